@@ -1,0 +1,31 @@
+/*
+ * get_attr.c - posix_trace_get_attr(), _get_status()
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "control/lifecycle.h"
+
+static int get_attr(const struct handle *h, trace_attr_t *attr)
+{
+	/* Whatever was there: the object need not have been initialised (ATTR-60). */
+	memset(attr, 0, sizeof *attr);
+	memcpy(attr, &h->attr, sizeof h->attr);
+	return 0;
+}
+
+int posix_trace_get_attr(trace_id_t trid, trace_attr_t *attr)
+{
+	if (!attr)
+		return EINVAL;
+	return HANDLE_CALL(trid, get_attr(h, attr));
+}
+
+int posix_trace_get_status(trace_id_t trid, struct posix_trace_status_info *statusinfo)
+{
+	if (!statusinfo)
+		return EINVAL;
+	return HANDLE_CALL(trid, lifecycle_status(h, statusinfo));
+}

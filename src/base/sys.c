@@ -1,0 +1,299 @@
+/*
+ * sys.c - the system calls that the library makes
+ *
+ * Through syscall(), whose errno is put back: the wrappers of the C library
+ * are cancellation points, which a trace point must not contain.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_futex_waitv
+# define SYS_futex_waitv 449
+#endif
+#ifndef MADV_WIPEONFORK
+# define MADV_WIPEONFORK 18
+#endif
+#ifndef SYS_futex
+# define SYS_futex SYS_futex_time64
+#endif
+
+/* The kernel's result, errno as it was. */
+#define CALL(...)                                                  \
+	({                                                         \
+		int saved_errno_ = errno;                          \
+		long result_ = syscall(__VA_ARGS__);               \
+		if (result_ < 0)                                   \
+			result_ = -errno;                          \
+		errno = saved_errno_;                              \
+		result_;                                           \
+	})
+
+int sys_open(int dir, const char *path, int flags, unsigned mode)
+{
+	long fd = CALL(SYS_openat, dir, path, flags | O_CLOEXEC | O_NOCTTY, mode);
+
+	/*
+	 * Where the program has closed its standard descriptors, what it still
+	 * writes there must not end up in our file (H14).
+	 */
+	if (fd >= 0 && fd <= 2) {
+		long high = CALL(SYS_fcntl, (int)fd, F_DUPFD_CLOEXEC, 3);
+
+		sys_close((int)fd);
+		fd = high;
+	}
+	return (int)fd;
+}
+
+int sys_close(int fd)
+{
+	return (int)CALL(SYS_close, fd);
+}
+
+long sys_read(int fd, void *buf, size_t size)
+{
+	return CALL(SYS_read, fd, buf, size);
+}
+
+int sys_stat(int fd, struct sys_stat *st)
+{
+	struct statx x;
+	int r = (int)CALL(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &x);
+
+	if (r < 0)
+		return r;
+	st->mode = x.stx_mode;
+	st->uid = x.stx_uid;
+	st->size = x.stx_size;
+	return 0;
+}
+
+int sys_mkdir(const char *path, unsigned mode)
+{
+	return (int)CALL(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+int sys_unlink(int dir, const char *name)
+{
+	return (int)CALL(SYS_unlinkat, dir, name, 0);
+}
+
+int sys_link(int dir, const char *from, const char *to)
+{
+	return (int)CALL(SYS_linkat, dir, from, dir, to, 0);
+}
+
+int sys_reserve(int fd, uint64_t size)
+{
+	struct rlimit limit;
+
+	/* Beyond this limit the kernel would send SIGXFSZ, to a program that has done nothing wrong (H13). */
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur)
+		return -EFBIG;
+#if ULONG_MAX > 0xffffffff
+	return (int)CALL(SYS_fallocate, fd, 0, (off_t)0, (off_t)size);
+#else
+	/* Offset and length as pairs of words. */
+	union {
+		uint64_t value;
+		uint32_t word[2];
+	} length = { .value = size };
+
+	return (int)CALL(SYS_fallocate, fd, 0, 0, 0, length.word[0], length.word[1]);
+#endif
+}
+
+int sys_getdents(int fd, void *buf, size_t size)
+{
+	return (int)CALL(SYS_getdents64, fd, buf, size);
+}
+
+void *sys_map(size_t size, int fd, int writable)
+{
+	int saved = errno;
+	void *p = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0),
+	               fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+
+	errno = saved;
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void *sys_map_family(size_t size)
+{
+	int saved = errno;
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	errno = saved;
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void sys_unmap(void *p, size_t size)
+{
+	int saved = errno;
+
+	munmap(p, size);
+	errno = saved;
+}
+
+void sys_map_over(void *p, size_t size)
+{
+	int saved = errno;
+
+	(void)mmap(p, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	errno = saved;
+}
+
+int sys_wipe_on_fork(void *p, size_t size)
+{
+	return (int)CALL(SYS_madvise, p, size, MADV_WIPEONFORK);
+}
+
+int sys_gettid(void)
+{
+	return (int)CALL(SYS_gettid);
+}
+
+int sys_getpid(void)
+{
+	return (int)CALL(SYS_getpid);
+}
+
+unsigned sys_geteuid(void)
+{
+	return geteuid();
+}
+
+int sys_kill_probe(int pid)
+{
+	return (int)CALL(SYS_kill, pid, 0);
+}
+
+int sys_thread_probe(int pid, int tid)
+{
+	if (pid)
+		return (int)CALL(SYS_tgkill, pid, tid, 0);
+	return (int)CALL(SYS_tkill, tid, 0);
+}
+
+void sys_thread_name(char name[16])
+{
+	CALL(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
+}
+
+uint32_t sys_processors(void)
+{
+	unsigned long set[128]; /* 8192 processors */
+	long bytes = CALL(SYS_sched_getaffinity, 0, sizeof set, set);
+	uint32_t count = 0;
+
+	for (long i = 0; i < bytes / (long)sizeof set[0]; i++)
+		count += (uint32_t)__builtin_popcountl(set[i]);
+	return count ? count : 1;
+}
+
+void sys_yield(void)
+{
+	CALL(SYS_sched_yield);
+}
+
+void sys_sleep_ns(long ns)
+{
+	/* Not nanosleep(): it is a cancellation point. */
+	uint32_t word = 0;
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += ns;
+	while (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	sys_futex_wait(&word, 0, &until);
+}
+
+#define SIGNAL_BIT(n) (UINT64_C(1) << ((n) - 1))
+
+/* The kernel's own set of signals, so that those are blocked too that the C library keeps for itself. */
+static uint64_t signal_mask(int how, uint64_t set)
+{
+	uint64_t before = 0;
+
+	CALL(SYS_rt_sigprocmask, how, &set, &before, sizeof set);
+	return before;
+}
+
+uint64_t sys_signals_block(void)
+{
+	return signal_mask(SIG_BLOCK, ~(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) |
+	                                SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGSYS)));
+}
+
+void sys_signals_restore(uint64_t before)
+{
+	signal_mask(SIG_SETMASK, before);
+}
+
+int sys_membarrier(int command)
+{
+	return (int)CALL(SYS_membarrier, command, 0, 0);
+}
+
+#ifndef __NR_futex_waitv
+struct futex_waitv {
+	uint64_t val;
+	uint64_t uaddr;
+	uint32_t flags;
+	uint32_t reserved;
+};
+#endif
+#ifndef FUTEX_32
+# define FUTEX_32 2
+#endif
+
+int sys_futex_wait(uint32_t *word, uint32_t value, const struct timespec *deadline)
+{
+	struct {
+		int64_t sec;
+		int64_t nsec;
+	} until;
+	struct futex_waitv waiter = { .val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 };
+	int r;
+
+	if (!deadline)
+		return (int)CALL(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+	until.sec = deadline->tv_sec;
+	until.nsec = deadline->tv_nsec;
+	/*
+	 * futex_waitv() with a time limit goes on after a handler with
+	 * SA_RESTART; the older call gives EINTR in any case.
+	 */
+	r = (int)CALL(SYS_futex_waitv, &waiter, 1, 0, &until, CLOCK_REALTIME);
+	if (r != -ENOSYS && r != -EPERM)
+		return r > 0 ? 0 : r;
+#ifdef SYS_futex_time64
+	return (int)CALL(SYS_futex_time64, word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, value, &until, NULL,
+	                 FUTEX_BITSET_MATCH_ANY);
+#else
+	return (int)CALL(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, value, &until, NULL,
+	                 FUTEX_BITSET_MATCH_ANY);
+#endif
+}
+
+int sys_futex_wake(uint32_t *word)
+{
+	return (int)CALL(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}

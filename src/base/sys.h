@@ -1,0 +1,73 @@
+/*
+ * sys.h - the system calls that the library makes, results as in the kernel
+ *
+ * Each returns 0 or more, or a negative error number, and leaves errno alone:
+ * a trace point may get here from a signal handler. None is a cancellation
+ * point. Everything of the library that talks to the system outside the C
+ * library's pure functions goes through here, so that tests can make call N fail.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BASE_SYS_H
+#define BASE_SYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+struct sys_stat {
+	uint32_t mode;
+	uint32_t uid;
+	uint64_t size;
+};
+
+int sys_open(int dir, const char *path, int flags, unsigned mode);
+int sys_close(int fd);
+long sys_read(int fd, void *buf, size_t size);
+int sys_stat(int fd, struct sys_stat *st);
+int sys_mkdir(const char *path, unsigned mode);
+int sys_unlink(int dir, const char *name);
+int sys_link(int dir, const char *from, const char *to);
+/* Gives the file its size with all of its space, or fails. */
+int sys_reserve(int fd, uint64_t size);
+int sys_getdents(int fd, void *buf, size_t size);
+
+/* Null on failure. fd -1: private anonymous memory, zeroed. */
+void *sys_map(size_t size, int fd, int writable);
+/* Anonymous memory shared with forked children. */
+void *sys_map_family(size_t size);
+void sys_unmap(void *p, size_t size);
+/* Private zeroed memory in place of what is mapped there. */
+void sys_map_over(void *p, size_t size);
+/* A forked child finds this memory zeroed. */
+int sys_wipe_on_fork(void *p, size_t size);
+
+int sys_gettid(void);
+int sys_getpid(void);
+unsigned sys_geteuid(void);
+/* 0 if the process may be sent a signal; -ESRCH, -EPERM. */
+int sys_kill_probe(int pid);
+/* -ESRCH if there is no such thread; pid 0: of whatever process. */
+int sys_thread_probe(int pid, int tid);
+void sys_thread_name(char name[16]);
+/* Processors that this process may run on. */
+uint32_t sys_processors(void);
+void sys_yield(void);
+void sys_sleep_ns(long ns);
+
+/*
+ * Blocks the calling thread's signals, those excepted that an instruction
+ * causes (an address that cannot be read must reach its handler). For the
+ * microsecond that a slow path takes (H5): a handler in the middle of it might
+ * fork, and its child return there.
+ */
+uint64_t sys_signals_block(void);
+void sys_signals_restore(uint64_t before);
+
+int sys_membarrier(int command);
+/* Sleeps while *word is value, until woken. deadline: CLOCK_REALTIME, absolute; null for none. */
+int sys_futex_wait(uint32_t *word, uint32_t value, const struct timespec *deadline);
+int sys_futex_wake(uint32_t *word);
+
+#endif

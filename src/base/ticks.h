@@ -1,0 +1,74 @@
+/*
+ * ticks.h - the clock of trace events
+ *
+ * Records hold ticks: the processor's counter where it runs evenly, is the
+ * same on all processors and the kernel itself keeps time by it; otherwise
+ * nanoseconds of CLOCK_MONOTONIC. A stream says which in its header, because
+ * all of its writers must use the same. Readers convert, see anchor below.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BASE_TICKS_H
+#define BASE_TICKS_H
+
+#include <stdint.h>
+#include <time.h>
+
+enum clock_kind {
+	CLOCK_KIND_MONOTONIC = 1,
+	CLOCK_KIND_COUNTER = 2,
+};
+
+#define NS_PER_S 1000000000ll
+
+static inline uint64_t ticks_counter(void)
+{
+#if defined __x86_64__ || defined __i386__
+	return __builtin_ia32_rdtsc();
+#elif defined __aarch64__
+	uint64_t t;
+
+	__asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(t));
+	return t;
+#else
+	return 0;
+#endif
+}
+
+static inline int64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static inline uint64_t ticks_read(uint32_t kind)
+{
+	if (__builtin_expect(kind == CLOCK_KIND_COUNTER, 1))
+		return ticks_counter();
+	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Which kind this machine can use. Reads a file of the system. */
+uint32_t ticks_kind(void);
+
+/*
+ * One moment on both clocks. Ticks between two anchors are interpolated; with
+ * one after the other, rising ticks give times that never fall.
+ */
+struct anchor {
+	uint64_t ticks;
+	int64_t monotonic; /* ns */
+};
+
+struct anchor anchor_now(uint32_t kind);
+/* Nanoseconds per tick between two anchors, a before b. */
+double anchor_slope(const struct anchor *a, const struct anchor *b);
+/* ns of CLOCK_MONOTONIC. */
+static inline int64_t anchor_convert(const struct anchor *a, double slope, uint64_t ticks)
+{
+	return a->monotonic + (int64_t)((double)(int64_t)(ticks - a->ticks) * slope);
+}
+
+#endif

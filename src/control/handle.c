@@ -1,0 +1,158 @@
+/*
+ * handle.c - trace_id_t to stream, for this process only
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "control/handle.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/atomic.h"
+#include "base/sys.h"
+#include "base/ticks.h"
+
+#define HANDLES TRACE_SYS_MAX
+
+struct table {
+	pthread_mutex_t lock; /* zeroed memory is an unlocked mutex, see the assert in handle_table_lock() */
+	uint32_t last_number;
+	uint32_t ended; /* rises when a call in progress ends; what handle_end() sleeps on */
+	struct handle handle[HANDLES];
+};
+
+static struct table *table;
+
+static struct table *table_get(void)
+{
+	struct table *t = load_acquire(&table), *none = NULL; /* PAIR(table) */
+
+	if (t)
+		return t;
+	t = sys_map(sizeof *t, -1, 1);
+	if (!t)
+		return NULL;
+	if (sys_wipe_on_fork(t, sizeof *t) < 0 || !cas(&table, &none, t)) { /* PAIR(table) */
+		sys_unmap(t, sizeof *t);
+		return none;
+	}
+	return t;
+}
+
+struct handle *handle_table_lock(void)
+{
+	struct table *t = table_get();
+
+	if (!t)
+		return NULL;
+	pthread_mutex_lock(&t->lock);
+	if (t->last_number == 0) {
+		/* Begins somewhere else in each process, so that a forked child does not give out its parent's identifiers. */
+		uint64_t seed = (uint64_t)clock_ns(CLOCK_MONOTONIC) * 2654435761u ^ (uint64_t)sys_getpid() << 16;
+
+		t->last_number = (uint32_t)(seed >> 8) | 1;
+	}
+	return t->handle;
+}
+
+void handle_table_unlock(void)
+{
+	pthread_mutex_unlock(&table->lock);
+}
+
+struct handle *handle_new(void)
+{
+	for (int i = 0; i < HANDLES; i++) {
+		struct handle *h = &table->handle[i];
+
+		if (h->number == 0 && h->users == 0)
+			return h;
+	}
+	return NULL;
+}
+
+trace_id_t handle_publish(struct handle *h)
+{
+	if (++table->last_number == 0)
+		++table->last_number;
+	h->number = table->last_number;
+	return (trace_id_t)h->number << 8 | (trace_id_t)(h - table->handle + 1);
+}
+
+/* With the table locked. */
+static struct handle *find(trace_id_t trid)
+{
+	unsigned i = (unsigned)(trid & 0xff);
+	struct handle *h;
+
+	if (i < 1 || i > HANDLES || trid >> 40)
+		return NULL;
+	h = &table->handle[i - 1];
+	return h->number && h->number == (uint32_t)(trid >> 8) && !h->dying ? h : NULL;
+}
+
+struct handle *handle_get(trace_id_t trid)
+{
+	struct handle *h;
+
+	if (!load_acquire(&table)) /* PAIR(table) */
+		return NULL;
+	pthread_mutex_lock(&table->lock);
+	h = find(trid);
+	if (h)
+		h->users++;
+	pthread_mutex_unlock(&table->lock);
+	return h;
+}
+
+void handle_put(struct handle *h)
+{
+	bool dying;
+
+	pthread_mutex_lock(&table->lock);
+	h->users--;
+	dying = h->dying;
+	if (dying)
+		fetch_add(&table->ended, 1);
+	pthread_mutex_unlock(&table->lock);
+	if (dying)
+		sys_futex_wake(&table->ended);
+}
+
+struct handle *handle_end(trace_id_t trid)
+{
+	struct handle *h;
+	uint32_t ended;
+
+	if (!load_acquire(&table)) /* PAIR(table) */
+		return NULL;
+	pthread_mutex_lock(&table->lock);
+	h = find(trid);
+	if (h)
+		store_relaxed(&h->dying, 1);
+	while (h && h->users > 0) {
+		ended = load_relaxed(&table->ended);
+		pthread_mutex_unlock(&table->lock);
+		/* Readers that sleep: the word they sleep on changes, and they see dying. */
+		fetch_add(&h->stream.header->wakeups, 1);
+		sys_futex_wake(&h->stream.header->wakeups);
+		sys_futex_wait(&table->ended, ended, NULL);
+		pthread_mutex_lock(&table->lock);
+	}
+	pthread_mutex_unlock(&table->lock);
+	return h;
+}
+
+void handle_free(struct handle *h)
+{
+	memset(h, 0, sizeof *h);
+}
+
+void handle_each(void (*f)(struct handle *))
+{
+	if (!load_acquire(&table)) /* PAIR(table) */
+		return;
+	for (int i = 0; i < HANDLES; i++)
+		if (table->handle[i].number)
+			f(&table->handle[i]);
+}

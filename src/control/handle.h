@@ -1,0 +1,73 @@
+/*
+ * handle.h - trace_id_t to stream, for this process only
+ *
+ * The table lies in memory that a forked child finds zeroed, so that the
+ * parent's identifiers mean nothing there (CREATE-15). An identifier is a slot
+ * and a number that is never used again, so one that was shut down is known
+ * as such.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef CONTROL_HANDLE_H
+#define CONTROL_HANDLE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <trace.h>
+
+#include "read/live.h"
+#include "record/self.h"
+#include "shm/stream.h"
+
+struct handle {
+	uint32_t number; /* 0: free */
+	uint32_t users;  /* calls in progress */
+	uint32_t dying;  /* being shut down: calls in progress return EINVAL */
+
+	pthread_mutex_t lock; /* for everything below */
+	struct self *self;
+	const struct process *process;
+	struct stream stream;
+	struct live live;
+	uint64_t *wanted; /* one for each chunk, see quiesce */
+	int slot;         /* in the process page */
+	uint32_t serial;
+	unsigned uid; /* in whose directory its file is */
+	struct attr attr;  /* with the creation time */
+	int64_t real_time; /* CLOCK_REALTIME - CLOCK_MONOTONIC at creation, ns */
+	unsigned type_next; /* position in the event type list */
+};
+
+/* One at a time creates or shuts down. NULL: no memory. */
+struct handle *handle_table_lock(void);
+void handle_table_unlock(void);
+/* With the table locked: a free one, or null. */
+struct handle *handle_new(void);
+trace_id_t handle_publish(struct handle *h);
+
+/* The handle of an active stream of this process, kept until handle_put(). Null: there is none. */
+struct handle *handle_get(trace_id_t trid);
+void handle_put(struct handle *h);
+/* Ends the identifier; from now on there is no other call on it. Null: there is none. */
+struct handle *handle_end(trace_id_t trid);
+/* With the table locked. */
+void handle_free(struct handle *h);
+/* Calls f for each stream of this process, without locks: at exit. */
+void handle_each(void (*f)(struct handle *));
+
+/* For functions that return an error number: gets, locks, calls. */
+#define HANDLE_CALL(trid, call)                          \
+	({                                               \
+		struct handle *h = handle_get(trid);     \
+		int error_ = EINVAL;                     \
+		if (h) {                                 \
+			pthread_mutex_lock(&h->lock);    \
+			error_ = (call);                 \
+			pthread_mutex_unlock(&h->lock);  \
+			handle_put(h);                   \
+		}                                        \
+		error_;                                  \
+	})
+
+#endif

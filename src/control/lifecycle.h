@@ -1,0 +1,36 @@
+/*
+ * lifecycle.h - a stream's life: create, start, stop, clear, shut down
+ *
+ * docs/recording.md draws the states. All but create and shutdown are called
+ * with the handle locked. address is that of the application's call.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef CONTROL_LIFECYCLE_H
+#define CONTROL_LIFECYCLE_H
+
+#include <trace.h>
+
+#include "control/handle.h"
+
+/* attr null: all defaults. */
+int lifecycle_create(pid_t pid, const trace_attr_t *attr, trace_id_t *trid);
+int lifecycle_start(struct handle *h, const void *address);
+int lifecycle_stop(struct handle *h, const void *address);
+int lifecycle_clear(struct handle *h, const void *address);
+int lifecycle_shutdown(trace_id_t trid, const void *address);
+int lifecycle_status(struct handle *h, struct posix_trace_status_info *status);
+
+int lifecycle_get_filter(struct handle *h, trace_event_set_t *set);
+int lifecycle_set_filter(struct handle *h, const trace_event_set_t *set, int how, const void *address);
+
+/*
+ * The reader has found nothing left in a stream that has stopped by itself:
+ * queues its STOP, and restarts it if it is to be. Nothing if there is
+ * something left after all.
+ */
+void lifecycle_drained(struct handle *h);
+/* The reader has taken an event: is there space again? */
+void lifecycle_read(struct handle *h);
+
+#endif

@@ -1,0 +1,174 @@
+/*
+ * reading.c - the three functions that read an active stream
+ *
+ * A reader that finds nothing sets waiting, passes a barrier everywhere, looks
+ * again and sleeps on wakeups. A writer commits and then looks at waiting. So
+ * either the reader sees the event or the writer sees that it must wake.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "control/reading.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/sys.h"
+#include "base/wait.h"
+#include "control/handle.h"
+#include "control/lifecycle.h"
+
+#define HELD_UP_NS    100000  /* look again after so long when a writer is in the middle of a record */
+#define NO_BARRIER_NS 1000000 /* without membarrier() a wake-up may be missed: sleep in slices */
+
+static void report(const struct handle *h, const struct event *e, size_t size, struct posix_trace_event_info *event,
+                   size_t *length)
+{
+	int64_t ns = merge_time(&h->live.merge, e->ticks) + h->real_time;
+
+	memset(event, 0, sizeof *event);
+	event->posix_event_id = e->id;
+	event->posix_pid = (pid_t)e->pid;
+	event->__posix_kernel_tid = (pid_t)e->tid;
+	event->posix_prog_address = (void *)(uintptr_t)e->address;
+	event->posix_thread_id = (pthread_t)(uintptr_t)e->pthread;
+	event->posix_timestamp.tv_sec = (time_t)(ns / NS_PER_S);
+	event->posix_timestamp.tv_nsec = (long)(ns % NS_PER_S);
+	if (size < e->length) {
+		event->posix_truncation_status = POSIX_TRACE_TRUNCATED_READ;
+		*length = size;
+	} else {
+		event->posix_truncation_status = e->truncated ? POSIX_TRACE_TRUNCATED_RECORD : POSIX_TRACE_NOT_TRUNCATED;
+		*length = e->length;
+	}
+}
+
+/* With the handle locked. */
+static enum merge_result next(struct handle *h, struct event *e, void *data, size_t size)
+{
+	struct stream_header *header = h->stream.header;
+	enum merge_result result = live_next(&h->live, e, data, size);
+
+	/* A stream that has stopped for lack of room restarts when its last event is reported (CH-35). */
+	if ((load_relaxed(&header->state) & STATE_ARMED) || load_relaxed(&header->stopped_ticks)) {
+		if (live_empty(&h->live))
+			lifecycle_drained(h);
+		if (result == MERGE_NONE)
+			result = live_next(&h->live, e, data, size);
+	}
+	if (result == MERGE_RECORD)
+		lifecycle_read(h);
+	return result;
+}
+
+static void cancelled(void *h)
+{
+	handle_put(h);
+}
+
+/* Sleeps until something may have happened; 0, ETIMEDOUT or EINTR. The only cancellation point of the library (H19). */
+static int sleep_on(struct handle *h, uint32_t *word, uint32_t value, const struct timespec *deadline)
+{
+	int type, r;
+
+	pthread_cleanup_push(cancelled, h);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	pthread_testcancel();
+	r = sys_futex_wait(word, value, deadline);
+	pthread_setcanceltype(type, NULL);
+	pthread_cleanup_pop(0);
+	return r == -ETIMEDOUT || r == -EINTR ? -r : 0;
+}
+
+/* A time too far away for 64 bits of nanoseconds is as good as for ever, or long past. */
+static int64_t in_ns(const struct timespec *t)
+{
+	int64_t ns;
+
+	if (__builtin_mul_overflow((int64_t)t->tv_sec, NS_PER_S, &ns) || __builtin_add_overflow(ns, t->tv_nsec, &ns))
+		return t->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
+/* The same, for this long at the most; a deadline that comes first is the caller's to notice. */
+static int sleep_slice(struct handle *h, uint32_t *word, uint32_t value, int64_t slice, const struct timespec *deadline)
+{
+	int64_t until = clock_ns(CLOCK_REALTIME) + slice;
+	struct timespec end = { until / NS_PER_S, until % NS_PER_S };
+	bool earlier = deadline && in_ns(deadline) <= until;
+	int error = sleep_on(h, word, value, earlier ? deadline : &end);
+
+	return error == ETIMEDOUT && !earlier ? 0 : error;
+}
+
+static int wait_for_event(struct handle *h, enum merge_result result, uint32_t wakeups, bool barrier,
+                          const struct timespec *deadline)
+{
+	uint32_t *word = &h->stream.header->wakeups;
+
+	if (result == MERGE_HELD_UP)
+		return sleep_slice(h, word, wakeups, HELD_UP_NS, deadline);
+	if (!barrier)
+		return sleep_slice(h, word, wakeups, NO_BARRIER_NS, deadline);
+	return sleep_on(h, word, wakeups, deadline);
+}
+
+int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
+                 int *unavailable, enum reading_wait wait, const struct timespec *deadline)
+{
+	struct handle *h = handle_get(trid);
+	bool asked = false, barrier = true;
+	int error = 0;
+
+	*unavailable = 1;
+	if (!h)
+		return EINVAL;
+	for (;;) {
+		/* Before the look, so that a wake-up after it does not let us sleep. */
+		uint32_t wakeups = load_relaxed(&h->stream.header->wakeups);
+		enum merge_result result;
+		struct event e;
+
+		if (asked) {
+			store_relaxed(&h->stream.header->waiting, 1);
+			barrier = barrier_everywhere();
+		}
+		pthread_mutex_lock(&h->lock);
+		if (load_relaxed(&h->dying)) {
+			result = MERGE_NONE;
+			error = EINVAL;
+		} else {
+			result = next(h, &e, data, size);
+			if (result == MERGE_RECORD)
+				report(h, &e, size, event, length);
+		}
+		pthread_mutex_unlock(&h->lock);
+
+		if (error || wait == READING_TRY || result == MERGE_RECORD) {
+			*unavailable = result != MERGE_RECORD;
+			break;
+		}
+		if (wait == READING_UNTIL) {
+			/* An event at hand excuses the check of abstime, and a past one times out only now (TRAP-45). */
+			if (deadline->tv_nsec < 0 || deadline->tv_nsec >= NS_PER_S) {
+				error = EINVAL;
+				break;
+			}
+			if (clock_ns(CLOCK_REALTIME) >= in_ns(deadline)) {
+				error = ETIMEDOUT;
+				break;
+			}
+		}
+		if (!asked) {
+			asked = true;
+			continue;
+		}
+		error = wait_for_event(h, result, wakeups, barrier, wait == READING_UNTIL ? deadline : NULL);
+		if (error == EINTR)
+			break;
+		/* After a time-out, one more look: an event that is there excludes it. */
+		error = 0;
+	}
+	handle_put(h);
+	return error;
+}

@@ -1,0 +1,53 @@
+/*
+ * attr.h - the attributes of a trace stream, as plain values
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef MODEL_ATTR_H
+#define MODEL_ATTR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <trace.h>
+
+#define ATTR_STREAM_SIZE_DEFAULT UINT64_C(1048576)
+#define ATTR_LOG_SIZE_DEFAULT    UINT64_C(67108864)
+#define ATTR_DATA_SIZE_DEFAULT   1024u
+
+/* What a trace_attr_t holds. Part of the ABI, as its size is: the library reads objects made by an older one. */
+struct attr {
+	uint64_t magic;
+	uint64_t stream_size;
+	uint64_t log_size;
+	uint32_t data_size;
+	int32_t stream_policy; /* 0: never set, see attr_stream_policy() */
+	int32_t log_policy;
+	int32_t inheritance;
+	int64_t create_sec;
+	int64_t create_nsec;
+	int64_t resolution_nsec;
+	char version[TRACE_NAME_MAX + 1];
+	char name[TRACE_NAME_MAX + 1];
+};
+
+_Static_assert(sizeof(struct attr) <= sizeof(trace_attr_t), "ABI");
+_Static_assert(_Alignof(struct attr) <= _Alignof(trace_attr_t), "ABI");
+
+/* Null if attr is null or not initialised. */
+struct attr *attr_get(trace_attr_t *attr);
+const struct attr *attr_get_const(const trace_attr_t *attr);
+
+void attr_init(struct attr *a);
+void attr_destroy(struct attr *a);
+void attr_set_name(struct attr *a, const char *name);
+/* The policy in force: one that was never set depends on whether there is a log. */
+int attr_stream_policy(const struct attr *a, bool with_log);
+/* False if a stream cannot be created with these values. */
+bool attr_valid(const struct attr *a, bool with_log);
+
+uint32_t attr_system_event_size(const struct attr *a);
+uint32_t attr_user_event_size(const struct attr *a, size_t length);
+/* The larger of the two. */
+uint32_t attr_event_size_max(const struct attr *a);
+
+#endif

@@ -1,0 +1,121 @@
+/*
+ * cursor.c - the next record of one chunk
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "read/cursor.h"
+
+#include <string.h>
+
+#include "base/atomic.h"
+#include "shm/chunk.h"
+
+/* Other processes may write here at any time, and what they do is found out afterwards: not a race to report. */
+#ifdef __SANITIZE_THREAD__
+__attribute__((no_sanitize("thread"), noinline))
+static void copy_shared(void *to, const volatile unsigned char *from, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		((volatile unsigned char *)to)[i] = from[i];
+}
+#else
+static inline void copy_shared(void *to, const unsigned char *from, size_t size)
+{
+	memcpy(to, from, size);
+}
+#endif
+
+/* The chunk has been used again since this cursor was there. */
+static void start_over(struct cursor *cur, struct chunk *c, uint32_t first)
+{
+	uint32_t lost = first - cur->next;
+
+	if (lost) {
+		cur->lost += lost;
+		if (!cur->gap_from)
+			cur->gap_from = load_relaxed(&c->gap_from);
+		cur->gap_until = load_relaxed(&c->gap_until);
+	}
+	cur->first = cur->next = first;
+	cur->at = 0;
+	store_release(&c->seen, first); /* PAIR(seen) */
+}
+
+/* A taker needs some 100 ns from one to the other, unless it is interrupted. */
+#define MOVING_LOOKS 300
+
+bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c)
+{
+	int looks = 0;
+	const unsigned char *memory = stream_chunk_memory(s, c);
+
+	for (;;) {
+		/* PAIR(recycle): first before the bytes that belong to it. */
+		uint32_t first = load_acquire(&c->first);
+		struct record_owner owner;
+		uint64_t p;
+		uint32_t at, end;
+
+		cur->have = cur->moving = false;
+		if (first != cur->first)
+			start_over(cur, c, first);
+		p = load_acquire(&c->progress); /* PAIR(commit) */
+		if (progress_records(p) == cur->next)
+			return false;
+		/* A taker moves read first: what is left here is lost, and in a moment first says so. */
+		if (load_relaxed(&c->read) != cur->next) {
+			cur->moving = true;
+			if (looks++ < MOVING_LOOKS) {
+				spin_pause();
+				continue;
+			}
+			return false;
+		}
+		end = progress_position(p);
+		if (end > s->chunk_size)
+			return false;
+
+		/* An owner is remembered only with an event behind it: the chunk may be used again, to the same first. */
+		owner = cur->owner;
+		at = cur->at;
+		while (at + sizeof cur->head <= end) {
+			copy_shared(&cur->head, memory + at, sizeof cur->head);
+			if (!(cur->head.type & RECORD_OWNER)) {
+				cur->have = at + record_size(cur->head.length) <= end;
+				break;
+			}
+			if (at + sizeof owner > end)
+				break;
+			copy_shared(&owner, memory + at, sizeof owner);
+			at += (uint32_t)sizeof owner;
+		}
+		fence_acquire();
+		if (load_relaxed(&c->first) == first) {
+			if (cur->have) {
+				cur->owner = owner;
+				cur->at = at;
+			}
+			return cur->have;
+		}
+		/* Overwritten while we copied. */
+	}
+}
+
+bool cursor_take(struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size)
+{
+	uint32_t next = cur->next;
+
+	if (size > cur->head.length)
+		size = cur->head.length;
+	if (size)
+		copy_shared(data, stream_chunk_memory(s, c) + cur->at + sizeof cur->head, size);
+	/* PAIR(read): the copy before the claim; full barrier. Other side: chunk_recycle(). */
+	if (!cas(&c->read, &next, next + 1)) {
+		cur->have = false;
+		return false;
+	}
+	cur->next++;
+	cur->at += record_size(cur->head.length);
+	cur->have = false;
+	return true;
+}

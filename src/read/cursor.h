@@ -1,0 +1,42 @@
+/*
+ * cursor.h - the next record of one chunk
+ *
+ * Nothing is parsed in place (H18): what is copied is checked against the copy's own
+ * bounds. A record counts as read when the cursor has moved chunk.read past
+ * it by compare-and-swap; a writer that recycles the chunk moves it too, before
+ * it writes there, so a record that was claimed was whole when it was copied.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef READ_CURSOR_H
+#define READ_CURSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/record.h"
+#include "shm/stream.h"
+
+struct cursor {
+	uint32_t first; /* chunk.first, as this cursor knows it */
+	uint32_t next;  /* number of the next record */
+	uint32_t at;    /* where it begins */
+	bool have;      /* head is that record's */
+	bool moving;    /* a taker is about to overwrite the chunk: head's record is lost, as will be told soon */
+	struct record head;
+	struct record_owner owner; /* of it */
+	/* Ticks of the first and the last event overwritten since the caller has looked here; gap_from 0: none. */
+	uint64_t gap_from, gap_until;
+	uint64_t lost; /* events overwritten, all so far */
+};
+
+/* Looks for the chunk's next record; notes what was overwritten. True if there is one. */
+bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c);
+/*
+ * Copies up to size bytes of the record's data and claims it. False if it was
+ * overwritten meanwhile: look again.
+ */
+bool cursor_take(struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * live.h - the events of an active stream, one by one
+ *
+ * What merge gives, and in their places the events that are not stored:
+ * OVERFLOW and RESUME where LOOP has overwritten, STOP and START where the
+ * stream has stopped and restarted by itself. They need no room in the stream,
+ * and so can be told when it has none.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef READ_LIVE_H
+#define READ_LIVE_H
+
+#include "read/merge.h"
+
+struct event {
+	trace_event_id_t id;
+	bool truncated; /* when it was recorded */
+	uint32_t pid;
+	uint32_t tid;
+	uint64_t pthread;
+	uint64_t address;
+	uint64_t ticks;
+	uint32_t length; /* of its data */
+};
+
+#define LIVE_QUEUE 4
+
+struct live {
+	struct merge merge;
+	/* Events to be reported before those of merge, with their data. */
+	struct event queue[LIVE_QUEUE];
+	const unsigned char *queue_data[LIVE_QUEUE];
+	unsigned queue_first, queue_count;
+	unsigned char *buffer; /* data of the event that waits behind OVERFLOW and RESUME */
+	trace_event_set_t start_filter;
+	int stop_value;
+	/* The stop that stopped_ticks tells of was a call that found no room: who called. id 0: it was automatic. */
+	struct event stop_call;
+	uint64_t last_ticks; /* of the newest event reported */
+	/*
+	 * The stream was started by a call although an automatic stop has not
+	 * been reported yet: the STOP comes before the events from here on. 0: not so.
+	 */
+	uint64_t stop_before;
+};
+
+int live_init(struct live *l, struct stream *s, struct anchor anchor);
+void live_free(struct live *l);
+void live_reset(struct live *l, struct anchor anchor);
+
+/* The next event; up to size bytes of its data in data. */
+enum merge_result live_next(struct live *l, struct event *event, void *data, size_t size);
+/* Nothing is left to be reported, to be asked when nobody writes. */
+bool live_empty(struct live *l);
+/* Queues the STOP of an automatic stop, or of one by a call that found no room (stop_call). */
+void live_stop(struct live *l, uint64_t ticks);
+/* Queues the START of an automatic restart. */
+void live_start(struct live *l, const trace_event_set_t *filter, uint64_t ticks);
+
+#endif

@@ -1,0 +1,343 @@
+/*
+ * merge.c - the records of all chunks, in the order of their times
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "read/merge.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/ident.h"
+#include "base/sys.h"
+#include "base/wait.h"
+#include "shm/chunk.h"
+
+/* A trace point takes some 20 ns: who is BUSY for longer than these looks was interrupted. */
+#define BUSY_LOOKS 300
+
+static size_t memory_size(const struct stream *s)
+{
+	return s->chunk_count * (sizeof(struct cursor) + sizeof(struct held_up) + sizeof(uint32_t)) +
+	       s->seat_count * sizeof(struct held_up);
+}
+
+static void start_clock(struct merge *m, struct anchor anchor)
+{
+	m->creation = m->anchor[0] = anchor;
+	m->slope[0] = 0;
+	m->anchors = 1;
+}
+
+int merge_init(struct merge *m, struct stream *s, struct anchor anchor)
+{
+	void *p = sys_map(memory_size(s), -1, 1);
+
+	if (!p)
+		return ENOMEM;
+	memset(m, 0, sizeof *m);
+	m->stream = s;
+	m->cursor = p;
+	m->held_up = (struct held_up *)(m->cursor + s->chunk_count);
+	m->heap = (uint32_t *)(m->held_up + s->seat_count + s->chunk_count);
+	start_clock(m, anchor);
+	return 0;
+}
+
+void merge_free(struct merge *m)
+{
+	if (m->cursor)
+		sys_unmap(m->cursor, memory_size(m->stream));
+	m->cursor = NULL;
+}
+
+void merge_reset(struct merge *m, struct anchor anchor)
+{
+	start_clock(m, anchor);
+	for (uint32_t i = 0; i < m->stream->chunk_count; i++) {
+		struct chunk *c = &m->stream->chunks[i];
+		struct cursor *cur = &m->cursor[i];
+
+		uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
+
+		memset(cur, 0, sizeof *cur);
+		cur->first = load_acquire(&c->first);
+		store_release(&c->seen, cur->first); /* PAIR(seen) */
+		/* Where a thread is stuck in the middle of a record, the chunk could not be emptied: go past it. */
+		cur->next = progress_records(p);
+		cur->at = progress_position(p);
+		exchange(&c->read, cur->next);
+	}
+	m->heap_count = 0;
+	m->horizon = 0;
+	m->waiting = false;
+	m->gap_from = m->gap_until = 0;
+	m->dropped = 0;
+}
+
+static bool before(const struct merge *m, uint32_t a, uint32_t b)
+{
+	return m->cursor[a].head.ticks < m->cursor[b].head.ticks;
+}
+
+static void sift_up(struct merge *m, uint32_t i)
+{
+	uint32_t chunk = m->heap[i];
+
+	while (i > 0 && before(m, chunk, m->heap[(i - 1) / 2])) {
+		m->heap[i] = m->heap[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	m->heap[i] = chunk;
+}
+
+static void sift_down(struct merge *m, uint32_t i)
+{
+	uint32_t chunk = m->heap[i], child;
+
+	while ((child = 2 * i + 1) < m->heap_count) {
+		if (child + 1 < m->heap_count && before(m, m->heap[child + 1], m->heap[child]))
+			child++;
+		if (!before(m, m->heap[child], chunk))
+			break;
+		m->heap[i] = m->heap[child];
+		i = child;
+	}
+	m->heap[i] = chunk;
+}
+
+static void add_gap(struct merge *m, uint64_t from, uint64_t until)
+{
+	if (!m->gap_from || from < m->gap_from)
+		m->gap_from = from;
+	if (until > m->gap_until)
+		m->gap_until = until;
+}
+
+static bool look(struct merge *m, uint32_t chunk)
+{
+	struct cursor *cur = &m->cursor[chunk];
+	bool have = cursor_look(cur, m->stream, &m->stream->chunks[chunk]);
+
+	if (cur->gap_from) {
+		add_gap(m, cur->gap_from, cur->gap_until);
+		cur->gap_from = 0;
+	}
+	/* Where something was lost is not known yet: nothing is reported before refill() has seen to it. */
+	if (cur->moving)
+		m->horizon = 0;
+	return have;
+}
+
+/* The top's record was taken or is gone: its chunk's next one, or another chunk. */
+static void replace_top(struct merge *m)
+{
+	uint32_t chunk = m->heap[0];
+
+	if (!look(m, chunk)) {
+		m->heap[0] = m->heap[--m->heap_count];
+		if (m->heap_count == 0)
+			return;
+	}
+	sift_down(m, 0);
+}
+
+/*
+ * Waits a moment for whoever is in the middle of a record: *word is who, and
+ * it or the chunk's progress changes when the record is done. True if we have
+ * to go on waiting: not for the dead, and not for ever.
+ */
+static bool holds_up(struct held_up *held, const uint32_t *word, uint32_t who, const struct chunk *c, uint32_t tid)
+{
+	uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
+	int64_t now;
+
+	for (int i = 0; i < BUSY_LOOKS; i++) {
+		/* PAIR(busy), PAIR(claim): the record that was under way at the barrier is committed. */
+		if (load_acquire(word) != who || load_acquire(&c->progress) != p) {
+			held->who = 0;
+			return false;
+		}
+		spin_pause();
+	}
+	if (!thread_alive(tid))
+		return false;
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (held->who != who || held->progress != p) {
+		held->who = who;
+		held->progress = p;
+		held->since = now;
+	}
+	return now - held->since < MERGE_PATIENCE_NS;
+}
+
+/* Records from here on may still come; those before are all there. */
+static uint64_t look_for_writers(struct merge *m, uint64_t horizon)
+{
+	struct stream *s = m->stream;
+	uint32_t used = load_relaxed(&s->header->seats_used);
+
+	m->waiting = false;
+	for (uint32_t i = 0; i < s->seat_count + s->chunk_count; i++) {
+		const struct chunk *c;
+		const uint32_t *word;
+		uint32_t who, tid;
+
+		if (i < s->seat_count) {
+			if (i >= used) {
+				i = s->seat_count - 1;
+				continue;
+			}
+			word = &s->seats[i].busy;
+			who = load_acquire(word); /* PAIR(busy) */
+			if (who == 0 || who > s->chunk_count)
+				continue;
+			c = &s->chunks[who - 1];
+			tid = load_relaxed(&s->seats[i].tid);
+		} else {
+			c = &s->chunks[i - s->seat_count];
+			word = &c->claim;
+			who = tid = load_acquire(word); /* PAIR(claim) */
+			m->held_up[i].waiting = false;
+			if (who == 0)
+				continue;
+		}
+		m->held_up[i].waiting = holds_up(&m->held_up[i], word, who, c, tid);
+		if (m->held_up[i].waiting) {
+			uint64_t least = load_relaxed(&c->last_ticks);
+
+			m->waiting = true;
+			if (least < horizon)
+				horizon = least;
+		}
+	}
+	return horizon;
+}
+
+static void add_anchor(struct merge *m, struct anchor now)
+{
+	uint32_t last = (m->anchors - 1) % MERGE_ANCHORS, next = m->anchors % MERGE_ANCHORS;
+
+	if (now.ticks <= m->anchor[last].ticks || now.monotonic < m->anchor[last].monotonic)
+		return;
+	m->slope[last] = anchor_slope(&m->anchor[last], &now);
+	m->slope[next] = m->slope[last];
+	m->anchor[next] = now;
+	m->anchors++;
+}
+
+/* Looks at all chunks anew; sets the horizon. */
+static void refill(struct merge *m)
+{
+	struct anchor now = anchor_now(m->stream->clock_kind);
+	uint64_t horizon;
+
+	add_anchor(m, now);
+	barrier_everywhere();
+	horizon = look_for_writers(m, now.ticks);
+	if (load_relaxed(&m->stream->header->lost_ticks))
+		add_gap(m, exchange(&m->stream->header->lost_ticks, 0), 0);
+	for (uint32_t i = 0; i < m->stream->chunk_count; i++) {
+		struct cursor *cur = &m->cursor[i];
+
+		if (!cur->have && look(m, i)) {
+			m->heap[m->heap_count] = i;
+			sift_up(m, m->heap_count++);
+		}
+		/* The taker is interrupted; if it is dead, the next one will tell what was lost. */
+		if (cur->moving && m->held_up[m->stream->seat_count + i].waiting) {
+			m->waiting = true;
+			if (cur->head.ticks < horizon)
+				horizon = cur->head.ticks;
+		}
+	}
+	m->horizon = horizon;
+}
+
+bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size)
+{
+	bool taken = cursor_take(&m->cursor[chunk], m->stream, &m->stream->chunks[chunk], data, size);
+
+	replace_top(m);
+	return taken;
+}
+
+enum merge_result merge_next(struct merge *m, uint32_t *chunk)
+{
+	for (;;) {
+		uint64_t ticks = m->heap_count ? m->cursor[m->heap[0]].head.ticks : UINT64_MAX;
+
+		if (ticks >= m->horizon) {
+			refill(m);
+			if (m->heap_count == 0)
+				return m->waiting ? MERGE_HELD_UP : MERGE_NONE;
+			ticks = m->cursor[m->heap[0]].head.ticks;
+			if (ticks >= m->horizon)
+				return MERGE_HELD_UP;
+		}
+		*chunk = m->heap[0];
+		if (ticks > m->gap_until)
+			return MERGE_RECORD;
+		/* Older than one that was overwritten. */
+		if (merge_take(m, *chunk, NULL, 0)) {
+			m->dropped++;
+			add_gap(m, ticks, 0);
+		}
+	}
+}
+
+bool merge_empty(struct merge *m)
+{
+	for (uint32_t i = 0; i < m->stream->chunk_count; i++) {
+		struct chunk *c = &m->stream->chunks[i];
+
+		if (chunk_unread(c, load_acquire(&c->progress)) != 0) /* PAIR(commit) */
+			return false;
+	}
+	return true;
+}
+
+uint64_t merge_gap(struct merge *m)
+{
+	uint64_t from = m->gap_from;
+
+	m->gap_from = 0;
+	return from;
+}
+
+void merge_gap_again(struct merge *m, uint64_t from)
+{
+	add_gap(m, from, 0);
+}
+
+uint64_t merge_lost(struct merge *m)
+{
+	uint64_t lost = m->dropped;
+
+	for (uint32_t i = 0; i < m->stream->chunk_count; i++) {
+		const struct cursor *cur = &m->cursor[i];
+		uint32_t first = load_acquire(&m->stream->chunks[i].first); /* PAIR(recycle) */
+
+		lost += cur->lost;
+		if (first != cur->first)
+			lost += first - cur->next;
+	}
+	return lost;
+}
+
+int64_t merge_time(const struct merge *m, uint64_t ticks)
+{
+	uint32_t count = m->anchors < MERGE_ANCHORS ? m->anchors : MERGE_ANCHORS;
+
+	/* Nearly always the last but one: events are between the last two looks. */
+	for (uint32_t i = 1; i <= count; i++) {
+		uint32_t at = (m->anchors - i) % MERGE_ANCHORS;
+
+		if (ticks >= m->anchor[at].ticks)
+			return anchor_convert(&m->anchor[at], m->slope[at], ticks);
+		if (i == count)
+			return anchor_convert(&m->creation, anchor_slope(&m->creation, &m->anchor[at]), ticks);
+	}
+	return m->creation.monotonic;
+}

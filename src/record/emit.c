@@ -1,0 +1,583 @@
+/*
+ * emit.c - the trace point
+ *
+ * The short way, for a thread that is in no other trace point, in a stream
+ * where it holds a chunk with room: no locked instruction, no system call, no
+ * lock. Its steps, and what they are ordered against:
+ *
+ *   1. ready = frame    from now on this thread is inside; a handler's trace
+ *                       point goes the long way. Against attach_detach().
+ *   2. page->change     unchanged: the lanes are right
+ *   3. running? filtered out?
+ *   4. busy = chunk     in this thread's seat; then: is the chunk still ours?
+ *                       Against chunk_revoke(), which changes the owner, passes
+ *                       a barrier everywhere and looks at busy.
+ *   5. ticks            read while busy: a reader that has passed its barrier
+ *                       at time T and finds nobody busy sees all events before T
+ *   6. the record
+ *   7. commit           one store of the chunk's progress; then busy = 0
+ *   8. waiting?         a reader that sleeps is woken. Against its barrier.
+ *   9. ready again
+ *
+ * Everything else is the long way: the first event in a stream, a full chunk,
+ * a change of the page, a forked child, a trace point inside a trace point.
+ * It uses locked instructions and now and then the system, and takes about a
+ * microsecond.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "record/emit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/sys.h"
+#include "base/ticks.h"
+#include "model/record.h"
+#include "record/attach.h"
+#include "record/self.h"
+#include "record/take.h"
+#include "shm/chunk.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* What is copied in line; more is worth a call. */
+#define COPY_INLINE 64
+
+static inline __attribute__((always_inline)) void copy(unsigned char *to, const void *from, size_t n)
+{
+	const unsigned char *f = from;
+
+	/* Moves that may overlap are faster than a call. */
+	if (n > COPY_INLINE) {
+		memcpy(to, f, n);
+	} else if (n >= 32) {
+		memcpy(to, f, 16);
+		memcpy(to + 16, f + 16, 16);
+		memcpy(to + n - 32, f + n - 32, 16);
+		memcpy(to + n - 16, f + n - 16, 16);
+	} else if (n >= 16) {
+		memcpy(to, f, 16);
+		memcpy(to + n - 16, f + n - 16, 16);
+	} else if (n >= 8) {
+		memcpy(to, f, 8);
+		memcpy(to + n - 8, f + n - 8, 8);
+	} else if (n >= 4) {
+		memcpy(to, f, 4);
+		memcpy(to + n - 4, f + n - 4, 4);
+	} else if (n) {
+		to[0] = f[0];
+		to[n / 2] = f[n / 2];
+		to[n - 1] = f[n - 1];
+	}
+}
+
+static inline bool filtered(const struct stream_header *h, trace_event_id_t id)
+{
+	return load_relaxed(&h->filter[id / 32]) >> id % 32 & 1;
+}
+
+static inline __attribute__((always_inline)) void put(unsigned char *at, unsigned type, uint32_t length, uint64_t ticks,
+                                                      const void *address, const void *data)
+{
+	struct record *r = (struct record *)at;
+
+	r->length = (uint16_t)length;
+	r->type = (uint16_t)type;
+	r->reserved = 0;
+	r->ticks = ticks;
+	r->address = (uint64_t)(uintptr_t)address;
+	copy(at + sizeof *r, data, length);
+}
+
+static uint32_t put_owner(unsigned char *at, const struct writer *w)
+{
+	struct record_owner *o = (struct record_owner *)at;
+
+	memset(o, 0, sizeof *o);
+	o->type = RECORD_OWNER;
+	o->pid = w->pid;
+	o->tid = w->tid;
+	o->thread = w->pthread;
+	memcpy(o->name, w->name, sizeof o->name);
+	return sizeof *o;
+}
+
+void emit_wake(struct stream_header *h)
+{
+	if (exchange(&h->waiting, 0)) {
+		fetch_add(&h->wakeups, 1);
+		sys_futex_wake(&h->wakeups);
+	}
+}
+
+void emit_lost(struct stream_header *h)
+{
+	uint64_t none = 0;
+
+	/* Under LOOP readers are told where; otherwise the stream has stopped, which tells as much. */
+	if (h->stream_policy == POSIX_TRACE_LOOP && !load_relaxed(&h->lost_ticks))
+		cas(&h->lost_ticks, &none, ticks_read(h->clock_kind));
+	fetch_add(&h->lost, 1);
+	if (!(load_relaxed(&h->state) & STATE_OVERRUN))
+		fetch_or(&h->state, STATE_OVERRUN);
+}
+
+void emit_full(struct stream_header *h, uint32_t clock_kind)
+{
+	uint32_t state = load_relaxed(&h->state);
+	uint64_t none = 0;
+
+	if (!(state & (STATE_RUNNING | STATE_ARMED)))
+		return; /* stopped by a call meanwhile */
+	emit_lost(h);
+	if (h->stream_policy == POSIX_TRACE_LOOP)
+		return; /* nobody could be overwritten just now; the next one tries again */
+
+	/* The time before the state: who sees the stream stopped knows when. */
+	cas(&h->stopped_ticks, &none, ticks_read(clock_kind));
+	while (state & STATE_RUNNING) {
+		if (cas(&h->state, &state, (state & ~STATE_RUNNING) | STATE_FULL | STATE_ARMED)) {
+			emit_wake(h); /* the STOP can be read */
+			return;
+		}
+	}
+}
+
+bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_event_id_t id,
+                const void *data, size_t length, const void *address)
+{
+	struct stream_header *h = s->header;
+	struct chunk *c = take_chunk(s, w->tid);
+	unsigned char *memory;
+	uint64_t p, ticks;
+	uint32_t position, type = id, state;
+
+	if (!c)
+		return false;
+	p = load_relaxed(&c->progress);
+	position = progress_position(p);
+	memory = stream_chunk_memory(s, c);
+	/*
+	 * The claim before the look at the state, and before the ticks: who
+	 * stops the stream changes the state and then waits for the claim, and
+	 * a reader waits for it as it does for busy.
+	 */
+	fence_full();
+	state = load_relaxed(&h->state);
+	if (!always && !(state & STATE_RUNNING)) {
+		chunk_unclaim(c);
+		if (state & STATE_ARMED)
+			emit_lost(h);
+		return true;
+	}
+	ticks = ticks_read(s->clock_kind);
+	position += put_owner(memory + position, w);
+	if (!data)
+		length = 0;
+	if (!eventtype_system(id) && length > h->data_size) {
+		length = h->data_size;
+		type |= RECORD_TRUNCATED;
+	}
+	put(memory + position, type, (uint32_t)length, ticks, address, data);
+	position += record_size((uint32_t)length);
+
+	store_relaxed(&c->last_ticks, ticks);
+	store_release(&c->progress, progress_make(progress_records(p) + 1, position)); /* PAIR(commit) */
+	chunk_unclaim(c);
+	fence_full();
+	if (load_relaxed(&h->waiting))
+		emit_wake(h);
+	return true;
+}
+
+/* The name is asked for now and then only: it seldom changes, and the question costs a tenth of all this. */
+static struct writer writer(struct thread *t)
+{
+	struct writer w = { .pid = t->pid, .tid = load_relaxed(&t->tid), .pthread = t->pthread };
+
+	if (t->name_age++ % 64 == 0)
+		sys_thread_name(t->name);
+	memcpy(w.name, t->name, sizeof w.name);
+	return w;
+}
+
+/* The seat of a lane, got now if need be. Null: all are taken; not asked again for a while, because asking is slow. */
+static struct seat *lane_seat(struct thread *t, struct lane *lane, const struct stream *s)
+{
+	if (lane->seat)
+		return lane->seat;
+	if (lane->no_seat) {
+		lane->no_seat--;
+		return NULL;
+	}
+	lane->seat = seat_take(s, load_relaxed(&t->tid));
+	if (!lane->seat)
+		lane->no_seat = 1000;
+	return lane->seat;
+}
+
+/* The next chunk for a lane that has a seat. False if the stream is full. */
+static bool lane_take(struct thread *t, struct lane *lane, struct stream *s)
+{
+	struct writer w = writer(t);
+	struct seat *seat = lane->seat;
+	uint32_t position;
+	struct chunk *c;
+	uint64_t p;
+
+	if (lane->chunk) {
+		chunk_leave(lane->chunk, lane->owner);
+		lane->chunk = NULL;
+		lane->at = lane->end = NULL;
+	}
+	c = take_chunk(s, load_relaxed(&t->tid));
+	if (!c)
+		return false;
+	p = load_relaxed(&c->progress);
+	position = progress_position(p);
+	lane->at = stream_chunk_memory(s, c) + position;
+	lane->end = stream_chunk_memory(s, c) + s->chunk_size;
+	lane->at += put_owner(lane->at, &w);
+	position += (uint32_t)sizeof(struct record_owner);
+	lane->progress = progress_make(progress_records(p), position);
+	lane->owner = owner_next(load_relaxed(&c->owner), (uint32_t)(seat - s->seats) + 1);
+	lane->chunk_number = (uint32_t)(c - s->chunks) + 1;
+	lane->chunk = c;
+	store_relaxed(&c->last_ticks, ticks_read(lane->clock_kind)); /* or it would pass for the oldest */
+	store_release(&c->progress, lane->progress); /* PAIR(commit) */
+	store_relaxed(&c->owner, lane->owner);
+	chunk_unclaim(c);
+	return true;
+}
+
+enum outcome {
+	DONE,    /* recorded, or not to be */
+	WAKE,    /* recorded, and a reader sleeps */
+	LOST,    /* the stream has stopped for want of room */
+	NO_ROOM, /* not recorded, because the lane has no chunk with room */
+};
+
+/*
+ * Steps 3 to 8, but for what the outcome asks for. clock_kind is the lane's.
+ *
+ * A handler that interrupts here may fork, and the child return into the
+ * middle of this (H1). The lane is zeroed then, and the stream's memory has
+ * been replaced (record/self.c). So everything is loaded once and before the
+ * first store; what the child still does goes nowhere.
+ */
+static inline __attribute__((always_inline)) enum outcome lane_record(struct lane *lane, uint32_t clock_kind,
+                                                                      trace_event_id_t id, const void *data,
+                                                                      size_t length, const void *address)
+{
+	struct stream_header *h = load_relaxed(&lane->header);
+	struct seat *seat;
+	struct chunk *c;
+	unsigned char *at;
+	uint64_t progress, ticks;
+	uint32_t state, size;
+
+	if (unlikely(!h))
+		return DONE;
+	state = load_relaxed(&h->state);
+	if (unlikely(!(state & STATE_RUNNING)))
+		return (state & STATE_ARMED) && !filtered(h, id) ? LOST : DONE;
+	if (filtered(h, id))
+		return DONE;
+	if (unlikely(length > lane->data_size)) {
+		length = lane->data_size;
+		id |= RECORD_TRUNCATED;
+	}
+	seat = load_relaxed(&lane->seat);
+	c = load_relaxed(&lane->chunk);
+	/* Without a chunk there is no room. */
+	if (unlikely((size_t)(load_relaxed(&lane->end) - load_relaxed(&lane->at)) < record_size((uint32_t)length)))
+		return NO_ROOM;
+	store_relaxed(&seat->busy, lane->chunk_number);
+	fence_signal();
+	if (unlikely(load_relaxed(&c->owner) != lane->owner)) {
+		store_relaxed(&seat->busy, 0);
+		return NO_ROOM;
+	}
+	ticks = ticks_read(clock_kind);
+	/*
+	 * The place last: if it is there, nothing before it was wiped. And
+	 * again before the commit, for a child that knows no fork handlers:
+	 * _Fork(), clone() (H2).
+	 */
+	progress = load_relaxed(&lane->progress);
+	fence_signal();
+	at = load_relaxed(&lane->at);
+	if (unlikely(!at))
+		return DONE;
+	put(at, id, (uint32_t)length, ticks, address, data);
+	fence_signal();
+	if (unlikely(load_relaxed(&lane->at) != at))
+		return DONE;
+	size = record_size((uint32_t)length);
+	progress += ((uint64_t)1 << 32) + size;
+	lane->at = at + size;
+	lane->progress = progress;
+	store_relaxed(&c->last_ticks, ticks);
+	/*
+	 * PAIR(commit): the record, whole, is visible before the position that
+	 * includes it. Other side: read/cursor.c, record/take.c.
+	 */
+	store_release(&c->progress, progress);
+	store_release(&seat->busy, 0); /* PAIR(busy) */
+	fence_signal();
+	return unlikely(load_relaxed(&h->waiting)) ? WAKE : DONE;
+}
+
+/* Into a chunk got now, with signals blocked. */
+static void lane_record_slow(struct thread *t, struct lane *lane, trace_event_id_t id, const void *data, size_t length,
+                             const void *address)
+{
+	const struct attached *attached = load_relaxed(&lane->attached);
+	struct stream stream;
+
+	if (!attached)
+		return; /* forked meanwhile, see lane_record() */
+	stream = attached->stream;
+	if (!lane_seat(t, lane, &stream)) {
+		struct writer w = writer(t);
+
+		if (!emit_alone(&stream, &w, false, id, data, length, address))
+			emit_full(stream.header, stream.clock_kind);
+		return;
+	}
+	/* A chunk just taken may be taken away again before its first record; not for ever. */
+	for (int try = 0; try < 100; try++) {
+		if (!lane_take(t, lane, &stream)) {
+			emit_full(stream.header, stream.clock_kind);
+			return;
+		}
+		switch (lane_record(lane, lane->clock_kind, id, data, length, address)) {
+		case DONE:
+			return;
+		case WAKE:
+			emit_wake(stream.header);
+			return;
+		case LOST:
+			emit_lost(stream.header);
+			return;
+		case NO_ROOM:
+			break;
+		}
+	}
+	emit_lost(stream.header);
+}
+
+/* What an outcome asks for. The thread stays inside: until then nobody unmaps the stream. */
+static void lane_finish(enum outcome outcome, struct thread *t, struct lane *lane, trace_event_id_t id,
+                        const void *data, size_t length, const void *address)
+{
+	const struct attached *attached = load_relaxed(&lane->attached);
+	uint64_t signals;
+
+	if (outcome == DONE || !attached)
+		return;
+	signals = sys_signals_block();
+	if (outcome == WAKE)
+		emit_wake(attached->stream.header);
+	else if (outcome == LOST)
+		emit_lost(attached->stream.header);
+	else
+		lane_record_slow(t, lane, id, data, length, address);
+	sys_signals_restore(signals);
+}
+
+/*
+ * A trace point was left by longjmp() out of a handler, or is still going on
+ * below us on the stack? The stack grows downwards, and a handler runs deeper
+ * than what it has interrupted, or on its own stack, where nothing can be told (H17).
+ */
+static bool abandoned(const struct thread *t, uintptr_t frame)
+{
+	stack_t stack;
+
+	return frame >= load_relaxed(&t->ready) && sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
+}
+
+static void recover_abandoned(struct thread *t)
+{
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct lane *lane = &t->lane[t->order[i]];
+
+		/* The record that was begun is given up, and counted. */
+		if (lane->seat && load_relaxed(&lane->seat->busy)) {
+			store_release(&lane->seat->busy, 0); /* PAIR(busy) */
+			emit_lost(lane->header);
+		}
+		/* It may have been committed without the lane's knowing: no more into this chunk. */
+		if (lane->chunk)
+			chunk_leave(lane->chunk, lane->owner);
+		lane->chunk = NULL;
+		lane->at = lane->end = NULL;
+	}
+	store_relaxed(&t->depth, 0);
+	store_relaxed(&t->ready, (uintptr_t)THREAD_READY);
+}
+
+/* The long way through a trace point, with signals blocked. */
+static void record_slow(trace_event_id_t id, const void *data, size_t length,
+                                                  const void *address, uintptr_t frame)
+{
+	int error;
+	struct self *self = self_get(false, &error);
+	struct thread *t = thread_self;
+	const struct process *process = self ? self_process(self) : NULL;
+	struct procpage *page = process ? process->page : NULL;
+	uint32_t depth;
+	bool ready;
+
+	if (!page)
+		return;
+	if (!t || !t->page_change) {
+		/* New, or in a forked child, where the block was wiped. */
+		if (load_relaxed(&page->vacant) == ~UINT64_C(0))
+			return;
+		t = self_thread(self);
+		if (!t)
+			return;
+	}
+	if (load_relaxed(&t->ready) > THREAD_READY && abandoned(t, frame))
+		recover_abandoned(t);
+
+	ready = load_relaxed(&t->ready) == THREAD_READY;
+	depth = t->depth;
+	store_relaxed(&t->depth, depth + 1);
+	/* Inside, before the look at the page. Against attach_detach(). */
+	fence_full();
+	if (ready) {
+		/* Level 0: make the lanes right and use them. Handlers keep away from them. */
+		store_relaxed(&t->ready, frame);
+		fence_signal();
+		if (load_relaxed(&page->change) != t->change)
+			attach_update(self, page, t);
+		for (uint32_t i = 0; i < t->count; i++) {
+			struct lane *lane = &t->lane[t->order[i]];
+
+			lane_finish(lane_record(lane, lane->clock_kind, id, data, length, address), t, lane, id, data, length,
+			            address);
+		}
+		fence_signal();
+		store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
+	} else {
+		/* Inside another trace point of this thread (H4), or without membarrier(): through no lane. */
+		uint64_t traced = ~load_acquire(&page->vacant); /* PAIR(slot) */
+		struct writer w = writer(t);
+
+		for (int i = 0; i < PAGE_SLOTS; i++) {
+			struct attached *a = traced >> i & 1 ? attach_slot(self, page, i) : NULL;
+			struct stream_header *h = a ? a->stream.header : NULL;
+			uint32_t state = h ? load_relaxed(&h->state) : 0;
+
+			if (!(state & (STATE_RUNNING | STATE_ARMED)) || filtered(h, id))
+				continue;
+			if (state & STATE_ARMED)
+				emit_lost(h);
+			else if (!emit_alone(&a->stream, &w, false, id, data, length, address))
+				emit_full(h, a->stream.clock_kind);
+		}
+	}
+	store_release(&t->depth, depth); /* PAIR(inside) */
+}
+
+static __attribute__((noinline)) void record_blocked(trace_event_id_t id, const void *data, size_t length,
+                                                     const void *address, uintptr_t frame)
+{
+	uint64_t signals = sys_signals_block();
+
+	record_slow(id, data, length, address, frame);
+	sys_signals_restore(signals);
+}
+
+/* With ready set: all lanes. */
+static __attribute__((noinline)) void record_lanes(struct thread *t, trace_event_id_t id, const void *data,
+                                                   size_t length, const void *address)
+{
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct lane *lane = &t->lane[t->order[i]];
+
+		lane_finish(lane_record(lane, lane->clock_kind, id, data, length, address), t, lane, id, data, length,
+			            address);
+	}
+	fence_signal();
+	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
+}
+
+/* The rest of a trace point with one lane. */
+static __attribute__((noinline)) void finish_lane(enum outcome outcome, struct thread *t, trace_event_id_t id,
+                                                  const void *data, size_t length, const void *address)
+{
+	struct lane *lane = load_relaxed(&t->only);
+
+	if (lane)
+		lane_finish(outcome, t, lane, id, data, length, address);
+	fence_signal();
+	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
+}
+
+/* Where this function's caller stands on the stack, without a frame pointer. */
+static inline __attribute__((always_inline)) uintptr_t stack_address(void)
+{
+#if defined __x86_64__
+	uintptr_t sp;
+
+	__asm__ __volatile__("movq %%rsp, %0" : "=r"(sp));
+	return sp;
+#else
+	return (uintptr_t)__builtin_frame_address(0);
+#endif
+}
+
+/*
+ * The short way has no call that it comes back from, so that it needs no
+ * stack: everything else is left to functions that end the trace point.
+ */
+void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t length)
+{
+	const void *address = __builtin_return_address(0);
+	uintptr_t frame = stack_address();
+	struct thread *t = thread_self;
+	const uint32_t *change;
+	struct lane *lane;
+	enum outcome outcome;
+
+	/* Ids that no function has given, and those of system events, have no effect. */
+	if (unlikely(id - POSIX_TRACE_UNNAMED_USEREVENT > load_relaxed(&self_names)))
+		return;
+	if (!data)
+		length = 0;
+	if (unlikely(!t || load_relaxed(&t->ready) != THREAD_READY)) {
+		record_blocked(id, data, length, address, frame);
+		return;
+	}
+	store_relaxed(&t->ready, frame);
+	fence_signal();
+	change = load_relaxed(&t->page_change);
+	if (unlikely(!change || load_relaxed(change) != t->change)) {
+		store_relaxed(&t->ready, (uintptr_t)THREAD_READY);
+		record_blocked(id, data, length, address, frame);
+		return;
+	}
+	lane = load_relaxed(&t->only);
+	if (unlikely(!lane || length > COPY_INLINE)) {
+		record_lanes(t, id, data, length, address);
+		return;
+	}
+	/* So that nothing is left in it that would be called. */
+	if (length > COPY_INLINE)
+		__builtin_unreachable();
+	outcome = lane_record(lane, CLOCK_KIND_COUNTER, id, data, length, address);
+	if (unlikely(outcome != DONE)) {
+		finish_lane(outcome, t, id, data, length, address);
+		return;
+	}
+	fence_signal();
+	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
+}

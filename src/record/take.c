@@ -1,0 +1,151 @@
+/*
+ * take.c - the next chunk for a writer
+ *
+ * Safe in signal handlers: no locks, and a chunk that an interrupted taker of
+ * the same thread has claimed is one that others skip too.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "record/take.h"
+
+#include "base/ident.h"
+
+#include "base/sys.h"
+#include "model/record.h"
+#include "shm/chunk.h"
+
+/*
+ * How often to look again while a chunk that would do is in somebody's hands
+ * for a moment: before overwriting one instead, and before the stream is full.
+ */
+#define TRIES_OVERWRITE 64
+#define TRIES           4000
+#define TRIES_PER_YIELD 8
+
+/* How many owners that do not come out of a record to remember, so as not to ask them again. */
+#define STUCK 8
+
+enum rank { RANK_EMPTY, RANK_ROOM, RANK_IDLE, RANK_OLDEST, RANK_NONE };
+
+struct choice {
+	struct chunk *chunk;
+	enum rank rank;
+	uint64_t ticks;
+	enum rank contended; /* the best that is in somebody's hands for a moment */
+};
+
+static enum rank rank_of(const struct stream *s, const struct chunk *c, bool loop, bool wrapped)
+{
+	bool held = owner_is(load_relaxed(&c->owner));
+	uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
+	bool read = chunk_unread(c, p) == 0;
+	bool room = s->chunk_size - progress_position(p) >= s->event_size_max;
+
+	if (!held && read)
+		return RANK_EMPTY;
+	if (!held && room)
+		return RANK_ROOM;
+	if (held && !wrapped && (read || room))
+		return RANK_IDLE;
+	return loop ? RANK_OLDEST : RANK_NONE;
+}
+
+struct stuck {
+	const struct chunk *chunk[STUCK];
+	unsigned count;
+};
+
+static bool is_stuck(const struct stuck *stuck, const struct chunk *c)
+{
+	for (unsigned i = 0; i < STUCK && i < stuck->count; i++)
+		if (stuck->chunk[i] == c)
+			return true;
+	return false;
+}
+
+static bool own_record(const struct stream *s, const struct chunk *c, uint32_t tid)
+{
+	uint32_t seat = (uint32_t)load_relaxed(&c->owner) - 1;
+
+	return seat < s->seat_count && load_relaxed(&s->seats[seat].tid) == tid &&
+	       load_relaxed(&s->seats[seat].busy) == (uint32_t)(c - s->chunks) + 1;
+}
+
+static struct choice choose(struct stream *s, const struct stuck *stuck, uint32_t tid, bool loop)
+{
+	struct choice best = { NULL, RANK_NONE, 0, RANK_NONE };
+	bool wrapped = loop && (load_relaxed(&s->header->state) & STATE_FULL);
+
+	for (uint32_t i = 0; i < s->chunk_count; i++) {
+		struct chunk *c = &s->chunks[i];
+		uint32_t claim = load_relaxed(&c->claim);
+		enum rank rank = rank_of(s, c, loop, wrapped);
+		uint64_t ticks = load_relaxed(&c->last_ticks);
+
+		if (rank > best.rank || (rank == best.rank && (rank == RANK_NONE || ticks >= best.ticks)))
+			continue;
+		/* What an interrupted trace point of this thread is at is not worth waiting for: it waits for us. */
+		if (claim == tid || own_record(s, c, tid))
+			continue;
+		/* Somebody is at it, or was killed at it: the kernel knows. */
+		if ((claim && thread_alive(claim)) || is_stuck(stuck, c)) {
+			if (rank < best.contended)
+				best.contended = rank;
+			continue;
+		}
+		best.chunk = c;
+		best.rank = rank;
+		best.ticks = ticks;
+		if (rank == RANK_EMPTY)
+			break;
+	}
+	return best;
+}
+
+struct chunk *take_chunk(struct stream *s, uint32_t tid)
+{
+	bool loop = s->header->stream_policy == POSIX_TRACE_LOOP;
+
+	struct stuck stuck = { { NULL }, 0 };
+
+	for (int try = 0; try < TRIES; try++) {
+		struct choice best = choose(s, &stuck, tid, loop);
+		struct chunk *c = best.chunk;
+		enum rank rank;
+
+		/* Nothing is overwritten, and no stream is full, because of a chunk that is busy just now. */
+		if (best.contended < best.rank && (!c || try < TRIES_OVERWRITE)) {
+			if (try % TRIES_PER_YIELD == TRIES_PER_YIELD - 1) {
+				sys_yield(); /* whoever has it may be waiting for this processor */
+				stuck.count = 0;
+			} else {
+				spin_pause();
+			}
+			continue;
+		}
+		if (!c)
+			return NULL;
+		if (!chunk_claim(c, tid))
+			continue;
+		/* The choice was made before the claim: another may have had the chunk meanwhile. */
+		rank = rank_of(s, c, loop, false);
+		if (rank > best.rank || !chunk_revoke(s, c)) {
+			if (rank <= best.rank)
+				stuck.chunk[stuck.count++ % STUCK] = c;
+			chunk_unclaim(c);
+			continue;
+		}
+		rank = rank_of(s, c, loop, false);
+		if (rank == RANK_ROOM)
+			return c;
+		if (rank > best.rank) {
+			chunk_unclaim(c);
+			continue;
+		}
+		if (chunk_recycle(s, c) > 0 &&
+		    (~load_relaxed(&s->header->state) & (STATE_FULL | STATE_OVERRUN)))
+			fetch_or(&s->header->state, STATE_FULL | STATE_OVERRUN);
+		return c;
+	}
+	return NULL;
+}

@@ -1,0 +1,152 @@
+/*
+ * chunk.c - the transitions of a chunk off the hot path
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "shm/chunk.h"
+
+#include "base/ident.h"
+#include "base/wait.h"
+#include "model/record.h"
+
+/* A record takes some 20 ns: who is busy for longer than these looks was interrupted. */
+#define BUSY_LOOKS 500
+
+bool chunk_claim(struct chunk *c, uint32_t tid)
+{
+	uint32_t claim = load_relaxed(&c->claim);
+
+	/*
+	 * The claim of a dead thread is nobody's (H6), if its id was not given
+	 * out again (H16). Our own id: a thread that was interrupted here by the handler that
+	 * asks, or one that is dead and had the same id. Leave it alone.
+	 */
+	if (claim && (claim == tid || thread_alive(claim)))
+		return false;
+	/* PAIR(claim): what the last taker has written is seen by the next. */
+	return cas(&c->claim, &claim, tid);
+}
+
+void chunk_unclaim(struct chunk *c)
+{
+	/* PAIR(claim): other side in chunk_claim(). */
+	store_release(&c->claim, 0);
+}
+
+void chunk_withdraw(struct chunk *c, uint64_t *was)
+{
+	*was = load_relaxed(&c->owner);
+	/* It can only change by its owner's leaving, and then it is nobody's too. */
+	while (owner_is(*was) && !cas(&c->owner, was, owner_next(*was, 0)))
+		;
+}
+
+bool chunk_withdrawn(const struct stream *s, struct chunk *c, uint64_t was)
+{
+	uint32_t seat = (uint32_t)was - 1, number = (uint32_t)(c - s->chunks) + 1;
+
+	if (!owner_is(was) || seat >= s->seat_count)
+		return true;
+	for (int i = 0; i < BUSY_LOOKS; i++) {
+		/* PAIR(busy): out of the record, so its commit is visible. */
+		if (load_acquire(&s->seats[seat].busy) != number)
+			return true;
+		spin_pause();
+	}
+	return !thread_alive(load_relaxed(&s->seats[seat].tid));
+}
+
+void chunk_give_back(struct chunk *c, uint64_t was)
+{
+	if (owner_is(was))
+		store_relaxed(&c->owner, was); /* the release of the claim follows */
+}
+
+bool chunk_revoke(const struct stream *s, struct chunk *c)
+{
+	uint64_t was;
+
+	chunk_withdraw(c, &was);
+	if (!owner_is(was))
+		return true;
+	if (barrier_everywhere() && chunk_withdrawn(s, c, was))
+		return true;
+	chunk_give_back(c, was);
+	return false;
+}
+
+/* Ticks of record number n, where the first is number 0. */
+static uint64_t ticks_of(const unsigned char *memory, uint32_t size, uint32_t n)
+{
+	uint32_t at = 0;
+
+	while (at + sizeof(struct record) <= size) {
+		const struct record *r = (const struct record *)(memory + at);
+
+		if (r->type & RECORD_OWNER) {
+			at += (uint32_t)sizeof(struct record_owner);
+			continue;
+		}
+		if (n-- == 0)
+			return r->ticks;
+		at += record_size(r->length);
+	}
+	return 0;
+}
+
+uint32_t chunk_recycle(const struct stream *s, struct chunk *c)
+{
+	uint32_t records = progress_records(load_acquire(&c->progress)); /* PAIR(commit) */
+	uint32_t first = load_relaxed(&c->first);
+	uint32_t read, lost;
+
+	/*
+	 * PAIR(read): from here on the reader's cas on this word fails, so each
+	 * record has either been read or is counted as lost, never both.
+	 */
+	read = exchange(&c->read, records);
+	lost = records - read;
+	/* PAIR(seen): the reader is done with the last gap before it is written over. */
+	if (load_acquire(&c->seen) == first)
+		store_relaxed(&c->gap_from, 0);
+	if (lost) {
+		if (!load_relaxed(&c->gap_from))
+			store_relaxed(&c->gap_from, ticks_of(stream_chunk_memory(s, c), s->chunk_size, read - first));
+		store_relaxed(&c->gap_until, load_relaxed(&c->last_ticks));
+	}
+	/*
+	 * PAIR(recycle): a reader that copies bytes written after this also
+	 * sees another first. The full barrier keeps those bytes behind it.
+	 */
+	store_release(&c->first, records);
+	fence_full();
+	store_release(&c->progress, progress_make(records, 0)); /* PAIR(commit) */
+	return lost;
+}
+
+void chunk_leave(struct chunk *c, uint64_t owner)
+{
+	cas(&c->owner, &owner, owner_next(owner, 0));
+}
+
+struct seat *seat_take(const struct stream *s, uint32_t tid)
+{
+	/* First the free ones, then those of the dead. */
+	for (int probe = 0; probe < 2; probe++) {
+		for (uint32_t i = 0; i < s->seat_count; i++) {
+			struct seat *seat = &s->seats[i];
+			uint32_t owner = load_relaxed(&seat->tid), used = load_relaxed(&s->header->seats_used);
+
+			if (owner && owner != tid && (!probe || thread_alive(owner)))
+				continue;
+			/* Our own id: of a dead thread, or taken just now, interrupted by the handler that asks. */
+			if (owner != tid && !cas(&seat->tid, &owner, tid))
+				continue;
+			store_relaxed(&seat->busy, 0);
+			while (used <= i && !cas(&s->header->seats_used, &used, i + 1))
+				;
+			return seat;
+		}
+	}
+	return NULL;
+}

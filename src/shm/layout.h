@@ -1,0 +1,188 @@
+/*
+ * layout.h - every structure that lies in shared memory
+ *
+ * docs/memory-layout.md has the pictures. Only fixed-width integers, no
+ * pointers; the other side may have another word size, may be killed at any
+ * instruction, and, for a reader, may be hostile. Each layout has a magic, a
+ * version, and its own size; whoever maps one checks all three.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef SHM_LAYOUT_H
+#define SHM_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/eventset.h"
+#include "model/eventtype.h"
+
+#define LAYOUT_VERSION 0xffffu /* unreleased */
+
+#define LINE 64 /* what two processors can fight over */
+
+/* -- Process page: which streams trace this process ---------------------- */
+
+#define PAGE_MAGIC 0x70747031u
+#define PAGE_SIZE_BYTES 4096
+#define PAGE_SLOTS TRACE_SYS_MAX
+
+struct page_slot {
+	uint64_t creator_start;
+	uint32_t creator_pid;
+	uint32_t serial;
+	uint32_t claim; /* pid of who is filling or emptying the slot; 0: nobody */
+	uint32_t reserved;
+};
+
+struct procpage {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t size;
+	uint32_t pid;
+	uint64_t start;
+	uint64_t reserved[5];
+
+	/* Bit n set: slot n is vacant. All set: nobody traces, the trace point in <trace.h> returns. */
+	_Alignas(LINE) uint64_t vacant;
+	/* Rises with each change of a slot. */
+	uint32_t change;
+
+	_Alignas(LINE) struct page_slot slot[PAGE_SLOTS];
+};
+
+_Static_assert(sizeof(struct page_slot) == 24, "docs/memory-layout.md");
+_Static_assert(offsetof(struct procpage, vacant) == 64, "docs/memory-layout.md");
+_Static_assert(offsetof(struct procpage, slot) == 128, "docs/memory-layout.md");
+_Static_assert(sizeof(struct procpage) <= PAGE_SIZE_BYTES, "docs/memory-layout.md");
+_Static_assert(PAGE_SLOTS == 64, "one bit for each in a word");
+
+/* -- Registry: name -> id ------------------------------------------------- */
+
+#define REGISTRY_MAGIC 0x70747231u
+#define REGISTRY_NAME_BYTES 64
+/* More places than ids: two that open one name at the same time each take a place, one of them in vain. */
+#define REGISTRY_PLACES 4096
+#define REGISTRY_NAMES_OFFSET 4096
+#define REGISTRY_BYTES_MAX (REGISTRY_NAMES_OFFSET + REGISTRY_PLACES * REGISTRY_NAME_BYTES)
+
+struct registry_header {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t size;   /* of this header */
+	uint32_t places; /* taken so far; a place is 64 bytes from REGISTRY_NAMES_OFFSET on */
+	uint64_t bytes;  /* of the file, with space for all of it; only rises */
+	uint64_t reserved[5];
+	/* Event EVENT_ID_USER + i has the name in place index[i] - 1; 0: no such event, and none after it. */
+	_Alignas(LINE) uint16_t index[EVENT_USER_MAX];
+};
+
+_Static_assert(sizeof(struct registry_header) <= REGISTRY_NAMES_OFFSET, "docs/memory-layout.md");
+_Static_assert(TRACE_EVENT_NAME_MAX < REGISTRY_NAME_BYTES, "a name and its null");
+
+/* -- Stream ---------------------------------------------------------------- */
+
+#define STREAM_MAGIC 0x70747331u
+#define STREAM_HEADER_BYTES 4096
+
+/* stream_header.state; a set of these. docs/recording.md draws the states. */
+#define STATE_RUNNING 1u  /* accepts events */
+#define STATE_FULL    2u
+#define STATE_ARMED   4u  /* stopped by itself, restarts when it has been read */
+#define STATE_OVERRUN 8u  /* until posix_trace_get_status() */
+#define STATE_ENDED   16u /* its creator has shut it down */
+
+struct stream_header {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t header_size;
+	uint32_t chunk_size; /* bytes, a multiple of LINE */
+	uint32_t chunk_count;
+	uint32_t seat_count;
+	uint32_t event_size_max;
+	uint32_t reserved1;
+	uint64_t file_size;
+
+	/* Who made it, whom it traces. */
+	uint64_t creator_start;
+	uint64_t creator_image;
+	uint64_t target_start;
+	uint32_t creator_pid;
+	uint32_t target_pid;
+	uint32_t serial;
+
+	/* Attributes. */
+	uint32_t data_size;
+	int32_t stream_policy;
+	int32_t log_policy;
+	int32_t inheritance;
+	uint32_t clock_kind;
+	uint64_t stream_size; /* the figure in use, not less than what was asked for */
+	uint64_t log_size;
+	char version_string[TRACE_NAME_MAX + 1];
+	char name[TRACE_NAME_MAX + 1];
+
+	/* Read at each trace point; written by the controller, and by a writer that finds the stream full. */
+	_Alignas(LINE) uint32_t state;
+	/* Set by a reader that is about to sleep; the writer that sees it clears it and wakes. */
+	uint32_t waiting;
+	/* The word a reader sleeps on: rises at each wake-up. */
+	uint32_t wakeups;
+	/* Seats before this one may be in use; only rises. */
+	uint32_t seats_used;
+	/* Bit n: event type n is filtered out. */
+	uint32_t filter[EVENT_ID_END / 32];
+
+	/* Written where events are lost for want of room. */
+	_Alignas(LINE) uint64_t stopped_ticks; /* of the automatic stop that has not been reported; 0: none */
+	uint64_t lost; /* events that found no room; those overwritten are counted by the chunks */
+	uint64_t lost_ticks; /* of the first of them under LOOP that no reader knows of; 0: none */
+};
+
+_Static_assert(sizeof(struct stream_header) <= STREAM_HEADER_BYTES, "docs/memory-layout.md");
+_Static_assert(offsetof(struct stream_header, state) % LINE == 0, "docs/memory-layout.md");
+/*
+ * S1  file_size == STREAM_HEADER_BYTES + seat_count * sizeof(struct seat)
+ *                  + chunk_count * (sizeof(struct chunk) + chunk_size), in this order
+ * S2  chunk_size is a multiple of LINE, at least 2 * event_size_max, at most CHUNK_SIZE_MAX
+ * S3  event_size_max >= record_size_max(data_size)
+ */
+
+/* -- Seat: what a thread says about itself ----------------------------------- */
+
+/*
+ * One for each thread that holds chunks, its own for as long as it lives: so
+ * what it writes here, however late, never disturbs another. A thread that
+ * finds no free seat records without holding a chunk, which is slower.
+ */
+struct seat {
+	uint32_t busy; /* number + 1 of the chunk that it is writing a record in; 0: none */
+	uint32_t tid;  /* 0: free */
+	uint32_t reserved[14];
+};
+
+_Static_assert(sizeof(struct seat) == LINE, "docs/memory-layout.md");
+
+/* -- Chunk descriptor; shm/chunk.h tells what happens to it ----------------- */
+
+#define CHUNK_SIZE_MAX (UINT32_C(1) << 24)
+
+struct chunk {
+	uint64_t owner;      /* tenure << 32 | seat + 1, or 0 there: nobody's */
+	uint64_t progress;   /* records << 32 | position */
+	uint64_t last_ticks; /* of the newest record */
+	uint64_t gap_from;   /* first and last ticks of records overwritten */
+	uint64_t gap_until;  /* since the reader has looked; gap_from 0: none */
+	uint32_t first;      /* number of the chunk's oldest record */
+	uint32_t claim;      /* thread that is taking it, or writing one record; 0: nobody */
+	uint32_t reserved[4];
+
+	/* Written by the reader. */
+	_Alignas(LINE) uint32_t read; /* number of the next record to be read */
+	uint32_t seen; /* value of first up to which the reader has counted the gap */
+};
+
+_Static_assert(sizeof(struct chunk) == 2 * LINE, "docs/memory-layout.md");
+_Static_assert(offsetof(struct chunk, read) == LINE, "docs/memory-layout.md");
+
+#endif

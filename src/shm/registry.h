@@ -1,0 +1,34 @@
+/*
+ * registry.h - names of user events and their ids, for a family of processes
+ *
+ * Append-only and without locks: an opener writes the name into a place of its
+ * own and then appends the place to the index by one compare-and-swap. Who
+ * loses that compares with the name that won, so a name never has two ids, and
+ * one that is killed half way leaves an unused place behind and nothing else.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef SHM_REGISTRY_H
+#define SHM_REGISTRY_H
+
+#include <trace.h>
+
+#include "base/file.h"
+#include "shm/layout.h"
+
+struct registry {
+	struct registry_header *header;
+	char file[FILE_NAME_SIZE]; /* "": memory of this process and its children, there is no tmpfs */
+};
+
+/* Maps the registry of a process, made if need be. Never fails for want of a tmpfs; -ENOMEM. */
+int registry_open(struct ident id, struct registry *r);
+
+/* The id of a name of at most TRACE_EVENT_NAME_MAX bytes; the unnamed user event if there is no room. */
+trace_event_id_t registry_id(struct registry *r, const char *name);
+/* Number of names: ids EVENT_ID_USER .. EVENT_ID_USER + count - 1. */
+uint32_t registry_count(const struct registry *r);
+/* The name of a user event, or null. */
+const char *registry_name(const struct registry *r, trace_event_id_t id);
+
+#endif

@@ -1,0 +1,189 @@
+/*
+ * stream.c - a stream's memory: how large, made, mapped, checked
+ *
+ * How large: a writer leaves a chunk when its next event does not fit, so up
+ * to one event, of the largest size, is unused at each chunk's end. With C the
+ * size of a chunk and M that of the largest event, n chunks hold at least
+ * n * (C - M) bytes of events, whichever threads write them in which order.
+ * Two more chunks than that: one that LOOP is about to overwrite, and one for
+ * the events of posix_trace_start() and _stop().
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "shm/stream.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/sys.h"
+#include "base/ticks.h"
+#include "model/record.h"
+#include "shm/chunk.h"
+
+/* Each processor wants a chunk and one in reserve; the memory is the same, in larger or smaller pieces. */
+#define CHUNKS_MIN      16
+#define CHUNKS_MAX      256
+#define CHUNKS_SPARE    2
+#define CHUNK_SIZE_MIN  4096
+/* One for each so many bytes of the stream, within bounds. */
+#define SEAT_PER        1024
+#define SEATS_MIN       64
+#define SEATS_MAX       1024
+#define STREAM_SIZE_MAX (UINT64_C(1) << 40)
+
+struct make {
+	const struct stream_origin *origin;
+	const struct attr *attr;
+	bool with_log;
+	uint32_t chunk_size, chunk_count, seat_count, event_size_max;
+	uint64_t size;
+};
+
+static uint64_t round_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+static uint64_t file_size(uint32_t seats, uint32_t chunks, uint32_t chunk_size)
+{
+	return STREAM_HEADER_BYTES + (uint64_t)seats * sizeof(struct seat) +
+	       (uint64_t)chunks * (sizeof(struct chunk) + chunk_size);
+}
+
+static int geometry(struct make *m)
+{
+	uint64_t want = m->attr->stream_size, chunk, count;
+	uint32_t chunks;
+
+	if (want > STREAM_SIZE_MAX)
+		return -ENOMEM;
+	m->event_size_max = attr_event_size_max(m->attr);
+	chunks = 2 * sys_processors();
+	if (chunks < CHUNKS_MIN)
+		chunks = CHUNKS_MIN;
+	if (chunks > CHUNKS_MAX)
+		chunks = CHUNKS_MAX;
+	chunk = want / chunks;
+	if (chunk > CHUNK_SIZE_MAX - LINE)
+		chunk = CHUNK_SIZE_MAX - LINE;
+	if (chunk < CHUNK_SIZE_MIN)
+		chunk = CHUNK_SIZE_MIN;
+	if (chunk < 4 * m->event_size_max)
+		chunk = 4 * m->event_size_max;
+	chunk = round_up(chunk, LINE);
+	count = want ? (want + chunk - m->event_size_max - 1) / (chunk - m->event_size_max) : 1;
+	m->chunk_size = (uint32_t)chunk;
+	m->chunk_count = (uint32_t)(count + CHUNKS_SPARE);
+	m->seat_count = want / SEAT_PER < SEATS_MIN ? SEATS_MIN : want / SEAT_PER > SEATS_MAX ? SEATS_MAX : (uint32_t)(want / SEAT_PER);
+	m->size = file_size(m->seat_count, m->chunk_count, m->chunk_size);
+	return m->size > SIZE_MAX / 2 ? -ENOMEM : 0;
+}
+
+static void init(void *map, void *arg)
+{
+	const struct make *m = arg;
+	const struct attr *a = m->attr;
+	struct stream_header *h = map;
+
+	h->magic = STREAM_MAGIC;
+	h->version = LAYOUT_VERSION;
+	h->header_size = STREAM_HEADER_BYTES;
+	h->chunk_size = m->chunk_size;
+	h->chunk_count = m->chunk_count;
+	h->seat_count = m->seat_count;
+	h->event_size_max = m->event_size_max;
+	h->file_size = m->size;
+
+	h->creator_pid = m->origin->creator.pid;
+	h->creator_start = m->origin->creator.start;
+	h->creator_image = m->origin->creator_image;
+	h->target_pid = m->origin->target.pid;
+	h->target_start = m->origin->target.start;
+	h->serial = m->origin->serial;
+
+	h->data_size = a->data_size;
+	h->stream_policy = attr_stream_policy(a, m->with_log);
+	h->log_policy = a->log_policy;
+	h->inheritance = a->inheritance;
+	h->clock_kind = ticks_kind();
+	h->stream_size = (uint64_t)(m->chunk_count - CHUNKS_SPARE) * (m->chunk_size - m->event_size_max);
+	h->log_size = a->log_size;
+	memcpy(h->version_string, a->version, sizeof h->version_string);
+	memcpy(h->name, a->name, sizeof h->name);
+}
+
+static void set(struct stream *s, void *map)
+{
+	s->header = map;
+	s->seats = (struct seat *)((unsigned char *)map + STREAM_HEADER_BYTES);
+	s->seat_count = s->header->seat_count;
+	s->chunks = (struct chunk *)(s->seats + s->seat_count);
+	s->chunk_size = s->header->chunk_size;
+	s->chunk_count = s->header->chunk_count;
+	s->event_size_max = s->header->event_size_max;
+	s->clock_kind = s->header->clock_kind;
+	s->memory = (unsigned char *)(s->chunks + s->chunk_count);
+	s->size = (size_t)s->header->file_size;
+}
+
+/* The invariants S1 to S3 of shm/layout.h. */
+static bool valid(const struct stream_header *h, uint64_t size)
+{
+	return h->magic == STREAM_MAGIC && h->version == LAYOUT_VERSION && h->header_size == STREAM_HEADER_BYTES &&
+	       h->file_size == size && h->chunk_count > 0 && h->seat_count <= SEATS_MAX &&
+	       size == file_size(h->seat_count, h->chunk_count, h->chunk_size) &&
+	       h->chunk_size % LINE == 0 && h->chunk_size <= CHUNK_SIZE_MAX &&
+	       h->chunk_size / 2 >= h->event_size_max && h->data_size <= RECORD_DATA_MAX &&
+	       h->event_size_max >= record_size_max(h->data_size);
+}
+
+int stream_create(int dir, const struct stream_origin *origin, const struct attr *attr, bool with_log, struct stream *s)
+{
+	struct make m = { .origin = origin, .attr = attr, .with_log = with_log };
+	char name[FILE_NAME_SIZE];
+	void *map;
+	int r = geometry(&m);
+
+	if (r < 0)
+		return r;
+	file_name(name, "stream", origin->creator, origin->serial);
+	r = file_create(dir, name, (size_t)m.size, init, &m, &map);
+	if (r < 0)
+		return r;
+	set(s, map);
+	return 0;
+}
+
+int stream_map(int dir, struct ident creator, uint32_t serial, struct stream *s)
+{
+	char name[FILE_NAME_SIZE];
+	uint64_t size;
+	void *map;
+	int r;
+
+	file_name(name, "stream", creator, serial);
+	r = file_map(dir, name, STREAM_HEADER_BYTES, 0, &map, &size);
+	if (r < 0)
+		return r;
+	if (!valid(map, size)) {
+		sys_unmap(map, (size_t)size);
+		return -EINVAL;
+	}
+	set(s, map);
+	return 0;
+}
+
+void stream_unmap(struct stream *s)
+{
+	sys_unmap(s->header, s->size);
+	s->header = NULL;
+}
+
+void stream_unlink(unsigned uid, struct ident creator, uint32_t serial)
+{
+	char name[FILE_NAME_SIZE];
+
+	file_name(name, "stream", creator, serial);
+	file_unlink(uid, name);
+}
