@@ -1,0 +1,243 @@
+/*
+ * event_sets.c - sets of event types: made, changed and asked by the application alone
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "stream.h"
+
+/* Identifiers of event types are below this here. */
+enum { IDS = 1984 };
+
+static const trace_event_id_t system_types[] = {
+	POSIX_TRACE_START, POSIX_TRACE_STOP, POSIX_TRACE_FILTER, POSIX_TRACE_OVERFLOW, POSIX_TRACE_RESUME,
+	POSIX_TRACE_FLUSH_START, POSIX_TRACE_FLUSH_STOP, POSIX_TRACE_ERROR,
+};
+enum { SYSTEM_TYPES = sizeof system_types / sizeof *system_types };
+
+static int is_member(trace_event_id_t id, const trace_event_set_t *set)
+{
+	int member = -77;
+
+	MUST(posix_trace_eventset_ismember(id, set, &member) == 0);
+	MUST(member != -77);
+	return member != 0;
+}
+
+static int members(const trace_event_set_t *set)
+{
+	int n = 0;
+
+	for (trace_event_id_t id = 1; id < IDS; id++)
+		n += is_member(id, set);
+	return n;
+}
+
+static int same(const trace_event_set_t *a, const trace_event_set_t *b)
+{
+	for (trace_event_id_t id = 1; id < IDS; id++)
+		if (is_member(id, a) != is_member(id, b))
+			return 0;
+	return 1;
+}
+
+TEST(empty)
+{
+	trace_event_id_t id = stream_id("sets.empty");
+	trace_event_set_t set;
+
+	/* Whatever was there. */
+	for (int byte = 0; byte < 256; byte += 51) {
+		memset(&set, byte, sizeof set);
+		CHECK_EQ("SET-4 SET-12", posix_trace_eventset_empty(&set), 0);
+		CHECK_EQ("SET-4", members(&set), 0);
+	}
+	for (int i = 0; i < SYSTEM_TYPES; i++)
+		CHECK("SET-4", !is_member(system_types[i], &set));
+	CHECK("SET-4", !is_member(POSIX_TRACE_UNNAMED_USEREVENT, &set));
+	CHECK("SET-4", !is_member(id, &set));
+}
+
+TEST(add_and_delete)
+{
+	trace_event_id_t ids[] = {
+		stream_id("sets.a"), stream_id("sets.b"), POSIX_TRACE_START, POSIX_TRACE_ERROR, POSIX_TRACE_UNNAMED_USEREVENT,
+	};
+	enum { N = sizeof ids / sizeof *ids };
+	trace_event_set_t set;
+
+	MUST(posix_trace_eventset_empty(&set) == 0);
+	for (int i = 0; i < N; i++) {
+		CHECK_EQ("SET-2 SET-12", posix_trace_eventset_add(ids[i], &set), 0);
+		CHECK("SET-2 SET-11", is_member(ids[i], &set));
+		CHECK_EQ("SET-2", members(&set), i + 1);
+		/* Once more: nothing new, and no error. */
+		CHECK_EQ("SET-2", posix_trace_eventset_add(ids[i], &set), 0);
+		CHECK_EQ("SET-2", members(&set), i + 1);
+	}
+	for (int i = 0; i < N; i++) {
+		CHECK_EQ("SET-3 SET-12", posix_trace_eventset_del(ids[i], &set), 0);
+		CHECK("SET-3 SET-11", !is_member(ids[i], &set));
+		CHECK_EQ("SET-3", members(&set), N - i - 1);
+		CHECK_EQ("SET-3", posix_trace_eventset_del(ids[i], &set), 0);
+		CHECK_EQ("SET-3", members(&set), N - i - 1);
+	}
+}
+
+/* Every identifier that there can be, one after the other. */
+TEST(every_type)
+{
+	trace_event_set_t set, full;
+	int member;
+
+	MUST(posix_trace_eventset_empty(&set) == 0);
+	MUST(posix_trace_eventset_fill(&full, POSIX_TRACE_ALL_EVENTS) == 0);
+	for (trace_event_id_t id = 1; id < IDS; id++) {
+		CHECK_EQ("SET-2", posix_trace_eventset_add(id, &set), 0);
+		CHECK_EQ("SET-2", members(&set), 1);
+		member = 0;
+		CHECK_EQ("SET-11 SET-12", posix_trace_eventset_ismember(id, &set, &member), 0);
+		CHECK_NE("SET-11", member, 0);
+		CHECK_EQ("SET-3", posix_trace_eventset_del(id, &set), 0);
+		member = 1;
+		CHECK_EQ("SET-11 SET-12", posix_trace_eventset_ismember(id, &set, &member), 0);
+		CHECK_EQ("SET-11", member, 0);
+		CHECK_EQ("SET-3", posix_trace_eventset_del(id, &full), 0);
+	}
+	CHECK_EQ("SET-3", members(&set), 0);
+	CHECK_EQ("SET-3", members(&full), 0);
+}
+
+TEST(fill_system)
+{
+	trace_event_id_t id = stream_id("sets.fill_system");
+	trace_event_set_t set;
+
+	/* What was in it before does not matter; nor that it was no set. */
+	memset(&set, 0xff, sizeof set);
+	CHECK_EQ("SET-5 SET-12", posix_trace_eventset_fill(&set, POSIX_TRACE_SYSTEM_EVENTS), 0);
+	for (int i = 0; i < SYSTEM_TYPES; i++)
+		CHECK("SET-7", is_member(system_types[i], &set));
+	CHECK("SET-7 SET-9", !is_member(POSIX_TRACE_UNNAMED_USEREVENT, &set));
+	CHECK("SET-7", !is_member(id, &set));
+
+	MUST(posix_trace_eventset_empty(&set) == 0);
+	MUST(posix_trace_eventset_add(id, &set) == 0);
+	CHECK_EQ("SET-5", posix_trace_eventset_fill(&set, POSIX_TRACE_SYSTEM_EVENTS), 0);
+	CHECK("SET-5", !is_member(id, &set));
+	CHECK("SET-5", is_member(POSIX_TRACE_START, &set));
+}
+
+/* Which types are the system's own doing is our choice: those that no call of the application causes. */
+TEST(fill_wopid)
+{
+	trace_event_id_t id = stream_id("sets.fill_wopid");
+	trace_event_set_t set, all_system;
+
+	MUST(posix_trace_eventset_fill(&set, POSIX_TRACE_ALL_EVENTS) == 0);
+	MUST(posix_trace_eventset_fill(&all_system, POSIX_TRACE_SYSTEM_EVENTS) == 0);
+	CHECK_EQ("SET-5 SET-12", posix_trace_eventset_fill(&set, POSIX_TRACE_WOPID_EVENTS), 0);
+	CHECK("SET-6", is_member(POSIX_TRACE_ERROR, &set));
+	CHECK("SET-6", is_member(POSIX_TRACE_OVERFLOW, &set));
+	CHECK("SET-6", is_member(POSIX_TRACE_RESUME, &set));
+	CHECK("SET-6", is_member(POSIX_TRACE_FLUSH_START, &set));
+	CHECK("SET-6", is_member(POSIX_TRACE_FLUSH_STOP, &set));
+	CHECK("SET-6", !is_member(POSIX_TRACE_START, &set));
+	CHECK("SET-6", !is_member(POSIX_TRACE_STOP, &set));
+	CHECK("SET-6", !is_member(POSIX_TRACE_FILTER, &set));
+	CHECK("SET-6 SET-9", !is_member(POSIX_TRACE_UNNAMED_USEREVENT, &set));
+	CHECK("SET-6", !is_member(id, &set));
+	for (trace_event_id_t i = 1; i < IDS; i++)
+		CHECK("SET-6 SET-7", !is_member(i, &set) || is_member(i, &all_system));
+}
+
+TEST(fill_all)
+{
+	trace_event_id_t before = stream_id("sets.before"), after;
+	trace_event_set_t set;
+
+	MUST(posix_trace_eventset_empty(&set) == 0);
+	CHECK_EQ("SET-5 SET-12", posix_trace_eventset_fill(&set, POSIX_TRACE_ALL_EVENTS), 0);
+	after = stream_id("sets.after");
+	for (int i = 0; i < SYSTEM_TYPES; i++)
+		CHECK("SET-8", is_member(system_types[i], &set));
+	CHECK("SET-8 SET-9", is_member(POSIX_TRACE_UNNAMED_USEREVENT, &set));
+	CHECK("SET-8", is_member(before, &set));
+	/* Ours: all is all, types of later names too. */
+	CHECK("SET-8", is_member(after, &set));
+	CHECK_EQ("SET-8", members(&set), IDS - 1);
+}
+
+TEST(invalid_arguments)
+{
+	static const trace_event_id_t bad[] = { 0, IDS, IDS + 1, 4096, 0x80000000u, 0xffffffffu };
+	trace_event_set_t set, copy;
+	int member = 4711;
+
+	MUST(posix_trace_eventset_fill(&set, POSIX_TRACE_SYSTEM_EVENTS) == 0);
+	copy = set;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		CHECK_EQ("SET-13", posix_trace_eventset_add(bad[i], &set), EINVAL);
+		CHECK_EQ("SET-13", posix_trace_eventset_del(bad[i], &set), EINVAL);
+		CHECK_EQ("SET-13", posix_trace_eventset_ismember(bad[i], &set, &member), EINVAL);
+		CHECK_EQ("SET-13", member, 4711);
+	}
+	for (int what = -3; what < 50; what++)
+		if (what != POSIX_TRACE_WOPID_EVENTS && what != POSIX_TRACE_SYSTEM_EVENTS && what != POSIX_TRACE_ALL_EVENTS)
+			CHECK_EQ("SET-13", posix_trace_eventset_fill(&set, what), EINVAL);
+	CHECK("SET-13", same(&set, &copy));
+	CHECK_EQ("SET-13", posix_trace_eventset_empty(NULL), EINVAL);
+	CHECK_EQ("SET-13", posix_trace_eventset_fill(NULL, POSIX_TRACE_ALL_EVENTS), EINVAL);
+	CHECK_EQ("SET-13", posix_trace_eventset_add(POSIX_TRACE_START, NULL), EINVAL);
+	CHECK_EQ("SET-13", posix_trace_eventset_del(POSIX_TRACE_START, NULL), EINVAL);
+	CHECK_EQ("SET-13", posix_trace_eventset_ismember(POSIX_TRACE_START, NULL, &member), EINVAL);
+	CHECK_EQ("SET-13", posix_trace_eventset_ismember(POSIX_TRACE_START, &set, NULL), EINVAL);
+}
+
+/* Undefined for the caller; we see it by the mark, and say so. */
+TEST(never_initialised)
+{
+	trace_event_set_t set;
+	int member = 4711;
+
+	for (int byte = 0; byte < 256; byte += 85) {
+		memset(&set, byte, sizeof set);
+		CHECK_EQ("SET-10", posix_trace_eventset_add(POSIX_TRACE_START, &set), EINVAL);
+		CHECK_EQ("SET-10", posix_trace_eventset_del(POSIX_TRACE_START, &set), EINVAL);
+		CHECK_EQ("SET-10", posix_trace_eventset_ismember(POSIX_TRACE_START, &set, &member), EINVAL);
+		CHECK_EQ("SET-10", member, 4711);
+	}
+}
+
+/* The functions change the caller's object, and no filter, wherever that object came from or went to. */
+TEST(not_the_filter)
+{
+	trace_event_id_t a = stream_id("sets.filtered"), b = stream_id("sets.recorded");
+	trace_id_t trid = stream_running(NULL);
+	trace_event_set_t set, filter, now;
+
+	MUST(posix_trace_eventset_empty(&set) == 0);
+	MUST(posix_trace_eventset_add(a, &set) == 0);
+	filter = set;
+	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) == 0);
+	MUST(posix_trace_eventset_add(b, &set) == 0);
+	MUST(posix_trace_eventset_del(a, &set) == 0);
+	MUST(posix_trace_get_filter(trid, &now) == 0);
+	CHECK("SET-1", same(&now, &filter));
+	MUST(posix_trace_eventset_fill(&now, POSIX_TRACE_ALL_EVENTS) == 0);
+	MUST(posix_trace_get_filter(trid, &now) == 0);
+	CHECK("SET-1", same(&now, &filter));
+	stream_drain(trid);
+	posix_trace_event(a, NULL, 0);
+	posix_trace_event(b, NULL, 0);
+	{
+		struct stream_event e;
+
+		stream_expect(trid, b, &e);
+		CHECK("SET-1", !stream_try(trid, &e));
+	}
+	stream_end(trid);
+}
+
+TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(add_and_delete), TEST_ENTRY(every_type), TEST_ENTRY(fill_system),
+	  TEST_ENTRY(fill_wopid), TEST_ENTRY(fill_all), TEST_ENTRY(invalid_arguments), TEST_ENTRY(never_initialised),
+	  TEST_ENTRY(not_the_filter))

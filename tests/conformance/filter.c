@@ -1,0 +1,434 @@
+/*
+ * filter.c - the filter of a stream: what is in it is not recorded
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <sys/time.h>
+
+#include "stream.h"
+
+/* Identifiers of event types are below this here. */
+enum { IDS = 1984 };
+
+static trace_event_id_t a, b, c;
+
+static void open_names(void)
+{
+	a = stream_id("filter.a");
+	b = stream_id("filter.b");
+	c = stream_id("filter.c");
+}
+
+/* 0 ends the list. */
+static trace_event_set_t set_of(trace_event_id_t first, trace_event_id_t second)
+{
+	trace_event_set_t set;
+
+	MUST(posix_trace_eventset_empty(&set) == 0);
+	if (first)
+		MUST(posix_trace_eventset_add(first, &set) == 0);
+	if (second)
+		MUST(posix_trace_eventset_add(second, &set) == 0);
+	return set;
+}
+
+static int same(const trace_event_set_t *x, const trace_event_set_t *y)
+{
+	int in_x, in_y;
+
+	for (trace_event_id_t id = 1; id < IDS; id++) {
+		MUST(posix_trace_eventset_ismember(id, x, &in_x) == 0);
+		MUST(posix_trace_eventset_ismember(id, y, &in_y) == 0);
+		if (!in_x != !in_y)
+			return 0;
+	}
+	return 1;
+}
+
+static trace_event_set_t get(trace_id_t trid)
+{
+	trace_event_set_t set;
+
+	memset(&set, 0xa5, sizeof set);
+	MUST(posix_trace_get_filter(trid, &set) == 0);
+	return set;
+}
+
+static int filter_is(trace_id_t trid, trace_event_id_t first, trace_event_id_t second)
+{
+	trace_event_set_t now = get(trid), expected = set_of(first, second);
+
+	return same(&now, &expected);
+}
+
+static void set_filter(trace_id_t trid, trace_event_id_t first, trace_event_id_t second)
+{
+	trace_event_set_t set = set_of(first, second);
+
+	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) == 0);
+}
+
+/* Which of a, b, c a trace point records in this stream: bits 1, 2, 4. Reads what is there. */
+static int recorded(trace_id_t trid)
+{
+	struct stream_event e;
+	int bits = 0;
+
+	stream_drain(trid);
+	posix_trace_event(a, "a", 1);
+	posix_trace_event(b, "b", 1);
+	posix_trace_event(c, "c", 1);
+	while (stream_try(trid, &e))
+		bits |= e.info.posix_event_id == a ? 1 : e.info.posix_event_id == b ? 2 : e.info.posix_event_id == c ? 4 : 8;
+	return bits;
+}
+
+TEST(empty_at_creation)
+{
+	trace_id_t trid;
+
+	open_names();
+	trid = stream_create(NULL);
+	CHECK("FILT-1 FILT-5", filter_is(trid, 0, 0));
+	MUST(posix_trace_start(trid) == 0);
+	CHECK_EQ("FILT-5", recorded(trid), 7);
+	stream_end(trid);
+}
+
+/* The members are the ones that are ignored. */
+TEST(members_are_ignored)
+{
+	trace_event_set_t set;
+	trace_id_t trid;
+
+	open_names();
+	trid = stream_running(NULL);
+	set = set_of(a, c);
+	CHECK_EQ("FILT-2 FILT-14", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
+	CHECK_EQ("FILT-2 FILT-4", recorded(trid), 2);
+	CHECK("FILT-1", filter_is(trid, a, c));
+	/* Ignored is not lost. */
+	CHECK_EQ("FILT-4", stream_status(trid).posix_stream_overrun_status, POSIX_TRACE_NO_OVERRUN);
+	set_filter(trid, 0, 0);
+	CHECK_EQ("FILT-2 FILT-4", recorded(trid), 7);
+	MUST(posix_trace_eventset_fill(&set, POSIX_TRACE_ALL_EVENTS) == 0);
+	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) == 0);
+	CHECK_EQ("FILT-4", recorded(trid), 0);
+	/* A type that came later is one of all. */
+	stream_drain(trid);
+	posix_trace_event(stream_id("filter.later"), NULL, 0);
+	posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, NULL, 0);
+	CHECK_EQ("FILT-4", stream_drain(trid), 0);
+	stream_end(trid);
+}
+
+TEST(operations)
+{
+	trace_event_set_t set;
+	trace_id_t trid;
+
+	open_names();
+	trid = stream_running(NULL);
+	set = set_of(a, b);
+	CHECK_EQ("FILT-8 FILT-14", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
+	CHECK("FILT-8", filter_is(trid, a, b));
+	CHECK_EQ("FILT-8", recorded(trid), 4);
+
+	set = set_of(b, 0);
+	CHECK_EQ("FILT-8", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
+	CHECK("FILT-8", filter_is(trid, b, 0)); /* a is gone */
+	CHECK_EQ("FILT-8", recorded(trid), 5);
+
+	set = set_of(b, c);
+	CHECK_EQ("FILT-9 FILT-14", posix_trace_set_filter(trid, &set, POSIX_TRACE_ADD_EVENTSET), 0);
+	CHECK("FILT-9", filter_is(trid, b, c));
+	CHECK_EQ("FILT-9", recorded(trid), 1);
+	set = set_of(0, 0);
+	CHECK_EQ("FILT-9", posix_trace_set_filter(trid, &set, POSIX_TRACE_ADD_EVENTSET), 0);
+	CHECK("FILT-9", filter_is(trid, b, c));
+
+	set = set_of(a, b); /* a is not in it, and need not be */
+	CHECK_EQ("FILT-10 FILT-14", posix_trace_set_filter(trid, &set, POSIX_TRACE_SUB_EVENTSET), 0);
+	CHECK("FILT-10", filter_is(trid, c, 0));
+	CHECK_EQ("FILT-10", recorded(trid), 3);
+	MUST(posix_trace_eventset_fill(&set, POSIX_TRACE_ALL_EVENTS) == 0);
+	CHECK_EQ("FILT-10", posix_trace_set_filter(trid, &set, POSIX_TRACE_SUB_EVENTSET), 0);
+	CHECK("FILT-10", filter_is(trid, 0, 0));
+	CHECK_EQ("FILT-10", recorded(trid), 7);
+	stream_end(trid);
+}
+
+/* Before the start, running, stopped, running again. */
+TEST(at_any_time)
+{
+	trace_id_t trid;
+
+	open_names();
+	trid = stream_create(NULL);
+	set_filter(trid, a, 0);
+	CHECK("FILT-3", filter_is(trid, a, 0));
+	MUST(posix_trace_start(trid) == 0);
+	CHECK_EQ("FILT-3", recorded(trid), 6);
+	set_filter(trid, b, 0);
+	CHECK_EQ("FILT-3", recorded(trid), 5);
+	MUST(posix_trace_stop(trid) == 0);
+	CHECK_EQ("FILT-3", recorded(trid), 0);
+	set_filter(trid, c, 0);
+	CHECK("FILT-3", filter_is(trid, c, 0));
+	MUST(posix_trace_start(trid) == 0);
+	CHECK_EQ("FILT-3", recorded(trid), 3);
+	/* Stop and start leave it alone. */
+	MUST(posix_trace_stop(trid) == 0);
+	MUST(posix_trace_start(trid) == 0);
+	CHECK("FILT-3", filter_is(trid, c, 0));
+	stream_end(trid);
+}
+
+static void check_filter_event(trace_id_t trid, trace_event_set_t old, trace_event_set_t new, int line)
+{
+	trace_event_set_t data[2];
+	struct stream_event e;
+
+	stream_expect(trid, POSIX_TRACE_FILTER, &e);
+	if (e.len != sizeof data) {
+		TEST_FAIL("FILT-6", "line %d: %zu bytes of data", line, e.len);
+		return;
+	}
+	memcpy(data, e.data, sizeof data);
+	if (!same(&data[0], &old))
+		TEST_FAIL("FILT-6", "line %d: the old filter", line);
+	if (!same(&data[1], &new))
+		TEST_FAIL("FILT-6", "line %d: the new filter", line);
+	CHECK_EQ("FILT-6", e.info.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
+}
+
+TEST(filter_event)
+{
+	struct stream_event e;
+	trace_event_set_t set;
+	trace_id_t trid;
+
+	open_names();
+	trid = stream_running(NULL);
+	set = set_of(a, b);
+	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) == 0);
+	check_filter_event(trid, set_of(0, 0), set_of(a, b), __LINE__);
+	set = set_of(c, 0);
+	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) == 0);
+	check_filter_event(trid, set_of(a, b), set_of(c, 0), __LINE__);
+	set = set_of(a, 0);
+	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_ADD_EVENTSET) == 0);
+	check_filter_event(trid, set_of(c, 0), set_of(a, c), __LINE__);
+	set = set_of(c, b);
+	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SUB_EVENTSET) == 0);
+	check_filter_event(trid, set_of(a, c), set_of(a, 0), __LINE__);
+	/* The call counts, not a difference. */
+	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SUB_EVENTSET) == 0);
+	check_filter_event(trid, set_of(a, 0), set_of(a, 0), __LINE__);
+	CHECK("FILT-6", !stream_try(trid, &e));
+	stream_end(trid);
+}
+
+/* It lies between the events of the two filters. */
+TEST(filter_event_in_order)
+{
+	struct stream_event e;
+	trace_id_t trid;
+
+	open_names();
+	trid = stream_running(NULL);
+	posix_trace_event(a, NULL, 0);
+	set_filter(trid, a, 0);
+	posix_trace_event(a, NULL, 0);
+	posix_trace_event(b, NULL, 0);
+	stream_expect(trid, a, &e);
+	check_filter_event(trid, set_of(0, 0), set_of(a, 0), __LINE__);
+	stream_expect(trid, b, &e);
+	CHECK("FILT-4 FILT-6", !stream_try(trid, &e));
+	stream_end(trid);
+}
+
+TEST(suspended_records_nothing)
+{
+	struct stream_event e;
+	trace_id_t trid;
+
+	open_names();
+	trid = stream_create(NULL);
+	set_filter(trid, a, 0);
+	CHECK("FILT-7", !stream_try(trid, &e));
+	MUST(posix_trace_start(trid) == 0);
+	MUST(posix_trace_stop(trid) == 0);
+	stream_drain(trid);
+	set_filter(trid, b, 0);
+	CHECK("FILT-7", !stream_try(trid, &e));
+	stream_end(trid);
+}
+
+/* System types obey, the type FILTER by the filter before the call. */
+TEST(system_types)
+{
+	struct stream_event e;
+	trace_id_t trid;
+
+	open_names();
+	trid = stream_create(NULL);
+	set_filter(trid, POSIX_TRACE_START, POSIX_TRACE_STOP);
+	MUST(posix_trace_start(trid) == 0);
+	posix_trace_event(a, NULL, 0);
+	MUST(posix_trace_stop(trid) == 0);
+	stream_expect(trid, a, &e);
+	CHECK("FILT-15", !stream_try(trid, &e));
+
+	MUST(posix_trace_start(trid) == 0);
+	set_filter(trid, POSIX_TRACE_FILTER, 0);
+	check_filter_event(trid, set_of(POSIX_TRACE_START, POSIX_TRACE_STOP), set_of(POSIX_TRACE_FILTER, 0), __LINE__);
+	set_filter(trid, POSIX_TRACE_FILTER, a);
+	CHECK("FILT-15", !stream_try(trid, &e));
+	set_filter(trid, 0, 0);
+	CHECK("FILT-15", !stream_try(trid, &e));
+	set_filter(trid, 0, 0);
+	check_filter_event(trid, set_of(0, 0), set_of(0, 0), __LINE__);
+	MUST(posix_trace_stop(trid) == 0);
+	stream_expect(trid, POSIX_TRACE_STOP, &e);
+	stream_end(trid);
+}
+
+/* START tells the filter in force. */
+TEST(start_shows_the_filter)
+{
+	trace_event_set_t set, expected;
+	struct stream_event e;
+	trace_id_t trid;
+
+	open_names();
+	trid = stream_create(NULL);
+	set_filter(trid, a, c);
+	MUST(posix_trace_start(trid) == 0);
+	stream_expect(trid, POSIX_TRACE_START, &e);
+	MUST(e.len == sizeof set);
+	memcpy(&set, e.data, sizeof set);
+	expected = set_of(a, c);
+	CHECK("FILT-2 START-19", same(&set, &expected));
+	stream_end(trid);
+}
+
+TEST(several_streams)
+{
+	trace_id_t trid[4];
+
+	open_names();
+	for (int i = 0; i < 4; i++)
+		trid[i] = stream_running(NULL);
+	set_filter(trid[0], a, 0);
+	set_filter(trid[1], b, 0);
+	set_filter(trid[2], a, c);
+	for (int i = 0; i < 4; i++)
+		stream_drain(trid[i]);
+	posix_trace_event(a, NULL, 0);
+	posix_trace_event(b, NULL, 0);
+	posix_trace_event(c, NULL, 0);
+	{
+		static const int expected[4][3] = { { 0, 1, 1 }, { 1, 0, 1 }, { 0, 1, 0 }, { 1, 1, 1 } };
+		const trace_event_id_t ids[3] = { a, b, c };
+
+		for (int i = 0; i < 4; i++) {
+			struct stream_event e;
+
+			for (int j = 0; j < 3; j++)
+				if (expected[i][j])
+					stream_expect(trid[i], ids[j], &e);
+			CHECK("FILT-2 FILT-4", !stream_try(trid[i], &e));
+		}
+	}
+	CHECK("FILT-1", filter_is(trid[0], a, 0));
+	CHECK("FILT-1", filter_is(trid[1], b, 0));
+	CHECK("FILT-1", filter_is(trid[2], a, c));
+	CHECK("FILT-1", filter_is(trid[3], 0, 0));
+	/* One ends, the others keep theirs. */
+	stream_end(trid[0]);
+	CHECK_EQ("FILT-4", recorded(trid[1]), 5);
+	CHECK_EQ("FILT-4", recorded(trid[2]), 2);
+	CHECK_EQ("FILT-4", recorded(trid[3]), 7);
+	for (int i = 1; i < 4; i++)
+		stream_end(trid[i]);
+}
+
+TEST(invalid_arguments)
+{
+	trace_event_set_t set, bad, untouched;
+	trace_id_t trid, gone;
+	struct stream_event e;
+
+	open_names();
+	gone = stream_create(NULL);
+	stream_end(gone);
+	trid = stream_running(NULL);
+	set_filter(trid, a, 0);
+	stream_drain(trid);
+	set = set_of(b, 0);
+	memset(&untouched, 0x5a, sizeof untouched);
+	bad = untouched;
+
+	CHECK_EQ("FILT-12", posix_trace_get_filter(gone, &bad), EINVAL);
+	CHECK_EQ("FILT-12", posix_trace_get_filter(0, &bad), EINVAL);
+	CHECK_EQ("FILT-12", posix_trace_get_filter((trace_id_t)-1, &bad), EINVAL);
+	CHECK_EQ("FILT-14", memcmp(&bad, &untouched, sizeof bad), 0);
+	CHECK_EQ("FILT-12", posix_trace_get_filter(trid, NULL), EINVAL);
+
+	CHECK_EQ("FILT-12", posix_trace_set_filter(gone, &set, POSIX_TRACE_SET_EVENTSET), EINVAL);
+	CHECK_EQ("FILT-12", posix_trace_set_filter(0, &set, POSIX_TRACE_SET_EVENTSET), EINVAL);
+	CHECK_EQ("FILT-12", posix_trace_set_filter((trace_id_t)-1, &set, POSIX_TRACE_SET_EVENTSET), EINVAL);
+	CHECK_EQ("FILT-12", posix_trace_set_filter(trid, NULL, POSIX_TRACE_SET_EVENTSET), EINVAL);
+	CHECK_EQ("FILT-12", posix_trace_set_filter(trid, &bad, POSIX_TRACE_SET_EVENTSET), EINVAL);
+	memset(&bad, 0, sizeof bad);
+	CHECK_EQ("FILT-12", posix_trace_set_filter(trid, &bad, POSIX_TRACE_ADD_EVENTSET), EINVAL);
+	for (int how = -3; how < 50; how++)
+		if (how != POSIX_TRACE_SET_EVENTSET && how != POSIX_TRACE_ADD_EVENTSET && how != POSIX_TRACE_SUB_EVENTSET)
+			CHECK_EQ("FILT-12", posix_trace_set_filter(trid, &set, how), EINVAL);
+	/* And nothing has happened. */
+	CHECK("FILT-12", filter_is(trid, a, 0));
+	CHECK("FILT-12", !stream_try(trid, &e));
+	CHECK_EQ("FILT-12", recorded(trid), 6);
+	stream_end(trid);
+}
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int number)
+{
+	(void)number;
+	signals++;
+}
+
+/* We never give up for a signal: the change is made, or an argument was wrong. */
+TEST(signals_do_not_interrupt)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct itimerval timer = { { 0, 100 }, { 0, 100 } }, off = { { 0, 0 }, { 0, 0 } };
+	trace_event_set_t set, now;
+	trace_id_t trid;
+
+	open_names();
+	trid = stream_running(NULL);
+	MUST(sigaction(SIGALRM, &action, NULL) == 0); /* no SA_RESTART; and no limit of time from here on */
+	MUST(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+	for (int i = 0; signals < 300 && i < 10000000; i++) {
+		set = set_of(i & 1 ? a : b, 0);
+		CHECK_EQ("FILT-11 FILT-13", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
+		CHECK_EQ("FILT-13", posix_trace_get_filter(trid, &now), 0);
+		if (!same(&now, &set)) {
+			TEST_FAIL("FILT-11", "not the filter that was set");
+			break;
+		}
+	}
+	MUST(setitimer(ITIMER_REAL, &off, NULL) == 0);
+	CHECK_OP("-", signals, >=, 300);
+	CHECK_EQ("FILT-11", stream_status(trid).posix_stream_status, POSIX_TRACE_RUNNING);
+	stream_end(trid);
+}
+
+TEST_MAIN(TEST_ENTRY(empty_at_creation), TEST_ENTRY(members_are_ignored), TEST_ENTRY(operations), TEST_ENTRY(at_any_time),
+	  TEST_ENTRY(filter_event), TEST_ENTRY(filter_event_in_order), TEST_ENTRY(suspended_records_nothing),
+	  TEST_ENTRY(system_types), TEST_ENTRY(start_shows_the_filter), TEST_ENTRY(several_streams),
+	  TEST_ENTRY(invalid_arguments), TEST_ENTRY(signals_do_not_interrupt))

@@ -1,0 +1,260 @@
+/*
+ * matrix.c - which identifier is good for which function
+ *
+ * Every function that takes a stream meets every kind of identifier: one that
+ * never was valid, one of a stream that is shut down, one of the parent, and
+ * a stream without log. Refused calls store nothing and change nothing.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "numbers.h"
+
+static trace_event_id_t id;
+
+/* What calls store into; refused ones must leave it alone. */
+static struct {
+	struct posix_trace_event_info event;
+	struct posix_trace_status_info status;
+	trace_attr_t attr;
+	trace_event_set_t set;
+	trace_event_id_t type;
+	char name[TRACE_EVENT_NAME_MAX + 1];
+	unsigned char data[256];
+	size_t len;
+} out, untouched;
+static int unavailable;
+static struct timespec soon;
+static trace_event_set_t some_set;
+
+static int do_clear(trace_id_t t) { return posix_trace_clear(t); }
+static int do_close(trace_id_t t) { return posix_trace_close(t); }
+static int do_get_name(trace_id_t t) { return posix_trace_eventid_get_name(t, POSIX_TRACE_START, out.name); }
+static int do_getnext_id(trace_id_t t) { return posix_trace_eventtypelist_getnext_id(t, &out.type, &unavailable); }
+static int do_list_rewind(trace_id_t t) { return posix_trace_eventtypelist_rewind(t); }
+static int do_flush(trace_id_t t) { return posix_trace_flush(t); }
+static int do_get_attr(trace_id_t t) { return posix_trace_get_attr(t, &out.attr); }
+static int do_get_status(trace_id_t t) { return posix_trace_get_status(t, &out.status); }
+static int do_get_filter(trace_id_t t) { return posix_trace_get_filter(t, &out.set); }
+static int do_set_filter(trace_id_t t) { return posix_trace_set_filter(t, &some_set, POSIX_TRACE_SET_EVENTSET); }
+static int do_rewind(trace_id_t t) { return posix_trace_rewind(t); }
+static int do_start(trace_id_t t) { return posix_trace_start(t); }
+static int do_stop(trace_id_t t) { return posix_trace_stop(t); }
+static int do_trid_open(trace_id_t t) { return posix_trace_trid_eventid_open(t, "matrix", &out.type); }
+static int do_shutdown(trace_id_t t) { return posix_trace_shutdown(t); }
+
+static int do_getnext(trace_id_t t)
+{
+	return posix_trace_getnext_event(t, &out.event, out.data, sizeof out.data, &out.len, &unavailable);
+}
+
+static int do_timedgetnext(trace_id_t t)
+{
+	return posix_trace_timedgetnext_event(t, &out.event, out.data, sizeof out.data, &out.len, &unavailable, &soon);
+}
+
+static int do_trygetnext(trace_id_t t)
+{
+	return posix_trace_trygetnext_event(t, &out.event, out.data, sizeof out.data, &out.len, &unavailable);
+}
+
+/* No stream of this process: all of these are EINVAL. */
+#define REFUSED(ids, call, t)                                                            \
+	do {                                                                             \
+		soon = now_plus_ms(1000);                                                \
+		memset(&out, 0xa5, sizeof out);                                          \
+		unavailable = 0;                                                         \
+		CHECK_EQ(ids " DOC-2", do_##call(t), EINVAL);                            \
+		CHECK(ids " DOC-3", memcmp(&out, &untouched, sizeof out) == 0);          \
+	} while (0)
+
+static void refuse_all(trace_id_t t)
+{
+	memset(&untouched, 0xa5, sizeof untouched);
+	some_set = set_of(POSIX_TRACE_UNNAMED_USEREVENT);
+	REFUSED("CLEAR-12 CLEAR-13", clear, t);
+	REFUSED("OPEN-11 OPEN-13", close, t);
+	REFUSED("ID-9 ID-11", get_name, t);
+	REFUSED("ID-32 ID-33", getnext_id, t);
+	REFUSED("ID-32 ID-33", list_rewind, t);
+	REFUSED("FLUSH-10 FLUSH-20", flush, t);
+	REFUSED("ATTR-59", get_attr, t);
+	REFUSED("STAT-6 STAT-7", get_status, t);
+	REFUSED("FILT-12 FILT-14", get_filter, t);
+	REFUSED("FILT-12 FILT-14", set_filter, t);
+	REFUSED("READ-26", getnext, t);
+	CHECK_NE("READ-7", unavailable, 0);
+	REFUSED("READ-26", timedgetnext, t);
+	CHECK_NE("READ-7", unavailable, 0);
+	REFUSED("READ-26 READ-28", trygetnext, t);
+	CHECK_NE("READ-7", unavailable, 0);
+	REFUSED("OPEN-12 OPEN-13", rewind, t);
+	REFUSED("SHUT-11", shutdown, t);
+	REFUSED("START-7 START-9", start, t);
+	REFUSED("START-7 START-9", stop, t);
+	REFUSED("ID-20 ID-22", trid_open, t);
+	/* This one only compares. */
+	CHECK("ID-4 ID-5", posix_trace_eventid_equal(t, POSIX_TRACE_START, POSIX_TRACE_START) != 0);
+	CHECK("ID-4 ID-5", posix_trace_eventid_equal(t, POSIX_TRACE_START, POSIX_TRACE_STOP) == 0);
+}
+
+static const trace_id_t strange[] = {
+	0, 1, 2, 63, 64, 0xffff, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000, ~(trace_id_t)0,
+};
+
+/* Before there was any stream. */
+TEST(never_valid)
+{
+	for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
+		refuse_all(strange[i]);
+}
+
+/* Beside a good one: also numbers that are near to its identifier. */
+TEST(never_valid_beside_stream)
+{
+	trace_id_t t = stream_create(NULL);
+
+	for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
+		if (strange[i] != t)
+			refuse_all(strange[i]);
+	}
+	for (int bit = 0; bit < 64; bit++)
+		refuse_all(t ^ (trace_id_t)1 << bit);
+	refuse_all(t + 1);
+	refuse_all(t - 1);
+	refuse_all(-t);
+	CHECK_STR("START-7", state(t), "SN");
+	CHECK_EQ("START-7", stream_drain(t), 0);
+	stream_end(t);
+}
+
+/* Also when another stream has taken its place. */
+TEST(shut_down)
+{
+	trace_id_t old[40], t = 0;
+
+	for (int i = 0; i < 40; i++) {
+		old[i] = stream_create(NULL);
+		MUST(posix_trace_start(old[i]) == 0);
+		stream_end(old[i]);
+		refuse_all(old[i]);
+	}
+	t = stream_running(NULL);
+	for (int i = 0; i < 40; i++) {
+		CHECK("SHUT-4 CREATE-7", old[i] != t);
+		refuse_all(old[i]);
+	}
+	CHECK_STR("SHUT-4", state(t), "RN");
+	CHECK_EQ("SHUT-4", stream_drain(t), 0);
+	stream_end(t);
+}
+
+/* The parent's identifier in a child; fork.c shows that the parent notices nothing. */
+TEST(of_the_parent)
+{
+	trace_id_t t = stream_create(NULL);
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (pid == 0) {
+		trace_id_t own;
+
+		refuse_all(t);
+		/* Also when the child has streams of its own, in the same places perhaps. */
+		own = stream_create(NULL);
+		CHECK("CREATE-7", own != t);
+		refuse_all(t);
+		CHECK_STR("CREATE-15", state(own), "SN");
+		stream_end(own);
+		refuse_all(own);
+		fflush(stderr);
+		_exit(test_failures != 0);
+	}
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK_EQ("CREATE-15 INH-8 MODEL-19", status, 0);
+	CHECK_STR("INH-8", state(t), "SN");
+	stream_end(t);
+}
+
+/* -- An active stream without log --------------------------------------- */
+
+/* These are for logs, or for streams with a log. */
+TEST(without_log_refused)
+{
+	trace_id_t t = stream_running(NULL);
+	struct stream_event e;
+
+	memset(&untouched, 0xa5, sizeof untouched);
+	id = stream_id("matrix");
+	for (int i = 0; i < 2; i++) {
+		number_send(id, 0, 0);
+		REFUSED("OPEN-11 CREATE-11", close, t);
+		REFUSED("OPEN-12 CREATE-11", rewind, t);
+		REFUSED("FLUSH-2 FLUSH-10", flush, t);
+		CHECK_STR("CREATE-11", state(t), i ? "SN" : "RN");
+		if (i == 0) {
+			stream_expect(t, id, &e);
+			CHECK_EQ("CREATE-11", number_of(e.data, e.len).number, 0);
+			MUST(posix_trace_stop(t) == 0);
+			stream_expect(t, POSIX_TRACE_STOP, &e);
+		}
+		CHECK_EQ("CREATE-11 FLUSH-19", stream_drain(t), 0);
+	}
+	stream_end(t);
+}
+
+/* And all others work, on a stream that is suspended and on one that runs. */
+TEST(without_log)
+{
+	for (int running = 0; running < 2; running++) {
+		trace_id_t t = stream_create(NULL);
+		struct timespec past = { 0, 0 };
+
+		id = stream_id("matrix");
+		if (running) {
+			MUST(posix_trace_start(t) == 0);
+			stream_drain(t);
+		}
+		some_set = set_of(stream_id("hidden"));
+		soon = past;
+		CHECK_EQ("CREATE-9 CLEAR-13", do_clear(t), 0);
+		CHECK("CREATE-9 ID-4", posix_trace_eventid_equal(t, id, id) != 0);
+		CHECK("CREATE-9 ID-4", posix_trace_eventid_equal(t, id, POSIX_TRACE_START) == 0);
+		CHECK_EQ("CREATE-9 ID-11", do_get_name(t), 0);
+		CHECK_STR("CREATE-9 ID-6", out.name, "posix_trace_start");
+		unavailable = 1;
+		CHECK_EQ("CREATE-9 ID-33 ID-31", do_getnext_id(t), 0);
+		CHECK_EQ("CREATE-9 ID-27", unavailable, 0);
+		CHECK_EQ("CREATE-9 ID-33 ID-31", do_list_rewind(t), 0);
+		CHECK_EQ("CREATE-9 ATTR-57", do_get_attr(t), 0);
+		CHECK_EQ("CREATE-9 STAT-7", do_get_status(t), 0);
+		CHECK_EQ("CREATE-9", out.status.posix_stream_status, running ? POSIX_TRACE_RUNNING : POSIX_TRACE_SUSPENDED);
+		CHECK_EQ("CREATE-10 FILT-14", do_get_filter(t), 0);
+		CHECK_EQ("CREATE-10 FILT-3 FILT-14", do_set_filter(t), 0);
+		CHECK_EQ("FILT-6 FILT-7", stream_count(t, POSIX_TRACE_FILTER), running);
+		CHECK_EQ("CREATE-9 ID-22", do_trid_open(t), 0);
+		CHECK_EQ("CREATE-9 ID-18", out.type, id);
+		CHECK_EQ("CREATE-9 START-9", do_stop(t), 0);
+		stream_drain(t);
+		CHECK_EQ("CREATE-9 START-9", do_start(t), 0);
+		unavailable = 1;
+		CHECK_EQ("CREATE-9 READ-1", do_getnext(t), 0);
+		CHECK_EQ("CREATE-9 READ-7", unavailable, 0);
+		CHECK_EQ("CREATE-9 READ-1", out.event.posix_event_id, POSIX_TRACE_START);
+		number_send(id, 0, 1);
+		unavailable = 1;
+		CHECK_EQ("CREATE-9 READ-3", do_timedgetnext(t), 0);
+		CHECK_EQ("CREATE-9 READ-7", unavailable, 0);
+		CHECK_EQ("CREATE-9 READ-3", number_of(out.data, out.len).number, 1);
+		number_send(id, 0, 2);
+		unavailable = 1;
+		CHECK_EQ("CREATE-9 READ-2", do_trygetnext(t), 0);
+		CHECK_EQ("CREATE-9 READ-7", unavailable, 0);
+		CHECK_EQ("CREATE-9 READ-2", number_of(out.data, out.len).number, 2);
+		CHECK_EQ("CREATE-9 SHUT-10 SHUT-11", do_shutdown(t), 0);
+		refuse_all(t);
+	}
+}
+
+TEST_MAIN(TEST_ENTRY(never_valid), TEST_ENTRY(never_valid_beside_stream), TEST_ENTRY(shut_down), TEST_ENTRY(of_the_parent),
+	  TEST_ENTRY(without_log_refused), TEST_ENTRY(without_log))

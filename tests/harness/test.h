@@ -1,0 +1,154 @@
+/*
+ * test.h - a test program: named tests, each in a process of its own
+ *
+ * A check names the requirements it checks (docs/CONFORMANCE.md is made from
+ * these names), or "-" where it only prepares or guards the test:
+ *
+ *     TEST(short_buffer)
+ *     {
+ *             CHECK_EQ("READ-18", data_len, 4);
+ *     }
+ *     TEST_MAIN(TEST_ENTRY(short_buffer))
+ *
+ * A failed check prints where, both values, and goes on; MUST ends the test.
+ * The program's exit status: 0 all passed, 1 one failed, 77 all were skipped.
+ * TEST_TIMEOUT (seconds, default 60; the environment multiplies it by
+ * TEST_SLOW, for valgrind) ends a test that hangs.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TEST_H
+#define TEST_H
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef TEST_TIMEOUT
+# define TEST_TIMEOUT 60
+#endif
+
+struct test {
+	const char *name;
+	void (*run)(void);
+};
+
+static volatile int test_failures __attribute__((unused));
+
+#define TEST(name) static void test_##name(void)
+
+#define TEST_FAIL(ids, ...)                                                         \
+	do {                                                                        \
+		test_failures++;                                                    \
+		fprintf(stderr, "%s:%d: [%s] ", __FILE__, __LINE__, ids);           \
+		fprintf(stderr, __VA_ARGS__);                                       \
+		fputc('\n', stderr);                                                \
+	} while (0)
+
+#define CHECK(ids, condition)                                                       \
+	do {                                                                        \
+		if (!(condition))                                                   \
+			TEST_FAIL(ids, "%s", #condition);                           \
+	} while (0)
+
+/* Integers of any kind, compared as long long. */
+#define CHECK_OP(ids, a, op, b)                                                     \
+	do {                                                                        \
+		long long test_a = (long long)(a), test_b = (long long)(b);         \
+		if (!(test_a op test_b))                                            \
+			TEST_FAIL(ids, "%s " #op " %s: %lld, %lld", #a, #b, test_a, test_b); \
+	} while (0)
+#define CHECK_EQ(ids, a, b) CHECK_OP(ids, a, ==, b)
+#define CHECK_NE(ids, a, b) CHECK_OP(ids, a, !=, b)
+
+#define CHECK_STR(ids, a, b)                                                        \
+	do {                                                                        \
+		const char *test_a = (a), *test_b = (b);                            \
+		if (strcmp(test_a, test_b) != 0)                                    \
+			TEST_FAIL(ids, "%s is \"%s\", not \"%s\"", #a, test_a, test_b); \
+	} while (0)
+
+/* Without this the rest of the test has no sense. */
+#define MUST(condition)                                                             \
+	do {                                                                        \
+		if (!(condition)) {                                                 \
+			TEST_FAIL("-", "%s (errno %d)", #condition, errno);         \
+			exit(1);                                                    \
+		}                                                                   \
+	} while (0)
+
+#define SKIP(reason)                                                                \
+	do {                                                                        \
+		printf("  skipped: %s\n", reason);                                  \
+		fflush(stdout);                                                     \
+		_exit(77);                                                          \
+	} while (0)
+
+/* How much slower this environment is; for time limits and for how much to do. */
+static inline int test_slow(void)
+{
+	const char *s = getenv("TEST_SLOW");
+	int n = s ? atoi(s) : 1;
+
+	return n > 0 ? n : 1;
+}
+
+static inline int test_main(const struct test *tests, int argc, char **argv)
+{
+	int passed = 0, failed = 0, skipped = 0;
+
+	for (const struct test *t = tests; t->name; t++) {
+		int status;
+		pid_t pid;
+
+		if (argc > 1 && strcmp(argv[1], t->name) != 0)
+			continue;
+		fflush(stdout);
+		fflush(stderr);
+		pid = fork();
+		if (pid == 0) {
+			alarm(TEST_TIMEOUT * test_slow());
+			t->run();
+			fflush(stderr);
+			exit(test_failures ? 1 : 0);
+		}
+		if (pid < 0) {
+			perror("fork");
+			return 99;
+		}
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+			passed++;
+		} else if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+			skipped++;
+			printf("skip %s\n", t->name);
+		} else {
+			failed++;
+			if (WIFSIGNALED(status))
+				printf("FAIL %s: signal %d (%s)\n", t->name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+			else
+				printf("FAIL %s: exit status %d\n", t->name, WEXITSTATUS(status));
+		}
+	}
+	printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+	if (failed)
+		return 1;
+	return passed ? 0 : 77;
+}
+
+#define TEST_ENTRY(name) { #name, test_##name }
+/* TEST_MAIN(TEST_ENTRY(a), TEST_ENTRY(b)) */
+#define TEST_MAIN(...)                                                              \
+	int main(int argc, char **argv)                                             \
+	{                                                                           \
+		static const struct test tests[] = { __VA_ARGS__, { NULL, NULL } }; \
+		return test_main(tests, argc, argv);                                \
+	}
+
+#endif
