@@ -1,0 +1,789 @@
+/*
+ * record.c - what does a trace point cost?
+ *
+ * Nanoseconds for each event and thread, for several lengths of data and
+ * numbers of threads, of a trace point that nobody traces, that is not
+ * recorded (the stream is suspended, or filters it out) and that is recorded;
+ * next to the floor (floor.h), which is the same work without anything that
+ * makes it useful. A figure without its floor says nothing on another machine.
+ *
+ *  - Everything runs in turns: a round runs each case once for a slice of
+ *    time, beginning with another case each time, so that what slows the
+ *    machine for a second slows all. Ratio and difference are taken inside a
+ *    round; the table has their medians over the rounds.
+ *  - A slice has its own new stream, recorded into until it has wrapped, and
+ *    then the clock starts: the cost of a stream that is in use, not of the
+ *    first touch of its pages. The threads begin together, each on a CPU of
+ *    its own where there are enough.
+ *  - The time is the thread's CPU time, since others may use the machine too.
+ *    A trace point does not sleep; if one did, it would show in the line "not
+ *    on a CPU", which is the rest of the slice.
+ *  - The floor's ring is as large as the stream says it is, one for each
+ *    thread, because each thread of a stream comes by all of its memory in
+ *    the end. It is shared memory, so that the pages are of the same size.
+ *  - 1 MiB is a stream's default size, so the goals are about that one.
+ *    8 MiB shows what it costs when the stream leaves the nearest caches.
+ *  - The data is another part of a table of random bytes for each event. It
+ *    is not written before each event: a copy right behind smaller stores
+ *    waits for them, and would hide what it stands beside.
+ *
+ * Each case looks at what its stream holds when the time is over, so that a
+ * figure cannot be that of a trace point which does nothing. What a stream
+ * loses, and that it loses nothing else, is the matter of tests/stress/: here
+ * nobody reads, and a stream in LOOP loses nearly everything, as it should.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <trace.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "floor.h"
+
+#define MIB         ((size_t)1 << 20)
+#define BATCH       10000 /* events between two looks at the clock */
+#define MAX_LEN     4096
+#define MAX_LENS    8
+#define MAX_THREADS 16
+#define MAX_COUNTS  4
+
+/* Goals of the project, and the looser bounds of --check, which has to pass on a busy machine. */
+#define GOAL_RECORD    1.3
+#define GOAL_OFF       1.0
+#define GOAL_FILTERED  2.0
+#define CHECK_RECORD   1.5
+#define CHECK_OFF      1.0
+#define CHECK_FILTERED 2.0
+#define CHECK_LEN      32
+
+enum { LOOP_ONLY, OFF, SUSPENDED, FILTERED, FLOOR_1, RECORD_1, TWO_1, FLOOR_8, RECORD_8, CASES };
+
+static const struct {
+	const char *name;
+	const char *key;
+	size_t size; /* of the ring or of each stream */
+	int streams;
+	bool events; /* calls posix_trace_event() */
+	int floor;   /* the case that it is a multiple of, or */
+	int base;    /* the case that it adds to; -1: none */
+} cases[CASES] = {
+	[LOOP_ONLY] = { "empty loop",               "loop",      0,       0, false, -1,      -1 },
+	[OFF]       = { "off, no stream",           "off",       0,       0, true,  -1,      LOOP_ONLY },
+	[SUSPENDED] = { "stream suspended",         "suspended", MIB,     1, true,  -1,      LOOP_ONLY },
+	[FILTERED]  = { "filtered out",             "filtered",  MIB,     1, true,  -1,      LOOP_ONLY },
+	[FLOOR_1]   = { "floor, 1 MiB",             "floor",     MIB,     0, false, FLOOR_1, -1 },
+	[RECORD_1]  = { "recording, 1 MiB",         "record",    MIB,     1, true,  FLOOR_1, -1 },
+	[TWO_1]     = { "two streams, 1 MiB each",  "two",       MIB,     2, true,  FLOOR_1, -1 },
+	[FLOOR_8]   = { "floor, 8 MiB",             "floor8",    8 * MIB, 0, false, FLOOR_8, -1 },
+	[RECORD_8]  = { "recording, 8 MiB",         "record8",   8 * MIB, 1, true,  FLOOR_8, -1 },
+};
+
+static struct {
+	int rounds;
+	double slice; /* seconds */
+	size_t lens[MAX_LENS];
+	int n_lens;
+	int threads[MAX_COUNTS];
+	int n_threads;
+	const char *json;
+	bool check;
+} options = {
+	.rounds = 11, .slice = 0.020,
+	.lens = { 0, 8, CHECK_LEN, 256 }, .n_lens = 4,
+	.threads = { 1, 2 }, .n_threads = 2,
+};
+
+static trace_event_id_t event_id;
+static unsigned char table[4096 + MAX_LEN];
+static int cpus[CPU_SETSIZE];
+static int n_cpus;
+
+static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+static void die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("bench-record: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+	exit(2);
+}
+
+static void must(int error, const char *what)
+{
+	if (error)
+		die("%s: %s", what, strerror(error));
+}
+
+static double seconds(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* -- One slice ----------------------------------------------------------- */
+
+struct worker {
+	pthread_t thread;
+	int number;
+	int what; /* the case */
+	size_t len;
+	pthread_barrier_t *start;
+	struct floor_ring ring;
+	double cpu, wall; /* seconds */
+	double events;
+};
+
+/* The compiler must think that somebody uses the data here. */
+#define USED(p, len) __asm__ __volatile__("" : : "r"(p), "r"(len) : "memory")
+#define DATA(i)      (table + ((i) & 511) * 8)
+
+static __attribute__((noinline)) void batch_loop(struct worker *w)
+{
+	size_t len = w->len;
+
+	for (unsigned i = 0; i < BATCH; i++)
+		USED(DATA(i), len);
+}
+
+static __attribute__((noinline)) void batch_floor(struct worker *w)
+{
+	struct floor_ring *ring = &w->ring;
+	size_t len = w->len;
+
+	for (unsigned i = 0; i < BATCH; i++) {
+		floor_event(ring, event_id, DATA(i), len);
+		USED(DATA(i), len);
+	}
+}
+
+static __attribute__((noinline)) void batch_event(struct worker *w)
+{
+	size_t len = w->len;
+
+	for (unsigned i = 0; i < BATCH; i++) {
+		posix_trace_event(event_id, DATA(i), len);
+		USED(DATA(i), len);
+	}
+}
+
+static void pin(int number)
+{
+	cpu_set_t set;
+
+	if (n_cpus < 2)
+		return;
+	CPU_ZERO(&set);
+	/* From the last CPU down: the first one has most of the interrupts. */
+	CPU_SET(cpus[n_cpus - 1 - number % n_cpus], &set);
+	pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	void (*batch)(struct worker *) = cases[w->what].events ? batch_event : batch_loop;
+	size_t warm = BATCH;
+	double cpu, wall, now;
+
+	if (cases[w->what].floor == w->what)
+		batch = batch_floor;
+	if (cases[w->what].floor >= 0)
+		warm += 2 * cases[w->what].size / (FLOOR_HEADER + w->len);
+	pin(w->number);
+	for (size_t n = 0; n < warm; n += BATCH)
+		batch(w);
+	w->events = 0;
+	pthread_barrier_wait(w->start);
+	cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
+	wall = seconds(CLOCK_MONOTONIC);
+	do {
+		batch(w);
+		w->events += BATCH;
+		now = seconds(CLOCK_MONOTONIC);
+	} while (now - wall < options.slice);
+	w->wall = now - wall;
+	w->cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	return NULL;
+}
+
+static trace_id_t new_stream(size_t size, int policy)
+{
+	trace_attr_t attr;
+	trace_id_t trid;
+
+	must(posix_trace_attr_init(&attr), "posix_trace_attr_init");
+	must(posix_trace_attr_setstreamsize(&attr, size), "posix_trace_attr_setstreamsize");
+	must(posix_trace_attr_setstreamfullpolicy(&attr, policy), "posix_trace_attr_setstreamfullpolicy");
+	must(posix_trace_attr_setmaxdatasize(&attr, MAX_LEN), "posix_trace_attr_setmaxdatasize");
+	must(posix_trace_create(0, &attr, &trid), "posix_trace_create");
+	posix_trace_attr_destroy(&attr);
+	return trid;
+}
+
+static trace_id_t set_up_stream(int what)
+{
+	trace_id_t trid = new_stream(cases[what].size, POSIX_TRACE_LOOP);
+
+	if (what == FILTERED) {
+		trace_event_set_t set;
+
+		posix_trace_eventset_empty(&set);
+		posix_trace_eventset_add(event_id, &set);
+		must(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), "posix_trace_set_filter");
+	}
+	if (what != SUSPENDED)
+		must(posix_trace_start(trid), "posix_trace_start");
+	return trid;
+}
+
+/* Did the trace points do what the case is about? */
+static void check_stream(trace_id_t trid, int what, size_t len)
+{
+	bool wanted = what != SUSPENDED && what != FILTERED;
+	struct posix_trace_event_info info;
+	unsigned char data[MAX_LEN];
+	int found = 0, unavailable = 0;
+	size_t got;
+
+	must(posix_trace_stop(trid), "posix_trace_stop");
+	for (int i = 0; i < 16; i++) {
+		must(posix_trace_trygetnext_event(trid, &info, data, sizeof data, &got, &unavailable),
+		     "posix_trace_trygetnext_event");
+		if (unavailable)
+			break;
+		if (info.posix_event_id != event_id)
+			continue;
+		if (got != len || info.posix_truncation_status != POSIX_TRACE_NOT_TRUNCATED)
+			die("%s: an event with %zu bytes of data, not %zu", cases[what].name, got, len);
+		found++;
+	}
+	if ((found > 0) != wanted)
+		die("%s: the stream has %s events", cases[what].name, found ? "recorded" : "no");
+}
+
+struct result {
+	double ns, wall_ns;
+};
+
+static struct result slice(int what, size_t len, int n_threads)
+{
+	static struct worker workers[MAX_THREADS];
+	pthread_barrier_t start;
+	trace_id_t trids[2];
+	struct result r = { 0, 0 };
+
+	for (int i = 0; i < cases[what].streams; i++)
+		trids[i] = set_up_stream(what);
+	must(pthread_barrier_init(&start, NULL, (unsigned)n_threads), "pthread_barrier_init");
+	for (int i = 0; i < n_threads; i++) {
+		struct worker *w = &workers[i];
+
+		*w = (struct worker){ .number = i, .what = what, .len = len, .start = &start };
+		if (cases[what].floor == what) {
+			w->ring.size = cases[what].size;
+			w->ring.base = mmap(NULL, w->ring.size, PROT_READ | PROT_WRITE,
+			                    MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+			if (w->ring.base == MAP_FAILED)
+				die("no memory for the floor's ring");
+		}
+		must(pthread_create(&w->thread, NULL, work, w), "pthread_create");
+	}
+	for (int i = 0; i < n_threads; i++) {
+		struct worker *w = &workers[i];
+
+		pthread_join(w->thread, NULL);
+		r.ns += w->cpu / w->events * 1e9 / n_threads;
+		r.wall_ns += w->wall / w->events * 1e9 / n_threads;
+		if (w->ring.base)
+			munmap(w->ring.base, w->ring.size);
+	}
+	pthread_barrier_destroy(&start);
+	for (int i = 0; i < cases[what].streams; i++) {
+		check_stream(trids[i], what, len);
+		must(posix_trace_shutdown(trids[i]), "posix_trace_shutdown");
+	}
+	return r;
+}
+
+/* Nanoseconds for each event of a full stream that is read. */
+static double read_slice(size_t len)
+{
+	trace_id_t trid = new_stream(MIB, POSIX_TRACE_UNTIL_FULL);
+	struct posix_trace_status_info status;
+	struct posix_trace_event_info info;
+	unsigned char data[MAX_LEN];
+	int unavailable = 0;
+	double events = 0, start, end;
+	size_t got;
+
+	must(posix_trace_start(trid), "posix_trace_start");
+	do {
+		for (unsigned i = 0; i < 1000; i++)
+			posix_trace_event(event_id, DATA(i), len);
+		must(posix_trace_get_status(trid, &status), "posix_trace_get_status");
+	} while (status.posix_stream_full_status != POSIX_TRACE_FULL);
+	start = seconds(CLOCK_THREAD_CPUTIME_ID);
+	for (;;) {
+		must(posix_trace_trygetnext_event(trid, &info, data, sizeof data, &got, &unavailable),
+		     "posix_trace_trygetnext_event");
+		if (unavailable)
+			break;
+		events++;
+	}
+	end = seconds(CLOCK_THREAD_CPUTIME_ID);
+	must(posix_trace_shutdown(trid), "posix_trace_shutdown");
+	if (events < (double)(MIB / (256 + len)))
+		die("a full stream with %.0f events", events);
+	return (end - start) / events * 1e9;
+}
+
+/* Microseconds for the life of a stream in which nothing happens. */
+static double life_slice(void)
+{
+	double start = seconds(CLOCK_MONOTONIC);
+	trace_id_t trid = new_stream(MIB, POSIX_TRACE_LOOP);
+
+	must(posix_trace_start(trid), "posix_trace_start");
+	must(posix_trace_shutdown(trid), "posix_trace_shutdown");
+	return (seconds(CLOCK_MONOTONIC) - start) * 1e6;
+}
+
+/* -- All rounds, and the table ------------------------------------------- */
+
+struct block { /* one length of data, one number of threads */
+	size_t len;
+	int threads;
+	double *ns[CASES];    /* by round */
+	double *off_cpu[CASES];
+};
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double *new_values(int n)
+{
+	double *v = calloc((size_t)n, sizeof *v);
+
+	if (!v)
+		die("no memory");
+	return v;
+}
+
+/* Of n values; at 0 the least, at 1 the greatest, at 0.5 the median. */
+static double quantile(const double *values, int n, double at)
+{
+	double *v = new_values(n), x;
+	double where = at * (n - 1);
+	int low = (int)where;
+
+	memcpy(v, values, (size_t)n * sizeof *v);
+	qsort(v, (size_t)n, sizeof *v, compare);
+	x = v[low];
+	if (low + 1 < n)
+		x += (where - low) * (v[low + 1] - v[low]);
+	free(v);
+	return x;
+}
+
+/* The ratio to the floor, or the difference to the empty loop: median over the rounds. */
+static double relative(const struct block *b, int what)
+{
+	int floor = cases[what].floor, base = cases[what].base;
+	double *v = new_values(options.rounds), x;
+
+	for (int r = 0; r < options.rounds; r++)
+		v[r] = floor >= 0 ? b->ns[what][r] / b->ns[floor][r] : b->ns[what][r] - b->ns[base][r];
+	x = quantile(v, options.rounds, 0.5);
+	free(v);
+	return x;
+}
+
+static double goal(const struct block *b, int what)
+{
+	switch (what) {
+	case OFF:
+		return GOAL_OFF;
+	case FILTERED:
+		return GOAL_FILTERED;
+	case RECORD_1:
+		return b->len == CHECK_LEN ? GOAL_RECORD : 0;
+	default:
+		return 0;
+	}
+}
+
+static void print_block(const struct block *b)
+{
+	char title[64];
+
+	snprintf(title, sizeof title, "%d thread%s, %zu bytes of data", b->threads, b->threads == 1 ? "" : "s", b->len);
+	printf("\n%-32s %9s %8s %8s %10s   %s\n", title, "ns/event", "min", "max", "relative", "goal");
+	for (int c = 0; c < CASES; c++) {
+		double g = goal(b, c);
+
+		printf("  %-30s %9.2f %8.2f %8.2f", cases[c].name, quantile(b->ns[c], options.rounds, 0.5),
+		       quantile(b->ns[c], options.rounds, 0), quantile(b->ns[c], options.rounds, 1));
+		if (cases[c].floor >= 0 && cases[c].floor != c)
+			printf(" %7.2f x ", relative(b, c));
+		else if (cases[c].base >= 0)
+			printf(" %+7.2f ns", relative(b, c));
+		if (g > 0 && cases[c].floor >= 0)
+			printf("   %.2f x%s", g, relative(b, c) <= g ? "" : ", missed");
+		else if (g > 0)
+			printf("   %+.2f ns%s", g, relative(b, c) <= g ? "" : ", missed");
+		putchar('\n');
+	}
+}
+
+/* The first line of a file that begins with the key, behind the colon; or the first line. */
+static void line_of(const char *path, const char *key, char *to, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	char line[512];
+
+	if (!f)
+		return;
+	while (fgets(line, sizeof line, f)) {
+		char *value = line;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (key) {
+			if (strncmp(line, key, strlen(key)) != 0 || !(value = strchr(line, ':')))
+				continue;
+			value += 1 + strspn(value + 1, " \t");
+		}
+		snprintf(to, size, "%.*s", (int)size - 1, value);
+		break;
+	}
+	fclose(f);
+}
+
+struct machine {
+	char cpu[128], kernel[sizeof(((struct utsname *)0)->release)], clock[64], load[64];
+	char version[TRACE_NAME_MAX + 1];
+};
+
+static void describe(struct machine *m)
+{
+	struct utsname u;
+	trace_attr_t attr;
+
+	memset(m, 0, sizeof *m);
+	if (uname(&u) == 0) {
+		snprintf(m->cpu, sizeof m->cpu, "%s", u.machine);
+		snprintf(m->kernel, sizeof m->kernel, "%s", u.release);
+	}
+	strcpy(m->clock, "unknown");
+	line_of("/proc/cpuinfo", "model name", m->cpu, sizeof m->cpu);
+	line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource", NULL, m->clock, sizeof m->clock);
+	line_of("/proc/loadavg", NULL, m->load, sizeof m->load);
+	m->load[strcspn(m->load, " ")] = '\0';
+	if (posix_trace_attr_init(&attr) == 0) {
+		posix_trace_attr_getgenversion(&attr, m->version);
+		posix_trace_attr_destroy(&attr);
+	}
+}
+
+static void json_string(FILE *f, const char *key, const char *s)
+{
+	fprintf(f, "  \"%s\": \"", key);
+	for (; *s; s++)
+		if (*s != '"' && *s != '\\' && (unsigned char)*s >= ' ')
+			fputc(*s, f);
+	fputs("\",\n", f);
+}
+
+static void json_values(FILE *f, const double *v)
+{
+	fputc('[', f);
+	for (int r = 0; r < options.rounds; r++)
+		fprintf(f, "%s%.4f", r ? ", " : "", v[r]);
+	fputc(']', f);
+}
+
+static void write_json(const struct machine *m, const struct block *blocks, int n, const double *reads, const double *lives)
+{
+	FILE *f = strcmp(options.json, "-") == 0 ? stdout : fopen(options.json, "we");
+
+	if (!f)
+		die("%s: %s", options.json, strerror(errno));
+	fputs("{\n", f);
+	json_string(f, "version", m->version);
+	json_string(f, "cpu", m->cpu);
+	json_string(f, "kernel", m->kernel);
+	json_string(f, "clocksource", m->clock);
+	json_string(f, "compiler", __VERSION__);
+	fprintf(f, "  \"cpus\": %d,\n  \"rounds\": %d,\n  \"slice_ms\": %.3f,\n", n_cpus, options.rounds, options.slice * 1e3);
+	fputs("  \"cases\": [\n", f);
+	for (int i = 0; i < n; i++) {
+		for (int c = 0; c < CASES; c++) {
+			const struct block *b = &blocks[i];
+
+			fprintf(f, "    {\"case\": \"%s\", \"payload\": %zu, \"threads\": %d, \"median_ns\": %.4f",
+			        cases[c].key, b->len, b->threads, quantile(b->ns[c], options.rounds, 0.5));
+			if (cases[c].floor >= 0)
+				fprintf(f, ", \"ratio\": %.4f", relative(b, c));
+			else if (cases[c].base >= 0)
+				fprintf(f, ", \"over_loop_ns\": %.4f", relative(b, c));
+			fputs(", \"ns\": ", f);
+			json_values(f, b->ns[c]);
+			fprintf(f, "}%s\n", i == n - 1 && c == CASES - 1 ? "" : ",");
+		}
+	}
+	fputs("  ],\n  \"read_ns\": ", f);
+	json_values(f, reads);
+	fputs(",\n  \"create_start_shutdown_us\": ", f);
+	json_values(f, lives);
+	fputs("\n}\n", f);
+	if (f != stdout && fclose(f) != 0)
+		die("%s: %s", options.json, strerror(errno));
+}
+
+static int check(const struct block *blocks, int n)
+{
+	const struct block *b = NULL;
+	int failed = 0;
+	static const struct {
+		int what;
+		double most;
+		const char *unit;
+	} bounds[] = {
+		{ RECORD_1, CHECK_RECORD, "times the floor" },
+		{ OFF, CHECK_OFF, "ns over an empty loop" },
+		{ FILTERED, CHECK_FILTERED, "ns over an empty loop" },
+	};
+
+	for (int i = 0; i < n; i++)
+		if (blocks[i].len == CHECK_LEN && blocks[i].threads == 1)
+			b = &blocks[i];
+	if (!b)
+		die("--check needs --payload %d and --threads 1", CHECK_LEN);
+	for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+		double x = relative(b, bounds[i].what);
+
+		if (x <= bounds[i].most)
+			continue;
+		printf("check: %s: %.2f %s, more than %.2f\n", cases[bounds[i].what].name, x, bounds[i].unit, bounds[i].most);
+		failed = 1;
+	}
+	if (!failed)
+		puts("check: within the bounds");
+	return failed;
+}
+
+static void print_rest(const struct block *blocks, int n, const double *reads, const double *lives)
+{
+	double off_floor = 0, off_record = 0;
+
+	for (int i = 0; i < n; i++) {
+		off_floor += quantile(blocks[i].off_cpu[FLOOR_1], options.rounds, 0.5) / n;
+		off_record += quantile(blocks[i].off_cpu[RECORD_1], options.rounds, 0.5) / n;
+	}
+	printf("\n%-32s %9s %8s %8s\n", "the rest", "median", "min", "max");
+	printf("  %-30s %9.1f %8.1f %8.1f  ns, posix_trace_trygetnext_event() on a full stream of 1 MiB\n",
+	       "reading an event, 32 bytes", quantile(reads, options.rounds, 0.5),
+	       quantile(reads, options.rounds, 0), quantile(reads, options.rounds, 1));
+	printf("  %-30s %9.1f %8.1f %8.1f  us, posix_trace_create(), _start(), _shutdown(), 1 MiB\n",
+	       "a stream's life", quantile(lives, options.rounds, 0.5),
+	       quantile(lives, options.rounds, 0), quantile(lives, options.rounds, 1));
+	printf("  %-30s %8.1f%% of the time of a slice (floor: %.1f%%)\n", "not on a CPU", off_record * 100, off_floor * 100);
+}
+
+/* -- Options ------------------------------------------------------------- */
+
+static void usage(FILE *to)
+{
+	fprintf(to,
+	        "usage: bench-record [options]\n"
+	        "  --rounds N       rounds, default %d\n"
+	        "  --payload N,...  bytes of data, up to %d; default 0,8,32,256\n"
+	        "  --threads N,...  threads, up to %d; default 1,2\n"
+	        "  --quick          3 rounds of 5 ms: does it run?\n"
+	        "  --json FILE      all figures of all rounds; - for stdout\n"
+	        "  --check          exit status 1 if recording %d bytes in one thread takes more than\n"
+	        "                   %.1f times the floor, off more than %.1f ns over an empty loop,\n"
+	        "                   or filtered out more than %.1f ns\n",
+	        options.rounds, MAX_LEN, MAX_THREADS, CHECK_LEN, CHECK_RECORD, CHECK_OFF, CHECK_FILTERED);
+}
+
+static long number(const char *s, char **end, long least, long most)
+{
+	long n;
+
+	errno = 0;
+	n = strtol(s, end, 10);
+	if (errno || *end == s || n < least || n > most)
+		die("%s: not a number from %ld to %ld", s, least, most);
+	return n;
+}
+
+static void parse(int argc, char **argv)
+{
+	static const struct option longopts[] = {
+		{ "rounds", required_argument, NULL, 'r' }, { "payload", required_argument, NULL, 'p' },
+		{ "threads", required_argument, NULL, 't' }, { "quick", no_argument, NULL, 'q' },
+		{ "json", required_argument, NULL, 'j' }, { "check", no_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+	};
+	char *s, *end;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
+		switch (c) {
+		case 'r':
+			options.rounds = (int)number(optarg, &end, 1, 10000);
+			if (*end)
+				die("--rounds %s: not a number", optarg);
+			break;
+		case 'p':
+			options.n_lens = 0;
+			for (s = optarg; *s; s = *end == ',' ? end + 1 : end) {
+				if (options.n_lens == MAX_LENS)
+					die("--payload: at most %d", MAX_LENS);
+				options.lens[options.n_lens++] = (size_t)number(s, &end, 0, MAX_LEN);
+			}
+			break;
+		case 't':
+			options.n_threads = 0;
+			for (s = optarg; *s; s = *end == ',' ? end + 1 : end) {
+				if (options.n_threads == MAX_COUNTS)
+					die("--threads: at most %d", MAX_COUNTS);
+				options.threads[options.n_threads++] = (int)number(s, &end, 1, MAX_THREADS);
+			}
+			break;
+		case 'q':
+			options.rounds = 3;
+			options.slice = 0.005;
+			break;
+		case 'j':
+			options.json = optarg;
+			break;
+		case 'c':
+			options.check = true;
+			break;
+		case 'h':
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(2);
+		}
+	}
+	if (optind < argc || !options.n_lens || !options.n_threads) {
+		usage(stderr);
+		exit(2);
+	}
+}
+
+static void find_cpus(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	if (sched_getaffinity(0, sizeof set, &set) != 0)
+		return;
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &set))
+			cpus[n_cpus++] = i;
+}
+
+int main(int argc, char **argv)
+{
+	struct block blocks[MAX_LENS * MAX_COUNTS];
+	double *reads, *lives;
+	struct machine machine;
+	uint64_t random = 88172645463325252u;
+	int n = 0, status = 0;
+
+	parse(argc, argv);
+	find_cpus();
+	describe(&machine);
+	for (size_t i = 0; i < sizeof table; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		table[i] = (unsigned char)random;
+	}
+	must(posix_trace_eventid_open("bench.event", &event_id), "posix_trace_eventid_open");
+	reads = new_values(options.rounds);
+	lives = new_values(options.rounds);
+	for (int t = 0; t < options.n_threads; t++) {
+		for (int l = 0; l < options.n_lens; l++) {
+			struct block *b = &blocks[n++];
+
+			b->threads = options.threads[t];
+			b->len = options.lens[l];
+			for (int c = 0; c < CASES; c++) {
+				b->ns[c] = new_values(options.rounds);
+				b->off_cpu[c] = new_values(options.rounds);
+			}
+		}
+	}
+
+	printf("%s; %s, %d CPU%s, Linux %s, clock source %s, load %s; compiled by %s\n", machine.version, machine.cpu,
+	       n_cpus, n_cpus == 1 ? "" : "s", machine.kernel, machine.clock, machine.load, __VERSION__);
+	printf("%d rounds, slices of %.0f ms; ns of CPU time for each event and thread: median, least, most\n",
+	       options.rounds, options.slice * 1e3);
+	puts("relative: times the floor of the same size (x), or more than the empty loop (ns); medians over the rounds");
+#ifndef __OPTIMIZE__
+	puts("NOT OPTIMISED: the figures mean nothing. meson setup --buildtype=release ...");
+#endif
+	for (int i = 0; i < n; i++)
+		if (blocks[i].threads > n_cpus)
+			printf("note: %d threads on %d CPU%s\n", blocks[i].threads, n_cpus, n_cpus == 1 ? "" : "s");
+	fflush(stdout);
+
+	for (int r = 0; r < options.rounds; r++) {
+		for (int i = 0; i < n; i++) {
+			for (int k = 0; k < CASES; k++) {
+				int c = (k + r) % CASES;
+				struct result result = slice(c, blocks[i].len, blocks[i].threads);
+
+				blocks[i].ns[c][r] = result.ns;
+				blocks[i].off_cpu[c][r] = 1 - result.ns / result.wall_ns;
+			}
+		}
+		reads[r] = read_slice(CHECK_LEN);
+		lives[r] = life_slice();
+	}
+
+	for (int i = 0; i < n; i++)
+		print_block(&blocks[i]);
+	print_rest(blocks, n, reads, lives);
+	if (options.json)
+		write_json(&machine, blocks, n, reads, lives);
+	if (options.check)
+		status = check(blocks, n);
+	for (int i = 0; i < n; i++) {
+		for (int c = 0; c < CASES; c++) {
+			free(blocks[i].ns[c]);
+			free(blocks[i].off_cpu[c]);
+		}
+	}
+	free(reads);
+	free(lives);
+	return status;
+}
