@@ -11,6 +11,8 @@
 #include "base/atomic.h"
 #include "base/file.h"
 #include "base/sys.h"
+#include "control/announce.h"
+#include "control/filter.h"
 #include "control/permit.h"
 #include "control/quiesce.h"
 #include "control/recover.h"
@@ -152,49 +154,6 @@ int lifecycle_create(pid_t pid, const trace_attr_t *attr, trace_id_t *trid)
 
 /* -- Start and stop ------------------------------------------------------------ */
 
-static bool filtered(const struct handle *h, trace_event_id_t id)
-{
-	return load_relaxed(&h->stream.header->filter[id / 32]) >> id % 32 & 1;
-}
-
-static struct writer caller(const struct handle *h)
-{
-	struct writer w = {
-		.pid = h->process->ident.pid,
-		.tid = (uint32_t)sys_gettid(),
-		.pthread = (uint64_t)(uintptr_t)pthread_self(),
-	};
-
-	sys_thread_name(w.name);
-	return w;
-}
-
-/* A system event caused by a call. False if the stream has no room for it. */
-static bool record(struct handle *h, trace_event_id_t id, const void *data, size_t length, const void *address)
-{
-	struct writer w = caller(h);
-
-	if (filtered(h, id))
-		return true;
-	return emit_alone(&h->stream, &w, true, id, data, length, address);
-}
-
-static void filter_load(const struct handle *h, trace_event_set_t *set)
-{
-	eventset_empty(set);
-	for (int i = 0; i < EVENTSET_WORDS; i++)
-		set->__bits[i] = load_relaxed(&h->stream.header->filter[2 * i]) |
-		                 (uint64_t)load_relaxed(&h->stream.header->filter[2 * i + 1]) << 32;
-}
-
-static void filter_store(struct handle *h, const trace_event_set_t *set)
-{
-	for (int i = 0; i < EVENTSET_WORDS; i++) {
-		store_relaxed(&h->stream.header->filter[2 * i], (uint32_t)set->__bits[i]);
-		store_relaxed(&h->stream.header->filter[2 * i + 1], (uint32_t)(set->__bits[i] >> 32));
-	}
-}
-
 /* The stream is as full as if a trace point had found it so. */
 static void become_full(struct handle *h, uint32_t state)
 {
@@ -205,7 +164,7 @@ static void become_full(struct handle *h, uint32_t state)
 /* A stop that finds no room is told of by the reader, in its place. */
 static void stop_without_room(struct handle *h, const void *address)
 {
-	struct writer w = caller(h);
+	struct writer w = announce_caller(h);
 	uint64_t none = 0;
 
 	h->live.stop_call = (struct event){
@@ -236,7 +195,7 @@ int lifecycle_start(struct handle *h, const void *address)
 	if (load_relaxed(&header->stopped_ticks))
 		h->live.stop_before = ticks_read(h->stream.clock_kind);
 	filter_load(h, &set);
-	if (record(h, POSIX_TRACE_START, &set, sizeof set, address))
+	if (announce(h, true, POSIX_TRACE_START, &set, sizeof set, address))
 		fetch_or(&header->state, STATE_RUNNING);
 	else
 		become_full(h, STATE_FULL | STATE_ARMED);
@@ -252,7 +211,7 @@ int lifecycle_stop(struct handle *h, const void *address)
 	if (!(state & STATE_RUNNING))
 		return 0; /* suspended; if it had stopped by itself, it will not restart */
 	quiesce(h);
-	if (!record(h, POSIX_TRACE_STOP, &by_call, sizeof by_call, address))
+	if (!announce(h, true, POSIX_TRACE_STOP, &by_call, sizeof by_call, address))
 		stop_without_room(h, address);
 	return 0;
 }
@@ -303,46 +262,6 @@ void lifecycle_read(struct handle *h)
 		fetch_and(&header->state, ~STATE_FULL);
 }
 
-/* -- Filter ---------------------------------------------------------------------- */
-
-int lifecycle_get_filter(struct handle *h, trace_event_set_t *set)
-{
-	filter_load(h, set);
-	return 0;
-}
-
-int lifecycle_set_filter(struct handle *h, const trace_event_set_t *set, int how, const void *address)
-{
-	trace_event_set_t sets[2], both; /* old and new: the data of FILTER */
-	bool announce;
-
-	filter_load(h, &sets[0]);
-	sets[1] = sets[0];
-	if (!eventset_valid(set) || !eventset_combine(&sets[1], set, how))
-		return EINVAL;
-	if (!(load_relaxed(&h->stream.header->state) & STATE_RUNNING)) {
-		filter_store(h, &sets[1]);
-		return 0;
-	}
-	/*
-	 * In two steps, so that behind FILTER no event comes that the new filter
-	 * ignores, and before it none that only the new one records.
-	 */
-	announce = !filtered(h, POSIX_TRACE_FILTER); /* the old filter decides */
-	both = sets[0];
-	eventset_combine(&both, &sets[1], POSIX_TRACE_ADD_EVENTSET);
-	filter_store(h, &both);
-	quiesce(h);
-	if (announce) {
-		struct writer w = caller(h);
-
-		if (!emit_alone(&h->stream, &w, false, POSIX_TRACE_FILTER, sets, sizeof sets, address))
-			emit_full(h->stream.header, h->stream.clock_kind);
-	}
-	filter_store(h, &sets[1]);
-	return 0;
-}
-
 /* -- Clear and status -------------------------------------------------------------- */
 
 int lifecycle_clear(struct handle *h, const void *address)
@@ -372,7 +291,7 @@ int lifecycle_clear(struct handle *h, const void *address)
 	filter_load(h, &sets[0]);
 	eventset_empty(&sets[1]);
 	if (running && !eventset_is_empty(&sets[0]))
-		record(h, POSIX_TRACE_FILTER, sets, sizeof sets, address); /* cannot fail: the stream is empty */
+		announce(h, true, POSIX_TRACE_FILTER, sets, sizeof sets, address); /* cannot fail: the stream is empty */
 	filter_store(h, &sets[1]);
 	if (running)
 		fetch_or(&header->state, STATE_RUNNING);

@@ -21,9 +21,6 @@ int lifecycle_clear(struct handle *h, const void *address);
 int lifecycle_shutdown(trace_id_t trid, const void *address);
 int lifecycle_status(struct handle *h, struct posix_trace_status_info *status);
 
-int lifecycle_get_filter(struct handle *h, trace_event_set_t *set);
-int lifecycle_set_filter(struct handle *h, const trace_event_set_t *set, int how, const void *address);
-
 /*
  * The reader has found nothing left in a stream that has stopped by itself:
  * queues its STOP, and restarts it if it is to be. Nothing if there is

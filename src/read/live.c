@@ -45,11 +45,6 @@ void live_reset(struct live *l, struct anchor anchor)
 	memset(&l->stop_call, 0, sizeof l->stop_call);
 }
 
-static bool filtered(const struct live *l, trace_event_id_t id)
-{
-	return load_relaxed(&l->merge.stream->header->filter[id / 32]) >> id % 32 & 1;
-}
-
 static void queue(struct live *l, const struct event *event, const void *data)
 {
 	unsigned i = (l->queue_first + l->queue_count++) % LIVE_QUEUE;
@@ -63,7 +58,7 @@ static void queue_system(struct live *l, trace_event_id_t id, uint64_t ticks, co
 {
 	struct event event = { .id = id, .ticks = ticks, .length = length };
 
-	if (!filtered(l, id))
+	if (!stream_filters(l->merge.stream->header, id))
 		queue(l, &event, data);
 }
 
@@ -79,7 +74,7 @@ void live_stop(struct live *l, uint64_t ticks)
 	event.id = POSIX_TRACE_STOP;
 	event.ticks = ticks;
 	event.length = sizeof l->stop_value;
-	if (!filtered(l, POSIX_TRACE_STOP))
+	if (!stream_filters(l->merge.stream->header, POSIX_TRACE_STOP))
 		queue(l, &event, &l->stop_value);
 	memset(&l->stop_call, 0, sizeof l->stop_call);
 }

@@ -50,6 +50,26 @@ static void unmap(struct attached *a)
 	sys_unmap(a, sizeof *a);
 }
 
+static void unmap_all(struct attached *a)
+{
+	while (a) {
+		struct attached *next = a->next;
+
+		unmap(a);
+		a = next;
+	}
+}
+
+/* Left for the next attach_detach() that finds nobody inside. */
+static void retire(struct self *self, struct attached *a)
+{
+	if (!a)
+		return;
+	a->next = load_relaxed(&self->retired);
+	while (!cas(&self->retired, &a->next, a))
+		;
+}
+
 /* Of this process as it was before it executed another file: then the stream has ended (MODEL-20). */
 static bool before_exec(const struct self *self, const struct attached *a)
 {
@@ -85,8 +105,12 @@ struct attached *attach_slot(struct self *self, struct procpage *page, int i)
 		 * clean up. Only this one: others may have put the right one
 		 * in its place already.
 		 */
-		if (cas(&self->attached[i], &a, NULL) && self_wait_outside(self, 0))
-			unmap(a);
+		if (cas(&self->attached[i], &a, NULL)) {
+			if (self_wait_outside(self, 0))
+				unmap(a);
+			else
+				retire(self, a);
+		}
 		a = load_acquire(&self->attached[i]); /* PAIR(attached) */
 		if (a && !same(&a->slot, &slot))
 			return NULL;
@@ -145,15 +169,23 @@ void attach_detach(struct self *self, int slot)
 
 	/*
 	 * A thread says that it is inside before it reads the page's change. So
-	 * after this barrier it has either said so, or it will see the change,
+	 * after the barrier it has either said so, or it will see the change,
 	 * which was made before, and not use its old lane. One that was inside
 	 * may have mapped the stream once more: look again.
 	 */
-	if (!self_wait_outside(self, DETACH_STEPS))
+	retire(self, a);
+	a = exchange(&self->retired, NULL);
+	if (self_wait_outside(self, DETACH_STEPS)) {
+		unmap_all(a);
+		a = exchange(&self->attached[slot], NULL);
+		if (a)
+			unmap(a);
 		return;
-	if (a)
-		unmap(a);
-	a = exchange(&self->attached[slot], NULL);
-	if (a)
-		unmap(a);
+	}
+	while (a) {
+		struct attached *next = a->next;
+
+		retire(self, a);
+		a = next;
+	}
 }

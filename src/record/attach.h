@@ -18,7 +18,7 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t);
  * The slot's stream is shut down (H7) and the slot still taken: unmaps it, once no
  * other thread of this process is inside a trace point. One that stays inside
  * (stopped, or left by longjmp()) is not waited for for ever: then the mapping
- * stays.
+ * stays until another stream is shut down.
  */
 void attach_detach(struct self *self, int slot);
 

@@ -75,11 +75,6 @@ static inline __attribute__((always_inline)) void copy(unsigned char *to, const 
 	}
 }
 
-static inline bool filtered(const struct stream_header *h, trace_event_id_t id)
-{
-	return load_relaxed(&h->filter[id / 32]) >> id % 32 & 1;
-}
-
 static inline __attribute__((always_inline)) void put(unsigned char *at, unsigned type, uint32_t length, uint64_t ticks,
                                                       const void *address, const void *data)
 {
@@ -284,8 +279,8 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 		return DONE;
 	state = load_relaxed(&h->state);
 	if (unlikely(!(state & STATE_RUNNING)))
-		return (state & STATE_ARMED) && !filtered(h, id) ? LOST : DONE;
-	if (filtered(h, id))
+		return (state & STATE_ARMED) && !stream_filters(h, id) ? LOST : DONE;
+	if (stream_filters(h, id))
 		return DONE;
 	if (unlikely(length > lane->data_size)) {
 		length = lane->data_size;
@@ -476,7 +471,7 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 			struct stream_header *h = a ? a->stream.header : NULL;
 			uint32_t state = h ? load_relaxed(&h->state) : 0;
 
-			if (!(state & (STATE_RUNNING | STATE_ARMED)) || filtered(h, id))
+			if (!(state & (STATE_RUNNING | STATE_ARMED)) || stream_filters(h, id))
 				continue;
 			if (state & STATE_ARMED)
 				emit_lost(h);

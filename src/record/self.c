@@ -93,7 +93,7 @@ static int attach(struct self *self)
 	store_relaxed(&self->failed, 0);
 	/* The gate last: a trace point that comes through it finds everything. */
 	store_release(&self->gate, (uint64_t)((uintptr_t)&process->page->vacant - (uintptr_t)self));
-	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self);
+	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self); /* PAIR(gate) */
 	return 0;
 }
 
@@ -118,7 +118,7 @@ struct self *self_get(bool retry, int *error)
 	store_relaxed(&self->failed, (uint32_t)err);
 	store_relaxed(&self->quiet, ~UINT64_C(0));
 	store_release(&self->gate, (uint64_t)offsetof(struct self, quiet));
-	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self);
+	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self); /* PAIR(gate) */
 	*error = err;
 	return NULL;
 }

@@ -26,6 +26,7 @@ struct attached {
 	struct page_slot slot;
 	struct stream stream;
 	uint32_t number; /* differs from all others of this process */
+	struct attached *next; /* in self.retired */
 };
 
 /* One stream, as one thread writes it. */
@@ -86,6 +87,7 @@ struct self {
 	uint32_t failed;         /* not 0: an error number; attaching is tried again by posix_trace_create() only */
 	uint32_t attach_count;
 	struct attached *attached[PAGE_SLOTS];
+	struct attached *retired; /* not in use any more, but a thread may still be inside: unmapped later */
 	struct thread_slab *slabs;
 };
 

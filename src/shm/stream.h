@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "base/atomic.h"
 #include "base/ident.h"
 #include "model/attr.h"
 #include "shm/layout.h"
@@ -29,6 +30,12 @@ struct stream {
 static inline unsigned char *stream_chunk_memory(const struct stream *s, const struct chunk *c)
 {
 	return s->memory + (size_t)(c - s->chunks) * s->chunk_size;
+}
+
+/* Is this event type filtered out? */
+static inline bool stream_filters(const struct stream_header *h, trace_event_id_t id)
+{
+	return load_relaxed(&h->filter[id / 32]) >> id % 32 & 1;
 }
 
 struct stream_origin {

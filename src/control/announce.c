@@ -1,0 +1,29 @@
+/*
+ * announce.c - system events that a call causes: START, STOP, FILTER
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "control/announce.h"
+
+#include "base/sys.h"
+
+struct writer announce_caller(const struct handle *h)
+{
+	struct writer w = {
+		.pid = h->process->ident.pid,
+		.tid = (uint32_t)sys_gettid(),
+		.pthread = (uint64_t)(uintptr_t)pthread_self(),
+	};
+
+	sys_thread_name(w.name);
+	return w;
+}
+
+bool announce(struct handle *h, bool always, trace_event_id_t id, const void *data, size_t length, const void *address)
+{
+	struct writer w = announce_caller(h);
+
+	if (stream_filters(h->stream.header, id))
+		return true;
+	return emit_alone(&h->stream, &w, always, id, data, length, address);
+}
