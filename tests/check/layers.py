@@ -1,0 +1,75 @@
+#
+# layers.py - each folder of src/ includes only what is below it
+#
+#   base < model < shm < record | read | log < control < api
+#
+# Includes name the folder, and no two files of src/ share a name: so an include
+# shows its layer, and a function's noun leads to its file.
+#
+# SPDX-License-Identifier: MIT
+
+import re
+from collections import defaultdict
+
+from check import ROOT, files, finish, spoiled
+
+BELOW = {'base': ''}
+BELOW['model'] = 'base'
+BELOW['shm'] = 'base model'
+BELOW['record'] = BELOW['read'] = 'base model shm'
+BELOW['log'] = 'base model'
+BELOW['control'] = 'base model shm record read log'
+BELOW['api'] = BELOW['control'] + ' control'
+# What sees the library only as programs do.
+OUTSIDE = ['tests/conformance', 'tests/stress', 'bench', 'examples']
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
+
+
+def check(root):
+    names = defaultdict(set)
+    for path in files(root, 'src', '.c', '.h'):
+        file = path.relative_to(root / 'src')
+        if len(file.parts) != 2 or file.parts[0] not in BELOW:
+            yield f'src/{file}: in no layer'
+            continue
+        layer = file.parts[0]
+        names[path.stem].add(layer)
+        for quote, name in INCLUDE.findall(path.read_text()):
+            if quote == '<':
+                if '/' in name and (root / 'src' / name).exists():
+                    yield f'src/{file}: <{name}> is ours, so "{name}"'
+                continue
+            folder = name.split('/')[0]
+            if '/' not in name or not (root / 'src' / name).exists():
+                yield f'src/{file}: "{name}" is not FOLDER/FILE in src/'
+            elif folder != layer and folder not in BELOW[layer].split():
+                yield f'src/{file}: {layer} must not include {name}'
+    for name, layers in names.items():
+        if len(layers) > 1:
+            yield f'src/: {name} is in {" and ".join(sorted(layers))}'
+    for folder in OUTSIDE:
+        for path in files(root, folder, '.c', '.h'):
+            for quote, name in INCLUDE.findall(path.read_text()):
+                if (root / 'src' / name).exists() or '/../' in name:
+                    yield f'{path.relative_to(root)}: must not include {name}'
+
+
+def all_problems():
+    yield from check(ROOT)
+    yield from spoiled(
+        check, ['src', 'tests', 'bench', 'examples'],
+        ('src/base/file.c', None, '#include "model/attr.h"\n'),
+        ('src/model/attr.c', None, '#include "shm/chunk.h"\n'),
+        ('src/record/emit.c', None, '#include "read/merge.h"\n'),
+        ('src/read/merge.c', None, '#include "record/self.h"\n'),
+        ('src/control/handle.c', None, '# include "api/none.h"\n'),
+        ('src/shm/stream.c', None, '#include "control/handle.h"\n'),
+        ('src/shm/stream.c', '#include "shm/stream.h"', '#include "stream.h"'),
+        ('src/shm/stream.c', '#include "shm/stream.h"', '#include <shm/stream.h>'),
+        ('src/base/chunk.h', None, '/* the second of this name */\n'),
+        ('src/util/list.h', None, '/* of no layer */\n'),
+        ('tests/conformance/read.c', None, '#include "shm/chunk.h"\n'))
+
+
+finish(all_problems())

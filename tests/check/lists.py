@@ -1,0 +1,37 @@
+#
+# lists.py - a source or a test that is in no meson.build is neither built nor run
+#
+# SPDX-License-Identifier: MIT
+
+import re
+
+from check import ROOT, finish, files, spoiled
+
+
+def words(path):
+    return set(re.findall(r"'([^']+)'", path.read_text()))
+
+
+def check(root):
+    known = words(root / 'src' / 'meson.build')
+    for path in files(root, 'src', '.c'):
+        file = str(path.relative_to(root / 'src'))
+        if file not in known:
+            yield f'src/meson.build: no {file}'
+    for folder in ['conformance', 'unit', 'stress', 'fault', 'check']:
+        known = words(root / 'tests' / folder / 'meson.build')
+        for path in files(root / 'tests', folder, '.c', '.py'):
+            if path.stem not in known and path.name not in known and path.name != 'check.py':
+                yield f'tests/{folder}/meson.build: no {path.stem}'
+
+
+def all_problems():
+    yield from check(ROOT)
+    yield from spoiled(
+        check, ['src', 'tests'],
+        ('src/base/new.c', None, '\n'),
+        ('tests/unit/new.c', None, '\n'),
+        ('tests/check/new.py', None, '\n'))
+
+
+finish(all_problems())

@@ -1,0 +1,61 @@
+#
+# symbols.py - the shared library exports exactly what symbols.txt says, and wants nothing but the C library
+#
+#     symbols.py LIBRARY
+#
+# SPDX-License-Identifier: MIT
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from check import ROOT, finish
+
+LIST = Path(__file__).parent / 'symbols.txt'
+# The C library and its loader; and what a sanitizer build asks for besides.
+NEEDED = re.compile(r'libc\.so\.\d+|ld-linux\S*\.so\.\d+|lib(?:asan|ubsan|tsan|gcc_s|m)\.so\.\d+')
+SANITIZED = re.compile(r'libasan|libubsan|libtsan')
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def problems(library):
+    listed = {line for line in LIST.read_text().splitlines() if line and not line.startswith('#')}
+    found = set()
+    for line in output('nm', '-D', '--defined-only', library).splitlines():
+        _, kind, name = line.split()
+        name, _, version = name.partition('@@')
+        if kind == 'A':
+            continue
+        found.add(name)
+        if version and version != 'POSIXTRACE_1':
+            yield f'{name} has version {version}'
+    yield from (f'exported, and not in {LIST.name}: {name}' for name in sorted(found - listed))
+    yield from (f'in {LIST.name}, and not exported: {name}' for name in sorted(listed - found))
+
+    # The functions that the header declares, no more and no less.
+    header = re.sub(r'/\*.*?\*/', '', (ROOT / 'include' / 'trace.h').read_text(), flags=re.S)
+    declared = set(re.findall(r'^(?:int|void)\s+(posix_trace_\w+)\(', header, re.M))
+    functions = {name for name in listed if name.startswith('posix_trace_')}
+    if len(functions) != 50:
+        yield f'{LIST.name}: {len(functions)} functions of the standard, not 50'
+    yield from (f'declared, and not in {LIST.name}: {name}' for name in sorted(declared - functions))
+    yield from (f'in {LIST.name}, and not declared: {name}' for name in sorted(functions - declared))
+
+    dynamic = output('readelf', '-dW', library)
+    soname = re.findall(r'\(SONAME\).*\[(.*)\]', dynamic)
+    if soname != ['libposixtrace.so.1']:
+        yield f'its soname is {soname}'
+    if not re.search(r'\(FLAGS_1\).*NODELETE', dynamic):
+        yield 'it may be unloaded (H8): no NODELETE'
+    needed = re.findall(r'\(NEEDED\).*\[(.*)\]', dynamic)
+    sanitized = any(SANITIZED.match(name) for name in needed)
+    for name in needed:
+        if not NEEDED.fullmatch(name) or (not sanitized and re.match('libgcc_s|libm', name)):
+            yield f'it depends on {name}'
+
+
+finish(problems(sys.argv[1]))

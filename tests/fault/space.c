@@ -1,0 +1,252 @@
+/*
+ * space.c - too little memory, too few descriptors: found out when a stream is made, never at a trace point
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "fault.h"
+
+#include <sys/resource.h>
+
+static void limit(int resource, rlim_t most)
+{
+	struct rlimit l;
+
+	MUST(getrlimit(resource, &l) == 0);
+	l.rlim_cur = most;
+	MUST(setrlimit(resource, &l) == 0);
+}
+
+/* H12: ENOMEM at creation, and SIGBUS never. */
+TEST(tmpfs_too_small)
+{
+	trace_event_id_t id;
+
+	shm_private("size=512k");
+	id = fault_open("fault");
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ("CREATE-21", fault_create(0), ENOMEM); /* 1 MiB by default */
+		CHECK_EQ("CREATE-21", fault_create((size_t)1 << 40), ENOMEM);
+		CHECK_EQ("CREATE-21", fault_create(SIZE_MAX), ENOMEM);
+		CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 0);
+		CHECK_EQ("-", shm_count(shm_directory(), "new-"), 0);
+	}
+	fault_silent(id);
+	CHECK_EQ("-", fault_create(65536), 0);
+	shm_remount(0, "size=16m");
+	fault_works(id);
+}
+
+/* What a stream needs is reserved: that others fill the tmpfs does it no harm. */
+TEST(tmpfs_full_later)
+{
+	static char block[65536];
+	trace_event_id_t id;
+	trace_id_t trid;
+	int fd;
+
+	shm_private("size=4m");
+	id = fault_open("fault");
+	MUST(posix_trace_create(0, NULL, &trid) == 0 && posix_trace_start(trid) == 0);
+	fd = open("/dev/shm/others", O_CREAT | O_WRONLY, 0600);
+	memset(block, 1, sizeof block);
+	while (write(fd, block, sizeof block) > 0)
+		;
+	MUST(errno == ENOSPC);
+	for (int i = 0; i < 20000; i++)
+		posix_trace_event(id, block, 100); /* more than the stream holds */
+	CHECK("-", fault_count(trid, id) > 5000);
+	CHECK_EQ("CREATE-21", fault_create(0), ENOMEM);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* Not even the process page. */
+TEST(no_space_at_all)
+{
+	trace_event_id_t id;
+
+	shm_private("size=4k,nr_inodes=2"); /* room for the directory */
+	id = fault_open("fault");
+	CHECK("-", id > POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK_EQ("CREATE-21", fault_create(65536), ENOMEM);
+	fault_silent(id);
+	CHECK_EQ("-", shm_count(shm_directory(), ""), 0);
+	shm_remount(0, "size=16m,nr_inodes=100");
+	fault_works(id);
+}
+
+/* A name that there is no room for is the unnamed event, as one too many is. */
+TEST(no_space_for_names)
+{
+	trace_event_id_t id = 0;
+	char name[32];
+	int i;
+
+	shm_private("size=8k,nr_inodes=100");
+	for (i = 0; i < TRACE_USER_EVENT_MAX; i++) {
+		sprintf(name, "name %d", i);
+		id = fault_open(name);
+		if (id == POSIX_TRACE_UNNAMED_USEREVENT)
+			break;
+	}
+	CHECK("-", i > 0 && i < TRACE_USER_EVENT_MAX - 1);
+	fault_silent(id);
+	CHECK("-", fault_open("name 0") > POSIX_TRACE_UNNAMED_USEREVENT);
+}
+
+/* H13: SIGXFSZ, which ends a program, is for those that write too much, not for those that trace. */
+TEST(file_size)
+{
+	trace_event_id_t id;
+
+	shm_private("");
+	limit(RLIMIT_FSIZE, 300000);
+	id = fault_open("fault");
+	CHECK_EQ("CREATE-21", fault_create(0), ENOMEM);
+	CHECK_EQ("-", fault_create(10000), 0);
+	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 0);
+	limit(RLIMIT_FSIZE, 0);
+	CHECK_EQ("CREATE-21", fault_create(10000), ENOMEM);
+	for (int i = 0; i < 500; i++) {
+		char name[32];
+
+		sprintf(name, "name %d", i);
+		fault_open(name);
+	}
+	CHECK_EQ("-", fault_open("fault"), id);
+	fault_silent(id);
+}
+
+/* From the first to the last call, with no descriptor to be had. */
+TEST(no_descriptors)
+{
+	trace_event_id_t id;
+	int error;
+
+	shm_private("");
+	limit(RLIMIT_NOFILE, 3);
+	id = fault_open("fault");
+	CHECK("-", id > POSIX_TRACE_UNNAMED_USEREVENT);
+	error = fault_create(0);
+	CHECK_EQ("-", error, EMFILE);
+	fault_trace(&id);
+	limit(RLIMIT_NOFILE, 1024);
+	fault_works(id);
+}
+
+/* They are needed when a stream is made, not to record in it, to read it or to end it. */
+TEST(no_descriptors_later)
+{
+	trace_event_id_t id;
+	trace_id_t trid;
+
+	shm_private("");
+	id = fault_open("fault");
+	MUST(posix_trace_create(0, NULL, &trid) == 0 && posix_trace_start(trid) == 0);
+	posix_trace_event(id, NULL, 0);
+	limit(RLIMIT_NOFILE, 3);
+	fault_trace(&id);
+	CHECK_EQ("-", fault_count(trid, id), 11);
+	CHECK_EQ("-", posix_trace_stop(trid), 0);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+	limit(RLIMIT_NOFILE, 1024);
+	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 0);
+	fault_works(id);
+}
+
+/* None at the very first event: when there are some again, events are recorded again; those missing are known. */
+TEST(no_descriptors_at_first_event)
+{
+	struct posix_trace_status_info status;
+	trace_event_id_t id;
+	trace_id_t trid;
+	int got;
+
+	shm_private("");
+	id = fault_open("fault");
+	MUST(posix_trace_create(0, NULL, &trid) == 0 && posix_trace_start(trid) == 0);
+	limit(RLIMIT_NOFILE, 3);
+	posix_trace_event(id, NULL, 0);
+	limit(RLIMIT_NOFILE, 1024);
+	posix_trace_event(id, NULL, 0);
+	got = fault_count(trid, id);
+	CHECK_EQ("-", posix_trace_get_status(trid, &status), 0);
+	if (got == 1)
+		CHECK_EQ("-", status.__posix_lost_events, 1);
+	else
+		CHECK_EQ("-", got, 2);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* Descriptors run out one by one: whichever is missing, the error is told and nothing stays behind. */
+TEST(few_descriptors)
+{
+	trace_event_id_t id;
+	int error = EMFILE;
+
+	shm_private("");
+	id = fault_open("fault");
+	fault_works(id);
+	for (rlim_t n = 3; n < 10 && error == EMFILE; n++) {
+		limit(RLIMIT_NOFILE, n);
+		error = fault_create(0);
+		CHECK("-", error == 0 || error == EMFILE);
+		limit(RLIMIT_NOFILE, 1024);
+		CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 0);
+		CHECK_EQ("-", shm_count(shm_directory(), "new-"), 0);
+	}
+	CHECK_EQ("-", error, 0);
+	fault_works(id);
+}
+
+TEST(address_space)
+{
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+	SKIP("the sanitizer needs all of the address space");
+#endif
+	trace_event_id_t id;
+	struct rlimit before;
+	int error = ENOMEM;
+
+	if (getenv("TEST_SLOW"))
+		SKIP("other programs than this one share its address space");
+	shm_private("");
+	id = fault_open("fault");
+	fault_works(id);
+	MUST(getrlimit(RLIMIT_AS, &before) == 0);
+	for (rlim_t n = 1 << 20; n < (rlim_t)1 << 32 && error == ENOMEM; n += n / 4) {
+		limit(RLIMIT_AS, n);
+		error = fault_create(0);
+		fault_trace(&id);
+		MUST(setrlimit(RLIMIT_AS, &before) == 0);
+		CHECK("-", error == 0 || error == ENOMEM);
+		CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 0);
+		CHECK_EQ("-", shm_count(shm_directory(), "new-"), 0);
+	}
+	CHECK_EQ("-", error, 0);
+	fault_works(id);
+}
+
+/* In a process where nothing has been mapped yet. */
+TEST(address_space_at_first_event)
+{
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+	SKIP("the sanitizer needs all of the address space");
+#endif
+	trace_event_id_t id = POSIX_TRACE_UNNAMED_USEREVENT;
+	struct rlimit before;
+
+	if (getenv("TEST_SLOW"))
+		SKIP("other programs than this one share its address space");
+	shm_private("");
+	MUST(getrlimit(RLIMIT_AS, &before) == 0);
+	limit(RLIMIT_AS, 4096);
+	fault_trace(&id);
+	CHECK_EQ("CREATE-21", fault_create(0), ENOMEM);
+	MUST(setrlimit(RLIMIT_AS, &before) == 0);
+	fault_works(fault_open("fault"));
+}
+
+TEST_MAIN(TEST_ENTRY(tmpfs_too_small), TEST_ENTRY(tmpfs_full_later), TEST_ENTRY(no_space_at_all),
+          TEST_ENTRY(no_space_for_names), TEST_ENTRY(file_size), TEST_ENTRY(no_descriptors), TEST_ENTRY(no_descriptors_later),
+          TEST_ENTRY(no_descriptors_at_first_event), TEST_ENTRY(few_descriptors), TEST_ENTRY(address_space),
+          TEST_ENTRY(address_space_at_first_event))

@@ -1,0 +1,272 @@
+/*
+ * cursor.c - src/read/cursor.c: the next record of one chunk, whatever lies there
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "read/cursor.h"
+
+#include <sys/mman.h>
+
+#include "unit.h"
+
+static struct stream s;
+static struct chunk *c;
+static struct cursor cur;
+
+static void begin(void)
+{
+	unit_stream(&s, 16384, 1000, POSIX_TRACE_LOOP);
+	c = &s.chunks[1];
+	memset(&cur, 0, sizeof cur);
+}
+
+static void recycle(void)
+{
+	c->claim = unit_tid();
+	chunk_recycle(&s, c);
+	chunk_unclaim(c);
+}
+
+TEST(in_order)
+{
+	char data[16];
+
+	begin();
+	CHECK("-", !cursor_look(&cur, &s, c));
+	unit_owner(&s, c, 501);
+	CHECK("-", !cursor_look(&cur, &s, c)); /* no event yet */
+	unit_record(&s, c, 1000, 70, "abcde", 5);
+	unit_record(&s, c, 1001, 71, NULL, 0);
+	unit_owner(&s, c, 502);
+	unit_owner(&s, c, 503);
+	unit_record(&s, c, 1002, 72, "0123456789", 10);
+
+	CHECK("-", cursor_look(&cur, &s, c));
+	CHECK("-", cur.have);
+	CHECK_EQ("-", cur.head.type, 70);
+	CHECK_EQ("-", cur.head.length, 5);
+	CHECK_EQ("-", cur.head.ticks, 1000);
+	CHECK_EQ("-", cur.owner.tid, 501);
+	CHECK("-", cursor_look(&cur, &s, c)); /* a second look is at the same one */
+	CHECK_EQ("-", cur.head.ticks, 1000);
+	CHECK_EQ("-", c->read, 0); /* nothing is read by looking */
+	memset(data, '#', sizeof data);
+	CHECK("-", cursor_take(&cur, &s, c, data, sizeof data));
+	CHECK("-", memcmp(data, "abcde#", 6) == 0);
+	CHECK_EQ("-", c->read, 1);
+
+	CHECK("-", cursor_look(&cur, &s, c));
+	CHECK_EQ("-", cur.head.ticks, 1001);
+	CHECK_EQ("-", cur.owner.tid, 501);
+	CHECK("-", cursor_take(&cur, &s, c, NULL, 0));
+
+	CHECK("-", cursor_look(&cur, &s, c));
+	CHECK_EQ("-", cur.head.ticks, 1002);
+	CHECK_EQ("-", cur.owner.tid, 503); /* the last one counts */
+	memset(data, '#', sizeof data);
+	CHECK("-", cursor_take(&cur, &s, c, data, 4));
+	CHECK("-", memcmp(data, "0123#", 5) == 0); /* no more than asked for */
+
+	CHECK("-", !cursor_look(&cur, &s, c));
+	CHECK_EQ("-", chunk_unread(c, c->progress), 0);
+	unit_record(&s, c, 1003, 73, NULL, 0);
+	CHECK("-", cursor_look(&cur, &s, c));
+	CHECK_EQ("-", cur.head.ticks, 1003);
+	CHECK_EQ("-", cur.owner.tid, 503);
+	CHECK("-", cur.gap_from == 0 && cur.lost == 0);
+}
+
+TEST(overwritten)
+{
+	begin();
+	unit_owner(&s, c, 501);
+	for (unsigned i = 0; i < 5; i++)
+		unit_record(&s, c, 1000 + i, 70, NULL, 0);
+	CHECK("-", cursor_look(&cur, &s, c));
+	CHECK("-", cursor_take(&cur, &s, c, NULL, 0));
+	CHECK("-", cursor_look(&cur, &s, c));
+	recycle();
+	/* What it has in hand is not there any more. */
+	CHECK("-", !cursor_take(&cur, &s, c, NULL, 0));
+	CHECK("-", !cursor_look(&cur, &s, c));
+	CHECK_EQ("-", cur.lost, 4);
+	CHECK_EQ("-", cur.gap_from, 1001);
+	CHECK_EQ("-", cur.gap_until, 1004);
+	CHECK_EQ("-", c->seen, 5); /* tells the writer that this gap is known */
+
+	cur.gap_from = 0; /* the caller has looked */
+	unit_owner(&s, c, 502);
+	unit_record(&s, c, 2000, 71, NULL, 0);
+	CHECK("-", cursor_look(&cur, &s, c));
+	CHECK_EQ("-", cur.head.ticks, 2000);
+	CHECK_EQ("-", cur.owner.tid, 502);
+	CHECK_EQ("-", cur.gap_from, 0);
+	CHECK("-", cursor_take(&cur, &s, c, NULL, 0));
+
+	/* Used again with nothing lost: no gap. */
+	recycle();
+	unit_owner(&s, c, 503);
+	unit_record(&s, c, 3000, 72, NULL, 0);
+	CHECK("-", cursor_look(&cur, &s, c));
+	CHECK_EQ("-", cur.head.ticks, 3000);
+	CHECK_EQ("-", cur.gap_from, 0);
+	CHECK_EQ("-", cur.lost, 4);
+
+	/* Several times before anybody looked: one gap, from the first to the last. */
+	for (unsigned i = 1; i <= 3; i++) {
+		recycle();
+		unit_owner(&s, c, 504);
+		unit_record(&s, c, 3000 + 1000 * i, 73, NULL, 0);
+	}
+	CHECK("-", cursor_look(&cur, &s, c));
+	CHECK_EQ("-", cur.head.ticks, 6000);
+	CHECK_EQ("-", cur.gap_from, 3000);
+	CHECK_EQ("-", cur.gap_until, 5000);
+	CHECK_EQ("-", cur.lost, 7);
+}
+
+/* -- H18: what only a hostile writer makes ------------------------------------------------ */
+
+/* The chunk is the last one, and behind it is nothing: a step too far is the end of the test. */
+static void begin_at_the_edge(void)
+{
+	unsigned char *map, *end;
+	size_t size;
+
+	begin();
+	size = s.size + (size_t)sysconf(_SC_PAGESIZE);
+	map = mmap(NULL, size + 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	MUST(map != MAP_FAILED);
+	size = (s.chunk_size + 4095) & ~(size_t)4095;
+	end = map + size;
+	MUST(mprotect(map, size, PROT_READ | PROT_WRITE) == 0);
+	/* Chunk 1's memory ends where the page ends. */
+	s.memory = end - 2 * (size_t)s.chunk_size;
+	MUST(stream_chunk_memory(&s, c) + s.chunk_size == end);
+}
+
+TEST(position_outside)
+{
+	begin_at_the_edge();
+	unit_owner(&s, c, 1);
+	unit_record(&s, c, 1000, 70, NULL, 0);
+	c->progress = progress_make(1, s.chunk_size + 8);
+	CHECK("-", !cursor_look(&cur, &s, c));
+	c->progress = progress_make(1, UINT32_MAX);
+	CHECK("-", !cursor_look(&cur, &s, c));
+	c->progress = progress_make(1, 0);
+	CHECK("-", !cursor_look(&cur, &s, c));
+	c->progress = progress_make(1, 63); /* one byte short of the two records */
+	CHECK("-", !cursor_look(&cur, &s, c));
+}
+
+TEST(length_outside)
+{
+	struct record r = { .length = 65535, .type = 70, .ticks = 1 };
+
+	begin_at_the_edge();
+	memcpy(stream_chunk_memory(&s, c) + s.chunk_size - sizeof r, &r, sizeof r);
+	c->progress = progress_make(1, s.chunk_size);
+	cur.at = s.chunk_size - (uint32_t)sizeof r;
+	CHECK("-", !cursor_look(&cur, &s, c));
+
+	/* An owner that is cut by the end. */
+	r.type = RECORD_OWNER;
+	memcpy(stream_chunk_memory(&s, c) + s.chunk_size - sizeof r, &r, sizeof r);
+	CHECK("-", !cursor_look(&cur, &s, c));
+}
+
+TEST(only_owners)
+{
+	begin_at_the_edge();
+	while (progress_position(c->progress) + sizeof(struct record_owner) <= s.chunk_size)
+		unit_owner(&s, c, 1);
+	c->progress = progress_make(1, s.chunk_size);
+	CHECK("-", !cursor_look(&cur, &s, c));
+}
+
+/* Whatever bytes: it comes to an end, reads nothing outside, and never gives out more data than was asked for. */
+TEST(any_bytes)
+{
+	unsigned char data[100];
+	unsigned seed = 1;
+
+	for (int round = 0; round < 300; round++) {
+		unsigned char *memory;
+		int taken = 0;
+
+		if (round == 0)
+			begin_at_the_edge();
+		memset(&cur, 0, sizeof cur);
+		memory = stream_chunk_memory(&s, c);
+		for (uint32_t i = 0; i < s.chunk_size; i++)
+			memory[i] = (unsigned char)(rand_r(&seed) % (round % 4 == 0 ? 256 : 1 + round % 20));
+		c->first = 0;
+		c->read = 0;
+		c->progress = progress_make(10000, s.chunk_size);
+		while (cursor_look(&cur, &s, c) && taken++ < 20000) {
+			memset(data, '#', sizeof data);
+			if (!cursor_take(&cur, &s, c, data, 50))
+				break;
+			CHECK("-", data[50] == '#');
+		}
+		CHECK("-", taken <= (int)(s.chunk_size / sizeof(struct record)));
+	}
+}
+
+/* -- A reader and a writer ------------------------------------------------------------ */
+
+static uint32_t stop;
+static uint64_t sent;
+
+/* Overwrites the chunk without end, as LOOP does; each event says its number three times. */
+static void *write_for_ever(void *arg)
+{
+	while (!load_relaxed(&stop)) {
+		uint64_t data[2] = { sent, sent };
+
+		if (s.chunk_size - progress_position(c->progress) < s.event_size_max) {
+			recycle();
+			unit_owner(&s, c, 1);
+		}
+		unit_record(&s, c, sent + 1, 70, data, sizeof data);
+		sent++;
+		if (sent % 64 == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+TEST(while_overwritten)
+{
+	int64_t until = unit_now() + 200000000;
+	uint64_t got = 0, last = 0, broken = 0, data[2];
+	pthread_t thread;
+
+	begin();
+	MUST(pthread_create(&thread, NULL, write_for_ever, NULL) == 0);
+	for (;;) {
+		if (load_relaxed(&stop) == 0 && unit_now() > until) {
+			store_relaxed(&stop, 1);
+			pthread_join(thread, NULL);
+		}
+		if (!cursor_look(&cur, &s, c)) {
+			if (load_relaxed(&stop))
+				break;
+			continue;
+		}
+		if (!cursor_take(&cur, &s, c, data, sizeof data))
+			continue;
+		/* What was claimed was whole, and none comes twice. */
+		broken += cur.head.ticks != data[0] + 1 || data[0] != data[1] || cur.head.ticks <= last;
+		last = data[0] + 1;
+		got++;
+	}
+	CHECK_EQ("-", broken, 0);
+	CHECK("-", got > 0);
+	/* Each was either read or counted as lost. */
+	CHECK_EQ("-", got + cur.lost, sent);
+}
+
+TEST_MAIN(TEST_ENTRY(in_order), TEST_ENTRY(overwritten), TEST_ENTRY(position_outside), TEST_ENTRY(length_outside),
+          TEST_ENTRY(only_owners), TEST_ENTRY(any_bytes), TEST_ENTRY(while_overwritten))

@@ -1,0 +1,153 @@
+/*
+ * handle.c - src/control/handle.c: identifiers of streams, for this process only
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "control/handle.h"
+
+#include "unit.h"
+
+static struct stream_header header;
+
+static trace_id_t publish(void)
+{
+	struct handle *h;
+	trace_id_t id = 0;
+
+	MUST(handle_table_lock());
+	h = handle_new();
+	if (h) {
+		h->stream.header = &header;
+		id = handle_publish(h);
+	}
+	handle_table_unlock();
+	return id;
+}
+
+static void end(trace_id_t id)
+{
+	struct handle *h = handle_end(id);
+
+	MUST(h && handle_table_lock());
+	handle_free(h);
+	handle_table_unlock();
+}
+
+TEST(none)
+{
+	for (trace_id_t id = 0; id < 1000; id++) {
+		CHECK("-", handle_get(id) == NULL);
+		CHECK("-", handle_end(id) == NULL);
+	}
+	CHECK("-", handle_get(UINT64_MAX) == NULL);
+}
+
+TEST(life)
+{
+	trace_id_t id = publish(), next;
+	struct handle *h = handle_get(id);
+
+	MUST(h);
+	CHECK_EQ("-", h->users, 1);
+	CHECK("-", handle_get(id) == h);
+	handle_put(h);
+	handle_put(h);
+	CHECK_EQ("-", h->users, 0);
+	/* Near misses. */
+	for (int bit = 0; bit < 64; bit++)
+		CHECK("-", handle_get(id ^ UINT64_C(1) << bit) == NULL);
+	end(id);
+	CHECK("-", handle_get(id) == NULL);
+	CHECK("-", handle_end(id) == NULL);
+	/* The same place, another identifier. */
+	next = publish();
+	CHECK("-", next != id);
+	CHECK("-", handle_get(next) == h && handle_get(id) == NULL);
+}
+
+static int counted;
+
+static void count(struct handle *h)
+{
+	counted++;
+	CHECK("-", h->stream.header == &header);
+}
+
+TEST(all)
+{
+	trace_id_t id[TRACE_SYS_MAX], again;
+
+	handle_each(count);
+	CHECK_EQ("-", counted, 0);
+	for (int i = 0; i < TRACE_SYS_MAX; i++) {
+		id[i] = publish();
+		MUST(id[i]);
+		for (int j = 0; j < i; j++)
+			CHECK("-", id[i] != id[j]);
+	}
+	CHECK_EQ("-", publish(), 0);
+	handle_each(count);
+	CHECK_EQ("-", counted, TRACE_SYS_MAX);
+	end(id[30]);
+	again = publish();
+	CHECK("-", again != 0);
+	for (int i = 0; i < TRACE_SYS_MAX; i++)
+		CHECK("-", again != id[i]);
+}
+
+static uint32_t ended;
+
+static void *end_in_thread(void *id)
+{
+	CHECK("-", handle_end(*(trace_id_t *)id) != NULL);
+	store_release(&ended, 1);
+	return NULL;
+}
+
+/* The end waits for calls in progress, wakes those that sleep, and lets no new ones in. */
+TEST(end_waits)
+{
+	trace_id_t id = publish();
+	struct handle *h = handle_get(id);
+	pthread_t thread;
+
+	MUST(h);
+	MUST(pthread_create(&thread, NULL, end_in_thread, &id) == 0);
+	for (int i = 0; i < 5000 && !load_acquire(&h->dying); i++)
+		unit_sleep_ms(1);
+	CHECK("-", load_acquire(&h->dying));
+	CHECK("-", handle_get(id) == NULL);
+	unit_sleep_ms(20);
+	CHECK_EQ("-", load_acquire(&ended), 0);
+	CHECK("-", load_relaxed(&header.wakeups) > 0); /* the word that readers sleep on */
+	handle_put(h);
+	pthread_join(thread, NULL);
+	CHECK_EQ("-", ended, 1);
+	CHECK_EQ("-", h->users, 0);
+}
+
+/* CREATE-15: what the parent's identifiers name is not the child's. */
+TEST(child)
+{
+	trace_id_t id = publish(), childs;
+	int status, fd[2];
+
+	MUST(pipe(fd) == 0);
+	if (fork() == 0) {
+		CHECK("-", handle_get(id) == NULL && handle_end(id) == NULL);
+		handle_each(count);
+		CHECK_EQ("-", counted, 0);
+		childs = publish();
+		CHECK("-", childs != id && handle_get(childs));
+		CHECK("-", write(fd[1], &childs, sizeof childs) == sizeof childs);
+		_exit(test_failures ? 1 : 0);
+	}
+	close(fd[1]);
+	MUST(read(fd[0], &childs, sizeof childs) == sizeof childs);
+	wait(&status);
+	CHECK_EQ("-", status, 0);
+	CHECK("-", handle_get(childs) == NULL);
+	CHECK("-", handle_get(id) != NULL);
+}
+
+TEST_MAIN(TEST_ENTRY(none), TEST_ENTRY(life), TEST_ENTRY(all), TEST_ENTRY(end_waits), TEST_ENTRY(child))

@@ -1,0 +1,207 @@
+/*
+ * live.c - src/read/live.c: the events that are not stored, in their places
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "read/live.h"
+
+#include "base/wait.h"
+#include "model/eventset.h"
+#include "unit.h"
+
+static struct stream s;
+static struct live l;
+static uint64_t start;
+static struct event e;
+static unsigned char data[400];
+
+static void begin(void)
+{
+	struct anchor creation;
+
+	unit_stream(&s, 65536, 100, POSIX_TRACE_LOOP);
+	barrier_register();
+	creation = anchor_now(s.clock_kind);
+	unit_sleep_ms(2);
+	MUST(live_init(&l, &s, creation) == 0);
+	start = creation.ticks + 1;
+}
+
+static void recycle(struct chunk *c)
+{
+	c->claim = unit_tid();
+	chunk_recycle(&s, c);
+	chunk_unclaim(c);
+}
+
+/* The next one's id; 0: none. Its ticks, from start on, in *ticks. */
+static trace_event_id_t next(int64_t *ticks)
+{
+	memset(&e, 0xee, sizeof e);
+	memset(data, '#', sizeof data);
+	if (live_next(&l, &e, data, sizeof data) != MERGE_RECORD)
+		return 0;
+	*ticks = (int64_t)(e.ticks - start);
+	return e.id;
+}
+
+static void check_next(trace_event_id_t want, int64_t at)
+{
+	int64_t ticks = -1;
+	trace_event_id_t id = next(&ticks);
+
+	if (id != want || (want && ticks != at))
+		TEST_FAIL("-", "event %u at %lld, not %u at %lld", id, (long long)ticks, want, (long long)at);
+	/* The system's own belong to nobody. */
+	if (id && eventtype_system(id))
+		CHECK("-", e.pid == 0 && e.tid == 0 && e.pthread == 0 && e.address == 0 && !e.truncated);
+}
+
+TEST(stored)
+{
+	begin();
+	CHECK("-", live_empty(&l));
+	unit_owner(&s, &s.chunks[0], 55);
+	unit_record(&s, &s.chunks[0], start + 10, 80 | RECORD_TRUNCATED, "abcdef", 6);
+	unit_record(&s, &s.chunks[0], start + 11, 81, "ghi", 3);
+	CHECK("-", !live_empty(&l));
+	check_next(80, 10);
+	CHECK("-", e.truncated);
+	CHECK("-", e.pid == 1 && e.tid == 55 && e.pthread == 7 && e.address == 5);
+	CHECK_EQ("-", e.length, 6);
+	CHECK("-", memcmp(data, "abcdef#", 7) == 0);
+	/* A short buffer gets its part; how long it was is said. */
+	memset(data, '#', sizeof data);
+	CHECK_EQ("-", live_next(&l, &e, data, 2), MERGE_RECORD);
+	CHECK("-", e.id == 81 && e.length == 3 && !e.truncated);
+	CHECK("-", memcmp(data, "gh#", 3) == 0);
+	check_next(0, 0);
+	CHECK("-", live_empty(&l));
+	live_free(&l);
+}
+
+/* OVERFLOW with the time of the first that is lost, RESUME with that of the first that is not, then this one with its data. */
+TEST(overflow)
+{
+	begin();
+	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 20, 71, NULL, 0);
+	check_next(70, 10);
+	recycle(&s.chunks[0]);
+	unit_record(&s, &s.chunks[0], start + 30, 72, "after", 5);
+	unit_record(&s, &s.chunks[0], start + 40, 73, NULL, 0);
+	check_next(POSIX_TRACE_OVERFLOW, 20);
+	CHECK_EQ("-", e.length, 0);
+	CHECK("-", !live_empty(&l));
+	check_next(POSIX_TRACE_RESUME, 30);
+	CHECK_EQ("-", e.length, 0);
+	check_next(72, 30);
+	CHECK("-", e.length == 5 && memcmp(data, "after#", 6) == 0);
+	check_next(73, 40);
+	check_next(0, 0);
+}
+
+TEST(overflow_filtered)
+{
+	begin();
+	s.header->filter[0] = 1u << POSIX_TRACE_OVERFLOW;
+	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
+	recycle(&s.chunks[0]);
+	unit_record(&s, &s.chunks[0], start + 20, 71, NULL, 0);
+	check_next(POSIX_TRACE_RESUME, 20);
+	check_next(71, 20);
+
+	s.header->filter[0] |= 1u << POSIX_TRACE_RESUME;
+	unit_record(&s, &s.chunks[0], start + 30, 72, NULL, 0);
+	recycle(&s.chunks[0]);
+	unit_record(&s, &s.chunks[0], start + 40, 73, NULL, 0);
+	check_next(73, 40);
+	check_next(0, 0);
+}
+
+/* Only once for what was lost in several chunks, and what is older than that is not reported at all. */
+TEST(overflow_of_several)
+{
+	begin();
+	for (unsigned i = 0; i < 6; i++)
+		unit_record(&s, &s.chunks[i], start + 10 + i, 70 + i, NULL, 0);
+	recycle(&s.chunks[4]);
+	recycle(&s.chunks[1]);
+	unit_record(&s, &s.chunks[1], start + 30, 80, NULL, 0);
+	check_next(POSIX_TRACE_OVERFLOW, 10); /* number 0 is dropped, as those after it up to 4 */
+	check_next(POSIX_TRACE_RESUME, 15);
+	check_next(75, 15);
+	check_next(80, 30);
+	check_next(0, 0);
+	CHECK_EQ("-", merge_lost(&l.merge), 5);
+}
+
+static void check_stop_data(int value)
+{
+	int got;
+
+	MUST(e.length == sizeof got);
+	memcpy(&got, data, sizeof got);
+	CHECK_EQ("-", got, value);
+}
+
+TEST(stop_and_start)
+{
+	trace_event_set_t filter;
+	int64_t ticks;
+
+	begin();
+	eventset_empty(&filter);
+	eventset_add(&filter, 100);
+	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
+	check_next(70, 50);
+	/* A thread may have finished its event a moment after the one that found the stream full: times never fall. */
+	live_stop(&l, start + 40);
+	live_start(&l, &filter, start + 60);
+	CHECK("-", !live_empty(&l));
+	unit_record(&s, &s.chunks[0], start + 70, 71, NULL, 0);
+	check_next(POSIX_TRACE_STOP, 50);
+	check_stop_data(1);
+	check_next(POSIX_TRACE_START, 60);
+	CHECK("-", e.length == sizeof filter && memcmp(data, &filter, sizeof filter) == 0);
+	check_next(71, 70);
+	check_next(0, 0);
+
+	/* By a call, which the stream had no room for: it is known who called. */
+	l.stop_call = (struct event){ .id = POSIX_TRACE_STOP, .pid = 3, .tid = 4, .pthread = 5, .address = 6 };
+	live_stop(&l, start + 80);
+	CHECK_EQ("-", next(&ticks), POSIX_TRACE_STOP);
+	CHECK_EQ("-", ticks, 80);
+	CHECK("-", e.pid == 3 && e.tid == 4 && e.pthread == 5 && e.address == 6);
+	check_stop_data(0);
+	/* Only that one. */
+	live_stop(&l, start + 85);
+	check_next(POSIX_TRACE_STOP, 85);
+	check_stop_data(1);
+
+	s.header->filter[0] = 1u << POSIX_TRACE_STOP | 1u << POSIX_TRACE_START;
+	live_stop(&l, start + 90);
+	live_start(&l, &filter, start + 91);
+	CHECK("-", live_empty(&l));
+	check_next(0, 0);
+}
+
+TEST(reset)
+{
+	begin();
+	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
+	check_next(70, 50);
+	live_stop(&l, start + 60);
+	unit_record(&s, &s.chunks[0], start + 70, 71, NULL, 0);
+	recycle(&s.chunks[0]);
+	live_reset(&l, anchor_now(s.clock_kind));
+	CHECK("-", live_empty(&l));
+	check_next(0, 0);
+	/* Older than what was before the reset: that does not count any more. */
+	unit_record(&s, &s.chunks[1], start + 20, 72, NULL, 0);
+	check_next(72, 20);
+	check_next(0, 0);
+}
+
+TEST_MAIN(TEST_ENTRY(stored), TEST_ENTRY(overflow), TEST_ENTRY(overflow_filtered), TEST_ENTRY(overflow_of_several),
+          TEST_ENTRY(stop_and_start), TEST_ENTRY(reset))

@@ -1,0 +1,317 @@
+/*
+ * merge.c - src/read/merge.c: the records of all chunks, in the order of their times
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "read/merge.h"
+
+#include "base/wait.h"
+#include "unit.h"
+
+static struct stream s;
+static struct merge m;
+static struct anchor creation;
+static uint64_t start; /* ticks; well in the past, so that all of the tests' records are */
+
+static void begin(void)
+{
+	unit_stream(&s, 65536, 100, POSIX_TRACE_LOOP);
+	barrier_register();
+	creation = anchor_now(s.clock_kind);
+	unit_sleep_ms(2);
+	MUST(merge_init(&m, &s, creation) == 0);
+	start = creation.ticks + 1;
+}
+
+/* The next event's ticks, from start on; 0: none. */
+static uint64_t next(void)
+{
+	uint32_t chunk;
+	uint64_t ticks;
+
+	for (;;) {
+		if (merge_next(&m, &chunk) != MERGE_RECORD)
+			return 0;
+		ticks = m.cursor[chunk].head.ticks;
+		if (merge_take(&m, chunk, NULL, 0))
+			return ticks - start;
+	}
+}
+
+static void recycle(struct chunk *c)
+{
+	c->claim = unit_tid();
+	chunk_recycle(&s, c);
+	chunk_unclaim(c);
+}
+
+TEST(empty)
+{
+	uint32_t chunk;
+
+	begin();
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+	CHECK("-", merge_empty(&m));
+	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", merge_lost(&m), 0);
+	unit_owner(&s, &s.chunks[0], 1); /* is no event */
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+	CHECK("-", merge_empty(&m));
+}
+
+TEST(order)
+{
+	enum { COUNT = 500 };
+	unsigned seed = 7;
+	uint64_t last = 0, t;
+	int n = 0;
+
+	begin();
+	for (uint32_t i = 0; i < s.chunk_count; i++)
+		unit_owner(&s, &s.chunks[i], i + 1);
+	/* Times rise, chunks come as they like. */
+	for (unsigned i = 1; i <= COUNT; i++)
+		unit_record(&s, &s.chunks[(unsigned)rand_r(&seed) % s.chunk_count], start + i * 2 / 3 + 1, 70, &i, sizeof i);
+	CHECK("-", !merge_empty(&m));
+	while ((t = next())) {
+		CHECK("-", t >= last);
+		last = t;
+		n++;
+	}
+	CHECK_EQ("-", n, COUNT);
+	CHECK("-", merge_empty(&m));
+	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", merge_lost(&m), 0);
+}
+
+TEST(contents)
+{
+	uint32_t chunk = 99;
+	char data[8];
+
+	begin();
+	unit_owner(&s, &s.chunks[4], 77);
+	unit_record(&s, &s.chunks[4], start + 5, 80, "abc", 3);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
+	CHECK_EQ("-", chunk, 4);
+	CHECK_EQ("-", m.cursor[4].head.type, 80);
+	CHECK_EQ("-", m.cursor[4].owner.tid, 77);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD); /* still the same */
+	CHECK("-", merge_take(&m, chunk, data, sizeof data));
+	CHECK("-", memcmp(data, "abc", 3) == 0);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+}
+
+/* Older ones that come later, in a chunk that was empty before, are not passed by. */
+TEST(seen_later)
+{
+	begin();
+	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
+	CHECK_EQ("-", next(), 10);
+	CHECK_EQ("-", next(), 0);
+	unit_record(&s, &s.chunks[0], start + 30, 70, NULL, 0);
+	unit_record(&s, &s.chunks[1], start + 20, 70, NULL, 0);
+	CHECK_EQ("-", next(), 20);
+	CHECK_EQ("-", next(), 30);
+	CHECK_EQ("-", next(), 0);
+}
+
+/* -- Overwritten ------------------------------------------------------------------------ */
+
+TEST(gap)
+{
+	begin();
+	for (unsigned i = 0; i < 10; i++)
+		unit_record(&s, &s.chunks[0], start + 10 + i, 70, NULL, 0);
+	for (unsigned i = 0; i < 4; i++)
+		unit_record(&s, &s.chunks[1], start + 5 + 10 * i, 70, NULL, 0); /* 5 15 25 35 */
+	recycle(&s.chunks[0]);
+	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
+	CHECK_EQ("-", merge_lost(&m), 10); /* also before anybody has come across it */
+	/* What is older than the newest that was overwritten is dropped: 5 and 15. */
+	CHECK_EQ("-", next(), 25);
+	CHECK_EQ("-", m.dropped, 2);
+	CHECK_EQ("-", merge_lost(&m), 12);
+	CHECK_EQ("-", merge_gap(&m), start + 5); /* the first that is missing */
+	CHECK_EQ("-", merge_gap(&m), 0); /* is told once */
+	CHECK_EQ("-", next(), 35);
+	CHECK_EQ("-", next(), 40);
+	CHECK_EQ("-", next(), 0);
+	CHECK_EQ("-", merge_lost(&m), 12);
+	CHECK_EQ("-", merge_gap(&m), 0);
+
+	/* A second one. */
+	unit_record(&s, &s.chunks[1], start + 50, 70, NULL, 0);
+	recycle(&s.chunks[1]);
+	unit_record(&s, &s.chunks[1], start + 60, 70, NULL, 0);
+	CHECK_EQ("-", next(), 60);
+	CHECK_EQ("-", merge_gap(&m), start + 50);
+	CHECK_EQ("-", merge_lost(&m), 13);
+}
+
+/* Between the look and the taking. */
+TEST(overwritten_in_hand)
+{
+	uint32_t chunk;
+
+	begin();
+	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
+	unit_record(&s, &s.chunks[1], start + 20, 70, NULL, 0);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
+	CHECK_EQ("-", chunk, 0);
+	recycle(&s.chunks[0]);
+	CHECK("-", !merge_take(&m, chunk, NULL, 0));
+	CHECK_EQ("-", next(), 20);
+	CHECK_EQ("-", merge_gap(&m), start + 10);
+	CHECK_EQ("-", merge_lost(&m), 1);
+}
+
+TEST(reset)
+{
+	begin();
+	for (unsigned i = 0; i < 10; i++)
+		unit_record(&s, &s.chunks[i % 3], start + 10 + i, 70, NULL, 0);
+	CHECK_EQ("-", next(), 10);
+	recycle(&s.chunks[1]);
+	merge_reset(&m, anchor_now(s.clock_kind));
+	CHECK("-", merge_empty(&m));
+	CHECK_EQ("-", next(), 0);
+	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", merge_lost(&m), 0);
+	unit_record(&s, &s.chunks[1], start + 100, 70, NULL, 0);
+	unit_record(&s, &s.chunks[2], start + 90, 70, NULL, 0);
+	CHECK_EQ("-", next(), 90);
+	CHECK_EQ("-", next(), 100);
+	CHECK_EQ("-", merge_lost(&m), 0);
+}
+
+/* -- Somebody in the middle of a record --------------------------------------------------- */
+
+static void check_held_up(void)
+{
+	int64_t before = unit_now();
+	uint32_t chunk;
+
+	/* Chunk 0 has its last one at 10; whoever writes there may come with anything after that. */
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
+	CHECK_EQ("-", next(), 5);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
+	while (merge_next(&m, &chunk) == MERGE_HELD_UP && unit_now() - before < 20 * MERGE_PATIENCE_NS)
+		unit_sleep_ms(5);
+	CHECK("-", unit_now() - before >= MERGE_PATIENCE_NS);
+	CHECK_OP("-", unit_now() - before, <, 10 * MERGE_PATIENCE_NS * (int64_t)test_slow());
+	/* Not for ever. */
+	CHECK_EQ("-", next(), 10);
+	CHECK_EQ("-", next(), 20);
+}
+
+static void put_three(void)
+{
+	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
+	unit_record(&s, &s.chunks[1], start + 5, 70, NULL, 0);
+	unit_record(&s, &s.chunks[1], start + 20, 70, NULL, 0);
+	s.header->seats_used = 3;
+}
+
+TEST(held_up_by_a_busy_thread)
+{
+	begin();
+	put_three();
+	s.seats[2].tid = unit_living_thread();
+	s.seats[2].busy = 1;
+	check_held_up();
+}
+
+TEST(held_up_by_a_claim)
+{
+	begin();
+	put_three();
+	s.chunks[0].claim = unit_living_thread();
+	check_held_up();
+}
+
+TEST(not_held_up_by_the_dead)
+{
+	begin();
+	put_three();
+	s.seats[2].tid = unit_dead_thread();
+	s.seats[2].busy = 1;
+	s.chunks[1].claim = unit_dead_thread();
+	CHECK_EQ("-", next(), 5);
+	CHECK_EQ("-", next(), 10);
+	CHECK_EQ("-", next(), 20);
+	CHECK_EQ("-", next(), 0);
+}
+
+/* Its end is noticed at once, and what it wrote comes in its place. */
+TEST(held_up_no_longer)
+{
+	uint32_t chunk;
+
+	begin();
+	put_three();
+	s.seats[2].tid = unit_living_thread();
+	s.seats[2].busy = 1;
+	CHECK_EQ("-", next(), 5);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
+	unit_record(&s, &s.chunks[0], start + 15, 70, NULL, 0);
+	s.seats[2].busy = 0;
+	CHECK_EQ("-", next(), 10);
+	CHECK_EQ("-", next(), 15);
+	CHECK_EQ("-", next(), 20);
+	CHECK_EQ("-", next(), 0);
+}
+
+TEST(nothing_but_a_busy_thread)
+{
+	uint32_t chunk;
+
+	begin();
+	s.header->seats_used = 3;
+	s.seats[2].tid = unit_living_thread();
+	s.seats[2].busy = 1;
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
+	s.seats[2].busy = s.chunk_count + 1; /* no such chunk */
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+	s.seats[2].busy = 0;
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+}
+
+/* -- Times ------------------------------------------------------------------------------------ */
+
+TEST(times)
+{
+	enum { COUNT = 400 };
+	uint64_t ticks[COUNT];
+	int64_t real[COUNT], last = INT64_MIN, worst = 0;
+	uint32_t chunk;
+
+	begin();
+	for (int i = 0; i < COUNT; i++) {
+		int64_t ns;
+
+		real[i] = unit_now();
+		ticks[i] = ticks_read(s.clock_kind);
+		if (i % 4 == 0)
+			merge_next(&m, &chunk); /* takes an anchor, more of them than are kept */
+		if (i % 40 == 0)
+			unit_sleep_ms(1);
+		if (i < 4)
+			continue;
+		ns = merge_time(&m, ticks[i - 4]);
+		/* Rising ticks, rising times, whatever anchors have come in between. */
+		if (ns < last)
+			TEST_FAIL("-", "number %d: %lld after %lld", i - 4, (long long)ns, (long long)last);
+		last = ns;
+		if (llabs(ns - real[i - 4]) > worst)
+			worst = llabs(ns - real[i - 4]);
+	}
+	CHECK_OP("-", worst, <, 500000ll * test_slow());
+	CHECK("-", merge_time(&m, creation.ticks) <= merge_time(&m, ticks[0]));
+	CHECK("-", llabs(merge_time(&m, creation.ticks) - creation.monotonic) <= 1000);
+}
+
+TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(seen_later), TEST_ENTRY(gap),
+          TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset), TEST_ENTRY(held_up_by_a_busy_thread),
+          TEST_ENTRY(held_up_by_a_claim), TEST_ENTRY(not_held_up_by_the_dead), TEST_ENTRY(held_up_no_longer),
+          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(times))

@@ -1,0 +1,137 @@
+/*
+ * reading.c - src/control/reading.c: who finds nothing sleeps, and is woken
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "control/reading.h"
+
+#include <limits.h>
+
+#include "shm.h"
+#include "unit.h"
+
+static trace_id_t trid;
+static trace_event_id_t id;
+static struct posix_trace_event_info event;
+static char data[16];
+static size_t length;
+static int unavailable;
+
+static void begin(void)
+{
+	trace_event_set_t all;
+
+	shm_private("");
+	/* Of the system's own events there are none here. */
+	MUST(posix_trace_eventset_fill(&all, POSIX_TRACE_SYSTEM_EVENTS) == 0);
+	MUST(posix_trace_eventid_open("unit", &id) == 0);
+	MUST(posix_trace_create(0, NULL, &trid) == 0);
+	MUST(posix_trace_set_filter(trid, &all, POSIX_TRACE_SET_EVENTSET) == 0);
+	MUST(posix_trace_start(trid) == 0);
+}
+
+static int read_one(enum reading_wait wait, const struct timespec *deadline)
+{
+	unavailable = 99;
+	return reading_next(trid, &event, data, sizeof data, &length, &unavailable, wait, deadline);
+}
+
+static struct timespec in_ms(long ms)
+{
+	int64_t ns = clock_ns(CLOCK_REALTIME) + ms * 1000000ll;
+
+	return (struct timespec){ ns / NS_PER_S, ns % NS_PER_S };
+}
+
+TEST(try)
+{
+	begin();
+	CHECK_EQ("-", read_one(READING_TRY, NULL), 0);
+	CHECK_EQ("-", unavailable, 1);
+	posix_trace_event(id, "abc", 3);
+	CHECK_EQ("-", read_one(READING_TRY, NULL), 0);
+	CHECK_EQ("-", unavailable, 0);
+	CHECK_EQ("-", event.posix_event_id, id);
+	CHECK("-", length == 3 && memcmp(data, "abc", 3) == 0);
+	trid ^= 1;
+	CHECK_EQ("-", read_one(READING_TRY, NULL), EINVAL);
+	CHECK_EQ("-", unavailable, 1);
+}
+
+TEST(deadlines)
+{
+	static const struct timespec far[] = { { LONG_MAX, 999999999 }, { LONG_MAX / 1000000000, 0 }, { 1ll << 33, 0 } };
+	struct timespec t = in_ms(30), past[] = { { 0, 0 }, { 1, 0 }, { -1, 0 }, { LONG_MIN, 0 } }, bad = { 0, -1 };
+	int64_t before = unit_now();
+
+	begin();
+	CHECK_EQ("-", read_one(READING_UNTIL, &t), ETIMEDOUT);
+	CHECK("-", unavailable != 0);
+	CHECK("-", unit_now() - before >= 25000000);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ("-", read_one(READING_UNTIL, &past[i]), ETIMEDOUT);
+	CHECK_EQ("-", read_one(READING_UNTIL, &bad), EINVAL);
+	bad.tv_nsec = NS_PER_S;
+	CHECK_EQ("-", read_one(READING_UNTIL, &bad), EINVAL);
+	/* An event that is there excuses everything. */
+	for (int i = 0; i < 4; i++) {
+		posix_trace_event(id, NULL, 0);
+		CHECK_EQ("-", read_one(READING_UNTIL, &past[i]), 0);
+		CHECK_EQ("-", unavailable, 0);
+	}
+	posix_trace_event(id, NULL, 0);
+	CHECK_EQ("-", read_one(READING_UNTIL, &bad), 0);
+	for (int i = 0; i < 3; i++) {
+		posix_trace_event(id, NULL, 0);
+		CHECK_EQ("-", read_one(READING_UNTIL, &far[i]), 0);
+	}
+}
+
+static void *trace_later(void *arg)
+{
+	unit_sleep_ms(*(int *)arg);
+	posix_trace_event(id, "late", 4);
+	return NULL;
+}
+
+TEST(woken)
+{
+	static const struct timespec far[] = { { LONG_MAX, 999999999 }, { LONG_MAX / 1000000000, 0 }, { 1ll << 33, 0 } };
+	int delay[] = { 0, 1, 5, 20 };
+
+	begin();
+	for (int i = 0; i < 40; i++) {
+		int64_t before = unit_now();
+		pthread_t thread;
+
+		MUST(pthread_create(&thread, NULL, trace_later, &delay[i % 4]) == 0);
+		CHECK_EQ("-", i % 2 ? read_one(READING_FOREVER, NULL) : read_one(READING_UNTIL, &far[i % 3]), 0);
+		CHECK_EQ("-", unavailable, 0);
+		CHECK("-", length == 4);
+		CHECK_OP("-", unit_now() - before, <, 1000000000ll * test_slow());
+		pthread_join(thread, NULL);
+	}
+}
+
+static int result;
+
+static void *read_for_ever(void *arg)
+{
+	result = read_one(READING_FOREVER, NULL);
+	return NULL;
+}
+
+TEST(shut_down_meanwhile)
+{
+	pthread_t thread;
+
+	begin();
+	MUST(pthread_create(&thread, NULL, read_for_ever, NULL) == 0);
+	unit_sleep_ms(20);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+	pthread_join(thread, NULL);
+	CHECK_EQ("-", result, EINVAL);
+	CHECK("-", unavailable != 0);
+}
+
+TEST_MAIN(TEST_ENTRY(try), TEST_ENTRY(deadlines), TEST_ENTRY(woken), TEST_ENTRY(shut_down_meanwhile))

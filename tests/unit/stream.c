@@ -1,0 +1,262 @@
+/*
+ * stream.c - src/shm/stream.c: the geometry of a stream, and what is refused
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "shm/stream.h"
+
+#include <sys/mman.h>
+
+#include "base/file.h"
+#include "shm.h"
+#include "unit.h"
+
+static const struct stream_origin origin = {
+	.creator = { 11, 22 }, .creator_image = 33, .target = { 44, 55 }, .serial = 66,
+};
+#define FILE_NAME "stream-11-22-66"
+
+static char path[32];
+static int dir;
+
+static void begin(void)
+{
+	dir = unit_directory(path);
+}
+
+static void end(void)
+{
+	CHECK_EQ("-", shm_count(path, ""), 0);
+	CHECK_EQ("-", rmdir(path), 0);
+}
+
+static int create(uint64_t size, uint32_t data_size, struct stream *s)
+{
+	struct attr a;
+
+	unit_attr(&a, size, data_size, POSIX_TRACE_UNTIL_FULL);
+	attr_set_name(&a, "unit");
+	return stream_create(dir, &origin, &a, false, s);
+}
+
+static void check_geometry(uint64_t size, uint32_t data_size)
+{
+	int failures = test_failures;
+	struct stream s, again;
+	struct stat st;
+	struct attr a;
+
+	MUST(create(size, data_size, &s) == 0);
+	MUST(fstatat(dir, FILE_NAME, &st, 0) == 0);
+	unit_attr(&a, size, data_size, 0);
+	/* S1 */
+	CHECK_EQ("-", st.st_size, s.size);
+	CHECK_EQ("-", s.header->file_size, s.size);
+	CHECK_EQ("-", s.size, STREAM_HEADER_BYTES + s.seat_count * sizeof(struct seat) +
+	         (uint64_t)s.chunk_count * (sizeof(struct chunk) + s.chunk_size));
+	CHECK("-", (unsigned char *)s.seats == (unsigned char *)s.header + STREAM_HEADER_BYTES);
+	CHECK("-", (unsigned char *)s.chunks == (unsigned char *)(s.seats + s.seat_count));
+	CHECK("-", s.memory == (unsigned char *)(s.chunks + s.chunk_count));
+	CHECK("-", stream_chunk_memory(&s, &s.chunks[s.chunk_count - 1]) + s.chunk_size == (unsigned char *)s.header + s.size);
+	/* S2 */
+	CHECK_EQ("-", s.chunk_size % LINE, 0);
+	CHECK("-", s.chunk_size >= 2 * s.event_size_max && s.chunk_size <= CHUNK_SIZE_MAX);
+	/* S3 */
+	CHECK("-", s.event_size_max >= record_size_max(s.header->data_size));
+	CHECK("-", s.event_size_max >= attr_event_size_max(&a));
+	/*
+	 * What was asked for is there, whichever threads write: at each chunk's
+	 * end up to one event less a byte is unused, and two chunks do not count.
+	 */
+	CHECK("-", s.header->stream_size >= size);
+	CHECK("-", (uint64_t)(s.chunk_count - 2) * (s.chunk_size - s.event_size_max) >= s.header->stream_size);
+	CHECK("-", s.seat_count >= 1);
+	/* And not out of all proportion: no more than the double, and a few chunks. */
+	CHECK("-", s.size <= 2 * size + 10 * (uint64_t)s.chunk_size + STREAM_HEADER_BYTES + 1024 * sizeof(struct seat));
+
+	MUST(stream_map(dir, origin.creator, origin.serial, &again) == 0);
+	CHECK("-", again.header != s.header);
+	CHECK("-", again.chunk_size == s.chunk_size && again.chunk_count == s.chunk_count && again.seat_count == s.seat_count &&
+	      again.event_size_max == s.event_size_max && again.clock_kind == s.clock_kind && again.size == s.size);
+	stream_unmap(&again);
+	stream_unmap(&s);
+	unlinkat(dir, FILE_NAME, 0);
+	if (test_failures != failures)
+		printf("  stream size %llu, data size %u\n", (unsigned long long)size, data_size);
+}
+
+TEST(geometry)
+{
+	static const uint32_t data_size[] = { 0, 1, 8, 100, 512, 1000, 1024, 4096, 16384, RECORD_DATA_MAX };
+	static const uint64_t size[] = { 0, 1, 63, 64, 1000, 4095, 4096, 4097, 65536, 100000, 131072, 262144, 1000003 };
+
+	begin();
+	for (unsigned d = 0; d < sizeof data_size / sizeof data_size[0]; d++)
+		for (unsigned i = 0; i < sizeof size / sizeof size[0]; i++)
+			check_geometry(size[i], data_size[d]);
+	for (uint64_t s = 1000; s < 3000000; s = s * 13 / 10 + 7)
+		check_geometry(s, (uint32_t)(s % 3000));
+	end();
+}
+
+/* Chunks have a largest size: a gigabyte has more of them. */
+TEST(large)
+{
+	shm_private("size=2g");
+	dir = open("/dev/shm", O_RDONLY | O_DIRECTORY);
+	check_geometry(UINT64_C(600) << 20, 1024);
+}
+
+TEST(contents)
+{
+	struct stream s;
+	struct attr a;
+
+	begin();
+	MUST(create(10000, 100, &s) == 0);
+	CHECK("-", s.header->creator_pid == 11 && s.header->creator_start == 22 && s.header->creator_image == 33);
+	CHECK("-", s.header->target_pid == 44 && s.header->target_start == 55 && s.header->serial == 66);
+	CHECK_EQ("-", s.header->data_size, 100);
+	CHECK_EQ("-", s.header->stream_policy, POSIX_TRACE_UNTIL_FULL);
+	CHECK_STR("-", s.header->name, "unit");
+	CHECK_EQ("-", s.header->state, 0);
+	CHECK_EQ("-", s.clock_kind, ticks_kind());
+	for (uint32_t i = 0; i < s.chunk_count; i++)
+		CHECK("-", !owner_is(s.chunks[i].owner) && s.chunks[i].progress == 0 && chunk_unread(&s.chunks[i], 0) == 0);
+	for (uint32_t i = 0; i < s.seat_count; i++)
+		CHECK("-", s.seats[i].tid == 0 && s.seats[i].busy == 0);
+
+	/* A second one of the same name is not made, and the first stays. */
+	s.header->lost = 1;
+	unit_attr(&a, 4096, 8, 0);
+	CHECK_EQ("-", stream_create(dir, &origin, &a, false, &(struct stream){ 0 }), -EEXIST);
+	stream_unmap(&s);
+	CHECK("-", s.header == NULL);
+	MUST(stream_map(dir, origin.creator, origin.serial, &s) == 0);
+	CHECK_EQ("-", s.header->lost, 1);
+	unlinkat(dir, FILE_NAME, 0);
+	CHECK_EQ("-", stream_map(dir, origin.creator, origin.serial, &(struct stream){ 0 }), -ENOENT);
+	end();
+}
+
+/* From the user's own directory, where streams really are; no descriptor is needed. */
+TEST(unlinked)
+{
+	struct stream s;
+
+	shm_private("");
+	dir = file_directory(true);
+	MUST(dir >= 0 && create(10000, 100, &s) == 0);
+	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 1);
+	stream_unlink(geteuid() + 1, origin.creator, origin.serial);
+	stream_unlink(geteuid(), origin.creator, origin.serial + 1);
+	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 1);
+	stream_unlink(geteuid(), origin.creator, origin.serial);
+	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 0);
+	s.header->state = STATE_RUNNING; /* what is mapped stays */
+}
+
+TEST(too_large)
+{
+	static const uint64_t size[] = { 1 << 20, UINT64_C(1) << 30, UINT64_C(1) << 40, (UINT64_C(1) << 40) + 1,
+		UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX };
+	struct stream s;
+
+	shm_private("size=512k");
+	dir = open("/dev/shm", O_RDONLY | O_DIRECTORY);
+	for (unsigned i = 0; i < sizeof size / sizeof size[0]; i++) {
+		CHECK_EQ("CREATE-21", create(size[i], 1024, &s), -ENOMEM);
+		CHECK_EQ("-", shm_count("/dev/shm", ""), 0);
+	}
+	CHECK_EQ("-", create(1 << 17, 1024, &s), 0);
+}
+
+static void check_refused(const char *what, uint64_t value)
+{
+	struct stream s = { 0 };
+	int r = stream_map(dir, origin.creator, origin.serial, &s);
+
+	if (r != -EINVAL)
+		TEST_FAIL("-", "%s = %llu: %d, not -EINVAL", what, (unsigned long long)value, r);
+	CHECK("-", s.header == NULL); /* untouched */
+}
+
+#define REFUSED(field, ...)                                                              \
+	do {                                                                             \
+		const uint64_t values[] = { __VA_ARGS__ };                               \
+		for (unsigned i = 0; i < sizeof values / sizeof values[0]; i++) {        \
+			s.header->field = (__typeof__(s.header->field))values[i];        \
+			check_refused(#field, values[i]);                                \
+		}                                                                        \
+		*s.header = good;                                                        \
+	} while (0)
+
+TEST(refused)
+{
+	struct stream_header good;
+	struct stream s, again;
+
+	begin();
+	MUST(create(100000, 1024, &s) == 0);
+	good = *s.header;
+
+	REFUSED(magic, 0, good.magic + 1, UINT32_MAX);
+	REFUSED(version, 0, good.version - 1u, good.version + 1u);
+	REFUSED(header_size, 0, good.header_size - 1u, good.header_size + 64u);
+	REFUSED(chunk_size, 0, 1, good.chunk_size - 1u, good.chunk_size + 1u, good.chunk_size - 64u, good.chunk_size + 64u,
+	        good.chunk_size * 2u, UINT32_MAX, UINT32_C(1) << 31);
+	REFUSED(chunk_count, 0, good.chunk_count - 1u, good.chunk_count + 1u, UINT32_MAX, UINT32_C(1) << 31);
+	REFUSED(seat_count, 0, good.seat_count - 1u, good.seat_count + 1u, UINT32_MAX, UINT32_C(1) << 31);
+	REFUSED(event_size_max, 0, good.chunk_size / 2 + 1, record_size_max(1024) - 1, UINT32_MAX);
+	REFUSED(data_size, RECORD_DATA_MAX + 1, UINT32_MAX, good.event_size_max);
+	REFUSED(file_size, 0, good.file_size - 1, good.file_size + 1, UINT64_MAX);
+
+	/* Two wrongs that fit together: as many bytes, cut another way. */
+	s.header->seat_count += 2;
+	s.header->chunk_count = 0;
+	check_refused("chunk_count", 0);
+	*s.header = good;
+
+	/* A file that is shorter or longer than its header says. */
+	MUST(truncate(strcat(strcpy((char[64]){ 0 }, path), "/" FILE_NAME), (off_t)good.file_size + 64) == 0);
+	check_refused("length", good.file_size + 64);
+	MUST(truncate(strcat(strcpy((char[64]){ 0 }, path), "/" FILE_NAME), STREAM_HEADER_BYTES) == 0);
+	check_refused("length", STREAM_HEADER_BYTES);
+	MUST(truncate(strcat(strcpy((char[64]){ 0 }, path), "/" FILE_NAME), STREAM_HEADER_BYTES - 1) == 0);
+	check_refused("length", STREAM_HEADER_BYTES - 1);
+	MUST(truncate(strcat(strcpy((char[64]){ 0 }, path), "/" FILE_NAME), (off_t)good.file_size) == 0);
+	CHECK_EQ("-", stream_map(dir, origin.creator, origin.serial, &again), 0); /* the test itself is right */
+	unlinkat(dir, FILE_NAME, 0);
+	end();
+}
+
+/* H18: each bit of the header that says how large something is: what is not refused must fit into the file. */
+TEST(each_bit)
+{
+	struct stream s, again;
+	unsigned refused = 0;
+
+	begin();
+	MUST(create(50000, 1024, &s) == 0);
+	for (unsigned bit = 0; bit < 8 * offsetof(struct stream_header, creator_start); bit++) {
+		unsigned char *byte = (unsigned char *)s.header + bit / 8;
+
+		*byte ^= (unsigned char)(1u << bit % 8);
+		if (stream_map(dir, origin.creator, origin.serial, &again) == 0) {
+			CHECK_EQ("-", again.size, s.size);
+			CHECK("-", again.memory + (uint64_t)again.chunk_count * again.chunk_size <=
+			      (unsigned char *)again.header + s.size);
+			CHECK("-", again.event_size_max <= again.chunk_size / 2);
+			stream_unmap(&again);
+		} else {
+			refused++;
+		}
+		*byte ^= (unsigned char)(1u << bit % 8);
+	}
+	CHECK("-", refused >= 8 * 24);
+	unlinkat(dir, FILE_NAME, 0);
+	end();
+}
+
+TEST_MAIN(TEST_ENTRY(geometry), TEST_ENTRY(large), TEST_ENTRY(contents), TEST_ENTRY(unlinked), TEST_ENTRY(too_large),
+          TEST_ENTRY(refused), TEST_ENTRY(each_bit))

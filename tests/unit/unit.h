@@ -1,0 +1,163 @@
+/*
+ * unit.h - what several tests of single parts need: threads that are dead, streams that are in no directory
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef UNIT_H
+#define UNIT_H
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/atomic.h"
+#include "base/ident.h"
+#include "base/ticks.h"
+#include "model/attr.h"
+#include "model/record.h"
+#include "shm/chunk.h"
+#include "shm/stream.h"
+#include "test.h"
+
+static inline uint32_t unit_tid(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+static inline void unit_sleep_ms(int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000l };
+
+	while (nanosleep(&t, &t) < 0)
+		;
+}
+
+static inline void *unit_store_tid(void *p)
+{
+	*(uint32_t *)p = unit_tid();
+	return NULL;
+}
+
+/* The id of a thread that has ended. */
+static inline uint32_t unit_dead_thread(void)
+{
+	pthread_t thread;
+	uint32_t tid = 0;
+
+	MUST(pthread_create(&thread, NULL, unit_store_tid, &tid) == 0);
+	MUST(pthread_join(thread, NULL) == 0);
+	/* The kernel needs another moment than pthread_join() does. */
+	for (int i = 0; i < 1000 && syscall(SYS_tkill, tid, 0) == 0; i++)
+		unit_sleep_ms(1);
+	return tid;
+}
+
+/* A thread that lives until the test ends. */
+static inline void *unit_live(void *p)
+{
+	store_release((uint32_t *)p, unit_tid());
+	for (;;)
+		unit_sleep_ms(1000);
+	return NULL;
+}
+
+static inline uint32_t unit_living_thread(void)
+{
+	static uint32_t tid;
+	pthread_t thread;
+
+	store_relaxed(&tid, 0);
+	MUST(pthread_create(&thread, NULL, unit_live, &tid) == 0);
+	while (!load_acquire(&tid))
+		sched_yield();
+	return load_relaxed(&tid);
+}
+
+/* A directory of the test's own in shared memory; gone as soon as it has been opened, if nobody makes files in it. */
+static inline int unit_directory(char path[32])
+{
+	int fd;
+
+	strcpy(path, "/dev/shm/unit-XXXXXX");
+	if (!mkdtemp(path))
+		SKIP("no files can be made in /dev/shm");
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	MUST(fd >= 0);
+	return fd;
+}
+
+/* Who this process is, for its parent. False: nobody reads. */
+static inline bool unit_send_ident(int fd)
+{
+	struct ident self = ident_self();
+	uint64_t word[2] = { self.pid, self.start }; /* a struct has bytes that nobody has set */
+
+	return write(fd, word, sizeof word) == sizeof word;
+}
+
+static inline struct ident unit_receive_ident(int fd)
+{
+	uint64_t word[2];
+
+	MUST(read(fd, word, sizeof word) == sizeof word);
+	return (struct ident){ (uint32_t)word[0], word[1] };
+}
+
+static inline void unit_attr(struct attr *a, uint64_t stream_size, uint32_t data_size, int policy)
+{
+	attr_init(a);
+	a->stream_size = stream_size;
+	a->data_size = data_size;
+	a->stream_policy = policy;
+}
+
+/* A stream that is in no directory any more. */
+static inline void unit_stream(struct stream *s, uint64_t stream_size, uint32_t data_size, int policy)
+{
+	struct stream_origin origin = { .creator = { 1, 2 }, .target = { 1, 2 }, .serial = 3 };
+	struct attr attr;
+	char path[32];
+	int dir = unit_directory(path), r;
+
+	unit_attr(&attr, stream_size, data_size, policy);
+	r = stream_create(dir, &origin, &attr, false, s);
+	unlinkat(dir, "stream-1-2-3", 0);
+	close(dir);
+	rmdir(path);
+	MUST(r == 0);
+}
+
+/* What a writer does, with ticks of the test's choice: appends to a chunk, without asking whose it is. */
+static inline void unit_owner(const struct stream *s, struct chunk *c, uint32_t tid)
+{
+	uint64_t p = load_relaxed(&c->progress);
+	struct record_owner o = { .type = RECORD_OWNER, .pid = 1, .tid = tid, .thread = 7, .name = "unit" };
+
+	MUST(progress_position(p) + sizeof o <= s->chunk_size);
+	memcpy(stream_chunk_memory(s, c) + progress_position(p), &o, sizeof o);
+	store_release(&c->progress, progress_make(progress_records(p), progress_position(p) + (uint32_t)sizeof o));
+}
+
+static inline void unit_record(const struct stream *s, struct chunk *c, uint64_t ticks, unsigned id,
+                               const void *data, uint16_t length)
+{
+	uint64_t p = load_relaxed(&c->progress);
+	struct record r = { .length = length, .type = (uint16_t)id, .ticks = ticks, .address = 5 };
+	unsigned char *at = stream_chunk_memory(s, c) + progress_position(p);
+
+	MUST(progress_position(p) + record_size(length) <= s->chunk_size);
+	memcpy(at, &r, sizeof r);
+	if (length)
+		memcpy(at + sizeof r, data, length);
+	store_relaxed(&c->last_ticks, ticks);
+	store_release(&c->progress, progress_make(progress_records(p) + 1, progress_position(p) + record_size(length)));
+}
+
+static inline int64_t unit_now(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+#endif
