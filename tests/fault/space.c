@@ -25,7 +25,7 @@ TEST(tmpfs_too_small)
 	id = fault_open("fault");
 	for (int i = 0; i < 3; i++) {
 		CHECK_EQ("CREATE-21", fault_create(0), ENOMEM); /* 1 MiB by default */
-		CHECK_EQ("CREATE-21", fault_create((size_t)1 << 40), ENOMEM);
+		CHECK_EQ("CREATE-21", fault_create(SIZE_MAX / 2), ENOMEM);
 		CHECK_EQ("CREATE-21", fault_create(SIZE_MAX), ENOMEM);
 		CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 0);
 		CHECK_EQ("-", shm_count(shm_directory(), "new-"), 0);

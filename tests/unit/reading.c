@@ -58,9 +58,16 @@ TEST(try)
 	CHECK_EQ("-", unavailable, 1);
 }
 
+/* The last that there is, the last that fits into nanoseconds, and one beyond 2038; where a time has 32 bits, the last each time. */
+#define SECONDS(n) (sizeof(time_t) > 4 ? (time_t)(n) : (time_t)LONG_MAX)
+static const struct timespec far[] = {
+	{ LONG_MAX, 999999999 },
+	{ SECONDS(INT64_MAX / 1000000000), 0 },
+	{ SECONDS((int64_t)1 << 33), 0 },
+};
+
 TEST(deadlines)
 {
-	static const struct timespec far[] = { { LONG_MAX, 999999999 }, { LONG_MAX / 1000000000, 0 }, { 1ll << 33, 0 } };
 	struct timespec t = in_ms(30), past[] = { { 0, 0 }, { 1, 0 }, { -1, 0 }, { LONG_MIN, 0 } }, bad = { 0, -1 };
 	int64_t before = unit_now();
 
@@ -96,7 +103,6 @@ static void *trace_later(void *arg)
 
 TEST(woken)
 {
-	static const struct timespec far[] = { { LONG_MAX, 999999999 }, { LONG_MAX / 1000000000, 0 }, { 1ll << 33, 0 } };
 	int delay[] = { 0, 1, 5, 20 };
 
 	begin();
