@@ -45,7 +45,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* What is copied in line; more is worth a call. */
-#define COPY_INLINE 64
+#define COPY_INLINE 512
 
 static inline __attribute__((always_inline)) void copy(unsigned char *to, const void *from, size_t n)
 {
@@ -55,8 +55,10 @@ static inline __attribute__((always_inline)) void copy(unsigned char *to, const 
 	if (n > COPY_INLINE) {
 		memcpy(to, f, n);
 	} else if (n >= 32) {
-		memcpy(to, f, 16);
-		memcpy(to + 16, f + 16, 16);
+		for (size_t i = 0; i + 32 < n; i += 32) {
+			memcpy(to + i, f + i, 16);
+			memcpy(to + i + 16, f + i + 16, 16);
+		}
 		memcpy(to + n - 32, f + n - 32, 16);
 		memcpy(to + n - 16, f + n - 16, 16);
 	} else if (n >= 16) {
