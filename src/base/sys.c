@@ -247,6 +247,13 @@ void sys_signals_restore(uint64_t before)
 	signal_mask(SIG_SETMASK, before);
 }
 
+int sys_on_signal_stack(void)
+{
+	stack_t stack;
+
+	return CALL(SYS_sigaltstack, NULL, &stack) < 0 || (stack.ss_flags & SS_ONSTACK);
+}
+
 int sys_membarrier(int command)
 {
 	return (int)CALL(SYS_membarrier, command, 0, 0);

@@ -65,6 +65,9 @@ void sys_sleep_ns(long ns);
 uint64_t sys_signals_block(void);
 void sys_signals_restore(uint64_t before);
 
+/* Is the caller on an alternate signal stack? 1 also if nothing can be told. */
+int sys_on_signal_stack(void);
+
 int sys_membarrier(int command);
 /* Sleeps while *word is value, until woken. deadline: CLOCK_REALTIME, absolute; null for none. */
 int sys_futex_wait(uint32_t *word, uint32_t value, const struct timespec *deadline);

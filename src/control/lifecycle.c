@@ -285,6 +285,7 @@ int lifecycle_clear(struct handle *h, const void *address)
 	h->type_next = 0;
 	store_relaxed(&header->lost, 0);
 	store_relaxed(&header->lost_ticks, 0);
+	store_relaxed(&header->lost_last, 0);
 	store_relaxed(&header->stopped_ticks, 0);
 	fetch_and(&header->state, ~(STATE_FULL | STATE_ARMED | STATE_OVERRUN));
 

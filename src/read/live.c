@@ -124,17 +124,25 @@ enum merge_result live_next(struct live *l, struct event *event, void *data, siz
 			live_stop(l, exchange(&h->stopped_ticks, 0));
 			continue;
 		}
-		if (!l->merge.gap_from || l->merge.gap_from > event->ticks) {
+		if (l->merge.gap_from ? l->merge.gap_from > event->ticks : !l->merge.unsure_until) {
 			if (!merge_take(&l->merge, chunk, data, size))
 				continue;
 		} else {
-			/* What was lost before this event; behind it more may come to light. */
-			uint64_t gap = merge_gap(&l->merge);
+			/*
+			 * What was lost before this event; behind it more may
+			 * come to light. Where single events are missing, each
+			 * event is told to stand behind a gap.
+			 */
+			uint64_t lost = merge_gap(&l->merge);
+			uint64_t gap = lost ? lost : l->last_ticks ? l->last_ticks : event->ticks;
 
 			if (!merge_take(&l->merge, chunk, l->buffer, buffer_size(l->merge.stream))) {
-				merge_gap_again(&l->merge, gap);
+				if (lost)
+					merge_gap_again(&l->merge, lost);
 				continue;
 			}
+			if (event->ticks > l->merge.unsure_until)
+				l->merge.unsure_until = 0;
 			/* Directly before the event that survived (TRAP-54). */
 			queue_system(l, POSIX_TRACE_OVERFLOW, gap, NULL, 0);
 			queue_system(l, POSIX_TRACE_RESUME, event->ticks, NULL, 0);

@@ -72,7 +72,7 @@ void merge_reset(struct merge *m, struct anchor anchor)
 	m->heap_count = 0;
 	m->horizon = 0;
 	m->waiting = false;
-	m->gap_from = m->gap_until = 0;
+	m->gap_from = m->gap_until = m->unsure_until = 0;
 	m->dropped = 0;
 }
 
@@ -236,8 +236,11 @@ static void refill(struct merge *m)
 	add_anchor(m, now);
 	barrier_everywhere();
 	horizon = look_for_writers(m, now.ticks);
-	if (load_relaxed(&m->stream->header->lost_ticks))
+	if (load_relaxed(&m->stream->header->lost_ticks)) {
+		/* In this order: see emit_lost(). */
 		add_gap(m, exchange(&m->stream->header->lost_ticks, 0), 0);
+		m->unsure_until = load_relaxed(&m->stream->header->lost_last);
+	}
 	for (uint32_t i = 0; i < m->stream->chunk_count; i++) {
 		struct cursor *cur = &m->cursor[i];
 

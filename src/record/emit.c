@@ -29,7 +29,6 @@
 #include "record/emit.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/atomic.h"
@@ -113,11 +112,18 @@ void emit_wake(struct stream_header *h)
 
 void emit_lost(struct stream_header *h)
 {
-	uint64_t none = 0;
+	/*
+	 * Under LOOP readers are told where; otherwise the stream has stopped,
+	 * which tells as much. The last before the first, and both locked: who
+	 * takes the first away, and then looks at the last, misses none.
+	 */
+	if (h->stream_policy == POSIX_TRACE_LOOP) {
+		uint64_t ticks = ticks_read(h->clock_kind), none = 0, last = load_relaxed(&h->lost_last);
 
-	/* Under LOOP readers are told where; otherwise the stream has stopped, which tells as much. */
-	if (h->stream_policy == POSIX_TRACE_LOOP && !load_relaxed(&h->lost_ticks))
-		cas(&h->lost_ticks, &none, ticks_read(h->clock_kind));
+		while (last < ticks && !cas(&h->lost_last, &last, ticks))
+			;
+		cas(&h->lost_ticks, &none, ticks);
+	}
 	fetch_add(&h->lost, 1);
 	if (!(load_relaxed(&h->state) & STATE_OVERRUN))
 		fetch_or(&h->state, STATE_OVERRUN);
@@ -394,9 +400,7 @@ static void lane_finish(enum outcome outcome, struct thread *t, struct lane *lan
  */
 static bool abandoned(const struct thread *t, uintptr_t frame)
 {
-	stack_t stack;
-
-	return frame >= load_relaxed(&t->ready) && sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
+	return frame >= load_relaxed(&t->ready) && !sys_on_signal_stack();
 }
 
 static void recover_abandoned(struct thread *t)

@@ -137,6 +137,7 @@ struct stream_header {
 	_Alignas(LINE) uint64_t stopped_ticks; /* of the automatic stop that has not been reported; 0: none */
 	uint64_t lost; /* events that found no room; those overwritten are counted by the chunks */
 	uint64_t lost_ticks; /* of the first of them under LOOP that no reader knows of; 0: none */
+	uint64_t lost_last;  /* of the last of them under LOOP */
 };
 
 _Static_assert(sizeof(struct stream_header) <= STREAM_HEADER_BYTES, "docs/memory-layout.md");
