@@ -21,9 +21,10 @@ struct writer announce_caller(const struct handle *h)
 
 bool announce(struct handle *h, bool always, trace_event_id_t id, const void *data, size_t length, const void *address)
 {
-	struct writer w = announce_caller(h);
+	struct writer w;
 
 	if (stream_filters(h->stream.header, id))
 		return true;
+	w = announce_caller(h);
 	return emit_alone(&h->stream, &w, always, id, data, length, address);
 }

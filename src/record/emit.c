@@ -40,7 +40,6 @@
 #include "record/take.h"
 #include "shm/chunk.h"
 
-#define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* What is copied in line; more is worth a call. */
