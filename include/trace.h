@@ -64,7 +64,7 @@ extern "C" {
 #ifndef TRACE_EVENT_NAME_MAX
 # define TRACE_EVENT_NAME_MAX 63   /* bytes of an event name; its null not counted */
 # define TRACE_NAME_MAX       63   /* bytes of a stream's name or version */
-# define TRACE_SYS_MAX        64   /* streams that exist at one time */
+# define TRACE_SYS_MAX        240  /* streams that exist at one time */
 # define TRACE_USER_EVENT_MAX 1024 /* user event types of a process, the unnamed one included */
 #endif
 

@@ -8,15 +8,24 @@
 
 #include "control/handle.h"
 
+/* What the traced process would get, or will get, for this name. */
+static int open_name(struct handle *h, const char *event_name, trace_event_id_t *event_id)
+{
+	if (!event_name || !event_id)
+		return EINVAL;
+	if (h->target.self)
+		return posix_trace_eventid_open(event_name, event_id);
+	if (strnlen(event_name, TRACE_EVENT_NAME_MAX + 1) > TRACE_EVENT_NAME_MAX)
+		return ENAMETOOLONG;
+	*event_id = eventtype_predefined_id(event_name);
+	if (!*event_id)
+		*event_id = registry_id(h->target.names, event_name);
+	return 0;
+}
+
 int posix_trace_trid_eventid_open(trace_id_t trid, const char *restrict event_name, trace_event_id_t *restrict event_id)
 {
-	struct handle *h = handle_get(trid);
-
-	if (!h)
-		return EINVAL;
-	handle_put(h);
-	/* The only process that can be traced yet is this one: its names are the stream's. */
-	return posix_trace_eventid_open(event_name, event_id);
+	return HANDLE_CALL(trid, open_name(h, event_name, event_id));
 }
 
 int posix_trace_eventid_equal(trace_id_t trid, trace_event_id_t event1, trace_event_id_t event2)
@@ -25,15 +34,13 @@ int posix_trace_eventid_equal(trace_id_t trid, trace_event_id_t event1, trace_ev
 	return event1 == event2;
 }
 
-static int get_name(trace_event_id_t id, char *event_name)
+static int get_name(const struct handle *h, trace_event_id_t id, char *event_name)
 {
 	const char *name = eventtype_predefined_name(id);
+	char defined[REGISTRY_NAME_BYTES];
 
-	if (!name && id >= EVENT_ID_USER) {
-		struct registry *r = self_registry();
-
-		name = r ? registry_name(r, id) : NULL;
-	}
+	if (!name && registry_name(h->target.names, id, defined))
+		name = defined;
 	if (!name || !event_name)
 		return EINVAL;
 	strcpy(event_name, name);
@@ -42,5 +49,5 @@ static int get_name(trace_event_id_t id, char *event_name)
 
 int posix_trace_eventid_get_name(trace_id_t trid, trace_event_id_t event_id, char *event_name)
 {
-	return HANDLE_CALL(trid, get_name(event_id, event_name));
+	return HANDLE_CALL(trid, get_name(h, event_id, event_name));
 }

@@ -9,15 +9,12 @@
 
 static int getnext(struct handle *h, trace_event_id_t *event_id, int *unavailable)
 {
-	struct registry *r;
-
 	*unavailable = 0;
 	if (h->type_next < EVENTTYPE_PREDEFINED) {
 		*event_id = eventtype_predefined(h->type_next++);
 		return 0;
 	}
-	r = self_registry();
-	if (r && h->type_next - EVENTTYPE_PREDEFINED < registry_count(r))
+	if (h->type_next - EVENTTYPE_PREDEFINED < registry_count(h->target.names))
 		*event_id = EVENT_ID_USER + h->type_next++ - EVENTTYPE_PREDEFINED;
 	else
 		*unavailable = 1;

@@ -1,13 +1,14 @@
 /*
- * file.h - files in the user's own directory of shared memory
+ * file.h - files in a user's directory of shared memory
  *
- * /dev/shm/posixtrace-UID, mode 0700, belongs to the effective user. It is
- * checked at each use and never followed through a link. A file appears under
- * its name only when it is whole; its space is reserved, so that touching it
- * never fails later (H12).
+ * /dev/shm/posixtrace-UID, mode 0700, belongs to that user. It is checked at
+ * each use and never followed through a link. A file appears under its name
+ * only when it is whole; its space is reserved, so that touching it never
+ * fails later (H12). Who uses a file holds a lock on it (lock.h), and what
+ * nobody holds is garbage.
  *
- * All files are named KIND-PID-START[-SERIAL] after the process that they
- * belong to, so whoever comes by can tell which ones a dead process has left.
+ * All files are named KIND-PID-START-NUMBER: which process they belong to, and
+ * the number of its pid namespace, or a serial number.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,35 +18,93 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/guard.h"
 #include "base/ident.h"
+#include "base/lock.h"
 
-#define FILE_NAME_SIZE 80
+#define FILE_NAME_SIZE  80
+#define FILE_PLACE_SIZE 96
 
-/* serial 0: none. */
-void file_name(char name[FILE_NAME_SIZE], const char *kind, struct ident id, uint32_t serial);
-/* The reverse; kind gets the part before the first dash. False if it is not such a name. */
-bool file_name_parse(const char *name, char kind[16], struct ident *id, uint32_t *serial);
+/* A directory, of this process's user or of a traced process's. */
+struct place {
+	char path[FILE_PLACE_SIZE];
+	uint32_t owner; /* user id, as this process sees it */
+	bool guarded;   /* who can write there may have fewer rights than this process (guard.h) */
+};
+
+/* Of the effective user. */
+struct place place_own(void);
+/*
+ * Of a process's effective user, as that process sees it: its /dev/shm may be
+ * another one, and its user may have another number in there.
+ */
+struct place place_of(const struct proc *proc);
+
+void file_name(char name[FILE_NAME_SIZE], const char *kind, struct ident id, uint32_t number);
+/* For what exists once for a process: the number is id.space. */
+void file_name_once(char name[FILE_NAME_SIZE], const char *kind, struct ident id);
+/* Is it a name of that form? kind gets the part before the first dash. */
+bool file_name_parse(const char *name, char kind[16]);
 
 /*
  * Opens the directory; created if it is missing and create is true. Returns a
- * descriptor or -ENOENT (no /dev/shm, or not created), -EACCES (it is not
- * ours, or others may enter), or what the system says.
+ * descriptor or -ENOENT (no /dev/shm, or not created), -EACCES (it is not the
+ * user's, others may enter, or a link leads there), or what the system says.
  */
-int file_directory(bool create);
+int file_directory(const struct place *place, bool create);
+
+/* What file_create() makes. */
+struct file_new {
+	const char *name;
+	size_t size;
+	enum lock_kind lock;
+	void (*init)(void *map, void *arg);
+	void *arg;
+};
 
 /*
- * Creates the file and maps it, all zero, then fills it through init, then
- * gives it its name. -EEXIST if the name is taken, -ENOMEM for no space.
+ * Creates the file, all zero, fills it through init, locks it, and then gives
+ * it its name. -EEXIST if the name is taken, -ENOMEM for no space.
  */
-int file_create(int dir, const char *name, size_t size, void (*init)(void *map, void *arg), void *arg, void **map);
-/* Maps an existing file; at_least bytes. With reserve, map may be longer than the file. */
-int file_map(int dir, const char *name, size_t at_least, size_t map_size, void **map, uint64_t *file_size);
+int file_create(int dir, const struct place *place, const struct file_new *file, void **map, struct hold *hold);
+
+/* A file that exists, mapped. */
+struct file_mapped {
+	void *map;
+	uint64_t size;  /* of the file */
+	uint64_t inode; /* which file */
+};
+
 /*
- * Removes a file from the directory of a user, without a descriptor: there may
- * be none left when a program ends.
+ * Maps a file that is its owner's alone; at_least bytes. map_size 0: as long
+ * as the file is; else that, whatever the file's size. hold null: without a
+ * lock, but -ESTALE if nobody else has one; else with one that is shared.
  */
-void file_unlink(unsigned uid, const char *name);
-/* Makes the file at least this long, with its space. */
-int file_grow(int dir, const char *name, uint64_t size);
+int file_map(int dir, const struct place *place, const char *name, size_t at_least, size_t map_size,
+             struct file_mapped *mapped, struct hold *hold);
+/* Takes a shared lock on the file, if it is still that one. */
+int file_hold(int dir, const char *name, uint64_t inode, struct hold *hold);
+/* What file_create() or file_map() has mapped. */
+void file_unmap(void *map, size_t size);
+/* Does somebody hold it? False also if there is no such file. */
+bool file_held(int dir, const char *name);
+/*
+ * Removes the file unless somebody holds it; bury, with the file's descriptor,
+ * comes before. True if it was removed.
+ */
+bool file_remove_unused(int dir, const char *name, void (*bury)(int fd));
+/* Removes a file without a descriptor: there may be none left when a program ends. */
+void file_unlink(const struct place *place, const char *name);
+/* Makes the file at least this long, with its space. -ESTALE: by that name there is another one now. */
+int file_grow(int dir, const char *name, uint64_t inode, uint64_t size);
+
+/*
+ * At least as many files as there are in the directories of all users, without
+ * entering them. UINT64_MAX if that cannot be told.
+ */
+uint64_t file_count_all(const struct place *place);
+
+/* What the directory contains, one after the other; f returns false to end it. */
+int file_each(int dir, bool (*f)(int dir, const char *name, void *arg), void *arg);
 
 #endif

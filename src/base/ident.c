@@ -8,77 +8,215 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "base/sys.h"
 #include "base/text.h"
+#include "base/ticks.h"
 
-/* State letter and start time from /proc; false if it cannot be read. */
-static bool read_stat(uint32_t pid, char *state, uint64_t *start)
+#define NS_PER_TICK 10000000 /* in /proc, on all machines */
+
+struct path {
+	char text[64];
+};
+
+/* /proc/NUMBER/what, or of the caller. The caller's own number may not be its process id: /proc may be that of another namespace. */
+static struct path proc_path(uint32_t number, const char *what)
 {
-	char path[32], buf[1024], *p;
-	struct text t = text_into(path, sizeof path);
-	long n;
-	int fd;
+	struct path path;
+	struct text t = text_into(path.text, sizeof path.text);
 
 	text_add(&t, "/proc/");
-	text_add_number(&t, pid);
-	text_add(&t, "/stat");
-	fd = sys_open(AT_FDCWD, path, O_RDONLY, 0);
-	if (fd < 0)
-		return false;
-	n = sys_read(fd, buf, sizeof buf - 1);
-	sys_close(fd);
-	if (n <= 0)
-		return false;
-	buf[n] = 0;
+	if (number)
+		text_add_number(&t, number);
+	else
+		text_add(&t, "self");
+	text_add(&t, what);
+	return path;
+}
 
-	/* The command name, in parentheses, may contain anything; the state is field 3, the start time field 22. */
+/* The beginning of a file, as a string. */
+static int read_file(uint32_t number, const char *what, char *buf, size_t size)
+{
+	struct path path = proc_path(number, what);
+	int fd = sys_open(AT_FDCWD, path.text, O_RDONLY, 0);
+	long n;
+
+	if (fd < 0)
+		return fd;
+	n = sys_read(fd, buf, size - 1);
+	sys_close(fd);
+	if (n < 0)
+		return (int)n;
+	buf[n] = 0;
+	return n == 0 ? -ESRCH : 0;
+}
+
+/* State letter, parent and start time. */
+static int read_stat(uint32_t number, char *state, uint32_t *parent, uint64_t *start)
+{
+	char buf[1024], *p;
+	int r = read_file(number, "/stat", buf, sizeof buf);
+
+	if (r < 0)
+		return r;
+	/* The command name, in parentheses, may contain anything; the state is field 3, the parent 4, the start time 22. */
 	p = strrchr(buf, ')');
 	if (!p || p[1] != ' ')
-		return false;
+		return -EINVAL;
 	p += 2;
 	*state = *p;
 	for (int field = 3; field < 22; field++) {
 		p = strchr(p, ' ');
 		if (!p)
-			return false;
+			return -EINVAL;
 		p++;
+		if (field == 3)
+			*parent = (uint32_t)text_number(p);
 	}
 	*start = text_number(p);
-	return true;
+	return 0;
+}
+
+static uint32_t namespace(uint32_t number, const char *which)
+{
+	struct path path = proc_path(number, which);
+	struct sys_stat st;
+
+	return sys_stat_path(path.text, &st) == 0 ? (uint32_t)st.inode : 0;
 }
 
 struct ident ident_self(void)
 {
-	struct ident id = { (uint32_t)sys_getpid(), 0 };
+	struct ident id = { (uint32_t)sys_getpid(), 0, namespace(0, "/ns/pid") };
+	uint32_t parent;
 	char state;
 
-	if (!read_stat(id.pid, &state, &id.start))
+	if (read_stat(0, &state, &parent, &id.start) < 0)
 		id.start = 0;
 	return id;
 }
 
-bool ident_alive(struct ident id)
+/* Up to max numbers from here to the end of the line; how many. Of more than that, the last one is the last. */
+static unsigned numbers(const char *p, uint32_t *value, unsigned max)
 {
-	char state;
-	uint64_t start;
+	unsigned count = 0;
 
-	if (id.pid == 0 || sys_kill_probe((int)id.pid) == -ESRCH)
-		return false;
-	if (!read_stat(id.pid, &state, &start))
-		return true;
-	return (id.start == 0 || start == id.start) && state != 'Z' && state != 'X';
+	for (;;) {
+		while (*p == ' ' || *p == '\t')
+			p++;
+		if (*p < '0' || *p > '9')
+			return count;
+		if (count < max)
+			count++;
+		value[count - 1] = (uint32_t)text_number(p);
+		while (*p >= '0' && *p <= '9')
+			p++;
+	}
 }
 
-uint64_t ident_image(void)
+/* The numbers of the line that begins with name. */
+static unsigned status_numbers(const char *status, const char *name, uint32_t *value, unsigned max)
 {
-	const void *random = (const void *)getauxval(AT_RANDOM);
-	uint64_t image = 0;
+	const char *p = strstr(status, name);
 
-	if (random)
-		memcpy(&image, random, sizeof image);
-	return image;
+	return p ? numbers(p + strlen(name), value, max) : 0;
+}
+
+int proc_read(uint32_t number, struct proc *proc)
+{
+	char status[4096], state;
+	uint32_t group, uid[4];
+	int r;
+
+	memset(proc, 0, sizeof *proc);
+	r = read_stat(number, &state, &proc->parent, &proc->ident.start);
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
+	r = read_file(number, "/status", status, sizeof status);
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
+	/* The command's name is on the first line, with its line ends made harmless by the kernel. */
+	if (status_numbers(status, "\nTgid:", &group, 1) != 1 || status_numbers(status, "\nUid:", uid, 4) != 4)
+		return -EINVAL;
+	if (number && group != number)
+		return -ESRCH;
+	proc->number = group;
+	proc->uid = uid[1]; /* real, effective, ... */
+	/* One for each namespace that it is in, the innermost last. */
+	if (status_numbers(status, "\nNSpid:", &proc->ident.pid, 1) != 1) /* Linux before 4.1 */
+		proc->ident.pid = group;
+	proc->ident.space = namespace(number, "/ns/pid");
+	proc->ended = state == 'Z' || state == 'X';
+	return 0;
+}
+
+int proc_parent(uint32_t number, uint32_t *parent, uint64_t *start)
+{
+	char state;
+
+	return read_stat(number, &state, parent, start);
+}
+
+uint32_t proc_number(void)
+{
+	char buf[32];
+
+	return read_file(0, "/stat", buf, sizeof buf) < 0 ? 0 : (uint32_t)text_number(buf);
+}
+
+int proc_permit(uint32_t number)
+{
+	struct path path = proc_path(number, "/ns/pid");
+	struct sys_stat st;
+	int r = sys_stat_path(path.text, &st);
+
+	/* The kernel checks first, and then finds that one that has ended has none. */
+	return r == -EACCES || r == -EPERM ? -EPERM : 0;
+}
+
+bool proc_contained(uint32_t number)
+{
+	static const char *const spaces[] = { "/ns/user", "/ns/pid", "/ns/mnt" };
+
+	for (unsigned i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
+		uint32_t theirs = namespace(number, spaces[i]);
+
+		if (theirs && theirs != namespace(0, spaces[i]))
+			return true;
+	}
+	return false;
+}
+
+uint32_t proc_user(uint32_t number, uint32_t uid)
+{
+	char map[4096];
+	const char *p = map;
+	uint32_t range[3]; /* first inside, first outside, how many */
+
+	if (namespace(number, "/ns/user") == namespace(0, "/ns/user") || read_file(number, "/uid_map", map, sizeof map) < 0)
+		return uid;
+	while (numbers(p, range, 3) == 3) {
+		if (uid - range[1] < range[2])
+			return uid - range[1] + range[0];
+		p = strchr(p, '\n');
+		if (!p)
+			break;
+		p++;
+	}
+	return uid;
+}
+
+uint64_t ident_ticks(void)
+{
+	return (uint64_t)clock_ns(CLOCK_BOOTTIME) / NS_PER_TICK;
+}
+
+void ident_next_tick(void)
+{
+	int64_t next = (int64_t)(ident_ticks() + 1) * NS_PER_TICK, left;
+
+	while ((left = next - clock_ns(CLOCK_BOOTTIME)) > 0)
+		sys_sleep_ns((long)left);
 }
 
 bool thread_alive(uint32_t tid)

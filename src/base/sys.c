@@ -69,22 +69,69 @@ long sys_read(int fd, void *buf, size_t size)
 	return CALL(SYS_read, fd, buf, size);
 }
 
-int sys_stat(int fd, struct sys_stat *st)
+long sys_write_at(int fd, const void *buf, size_t size, uint64_t offset)
+{
+#if ULONG_MAX > 0xffffffff
+	return CALL(SYS_pwrite64, fd, buf, size, (off_t)offset);
+#else
+	return CALL(SYS_pwrite64, fd, buf, size, (uint32_t)offset, (uint32_t)(offset >> 32));
+#endif
+}
+
+static int stat_at(int fd, const char *path, int flags, struct sys_stat *st)
 {
 	struct statx x;
-	int r = (int)CALL(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &x);
+	int r = (int)CALL(SYS_statx, fd, path, flags, STATX_BASIC_STATS, &x);
 
 	if (r < 0)
 		return r;
 	st->mode = x.stx_mode;
 	st->uid = x.stx_uid;
+	st->links = x.stx_nlink;
+	st->device_major = x.stx_dev_major;
+	st->device_minor = x.stx_dev_minor;
+	st->inode = x.stx_ino;
 	st->size = x.stx_size;
 	return 0;
 }
 
-int sys_mkdir(const char *path, unsigned mode)
+int sys_stat(int fd, struct sys_stat *st)
 {
-	return (int)CALL(SYS_mkdirat, AT_FDCWD, path, mode);
+	return stat_at(fd, "", AT_EMPTY_PATH, st);
+}
+
+int sys_stat_path(const char *path, struct sys_stat *st)
+{
+	return stat_at(AT_FDCWD, path, 0, st);
+}
+
+int sys_chown(int fd, unsigned uid)
+{
+	return (int)CALL(SYS_fchown, fd, uid, (gid_t)-1);
+}
+
+int sys_duplicate(int fd, int from, bool inherit)
+{
+	return (int)CALL(SYS_fcntl, fd, inherit ? F_DUPFD : F_DUPFD_CLOEXEC, from);
+}
+
+int sys_duplicate_over(int fd, int over)
+{
+	return (int)CALL(SYS_dup3, fd, over, 0);
+}
+
+unsigned sys_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > INT_MAX)
+		return INT_MAX;
+	return (unsigned)limit.rlim_cur;
+}
+
+int sys_mkdir(int dir, const char *name, unsigned mode)
+{
+	return (int)CALL(SYS_mkdirat, dir, name, mode);
 }
 
 int sys_unlink(int dir, const char *name)
@@ -122,6 +169,36 @@ int sys_getdents(int fd, void *buf, size_t size)
 	return (int)CALL(SYS_getdents64, fd, buf, size);
 }
 
+/* Locks of open files take no process id, and the same structure in programs of both word sizes. */
+static int lock_call(int fd, int command, struct flock64 *lock)
+{
+#ifdef SYS_fcntl64
+	return (int)CALL(SYS_fcntl64, fd, command, lock);
+#else
+	return (int)CALL(SYS_fcntl, fd, command, lock);
+#endif
+}
+
+int sys_lock(int fd, bool exclusive, int64_t start, int64_t length)
+{
+	struct flock64 lock = { .l_type = exclusive ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET };
+
+	lock.l_start = start;
+	lock.l_len = length;
+	return lock_call(fd, F_OFD_SETLK, &lock);
+}
+
+int sys_lock_probe(int fd, int64_t start, int64_t length)
+{
+	struct flock64 lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int r;
+
+	lock.l_start = start;
+	lock.l_len = length;
+	r = lock_call(fd, F_OFD_GETLK, &lock);
+	return r < 0 ? r : lock.l_type != F_UNLCK;
+}
+
 void *sys_map(size_t size, int fd, int writable)
 {
 	int saved = errno;
@@ -136,6 +213,15 @@ void *sys_map_family(size_t size)
 {
 	int saved = errno;
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	errno = saved;
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void *sys_map_untouched(size_t size, int fd)
+{
+	int saved = errno;
+	void *p = mmap(NULL, size, PROT_NONE, MAP_SHARED, fd, 0);
 
 	errno = saved;
 	return p == MAP_FAILED ? NULL : p;
@@ -162,6 +248,11 @@ int sys_wipe_on_fork(void *p, size_t size)
 	return (int)CALL(SYS_madvise, p, size, MADV_WIPEONFORK);
 }
 
+int sys_not_on_fork(void *p, size_t size)
+{
+	return (int)CALL(SYS_madvise, p, size, MADV_DONTFORK);
+}
+
 int sys_gettid(void)
 {
 	return (int)CALL(SYS_gettid);
@@ -175,6 +266,17 @@ int sys_getpid(void)
 unsigned sys_geteuid(void)
 {
 	return geteuid();
+}
+
+unsigned sys_saved_uid(void)
+{
+	uid_t real, effective, saved;
+	int error = errno;
+
+	if (getresuid(&real, &effective, &saved) < 0)
+		saved = geteuid();
+	errno = error;
+	return saved;
 }
 
 int sys_kill_probe(int pid)

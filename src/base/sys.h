@@ -11,6 +11,7 @@
 #ifndef BASE_SYS_H
 #define BASE_SYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,33 +20,61 @@
 struct sys_stat {
 	uint32_t mode;
 	uint32_t uid;
+	uint32_t links;
+	uint32_t device_major;
+	uint32_t device_minor;
+	uint64_t inode;
 	uint64_t size;
 };
 
 int sys_open(int dir, const char *path, int flags, unsigned mode);
 int sys_close(int fd);
 long sys_read(int fd, void *buf, size_t size);
+long sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
 int sys_stat(int fd, struct sys_stat *st);
-int sys_mkdir(const char *path, unsigned mode);
+/* Of what the path leads to, through links. */
+int sys_stat_path(const char *path, struct sys_stat *st);
+/* Changes the owner, not the group. */
+int sys_chown(int fd, unsigned uid);
+/* A second descriptor for the same open file, from this number on; the first one free. With inherit, a new program gets it too. */
+int sys_duplicate(int fd, int from, bool inherit);
+/* In place of another descriptor. */
+int sys_duplicate_over(int fd, int over);
+/* The soft limit of descriptors. */
+unsigned sys_descriptor_limit(void);
+int sys_mkdir(int dir, const char *name, unsigned mode);
 int sys_unlink(int dir, const char *name);
 int sys_link(int dir, const char *from, const char *to);
 /* Gives the file its size with all of its space, or fails. */
 int sys_reserve(int fd, uint64_t size);
 int sys_getdents(int fd, void *buf, size_t size);
+/*
+ * Locks bytes of an open file, as that file, not as this process. -EAGAIN if
+ * another has a lock there that excludes it.
+ */
+int sys_lock(int fd, bool exclusive, int64_t start, int64_t length);
+/* Could they be locked? 0: yes, nobody has a lock there. */
+int sys_lock_probe(int fd, int64_t start, int64_t length);
 
 /* Null on failure. fd -1: private anonymous memory, zeroed. */
 void *sys_map(size_t size, int fd, int writable);
 /* Anonymous memory shared with forked children. */
 void *sys_map_family(size_t size);
+/* Pages of a file that nobody can touch, for what a mapping does by being there. */
+void *sys_map_untouched(size_t size, int fd);
 void sys_unmap(void *p, size_t size);
 /* Private zeroed memory in place of what is mapped there. */
 void sys_map_over(void *p, size_t size);
 /* A forked child finds this memory zeroed. */
 int sys_wipe_on_fork(void *p, size_t size);
+/* A forked child does not have it at all. */
+int sys_not_on_fork(void *p, size_t size);
 
 int sys_gettid(void);
 int sys_getpid(void);
 unsigned sys_geteuid(void);
+/* The user that the process may become again at any time. */
+unsigned sys_saved_uid(void);
 /* 0 if the process may be sent a signal; -ESRCH, -EPERM. */
 int sys_kill_probe(int pid);
 /* -ESRCH if there is no such thread; pid 0: of whatever process. */

@@ -68,7 +68,12 @@ double anchor_slope(const struct anchor *a, const struct anchor *b);
 /* ns of CLOCK_MONOTONIC. */
 static inline int64_t anchor_convert(const struct anchor *a, double slope, uint64_t ticks)
 {
-	return a->monotonic + (int64_t)((double)(int64_t)(ticks - a->ticks) * slope);
+	double ns = (double)(int64_t)(ticks - a->ticks) * slope;
+
+	/* A century away: nobody's time, but a number that can be added. */
+	if (ns > 3e18 || ns < -3e18)
+		ns = ns > 0 ? 3e18 : -3e18;
+	return a->monotonic + (int64_t)ns;
 }
 
 #endif

@@ -10,7 +10,7 @@
 struct writer announce_caller(const struct handle *h)
 {
 	struct writer w = {
-		.pid = h->process->ident.pid,
+		.pid = (uint32_t)sys_getpid(),
 		.tid = (uint32_t)sys_gettid(),
 		.pthread = (uint64_t)(uintptr_t)pthread_self(),
 	};

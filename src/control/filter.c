@@ -51,7 +51,7 @@ int filter_change(struct handle *h, const trace_event_set_t *set, int how, const
 	filter_store(h, &both);
 	quiesce(h);
 	if (!announce(h, false, POSIX_TRACE_FILTER, sets, sizeof sets, address))
-		emit_full(h->stream.header, h->stream.clock_kind);
+		emit_full(&h->stream);
 	filter_store(h, &sets[1]);
 	return 0;
 }

@@ -102,6 +102,8 @@ struct handle *handle_get(trace_id_t trid)
 	if (h)
 		h->users++;
 	pthread_mutex_unlock(&table->lock);
+	if (h && h->target.place.guarded)
+		guard_renew();
 	return h;
 }
 

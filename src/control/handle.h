@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <trace.h>
 
+#include "control/target.h"
 #include "read/live.h"
 #include "record/self.h"
 #include "shm/stream.h"
@@ -26,14 +27,13 @@ struct handle {
 	uint32_t dying;  /* being shut down: calls in progress return EINVAL */
 
 	pthread_mutex_t lock; /* for everything below */
-	struct self *self;
-	const struct process *process;
+	struct target target;
+	struct hold hold; /* while it is held the stream exists */
 	struct stream stream;
 	struct live live;
 	uint64_t *wanted; /* one for each chunk, see quiesce */
-	int slot;         /* in the process page */
-	uint32_t serial;
-	unsigned uid; /* in whose directory its file is */
+	struct page_entry entry; /* its name */
+	int slot;                /* in the process page */
 	struct attr attr;  /* with the creation time */
 	int64_t real_time; /* CLOCK_REALTIME - CLOCK_MONOTONIC at creation, ns */
 	unsigned type_next; /* position in the event type list */
@@ -56,6 +56,12 @@ void handle_free(struct handle *h);
 /* Calls f for each stream of this process, without locks: at exit. */
 void handle_each(void (*f)(struct handle *));
 
+/* False: its memory was taken away by the traced process (guard.h). */
+static inline bool handle_works(const struct handle *h)
+{
+	return !guard_broken(h->stream.header);
+}
+
 /* For functions that return an error number: gets, locks, calls. */
 #define HANDLE_CALL(trid, call)                          \
 	({                                               \
@@ -63,7 +69,7 @@ void handle_each(void (*f)(struct handle *));
 		int error_ = EINVAL;                     \
 		if (h) {                                 \
 			pthread_mutex_lock(&h->lock);    \
-			error_ = (call);                 \
+			error_ = handle_works(h) ? (call) : EINVAL; \
 			pthread_mutex_unlock(&h->lock);  \
 			handle_put(h);                   \
 		}                                        \

@@ -11,9 +11,9 @@
 #include "base/atomic.h"
 #include "base/file.h"
 #include "base/sys.h"
+#include "base/testpoint.h"
 #include "control/announce.h"
 #include "control/filter.h"
-#include "control/permit.h"
 #include "control/quiesce.h"
 #include "control/recover.h"
 #include "model/eventset.h"
@@ -50,77 +50,127 @@ static size_t wanted_size(const struct stream *s)
 	return s->chunk_count * sizeof(uint64_t);
 }
 
+static uint32_t who(const struct handle *h)
+{
+	return (uint32_t)sys_gettid() | h->stream.outsider;
+}
+
 /* A stream's file under the first serial number that is free: an image before an exec may have left some. */
 static int make_stream(int dir, struct handle *h, const struct attr *attr)
 {
 	static uint32_t last_serial;
-	struct stream_origin origin = { h->process->ident, ident_image(), h->process->ident, 0 };
+	struct stream_origin origin = { ident_self(), h->target.ident, 0 };
 	int r;
 
 	do {
 		origin.serial = fetch_add(&last_serial, 1) + 1;
-		r = stream_create(dir, &origin, attr, false, &h->stream);
+		r = stream_create(dir, &h->target.place, &origin, attr, false, &h->stream, &h->hold);
 	} while (r == -EEXIST);
-	h->serial = origin.serial;
+	h->entry.creator = origin.creator;
+	h->entry.serial = origin.serial;
 	return r;
 }
 
-static int create(struct handle *h, const struct attr *attr)
+/* The file, by descriptor or, if there is none left, by path: the name is ours alone. */
+static void remove_stream(struct handle *h, int dir)
+{
+	char name[FILE_NAME_SIZE];
+
+	stream_name(name, h->entry.creator, h->entry.serial);
+	if (dir >= 0)
+		sys_unlink(dir, name);
+	else
+		file_unlink(&h->target.place, name);
+	lock_release(&h->hold);
+}
+
+/* More than there may be? Ours is counted, so of two at the same time none is too many. */
+static bool too_many(int dir, const struct place *place)
+{
+	struct sys_stat st;
+	int streams;
+
+	/* Nearly always there are not even as many files. */
+	if (file_count_all(place) <= TRACE_SYS_MAX)
+		return false;
+	streams = sys_stat(dir, &st) < 0 ? -1 : lock_count_streams(st.device_major, st.device_minor);
+	if (streams < 0) /* the kernel does not tell; of this user at least */
+		streams = recover_count(dir);
+	return streams > TRACE_SYS_MAX;
+}
+
+/*
+ * Enters it in the page. Processes that begin from the next clock tick on
+ * inherit it: when this is over, that is all which will be forked (INH-5).
+ */
+static int enter(struct handle *h, const struct attr *attr)
+{
+	bool inherits = attr->inheritance == POSIX_TRACE_INHERITED;
+
+	h->entry.inherit_from = inherits ? ident_ticks() + 1 : 0;
+	h->slot = procpage_enter(h->target.page, who(h), &h->entry);
+	if (h->slot < 0)
+		return -h->slot;
+	TEST_POINT("create_entered");
+	if (inherits)
+		ident_next_tick();
+	return 0;
+}
+
+static int create_in(int dir, struct handle *h, const struct attr *attr)
 {
 	struct anchor anchor;
-	int dir, error = 0, r;
+	int error, r;
 
-	/* The names first: the stream's mapping has them from the start (CREATE-26), and a fork handler comes with them. */
-	if (!self_registry())
-		return ENOMEM;
-	h->self = self_get(true, &error);
-	if (!h->self)
-		return error;
-	h->process = self_process(h->self);
-	h->uid = sys_geteuid(); /* the process may become another user (H20) */
-	dir = file_directory(true);
-	if (dir < 0)
-		return -dir;
-	if (recover_directory(dir) >= TRACE_SYS_MAX) {
-		error = EAGAIN;
-		goto close;
-	}
+	recover_directory(dir, &h->target.place);
 	r = make_stream(dir, h, attr);
-	if (r < 0) {
-		error = -r;
-		goto close;
-	}
+	if (r < 0)
+		return -r;
+	TEST_POINT("create_made");
+	error = EAGAIN;
+	if (too_many(dir, &h->target.place))
+		goto remove;
+	error = ENOMEM;
 	h->wanted = sys_map(wanted_size(&h->stream), -1, 1);
-	if (!h->wanted) {
-		error = ENOMEM;
-		goto unlink;
-	}
+	if (!h->wanted)
+		goto remove;
 	h->attr = *attr;
-	h->attr.stream_size = h->stream.header->stream_size;
-	h->attr.stream_policy = h->stream.header->stream_policy;
+	h->attr.stream_size = h->stream.made_size;
+	h->attr.stream_policy = h->stream.stream_policy;
 	anchor = creation_moment(h->stream.clock_kind, &h->attr, &h->real_time);
 	error = live_init(&h->live, &h->stream, anchor);
 	if (error)
 		goto unmap_wanted;
-	h->slot = procpage_enter(h->process->page, h->process->ident, h->serial);
-	if (h->slot < 0) {
-		error = -h->slot;
+	error = enter(h, attr);
+	if (error)
 		goto free_live;
-	}
 	/* Now, while it can be done: at its first event the process may have no descriptor left. */
-	attach_slot(h->self, h->process->page, h->slot);
-	sys_close(dir);
+	if (h->target.self)
+		attach_slot(h->target.self, h->target.page, h->slot, false);
 	return 0;
 
 free_live:
 	live_free(&h->live);
 unmap_wanted:
 	sys_unmap(h->wanted, wanted_size(&h->stream));
-unlink:
-	stream_unlink(h->uid, h->process->ident, h->serial);
+remove:
+	remove_stream(h, dir);
 	stream_unmap(&h->stream);
-close:
-	sys_close(dir);
+	return error;
+}
+
+static int create(struct handle *h, pid_t pid, const struct attr *attr)
+{
+	int error = target_open(pid, &h->target), dir;
+
+	if (error)
+		return error;
+	dir = target_directory(&h->target);
+	error = dir < 0 ? -dir : create_in(dir, h, attr);
+	if (dir >= 0)
+		sys_close(dir);
+	if (error)
+		target_close(&h->target);
 	return error;
 }
 
@@ -137,13 +187,10 @@ int lifecycle_create(pid_t pid, const trace_attr_t *attr, trace_id_t *trid)
 	}
 	if (!a || !attr_valid(a, false))
 		return EINVAL;
-	error = permit(pid);
-	if (error)
-		return error;
 	if (!handle_table_lock())
 		return ENOMEM;
 	h = handle_new();
-	error = h ? create(h, a) : EAGAIN;
+	error = h ? create(h, pid, a) : EAGAIN;
 	if (!error)
 		*trid = handle_publish(h);
 	else if (h)
@@ -186,7 +233,7 @@ int lifecycle_start(struct handle *h, const void *address)
 
 	if (state & (STATE_RUNNING | STATE_ARMED))
 		return 0;
-	if ((state & STATE_FULL) && header->stream_policy != POSIX_TRACE_LOOP) {
+	if ((state & STATE_FULL) && h->stream.stream_policy != POSIX_TRACE_LOOP) {
 		/* "Full: no event, status unchanged"; it starts when it has been read. */
 		fetch_or(&header->state, STATE_ARMED);
 		return 0;
@@ -267,7 +314,6 @@ void lifecycle_read(struct handle *h)
 int lifecycle_clear(struct handle *h, const void *address)
 {
 	struct stream_header *header = h->stream.header;
-	uint32_t tid = (uint32_t)sys_gettid();
 	bool running = fetch_and(&header->state, ~STATE_RUNNING) & STATE_RUNNING;
 	trace_event_set_t sets[2];
 
@@ -275,7 +321,7 @@ int lifecycle_clear(struct handle *h, const void *address)
 	for (uint32_t i = 0; i < h->stream.chunk_count; i++) {
 		struct chunk *c = &h->stream.chunks[i];
 
-		if (!chunk_claim(c, tid))
+		if (!chunk_claim(c, who(h)))
 			continue;
 		if (!owner_is(load_relaxed(&c->owner)))
 			chunk_recycle(&h->stream, c);
@@ -318,6 +364,26 @@ int lifecycle_status(struct handle *h, struct posix_trace_status_info *status)
 
 /* -- Shutdown ------------------------------------------------------------------------ */
 
+/* Takes it out of the pages that have it, and its file away. */
+static void withdraw(struct handle *h, bool wait)
+{
+	struct target *t = &h->target;
+	int dir = target_directory(t);
+	bool left = procpage_leave(t->page, h->slot, who(h), &h->entry);
+
+	TEST_POINT("shutdown_left");
+	if (wait && t->self)
+		attach_detach(t->self, h->slot);
+	if (left)
+		procpage_free(t->page, h->slot);
+	if (h->entry.inherit_from && dir >= 0)
+		procpage_forget(dir, &t->place, who(h), &h->entry);
+	remove_stream(h, dir);
+	TEST_POINT("shutdown_removed");
+	if (dir >= 0)
+		sys_close(dir);
+}
+
 int lifecycle_shutdown(trace_id_t trid, const void *address)
 {
 	struct handle *h = handle_end(trid);
@@ -326,14 +392,12 @@ int lifecycle_shutdown(trace_id_t trid, const void *address)
 		return EINVAL;
 	lifecycle_stop(h, address);
 	fetch_or(&h->stream.header->state, STATE_ENDED);
-
-	procpage_leave(h->process->page, h->slot);
-	attach_detach(h->self, h->slot);
-	procpage_free(h->process->page, h->slot);
-	stream_unlink(h->uid, h->process->ident, h->serial);
+	TEST_POINT("shutdown_ended");
+	withdraw(h, true);
 	live_free(&h->live);
 	sys_unmap(h->wanted, wanted_size(&h->stream));
 	stream_unmap(&h->stream);
+	target_close(&h->target);
 	if (handle_table_lock()) {
 		handle_free(h);
 		handle_table_unlock();
@@ -346,24 +410,20 @@ int lifecycle_shutdown(trace_id_t trid, const void *address)
  * destructors of other libraries may still be tracing (H9). In a forked child
  * there is nothing of the parent's to be found here (H1).
  */
-static void unlink_stream(struct handle *h)
+static void end(struct handle *h)
 {
+	fetch_and(&h->stream.header->state, ~(STATE_RUNNING | STATE_ARMED));
 	fetch_or(&h->stream.header->state, STATE_ENDED);
-	stream_unlink(h->uid, h->process->ident, h->serial);
+	withdraw(h, false);
+	target_leave(&h->target);
 }
 
 __attribute__((destructor)) static void leave(void)
 {
-	struct self *self = self_peek();
-	const struct process *process = self ? self_process(self) : NULL;
-	const char *names = self_registry_file();
-	char page[FILE_NAME_SIZE];
+	struct self *self;
 
-	if (process && process->ident.pid == (uint32_t)sys_getpid()) {
-		handle_each(unlink_stream);
-		file_name(page, "page", process->ident, 0);
-		file_unlink(process->uid, page);
-	}
-	if (names[0])
-		file_unlink(sys_geteuid(), names);
+	handle_each(end);
+	self = self_peek();
+	if (self && self_process(self)->ident.pid == (uint32_t)sys_getpid())
+		self_leave(self);
 }

@@ -19,7 +19,7 @@
 bool quiesce(struct handle *h)
 {
 	struct stream *s = &h->stream;
-	uint32_t tid = (uint32_t)sys_gettid();
+	uint32_t who = (uint32_t)sys_gettid() | h->stream.outsider;
 
 	/* The caller's change of the state, before the look at the claims: against emit_alone(). */
 	fence_full();
@@ -32,7 +32,7 @@ bool quiesce(struct handle *h)
 			h->wanted[i] = NOT_CLAIMED;
 			if (!owner_is(load_relaxed(&c->owner)) && !load_acquire(&c->claim)) /* PAIR(claim) */
 				continue;
-			if (chunk_claim(c, tid))
+			if (chunk_claim(c, who))
 				chunk_withdraw(c, &h->wanted[i]);
 			else
 				done = false;

@@ -26,6 +26,8 @@ static void report(const struct handle *h, const struct event *e, size_t size, s
 {
 	int64_t ns = merge_time(&h->live.merge, e->ticks) + h->real_time;
 
+	if (ns < 0)
+		ns = 0; /* no time of an event of ours */
 	memset(event, 0, sizeof *event);
 	event->posix_event_id = e->id;
 	event->posix_pid = (pid_t)e->pid;
@@ -134,7 +136,7 @@ int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *da
 			barrier = barrier_everywhere();
 		}
 		pthread_mutex_lock(&h->lock);
-		if (load_relaxed(&h->dying)) {
+		if (load_relaxed(&h->dying) || guard_broken(h->stream.header)) {
 			result = MERGE_NONE;
 			error = EINVAL;
 		} else {

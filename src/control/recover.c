@@ -5,67 +5,65 @@
  */
 #include "control/recover.h"
 
-#include <fcntl.h>
-#include <stddef.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/sys.h"
+#include "base/text.h"
+#include "shm/procpage.h"
+#include "shm/stream.h"
+#include "shm/who.h"
 
-/* As the kernel gives it. */
-struct entry {
-	uint64_t inode;
-	int64_t offset;
-	uint16_t length;
-	uint8_t type;
-	char name[];
-};
-
-/* Files of one process stand together more often than not: the last answer is remembered. */
-struct known {
-	struct ident id;
-	bool alive;
-};
-
-static bool alive(struct known *known, struct ident id)
+/* The name of a stream's file, as pages have it. */
+static struct page_entry entry_of(const char *name)
 {
-	if (known->id.pid != id.pid || known->id.start != id.start) {
-		known->id = id;
-		known->alive = ident_alive(id);
-	}
-	return known->alive;
+	struct page_entry entry = { .serial = 0 };
+
+	name = strchr(name, '-') + 1;
+	entry.creator.pid = (uint32_t)text_number(name);
+	name = strchr(name, '-') + 1;
+	entry.creator.start = text_number(name);
+	entry.serial = (uint32_t)text_number(strchr(name, '-') + 1);
+	return entry;
 }
 
-uint32_t recover_directory(int dir)
+static bool recover(int dir, const char *name, void *arg)
 {
-	_Alignas(struct entry) unsigned char buf[4096];
-	struct known known = { { 0, 0 }, false };
-	uint32_t streams = 0;
-	int n, list = sys_open(dir, ".", O_RDONLY | O_DIRECTORY, 0);
+	const struct place *place = arg;
+	struct page_entry entry;
+	char kind[16];
 
-	if (list < 0)
-		return 0;
-	while ((n = sys_getdents(list, buf, sizeof buf)) > 0) {
-		for (int at = 0; at < n;) {
-			const struct entry *e = (const struct entry *)(buf + at);
-			struct ident id;
-			uint32_t serial;
-			char kind[16];
-
-			at += e->length;
-			if (!file_name_parse(e->name, kind, &id, &serial))
-				continue; /* "." and "..", and what is not ours */
-			if (strcmp(kind, "new") == 0) {
-				/* Being made: its second number is a thread's, which may have ended in the middle. */
-				if (!ident_alive((struct ident){ id.pid, 0 }))
-					sys_unlink(dir, e->name);
-			} else if (!alive(&known, id)) {
-				sys_unlink(dir, e->name);
-			} else if (strcmp(kind, "stream") == 0) {
-				streams++;
-			}
-		}
+	if (!file_name_parse(name, kind))
+		return true; /* "." and "..", and what is not ours */
+	if (strcmp(kind, "stream") == 0) {
+		entry = entry_of(name);
+		/* No namespace is told for the claims: no others are taken from the dead. */
+		if (file_remove_unused(dir, name, stream_bury))
+			procpage_forget(dir, place, (uint32_t)sys_gettid() | WHO_OUTSIDER, &entry);
+	} else if (strcmp(kind, "page") == 0 || strcmp(kind, "names") == 0 || strcmp(kind, "new") == 0) {
+		file_remove_unused(dir, name, NULL);
 	}
-	sys_close(list);
+	return true;
+}
+
+void recover_directory(int dir, const struct place *place)
+{
+	file_each(dir, recover, (void *)place);
+}
+
+static bool count(int dir, const char *name, void *arg)
+{
+	int *streams = arg;
+	char kind[16];
+
+	if (file_name_parse(name, kind) && strcmp(kind, "stream") == 0 && file_held(dir, name))
+		++*streams;
+	return true;
+}
+
+int recover_count(int dir)
+{
+	int streams = 0;
+
+	file_each(dir, count, &streams);
 	return streams;
 }

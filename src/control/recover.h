@@ -6,12 +6,14 @@
 #ifndef CONTROL_RECOVER_H
 #define CONTROL_RECOVER_H
 
-#include <stdint.h>
+#include "base/file.h"
 
 /*
- * Removes from the directory the files of processes that have ended. Returns
- * how many streams of living processes there are.
+ * Removes from the directory the files that nobody holds, and streams that
+ * have ended so from the pages of those that live.
  */
-uint32_t recover_directory(int dir);
+void recover_directory(int dir, const struct place *place);
+/* Streams in the directory that exist. */
+int recover_count(int dir);
 
 #endif

@@ -44,12 +44,15 @@ static void start_over(struct cursor *cur, struct chunk *c, uint32_t first)
 /* A taker needs some 100 ns from one to the other, unless it is interrupted. */
 #define MOVING_LOOKS 300
 
+/* To overwrite takes longer than to look; who does it that often is up to something (H18). */
+#define OVERWRITES_MAX 1000
+
 bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c)
 {
 	int looks = 0;
 	const unsigned char *memory = stream_chunk_memory(s, c);
 
-	for (;;) {
+	for (int try = 0; try < OVERWRITES_MAX; try++) {
 		/* PAIR(recycle): first before the bytes that belong to it. */
 		uint32_t first = load_acquire(&c->first);
 		struct record_owner owner;
@@ -99,6 +102,8 @@ bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c)
 		}
 		/* Overwritten while we copied. */
 	}
+	cur->have = false;
+	return false;
 }
 
 bool cursor_take(struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size)

@@ -11,6 +11,9 @@
 #include "base/atomic.h"
 #include "base/sys.h"
 
+/* How often a record may be overwritten while it is taken, before we leave it for another call. */
+#define LOOKS_MAX 10000
+
 static size_t buffer_size(const struct stream *s)
 {
 	return s->event_size_max;
@@ -85,9 +88,12 @@ void live_start(struct live *l, const trace_event_set_t *filter, uint64_t ticks)
 	queue_system(l, POSIX_TRACE_START, ticks, &l->start_filter, sizeof l->start_filter);
 }
 
-static void describe(const struct cursor *cur, struct event *event)
+/* What others wrote: whatever it says stays within what we have (H18). */
+static void describe(const struct stream *s, const struct cursor *cur, struct event *event)
 {
 	event->id = cur->head.type & RECORD_TYPE_MASK;
+	if (!eventtype_possible(event->id))
+		event->id = POSIX_TRACE_UNNAMED_USEREVENT;
 	event->truncated = cur->head.type & RECORD_TRUNCATED;
 	event->pid = cur->owner.pid;
 	event->tid = cur->owner.tid;
@@ -95,6 +101,8 @@ static void describe(const struct cursor *cur, struct event *event)
 	event->address = cur->head.address;
 	event->ticks = cur->head.ticks;
 	event->length = cur->head.length;
+	if (event->length > buffer_size(s))
+		event->length = (uint32_t)buffer_size(s);
 }
 
 enum merge_result live_next(struct live *l, struct event *event, void *data, size_t size)
@@ -103,23 +111,23 @@ enum merge_result live_next(struct live *l, struct event *event, void *data, siz
 	enum merge_result result;
 	uint32_t chunk;
 
-	for (;;) {
+	for (int i = 0; i < LOOKS_MAX; i++) {
 		if (l->queue_count) {
-			unsigned i = l->queue_first;
+			unsigned at = l->queue_first;
 
-			*event = l->queue[i];
+			*event = l->queue[at];
 			if (size > event->length)
 				size = event->length;
 			if (size)
-				memcpy(data, l->queue_data[i], size);
-			l->queue_first = (i + 1) % LIVE_QUEUE;
+				memcpy(data, l->queue_data[at], size);
+			l->queue_first = (at + 1) % LIVE_QUEUE;
 			l->queue_count--;
 			return MERGE_RECORD;
 		}
 		result = merge_next(&l->merge, &chunk);
 		if (result != MERGE_RECORD)
 			return result;
-		describe(&l->merge.cursor[chunk], event);
+		describe(l->merge.stream, &l->merge.cursor[chunk], event);
 		if (l->stop_before && event->ticks >= l->stop_before) {
 			live_stop(l, exchange(&h->stopped_ticks, 0));
 			continue;
@@ -153,6 +161,7 @@ enum merge_result live_next(struct live *l, struct event *event, void *data, siz
 		l->last_ticks = event->ticks;
 		return MERGE_RECORD;
 	}
+	return MERGE_HELD_UP;
 }
 
 bool live_empty(struct live *l)

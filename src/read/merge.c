@@ -9,13 +9,15 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/ident.h"
 #include "base/sys.h"
 #include "base/wait.h"
 #include "shm/chunk.h"
 
 /* A trace point takes some 20 ns: who is BUSY for longer than these looks was interrupted. */
 #define BUSY_LOOKS 300
+
+/* More than a stream holds, one after the other: it may be that somebody writes them as we drop them. */
+#define DROPS_MAX 1000000
 
 static size_t memory_size(const struct stream *s)
 {
@@ -148,7 +150,7 @@ static void replace_top(struct merge *m)
  * it or the chunk's progress changes when the record is done. True if we have
  * to go on waiting: not for the dead, and not for ever.
  */
-static bool holds_up(struct held_up *held, const uint32_t *word, uint32_t who, const struct chunk *c, uint32_t tid)
+static bool holds_up(struct held_up *held, const uint32_t *word, uint32_t who, const struct chunk *c, uint32_t thread)
 {
 	uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
 	int64_t now;
@@ -161,7 +163,7 @@ static bool holds_up(struct held_up *held, const uint32_t *word, uint32_t who, c
 		}
 		spin_pause();
 	}
-	if (!thread_alive(tid))
+	if (!who_alive(thread, 0))
 		return false;
 	now = clock_ns(CLOCK_MONOTONIC);
 	if (held->who != who || held->progress != p) {
@@ -182,7 +184,7 @@ static uint64_t look_for_writers(struct merge *m, uint64_t horizon)
 	for (uint32_t i = 0; i < s->seat_count + s->chunk_count; i++) {
 		const struct chunk *c;
 		const uint32_t *word;
-		uint32_t who, tid;
+		uint32_t who, thread;
 
 		if (i < s->seat_count) {
 			if (i >= used) {
@@ -194,16 +196,16 @@ static uint64_t look_for_writers(struct merge *m, uint64_t horizon)
 			if (who == 0 || who > s->chunk_count)
 				continue;
 			c = &s->chunks[who - 1];
-			tid = load_relaxed(&s->seats[i].tid);
+			thread = load_relaxed(&s->seats[i].who);
 		} else {
 			c = &s->chunks[i - s->seat_count];
 			word = &c->claim;
-			who = tid = load_acquire(word); /* PAIR(claim) */
+			who = thread = load_acquire(word); /* PAIR(claim) */
 			m->held_up[i].waiting = false;
 			if (who == 0)
 				continue;
 		}
-		m->held_up[i].waiting = holds_up(&m->held_up[i], word, who, c, tid);
+		m->held_up[i].waiting = holds_up(&m->held_up[i], word, who, c, thread | s->outsider);
 		if (m->held_up[i].waiting) {
 			uint64_t least = load_relaxed(&c->last_ticks);
 
@@ -268,7 +270,7 @@ bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size)
 
 enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 {
-	for (;;) {
+	for (int i = 0; i < DROPS_MAX; i++) {
 		uint64_t ticks = m->heap_count ? m->cursor[m->heap[0]].head.ticks : UINT64_MAX;
 
 		if (ticks >= m->horizon) {
@@ -288,6 +290,7 @@ enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 			add_gap(m, ticks, 0);
 		}
 	}
+	return MERGE_HELD_UP;
 }
 
 bool merge_empty(struct merge *m)

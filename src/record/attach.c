@@ -5,32 +5,59 @@
  */
 #include "record/attach.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/atomic.h"
 #include "base/sys.h"
 #include "base/ticks.h"
+#include "record/carrier.h"
 #include "shm/chunk.h"
+#include "shm/who.h"
+
+/* How often to ask whether a stream's creator lives: it costs some microseconds. */
+#define CHECK_NS NS_PER_S
 
 /* How long to wait for threads that are inside a trace point, in steps of 50 us. */
 #define DETACH_STEPS 4000
 
-static bool same(const struct page_slot *a, const struct page_slot *b)
+static bool same(const struct page_entry *a, const struct page_entry *b)
 {
-	return a->creator_pid == b->creator_pid && a->creator_start == b->creator_start && a->serial == b->serial;
+	return a->creator.pid == b->creator.pid && a->creator.start == b->creator.start && a->serial == b->serial;
 }
 
-static struct attached *map(struct self *self, const struct page_slot *slot)
+static uint32_t who(const struct process *process)
 {
+	return who_make((uint32_t)sys_gettid(), process->ident.space, process->page->space);
+}
+
+/* The stream's creator has ended, by whatever: takes it out of this process's page, or of all pages. */
+static void bury(const struct process *process, int dir, const struct page_entry *entry, int slot)
+{
+	char name[FILE_NAME_SIZE];
+
+	stream_name(name, entry->creator, entry->serial);
+	file_remove_unused(dir, name, stream_bury);
+	if (slot < 0)
+		procpage_forget(dir, &process->place, who(process), entry);
+	else if (procpage_leave(process->page, slot, who(process), entry))
+		procpage_free(process->page, slot);
+}
+
+static struct attached *map(struct self *self, int slot, const struct page_entry *entry)
+{
+	const struct process *process = self_process(self);
 	struct attached *a = sys_map(sizeof *a, -1, 1);
-	struct ident creator = { slot->creator_pid, slot->creator_start };
 	int dir, r = -1;
 
 	if (!a)
 		return NULL;
-	dir = file_directory(false);
+	dir = file_directory(&process->place, false);
 	if (dir >= 0) {
-		r = stream_map(dir, creator, slot->serial, &a->stream);
+		r = stream_map(dir, &process->place, entry->creator, entry->serial, process->ident.space, &a->stream);
+		/* None that is missing for want of a descriptor, or memory. */
+		if (r == -ENOENT || r == -ESTALE || r == -EINVAL)
+			bury(process, dir, entry, slot);
 		sys_close(dir);
 	}
 	if (r < 0) {
@@ -38,7 +65,8 @@ static struct attached *map(struct self *self, const struct page_slot *slot)
 		return NULL;
 	}
 	self_mapped(a->stream.header, a->stream.size);
-	a->slot = *slot;
+	a->entry = *entry;
+	a->checked = clock_ns(CLOCK_MONOTONIC_COARSE);
 	a->number = fetch_add(&self->attach_count, 1) + 1;
 	return a;
 }
@@ -70,97 +98,119 @@ static void retire(struct self *self, struct attached *a)
 		;
 }
 
-/* Of this process as it was before it executed another file: then the stream has ended (MODEL-20). */
-static bool before_exec(const struct self *self, const struct attached *a)
+/* Not in the page any more, or another is in its place. Only this one: others may have put the right one there already. */
+static void let_go(struct self *self, int slot, struct attached *a, bool nested)
 {
-	const struct process *process = self_process(self);
+	if (!cas(&self->attached[slot], &a, NULL))
+		return;
+	/* This thread is inside too, but with none of these in its hands, unless it has interrupted itself. */
+	retire(self, a);
+	if (nested)
+		return;
+	a = exchange(&self->retired, NULL);
+	if (self_wait_outside(self, 0)) {
+		unmap_all(a);
+		return;
+	}
+	while (a) {
+		struct attached *next = a->next;
 
-	return a->slot.creator_pid == process->ident.pid && a->slot.creator_start == process->ident.start &&
-	       a->stream.header->creator_image != ident_image();
+		retire(self, a);
+		a = next;
+	}
 }
 
-static void evict(struct procpage *page, int slot, struct attached *a)
+struct attached *attach_slot(struct self *self, struct procpage *page, int i, bool nested)
 {
-	struct ident creator = { a->slot.creator_pid, a->slot.creator_start };
-
-	procpage_leave(page, slot);
-	procpage_free(page, slot);
-	stream_unlink(sys_geteuid(), creator, a->slot.serial);
-	unmap(a);
-}
-
-struct attached *attach_slot(struct self *self, struct procpage *page, int i)
-{
-	/* Of a slot that changes under our eyes we may get a mixture: no such stream is found, or it is let go at the next change. */
-	struct page_slot slot = {
-		.creator_start = load_relaxed(&page->slot[i].creator_start),
-		.creator_pid = load_relaxed(&page->slot[i].creator_pid),
-		.serial = load_relaxed(&page->slot[i].serial),
-	};
 	struct attached *a = load_acquire(&self->attached[i]); /* PAIR(attached) */
+	struct page_entry entry;
 
-	if (a && !same(&a->slot, &slot)) {
-		/*
-		 * Of a stream that was here before, whose creator could not
-		 * clean up. Only this one: others may have put the right one
-		 * in its place already.
-		 */
-		if (cas(&self->attached[i], &a, NULL)) {
-			if (self_wait_outside(self, 0))
-				unmap(a);
-			else
-				retire(self, a);
-		}
+	if (!procpage_read(page, i, &entry))
+		return NULL;
+	if (a && !same(&a->entry, &entry)) {
+		let_go(self, i, a, nested);
 		a = load_acquire(&self->attached[i]); /* PAIR(attached) */
-		if (a && !same(&a->slot, &slot))
+		if (a && !same(&a->entry, &entry))
 			return NULL;
 	}
 	if (a)
 		return a;
-	a = map(self, &slot);
-	if (a && before_exec(self, a)) {
-		evict(page, i, a);
-		return NULL;
-	}
+	a = map(self, i, &entry);
 	if (a) {
 		struct attached *none = NULL;
 
 		if (!cas(&self->attached[i], &none, a)) { /* PAIR(attached) */
 			unmap(a);
-			a = same(&none->slot, &slot) ? none : NULL;
+			a = same(&none->entry, &entry) ? none : NULL;
 		}
 	}
 	return a;
 }
 
+/* The lane of a slot for a thread, right for what is attached there. */
+static void lane_set(struct lane *lane, struct attached *a)
+{
+	if (lane->number == a->number && lane->attached == a)
+		return;
+	memset(lane, 0, sizeof *lane);
+	lane->attached = a;
+	lane->number = a->number;
+	lane->header = a->stream.header;
+	lane->data_size = a->stream.data_size;
+	lane->clock_kind = a->stream.clock_kind;
+}
+
 void attach_update(struct self *self, struct procpage *page, struct thread *t)
 {
-	uint32_t change = load_acquire(&page->change); /* PAIR(slot) */
-	/* PAIR(slot): a bit that is clear is seen after its slot. */
-	uint64_t vacant = load_acquire(&page->vacant);
-	uint32_t count = 0;
+	uint8_t before[PAGE_SLOTS];
+	uint32_t change, count = 0, before_count = t->count;
+	bool inherits = false;
 
+	/* First: what is emptied from here on asks for another look. */
+	fetch_or(&page->vacant, PAGE_LOOK);
+	change = load_acquire(&page->change); /* PAIR(slot) */
+	memcpy(before, t->order, before_count * sizeof before[0]);
 	for (int i = 0; i < PAGE_SLOTS; i++) {
-		struct lane *lane = &t->lane[i];
-		struct attached *a = NULL;
+		/* PAIR(slot): a bit that is clear is seen after its slot. */
+		bool taken = procpage_taken(load_acquire(&page->word[i / 64]), i);
+		struct attached *a = taken ? attach_slot(self, page, i, false) : load_relaxed(&self->attached[i]);
 
-		if (!(vacant >> i & 1))
-			a = attach_slot(self, page, i);
-		if (!a || lane->number != a->number || lane->attached != a) {
-			memset(lane, 0, sizeof *lane);
-			if (!a)
-				continue;
-			lane->attached = a;
-			lane->number = a->number;
-			lane->header = a->stream.header;
-			lane->data_size = lane->header->data_size;
-			lane->clock_kind = a->stream.clock_kind;
-		}
+		if (!taken && a)
+			let_go(self, i, a, false);
+		if (!taken || !a)
+			continue;
+		lane_set(&t->lane[i], a);
+		inherits |= a->entry.inherit_from != 0;
 		t->order[count++] = (uint8_t)i;
 	}
+	for (uint32_t i = 0; i < before_count; i++)
+		if (!procpage_taken(load_relaxed(&page->word[before[i] / 64]), before[i]))
+			memset(&t->lane[before[i]], 0, sizeof t->lane[before[i]]);
 	t->count = count;
 	t->only = count == 1 && t->lane[t->order[0]].clock_kind == CLOCK_KIND_COUNTER ? &t->lane[t->order[0]] : NULL;
 	t->change = change;
+	carrier_update(self_process(self), inherits);
+}
+
+void attach_check(struct self *self, struct attached *a)
+{
+	const struct process *process = self_process(self);
+	int64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);
+	char name[FILE_NAME_SIZE];
+	int dir;
+
+	if (now - load_relaxed(&a->checked) < CHECK_NS)
+		return;
+	store_relaxed(&a->checked, now);
+	dir = file_directory(&process->place, false);
+	if (dir < 0)
+		return;
+	stream_name(name, a->entry.creator, a->entry.serial);
+	if (!file_held(dir, name)) {
+		store_relaxed(&a->stream.header->state, STATE_ENDED);
+		bury(process, dir, &a->entry, -1);
+	}
+	sys_close(dir);
 }
 
 void attach_detach(struct self *self, int slot)

@@ -8,11 +8,24 @@
 
 #include "record/self.h"
 
-/* The stream of a slot in use, mapped for all threads by the one that comes first. Null: it cannot be mapped. */
-struct attached *attach_slot(struct self *self, struct procpage *page, int slot);
+/*
+ * The stream of a slot in use, mapped for all threads by the one that comes
+ * first. Null: it cannot be mapped. nested: inside another trace point of this
+ * thread, which may be using what was mapped there before.
+ */
+struct attached *attach_slot(struct self *self, struct procpage *page, int slot, bool nested);
 
-/* Makes the thread's lanes anew from the process page. Safe in handlers. */
+/*
+ * Makes the thread's lanes anew from the process page; lets go of streams that
+ * are not there any more. Safe in handlers.
+ */
 void attach_update(struct self *self, struct procpage *page, struct thread *t);
+
+/*
+ * Now and then: has the stream's creator ended without a word? Then the stream
+ * has ended too, for all that record there. Safe in handlers.
+ */
+void attach_check(struct self *self, struct attached *a);
 
 /*
  * The slot's stream is shut down (H7) and the slot still taken: unmaps it, once no

@@ -109,15 +109,17 @@ void emit_wake(struct stream_header *h)
 	}
 }
 
-void emit_lost(struct stream_header *h)
+void emit_lost(const struct stream *s)
 {
+	struct stream_header *h = s->header;
+
 	/*
 	 * Under LOOP readers are told where; otherwise the stream has stopped,
 	 * which tells as much. The last before the first, and both locked: who
 	 * takes the first away, and then looks at the last, misses none.
 	 */
-	if (h->stream_policy == POSIX_TRACE_LOOP) {
-		uint64_t ticks = ticks_read(h->clock_kind), none = 0, last = load_relaxed(&h->lost_last);
+	if (s->stream_policy == POSIX_TRACE_LOOP) {
+		uint64_t ticks = ticks_read(s->clock_kind), none = 0, last = load_relaxed(&h->lost_last);
 
 		while (last < ticks && !cas(&h->lost_last, &last, ticks))
 			;
@@ -128,19 +130,20 @@ void emit_lost(struct stream_header *h)
 		fetch_or(&h->state, STATE_OVERRUN);
 }
 
-void emit_full(struct stream_header *h, uint32_t clock_kind)
+void emit_full(const struct stream *s)
 {
+	struct stream_header *h = s->header;
 	uint32_t state = load_relaxed(&h->state);
 	uint64_t none = 0;
 
 	if (!(state & (STATE_RUNNING | STATE_ARMED)))
 		return; /* stopped by a call meanwhile */
-	emit_lost(h);
-	if (h->stream_policy == POSIX_TRACE_LOOP)
+	emit_lost(s);
+	if (s->stream_policy == POSIX_TRACE_LOOP)
 		return; /* nobody could be overwritten just now; the next one tries again */
 
 	/* The time before the state: who sees the stream stopped knows when. */
-	cas(&h->stopped_ticks, &none, ticks_read(clock_kind));
+	cas(&h->stopped_ticks, &none, ticks_read(s->clock_kind));
 	while (state & STATE_RUNNING) {
 		if (cas(&h->state, &state, (state & ~STATE_RUNNING) | STATE_FULL | STATE_ARMED)) {
 			emit_wake(h); /* the STOP can be read */
@@ -153,14 +156,19 @@ bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_eve
                 const void *data, size_t length, const void *address)
 {
 	struct stream_header *h = s->header;
-	struct chunk *c = take_chunk(s, w->tid);
+	struct chunk *c = take_chunk(s, w->tid | s->outsider);
 	unsigned char *memory;
 	uint64_t p, ticks;
 	uint32_t position, type = id, state;
 
 	if (!c)
 		return false;
+	/* Looked at again: between two looks a hostile process may have changed it (H18). */
 	p = load_relaxed(&c->progress);
+	if (!chunk_has_room(s, p)) {
+		chunk_unclaim(c);
+		return false;
+	}
 	position = progress_position(p);
 	memory = stream_chunk_memory(s, c);
 	/*
@@ -173,15 +181,15 @@ bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_eve
 	if (!always && !(state & STATE_RUNNING)) {
 		chunk_unclaim(c);
 		if (state & STATE_ARMED)
-			emit_lost(h);
+			emit_lost(s);
 		return true;
 	}
 	ticks = ticks_read(s->clock_kind);
 	position += put_owner(memory + position, w);
 	if (!data)
 		length = 0;
-	if (!eventtype_system(id) && length > h->data_size) {
-		length = h->data_size;
+	if (!eventtype_system(id) && length > s->data_size) {
+		length = s->data_size;
 		type |= RECORD_TRUNCATED;
 	}
 	put(memory + position, type, (uint32_t)length, ticks, address, data);
@@ -216,7 +224,7 @@ static struct seat *lane_seat(struct thread *t, struct lane *lane, const struct 
 		lane->no_seat--;
 		return NULL;
 	}
-	lane->seat = seat_take(s, load_relaxed(&t->tid));
+	lane->seat = seat_take(s, load_relaxed(&t->tid) | s->outsider);
 	if (!lane->seat)
 		lane->no_seat = 1000;
 	return lane->seat;
@@ -236,10 +244,14 @@ static bool lane_take(struct thread *t, struct lane *lane, struct stream *s)
 		lane->chunk = NULL;
 		lane->at = lane->end = NULL;
 	}
-	c = take_chunk(s, load_relaxed(&t->tid));
+	c = take_chunk(s, load_relaxed(&t->tid) | s->outsider);
 	if (!c)
 		return false;
 	p = load_relaxed(&c->progress);
+	if (!chunk_has_room(s, p)) {
+		chunk_unclaim(c);
+		return false;
+	}
 	position = progress_position(p);
 	lane->at = stream_chunk_memory(s, c) + position;
 	lane->end = stream_chunk_memory(s, c) + s->chunk_size;
@@ -348,13 +360,13 @@ static void lane_record_slow(struct thread *t, struct lane *lane, trace_event_id
 		struct writer w = writer(t);
 
 		if (!emit_alone(&stream, &w, false, id, data, length, address))
-			emit_full(stream.header, stream.clock_kind);
+			emit_full(&stream);
 		return;
 	}
 	/* A chunk just taken may be taken away again before its first record; not for ever. */
 	for (int try = 0; try < 100; try++) {
 		if (!lane_take(t, lane, &stream)) {
-			emit_full(stream.header, stream.clock_kind);
+			emit_full(&stream);
 			return;
 		}
 		switch (lane_record(lane, lane->clock_kind, id, data, length, address)) {
@@ -364,29 +376,31 @@ static void lane_record_slow(struct thread *t, struct lane *lane, trace_event_id
 			emit_wake(stream.header);
 			return;
 		case LOST:
-			emit_lost(stream.header);
+			emit_lost(&stream);
 			return;
 		case NO_ROOM:
 			break;
 		}
 	}
-	emit_lost(stream.header);
+	emit_lost(&stream);
 }
 
 /* What an outcome asks for. The thread stays inside: until then nobody unmaps the stream. */
 static void lane_finish(enum outcome outcome, struct thread *t, struct lane *lane, trace_event_id_t id,
                         const void *data, size_t length, const void *address)
 {
-	const struct attached *attached = load_relaxed(&lane->attached);
+	struct attached *attached = load_relaxed(&lane->attached);
 	uint64_t signals;
 
 	if (outcome == DONE || !attached)
 		return;
 	signals = sys_signals_block();
+	if (outcome != WAKE && self_peek())
+		attach_check(self_peek(), attached);
 	if (outcome == WAKE)
 		emit_wake(attached->stream.header);
 	else if (outcome == LOST)
-		emit_lost(attached->stream.header);
+		emit_lost(&attached->stream);
 	else
 		lane_record_slow(t, lane, id, data, length, address);
 	sys_signals_restore(signals);
@@ -410,7 +424,7 @@ static void recover_abandoned(struct thread *t)
 		/* The record that was begun is given up, and counted. */
 		if (lane->seat && load_relaxed(&lane->seat->busy)) {
 			store_release(&lane->seat->busy, 0); /* PAIR(busy) */
-			emit_lost(lane->header);
+			emit_lost(&lane->attached->stream);
 		}
 		/* It may have been committed without the lane's knowing: no more into this chunk. */
 		if (lane->chunk)
@@ -468,20 +482,20 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 		store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
 	} else {
 		/* Inside another trace point of this thread (H4), or without membarrier(): through no lane. */
-		uint64_t traced = ~load_acquire(&page->vacant); /* PAIR(slot) */
 		struct writer w = writer(t);
 
 		for (int i = 0; i < PAGE_SLOTS; i++) {
-			struct attached *a = traced >> i & 1 ? attach_slot(self, page, i) : NULL;
+			bool taken = procpage_taken(load_acquire(&page->word[i / 64]), i); /* PAIR(slot) */
+			struct attached *a = taken ? attach_slot(self, page, i, true) : NULL;
 			struct stream_header *h = a ? a->stream.header : NULL;
 			uint32_t state = h ? load_relaxed(&h->state) : 0;
 
 			if (!(state & (STATE_RUNNING | STATE_ARMED)) || stream_filters(h, id))
 				continue;
 			if (state & STATE_ARMED)
-				emit_lost(h);
+				emit_lost(&a->stream);
 			else if (!emit_alone(&a->stream, &w, false, id, data, length, address))
-				emit_full(h, a->stream.clock_kind);
+				emit_full(&a->stream);
 		}
 	}
 	store_release(&t->depth, depth); /* PAIR(inside) */

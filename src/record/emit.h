@@ -32,9 +32,9 @@ bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_eve
                 const void *data, size_t length, const void *address);
 
 /* The stream has no room: what its policy says, and the event is counted as lost. */
-void emit_full(struct stream_header *h, uint32_t clock_kind);
+void emit_full(const struct stream *s);
 /* An event that meets a stream which has stopped by itself is lost. */
-void emit_lost(struct stream_header *h);
+void emit_lost(const struct stream *s);
 /* Wakes readers that sleep. */
 void emit_wake(struct stream_header *h);
 

@@ -14,7 +14,10 @@
 #include "base/file.h"
 #include "base/sys.h"
 #include "base/wait.h"
+#include "base/testpoint.h"
 #include "model/eventtype.h"
+#include "record/carrier.h"
+#include "shm/family.h"
 
 #define SLAB_THREADS 64
 
@@ -64,32 +67,112 @@ static struct self *area(void)
 	return self;
 }
 
+/*
+ * The registry of a process. Not in memory that is wiped: ids in the child's
+ * variables mean what they did in the parent. Never changed once it is published.
+ */
+struct process_names {
+	struct registry registry;
+	uint32_t pid; /* whose it is; in a child still the parent's */
+};
+
+static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct process_names *names_now;
+
+/*
+ * A child that is no family defines names for itself; those that it was born
+ * with keep their ids. At once, because a controller may ask for more.
+ */
+static void copy_names(int dir, struct process *process)
+{
+	const struct process_names *names = load_acquire(&names_now); /* PAIR(registry) */
+	struct ident id = procpage_names(process->page);
+	struct registry copy;
+
+	if (!names || ident_same(names->registry.id, id))
+		return;
+	if (registry_open(dir, &process->place, id, &names->registry, &copy) < 0)
+		return;
+	process->names_hold = copy.hold;
+	copy.hold.at = NULL;
+	registry_close(&copy);
+}
+
+/*
+ * Not in memory that is wiped: in a child the page of the process that it was
+ * forked from, or that one's, if that one has never attached.
+ */
+static struct procpage *page_above;
+
+/* A page is what the process is named by, so it is its own however it was forked. */
+static const struct procpage *known_page(struct ident self, const struct place *place, bool *from_carrier)
+{
+	struct procpage *page = load_acquire(&page_above); /* PAIR(above) */
+
+	*from_carrier = false;
+	if (page && !procpage_is(page, self))
+		return page;
+	page = carrier_find(place);
+	if (page && procpage_is(page, self)) { /* of the program that this process was before an exec */
+		sys_unmap(page, PAGE_SIZE_BYTES);
+		return NULL;
+	}
+	*from_carrier = page != NULL;
+	return page;
+}
+
+static int open_page(struct process *process)
+{
+	struct family family = { .place = &process->place, .ident = process->ident };
+	bool from_carrier;
+	int r;
+
+	family.dir = file_directory(&process->place, true);
+	if (family.dir < 0)
+		return family.dir;
+	family.known = known_page(process->ident, &process->place, &from_carrier);
+	r = procpage_open(family.dir, &process->place, process->ident, family_inherit, &family, &process->page,
+	                  &process->page_hold);
+	if (from_carrier)
+		sys_unmap((void *)family.known, PAGE_SIZE_BYTES);
+	if (r == 0)
+		copy_names(family.dir, process);
+	sys_close(family.dir);
+	return r;
+}
+
 static int attach(struct self *self)
 {
-	struct process *process = sys_map(sizeof *process, -1, 1), *none = NULL;
-	int dir, r;
+	struct process *process, *none = NULL;
+	int r;
 
+	/*
+	 * Who may take other rights again at any time does not write into
+	 * memory of the user that it is just now (H20).
+	 */
+	if (sys_saved_uid() != sys_geteuid())
+		return EPERM;
+	process = sys_map(sizeof *process, -1, 1);
 	if (!process)
 		return ENOMEM;
 	process->ident = ident_self();
-	process->uid = sys_geteuid();
+	process->place = place_own();
 	process->locked = !barrier_register();
-	dir = file_directory(true);
-	r = dir;
-	if (dir >= 0) {
-		r = procpage_open(dir, process->ident, &process->page);
-		sys_close(dir);
-	}
+	r = open_page(process);
 	if (r < 0) {
 		sys_unmap(process, sizeof *process);
 		return -r;
 	}
+	TEST_POINT("attach_page");
 	/* PAIR(process): all of it before the pointer. Another thread may have been faster. */
 	if (!cas(&self->process, &none, process)) {
 		procpage_close(process->page);
+		lock_release(&process->page_hold);
+		lock_release(&process->names_hold);
 		sys_unmap(process, sizeof *process);
 		process = none;
 	}
+	store_release(&page_above, process->page); /* PAIR(above) */
 	store_relaxed(&self->failed, 0);
 	/* The gate last: a trace point that comes through it finds everything. */
 	store_release(&self->gate, (uint64_t)((uintptr_t)&process->page->vacant - (uintptr_t)self));
@@ -129,7 +212,9 @@ static struct thread *start_block(struct self *self, struct thread *t)
 	(void)load_acquire(&t->ready);
 	(void)load_acquire(&t->depth);
 	/* Of a dead thread with the same id, or interrupted here by our own handler: in both cases nobody else uses it. */
-	memset(t->lane, 0, sizeof t->lane);
+	for (int i = 0; i < PAGE_SLOTS; i++)
+		if (t->lane[i].attached)
+			memset(&t->lane[i], 0, sizeof t->lane[i]);
 	t->pid = self_process(self)->ident.pid;
 	t->pthread = (uint64_t)(uintptr_t)pthread_self();
 	t->name_age = 0;
@@ -211,15 +296,18 @@ bool self_wait_outside(struct self *self, int steps)
 	return true;
 }
 
+/* Those in use, and as many that are being let go. */
+#define MAPPINGS (2 * PAGE_SLOTS)
+
 /* Not in memory that is wiped: the child needs to know what to replace. */
 static struct mapping {
 	void *at; /* null: free */
 	size_t size;
-} mapping[2 * PAGE_SLOTS];
+} mapping[MAPPINGS];
 
 void self_mapped(void *at, size_t size)
 {
-	for (unsigned i = 0; i < 2 * PAGE_SLOTS; i++) {
+	for (unsigned i = 0; i < MAPPINGS; i++) {
 		void *none = NULL;
 
 		if (!load_relaxed(&mapping[i].at) && cas(&mapping[i].at, &none, at)) {
@@ -231,18 +319,16 @@ void self_mapped(void *at, size_t size)
 
 void self_unmapped(void *at)
 {
-	for (unsigned i = 0; i < 2 * PAGE_SLOTS; i++)
+	for (unsigned i = 0; i < MAPPINGS; i++)
 		if (load_relaxed(&mapping[i].at) == at)
 			store_relaxed(&mapping[i].at, NULL);
 }
 
-static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
-
 static void replace_in_child(void)
 {
 	/* Another thread of the parent may have held it. */
-	pthread_mutex_init(&registry_lock, NULL);
-	for (unsigned i = 0; i < 2 * PAGE_SLOTS; i++) {
+	pthread_mutex_init(&names_lock, NULL);
+	for (unsigned i = 0; i < MAPPINGS; i++) {
 		if (!mapping[i].at)
 			continue;
 		sys_map_over(mapping[i].at, mapping[i].size);
@@ -250,52 +336,90 @@ static void replace_in_child(void)
 	}
 }
 
-/* Not in memory that is wiped: ids in the child's variables mean what they did in the parent. */
-static struct registry registry;
-static uint32_t registry_pid; /* whose it is; in a child still the parent's */
-
-/* A child defines names for itself; those that it was born with keep their ids. */
-static void copy_names(struct registry *to, const struct registry *from)
+static int open_names(struct process_names *names, const struct process_names *before)
 {
-	uint32_t count = registry_count(from);
+	int error = 0, dir, r;
+	struct self *self = self_get(false, &error);
+	const struct process *process = self ? self_process(self) : NULL;
+	const struct registry *seed = before ? &before->registry : NULL;
+	struct ident id;
 
-	for (uint32_t i = 0; i < count; i++)
-		registry_id(to, registry_name(from, EVENT_ID_USER + i));
+	if (!process) {
+		r = registry_open_private(&names->registry);
+		for (uint32_t i = 0; r == 0 && seed && i < registry_count(seed); i++) {
+			char name[REGISTRY_NAME_BYTES];
+
+			if (registry_name(seed, EVENT_ID_USER + i, name))
+				registry_id(&names->registry, name);
+		}
+		return r;
+	}
+	id = procpage_names(process->page);
+	dir = file_directory(&process->place, true);
+	if (dir < 0)
+		return dir;
+	if (seed && ident_same(seed->id, id)) {
+		/* Born into a family: its names go on being those of all. Where the file is gone, all are gone but those that have it mapped. */
+		names->registry = *seed;
+		registry_hold(dir, &names->registry);
+		r = 0;
+	} else {
+		r = registry_open(dir, &process->place, id, seed, &names->registry);
+	}
+	sys_close(dir);
+	return r;
 }
 
 struct registry *self_registry(void)
 {
 	uint32_t pid = (uint32_t)sys_getpid();
-	int r = 0;
+	struct process_names *names = load_acquire(&names_now), *fresh; /* PAIR(registry) */
 
-	if (load_acquire(&registry_pid) == pid) /* PAIR(registry) */
-		return &registry;
-	pthread_mutex_lock(&registry_lock);
-	if (registry_pid != pid) {
-		struct registry fresh;
-
+	if (names && names->pid == pid)
+		return &names->registry;
+	pthread_mutex_lock(&names_lock);
+	names = names_now;
+	if (!names || names->pid != pid) {
 		/*
 		 * Here, because this comes before every event with a name, is
 		 * never called in a handler, and may allocate.
 		 */
-		if (!registry_pid)
+		if (!names)
 			pthread_atfork(NULL, NULL, replace_in_child);
-		r = registry_open(ident_self(), &fresh);
-		if (r == 0) {
-			/* The parent's stays mapped: another thread of ours may be looking at it. */
-			if (registry.header)
-				copy_names(&fresh, &registry);
-			registry = fresh;
-			store_release(&registry_pid, pid); /* PAIR(registry) */
+		/* The parent's stays mapped: another thread of ours may be looking at it. */
+		fresh = sys_map(sizeof *fresh, -1, 1);
+		if (fresh && open_names(fresh, names) < 0) {
+			sys_unmap(fresh, sizeof *fresh);
+			fresh = NULL;
 		}
+		if (fresh) {
+			fresh->pid = pid;
+			store_release(&names_now, fresh); /* PAIR(registry) */
+		}
+		names = fresh;
 	}
-	pthread_mutex_unlock(&registry_lock);
-	return r == 0 ? &registry : NULL;
+	pthread_mutex_unlock(&names_lock);
+	return names ? &names->registry : NULL;
 }
 
-const char *self_registry_file(void)
+void self_leave(struct self *self)
 {
-	return load_acquire(&registry_pid) == (uint32_t)sys_getpid() ? registry.file : ""; /* PAIR(registry) */
+	struct process *process = load_acquire(&self->process); /* PAIR(process) */
+	struct process_names *names = load_acquire(&names_now); /* PAIR(registry) */
+	char page[FILE_NAME_SIZE], file[FILE_NAME_SIZE];
+	int dir = file_directory(&process->place, false);
+
+	if (dir < 0)
+		return;
+	file_name_once(page, "page", process->ident);
+	file_name_once(file, "names", procpage_names(process->page));
+	lock_release(&process->page_hold);
+	lock_release(&process->names_hold);
+	if (names && names->pid == process->ident.pid)
+		lock_release(&names->registry.hold);
+	file_remove_unused(dir, page, NULL);
+	file_remove_unused(dir, file, NULL);
+	sys_close(dir);
 }
 
 trace_event_id_t self_event_id(const char *name)

@@ -23,8 +23,9 @@
 
 /* A stream that traces this process, as mapped here for all threads. */
 struct attached {
-	struct page_slot slot;
+	struct page_entry entry;
 	struct stream stream;
+	int64_t checked; /* when its creator was last seen alive, ns of CLOCK_MONOTONIC */
 	uint32_t number; /* differs from all others of this process */
 	struct attached *next; /* in self.retired */
 };
@@ -41,7 +42,7 @@ struct lane {
 	uint32_t data_size;
 	uint32_t clock_kind;
 	uint32_t number;              /* of attached */
-	const struct attached *attached;
+	struct attached *attached;
 	uint32_t no_seat;             /* how often to do without before the next try to get one */
 };
 
@@ -75,7 +76,9 @@ struct thread {
 struct process {
 	struct procpage *page;
 	struct ident ident;
-	unsigned uid; /* whose directory the page is in */
+	struct place place; /* where the page is, and the streams that it names */
+	struct hold page_hold;
+	struct hold names_hold;
 	bool locked; /* no membarrier(): every trace point takes the long way */
 };
 
@@ -125,8 +128,8 @@ void self_unmapped(void *at);
 
 /* The names of this process's events. Null: no memory. Safe in threads, not in handlers. */
 struct registry *self_registry(void);
-/* The file that they are in; "": none of this process's. */
-const char *self_registry_file(void);
+/* At exit: this process uses its page and its registry no more. */
+void self_leave(struct self *self);
 /* Names known here: ids up to POSIX_TRACE_UNNAMED_USEREVENT + this are real. */
 extern uint32_t self_names __attribute__((visibility("hidden")));
 /* registry_id(), and self_names brought up to date. */

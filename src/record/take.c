@@ -8,8 +8,6 @@
  */
 #include "record/take.h"
 
-#include "base/ident.h"
-
 #include "base/sys.h"
 #include "model/record.h"
 #include "shm/chunk.h"
@@ -39,7 +37,7 @@ static enum rank rank_of(const struct stream *s, const struct chunk *c, bool loo
 	bool held = owner_is(load_relaxed(&c->owner));
 	uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
 	bool read = chunk_unread(c, p) == 0;
-	bool room = s->chunk_size - progress_position(p) >= s->event_size_max;
+	bool room = chunk_has_room(s, p);
 
 	if (!held && read)
 		return RANK_EMPTY;
@@ -63,15 +61,15 @@ static bool is_stuck(const struct stuck *stuck, const struct chunk *c)
 	return false;
 }
 
-static bool own_record(const struct stream *s, const struct chunk *c, uint32_t tid)
+static bool own_record(const struct stream *s, const struct chunk *c, uint32_t who)
 {
 	uint32_t seat = (uint32_t)load_relaxed(&c->owner) - 1;
 
-	return seat < s->seat_count && load_relaxed(&s->seats[seat].tid) == tid &&
+	return seat < s->seat_count && load_relaxed(&s->seats[seat].who) == who &&
 	       load_relaxed(&s->seats[seat].busy) == (uint32_t)(c - s->chunks) + 1;
 }
 
-static struct choice choose(struct stream *s, const struct stuck *stuck, uint32_t tid, bool loop)
+static struct choice choose(struct stream *s, const struct stuck *stuck, uint32_t who, bool loop)
 {
 	struct choice best = { NULL, RANK_NONE, 0, RANK_NONE };
 	bool wrapped = loop && (load_relaxed(&s->header->state) & STATE_FULL);
@@ -85,10 +83,10 @@ static struct choice choose(struct stream *s, const struct stuck *stuck, uint32_
 		if (rank > best.rank || (rank == best.rank && (rank == RANK_NONE || ticks >= best.ticks)))
 			continue;
 		/* What an interrupted trace point of this thread is at is not worth waiting for: it waits for us. */
-		if (claim == tid || own_record(s, c, tid))
+		if (claim == who || own_record(s, c, who))
 			continue;
 		/* Somebody is at it, or was killed at it: the kernel knows. */
-		if ((claim && thread_alive(claim)) || is_stuck(stuck, c)) {
+		if ((claim && who_alive(claim, who)) || is_stuck(stuck, c)) {
 			if (rank < best.contended)
 				best.contended = rank;
 			continue;
@@ -102,14 +100,14 @@ static struct choice choose(struct stream *s, const struct stuck *stuck, uint32_
 	return best;
 }
 
-struct chunk *take_chunk(struct stream *s, uint32_t tid)
+struct chunk *take_chunk(struct stream *s, uint32_t who)
 {
-	bool loop = s->header->stream_policy == POSIX_TRACE_LOOP;
+	bool loop = s->stream_policy == POSIX_TRACE_LOOP;
 
 	struct stuck stuck = { { NULL }, 0 };
 
 	for (int try = 0; try < TRIES; try++) {
-		struct choice best = choose(s, &stuck, tid, loop);
+		struct choice best = choose(s, &stuck, who, loop);
 		struct chunk *c = best.chunk;
 		enum rank rank;
 
@@ -125,7 +123,7 @@ struct chunk *take_chunk(struct stream *s, uint32_t tid)
 		}
 		if (!c)
 			return NULL;
-		if (!chunk_claim(c, tid))
+		if (!chunk_claim(c, who))
 			continue;
 		/* The choice was made before the claim: another may have had the chunk meanwhile. */
 		rank = rank_of(s, c, loop, false);

@@ -13,7 +13,7 @@
 
 /*
  * A chunk that nobody holds, with room for an owner record and the largest
- * event, claimed by tid: the caller writes and calls chunk_unclaim(). In this order:
+ * event, claimed by who (shm/who.h): the caller writes and calls chunk_unclaim(). In this order:
  *
  *   1. one that is empty or read to its end
  *   2. one that has room and nobody holds
@@ -24,6 +24,6 @@
  *
  * Null if there is none: the stream is full.
  */
-struct chunk *take_chunk(struct stream *s, uint32_t tid);
+struct chunk *take_chunk(struct stream *s, uint32_t who);
 
 #endif

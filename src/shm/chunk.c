@@ -12,7 +12,7 @@
 /* A record takes some 20 ns: who is busy for longer than these looks was interrupted. */
 #define BUSY_LOOKS 500
 
-bool chunk_claim(struct chunk *c, uint32_t tid)
+bool chunk_claim(struct chunk *c, uint32_t who)
 {
 	uint32_t claim = load_relaxed(&c->claim);
 
@@ -21,10 +21,10 @@ bool chunk_claim(struct chunk *c, uint32_t tid)
 	 * out again (H16). Our own id: a thread that was interrupted here by the handler that
 	 * asks, or one that is dead and had the same id. Leave it alone.
 	 */
-	if (claim && (claim == tid || thread_alive(claim)))
+	if (claim && (claim == who || who_alive(claim, who)))
 		return false;
 	/* PAIR(claim): what the last taker has written is seen by the next. */
-	return cas(&c->claim, &claim, tid);
+	return cas(&c->claim, &claim, who);
 }
 
 void chunk_unclaim(struct chunk *c)
@@ -53,7 +53,7 @@ bool chunk_withdrawn(const struct stream *s, struct chunk *c, uint64_t was)
 			return true;
 		spin_pause();
 	}
-	return !thread_alive(load_relaxed(&s->seats[seat].tid));
+	return !who_alive(load_relaxed(&s->seats[seat].who), s->outsider);
 }
 
 void chunk_give_back(struct chunk *c, uint64_t was)
@@ -129,18 +129,19 @@ void chunk_leave(struct chunk *c, uint64_t owner)
 	cas(&c->owner, &owner, owner_next(owner, 0));
 }
 
-struct seat *seat_take(const struct stream *s, uint32_t tid)
+struct seat *seat_take(const struct stream *s, uint32_t who)
 {
 	/* First the free ones, then those of the dead. */
 	for (int probe = 0; probe < 2; probe++) {
 		for (uint32_t i = 0; i < s->seat_count; i++) {
 			struct seat *seat = &s->seats[i];
-			uint32_t owner = load_relaxed(&seat->tid), used = load_relaxed(&s->header->seats_used);
+			uint32_t owner = load_relaxed(&seat->who), used = load_relaxed(&s->header->seats_used);
 
-			if (owner && owner != tid && (!probe || thread_alive(owner)))
+			/* In other namespaces more than one thread may have our id. */
+			if (owner && (owner != who || s->outsider) && (!probe || who_alive(owner, who)))
 				continue;
 			/* Our own id: of a dead thread, or taken just now, interrupted by the handler that asks. */
-			if (owner != tid && !cas(&seat->tid, &owner, tid))
+			if (owner != who && !cas(&seat->who, &owner, who))
 				continue;
 			store_relaxed(&seat->busy, 0);
 			while (used <= i && !cas(&s->header->seats_used, &used, i + 1))

@@ -41,7 +41,7 @@
  * one word less, and was tried. But where it fails it writes back what it has
  * read, and so can undo a store of the new owner on another processor.)
  *
- * Takers keep each other out by claim, the taker's thread id. It is held for a
+ * Takers keep each other out by claim, the taker's thread id (shm/who.h). It is held for a
  * microsecond, and that of a dead thread is taken over. A handler that traces
  * inside a trace point writes its one record under the claim and leaves the
  * chunk to nobody.
@@ -63,7 +63,9 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "model/record.h"
 #include "shm/stream.h"
+#include "shm/who.h"
 
 static inline uint32_t progress_records(uint64_t p)
 {
@@ -97,8 +99,16 @@ static inline uint32_t chunk_unread(const struct chunk *c, uint64_t progress)
 	return progress_records(progress) - load_relaxed(&c->read);
 }
 
-/* Excludes other takers. False: one is at it. */
-bool chunk_claim(struct chunk *c, uint32_t tid);
+/* Is there room for a largest event? False for a position that cannot be. */
+static inline bool chunk_has_room(const struct stream *s, uint64_t progress)
+{
+	uint32_t position = progress_position(progress);
+
+	return position <= s->chunk_size && s->chunk_size - position >= s->event_size_max && position % RECORD_ALIGN == 0;
+}
+
+/* Excludes other takers. False: one is at it. who: shm/who.h. */
+bool chunk_claim(struct chunk *c, uint32_t who);
 void chunk_unclaim(struct chunk *c);
 
 /*
@@ -127,6 +137,6 @@ void chunk_leave(struct chunk *c, uint64_t owner);
  * A seat for the thread, which has none in this stream. Null: all are taken.
  * Safe in handlers.
  */
-struct seat *seat_take(const struct stream *s, uint32_t tid);
+struct seat *seat_take(const struct stream *s, uint32_t who);
 
 #endif

@@ -24,14 +24,19 @@
 /* -- Process page: which streams trace this process ---------------------- */
 
 #define PAGE_MAGIC 0x70747031u
-#define PAGE_SIZE_BYTES 4096
+#define PAGE_SIZE_BYTES 8192
 #define PAGE_SLOTS TRACE_SYS_MAX
+#define PAGE_WORDS 4
+
+/* In procpage.vacant: clear while a mapping waits to be let go, so that the next trace point looks. */
+#define PAGE_LOOK (UINT64_C(1) << 63)
 
 struct page_slot {
 	uint64_t creator_start;
+	uint64_t inherit_from; /* processes that began at this clock tick or later inherit it; 0: no process does */
 	uint32_t creator_pid;
 	uint32_t serial;
-	uint32_t claim; /* pid of who is filling or emptying the slot; 0: nobody */
+	uint32_t claim; /* who is filling or emptying the slot, shm/who.h; 0: nobody */
 	uint32_t reserved;
 };
 
@@ -41,21 +46,34 @@ struct procpage {
 	uint32_t size;
 	uint32_t pid;
 	uint64_t start;
-	uint64_t reserved[5];
+	uint32_t space;
+	/* Whose registry this process uses: its own, or that of the family it was born into. */
+	uint32_t names_space;
+	uint64_t names_start;
+	uint32_t names_pid;
+	uint32_t reserved[5];
 
-	/* Bit n set: slot n is vacant. All set: nobody traces, the trace point in <trace.h> returns. */
+	/*
+	 * Bit n clear: some of word[n]'s slots are taken. All set: nobody
+	 * traces, the trace point in <trace.h> returns.
+	 */
 	_Alignas(LINE) uint64_t vacant;
 	/* Rises with each change of a slot. */
 	uint32_t change;
 
+	/* Bit n of word w set: slot 64 w + n is vacant. Those that do not exist are never. */
+	_Alignas(LINE) uint64_t word[PAGE_WORDS];
+
 	_Alignas(LINE) struct page_slot slot[PAGE_SLOTS];
 };
 
-_Static_assert(sizeof(struct page_slot) == 24, "docs/memory-layout.md");
+_Static_assert(sizeof(struct page_slot) == 32, "docs/memory-layout.md");
+_Static_assert(offsetof(struct procpage, names_start) == 32, "docs/memory-layout.md");
 _Static_assert(offsetof(struct procpage, vacant) == 64, "docs/memory-layout.md");
-_Static_assert(offsetof(struct procpage, slot) == 128, "docs/memory-layout.md");
+_Static_assert(offsetof(struct procpage, word) == 128, "docs/memory-layout.md");
+_Static_assert(offsetof(struct procpage, slot) == 192, "docs/memory-layout.md");
 _Static_assert(sizeof(struct procpage) <= PAGE_SIZE_BYTES, "docs/memory-layout.md");
-_Static_assert(PAGE_SLOTS == 64, "one bit for each in a word");
+_Static_assert(PAGE_SLOTS <= 64 * PAGE_WORDS, "one bit for each");
 
 /* -- Registry: name -> id ------------------------------------------------- */
 
@@ -105,10 +123,11 @@ struct stream_header {
 
 	/* Who made it, whom it traces. */
 	uint64_t creator_start;
-	uint64_t creator_image;
 	uint64_t target_start;
 	uint32_t creator_pid;
 	uint32_t target_pid;
+	uint32_t space; /* pid namespace of the traced process, whose process and thread ids are in here */
+	uint32_t reserved2;
 	uint32_t serial;
 
 	/* Attributes. */
@@ -158,7 +177,7 @@ _Static_assert(offsetof(struct stream_header, state) % LINE == 0, "docs/memory-l
  */
 struct seat {
 	uint32_t busy; /* number + 1 of the chunk that it is writing a record in; 0: none */
-	uint32_t tid;  /* 0: free */
+	uint32_t who;  /* its thread, shm/who.h; 0: free */
 	uint32_t reserved[14];
 };
 
@@ -175,7 +194,7 @@ struct chunk {
 	uint64_t gap_from;   /* first and last ticks of records overwritten */
 	uint64_t gap_until;  /* since the reader has looked; gap_from 0: none */
 	uint32_t first;      /* number of the chunk's oldest record */
-	uint32_t claim;      /* thread that is taking it, or writing one record; 0: nobody */
+	uint32_t claim;      /* who is taking it, or writing one record, shm/who.h; 0: nobody */
 	uint32_t reserved[4];
 
 	/* Written by the reader. */

@@ -6,89 +6,272 @@
 #include "shm/procpage.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/atomic.h"
-#include "base/file.h"
 #include "base/sys.h"
+#include "base/testpoint.h"
+#include "shm/who.h"
+
+/* How often to look again at what another is changing. */
+#define TRIES 1000
+
+struct make {
+	struct ident id;
+	void (*prepare)(struct procpage *page, void *arg);
+	void *arg;
+};
 
 static void init(void *map, void *arg)
 {
 	struct procpage *page = map;
-	const struct ident *id = arg;
+	const struct make *make = arg;
 
 	page->magic = PAGE_MAGIC;
 	page->version = LAYOUT_VERSION;
 	page->size = PAGE_SIZE_BYTES;
-	page->pid = id->pid;
-	page->start = id->start;
+	page->pid = page->names_pid = make->id.pid;
+	page->start = page->names_start = make->id.start;
+	page->space = page->names_space = make->id.space;
 	page->vacant = ~UINT64_C(0);
+	for (int i = 0; i < PAGE_WORDS; i++)
+		page->word[i] = ~UINT64_C(0);
 	page->change = 1; /* a thread that has never looked has 0 */
+	if (make->prepare)
+		make->prepare(page, make->arg);
 }
 
-int procpage_open(int dir, struct ident id, struct procpage **page)
+bool procpage_is(const struct procpage *page, struct ident id)
 {
+	return page->magic == PAGE_MAGIC && page->version == LAYOUT_VERSION && page->size == PAGE_SIZE_BYTES &&
+	       page->pid == id.pid && page->start == id.start && page->space == id.space;
+}
+
+int procpage_open(int dir, const struct place *place, struct ident id, void (*prepare)(struct procpage *, void *),
+                  void *arg, struct procpage **page, struct hold *hold)
+{
+	struct make make = { id, prepare, arg };
 	char name[FILE_NAME_SIZE];
-	uint64_t size;
-	void *map;
+	struct file_new file = { name, PAGE_SIZE_BYTES, LOCK_SHARED, init, &make };
+	struct file_mapped mapped;
 	int r;
 
-	file_name(name, "page", id, 0);
+	file_name_once(name, "page", id);
 	for (int try = 0;; try++) {
-		r = file_map(dir, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &map, &size);
+		r = file_map(dir, place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, hold);
 		if (r != -ENOENT)
 			break;
-		r = file_create(dir, name, PAGE_SIZE_BYTES, init, &id, &map);
-		if (r != -EEXIST || try == 2)
+		r = file_create(dir, place, &file, &mapped.map, hold);
+		if (r != -EEXIST || try == 100)
 			break;
 	}
 	if (r < 0)
 		return r;
-	*page = map;
-	if ((*page)->magic != PAGE_MAGIC || (*page)->version != LAYOUT_VERSION || (*page)->size != PAGE_SIZE_BYTES) {
+	*page = mapped.map;
+	if (!procpage_is(*page, id)) {
 		procpage_close(*page);
+		lock_release(hold);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-void procpage_close(struct procpage *page)
+int procpage_look(int dir, const struct place *place, struct ident id, struct procpage **page)
 {
-	sys_unmap(page, PAGE_SIZE_BYTES);
+	char name[FILE_NAME_SIZE];
+	struct file_mapped mapped;
+	int r;
+
+	file_name_once(name, "page", id);
+	r = file_map(dir, place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, NULL);
+	if (r < 0)
+		return r;
+	*page = mapped.map;
+	if (procpage_is(*page, id))
+		return 0;
+	procpage_close(*page);
+	return -EINVAL;
 }
 
-int procpage_enter(struct procpage *page, struct ident creator, uint32_t serial)
+void procpage_close(struct procpage *page)
+{
+	file_unmap(page, PAGE_SIZE_BYTES);
+}
+
+static bool claim(struct page_slot *slot, uint32_t who)
+{
+	uint32_t claim = load_relaxed(&slot->claim);
+
+	/* That of a dead thread is nobody's. */
+	if (claim && (claim == who || who_alive(claim, who)))
+		return false;
+	return cas(&slot->claim, &claim, who); /* PAIR(slot) */
+}
+
+static void set_taken(struct procpage *page, int slot)
+{
+	/* PAIR(slot): the content before the bit. Other side: record/attach.c. */
+	fetch_and(&page->word[slot / 64], ~(UINT64_C(1) << slot % 64));
+	TEST_POINT("page_bit");
+	fetch_and(&page->vacant, ~(UINT64_C(1) << slot / 64));
+	TEST_POINT("page_vacant");
+	fetch_add(&page->change, 1);
+}
+
+static void set_vacant(struct procpage *page, int slot)
+{
+	uint64_t *word = &page->word[slot / 64], bit = UINT64_C(1) << slot / 64;
+
+	fetch_or(word, UINT64_C(1) << slot % 64);
+	TEST_POINT("page_bit_back");
+	/* The sum after its parts; and again the other way, for one who took a slot in between. */
+	if (load_relaxed(word) == ~UINT64_C(0)) {
+		fetch_or(&page->vacant, bit);
+		if (load_relaxed(word) != ~UINT64_C(0))
+			fetch_and(&page->vacant, ~bit);
+	}
+	fetch_add(&page->change, 1);
+	fetch_and(&page->vacant, ~PAGE_LOOK);
+}
+
+static void fill(struct page_slot *slot, const struct page_entry *entry)
+{
+	store_relaxed(&slot->creator_start, entry->creator.start);
+	store_relaxed(&slot->creator_pid, entry->creator.pid);
+	store_relaxed(&slot->serial, entry->serial);
+	store_relaxed(&slot->inherit_from, entry->inherit_from);
+}
+
+int procpage_enter(struct procpage *page, uint32_t who, const struct page_entry *entry)
 {
 	for (int i = 0; i < PAGE_SLOTS; i++) {
 		struct page_slot *slot = &page->slot[i];
-		uint32_t nobody = 0;
 
-		if (!(load_relaxed(&page->vacant) >> i & 1) || !cas(&slot->claim, &nobody, creator.pid))
+		if (procpage_taken(load_relaxed(&page->word[i / 64]), i) || !claim(slot, who))
 			continue;
-		if (!(load_relaxed(&page->vacant) >> i & 1)) { /* another was faster */
+		TEST_POINT("page_claimed");
+		if (procpage_taken(load_relaxed(&page->word[i / 64]), i)) { /* another was faster */
 			store_release(&slot->claim, 0); /* PAIR(slot) */
 			continue;
 		}
-		store_relaxed(&slot->creator_start, creator.start);
-		store_relaxed(&slot->creator_pid, creator.pid);
-		store_relaxed(&slot->serial, serial);
-		/* PAIR(slot): the content before the bit. Other side: record/attach.c. */
-		fetch_and(&page->vacant, ~(UINT64_C(1) << i));
-		fetch_add(&page->change, 1);
+		fill(slot, entry);
+		TEST_POINT("page_filled");
+		set_taken(page, i);
 		store_release(&slot->claim, 0); /* PAIR(slot) */
 		return i;
 	}
 	return -EAGAIN;
 }
 
-void procpage_leave(struct procpage *page, int slot)
+static bool same_stream(const struct page_entry *a, const struct page_entry *b)
 {
-	/* Claimed before it is vacant: nobody enters until procpage_free(). */
-	store_relaxed(&page->slot[slot].claim, load_relaxed(&page->slot[slot].creator_pid));
-	fetch_or(&page->vacant, UINT64_C(1) << slot);
-	fetch_add(&page->change, 1);
+	return a->creator.pid == b->creator.pid && a->creator.start == b->creator.start && a->serial == b->serial;
 }
 
-void procpage_free(struct procpage *page, int slot)
+static bool read_slot(const struct procpage *page, int i, struct page_entry *entry)
 {
-	store_release(&page->slot[slot].claim, 0); /* PAIR(slot) */
+	const struct page_slot *slot = &page->slot[i];
+
+	/* PAIR(slot): a bit that is clear is seen before the slot's content. */
+	if (!procpage_taken(load_acquire(&page->word[i / 64]), i))
+		return false;
+	*entry = (struct page_entry){
+		.creator = { load_relaxed(&slot->creator_pid), load_relaxed(&slot->creator_start), 0 },
+		.serial = load_relaxed(&slot->serial),
+		.inherit_from = load_relaxed(&slot->inherit_from),
+	};
+	return true;
+}
+
+bool procpage_read(const struct procpage *page, int i, struct page_entry *entry)
+{
+	/* Emptied and filled again meanwhile it might be a mixture of two. A change may be another slot's, so once more; not for ever. */
+	for (int try = 0; try < TRIES; try++) {
+		uint32_t change = load_acquire(&page->change); /* PAIR(slot) */
+
+		if (!read_slot(page, i, entry))
+			return false;
+		fence_acquire();
+		if (load_relaxed(&page->change) == change)
+			return true;
+	}
+	return false;
+}
+
+bool procpage_leave(struct procpage *page, int i, uint32_t who, const struct page_entry *entry)
+{
+	struct page_entry now;
+
+	/* Somebody else has it for a moment only. */
+	for (int try = 0; !claim(&page->slot[i], who); try++) {
+		if (try == TRIES)
+			return false;
+		sys_yield();
+	}
+	TEST_POINT("page_leave_claimed");
+	/* With the claim nobody else fills or empties it. */
+	if (!read_slot(page, i, &now) || !same_stream(&now, entry)) {
+		procpage_free(page, i);
+		return false;
+	}
+	set_vacant(page, i);
+	return true;
+}
+
+void procpage_free(struct procpage *page, int i)
+{
+	store_release(&page->slot[i].claim, 0); /* PAIR(slot) */
+}
+
+struct forget {
+	const struct place *place;
+	uint32_t who;
+	const struct page_entry *entry;
+};
+
+static bool forget_in(int dir, const char *name, void *arg)
+{
+	const struct forget *f = arg;
+	struct file_mapped mapped;
+	struct page_entry entry;
+	char kind[16];
+
+	if (!file_name_parse(name, kind) || strcmp(kind, "page") != 0 ||
+	    file_map(dir, f->place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, NULL) < 0)
+		return true;
+	for (int i = 0; i < PAGE_SLOTS; i++) {
+		struct procpage *page = mapped.map;
+
+		if (procpage_read(page, i, &entry) && same_stream(&entry, f->entry) &&
+		    procpage_leave(page, i, f->who, f->entry))
+			procpage_free(page, i);
+	}
+	procpage_close(mapped.map);
+	return true;
+}
+
+void procpage_forget(int dir, const struct place *place, uint32_t who,
+                     const struct page_entry *entry)
+{
+	struct forget f = { place, who, entry };
+
+	file_each(dir, forget_in, &f);
+}
+
+void procpage_inherit(struct procpage *page, const struct procpage *from, uint64_t start)
+{
+	struct page_entry entry;
+	int next = 0;
+
+	for (int i = 0; i < PAGE_SLOTS; i++) {
+		if (!procpage_read(from, i, &entry) || !entry.inherit_from || start < entry.inherit_from)
+			continue;
+		fill(&page->slot[next], &entry);
+		set_taken(page, next++);
+	}
+	if (next) {
+		page->names_pid = from->names_pid;
+		page->names_start = from->names_start;
+		page->names_space = from->names_space;
+	}
 }

@@ -16,14 +16,35 @@
 
 _Static_assert(NAMES_MAX <= EVENT_USER_MAX, "an id for each name");
 
+struct make {
+	uint64_t bytes;
+	const struct registry *seed;
+};
+
+static bool possible_place(uint16_t at)
+{
+	return at >= 1 && at <= REGISTRY_PLACES;
+}
+
 static void init(void *map, void *arg)
 {
+	const struct make *make = arg;
 	struct registry_header *h = map;
+	uint32_t count = make->seed ? registry_count(make->seed) : 0;
 
 	h->magic = REGISTRY_MAGIC;
 	h->version = LAYOUT_VERSION;
 	h->size = sizeof *h;
-	h->bytes = *(const uint64_t *)arg;
+	h->bytes = make->bytes;
+	/* The same ids: in the same order. */
+	for (uint32_t i = 0; i < count; i++) {
+		char *name = (char *)map + REGISTRY_NAMES_OFFSET + (size_t)h->places * REGISTRY_NAME_BYTES;
+
+		if (REGISTRY_NAMES_OFFSET + (uint64_t)(h->places + 1) * REGISTRY_NAME_BYTES > make->bytes ||
+		    !registry_name(make->seed, EVENT_ID_USER + i, name))
+			break;
+		h->index[i] = (uint16_t)++h->places;
+	}
 }
 
 static bool valid(const struct registry_header *h, uint64_t file_size)
@@ -32,40 +53,71 @@ static bool valid(const struct registry_header *h, uint64_t file_size)
 	       h->bytes <= file_size;
 }
 
-int registry_open(struct ident id, struct registry *r)
+int registry_open(int dir, const struct place *place, struct ident id, const struct registry *seed, struct registry *r)
 {
-	uint64_t bytes = REGISTRY_NAMES_OFFSET + 4096, size;
-	void *map, *whole;
-	int dir, err;
+	struct make make = { REGISTRY_NAMES_OFFSET + 4096, seed };
+	struct file_new file = { r->file, 0, LOCK_SHARED, init, &make };
+	struct file_mapped mapped;
+	int err;
 
-	file_name(r->file, "names", id, 0);
-	dir = file_directory(true);
-	if (dir < 0)
-		goto private;
-	err = file_create(dir, r->file, (size_t)bytes, init, &bytes, &map);
-	if (err == 0)
-		sys_unmap(map, (size_t)bytes);
-	/* Mapped to its full length, of which only what header.bytes says may be touched. */
-	if (err == 0 || err == -EEXIST)
-		err = file_map(dir, r->file, (size_t)bytes, REGISTRY_BYTES_MAX, &whole, &size);
-	sys_close(dir);
-	if (err == 0 && !valid(whole, size)) {
-		sys_unmap(whole, REGISTRY_BYTES_MAX);
-		err = -EINVAL;
+	memset(r, 0, sizeof *r);
+	file_name_once(r->file, "names", id);
+	r->place = *place;
+	r->id = id;
+	if (seed)
+		make.bytes += (registry_count(seed) * REGISTRY_NAME_BYTES + 4095u) & ~4095u;
+	file.size = (size_t)make.bytes;
+	for (int try = 0;; try++) {
+		/* Mapped to its full length, of which only what header.bytes says may be touched. */
+		err = file_map(dir, place, r->file, REGISTRY_NAMES_OFFSET + 4096, REGISTRY_BYTES_MAX, &mapped, &r->hold);
+		if (err != -ENOENT)
+			break;
+		err = file_create(dir, place, &file, &mapped.map, &r->hold);
+		if (err == 0) {
+			/* Its end may not be mapped yet. */
+			file_unmap(mapped.map, file.size);
+			lock_release(&r->hold);
+			continue;
+		}
+		if (err != -EEXIST || try >= 100)
+			break;
 	}
-	if (err == 0) {
-		r->header = whole;
+	if (err < 0)
+		return err;
+	r->header = mapped.map;
+	r->inode = mapped.inode;
+	if (valid(r->header, mapped.size))
 		return 0;
-	}
-private:
-	r->file[0] = 0;
-	whole = sys_map_family(REGISTRY_BYTES_MAX);
+	registry_close(r);
+	return -EINVAL;
+}
+
+int registry_open_private(struct registry *r)
+{
+	struct make make = { REGISTRY_BYTES_MAX, NULL };
+	void *whole = sys_map_family(REGISTRY_BYTES_MAX);
+
+	memset(r, 0, sizeof *r);
 	if (!whole)
 		return -ENOMEM;
-	bytes = REGISTRY_BYTES_MAX;
-	init(whole, &bytes);
+	init(whole, &make);
 	r->header = whole;
 	return 0;
+}
+
+void registry_hold(int dir, struct registry *r)
+{
+	r->hold.at = NULL;
+	if (r->file[0])
+		file_hold(dir, r->file, r->inode, &r->hold);
+}
+
+void registry_close(struct registry *r)
+{
+	if (r->header)
+		file_unmap(r->header, REGISTRY_BYTES_MAX);
+	r->header = NULL;
+	lock_release(&r->hold);
 }
 
 static char *place_name(const struct registry *r, uint32_t place)
@@ -80,11 +132,13 @@ static int make_space(struct registry *r, uint64_t need)
 
 	if (need <= bytes)
 		return 0;
+	if (!r->file[0])
+		return -ENOMEM;
 	need = (need + 4095) & ~UINT64_C(4095);
-	dir = file_directory(false);
+	dir = file_directory(&r->place, false);
 	if (dir < 0)
 		return dir;
-	err = file_grow(dir, r->file, need);
+	err = file_grow(dir, r->file, r->inode, need);
 	sys_close(dir);
 	if (err < 0)
 		return err;
@@ -130,7 +184,7 @@ trace_event_id_t registry_id(struct registry *r, const char *name)
 			if (cas(&r->header->index[i], &at, (uint16_t)(place + 1)))
 				return EVENT_ID_USER + i;
 		}
-		if (strncmp(place_name(r, at - 1u), name, REGISTRY_NAME_BYTES) == 0)
+		if (possible_place(at) && strncmp(place_name(r, at - 1u), name, REGISTRY_NAME_BYTES) == 0)
 			return EVENT_ID_USER + i;
 	}
 	return POSIX_TRACE_UNNAMED_USEREVENT;
@@ -152,12 +206,17 @@ uint32_t registry_count(const struct registry *r)
 	return low;
 }
 
-const char *registry_name(const struct registry *r, trace_event_id_t id)
+bool registry_name(const struct registry *r, trace_event_id_t id, char name[REGISTRY_NAME_BYTES])
 {
 	uint16_t at;
 
 	if (id < EVENT_ID_USER || id >= EVENT_ID_END)
-		return NULL;
+		return false;
 	at = load_acquire(&r->header->index[id - EVENT_ID_USER]); /* PAIR(name) */
-	return at ? place_name(r, at - 1u) : NULL;
+	if (!possible_place(at))
+		return false;
+	/* Whoever can write here may write at any time. */
+	memcpy(name, place_name(r, at - 1u), REGISTRY_NAME_BYTES);
+	name[REGISTRY_NAME_BYTES - 1] = 0;
+	return true;
 }

@@ -19,16 +19,28 @@
 struct registry {
 	struct registry_header *header;
 	char file[FILE_NAME_SIZE]; /* "": memory of this process and its children, there is no tmpfs */
+	struct place place;
+	struct ident id; /* whose it is, or the first of its family's */
+	uint64_t inode;
+	struct hold hold;
 };
 
-/* Maps the registry of a process, made if need be. Never fails for want of a tmpfs; -ENOMEM. */
-int registry_open(struct ident id, struct registry *r);
+/*
+ * Maps the registry with this name and holds it. Made if need be: then it
+ * begins as a copy of seed, null for none. Safe in handlers. 0 or a negative error number.
+ */
+int registry_open(int dir, const struct place *place, struct ident id, const struct registry *seed, struct registry *r);
+/* One in memory that forked children share, where there is no tmpfs. 0 or -ENOMEM. */
+int registry_open_private(struct registry *r);
+/* Holds, for this process, what it has mapped from a process that it was forked from. */
+void registry_hold(int dir, struct registry *r);
+void registry_close(struct registry *r);
 
 /* The id of a name of at most TRACE_EVENT_NAME_MAX bytes; the unnamed user event if there is no room. */
 trace_event_id_t registry_id(struct registry *r, const char *name);
 /* Number of names: ids EVENT_ID_USER .. EVENT_ID_USER + count - 1. */
 uint32_t registry_count(const struct registry *r);
-/* The name of a user event, or null. */
-const char *registry_name(const struct registry *r, trace_event_id_t id);
+/* The name of a user event. False: it has none. */
+bool registry_name(const struct registry *r, trace_event_id_t id, char name[REGISTRY_NAME_BYTES]);
 
 #endif

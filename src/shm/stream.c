@@ -20,6 +20,7 @@
 #include "base/ticks.h"
 #include "model/record.h"
 #include "shm/chunk.h"
+#include "shm/who.h"
 
 /* Each processor wants a chunk and one in reserve; the memory is the same, in larger or smaller pieces. */
 #define CHUNKS_MIN      16
@@ -38,6 +39,7 @@ struct make {
 	bool with_log;
 	uint32_t chunk_size, chunk_count, seat_count, event_size_max;
 	uint64_t size;
+	struct stream_header header; /* as it was made */
 };
 
 static uint64_t round_up(uint64_t n, uint64_t to)
@@ -82,9 +84,9 @@ static int geometry(struct make *m)
 
 static void init(void *map, void *arg)
 {
-	const struct make *m = arg;
+	struct make *m = arg;
 	const struct attr *a = m->attr;
-	struct stream_header *h = map;
+	struct stream_header *h = &m->header;
 
 	h->magic = STREAM_MAGIC;
 	h->version = LAYOUT_VERSION;
@@ -97,7 +99,7 @@ static void init(void *map, void *arg)
 
 	h->creator_pid = m->origin->creator.pid;
 	h->creator_start = m->origin->creator.start;
-	h->creator_image = m->origin->creator_image;
+	h->space = m->origin->target.space;
 	h->target_pid = m->origin->target.pid;
 	h->target_start = m->origin->target.start;
 	h->serial = m->origin->serial;
@@ -111,20 +113,27 @@ static void init(void *map, void *arg)
 	h->log_size = a->log_size;
 	memcpy(h->version_string, a->version, sizeof h->version_string);
 	memcpy(h->name, a->name, sizeof h->name);
+	memcpy(map, h, sizeof *h);
 }
 
-static void set(struct stream *s, void *map)
+/* h: what the header says, in memory that nobody else writes. own_space: of this process. */
+static void set(struct stream *s, void *map, const struct stream_header *h, uint32_t own_space)
 {
 	s->header = map;
 	s->seats = (struct seat *)((unsigned char *)map + STREAM_HEADER_BYTES);
-	s->seat_count = s->header->seat_count;
+	s->seat_count = h->seat_count;
 	s->chunks = (struct chunk *)(s->seats + s->seat_count);
-	s->chunk_size = s->header->chunk_size;
-	s->chunk_count = s->header->chunk_count;
-	s->event_size_max = s->header->event_size_max;
-	s->clock_kind = s->header->clock_kind;
+	s->chunk_size = h->chunk_size;
+	s->chunk_count = h->chunk_count;
+	s->event_size_max = h->event_size_max;
+	s->clock_kind = h->clock_kind;
+	s->data_size = h->data_size;
+	s->stream_policy = h->stream_policy;
+	s->made_size = h->stream_size;
+	s->space = h->space;
+	s->outsider = who_make(0, own_space, h->space);
 	s->memory = (unsigned char *)(s->chunks + s->chunk_count);
-	s->size = (size_t)s->header->file_size;
+	s->size = (size_t)h->file_size;
 }
 
 /* The invariants S1 to S3 of shm/layout.h. */
@@ -135,55 +144,66 @@ static bool valid(const struct stream_header *h, uint64_t size)
 	       size == file_size(h->seat_count, h->chunk_count, h->chunk_size) &&
 	       h->chunk_size % LINE == 0 && h->chunk_size <= CHUNK_SIZE_MAX &&
 	       h->chunk_size / 2 >= h->event_size_max && h->data_size <= RECORD_DATA_MAX &&
-	       h->event_size_max >= record_size_max(h->data_size);
+	       h->event_size_max >= record_size_max(h->data_size) &&
+	       (h->clock_kind == CLOCK_KIND_COUNTER || h->clock_kind == CLOCK_KIND_MONOTONIC);
 }
 
-int stream_create(int dir, const struct stream_origin *origin, const struct attr *attr, bool with_log, struct stream *s)
+void stream_name(char name[FILE_NAME_SIZE], struct ident creator, uint32_t serial)
+{
+	file_name(name, "stream", creator, serial);
+}
+
+int stream_create(int dir, const struct place *place, const struct stream_origin *origin, const struct attr *attr,
+                  bool with_log, struct stream *s, struct hold *hold)
 {
 	struct make m = { .origin = origin, .attr = attr, .with_log = with_log };
 	char name[FILE_NAME_SIZE];
+	struct file_new file = { name, 0, LOCK_STREAM, init, &m };
 	void *map;
 	int r = geometry(&m);
 
 	if (r < 0)
 		return r;
-	file_name(name, "stream", origin->creator, origin->serial);
-	r = file_create(dir, name, (size_t)m.size, init, &m, &map);
+	stream_name(name, origin->creator, origin->serial);
+	file.size = (size_t)m.size;
+	r = file_create(dir, place, &file, &map, hold);
 	if (r < 0)
 		return r;
-	set(s, map);
+	/* Not from the file: that may be another user's by now. */
+	set(s, map, &m.header, origin->creator.space);
 	return 0;
 }
 
-int stream_map(int dir, struct ident creator, uint32_t serial, struct stream *s)
+int stream_map(int dir, const struct place *place, struct ident creator, uint32_t serial, uint32_t space,
+               struct stream *s)
 {
 	char name[FILE_NAME_SIZE];
-	uint64_t size;
-	void *map;
+	struct stream_header header;
+	struct file_mapped mapped;
 	int r;
 
-	file_name(name, "stream", creator, serial);
-	r = file_map(dir, name, STREAM_HEADER_BYTES, 0, &map, &size);
+	stream_name(name, creator, serial);
+	r = file_map(dir, place, name, STREAM_HEADER_BYTES, 0, &mapped, NULL);
 	if (r < 0)
 		return r;
-	if (!valid(map, size)) {
-		sys_unmap(map, (size_t)size);
+	memcpy(&header, mapped.map, sizeof header);
+	if (!valid(&header, mapped.size)) {
+		file_unmap(mapped.map, (size_t)mapped.size);
 		return -EINVAL;
 	}
-	set(s, map);
+	set(s, mapped.map, &header, space);
 	return 0;
 }
 
 void stream_unmap(struct stream *s)
 {
-	sys_unmap(s->header, s->size);
+	file_unmap(s->header, s->size);
 	s->header = NULL;
 }
 
-void stream_unlink(unsigned uid, struct ident creator, uint32_t serial)
+void stream_bury(int fd)
 {
-	char name[FILE_NAME_SIZE];
+	uint32_t ended = STATE_ENDED;
 
-	file_name(name, "stream", creator, serial);
-	file_unlink(uid, name);
+	sys_write_at(fd, &ended, sizeof ended, offsetof(struct stream_header, state));
 }

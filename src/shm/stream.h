@@ -9,11 +9,11 @@
 #include <stddef.h>
 
 #include "base/atomic.h"
-#include "base/ident.h"
+#include "base/file.h"
 #include "model/attr.h"
 #include "shm/layout.h"
 
-/* A mapping. The figures are copies: what others may change in the header later does not count. */
+/* A mapping. The figures are copies: what others change in the header later does not count. */
 struct stream {
 	struct stream_header *header;
 	struct seat *seats;
@@ -24,6 +24,11 @@ struct stream {
 	uint32_t seat_count;
 	uint32_t event_size_max;
 	uint32_t clock_kind;
+	uint32_t data_size;
+	int32_t stream_policy;
+	uint64_t made_size; /* stream-min-size as in use */
+	uint32_t space;    /* pid namespace of the ids in it */
+	uint32_t outsider; /* WHO_OUTSIDER if this process is of another one, else 0 */
 	size_t size;
 };
 
@@ -40,17 +45,22 @@ static inline bool stream_filters(const struct stream_header *h, trace_event_id_
 
 struct stream_origin {
 	struct ident creator;
-	uint64_t creator_image;
 	struct ident target;
 	uint32_t serial;
 };
 
-/* Creates it under its name, with all of its memory reserved. -EEXIST, -ENOMEM, ... */
-int stream_create(int dir, const struct stream_origin *origin, const struct attr *attr, bool with_log, struct stream *s);
-/* Maps an existing one; -EINVAL if it is not what its header says. */
-int stream_map(int dir, struct ident creator, uint32_t serial, struct stream *s);
+/*
+ * Creates it under its name, with all of its memory reserved; it exists while
+ * the creator has the hold. -EEXIST, -ENOMEM, ...
+ */
+int stream_create(int dir, const struct place *place, const struct stream_origin *origin, const struct attr *attr,
+                  bool with_log, struct stream *s, struct hold *hold);
+/* Maps an existing one, for a process of this namespace; -ESTALE if its creator has ended; -EINVAL if it is not what its header says. */
+int stream_map(int dir, const struct place *place, struct ident creator, uint32_t serial, uint32_t space,
+               struct stream *s);
 void stream_unmap(struct stream *s);
-/* uid: in whose directory. */
-void stream_unlink(unsigned uid, struct ident creator, uint32_t serial);
+void stream_name(char name[FILE_NAME_SIZE], struct ident creator, uint32_t serial);
+/* For file_remove_unused(): who still records there stops. */
+void stream_bury(int fd);
 
 #endif

@@ -1,0 +1,129 @@
+/*
+ * target.c - the process that a stream traces, as its controller has it
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "control/target.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "base/testpoint.h"
+#include "shm/family.h"
+
+static int open_self(struct target *t)
+{
+	int error = 0;
+
+	t->self = self_get(true, &error);
+	if (!t->self)
+		return error;
+	t->ident = self_process(t->self)->ident;
+	t->place = self_process(t->self)->place;
+	t->page = self_process(t->self)->page;
+	/* The stream's mapping has the names from the start (CREATE-26), and a fork handler comes with them. */
+	t->names = self_registry();
+	return t->names ? 0 : ENOMEM;
+}
+
+/* Names that the process may have been born with, where it has not come to copy them itself. */
+static int open_names(struct target *t, int dir, const struct family *family)
+{
+	struct ident id = procpage_names(t->page);
+	struct registry above;
+	struct procpage *page;
+	bool seed = false;
+	int r;
+
+	if (family->above.pid && ident_same(id, t->ident) && procpage_look(dir, &t->place, family->above, &page) == 0) {
+		struct ident names = procpage_names(page);
+
+		procpage_close(page);
+		seed = registry_open(dir, &t->place, names, NULL, &above) == 0;
+	}
+	r = registry_open(dir, &t->place, id, seed ? &above : NULL, &t->registry);
+	if (seed)
+		registry_close(&above);
+	if (r == 0)
+		t->names = &t->registry;
+	return r;
+}
+
+static int open_other(struct target *t, const struct proc *proc)
+{
+	struct family family = { .number = proc->number, .ident = proc->ident };
+	int r;
+
+	t->ident = proc->ident;
+	t->place = place_of(proc);
+	family.place = &t->place;
+	family.dir = file_directory(&t->place, true);
+	if (family.dir < 0)
+		return family.dir;
+	r = procpage_open(family.dir, &t->place, t->ident, family_inherit, &family, &t->page, &t->page_hold);
+	TEST_POINT("target_page");
+	if (r == 0) {
+		r = open_names(t, family.dir, &family);
+		if (r < 0) {
+			procpage_close(t->page);
+			lock_release(&t->page_hold);
+		}
+	}
+	sys_close(family.dir);
+	return r;
+}
+
+int target_open(pid_t pid, struct target *t)
+{
+	struct proc proc;
+	int r;
+
+	memset(t, 0, sizeof *t);
+	if (pid == 0 || pid == sys_getpid())
+		return open_self(t);
+	if (pid < 0)
+		return ESRCH;
+	r = sys_kill_probe(pid);
+	if (r == -ESRCH)
+		return ESRCH;
+	r = proc_read((uint32_t)pid, &proc);
+	if (r == -ESRCH)
+		return ESRCH;
+	/* Without /proc nothing is known about it. */
+	if (r < 0 || proc_permit((uint32_t)pid) < 0)
+		return EPERM;
+	return -open_other(t, &proc);
+}
+
+int target_directory(const struct target *t)
+{
+	return file_directory(&t->place, false);
+}
+
+void target_leave(struct target *t)
+{
+	char page[FILE_NAME_SIZE];
+	int dir;
+
+	if (t->self)
+		return;
+	lock_release(&t->page_hold);
+	lock_release(&t->registry.hold);
+	dir = target_directory(t);
+	if (dir < 0)
+		return;
+	file_name_once(page, "page", t->ident);
+	file_remove_unused(dir, page, NULL);
+	file_remove_unused(dir, t->registry.file, NULL);
+	sys_close(dir);
+}
+
+void target_close(struct target *t)
+{
+	if (t->self)
+		return;
+	target_leave(t);
+	procpage_close(t->page);
+	registry_close(&t->registry);
+}
