@@ -14,6 +14,9 @@
 
 #define HANDLES TRACE_SYS_MAX
 
+/* How long exit() waits for the table, in ms. */
+#define EXIT_TRIES 100
+
 struct table {
 	pthread_mutex_t lock; /* zeroed memory is an unlocked mutex, see the assert in handle_table_lock() */
 	uint32_t last_number;
@@ -150,11 +153,24 @@ void handle_free(struct handle *h)
 	memset(h, 0, sizeof *h);
 }
 
-void handle_each(void (*f)(struct handle *))
+void handle_end_all(void (*f)(struct handle *))
 {
+	bool locked = false;
+
 	if (!load_acquire(&table)) /* PAIR(table) */
 		return;
-	for (int i = 0; i < HANDLES; i++)
-		if (table->handle[i].number)
-			f(&table->handle[i]);
+	/* Who holds it may be a thread that exit() has interrupted. */
+	for (int i = 0; i < EXIT_TRIES && !(locked = pthread_mutex_trylock(&table->lock) == 0); i++)
+		sys_sleep_ns(1000000);
+	for (int i = 0; i < HANDLES; i++) {
+		struct handle *h = &table->handle[i];
+
+		/* One that is being shut down is in the hands of who does that. */
+		if (h->number && !h->dying) {
+			store_relaxed(&h->dying, 1);
+			f(h);
+		}
+	}
+	if (locked)
+		pthread_mutex_unlock(&table->lock);
 }

@@ -53,8 +53,8 @@ void handle_put(struct handle *h);
 struct handle *handle_end(trace_id_t trid);
 /* With the table locked. */
 void handle_free(struct handle *h);
-/* Calls f for each stream of this process, without locks: at exit. */
-void handle_each(void (*f)(struct handle *));
+/* At exit: ends all identifiers, and calls f for each. Does not wait for calls in progress, nor for ever for a lock. */
+void handle_end_all(void (*f)(struct handle *));
 
 /* False: its memory was taken away by the traced process (guard.h). */
 static inline bool handle_works(const struct handle *h)

@@ -99,24 +99,6 @@ static bool too_many(int dir, const struct place *place)
 	return streams > TRACE_SYS_MAX;
 }
 
-/*
- * Enters it in the page. Processes that begin from the next clock tick on
- * inherit it: when this is over, that is all which will be forked (INH-5).
- */
-static int enter(struct handle *h, const struct attr *attr)
-{
-	bool inherits = attr->inheritance == POSIX_TRACE_INHERITED;
-
-	h->entry.inherit_from = inherits ? ident_ticks() + 1 : 0;
-	h->slot = procpage_enter(h->target.page, who(h), &h->entry);
-	if (h->slot < 0)
-		return -h->slot;
-	TEST_POINT("create_entered");
-	if (inherits)
-		ident_next_tick();
-	return 0;
-}
-
 static int create_in(int dir, struct handle *h, const struct attr *attr)
 {
 	struct anchor anchor;
@@ -141,9 +123,14 @@ static int create_in(int dir, struct handle *h, const struct attr *attr)
 	error = live_init(&h->live, &h->stream, anchor);
 	if (error)
 		goto unmap_wanted;
-	error = enter(h, attr);
-	if (error)
+	/* Processes that begin from the next clock tick on inherit it; see lifecycle_create(). */
+	h->entry.inherit_from = attr->inheritance == POSIX_TRACE_INHERITED ? ident_ticks() + 1 : 0;
+	h->slot = procpage_enter(h->target.page, who(h), &h->entry);
+	if (h->slot < 0) {
+		error = -h->slot;
 		goto free_live;
+	}
+	TEST_POINT("create_entered");
 	/* Now, while it can be done: at its first event the process may have no descriptor left. */
 	if (h->target.self)
 		attach_slot(h->target.self, h->target.page, h->slot, false);
@@ -196,6 +183,9 @@ int lifecycle_create(pid_t pid, const trace_attr_t *attr, trace_id_t *trid)
 	else if (h)
 		handle_free(h);
 	handle_table_unlock();
+	/* What is forked after this call inherits the stream, what was forked before it does not (INH-5). */
+	if (!error && a->inheritance == POSIX_TRACE_INHERITED)
+		ident_next_tick();
 	return error;
 }
 
@@ -422,7 +412,7 @@ __attribute__((destructor)) static void leave(void)
 {
 	struct self *self;
 
-	handle_each(end);
+	handle_end_all(end);
 	self = self_peek();
 	if (self && self_process(self)->ident.pid == (uint32_t)sys_getpid())
 		self_leave(self);

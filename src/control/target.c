@@ -77,23 +77,33 @@ static int open_other(struct target *t, const struct proc *proc)
 int target_open(pid_t pid, struct target *t)
 {
 	struct proc proc;
-	int r;
+	uint64_t start;
+	uint32_t parent;
+	int r, may_signal;
 
 	memset(t, 0, sizeof *t);
 	if (pid == 0 || pid == sys_getpid())
 		return open_self(t);
 	if (pid < 0)
 		return ESRCH;
-	r = sys_kill_probe(pid);
-	if (r == -ESRCH)
+	may_signal = sys_kill_probe(pid);
+	if (may_signal == -ESRCH)
 		return ESRCH;
+	/* Without /proc, or with that of another pid namespace, nothing is known about it. */
+	if (proc_number() != (uint32_t)sys_getpid())
+		return EPERM;
 	r = proc_read((uint32_t)pid, &proc);
-	if (r == -ESRCH)
-		return ESRCH;
-	/* Without /proc nothing is known about it. */
+	if (r == -ESRCH && may_signal == 0)
+		return ESRCH; /* a thread of another process */
+	/* One of another user may be hidden from us. */
 	if (r < 0 || proc_permit((uint32_t)pid) < 0)
 		return EPERM;
-	return -open_other(t, &proc);
+	/* Still the same, so that what we know and what we may are of one process. */
+	if (proc_parent((uint32_t)pid, &parent, &start) < 0 || start != proc.ident.start)
+		return ESRCH;
+	r = open_other(t, &proc);
+	/* The right to look into a process of another user is not yet that to its user's files. */
+	return r == -EACCES && sys_geteuid() != 0 && t->place.owner != sys_geteuid() ? EPERM : -r;
 }
 
 int target_directory(const struct target *t)

@@ -504,8 +504,11 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 static __attribute__((noinline)) void record_blocked(trace_event_id_t id, const void *data, size_t length,
                                                      const void *address, uintptr_t frame)
 {
-	uint64_t signals = sys_signals_block();
+	uint64_t signals;
 
+	if (self_waits())
+		return;
+	signals = sys_signals_block();
 	record_slow(id, data, length, address, frame);
 	sys_signals_restore(signals);
 }

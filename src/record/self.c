@@ -21,6 +21,10 @@
 
 #define SLAB_THREADS 64
 
+/* After a failure that may pass so many trace points do not try again; then twice as many, and so on. */
+#define FIRST_SKIP 256u
+#define MORE_SKIPS 12
+
 struct thread_slab {
 	struct thread_slab *next;
 	_Alignas(LINE) struct thread thread[SLAB_THREADS];
@@ -180,9 +184,26 @@ static int attach(struct self *self)
 	return 0;
 }
 
+/* Of what there was none, there may be some later; a user may be another one again. */
+static bool passing(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN || error == EPERM;
+}
+
+bool self_waits(void)
+{
+	struct self *self = load_acquire(&self_area); /* PAIR(area) */
+	uint32_t skip = self && !load_relaxed(&self->process) ? load_relaxed(&self->skip) : 0;
+
+	if (skip)
+		store_relaxed(&self->skip, skip - 1); /* that others count too does no harm */
+	return skip != 0;
+}
+
 struct self *self_get(bool retry, int *error)
 {
 	struct self *self = area();
+	uint32_t failures;
 	int err;
 
 	if (!self) {
@@ -192,17 +213,23 @@ struct self *self_get(bool retry, int *error)
 	if (load_acquire(&self->process)) /* PAIR(process) */
 		return self;
 	err = (int)load_relaxed(&self->failed);
-	if (!err || (retry && err != ENOSYS)) {
+	if (!err || passing(err) || (retry && err != ENOSYS)) {
 		err = attach(self);
 		if (!err)
 			return self;
 	}
-	/* From now on a trace point finds that nobody traces. */
+	*error = err;
 	store_relaxed(&self->failed, (uint32_t)err);
+	if (passing(err)) {
+		failures = load_relaxed(&self->failures);
+		store_relaxed(&self->skip, FIRST_SKIP << failures);
+		store_relaxed(&self->failures, failures < MORE_SKIPS ? failures + 1 : failures);
+		return NULL;
+	}
+	/* From now on a trace point finds that nobody traces. */
 	store_relaxed(&self->quiet, ~UINT64_C(0));
 	store_release(&self->gate, (uint64_t)offsetof(struct self, quiet));
 	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self); /* PAIR(gate) */
-	*error = err;
 	return NULL;
 }
 

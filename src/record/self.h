@@ -87,7 +87,9 @@ struct self {
 	uint64_t gate;
 	uint64_t quiet;          /* all ones: what the gate leads to if there is no shared memory */
 	struct process *process; /* null: not attached */
-	uint32_t failed;         /* not 0: an error number; attaching is tried again by posix_trace_create() only */
+	uint32_t failed;         /* not 0: an error number */
+	uint32_t failures;       /* how often attaching has failed for want of something that there may be again */
+	uint32_t skip;           /* so many trace points do not try again */
 	uint32_t attach_count;
 	struct attached *attached[PAGE_SLOTS];
 	struct attached *retired; /* not in use any more, but a thread may still be inside: unmapped later */
@@ -99,8 +101,11 @@ extern __thread struct thread *thread_self __attribute__((tls_model("initial-exe
 /*
  * This process, attached to its page. With retry, a failure before is not the
  * last word. Null on failure, *error then is an error number. Safe in handlers.
+ * Without, it is: but for want of descriptors or memory, now and then.
  */
 struct self *self_get(bool retry, int *error);
+/* Is there no use in trying to attach at this trace point? Costs nothing. */
+bool self_waits(void);
 /* Only if it is there already. */
 struct self *self_peek(void);
 
