@@ -149,6 +149,7 @@ int file_directory(const struct place *place, bool create)
 			break;
 		}
 		made = r == 0;
+		TEST_POINT("directory_made");
 	}
 	sys_close(parent);
 	if (fd == -ELOOP || fd == -ENOTDIR)
@@ -265,6 +266,7 @@ static int hold_file(int dir, const char *name, const struct sys_stat *st, enum 
 		r = -EAGAIN;
 	if (r == 0)
 		r = lock_hold(fd, hold);
+	TEST_POINT("hold_mapped");
 	sys_close(fd);
 	return r;
 }
@@ -342,6 +344,7 @@ int file_create(int dir, const struct place *place, const struct file_new *file,
 		r = sys_link(dir, hidden, file->name);
 	TEST_POINT("file_named");
 	sys_unlink(dir, hidden);
+	TEST_POINT("file_single");
 	if (r == 0) {
 		*map = p;
 		return 0;
@@ -383,6 +386,7 @@ static int map_once(int dir, const struct place *place, const char *name, size_t
 		return r;
 	}
 	p = map_guarded(fd, place, map_size ? map_size : (size_t)st.size);
+	TEST_POINT("file_mapped");
 	sys_close(fd);
 	if (!p) {
 		if (hold)
@@ -430,15 +434,18 @@ bool file_held(int dir, const char *name)
 bool file_remove_unused(int dir, const char *name, void (*bury)(int fd))
 {
 	int fd = open_file(dir, name, 0);
+	struct sys_stat st;
 	bool unused;
 
 	if (fd < 0)
 		return false;
-	unused = lock_take(fd, LOCK_REMOVE) == 0;
+	/* With the lock nobody else removes it; before that somebody may have, and the name be another file's now. */
+	unused = lock_take(fd, LOCK_REMOVE) == 0 && sys_stat(fd, &st) == 0 && st.links > 0;
 	if (unused) {
 		TEST_POINT("remove_locked");
 		if (bury)
 			bury(fd);
+		TEST_POINT("remove_buried");
 		sys_unlink(dir, name);
 		TEST_POINT("remove_unlinked");
 	}

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "base/testpoint.h"
 #include "base/text.h"
 
 /* "posixt" and two bytes: no file is that long, and nobody else locks there. */
@@ -37,6 +38,7 @@ int lock_hold(int fd, struct hold *hold)
 
 	if (!at)
 		return -ENOMEM;
+	TEST_POINT("lock_mapped");
 	if (sys_not_on_fork(at, HOLD_SIZE) < 0) {
 		sys_unmap(at, HOLD_SIZE);
 		return -ENOMEM;

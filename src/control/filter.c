@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/atomic.h"
+#include "base/testpoint.h"
 #include "control/announce.h"
 #include "control/quiesce.h"
 #include "model/eventset.h"
@@ -49,9 +50,12 @@ int filter_change(struct handle *h, const trace_event_set_t *set, int how, const
 	if (!eventset_has(&sets[0], POSIX_TRACE_FILTER)) /* the old filter decides */
 		eventset_del(&both, POSIX_TRACE_FILTER);
 	filter_store(h, &both);
+	TEST_POINT("filter_both");
 	quiesce(h);
+	TEST_POINT("filter_quiet");
 	if (!announce(h, false, POSIX_TRACE_FILTER, sets, sizeof sets, address))
 		emit_full(&h->stream);
 	filter_store(h, &sets[1]);
+	TEST_POINT("filter_new");
 	return 0;
 }

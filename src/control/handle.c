@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/sys.h"
+#include "base/testpoint.h"
 #include "base/ticks.h"
 
 #define HANDLES TRACE_SYS_MAX
@@ -135,6 +136,7 @@ struct handle *handle_end(trace_id_t trid)
 	h = find(trid);
 	if (h)
 		store_relaxed(&h->dying, 1);
+	TEST_POINT("shutdown_dying");
 	while (h && h->users > 0) {
 		ended = load_relaxed(&table->ended);
 		pthread_mutex_unlock(&table->lock);

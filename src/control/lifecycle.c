@@ -112,6 +112,7 @@ static int create_in(int dir, struct handle *h, const struct attr *attr)
 	error = EAGAIN;
 	if (too_many(dir, &h->target.place))
 		goto remove;
+	TEST_POINT("create_counted");
 	error = ENOMEM;
 	h->wanted = sys_map(wanted_size(&h->stream), -1, 1);
 	if (!h->wanted)
@@ -125,6 +126,7 @@ static int create_in(int dir, struct handle *h, const struct attr *attr)
 		goto unmap_wanted;
 	/* Processes that begin from the next clock tick on inherit it; see lifecycle_create(). */
 	h->entry.inherit_from = attr->inheritance == POSIX_TRACE_INHERITED ? ident_ticks() + 1 : 0;
+	TEST_POINT("create_live");
 	h->slot = procpage_enter(h->target.page, who(h), &h->entry);
 	if (h->slot < 0) {
 		error = -h->slot;
@@ -182,6 +184,7 @@ int lifecycle_create(pid_t pid, const trace_attr_t *attr, trace_id_t *trid)
 		*trid = handle_publish(h);
 	else if (h)
 		handle_free(h);
+	TEST_POINT("create_published");
 	handle_table_unlock();
 	/* What is forked after this call inherits the stream, what was forked before it does not (INH-5). */
 	if (!error && a->inheritance == POSIX_TRACE_INHERITED)
@@ -232,10 +235,12 @@ int lifecycle_start(struct handle *h, const void *address)
 	if (load_relaxed(&header->stopped_ticks))
 		h->live.stop_before = ticks_read(h->stream.clock_kind);
 	filter_load(h, &set);
+	TEST_POINT("start_filter");
 	if (announce(h, true, POSIX_TRACE_START, &set, sizeof set, address))
 		fetch_or(&header->state, STATE_RUNNING);
 	else
 		become_full(h, STATE_FULL | STATE_ARMED);
+	TEST_POINT("start_done");
 	return 0;
 }
 
@@ -247,9 +252,12 @@ int lifecycle_stop(struct handle *h, const void *address)
 
 	if (!(state & STATE_RUNNING))
 		return 0; /* suspended; if it had stopped by itself, it will not restart */
+	TEST_POINT("stop_state");
 	quiesce(h);
+	TEST_POINT("stop_quiet");
 	if (!announce(h, true, POSIX_TRACE_STOP, &by_call, sizeof by_call, address))
 		stop_without_room(h, address);
+	TEST_POINT("stop_recorded");
 	return 0;
 }
 
@@ -266,6 +274,7 @@ void lifecycle_drained(struct handle *h)
 	if (!live_empty(&h->live))
 		return;
 	stopped = exchange(&header->stopped_ticks, 0);
+	TEST_POINT("drained_ticks");
 	if (stopped)
 		live_stop(&h->live, stopped);
 	if (state & STATE_ARMED) {
@@ -274,6 +283,7 @@ void lifecycle_drained(struct handle *h)
 		/* In one step: an event that found it neither running nor armed would be lost and not counted. */
 		while (!cas(&header->state, &state, (state & ~(STATE_FULL | STATE_ARMED)) | STATE_RUNNING))
 			;
+		TEST_POINT("drained_started");
 	} else {
 		fetch_and(&header->state, ~STATE_FULL);
 	}
@@ -308,6 +318,7 @@ int lifecycle_clear(struct handle *h, const void *address)
 	trace_event_set_t sets[2];
 
 	quiesce(h);
+	TEST_POINT("clear_quiet");
 	for (uint32_t i = 0; i < h->stream.chunk_count; i++) {
 		struct chunk *c = &h->stream.chunks[i];
 
@@ -319,12 +330,14 @@ int lifecycle_clear(struct handle *h, const void *address)
 	}
 	live_reset(&h->live, creation_moment(h->stream.clock_kind, &h->attr, &h->real_time));
 	h->type_next = 0;
+	TEST_POINT("clear_reset");
 	store_relaxed(&header->lost, 0);
 	store_relaxed(&header->lost_ticks, 0);
 	store_relaxed(&header->lost_last, 0);
 	store_relaxed(&header->stopped_ticks, 0);
 	fetch_and(&header->state, ~(STATE_FULL | STATE_ARMED | STATE_OVERRUN));
 
+	TEST_POINT("clear_filter");
 	filter_load(h, &sets[0]);
 	eventset_empty(&sets[1]);
 	if (running && !eventset_is_empty(&sets[0]))
@@ -364,10 +377,12 @@ static void withdraw(struct handle *h, bool wait)
 	TEST_POINT("shutdown_left");
 	if (wait && t->self)
 		attach_detach(t->self, h->slot);
+	TEST_POINT("shutdown_detached");
 	if (left)
 		procpage_free(t->page, h->slot);
 	if (h->entry.inherit_from && dir >= 0)
 		procpage_forget(dir, &t->place, who(h), &h->entry);
+	TEST_POINT("shutdown_forgotten");
 	remove_stream(h, dir);
 	TEST_POINT("shutdown_removed");
 	if (dir >= 0)
@@ -381,13 +396,16 @@ int lifecycle_shutdown(trace_id_t trid, const void *address)
 	if (!h)
 		return EINVAL;
 	lifecycle_stop(h, address);
+	TEST_POINT("shutdown_stopped");
 	fetch_or(&h->stream.header->state, STATE_ENDED);
 	TEST_POINT("shutdown_ended");
 	withdraw(h, true);
 	live_free(&h->live);
 	sys_unmap(h->wanted, wanted_size(&h->stream));
 	stream_unmap(&h->stream);
+	TEST_POINT("shutdown_unmapped");
 	target_close(&h->target);
+	TEST_POINT("shutdown_closed");
 	if (handle_table_lock()) {
 		handle_free(h);
 		handle_table_unlock();
@@ -403,8 +421,10 @@ int lifecycle_shutdown(trace_id_t trid, const void *address)
 static void end(struct handle *h)
 {
 	fetch_and(&h->stream.header->state, ~(STATE_RUNNING | STATE_ARMED));
+	TEST_POINT("exit_stopped");
 	fetch_or(&h->stream.header->state, STATE_ENDED);
 	withdraw(h, false);
+	TEST_POINT("exit_withdrawn");
 	target_leave(&h->target);
 }
 
@@ -413,6 +433,7 @@ __attribute__((destructor)) static void leave(void)
 	struct self *self;
 
 	handle_end_all(end);
+	TEST_POINT("exit_streams");
 	self = self_peek();
 	if (self && self_process(self)->ident.pid == (uint32_t)sys_getpid())
 		self_leave(self);

@@ -7,6 +7,7 @@
 
 #include "base/atomic.h"
 #include "base/sys.h"
+#include "base/testpoint.h"
 #include "base/wait.h"
 #include "shm/chunk.h"
 
@@ -36,8 +37,10 @@ bool quiesce(struct handle *h)
 				chunk_withdraw(c, &h->wanted[i]);
 			else
 				done = false;
+			TEST_POINT("quiesce_claimed");
 		}
 		barrier = barrier_everywhere();
+		TEST_POINT("quiesce_barrier");
 		for (uint32_t i = 0; i < s->chunk_count; i++) {
 			struct chunk *c = &s->chunks[i];
 
@@ -49,6 +52,7 @@ bool quiesce(struct handle *h)
 			}
 			chunk_unclaim(c);
 		}
+		TEST_POINT("quiesce_round");
 		if (done)
 			return true;
 		if (round < ROUNDS_SPINNING)

@@ -14,6 +14,7 @@
 
 #include "base/atomic.h"
 #include "base/sys.h"
+#include "base/testpoint.h"
 #include "base/wait.h"
 #include "control/handle.h"
 #include "control/lifecycle.h"
@@ -133,7 +134,9 @@ int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *da
 
 		if (asked) {
 			store_relaxed(&h->stream.header->waiting, 1);
+			TEST_POINT("reading_waiting");
 			barrier = barrier_everywhere();
+			TEST_POINT("reading_barrier");
 		}
 		pthread_mutex_lock(&h->lock);
 		if (load_relaxed(&h->dying) || guard_broken(h->stream.header)) {
@@ -165,7 +168,9 @@ int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *da
 			asked = true;
 			continue;
 		}
+		TEST_POINT("reading_sleep");
 		error = wait_for_event(h, result, wakeups, barrier, wait == READING_UNTIL ? deadline : NULL);
+		TEST_POINT("reading_awake");
 		if (error == EINTR)
 			break;
 		/* After a time-out, one more look: an event that is there excludes it. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "base/testpoint.h"
 #include "base/text.h"
 #include "shm/procpage.h"
 #include "shm/stream.h"
@@ -36,6 +37,7 @@ static bool recover(int dir, const char *name, void *arg)
 		return true; /* "." and "..", and what is not ours */
 	if (strcmp(kind, "stream") == 0) {
 		entry = entry_of(name);
+		TEST_POINT("recover_stream");
 		/* No namespace is told for the claims: no others are taken from the dead. */
 		if (file_remove_unused(dir, name, stream_bury))
 			procpage_forget(dir, place, (uint32_t)sys_gettid() | WHO_OUTSIDER, &entry);

@@ -45,6 +45,7 @@ static int open_names(struct target *t, int dir, const struct family *family)
 	r = registry_open(dir, &t->place, id, seed ? &above : NULL, &t->registry);
 	if (seed)
 		registry_close(&above);
+	TEST_POINT("target_names");
 	if (r == 0)
 		t->names = &t->registry;
 	return r;
@@ -108,7 +109,8 @@ int target_open(pid_t pid, struct target *t)
 
 int target_directory(const struct target *t)
 {
-	return file_directory(&t->place, false);
+	/* Its own a process may make again, if somebody has removed it (H24). */
+	return file_directory(&t->place, t->self != NULL);
 }
 
 void target_leave(struct target *t)
@@ -120,11 +122,13 @@ void target_leave(struct target *t)
 		return;
 	lock_release(&t->page_hold);
 	lock_release(&t->registry.hold);
+	TEST_POINT("target_unlocked");
 	dir = target_directory(t);
 	if (dir < 0)
 		return;
 	file_name_once(page, "page", t->ident);
 	file_remove_unused(dir, page, NULL);
+	TEST_POINT("target_removed");
 	file_remove_unused(dir, t->registry.file, NULL);
 	sys_close(dir);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/testpoint.h"
 #include "shm/chunk.h"
 
 /* Other processes may write here at any time, and what they do is found out afterwards: not a race to report. */
@@ -39,6 +40,7 @@ static void start_over(struct cursor *cur, struct chunk *c, uint32_t first)
 	cur->first = cur->next = first;
 	cur->at = 0;
 	store_release(&c->seen, first); /* PAIR(seen) */
+	TEST_POINT("read_seen");
 }
 
 /* A taker needs some 100 ns from one to the other, unless it is interrupted. */
@@ -114,11 +116,13 @@ bool cursor_take(struct cursor *cur, const struct stream *s, struct chunk *c, vo
 		size = cur->head.length;
 	if (size)
 		copy_shared(data, stream_chunk_memory(s, c) + cur->at + sizeof cur->head, size);
+	TEST_POINT("read_copied");
 	/* PAIR(read): the copy before the claim; full barrier. Other side: chunk_recycle(). */
 	if (!cas(&c->read, &next, next + 1)) {
 		cur->have = false;
 		return false;
 	}
+	TEST_POINT("read_claimed");
 	cur->next++;
 	cur->at += record_size(cur->head.length);
 	cur->have = false;

@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/sys.h"
+#include "base/testpoint.h"
 #include "base/wait.h"
 #include "shm/chunk.h"
 
@@ -238,9 +239,11 @@ static void refill(struct merge *m)
 	add_anchor(m, now);
 	barrier_everywhere();
 	horizon = look_for_writers(m, now.ticks);
+	TEST_POINT("read_writers");
 	if (load_relaxed(&m->stream->header->lost_ticks)) {
 		/* In this order: see emit_lost(). */
 		add_gap(m, exchange(&m->stream->header->lost_ticks, 0), 0);
+		TEST_POINT("read_lost");
 		m->unsure_until = load_relaxed(&m->stream->header->lost_last);
 	}
 	for (uint32_t i = 0; i < m->stream->chunk_count; i++) {
@@ -258,6 +261,7 @@ static void refill(struct merge *m)
 		}
 	}
 	m->horizon = horizon;
+	TEST_POINT("read_horizon");
 }
 
 bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size)

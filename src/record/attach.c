@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/sys.h"
+#include "base/testpoint.h"
 #include "base/ticks.h"
 #include "record/carrier.h"
 #include "shm/chunk.h"
@@ -38,6 +39,7 @@ static void bury(const struct process *process, int dir, const struct page_entry
 
 	stream_name(name, entry->creator, entry->serial);
 	file_remove_unused(dir, name, stream_bury);
+	TEST_POINT("bury_removed");
 	if (slot < 0)
 		procpage_forget(dir, &process->place, who(process), entry);
 	else if (procpage_leave(process->page, slot, who(process), entry))
@@ -65,6 +67,7 @@ static struct attached *map(struct self *self, int slot, const struct page_entry
 		return NULL;
 	}
 	self_mapped(a->stream.header, a->stream.size);
+	TEST_POINT("attach_mapped");
 	a->entry = *entry;
 	a->checked = clock_ns(CLOCK_MONOTONIC_COARSE);
 	a->number = fetch_add(&self->attach_count, 1) + 1;
@@ -103,13 +106,16 @@ static void let_go(struct self *self, int slot, struct attached *a, bool nested)
 {
 	if (!cas(&self->attached[slot], &a, NULL))
 		return;
+	TEST_POINT("letgo_taken");
 	/* This thread is inside too, but with none of these in its hands, unless it has interrupted itself. */
 	retire(self, a);
 	if (nested)
 		return;
 	a = exchange(&self->retired, NULL);
+	TEST_POINT("letgo_retired");
 	if (self_wait_outside(self, 0)) {
 		unmap_all(a);
+		TEST_POINT("letgo_unmapped");
 		return;
 	}
 	while (a) {
@@ -139,6 +145,7 @@ struct attached *attach_slot(struct self *self, struct procpage *page, int i, bo
 	if (a) {
 		struct attached *none = NULL;
 
+		TEST_POINT("attach_publish");
 		if (!cas(&self->attached[i], &none, a)) { /* PAIR(attached) */
 			unmap(a);
 			a = same(&none->entry, &entry) ? none : NULL;
@@ -168,6 +175,7 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 
 	/* First: what is emptied from here on asks for another look. */
 	fetch_or(&page->vacant, PAGE_LOOK);
+	TEST_POINT("update_look");
 	change = load_acquire(&page->change); /* PAIR(slot) */
 	memcpy(before, t->order, before_count * sizeof before[0]);
 	for (int i = 0; i < PAGE_SLOTS; i++) {
@@ -189,7 +197,9 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	t->count = count;
 	t->only = count == 1 && t->lane[t->order[0]].clock_kind == CLOCK_KIND_COUNTER ? &t->lane[t->order[0]] : NULL;
 	t->change = change;
+	TEST_POINT("update_lanes");
 	carrier_update(self_process(self), inherits);
+	TEST_POINT("update_done");
 }
 
 void attach_check(struct self *self, struct attached *a)
@@ -208,6 +218,7 @@ void attach_check(struct self *self, struct attached *a)
 	stream_name(name, a->entry.creator, a->entry.serial);
 	if (!file_held(dir, name)) {
 		store_relaxed(&a->stream.header->state, STATE_ENDED);
+		TEST_POINT("check_ended");
 		bury(process, dir, &a->entry, -1);
 	}
 	sys_close(dir);
@@ -217,6 +228,7 @@ void attach_detach(struct self *self, int slot)
 {
 	struct attached *a = exchange(&self->attached[slot], NULL);
 
+	TEST_POINT("detach_taken");
 	/*
 	 * A thread says that it is inside before it reads the page's change. So
 	 * after the barrier it has either said so, or it will see the change,
@@ -225,8 +237,10 @@ void attach_detach(struct self *self, int slot)
 	 */
 	retire(self, a);
 	a = exchange(&self->retired, NULL);
+	TEST_POINT("detach_retired");
 	if (self_wait_outside(self, DETACH_STEPS)) {
 		unmap_all(a);
+		TEST_POINT("detach_unmapped");
 		a = exchange(&self->attached[slot], NULL);
 		if (a)
 			unmap(a);

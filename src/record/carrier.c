@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
+#include "base/testpoint.h"
 
 /* The last numbers below this one, or below the limit: few programs get there, and the kernel's table stays small. */
 #define NUMBER_END 1024
@@ -42,9 +43,12 @@ static void open_it(const struct process *process)
 {
 	char name[FILE_NAME_SIZE];
 	struct sys_stat st;
-	int dir = file_directory(&process->place, false), fd, from = numbers_from(), high;
+	int dir, fd, from = numbers_from(), high;
 
-	if (dir < 0 || from < 0)
+	if (from < 0)
+		return;
+	dir = file_directory(&process->place, false);
+	if (dir < 0)
 		return;
 	file_name_once(name, "page", process->ident);
 	fd = sys_open(dir, name, O_RDONLY | O_NOFOLLOW, 0);
@@ -52,6 +56,7 @@ static void open_it(const struct process *process)
 	if (fd < 0)
 		return;
 	if (sys_stat(fd, &st) == 0) {
+		TEST_POINT("carrier_opened");
 		if (still_there())
 			high = sys_duplicate_over(fd, carrier.fd);
 		else
@@ -59,9 +64,11 @@ static void open_it(const struct process *process)
 		if (high >= from + NUMBERS) {
 			sys_close(high); /* all of those are in use */
 		} else if (high >= 0) {
+			TEST_POINT("carrier_copied");
 			carrier.fd = high;
 			carrier.inode = st.inode;
 			carrier.pid = process->ident.pid;
+			TEST_POINT("carrier_known");
 		}
 	}
 	sys_close(fd);
@@ -76,14 +83,17 @@ void carrier_update(const struct process *process, bool wanted)
 	/* Somebody of a process that this one was forked from may have been at it. */
 	if (busy == pid || !cas(&carrier.busy, &busy, pid)) /* PAIR(carrier) */
 		return;
+	TEST_POINT("carrier_busy");
 	if (wanted) {
 		open_it(process);
 	} else {
 		if (still_there())
 			sys_close(carrier.fd);
+		TEST_POINT("carrier_closed");
 		carrier.pid = 0;
 	}
 	store_release(&carrier.busy, 0); /* PAIR(carrier) */
+	TEST_POINT("carrier_free");
 }
 
 struct procpage *carrier_find(const struct place *place)
@@ -103,6 +113,7 @@ struct procpage *carrier_find(const struct place *place)
 		if (!page)
 			return NULL;
 		if (procpage_is(page, (struct ident){ page->pid, page->start, page->space })) {
+			TEST_POINT("carrier_found");
 			/* Its number is ours now, for a page of our own. */
 			carrier = (struct carrier){ 0, page->pid, fd, st.inode };
 			return page;

@@ -33,6 +33,7 @@
 
 #include "base/atomic.h"
 #include "base/sys.h"
+#include "base/testpoint.h"
 #include "base/ticks.h"
 #include "model/record.h"
 #include "record/attach.h"
@@ -104,7 +105,9 @@ static uint32_t put_owner(unsigned char *at, const struct writer *w)
 void emit_wake(struct stream_header *h)
 {
 	if (exchange(&h->waiting, 0)) {
+		TEST_POINT("wake_seen");
 		fetch_add(&h->wakeups, 1);
+		TEST_POINT("wake_risen");
 		sys_futex_wake(&h->wakeups);
 	}
 }
@@ -123,9 +126,11 @@ void emit_lost(const struct stream *s)
 
 		while (last < ticks && !cas(&h->lost_last, &last, ticks))
 			;
+		TEST_POINT("lost_last");
 		cas(&h->lost_ticks, &none, ticks);
 	}
 	fetch_add(&h->lost, 1);
+	TEST_POINT("lost_counted");
 	if (!(load_relaxed(&h->state) & STATE_OVERRUN))
 		fetch_or(&h->state, STATE_OVERRUN);
 }
@@ -144,8 +149,10 @@ void emit_full(const struct stream *s)
 
 	/* The time before the state: who sees the stream stopped knows when. */
 	cas(&h->stopped_ticks, &none, ticks_read(s->clock_kind));
+	TEST_POINT("full_ticks");
 	while (state & STATE_RUNNING) {
 		if (cas(&h->state, &state, (state & ~STATE_RUNNING) | STATE_FULL | STATE_ARMED)) {
+			TEST_POINT("full_stopped");
 			emit_wake(h); /* the STOP can be read */
 			return;
 		}
@@ -170,6 +177,7 @@ bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_eve
 		return false;
 	}
 	position = progress_position(p);
+	TEST_POINT("alone_claimed");
 	memory = stream_chunk_memory(s, c);
 	/*
 	 * The claim before the look at the state, and before the ticks: who
@@ -185,6 +193,7 @@ bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_eve
 		return true;
 	}
 	ticks = ticks_read(s->clock_kind);
+	TEST_POINT("alone_ticks");
 	position += put_owner(memory + position, w);
 	if (!data)
 		length = 0;
@@ -193,12 +202,15 @@ bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_eve
 		type |= RECORD_TRUNCATED;
 	}
 	put(memory + position, type, (uint32_t)length, ticks, address, data);
+	TEST_POINT("alone_written");
 	position += record_size((uint32_t)length);
 
 	store_relaxed(&c->last_ticks, ticks);
 	store_release(&c->progress, progress_make(progress_records(p) + 1, position)); /* PAIR(commit) */
+	TEST_POINT("alone_committed");
 	chunk_unclaim(c);
 	fence_full();
+	TEST_POINT("alone_unclaimed");
 	if (load_relaxed(&h->waiting))
 		emit_wake(h);
 	return true;
@@ -225,6 +237,7 @@ static struct seat *lane_seat(struct thread *t, struct lane *lane, const struct 
 		return NULL;
 	}
 	lane->seat = seat_take(s, load_relaxed(&t->tid) | s->outsider);
+	TEST_POINT("lane_seat");
 	if (!lane->seat)
 		lane->no_seat = 1000;
 	return lane->seat;
@@ -243,6 +256,7 @@ static bool lane_take(struct thread *t, struct lane *lane, struct stream *s)
 		chunk_leave(lane->chunk, lane->owner);
 		lane->chunk = NULL;
 		lane->at = lane->end = NULL;
+		TEST_POINT("lane_left");
 	}
 	c = take_chunk(s, load_relaxed(&t->tid) | s->outsider);
 	if (!c)
@@ -253,17 +267,22 @@ static bool lane_take(struct thread *t, struct lane *lane, struct stream *s)
 		return false;
 	}
 	position = progress_position(p);
+	TEST_POINT("lane_claimed");
 	lane->at = stream_chunk_memory(s, c) + position;
 	lane->end = stream_chunk_memory(s, c) + s->chunk_size;
 	lane->at += put_owner(lane->at, &w);
+	TEST_POINT("lane_owner");
 	position += (uint32_t)sizeof(struct record_owner);
 	lane->progress = progress_make(progress_records(p), position);
 	lane->owner = owner_next(load_relaxed(&c->owner), (uint32_t)(seat - s->seats) + 1);
 	lane->chunk_number = (uint32_t)(c - s->chunks) + 1;
 	lane->chunk = c;
 	store_relaxed(&c->last_ticks, ticks_read(lane->clock_kind)); /* or it would pass for the oldest */
+	TEST_POINT("lane_ticks");
 	store_release(&c->progress, lane->progress); /* PAIR(commit) */
+	TEST_POINT("lane_begun");
 	store_relaxed(&c->owner, lane->owner);
+	TEST_POINT("lane_held");
 	chunk_unclaim(c);
 	return true;
 }
@@ -311,11 +330,13 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 	if (unlikely((size_t)(load_relaxed(&lane->end) - load_relaxed(&lane->at)) < record_size((uint32_t)length)))
 		return NO_ROOM;
 	store_relaxed(&seat->busy, lane->chunk_number);
+	TEST_POINT("record_busy");
 	fence_signal();
 	if (unlikely(load_relaxed(&c->owner) != lane->owner)) {
 		store_relaxed(&seat->busy, 0);
 		return NO_ROOM;
 	}
+	TEST_POINT("record_owned");
 	ticks = ticks_read(clock_kind);
 	/*
 	 * The place last: if it is there, nothing before it was wiped. And
@@ -328,6 +349,7 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 	if (unlikely(!at))
 		return DONE;
 	put(at, id, (uint32_t)length, ticks, address, data);
+	TEST_POINT("record_written");
 	fence_signal();
 	if (unlikely(load_relaxed(&lane->at) != at))
 		return DONE;
@@ -335,13 +357,16 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 	progress += ((uint64_t)1 << 32) + size;
 	lane->at = at + size;
 	lane->progress = progress;
+	TEST_POINT("record_noted");
 	store_relaxed(&c->last_ticks, ticks);
 	/*
 	 * PAIR(commit): the record, whole, is visible before the position that
 	 * includes it. Other side: read/cursor.c, record/take.c.
 	 */
 	store_release(&c->progress, progress);
+	TEST_POINT("record_committed");
 	store_release(&seat->busy, 0); /* PAIR(busy) */
+	TEST_POINT("record_idle");
 	fence_signal();
 	return unlikely(load_relaxed(&h->waiting)) ? WAKE : DONE;
 }
@@ -470,6 +495,7 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 		/* Level 0: make the lanes right and use them. Handlers keep away from them. */
 		store_relaxed(&t->ready, frame);
 		fence_signal();
+		TEST_POINT("slow_inside");
 		if (load_relaxed(&page->change) != t->change)
 			attach_update(self, page, t);
 		for (uint32_t i = 0; i < t->count; i++) {
@@ -484,6 +510,7 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 		/* Inside another trace point of this thread (H4), or without membarrier(): through no lane. */
 		struct writer w = writer(t);
 
+		TEST_POINT("slow_nested");
 		for (int i = 0; i < PAGE_SLOTS; i++) {
 			bool taken = procpage_taken(load_acquire(&page->word[i / 64]), i); /* PAIR(slot) */
 			struct attached *a = taken ? attach_slot(self, page, i, true) : NULL;
@@ -499,6 +526,7 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 		}
 	}
 	store_release(&t->depth, depth); /* PAIR(inside) */
+	TEST_POINT("slow_outside");
 }
 
 static __attribute__((noinline)) void record_blocked(trace_event_id_t id, const void *data, size_t length,
@@ -575,6 +603,7 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 		return;
 	}
 	store_relaxed(&t->ready, frame);
+	TEST_POINT("event_inside");
 	fence_signal();
 	change = load_relaxed(&t->page_change);
 	if (unlikely(!change || load_relaxed(change) != t->change)) {

@@ -98,6 +98,7 @@ static void copy_names(int dir, struct process *process)
 	if (registry_open(dir, &process->place, id, &names->registry, &copy) < 0)
 		return;
 	process->names_hold = copy.hold;
+	TEST_POINT("names_copied");
 	copy.hold.at = NULL;
 	registry_close(&copy);
 }
@@ -161,6 +162,7 @@ static int attach(struct self *self)
 		return ENOMEM;
 	process->ident = ident_self();
 	process->place = place_own();
+	TEST_POINT("attach_ident");
 	process->locked = !barrier_register();
 	r = open_page(process);
 	if (r < 0) {
@@ -176,11 +178,14 @@ static int attach(struct self *self)
 		sys_unmap(process, sizeof *process);
 		process = none;
 	}
+	TEST_POINT("attach_process");
 	store_release(&page_above, process->page); /* PAIR(above) */
 	store_relaxed(&self->failed, 0);
 	/* The gate last: a trace point that comes through it finds everything. */
 	store_release(&self->gate, (uint64_t)((uintptr_t)&process->page->vacant - (uintptr_t)self));
+	TEST_POINT("attach_gate");
 	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self); /* PAIR(gate) */
+	TEST_POINT("attach_done");
 	return 0;
 }
 
@@ -243,6 +248,7 @@ static struct thread *start_block(struct self *self, struct thread *t)
 		if (t->lane[i].attached)
 			memset(&t->lane[i], 0, sizeof t->lane[i]);
 	t->pid = self_process(self)->ident.pid;
+	TEST_POINT("thread_block");
 	t->pthread = (uint64_t)(uintptr_t)pthread_self();
 	t->name_age = 0;
 	t->page_change = &self_process(self)->page->change;
@@ -256,6 +262,7 @@ static struct thread *start_block(struct self *self, struct thread *t)
 	store_relaxed(&t->ready, (uintptr_t)(self_process(self)->locked ? 0 : THREAD_READY));
 	fence_signal();
 	thread_self = t;
+	TEST_POINT("thread_done");
 	return t;
 }
 
@@ -421,6 +428,7 @@ struct registry *self_registry(void)
 		}
 		if (fresh) {
 			fresh->pid = pid;
+			TEST_POINT("names_opened");
 			store_release(&names_now, fresh); /* PAIR(registry) */
 		}
 		names = fresh;
@@ -440,11 +448,14 @@ void self_leave(struct self *self)
 		return;
 	file_name_once(page, "page", process->ident);
 	file_name_once(file, "names", procpage_names(process->page));
+	TEST_POINT("leave_page");
 	lock_release(&process->page_hold);
 	lock_release(&process->names_hold);
 	if (names && names->pid == process->ident.pid)
 		lock_release(&names->registry.hold);
+	TEST_POINT("leave_unlocked");
 	file_remove_unused(dir, page, NULL);
+	TEST_POINT("leave_removed");
 	file_remove_unused(dir, file, NULL);
 	sys_close(dir);
 }

@@ -9,6 +9,7 @@
 #include "record/take.h"
 
 #include "base/sys.h"
+#include "base/testpoint.h"
 #include "model/record.h"
 #include "shm/chunk.h"
 
@@ -125,6 +126,7 @@ struct chunk *take_chunk(struct stream *s, uint32_t who)
 			return NULL;
 		if (!chunk_claim(c, who))
 			continue;
+		TEST_POINT("take_claimed");
 		/* The choice was made before the claim: another may have had the chunk meanwhile. */
 		rank = rank_of(s, c, loop, false);
 		if (rank > best.rank || !chunk_revoke(s, c)) {
@@ -133,6 +135,7 @@ struct chunk *take_chunk(struct stream *s, uint32_t who)
 			chunk_unclaim(c);
 			continue;
 		}
+		TEST_POINT("take_revoked");
 		rank = rank_of(s, c, loop, false);
 		if (rank == RANK_ROOM)
 			return c;

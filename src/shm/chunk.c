@@ -6,6 +6,7 @@
 #include "shm/chunk.h"
 
 #include "base/ident.h"
+#include "base/testpoint.h"
 #include "base/wait.h"
 #include "model/record.h"
 
@@ -31,6 +32,7 @@ void chunk_unclaim(struct chunk *c)
 {
 	/* PAIR(claim): other side in chunk_claim(). */
 	store_release(&c->claim, 0);
+	TEST_POINT("chunk_unclaimed");
 }
 
 void chunk_withdraw(struct chunk *c, uint64_t *was)
@@ -67,11 +69,13 @@ bool chunk_revoke(const struct stream *s, struct chunk *c)
 	uint64_t was;
 
 	chunk_withdraw(c, &was);
+	TEST_POINT("revoke_withdrawn");
 	if (!owner_is(was))
 		return true;
 	if (barrier_everywhere() && chunk_withdrawn(s, c, was))
 		return true;
 	chunk_give_back(c, was);
+	TEST_POINT("revoke_back");
 	return false;
 }
 
@@ -105,6 +109,7 @@ uint32_t chunk_recycle(const struct stream *s, struct chunk *c)
 	 * record has either been read or is counted as lost, never both.
 	 */
 	read = exchange(&c->read, records);
+	TEST_POINT("recycle_read");
 	lost = records - read;
 	/* PAIR(seen): the reader is done with the last gap before it is written over. */
 	if (load_acquire(&c->seen) == first)
@@ -113,20 +118,24 @@ uint32_t chunk_recycle(const struct stream *s, struct chunk *c)
 		if (!load_relaxed(&c->gap_from))
 			store_relaxed(&c->gap_from, ticks_of(stream_chunk_memory(s, c), s->chunk_size, read - first));
 		store_relaxed(&c->gap_until, load_relaxed(&c->last_ticks));
+		TEST_POINT("recycle_gap");
 	}
 	/*
 	 * PAIR(recycle): a reader that copies bytes written after this also
 	 * sees another first. The full barrier keeps those bytes behind it.
 	 */
 	store_release(&c->first, records);
+	TEST_POINT("recycle_first");
 	fence_full();
 	store_release(&c->progress, progress_make(records, 0)); /* PAIR(commit) */
+	TEST_POINT("recycle_done");
 	return lost;
 }
 
 void chunk_leave(struct chunk *c, uint64_t owner)
 {
 	cas(&c->owner, &owner, owner_next(owner, 0));
+	TEST_POINT("chunk_left");
 }
 
 struct seat *seat_take(const struct stream *s, uint32_t who)
@@ -144,8 +153,10 @@ struct seat *seat_take(const struct stream *s, uint32_t who)
 			if (owner != who && !cas(&seat->who, &owner, who))
 				continue;
 			store_relaxed(&seat->busy, 0);
+			TEST_POINT("seat_taken");
 			while (used <= i && !cas(&s->header->seats_used, &used, i + 1))
 				;
+			TEST_POINT("seat_used");
 			return seat;
 		}
 	}

@@ -6,6 +6,7 @@
 #include "shm/family.h"
 
 #include "base/atomic.h"
+#include "base/testpoint.h"
 
 /* Nobody is that deep; it ends where /proc shows a circle, too. */
 #define GENERATIONS 256
@@ -62,6 +63,7 @@ static bool climb(struct family *f, struct procpage **page, uint64_t *start)
 	for (int i = 0; number && i < GENERATIONS && read_ident(f, number, &id, &next) >= 0; i++) {
 		if (f->known ? ident_same(id, page_ident(f->known)) : procpage_look(f->dir, f->place, id, page) == 0) {
 			f->above = id;
+			TEST_POINT("family_found");
 			return true;
 		}
 		*start = id.start;

@@ -116,6 +116,7 @@ static void set_taken(struct procpage *page, int slot)
 	fetch_and(&page->vacant, ~(UINT64_C(1) << slot / 64));
 	TEST_POINT("page_vacant");
 	fetch_add(&page->change, 1);
+	TEST_POINT("page_change");
 }
 
 static void set_vacant(struct procpage *page, int slot)
@@ -127,11 +128,14 @@ static void set_vacant(struct procpage *page, int slot)
 	/* The sum after its parts; and again the other way, for one who took a slot in between. */
 	if (load_relaxed(word) == ~UINT64_C(0)) {
 		fetch_or(&page->vacant, bit);
+		TEST_POINT("page_vacant_back");
 		if (load_relaxed(word) != ~UINT64_C(0))
 			fetch_and(&page->vacant, ~bit);
 	}
 	fetch_add(&page->change, 1);
+	TEST_POINT("page_change_back");
 	fetch_and(&page->vacant, ~PAGE_LOOK);
+	TEST_POINT("page_look");
 }
 
 static void fill(struct page_slot *slot, const struct page_entry *entry)
@@ -158,6 +162,7 @@ int procpage_enter(struct procpage *page, uint32_t who, const struct page_entry 
 		TEST_POINT("page_filled");
 		set_taken(page, i);
 		store_release(&slot->claim, 0); /* PAIR(slot) */
+		TEST_POINT("page_entered");
 		return i;
 	}
 	return -EAGAIN;
@@ -215,12 +220,14 @@ bool procpage_leave(struct procpage *page, int i, uint32_t who, const struct pag
 		return false;
 	}
 	set_vacant(page, i);
+	TEST_POINT("page_left");
 	return true;
 }
 
 void procpage_free(struct procpage *page, int i)
 {
 	store_release(&page->slot[i].claim, 0); /* PAIR(slot) */
+	TEST_POINT("page_freed");
 }
 
 struct forget {
@@ -239,6 +246,7 @@ static bool forget_in(int dir, const char *name, void *arg)
 	if (!file_name_parse(name, kind) || strcmp(kind, "page") != 0 ||
 	    file_map(dir, f->place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, NULL) < 0)
 		return true;
+	TEST_POINT("page_forget");
 	for (int i = 0; i < PAGE_SLOTS; i++) {
 		struct procpage *page = mapped.map;
 
@@ -267,6 +275,7 @@ void procpage_inherit(struct procpage *page, const struct procpage *from, uint64
 		if (!procpage_read(from, i, &entry) || !entry.inherit_from || start < entry.inherit_from)
 			continue;
 		fill(&page->slot[next], &entry);
+		TEST_POINT("page_inherit");
 		set_taken(page, next++);
 	}
 	if (next) {

@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/sys.h"
+#include "base/testpoint.h"
 
 /* TRACE_USER_EVENT_MAX counts the unnamed user event (LIM-5). */
 #define NAMES_MAX (TRACE_USER_EVENT_MAX - 1)
@@ -85,6 +86,7 @@ int registry_open(int dir, const struct place *place, struct ident id, const str
 	if (err < 0)
 		return err;
 	r->header = mapped.map;
+	TEST_POINT("registry_mapped");
 	r->inode = mapped.inode;
 	if (valid(r->header, mapped.size))
 		return 0;
@@ -139,11 +141,13 @@ static int make_space(struct registry *r, uint64_t need)
 	if (dir < 0)
 		return dir;
 	err = file_grow(dir, r->file, r->inode, need);
+	TEST_POINT("registry_grown");
 	sys_close(dir);
 	if (err < 0)
 		return err;
 	while (bytes < need && !cas(&r->header->bytes, &bytes, need))
 		;
+	TEST_POINT("registry_bytes");
 	return 0;
 }
 
@@ -178,7 +182,9 @@ trace_event_id_t registry_id(struct registry *r, const char *name)
 				place = take_place(r);
 				if (place < 0)
 					return POSIX_TRACE_UNNAMED_USEREVENT;
+				TEST_POINT("registry_place");
 				strncpy(place_name(r, (uint32_t)place), name, REGISTRY_NAME_BYTES - 1);
+				TEST_POINT("registry_name");
 			}
 			/* PAIR(name) */
 			if (cas(&r->header->index[i], &at, (uint16_t)(place + 1)))

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/sys.h"
+#include "base/testpoint.h"
 #include "base/ticks.h"
 #include "model/record.h"
 #include "shm/chunk.h"
@@ -114,6 +115,7 @@ static void init(void *map, void *arg)
 	memcpy(h->version_string, a->version, sizeof h->version_string);
 	memcpy(h->name, a->name, sizeof h->name);
 	memcpy(map, h, sizeof *h);
+	TEST_POINT("stream_header");
 }
 
 /* h: what the header says, in memory that nobody else writes. own_space: of this process. */
@@ -187,6 +189,7 @@ int stream_map(int dir, const struct place *place, struct ident creator, uint32_
 	if (r < 0)
 		return r;
 	memcpy(&header, mapped.map, sizeof header);
+	TEST_POINT("stream_mapped");
 	if (!valid(&header, mapped.size)) {
 		file_unmap(mapped.map, (size_t)mapped.size);
 		return -EINVAL;

@@ -3,7 +3,7 @@
  *
  * Its id in its own pid namespace, and a mark if that is another than the
  * stream's or page's. One cannot ask the kernel about a thread of another
- * namespace: it passes for alive. So between namespaces a claim of the dead stays
+ * namespace: it passes for alive (H22). So between namespaces a claim of the dead stays
  * until one comes by who can tell, and readers wait a tenth of a second for it.
  *
  * SPDX-License-Identifier: MIT
