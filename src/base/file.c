@@ -181,7 +181,7 @@ struct entry {
 
 int file_each(int dir, bool (*f)(int, const char *, void *), void *arg)
 {
-	_Alignas(struct entry) unsigned char buf[4096];
+	_Alignas(struct entry) unsigned char buf[1024]; /* small: a trace point in a handler may get here on a small stack */
 	int n, list = sys_open(dir, ".", O_RDONLY | O_DIRECTORY, 0);
 
 	if (list < 0)

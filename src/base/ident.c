@@ -54,7 +54,7 @@ static int read_file(uint32_t number, const char *what, char *buf, size_t size)
 /* State letter, parent and start time. */
 static int read_stat(uint32_t number, char *state, uint32_t *parent, uint64_t *start)
 {
-	char buf[1024], *p;
+	char buf[768], *p; /* the first 22 fields at their longest */
 	int r = read_file(number, "/stat", buf, sizeof buf);
 
 	if (r < 0)

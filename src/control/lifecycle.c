@@ -135,7 +135,7 @@ static int create_in(int dir, struct handle *h, const struct attr *attr)
 	TEST_POINT("create_entered");
 	/* Now, while it can be done: at its first event the process may have no descriptor left. */
 	if (h->target.self)
-		attach_slot(h->target.self, h->target.page, h->slot, false);
+		attach_slot(h->target.self, h->target.page, h->slot);
 	return 0;
 
 free_live:

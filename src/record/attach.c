@@ -101,22 +101,19 @@ static void retire(struct self *self, struct attached *a)
 		;
 }
 
-/* Not in the page any more, or another is in its place. Only this one: others may have put the right one there already. */
-static void let_go(struct self *self, int slot, struct attached *a, bool nested)
+/*
+ * Unmaps what has retired, if no other thread is inside for longer than so
+ * many steps. This one may be inside too, but with none of these in its hands.
+ */
+static bool unmap_retired(struct self *self, int steps)
 {
-	if (!cas(&self->attached[slot], &a, NULL))
-		return;
-	TEST_POINT("letgo_taken");
-	/* This thread is inside too, but with none of these in its hands, unless it has interrupted itself. */
-	retire(self, a);
-	if (nested)
-		return;
-	a = exchange(&self->retired, NULL);
-	TEST_POINT("letgo_retired");
-	if (self_wait_outside(self, 0)) {
+	struct attached *a = exchange(&self->retired, NULL);
+
+	TEST_POINT("detach_retired");
+	if (self_wait_outside(self, steps)) {
+		TEST_POINT("detach_outside");
 		unmap_all(a);
-		TEST_POINT("letgo_unmapped");
-		return;
+		return true;
 	}
 	while (a) {
 		struct attached *next = a->next;
@@ -124,9 +121,17 @@ static void let_go(struct self *self, int slot, struct attached *a, bool nested)
 		retire(self, a);
 		a = next;
 	}
+	return false;
 }
 
-struct attached *attach_slot(struct self *self, struct procpage *page, int i, bool nested)
+/* Not in the page any more, or another is in its place. Only this one: others may have put the right one there already. */
+static void let_go(struct self *self, int slot, struct attached *a)
+{
+	if (cas(&self->attached[slot], &a, NULL))
+		retire(self, a);
+}
+
+struct attached *attach_slot(struct self *self, struct procpage *page, int i)
 {
 	struct attached *a = load_acquire(&self->attached[i]); /* PAIR(attached) */
 	struct page_entry entry;
@@ -134,7 +139,7 @@ struct attached *attach_slot(struct self *self, struct procpage *page, int i, bo
 	if (!procpage_read(page, i, &entry))
 		return NULL;
 	if (a && !same(&a->entry, &entry)) {
-		let_go(self, i, a, nested);
+		let_go(self, i, a);
 		a = load_acquire(&self->attached[i]); /* PAIR(attached) */
 		if (a && !same(&a->entry, &entry))
 			return NULL;
@@ -181,10 +186,10 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	for (int i = 0; i < PAGE_SLOTS; i++) {
 		/* PAIR(slot): a bit that is clear is seen after its slot. */
 		bool taken = procpage_taken(load_acquire(&page->word[i / 64]), i);
-		struct attached *a = taken ? attach_slot(self, page, i, false) : load_relaxed(&self->attached[i]);
+		struct attached *a = taken ? attach_slot(self, page, i) : load_relaxed(&self->attached[i]);
 
 		if (!taken && a)
-			let_go(self, i, a, false);
+			let_go(self, i, a);
 		if (!taken || !a)
 			continue;
 		lane_set(&t->lane[i], a);
@@ -199,6 +204,10 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	t->change = change;
 	TEST_POINT("update_lanes");
 	carrier_update(self_process(self), inherits);
+	TEST_POINT("update_carrier");
+	/* If somebody is inside, the next thread that comes by looks again. */
+	if (load_relaxed(&self->retired) && !unmap_retired(self, 0))
+		fetch_and(&page->vacant, ~PAGE_LOOK);
 	TEST_POINT("update_done");
 }
 
@@ -236,20 +245,9 @@ void attach_detach(struct self *self, int slot)
 	 * may have mapped the stream once more: look again.
 	 */
 	retire(self, a);
-	a = exchange(&self->retired, NULL);
-	TEST_POINT("detach_retired");
-	if (self_wait_outside(self, DETACH_STEPS)) {
-		unmap_all(a);
-		TEST_POINT("detach_unmapped");
+	if (unmap_retired(self, DETACH_STEPS)) {
 		a = exchange(&self->attached[slot], NULL);
 		if (a)
 			unmap(a);
-		return;
-	}
-	while (a) {
-		struct attached *next = a->next;
-
-		retire(self, a);
-		a = next;
 	}
 }

@@ -8,16 +8,12 @@
 
 #include "record/self.h"
 
-/*
- * The stream of a slot in use, mapped for all threads by the one that comes
- * first. Null: it cannot be mapped. nested: inside another trace point of this
- * thread, which may be using what was mapped there before.
- */
-struct attached *attach_slot(struct self *self, struct procpage *page, int slot, bool nested);
+/* The stream of a slot in use, mapped for all threads by the one that comes first. Null: it cannot be mapped. */
+struct attached *attach_slot(struct self *self, struct procpage *page, int slot);
 
 /*
  * Makes the thread's lanes anew from the process page; lets go of streams that
- * are not there any more. Safe in handlers.
+ * are not there any more, so not inside another trace point of this thread.
  */
 void attach_update(struct self *self, struct procpage *page, struct thread *t);
 

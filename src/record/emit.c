@@ -513,7 +513,7 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 		TEST_POINT("slow_nested");
 		for (int i = 0; i < PAGE_SLOTS; i++) {
 			bool taken = procpage_taken(load_acquire(&page->word[i / 64]), i); /* PAIR(slot) */
-			struct attached *a = taken ? attach_slot(self, page, i, true) : NULL;
+			struct attached *a = taken ? attach_slot(self, page, i) : NULL;
 			struct stream_header *h = a ? a->stream.header : NULL;
 			uint32_t state = h ? load_relaxed(&h->state) : 0;
 

@@ -19,7 +19,7 @@
 #include "record/carrier.h"
 #include "shm/family.h"
 
-#define SLAB_THREADS 64
+#define SLAB_THREADS 16
 
 /* After a failure that may pass so many trace points do not try again; then twice as many, and so on. */
 #define FIRST_SKIP 256u
@@ -110,18 +110,15 @@ static void copy_names(int dir, struct process *process)
 static struct procpage *page_above;
 
 /* A page is what the process is named by, so it is its own however it was forked. */
-static const struct procpage *known_page(struct ident self, const struct place *place, bool *from_carrier)
+static struct procpage *known_page(struct ident self, const struct place *place, bool *from_carrier)
 {
 	struct procpage *page = load_acquire(&page_above); /* PAIR(above) */
 
 	*from_carrier = false;
 	if (page && !procpage_is(page, self))
 		return page;
+	/* After an exec it may be our own, as it was; which counts if the file was removed in between. */
 	page = carrier_find(place);
-	if (page && procpage_is(page, self)) { /* of the program that this process was before an exec */
-		sys_unmap(page, PAGE_SIZE_BYTES);
-		return NULL;
-	}
 	*from_carrier = page != NULL;
 	return page;
 }
@@ -129,17 +126,18 @@ static const struct procpage *known_page(struct ident self, const struct place *
 static int open_page(struct process *process)
 {
 	struct family family = { .place = &process->place, .ident = process->ident };
+	struct procpage *known;
 	bool from_carrier;
 	int r;
 
 	family.dir = file_directory(&process->place, true);
 	if (family.dir < 0)
 		return family.dir;
-	family.known = known_page(process->ident, &process->place, &from_carrier);
+	family.known = known = known_page(process->ident, &process->place, &from_carrier);
 	r = procpage_open(family.dir, &process->place, process->ident, family_inherit, &family, &process->page,
 	                  &process->page_hold);
 	if (from_carrier)
-		sys_unmap((void *)family.known, PAGE_SIZE_BYTES);
+		sys_unmap(known, PAGE_SIZE_BYTES);
 	if (r == 0)
 		copy_names(family.dir, process);
 	sys_close(family.dir);
@@ -302,8 +300,13 @@ struct thread *self_thread(struct self *self)
 	return start_block(self, &slab->thread[0]);
 }
 
+/* A trace point takes some 20 ns: most are over before one has to sleep. */
+#define OUTSIDE_LOOKS 200
+
 bool self_wait_outside(struct self *self, int steps)
 {
+	int looks = OUTSIDE_LOOKS;
+
 	if (!barrier_everywhere() && !self_process(self)->locked)
 		return false;
 	for (struct thread_slab *slab = load_acquire(&self->slabs); slab; slab = slab->next) { /* PAIR(slab) */
@@ -319,6 +322,11 @@ bool self_wait_outside(struct self *self, int steps)
 				/* PAIR(inside): all that a thread did inside is done. */
 				if (load_acquire(&t->ready) <= THREAD_READY && load_acquire(&t->depth) == 0)
 					break;
+				if (looks > 0) {
+					looks--;
+					spin_pause();
+					continue;
+				}
 				if (sys_thread_probe((int)self_process(self)->ident.pid, (int)tid) == -ESRCH)
 					break;
 				if (steps-- <= 0)
