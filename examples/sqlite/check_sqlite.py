@@ -3,17 +3,20 @@
 #
 # SPDX-License-Identifier: MIT
 #
-# usage: check_sqlite.py --workload PROGRAM | --shell SQLITE3   SQLTRACE.so SQLANALYZE.so
+# usage: check_sqlite.py --workload PROGRAM | --shell SQLITE3   SQLATTACH SQLTRACE.so SQLANALYZE.so
 #
 # Every statement that was run must be in the trace, once, with all its rows;
 # no event lost; and the standard output must be the same as without a trace.
+# And so for a trace from another process, from the moment on that it is there.
 import argparse
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 failed = []
@@ -22,6 +25,11 @@ failed = []
 def check(ok, what):
 	if not ok:
 		failed.append(what)
+
+
+def read(path):
+	with open(path) as file:
+		return file.read()
 
 
 def number_of_statements(path):
@@ -39,10 +47,14 @@ def make_database(path, orders):
 	connection.close()
 
 
-def run(command, output, stdin=subprocess.DEVNULL, **settings):
+def settings(**values):
 	environment = {name: value for name, value in os.environ.items() if not name.startswith("SQLANALYZE_")}
-	environment.update(settings, SQLANALYZE_OUTPUT=output)
-	result = subprocess.run(command, env=environment, stdin=stdin,
+	environment.update(values)
+	return environment
+
+
+def run(command, output, stdin=subprocess.DEVNULL, **values):
+	result = subprocess.run(command, env=settings(SQLANALYZE_OUTPUT=output, **values), stdin=stdin,
 		stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=110)
 	sys.stdout.write(result.stdout)
 	sys.stderr.write(result.stderr)
@@ -51,14 +63,12 @@ def run(command, output, stdin=subprocess.DEVNULL, **settings):
 
 
 class Trace:
-	"""What sqlanalyze has written: a line for each statement, tables, totals."""
+	"""What sqlanalyze or sqlattach has written: a line for each statement, tables, totals."""
 	LINE = re.compile(r" *(\d+\.\d{6}) s +(\d+) +(\d+) +(-|[\d.]+ (?:ns|us|ms|s)) +(<1 ms|[\d.]+ (?:ns|us|ms|s)) +(.*)")
 	TOTAL = re.compile(r"(\d+) statements of (\d+) texts, (\d+) rows; (\d+) events read, (\d+) lost")
 	ROW = re.compile(r" +(\d+) +(\d+) +[\d.]+ \w+ +[\d.]+ \w+ +[\d.]+ \w+ +(.*)")
 
-	def __init__(self, path):
-		with open(path) as file:
-			text = file.read()
+	def __init__(self, text):
 		sys.stdout.write(text)
 		lines = text.splitlines()
 		self.statements = [m for m in map(self.LINE.fullmatch, lines) if m]
@@ -72,7 +82,58 @@ class Trace:
 		return self.totals[-1] if self.totals else (0, 0, 0, 0, 0)
 
 
-def check_workload(program, extensions, folder):
+class Attached:
+	"""sqlattach, from the moment on that it traces."""
+	def __init__(self, program, pid, *options, **values):
+		self.pid = pid
+		self.process = subprocess.Popen([program, *options, str(pid)], env=settings(**values),
+			stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+		self.begin = self.process.stdout.readline()
+		check(self.begin == f"process {pid} is traced\n", f"sqlattach says {self.begin!r}")
+
+	def end(self, last, interrupt=False):
+		"""Waits until it has ended; last is what it says of the process."""
+		if interrupt:
+			self.process.send_signal(signal.SIGINT)
+		trace = Trace(self.begin + self.process.stdout.read())
+		check(self.process.wait() == 0, f"exit status {self.process.returncode} of sqlattach")
+		check(f"\nprocess {self.pid} {last}\n" in trace.text, f"sqlattach does not say that the process {last}")
+		return trace
+
+
+class Shell:
+	"""The sqlite3 shell, which is told one thing after the other."""
+	def __init__(self, program, database, folder):
+		self.output = os.path.join(folder, "shell")
+		with open(self.output, "w") as output:
+			self.process = subprocess.Popen([program, database], env=settings(SQLANALYZE_OUTPUT=os.path.join(folder, "trace")),
+				stdin=subprocess.PIPE, stdout=output, text=True)
+		self.pid = self.process.pid
+		self.done = os.path.join(folder, "done")
+
+	def tell(self, *lines):
+		self.process.stdin.write("".join(line + "\n" for line in lines))
+		self.process.stdin.flush()
+
+	def wait(self):
+		"""Until it has done all that."""
+		self.tell(f".system touch '{self.done}'")
+		self.wait_for_file()
+
+	def wait_for_file(self):
+		while not os.path.exists(self.done):
+			if self.process.poll() is not None:
+				sys.exit("the shell has ended by itself")
+			time.sleep(0.01)
+		os.unlink(self.done)
+
+	def end(self):
+		self.process.stdin.close()
+		check(self.process.wait() == 0, f"exit status {self.process.returncode} of the shell")
+		return read(self.output)
+
+
+def check_workload(program, attach, extensions, folder):
 	database = os.path.join(folder, "shop.db")
 	output = os.path.join(folder, "trace")
 	make_database(database, 500)
@@ -80,7 +141,7 @@ def check_workload(program, extensions, folder):
 	told = run([program, "-t", "3", "-r", "10", "-l", extensions[0], "-l", extensions[1], database], output)
 	told = re.fullmatch(r"(\d+) connections: (\d+) statements, (\d+) rows in .*\n", told)
 	check(told, "the workload did not say what it has run")
-	trace = Trace(output)
+	trace = Trace(read(output))
 	statements, texts, rows, events, lost = trace.total()
 	if told:
 		check(statements == int(told[2]), f"{statements} statements in the trace, {told[2]} run")
@@ -96,8 +157,23 @@ def check_workload(program, extensions, folder):
 
 	# The filter: the same statements without an event for each row.
 	run([program, "-t", "3", "-r", "10", "-l", extensions[0], "-l", extensions[1], database], output, SQLANALYZE_ROWS="0")
-	check(Trace(output).total()[0:3] == (statements, texts, rows), "without sql.row events the totals differ")
-	check(Trace(output).total()[3] == 2 * statements + 2, "sql.row was not filtered out")
+	check(Trace(read(output)).total()[0:3] == (statements, texts, rows), "without sql.row events the totals differ")
+	check(Trace(read(output)).total()[3] == 2 * statements + 2, "sql.row was not filtered out")
+
+	# From another process, in the middle of the work of all threads, for a second. How much that is, nobody knows:
+	# but each statement is there with all of it, those apart that were running at the beginning and at the end.
+	command = [program, "-t", "3", "-r", "100000", "-p", "5", "-l", extensions[0], database]
+	with subprocess.Popen(command, env=settings(), stdout=subprocess.PIPE, text=True) as process:
+		time.sleep(0.5)
+		trace = Attached(attach, process.pid, "-t", "1").end("goes on, untraced")
+		check(process.poll() is None, "the workload has not outlived its trace")
+		process.kill()
+	statements, texts, rows, events, lost = trace.total()
+	check(statements > 100, f"only {statements} statements in a second")
+	check({m[2] for m in trace.statements} >= {"2", "3", "4", "5"}, "not all threads are in the trace")
+	check(len(trace.statements) == statements, f"{len(trace.statements)} lines for {statements} statements")
+	check(len([m for m in trace.statements if m[6] == "(no text)"]) <= 4, "each thread runs one statement at a time")
+	check(lost == 0, f"{lost} events lost")
 
 	# The trace points alone change nothing.
 	run([program, "-t", "3", "-r", "10", "-l", extensions[0], database], output)
@@ -115,7 +191,7 @@ def check_shell(program, extensions, folder):
 	with open(queries) as script:
 		traced = run([program] + load + [database], output, stdin=script)
 	check(plain == traced, "the shell's output is another one with the trace")
-	trace = Trace(output)
+	trace = Trace(read(output))
 	statements, texts, rows, events, lost = trace.total()
 	check(statements == number_of_statements(queries), f"{statements} statements in the trace, "
 		f"{number_of_statements(queries)} run")
@@ -129,30 +205,95 @@ def check_shell(program, extensions, folder):
 		"CREATE TRIGGER more AFTER INSERT ON t WHEN new.a < 15 BEGIN INSERT INTO t VALUES(new.a + 10); END",
 		"INSERT INTO t VALUES(1), (2)", "EXPLAIN SELECT 1", "SELECT sqlanalyze_report()"], output).split("\n")
 	check(number[-2] == "5", f"5 statements were run before the report, not {number[-2]}")
-	trace = Trace(output)
+	trace = Trace(read(output))
 	check([total[0] for total in trace.totals] == [5, 6], f"5 statements in the first report, 6 in the last: {trace.totals}")
 	check("1 still running" in trace.text, "the SELECT that makes the report runs meanwhile")
 
 	# Nothing to trace, and no stream: the shell says why, and goes on.
 	run([program] + load[2:] + [":memory:", "SELECT 1"], output)
-	check(Trace(output).total() == (0, 0, 0, 2, 0), "without sqltrace there is nothing but start and stop")
+	check(Trace(read(output)).total() == (0, 0, 0, 2, 0), "without sqltrace there is nothing but start and stop")
 	number = run([program] + load + [":memory:", "SELECT 1"], output, SQLANALYZE_SIZE="1e9")
 	check(number == "1\n", "the shell did not go on without a stream")
+
+
+def check_attach(program, attach, extensions, folder):
+	"""Another process traces the shell; it comes at different times, and has always what the shell does from then on."""
+	database = os.path.join(folder, "shop.db")
+	queries = os.path.join(HERE, "queries.sql")
+	number = number_of_statements(queries)
+	load = [".load " + path for path in extensions]
+	with open(queries) as script:
+		plain = run([program, database], os.path.join(folder, "trace"), stdin=script)
+	rows = len(plain.splitlines())
+
+	# Before the shell has anything to do with tracing, so the names of the events come from here.
+	shell = Shell(program, database, folder)
+	early = Attached(attach, shell.pid)
+	shell.tell(load[0])
+	shell.wait()
+	# When the trace points are there, and no event has been recorded.
+	idle = Attached(attach, shell.pid, SQLANALYZE_ROWS="0")
+	# And a stream of its own beside these two.
+	shell.tell(load[1])
+	shell.tell(read(queries))
+	check(shell.end() == plain, "the shell's output is another one when it is traced from outside")
+	inside = Trace(read(os.path.join(folder, "trace")))
+	early, idle = early.end("has ended"), idle.end("has ended")
+	check(inside.total()[0] == number and inside.total()[2] == rows, "the trace from inside is not whole")
+	for trace, events in (early, 2 * number + rows + 2), (idle, 2 * number + 2):
+		check(trace.total() == (number, number - 1, rows, events, 0), f"{trace.total()}: not {number} statements, "
+			f"{rows} rows, {events} events")
+		check(len(trace.statements) == number, f"{len(trace.statements)} lines for {number} statements")
+		check([m[6] for m in trace.statements] == [m[6] for m in inside.statements], "statements other than from inside")
+		check("without text" not in trace.text and "still running" not in trace.text, "something is missing")
+	check(all((m[4] != "-") == (m[3] != "0") for m in early.statements), "the time of the first row is missing")
+
+	# In the middle of a statement: its end is seen, its text is not known.
+	shell = Shell(program, database, folder)
+	shell.tell(load[0], "SELECT 1;", "SELECT 2;")
+	shell.wait()
+	shell.tell(f"WITH RECURSIVE n(i) AS (SELECT writefile('{shell.done}', '') UNION ALL SELECT i + 1 FROM n LIMIT 6000000) "
+		"SELECT max(i) FROM n;")
+	shell.wait_for_file()
+	first = Attached(attach, shell.pid)
+	shell.wait()
+	second = Attached(attach, shell.pid, "-t", "1000")
+	shell.tell("SELECT 3;", "SELECT 4;")
+	shell.wait()
+	second = second.end("goes on, untraced", interrupt=True)
+	check(shell.process.poll() is None, "the shell has ended with the trace")
+	shell.tell("SELECT 5;")
+	shell.wait()
+	# The shell is killed: what it has recorded is there.
+	shell.process.kill()
+	shell.process.wait()
+	first = first.end("has ended")
+	check([m[6] for m in first.statements] == ["(no text)", "SELECT 3", "SELECT 4", "SELECT 5"], "attached in a statement")
+	check("\n1 without text" in first.text and first.total()[0] == 4 and first.total()[4] == 0, f"{first.total()}")
+	check([m[6] for m in second.statements] == ["SELECT 3", "SELECT 4"] and second.total() == (2, 2, 2, 8, 0),
+		f"attached second: {second.total()}")
+
+	# There is no such process any more.
+	refused = subprocess.run([attach, str(shell.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+	check((refused.returncode, refused.stdout) == (1, "") and "No such process" in refused.stderr, f"{refused}")
 
 
 def main():
 	parser = argparse.ArgumentParser()
 	parser.add_argument("--workload")
 	parser.add_argument("--shell")
+	parser.add_argument("attach")
 	parser.add_argument("extensions", nargs=2)
 	arguments = parser.parse_args()
 
+	attach = os.path.abspath(arguments.attach)
 	extensions = [os.path.abspath(path) for path in arguments.extensions]
 	with tempfile.TemporaryDirectory() as folder:
 		if arguments.workload:
-			check_workload(os.path.abspath(arguments.workload), extensions, folder)
+			check_workload(os.path.abspath(arguments.workload), attach, extensions, folder)
 		if arguments.shell:
 			check_shell(arguments.shell, extensions, folder)
+			check_attach(arguments.shell, attach, extensions, folder)
 	for what in failed:
 		print("FAIL:", what, file=sys.stderr)
 	return 1 if failed else 0

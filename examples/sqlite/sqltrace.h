@@ -1,7 +1,7 @@
 /*
  * sqltrace.h - the events of a traced SQLite, and what data they carry
  *
- * sqltrace.c records them, analyzer.c reads them, and so may anybody else.
+ * sqltrace.c records them, analysis.c reads them, and so may anybody else.
  *
  * A statement, here, is one run of an SQL statement: a prepared statement that
  * is run three times makes three. Each has a number, unique in its process,

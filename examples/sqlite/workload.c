@@ -1,13 +1,14 @@
 /*
  * workload.c - several connections of one program, at work at the same time
  *
- *     workload [-t READERS] [-r ROUNDS] [-l EXTENSION]... DATABASE
+ *     workload [-t READERS] [-r ROUNDS] [-p MILLISECONDS] [-l EXTENSION]... DATABASE
  *
  * Each reader is a thread with a connection of its own: a round is fast
- * look-ups and every now and then a slow query. One more thread writes. The
- * extensions are loaded into the main thread's connection, and only there:
- * what they do for the others, they do by themselves. At the end it says how
- * many statements it has run, so that they can be compared with the trace.
+ * look-ups and every now and then a slow query, then the pause of -p. One more
+ * thread writes. The extensions are loaded into the main thread's connection,
+ * and only there: what they do for the others, they do by themselves. At the
+ * end it says how many statements it has run, so that they can be compared with
+ * the trace.
  *
  * The database is that of shop.sql.
  *
@@ -37,7 +38,7 @@ static const struct {
 enum { QUERIES = sizeof mix / sizeof mix[0] };
 
 static const char *path;
-static int rounds = 50, customers = 1;
+static int rounds = 50, pause_ms, customers = 1;
 static pthread_barrier_t ready;
 
 struct worker {
@@ -99,6 +100,14 @@ static long long run_once(struct worker *w, sqlite3 *db, const char *sql)
 	return first;
 }
 
+static void rest(void)
+{
+	struct timespec time = { pause_ms / 1000, pause_ms % 1000 * 1000000 };
+
+	if (pause_ms > 0)
+		nanosleep(&time, NULL);
+}
+
 static int number_next(struct worker *w)
 {
 	return 1 + (int)(rand_r(&w->seed) % (unsigned)customers);
@@ -113,10 +122,12 @@ static void *reader(void *p)
 	for (int q = 0; q < QUERIES; q++)
 		stmt[q] = prepare(db, mix[q].sql);
 	pthread_barrier_wait(&ready);
-	for (int r = 0; r < rounds; r++)
+	for (int r = 0; r < rounds; r++) {
 		for (int q = 0; q < QUERIES; q++)
 			for (int i = 0; r % mix[q].every == 0 && i < mix[q].times; i++)
 				run(w, stmt[q], number_next(w));
+		rest();
+	}
 	for (int q = 0; q < QUERIES; q++)
 		sqlite3_finalize(stmt[q]);
 	sqlite3_close(db);
@@ -137,6 +148,7 @@ static void *writer(void *p)
 		for (int i = 0; i < 5; i++)
 			run(w, update, number_next(w));
 		run(w, commit, 0);
+		rest();
 	}
 	sqlite3_finalize(begin);
 	sqlite3_finalize(update);
@@ -163,18 +175,20 @@ int main(int argc, char **argv)
 	struct timespec from, to;
 	sqlite3 *db;
 
-	while ((option = getopt(argc, argv, "t:r:l:")) != -1) {
+	while ((option = getopt(argc, argv, "t:r:p:l:")) != -1) {
 		if (option == 't')
 			readers = atoi(optarg);
 		else if (option == 'r')
 			rounds = atoi(optarg);
+		else if (option == 'p')
+			pause_ms = atoi(optarg);
 		else if (option == 'l' && n < 8)
 			extensions[n++] = optarg;
 		else
 			return 2;
 	}
 	if (optind != argc - 1 || readers < 0 || readers > 1000) {
-		fprintf(stderr, "usage: workload [-t READERS] [-r ROUNDS] [-l EXTENSION]... DATABASE\n");
+		fprintf(stderr, "usage: workload [-t READERS] [-r ROUNDS] [-p MILLISECONDS] [-l EXTENSION]... DATABASE\n");
 		return 2;
 	}
 	path = argv[optind];

@@ -19,7 +19,7 @@ static int open_name(struct handle *h, const char *event_name, trace_event_id_t 
 		return ENAMETOOLONG;
 	*event_id = eventtype_predefined_id(event_name);
 	if (!*event_id)
-		*event_id = registry_id(h->target.names, event_name);
+		*event_id = target_event_id(&h->target, event_name);
 	return 0;
 }
 

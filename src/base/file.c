@@ -38,25 +38,25 @@ void file_name_once(char name[FILE_NAME_SIZE], const char *kind, struct ident id
 	file_name(name, kind, id, id.space);
 }
 
-bool file_name_parse(const char *name, char kind[16])
+bool file_name_parse(const char *name, char kind[16], struct ident *id, uint32_t *number)
 {
 	const char *dash = strchr(name, '-');
 	char again[FILE_NAME_SIZE];
-	struct ident id;
 
 	if (!dash || dash - name >= 16)
 		return false;
 	memcpy(kind, name, (size_t)(dash - name));
 	kind[dash - name] = 0;
-	id.pid = (uint32_t)text_number(dash + 1);
+	id->pid = (uint32_t)text_number(dash + 1);
 	dash = strchr(dash + 1, '-');
 	if (!dash)
 		return false;
-	id.start = text_number(dash + 1);
+	id->start = text_number(dash + 1);
 	dash = strchr(dash + 1, '-');
 	if (!dash)
 		return false;
-	file_name(again, kind, id, (uint32_t)text_number(dash + 1));
+	id->space = *number = (uint32_t)text_number(dash + 1);
+	file_name(again, kind, *id, *number);
 	return strcmp(name, again) == 0;
 }
 
@@ -78,29 +78,9 @@ static void place_path(struct place *p, const char *root, uint32_t number, uint3
 
 struct place place_own(void)
 {
-	struct place p = { .owner = sys_geteuid() };
+	struct place p = { .owner = sys_geteuid(), .group = sys_getegid() };
 
-	place_path(&p, "", 0, p.owner);
-	return p;
-}
-
-struct place place_of(const struct proc *proc)
-{
-	struct place p = { .owner = proc->uid, .guarded = proc->uid != sys_geteuid() || proc_contained(proc->number) };
-	struct sys_stat theirs, ours;
-	char *end;
-
-	place_path(&p, "/root", proc->number, proc_user(proc->number, proc->uid));
-	end = strrchr(p.path, '/');
-	*end = 0;
-	/* Where it is the same, by the way that stays when the process has ended. Who has ended has none of its own. */
-	if (sys_stat_path(p.path, &theirs) < 0 ||
-	    (sys_stat_path(SHM, &ours) == 0 && theirs.inode == ours.inode && theirs.device_major == ours.device_major &&
-	     theirs.device_minor == ours.device_minor)) {
-		place_path(&p, "", 0, proc_user(proc->number, proc->uid));
-		return p;
-	}
-	*end = '/';
+	place_path(&p, "", 0, proc_user_outside(p.owner));
 	return p;
 }
 
@@ -130,12 +110,44 @@ static int open_parent(const char *path, const char **last)
 	return fd;
 }
 
+/* The directory above a place is this process's own /dev/shm. */
+static bool same_shm(const struct place *place)
+{
+	struct sys_stat theirs, ours;
+	const char *name;
+	int fd = open_parent(place->path, &name);
+	bool same;
+
+	if (fd < 0)
+		return false;
+	same = sys_stat(fd, &theirs) == 0 && sys_stat_path(SHM, &ours) == 0 && theirs.inode == ours.inode &&
+	       theirs.device_major == ours.device_major && theirs.device_minor == ours.device_minor;
+	sys_close(fd);
+	return same;
+}
+
+struct place place_of(const struct proc *proc)
+{
+	struct place p = {
+		.owner = proc->uid,
+		.group = proc->gid,
+		.guarded = proc->uid != sys_geteuid() || proc_contained(proc->number),
+	};
+	/* What the process itself takes for its number. */
+	uint32_t uid = proc_other_users(proc->number) ? proc->uid : proc_user_outside(proc->uid);
+
+	place_path(&p, "/root", proc->number, uid);
+	/* Where it is the same, by the way that stays when the process has ended. Who has ended has none of its own. */
+	if (proc->ended || same_shm(&p))
+		place_path(&p, "", 0, uid);
+	return p;
+}
+
 int file_directory(const struct place *place, bool create)
 {
 	const char *name;
 	struct sys_stat st;
 	int parent = open_parent(place->path, &name), fd, r;
-	bool made = false;
 
 	if (parent < 0)
 		return parent == -ELOOP || parent == -ENOTDIR ? -EACCES : parent;
@@ -148,7 +160,6 @@ int file_directory(const struct place *place, bool create)
 			fd = r;
 			break;
 		}
-		made = r == 0;
 		TEST_POINT("directory_made");
 	}
 	sys_close(parent);
@@ -157,10 +168,6 @@ int file_directory(const struct place *place, bool create)
 	if (fd < 0)
 		return fd;
 	r = sys_stat(fd, &st);
-	if (r == 0 && made && st.uid == sys_geteuid() && st.uid != place->owner) {
-		r = sys_chown(fd, place->owner);
-		st.uid = place->owner;
-	}
 	if (r == 0 && (!S_ISDIR(st.mode) || st.uid != place->owner || (st.mode & 077)))
 		r = -EACCES;
 	if (r < 0) {
@@ -336,19 +343,16 @@ int file_create(int dir, const struct place *place, const struct file_new *file,
 		file->init(p, file->arg);
 	else
 		r = r < 0 ? r : -ENOMEM;
-	if (r == 0 && place->owner != sys_geteuid())
-		r = sys_chown(fd, place->owner);
 	sys_close(fd);
 	TEST_POINT("file_filled");
 	if (r == 0)
-		r = sys_link(dir, hidden, file->name);
+		r = sys_rename(dir, hidden, file->name);
 	TEST_POINT("file_named");
-	sys_unlink(dir, hidden);
-	TEST_POINT("file_single");
 	if (r == 0) {
 		*map = p;
 		return 0;
 	}
+	sys_unlink(dir, hidden);
 	if (p)
 		file_unmap(p, file->size);
 	lock_release(hold);
@@ -368,7 +372,7 @@ static int map_once(int dir, const struct place *place, const char *name, size_t
 	struct sys_stat st;
 	void *p;
 
-	if (fd == -ELOOP || fd == -ENXIO)
+	if (fd == -ELOOP || fd == -ENXIO || fd == -EISDIR || fd == -ENODEV)
 		return -EACCES;
 	if (fd < 0)
 		return fd;
@@ -431,7 +435,7 @@ bool file_held(int dir, const char *name)
 	return held;
 }
 
-bool file_remove_unused(int dir, const char *name, void (*bury)(int fd))
+bool file_remove_unused(int dir, const struct place *place, const char *name, void (*bury)(int, void *), void *arg)
 {
 	int fd = open_file(dir, name, 0);
 	struct sys_stat st;
@@ -440,11 +444,12 @@ bool file_remove_unused(int dir, const char *name, void (*bury)(int fd))
 	if (fd < 0)
 		return false;
 	/* With the lock nobody else removes it; before that somebody may have, and the name be another file's now. */
-	unused = lock_take(fd, LOCK_REMOVE) == 0 && sys_stat(fd, &st) == 0 && st.links > 0;
+	unused = sys_stat(fd, &st) == 0 && private_file(&st, place->owner) && lock_take(fd, LOCK_REMOVE) == 0 &&
+	         sys_stat(fd, &st) == 0 && st.links == 1;
 	if (unused) {
 		TEST_POINT("remove_locked");
 		if (bury)
-			bury(fd);
+			bury(fd, arg);
 		TEST_POINT("remove_buried");
 		sys_unlink(dir, name);
 		TEST_POINT("remove_unlinked");
@@ -462,6 +467,19 @@ void file_unlink(const struct place *place, const char *name)
 	text_add(&t, "/");
 	text_add(&t, name);
 	sys_unlink(AT_FDCWD, path);
+}
+
+uint64_t file_size(int dir, const char *name, uint64_t inode)
+{
+	int fd = open_file(dir, name, 0);
+	struct sys_stat st = { .inode = 0 };
+
+	if (fd < 0)
+		return 0;
+	if (sys_stat(fd, &st) < 0)
+		st.inode = 0;
+	sys_close(fd);
+	return st.inode == inode ? st.size : 0;
 }
 
 int file_grow(int dir, const char *name, uint64_t inode, uint64_t size)

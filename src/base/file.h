@@ -29,22 +29,23 @@
 struct place {
 	char path[FILE_PLACE_SIZE];
 	uint32_t owner; /* user id, as this process sees it */
+	uint32_t group; /* of the owner, for new files */
 	bool guarded;   /* who can write there may have fewer rights than this process (guard.h) */
 };
 
-/* Of the effective user. */
-struct place place_own(void);
 /*
- * Of a process's effective user, as that process sees it: its /dev/shm may be
- * another one, and its user may have another number in there.
+ * Of the effective user. UID is what the user is called outside of this
+ * process's user namespace, so that root in there is not taken for root.
  */
+struct place place_own(void);
+/* Of a process's effective user; where that process sees it: its /dev/shm may be another one. */
 struct place place_of(const struct proc *proc);
 
 void file_name(char name[FILE_NAME_SIZE], const char *kind, struct ident id, uint32_t number);
 /* For what exists once for a process: the number is id.space. */
 void file_name_once(char name[FILE_NAME_SIZE], const char *kind, struct ident id);
-/* Is it a name of that form? kind gets the part before the first dash. */
-bool file_name_parse(const char *name, char kind[16]);
+/* The reverse; kind gets the part before the first dash. False if it is not such a name. */
+bool file_name_parse(const char *name, char kind[16], struct ident *id, uint32_t *number);
 
 /*
  * Opens the directory; created if it is missing and create is true. Returns a
@@ -89,10 +90,13 @@ void file_unmap(void *map, size_t size);
 /* Does somebody hold it? False also if there is no such file. */
 bool file_held(int dir, const char *name);
 /*
- * Removes the file unless somebody holds it; bury, with the file's descriptor,
- * comes before. True if it was removed.
+ * Removes a file of its owner's unless somebody holds it; bury, with the file's descriptor,
+ * comes before, so that who is killed in it leaves all to the next one. bury
+ * may be null. True if it was removed.
  */
-bool file_remove_unused(int dir, const char *name, void (*bury)(int fd));
+bool file_remove_unused(int dir, const struct place *place, const char *name, void (*bury)(int fd, void *arg), void *arg);
+/* 0: there is no such file, or another one. */
+uint64_t file_size(int dir, const char *name, uint64_t inode);
 /* Removes a file without a descriptor: there may be none left when a program ends. */
 void file_unlink(const struct place *place, const char *name);
 /* Makes the file at least this long, with its space. -ESTALE: by that name there is another one now. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/sys.h"
 #include "base/text.h"
@@ -77,23 +78,47 @@ static int read_stat(uint32_t number, char *state, uint32_t *parent, uint64_t *s
 	return 0;
 }
 
-static uint32_t namespace(uint32_t number, const char *which)
+/* Its inode number. 0 where /proc does not tell; *error then says why. */
+static uint32_t namespace(uint32_t number, const char *which, int *error)
 {
 	struct path path = proc_path(number, which);
 	struct sys_stat st;
 
-	return sys_stat_path(path.text, &st) == 0 ? (uint32_t)st.inode : 0;
+	*error = sys_stat_path(path.text, &st);
+	return *error == 0 ? (uint32_t)st.inode : 0;
 }
 
-struct ident ident_self(void)
+/* There is no /proc, or not for us; anything else may be otherwise the next time. */
+static bool no_proc(int error)
 {
-	struct ident id = { (uint32_t)sys_getpid(), 0, namespace(0, "/ns/pid") };
+	return error == -ENOENT || error == -ENOTDIR || error == -EACCES || error == -EPERM || error == -ESRCH;
+}
+
+int ident_self(struct ident *id)
+{
 	uint32_t parent;
 	char state;
+	int r;
 
-	if (read_stat(0, &state, &parent, &id.start) < 0)
-		id.start = 0;
-	return id;
+	*id = (struct ident){ (uint32_t)sys_getpid(), 0, 0 };
+	id->space = namespace(0, "/ns/pid", &r);
+	if (r < 0)
+		return no_proc(r) ? 0 : r;
+	r = read_stat(0, &state, &parent, &id->start);
+	if (r == 0)
+		return 0;
+	*id = (struct ident){ id->pid, 0, 0 };
+	return no_proc(r) ? 0 : r;
+}
+
+uint64_t ident_image(void)
+{
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	uint64_t image = 0;
+
+	if (random)
+		memcpy(&image, random, sizeof image);
+	return image | 1;
 }
 
 /* Up to max numbers from here to the end of the line; how many. Of more than that, the last one is the last. */
@@ -125,7 +150,7 @@ static unsigned status_numbers(const char *status, const char *name, uint32_t *v
 int proc_read(uint32_t number, struct proc *proc)
 {
 	char status[4096], state;
-	uint32_t group, uid[4];
+	uint32_t group, uid[4], gid[4];
 	int r;
 
 	memset(proc, 0, sizeof *proc);
@@ -136,16 +161,18 @@ int proc_read(uint32_t number, struct proc *proc)
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
 	/* The command's name is on the first line, with its line ends made harmless by the kernel. */
-	if (status_numbers(status, "\nTgid:", &group, 1) != 1 || status_numbers(status, "\nUid:", uid, 4) != 4)
+	if (status_numbers(status, "\nTgid:", &group, 1) != 1 || status_numbers(status, "\nUid:", uid, 4) != 4 ||
+	    status_numbers(status, "\nGid:", gid, 4) != 4)
 		return -EINVAL;
 	if (number && group != number)
 		return -ESRCH;
 	proc->number = group;
 	proc->uid = uid[1]; /* real, effective, ... */
+	proc->gid = gid[1];
 	/* One for each namespace that it is in, the innermost last. */
 	if (status_numbers(status, "\nNSpid:", &proc->ident.pid, 1) != 1) /* Linux before 4.1 */
 		proc->ident.pid = group;
-	proc->ident.space = namespace(number, "/ns/pid");
+	proc->ident.space = namespace(number, "/ns/pid", &r);
 	proc->ended = state == 'Z' || state == 'X';
 	return 0;
 }
@@ -164,40 +191,95 @@ uint32_t proc_number(void)
 	return read_file(0, "/stat", buf, sizeof buf) < 0 ? 0 : (uint32_t)text_number(buf);
 }
 
+void proc_each_mapped(uint32_t number, void (*f)(const char *, void *), void *arg)
+{
+	struct path path = proc_path(number, "/maps");
+	int fd = sys_open(AT_FDCWD, path.text, O_RDONLY, 0);
+	char buf[4096 + 1];
+	size_t have = 0;
+	long n;
+
+	if (fd < 0)
+		return;
+	while ((n = sys_read(fd, buf + have, sizeof buf - 1 - have)) > 0) {
+		char *line = buf, *end, *file;
+
+		have += (size_t)n;
+		buf[have] = 0;
+		while ((end = strchr(line, '\n'))) {
+			*end = 0;
+			file = strchr(line, '/');
+			if (file)
+				f(file, arg);
+			line = end + 1;
+		}
+		have -= (size_t)(line - buf);
+		if (have == sizeof buf - 1)
+			have = 0; /* none of ours is that long */
+		memmove(buf, line, have);
+	}
+	sys_close(fd);
+}
+
 int proc_permit(uint32_t number)
 {
-	struct path path = proc_path(number, "/ns/pid");
-	struct sys_stat st;
-	int r = sys_stat_path(path.text, &st);
+	int r;
 
 	/* The kernel checks first, and then finds that one that has ended has none. */
-	return r == -EACCES || r == -EPERM ? -EPERM : 0;
+	namespace(number, "/ns/pid", &r);
+	if (r == -EACCES)
+		return -EPERM;
+	return r == -ENOENT ? 0 : r;
+}
+
+static bool other_space(uint32_t number, const char *which)
+{
+	int error;
+	uint32_t theirs = namespace(number, which, &error);
+
+	return theirs && theirs != namespace(0, which, &error);
 }
 
 bool proc_contained(uint32_t number)
 {
-	static const char *const spaces[] = { "/ns/user", "/ns/pid", "/ns/mnt" };
-
-	for (unsigned i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
-		uint32_t theirs = namespace(number, spaces[i]);
-
-		if (theirs && theirs != namespace(0, spaces[i]))
-			return true;
-	}
-	return false;
+	return other_space(number, "/ns/user") || other_space(number, "/ns/pid") || other_space(number, "/ns/mnt");
 }
 
-uint32_t proc_user(uint32_t number, uint32_t uid)
+bool proc_other_users(uint32_t number)
 {
-	char map[4096];
+	return other_space(number, "/ns/user");
+}
+
+bool proc_blind(uint32_t number)
+{
+	struct path path = proc_path(number, "/root");
+	int root = sys_open(AT_FDCWD, path.text, O_PATH | O_DIRECTORY, 0), proc, self;
+
+	if (root < 0)
+		return false;
+	/* Step by step: a link in there would lead out of it. */
+	proc = sys_open(root, "proc", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+	sys_close(root);
+	if (proc < 0)
+		return proc == -ENOENT || proc == -ENOTDIR;
+	self = sys_open(proc, "self", O_PATH | O_NOFOLLOW, 0);
+	sys_close(proc);
+	if (self >= 0)
+		sys_close(self);
+	return self == -ENOENT;
+}
+
+uint32_t proc_user_outside(uint32_t uid)
+{
+	char map[1024];
 	const char *p = map;
 	uint32_t range[3]; /* first inside, first outside, how many */
 
-	if (namespace(number, "/ns/user") == namespace(0, "/ns/user") || read_file(number, "/uid_map", map, sizeof map) < 0)
+	if (read_file(0, "/uid_map", map, sizeof map) < 0)
 		return uid;
 	while (numbers(p, range, 3) == 3) {
-		if (uid - range[1] < range[2])
-			return uid - range[1] + range[0];
+		if (uid - range[0] < range[2])
+			return uid - range[0] + range[1];
 		p = strchr(p, '\n');
 		if (!p)
 			break;
@@ -222,4 +304,13 @@ void ident_next_tick(void)
 bool thread_alive(uint32_t tid)
 {
 	return sys_thread_probe(0, (int)tid) != -ESRCH;
+}
+
+bool thread_lives(uint32_t tid)
+{
+	uint32_t parent;
+	uint64_t start;
+	char state;
+
+	return thread_alive(tid) && (read_stat(tid, &state, &parent, &start) < 0 || (state != 'Z' && state != 'X'));
 }

@@ -24,11 +24,15 @@ struct proc {
 	uint32_t number; /* as /proc calls it, which is how the caller sees it */
 	struct ident ident;
 	uint32_t parent; /* as /proc calls it; 0: none that can be seen */
-	uint32_t uid;    /* effective, as the caller sees it */
+	uint32_t uid;    /* effective user and group, as the caller sees them */
+	uint32_t gid;
 	bool ended;      /* waits to be reaped */
 };
 
-struct ident ident_self(void);
+/* 0, or a negative error number that may pass. Without /proc: start and space 0. */
+int ident_self(struct ident *id);
+/* A number that differs in each program image, also after exec; equal in a forked child. Not 0. */
+uint64_t ident_image(void);
 static inline bool ident_same(struct ident a, struct ident b)
 {
 	return a.pid == b.pid && a.start == b.start && a.space == b.space;
@@ -40,12 +44,18 @@ int proc_read(uint32_t number, struct proc *proc);
 int proc_parent(uint32_t number, uint32_t *parent, uint64_t *start);
 /* The caller, as /proc calls it; 0 where it does not tell. */
 uint32_t proc_number(void);
-/* May the caller look into the process, by the rule of ptrace() for reading? 0 or -EPERM. */
+/* Calls f for the path of each file that the process has mapped. */
+void proc_each_mapped(uint32_t number, void (*f)(const char *path, void *arg), void *arg);
+/* May the caller look into the process, by the rule of ptrace() for reading? 0, -EPERM, or what is in the way. */
 int proc_permit(uint32_t number);
 /* Not the caller's: other users or process ids, or another file system, so perhaps other rights. */
 bool proc_contained(uint32_t number);
-/* A user id, as the process calls it. */
-uint32_t proc_user(uint32_t number, uint32_t uid);
+/* The process has another user namespace than the caller. */
+bool proc_other_users(uint32_t number);
+/* The process sees no /proc, so that it does not know when it began. */
+bool proc_blind(uint32_t number);
+/* A user id of the caller's namespace, as that one is called outside of it. */
+uint32_t proc_user_outside(uint32_t uid);
 
 /* Clock ticks since boot, now: what start times are. */
 uint64_t ident_ticks(void);
@@ -53,5 +63,7 @@ uint64_t ident_ticks(void);
 void ident_next_tick(void);
 
 bool thread_alive(uint32_t tid);
+/* Sure also where a process has ended and its parent does not wait for it; slow. */
+bool thread_lives(uint32_t tid);
 
 #endif

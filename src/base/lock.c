@@ -20,6 +20,9 @@
 
 #define HOLD_SIZE 4096
 
+/* More than there may be. */
+#define SEEN_MAX 512
+
 int lock_take(int fd, enum lock_kind kind)
 {
 	switch (kind) {
@@ -65,43 +68,51 @@ static uint64_t number(const char **p, unsigned base)
 	uint64_t n = 0;
 
 	for (;; ++*p) {
-		unsigned digit = (unsigned)(**p | 32);
+		static const char digits[] = "0123456789abcdef";
+		const char *digit = **p ? strchr(digits, **p) : NULL;
 
-		digit = digit >= 'a' ? digit - 'a' + 10 : digit - '0';
-		if (digit >= base)
+		if (!digit || digit - digits >= (long)base)
 			return n;
-		n = n * base + digit;
+		n = n * base + (unsigned)(digit - digits);
 	}
 }
 
+/* Inodes that have been seen. */
+struct seen {
+	uint64_t inode[SEEN_MAX];
+	int count;
+};
+
 /* "1: OFDLCK ADVISORY  WRITE -1 00:1b:819446 8101826367803850752 8101826367803850752" */
-static bool is_stream(const char *line, uint32_t major, uint32_t minor)
+static void count_line(struct seen *seen, const char *line, uint32_t major, uint32_t minor)
 {
 	const char *p = strstr(line, "OFDLCK");
+	uint64_t inode;
 
-	if (!p || !(p = strstr(p, " WRITE ")))
-		return false;
-	p = strchr(p + strlen(" WRITE "), ' ');
-	if (!p)
-		return false;
+	if (!p || !(p = strstr(p, " WRITE ")) || !(p = strchr(p + strlen(" WRITE "), ' ')))
+		return;
 	p++;
 	if (number(&p, 16) != major || *p++ != ':' || number(&p, 16) != minor || *p++ != ':')
-		return false;
-	number(&p, 10); /* the inode */
-	if (*p++ != ' ' || number(&p, 10) != (uint64_t)STREAM_BYTE || *p++ != ' ')
-		return false;
-	return number(&p, 10) == (uint64_t)STREAM_BYTE;
+		return;
+	inode = number(&p, 10);
+	if (*p++ != ' ' || number(&p, 10) != (uint64_t)STREAM_BYTE || *p++ != ' ' || number(&p, 10) != (uint64_t)STREAM_BYTE)
+		return;
+	for (int i = 0; i < seen->count; i++)
+		if (seen->inode[i] == inode)
+			return;
+	if (seen->count < SEEN_MAX)
+		seen->inode[seen->count++] = inode;
 }
 
-int lock_count_streams(uint32_t major, uint32_t minor)
+static int look(struct seen *seen, uint32_t major, uint32_t minor)
 {
-	int fd = sys_open(AT_FDCWD, "/proc/locks", O_RDONLY, 0), count = 0;
+	int fd = sys_open(AT_FDCWD, "/proc/locks", O_RDONLY, 0);
 	char buf[4096 + 1];
 	size_t have = 0;
 	long n;
 
 	if (fd < 0)
-		return -1;
+		return fd;
 	while ((n = sys_read(fd, buf + have, sizeof buf - 1 - have)) > 0) {
 		char *line = buf, *end;
 
@@ -109,7 +120,7 @@ int lock_count_streams(uint32_t major, uint32_t minor)
 		buf[have] = 0;
 		while ((end = strchr(line, '\n'))) {
 			*end = 0;
-			count += is_stream(line, major, minor);
+			count_line(seen, line, major, minor);
 			line = end + 1;
 		}
 		have -= (size_t)(line - buf);
@@ -118,5 +129,19 @@ int lock_count_streams(uint32_t major, uint32_t minor)
 		memmove(buf, line, have);
 	}
 	sys_close(fd);
-	return n < 0 ? -1 : count;
+	return (int)n;
+}
+
+int lock_count_streams(uint32_t major, uint32_t minor)
+{
+	struct seen seen = { .count = 0 };
+
+	/*
+	 * The kernel gives the list in pieces, and goes on at a position: what
+	 * is locked and unlocked meanwhile moves lines over the border, so that some
+	 * come twice and some never. Each counts once; and two looks miss less.
+	 */
+	if (look(&seen, major, minor) < 0 || look(&seen, major, minor) < 0)
+		return -1;
+	return seen.count;
 }

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <limits.h>
+#include <stdio.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -105,30 +106,6 @@ int sys_stat_path(const char *path, struct sys_stat *st)
 	return stat_at(AT_FDCWD, path, 0, st);
 }
 
-int sys_chown(int fd, unsigned uid)
-{
-	return (int)CALL(SYS_fchown, fd, uid, (gid_t)-1);
-}
-
-int sys_duplicate(int fd, int from, bool inherit)
-{
-	return (int)CALL(SYS_fcntl, fd, inherit ? F_DUPFD : F_DUPFD_CLOEXEC, from);
-}
-
-int sys_duplicate_over(int fd, int over)
-{
-	return (int)CALL(SYS_dup3, fd, over, 0);
-}
-
-unsigned sys_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > INT_MAX)
-		return INT_MAX;
-	return (unsigned)limit.rlim_cur;
-}
-
 int sys_mkdir(int dir, const char *name, unsigned mode)
 {
 	return (int)CALL(SYS_mkdirat, dir, name, mode);
@@ -139,9 +116,9 @@ int sys_unlink(int dir, const char *name)
 	return (int)CALL(SYS_unlinkat, dir, name, 0);
 }
 
-int sys_link(int dir, const char *from, const char *to)
+int sys_rename(int dir, const char *from, const char *to)
 {
-	return (int)CALL(SYS_linkat, dir, from, dir, to, 0);
+	return (int)CALL(SYS_renameat2, dir, from, dir, to, RENAME_NOREPLACE);
 }
 
 int sys_reserve(int fd, uint64_t size)
@@ -268,15 +245,79 @@ unsigned sys_geteuid(void)
 	return geteuid();
 }
 
-unsigned sys_saved_uid(void)
+void sys_other_uids(unsigned *real, unsigned *saved)
 {
-	uid_t real, effective, saved;
+	uid_t r = getuid(), e, s = geteuid();
 	int error = errno;
 
-	if (getresuid(&real, &effective, &saved) < 0)
-		saved = geteuid();
+	getresuid(&r, &e, &s);
 	errno = error;
-	return saved;
+	*real = r;
+	*saved = s;
+}
+
+unsigned sys_getegid(void)
+{
+	return getegid();
+}
+
+void sys_set_file_user(unsigned uid, unsigned gid)
+{
+#ifdef SYS_setfsuid32
+	CALL(SYS_setfsgid32, gid);
+	CALL(SYS_setfsuid32, uid);
+#else
+	CALL(SYS_setfsgid, gid);
+	CALL(SYS_setfsuid, uid);
+#endif
+}
+
+int sys_dumpable(void)
+{
+	return (int)CALL(SYS_prctl, PR_GET_DUMPABLE, 0, 0, 0, 0);
+}
+
+void sys_set_dumpable(int dumpable)
+{
+	CALL(SYS_prctl, PR_SET_DUMPABLE, dumpable, 0, 0, 0);
+}
+
+int sys_death_signal(void)
+{
+	int signal = 0;
+
+	CALL(SYS_prctl, PR_GET_PDEATHSIG, &signal, 0, 0, 0);
+	return signal;
+}
+
+void sys_set_death_signal(int signal)
+{
+	CALL(SYS_prctl, PR_SET_PDEATHSIG, signal, 0, 0, 0);
+}
+
+/* As the kernel has it, for programs of both word sizes. */
+struct limit {
+	uint64_t soft;
+	uint64_t hard;
+};
+
+int sys_unused_limit(uint32_t pid, uint64_t *soft, uint64_t *hard)
+{
+	struct limit limit;
+	int r = (int)CALL(SYS_prlimit64, pid, RLIMIT_LOCKS, NULL, &limit);
+
+	if (r < 0)
+		return r;
+	*soft = limit.soft;
+	*hard = limit.hard;
+	return 0;
+}
+
+int sys_set_unused_limit(uint32_t pid, uint64_t soft, uint64_t hard)
+{
+	struct limit limit = { soft, hard };
+
+	return (int)CALL(SYS_prlimit64, pid, RLIMIT_LOCKS, &limit, NULL);
 }
 
 int sys_kill_probe(int pid)

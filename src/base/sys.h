@@ -34,17 +34,10 @@ long sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
 int sys_stat(int fd, struct sys_stat *st);
 /* Of what the path leads to, through links. */
 int sys_stat_path(const char *path, struct sys_stat *st);
-/* Changes the owner, not the group. */
-int sys_chown(int fd, unsigned uid);
-/* A second descriptor for the same open file, from this number on; the first one free. With inherit, a new program gets it too. */
-int sys_duplicate(int fd, int from, bool inherit);
-/* In place of another descriptor. */
-int sys_duplicate_over(int fd, int over);
-/* The soft limit of descriptors. */
-unsigned sys_descriptor_limit(void);
 int sys_mkdir(int dir, const char *name, unsigned mode);
 int sys_unlink(int dir, const char *name);
-int sys_link(int dir, const char *from, const char *to);
+/* -EEXIST if the new name is taken. */
+int sys_rename(int dir, const char *from, const char *to);
 /* Gives the file its size with all of its space, or fails. */
 int sys_reserve(int fd, uint64_t size);
 int sys_getdents(int fd, void *buf, size_t size);
@@ -73,8 +66,20 @@ int sys_not_on_fork(void *p, size_t size);
 int sys_gettid(void);
 int sys_getpid(void);
 unsigned sys_geteuid(void);
-/* The user that the process may become again at any time. */
-unsigned sys_saved_uid(void);
+unsigned sys_getegid(void);
+/* Users that the process may become at any time. */
+void sys_other_uids(unsigned *real, unsigned *saved);
+/* Whose rights the thread has in the file system. Who may not change that keeps its own. */
+void sys_set_file_user(unsigned uid, unsigned gid);
+int sys_dumpable(void);
+void sys_set_dumpable(int dumpable);
+int sys_death_signal(void);
+void sys_set_death_signal(int signal);
+
+/* A resource limit of a process that the kernel has no use for; pid 0: the caller. */
+#define SYS_NO_LIMIT UINT64_MAX
+int sys_unused_limit(uint32_t pid, uint64_t *soft, uint64_t *hard);
+int sys_set_unused_limit(uint32_t pid, uint64_t soft, uint64_t hard);
 /* 0 if the process may be sent a signal; -ESRCH, -EPERM. */
 int sys_kill_probe(int pid);
 /* -ESRCH if there is no such thread; pid 0: of whatever process. */

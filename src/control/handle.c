@@ -15,6 +15,9 @@
 
 #define HANDLES TRACE_SYS_MAX
 
+/* How often those that sleep are woken until they have come out. */
+#define END_SLICE_NS 10000000
+
 /* How long exit() waits for the table, in ms. */
 #define EXIT_TRIES 100
 
@@ -127,8 +130,10 @@ void handle_put(struct handle *h)
 
 struct handle *handle_end(trace_id_t trid)
 {
+	struct timespec slice;
 	struct handle *h;
 	uint32_t ended;
+	int64_t end;
 
 	if (!load_acquire(&table)) /* PAIR(table) */
 		return NULL;
@@ -143,7 +148,10 @@ struct handle *handle_end(trace_id_t trid)
 		/* Readers that sleep: the word they sleep on changes, and they see dying. */
 		fetch_add(&h->stream.header->wakeups, 1);
 		sys_futex_wake(&h->stream.header->wakeups);
-		sys_futex_wait(&table->ended, ended, NULL);
+		/* In slices: who can write to that word may keep the reader asleep. */
+		end = clock_ns(CLOCK_REALTIME) + END_SLICE_NS;
+		slice = (struct timespec){ end / NS_PER_S, end % NS_PER_S };
+		sys_futex_wait(&table->ended, ended, &slice);
 		pthread_mutex_lock(&table->lock);
 	}
 	pthread_mutex_unlock(&table->lock);

@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/file.h"
+#include "base/guise.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "control/announce.h"
@@ -20,6 +21,7 @@
 #include "record/attach.h"
 #include "record/emit.h"
 #include "shm/chunk.h"
+#include "shm/family.h"
 
 /* -- Creation ---------------------------------------------------------------- */
 
@@ -59,14 +61,13 @@ static uint32_t who(const struct handle *h)
 static int make_stream(int dir, struct handle *h, const struct attr *attr)
 {
 	static uint32_t last_serial;
-	struct stream_origin origin = { ident_self(), h->target.ident, 0 };
+	struct stream_origin origin = { h->entry.creator, h->target.ident, 0 };
 	int r;
 
 	do {
 		origin.serial = fetch_add(&last_serial, 1) + 1;
 		r = stream_create(dir, &h->target.place, &origin, attr, false, &h->stream, &h->hold);
 	} while (r == -EEXIST);
-	h->entry.creator = origin.creator;
 	h->entry.serial = origin.serial;
 	return r;
 }
@@ -104,11 +105,16 @@ static int create_in(int dir, struct handle *h, const struct attr *attr)
 	struct anchor anchor;
 	int error, r;
 
-	recover_directory(dir, &h->target.place);
+	r = ident_self(&h->entry.creator);
+	if (r < 0)
+		return -r;
+	recover_directory(dir, &h->target.place, h->entry.creator.space);
 	r = make_stream(dir, h, attr);
 	if (r < 0)
 		return -r;
 	TEST_POINT("create_made");
+	/* A child has no use for it, and would keep the memory. */
+	sys_not_on_fork(h->stream.header, h->stream.size);
 	error = EAGAIN;
 	if (too_many(dir, &h->target.place))
 		goto remove;
@@ -151,13 +157,18 @@ remove:
 static int create(struct handle *h, pid_t pid, const struct attr *attr)
 {
 	int error = target_open(pid, &h->target), dir;
+	struct guise guise;
 
 	if (error)
 		return error;
+	guise_put_on(&guise, h->target.place.owner, h->target.place.group);
 	dir = target_directory(&h->target);
 	error = dir < 0 ? -dir : create_in(dir, h, attr);
 	if (dir >= 0)
 		sys_close(dir);
+	guise_take_off(&guise);
+	if (!error && h->entry.inherit_from)
+		target_inherits(&h->target, true);
 	if (error)
 		target_close(&h->target);
 	return error;
@@ -322,7 +333,7 @@ int lifecycle_clear(struct handle *h, const void *address)
 	for (uint32_t i = 0; i < h->stream.chunk_count; i++) {
 		struct chunk *c = &h->stream.chunks[i];
 
-		if (!chunk_claim(c, who(h)))
+		if (!chunk_claim(c, who(h), true))
 			continue;
 		if (!owner_is(load_relaxed(&c->owner)))
 			chunk_recycle(&h->stream, c);
@@ -371,8 +382,13 @@ int lifecycle_status(struct handle *h, struct posix_trace_status_info *status)
 static void withdraw(struct handle *h, bool wait)
 {
 	struct target *t = &h->target;
-	int dir = target_directory(t);
-	bool left = procpage_leave(t->page, h->slot, who(h), &h->entry);
+	struct guise guise;
+	bool left;
+	int dir;
+
+	guise_put_on(&guise, t->place.owner, t->place.group);
+	dir = target_directory(t);
+	left = procpage_leave(t->page, h->slot, who(h), &h->entry);
 
 	TEST_POINT("shutdown_left");
 	if (wait && t->self)
@@ -381,12 +397,15 @@ static void withdraw(struct handle *h, bool wait)
 	if (left)
 		procpage_free(t->page, h->slot);
 	if (h->entry.inherit_from && dir >= 0)
-		procpage_forget(dir, &t->place, who(h), &h->entry);
+		procpage_forget(dir, &t->place, h->entry.creator.space, &h->entry);
 	TEST_POINT("shutdown_forgotten");
 	remove_stream(h, dir);
 	TEST_POINT("shutdown_removed");
 	if (dir >= 0)
 		sys_close(dir);
+	guise_take_off(&guise);
+	if (h->entry.inherit_from && !family_passes_on(t->page))
+		target_inherits(t, false);
 }
 
 int lifecycle_shutdown(trace_id_t trid, const void *address)

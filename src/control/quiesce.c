@@ -11,7 +11,7 @@
 #include "base/wait.h"
 #include "shm/chunk.h"
 
-#define ROUNDS 2000
+#define PATIENCE_NS (NS_PER_S / 10)
 #define ROUNDS_SPINNING 20
 
 /* h->wanted[i] of a chunk that this round has not claimed. */
@@ -21,10 +21,12 @@ bool quiesce(struct handle *h)
 {
 	struct stream *s = &h->stream;
 	uint32_t who = (uint32_t)sys_gettid() | h->stream.outsider;
+	int64_t until;
 
 	/* The caller's change of the state, before the look at the claims: against emit_alone(). */
 	fence_full();
-	for (int round = 0; round < ROUNDS; round++) {
+	until = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+	for (int round = 0;; round++) {
 		bool done = true, barrier;
 
 		for (uint32_t i = 0; i < s->chunk_count; i++) {
@@ -33,7 +35,7 @@ bool quiesce(struct handle *h)
 			h->wanted[i] = NOT_CLAIMED;
 			if (!owner_is(load_relaxed(&c->owner)) && !load_acquire(&c->claim)) /* PAIR(claim) */
 				continue;
-			if (chunk_claim(c, who))
+			if (chunk_claim(c, who, round >= ROUNDS_SPINNING))
 				chunk_withdraw(c, &h->wanted[i]);
 			else
 				done = false;
@@ -55,10 +57,11 @@ bool quiesce(struct handle *h)
 		TEST_POINT("quiesce_round");
 		if (done)
 			return true;
+		if (clock_ns(CLOCK_MONOTONIC) >= until)
+			return false;
 		if (round < ROUNDS_SPINNING)
 			sys_yield();
 		else
 			sys_sleep_ns(50000);
 	}
-	return false;
 }

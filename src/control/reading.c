@@ -20,6 +20,8 @@
 #include "control/lifecycle.h"
 
 #define HELD_UP_NS    100000  /* look again after so long when a writer is in the middle of a record */
+#define KILLED_NS     1000000000
+#define GUARDED_NS    20000000 /* who writes there may not mean to wake us, or take the word away (H18) */
 #define NO_BARRIER_NS 1000000 /* without membarrier() a wake-up may be missed: sleep in slices */
 
 static void report(const struct handle *h, const struct event *e, size_t size, struct posix_trace_event_info *event,
@@ -113,6 +115,11 @@ static int wait_for_event(struct handle *h, enum merge_result result, uint32_t w
 		return sleep_slice(h, word, wakeups, HELD_UP_NS, deadline);
 	if (!barrier)
 		return sleep_slice(h, word, wakeups, NO_BARRIER_NS, deadline);
+	if (h->target.place.guarded)
+		return sleep_slice(h, word, wakeups, GUARDED_NS, deadline);
+	/* Who was about to wake us may be killed before it does. */
+	if (!h->target.self || h->entry.inherit_from)
+		return sleep_slice(h, word, wakeups, KILLED_NS, deadline);
 	return sleep_on(h, word, wakeups, deadline);
 }
 
@@ -133,7 +140,7 @@ int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *da
 		struct event e;
 
 		if (asked) {
-			store_relaxed(&h->stream.header->waiting, 1);
+			store_relaxed(&h->stream.header->waiting, wakeups << 1 | 1);
 			TEST_POINT("reading_waiting");
 			barrier = barrier_everywhere();
 			TEST_POINT("reading_barrier");

@@ -9,55 +9,52 @@
 
 #include "base/sys.h"
 #include "base/testpoint.h"
-#include "base/text.h"
+#include "base/ticks.h"
 #include "shm/procpage.h"
 #include "shm/stream.h"
-#include "shm/who.h"
 
-/* The name of a stream's file, as pages have it. */
-static struct page_entry entry_of(const char *name)
-{
-	struct page_entry entry = { .serial = 0 };
+#define RECOVER_NS 50000000
 
-	name = strchr(name, '-') + 1;
-	entry.creator.pid = (uint32_t)text_number(name);
-	name = strchr(name, '-') + 1;
-	entry.creator.start = text_number(name);
-	entry.serial = (uint32_t)text_number(strchr(name, '-') + 1);
-	return entry;
-}
+struct recovery {
+	const struct place *place;
+	uint32_t own_space;
+	int64_t until; /* then the rest is left to the next one: there may be very much */
+};
 
 static bool recover(int dir, const char *name, void *arg)
 {
-	const struct place *place = arg;
-	struct page_entry entry;
+	const struct recovery *r = arg;
+	struct page_entry entry = { .inherit_from = 0 };
 	char kind[16];
 
-	if (!file_name_parse(name, kind))
+	if (clock_ns(CLOCK_MONOTONIC) > r->until)
+		return false;
+	if (!file_name_parse(name, kind, &entry.creator, &entry.serial))
 		return true; /* "." and "..", and what is not ours */
 	if (strcmp(kind, "stream") == 0) {
-		entry = entry_of(name);
 		TEST_POINT("recover_stream");
-		/* No namespace is told for the claims: no others are taken from the dead. */
-		if (file_remove_unused(dir, name, stream_bury))
-			procpage_forget(dir, place, (uint32_t)sys_gettid() | WHO_OUTSIDER, &entry);
+		stream_bury(dir, r->place, r->own_space, &entry);
 	} else if (strcmp(kind, "page") == 0 || strcmp(kind, "names") == 0 || strcmp(kind, "new") == 0) {
-		file_remove_unused(dir, name, NULL);
+		file_remove_unused(dir, r->place, name, NULL, NULL);
 	}
 	return true;
 }
 
-void recover_directory(int dir, const struct place *place)
+void recover_directory(int dir, const struct place *place, uint32_t own_space)
 {
-	file_each(dir, recover, (void *)place);
+	struct recovery r = { place, own_space, clock_ns(CLOCK_MONOTONIC) + RECOVER_NS };
+
+	file_each(dir, recover, &r);
 }
 
 static bool count(int dir, const char *name, void *arg)
 {
 	int *streams = arg;
+	struct ident id;
+	uint32_t number;
 	char kind[16];
 
-	if (file_name_parse(name, kind) && strcmp(kind, "stream") == 0 && file_held(dir, name))
+	if (file_name_parse(name, kind, &id, &number) && strcmp(kind, "stream") == 0 && file_held(dir, name))
 		++*streams;
 	return true;
 }

@@ -12,7 +12,7 @@
  * Removes from the directory the files that nobody holds, and streams that
  * have ended so from the pages of those that live.
  */
-void recover_directory(int dir, const struct place *place);
+void recover_directory(int dir, const struct place *place, uint32_t own_space);
 /* Streams in the directory that exist. */
 int recover_count(int dir);
 

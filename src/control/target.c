@@ -8,6 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/atomic.h"
+#include "base/birthmark.h"
+#include "base/guise.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "shm/family.h"
@@ -27,51 +30,104 @@ static int open_self(struct target *t)
 	return t->names ? 0 : ENOMEM;
 }
 
-/* Names that the process may have been born with, where it has not come to copy them itself. */
-static int open_names(struct target *t, int dir, const struct family *family)
+struct mapped {
+	struct ident self;
+	struct ident page; /* the youngest */
+};
+
+static void look_for_page(const char *path, void *arg)
+{
+	struct mapped *m = arg;
+	const char *name = strrchr(path, '/') + 1;
+	struct ident id;
+	uint32_t number;
+	char kind[16];
+
+	if (strstr(path, "/posixtrace-") && file_name_parse(name, kind, &id, &number) && strcmp(kind, "page") == 0 &&
+	    !ident_same(id, m->self) && (!m->page.pid || id.start > m->page.start))
+		m->page = id;
+}
+
+/*
+ * The page of the process that this one was forked from, if it has not made
+ * one itself: then it still has that in its memory, unless it has executed
+ * another file.
+ */
+static struct procpage *forked_from(const struct target *t, const struct family *family)
+{
+	struct mapped m = { .self = t->ident };
+	struct procpage *page;
+
+	proc_each_mapped(t->number, look_for_page, &m);
+	return m.page.pid && procpage_look(family->dir, &t->place, m.page, &page) == 0 ? page : NULL;
+}
+
+/* Names that the process was born with, where it has not come to copy them itself. */
+static int open_names(struct target *t, int dir, const struct procpage *above)
 {
 	struct ident id = procpage_names(t->page);
-	struct registry above;
-	struct procpage *page;
-	bool seed = false;
-	int r;
+	struct registry seed;
+	bool seeded = above && ident_same(id, t->ident) &&
+	              registry_open(dir, &t->place, procpage_names(above), NULL, &seed) == 0;
+	int r = registry_open(dir, &t->place, id, seeded ? &seed : NULL, &t->registry);
 
-	if (family->above.pid && ident_same(id, t->ident) && procpage_look(dir, &t->place, family->above, &page) == 0) {
-		struct ident names = procpage_names(page);
-
-		procpage_close(page);
-		seed = registry_open(dir, &t->place, names, NULL, &above) == 0;
-	}
-	r = registry_open(dir, &t->place, id, seed ? &above : NULL, &t->registry);
-	if (seed)
-		registry_close(&above);
-	TEST_POINT("target_names");
+	if (seeded)
+		registry_close(&seed);
 	if (r == 0)
 		t->names = &t->registry;
 	return r;
 }
 
-static int open_other(struct target *t, const struct proc *proc)
+/* A child has no use for them, and would keep the memory. */
+static void not_on_fork(struct target *t)
 {
-	struct family family = { .number = proc->number, .ident = proc->ident };
+	sys_not_on_fork(t->page, PAGE_SIZE_BYTES);
+	sys_not_on_fork(t->registry.header, REGISTRY_BYTES_MAX);
+}
+
+static int open_files(struct target *t, struct family *family)
+{
+	struct procpage *above = forked_from(t, family);
 	int r;
 
-	t->ident = proc->ident;
-	t->place = place_of(proc);
-	family.place = &t->place;
-	family.dir = file_directory(&t->place, true);
-	if (family.dir < 0)
-		return family.dir;
-	r = procpage_open(family.dir, &t->place, t->ident, family_inherit, &family, &t->page, &t->page_hold);
+	family->known = above;
+	r = procpage_open(family->dir, &t->place, t->ident, family_inherit, family, &t->page, &t->page_hold);
 	TEST_POINT("target_page");
 	if (r == 0) {
-		r = open_names(t, family.dir, &family);
+		/* Once it has attached, it has copied what it needs. */
+		r = open_names(t, family->dir, load_relaxed(&t->page->image) ? NULL : above);
 		if (r < 0) {
 			procpage_close(t->page);
 			lock_release(&t->page_hold);
 		}
 	}
-	sys_close(family.dir);
+	if (above)
+		procpage_close(above);
+	if (r == 0)
+		not_on_fork(t);
+	return r;
+}
+
+static int open_other(struct target *t, const struct proc *proc)
+{
+	struct family family = { .number = proc->number };
+	struct guise guise;
+	int r;
+
+	t->number = proc->number;
+	t->ident = proc->ident;
+	if (!proc->ended && proc_blind(proc->number))
+		t->ident.start = t->ident.space = 0; /* as it takes them to be itself */
+	t->place = place_of(proc);
+	family.ident = t->ident;
+	family.place = &t->place;
+	guise_put_on(&guise, t->place.owner, t->place.group);
+	r = family.dir = file_directory(&t->place, true);
+	if (family.dir >= 0) {
+		r = open_files(t, &family);
+		sys_close(family.dir);
+	}
+	guise_take_off(&guise);
 	return r;
 }
 
@@ -97,8 +153,11 @@ int target_open(pid_t pid, struct target *t)
 	if (r == -ESRCH && may_signal == 0)
 		return ESRCH; /* a thread of another process */
 	/* One of another user may be hidden from us. */
-	if (r < 0 || proc_permit((uint32_t)pid) < 0)
-		return EPERM;
+	if (r < 0)
+		return may_signal == -EPERM || r == -ESRCH ? EPERM : -r;
+	r = proc_permit((uint32_t)pid);
+	if (r < 0)
+		return -r;
 	/* Still the same, so that what we know and what we may are of one process. */
 	if (proc_parent((uint32_t)pid, &parent, &start) < 0 || start != proc.ident.start)
 		return ESRCH;
@@ -116,21 +175,24 @@ int target_directory(const struct target *t)
 void target_leave(struct target *t)
 {
 	char page[FILE_NAME_SIZE];
+	struct guise guise;
 	int dir;
 
 	if (t->self)
 		return;
 	lock_release(&t->page_hold);
-	lock_release(&t->registry.hold);
 	TEST_POINT("target_unlocked");
+	lock_release(&t->registry.hold);
+	guise_put_on(&guise, t->place.owner, t->place.group);
 	dir = target_directory(t);
-	if (dir < 0)
-		return;
-	file_name_once(page, "page", t->ident);
-	file_remove_unused(dir, page, NULL);
-	TEST_POINT("target_removed");
-	file_remove_unused(dir, t->registry.file, NULL);
-	sys_close(dir);
+	if (dir >= 0) {
+		file_name_once(page, "page", t->ident);
+		file_remove_unused(dir, &t->place, page, NULL, NULL);
+		TEST_POINT("target_removed");
+		file_remove_unused(dir, &t->place, t->registry.file, NULL, NULL);
+		sys_close(dir);
+	}
+	guise_take_off(&guise);
 }
 
 void target_close(struct target *t)
@@ -140,4 +202,23 @@ void target_close(struct target *t)
 	target_leave(t);
 	procpage_close(t->page);
 	registry_close(&t->registry);
+}
+
+trace_event_id_t target_event_id(struct target *t, const char *name)
+{
+	trace_event_id_t id;
+	struct guise guise;
+
+	guise_put_on(&guise, t->place.owner, t->place.group);
+	id = registry_id(t->names, name, procpage_names_limit(t->page));
+	guise_take_off(&guise);
+	return id;
+}
+
+void target_inherits(const struct target *t, bool inherits)
+{
+	if (inherits)
+		birthmark_set(t->number, t->ident);
+	else
+		birthmark_clear(t->number, t->ident);
 }

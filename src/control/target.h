@@ -21,6 +21,7 @@
 
 struct target {
 	struct self *self; /* null: another process */
+	uint32_t number;   /* as /proc calls it; 0: the caller */
 	struct ident ident;
 	struct place place;
 	struct procpage *page;
@@ -36,7 +37,11 @@ int target_open(pid_t pid, struct target *t);
 void target_leave(struct target *t);
 /* The memory too. */
 void target_close(struct target *t);
-/* The directory of its files, or a negative error number. */
+/* The directory of its files, or a negative error number. With the owner's guise (base/guise.h), as whatever is done there. */
 int target_directory(const struct target *t);
+/* The id of a name that is no system event's. */
+trace_event_id_t target_event_id(struct target *t, const char *name);
+/* There is an inherited stream for it, or there is none any more. */
+void target_inherits(const struct target *t, bool inherits);
 
 #endif

@@ -11,9 +11,6 @@
 #include "base/atomic.h"
 #include "base/sys.h"
 
-/* How often a record may be overwritten while it is taken, before we leave it for another call. */
-#define LOOKS_MAX 10000
-
 static size_t buffer_size(const struct stream *s)
 {
 	return s->event_size_max;
@@ -109,9 +106,10 @@ enum merge_result live_next(struct live *l, struct event *event, void *data, siz
 {
 	struct stream_header *h = l->merge.stream->header;
 	enum merge_result result;
+	int64_t until = 0;
 	uint32_t chunk;
 
-	for (int i = 0; i < LOOKS_MAX; i++) {
+	for (unsigned i = 0; i == 0 || !merge_late(&until); i++) {
 		if (l->queue_count) {
 			unsigned at = l->queue_first;
 

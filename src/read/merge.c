@@ -17,8 +17,8 @@
 /* A trace point takes some 20 ns: who is BUSY for longer than these looks was interrupted. */
 #define BUSY_LOOKS 300
 
-/* More than a stream holds, one after the other: it may be that somebody writes them as we drop them. */
-#define DROPS_MAX 1000000
+/* How often to look at the clock. */
+#define LOOKS_PER_TIME 64
 
 static size_t memory_size(const struct stream *s)
 {
@@ -151,12 +151,13 @@ static void replace_top(struct merge *m)
  * it or the chunk's progress changes when the record is done. True if we have
  * to go on waiting: not for the dead, and not for ever.
  */
-static bool holds_up(struct held_up *held, const uint32_t *word, uint32_t who, const struct chunk *c, uint32_t thread)
+static bool holds_up(struct held_up *held, const uint32_t *word, uint32_t who, const struct chunk *c, uint32_t thread,
+                     int *looks)
 {
 	uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
 	int64_t now;
 
-	for (int i = 0; i < BUSY_LOOKS; i++) {
+	for (; *looks > 0; --*looks) {
 		/* PAIR(busy), PAIR(claim): the record that was under way at the barrier is committed. */
 		if (load_acquire(word) != who || load_acquire(&c->progress) != p) {
 			held->who = 0;
@@ -164,7 +165,7 @@ static bool holds_up(struct held_up *held, const uint32_t *word, uint32_t who, c
 		}
 		spin_pause();
 	}
-	if (!who_alive(thread, 0))
+	if (!who_lives(thread, 0))
 		return false;
 	now = clock_ns(CLOCK_MONOTONIC);
 	if (held->who != who || held->progress != p) {
@@ -180,6 +181,7 @@ static uint64_t look_for_writers(struct merge *m, uint64_t horizon)
 {
 	struct stream *s = m->stream;
 	uint32_t used = load_relaxed(&s->header->seats_used);
+	int looks = BUSY_LOOKS; /* at all together: who has waited for one has waited for the next */
 
 	m->waiting = false;
 	for (uint32_t i = 0; i < s->seat_count + s->chunk_count; i++) {
@@ -206,7 +208,7 @@ static uint64_t look_for_writers(struct merge *m, uint64_t horizon)
 			if (who == 0)
 				continue;
 		}
-		m->held_up[i].waiting = holds_up(&m->held_up[i], word, who, c, thread | s->outsider);
+		m->held_up[i].waiting = holds_up(&m->held_up[i], word, who, c, thread | s->outsider, &looks);
 		if (m->held_up[i].waiting) {
 			uint64_t least = load_relaxed(&c->last_ticks);
 
@@ -272,9 +274,20 @@ bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size)
 	return taken;
 }
 
+bool merge_late(int64_t *until)
+{
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (!*until)
+		*until = now + MERGE_CALL_NS;
+	return now > *until;
+}
+
 enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 {
-	for (int i = 0; i < DROPS_MAX; i++) {
+	int64_t until = 0;
+
+	for (unsigned i = 0;; i++) {
 		uint64_t ticks = m->heap_count ? m->cursor[m->heap[0]].head.ticks : UINT64_MAX;
 
 		if (ticks >= m->horizon) {
@@ -293,8 +306,9 @@ enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 			m->dropped++;
 			add_gap(m, ticks, 0);
 		}
+		if (i % LOOKS_PER_TIME == LOOKS_PER_TIME - 1 && merge_late(&until))
+			return MERGE_HELD_UP;
 	}
-	return MERGE_HELD_UP;
 }
 
 bool merge_empty(struct merge *m)

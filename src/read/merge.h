@@ -24,6 +24,9 @@
  */
 #define MERGE_PATIENCE_NS 100000000
 
+/* One call lasts no longer, whatever others write meanwhile (H18). */
+#define MERGE_CALL_NS 10000000
+
 #define MERGE_ANCHORS 64
 
 /* Somebody in the middle of a record, since when. */
@@ -64,6 +67,8 @@ enum merge_result {
 	MERGE_HELD_UP, /* there may be one; a thread is in the middle of a trace point */
 };
 
+/* Has a call lasted for too long? *until is 0 at its beginning. */
+bool merge_late(int64_t *until);
 /* 0 or ENOMEM. anchor: of the stream's creation. */
 int merge_init(struct merge *m, struct stream *s, struct anchor anchor);
 void merge_free(struct merge *m);

@@ -12,12 +12,15 @@
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "base/ticks.h"
-#include "record/carrier.h"
 #include "shm/chunk.h"
 #include "shm/who.h"
 
 /* How often to ask whether a stream's creator lives: it costs some microseconds. */
 #define CHECK_NS NS_PER_S
+
+/* How many trace points to let pass before another try, doubled each time, and how often. */
+#define FIRST_WAIT 16u
+#define TRIES_MAX  16
 
 /* How long to wait for threads that are inside a trace point, in steps of 50 us. */
 #define DETACH_STEPS 4000
@@ -32,17 +35,13 @@ static uint32_t who(const struct process *process)
 	return who_make((uint32_t)sys_gettid(), process->ident.space, process->page->space);
 }
 
-/* The stream's creator has ended, by whatever: takes it out of this process's page, or of all pages. */
-static void bury(const struct process *process, int dir, const struct page_entry *entry, int slot)
+/* The stream cannot be had any more: its creator has ended, by whatever, or somebody has removed it. */
+static void give_up(const struct process *process, int dir, int slot, const struct page_entry *entry)
 {
-	char name[FILE_NAME_SIZE];
-
-	stream_name(name, entry->creator, entry->serial);
-	file_remove_unused(dir, name, stream_bury);
-	TEST_POINT("bury_removed");
-	if (slot < 0)
-		procpage_forget(dir, &process->place, who(process), entry);
-	else if (procpage_leave(process->page, slot, who(process), entry))
+	stream_bury(dir, &process->place, process->ident.space, entry);
+	TEST_POINT("giveup_buried");
+	/* Without a file nobody has looked for it in the pages. */
+	if (procpage_leave(process->page, slot, who(process), entry))
 		procpage_free(process->page, slot);
 }
 
@@ -59,7 +58,7 @@ static struct attached *map(struct self *self, int slot, const struct page_entry
 		r = stream_map(dir, &process->place, entry->creator, entry->serial, process->ident.space, &a->stream);
 		/* None that is missing for want of a descriptor, or memory. */
 		if (r == -ENOENT || r == -ESTALE || r == -EINVAL)
-			bury(process, dir, entry, slot);
+			give_up(process, dir, slot, entry);
 		sys_close(dir);
 	}
 	if (r < 0) {
@@ -103,7 +102,7 @@ static void retire(struct self *self, struct attached *a)
 
 /*
  * Unmaps what has retired, if no other thread is inside for longer than so
- * many steps. This one may be inside too, but with none of these in its hands.
+ * many steps. This one may be inside too, if it has none of these in its hands.
  */
 static bool unmap_retired(struct self *self, int steps)
 {
@@ -124,11 +123,19 @@ static bool unmap_retired(struct self *self, int steps)
 	return false;
 }
 
-/* Not in the page any more, or another is in its place. Only this one: others may have put the right one there already. */
-static void let_go(struct self *self, int slot, struct attached *a)
+/*
+ * Not in the page any more, or another is in its place. Only this one: others
+ * may have put the right one there already. The page's change rises after it
+ * is out of attached[]: who has it in his lanes looks again before he uses them,
+ * however far the controller has come, or been killed, with its own change.
+ */
+static void let_go(struct self *self, struct procpage *page, int slot, struct attached *a)
 {
-	if (cas(&self->attached[slot], &a, NULL))
-		retire(self, a);
+	if (!cas(&self->attached[slot], &a, NULL))
+		return;
+	fetch_add(&page->change, 1);
+	TEST_POINT("letgo_taken");
+	retire(self, a);
 }
 
 struct attached *attach_slot(struct self *self, struct procpage *page, int i)
@@ -139,7 +146,7 @@ struct attached *attach_slot(struct self *self, struct procpage *page, int i)
 	if (!procpage_read(page, i, &entry))
 		return NULL;
 	if (a && !same(&a->entry, &entry)) {
-		let_go(self, i, a);
+		let_go(self, page, i, a);
 		a = load_acquire(&self->attached[i]); /* PAIR(attached) */
 		if (a && !same(&a->entry, &entry))
 			return NULL;
@@ -172,28 +179,42 @@ static void lane_set(struct lane *lane, struct attached *a)
 	lane->clock_kind = a->stream.clock_kind;
 }
 
+/* Before the lanes are made: what has retired by now gets into none of them. */
+static void let_go_all(struct self *self, struct procpage *page)
+{
+	struct page_entry entry;
+
+	for (int i = 0; i < PAGE_SLOTS; i++) {
+		struct attached *a = load_acquire(&self->attached[i]); /* PAIR(attached) */
+
+		if (a && (!procpage_read(page, i, &entry) || !same(&a->entry, &entry)))
+			let_go(self, page, i, a);
+	}
+	if (load_relaxed(&self->retired))
+		unmap_retired(self, 0);
+}
+
 void attach_update(struct self *self, struct procpage *page, struct thread *t)
 {
 	uint8_t before[PAGE_SLOTS];
 	uint32_t change, count = 0, before_count = t->count;
-	bool inherits = false;
+	bool again = false;
 
 	/* First: what is emptied from here on asks for another look. */
 	fetch_or(&page->vacant, PAGE_LOOK);
 	TEST_POINT("update_look");
+	let_go_all(self, page);
 	change = load_acquire(&page->change); /* PAIR(slot) */
 	memcpy(before, t->order, before_count * sizeof before[0]);
 	for (int i = 0; i < PAGE_SLOTS; i++) {
 		/* PAIR(slot): a bit that is clear is seen after its slot. */
 		bool taken = procpage_taken(load_acquire(&page->word[i / 64]), i);
-		struct attached *a = taken ? attach_slot(self, page, i) : load_relaxed(&self->attached[i]);
+		struct attached *a = taken ? attach_slot(self, page, i) : NULL;
 
-		if (!taken && a)
-			let_go(self, i, a);
+		again |= taken && !a;
 		if (!taken || !a)
 			continue;
 		lane_set(&t->lane[i], a);
-		inherits |= a->entry.inherit_from != 0;
 		t->order[count++] = (uint8_t)i;
 	}
 	for (uint32_t i = 0; i < before_count; i++)
@@ -201,13 +222,17 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 			memset(&t->lane[before[i]], 0, sizeof t->lane[before[i]]);
 	t->count = count;
 	t->only = count == 1 && t->lane[t->order[0]].clock_kind == CLOCK_KIND_COUNTER ? &t->lane[t->order[0]] : NULL;
-	t->change = change;
-	TEST_POINT("update_lanes");
-	carrier_update(self_process(self), inherits);
-	TEST_POINT("update_carrier");
-	/* If somebody is inside, the next thread that comes by looks again. */
-	if (load_relaxed(&self->retired) && !unmap_retired(self, 0))
+	/*
+	 * What could not be mapped, for want of descriptors or memory, or not be
+	 * let go because others were inside: again, after some trace points.
+	 */
+	again |= load_relaxed(&self->retired) != NULL;
+	t->tries = again && t->tries < TRIES_MAX ? t->tries + 1 : 0;
+	t->wait = t->tries ? FIRST_WAIT << t->tries : 0;
+	t->change = t->tries ? change - 1 : change;
+	if (t->tries)
 		fetch_and(&page->vacant, ~PAGE_LOOK);
+	TEST_POINT("update_lanes");
 	TEST_POINT("update_done");
 }
 
@@ -228,7 +253,9 @@ void attach_check(struct self *self, struct attached *a)
 	if (!file_held(dir, name)) {
 		store_relaxed(&a->stream.header->state, STATE_ENDED);
 		TEST_POINT("check_ended");
-		bury(process, dir, &a->entry, -1);
+		stream_bury(dir, &process->place, process->ident.space, &a->entry);
+		procpage_forget(dir, &process->place, process->ident.space, &a->entry);
+		TEST_POINT("check_forgotten");
 	}
 	sys_close(dir);
 }

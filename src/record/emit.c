@@ -104,12 +104,19 @@ static uint32_t put_owner(unsigned char *at, const struct writer *w)
 
 void emit_wake(struct stream_header *h)
 {
-	if (exchange(&h->waiting, 0)) {
-		TEST_POINT("wake_seen");
-		fetch_add(&h->wakeups, 1);
-		TEST_POINT("wake_risen");
-		sys_futex_wake(&h->wakeups);
-	}
+	uint32_t waiting = load_relaxed(&h->waiting);
+
+	/*
+	 * Woken first, forgotten then: if this thread is killed in between, the
+	 * next event wakes. Not forgotten is who has begun to wait meanwhile: with
+	 * another number.
+	 */
+	TEST_POINT("wake_seen");
+	fetch_add(&h->wakeups, 1);
+	TEST_POINT("wake_risen");
+	sys_futex_wake(&h->wakeups);
+	TEST_POINT("wake_woken");
+	cas(&h->waiting, &waiting, 0);
 }
 
 void emit_lost(const struct stream *s)
@@ -496,7 +503,9 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 		store_relaxed(&t->ready, frame);
 		fence_signal();
 		TEST_POINT("slow_inside");
-		if (load_relaxed(&page->change) != t->change)
+		if (t->wait && load_relaxed(&page->change) == t->change + 1)
+			t->wait--;
+		else if (load_relaxed(&page->change) != t->change)
 			attach_update(self, page, t);
 		for (uint32_t i = 0; i < t->count; i++) {
 			struct lane *lane = &t->lane[t->order[i]];

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/atomic.h"
 #include "base/file.h"
@@ -16,7 +17,6 @@
 #include "base/wait.h"
 #include "base/testpoint.h"
 #include "model/eventtype.h"
-#include "record/carrier.h"
 #include "shm/family.h"
 
 #define SLAB_THREADS 16
@@ -71,6 +71,46 @@ static struct self *area(void)
 	return self;
 }
 
+/* Those in use, and as many that are being let go. */
+#define MAPPINGS (2 * PAGE_SLOTS)
+
+/* Not in memory that is wiped: the child needs to know what to replace. */
+static struct mapping {
+	void *at; /* null: free */
+	size_t size;
+} mapping[MAPPINGS];
+static uint32_t mapping_pid; /* whose they are */
+
+void self_mapped(void *at, size_t size)
+{
+	for (unsigned i = 0; i < MAPPINGS; i++) {
+		void *none = NULL;
+
+		if (!load_relaxed(&mapping[i].at) && cas(&mapping[i].at, &none, at)) {
+			store_relaxed(&mapping[i].size, size);
+			return;
+		}
+	}
+}
+
+void self_unmapped(void *at)
+{
+	for (unsigned i = 0; i < MAPPINGS; i++)
+		if (load_relaxed(&mapping[i].at) == at)
+			store_relaxed(&mapping[i].at, NULL);
+}
+
+/* What it was forked with: by fork() at once, by other ways before it maps anything itself. */
+static void replace_in_child(void)
+{
+	for (unsigned i = 0; i < MAPPINGS; i++) {
+		if (!mapping[i].at)
+			continue;
+		sys_map_over(mapping[i].at, mapping[i].size);
+		mapping[i].at = NULL;
+	}
+}
+
 /*
  * The registry of a process. Not in memory that is wiped: ids in the child's
  * variables mean what they did in the parent. Never changed once it is published.
@@ -109,39 +149,47 @@ static void copy_names(int dir, struct process *process)
  */
 static struct procpage *page_above;
 
-/* A page is what the process is named by, so it is its own however it was forked. */
-static struct procpage *known_page(struct ident self, const struct place *place, bool *from_carrier)
+/* After an exec what there is of names was defined by the image before, and does not count for this one (INH-12). */
+static void new_image(int dir, const struct process *process)
 {
-	struct procpage *page = load_acquire(&page_above); /* PAIR(above) */
+	struct procpage *page = process->page;
+	uint64_t before = exchange(&page->image, ident_image());
 
-	*from_carrier = false;
-	if (page && !procpage_is(page, self))
-		return page;
-	/* After an exec it may be our own, as it was; which counts if the file was removed in between. */
-	page = carrier_find(place);
-	*from_carrier = page != NULL;
-	return page;
+	if (before && before != ident_image())
+		store_relaxed(&page->names_before, registry_look(dir, &process->place, procpage_names(page)));
 }
 
 static int open_page(struct process *process)
 {
 	struct family family = { .place = &process->place, .ident = process->ident };
-	struct procpage *known;
-	bool from_carrier;
+	struct procpage *above = load_acquire(&page_above); /* PAIR(above) */
 	int r;
 
 	family.dir = file_directory(&process->place, true);
 	if (family.dir < 0)
 		return family.dir;
-	family.known = known = known_page(process->ident, &process->place, &from_carrier);
+	family.known = above && !procpage_is(above, process->ident) ? above : NULL;
 	r = procpage_open(family.dir, &process->place, process->ident, family_inherit, &family, &process->page,
 	                  &process->page_hold);
-	if (from_carrier)
-		sys_unmap(known, PAGE_SIZE_BYTES);
-	if (r == 0)
+	if (r == 0) {
+		new_image(family.dir, process);
 		copy_names(family.dir, process);
+	}
 	sys_close(family.dir);
 	return r;
+}
+
+/*
+ * Who has more rights than the user that it is just now, or may take them at
+ * any time, does not write into memory of that user (H20): for a while root has
+ * become another, or a program runs with the rights of its file.
+ */
+static bool has_more_rights(void)
+{
+	unsigned effective = sys_geteuid(), real, saved;
+
+	sys_other_uids(&real, &saved);
+	return effective != 0 && (real != effective || saved != effective || getauxval(AT_SECURE));
 }
 
 static int attach(struct self *self)
@@ -149,16 +197,18 @@ static int attach(struct self *self)
 	struct process *process, *none = NULL;
 	int r;
 
-	/*
-	 * Who may take other rights again at any time does not write into
-	 * memory of the user that it is just now (H20).
-	 */
-	if (sys_saved_uid() != sys_geteuid())
+	if (has_more_rights())
 		return EPERM;
 	process = sys_map(sizeof *process, -1, 1);
 	if (!process)
 		return ENOMEM;
-	process->ident = ident_self();
+	r = ident_self(&process->ident);
+	if (r < 0) {
+		sys_unmap(process, sizeof *process);
+		return -r;
+	}
+	if (exchange(&mapping_pid, process->ident.pid) != process->ident.pid)
+		replace_in_child();
 	process->place = place_own();
 	TEST_POINT("attach_ident");
 	process->locked = !barrier_register();
@@ -255,6 +305,7 @@ static struct thread *start_block(struct self *self, struct thread *t)
 	fence_signal();
 	store_relaxed(&t->depth, 0);
 	store_relaxed(&t->count, 0);
+	t->tries = t->wait = 0;
 	store_relaxed(&t->change, 0);
 	fence_signal();
 	store_relaxed(&t->ready, (uintptr_t)(self_process(self)->locked ? 0 : THREAD_READY));
@@ -338,44 +389,11 @@ bool self_wait_outside(struct self *self, int steps)
 	return true;
 }
 
-/* Those in use, and as many that are being let go. */
-#define MAPPINGS (2 * PAGE_SLOTS)
-
-/* Not in memory that is wiped: the child needs to know what to replace. */
-static struct mapping {
-	void *at; /* null: free */
-	size_t size;
-} mapping[MAPPINGS];
-
-void self_mapped(void *at, size_t size)
-{
-	for (unsigned i = 0; i < MAPPINGS; i++) {
-		void *none = NULL;
-
-		if (!load_relaxed(&mapping[i].at) && cas(&mapping[i].at, &none, at)) {
-			store_relaxed(&mapping[i].size, size);
-			return;
-		}
-	}
-}
-
-void self_unmapped(void *at)
-{
-	for (unsigned i = 0; i < MAPPINGS; i++)
-		if (load_relaxed(&mapping[i].at) == at)
-			store_relaxed(&mapping[i].at, NULL);
-}
-
-static void replace_in_child(void)
+static void child_of_fork(void)
 {
 	/* Another thread of the parent may have held it. */
 	pthread_mutex_init(&names_lock, NULL);
-	for (unsigned i = 0; i < MAPPINGS; i++) {
-		if (!mapping[i].at)
-			continue;
-		sys_map_over(mapping[i].at, mapping[i].size);
-		mapping[i].at = NULL;
-	}
+	replace_in_child();
 }
 
 static int open_names(struct process_names *names, const struct process_names *before)
@@ -392,7 +410,7 @@ static int open_names(struct process_names *names, const struct process_names *b
 			char name[REGISTRY_NAME_BYTES];
 
 			if (registry_name(seed, EVENT_ID_USER + i, name))
-				registry_id(&names->registry, name);
+				registry_id(&names->registry, name, EVENT_USER_MAX);
 		}
 		return r;
 	}
@@ -427,7 +445,7 @@ struct registry *self_registry(void)
 		 * never called in a handler, and may allocate.
 		 */
 		if (!names)
-			pthread_atfork(NULL, NULL, replace_in_child);
+			pthread_atfork(NULL, NULL, child_of_fork);
 		/* The parent's stays mapped: another thread of ours may be looking at it. */
 		fresh = sys_map(sizeof *fresh, -1, 1);
 		if (fresh && open_names(fresh, names) < 0) {
@@ -462,16 +480,18 @@ void self_leave(struct self *self)
 	if (names && names->pid == process->ident.pid)
 		lock_release(&names->registry.hold);
 	TEST_POINT("leave_unlocked");
-	file_remove_unused(dir, page, NULL);
+	file_remove_unused(dir, &process->place, page, NULL, NULL);
 	TEST_POINT("leave_removed");
-	file_remove_unused(dir, file, NULL);
+	file_remove_unused(dir, &process->place, file, NULL, NULL);
 	sys_close(dir);
 }
 
 trace_event_id_t self_event_id(const char *name)
 {
 	struct registry *r = self_registry();
-	trace_event_id_t id = r ? registry_id(r, name) : POSIX_TRACE_UNNAMED_USEREVENT;
+	struct self *self = self_peek();
+	uint32_t limit = self ? procpage_names_limit(self_process(self)->page) : TRACE_USER_EVENT_MAX - 1;
+	trace_event_id_t id = r ? registry_id(r, name, limit) : POSIX_TRACE_UNNAMED_USEREVENT;
 	uint32_t known = load_relaxed(&self_names), names = id - POSIX_TRACE_UNNAMED_USEREVENT;
 
 	while (known < names && !cas(&self_names, &known, names))

@@ -59,6 +59,8 @@ struct thread {
 	uintptr_t ready;
 	uint32_t change; /* of the process page, when the lanes were made */
 	uint32_t count;  /* lanes in use */
+	uint32_t tries;  /* how often the lanes could not be made as they should be */
+	uint32_t wait;   /* trace points until the next try */
 	uint32_t depth;  /* inside on the long way, and how deep */
 	const uint32_t *page_change; /* in the process page; null: as with ready 0 */
 	struct lane *only; /* the lane, if there is one and its clock is the counter: the shortest way */

@@ -20,6 +20,7 @@
 #define TRIES_OVERWRITE 64
 #define TRIES           4000
 #define TRIES_PER_YIELD 8
+#define TRIES_PER_LOOK  32 /* at whether its process is a zombie: slow */
 
 /* How many owners that do not come out of a record to remember, so as not to ask them again. */
 #define STUCK 8
@@ -70,7 +71,7 @@ static bool own_record(const struct stream *s, const struct chunk *c, uint32_t w
 	       load_relaxed(&s->seats[seat].busy) == (uint32_t)(c - s->chunks) + 1;
 }
 
-static struct choice choose(struct stream *s, const struct stuck *stuck, uint32_t who, bool loop)
+static struct choice choose(struct stream *s, const struct stuck *stuck, uint32_t who, bool loop, bool sure)
 {
 	struct choice best = { NULL, RANK_NONE, 0, RANK_NONE };
 	bool wrapped = loop && (load_relaxed(&s->header->state) & STATE_FULL);
@@ -87,7 +88,7 @@ static struct choice choose(struct stream *s, const struct stuck *stuck, uint32_
 		if (claim == who || own_record(s, c, who))
 			continue;
 		/* Somebody is at it, or was killed at it: the kernel knows. */
-		if ((claim && who_alive(claim, who)) || is_stuck(stuck, c)) {
+		if ((claim && (sure ? who_lives(claim, who) : who_alive(claim, who))) || is_stuck(stuck, c)) {
 			if (rank < best.contended)
 				best.contended = rank;
 			continue;
@@ -108,7 +109,8 @@ struct chunk *take_chunk(struct stream *s, uint32_t who)
 	struct stuck stuck = { { NULL }, 0 };
 
 	for (int try = 0; try < TRIES; try++) {
-		struct choice best = choose(s, &stuck, who, loop);
+		bool sure = try % TRIES_PER_LOOK == TRIES_PER_LOOK - 1;
+		struct choice best = choose(s, &stuck, who, loop, sure);
 		struct chunk *c = best.chunk;
 		enum rank rank;
 
@@ -124,7 +126,7 @@ struct chunk *take_chunk(struct stream *s, uint32_t who)
 		}
 		if (!c)
 			return NULL;
-		if (!chunk_claim(c, who))
+		if (!chunk_claim(c, who, sure))
 			continue;
 		TEST_POINT("take_claimed");
 		/* The choice was made before the claim: another may have had the chunk meanwhile. */

@@ -13,7 +13,7 @@
 /* A record takes some 20 ns: who is busy for longer than these looks was interrupted. */
 #define BUSY_LOOKS 500
 
-bool chunk_claim(struct chunk *c, uint32_t who)
+bool chunk_claim(struct chunk *c, uint32_t who, bool sure)
 {
 	uint32_t claim = load_relaxed(&c->claim);
 
@@ -22,7 +22,7 @@ bool chunk_claim(struct chunk *c, uint32_t who)
 	 * out again (H16). Our own id: a thread that was interrupted here by the handler that
 	 * asks, or one that is dead and had the same id. Leave it alone.
 	 */
-	if (claim && (claim == who || who_alive(claim, who)))
+	if (claim && (claim == who || (sure ? who_lives(claim, who) : who_alive(claim, who))))
 		return false;
 	/* PAIR(claim): what the last taker has written is seen by the next. */
 	return cas(&c->claim, &claim, who);
@@ -55,7 +55,7 @@ bool chunk_withdrawn(const struct stream *s, struct chunk *c, uint64_t was)
 			return true;
 		spin_pause();
 	}
-	return !who_alive(load_relaxed(&s->seats[seat].who), s->outsider);
+	return !who_lives(load_relaxed(&s->seats[seat].who), s->outsider);
 }
 
 void chunk_give_back(struct chunk *c, uint64_t was)

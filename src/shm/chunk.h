@@ -107,8 +107,8 @@ static inline bool chunk_has_room(const struct stream *s, uint64_t progress)
 	return position <= s->chunk_size && s->chunk_size - position >= s->event_size_max && position % RECORD_ALIGN == 0;
 }
 
-/* Excludes other takers. False: one is at it. who: shm/who.h. */
-bool chunk_claim(struct chunk *c, uint32_t who);
+/* Excludes other takers. False: one is at it. who: shm/who.h. sure: after some waiting, also for zombies. */
+bool chunk_claim(struct chunk *c, uint32_t who, bool sure);
 void chunk_unclaim(struct chunk *c);
 
 /*

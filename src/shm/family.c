@@ -5,7 +5,7 @@
  */
 #include "shm/family.h"
 
-#include "base/atomic.h"
+#include "base/birthmark.h"
 #include "base/testpoint.h"
 
 /* Nobody is that deep; it ends where /proc shows a circle, too. */
@@ -16,7 +16,7 @@ static struct ident page_ident(const struct procpage *page)
 	return (struct ident){ page->pid, page->start, page->space };
 }
 
-static bool inherits_anything(const struct procpage *page)
+bool family_passes_on(const struct procpage *page)
 {
 	struct page_entry entry;
 
@@ -46,8 +46,9 @@ static int read_ident(const struct family *f, uint32_t number, struct ident *id,
 }
 
 /*
- * Goes up to the known page's process, or to the first that has a page. *start
- * is then when the branch began by which the process descends from there.
+ * Goes up to the first that has a page; the known one need not be looked up,
+ * its file may have gone. *start is then when the branch began by which the
+ * process descends from there.
  */
 static bool climb(struct family *f, struct procpage **page, uint64_t *start)
 {
@@ -61,9 +62,10 @@ static bool climb(struct family *f, struct procpage **page, uint64_t *start)
 	if (proc_parent(f->number, &number, &ignored) < 0)
 		return false;
 	for (int i = 0; number && i < GENERATIONS && read_ident(f, number, &id, &next) >= 0; i++) {
-		if (f->known ? ident_same(id, page_ident(f->known)) : procpage_look(f->dir, f->place, id, page) == 0) {
+		bool known = f->known && ident_same(id, page_ident(f->known));
+
+		if (known || procpage_look(f->dir, f->place, id, page) == 0) {
 			f->above = id;
-			TEST_POINT("family_found");
 			return true;
 		}
 		*start = id.start;
@@ -72,22 +74,34 @@ static bool climb(struct family *f, struct procpage **page, uint64_t *start)
 	return false;
 }
 
+/* Those in between have ended; when the branch began nobody knows any more. */
+static bool by_birthmark(struct family *f, struct procpage **page)
+{
+	struct ident id = f->number ? (struct ident){ 0, 0, 0 } : birthmark_get();
+
+	if (!id.pid)
+		return false;
+	id.space = f->ident.space;
+	if (procpage_look(f->dir, f->place, id, page) < 0)
+		return false;
+	f->above = id;
+	return true;
+}
+
 void family_inherit(struct procpage *page, void *arg)
 {
 	struct family *f = arg;
 	struct procpage *found = NULL;
 	uint64_t start;
 
-	if (f->known) {
-		f->above = page_ident(f->known);
-		if (!inherits_anything(f->known))
+	if (!climb(f, &found, &start)) {
+		start = f->ident.start;
+		if (f->known)
+			f->above = page_ident(f->known);
+		else if (!by_birthmark(f, &found))
 			return;
-		/* Where those in between have ended, nobody knows when the branch began. */
-		if (!climb(f, &found, &start))
-			start = f->ident.start;
-		procpage_inherit(page, f->known, start);
-	} else if (climb(f, &found, &start)) {
-		procpage_inherit(page, found, start);
-		procpage_close(found);
 	}
+	procpage_inherit(page, found ? found : f->known, start);
+	if (found)
+		procpage_close(found);
 }

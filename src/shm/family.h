@@ -8,6 +8,10 @@
  * the same way. A stream counts if the branch that leads to the process began
  * after it was entered.
  *
+ * Up the parents, or by the page of a parent that a forked child has in its
+ * memory, or, where those in between have ended, by the birthmark
+ * (base/birthmark.h), which controllers give to a process with its first inherited stream.
+ *
  * SPDX-License-Identifier: MIT
  */
 #ifndef SHM_FAMILY_H
@@ -22,9 +26,11 @@ struct family {
 	struct ident ident;
 	/* The page of the process that it descends from, if that is known: forked, and from its memory. Else null. */
 	const struct procpage *known;
-	struct ident above; /* out: the nearest that has a page; pid 0: none */
+	struct ident above; /* out: the nearest that has a page; pid 0: not found */
 };
 
+/* Is there anything in a page that children inherit? */
+bool family_passes_on(const struct procpage *page);
 /* For procpage_open(): fills a page that is being made. arg: a struct family. */
 void family_inherit(struct procpage *page, void *arg);
 

@@ -51,7 +51,9 @@ struct procpage {
 	uint32_t names_space;
 	uint64_t names_start;
 	uint32_t names_pid;
-	uint32_t reserved[5];
+	uint32_t names_before; /* names that were there when the process began to execute its present file */
+	uint64_t image;        /* a number of that execution; 0: it has not attached yet */
+	uint32_t reserved[2];
 
 	/*
 	 * Bit n clear: some of word[n]'s slots are taken. All set: nobody
@@ -143,7 +145,7 @@ struct stream_header {
 
 	/* Read at each trace point; written by the controller, and by a writer that finds the stream full. */
 	_Alignas(LINE) uint32_t state;
-	/* Set by a reader that is about to sleep; the writer that sees it clears it and wakes. */
+	/* Not 0: a reader is about to sleep; another number for each value of wakeups. The writer that sees it wakes, and clears it. */
 	uint32_t waiting;
 	/* The word a reader sleeps on: rises at each wake-up. */
 	uint32_t wakeups;

@@ -232,7 +232,7 @@ void procpage_free(struct procpage *page, int i)
 
 struct forget {
 	const struct place *place;
-	uint32_t who;
+	uint32_t own_space;
 	const struct page_entry *entry;
 };
 
@@ -241,27 +241,30 @@ static bool forget_in(int dir, const char *name, void *arg)
 	const struct forget *f = arg;
 	struct file_mapped mapped;
 	struct page_entry entry;
+	struct procpage *page;
+	struct ident id;
 	char kind[16];
+	uint32_t who, number;
 
-	if (!file_name_parse(name, kind) || strcmp(kind, "page") != 0 ||
+	if (!file_name_parse(name, kind, &id, &number) || strcmp(kind, "page") != 0 ||
 	    file_map(dir, f->place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, NULL) < 0)
 		return true;
 	TEST_POINT("page_forget");
+	page = mapped.map;
+	who = who_make((uint32_t)sys_gettid(), f->own_space, page->space);
 	for (int i = 0; i < PAGE_SLOTS; i++) {
-		struct procpage *page = mapped.map;
-
 		if (procpage_read(page, i, &entry) && same_stream(&entry, f->entry) &&
-		    procpage_leave(page, i, f->who, f->entry))
+		    procpage_leave(page, i, who, f->entry))
 			procpage_free(page, i);
 	}
-	procpage_close(mapped.map);
+	procpage_close(page);
 	return true;
 }
 
-void procpage_forget(int dir, const struct place *place, uint32_t who,
+void procpage_forget(int dir, const struct place *place, uint32_t own_space,
                      const struct page_entry *entry)
 {
-	struct forget f = { place, who, entry };
+	struct forget f = { place, own_space, entry };
 
 	file_each(dir, forget_in, &f);
 }

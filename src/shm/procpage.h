@@ -22,6 +22,7 @@
 #ifndef SHM_PROCPAGE_H
 #define SHM_PROCPAGE_H
 
+#include "base/atomic.h"
 #include "base/file.h"
 #include "shm/layout.h"
 
@@ -35,6 +36,12 @@ struct page_entry {
 static inline struct ident procpage_names(const struct procpage *page)
 {
 	return (struct ident){ page->names_pid, page->names_start, page->names_space };
+}
+
+/* TRACE_USER_EVENT_MAX is for what an image defines itself (INH-12), and counts the unnamed user event (LIM-5). */
+static inline uint32_t procpage_names_limit(const struct procpage *page)
+{
+	return load_relaxed(&page->names_before) + TRACE_USER_EVENT_MAX - 1;
 }
 
 /*
@@ -66,8 +73,8 @@ bool procpage_read(const struct procpage *page, int slot, struct page_entry *ent
  */
 bool procpage_leave(struct procpage *page, int slot, uint32_t who, const struct page_entry *entry);
 void procpage_free(struct procpage *page, int slot);
-/* Empties the slots of a stream in all pages of a directory. */
-void procpage_forget(int dir, const struct place *place, uint32_t who, const struct page_entry *entry);
+/* Empties the slots of a stream in all pages of a directory. own_space: the caller's pid namespace. */
+void procpage_forget(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry);
 
 /* What a process that began at this tick inherits from another's page. */
 void procpage_inherit(struct procpage *page, const struct procpage *from, uint64_t start);

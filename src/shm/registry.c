@@ -12,11 +12,6 @@
 #include "base/sys.h"
 #include "base/testpoint.h"
 
-/* TRACE_USER_EVENT_MAX counts the unnamed user event (LIM-5). */
-#define NAMES_MAX (TRACE_USER_EVENT_MAX - 1)
-
-_Static_assert(NAMES_MAX <= EVENT_USER_MAX, "an id for each name");
-
 struct make {
 	uint64_t bytes;
 	const struct registry *seed;
@@ -48,10 +43,10 @@ static void init(void *map, void *arg)
 	}
 }
 
-static bool valid(const struct registry_header *h, uint64_t file_size)
+/* Where it ends is the file's to say, see within(): it may have grown since it was mapped. */
+static bool valid(const struct registry_header *h)
 {
-	return h->magic == REGISTRY_MAGIC && h->version == LAYOUT_VERSION && h->size == sizeof *h &&
-	       h->bytes <= file_size;
+	return h->magic == REGISTRY_MAGIC && h->version == LAYOUT_VERSION && h->size == sizeof *h;
 }
 
 int registry_open(int dir, const struct place *place, struct ident id, const struct registry *seed, struct registry *r)
@@ -88,7 +83,8 @@ int registry_open(int dir, const struct place *place, struct ident id, const str
 	r->header = mapped.map;
 	TEST_POINT("registry_mapped");
 	r->inode = mapped.inode;
-	if (valid(r->header, mapped.size))
+	r->size = mapped.size;
+	if (valid(r->header))
 		return 0;
 	registry_close(r);
 	return -EINVAL;
@@ -125,6 +121,24 @@ void registry_close(struct registry *r)
 static char *place_name(const struct registry *r, uint32_t place)
 {
 	return (char *)r->header + REGISTRY_NAMES_OFFSET + (size_t)place * REGISTRY_NAME_BYTES;
+}
+
+/* May the place be touched? Not what the index says, nor the header, but where the file ends (H18); that only rises. */
+static bool within(const struct registry *r, uint32_t place)
+{
+	uint64_t end = REGISTRY_NAMES_OFFSET + (uint64_t)(place + 1) * REGISTRY_NAME_BYTES, size = load_relaxed(&r->size);
+	int dir;
+
+	if (end <= size || !r->file[0])
+		return end <= REGISTRY_BYTES_MAX;
+	dir = file_directory(&r->place, false);
+	if (dir < 0)
+		return false;
+	size = file_size(dir, r->file, r->inode);
+	sys_close(dir);
+	if (size)
+		store_relaxed(&((struct registry *)r)->size, size);
+	return end <= size;
 }
 
 static int make_space(struct registry *r, uint64_t need)
@@ -169,18 +183,18 @@ static int take_place(struct registry *r)
 	return (int)place;
 }
 
-trace_event_id_t registry_id(struct registry *r, const char *name)
+trace_event_id_t registry_id(struct registry *r, const char *name, uint32_t limit)
 {
 	int place = -1;
 
-	for (uint32_t i = 0; i < NAMES_MAX; i++) {
+	for (uint32_t i = 0; i < limit && i < EVENT_USER_MAX; i++) {
 		/* PAIR(name): the name in the place before the place in the index. */
 		uint16_t at = load_acquire(&r->header->index[i]);
 
 		if (!at) {
 			if (place < 0) {
 				place = take_place(r);
-				if (place < 0)
+				if (place < 0 || !within(r, (uint32_t)place))
 					return POSIX_TRACE_UNNAMED_USEREVENT;
 				TEST_POINT("registry_place");
 				strncpy(place_name(r, (uint32_t)place), name, REGISTRY_NAME_BYTES - 1);
@@ -190,10 +204,29 @@ trace_event_id_t registry_id(struct registry *r, const char *name)
 			if (cas(&r->header->index[i], &at, (uint16_t)(place + 1)))
 				return EVENT_ID_USER + i;
 		}
-		if (possible_place(at) && strncmp(place_name(r, at - 1u), name, REGISTRY_NAME_BYTES) == 0)
+		if (possible_place(at) && within(r, at - 1u) && strncmp(place_name(r, at - 1u), name, REGISTRY_NAME_BYTES) == 0)
 			return EVENT_ID_USER + i;
 	}
 	return POSIX_TRACE_UNNAMED_USEREVENT;
+}
+
+uint32_t registry_look(int dir, const struct place *place, struct ident id)
+{
+	char name[FILE_NAME_SIZE];
+	struct file_mapped mapped;
+	struct registry r;
+	struct hold hold;
+	uint32_t count = 0;
+
+	file_name_once(name, "names", id);
+	if (file_map(dir, place, name, REGISTRY_NAMES_OFFSET, REGISTRY_NAMES_OFFSET, &mapped, &hold) < 0)
+		return 0;
+	r.header = mapped.map;
+	if (valid(r.header))
+		count = registry_count(&r);
+	file_unmap(mapped.map, REGISTRY_NAMES_OFFSET);
+	lock_release(&hold);
+	return count;
 }
 
 uint32_t registry_count(const struct registry *r)
@@ -219,7 +252,7 @@ bool registry_name(const struct registry *r, trace_event_id_t id, char name[REGI
 	if (id < EVENT_ID_USER || id >= EVENT_ID_END)
 		return false;
 	at = load_acquire(&r->header->index[id - EVENT_ID_USER]); /* PAIR(name) */
-	if (!possible_place(at))
+	if (!possible_place(at) || !within(r, at - 1u))
 		return false;
 	/* Whoever can write here may write at any time. */
 	memcpy(name, place_name(r, at - 1u), REGISTRY_NAME_BYTES);

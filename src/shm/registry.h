@@ -22,6 +22,7 @@ struct registry {
 	struct place place;
 	struct ident id; /* whose it is, or the first of its family's */
 	uint64_t inode;
+	uint64_t size; /* of the file, when it was last looked at */
 	struct hold hold;
 };
 
@@ -36,8 +37,13 @@ int registry_open_private(struct registry *r);
 void registry_hold(int dir, struct registry *r);
 void registry_close(struct registry *r);
 
-/* The id of a name of at most TRACE_EVENT_NAME_MAX bytes; the unnamed user event if there is no room. */
-trace_event_id_t registry_id(struct registry *r, const char *name);
+/*
+ * The id of a name of at most TRACE_EVENT_NAME_MAX bytes; the unnamed user event
+ * if there is no room, or it would be the first behind so many others.
+ */
+trace_event_id_t registry_id(struct registry *r, const char *name, uint32_t limit);
+/* Names in the registry that has this name, 0 if there is none. */
+uint32_t registry_look(int dir, const struct place *place, struct ident id);
 /* Number of names: ids EVENT_ID_USER .. EVENT_ID_USER + count - 1. */
 uint32_t registry_count(const struct registry *r);
 /* The name of a user event. False: it has none. */

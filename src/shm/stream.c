@@ -48,7 +48,7 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 	return (n + to - 1) / to * to;
 }
 
-static uint64_t file_size(uint32_t seats, uint32_t chunks, uint32_t chunk_size)
+static uint64_t geometry_size(uint32_t seats, uint32_t chunks, uint32_t chunk_size)
 {
 	return STREAM_HEADER_BYTES + (uint64_t)seats * sizeof(struct seat) +
 	       (uint64_t)chunks * (sizeof(struct chunk) + chunk_size);
@@ -79,7 +79,7 @@ static int geometry(struct make *m)
 	m->chunk_size = (uint32_t)chunk;
 	m->chunk_count = (uint32_t)(count + CHUNKS_SPARE);
 	m->seat_count = want / SEAT_PER < SEATS_MIN ? SEATS_MIN : want / SEAT_PER > SEATS_MAX ? SEATS_MAX : (uint32_t)(want / SEAT_PER);
-	m->size = file_size(m->seat_count, m->chunk_count, m->chunk_size);
+	m->size = geometry_size(m->seat_count, m->chunk_count, m->chunk_size);
 	return m->size > SIZE_MAX / 2 ? -ENOMEM : 0;
 }
 
@@ -143,7 +143,7 @@ static bool valid(const struct stream_header *h, uint64_t size)
 {
 	return h->magic == STREAM_MAGIC && h->version == LAYOUT_VERSION && h->header_size == STREAM_HEADER_BYTES &&
 	       h->file_size == size && h->chunk_count > 0 && h->seat_count <= SEATS_MAX &&
-	       size == file_size(h->seat_count, h->chunk_count, h->chunk_size) &&
+	       size == geometry_size(h->seat_count, h->chunk_count, h->chunk_size) &&
 	       h->chunk_size % LINE == 0 && h->chunk_size <= CHUNK_SIZE_MAX &&
 	       h->chunk_size / 2 >= h->event_size_max && h->data_size <= RECORD_DATA_MAX &&
 	       h->event_size_max >= record_size_max(h->data_size) &&
@@ -204,9 +204,29 @@ void stream_unmap(struct stream *s)
 	s->header = NULL;
 }
 
-void stream_bury(int fd)
+struct burial {
+	int dir;
+	const struct place *place;
+	uint32_t own_space;
+	const struct page_entry *entry;
+};
+
+static void bury(int fd, void *arg)
 {
+	const struct burial *b = arg;
 	uint32_t ended = STATE_ENDED;
 
 	sys_write_at(fd, &ended, sizeof ended, offsetof(struct stream_header, state));
+	TEST_POINT("bury_ended");
+	procpage_forget(b->dir, b->place, b->own_space, b->entry);
+	TEST_POINT("bury_forgotten");
+}
+
+void stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry)
+{
+	struct burial b = { dir, place, own_space, entry };
+	char name[FILE_NAME_SIZE];
+
+	stream_name(name, entry->creator, entry->serial);
+	file_remove_unused(dir, place, name, bury, &b);
 }

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "model/attr.h"
 #include "shm/layout.h"
+#include "shm/procpage.h"
 
 /* A mapping. The figures are copies: what others change in the header later does not count. */
 struct stream {
@@ -60,7 +61,10 @@ int stream_map(int dir, const struct place *place, struct ident creator, uint32_
                struct stream *s);
 void stream_unmap(struct stream *s);
 void stream_name(char name[FILE_NAME_SIZE], struct ident creator, uint32_t serial);
-/* For file_remove_unused(): who still records there stops. */
-void stream_bury(int fd);
+/*
+ * Unless its creator lives: who still records there stops, no page names it any
+ * more, and its file goes, in this order. own_space: the caller's pid namespace.
+ */
+void stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry);
 
 #endif

@@ -30,4 +30,10 @@ static inline bool who_alive(uint32_t who, uint32_t asking)
 	return ((who | asking) & WHO_OUTSIDER) || thread_alive(who);
 }
 
+/* The same where one has waited already: a process that has ended, and only waits to be reaped, keeps its id. */
+static inline bool who_lives(uint32_t who, uint32_t asking)
+{
+	return ((who | asking) & WHO_OUTSIDER) || thread_lives(who);
+}
+
 #endif

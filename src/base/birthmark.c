@@ -1,0 +1,57 @@
+/*
+ * birthmark.c - a word that every descendant inherits, through fork and exec
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/birthmark.h"
+
+#include "base/sys.h"
+
+/*
+ *    63 62 61            22 21           0
+ *    +----+---------------+--------------+
+ *    | 01 |  start time   |  process id  |      a limit that nobody sets
+ *    +----+---------------+--------------+
+ */
+#define MARK      (UINT64_C(1) << 62)
+#define PID_BITS  22
+#define START_MAX ((UINT64_C(1) << (62 - PID_BITS)) - 1) /* 348 years */
+
+static uint64_t mark_of(struct ident id)
+{
+	return MARK | (id.start & START_MAX) << PID_BITS | (id.pid & ((1u << PID_BITS) - 1));
+}
+
+static bool is_mark(uint64_t limit)
+{
+	return limit >> 62 == 1;
+}
+
+void birthmark_set(uint32_t number, struct ident id)
+{
+	uint64_t soft, hard;
+
+	if (sys_unused_limit(number, &soft, &hard) < 0 || hard != SYS_NO_LIMIT || (soft != SYS_NO_LIMIT && !is_mark(soft)))
+		return;
+	sys_set_unused_limit(number, mark_of(id), hard);
+}
+
+void birthmark_clear(uint32_t number, struct ident id)
+{
+	uint64_t soft, hard;
+
+	if (sys_unused_limit(number, &soft, &hard) == 0 && soft == mark_of(id))
+		sys_set_unused_limit(number, hard, hard);
+}
+
+struct ident birthmark_get(void)
+{
+	struct ident id = { 0, 0, 0 };
+	uint64_t soft, hard;
+
+	if (sys_unused_limit(0, &soft, &hard) == 0 && is_mark(soft)) {
+		id.pid = (uint32_t)soft & ((1u << PID_BITS) - 1);
+		id.start = (soft & (MARK - 1)) >> PID_BITS;
+	}
+	return id;
+}
