@@ -44,12 +44,12 @@ void birthmark_clear(uint32_t number, struct ident id)
 		sys_set_unused_limit(number, hard, hard);
 }
 
-struct ident birthmark_get(void)
+struct ident birthmark_get(uint32_t number)
 {
 	struct ident id = { 0, 0, 0 };
 	uint64_t soft, hard;
 
-	if (sys_unused_limit(0, &soft, &hard) == 0 && is_mark(soft)) {
+	if (sys_unused_limit(number, &soft, &hard) == 0 && is_mark(soft)) {
 		id.pid = (uint32_t)soft & ((1u << PID_BITS) - 1);
 		id.start = (soft & (MARK - 1)) >> PID_BITS;
 	}

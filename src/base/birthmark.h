@@ -19,7 +19,7 @@
 void birthmark_set(uint32_t number, struct ident id);
 /* Takes the mark away, if it is this one. */
 void birthmark_clear(uint32_t number, struct ident id);
-/* The caller's; pid 0: none. The pid namespace is not in it. */
-struct ident birthmark_get(void);
+/* pid 0: none. The pid namespace is not in it. */
+struct ident birthmark_get(uint32_t number);
 
 #endif

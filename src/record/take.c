@@ -9,6 +9,7 @@
 #include "record/take.h"
 
 #include "base/sys.h"
+#include "base/ticks.h"
 #include "base/testpoint.h"
 #include "model/record.h"
 #include "shm/chunk.h"
@@ -20,7 +21,8 @@
 #define TRIES_OVERWRITE 64
 #define TRIES           4000
 #define TRIES_PER_YIELD 8
-#define TRIES_PER_LOOK  32 /* at whether its process is a zombie: slow */
+#define TRIES_PER_LOOK  32 /* at the clock, and whether its process is a zombie */
+#define PATIENCE_NS     (NS_PER_S / 10)
 
 /* How many owners that do not come out of a record to remember, so as not to ask them again. */
 #define STUCK 8
@@ -102,11 +104,25 @@ static struct choice choose(struct stream *s, const struct stuck *stuck, uint32_
 	return best;
 }
 
+/* To yield may take long where many want to run. */
+static bool late(int try, int64_t *until)
+{
+	int64_t now;
+
+	if (try % TRIES_PER_LOOK != TRIES_PER_LOOK - 1)
+		return false;
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (!*until)
+		*until = now + PATIENCE_NS;
+	return now > *until;
+}
+
 struct chunk *take_chunk(struct stream *s, uint32_t who)
 {
 	bool loop = s->stream_policy == POSIX_TRACE_LOOP;
 
 	struct stuck stuck = { { NULL }, 0 };
+	int64_t until = 0;
 
 	for (int try = 0; try < TRIES; try++) {
 		bool sure = try % TRIES_PER_LOOK == TRIES_PER_LOOK - 1;
@@ -115,7 +131,7 @@ struct chunk *take_chunk(struct stream *s, uint32_t who)
 		enum rank rank;
 
 		/* Nothing is overwritten, and no stream is full, because of a chunk that is busy just now. */
-		if (best.contended < best.rank && (!c || try < TRIES_OVERWRITE)) {
+		if (best.contended < best.rank && (!c || try < TRIES_OVERWRITE) && !late(try, &until)) {
 			if (try % TRIES_PER_YIELD == TRIES_PER_YIELD - 1) {
 				sys_yield(); /* whoever has it may be waiting for this processor */
 				stuck.count = 0;

@@ -45,18 +45,24 @@ static int read_ident(const struct family *f, uint32_t number, struct ident *id,
 	return r;
 }
 
+struct climb {
+	struct procpage *page; /* found; null: it is the known one */
+	uint32_t number;       /* of the process that has it */
+	uint64_t start;        /* when the branch began by which the process descends from there */
+};
+
 /*
  * Goes up to the first that has a page; the known one need not be looked up,
- * its file may have gone. *start is then when the branch began by which the
- * process descends from there.
+ * its file may have gone.
  */
-static bool climb(struct family *f, struct procpage **page, uint64_t *start)
+static bool climb(struct family *f, struct climb *c)
 {
 	uint32_t number, next;
 	struct ident id;
 	uint64_t ignored;
 
-	*start = f->ident.start;
+	c->page = NULL;
+	c->start = f->ident.start;
 	if (f->number == 0 && proc_number() != f->ident.pid)
 		return false; /* /proc is another namespace's */
 	if (proc_parent(f->number, &number, &ignored) < 0)
@@ -64,44 +70,83 @@ static bool climb(struct family *f, struct procpage **page, uint64_t *start)
 	for (int i = 0; number && i < GENERATIONS && read_ident(f, number, &id, &next) >= 0; i++) {
 		bool known = f->known && ident_same(id, page_ident(f->known));
 
-		if (known || procpage_look(f->dir, f->place, id, page) == 0) {
+		if (known || procpage_look(f->dir, f->place, id, &c->page) == 0) {
+			c->number = number;
 			f->above = id;
 			return true;
 		}
-		*start = id.start;
+		c->start = id.start;
 		number = next;
 	}
 	return false;
 }
 
-/* Those in between have ended; when the branch began nobody knows any more. */
-static bool by_birthmark(struct family *f, struct procpage **page)
+static bool same_process(struct ident a, struct ident b)
 {
-	struct ident id = f->number ? (struct ident){ 0, 0, 0 } : birthmark_get();
+	return a.pid == b.pid && a.start == b.start; /* the namespace may not be known */
+}
 
-	if (!id.pid)
+/* Does this process descend from that one, as /proc shows it? */
+static bool descends(const struct family *f, uint32_t number, struct ident from)
+{
+	struct ident id;
+	uint32_t next;
+
+	for (int i = 0; number && i < GENERATIONS && read_ident(f, number, &id, &next) >= 0; i++) {
+		if (same_process(id, from))
+			return true;
+		number = next;
+	}
+	return false;
+}
+
+/*
+ * Who was found may have adopted the process when its parent ended (a launcher,
+ * the first process of a container): then it descends from somebody else, whom
+ * memory or birthmark tell.
+ */
+static bool adopted(const struct family *f, const struct climb *c, struct ident mark)
+{
+	if (!c->page || same_process(f->above, mark))
 		return false;
-	id.space = f->ident.space;
-	if (procpage_look(f->dir, f->place, id, page) < 0)
-		return false;
-	f->above = id;
-	return true;
+	if (f->known)
+		return !descends(f, c->number, page_ident(f->known));
+	/* Who has the same mark, or descends from whom it names, is of the family. */
+	return mark.pid && !same_process(birthmark_get(c->number), mark) && !descends(f, c->number, mark);
+}
+
+static struct procpage *page_of_mark(const struct family *f, struct ident mark)
+{
+	struct procpage *page;
+
+	mark.space = f->ident.space;
+	return mark.pid && procpage_look(f->dir, f->place, mark, &page) == 0 ? page : NULL;
 }
 
 void family_inherit(struct procpage *page, void *arg)
 {
 	struct family *f = arg;
-	struct procpage *found = NULL;
-	uint64_t start;
+	struct ident mark = birthmark_get(f->number);
+	struct climb c;
+	bool found = climb(f, &c);
+	struct procpage *marked = NULL;
 
-	if (!climb(f, &found, &start)) {
-		start = f->ident.start;
-		if (f->known)
-			f->above = page_ident(f->known);
-		else if (!by_birthmark(f, &found))
-			return;
+	if (!found || adopted(f, &c, mark)) {
+		/* Those in between have ended; when the branch began nobody knows any more. */
+		if (!f->known)
+			marked = page_of_mark(f, mark);
+		if (f->known || marked) {
+			if (found && c.page)
+				procpage_close(c.page);
+			c.page = marked;
+			c.start = f->ident.start;
+			f->above = marked ? page_ident(marked) : page_ident(f->known);
+			found = true;
+		}
 	}
-	procpage_inherit(page, found ? found : f->known, start);
-	if (found)
-		procpage_close(found);
+	if (!found)
+		return;
+	procpage_inherit(page, c.page ? c.page : f->known, c.start);
+	if (c.page)
+		procpage_close(c.page);
 }

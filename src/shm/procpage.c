@@ -11,10 +11,14 @@
 #include "base/atomic.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
+#include "base/ticks.h"
 #include "shm/who.h"
 
 /* How often to look again at what another is changing. */
 #define TRIES 1000
+
+/* How long to go through all pages, at most. */
+#define FORGET_NS (NS_PER_S / 10)
 
 struct make {
 	struct ident id;
@@ -234,6 +238,7 @@ struct forget {
 	const struct place *place;
 	uint32_t own_space;
 	const struct page_entry *entry;
+	int64_t until; /* what is left then, its process will find itself */
 };
 
 static bool forget_in(int dir, const char *name, void *arg)
@@ -246,13 +251,15 @@ static bool forget_in(int dir, const char *name, void *arg)
 	char kind[16];
 	uint32_t who, number;
 
+	if (clock_ns(CLOCK_MONOTONIC) >= f->until)
+		return false;
 	if (!file_name_parse(name, kind, &id, &number) || strcmp(kind, "page") != 0 ||
 	    file_map(dir, f->place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, NULL) < 0)
 		return true;
 	TEST_POINT("page_forget");
 	page = mapped.map;
 	who = who_make((uint32_t)sys_gettid(), f->own_space, page->space);
-	for (int i = 0; i < PAGE_SLOTS; i++) {
+	for (int i = 0; i < PAGE_SLOTS && clock_ns(CLOCK_MONOTONIC) < f->until; i++) {
 		if (procpage_read(page, i, &entry) && same_stream(&entry, f->entry) &&
 		    procpage_leave(page, i, who, f->entry))
 			procpage_free(page, i);
@@ -264,7 +271,7 @@ static bool forget_in(int dir, const char *name, void *arg)
 void procpage_forget(int dir, const struct place *place, uint32_t own_space,
                      const struct page_entry *entry)
 {
-	struct forget f = { place, own_space, entry };
+	struct forget f = { place, own_space, entry, clock_ns(CLOCK_MONOTONIC) + FORGET_NS };
 
 	file_each(dir, forget_in, &f);
 }
