@@ -65,7 +65,7 @@ static struct attached *map(struct self *self, int slot, const struct page_entry
 		sys_unmap(a, sizeof *a);
 		return NULL;
 	}
-	self_mapped(a->stream.header, a->stream.size);
+	self_mapped(process->ident.pid, a->stream.header, a->stream.size);
 	TEST_POINT("attach_mapped");
 	a->entry = *entry;
 	a->checked = clock_ns(CLOCK_MONOTONIC_COARSE);

@@ -24,6 +24,9 @@
  * It uses locked instructions and now and then the system, and takes about a
  * microsecond.
  *
+ * Steps 4 to 7 are one stretch that no signal handler returns into, nor its
+ * child (base/restart.h), where the machine has that; lane_write().
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "record/emit.h"
@@ -32,6 +35,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/restart.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "base/ticks.h"
@@ -299,7 +303,168 @@ enum outcome {
 	WAKE,    /* recorded, and a reader sleeps */
 	LOST,    /* the stream has stopped for want of room */
 	NO_ROOM, /* not recorded, because the lane has no chunk with room */
+	BROKEN,  /* lane_write() was broken off: recorded or not */
 };
+
+#if RESTART
+
+/* Where each thread's word of base/restart.h is. Not in memory that is wiped: a child may be about to use it. */
+static ptrdiff_t restart_offset;
+
+/*
+ * Steps 4 to 7, as in lane_record(), in one stretch: who is interrupted there
+ * does not come back to it, nor does the child of a handler that forks (H2).
+ * False: interrupted, or the lane is wiped, or the chunk is not ours any more;
+ * anything may have been done, and lane_mend() finds out.
+ *
+ * What it finds out by: the lane's progress changes when the thread is the
+ * owner and busy, right before the chunk's, and the lane's place behind the
+ * end. So if the two do not agree, nobody else has changed the chunk since.
+ *
+ * The word is not cleared at the end; that would cost a third of a nanosecond,
+ * and the kernel does it when it looks.
+ */
+static inline __attribute__((always_inline)) bool lane_write(struct lane *lane, trace_event_id_t id, const void *data,
+                                                             size_t length, const void *address)
+{
+	uint64_t head = length | (uint64_t)id << 16;
+
+	/* rcx is the place. PAIR(commit), PAIR(busy): on this processor each store is a release. */
+	__asm__ goto(
+		RESTART_BEGIN("%[offset]", "%%rax", "%%rdx")
+		"movq %c[at](%[lane]), %%rcx\n\t"
+		"testq %%rcx, %%rcx\n\t"
+		"jz %l[broken]\n\t"
+		"movq %c[seat](%[lane]), %%rdx\n\t"
+		"movl %c[number](%[lane]), %%eax\n\t"
+		"movl %%eax, %c[busy](%%rdx)\n\t"
+		"movq %c[chunk](%[lane]), %%rdx\n\t"
+		"movq %c[owner](%[lane]), %%rax\n\t"
+		"cmpq %%rax, %c[chunk_owner](%%rdx)\n\t"
+		"jne %l[broken]\n\t"
+		"rdtsc\n\t"
+		"shlq $32, %%rdx\n\t"
+		"orq %%rdx, %%rax\n\t"
+		"movq %[head], (%%rcx)\n\t"
+		"movq %%rax, 8(%%rcx)\n\t"
+		"movq %[address], 16(%%rcx)\n\t"
+		/* As copy(). */
+		"cmpq $32, %[length]\n\t"
+		"jae 6f\n\t"
+		"cmpl $16, %k[length]\n\t"
+		"jae 5f\n\t"
+		"cmpl $8, %k[length]\n\t"
+		"jae 7f\n\t"
+		"cmpl $4, %k[length]\n\t"
+		"jae 8f\n\t"
+		"testl %k[length], %k[length]\n\t"
+		"jz 9f\n\t"
+		"movzbl (%[data]), %%edx\n\t"
+		"movb %%dl, 24(%%rcx)\n\t"
+		"movzbl -1(%[data], %[length]), %%edx\n\t"
+		"movb %%dl, 23(%%rcx, %[length])\n\t"
+		"testb $2, %b[length]\n\t"
+		"jz 9f\n\t"
+		"movzbl 1(%[data]), %%edx\n\t"
+		"movb %%dl, 25(%%rcx)\n\t"
+		"jmp 9f\n"
+		"8:\n\t"
+		"movl (%[data]), %%edx\n\t"
+		"movl %%edx, 24(%%rcx)\n\t"
+		"movl -4(%[data], %[length]), %%edx\n\t"
+		"movl %%edx, 20(%%rcx, %[length])\n\t"
+		"jmp 9f\n"
+		"7:\n\t"
+		"movq (%[data]), %%rdx\n\t"
+		"movq %%rdx, 24(%%rcx)\n\t"
+		"movq -8(%[data], %[length]), %%rdx\n\t"
+		"movq %%rdx, 16(%%rcx, %[length])\n\t"
+		"jmp 9f\n"
+		"5:\n\t"
+		"movups (%[data]), %%xmm0\n\t"
+		"movups %%xmm0, 24(%%rcx)\n\t"
+		"movups -16(%[data], %[length]), %%xmm0\n\t"
+		"movups %%xmm0, 8(%%rcx, %[length])\n\t"
+		"jmp 9f\n"
+		"6:\n\t"
+		"cmpq $128, %[length]\n\t"
+		"ja 6f\n\t"
+		"leaq -32(%[length]), %%rdx\n\t"
+		"xorl %%eax, %%eax\n\t"
+		"jmp 8f\n"
+		"7:\n\t"
+		"movups (%[data], %%rax), %%xmm0\n\t"
+		"movups 16(%[data], %%rax), %%xmm1\n\t"
+		"movups %%xmm0, 24(%%rcx, %%rax)\n\t"
+		"movups %%xmm1, 40(%%rcx, %%rax)\n\t"
+		"addq $32, %%rax\n"
+		"8:\n\t"
+		"cmpq %%rdx, %%rax\n\t"
+		"jb 7b\n\t"
+		"movups (%[data], %%rdx), %%xmm0\n\t"
+		"movups 16(%[data], %%rdx), %%xmm1\n\t"
+		"movups %%xmm0, 24(%%rcx, %%rdx)\n\t"
+		"movups %%xmm1, 40(%%rcx, %%rdx)\n\t"
+		"jmp 9f\n"
+		"6:\n\t"
+		"leaq -64(%[length]), %%rdx\n\t"
+		"xorl %%eax, %%eax\n\t"
+		".p2align 6\n"
+		"7:\n\t"
+		"movups (%[data], %%rax), %%xmm0\n\t"
+		"movups 16(%[data], %%rax), %%xmm1\n\t"
+		"movups %%xmm0, 24(%%rcx, %%rax)\n\t"
+		"movups %%xmm1, 40(%%rcx, %%rax)\n\t"
+		"movups 32(%[data], %%rax), %%xmm0\n\t"
+		"movups 48(%[data], %%rax), %%xmm1\n\t"
+		"movups %%xmm0, 56(%%rcx, %%rax)\n\t"
+		"movups %%xmm1, 72(%%rcx, %%rax)\n\t"
+		"addq $64, %%rax\n\t"
+		"cmpq %%rdx, %%rax\n\t"
+		"jb 7b\n\t"
+		"movups (%[data], %%rdx), %%xmm0\n\t"
+		"movups 16(%[data], %%rdx), %%xmm1\n\t"
+		"movups %%xmm0, 24(%%rcx, %%rdx)\n\t"
+		"movups %%xmm1, 40(%%rcx, %%rdx)\n\t"
+		"movups 32(%[data], %%rdx), %%xmm0\n\t"
+		"movups 48(%[data], %%rdx), %%xmm1\n\t"
+		"movups %%xmm0, 56(%%rcx, %%rdx)\n\t"
+		"movups %%xmm1, 72(%%rcx, %%rdx)\n"
+		/* The lane is looked at again, for where stretches are interrupted like other code. */
+		"9:\n\t"
+		"leaq 31(%[length]), %%rax\n\t"
+		"andq $-8, %%rax\n\t"
+		"btsq $32, %%rax\n\t"
+		"addq %c[progress](%[lane]), %%rax\n\t"
+		"movq 8(%%rcx), %%xmm0\n\t"
+		"movq %c[chunk](%[lane]), %%rdx\n\t"
+		"cmpq %%rcx, %c[at](%[lane])\n\t"
+		"jne %l[broken]\n\t"
+		"movq %%rax, %c[progress](%[lane])\n\t"
+		"movq %%xmm0, %c[last_ticks](%%rdx)\n\t"
+		"movq %%rax, %c[chunk_progress](%%rdx)\n\t"
+		"movq %c[seat](%[lane]), %%rdx\n\t"
+		"movl $0, %c[busy](%%rdx)" RESTART_END("%l[broken]")
+		"leaq 31(%[length]), %%rax\n\t"
+		"andq $-8, %%rax\n\t"
+		"addq %%rcx, %%rax\n\t"
+		"movq %%rax, %c[at](%[lane])"
+		:
+		: [lane] "r"(lane), [head] "r"(head), [data] "r"(data), [length] "r"(length), [address] "r"(address),
+		  [offset] "m"(restart_offset), [at] "i"(offsetof(struct lane, at)), [seat] "i"(offsetof(struct lane, seat)),
+		  [number] "i"(offsetof(struct lane, chunk_number)), [chunk] "i"(offsetof(struct lane, chunk)),
+		  [owner] "i"(offsetof(struct lane, owner)), [progress] "i"(offsetof(struct lane, progress)),
+		  [busy] "i"(offsetof(struct seat, busy)), [chunk_owner] "i"(offsetof(struct chunk, owner)),
+		  [last_ticks] "i"(offsetof(struct chunk, last_ticks)),
+		  [chunk_progress] "i"(offsetof(struct chunk, progress))
+		: "rax", "rcx", "rdx", "xmm0", "xmm1", "cc", "memory"
+		: broken);
+	return true;
+broken:
+	return false;
+}
+
+#endif
 
 /*
  * Steps 3 to 8, but for what the outcome asks for. clock_kind is the lane's.
@@ -307,11 +472,14 @@ enum outcome {
  * A handler that interrupts here may fork, and the child return into the
  * middle of this (H1). The lane is zeroed then, and the stream's memory has
  * been replaced (record/self.c). So everything is loaded once and before the
- * first store; what the child still does goes nowhere.
+ * first store; what the child still does goes nowhere. After a _Fork() nothing
+ * has been replaced (H2): what writes to the stream is lane_write(), where the
+ * machine has that, or has signals blocked.
  */
 static inline __attribute__((always_inline)) enum outcome lane_record(struct lane *lane, uint32_t clock_kind,
-                                                                      trace_event_id_t id, const void *data,
-                                                                      size_t length, const void *address)
+                                                                      bool blocked, trace_event_id_t id,
+                                                                      const void *data, size_t length,
+                                                                      const void *address)
 {
 	struct stream_header *h = load_relaxed(&lane->header);
 	struct seat *seat;
@@ -331,6 +499,16 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 		length = lane->data_size;
 		id |= RECORD_TRUNCATED;
 	}
+#if RESTART
+	if (!blocked && clock_kind == CLOCK_KIND_COUNTER) {
+		if (unlikely((size_t)(load_relaxed(&lane->end) - load_relaxed(&lane->at)) < record_size((uint32_t)length)))
+			return NO_ROOM;
+		if (!lane_write(lane, id, data, length, address))
+			return BROKEN;
+		h = load_relaxed(&lane->header);
+		return unlikely(h && load_relaxed(&h->waiting)) ? WAKE : DONE;
+	}
+#endif
 	seat = load_relaxed(&lane->seat);
 	c = load_relaxed(&lane->chunk);
 	/* Without a chunk there is no room. */
@@ -401,7 +579,7 @@ static void lane_record_slow(struct thread *t, struct lane *lane, trace_event_id
 			emit_full(&stream);
 			return;
 		}
-		switch (lane_record(lane, lane->clock_kind, id, data, length, address)) {
+		switch (lane_record(lane, lane->clock_kind, true, id, data, length, address)) {
 		case DONE:
 			return;
 		case WAKE:
@@ -410,30 +588,71 @@ static void lane_record_slow(struct thread *t, struct lane *lane, trace_event_id
 		case LOST:
 			emit_lost(&stream);
 			return;
-		case NO_ROOM:
+		default:
 			break;
 		}
 	}
 	emit_lost(&stream);
 }
 
+#if RESTART
+/*
+ * Puts a lane in order, and its seat, after lane_write() was broken off. True:
+ * the record had been committed. With signals blocked, and not in a child.
+ */
+static bool lane_mend(struct lane *lane, const struct stream *s)
+{
+	struct chunk *c = lane->chunk;
+	unsigned char *memory = stream_chunk_memory(s, c);
+	bool committed = false;
+
+	/* It was the owner, and has been busy since. Nothing is believed of the chunk's word but that it is ours. */
+	if (memory + progress_position(lane->progress) != lane->at) {
+		committed = load_relaxed(&c->progress) == lane->progress;
+		if (committed)
+			lane->at = memory + progress_position(lane->progress);
+		else
+			lane->progress = progress_make(progress_records(lane->progress) - 1, (uint32_t)(lane->at - memory));
+	}
+	store_release(&lane->seat->busy, 0); /* PAIR(busy) */
+	fence_signal();
+	return committed;
+}
+#endif
+
 /* What an outcome asks for. The thread stays inside: until then nobody unmaps the stream. */
 static void lane_finish(enum outcome outcome, struct thread *t, struct lane *lane, trace_event_id_t id,
                         const void *data, size_t length, const void *address)
 {
-	struct attached *attached = load_relaxed(&lane->attached);
+	struct attached *attached;
 	uint64_t signals;
 
-	if (outcome == DONE || !attached)
+	if (outcome == DONE)
 		return;
 	signals = sys_signals_block();
-	if (outcome != WAKE && self_peek())
+	attached = load_relaxed(&lane->attached);
+	if (!attached) {
+		/* Forked meanwhile, see lane_record(). */
+		sys_signals_restore(signals);
+		return;
+	}
+	if ((outcome == NO_ROOM || outcome == LOST) && self_peek())
 		attach_check(self_peek(), attached);
+#if RESTART
+	if (outcome == BROKEN) {
+		if (!lane->at)
+			outcome = DONE; /* taken for abandoned, by a handler's trace point (H17) */
+		else if (lane_mend(lane, &attached->stream))
+			outcome = load_relaxed(&lane->header->waiting) ? WAKE : DONE;
+		else
+			outcome = lane_record(lane, lane->clock_kind, true, id, data, length, address);
+	}
+#endif
 	if (outcome == WAKE)
 		emit_wake(attached->stream.header);
 	else if (outcome == LOST)
 		emit_lost(&attached->stream);
-	else
+	else if (outcome == NO_ROOM)
 		lane_record_slow(t, lane, id, data, length, address);
 	sys_signals_restore(signals);
 }
@@ -486,6 +705,9 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 		/* New, or in a forked child, where the block was wiped. */
 		if (load_relaxed(&page->vacant) == ~UINT64_C(0))
 			return;
+#if RESTART
+		store_relaxed(&restart_offset, restart_find());
+#endif
 		t = self_thread(self);
 		if (!t)
 			return;
@@ -510,8 +732,8 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 		for (uint32_t i = 0; i < t->count; i++) {
 			struct lane *lane = &t->lane[t->order[i]];
 
-			lane_finish(lane_record(lane, lane->clock_kind, id, data, length, address), t, lane, id, data, length,
-			            address);
+			lane_finish(lane_record(lane, lane->clock_kind, true, id, data, length, address), t, lane, id, data,
+			            length, address);
 		}
 		fence_signal();
 		store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
@@ -557,8 +779,8 @@ static __attribute__((noinline)) void record_lanes(struct thread *t, trace_event
 	for (uint32_t i = 0; i < t->count; i++) {
 		struct lane *lane = &t->lane[t->order[i]];
 
-		lane_finish(lane_record(lane, lane->clock_kind, id, data, length, address), t, lane, id, data, length,
-			            address);
+		lane_finish(lane_record(lane, lane->clock_kind, false, id, data, length, address), t, lane, id, data,
+		            length, address);
 	}
 	fence_signal();
 	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
@@ -628,7 +850,7 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 	/* So that nothing is left in it that would be called. */
 	if (length > COPY_INLINE)
 		__builtin_unreachable();
-	outcome = lane_record(lane, CLOCK_KIND_COUNTER, id, data, length, address);
+	outcome = lane_record(lane, CLOCK_KIND_COUNTER, false, id, data, length, address);
 	if (unlikely(outcome != DONE)) {
 		finish_lane(outcome, t, id, data, length, address);
 		return;

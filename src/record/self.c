@@ -76,18 +76,19 @@ static struct self *area(void)
 
 /* Not in memory that is wiped: the child needs to know what to replace. */
 static struct mapping {
-	void *at; /* null: free */
+	uint32_t pid; /* whose it is; 0: free */
+	void *at;
 	size_t size;
 } mapping[MAPPINGS];
-static uint32_t mapping_pid; /* whose they are */
 
-void self_mapped(void *at, size_t size)
+void self_mapped(uint32_t pid, void *at, size_t size)
 {
 	for (unsigned i = 0; i < MAPPINGS; i++) {
-		void *none = NULL;
+		uint32_t nobody = 0;
 
-		if (!load_relaxed(&mapping[i].at) && cas(&mapping[i].at, &none, at)) {
+		if (!load_relaxed(&mapping[i].pid) && cas(&mapping[i].pid, &nobody, pid)) {
 			store_relaxed(&mapping[i].size, size);
+			store_release(&mapping[i].at, at); /* PAIR(mapping) */
 			return;
 		}
 	}
@@ -95,19 +96,27 @@ void self_mapped(void *at, size_t size)
 
 void self_unmapped(void *at)
 {
-	for (unsigned i = 0; i < MAPPINGS; i++)
-		if (load_relaxed(&mapping[i].at) == at)
+	for (unsigned i = 0; i < MAPPINGS; i++) {
+		if (load_relaxed(&mapping[i].at) == at) {
 			store_relaxed(&mapping[i].at, NULL);
+			store_relaxed(&mapping[i].pid, 0);
+		}
+	}
 }
 
-/* What it was forked with: by fork() at once, by other ways before it maps anything itself. */
-static void replace_in_child(void)
+/* What it was forked with: by fork() at once, by other ways before it maps anything itself. Several threads may come to that. */
+static void replace_in_child(uint32_t pid)
 {
 	for (unsigned i = 0; i < MAPPINGS; i++) {
-		if (!mapping[i].at)
+		uint32_t owner = load_relaxed(&mapping[i].pid);
+		void *at;
+
+		if (!owner || owner == pid)
 			continue;
-		sys_map_over(mapping[i].at, mapping[i].size);
-		mapping[i].at = NULL;
+		at = load_acquire(&mapping[i].at); /* PAIR(mapping) */
+		if (at && cas(&mapping[i].at, &at, NULL))
+			sys_map_over(at, mapping[i].size);
+		cas(&mapping[i].pid, &owner, 0);
 	}
 }
 
@@ -207,8 +216,7 @@ static int attach(struct self *self)
 		sys_unmap(process, sizeof *process);
 		return -r;
 	}
-	if (exchange(&mapping_pid, process->ident.pid) != process->ident.pid)
-		replace_in_child();
+	replace_in_child(process->ident.pid);
 	process->place = place_own();
 	TEST_POINT("attach_ident");
 	process->locked = !barrier_register();
@@ -393,7 +401,7 @@ static void child_of_fork(void)
 {
 	/* Another thread of the parent may have held it. */
 	pthread_mutex_init(&names_lock, NULL);
-	replace_in_child();
+	replace_in_child((uint32_t)sys_getpid());
 }
 
 static int open_names(struct process_names *names, const struct process_names *before)

@@ -130,7 +130,7 @@ bool self_wait_outside(struct self *self, int steps);
  * in its place before it goes on: it may return from a handler into the middle
  * of a trace point of its parent.
  */
-void self_mapped(void *at, size_t size);
+void self_mapped(uint32_t pid, void *at, size_t size);
 void self_unmapped(void *at);
 
 /* The names of this process's events. Null: no memory. Safe in threads, not in handlers. */

@@ -19,6 +19,8 @@
 
 /* How long to go through all pages, at most. */
 #define FORGET_NS (NS_PER_S / 10)
+/* How long to wait for a claim. */
+#define CLAIM_NS (NS_PER_S / 50)
 
 struct make {
 	struct ident id;
@@ -211,11 +213,12 @@ bool procpage_leave(struct procpage *page, int i, uint32_t who, const struct pag
 {
 	struct page_entry now;
 
-	/* Somebody else has it for a moment only. */
-	for (int try = 0; !claim(&page->slot[i], who); try++) {
-		if (try == TRIES)
+	/* Somebody else has it for a moment only; to yield may take long where many want to run. */
+	for (int64_t until = 0; !claim(&page->slot[i], who); sys_yield()) {
+		if (!until)
+			until = clock_ns(CLOCK_MONOTONIC) + CLAIM_NS;
+		else if (clock_ns(CLOCK_MONOTONIC) > until)
 			return false;
-		sys_yield();
 	}
 	TEST_POINT("page_leave_claimed");
 	/* With the claim nobody else fills or empties it. */

@@ -1,0 +1,377 @@
+/*
+ * instructions.c - a signal at each single instruction of a trace point
+ *
+ * H2, H4. The handler forks, and the child returns to where the parent was, but
+ * later: when the parent has recorded so much that all of the stream's memory
+ * has another content, and stands in the middle of another trace point. Nothing
+ * that the child still does there may show: the parent's books balance, its
+ * seat says what it did, the child comes to its end.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "stress.h"
+
+#if __has_include(<execinfo.h>)
+# include <execinfo.h>
+#endif
+#include <sys/prctl.h>
+
+#include "base/restart.h"
+#include "base/ticks.h"
+#include "fault.h"
+#include "shm/layout.h"
+#include "step.h"
+
+#define STREAM_SIZE 4096
+#define FILLING     300 /* events, more than a stream of this size holds */
+
+enum { QUESTION, FILLER, HANDLER, SOURCES };
+
+static struct {
+	_Atomic int wanted;         /* a child was forked */
+	_Atomic int go;             /* it may return from the handler */
+	_Atomic int came;           /* and is at its end */
+	volatile uint32_t *busy;    /* in the process that is led */
+	uint32_t seats;
+	uint64_t clock_kind;
+} *family;
+
+static struct stress_source source[SOURCES];
+static struct tally tally[2];
+static trace_id_t trid[2];
+static int streams;
+static size_t least, most; /* bytes of data of the event in question */
+static pid_t (*make_child)(void);
+static bool needs_counter;
+static volatile pid_t child;
+
+/* -- The process that is led ------------------------------------------------- */
+
+/* The seats of the stream that was mapped last. */
+static void find_seats(void)
+{
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "re");
+	const struct stream_header *h;
+	unsigned long at = 0;
+
+	MUST(f);
+	while (fgets(line, sizeof line, f))
+		if (strstr(line, " rw-s ") && strstr(line, "/stream-"))
+			MUST(sscanf(line, "%lx", &at) == 1);
+	fclose(f);
+	MUST(at);
+	h = (const struct stream_header *)at;
+	family->clock_kind = h->clock_kind;
+	family->seats = h->seat_count;
+	family->busy = &((struct seat *)(at + STREAM_HEADER_BYTES))->busy;
+}
+
+static bool nobody_busy(void)
+{
+	for (uint32_t i = 0; i < family->seats; i++)
+		if (family->busy[i * sizeof(struct seat) / sizeof(uint32_t)])
+			return false;
+	return true;
+}
+
+/* The child stands at a mark, or was sent on from one. */
+static void end_child(int signal)
+{
+	atomic_store(&family->came, 1);
+	_exit(0);
+}
+
+/* The event in question. All that is led is the trace point; its data is there before. */
+static __attribute__((noinline)) void stretch(void)
+{
+	struct stress_source *s = &source[QUESTION];
+	uint64_t words[STRESS_WORDS];
+	trace_event_id_t type = stress_type(s->number);
+	size_t length;
+
+	/* The source's numbers say how long its events are. */
+	while (length = stress_fill(words, s->number, s->generated), length < least || length > most)
+		stress_record(s);
+	s->generated++;
+	step_begin();
+	posix_trace_event(type, words, length);
+	if (child == 0)
+		end_child(0);
+	step_end();
+}
+
+static void prepare(void (*handler)(int))
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+
+	MUST(sigaction(SIGUSR1, &action, NULL) == 0);
+	action.sa_handler = end_child;
+	MUST(sigaction(SIGTRAP, &action, NULL) == 0);
+	stress_types();
+	for (int i = 0; i < streams; i++) {
+		tally_init(&tally[i]);
+		for (unsigned k = 0; k < SOURCES; k++)
+			tally_add(&tally[i], &source[k], k);
+		trid[i] = stress_stream(POSIX_TRACE_LOOP, STREAM_SIZE);
+		MUST(posix_trace_start(trid[i]) == 0);
+	}
+	for (unsigned k = 0; k < SOURCES; k++)
+		source[k].thread = pthread_self();
+	child = -1;
+	/* The lanes, and what the loader does at first calls. */
+	for (int i = 0; i < 10; i++)
+		stress_record(&source[FILLER]);
+	find_seats();
+	if (needs_counter && family->clock_kind != CLOCK_KIND_COUNTER)
+		_exit(77);
+}
+
+static void drain(void)
+{
+	for (int i = 0; i < streams; i++) {
+		tally_drain(&tally[i], trid[i]);
+		tally_check(&tally[i]);
+	}
+}
+
+static void conclude(int n)
+{
+	drain();
+	for (int i = 0; i < streams; i++) {
+		tally_balance(&tally[i], 1, trid[i], 1);
+		CHECK_EQ("SHUT-1", posix_trace_shutdown(trid[i]), 0);
+	}
+	if (test_failures)
+		fprintf(stderr, "stretch %d, %zu to %zu bytes, %d streams\n", n, least, most, streams);
+	/* The short way is some dozens of instructions. */
+	CHECK("-", n * test_slow() > 50);
+}
+
+/* -- A child comes back ------------------------------------------------------- */
+
+static void fork_and_wait(int signal)
+{
+	int saved = errno;
+
+	child = make_child();
+	if (child == 0) {
+		struct timespec t = { 0, 100000 };
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (!atomic_load(&family->go))
+			nanosleep(&t, NULL);
+	} else {
+		atomic_store(&family->wanted, 1);
+	}
+	errno = saved;
+}
+
+static void run_forks(void)
+{
+	int n = 0;
+
+	prepare(fork_and_wait);
+	for (; !step_last() && !test_failures; n++) {
+		int status = 0;
+
+		atomic_store(&family->wanted, 0);
+		atomic_store(&family->go, 0);
+		atomic_store(&family->came, 0);
+		stretch();
+		drain();
+		/* Here it is; once, says the tally. What is lost after it is lost by being overwritten. */
+		for (int i = 0; i < streams; i++)
+			CHECK("EVT-1 THR-3", tally[i].next[QUESTION] == source[QUESTION].generated);
+		for (int i = 0; i < FILLING; i++)
+			stress_record(&source[FILLER]);
+		CHECK("-", nobody_busy());
+		/* In the middle of this one the child goes on. */
+		stretch();
+		if (child > 0) {
+			while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+				;
+			CHECK("THR-5", WIFEXITED(status) && WEXITSTATUS(status) == 0);
+			child = -1;
+		}
+		CHECK("-", nobody_busy());
+		drain();
+		for (int i = 0; i < streams; i++)
+			CHECK("EVT-1 THR-5", tally[i].next[QUESTION] == source[QUESTION].generated);
+	}
+	conclude(n - 1);
+}
+
+/* The process stands somewhere in its record, and its child is let go. */
+static void pass_child(struct step *s)
+{
+	struct timespec t = { 0, 100000 };
+	bool inside = false;
+
+	if (!step_enter(s))
+		return;
+	while (!inside && step_one(s))
+		inside = (uint32_t)step_peek(s, family->busy) != 0;
+	CHECK("-", inside);
+	if (inside && atomic_load(&family->wanted)) {
+		atomic_store(&family->go, 1);
+		for (int i = 0; i < 50000 && !atomic_load(&family->came); i++)
+			nanosleep(&t, NULL);
+		CHECK_EQ("THR-5", atomic_load(&family->came), 1);
+		CHECK("-", (uint32_t)step_peek(s, family->busy) != 0);
+	}
+	step_signal(s, 0);
+}
+
+static void lead(void (*run)(void), int n_streams, size_t from, size_t to)
+{
+	struct step s;
+	int status;
+
+	shm_private("");
+	streams = n_streams;
+	least = from;
+	most = to;
+	family = mmap(NULL, sizeof *family, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST((void *)family != MAP_FAILED);
+	step_start(&s, run);
+	/* Where all is slow, not each of them. */
+	for (int n = 0; !s.ended && !step_last(); n += test_slow()) {
+		if (step_to(&s, n)) {
+			step_signal(&s, SIGUSR1);
+		} else if (!s.ended) {
+			step_shared->last = 1;
+			step_signal(&s, 0);
+		}
+		if (run == run_forks && !s.ended)
+			pass_child(&s);
+	}
+	status = step_finish(&s);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		SKIP("restartable sequences are for the processor's counter only (H2)");
+	CHECK("THR-3 THR-5", WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void forks(pid_t (*way)(void), int n_streams, size_t from, size_t to)
+{
+	make_child = way;
+	lead(run_forks, n_streams, from, to);
+}
+
+TEST(fork_short)   { forks(fork, 1, 16, 31); }
+TEST(fork_long)    { forks(fork, 1, 100, 128); }
+TEST(fork_streams) { forks(fork, 2, 32, 63); }
+
+/* No handlers for fork() run there: only restartable sequences keep the child away. */
+
+static pid_t underscore_fork(void)
+{
+#if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
+	return _Fork();
+#else
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+#endif
+}
+
+static pid_t clone_child(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static void forks_unnoticed(pid_t (*way)(void), int n_streams, size_t from, size_t to)
+{
+#if RESTART
+	if (!&restart_libc_size || !restart_libc_size)
+		SKIP("no restartable sequences in this C library, or this kernel (H2)");
+	needs_counter = true;
+	forks(way, n_streams, from, to);
+#else
+	SKIP("no restartable sequences on this architecture, or with this sanitizer (H2)");
+#endif
+}
+
+TEST(underscore_short)   { forks_unnoticed(underscore_fork, 1, 16, 31); }
+TEST(underscore_middle)  { forks_unnoticed(underscore_fork, 1, 32, 63); }
+TEST(underscore_long)    { forks_unnoticed(underscore_fork, 1, 100, 128); }
+TEST(underscore_streams) { forks_unnoticed(underscore_fork, 2, 32, 63); }
+TEST(clone_long)         { forks_unnoticed(clone_child, 1, 100, 128); }
+
+/* -- A handler that traces ----------------------------------------------------- */
+
+static void trace_in_handler(int signal)
+{
+	stress_record(&source[HANDLER]);
+}
+
+static void run_traces(void)
+{
+	int n = 0;
+
+	prepare(trace_in_handler);
+	for (; !step_last() && !test_failures; n++) {
+		stretch();
+		CHECK("-", nobody_busy());
+		drain();
+		for (int i = 0; i < streams; i++) {
+			CHECK("EVT-1 THR-3", tally[i].next[QUESTION] == source[QUESTION].generated);
+			CHECK("EVT-1 THR-3", tally[i].next[HANDLER] == source[HANDLER].generated);
+		}
+	}
+	CHECK_EQ("-", source[HANDLER].generated, n - 1);
+	conclude(n - 1);
+}
+
+TEST(trace_short)   { lead(run_traces, 1, 16, 31); }
+TEST(trace_long)    { lead(run_traces, 1, 100, 128); }
+TEST(trace_streams) { lead(run_traces, 2, 32, 63); }
+
+/* -- A handler that looks at the stack, as profilers do ------------------------- */
+
+#if RESTART && __has_include(<execinfo.h>)
+
+#define FRAMES 64
+
+static void *above[FRAMES]; /* whom the stretch's function was called by */
+static int n_above, whole;
+
+static void look_at_stack(int signal)
+{
+	void *frame[FRAMES];
+	int n = backtrace(frame, FRAMES);
+
+	/* The call of the stretch itself has another address in its caller. */
+	whole += n > n_above && memcmp(frame + n - n_above + 1, above + 1, (size_t)(n_above - 1) * sizeof *frame) == 0;
+}
+
+static void run_looks(void)
+{
+	int n = 0;
+
+	n_above = backtrace(above, FRAMES);
+	prepare(look_at_stack);
+	for (; !step_last() && !test_failures; n++) {
+		whole = 0;
+		stretch();
+		if (!step_last())
+			CHECK_EQ("-", whole, 1);
+		drain();
+	}
+	conclude(n - 1);
+}
+
+TEST(stack)
+{
+	void *frame[FRAMES];
+
+	if (backtrace(frame, FRAMES) < 3)
+		SKIP("backtrace() sees nothing here");
+	lead(run_looks, 1, 32, 63);
+}
+
+#else
+TEST(stack) { SKIP("no stretches, or no backtrace(), here"); }
+#endif
+
+TEST_MAIN(TEST_ENTRY(fork_short), TEST_ENTRY(fork_long), TEST_ENTRY(fork_streams), TEST_ENTRY(underscore_short),
+          TEST_ENTRY(underscore_middle), TEST_ENTRY(underscore_long), TEST_ENTRY(underscore_streams),
+          TEST_ENTRY(clone_long), TEST_ENTRY(trace_short), TEST_ENTRY(trace_long), TEST_ENTRY(trace_streams), TEST_ENTRY(stack))
