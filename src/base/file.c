@@ -110,6 +110,19 @@ static int open_parent(const char *path, const char **last)
 	return fd;
 }
 
+/* The process has ended: it has no root any more. */
+static bool gone(const struct proc *proc)
+{
+	char path[FILE_PLACE_SIZE];
+	struct text t = text_into(path, sizeof path);
+	struct sys_stat st;
+
+	text_add(&t, "/proc/");
+	text_add_number(&t, proc->number);
+	text_add(&t, "/root");
+	return proc->ended || sys_stat_path(path, &st) == -ENOENT;
+}
+
 /* The directory above a place is this process's own /dev/shm. */
 static bool same_shm(const struct place *place)
 {
@@ -138,7 +151,7 @@ struct place place_of(const struct proc *proc)
 
 	place_path(&p, "/root", proc->number, uid);
 	/* Where it is the same, by the way that stays when the process has ended. Who has ended has none of its own. */
-	if (proc->ended || same_shm(&p))
+	if (same_shm(&p) || gone(proc))
 		place_path(&p, "", 0, uid);
 	return p;
 }
@@ -252,7 +265,10 @@ static int as_memory(int r)
 /* A queue that somebody has put there would make us wait. */
 static int open_file(int dir, const char *name, int flags)
 {
-	return sys_open(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
+	int fd = sys_open(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
+
+	/* A link, a queue, a directory, a device. */
+	return fd == -ELOOP || fd == -ENXIO || fd == -EISDIR || fd == -ENODEV ? -EACCES : fd;
 }
 
 /* A second open file, for the lock: the first one's mapping is inherited by forked children. -EAGAIN: another file now. */
@@ -372,8 +388,6 @@ static int map_once(int dir, const struct place *place, const char *name, size_t
 	struct sys_stat st;
 	void *p;
 
-	if (fd == -ELOOP || fd == -ENXIO || fd == -EISDIR || fd == -ENODEV)
-		return -EACCES;
 	if (fd < 0)
 		return fd;
 	r = sys_stat(fd, &st);

@@ -48,14 +48,14 @@ static void handle(int signal, siginfo_t *info, void *context)
 	}
 	if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(signal, info, context);
-	} else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+	} else if (before.sa_handler == SIG_DFL || (before.sa_handler == SIG_IGN && info->si_code > 0)) {
 		/* As if we were not here: the instruction is tried again, or the signal is sent anew. */
-		struct sigaction fresh = { .sa_handler = before.sa_handler };
+		struct sigaction fresh = { .sa_handler = SIG_DFL };
 
 		sigaction(SIGBUS, &fresh, NULL);
 		if (info->si_code <= 0)
 			raise(signal);
-	} else {
+	} else if (before.sa_handler != SIG_IGN) {
 		before.sa_handler(signal);
 	}
 }
