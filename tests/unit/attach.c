@@ -6,6 +6,7 @@
 #include "record/attach.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/file.h"
 #include "base/wait.h"
@@ -13,6 +14,7 @@
 #include "unit.h"
 
 static struct self *self;
+static struct procpage *page;
 static struct thread *me;
 static int dir;
 
@@ -23,39 +25,75 @@ static void begin(void)
 	shm_private("");
 	self = self_get(true, &error);
 	MUST(self);
+	page = self_process(self)->page;
 	me = self_thread(self);
-	dir = file_directory(true);
+	dir = file_directory(&self_process(self)->place, true);
 	MUST(me && dir >= 0);
 	if (self_process(self)->locked)
 		SKIP("no membarrier() here");
 }
 
-/* A stream of this process, as this or another image of it has made it, entered in its page. */
-static int enter_of_image(uint32_t serial, uint64_t image)
+static struct page_entry entry_of(uint32_t serial)
 {
+	return (struct page_entry){ { 1234, 5678, 0 }, serial, 0 };
+}
+
+/* A stream that somebody has made and that exists, entered in this process's page. */
+static struct hold held[20];
+
+static int enter(uint32_t serial)
+{
+	struct page_entry entry = entry_of(serial);
 	struct stream_origin origin = {
-		.creator = self_process(self)->ident, .creator_image = image, .target = self_process(self)->ident, .serial = serial,
+		.creator = entry.creator, .target = self_process(self)->ident, .serial = serial,
 	};
 	struct stream s;
 	struct attr a;
 
 	unit_attr(&a, 4096, 16 + serial, 0);
-	MUST(stream_create(dir, &origin, &a, false, &s) == 0);
+	MUST(stream_create(dir, &self_process(self)->place, &origin, &a, false, &s, &held[serial]) == 0);
 	stream_unmap(&s);
-	return procpage_enter(self_process(self)->page, self_process(self)->ident, serial);
+	return procpage_enter(page, unit_tid(), &entry);
 }
 
-static int enter(uint32_t serial)
+static bool file_there(uint32_t serial)
 {
-	return enter_of_image(serial, ident_image());
+	char name[FILE_NAME_SIZE];
+
+	stream_name(name, entry_of(serial).creator, serial);
+	return faccessat(dir, name, F_OK, 0) == 0;
 }
 
+static void unlink_stream(uint32_t serial)
+{
+	char name[FILE_NAME_SIZE];
+
+	stream_name(name, entry_of(serial).creator, serial);
+	unlinkat(dir, name, 0);
+	lock_release(&held[serial]);
+}
+
+static bool empty(int slot, uint32_t serial)
+{
+	struct page_entry entry = entry_of(serial);
+
+	return procpage_leave(page, slot, unit_tid(), &entry);
+}
+
+/* As its controller does it, from within. */
 static void leave(int slot)
 {
-	stream_unlink(geteuid(), self_process(self)->ident, self_process(self)->page->slot[slot].serial);
-	procpage_leave(self_process(self)->page, slot);
+	uint32_t serial = page->slot[slot].serial;
+
+	unlink_stream(serial);
+	CHECK("-", empty(slot, serial));
 	attach_detach(self, slot);
-	procpage_free(self_process(self)->page, slot);
+	procpage_free(page, slot);
+}
+
+static struct attached *attach_to(int slot)
+{
+	return attach_slot(self, page, slot);
 }
 
 static bool is_mapped(const void *p)
@@ -65,7 +103,7 @@ static bool is_mapped(const void *p)
 
 static void *attach_too(void *slot)
 {
-	return attach_slot(self, self_process(self)->page, (int)(uintptr_t)slot);
+	return attach_to((int)(uintptr_t)slot);
 }
 
 TEST(slot)
@@ -79,11 +117,11 @@ TEST(slot)
 	slot = enter(1);
 	for (int i = 0; i < 4; i++)
 		MUST(pthread_create(&thread[i], NULL, attach_too, (void *)(uintptr_t)slot) == 0);
-	a = attach_slot(self, self_process(self)->page, slot);
+	a = attach_to(slot);
 	MUST(a);
 	CHECK_EQ("-", a->stream.header->serial, 1);
 	CHECK_EQ("-", a->stream.header->data_size, 17);
-	CHECK("-", attach_slot(self, self_process(self)->page, slot) == a);
+	CHECK("-", attach_to(slot) == a);
 	for (int i = 0; i < 4; i++) {
 		void *other;
 
@@ -93,41 +131,105 @@ TEST(slot)
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 }
 
+/* Its file is gone, or is nonsense: it goes from the page. */
 TEST(cannot_be_mapped)
 {
+	struct page_entry entry;
+	struct attached *a;
+	char name[FILE_NAME_SIZE];
+	int slot;
+
+	begin();
+	slot = enter(1);
+	unlink_stream(1);
+	CHECK("-", attach_to(slot) == NULL);
+	CHECK("-", !procpage_read(page, slot, &entry));
+	attach_update(self, page, me);
+	CHECK_EQ("-", me->count, 0);
+	slot = enter(2);
+	a = attach_to(slot);
+	CHECK("-", a && a->stream.header->serial == 2);
+
+	slot = enter(3);
+	stream_name(name, entry_of(3).creator, 3);
+	MUST(close(openat(dir, name, O_WRONLY | O_TRUNC)) == 0);
+	CHECK("-", attach_to(slot) == NULL);
+	CHECK("-", !procpage_read(page, slot, &entry));
+	CHECK_EQ("-", page->slot[slot].claim, 0);
+}
+
+/* No descriptor just now is no reason to throw it out. */
+TEST(not_now)
+{
+	struct rlimit limit, none;
+	struct page_entry entry;
 	struct attached *a;
 	int slot;
 
 	begin();
 	slot = enter(1);
-	stream_unlink(geteuid(), self_process(self)->ident, 1);
-	CHECK("-", attach_slot(self, self_process(self)->page, slot) == NULL);
-	attach_update(self, self_process(self)->page, me);
-	CHECK_EQ("-", me->count, 0);
-	slot = enter(2);
-	a = attach_slot(self, self_process(self)->page, slot);
-	CHECK("-", a && a->stream.header->serial == 2);
+	MUST(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	none = limit;
+	none.rlim_cur = 3;
+	MUST(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	CHECK("-", attach_to(slot) == NULL);
+	MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	CHECK("-", procpage_read(page, slot, &entry) && file_there(1));
+	a = attach_to(slot);
+	CHECK("-", a && a->stream.header->serial == 1);
 }
 
-/* H21: the process has executed another file since it made the stream. It has ended then, and goes. */
-TEST(made_before_exec)
+/* H11, H21: its creator has ended, by whatever, without a word. It has ended then, and goes. */
+TEST(creator_has_ended)
 {
-	char name[FILE_NAME_SIZE];
+	struct page_entry entry;
 	struct attached *a;
 	int slot;
 
 	begin();
-	slot = enter_of_image(1, ident_image() + 1);
-	CHECK("-", attach_slot(self, self_process(self)->page, slot) == NULL);
-	CHECK("MODEL-20", self_process(self)->page->vacant >> slot & 1);
-	file_name(name, "stream", self_process(self)->ident, 1);
-	CHECK("-", faccessat(dir, name, F_OK, 0) < 0);
+	slot = enter(1);
+	lock_release(&held[1]);
+	CHECK("-", attach_to(slot) == NULL);
+	CHECK("MODEL-20", !procpage_read(page, slot, &entry));
+	CHECK("-", !file_there(1));
 	CHECK_EQ("-", enter(2), slot);
-	a = attach_slot(self, self_process(self)->page, slot);
+	a = attach_to(slot);
 	CHECK("-", a && a->stream.header->serial == 2);
 }
 
-/* A slot whose stream has gone without a word, and another one is there now. */
+/* While events are recorded: noticed when it is time to ask, and not asked all the time. */
+TEST(creator_ends_later)
+{
+	struct page_entry entry;
+	struct attached *a;
+	int slot;
+
+	begin();
+	slot = enter(1);
+	a = attach_to(slot);
+	MUST(a);
+	store_relaxed(&a->stream.header->state, STATE_RUNNING);
+	a->checked -= 10 * NS_PER_S;
+	attach_check(self, a);
+	CHECK_EQ("-", a->stream.header->state, STATE_RUNNING); /* it lives */
+	lock_release(&held[1]);
+	attach_check(self, a);
+	CHECK_EQ("-", a->stream.header->state, STATE_RUNNING); /* asked a moment ago */
+	a->checked -= 10 * NS_PER_S;
+	attach_check(self, a);
+	CHECK_EQ("-", a->stream.header->state, STATE_ENDED);
+	CHECK("-", !procpage_read(page, slot, &entry));
+	CHECK("-", !file_there(1));
+	CHECK_EQ("-", page->slot[slot].claim, 0);
+	/* And the next look lets go of it. */
+	attach_update(self, page, me);
+	CHECK("-", self->attached[slot] == NULL && me->count == 0);
+}
+
+/*
+ * A slot whose stream has gone without a word, and another one is there now. A trace point that this thread has
+ * interrupted may still be using the old one: so that stays until a look from outside of all.
+ */
 TEST(slot_used_again)
 {
 	const struct stream_header *old;
@@ -137,18 +239,53 @@ TEST(slot_used_again)
 
 	begin();
 	slot = enter(1);
-	a = attach_slot(self, self_process(self)->page, slot);
+	a = attach_to(slot);
 	MUST(a);
 	old = a->stream.header;
 	number = a->number;
-	procpage_leave(self_process(self)->page, slot);
-	procpage_free(self_process(self)->page, slot);
+	CHECK("-", empty(slot, 1));
+	procpage_free(page, slot);
 	CHECK_EQ("-", enter(2), slot);
-	a = attach_slot(self, self_process(self)->page, slot);
+	a = attach_to(slot);
 	MUST(a);
 	CHECK_EQ("-", a->stream.header->serial, 2);
-	CHECK("-", a->number != number);
-	CHECK("-", a->stream.header == old || !is_mapped(old));
+	CHECK("-", a->number != number && a->stream.header != old);
+	CHECK("-", is_mapped(old));
+	attach_update(self, page, me);
+	CHECK("-", !is_mapped(old));
+	CHECK("-", is_mapped(a->stream.header));
+	CHECK("-", self->retired == NULL);
+}
+
+/* Its controller, in another process, has gone: the next look lets go of the mapping, and later events need none. */
+TEST(let_go)
+{
+	const struct stream_header *old;
+	int slot[2];
+
+	begin();
+	slot[0] = enter(1);
+	slot[1] = enter(2);
+	attach_update(self, page, me);
+	CHECK_EQ("-", me->count, 2);
+	old = me->lane[slot[0]].header;
+	CHECK("-", page->vacant & PAGE_LOOK);
+	unlink_stream(1);
+	CHECK("-", empty(slot[0], 1));
+	procpage_free(page, slot[0]);
+	CHECK("-", !(page->vacant & PAGE_LOOK)); /* that is how the process notices */
+	CHECK("-", is_mapped(old));
+	attach_update(self, page, me);
+	CHECK("-", !is_mapped(old));
+	CHECK("-", page->vacant & PAGE_LOOK);
+	CHECK_EQ("-", me->count, 1);
+	unlink_stream(2);
+	CHECK("-", empty(slot[1], 2));
+	procpage_free(page, slot[1]);
+	CHECK("-", page->vacant != UINT64_MAX);
+	attach_update(self, page, me);
+	CHECK("-", page->vacant == UINT64_MAX); /* and from now on a trace point costs nothing */
+	CHECK("-", self->attached[slot[1]] == NULL);
 }
 
 TEST(lanes)
@@ -158,15 +295,15 @@ TEST(lanes)
 
 	begin();
 	me->change = 0;
-	attach_update(self, self_process(self)->page, me);
+	attach_update(self, page, me);
 	CHECK_EQ("-", me->count, 0);
-	CHECK_EQ("-", me->change, self_process(self)->page->change);
+	CHECK_EQ("-", me->change, page->change);
 	for (uint32_t i = 0; i < 3; i++)
 		slot[i] = enter(i + 1);
-	CHECK("-", me->change != self_process(self)->page->change); /* that is how a thread notices */
-	attach_update(self, self_process(self)->page, me);
+	CHECK("-", me->change != page->change); /* that is how a thread notices */
+	attach_update(self, page, me);
 	CHECK_EQ("-", me->count, 3);
-	CHECK_EQ("-", me->change, self_process(self)->page->change);
+	CHECK_EQ("-", me->change, page->change);
 	for (uint32_t i = 0; i < 3; i++) {
 		const struct lane *lane = &me->lane[slot[i]];
 
@@ -180,7 +317,7 @@ TEST(lanes)
 	/* A change elsewhere leaves a lane as it is; what is gone is empty. */
 	me->lane[slot[2]].chunk = &mark;
 	leave(slot[1]);
-	attach_update(self, self_process(self)->page, me);
+	attach_update(self, page, me);
 	CHECK_EQ("-", me->count, 2);
 	CHECK("-", me->lane[slot[1]].header == NULL && me->lane[slot[1]].attached == NULL);
 	CHECK("-", me->lane[slot[2]].chunk == &mark);
@@ -188,7 +325,7 @@ TEST(lanes)
 	me->lane[slot[0]].chunk = &mark;
 	leave(slot[0]);
 	CHECK_EQ("-", enter(9), slot[0]);
-	attach_update(self, self_process(self)->page, me);
+	attach_update(self, page, me);
 	CHECK("-", me->lane[slot[0]].chunk == NULL);
 	MUST(me->lane[slot[0]].header);
 	CHECK_EQ("-", me->lane[slot[0]].header->serial, 9);
@@ -202,7 +339,7 @@ TEST(detach)
 
 	begin();
 	slot = enter(1);
-	a = attach_slot(self, self_process(self)->page, slot);
+	a = attach_to(slot);
 	MUST(a);
 	header = a->stream.header;
 	CHECK("-", is_mapped(header));
@@ -236,7 +373,7 @@ TEST(detach_from_one_inside)
 
 	begin();
 	slot = enter(1);
-	a = attach_slot(self, self_process(self)->page, slot);
+	a = attach_to(slot);
 	MUST(a);
 	header = a->stream.header;
 	MUST(pthread_create(&thread, NULL, stay_inside, NULL) == 0);
@@ -248,10 +385,41 @@ TEST(detach_from_one_inside)
 	CHECK_OP("-", unit_now() - before, <, 5000000000ll * test_slow()); /* and nobody waits for it for ever */
 	/* The slot can be used again all the same. */
 	CHECK_EQ("-", enter(2), slot);
-	a = attach_slot(self, self_process(self)->page, slot);
+	a = attach_to(slot);
 	CHECK("-", a && a->stream.header->serial == 2 && a->stream.header != header);
 }
 
-TEST_MAIN(TEST_ENTRY(slot), TEST_ENTRY(cannot_be_mapped), TEST_ENTRY(made_before_exec),
-          TEST_ENTRY(slot_used_again), TEST_ENTRY(lanes), TEST_ENTRY(detach),
-          TEST_ENTRY(detach_from_one_inside))
+/* The same where it is the process itself that notices: it waits for nobody, and whoever comes next looks again. */
+TEST(let_go_while_one_is_inside)
+{
+	const struct stream_header *old;
+	struct attached *a;
+	pthread_t thread;
+	int slot;
+
+	begin();
+	slot = enter(1);
+	a = attach_to(slot);
+	MUST(a);
+	old = a->stream.header;
+	MUST(pthread_create(&thread, NULL, stay_inside, NULL) == 0);
+	while (!load_acquire(&inside))
+		sched_yield();
+	unlink_stream(1);
+	CHECK("-", empty(slot, 1));
+	procpage_free(page, slot);
+	for (int i = 0; i < 3; i++) {
+		attach_update(self, page, me);
+		CHECK("-", is_mapped(old));
+		CHECK("-", page->vacant != UINT64_MAX);
+	}
+	store_release(&inside->ready, (uintptr_t)THREAD_READY);
+	attach_update(self, page, me);
+	CHECK("-", !is_mapped(old));
+	CHECK("-", page->vacant == UINT64_MAX);
+}
+
+TEST_MAIN(TEST_ENTRY(slot), TEST_ENTRY(cannot_be_mapped), TEST_ENTRY(not_now), TEST_ENTRY(creator_has_ended),
+          TEST_ENTRY(creator_ends_later),
+          TEST_ENTRY(slot_used_again), TEST_ENTRY(let_go), TEST_ENTRY(lanes), TEST_ENTRY(detach),
+          TEST_ENTRY(detach_from_one_inside), TEST_ENTRY(let_go_while_one_is_inside))

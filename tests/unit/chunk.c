@@ -58,20 +58,71 @@ TEST(claim)
 
 	begin();
 	c = &s.chunks[1];
-	CHECK("-", chunk_claim(c, me));
+	CHECK("-", chunk_claim(c, me, false));
 	CHECK_EQ("-", c->claim, me);
-	CHECK("-", !chunk_claim(c, me)); /* a handler that interrupts its own thread */
-	CHECK("-", !chunk_claim(c, other));
+	CHECK("-", !chunk_claim(c, me, false)); /* a handler that interrupts its own thread */
+	CHECK("-", !chunk_claim(c, other, false));
 	CHECK_EQ("-", c->claim, me);
 	chunk_unclaim(c);
 	CHECK_EQ("-", c->claim, 0);
-	CHECK("-", chunk_claim(c, other));
-	CHECK("-", !chunk_claim(c, me));
+	CHECK("-", chunk_claim(c, other, false));
+	CHECK("-", !chunk_claim(c, me, false));
 	chunk_unclaim(c);
 
 	c->claim = dead;
-	CHECK("-", chunk_claim(c, me));
+	CHECK("-", chunk_claim(c, me, false));
 	CHECK_EQ("-", c->claim, me);
+}
+
+/* shm/who.h: of a thread of another pid namespace nothing can be told, so it passes for alive. */
+TEST(who)
+{
+	uint32_t me = unit_tid(), dead = unit_dead_thread();
+
+	CHECK_EQ("-", who_make(5, 1, 1), 5);
+	CHECK_EQ("-", who_make(5, 1, 2), 5 | WHO_OUTSIDER);
+	CHECK_EQ("-", who_make(5, 0, 2), 5); /* not known: as if the same */
+	CHECK_EQ("-", who_make(5, 1, 0), 5);
+	CHECK("-", who_alive(me, me) && who_alive(unit_living_thread(), 0));
+	CHECK("-", !who_alive(dead, me) && !who_alive(dead, 0));
+	CHECK("-", who_alive(dead | WHO_OUTSIDER, me));
+	CHECK("-", who_alive(dead, me | WHO_OUTSIDER) && who_alive(dead, WHO_OUTSIDER));
+}
+
+/* Of a process that has ended and waits to be reaped: its id is still there, so a sure look is needed. */
+TEST(claim_of_zombies)
+{
+	struct unit_child child = unit_child(NULL, NULL);
+	struct chunk *c;
+
+	begin();
+	c = &s.chunks[1];
+	c->claim = (uint32_t)child.pid;
+	CHECK("-", !chunk_claim(c, unit_tid(), false) && !chunk_claim(c, unit_tid(), true)); /* it lives */
+	close(child.end);
+	MUST(waitid(P_PID, (id_t)child.pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) == 0);
+	CHECK("-", !chunk_claim(c, unit_tid(), false));
+	CHECK("-", chunk_claim(c, unit_tid(), true));
+	waitpid(child.pid, NULL, 0);
+}
+
+TEST(claim_of_outsiders)
+{
+	uint32_t me = unit_tid(), dead = unit_dead_thread();
+	struct chunk *c;
+
+	begin();
+	c = &s.chunks[1];
+	c->claim = dead | WHO_OUTSIDER;
+	CHECK("-", !chunk_claim(c, me, false));
+	c->claim = dead;
+	CHECK("-", !chunk_claim(c, me | WHO_OUTSIDER, false)); /* it could be any thread of theirs */
+	CHECK_EQ("-", c->claim, dead);
+	CHECK("-", chunk_claim(c, me, false));
+	chunk_unclaim(c);
+	CHECK("-", chunk_claim(c, me | WHO_OUTSIDER, false));
+	CHECK("-", !chunk_claim(c, me, false)); /* the same number, another thread */
+	chunk_unclaim(c);
 }
 
 #define CLAIMERS 4
@@ -84,7 +135,7 @@ static void *claim_often(void *arg)
 	for (int i = 0; i < CLAIMS; i++) {
 		uint32_t n;
 
-		if (!chunk_claim(arg, unit_tid()))
+		if (!chunk_claim(arg, unit_tid(), false))
 			continue;
 		n = fetch_add(&inside, 1) + 1;
 		if (n > 1)
@@ -117,7 +168,7 @@ static struct chunk *held(uint32_t tid, uint32_t busy)
 {
 	struct chunk *c = &s.chunks[3];
 
-	s.seats[2].tid = tid;
+	s.seats[2].who = tid;
 	s.seats[2].busy = busy;
 	c->owner = (uint64_t)41 << 32 | (2 + 1);
 	c->claim = unit_tid();
@@ -131,6 +182,21 @@ static void check_revoked(struct chunk *c)
 	CHECK("-", chunk_revoke(&s, c));
 	CHECK("-", !owner_is(c->owner));
 	CHECK("-", c->owner != before);
+}
+
+/* As an outsider cannot tell who is dead, it takes nothing from who looks busy. */
+TEST(revoke_as_outsider)
+{
+	struct chunk *c;
+	uint64_t before;
+
+	begin();
+	s.outsider = WHO_OUTSIDER;
+	c = held(unit_dead_thread(), 3 + 1);
+	before = c->owner;
+	CHECK("-", !chunk_revoke(&s, c));
+	CHECK("-", c->owner == before);
+	check_revoked(held(unit_dead_thread(), 0));
 }
 
 TEST(revoke_nobodys)
@@ -242,7 +308,7 @@ static void *record_for_ever(void *arg)
 		if (load_relaxed(&c->owner) != mine) {
 			store_relaxed(&seat->busy, 0);
 			refused++;
-			while (!load_relaxed(&stop) && !chunk_claim(c, unit_tid()))
+			while (!load_relaxed(&stop) && !chunk_claim(c, unit_tid(), false))
 				spin_pause();
 			if (load_relaxed(&stop))
 				break;
@@ -275,13 +341,13 @@ TEST(revoke_while_recording)
 		SKIP("no membarrier() here");
 	c = &s.chunks[0];
 	memory = (uint64_t *)stream_chunk_memory(&s, c);
-	s.seats[0].tid = unit_tid(); /* alive, whichever */
+	s.seats[0].who = unit_tid(); /* alive, whichever */
 	c->owner = FIRST_TENURE;
 	MUST(pthread_create(&thread, NULL, record_for_ever, c) == 0);
 	while (unit_now() < until) {
 		uint64_t before;
 
-		if (!chunk_claim(c, unit_tid()))
+		if (!chunk_claim(c, unit_tid(), false))
 			continue;
 		if (chunk_revoke(&s, c)) {
 			/* From here to the end of the claim nobody writes, and all that was counted is there. */
@@ -427,31 +493,54 @@ TEST(seats)
 	begin();
 	seat = seat_take(&s, me);
 	MUST(seat);
-	CHECK_EQ("-", seat->tid, me);
+	CHECK_EQ("-", seat->who, me);
 	CHECK("-", s.header->seats_used > (uint32_t)(seat - s.seats));
 	/* Taken just now by whom the asking handler has interrupted: the same one. */
 	CHECK("-", seat_take(&s, me) == seat);
 	second = seat_take(&s, other);
 	MUST(second && second != seat);
-	CHECK_EQ("-", second->tid, other);
+	CHECK_EQ("-", second->who, other);
 	CHECK("-", s.header->seats_used > (uint32_t)(second - s.seats));
 
 	/* All taken by the living: none. */
 	for (uint32_t i = 0; i < s.seat_count; i++)
-		s.seats[i].tid = other;
+		s.seats[i].who = other;
 	CHECK("-", seat_take(&s, me) == NULL);
 	/* One of the dead, which was killed in the middle of a record. */
-	s.seats[s.seat_count - 1].tid = dead;
+	s.seats[s.seat_count - 1].who = dead;
 	s.seats[s.seat_count - 1].busy = 2;
 	seat = seat_take(&s, me);
 	CHECK("-", seat == &s.seats[s.seat_count - 1]);
-	CHECK_EQ("-", seat->tid, me);
+	CHECK_EQ("-", seat->who, me);
 	CHECK_EQ("-", seat->busy, 0);
 	CHECK_EQ("-", s.header->seats_used, s.seat_count);
 	/* As long as there is a free one, the kernel is not asked. */
-	s.seats[3].tid = dead;
-	s.seats[5].tid = 0;
+	s.seats[3].who = dead;
+	s.seats[5].who = 0;
 	CHECK("-", seat_take(&s, unit_dead_thread() + 1000000) == &s.seats[5]);
+}
+
+/* Two namespaces: the same number is not the same thread, and nobody is known to be dead. */
+TEST(seats_of_outsiders)
+{
+	uint32_t me = unit_tid(), dead = unit_dead_thread();
+	struct seat *seat;
+
+	begin();
+	s.outsider = WHO_OUTSIDER;
+	seat = seat_take(&s, me | WHO_OUTSIDER);
+	MUST(seat);
+	CHECK_EQ("-", seat->who, me | WHO_OUTSIDER);
+	CHECK("-", seat_take(&s, me | WHO_OUTSIDER) != seat);
+	for (uint32_t i = 0; i < s.seat_count; i++)
+		s.seats[i].who = dead | (i % 2 ? WHO_OUTSIDER : 0);
+	CHECK("-", seat_take(&s, me | WHO_OUTSIDER) == NULL);
+	/* One of the stream's own namespace can tell about its own. */
+	s.outsider = 0;
+	CHECK("-", seat_take(&s, me) == &s.seats[0]);
+	for (uint32_t i = 0; i < s.seat_count; i++)
+		s.seats[i].who = dead | WHO_OUTSIDER;
+	CHECK("-", seat_take(&s, me) == NULL);
 }
 
 #define SITTERS 16
@@ -485,7 +574,9 @@ TEST(seats_differ)
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(words), TEST_ENTRY(unread), TEST_ENTRY(claim), TEST_ENTRY(claim_excludes), TEST_ENTRY(revoke_nobodys),
+TEST_MAIN(TEST_ENTRY(words), TEST_ENTRY(unread), TEST_ENTRY(claim), TEST_ENTRY(who),
+          TEST_ENTRY(claim_of_zombies), TEST_ENTRY(claim_of_outsiders), TEST_ENTRY(claim_excludes), TEST_ENTRY(revoke_as_outsider), TEST_ENTRY(revoke_nobodys),
           TEST_ENTRY(revoke_idle), TEST_ENTRY(revoke_busy), TEST_ENTRY(revoke_dead), TEST_ENTRY(revoke_nonsense),
           TEST_ENTRY(revoke_in_two_halves), TEST_ENTRY(leave), TEST_ENTRY(revoke_while_recording), TEST_ENTRY(recycle),
-          TEST_ENTRY(recycle_wraps), TEST_ENTRY(recycle_nonsense), TEST_ENTRY(seats), TEST_ENTRY(seats_differ))
+          TEST_ENTRY(recycle_wraps), TEST_ENTRY(recycle_nonsense), TEST_ENTRY(seats),
+          TEST_ENTRY(seats_of_outsiders), TEST_ENTRY(seats_differ))

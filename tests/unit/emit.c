@@ -197,7 +197,7 @@ TEST(until_full)
 
 	begin(4096, 64, POSIX_TRACE_UNTIL_FULL, STATE_RUNNING);
 	before = ticks_read(s.clock_kind);
-	emit_full(s.header, s.clock_kind);
+	emit_full(&s);
 	after = ticks_read(s.clock_kind);
 	stopped = s.header->stopped_ticks;
 	CHECK_EQ("-", s.header->state, STATE_FULL | STATE_ARMED | STATE_OVERRUN);
@@ -205,7 +205,7 @@ TEST(until_full)
 	CHECK_EQ("-", s.header->lost, 1);
 
 	/* Another thread, a moment later: its event is lost too, the time stays. */
-	emit_full(s.header, s.clock_kind);
+	emit_full(&s);
 	CHECK_EQ("-", s.header->state, STATE_FULL | STATE_ARMED | STATE_OVERRUN);
 	CHECK("-", s.header->stopped_ticks == stopped);
 	CHECK_EQ("-", s.header->lost, 2);
@@ -214,7 +214,7 @@ TEST(until_full)
 TEST(full_and_stopped)
 {
 	begin(4096, 64, POSIX_TRACE_UNTIL_FULL, STATE_FULL);
-	emit_full(s.header, s.clock_kind);
+	emit_full(&s);
 	CHECK_EQ("-", s.header->state, STATE_FULL);
 	CHECK_EQ("-", s.header->lost, 0);
 	CHECK("-", s.header->stopped_ticks == 0);
@@ -224,7 +224,7 @@ TEST(full_and_stopped)
 TEST(full_loop)
 {
 	begin(4096, 64, POSIX_TRACE_LOOP, STATE_RUNNING);
-	emit_full(s.header, s.clock_kind);
+	emit_full(&s);
 	CHECK_EQ("-", s.header->state, STATE_RUNNING | STATE_OVERRUN);
 	CHECK_EQ("-", s.header->lost, 1);
 	CHECK("-", s.header->stopped_ticks == 0);
@@ -244,10 +244,10 @@ TEST(wakes)
 	CHECK("-", emit(false, 64, NULL, 0));
 	CHECK_EQ("-", s.header->wakeups, 1);
 	s.header->waiting = 1;
-	emit_full(s.header, s.clock_kind); /* the STOP is to be read */
+	emit_full(&s); /* the STOP is to be read */
 	CHECK_EQ("-", s.header->wakeups, 2);
 	CHECK_EQ("-", s.header->waiting, 0);
-	emit_wake(s.header);
+	CHECK("-", emit(false, 64, NULL, 0));
 	CHECK_EQ("-", s.header->wakeups, 2);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "base/atomic.h"
+#include "base/guise.h"
 #include "shm.h"
 #include "unit.h"
 
@@ -22,64 +23,140 @@ TEST(names)
 		uint32_t serial;
 		const char *name;
 	} good[] = {
-		{ "page", { 1, 2 }, 0, "page-1-2" },
-		{ "stream", { 4194304, 123456789012345 }, 7, "stream-4194304-123456789012345-7" },
-		{ "names", { 12, 0 }, 0, "names-12-0" },
-		{ "new", { UINT32_MAX, UINT64_MAX }, UINT32_MAX, "new-4294967295-18446744073709551615-4294967295" },
+		{ "page", { 1, 2, 3 }, 0, "page-1-2-0" },
+		{ "stream", { 4194304, 123456789012345, 9 }, 7, "stream-4194304-123456789012345-7" },
+		{ "names", { 12, 0, 0 }, 4026531836, "names-12-0-4026531836" },
+		{ "new", { UINT32_MAX, UINT64_MAX, 0 }, UINT32_MAX, "new-4294967295-18446744073709551615-4294967295" },
 	};
+	char name[FILE_NAME_SIZE], kind[16];
+	struct ident id;
+	uint32_t number;
 
 	for (unsigned i = 0; i < sizeof good / sizeof good[0]; i++) {
-		char name[FILE_NAME_SIZE], kind[16];
-		struct ident id = { 0, 0 };
-		uint32_t serial = 99;
-
 		file_name(name, good[i].kind, good[i].id, good[i].serial);
 		CHECK_STR("-", name, good[i].name);
-		CHECK("-", file_name_parse(name, kind, &id, &serial));
+		CHECK("-", file_name_parse(name, kind, &id, &number));
 		CHECK_STR("-", kind, good[i].kind);
-		CHECK("-", id.pid == good[i].id.pid && id.start == good[i].id.start);
-		CHECK_EQ("-", serial, good[i].serial);
+		CHECK("-", id.pid == good[i].id.pid && id.start == good[i].id.start && number == good[i].serial);
 	}
+	/* What exists once has the number of the process's namespace: two of the same number in two namespaces differ. */
+	file_name_once(name, "page", (struct ident){ 1, 2, 3 });
+	CHECK_STR("-", name, "page-1-2-3");
 }
 
 TEST(no_names)
 {
 	static const char *const bad[] = {
-		"", ".", "..", "-", "--", "page", "page-", "page-1", "page-1-", "page--2", "page-1-2-", "page-1-2-0",
-		"page-01-2", "page-1-02", "page-1-2-03", "page-1-2-3-4", "page-1-2x", "page-1x-2", "page-x-2", "page-1-2-x",
-		"page-1-2 ", " page-1-2-3 ", "page-4294967296-1", "page-1-18446744073709551616", "page-1-2-4294967296",
-		"page-+1-2", "page-1--2", "sixteen-letters-", "abcdefghijklmnop-1-2",
+		"", ".", "..", "-", "--", "---", "page", "page-", "page-1", "page-1-", "page-1-2", "page--2-3", "page-1--3",
+		"page-1-2-", "page-01-2-3", "page-1-02-3", "page-1-2-03", "page-1-2-3-4", "page-1-2-3x", "page-1x-2-3",
+		"page-x-2-3", "page-1-x-3", "page-1-2-x", "page-1-2-3 ", "page-4294967296-1-1", "page-1-18446744073709551616-1",
+		"page-1-2-4294967296", "page-+1-2-3", "page-1--2-3", "sixteen-letters-", "abcdefghijklmnop-1-2-3",
 	};
 	char kind[16];
 	struct ident id;
-	uint32_t serial;
+	uint32_t number;
 
 	for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		if (file_name_parse(bad[i], kind, &id, &serial))
+		if (file_name_parse(bad[i], kind, &id, &number))
 			TEST_FAIL("-", "\"%s\" passes for a name", bad[i]);
-	CHECK("-", file_name_parse("abcdefghijklmno-1-2", kind, &id, &serial)); /* 15 letters do fit */
+	CHECK("-", file_name_parse("abcdefghijklmno-1-2-3", kind, &id, &number)); /* 15 letters do fit */
+}
+
+/* -- Places ---------------------------------------------------------------- */
+
+TEST(own_place)
+{
+	struct place p = place_own();
+
+	CHECK_STR("-", p.path, shm_directory());
+	CHECK_EQ("-", p.owner, geteuid());
+	CHECK("-", !p.guarded);
+}
+
+static void become_nobody(void *arg)
+{
+	MUST(setgid(65534) == 0 && setuid(65534) == 0);
+}
+
+static void other_shm(void *arg)
+{
+	shm_private("");
+}
+
+static struct place place_of_child(const struct unit_child *child)
+{
+	struct proc proc;
+
+	MUST(proc_read((uint32_t)child->pid, &proc) == 0);
+	return place_of(&proc);
+}
+
+/* Of the same user and file system: the same way, which stays when the process has ended. */
+TEST(place_of_child)
+{
+	struct unit_child child = unit_child(NULL, NULL);
+	struct place p = place_of_child(&child);
+
+	CHECK_STR("-", p.path, shm_directory());
+	CHECK_EQ("-", p.owner, geteuid());
+	CHECK("-", !p.guarded);
+	unit_end_child(&child);
+}
+
+TEST(place_of_another_user)
+{
+	struct unit_child child;
+	struct place p;
+
+	if (geteuid() != 0)
+		SKIP("only root has children of other users");
+	child = unit_child(become_nobody, NULL);
+	p = place_of_child(&child);
+	CHECK_STR("-", p.path, "/dev/shm/posixtrace-65534");
+	CHECK_EQ("-", p.owner, 65534);
+	CHECK("-", p.guarded);
+	unit_end_child(&child);
+}
+
+/* With a /dev/shm of its own: through its root. */
+TEST(place_of_another_mount)
+{
+	struct unit_child child;
+	char want[96];
+	struct place p;
+
+	if (geteuid() != 0)
+		SKIP("only root makes mount namespaces here");
+	child = unit_child(other_shm, NULL);
+	p = place_of_child(&child);
+	snprintf(want, sizeof want, "/proc/%d/root/dev/shm/posixtrace-0", (int)child.pid);
+	CHECK_STR("-", p.path, want);
+	CHECK("-", p.guarded);
+	unit_end_child(&child);
 }
 
 /* -- Directory --------------------------------------------------------------- */
 
 TEST(directory_made)
 {
+	struct place place;
 	struct stat st;
 	int fd, descriptors;
 
 	shm_private("");
 	descriptors = shm_descriptors();
-	CHECK_EQ("-", file_directory(false), -ENOENT);
+	place = place_own();
+	CHECK_EQ("-", file_directory(&place, false), -ENOENT);
 	CHECK_EQ("-", shm_count("/dev/shm", ""), 0);
 	umask(0);
-	fd = file_directory(true);
+	fd = file_directory(&place, true);
 	CHECK("-", fd > 2);
 	MUST(stat(shm_directory(), &st) == 0 && S_ISDIR(st.st_mode));
 	CHECK_EQ("-", st.st_mode & 07777, 0700);
 	CHECK_EQ("-", st.st_uid, geteuid());
 	CHECK("-", fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(fd);
-	fd = file_directory(false);
+	fd = file_directory(&place, false);
 	CHECK("-", fd > 2);
 	close(fd);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
@@ -89,11 +166,12 @@ TEST(directory_made)
 static void check_refused(const char *what)
 {
 	int descriptors = shm_descriptors();
+	struct place place = place_own();
 	struct stat before, after;
 
 	MUST(lstat(shm_directory(), &before) == 0);
 	for (int create = 0; create < 2; create++) {
-		int fd = file_directory(create);
+		int fd = file_directory(&place, create);
 
 		if (fd != -EACCES)
 			TEST_FAIL("-", "%s: %d, not -EACCES", what, fd);
@@ -146,6 +224,7 @@ TEST(directory_foreign)
 
 TEST(unlinked)
 {
+	struct place place = place_own(), others = place;
 	struct rlimit limit, none;
 	int fd;
 
@@ -153,25 +232,145 @@ TEST(unlinked)
 	MUST(getrlimit(RLIMIT_NOFILE, &limit) == 0);
 	none = limit;
 	none.rlim_cur = 3;
-	fd = file_directory(true);
+	strcat(others.path, "1");
+	fd = file_directory(&place, true);
 	MUST(fd >= 0);
 	MUST(close(openat(fd, "one", O_CREAT | O_WRONLY, 0600)) == 0);
-	file_unlink(geteuid() + 1, "one");
-	file_unlink(geteuid(), "two");
+	file_unlink(&others, "one");
+	file_unlink(&place, "two");
 	CHECK_EQ("-", faccessat(fd, "one", F_OK, 0), 0);
 	MUST(setrlimit(RLIMIT_NOFILE, &none) == 0); /* without a descriptor */
-	file_unlink(geteuid(), "one");
+	file_unlink(&place, "one");
 	MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	CHECK("-", faccessat(fd, "one", F_OK, 0) < 0);
 }
 
+/* Made by root for somebody else: it is that one's. */
+TEST(directory_given)
+{
+	struct place place = place_own();
+	struct guise guise;
+	struct stat st;
+	int fd;
+
+	if (geteuid() != 0)
+		SKIP("only root makes directories for others");
+	shm_private("");
+	place.owner = place.group = 65534;
+	strcpy(place.path, "/dev/shm/posixtrace-65534");
+	CHECK_EQ("-", file_directory(&place, false), -ENOENT);
+	guise_put_on(&guise, place.owner, place.group);
+	fd = file_directory(&place, true);
+	guise_take_off(&guise);
+	CHECK("-", fd > 2);
+	MUST(stat(place.path, &st) == 0);
+	CHECK_EQ("-", st.st_uid, 65534);
+	CHECK_EQ("-", st.st_mode & 07777, 0700);
+	close(fd);
+	/* One that is there is not changed, whoever has made it. */
+	MUST(chown(place.path, 0, 0) == 0);
+	CHECK_EQ("-", file_directory(&place, true), -EACCES);
+	MUST(stat(place.path, &st) == 0);
+	CHECK_EQ("-", st.st_uid, 0);
+}
+
+/* Through another process's root: no step of the way may be a link, which would lead out of it. */
+TEST(directory_through_root)
+{
+	struct place place = place_own();
+	int fd, descriptors;
+
+	shm_private("");
+	snprintf(place.path, sizeof place.path, "/proc/%d/root%s", (int)getpid(), shm_directory());
+	descriptors = shm_descriptors();
+	fd = file_directory(&place, true);
+	CHECK("-", fd > 2);
+	close(fd);
+	CHECK_EQ("-", shm_count(shm_directory(), ""), 0);
+	MUST(rmdir(shm_directory()) == 0);
+	MUST(mount("test", "/dev", "tmpfs", 0, NULL) == 0 && mkdir("/dev/elsewhere", 01777) == 0);
+	MUST(symlink("/dev/elsewhere", "/dev/shm") == 0);
+	CHECK_EQ("-", file_directory(&place, true), -EACCES);
+	CHECK_EQ("-", shm_count("/dev/elsewhere", ""), 0);
+	MUST(unlink("/dev/shm") == 0 && close(open("/dev/shm", O_CREAT | O_WRONLY, 0600)) == 0);
+	CHECK_EQ("-", file_directory(&place, true), -EACCES);
+	MUST(unlink("/dev/shm") == 0);
+	CHECK_EQ("-", file_directory(&place, true), -ENOENT);
+	CHECK_EQ("-", shm_descriptors(), descriptors);
+}
+
 TEST(no_tmpfs)
 {
+	struct place place = place_own();
+
 	shm_private("");
 	shm_remount(MS_RDONLY, NULL);
-	CHECK_EQ("-", file_directory(true), -EROFS);
+	CHECK_EQ("-", file_directory(&place, true), -EROFS);
+	CHECK_EQ("-", file_count_all(&place), 0);
 	MUST(mount("test", "/dev", "tmpfs", 0, NULL) == 0);
-	CHECK_EQ("-", file_directory(true), -ENOENT);
+	CHECK_EQ("-", file_directory(&place, true), -ENOENT);
+	CHECK("-", file_count_all(&place) == UINT64_MAX);
+}
+
+static bool name_listed(int dir, const char *name, void *arg)
+{
+	int *left = arg;
+
+	CHECK("-", dir > 2);
+	if (strncmp(name, "file", 4) == 0)
+		--*left;
+	return *left > 0;
+}
+
+TEST(listed)
+{
+	char path[32], name[32];
+	int dir = unit_directory(path), descriptors = shm_descriptors(), left;
+
+	for (int i = 0; i < 300; i++) {
+		sprintf(name, "file %d", i);
+		MUST(close(openat(dir, name, O_CREAT | O_WRONLY, 0600)) == 0);
+	}
+	for (int round = 0; round < 2; round++) { /* from the start each time */
+		left = 1000;
+		CHECK_EQ("-", file_each(dir, name_listed, &left), 0);
+		CHECK_EQ("-", left, 700);
+	}
+	left = 7;
+	CHECK_EQ("-", file_each(dir, name_listed, &left), 0); /* until told to end */
+	CHECK_EQ("-", left, 0);
+	CHECK_EQ("-", shm_descriptors(), descriptors);
+	for (int i = 0; i < 300; i++) {
+		sprintf(name, "file %d", i);
+		unlinkat(dir, name, 0);
+	}
+	rmdir(path);
+	CHECK("-", file_each(-1, name_listed, &left) < 0);
+}
+
+/* No fewer than there are, and few more, in the directories of all users, also those that one may not enter. */
+TEST(counted)
+{
+	struct place place = place_own();
+	int fd, others;
+
+	shm_private("");
+	CHECK_EQ("-", file_count_all(&place), 0);
+	fd = file_directory(&place, true); /* a directory by itself counts for some */
+	MUST(mkdir("/dev/shm/posixtrace-4711", 0700) == 0 && mkdir("/dev/shm/somethingelse", 0700) == 0);
+	others = open("/dev/shm/posixtrace-4711", O_RDONLY | O_DIRECTORY);
+	MUST(fd >= 0 && others >= 0);
+	for (int i = 1; i <= 30; i++) {
+		char name[32];
+
+		sprintf(name, "stream-1-2-%d", i);
+		MUST(close(openat(i % 3 ? fd : others, name, O_CREAT | O_WRONLY, 0600)) == 0);
+		sprintf(name, "/dev/shm/somethingelse/%d", i);
+		MUST(close(open(name, O_CREAT | O_WRONLY, 0600)) == 0);
+		CHECK("-", file_count_all(&place) >= (uint64_t)i && file_count_all(&place) <= (uint64_t)i + 6);
+	}
+	if (geteuid() == 0 && setgid(65534) == 0 && setuid(65534) == 0)
+		CHECK("-", file_count_all(&place) >= 30 && file_count_all(&place) <= 36);
 }
 
 /* -- Files ------------------------------------------------------------------- */
@@ -194,159 +393,357 @@ static void fill(void *map, void *arg)
 	memset(map, 0x55, 4096);
 }
 
+static int dir;
+static struct place place;
+static char path[32];
+static struct filling filling;
+
+static void begin(void)
+{
+	dir = unit_directory(path);
+	place = unit_place(path);
+	filling = (struct filling){ dir, "one", 0, true };
+}
+
+static void begin_in_shm(const char *options)
+{
+	shm_private(options);
+	strcpy(path, "/dev/shm");
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	place = unit_place(path);
+	filling = (struct filling){ dir, "one", 0, true };
+}
+
+static void end(void)
+{
+	unlinkat(dir, "one", 0);
+	CHECK_EQ("-", shm_count(path, ""), 0);
+	rmdir(path);
+}
+
+static int create(size_t size, void **map, struct hold *hold)
+{
+	struct file_new file = { "one", size, LOCK_SHARED, fill, &filling };
+
+	hold->at = NULL;
+	return file_create(dir, &place, &file, map, hold);
+}
+
+static int map_file(const char *name, size_t at_least, size_t size, struct file_mapped *mapped, struct hold *hold)
+{
+	return file_map(dir, &place, name, at_least, size, mapped, hold);
+}
+
 TEST(create_and_map)
 {
-	char path[32];
-	int dir = unit_directory(path), descriptors = shm_descriptors();
-	struct filling f = { dir, "one", 0, true };
+	struct hold hold, second = { NULL };
+	struct file_mapped mapped;
 	struct stat st;
 	void *map, *again;
-	uint64_t size = 0;
+	int descriptors;
 
-	CHECK_EQ("-", file_create(dir, "one", 10000, fill, &f, &map), 0);
-	CHECK_EQ("-", f.calls, 1);
-	CHECK("-", !f.visible);
+	begin();
+	descriptors = shm_descriptors();
+	CHECK_EQ("-", create(10000, &map, &hold), 0);
+	CHECK_EQ("-", filling.calls, 1);
+	CHECK("-", !filling.visible);
 	MUST(fstatat(dir, "one", &st, 0) == 0);
 	CHECK_EQ("-", st.st_size, 10000);
 	CHECK_EQ("-", st.st_mode & 0777, 0600);
 	CHECK_EQ("-", st.st_nlink, 1);
 	CHECK("-", (uint64_t)st.st_blocks * 512 >= 10000); /* all of its space is reserved */
+	CHECK("-", hold.at && unit_held(dir, "one"));
 
-	CHECK_EQ("-", file_map(dir, "one", 10000, 0, &again, &size), 0);
-	CHECK_EQ("-", size, 10000);
+	CHECK_EQ("-", map_file("one", 10000, 0, &mapped, NULL), 0);
+	CHECK_EQ("-", mapped.size, 10000);
+	CHECK("-", mapped.inode == st.st_ino);
 	((char *)map)[9999] = 7;
-	CHECK_EQ("-", ((char *)again)[9999], 7);
-	munmap(again, 10000);
+	CHECK_EQ("-", ((char *)mapped.map)[9999], 7);
+	file_unmap(mapped.map, 10000);
 
 	/* Who comes second gets nothing, and harms nothing. */
 	again = NULL;
-	CHECK_EQ("-", file_create(dir, "one", 5000, fill, &f, &again), -EEXIST);
-	CHECK("-", again == NULL);
+	CHECK_EQ("-", create(5000, &again, &second), -EEXIST);
+	CHECK("-", again == NULL && second.at == NULL);
 	MUST(fstatat(dir, "one", &st, 0) == 0);
 	CHECK_EQ("-", st.st_size, 10000);
-	munmap(map, 10000);
+	CHECK("-", unit_held(dir, "one"));
+	file_unmap(map, 10000);
+	CHECK("-", unit_held(dir, "one")); /* the hold is a mapping of its own */
+	lock_release(&hold);
+	CHECK("-", !unit_held(dir, "one"));
 
 	CHECK_EQ("-", shm_count(path, ""), 1); /* no hidden one is left */
 	CHECK_EQ("-", shm_descriptors(), descriptors);
-	unlinkat(dir, "one", 0);
-	rmdir(path);
+	end();
 }
 
+/* Nobody uses it: it is as good as gone for who wants to look, and found again by who wants to use it. */
+TEST(held_or_stale)
+{
+	struct hold hold, second = { NULL };
+	struct file_mapped mapped = { NULL, 0, 0 };
+	void *map;
+
+	begin();
+	MUST(create(4096, &map, &hold) == 0);
+	CHECK_EQ("-", map_file("one", 4096, 0, &mapped, &second), 0);
+	CHECK("-", second.at != NULL);
+	file_unmap(mapped.map, 4096);
+	lock_release(&hold);
+	CHECK("-", unit_held(dir, "one")); /* by the second */
+	CHECK("-", file_held(dir, "one"));
+	lock_release(&second);
+	CHECK("-", !file_held(dir, "one"));
+	mapped.map = NULL;
+	CHECK_EQ("-", map_file("one", 4096, 0, &mapped, NULL), -ESTALE);
+	CHECK("-", mapped.map == NULL);
+	CHECK_EQ("-", map_file("one", 4096, 0, &mapped, &second), 0);
+	CHECK("-", file_held(dir, "one"));
+	CHECK_EQ("-", file_hold(dir, "one", mapped.inode, &hold), 0);
+	lock_release(&second);
+	CHECK("-", file_held(dir, "one"));
+	lock_release(&hold);
+	CHECK_EQ("-", file_hold(dir, "one", mapped.inode + 1, &hold), -EAGAIN); /* another file */
+	CHECK_EQ("-", file_hold(dir, "two", mapped.inode, &hold), -EAGAIN);
+	CHECK("-", hold.at == NULL && !file_held(dir, "one"));
+	CHECK("-", !file_held(dir, "two"));
+	end();
+}
+
+static int buried, buried_linked;
+
+static void bury(int fd, void *arg)
+{
+	struct stat st;
+
+	buried++;
+	MUST(fstat(fd, &st) == 0);
+	buried_linked = (int)st.st_nlink;
+}
+
+TEST(removed_if_unused)
+{
+	struct hold hold;
+	int descriptors;
+	void *map;
+
+	begin();
+	descriptors = shm_descriptors();
+	MUST(create(4096, &map, &hold) == 0);
+	CHECK("-", !file_remove_unused(dir, &place, "one", bury, NULL));
+	CHECK_EQ("-", buried, 0);
+	CHECK_EQ("-", faccessat(dir, "one", F_OK, 0), 0);
+	lock_release(&hold);
+	CHECK("-", file_remove_unused(dir, &place, "one", bury, NULL));
+	CHECK_EQ("-", buried, 1);
+	CHECK_EQ("-", buried_linked, 1); /* before it is gone */
+	CHECK("-", faccessat(dir, "one", F_OK, 0) < 0);
+	CHECK("-", !file_remove_unused(dir, &place, "one", bury, NULL));
+	MUST(create(4096, &map, &hold) == 0); /* the name is free again */
+	lock_release(&hold);
+	CHECK("-", file_remove_unused(dir, &place, "one", NULL, NULL));
+	CHECK_EQ("-", shm_descriptors(), descriptors);
+	end();
+}
+
+/* By name something else than a file of ours: not followed, not waited for, not removed. */
 TEST(map_refuses)
 {
-	char path[32];
-	int dir = unit_directory(path), descriptors = shm_descriptors();
-	struct filling f = { dir, "one", 0, true };
-	void *map = NULL;
-	uint64_t size = 0;
+	static const char *const other[] = { "link", "dangling", "folder", "pipe", "device" };
+	struct hold hold, second = { NULL };
+	struct file_mapped mapped = { NULL, 0, 0 };
+	int descriptors;
+	struct stat st;
+	void *map;
 
-	MUST(file_create(dir, "one", 4096, fill, &f, &map) == 0);
-	munmap(map, 4096);
-	map = NULL;
-	CHECK_EQ("-", file_map(dir, "two", 1, 0, &map, &size), -ENOENT);
-	CHECK_EQ("-", file_map(dir, "one", 4097, 0, &map, &size), -EINVAL);
-	MUST(symlinkat("one", dir, "link") == 0);
-	CHECK("-", file_map(dir, "link", 1, 0, &map, &size) < 0);
-	CHECK("-", file_grow(dir, "link", 8192) < 0);
+	begin();
+	descriptors = shm_descriptors();
+	MUST(create(4096, &map, &hold) == 0);
+	CHECK_EQ("-", map_file("two", 1, 0, &mapped, NULL), -ENOENT);
+	CHECK_EQ("-", map_file("two", 1, 0, &mapped, &second), -ENOENT);
+	CHECK_EQ("-", map_file("one", 4097, 0, &mapped, NULL), -EINVAL);
+	CHECK_EQ("-", map_file("one", 4097, 0, &mapped, &second), -EINVAL);
+	MUST(fstatat(dir, "one", &st, 0) == 0);
+	MUST(symlinkat("one", dir, "link") == 0 && symlinkat("nowhere", dir, "dangling") == 0);
 	MUST(mkdirat(dir, "folder", 0700) == 0);
-	CHECK("-", file_map(dir, "folder", 0, 0, &map, &size) < 0);
 	MUST(mkfifoat(dir, "pipe", 0600) == 0);
-	CHECK_EQ("-", file_map(dir, "pipe", 0, 0, &map, &size), -EINVAL);
-	CHECK("-", map == NULL && size == 0);
+	if (mknodat(dir, "device", S_IFCHR | 0600, 5 << 8) < 0) /* /dev/tty; without the right to make one, a second pipe */
+		MUST(mkfifoat(dir, "device", 0600) == 0);
+	for (unsigned i = 0; i < sizeof other / sizeof other[0]; i++) {
+		int r[2] = { map_file(other[i], 0, 4096, &mapped, NULL), map_file(other[i], 0, 4096, &mapped, &second) };
+
+		for (int k = 0; k < 2; k++)
+			if (r[k] >= 0)
+				TEST_FAIL("-", "%s: %d", other[i], r[k]);
+		CHECK("-", file_grow(dir, other[i], st.st_ino, 8192) < 0);
+		CHECK("-", file_hold(dir, other[i], st.st_ino, &second) < 0);
+		CHECK("-", !file_remove_unused(dir, &place, other[i], NULL, NULL) || i == 3 || i == 4);
+	}
+	CHECK("-", mapped.map == NULL && mapped.size == 0 && second.at == NULL);
+	CHECK_EQ("-", fstatat(dir, "one", &st, 0), 0);
+	CHECK_EQ("-", st.st_size, 4096);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
-	unlinkat(dir, "one", 0);
-	unlinkat(dir, "link", 0);
-	unlinkat(dir, "pipe", 0);
-	unlinkat(dir, "folder", AT_REMOVEDIR);
-	rmdir(path);
+	for (unsigned i = 0; i < sizeof other / sizeof other[0]; i++)
+		unlinkat(dir, other[i], i == 2 ? AT_REMOVEDIR : 0);
+	end();
+}
+
+/* Others could have written there, or it is another one's: refused, with and without a hold. */
+TEST(map_refuses_mode)
+{
+	static const unsigned mode[] = { 0601, 0602, 0604, 0610, 0620, 0640, 0666, 0644 };
+	struct file_mapped mapped = { NULL, 0, 0 };
+	struct hold hold, second = { NULL };
+	void *map;
+
+	begin();
+	MUST(create(4096, &map, &hold) == 0);
+	for (unsigned i = 0; i < sizeof mode / sizeof mode[0]; i++) {
+		MUST(fchmodat(dir, "one", mode[i], 0) == 0);
+		CHECK_EQ("-", map_file("one", 1, 0, &mapped, NULL), -EACCES);
+		CHECK_EQ("-", map_file("one", 1, 0, &mapped, &second), -EACCES);
+	}
+	MUST(fchmodat(dir, "one", 0600, 0) == 0);
+	place.owner++;
+	CHECK_EQ("-", map_file("one", 1, 0, &mapped, NULL), -EACCES);
+	CHECK_EQ("-", map_file("one", 1, 0, &mapped, &second), -EACCES);
+	place.owner--;
+	CHECK_EQ("-", map_file("one", 1, 0, &mapped, NULL), 0);
+	CHECK("-", second.at == NULL);
+	end();
+}
+
+/* Made for somebody else: that one's, before it has its name. */
+static void check_owner(void *map, void *arg)
+{
+	CHECK_EQ("-", shm_count(path, "one"), 0);
+}
+
+TEST(given_away)
+{
+	struct file_new file = { "one", 4096, LOCK_SHARED, check_owner, NULL };
+	struct hold hold = { NULL }, second = { NULL };
+	struct file_mapped mapped;
+	struct guise guise;
+	struct stat st;
+	void *map;
+
+	if (geteuid() != 0)
+		SKIP("only root can make a file for somebody else");
+	begin();
+	place.owner = place.group = 65534;
+	place.guarded = true;
+	MUST(chown(path, place.owner, place.group) == 0);
+	guise_put_on(&guise, place.owner, place.group);
+	CHECK_EQ("-", file_create(dir, &place, &file, &map, &hold), 0);
+	guise_take_off(&guise);
+	MUST(fstatat(dir, "one", &st, 0) == 0);
+	CHECK_EQ("-", st.st_uid, 65534);
+	CHECK_EQ("-", st.st_mode & 07777, 0600);
+	CHECK_EQ("-", map_file("one", 4096, 0, &mapped, &second), 0);
+	/* A guarded mapping, both ways. */
+	MUST(truncate(strcat(strcpy((char[64]){ 0 }, path), "/one"), 0) == 0);
+	CHECK_EQ("-", *(volatile char *)map, 0);
+	CHECK_EQ("-", *(volatile char *)mapped.map, 0);
+	CHECK("-", guard_broken(map) && guard_broken(mapped.map));
+	file_unmap(map, 4096);
+	file_unmap(mapped.map, 4096);
+	CHECK("-", !guard_broken(map));
+	end();
 }
 
 TEST(grow)
 {
-	char path[32];
-	int dir = unit_directory(path);
-	struct filling f = { dir, "one", 0, true };
+	struct file_mapped whole;
+	struct hold hold;
 	struct stat st;
-	void *map, *whole;
-	uint64_t size;
+	void *map;
 
-	MUST(file_create(dir, "one", 4096, fill, &f, &map) == 0);
+	begin();
+	MUST(create(4096, &map, &hold) == 0);
 	/* Mapped for more than it has; what comes later is seen. */
-	MUST(file_map(dir, "one", 4096, 65536, &whole, &size) == 0);
-	CHECK_EQ("-", size, 4096);
-	CHECK_EQ("-", file_grow(dir, "one", 12288), 0);
+	MUST(map_file("one", 4096, 65536, &whole, NULL) == 0);
+	CHECK_EQ("-", whole.size, 4096);
+	CHECK_EQ("-", file_grow(dir, "one", whole.inode, 12288), 0);
 	MUST(fstatat(dir, "one", &st, 0) == 0);
 	CHECK_EQ("-", st.st_size, 12288);
-	CHECK_EQ("-", ((unsigned char *)whole)[4095], 0x55);
-	CHECK_EQ("-", ((unsigned char *)whole)[12287], 0);
-	((char *)whole)[12287] = 1;
-	CHECK_EQ("-", file_grow(dir, "one", 4096), 0); /* never shorter */
+	CHECK_EQ("-", ((unsigned char *)whole.map)[4095], 0x55);
+	CHECK_EQ("-", ((unsigned char *)whole.map)[12287], 0);
+	((char *)whole.map)[12287] = 1;
+	CHECK_EQ("-", file_grow(dir, "one", whole.inode, 4096), 0); /* never shorter */
 	MUST(fstatat(dir, "one", &st, 0) == 0);
 	CHECK_EQ("-", st.st_size, 12288);
-	CHECK_EQ("-", file_grow(dir, "two", 4096), -ENOENT);
-	unlinkat(dir, "one", 0);
-	rmdir(path);
+	CHECK_EQ("-", file_grow(dir, "two", whole.inode, 4096), -ENOENT);
+	/* Another file by that name. */
+	CHECK_EQ("-", file_grow(dir, "one", whole.inode + 1, 65536), -ESTALE);
+	MUST(fstatat(dir, "one", &st, 0) == 0);
+	CHECK_EQ("-", st.st_size, 12288);
+	end();
 }
 
 /* H12: no space is found out when the file is made, not when it is written. */
 TEST(no_space)
 {
-	struct filling f = { -1, "one", 0, true };
 	void *map = NULL;
+	struct hold hold;
 	struct stat st;
 	int descriptors;
 
-	shm_private("size=64k");
-	f.dir = open("/dev/shm", O_RDONLY | O_DIRECTORY);
+	begin_in_shm("size=64k");
 	descriptors = shm_descriptors();
-	CHECK_EQ("-", file_create(f.dir, "one", 1 << 20, fill, &f, &map), -ENOMEM);
-	CHECK_EQ("-", file_create(f.dir, "one", SIZE_MAX / 2, fill, &f, &map), -ENOMEM);
-	CHECK_EQ("-", file_create(f.dir, "one", 0, fill, &f, &map), -ENOMEM);
-	CHECK_EQ("-", f.calls, 0);
+	CHECK_EQ("-", create(1 << 20, &map, &hold), -ENOMEM);
+	CHECK("-", hold.at == NULL);
+	CHECK_EQ("-", create(SIZE_MAX / 2, &map, &hold), -ENOMEM);
+	CHECK("-", hold.at == NULL);
+	CHECK_EQ("-", create(0, &map, &hold), -ENOMEM);
+	CHECK_EQ("-", filling.calls, 0);
+	CHECK("-", map == NULL && hold.at == NULL);
 	CHECK_EQ("-", shm_count("/dev/shm", ""), 0);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 
-	MUST(file_create(f.dir, "one", 16384, fill, &f, &map) == 0);
-	CHECK_EQ("-", file_grow(f.dir, "one", 1 << 20), -ENOMEM);
-	MUST(fstatat(f.dir, "one", &st, 0) == 0);
+	MUST(create(16384, &map, &hold) == 0);
+	MUST(fstatat(dir, "one", &st, 0) == 0);
+	CHECK_EQ("-", file_grow(dir, "one", st.st_ino, 1 << 20), -ENOMEM);
+	MUST(fstatat(dir, "one", &st, 0) == 0);
 	CHECK_EQ("-", st.st_size, 16384);
-	CHECK_EQ("-", file_grow(f.dir, "one", 32768), 0);
+	CHECK_EQ("-", file_grow(dir, "one", st.st_ino, 32768), 0);
 }
 
 /* Too many files for the tmpfs: memory that is missing, too. */
 TEST(no_inodes)
 {
-	struct filling f = { -1, "one", 0, true };
 	void *map = NULL;
+	struct hold hold;
 
-	shm_private("nr_inodes=2");
-	f.dir = open("/dev/shm", O_RDONLY | O_DIRECTORY);
-	MUST(close(openat(f.dir, "other", O_CREAT | O_WRONLY, 0600)) == 0);
-	CHECK_EQ("-", file_create(f.dir, "one", 4096, fill, &f, &map), -ENOMEM);
+	begin_in_shm("nr_inodes=2");
+	MUST(close(openat(dir, "other", O_CREAT | O_WRONLY, 0600)) == 0);
+	CHECK_EQ("-", create(4096, &map, &hold), -ENOMEM);
 	CHECK_EQ("-", shm_count("/dev/shm", ""), 1);
 }
 
 TEST(file_size_limit)
 {
-	char path[32];
-	int dir = unit_directory(path);
-	struct filling f = { dir, "one", 0, true };
 	struct rlimit limit = { 8192, 8192 };
 	void *map = NULL;
+	struct hold hold;
+	struct stat st;
 
+	begin();
 	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0); /* SIGXFSZ would end the test */
-	CHECK_EQ("-", file_create(dir, "one", 8193, fill, &f, &map), -ENOMEM);
+	CHECK_EQ("-", create(8193, &map, &hold), -ENOMEM);
 	CHECK_EQ("-", shm_count(path, ""), 0);
-	CHECK_EQ("-", file_create(dir, "one", 8192, fill, &f, &map), 0);
-	CHECK_EQ("-", file_grow(dir, "one", 8193), -ENOMEM);
-	unlinkat(dir, "one", 0);
-	rmdir(path);
+	CHECK_EQ("-", create(8192, &map, &hold), 0);
+	MUST(fstatat(dir, "one", &st, 0) == 0);
+	CHECK_EQ("-", file_grow(dir, "one", st.st_ino, 8193), -ENOMEM);
+	end();
 }
 
 /* What the program writes to its standard descriptors must not end up in one of these files. */
 TEST(no_standard_descriptors)
 {
-	int fd[3], dir;
+	struct place own = place_own();
+	int fd[3];
 
 	shm_private("");
 	for (int i = 0; i < 3; i++)
@@ -354,7 +751,7 @@ TEST(no_standard_descriptors)
 	close(0);
 	close(1);
 	close(2);
-	dir = file_directory(true);
+	dir = file_directory(&own, true);
 	for (int i = 0; i < 3; i++)
 		dup2(fd[i], i);
 	CHECK("-", dir > 2);
@@ -367,8 +764,8 @@ TEST(no_standard_descriptors)
 #define ROUNDS 50
 
 static struct {
-	int dir;
-	uint32_t round, won[ROUNDS];
+	uint32_t won[ROUNDS];
+	uint32_t stop, removed, used;
 } race;
 
 static void sign(void *map, void *arg)
@@ -382,17 +779,21 @@ static void *create_all(void *arg)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		char name[FILE_NAME_SIZE];
+		struct file_new file = { name, 4096, LOCK_STREAM, sign, &me };
+		struct hold hold = { NULL };
 		void *map = NULL;
 		int r;
 
-		file_name(name, "race", (struct ident){ 1, 1 }, (uint32_t)i + 1);
-		r = file_create(race.dir, name, 4096, sign, &me, &map);
+		file_name(name, "race", (struct ident){ 1, 1, 0 }, (uint32_t)i + 1);
+		r = file_create(dir, &place, &file, &map, &hold);
 		if (r == 0) {
 			fetch_add(&race.won[i], 1);
 			CHECK_EQ("-", *(uint32_t *)map, me);
-			munmap(map, 4096);
+			file_unmap(map, 4096);
+			CHECK("-", hold.at != NULL);
 		} else {
 			CHECK_EQ("-", r, -EEXIST);
+			CHECK("-", hold.at == NULL);
 		}
 	}
 	return NULL;
@@ -401,9 +802,8 @@ static void *create_all(void *arg)
 TEST(one_wins)
 {
 	pthread_t thread[THREADS];
-	char path[32];
 
-	race.dir = unit_directory(path);
+	begin();
 	for (int i = 0; i < THREADS; i++)
 		MUST(pthread_create(&thread[i], NULL, create_all, (void *)(uintptr_t)(i + 1)) == 0);
 	for (int i = 0; i < THREADS; i++)
@@ -412,14 +812,81 @@ TEST(one_wins)
 		char name[FILE_NAME_SIZE];
 
 		CHECK_EQ("-", race.won[i], 1);
-		file_name(name, "race", (struct ident){ 1, 1 }, (uint32_t)i + 1);
-		CHECK_EQ("-", unlinkat(race.dir, name, 0), 0);
+		file_name(name, "race", (struct ident){ 1, 1, 0 }, (uint32_t)i + 1);
+		CHECK("-", file_held(dir, name));
+		CHECK_EQ("-", unlinkat(dir, name, 0), 0);
 	}
-	CHECK_EQ("-", shm_count(path, ""), 0);
-	rmdir(path);
+	end();
 }
 
-TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(no_names), TEST_ENTRY(directory_made), TEST_ENTRY(directory_mode),
-          TEST_ENTRY(directory_is_something_else), TEST_ENTRY(directory_foreign), TEST_ENTRY(unlinked), TEST_ENTRY(no_tmpfs),
-          TEST_ENTRY(create_and_map), TEST_ENTRY(map_refuses), TEST_ENTRY(grow), TEST_ENTRY(no_space),
-          TEST_ENTRY(no_inodes), TEST_ENTRY(file_size_limit), TEST_ENTRY(no_standard_descriptors), TEST_ENTRY(one_wins))
+/*
+ * Who uses the file makes it, or maps it and holds it; who removes it does so only where nobody has it. So what is
+ * held has its name, at each moment.
+ */
+static void *use_often(void *arg)
+{
+	uint32_t me = (uint32_t)(uintptr_t)arg, lost = 0, refused = 0;
+
+	for (int i = 0; i < 1500 / test_slow() + 20; i++) {
+		struct file_new file = { "one", 4096, LOCK_SHARED, sign, &me };
+		struct hold hold = { NULL };
+		struct file_mapped mapped;
+		struct stat st;
+		int r = file_map(dir, &place, "one", 4096, 4096, &mapped, &hold);
+
+		if (r == -ENOENT)
+			r = file_create(dir, &place, &file, &mapped.map, &hold);
+		if (r < 0) {
+			if (r != -EEXIST)
+				refused++;
+			continue;
+		}
+		if (fstatat(dir, "one", &st, 0) < 0 || !file_held(dir, "one"))
+			lost++;
+		file_unmap(mapped.map, 4096);
+		lock_release(&hold);
+		fetch_add(&race.used, 1);
+		file_remove_unused(dir, &place, "one", NULL, NULL);
+	}
+	CHECK_EQ("-", lost, 0);
+	CHECK_EQ("-", refused, 0);
+	return NULL;
+}
+
+static void *remove_often(void *arg)
+{
+	uint32_t removed = 0;
+
+	while (!load_relaxed(&race.stop))
+		removed += file_remove_unused(dir, &place, "one", NULL, NULL);
+	fetch_add(&race.removed, removed);
+	return NULL;
+}
+
+TEST(removing_races_with_holding)
+{
+	pthread_t user[3], remover[2];
+
+	begin();
+	for (int i = 0; i < 2; i++)
+		MUST(pthread_create(&remover[i], NULL, remove_often, NULL) == 0);
+	for (int i = 0; i < 3; i++)
+		MUST(pthread_create(&user[i], NULL, use_often, (void *)(uintptr_t)(i + 1)) == 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(user[i], NULL);
+	store_relaxed(&race.stop, 1);
+	for (int i = 0; i < 2; i++)
+		pthread_join(remover[i], NULL);
+	CHECK("-", race.removed > 0);
+	CHECK("-", race.used > 0);
+	end();
+}
+
+TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(no_names), TEST_ENTRY(own_place), TEST_ENTRY(place_of_child),
+          TEST_ENTRY(place_of_another_user), TEST_ENTRY(place_of_another_mount), TEST_ENTRY(directory_made),
+          TEST_ENTRY(directory_mode), TEST_ENTRY(directory_is_something_else), TEST_ENTRY(directory_foreign),
+          TEST_ENTRY(unlinked), TEST_ENTRY(directory_given), TEST_ENTRY(directory_through_root), TEST_ENTRY(no_tmpfs),
+          TEST_ENTRY(listed), TEST_ENTRY(counted), TEST_ENTRY(create_and_map), TEST_ENTRY(held_or_stale),
+          TEST_ENTRY(removed_if_unused), TEST_ENTRY(map_refuses), TEST_ENTRY(map_refuses_mode), TEST_ENTRY(given_away),
+          TEST_ENTRY(grow), TEST_ENTRY(no_space), TEST_ENTRY(no_inodes), TEST_ENTRY(file_size_limit),
+          TEST_ENTRY(no_standard_descriptors), TEST_ENTRY(one_wins), TEST_ENTRY(removing_races_with_holding))

@@ -65,19 +65,19 @@ TEST(life)
 	CHECK("-", handle_get(next) == h && handle_get(id) == NULL);
 }
 
-static int counted;
+static int counted, wrong;
 
 static void count(struct handle *h)
 {
 	counted++;
-	CHECK("-", h->stream.header == &header);
+	wrong += h->stream.header != &header;
 }
 
 TEST(all)
 {
 	trace_id_t id[TRACE_SYS_MAX], again;
 
-	handle_each(count);
+	handle_end_all(count);
 	CHECK_EQ("-", counted, 0);
 	for (int i = 0; i < TRACE_SYS_MAX; i++) {
 		id[i] = publish();
@@ -86,13 +86,46 @@ TEST(all)
 			CHECK("-", id[i] != id[j]);
 	}
 	CHECK_EQ("-", publish(), 0);
-	handle_each(count);
-	CHECK_EQ("-", counted, TRACE_SYS_MAX);
 	end(id[30]);
 	again = publish();
 	CHECK("-", again != 0);
 	for (int i = 0; i < TRACE_SYS_MAX; i++)
 		CHECK("-", again != id[i]);
+}
+
+/* At exit: each once, and then there are none. */
+TEST(end_all)
+{
+	trace_id_t id[5];
+	struct handle *h;
+
+	handle_end_all(count);
+	for (int i = 0; i < 5; i++)
+		id[i] = publish();
+	end(id[1]);
+	h = handle_get(id[2]);
+	MUST(h); /* a call in progress is not waited for */
+	handle_end_all(count);
+	CHECK_EQ("-", counted, 4);
+	CHECK_EQ("-", wrong, 0);
+	for (int i = 0; i < 5; i++)
+		CHECK("-", handle_get(id[i]) == NULL && handle_end(id[i]) == NULL);
+	handle_put(h);
+	handle_end_all(count);
+	CHECK_EQ("-", counted, 4);
+}
+
+/* exit() may have interrupted who holds the table, so it does not wait for that for ever. */
+TEST(end_all_while_locked)
+{
+	int64_t before = unit_now();
+
+	publish();
+	MUST(handle_table_lock());
+	handle_end_all(count);
+	CHECK_EQ("-", counted, 1);
+	CHECK_OP("-", unit_now() - before, <, 5000000000ll * test_slow());
+	handle_table_unlock();
 }
 
 static uint32_t ended;
@@ -135,7 +168,7 @@ TEST(child)
 	MUST(pipe(fd) == 0);
 	if (fork() == 0) {
 		CHECK("-", handle_get(id) == NULL && handle_end(id) == NULL);
-		handle_each(count);
+		handle_end_all(count);
 		CHECK_EQ("-", counted, 0);
 		childs = publish();
 		CHECK("-", childs != id && handle_get(childs));
@@ -150,4 +183,5 @@ TEST(child)
 	CHECK("-", handle_get(id) != NULL);
 }
 
-TEST_MAIN(TEST_ENTRY(none), TEST_ENTRY(life), TEST_ENTRY(all), TEST_ENTRY(end_waits), TEST_ENTRY(child))
+TEST_MAIN(TEST_ENTRY(none), TEST_ENTRY(life), TEST_ENTRY(all), TEST_ENTRY(end_all),
+          TEST_ENTRY(end_all_while_locked), TEST_ENTRY(end_waits), TEST_ENTRY(child))

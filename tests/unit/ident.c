@@ -11,58 +11,91 @@
 
 TEST(self)
 {
-	struct ident a = ident_self(), b = ident_self();
+	struct ident a = unit_ident(), b = unit_ident();
+	struct proc proc;
 
 	CHECK_EQ("-", a.pid, getpid());
 	CHECK("-", a.start != 0);
-	CHECK_EQ("-", a.start, b.start);
-	CHECK("-", ident_alive(a));
-	CHECK("-", ident_alive((struct ident){ a.pid, 0 })); /* start not known */
-	CHECK("-", !ident_alive((struct ident){ a.pid, a.start + 1 })); /* somebody who had this number before */
-	CHECK("-", !ident_alive((struct ident){ 0, a.start }));
-	CHECK("-", !ident_alive((struct ident){ 0x7ffffff0, 0 }));
+	CHECK("-", a.space != 0);
+	CHECK("-", ident_same(a, b));
+	CHECK("-", !ident_same(a, (struct ident){ a.pid + 1, a.start, a.space }));
+	CHECK("-", !ident_same(a, (struct ident){ a.pid, a.start + 1, a.space })); /* somebody who had this number before */
+	CHECK("-", !ident_same(a, (struct ident){ a.pid, a.start, a.space + 1 }));
+	CHECK_EQ("-", proc_number(), getpid());
+
+	/* As others see it. */
+	for (uint32_t number = 0; number <= (uint32_t)getpid(); number += (uint32_t)getpid()) {
+		CHECK_EQ("-", proc_read(number, &proc), 0);
+		CHECK("-", ident_same(proc.ident, a));
+		CHECK_EQ("-", proc.number, getpid());
+		CHECK_EQ("-", proc.parent, getppid());
+		CHECK_EQ("-", proc.uid, geteuid());
+		CHECK("-", !proc.ended);
+		CHECK_EQ("-", proc_permit(number), 0);
+	}
+	CHECK("-", !proc_contained((uint32_t)getpid()));
+	CHECK("-", !proc_other_users((uint32_t)getpid()));
+	CHECK("-", !proc_blind((uint32_t)getpid()));
+}
+
+TEST(nobody)
+{
+	uint32_t parent = 0, thread = unit_living_thread();
+	struct proc proc;
+	uint64_t start = 0;
+
+	CHECK_EQ("-", proc_read(0x7ffffff0, &proc), -ESRCH);
+	CHECK_EQ("-", proc_read(UINT32_MAX, &proc), -ESRCH);
+	CHECK("-", proc_parent(0x7ffffff0, &parent, &start) < 0);
+	CHECK("-", parent == 0 && start == 0);
+	CHECK_EQ("-", proc_read(thread, &proc), -ESRCH); /* no process has that id */
 }
 
 /* The name of the command stands in the same line of /proc, and may contain what looks like the rest of it. */
 TEST(odd_name)
 {
-	struct ident before = ident_self();
+	static const char *const name[] = { ") Z 1 1 1 (", "x\nTgid:\t1", "x\nUid:\t7 7 7 7", "x\nNSpid:\t1", "(((", "", "\\\n" };
+	struct ident before = unit_ident();
+	struct proc proc;
 
-	MUST(prctl(PR_SET_NAME, ") Z 1 1 1 (") == 0);
-	CHECK_EQ("-", ident_self().start, before.start);
-	CHECK("-", ident_alive(before));
+	for (unsigned i = 0; i < sizeof name / sizeof name[0]; i++) {
+		MUST(prctl(PR_SET_NAME, name[i]) == 0);
+		CHECK("-", ident_same(unit_ident(), before));
+		CHECK_EQ("-", proc_read((uint32_t)getpid(), &proc), 0);
+		CHECK("-", ident_same(proc.ident, before) && proc.uid == geteuid() && !proc.ended);
+		CHECK_EQ("-", proc.parent, getppid());
+	}
 }
 
 TEST(child)
 {
-	struct ident id;
-	int status, to_parent[2], to_child[2];
-	pid_t pid;
-	char c;
+	struct unit_child child = unit_child(NULL, NULL);
+	uint32_t parent;
+	struct proc proc;
+	uint64_t start;
 
-	MUST(pipe(to_parent) == 0 && pipe(to_child) == 0);
-	pid = fork();
-	if (pid == 0) {
-		if (!unit_send_ident(to_parent[1]))
-			_exit(1);
-		_exit(read(to_child[0], &c, 1) != 1);
-	}
-	close(to_parent[1]);
-	id = unit_receive_ident(to_parent[0]);
-	CHECK_EQ("-", id.pid, pid);
-	CHECK("-", ident_alive(id));
-	MUST(write(to_child[1], "", 1) == 1);
-	MUST(waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) == 0);
-	CHECK("-", !ident_alive(id)); /* waits to be reaped */
-	CHECK("-", !ident_alive((struct ident){ id.pid, 0 }));
-	MUST(waitpid(pid, &status, 0) == pid && status == 0);
-	CHECK("-", !ident_alive(id));
+	CHECK_EQ("-", child.ident.pid, child.pid);
+	CHECK_EQ("-", proc_read((uint32_t)child.pid, &proc), 0);
+	CHECK("-", ident_same(proc.ident, child.ident) && !proc.ended);
+	CHECK_EQ("-", proc.parent, getpid());
+	CHECK_EQ("-", proc_parent((uint32_t)child.pid, &parent, &start), 0);
+	CHECK("-", parent == (uint32_t)getpid() && start == child.ident.start);
+	CHECK_EQ("-", proc_permit((uint32_t)child.pid), 0);
+	close(child.end);
+	MUST(waitid(P_PID, (id_t)child.pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) == 0);
+	CHECK_EQ("-", proc_read((uint32_t)child.pid, &proc), 0); /* waits to be reaped: still a process */
+	CHECK("-", proc.ended);
+	CHECK("-", proc.ident.pid == child.ident.pid && proc.ident.start == child.ident.start);
+	CHECK_EQ("-", proc_permit((uint32_t)child.pid), 0);
+	MUST(waitpid(child.pid, NULL, 0) == child.pid);
+	CHECK_EQ("-", proc_read((uint32_t)child.pid, &proc), -ESRCH);
 }
 
 TEST(survives_exec)
 {
 	struct ident id;
 	int status, to_parent[2], to_child[2];
+	struct proc proc;
 	pid_t pid;
 	char c;
 
@@ -77,48 +110,128 @@ TEST(survives_exec)
 	close(to_parent[1]);
 	id = unit_receive_ident(to_parent[0]);
 	MUST(read(to_parent[0], &c, 1) == 1 && c == '\n'); /* the shell is running now */
-	CHECK("-", ident_alive(id));
+	CHECK_EQ("-", proc_read((uint32_t)pid, &proc), 0);
+	CHECK("-", ident_same(proc.ident, id));
 	MUST(write(to_child[1], "\n", 1) == 1);
 	MUST(waitpid(pid, &status, 0) == pid);
 	CHECK_EQ("-", status, 0);
 }
 
-static const char *program;
+/* -- Who may look ------------------------------------------------------------------ */
 
-/* Different after exec, equal after fork. */
-TEST(image)
+static void become(void *uid)
 {
-	uint64_t image = ident_image(), other = 0;
-	int fd[2], status;
-	pid_t pid;
-
-	CHECK("-", image != 0);
-	CHECK("-", ident_image() == image);
-	pid = fork();
-	if (pid == 0)
-		_exit(ident_image() != image);
-	MUST(waitpid(pid, &status, 0) == pid);
-	CHECK_EQ("-", status, 0);
-
-	MUST(pipe(fd) == 0);
-	pid = fork();
-	if (pid == 0) {
-		dup2(fd[1], 1);
-		execl(program, program, "print_image", NULL);
-		_exit(1);
-	}
-	close(fd[1]);
-	MUST(read(fd[0], &other, sizeof other) == sizeof other);
-	MUST(waitpid(pid, &status, 0) == pid);
-	CHECK("-", other != image);
+	MUST(setgid((gid_t)(uintptr_t)uid) == 0 && setuid((uid_t)(uintptr_t)uid) == 0);
+	MUST(prctl(PR_SET_DUMPABLE, 1) == 0); /* as any program is that was executed as this user */
 }
 
-/* For the test above. */
-TEST(print_image)
+/* Like a program that is set-user-ID, as others see it. */
+static void hide(void *arg)
 {
-	uint64_t image = ident_image();
+	MUST(prctl(PR_SET_DUMPABLE, 0) == 0);
+}
 
-	MUST(write(1, &image, sizeof image) == sizeof image);
+static void become_and_hide(void *uid)
+{
+	become(uid);
+	hide(NULL);
+}
+
+TEST(permitted)
+{
+	struct unit_child mine, hidden, others;
+	struct proc proc;
+
+	if (geteuid() != 0)
+		SKIP("only root has children of several users");
+	mine = unit_child(become, (void *)65533);
+	hidden = unit_child(become_and_hide, (void *)65533);
+	others = unit_child(become, (void *)65534);
+	/* Root may see all of them, and reads whose they are. */
+	CHECK_EQ("-", proc_permit((uint32_t)mine.pid), 0);
+	CHECK_EQ("-", proc_permit((uint32_t)hidden.pid), 0);
+	CHECK_EQ("-", proc_read((uint32_t)others.pid, &proc), 0);
+	CHECK_EQ("-", proc.uid, 65534);
+	CHECK("-", ident_same(proc.ident, others.ident));
+	become((void *)65533);
+	CHECK_EQ("-", proc_permit((uint32_t)mine.pid), 0);
+	CHECK_EQ("-", proc_permit((uint32_t)hidden.pid), -EPERM);
+	CHECK_EQ("-", proc_permit((uint32_t)others.pid), -EPERM);
+	CHECK_EQ("-", proc_permit(1), -EPERM);
+	CHECK_EQ("-", proc_read((uint32_t)others.pid, &proc), 0);
+	CHECK_EQ("-", proc.uid, 65534);
+	close(mine.end);
+	close(hidden.end);
+	close(others.end);
+}
+
+/* -- Namespaces ---------------------------------------------------------------------- */
+
+static void unshare_pids(void *arg)
+{
+	int *fd = arg, go[2];
+	uint64_t word[3] = { 0 };
+	pid_t pid;
+
+	if (unshare(CLONE_NEWPID) < 0)
+		SKIP("no pid namespaces for this user here");
+	MUST(pipe(go) == 0);
+	pid = fork();
+	if (pid == 0) {
+		/* With the old namespace's /proc: what it says of "self" counts. */
+		MUST(read(go[0], word, 1) == 1);
+		_exit(!unit_send_ident(fd[1]) || pause());
+	}
+	word[0] = (uint64_t)pid;
+	MUST(write(fd[1], word, sizeof word) == sizeof word && write(go[1], "", 1) == 1);
+}
+
+TEST(namespace)
+{
+	int fd[2];
+	struct unit_child child;
+	struct ident id;
+	struct proc proc;
+	uint64_t word[3];
+	pid_t pid;
+
+	if (geteuid() != 0)
+		SKIP("only root makes pid namespaces here");
+	MUST(pipe(fd) == 0);
+	child = unit_child(unshare_pids, fd);
+	close(fd[1]);
+	MUST(read(fd[0], word, sizeof word) == sizeof word);
+	pid = (pid_t)word[0];
+	id = unit_receive_ident(fd[0]);
+	MUST(pid > 1);
+	CHECK_EQ("-", proc_read((uint32_t)pid, &proc), 0);
+	CHECK_EQ("-", proc.number, pid);
+	CHECK("-", ident_same(proc.ident, id)); /* as it calls itself: process 1 of another namespace */
+	CHECK("-", proc.ident.space != unit_ident().space);
+	CHECK("-", proc_contained((uint32_t)pid));
+	kill(pid, SIGKILL);
+	unit_kill_child(&child);
+}
+
+/* -- Time ------------------------------------------------------------------------------ */
+
+/* What begins after a tick has begun has that tick, or a later one, as its start time. */
+TEST(ticks)
+{
+	for (int i = 0; i < 10; i++) {
+		uint64_t before = ident_ticks(), from;
+		struct unit_child early = unit_child(NULL, NULL), late;
+
+		from = ident_ticks() + 1;
+		ident_next_tick();
+		CHECK_OP("-", ident_ticks(), >=, from);
+		late = unit_child(NULL, NULL);
+		CHECK_OP("-", early.ident.start, <, from);
+		CHECK_OP("-", early.ident.start, >=, before);
+		CHECK_OP("-", late.ident.start, >=, from);
+		unit_end_child(&late); /* it has a copy of what the other one waits for */
+		unit_end_child(&early);
+	}
 }
 
 TEST(threads)
@@ -129,17 +242,5 @@ TEST(threads)
 	CHECK("-", !thread_alive(0x7ffffff0));
 }
 
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-		TEST_ENTRY(self), TEST_ENTRY(odd_name), TEST_ENTRY(child), TEST_ENTRY(survives_exec), TEST_ENTRY(image),
-		TEST_ENTRY(threads), { NULL, NULL },
-	};
-
-	program = argv[0];
-	if (argc > 1 && strcmp(argv[1], "print_image") == 0) {
-		test_print_image();
-		return 0;
-	}
-	return test_main(tests, argc, argv);
-}
+TEST_MAIN(TEST_ENTRY(self), TEST_ENTRY(nobody), TEST_ENTRY(odd_name), TEST_ENTRY(child), TEST_ENTRY(survives_exec),
+          TEST_ENTRY(permitted), TEST_ENTRY(namespace), TEST_ENTRY(ticks), TEST_ENTRY(threads))

@@ -217,7 +217,7 @@ TEST(held_up_by_a_busy_thread)
 {
 	begin();
 	put_three();
-	s.seats[2].tid = unit_living_thread();
+	s.seats[2].who = unit_living_thread();
 	s.seats[2].busy = 1;
 	check_held_up();
 }
@@ -234,7 +234,7 @@ TEST(not_held_up_by_the_dead)
 {
 	begin();
 	put_three();
-	s.seats[2].tid = unit_dead_thread();
+	s.seats[2].who = unit_dead_thread();
 	s.seats[2].busy = 1;
 	s.chunks[1].claim = unit_dead_thread();
 	CHECK_EQ("-", next(), 5);
@@ -250,7 +250,7 @@ TEST(held_up_no_longer)
 
 	begin();
 	put_three();
-	s.seats[2].tid = unit_living_thread();
+	s.seats[2].who = unit_living_thread();
 	s.seats[2].busy = 1;
 	CHECK_EQ("-", next(), 5);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
@@ -268,7 +268,7 @@ TEST(nothing_but_a_busy_thread)
 
 	begin();
 	s.header->seats_used = 3;
-	s.seats[2].tid = unit_living_thread();
+	s.seats[2].who = unit_living_thread();
 	s.seats[2].busy = 1;
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
 	s.seats[2].busy = s.chunk_count + 1; /* no such chunk */

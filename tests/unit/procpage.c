@@ -5,111 +5,385 @@
  */
 #include "shm/procpage.h"
 
-#include <sys/mman.h>
-
-#include "base/file.h"
+#include "shm.h"
+#include "shm/who.h"
 #include "unit.h"
 
-static const struct ident someone = { 77, 88 };
+static const struct ident someone = { 77, 88, 99 };
+#define FILE_NAME "page-77-88-99"
+
 static char path[32];
 static int dir;
+static struct place place;
+static uint32_t me;
+
+static int open_of(struct ident id, struct procpage **page, struct hold *hold)
+{
+	*page = NULL;
+	hold->at = NULL;
+	return procpage_open(dir, &place, id, NULL, NULL, page, hold);
+}
 
 static struct procpage *open_page(void)
 {
-	struct procpage *page = NULL;
+	struct procpage *page;
+	struct hold hold;
 
-	MUST(procpage_open(dir, someone, &page) == 0);
+	MUST(open_of(someone, &page, &hold) == 0);
+	CHECK("-", hold.at != NULL);
 	return page;
 }
 
 static void begin(void)
 {
 	dir = unit_directory(path);
+	place = unit_place(path);
+	me = unit_tid();
 }
 
 static void end(void)
 {
-	unlinkat(dir, "page-77-88", 0);
+	unlinkat(dir, FILE_NAME, 0);
 	CHECK_EQ("-", rmdir(path), 0);
+}
+
+static struct page_entry entry_of(uint32_t serial)
+{
+	return (struct page_entry){ { 5, 6, 0 }, serial, 0 };
+}
+
+static int enter(struct procpage *page, uint32_t serial)
+{
+	struct page_entry e = entry_of(serial);
+
+	return procpage_enter(page, me, &e);
+}
+
+static bool leave(struct procpage *page, int slot, uint32_t serial)
+{
+	struct page_entry e = entry_of(serial);
+
+	return procpage_leave(page, slot, me, &e);
+}
+
+static bool traced(const struct procpage *page)
+{
+	return page->vacant != UINT64_MAX;
 }
 
 TEST(made_once)
 {
 	struct procpage *page, *again;
+	struct page_entry e;
 
 	begin();
 	page = open_page();
 	CHECK_EQ("-", page->pid, someone.pid);
 	CHECK("-", page->start == someone.start);
+	CHECK_EQ("-", page->space, someone.space);
+	CHECK("-", ident_same(procpage_names(page), someone)); /* names of its own */
 	CHECK("-", page->vacant == UINT64_MAX);
 	CHECK("-", page->change != 0); /* 0 is a thread that has never looked */
-	CHECK_EQ("-", faccessat(dir, "page-77-88", F_OK, 0), 0);
+	for (int i = 0; i < PAGE_SLOTS; i++)
+		CHECK("-", !procpage_read(page, i, &e));
+	CHECK_EQ("-", faccessat(dir, FILE_NAME, F_OK, 0), 0);
 	again = open_page();
 	CHECK("-", again != page);
-	CHECK_EQ("-", procpage_enter(page, someone, 5), 0);
-	CHECK("-", again->vacant == (UINT64_MAX & ~UINT64_C(1)));
-	CHECK_EQ("-", again->slot[0].serial, 5);
+	CHECK_EQ("-", enter(page, 5), 0);
+	CHECK("-", traced(again));
+	CHECK("-", procpage_read(again, 0, &e));
+	CHECK_EQ("-", e.serial, 5);
 	procpage_close(again);
 	procpage_close(page);
 	end();
 }
 
+/* Its file is there as long as somebody holds it; a look alone makes nothing, and holds nothing. */
+TEST(looked_at)
+{
+	struct procpage *page, *seen = NULL;
+	struct hold hold;
+
+	begin();
+	CHECK_EQ("-", procpage_look(dir, &place, someone, &seen), -ENOENT);
+	MUST(open_of(someone, &page, &hold) == 0);
+	CHECK_EQ("-", procpage_look(dir, &place, someone, &seen), 0);
+	CHECK("-", seen && seen != page);
+	procpage_close(seen);
+	lock_release(&hold);
+	CHECK_EQ("-", procpage_look(dir, &place, someone, &seen), -ESTALE);
+	CHECK("-", !unit_held(dir, FILE_NAME));
+	MUST(open_of(someone, &page, &hold) == 0); /* who opens it makes it live again */
+	CHECK_EQ("-", procpage_look(dir, &place, someone, &seen), 0);
+	page->start++;
+	CHECK_EQ("-", procpage_look(dir, &place, someone, &seen), -EINVAL);
+	end();
+}
+
 TEST(refused)
 {
-	struct procpage *page, *none = NULL, good;
+	struct procpage *page, *none, good;
+	struct hold hold;
+	int descriptors;
 
 	begin();
 	page = open_page();
+	descriptors = shm_descriptors();
 	good = *page;
-	page->magic++;
-	CHECK_EQ("-", procpage_open(dir, someone, &none), -EINVAL);
-	*page = good;
-	page->version--;
-	CHECK_EQ("-", procpage_open(dir, someone, &none), -EINVAL);
-	*page = good;
-	page->size++;
-	CHECK_EQ("-", procpage_open(dir, someone, &none), -EINVAL);
-	*page = good;
-	CHECK_EQ("-", procpage_open(dir, someone, &none), 0);
+#define REFUSED(field)                                                     \
+	do {                                                               \
+		page->field++;                                             \
+		CHECK_EQ("-", open_of(someone, &none, &hold), -EINVAL);    \
+		CHECK("-", hold.at == NULL);                               \
+		*page = good;                                              \
+	} while (0)
+	REFUSED(magic);
+	REFUSED(version);
+	REFUSED(size);
+	REFUSED(pid);
+	REFUSED(start);
+	REFUSED(space);
+	CHECK_EQ("-", open_of(someone, &none, &hold), 0);
+	MUST(truncate(strcat(strcpy((char[64]){ 0 }, path), "/" FILE_NAME), PAGE_SIZE_BYTES - 1) == 0);
+	CHECK_EQ("-", open_of(someone, &none, &hold), -EINVAL); /* too short to be touched */
+	CHECK_EQ("-", shm_descriptors(), descriptors);
 	end();
+}
 
-	begin();
-	MUST(close(openat(dir, "page-77-88", O_CREAT | O_RDWR, 0600)) == 0);
-	CHECK_EQ("-", procpage_open(dir, someone, &none), -EINVAL); /* too short to be touched */
-	end();
+/* The words that a trace point looks at, for each slot. */
+static void check_words(const struct procpage *page, int taken)
+{
+	for (int i = 0; i < PAGE_SLOTS; i++)
+		CHECK_EQ("-", procpage_taken(page->word[i / 64], i), i < taken);
+	for (int w = 0; w < PAGE_WORDS; w++)
+		CHECK_EQ("-", page->vacant >> w & 1, taken <= 64 * w);
+	/* Bits that stand for nothing never say that somebody traces. */
+	for (int w = PAGE_WORDS; w < 63; w++)
+		CHECK("-", page->vacant >> w & 1);
+	for (int i = PAGE_SLOTS; i < 64 * PAGE_WORDS; i++)
+		CHECK("-", page->word[i / 64] >> i % 64 & 1);
 }
 
 TEST(slots)
 {
 	struct procpage *page;
-	struct ident creator = { 5, 6 };
+	struct page_entry e;
 	uint32_t change;
 
 	begin();
 	page = open_page();
+	check_words(page, 0);
 	for (uint32_t i = 0; i < PAGE_SLOTS; i++) {
 		change = page->change;
-		CHECK_EQ("-", procpage_enter(page, creator, i + 1), i);
+		e = (struct page_entry){ { 5, 6, 0 }, i + 1, i % 2 ? 1000 + i : 0 };
+		CHECK_EQ("-", procpage_enter(page, me, &e), i);
 		CHECK("-", page->change != change);
-		CHECK("-", page->vacant == (i == 63 ? 0 : UINT64_MAX << (i + 1)));
-		CHECK_EQ("-", page->slot[i].creator_pid, 5);
-		CHECK("-", page->slot[i].creator_start == 6);
-		CHECK_EQ("-", page->slot[i].serial, i + 1);
+		check_words(page, (int)i + 1);
+		CHECK("-", procpage_read(page, (int)i, &e));
+		CHECK("-", e.creator.pid == 5 && e.creator.start == 6 && e.inherit_from == (i % 2 ? 1000 + i : 0));
+		CHECK_EQ("-", e.serial, i + 1);
 		CHECK_EQ("-", page->slot[i].claim, 0);
 	}
-	CHECK_EQ("-", procpage_enter(page, creator, 100), -EAGAIN);
+	CHECK_EQ("-", enter(page, 1000), -EAGAIN);
+
+	/* Only who names its stream empties a slot. */
+	CHECK("-", !leave(page, 17, 17));
+	CHECK("-", procpage_read(page, 17, &e) && page->slot[17].claim == 0);
+	e = entry_of(18);
+	e.creator.start++;
+	CHECK("-", !procpage_leave(page, 17, me, &e));
+	CHECK("-", procpage_read(page, 17, &e));
 
 	/* Vacant, but not to be had until the mappings of the old stream are gone. */
 	change = page->change;
-	procpage_leave(page, 17);
-	CHECK("-", page->vacant == UINT64_C(1) << 17);
+	CHECK("-", leave(page, 17, 18));
+	CHECK("-", !procpage_read(page, 17, &e));
 	CHECK("-", page->change != change);
-	CHECK_EQ("-", procpage_enter(page, creator, 100), -EAGAIN);
+	CHECK("-", !(page->vacant & PAGE_LOOK)); /* the next trace point is to look */
+	CHECK_EQ("-", enter(page, 1000), -EAGAIN);
+	CHECK("-", !leave(page, 17, 18)); /* not twice */
 	procpage_free(page, 17);
-	CHECK_EQ("-", procpage_enter(page, creator, 100), 17);
-	CHECK_EQ("-", page->slot[17].serial, 100);
+	CHECK_EQ("-", enter(page, 1000), 17);
+	CHECK("-", procpage_read(page, 17, &e) && e.serial == 1000);
 	end();
 }
+
+/* The sums over 64 slots each are right when the last one goes. */
+TEST(sums)
+{
+	struct procpage *page;
+	uint32_t last[] = { 0, 63, 64, 127, 128, 200, PAGE_SLOTS - 1 };
+
+	begin();
+	page = open_page();
+	for (uint32_t i = 0; i < PAGE_SLOTS; i++)
+		MUST(enter(page, i + 1) == (int)i);
+	for (uint32_t i = 0; i < PAGE_SLOTS; i++) {
+		bool stays = false;
+
+		for (unsigned k = 0; k < sizeof last / sizeof last[0]; k++)
+			stays |= last[k] == i;
+		if (stays)
+			continue;
+		CHECK("-", leave(page, (int)i, i + 1));
+		procpage_free(page, (int)i);
+	}
+	CHECK_EQ("-", page->vacant & 15, 0);
+	for (unsigned k = 0; k < sizeof last / sizeof last[0]; k++) {
+		CHECK("-", leave(page, (int)last[k], last[k] + 1));
+		procpage_free(page, (int)last[k]);
+		for (unsigned w = 0; w < PAGE_WORDS; w++) {
+			bool some = false;
+
+			for (unsigned j = k + 1; j < sizeof last / sizeof last[0]; j++)
+				some |= last[j] / 64 == w;
+			CHECK_EQ("-", page->vacant >> w & 1, !some);
+		}
+	}
+	CHECK("-", page->vacant == (UINT64_MAX & ~PAGE_LOOK));
+	end();
+}
+
+/* Claims: those of the living are respected, one's own too, those of the dead are nobody's, of other namespaces not asked about. */
+TEST(claims)
+{
+	uint32_t other = unit_living_thread(), dead = unit_dead_thread();
+	struct procpage *page;
+	struct page_entry e = entry_of(1);
+
+	begin();
+	page = open_page();
+	page->slot[0].claim = other;
+	page->slot[1].claim = me;
+	page->slot[2].claim = dead | WHO_OUTSIDER;
+	page->slot[3].claim = dead;
+	CHECK_EQ("-", enter(page, 1), 3);
+	CHECK_EQ("-", page->slot[3].claim, 0);
+	CHECK("-", page->slot[0].claim == other && page->slot[1].claim == me && page->slot[2].claim == (dead | WHO_OUTSIDER));
+	/* An outsider cannot ask, so it leaves all of them alone. */
+	page->slot[4].claim = dead;
+	CHECK_EQ("-", procpage_enter(page, me | WHO_OUTSIDER, &e), 5);
+
+	/* Killed between its bits: an entry that stands, and one that is gone. */
+	page->slot[3].claim = dead;
+	CHECK("-", leave(page, 3, 1));
+	procpage_free(page, 3);
+	CHECK_EQ("-", page->slot[3].claim, 0);
+	/* In the hands of somebody who stays there: not for ever. */
+	page->slot[5].claim = other;
+	CHECK("-", !procpage_leave(page, 5, me, &e));
+	CHECK_EQ("-", page->slot[5].claim, other);
+	end();
+}
+
+/* -- Inheritance -------------------------------------------------------------------- */
+
+TEST(inherited)
+{
+	/* from: never, long ago, now, later */
+	static const uint64_t from[] = { 0, 10, 100, 101, 0, 50, UINT64_MAX };
+	struct procpage *parent, *child;
+	struct ident names = { 7, 8, 9 };
+	struct page_entry e;
+	struct hold hold;
+
+	begin();
+	parent = open_page();
+	parent->names_pid = names.pid;
+	parent->names_start = names.start;
+	parent->names_space = names.space;
+	for (uint32_t i = 0; i < sizeof from / sizeof from[0]; i++) {
+		e = (struct page_entry){ { 50 + i, 60 + i, 0 }, i + 1, from[i] };
+		MUST(procpage_enter(parent, me, &e) == (int)i);
+	}
+	MUST(open_of((struct ident){ 2, 2, 2 }, &child, &hold) == 0);
+	procpage_inherit(child, parent, 100);
+	check_words(child, 3);
+	for (int i = 0; i < 3; i++) {
+		static const uint32_t want[] = { 2, 3, 6 };
+
+		CHECK("-", procpage_read(child, i, &e));
+		CHECK_EQ("-", e.serial, want[i]);
+		CHECK("-", e.creator.pid == 49 + want[i] && e.creator.start == 59 + want[i] && e.inherit_from == from[want[i] - 1]);
+	}
+	CHECK("-", ident_same(procpage_names(child), names)); /* the family's */
+	unlinkat(dir, "page-2-2-2", 0);
+
+	/* Nothing to inherit: its names are its own. */
+	MUST(open_of((struct ident){ 3, 3, 3 }, &child, &hold) == 0);
+	procpage_inherit(child, parent, 9);
+	check_words(child, 0);
+	CHECK("-", ident_same(procpage_names(child), (struct ident){ 3, 3, 3 }));
+	unlinkat(dir, "page-3-3-3", 0);
+	end();
+}
+
+static void prepare(struct procpage *page, void *arg)
+{
+	struct page_entry e = entry_of(9);
+
+	++*(int *)arg;
+	CHECK("-", faccessat(dir, FILE_NAME, F_OK, 0) < 0); /* before anybody sees it */
+	CHECK_EQ("-", procpage_enter(page, me, &e), 0);
+}
+
+TEST(prepared)
+{
+	struct procpage *page;
+	struct hold hold;
+	int calls = 0;
+
+	begin();
+	CHECK_EQ("-", procpage_open(dir, &place, someone, prepare, &calls, &page, &hold), 0);
+	CHECK_EQ("-", calls, 1);
+	CHECK("-", traced(page));
+	CHECK_EQ("-", procpage_open(dir, &place, someone, prepare, &calls, &page, &hold), 0);
+	CHECK_EQ("-", calls, 1); /* only by who makes it */
+	end();
+}
+
+/* A stream goes out of all pages, and nothing else does. */
+TEST(forgotten)
+{
+	struct procpage *page[3];
+	struct hold hold[3];
+	struct page_entry e = entry_of(4), other;
+
+	begin();
+	for (uint32_t i = 0; i < 3; i++) {
+		MUST(open_of((struct ident){ 10 + i, 1, 1 }, &page[i], &hold[i]) == 0);
+		for (uint32_t k = 0; k < i; k++)
+			enter(page[i], 100 + k); /* in another slot in each */
+		if (i != 1)
+			MUST(enter(page[i], 4) >= 0);
+		other = e;
+		other.creator.pid++;
+		MUST(procpage_enter(page[i], me, &other) >= 0);
+	}
+	lock_release(&hold[2]); /* its process has ended: nobody looks there any more */
+	MUST(mkdirat(dir, "page-1-2-3", 0700) == 0); /* what is no page is no harm */
+	procpage_forget(dir, &place, 1, &e);
+	for (int i = 0; i < 3; i++) {
+		int taken = 0;
+
+		for (int k = 0; k < PAGE_SLOTS; k++)
+			taken += procpage_read(page[i], k, &other);
+		CHECK_EQ("-", taken, i == 2 ? 4 : i + 1);
+		for (int k = 0; k < PAGE_SLOTS; k++)
+			CHECK_EQ("-", page[i]->slot[k].claim, 0);
+	}
+	CHECK("-", !procpage_read(page[0], 0, &other));
+	unlinkat(dir, "page-1-2-3", AT_REMOVEDIR);
+	for (int i = 0; i < 3; i++) {
+		char name[FILE_NAME_SIZE];
+
+		sprintf(name, "page-%d-1-1", 10 + i);
+		unlinkat(dir, name, 0);
+	}
+	end();
+}
+
+/* -- Several at once ------------------------------------------------------------------ */
 
 #define THREADS 8
 #define EACH (PAGE_SLOTS / THREADS)
@@ -119,25 +393,31 @@ static uint32_t taken[PAGE_SLOTS];
 
 static void *enter_all(void *arg)
 {
-	struct ident creator = { (uint32_t)(uintptr_t)arg, (uintptr_t)arg * 1000 };
+	struct ident creator = { (uint32_t)(uintptr_t)arg, (uintptr_t)arg * 1000, 0 };
 	struct procpage *page = open_page();
+	uint32_t who = unit_tid();
 
 	for (int round = 0; round < ROUNDS; round++) {
 		int slot[EACH];
 
 		for (uint32_t i = 0; i < EACH; i++) {
+			struct page_entry e = { creator, i + 1, 0 };
+
 			/* There is one for each, but a scan may pass by what is being freed behind it. */
-			while ((slot[i] = procpage_enter(page, creator, i + 1)) == -EAGAIN)
+			while ((slot[i] = procpage_enter(page, who, &e)) == -EAGAIN)
 				sched_yield();
 			MUST(slot[i] >= 0 && slot[i] < PAGE_SLOTS);
 			CHECK_EQ("-", fetch_add(&taken[slot[i]], 1), 0);
 		}
 		for (uint32_t i = 0; i < EACH; i++) {
-			const struct page_slot *s = &page->slot[slot[i]];
+			struct page_entry e = { creator, i + 1, 0 }, read;
 
-			CHECK("-", s->creator_pid == creator.pid && s->creator_start == creator.start && s->serial == i + 1);
+			/* Others change theirs all the time, so a look may fail; it never gives a mixture. */
+			for (int try = 0; !procpage_read(page, slot[i], &read); try++)
+				MUST(try < 10000);
+			CHECK("-", ident_same(read.creator, creator) && read.serial == i + 1);
 			fetch_add(&taken[slot[i]], -1);
-			procpage_leave(page, slot[i]);
+			CHECK("-", procpage_leave(page, slot[i], who, &e));
 			procpage_free(page, slot[i]);
 		}
 	}
@@ -157,10 +437,56 @@ TEST(several_at_once)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	page = open_page();
-	CHECK("-", page->vacant == UINT64_MAX);
+	CHECK("-", (page->vacant | PAGE_LOOK) == UINT64_MAX);
 	for (int i = 0; i < PAGE_SLOTS; i++)
 		CHECK_EQ("-", page->slot[i].claim, 0);
 	end();
 }
 
-TEST_MAIN(TEST_ENTRY(made_once), TEST_ENTRY(refused), TEST_ENTRY(slots), TEST_ENTRY(several_at_once))
+/* One slot comes and goes while another looks: what it reads was there, whole. */
+static uint32_t stop;
+
+static void *change_often(void *arg)
+{
+	struct procpage *page = arg;
+	uint32_t who = unit_tid();
+
+	for (uint32_t i = 1; !load_relaxed(&stop); i++) {
+		struct page_entry e = { { i, (uint64_t)i * 3, 0 }, i * 7, (uint64_t)i * 11 };
+		int slot = procpage_enter(page, who, &e);
+
+		if (slot >= 0 && procpage_leave(page, slot, who, &e))
+			procpage_free(page, slot);
+	}
+	return NULL;
+}
+
+TEST(no_mixture)
+{
+	int64_t until = unit_now() + 200000000;
+	struct procpage *page;
+	unsigned mixed = 0, read = 0;
+	pthread_t thread;
+
+	begin();
+	page = open_page();
+	MUST(pthread_create(&thread, NULL, change_often, page) == 0);
+	while (unit_now() < until) {
+		struct page_entry e;
+
+		if (!procpage_read(page, 0, &e))
+			continue;
+		read++;
+		mixed += e.creator.start != (uint64_t)e.creator.pid * 3 || e.serial != e.creator.pid * 7 ||
+		         e.inherit_from != (uint64_t)e.creator.pid * 11;
+	}
+	store_relaxed(&stop, 1);
+	pthread_join(thread, NULL);
+	CHECK("-", read > 0);
+	CHECK_EQ("-", mixed, 0);
+	end();
+}
+
+TEST_MAIN(TEST_ENTRY(made_once), TEST_ENTRY(looked_at), TEST_ENTRY(refused), TEST_ENTRY(slots), TEST_ENTRY(sums),
+          TEST_ENTRY(claims), TEST_ENTRY(inherited), TEST_ENTRY(prepared), TEST_ENTRY(forgotten),
+          TEST_ENTRY(several_at_once), TEST_ENTRY(no_mixture))

@@ -19,7 +19,7 @@ static void begin(void)
 	MUST(h.wanted);
 	for (uint32_t i = 0; i < h.stream.chunk_count; i += 2) {
 		unit_record(&h.stream, &h.stream.chunks[i], 100 + i, 64, NULL, 0);
-		h.stream.seats[i].tid = unit_tid();
+		h.stream.seats[i].who = unit_tid();
 		h.stream.chunks[i].owner = (uint64_t)3 << 32 | (i + 1);
 	}
 }
@@ -50,7 +50,7 @@ TEST(dead)
 	uint32_t dead = unit_dead_thread();
 
 	begin();
-	h.stream.seats[2].tid = dead;
+	h.stream.seats[2].who = dead;
 	h.stream.seats[2].busy = 2 + 1;
 	h.stream.chunks[5].claim = dead;
 	CHECK("-", quiesce(&h));
@@ -71,7 +71,7 @@ TEST(waits)
 	pthread_t thread;
 
 	begin();
-	h.stream.seats[4].tid = other;
+	h.stream.seats[4].who = other;
 	h.stream.seats[4].busy = 4 + 1;
 	MUST(pthread_create(&thread, NULL, come_out, &h.stream.seats[4].busy) == 0);
 	CHECK("-", quiesce(&h));
@@ -92,7 +92,7 @@ TEST(gives_up)
 	int64_t before;
 
 	begin();
-	h.stream.seats[4].tid = unit_living_thread();
+	h.stream.seats[4].who = unit_living_thread();
 	h.stream.seats[4].busy = 4 + 1;
 	before = unit_now();
 	CHECK("-", !quiesce(&h));

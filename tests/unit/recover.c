@@ -1,129 +1,204 @@
 /*
- * recover.c - src/control/recover.c: the files of the dead go, those of the living stay
+ * recover.c - src/control/recover.c: files that nobody holds go, those that somebody holds stay
  *
  * SPDX-License-Identifier: MIT
  */
 #include "control/recover.h"
 
-#include "base/file.h"
 #include "shm.h"
+#include "shm/procpage.h"
 #include "unit.h"
 
 static int dir;
+static struct place place;
 
 static void begin(void)
 {
 	shm_private("");
-	dir = file_directory(true);
+	place = place_own();
+	dir = file_directory(&place, true);
 	MUST(dir >= 0);
 }
 
-static void make(const char *kind, struct ident id, uint32_t serial)
+static void init(void *map, void *arg)
 {
-	char name[FILE_NAME_SIZE];
-
-	file_name(name, kind, id, serial);
-	MUST(close(openat(dir, name, O_CREAT | O_EXCL | O_WRONLY, 0600)) == 0);
 }
 
-static bool there(const char *kind, struct ident id, uint32_t serial)
+/* A file of ours; it exists while somebody has the hold. */
+static struct hold make(const char *kind, uint32_t number)
+{
+	char name[FILE_NAME_SIZE];
+	struct file_new file = { name, 4096, strcmp(kind, "stream") == 0 ? LOCK_STREAM : LOCK_SHARED, init, NULL };
+	struct hold hold = { NULL };
+	void *map;
+
+	file_name(name, kind, (struct ident){ 1, 2, 0 }, number);
+	MUST(file_create(dir, &place, &file, &map, &hold) == 0);
+	file_unmap(map, 4096);
+	return hold;
+}
+
+static void make_dead(const char *kind, uint32_t number)
+{
+	struct hold hold = make(kind, number);
+
+	lock_release(&hold);
+}
+
+static bool there(const char *kind, uint32_t number)
 {
 	char name[FILE_NAME_SIZE];
 
-	file_name(name, kind, id, serial);
+	file_name(name, kind, (struct ident){ 1, 2, 0 }, number);
 	return faccessat(dir, name, F_OK, 0) == 0;
-}
-
-/* A process that has ended; reaped or not. */
-static struct ident dead(bool reap)
-{
-	struct ident id;
-	int fd[2];
-	pid_t pid;
-
-	MUST(pipe(fd) == 0);
-	pid = fork();
-	if (pid == 0)
-		_exit(!unit_send_ident(fd[1]));
-	close(fd[1]);
-	id = unit_receive_ident(fd[0]);
-	MUST(waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | (reap ? 0 : WNOWAIT)) == 0);
-	close(fd[0]);
-	return id;
 }
 
 TEST(empty)
 {
 	begin();
-	CHECK_EQ("-", recover_directory(dir), 0);
+	recover_directory(dir, &place, 0);
+	CHECK_EQ("-", recover_count(dir), 0);
+	CHECK_EQ("-", shm_count(shm_directory(), ""), 0);
 }
 
-TEST(living)
+static const char *const kinds[] = { "page", "names", "stream", "new" };
+
+TEST(held_and_not)
 {
-	struct ident me = ident_self(), parent = { (uint32_t)getppid(), 0 };
+	int descriptors;
 
 	begin();
-	make("page", me, 0);
-	make("names", me, 0);
-	make("stream", me, 1);
-	make("stream", me, 77);
-	make("stream", parent, 1); /* whose start nobody could tell */
-	make("new", (struct ident){ me.pid, unit_tid() }, 5);
-	make("new", (struct ident){ me.pid, 0x7ffffff0 }, 6); /* of a thread that has ended in the middle; the process lives */
-	CHECK_EQ("-", recover_directory(dir), 3);
-	CHECK_EQ("-", shm_count(shm_directory(), ""), 7);
+	for (int i = 0; i < 4; i++) {
+		make(kinds[i], 1);
+		make_dead(kinds[i], 2);
+		make(kinds[i], 3);
+	}
+	descriptors = shm_descriptors();
+	CHECK_EQ("-", recover_count(dir), 2);
+	recover_directory(dir, &place, 0);
+	for (int i = 0; i < 4; i++) {
+		CHECK("-", there(kinds[i], 1) && there(kinds[i], 3));
+		CHECK("-", !there(kinds[i], 2));
+	}
+	CHECK_EQ("-", shm_count(shm_directory(), ""), 8);
+	CHECK_EQ("-", recover_count(dir), 2);
+	CHECK_EQ("-", shm_descriptors(), descriptors);
 }
 
+static void make_in_child(void *arg)
+{
+	for (int i = 0; i < 4; i++)
+		make(kinds[i], 7);
+}
+
+/* Killed, or ended by _exit(), or forked from who holds. */
 TEST(dead_ones)
 {
-	struct ident id[3] = { dead(true), dead(false), ident_self() };
+	struct unit_child child, second;
 
 	begin();
-	id[2].start++; /* somebody who had our number before us */
-	make("stream", ident_self(), 1);
-	for (int i = 0; i < 3; i++) {
-		make("page", id[i], 0);
-		make("names", id[i], 0);
-		make("stream", id[i], 1);
-		make("stream", id[i], 2);
-	}
-	make("new", (struct ident){ id[0].pid, id[0].pid }, 5);
-	CHECK_EQ("-", recover_directory(dir), 1);
-	CHECK_EQ("-", shm_count(shm_directory(), ""), 1);
-	CHECK("-", there("stream", ident_self(), 1));
-	CHECK_EQ("-", recover_directory(dir), 1);
+	for (int i = 0; i < 4; i++)
+		make(kinds[i], 1);
+	child = unit_child(make_in_child, NULL);
+	recover_directory(dir, &place, 0);
+	CHECK_EQ("-", shm_count(shm_directory(), ""), 8);
+	CHECK_EQ("-", recover_count(dir), 2);
+	unit_kill_child(&child);
+	CHECK_EQ("-", recover_count(dir), 1);
+	recover_directory(dir, &place, 0);
+	CHECK_EQ("-", shm_count(shm_directory(), ""), 4);
+	child = unit_child(make_in_child, NULL);
+	unit_end_child(&child);
+	second = unit_child(NULL, NULL); /* has a copy of our memory, and holds nothing */
+	CHECK_EQ("-", recover_count(dir), 1);
+	recover_directory(dir, &place, 0);
+	CHECK_EQ("-", shm_count(shm_directory(), ""), 4);
+	unit_end_child(&second);
 }
 
 /* More than one call of the kernel gives, the living among the dead. */
 TEST(many)
 {
-	struct ident gone = dead(true), me = ident_self();
+	begin();
+	for (uint32_t i = 1; i <= 500; i++) {
+		if (i % 5 == 0)
+			make("stream", i);
+		else
+			make_dead("stream", i);
+	}
+	CHECK_EQ("-", recover_count(dir), 100);
+	/* No call of it takes long: what it does not come to is the next one's. */
+	for (int i = 0; i < 200 && shm_count(shm_directory(), "") > 100; i++) {
+		int64_t before = unit_now();
+
+		recover_directory(dir, &place, 0);
+		CHECK_OP("-", unit_now() - before, <, 1000000000ll * test_slow());
+	}
+	CHECK_EQ("-", shm_count(shm_directory(), ""), 100);
+	CHECK("-", there("stream", 500) && !there("stream", 1));
+	CHECK_EQ("-", recover_count(dir), 100);
+}
+
+/* A stream that has ended so goes out of the pages of those that live, and who still records there is told. */
+TEST(out_of_pages)
+{
+	struct page_entry dead = { { 1, 2, 0 }, 5, 0 }, living = { { 1, 2, 0 }, 6, 0 }, entry;
+	struct stream_origin origin = { .creator = { 1, 2, 0 }, .target = { 1, 2, 0 }, .serial = 5 };
+	struct hold hold = { NULL }, page_hold = { NULL };
+	struct procpage *page;
+	struct stream s;
+	struct attr a;
 
 	begin();
-	for (uint32_t i = 1; i <= 500; i++)
-		make("stream", i % 5 == 0 ? me : gone, i);
-	/* While files are removed the kernel may leave some out of its list; the next time they are found. */
-	for (int i = 0; i < 3; i++)
-		CHECK_EQ("-", recover_directory(dir), 100);
-	CHECK_EQ("-", shm_count(shm_directory(), ""), 100);
-	CHECK("-", there("stream", me, 500) && !there("stream", gone, 1));
+	unit_attr(&a, 4096, 16, POSIX_TRACE_LOOP);
+	MUST(stream_create(dir, &place, &origin, &a, false, &s, &hold) == 0);
+	make("stream", 6);
+	MUST(procpage_open(dir, &place, (struct ident){ 7, 8, 9 }, NULL, NULL, &page, &page_hold) == 0);
+	CHECK_EQ("-", procpage_enter(page, unit_tid(), &dead), 0);
+	CHECK_EQ("-", procpage_enter(page, unit_tid(), &living), 1);
+	recover_directory(dir, &place, 0);
+	CHECK("-", procpage_read(page, 0, &entry) && procpage_read(page, 1, &entry));
+	CHECK_EQ("-", s.header->state, 0);
+	lock_release(&hold);
+	recover_directory(dir, &place, 0);
+	CHECK("-", !procpage_read(page, 0, &entry));
+	CHECK("-", procpage_read(page, 1, &entry) && entry.serial == 6);
+	CHECK_EQ("-", s.header->state, STATE_ENDED);
+	CHECK_EQ("-", page->slot[0].claim, 0);
+	CHECK_EQ("-", procpage_enter(page, unit_tid(), &living), 0);
 }
 
 TEST(not_ours)
 {
-	static const char *const name[] = { "stream", "stream-1", "stream-0001-2-3", "notes.txt", "stream-x-y" };
+	static const char *const name[] = { "stream", "stream-1", "stream-0001-2-3", "notes.txt", "stream-x-y-z", "other-1-2-3" };
 	int descriptors;
 
 	begin();
 	for (unsigned i = 0; i < sizeof name / sizeof name[0]; i++)
 		MUST(close(openat(dir, name[i], O_CREAT | O_EXCL | O_WRONLY, 0600)) == 0);
-	MUST(mkdirat(dir, "stream-1-2-3", 0700) == 0);
+	MUST(mkdirat(dir, "stream-1-2-3", 0700) == 0 && symlinkat("notes.txt", dir, "page-1-2-3") == 0);
+	MUST(symlinkat("/nowhere", dir, "names-1-2-3") == 0);
 	descriptors = shm_descriptors();
-	recover_directory(dir);
+	recover_directory(dir, &place, 0);
+	recover_count(dir);
 	for (unsigned i = 0; i < sizeof name / sizeof name[0]; i++)
 		if (faccessat(dir, name[i], F_OK, 0) < 0)
 			TEST_FAIL("-", "\"%s\" is gone", name[i]);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 }
 
-TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(living), TEST_ENTRY(dead_ones), TEST_ENTRY(many), TEST_ENTRY(not_ours))
+/* A queue and a device there: not waited for. */
+TEST(no_files)
+{
+	begin();
+	MUST(mkfifoat(dir, "stream-1-2-3", 0600) == 0 && mkfifoat(dir, "page-1-2-3", 0600) == 0);
+	if (mknodat(dir, "names-1-2-3", S_IFCHR | 0600, 5 << 8) < 0)
+		MUST(mkfifoat(dir, "names-1-2-3", 0600) == 0);
+	make_dead("stream", 9);
+	alarm(20);
+	recover_directory(dir, &place, 0);
+	CHECK("-", !there("stream", 9));
+}
+
+TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(held_and_not), TEST_ENTRY(dead_ones), TEST_ENTRY(many), TEST_ENTRY(out_of_pages),
+          TEST_ENTRY(not_ours), TEST_ENTRY(no_files))

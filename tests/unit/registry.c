@@ -12,51 +12,186 @@
 
 #define NAMES_MAX (TRACE_USER_EVENT_MAX - 1)
 
-static const struct ident someone = { 77, 88 };
+static const struct ident someone = { 77, 88, 99 };
+#define FILE_NAME "names-77-88-99"
+
+static int dir;
+static struct place place;
+
+static void begin(const char *options)
+{
+	shm_private(options);
+	place = place_own();
+	dir = file_directory(&place, true); /* one grows in there */
+	MUST(dir >= 0);
+}
 
 static void open_registry(struct registry *r)
 {
-	MUST(registry_open(someone, r) == 0);
+	MUST(registry_open(dir, &place, someone, NULL, r) == 0);
+}
+
+static const char *name_of(const struct registry *r, trace_event_id_t id)
+{
+	static char name[REGISTRY_NAME_BYTES];
+
+	strcpy(name, "(none)");
+	registry_name(r, id, name);
+	return name;
 }
 
 TEST(names)
 {
-	char longest[TRACE_EVENT_NAME_MAX + 1], other[TRACE_EVENT_NAME_MAX + 1];
+	char longest[TRACE_EVENT_NAME_MAX + 1], other[TRACE_EVENT_NAME_MAX + 1], name[REGISTRY_NAME_BYTES];
 	struct registry r, again;
+	int descriptors;
 
-	shm_private("");
+	begin("");
+	descriptors = shm_descriptors();
 	open_registry(&r);
-	CHECK("-", r.file[0] != 0);
+	CHECK_STR("-", r.file, FILE_NAME);
+	CHECK("-", r.hold.at && unit_held(dir, FILE_NAME));
 	CHECK_EQ("-", registry_count(&r), 0);
-	CHECK("-", registry_name(&r, EVENT_ID_USER) == NULL);
+	CHECK("-", !registry_name(&r, EVENT_ID_USER, name));
 
-	CHECK_EQ("-", registry_id(&r, "one"), EVENT_ID_USER);
-	CHECK_EQ("-", registry_id(&r, "two"), EVENT_ID_USER + 1);
-	CHECK_EQ("-", registry_id(&r, "one"), EVENT_ID_USER);
-	CHECK_EQ("-", registry_id(&r, ""), EVENT_ID_USER + 2);
-	CHECK_EQ("-", registry_id(&r, "One"), EVENT_ID_USER + 3);
+	CHECK_EQ("-", registry_id(&r, "one", NAMES_MAX), EVENT_ID_USER);
+	CHECK_EQ("-", registry_id(&r, "two", NAMES_MAX), EVENT_ID_USER + 1);
+	CHECK_EQ("-", registry_id(&r, "one", NAMES_MAX), EVENT_ID_USER);
+	CHECK_EQ("-", registry_id(&r, "", NAMES_MAX), EVENT_ID_USER + 2);
+	CHECK_EQ("-", registry_id(&r, "One", NAMES_MAX), EVENT_ID_USER + 3);
 	memset(longest, 'x', sizeof longest - 1);
 	longest[sizeof longest - 1] = 0;
 	strcpy(other, longest);
 	other[sizeof other - 2] = 'y'; /* only the last byte tells them apart */
-	CHECK_EQ("-", registry_id(&r, longest), EVENT_ID_USER + 4);
-	CHECK_EQ("-", registry_id(&r, other), EVENT_ID_USER + 5);
-	CHECK_EQ("-", registry_id(&r, longest), EVENT_ID_USER + 4);
+	CHECK_EQ("-", registry_id(&r, longest, NAMES_MAX), EVENT_ID_USER + 4);
+	CHECK_EQ("-", registry_id(&r, other, NAMES_MAX), EVENT_ID_USER + 5);
+	CHECK_EQ("-", registry_id(&r, longest, NAMES_MAX), EVENT_ID_USER + 4);
 	CHECK_EQ("-", registry_count(&r), 6);
 
 	/* Another mapping is the same registry. */
 	open_registry(&again);
 	CHECK("-", again.header != r.header);
 	CHECK_EQ("-", registry_count(&again), 6);
-	CHECK_STR("-", registry_name(&again, EVENT_ID_USER), "one");
-	CHECK_STR("-", registry_name(&again, EVENT_ID_USER + 2), "");
-	CHECK_STR("-", registry_name(&again, EVENT_ID_USER + 4), longest);
-	CHECK("-", registry_name(&again, EVENT_ID_USER + 6) == NULL);
-	CHECK("-", registry_name(&again, EVENT_ID_USER - 1) == NULL);
-	CHECK("-", registry_name(&again, EVENT_ID_END) == NULL);
-	CHECK("-", registry_name(&again, 0) == NULL && registry_name(&again, UINT32_MAX) == NULL);
-	CHECK_EQ("-", registry_id(&again, "three"), EVENT_ID_USER + 6);
-	CHECK_STR("-", registry_name(&r, EVENT_ID_USER + 6), "three");
+	CHECK_STR("-", name_of(&again, EVENT_ID_USER), "one");
+	CHECK_STR("-", name_of(&again, EVENT_ID_USER + 2), "");
+	CHECK_STR("-", name_of(&again, EVENT_ID_USER + 4), longest);
+	CHECK("-", !registry_name(&again, EVENT_ID_USER + 6, name));
+	CHECK("-", !registry_name(&again, EVENT_ID_USER - 1, name));
+	CHECK("-", !registry_name(&again, EVENT_ID_END, name));
+	CHECK("-", !registry_name(&again, 0, name) && !registry_name(&again, UINT32_MAX, name));
+	CHECK_EQ("-", registry_id(&again, "three", NAMES_MAX), EVENT_ID_USER + 6);
+	CHECK_STR("-", name_of(&r, EVENT_ID_USER + 6), "three");
+	CHECK_EQ("-", shm_descriptors(), descriptors);
+	registry_close(&r);
+	CHECK("-", r.header == NULL && unit_held(dir, FILE_NAME)); /* by the other one */
+	registry_close(&again);
+	CHECK("-", !unit_held(dir, FILE_NAME));
+}
+
+/* One that begins with another's names has them under the same ids, and goes its own way from there. */
+TEST(seeded)
+{
+	struct registry seed, r, third;
+	char name[32];
+
+	begin("");
+	open_registry(&seed);
+	for (unsigned i = 0; i < 200; i++) {
+		sprintf(name, "name %u", i);
+		registry_id(&seed, name, NAMES_MAX);
+	}
+	CHECK_EQ("-", registry_open(dir, &place, (struct ident){ 1, 2, 3 }, &seed, &r), 0);
+	CHECK_EQ("-", registry_count(&r), 200);
+	for (unsigned i = 0; i < 200; i++) {
+		sprintf(name, "name %u", i);
+		CHECK_STR("-", name_of(&r, EVENT_ID_USER + i), name);
+		CHECK_EQ("-", registry_id(&r, name, NAMES_MAX), EVENT_ID_USER + i);
+	}
+	CHECK_EQ("-", registry_id(&r, "new", NAMES_MAX), EVENT_ID_USER + 200);
+	CHECK_EQ("-", registry_count(&seed), 200);
+	CHECK_EQ("-", registry_id(&seed, "another", NAMES_MAX), EVENT_ID_USER + 200);
+	/* Only who makes it copies. */
+	registry_id(&seed, "later", NAMES_MAX);
+	CHECK_EQ("-", registry_open(dir, &place, (struct ident){ 1, 2, 3 }, &seed, &third), 0);
+	CHECK_EQ("-", registry_count(&third), 201);
+	CHECK_STR("-", name_of(&third, EVENT_ID_USER + 200), "new");
+}
+
+/* H18: the index and the names are of others: whatever they say, an answer comes from within. */
+TEST(nonsense)
+{
+	char name[REGISTRY_NAME_BYTES];
+	struct registry r;
+
+	begin("");
+	open_registry(&r);
+	registry_id(&r, "one", NAMES_MAX);
+	MUST(file_grow(dir, FILE_NAME, r.inode, REGISTRY_BYTES_MAX) == 0);
+	memset((char *)r.header + REGISTRY_NAMES_OFFSET, 'x', REGISTRY_BYTES_MAX - REGISTRY_NAMES_OFFSET);
+	for (unsigned at = 0; at <= UINT16_MAX; at += 13) {
+		r.header->index[0] = (uint16_t)at;
+		if (registry_name(&r, EVENT_ID_USER, name))
+			CHECK_EQ("-", strlen(name), REGISTRY_NAME_BYTES - 1);
+		else
+			CHECK("-", at == 0 || at > REGISTRY_PLACES);
+		registry_id(&r, "one", NAMES_MAX);
+	}
+	memset(r.header->index, 0xff, sizeof r.header->index);
+	CHECK_EQ("-", registry_id(&r, "two", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK("-", registry_count(&r) <= EVENT_USER_MAX);
+	r.header->places = UINT32_MAX;
+	memset(r.header->index, 0, sizeof r.header->index);
+	CHECK_EQ("-", registry_id(&r, "two", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
+}
+
+/* By its name there is another file now: that one is not made longer. */
+TEST(another_by_that_name)
+{
+	struct registry old, r;
+	struct stat st;
+	char name[32];
+
+	begin("");
+	open_registry(&old);
+	MUST(unlinkat(dir, FILE_NAME, 0) == 0);
+	open_registry(&r);
+	for (unsigned i = 0; i < 64; i++) {
+		sprintf(name, "name %u", i);
+		CHECK_EQ("-", registry_id(&old, name, NAMES_MAX), EVENT_ID_USER + i);
+	}
+	CHECK_EQ("-", registry_id(&old, "no more", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK_EQ("-", registry_id(&old, "name 63", NAMES_MAX), EVENT_ID_USER + 63);
+	MUST(fstatat(dir, FILE_NAME, &st, 0) == 0);
+	CHECK_EQ("-", st.st_size, REGISTRY_NAMES_OFFSET + 4096);
+	CHECK_EQ("-", registry_count(&r), 0);
+}
+
+/* What a child has mapped from its parent it holds for itself. */
+static struct registry of_parent;
+
+static void hold_in_child(void *arg)
+{
+	int d = file_directory(&place, false);
+
+	registry_hold(d, &of_parent);
+	close(d);
+	CHECK("-", of_parent.hold.at != NULL);
+	CHECK_EQ("-", registry_id(&of_parent, "childs", NAMES_MAX), EVENT_ID_USER + 1);
+}
+
+TEST(held_in_child)
+{
+	struct unit_child child;
+
+	begin("");
+	open_registry(&of_parent);
+	registry_id(&of_parent, "parents", NAMES_MAX);
+	child = unit_child(hold_in_child, NULL);
+	lock_release(&of_parent.hold);
+	CHECK("-", unit_held(dir, FILE_NAME));
+	CHECK_STR("-", name_of(&of_parent, EVENT_ID_USER + 1), "childs");
+	unit_kill_child(&child);
+	CHECK("-", !unit_held(dir, FILE_NAME));
 }
 
 static void numbered(char *name, unsigned i)
@@ -67,29 +202,29 @@ static void numbered(char *name, unsigned i)
 /* From its first page of names, 64 of them, to the last that there can be. */
 static void fill(struct registry *r)
 {
-	char name[32];
+	char name[REGISTRY_NAME_BYTES];
 
 	for (unsigned i = 0; i < NAMES_MAX; i++) {
 		numbered(name, i);
-		CHECK_EQ("LIM-5", registry_id(r, name), EVENT_ID_USER + i);
+		CHECK_EQ("LIM-5", registry_id(r, name, NAMES_MAX), EVENT_ID_USER + i);
 	}
 	CHECK_EQ("-", registry_count(r), NAMES_MAX);
-	CHECK_EQ("-", registry_id(r, "one too many"), POSIX_TRACE_UNNAMED_USEREVENT);
-	CHECK_EQ("-", registry_id(r, "another"), POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK_EQ("-", registry_id(r, "one too many", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK_EQ("-", registry_id(r, "another", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
 	CHECK_EQ("-", registry_count(r), NAMES_MAX);
 	for (unsigned i = 0; i < NAMES_MAX; i++) {
 		numbered(name, i);
-		CHECK_EQ("-", registry_id(r, name), EVENT_ID_USER + i);
-		CHECK_STR("-", registry_name(r, EVENT_ID_USER + i), name);
+		CHECK_EQ("-", registry_id(r, name, NAMES_MAX), EVENT_ID_USER + i);
+		CHECK_STR("-", name_of(r, EVENT_ID_USER + i), name);
 	}
-	CHECK("-", registry_name(r, EVENT_ID_USER + NAMES_MAX) == NULL);
+	CHECK("-", !registry_name(r, EVENT_ID_USER + NAMES_MAX, name));
 }
 
 TEST(limit)
 {
 	struct registry r;
 
-	shm_private("");
+	begin("");
 	open_registry(&r);
 	fill(&r);
 }
@@ -100,15 +235,18 @@ TEST(without_tmpfs)
 	struct registry r;
 	int status;
 
-	shm_private("");
+	begin("");
 	shm_remount(MS_RDONLY, NULL);
-	open_registry(&r);
+	CHECK_EQ("-", registry_open(dir, &place, someone, NULL, &r), -EROFS);
+	CHECK("-", r.header == NULL && r.hold.at == NULL);
+	MUST(registry_open_private(&r) == 0);
 	CHECK_STR("-", r.file, "");
 	fill(&r);
 	if (fork() == 0)
-		_exit(registry_id(&r, "name 1000") != EVENT_ID_USER + 1000);
+		_exit(registry_id(&r, "name 1000", NAMES_MAX) != EVENT_ID_USER + 1000);
 	wait(&status);
 	CHECK_EQ("-", status, 0);
+	registry_close(&r);
 }
 
 /* H12: where the tmpfs is full, a name gets no id of its own, and nothing breaks; later it does. */
@@ -118,20 +256,20 @@ TEST(no_space_to_grow)
 	char name[32];
 	unsigned i;
 
-	shm_private("size=12k,nr_inodes=100");
+	begin("size=12k,nr_inodes=100");
 	open_registry(&r);
 	CHECK("-", r.file[0] != 0);
 	for (i = 0; i < NAMES_MAX; i++) {
 		numbered(name, i);
-		if (registry_id(&r, name) != EVENT_ID_USER + i)
+		if (registry_id(&r, name, NAMES_MAX) != EVENT_ID_USER + i)
 			break;
 	}
 	CHECK("-", i >= 64 && i < NAMES_MAX);
-	CHECK_EQ("-", registry_id(&r, name), POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK_EQ("-", registry_id(&r, name, NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
 	CHECK_EQ("-", registry_count(&r), i);
-	CHECK_EQ("-", registry_id(&r, "name 5"), EVENT_ID_USER + 5);
+	CHECK_EQ("-", registry_id(&r, "name 5", NAMES_MAX), EVENT_ID_USER + 5);
 	shm_remount(0, "size=1m");
-	CHECK_EQ("-", registry_id(&r, name), EVENT_ID_USER + i);
+	CHECK_EQ("-", registry_id(&r, name, NAMES_MAX), EVENT_ID_USER + i);
 }
 
 /* However often it is tried while there is no space, the names that fit later still have theirs. */
@@ -140,41 +278,65 @@ TEST(no_space_for_long)
 	struct registry r;
 	char name[32];
 
-	shm_private("size=8k,nr_inodes=100");
+	begin("size=8k,nr_inodes=100");
 	open_registry(&r);
 	for (unsigned i = 0; i < 64; i++) {
 		numbered(name, i);
-		CHECK_EQ("-", registry_id(&r, name), EVENT_ID_USER + i);
+		CHECK_EQ("-", registry_id(&r, name, NAMES_MAX), EVENT_ID_USER + i);
 	}
 	for (int i = 0; i < 2 * REGISTRY_PLACES; i++)
-		CHECK_EQ("-", registry_id(&r, "no room"), POSIX_TRACE_UNNAMED_USEREVENT);
+		CHECK_EQ("-", registry_id(&r, "no room", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
 	shm_remount(0, "size=1m");
-	CHECK_EQ("-", registry_id(&r, "no room"), EVENT_ID_USER + 64);
+	CHECK_EQ("-", registry_id(&r, "no room", NAMES_MAX), EVENT_ID_USER + 64);
+}
+
+/* What is no registry is not used; that is for the caller to mend. */
+static void check_refused(void)
+{
+	struct registry r;
+
+	CHECK_EQ("-", registry_open(dir, &place, someone, NULL, &r), -EINVAL);
+	CHECK("-", r.header == NULL && r.hold.at == NULL);
 }
 
 TEST(refused)
 {
 	struct registry good, r;
+	char name[REGISTRY_NAME_BYTES];
 
-	shm_private("");
-	/* What is no registry is not used; names are private then. */
+	begin("");
 	open_registry(&good);
-	registry_id(&good, "one");
+	registry_id(&good, "one", NAMES_MAX);
 	good.header->magic++;
-	open_registry(&r);
-	CHECK("-", r.file[0] == 0 && registry_count(&r) == 0);
+	check_refused();
 	good.header->magic--;
 	good.header->version--;
-	open_registry(&r);
-	CHECK_STR("-", r.file, "");
+	check_refused();
 	good.header->version++;
+	good.header->size++;
+	check_refused();
+	good.header->size--;
 	good.header->bytes += 1 << 20; /* more than the file has: touching it would be SIGBUS */
 	open_registry(&r);
-	CHECK_STR("-", r.file, "");
+	for (unsigned i = 1; i < 64; i++) {
+		numbered(name, i);
+		CHECK_EQ("-", registry_id(&r, name, NAMES_MAX), EVENT_ID_USER + i);
+	}
+	CHECK_EQ("-", registry_id(&r, "behind the end", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
+	good.header->index[64] = 65;
+	CHECK("-", !registry_name(&r, EVENT_ID_USER + 64, name));
+	good.header->index[64] = 0;
 	good.header->bytes -= 1 << 20;
 	open_registry(&r);
-	CHECK("-", r.file[0] != 0);
-	CHECK_EQ("-", registry_count(&r), 1);
+	CHECK_EQ("-", registry_count(&r), 64);
+	CHECK_EQ("-", registry_look(dir, &place, someone), 64);
+	CHECK_EQ("-", registry_look(dir, &place, (struct ident){ 1, 2, 3 }), 0);
+	/* As many as the caller allows. */
+	CHECK_EQ("-", registry_id(&r, "one too many", 64), POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK_EQ("-", registry_id(&r, "one more", 65), EVENT_ID_USER + 64);
+	CHECK_EQ("-", registry_id(&r, "one more", 1000), EVENT_ID_USER + 64);
+	MUST(truncate(strcat(strcpy((char[96]){ 0 }, place.path), "/" FILE_NAME), REGISTRY_NAMES_OFFSET) == 0);
+	check_refused();
 }
 
 /* -- Several at once ---------------------------------------------------------- */
@@ -198,9 +360,9 @@ static void *open_all(void *arg)
 		unsigned n = me % 2 ? i : (i * 7 + me) % NAMES;
 
 		numbered(name, n);
-		got[me][n] = registry_id(&r, name);
+		got[me][n] = registry_id(&r, name, NAMES_MAX);
 	}
-	munmap(r.header, REGISTRY_BYTES_MAX);
+	registry_close(&r);
 	return NULL;
 }
 
@@ -211,7 +373,7 @@ TEST(several_at_once)
 	char name[32];
 	int status;
 
-	shm_private("");
+	begin("");
 	got = mmap(NULL, PROCESSES * THREADS * sizeof *got, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	for (unsigned p = 0; p < PROCESSES; p++) {
 		if (fork() == 0) {
@@ -237,11 +399,12 @@ TEST(several_at_once)
 		MUST(id >= EVENT_ID_USER && id < EVENT_ID_USER + NAMES);
 		CHECK("-", !seen[id - EVENT_ID_USER]);
 		seen[id - EVENT_ID_USER] = true;
-		CHECK_STR("-", registry_name(&r, id), name);
+		CHECK_STR("-", name_of(&r, id), name);
 		for (unsigned i = 1; i < PROCESSES * THREADS; i++)
 			CHECK_EQ("-", got[i][n], id);
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(limit), TEST_ENTRY(without_tmpfs), TEST_ENTRY(no_space_to_grow),
+TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(seeded), TEST_ENTRY(nonsense), TEST_ENTRY(another_by_that_name),
+          TEST_ENTRY(held_in_child), TEST_ENTRY(limit), TEST_ENTRY(without_tmpfs), TEST_ENTRY(no_space_to_grow),
           TEST_ENTRY(no_space_for_long), TEST_ENTRY(refused), TEST_ENTRY(several_at_once))

@@ -5,23 +5,32 @@
  */
 #include "shm/stream.h"
 
-#include <sys/mman.h>
-
 #include "base/file.h"
 #include "shm.h"
 #include "unit.h"
 
 static const struct stream_origin origin = {
-	.creator = { 11, 22 }, .creator_image = 33, .target = { 44, 55 }, .serial = 66,
+	.creator = { 11, 22, 33 }, .target = { 44, 55, 33 }, .serial = 66,
 };
 #define FILE_NAME "stream-11-22-66"
 
 static char path[32];
 static int dir;
+static struct place place;
+static struct hold hold;
 
 static void begin(void)
 {
 	dir = unit_directory(path);
+	place = unit_place(path);
+}
+
+static void begin_in_shm(const char *options)
+{
+	shm_private(options);
+	strcpy(path, "/dev/shm");
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	place = unit_place(path);
 }
 
 static void end(void)
@@ -36,7 +45,13 @@ static int create(uint64_t size, uint32_t data_size, struct stream *s)
 
 	unit_attr(&a, size, data_size, POSIX_TRACE_UNTIL_FULL);
 	attr_set_name(&a, "unit");
-	return stream_create(dir, &origin, &a, false, s);
+	lock_release(&hold);
+	return stream_create(dir, &place, &origin, &a, false, s, &hold);
+}
+
+static int map(struct stream *s)
+{
+	return stream_map(dir, &place, origin.creator, origin.serial, 33, s);
 }
 
 static void check_geometry(uint64_t size, uint32_t data_size)
@@ -74,7 +89,7 @@ static void check_geometry(uint64_t size, uint32_t data_size)
 	/* And not out of all proportion: no more than the double, and a few chunks. */
 	CHECK("-", s.size <= 2 * size + 10 * (uint64_t)s.chunk_size + STREAM_HEADER_BYTES + 1024 * sizeof(struct seat));
 
-	MUST(stream_map(dir, origin.creator, origin.serial, &again) == 0);
+	MUST(map(&again) == 0);
 	CHECK("-", again.header != s.header);
 	CHECK("-", again.chunk_size == s.chunk_size && again.chunk_count == s.chunk_count && again.seat_count == s.seat_count &&
 	      again.event_size_max == s.event_size_max && again.clock_kind == s.clock_kind && again.size == s.size);
@@ -102,8 +117,7 @@ TEST(geometry)
 /* Chunks have a largest size: a gigabyte has more of them. */
 TEST(large)
 {
-	shm_private("size=2g");
-	dir = open("/dev/shm", O_RDONLY | O_DIRECTORY);
+	begin_in_shm("size=2g");
 	check_geometry(UINT64_C(600) << 20, 1024);
 }
 
@@ -114,8 +128,9 @@ TEST(contents)
 
 	begin();
 	MUST(create(10000, 100, &s) == 0);
-	CHECK("-", s.header->creator_pid == 11 && s.header->creator_start == 22 && s.header->creator_image == 33);
-	CHECK("-", s.header->target_pid == 44 && s.header->target_start == 55 && s.header->serial == 66);
+	CHECK("-", s.header->creator_pid == 11 && s.header->creator_start == 22);
+	CHECK("-", s.header->target_pid == 44 && s.header->target_start == 55 && s.header->serial == 66 &&
+	      s.header->space == 33);
 	CHECK_EQ("-", s.header->data_size, 100);
 	CHECK_EQ("-", s.header->stream_policy, POSIX_TRACE_UNTIL_FULL);
 	CHECK_STR("-", s.header->name, "unit");
@@ -124,36 +139,67 @@ TEST(contents)
 	for (uint32_t i = 0; i < s.chunk_count; i++)
 		CHECK("-", !owner_is(s.chunks[i].owner) && s.chunks[i].progress == 0 && chunk_unread(&s.chunks[i], 0) == 0);
 	for (uint32_t i = 0; i < s.seat_count; i++)
-		CHECK("-", s.seats[i].tid == 0 && s.seats[i].busy == 0);
+		CHECK("-", s.seats[i].who == 0 && s.seats[i].busy == 0);
 
 	/* A second one of the same name is not made, and the first stays. */
 	s.header->lost = 1;
 	unit_attr(&a, 4096, 8, 0);
-	CHECK_EQ("-", stream_create(dir, &origin, &a, false, &(struct stream){ 0 }), -EEXIST);
+	CHECK_EQ("-", stream_create(dir, &place, &origin, &a, false, &(struct stream){ 0 }, &(struct hold){ NULL }), -EEXIST);
 	stream_unmap(&s);
 	CHECK("-", s.header == NULL);
-	MUST(stream_map(dir, origin.creator, origin.serial, &s) == 0);
+	MUST(map(&s) == 0);
 	CHECK_EQ("-", s.header->lost, 1);
 	unlinkat(dir, FILE_NAME, 0);
-	CHECK_EQ("-", stream_map(dir, origin.creator, origin.serial, &(struct stream){ 0 }), -ENOENT);
+	CHECK_EQ("-", map(&(struct stream){ 0 }), -ENOENT);
 	end();
 }
 
-/* From the user's own directory, where streams really are; no descriptor is needed. */
-TEST(unlinked)
+static bool bury(void)
 {
-	struct stream s;
+	struct page_entry entry = { origin.creator, origin.serial, 0 };
 
-	shm_private("");
-	dir = file_directory(true);
-	MUST(dir >= 0 && create(10000, 100, &s) == 0);
-	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 1);
-	stream_unlink(geteuid() + 1, origin.creator, origin.serial);
-	stream_unlink(geteuid(), origin.creator, origin.serial + 1);
-	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 1);
-	stream_unlink(geteuid(), origin.creator, origin.serial);
-	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 0);
-	s.header->state = STATE_RUNNING; /* what is mapped stays */
+	stream_bury(dir, &place, 33, &entry);
+	return faccessat(dir, FILE_NAME, F_OK, 0) < 0;
+}
+
+/* It exists as long as its creator holds it, whatever becomes of the mappings. */
+TEST(exists)
+{
+	struct stream s, again = { 0 };
+
+	begin();
+	MUST(create(10000, 100, &s) == 0);
+	CHECK("-", hold.at && unit_held(dir, FILE_NAME));
+	MUST(map(&again) == 0);
+	stream_unmap(&s);
+	CHECK("-", unit_held(dir, FILE_NAME));
+	CHECK("-", !bury()); /* its creator lives */
+	CHECK_EQ("-", again.header->state, 0);
+	lock_release(&hold);
+	CHECK("-", !unit_held(dir, FILE_NAME)); /* who has only mapped it does not hold it */
+	CHECK_EQ("-", map(&s), -ESTALE);
+	CHECK("-", bury());
+	CHECK_EQ("-", again.header->state, STATE_ENDED); /* who still records there sees it */
+	CHECK_EQ("-", map(&s), -ENOENT);
+	end();
+}
+
+/* Ids in it are of the traced process's namespace: who is of another one knows that its own are not. */
+TEST(namespaces)
+{
+	struct stream s, again;
+
+	begin();
+	MUST(create(10000, 100, &s) == 0);
+	CHECK("-", s.space == 33 && s.outsider == 0);
+	MUST(stream_map(dir, &place, origin.creator, origin.serial, 34, &again) == 0);
+	CHECK("-", again.space == 33 && again.outsider == WHO_OUTSIDER);
+	stream_unmap(&again);
+	MUST(stream_map(dir, &place, origin.creator, origin.serial, 0, &again) == 0); /* not known: as if the same */
+	CHECK_EQ("-", again.outsider, 0);
+	stream_unmap(&again);
+	unlinkat(dir, FILE_NAME, 0);
+	end();
 }
 
 TEST(too_large)
@@ -162,8 +208,7 @@ TEST(too_large)
 		UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX };
 	struct stream s;
 
-	shm_private("size=512k");
-	dir = open("/dev/shm", O_RDONLY | O_DIRECTORY);
+	begin_in_shm("size=512k");
 	for (unsigned i = 0; i < sizeof size / sizeof size[0]; i++) {
 		CHECK_EQ("CREATE-21", create(size[i], 1024, &s), -ENOMEM);
 		CHECK_EQ("-", shm_count("/dev/shm", ""), 0);
@@ -174,7 +219,7 @@ TEST(too_large)
 static void check_refused(const char *what, uint64_t value)
 {
 	struct stream s = { 0 };
-	int r = stream_map(dir, origin.creator, origin.serial, &s);
+	int r = map(&s);
 
 	if (r != -EINVAL)
 		TEST_FAIL("-", "%s = %llu: %d, not -EINVAL", what, (unsigned long long)value, r);
@@ -225,7 +270,7 @@ TEST(refused)
 	MUST(truncate(strcat(strcpy((char[64]){ 0 }, path), "/" FILE_NAME), STREAM_HEADER_BYTES - 1) == 0);
 	check_refused("length", STREAM_HEADER_BYTES - 1);
 	MUST(truncate(strcat(strcpy((char[64]){ 0 }, path), "/" FILE_NAME), (off_t)good.file_size) == 0);
-	CHECK_EQ("-", stream_map(dir, origin.creator, origin.serial, &again), 0); /* the test itself is right */
+	CHECK_EQ("-", map(&again), 0); /* the test itself is right */
 	unlinkat(dir, FILE_NAME, 0);
 	end();
 }
@@ -242,7 +287,7 @@ TEST(each_bit)
 		unsigned char *byte = (unsigned char *)s.header + bit / 8;
 
 		*byte ^= (unsigned char)(1u << bit % 8);
-		if (stream_map(dir, origin.creator, origin.serial, &again) == 0) {
+		if (map(&again) == 0) {
 			CHECK_EQ("-", again.size, s.size);
 			CHECK("-", again.memory + (uint64_t)again.chunk_count * again.chunk_size <=
 			      (unsigned char *)again.header + s.size);
@@ -258,5 +303,6 @@ TEST(each_bit)
 	end();
 }
 
-TEST_MAIN(TEST_ENTRY(geometry), TEST_ENTRY(large), TEST_ENTRY(contents), TEST_ENTRY(unlinked), TEST_ENTRY(too_large),
+TEST_MAIN(TEST_ENTRY(geometry), TEST_ENTRY(large), TEST_ENTRY(contents), TEST_ENTRY(exists), TEST_ENTRY(namespaces),
+          TEST_ENTRY(too_large),
           TEST_ENTRY(refused), TEST_ENTRY(each_bit))

@@ -19,18 +19,28 @@
 TEST(errno_kept)
 {
 	struct timespec past = { 1, 0 };
+	uint64_t soft, hard;
 	struct sys_stat st;
 	uint32_t word = 0;
-	char buf[64];
+	char buf[64] = "";
 
 	errno = ERRNO_BEFORE;
 	CHECK_EQ("-", sys_open(AT_FDCWD, "/nowhere/at/all", O_RDONLY, 0), -ENOENT);
 	CHECK_EQ("-", sys_close(-1), -EBADF);
 	CHECK_EQ("-", sys_read(-1, buf, 1), -EBADF);
 	CHECK_EQ("-", sys_stat(-1, &st), -EBADF);
-	CHECK_EQ("-", sys_mkdir("/nowhere/at/all", 0700), -ENOENT);
+	CHECK_EQ("-", sys_write_at(-1, buf, 1, 0), -EBADF);
+	CHECK_EQ("-", sys_stat_path("/nowhere/at/all", &st), -ENOENT);
+	CHECK_EQ("-", sys_unused_limit(0x7ffffff0, &soft, &hard), -ESRCH);
+	CHECK_EQ("-", sys_set_unused_limit(0x7ffffff0, 1, 1), -ESRCH);
+	CHECK_EQ("-", sys_lock(-1, true, 0, 1), -EBADF);
+	CHECK_EQ("-", sys_lock_probe(-1, 0, 1), -EBADF);
+	CHECK("-", sys_map_untouched(4096, -1) == NULL);
+	CHECK("-", sys_map_family(SIZE_MAX - 65535) == NULL);
+	CHECK_EQ("-", sys_not_on_fork((void *)1, 1), -EINVAL);
+	CHECK_EQ("-", sys_mkdir(AT_FDCWD, "/nowhere/at/all", 0700), -ENOENT);
 	CHECK_EQ("-", sys_unlink(AT_FDCWD, "/nowhere/at/all"), -ENOENT);
-	CHECK_EQ("-", sys_link(AT_FDCWD, "/nowhere/at", "/nowhere/all"), -ENOENT);
+	CHECK_EQ("-", sys_rename(AT_FDCWD, "/nowhere/at", "/nowhere/all"), -ENOENT);
 	CHECK_EQ("-", sys_reserve(-1, 1), -EBADF);
 	CHECK_EQ("-", sys_getdents(-1, buf, sizeof buf), -EBADF);
 	CHECK("-", sys_map(SIZE_MAX - 65535, -1, 1) == NULL);
@@ -91,6 +101,136 @@ TEST(wiped_in_child)
 	wait(&status);
 	CHECK_EQ("-", status, 0);
 	CHECK_EQ("-", p[100], 1);
+}
+
+TEST(missing_in_child)
+{
+	char *p = sys_map(4096, -1, 1);
+	int status;
+
+	MUST(p && sys_not_on_fork(p, 4096) == 0);
+	if (fork() == 0)
+		_exit(msync(p, 4096, MS_ASYNC) == 0 || errno != ENOMEM); /* nothing is mapped there */
+	wait(&status);
+	CHECK_EQ("-", status, 0);
+	CHECK_EQ("-", p[0], 0);
+}
+
+/* Pages that nobody can touch, but that keep the file open. */
+TEST(untouched)
+{
+	int fd = memfd_create("unit", MFD_CLOEXEC), ends[2];
+	char *p;
+
+	MUST(fd >= 0 && ftruncate(fd, 4096) == 0);
+	p = sys_map_untouched(4096, fd);
+	MUST(p);
+	close(fd);
+	MUST(pipe(ends) == 0);
+	if (!getenv("TEST_SLOW")) /* valgrind knows it too, and says so */
+		CHECK("-", write(ends[1], p, 1) < 0 && errno == EFAULT);
+	sys_unmap(p, 4096);
+}
+
+TEST(written)
+{
+	int fd = memfd_create("unit", MFD_CLOEXEC);
+	char buf[8] = "";
+
+	MUST(fd >= 0 && ftruncate(fd, 100) == 0);
+	CHECK_EQ("-", sys_write_at(fd, "abc", 3, 50), 3);
+	CHECK_EQ("-", lseek(fd, 0, SEEK_CUR), 0);
+	MUST(pread(fd, buf, 4, 49) == 4);
+	CHECK("-", memcmp(buf, "\0abc", 4) == 0);
+}
+
+/* Locks of an open file: of two of the same process too, and far behind the end. */
+TEST(locks)
+{
+	const int64_t far = INT64_C(0x706f736978740000);
+	char path[32];
+	int dir = unit_directory(path), fd[3];
+
+	for (int i = 0; i < 3; i++) {
+		fd[i] = openat(dir, "file", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		MUST(fd[i] >= 0);
+	}
+	unlinkat(dir, "file", 0);
+	rmdir(path);
+	CHECK_EQ("-", sys_lock_probe(fd[0], far, 2), 0);
+	CHECK_EQ("-", sys_lock(fd[0], true, far, 1), 0);
+	CHECK_EQ("-", sys_lock(fd[1], false, far + 1, 1), 0);
+	CHECK_EQ("-", sys_lock(fd[2], false, far + 1, 1), 0);
+	CHECK_EQ("-", sys_lock(fd[2], true, far, 1), -EAGAIN);
+	CHECK_EQ("-", sys_lock(fd[2], false, far, 1), -EAGAIN);
+	CHECK_EQ("-", sys_lock(fd[2], true, far, 2), -EAGAIN);
+	CHECK_EQ("-", sys_lock_probe(fd[2], far, 1), 1);
+	CHECK_EQ("-", sys_lock_probe(fd[2], far + 2, 1), 0);
+	CHECK_EQ("-", sys_lock_probe(fd[0], far, 1), 0); /* its own is none */
+	close(fd[0]);
+	CHECK_EQ("-", sys_lock_probe(fd[2], far, 1), 0);
+	close(fd[1]);
+	CHECK_EQ("-", sys_lock(fd[2], true, far, 2), 0);
+}
+
+/* Never in the place of something that is there. */
+TEST(renamed)
+{
+	char path[32];
+	int dir = unit_directory(path);
+	struct stat one, st;
+
+	MUST(close(openat(dir, "one", O_RDWR | O_CREAT, 0600)) == 0 && fstatat(dir, "one", &one, 0) == 0);
+	CHECK_EQ("-", sys_rename(dir, "one", "two"), 0);
+	CHECK("-", fstatat(dir, "one", &st, 0) < 0 && fstatat(dir, "two", &st, 0) == 0 && st.st_ino == one.st_ino);
+	MUST(close(openat(dir, "one", O_RDWR | O_CREAT, 0600)) == 0);
+	CHECK_EQ("-", sys_rename(dir, "one", "two"), -EEXIST);
+	CHECK("-", fstatat(dir, "one", &st, 0) == 0 && fstatat(dir, "two", &st, 0) == 0 && st.st_ino == one.st_ino);
+	unlinkat(dir, "one", 0);
+	unlinkat(dir, "two", 0);
+	rmdir(path);
+}
+
+static void other_uids(void)
+{
+	unsigned real, saved;
+
+	if (setresuid(1, 2, 3) < 0)
+		_exit(1);
+	sys_other_uids(&real, &saved);
+	_exit(sys_geteuid() != 2 || real != 1 || saved != 3);
+}
+
+TEST(users)
+{
+	unsigned real, saved;
+	int status;
+
+	sys_other_uids(&real, &saved);
+	CHECK("-", real == getuid() && saved == geteuid());
+	CHECK_EQ("-", sys_getegid(), getegid());
+	if (geteuid() != 0)
+		SKIP("only root changes users here");
+	if (fork() == 0)
+		other_uids();
+	wait(&status);
+	CHECK_EQ("-", status, 0);
+}
+
+TEST(limits)
+{
+	uint64_t soft, hard, before;
+
+	CHECK_EQ("-", sys_unused_limit(0, &soft, &hard), 0);
+	before = soft;
+	if (hard != SYS_NO_LIMIT)
+		SKIP("somebody has set this limit");
+	CHECK_EQ("-", sys_set_unused_limit(0, UINT64_C(0x123456789abc), hard), 0);
+	CHECK_EQ("-", sys_unused_limit((uint32_t)getpid(), &soft, &hard), 0);
+	CHECK("-", soft == UINT64_C(0x123456789abc) && hard == SYS_NO_LIMIT);
+	CHECK_EQ("-", sys_set_unused_limit(0, before, hard), 0);
+	CHECK_EQ("-", sys_unused_limit(0, &soft, &hard), 0);
+	CHECK("-", soft == before);
 }
 
 TEST(family)
@@ -199,5 +339,8 @@ TEST(sleeping)
 	pthread_join(thread, NULL);
 }
 
-TEST_MAIN(TEST_ENTRY(errno_kept), TEST_ENTRY(who), TEST_ENTRY(memory), TEST_ENTRY(wiped_in_child), TEST_ENTRY(family),
+TEST_MAIN(TEST_ENTRY(errno_kept), TEST_ENTRY(who), TEST_ENTRY(memory), TEST_ENTRY(wiped_in_child),
+          TEST_ENTRY(missing_in_child), TEST_ENTRY(untouched), TEST_ENTRY(written), TEST_ENTRY(locks),
+          TEST_ENTRY(renamed), TEST_ENTRY(users),
+          TEST_ENTRY(limits), TEST_ENTRY(family),
           TEST_ENTRY(processors), TEST_ENTRY(reserved), TEST_ENTRY(signals_blocked), TEST_ENTRY(sleeping))

@@ -20,7 +20,7 @@ static void begin(int policy)
 	other = unit_living_thread();
 	s.header->state = STATE_RUNNING;
 	for (uint32_t i = 0; i < s.seat_count; i++)
-		s.seats[i].tid = other;
+		s.seats[i].who = other;
 	for (uint32_t i = 0; i < s.chunk_count; i++) {
 		struct chunk *c = &s.chunks[i];
 
@@ -202,7 +202,7 @@ TEST(of_the_dead)
 
 	begin(POSIX_TRACE_UNTIL_FULL);
 	make_idle(&s.chunks[5]);
-	s.seats[5].tid = unit_dead_thread();
+	s.seats[5].who = unit_dead_thread();
 	s.seats[5].busy = 6;
 	check_taken(take_chunk(&s, me), 5);
 }

@@ -88,21 +88,106 @@ static inline int unit_directory(char path[32])
 	return fd;
 }
 
-/* Who this process is, for its parent. False: nobody reads. */
+/* Such a directory as a place: of this user, and unguarded. */
+static inline struct place unit_place(const char *path)
+{
+	struct place place = { .owner = geteuid(), .group = getegid() };
+
+	MUST(strlen(path) < sizeof place.path);
+	strcpy(place.path, path);
+	return place;
+}
+
+/* Does somebody hold the file? */
+static inline bool unit_held(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDWR | O_CLOEXEC);
+	bool held;
+
+	MUST(fd >= 0);
+	held = lock_held(fd);
+	close(fd);
+	return held;
+}
+
+/* Who this process is. */
+static inline struct ident unit_ident(void)
+{
+	struct ident id;
+
+	MUST(ident_self(&id) == 0);
+	return id;
+}
+
+/* The same, for its parent. False: nobody reads. */
 static inline bool unit_send_ident(int fd)
 {
-	struct ident self = ident_self();
-	uint64_t word[2] = { self.pid, self.start }; /* a struct has bytes that nobody has set */
+	struct ident self = unit_ident();
+	uint64_t word[3] = { self.pid, self.start, self.space }; /* a struct has bytes that nobody has set */
 
 	return write(fd, word, sizeof word) == sizeof word;
 }
 
 static inline struct ident unit_receive_ident(int fd)
 {
-	uint64_t word[2];
+	uint64_t word[3];
 
 	MUST(read(fd, word, sizeof word) == sizeof word);
-	return (struct ident){ (uint32_t)word[0], word[1] };
+	return (struct ident){ (uint32_t)word[0], word[1], (uint32_t)word[2] };
+}
+
+/* A child that lives until unit_end_child(), and runs f first; it is known to have run when this returns. */
+struct unit_child {
+	pid_t pid;
+	struct ident ident;
+	int end; /* closed: it ends */
+};
+
+static inline struct unit_child unit_child(void (*f)(void *arg), void *arg)
+{
+	int up[2], down[2];
+	struct unit_child child;
+	char c;
+
+	MUST(pipe(up) == 0 && pipe(down) == 0);
+	fflush(stderr);
+	child.pid = fork();
+	if (child.pid == 0) {
+		close(up[0]);
+		close(down[1]);
+		if (f)
+			f(arg);
+		fflush(stderr);
+		if (!unit_send_ident(up[1]))
+			_exit(1);
+		close(up[1]);
+		_exit(read(down[0], &c, 1) != 0 || test_failures);
+	}
+	MUST(child.pid > 0);
+	close(up[1]);
+	close(down[0]);
+	child.ident = unit_receive_ident(up[0]);
+	close(up[0]);
+	child.end = down[1];
+	return child;
+}
+
+static inline void unit_end_child(const struct unit_child *child)
+{
+	int status;
+
+	close(child->end);
+	MUST(waitpid(child->pid, &status, 0) == child->pid);
+	CHECK_EQ("-", status, 0);
+}
+
+static inline void unit_kill_child(const struct unit_child *child)
+{
+	int status;
+
+	kill(child->pid, SIGKILL);
+	MUST(waitpid(child->pid, &status, 0) == child->pid);
+	close(child->end);
 }
 
 static inline void unit_attr(struct attr *a, uint64_t stream_size, uint32_t data_size, int policy)
@@ -116,13 +201,16 @@ static inline void unit_attr(struct attr *a, uint64_t stream_size, uint32_t data
 /* A stream that is in no directory any more. */
 static inline void unit_stream(struct stream *s, uint64_t stream_size, uint32_t data_size, int policy)
 {
-	struct stream_origin origin = { .creator = { 1, 2 }, .target = { 1, 2 }, .serial = 3 };
+	struct stream_origin origin = { .creator = { 1, 2, 0 }, .target = { 1, 2, 0 }, .serial = 3 };
+	struct hold hold = { NULL };
 	struct attr attr;
 	char path[32];
 	int dir = unit_directory(path), r;
+	struct place place = unit_place(path);
 
 	unit_attr(&attr, stream_size, data_size, policy);
-	r = stream_create(dir, &origin, &attr, false, s);
+	r = stream_create(dir, &place, &origin, &attr, false, s, &hold);
+	lock_release(&hold);
 	unlinkat(dir, "stream-1-2-3", 0);
 	close(dir);
 	rmdir(path);
