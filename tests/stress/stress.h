@@ -22,6 +22,7 @@
 #include <trace.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -94,6 +95,7 @@ struct stress_source {
 	unsigned timeline; /* sources of one thread have the same */
 	_Atomic pthread_t thread; /* who records; set before its first event */
 	bool threadless;          /* no thread of its own: many record for it */
+	volatile pid_t pid;       /* of which process; set before its first event; 0: the tally's */
 	volatile uint64_t generated;
 } __attribute__((aligned(64)));
 
@@ -275,11 +277,11 @@ static inline void tally_user(struct tally *t, const struct posix_trace_event_in
 		t->torn++;
 		return;
 	}
-	if (source >= (unsigned)t->n_sources || info->posix_pid != t->pid) {
+	s = source < (unsigned)t->n_sources ? t->sources[source] : NULL;
+	if (!s || info->posix_pid != (s->pid ? s->pid : t->pid)) {
 		t->foreign++;
 		return;
 	}
-	s = t->sources[source];
 	t->by_source[source]++;
 	if (info->posix_event_id != stress_type(source))
 		t->wrong_type++;
