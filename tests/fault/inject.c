@@ -1,10 +1,12 @@
 /*
  * inject.c - each call into the system fails once, in turn
  *
- * The linker puts what is here in front of src/base/sys.c. A whole run of a
- * stream is repeated with its first call failing, then its second, until none
- * fails any more. Whatever fails: no crash, no word, errno kept, an error that
- * is told, nothing left behind; and without failures all works again.
+ * The linker puts what is here in front of src/base/sys.c. A whole run is
+ * repeated with its first call failing, then its second, until none fails any
+ * more: the life of a stream, the same for another process, the first trace
+ * points of a process that is traced already, those of a child that has
+ * inherited. Whatever fails: no crash, no word, errno kept, an error that is
+ * told, nothing left behind; and without failures all works again.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,17 +36,159 @@ static int fails(const char *name)
 
 WRAPPED(int, sys_open, (int d, const char *p, int f, unsigned m), (d, p, f, m), -fail_with)
 WRAPPED(long, sys_read, (int fd, void *b, size_t n), (fd, b, n), -fail_with)
+WRAPPED(long, sys_write_at, (int fd, const void *b, size_t n, uint64_t o), (fd, b, n, o), -fail_with)
 WRAPPED(int, sys_stat, (int fd, struct sys_stat *st), (fd, st), -fail_with)
-WRAPPED(int, sys_mkdir, (const char *p, unsigned m), (p, m), -fail_with)
-WRAPPED(int, sys_link, (int d, const char *from, const char *to), (d, from, to), -fail_with)
+WRAPPED(int, sys_stat_path, (const char *p, struct sys_stat *st), (p, st), -fail_with)
+WRAPPED(int, sys_mkdir, (int d, const char *p, unsigned m), (d, p, m), -fail_with)
+WRAPPED(int, sys_rename, (int d, const char *from, const char *to), (d, from, to), -fail_with)
+WRAPPED(int, sys_unused_limit, (uint32_t p, uint64_t *s, uint64_t *h), (p, s, h), -fail_with)
+WRAPPED(int, sys_set_unused_limit, (uint32_t p, uint64_t s, uint64_t h), (p, s, h), -fail_with)
 WRAPPED(int, sys_reserve, (int fd, uint64_t n), (fd, n), -fail_with)
 WRAPPED(int, sys_getdents, (int fd, void *b, size_t n), (fd, b, n), -fail_with)
+WRAPPED(int, sys_lock, (int fd, bool e, int64_t s, int64_t l), (fd, e, s, l), -fail_with)
+WRAPPED(int, sys_lock_probe, (int fd, int64_t s, int64_t l), (fd, s, l), -fail_with)
 WRAPPED(void *, sys_map, (size_t n, int fd, int w), (n, fd, w), (intptr_t)0)
+WRAPPED(void *, sys_map_family, (size_t n), (n), (intptr_t)0)
+WRAPPED(void *, sys_map_untouched, (size_t n, int fd), (n, fd), (intptr_t)0)
 WRAPPED(int, sys_wipe_on_fork, (void *p, size_t n), (p, n), -fail_with)
+WRAPPED(int, sys_not_on_fork, (void *p, size_t n), (p, n), -fail_with)
 WRAPPED(int, sys_membarrier, (int command), (command), -fail_with)
 
+static bool failed_was(const char *name)
+{
+	return failed && strcmp(failed, name) == 0;
+}
+
+/* -- What a run may leave behind ------------------------------------------------------ */
+
+/* Mappings of files of ours, locks among them. */
+static int mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+	int n = 0;
+
+	MUST(f);
+	while (fgets(line, sizeof line, f))
+		n += strstr(line, "/posixtrace-") != NULL;
+	fclose(f);
+	return n;
+}
+
+static void check_directory(void)
+{
+	CHECK_EQ("-", shm_count(shm_directory(), "stream-") > 0, 0);
+	/* One that passes for cleared away by others is not removed; but by the next. */
+	if (!failed || (fail_with != ENOENT && fail_with != EAGAIN))
+		CHECK_EQ("-", shm_count(shm_directory(), "new-") > 0, 0);
+}
+
+/* What may be said when a call has failed with this. */
+static bool documented(int error)
+{
+	static const int may_be[] = { 0, EAGAIN, EINVAL, ENOMEM, EPERM, ESRCH, ENOENT, EACCES, ENOSYS };
+
+	for (unsigned i = 0; i < sizeof may_be / sizeof may_be[0]; i++)
+		if (error == may_be[i])
+			return true;
+	return error == fail_with;
+}
+
+/* May all be well later? */
+static bool may_pass(void)
+{
+	/* Where /proc is not there, or closed, a process does without for ever. */
+	return fail_with == ENOMEM || fail_with == EMFILE || fail_with == EAGAIN;
+}
+
+/* -- Another process, which is never the one that fails ------------------------------ */
+
+struct other {
+	pid_t pid;
+	int to, from;
+};
+
+/* What it answers when it has done what it was told to. */
+struct answer {
+	int descriptors, mappings, failures;
+};
+
+static void serve(const struct other *o)
+{
+	trace_event_id_t id = 0;
+	char c;
+
+	test_failures = 0;
+	while (read(o->to, &c, 1) == 1) {
+		struct answer a;
+
+		/* Only now: it has not come to a trace call before its controller did. */
+		if (!id)
+			id = fault_open("inject");
+		errno = ERRNO_BEFORE;
+		for (int i = 0; i < 10; i++)
+			posix_trace_event(id, "data", 4);
+		CHECK_EQ("THR-6", errno, ERRNO_BEFORE);
+		a = (struct answer){ shm_descriptors(), mappings(), test_failures };
+		MUST(write(o->from, &a, sizeof a) == sizeof a);
+	}
+	exit(test_failures ? 1 : 0);
+}
+
+static struct other other_start(void)
+{
+	int to[2], from[2];
+	struct other o;
+
+	MUST(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
+	fflush(stdout);
+	o.pid = fork();
+	if (o.pid == 0) {
+		close(to[1]);
+		close(from[0]);
+		o.to = to[0];
+		o.from = from[1];
+		serve(&o);
+	}
+	MUST(o.pid > 0);
+	close(to[0]);
+	close(from[1]);
+	o.to = to[1];
+	o.from = from[0];
+	return o;
+}
+
+static struct answer other_traces(const struct other *o)
+{
+	struct answer a;
+
+	MUST(write(o->to, "", 1) == 1 && read(o->from, &a, sizeof a) == sizeof a);
+	CHECK_EQ("-", a.failures, 0);
+	return a;
+}
+
+static void other_end(const struct other *o)
+{
+	int status;
+
+	close(o->to);
+	close(o->from);
+	MUST(waitpid(o->pid, &status, 0) == o->pid);
+	CHECK_EQ("-", status, 0);
+}
+
+/* -- The runs ----------------------------------------------------------------------------- */
+
+struct scenario {
+	void (*begin)(void);  /* in the process that does not fail, before each run */
+	void (*run)(void);    /* with a failure */
+	void (*after)(void);  /* in the same process, without */
+	void (*end)(void);    /* in the process that does not fail, when that one has ended */
+	void (*finish)(void); /* at the very end */
+};
+
 /* A stream's life. Each call may fail, but says so, and what was not created is not used. */
-static void run(void)
+static void own_run(void)
 {
 	trace_event_id_t id = 0;
 	trace_id_t trid;
@@ -57,6 +201,7 @@ static void run(void)
 	posix_trace_event(id, "data", 4);
 	error = posix_trace_create(0, NULL, &trid);
 	CHECK("HDR-33", error >= 0 && errno == ERRNO_BEFORE);
+	CHECK("-", documented(error));
 	if (error == 0) {
 		int n;
 
@@ -73,75 +218,323 @@ static void run(void)
 	CHECK_EQ("THR-6", errno, ERRNO_BEFORE);
 }
 
-static long run_failing(long at, int error)
+static void own_after(void)
 {
-	int fd[2], status;
-	long done = 0;
+	/* A kernel that cannot wipe memory in a child is too old, and stays so. */
+	if (!failed_was("sys_wipe_on_fork") || fault_create(0) != ENOSYS)
+		fault_works(fault_open("inject"));
+}
+
+static const struct scenario own = { NULL, own_run, own_after, NULL, NULL };
+
+/* A stream for another process, which has attached meanwhile, or not. */
+static struct other other;
+static struct answer first_answer;
+static int answers, controlled;
+
+static void control(bool may_fail, int inheritance)
+{
+	trace_event_id_t id = 0;
+	trace_attr_t attr;
+	trace_id_t trid;
+	int error, n;
+
+	posix_trace_attr_init(&attr);
+	posix_trace_attr_setinherited(&attr, inheritance);
+	errno = ERRNO_BEFORE;
+	error = posix_trace_create(other.pid, &attr, &trid);
+	CHECK("HDR-33", error >= 0 && errno == ERRNO_BEFORE);
+	CHECK("-", may_fail ? documented(error) : error == 0);
+	if (error)
+		return;
+	controlled++;
+	error = posix_trace_trid_eventid_open(trid, "inject", &id);
+	CHECK_EQ("-", error, 0);
+	CHECK("-", id >= POSIX_TRACE_UNNAMED_USEREVENT && (may_fail || id > POSIX_TRACE_UNNAMED_USEREVENT));
+	CHECK_EQ("-", posix_trace_start(trid), 0);
+	other_traces(&other);
+	n = fault_count(trid, id);
+	CHECK("-", may_fail ? n >= 0 && n <= 10 : n == 10);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+static void control_begin(void)
+{
+	/* A new one now and then, which has not come to a trace call before. */
+	if (other.pid && answers % 8 == 0) {
+		other_end(&other);
+		other.pid = 0;
+	}
+	answers++;
+	if (!other.pid) {
+		other = other_start();
+		first_answer.descriptors = 0;
+	}
+}
+
+static void control_run(void)
+{
+	control(true, POSIX_TRACE_CLOSE_FOR_CHILD);
+}
+
+static void control_after(void)
+{
+	if (!failed_was("sys_wipe_on_fork") || fault_create(0) != ENOSYS)
+		control(false, POSIX_TRACE_CLOSE_FOR_CHILD);
+}
+
+static void control_inherited_run(void)
+{
+	control(true, POSIX_TRACE_INHERITED);
+}
+
+static void control_inherited_after(void)
+{
+	control(false, POSIX_TRACE_INHERITED);
+}
+
+/* In the traced process nothing gathers. */
+static void control_end(void)
+{
+	struct answer a;
+
+	other_traces(&other); /* it lets go of what has ended */
+	a = other_traces(&other);
+	if (!first_answer.descriptors)
+		first_answer = a;
+	CHECK_EQ("-", a.descriptors, first_answer.descriptors);
+	CHECK_OP("-", a.mappings, <=, first_answer.mappings);
+}
+
+static void control_finish(void)
+{
+	if (other.pid)
+		other_end(&other);
+	other.pid = 0;
+}
+
+static const struct scenario controller = { control_begin, control_run, control_after, control_end, control_finish };
+static const struct scenario controller_inherited = {
+	control_begin, control_inherited_run, control_inherited_after, control_end, control_finish,
+};
+
+/* A process that is traced before it comes to its first trace point. */
+static trace_id_t traced_trid;
+static int go[2];
+static pid_t failing;
+
+static void trace(int n)
+{
+	errno = ERRNO_BEFORE;
+	for (int i = 0; i < n; i++)
+		posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, &i, sizeof i);
+	CHECK_EQ("THR-6", errno, ERRNO_BEFORE);
+}
+
+static void traced_begin(void)
+{
+	MUST(pipe2(go, O_CLOEXEC) == 0);
+}
+
+static void traced_run(void)
+{
+	trace_event_id_t id;
+	char c;
+
+	close(go[1]);
+	MUST(read(go[0], &c, 1) == 1); /* by now it is traced */
+	calls = 0;
+	trace(5);
+	CHECK_EQ("-", posix_trace_eventid_open("inject", &id), 0);
+	trace(5);
+}
+
+/* A failure that may pass is no reason never to be traced. */
+static void traced_after(void)
+{
+	trace(4000);
+}
+
+/* Between: the failing process is there. */
+static void traced_control(pid_t pid)
+{
+	close(go[0]);
+	MUST(posix_trace_create(pid, NULL, &traced_trid) == 0 && posix_trace_start(traced_trid) == 0);
+	MUST(write(go[1], "", 1) == 1);
+}
+
+static char failed_there[32]; /* as the failing process has told */
+
+static void traced_end(void)
+{
+	int n;
+
+	close(go[1]);
+	n = fault_count(traced_trid, POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK("-", n >= 0);
+	if (failed_there[0] && strcmp(failed_there, "sys_wipe_on_fork") != 0 && may_pass())
+		CHECK_OP("-", n, >, 0);
+	CHECK_EQ("-", posix_trace_shutdown(traced_trid), 0);
+}
+
+static const struct scenario traced = { traced_begin, traced_run, traced_after, traced_end, NULL };
+
+/* A child of a family that is traced. */
+static void inherited_begin(void)
+{
+	trace_attr_t attr;
+
+	posix_trace_attr_init(&attr);
+	posix_trace_attr_setinherited(&attr, POSIX_TRACE_INHERITED);
+	MUST(posix_trace_create(0, &attr, &traced_trid) == 0 && posix_trace_start(traced_trid) == 0);
+	trace(1);
+	MUST(fault_count(traced_trid, POSIX_TRACE_UNNAMED_USEREVENT) == 1);
+}
+
+static void inherited_run(void)
+{
+	trace_event_id_t id;
+	int status;
 	pid_t pid;
 
-	MUST(pipe(fd) == 0);
+	trace(5);
+	CHECK_EQ("-", posix_trace_eventid_open("inject", &id), 0);
+	trace(5);
+	/* And its own child. */
+	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		int descriptors = shm_descriptors(), before;
+		trace(5);
+		exit(test_failures ? 1 : 0);
+	}
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK_EQ("-", status, 0);
+}
+
+static void inherited_end(void)
+{
+	int n = fault_count(traced_trid, POSIX_TRACE_UNNAMED_USEREVENT);
+
+	CHECK("-", n >= 0);
+	if (failed_there[0] && strcmp(failed_there, "sys_wipe_on_fork") != 0 && may_pass())
+		CHECK_OP("-", n, >, 0);
+	CHECK_EQ("-", posix_trace_shutdown(traced_trid), 0);
+}
+
+static const struct scenario inherited = { inherited_begin, inherited_run, traced_after, inherited_end, NULL };
+
+/* -- Each call in turn ---------------------------------------------------------------------- */
+
+struct done {
+	long calls;
+	int mappings;
+	char failed[32];
+};
+
+static struct done run_failing(const struct scenario *s, long at, int error, int mappings_most)
+{
+	struct done done = { 0, 0, "" };
+	int fd[2], status;
+	pid_t pid;
+
+	fail_with = error;
+	if (s->begin)
+		s->begin();
+	MUST(pipe2(fd, O_CLOEXEC) == 0);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		int descriptors, before, most = mappings_most;
 
 		test_failures = 0; /* of the runs before this */
+		if (s == &traced)
+			close(go[1]), descriptors = shm_descriptors();
+		else
+			descriptors = shm_descriptors();
+		calls = 0;
 		fail_at = at;
-		fail_with = error;
-		run();
-		done = calls;
+		failed = NULL;
+		s->run();
+		done.calls = calls;
 		fail_at = 0;
 		before = test_failures;
 		CHECK_EQ("-", shm_descriptors(), descriptors);
-		CHECK_EQ("-", shm_count(shm_directory(), "stream-") > 0, 0);
-		CHECK_EQ("-", shm_count(shm_directory(), "new-") > 0, 0);
-		/* A kernel that cannot wipe memory in a child is too old, and stays so. */
-		if (!failed || strcmp(failed, "sys_wipe_on_fork") != 0 || fault_create(0) != ENOSYS)
-			fault_works(fault_open("inject"));
+		if (s == &own || s == &controller || s == &controller_inherited)
+			check_directory();
+		s->after();
+		CHECK_EQ("-", shm_descriptors(), descriptors);
+		if (s == &own || s == &controller || s == &controller_inherited)
+			CHECK_EQ("-", shm_count(shm_directory(), "new-"), 0);
+		done.mappings = mappings();
+		/* Who does not know who he is has names of his own. */
+		if (most)
+			CHECK_OP("-", done.mappings, <=, most + !may_pass());
 		if (before != test_failures)
 			printf("  after\n");
 		if (test_failures)
 			printf("  call %ld of the run: %s, error %d\n", at, failed ? failed : "none", error);
+		strcpy(done.failed, failed ? failed : "");
 		MUST(write(fd[1], &done, sizeof done) == sizeof done);
 		exit(test_failures ? 1 : 0);
 	}
+	MUST(pid > 0);
+	failing = pid;
 	close(fd[1]);
+	if (s == &traced)
+		traced_control(pid);
 	if (read(fd[0], &done, sizeof done) != sizeof done)
 		printf("  call %ld of the run, error %d: no answer\n", at, error);
 	close(fd[0]);
 	MUST(waitpid(pid, &status, 0) == pid);
 	CHECK_EQ("-", status, 0);
+	strcpy(failed_there, done.failed);
+	if (s->end) {
+		int before = test_failures;
+
+		s->end();
+		if (test_failures != before)
+			printf("  call %ld of the run: %s, error %d\n", at, done.failed, error);
+	}
 	return done;
 }
 
-static void check_each(int error)
+static void check_each(const struct scenario *s, int error)
 {
-	long count;
+	struct done whole;
+	int descriptors;
 
 	shm_private("");
-	count = run_failing(0, error);
-	CHECK("-", count > 20);
-	for (long at = 1; at <= count; at++)
-		run_failing(at, error);
+	fault_works(fault_open("inject"));
+	whole = run_failing(s, 0, error, 0);
+	descriptors = shm_descriptors();
+	CHECK("-", whole.calls > 20);
+	for (long at = 1; at <= whole.calls; at++)
+		run_failing(s, at, error, whole.mappings);
+	CHECK_EQ("-", shm_descriptors(), descriptors);
+	if (s->finish)
+		s->finish();
+	/* The dead are cleared away by the next, and there is nobody left but us. */
+	fault_works(fault_open("inject"));
+	CHECK_EQ("-", shm_count(shm_directory(), "page-"), 1);
+	CHECK_EQ("-", shm_count(shm_directory(), "names-"), 1);
+	CHECK_EQ("-", shm_count(shm_directory(), ""), 2);
 }
 
-TEST(no_memory)
-{
-	check_each(ENOMEM);
-}
+#define SCENARIO(name)                                              \
+	TEST(name##_no_memory) { check_each(&name, ENOMEM); }       \
+	TEST(name##_too_many_files) { check_each(&name, EMFILE); }  \
+	TEST(name##_not_there) { check_each(&name, ENOENT); }       \
+	TEST(name##_forbidden) { check_each(&name, EPERM); }        \
+	TEST(name##_locked) { check_each(&name, EAGAIN); }
 
-TEST(too_many_files)
-{
-	check_each(EMFILE);
-}
+SCENARIO(own)
+SCENARIO(controller)
+SCENARIO(controller_inherited)
+SCENARIO(traced)
+SCENARIO(inherited)
 
-TEST(not_there)
-{
-	check_each(ENOENT);
-}
+#define ENTRIES(name)                                                                            \
+	TEST_ENTRY(name##_no_memory), TEST_ENTRY(name##_too_many_files), TEST_ENTRY(name##_not_there), \
+		TEST_ENTRY(name##_forbidden), TEST_ENTRY(name##_locked)
 
-TEST(forbidden)
-{
-	check_each(EPERM);
-}
-
-TEST_MAIN(TEST_ENTRY(no_memory), TEST_ENTRY(too_many_files), TEST_ENTRY(not_there), TEST_ENTRY(forbidden))
+TEST_MAIN(ENTRIES(own), ENTRIES(controller), ENTRIES(controller_inherited), ENTRIES(traced), ENTRIES(inherited))

@@ -1,0 +1,1545 @@
+/*
+ * kills.c - processes that end by SIGKILL, at any instant and at every named place
+ *
+ * A *round* is one victim, some survivors, and one kill; after it, the books of
+ * all streams that a survivor reads must balance (kills_books.h), and after the next
+ * posix_trace_create() nothing of the dead is left: no file, no stream that
+ * counts, no descriptor and no mapping in those that live. The test itself is
+ * controller and analyzer of most rounds, and so has to live through all of them.
+ *
+ *     TRACED      the victim is traced; reading goes on
+ *     CONTROLLER  the victim traces the target, which lives for many rounds, has a
+ *                 stream of its own that loses nothing, and one that the test reads
+ *     FAMILY      a process and its children, one stream; one of them is killed
+ *     SELF        the victim traces itself; there is nobody else
+ *     RECOVERER   the victim finds what another one left behind
+ *     ORPHAN      the victim's controller has been killed
+ *
+ * KILLS_SEED repeats a run, KILLS_ROUND=KIND:SEED[:POINT[:PASSAGES[:STOP]]] a
+ * round that has failed (KILLS times); KILLS and KILLS_SECONDS say how many and
+ * how long, KILLS_POINT which point only, KILLS_PROGRESS prints a line every ten
+ * seconds. script/soak sets these. See docs/testing.md.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+
+#include "kills_books.h"
+#include "shm.h"
+
+extern char **environ;
+
+/* Sources: the first ones belong to the victim or its family, those of the target are apart. */
+#define PER_PROCESS    6 /* up to three threads and their handlers */
+#define TARGET_SOURCES 28
+#define TARGET_THREADS 2
+
+#define STRANGER 65534
+
+static int failures_before;
+
+static bool failed(void)
+{
+	return test_failures > failures_before || shared->failures > 0;
+}
+
+/* -- Those who trace ------------------------------------------------------ */
+
+static __thread int handler_source = -1;
+static trace_event_id_t number_id;
+
+static void handle(int signal)
+{
+	int saved = errno;
+
+	if (handler_source >= 0)
+		source_send(handler_source, number_id);
+	errno = saved;
+}
+
+static void start_handlers(void)
+{
+	struct sigaction action = { .sa_handler = handle, .sa_flags = SA_RESTART };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	struct itimerspec often = { { 0, 70000 }, { 0, 70000 } };
+	timer_t timer;
+
+	MUST(sigaction(SIGUSR1, &action, NULL) == 0);
+	MUST(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &often, NULL) == 0);
+}
+
+/* Names have one id for all of a family, whoever opens them first. */
+static void open_name(uint64_t *state, bool compare)
+{
+	char name[32];
+	int i = (int)chance(state, NAMES), none = 0;
+	trace_event_id_t id;
+
+	snprintf(name, sizeof name, "name %d", i);
+	if (posix_trace_eventid_open(name, &id) != 0 || !compare)
+		return;
+	if (!atomic_compare_exchange_strong(&shared->name_id[i], &none, (int)id) && none != (int)id) {
+		fprintf(stderr, "name %d has the ids %d and %u\n", i, none, id);
+		shared->failures++;
+	}
+}
+
+static void *trace(void *arg)
+{
+	int source = (int)(intptr_t)arg;
+	uint64_t state = shared->round.seed + (unsigned)source;
+
+	source_begin(source);
+	if (shared->round.handlers && source < PER_PROCESS * 4) {
+		source_begin(source + 3);
+		handler_source = source + 3;
+	}
+	while (!shared->stop) {
+		for (int i = 0; i < 50 && !shared->stop; i++)
+			source_send(source, number_id);
+		for (int i = 0; shared->round.names && i < 6; i++)
+			open_name(&state, shared->round.kind == FAMILY);
+		if (chance(&state, 8) == 0)
+			sleep_us(chance(&state, 200));
+	}
+	handler_source = -1;
+	return NULL;
+}
+
+/* Threads that trace until they are told to stop, or killed. */
+static void trace_with(int first, int threads)
+{
+	pthread_t thread[3];
+
+	if (shared->round.handlers)
+		start_handlers();
+	for (int i = 1; i < threads; i++)
+		MUST(pthread_create(&thread[i], NULL, trace, (void *)(intptr_t)(first + i)) == 0);
+	trace((void *)(intptr_t)first);
+	for (int i = 1; i < threads; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static void wait_for(_Atomic int *word)
+{
+	while (!*word)
+		sleep_us(30);
+}
+
+static void begin_role(bool victim)
+{
+	alarm((unsigned)(40 * test_slow()));
+	kills_victim = victim;
+	test_failures = 0;
+}
+
+static void end_role(void) __attribute__((noreturn));
+static void end_role(void)
+{
+	if (test_failures)
+		shared->failures++;
+	fflush(stderr);
+	exit(0);
+}
+
+static void open_number_id(void)
+{
+	if (posix_trace_eventid_open("number", &number_id) != 0)
+		abort();
+}
+
+/* -- The victims ------------------------------------------------------------ */
+
+static void role_traced(void)
+{
+	begin_role(true);
+	/* Where it is early, what was said before its stream was there is in nobody's books. */
+	if (shared->round.early || shared->round.running)
+		open_number_id();
+	if (shared->round.early)
+		posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, NULL, 0);
+	shared->ready = 1;
+	if (!shared->round.running)
+		wait_for(&shared->go);
+	open_number_id();
+	trace_with(0, shared->round.threads);
+	end_role();
+}
+
+static trace_attr_t *attributes(uint64_t *state, trace_attr_t *attr)
+{
+	static const size_t sizes[] = { 0, 4096, 65536, 300000, 1 << 20 };
+
+	posix_trace_attr_init(attr);
+	posix_trace_attr_setstreamsize(attr, sizes[chance(state, 5)]);
+	posix_trace_attr_setmaxdatasize(attr, NUMBER_SIZE);
+	posix_trace_attr_setstreamfullpolicy(attr, chance(state, 2) ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL);
+	if (shared->round.tight) {
+		posix_trace_attr_setstreamsize(attr, 0);
+		posix_trace_attr_setstreamfullpolicy(attr, POSIX_TRACE_LOOP);
+	}
+	return attr;
+}
+
+static void read_some(trace_id_t trid, uint64_t *state)
+{
+	struct posix_trace_event_info event;
+	struct timespec until;
+	struct number n;
+	size_t length;
+	int unavailable = 0;
+
+	/* Now and then all that there is: a stream that has stopped because it is full starts again then. */
+	for (int i = chance(state, 4) ? (int)chance(state, 100) : 3000; i >= 0 && !unavailable; i--) {
+		if (i > 100 || chance(state, 20)) {
+			posix_trace_trygetnext_event(trid, &event, &n, sizeof n, &length, &unavailable);
+			if (!unavailable)
+				continue;
+		}
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 200000;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_nsec -= 1000000000;
+			until.tv_sec++;
+		}
+		posix_trace_timedgetnext_event(trid, &event, &n, sizeof n, &length, &unavailable, &until);
+	}
+}
+
+/* Everything that a controller can do. */
+static void control(pid_t pid, uint64_t *state)
+{
+	trace_id_t trid[3];
+	trace_event_set_t set;
+	trace_event_id_t id;
+	trace_attr_t attr;
+	char name[32];
+	int count = shared->round.tight ? 1 : 1 + (int)chance(state, 3);
+
+	attributes(state, &attr);
+	if (!shared->round.tight && chance(state, 4) == 0)
+		posix_trace_attr_setinherited(&attr, POSIX_TRACE_INHERITED);
+	for (int i = 0; i < count; i++) {
+		int error = posix_trace_create(pid, &attr, &trid[i]);
+
+		if (error) {
+			fprintf(stderr, "a controller cannot create a stream: %s\n", strerror(error));
+			shared->failures++;
+			return;
+		}
+		posix_trace_start(trid[i]);
+	}
+	for (int i = shared->round.tight ? 400 : (int)chance(state, 12); i >= 0; i--) {
+		trace_id_t t = trid[chance(state, (uint32_t)count)];
+
+		switch (shared->round.tight ? 7 : chance(state, 8)) {
+		case 0:
+			posix_trace_stop(t);
+			break;
+		case 1:
+			posix_trace_start(t);
+			break;
+		case 2:
+			posix_trace_clear(t);
+			break;
+		case 3:
+			posix_trace_eventset_empty(&set);
+			posix_trace_eventset_add(POSIX_TRACE_UNNAMED_USEREVENT, &set);
+			posix_trace_set_filter(t, &set, chance(state, 2) ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET);
+			break;
+		case 4:
+			snprintf(name, sizeof name, "name %u", chance(state, NAMES));
+			posix_trace_trid_eventid_open(t, name, &id);
+			break;
+		case 5:
+			sleep_us(chance(state, 500));
+			break;
+		default:
+			read_some(t, state);
+		}
+	}
+	/* The rest is left for exit(). */
+	for (int i = 0; i < count; i++)
+		if (chance(state, 4))
+			posix_trace_shutdown(trid[i]);
+}
+
+static void role_controller(void)
+{
+	uint64_t state = shared->round.seed;
+
+	begin_role(true);
+	shared->ready = 1;
+	wait_for(&shared->go);
+	for (int i = (int)chance(&state, 4); i >= 0; i--)
+		control(shared->target, &state);
+	end_role();
+}
+
+static void *control_self(void *arg)
+{
+	uint64_t state = shared->round.seed;
+
+	for (int i = (int)chance(&state, 4); i >= 0; i--)
+		control(chance(&state, 2) ? 0 : getpid(), &state);
+	shared->stop = 1;
+	return NULL;
+}
+
+/* Another user, who has no directory yet. */
+static void become_stranger(void)
+{
+	MUST(setresgid(STRANGER, STRANGER, STRANGER) == 0 && setresuid(STRANGER, STRANGER, STRANGER) == 0);
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+static void role_self(void)
+{
+	uint64_t state = shared->round.seed;
+	pthread_t thread;
+	pid_t child;
+
+	begin_role(true);
+	setpgid(0, 0);
+	if (shared->round.stranger)
+		become_stranger();
+	if (shared->round.early)
+		posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, NULL, 0);
+	shared->ready = 1;
+	wait_for(&shared->go);
+	open_number_id();
+	MUST(pthread_create(&thread, NULL, control_self, NULL) == 0);
+	trace_with(0, shared->round.threads);
+	pthread_join(thread, NULL);
+	/* A child that goes its own way, and the end of its parent. */
+	if (chance(&state, 3) == 0) {
+		child = fork();
+		if (child == 0) {
+			posix_trace_event(number_id, NULL, 0);
+			control(0, &state);
+			end_role();
+		}
+		waitpid(child, NULL, 0);
+	}
+	end_role();
+}
+
+static void role_recoverer(void)
+{
+	uint64_t state = shared->round.seed;
+	trace_id_t trid;
+
+	begin_role(true);
+	shared->ready = 1;
+	wait_for(&shared->go);
+	for (int i = 0; i < 3; i++)
+		if (posix_trace_create(chance(&state, 2) ? 0 : shared->target, NULL, &trid) == 0 && chance(&state, 2))
+			posix_trace_shutdown(trid);
+	end_role();
+}
+
+static void role_child(int index)
+{
+	begin_role(index == shared->round.child);
+	shared->family[index + 1] = getpid();
+	open_number_id();
+	trace_with(PER_PROCESS * (index + 1), 1);
+	end_role();
+}
+
+/* Calls this program again. */
+static char **image_arguments(const char *role)
+{
+	static char path[64] = "/proc/self/exe", option[] = "--image", name[32];
+	static char *arguments[] = { path, option, name, NULL };
+
+	snprintf(name, sizeof name, "%s", role);
+	return arguments;
+}
+
+static void start_child(int index)
+{
+	char role[2] = { (char)('0' + index), 0 };
+	pid_t pid;
+
+	switch (shared->round.how[index]) {
+	case 0:
+		if (fork() == 0)
+			role_child(index);
+		break;
+	case 1:
+		if (_Fork() == 0)
+			role_child(index);
+		break;
+	case 2:
+		posix_spawn(&pid, "/proc/self/exe", NULL, NULL, image_arguments(role), environ);
+		break;
+	case 3:
+		pid = vfork();
+		if (pid == 0) {
+			execv("/proc/self/exe", image_arguments(role));
+			_exit(1);
+		}
+		break;
+	default: /* whoever is in between has ended */
+		pid = fork();
+		if (pid == 0) {
+			if (fork() == 0)
+				role_child(index);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void role_parent(void)
+{
+	uint64_t state = shared->round.seed;
+
+	begin_role(shared->round.child < 0);
+	shared->family[0] = getpid();
+	open_number_id();
+	if (shared->round.early)
+		posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, NULL, 0);
+	shared->ready = 1;
+	wait_for(&shared->go);
+	source_begin(0);
+	for (int i = 0; i < 20; i++)
+		source_send(0, number_id);
+	for (int i = 0; i < 3; i++) {
+		start_child(i);
+		for (int j = (int)chance(&state, 100); j > 0; j--)
+			source_send(0, number_id);
+	}
+	while (!shared->stop) {
+		for (int i = 0; i < 50; i++)
+			source_send(0, number_id);
+		sleep_us(chance(&state, 50));
+	}
+	end_role();
+}
+
+static void role(const char *name)
+{
+	if (strcmp(name, "traced") == 0)
+		role_traced();
+	else if (strcmp(name, "controller") == 0)
+		role_controller();
+	else if (strcmp(name, "parent") == 0)
+		role_parent();
+	else if (strcmp(name, "self") == 0)
+		role_self();
+	else if (strcmp(name, "recoverer") == 0)
+		role_recoverer();
+	else
+		role_child(name[0] - '0');
+	abort();
+}
+
+/* -- The target -------------------------------------------------------------- */
+
+static _Atomic int target_stop;
+
+/* Never further ahead of its reader than its stream holds: so nothing may be lost. */
+static void *target_trace(void *arg)
+{
+	int source = (int)(intptr_t)arg;
+	struct source *s = &shared->source[source];
+
+	source_begin(source);
+	while (!target_stop) {
+		for (int i = 0; i < 16; i++)
+			source_send(source, number_id);
+		do
+			sleep_us(100);
+		while (s->done - s->read > 300 && !target_stop);
+	}
+	return NULL;
+}
+
+static void target_told(int signal)
+{
+	target_stop = 1;
+}
+
+static void role_target(void)
+{
+	struct books books = { .first = TARGET_SOURCES, .count = TARGET_THREADS, .system = 1, .told = true };
+	pthread_t thread[TARGET_THREADS];
+	trace_attr_t attr;
+
+	begin_role(false);
+	alarm((unsigned)(300 * test_slow()));
+	signal(SIGTERM, target_told);
+	open_number_id();
+	posix_trace_attr_init(&attr);
+	posix_trace_attr_setmaxdatasize(&attr, NUMBER_SIZE);
+	posix_trace_attr_setstreamsize(&attr, 1 << 20);
+	MUST(posix_trace_create(0, &attr, &books.trid) == 0 && posix_trace_start(books.trid) == 0);
+	books.id = number_id;
+	for (int i = 0; i < TARGET_THREADS; i++)
+		MUST(pthread_create(&thread[i], NULL, target_trace, (void *)(intptr_t)(TARGET_SOURCES + i)) == 0);
+	while (!target_stop)
+		books_timed(&books, 5000);
+	for (int i = 0; i < TARGET_THREADS; i++)
+		pthread_join(thread[i], NULL);
+	shared->ready = 1;
+	/* Until the test has read its stream, too. */
+	while (shared->ready)
+		sleep_us(100);
+	posix_trace_stop(books.trid);
+	books_drain(&books);
+	books_balance(&books);
+	if (books.total != 1 + shared->source[TARGET_SOURCES].done + shared->source[TARGET_SOURCES + 1].done)
+		TEST_FAIL("-", "the target's own stream has lost events");
+	posix_trace_shutdown(books.trid);
+	end_role();
+}
+
+/* -- What is left ------------------------------------------------------------ */
+
+struct left {
+	int descriptors, mappings;
+};
+
+/* Lines of /proc/PID/maps that have this in them. */
+static int count_maps(pid_t pid, const char *what)
+{
+	char path[64], line[512];
+	int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	f = fopen(path, "r");
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof line, f))
+		n += strstr(line, what) != NULL;
+	fclose(f);
+	return n;
+}
+
+static struct left left_in(pid_t pid)
+{
+	char path[64];
+	struct left left;
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	left.descriptors = shm_count(path, "");
+	left.mappings = count_maps(pid, "/posixtrace-");
+	return left;
+}
+
+/* To standard error: what a process has mapped. */
+static void show_maps(pid_t pid)
+{
+	char path[64], line[512];
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof line, f))
+		if (strstr(line, "/posixtrace-"))
+			fputs(line, stderr);
+	if (f)
+		fclose(f);
+}
+
+static pid_t target_pid;          /* 0: there is none */
+static struct left target_before, own_before;
+static struct books target_books; /* the test's stream on it */
+static int target_rounds;
+
+/* The files of those who live, and nothing else. */
+static bool only_the_living(char *what, size_t size)
+{
+	DIR *d = opendir(shm_directory());
+	struct dirent *e;
+	bool right = true;
+	int streams = 0;
+
+	if (!d)
+		return true;
+	while ((e = readdir(d))) {
+		char kind[16];
+		int pid;
+
+		if (e->d_name[0] == '.')
+			continue;
+		if (sscanf(e->d_name, "%15[a-z]-%d-", kind, &pid) != 2 || (pid != getpid() && (pid != target_pid || !pid)) ||
+		    strcmp(kind, "new") == 0) {
+			snprintf(what, size, "%s", e->d_name);
+			right = false;
+		}
+		streams += strncmp(e->d_name, "stream-", 7) == 0;
+	}
+	closedir(d);
+	if (right && streams != (target_pid ? 2 : 0)) {
+		snprintf(what, size, "%d streams", streams);
+		right = false;
+	}
+	return right;
+}
+
+/* Somebody of this user creates a stream and shuts it down. */
+static void create_once(uint64_t *state)
+{
+	pid_t pid = target_pid && chance(state, 2) ? target_pid : 0;
+	int64_t begin = now_ns();
+	trace_id_t trid;
+	int error = posix_trace_create(pid, NULL, &trid);
+
+	if (error)
+		ROUND_FAIL("create afterwards: %s", strerror(error));
+	else if (posix_trace_shutdown(trid) != 0)
+		ROUND_FAIL("shutdown afterwards");
+	if (now_ns() - begin > DEADLINE_NS)
+		ROUND_FAIL("create and shutdown took %lld ms", (long long)(now_ns() - begin) / 1000000);
+}
+
+/* The stranger's directory: after the next create by that user there is nothing in it. */
+static void check_stranger(void)
+{
+	char path[64];
+	int status = 1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		uint64_t state = 2;
+
+		become_stranger();
+		target_pid = 0;
+		create_once(&state);
+		exit(test_failures > 0);
+	}
+	waitpid(pid, &status, 0);
+	snprintf(path, sizeof path, "/dev/shm/posixtrace-%d", STRANGER);
+	if (status != 0)
+		ROUND_FAIL("another user cannot create a stream afterwards");
+	else if (rmdir(path) != 0)
+		ROUND_FAIL("left behind in %s: %d files", path, shm_count(path, ""));
+}
+
+static void check_left(uint64_t *state)
+{
+	char what[300] = "";
+	int64_t until, again;
+	struct left left;
+	trace_id_t trid;
+
+	shared->round.jitter = 0;
+
+	if (shared->round.stranger)
+		check_stranger();
+	create_once(state);
+	/* Somebody who looks at /proc/PID of the dead keeps their memory, and so their locks, for a moment longer. */
+	for (int i = 0; i < 50 && !only_the_living(what, sizeof what); i++) {
+		sleep_us(10000);
+		create_once(state);
+	}
+	if (!only_the_living(what, sizeof what))
+		ROUND_FAIL("left behind: %s", what);
+	left = left_in(getpid());
+	if (left.descriptors != own_before.descriptors || left.mappings > own_before.mappings)
+		ROUND_FAIL("in the test: %d descriptors, there were %d; %d mappings, there were %d", left.descriptors,
+		           own_before.descriptors, left.mappings, own_before.mappings);
+	if (failed())
+		show_maps(getpid());
+	if (!target_pid)
+		return;
+	/* The target may have one open at the moment, and lets go at its next trace point. */
+	until = now_ns() + DEADLINE_NS;
+	again = now_ns() + 20000000;
+	do {
+		left = left_in(target_pid);
+		if (left.descriptors == target_before.descriptors && left.mappings == target_before.mappings)
+			return;
+		sleep_us(300);
+		/*
+		 * What could not be let go because the other threads were inside for long, or where who has emptied
+		 * the slot was killed before it could say so, goes when the next stream does.
+		 */
+		if (now_ns() > again) {
+			again += 300000000;
+			if (posix_trace_create(target_pid, NULL, &trid) != 0 || posix_trace_shutdown(trid) != 0)
+				ROUND_FAIL("the target cannot be traced afterwards");
+		}
+	} while (now_ns() < until);
+	ROUND_FAIL("in the target: %d descriptors, there were %d; %d mappings, there were %d", left.descriptors,
+	           target_before.descriptors, left.mappings, target_before.mappings);
+	show_maps(target_pid);
+}
+
+/* None of the dead counts: all streams that the system may have can be made, but for those that live. */
+static void check_sys_max(void)
+{
+	trace_id_t trid[TRACE_SYS_MAX + 1];
+	trace_attr_t attr;
+	int n = 0, right = TRACE_SYS_MAX - (target_pid ? 2 : 0);
+
+	posix_trace_attr_init(&attr);
+	posix_trace_attr_setstreamsize(&attr, 0);
+	while (n <= TRACE_SYS_MAX && posix_trace_create(0, &attr, &trid[n]) == 0)
+		n++;
+	if (n != right)
+		ROUND_FAIL("%d streams can be created, not %d", n, right);
+	while (n > 0)
+		posix_trace_shutdown(trid[--n]);
+}
+
+/* -- The target's life -------------------------------------------------------- */
+
+/* Waits for a process; false if it was not there in time. */
+static bool gone(pid_t pid, bool reap, siginfo_t *info)
+{
+	info->si_pid = 0;
+	return waitid(P_PID, (id_t)pid, info, WEXITED | WNOHANG | (reap ? 0 : WNOWAIT)) == 0 && info->si_pid == pid;
+}
+
+static void target_begin(uint64_t *state)
+{
+	trace_attr_t attr;
+
+	memset((void *)&shared->source[TARGET_SOURCES], 0, TARGET_THREADS * sizeof shared->source[0]);
+	target_pid = fork();
+	MUST(target_pid >= 0);
+	if (target_pid == 0) {
+		if (chance(state, 2)) {
+			execv("/proc/self/exe", image_arguments("target"));
+			abort();
+		}
+		role_target();
+	}
+	shared->target = target_pid;
+	posix_trace_attr_init(&attr);
+	posix_trace_attr_setmaxdatasize(&attr, NUMBER_SIZE);
+	posix_trace_attr_setstreamsize(&attr, 200000);
+	for (int i = 0; i < TARGET_THREADS; i++)
+		while (shared->source[TARGET_SOURCES + i].done < 10)
+			sleep_us(200);
+	target_books = (struct books){ .first = TARGET_SOURCES, .count = TARGET_THREADS, .system = 1, .running = true };
+	MUST(posix_trace_create(target_pid, &attr, &target_books.trid) == 0);
+	MUST(posix_trace_trid_eventid_open(target_books.trid, "number", &target_books.id) == 0);
+	books_mark(&target_books, target_books.before);
+	MUST(posix_trace_start(target_books.trid) == 0);
+	books_mark(&target_books, target_books.after);
+	while (!books_timed(&target_books, 1000) || target_books.total < 10)
+		;
+	sleep_us(2000);
+	target_before = left_in(target_pid);
+	/* It opens and closes when it finds something new. */
+	for (int i = 0; i < 5; i++) {
+		struct left again = left_in(target_pid);
+
+		if (again.descriptors < target_before.descriptors)
+			target_before = again;
+		sleep_us(500);
+	}
+	own_before = left_in(getpid());
+	target_rounds = 0;
+}
+
+static void target_read(void)
+{
+	for (int i = 0; i < 20000 && books_try(&target_books); i++)
+		;
+}
+
+/* It goes on, whatever has happened to others. */
+static void target_lives(void)
+{
+	uint64_t done[TARGET_THREADS];
+	int64_t until = now_ns() + DEADLINE_NS;
+	siginfo_t info;
+
+	for (int i = 0; i < TARGET_THREADS; i++)
+		done[i] = shared->source[TARGET_SOURCES + i].done;
+	for (int i = 0; i < TARGET_THREADS; i++) {
+		while (shared->source[TARGET_SOURCES + i].done == done[i] && now_ns() < until)
+			sleep_us(100);
+		if (shared->source[TARGET_SOURCES + i].done == done[i] && !gone(target_pid, false, &info))
+			ROUND_FAIL("a thread of the target does not go on");
+	}
+	if (gone(target_pid, false, &info))
+		ROUND_FAIL("the target has ended: %d, status %d", info.si_code, info.si_status);
+}
+
+static void target_end(void)
+{
+	siginfo_t info;
+	int64_t until = now_ns() + 5 * DEADLINE_NS;
+
+	if (!target_pid)
+		return;
+	shared->ready = 0;
+	kill(target_pid, SIGTERM);
+	while (!shared->ready && now_ns() < until && !gone(target_pid, false, &info))
+		sleep_us(200);
+	posix_trace_stop(target_books.trid);
+	books_drain(&target_books);
+	books_balance(&target_books);
+	shared->ready = 0;
+	while (!gone(target_pid, true, &info) && now_ns() < until)
+		sleep_us(200);
+	if (info.si_pid != target_pid || info.si_code != CLD_EXITED)
+		ROUND_FAIL("the target does not end well: %d, status %d", info.si_code, info.si_status);
+	posix_trace_shutdown(target_books.trid);
+	target_pid = 0;
+	shared->target = 0;
+	own_before = left_in(getpid());
+}
+
+/* -- A round --------------------------------------------------------------- */
+
+enum reading { READ_ALONG, READ_AFTER, READ_THREAD, READ_DISTURB, READINGS };
+
+struct reader {
+	struct books books[2];
+	int streams;
+	enum reading how;
+	pthread_t thread;
+	_Atomic int ended;
+};
+
+static void *read_for_ever(void *arg)
+{
+	struct reader *r = arg;
+	struct posix_trace_event_info e;
+	struct number n;
+	size_t length;
+	int unavailable;
+
+	while (posix_trace_getnext_event(r->books[0].trid, &e, &n, sizeof n, &length, &unavailable) == 0)
+		books_event(&r->books[0], &e, &n, length);
+	r->ended = 1;
+	return NULL;
+}
+
+static bool reader_create(struct reader *r, pid_t pid, uint64_t *state, int first, int count, bool inherited)
+{
+	trace_attr_t attr;
+
+	memset(r, 0, sizeof *r);
+	r->streams = 1 + (chance(state, 4) == 0);
+	r->how = (enum reading)chance(state, READINGS);
+	for (int i = 0; i < r->streams; i++) {
+		struct books *b = &r->books[i];
+		int error, policy;
+
+		attributes(state, &attr);
+		if (inherited)
+			posix_trace_attr_setinherited(&attr, POSIX_TRACE_INHERITED);
+		posix_trace_attr_getstreamfullpolicy(&attr, &policy);
+		if (r->how == READ_DISTURB && policy != POSIX_TRACE_LOOP)
+			r->how = READ_ALONG;
+		*b = (struct books){ .first = first, .count = count, .system = 1 };
+		error = posix_trace_create(pid, &attr, &b->trid);
+		if (error) {
+			ROUND_FAIL("create: %s", strerror(error));
+			r->streams = i;
+			r->how = READ_AFTER;
+			return false;
+		}
+		MUST(posix_trace_trid_eventid_open(b->trid, "number", &b->id) == 0);
+		b->running = shared->round.running;
+		if (b->running)
+			books_mark(b, b->before);
+		MUST(posix_trace_start(b->trid) == 0);
+		if (b->running)
+			books_mark(b, b->after);
+	}
+	if (r->how == READ_THREAD)
+		MUST(pthread_create(&r->thread, NULL, read_for_ever, r) == 0);
+	return true;
+}
+
+/* What the reader does while the victim lives. */
+static void reader_go_on(struct reader *r, uint64_t *state)
+{
+	trace_event_set_t set;
+
+	switch (r ? r->how : READ_AFTER) {
+	case READ_ALONG:
+		for (int i = 0; i < r->streams; i++)
+			for (int j = 0; j < 100 && books_try(&r->books[i]); j++)
+				;
+		break;
+	case READ_DISTURB:
+		/* A type that nobody records: writers are looked for in the middle of their records. */
+		posix_trace_eventset_empty(&set);
+		posix_trace_eventset_add(POSIX_TRACE_UNNAMED_USEREVENT, &set);
+		for (int i = 0; i < r->streams; i++) {
+			posix_trace_set_filter(r->books[i].trid, &set,
+			                       chance(state, 2) ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET);
+			r->books[i].system++;
+		}
+		break;
+	default:
+		break;
+	}
+	sleep_us(30);
+}
+
+/* All that trace have ended. */
+static void reader_end(struct reader *r)
+{
+	int64_t begin = now_ns(), until;
+
+	for (int i = 0; i < r->streams; i++) {
+		struct books *b = &r->books[i];
+
+		posix_trace_stop(b->trid);
+		if (now_ns() - begin > DEADLINE_NS)
+			ROUND_FAIL("stop took %lld ms", (long long)(now_ns() - begin) / 1000000);
+		if (r->how != READ_THREAD || i > 0) {
+			books_drain(b);
+			books_balance(b);
+		} else {
+			/* It is woken by what came last, and reads on by itself. */
+			until = now_ns() + DEADLINE_NS;
+			for (uint64_t total = 0; now_ns() < until;) {
+				if (total == *(volatile uint64_t *)&b->total && !books_open(b))
+					break;
+				total = *(volatile uint64_t *)&b->total;
+				sleep_us(300);
+			}
+		}
+		if (r->how == READ_THREAD && i == 0) {
+			/* It sleeps, and has read everything: so only this thread is at the books now. */
+			books_balance(b);
+		} else if (i == 0 && chance(&(uint64_t){ shared->round.seed }, 8) == 0 && books_timed(b, 2000)) {
+			ROUND_FAIL("one more event after all had been read");
+		}
+	}
+	for (int i = 0; i < r->streams; i++) {
+		begin = now_ns();
+		if (posix_trace_shutdown(r->books[i].trid) != 0)
+			ROUND_FAIL("shutdown");
+		if (r->how == READ_THREAD && i == 0)
+			pthread_join(r->thread, NULL);
+		if (now_ns() - begin > DEADLINE_NS)
+			ROUND_FAIL("shutdown took %lld ms", (long long)(now_ns() - begin) / 1000000);
+	}
+}
+
+static pid_t start_role(const char *name, bool image)
+{
+	pid_t pid = fork();
+
+	MUST(pid >= 0);
+	if (pid == 0) {
+		if (image) {
+			execv("/proc/self/exe", image_arguments(name));
+			abort();
+		}
+		role(name);
+	}
+	return pid;
+}
+
+static void wait_ready(pid_t pid)
+{
+	siginfo_t info;
+	int64_t until = now_ns() + 5 * DEADLINE_NS;
+
+	while (!shared->ready && !shared->arrived && !gone(pid, false, &info)) {
+		if (now_ns() > until) {
+			ROUND_FAIL("the victim does not begin");
+			return;
+		}
+		sleep_us(30);
+	}
+}
+
+/* Lets the victim go on until its end comes. True: by our hand, or at the point. */
+static bool kill_victim(pid_t pid, struct reader *r, uint64_t *state)
+{
+	static const unsigned longest[] = { 100, 500, 3000, 12000 };
+	int64_t begin = now_ns(), until = begin + 1000 * (int64_t)chance(state, longest[chance(state, 4)]);
+	siginfo_t info;
+
+	if (shared->arm != ARM_NOT)
+		until = begin + (shared->round.tight ? 100000000ll : 25000000ll) * test_slow();
+	while (now_ns() < until && !gone(pid, false, &info) && !shared->arrived)
+		reader_go_on(r, state);
+	if (shared->arrived) {
+		/* The others go on beside the one that stays there. */
+		until = now_ns() + 1000 * (int64_t)chance(state, 2000);
+		while (now_ns() < until)
+			reader_go_on(r, state);
+	}
+	kill(pid, SIGKILL);
+	while (!gone(pid, false, &info))
+		sleep_us(20);
+	if (info.si_code == CLD_KILLED && info.si_status == SIGKILL)
+		return true;
+	if (info.si_code != CLD_EXITED || info.si_status != 0)
+		ROUND_FAIL("the victim has ended by itself: %d, status %d", info.si_code, info.si_status);
+	return false;
+}
+
+static void reap(pid_t pid)
+{
+	waitpid(pid, NULL, 0);
+}
+
+static bool has_other_child(void)
+{
+	char path[64], line[4096];
+	bool other = false;
+	FILE *f;
+	int pid, at = 0, n;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+	f = fopen(path, "r");
+	if (!f || !fgets(line, sizeof line, f))
+		line[0] = 0;
+	if (f)
+		fclose(f);
+	while (sscanf(line + at, "%d%n", &pid, &n) == 1) {
+		other |= pid != target_pid;
+		at += n;
+	}
+	return other;
+}
+
+/* All but the target, who come to us when their parents have ended. */
+static void reap_all(void)
+{
+	int64_t until = now_ns() + DEADLINE_NS;
+	siginfo_t info;
+
+	for (;;) {
+		info.si_pid = 0;
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+			return; /* there are none */
+		if (info.si_pid && info.si_pid != target_pid) {
+			reap(info.si_pid);
+		} else if (info.si_pid || (target_pid && !has_other_child())) {
+			return;
+		} else if (now_ns() > until) {
+			ROUND_FAIL("a child does not end");
+			return;
+		} else {
+			sleep_us(50);
+		}
+	}
+}
+
+static bool round_traced(uint64_t *state)
+{
+	pid_t pid = start_role("traced", shared->round.image);
+	struct reader r;
+	bool killed, early;
+
+	wait_ready(pid);
+	if (!reader_create(&r, pid, state, 0, PER_PROCESS, false)) {
+		kill(pid, SIGKILL);
+		reap(pid);
+		reader_end(&r);
+		return false;
+	}
+	shared->go = 1;
+	killed = kill_victim(pid, &r, state);
+	/* A zombie's threads can still be found. */
+	early = chance(state, 4) != 0;
+	if (early)
+		reap(pid);
+	else
+		round_note = ", zombie";
+	reader_end(&r);
+	if (!early)
+		reap(pid);
+	return killed;
+}
+
+static bool round_controller(uint64_t *state)
+{
+	pid_t pid;
+	bool killed;
+
+	if (target_pid && target_rounds++ >= 30)
+		target_end();
+	if (!target_pid)
+		target_begin(state);
+	shared->ready = 0;
+	pid = start_role("controller", shared->round.image);
+	wait_ready(pid);
+	shared->go = 1;
+	killed = kill_victim(pid, NULL, state);
+	reap(pid);
+	target_lives();
+	target_read();
+	return killed;
+}
+
+/* Does anybody of the family live? */
+static bool family_lives(void)
+{
+	for (int i = 0; i < 4; i++)
+		if (shared->family[i] && kill(shared->family[i], 0) == 0)
+			return true;
+	return false;
+}
+
+static bool round_family(uint64_t *state)
+{
+	int index = shared->round.child + 1;
+	pid_t parent = start_role("parent", shared->round.image), pid;
+	int64_t until = now_ns() + 2 * DEADLINE_NS;
+	struct reader r;
+	siginfo_t info;
+	bool killed = false;
+
+	wait_ready(parent);
+	if (!reader_create(&r, parent, state, 0, 4 * PER_PROCESS, true)) {
+		kill(parent, SIGKILL);
+		reap(parent);
+		reader_end(&r);
+		return false;
+	}
+	shared->go = 1;
+	/* Until the victim is there. */
+	while (!shared->family[index] && now_ns() < until && !gone(parent, false, &info))
+		reader_go_on(&r, state);
+	pid = shared->family[index];
+	if (!pid && shared->round.child >= 0)
+		ROUND_FAIL("child %d does not come", shared->round.child);
+	if (pid == parent) {
+		killed = kill_victim(pid, &r, state);
+	} else if (pid) {
+		/* Not our child, as long as its parent lives. */
+		until = now_ns() + (shared->arm ? 25000000ll * test_slow() : 1000 * (int64_t)chance(state, 3000));
+		while (now_ns() < until && !shared->arrived)
+			reader_go_on(&r, state);
+		killed = kill(pid, SIGKILL) == 0;
+	}
+	/* The others go on. */
+	until = now_ns() + 1000 * (int64_t)chance(state, 3000);
+	while (now_ns() < until)
+		reader_go_on(&r, state);
+	shared->stop = 1;
+	until = now_ns() + 4 * DEADLINE_NS;
+	while ((!gone(parent, false, &info) || family_lives()) && now_ns() < until) {
+		pid = waitpid(-1, NULL, WNOHANG);
+		if (target_pid && pid == target_pid)
+			ROUND_FAIL("the target has ended");
+		if (pid == parent)
+			parent = 0;
+		if (pid <= 0)
+			reader_go_on(&r, state);
+		if (!parent && !family_lives())
+			break;
+	}
+	if (now_ns() >= until)
+		ROUND_FAIL("somebody of the family does not end");
+	reap_all();
+	reader_end(&r);
+	return killed;
+}
+
+static bool round_alone(const char *name, uint64_t *state)
+{
+	pid_t pid = start_role(name, shared->round.image);
+	bool killed;
+
+	wait_ready(pid);
+	shared->go = 1;
+	killed = kill_victim(pid, NULL, state);
+	/* And its child, if it has one just now. */
+	kill(-pid, SIGKILL);
+	reap_all();
+	return killed;
+}
+
+/* First somebody leaves something, then the victim comes by. */
+static bool round_recoverer(uint64_t *state)
+{
+	int arm = shared->arm;
+
+	shared->arm = ARM_NOT;
+	shared->round.kind = SELF;
+	if (target_pid && chance(state, 2))
+		round_controller(state);
+	else
+		round_alone("self", state);
+	shared->round.kind = RECOVERER;
+	shared->go = shared->ready = shared->stop = 0;
+	shared->arm = arm;
+	return round_alone("recoverer", state);
+}
+
+/* Nobody creates anything, and the traced process finds out by itself that its controller is dead. */
+static void check_noticed(void)
+{
+	int64_t until = now_ns() + 2 * DEADLINE_NS;
+	int mine = target_pid ? 2 : 0;
+
+	while (shm_count(shm_directory(), "stream-") > mine && now_ns() < until)
+		sleep_us(1000);
+	if (shm_count(shm_directory(), "stream-") > mine)
+		ROUND_FAIL("the stream of a dead controller stays, although it is recorded to");
+}
+
+/* A traced process asks only then whether its controller lives. */
+static bool after_a_second(int point)
+{
+	return strncmp(kills_points[point], "check_", 6) == 0;
+}
+
+static bool round_orphan(uint64_t *state)
+{
+	bool early = shared->round.early;
+	pid_t pid, controller;
+	trace_id_t trid;
+	bool killed;
+	int status = 0;
+
+	shared->round.running = false;
+	pid = start_role("traced", shared->round.image);
+	wait_ready(pid);
+	controller = fork();
+	if (controller == 0) {
+		if (posix_trace_create(pid, NULL, &trid) == 0)
+			posix_trace_start(trid);
+		/* Before the victim has mapped its stream, or while it records there. */
+		if (!early) {
+			shared->go = 1;
+			sleep_us(2000);
+		}
+		raise(SIGKILL);
+	}
+	waitpid(controller, &status, 0);
+	shared->go = 1;
+	if (!early && shared->arm != ARM_NOT && after_a_second(shared->point)) {
+		siginfo_t info;
+		int64_t until = now_ns() + 1500000000;
+
+		while (now_ns() < until && !gone(pid, false, &info) && !shared->arrived)
+			sleep_us(500);
+	}
+	if (!early && shared->arm == ARM_NOT && chance(state, 10) == 0)
+		check_noticed();
+	killed = kill_victim(pid, NULL, state);
+	reap(pid);
+	return killed;
+}
+
+static void round_choose(int kind, uint64_t seed)
+{
+	struct round *r = &shared->round;
+	uint64_t state = seed;
+
+	memset(r, 0, sizeof *r);
+	r->kind = kind;
+	r->seed = seed;
+	r->threads = 1 + (int)chance(&state, 3);
+	r->handlers = chance(&state, 3) == 0;
+	r->image = chance(&state, 3) == 0;
+	r->early = chance(&state, 2);
+	r->running = kind == TRACED && chance(&state, 4) == 0;
+	r->names = chance(&state, 2);
+	r->child = (int)chance(&state, 4) - 1;
+	for (int i = 0; i < 3; i++)
+		r->how[i] = (int)chance(&state, 5);
+	r->jitter = chance(&state, 3) == 0 ? 1 << (4 + chance(&state, 8)) : 0;
+	r->stranger = kind == SELF && geteuid() == 0 && chance(&state, 4) == 0;
+	if (r->stranger)
+		r->image = false;
+	r->tight = (kind == TRACED || kind == SELF) && chance(&state, 12) == 0;
+	if (r->tight) {
+		r->threads = 3;
+		r->handlers = true;
+	}
+	if (kind == FAMILY)
+		r->handlers = false;
+}
+
+/* True: somebody was killed. */
+static bool round_run(int kind, uint64_t seed, int arm, int point, int passages)
+{
+	uint64_t state = chance_mix(seed);
+	bool killed;
+	int jitter;
+
+	alarm((unsigned)(60 * test_slow()));
+	round_choose(kind, seed);
+	shared->go = shared->ready = shared->stop = shared->arrived = 0;
+	for (int i = 0; i < TARGET_SOURCES; i++)
+		memset((void *)&shared->source[i], 0, sizeof shared->source[i]);
+	memset((void *)shared->name_id, 0, sizeof shared->name_id);
+	memset((void *)shared->family, 0, sizeof shared->family);
+	round_note = "";
+	shared->point = point;
+	shared->passages = passages;
+	shared->arm = arm;
+	switch (kind) {
+	case TRACED:
+		killed = round_traced(&state);
+		break;
+	case CONTROLLER:
+		killed = round_controller(&state);
+		break;
+	case FAMILY:
+		killed = round_family(&state);
+		break;
+	case SELF:
+		killed = round_alone("self", &state);
+		break;
+	case RECOVERER:
+		killed = round_recoverer(&state);
+		break;
+	default:
+		killed = round_orphan(&state);
+	}
+	jitter = shared->round.jitter;
+	check_left(&state);
+	if (failed()) {
+		const struct round *r = &shared->round;
+
+		fprintf(stderr, "%d threads%s%s%s%s%s%s%s, jitter %d, child %d of %d %d %d\n", r->threads,
+		        r->handlers ? ", handlers" : "", r->image ? ", image" : "", r->tight ? ", tight" : "",
+		        r->early ? ", early" : "", r->running ? ", running" : "", r->names ? ", names" : "",
+		        r->stranger ? ", stranger" : "", jitter, r->child, r->how[0], r->how[1], r->how[2]);
+		fprintf(stderr, "to repeat it: KILLS_ROUND=%d:%#llx:%s:%d:%d %s round\n", kind, (unsigned long long)seed,
+		        arm == ARM_NOT ? "-" : kills_points[point], passages, arm == ARM_STOP, program_invocation_short_name);
+	}
+	return killed;
+}
+
+/* -- Tests ------------------------------------------------------------------- */
+
+static uint64_t seed_given(void)
+{
+	const char *s = getenv("KILLS_SEED");
+	uint64_t seed = s ? strtoull(s, NULL, 0) : (uint64_t)now_ns() ^ (uint64_t)getpid() << 32;
+
+	printf("seed %#llx\n", (unsigned long long)seed);
+	fflush(stdout);
+	return seed;
+}
+
+static int number_given(const char *name, int otherwise)
+{
+	const char *s = getenv(name);
+
+	return s ? atoi(s) : otherwise;
+}
+
+static int kills, rounds_run;
+
+static void progress(bool last)
+{
+	static int64_t begin, next;
+	int64_t now = now_ns();
+
+	if (!begin)
+		begin = now;
+	if (!last && (!getenv("KILLS_PROGRESS") || now < next))
+		return;
+	next = now + 10000000000ll;
+	printf("%d kills in %d rounds, %lld s\n", kills, rounds_run, (long long)(now - begin) / 1000000000);
+	fflush(stdout);
+}
+
+static bool enough(int wanted)
+{
+	static int64_t until;
+	int seconds = number_given("KILLS_SECONDS", 0);
+
+	if (!until)
+		until = now_ns() + seconds * 1000000000ll;
+	progress(false);
+	return failed() || (seconds ? now_ns() > until : kills >= wanted);
+}
+
+static void prepare(void)
+{
+	uint64_t state = 1;
+
+	shm_private("");
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	shared_map(true);
+	failures_before = test_failures;
+	/* What the test itself needs is there before anything is counted. */
+	create_once(&state);
+	own_before = left_in(getpid());
+}
+
+static void finish(void)
+{
+	target_end();
+	check_sys_max();
+	progress(true);
+}
+
+static const int often[] = { TRACED, TRACED, TRACED, CONTROLLER, CONTROLLER, FAMILY, SELF, RECOVERER, ORPHAN };
+
+static void random_rounds(uint64_t *state, int wanted)
+{
+	while (!enough(wanted)) {
+		int kind = often[chance(state, sizeof often / sizeof often[0])];
+		uint64_t seed = *state = chance_mix(*state);
+
+		kills += round_run(kind, seed, ARM_NOT, 0, 0);
+		if (++rounds_run % 500 == 0)
+			check_sys_max();
+	}
+}
+
+/* At random instants. */
+TEST(random)
+{
+	uint64_t state = seed_given();
+	int wanted = number_given("KILLS", 1200 / test_slow());
+
+	prepare();
+	random_rounds(&state, wanted);
+	finish();
+	CHECK("-", failed() || getenv("KILLS_SECONDS") || kills >= wanted);
+}
+
+static unsigned surveyed[KINDS];
+
+/* A kind of round in which a victim comes by the point; -1 if none is known. */
+static int kind_with(int point, uint64_t *state)
+{
+	int kind = (int)chance(state, KINDS);
+
+	for (int i = 0; i < KINDS; i++, kind = (kind + 1) % KINDS)
+		if (shared->passed[kind][point])
+			return kind;
+	return -1;
+}
+
+/* Not so late that the victim does not come there so often. */
+static int passages_at(int point, int kind, uint64_t *state)
+{
+	unsigned times = kind < 0 || !surveyed[kind] ? 0 : shared->passed[kind][point] / surveyed[kind];
+
+	return 1 + (int)chance(state, times > 20 ? 20 : times > 1 ? times : 1);
+}
+
+/* Under LOOP nothing is lost for want of a chunk, but where all are in somebody's hands. */
+static bool needs_tight(int point)
+{
+	return strcmp(kills_points[point], "lost_last") == 0 || strcmp(kills_points[point], "read_lost") == 0;
+}
+
+/* Some points need a special round. */
+static uint64_t seed_for(int point, int kind, uint64_t *state)
+{
+	do
+		round_choose(kind, *state = chance_mix(*state));
+	while (needs_tight(point) && !shared->round.tight);
+	return *state;
+}
+
+/* At each named place. */
+TEST(points)
+{
+	uint64_t state = seed_given();
+	const char *only = getenv("KILLS_POINT");
+	int each = number_given("KILLS", 0) ? number_given("KILLS", 0) / POINTS + 1 : test_slow() > 3 ? 2 : 5;
+
+	prepare();
+	/* Who comes by where? */
+	for (int i = 0; i < 10 * KINDS && !failed(); i++) {
+		kills += round_run(i % KINDS, state = chance_mix(state), ARM_NOT, 0, 0);
+		surveyed[i % KINDS]++;
+		rounds_run++;
+	}
+	for (int point = 0; point < POINTS && !failed(); point++) {
+		int wanted = needs_tight(point) || after_a_second(point) ? 2 : each;
+
+		if (only && strcmp(only, kills_points[point]) != 0)
+			continue;
+		for (int try = 0; (int)shared->ended[point] < wanted && try < each * 40 && !failed(); try++) {
+			int kind = kind_with(point, &state), passages = passages_at(point, kind, &state);
+			uint64_t seed;
+
+			if (needs_tight(point)) /* there is one who loses, and one who reads */
+				kind = strcmp(kills_points[point], "read_lost") == 0 ? SELF : TRACED;
+			else if (kind < 0)
+				kind = after_a_second(point) ? ORPHAN : (int)chance(&state, ORPHAN);
+			seed = seed_for(point, kind, &state);
+			kills += round_run(kind, seed, chance(&state, 2) ? ARM_KILL : ARM_STOP, point, passages);
+			surveyed[kind]++;
+			rounds_run++;
+			progress(false);
+		}
+		/* Only another user has to make a directory. */
+		if (only)
+			printf("%s: %u\n", only, shared->ended[point]);
+		if (!shared->ended[point] && !failed() && (geteuid() == 0 || strcmp(kills_points[point], "directory_made") != 0))
+			TEST_FAIL("-", "nobody was killed at %s", kills_points[point]);
+	}
+	finish();
+}
+
+/* Both, for as long as it shall be. */
+static void soak(void)
+{
+	uint64_t state = seed_given();
+	int wanted = number_given("KILLS", 100000);
+
+	prepare();
+	while (!enough(wanted)) {
+		int point = (int)chance(&state, (uint32_t)POINTS), kind = kind_with(point, &state);
+		bool at_point = kind >= 0 && chance(&state, 2);
+
+		if (!at_point)
+			kind = often[chance(&state, sizeof often / sizeof often[0])];
+		kills += round_run(kind, state = chance_mix(state), !at_point ? ARM_NOT : chance(&state, 2) ? ARM_KILL : ARM_STOP,
+		                   point, 1 + (int)chance(&state, 20));
+		if (++rounds_run % 500 == 0)
+			check_sys_max();
+	}
+	finish();
+}
+
+TEST(soak)
+{
+	if (!getenv("KILLS_PROGRESS"))
+		SKIP("script/soak does it");
+	soak();
+}
+
+/* A round that has failed, again. */
+TEST(round)
+{
+	const char *text = getenv("KILLS_ROUND");
+	char name[64] = "-";
+	unsigned long long seed;
+	int kind, passages = 1, stop = 0, point = 0, times = number_given("KILLS", 1);
+
+	if (!text)
+		SKIP("KILLS_ROUND says which");
+	MUST(sscanf(text, "%d:%llx:%63[^:]:%d:%d", &kind, &seed, name, &passages, &stop) >= 2);
+	while (point < POINTS && strcmp(kills_points[point], name) != 0)
+		point++;
+	MUST(point < POINTS || strcmp(name, "-") == 0);
+	prepare();
+	for (int i = 0; i < times && !failed(); i++, rounds_run++)
+		kills += round_run(kind, seed, point == POINTS ? ARM_NOT : stop ? ARM_STOP : ARM_KILL, point % POINTS, passages);
+	finish();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test tests[] = {
+		TEST_ENTRY(random), TEST_ENTRY(points), TEST_ENTRY(soak), TEST_ENTRY(round), { NULL, NULL },
+	};
+
+	if (argc == 3 && strcmp(argv[1], "--image") == 0) {
+		shared_map(false);
+		if (strcmp(argv[2], "target") == 0)
+			role_target();
+		role(argv[2]);
+	}
+	return test_main(tests, argc, argv);
+}

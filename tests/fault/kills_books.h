@@ -1,0 +1,245 @@
+/*
+ * kills_books.h - what a surviving reader has read, and whether that is all
+ *
+ * Of each source: every event once, in order, with the bytes that belong to it.
+ * In the end no event is missing that the stream does not say it lost:
+ *
+ *     committed <= read + lost <= committed + one for each source
+ *
+ * where committed is what the sources say in shared memory. The events that are
+ * no process's (OVERFLOW, RESUME, the automatic STOP and START) and those of
+ * posix_trace_stop() are never lost, and do not count.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef KILLS_BOOKS_H
+#define KILLS_BOOKS_H
+
+#include "kills_shared.h"
+
+/* How long a reader may be in a call that has nothing to wait for. */
+#define DEADLINE_NS (5000000000ll * test_slow())
+
+/* A record that was held up for longer than this may be read behind a newer one (docs/recording.md). */
+#define PATIENCE_NS 90000000ll
+
+struct books {
+	trace_id_t trid;
+	trace_event_id_t id;
+	int first, count;              /* which sources */
+	uint64_t system;               /* events that this controller caused: START, FILTER */
+	bool told;                     /* the sources wait for this reader */
+	bool running;                  /* the sources were at it already when the stream started */
+	uint64_t before[SOURCES];      /* done when the stream was about to start, */
+	uint64_t after[SOURCES];       /* and when it had */
+	uint64_t last[SOURCES];        /* number read last */
+	uint64_t seen[SOURCES], total; /* events read; total counts START and FILTER too */
+	uint64_t skipped[SOURCES];     /* the first number that did not come in its turn */
+	struct timespec newest;
+	int64_t newest_read;           /* when that was */
+};
+
+/* For the messages: what else is special. */
+static const char *round_note __attribute__((unused)) = "";
+
+/* Where a failure belongs to, for those who want to repeat it. */
+#define ROUND_FAIL(...)                                                                               \
+	do {                                                                                          \
+		char message_[256];                                                                   \
+		snprintf(message_, sizeof message_, __VA_ARGS__);                                     \
+		TEST_FAIL("-", "kind %d, round seed %#llx, point %s%s: %s", shared->round.kind,       \
+		          (unsigned long long)shared->round.seed,                                     \
+		          shared->arm == ARM_NOT ? "none" : kills_points[shared->point], round_note,  \
+		          message_);                                                                  \
+		shared->failures++;                                                                   \
+	} while (0)
+
+/* Note: before the stream starts, and when it has started. */
+static inline void books_mark(const struct books *b, uint64_t *mark)
+{
+	for (int i = b->first; i < b->first + b->count; i++)
+		mark[i] = shared->source[i].done;
+}
+
+static inline int64_t timespec_ns(const struct timespec *t)
+{
+	return t->tv_sec * 1000000000ll + t->tv_nsec;
+}
+
+static inline void books_event(struct books *b, const struct posix_trace_event_info *e, const struct number *n,
+                               size_t length)
+{
+	struct number right;
+	struct timespec t;
+
+	if (e->posix_pid == 0)
+		return;
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (timespec_ns(&e->posix_timestamp) >= timespec_ns(&b->newest)) {
+		b->newest = e->posix_timestamp;
+		b->newest_read = timespec_ns(&t);
+	} else if (timespec_ns(&e->posix_timestamp) > b->newest_read - PATIENCE_NS) {
+		ROUND_FAIL("an event is %lld ns older than the one before it",
+		           (long long)(timespec_ns(&b->newest) - timespec_ns(&e->posix_timestamp)));
+	}
+	if (e->posix_event_id == POSIX_TRACE_START || e->posix_event_id == POSIX_TRACE_FILTER) {
+		b->total++;
+		return;
+	}
+	if (e->posix_event_id != b->id) {
+		if (e->posix_event_id >= POSIX_TRACE_UNNAMED_USEREVENT && length >= 16)
+			ROUND_FAIL("source %u: event with the id %u, not %u", n->source, e->posix_event_id, b->id);
+		return;
+	}
+	if (length < 16 || n->source < (unsigned)b->first || n->source >= (unsigned)(b->first + b->count)) {
+		ROUND_FAIL("no event of ours: length %zu, source %u", length, n->source);
+		return;
+	}
+	b->total++;
+	b->seen[n->source]++;
+	if (number_fill(&right, (int)n->source, n->number) != length || memcmp(&right, n, length) != 0)
+		ROUND_FAIL("source %u: event %llu is damaged", n->source, (unsigned long long)n->number);
+	if (n->number <= b->last[n->source])
+		ROUND_FAIL("source %u: event %llu after %llu", n->source, (unsigned long long)n->number,
+		           (unsigned long long)b->last[n->source]);
+	if (n->number != b->last[n->source] + 1 && !b->skipped[n->source])
+		b->skipped[n->source] = b->last[n->source] + 1;
+	if (e->posix_pid != shared->source[n->source].pid)
+		ROUND_FAIL("source %u: event of process %d", n->source, (int)e->posix_pid);
+	b->last[n->source] = n->number;
+	if (b->told)
+		shared->source[n->source].read = n->number;
+}
+
+/* One event, without waiting: false if there is none. */
+static inline bool books_try(struct books *b)
+{
+	struct posix_trace_event_info e;
+	struct number n;
+	size_t length = 0;
+	int unavailable = 0, error;
+	int64_t begin = now_ns();
+
+	error = posix_trace_trygetnext_event(b->trid, &e, &n, sizeof n, &length, &unavailable);
+	if (now_ns() - begin > DEADLINE_NS)
+		ROUND_FAIL("trygetnext took %lld ms", (long long)(now_ns() - begin) / 1000000);
+	if (error)
+		ROUND_FAIL("trygetnext: error %d", error);
+	if (error || unavailable)
+		return false;
+	books_event(b, &e, &n, length);
+	return true;
+}
+
+/* One event, or the time is over. */
+static inline bool books_timed(struct books *b, int64_t us)
+{
+	struct posix_trace_event_info e;
+	struct timespec t;
+	struct number n;
+	size_t length = 0;
+	int unavailable = 0, error;
+	int64_t begin = now_ns(), until;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	until = timespec_ns(&t) + us * 1000;
+	t.tv_sec = until / 1000000000;
+	t.tv_nsec = until % 1000000000;
+	error = posix_trace_timedgetnext_event(b->trid, &e, &n, sizeof n, &length, &unavailable, &t);
+	if (now_ns() - begin > us * 1000 + DEADLINE_NS)
+		ROUND_FAIL("timedgetnext of %lld us took %lld ms", (long long)us, (long long)(now_ns() - begin) / 1000000);
+	if (error && error != ETIMEDOUT)
+		ROUND_FAIL("timedgetnext: error %d", error);
+	if (error)
+		return false;
+	books_event(b, &e, &n, length);
+	return true;
+}
+
+/* What has to have been read or lost by now, and what can have been. */
+static inline void books_bounds(const struct books *b, uint64_t *least, uint64_t *most)
+{
+	*least = *most = b->system;
+	for (int i = b->first; i < b->first + b->count; i++) {
+		uint64_t done = shared->source[i].done;
+		/* One may have been on its way when the stream started. */
+		uint64_t unsure = b->after[i] + b->running;
+
+		*least += done > unsure ? done - unsure : 0;
+		*most += done + (shared->source[i].pid != 0) - b->before[i];
+	}
+}
+
+/* Read and lost. */
+static inline uint64_t books_have(const struct books *b, uint64_t *lost)
+{
+	struct posix_trace_status_info status;
+
+	if (posix_trace_get_status(b->trid, &status) != 0) {
+		ROUND_FAIL("no status");
+		return 0;
+	}
+	*lost = status.__posix_lost_events;
+	return *(const volatile uint64_t *)&b->total + *lost;
+}
+
+/* Is something not accounted for? */
+static inline bool books_open(const struct books *b)
+{
+	uint64_t least, most, lost = 0;
+	bool behind = false;
+
+	for (int i = b->first; i < b->first + b->count; i++)
+		behind |= b->last[i] < shared->source[i].done && shared->source[i].done > b->after[i] + b->running;
+	books_bounds(b, &least, &most);
+	return books_have(b, &lost) < least || (behind && lost == 0);
+}
+
+/* Everything that is there, now that nobody traces any more; for as long as somebody is waited for who may be dead. */
+static inline void books_drain(struct books *b)
+{
+	int64_t begin = now_ns();
+
+	while (books_try(b))
+		;
+	while (books_open(b) && now_ns() < begin + DEADLINE_NS)
+		if (!books_try(b))
+			sleep_us(1000);
+	while (books_try(b))
+		;
+}
+
+/* Nobody traces, and all was read. */
+static inline void books_balance(const struct books *b)
+{
+	uint64_t least, most, lost = 0, have = books_have(b, &lost);
+
+	books_bounds(b, &least, &most);
+	if (have < least || have > most) {
+		ROUND_FAIL("%llu read and %llu lost, but there were %llu to %llu", (unsigned long long)(have - lost),
+		           (unsigned long long)lost, (unsigned long long)least, (unsigned long long)most);
+		for (int i = b->first; i < b->first + b->count; i++)
+			if (shared->source[i].pid)
+				fprintf(stderr, "  source %d: %llu committed, %llu read, the last was %llu, %llu is missing\n", i,
+				        (unsigned long long)shared->source[i].done, (unsigned long long)b->seen[i],
+				        (unsigned long long)b->last[i], (unsigned long long)b->skipped[i]);
+	}
+	for (int i = b->first; i < b->first + b->count; i++) {
+		uint64_t done = shared->source[i].done, unsure = b->after[i] + b->running;
+		uint64_t from = b->last[i] - b->seen[i] + 1; /* if none is missing in between */
+
+		if (b->last[i] > done + (shared->source[i].pid != 0))
+			ROUND_FAIL("source %d: %llu was never sent, %llu is the last", i, (unsigned long long)b->last[i],
+			           (unsigned long long)done);
+		if (lost)
+			continue;
+		if (b->last[i] < done && done > unsure)
+			ROUND_FAIL("source %d: %llu is read last, but %llu was committed", i, (unsigned long long)b->last[i],
+			           (unsigned long long)done);
+		else if (b->seen[i] && from > unsure + 1)
+			ROUND_FAIL("source %d: %llu events up to %llu: some are missing, and none is lost", i,
+			           (unsigned long long)b->seen[i], (unsigned long long)b->last[i]);
+	}
+}
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * kills_points.h - the names of all test points, so that none is forgotten
+ *
+ * tests/check/points.py compares this list with the sources.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef KILLS_POINTS_H
+#define KILLS_POINTS_H
+
+static const char *const kills_points[] = {
+	/* base/file.c */
+	"directory_made", "hold_opened", "hold_locked", "hold_mapped", "file_new", "file_reserved", "file_filled",
+	"file_named", "file_mapped", "remove_locked", "remove_buried", "remove_unlinked",
+	/* base/lock.c */
+	"lock_mapped",
+	/* shm/chunk.c */
+	"chunk_unclaimed", "revoke_withdrawn", "revoke_back", "recycle_read", "recycle_gap", "recycle_first",
+	"recycle_done", "chunk_left", "seat_taken", "seat_used",
+	/* shm/procpage.c */
+	"page_bit", "page_vacant", "page_change", "page_bit_back", "page_vacant_back", "page_change_back",
+	"page_look", "page_claimed", "page_filled", "page_entered", "page_leave_claimed", "page_left",
+	"page_freed", "page_forget", "page_inherit",
+	/* shm/registry.c */
+	"registry_mapped", "registry_grown", "registry_bytes", "registry_place", "registry_name",
+	/* shm/stream.c */
+	"stream_header", "stream_mapped", "bury_ended", "bury_forgotten",
+	/* record/attach.c */
+	"giveup_buried", "attach_mapped", "detach_retired", "detach_outside", "letgo_taken", "attach_publish",
+	"update_look", "update_lanes", "update_done", "check_ended", "check_forgotten", "detach_taken",
+	/* record/emit.c */
+	"wake_seen", "wake_risen", "wake_woken", "lost_last", "lost_counted", "full_ticks", "full_stopped",
+	"alone_claimed", "alone_ticks", "alone_written", "alone_committed", "alone_unclaimed", "lane_seat",
+	"lane_left", "lane_claimed", "lane_owner", "lane_ticks", "lane_begun", "lane_held", "record_busy",
+	"record_owned", "record_written", "record_noted", "record_committed", "record_idle", "slow_inside",
+	"slow_nested", "slow_outside", "event_inside",
+	/* record/self.c */
+	"names_copied", "attach_ident", "attach_page", "attach_process", "attach_gate", "attach_done",
+	"thread_block", "thread_done", "names_opened", "leave_page", "leave_unlocked", "leave_removed",
+	/* record/take.c */
+	"take_claimed", "take_revoked",
+	/* read/cursor.c */
+	"read_seen", "read_copied", "read_claimed",
+	/* read/merge.c */
+	"read_writers", "read_lost", "read_horizon",
+	/* control/filter.c */
+	"filter_both", "filter_quiet", "filter_new",
+	/* control/handle.c */
+	"shutdown_dying",
+	/* control/lifecycle.c */
+	"create_made", "create_counted", "create_live", "create_entered", "create_published", "start_filter",
+	"start_done", "stop_state", "stop_quiet", "stop_recorded", "drained_ticks", "drained_started",
+	"clear_quiet", "clear_reset", "clear_filter", "shutdown_left", "shutdown_detached", "shutdown_forgotten",
+	"shutdown_removed", "shutdown_stopped", "shutdown_ended", "shutdown_unmapped", "shutdown_closed",
+	"exit_stopped", "exit_withdrawn", "exit_streams",
+	/* control/quiesce.c */
+	"quiesce_claimed", "quiesce_barrier", "quiesce_round",
+	/* control/reading.c */
+	"reading_waiting", "reading_barrier", "reading_sleep", "reading_awake",
+	/* control/recover.c */
+	"recover_stream",
+	/* control/target.c */
+	"target_page", "target_unlocked", "target_removed",
+};
+
+#define POINTS ((int)(sizeof kills_points / sizeof kills_points[0]))
+
+#endif

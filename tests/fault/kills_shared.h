@@ -1,0 +1,240 @@
+/*
+ * kills_shared.h - memory that survives those who are killed, and the places where they are
+ *
+ * One block, shared by all processes of a test, new images too. In it: what the
+ * round is like, how far each source of events has come, and at which named
+ * place of the library (base/testpoint.h) the victim ends.
+ *
+ * A *source* is a thread, or the handlers of one. It numbers its events from 1
+ * on and stores the number of the last trace point that has returned: all up to
+ * that one are committed, and one more may be.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef KILLS_SHARED_H
+#define KILLS_SHARED_H
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <trace.h>
+
+#include "kills_points.h"
+#include "test.h"
+
+#define SHARED_FILE "/dev/shm/kills" /* in the test's own /dev/shm */
+
+#define SOURCES 32
+#define NAMES   150 /* more than there is room for at first */
+
+enum kind { TRACED, CONTROLLER, FAMILY, SELF, RECOVERER, ORPHAN, KINDS };
+
+enum arm {
+	ARM_NOT,  /* killed from outside */
+	ARM_KILL, /* kills itself at the point */
+	ARM_STOP, /* one thread stays at the point, the others go on, until it is killed */
+};
+
+struct source {
+	_Atomic uint64_t done; /* number of the last trace point that has returned */
+	_Atomic uint64_t read; /* for those who wait for their reader */
+	_Atomic int pid;       /* 0: not in use */
+};
+
+/* What a round is like: chosen by its seed before anything begins. */
+struct round {
+	int kind;
+	uint64_t seed;
+	int threads;       /* of the victim, or of each process of a family */
+	bool handlers;     /* trace points in signal handlers as well */
+	bool image;        /* the victim executes this program anew */
+	bool early;        /* it has made a trace call before the stream is created */
+	bool running;      /* it is at it already when the stream is created */
+	bool names;        /* opens names all the time */
+	bool tight;        /* a stream of three chunks, and more who write there at once */
+	bool stranger;     /* the victim is another user, who has nothing there yet */
+	int child;         /* in a family: which one is the victim; -1: the first process */
+	int how[3];        /* and how each child comes about */
+	int jitter;        /* one passage of a point in so many takes a while; 0: none */
+};
+
+struct shared {
+	struct round round;
+	_Atomic int arm, point, passages; /* the victim's end: at this passage of this point */
+	_Atomic int arrived;              /* ARM_STOP: it is there */
+	_Atomic int ready, go, stop;
+	_Atomic int target;               /* process id of the long-lived one */
+	_Atomic int failures;             /* of other processes than the test's own */
+	_Atomic int name_id[NAMES];       /* ids of a family's names, as the first one saw them */
+	_Atomic int family[4];            /* process ids */
+	struct source source[SOURCES];
+	_Atomic unsigned passed[KINDS][POINTS]; /* by victims */
+	_Atomic unsigned ended[POINTS];         /* victims that have ended there */
+};
+
+static struct shared *shared __attribute__((unused));
+static bool kills_victim __attribute__((unused)); /* this process */
+
+static inline void shared_map(bool create)
+{
+	int fd = open(SHARED_FILE, O_RDWR | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0), 0600);
+
+	MUST(fd >= 0 && (!create || ftruncate(fd, sizeof *shared) == 0));
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(shared != MAP_FAILED);
+	close(fd);
+}
+
+/* -- Time and chance ------------------------------------------------------ */
+
+static inline int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static inline void sleep_us(int64_t us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000 };
+
+	nanosleep(&t, NULL);
+}
+
+static inline uint64_t chance_mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15u;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+/* 0 .. below - 1 */
+static inline uint32_t chance(uint64_t *state, uint32_t below)
+{
+	return (uint32_t)((*state = chance_mix(*state)) >> 32) % below;
+}
+
+/* -- The points ------------------------------------------------------------ */
+
+/* The place of a name in the list; names are compared once for each place of the library. */
+static inline int point_number(const char *name)
+{
+	static struct {
+		_Atomic(const char *) name;
+		_Atomic int number;
+	} known[1024];
+	unsigned i = (unsigned)((uintptr_t)name * 2654435761u >> 7) % 1024;
+	int number = -1;
+
+	for (;; i = (i + 1) % 1024) {
+		const char *there = atomic_load(&known[i].name);
+
+		if (there == name && (number = atomic_load(&known[i].number)) > 0)
+			return number - 1;
+		if (there && there != name)
+			continue;
+		for (number = 0; number < POINTS; number++)
+			if (strcmp(kills_points[number], name) == 0)
+				break;
+		if (there || atomic_compare_exchange_strong(&known[i].name, &there, name) || there == name) {
+			atomic_store(&known[i].number, number + 1);
+			return number;
+		}
+	}
+}
+
+static inline void point_wait(int jitter)
+{
+	static __thread uint64_t state;
+
+	if (!state)
+		state = (uint64_t)now_ns() ^ (uintptr_t)&state;
+	if (chance(&state, (uint32_t)jitter) == 0)
+		sleep_us(chance(&state, 200));
+}
+
+/* In the middle of a record, whatever signals come: so there is no chunk for others. */
+static inline void point_stay(void)
+{
+	int64_t until = now_ns() + 8000000;
+
+	while (now_ns() < until)
+		sleep_us(1000);
+}
+
+/* The library calls this at each named place. */
+void test_point(const char *name);
+void test_point(const char *name)
+{
+	int number, saved = errno;
+
+	if (!shared)
+		return;
+	if (shared->round.jitter)
+		point_wait(shared->round.jitter);
+	if (shared->round.tight && strcmp(name, "record_owned") == 0 && shared->go)
+		point_stay();
+	if (kills_victim) {
+		number = point_number(name);
+		if (number >= POINTS)
+			abort(); /* tests/check/points.py says so in words */
+		atomic_fetch_add(&shared->passed[shared->round.kind][number], 1);
+		if (shared->arm != ARM_NOT && shared->point == number && atomic_fetch_sub(&shared->passages, 1) == 1) {
+			atomic_fetch_add(&shared->ended[number], 1);
+			if (shared->arm == ARM_KILL)
+				kill(getpid(), SIGKILL);
+			shared->arrived = 1;
+			for (;;)
+				pause();
+		}
+	}
+	errno = saved;
+}
+
+/* -- Sources ---------------------------------------------------------------- */
+
+#define NUMBER_SIZE 240
+
+struct number {
+	uint32_t source;
+	uint32_t length;
+	uint64_t number;
+	unsigned char filler[NUMBER_SIZE - 16];
+};
+
+/* The event with this number: its length follows from number and source, its bytes too. */
+static inline size_t number_fill(struct number *n, int source, uint64_t number)
+{
+	uint64_t mix = chance_mix(number * SOURCES + (unsigned)source);
+
+	n->source = (uint32_t)source;
+	n->number = number;
+	n->length = 16 + (uint32_t)(mix % 5 ? mix >> 8 & 31 : (mix >> 8) % (NUMBER_SIZE - 16));
+	memset(n->filler, (int)(mix >> 40 & 255), n->length - 16);
+	return n->length;
+}
+
+static inline void source_begin(int source)
+{
+	shared->source[source].done = 0;
+	shared->source[source].read = 0;
+	shared->source[source].pid = getpid();
+}
+
+static inline void source_send(int source, trace_event_id_t id)
+{
+	struct source *s = &shared->source[source];
+	uint64_t number = atomic_load_explicit(&s->done, memory_order_relaxed) + 1;
+	struct number n;
+	size_t length = number_fill(&n, source, number);
+
+	posix_trace_event(id, &n, length);
+	atomic_store_explicit(&s->done, number, memory_order_release);
+}
+
+#endif
