@@ -1,8 +1,9 @@
 /*
  * create.c - posix_trace_create() and posix_trace_shutdown(): what a new stream is, and when there is none
  *
- * How many streams there can be is in sys_max.c; which identifier is good for
- * which function is in matrix.c.
+ * Streams of other processes are in other_process.c and permission.c; how many
+ * streams there can be, in sys_max.c; which identifier is good for which
+ * function, in matrix.c.
  *
  * SPDX-License-Identifier: MIT
  */

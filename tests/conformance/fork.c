@@ -1,8 +1,8 @@
 /*
  * fork.c - the child of a process that traces itself: not traced, not in control, and harmless
  *
- * What an inherited stream does is not here: its events come from another
- * process.
+ * What an inherited stream does, and a process that somebody else traces, is
+ * in inheritance.c.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -2,8 +2,8 @@
  * matrix.c - which identifier is good for which function
  *
  * Every function that takes a stream meets every kind of identifier: one that
- * never was valid, one of a stream that is shut down, one of the parent, and
- * a stream without log. Refused calls store nothing and change nothing.
+ * never was valid, one of a stream that is shut down, one of the parent or of
+ * another process, and a stream without log. Refused calls store nothing and change nothing.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -176,6 +176,44 @@ TEST(of_the_parent)
 	stream_end(t);
 }
 
+/* One that another process has been given, of a stream of itself or of this process; ours are in the same places perhaps. */
+TEST(of_another)
+{
+	for (int of_us = 0; of_us < 2; of_us++) {
+		trace_id_t theirs, own;
+		int from[2], to[2], status;
+		pid_t pid;
+		char c;
+
+		MUST(pipe(from) == 0 && pipe(to) == 0);
+		pid = fork();
+		if (pid == 0) {
+			close(to[1]);
+			MUST(posix_trace_create(of_us ? getppid() : 0, NULL, &theirs) == 0);
+			MUST(write(from[1], &theirs, sizeof theirs) == sizeof theirs && read(to[0], &c, 1) == 0);
+			CHECK_STR("MODEL-19 CREATE-15", state(theirs), "SN");
+			CHECK_EQ("MODEL-19", stream_drain(theirs), 0);
+			stream_end(theirs);
+			fflush(stderr);
+			_exit(test_failures != 0);
+		}
+		MUST(pid > 0 && read(from[0], &theirs, sizeof theirs) == sizeof theirs);
+		refuse_all(theirs);
+		own = stream_create(NULL);
+		CHECK("CREATE-7", own != theirs);
+		refuse_all(theirs);
+		CHECK_STR("CREATE-15", state(own), "SN");
+		stream_end(own);
+		for (int i = 0; i < 2; i++) {
+			close(to[1 - i]);
+			close(from[i]);
+		}
+		MUST(waitpid(pid, &status, 0) == pid);
+		CHECK_EQ("CREATE-15 MODEL-19", status, 0);
+		refuse_all(theirs);
+	}
+}
+
 /* -- An active stream without log --------------------------------------- */
 
 /* These are for logs, or for streams with a log. */
@@ -257,4 +295,4 @@ TEST(without_log)
 }
 
 TEST_MAIN(TEST_ENTRY(never_valid), TEST_ENTRY(never_valid_beside_stream), TEST_ENTRY(shut_down), TEST_ENTRY(of_the_parent),
-	  TEST_ENTRY(without_log_refused), TEST_ENTRY(without_log))
+	  TEST_ENTRY(of_another), TEST_ENTRY(without_log_refused), TEST_ENTRY(without_log))

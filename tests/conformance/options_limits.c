@@ -115,7 +115,7 @@ TEST(stream_name_length)
 	CHECK_STR("LIM-2", got, name);
 }
 
-/* What every system must have. That TRACE_SYS_MAX is the end is tested where creation is: it needs all streams of this user. */
+/* What every system must have. That TRACE_SYS_MAX is the end is tested where creation is: it needs all streams of the system. */
 TEST(streams_at_once)
 {
 	trace_event_id_t id = stream_id("limits.stream");

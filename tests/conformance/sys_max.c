@@ -3,7 +3,8 @@
  *
  * The limit is that of the whole system, and somebody else may trace now. So
  * the test takes a /dev/shm of its own, where it may; elsewhere it waits for a
- * while, and gives up if it cannot have all.
+ * while, and gives up if it cannot have all. Here one process has them all; in
+ * ends.c several share them.
  *
  * SPDX-License-Identifier: MIT
  */

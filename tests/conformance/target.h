@@ -1,0 +1,610 @@
+/*
+ * target.h - another process that does what it is told: to be traced, to control, or to have children
+ *
+ * A target calls functions of the test program, its tasks, one after the other:
+ *
+ *     struct target t = target_fork();
+ *     id = (trace_event_id_t)target_do(&t, target_name, "name", 5);
+ *     target_end(&t);
+ *
+ * It is a child of the test, or a new image (target_image()), or whatever comes
+ * from one of these: every process of this program that calls target_serve(), or
+ * is started with the arguments of target_command(), is met by target_accept().
+ * A target ends when the test ends, however that happens. A check that fails
+ * in a target fails in the test.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef CONFORMANCE_TARGET_H
+#define CONFORMANCE_TARGET_H
+
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include "numbers.h"
+#include "shm.h"
+
+struct target {
+	pid_t pid;
+	int socket;
+};
+
+typedef long long target_task(const void *arg);
+
+struct target_order {
+	long long task; /* its distance from target_command(), the same in each image of this program */
+	_Alignas(16) unsigned char arg[1024];
+};
+
+struct target_answer {
+	long long value;
+	int failures;
+};
+
+/* Where targets come to: an abstract socket of the kernel's choice. */
+static struct sockaddr_un target_place;
+static socklen_t target_place_size;
+static int target_listener = -1;
+
+/* A child that came about behind somebody's back ends without destructors and what else there is. */
+static int target_quick;
+
+static inline void target_listen(void)
+{
+	if (target_place_size) /* of a new image, it is the test's */
+		return;
+	target_listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	target_place.sun_family = AF_UNIX;
+	MUST(target_listener >= 0 && bind(target_listener, (struct sockaddr *)&target_place, sizeof(sa_family_t)) == 0);
+	MUST(listen(target_listener, 256) == 0);
+	target_place_size = sizeof target_place;
+	MUST(getsockname(target_listener, (struct sockaddr *)&target_place, &target_place_size) == 0);
+}
+
+/* The file of this program. */
+static inline const char *target_path(void)
+{
+	static char path[PATH_MAX];
+
+	if (!path[0])
+		MUST(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
+	return path;
+}
+
+/* The arguments of a new image: its file, "--target", and where to come to. */
+static inline char **target_command(void)
+{
+	static char place[sizeof target_place.sun_path], option[] = "--target";
+	static char *arguments[4];
+
+	target_listen();
+	memcpy(place, target_place.sun_path + 1, target_place_size - offsetof(struct sockaddr_un, sun_path) - 1);
+	arguments[0] = (char *)(uintptr_t)target_path();
+	arguments[1] = option;
+	arguments[2] = place;
+	return arguments;
+}
+
+static inline long long target_distance(target_task *task)
+{
+	return (long long)((uintptr_t)task - (uintptr_t)target_command);
+}
+
+static inline target_task *target_at(long long distance)
+{
+	return (target_task *)((uintptr_t)target_command + (uintptr_t)distance);
+}
+
+/* From now on this process does what it is told. Only async-signal-safe calls, but for the tasks. */
+static inline void target_serve(void) __attribute__((noreturn));
+static inline void target_serve(void)
+{
+	struct target_order order;
+	struct target_answer answer;
+	int s;
+
+	alarm((unsigned)(TEST_TIMEOUT * test_slow()));
+	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (s < 0 || connect(s, (struct sockaddr *)&target_place, target_place_size) != 0)
+		_exit(98);
+	test_failures = 0;
+	while (recv(s, &order, sizeof order, 0) == sizeof order) {
+		answer.value = target_at(order.task)(order.arg);
+		answer.failures = test_failures;
+		test_failures = 0;
+		if (send(s, &answer, sizeof answer, MSG_NOSIGNAL) != sizeof answer)
+			break;
+	}
+	if (target_quick)
+		_exit(0);
+	exit(0);
+}
+
+/* In main(): is this a new image that shall be a target? Then it does not come back. */
+static inline void target_main(int argc, char **argv)
+{
+	size_t n;
+
+	if (argc != 3 || strcmp(argv[1], "--target") != 0)
+		return;
+	target_place.sun_family = AF_UNIX;
+	n = strlen(argv[2]);
+	if (n + 1 > sizeof target_place.sun_path)
+		_exit(98);
+	memcpy(target_place.sun_path + 1, argv[2], n);
+	target_place_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+	target_serve();
+}
+
+#define TARGET_MAIN(...)                                                            \
+	int main(int argc, char **argv)                                             \
+	{                                                                           \
+		static const struct test tests[] = { __VA_ARGS__, { NULL, NULL } }; \
+		target_main(argc, argv);                                            \
+		return test_main(tests, argc, argv);                                \
+	}
+
+/* Has another target come within so many seconds? */
+static inline int target_wait(int seconds)
+{
+	struct pollfd p = { .fd = target_listener, .events = POLLIN };
+	int r;
+
+	target_listen();
+	p.fd = target_listener;
+	while ((r = poll(&p, 1, seconds * 1000)) < 0 && errno == EINTR)
+		;
+	return r == 1;
+}
+
+/* The next target that has come. */
+static inline struct target target_accept(void)
+{
+	struct ucred who;
+	socklen_t size = sizeof who;
+	struct target t;
+
+	MUST(target_wait(20 * test_slow()));
+	t.socket = accept4(target_listener, NULL, NULL, SOCK_CLOEXEC);
+	MUST(t.socket >= 0 && getsockopt(t.socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0);
+	t.pid = who.pid;
+	return t;
+}
+
+/* Tells a target what to do, and does not wait. */
+static inline void target_tell(const struct target *t, target_task *task, const void *arg, size_t size)
+{
+	struct target_order order;
+
+	memset(&order, 0, sizeof order);
+	MUST(size <= sizeof order.arg);
+	order.task = target_distance(task);
+	if (size)
+		memcpy(order.arg, arg, size);
+	MUST(send(t->socket, &order, sizeof order, MSG_NOSIGNAL) == sizeof order);
+}
+
+/* The result of what it was told. */
+static inline long long target_result(const struct target *t)
+{
+	struct target_answer answer;
+	long n;
+
+	while ((n = recv(t->socket, &answer, sizeof answer, 0)) < 0 && errno == EINTR)
+		;
+	MUST(n == sizeof answer); /* else it has ended */
+	test_failures += answer.failures;
+	return answer.value;
+}
+
+static inline long long target_do(const struct target *t, target_task *task, const void *arg, size_t size)
+{
+	target_tell(t, task, arg, size);
+	return target_result(t);
+}
+
+/* It ends, as a program does that has nothing more to do; not waited for. */
+static inline void target_dismiss(struct target *t)
+{
+	shutdown(t->socket, SHUT_RDWR); /* children have copies, so that close() alone would not be noticed */
+	close(t->socket);
+	t->socket = -1;
+}
+
+/* The same for a child of this process; its status. */
+static inline int target_status(struct target *t)
+{
+	int status;
+
+	target_dismiss(t);
+	MUST(waitpid(t->pid, &status, 0) == t->pid);
+	return status;
+}
+
+static inline void target_end(struct target *t)
+{
+	CHECK_EQ("-", target_status(t), 0);
+}
+
+/* It is killed, now. */
+static inline void target_kill(struct target *t)
+{
+	int status;
+
+	MUST(kill(t->pid, SIGKILL) == 0);
+	MUST(waitpid(t->pid, &status, 0) == t->pid);
+	close(t->socket);
+	t->socket = -1;
+}
+
+/* Waits until a process that is not our child is gone, or a zombie that nobody waits for. */
+static inline void target_gone(pid_t pid)
+{
+	char path[64], line[512];
+	const char *p;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	for (int i = 0; i < 2000 * test_slow(); i++) {
+		FILE *f = fopen(path, "r");
+		size_t n;
+
+		if (!f)
+			return;
+		n = fread(line, 1, sizeof line - 1, f);
+		fclose(f);
+		line[n] = 0;
+		p = strrchr(line, ')');
+		if (n == 0 || (p && p[1] == ' ' && (p[2] == 'Z' || p[2] == 'X')))
+			return;
+		sleep_ms(5);
+	}
+	MUST(!"the process does not end");
+}
+
+/* -- Targets ------------------------------------------------------------ */
+
+static inline pid_t target_start_fork(void)
+{
+	pid_t pid;
+
+	target_listen();
+	pid = fork();
+	if (pid == 0)
+		target_serve();
+	MUST(pid > 0);
+	return pid;
+}
+
+static inline pid_t target_start_image(void)
+{
+	char **arguments = target_command();
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execv(arguments[0], arguments);
+		_exit(97);
+	}
+	MUST(pid > 0);
+	return pid;
+}
+
+/* A child of this process, which has not made a call of the library unless this one has. */
+static inline struct target target_fork(void)
+{
+	pid_t pid = target_start_fork();
+	struct target t = target_accept();
+
+	MUST(t.pid == pid);
+	return t;
+}
+
+/* A new image, which knows nothing yet. */
+static inline struct target target_image(void)
+{
+	pid_t pid = target_start_image();
+	struct target t = target_accept();
+
+	MUST(t.pid == pid);
+	return t;
+}
+
+/* -- Tasks -------------------------------------------------------------- */
+
+/* Opens a name; its id. */
+static inline long long target_name(const void *name)
+{
+	return stream_id(name);
+}
+
+/* The same, called from here. */
+static inline trace_event_id_t target_id(const struct target *t, const char *name)
+{
+	return (trace_event_id_t)target_do(t, target_name, name, strlen(name) + 1);
+}
+
+/* Numbered events. The values are those of one run of a target's trace point. */
+struct target_numbers {
+	trace_event_id_t id;
+	unsigned writer, first, count;
+};
+
+static inline long long target_send_task(const void *arg)
+{
+	const struct target_numbers *n = arg;
+
+	for (unsigned i = 0; i < n->count; i++)
+		number_send(n->id, n->writer, n->first + i);
+	return 0;
+}
+
+static inline void target_send(const struct target *t, trace_event_id_t id, unsigned writer, unsigned first, unsigned count)
+{
+	struct target_numbers n = { id, writer, first, count };
+
+	target_do(t, target_send_task, &n, sizeof n);
+}
+
+/* A trace point before anything else: no name was opened in this image. */
+static inline long long target_point(const void *id)
+{
+	trace_event_id_t i;
+
+	memcpy(&i, id, sizeof i);
+	posix_trace_event(i, NULL, 0);
+	return 0;
+}
+
+static inline long long target_pthread(const void *arg)
+{
+	return (long long)(uintptr_t)pthread_self();
+}
+
+/* Executes this program again: a new image, to be met by target_accept(). */
+static inline long long target_exec_task(const void *arg)
+{
+	char **arguments = target_command();
+
+	execv(arguments[0], arguments);
+	_exit(97);
+}
+
+static inline void target_exec(struct target *t)
+{
+	pid_t pid = t->pid;
+	int old = t->socket;
+
+	target_tell(t, target_exec_task, NULL, 0);
+	*t = target_accept();
+	MUST(t->pid == pid);
+	close(old);
+}
+
+/*
+ * Processes as a controller may meet them: one that has not made a trace call
+ * yet, and shares the beginning of its life with this one; one that has
+ * executed a program, and not made a call; one that has long been at it.
+ */
+enum { FRESH, IMAGE, USED, KINDS };
+
+static inline struct target target_make(int kind)
+{
+	struct target t = kind == IMAGE ? target_image() : target_fork();
+
+	if (kind == USED)
+		target_send(&t, target_id(&t, "before"), 0, 0, 10);
+	return t;
+}
+
+/* Of another user, the test's own file may be out of reach. */
+static inline int target_kind(int kind)
+{
+	return kind != IMAGE || access(target_path(), X_OK) == 0;
+}
+
+#define EACH_KIND(kind) (int kind = FRESH; kind < KINDS; kind++) if (target_kind(kind))
+
+/* -- A target as controller, of one stream ---------------------------------- */
+
+static trace_id_t target_trid;
+
+struct target_stream {
+	pid_t pid;
+	int policy, inherited; /* 0: the default */
+	size_t size;
+};
+
+/* The error of posix_trace_create(). */
+static inline long long target_create_task(const void *arg)
+{
+	const struct target_stream *s = arg;
+	trace_attr_t attr;
+	int error;
+
+	stream_attr(&attr, s->policy, s->size, NUMBER_SIZE);
+	if (s->inherited)
+		MUST(posix_trace_attr_setinherited(&attr, POSIX_TRACE_INHERITED) == 0);
+	for (int i = 0; (error = posix_trace_create(s->pid, &attr, &target_trid)) == EAGAIN && i < 100; i++)
+		usleep(100000);
+	return error;
+}
+
+static inline int target_create(const struct target *t, pid_t pid, int inherited)
+{
+	struct target_stream s = { .pid = pid, .inherited = inherited };
+
+	return (int)target_do(t, target_create_task, &s, sizeof s);
+}
+
+static inline long long target_start_task(const void *arg)
+{
+	return posix_trace_start(target_trid);
+}
+
+static inline long long target_stop_task(const void *arg)
+{
+	return posix_trace_stop(target_trid);
+}
+
+static inline long long target_shutdown_task(const void *arg)
+{
+	return posix_trace_shutdown(target_trid);
+}
+
+static inline long long target_trid_task(const void *arg)
+{
+	return (long long)target_trid;
+}
+
+/* Reads all; how many of this type. */
+static inline long long target_count_task(const void *id)
+{
+	trace_event_id_t i;
+
+	memcpy(&i, id, sizeof i);
+	return (long long)stream_count(target_trid, i);
+}
+
+static inline long long target_count(const struct target *t, trace_event_id_t id)
+{
+	return target_do(t, target_count_task, &id, sizeof id);
+}
+
+/* Creates a stream of this process and starts it. */
+static inline void target_control(const struct target *t, pid_t pid, int inherited)
+{
+	MUST(target_create(t, pid, inherited) == 0);
+	MUST(target_do(t, target_start_task, NULL, 0) == 0);
+}
+
+/* -- What can be seen of a process from outside --------------------------- */
+
+/* How many streams it has mapped, in how many pieces ever. */
+static inline int target_streams(pid_t pid)
+{
+	static unsigned long long inode[512];
+	char path[64], line[4096], *p;
+	int n = 0, i;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	f = fopen(path, "r");
+	MUST(f != NULL);
+	while (fgets(line, sizeof line, f)) {
+		if (!strstr(line, "/stream-"))
+			continue;
+		p = line;
+		for (i = 0; i < 4 && p; i++) /* addresses, permissions, offset, device */
+			p = strchr(p + 1, ' ');
+		MUST(p && n < 512);
+		inode[n] = strtoull(p, NULL, 10);
+		for (i = 0; inode[i] != inode[n]; i++)
+			;
+		n += i == n;
+	}
+	fclose(f);
+	return n;
+}
+
+static inline int target_count_in(pid_t pid, const char *directory)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, directory);
+	return shm_count(path, "");
+}
+
+static inline int target_descriptors(pid_t pid)
+{
+	return target_count_in(pid, "fd");
+}
+
+static inline int target_threads(pid_t pid)
+{
+	return target_count_in(pid, "task");
+}
+
+/* -- Other users -------------------------------------------------------- */
+
+/* Becomes another user altogether. The kernel then protects a process like one of set-user-ID; this one need not be. */
+static inline void target_become(unsigned uid, unsigned gid)
+{
+	if (geteuid() != 0 || setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
+		SKIP("this user cannot become another one");
+	MUST(prctl(PR_SET_DUMPABLE, 1) == 0);
+}
+
+/* -- Streams of another process ------------------------------------------- */
+
+/* stream_create() for another process. */
+static inline trace_id_t stream_create_for(pid_t pid, const trace_attr_t *attr)
+{
+	trace_id_t trid;
+	int error;
+
+	for (int i = 0; (error = posix_trace_create(pid, attr, &trid)) == EAGAIN && i < 100; i++)
+		usleep(100000);
+	if (error) {
+		TEST_FAIL("-", "posix_trace_create: error %d", error);
+		exit(1);
+	}
+	return trid;
+}
+
+/* A new stream that runs and is empty: its POSIX_TRACE_START has been read. */
+static inline trace_id_t stream_running_for(pid_t pid, const trace_attr_t *attr)
+{
+	trace_id_t trid = stream_create_for(pid, attr);
+	struct stream_event e;
+
+	MUST(posix_trace_start(trid) == 0);
+	stream_expect(trid, POSIX_TRACE_START, &e);
+	return trid;
+}
+
+/* So many numbered events of one process, with nothing before, between and behind the first and the last. */
+static inline void expect_numbers(const char *ids, int line, trace_id_t trid, trace_event_id_t id, pid_t pid, unsigned writer,
+				  unsigned first, unsigned count)
+{
+	struct stream_event e;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct number n;
+
+		if (!stream_try(trid, &e)) {
+			TEST_FAIL(ids, "line %d: %u events of %u", line, i, count);
+			return;
+		}
+		if (e.info.posix_event_id != id) {
+			TEST_FAIL(ids, "line %d: event type %u, not %u", line, e.info.posix_event_id, id);
+			return;
+		}
+		n = number_of(e.data, e.len);
+		if (e.info.posix_pid != pid || n.writer != writer || n.number != first + i) {
+			TEST_FAIL(ids, "line %d: event %u of writer %u in process %d, not %u of %u in %d", line, n.number, n.writer,
+				  (int)e.info.posix_pid, first + i, writer, (int)pid);
+			return;
+		}
+	}
+}
+#define EXPECT_NUMBERS(ids, ...) expect_numbers(ids, __LINE__, __VA_ARGS__)
+
+/* The target sends, and that is what comes. */
+#define CHECK_TRACED(ids, trid, target, id)                                           \
+	do {                                                                          \
+		static unsigned test_number;                                          \
+		target_send(target, id, 77, test_number, 3);                          \
+		EXPECT_NUMBERS(ids, trid, id, (target)->pid, 77, test_number, 3);     \
+		test_number += 3;                                                     \
+	} while (0)
+
+#endif
