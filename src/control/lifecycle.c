@@ -333,7 +333,7 @@ int lifecycle_clear(struct handle *h, const void *address)
 	for (uint32_t i = 0; i < h->stream.chunk_count; i++) {
 		struct chunk *c = &h->stream.chunks[i];
 
-		if (!chunk_claim(c, who(h), true))
+		if (!chunk_claim(&h->stream, c, who(h), true))
 			continue;
 		if (!owner_is(load_relaxed(&c->owner)))
 			chunk_recycle(&h->stream, c);

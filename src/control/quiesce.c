@@ -35,7 +35,7 @@ bool quiesce(struct handle *h)
 			h->wanted[i] = NOT_CLAIMED;
 			if (!owner_is(load_relaxed(&c->owner)) && !load_acquire(&c->claim)) /* PAIR(claim) */
 				continue;
-			if (chunk_claim(c, who, round >= ROUNDS_SPINNING))
+			if (chunk_claim(s, c, who, round >= ROUNDS_SPINNING))
 				chunk_withdraw(c, &h->wanted[i]);
 			else
 				done = false;

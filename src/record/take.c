@@ -142,7 +142,7 @@ struct chunk *take_chunk(struct stream *s, uint32_t who)
 		}
 		if (!c)
 			return NULL;
-		if (!chunk_claim(c, who, sure))
+		if (!chunk_claim(s, c, who, sure))
 			continue;
 		TEST_POINT("take_claimed");
 		/* The choice was made before the claim: another may have had the chunk meanwhile. */

@@ -13,21 +13,6 @@
 /* A record takes some 20 ns: who is busy for longer than these looks was interrupted. */
 #define BUSY_LOOKS 500
 
-bool chunk_claim(struct chunk *c, uint32_t who, bool sure)
-{
-	uint32_t claim = load_relaxed(&c->claim);
-
-	/*
-	 * The claim of a dead thread is nobody's (H6), if its id was not given
-	 * out again (H16). Our own id: a thread that was interrupted here by the handler that
-	 * asks, or one that is dead and had the same id. Leave it alone.
-	 */
-	if (claim && (claim == who || (sure ? who_lives(claim, who) : who_alive(claim, who))))
-		return false;
-	/* PAIR(claim): what the last taker has written is seen by the next. */
-	return cas(&c->claim, &claim, who);
-}
-
 void chunk_unclaim(struct chunk *c)
 {
 	/* PAIR(claim): other side in chunk_claim(). */
@@ -62,6 +47,51 @@ void chunk_give_back(struct chunk *c, uint64_t was)
 {
 	if (owner_is(was))
 		store_relaxed(&c->owner, was); /* the release of the claim follows */
+}
+
+/*
+ * The claim was that of a thread which has died. It may have made the chunk
+ * nobody's and not have come to looking whether its owner was in the middle of a
+ * record, or to giving it back. Who is in the middle gets it: not by the word that
+ * it had, so it will leave after this record; but takers look at its seat again.
+ */
+static bool settle(const struct stream *s, struct chunk *c)
+{
+	uint32_t number = (uint32_t)(c - s->chunks) + 1, used = load_relaxed(&s->header->seats_used);
+	uint64_t owner = load_relaxed(&c->owner);
+
+	if (owner_is(owner))
+		return true;
+	if (!barrier_everywhere())
+		return used == 0;
+	for (uint32_t i = 0; i < s->seat_count && i < used; i++) {
+		/* PAIR(busy): by the barrier: who has not said so by now finds that the chunk is not his. */
+		if (load_acquire(&s->seats[i].busy) != number || chunk_withdrawn(s, c, owner_next(owner, i + 1)))
+			continue;
+		store_relaxed(&c->owner, owner_next(owner, i + 1));
+		break;
+	}
+	return true;
+}
+
+bool chunk_claim(const struct stream *s, struct chunk *c, uint32_t who, bool sure)
+{
+	uint32_t claim = load_relaxed(&c->claim);
+
+	/*
+	 * The claim of a dead thread is nobody's (H6), if its id was not given
+	 * out again (H16). Our own id: a thread that was interrupted here by the handler that
+	 * asks, or one that is dead and had the same id. Leave it alone.
+	 */
+	if (claim && (claim == who || (sure ? who_lives(claim, who) : who_alive(claim, who))))
+		return false;
+	/* PAIR(claim): what the last taker has written is seen by the next. */
+	if (!cas(&c->claim, &claim, who))
+		return false;
+	if (!claim || settle(s, c))
+		return true;
+	chunk_unclaim(c);
+	return false;
 }
 
 bool chunk_revoke(const struct stream *s, struct chunk *c)

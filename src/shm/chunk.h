@@ -108,7 +108,7 @@ static inline bool chunk_has_room(const struct stream *s, uint64_t progress)
 }
 
 /* Excludes other takers. False: one is at it. who: shm/who.h. sure: after some waiting, also for zombies. */
-bool chunk_claim(struct chunk *c, uint32_t who, bool sure);
+bool chunk_claim(const struct stream *s, struct chunk *c, uint32_t who, bool sure);
 void chunk_unclaim(struct chunk *c);
 
 /*

@@ -438,12 +438,18 @@ static void check_books(trace_id_t trid, struct books *b, const trace_event_id_t
 TEST(states_while_busy)
 {
 	for EACH_KIND(kind) {
-		struct target t = target_make(kind);
-		trace_event_id_t id[2] = { target_id(&t, "busy.even"), target_id(&t, "busy.odd") };
+		struct target t;
+		trace_event_id_t id[2];
 		trace_event_set_t none = set_of(0);
 		struct books b = { .last = -1 };
 		trace_attr_t attr;
 		trace_id_t trid;
+
+		if (kind == IMAGE && target_in_valgrind())
+			continue; /* we have no membarrier(), the other would: no such machine */
+		t = target_make(kind);
+		id[0] = target_id(&t, "busy.even");
+		id[1] = target_id(&t, "busy.odd");
 
 		stream_attr(&attr, POSIX_TRACE_LOOP, 32 << 20, NUMBER_SIZE);
 		target_do(&t, busy_begin, id, sizeof id);
@@ -711,7 +717,7 @@ TEST(names_at_the_same_time)
 			CHECK_EQ("MODEL-12 EVT-18", seen[id], 0);
 			seen[id] = 1;
 			CHECK_EQ("ID-18 EVT-19", outside(trid, name), id);
-			CHECK_EQ("ID-18 ID-24", target_do(&controller, trid_open_task, name, sizeof name), id);
+			CHECK_EQ("ID-18 ID-24", target_do(&controller, trid_open_task, name, strlen(name) + 1), id);
 			check_name(trid, id, name);
 		}
 		stream_end(trid);

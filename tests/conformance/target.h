@@ -48,7 +48,7 @@ struct target_order {
 
 struct target_answer {
 	long long value;
-	int failures;
+	long long failures;
 };
 
 /* Where targets come to: an abstract socket of the kernel's choice. */
@@ -203,7 +203,7 @@ static inline long long target_result(const struct target *t)
 	while ((n = recv(t->socket, &answer, sizeof answer, 0)) < 0 && errno == EINTR)
 		;
 	MUST(n == sizeof answer); /* else it has ended */
-	test_failures += answer.failures;
+	test_failures += (int)answer.failures;
 	return answer.value;
 }
 
@@ -269,6 +269,13 @@ static inline void target_gone(pid_t pid)
 		sleep_ms(5);
 	}
 	MUST(!"the process does not end");
+}
+
+static inline int target_in_valgrind(void)
+{
+	const char *libraries = getenv("LD_PRELOAD");
+
+	return libraries && strstr(libraries, "vgpreload");
 }
 
 /* -- Targets ------------------------------------------------------------ */
@@ -420,7 +427,7 @@ static trace_id_t target_trid;
 struct target_stream {
 	pid_t pid;
 	int policy, inherited; /* 0: the default */
-	size_t size;
+	unsigned size;
 };
 
 /* The error of posix_trace_create(). */

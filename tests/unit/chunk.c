@@ -58,19 +58,19 @@ TEST(claim)
 
 	begin();
 	c = &s.chunks[1];
-	CHECK("-", chunk_claim(c, me, false));
+	CHECK("-", chunk_claim(&s, c, me, false));
 	CHECK_EQ("-", c->claim, me);
-	CHECK("-", !chunk_claim(c, me, false)); /* a handler that interrupts its own thread */
-	CHECK("-", !chunk_claim(c, other, false));
+	CHECK("-", !chunk_claim(&s, c, me, false)); /* a handler that interrupts its own thread */
+	CHECK("-", !chunk_claim(&s, c, other, false));
 	CHECK_EQ("-", c->claim, me);
 	chunk_unclaim(c);
 	CHECK_EQ("-", c->claim, 0);
-	CHECK("-", chunk_claim(c, other, false));
-	CHECK("-", !chunk_claim(c, me, false));
+	CHECK("-", chunk_claim(&s, c, other, false));
+	CHECK("-", !chunk_claim(&s, c, me, false));
 	chunk_unclaim(c);
 
 	c->claim = dead;
-	CHECK("-", chunk_claim(c, me, false));
+	CHECK("-", chunk_claim(&s, c, me, false));
 	CHECK_EQ("-", c->claim, me);
 }
 
@@ -98,11 +98,11 @@ TEST(claim_of_zombies)
 	begin();
 	c = &s.chunks[1];
 	c->claim = (uint32_t)child.pid;
-	CHECK("-", !chunk_claim(c, unit_tid(), false) && !chunk_claim(c, unit_tid(), true)); /* it lives */
+	CHECK("-", !chunk_claim(&s, c, unit_tid(), false) && !chunk_claim(&s, c, unit_tid(), true)); /* it lives */
 	close(child.end);
 	MUST(waitid(P_PID, (id_t)child.pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) == 0);
-	CHECK("-", !chunk_claim(c, unit_tid(), false));
-	CHECK("-", chunk_claim(c, unit_tid(), true));
+	CHECK("-", !chunk_claim(&s, c, unit_tid(), false));
+	CHECK("-", chunk_claim(&s, c, unit_tid(), true));
 	waitpid(child.pid, NULL, 0);
 }
 
@@ -114,19 +114,55 @@ TEST(claim_of_outsiders)
 	begin();
 	c = &s.chunks[1];
 	c->claim = dead | WHO_OUTSIDER;
-	CHECK("-", !chunk_claim(c, me, false));
+	CHECK("-", !chunk_claim(&s, c, me, false));
 	c->claim = dead;
-	CHECK("-", !chunk_claim(c, me | WHO_OUTSIDER, false)); /* it could be any thread of theirs */
+	CHECK("-", !chunk_claim(&s, c, me | WHO_OUTSIDER, false)); /* it could be any thread of theirs */
 	CHECK_EQ("-", c->claim, dead);
-	CHECK("-", chunk_claim(c, me, false));
+	CHECK("-", chunk_claim(&s, c, me, false));
 	chunk_unclaim(c);
-	CHECK("-", chunk_claim(c, me | WHO_OUTSIDER, false));
-	CHECK("-", !chunk_claim(c, me, false)); /* the same number, another thread */
+	CHECK("-", chunk_claim(&s, c, me | WHO_OUTSIDER, false));
+	CHECK("-", !chunk_claim(&s, c, me, false)); /* the same number, another thread */
 	chunk_unclaim(c);
 }
 
 #define CLAIMERS 4
 #define CLAIMS 3000
+
+/*
+ * Somebody took the chunk away from its owner and died before he looked whether
+ * that was in the middle of a record. Whoever takes the claim over has to.
+ */
+TEST(claim_of_the_dead_over_a_record)
+{
+	uint32_t me = unit_tid(), other = unit_living_thread(), dead = unit_dead_thread();
+	struct chunk *c;
+
+	begin();
+	c = &s.chunks[2];
+	s.header->seats_used = 5;
+	s.seats[4].who = other;
+	s.seats[4].busy = 3;
+	c->owner = UINT64_C(8) << 32; /* nobody's */
+	c->claim = dead;
+	CHECK("-", chunk_claim(&s, c, me, false));
+	CHECK_EQ("-", (uint32_t)c->owner, 5);
+	CHECK("-", c->owner >> 32 > 8); /* not by a word that it may have */
+	CHECK("-", !chunk_revoke(&s, c));
+	CHECK_EQ("-", (uint32_t)c->owner, 5);
+	chunk_unclaim(c);
+	/* It has come out: the chunk is free. */
+	s.seats[4].busy = 0;
+	CHECK("-", chunk_claim(&s, c, me, false) && chunk_revoke(&s, c));
+	chunk_unclaim(c);
+	/* One that is dead too does not hold it up. */
+	c->owner = UINT64_C(8) << 32;
+	s.seats[4].who = dead;
+	s.seats[4].busy = 3;
+	c->claim = dead;
+	CHECK("-", chunk_claim(&s, c, me, false));
+	CHECK_EQ("-", (uint32_t)c->owner, 0);
+	chunk_unclaim(c);
+}
 
 static uint32_t inside, most, claims;
 
@@ -135,7 +171,7 @@ static void *claim_often(void *arg)
 	for (int i = 0; i < CLAIMS; i++) {
 		uint32_t n;
 
-		if (!chunk_claim(arg, unit_tid(), false))
+		if (!chunk_claim(&s, arg, unit_tid(), false))
 			continue;
 		n = fetch_add(&inside, 1) + 1;
 		if (n > 1)
@@ -308,7 +344,7 @@ static void *record_for_ever(void *arg)
 		if (load_relaxed(&c->owner) != mine) {
 			store_relaxed(&seat->busy, 0);
 			refused++;
-			while (!load_relaxed(&stop) && !chunk_claim(c, unit_tid(), false))
+			while (!load_relaxed(&stop) && !chunk_claim(&s, c, unit_tid(), false))
 				spin_pause();
 			if (load_relaxed(&stop))
 				break;
@@ -347,7 +383,7 @@ TEST(revoke_while_recording)
 	while (unit_now() < until) {
 		uint64_t before;
 
-		if (!chunk_claim(c, unit_tid(), false))
+		if (!chunk_claim(&s, c, unit_tid(), false))
 			continue;
 		if (chunk_revoke(&s, c)) {
 			/* From here to the end of the claim nobody writes, and all that was counted is there. */
@@ -574,7 +610,7 @@ TEST(seats_differ)
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(words), TEST_ENTRY(unread), TEST_ENTRY(claim), TEST_ENTRY(who),
+TEST_MAIN(TEST_ENTRY(words), TEST_ENTRY(unread), TEST_ENTRY(claim), TEST_ENTRY(claim_of_the_dead_over_a_record), TEST_ENTRY(who),
           TEST_ENTRY(claim_of_zombies), TEST_ENTRY(claim_of_outsiders), TEST_ENTRY(claim_excludes), TEST_ENTRY(revoke_as_outsider), TEST_ENTRY(revoke_nobodys),
           TEST_ENTRY(revoke_idle), TEST_ENTRY(revoke_busy), TEST_ENTRY(revoke_dead), TEST_ENTRY(revoke_nonsense),
           TEST_ENTRY(revoke_in_two_halves), TEST_ENTRY(leave), TEST_ENTRY(revoke_while_recording), TEST_ENTRY(recycle),
