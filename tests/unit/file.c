@@ -874,6 +874,9 @@ TEST(removing_races_with_holding)
 		MUST(pthread_create(&user[i], NULL, use_often, (void *)(uintptr_t)(i + 1)) == 0);
 	for (int i = 0; i < 3; i++)
 		pthread_join(user[i], NULL);
+	/* What the last one has left, if they never met. */
+	for (int i = 0; i < 5000 && !load_relaxed(&race.removed); i++)
+		usleep(1000);
 	store_relaxed(&race.stop, 1);
 	for (int i = 0; i < 2; i++)
 		pthread_join(remover[i], NULL);
