@@ -75,7 +75,7 @@ void merge_reset(struct merge *m, struct anchor anchor)
 	m->heap_count = 0;
 	m->horizon = 0;
 	m->waiting = false;
-	m->gap_from = m->gap_until = m->unsure_until = 0;
+	m->gap_from = m->gap_until = m->unsure_until = m->taken = 0;
 	m->dropped = 0;
 }
 
@@ -232,6 +232,24 @@ static void add_anchor(struct merge *m, struct anchor now)
 	m->anchors++;
 }
 
+/*
+ * A taker has moved read, to overwrite what was not read yet, and has died
+ * before it did: so it is there still. Under the claim nobody else moves it.
+ * False: somebody has that.
+ */
+static bool put_back(struct merge *m, uint32_t i)
+{
+	struct chunk *c = &m->stream->chunks[i];
+	const struct cursor *cur = &m->cursor[i];
+
+	if (!chunk_claim(m->stream, c, (uint32_t)sys_gettid() | m->stream->outsider, true))
+		return false;
+	if (load_relaxed(&c->first) == cur->first && load_relaxed(&c->read) != cur->next)
+		exchange(&c->read, cur->next);
+	chunk_unclaim(c);
+	return true;
+}
+
 /* Looks at all chunks anew; sets the horizon. */
 static void refill(struct merge *m)
 {
@@ -255,11 +273,24 @@ static void refill(struct merge *m)
 			m->heap[m->heap_count] = i;
 			sift_up(m, m->heap_count++);
 		}
-		/* The taker is interrupted; if it is dead, the next one will tell what was lost. */
-		if (cur->moving && m->held_up[m->stream->seat_count + i].waiting) {
+		if (!cur->moving)
+			continue;
+		if (m->held_up[m->stream->seat_count + i].waiting) {
+			/* The taker is interrupted. */
 			m->waiting = true;
 			if (cur->head.ticks < horizon)
 				horizon = cur->head.ticks;
+		} else if (!put_back(m, i)) {
+			/* Somebody else has the claim, for a moment. */
+			m->waiting = true;
+			if (cur->head.ticks < horizon)
+				horizon = cur->head.ticks;
+		} else if (look(m, i)) {
+			/* Not behind what was reported when we had waited long enough: that is dropped, and counted. */
+			if (cur->head.ticks < m->taken)
+				add_gap(m, cur->head.ticks, m->taken);
+			m->heap[m->heap_count] = i;
+			sift_up(m, m->heap_count++);
 		}
 	}
 	m->horizon = horizon;
@@ -268,8 +299,11 @@ static void refill(struct merge *m)
 
 bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size)
 {
+	uint64_t ticks = m->cursor[chunk].head.ticks;
 	bool taken = cursor_take(&m->cursor[chunk], m->stream, &m->stream->chunks[chunk], data, size);
 
+	if (taken && ticks > m->taken)
+		m->taken = ticks;
 	replace_top(m);
 	return taken;
 }

@@ -47,6 +47,7 @@ struct merge {
 	uint64_t gap_from;     /* ticks of the first event lost since that was reported; 0: none was */
 	uint64_t gap_until;    /* of the newest event that was ever overwritten: older ones are dropped */
 	uint64_t dropped;      /* how many */
+	uint64_t taken;        /* ticks of the newest that was */
 	uint64_t unsure_until; /* up to here single events were lost, nobody knows between which; 0: not so */
 	bool waiting;          /* for somebody in the middle of a record */
 
