@@ -3,6 +3,7 @@
 #
 # SPDX-License-Identifier: MIT
 
+import shutil
 import subprocess
 import sys
 
@@ -23,8 +24,8 @@ def problems(paths):
 
 
 git = subprocess.run(['git', '-c', f'safe.directory={ROOT}', '-C', ROOT, 'ls-files', '-z', '--cached', '--others',
-                      '--exclude-standard'], capture_output=True, text=True) if (ROOT / '.git').exists() else None
+                      '--exclude-standard'], capture_output=True, text=True) if (ROOT / '.git').exists() and shutil.which('git') else None
 if git is None or git.returncode != 0:
-    print('skipped: this is no clone, so nobody knows which files belong to it')
+    print('skipped: no clone, or no git, so nobody knows which files belong to it')
     sys.exit(77)
 finish(problems(ROOT / name for name in git.stdout.split('\0') if name))
