@@ -95,9 +95,8 @@ static bool too_many(int dir, const struct place *place)
 	if (file_count_all(place) <= TRACE_SYS_MAX)
 		return false;
 	streams = sys_stat(dir, &st) < 0 ? -1 : lock_count_streams(st.device_major, st.device_minor);
-	if (streams < 0) /* the kernel does not tell; of this user at least */
-		streams = recover_count(dir);
-	return streams > TRACE_SYS_MAX;
+	/* Those of this user for sure, whatever the kernel's list may miss, or not tell. */
+	return streams > TRACE_SYS_MAX || recover_count(dir) > TRACE_SYS_MAX;
 }
 
 static int create_in(int dir, struct handle *h, const struct attr *attr)

@@ -18,7 +18,7 @@
 struct recovery {
 	const struct place *place;
 	uint32_t own_space;
-	int64_t until; /* then the rest is left to the next one: there may be very much */
+	int64_t until; /* CPU time; then the rest is left to the next one: there may be very much */
 };
 
 static bool recover(int dir, const char *name, void *arg)
@@ -27,7 +27,7 @@ static bool recover(int dir, const char *name, void *arg)
 	struct page_entry entry = { .inherit_from = 0 };
 	char kind[16];
 
-	if (clock_ns(CLOCK_MONOTONIC) > r->until)
+	if (clock_ns(CLOCK_THREAD_CPUTIME_ID) > r->until)
 		return false;
 	if (!file_name_parse(name, kind, &entry.creator, &entry.serial))
 		return true; /* "." and "..", and what is not ours */
@@ -42,7 +42,7 @@ static bool recover(int dir, const char *name, void *arg)
 
 void recover_directory(int dir, const struct place *place, uint32_t own_space)
 {
-	struct recovery r = { place, own_space, clock_ns(CLOCK_MONOTONIC) + RECOVER_NS };
+	struct recovery r = { place, own_space, clock_ns(CLOCK_THREAD_CPUTIME_ID) + RECOVER_NS };
 
 	file_each(dir, recover, &r);
 }

@@ -236,6 +236,15 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	TEST_POINT("update_done");
 }
 
+void attach_renew(struct self *self, struct procpage *page, struct thread *t)
+{
+	if (load_acquire(&page->change) == t->change) /* PAIR(slot) */
+		return;
+	fetch_or(&page->vacant, PAGE_LOOK);
+	t->change = load_acquire(&page->change); /* PAIR(slot) */
+	let_go_all(self, page);
+}
+
 void attach_check(struct self *self, struct attached *a)
 {
 	const struct process *process = self_process(self);

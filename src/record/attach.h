@@ -17,6 +17,9 @@ struct attached *attach_slot(struct self *self, struct procpage *page, int slot)
  */
 void attach_update(struct self *self, struct procpage *page, struct thread *t);
 
+/* For a thread without lanes: lets go of streams that are not there any more. Not inside another trace point of this thread. */
+void attach_renew(struct self *self, struct procpage *page, struct thread *t);
+
 /*
  * Now and then: has the stream's creator ended without a word? Then the stream
  * has ended too, for all that record there. Safe in handlers.

@@ -197,6 +197,10 @@ bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_eve
 	 */
 	fence_full();
 	state = load_relaxed(&h->state);
+	if (!always && stream_filters(h, id)) { /* since the caller looked; who changes it waits for the claim, too */
+		chunk_unclaim(c);
+		return true;
+	}
 	if (!always && !(state & STATE_RUNNING)) {
 		chunk_unclaim(c);
 		if (state & STATE_ARMED)
@@ -741,6 +745,9 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 		/* Inside another trace point of this thread (H4), or without membarrier(): through no lane. */
 		struct writer w = writer(t);
 
+		/* Not inside another one: then it is a thread that never has lanes. */
+		if (depth == 0 && process->locked)
+			attach_renew(self, page, t);
 		TEST_POINT("slow_nested");
 		for (int i = 0; i < PAGE_SLOTS; i++) {
 			bool taken = procpage_taken(load_acquire(&page->word[i / 64]), i); /* PAIR(slot) */
@@ -748,6 +755,8 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 			struct stream_header *h = a ? a->stream.header : NULL;
 			uint32_t state = h ? load_relaxed(&h->state) : 0;
 
+			if (a && depth == 0 && process->locked)
+				attach_check(self, a);
 			if (!(state & (STATE_RUNNING | STATE_ARMED)) || stream_filters(h, id))
 				continue;
 			if (state & STATE_ARMED)

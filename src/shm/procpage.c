@@ -18,7 +18,7 @@
 #define TRIES 1000
 
 /* How long to go through all pages, at most. */
-#define FORGET_NS (NS_PER_S / 10)
+#define FORGET_NS (NS_PER_S / 2)
 /* How long to wait for a claim. */
 #define CLAIM_NS (NS_PER_S / 50)
 
