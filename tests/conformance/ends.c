@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sanitizer.h"
 #include "target.h"
 
 #define NO_ID POSIX_TRACE_UNNAMED_USEREVENT
@@ -110,7 +111,7 @@ static long long by_exit_of_thread(const void *arg)
 
 static long long by_last_thread(const void *arg)
 {
-#if defined __SANITIZE_THREAD__ /* has a thread of its own, which stays */
+#if SANITIZER_THREAD /* has a thread of its own, which stays */
 	exit(0);
 #else
 	pthread_exit(NULL);

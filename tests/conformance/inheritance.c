@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
+#include "sanitizer.h"
 #include "target.h"
 
 extern char **environ;
@@ -1308,7 +1309,7 @@ static void *writer_run(void *number)
 
 static pid_t other_ways(int i)
 {
-#if defined __SANITIZE_THREAD__ /* has locks of its own, which only fork() looks after */
+#if SANITIZER_THREAD /* has locks of its own, which only fork() looks after */
 	i = i % 2 * 3;
 #endif
 	switch (i % 4) {

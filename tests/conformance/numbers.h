@@ -12,6 +12,7 @@
 
 #include <time.h>
 
+#include "sanitizer.h"
 #include "stream.h"
 
 /*
@@ -19,20 +20,12 @@
  * functions by unwinding; the thread sanitizer holds signals back until the
  * thread calls something that it knows.
  */
-#if defined __has_feature
-# if __has_feature(address_sanitizer)
-#  define __SANITIZE_ADDRESS__ 1
-# endif
-# if __has_feature(thread_sanitizer)
-#  define __SANITIZE_THREAD__ 1
-# endif
-#endif
-#if defined __SANITIZE_ADDRESS__
+#if SANITIZER_ADDRESS
 # define NOT_WITH_ASAN() SKIP("the address sanitizer cannot follow a cancelled thread")
 #else
 # define NOT_WITH_ASAN() ((void)0)
 #endif
-#if defined __SANITIZE_THREAD__
+#if SANITIZER_THREAD
 # define NOT_WITH_TSAN() SKIP("the thread sanitizer holds signals back")
 #else
 # define NOT_WITH_TSAN() ((void)0)

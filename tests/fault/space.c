@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "fault.h"
+#include "sanitizer.h"
 
 #include <sys/resource.h>
 
@@ -200,7 +201,7 @@ TEST(few_descriptors)
 
 TEST(address_space)
 {
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#if SANITIZER_ADDRESS || SANITIZER_THREAD
 	SKIP("the sanitizer needs all of the address space");
 #endif
 	trace_event_id_t id;
@@ -229,7 +230,7 @@ TEST(address_space)
 /* In a process where nothing has been mapped yet. */
 TEST(address_space_at_first_event)
 {
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#if SANITIZER_ADDRESS || SANITIZER_THREAD
 	SKIP("the sanitizer needs all of the address space");
 #endif
 	trace_event_id_t id = POSIX_TRACE_UNNAMED_USEREVENT;

@@ -38,10 +38,10 @@ enum { FORK, FORK_PLAIN, CLONE, WAYS };
 static pid_t make_child(int way)
 {
 #if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
-	if (way == FORK_PLAIN && !STRESS_TSAN)
+	if (way == FORK_PLAIN && !SANITIZER_THREAD)
 		return _Fork();
 #endif
-	if (way == CLONE && !STRESS_TSAN)
+	if (way == CLONE && !SANITIZER_THREAD)
 		return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	return fork();
 }
@@ -319,7 +319,7 @@ TEST(in_handler)
 	int wanted = stress_count(150, 20), failed = 0;
 	timer_t timer;
 
-	if (STRESS_TSAN)
+	if (SANITIZER_THREAD)
 		SKIP("ThreadSanitizer delivers signals when it likes");
 	stress_types();
 	parent = getpid();

@@ -113,7 +113,7 @@ static void victim_check(const struct victim *v)
 {
 	CHECK_EQ("THR-6", v->errno_changed, 0);
 	/* ThreadSanitizer keeps signals back until it likes to deliver them. */
-	if (!STRESS_TSAN)
+	if (!SANITIZER_THREAD)
 		for (int i = 0; i < HANDLERS; i++)
 			CHECK_NE("-", v->sources[1 + i].generated, 0);
 }

@@ -29,18 +29,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "sanitizer.h"
 #include "test.h"
-
-#if defined __SANITIZE_THREAD__
-# define STRESS_TSAN 1
-#elif defined __has_feature
-# if __has_feature(thread_sanitizer)
-#  define STRESS_TSAN 1
-# endif
-#endif
-#ifndef STRESS_TSAN
-# define STRESS_TSAN 0
-#endif
 
 #define STRESS_TYPES   4   /* event types, by the source's number */
 #define STRESS_WORDS   16  /* the longest event, in words of 8 bytes */
