@@ -110,19 +110,6 @@ static int open_parent(const char *path, const char **last)
 	return fd;
 }
 
-/* The process has ended: it has no root any more. */
-static bool gone(const struct proc *proc)
-{
-	char path[FILE_PLACE_SIZE];
-	struct text t = text_into(path, sizeof path);
-	struct sys_stat st;
-
-	text_add(&t, "/proc/");
-	text_add_number(&t, proc->number);
-	text_add(&t, "/root");
-	return proc->ended || sys_stat_path(path, &st) == -ENOENT;
-}
-
 /* The directory above a place is this process's own /dev/shm. */
 static bool same_shm(const struct place *place)
 {
@@ -151,7 +138,7 @@ struct place place_of(const struct proc *proc)
 
 	place_path(&p, "/root", proc->number, uid);
 	/* Where it is the same, by the way that stays when the process has ended. Who has ended has none of its own. */
-	if (same_shm(&p) || gone(proc))
+	if (same_shm(&p) || proc->ended || proc_gone(proc->number))
 		place_path(&p, "", 0, uid);
 	return p;
 }

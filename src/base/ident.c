@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "base/lines.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/ticks.h"
@@ -191,34 +192,9 @@ uint32_t proc_number(void)
 	return read_file(0, "/stat", buf, sizeof buf) < 0 ? 0 : (uint32_t)text_number(buf);
 }
 
-void proc_each_mapped(uint32_t number, void (*f)(const char *, void *), void *arg)
+void proc_each_map(uint32_t number, void (*f)(const char *, void *), void *arg)
 {
-	struct path path = proc_path(number, "/maps");
-	int fd = sys_open(AT_FDCWD, path.text, O_RDONLY, 0);
-	char buf[4096 + 1];
-	size_t have = 0;
-	long n;
-
-	if (fd < 0)
-		return;
-	while ((n = sys_read(fd, buf + have, sizeof buf - 1 - have)) > 0) {
-		char *line = buf, *end, *file;
-
-		have += (size_t)n;
-		buf[have] = 0;
-		while ((end = strchr(line, '\n'))) {
-			*end = 0;
-			file = strchr(line, '/');
-			if (file)
-				f(file, arg);
-			line = end + 1;
-		}
-		have -= (size_t)(line - buf);
-		if (have == sizeof buf - 1)
-			have = 0; /* none of ours is that long */
-		memmove(buf, line, have);
-	}
-	sys_close(fd);
+	lines_each(proc_path(number, "/maps").text, f, arg);
 }
 
 int proc_permit(uint32_t number)
@@ -248,6 +224,13 @@ bool proc_contained(uint32_t number)
 bool proc_other_users(uint32_t number)
 {
 	return other_space(number, "/ns/user");
+}
+
+bool proc_gone(uint32_t number)
+{
+	struct sys_stat st;
+
+	return sys_stat_path(proc_path(number, "/root").text, &st) == -ENOENT;
 }
 
 bool proc_blind(uint32_t number)

@@ -6,12 +6,11 @@
 #include "base/lock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
+#include "base/lines.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
-#include "base/text.h"
 
 /* "posixt" and two bytes: no file is that long, and nobody else locks there. */
 #define LOCK_BYTE   INT64_C(0x706f736978740000)
@@ -77,22 +76,24 @@ static uint64_t number(const char **p, unsigned base)
 	}
 }
 
-/* Inodes that have been seen. */
+/* The streams of one file system that have been seen. */
 struct seen {
+	uint32_t major, minor;
 	uint64_t inode[SEEN_MAX];
 	int count;
 };
 
 /* "1: OFDLCK ADVISORY  WRITE -1 00:1b:819446 8101826367803850752 8101826367803850752" */
-static void count_line(struct seen *seen, const char *line, uint32_t major, uint32_t minor)
+static void count_line(const char *line, void *arg)
 {
+	struct seen *seen = arg;
 	const char *p = strstr(line, "OFDLCK");
 	uint64_t inode;
 
 	if (!p || !(p = strstr(p, " WRITE ")) || !(p = strchr(p + strlen(" WRITE "), ' ')))
 		return;
 	p++;
-	if (number(&p, 16) != major || *p++ != ':' || number(&p, 16) != minor || *p++ != ':')
+	if (number(&p, 16) != seen->major || *p++ != ':' || number(&p, 16) != seen->minor || *p++ != ':')
 		return;
 	inode = number(&p, 10);
 	if (*p++ != ' ' || number(&p, 10) != (uint64_t)STREAM_BYTE || *p++ != ' ' || number(&p, 10) != (uint64_t)STREAM_BYTE)
@@ -104,44 +105,17 @@ static void count_line(struct seen *seen, const char *line, uint32_t major, uint
 		seen->inode[seen->count++] = inode;
 }
 
-static int look(struct seen *seen, uint32_t major, uint32_t minor)
-{
-	int fd = sys_open(AT_FDCWD, "/proc/locks", O_RDONLY, 0);
-	char buf[4096 + 1];
-	size_t have = 0;
-	long n;
-
-	if (fd < 0)
-		return fd;
-	while ((n = sys_read(fd, buf + have, sizeof buf - 1 - have)) > 0) {
-		char *line = buf, *end;
-
-		have += (size_t)n;
-		buf[have] = 0;
-		while ((end = strchr(line, '\n'))) {
-			*end = 0;
-			count_line(seen, line, major, minor);
-			line = end + 1;
-		}
-		have -= (size_t)(line - buf);
-		if (have == sizeof buf - 1)
-			have = 0; /* no line is that long */
-		memmove(buf, line, have);
-	}
-	sys_close(fd);
-	return (int)n;
-}
-
 int lock_count_streams(uint32_t major, uint32_t minor)
 {
-	struct seen seen = { .count = 0 };
+	struct seen seen = { .major = major, .minor = minor, .count = 0 };
 
 	/*
 	 * The kernel gives the list in pieces, and goes on at a position: what
 	 * is locked and unlocked meanwhile moves lines over the border, so that some
 	 * come twice and some never. Each counts once; and two looks miss less.
 	 */
-	if (look(&seen, major, minor) < 0 || look(&seen, major, minor) < 0)
-		return -1;
+	for (int look = 0; look < 2; look++)
+		if (lines_each("/proc/locks", count_line, &seen) < 0)
+			return -1;
 	return seen.count;
 }

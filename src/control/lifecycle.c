@@ -52,11 +52,6 @@ static size_t wanted_size(const struct stream *s)
 	return s->chunk_count * sizeof(uint64_t);
 }
 
-static uint32_t who(const struct handle *h)
-{
-	return (uint32_t)sys_gettid() | h->stream.outsider;
-}
-
 /* A stream's file under the first serial number that is free: an image before an exec may have left some. */
 static int make_stream(int dir, struct handle *h, const struct attr *attr)
 {
@@ -132,7 +127,7 @@ static int create_in(int dir, struct handle *h, const struct attr *attr)
 	/* Processes that begin from the next clock tick on inherit it; see lifecycle_create(). */
 	h->entry.inherit_from = attr->inheritance == POSIX_TRACE_INHERITED ? ident_ticks() + 1 : 0;
 	TEST_POINT("create_live");
-	h->slot = procpage_enter(h->target.page, who(h), &h->entry);
+	h->slot = procpage_enter(h->target.page, stream_who(&h->stream), &h->entry);
 	if (h->slot < 0) {
 		error = -h->slot;
 		goto free_live;
@@ -332,7 +327,7 @@ int lifecycle_clear(struct handle *h, const void *address)
 	for (uint32_t i = 0; i < h->stream.chunk_count; i++) {
 		struct chunk *c = &h->stream.chunks[i];
 
-		if (!chunk_claim(&h->stream, c, who(h), true))
+		if (!chunk_claim(&h->stream, c, stream_who(&h->stream), true))
 			continue;
 		if (!owner_is(load_relaxed(&c->owner)))
 			chunk_recycle(&h->stream, c);
@@ -387,7 +382,7 @@ static void withdraw(struct handle *h, bool wait)
 
 	guise_put_on(&guise, t->place.owner, t->place.group);
 	dir = target_directory(t);
-	left = procpage_leave(t->page, h->slot, who(h), &h->entry);
+	left = procpage_leave(t->page, h->slot, stream_who(&h->stream), &h->entry);
 
 	TEST_POINT("shutdown_left");
 	if (wait && t->self)

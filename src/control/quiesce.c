@@ -20,7 +20,7 @@
 bool quiesce(struct handle *h)
 {
 	struct stream *s = &h->stream;
-	uint32_t who = (uint32_t)sys_gettid() | h->stream.outsider;
+	uint32_t who = stream_who(&h->stream);
 	int64_t until;
 
 	/* The caller's change of the state, before the look at the claims: against emit_alone(). */

@@ -146,7 +146,7 @@ int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *da
 			TEST_POINT("reading_barrier");
 		}
 		pthread_mutex_lock(&h->lock);
-		if (load_relaxed(&h->dying) || guard_broken(h->stream.header)) {
+		if (load_relaxed(&h->dying) || !handle_works(h)) {
 			result = MERGE_NONE;
 			error = EINVAL;
 		} else {

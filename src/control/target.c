@@ -35,16 +35,16 @@ struct mapped {
 	struct ident page; /* the youngest */
 };
 
-static void look_for_page(const char *path, void *arg)
+static void look_for_page(const char *line, void *arg)
 {
 	struct mapped *m = arg;
-	const char *name = strrchr(path, '/') + 1;
+	const char *slash = strrchr(line, '/');
 	struct ident id;
 	uint32_t number;
 	char kind[16];
 
-	if (strstr(path, "/posixtrace-") && file_name_parse(name, kind, &id, &number) && strcmp(kind, "page") == 0 &&
-	    !ident_same(id, m->self) && (!m->page.pid || id.start > m->page.start))
+	if (slash && strstr(line, "/posixtrace-") && file_name_parse(slash + 1, kind, &id, &number) &&
+	    strcmp(kind, "page") == 0 && !ident_same(id, m->self) && (!m->page.pid || id.start > m->page.start))
 		m->page = id;
 }
 
@@ -58,7 +58,7 @@ static struct procpage *forked_from(const struct target *t, const struct family 
 	struct mapped m = { .self = t->ident };
 	struct procpage *page;
 
-	proc_each_mapped(t->number, look_for_page, &m);
+	proc_each_map(t->number, look_for_page, &m);
 	return m.page.pid && procpage_look(family->dir, &t->place, m.page, &page) == 0 ? page : NULL;
 }
 

@@ -242,7 +242,7 @@ static bool put_back(struct merge *m, uint32_t i)
 	struct chunk *c = &m->stream->chunks[i];
 	const struct cursor *cur = &m->cursor[i];
 
-	if (!chunk_claim(m->stream, c, (uint32_t)sys_gettid() | m->stream->outsider, true))
+	if (!chunk_claim(m->stream, c, stream_who(m->stream), true))
 		return false;
 	if (load_relaxed(&c->first) == cur->first && load_relaxed(&c->read) != cur->next)
 		exchange(&c->read, cur->next);

@@ -25,11 +25,6 @@
 /* How long to wait for threads that are inside a trace point, in steps of 50 us. */
 #define DETACH_STEPS 4000
 
-static bool same(const struct page_entry *a, const struct page_entry *b)
-{
-	return a->creator.pid == b->creator.pid && a->creator.start == b->creator.start && a->serial == b->serial;
-}
-
 static uint32_t who(const struct process *process)
 {
 	return who_make((uint32_t)sys_gettid(), process->ident.space, process->page->space);
@@ -90,7 +85,7 @@ static void unmap_all(struct attached *a)
 	}
 }
 
-/* Left for the next attach_detach() that finds nobody inside. */
+/* Left for the next one that finds nobody inside, see unmap_retired(). */
 static void retire(struct self *self, struct attached *a)
 {
 	if (!a)
@@ -145,10 +140,10 @@ struct attached *attach_slot(struct self *self, struct procpage *page, int i)
 
 	if (!procpage_read(page, i, &entry))
 		return NULL;
-	if (a && !same(&a->entry, &entry)) {
+	if (a && !page_entry_same(&a->entry, &entry)) {
 		let_go(self, page, i, a);
 		a = load_acquire(&self->attached[i]); /* PAIR(attached) */
-		if (a && !same(&a->entry, &entry))
+		if (a && !page_entry_same(&a->entry, &entry))
 			return NULL;
 	}
 	if (a)
@@ -160,7 +155,7 @@ struct attached *attach_slot(struct self *self, struct procpage *page, int i)
 		TEST_POINT("attach_publish");
 		if (!cas(&self->attached[i], &none, a)) { /* PAIR(attached) */
 			unmap(a);
-			a = same(&none->entry, &entry) ? none : NULL;
+			a = page_entry_same(&none->entry, &entry) ? none : NULL;
 		}
 	}
 	return a;
@@ -187,7 +182,7 @@ static void let_go_all(struct self *self, struct procpage *page)
 	for (int i = 0; i < PAGE_SLOTS; i++) {
 		struct attached *a = load_acquire(&self->attached[i]); /* PAIR(attached) */
 
-		if (a && (!procpage_read(page, i, &entry) || !same(&a->entry, &entry)))
+		if (a && (!procpage_read(page, i, &entry) || !page_entry_same(&a->entry, &entry)))
 			let_go(self, page, i, a);
 	}
 	if (load_relaxed(&self->retired))
@@ -221,6 +216,7 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 		if (!procpage_taken(load_relaxed(&page->word[before[i] / 64]), before[i]))
 			memset(&t->lane[before[i]], 0, sizeof t->lane[before[i]]);
 	t->count = count;
+	TEST_POINT("update_lanes");
 	t->only = count == 1 && t->lane[t->order[0]].clock_kind == CLOCK_KIND_COUNTER ? &t->lane[t->order[0]] : NULL;
 	/*
 	 * What could not be mapped, for want of descriptors or memory, or not be
@@ -232,7 +228,6 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	t->change = t->tries ? change - 1 : change;
 	if (t->tries)
 		fetch_and(&page->vacant, ~PAGE_LOOK);
-	TEST_POINT("update_lanes");
 	TEST_POINT("update_done");
 }
 
@@ -262,8 +257,9 @@ void attach_check(struct self *self, struct attached *a)
 	if (!file_held(dir, name)) {
 		store_relaxed(&a->stream.header->state, STATE_ENDED);
 		TEST_POINT("check_ended");
-		stream_bury(dir, &process->place, process->ident.space, &a->entry);
-		procpage_forget(dir, &process->place, process->ident.space, &a->entry);
+		/* Without a file nobody has looked for it in the pages. */
+		if (!stream_bury(dir, &process->place, process->ident.space, &a->entry))
+			procpage_forget(dir, &process->place, process->ident.space, &a->entry);
 		TEST_POINT("check_forgotten");
 	}
 	sys_close(dir);

@@ -412,16 +412,8 @@ static int open_names(struct process_names *names, const struct process_names *b
 	const struct registry *seed = before ? &before->registry : NULL;
 	struct ident id;
 
-	if (!process) {
-		r = registry_open_private(&names->registry);
-		for (uint32_t i = 0; r == 0 && seed && i < registry_count(seed); i++) {
-			char name[REGISTRY_NAME_BYTES];
-
-			if (registry_name(seed, EVENT_ID_USER + i, name))
-				registry_id(&names->registry, name, EVENT_USER_MAX);
-		}
-		return r;
-	}
+	if (!process)
+		return registry_open_private(seed, &names->registry);
 	id = procpage_names(process->page);
 	dir = file_directory(&process->place, true);
 	if (dir < 0)

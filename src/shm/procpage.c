@@ -161,22 +161,17 @@ int procpage_enter(struct procpage *page, uint32_t who, const struct page_entry 
 			continue;
 		TEST_POINT("page_claimed");
 		if (procpage_taken(load_relaxed(&page->word[i / 64]), i)) { /* another was faster */
-			store_release(&slot->claim, 0); /* PAIR(slot) */
+			procpage_free(page, i);
 			continue;
 		}
 		fill(slot, entry);
 		TEST_POINT("page_filled");
 		set_taken(page, i);
-		store_release(&slot->claim, 0); /* PAIR(slot) */
+		procpage_free(page, i);
 		TEST_POINT("page_entered");
 		return i;
 	}
 	return -EAGAIN;
-}
-
-static bool same_stream(const struct page_entry *a, const struct page_entry *b)
-{
-	return a->creator.pid == b->creator.pid && a->creator.start == b->creator.start && a->serial == b->serial;
 }
 
 static bool read_slot(const struct procpage *page, int i, struct page_entry *entry)
@@ -222,7 +217,7 @@ bool procpage_leave(struct procpage *page, int i, uint32_t who, const struct pag
 	}
 	TEST_POINT("page_leave_claimed");
 	/* With the claim nobody else fills or empties it. */
-	if (!read_slot(page, i, &now) || !same_stream(&now, entry)) {
+	if (!read_slot(page, i, &now) || !page_entry_same(&now, entry)) {
 		procpage_free(page, i);
 		return false;
 	}
@@ -263,7 +258,7 @@ static bool forget_in(int dir, const char *name, void *arg)
 	page = mapped.map;
 	who = who_make((uint32_t)sys_gettid(), f->own_space, page->space);
 	for (int i = 0; i < PAGE_SLOTS && clock_ns(CLOCK_MONOTONIC) < f->until; i++) {
-		if (procpage_read(page, i, &entry) && same_stream(&entry, f->entry) &&
+		if (procpage_read(page, i, &entry) && page_entry_same(&entry, f->entry) &&
 		    procpage_leave(page, i, who, f->entry))
 			procpage_free(page, i);
 	}

@@ -33,6 +33,11 @@ struct page_entry {
 	uint64_t inherit_from;
 };
 
+static inline bool page_entry_same(const struct page_entry *a, const struct page_entry *b)
+{
+	return a->creator.pid == b->creator.pid && a->creator.start == b->creator.start && a->serial == b->serial;
+}
+
 static inline struct ident procpage_names(const struct procpage *page)
 {
 	return (struct ident){ page->names_pid, page->names_start, page->names_space };

@@ -90,9 +90,9 @@ int registry_open(int dir, const struct place *place, struct ident id, const str
 	return -EINVAL;
 }
 
-int registry_open_private(struct registry *r)
+int registry_open_private(const struct registry *seed, struct registry *r)
 {
-	struct make make = { REGISTRY_BYTES_MAX, NULL };
+	struct make make = { REGISTRY_BYTES_MAX, seed };
 	void *whole = sys_map_family(REGISTRY_BYTES_MAX);
 
 	memset(r, 0, sizeof *r);

@@ -222,11 +222,11 @@ static void bury(int fd, void *arg)
 	TEST_POINT("bury_forgotten");
 }
 
-void stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry)
+bool stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry)
 {
 	struct burial b = { dir, place, own_space, entry };
 	char name[FILE_NAME_SIZE];
 
 	stream_name(name, entry->creator, entry->serial);
-	file_remove_unused(dir, place, name, bury, &b);
+	return file_remove_unused(dir, place, name, bury, &b);
 }

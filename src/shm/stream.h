@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/file.h"
+#include "base/sys.h"
 #include "model/attr.h"
 #include "shm/layout.h"
 #include "shm/procpage.h"
@@ -38,6 +39,12 @@ static inline unsigned char *stream_chunk_memory(const struct stream *s, const s
 	return s->memory + (size_t)(c - s->chunks) * s->chunk_size;
 }
 
+/* The calling thread, in a word of this stream (shm/who.h). */
+static inline uint32_t stream_who(const struct stream *s)
+{
+	return (uint32_t)sys_gettid() | s->outsider;
+}
+
 /* Is this event type filtered out? */
 static inline bool stream_filters(const struct stream_header *h, trace_event_id_t id)
 {
@@ -64,7 +71,8 @@ void stream_name(char name[FILE_NAME_SIZE], struct ident creator, uint32_t seria
 /*
  * Unless its creator lives: who still records there stops, no page names it any
  * more, and its file goes, in this order. own_space: the caller's pid namespace.
+ * False: it lives, or there is none.
  */
-void stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry);
+bool stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry);
 
 #endif

@@ -239,7 +239,7 @@ TEST(without_tmpfs)
 	shm_remount(MS_RDONLY, NULL);
 	CHECK_EQ("-", registry_open(dir, &place, someone, NULL, &r), -EROFS);
 	CHECK("-", r.header == NULL && r.hold.at == NULL);
-	MUST(registry_open_private(&r) == 0);
+	MUST(registry_open_private(NULL, &r) == 0);
 	CHECK_STR("-", r.file, "");
 	fill(&r);
 	if (fork() == 0)

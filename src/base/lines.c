@@ -1,0 +1,45 @@
+/*
+ * lines.c - a text file of the kernel's, line by line
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lines.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/sys.h"
+
+int lines_each(const char *path, void (*f)(const char *, void *), void *arg)
+{
+	int fd = sys_open(AT_FDCWD, path, O_RDONLY, 0);
+	char buf[4096 + 1];
+	size_t have = 0;
+	bool cut = false; /* what comes is the rest of a line that is too long */
+	long n;
+
+	if (fd < 0)
+		return fd;
+	while ((n = sys_read(fd, buf + have, sizeof buf - 1 - have)) > 0) {
+		char *line = buf, *end;
+
+		have += (size_t)n;
+		buf[have] = 0;
+		while ((end = strchr(line, '\n'))) {
+			*end = 0;
+			if (!cut)
+				f(line, arg);
+			cut = false;
+			line = end + 1;
+		}
+		have -= (size_t)(line - buf);
+		if (have == sizeof buf - 1) {
+			have = 0;
+			cut = true;
+		}
+		memmove(buf, line, have);
+	}
+	sys_close(fd);
+	return (int)n;
+}
