@@ -47,6 +47,16 @@ static inline void fence_acquire(void)
 #endif
 }
 
+/* Stores before it are not seen later than stores after it. */
+static inline void fence_release(void)
+{
+#ifdef __SANITIZE_THREAD__
+	fence_full();
+#else
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
+}
+
 /* Order between a thread and its own signal handlers; no instruction. */
 static inline void fence_signal(void)
 {

@@ -436,7 +436,34 @@ bool file_held(int dir, const char *name)
 	return held;
 }
 
-bool file_remove_unused(int dir, const struct place *place, const char *name, void (*bury)(int, void *), void *arg)
+int file_map_open(int fd, const struct place *place, size_t at_least, struct file_mapped *mapped)
+{
+	struct sys_stat st;
+	int r = sys_stat(fd, &st);
+
+	if (r < 0)
+		return r;
+	if (st.size < at_least)
+		return -EINVAL;
+	mapped->map = map_guarded(fd, place, (size_t)st.size);
+	mapped->size = st.size;
+	mapped->inode = st.inode;
+	return mapped->map ? 0 : -ENOMEM;
+}
+
+bool file_removing(int dir, const char *name)
+{
+	int fd = open_file(dir, name, 0);
+	bool removing;
+
+	if (fd < 0)
+		return false;
+	removing = lock_removing(fd);
+	sys_close(fd);
+	return removing;
+}
+
+bool file_remove_unused(int dir, const struct place *place, const char *name, bool (*bury)(int, void *), void *arg)
 {
 	int fd = open_file(dir, name, 0);
 	struct sys_stat st;
@@ -449,10 +476,11 @@ bool file_remove_unused(int dir, const struct place *place, const char *name, vo
 	         sys_stat(fd, &st) == 0 && st.links == 1;
 	if (unused) {
 		TEST_POINT("remove_locked");
-		if (bury)
-			bury(fd, arg);
+		bool gone = !bury || bury(fd, arg);
+
 		TEST_POINT("remove_buried");
-		sys_unlink(dir, name);
+		if (gone)
+			sys_unlink(dir, name);
 		TEST_POINT("remove_unlinked");
 	}
 	sys_close(fd);

@@ -89,12 +89,16 @@ int file_hold(int dir, const char *name, uint64_t inode, struct hold *hold);
 void file_unmap(void *map, size_t size);
 /* Does somebody hold it? False also if there is no such file. */
 bool file_held(int dir, const char *name);
+/* The same for a file that is open: all of it, without a lock. */
+int file_map_open(int fd, const struct place *place, size_t at_least, struct file_mapped *mapped);
 /*
  * Removes a file of its owner's unless somebody holds it; bury, with the file's descriptor,
- * comes before, so that who is killed in it leaves all to the next one. bury
- * may be null. True if it was removed.
+ * comes before, so that who is killed in it leaves all to the next one; false: it is not to
+ * be removed yet. bury may be null. True if nobody holds it.
  */
-bool file_remove_unused(int dir, const struct place *place, const char *name, void (*bury)(int fd, void *arg), void *arg);
+bool file_remove_unused(int dir, const struct place *place, const char *name, bool (*bury)(int fd, void *arg), void *arg);
+/* Is somebody else about to remove a file that had one holder? */
+bool file_removing(int dir, const char *name);
 /* 0: there is no such file, or another one. */
 uint64_t file_size(int dir, const char *name, uint64_t inode);
 /* Removes a file without a descriptor: there may be none left when a program ends. */

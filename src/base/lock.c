@@ -62,6 +62,11 @@ bool lock_held(int fd)
 }
 
 /* A number in base 16 or 10; *p moves behind it. */
+bool lock_removing(int fd)
+{
+	return sys_lock_probe(fd, SHARED_BYTE, 1) > 0;
+}
+
 static uint64_t number(const char **p, unsigned base)
 {
 	uint64_t n = 0;

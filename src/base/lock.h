@@ -40,6 +40,8 @@ int lock_hold(int fd, struct hold *hold);
 void lock_release(struct hold *hold);
 /* Does anybody hold one on this file? */
 bool lock_held(int fd);
+/* Is somebody about to remove it, or to do what comes before that? Of a file that is locked by one holder. */
+bool lock_removing(int fd);
 /*
  * Streams that exist on a file system, of all users; -1 if the kernel does not
  * tell. May take 10 ms, while nobody in the system can lock a file: only where it matters.

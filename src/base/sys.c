@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,6 +23,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/ticks.h"
+
+#ifndef SYS_close_range
+# define SYS_close_range 436
+#endif
+#ifndef CLOSE_RANGE_UNSHARE
+# define CLOSE_RANGE_UNSHARE 2u
+#endif
 #ifndef SYS_futex_waitv
 # define SYS_futex_waitv 449
 #endif
@@ -65,18 +74,70 @@ int sys_close(int fd)
 	return (int)CALL(SYS_close, fd);
 }
 
+int sys_dup(int fd)
+{
+	return (int)CALL(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
+}
+
 long sys_read(int fd, void *buf, size_t size)
 {
 	return CALL(SYS_read, fd, buf, size);
 }
 
+/* A 64-bit argument, as two words where a word has 32 bits. */
+#if ULONG_MAX > 0xffffffff
+# define LONG_ARGUMENT(v) (long)(v)
+#else
+# define LONG_ARGUMENT(v) (uint32_t)(v), (uint32_t)((v) >> 32)
+#endif
+
+long sys_read_at(int fd, void *buf, size_t size, uint64_t offset)
+{
+	return CALL(SYS_pread64, fd, buf, size, LONG_ARGUMENT(offset));
+}
+
+long sys_write(int fd, const void *buf, size_t size)
+{
+	return CALL(SYS_write, fd, buf, size);
+}
+
 long sys_write_at(int fd, const void *buf, size_t size, uint64_t offset)
 {
-#if ULONG_MAX > 0xffffffff
-	return CALL(SYS_pwrite64, fd, buf, size, (off_t)offset);
+	return CALL(SYS_pwrite64, fd, buf, size, LONG_ARGUMENT(offset));
+}
+
+int sys_wait_writable(int fd)
+{
+	struct pollfd poll = { .fd = fd, .events = POLLOUT };
+
+	return (int)CALL(SYS_ppoll, &poll, 1, NULL, NULL, 0);
+}
+
+int sys_truncate(int fd, uint64_t size)
+{
+#ifdef SYS_ftruncate64
+	return (int)CALL(SYS_ftruncate64, fd, LONG_ARGUMENT(size));
 #else
-	return CALL(SYS_pwrite64, fd, buf, size, (uint32_t)offset, (uint32_t)(offset >> 32));
+	return (int)CALL(SYS_ftruncate, fd, LONG_ARGUMENT(size));
 #endif
+}
+
+int sys_sync_data(int fd)
+{
+	return (int)CALL(SYS_fdatasync, fd);
+}
+
+long sys_read_link(const char *path, char *buf, size_t size)
+{
+	long n = CALL(SYS_readlinkat, AT_FDCWD, path, buf, size - 1);
+
+	buf[n > 0 ? n : 0] = 0;
+	return n;
+}
+
+int sys_open_flags(int fd)
+{
+	return (int)CALL(SYS_fcntl, fd, F_GETFL);
 }
 
 static int stat_at(int fd, const char *path, int flags, struct sys_stat *st)
@@ -128,17 +189,12 @@ int sys_reserve(int fd, uint64_t size)
 	/* Beyond this limit the kernel would send SIGXFSZ, to a program that has done nothing wrong (H13). */
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur)
 		return -EFBIG;
-#if ULONG_MAX > 0xffffffff
-	return (int)CALL(SYS_fallocate, fd, 0, (off_t)0, (off_t)size);
-#else
-	/* Offset and length as pairs of words. */
-	union {
-		uint64_t value;
-		uint32_t word[2];
-	} length = { .value = size };
+	return (int)CALL(SYS_fallocate, fd, 0, LONG_ARGUMENT(UINT64_C(0)), LONG_ARGUMENT(size));
+}
 
-	return (int)CALL(SYS_fallocate, fd, 0, 0, 0, length.word[0], length.word[1]);
-#endif
+int sys_reserve_space(int fd, uint64_t size)
+{
+	return (int)CALL(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, LONG_ARGUMENT(UINT64_C(0)), LONG_ARGUMENT(size));
 }
 
 int sys_getdents(int fd, void *buf, size_t size)
@@ -368,6 +424,31 @@ void sys_sleep_ns(long ns)
 	sys_futex_wait(&word, 0, &until);
 }
 
+void sys_random(void *buf, size_t size)
+{
+	unsigned char *p = buf;
+
+	while (size > 0) {
+		long n = CALL(SYS_getrandom, p, size, 0);
+
+		if (n <= 0) /* not before Linux 3.17, or forbidden: the time will have to do */
+			n = 1, *p ^= (unsigned char)clock_ns(CLOCK_MONOTONIC);
+		p += n;
+		size -= (size_t)n;
+	}
+}
+
+int sys_own_descriptors(int fd)
+{
+	/* Unshared first, so that the others are closed here only, and not even copied where there is a lower one to close. */
+	if (fd > 0) {
+		if (CALL(SYS_close_range, 0u, (unsigned)fd - 1, CLOSE_RANGE_UNSHARE) < 0)
+			return -ENOSYS;
+		return (int)CALL(SYS_close_range, (unsigned)fd + 1, ~0u, 0);
+	}
+	return (int)CALL(SYS_close_range, (unsigned)fd + 1, ~0u, CLOSE_RANGE_UNSHARE);
+}
+
 #define SIGNAL_BIT(n) (UINT64_C(1) << ((n) - 1))
 
 /* The kernel's own set of signals, so that those are blocked too that the C library keeps for itself. */
@@ -440,6 +521,20 @@ int sys_futex_wait(uint32_t *word, uint32_t value, const struct timespec *deadli
 #else
 	return (int)CALL(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, value, &until, NULL,
 	                 FUTEX_BITSET_MATCH_ANY);
+#endif
+}
+
+int sys_futex_wait_for(uint32_t *word, uint32_t value, int64_t ns)
+{
+	struct {
+		int64_t sec;
+		int64_t nsec;
+	} time = { ns / 1000000000, ns % 1000000000 };
+
+#ifdef SYS_futex_time64
+	return (int)CALL(SYS_futex_time64, word, FUTEX_WAIT, value, &time, NULL, 0);
+#else
+	return (int)CALL(SYS_futex, word, FUTEX_WAIT, value, &time, NULL, 0);
 #endif
 }
 

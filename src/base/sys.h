@@ -29,8 +29,20 @@ struct sys_stat {
 
 int sys_open(int dir, const char *path, int flags, unsigned mode);
 int sys_close(int fd);
+int sys_dup(int fd);
 long sys_read(int fd, void *buf, size_t size);
+long sys_read_at(int fd, void *buf, size_t size, uint64_t offset);
+long sys_write(int fd, const void *buf, size_t size);
 long sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
+/* Sleeps until something can be written. */
+int sys_wait_writable(int fd);
+int sys_truncate(int fd, uint64_t size);
+/* All that was written is on the disk. */
+int sys_sync_data(int fd);
+/* What the link says, as far as there is room, with a null. */
+long sys_read_link(const char *path, char *buf, size_t size);
+/* O_RDONLY, O_APPEND, ... of an open file. */
+int sys_open_flags(int fd);
 int sys_stat(int fd, struct sys_stat *st);
 /* Of what the path leads to, through links. */
 int sys_stat_path(const char *path, struct sys_stat *st);
@@ -40,6 +52,8 @@ int sys_unlink(int dir, const char *name);
 int sys_rename(int dir, const char *from, const char *to);
 /* Gives the file its size with all of its space, or fails. */
 int sys_reserve(int fd, uint64_t size);
+/* Gives a file the space, its size stays. -EOPNOTSUPP where the file system cannot. */
+int sys_reserve_space(int fd, uint64_t size);
 int sys_getdents(int fd, void *buf, size_t size);
 /*
  * Locks bytes of an open file, as that file, not as this process. -EAGAIN if
@@ -89,6 +103,13 @@ void sys_thread_name(char name[16]);
 uint32_t sys_processors(void);
 void sys_yield(void);
 void sys_sleep_ns(long ns);
+/* Bytes that nobody can guess. */
+void sys_random(void *buf, size_t size);
+/*
+ * The calling thread alone has from now on a table of descriptors in which there
+ * is only fd. Negative: it still shares that of its process.
+ */
+int sys_own_descriptors(int fd);
 
 /*
  * Blocks the calling thread's signals, those excepted that an instruction
@@ -105,6 +126,8 @@ int sys_on_signal_stack(void);
 int sys_membarrier(int command);
 /* Sleeps while *word is value, until woken. deadline: CLOCK_REALTIME, absolute; null for none. */
 int sys_futex_wait(uint32_t *word, uint32_t value, const struct timespec *deadline);
+/* The same for so many nanoseconds, whatever clocks are set to. */
+int sys_futex_wait_for(uint32_t *word, uint32_t value, int64_t ns);
 int sys_futex_wake(uint32_t *word);
 
 #endif
