@@ -9,5 +9,5 @@
 
 int posix_trace_clear(trace_id_t trid)
 {
-	return HANDLE_CALL(trid, lifecycle_clear(h, __builtin_return_address(0)));
+	return lifecycle_clear(trid, __builtin_return_address(0));
 }

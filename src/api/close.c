@@ -4,25 +4,22 @@
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>
-#include <trace.h>
 
-/* The log option comes with a later version; until then nothing is an opened log. */
+#include "control/recorded.h"
 
 int posix_trace_open(int file_desc, trace_id_t *trid)
 {
-	(void)file_desc;
-	(void)trid;
-	return ENOTSUP;
+	if (!trid)
+		return EINVAL;
+	return recorded_open(file_desc, trid);
 }
 
 int posix_trace_rewind(trace_id_t trid)
 {
-	(void)trid;
-	return EINVAL;
+	return HANDLE_CALL(trid, HANDLE_RECORDED, recorded_rewind(h));
 }
 
 int posix_trace_close(trace_id_t trid)
 {
-	(void)trid;
-	return EINVAL;
+	return recorded_close(trid);
 }

@@ -11,23 +11,19 @@ int posix_trace_create(pid_t pid, const trace_attr_t *restrict attr, trace_id_t 
 {
 	if (!trid)
 		return EINVAL;
-	return lifecycle_create(pid, attr, trid);
+	return lifecycle_create(pid, attr, NULL, trid);
 }
 
 int posix_trace_create_withlog(pid_t pid, const trace_attr_t *restrict attr, int file_desc, trace_id_t *restrict trid)
 {
-	/* The log option comes with a later version. */
-	(void)pid;
-	(void)attr;
-	(void)file_desc;
-	(void)trid;
-	return ENOTSUP;
+	if (!trid)
+		return EINVAL;
+	return lifecycle_create(pid, attr, &file_desc, trid);
 }
 
 int posix_trace_flush(trace_id_t trid)
 {
-	(void)trid;
-	return EINVAL; /* no stream has a log */
+	return lifecycle_flush(trid, __builtin_return_address(0));
 }
 
 int posix_trace_shutdown(trace_id_t trid)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "control/handle.h"
+#include "control/recorded.h"
 
 /* What the traced process would get, or will get, for this name. */
 static int open_name(struct handle *h, const char *event_name, trace_event_id_t *event_id)
@@ -25,7 +26,7 @@ static int open_name(struct handle *h, const char *event_name, trace_event_id_t 
 
 int posix_trace_trid_eventid_open(trace_id_t trid, const char *restrict event_name, trace_event_id_t *restrict event_id)
 {
-	return HANDLE_CALL(trid, open_name(h, event_name, event_id));
+	return HANDLE_CALL(trid, HANDLE_ACTIVE, open_name(h, event_name, event_id));
 }
 
 int posix_trace_eventid_equal(trace_id_t trid, trace_event_id_t event1, trace_event_id_t event2)
@@ -39,7 +40,9 @@ static int get_name(const struct handle *h, trace_event_id_t id, char *event_nam
 	const char *name = eventtype_predefined_name(id);
 	char defined[REGISTRY_NAME_BYTES];
 
-	if (!name && registry_name(h->target.names, id, defined))
+	if (h->input)
+		name = recorded_name(h, id);
+	else if (!name && registry_name(h->target.names, id, defined))
 		name = defined;
 	if (!name || !event_name)
 		return EINVAL;
@@ -49,5 +52,5 @@ static int get_name(const struct handle *h, trace_event_id_t id, char *event_nam
 
 int posix_trace_eventid_get_name(trace_id_t trid, trace_event_id_t event_id, char *event_name)
 {
-	return HANDLE_CALL(trid, get_name(h, event_id, event_name));
+	return HANDLE_CALL(trid, HANDLE_ANY, get_name(h, event_id, event_name));
 }

@@ -6,9 +6,12 @@
 #include <errno.h>
 
 #include "control/handle.h"
+#include "control/recorded.h"
 
 static int getnext(struct handle *h, trace_event_id_t *event_id, int *unavailable)
 {
+	if (h->input)
+		return recorded_type(h, event_id, unavailable);
 	*unavailable = 0;
 	if (h->type_next < EVENTTYPE_PREDEFINED) {
 		*event_id = eventtype_predefined(h->type_next++);
@@ -26,10 +29,10 @@ int posix_trace_eventtypelist_getnext_id(trace_id_t trid, trace_event_id_t *rest
 {
 	if (!event_id || !unavailable)
 		return EINVAL;
-	return HANDLE_CALL(trid, getnext(h, event_id, unavailable));
+	return HANDLE_CALL(trid, HANDLE_ANY, getnext(h, event_id, unavailable));
 }
 
 int posix_trace_eventtypelist_rewind(trace_id_t trid)
 {
-	return HANDLE_CALL(trid, (h->type_next = 0, 0));
+	return HANDLE_CALL(trid, HANDLE_ANY, (h->type_next = 0, 0));
 }

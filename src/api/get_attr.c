@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "control/lifecycle.h"
+#include "control/recorded.h"
 
 static int get_attr(const struct handle *h, trace_attr_t *attr)
 {
@@ -20,12 +21,12 @@ int posix_trace_get_attr(trace_id_t trid, trace_attr_t *attr)
 {
 	if (!attr)
 		return EINVAL;
-	return HANDLE_CALL(trid, get_attr(h, attr));
+	return HANDLE_CALL(trid, HANDLE_ANY, get_attr(h, attr));
 }
 
 int posix_trace_get_status(trace_id_t trid, struct posix_trace_status_info *statusinfo)
 {
 	if (!statusinfo)
 		return EINVAL;
-	return HANDLE_CALL(trid, lifecycle_status(h, statusinfo));
+	return HANDLE_CALL(trid, HANDLE_ANY, h->input ? recorded_status(h, statusinfo) : lifecycle_status(h, statusinfo));
 }

@@ -9,10 +9,10 @@
 
 int posix_trace_start(trace_id_t trid)
 {
-	return HANDLE_CALL(trid, lifecycle_start(h, __builtin_return_address(0)));
+	return HANDLE_CALL(trid, HANDLE_ACTIVE, lifecycle_start(h, __builtin_return_address(0)));
 }
 
 int posix_trace_stop(trace_id_t trid)
 {
-	return HANDLE_CALL(trid, lifecycle_stop(h, __builtin_return_address(0)));
+	return HANDLE_CALL(trid, HANDLE_ACTIVE, lifecycle_stop(h, __builtin_return_address(0)));
 }

@@ -19,6 +19,18 @@ struct writer announce_caller(const struct handle *h)
 	return w;
 }
 
+struct event announce_origin(const struct handle *h, const void *address)
+{
+	struct writer w = announce_caller(h);
+
+	return (struct event){
+		.pid = w.pid,
+		.tid = w.tid,
+		.pthread = w.pthread,
+		.address = (uint64_t)(uintptr_t)address,
+	};
+}
+
 bool announce(struct handle *h, bool always, trace_event_id_t id, const void *data, size_t length, const void *address)
 {
 	struct writer w;

@@ -11,6 +11,8 @@
 
 /* Who calls, as the origin of an event. */
 struct writer announce_caller(const struct handle *h);
+/* The same for an event that is not recorded but told. */
+struct event announce_origin(const struct handle *h, const void *address);
 /*
  * Records the event unless it is filtered out; with always, also in a stream
  * that is not running. False if the stream has no room for it.

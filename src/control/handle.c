@@ -87,7 +87,7 @@ trace_id_t handle_publish(struct handle *h)
 }
 
 /* With the table locked. */
-static struct handle *find(trace_id_t trid)
+static struct handle *find(trace_id_t trid, enum handle_kind kind)
 {
 	unsigned i = (unsigned)(trid & 0xff);
 	struct handle *h;
@@ -95,17 +95,19 @@ static struct handle *find(trace_id_t trid)
 	if (i < 1 || i > HANDLES || trid >> 40)
 		return NULL;
 	h = &table->handle[i - 1];
-	return h->number && h->number == (uint32_t)(trid >> 8) && !h->dying ? h : NULL;
+	if (!h->number || h->number != (uint32_t)(trid >> 8) || h->dying)
+		return NULL;
+	return kind & (h->input ? HANDLE_RECORDED : HANDLE_ACTIVE) ? h : NULL;
 }
 
-struct handle *handle_get(trace_id_t trid)
+struct handle *handle_get(trace_id_t trid, enum handle_kind kind)
 {
 	struct handle *h;
 
 	if (!load_acquire(&table)) /* PAIR(table) */
 		return NULL;
 	pthread_mutex_lock(&table->lock);
-	h = find(trid);
+	h = find(trid, kind);
 	if (h)
 		h->users++;
 	pthread_mutex_unlock(&table->lock);
@@ -128,7 +130,7 @@ void handle_put(struct handle *h)
 		sys_futex_wake(&table->ended);
 }
 
-struct handle *handle_end(trace_id_t trid)
+struct handle *handle_end(trace_id_t trid, enum handle_kind kind)
 {
 	struct timespec slice;
 	struct handle *h;
@@ -138,7 +140,7 @@ struct handle *handle_end(trace_id_t trid)
 	if (!load_acquire(&table)) /* PAIR(table) */
 		return NULL;
 	pthread_mutex_lock(&table->lock);
-	h = find(trid);
+	h = find(trid, kind);
 	if (h)
 		store_relaxed(&h->dying, 1);
 	TEST_POINT("shutdown_dying");
@@ -146,8 +148,10 @@ struct handle *handle_end(trace_id_t trid)
 		ended = load_relaxed(&table->ended);
 		pthread_mutex_unlock(&table->lock);
 		/* Readers that sleep: the word they sleep on changes, and they see dying. */
-		fetch_add(&h->stream.header->wakeups, 1);
-		sys_futex_wake(&h->stream.header->wakeups);
+		if (!h->input) {
+			fetch_add(&h->stream.header->wakeups, 1);
+			sys_futex_wake(&h->stream.header->wakeups);
+		}
 		/* In slices: who can write to that word may keep the reader asleep. */
 		end = clock_ns(CLOCK_REALTIME) + END_SLICE_NS;
 		slice = (struct timespec){ end / NS_PER_S, end % NS_PER_S };
@@ -176,7 +180,7 @@ void handle_end_all(void (*f)(struct handle *))
 		struct handle *h = &table->handle[i];
 
 		/* One that is being shut down is in the hands of who does that. */
-		if (h->number && !h->dying) {
+		if (h->number && !h->dying && !h->input) {
 			store_relaxed(&h->dying, 1);
 			f(h);
 		}

@@ -32,6 +32,8 @@ struct handle {
 	struct stream stream;
 	struct live live;
 	uint64_t *wanted; /* one for each chunk, see quiesce */
+	struct flusher *flusher; /* null: there is no log */
+	struct input *input;     /* a pre-recorded stream: this is all there is, and attr */
 	struct page_entry entry; /* its name */
 	int slot;                /* in the process page */
 	struct attr attr;  /* with the creation time */
@@ -46,26 +48,28 @@ void handle_table_unlock(void);
 struct handle *handle_new(void);
 trace_id_t handle_publish(struct handle *h);
 
-/* The handle of an active stream of this process, kept until handle_put(). Null: there is none. */
-struct handle *handle_get(trace_id_t trid);
+enum handle_kind { HANDLE_ACTIVE = 1, HANDLE_RECORDED = 2, HANDLE_ANY = 3 };
+
+/* The handle of a stream of this process, of this kind, kept until handle_put(). Null: there is none. */
+struct handle *handle_get(trace_id_t trid, enum handle_kind kind);
 void handle_put(struct handle *h);
 /* Ends the identifier; from now on there is no other call on it. Null: there is none. */
-struct handle *handle_end(trace_id_t trid);
+struct handle *handle_end(trace_id_t trid, enum handle_kind kind);
 /* With the table locked. */
 void handle_free(struct handle *h);
-/* At exit: ends all identifiers, and calls f for each. Does not wait for calls in progress, nor for ever for a lock. */
+/* At exit: ends all active streams' identifiers, and calls f for each. Does not wait for calls in progress, nor for ever for a lock. */
 void handle_end_all(void (*f)(struct handle *));
 
 /* False: its memory was taken away by the traced process (guard.h). */
 static inline bool handle_works(const struct handle *h)
 {
-	return !guard_broken(h->stream.header);
+	return h->input || !guard_broken(h->stream.header);
 }
 
 /* For functions that return an error number: gets, locks, calls. */
-#define HANDLE_CALL(trid, call)                          \
+#define HANDLE_CALL(trid, kind, call)                    \
 	({                                               \
-		struct handle *h = handle_get(trid);     \
+		struct handle *h = handle_get(trid, kind); \
 		int error_ = EINVAL;                     \
 		if (h) {                                 \
 			pthread_mutex_lock(&h->lock);    \

@@ -15,6 +15,7 @@
 #include "base/testpoint.h"
 #include "control/announce.h"
 #include "control/filter.h"
+#include "control/flusher.h"
 #include "control/quiesce.h"
 #include "control/recover.h"
 #include "model/eventset.h"
@@ -22,6 +23,9 @@
 #include "record/emit.h"
 #include "shm/chunk.h"
 #include "shm/family.h"
+
+/* How long exit() waits for a handle, in ms. */
+#define EXIT_TRIES 100
 
 /* -- Creation ---------------------------------------------------------------- */
 
@@ -53,17 +57,21 @@ static size_t wanted_size(const struct stream *s)
 }
 
 /* A stream's file under the first serial number that is free: an image before an exec may have left some. */
-static int make_stream(int dir, struct handle *h, const struct attr *attr)
+static int make_stream(int dir, struct handle *h, const struct attr *attr, bool with_log)
 {
 	static uint32_t last_serial;
 	struct stream_origin origin = { h->entry.creator, h->target.ident, 0 };
+	uint32_t capacity = output_capacity(attr->log_policy, attr->log_size, attr->data_size);
 	int r;
 
 	do {
 		origin.serial = fetch_add(&last_serial, 1) + 1;
-		r = stream_create(dir, &h->target.place, &origin, attr, false, &h->stream, &h->hold);
+		r = stream_create(dir, &h->target.place, &origin, attr,
+		                  with_log ? stream_log_bytes(capacity) : 0, &h->stream, &h->hold);
 	} while (r == -EEXIST);
 	h->entry.serial = origin.serial;
+	if (r == 0 && with_log)
+		output_plan(h->stream.log, attr->log_policy, attr->log_size, attr->data_size);
 	return r;
 }
 
@@ -94,7 +102,13 @@ static bool too_many(int dir, const struct place *place)
 	return streams > TRACE_SYS_MAX || recover_count(dir) > TRACE_SYS_MAX;
 }
 
-static int create_in(int dir, struct handle *h, const struct attr *attr)
+/* What a stream's log is to be written to. */
+struct log_file {
+	int fd;
+	bool seeks;
+};
+
+static int create_in(int dir, struct handle *h, const struct attr *attr, const struct log_file *log)
 {
 	struct anchor anchor;
 	int error, r;
@@ -103,7 +117,7 @@ static int create_in(int dir, struct handle *h, const struct attr *attr)
 	if (r < 0)
 		return -r;
 	recover_directory(dir, &h->target.place, h->entry.creator.space);
-	r = make_stream(dir, h, attr);
+	r = make_stream(dir, h, attr, log != NULL);
 	if (r < 0)
 		return -r;
 	TEST_POINT("create_made");
@@ -127,10 +141,13 @@ static int create_in(int dir, struct handle *h, const struct attr *attr)
 	/* Processes that begin from the next clock tick on inherit it; see lifecycle_create(). */
 	h->entry.inherit_from = attr->inheritance == POSIX_TRACE_INHERITED ? ident_ticks() + 1 : 0;
 	TEST_POINT("create_live");
+	error = log ? flusher_start(h, log->fd, log->seeks) : 0;
+	if (error)
+		goto free_live;
 	h->slot = procpage_enter(h->target.page, stream_who(&h->stream), &h->entry);
 	if (h->slot < 0) {
 		error = -h->slot;
-		goto free_live;
+		goto end_flusher;
 	}
 	TEST_POINT("create_entered");
 	/* Now, while it can be done: at its first event the process may have no descriptor left. */
@@ -138,6 +155,9 @@ static int create_in(int dir, struct handle *h, const struct attr *attr)
 		attach_slot(h->target.self, h->target.page, h->slot);
 	return 0;
 
+end_flusher:
+	if (h->flusher)
+		flusher_end(h);
 free_live:
 	live_free(&h->live);
 unmap_wanted:
@@ -148,7 +168,7 @@ remove:
 	return error;
 }
 
-static int create(struct handle *h, pid_t pid, const struct attr *attr)
+static int create(struct handle *h, pid_t pid, const struct attr *attr, const struct log_file *log)
 {
 	int error = target_open(pid, &h->target), dir;
 	struct guise guise;
@@ -157,7 +177,7 @@ static int create(struct handle *h, pid_t pid, const struct attr *attr)
 		return error;
 	guise_put_on(&guise, h->target.place.owner, h->target.place.group);
 	dir = target_directory(&h->target);
-	error = dir < 0 ? -dir : create_in(dir, h, attr);
+	error = dir < 0 ? -dir : create_in(dir, h, attr, log);
 	if (dir >= 0)
 		sys_close(dir);
 	guise_take_off(&guise);
@@ -168,23 +188,34 @@ static int create(struct handle *h, pid_t pid, const struct attr *attr)
 	return error;
 }
 
-int lifecycle_create(pid_t pid, const trace_attr_t *attr, trace_id_t *trid)
+int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, trace_id_t *trid)
 {
-	struct attr defaults;
-	const struct attr *a = attr_get_const(attr);
+	const struct attr *given = attr_get_const(attr);
+	struct log_file file = { .fd = -1 };
+	struct attr own, *a = &own;
 	struct handle *h;
 	int error;
 
-	if (!attr) {
-		attr_init(&defaults);
-		a = &defaults;
-	}
-	if (!a || !attr_valid(a, false))
+	if (attr && !given)
 		return EINVAL;
+	if (given)
+		own = *given;
+	else
+		attr_init(&own);
+	if (!attr_valid(a, log != NULL))
+		return EINVAL;
+	if (log) {
+		file.fd = *log;
+		error = -output_possible(file.fd, a->log_policy, &file.seeks);
+		if (error)
+			return error;
+		/* As in use: no log is so small that the largest event has no room in it. */
+		a->log_size = output_size(a->log_policy, a->log_size, a->data_size);
+	}
 	if (!handle_table_lock())
 		return ENOMEM;
 	h = handle_new();
-	error = h ? create(h, pid, a) : EAGAIN;
+	error = h ? create(h, pid, a, log ? &file : NULL) : EAGAIN;
 	if (!error)
 		*trid = handle_publish(h);
 	else if (h)
@@ -209,16 +240,10 @@ static void become_full(struct handle *h, uint32_t state)
 /* A stop that finds no room is told of by the reader, in its place. */
 static void stop_without_room(struct handle *h, const void *address)
 {
-	struct writer w = announce_caller(h);
 	uint64_t none = 0;
 
-	h->live.stop_call = (struct event){
-		.id = POSIX_TRACE_STOP,
-		.pid = w.pid,
-		.tid = w.tid,
-		.pthread = w.pthread,
-		.address = (uint64_t)(uintptr_t)address,
-	};
+	h->live.stop_call = announce_origin(h, address);
+	h->live.stop_call.id = POSIX_TRACE_STOP;
 	cas(&h->stream.header->stopped_ticks, &none, ticks_read(h->stream.clock_kind));
 	become_full(h, STATE_FULL);
 }
@@ -316,7 +341,7 @@ void lifecycle_read(struct handle *h)
 
 /* -- Clear and status -------------------------------------------------------------- */
 
-int lifecycle_clear(struct handle *h, const void *address)
+static void clear(struct handle *h, const void *address)
 {
 	struct stream_header *header = h->stream.header;
 	bool running = fetch_and(&header->state, ~STATE_RUNNING) & STATE_RUNNING;
@@ -350,22 +375,61 @@ int lifecycle_clear(struct handle *h, const void *address)
 	filter_store(h, &sets[1]);
 	if (running)
 		fetch_or(&header->state, STATE_RUNNING);
-	return 0;
+}
+
+int lifecycle_clear(trace_id_t trid, const void *address)
+{
+	struct handle *h = handle_get(trid, HANDLE_ACTIVE);
+	int error = 0;
+
+	if (!h)
+		return EINVAL;
+	if (h->flusher)
+		flusher_pause(h);
+	pthread_mutex_lock(&h->lock);
+	if (handle_works(h))
+		clear(h, address);
+	else
+		error = EINVAL;
+	if (h->flusher) {
+		int log = flusher_clear(h);
+
+		error = error ? error : log;
+	}
+	pthread_mutex_unlock(&h->lock);
+	handle_put(h);
+	return error;
+}
+
+int lifecycle_flush(trace_id_t trid, const void *address)
+{
+	struct handle *h = handle_get(trid, HANDLE_ACTIVE);
+	int error = EINVAL;
+
+	if (h && h->flusher && handle_works(h)) {
+		struct event caller = announce_origin(h, address);
+
+		error = flusher_flush(h, &caller);
+	}
+	if (h)
+		handle_put(h);
+	return error;
 }
 
 int lifecycle_status(struct handle *h, struct posix_trace_status_info *status)
 {
 	/* One word, so the members fit together, and no overrun is forgotten between reading and resetting. */
-	uint32_t state = fetch_and(&h->stream.header->state, ~STATE_OVERRUN);
+	uint32_t state = fetch_and(&h->stream.header->state,
+	                           ~(STATE_OVERRUN | STATE_LOG_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
 
 	memset(status, 0, sizeof *status);
 	status->posix_stream_status = state & STATE_RUNNING ? POSIX_TRACE_RUNNING : POSIX_TRACE_SUSPENDED;
 	status->posix_stream_full_status = state & STATE_FULL ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL;
 	status->posix_stream_overrun_status = state & STATE_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
-	status->posix_stream_flush_status = POSIX_TRACE_NOT_FLUSHING;
-	status->posix_stream_flush_error = 0;
-	status->posix_log_overrun_status = POSIX_TRACE_NO_OVERRUN;
-	status->posix_log_full_status = POSIX_TRACE_NOT_FULL;
+	status->posix_stream_flush_status = state & STATE_FLUSHING ? POSIX_TRACE_FLUSHING : POSIX_TRACE_NOT_FLUSHING;
+	status->posix_stream_flush_error = (int)(state >> STATE_ERROR_SHIFT);
+	status->posix_log_overrun_status = state & STATE_LOG_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
+	status->posix_log_full_status = state & STATE_LOG_FULL ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL;
 	status->__posix_lost_events = load_relaxed(&h->stream.header->lost) + merge_lost(&h->live.merge);
 	return 0;
 }
@@ -404,12 +468,18 @@ static void withdraw(struct handle *h, bool wait)
 
 int lifecycle_shutdown(trace_id_t trid, const void *address)
 {
-	struct handle *h = handle_end(trid);
+	struct handle *h = handle_end(trid, HANDLE_ACTIVE);
+	int error = 0;
 
 	if (!h)
 		return EINVAL;
+	/* There is no other call, but there may be a flusher. */
+	pthread_mutex_lock(&h->lock);
 	lifecycle_stop(h, address);
+	pthread_mutex_unlock(&h->lock);
 	TEST_POINT("shutdown_stopped");
+	if (h->flusher)
+		error = flusher_end(h);
 	fetch_or(&h->stream.header->state, STATE_ENDED);
 	TEST_POINT("shutdown_ended");
 	withdraw(h, true);
@@ -423,7 +493,21 @@ int lifecycle_shutdown(trace_id_t trid, const void *address)
 		handle_free(h);
 		handle_table_unlock();
 	}
-	return 0;
+	return error;
+}
+
+/* The STOP of a shutdown, and all that the log lacks. */
+static bool end_log(struct handle *h)
+{
+	/* Who holds it may be a thread that exit() has interrupted. */
+	for (int i = 0; pthread_mutex_trylock(&h->lock) != 0; i++) {
+		if (i == EXIT_TRIES)
+			return false;
+		sys_sleep_ns(1000000);
+	}
+	lifecycle_stop(h, NULL);
+	pthread_mutex_unlock(&h->lock);
+	return flusher_try_end(h);
 }
 
 /*
@@ -433,6 +517,9 @@ int lifecycle_shutdown(trace_id_t trid, const void *address)
  */
 static void end(struct handle *h)
 {
+	/* What cannot be brought to its log now stays for whoever comes next, as if this process had been killed. */
+	if (h->flusher && !end_log(h))
+		return;
 	fetch_and(&h->stream.header->state, ~(STATE_RUNNING | STATE_ARMED));
 	TEST_POINT("exit_stopped");
 	fetch_or(&h->stream.header->state, STATE_ENDED);

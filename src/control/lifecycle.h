@@ -1,8 +1,8 @@
 /*
  * lifecycle.h - a stream's life: create, start, stop, clear, shut down
  *
- * docs/recording.md draws the states. All but create and shutdown are called
- * with the handle locked. address is that of the application's call.
+ * docs/recording.md draws the states. Those that get a handle are called
+ * with that locked. address is that of the application's call.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,11 +13,12 @@
 
 #include "control/handle.h"
 
-/* attr null: all defaults. */
-int lifecycle_create(pid_t pid, const trace_attr_t *attr, trace_id_t *trid);
+/* attr null: all defaults. log: a descriptor; null for a stream without one. */
+int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, trace_id_t *trid);
 int lifecycle_start(struct handle *h, const void *address);
 int lifecycle_stop(struct handle *h, const void *address);
-int lifecycle_clear(struct handle *h, const void *address);
+int lifecycle_clear(trace_id_t trid, const void *address);
+int lifecycle_flush(trace_id_t trid, const void *address);
 int lifecycle_shutdown(trace_id_t trid, const void *address);
 int lifecycle_status(struct handle *h, struct posix_trace_status_info *status);
 

@@ -18,6 +18,7 @@
 #include "base/wait.h"
 #include "control/handle.h"
 #include "control/lifecycle.h"
+#include "control/recorded.h"
 
 #define HELD_UP_NS    100000  /* look again after so long when a writer is in the middle of a record */
 #define KILLED_NS     1000000000
@@ -126,13 +127,19 @@ static int wait_for_event(struct handle *h, enum merge_result result, uint32_t w
 int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
                  int *unavailable, enum reading_wait wait, const struct timespec *deadline)
 {
-	struct handle *h = handle_get(trid);
+	struct handle *h = handle_get(trid, wait == READING_FOREVER ? HANDLE_ANY : HANDLE_ACTIVE);
 	bool asked = false, barrier = true;
 	int error = 0;
 
 	*unavailable = 1;
 	if (!h)
 		return EINVAL;
+	if (h->input || h->flusher) {
+		/* What a stream with a log has recorded belongs to the log (READ-33, CH-46). */
+		error = h->input ? recorded_next(h, event, data, size, length, unavailable) : EINVAL;
+		handle_put(h);
+		return error;
+	}
 	for (;;) {
 		/* Before the look, so that a wake-up after it does not let us sleep. */
 		uint32_t wakeups = load_relaxed(&h->stream.header->wakeups);

@@ -10,20 +10,31 @@
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "base/ticks.h"
+#include "control/save.h"
 #include "shm/procpage.h"
 #include "shm/stream.h"
 
 #define RECOVER_NS 50000000
 
 struct recovery {
-	const struct place *place;
-	uint32_t own_space;
+	struct save save;
 	int64_t until; /* CPU time; then the rest is left to the next one: there may be very much */
+	bool streams; /* those, or all others */
+	bool kept;    /* a stream has more than could be brought to its log */
 };
+
+static bool save(int fd, void *arg)
+{
+	struct recovery *r = arg;
+	bool saved = save_stream(fd, &r->save);
+
+	r->kept |= !saved;
+	return saved;
+}
 
 static bool recover(int dir, const char *name, void *arg)
 {
-	const struct recovery *r = arg;
+	struct recovery *r = arg;
 	struct page_entry entry = { .inherit_from = 0 };
 	char kind[16];
 
@@ -33,18 +44,54 @@ static bool recover(int dir, const char *name, void *arg)
 		return true; /* "." and "..", and what is not ours */
 	if (strcmp(kind, "stream") == 0) {
 		TEST_POINT("recover_stream");
-		stream_bury(dir, r->place, r->own_space, &entry);
-	} else if (strcmp(kind, "page") == 0 || strcmp(kind, "names") == 0 || strcmp(kind, "new") == 0) {
-		file_remove_unused(dir, r->place, name, NULL, NULL);
+		if (r->streams)
+			stream_bury(dir, r->save.place, r->save.own_space, &entry, save, r);
+	} else if (!r->streams && (strcmp(kind, "page") == 0 || strcmp(kind, "new") == 0 ||
+	                           /* A log that is completed later will need names. */
+	                           (strcmp(kind, "names") == 0 && !r->kept))) {
+		file_remove_unused(dir, r->save.place, name, NULL, NULL);
 	}
 	return true;
 }
 
 void recover_directory(int dir, const struct place *place, uint32_t own_space)
 {
-	struct recovery r = { place, own_space, clock_ns(CLOCK_THREAD_CPUTIME_ID) + RECOVER_NS };
+	struct recovery r = {
+		.save = { dir, place, own_space, NULL },
+		.until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + RECOVER_NS,
+		.streams = true,
+	};
 
 	file_each(dir, recover, &r);
+	r.streams = false;
+	file_each(dir, recover, &r);
+}
+
+/* How long to wait for another who is at it. */
+#define SAVING_MS 10000
+
+void recover_stream(const char *stream, const char *log)
+{
+	struct place place = place_own();
+	const char *name = strrchr(stream, '/');
+	struct page_entry entry = { .inherit_from = 0 };
+	struct save save = { .place = &place, .log = log };
+	struct ident self;
+	char kind[16];
+
+	if (!name || strncmp(stream, place.path, strlen(place.path)) != 0 || strlen(place.path) != (size_t)(name - stream) ||
+	    !file_name_parse(name + 1, kind, &entry.creator, &entry.serial) || strcmp(kind, "stream") != 0 || ident_self(&self) < 0)
+		return;
+	save.dir = file_directory(&place, false);
+	if (save.dir < 0)
+		return;
+	save.own_space = self.space;
+	for (int i = 0; i < SAVING_MS; i++) {
+		if (stream_bury(save.dir, &place, self.space, &entry, save_stream, &save) || !file_removing(save.dir, name + 1))
+			break;
+		sys_sleep_ns(1000000);
+	}
+	sys_close(save.dir);
 }
 
 static bool count(int dir, const char *name, void *arg)

@@ -108,14 +108,47 @@ bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c)
 	return false;
 }
 
-bool cursor_take(struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size)
+void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c)
 {
-	uint32_t next = cur->next;
+	const unsigned char *memory = stream_chunk_memory(s, c);
+	uint32_t read = load_relaxed(&c->read), at = 0, end;
+	uint64_t p;
+	struct record head;
 
+	memset(cur, 0, sizeof *cur);
+	cur->first = cur->next = load_acquire(&c->first); /* PAIR(recycle) */
+	p = load_acquire(&c->progress);                   /* PAIR(commit) */
+	end = progress_position(p);
+	if (end > s->chunk_size)
+		return;
+	while (cur->next != read && cur->next != progress_records(p) && at + sizeof head <= end) {
+		copy_shared(&head, memory + at, sizeof head);
+		if (head.type & RECORD_OWNER) {
+			if (at + sizeof cur->owner > end)
+				return;
+			copy_shared(&cur->owner, memory + at, sizeof cur->owner);
+			at += (uint32_t)sizeof cur->owner;
+			continue;
+		}
+		at += record_size(head.length);
+		cur->at = at;
+		cur->next++;
+	}
+}
+
+void cursor_copy(const struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size)
+{
 	if (size > cur->head.length)
 		size = cur->head.length;
 	if (size)
 		copy_shared(data, stream_chunk_memory(s, c) + cur->at + sizeof cur->head, size);
+}
+
+bool cursor_take(struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size)
+{
+	uint32_t next = cur->next;
+
+	cursor_copy(cur, s, c, data, size);
 	TEST_POINT("read_copied");
 	/* PAIR(read): the copy before the claim; full barrier. Other side: chunk_recycle(). */
 	if (!cas(&c->read, &next, next + 1)) {

@@ -33,6 +33,10 @@ struct cursor {
 
 /* Looks for the chunk's next record; notes what was overwritten. True if there is one. */
 bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c);
+/* Begins behind what was read, where another reader has left off. */
+void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c);
+/* Copies up to size bytes of the record's data, for a look: they count when it has been taken. */
+void cursor_copy(const struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size);
 /*
  * Copies up to size bytes of the record's data and claims it. False if it was
  * overwritten meanwhile: look again.

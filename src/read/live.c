@@ -102,62 +102,107 @@ static void describe(const struct stream *s, const struct cursor *cur, struct ev
 		event->length = (uint32_t)buffer_size(s);
 }
 
+const struct event *live_front(const struct live *l, const void **data)
+{
+	*data = l->queue_data[l->queue_first];
+	return l->queue_count ? &l->queue[l->queue_first] : NULL;
+}
+
+void live_pop(struct live *l)
+{
+	l->queue_first = (l->queue_first + 1) % LIVE_QUEUE;
+	l->queue_count--;
+}
+
+static void add_before(struct live *l, struct live_turn *turn, trace_event_id_t id, uint64_t ticks)
+{
+	if (!stream_filters(l->merge.stream->header, id))
+		turn->before[turn->befores++] = (struct event){ .id = id, .ticks = ticks };
+}
+
+enum merge_result live_peek(struct live *l, struct live_turn *turn)
+{
+	struct event *event = &turn->event;
+	enum merge_result result = merge_next(&l->merge, &turn->chunk);
+
+	turn->befores = 0;
+	turn->gap = false;
+	turn->lost = 0;
+	if (result != MERGE_RECORD)
+		return result;
+	describe(l->merge.stream, &l->merge.cursor[turn->chunk], event);
+	if (l->stop_before && event->ticks >= l->stop_before) {
+		live_stop(l, exchange(&l->merge.stream->header->stopped_ticks, 0));
+		event->id = 0;
+		return result;
+	}
+	/*
+	 * What was lost before this event; behind it more may come to light.
+	 * Where single events are missing, each event is told to stand behind a gap.
+	 */
+	if (l->merge.gap_from ? l->merge.gap_from <= event->ticks : l->merge.unsure_until != 0) {
+		turn->gap = true;
+		turn->lost = merge_gap(&l->merge);
+		/* Directly before the event that survived (TRAP-54). */
+		add_before(l, turn, POSIX_TRACE_OVERFLOW, turn->lost ? turn->lost : l->last_ticks ? l->last_ticks : event->ticks);
+		add_before(l, turn, POSIX_TRACE_RESUME, event->ticks);
+	}
+	return result;
+}
+
+bool live_take(struct live *l, const struct live_turn *turn, void *data, size_t size)
+{
+	if (!merge_take(&l->merge, turn->chunk, data, size)) {
+		live_leave(l, turn);
+		return false;
+	}
+	if (turn->gap && turn->event.ticks > l->merge.unsure_until)
+		l->merge.unsure_until = 0;
+	l->last_ticks = turn->event.ticks;
+	return true;
+}
+
+void live_leave(struct live *l, const struct live_turn *turn)
+{
+	if (turn->lost)
+		merge_gap_again(&l->merge, turn->lost);
+}
+
 enum merge_result live_next(struct live *l, struct event *event, void *data, size_t size)
 {
-	struct stream_header *h = l->merge.stream->header;
+	const struct event *front;
 	enum merge_result result;
+	struct live_turn turn;
+	const void *waits;
 	int64_t until = 0;
-	uint32_t chunk;
 
 	for (unsigned i = 0; i == 0 || !merge_late(&until); i++) {
-		if (l->queue_count) {
-			unsigned at = l->queue_first;
-
-			*event = l->queue[at];
+		front = live_front(l, &waits);
+		if (front) {
+			*event = *front;
 			if (size > event->length)
 				size = event->length;
 			if (size)
-				memcpy(data, l->queue_data[at], size);
-			l->queue_first = (at + 1) % LIVE_QUEUE;
-			l->queue_count--;
+				memcpy(data, waits, size);
+			live_pop(l);
 			return MERGE_RECORD;
 		}
-		result = merge_next(&l->merge, &chunk);
+		result = live_peek(l, &turn);
 		if (result != MERGE_RECORD)
 			return result;
-		describe(l->merge.stream, &l->merge.cursor[chunk], event);
-		if (l->stop_before && event->ticks >= l->stop_before) {
-			live_stop(l, exchange(&h->stopped_ticks, 0));
+		if (turn.event.id == 0)
 			continue;
+		if (!turn.gap) {
+			if (!live_take(l, &turn, data, size))
+				continue;
+			*event = turn.event;
+			return MERGE_RECORD;
 		}
-		if (l->merge.gap_from ? l->merge.gap_from > event->ticks : !l->merge.unsure_until) {
-			if (!merge_take(&l->merge, chunk, data, size))
-				continue;
-		} else {
-			/*
-			 * What was lost before this event; behind it more may
-			 * come to light. Where single events are missing, each
-			 * event is told to stand behind a gap.
-			 */
-			uint64_t lost = merge_gap(&l->merge);
-			uint64_t gap = lost ? lost : l->last_ticks ? l->last_ticks : event->ticks;
-
-			if (!merge_take(&l->merge, chunk, l->buffer, buffer_size(l->merge.stream))) {
-				if (lost)
-					merge_gap_again(&l->merge, lost);
-				continue;
-			}
-			if (event->ticks > l->merge.unsure_until)
-				l->merge.unsure_until = 0;
-			/* Directly before the event that survived (TRAP-54). */
-			queue_system(l, POSIX_TRACE_OVERFLOW, gap, NULL, 0);
-			queue_system(l, POSIX_TRACE_RESUME, event->ticks, NULL, 0);
-			l->last_ticks = event->ticks;
-			queue(l, event, l->buffer);
+		if (!live_take(l, &turn, l->buffer, buffer_size(l->merge.stream)))
 			continue;
-		}
-		l->last_ticks = event->ticks;
-		return MERGE_RECORD;
+		for (unsigned b = 0; b < turn.befores; b++)
+			queue(l, &turn.before[b], NULL);
+		queue(l, &turn.event, l->buffer);
 	}
 	return MERGE_HELD_UP;
 }

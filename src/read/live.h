@@ -51,6 +51,29 @@ void live_reset(struct live *l, struct anchor anchor);
 
 /* The next event; up to size bytes of its data in data. */
 enum merge_result live_next(struct live *l, struct event *event, void *data, size_t size);
+
+/*
+ * The same in steps, for who must have an event elsewhere before it is taken
+ * out of the stream. What is queued comes first.
+ */
+struct live_turn {
+	struct event event;
+	uint32_t chunk;
+	bool gap;      /* events were lost before it */
+	uint64_t lost; /* what merge_gap() has said of them */
+	struct event before[2]; /* so these are told directly before it: OVERFLOW and RESUME */
+	unsigned befores;
+};
+
+/* The first in the queue, with its data; null: the queue is empty. */
+const struct event *live_front(const struct live *l, const void **data);
+void live_pop(struct live *l);
+/* MERGE_RECORD: the next event of the stream; or something was queued, and turn.event.id is 0. */
+enum merge_result live_peek(struct live *l, struct live_turn *turn);
+/* Takes it; up to size bytes of its data in data. False: overwritten, ask again. */
+bool live_take(struct live *l, const struct live_turn *turn, void *data, size_t size);
+/* Not now: it will come again. */
+void live_leave(struct live *l, const struct live_turn *turn);
 /* Nothing is left to be reported, to be asked when nobody writes. */
 bool live_empty(struct live *l);
 /* Queues the STOP of an automatic stop, or of one by a call that found no room (stop_call). */

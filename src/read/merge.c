@@ -79,6 +79,15 @@ void merge_reset(struct merge *m, struct anchor anchor)
 	m->dropped = 0;
 }
 
+void merge_resume(struct merge *m, uint64_t gap_from, uint64_t gap_until, uint64_t unsure_until)
+{
+	for (uint32_t i = 0; i < m->stream->chunk_count; i++)
+		cursor_resume(&m->cursor[i], m->stream, &m->stream->chunks[i]);
+	m->gap_from = gap_from;
+	m->gap_until = gap_until;
+	m->unsure_until = unsure_until;
+}
+
 static bool before(const struct merge *m, uint32_t a, uint32_t b)
 {
 	return m->cursor[a].head.ticks < m->cursor[b].head.ticks;

@@ -78,6 +78,8 @@ void merge_reset(struct merge *m, struct anchor anchor);
 
 /* The oldest record that may be reported; its chunk in *chunk. */
 enum merge_result merge_next(struct merge *m, uint32_t *chunk);
+/* Begins where another reader has left off: what it knew of events that were overwritten. */
+void merge_resume(struct merge *m, uint64_t gap_from, uint64_t gap_until, uint64_t unsure_until);
 /* Takes it. False: overwritten, ask again. */
 bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size);
 /* True if nothing is left in any chunk, to be asked when nobody writes. */

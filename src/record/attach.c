@@ -33,7 +33,7 @@ static uint32_t who(const struct process *process)
 /* The stream cannot be had any more: its creator has ended, by whatever, or somebody has removed it. */
 static void give_up(const struct process *process, int dir, int slot, const struct page_entry *entry)
 {
-	stream_bury(dir, &process->place, process->ident.space, entry);
+	stream_bury(dir, &process->place, process->ident.space, entry, NULL, NULL);
 	TEST_POINT("giveup_buried");
 	/* Without a file nobody has looked for it in the pages. */
 	if (procpage_leave(process->page, slot, who(process), entry))
@@ -255,10 +255,13 @@ void attach_check(struct self *self, struct attached *a)
 		return;
 	stream_name(name, a->entry.creator, a->entry.serial);
 	if (!file_held(dir, name)) {
-		store_relaxed(&a->stream.header->state, STATE_ENDED);
+		/* Without a file nobody has looked for it in the pages. What its log lacks is not written in a trace point. */
+		bool buried = stream_bury(dir, &process->place, process->ident.space, &a->entry, NULL, NULL);
+
+		fetch_and(&a->stream.header->state, ~(STATE_RUNNING | STATE_ARMED));
+		fetch_or(&a->stream.header->state, STATE_ENDED);
 		TEST_POINT("check_ended");
-		/* Without a file nobody has looked for it in the pages. */
-		if (!stream_bury(dir, &process->place, process->ident.space, &a->entry))
+		if (!buried)
 			procpage_forget(dir, &process->place, process->ident.space, &a->entry);
 		TEST_POINT("check_forgotten");
 	}

@@ -117,6 +117,19 @@ static bool late(int try, int64_t *until)
 	return now > *until;
 }
 
+/* Another is full, then: who writes the log may want to know. */
+static struct chunk *taken(const struct stream *s, struct chunk *c)
+{
+	struct stream_header *h = s->header;
+
+	if (load_relaxed(&h->flush_waiting) && exchange(&h->flush_waiting, 0)) {
+		fetch_add(&h->wakeups, 1);
+		sys_futex_wake(&h->wakeups);
+		TEST_POINT("take_woken");
+	}
+	return c;
+}
+
 struct chunk *take_chunk(struct stream *s, uint32_t who)
 {
 	bool loop = s->stream_policy == POSIX_TRACE_LOOP;
@@ -156,7 +169,7 @@ struct chunk *take_chunk(struct stream *s, uint32_t who)
 		TEST_POINT("take_revoked");
 		rank = rank_of(s, c, loop, false);
 		if (rank == RANK_ROOM)
-			return c;
+			return taken(s, c);
 		if (rank > best.rank) {
 			chunk_unclaim(c);
 			continue;
@@ -164,7 +177,7 @@ struct chunk *take_chunk(struct stream *s, uint32_t who)
 		if (chunk_recycle(s, c) > 0 &&
 		    (~load_relaxed(&s->header->state) & (STATE_FULL | STATE_OVERRUN)))
 			fetch_or(&s->header->state, STATE_FULL | STATE_OVERRUN);
-		return c;
+		return taken(s, c);
 	}
 	return NULL;
 }

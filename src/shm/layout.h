@@ -110,7 +110,14 @@ _Static_assert(TRACE_EVENT_NAME_MAX < REGISTRY_NAME_BYTES, "a name and its null"
 #define STATE_FULL    2u
 #define STATE_ARMED   4u  /* stopped by itself, restarts when it has been read */
 #define STATE_OVERRUN 8u  /* until posix_trace_get_status() */
-#define STATE_ENDED   16u /* its creator has shut it down */
+#define STATE_ENDED   16u /* its creator has shut it down, or has died */
+#define STATE_CUT     32u /* it was running when its creator died */
+/* With a log: */
+#define STATE_FLUSHING    64u
+#define STATE_LOG_FULL    128u
+#define STATE_LOG_OVERRUN 256u /* until posix_trace_get_status() */
+/* Number of the first error of a flush, until posix_trace_get_status(). */
+#define STATE_ERROR_SHIFT 16
 
 struct stream_header {
 	uint32_t magic;
@@ -140,6 +147,7 @@ struct stream_header {
 	uint32_t clock_kind;
 	uint64_t stream_size; /* the figure in use, not less than what was asked for */
 	uint64_t log_size;
+	uint64_t log_state; /* bytes of the part that is for the log, the file's last; 0: there is no log */
 	char version_string[TRACE_NAME_MAX + 1];
 	char name[TRACE_NAME_MAX + 1];
 
@@ -153,6 +161,8 @@ struct stream_header {
 	uint32_t seats_used;
 	/* Bit n: event type n is filtered out. */
 	uint32_t filter[EVENT_ID_END / 32];
+	/* With a log: not 0, its creator sleeps until a writer takes another chunk. That clears it, and wakes on wakeups. */
+	uint32_t flush_waiting;
 
 	/* Written where events are lost for want of room. */
 	_Alignas(LINE) uint64_t stopped_ticks; /* of the automatic stop that has not been reported; 0: none */
@@ -165,7 +175,7 @@ _Static_assert(sizeof(struct stream_header) <= STREAM_HEADER_BYTES, "docs/memory
 _Static_assert(offsetof(struct stream_header, state) % LINE == 0, "docs/memory-layout.md");
 /*
  * S1  file_size == STREAM_HEADER_BYTES + seat_count * sizeof(struct seat)
- *                  + chunk_count * (sizeof(struct chunk) + chunk_size), in this order
+ *                  + chunk_count * (sizeof(struct chunk) + chunk_size) + log_state, in this order
  * S2  chunk_size is a multiple of LINE, at least 2 * event_size_max, at most CHUNK_SIZE_MAX
  * S3  event_size_max >= record_size_max(data_size)
  */
@@ -206,5 +216,80 @@ struct chunk {
 
 _Static_assert(sizeof(struct chunk) == 2 * LINE, "docs/memory-layout.md");
 _Static_assert(offsetof(struct chunk, read) == LINE, "docs/memory-layout.md");
+
+/* -- Log: what is on its way there ------------------------------------------ */
+
+/*
+ * Only the stream's creator touches this, and when that has died, whoever
+ * finishes its log: what had been taken out of the chunks and was not in the
+ * log yet is here, and where it belongs. docs/logs.md tells how nothing of it is lost.
+ */
+#define LOG_SLOTS      16
+#define LOG_PATH_BYTES 4096
+#define LOG_BYTES_MAX  (UINT32_C(1) << 24)
+#define LOG_BODY_OFFSET 8192 /* of the segment that is being put together; a frame header is before it */
+
+/* What has been written, and so where the next segment goes. */
+struct log_place {
+	uint64_t log;       /* its random number; 0: nothing is in the file yet */
+	uint64_t end;       /* of the file, as far as it is the log's */
+	uint64_t sequence;  /* of the next segment */
+	uint64_t bytes;     /* of all segments' bodies */
+	uint64_t events;    /* in them */
+	uint64_t discarded; /* events that came as far as the log */
+	uint64_t lost;      /* events that the stream had lost when the last segment was written */
+	uint32_t types;     /* user event types whose names are in the file */
+	uint32_t slots;     /* there are so many */
+	uint32_t slot;      /* the one that is being filled */
+	uint32_t reserved;
+	uint64_t slot_used; /* bytes of it */
+	uint64_t slot_offset[LOG_SLOTS]; /* of its frame, in the file */
+	uint64_t slot_first[LOG_SLOTS];  /* number of its first segment */
+	uint64_t slot_events[LOG_SLOTS];
+};
+
+/* How far the next segment is put together. */
+struct log_mark {
+	uint64_t sequence; /* of the segment that this is about */
+	uint64_t first;    /* time of its first event */
+	uint64_t last;
+	uint64_t last_ticks;
+	uint32_t position; /* bytes of the body */
+	uint32_t events;
+	uint32_t records; /* taken out of chunks so far, all segments, modulo 2^32 */
+	/* The record that this mark has more than the other one: taken if it was. LOG_NO_CHUNK: none. */
+	uint32_t chunk;
+	uint32_t number;
+	uint32_t reserved;
+};
+
+#define LOG_NO_CHUNK UINT32_MAX
+
+struct log_state {
+	uint32_t capacity; /* of a body */
+	uint32_t reserved;
+	uint64_t slot_size;
+	uint64_t size; /* log-max-size as in use */
+	/* To find the file again. */
+	uint64_t inode;
+	uint32_t device_major;
+	uint32_t device_minor;
+	/* To convert times and to go on reading as the creator would have. */
+	uint64_t created_ticks;
+	int64_t created_monotonic;
+	int64_t real_time; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	uint64_t gap_from;
+	uint64_t gap_until;
+	uint64_t unsure_until;
+	uint32_t place_now; /* which of the two counts */
+	uint32_t mark_now;
+	struct log_place place[2];
+	struct log_mark mark[2];
+	char names[128]; /* file of the registry of event types' names */
+	char path[LOG_PATH_BYTES]; /* of the file, as its creator saw it; "": it has none */
+};
+
+_Static_assert(sizeof(struct log_state) <= LOG_BODY_OFFSET - LINE, "docs/memory-layout.md");
+_Static_assert(offsetof(struct log_state, place) % 8 == 0, "docs/memory-layout.md");
 
 #endif

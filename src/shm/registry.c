@@ -90,6 +90,31 @@ int registry_open(int dir, const struct place *place, struct ident id, const str
 	return -EINVAL;
 }
 
+int registry_find(int dir, const struct place *place, const char *file, struct registry *r)
+{
+	struct file_mapped mapped;
+	struct ident id;
+	uint32_t space;
+	char kind[16];
+	int err;
+
+	memset(r, 0, sizeof *r);
+	if (!file_name_parse(file, kind, &id, &space) || strcmp(kind, "names") != 0)
+		return -EINVAL;
+	err = file_map(dir, place, file, REGISTRY_NAMES_OFFSET + 4096, REGISTRY_BYTES_MAX, &mapped, &r->hold);
+	if (err < 0)
+		return err;
+	strcpy(r->file, file);
+	r->place = *place;
+	r->header = mapped.map;
+	r->inode = mapped.inode;
+	r->size = mapped.size;
+	if (valid(r->header))
+		return 0;
+	registry_close(r);
+	return -EINVAL;
+}
+
 int registry_open_private(const struct registry *seed, struct registry *r)
 {
 	struct make make = { REGISTRY_BYTES_MAX, seed };

@@ -31,6 +31,8 @@ struct registry {
  * begins as a copy of seed, null for none. Safe in handlers. 0 or a negative error number.
  */
 int registry_open(int dir, const struct place *place, struct ident id, const struct registry *seed, struct registry *r);
+/* The same by the name of its file, and only if there is one. */
+int registry_find(int dir, const struct place *place, const char *file, struct registry *r);
 /* One in memory that forked children share, where there is no tmpfs; seed as above. 0 or -ENOMEM. */
 int registry_open_private(const struct registry *seed, struct registry *r);
 /* Holds, for this process, what it has mapped from a process that it was forked from. */

@@ -37,7 +37,7 @@
 struct make {
 	const struct stream_origin *origin;
 	const struct attr *attr;
-	bool with_log;
+	uint32_t log_bytes;
 	uint32_t chunk_size, chunk_count, seat_count, event_size_max;
 	uint64_t size;
 	struct stream_header header; /* as it was made */
@@ -48,10 +48,15 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 	return (n + to - 1) / to * to;
 }
 
-static uint64_t geometry_size(uint32_t seats, uint32_t chunks, uint32_t chunk_size)
+static uint64_t geometry_size(uint32_t seats, uint32_t chunks, uint32_t chunk_size, uint64_t log_bytes)
 {
 	return STREAM_HEADER_BYTES + (uint64_t)seats * sizeof(struct seat) +
-	       (uint64_t)chunks * (sizeof(struct chunk) + chunk_size);
+	       (uint64_t)chunks * (sizeof(struct chunk) + chunk_size) + log_bytes;
+}
+
+uint32_t stream_log_bytes(uint32_t capacity)
+{
+	return LOG_BODY_OFFSET + (uint32_t)round_up(capacity + 8, LINE); /* with what fills a frame up */
 }
 
 static int geometry(struct make *m)
@@ -79,7 +84,7 @@ static int geometry(struct make *m)
 	m->chunk_size = (uint32_t)chunk;
 	m->chunk_count = (uint32_t)(count + CHUNKS_SPARE);
 	m->seat_count = want / SEAT_PER < SEATS_MIN ? SEATS_MIN : want / SEAT_PER > SEATS_MAX ? SEATS_MAX : (uint32_t)(want / SEAT_PER);
-	m->size = geometry_size(m->seat_count, m->chunk_count, m->chunk_size);
+	m->size = geometry_size(m->seat_count, m->chunk_count, m->chunk_size, m->log_bytes);
 	return m->size > SIZE_MAX / 2 ? -ENOMEM : 0;
 }
 
@@ -106,12 +111,13 @@ static void init(void *map, void *arg)
 	h->serial = m->origin->serial;
 
 	h->data_size = a->data_size;
-	h->stream_policy = attr_stream_policy(a, m->with_log);
+	h->stream_policy = attr_stream_policy(a, m->log_bytes > 0);
 	h->log_policy = a->log_policy;
 	h->inheritance = a->inheritance;
 	h->clock_kind = ticks_kind();
 	h->stream_size = (uint64_t)(m->chunk_count - CHUNKS_SPARE) * (m->chunk_size - m->event_size_max);
 	h->log_size = a->log_size;
+	h->log_state = m->log_bytes;
 	memcpy(h->version_string, a->version, sizeof h->version_string);
 	memcpy(h->name, a->name, sizeof h->name);
 	memcpy(map, h, sizeof *h);
@@ -135,6 +141,8 @@ static void set(struct stream *s, void *map, const struct stream_header *h, uint
 	s->space = h->space;
 	s->outsider = who_make(0, own_space, h->space);
 	s->memory = (unsigned char *)(s->chunks + s->chunk_count);
+	s->log_bytes = (uint32_t)h->log_state;
+	s->log = s->log_bytes ? (struct log_state *)(s->memory + (size_t)s->chunk_count * s->chunk_size) : NULL;
 	s->size = (size_t)h->file_size;
 }
 
@@ -143,7 +151,9 @@ static bool valid(const struct stream_header *h, uint64_t size)
 {
 	return h->magic == STREAM_MAGIC && h->version == LAYOUT_VERSION && h->header_size == STREAM_HEADER_BYTES &&
 	       h->file_size == size && h->chunk_count > 0 && h->seat_count <= SEATS_MAX &&
-	       size == geometry_size(h->seat_count, h->chunk_count, h->chunk_size) &&
+	       h->log_state <= LOG_BYTES_MAX && h->log_state % LINE == 0 &&
+	       (h->log_state == 0 || h->log_state > LOG_BODY_OFFSET) &&
+	       size == geometry_size(h->seat_count, h->chunk_count, h->chunk_size, h->log_state) &&
 	       h->chunk_size % LINE == 0 && h->chunk_size <= CHUNK_SIZE_MAX &&
 	       h->chunk_size / 2 >= h->event_size_max && h->data_size <= RECORD_DATA_MAX &&
 	       h->event_size_max >= record_size_max(h->data_size) &&
@@ -156,9 +166,9 @@ void stream_name(char name[FILE_NAME_SIZE], struct ident creator, uint32_t seria
 }
 
 int stream_create(int dir, const struct place *place, const struct stream_origin *origin, const struct attr *attr,
-                  bool with_log, struct stream *s, struct hold *hold)
+                  uint32_t log_bytes, struct stream *s, struct hold *hold)
 {
-	struct make m = { .origin = origin, .attr = attr, .with_log = with_log };
+	struct make m = { .origin = origin, .attr = attr, .log_bytes = log_bytes };
 	char name[FILE_NAME_SIZE];
 	struct file_new file = { name, 0, LOCK_STREAM, init, &m };
 	void *map;
@@ -204,27 +214,68 @@ void stream_unmap(struct stream *s)
 	s->header = NULL;
 }
 
+int stream_map_dead(int fd, const struct place *place, uint32_t space, struct stream *s)
+{
+	struct stream_header header;
+	struct file_mapped mapped;
+	int r = file_map_open(fd, place, STREAM_HEADER_BYTES, &mapped);
+
+	if (r < 0)
+		return r;
+	memcpy(&header, mapped.map, sizeof header);
+	if (!valid(&header, mapped.size)) {
+		file_unmap(mapped.map, (size_t)mapped.size);
+		return -EINVAL;
+	}
+	set(s, mapped.map, &header, space);
+	return 0;
+}
+
 struct burial {
 	int dir;
 	const struct place *place;
 	uint32_t own_space;
 	const struct page_entry *entry;
+	bool (*save)(int fd, void *arg);
+	void *arg;
 };
 
-static void bury(int fd, void *arg)
+/* Nobody records there any more, but who is in the middle of a record. */
+static void end(int fd)
+{
+	const uint64_t at = offsetof(struct stream_header, state);
+	uint32_t state = 0;
+
+	if (sys_read_at(fd, &state, sizeof state, at) != (long)sizeof state)
+		return;
+	if (state & STATE_RUNNING)
+		state |= STATE_CUT;
+	state = (state & ~(STATE_RUNNING | STATE_ARMED | STATE_FLUSHING)) | STATE_ENDED;
+	sys_write_at(fd, &state, sizeof state, at);
+}
+
+static bool has_log(int fd)
+{
+	uint64_t log = 0;
+
+	return sys_read_at(fd, &log, sizeof log, offsetof(struct stream_header, log_state)) == (long)sizeof log && log;
+}
+
+static bool bury(int fd, void *arg)
 {
 	const struct burial *b = arg;
-	uint32_t ended = STATE_ENDED;
 
-	sys_write_at(fd, &ended, sizeof ended, offsetof(struct stream_header, state));
+	end(fd);
 	TEST_POINT("bury_ended");
 	procpage_forget(b->dir, b->place, b->own_space, b->entry);
 	TEST_POINT("bury_forgotten");
+	return !has_log(fd) || (b->save && b->save(fd, b->arg));
 }
 
-bool stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry)
+bool stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry,
+                 bool (*save)(int fd, void *arg), void *arg)
 {
-	struct burial b = { dir, place, own_space, entry };
+	struct burial b = { dir, place, own_space, entry, save, arg };
 	char name[FILE_NAME_SIZE];
 
 	stream_name(name, entry->creator, entry->serial);

@@ -21,6 +21,8 @@ struct stream {
 	struct seat *seats;
 	struct chunk *chunks;
 	unsigned char *memory; /* of all chunks, one after the other */
+	struct log_state *log; /* null: there is no log */
+	uint32_t log_bytes;
 	uint32_t chunk_size;
 	uint32_t chunk_count;
 	uint32_t seat_count;
@@ -57,22 +59,28 @@ struct stream_origin {
 	uint32_t serial;
 };
 
+/* What the part for a log takes, for bodies of so many bytes. */
+uint32_t stream_log_bytes(uint32_t capacity);
 /*
  * Creates it under its name, with all of its memory reserved; it exists while
- * the creator has the hold. -EEXIST, -ENOMEM, ...
+ * the creator has the hold. log_bytes 0: there is no log. -EEXIST, -ENOMEM, ...
  */
 int stream_create(int dir, const struct place *place, const struct stream_origin *origin, const struct attr *attr,
-                  bool with_log, struct stream *s, struct hold *hold);
+                  uint32_t log_bytes, struct stream *s, struct hold *hold);
 /* Maps an existing one, for a process of this namespace; -ESTALE if its creator has ended; -EINVAL if it is not what its header says. */
 int stream_map(int dir, const struct place *place, struct ident creator, uint32_t serial, uint32_t space,
                struct stream *s);
 void stream_unmap(struct stream *s);
 void stream_name(char name[FILE_NAME_SIZE], struct ident creator, uint32_t serial);
+/* Maps one whose creator has died, by its open file. */
+int stream_map_dead(int fd, const struct place *place, uint32_t space, struct stream *s);
 /*
  * Unless its creator lives: who still records there stops, no page names it any
- * more, and its file goes, in this order. own_space: the caller's pid namespace.
- * False: it lives, or there is none.
+ * more, and its file goes, in this order. own_space: the caller's pid namespace. Before the
+ * file goes, save brings what is in it to its log, if it has one; false: it could not, and
+ * the file stays for one who can. save null: that is nothing for this caller. False: the creator lives, or there is no file.
  */
-bool stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry);
+bool stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry,
+                 bool (*save)(int fd, void *arg), void *arg);
 
 #endif

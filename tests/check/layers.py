@@ -16,8 +16,7 @@ from check import ROOT, files, finish, spoiled
 BELOW = {'base': ''}
 BELOW['model'] = 'base'
 BELOW['shm'] = 'base model'
-BELOW['record'] = BELOW['read'] = 'base model shm'
-BELOW['log'] = 'base model'
+BELOW['record'] = BELOW['read'] = BELOW['log'] = 'base model shm'
 BELOW['control'] = 'base model shm record read log'
 BELOW['api'] = BELOW['control'] + ' control'
 # What sees the library only as programs do.

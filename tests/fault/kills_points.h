@@ -38,7 +38,7 @@ static const char *const kills_points[] = {
 	"names_copied", "attach_ident", "attach_page", "attach_process", "attach_gate", "attach_done",
 	"thread_block", "thread_done", "names_opened", "leave_page", "leave_unlocked", "leave_removed",
 	/* record/take.c */
-	"take_claimed", "take_revoked",
+	"take_claimed", "take_revoked", "take_woken",
 	/* read/cursor.c */
 	"read_seen", "read_copied", "read_claimed",
 	/* read/merge.c */
@@ -59,6 +59,14 @@ static const char *const kills_points[] = {
 	"reading_waiting", "reading_barrier", "reading_sleep", "reading_awake",
 	/* control/recover.c */
 	"recover_stream",
+	/* log/draft.c */
+	"draft_marked", "draft_done",
+	/* log/output.c */
+	"output_moved", "output_written", "output_ended", "output_cut",
+	/* control/flusher.c */
+	"flush_begins", "flush_ends", "end_flushed", "end_closed", "flusher_sleeps",
+	/* control/save.c */
+	"save_recovered", "save_stopped", "save_ended",
 	/* control/target.c */
 	"target_page", "target_unlocked", "target_removed",
 };

@@ -217,7 +217,7 @@ TEST(creator_ends_later)
 	CHECK_EQ("-", a->stream.header->state, STATE_RUNNING); /* asked a moment ago */
 	a->checked -= 10 * NS_PER_S;
 	attach_check(self, a);
-	CHECK_EQ("-", a->stream.header->state, STATE_ENDED);
+	CHECK_EQ("-", a->stream.header->state, STATE_ENDED | STATE_CUT);
 	CHECK("-", !procpage_read(page, slot, &entry));
 	CHECK("-", !file_there(1));
 	CHECK_EQ("-", page->slot[slot].claim, 0);

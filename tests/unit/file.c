@@ -529,13 +529,15 @@ TEST(held_or_stale)
 
 static int buried, buried_linked;
 
-static void bury(int fd, void *arg)
+/* arg: not yet. */
+static bool bury(int fd, void *arg)
 {
 	struct stat st;
 
 	buried++;
 	MUST(fstat(fd, &st) == 0);
 	buried_linked = (int)st.st_nlink;
+	return !arg;
 }
 
 TEST(removed_if_unused)
@@ -551,6 +553,10 @@ TEST(removed_if_unused)
 	CHECK_EQ("-", buried, 0);
 	CHECK_EQ("-", faccessat(dir, "one", F_OK, 0), 0);
 	lock_release(&hold);
+	CHECK("-", file_remove_unused(dir, &place, "one", bury, &hold));
+	CHECK_EQ("-", faccessat(dir, "one", F_OK, 0), 0); /* it is still needed */
+	CHECK_EQ("-", buried, 1);
+	buried = 0;
 	CHECK("-", file_remove_unused(dir, &place, "one", bury, NULL));
 	CHECK_EQ("-", buried, 1);
 	CHECK_EQ("-", buried_linked, 1); /* before it is gone */

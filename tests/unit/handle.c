@@ -26,7 +26,7 @@ static trace_id_t publish(void)
 
 static void end(trace_id_t id)
 {
-	struct handle *h = handle_end(id);
+	struct handle *h = handle_end(id, HANDLE_ACTIVE);
 
 	MUST(h && handle_table_lock());
 	handle_free(h);
@@ -36,33 +36,33 @@ static void end(trace_id_t id)
 TEST(none)
 {
 	for (trace_id_t id = 0; id < 1000; id++) {
-		CHECK("-", handle_get(id) == NULL);
-		CHECK("-", handle_end(id) == NULL);
+		CHECK("-", handle_get(id, HANDLE_ACTIVE) == NULL);
+		CHECK("-", handle_end(id, HANDLE_ACTIVE) == NULL);
 	}
-	CHECK("-", handle_get(UINT64_MAX) == NULL);
+	CHECK("-", handle_get(UINT64_MAX, HANDLE_ACTIVE) == NULL);
 }
 
 TEST(life)
 {
 	trace_id_t id = publish(), next;
-	struct handle *h = handle_get(id);
+	struct handle *h = handle_get(id, HANDLE_ACTIVE);
 
 	MUST(h);
 	CHECK_EQ("-", h->users, 1);
-	CHECK("-", handle_get(id) == h);
+	CHECK("-", handle_get(id, HANDLE_ACTIVE) == h);
 	handle_put(h);
 	handle_put(h);
 	CHECK_EQ("-", h->users, 0);
 	/* Near misses. */
 	for (int bit = 0; bit < 64; bit++)
-		CHECK("-", handle_get(id ^ UINT64_C(1) << bit) == NULL);
+		CHECK("-", handle_get(id ^ UINT64_C(1) << bit, HANDLE_ANY) == NULL);
 	end(id);
-	CHECK("-", handle_get(id) == NULL);
-	CHECK("-", handle_end(id) == NULL);
+	CHECK("-", handle_get(id, HANDLE_ACTIVE) == NULL);
+	CHECK("-", handle_end(id, HANDLE_ACTIVE) == NULL);
 	/* The same place, another identifier. */
 	next = publish();
 	CHECK("-", next != id);
-	CHECK("-", handle_get(next) == h && handle_get(id) == NULL);
+	CHECK("-", handle_get(next, HANDLE_ACTIVE) == h && handle_get(id, HANDLE_ACTIVE) == NULL);
 }
 
 static int counted, wrong;
@@ -103,13 +103,13 @@ TEST(end_all)
 	for (int i = 0; i < 5; i++)
 		id[i] = publish();
 	end(id[1]);
-	h = handle_get(id[2]);
+	h = handle_get(id[2], HANDLE_ACTIVE);
 	MUST(h); /* a call in progress is not waited for */
 	handle_end_all(count);
 	CHECK_EQ("-", counted, 4);
 	CHECK_EQ("-", wrong, 0);
 	for (int i = 0; i < 5; i++)
-		CHECK("-", handle_get(id[i]) == NULL && handle_end(id[i]) == NULL);
+		CHECK("-", handle_get(id[i], HANDLE_ACTIVE) == NULL && handle_end(id[i], HANDLE_ACTIVE) == NULL);
 	handle_put(h);
 	handle_end_all(count);
 	CHECK_EQ("-", counted, 4);
@@ -132,7 +132,7 @@ static uint32_t ended;
 
 static void *end_in_thread(void *id)
 {
-	CHECK("-", handle_end(*(trace_id_t *)id) != NULL);
+	CHECK("-", handle_end(*(trace_id_t *)id, HANDLE_ACTIVE) != NULL);
 	store_release(&ended, 1);
 	return NULL;
 }
@@ -141,7 +141,7 @@ static void *end_in_thread(void *id)
 TEST(end_waits)
 {
 	trace_id_t id = publish();
-	struct handle *h = handle_get(id);
+	struct handle *h = handle_get(id, HANDLE_ACTIVE);
 	pthread_t thread;
 
 	MUST(h);
@@ -149,7 +149,7 @@ TEST(end_waits)
 	for (int i = 0; i < 5000 && !load_acquire(&h->dying); i++)
 		unit_sleep_ms(1);
 	CHECK("-", load_acquire(&h->dying));
-	CHECK("-", handle_get(id) == NULL);
+	CHECK("-", handle_get(id, HANDLE_ACTIVE) == NULL);
 	unit_sleep_ms(20);
 	CHECK_EQ("-", load_acquire(&ended), 0);
 	CHECK("-", load_relaxed(&header.wakeups) > 0); /* the word that readers sleep on */
@@ -167,11 +167,11 @@ TEST(child)
 
 	MUST(pipe(fd) == 0);
 	if (fork() == 0) {
-		CHECK("-", handle_get(id) == NULL && handle_end(id) == NULL);
+		CHECK("-", handle_get(id, HANDLE_ACTIVE) == NULL && handle_end(id, HANDLE_ACTIVE) == NULL);
 		handle_end_all(count);
 		CHECK_EQ("-", counted, 0);
 		childs = publish();
-		CHECK("-", childs != id && handle_get(childs));
+		CHECK("-", childs != id && handle_get(childs, HANDLE_ACTIVE));
 		CHECK("-", write(fd[1], &childs, sizeof childs) == sizeof childs);
 		_exit(test_failures ? 1 : 0);
 	}
@@ -179,8 +179,8 @@ TEST(child)
 	MUST(read(fd[0], &childs, sizeof childs) == sizeof childs);
 	wait(&status);
 	CHECK_EQ("-", status, 0);
-	CHECK("-", handle_get(childs) == NULL);
-	CHECK("-", handle_get(id) != NULL);
+	CHECK("-", handle_get(childs, HANDLE_ACTIVE) == NULL);
+	CHECK("-", handle_get(id, HANDLE_ACTIVE) != NULL);
 }
 
 TEST_MAIN(TEST_ENTRY(none), TEST_ENTRY(life), TEST_ENTRY(all), TEST_ENTRY(end_all),

@@ -158,7 +158,7 @@ static bool bury(void)
 {
 	struct page_entry entry = { origin.creator, origin.serial, 0 };
 
-	stream_bury(dir, &place, 33, &entry);
+	stream_bury(dir, &place, 33, &entry, NULL, NULL);
 	return faccessat(dir, FILE_NAME, F_OK, 0) < 0;
 }
 

@@ -1,0 +1,414 @@
+/*
+ * flush.c - what a stream has recorded goes into its log
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "control/flush.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/sys.h"
+#include "base/testpoint.h"
+#include "control/lifecycle.h"
+#include "shm/chunk.h"
+
+#define IMAGES      64
+#define IMAGES_BODY (UINT32_C(256) << 10)
+#define IMAGES_NS   NS_PER_S /* one process is not looked at more often */
+
+/* -- Beginning ------------------------------------------------------------------------ */
+
+int flush_init(struct flush *f, struct stream *s, struct live *live, struct log_state *state, int fd, bool seeks)
+{
+	int r;
+
+	f->stream = s;
+	f->live = live;
+	f->state = state;
+	f->longest = output_longest(s->data_size);
+	r = draft_init(&f->draft, state);
+	if (r == 0)
+		r = output_init(&f->output, fd, seeks, s->header->log_policy, state);
+	f->data = r == 0 ? sys_map(s->event_size_max, -1, 1) : NULL;
+	f->images = f->data ? sys_map(IMAGES * sizeof *f->images, -1, 1) : NULL;
+	if (f->images)
+		return 0;
+	flush_free(f);
+	return r < 0 ? r : -ENOMEM;
+}
+
+void flush_free(struct flush *f)
+{
+	draft_free(&f->draft);
+	output_free(&f->output);
+	if (f->data)
+		sys_unmap(f->data, f->stream->event_size_max);
+	if (f->images)
+		sys_unmap(f->images, IMAGES * sizeof *f->images);
+	f->data = NULL;
+	f->images = NULL;
+}
+
+/* -- Processes ---------------------------------------------------------------------------- */
+
+static struct images *images_of(struct flush *f, uint32_t pid)
+{
+	for (uint32_t i = 0; i < IMAGES; i++)
+		if (f->images[i].pid == pid)
+			return &f->images[i];
+	return NULL;
+}
+
+/* A new place to trace from: is it known what lies there? */
+static void need_images(struct flush *f, const struct log_event *e)
+{
+	const struct images *known;
+
+	if (!e->pid || !e->address || f->look_pid)
+		return;
+	known = images_of(f, e->pid);
+	if (known && (images_have(known, e->address) || clock_ns(CLOCK_MONOTONIC) - (int64_t)known->looked < IMAGES_NS))
+		return;
+	f->look_pid = e->pid;
+}
+
+static int write_images(struct flush *f, uint32_t pid)
+{
+	/* Of another pid namespace only the traced process itself is known by both names. */
+	uint32_t number = pid == f->target ? f->target_number : f->stream->outsider ? 0 : pid;
+	struct images *images = images_of(f, pid);
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+	unsigned char *body;
+	size_t size;
+	int r = 0;
+
+	if (!images) {
+		images = &f->images[f->images_next++ % IMAGES];
+		images->pid = pid;
+		images->count = 0;
+	}
+	images->looked = (uint64_t)now;
+	body = number ? sys_map(IMAGES_BODY, -1, 1) : NULL;
+	if (!body)
+		return 0;
+	size = images_look(images, number, (uint64_t)(now + f->real_time), body, IMAGES_BODY);
+	images->looked = (uint64_t)now;
+	if (size)
+		r = output_frame(&f->output, FRAME_PROCESS, body, size, output_place(&f->output)->types);
+	sys_unmap(body, IMAGES_BODY);
+	return r;
+}
+
+/* -- Types ------------------------------------------------------------------------------------- */
+
+#define TYPES_BODY ((EVENTTYPE_PREDEFINED + EVENT_USER_MAX) * (size_t)(3 + TRACE_EVENT_NAME_MAX))
+
+static unsigned char *put_type(unsigned char *p, trace_event_id_t id, const char *name)
+{
+	size_t n = strnlen(name, TRACE_EVENT_NAME_MAX);
+
+	put16(p, (uint16_t)id);
+	p[2] = (unsigned char)n;
+	memcpy(p + 3, name, n);
+	return p + 3 + n;
+}
+
+/* Those that the log does not have yet. */
+static int write_types(struct flush *f, bool predefined)
+{
+	uint32_t have = output_place(&f->output)->types, count = f->names ? registry_count(f->names) : have;
+	char name[REGISTRY_NAME_BYTES];
+	unsigned char *body, *p;
+	int r;
+
+	if (count <= have && !predefined)
+		return 0;
+	body = p = sys_map(TYPES_BODY, -1, 1);
+	if (!body)
+		return -ENOMEM;
+	for (unsigned i = 0; predefined && i < EVENTTYPE_PREDEFINED; i++)
+		p = put_type(p, eventtype_predefined(i), eventtype_predefined_name(eventtype_predefined(i)));
+	for (uint32_t i = have; i < count; i++)
+		if (registry_name(f->names, EVENT_ID_USER + i, name))
+			p = put_type(p, EVENT_ID_USER + i, name);
+	r = output_frame(&f->output, FRAME_TYPES, body, (size_t)(p - body), count);
+	sys_unmap(body, TYPES_BODY);
+	return r;
+}
+
+int flush_describe(struct flush *f)
+{
+	int r = write_types(f, true);
+
+	if (r == 0 && f->target_number)
+		r = write_images(f, f->target);
+	return r;
+}
+
+/* -- Taking --------------------------------------------------------------------------------------- */
+
+void flush_marker(struct flush *f, const struct event *event)
+{
+	if (f->markers < FLUSH_MARKERS && !stream_filters(f->stream->header, event->id))
+		f->marker[f->markers++] = *event;
+}
+
+static void begin_segment(struct flush *f)
+{
+	f->room = output_room(&f->output);
+	draft_begin(&f->draft, output_place(&f->output)->sequence, f->room);
+}
+
+/* The log has no room for this event, and never will: its last one is a STOP (LOG-15). */
+static void end_log(struct flush *f)
+{
+	static const int by_itself = 1;
+	uint64_t last = f->draft.next.events ? f->draft.next.last : 0;
+	struct log_event stop = { .id = POSIX_TRACE_STOP, .time = last, .length = sizeof by_itself };
+
+	f->full = true;
+	fetch_or(&f->stream->header->state, STATE_LOG_FULL);
+	if (stream_filters(f->stream->header, POSIX_TRACE_STOP))
+		return;
+	if (!last) {
+		/* The segment before was the last one; there is one, because there is room for the largest event. */
+		stop.time = (uint64_t)(merge_time(&f->live->merge, f->draft.next.last_ticks) + f->real_time);
+		draft_begin(&f->draft, output_place(&f->output)->sequence, f->state->capacity);
+	}
+	draft_extend(&f->draft, f->state->size - output_place(&f->output)->bytes);
+	if (draft_add(&f->draft, &stop, &by_itself, f->draft.next.last_ticks))
+		draft_intend(&f->draft, LOG_NO_CHUNK, 0);
+}
+
+/* Is the draft too small only because the log ends? */
+static bool log_ends(const struct flush *f, uint32_t length)
+{
+	return f->output.policy == POSIX_TRACE_UNTIL_FULL && f->room < f->state->capacity &&
+	       f->room - f->draft.next.position < pack_size_max(length);
+}
+
+static struct log_event convert(const struct flush *f, const struct event *e)
+{
+	int64_t ns = merge_time(&f->live->merge, e->ticks) + f->real_time;
+
+	return (struct log_event){
+		.id = e->id,
+		.truncated = e->truncated,
+		.pid = e->pid,
+		.tid = e->tid,
+		.pthread = e->pthread,
+		.address = e->address,
+		.time = ns < 0 ? 0 : (uint64_t)ns, /* no time of an event of ours */
+		.length = e->length < f->longest ? e->length : f->longest,
+	};
+}
+
+/* False: the draft has to be written first. */
+static bool add(struct flush *f, const struct event *e, const void *data, const char *thread_name)
+{
+	struct log_event event = convert(f, e);
+	uint32_t shapes = f->draft.pack->shapes;
+
+	if (f->full) {
+		f->discarded++;
+		return true;
+	}
+	if (thread_name)
+		strncpy(event.name, thread_name, sizeof event.name - 1);
+	if (!draft_add(&f->draft, &event, data, e->ticks)) {
+		if (!log_ends(f, e->length))
+			return false;
+		draft_forget(&f->draft);
+		end_log(f);
+		f->discarded++;
+		return true;
+	}
+	if (f->draft.pack->shapes != shapes)
+		need_images(f, &event);
+	return true;
+}
+
+/* One that is in no chunk. */
+static bool add_alone(struct flush *f, const struct event *e, const void *data)
+{
+	if (!add(f, e, data, NULL))
+		return false;
+	if (!f->full)
+		draft_intend(&f->draft, LOG_NO_CHUNK, 0);
+	return true;
+}
+
+/* What the next reader would have to know. */
+static void remember_gaps(struct flush *f)
+{
+	const struct merge *m = &f->live->merge;
+
+	store_relaxed(&f->state->gap_from, m->gap_from);
+	store_relaxed(&f->state->gap_until, m->gap_until);
+	store_relaxed(&f->state->unsure_until, m->unsure_until);
+}
+
+static bool add_turn(struct flush *f, const struct live_turn *turn)
+{
+	const struct cursor *cur = &f->live->merge.cursor[turn->chunk];
+
+	for (unsigned i = 0; i < turn->befores; i++)
+		if (!add(f, &turn->before[i], NULL, NULL))
+			return false;
+	cursor_copy(cur, f->stream, &f->stream->chunks[turn->chunk], f->data, turn->event.length);
+	return add(f, &turn->event, f->data, cur->owner.name);
+}
+
+/* Takes an event. False: the draft has to be written first. */
+static bool take(struct flush *f, const struct live_turn *turn)
+{
+	uint32_t number = f->live->merge.cursor[turn->chunk].next;
+	bool ends;
+
+	if (!add_turn(f, turn)) {
+		live_leave(f->live, turn);
+		draft_forget(&f->draft);
+		return false;
+	}
+	ends = f->full;
+	if (!ends)
+		draft_intend(&f->draft, turn->chunk, number);
+	if (live_take(f->live, turn, NULL, 0)) {
+		if (ends)
+			f->unmarked++;
+		else
+			draft_done(&f->draft);
+		return true;
+	}
+	if (ends)
+		f->discarded--;
+	else
+		draft_forget(&f->draft);
+	return !f->draft.ended || draft_empty(&f->draft);
+}
+
+/* The stream has stopped by itself, and all has been taken: it is told, and goes on (CH-35). */
+static bool drained(struct flush *f)
+{
+	struct stream_header *h = f->stream->header;
+
+	if (!(load_relaxed(&h->state) & STATE_ARMED) && !load_relaxed(&h->stopped_ticks))
+		return false;
+	if (f->handle)
+		lifecycle_drained(f->handle);
+	else
+		live_stop(f->live, exchange(&h->stopped_ticks, 0));
+	return f->live->queue_count > 0;
+}
+
+static enum flush_step take_all(struct flush *f, uint64_t until)
+{
+	enum merge_result result;
+	struct live_turn turn;
+	const struct event *e;
+	const void *data;
+	int64_t late = 0;
+
+	if (!f->full && (f->draft.ended || f->draft.next.sequence != output_place(&f->output)->sequence)) {
+		if (!draft_empty(&f->draft) && f->draft.next.sequence == output_place(&f->output)->sequence)
+			return FLUSH_WRITE;
+		begin_segment(f);
+	}
+	for (unsigned i = 0;; i++) {
+		if (i % 256 == 255 && merge_late(&late))
+			return FLUSH_AGAIN;
+		e = live_front(f->live, &data);
+		if (e) {
+			if (!add_alone(f, e, data))
+				return FLUSH_WRITE;
+			live_pop(f->live);
+			continue;
+		}
+		result = live_peek(f->live, &turn);
+		if (result == MERGE_RECORD && turn.event.id == 0)
+			continue;
+		remember_gaps(f);
+		if (f->markers && (result != MERGE_RECORD || turn.event.ticks >= f->marker[0].ticks)) {
+			if (result == MERGE_HELD_UP)
+				return FLUSH_HELD_UP;
+			if (result == MERGE_RECORD)
+				live_leave(f->live, &turn);
+			else if (f->marker[0].ticks > until)
+				return FLUSH_DONE; /* events before it may still come */
+			if (!add_alone(f, &f->marker[0], NULL))
+				return FLUSH_WRITE;
+			memmove(&f->marker[0], &f->marker[1], --f->markers * sizeof f->marker[0]);
+			continue;
+		}
+		if (result == MERGE_HELD_UP)
+			return FLUSH_HELD_UP;
+		if (result == MERGE_NONE) {
+			if (drained(f))
+				continue;
+			return FLUSH_DONE;
+		}
+		if (turn.event.ticks > until) {
+			live_leave(f->live, &turn);
+			return FLUSH_DONE;
+		}
+		if (!take(f, &turn))
+			return FLUSH_WRITE;
+		if (f->handle)
+			lifecycle_read(f->handle);
+	}
+}
+
+enum flush_step flush_take(struct flush *f, uint64_t until)
+{
+	enum flush_step step = take_all(f, until);
+
+	f->lost = f->lost_before + load_relaxed(&f->stream->header->lost) + merge_lost(&f->live->merge);
+	return step;
+}
+
+/* -- Writing ------------------------------------------------------------------------------------------ */
+
+static void count_discarded(struct flush *f, uint64_t before)
+{
+	if (f->unmarked) {
+		draft_skip(&f->draft, f->unmarked);
+		f->unmarked = 0;
+	}
+	if (f->discarded) {
+		output_discard(&f->output, f->discarded);
+		f->discarded = 0;
+	}
+	if (output_place(&f->output)->discarded != before)
+		fetch_or(&f->stream->header->state, STATE_LOG_OVERRUN | (f->output.policy == POSIX_TRACE_LOOP ? STATE_LOG_FULL : 0));
+}
+
+int flush_write(struct flush *f)
+{
+	uint64_t discarded = output_place(&f->output)->discarded;
+	uint32_t pid = f->look_pid;
+	int r = write_types(f, false);
+
+	if (r == 0 && pid) {
+		f->look_pid = 0;
+		r = write_images(f, pid);
+	}
+	if (r == 0 && !draft_empty(&f->draft) && f->draft.next.sequence == output_place(&f->output)->sequence)
+		r = output_segment(&f->output, &f->draft, f->lost);
+	count_discarded(f, discarded);
+	return r;
+}
+
+int flush_end(struct flush *f)
+{
+	uint32_t state = load_relaxed(&f->stream->header->state);
+	struct output_end end = {
+		.lost = f->lost,
+		.status = (state & STATE_FULL ? INDEX_STREAM_FULL : 0) | (state & STATE_OVERRUN ? INDEX_STREAM_OVERRUN : 0) |
+		          (state & STATE_LOG_OVERRUN ? INDEX_LOG_OVERRUN : 0) | (state & STATE_LOG_FULL ? INDEX_LOG_FULL : 0),
+		.flush_error = state >> STATE_ERROR_SHIFT,
+	};
+
+	return output_end(&f->output, &end);
+}

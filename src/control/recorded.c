@@ -1,0 +1,175 @@
+/*
+ * recorded.c - pre-recorded streams: logs that have been opened
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "control/recorded.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "base/text.h"
+#include "base/ticks.h"
+#include "control/recover.h"
+#include "log/input.h"
+
+/* What a creator that has died did not bring to the log, if that is still to be had. True: it may have more now. */
+static bool complete(const struct input *in)
+{
+	char path[40];
+	struct text t = text_into(path, sizeof path);
+
+	if (in->complete || !in->header.stream[0])
+		return false;
+	text_add(&t, "/proc/self/fd/");
+	text_add_number(&t, (uint64_t)in->fd);
+	recover_stream(in->header.stream, path);
+	return true;
+}
+
+static int open_input(struct handle *h, int fd)
+{
+	int own = sys_dup(fd), r;
+
+	if (own < 0)
+		return own == -EBADF ? EINVAL : -own; /* no error but EINVAL is said of a bad descriptor (CH-68) */
+	h->input = sys_map(sizeof *h->input, -1, 1);
+	r = h->input ? input_open(h->input, own) : -ENOMEM;
+	if (r == 0 && complete(h->input)) {
+		input_close(h->input);
+		r = input_open(h->input, own);
+	}
+	if (r == 0)
+		return 0;
+	if (h->input)
+		sys_unmap(h->input, sizeof *h->input);
+	h->input = NULL;
+	sys_close(own);
+	return -r;
+}
+
+int recorded_open(int fd, trace_id_t *trid)
+{
+	struct handle *h;
+	int error;
+
+	if (!handle_table_lock())
+		return ENOMEM;
+	h = handle_new();
+	error = h ? open_input(h, fd) : ENOMEM;
+	if (!error) {
+		h->attr = h->input->header.attr;
+		*trid = handle_publish(h);
+	} else if (h) {
+		handle_free(h);
+	}
+	handle_table_unlock();
+	return error;
+}
+
+/* An application that closes descriptors it does not know may have closed ours, and got that number for a file of its own. */
+static bool same_file(const struct input *in)
+{
+	struct sys_stat st;
+
+	return sys_stat(in->fd, &st) == 0 && st.inode == in->inode && st.device_major == in->device_major &&
+	       st.device_minor == in->device_minor;
+}
+
+int recorded_close(trace_id_t trid)
+{
+	struct handle *h = handle_end(trid, HANDLE_RECORDED);
+
+	if (!h)
+		return EINVAL;
+	input_close(h->input);
+	if (same_file(h->input))
+		sys_close(h->input->fd);
+	sys_unmap(h->input, sizeof *h->input);
+	if (handle_table_lock()) {
+		handle_free(h);
+		handle_table_unlock();
+	}
+	return 0;
+}
+
+int recorded_rewind(struct handle *h)
+{
+	input_rewind(h->input);
+	return 0;
+}
+
+int recorded_status(const struct handle *h, struct posix_trace_status_info *status)
+{
+	const struct input *in = h->input;
+
+	memset(status, 0, sizeof *status);
+	status->posix_stream_status = POSIX_TRACE_SUSPENDED;
+	status->posix_stream_full_status = in->status & INDEX_STREAM_FULL ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL;
+	status->posix_stream_overrun_status = in->status & INDEX_STREAM_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
+	status->posix_stream_flush_status = POSIX_TRACE_NOT_FLUSHING;
+	status->posix_stream_flush_error = (int)in->flush_error;
+	status->posix_log_overrun_status = in->status & INDEX_LOG_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
+	status->posix_log_full_status = in->status & INDEX_LOG_FULL ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL;
+	status->__posix_lost_events = in->lost;
+	return 0;
+}
+
+const char *recorded_name(const struct handle *h, trace_event_id_t id)
+{
+	return eventtype_possible(id) && h->input->name[id][0] ? h->input->name[id] : NULL;
+}
+
+int recorded_type(struct handle *h, trace_event_id_t *id, int *unavailable)
+{
+	trace_event_id_t next = 0;
+
+	*unavailable = 0;
+	while (next == 0 && h->type_next < EVENTTYPE_PREDEFINED + EVENT_USER_MAX) {
+		unsigned i = h->type_next++;
+
+		next = i < EVENTTYPE_PREDEFINED ? eventtype_predefined(i) : EVENT_ID_USER + i - EVENTTYPE_PREDEFINED;
+		if (!recorded_name(h, next))
+			next = 0;
+	}
+	if (next)
+		*id = next;
+	else
+		*unavailable = 1;
+	return 0;
+}
+
+static void report(const struct log_event *e, struct posix_trace_event_info *event)
+{
+	memset(event, 0, sizeof *event);
+	event->posix_event_id = e->id;
+	event->posix_pid = (pid_t)e->pid;
+	event->__posix_kernel_tid = (pid_t)e->tid;
+	event->posix_prog_address = (void *)(uintptr_t)e->address;
+	event->posix_thread_id = (pthread_t)(uintptr_t)e->pthread;
+	event->posix_timestamp.tv_sec = (time_t)(e->time / NS_PER_S);
+	event->posix_timestamp.tv_nsec = (long)(e->time % NS_PER_S);
+}
+
+int recorded_next(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
+                  int *unavailable)
+{
+	const unsigned char *from;
+	const struct log_event *e;
+
+	pthread_mutex_lock(&h->lock);
+	e = input_next(h->input, &from);
+	if (e) {
+		report(e, event);
+		event->posix_truncation_status = size < e->length ? POSIX_TRACE_TRUNCATED_READ
+		                               : e->truncated     ? POSIX_TRACE_TRUNCATED_RECORD
+		                                                  : POSIX_TRACE_NOT_TRUNCATED;
+		*length = size < e->length ? size : e->length;
+		if (*length)
+			memcpy(data, from, *length);
+	}
+	*unavailable = !e;
+	pthread_mutex_unlock(&h->lock);
+	return 0;
+}

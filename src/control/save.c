@@ -1,0 +1,263 @@
+/*
+ * save.c - the log of a stream whose creator has died
+ *
+ * What it left: the records in the chunks, the draft of a segment, the place where
+ * that belongs (shm/layout.h). From there a flush goes on as if nothing
+ * had happened, in a thread of its own, because what a file that is too long
+ * sends to who writes it must not reach the application.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "control/save.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/atomic.h"
+#include "base/sys.h"
+#include "base/testpoint.h"
+#include "control/flush.h"
+#include "log/input.h"
+#include "shm/chunk.h"
+
+#define HELD_UP_NS 100000
+
+struct rescue {
+	const struct save *save;
+	int stream_fd;
+	bool saved;
+	/* What there is to go on with: */
+	struct stream stream;
+	struct live live;
+	struct registry names;
+	struct flush flush;
+};
+
+/* -- Is there something to be saved, and can it be? ------------------------------------------ */
+
+static bool state_valid(const struct stream *s)
+{
+	const struct log_state *state = s->log;
+
+	if (!state || state->capacity > s->log_bytes - LOG_BODY_OFFSET - 8 ||
+	    state->capacity < output_capacity(s->header->log_policy, state->size, s->data_size) ||
+	    state->slot_size > UINT32_MAX || strnlen(state->path, sizeof state->path) == sizeof state->path ||
+	    strnlen(state->names, sizeof state->names) == sizeof state->names)
+		return false;
+	for (int i = 0; i < 2; i++) {
+		const struct log_place *p = &state->place[i];
+
+		if (p->slots > LOG_SLOTS || (p->slots && p->slot >= p->slots) || p->slot_used > state->slot_size ||
+		    p->end > INT64_MAX / 2 || p->end % FRAME_ALIGN || state->mark[i].position > state->capacity)
+			return false;
+		for (uint32_t slot = 0; slot < p->slots; slot++)
+			if (p->slot_offset[slot] > p->end || p->slot_offset[slot] % FRAME_ALIGN)
+				return false;
+	}
+	return true;
+}
+
+/* The file that its creator wrote to, or a negative number. */
+static int open_log(const struct save *save, const struct log_state *state)
+{
+	const char *path = save->log ? save->log : state->path;
+	int fd = path[0] ? sys_open(AT_FDCWD, path, O_RDWR | O_NONBLOCK | (save->log ? 0 : O_NOFOLLOW), 0) : -ENOENT;
+	struct sys_stat st;
+
+	if (fd < 0)
+		return fd;
+	if (sys_stat(fd, &st) == 0 && S_ISREG(st.mode) && st.inode == state->inode &&
+	    st.device_major == state->device_major && st.device_minor == state->device_minor)
+		return fd;
+	sys_close(fd);
+	return -ENOENT;
+}
+
+/* -- Going on ------------------------------------------------------------------------------------ */
+
+/* What the creator had in its memory for the index is in the file. */
+static int find_index(struct flush *f, struct input *in)
+{
+	const struct log_place *p = output_place(&f->output);
+	struct frame frame;
+	uint64_t at = in->begin;
+
+	while (at < p->end && input_frame(in, &frame, &at)) {
+		int r = output_recall(&f->output, &frame, at);
+
+		if (r < 0)
+			return r;
+		at += frame_bytes(frame.size);
+	}
+	return 0;
+}
+
+/* Events that were overwritten: all there were, but for those that were taken and those that are there still. */
+static void count_lost(struct flush *f)
+{
+	const struct merge *m = &f->live->merge;
+	uint64_t known = output_place(&f->output)->lost - load_relaxed(&f->stream->header->lost);
+	uint32_t lost = 0 - draft_mark(&f->draft)->records;
+
+	for (uint32_t i = 0; i < f->stream->chunk_count; i++)
+		lost += m->cursor[i].next;
+	f->lost_before = known + (uint32_t)(lost - (uint32_t)known);
+}
+
+/* The STOP of a shutdown. When it was, nobody knows: behind the last event. */
+static void add_stop(struct flush *f)
+{
+	struct event stop = { .id = POSIX_TRACE_STOP, .ticks = f->live->last_ticks };
+
+	if (!stop.ticks)
+		stop.ticks = draft_mark(&f->draft)->last_ticks;
+	if (!stop.ticks)
+		stop.ticks = f->state->created_ticks;
+	f->live->stop_call = stop;
+	live_stop(f->live, stop.ticks);
+}
+
+static int flush_all(struct flush *f)
+{
+	for (;;) {
+		enum flush_step step = flush_take(f, UINT64_MAX);
+		int r;
+
+		switch (step) {
+		case FLUSH_AGAIN:
+			break;
+		case FLUSH_HELD_UP:
+			sys_sleep_ns(HELD_UP_NS);
+			break;
+		case FLUSH_WRITE:
+		case FLUSH_DONE:
+			r = flush_write(f);
+			if (r < 0 || step == FLUSH_DONE)
+				return r;
+			break;
+		}
+	}
+}
+
+/* It may all be there already: the creator was killed between the end of its log and that of its stream. */
+static int go_on(struct rescue *r)
+{
+	struct flush *f = &r->flush;
+	int error;
+
+	draft_recover(&f->draft, f->stream);
+	TEST_POINT("save_recovered");
+	f->live->last_ticks = draft_mark(&f->draft)->last_ticks;
+	count_lost(f);
+	f->full = load_relaxed(&f->stream->header->state) & STATE_LOG_FULL && f->output.policy == POSIX_TRACE_UNTIL_FULL;
+	error = flush_all(f);
+	if (error == 0 && (load_relaxed(&f->stream->header->state) & STATE_CUT)) {
+		/* Forgotten first: rather no STOP than two, should this process be killed here. */
+		fetch_and(&f->stream->header->state, ~STATE_CUT);
+		TEST_POINT("save_stopped");
+		add_stop(f);
+		error = flush_all(f);
+	}
+	if (error == 0)
+		error = flush_end(f);
+	TEST_POINT("save_ended");
+	return error;
+}
+
+static int with_live(struct rescue *r, int fd, struct input *in)
+{
+	const struct log_state *state = r->stream.log;
+	struct anchor created = { state->created_ticks, state->created_monotonic };
+	int error = live_init(&r->live, &r->stream, created);
+
+	if (error)
+		return -error;
+	merge_resume(&r->live.merge, state->gap_from, state->gap_until, state->unsure_until);
+	error = flush_init(&r->flush, &r->stream, &r->live, r->stream.log, fd, true);
+	if (error == 0) {
+		r->flush.real_time = state->real_time;
+		if (registry_find(r->save->dir, r->save->place, state->names, &r->names) == 0)
+			r->flush.names = &r->names;
+		error = find_index(&r->flush, in);
+		if (error == 0)
+			error = go_on(r);
+		if (r->flush.names)
+			registry_close(&r->names);
+		flush_free(&r->flush);
+	}
+	live_free(&r->live);
+	return error;
+}
+
+static bool with_log(struct rescue *r, int fd)
+{
+	struct log_state *state = r->stream.log;
+	struct input *in = sys_map(sizeof *in, -1, 1);
+	bool saved = false;
+
+	if (!in)
+		return false;
+	if (input_open_header(in, fd) < 0) {
+		/* Its creator never came to write there, or it has become something else since. */
+		saved = true;
+	} else {
+		if (in->log != state->place[state->place_now & 1].log)
+			saved = true; /* another log is there now */
+		else
+			saved = with_live(r, fd, in) == 0;
+		input_close(in);
+	}
+	sys_unmap(in, sizeof *in);
+	return saved;
+}
+
+static void *rescue(void *arg)
+{
+	struct rescue *r = arg;
+	int fd;
+
+	if (stream_map_dead(r->stream_fd, r->save->place, r->save->own_space, &r->stream) < 0) {
+		r->saved = true; /* there is nothing that could be understood */
+		return NULL;
+	}
+	if (!state_valid(&r->stream) || r->stream.log->place[r->stream.log->place_now & 1].log == 0) {
+		r->saved = true; /* no log was begun */
+	} else {
+		fd = open_log(r->save, r->stream.log);
+		if (fd >= 0) {
+			r->saved = with_log(r, fd);
+			sys_close(fd);
+		} else {
+			/* A pipe has no path, and its reader has what there was. A file may have moved. */
+			r->saved = !r->save->log && !r->stream.log->path[0];
+		}
+	}
+	stream_unmap(&r->stream);
+	return NULL;
+}
+
+bool save_stream(int fd, void *save)
+{
+	struct rescue *r = sys_map(sizeof *r, -1, 1);
+	bool saved = false;
+	pthread_t thread;
+	uint64_t signals;
+	int error;
+
+	if (!r)
+		return false;
+	r->save = save;
+	r->stream_fd = fd;
+	signals = sys_signals_block();
+	error = pthread_create(&thread, NULL, rescue, r);
+	sys_signals_restore(signals);
+	if (!error) {
+		pthread_join(thread, NULL);
+		saved = r->saved;
+	}
+	sys_unmap(r, sizeof *r);
+	return saved;
+}

@@ -1,0 +1,16 @@
+/*
+ * crc.h - CRC-32C, by the processor where it can
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LOG_CRC_H
+#define LOG_CRC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint32_t crc32c(const void *data, size_t size);
+/* The one that every processor can do, for tests. */
+uint32_t crc32c_plain(const void *data, size_t size);
+
+#endif

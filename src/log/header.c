@@ -1,0 +1,161 @@
+/*
+ * header.c - what a log says of itself at its beginning
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "log/header.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/sys.h"
+#include "base/ticks.h"
+#include "log/format.h"
+#include "model/record.h"
+
+static unsigned hex(char c)
+{
+	return c >= 'a' ? (unsigned)(c - 'a' + 10) : (unsigned)(c - '0') & 15;
+}
+
+/* "6b0c5d6e-...": 32 digits with dashes between. */
+static void boot_id(unsigned char id[16])
+{
+	int fd = sys_open(AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
+	unsigned digits = 0;
+	char text[64];
+	long n;
+
+	if (fd < 0)
+		return;
+	n = sys_read(fd, text, sizeof text);
+	sys_close(fd);
+	for (long i = 0; i < n && digits < 32; i++)
+		if (text[i] != '-' && text[i] != '\n') {
+			id[digits / 2] = (unsigned char)(id[digits / 2] << 4 | hex(text[i]));
+			digits++;
+		}
+}
+
+static void copy(char *to, const char *from, size_t size)
+{
+	size_t n = strnlen(from, size - 1);
+
+	memcpy(to, from, n);
+	to[n] = 0;
+}
+
+void header_machine(struct log_header *h)
+{
+	struct utsname name;
+
+	memset(h->boot, 0, sizeof h->boot);
+	boot_id(h->boot);
+	if (uname(&name) == 0) {
+		copy(h->host, name.nodename, sizeof h->host);
+		copy(h->kernel, name.release, sizeof h->kernel);
+		copy(h->machine, name.machine, sizeof h->machine);
+	}
+}
+
+static unsigned char *put_string(unsigned char *p, const char *s)
+{
+	size_t n = strlen(s);
+
+	put16(p, (uint16_t)n);
+	memcpy(p + 2, s, n);
+	return p + 2 + n;
+}
+
+size_t header_put(unsigned char body[HEADER_BODY_MAX], const struct log_header *h)
+{
+	const struct attr *a = &h->attr;
+	unsigned char *p = body + HEADER_FIXED;
+
+	memset(body, 0, HEADER_FIXED);
+	memcpy(body, FORMAT_MAGIC, sizeof FORMAT_MAGIC);
+	put16(body + 16, FORMAT_MAJOR);
+	put16(body + 18, FORMAT_MINOR);
+	body[20] = FORMAT_ORDER;
+	body[21] = sizeof(void *);
+	put64(body + 24, (uint64_t)(a->create_sec * NS_PER_S + a->create_nsec));
+	put64(body + 32, h->monotonic);
+	put64(body + 40, (uint64_t)a->resolution_nsec);
+	put64(body + 48, a->stream_size);
+	put64(body + 56, a->log_size);
+	put32(body + 64, a->data_size);
+	body[68] = (unsigned char)a->stream_policy;
+	body[69] = (unsigned char)a->log_policy;
+	body[70] = (unsigned char)a->inheritance;
+	put32(body + 72, h->target);
+	put32(body + 76, h->creator);
+	memcpy(body + 80, h->boot, sizeof h->boot);
+	p = put_string(p, a->version);
+	p = put_string(p, a->name);
+	p = put_string(p, h->host);
+	p = put_string(p, h->kernel);
+	p = put_string(p, h->machine);
+	p = put_string(p, h->stream);
+	return (size_t)(p - body);
+}
+
+/* A string that is too long for its place is cut; null: it is not all there. */
+static const unsigned char *get_string(const unsigned char *p, const unsigned char *end, char *to, size_t size)
+{
+	size_t n, fits;
+
+	if (!p || end - p < 2)
+		return NULL;
+	n = get16(p);
+	p += 2;
+	if ((size_t)(end - p) < n)
+		return NULL;
+	fits = n < size - 1 ? n : size - 1;
+	memcpy(to, p, fits);
+	memset(to + fits, 0, size - fits);
+	return p + n;
+}
+
+static bool policies_valid(const struct attr *a)
+{
+	return a->stream_policy >= POSIX_TRACE_LOOP && a->stream_policy <= POSIX_TRACE_FLUSH &&
+	       (a->log_policy == POSIX_TRACE_LOOP || a->log_policy == POSIX_TRACE_UNTIL_FULL ||
+	        a->log_policy == POSIX_TRACE_APPEND) &&
+	       (a->inheritance == POSIX_TRACE_CLOSE_FOR_CHILD || a->inheritance == POSIX_TRACE_INHERITED);
+}
+
+bool header_get(struct log_header *h, const unsigned char *body, size_t size)
+{
+	const unsigned char *p = body + HEADER_FIXED, *end = body + size;
+	struct attr *a = &h->attr;
+	uint64_t created;
+
+	memset(h, 0, sizeof *h);
+	if (size < HEADER_FIXED || memcmp(body, FORMAT_MAGIC, sizeof FORMAT_MAGIC - 1) != 0 ||
+	    get16(body + 16) != FORMAT_MAJOR || body[20] != FORMAT_ORDER)
+		return false;
+	attr_init(a);
+	created = get64(body + 24);
+	a->create_sec = (int64_t)(created / NS_PER_S);
+	a->create_nsec = (int64_t)(created % NS_PER_S);
+	h->monotonic = get64(body + 32);
+	a->resolution_nsec = (int64_t)get64(body + 40);
+	a->stream_size = get64(body + 48);
+	a->log_size = get64(body + 56);
+	a->data_size = get32(body + 64);
+	a->stream_policy = body[68];
+	a->log_policy = body[69];
+	a->inheritance = body[70];
+	h->target = get32(body + 72);
+	h->creator = get32(body + 76);
+	memcpy(h->boot, body + 80, sizeof h->boot);
+	p = get_string(p, end, a->version, sizeof a->version);
+	p = get_string(p, end, a->name, sizeof a->name);
+	p = get_string(p, end, h->host, sizeof h->host);
+	p = get_string(p, end, h->kernel, sizeof h->kernel);
+	p = get_string(p, end, h->machine, sizeof h->machine);
+	p = get_string(p, end, h->stream, sizeof h->stream);
+	return p && policies_valid(a) && a->data_size <= RECORD_DATA_MAX && a->resolution_nsec >= 0 &&
+	       a->create_sec <= INT64_MAX / NS_PER_S;
+}

@@ -1,0 +1,414 @@
+/*
+ * input.c - a log as it is read
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "log/input.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/sys.h"
+#include "log/crc.h"
+#include "log/format.h"
+
+/* How far to look for a frame behind one that is damaged: further than the longest frame. */
+#define SEARCH_MAX (UINT64_C(64) << 20)
+#define SEARCH_STEP (UINT32_C(64) << 10)
+
+#define NAMES_SIZE (EVENT_ID_END * (size_t)(TRACE_EVENT_NAME_MAX + 1))
+
+/* -- Bytes and frames ------------------------------------------------------------------- */
+
+/* False: they are not all there. */
+static bool get(const struct input *in, void *to, size_t size, uint64_t offset)
+{
+	unsigned char *p = to;
+
+	while (size > 0) {
+		long n = sys_read_at(in->fd, p, size, offset);
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		p += n;
+		size -= (size_t)n;
+		offset += (uint64_t)n;
+	}
+	return true;
+}
+
+/* One of this log, all of it before end; a slot may be cut off. */
+static bool is_frame(const struct input *in, const unsigned char *bytes, struct frame *f, uint64_t at, uint64_t end)
+{
+	if (!frame_get(bytes, f) || (in->log && f->log != in->log))
+		return false;
+	return f->kind == FRAME_SLOT || (f->size <= FORMAT_BODY_MAX && frame_bytes(f->size) <= end - at);
+}
+
+static bool get_frame(const struct input *in, struct frame *f, uint64_t at, uint64_t end)
+{
+	unsigned char bytes[FRAME_BYTES];
+
+	return at <= end && end - at >= FRAME_BYTES && get(in, bytes, sizeof bytes, at) && is_frame(in, bytes, f, at, end);
+}
+
+/* Room for a body, and what unpack reads behind it. */
+static bool reserve(struct input *in, size_t size)
+{
+	size += UNPACK_SLACK;
+	if (size <= in->body_size)
+		return true;
+	if (in->body)
+		sys_unmap(in->body, in->body_size);
+	in->body = sys_map(size, -1, 1);
+	in->body_size = in->body ? size : 0;
+	return in->body != NULL;
+}
+
+/* The body, in in->body. */
+static bool get_body(struct input *in, const struct frame *f, uint64_t at)
+{
+	return reserve(in, f->size) && get(in, in->body, f->size, at + FRAME_BYTES) &&
+	       crc32c(in->body, f->size) == f->body_crc;
+}
+
+/* The next frame behind something that is none. False: there is none near. */
+static bool search(struct input *in, struct frame *f, uint64_t *at, uint64_t end)
+{
+	uint64_t from = *at, last = end - from > SEARCH_MAX ? from + SEARCH_MAX : end;
+	unsigned char *bytes;
+
+	if (!reserve(in, SEARCH_STEP + FRAME_BYTES))
+		return false;
+	bytes = in->body;
+	for (uint64_t block = from; block < last; block += SEARCH_STEP) {
+		uint64_t left = end - block;
+		size_t size = left < SEARCH_STEP + FRAME_BYTES ? (size_t)left : SEARCH_STEP + FRAME_BYTES;
+
+		if (size < FRAME_BYTES || !get(in, bytes, size, block))
+			return false;
+		for (size_t i = 0; i < SEARCH_STEP && i + FRAME_BYTES <= size; i += FRAME_ALIGN)
+			if (is_frame(in, bytes + i, f, block + i, end)) {
+				*at = block + i;
+				return true;
+			}
+	}
+	return false;
+}
+
+/* The frame at *at, or the next one. */
+static bool next_frame(struct input *in, struct frame *f, uint64_t *at, uint64_t end, uint64_t *skipped)
+{
+	uint64_t from = *at;
+
+	if (from >= end)
+		return false;
+	if (get_frame(in, f, from, end))
+		return true;
+	if (!search(in, f, at, end)) {
+		*skipped += end - from;
+		return false;
+	}
+	*skipped += *at - from;
+	return true;
+}
+
+/* -- Opening ------------------------------------------------------------------------------- */
+
+static bool open_header(struct input *in)
+{
+	struct frame f;
+
+	if (!get_frame(in, &f, 0, in->size) || f.kind != FRAME_HEADER || f.log == 0 || !get_body(in, &f, 0) ||
+	    !header_get(&in->header, in->body, f.size))
+		return false;
+	in->log = f.log;
+	in->begin = frame_bytes(f.size);
+	return true;
+}
+
+static void add_types(struct input *in, size_t size)
+{
+	const unsigned char *p = in->body, *end = p + size;
+
+	while (end - p >= 3 && end - p >= 3 + p[2]) {
+		uint16_t id = get16(p);
+		size_t n = p[2] < TRACE_EVENT_NAME_MAX ? p[2] : TRACE_EVENT_NAME_MAX;
+
+		if (eventtype_possible(id) && n > 0) {
+			memset(in->name[id], 0, sizeof in->name[id]);
+			memcpy(in->name[id], p + 3, n);
+		}
+		p += 3 + p[2];
+	}
+}
+
+/* A frame from outside of the slots. */
+static void add_frame(struct input *in, const struct frame *f, uint64_t at)
+{
+	if (f->kind == FRAME_TYPES && get_body(in, f, at))
+		add_types(in, f->size);
+}
+
+static bool open_index(struct input *in)
+{
+	struct frame footer, index, f;
+	const unsigned char *p;
+	uint32_t frames;
+	uint64_t *list;
+	size_t size;
+
+	if (in->size < in->begin + FRAME_BYTES || !get_frame(in, &footer, in->size - FRAME_BYTES, in->size) ||
+	    footer.kind != FRAME_FOOTER || footer.number < in->begin || !get_frame(in, &index, footer.number, in->size) ||
+	    index.kind != FRAME_INDEX || index.size < INDEX_FIXED || !get_body(in, &index, footer.number))
+		return false;
+	p = in->body;
+	in->slots = get32(p + 32);
+	frames = get32(p + 36);
+	if (in->slots > LOG_SLOTS || INDEX_FIXED + 8 * ((uint64_t)in->slots + frames) > index.size)
+		return false;
+	in->events = get64(p);
+	in->lost = get64(p + 8);
+	in->discarded = get64(p + 16);
+	in->status = get32(p + 24);
+	in->flush_error = get32(p + 28);
+	p += INDEX_FIXED;
+	for (uint32_t i = 0; i < in->slots; i++, p += 8)
+		in->slot[i] = get64(p);
+	/* The body's memory is needed for the frames. */
+	size = (frames + 1) * sizeof *list;
+	list = sys_map(size, -1, 1);
+	if (!list)
+		return false;
+	for (uint32_t i = 0; i < frames; i++)
+		list[i] = get64(p + 8 * i);
+	for (uint32_t i = 0; i < frames; i++)
+		if (get_frame(in, &f, list[i], in->size))
+			add_frame(in, &f, list[i]);
+	sys_unmap(list, size);
+	return true;
+}
+
+/* Number of a slot's first segment; 0: there is none. */
+static uint64_t slot_number(const struct input *in, uint64_t slot)
+{
+	struct frame f;
+
+	return get_frame(in, &f, slot + FRAME_BYTES, in->size) && f.kind == FRAME_SEGMENT ? f.number : 0;
+}
+
+static void sort_slots(struct input *in)
+{
+	uint64_t number[LOG_SLOTS];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < in->slots; i++) {
+		uint64_t slot = in->slot[i], first = slot_number(in, slot);
+		uint32_t at = n;
+
+		if (!first)
+			continue;
+		for (; at > 0 && number[at - 1] > first; at--) {
+			number[at] = number[at - 1];
+			in->slot[at] = in->slot[at - 1];
+		}
+		number[at] = first;
+		in->slot[at] = slot;
+		n++;
+	}
+	in->slots = n;
+}
+
+/* By going through it. */
+static void open_by_frames(struct input *in)
+{
+	uint64_t at = in->begin;
+	struct frame f;
+
+	in->slots = 0;
+	in->events = in->lost = in->discarded = 0;
+	in->status = in->flush_error = 0;
+	while (next_frame(in, &f, &at, in->size, &in->skipped)) {
+		add_frame(in, &f, at);
+		if (f.kind == FRAME_SEGMENT) {
+			in->events += f.events;
+			in->lost += f.lost;
+		} else if (f.kind == FRAME_SLOT && in->slots < LOG_SLOTS) {
+			in->slot[in->slots++] = at;
+		}
+		at += frame_bytes(f.size);
+	}
+	sort_slots(in);
+	if (in->lost)
+		in->status |= INDEX_STREAM_OVERRUN;
+}
+
+static void add_predefined(struct input *in)
+{
+	for (unsigned i = 0; i < EVENTTYPE_PREDEFINED; i++) {
+		trace_event_id_t id = eventtype_predefined(i);
+
+		strncpy(in->name[id], eventtype_predefined_name(id), TRACE_EVENT_NAME_MAX);
+	}
+}
+
+int input_open_header(struct input *in, int fd)
+{
+	struct sys_stat st;
+
+	memset(in, 0, sizeof *in);
+	in->fd = fd;
+	if (sys_stat(fd, &st) < 0 || !S_ISREG(st.mode))
+		return -EINVAL;
+	in->size = st.size;
+	in->inode = st.inode;
+	in->device_major = st.device_major;
+	in->device_minor = st.device_minor;
+	in->name = sys_map(NAMES_SIZE, -1, 1);
+	in->unpack = sys_map(sizeof *in->unpack, -1, 1);
+	if (!in->name || !in->unpack) {
+		input_close(in);
+		return -ENOMEM;
+	}
+	if (!open_header(in)) {
+		input_close(in);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+bool input_frame(struct input *in, struct frame *f, uint64_t *at)
+{
+	return next_frame(in, f, at, in->size, &in->skipped);
+}
+
+int input_open(struct input *in, int fd)
+{
+	int r = input_open_header(in, fd);
+
+	if (r < 0)
+		return r;
+	add_predefined(in);
+	in->complete = open_index(in);
+	if (!in->complete)
+		open_by_frames(in);
+	input_rewind(in);
+	return 0;
+}
+
+void input_close(struct input *in)
+{
+	if (in->name)
+		sys_unmap(in->name, NAMES_SIZE);
+	if (in->unpack)
+		sys_unmap(in->unpack, sizeof *in->unpack);
+	if (in->body)
+		sys_unmap(in->body, in->body_size);
+	in->name = NULL;
+	in->unpack = NULL;
+	in->body = NULL;
+}
+
+/* -- Reading ------------------------------------------------------------------------------------ */
+
+static void enter_slot(struct input *in, uint32_t slot)
+{
+	struct frame f;
+
+	in->place = (struct input_place){ .slot = slot };
+	if (slot < in->slots && get_frame(in, &f, in->slot[slot], in->size) && f.kind == FRAME_SLOT) {
+		uint64_t begin = in->slot[slot] + FRAME_BYTES;
+
+		in->place.at = begin;
+		in->place.end = in->size - begin < f.size ? in->size : begin + f.size;
+	}
+}
+
+void input_rewind(struct input *in)
+{
+	in->expected = 0;
+	in->gaps = 0;
+	in->last = 0;
+	in->unpack->at = in->unpack->end = NULL;
+	if (in->header.attr.log_policy == POSIX_TRACE_LOOP)
+		enter_slot(in, 0);
+	else
+		in->place = (struct input_place){ .at = in->begin, .end = in->size };
+}
+
+/* The next frame that is a segment, in a log without slots. */
+static bool next_in_file(struct input *in, struct frame *f, uint64_t *at)
+{
+	uint64_t skipped = 0;
+
+	while (next_frame(in, f, &in->place.at, in->place.end, &skipped)) {
+		*at = in->place.at;
+		in->place.at += frame_bytes(f->size);
+		if (f->kind == FRAME_SEGMENT && f->number >= in->expected && f->number > 0)
+			return true;
+	}
+	in->place.at = in->place.end;
+	return false;
+}
+
+static bool next_in_slots(struct input *in, struct frame *f, uint64_t *at)
+{
+	while (in->place.slot < in->slots) {
+		struct input_place *p = &in->place;
+
+		if (get_frame(in, f, p->at, p->end) && f->kind == FRAME_SEGMENT && f->number > 0 &&
+		    (p->inside ? f->number == in->expected : f->number >= in->expected)) {
+			*at = p->at;
+			p->at += frame_bytes(f->size);
+			p->inside = true;
+			return true;
+		}
+		enter_slot(in, p->slot + 1);
+	}
+	return false;
+}
+
+/* Begins with the next segment that is as it should be. */
+static bool next_segment(struct input *in)
+{
+	bool loop = in->header.attr.log_policy == POSIX_TRACE_LOOP, hole = false;
+	struct frame f;
+	uint64_t at;
+
+	while (loop ? next_in_slots(in, &f, &at) : next_in_file(in, &f, &at)) {
+		hole |= in->expected != 0 && f.number != in->expected;
+		in->expected = f.number + 1;
+		if (!get_body(in, &f, at) || !unpack_begin(in->unpack, &f, in->body)) {
+			hole = true;
+			continue;
+		}
+		if (hole && in->last) {
+			in->gap[0] = (struct log_event){ .id = POSIX_TRACE_RESUME, .time = f.first };
+			in->gap[1] = (struct log_event){ .id = POSIX_TRACE_OVERFLOW, .time = in->last };
+			in->gaps = 2;
+		}
+		return true;
+	}
+	return false;
+}
+
+const struct log_event *input_next(struct input *in, const unsigned char **data)
+{
+	const struct log_event *e;
+
+	do {
+		if (in->gaps) {
+			*data = NULL;
+			return &in->gap[--in->gaps];
+		}
+		e = unpack_next(in->unpack, data);
+		if (e) {
+			in->last = e->time;
+			return e;
+		}
+	} while (next_segment(in));
+	return NULL;
+}

@@ -1,0 +1,457 @@
+/*
+ * output.c - a log as it is written
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "log/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/atomic.h"
+#include "base/sys.h"
+#include "base/testpoint.h"
+#include "log/crc.h"
+
+#define CAPACITY     (UINT32_C(256) << 10)
+#define FRAMES_FIRST 512u
+/* An UNTIL_FULL log keeps this for its last event, STOP. */
+#define STOP_ROOM 128u
+/* Rather the next slot than less than this part of a slot for a segment. */
+#define SLOT_REST 16
+
+/* -- Which files, which sizes --------------------------------------------------------- */
+
+int output_possible(int fd, int policy, bool *seeks)
+{
+	struct sys_stat st;
+	int flags = sys_open_flags(fd);
+
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) || sys_stat(fd, &st) < 0)
+		return -EBADF;
+	*seeks = S_ISREG(st.mode);
+	if (*seeks)
+		return 0;
+	/* Front to back goes everywhere but into a directory; a device may be read and written again, but is not known to be. */
+	return S_ISDIR(st.mode) || policy == POSIX_TRACE_LOOP ? -EINVAL : 0;
+}
+
+uint32_t output_longest(uint32_t data_size)
+{
+	uint32_t filter = 2 * (uint32_t)sizeof(trace_event_set_t);
+
+	return data_size > filter ? data_size : filter;
+}
+
+uint64_t output_size(int policy, uint64_t asked, uint32_t data_size)
+{
+	uint64_t least = (pack_size_max(output_longest(data_size)) + FRAME_ALIGN - 1) & ~(uint64_t)(FRAME_ALIGN - 1);
+
+	switch (policy) {
+	case POSIX_TRACE_LOOP:
+		least = 2 * (FRAME_BYTES + least);
+		break;
+	case POSIX_TRACE_UNTIL_FULL:
+		least += STOP_ROOM;
+		break;
+	default:
+		least = 0;
+		break;
+	}
+	return asked > least ? asked : least;
+}
+
+static uint64_t slot_size(int policy, uint64_t size, uint32_t data_size)
+{
+	uint64_t least = output_size(POSIX_TRACE_LOOP, 0, data_size) / 2, slots = size / least;
+
+	if (policy != POSIX_TRACE_LOOP)
+		return 0;
+	size /= slots < LOG_SLOTS ? slots : LOG_SLOTS;
+	if (size > UINT32_MAX - FRAME_BYTES)
+		size = UINT32_MAX - FRAME_BYTES;
+	return size & ~(uint64_t)(FRAME_ALIGN - 1);
+}
+
+uint32_t output_capacity(int policy, uint64_t size, uint32_t data_size)
+{
+	uint64_t slot = slot_size(policy, size, data_size);
+	uint32_t least = pack_size_max(output_longest(data_size)), capacity = CAPACITY;
+
+	if (slot && slot - FRAME_BYTES < capacity)
+		capacity = (uint32_t)slot - FRAME_BYTES;
+	return capacity > least ? capacity : least;
+}
+
+void output_plan(struct log_state *state, int policy, uint64_t size, uint32_t data_size)
+{
+	state->capacity = output_capacity(policy, size, data_size);
+	state->size = size;
+	state->slot_size = slot_size(policy, size, data_size);
+}
+
+/* -- Bytes ---------------------------------------------------------------------------------- */
+
+const struct log_place *output_place(const struct output *o)
+{
+	return &o->state->place[load_relaxed(&o->state->place_now) & 1];
+}
+
+/* The file is as the next place says, and from now on that counts. */
+static void move_on(struct output *o, const struct log_place *next)
+{
+	uint32_t other = ~load_relaxed(&o->state->place_now) & 1;
+
+	o->state->place[other] = *next;
+	store_release(&o->state->place_now, other);
+	TEST_POINT("output_moved");
+}
+
+static int put(struct output *o, const void *buf, size_t size, uint64_t offset)
+{
+	const unsigned char *p = buf;
+	bool begun = false;
+
+	if (o->error)
+		return -o->error;
+	while (size > 0) {
+		long n = o->seeks ? sys_write_at(o->fd, p, size, offset) : sys_write(o->fd, p, size);
+
+		TEST_POINT("output_written");
+		if (n == -EAGAIN)
+			n = sys_wait_writable(o->fd) < 0 ? -EIO : 0;
+		else if (n == -EINTR)
+			n = 0;
+		else if (n == 0)
+			n = -EIO;
+		if (n < 0) {
+			/* What has gone into a pipe half stays there, and nothing can follow it. */
+			if (!o->seeks && (begun || n == -EPIPE))
+				o->error = (int)-n;
+			return (int)n;
+		}
+		begun |= n > 0;
+		p += n;
+		size -= (size_t)n;
+		offset += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* bytes: room for the frame header, and the body behind it. */
+static int put_frame(struct output *o, unsigned char *bytes, struct frame *frame, uint64_t offset)
+{
+	uint64_t all = frame_bytes(frame->size);
+
+	frame->log = output_place(o)->log;
+	frame->body_crc = crc32c(bytes + FRAME_BYTES, frame->size);
+	frame_put(bytes, frame);
+	memset(bytes + FRAME_BYTES + frame->size, 0, all - FRAME_BYTES - frame->size);
+	return put(o, bytes, all, offset);
+}
+
+/* -- Beginning ----------------------------------------------------------------------------------- */
+
+int output_init(struct output *o, int fd, bool seeks, int policy, struct log_state *state)
+{
+	memset(o, 0, sizeof *o);
+	o->fd = fd;
+	o->seeks = seeks;
+	o->policy = policy;
+	o->state = state;
+	o->stride = 1;
+	o->frames_max = FRAMES_FIRST;
+	o->frame = sys_map(o->frames_max * sizeof *o->frame, -1, 1);
+	o->mark = sys_map(MARKS_MAX * sizeof *o->mark, -1, 1);
+	if (o->frame && o->mark)
+		return 0;
+	output_free(o);
+	return -ENOMEM;
+}
+
+void output_free(struct output *o)
+{
+	if (o->frame)
+		sys_unmap(o->frame, o->frames_max * sizeof *o->frame);
+	if (o->mark)
+		sys_unmap(o->mark, MARKS_MAX * sizeof *o->mark);
+	o->frame = NULL;
+	o->mark = NULL;
+}
+
+int output_begin(struct output *o, const struct log_header *h)
+{
+	unsigned char bytes[FRAME_BYTES + HEADER_BODY_MAX + FRAME_ALIGN];
+	struct frame frame = { .kind = FRAME_HEADER };
+	struct log_place next = { .sequence = 1 };
+	uint64_t log;
+	int r;
+
+	/* What is in a pipe stays in it. */
+	if (!o->seeks && output_place(o)->log)
+		return 0;
+	do
+		sys_random(&log, sizeof log);
+	while (log == 0);
+	frame.size = (uint32_t)header_put(bytes + FRAME_BYTES, h);
+	frame.log = next.log = log;
+	frame.body_crc = crc32c(bytes + FRAME_BYTES, frame.size);
+	frame_put(bytes, &frame);
+	memset(bytes + FRAME_BYTES + frame.size, 0, FRAME_ALIGN);
+	r = put(o, bytes, frame_bytes(frame.size), 0);
+	if (r < 0)
+		return r;
+	next.end = frame_bytes(frame.size);
+	o->frames = o->marks = 0;
+	o->stride = 1;
+	move_on(o, &next);
+	return 0;
+}
+
+/* -- Frames ----------------------------------------------------------------------------------------- */
+
+static bool remember_frame(struct output *o, uint64_t offset)
+{
+	if (o->frames == o->frames_max) {
+		size_t size = o->frames_max * sizeof *o->frame;
+		uint64_t *more = sys_map(2 * size, -1, 1);
+
+		if (!more)
+			return false; /* the index will not have it: it will have to be looked for */
+		memcpy(more, o->frame, size);
+		sys_unmap(o->frame, size);
+		o->frame = more;
+		o->frames_max *= 2;
+	}
+	o->frame[o->frames++] = offset;
+	return true;
+}
+
+int output_frame(struct output *o, enum frame_kind kind, const void *body, size_t size, uint32_t types)
+{
+	size_t room = FRAME_BYTES + size + FRAME_ALIGN;
+	unsigned char *bytes = size > FORMAT_BODY_MAX ? NULL : sys_map(room, -1, 1);
+	struct frame frame = { .kind = (uint16_t)kind, .size = (uint32_t)size };
+	struct log_place next = *output_place(o);
+	int r;
+
+	if (!bytes)
+		return -ENOMEM;
+	memcpy(bytes + FRAME_BYTES, body, size);
+	r = put_frame(o, bytes, &frame, next.end);
+	sys_unmap(bytes, room);
+	if (r == 0 && !remember_frame(o, next.end))
+		r = -ENOMEM;
+	if (r < 0)
+		return r;
+	next.end += frame_bytes(size);
+	next.types = types;
+	move_on(o, &next);
+	return 0;
+}
+
+static void remember_segment(struct output *o, uint64_t offset, uint64_t number, uint64_t first)
+{
+	if (number % o->stride)
+		return;
+	if (o->marks == MARKS_MAX) {
+		o->stride *= 2;
+		o->marks = 0;
+		for (uint32_t i = 0; i < MARKS_MAX; i++)
+			if (o->mark[i].number % o->stride == 0)
+				o->mark[o->marks++] = o->mark[i];
+		if (number % o->stride)
+			return;
+	}
+	o->mark[o->marks++] = (struct output_mark){ offset, number, first };
+}
+
+int output_recall(struct output *o, const struct frame *f, uint64_t offset)
+{
+	if ((f->kind == FRAME_TYPES || f->kind == FRAME_PROCESS) && !remember_frame(o, offset))
+		return -ENOMEM;
+	if (f->kind == FRAME_SEGMENT)
+		remember_segment(o, offset, f->number, f->first);
+	return 0;
+}
+
+uint32_t output_room(const struct output *o)
+{
+	const struct log_place *p = output_place(o);
+	uint64_t room = o->state->capacity;
+
+	if (o->policy == POSIX_TRACE_UNTIL_FULL) {
+		uint64_t used = p->bytes + STOP_ROOM;
+		uint64_t left = used < o->state->size ? o->state->size - used : 0;
+
+		return (uint32_t)(left < room ? left : room);
+	}
+	if (o->policy == POSIX_TRACE_LOOP && p->slots) {
+		uint64_t left = o->state->slot_size - p->slot_used;
+
+		if (left > o->state->slot_size / SLOT_REST && left > FRAME_BYTES && left - FRAME_BYTES < room)
+			room = left - FRAME_BYTES;
+	}
+	return (uint32_t)room;
+}
+
+/* The slot for a segment of so many bytes, frame header included, and where in it. */
+static int find_slot(struct output *o, uint64_t all, struct log_place *next, uint64_t *offset)
+{
+	unsigned char bytes[FRAME_BYTES];
+	struct frame frame = { .kind = FRAME_SLOT, .log = next->log, .size = (uint32_t)o->state->slot_size };
+	int r;
+
+	if (next->slots == 0 || next->slot_used + all > o->state->slot_size) {
+		if (next->slots < LOG_SLOTS && (next->slots + 1) * o->state->slot_size <= o->state->size) {
+			frame_put(bytes, &frame);
+			r = put(o, bytes, FRAME_BYTES, next->end);
+			if (r < 0)
+				return r;
+			next->slot = next->slots++;
+			next->slot_offset[next->slot] = next->end;
+			next->end += FRAME_BYTES + o->state->slot_size;
+		} else {
+			next->slot = (next->slot + 1) % next->slots;
+			next->discarded += next->slot_events[next->slot];
+		}
+		next->slot_used = 0;
+		next->slot_events[next->slot] = 0;
+		next->slot_first[next->slot] = next->sequence;
+	}
+	*offset = next->slot_offset[next->slot] + FRAME_BYTES + next->slot_used;
+	next->slot_used += all;
+	return 0;
+}
+
+int output_segment(struct output *o, struct draft *d, uint64_t lost)
+{
+	const struct log_mark *m = draft_mark(d);
+	struct log_place next = *output_place(o);
+	uint64_t all = frame_bytes(m->position), offset = next.end, more = lost - next.lost;
+	struct frame frame = {
+		.kind = FRAME_SEGMENT,
+		.number = next.sequence,
+		.size = m->position,
+		.first = m->first,
+		.last = m->last,
+		.events = m->events,
+		.lost = more > UINT32_MAX ? UINT32_MAX : (uint32_t)more,
+	};
+	int r = 0;
+
+	if (o->policy == POSIX_TRACE_LOOP)
+		r = find_slot(o, all, &next, &offset);
+	else
+		next.end += all;
+	if (r == 0)
+		r = put_frame(o, d->body - FRAME_BYTES, &frame, offset);
+	if (r < 0)
+		return r;
+	remember_segment(o, offset, next.sequence, m->first);
+	next.sequence++;
+	next.bytes += m->position;
+	next.events += m->events;
+	next.lost = lost;
+	if (o->policy == POSIX_TRACE_LOOP)
+		next.slot_events[next.slot] += m->events;
+	move_on(o, &next);
+	return 0;
+}
+
+void output_discard(struct output *o, uint64_t events)
+{
+	struct log_place next = *output_place(o);
+
+	next.discarded += events;
+	move_on(o, &next);
+}
+
+/* -- The end -------------------------------------------------------------------------------------------- */
+
+/* Where the file is over for all that counts: what the last slot does not use is not needed. */
+static int cut_slot(struct output *o, const struct log_place *p, uint64_t *end)
+{
+	unsigned char bytes[FRAME_BYTES];
+	struct frame frame = { .kind = FRAME_SLOT, .log = p->log, .size = (uint32_t)p->slot_used };
+
+	*end = p->end;
+	if (p->slots == 0 || p->slot_offset[p->slot] + FRAME_BYTES + o->state->slot_size != p->end)
+		return 0;
+	*end = p->slot_offset[p->slot] + FRAME_BYTES + p->slot_used;
+	frame_put(bytes, &frame);
+	return put(o, bytes, FRAME_BYTES, p->slot_offset[p->slot]);
+}
+
+static uint64_t oldest(const struct log_place *p)
+{
+	if (p->slots == 0)
+		return 1;
+	return p->slot_first[(p->slot + 1) % p->slots];
+}
+
+static size_t put_index(unsigned char *to, const struct output *o, const struct log_place *p,
+                        const struct output_end *end)
+{
+	unsigned char *at = to + INDEX_FIXED;
+	uint32_t marks = 0;
+
+	memset(to, 0, INDEX_FIXED);
+	put64(to, p->events);
+	put64(to + 8, end->lost);
+	put64(to + 16, p->discarded);
+	put32(to + 24, end->status);
+	put32(to + 28, end->flush_error);
+	put32(to + 32, p->slots);
+	put32(to + 36, o->frames);
+	for (uint32_t i = 1; i <= p->slots; i++, at += 8)
+		put64(at, p->slot_offset[(p->slot + i) % p->slots]);
+	for (uint32_t i = 0; i < o->frames; i++, at += 8)
+		put64(at, o->frame[i]);
+	for (uint32_t i = 0; i < o->marks; i++) {
+		if (o->mark[i].number < oldest(p))
+			continue;
+		put64(at, o->mark[i].offset);
+		put64(at + 8, o->mark[i].number);
+		put64(at + 16, o->mark[i].first);
+		at += MARK_BYTES;
+		marks++;
+	}
+	put32(to + 40, marks);
+	return (size_t)(at - to);
+}
+
+int output_end(struct output *o, const struct output_end *end)
+{
+	struct log_place p = *output_place(o);
+	size_t room = FRAME_BYTES + INDEX_FIXED + 8 * (LOG_SLOTS + (size_t)o->frames) + MARK_BYTES * (size_t)o->marks + FRAME_ALIGN;
+	struct frame frame = { .kind = FRAME_INDEX }, footer = { .kind = FRAME_FOOTER };
+	unsigned char foot[FRAME_BYTES + FRAME_ALIGN];
+	unsigned char *bytes;
+	uint64_t at;
+	int r;
+
+	if (!p.log)
+		return 0; /* there is not even a header */
+	bytes = sys_map(room, -1, 1);
+	if (!bytes)
+		return -ENOMEM;
+	r = cut_slot(o, &p, &at);
+	frame.size = (uint32_t)put_index(bytes + FRAME_BYTES, o, &p, end);
+	if (r == 0)
+		r = put_frame(o, bytes, &frame, at);
+	sys_unmap(bytes, room);
+	footer.number = at;
+	at += frame_bytes(frame.size);
+	if (r == 0)
+		r = put_frame(o, foot, &footer, at);
+	TEST_POINT("output_ended");
+	if (r == 0 && o->seeks)
+		r = sys_truncate(o->fd, at + FRAME_BYTES);
+	TEST_POINT("output_cut");
+	if (r == 0 && o->seeks)
+		r = sys_sync_data(o->fd);
+	return r;
+}

@@ -1,0 +1,60 @@
+/*
+ * pack.h - events become the body of a segment
+ *
+ * Events that are alike, of one thread from one place with the same length of data, have a
+ * shape, which is written once in each segment; so an event is the number of its
+ * shape, the time since the one before, and what has changed in its data.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LOG_PACK_H
+#define LOG_PACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "log/format.h"
+
+/* As many as are worth a table of their own; a segment with more ends. */
+#define PACK_SHAPES  1024u
+#define PACK_THREADS 256u
+#define PACK_BUCKETS 2048u
+
+struct pack_shape {
+	uint64_t address;
+	uint32_t thread;
+	uint32_t id;
+	uint32_t length;
+	bool truncated;
+	uint16_t next; /* in its bucket, + 1 */
+};
+
+struct pack_thread {
+	uint64_t pthread;
+	uint32_t pid;
+	uint32_t tid;
+	char name[16];
+};
+
+struct pack {
+	unsigned char *body;
+	uint32_t capacity;
+	uint32_t position;
+	uint64_t time; /* of the event before */
+	uint32_t shapes, threads;
+	uint32_t thread; /* of the event before */
+	uint32_t shape;
+	uint16_t bucket[PACK_BUCKETS]; /* shape + 1 */
+	struct pack_thread thread_of[PACK_THREADS];
+	struct pack_shape shape_of[PACK_SHAPES];
+	unsigned char before[PACK_SHAPES][PACKED_MAX]; /* data of the last event of each shape */
+};
+
+/* The most that an event can take. */
+uint32_t pack_size_max(uint32_t length);
+/* Begins a body of up to capacity bytes there, whose first event has this time. */
+void pack_begin(struct pack *p, unsigned char *body, uint32_t capacity, uint64_t time);
+/* False, and nothing is changed: there is no room for the largest event of this length. */
+bool pack_event(struct pack *p, const struct log_event *event, const void *data);
+
+#endif

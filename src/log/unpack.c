@@ -1,0 +1,234 @@
+/*
+ * unpack.c - the body of a segment becomes events again
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "log/unpack.h"
+
+#include <string.h>
+
+#include "model/eventtype.h"
+#include "model/record.h"
+
+#define THREAD_FIXED 17
+#define NAME_MAX_    15
+
+/* -- The check ------------------------------------------------------------------- */
+
+struct check {
+	const unsigned char *at, *end;
+	uint32_t shapes, threads, events;
+	uint64_t time;
+};
+
+static bool number(struct check *c, uint64_t *v)
+{
+	c->at = get_varint(c->at, c->end, v);
+	return c->at != NULL;
+}
+
+static bool has(const struct check *c, uint64_t bytes)
+{
+	return (uint64_t)(c->end - c->at) >= bytes;
+}
+
+static bool check_definition(struct check *c, struct unpack *u)
+{
+	uint64_t thread, id, length, back;
+
+	if (!has(c, 1))
+		return false;
+	switch (*c->at++) {
+	case ITEM_THREAD:
+		if (c->threads++ == THREADS_MAX || !has(c, THREAD_FIXED) || c->at[16] > NAME_MAX_ || !has(c, THREAD_FIXED + c->at[16]))
+			return false;
+		c->at += THREAD_FIXED + c->at[16];
+		return true;
+	case ITEM_SHAPE:
+		if (c->shapes == SHAPES_MAX || !number(c, &thread) || !number(c, &id) || !has(c, 1))
+			return false;
+		c->at++;
+		if (!number(c, &length) || !has(c, 8) || thread >= c->threads || !eventtype_possible((trace_event_id_t)id) ||
+		    id > UINT32_MAX || length > RECORD_DATA_MAX)
+			return false;
+		c->at += 8;
+		u->shape_of[c->shapes++].event.length = (uint32_t)length;
+		return true;
+	case ITEM_BACK:
+		if (!number(c, &back) || back > c->time)
+			return false;
+		c->time -= back;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Bytes of packed data, or more than there can be. */
+static uint64_t packed_size(const struct check *c, uint32_t length)
+{
+	uint32_t words = (length + 7) / 8, counts = (words + 1) / 2;
+	uint64_t size = counts;
+
+	if (!has(c, counts))
+		return UINT64_MAX;
+	for (uint32_t i = 0; i < 2 * counts; i++) {
+		unsigned n = c->at[i / 2] >> (i & 1) * 4 & 15;
+		uint32_t left = i < words ? length - 8 * i : 0;
+
+		if (n > (left < 8 ? left : 8))
+			return UINT64_MAX;
+		size += n;
+	}
+	return size;
+}
+
+static bool check_event(struct check *c, const struct unpack *u, uint64_t shape)
+{
+	uint64_t step, size;
+	uint32_t length;
+
+	if (shape >= c->shapes || !number(c, &step) || c->time + step < step)
+		return false;
+	c->time += step;
+	c->events++;
+	length = u->shape_of[shape].event.length;
+	size = length > PACKED_MAX ? length : packed_size(c, length);
+	if (!has(c, size))
+		return false;
+	c->at += size;
+	return true;
+}
+
+static bool check(struct unpack *u, const struct frame *frame, const unsigned char *body)
+{
+	struct check c = { .at = body, .end = body + frame->size, .time = frame->first };
+	uint64_t item;
+
+	while (c.at < c.end) {
+		if (!number(&c, &item))
+			return false;
+		if (item == ITEM_DEFINITION ? !check_definition(&c, u) : !check_event(&c, u, item - 1))
+			return false;
+	}
+	return c.events == frame->events;
+}
+
+/* -- The events --------------------------------------------------------------------- */
+
+bool unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body)
+{
+	u->at = u->end = body;
+	if (!check(u, frame, body))
+		return false;
+	u->end = body + frame->size;
+	u->time = frame->first;
+	u->shapes = u->threads = 0;
+	u->before = u->memory;
+	return true;
+}
+
+/* What follows has been checked. */
+static inline uint64_t next_number(struct unpack *u)
+{
+	uint64_t v = *u->at++, byte;
+	unsigned shift = 7;
+
+	if (v < 0x80)
+		return v;
+	v &= 0x7f;
+	do {
+		byte = *u->at++;
+		v |= (byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	return v;
+}
+
+static void define_thread(struct unpack *u)
+{
+	struct unpack_thread *t = &u->thread_of[u->threads++];
+
+	t->pid = get32(u->at);
+	t->tid = get32(u->at + 4);
+	t->pthread = get64(u->at + 8);
+	memset(t->name, 0, sizeof t->name);
+	memcpy(t->name, u->at + THREAD_FIXED, u->at[16]);
+	u->at += THREAD_FIXED + u->at[16];
+}
+
+static void define_shape(struct unpack *u)
+{
+	struct unpack_shape *s = &u->shape_of[u->shapes++];
+	const struct unpack_thread *t = &u->thread_of[next_number(u)];
+	struct log_event *e = &s->event;
+
+	e->id = (uint32_t)next_number(u);
+	e->truncated = *u->at++ & SHAPE_TRUNCATED;
+	e->length = (uint32_t)next_number(u);
+	e->address = get64(u->at);
+	u->at += 8;
+	e->pid = t->pid;
+	e->tid = t->tid;
+	e->pthread = t->pthread;
+	memcpy(e->name, t->name, sizeof e->name);
+	s->before = NULL;
+	if (e->length <= PACKED_MAX) {
+		s->before = u->before;
+		u->before += (e->length + 7) & ~7u;
+		memset(s->before, 0, (e->length + 7) & ~7u);
+	}
+}
+
+static void unpack_data(struct unpack *u, unsigned char *before, uint32_t length)
+{
+	static const uint64_t mask[9] = {
+		0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, 0xffffffffffffffff,
+	};
+	uint32_t words = (length + 7) / 8;
+	const unsigned char *counts = u->at, *at = counts + (words + 1) / 2;
+
+	for (uint32_t i = 0; i < words; i++) {
+		unsigned n = counts[i / 2] >> (i & 1) * 4 & 15;
+
+		/* Up to eight bytes behind the body are read, and not used. */
+		put64(before + 8 * i, get64(before + 8 * i) ^ (get64(at) & mask[n]));
+		at += n;
+	}
+	u->at = at;
+}
+
+const struct log_event *unpack_next(struct unpack *u, const unsigned char **data)
+{
+	while (u->at < u->end) {
+		uint64_t item = next_number(u);
+		struct unpack_shape *s;
+
+		if (item == ITEM_DEFINITION) {
+			switch (*u->at++) {
+			case ITEM_THREAD:
+				define_thread(u);
+				break;
+			case ITEM_SHAPE:
+				define_shape(u);
+				break;
+			default:
+				u->time -= next_number(u);
+				break;
+			}
+			continue;
+		}
+		s = &u->shape_of[item - 1];
+		u->time += next_number(u);
+		s->event.time = u->time;
+		if (s->before) {
+			unpack_data(u, s->before, s->event.length);
+			*data = s->before;
+		} else {
+			*data = u->at;
+			u->at += s->event.length;
+		}
+		return &s->event;
+	}
+	return NULL;
+}
