@@ -14,6 +14,7 @@
 #include "control/lifecycle.h"
 #include "shm/chunk.h"
 
+#define RUN_MAX     256u
 #define IMAGES      64
 #define IMAGES_BODY (UINT32_C(256) << 10)
 #define IMAGES_NS   NS_PER_S /* one process is not looked at more often */
@@ -179,7 +180,7 @@ static void end_log(struct flush *f)
 	}
 	draft_extend(&f->draft, f->state->size - output_place(&f->output)->bytes);
 	if (draft_add(&f->draft, &stop, &by_itself, f->draft.next.last_ticks))
-		draft_intend(&f->draft, LOG_NO_CHUNK, 0);
+		draft_intend(&f->draft, LOG_NO_CHUNK, 0, 0);
 }
 
 /* Is the draft too small only because the log ends? */
@@ -208,35 +209,43 @@ static struct log_event convert(const struct flush *f, const struct event *e)
 /* False: the draft has to be written first. */
 static bool add(struct flush *f, const struct event *e, const void *data, const char *thread_name)
 {
-	struct log_event event = convert(f, e);
+	struct log_event event;
 	uint32_t shapes = f->draft.pack->shapes;
 
 	if (f->full) {
 		f->discarded++;
 		return true;
 	}
+	event = convert(f, e);
 	if (thread_name)
-		strncpy(event.name, thread_name, sizeof event.name - 1);
-	if (!draft_add(&f->draft, &event, data, e->ticks)) {
-		if (!log_ends(f, e->length))
-			return false;
-		draft_forget(&f->draft);
-		end_log(f);
-		f->discarded++;
-		return true;
-	}
+		memcpy(event.name, thread_name, sizeof event.name);
+	if (!draft_add(&f->draft, &event, data, e->ticks))
+		return false;
 	if (f->draft.pack->shapes != shapes)
 		need_images(f, &event);
+	return true;
+}
+
+/* Nothing could be added. True: because the log is full, so what comes is discarded. */
+static bool log_ended(struct flush *f, uint32_t length)
+{
+	draft_back(&f->draft);
+	if (!log_ends(f, length))
+		return false;
+	end_log(f);
 	return true;
 }
 
 /* One that is in no chunk. */
 static bool add_alone(struct flush *f, const struct event *e, const void *data)
 {
-	if (!add(f, e, data, NULL))
-		return false;
-	if (!f->full)
-		draft_intend(&f->draft, LOG_NO_CHUNK, 0);
+	if (!add(f, e, data, NULL)) {
+		if (!log_ended(f, e->length))
+			return false;
+		f->discarded++;
+	} else if (!f->full) {
+		draft_intend(&f->draft, LOG_NO_CHUNK, 0, 0);
+	}
 	return true;
 }
 
@@ -250,43 +259,73 @@ static void remember_gaps(struct flush *f)
 	store_relaxed(&f->state->unsure_until, m->unsure_until);
 }
 
-static bool add_turn(struct flush *f, const struct live_turn *turn)
+static bool add_record(struct flush *f, const struct live_turn *turn)
 {
 	const struct cursor *cur = &f->live->merge.cursor[turn->chunk];
 
-	for (unsigned i = 0; i < turn->befores; i++)
-		if (!add(f, &turn->before[i], NULL, NULL))
-			return false;
 	cursor_copy(cur, f->stream, &f->stream->chunks[turn->chunk], f->data, turn->event.length);
 	return add(f, &turn->event, f->data, cur->owner.name);
 }
 
-/* Takes an event. False: the draft has to be written first. */
-static bool take(struct flush *f, const struct live_turn *turn)
+/* An event, with what is to be told before it. */
+static bool add_turn(struct flush *f, const struct live_turn *turn)
 {
-	uint32_t number = f->live->merge.cursor[turn->chunk].next;
-	bool ends;
+	for (unsigned i = 0; i < turn->befores; i++)
+		if (!add(f, &turn->before[i], NULL, NULL))
+			return false;
+	return add_record(f, turn);
+}
+
+/* Events that follow in the same chunk, older than any other: so they are looked for once, and taken together. */
+static uint32_t add_run(struct flush *f, struct live_turn *turn, uint64_t until, uint64_t *last)
+{
+	uint64_t limit = live_limit(f->live, turn);
+	uint32_t count = 1;
+
+	*last = turn->event.ticks;
+	if (limit > until)
+		limit = until;
+	if (f->markers && limit >= f->marker[0].ticks)
+		limit = f->marker[0].ticks - 1;
+	if (limit <= turn->event.ticks) {
+		live_step(f->live, turn);
+		return count;
+	}
+	while (live_step(f->live, turn) && turn->event.ticks <= limit && count < RUN_MAX && add_record(f, turn)) {
+		*last = turn->event.ticks;
+		count++;
+	}
+	return count;
+}
+
+/* Takes the event of this turn, and those that follow it directly. False: the draft has to be written first. */
+static bool take(struct flush *f, struct live_turn *turn, uint64_t until)
+{
+	struct cursor before = f->live->merge.cursor[turn->chunk];
+	uint64_t discarded = f->discarded, last;
+	uint32_t count;
 
 	if (!add_turn(f, turn)) {
-		live_leave(f->live, turn);
-		draft_forget(&f->draft);
-		return false;
+		if (!log_ended(f, turn->event.length)) {
+			live_leave(f->live, turn);
+			return false;
+		}
+		f->discarded += 1 + turn->befores;
 	}
-	ends = f->full;
-	if (!ends)
-		draft_intend(&f->draft, turn->chunk, number);
-	if (live_take(f->live, turn, NULL, 0)) {
-		if (ends)
-			f->unmarked++;
+	count = add_run(f, turn, until, &last);
+	if (!f->full)
+		draft_intend(&f->draft, turn->chunk, before.next + count - 1, count);
+	if (live_claim(f->live, turn, &before, last)) {
+		if (f->full)
+			f->unmarked += count;
 		else
 			draft_done(&f->draft);
 		return true;
 	}
-	if (ends)
-		f->discarded--;
-	else
+	f->discarded = discarded;
+	if (!f->full)
 		draft_forget(&f->draft);
-	return !f->draft.ended || draft_empty(&f->draft);
+	return true;
 }
 
 /* The stream has stopped by itself, and all has been taken: it is told, and goes on (CH-35). */
@@ -353,7 +392,7 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 			live_leave(f->live, &turn);
 			return FLUSH_DONE;
 		}
-		if (!take(f, &turn))
+		if (!take(f, &turn, until))
 			return FLUSH_WRITE;
 		if (f->handle)
 			lifecycle_read(f->handle);

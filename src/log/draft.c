@@ -85,12 +85,11 @@ bool draft_add(struct draft *d, const struct log_event *event, const void *data,
 	return true;
 }
 
-void draft_intend(struct draft *d, uint32_t chunk, uint32_t number)
+void draft_intend(struct draft *d, uint32_t chunk, uint32_t number, uint32_t count)
 {
 	d->next.chunk = chunk;
 	d->next.number = number;
-	if (chunk != LOG_NO_CHUNK)
-		d->next.records++;
+	d->next.records += count;
 	write_mark(d);
 	if (chunk == LOG_NO_CHUNK)
 		draft_done(d);
@@ -99,7 +98,14 @@ void draft_intend(struct draft *d, uint32_t chunk, uint32_t number)
 void draft_done(struct draft *d)
 {
 	store_release(&d->state->mark_now, ~load_relaxed(&d->state->mark_now) & 1);
+	d->point = pack_point(d->pack);
 	TEST_POINT("draft_done");
+}
+
+void draft_back(struct draft *d)
+{
+	d->next = *draft_mark(d);
+	pack_back(d->pack, &d->point);
 }
 
 void draft_forget(struct draft *d)

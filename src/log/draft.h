@@ -32,6 +32,7 @@ struct draft {
 	unsigned char *body; /* FRAME_BYTES in front of it are for the frame header */
 	struct pack *pack;
 	struct log_mark next; /* what intend will write */
+	struct pack_point point; /* of what counts */
 	bool ended; /* nothing can be added */
 };
 
@@ -47,9 +48,11 @@ const struct log_mark *draft_mark(const struct draft *d);
 bool draft_empty(const struct draft *d);
 /* False: there is no room; write what there is, and begin another. */
 bool draft_add(struct draft *d, const struct log_event *event, const void *data, uint64_t ticks);
-/* What was added since the last mark is about to be taken: this record; or LOG_NO_CHUNK, and it counts at once. */
-void draft_intend(struct draft *d, uint32_t chunk, uint32_t number);
+/* What was added since the last mark is about to be taken: count records, up to this one; or LOG_NO_CHUNK, and it counts at once. */
+void draft_intend(struct draft *d, uint32_t chunk, uint32_t number, uint32_t count);
 void draft_done(struct draft *d);
+/* The same for events without data, before anything is intended: only that there was no room ends the segment. */
+void draft_back(struct draft *d);
 /* It could not be taken: what was added since the last mark is forgotten, and the segment ends there. */
 void draft_forget(struct draft *d);
 /* posix_trace_clear(): all records so far are gone, and in no segment. */

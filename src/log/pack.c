@@ -75,9 +75,9 @@ static bool is_shape(const struct pack_shape *s, const struct log_event *e, uint
 	       s->truncated == e->truncated;
 }
 
-static uint32_t bucket_of(const struct log_event *e, uint32_t thread)
+static uint32_t bucket_of(uint64_t address, uint32_t id, uint32_t length, uint32_t thread)
 {
-	uint64_t x = e->address ^ (uint64_t)e->id << 40 ^ (uint64_t)thread << 52 ^ (uint64_t)e->length << 20;
+	uint64_t x = address ^ (uint64_t)id << 40 ^ (uint64_t)thread << 52 ^ (uint64_t)length << 20;
 
 	return (uint32_t)(x * UINT64_C(0x9e3779b97f4a7c15) >> 53) % PACK_BUCKETS;
 }
@@ -85,7 +85,7 @@ static uint32_t bucket_of(const struct log_event *e, uint32_t thread)
 /* As find_thread(). */
 static uint32_t find_shape(struct pack *p, const struct log_event *e, uint32_t thread, unsigned char **to)
 {
-	uint32_t bucket = bucket_of(e, thread);
+	uint32_t bucket = bucket_of(e->address, e->id, e->length, thread);
 	unsigned char *at = *to;
 	struct pack_shape *s;
 
@@ -171,4 +171,24 @@ bool pack_event(struct pack *p, const struct log_event *e, const void *data)
 	}
 	p->position = (uint32_t)(to - p->body);
 	return true;
+}
+
+struct pack_point pack_point(const struct pack *p)
+{
+	return (struct pack_point){ p->time, p->position, p->shapes, p->threads };
+}
+
+void pack_back(struct pack *p, const struct pack_point *point)
+{
+	/* Each is the first in its bucket when those behind it are gone. */
+	while (p->shapes > point->shapes) {
+		const struct pack_shape *s = &p->shape_of[--p->shapes];
+
+		p->bucket[bucket_of(s->address, s->id, s->length, s->thread)] = s->next;
+	}
+	p->threads = point->threads;
+	p->position = point->position;
+	p->time = point->time;
+	p->thread = PACK_THREADS;
+	p->shape = PACK_SHAPES;
 }

@@ -50,11 +50,20 @@ struct pack {
 	unsigned char before[PACK_SHAPES][PACKED_MAX]; /* data of the last event of each shape */
 };
 
+/* Where a body was, to go back there. */
+struct pack_point {
+	uint64_t time;
+	uint32_t position, shapes, threads;
+};
+
 /* The most that an event can take. */
 uint32_t pack_size_max(uint32_t length);
 /* Begins a body of up to capacity bytes there, whose first event has this time. */
 void pack_begin(struct pack *p, unsigned char *body, uint32_t capacity, uint64_t time);
 /* False, and nothing is changed: there is no room for the largest event of this length. */
 bool pack_event(struct pack *p, const struct log_event *event, const void *data);
+struct pack_point pack_point(const struct pack *p);
+/* Takes back the events since then, which must be without data. */
+void pack_back(struct pack *p, const struct pack_point *point);
 
 #endif

@@ -49,6 +49,32 @@ static void start_over(struct cursor *cur, struct chunk *c, uint32_t first)
 /* To overwrite takes longer than to look; who does it that often is up to something (H18). */
 #define OVERWRITES_MAX 1000
 
+/* The next event before end, and whose it is; the cursor stays if there is none. */
+static inline bool find_event(struct cursor *cur, const unsigned char *memory, uint32_t end)
+{
+	struct record_owner owner;
+	uint32_t at = cur->at;
+	bool another = false;
+
+	while (at + sizeof cur->head <= end) {
+		copy_shared(&cur->head, memory + at, sizeof cur->head);
+		if (!(cur->head.type & RECORD_OWNER)) {
+			if (at + record_size(cur->head.length) > end)
+				return false;
+			if (another)
+				cur->owner = owner;
+			cur->at = at;
+			return true;
+		}
+		if (at + sizeof owner > end)
+			return false;
+		copy_shared(&owner, memory + at, sizeof owner);
+		at += (uint32_t)sizeof owner;
+		another = true;
+	}
+	return false;
+}
+
 bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c)
 {
 	int looks = 0;
@@ -83,25 +109,12 @@ bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c)
 		/* An owner is remembered only with an event behind it: the chunk may be used again, to the same first. */
 		owner = cur->owner;
 		at = cur->at;
-		while (at + sizeof cur->head <= end) {
-			copy_shared(&cur->head, memory + at, sizeof cur->head);
-			if (!(cur->head.type & RECORD_OWNER)) {
-				cur->have = at + record_size(cur->head.length) <= end;
-				break;
-			}
-			if (at + sizeof owner > end)
-				break;
-			copy_shared(&owner, memory + at, sizeof owner);
-			at += (uint32_t)sizeof owner;
-		}
+		cur->have = find_event(cur, memory, end);
 		fence_acquire();
-		if (load_relaxed(&c->first) == first) {
-			if (cur->have) {
-				cur->owner = owner;
-				cur->at = at;
-			}
+		if (load_relaxed(&c->first) == first)
 			return cur->have;
-		}
+		cur->owner = owner;
+		cur->at = at;
 		/* Overwritten while we copied. */
 	}
 	cur->have = false;
@@ -134,6 +147,31 @@ void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c)
 		cur->at = at;
 		cur->next++;
 	}
+}
+
+bool cursor_step(struct cursor *cur, const struct stream *s, struct chunk *c)
+{
+	uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
+
+	cur->next++;
+	cur->at += record_size(cur->head.length);
+	cur->have = progress_records(p) != cur->next && progress_position(p) <= s->chunk_size &&
+	            find_event(cur, stream_chunk_memory(s, c), progress_position(p));
+	return cur->have;
+}
+
+bool cursor_claim(struct cursor *cur, struct chunk *c, const struct cursor *before)
+{
+	uint32_t next = before->next;
+
+	/* PAIR(read): the copies before the claim; full barrier. Other side: chunk_recycle(). */
+	if (cas(&c->read, &next, cur->next)) {
+		TEST_POINT("read_run");
+		return true;
+	}
+	*cur = *before;
+	cur->have = false;
+	return false;
 }
 
 void cursor_copy(const struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size)

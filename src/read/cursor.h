@@ -35,6 +35,13 @@ struct cursor {
 bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c);
 /* Begins behind what was read, where another reader has left off. */
 void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c);
+/*
+ * For who takes many records at once: goes on to the next one without claiming
+ * any; true if there is one. Then all from where it began are claimed.
+ */
+bool cursor_step(struct cursor *cur, const struct stream *s, struct chunk *c);
+/* False: overwritten; the cursor is where it was before, and looks again. */
+bool cursor_claim(struct cursor *cur, struct chunk *c, const struct cursor *before);
 /* Copies up to size bytes of the record's data, for a look: they count when it has been taken. */
 void cursor_copy(const struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size);
 /*

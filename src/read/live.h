@@ -72,6 +72,13 @@ void live_pop(struct live *l);
 enum merge_result live_peek(struct live *l, struct live_turn *turn);
 /* Takes it; up to size bytes of its data in data. False: overwritten, ask again. */
 bool live_take(struct live *l, const struct live_turn *turn, void *data, size_t size);
+/*
+ * The same for many: up to what ticks events follow one another in the chunk; 0: take
+ * this one alone. Each with live_step(), then all of them are taken.
+ */
+uint64_t live_limit(const struct live *l, const struct live_turn *turn);
+bool live_step(struct live *l, struct live_turn *turn);
+bool live_claim(struct live *l, const struct live_turn *turn, const struct cursor *before, uint64_t last);
 /* Not now: it will come again. */
 void live_leave(struct live *l, const struct live_turn *turn);
 /* Nothing is left to be reported, to be asked when nobody writes. */

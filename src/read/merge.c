@@ -317,6 +317,32 @@ bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size)
 	return taken;
 }
 
+uint64_t merge_limit(const struct merge *m)
+{
+	uint64_t limit = m->horizon;
+
+	if (m->gap_from || m->unsure_until || m->horizon == 0)
+		return 0;
+	for (uint32_t child = 1; child <= 2 && child < m->heap_count; child++)
+		if (m->cursor[m->heap[child]].head.ticks < limit)
+			limit = m->cursor[m->heap[child]].head.ticks;
+	return limit - 1;
+}
+
+bool merge_claim(struct merge *m, uint32_t chunk, const struct cursor *before, uint64_t last)
+{
+	struct cursor *cur = &m->cursor[chunk];
+	bool taken = cursor_claim(cur, &m->stream->chunks[chunk], before);
+
+	if (taken && last > m->taken)
+		m->taken = last;
+	if (cur->have)
+		sift_down(m, 0);
+	else
+		replace_top(m);
+	return taken;
+}
+
 bool merge_late(int64_t *until)
 {
 	int64_t now = clock_ns(CLOCK_MONOTONIC);

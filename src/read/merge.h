@@ -80,6 +80,12 @@ void merge_reset(struct merge *m, struct anchor anchor);
 enum merge_result merge_next(struct merge *m, uint32_t *chunk);
 /* Begins where another reader has left off: what it knew of events that were overwritten. */
 void merge_resume(struct merge *m, uint64_t gap_from, uint64_t gap_until, uint64_t unsure_until);
+/*
+ * Events of the same chunk up to these ticks come next, one after the other; 0: nothing can
+ * be told. With cursor_step() one goes there, and takes all of them at once.
+ */
+uint64_t merge_limit(const struct merge *m);
+bool merge_claim(struct merge *m, uint32_t chunk, const struct cursor *before, uint64_t last);
 /* Takes it. False: overwritten, ask again. */
 bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size);
 /* True if nothing is left in any chunk, to be asked when nobody writes. */

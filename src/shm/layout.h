@@ -257,7 +257,7 @@ struct log_mark {
 	uint32_t position; /* bytes of the body */
 	uint32_t events;
 	uint32_t records; /* taken out of chunks so far, all segments, modulo 2^32 */
-	/* The record that this mark has more than the other one: taken if it was. LOG_NO_CHUNK: none. */
+	/* The last of the records that this mark has more than the other one: all of them were taken if it was. LOG_NO_CHUNK: none. */
 	uint32_t chunk;
 	uint32_t number;
 	uint32_t reserved;
