@@ -72,8 +72,12 @@ struct handle *handle_new(void)
 	for (int i = 0; i < HANDLES; i++) {
 		struct handle *h = &table->handle[i];
 
-		if (h->number == 0 && h->users == 0)
-			return h;
+		if (load_relaxed(&h->number))
+			continue;
+		/* Somebody with an old identifier may be looking, for a moment. */
+		while (load_acquire(&h->users)) /* PAIR(users) */
+			spin_pause();
+		return h;
 	}
 	return NULL;
 }
@@ -82,71 +86,82 @@ trace_id_t handle_publish(struct handle *h)
 {
 	if (++table->last_number == 0)
 		++table->last_number;
-	h->number = table->last_number;
+	store_release(&h->number, table->last_number); /* PAIR(handle) */
 	return (trace_id_t)h->number << 8 | (trace_id_t)(h - table->handle + 1);
 }
 
-/* With the table locked. */
-static struct handle *find(trace_id_t trid, enum handle_kind kind)
+static struct handle *slot_of(trace_id_t trid)
 {
+	struct table *t = load_acquire(&table); /* PAIR(table) */
 	unsigned i = (unsigned)(trid & 0xff);
-	struct handle *h;
 
-	if (i < 1 || i > HANDLES || trid >> 40)
-		return NULL;
-	h = &table->handle[i - 1];
-	if (!h->number || h->number != (uint32_t)(trid >> 8) || h->dying)
-		return NULL;
-	return kind & (h->input ? HANDLE_RECORDED : HANDLE_ACTIVE) ? h : NULL;
+	return t && i >= 1 && i <= HANDLES && trid >> 40 == 0 ? &t->handle[i - 1] : NULL;
 }
 
+/*
+ * dying before the number: handle_free() clears them the other way round, so
+ * that who sees the one cleared sees the other.
+ */
+static bool is(const struct handle *h, trace_id_t trid, enum handle_kind kind)
+{
+	uint32_t number = (uint32_t)(trid >> 8);
+
+	return !load_acquire(&h->dying) && number && load_acquire(&h->number) == number && /* PAIR(dying), PAIR(handle) */
+	       kind & (h->input ? HANDLE_RECORDED : HANDLE_ACTIVE);
+}
+
+/*
+ * Without a lock: who gets a handle counts itself and then looks whether it is
+ * dying; who ends it says that and then looks for users. One of the two sees the
+ * other.
+ */
 struct handle *handle_get(trace_id_t trid, enum handle_kind kind)
 {
-	struct handle *h;
+	struct handle *h = slot_of(trid);
 
-	if (!load_acquire(&table)) /* PAIR(table) */
+	if (!h)
 		return NULL;
-	pthread_mutex_lock(&table->lock);
-	h = find(trid, kind);
-	if (h)
-		h->users++;
-	pthread_mutex_unlock(&table->lock);
-	if (h && h->target.place.guarded)
+	fetch_add(&h->users, 1);
+	if (!is(h, trid, kind)) {
+		handle_put(h);
+		return NULL;
+	}
+	if (h->target.place.guarded)
 		guard_renew();
 	return h;
 }
 
 void handle_put(struct handle *h)
 {
-	bool dying;
-
-	pthread_mutex_lock(&table->lock);
-	h->users--;
-	dying = h->dying;
-	if (dying)
+	fetch_add(&h->users, -1); /* PAIR(users) */
+	/* Another one's by now, perhaps: then somebody is woken in vain. */
+	if (load_relaxed(&h->dying)) {
 		fetch_add(&table->ended, 1);
-	pthread_mutex_unlock(&table->lock);
-	if (dying)
 		sys_futex_wake(&table->ended);
+	}
 }
 
 struct handle *handle_end(trace_id_t trid, enum handle_kind kind)
 {
+	struct handle *h = slot_of(trid);
 	struct timespec slice;
-	struct handle *h;
 	uint32_t ended;
 	int64_t end;
 
-	if (!load_acquire(&table)) /* PAIR(table) */
+	if (!h)
 		return NULL;
+	/* Of two that end it one finds it. */
 	pthread_mutex_lock(&table->lock);
-	h = find(trid, kind);
-	if (h)
-		store_relaxed(&h->dying, 1);
+	if (is(h, trid, kind))
+		exchange(&h->dying, 1); /* PAIR(dying) */
+	else
+		h = NULL;
+	pthread_mutex_unlock(&table->lock);
 	TEST_POINT("shutdown_dying");
-	while (h && h->users > 0) {
+	for (;;) {
 		ended = load_relaxed(&table->ended);
-		pthread_mutex_unlock(&table->lock);
+		if (!h || !load_acquire(&h->users)) /* PAIR(users) */
+			return h;
 		/* Readers that sleep: the word they sleep on changes, and they see dying. */
 		if (!h->input) {
 			fetch_add(&h->stream.header->wakeups, 1);
@@ -156,15 +171,14 @@ struct handle *handle_end(trace_id_t trid, enum handle_kind kind)
 		end = clock_ns(CLOCK_REALTIME) + END_SLICE_NS;
 		slice = (struct timespec){ end / NS_PER_S, end % NS_PER_S };
 		sys_futex_wait(&table->ended, ended, &slice);
-		pthread_mutex_lock(&table->lock);
 	}
-	pthread_mutex_unlock(&table->lock);
-	return h;
 }
 
 void handle_free(struct handle *h)
 {
-	memset(h, 0, sizeof *h);
+	/* The count stays: somebody with the old identifier may just have counted himself. */
+	store_release(&h->number, 0); /* PAIR(dying) */
+	memset(&h->dying, 0, sizeof *h - offsetof(struct handle, dying));
 }
 
 void handle_end_all(void (*f)(struct handle *))

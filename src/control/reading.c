@@ -124,22 +124,12 @@ static int wait_for_event(struct handle *h, enum merge_result result, uint32_t w
 	return sleep_on(h, word, wakeups, deadline);
 }
 
-int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
-                 int *unavailable, enum reading_wait wait, const struct timespec *deadline)
+static int next_active(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
+                       int *unavailable, enum reading_wait wait, const struct timespec *deadline)
 {
-	struct handle *h = handle_get(trid, wait == READING_FOREVER ? HANDLE_ANY : HANDLE_ACTIVE);
 	bool asked = false, barrier = true;
 	int error = 0;
 
-	*unavailable = 1;
-	if (!h)
-		return EINVAL;
-	if (h->input || h->flusher) {
-		/* What a stream with a log has recorded belongs to the log (READ-33, CH-46). */
-		error = h->input ? recorded_next(h, event, data, size, length, unavailable) : EINVAL;
-		handle_put(h);
-		return error;
-	}
 	for (;;) {
 		/* Before the look, so that a wake-up after it does not let us sleep. */
 		uint32_t wakeups = load_relaxed(&h->stream.header->wakeups);
@@ -190,6 +180,24 @@ int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *da
 		/* After a time-out, one more look: an event that is there excludes it. */
 		error = 0;
 	}
+	return error;
+}
+
+int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
+                 int *unavailable, enum reading_wait wait, const struct timespec *deadline)
+{
+	struct handle *h = handle_get(trid, wait == READING_FOREVER ? HANDLE_ANY : HANDLE_ACTIVE);
+	int error;
+
+	*unavailable = 1;
+	if (!h)
+		return EINVAL;
+	if (h->input)
+		error = recorded_next(h, event, data, size, length, unavailable);
+	else if (h->flusher)
+		error = EINVAL; /* what such a stream has recorded belongs to its log (READ-33, CH-46) */
+	else
+		error = next_active(h, event, data, size, length, unavailable, wait, deadline);
 	handle_put(h);
 	return error;
 }

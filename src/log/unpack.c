@@ -21,8 +21,12 @@ struct check {
 	uint64_t time;
 };
 
-static bool number(struct check *c, uint64_t *v)
+static inline bool number(struct check *c, uint64_t *v)
 {
+	if (c->at < c->end && *c->at < 0x80) {
+		*v = *c->at++;
+		return true;
+	}
 	c->at = get_varint(c->at, c->end, v);
 	return c->at != NULL;
 }
@@ -65,25 +69,32 @@ static bool check_definition(struct check *c, struct unpack *u)
 }
 
 /* Bytes of packed data, or more than there can be. */
-static uint64_t packed_size(const struct check *c, uint32_t length)
+static inline uint64_t packed_size(const struct check *c, uint32_t length)
 {
-	uint32_t words = (length + 7) / 8, counts = (words + 1) / 2;
+	uint32_t whole = length / 8, rest = length % 8, counts = ((length + 7) / 8 + 1) / 2, i = 0;
 	uint64_t size = counts;
+	unsigned n;
 
 	if (!has(c, counts))
 		return UINT64_MAX;
-	for (uint32_t i = 0; i < 2 * counts; i++) {
-		unsigned n = c->at[i / 2] >> (i & 1) * 4 & 15;
-		uint32_t left = i < words ? length - 8 * i : 0;
-
-		if (n > (left < 8 ? left : 8))
+	for (; i < whole; i++) {
+		n = c->at[i / 2] >> (i & 1) * 4 & 15;
+		if (n > 8)
 			return UINT64_MAX;
 		size += n;
 	}
-	return size;
+	if (rest) {
+		n = c->at[i / 2] >> (i & 1) * 4 & 15;
+		if (n > rest)
+			return UINT64_MAX;
+		size += n;
+		i++;
+	}
+	/* An odd one has nothing beside it. */
+	return i & 1 && c->at[i / 2] >> 4 ? UINT64_MAX : size;
 }
 
-static bool check_event(struct check *c, const struct unpack *u, uint64_t shape)
+static inline bool check_event(struct check *c, const struct unpack *u, uint64_t shape)
 {
 	uint64_t step, size;
 	uint32_t length;

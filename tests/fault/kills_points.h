@@ -40,7 +40,7 @@ static const char *const kills_points[] = {
 	/* record/take.c */
 	"take_claimed", "take_revoked", "take_woken",
 	/* read/cursor.c */
-	"read_seen", "read_copied", "read_claimed",
+	"read_seen", "read_copied", "read_claimed", "read_run",
 	/* read/merge.c */
 	"read_writers", "read_lost", "read_horizon",
 	/* control/filter.c */
