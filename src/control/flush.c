@@ -190,40 +190,43 @@ static bool log_ends(const struct flush *f, uint32_t length)
 	       f->room - f->draft.next.position < pack_size_max(length);
 }
 
-static struct log_event convert(const struct flush *f, const struct event *e)
+static uint64_t time_of(const struct flush *f, uint64_t ticks)
 {
-	int64_t ns = merge_time(&f->live->merge, e->ticks) + f->real_time;
+	int64_t ns = merge_time(&f->live->merge, ticks) + f->real_time;
 
-	return (struct log_event){
-		.id = e->id,
-		.truncated = e->truncated,
-		.pid = e->pid,
-		.tid = e->tid,
-		.pthread = e->pthread,
-		.address = e->address,
-		.time = ns < 0 ? 0 : (uint64_t)ns, /* no time of an event of ours */
-		.length = e->length < f->longest ? e->length : f->longest,
-	};
+	return ns < 0 ? 0 : (uint64_t)ns; /* no time of an event of ours */
 }
 
 /* False: the draft has to be written first. */
-static bool add(struct flush *f, const struct event *e, const void *data, const char *thread_name)
+static bool add_event(struct flush *f, struct log_event *e, const void *data, uint64_t ticks)
 {
-	struct log_event event;
 	uint32_t shapes = f->draft.pack->shapes;
 
 	if (f->full) {
 		f->discarded++;
 		return true;
 	}
-	event = convert(f, e);
-	if (thread_name)
-		memcpy(event.name, thread_name, sizeof event.name);
-	if (!draft_add(&f->draft, &event, data, e->ticks))
+	e->time = time_of(f, ticks);
+	if (!draft_add(&f->draft, e, data, ticks))
 		return false;
 	if (f->draft.pack->shapes != shapes)
-		need_images(f, &event);
+		need_images(f, e);
 	return true;
+}
+
+static bool add(struct flush *f, const struct event *e, const void *data)
+{
+	struct log_event event = {
+		.id = e->id,
+		.truncated = e->truncated,
+		.pid = e->pid,
+		.tid = e->tid,
+		.pthread = e->pthread,
+		.address = e->address,
+		.length = e->length,
+	};
+
+	return add_event(f, &event, data, e->ticks);
 }
 
 /* Nothing could be added. True: because the log is full, so what comes is discarded. */
@@ -239,7 +242,7 @@ static bool log_ended(struct flush *f, uint32_t length)
 /* One that is in no chunk. */
 static bool add_alone(struct flush *f, const struct event *e, const void *data)
 {
-	if (!add(f, e, data, NULL)) {
+	if (!add(f, e, data)) {
 		if (!log_ended(f, e->length))
 			return false;
 		f->discarded++;
@@ -259,60 +262,66 @@ static void remember_gaps(struct flush *f)
 	store_relaxed(&f->state->unsure_until, m->unsure_until);
 }
 
-static bool add_record(struct flush *f, const struct live_turn *turn)
+/* The record that the cursor is at. What others wrote: whatever it says stays within what we have (H18). */
+static bool add_record(struct flush *f, const struct cursor *cur, struct chunk *c, struct log_event *e)
 {
-	const struct cursor *cur = &f->live->merge.cursor[turn->chunk];
-
-	cursor_copy(cur, f->stream, &f->stream->chunks[turn->chunk], f->data, turn->event.length);
-	return add(f, &turn->event, f->data, cur->owner.name);
+	e->id = cur->head.type & RECORD_TYPE_MASK;
+	if (!eventtype_possible(e->id))
+		e->id = POSIX_TRACE_UNNAMED_USEREVENT;
+	e->truncated = cur->head.type & RECORD_TRUNCATED;
+	e->address = cur->head.address;
+	e->length = cur->head.length < f->longest ? cur->head.length : f->longest;
+	e->pid = cur->owner.pid;
+	e->tid = cur->owner.tid;
+	e->pthread = cur->owner.thread;
+	memcpy(e->name, cur->owner.name, sizeof e->name);
+	cursor_copy(cur, f->stream, c, f->data, e->length);
+	return add_event(f, e, f->data, cur->head.ticks);
 }
 
 /* An event, with what is to be told before it. */
-static bool add_turn(struct flush *f, const struct live_turn *turn)
+static bool add_turn(struct flush *f, const struct live_turn *turn, struct log_event *e)
 {
 	for (unsigned i = 0; i < turn->befores; i++)
-		if (!add(f, &turn->before[i], NULL, NULL))
+		if (!add(f, &turn->before[i], NULL))
 			return false;
-	return add_record(f, turn);
+	return add_record(f, &f->live->merge.cursor[turn->chunk], &f->stream->chunks[turn->chunk], e);
 }
 
-/* Events that follow in the same chunk, older than any other: so they are looked for once, and taken together. */
-static uint32_t add_run(struct flush *f, struct live_turn *turn, uint64_t until, uint64_t *last)
+/* Events that follow in the same chunk, older than any other: so they are looked for once, and taken together. Returns the ticks of the last. */
+static uint64_t add_run(struct flush *f, const struct live_turn *turn, uint64_t until, struct log_event *e)
 {
-	uint64_t limit = live_limit(f->live, turn);
-	uint32_t count = 1;
+	struct cursor *cur = &f->live->merge.cursor[turn->chunk];
+	struct chunk *c = &f->stream->chunks[turn->chunk];
+	uint64_t limit = live_limit(f->live, turn), last = turn->event.ticks;
+	uint32_t begin = cur->next;
 
-	*last = turn->event.ticks;
 	if (limit > until)
 		limit = until;
 	if (f->markers && limit >= f->marker[0].ticks)
 		limit = f->marker[0].ticks - 1;
-	if (limit <= turn->event.ticks) {
-		live_step(f->live, turn);
-		return count;
-	}
-	while (live_step(f->live, turn) && turn->event.ticks <= limit && count < RUN_MAX && add_record(f, turn)) {
-		*last = turn->event.ticks;
-		count++;
-	}
-	return count;
+	while (cursor_step(cur, f->stream, c) && cur->head.ticks <= limit && cur->next - begin < RUN_MAX && add_record(f, cur, c, e))
+		last = cur->head.ticks;
+	return last;
 }
 
 /* Takes the event of this turn, and those that follow it directly. False: the draft has to be written first. */
-static bool take(struct flush *f, struct live_turn *turn, uint64_t until)
+static bool take(struct flush *f, const struct live_turn *turn, uint64_t until)
 {
-	struct cursor before = f->live->merge.cursor[turn->chunk];
+	struct cursor *cur = &f->live->merge.cursor[turn->chunk], before = *cur;
 	uint64_t discarded = f->discarded, last;
+	struct log_event e;
 	uint32_t count;
 
-	if (!add_turn(f, turn)) {
+	if (!add_turn(f, turn, &e)) {
 		if (!log_ended(f, turn->event.length)) {
 			live_leave(f->live, turn);
 			return false;
 		}
 		f->discarded += 1 + turn->befores;
 	}
-	count = add_run(f, turn, until, &last);
+	last = add_run(f, turn, until, &e);
+	count = cur->next - before.next;
 	if (!f->full)
 		draft_intend(&f->draft, turn->chunk, before.next + count - 1, count);
 	if (live_claim(f->live, turn, &before, last)) {

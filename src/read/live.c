@@ -167,16 +167,6 @@ uint64_t live_limit(const struct live *l, const struct live_turn *turn)
 	return turn->gap || l->stop_before ? 0 : merge_limit(&l->merge);
 }
 
-bool live_step(struct live *l, struct live_turn *turn)
-{
-	struct merge *m = &l->merge;
-
-	if (!cursor_step(&m->cursor[turn->chunk], m->stream, &m->stream->chunks[turn->chunk]))
-		return false;
-	describe(m->stream, &m->cursor[turn->chunk], &turn->event);
-	return true;
-}
-
 bool live_claim(struct live *l, const struct live_turn *turn, const struct cursor *before, uint64_t last)
 {
 	if (!merge_claim(&l->merge, turn->chunk, before, last)) {

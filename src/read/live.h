@@ -74,10 +74,9 @@ enum merge_result live_peek(struct live *l, struct live_turn *turn);
 bool live_take(struct live *l, const struct live_turn *turn, void *data, size_t size);
 /*
  * The same for many: up to what ticks events follow one another in the chunk; 0: take
- * this one alone. Each with live_step(), then all of them are taken.
+ * this one alone. The chunk's cursor goes behind the last with cursor_step(), then all of them are taken.
  */
 uint64_t live_limit(const struct live *l, const struct live_turn *turn);
-bool live_step(struct live *l, struct live_turn *turn);
 bool live_claim(struct live *l, const struct live_turn *turn, const struct cursor *before, uint64_t last);
 /* Not now: it will come again. */
 void live_leave(struct live *l, const struct live_turn *turn);
