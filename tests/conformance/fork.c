@@ -7,34 +7,15 @@
  * SPDX-License-Identifier: MIT
  */
 #include <pthread.h>
-#include <sys/syscall.h>
 
+#include "fork.h"
 #include "numbers.h"
 
 static trace_id_t trid;
 static trace_event_id_t id;
 
 /* Ways in which a child comes into being. In the last two only async-signal-safe functions are good in it. */
-static pid_t by_fork(void)
-{
-	return fork();
-}
-
-static pid_t by_underscore_fork(void)
-{
-#if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
-	return _Fork();
-#else
-	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-#endif
-}
-
-static pid_t by_system_call(void)
-{
-	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-}
-
-static pid_t (*const ways[])(void) = { by_fork, by_underscore_fork, by_system_call };
+static pid_t (*const ways[])(void) = { fork, fork_underscore, fork_clone };
 #define WAYS 3
 
 static int wait_for(pid_t pid)
@@ -278,7 +259,7 @@ TEST(origin_in_child)
 		number_send(id, 0, 1);
 		stream_expect(own, id, &e);
 		CHECK_EQ("EVT-6", e.info.posix_pid, getpid());
-		grandchild = by_system_call();
+		grandchild = fork_clone();
 		if (grandchild == 0) {
 			posix_trace_event(id, "x", 1);
 			_exit(0);

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
+#include "fork.h"
 #include "sanitizer.h"
 #include "target.h"
 
@@ -41,23 +42,14 @@ static pid_t quick(pid_t pid)
 	return pid;
 }
 
-static pid_t underscore_fork(void)
-{
-#if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
-	return _Fork();
-#else
-	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-#endif
-}
-
 static pid_t by_underscore_fork(void)
 {
-	return quick(underscore_fork());
+	return quick(fork_underscore());
 }
 
 static pid_t by_system_call(void)
 {
-	return quick((pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+	return quick(fork_clone());
 }
 
 /* A brother, as its parent is ours. */
@@ -1316,9 +1308,9 @@ static pid_t other_ways(int i)
 	case 0:
 		return fork();
 	case 1:
-		return underscore_fork();
+		return fork_underscore();
 	case 2:
-		return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+		return fork_clone();
 	}
 	{
 		pid_t pid = fork(), grandchild;

@@ -19,6 +19,7 @@
 #include "base/restart.h"
 #include "base/ticks.h"
 #include "fault.h"
+#include "fork.h"
 #include "shm/layout.h"
 #include "step.h"
 
@@ -264,20 +265,6 @@ TEST(fork_streams) { forks(fork, 2, 32, 63); }
 
 /* No handlers for fork() run there: only restartable sequences keep the child away. */
 
-static pid_t underscore_fork(void)
-{
-#if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
-	return _Fork();
-#else
-	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-#endif
-}
-
-static pid_t clone_child(void)
-{
-	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-}
-
 static void forks_unnoticed(pid_t (*way)(void), int n_streams, size_t from, size_t to)
 {
 #if RESTART
@@ -290,11 +277,11 @@ static void forks_unnoticed(pid_t (*way)(void), int n_streams, size_t from, size
 #endif
 }
 
-TEST(underscore_short)   { forks_unnoticed(underscore_fork, 1, 16, 31); }
-TEST(underscore_middle)  { forks_unnoticed(underscore_fork, 1, 32, 63); }
-TEST(underscore_long)    { forks_unnoticed(underscore_fork, 1, 100, 128); }
-TEST(underscore_streams) { forks_unnoticed(underscore_fork, 2, 32, 63); }
-TEST(clone_long)         { forks_unnoticed(clone_child, 1, 100, 128); }
+TEST(underscore_short)   { forks_unnoticed(fork_underscore, 1, 16, 31); }
+TEST(underscore_middle)  { forks_unnoticed(fork_underscore, 1, 32, 63); }
+TEST(underscore_long)    { forks_unnoticed(fork_underscore, 1, 100, 128); }
+TEST(underscore_streams) { forks_unnoticed(fork_underscore, 2, 32, 63); }
+TEST(clone_long)         { forks_unnoticed(fork_clone, 1, 100, 128); }
 
 /* -- A handler that traces ----------------------------------------------------- */
 

@@ -28,6 +28,7 @@
 #include <spawn.h>
 #include <sys/prctl.h>
 
+#include "fork.h"
 #include "kills_books.h"
 #include "shm.h"
 
@@ -372,7 +373,7 @@ static void start_child(int index)
 			role_child(index);
 		break;
 	case 1:
-		if (_Fork() == 0)
+		if (fork_underscore() == 0)
 			role_child(index);
 		break;
 	case 2:

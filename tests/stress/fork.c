@@ -10,7 +10,8 @@
 #include "stress.h"
 
 #include <spawn.h>
-#include <sys/syscall.h>
+
+#include "fork.h"
 
 #define THREADS 3
 
@@ -37,12 +38,10 @@ enum { FORK, FORK_PLAIN, CLONE, WAYS };
 /* What the C library and thus our atfork handlers notice, then what they do not. */
 static pid_t make_child(int way)
 {
-#if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
 	if (way == FORK_PLAIN && !SANITIZER_THREAD)
-		return _Fork();
-#endif
+		return fork_underscore();
 	if (way == CLONE && !SANITIZER_THREAD)
-		return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+		return fork_clone();
 	return fork();
 }
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
+#include "fork.h"
 #include "shm.h"
 #include "unit.h"
 
@@ -235,13 +236,7 @@ TEST(not_in_children)
 	MUST(pipe(fd) == 0);
 	for (int way = 0; way < 2; way++) {
 		hold = hold_one(LOCK_STREAM);
-		pid = 0;
-#if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
-		if (way == 0)
-			pid = _Fork();
-		else
-#endif
-			pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+		pid = way == 0 ? fork_underscore() : fork_clone();
 		if (pid == 0) {
 			ssize_t n = write(fd[1], "", 1);
 
