@@ -1356,27 +1356,14 @@ TEST(full_until_full)
 
 /* -- What the target has of it --------------------------------------------------- */
 
-/* Pieces of memory of this process that come from the library's files. */
-static int own_mappings(void)
-{
-	char line[4096];
-	int n = 0;
-	FILE *f = fopen("/proc/self/maps", "r");
-
-	MUST(f != NULL);
-	while (fgets(line, sizeof line, f))
-		n += strstr(line, "/posixtrace-") != NULL;
-	fclose(f);
-	return n;
-}
-
 /* No descriptor, no thread; and no memory any more when the streams are gone. */
 TEST(nothing_left)
 {
 	for EACH_KIND(kind) {
 		struct target t = target_make(kind);
 		trace_event_id_t id = target_id(&t, "left");
-		int threads = target_threads(t.pid), open_before = target_descriptors(t.pid), own_open = target_descriptors(getpid()), own = own_mappings();
+		int threads = target_threads(t.pid), open_before = target_descriptors(t.pid);
+		int own_open = target_descriptors(getpid()), own = shm_mappings(getpid(), "/posixtrace-");
 		trace_id_t trid[3];
 
 		for (int i = 0; i < 3; i++)
@@ -1386,13 +1373,13 @@ TEST(nothing_left)
 		CHECK_EQ("SHUT-2", target_descriptors(getpid()), own_open);
 		CHECK_EQ("-", target_streams(t.pid), 3);
 		CHECK_EQ("-", target_threads(t.pid), threads);
-		CHECK_OP("-", own_mappings(), >, own);
+		CHECK_OP("-", shm_mappings(getpid(), "/posixtrace-"), >, own);
 		for (int i = 3; i-- > 0;) {
 			stream_end(trid[i]);
 			target_send(&t, id, 0, 0, 2);
 			CHECK_EQ("SHUT-2", target_streams(t.pid), i);
 		}
-		CHECK_EQ("SHUT-2", own_mappings(), own);
+		CHECK_EQ("SHUT-2", shm_mappings(getpid(), "/posixtrace-"), own);
 		CHECK_EQ("SHUT-2", target_descriptors(t.pid), open_before);
 		CHECK_EQ("SHUT-2", target_descriptors(getpid()), own_open);
 		target_end(&t);

@@ -816,19 +816,6 @@ static void canary_check(void)
 	CHECK("SEC-5", st.st_uid == 0 && (st.st_mode & 07777) == 0755);
 }
 
-static int mappings(void)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	int n = 0;
-
-	MUST(f);
-	while (fgets(line, sizeof line, f))
-		n += strstr(line, "posixtrace") != NULL;
-	fclose(f);
-	return n;
-}
-
 /* -- Tests ------------------------------------------------------------------------------ */
 
 static struct other attackers, victim;
@@ -872,7 +859,7 @@ static void attacked(unsigned kinds, bool root)
 	victim = traced(&victim);
 	round_of(QUIET, &victim, 1);
 	descriptors = shm_descriptors();
-	maps = mappings();
+	maps = shm_mappings(getpid(), "/posixtrace-");
 	for (int i = 0; i < rounds() && !test_failures; i++) {
 		if (root && (kinds & REPLACE))
 			canary_link();
@@ -882,7 +869,7 @@ static void attacked(unsigned kinds, bool root)
 		if (root)
 			canary_check();
 		CHECK_EQ("-", shm_descriptors(), descriptors);
-		CHECK_EQ("-", mappings(), maps);
+		CHECK_EQ("-", shm_mappings(getpid(), "/posixtrace-"), maps);
 	}
 	/* And then it works as if nothing had been. */
 	kill(victim.pid, SIGKILL);

@@ -61,20 +61,6 @@ static bool failed_was(const char *name)
 
 /* -- What a run may leave behind ------------------------------------------------------ */
 
-/* Mappings of files of ours, locks among them. */
-static int mappings(void)
-{
-	FILE *f = fopen("/proc/self/maps", "re");
-	char line[512];
-	int n = 0;
-
-	MUST(f);
-	while (fgets(line, sizeof line, f))
-		n += strstr(line, "/posixtrace-") != NULL;
-	fclose(f);
-	return n;
-}
-
 static void check_directory(void)
 {
 	CHECK_EQ("-", shm_count(shm_directory(), "stream-") > 0, 0);
@@ -129,7 +115,7 @@ static void serve(const struct other *o)
 		for (int i = 0; i < 10; i++)
 			posix_trace_event(id, "data", 4);
 		CHECK_EQ("THR-6", errno, ERRNO_BEFORE);
-		a = (struct answer){ shm_descriptors(), mappings(), test_failures };
+		a = (struct answer){ shm_descriptors(), shm_mappings(getpid(), "/posixtrace-"), test_failures };
 		MUST(write(o->from, &a, sizeof a) == sizeof a);
 	}
 	exit(test_failures ? 1 : 0);
@@ -465,7 +451,7 @@ static struct done run_failing(const struct scenario *s, long at, int error, int
 		CHECK_EQ("-", shm_descriptors(), descriptors);
 		if (s == &own || s == &controller || s == &controller_inherited)
 			CHECK_EQ("-", shm_count(shm_directory(), "new-"), 0);
-		done.mappings = mappings();
+		done.mappings = shm_mappings(getpid(), "/posixtrace-");
 		/* Who does not know who he is has names of his own. */
 		if (most)
 			CHECK_OP("-", done.mappings, <=, most + !may_pass());

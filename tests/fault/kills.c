@@ -507,23 +507,6 @@ struct left {
 	int descriptors, mappings;
 };
 
-/* Lines of /proc/PID/maps that have this in them. */
-static int count_maps(pid_t pid, const char *what)
-{
-	char path[64], line[512];
-	int n = 0;
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	f = fopen(path, "r");
-	if (!f)
-		return -1;
-	while (fgets(line, sizeof line, f))
-		n += strstr(line, what) != NULL;
-	fclose(f);
-	return n;
-}
-
 static struct left left_in(pid_t pid)
 {
 	char path[64];
@@ -531,7 +514,7 @@ static struct left left_in(pid_t pid)
 
 	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
 	left.descriptors = shm_count(path, "");
-	left.mappings = count_maps(pid, "/posixtrace-");
+	left.mappings = shm_mappings(pid, "/posixtrace-");
 	return left;
 }
 

@@ -3,7 +3,8 @@
  *
  * In a mount namespace of the calling process, so that nobody else sees it and
  * nothing is left of it. Who is not root gets a user namespace too, with
- * itself as the only user. Skips the test where neither is permitted.
+ * itself as the only user. Skips the test where neither is permitted. Also
+ * counts what is in such a directory, and what a process has open or mapped.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -94,6 +95,24 @@ static inline int shm_count(const char *directory, const char *begin)
 static inline int shm_descriptors(void)
 {
 	return shm_count("/proc/self/fd", "");
+}
+
+/* How many lines of /proc/PID/maps have this in them; -1: there is no such process. */
+static inline int shm_mappings(pid_t pid, const char *what)
+{
+	char path[64], line[4096];
+	int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	MUST(f || pid != getpid()); /* or what is compared with an earlier -1 would pass */
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof line, f))
+		n += strstr(line, what) != NULL;
+	fclose(f);
+	return n;
 }
 
 #endif

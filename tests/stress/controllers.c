@@ -11,6 +11,8 @@
 
 #include <sys/mman.h>
 
+#include "shm.h"
+
 #define THREADS     4
 #define CONTROLLERS 3
 
@@ -120,22 +122,6 @@ static void busy_wait(const struct busy *b)
 	exit(1);
 }
 
-/* Streams that a process has mapped. */
-static int mapped_by(pid_t pid)
-{
-	char path[32], line[512];
-	int n = 0;
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	f = fopen(path, "re");
-	MUST(f);
-	while (fgets(line, sizeof line, f))
-		n += strstr(line, "/posixtrace-") && strstr(line, "/stream-");
-	fclose(f);
-	return n;
-}
-
 static int create(pid_t pid, int policy, size_t size, trace_id_t *trid)
 {
 	uint64_t end = stress_now() + stress_ms(10000);
@@ -227,7 +213,7 @@ static void run(int policy, size_t size, bool kill_them)
 	while (stress_now() < end) {
 		random = stress_mix(random);
 		stress_sleep(random % 8000000);
-		mapped = mapped_by(busy.pid);
+		mapped = shm_mappings(busy.pid, "/stream-");
 		most = mapped > most ? mapped : most;
 		if (kill_them && n_killed < 1024) {
 			int i = (int)(random >> 32) % CONTROLLERS;
@@ -273,7 +259,7 @@ static void run(int policy, size_t size, bool kill_them)
 		busy_tell(&busy);
 		busy_wait(&busy);
 	}
-	CHECK_EQ("SHUT-2", mapped_by(busy.pid), 1);
+	CHECK_EQ("SHUT-2", shm_mappings(busy.pid, "/stream-"), 1);
 	/* While all went on there were those in use, and those of the dead and the gone for a moment. */
 	CHECK_OP("SHUT-2", most, <, 2 * TRACE_SYS_MAX);
 	CHECK_EQ("SHUT-1", posix_trace_shutdown(trid), 0);
@@ -281,7 +267,7 @@ static void run(int policy, size_t size, bool kill_them)
 		busy_tell(&busy);
 		busy_wait(&busy);
 	}
-	CHECK_EQ("SHUT-2", mapped_by(busy.pid), 0);
+	CHECK_EQ("SHUT-2", shm_mappings(busy.pid, "/stream-"), 0);
 	close(busy.to);
 	MUST(waitpid(busy.pid, &status, 0) == busy.pid);
 	CHECK_EQ("-", status, 0);

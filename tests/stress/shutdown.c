@@ -11,6 +11,8 @@
 
 #include <sys/resource.h>
 
+#include "shm.h"
+
 #define RECORDERS 3
 
 static _Atomic bool stop;
@@ -117,32 +119,6 @@ static int new_stream(int policy, size_t size, trace_id_t *trid)
 	return stress_create(&attr, trid);
 }
 
-/* Mappings of this process, of streams or altogether. */
-static int mappings(bool streams)
-{
-	FILE *f = fopen("/proc/self/maps", "re");
-	char line[512];
-	int n = 0;
-
-	MUST(f);
-	while (fgets(line, sizeof line, f))
-		n += !streams || strstr(line, "/stream-") != NULL;
-	fclose(f);
-	return n;
-}
-
-static int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	MUST(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 /* Streams still record exactly, after all that. */
 static void check_a_new_stream(void)
 {
@@ -190,17 +166,17 @@ TEST(one_stream)
 		CHECK_EQ("SHUT-1", posix_trace_shutdown(trid), 0);
 		CHECK_EQ("SHUT-4", posix_trace_shutdown(trid), EINVAL);
 		if (++lives == 20) {
-			before = mappings(false);
-			descriptors_before = descriptors();
+			before = shm_mappings(getpid(), "");
+			descriptors_before = shm_descriptors();
 		}
 	}
 	recorders_end();
 	guest_end(&guest);
 	CHECK_OP("-", lives, >, 20);
 	CHECK_EQ("SHUT-2", stress_files(), 0);
-	CHECK_EQ("SHUT-2", mappings(true), 0);
-	CHECK_OP("SHUT-2", mappings(false), <=, before + 40);
-	CHECK_OP("SHUT-2", descriptors(), <=, descriptors_before);
+	CHECK_EQ("SHUT-2", shm_mappings(getpid(), "/stream-"), 0);
+	CHECK_OP("SHUT-2", shm_mappings(getpid(), ""), <=, before + 40);
+	CHECK_OP("SHUT-2", shm_descriptors(), <=, descriptors_before);
 	check_a_new_stream();
 }
 
@@ -312,7 +288,7 @@ TEST(several_streams)
 	for (int i = 0; i < 2; i++)
 		guest_end(&guests[i]);
 	CHECK_EQ("SHUT-2", stress_files(), 0);
-	CHECK_EQ("SHUT-2", mappings(true), 0);
+	CHECK_EQ("SHUT-2", shm_mappings(getpid(), "/stream-"), 0);
 	check_a_new_stream();
 }
 
