@@ -411,33 +411,16 @@ TEST(children_of_controller_live)
 }
 
 /* Its first thread ends, which the kernel shows like the death of all: the stream lives as long as one thread does. */
-static void *serve_thread(void *arg)
-{
-	target_serve();
-}
-
-static long long leave_main_task(const void *arg)
-{
-	pthread_t thread;
-
-	MUST(pthread_create(&thread, NULL, serve_thread, NULL) == 0);
-	pthread_exit(NULL);
-}
-
 TEST(first_thread_of_controller_ends)
 {
-	struct target t, c, old;
+	struct target t, c;
 
 	shm_private("");
 	t = target_make(FRESH);
 	c = target_fork();
 	target_control(&c, t.pid, 0);
 	target_send(&t, NO_ID, 0, 0, 10);
-	old = c;
-	target_tell(&c, leave_main_task, NULL, 0);
-	c = target_accept();
-	MUST(c.pid == old.pid);
-	target_gone(c.pid);
+	target_leave_first(&c);
 	sweep();
 	CHECK_EQ("MODEL-20 SHUT-6", files("stream-"), 1);
 	for (int i = 0; i < 3; i++) {
@@ -449,7 +432,6 @@ TEST(first_thread_of_controller_ends)
 	check_unharmed(&t);
 	target_end(&c);
 	target_end(&t);
-	close(old.socket);
 }
 
 /* The traced process is stopped, and finds a dead stream when it goes on. */

@@ -1073,35 +1073,17 @@ TEST(zombie)
 	}
 }
 
-static void *serve_thread(void *arg)
-{
-	target_serve();
-}
-
 /* The thread that was first has ended, the process lives; the kernel shows it as a zombie. */
-static long long leave_main_task(const void *arg)
-{
-	pthread_t thread;
-
-	MUST(pthread_create(&thread, NULL, serve_thread, NULL) == 0);
-	pthread_exit(NULL);
-}
-
 TEST(first_thread_gone)
 {
 	for (int traced_before = 0; traced_before < 2; traced_before++) {
 		struct target t = target_make(FRESH);
 		trace_event_id_t id = target_id(&t, "first thread");
 		trace_id_t before = 0, trid = 0;
-		pid_t pid = t.pid;
-		int old = t.socket;
 
 		if (traced_before)
 			before = stream_running_for(t.pid, NULL);
-		target_tell(&t, leave_main_task, NULL, 0);
-		t = target_accept();
-		MUST(t.pid == pid);
-		target_gone(pid); /* its first thread */
+		target_leave_first(&t);
 		CHECK_EQ("CREATE-1", posix_trace_create(t.pid, NULL, &trid), 0);
 		MUST(posix_trace_start(trid) == 0);
 		stream_drain(trid);
@@ -1113,7 +1095,6 @@ TEST(first_thread_gone)
 		}
 		stream_end(trid);
 		target_end(&t);
-		close(old);
 	}
 }
 

@@ -396,6 +396,32 @@ static inline void target_exec(struct target *t)
 	close(old);
 }
 
+static inline void *target_serve_thread(void *arg)
+{
+	target_serve();
+}
+
+static inline long long target_leave_task(const void *arg)
+{
+	pthread_t thread;
+
+	MUST(pthread_create(&thread, NULL, target_serve_thread, NULL) == 0);
+	pthread_exit(NULL);
+}
+
+/* The thread that was first ends, another one goes on. */
+static inline void target_leave_first(struct target *t)
+{
+	pid_t pid = t->pid;
+	int old = t->socket;
+
+	target_tell(t, target_leave_task, NULL, 0);
+	*t = target_accept();
+	MUST(t->pid == pid);
+	close(old);
+	target_gone(pid); /* its first thread: the kernel shows the process as a zombie */
+}
+
 /*
  * Processes as a controller may meet them: one that has not made a trace call
  * yet, and shares the beginning of its life with this one; one that has
