@@ -122,20 +122,6 @@ static void busy_wait(const struct busy *b)
 	exit(1);
 }
 
-static int create(pid_t pid, int policy, size_t size, trace_id_t *trid)
-{
-	uint64_t end = stress_now() + stress_ms(10000);
-	trace_attr_t attr;
-	int error;
-
-	MUST(posix_trace_attr_init(&attr) == 0);
-	MUST(posix_trace_attr_setstreamfullpolicy(&attr, policy) == 0);
-	MUST(posix_trace_attr_setstreamsize(&attr, size) == 0);
-	while ((error = posix_trace_create(pid, &attr, trid)) == EAGAIN && stress_now() < end)
-		stress_sleep(1000000);
-	return error;
-}
-
 /* -- Those that come and go ----------------------------------------------------------------- */
 
 static bool right(int error, const char *call)
@@ -155,7 +141,8 @@ static void come_and_go(pid_t pid, uint64_t random)
 		trace_id_t trid;
 
 		random = stress_mix(random);
-		if (!right(create(pid, random & 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL, sizes[random % 3], &trid), "create"))
+		if (!right(stress_create_for(pid, random & 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL, sizes[random % 3],
+		                             POSIX_TRACE_CLOSE_FOR_CHILD, &trid), "create"))
 			break;
 		/* All of what is read is what was recorded. */
 		tally_init(&t);
@@ -203,7 +190,7 @@ static void run(int policy, size_t size, bool kill_them)
 	uint64_t random = stress_now(), end;
 	trace_id_t trid, another;
 
-	MUST(create(busy.pid, policy, size, &trid) == 0);
+	MUST(stress_create_for(busy.pid, policy, size, POSIX_TRACE_CLOSE_FOR_CHILD, &trid) == 0);
 	CHECK_EQ("START-1", posix_trace_start(trid), 0);
 	tally_reader_start(&reader, &tally, trid);
 	busy_tell(&busy);
@@ -248,7 +235,7 @@ static void run(int policy, size_t size, bool kill_them)
 
 	/* Other streams make all that is left of the killed go; and then nothing more is mapped than this one. */
 	for (int try = 0; try == 0 || (left && try < 20); try++) {
-		MUST(create(busy.pid, POSIX_TRACE_LOOP, 4096, &another) == 0);
+		MUST(stress_create_for(busy.pid, POSIX_TRACE_LOOP, 4096, POSIX_TRACE_CLOSE_FOR_CHILD, &another) == 0);
 		CHECK_EQ("SHUT-1", posix_trace_shutdown(another), 0);
 		left = 0;
 		for (int i = 0; i < n_killed; i++)

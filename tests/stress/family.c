@@ -186,21 +186,6 @@ struct family {
 	struct tally_reader reader;
 };
 
-static int create(pid_t pid, int policy, size_t size, trace_id_t *trid)
-{
-	uint64_t end = stress_now() + stress_ms(10000);
-	trace_attr_t attr;
-	int error;
-
-	MUST(posix_trace_attr_init(&attr) == 0);
-	MUST(posix_trace_attr_setstreamfullpolicy(&attr, policy) == 0);
-	MUST(posix_trace_attr_setstreamsize(&attr, size) == 0);
-	MUST(posix_trace_attr_setinherited(&attr, POSIX_TRACE_INHERITED) == 0);
-	while ((error = posix_trace_create(pid, &attr, trid)) == EAGAIN && stress_now() < end)
-		stress_sleep(1000000);
-	return error;
-}
-
 /* The first of the family is there, is traced, and begins. */
 static void family_start(struct family *f, int policy, size_t size, unsigned ms)
 {
@@ -227,7 +212,7 @@ static void family_start(struct family *f, int policy, size_t size, unsigned ms)
 	}
 	MUST(f->first > 0);
 	close(go[0]);
-	MUST(create(f->first, policy, size, &f->trid) == 0);
+	MUST(stress_create_for(f->first, policy, size, POSIX_TRACE_INHERITED, &f->trid) == 0);
 	CHECK_EQ("START-1", posix_trace_start(f->trid), 0);
 	tally_reader_start(&f->reader, &f->tally, f->trid);
 	atomic_store(&shared->until, stress_now() + stress_ms(ms));

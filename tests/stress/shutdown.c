@@ -109,16 +109,6 @@ static void guest_end(struct guest *g)
 	CHECK_NE("-", g->calls, 0);
 }
 
-static int new_stream(int policy, size_t size, trace_id_t *trid)
-{
-	trace_attr_t attr;
-
-	MUST(posix_trace_attr_init(&attr) == 0);
-	MUST(posix_trace_attr_setstreamfullpolicy(&attr, policy) == 0);
-	MUST(posix_trace_attr_setstreamsize(&attr, size) == 0);
-	return stress_create(&attr, trid);
-}
-
 /* Streams still record exactly, after all that. */
 static void check_a_new_stream(void)
 {
@@ -152,7 +142,7 @@ TEST(one_stream)
 		static const size_t sizes[] = { 4096, 65536, 1 << 20 };
 		trace_id_t trid;
 
-		MUST(new_stream(lives & 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL, sizes[lives % 3], &trid) == 0);
+		MUST(stress_create(lives & 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL, sizes[lives % 3], &trid) == 0);
 		atomic_store(&published, trid);
 		CHECK_EQ("START-9", posix_trace_start(trid), 0);
 		for (uint64_t i = lives % 4; i > 0; i--) {
@@ -219,7 +209,8 @@ static void *steer(void *arg)
 		i = (int)(random % STREAMS);
 		if (!there[i]) {
 			static const size_t sizes[] = { 4096, 16384, 1 << 18 };
-			int error = new_stream(random >> 8 & 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL, sizes[(random >> 16) % 3], &trids[i]);
+			int policy = random >> 8 & 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL;
+			int error = stress_create(policy, sizes[(random >> 16) % 3], &trids[i]);
 
 			/* Others may have what the system allows. */
 			if (error == EAGAIN)

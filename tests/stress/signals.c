@@ -195,10 +195,7 @@ static void control(trace_id_t stream, uint64_t round, uint64_t *called)
 	size_t len;
 	int unavailable, n = 0;
 
-	MUST(posix_trace_attr_init(&attr) == 0);
-	MUST(posix_trace_attr_setstreamsize(&attr, 8192) == 0);
-	MUST(posix_trace_attr_setstreamfullpolicy(&attr, round & 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL) == 0);
-	MUST(stress_create(&attr, &trid) == 0);
+	MUST(stress_create(round & 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL, 8192, &trid) == 0);
 	CHECK_EQ("START-8 THR-13", posix_trace_start(trid), 0);
 	snprintf(name, sizeof name, "round %llu", (unsigned long long)round % 500);
 	CHECK_EQ("EVT-13 THR-13", posix_trace_eventid_open(name, &id), 0);

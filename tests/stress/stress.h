@@ -148,29 +148,35 @@ static inline void stress_record(struct stress_source *s)
 /* -- Streams ------------------------------------------------------------- */
 
 /* TRACE_SYS_MAX is about the whole system, so others may have what we want for a while. */
-static inline int stress_create(const trace_attr_t *attr, trace_id_t *trid)
+static inline int stress_create_for(pid_t pid, int policy, size_t size, int inherited, trace_id_t *trid)
 {
 	uint64_t end = stress_now() + stress_ms(10000);
-	int error;
-
-	while ((error = posix_trace_create(0, attr, trid)) == EAGAIN && stress_now() < end)
-		stress_sleep(1000000);
-	return error;
-}
-
-static inline trace_id_t stress_stream(int policy, size_t size)
-{
 	trace_attr_t attr;
-	trace_id_t trid;
 	int error;
 
 	MUST(posix_trace_attr_init(&attr) == 0);
 	MUST(posix_trace_attr_setstreamfullpolicy(&attr, policy) == 0);
 	MUST(posix_trace_attr_setstreamsize(&attr, size) == 0);
-	error = stress_create(&attr, &trid);
+	MUST(posix_trace_attr_setinherited(&attr, inherited) == 0);
+	while ((error = posix_trace_create(pid, &attr, trid)) == EAGAIN && stress_now() < end)
+		stress_sleep(1000000);
+	MUST(posix_trace_attr_destroy(&attr) == 0);
+	return error;
+}
+
+/* Of this process alone. */
+static inline int stress_create(int policy, size_t size, trace_id_t *trid)
+{
+	return stress_create_for(0, policy, size, POSIX_TRACE_CLOSE_FOR_CHILD, trid);
+}
+
+static inline trace_id_t stress_stream(int policy, size_t size)
+{
+	trace_id_t trid;
+	int error = stress_create(policy, size, &trid);
+
 	errno = error;
 	MUST(error == 0);
-	MUST(posix_trace_attr_destroy(&attr) == 0);
 	return trid;
 }
 
