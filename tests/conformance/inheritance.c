@@ -89,8 +89,8 @@ static pid_t by_handler(void)
 	return handler_child;
 }
 
-/* The one in the middle is gone before the grandchild does anything. */
-static pid_t by_double_fork(void)
+/* 0 in the grandchild; the one in the middle is gone before it does anything. */
+static pid_t fork_twice(void)
 {
 	pid_t pid = fork();
 
@@ -101,9 +101,16 @@ static pid_t by_double_fork(void)
 			_exit(0);
 		while (getppid() == middle)
 			usleep(100);
-		target_serve();
+		return 0;
 	}
 	MUST(waitpid(pid, NULL, 0) == pid);
+	return pid;
+}
+
+static pid_t by_double_fork(void)
+{
+	if (fork_twice() == 0)
+		target_serve();
 	return 0;
 }
 
@@ -113,7 +120,8 @@ static void close_all(int from)
 		close(fd);
 }
 
-static pid_t by_daemon(void)
+/* 0 in the daemon. */
+static pid_t fork_daemon(void)
 {
 	pid_t pid = fork();
 
@@ -124,9 +132,16 @@ static pid_t by_daemon(void)
 		MUST(chdir("/") == 0);
 		close_all(0);
 		MUST(open("/dev/null", O_RDWR) == 0 && dup(0) == 1 && dup(0) == 2);
-		target_serve();
+		return 0;
 	}
 	MUST(waitpid(pid, NULL, 0) == pid);
+	return pid;
+}
+
+static pid_t by_daemon(void)
+{
+	if (fork_daemon() == 0)
+		target_serve();
 	return 0;
 }
 
@@ -224,37 +239,16 @@ static pid_t by_chain_of_programs(void)
 static pid_t by_double_fork_and_exec(void)
 {
 	char **arguments = target_command();
-	pid_t pid = fork();
 
-	if (pid == 0) {
-		pid_t middle = getpid();
-
-		pid = fork();
-		if (pid != 0)
-			_exit(0);
-		while (getppid() == middle)
-			usleep(100);
-		execute(0, arguments[0], arguments);
-	}
-	MUST(waitpid(pid, NULL, 0) == pid);
+	execute(fork_twice(), arguments[0], arguments);
 	return 0;
 }
 
 static pid_t by_daemon_and_exec(void)
 {
 	char **arguments = target_command();
-	pid_t pid = fork();
 
-	if (pid == 0) {
-		setsid();
-		if (fork() != 0)
-			_exit(0);
-		MUST(chdir("/") == 0);
-		close_all(0);
-		MUST(open("/dev/null", O_RDWR) == 0 && dup(0) == 1 && dup(0) == 2);
-		execute(0, arguments[0], arguments);
-	}
-	MUST(waitpid(pid, NULL, 0) == pid);
+	execute(fork_daemon(), arguments[0], arguments);
 	return 0;
 }
 
