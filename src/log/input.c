@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
+#include "base/ticks.h"
 #include "log/crc.h"
 #include "log/format.h"
 
@@ -329,7 +330,8 @@ static void enter_slot(struct input *in, uint32_t slot)
 
 void input_rewind(struct input *in)
 {
-	in->expected = 0;
+	/* Of LOOP nobody knows which is the oldest. */
+	in->expected = in->header.attr.log_policy == POSIX_TRACE_LOOP ? 0 : 1;
 	in->gaps = 0;
 	in->last = 0;
 	in->unpack->at = in->unpack->end = NULL;
@@ -385,9 +387,12 @@ static bool next_segment(struct input *in)
 			hole = true;
 			continue;
 		}
-		if (hole && in->last) {
+		if (hole && (in->last || !loop)) {
+			const struct attr *a = &in->header.attr;
+			uint64_t created = (uint64_t)(a->create_sec * NS_PER_S + a->create_nsec);
+
 			in->gap[0] = (struct log_event){ .id = POSIX_TRACE_RESUME, .time = f.first };
-			in->gap[1] = (struct log_event){ .id = POSIX_TRACE_OVERFLOW, .time = in->last };
+			in->gap[1] = (struct log_event){ .id = POSIX_TRACE_OVERFLOW, .time = in->last ? in->last : created };
 			in->gaps = 2;
 		}
 		return true;
