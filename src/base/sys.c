@@ -460,10 +460,22 @@ static uint64_t signal_mask(int how, uint64_t set)
 	return before;
 }
 
+#define BY_INSTRUCTION                                                                                  \
+	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) |           \
+	 SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGSYS))
+
 uint64_t sys_signals_block(void)
 {
-	return signal_mask(SIG_BLOCK, ~(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) |
-	                                SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGSYS)));
+	return signal_mask(SIG_BLOCK, ~BY_INSTRUCTION);
+}
+
+uint64_t sys_signals_block_thread(void)
+{
+	uint64_t library = 0;
+
+	for (int i = 32; i < SIGRTMIN; i++)
+		library |= SIGNAL_BIT(i);
+	return signal_mask(SIG_BLOCK, ~(BY_INSTRUCTION | library));
 }
 
 void sys_signals_restore(uint64_t before)

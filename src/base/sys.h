@@ -118,6 +118,11 @@ int sys_own_descriptors(int fd);
  * fork, and its child return there.
  */
 uint64_t sys_signals_block(void);
+/*
+ * The same for the whole life of a thread that is about to begin: but for those signals too that the C library
+ * keeps for itself. By them it has each thread do what setuid() does, and waits for it.
+ */
+uint64_t sys_signals_block_thread(void);
 void sys_signals_restore(uint64_t before);
 
 /* Is the caller on an alternate signal stack? 1 also if nothing can be told. */

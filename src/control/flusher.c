@@ -336,7 +336,7 @@ static int start_thread(struct birth *b)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	/* It begins with the signals of who creates it. */
-	signals = sys_signals_block();
+	signals = sys_signals_block_thread();
 	error = pthread_create(&b->flusher->thread, &attr, be_born, b);
 	sys_signals_restore(signals);
 	pthread_attr_destroy(&attr);

@@ -251,7 +251,7 @@ bool save_stream(int fd, void *save)
 		return false;
 	r->save = save;
 	r->stream_fd = fd;
-	signals = sys_signals_block();
+	signals = sys_signals_block_thread();
 	error = pthread_create(&thread, NULL, rescue, r);
 	sys_signals_restore(signals);
 	if (!error) {
