@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/helper.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "base/text.h"
 #include "base/ticks.h"
 #include "shm/chunk.h"
 
-#define STACK_SIZE  (1 << 20)
 #define PERIOD_NS   NS_PER_S           /* what was recorded stays out of the log no longer */
 #define GUARDED_NS  (NS_PER_S / 50)    /* who writes there may not mean to wake us (H18) */
 #define HELD_UP_NS  100000
@@ -329,23 +329,14 @@ static void *be_born(void *arg)
 
 static int start_thread(struct birth *b)
 {
-	pthread_attr_t attr;
-	uint64_t signals;
-	int error;
+	int error = helper_start(&b->flusher->thread, be_born, b);
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	/* It begins with the signals of who creates it. */
-	signals = sys_signals_block_thread();
-	error = pthread_create(&b->flusher->thread, &attr, be_born, b);
-	sys_signals_restore(signals);
-	pthread_attr_destroy(&attr);
 	if (error)
-		return error == ENOMEM ? ENOMEM : EAGAIN;
+		return error;
 	while (!load_acquire(&b->born)) /* PAIR(born) */
 		sys_futex_wait(&b->born, 0, NULL);
 	if (b->error)
-		pthread_join(b->flusher->thread, NULL);
+		helper_join(b->flusher->thread);
 	return b->error;
 }
 
@@ -463,7 +454,7 @@ int flusher_end(struct handle *h)
 {
 	int error = ask(h->flusher, FLUSHER_END, NULL);
 
-	pthread_join(h->flusher->thread, NULL);
+	helper_join(h->flusher->thread);
 	flusher_free(h);
 	return error;
 }

@@ -12,11 +12,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/atomic.h"
+#include "base/helper.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "control/flush.h"
@@ -244,18 +244,13 @@ bool save_stream(int fd, void *save)
 	struct rescue *r = sys_map(sizeof *r, -1, 1);
 	bool saved = false;
 	pthread_t thread;
-	uint64_t signals;
-	int error;
 
 	if (!r)
 		return false;
 	r->save = save;
 	r->stream_fd = fd;
-	signals = sys_signals_block_thread();
-	error = pthread_create(&thread, NULL, rescue, r);
-	sys_signals_restore(signals);
-	if (!error) {
-		pthread_join(thread, NULL);
+	if (helper_start(&thread, rescue, r) == 0) {
+		helper_join(thread);
 		saved = r->saved;
 	}
 	sys_unmap(r, sizeof *r);
