@@ -88,6 +88,7 @@ uint32_t output_capacity(int policy, uint64_t size, uint32_t data_size)
 void output_plan(struct log_state *state, int policy, uint64_t size, uint32_t data_size)
 {
 	state->capacity = output_capacity(policy, size, data_size);
+	state->largest = pack_size_max(output_longest(data_size));
 	state->size = size;
 	state->slot_size = slot_size(policy, size, data_size);
 }
@@ -291,7 +292,7 @@ uint32_t output_room(const struct output *o)
 	if (o->policy == POSIX_TRACE_LOOP && p->slots) {
 		uint64_t left = o->state->slot_size - p->slot_used;
 
-		if (left > o->state->slot_size / SLOT_REST && left > FRAME_BYTES && left - FRAME_BYTES < room)
+		if (left > o->state->slot_size / SLOT_REST && left >= FRAME_BYTES + o->state->largest && left - FRAME_BYTES < room)
 			room = left - FRAME_BYTES;
 	}
 	return (uint32_t)room;

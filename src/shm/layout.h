@@ -267,7 +267,7 @@ struct log_mark {
 
 struct log_state {
 	uint32_t capacity; /* of a body */
-	uint32_t reserved;
+	uint32_t largest;  /* that an event can be there */
 	uint64_t slot_size;
 	uint64_t size; /* log-max-size as in use */
 	/* To find the file again. */
@@ -289,7 +289,8 @@ struct log_state {
 	char path[LOG_PATH_BYTES]; /* of the file, as its creator saw it; "": it has none */
 };
 
+_Static_assert(sizeof(struct log_place) == 464 && sizeof(struct log_mark) == 56, "docs/memory-layout.md");
+_Static_assert(offsetof(struct log_state, place) == 96, "docs/memory-layout.md");
 _Static_assert(sizeof(struct log_state) <= LOG_BODY_OFFSET - LINE, "docs/memory-layout.md");
-_Static_assert(offsetof(struct log_state, place) % 8 == 0, "docs/memory-layout.md");
 
 #endif
