@@ -101,18 +101,34 @@ static bool descends(const struct family *f, uint32_t number, struct ident from)
 }
 
 /*
- * Who was found may have adopted the process when its parent ended (a launcher,
- * the first process of a container): then it descends from somebody else, whom
- * memory or birthmark tell.
+ * A page to which the parents do not lead; null: the known one. Those in between
+ * have ended, and when the branch began nobody knows any more.
  */
-static bool adopted(const struct family *f, const struct climb *c, struct ident mark)
+static void take(struct family *f, struct climb *c, struct procpage *page)
 {
-	if (!c->page || same_process(f->above, mark))
+	if (c->page)
+		procpage_close(c->page);
+	c->page = page;
+	c->start = f->ident.start;
+	f->above = page_ident(page ? page : f->known);
+}
+
+/*
+ * Who was found may have adopted the process when its parent ended (a launcher,
+ * the first process of a container): then the marked one may be nearer. Memory
+ * knows of those only that have attached, so the marked one may be nearer than
+ * that one too. The process descends from both of these, in one line: the
+ * younger is below the other, and of two of the same clock tick the marked one,
+ * which has no other way to be known.
+ */
+static bool marked_is_nearer(const struct family *f, const struct climb *c, struct ident mark)
+{
+	if (!mark.pid || same_process(f->above, mark))
 		return false;
-	if (f->known)
-		return !descends(f, c->number, page_ident(f->known));
+	if (!c->page)
+		return mark.start >= f->above.start;
 	/* Who has the same mark, or descends from whom it names, is of the family. */
-	return mark.pid && !same_process(birthmark_get(c->number), mark) && !descends(f, c->number, mark);
+	return !same_process(birthmark_get(c->number), mark) && !descends(f, c->number, mark);
 }
 
 static struct procpage *page_of_mark(const struct family *f, struct ident mark)
@@ -127,20 +143,19 @@ void family_inherit(struct procpage *page, void *arg)
 {
 	struct family *f = arg;
 	struct ident mark = birthmark_get(f->number);
+	struct procpage *marked;
 	struct climb c;
 	bool found = climb(f, &c);
-	struct procpage *marked = NULL;
 
-	if (!found || adopted(f, &c, mark)) {
-		/* Those in between have ended; when the branch began nobody knows any more. */
-		if (!f->known)
-			marked = page_of_mark(f, mark);
-		if (f->known || marked) {
-			if (found && c.page)
-				procpage_close(c.page);
-			c.page = marked;
-			c.start = f->ident.start;
-			f->above = marked ? page_ident(marked) : page_ident(f->known);
+	/* Who was found, and does not descend from whom memory tells, has adopted the process. */
+	if (f->known && (!found || (c.page && !descends(f, c.number, page_ident(f->known))))) {
+		take(f, &c, NULL);
+		found = true;
+	}
+	if (!found || marked_is_nearer(f, &c, mark)) {
+		marked = page_of_mark(f, mark);
+		if (marked) {
+			take(f, &c, marked);
 			found = true;
 		}
 	}

@@ -8,9 +8,10 @@
  * the same way. A stream counts if the branch that leads to the process began
  * after it was entered.
  *
- * Up the parents, or by the page of a parent that a forked child has in its
- * memory, or, where those in between have ended, by the birthmark
- * (base/birthmark.h), which controllers give to a process with its first inherited stream.
+ * Up the parents, or, where those in between have ended, by the page of the last
+ * one before it that attached, which a forked child has in its memory, or by the
+ * birthmark (base/birthmark.h), which controllers give to a process with its first
+ * inherited stream; whichever of the two is nearer.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +25,7 @@ struct family {
 	const struct place *place;
 	uint32_t number; /* of the process, as /proc calls it; 0: the caller */
 	struct ident ident;
-	/* The page of the process that it descends from, if that is known: forked, and from its memory. Else null. */
+	/* The page of the last one above it that attached, if that is known: forked, and from its memory. Else null. */
 	const struct procpage *known;
 	struct ident above; /* out: the nearest that has a page; pid 0: not found */
 };

@@ -92,11 +92,12 @@ int procpage_look(int dir, const struct place *place, struct ident id, struct pr
 	r = file_map(dir, place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, NULL);
 	if (r < 0)
 		return r;
+	if (!procpage_is(mapped.map, id)) {
+		procpage_close(mapped.map);
+		return -EINVAL;
+	}
 	*page = mapped.map;
-	if (procpage_is(*page, id))
-		return 0;
-	procpage_close(*page);
-	return -EINVAL;
+	return 0;
 }
 
 void procpage_close(struct procpage *page)

@@ -444,7 +444,7 @@ TEST(ways_as_user)
 }
 
 /* The parent has come to no trace point since the stream is there; if at all. */
-TEST(unaware_parent)
+static void of_unaware_parent(void)
 {
 	for EACH_KIND(kind)
 	for (int way = 0; way < WAYS; way++) {
@@ -466,6 +466,18 @@ TEST(unaware_parent)
 		target_end(&t);
 		say(way, kind);
 	}
+}
+
+TEST(unaware_parent)
+{
+	of_unaware_parent();
+}
+
+/* Above it there is one that uses the library, and has nothing to pass on: this process. */
+TEST(unaware_parent_between)
+{
+	stream_id("between");
+	of_unaware_parent();
 }
 
 /* Closed for children, which is the default: no word of the child, in any way, also if the parent knows nothing. */
@@ -1529,7 +1541,8 @@ TEST(strangers)
 	stream_end(trid);
 }
 
-TARGET_MAIN(TEST_ENTRY(ways), TEST_ENTRY(ways_as_user), TEST_ENTRY(unaware_parent), TEST_ENTRY(closed_for_children),
+TARGET_MAIN(TEST_ENTRY(ways), TEST_ENTRY(ways_as_user), TEST_ENTRY(unaware_parent),
+	    TEST_ENTRY(unaware_parent_between), TEST_ENTRY(closed_for_children),
 	    TEST_ENTRY(copied_names), TEST_ENTRY(each_stream_for_itself), TEST_ENTRY(existing_children), TEST_ENTRY(depth),
 	    TEST_ENTRY(own_stream), TEST_ENTRY(names_of_a_family), TEST_ENTRY(names_at_the_same_time), TEST_ENTRY(name_limit),
 	    TEST_ENTRY(origin), TEST_ENTRY(child_does_not_control), TEST_ENTRY(child_creates), TEST_ENTRY(end_of_child),

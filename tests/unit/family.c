@@ -6,7 +6,10 @@
 #include "shm/family.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
+#include "base/birthmark.h"
+#include "base/sys.h"
 #include "shm.h"
 #include "unit.h"
 
@@ -251,7 +254,7 @@ TEST(known_without)
 }
 
 /* Who is in between has ended, so nobody knows when the branch began: the caller's own beginning counts. */
-static void ask_as_orphan(void *arg)
+static void ask_as_orphan(void *known)
 {
 	pid_t middle = fork();
 
@@ -263,7 +266,7 @@ static void ask_as_orphan(void *arg)
 
 			while (getppid() == middle_pid)
 				unit_sleep_ms(1);
-			CHECK_EQ("-", inherits(0, unit_ident(), page), 1u << 1);
+			CHECK_EQ("-", inherits(0, unit_ident(), known), expected);
 			c = (char)test_failures;
 			_exit(write(to_test[1], &c, 1) != 1);
 		}
@@ -272,20 +275,112 @@ static void ask_as_orphan(void *arg)
 	MUST(waitpid(middle, NULL, 0) == middle);
 }
 
-TEST(orphan)
+static void check_orphan(void (*bear)(void *), void *arg)
 {
-	struct unit_child child;
+	struct unit_child child = unit_child(bear, arg);
 	char failures;
 
-	begin();
-	name_family(page);
-	enter(page, 1, true);
-	pipes();
-	child = unit_child(ask_as_orphan, NULL);
 	MUST(read(to_test[0], &failures, 1) == 1);
 	CHECK_EQ("-", failures, 0);
 	unit_end_child(&child);
 }
 
+TEST(orphan)
+{
+	begin();
+	name_family(page);
+	enter(page, 1, true);
+	pipes();
+	expected = 1u << 1;
+	check_orphan(ask_as_orphan, page);
+}
+
+/* -- The marked one, where parents have ended -------------------------------------------- */
+
+static struct procpage *begin_below(uint32_t serial)
+{
+	static struct hold held;
+	struct procpage *own = make_page(unit_ident(), &held);
+
+	name_family(own);
+	enter(own, serial, true);
+	return own;
+}
+
+/* A process that is traced and has never attached: what its child has in memory is the page of somebody above it. */
+static void marked_bears(void *known)
+{
+	begin_below(2);
+	birthmark_set(0, unit_ident());
+	ask_as_orphan(known);
+}
+
+/* And one that has attached. */
+static void known_bears(void *arg)
+{
+	ask_as_orphan(begin_below(2));
+}
+
+static void each_adoption(void (*bear)(void *))
+{
+	uint64_t soft, hard;
+
+	MUST(sys_unused_limit(0, &soft, &hard) == 0);
+	if (hard != SYS_NO_LIMIT)
+		SKIP("somebody has set the limit that is used for the birthmark");
+	/* Adopted by whoever adopts here, who has no page, and then by this process, which has one. */
+	for (int reaper = 0; reaper < 2; reaper++) {
+		MUST(prctl(PR_SET_CHILD_SUBREAPER, reaper) == 0);
+		expected = 1u << 2;
+		check_orphan(bear, page);
+	}
+}
+
+TEST(marked_below_known)
+{
+	begin();
+	name_family(page);
+	enter(page, 1, true);
+	pipes();
+	each_adoption(marked_bears);
+}
+
+/* All of them began within one clock tick, or not. */
+TEST(marked_right_below_known)
+{
+	begin();
+	name_family(page);
+	pipes();
+	each_adoption(marked_bears);
+}
+
+TEST(marked_above_known)
+{
+	begin();
+	name_family(page);
+	enter(page, 1, true);
+	birthmark_set(0, unit_ident());
+	pipes();
+	each_adoption(known_bears);
+}
+
+/* A mark whose page is gone means nothing. */
+static void marked_once_bears(void *known)
+{
+	birthmark_set(0, unit_ident());
+	expected = 1u << 1;
+	ask_as_orphan(known);
+}
+
+TEST(marked_once)
+{
+	begin();
+	name_family(page);
+	enter(page, 1, true);
+	pipes();
+	each_adoption(marked_once_bears);
+}
+
 TEST_MAIN(TEST_ENTRY(child), TEST_ENTRY(nobody_above), TEST_ENTRY(stale), TEST_ENTRY(grandchild), TEST_ENTRY(nearest),
-          TEST_ENTRY(caller), TEST_ENTRY(known_without), TEST_ENTRY(orphan))
+          TEST_ENTRY(caller), TEST_ENTRY(known_without), TEST_ENTRY(orphan), TEST_ENTRY(marked_below_known),
+          TEST_ENTRY(marked_right_below_known), TEST_ENTRY(marked_above_known), TEST_ENTRY(marked_once))
