@@ -39,21 +39,18 @@
 #include <errno.h>
 #include <getopt.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common.h"
 #include "floor.h"
 
-#define MIB         ((size_t)1 << 20)
 #define BATCH       10000 /* events between two looks at the clock */
 #define MAX_LEN     4096
 #define MAX_LENS    8
@@ -108,36 +105,6 @@ static struct {
 
 static trace_event_id_t event_id;
 static unsigned char table[4096 + MAX_LEN];
-static int cpus[CPU_SETSIZE];
-static int n_cpus;
-
-static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-
-static void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fputs("bench-record: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	va_end(args);
-	exit(2);
-}
-
-static void must(int error, const char *what)
-{
-	if (error)
-		die("%s: %s", what, strerror(error));
-}
-
-static double seconds(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* -- One slice ----------------------------------------------------------- */
 
@@ -183,18 +150,6 @@ static __attribute__((noinline)) void batch_event(struct worker *w)
 		posix_trace_event(event_id, DATA(i), len);
 		USED(DATA(i), len);
 	}
-}
-
-static void pin(int number)
-{
-	cpu_set_t set;
-
-	if (n_cpus < 2)
-		return;
-	CPU_ZERO(&set);
-	/* From the last CPU down: the first one has most of the interrupts. */
-	CPU_SET(cpus[n_cpus - 1 - number % n_cpus], &set);
-	pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
 static void *work(void *arg)
@@ -376,38 +331,6 @@ struct block { /* one length of data, one number of threads */
 	double *off_cpu[CASES];
 };
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double *new_values(int n)
-{
-	double *v = calloc((size_t)n, sizeof *v);
-
-	if (!v)
-		die("no memory");
-	return v;
-}
-
-/* Of n values; at 0 the least, at 1 the greatest, at 0.5 the median. */
-static double quantile(const double *values, int n, double at)
-{
-	double *v = new_values(n), x;
-	double where = at * (n - 1);
-	int low = (int)where;
-
-	memcpy(v, values, (size_t)n * sizeof *v);
-	qsort(v, (size_t)n, sizeof *v, compare);
-	x = v[low];
-	if (low + 1 < n)
-		x += (where - low) * (v[low + 1] - v[low]);
-	free(v);
-	return x;
-}
-
 /* The ratio to the floor, or the difference to the empty loop: median over the rounds. */
 static double relative(const struct block *b, int what)
 {
@@ -458,85 +381,15 @@ static void print_block(const struct block *b)
 	}
 }
 
-/* The first line of a file that begins with the key, behind the colon; or the first line. */
-static void line_of(const char *path, const char *key, char *to, size_t size)
-{
-	FILE *f = fopen(path, "re");
-	char line[512];
-
-	if (!f)
-		return;
-	while (fgets(line, sizeof line, f)) {
-		char *value = line;
-
-		line[strcspn(line, "\n")] = '\0';
-		if (key) {
-			if (strncmp(line, key, strlen(key)) != 0 || !(value = strchr(line, ':')))
-				continue;
-			value += 1 + strspn(value + 1, " \t");
-		}
-		snprintf(to, size, "%.*s", (int)size - 1, value);
-		break;
-	}
-	fclose(f);
-}
-
-struct machine {
-	char cpu[128], kernel[sizeof(((struct utsname *)0)->release)], clock[64], load[64];
-	char version[TRACE_NAME_MAX + 1];
-};
-
-static void describe(struct machine *m)
-{
-	struct utsname u;
-	trace_attr_t attr;
-
-	memset(m, 0, sizeof *m);
-	if (uname(&u) == 0) {
-		snprintf(m->cpu, sizeof m->cpu, "%s", u.machine);
-		snprintf(m->kernel, sizeof m->kernel, "%s", u.release);
-	}
-	strcpy(m->clock, "unknown");
-	line_of("/proc/cpuinfo", "model name", m->cpu, sizeof m->cpu);
-	line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource", NULL, m->clock, sizeof m->clock);
-	line_of("/proc/loadavg", NULL, m->load, sizeof m->load);
-	m->load[strcspn(m->load, " ")] = '\0';
-	if (posix_trace_attr_init(&attr) == 0) {
-		posix_trace_attr_getgenversion(&attr, m->version);
-		posix_trace_attr_destroy(&attr);
-	}
-}
-
-static void json_string(FILE *f, const char *key, const char *s)
-{
-	fprintf(f, "  \"%s\": \"", key);
-	for (; *s; s++)
-		if (*s != '"' && *s != '\\' && (unsigned char)*s >= ' ')
-			fputc(*s, f);
-	fputs("\",\n", f);
-}
-
-static void json_values(FILE *f, const double *v)
-{
-	fputc('[', f);
-	for (int r = 0; r < options.rounds; r++)
-		fprintf(f, "%s%.4f", r ? ", " : "", v[r]);
-	fputc(']', f);
-}
-
-static void write_json(const struct machine *m, const struct block *blocks, int n, const double *reads, const double *lives)
+static void write_json(const struct block *blocks, int n, const double *reads, const double *lives)
 {
 	FILE *f = strcmp(options.json, "-") == 0 ? stdout : fopen(options.json, "we");
 
 	if (!f)
 		die("%s: %s", options.json, strerror(errno));
 	fputs("{\n", f);
-	json_string(f, "version", m->version);
-	json_string(f, "cpu", m->cpu);
-	json_string(f, "kernel", m->kernel);
-	json_string(f, "clocksource", m->clock);
-	json_string(f, "compiler", __VERSION__);
-	fprintf(f, "  \"cpus\": %d,\n  \"rounds\": %d,\n  \"slice_ms\": %.3f,\n", n_cpus, options.rounds, options.slice * 1e3);
+	machine_json(f);
+	fprintf(f, "  \"rounds\": %d,\n  \"slice_ms\": %.3f,\n", options.rounds, options.slice * 1e3);
 	fputs("  \"cases\": [\n", f);
 	for (int i = 0; i < n; i++) {
 		for (int c = 0; c < CASES; c++) {
@@ -549,14 +402,14 @@ static void write_json(const struct machine *m, const struct block *blocks, int 
 			else if (cases[c].base >= 0)
 				fprintf(f, ", \"over_loop_ns\": %.4f", relative(b, c));
 			fputs(", \"ns\": ", f);
-			json_values(f, b->ns[c]);
+			json_values(f, b->ns[c], options.rounds);
 			fprintf(f, "}%s\n", i == n - 1 && c == CASES - 1 ? "" : ",");
 		}
 	}
 	fputs("  ],\n  \"read_ns\": ", f);
-	json_values(f, reads);
+	json_values(f, reads, options.rounds);
 	fputs(",\n  \"create_start_shutdown_us\": ", f);
-	json_values(f, lives);
+	json_values(f, lives, options.rounds);
 	fputs("\n}\n", f);
 	if (f != stdout && fclose(f) != 0)
 		die("%s: %s", options.json, strerror(errno));
@@ -629,17 +482,6 @@ static void usage(FILE *to)
 	        options.rounds, MAX_LEN, MAX_THREADS, CHECK_LEN, CHECK_RECORD, CHECK_OFF, CHECK_FILTERED);
 }
 
-static long number(const char *s, char **end, long least, long most)
-{
-	long n;
-
-	errno = 0;
-	n = strtol(s, end, 10);
-	if (errno || *end == s || n < least || n > most)
-		die("%s: not a number from %ld to %ld", s, least, most);
-	return n;
-}
-
 static void parse(int argc, char **argv)
 {
 	static const struct option longopts[] = {
@@ -698,29 +540,15 @@ static void parse(int argc, char **argv)
 	}
 }
 
-static void find_cpus(void)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	if (sched_getaffinity(0, sizeof set, &set) != 0)
-		return;
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		if (CPU_ISSET(i, &set))
-			cpus[n_cpus++] = i;
-}
-
 int main(int argc, char **argv)
 {
 	struct block blocks[MAX_LENS * MAX_COUNTS];
 	double *reads, *lives;
-	struct machine machine;
 	uint64_t random = 88172645463325252u;
 	int n = 0, status = 0;
 
 	parse(argc, argv);
 	find_cpus();
-	describe(&machine);
 	for (size_t i = 0; i < sizeof table; i++) {
 		random ^= random << 13;
 		random ^= random >> 7;
@@ -743,8 +571,7 @@ int main(int argc, char **argv)
 		}
 	}
 
-	printf("%s; %s, %d CPU%s, Linux %s, clock source %s, load %s; compiled by %s\n", machine.version, machine.cpu,
-	       n_cpus, n_cpus == 1 ? "" : "s", machine.kernel, machine.clock, machine.load, __VERSION__);
+	machine_print();
 	printf("%d rounds, slices of %.0f ms; ns of CPU time for each event and thread: median, least, most\n",
 	       options.rounds, options.slice * 1e3);
 	puts("relative: times the floor of the same size (x), or more than the empty loop (ns); medians over the rounds");
@@ -774,7 +601,7 @@ int main(int argc, char **argv)
 		print_block(&blocks[i]);
 	print_rest(blocks, n, reads, lives);
 	if (options.json)
-		write_json(&machine, blocks, n, reads, lives);
+		write_json(blocks, n, reads, lives);
 	if (options.check)
 		status = check(blocks, n);
 	for (int i = 0; i < n; i++) {
