@@ -45,9 +45,15 @@ uint32_t output_longest(uint32_t data_size)
 	return data_size > filter ? data_size : filter;
 }
 
+/* The largest event, and OVERFLOW and RESUME before it: they are taken together, so into one segment. */
+static uint32_t largest(uint32_t data_size)
+{
+	return 2 * pack_size_max(0) + pack_size_max(output_longest(data_size));
+}
+
 uint64_t output_size(int policy, uint64_t asked, uint32_t data_size)
 {
-	uint64_t least = (pack_size_max(output_longest(data_size)) + FRAME_ALIGN - 1) & ~(uint64_t)(FRAME_ALIGN - 1);
+	uint64_t least = (largest(data_size) + FRAME_ALIGN - 1) & ~(uint64_t)(FRAME_ALIGN - 1);
 
 	switch (policy) {
 	case POSIX_TRACE_LOOP:
@@ -78,7 +84,7 @@ static uint64_t slot_size(int policy, uint64_t size, uint32_t data_size)
 uint32_t output_capacity(int policy, uint64_t size, uint32_t data_size)
 {
 	uint64_t slot = slot_size(policy, size, data_size);
-	uint32_t least = pack_size_max(output_longest(data_size)), capacity = CAPACITY;
+	uint32_t least = largest(data_size), capacity = CAPACITY;
 
 	if (slot && slot - FRAME_BYTES < capacity)
 		capacity = (uint32_t)slot - FRAME_BYTES;
@@ -88,7 +94,7 @@ uint32_t output_capacity(int policy, uint64_t size, uint32_t data_size)
 void output_plan(struct log_state *state, int policy, uint64_t size, uint32_t data_size)
 {
 	state->capacity = output_capacity(policy, size, data_size);
-	state->largest = pack_size_max(output_longest(data_size));
+	state->largest = largest(data_size);
 	state->size = size;
 	state->slot_size = slot_size(policy, size, data_size);
 }

@@ -267,7 +267,7 @@ struct log_mark {
 
 struct log_state {
 	uint32_t capacity; /* of a body */
-	uint32_t largest;  /* that an event can be there */
+	uint32_t largest;  /* that an event can be there, with what is told before it */
 	uint64_t slot_size;
 	uint64_t size; /* log-max-size as in use */
 	/* To find the file again. */
