@@ -18,7 +18,7 @@
 struct check {
 	const unsigned char *at, *end;
 	uint32_t shapes, threads, events;
-	uint64_t time;
+	uint64_t time, first, last;
 };
 
 static inline bool number(struct check *c, uint64_t *v)
@@ -102,7 +102,9 @@ static inline bool check_event(struct check *c, const struct unpack *u, uint64_t
 	if (shape >= c->shapes || !number(c, &step) || c->time + step < step)
 		return false;
 	c->time += step;
-	c->events++;
+	if (c->events++ == 0)
+		c->first = c->time;
+	c->last = c->time;
 	length = u->shape_of[shape].event.length;
 	size = length > PACKED_MAX ? length : packed_size(c, length);
 	if (!has(c, size))
@@ -122,7 +124,7 @@ static bool check(struct unpack *u, const struct frame *frame, const unsigned ch
 		if (item == ITEM_DEFINITION ? !check_definition(&c, u) : !check_event(&c, u, item - 1))
 			return false;
 	}
-	return c.events == frame->events;
+	return c.events == frame->events && (c.events == 0 || (c.first == frame->first && c.last == frame->last));
 }
 
 /* -- The events --------------------------------------------------------------------- */
