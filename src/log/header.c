@@ -150,8 +150,9 @@ bool header_get(struct log_header *h, const unsigned char *body, size_t size)
 	h->target = get32(body + 72);
 	h->creator = get32(body + 76);
 	memcpy(h->boot, body + 80, sizeof h->boot);
-	p = get_string(p, end, a->version, sizeof a->version);
-	p = get_string(p, end, a->name, sizeof a->name);
+	/* No more than those have room for who ask for them. */
+	p = get_string(p, end, a->version, TRACE_NAME_MAX);
+	p = get_string(p, end, a->name, TRACE_NAME_MAX);
 	p = get_string(p, end, h->host, sizeof h->host);
 	p = get_string(p, end, h->kernel, sizeof h->kernel);
 	p = get_string(p, end, h->machine, sizeof h->machine);
