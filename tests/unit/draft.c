@@ -1,0 +1,414 @@
+/*
+ * draft.c - src/log/draft.c: wherever its writer dies, each record is in the draft or in its chunk, and in one of them only
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "log/draft.h"
+
+#include "log/unpack.h"
+#include "unit_log.h"
+
+#define CAPACITY 8192
+
+static struct stream s;
+static struct log_state *state;
+static struct draft d;
+static uint64_t now = 1000;
+
+static void begin(void)
+{
+	unit_stream(&s, 16384, 100, POSIX_TRACE_UNTIL_FULL);
+	state = (struct log_state *)(void *)log_memory(stream_log_bytes(CAPACITY));
+	state->capacity = CAPACITY;
+	MUST(draft_init(&d, state) == 0);
+}
+
+static bool add(unsigned char number, uint32_t length)
+{
+	struct log_event e = { .id = 70, .pid = 1, .tid = 2, .time = now, .length = length };
+	unsigned char data[1000];
+
+	memset(data, number, sizeof data);
+	now += 10;
+	return draft_add(&d, &e, data, e.time + 5);
+}
+
+/* What the one that counts says is in the body: numbers of the events, one after the other, as text. */
+static const char *contents(void)
+{
+	static struct unpack u;
+	static char text[4096];
+	const struct log_mark *m = draft_mark(&d);
+	struct frame f = { .size = m->position, .events = m->events, .first = m->first, .last = m->last };
+	const unsigned char *data;
+	char *p = text;
+
+	MUST(unpack_begin(&u, &f, d.body));
+	while (unpack_next(&u, &data))
+		*p++ = (char)data[0];
+	*p = 0;
+	return text;
+}
+
+/* Who comes after a death. */
+static void another(void)
+{
+	draft_free(&d);
+	memset(&d, 0, sizeof d);
+	MUST(draft_init(&d, state) == 0);
+	draft_recover(&d, &s);
+}
+
+/* A record in the chunk, and what a reader does that takes it. */
+static void put(uint32_t chunk)
+{
+	unit_record(&s, &s.chunks[chunk], now, 70, "x", 1);
+}
+
+static void take(uint32_t chunk)
+{
+	s.chunks[chunk].read++;
+}
+
+TEST(first)
+{
+	begin();
+	/* Nothing there, and nothing can be added before it begins. */
+	CHECK("-", draft_empty(&d));
+	CHECK("-", !add('a', 1));
+	CHECK_EQ("-", draft_mark(&d)->position, 0);
+	draft_begin(&d, 7, 1 << 20);
+	CHECK_EQ("-", draft_mark(&d)->sequence, 7);
+	CHECK_EQ("-", draft_mark(&d)->chunk, LOG_NO_CHUNK);
+	CHECK("-", draft_empty(&d));
+	draft_free(&d);
+}
+
+TEST(marks)
+{
+	const struct log_mark *m;
+
+	begin();
+	draft_begin(&d, 1, CAPACITY);
+	CHECK("-", add('a', 4));
+	CHECK("-", !draft_empty(&d));
+	CHECK_STR("-", contents(), ""); /* not yet */
+	draft_intend(&d, 3, 17, 1);
+	CHECK_STR("-", contents(), "");
+	draft_done(&d);
+	CHECK_STR("-", contents(), "a");
+	m = draft_mark(&d);
+	CHECK("-", m->sequence == 1 && m->events == 1 && m->records == 1 && m->chunk == 3 && m->number == 17 && m->position > 0);
+	CHECK("-", m->first == 1000 && m->last == 1000 && m->last_ticks == 1005);
+
+	/* Several at once, one of them a record; then one that is none. */
+	CHECK("-", add('b', 4) && add('c', 0) && add('d', 300));
+	draft_intend(&d, 5, 1, 1);
+	draft_done(&d);
+	CHECK("-", add('e', 4));
+	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	m = draft_mark(&d);
+	CHECK("-", m->events == 5 && m->records == 2 && m->chunk == LOG_NO_CHUNK && m->first == 1000 && m->last == 1040);
+
+	/* The next segment: records are counted on. */
+	draft_begin(&d, 2, CAPACITY);
+	CHECK("-", draft_empty(&d));
+	m = draft_mark(&d);
+	CHECK("-", m->sequence == 2 && m->events == 0 && m->position == 0 && m->records == 2);
+	CHECK("-", add('f', 4));
+	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	CHECK_STR("-", contents(), "f");
+	CHECK_EQ("-", draft_mark(&d)->first, 1050);
+	draft_free(&d);
+}
+
+/* Many at once: they count together, or none of them. */
+TEST(runs)
+{
+	begin();
+	for (unsigned i = 0; i < 5; i++)
+		put(3);
+	draft_begin(&d, 1, CAPACITY);
+	CHECK("-", add('a', 4) && add('b', 4) && add('c', 4));
+	draft_intend(&d, 3, 2, 3);
+	another();
+	CHECK("-", draft_empty(&d) && draft_mark(&d)->records == 0);
+	draft_begin(&d, 1, CAPACITY);
+	CHECK("-", add('a', 4) && add('b', 4) && add('c', 4));
+	draft_intend(&d, 3, 2, 3);
+	s.chunks[3].read = 3;
+	another();
+	CHECK_STR("-", contents(), "abc");
+	CHECK_EQ("-", draft_mark(&d)->records, 3);
+	draft_begin(&d, 2, CAPACITY);
+	CHECK("-", add('d', 4) && add('e', 4));
+	draft_intend(&d, 3, 4, 2);
+	draft_done(&d);
+	CHECK_STR("-", contents(), "de");
+	CHECK_EQ("-", draft_mark(&d)->records, 5);
+	draft_free(&d);
+}
+
+/* What is told before an event that finds no room goes with it; what was there before stays, and the segment can go on. */
+TEST(back)
+{
+	uint32_t position;
+
+	begin();
+	draft_begin(&d, 1, 1000);
+	while (add('a', 200))
+		draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	position = draft_mark(&d)->position;
+	draft_begin(&d, 1, 1000);
+	CHECK("-", add('a', 200));
+	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	CHECK("-", add('o', 0) && add('r', 0) && !add('b', 800));
+	draft_back(&d);
+	CHECK_STR("-", contents(), "a");
+	CHECK_EQ("-", d.next.events, 1);
+	CHECK_EQ("-", d.next.position, draft_mark(&d)->position);
+	CHECK("-", !add('b', 1)); /* ended all the same */
+	draft_extend(&d, position);
+	CHECK("-", add('c', 1) && add('d', 0));
+	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	CHECK("-", memcmp(contents(), "ac", 2) == 0);
+	CHECK_EQ("-", draft_mark(&d)->events, 3);
+	/* Nothing was there: the next one is the first again, with its time. */
+	draft_begin(&d, 2, 300);
+	CHECK("-", add('o', 0) && !add('b', 800));
+	draft_back(&d);
+	CHECK("-", draft_empty(&d));
+	draft_extend(&d, 300);
+	CHECK("-", add('c', 1));
+	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	CHECK_STR("-", contents(), "c");
+	CHECK_EQ("-", draft_mark(&d)->first, now - 10);
+	draft_free(&d);
+}
+
+TEST(forgotten)
+{
+	begin();
+	draft_begin(&d, 1, CAPACITY);
+	CHECK("-", add('a', 4));
+	draft_intend(&d, 0, 0, 1);
+	draft_done(&d);
+	CHECK("-", add('b', 4));
+	draft_intend(&d, 0, 1, 1);
+	draft_forget(&d); /* could not be taken */
+	CHECK_STR("-", contents(), "a");
+	CHECK("-", !draft_empty(&d));
+	CHECK_EQ("-", draft_mark(&d)->records, 1);
+	/* The segment ends there: what pack knows of shapes is of events that are not in it. */
+	CHECK("-", !add('c', 4));
+	draft_begin(&d, 2, CAPACITY);
+	CHECK("-", add('c', 4));
+	draft_intend(&d, 0, 1, 1);
+	draft_done(&d);
+	CHECK_STR("-", contents(), "c");
+	CHECK_EQ("-", draft_mark(&d)->records, 2);
+	draft_free(&d);
+}
+
+TEST(full)
+{
+	uint32_t position, events;
+
+	begin();
+	draft_begin(&d, 1, 1000);
+	for (events = 0; add('a', 250); events++)
+		draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	CHECK("-", events > 2);
+	position = draft_mark(&d)->position;
+	CHECK("-", position <= 1000);
+	CHECK_EQ("-", draft_mark(&d)->events, events);
+	CHECK("-", !add('b', 0)); /* even a small one: the order would be another */
+	CHECK_EQ("-", draft_mark(&d)->position, position);
+	/* A little more after all, for the last event. */
+	draft_extend(&d, position + pack_size_max(4));
+	CHECK("-", add('z', 4));
+	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	CHECK_EQ("-", strlen(contents()), events + 1);
+	CHECK_EQ("-", contents()[events], 'z');
+	/* Never more than there is memory. */
+	draft_begin(&d, 2, UINT32_MAX);
+	CHECK_EQ("-", d.pack->capacity, CAPACITY);
+	draft_extend(&d, UINT64_MAX);
+	CHECK_EQ("-", d.pack->capacity, CAPACITY);
+	draft_free(&d);
+}
+
+/* -- H25: deaths --------------------------------------------------------------------------- */
+
+/* "a" is safe, 'b' is under way: the record is in the draft or in the chunk, by when its writer has died. */
+static void die(unsigned step)
+{
+	begin();
+	put(2);
+	draft_begin(&d, 4, CAPACITY);
+	MUST(add('a', 4));
+	draft_intend(&d, 2, 0, 1);
+	take(2);
+	draft_done(&d);
+	put(2);
+	if (step >= 1)
+		MUST(add('b', 4));
+	if (step >= 2)
+		draft_intend(&d, 2, 1, 1);
+	if (step >= 3)
+		take(2);
+	if (step >= 4)
+		draft_done(&d);
+	another();
+}
+
+TEST(death_at_each_step)
+{
+	for (unsigned step = 0; step <= 4; step++) {
+		die(step);
+		CHECK_STR("-", contents(), step < 3 ? "a" : "ab");
+		CHECK_EQ("-", chunk_unread(&s.chunks[2], s.chunks[2].progress), step < 3 ? 1 : 0);
+		CHECK_EQ("-", draft_mark(&d)->records, step < 3 ? 1 : 2);
+		CHECK_EQ("-", d.next.events, draft_mark(&d)->events);
+		CHECK_EQ("-", d.next.position, draft_mark(&d)->position);
+		CHECK("-", !add('c', 4)); /* goes on with a segment of its own */
+		/* The next one who comes, if that one dies too, finds the same. */
+		another();
+		CHECK_STR("-", contents(), step < 3 ? "a" : "ab");
+		draft_begin(&d, 5, CAPACITY);
+		CHECK("-", add('c', 4));
+		draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+		another();
+		CHECK_STR("-", contents(), "c");
+		CHECK_EQ("-", draft_mark(&d)->sequence, 5);
+		draft_free(&d);
+	}
+}
+
+/* Between two segments: what is left of the one before, in the other mark, is not taken for this one's. */
+TEST(death_between_segments)
+{
+	die(3);
+	draft_begin(&d, 5, CAPACITY);
+	another();
+	CHECK("-", draft_empty(&d));
+	CHECK_EQ("-", draft_mark(&d)->sequence, 5);
+	put(2);
+	CHECK_EQ("-", s.chunks[2].read, 2);
+	draft_begin(&d, 6, CAPACITY);
+	MUST(add('c', 4));
+	another();
+	CHECK("-", draft_empty(&d));
+	CHECK_EQ("-", chunk_unread(&s.chunks[2], s.chunks[2].progress), 1);
+	draft_free(&d);
+}
+
+/* Overwritten while its writer was dying: counted as that, and not in the log as well. */
+TEST(overwritten)
+{
+	begin();
+	put(2);
+	draft_begin(&d, 4, CAPACITY);
+	MUST(add('a', 4));
+	draft_intend(&d, 2, 0, 1);
+	s.chunks[2].claim = unit_tid();
+	chunk_recycle(&s, &s.chunks[2]);
+	chunk_unclaim(&s.chunks[2]);
+	another();
+	CHECK("-", draft_empty(&d));
+	put(2);
+	take(2); /* number 1; 0 is gone */
+	another();
+	CHECK("-", draft_empty(&d));
+	draft_free(&d);
+}
+
+/* Numbers of records go round. */
+TEST(numbers_go_round)
+{
+	begin();
+	s.chunks[1].first = s.chunks[1].read = UINT32_MAX;
+	s.chunks[1].progress = progress_make(UINT32_MAX, 0);
+	draft_begin(&d, 1, CAPACITY);
+	for (unsigned i = 0; i < 3; i++) {
+		put(1);
+		MUST(add((unsigned char)('a' + i), 1));
+		draft_intend(&d, 1, UINT32_MAX + i, 1);
+		take(1);
+		if (i < 2)
+			draft_done(&d);
+	}
+	another();
+	CHECK_STR("-", contents(), "abc");
+	draft_free(&d);
+}
+
+/* H18: a mark that is nonsense leads nowhere. */
+TEST(nonsense)
+{
+	begin();
+	draft_begin(&d, 1, CAPACITY);
+	MUST(add('a', 1));
+	draft_intend(&d, s.chunk_count, 0, 1);
+	another();
+	CHECK("-", draft_empty(&d));
+	draft_begin(&d, 1, CAPACITY);
+	MUST(add('a', 1));
+	draft_intend(&d, LOG_NO_CHUNK - 1, 0, 1);
+	another();
+	CHECK("-", draft_empty(&d));
+	draft_free(&d);
+}
+
+/* -- What is in no segment -------------------------------------------------------------------- */
+
+TEST(skipped)
+{
+	begin();
+	draft_begin(&d, 1, CAPACITY);
+	MUST(add('a', 1));
+	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	draft_skip(&d, 10);
+	CHECK_STR("-", contents(), "a");
+	CHECK_EQ("-", draft_mark(&d)->records, 10);
+	draft_skip(&d, UINT32_MAX);
+	CHECK_EQ("-", draft_mark(&d)->records, 9);
+	another();
+	CHECK_EQ("-", draft_mark(&d)->records, 9);
+	draft_free(&d);
+}
+
+/* posix_trace_clear(): what was taken so far is known, and not more. */
+TEST(cleared)
+{
+	uint32_t records = 0;
+
+	begin();
+	draft_begin(&d, 9, CAPACITY);
+	for (uint32_t i = 0; i < s.chunk_count; i++) {
+		for (uint32_t n = 0; n < i % 4; n++)
+			put(i);
+		s.chunks[i].read = i % 4;
+	}
+	s.chunks[1].read = 0;
+	MUST(add('a', 1));
+	draft_intend(&d, 1, 0, 1);
+	draft_clear(&d, &s);
+	CHECK("-", draft_empty(&d) && !add('b', 1));
+	for (uint32_t i = 0; i < s.chunk_count; i++)
+		records += s.chunks[i].read;
+	CHECK_EQ("-", draft_mark(&d)->records, records);
+	/* A death now: the record that was under way before is of the log that there is no more. */
+	take(1);
+	another();
+	CHECK("-", draft_empty(&d));
+	CHECK_EQ("-", draft_mark(&d)->sequence, 0);
+	draft_begin(&d, 1, CAPACITY);
+	another();
+	CHECK("-", draft_empty(&d) && draft_mark(&d)->sequence == 1);
+	draft_free(&d);
+}
+
+TEST_MAIN(TEST_ENTRY(first), TEST_ENTRY(marks), TEST_ENTRY(runs), TEST_ENTRY(back), TEST_ENTRY(forgotten), TEST_ENTRY(full), TEST_ENTRY(death_at_each_step),
+          TEST_ENTRY(death_between_segments), TEST_ENTRY(overwritten), TEST_ENTRY(numbers_go_round), TEST_ENTRY(nonsense),
+          TEST_ENTRY(skipped), TEST_ENTRY(cleared))

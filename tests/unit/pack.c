@@ -1,0 +1,332 @@
+/*
+ * pack.c - src/log/pack.c: what is packed comes back as it was, within the room there is
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "log/pack.h"
+
+#include "log/unpack.h"
+#include "unit_log.h"
+
+#define DATA_MAX RECORD_DATA_MAX
+
+static struct pack p;
+static struct unpack u;
+
+static struct {
+	struct log_event event;
+	unsigned char *data;
+} sent[20000];
+static unsigned count;
+
+static unsigned char *body; /* capacity bytes, and then nothing */
+static uint32_t capacity;
+
+static void begin(uint32_t bytes)
+{
+	if (body)
+		munmap((void *)((uintptr_t)body & ~(uintptr_t)4095), ((size_t)capacity + 4095) & ~(size_t)4095);
+	capacity = bytes;
+	body = log_memory(bytes);
+	for (unsigned i = 0; i < count; i++)
+		free(sent[i].data);
+	count = 0;
+}
+
+/* False: there was no room. */
+static bool put(const struct log_event *e, const void *data)
+{
+	uint32_t before;
+
+	MUST(count < sizeof sent / sizeof sent[0]);
+	if (count == 0)
+		pack_begin(&p, body, capacity, e->time);
+	before = p.position;
+	if (!pack_event(&p, e, data)) {
+		CHECK_EQ("-", p.position, before);
+		return false;
+	}
+	/* No event takes more than was said, and none is taken without the room for that. */
+	CHECK_OP("-", p.position - before, <=, pack_size_max(e->length));
+	CHECK_OP("-", capacity - before, >=, pack_size_max(e->length));
+	sent[count].event = *e;
+	sent[count].data = malloc(e->length + 1);
+	MUST(sent[count].data);
+	memcpy(sent[count].data, data, e->length);
+	count++;
+	return true;
+}
+
+/* The segment, with the body where it ends and what unpack may read behind it; all events come back. */
+static void check_round_trip(void)
+{
+	unsigned char *copy = log_memory((size_t)p.position + UNPACK_SLACK);
+	struct frame f = { .size = p.position, .events = count, .first = sent[0].event.time, .last = sent[count - 1].event.time };
+	const unsigned char *data;
+	const struct log_event *e;
+	int failures = test_failures;
+
+	memcpy(copy, body, p.position);
+	memset(copy + p.position, 0xa5, UNPACK_SLACK); /* whatever is there */
+	MUST(unpack_begin(&u, &f, copy));
+	for (unsigned i = 0; i < count && test_failures == failures; i++) {
+		e = unpack_next(&u, &data);
+		MUST(e);
+		if (!log_event_same(e, data, &sent[i].event, sent[i].data))
+			TEST_FAIL("LOG-20", "event %u of %u is another one", i, count);
+	}
+	CHECK("-", unpack_next(&u, &data) == NULL);
+	CHECK("-", unpack_next(&u, &data) == NULL);
+	munmap((void *)((uintptr_t)copy & ~(uintptr_t)4095), ((size_t)p.position + UNPACK_SLACK + 4095) & ~(size_t)4095);
+}
+
+/* Each length there can be of those that are packed, and around where that ends; twice, so that something is before. */
+TEST(all_lengths)
+{
+	static unsigned char data[DATA_MAX];
+	struct log_event e = { .id = 64, .pid = 1, .tid = 2, .time = 1000, .name = "t" };
+	unsigned seed = 1;
+
+	begin(1 << 20);
+	for (e.length = 0; e.length < 700; e.length++)
+		for (int twice = 0; twice < 2; twice++) {
+			e.time += log_random(&seed, 300);
+			for (uint32_t i = 0; i < e.length; i++)
+				data[i] = (unsigned char)rand_r(&seed);
+			MUST(put(&e, data));
+		}
+	check_round_trip();
+
+	begin(1 << 20);
+	for (e.length = DATA_MAX; e.length > 700; e.length = e.length * 2 / 3) {
+		for (uint32_t i = 0; i < e.length; i++)
+			data[i] = (unsigned char)rand_r(&seed);
+		MUST(put(&e, data));
+	}
+	check_round_trip();
+}
+
+/* Each number of bytes that a word needs, at each place of a word, and the last one not whole. */
+TEST(words)
+{
+	struct log_event e = { .id = 64, .pid = 1, .tid = 2 };
+	unsigned char data[24];
+
+	begin(1 << 20);
+	for (e.length = 1; e.length <= sizeof data; e.length++)
+		for (unsigned at = 0; at < e.length; at++) {
+			memset(data, 0, sizeof data);
+			data[at] = 0x80;
+			MUST(put(&e, data));
+			MUST(put(&e, data)); /* no change: no bytes */
+			data[at] = 0;
+			MUST(put(&e, data));
+		}
+	memset(data, 0xff, sizeof data);
+	e.length = sizeof data;
+	MUST(put(&e, data));
+	check_round_trip();
+}
+
+TEST(random_events)
+{
+	static unsigned char data[DATA_MAX];
+
+	for (unsigned round = 0; round < 60; round++) {
+		unsigned seed = round;
+		struct log_event e;
+		uint64_t time = round % 2 ? LOG_WRITER_CREATED : 5;
+
+		begin(round % 3 ? 200000 : 20000 + 997 * round);
+		for (;;) {
+			log_event_make(&e, data, &seed, round % 5 ? 300 : 5000);
+			switch (log_random(&seed, 20)) {
+			case 0: /* back */
+				time -= log_random(&seed, 1000) < time ? log_random(&seed, 1 + (unsigned)(time < 1000 ? time : 1000)) : 0;
+				break;
+			case 1:
+				time += UINT64_C(1) << log_random(&seed, 40);
+				break;
+			default:
+				time += log_random(&seed, 2000);
+			}
+			e.time = time;
+			if (!put(&e, data))
+				break;
+		}
+		MUST(count > 3);
+		check_round_trip();
+	}
+}
+
+/* From one end of time to the other. */
+TEST(times)
+{
+	static const uint64_t time[] = { 0, UINT64_MAX, 0, 1, UINT64_MAX - 1, UINT64_MAX, UINT64_MAX, 1, 1, 0, UINT64_MAX / 2, 127, 128, 255 };
+	struct log_event e = { .id = 64 };
+
+	begin(10000);
+	for (unsigned i = 0; i < sizeof time / sizeof time[0]; i++) {
+		e.time = time[i];
+		MUST(put(&e, NULL));
+	}
+	check_round_trip();
+}
+
+/* What makes a shape: each of these alone makes another one. */
+TEST(shapes)
+{
+	struct log_event base = { .id = 64, .pid = 1, .tid = 2, .pthread = 3, .address = 4, .length = 8, .name = "name" }, e;
+	uint64_t data = 0;
+
+	begin(100000);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned what = 0; what < 9; what++) {
+			e = base;
+			switch (what) {
+			case 1: e.id++; break;
+			case 2: e.truncated = true; break;
+			case 3: e.pid++; break;
+			case 4: e.tid++; break;
+			case 5: e.pthread ^= UINT64_C(1) << 63; break;
+			case 6: e.address ^= UINT64_C(1) << 63; break;
+			case 7: e.length--; break;
+			case 8: strcpy(e.name, "name of fifteen"); break;
+			}
+			data += 1000;
+			MUST(put(&e, &data));
+		}
+		CHECK_EQ("-", p.shapes, 9);
+		CHECK_EQ("-", p.threads, 5);
+	}
+	check_round_trip();
+}
+
+/* As many shapes and threads as there may be; one more, and nothing is changed. */
+TEST(limits)
+{
+	struct log_event e = { .id = 64, .pid = 1, .tid = 2, .length = 8 };
+	uint64_t data = 7;
+
+	begin(1 << 20);
+	for (unsigned i = 0; i < PACK_SHAPES; i++, data++) {
+		e.address = i;
+		MUST(put(&e, &data));
+	}
+	e.address = PACK_SHAPES;
+	CHECK("-", !put(&e, &data));
+	CHECK_EQ("-", count, PACK_SHAPES);
+	check_round_trip();
+
+	begin(1 << 20);
+	e.address = 0;
+	for (unsigned i = 0; i < PACK_THREADS; i++, data++) {
+		e.tid = i;
+		MUST(put(&e, &data));
+	}
+	MUST(put(&e, &data)); /* the same as before goes on */
+	e.tid = PACK_THREADS;
+	CHECK("-", !put(&e, &data));
+	CHECK("-", PACK_SHAPES <= SHAPES_MAX && PACK_THREADS <= THREADS_MAX);
+	check_round_trip();
+}
+
+/* Filled up to the last byte: nothing goes behind it, and what is refused leaves no trace. */
+TEST(room)
+{
+	static unsigned char data[300];
+	struct log_event e = { .id = 64, .tid = 1, .time = UINT64_MAX };
+	unsigned seed = 2;
+
+	for (uint32_t bytes = 0; bytes < 1500; bytes += 1 + bytes % 7) {
+		begin(bytes);
+		pack_begin(&p, body, bytes, 0);
+		for (;;) {
+			uint32_t before = p.position;
+
+			e.length = log_random(&seed, 290);
+			e.address = log_random(&seed, 20);
+			e.time = e.time ? 0 : UINT64_MAX; /* the most that time can take */
+			memset(data, (int)log_random(&seed, 256), sizeof data);
+			if (pack_event(&p, &e, data))
+				continue;
+			CHECK_EQ("-", p.position, before);
+			CHECK("-", bytes - before < pack_size_max(e.length));
+			/* A smaller one may still fit. */
+			e.length = 0;
+			CHECK_EQ("-", pack_event(&p, &e, data), bytes - before >= pack_size_max(0));
+			break;
+		}
+		CHECK("-", p.position <= bytes);
+	}
+}
+
+/* Events without data that are taken back, with their shapes and threads; then others, and the same again. */
+TEST(taken_back)
+{
+	static struct pack before;
+	static unsigned char data[100];
+	struct pack_point point;
+	struct log_event e;
+
+	for (unsigned round = 0; round < 200; round++) {
+		unsigned seed = round, n;
+		uint64_t time = 1000;
+
+		begin(8192);
+		do {
+			log_event_make(&e, data, &seed, 60);
+			e.time = time += log_random(&seed, 300) - log_random(&seed, 100);
+			MUST(put(&e, data));
+		} while (log_random(&seed, 20));
+		point = pack_point(&p);
+		before = p;
+		for (n = log_random(&seed, 40); n > 0; n--) {
+			log_event_make(&e, data, &seed, 0);
+			e.time = log_random(&seed, 2000);
+			e.address += log_random(&seed, 100);
+			MUST(pack_event(&p, &e, NULL));
+		}
+		pack_back(&p, &point);
+		CHECK("-", p.position == before.position && p.shapes == before.shapes && p.threads == before.threads && p.time == before.time);
+		CHECK("-", memcmp(p.bucket, before.bucket, sizeof p.bucket) == 0);
+		do {
+			log_event_make(&e, data, &seed, 60);
+			e.time = time += log_random(&seed, 300) - log_random(&seed, 100);
+			MUST(put(&e, data));
+		} while (log_random(&seed, 20));
+		check_round_trip();
+	}
+}
+
+/* Why all this: an event that is like the one before takes few bytes. */
+TEST(small)
+{
+	struct log_event e = { .id = 64, .pid = 1234567, .tid = 1234568, .pthread = UINT64_C(0x7f0000001000), .address = 0x55550000, .length = 8,
+	                       .time = LOG_WRITER_CREATED, .name = "thread" };
+	uint32_t before;
+
+	begin(1 << 16);
+	for (uint64_t i = 0; i < 1000; i++) {
+		before = p.position;
+		e.time += 100;
+		MUST(put(&e, &i));
+		/* Shape, time, how many bytes, one or two bytes. */
+		if (i > 0)
+			CHECK_OP("-", p.position - before, <=, 1 + 1 + 1 + 2);
+	}
+	check_round_trip();
+
+	begin(1 << 16);
+	e.length = 0;
+	for (uint64_t i = 0; i < 1000; i++) {
+		before = p.position;
+		e.time += 100;
+		MUST(put(&e, NULL));
+		if (i > 0)
+			CHECK_EQ("-", p.position - before, 2);
+	}
+}
+
+TEST_MAIN(TEST_ENTRY(all_lengths), TEST_ENTRY(words), TEST_ENTRY(random_events), TEST_ENTRY(times), TEST_ENTRY(shapes), TEST_ENTRY(limits),
+          TEST_ENTRY(room), TEST_ENTRY(taken_back), TEST_ENTRY(small))
