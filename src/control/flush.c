@@ -183,11 +183,11 @@ static void end_log(struct flush *f)
 		draft_intend(&f->draft, LOG_NO_CHUNK, 0, 0);
 }
 
-/* Is the draft too small only because the log ends? */
+/* Is the draft too small only because the log ends? An empty one is too small for nothing else. */
 static bool log_ends(const struct flush *f, uint32_t length)
 {
 	return f->output.policy == POSIX_TRACE_UNTIL_FULL && f->room < f->state->capacity &&
-	       f->room - f->draft.next.position < pack_size_max(length);
+	       (draft_empty(&f->draft) || f->room - f->draft.next.position < pack_size_max(length));
 }
 
 static uint64_t time_of(const struct flush *f, uint64_t ticks)
