@@ -158,8 +158,13 @@ void flush_marker(struct flush *f, const struct event *event)
 
 static void begin_segment(struct flush *f)
 {
+	uint64_t sequence = output_place(&f->output)->sequence;
+
 	f->room = output_room(&f->output);
-	draft_begin(&f->draft, output_place(&f->output)->sequence, f->room);
+	/* What is left of a slot was too small for a single event: that goes into the next slot, where there is room for any. */
+	if (f->output.policy == POSIX_TRACE_LOOP && f->draft.next.sequence == sequence)
+		f->room = f->state->capacity;
+	draft_begin(&f->draft, sequence, f->room);
 }
 
 /* The log has no room for this event, and never will: its last one is a STOP (LOG-15). */
