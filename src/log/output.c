@@ -34,6 +34,8 @@ int output_possible(int fd, int policy, bool *seeks)
 	*seeks = S_ISREG(st.mode);
 	if (*seeks)
 		return 0;
+	if (!(st.mode & S_IFMT))
+		return -EINVAL; /* an eventfd and its kin: numbers for the kernel, and nobody would ever take them out */
 	/* Front to back goes everywhere but into a directory; a device may be read and written again, but is not known to be. */
 	return S_ISDIR(st.mode) || policy == POSIX_TRACE_LOOP ? -EINVAL : 0;
 }
