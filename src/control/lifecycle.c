@@ -296,7 +296,8 @@ void lifecycle_drained(struct handle *h)
 	struct stream_header *header = h->stream.header;
 	uint32_t state = load_relaxed(&header->state);
 	trace_event_set_t set;
-	uint64_t stopped;
+	uint64_t stopped, started;
+	bool by_itself;
 
 	if (state & STATE_RUNNING)
 		return;
@@ -305,11 +306,16 @@ void lifecycle_drained(struct handle *h)
 		return;
 	stopped = exchange(&header->stopped_ticks, 0);
 	TEST_POINT("drained_ticks");
+	by_itself = stopped && !h->live.stop_call.id;
 	if (stopped)
 		live_stop(&h->live, stopped);
 	if (state & STATE_ARMED) {
+		started = ticks_read(h->stream.clock_kind);
+		/* What was lost while the log was written is told in the log (SYS-20). */
+		if (by_itself && h->stream.stream_policy == POSIX_TRACE_FLUSH)
+			live_gap(&h->live, stopped, started);
 		filter_load(h, &set);
-		live_start(&h->live, &set, ticks_read(h->stream.clock_kind));
+		live_start(&h->live, &set, started);
 		/* In one step: an event that found it neither running nor armed would be lost and not counted. */
 		while (!cas(&header->state, &state, (state & ~(STATE_FULL | STATE_ARMED)) | STATE_RUNNING))
 			;

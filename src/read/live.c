@@ -79,6 +79,14 @@ void live_stop(struct live *l, uint64_t ticks)
 	memset(&l->stop_call, 0, sizeof l->stop_call);
 }
 
+void live_gap(struct live *l, uint64_t from, uint64_t until)
+{
+	if (from < l->last_ticks)
+		from = l->last_ticks;
+	queue_system(l, POSIX_TRACE_OVERFLOW, from, NULL, 0);
+	queue_system(l, POSIX_TRACE_RESUME, until, NULL, 0);
+}
+
 void live_start(struct live *l, const trace_event_set_t *filter, uint64_t ticks)
 {
 	l->start_filter = *filter;

@@ -84,6 +84,8 @@ void live_leave(struct live *l, const struct live_turn *turn);
 bool live_empty(struct live *l);
 /* Queues the STOP of an automatic stop, or of one by a call that found no room (stop_call). */
 void live_stop(struct live *l, uint64_t ticks);
+/* Queues the OVERFLOW and RESUME of what was lost while the stream was stopped; the START comes next. */
+void live_gap(struct live *l, uint64_t from, uint64_t until);
 /* Queues the START of an automatic restart. */
 void live_start(struct live *l, const trace_event_set_t *filter, uint64_t ticks);
 
