@@ -17,6 +17,11 @@
 /* How far to look for a frame behind one that is damaged: further than the longest frame. */
 #define SEARCH_MAX (UINT64_C(64) << 20)
 #define SEARCH_STEP (UINT32_C(64) << 10)
+/*
+ * How much to read in vain, each time that a log is gone through: where nothing is, and bodies that turn out to be
+ * none. A file may have more of that than anybody wants to wait for, and cost nothing (H26).
+ */
+#define VAIN_MAX (UINT64_C(256) << 20)
 
 #define NAMES_SIZE (EVENT_ID_END * (size_t)(TRACE_EVENT_NAME_MAX + 1))
 
@@ -69,10 +74,19 @@ static bool reserve(struct input *in, size_t size)
 	return in->body != NULL;
 }
 
-/* The body, in in->body. */
+/* False: there has been enough of that. */
+static bool in_vain(struct input *in, uint64_t bytes)
+{
+	if (bytes > in->patience)
+		return false;
+	in->patience -= bytes;
+	return true;
+}
+
+/* The body, in in->body. In vain, as long as nobody says that it was not. */
 static bool get_body(struct input *in, const struct frame *f, uint64_t at)
 {
-	return reserve(in, f->size) && get(in, in->body, f->size, at + FRAME_BYTES) &&
+	return in_vain(in, f->size) && reserve(in, f->size) && get(in, in->body, f->size, at + FRAME_BYTES) &&
 	       crc32c(in->body, f->size) == f->body_crc;
 }
 
@@ -89,7 +103,7 @@ static bool search(struct input *in, struct frame *f, uint64_t *at, uint64_t end
 		uint64_t left = end - block;
 		size_t size = left < SEARCH_STEP + FRAME_BYTES ? (size_t)left : SEARCH_STEP + FRAME_BYTES;
 
-		if (size < FRAME_BYTES || !get(in, bytes, size, block))
+		if (size < FRAME_BYTES || !in_vain(in, size) || !get(in, bytes, size, block))
 			return false;
 		for (size_t i = 0; i < SEARCH_STEP && i + FRAME_BYTES <= size; i += FRAME_ALIGN)
 			if (is_frame(in, bytes + i, f, block + i, end)) {
@@ -159,7 +173,7 @@ static bool open_index(struct input *in)
 	struct frame footer, index, f;
 	const unsigned char *p;
 	uint32_t frames;
-	uint64_t *list;
+	uint64_t *list, end = 0;
 	size_t size;
 
 	if (in->size < in->begin + FRAME_BYTES || !get_frame(in, &footer, in->size - FRAME_BYTES, in->size) ||
@@ -186,9 +200,12 @@ static bool open_index(struct input *in)
 		return false;
 	for (uint32_t i = 0; i < frames; i++)
 		list[i] = get64(p + 8 * i);
+	/* In the order of the file, so none of them twice. */
 	for (uint32_t i = 0; i < frames; i++)
-		if (get_frame(in, &f, list[i], in->size))
+		if (list[i] >= end && get_frame(in, &f, list[i], in->size)) {
 			add_frame(in, &f, list[i]);
+			end = list[i] + frame_bytes(f.size);
+		}
 	sys_unmap(list, size);
 	return true;
 }
@@ -262,6 +279,7 @@ int input_open_header(struct input *in, int fd)
 
 	memset(in, 0, sizeof *in);
 	in->fd = fd;
+	in->patience = VAIN_MAX;
 	if (sys_stat(fd, &st) < 0 || !S_ISREG(st.mode))
 		return -EINVAL;
 	in->size = st.size;
@@ -332,6 +350,7 @@ void input_rewind(struct input *in)
 {
 	/* Of LOOP nobody knows which is the oldest. */
 	in->expected = in->header.attr.log_policy == POSIX_TRACE_LOOP ? 0 : 1;
+	in->patience = VAIN_MAX;
 	in->gaps = 0;
 	in->last = 0;
 	in->unpack->at = in->unpack->end = NULL;
@@ -339,6 +358,12 @@ void input_rewind(struct input *in)
 		enter_slot(in, 0);
 	else
 		in->place = (struct input_place){ .at = in->begin, .end = in->size };
+}
+
+/* With a number that one can count on from. */
+static bool is_segment(const struct frame *f)
+{
+	return f->kind == FRAME_SEGMENT && f->number > 0 && f->number < UINT64_MAX;
 }
 
 /* The next frame that is a segment, in a log without slots. */
@@ -349,7 +374,7 @@ static bool next_in_file(struct input *in, struct frame *f, uint64_t *at)
 	while (next_frame(in, f, &in->place.at, in->place.end, &skipped)) {
 		*at = in->place.at;
 		in->place.at += frame_bytes(f->size);
-		if (f->kind == FRAME_SEGMENT && f->number >= in->expected && f->number > 0)
+		if (is_segment(f) && f->number >= in->expected)
 			return true;
 	}
 	in->place.at = in->place.end;
@@ -361,7 +386,7 @@ static bool next_in_slots(struct input *in, struct frame *f, uint64_t *at)
 	while (in->place.slot < in->slots) {
 		struct input_place *p = &in->place;
 
-		if (get_frame(in, f, p->at, p->end) && f->kind == FRAME_SEGMENT && f->number > 0 &&
+		if (get_frame(in, f, p->at, p->end) && is_segment(f) &&
 		    (p->inside ? f->number == in->expected : f->number >= in->expected)) {
 			*at = p->at;
 			p->at += frame_bytes(f->size);
@@ -387,6 +412,8 @@ static bool next_segment(struct input *in)
 			hole = true;
 			continue;
 		}
+		/* Who has more that is right may have more that is not. */
+		in->patience += 2 * (uint64_t)f.size;
 		if (hole && (in->last || !loop)) {
 			const struct attr *a = &in->header.attr;
 			uint64_t created = (uint64_t)(a->create_sec * NS_PER_S + a->create_nsec);

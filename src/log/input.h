@@ -47,6 +47,7 @@ struct input {
 	struct input_place place;
 	uint64_t expected; /* number of the next segment; 0: any */
 	uint64_t last;     /* time of the last event given */
+	uint64_t patience; /* bytes that may still be read in vain */
 	unsigned char *body;
 	size_t body_size;
 	struct unpack *unpack;

@@ -86,7 +86,10 @@ static inline void log_header_make(struct log_header *h, int policy, uint64_t si
 	strcpy(h->host, "host");
 }
 
-/* Into fd, or a new file in memory if fd is negative. size is rounded up as the library does. */
+/*
+ * Into fd, or a new file in memory if fd is negative. size is rounded up as the library does. The state's memory is
+ * larger than that, for tests that change figures in it.
+ */
 static inline void log_writer_begin(struct log_writer *w, int fd, int policy, uint64_t size, uint32_t data_size)
 {
 	bool seeks;
@@ -95,7 +98,7 @@ static inline void log_writer_begin(struct log_writer *w, int fd, int policy, ui
 	w->fd = fd >= 0 ? fd : memfd_create("unit log", MFD_CLOEXEC);
 	MUST(w->fd >= 0 && output_possible(w->fd, policy, &seeks) == 0);
 	size = output_size(policy, size, data_size);
-	w->state = (struct log_state *)(void *)log_memory(stream_log_bytes(output_capacity(policy, size, data_size)));
+	w->state = (struct log_state *)(void *)log_memory(stream_log_bytes(output_capacity(policy, size, data_size)) + 4096);
 	output_plan(w->state, policy, size, data_size);
 	MUST(draft_init(&w->draft, w->state) == 0);
 	MUST(output_init(&w->output, w->fd, seeks, policy, w->state) == 0);
