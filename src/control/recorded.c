@@ -28,46 +28,6 @@ static bool complete(const struct input *in)
 	return true;
 }
 
-static int open_input(struct handle *h, int fd)
-{
-	int own = sys_dup(fd), r;
-
-	if (own < 0)
-		return own == -EBADF ? EINVAL : -own; /* no error but EINVAL is said of a bad descriptor (CH-68) */
-	h->input = sys_map(sizeof *h->input, -1, 1);
-	r = h->input ? input_open(h->input, own) : -ENOMEM;
-	if (r == 0 && complete(h->input)) {
-		input_close(h->input);
-		r = input_open(h->input, own);
-	}
-	if (r == 0)
-		return 0;
-	if (h->input)
-		sys_unmap(h->input, sizeof *h->input);
-	h->input = NULL;
-	sys_close(own);
-	return -r;
-}
-
-int recorded_open(int fd, trace_id_t *trid)
-{
-	struct handle *h;
-	int error;
-
-	if (!handle_table_lock())
-		return ENOMEM;
-	h = handle_new();
-	error = h ? open_input(h, fd) : ENOMEM;
-	if (!error) {
-		h->attr = h->input->header.attr;
-		*trid = handle_publish(h);
-	} else if (h) {
-		handle_free(h);
-	}
-	handle_table_unlock();
-	return error;
-}
-
 /* An application that closes descriptors it does not know may have closed ours, and got that number for a file of its own. */
 static bool same_file(const struct input *in)
 {
@@ -77,16 +37,68 @@ static bool same_file(const struct input *in)
 	       st.device_minor == in->device_minor;
 }
 
+static int open_input(int fd, struct input **opened)
+{
+	int own = sys_dup(fd), r;
+	struct input *in;
+
+	if (own < 0)
+		return own == -EBADF ? EINVAL : -own; /* no error but EINVAL is said of a bad descriptor (CH-68) */
+	in = sys_map(sizeof *in, -1, 1);
+	r = in ? input_open(in, own) : -ENOMEM;
+	if (r == 0 && complete(in)) {
+		input_close(in);
+		r = input_open(in, own);
+	}
+	if (r == 0) {
+		*opened = in;
+		return 0;
+	}
+	if (in)
+		sys_unmap(in, sizeof *in);
+	sys_close(own);
+	return -r;
+}
+
+static void close_input(struct input *in)
+{
+	input_close(in);
+	if (same_file(in))
+		sys_close(in->fd);
+	sys_unmap(in, sizeof *in);
+}
+
+int recorded_open(int fd, trace_id_t *trid)
+{
+	struct handle *h = NULL;
+	struct input *in;
+	/* Not with the table locked: that may take its time, and others create and shut down meanwhile. */
+	int error = open_input(fd, &in);
+
+	if (error)
+		return error;
+	if (handle_table_lock()) {
+		h = handle_new();
+		if (h) {
+			h->input = in;
+			h->attr = in->header.attr;
+			*trid = handle_publish(h);
+		}
+		handle_table_unlock();
+	}
+	if (h)
+		return 0;
+	close_input(in);
+	return ENOMEM;
+}
+
 int recorded_close(trace_id_t trid)
 {
 	struct handle *h = handle_end(trid, HANDLE_RECORDED);
 
 	if (!h)
 		return EINVAL;
-	input_close(h->input);
-	if (same_file(h->input))
-		sys_close(h->input->fd);
-	sys_unmap(h->input, sizeof *h->input);
+	close_input(h->input);
 	if (handle_table_lock()) {
 		handle_free(h);
 		handle_table_unlock();
