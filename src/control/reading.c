@@ -25,7 +25,7 @@
 #define GUARDED_NS    20000000 /* who writes there may not mean to wake us, or take the word away (H18) */
 #define NO_BARRIER_NS 1000000 /* without membarrier() a wake-up may be missed: sleep in slices */
 
-static void report(const struct handle *h, const struct event *e, size_t size, struct posix_trace_event_info *event,
+static void report(struct handle *h, const struct event *e, size_t size, struct posix_trace_event_info *event,
                    size_t *length)
 {
 	int64_t ns = merge_time(&h->live.merge, e->ticks) + h->real_time;

@@ -31,6 +31,7 @@ static void start_clock(struct merge *m, struct anchor anchor)
 	m->creation = m->anchor[0] = anchor;
 	m->slope[0] = 0;
 	m->anchors = 1;
+	m->told = (struct anchor){ 0, INT64_MIN };
 }
 
 int merge_init(struct merge *m, struct stream *s, struct anchor anchor)
@@ -419,7 +420,7 @@ uint64_t merge_lost(struct merge *m)
 	return lost;
 }
 
-int64_t merge_time(const struct merge *m, uint64_t ticks)
+static int64_t convert(const struct merge *m, uint64_t ticks)
 {
 	uint32_t count = m->anchors < MERGE_ANCHORS ? m->anchors : MERGE_ANCHORS;
 
@@ -433,4 +434,20 @@ int64_t merge_time(const struct merge *m, uint64_t ticks)
 			return anchor_convert(&m->creation, anchor_slope(&m->creation, &m->anchor[at]), ticks);
 	}
 	return m->creation.monotonic;
+}
+
+int64_t merge_time(struct merge *m, uint64_t ticks)
+{
+	int64_t ns = convert(m, ticks);
+
+	if (ticks < m->told.ticks)
+		return ns;
+	/*
+	 * The line may have moved since: what is behind the last anchor waits for
+	 * the next one, and what had to wait for a writer may be older than all.
+	 */
+	if (ns < m->told.monotonic)
+		ns = m->told.monotonic;
+	m->told = (struct anchor){ ticks, ns };
+	return ns;
 }

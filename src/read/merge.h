@@ -60,6 +60,8 @@ struct merge {
 	struct anchor anchor[MERGE_ANCHORS];
 	double slope[MERGE_ANCHORS];
 	uint32_t anchors; /* so far; the newest is anchor[(anchors - 1) % MERGE_ANCHORS] */
+	/* The newest time that was told. These lines move: what comes behind it is not told to be earlier. */
+	struct anchor told;
 };
 
 enum merge_result {
@@ -98,7 +100,7 @@ uint64_t merge_gap(struct merge *m);
 void merge_gap_again(struct merge *m, uint64_t from);
 /* Events overwritten or dropped so far, those included that no reader has come across yet. */
 uint64_t merge_lost(struct merge *m);
-/* ns of CLOCK_MONOTONIC. */
-int64_t merge_time(const struct merge *m, uint64_t ticks);
+/* ns of CLOCK_MONOTONIC, to be told. Rising ticks give times that do not fall. */
+int64_t merge_time(struct merge *m, uint64_t ticks);
 
 #endif

@@ -311,7 +311,51 @@ TEST(times)
 	CHECK("-", llabs(merge_time(&m, creation.ticks) - creation.monotonic) <= 1000);
 }
 
+/* The lines by which they are converted move, by what is known now and was not then. */
+static void check_moved(uint64_t first, uint64_t second, int64_t by)
+{
+	int64_t told = merge_time(&m, first), then;
+	uint32_t chunk;
+
+	/* As if the clock had been slewed since the creation. */
+	m.creation.monotonic -= by;
+	for (int i = 0; i < MERGE_ANCHORS; i++)
+		merge_next(&m, &chunk);
+	then = merge_time(&m, second);
+	CHECK_OP("-", then, >=, told);
+	CHECK_OP("-", merge_time(&m, second + 1000), >=, then);
+	/* What is older than what was told last keeps its place. */
+	CHECK_OP("-", merge_time(&m, creation.ticks), <=, told);
+}
+
+/* Events wait for a writer while the reader looks more often than there are anchors. */
+TEST(times_after_waiting)
+{
+	uint32_t chunk;
+	uint64_t ticks;
+
+	begin();
+	merge_next(&m, &chunk);
+	ticks = m.anchor[1].ticks - 1000;
+	check_moved(ticks, ticks + 1, 1000000);
+}
+
+/* The system's own events may be of now, behind all anchors. */
+TEST(times_of_now)
+{
+	uint32_t chunk;
+	uint64_t ticks;
+
+	begin();
+	merge_next(&m, &chunk);
+	m.slope[1] *= 2;
+	unit_sleep_ms(1);
+	ticks = ticks_read(s.clock_kind);
+	check_moved(ticks, ticks + 1, 0);
+}
+
 TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(seen_later), TEST_ENTRY(gap),
           TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset), TEST_ENTRY(held_up_by_a_busy_thread),
           TEST_ENTRY(held_up_by_a_claim), TEST_ENTRY(not_held_up_by_the_dead), TEST_ENTRY(held_up_no_longer),
-          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(times))
+          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(times), TEST_ENTRY(times_after_waiting),
+          TEST_ENTRY(times_of_now))
