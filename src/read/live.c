@@ -149,10 +149,16 @@ enum merge_result live_peek(struct live *l, struct live_turn *turn)
 	 * Where single events are missing, each event is told to stand behind a gap.
 	 */
 	if (l->merge.gap_from ? l->merge.gap_from <= event->ticks : l->merge.unsure_until != 0) {
+		uint64_t gap;
+
 		turn->gap = true;
 		turn->lost = merge_gap(&l->merge);
+		/* Who loses one may be held up before it says since when: times never fall for that. */
+		gap = turn->lost > l->last_ticks ? turn->lost : l->last_ticks;
+		if (!gap || gap > event->ticks)
+			gap = event->ticks;
 		/* Directly before the event that survived (TRAP-54). */
-		add_before(l, turn, POSIX_TRACE_OVERFLOW, turn->lost ? turn->lost : l->last_ticks ? l->last_ticks : event->ticks);
+		add_before(l, turn, POSIX_TRACE_OVERFLOW, gap);
 		add_before(l, turn, POSIX_TRACE_RESUME, event->ticks);
 	}
 	return result;

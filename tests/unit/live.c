@@ -136,6 +136,34 @@ TEST(overflow_of_several)
 	CHECK_EQ("-", merge_lost(&l.merge), 5);
 }
 
+/* A thread was held up between the look at the clock and the word that something is lost. */
+TEST(overflow_told_late)
+{
+	begin();
+	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
+	check_next(70, 50);
+	s.header->lost_last = start + 40;
+	s.header->lost_ticks = start + 30;
+	unit_record(&s, &s.chunks[0], start + 60, 71, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 61, 72, NULL, 0);
+	check_next(POSIX_TRACE_OVERFLOW, 50); /* times never fall */
+	check_next(POSIX_TRACE_RESUME, 60);
+	check_next(71, 60);
+	check_next(72, 61);
+	check_next(0, 0);
+	/* The first of all may be older than what is lost. */
+	live_reset(&l, anchor_now(s.clock_kind));
+	s.header->lost_last = start + 80;
+	s.header->lost_ticks = start + 75;
+	unit_record(&s, &s.chunks[0], start + 70, 73, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 90, 74, NULL, 0);
+	check_next(73, 70);
+	check_next(POSIX_TRACE_OVERFLOW, 75);
+	check_next(POSIX_TRACE_RESUME, 90);
+	check_next(74, 90);
+	check_next(0, 0);
+}
+
 static void check_stop_data(int value)
 {
 	int got;
@@ -204,4 +232,4 @@ TEST(reset)
 }
 
 TEST_MAIN(TEST_ENTRY(stored), TEST_ENTRY(overflow), TEST_ENTRY(overflow_filtered), TEST_ENTRY(overflow_of_several),
-          TEST_ENTRY(stop_and_start), TEST_ENTRY(reset))
+          TEST_ENTRY(overflow_told_late), TEST_ENTRY(stop_and_start), TEST_ENTRY(reset))
