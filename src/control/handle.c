@@ -119,7 +119,8 @@ struct handle *handle_get(trace_id_t trid, enum handle_kind kind)
 {
 	struct handle *h = slot_of(trid);
 
-	if (!h)
+	/* Looked at before too: those that come when it is dying must not keep who waits for the last user waiting. */
+	if (!h || !is(h, trid, kind))
 		return NULL;
 	fetch_add(&h->users, 1);
 	if (!is(h, trid, kind)) {
