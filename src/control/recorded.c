@@ -130,7 +130,7 @@ int recorded_status(const struct handle *h, struct posix_trace_status_info *stat
 
 const char *recorded_name(const struct handle *h, trace_event_id_t id)
 {
-	return eventtype_possible(id) && h->input->name[id][0] ? h->input->name[id] : NULL;
+	return eventtype_possible(id) && h->input->type[id] ? h->input->name[id] : NULL;
 }
 
 int recorded_type(struct handle *h, trace_event_id_t *id, int *unavailable)

@@ -153,7 +153,8 @@ static void add_types(struct input *in, size_t size)
 		uint16_t id = get16(p);
 		size_t n = p[2] < TRACE_EVENT_NAME_MAX ? p[2] : TRACE_EVENT_NAME_MAX;
 
-		if (eventtype_possible(id) && n > 0) {
+		if (eventtype_possible(id)) {
+			in->type[id] = true;
 			memset(in->name[id], 0, sizeof in->name[id]);
 			memcpy(in->name[id], p + 3, n);
 		}
@@ -269,6 +270,7 @@ static void add_predefined(struct input *in)
 	for (unsigned i = 0; i < EVENTTYPE_PREDEFINED; i++) {
 		trace_event_id_t id = eventtype_predefined(i);
 
+		in->type[id] = true;
 		strncpy(in->name[id], eventtype_predefined_name(id), TRACE_EVENT_NAME_MAX);
 	}
 }

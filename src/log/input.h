@@ -41,7 +41,8 @@ struct input {
 	uint32_t flush_error;
 	uint64_t slot[LOG_SLOTS]; /* offsets of frames, oldest first */
 	uint32_t slots;
-	/* Names of event types; the first byte 0: there is no such type. */
+	/* Event types, by id; a name may be empty. */
+	bool type[EVENT_ID_END];
 	char (*name)[TRACE_EVENT_NAME_MAX + 1];
 
 	struct input_place place;
