@@ -214,6 +214,205 @@ TEST(any_bytes)
 	}
 }
 
+/* -- Many at once, and from where another has left off ---------------------------------------- */
+
+/* Events with ticks 1000, 1001, ... of threads 501, 502, ..., two of each. */
+static void put_events(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		unsigned char data[20];
+
+		if (i % 2 == 0)
+			unit_owner(&s, c, 501 + i / 2);
+		memset(data, 'a' + (int)i, sizeof data);
+		unit_record(&s, c, 1000 + i, 70 + i, data, (uint16_t)(i + 1));
+	}
+}
+
+static void check_event(unsigned i)
+{
+	unsigned char data[20], want[20];
+
+	MUST(cur.have);
+	CHECK_EQ("-", cur.head.ticks, 1000 + i);
+	CHECK_EQ("-", cur.head.type, 70 + i);
+	CHECK_EQ("-", cur.head.length, i + 1);
+	CHECK_EQ("-", cur.owner.tid, 501 + i / 2);
+	memset(data, '#', sizeof data);
+	memset(want, '#', sizeof want);
+	memset(want, 'a' + (int)i, i + 1);
+	cursor_copy(&cur, &s, c, data, sizeof data);
+	CHECK("-", memcmp(data, want, sizeof data) == 0);
+}
+
+/* A look at the data takes nothing. */
+TEST(copied)
+{
+	char data[8];
+
+	begin();
+	put_events(3);
+	CHECK("-", cursor_look(&cur, &s, c));
+	check_event(0);
+	CHECK("-", cursor_take(&cur, &s, c, NULL, 0) && cursor_look(&cur, &s, c));
+	memset(data, '#', sizeof data);
+	cursor_copy(&cur, &s, c, data, 1); /* no more than asked for */
+	CHECK("-", memcmp(data, "b#", 2) == 0);
+	cursor_copy(&cur, &s, c, NULL, 0);
+	check_event(1);
+	CHECK("-", c->read == 1 && cur.next == 1);
+	CHECK("-", cursor_take(&cur, &s, c, data, sizeof data) && data[0] == 'b');
+}
+
+/* Whoever read up to some event before, and whoever that was: the next one is the next, with its owner. */
+TEST(resumed)
+{
+	enum { COUNT = 7 };
+
+	for (unsigned read = 0; read <= COUNT; read++)
+		for (unsigned recycled = 0; recycled < 2; recycled++) {
+			begin();
+			if (recycled) {
+				unit_owner(&s, c, 99);
+				unit_record(&s, c, 5, 70, "x", 1);
+				unit_record(&s, c, 6, 70, "x", 1);
+				recycle();
+			}
+			put_events(COUNT);
+			for (unsigned i = 0; i < read; i++)
+				CHECK("-", cursor_look(&cur, &s, c) && cursor_take(&cur, &s, c, NULL, 0));
+			memset(&cur, 0xee, sizeof cur);
+			cursor_resume(&cur, &s, c);
+			/* What was overwritten before belongs to the one before. */
+			CHECK("-", cur.lost == 0 && cur.gap_from == 0 && !cur.have);
+			CHECK_EQ("-", cur.next, c->first + read);
+			for (unsigned i = read; i < COUNT; i++) {
+				CHECK("-", cursor_look(&cur, &s, c));
+				check_event(i);
+				CHECK("-", cursor_take(&cur, &s, c, NULL, 0));
+			}
+			CHECK("-", !cursor_look(&cur, &s, c));
+			CHECK_EQ("-", cur.lost, 0);
+			unit_record(&s, c, 2000, 99, NULL, 0);
+			CHECK("-", cursor_look(&cur, &s, c) && cur.owner.tid == 501 + (COUNT - 1) / 2);
+		}
+}
+
+/* H18, and a taker that died half way: nothing is read outside, and it comes to an end. */
+TEST(resumed_at_nonsense)
+{
+	unsigned seed = 3;
+
+	begin_at_the_edge();
+	put_events(5);
+	c->read = 77; /* more than there are */
+	cursor_resume(&cur, &s, c);
+	CHECK_EQ("-", cur.next, 5);
+	c->read = UINT32_MAX;
+	cursor_resume(&cur, &s, c);
+	CHECK_EQ("-", cur.next, 5);
+	c->read = 0;
+	c->progress = progress_make(5, s.chunk_size + 8);
+	cursor_resume(&cur, &s, c);
+	CHECK_EQ("-", cur.at, 0);
+	for (int round = 0; round < 300; round++) {
+		unsigned char *memory = stream_chunk_memory(&s, c);
+
+		for (uint32_t i = 0; i < s.chunk_size; i++)
+			memory[i] = (unsigned char)(rand_r(&seed) % (round % 4 == 0 ? 256 : 1 + round % 20));
+		c->first = (uint32_t)rand_r(&seed) % 3;
+		c->read = (uint32_t)rand_r(&seed) % 3000;
+		c->progress = progress_make(10000, s.chunk_size - (uint32_t)round);
+		cursor_resume(&cur, &s, c);
+		CHECK("-", cur.next >= c->first && (cur.next <= c->read || cur.next == c->first));
+		cursor_look(&cur, &s, c);
+	}
+}
+
+/* A run is claimed as a whole. */
+TEST(runs)
+{
+	struct cursor before;
+
+	begin();
+	put_events(6);
+	CHECK("-", cursor_look(&cur, &s, c));
+	for (unsigned i = 0; i < 3; i++) {
+		check_event(i);
+		if (i == 0)
+			before = cur;
+		CHECK("-", cursor_step(&cur, &s, c));
+	}
+	CHECK_EQ("-", c->read, 0);
+	CHECK("-", cursor_claim(&cur, c, &before));
+	CHECK_EQ("-", c->read, 3);
+	/* The next one is at hand. */
+	check_event(3);
+	before = cur;
+	CHECK("-", cursor_step(&cur, &s, c));
+	CHECK("-", cursor_step(&cur, &s, c));
+	check_event(5);
+	CHECK("-", !cursor_step(&cur, &s, c)); /* that was the last */
+	CHECK("-", !cur.have);
+	CHECK("-", cursor_claim(&cur, c, &before));
+	CHECK_EQ("-", c->read, 6);
+	CHECK("-", !cursor_look(&cur, &s, c));
+	unit_record(&s, c, 2000, 99, NULL, 0);
+	CHECK("-", cursor_look(&cur, &s, c) && cur.head.ticks == 2000 && cur.owner.tid == 503);
+}
+
+/* Overwritten while the run was looked at: none of it counts, and what is lost is counted once. */
+TEST(run_overwritten)
+{
+	struct cursor before;
+
+	for (unsigned steps = 1; steps <= 6; steps++) {
+		begin();
+		put_events(6);
+		CHECK("-", cursor_look(&cur, &s, c));
+		before = cur;
+		for (unsigned i = 0; i < steps; i++) {
+			if (i == steps / 2) {
+				recycle();
+				unit_owner(&s, c, 600);
+				unit_record(&s, c, 3000, 80, NULL, 0);
+			}
+			cursor_step(&cur, &s, c);
+		}
+		CHECK("-", !cursor_claim(&cur, c, &before));
+		CHECK("-", !cur.have && cur.next == before.next && cur.at == before.at);
+		CHECK("-", cursor_look(&cur, &s, c));
+		CHECK("-", cur.head.ticks == 3000 && cur.owner.tid == 600);
+		CHECK("-", cur.lost == 6 && cur.gap_from == 1000 && cur.gap_until == 1005);
+	}
+}
+
+/* H18: steps through any bytes stay inside, and come to an end. */
+TEST(steps_through_any_bytes)
+{
+	unsigned seed = 6;
+
+	begin_at_the_edge();
+	for (int round = 0; round < 300; round++) {
+		unsigned char *memory = stream_chunk_memory(&s, c), data[100];
+		uint32_t steps = 0;
+
+		for (uint32_t i = 0; i < s.chunk_size; i++)
+			memory[i] = (unsigned char)(rand_r(&seed) % (round % 4 == 0 ? 256 : 1 + round % 20));
+		memset(&cur, 0, sizeof cur);
+		c->first = c->read = 0;
+		c->progress = progress_make(100000, round % 10 ? s.chunk_size : UINT32_MAX);
+		if (!cursor_look(&cur, &s, c))
+			continue;
+		do {
+			memset(data, '#', sizeof data);
+			cursor_copy(&cur, &s, c, data, 50);
+			CHECK("-", data[50] == '#');
+		} while (steps++ < 100000 && cursor_step(&cur, &s, c));
+		CHECK("-", steps <= s.chunk_size / sizeof(struct record));
+	}
+}
+
 /* -- A reader and a writer ------------------------------------------------------------ */
 
 static uint32_t stop;
@@ -269,4 +468,5 @@ TEST(while_overwritten)
 }
 
 TEST_MAIN(TEST_ENTRY(in_order), TEST_ENTRY(overwritten), TEST_ENTRY(position_outside), TEST_ENTRY(length_outside),
-          TEST_ENTRY(only_owners), TEST_ENTRY(any_bytes), TEST_ENTRY(while_overwritten))
+          TEST_ENTRY(only_owners), TEST_ENTRY(any_bytes), TEST_ENTRY(copied), TEST_ENTRY(resumed), TEST_ENTRY(resumed_at_nonsense),
+          TEST_ENTRY(runs), TEST_ENTRY(run_overwritten), TEST_ENTRY(steps_through_any_bytes), TEST_ENTRY(while_overwritten))

@@ -231,5 +231,176 @@ TEST(reset)
 	check_next(0, 0);
 }
 
+/* -- In steps, for a log ------------------------------------------------------------------------ */
+
+static struct live_turn turn;
+
+static void check_turn(trace_event_id_t id, int64_t at, bool gap)
+{
+	CHECK_EQ("-", live_peek(&l, &turn), MERGE_RECORD);
+	CHECK_EQ("-", turn.event.id, id);
+	CHECK_EQ("-", turn.event.ticks - start, at);
+	CHECK_EQ("-", turn.gap, gap);
+	CHECK_EQ("-", turn.befores, gap ? 2 : 0);
+}
+
+TEST(queue_front)
+{
+	const void *waits = &l;
+
+	begin();
+	CHECK("-", live_front(&l, &waits) == NULL);
+	live_stop(&l, start + 5);
+	live_start(&l, &(trace_event_set_t){ .__mark = 9 }, start + 6);
+	for (int twice = 0; twice < 2; twice++)
+		CHECK("-", live_front(&l, &waits) && live_front(&l, &waits)->id == POSIX_TRACE_STOP && *(const int *)waits == 1);
+	live_pop(&l);
+	CHECK("-", live_front(&l, &waits) && live_front(&l, &waits)->id == POSIX_TRACE_START);
+	CHECK_EQ("-", ((const trace_event_set_t *)waits)->__mark, 9);
+	live_pop(&l);
+	CHECK("-", live_front(&l, &waits) == NULL);
+	/* Round and round. */
+	for (int i = 0; i < 3 * LIVE_QUEUE; i++) {
+		live_stop(&l, start + 10 + (uint64_t)i);
+		CHECK("-", live_front(&l, &waits) && live_front(&l, &waits)->ticks == start + 10 + (uint64_t)i);
+		live_pop(&l);
+	}
+	CHECK("-", live_empty(&l));
+}
+
+/* It stays until it is taken. */
+TEST(peeked)
+{
+	begin();
+	CHECK_EQ("-", live_peek(&l, &turn), MERGE_NONE);
+	unit_owner(&s, &s.chunks[2], 55);
+	unit_record(&s, &s.chunks[2], start + 10, 80 | RECORD_TRUNCATED, "abcdef", 6);
+	unit_record(&s, &s.chunks[1], start + 11, 81, NULL, 0);
+	for (int i = 0; i < 3; i++) {
+		check_turn(80, 10, false);
+		CHECK("-", turn.chunk == 2 && turn.event.truncated && turn.event.tid == 55 && turn.event.length == 6 && turn.event.address == 5);
+		live_leave(&l, &turn);
+	}
+	CHECK("-", !live_empty(&l));
+	memset(data, '#', sizeof data);
+	CHECK("-", live_take(&l, &turn, data, 4) && memcmp(data, "abcd#", 5) == 0);
+	check_turn(81, 11, false);
+	CHECK("-", live_take(&l, &turn, NULL, 0));
+	CHECK_EQ("-", live_peek(&l, &turn), MERGE_NONE);
+	CHECK("-", live_empty(&l));
+}
+
+/* What is told before an event is told with it: as often as it is left, and once when it was taken. */
+TEST(peeked_behind_a_gap)
+{
+	begin();
+	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
+	recycle(&s.chunks[0]);
+	unit_record(&s, &s.chunks[0], start + 20, 71, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 30, 72, NULL, 0);
+	for (int i = 0; i < 3; i++) {
+		check_turn(71, 20, true);
+		CHECK("-", turn.before[0].id == POSIX_TRACE_OVERFLOW && turn.before[0].ticks == start + 10);
+		CHECK("-", turn.before[1].id == POSIX_TRACE_RESUME && turn.before[1].ticks == start + 20);
+		CHECK_EQ("-", live_limit(&l, &turn), 0); /* alone */
+		live_leave(&l, &turn);
+	}
+	check_turn(71, 20, true);
+	/* Overwritten before it is taken: then what comes instead stands behind the gap, which is longer. */
+	recycle(&s.chunks[0]);
+	unit_record(&s, &s.chunks[0], start + 40, 73, NULL, 0);
+	CHECK("-", !live_take(&l, &turn, NULL, 0));
+	check_turn(73, 40, true);
+	CHECK_EQ("-", turn.before[0].ticks - start, 10);
+	CHECK("-", live_take(&l, &turn, NULL, 0));
+	unit_record(&s, &s.chunks[0], start + 50, 74, NULL, 0);
+	check_turn(74, 50, false);
+	CHECK("-", live_take(&l, &turn, NULL, 0));
+	CHECK_EQ("-", merge_lost(&l.merge), 3);
+}
+
+TEST(peeked_with_a_filter)
+{
+	begin();
+	s.header->filter[0] = 1u << POSIX_TRACE_OVERFLOW;
+	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
+	recycle(&s.chunks[0]);
+	unit_record(&s, &s.chunks[0], start + 20, 71, NULL, 0);
+	CHECK_EQ("-", live_peek(&l, &turn), MERGE_RECORD);
+	CHECK("-", turn.gap && turn.befores == 1 && turn.before[0].id == POSIX_TRACE_RESUME);
+	live_leave(&l, &turn);
+	s.header->filter[0] |= 1u << POSIX_TRACE_RESUME;
+	CHECK_EQ("-", live_peek(&l, &turn), MERGE_RECORD);
+	CHECK("-", turn.gap && turn.befores == 0);
+	CHECK("-", live_take(&l, &turn, NULL, 0));
+}
+
+/* An automatic stop that nobody was told of comes before the events of the next start: in the queue first. */
+TEST(peeked_behind_a_stop)
+{
+	const void *waits;
+
+	begin();
+	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 30, 71, NULL, 0);
+	l.stop_before = start + 30;
+	s.header->stopped_ticks = start + 20;
+	check_turn(70, 10, false);
+	CHECK_EQ("-", live_limit(&l, &turn), 0);
+	CHECK("-", live_take(&l, &turn, NULL, 0));
+	CHECK_EQ("-", live_peek(&l, &turn), MERGE_RECORD);
+	CHECK_EQ("-", turn.event.id, 0); /* not this one yet */
+	CHECK("-", live_front(&l, &waits) && live_front(&l, &waits)->id == POSIX_TRACE_STOP && live_front(&l, &waits)->ticks == start + 20);
+	live_pop(&l);
+	CHECK_EQ("-", s.header->stopped_ticks, 0);
+	check_turn(71, 30, false);
+	CHECK("-", live_take(&l, &turn, NULL, 0));
+	CHECK_EQ("-", live_peek(&l, &turn), MERGE_NONE);
+}
+
+/* A run of one chunk, up to where another chunk's events come. */
+TEST(claimed)
+{
+	struct cursor *cur, before;
+	uint64_t limit;
+
+	begin();
+	for (unsigned i = 0; i < 10; i++)
+		unit_record(&s, &s.chunks[1], start + 10 + i, 70 + i, NULL, 0);
+	unit_record(&s, &s.chunks[2], start + 15, 90, NULL, 0);
+	check_turn(70, 10, false);
+	limit = live_limit(&l, &turn);
+	CHECK_EQ("-", limit - start, 14);
+	cur = &l.merge.cursor[turn.chunk];
+	before = *cur;
+	while (cursor_step(cur, &s, &s.chunks[1]) && cur->head.ticks <= limit)
+		;
+	CHECK_EQ("-", cur->head.ticks - start, 15);
+	CHECK("-", live_claim(&l, &turn, &before, start + 14));
+	CHECK_EQ("-", s.chunks[1].read, 5);
+	CHECK_EQ("-", l.last_ticks - start, 14);
+	/* The two of one time in any order, then the rest. */
+	CHECK_EQ("-", live_peek(&l, &turn), MERGE_RECORD);
+	CHECK("-", turn.event.ticks == start + 15 && live_take(&l, &turn, NULL, 0));
+	CHECK_EQ("-", live_peek(&l, &turn), MERGE_RECORD);
+	CHECK("-", turn.event.ticks == start + 15 && live_take(&l, &turn, NULL, 0));
+	check_turn(76, 16, false);
+	CHECK("-", live_limit(&l, &turn) >= start + 19); /* nobody else is there */
+
+	/* Overwritten: asked again, and what is lost is told. */
+	cur = &l.merge.cursor[turn.chunk];
+	before = *cur;
+	cursor_step(cur, &s, &s.chunks[1]);
+	recycle(&s.chunks[1]);
+	CHECK("-", !live_claim(&l, &turn, &before, start + 16));
+	CHECK_EQ("-", l.last_ticks - start, 15);
+	CHECK_EQ("-", live_peek(&l, &turn), MERGE_NONE);
+	unit_record(&s, &s.chunks[1], start + 30, 95, NULL, 0);
+	check_turn(95, 30, true);
+	CHECK_EQ("-", turn.before[0].ticks - start, 16);
+	CHECK_EQ("-", merge_lost(&l.merge), 4);
+}
+
 TEST_MAIN(TEST_ENTRY(stored), TEST_ENTRY(overflow), TEST_ENTRY(overflow_filtered), TEST_ENTRY(overflow_of_several),
-          TEST_ENTRY(overflow_told_late), TEST_ENTRY(stop_and_start), TEST_ENTRY(reset))
+          TEST_ENTRY(overflow_told_late), TEST_ENTRY(stop_and_start), TEST_ENTRY(reset), TEST_ENTRY(queue_front), TEST_ENTRY(peeked), TEST_ENTRY(peeked_behind_a_gap),
+          TEST_ENTRY(peeked_with_a_filter), TEST_ENTRY(peeked_behind_a_stop), TEST_ENTRY(claimed))

@@ -354,8 +354,106 @@ TEST(times_of_now)
 	check_moved(ticks, ticks + 1, 0);
 }
 
+/* -- From where another reader has left off ---------------------------------------------------- */
+
+/* Whatever one has read, the next one reads the rest, in order. */
+TEST(resumed)
+{
+	enum { COUNT = 60 };
+
+	for (unsigned read = 0; read <= COUNT; read += 7) {
+		unsigned seed = read + 1;
+		uint64_t t = 0;
+
+		begin();
+		for (uint32_t i = 0; i < s.chunk_count; i++)
+			unit_owner(&s, &s.chunks[i], i + 1);
+		for (unsigned i = 1; i <= COUNT; i++)
+			unit_record(&s, &s.chunks[(unsigned)rand_r(&seed) % s.chunk_count], start + i, 70, &i, sizeof i);
+		for (unsigned i = 1; i <= read; i++)
+			CHECK_EQ("-", next(), i);
+		merge_free(&m);
+		MUST(merge_init(&m, &s, creation) == 0);
+		merge_resume(&m, 0, 0, 0);
+		for (unsigned i = read + 1; i <= COUNT; i++) {
+			uint32_t chunk;
+
+			CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
+			CHECK_EQ("-", m.cursor[chunk].owner.tid, chunk + 1);
+			t = next();
+			CHECK_EQ("-", t, i);
+		}
+		CHECK_EQ("-", next(), 0);
+		CHECK("-", merge_empty(&m) && merge_gap(&m) == 0 && merge_lost(&m) == 0);
+		merge_free(&m);
+	}
+}
+
+/* It knew of events that were overwritten: what is older than those is dropped still, and that there is a gap is told. */
+TEST(resumed_behind_a_gap)
+{
+	begin();
+	for (unsigned i = 0; i < 4; i++)
+		unit_record(&s, &s.chunks[1], start + 5 + 10 * i, 70, NULL, 0); /* 5 15 25 35 */
+	merge_resume(&m, start + 2, start + 20, 0);
+	CHECK_EQ("-", next(), 25);
+	CHECK_EQ("-", m.dropped, 2);
+	CHECK_EQ("-", merge_gap(&m), start + 2);
+	CHECK_EQ("-", next(), 35);
+	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", merge_lost(&m), 2);
+	merge_resume(&m, 0, 0, start + 100);
+	CHECK_EQ("-", m.unsure_until, start + 100);
+}
+
+/* -- How far one chunk goes ------------------------------------------------------------------------- */
+
+TEST(limits)
+{
+	struct cursor before;
+	uint32_t chunk;
+
+	begin();
+	CHECK_EQ("-", merge_limit(&m), 0); /* nothing is known yet */
+	for (unsigned i = 0; i < 5; i++) {
+		unit_record(&s, &s.chunks[3], start + 10 + i, 70, NULL, 0);
+		unit_record(&s, &s.chunks[5], start + 30 + i, 70, NULL, 0);
+		unit_record(&s, &s.chunks[7], start + 20 + i, 70, NULL, 0);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		static const uint32_t order[] = { 3, 7, 5 };
+		uint64_t limit, last = 0, n = 0;
+
+		CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
+		CHECK_EQ("-", chunk, order[i]);
+		limit = merge_limit(&m);
+		if (i < 2)
+			CHECK_EQ("-", limit, start + 20 + 10 * i - 1);
+		else
+			CHECK("-", limit >= start + 34 && limit < m.horizon);
+		before = m.cursor[chunk];
+		do {
+			last = m.cursor[chunk].head.ticks;
+			n++;
+		} while (cursor_step(&m.cursor[chunk], &s, &s.chunks[chunk]) && m.cursor[chunk].head.ticks <= limit);
+		CHECK("-", n == 5 && last == start + 14 + 10 * i);
+		CHECK("-", merge_claim(&m, chunk, &before, last));
+		CHECK_EQ("-", m.taken, last);
+	}
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+	CHECK("-", merge_empty(&m));
+	/* Where something was lost, nobody can tell. */
+	unit_record(&s, &s.chunks[3], start + 50, 70, NULL, 0);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
+	m.gap_from = start + 1;
+	CHECK_EQ("-", merge_limit(&m), 0);
+	m.gap_from = 0;
+	m.unsure_until = start + 1;
+	CHECK_EQ("-", merge_limit(&m), 0);
+}
+
 TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(seen_later), TEST_ENTRY(gap),
           TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset), TEST_ENTRY(held_up_by_a_busy_thread),
           TEST_ENTRY(held_up_by_a_claim), TEST_ENTRY(not_held_up_by_the_dead), TEST_ENTRY(held_up_no_longer),
-          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(times), TEST_ENTRY(times_after_waiting),
-          TEST_ENTRY(times_of_now))
+          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(resumed), TEST_ENTRY(resumed_behind_a_gap), TEST_ENTRY(limits), TEST_ENTRY(times),
+          TEST_ENTRY(times_after_waiting), TEST_ENTRY(times_of_now))

@@ -303,6 +303,185 @@ TEST(each_bit)
 	end();
 }
 
+/* -- With a log --------------------------------------------------------------------------------- */
+
+static int create_with_log(uint64_t size, uint32_t capacity, struct stream *s)
+{
+	struct attr a;
+
+	attr_init(&a);
+	a.stream_size = size;
+	lock_release(&hold);
+	return stream_create(dir, &place, &origin, &a, stream_log_bytes(capacity), s, &hold);
+}
+
+/* Behind the chunks, with room for the body and what fills its frame up. */
+TEST(log_part)
+{
+	static const uint32_t capacity[] = { 1000, 1001, 1063, 1064, 4096, 262144, 1 << 20 };
+	struct stream s, again;
+
+	begin();
+	for (unsigned i = 0; i < sizeof capacity / sizeof capacity[0]; i++) {
+		CHECK("-", stream_log_bytes(capacity[i]) >= LOG_BODY_OFFSET + capacity[i] + 7 && stream_log_bytes(capacity[i]) % LINE == 0);
+		MUST(create_with_log(10000 + i, capacity[i], &s) == 0);
+		CHECK("-", (unsigned char *)s.log == s.memory + (size_t)s.chunk_count * s.chunk_size);
+		CHECK_EQ("-", s.log_bytes, stream_log_bytes(capacity[i]));
+		CHECK("-", (unsigned char *)s.log + s.log_bytes == (unsigned char *)s.header + s.size);
+		CHECK_EQ("-", s.header->log_state, s.log_bytes);
+		CHECK_EQ("-", s.header->stream_policy, POSIX_TRACE_FLUSH); /* the default of those with a log */
+		for (uint32_t k = 0; k < s.log_bytes; k++)
+			MUST(((unsigned char *)s.log)[k] == 0);
+		MUST(map(&again) == 0);
+		((unsigned char *)s.log)[s.log_bytes - 1] = 77;
+		CHECK("-", again.log_bytes == s.log_bytes && ((unsigned char *)again.log)[s.log_bytes - 1] == 77);
+		stream_unmap(&again);
+		stream_unmap(&s);
+		unlinkat(dir, FILE_NAME, 0);
+	}
+	/* And none where there is none. */
+	MUST(create(10000, 100, &s) == 0);
+	CHECK("-", !s.log && s.log_bytes == 0);
+	unlinkat(dir, FILE_NAME, 0);
+	end();
+}
+
+TEST(log_part_refused)
+{
+	static const uint64_t wrong[] = {
+		1, 63, 64, LOG_BODY_OFFSET, LOG_BODY_OFFSET - 64, (uint64_t)LOG_BYTES_MAX + 64, UINT32_MAX, UINT64_C(1) << 32, UINT64_MAX, UINT64_MAX - 63,
+	};
+	struct stream_header good;
+	struct stream s;
+
+	begin();
+	MUST(create_with_log(10000, 1000, &s) == 0);
+	good = *s.header;
+	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		s.header->log_state = wrong[i];
+		check_refused("log_state", wrong[i]);
+		/* As large as it says, or as much less as would not be noticed. */
+		s.header->log_state = good.log_state + wrong[i];
+		check_refused("log_state", s.header->log_state);
+		*s.header = good;
+	}
+	s.header->log_state = 0;
+	check_refused("log_state", 0);
+	*s.header = good;
+	unlinkat(dir, FILE_NAME, 0);
+	end();
+}
+
+static struct {
+	unsigned called;
+	bool answer;
+	bool held; /* the file, while it was called */
+	uint32_t state;
+	struct stream s;
+} saving;
+
+static bool save(int fd, void *arg)
+{
+	saving.called++;
+	CHECK("-", arg == &saving);
+	saving.held = unit_held(dir, FILE_NAME);
+	CHECK_EQ("-", stream_map_dead(fd, &place, 33, &saving.s), 0);
+	if (saving.s.header)
+		saving.state = saving.s.header->state;
+	return saving.answer;
+}
+
+static bool bury_saving(bool with)
+{
+	struct page_entry entry = { origin.creator, origin.serial, 0 };
+
+	saving.called = 0;
+	return stream_bury(dir, &place, 33, &entry, with ? save : NULL, &saving);
+}
+
+static bool is_there(void)
+{
+	return faccessat(dir, FILE_NAME, F_OK, 0) == 0;
+}
+
+/* What is in it goes to its log before the file goes; who cannot do that leaves it. */
+TEST(saved)
+{
+	struct stream s;
+
+	begin();
+	MUST(create_with_log(10000, 1000, &s) == 0);
+	s.header->state = STATE_RUNNING | STATE_ARMED | STATE_FLUSHING | STATE_FULL;
+	/* Its creator lives. */
+	CHECK("-", !bury_saving(true) && saving.called == 0 && is_there());
+	CHECK_EQ("-", s.header->state, STATE_RUNNING | STATE_ARMED | STATE_FLUSHING | STATE_FULL);
+	lock_release(&hold);
+	/* Nobody who could save it: it ends, and stays. */
+	bury_saving(false);
+	CHECK("-", saving.called == 0 && is_there());
+	CHECK_EQ("-", s.header->state, STATE_ENDED | STATE_CUT | STATE_FULL);
+	/* It cannot be saved. */
+	saving.answer = false;
+	bury_saving(true);
+	CHECK("-", saving.called == 1 && is_there() && saving.held);
+	/* Who saves it has all of it, and the state that says that it was running. */
+	CHECK_EQ("-", saving.state, STATE_ENDED | STATE_CUT | STATE_FULL);
+	CHECK("-", saving.s.log && saving.s.chunk_count == s.chunk_count && saving.s.size == s.size && saving.s.outsider == 0);
+	stream_unmap(&saving.s);
+	/* The next one can. */
+	saving.answer = true;
+	CHECK("-", bury_saving(true));
+	CHECK("-", saving.called == 1 && !is_there());
+	stream_unmap(&saving.s);
+	/* There is nothing any more. */
+	bury_saving(true);
+	CHECK_EQ("-", saving.called, 0);
+
+	/* One without a log goes without a word. */
+	MUST(create(10000, 100, &s) == 0);
+	lock_release(&hold);
+	CHECK("-", bury_saving(true) && saving.called == 0 && !is_there());
+	end();
+}
+
+/* What the dead left is mapped only if it is what it says, and another namespace is known. */
+TEST(dead_ones)
+{
+	struct stream s, again;
+	struct stat st;
+	int fd;
+
+	begin();
+	MUST(create_with_log(10000, 1000, &s) == 0);
+	lock_release(&hold);
+	CHECK_EQ("-", map(&again), -ESTALE);
+	fd = openat(dir, FILE_NAME, O_RDWR | O_CLOEXEC);
+	MUST(fd >= 0 && fstat(fd, &st) == 0);
+	CHECK_EQ("-", stream_map_dead(fd, &place, 33, &again), 0);
+	CHECK("-", again.size == s.size && again.log_bytes == s.log_bytes && again.outsider == 0);
+	stream_unmap(&again);
+	CHECK_EQ("-", stream_map_dead(fd, &place, 34, &again), 0);
+	CHECK_EQ("-", again.outsider, WHO_OUTSIDER);
+	stream_unmap(&again);
+	s.header->chunk_count++;
+	CHECK_EQ("-", stream_map_dead(fd, &place, 33, &again), -EINVAL);
+	s.header->chunk_count--;
+	s.header->log_state += 64;
+	CHECK_EQ("-", stream_map_dead(fd, &place, 33, &again), -EINVAL);
+	s.header->log_state -= 64;
+	MUST(ftruncate(fd, st.st_size - 1) == 0);
+	CHECK("-", stream_map_dead(fd, &place, 33, &again) < 0);
+	MUST(ftruncate(fd, 100) == 0);
+	CHECK("-", stream_map_dead(fd, &place, 33, &again) < 0);
+	MUST(ftruncate(fd, 0) == 0);
+	CHECK("-", stream_map_dead(fd, &place, 33, &again) < 0);
+	close(fd);
+	CHECK("-", stream_map_dead(-1, &place, 33, &again) < 0);
+	unlinkat(dir, FILE_NAME, 0);
+	end();
+}
+
 TEST_MAIN(TEST_ENTRY(geometry), TEST_ENTRY(large), TEST_ENTRY(contents), TEST_ENTRY(exists), TEST_ENTRY(namespaces),
           TEST_ENTRY(too_large),
-          TEST_ENTRY(refused), TEST_ENTRY(each_bit))
+          TEST_ENTRY(refused), TEST_ENTRY(each_bit), TEST_ENTRY(log_part), TEST_ENTRY(log_part_refused), TEST_ENTRY(saved),
+          TEST_ENTRY(dead_ones))

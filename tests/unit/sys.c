@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "shm.h"
 #include "unit.h"
@@ -30,6 +31,16 @@ TEST(errno_kept)
 	CHECK_EQ("-", sys_read(-1, buf, 1), -EBADF);
 	CHECK_EQ("-", sys_stat(-1, &st), -EBADF);
 	CHECK_EQ("-", sys_write_at(-1, buf, 1, 0), -EBADF);
+	CHECK_EQ("-", sys_write(-1, buf, 1), -EBADF);
+	CHECK_EQ("-", sys_read_at(-1, buf, 1, 0), -EBADF);
+	CHECK_EQ("-", sys_dup(-1), -EBADF);
+	CHECK_EQ("-", sys_truncate(-1, 0), -EBADF);
+	CHECK_EQ("-", sys_sync_data(-1), -EBADF);
+	CHECK_EQ("-", sys_read_link("/nowhere/at/all", buf, sizeof buf), -ENOENT);
+	CHECK_EQ("-", sys_open_flags(-1), -EBADF);
+	CHECK_EQ("-", sys_reserve_space(-1, 1), -EBADF);
+	CHECK_EQ("-", sys_futex_wait_for(&word, 1, 1), -EAGAIN);
+	CHECK_EQ("-", sys_futex_wait_for(&word, 0, 1), -ETIMEDOUT);
 	CHECK_EQ("-", sys_stat_path("/nowhere/at/all", &st), -ENOENT);
 	CHECK_EQ("-", sys_unused_limit(0x7ffffff0, &soft, &hard), -ESRCH);
 	CHECK_EQ("-", sys_set_unused_limit(0x7ffffff0, 1, 1), -ESRCH);
@@ -142,6 +153,242 @@ TEST(written)
 	CHECK_EQ("-", lseek(fd, 0, SEEK_CUR), 0);
 	MUST(pread(fd, buf, 4, 49) == 4);
 	CHECK("-", memcmp(buf, "\0abc", 4) == 0);
+}
+
+/* By position beyond what 32 bits hold, and the position of the descriptor is where it was. */
+TEST(by_position)
+{
+	const uint64_t far = UINT64_C(0x123456789a);
+	int fd = memfd_create("unit", MFD_CLOEXEC), other;
+	char buf[8] = "";
+	struct stat st;
+
+	MUST(fd >= 0);
+	CHECK_EQ("-", sys_write(fd, "abc", 3), 3);
+	CHECK_EQ("-", sys_write_at(fd, "xyz", 3, far), 3);
+	CHECK_EQ("-", sys_read_at(fd, buf, sizeof buf, far), 3);
+	CHECK("-", memcmp(buf, "xyz", 4) == 0);
+	CHECK_EQ("-", sys_read_at(fd, buf, sizeof buf, far + 3), 0);
+	CHECK_EQ("-", sys_read_at(fd, buf, 2, 1), 2);
+	CHECK("-", memcmp(buf, "bcz", 3) == 0);
+	CHECK_EQ("-", lseek(fd, 0, SEEK_CUR), 3);
+	MUST(fstat(fd, &st) == 0);
+	CHECK_EQ("-", st.st_size, far + 3);
+	CHECK_EQ("-", sys_truncate(fd, far - 1), 0);
+	MUST(fstat(fd, &st) == 0);
+	CHECK_EQ("-", st.st_size, far - 1);
+	CHECK_EQ("-", sys_sync_data(fd), 0);
+
+	/* Space without a size. */
+	CHECK_EQ("-", sys_truncate(fd, 10), 0);
+	CHECK_EQ("-", sys_reserve_space(fd, 100000), 0);
+	MUST(fstat(fd, &st) == 0);
+	CHECK("-", st.st_size == 10 && st.st_blocks * 512 >= 100000);
+
+	/* A second descriptor is the same file, is closed by exec, and never one of the first three. */
+	close(0);
+	other = sys_dup(fd);
+	CHECK("-", other > 2 && fcntl(other, F_GETFD) == FD_CLOEXEC && lseek(other, 0, SEEK_CUR) == 3);
+	close(other);
+	CHECK_EQ("-", sys_open_flags(fd) & O_ACCMODE, O_RDWR);
+	other = sys_open(AT_FDCWD, "/dev/null", O_WRONLY | O_APPEND, 0);
+	CHECK_EQ("-", sys_open_flags(other) & (O_ACCMODE | O_APPEND), O_WRONLY | O_APPEND);
+}
+
+TEST(links)
+{
+	char buf[100], path[32];
+	int dir = unit_directory(path);
+
+	MUST(symlinkat("where it leads", dir, "link") == 0);
+	MUST(fchdir(dir) == 0);
+	memset(buf, '#', sizeof buf);
+	CHECK_EQ("-", sys_read_link("link", buf, sizeof buf), 14);
+	CHECK_STR("-", buf, "where it leads");
+	memset(buf, '#', sizeof buf);
+	CHECK_EQ("-", sys_read_link("link", buf, 6), 5); /* as far as there is room */
+	CHECK("-", memcmp(buf, "where\0#", 7) == 0);
+	unlinkat(dir, "link", 0);
+	rmdir(path);
+}
+
+/* A pipe that is full and does not wait. */
+static void *empty(void *fd)
+{
+	char buf[4096];
+
+	unit_sleep_ms(20);
+	MUST(read(*(int *)fd, buf, sizeof buf) == sizeof buf);
+	return NULL;
+}
+
+TEST(writable)
+{
+	static const char page[4096];
+	int ends[2], full = 0;
+	pthread_t thread;
+	int64_t before;
+
+	MUST(pipe2(ends, O_NONBLOCK) == 0 && fcntl(ends[0], F_SETFL, 0) == 0);
+	CHECK("-", sys_wait_writable(ends[1]) > 0);
+	while (sys_write(ends[1], page, sizeof page) == sizeof page)
+		full++;
+	CHECK("-", full > 0);
+	CHECK_EQ("-", sys_write(ends[1], page, sizeof page), -EAGAIN);
+	before = unit_now();
+	MUST(pthread_create(&thread, NULL, empty, &ends[0]) == 0);
+	CHECK("-", sys_wait_writable(ends[1]) > 0);
+	CHECK("-", unit_now() - before >= 15000000);
+	CHECK_EQ("-", sys_write(ends[1], page, sizeof page), sizeof page);
+	pthread_join(thread, NULL);
+	close(ends[0]);
+	CHECK("-", sys_wait_writable(ends[1]) > 0); /* its end can be seen */
+}
+
+/* -- H27: descriptors of one thread's own ------------------------------------------------------- */
+
+static struct {
+	int fd;
+	int result;
+	unsigned before, after; /* how many it had */
+	int other; /* one that it opened itself */
+	uint32_t step;
+} own;
+
+static unsigned open_descriptors(void)
+{
+	return (unsigned)shm_count("/proc/thread-self/fd", "") - 1; /* that of the directory not counted */
+}
+
+static void step(uint32_t to)
+{
+	store_release(&own.step, to);
+	sys_futex_wake(&own.step);
+}
+
+static void wait_step(uint32_t want)
+{
+	uint32_t is;
+
+	while ((is = load_acquire(&own.step)) < want)
+		sys_futex_wait(&own.step, is, NULL);
+}
+
+static void *keep_one(void *arg)
+{
+	own.before = open_descriptors();
+	own.result = sys_own_descriptors(own.fd);
+	own.after = open_descriptors();
+	own.other = open("/dev/null", O_RDONLY);
+	step(1);
+	wait_step(2); /* the process has closed it, and opened others */
+	CHECK_EQ("-", sys_write_at(own.fd, "mine", 4, 0), 4);
+	CHECK_EQ("-", open_descriptors(), own.after + 1);
+	return NULL;
+}
+
+static void check_own(int fd)
+{
+	unsigned before = open_descriptors(), others = 0;
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 100), more;
+	pthread_t thread;
+	char buf[5] = "";
+
+	MUST(copy >= 0);
+	own.fd = fd;
+	own.step = 0;
+	MUST(pthread_create(&thread, NULL, keep_one, NULL) == 0);
+	wait_step(1);
+	if (own.result < 0)
+		SKIP("no table of descriptors for a thread here");
+	CHECK_EQ("-", own.before, before + 1);
+	CHECK_EQ("-", own.after, 1);
+	/* Neither has anything changed here, nor does what either of them opens or closes. */
+	CHECK_EQ("-", open_descriptors(), before + 1);
+	for (int i = 0; i < 3; i++)
+		others += fcntl(i, F_GETFD) >= 0;
+	CHECK_EQ("-", others, 3);
+	close(fd);
+	more = open("/dev/null", O_RDONLY);
+	step(2);
+	pthread_join(thread, NULL);
+	CHECK("-", pread(copy, buf, 4, 0) == 4 && memcmp(buf, "mine", 4) == 0);
+	close(more);
+	close(copy);
+}
+
+TEST(own_descriptors)
+{
+	int fd = memfd_create("unit", 0), zero;
+
+	check_own(fcntl(fd, F_DUPFD, 57)); /* in between */
+	check_own(fcntl(fd, F_DUPFD, 500)); /* the last */
+	/* The first there is. */
+	zero = dup(0);
+	MUST(dup2(fd, 0) == 0 && zero > 0);
+	own.fd = 0;
+	{
+		pthread_t thread;
+
+		own.step = 0;
+		MUST(pthread_create(&thread, NULL, keep_one, NULL) == 0);
+		wait_step(1);
+		if (own.result < 0)
+			SKIP("no table of descriptors for a thread here");
+		CHECK_EQ("-", own.after, 1);
+		step(2);
+		pthread_join(thread, NULL);
+	}
+	MUST(dup2(zero, 0) == 0);
+}
+
+/* For so long, whatever the clock says. */
+static void *wake_at_once(void *arg)
+{
+	uint32_t *word = arg;
+
+	unit_sleep_ms(5);
+	store_release(word, 1);
+	sys_futex_wake(word);
+	return NULL;
+}
+
+TEST(sleeping_for)
+{
+	int64_t before = unit_now();
+	uint32_t word = 0;
+	pthread_t thread;
+
+	CHECK_EQ("-", sys_futex_wait_for(&word, 0, 20000000), -ETIMEDOUT);
+	CHECK("-", unit_now() - before >= 20000000);
+	CHECK_EQ("-", sys_futex_wait_for(&word, 0, 0), -ETIMEDOUT);
+	CHECK_EQ("-", sys_futex_wait_for(&word, 7, NS_PER_S), -EAGAIN);
+	before = unit_now();
+	MUST(pthread_create(&thread, NULL, wake_at_once, &word) == 0);
+	while (!load_acquire(&word))
+		CHECK("-", sys_futex_wait_for(&word, 0, 30 * NS_PER_S) != -ETIMEDOUT);
+	CHECK("-", unit_now() - before < 20 * NS_PER_S);
+	pthread_join(thread, NULL);
+}
+
+/* Signals that are a whole thread's: those too that the C library keeps for itself stay open. */
+TEST(signals_of_a_thread)
+{
+	uint64_t before = sys_signals_block_thread(), now;
+
+	now = sys_signals_block();
+	sys_signals_restore(before);
+	for (int signal = 1; signal < 64; signal++) {
+		bool blocked = now >> (signal - 1) & 1, fault = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+		                                                signal == SIGTRAP || signal == SIGSYS;
+
+		if (signal == SIGKILL || signal == SIGSTOP)
+			continue;
+		if (signal >= 32 && signal < SIGRTMIN)
+			CHECK("-", !blocked);
+		else
+			CHECK_EQ("-", blocked, !fault);
+	}
 }
 
 /* Locks of an open file: of two of the same process too, and far behind the end. */
@@ -343,4 +590,6 @@ TEST_MAIN(TEST_ENTRY(errno_kept), TEST_ENTRY(who), TEST_ENTRY(memory), TEST_ENTR
           TEST_ENTRY(missing_in_child), TEST_ENTRY(untouched), TEST_ENTRY(written), TEST_ENTRY(locks),
           TEST_ENTRY(renamed), TEST_ENTRY(users),
           TEST_ENTRY(limits), TEST_ENTRY(family),
-          TEST_ENTRY(processors), TEST_ENTRY(reserved), TEST_ENTRY(signals_blocked), TEST_ENTRY(sleeping))
+          TEST_ENTRY(processors), TEST_ENTRY(reserved), TEST_ENTRY(signals_blocked), TEST_ENTRY(sleeping),
+          TEST_ENTRY(by_position), TEST_ENTRY(links), TEST_ENTRY(writable), TEST_ENTRY(own_descriptors), TEST_ENTRY(sleeping_for),
+          TEST_ENTRY(signals_of_a_thread))
