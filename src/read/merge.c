@@ -65,13 +65,17 @@ void merge_reset(struct merge *m, struct anchor anchor)
 
 		uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
 
-		memset(cur, 0, sizeof *cur);
-		cur->first = load_acquire(&c->first);
+		/*
+		 * Where a thread is stuck in the middle of a record, the chunk could not be emptied:
+		 * go past it, but know whose it is.
+		 */
+		exchange(&c->read, progress_records(p));
+		cursor_resume(cur, m->stream, c);
+		if (cur->next != progress_records(p)) {
+			cur->next = progress_records(p);
+			cur->at = progress_position(p);
+		}
 		store_release(&c->seen, cur->first); /* PAIR(seen) */
-		/* Where a thread is stuck in the middle of a record, the chunk could not be emptied: go past it. */
-		cur->next = progress_records(p);
-		cur->at = progress_position(p);
-		exchange(&c->read, cur->next);
 	}
 	m->heap_count = 0;
 	m->horizon = 0;

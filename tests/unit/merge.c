@@ -185,6 +185,25 @@ TEST(reset)
 	CHECK_EQ("-", merge_lost(&m), 0);
 }
 
+/* A chunk that could not be emptied, because a thread is in the middle of a record: what comes behind that is still its own. */
+TEST(reset_keeps_owner)
+{
+	uint32_t chunk;
+
+	begin();
+	unit_owner(&s, &s.chunks[0], 77);
+	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 20, 70, NULL, 0);
+	CHECK_EQ("-", next(), 10);
+	merge_reset(&m, anchor_now(s.clock_kind));
+	CHECK_EQ("-", next(), 0);
+	unit_record(&s, &s.chunks[0], start + 30, 70, NULL, 0);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
+	CHECK_EQ("-", m.cursor[0].owner.tid, 77);
+	CHECK_EQ("-", next(), 30);
+	CHECK_EQ("-", merge_lost(&m), 0);
+}
+
 /* -- Somebody in the middle of a record --------------------------------------------------- */
 
 static void check_held_up(void)
@@ -453,7 +472,7 @@ TEST(limits)
 }
 
 TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(seen_later), TEST_ENTRY(gap),
-          TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset), TEST_ENTRY(held_up_by_a_busy_thread),
+          TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset), TEST_ENTRY(reset_keeps_owner), TEST_ENTRY(held_up_by_a_busy_thread),
           TEST_ENTRY(held_up_by_a_claim), TEST_ENTRY(not_held_up_by_the_dead), TEST_ENTRY(held_up_no_longer),
           TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(resumed), TEST_ENTRY(resumed_behind_a_gap), TEST_ENTRY(limits), TEST_ENTRY(times),
           TEST_ENTRY(times_after_waiting), TEST_ENTRY(times_of_now))
