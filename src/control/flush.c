@@ -211,6 +211,9 @@ static bool add_event(struct flush *f, struct log_event *e, const void *data, ui
 		f->discarded++;
 		return true;
 	}
+	/* Who goes on after a death converts a little differently; later ticks are no earlier time all the same. */
+	if (e->time < f->draft.next.last && ticks >= f->draft.next.last_ticks)
+		e->time = f->draft.next.last;
 	e->time = time_of(f, ticks);
 	if (!draft_add(&f->draft, e, data, ticks))
 		return false;
@@ -257,12 +260,12 @@ static bool add_alone(struct flush *f, const struct event *e, const void *data)
 	return true;
 }
 
-/* What the next reader would have to know. */
-static void remember_gaps(struct flush *f)
+/* What the next reader would have to know; what this turn is about to tell has not been told yet. */
+static void remember_gaps(struct flush *f, const struct live_turn *turn)
 {
 	const struct merge *m = &f->live->merge;
 
-	store_relaxed(&f->state->gap_from, m->gap_from);
+	store_relaxed(&f->state->gap_from, turn->lost ? turn->lost : m->gap_from);
 	store_relaxed(&f->state->gap_until, m->gap_until);
 	store_relaxed(&f->state->unsure_until, m->unsure_until);
 }
@@ -287,8 +290,14 @@ static bool add_record(struct flush *f, const struct cursor *cur, struct chunk *
 /* An event, with what is to be told before it. */
 static bool add_turn(struct flush *f, const struct live_turn *turn, struct log_event *e)
 {
-	for (unsigned i = 0; i < turn->befores; i++)
-		if (!add(f, &turn->before[i], NULL))
+	for (unsigned i = 0; i < turn->befores; i++) {
+		struct event before = turn->before[i];
+
+		/* A flush may have begun or ended since the first event that was lost. */
+		if (before.ticks < f->draft.next.last_ticks)
+			before.ticks = f->draft.next.last_ticks;
+		if (!add(f, &before, NULL))
+	}
 			return false;
 	return add_record(f, &f->live->merge.cursor[turn->chunk], &f->stream->chunks[turn->chunk], e);
 }
@@ -355,6 +364,29 @@ static bool drained(struct flush *f)
 		live_stop(f->live, exchange(&h->stopped_ticks, 0));
 	return f->live->queue_count > 0;
 }
+/* Is the next START or STOP of a flush older than this? */
+static bool marker_before(const struct flush *f, uint64_t ticks)
+{
+	return f->markers && f->marker[0].ticks <= ticks;
+}
+
+/* And the automatic stop that has not been told: is that older? Then nothing is left from before it. */
+static bool stopped_before_marker(const struct flush *f)
+{
+	const struct stream_header *h = f->stream->header;
+	uint64_t stopped = load_relaxed(&h->stopped_ticks);
+
+	return stopped && stopped < f->marker[0].ticks && !(load_relaxed(&h->state) & STATE_RUNNING);
+}
+
+static bool add_marker(struct flush *f)
+{
+	if (!add_alone(f, &f->marker[0], NULL))
+		return false;
+	memmove(&f->marker[0], &f->marker[1], --f->markers * sizeof f->marker[0]);
+	return true;
+}
+
 
 static enum flush_step take_all(struct flush *f, uint64_t until)
 {
@@ -372,6 +404,11 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 	for (unsigned i = 0;; i++) {
 		if (i % 256 == 255 && merge_late(&late))
 			return FLUSH_AGAIN;
+		if (e && marker_before(f, e->ticks)) {
+			if (!add_marker(f))
+				return FLUSH_WRITE;
+			continue;
+		}
 		e = live_front(f->live, &data);
 		if (e) {
 			if (!add_alone(f, e, data))
@@ -382,17 +419,18 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 		result = live_peek(f->live, &turn);
 		if (result == MERGE_RECORD && turn.event.id == 0)
 			continue;
-		remember_gaps(f);
-		if (f->markers && (result != MERGE_RECORD || turn.event.ticks >= f->marker[0].ticks)) {
+		remember_gaps(f, &turn);
+		if (f->markers && (result != MERGE_RECORD || marker_before(f, turn.event.ticks))) {
 			if (result == MERGE_HELD_UP)
 				return FLUSH_HELD_UP;
 			if (result == MERGE_RECORD)
+			else if (stopped_before_marker(f) && drained(f))
+				continue;
 				live_leave(f->live, &turn);
 			else if (f->marker[0].ticks > until)
 				return FLUSH_DONE; /* events before it may still come */
-			if (!add_alone(f, &f->marker[0], NULL))
+			if (!add_marker(f))
 				return FLUSH_WRITE;
-			memmove(&f->marker[0], &f->marker[1], --f->markers * sizeof f->marker[0]);
 			continue;
 		}
 		if (result == MERGE_HELD_UP)
