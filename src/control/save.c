@@ -42,7 +42,9 @@ static bool state_valid(const struct stream *s)
 {
 	const struct log_state *state = s->log;
 
-	if (!state || state->capacity > s->log_bytes - LOG_BODY_OFFSET - 8 ||
+	/* Killed before it had planned, its creator has left nothing but zeroes. */
+	if (!state || state->size < output_size(s->header->log_policy, 0, s->data_size) ||
+	    state->capacity > s->log_bytes - LOG_BODY_OFFSET - 8 ||
 	    state->capacity < output_capacity(s->header->log_policy, state->size, s->data_size) ||
 	    state->slot_size > UINT32_MAX || strnlen(state->path, sizeof state->path) == sizeof state->path ||
 	    strnlen(state->names, sizeof state->names) == sizeof state->names)
