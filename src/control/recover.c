@@ -12,6 +12,7 @@
 #include "base/ticks.h"
 #include "control/save.h"
 #include "shm/procpage.h"
+#include "shm/registry.h"
 #include "shm/stream.h"
 
 #define RECOVER_NS 50000000
@@ -20,17 +21,7 @@ struct recovery {
 	struct save save;
 	int64_t until; /* CPU time; then the rest is left to the next one: there may be very much */
 	bool streams; /* those, or all others */
-	bool kept;    /* a stream has more than could be brought to its log */
 };
-
-static bool save(int fd, void *arg)
-{
-	struct recovery *r = arg;
-	bool saved = save_stream(fd, &r->save);
-
-	r->kept |= !saved;
-	return saved;
-}
 
 static bool recover(int dir, const char *name, void *arg)
 {
@@ -45,11 +36,13 @@ static bool recover(int dir, const char *name, void *arg)
 	if (strcmp(kind, "stream") == 0) {
 		TEST_POINT("recover_stream");
 		if (r->streams)
-			stream_bury(dir, r->save.place, r->save.own_space, &entry, save, r);
-	} else if (!r->streams && (strcmp(kind, "page") == 0 || strcmp(kind, "new") == 0 ||
-	                           /* A log that is completed later will need names. */
-	                           (strcmp(kind, "names") == 0 && !r->kept))) {
+			stream_bury(dir, r->save.place, r->save.own_space, &entry, save_stream, &r->save);
+	} else if (r->streams) {
+		return true;
+	} else if (strcmp(kind, "page") == 0 || strcmp(kind, "new") == 0) {
 		file_remove_unused(dir, r->save.place, name, NULL, NULL);
+	} else if (strcmp(kind, "names") == 0) {
+		registry_remove_unused(dir, r->save.place, name);
 	}
 	return true;
 }

@@ -189,7 +189,7 @@ void target_leave(struct target *t)
 		file_name_once(page, "page", t->ident);
 		file_remove_unused(dir, &t->place, page, NULL, NULL);
 		TEST_POINT("target_removed");
-		file_remove_unused(dir, &t->place, t->registry.file, NULL, NULL);
+		registry_remove_unused(dir, &t->place, t->registry.file);
 		sys_close(dir);
 	}
 	guise_take_off(&guise);

@@ -482,7 +482,7 @@ void self_leave(struct self *self)
 	TEST_POINT("leave_unlocked");
 	file_remove_unused(dir, &process->place, page, NULL, NULL);
 	TEST_POINT("leave_removed");
-	file_remove_unused(dir, &process->place, file, NULL, NULL);
+	registry_remove_unused(dir, &process->place, file);
 	sys_close(dir);
 }
 

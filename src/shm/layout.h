@@ -226,6 +226,7 @@ _Static_assert(offsetof(struct chunk, read) == LINE, "docs/memory-layout.md");
  */
 #define LOG_SLOTS      16
 #define LOG_PATH_BYTES 4096
+#define LOG_NAMES_BYTES 128
 #define LOG_BYTES_MAX  (UINT32_C(1) << 24)
 #define LOG_BODY_OFFSET 8192 /* of the segment that is being put together; a frame header is before it */
 
@@ -285,7 +286,7 @@ struct log_state {
 	uint32_t mark_now;
 	struct log_place place[2];
 	struct log_mark mark[2];
-	char names[128]; /* file of the registry of event types' names */
+	char names[LOG_NAMES_BYTES]; /* file of the registry of event types' names */
 	char path[LOG_PATH_BYTES]; /* of the file, as its creator saw it; "": it has none */
 };
 

@@ -11,6 +11,7 @@
 #include "base/atomic.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
+#include "shm/stream.h"
 
 struct make {
 	uint64_t bytes;
@@ -283,4 +284,42 @@ bool registry_name(const struct registry *r, trace_event_id_t id, char name[REGI
 	memcpy(name, place_name(r, at - 1u), REGISTRY_NAME_BYTES);
 	name[REGISTRY_NAME_BYTES - 1] = 0;
 	return true;
+}
+
+/* -- Its end ------------------------------------------------------------------------- */
+
+struct need {
+	int dir;
+	const char *file;
+	bool needed;
+};
+
+static bool look_for_need(int dir, const char *name, void *arg)
+{
+	struct need *need = arg;
+	char kind[16], names[LOG_NAMES_BYTES];
+	struct ident id;
+	uint32_t serial;
+
+	need->needed = file_name_parse(name, kind, &id, &serial) && strcmp(kind, "stream") == 0 &&
+	               stream_log_names(dir, name, names) && strcmp(names, need->file) == 0;
+	return !need->needed;
+}
+
+/*
+ * With the file locked, so who completes a log cannot come to it now. Whether that log's stream
+ * is being saved by another at this moment, or has to wait: its file is there.
+ */
+static bool not_needed(int fd, void *arg)
+{
+	struct need *need = arg;
+
+	return file_each(need->dir, look_for_need, need) >= 0 && !need->needed;
+}
+
+void registry_remove_unused(int dir, const struct place *place, const char *file)
+{
+	struct need need = { dir, file, false };
+
+	file_remove_unused(dir, place, file, not_needed, &need);
 }

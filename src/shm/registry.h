@@ -38,6 +38,8 @@ int registry_open_private(const struct registry *seed, struct registry *r);
 /* Holds, for this process, what it has mapped from a process that it was forked from. */
 void registry_hold(int dir, struct registry *r);
 void registry_close(struct registry *r);
+/* Removes the file unless somebody holds it, or there is a stream whose log will need it. */
+void registry_remove_unused(int dir, const struct place *place, const char *file);
 
 /*
  * The id of a name of at most TRACE_EVENT_NAME_MAX bytes; the unnamed user event

@@ -13,6 +13,7 @@
 #include "shm/stream.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -280,4 +281,19 @@ bool stream_bury(int dir, const struct place *place, uint32_t own_space, const s
 
 	stream_name(name, entry->creator, entry->serial);
 	return file_remove_unused(dir, place, name, bury, &b);
+}
+
+bool stream_log_names(int dir, const char *name, char names[LOG_NAMES_BYTES])
+{
+	struct stream_header h;
+	int fd = sys_open(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	bool known;
+
+	if (fd < 0)
+		return false;
+	known = sys_read_at(fd, &h, sizeof h, 0) == (long)sizeof h && h.log_state != 0 &&
+	        sys_read_at(fd, names, LOG_NAMES_BYTES, h.file_size - h.log_state + offsetof(struct log_state, names)) == LOG_NAMES_BYTES;
+	sys_close(fd);
+	names[known ? LOG_NAMES_BYTES - 1 : 0] = 0;
+	return known;
 }

@@ -83,4 +83,7 @@ int stream_map_dead(int fd, const struct place *place, uint32_t space, struct st
 bool stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry,
                  bool (*save)(int fd, void *arg), void *arg);
 
+/* The file of the registry that the log of the stream in this file will need. False: it has no log. */
+bool stream_log_names(int dir, const char *name, char names[LOG_NAMES_BYTES]);
+
 #endif
