@@ -171,21 +171,20 @@ static void begin_segment(struct flush *f)
 static void end_log(struct flush *f)
 {
 	static const int by_itself = 1;
-	uint64_t last = f->draft.next.events ? f->draft.next.last : 0;
-	struct log_event stop = { .id = POSIX_TRACE_STOP, .time = last, .length = sizeof by_itself };
+	struct log_event stop = { .id = POSIX_TRACE_STOP, .time = f->draft.next.last, .length = sizeof by_itself };
 
 	f->full = true;
 	fetch_or(&f->stream->header->state, STATE_LOG_FULL);
-	if (stream_filters(f->stream->header, POSIX_TRACE_STOP))
+	if (stream_filters(f->stream->header, POSIX_TRACE_STOP)) {
+		draft_last(&f->draft);
 		return;
-	if (!last) {
-		/* The segment before was the last one; there is one, because there is room for the largest event. */
-		stop.time = (uint64_t)(merge_time(&f->live->merge, f->draft.next.last_ticks) + f->real_time);
-		draft_begin(&f->draft, output_place(&f->output)->sequence, f->state->capacity);
 	}
+	/* Otherwise the segment before was the last one; there is one, because there is room for the largest event. */
+	if (draft_empty(&f->draft))
+		draft_begin(&f->draft, output_place(&f->output)->sequence, f->state->capacity);
 	draft_extend(&f->draft, f->state->size - output_place(&f->output)->bytes);
-	if (draft_add(&f->draft, &stop, &by_itself, f->draft.next.last_ticks))
-		draft_intend(&f->draft, LOG_NO_CHUNK, 0, 0);
+	draft_add(&f->draft, &stop, &by_itself, f->draft.next.last_ticks);
+	draft_last(&f->draft);
 }
 
 /* Is the draft too small only because the log ends? An empty one is too small for nothing else. */
@@ -211,10 +210,10 @@ static bool add_event(struct flush *f, struct log_event *e, const void *data, ui
 		f->discarded++;
 		return true;
 	}
+	e->time = time_of(f, ticks);
 	/* Who goes on after a death converts a little differently; later ticks are no earlier time all the same. */
 	if (e->time < f->draft.next.last && ticks >= f->draft.next.last_ticks)
 		e->time = f->draft.next.last;
-	e->time = time_of(f, ticks);
 	if (!draft_add(&f->draft, e, data, ticks))
 		return false;
 	if (f->draft.pack->shapes != shapes)
@@ -297,8 +296,8 @@ static bool add_turn(struct flush *f, const struct live_turn *turn, struct log_e
 		if (before.ticks < f->draft.next.last_ticks)
 			before.ticks = f->draft.next.last_ticks;
 		if (!add(f, &before, NULL))
-	}
 			return false;
+	}
 	return add_record(f, &f->live->merge.cursor[turn->chunk], &f->stream->chunks[turn->chunk], e);
 }
 
@@ -364,6 +363,7 @@ static bool drained(struct flush *f)
 		live_stop(f->live, exchange(&h->stopped_ticks, 0));
 	return f->live->queue_count > 0;
 }
+
 /* Is the next START or STOP of a flush older than this? */
 static bool marker_before(const struct flush *f, uint64_t ticks)
 {
@@ -387,7 +387,6 @@ static bool add_marker(struct flush *f)
 	return true;
 }
 
-
 static enum flush_step take_all(struct flush *f, uint64_t until)
 {
 	enum merge_result result;
@@ -404,12 +403,12 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 	for (unsigned i = 0;; i++) {
 		if (i % 256 == 255 && merge_late(&late))
 			return FLUSH_AGAIN;
+		e = live_front(f->live, &data);
 		if (e && marker_before(f, e->ticks)) {
 			if (!add_marker(f))
 				return FLUSH_WRITE;
 			continue;
 		}
-		e = live_front(f->live, &data);
 		if (e) {
 			if (!add_alone(f, e, data))
 				return FLUSH_WRITE;
@@ -424,9 +423,9 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 			if (result == MERGE_HELD_UP)
 				return FLUSH_HELD_UP;
 			if (result == MERGE_RECORD)
+				live_leave(f->live, &turn);
 			else if (stopped_before_marker(f) && drained(f))
 				continue;
-				live_leave(f->live, &turn);
 			else if (f->marker[0].ticks > until)
 				return FLUSH_DONE; /* events before it may still come */
 			if (!add_marker(f))
@@ -463,15 +462,12 @@ enum flush_step flush_take(struct flush *f, uint64_t until)
 
 static void count_discarded(struct flush *f, uint64_t before)
 {
-	if (f->unmarked) {
-		draft_skip(&f->draft, f->unmarked);
-		f->unmarked = 0;
-	}
-	if (f->discarded) {
-		output_discard(&f->output, f->discarded);
-		f->discarded = 0;
-	}
-	if (output_place(&f->output)->discarded != before)
+	bool now = f->discarded || output_place(&f->output)->discarded != before;
+
+	if (f->unmarked || f->discarded)
+		draft_skip(&f->draft, f->unmarked, f->discarded);
+	f->discarded = f->unmarked = 0;
+	if (now)
 		fetch_or(&f->stream->header->state, STATE_LOG_OVERRUN | (f->output.policy == POSIX_TRACE_LOOP ? STATE_LOG_FULL : 0));
 }
 
@@ -496,6 +492,7 @@ int flush_end(struct flush *f)
 	uint32_t state = load_relaxed(&f->stream->header->state);
 	struct output_end end = {
 		.lost = f->lost,
+		.discarded = draft_mark(&f->draft)->discarded,
 		.status = (state & STATE_FULL ? INDEX_STREAM_FULL : 0) | (state & STATE_OVERRUN ? INDEX_STREAM_OVERRUN : 0) |
 		          (state & STATE_LOG_OVERRUN ? INDEX_LOG_OVERRUN : 0) | (state & STATE_LOG_FULL ? INDEX_LOG_FULL : 0),
 		.flush_error = state >> STATE_ERROR_SHIFT,

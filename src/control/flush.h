@@ -34,7 +34,7 @@ struct flush {
 	uint64_t lost_before; /* that, when its creator had died */
 	uint32_t longest;   /* data of an event */
 	uint32_t unmarked;  /* records that were taken and discarded */
-	uint64_t discarded; /* events that came when the log was full already, and are not counted in its place yet */
+	uint64_t discarded; /* events that came when the log was full already, and are not counted in the draft's mark yet */
 	bool full;          /* the log, with UNTIL_FULL: what comes is discarded */
 	uint32_t room;      /* of the segment in the draft */
 	unsigned char *data; /* of one event */

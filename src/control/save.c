@@ -154,7 +154,7 @@ static int go_on(struct rescue *r)
 	TEST_POINT("save_recovered");
 	f->live->last_ticks = draft_mark(&f->draft)->last_ticks;
 	count_lost(f);
-	f->full = load_relaxed(&f->stream->header->state) & STATE_LOG_FULL && f->output.policy == POSIX_TRACE_UNTIL_FULL;
+	f->full = draft_mark(&f->draft)->full;
 	error = flush_all(f);
 	if (error == 0 && (load_relaxed(&f->stream->header->state) & STATE_CUT)) {
 		/* Forgotten first: rather no STOP than two, should this process be killed here. */

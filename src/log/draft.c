@@ -44,10 +44,15 @@ bool draft_empty(const struct draft *d)
 /* Bytes, then the mark, then that it counts: who comes after a death must not see a later one without an earlier. */
 static void write_mark(struct draft *d)
 {
-	uint32_t other = ~load_relaxed(&d->state->mark_now) & 1;
+	struct log_mark *other = &d->state->mark[~load_relaxed(&d->state->mark_now) & 1], next = d->next;
 
+	/* Half of it written, it must not look like the next one: so first and last, whose record it is about. */
+	store_relaxed(&other->chunk, LOG_NO_CHUNK);
 	fence_release();
-	d->state->mark[other] = d->next;
+	next.chunk = LOG_NO_CHUNK;
+	*other = next;
+	TEST_POINT("draft_written");
+	store_release(&other->chunk, d->next.chunk);
 	TEST_POINT("draft_marked");
 }
 
@@ -114,12 +119,18 @@ void draft_forget(struct draft *d)
 	d->ended = true;
 }
 
-void draft_skip(struct draft *d, uint32_t records)
+void draft_skip(struct draft *d, uint32_t records, uint64_t events)
 {
 	d->next.records += records;
-	d->next.chunk = LOG_NO_CHUNK;
-	write_mark(d);
-	draft_done(d);
+	d->next.discarded += events;
+	draft_intend(d, LOG_NO_CHUNK, 0, 0);
+}
+
+void draft_last(struct draft *d)
+{
+	d->next.full = 1;
+	d->ended = true;
+	draft_intend(d, LOG_NO_CHUNK, 0, 0);
 }
 
 void draft_clear(struct draft *d, const struct stream *s)

@@ -57,8 +57,10 @@ void draft_back(struct draft *d);
 void draft_forget(struct draft *d);
 /* posix_trace_clear(): all records so far are gone, and in no segment. */
 void draft_clear(struct draft *d, const struct stream *s);
-/* So many records were taken and are not in any segment. */
-void draft_skip(struct draft *d, uint32_t records);
+/* So many records were taken and so many events came, and are not in any segment, because the log is full. */
+void draft_skip(struct draft *d, uint32_t records, uint64_t events);
+/* The log is full: with what was added since the last mark it ends. */
+void draft_last(struct draft *d);
 /* After a death. */
 void draft_recover(struct draft *d, const struct stream *s);
 

@@ -370,14 +370,6 @@ int output_segment(struct output *o, struct draft *d, uint64_t lost)
 	return 0;
 }
 
-void output_discard(struct output *o, uint64_t events)
-{
-	struct log_place next = *output_place(o);
-
-	next.discarded += events;
-	move_on(o, &next);
-}
-
 /* -- The end -------------------------------------------------------------------------------------------- */
 
 /* Where the file is over for all that counts: what the last slot does not use is not needed. */
@@ -410,7 +402,7 @@ static size_t put_index(unsigned char *to, const struct output *o, const struct 
 	memset(to, 0, INDEX_FIXED);
 	put64(to, p->events);
 	put64(to + 8, end->lost);
-	put64(to + 16, p->discarded);
+	put64(to + 16, p->discarded + end->discarded);
 	put32(to + 24, end->status);
 	put32(to + 28, end->flush_error);
 	put32(to + 32, p->slots);

@@ -42,6 +42,7 @@ struct output {
 /* What the log says when it is complete. */
 struct output_end {
 	uint64_t lost;
+	uint64_t discarded; /* because the log was full */
 	uint32_t status; /* INDEX_... */
 	uint32_t flush_error;
 };
@@ -71,8 +72,6 @@ int output_frame(struct output *o, enum frame_kind kind, const void *body, size_
 uint32_t output_room(const struct output *o);
 /* The draft's segment. lost: what the stream has lost, all so far. */
 int output_segment(struct output *o, struct draft *d, uint64_t lost);
-/* Events that have come too late: the log is full. */
-void output_discard(struct output *o, uint64_t events);
 /* All that makes it complete. */
 int output_end(struct output *o, const struct output_end *end);
 /* A frame that another has written before: for the index. */

@@ -237,7 +237,7 @@ struct log_place {
 	uint64_t sequence;  /* of the next segment */
 	uint64_t bytes;     /* of all segments' bodies */
 	uint64_t events;    /* in them */
-	uint64_t discarded; /* events that came as far as the log */
+	uint64_t discarded; /* events that were overwritten */
 	uint64_t lost;      /* events that the stream had lost when the last segment was written */
 	uint32_t types;     /* user event types whose names are in the file */
 	uint32_t slots;     /* there are so many */
@@ -255,13 +255,14 @@ struct log_mark {
 	uint64_t first;    /* time of its first event */
 	uint64_t last;
 	uint64_t last_ticks;
+	uint64_t discarded; /* events that came when the log was full */
 	uint32_t position; /* bytes of the body */
 	uint32_t events;
 	uint32_t records; /* taken out of chunks so far, all segments, modulo 2^32 */
 	/* The last of the records that this mark has more than the other one: all of them were taken if it was. LOG_NO_CHUNK: none. */
 	uint32_t chunk;
 	uint32_t number;
-	uint32_t reserved;
+	uint32_t full; /* 1: the log is, this is the end of its last segment */
 };
 
 #define LOG_NO_CHUNK UINT32_MAX
@@ -290,7 +291,7 @@ struct log_state {
 	char path[LOG_PATH_BYTES]; /* of the file, as its creator saw it; "": it has none */
 };
 
-_Static_assert(sizeof(struct log_place) == 464 && sizeof(struct log_mark) == 56, "docs/memory-layout.md");
+_Static_assert(sizeof(struct log_place) == 464 && sizeof(struct log_mark) == 64, "docs/memory-layout.md");
 _Static_assert(offsetof(struct log_state, place) == 96, "docs/memory-layout.md");
 _Static_assert(sizeof(struct log_state) <= LOG_BODY_OFFSET - LINE, "docs/memory-layout.md");
 
