@@ -206,6 +206,7 @@ static bool with_log(struct rescue *r, int fd)
 		/* Its creator never came to write there, or it has become something else since. */
 		saved = true;
 	} else {
+		output_resume(state, in->log);
 		if (in->log != state->place[state->place_now & 1].log)
 			saved = true; /* another log is there now */
 		else

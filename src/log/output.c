@@ -108,13 +108,18 @@ const struct log_place *output_place(const struct output *o)
 	return &o->state->place[load_relaxed(&o->state->place_now) & 1];
 }
 
+/* Where the file is going to be; that does not count yet. */
+static void intend(struct output *o, const struct log_place *next)
+{
+	o->state->place[~load_relaxed(&o->state->place_now) & 1] = *next;
+	fence_release();
+}
+
 /* The file is as the next place says, and from now on that counts. */
 static void move_on(struct output *o, const struct log_place *next)
 {
-	uint32_t other = ~load_relaxed(&o->state->place_now) & 1;
-
-	o->state->place[other] = *next;
-	store_release(&o->state->place_now, other);
+	intend(o, next);
+	store_release(&o->state->place_now, ~load_relaxed(&o->state->place_now) & 1);
 	TEST_POINT("output_moved");
 }
 
@@ -209,10 +214,12 @@ int output_begin(struct output *o, const struct log_header *h)
 	frame.body_crc = crc32c(bytes + FRAME_BYTES, frame.size);
 	frame_put(bytes, &frame);
 	memset(bytes + FRAME_BYTES + frame.size, 0, FRAME_ALIGN);
+	next.end = frame_bytes(frame.size);
+	/* Who comes after a death finds another log in the file than the one that counts: so it looks here. */
+	intend(o, &next);
 	r = put(o, bytes, frame_bytes(frame.size), 0);
 	if (r < 0)
 		return r;
-	next.end = frame_bytes(frame.size);
 	o->frames = o->marks = 0;
 	o->stride = 1;
 	move_on(o, &next);
@@ -275,6 +282,14 @@ static void remember_segment(struct output *o, uint64_t offset, uint64_t number,
 			return;
 	}
 	o->mark[o->marks++] = (struct output_mark){ offset, number, first };
+}
+
+void output_resume(struct log_state *state, uint64_t log)
+{
+	uint32_t other = ~load_relaxed(&state->place_now) & 1;
+
+	if (state->place[~other & 1].log != log && state->place[other].log == log)
+		store_release(&state->place_now, other);
 }
 
 int output_recall(struct output *o, const struct frame *f, uint64_t offset)

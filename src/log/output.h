@@ -74,6 +74,8 @@ uint32_t output_room(const struct output *o);
 int output_segment(struct output *o, struct draft *d, uint64_t lost);
 /* All that makes it complete. */
 int output_end(struct output *o, const struct output_end *end);
+/* After a death: the log in the file is this one, which may just have been begun anew. */
+void output_resume(struct log_state *state, uint64_t log);
 /* A frame that another has written before: for the index. */
 int output_recall(struct output *o, const struct frame *frame, uint64_t offset);
 const struct log_place *output_place(const struct output *o);
