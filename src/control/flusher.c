@@ -120,6 +120,8 @@ static int end(struct flusher *g)
 	fetch_and(&h->state, ~STATE_FLUSHING);
 	TEST_POINT("end_flushed");
 	closed = flush_end(&g->flush);
+	if (r == 0 && closed == 0)
+		fetch_or(&h->state, STATE_SAVED);
 	TEST_POINT("end_closed");
 	sys_close(g->flush.output.fd);
 	return r < 0 ? r : closed;

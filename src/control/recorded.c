@@ -14,18 +14,20 @@
 #include "control/recover.h"
 #include "log/input.h"
 
-/* What a creator that has died did not bring to the log, if that is still to be had. True: it may have more now. */
+/*
+ * What a creator that has died did not bring to the log, if that is still to be had. True: it may
+ * have more now. Where all is there, the stream may be left all the same.
+ */
 static bool complete(const struct input *in)
 {
 	char path[40];
 	struct text t = text_into(path, sizeof path);
 
-	if (in->complete || !in->header.stream[0])
+	if (!in->header.stream[0])
 		return false;
 	text_add(&t, "/proc/self/fd/");
 	text_add_number(&t, (uint64_t)in->fd);
-	recover_stream(in->header.stream, path);
-	return true;
+	return recover_stream(in->header.stream, path);
 }
 
 /* An application that closes descriptors it does not know may have closed ours, and got that number for a file of its own. */

@@ -63,7 +63,7 @@ void recover_directory(int dir, const struct place *place, uint32_t own_space)
 /* How long to wait for another who is at it. */
 #define SAVING_MS 10000
 
-void recover_stream(const char *stream, const char *log)
+bool recover_stream(const char *stream, const char *log)
 {
 	struct place place = place_own();
 	const char *name = strrchr(stream, '/');
@@ -71,20 +71,26 @@ void recover_stream(const char *stream, const char *log)
 	struct save save = { .place = &place, .log = log };
 	struct ident self;
 	char kind[16];
+	bool was_there = false;
 
 	if (!name || strncmp(stream, place.path, strlen(place.path)) != 0 || strlen(place.path) != (size_t)(name - stream) ||
 	    !file_name_parse(name + 1, kind, &entry.creator, &entry.serial) || strcmp(kind, "stream") != 0 || ident_self(&self) < 0)
-		return;
+		return false;
 	save.dir = file_directory(&place, false);
 	if (save.dir < 0)
-		return;
+		return false;
 	save.own_space = self.space;
 	for (int i = 0; i < SAVING_MS; i++) {
-		if (stream_bury(save.dir, &place, self.space, &entry, save_stream, &save) || !file_removing(save.dir, name + 1))
+		bool buried = stream_bury(save.dir, &place, self.space, &entry, save_stream, &save);
+
+		was_there |= buried;
+		if (buried || !file_removing(save.dir, name + 1))
 			break;
+		was_there = true;
 		sys_sleep_ns(1000000);
 	}
 	sys_close(save.dir);
+	return was_there;
 }
 
 static bool count(int dir, const char *name, void *arg)

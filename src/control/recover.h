@@ -16,9 +16,9 @@
 void recover_directory(int dir, const struct place *place, uint32_t own_space);
 /*
  * Brings what a stream has to its log, if its creator has died: path of the stream's file, of this
- * user's directory, and of the log.
+ * user's directory, and of the log. False: there was no such stream, or its creator lives.
  */
-void recover_stream(const char *stream, const char *log);
+bool recover_stream(const char *stream, const char *log);
 /* Streams in the directory that exist. */
 int recover_count(int dir);
 

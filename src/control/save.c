@@ -144,10 +144,20 @@ static int flush_all(struct flush *f)
 	}
 }
 
-/* It may all be there already: the creator was killed between the end of its log and that of its stream. */
-static int go_on(struct rescue *r)
+/* Its index was right before, and is now: such a log stays as it is. */
+static bool was_complete(const struct input *in, const struct flush *f, uint64_t end)
+{
+	const struct log_place *p = output_place(&f->output);
+
+	return in->complete && p->end == end && in->events == p->events && in->lost == f->lost &&
+	       in->discarded == p->discarded + draft_mark(&f->draft)->discarded;
+}
+
+/* It may all be there already: somebody was killed between the end of the log and that of the stream. */
+static int go_on(struct rescue *r, const struct input *in)
 {
 	struct flush *f = &r->flush;
+	uint64_t end = output_place(&f->output)->end;
 	int error;
 
 	draft_recover(&f->draft, f->stream);
@@ -163,8 +173,10 @@ static int go_on(struct rescue *r)
 		add_stop(f);
 		error = flush_all(f);
 	}
-	if (error == 0)
+	if (error == 0 && !was_complete(in, f, end))
 		error = flush_end(f);
+	if (error == 0)
+		fetch_or(&f->stream->header->state, STATE_SAVED);
 	TEST_POINT("save_ended");
 	return error;
 }
@@ -185,7 +197,7 @@ static int with_live(struct rescue *r, int fd, struct input *in)
 			r->flush.names = &r->names;
 		error = find_index(&r->flush, in);
 		if (error == 0)
-			error = go_on(r);
+			error = go_on(r, in);
 		if (r->flush.names)
 			registry_close(&r->names);
 		flush_free(&r->flush);
@@ -199,12 +211,14 @@ static bool with_log(struct rescue *r, int fd)
 	struct log_state *state = r->stream.log;
 	struct input *in = sys_map(sizeof *in, -1, 1);
 	bool saved = false;
+	int error;
 
 	if (!in)
 		return false;
-	if (input_open_header(in, fd) < 0) {
-		/* Its creator never came to write there, or it has become something else since. */
-		saved = true;
+	error = input_open_header(in, fd);
+	if (error < 0) {
+		/* It has become something else; or only cannot be read now. */
+		saved = error == -EINVAL;
 	} else {
 		output_resume(state, in->log);
 		if (in->log != state->place[state->place_now & 1].log)
@@ -217,17 +231,23 @@ static bool with_log(struct rescue *r, int fd)
 	return saved;
 }
 
+/* It is complete; or no log was begun. */
+static bool nothing_to_save(const struct stream *s)
+{
+	return (load_relaxed(&s->header->state) & STATE_SAVED) || !state_valid(s) || s->log->place[s->log->place_now & 1].log == 0;
+}
+
 static void *rescue(void *arg)
 {
 	struct rescue *r = arg;
-	int fd;
+	int error = stream_map_dead(r->stream_fd, r->save->place, r->save->own_space, &r->stream), fd;
 
-	if (stream_map_dead(r->stream_fd, r->save->place, r->save->own_space, &r->stream) < 0) {
-		r->saved = true; /* there is nothing that could be understood */
+	if (error < 0) {
+		r->saved = error == -EINVAL; /* there is nothing that could be understood */
 		return NULL;
 	}
-	if (!state_valid(&r->stream) || r->stream.log->place[r->stream.log->place_now & 1].log == 0) {
-		r->saved = true; /* no log was begun */
+	if (nothing_to_save(&r->stream)) {
+		r->saved = true;
 	} else {
 		fd = open_log(r->save, r->stream.log);
 		if (fd >= 0) {

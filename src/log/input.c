@@ -298,6 +298,8 @@ int input_open_header(struct input *in, int fd)
 		input_close(in);
 		return -EINVAL;
 	}
+	add_predefined(in);
+	in->complete = open_index(in);
 	return 0;
 }
 
@@ -312,8 +314,6 @@ int input_open(struct input *in, int fd)
 
 	if (r < 0)
 		return r;
-	add_predefined(in);
-	in->complete = open_index(in);
 	if (!in->complete)
 		open_by_frames(in);
 	input_rewind(in);

@@ -59,7 +59,7 @@ struct input {
 
 /* 0; -EINVAL: this is not a log; -ENOMEM. The descriptor is only read by position. */
 int input_open(struct input *in, int fd);
-/* Only what is at its beginning: header, log, begin. */
+/* Only what is at its beginning: header, log, begin; and whether it is complete. */
 int input_open_header(struct input *in, int fd);
 /* The frame at *at, outside of slots, or the next one behind damage. False: there is none. */
 bool input_frame(struct input *in, struct frame *f, uint64_t *at);

@@ -116,6 +116,7 @@ _Static_assert(TRACE_EVENT_NAME_MAX < REGISTRY_NAME_BYTES, "a name and its null"
 #define STATE_FLUSHING    64u
 #define STATE_LOG_FULL    128u
 #define STATE_LOG_OVERRUN 256u /* until posix_trace_get_status() */
+#define STATE_SAVED       512u /* its log is complete: nothing in the stream is needed any more */
 /* Number of the first error of a flush, until posix_trace_get_status(). */
 #define STATE_ERROR_SHIFT 16
 
@@ -225,8 +226,8 @@ _Static_assert(offsetof(struct chunk, read) == LINE, "docs/memory-layout.md");
  * log yet is here, and where it belongs. docs/logs.md tells how nothing of it is lost.
  */
 #define LOG_SLOTS      16
-#define LOG_PATH_BYTES 4096
 #define LOG_NAMES_BYTES 128
+#define LOG_PATH_BYTES 4096
 #define LOG_BYTES_MAX  (UINT32_C(1) << 24)
 #define LOG_BODY_OFFSET 8192 /* of the segment that is being put together; a frame header is before it */
 
