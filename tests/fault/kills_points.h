@@ -60,7 +60,7 @@ static const char *const kills_points[] = {
 	/* control/recover.c */
 	"recover_stream",
 	/* log/draft.c */
-	"draft_marked", "draft_done",
+	"draft_written", "draft_marked", "draft_done",
 	/* log/output.c */
 	"output_moved", "output_written", "output_ended", "output_cut",
 	/* control/flusher.c */

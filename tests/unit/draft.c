@@ -368,10 +368,11 @@ TEST(skipped)
 	draft_begin(&d, 1, CAPACITY);
 	MUST(add('a', 1));
 	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
-	draft_skip(&d, 10);
+	draft_skip(&d, 10, 3);
 	CHECK_STR("-", contents(), "a");
 	CHECK_EQ("-", draft_mark(&d)->records, 10);
-	draft_skip(&d, UINT32_MAX);
+	CHECK_EQ("-", draft_mark(&d)->discarded, 3);
+	draft_skip(&d, UINT32_MAX, 0);
 	CHECK_EQ("-", draft_mark(&d)->records, 9);
 	another();
 	CHECK_EQ("-", draft_mark(&d)->records, 9);

@@ -183,9 +183,8 @@ TEST(until_full)
 	CHECK_OP("LOG-14", place()->bytes, <=, 10000 - pack_size_max(4));
 	CHECK_OP("LOG-14", place()->bytes, >, 10000 - 128 - 2 * pack_size_max(8));
 	CHECK_OP("LOG-15", output_room(&w.output) + pack_size_max(sizeof(int)), <=, w.state->size - place()->bytes);
-	output_discard(&w.output, 7);
-	output_discard(&w.output, 1);
-	log_writer_end(&w);
+	MUST(log_writer_segment(&w) == 0);
+	MUST(output_end(&w.output, &(struct output_end){ .discarded = 8 }) == 0);
 	CHECK_EQ("LOG-14", read_numbers(w.fd, &from), n);
 	CHECK_EQ("-", in.discarded, 8);
 	input_close(&in);
@@ -495,7 +494,7 @@ static uint32_t check_marks(const unsigned char *p, uint32_t marks, uint64_t old
 
 TEST(index_contents)
 {
-	struct output_end end = { .lost = 5, .status = INDEX_STREAM_FULL | INDEX_LOG_OVERRUN, .flush_error = ENOSPC };
+	struct output_end end = { .lost = 5, .discarded = 3, .status = INDEX_STREAM_FULL | INDEX_LOG_OVERRUN, .flush_error = ENOSPC };
 	unsigned char *body;
 	struct frame index;
 	uint64_t at;
@@ -507,7 +506,6 @@ TEST(index_contents)
 		MUST(log_writer_segment(&w) == 0);
 	}
 	log_writer_type(&w, 71, "two");
-	output_discard(&w.output, 3);
 	MUST(output_end(&w.output, &end) == 0);
 	body = read_index(&index, &at);
 	CHECK("LOG-20", get64(body) == 100 && get64(body + 8) == 5 && get64(body + 16) == 3);
