@@ -877,11 +877,9 @@ static void *use_often(void *arg)
 
 static void *remove_often(void *arg)
 {
-	uint32_t removed = 0;
-
 	while (!load_relaxed(&race.stop))
-		removed += file_remove_unused(dir, &place, "one", NULL, NULL);
-	fetch_add(&race.removed, removed);
+		if (file_remove_unused(dir, &place, "one", NULL, NULL))
+			fetch_add(&race.removed, 1);
 	return NULL;
 }
 
