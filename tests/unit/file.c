@@ -886,6 +886,8 @@ static void *remove_often(void *arg)
 TEST(removing_races_with_holding)
 {
 	pthread_t user[3], remover[2];
+	struct hold hold;
+	void *map;
 
 	begin();
 	for (int i = 0; i < 2; i++)
@@ -894,9 +896,14 @@ TEST(removing_races_with_holding)
 		MUST(pthread_create(&user[i], NULL, use_often, (void *)(uintptr_t)(i + 1)) == 0);
 	for (int i = 0; i < 3; i++)
 		pthread_join(user[i], NULL);
-	/* What the last one has left, if they never met. */
-	for (int i = 0; i < 5000 && !load_relaxed(&race.removed); i++)
+	/* If they never met: here is one that nobody uses. */
+	for (int i = 0; i < 5000 && !load_relaxed(&race.removed); i++) {
+		if (create(4096, &map, &hold) == 0) {
+			file_unmap(map, 4096);
+			lock_release(&hold);
+		}
 		usleep(1000);
+	}
 	store_relaxed(&race.stop, 1);
 	for (int i = 0; i < 2; i++)
 		pthread_join(remover[i], NULL);
