@@ -211,9 +211,6 @@ static bool add_event(struct flush *f, struct log_event *e, const void *data, ui
 		return true;
 	}
 	e->time = time_of(f, ticks);
-	/* Who goes on after a death converts a little differently; later ticks are no earlier time all the same. */
-	if (e->time < f->draft.next.last && ticks >= f->draft.next.last_ticks)
-		e->time = f->draft.next.last;
 	if (!draft_add(&f->draft, e, data, ticks))
 		return false;
 	if (f->draft.pack->shapes != shapes)

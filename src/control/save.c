@@ -158,13 +158,18 @@ static int go_on(struct rescue *r, const struct input *in)
 {
 	struct flush *f = &r->flush;
 	uint64_t end = output_place(&f->output)->end;
+	const struct log_mark *mark;
 	int error;
 
 	draft_recover(&f->draft, f->stream);
 	TEST_POINT("save_recovered");
-	f->live->last_ticks = draft_mark(&f->draft)->last_ticks;
+	mark = draft_mark(&f->draft);
+	f->live->last_ticks = mark->last_ticks;
+	/* Who knows fewer moments on two clocks converts a little differently: not to times before those that are in the log. */
+	if (mark->last_ticks)
+		f->live->merge.told = (struct anchor){ mark->last_ticks, (int64_t)mark->last - f->real_time };
 	count_lost(f);
-	f->full = draft_mark(&f->draft)->full;
+	f->full = mark->full;
 	error = flush_all(f);
 	if (error == 0 && (load_relaxed(&f->stream->header->state) & STATE_CUT)) {
 		/* Forgotten first: rather no STOP than two, should this process be killed here. */
