@@ -1,0 +1,153 @@
+/*
+ * log_marks.c - a death at each instruction between a record's chunk and the log's draft
+ *
+ * tests/unit/draft.c stops between the steps. Here a process is led through them, instruction by
+ * instruction, and at each of them another goes on with a copy of the shared memory as it
+ * is then, as if the first one had been killed there: also in the middle of a
+ * mark, half of which is the new one. Each record is in the draft or in its chunk, and in one of them only.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <sys/mman.h>
+
+#include "base/atomic.h"
+#include "log/draft.h"
+#include "log/unpack.h"
+#include "shm/chunk.h"
+#include "step.h"
+
+#define CAPACITY 4096
+#define CHUNKS   3
+
+/* What both see: a stream as small as can be, and the state of its log. */
+static struct memory {
+	struct stream_header header;
+	struct chunk chunk[CHUNKS];
+	_Alignas(64) unsigned char state[LOG_BODY_OFFSET + CAPACITY + 64];
+} *memory;
+
+static struct stream s;
+static struct draft d;
+
+static void use(struct memory *m)
+{
+	MUST(m != MAP_FAILED);
+	memory = m;
+	s.header = &memory->header;
+	s.chunks = memory->chunk;
+	s.chunk_count = CHUNKS;
+	((struct log_state *)(void *)memory->state)->capacity = CAPACITY;
+}
+
+static void another(void)
+{
+	memset(&d, 0, sizeof d);
+	MUST(draft_init(&d, (struct log_state *)(void *)memory->state) == 0);
+	draft_recover(&d, &s);
+}
+
+static void add(char letter)
+{
+	struct log_event e = { .id = 70, .pid = 1, .tid = 2, .time = 1000 + (unsigned char)letter, .length = 1 };
+
+	MUST(draft_add(&d, &e, &letter, e.time));
+}
+
+/* The events of the draft, as letters; each of them is whole, or this says so. */
+static const char *contents(void)
+{
+	static struct unpack u;
+	static char text[64];
+	const struct log_mark *m = draft_mark(&d);
+	struct frame f = { .size = m->position, .events = m->events, .first = m->first, .last = m->last };
+	const unsigned char *data;
+	char *p = text;
+
+	if (!unpack_begin(&u, &f, d.body))
+		return "what is no segment";
+	while (unpack_next(&u, &data))
+		*p++ = (char)data[0];
+	*p = 0;
+	return text;
+}
+
+/*
+ * Records a, b, c, ... come from three chunks by turns, one and then two at once. Each take is a
+ * stretch of its own.
+ */
+static const struct take {
+	char letters[3];
+	uint32_t chunk, number, count;
+} takes[] = {
+	{ "a", 0, 0, 1 }, { "bc", 1, 1, 2 }, { "d", 0, 1, 1 }, { "ef", 2, 1, 2 }, { "g", 1, 2, 1 },
+};
+
+#define TAKES (sizeof takes / sizeof takes[0])
+
+static void run(void)
+{
+	another();
+	draft_begin(&d, 1, CAPACITY);
+	for (unsigned i = 0; i < TAKES; i++) {
+		const struct take *t = &takes[i];
+
+		step_begin();
+		for (const char *p = t->letters; *p; p++)
+			add(*p);
+		draft_intend(&d, t->chunk, t->number, t->count);
+		store_release(&s.chunks[t->chunk].read, t->number + 1);
+		draft_done(&d);
+		step_end();
+	}
+}
+
+/* What has to be in the draft: all that was taken. */
+static const char *taken(void)
+{
+	static char text[16];
+
+	text[0] = 0;
+	for (unsigned i = 0; i < TAKES; i++)
+		if (s.chunks[takes[i].chunk].read > takes[i].number)
+			strcat(text, takes[i].letters);
+	return text;
+}
+
+static void check_death(unsigned stretch, int n)
+{
+	static struct memory copy;
+	struct memory *shared = memory;
+	uint32_t records = 0;
+
+	copy = *shared;
+	use(&copy);
+	another();
+	if (strcmp(contents(), taken()) != 0)
+		TEST_FAIL("-", "stretch %u, instruction %d: %s, not %s", stretch, n, contents(), taken());
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		records += s.chunks[i].read;
+	if (draft_mark(&d)->records != records)
+		TEST_FAIL("-", "stretch %u, instruction %d: %u records are in the draft, %u were taken", stretch, n,
+		          draft_mark(&d)->records, records);
+	draft_free(&d);
+	use(shared);
+}
+
+/* H25 */
+TEST(taken_once)
+{
+	struct step step;
+	int n;
+
+	use(mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	step_start(&step, run);
+	for (unsigned stretch = 0; stretch < TAKES; stretch++) {
+		MUST(step_enter(&step));
+		for (n = 0; step_one(&step) && test_failures < 5; n++)
+			check_death(stretch, n);
+		CHECK_OP("-", n, >, 50);
+	}
+	CHECK_EQ("-", step_finish(&step), 0);
+}
+
+TEST_MAIN(TEST_ENTRY(taken_once))
