@@ -379,6 +379,31 @@ TEST(skipped)
 	draft_free(&d);
 }
 
+/* The last event of a log that is full, and that it is full: both, or neither. */
+TEST(last)
+{
+	begin();
+	draft_begin(&d, 1, CAPACITY);
+	MUST(add('a', 1));
+	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	MUST(add('b', 1));
+	another();
+	CHECK("-", !draft_mark(&d)->full);
+	CHECK_STR("-", contents(), "a");
+	draft_begin(&d, 2, CAPACITY);
+	MUST(add('c', 1));
+	draft_last(&d);
+	CHECK("-", !add('d', 1));
+	another();
+	CHECK("LOG-15", draft_mark(&d)->full);
+	CHECK_STR("LOG-15", contents(), "c");
+	draft_skip(&d, 1, 1);
+	CHECK("-", draft_mark(&d)->full);
+	draft_clear(&d, &s);
+	CHECK("-", !draft_mark(&d)->full && draft_mark(&d)->discarded == 0);
+	draft_free(&d);
+}
+
 /* posix_trace_clear(): what was taken so far is known, and not more. */
 TEST(cleared)
 {
@@ -412,4 +437,4 @@ TEST(cleared)
 
 TEST_MAIN(TEST_ENTRY(first), TEST_ENTRY(marks), TEST_ENTRY(runs), TEST_ENTRY(back), TEST_ENTRY(forgotten), TEST_ENTRY(full), TEST_ENTRY(death_at_each_step),
           TEST_ENTRY(death_between_segments), TEST_ENTRY(overwritten), TEST_ENTRY(numbers_go_round), TEST_ENTRY(nonsense),
-          TEST_ENTRY(skipped), TEST_ENTRY(cleared))
+          TEST_ENTRY(skipped), TEST_ENTRY(last), TEST_ENTRY(cleared))
