@@ -14,10 +14,14 @@
  *     SELF        the victim traces itself; there is nobody else
  *     RECOVERER   the victim finds what another one left behind
  *     ORPHAN      the victim's controller has been killed
+ *     LOGGER      the victim creates a stream with a log, for itself or for another
+ *                 process, which lives on or is killed as well
+ *     LOG_TRACED  the victim is traced into a log, whose creator is the test
+ *     SAVER       the victim comes by a log whose creator has been killed
  *
  * KILLS_SEED repeats a run, KILLS_ROUND=KIND:SEED[:POINT[:PASSAGES[:STOP]]] a
  * round that has failed (KILLS times); KILLS and KILLS_SECONDS say how many and
- * how long, KILLS_POINT which point only, KILLS_PROGRESS prints a line every ten
+ * how long, KILLS_POINT which point only, KILLS_KIND which kind, KILLS_PROGRESS prints a line every ten
  * seconds. script/soak sets these. See docs/testing.md.
  *
  * SPDX-License-Identifier: MIT
@@ -30,6 +34,7 @@
 
 #include "fork.h"
 #include "kills_books.h"
+#include "kills_log.h"
 #include "shm.h"
 
 extern char **environ;
@@ -40,13 +45,6 @@ extern char **environ;
 #define TARGET_THREADS 2
 
 #define STRANGER 65534
-
-static int failures_before;
-
-static bool failed(void)
-{
-	return test_failures > failures_before || shared->failures > 0;
-}
 
 /* -- Those who trace ------------------------------------------------------ */
 
@@ -343,6 +341,64 @@ static void role_recoverer(void)
 	end_role();
 }
 
+/* -- Those with a log -------------------------------------------------------- */
+
+static void role_logged(void)
+{
+	begin_role(shared->round.kind == LOG_TRACED || shared->round.log.of == LOG_OF_BOTH);
+	if (shared->round.early)
+		posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, NULL, 0);
+	open_number_id();
+	shared->family[0] = getpid();
+	trace_with(0, shared->round.threads);
+	end_role();
+}
+
+static void *log_self(void *arg)
+{
+	uint64_t state = shared->round.seed;
+
+	log_life(chance(&state, 2) ? 0 : getpid(), &state);
+	shared->stop = 1;
+	return NULL;
+}
+
+static void role_logger(void)
+{
+	uint64_t state = shared->round.seed;
+	pthread_t thread;
+
+	begin_role(true);
+	shared->ready = 1;
+	wait_for(&shared->go);
+	if (shared->round.log.of == LOG_OF_SELF) {
+		open_number_id();
+		MUST(pthread_create(&thread, NULL, log_self, NULL) == 0);
+		trace_with(0, shared->round.threads);
+		pthread_join(thread, NULL);
+	} else {
+		log_life(shared->family[0], &state);
+	}
+	end_role();
+}
+
+static void role_saver(void)
+{
+	uint64_t state = shared->round.seed;
+	int fd = open(LOG_FILE, O_RDONLY | O_CLOEXEC);
+	trace_id_t trid;
+
+	begin_role(true);
+	shared->ready = 1;
+	wait_for(&shared->go);
+	for (int i = 0; i < 3; i++) {
+		if (chance(&state, 2) ? posix_trace_open(fd, &trid) == 0 && chance(&state, 2)
+		                      : posix_trace_create(0, NULL, &trid) == 0)
+			(void)(posix_trace_close(trid) == EINVAL && posix_trace_shutdown(trid));
+	}
+	end_role();
+}
+
 static void role_child(int index)
 {
 	begin_role(index == shared->round.child);
@@ -436,6 +492,12 @@ static void role(const char *name)
 		role_self();
 	else if (strcmp(name, "recoverer") == 0)
 		role_recoverer();
+	else if (strcmp(name, "logged") == 0)
+		role_logged();
+	else if (strcmp(name, "logger") == 0)
+		role_logger();
+	else if (strcmp(name, "saver") == 0)
+		role_saver();
 	else
 		role_child(name[0] - '0');
 	abort();
@@ -841,11 +903,15 @@ static bool reader_create(struct reader *r, pid_t pid, uint64_t *state, int firs
 	return true;
 }
 
+static trace_id_t own_log; /* a stream with a log whose creator is the test; 0: there is none */
+
 /* What the reader does while the victim lives. */
 static void reader_go_on(struct reader *r, uint64_t *state)
 {
 	trace_event_set_t set;
 
+	if (own_log)
+		log_call(own_log, state);
 	switch (r ? r->how : READ_AFTER) {
 	case READ_ALONG:
 		for (int i = 0; i < r->streams; i++)
@@ -956,6 +1022,7 @@ static bool kill_victim(pid_t pid, struct reader *r, uint64_t *state)
 		while (now_ns() < until)
 			reader_go_on(r, state);
 	}
+	log_killed();
 	kill(pid, SIGKILL);
 	while (!gone(pid, false, &info))
 		sleep_us(20);
@@ -1157,6 +1224,99 @@ static bool round_recoverer(uint64_t *state)
 	return round_alone("recoverer", state);
 }
 
+/* Until the victim's companion is there, or so far. */
+static void wait_word(_Atomic int *word, int value, pid_t pid, const char *what)
+{
+	int64_t until = now_ns() + 5 * DEADLINE_NS;
+	siginfo_t info;
+
+	while (*word < value && !shared->arrived && !gone(pid, false, &info)) {
+		if (now_ns() > until) {
+			ROUND_FAIL("%s", what);
+			return;
+		}
+		sleep_us(30);
+	}
+}
+
+/* From the beginning of a log to the death of its creator. */
+static bool logger_killed(uint64_t *state)
+{
+	pid_t traced = 0, pid;
+	bool killed;
+
+	if (shared->round.log.of != LOG_OF_SELF) {
+		traced = start_role("logged", shared->round.image);
+		wait_word(&shared->family[0], 1, traced, "who is to be traced does not begin");
+	}
+	pid = start_role("logger", shared->round.image && !traced);
+	wait_ready(pid);
+	shared->go = 1;
+	if (shared->round.log.endless)
+		wait_word(&shared->log.phase, LOG_STARTED, pid, "a stream with a log does not start");
+	killed = kill_victim(pid, NULL, state);
+	if (traced && shared->round.log.of == LOG_OF_BOTH) {
+		kill(traced, SIGKILL);
+	} else if (traced) {
+		/* It goes on, and so does its recording, until somebody comes by. */
+		sleep_us(chance(state, 2000));
+		shared->stop = 1;
+	}
+	reap(pid);
+	if (traced)
+		reap(traced);
+	return killed;
+}
+
+static bool round_logger(uint64_t *state)
+{
+	bool killed = logger_killed(state);
+
+	log_check(state);
+	return killed;
+}
+
+static bool round_log_traced(uint64_t *state)
+{
+	pid_t pid = start_role("logged", shared->round.image);
+	bool killed, early;
+
+	wait_word(&shared->family[0], 1, pid, "who is to be traced does not begin");
+	if (log_create(pid, &own_log) != 0) {
+		ROUND_FAIL("create with a log: %s", strerror(shared->log.error));
+		kill(pid, SIGKILL);
+		reap(pid);
+		return false;
+	}
+	killed = kill_victim(pid, NULL, state);
+	early = chance(state, 4) != 0;
+	if (early)
+		reap(pid);
+	log_end(own_log);
+	own_log = 0;
+	if (!early)
+		reap(pid);
+	log_check(state);
+	return killed;
+}
+
+/* First somebody leaves an unfinished log, then the victim comes by. */
+static bool round_saver(uint64_t *state)
+{
+	int arm = shared->arm;
+	bool killed;
+
+	shared->arm = ARM_NOT;
+	shared->round.kind = LOGGER;
+	logger_killed(state);
+	shared->round.kind = SAVER;
+	shared->go = shared->ready = shared->stop = 0;
+	shared->arm = arm;
+	killed = round_alone("saver", state);
+	log_check(state);
+	return killed;
+}
+
 /* Nobody creates anything, and the traced process finds out by itself that its controller is dead. */
 static void check_noticed(void)
 {
@@ -1177,7 +1337,7 @@ static bool after_a_second(int point)
 
 static bool round_orphan(uint64_t *state)
 {
-	bool early = shared->round.early;
+	bool early = shared->round.early, logged = shared->round.log.policy != 0;
 	pid_t pid, controller;
 	trace_id_t trid;
 	bool killed;
@@ -1188,13 +1348,16 @@ static bool round_orphan(uint64_t *state)
 	wait_ready(pid);
 	controller = fork();
 	if (controller == 0) {
-		if (posix_trace_create(pid, NULL, &trid) == 0)
+		if (logged)
+			log_create(pid, &trid);
+		else if (posix_trace_create(pid, NULL, &trid) == 0)
 			posix_trace_start(trid);
 		/* Before the victim has mapped its stream, or while it records there. */
 		if (!early) {
 			shared->go = 1;
 			sleep_us(2000);
 		}
+		log_killed();
 		raise(SIGKILL);
 	}
 	waitpid(controller, &status, 0);
@@ -1206,10 +1369,12 @@ static bool round_orphan(uint64_t *state)
 		while (now_ns() < until && !gone(pid, false, &info) && !shared->arrived)
 			sleep_us(500);
 	}
-	if (!early && shared->arm == ARM_NOT && chance(state, 10) == 0)
+	/* The stream of one with a log stays until somebody comes by who can write that. */
+	if (!early && !logged && shared->arm == ARM_NOT && chance(state, 10) == 0)
 		check_noticed();
 	killed = kill_victim(pid, NULL, state);
 	reap(pid);
+	log_check(state);
 	return killed;
 }
 
@@ -1241,6 +1406,9 @@ static void round_choose(int kind, uint64_t seed)
 	}
 	if (kind == FAMILY)
 		r->handlers = false;
+	if (kind == LOGGER || kind == LOG_TRACED || kind == SAVER || (kind == ORPHAN && chance(&state, 3) == 0))
+		log_choose(r, &state);
+	r->log.endless = kind == SAVER;
 }
 
 /* True: somebody was killed. */
@@ -1257,6 +1425,9 @@ static bool round_run(int kind, uint64_t seed, int arm, int point, int passages)
 		memset((void *)&shared->source[i], 0, sizeof shared->source[i]);
 	memset((void *)shared->name_id, 0, sizeof shared->name_id);
 	memset((void *)shared->family, 0, sizeof shared->family);
+	memset((void *)&shared->log, 0, sizeof shared->log);
+	unlink(LOG_FILE);
+	unlink(LOG_MOVED);
 	round_note = "";
 	shared->point = point;
 	shared->passages = passages;
@@ -1276,6 +1447,15 @@ static bool round_run(int kind, uint64_t seed, int arm, int point, int passages)
 		break;
 	case RECOVERER:
 		killed = round_recoverer(&state);
+		break;
+	case LOGGER:
+		killed = round_logger(&state);
+		break;
+	case LOG_TRACED:
+		killed = round_log_traced(&state);
+		break;
+	case SAVER:
+		killed = round_saver(&state);
 		break;
 	default:
 		killed = round_orphan(&state);
@@ -1361,12 +1541,16 @@ static void finish(void)
 	progress(true);
 }
 
-static const int often[] = { TRACED, TRACED, TRACED, CONTROLLER, CONTROLLER, FAMILY, SELF, RECOVERER, ORPHAN };
+static const int often[] = {
+	TRACED, TRACED, TRACED, CONTROLLER, CONTROLLER, FAMILY, SELF, RECOVERER, ORPHAN, LOGGER, LOGGER, LOG_TRACED, SAVER,
+};
 
 static void random_rounds(uint64_t *state, int wanted)
 {
+	int only = number_given("KILLS_KIND", -1);
+
 	while (!enough(wanted)) {
-		int kind = often[chance(state, sizeof often / sizeof often[0])];
+		int kind = only >= 0 ? only : often[chance(state, sizeof often / sizeof often[0])];
 		uint64_t seed = *state = chance_mix(*state);
 
 		kills += round_run(kind, seed, ARM_NOT, 0, 0);

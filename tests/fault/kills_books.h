@@ -54,6 +54,13 @@ static const char *round_note __attribute__((unused)) = "";
 		shared->failures++;                                                                   \
 	} while (0)
 
+static int failures_before __attribute__((unused));
+
+static inline bool failed(void)
+{
+	return test_failures > failures_before || shared->failures > 0;
+}
+
 /* Note: before the stream starts, and when it has started. */
 static inline void books_mark(const struct books *b, uint64_t *mark)
 {

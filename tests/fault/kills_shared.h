@@ -30,7 +30,7 @@
 #define SOURCES 32
 #define NAMES   150 /* more than there is room for at first */
 
-enum kind { TRACED, CONTROLLER, FAMILY, SELF, RECOVERER, ORPHAN, KINDS };
+enum kind { TRACED, CONTROLLER, FAMILY, SELF, RECOVERER, ORPHAN, LOGGER, LOG_TRACED, SAVER, KINDS };
 
 enum arm {
 	ARM_NOT,  /* killed from outside */
@@ -42,6 +42,37 @@ struct source {
 	_Atomic uint64_t done; /* number of the last trace point that has returned */
 	_Atomic uint64_t read; /* for those who wait for their reader */
 	_Atomic int pid;       /* 0: not in use */
+};
+
+/* Whom a stream with a log traces. */
+enum log_of {
+	LOG_OF_SELF,  /* its creator */
+	LOG_OF_OTHER, /* a process that lives on */
+	LOG_OF_BOTH,  /* one that is killed as well */
+	LOG_OFS,
+};
+
+/* Who comes by a log whose writer was killed. */
+enum log_next {
+	LOG_NEXT_OPENS,   /* who wants to read it */
+	LOG_NEXT_CREATES, /* first somebody who creates a stream */
+	LOG_NEXT_TWO,     /* two at the same time, each does one or the other */
+	LOG_NEXTS,
+};
+
+/* A stream with a log: chosen by the round's seed too. */
+struct log_round {
+	int policy;         /* log-full-policy */
+	int stream;         /* stream-full-policy; 0: not set, so FLUSH */
+	size_t size;        /* log-max-size */
+	size_t stream_size;
+	enum log_of of;
+	enum log_next next;
+	bool system;        /* system events are in the log, too */
+	bool changes;       /* it is stopped, started and cleared: nobody can tell then which events there have to be */
+	bool append;        /* the file is opened for appending */
+	bool moved;         /* the file has another name when somebody comes by */
+	bool endless;       /* its creator does not end by itself */
 };
 
 /* What a round is like: chosen by its seed before anything begins. */
@@ -59,6 +90,23 @@ struct round {
 	int child;         /* in a family: which one is the victim; -1: the first process */
 	int how[3];        /* and how each child comes about */
 	int jitter;        /* one passage of a point in so many takes a while; 0: none */
+	struct log_round log;
+};
+
+/* How far the creator of a log has come. */
+enum log_phase { LOG_NONE, LOG_CREATING, LOG_CREATED, LOG_STARTED, LOG_ENDING, LOG_ENDED };
+
+/* What it says about that. Of each source the number of its last trace point, when ... */
+struct log_life {
+	_Atomic int phase;
+	_Atomic int doubtful;             /* a stop, start or clear has begun */
+	_Atomic uint64_t before[SOURCES]; /* ... the stream was about to start, */
+	_Atomic uint64_t after[SOURCES];  /* ... it had, */
+	_Atomic bool early[SOURCES];      /* (and had the source begun by then?) */
+	_Atomic uint64_t kept[SOURCES];   /* ... its end was about to begin: so far all has to be there */
+	_Atomic int cut;                  /* this has been noted */
+	_Atomic int least, most;          /* of START and FILTER, how many there have to be, or can be */
+	_Atomic int error;                /* of its creation */
 };
 
 struct shared {
@@ -71,6 +119,7 @@ struct shared {
 	_Atomic int name_id[NAMES];       /* ids of a family's names, as the first one saw them */
 	_Atomic int family[4];            /* process ids */
 	struct source source[SOURCES];
+	struct log_life log;
 	_Atomic unsigned passed[KINDS][POINTS]; /* by victims */
 	_Atomic unsigned ended[POINTS];         /* victims that have ended there */
 };
@@ -167,6 +216,22 @@ static inline void point_stay(void)
 		sleep_us(1000);
 }
 
+/* The end of a log's creator, or of its stream, is about to begin; the first time counts. */
+static inline void log_cut(void)
+{
+	if (atomic_fetch_add(&shared->log.cut, 1) > 0)
+		return;
+	for (int i = 0; i < SOURCES; i++)
+		shared->log.kept[i] = shared->source[i].done;
+}
+
+/* Somebody is about to be killed: if that is a log's creator, what has to be in its log is known now. */
+static inline void log_killed(void)
+{
+	if (shared->log.phase != LOG_NONE && shared->round.kind != LOG_TRACED)
+		log_cut();
+}
+
 /* The library calls this at each named place. */
 void test_point(const char *name);
 void test_point(const char *name)
@@ -186,8 +251,10 @@ void test_point(const char *name)
 		atomic_fetch_add(&shared->passed[shared->round.kind][number], 1);
 		if (shared->arm != ARM_NOT && shared->point == number && atomic_fetch_sub(&shared->passages, 1) == 1) {
 			atomic_fetch_add(&shared->ended[number], 1);
-			if (shared->arm == ARM_KILL)
+			if (shared->arm == ARM_KILL) {
+				log_killed();
 				kill(getpid(), SIGKILL);
+			}
 			shared->arrived = 1;
 			for (;;)
 				pause();
