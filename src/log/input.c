@@ -46,12 +46,12 @@ static bool get(const struct input *in, void *to, size_t size, uint64_t offset)
 	return true;
 }
 
-/* One of this log, all of it before end; a slot may be cut off. */
+/* One of this log, its body all before end, at + FRAME_BYTES at the least; a slot may be cut off. */
 static bool is_frame(const struct input *in, const unsigned char *bytes, struct frame *f, uint64_t at, uint64_t end)
 {
 	if (!frame_get(bytes, f) || (in->log && f->log != in->log))
 		return false;
-	return f->kind == FRAME_SLOT || (f->size <= FORMAT_BODY_MAX && frame_bytes(f->size) <= end - at);
+	return f->kind == FRAME_SLOT || (f->size <= FORMAT_BODY_MAX && f->size <= end - at - FRAME_BYTES);
 }
 
 static bool get_frame(const struct input *in, struct frame *f, uint64_t at, uint64_t end)
@@ -389,10 +389,10 @@ static bool next_in_slots(struct input *in, struct frame *f, uint64_t *at)
 		struct input_place *p = &in->place;
 
 		if (get_frame(in, f, p->at, p->end) && is_segment(f) &&
-		    (p->inside ? f->number == in->expected : f->number >= in->expected)) {
+		    (p->follows ? f->number == p->follows : f->number >= in->expected)) {
 			*at = p->at;
 			p->at += frame_bytes(f->size);
-			p->inside = true;
+			p->follows = f->number + 1;
 			return true;
 		}
 		enter_slot(in, p->slot + 1);
@@ -403,17 +403,15 @@ static bool next_in_slots(struct input *in, struct frame *f, uint64_t *at)
 /* Begins with the next segment that is as it should be. */
 static bool next_segment(struct input *in)
 {
-	bool loop = in->header.attr.log_policy == POSIX_TRACE_LOOP, hole = false;
+	bool loop = in->header.attr.log_policy == POSIX_TRACE_LOOP, hole;
 	struct frame f;
 	uint64_t at;
 
 	while (loop ? next_in_slots(in, &f, &at) : next_in_file(in, &f, &at)) {
-		hole |= in->expected != 0 && f.number != in->expected;
-		in->expected = f.number + 1;
-		if (!get_body(in, &f, at) || !unpack_begin(in->unpack, &f, in->body)) {
-			hole = true;
+		if (!get_body(in, &f, at) || !unpack_begin(in->unpack, &f, in->body))
 			continue;
-		}
+		hole = in->expected != 0 && f.number != in->expected;
+		in->expected = f.number + 1;
 		/* Who has more that is right may have more that is not. */
 		in->patience += 2 * (uint64_t)f.size;
 		if (hole && (in->last || !loop)) {

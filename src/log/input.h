@@ -22,7 +22,7 @@ struct input_place {
 	uint64_t at;
 	uint64_t end;  /* of what belongs together: the file, or a slot */
 	uint32_t slot; /* of a LOOP log: index in input.slot */
-	bool inside;   /* something of this slot was read: what follows has the next number, or ends it */
+	uint64_t follows; /* what follows in this slot has this number, or ends it; 0: nothing has been there */
 };
 
 struct input {

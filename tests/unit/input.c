@@ -10,6 +10,12 @@
 
 static struct input in;
 
+/* Null: there is no such type. */
+static const char *name_of(trace_event_id_t id)
+{
+	return eventtype_possible(id) && in.type[id] ? in.name[id] : NULL;
+}
+
 /* Processor time of this process, ns. */
 static int64_t worked(void)
 {
@@ -163,10 +169,10 @@ TEST(small_ones)
 		CHECK("OPEN-3", s.count == small_events - small_from && s.first == small_from && s.gaps == 0);
 		MUST(input_open(&in, fd) == 0);
 		CHECK_EQ("-", in.complete, i < 3);
-		CHECK_STR("LOG-20", in.name[70], "unit");
-		CHECK_STR("LOG-20", in.name[71], "later");
-		CHECK_STR("LOG-20", in.name[POSIX_TRACE_START], "posix_trace_start");
-		CHECK_EQ("-", in.name[72][0], 0);
+		CHECK_STR("LOG-20", name_of(70), "unit");
+		CHECK_STR("LOG-20", name_of(71), "later");
+		CHECK_STR("LOG-20", name_of(POSIX_TRACE_START), "posix_trace_start");
+		CHECK("-", !name_of(72));
 		input_close(&in);
 		/* Where the file's position is does not matter, and it stays there. */
 		MUST(lseek(fd, 77, SEEK_SET) == 77);
@@ -468,6 +474,40 @@ TEST(bodies)
 	}
 }
 
+/* One that counts may come behind one of the same number that does not. */
+TEST(second_try)
+{
+	struct log_bytes b = log_bytes_begin(POSIX_TRACE_APPEND);
+	uint64_t at;
+	struct seen s;
+
+	log_put_numbers(&b, 1, 0, 10);
+	at = log_put_numbers(&b, 2, 10, 10);
+	b.bytes[at + FRAME_BYTES] ^= 1;
+	log_put_numbers(&b, 2, 10, 10);
+	log_put_numbers(&b, 2, 10, 10);
+	log_put_numbers(&b, 3, 20, 10);
+	CHECK("LOG-24", read_bytes(&b, &s) && s.count == 30 && s.gaps == 0);
+	free(b.bytes);
+}
+
+/* What fills the last frame up may be missing. */
+TEST(not_filled_up)
+{
+	struct log_bytes b = log_bytes_begin(POSIX_TRACE_APPEND);
+	struct seen s;
+	uint64_t at;
+
+	log_put_numbers(&b, 1, 0, 10);
+	at = log_put_numbers(&b, 2, 10, 11);
+	b.size = at + FRAME_BYTES + get32(b.bytes + at + 24);
+	CHECK("-", b.size % 8 != 0);
+	CHECK("LOG-24", read_bytes(&b, &s) && s.count == 21);
+	b.size--;
+	CHECK("LOG-24", read_bytes(&b, &s) && s.count == 10);
+	free(b.bytes);
+}
+
 /* Longer than any body may be, and longer than the file. */
 TEST(sizes)
 {
@@ -541,22 +581,22 @@ TEST(types)
 	p += type(p, 0, 3, "no"); /* no type can be that */
 	p += type(p, 1984, 3, "no");
 	p += type(p, 65535, 3, "no");
-	p += type(p, 66, 0, "");
 	p += type(p, 64, 3, "two"); /* the later one counts */
+	p += type(p, 67, 0, "");
 	for (unsigned index = 0; index < 2; index++) {
 		open_types(body, (size_t)(p - body), index);
-		CHECK_STR("LOG-20", in.name[64], "two");
-		CHECK_EQ("LOG-20", strlen(in.name[1983]), TRACE_EVENT_NAME_MAX);
-		CHECK_EQ("LOG-20", strlen(in.name[65]), TRACE_EVENT_NAME_MAX);
-		CHECK("LOG-20", memcmp(in.name[65], "longxxx", 7) == 0);
-		CHECK_EQ("-", in.name[66][0], 0);
-		CHECK_EQ("-", in.name[0][0], 0);
+		CHECK_STR("LOG-20", name_of(64), "two");
+		CHECK_EQ("LOG-20", strlen(name_of(1983)), TRACE_EVENT_NAME_MAX);
+		CHECK_EQ("LOG-20", strlen(name_of(65)), TRACE_EVENT_NAME_MAX);
+		CHECK("LOG-20", memcmp(name_of(65), "longxxx", 7) == 0);
+		CHECK_STR("LOG-20", name_of(67), ""); /* none is a name, too */
+		CHECK("-", !name_of(66) && !name_of(0) && !name_of(1984) && !name_of(65535));
 		input_close(&in);
 		/* Cut at each byte: those that are whole. */
 		for (size_t cut = 0; cut < 3 + 3 + 3 + TRACE_EVENT_NAME_MAX; cut++) {
 			open_types(body, cut, index);
-			CHECK_EQ("-", in.name[64][0] != 0, cut >= 6);
-			CHECK_EQ("-", in.name[1983][0], 0);
+			CHECK_EQ("-", name_of(64) != NULL, cut >= 6);
+			CHECK("-", !name_of(1983));
 			input_close(&in);
 		}
 	}
@@ -571,8 +611,8 @@ static struct log_bytes two_slots(uint64_t slot[2], uint32_t size)
 
 	for (unsigned i = 0; i < 2; i++) {
 		slot[i] = log_put_frame(&b, (struct frame){ .kind = FRAME_SLOT, .size = size }, NULL, 0);
-		log_put_numbers(&b, 2 * i + 1, 20 * i, 10);
-		log_put_numbers(&b, 2 * i + 2, 20 * i + 10, 10);
+		log_put_numbers(&b, 2 * i + 1, 20 * i + 1, 10);
+		log_put_numbers(&b, 2 * i + 2, 20 * i + 11, 10);
 		if (b.size < slot[i] + FRAME_BYTES + 1000) {
 			b.bytes = realloc(b.bytes, slot[i] + FRAME_BYTES + 1000);
 			MUST(b.bytes);
@@ -591,7 +631,7 @@ TEST(slots)
 
 	/* As they should be, in either order: without an index the numbers tell. */
 	b = two_slots(slot, 1000);
-	CHECK("OPEN-3", read_bytes(&b, &s) && s.count == 40 && s.first == 0 && s.gaps == 0);
+	CHECK("OPEN-3", read_bytes(&b, &s) && s.count == 40 && s.first == 1 && s.gaps == 0);
 	log_put_end(&b, slot, 2, NULL, 0);
 	CHECK("OPEN-3", read_bytes(&b, &s) && s.count == 40 && s.gaps == 0);
 	free(b.bytes);
@@ -600,7 +640,7 @@ TEST(slots)
 	b = two_slots(slot, 1000);
 	slot[2] = slot[0];
 	log_put_end(&b, slot + 1, 2, NULL, 0);
-	CHECK("OPEN-8", read_bytes(&b, &s) && s.count == 20 && s.first == 20);
+	CHECK("OPEN-8", read_bytes(&b, &s) && s.count == 20 && s.first == 21);
 	free(b.bytes);
 
 	/* All the same one; others lead nowhere, or to a segment. */
@@ -608,7 +648,7 @@ TEST(slots)
 	for (unsigned i = 1; i < 16; i++)
 		slot[i] = i % 2 ? slot[0] : i % 4 ? UINT64_MAX - i * 8 : slot[0] + FRAME_BYTES;
 	log_put_end(&b, slot, 16, NULL, 0);
-	CHECK("OPEN-8", read_bytes(&b, &s) && s.count == 20 && s.first == 0);
+	CHECK("OPEN-8", read_bytes(&b, &s) && s.count == 20 && s.first == 1);
 	free(b.bytes);
 
 	/* None at all. */
@@ -625,10 +665,11 @@ TEST(slot_sizes)
 	struct log_bytes b;
 	struct seen s;
 
-	b = log_bytes_begin(POSIX_TRACE_APPEND);
-	one = log_put_numbers(&b, 1, 0, 10);
-	one = b.size - one;
-	two = 2 * one; /* the same bytes, another number */
+	/* Without what fills it up. */
+	b = two_slots(slot, 1000);
+	one = FRAME_BYTES + get32(b.bytes + slot[0] + FRAME_BYTES + 24);
+	two = frame_bytes(get32(b.bytes + slot[0] + FRAME_BYTES + 24));
+	two += FRAME_BYTES + get32(b.bytes + slot[0] + FRAME_BYTES + two + 24);
 	free(b.bytes);
 	for (uint32_t size = 0; size < two + 20; size++) {
 		uint64_t in_first = size < one ? 0 : size < two ? 10 : 20;
@@ -1014,7 +1055,7 @@ TEST(truncated)
 }
 
 TEST_MAIN(TEST_ENTRY(small_ones), TEST_ENTRY(cut), TEST_ENTRY(damaged), TEST_ENTRY(much_damaged), TEST_ENTRY(no_log), TEST_ENTRY(footers),
-          TEST_ENTRY(indices), TEST_ENTRY(numbers), TEST_ENTRY(bodies), TEST_ENTRY(sizes), TEST_ENTRY(unknown_kinds), TEST_ENTRY(types),
+          TEST_ENTRY(indices), TEST_ENTRY(numbers), TEST_ENTRY(bodies), TEST_ENTRY(second_try), TEST_ENTRY(not_filled_up), TEST_ENTRY(sizes), TEST_ENTRY(unknown_kinds), TEST_ENTRY(types),
           TEST_ENTRY(slots), TEST_ENTRY(slot_sizes), TEST_ENTRY(slot_rests), TEST_ENTRY(many_slots), TEST_ENTRY(large_and_empty),
           TEST_ENTRY(large_and_sparse), TEST_ENTRY(large_slots), TEST_ENTRY(same_frame_often), TEST_ENTRY(damage_in_many_places),
           TEST_ENTRY(memory), TEST_ENTRY(changing), TEST_ENTRY(truncated))
