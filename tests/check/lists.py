@@ -18,7 +18,7 @@ def check(root):
         file = str(path.relative_to(root / 'src'))
         if file not in known:
             yield f'src/meson.build: no {file}'
-    for folder in ['conformance', 'unit', 'stress', 'fault', 'check']:
+    for folder in ['conformance', 'unit', 'stress', 'fault', 'log', 'check']:
         known = words(root / 'tests' / folder / 'meson.build')
         for path in files(root / 'tests', folder, '.c', '.py'):
             if path.stem not in known and path.name not in known and path.name != 'check.py':
