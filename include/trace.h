@@ -214,7 +214,11 @@ int posix_trace_attr_getstreamfullpolicy(const trace_attr_t *__POSIX_TRACE_RESTR
  */
 int posix_trace_attr_setstreamfullpolicy(trace_attr_t *__attr, int __streampolicy);
 
-/* Most bytes that events take in the log; not for POSIX_TRACE_APPEND. XSH posix_trace_attr_getlogsize. */
+/*
+ * Most bytes that events take in the log; not for POSIX_TRACE_APPEND. Default
+ * 64 MiB. A stream has at least what its largest event needs, and
+ * posix_trace_get_attr() tells how much. XSH posix_trace_attr_getlogsize.
+ */
 int posix_trace_attr_getlogsize(const trace_attr_t *__POSIX_TRACE_RESTRICT __attr, size_t *__POSIX_TRACE_RESTRICT __logsize);
 int posix_trace_attr_setlogsize(trace_attr_t *__attr, size_t __logsize);
 /* Most bytes of data that one user event carries; longer data is cut to it. */
@@ -244,24 +248,37 @@ int posix_trace_attr_setstreamsize(trace_attr_t *__attr, size_t __streamsize);
  */
 int posix_trace_create(pid_t __pid, const trace_attr_t *__POSIX_TRACE_RESTRICT __attr, trace_id_t *__POSIX_TRACE_RESTRICT __trid);
 /*
- * The same with a log, written to file_desc. As above, and EBADF not open for
- * writing; EINVAL a file of a type that the log-full-policy cannot use; ENOSPC.
+ * The same with a log, written to file_desc by a thread of this process: a
+ * regular file by position, from its beginning on, whatever it held; anything
+ * else front to back. What is recorded belongs to the log: the stream itself
+ * cannot be read. With POSIX_TRACE_FLUSH, its default, it is flushed by itself,
+ * when a part of it is full and at least once a second. file_desc stays the
+ * caller's, who may close it. As above, and EBADF not open for writing (it need
+ * not be for reading); EINVAL POSIX_TRACE_LOOP and not a regular file; ENOSPC
+ * no space for log-max-size; EAGAIN also no thread; EFBIG, EPIPE, EIO and
+ * others from writing its beginning.
  */
 int posix_trace_create_withlog(pid_t __pid, const trace_attr_t *__POSIX_TRACE_RESTRICT __attr, int __file_desc, trace_id_t *__POSIX_TRACE_RESTRICT __trid);
 /*
- * Copies the stream's events into its log and frees their space. EINVAL not an
- * active stream with log of this process; EFBIG, ENOSPC from writing it.
+ * Copies what was recorded before this call to the log and frees its space in
+ * the stream; returns when it is written. Recording goes on meanwhile. EINVAL
+ * not an active stream with log of this process; ENOSPC, EFBIG, EPIPE, EIO and
+ * others from writing: what could not be written is kept for the next flush,
+ * but for a pipe that nobody reads.
  */
 int posix_trace_flush(trace_id_t __trid);
 /*
- * Stops the stream, flushes and closes its log, and frees everything, whatever
- * it returns. Readers that wait get EINVAL. EINVAL not an active stream of this
- * process; EFBIG, ENOSPC from the last flush.
+ * Stops the stream, flushes and completes its log, and frees everything,
+ * whatever it returns. Readers that wait get EINVAL. EINVAL not an active
+ * stream of this process; ENOSPC, EFBIG, EPIPE, EIO and others from the last
+ * flush: then the log has what could be written, and can be opened.
  */
 int posix_trace_shutdown(trace_id_t __trid);
 /*
  * Back to the state after creation: no events, empty filter, new creation time;
- * names and whether it runs stay. EINVAL not an active stream of this process.
+ * names and whether it runs stay. A log in a regular file begins anew; what
+ * went into a pipe stays there. EINVAL not an active stream of this process;
+ * ENOSPC and others from writing the log's beginning.
  */
 int posix_trace_clear(trace_id_t __trid);
 /* Records POSIX_TRACE_START and runs; nothing if it runs or is full. EINVAL. XSH posix_trace_start. */
@@ -270,16 +287,30 @@ int posix_trace_start(trace_id_t __trid);
 int posix_trace_stop(trace_id_t __trid);
 /* Stores the attributes of a stream or log, in any object. EINVAL. XSH posix_trace_get_attr. */
 int posix_trace_get_attr(trace_id_t __trid, trace_attr_t *__attr);
-/* Stores the status and resets the overrun statuses and the flush error (not of a log). EINVAL. */
+/*
+ * Stores the status and resets the overrun statuses and the flush error. Of an
+ * opened log: the status that its stream had at the end, and nothing is reset.
+ * EINVAL.
+ */
 int posix_trace_get_status(trace_id_t __trid, struct posix_trace_status_info *__statusinfo);
 
 /* -- Logs (XSH posix_trace_close) --------------------------------------- */
 
-/* Opens the log behind file_desc for reading, from its oldest event on. EINVAL not a log. */
+/*
+ * Opens the log in the regular file behind file_desc for reading, from its
+ * oldest event on, and stores an identifier for it; it is also for
+ * posix_trace_get_attr(), _get_status(), _eventid_get_name() and
+ * _eventtypelist_getnext_id(). The file's position does not matter and stays;
+ * file_desc may be closed. The log of a creator that was killed is completed
+ * first, if that is still possible; that of one that lives ends where it has
+ * come to. EINVAL not open for reading, no regular file, no log, one of another
+ * byte order or of a version that is not known; ENOMEM no memory, or too many
+ * streams and logs in this process; EMFILE, ENFILE.
+ */
 int posix_trace_open(int __file_desc, trace_id_t *__trid);
-/* The next event read is the oldest again. EINVAL not an opened log. */
+/* The next event read is the oldest again, as often as one likes. EINVAL not a log opened by this process. */
 int posix_trace_rewind(trace_id_t __trid);
-/* Ends trid; file_desc stays open. EINVAL not an opened log. */
+/* Ends trid and frees what it has; file_desc stays open. EINVAL not a log opened by this process. */
 int posix_trace_close(trace_id_t __trid);
 
 /* -- Trace points and event types --------------------------------------- */
@@ -332,14 +363,15 @@ int posix_trace_set_filter(trace_id_t __trid, const trace_event_set_t *__set, in
 
 /*
  * Reports the oldest event that has not been reported: *event, up to num_bytes
- * of its data, how many in *data_len, and *unavailable 0. Waits for one; at
- * the end of a log it sets *unavailable instead. EINVAL bad trid, or shut down
- * meanwhile; EINTR a signal handler without SA_RESTART ran. A cancellation point.
+ * of its data, how many in *data_len, and *unavailable 0. Waits for one; at the
+ * end of a log it sets *unavailable instead. EINVAL bad trid, a stream that has
+ * a log, or shut down meanwhile; EINTR a signal handler without SA_RESTART ran.
+ * A cancellation point.
  */
 int posix_trace_getnext_event(trace_id_t __trid, struct posix_trace_event_info *__POSIX_TRACE_RESTRICT __event,
                               void *__POSIX_TRACE_RESTRICT __data, size_t __num_bytes,
                               size_t *__POSIX_TRACE_RESTRICT __data_len, int *__POSIX_TRACE_RESTRICT __unavailable);
-/* The same, waiting until abstime (CLOCK_REALTIME) at the most: ETIMEDOUT. EINVAL also for an invalid abstime. */
+/* The same, but only until abstime (CLOCK_REALTIME): ETIMEDOUT. EINVAL also for a log, and an invalid abstime. */
 int posix_trace_timedgetnext_event(trace_id_t __trid, struct posix_trace_event_info *__POSIX_TRACE_RESTRICT __event,
                                    void *__POSIX_TRACE_RESTRICT __data, size_t __num_bytes,
                                    size_t *__POSIX_TRACE_RESTRICT __data_len, int *__POSIX_TRACE_RESTRICT __unavailable,
