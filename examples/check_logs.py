@@ -45,6 +45,9 @@ class Log:
 	def named(self, *names):
 		return [(event[4], event[5]) for event in self.events if event[4] in names]
 
+	def names(self):
+		return [event[4] for event in self.events]
+
 	def show(self, what):
 		lines = self.text.splitlines()
 		print(f"== {what}", *lines[:12], *([f"... {len(lines) - 22} more"] + lines[-10:] if len(lines) > 22 else lines[12:]), sep="\n")
@@ -67,7 +70,7 @@ def check_loop():
 	expected.append(("request", str(last)))
 	events = log.named("request", "answer")
 	check(len(events) < len(expected) and events == expected[-len(events):], "LOOP: not the newest events")
-	check(log.events[-1][4] == "posix_trace_stop", f"LOOP: the last event is {log.events[-1][0]}")
+	check(log.names()[-1:] == ["posix_trace_stop"], f"LOOP: {log.names()[-1:]} at the end")
 	check(Log("loop.log").text == log.text, "LOOP: another log when it is opened again")
 	few = Log("loop.log", "-n", "6")
 	check(few.count == log.count and [e[0] for e in few.events] == [e[0] for e in log.events[-6:]], "log_print -n")
@@ -82,9 +85,10 @@ def check_until_full():
 	traced, sorted_with = int(said[1]), int(said[2])
 	check(traced < sorted_with, f"UNTIL_FULL: traced for {traced} of {sorted_with} comparisons")
 	check("log UNTIL_FULL, 4 KiB: full, the newest events were dropped" in log.head, f"UNTIL_FULL: {log.head}")
-	check(log.events[0][4] == "posix_trace_start", f"UNTIL_FULL: the first event is {log.events[0][0]}")
-	stop = [event for event in log.events if event[4] == "posix_trace_stop"]
-	check(stop == log.events[-1:] and stop[0][5] != "0", f"UNTIL_FULL: the last event is {log.events[-1][0]}")
+	check(log.names()[:1] == ["posix_trace_start"] and log.names()[-1:] == ["posix_trace_stop"],
+		f"UNTIL_FULL: from {log.names()[:1]} to {log.names()[-1:]}")
+	stops = log.named("posix_trace_stop")
+	check(len(stops) == 1 and stops[0][1] != "0", f"UNTIL_FULL: {stops}, not one by itself")
 	pairs = log.named("compare")
 	numbers = {str(i * 7919 % 20000) for i in range(1000)} # the first part of what is sorted
 	check(100 < len(pairs) < traced and all(set(pair.split()) <= numbers for _, pair in pairs),
@@ -125,7 +129,7 @@ class Lines:
 		check("log APPEND\n" in log.head + "\n" and ": 0 events lost" in log.head, f"{what}: {log.head}")
 		check(log.named("line", "words") == self.expected, f"{what}: {log.named('line', 'words')}")
 		# A flush that was under way at the stop may end behind it.
-		names = [event[4] for event in log.events if event[4] != "posix_trace_flush_stop"]
+		names = [name for name in log.names() if name != "posix_trace_flush_stop"]
 		check(names[:1] == ["posix_trace_start"] and names[-1:] == ["posix_trace_stop"], f"{what}: not from start to stop")
 		return log
 

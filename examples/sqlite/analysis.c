@@ -30,9 +30,10 @@ struct statement {
 	struct query *query;
 };
 
-/* Set by analysis_create(), and not changed any more. */
+/* Set by analysis_create() or analysis_open(), and not changed any more. */
 static struct {
 	trace_id_t trid;
+	bool log;
 	struct timespec created;
 	trace_event_id_t event_prepare, event_row, event_finish, event_close;
 	FILE *out;
@@ -237,27 +238,39 @@ static void on_finish(const struct timespec *when, const struct sqltrace_finish 
 
 /* -- The analyzer ------------------------------------------------------- */
 
+/* Any event's data, cut to this. */
+union data {
+	struct sqltrace_prepare prepare;
+	struct sqltrace_row row;
+	struct sqltrace_finish finish;
+};
+
+/* Lines that are ready are shown before it waits for more. In a log there is nothing to wait for. */
+static int next_event(struct posix_trace_event_info *event, union data *data, size_t *length, int *unavailable)
+{
+	int error = 0;
+
+	*unavailable = 1;
+	if (!stream.log)
+		error = posix_trace_trygetnext_event(stream.trid, event, data, sizeof *data, length, unavailable);
+	if (error || !*unavailable)
+		return error;
+	fflush(stream.out);
+	return posix_trace_getnext_event(stream.trid, event, data, sizeof *data, length, unavailable);
+}
+
 int analysis_run(void (*other)(trace_event_id_t id, const void *data, size_t length))
 {
 	struct posix_trace_event_info event;
-	union {
-		struct sqltrace_prepare prepare;
-		struct sqltrace_row row;
-		struct sqltrace_finish finish;
-	} data;
+	union data data;
 	size_t length;
 	int unavailable, error;
 
 	for (;;) {
-		/* Lines that are ready are shown before it waits for more. */
-		error = posix_trace_trygetnext_event(stream.trid, &event, &data, sizeof data, &length, &unavailable);
-		if (!error && unavailable) {
-			fflush(stream.out);
-			error = posix_trace_getnext_event(stream.trid, &event, &data, sizeof data, &length, &unavailable);
-		}
+		error = next_event(&event, &data, &length, &unavailable);
 		if (error == EINTR)
 			continue;
-		if (error)
+		if (error || unavailable)
 			return error;
 		seen.events++;
 		if (event.posix_event_id == stream.event_row)
@@ -272,7 +285,7 @@ int analysis_run(void (*other)(trace_event_id_t id, const void *data, size_t len
 			print_gap(&event.posix_timestamp, "to here");
 		else
 			other(event.posix_event_id, &data, length);
-		if (event.posix_event_id == POSIX_TRACE_STOP)
+		if (event.posix_event_id == POSIX_TRACE_STOP && !stream.log)
 			return 0;
 	}
 }
@@ -333,9 +346,22 @@ static double setting(const char *name, double otherwise)
 	return value && *value ? atof(value) : otherwise;
 }
 
-int analysis_create(pid_t pid, FILE *out, trace_id_t *trid)
+/* What the stream or log says of itself, and what the environment says of the lines. */
+static void prepare(FILE *out)
 {
 	double top = setting("SQLANALYZE_TOP", 10);
+	trace_attr_t attr;
+
+	posix_trace_get_attr(stream.trid, &attr);
+	posix_trace_attr_getcreatetime(&attr, &stream.created);
+	posix_trace_attr_destroy(&attr);
+	stream.out = out;
+	stream.slower = (uint64_t)(setting("SQLANALYZE_SLOWER", 0) * 1e6);
+	stream.top = top > 0 ? (unsigned)top : 0;
+}
+
+int analysis_create(pid_t pid, FILE *out, trace_id_t *trid)
+{
 	trace_event_set_t filter;
 	trace_attr_t attr;
 	int error;
@@ -350,9 +376,7 @@ int analysis_create(pid_t pid, FILE *out, trace_id_t *trid)
 	if (error)
 		return error;
 
-	posix_trace_get_attr(stream.trid, &attr);
-	posix_trace_attr_getcreatetime(&attr, &stream.created);
-	posix_trace_attr_destroy(&attr);
+	prepare(out);
 	/* The names belong to the traced process: the same ones there have the same ids, whoever opens them first. */
 	posix_trace_trid_eventid_open(stream.trid, SQLTRACE_PREPARE, &stream.event_prepare);
 	posix_trace_trid_eventid_open(stream.trid, SQLTRACE_ROW, &stream.event_row);
@@ -365,10 +389,33 @@ int analysis_create(pid_t pid, FILE *out, trace_id_t *trid)
 	if (setting("SQLANALYZE_ROWS", 1) == 0)
 		posix_trace_eventset_add(stream.event_row, &filter);
 	posix_trace_set_filter(stream.trid, &filter, POSIX_TRACE_SET_EVENTSET);
+	*trid = stream.trid;
+	return 0;
+}
 
-	stream.out = out;
-	stream.slower = (uint64_t)(setting("SQLANALYZE_SLOWER", 0) * 1e6);
-	stream.top = top > 0 ? (unsigned)top : 0;
+/* -- A log -------------------------------------------------------------- */
+
+int analysis_open(int fd, FILE *out, trace_id_t *trid)
+{
+	char name[TRACE_EVENT_NAME_MAX + 1];
+	int error, unavailable;
+	trace_event_id_t id;
+
+	error = posix_trace_open(fd, &stream.trid);
+	if (error)
+		return error;
+	stream.log = true;
+	prepare(out);
+	/* The names belong to the log, and are those that there were. */
+	while (posix_trace_eventtypelist_getnext_id(stream.trid, &id, &unavailable) == 0 && !unavailable) {
+		posix_trace_eventid_get_name(stream.trid, id, name);
+		if (strcmp(name, SQLTRACE_PREPARE) == 0)
+			stream.event_prepare = id;
+		else if (strcmp(name, SQLTRACE_ROW) == 0)
+			stream.event_row = id;
+		else if (strcmp(name, SQLTRACE_FINISH) == 0)
+			stream.event_finish = id;
+	}
 	*trid = stream.trid;
 	return 0;
 }

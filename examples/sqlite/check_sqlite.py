@@ -3,11 +3,12 @@
 #
 # SPDX-License-Identifier: MIT
 #
-# usage: check_sqlite.py --workload PROGRAM | --shell SQLITE3   SQLATTACH SQLTRACE.so SQLANALYZE.so
+# usage: check_sqlite.py --workload PROGRAM | --shell SQLITE3   SQLATTACH LOG_APPEND SQLREAD SQLTRACE.so SQLANALYZE.so
 #
 # Every statement that was run must be in the trace, once, with all its rows;
 # no event lost; and the standard output must be the same as without a trace.
-# And so for a trace from another process, from the moment on that it is there.
+# And so for a trace from another process, from the moment on that it is there,
+# and for a log.
 import argparse
 import os
 import re
@@ -101,6 +102,37 @@ class Attached:
 		return trace
 
 
+class Logged:
+	"""log_append, from the moment on that it traces; what sqlread makes of its log."""
+	def __init__(self, programs, pid, folder, **values):
+		append, self.read = programs
+		self.values = values
+		self.file = os.path.join(folder, "log")
+		with open(self.file, "w") as file:
+			self.process = subprocess.Popen([append, str(pid)], stdin=subprocess.DEVNULL, stdout=file,
+				stderr=subprocess.PIPE, text=True)
+		begin = self.process.stderr.readline()
+		check(begin == f"log_append: {pid}\n", f"log_append says {begin!r}")
+
+	def wait_for(self, connections):
+		"""Until statements of these are in the log: it can be read while it is written."""
+		until = time.time() + 60
+		while time.time() < until:
+			time.sleep(0.2)
+			text = subprocess.run([self.read, self.file], stdout=subprocess.PIPE, text=True).stdout
+			if connections <= {m[2] for m in map(Trace.LINE.fullmatch, text.splitlines()) if m}:
+				break
+
+	def end(self, how=None):
+		"""Waits until it has ended, or ends it by a signal."""
+		if how:
+			self.process.send_signal(how)
+		said = self.process.stderr.read()
+		self.process.wait()
+		check(self.process.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 0), f"log_append has ended: {said}")
+		return Trace(run([self.read, self.file], os.devnull, **self.values))
+
+
 class Shell:
 	"""The sqlite3 shell, which is told one thing after the other."""
 	def __init__(self, program, database, folder):
@@ -133,7 +165,7 @@ class Shell:
 		return read(self.output)
 
 
-def check_workload(program, attach, extensions, folder):
+def check_workload(program, attach, logs, extensions, folder):
 	database = os.path.join(folder, "shop.db")
 	output = os.path.join(folder, "trace")
 	make_database(database, 500)
@@ -163,17 +195,24 @@ def check_workload(program, attach, extensions, folder):
 	# From another process, in the middle of the work of all threads, for a second. How much that is, nobody knows:
 	# but each statement is there with all of it, those apart that were running at the beginning and at the end.
 	command = [program, "-t", "3", "-r", "100000", "-p", "5", "-l", extensions[0], database]
+	# And then into two logs; the second one's writer is killed.
+	threads = {"2", "3", "4", "5"}
 	with subprocess.Popen(command, env=settings(), stdout=subprocess.PIPE, text=True) as process:
 		time.sleep(0.5)
-		trace = Attached(attach, process.pid, "-t", "1").end("goes on, untraced")
+		traces = [Attached(attach, process.pid, "-t", "1").end("goes on, untraced")]
+		for how in signal.SIGINT, signal.SIGKILL:
+			log = Logged(logs, process.pid, folder)
+			log.wait_for(threads)
+			traces.append(log.end(how))
 		check(process.poll() is None, "the workload has not outlived its trace")
 		process.kill()
-	statements, texts, rows, events, lost = trace.total()
-	check(statements > 100, f"only {statements} statements in a second")
-	check({m[2] for m in trace.statements} >= {"2", "3", "4", "5"}, "not all threads are in the trace")
-	check(len(trace.statements) == statements, f"{len(trace.statements)} lines for {statements} statements")
-	check(len([m for m in trace.statements if m[6] == "(no text)"]) <= 4, "each thread runs one statement at a time")
-	check(lost == 0, f"{lost} events lost")
+	for trace in traces:
+		statements, texts, rows, events, lost = trace.total()
+		check(statements > 50, f"only {statements} statements")
+		check({m[2] for m in trace.statements} >= threads, "not all threads are in the trace")
+		check(len(trace.statements) == statements, f"{len(trace.statements)} lines for {statements} statements")
+		check(len([m for m in trace.statements if m[6] == "(no text)"]) <= 4, "each thread runs one statement at a time")
+		check(lost == 0, f"{lost} events lost")
 
 	# The trace points alone change nothing.
 	run([program, "-t", "3", "-r", "10", "-l", extensions[0], database], output)
@@ -216,7 +255,7 @@ def check_shell(program, extensions, folder):
 	check(number == "1\n", "the shell did not go on without a stream")
 
 
-def check_attach(program, attach, extensions, folder):
+def check_attach(program, attach, logs, extensions, folder):
 	"""Another process traces the shell; it comes at different times, and has always what the shell does from then on."""
 	database = os.path.join(folder, "shop.db")
 	queries = os.path.join(HERE, "queries.sql")
@@ -233,12 +272,17 @@ def check_attach(program, attach, extensions, folder):
 	shell.wait()
 	# When the trace points are there, and no event has been recorded.
 	idle = Attached(attach, shell.pid, SQLANALYZE_ROWS="0")
-	# And a stream of its own beside these two.
+	# Into a log.
+	log = Logged(logs, shell.pid, folder)
+	# And a stream of its own beside these three.
 	shell.tell(load[1])
 	shell.tell(read(queries))
 	check(shell.end() == plain, "the shell's output is another one when it is traced from outside")
 	inside = Trace(read(os.path.join(folder, "trace")))
-	early, idle = early.end("has ended"), idle.end("has ended")
+	early, idle, log = early.end("has ended"), idle.end("has ended"), log.end()
+	check(log.total()[:3] == inside.total()[:3] and log.total()[4] == 0, f"{log.total()} in the log, {inside.total()}")
+	check([(m[2], m[3], m[6]) for m in log.statements] == [(m[2], m[3], m[6]) for m in inside.statements],
+		"statements in the log other than from inside")
 	check(inside.total()[0] == number and inside.total()[2] == rows, "the trace from inside is not whole")
 	for trace, events in (early, 2 * number + rows + 2), (idle, 2 * number + 2):
 		check(trace.total() == (number, number - 1, rows, events, 0), f"{trace.total()}: not {number} statements, "
@@ -283,17 +327,19 @@ def main():
 	parser.add_argument("--workload")
 	parser.add_argument("--shell")
 	parser.add_argument("attach")
+	parser.add_argument("append")
+	parser.add_argument("read")
 	parser.add_argument("extensions", nargs=2)
 	arguments = parser.parse_args()
 
-	attach = os.path.abspath(arguments.attach)
+	attach, *logs = map(os.path.abspath, (arguments.attach, arguments.append, arguments.read))
 	extensions = [os.path.abspath(path) for path in arguments.extensions]
 	with tempfile.TemporaryDirectory() as folder:
 		if arguments.workload:
-			check_workload(os.path.abspath(arguments.workload), attach, extensions, folder)
+			check_workload(os.path.abspath(arguments.workload), attach, logs, extensions, folder)
 		if arguments.shell:
 			check_shell(arguments.shell, extensions, folder)
-			check_attach(arguments.shell, attach, extensions, folder)
+			check_attach(arguments.shell, attach, logs, extensions, folder)
 	for what in failed:
 		print("FAIL:", what, file=sys.stderr)
 	return 1 if failed else 0
