@@ -371,7 +371,7 @@ static void clear(struct handle *h, const void *address)
 	store_relaxed(&header->lost_ticks, 0);
 	store_relaxed(&header->lost_last, 0);
 	store_relaxed(&header->stopped_ticks, 0);
-	fetch_and(&header->state, ~(STATE_FULL | STATE_ARMED | STATE_OVERRUN));
+	fetch_and(&header->state, ~(STATE_FULL | STATE_ARMED | STATE_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
 
 	TEST_POINT("clear_filter");
 	filter_load(h, &sets[0]);
