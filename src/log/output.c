@@ -203,9 +203,13 @@ int output_begin(struct output *o, const struct log_header *h)
 	uint64_t log;
 	int r;
 
-	/* What is in a pipe stays in it. */
-	if (!o->seeks && output_place(o)->log)
+	/* What is in a pipe stays in it; what is counted begins anew. */
+	if (!o->seeks && output_place(o)->log) {
+		next = *output_place(o);
+		next.bytes = next.discarded = next.lost = 0;
+		move_on(o, &next);
 		return 0;
+	}
 	do
 		sys_random(&log, sizeof log);
 	while (log == 0);
