@@ -9,13 +9,19 @@
 #include "model/attr.h"
 #include "model/record.h"
 
+/* Of a log by a program with larger words it may be more than ours can say. */
+static size_t as_size(uint64_t bytes)
+{
+	return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
+}
+
 int posix_trace_attr_getlogsize(const trace_attr_t *restrict attr, size_t *restrict logsize)
 {
 	const struct attr *a = attr_get_const(attr);
 
 	if (!a || !logsize)
 		return EINVAL;
-	*logsize = (size_t)a->log_size;
+	*logsize = as_size(a->log_size);
 	return 0;
 }
 
@@ -76,7 +82,7 @@ int posix_trace_attr_getstreamsize(const trace_attr_t *restrict attr, size_t *re
 
 	if (!a || !streamsize)
 		return EINVAL;
-	*streamsize = (size_t)a->stream_size;
+	*streamsize = as_size(a->stream_size);
 	return 0;
 }
 
