@@ -391,18 +391,15 @@ int output_segment(struct output *o, struct draft *d, uint64_t lost)
 
 /* -- The end -------------------------------------------------------------------------------------------- */
 
-/* Where the file is over for all that counts: what the last slot does not use is not needed. */
-static int cut_slot(struct output *o, const struct log_place *p, uint64_t *end)
+/*
+ * Where the file is over for all that counts: what the last slot does not use is not needed. Its frame stays as
+ * it is, because half of one written anew, after a power loss, would be the end of all that is in the slot.
+ */
+static uint64_t used_end(const struct output *o, const struct log_place *p)
 {
-	unsigned char bytes[FRAME_BYTES];
-	struct frame frame = { .kind = FRAME_SLOT, .log = p->log, .size = (uint32_t)p->slot_used };
+	uint64_t slot = p->slots ? p->slot_offset[p->slot] + FRAME_BYTES : 0;
 
-	*end = p->end;
-	if (p->slots == 0 || p->slot_offset[p->slot] + FRAME_BYTES + o->state->slot_size != p->end)
-		return 0;
-	*end = p->slot_offset[p->slot] + FRAME_BYTES + p->slot_used;
-	frame_put(bytes, &frame);
-	return put(o, bytes, FRAME_BYTES, p->slot_offset[p->slot]);
+	return p->slots && slot + o->state->slot_size == p->end ? slot + p->slot_used : p->end;
 }
 
 static uint64_t oldest(const struct log_place *p)
@@ -450,7 +447,7 @@ int output_end(struct output *o, const struct output_end *end)
 	struct frame frame = { .kind = FRAME_INDEX }, footer = { .kind = FRAME_FOOTER };
 	unsigned char foot[FRAME_BYTES + FRAME_ALIGN];
 	unsigned char *bytes;
-	uint64_t at;
+	uint64_t at = used_end(o, &p);
 	int r;
 
 	if (!p.log)
@@ -458,10 +455,8 @@ int output_end(struct output *o, const struct output_end *end)
 	bytes = sys_map(room, -1, 1);
 	if (!bytes)
 		return -ENOMEM;
-	r = cut_slot(o, &p, &at);
 	frame.size = (uint32_t)put_index(bytes + FRAME_BYTES, o, &p, end);
-	if (r == 0)
-		r = put_frame(o, bytes, &frame, at);
+	r = put_frame(o, bytes, &frame, at);
 	sys_unmap(bytes, room);
 	footer.number = at;
 	at += frame_bytes(frame.size);
