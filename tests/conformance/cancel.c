@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "log.h"
 #include "waiter.h"
 
 static trace_event_id_t id;
@@ -451,6 +452,101 @@ TEST(other_functions)
 	CHECK_EQ("THR-7", run_with_pending(permitted), -1);
 }
 
+/* The same for those with a log: each does all of its work, though it waits for another thread, or writes. */
+static int log_fd;
+
+static void permitted_with_log(void)
+{
+	struct posix_trace_status_info s;
+	struct posix_trace_event_info e;
+	trace_id_t own = 0;
+	size_t len;
+	int error = 0, unavailable = 1;
+
+	error |= posix_trace_create_withlog(0, NULL, log_fd, &own);
+	step = 1;
+	error |= posix_trace_start(own);
+	number_send(id, 0, 0);
+	error |= posix_trace_flush(own);
+	step = 2;
+	error |= posix_trace_clear(own);
+	step = 3;
+	number_send(id, 0, 1);
+	error |= posix_trace_get_status(own, &s);
+	error |= posix_trace_create_withlog(0, NULL, -1, &own) != EBADF;
+	step = 4;
+	error |= posix_trace_shutdown(own);
+	step = 5;
+	error |= posix_trace_open(log_fd, &own);
+	step = 6;
+	error |= posix_trace_getnext_event(own, &e, NULL, 0, &len, &unavailable) || unavailable || e.posix_event_id != id;
+	step = 7;
+	error |= posix_trace_rewind(own);
+	step = 8;
+	error |= posix_trace_get_status(own, &s);
+	error |= posix_trace_close(own);
+	step = 9;
+	CHECK_EQ("THR-7", error, 0);
+}
+
+TEST(functions_of_logs)
+{
+	log_fd = log_file();
+	id = stream_id("cancel");
+	for (int i = 0; i < 20; i++) {
+		trace_id_t log;
+
+		CHECK_EQ("THR-7 THR-10", run_with_pending(permitted_with_log), -1);
+		log = log_open(log_fd);
+		CHECK_EQ("THR-10 SHUT-7", log_count(log, id), 1);
+		log_close(log);
+	}
+}
+
+/* Cancelled while it waits for its flush: that is done to its end, and then the thread ends. */
+static void *flush_and_end(void *arg)
+{
+	struct log_flusher *f = arg;
+
+	f->result = posix_trace_flush(f->trid);
+	atomic_store(&f->done, 1);
+	pthread_testcancel();
+	return NULL;
+}
+
+TEST(flush)
+{
+	struct log_flusher f = { .result = -1 };
+	struct log_sink sink;
+	void *result;
+	int fd = log_pipe(&sink);
+	trace_id_t log;
+
+	id = stream_id("cancel");
+	f.trid = log_running(POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND, 0, 0, fd);
+	log_sink_hold(&sink);
+	log_send(id, 0, 2000);
+	MUST(pthread_create(&f.thread, NULL, flush_and_end, &f) == 0);
+	log_wait_flush(f.trid, POSIX_TRACE_FLUSHING);
+	MUST(pthread_cancel(f.thread) == 0);
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQ("THR-7", stream_status(f.trid).posix_stream_flush_status, POSIX_TRACE_FLUSHING);
+		sleep_ms(2);
+	}
+	log_sink_release(&sink);
+	MUST(pthread_join(f.thread, &result) == 0);
+	CHECK("THR-7", result == PTHREAD_CANCELED);
+	CHECK_EQ("THR-7 THR-10", atomic_load(&f.done), 1);
+	CHECK_EQ("THR-10", f.result, 0);
+	CHECK_EQ("THR-11 FLUSH-20", posix_trace_flush(f.trid), 0);
+	stream_end(f.trid);
+	close(fd);
+	fd = log_sink_file(&sink);
+	log = log_open(fd);
+	CHECK_EQ("THR-10 FLUSH-1", log_count(log, id), 2000);
+	log_close(log);
+}
+
 /* If a read that need not wait acts on it all the same, the event is still there. */
 static void read_one(void)
 {
@@ -510,4 +606,4 @@ TEST(nothing_left)
 TEST_MAIN(TEST_ENTRY(getnext), TEST_ENTRY(timedgetnext), TEST_ENTRY(event_or_cancellation), TEST_ENTRY(other_reader_is_woken),
 	  TEST_ENTRY(cleanup_handler), TEST_ENTRY(disabled), TEST_ENTRY(first_call), TEST_ENTRY(first_trace_point),
 	  TEST_ENTRY(forbidden_functions), TEST_ENTRY(forbidden_functions_with_waiter), TEST_ENTRY(attributes_and_sets),
-	  TEST_ENTRY(other_functions), TEST_ENTRY(read_with_pending), TEST_ENTRY(nothing_left))
+	  TEST_ENTRY(other_functions), TEST_ENTRY(functions_of_logs), TEST_ENTRY(flush), TEST_ENTRY(read_with_pending), TEST_ENTRY(nothing_left))

@@ -2,12 +2,13 @@
  * matrix.c - which identifier is good for which function
  *
  * Every function that takes a stream meets every kind of identifier: one that
- * never was valid, one of a stream that is shut down, one of the parent or of
- * another process, and a stream without log. Refused calls store nothing and change nothing.
+ * never was valid, one of a stream that is shut down or of a log that is closed, one of
+ * the parent or of another process, a stream without log, one with a log, and
+ * an opened log. Refused calls store nothing and change nothing.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "numbers.h"
+#include "log.h"
 
 static trace_event_id_t id;
 
@@ -148,6 +149,31 @@ TEST(shut_down)
 	stream_end(t);
 }
 
+/* The same for logs, opened and being written. */
+TEST(log_ended)
+{
+	trace_id_t old[40], t = 0;
+	int fd = log_file();
+
+	for (int i = 0; i < 40; i++) {
+		if (i % 2) {
+			old[i] = log_open(fd);
+			log_close(old[i]);
+		} else {
+			old[i] = log_running(0, 0, 0, 1 << 20, fd);
+			stream_end(old[i]);
+		}
+		refuse_all(old[i]);
+	}
+	t = log_open(fd);
+	for (int i = 0; i < 40; i++) {
+		CHECK("SHUT-4 OPEN-10 CREATE-7", old[i] != t);
+		refuse_all(old[i]);
+	}
+	CHECK_EQ("OPEN-10", log_count(t, POSIX_TRACE_START), 1);
+	log_close(t);
+}
+
 /* The parent's identifier in a child; fork.c shows that the parent notices nothing. */
 TEST(of_the_parent)
 {
@@ -212,6 +238,29 @@ TEST(of_another)
 		CHECK_EQ("CREATE-15 MODEL-19", status, 0);
 		refuse_all(theirs);
 	}
+}
+
+/* One of a stream with a log: neither the child nor its end harms that. */
+TEST(of_the_parent_with_log)
+{
+	int fd = log_file(), status;
+	trace_id_t t;
+	pid_t pid;
+
+	id = stream_id("matrix");
+	t = log_running(0, 0, 0, 1 << 20, fd);
+	number_send(id, 0, 0);
+	pid = fork();
+	if (pid == 0) {
+		refuse_all(t);
+		exit(test_failures != 0);
+	}
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK_EQ("CREATE-15 INH-8 MODEL-19", status, 0);
+	number_send(id, 0, 1);
+	CHECK_STR("INH-8", state(t), "RN");
+	stream_end(t);
+	CHECK_LOG("INH-8", fd, id, 0, 2);
 }
 
 /* -- An active stream without log --------------------------------------- */
@@ -294,5 +343,175 @@ TEST(without_log)
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(never_valid), TEST_ENTRY(never_valid_beside_stream), TEST_ENTRY(shut_down), TEST_ENTRY(of_the_parent),
-	  TEST_ENTRY(of_another), TEST_ENTRY(without_log_refused), TEST_ENTRY(without_log))
+/* -- An active stream with log ------------------------------------------------ */
+
+/* These are for streams without one, or for opened logs. */
+TEST(with_log_refused)
+{
+	int fd = log_file();
+	trace_id_t t = log_running(0, 0, 0, 1 << 20, fd);
+
+	memset(&untouched, 0xa5, sizeof untouched);
+	id = stream_id("matrix");
+	for (int i = 0; i < 2; i++) {
+		number_send(id, 0, (unsigned)i);
+		REFUSED("OPEN-11 LOG-8", close, t);
+		REFUSED("OPEN-12 LOG-8", rewind, t);
+		REFUSED("READ-28 LOG-6", trygetnext, t);
+		CHECK_NE("READ-7", unavailable, 0);
+		/* What such a stream has recorded belongs to its log. */
+		REFUSED("READ-33", getnext, t);
+		CHECK_NE("READ-7 READ-33", unavailable, 0);
+		REFUSED("READ-33", timedgetnext, t);
+		CHECK_NE("READ-7 READ-33", unavailable, 0);
+		CHECK_STR("LOG-8", state(t), i ? "SN" : "RN");
+		if (i == 0) {
+			number_send(id, 0, 1);
+			MUST(posix_trace_stop(t) == 0);
+		}
+	}
+	stream_end(t);
+	/* They have taken nothing. */
+	CHECK_LOG("LOG-8 READ-33", fd, id, 0, 2);
+}
+
+/* And all others work, on a stream that is suspended and on one that runs. */
+TEST(with_log)
+{
+	for (int running = 0; running < 2; running++) {
+		int fd = log_file();
+		trace_id_t t = log_create(NULL, fd);
+		struct stream_event e;
+
+		id = stream_id("matrix");
+		if (running)
+			MUST(posix_trace_start(t) == 0);
+		some_set = set_of(stream_id("hidden"));
+		CHECK_EQ("LOG-6 CLEAR-13", do_clear(t), 0);
+		CHECK("LOG-6 ID-4", posix_trace_eventid_equal(t, id, id) != 0);
+		CHECK("LOG-6 ID-4", posix_trace_eventid_equal(t, id, POSIX_TRACE_START) == 0);
+		CHECK_EQ("LOG-6 ID-11", do_get_name(t), 0);
+		CHECK_STR("LOG-6 ID-6", out.name, "posix_trace_start");
+		unavailable = 1;
+		CHECK_EQ("LOG-6 ID-33 ID-31", do_getnext_id(t), 0);
+		CHECK_EQ("LOG-6 ID-27", unavailable, 0);
+		CHECK_EQ("LOG-6 ID-33 ID-31", do_list_rewind(t), 0);
+		CHECK_EQ("LOG-6 FLUSH-20", do_flush(t), 0);
+		CHECK_EQ("LOG-6 ATTR-57", do_get_attr(t), 0);
+		CHECK_EQ("LOG-6 STAT-7", do_get_status(t), 0);
+		CHECK_EQ("LOG-6", out.status.posix_stream_status, running ? POSIX_TRACE_RUNNING : POSIX_TRACE_SUSPENDED);
+		CHECK_EQ("LOG-7 FILT-14", do_get_filter(t), 0);
+		CHECK_EQ("LOG-7 FILT-3 FILT-14", do_set_filter(t), 0);
+		CHECK_EQ("LOG-6 ID-22", do_trid_open(t), 0);
+		CHECK_EQ("LOG-6 ID-18", out.type, id);
+		CHECK_EQ("LOG-6 START-9", do_stop(t), 0);
+		CHECK_EQ("LOG-6 START-9", do_start(t), 0);
+		number_send(id, 0, 1);
+		CHECK_EQ("LOG-6 FLUSH-20", do_flush(t), 0);
+		CHECK_EQ("LOG-6 SHUT-10 SHUT-11", do_shutdown(t), 0);
+		refuse_all(t);
+		/* What these calls have recorded, from the clear on. */
+		t = log_open(fd);
+		if (running) {
+			log_expect_other(t, POSIX_TRACE_FILTER, &e);
+			log_expect_other(t, POSIX_TRACE_STOP, &e);
+		}
+		log_expect_other(t, POSIX_TRACE_START, &e);
+		CHECK_EQ("LOG-6", log_run(t, id, 1, &e), 2);
+		CHECK_EQ("LOG-6 SHUT-1", e.info.posix_event_id, POSIX_TRACE_STOP);
+		CHECK_EQ("LOG-6", log_try_other(t, &e), 0);
+		log_close(t);
+	}
+}
+
+/* -- An opened log ------------------------------------------------------------- */
+
+static trace_id_t some_log(int *fd)
+{
+	trace_id_t t;
+
+	*fd = log_file();
+	id = stream_id("matrix");
+	t = log_running(0, 0, 0, 1 << 20, *fd);
+	number_send(id, 0, 0);
+	stream_end(t);
+	return log_open(*fd);
+}
+
+/* These are a controller's, or for live streams. */
+TEST(recorded_refused)
+{
+	int fd;
+	trace_id_t t = some_log(&fd);
+
+	memset(&untouched, 0xa5, sizeof untouched);
+	some_set = set_of(POSIX_TRACE_UNNAMED_USEREVENT);
+	for (int i = 0; i < 2; i++) {
+		struct stream_event e;
+
+		REFUSED("CLEAR-12 OPEN-6", clear, t);
+		REFUSED("FLUSH-10 OPEN-6", flush, t);
+		REFUSED("FILT-12 OPEN-6", get_filter, t);
+		REFUSED("FILT-12 OPEN-6", set_filter, t);
+		REFUSED("READ-15 READ-28", trygetnext, t);
+		CHECK_NE("READ-7", unavailable, 0);
+		REFUSED("READ-13", timedgetnext, t);
+		CHECK_NE("READ-7", unavailable, 0);
+		REFUSED("SHUT-11 OPEN-6", shutdown, t);
+		REFUSED("START-7 OPEN-6", start, t);
+		REFUSED("START-7 OPEN-6", stop, t);
+		REFUSED("ID-14 ID-20 OPEN-6", trid_open, t);
+		if (i == 0)
+			log_expect(t, POSIX_TRACE_START, &e);
+		else
+			log_expect_other(t, id, &e);
+	}
+	log_close(t);
+}
+
+/* And these work. */
+TEST(recorded)
+{
+	int fd;
+	trace_id_t t = some_log(&fd);
+
+	CHECK("OPEN-5 ID-2 ID-4", posix_trace_eventid_equal(t, id, id) != 0);
+	CHECK("OPEN-5 ID-2 ID-4", posix_trace_eventid_equal(t, id, POSIX_TRACE_START) == 0);
+	CHECK_EQ("OPEN-5 ID-11", do_get_name(t), 0);
+	CHECK_STR("OPEN-5 ID-6", out.name, "posix_trace_start");
+	unavailable = 1;
+	CHECK_EQ("OPEN-5 ID-33 ID-31", do_getnext_id(t), 0);
+	CHECK_EQ("OPEN-5 ID-27", unavailable, 0);
+	CHECK_EQ("OPEN-5 ID-33 ID-31", do_list_rewind(t), 0);
+	CHECK_EQ("OPEN-5 ATTR-58", do_get_attr(t), 0);
+	CHECK_EQ("OPEN-5 STAT-5 STAT-7", do_get_status(t), 0);
+	for (int i = 0; i < 2; i++) {
+		unavailable = 1;
+		CHECK_EQ("OPEN-5 READ-1", do_getnext(t), 0);
+		CHECK_EQ("OPEN-5 READ-7", unavailable, 0);
+		CHECK_EQ("OPEN-5 READ-1 OPEN-9", out.event.posix_event_id, POSIX_TRACE_START);
+		CHECK_EQ("OPEN-5 OPEN-13", do_rewind(t), 0);
+	}
+	CHECK_EQ("OPEN-5 OPEN-10 OPEN-13", do_close(t), 0);
+	refuse_all(t);
+	CHECK_NE("OPEN-14", fcntl(fd, F_GETFD), -1);
+}
+
+/* Beside it: numbers that are near to its identifier. */
+TEST(never_valid_beside_log)
+{
+	int fd;
+	trace_id_t t = some_log(&fd);
+
+	for (int bit = 0; bit < 64; bit++)
+		refuse_all(t ^ (trace_id_t)1 << bit);
+	refuse_all(t + 1);
+	refuse_all(t - 1);
+	CHECK_EQ("OPEN-5", log_count(t, id), 1);
+	log_close(t);
+}
+
+TEST_MAIN(TEST_ENTRY(never_valid), TEST_ENTRY(never_valid_beside_stream), TEST_ENTRY(shut_down), TEST_ENTRY(log_ended),
+	  TEST_ENTRY(of_the_parent), TEST_ENTRY(of_another), TEST_ENTRY(of_the_parent_with_log), TEST_ENTRY(without_log_refused),
+	  TEST_ENTRY(without_log), TEST_ENTRY(with_log_refused), TEST_ENTRY(with_log), TEST_ENTRY(recorded_refused),
+	  TEST_ENTRY(recorded), TEST_ENTRY(never_valid_beside_log))

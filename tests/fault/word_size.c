@@ -50,7 +50,7 @@ TEST(layout)
 
 /* -- Traced ------------------------------------------------------------------------ */
 
-enum { DO_OPEN, DO_RECORD, DO_FOREVER, DO_CHILDREN, DO_EXEC };
+enum { DO_OPEN, DO_RECORD, DO_FOREVER, DO_CHILDREN, DO_EXEC, DO_LOG, DO_LOG_AND_DIE };
 
 struct order {
 	uint32_t what, threads, count, id;
@@ -136,6 +136,33 @@ static int leaf(int depth, const char *self, const char *other, uint32_t count)
 	return 99;
 }
 
+/* More than the smaller programs can express, where one can. */
+#define LOG_SIZE ((size_t)(sizeof(size_t) == 8 ? UINT64_C(5) << 30 : 12345678))
+
+/* A stream of this process, with a log; its types, events, and attributes are what log_as_written() looks for. */
+static int write_log(struct order *o, bool die)
+{
+	int fd = open(o->name, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
+	trace_attr_t attr;
+	trace_id_t trid;
+
+	if (fd < 0 || posix_trace_attr_init(&attr) || posix_trace_attr_setname(&attr, "of another size") ||
+	    posix_trace_attr_setmaxdatasize(&attr, DATA_MAX) || posix_trace_attr_setstreamsize(&attr, 16 << 20) ||
+	    posix_trace_attr_setlogsize(&attr, LOG_SIZE) || posix_trace_attr_setlogfullpolicy(&attr, POSIX_TRACE_APPEND) ||
+	    posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_UNTIL_FULL) ||
+	    posix_trace_create_withlog(0, &attr, fd, &trid) || posix_trace_start(trid))
+		return 1;
+	o->id = fault_open("words.log");
+	record_threads(o);
+	if (posix_trace_flush(trid))
+		return 2;
+	record_threads(o);
+	if (die)
+		raise(SIGKILL);
+	close(fd);
+	return posix_trace_shutdown(trid);
+}
+
 static int serve(int s)
 {
 	struct order o;
@@ -162,6 +189,10 @@ static int serve(int s)
 			result = waitpid(pid, &status, 0) != pid || status;
 			break;
 		}
+		case DO_LOG:
+		case DO_LOG_AND_DIE:
+			result = write_log(&o, o.what == DO_LOG_AND_DIE);
+			break;
 		default: {
 			char fd[16];
 
@@ -260,44 +291,50 @@ struct books {
 	uint64_t starts; /* of ours */
 };
 
-/* Reads until nothing is left; every event as it was made, each thread's in its order. */
+/* One event, as it was made, and in its thread's order; a thread that begins anew does so with number 0. */
+static void keep(struct books *b, const struct posix_trace_event_info *info, const struct data *d, size_t length, trace_event_id_t id)
+{
+	static struct data made;
+	uint32_t full, t;
+
+	if (info->posix_event_id != id) {
+		b->starts += info->posix_event_id == POSIX_TRACE_START && info->posix_pid;
+		return;
+	}
+	MUST(length >= 8 && d->thread < 64);
+	t = d->thread;
+	full = data_length(t, d->number);
+	CHECK_EQ("-", length, full < DATA_MAX ? full : DATA_MAX);
+	CHECK_EQ("-", info->posix_truncation_status, full > DATA_MAX ? POSIX_TRACE_TRUNCATED_RECORD : POSIX_TRACE_NOT_TRUNCATED);
+	data_make(&made, t, d->number);
+	CHECK("-", memcmp(d, &made, length) == 0);
+	CHECK_OP("-", d->number, >=, b->next[t]);
+	if (!b->tid[t]) {
+		b->tid[t] = info->__posix_kernel_tid;
+		b->pid[t] = info->posix_pid;
+	}
+	CHECK_EQ("-", info->__posix_kernel_tid, b->tid[t]);
+	CHECK_EQ("-", info->posix_pid, b->pid[t]);
+	CHECK("-", info->posix_prog_address != NULL && info->posix_thread_id != 0);
+	b->next[t] = d->number + 1;
+	b->events++;
+	if (test_failures > 10)
+		exit(1);
+}
+
+/* Reads until nothing is left. */
 static void read_all(trace_id_t trid, trace_event_id_t id, struct books *b)
 {
 	struct posix_trace_event_info info;
-	static struct data made;
 	struct data d;
 	size_t length;
 	int unavailable;
 
 	for (;;) {
-		uint32_t full, t;
-
 		MUST(posix_trace_trygetnext_event(trid, &info, &d, sizeof d, &length, &unavailable) == 0);
 		if (unavailable)
 			return;
-		if (info.posix_event_id != id) {
-			b->starts += info.posix_event_id == POSIX_TRACE_START && info.posix_pid;
-			continue;
-		}
-		MUST(length >= 8 && d.thread < 64);
-		t = d.thread;
-		full = data_length(t, d.number);
-		CHECK_EQ("-", length, full < DATA_MAX ? full : DATA_MAX);
-		CHECK_EQ("-", info.posix_truncation_status, full > DATA_MAX ? POSIX_TRACE_TRUNCATED_RECORD : POSIX_TRACE_NOT_TRUNCATED);
-		data_make(&made, t, d.number);
-		CHECK("-", memcmp(&d, &made, length) == 0);
-		CHECK_OP("-", d.number, >=, b->next[t]);
-		if (!b->tid[t]) {
-			b->tid[t] = info.__posix_kernel_tid;
-			b->pid[t] = info.posix_pid;
-		}
-		CHECK_EQ("-", info.__posix_kernel_tid, b->tid[t]);
-		CHECK_EQ("-", info.posix_pid, b->pid[t]);
-		CHECK("-", info.posix_prog_address != NULL && info.posix_thread_id != 0);
-		b->next[t] = d.number + 1;
-		b->events++;
-		if (test_failures > 10)
-			exit(1);
+		keep(b, &info, &d, length, id);
 	}
 }
 
@@ -443,6 +480,109 @@ TEST(exec_and_back)
 	target_end(&t);
 }
 
+/* A log that a program of the other size has written, or began to. */
+static void log_as_written(const char *path, pid_t pid, uint32_t count, size_t log_size)
+{
+	struct posix_trace_event_info info;
+	char name[TRACE_EVENT_NAME_MAX + 1];
+	trace_event_id_t id = 0, type;
+	int unavailable, stops = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint64_t events = 0;
+	trace_attr_t attr;
+	trace_id_t trid;
+	struct books b;
+	struct data d;
+	size_t size;
+
+	MUST(fd >= 0);
+	CHECK_EQ("OPEN-1 MODEL-26", posix_trace_open(fd, &trid), 0);
+	MUST(posix_trace_get_attr(trid, &attr) == 0);
+	CHECK_EQ("ATTR-58", posix_trace_attr_getname(&attr, name), 0);
+	CHECK_STR("ATTR-58", name, "of another size");
+	CHECK_EQ("ATTR-58", posix_trace_attr_getmaxdatasize(&attr, &size), 0);
+	CHECK_EQ("ATTR-58", size, DATA_MAX);
+	CHECK_EQ("ATTR-58", posix_trace_attr_getlogsize(&attr, &size), 0);
+	CHECK_EQ("ATTR-58", size, log_size);
+	while (posix_trace_eventtypelist_getnext_id(trid, &type, &unavailable) == 0 && !unavailable)
+		if (posix_trace_eventid_get_name(trid, type, name) == 0 && strcmp(name, "words.log") == 0)
+			id = type;
+	CHECK("MODEL-16", id != 0);
+	/* Each thread has been there twice. */
+	for (int run = 0; run < 2; run++) {
+		memset(&b, 0, sizeof b);
+		while (b.events < THREADS * count) {
+			MUST(posix_trace_getnext_event(trid, &info, &d, sizeof d, &size, &unavailable) == 0);
+			MUST(!unavailable);
+			keep(&b, &info, &d, size, id);
+		}
+		for (int i = 0; i < THREADS; i++) {
+			CHECK_EQ("LOG-20 MODEL-26", b.next[i], count);
+			CHECK_EQ("LOG-20", b.pid[i], pid);
+		}
+		events += b.events;
+	}
+	while (posix_trace_getnext_event(trid, &info, &d, sizeof d, &size, &unavailable) == 0 && !unavailable)
+		stops += info.posix_event_id == POSIX_TRACE_STOP;
+	CHECK_EQ("LOG-20", events, 2 * THREADS * count);
+	CHECK_EQ("SHUT-1 SHUT-6", stops, 1);
+	CHECK_EQ("OPEN-10", posix_trace_close(trid), 0);
+	close(fd);
+}
+
+TEST(logs)
+{
+	char path[64];
+	int status;
+
+	snprintf(path, sizeof path, "/dev/shm/posixtrace-words-%d", (int)getpid());
+	for (int die = 0; die < 2; die++) {
+		struct target t = target_start();
+
+		target_tell(&t, die ? DO_LOG_AND_DIE : DO_LOG, THREADS, 3000, 0, path);
+		if (die) {
+			MUST(waitpid(t.pid, &status, 0) == t.pid);
+			close(t.socket);
+		} else {
+			CHECK_EQ("SHUT-7", target_result(&t), 0);
+			target_end(&t);
+		}
+		/* One who reads it to the end completes it, if that is needed; the other finds it complete. */
+		for (int i = 0; i < 2; i++)
+			log_as_written(path, t.pid, 3000, sizeof(size_t) == 8 ? 12345678 : SIZE_MAX);
+	}
+	MUST(unlink(path) == 0);
+}
+
+/* A process of the other size is traced with a log, and ends before that. */
+TEST(log_of_the_other)
+{
+	char path[64];
+	struct target t = target_start();
+	trace_event_id_t id;
+	trace_attr_t attr;
+	trace_id_t trid;
+	int fd;
+
+	snprintf(path, sizeof path, "/dev/shm/posixtrace-words-%d", (int)getpid());
+	fd = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
+	MUST(fd >= 0 && posix_trace_attr_init(&attr) == 0 && posix_trace_attr_setname(&attr, "of another size") == 0);
+	MUST(posix_trace_attr_setmaxdatasize(&attr, DATA_MAX) == 0 && posix_trace_attr_setlogsize(&attr, LOG_SIZE) == 0);
+	MUST(posix_trace_attr_setlogfullpolicy(&attr, POSIX_TRACE_APPEND) == 0);
+	MUST(posix_trace_attr_setstreamsize(&attr, 32 << 20) == 0);
+	MUST(posix_trace_create_withlog(t.pid, &attr, fd, &trid) == 0 && posix_trace_start(trid) == 0);
+	id = target_open(&t, "words.log");
+	for (int run = 0; run < 2; run++) {
+		target_tell(&t, DO_RECORD, THREADS, 3000, id, "");
+		CHECK_EQ("-", target_result(&t), 0);
+	}
+	CHECK_EQ("-", lost(trid), 0);
+	target_end(&t);
+	CHECK_EQ("SHUT-7", posix_trace_shutdown(trid), 0);
+	log_as_written(path, t.pid, 3000, LOG_SIZE);
+	MUST(unlink(path) == 0);
+	close(fd);
+}
+
 /* Killed at any instruction: what was committed can be read. */
 TEST(killed)
 {
@@ -540,7 +680,7 @@ int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
 		TEST_ENTRY(layout), TEST_ENTRY(all), TEST_ENTRY(loop), TEST_ENTRY(until_full), TEST_ENTRY(family),
-		TEST_ENTRY(exec_and_back), TEST_ENTRY(killed), TEST_ENTRY(controller_killed), { NULL, NULL },
+		TEST_ENTRY(exec_and_back), TEST_ENTRY(logs), TEST_ENTRY(log_of_the_other), TEST_ENTRY(killed), TEST_ENTRY(controller_killed), { NULL, NULL },
 	};
 	bool again = argc > 2 && strcmp(argv[2], "--again") == 0;
 	static char self[4096];
