@@ -72,16 +72,17 @@ static int flush_until(struct flusher *g, uint64_t until)
 	}
 }
 
-static void mark(struct flusher *g, trace_event_id_t id, uint64_t ticks)
+static void mark(struct flusher *g, const struct event *caller, trace_event_id_t id, uint64_t ticks)
 {
-	struct event event = g->caller;
+	struct event event = *caller;
 
 	event.id = id;
 	event.ticks = ticks;
 	flush_marker(&g->flush, &event);
 }
 
-static int flush(struct flusher *g)
+/* caller: who has asked, as the origin of an event. */
+static int flush(struct flusher *g, const struct event *caller)
 {
 	struct stream_header *h = g->flush.stream->header;
 	uint32_t clock = g->flush.stream->clock_kind;
@@ -95,12 +96,12 @@ static int flush(struct flusher *g)
 	now = ticks_read(clock);
 	TEST_POINT("flush_begins");
 	if (running)
-		mark(g, POSIX_TRACE_FLUSH_START, now);
+		mark(g, caller, POSIX_TRACE_FLUSH_START, now);
 	r = flush_until(g, now);
 	if (r < 0)
 		set_error(h, -r);
 	if (running)
-		mark(g, POSIX_TRACE_FLUSH_STOP, ticks_read(clock));
+		mark(g, caller, POSIX_TRACE_FLUSH_STOP, ticks_read(clock));
 	fetch_and(&h->state, ~STATE_FLUSHING);
 	TEST_POINT("flush_ends");
 	g->last = clock_ns(CLOCK_MONOTONIC);
@@ -179,7 +180,7 @@ static bool reply(struct flusher *g)
 {
 	switch (g->question) {
 	case FLUSHER_FLUSH:
-		answer(g, flush(g));
+		answer(g, flush(g, &g->caller));
 		return true;
 	case FLUSHER_PAUSE:
 		g->paused = true;
@@ -222,6 +223,7 @@ static bool due(const struct flusher *g)
 
 static void *run(void *arg)
 {
+	static const struct event nobody;
 	struct flusher *g = arg;
 	struct stream_header *h = g->flush.stream->header;
 
@@ -234,8 +236,7 @@ static void *run(void *arg)
 			continue;
 		}
 		if (due(g)) {
-			memset(&g->caller, 0, sizeof g->caller);
-			flush(g);
+			flush(g, &nobody);
 			continue;
 		}
 		sleep_until_needed(g, wakeups);

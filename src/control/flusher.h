@@ -38,7 +38,7 @@ struct flusher {
 	pthread_mutex_t asking;
 	uint32_t asked, answered; /* both rise by one with each question */
 	enum flusher_question question;
-	struct event caller; /* of a flush: who has called; its id is 0 for a flush of its own */
+	struct event caller; /* of the flush that is asked for; one that the flusher is at by itself is nobody's */
 	int answer;          /* an error number */
 	int64_t last;        /* end of the last flush, ns of CLOCK_MONOTONIC */
 	bool paused;
