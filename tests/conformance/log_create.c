@@ -608,11 +608,13 @@ TEST(closed_early)
 /* Neither a stream with a log nor an opened log costs the application a low descriptor number when it is gone. */
 TEST(descriptors)
 {
-	int file = log_file(), before = shm_descriptors();
+	int file = log_file(), before = shm_descriptors(), threads = 0;
 	trace_id_t trid;
 
 	id = stream_id("descriptors");
 	for (int i = 0; i < 20; i++) {
+		if (i == 1)
+			threads = target_threads(getpid()); /* a sanitizer may have some */
 		trid = log_running(POSIX_TRACE_FLUSH, log_policies[i % 3], 65536, 1 << 20, file);
 		log_send(id, 0, 10);
 		CHECK_EQ("SHUT-2", posix_trace_shutdown(trid), 0);
@@ -627,7 +629,7 @@ TEST(descriptors)
 		CHECK_EQ("OPEN-8", shm_descriptors(), before);
 		MUST(ftruncate(file, 0) == 0);
 	}
-	CHECK_EQ("SHUT-2", target_threads(getpid()), 1);
+	CHECK_EQ("SHUT-2", target_threads(getpid()), threads);
 }
 
 /* MODEL-29: a write to a file marks its times, and a log is written by writing. */
