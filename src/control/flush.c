@@ -218,8 +218,14 @@ static bool add_event(struct flush *f, struct log_event *e, const void *data, ui
 	return true;
 }
 
+/* An event of the system's own. */
 static bool add(struct flush *f, const struct event *e, const void *data)
 {
+	/*
+	 * Who finds the stream full, or an event lost, may be held up before it says since when: a flush
+	 * may have begun or ended since then, and that is in the log.
+	 */
+	uint64_t last = f->draft.next.last_ticks, ticks = e->ticks > last ? e->ticks : last;
 	struct log_event event = {
 		.id = e->id,
 		.truncated = e->truncated,
@@ -230,7 +236,7 @@ static bool add(struct flush *f, const struct event *e, const void *data)
 		.length = e->length,
 	};
 
-	return add_event(f, &event, data, e->ticks);
+	return add_event(f, &event, data, ticks);
 }
 
 /* Nothing could be added. True: because the log is full, so what comes is discarded. */
@@ -286,15 +292,9 @@ static bool add_record(struct flush *f, const struct cursor *cur, struct chunk *
 /* An event, with what is to be told before it. */
 static bool add_turn(struct flush *f, const struct live_turn *turn, struct log_event *e)
 {
-	for (unsigned i = 0; i < turn->befores; i++) {
-		struct event before = turn->before[i];
-
-		/* A flush may have begun or ended since the first event that was lost. */
-		if (before.ticks < f->draft.next.last_ticks)
-			before.ticks = f->draft.next.last_ticks;
-		if (!add(f, &before, NULL))
+	for (unsigned i = 0; i < turn->befores; i++)
+		if (!add(f, &turn->before[i], NULL))
 			return false;
-	}
 	return add_record(f, &f->live->merge.cursor[turn->chunk], &f->stream->chunks[turn->chunk], e);
 }
 
