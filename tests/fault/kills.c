@@ -132,6 +132,7 @@ static void wait_for(_Atomic int *word)
 static void begin_role(bool victim)
 {
 	alarm((unsigned)(40 * test_slow()));
+	source_visible();
 	kills_victim = victim;
 	test_failures = 0;
 }

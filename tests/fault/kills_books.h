@@ -64,6 +64,7 @@ static inline bool failed(void)
 /* Note: before the stream starts, and when it has started. */
 static inline void books_mark(const struct books *b, uint64_t *mark)
 {
+	source_settle();
 	for (int i = b->first; i < b->first + b->count; i++)
 		mark[i] = shared->source[i].done;
 }

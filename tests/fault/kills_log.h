@@ -426,6 +426,7 @@ static inline int log_create(pid_t pid, trace_id_t *trid)
 	l->most++;
 	if (posix_trace_start(*trid) != 0)
 		ROUND_FAIL("start of a stream with a log");
+	source_settle();
 	for (int i = 0; i < SOURCES; i++) {
 		l->early[i] = shared->source[i].pid != 0;
 		l->after[i] = shared->source[i].done;

@@ -18,7 +18,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <linux/membarrier.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <trace.h>
 
@@ -213,6 +215,21 @@ static inline void point_stay(void)
 	int64_t until = now_ns() + 8000000;
 
 	while (now_ns() < until)
+		sleep_us(1000);
+}
+
+/*
+ * A processor may have begun to look at what another one has not seen it leave: what a source says that it has done may
+ * be some events old. Behind this it is not: who is found to have done n events is at n + 1. For those who have called source_visible().
+ */
+static inline void source_visible(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+}
+
+static inline void source_settle(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
 		sleep_us(1000);
 }
 
