@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 		pid = fork();
 		if (pid == 0) {
 			try(dirfd(directory), e->d_name);
-			exit(0);
+			_exit(0);
 		}
 		MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
 		if (status == 0) {

@@ -52,7 +52,8 @@ static bool put(const struct log_event *e, const void *data)
 	sent[count].event = *e;
 	sent[count].data = malloc(e->length + 1);
 	MUST(sent[count].data);
-	memcpy(sent[count].data, data, e->length);
+	if (e->length)
+		memcpy(sent[count].data, data, e->length);
 	count++;
 	return true;
 }
