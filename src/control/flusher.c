@@ -43,6 +43,19 @@ static bool unread(const struct stream *s)
 	return load_relaxed(&s->header->stopped_ticks) != 0;
 }
 
+/* Who has cut the file to nothing, as programs do that copy logs away, has what was in it; the log goes on with what comes. */
+static int begin_if_cut(struct flusher *g)
+{
+	int r = 0;
+
+	if (output_cut(&g->flush.output)) {
+		r = output_begin_again(&g->flush.output, &g->header);
+		if (r == 0)
+			r = flush_describe(&g->flush);
+	}
+	return r;
+}
+
 /* until: ticks. 0 or a negative error number. */
 static int flush_until(struct flusher *g, uint64_t until)
 {
@@ -64,7 +77,9 @@ static int flush_until(struct flusher *g, uint64_t until)
 			break;
 		case FLUSH_WRITE:
 		case FLUSH_DONE:
-			r = flush_write(&g->flush);
+			r = begin_if_cut(g);
+			if (r == 0)
+				r = flush_write(&g->flush);
 			if (r < 0 || step == FLUSH_DONE)
 				return r;
 			break;
@@ -120,11 +135,13 @@ static int end(struct flusher *g)
 		set_error(h, -r);
 	fetch_and(&h->state, ~STATE_FLUSHING);
 	TEST_POINT("end_flushed");
-	closed = flush_end(&g->flush);
+	closed = begin_if_cut(g);
+	if (closed == 0)
+		closed = flush_end(&g->flush);
 	if (r == 0 && closed == 0)
 		fetch_or(&h->state, STATE_SAVED);
 	TEST_POINT("end_closed");
-	sys_close(g->flush.output.fd);
+	output_close(&g->flush.output);
 	return r < 0 ? r : closed;
 }
 
@@ -249,6 +266,7 @@ struct birth {
 	struct flusher *flusher;
 	int fd;
 	bool seeks;
+	bool shared; /* the thread has no table of descriptors of its own */
 	int error; /* an error number, or -1: not known yet */
 	uint32_t born;
 };
@@ -277,6 +295,7 @@ static int own_descriptor(struct birth *b, struct log_state *state)
 
 	/* Where that is not possible, the thread at least has its own for the same file. */
 	if (sys_own_descriptors(fd) < 0) {
+		b->shared = true;
 		fd = sys_dup(fd);
 		if (fd < 0)
 			return fd;
@@ -305,6 +324,8 @@ static int prepare(struct birth *b)
 	if (fd < 0)
 		return fd;
 	f->output.fd = fd;
+	if (b->shared && output_share(&f->output) < 0)
+		return -EBADF;
 	store_relaxed(&f->stream->header->flush_waiting, 1);
 	/* So that there is no space is known now, where that can be known (LOG-11). */
 	if (b->seeks && f->output.policy != POSIX_TRACE_APPEND) {

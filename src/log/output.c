@@ -123,6 +123,15 @@ static void move_on(struct output *o, const struct log_place *next)
 	TEST_POINT("output_moved");
 }
 
+/* Not somebody else's file by now (H27)? */
+static bool ours(const struct output *o)
+{
+	struct sys_stat st;
+
+	return !o->shared || (sys_stat(o->fd, &st) == 0 && st.inode == o->file.inode && st.device_major == o->file.device_major &&
+	                      st.device_minor == o->file.device_minor);
+}
+
 static int put(struct output *o, const void *buf, size_t size, uint64_t offset)
 {
 	const unsigned char *p = buf;
@@ -130,6 +139,8 @@ static int put(struct output *o, const void *buf, size_t size, uint64_t offset)
 
 	if (o->error)
 		return -o->error;
+	if (!ours(o))
+		return -EBADF;
 	while (size > 0) {
 		long n = o->seeks ? sys_write_at(o->fd, p, size, offset) : sys_write(o->fd, p, size);
 
@@ -195,13 +206,43 @@ void output_free(struct output *o)
 	o->mark = NULL;
 }
 
-int output_begin(struct output *o, const struct log_header *h)
+int output_share(struct output *o)
+{
+	o->shared = true;
+	return sys_stat(o->fd, &o->file) < 0 ? -EBADF : 0;
+}
+
+void output_close(struct output *o)
+{
+	if (ours(o))
+		sys_close(o->fd);
+}
+
+static int put_header(struct output *o, const struct log_header *h, struct log_place *next)
 {
 	unsigned char bytes[FRAME_BYTES + HEADER_BODY_MAX + FRAME_ALIGN];
-	struct frame frame = { .kind = FRAME_HEADER };
-	struct log_place next = { .sequence = 1 };
-	uint64_t log;
+	struct frame frame = { .kind = FRAME_HEADER, .log = next->log };
 	int r;
+
+	frame.size = (uint32_t)header_put(bytes + FRAME_BYTES, h);
+	frame.body_crc = crc32c(bytes + FRAME_BYTES, frame.size);
+	frame_put(bytes, &frame);
+	memset(bytes + FRAME_BYTES + frame.size, 0, FRAME_ALIGN);
+	next->end = frame_bytes(frame.size);
+	/* Who comes after a death finds another log in the file than the one that counts: so it looks here. */
+	intend(o, next);
+	r = put(o, bytes, frame_bytes(frame.size), 0);
+	if (r < 0)
+		return r;
+	o->frames = o->marks = 0;
+	o->stride = 1;
+	move_on(o, next);
+	return 0;
+}
+
+int output_begin(struct output *o, const struct log_header *h)
+{
+	struct log_place next = { .sequence = 1 };
 
 	/* What is in a pipe stays in it; what is counted begins anew. */
 	if (!o->seeks && output_place(o)->log) {
@@ -211,23 +252,27 @@ int output_begin(struct output *o, const struct log_header *h)
 		return 0;
 	}
 	do
-		sys_random(&log, sizeof log);
-	while (log == 0);
-	frame.size = (uint32_t)header_put(bytes + FRAME_BYTES, h);
-	frame.log = next.log = log;
-	frame.body_crc = crc32c(bytes + FRAME_BYTES, frame.size);
-	frame_put(bytes, &frame);
-	memset(bytes + FRAME_BYTES + frame.size, 0, FRAME_ALIGN);
-	next.end = frame_bytes(frame.size);
-	/* Who comes after a death finds another log in the file than the one that counts: so it looks here. */
-	intend(o, &next);
-	r = put(o, bytes, frame_bytes(frame.size), 0);
-	if (r < 0)
-		return r;
-	o->frames = o->marks = 0;
-	o->stride = 1;
-	move_on(o, &next);
-	return 0;
+		sys_random(&next.log, sizeof next.log);
+	while (next.log == 0);
+	return put_header(o, h, &next);
+}
+
+bool output_cut(const struct output *o)
+{
+	struct sys_stat st;
+
+	return o->seeks && output_place(o)->log && sys_stat(o->fd, &st) == 0 && st.size < FRAME_BYTES && ours(o);
+}
+
+int output_begin_again(struct output *o, const struct log_header *h)
+{
+	struct log_place next = *output_place(o);
+
+	/* It is the same log, whose first segments are not there any more. */
+	next.bytes = next.events = 0;
+	next.types = next.slots = 0;
+	next.slot_used = 0;
+	return put_header(o, h, &next);
 }
 
 /* -- Frames ----------------------------------------------------------------------------------------- */

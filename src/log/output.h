@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/sys.h"
 #include "log/draft.h"
 #include "log/format.h"
 #include "log/header.h"
@@ -30,6 +31,8 @@ struct output {
 	bool seeks; /* a regular file, written by position; otherwise front to back */
 	int policy; /* of the log */
 	int error;  /* nothing can be written any more: 0 or an error number */
+	bool shared; /* the number is in the application's table of descriptors: it may close it, and open something else */
+	struct sys_stat file; /* then: what it stands for */
 	struct log_state *state;
 	/* For the index: */
 	uint64_t *frame; /* offsets of TYPES and PROCESS */
@@ -64,8 +67,16 @@ void output_plan(struct log_state *state, int policy, uint64_t size, uint32_t ca
 
 int output_init(struct output *o, int fd, bool seeks, int policy, struct log_state *state);
 void output_free(struct output *o);
+/* The descriptor is one in the application's table: from now on, what it stands for is looked at before each use. */
+int output_share(struct output *o);
+/* Closes the descriptor. */
+void output_close(struct output *o);
 /* The header, and nothing behind it; again after posix_trace_clear(). */
 int output_begin(struct output *o, const struct log_header *h);
+/* Has somebody cut the file to nothing? */
+bool output_cut(const struct output *o);
+/* Then the log begins once more, with the segments that come now. */
+int output_begin_again(struct output *o, const struct log_header *h);
 /* TYPES, with names up to so many user event types; or PROCESS. */
 int output_frame(struct output *o, enum frame_kind kind, const void *body, size_t size, uint32_t types);
 /* Bytes that the next segment's body can have; 0: the log is full. */

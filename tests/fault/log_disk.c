@@ -1,0 +1,639 @@
+/*
+ * log_disk.c - the file of a log: no space, a limit, errors, others who remove, rename, cut or overwrite it
+ *
+ * Whatever it is, trace points do not notice. The flush error says so, what was written can be
+ * read, what could not be written waits in the stream, and when it can be written again the log
+ * goes on as if nothing had been.
+ *
+ * The linker puts what is here in front of src/base/sys.c, so that a write can fail as the test likes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <stdatomic.h>
+#include <sys/resource.h>
+
+#include "base/sys.h"
+#include "log_file.h"
+
+#define DISK "/dev/shm/disk"
+#define FILE_ON_DISK DISK "/log"
+
+/* -- Writes that fail --------------------------------------------------------------------- */
+
+static _Atomic int write_error;  /* for as long as it is not 0 */
+static _Atomic int write_short;  /* so many bytes at a time; 0: all */
+static _Atomic int interrupted;  /* so many writes are, first */
+static _Atomic int no_own_table; /* as before Linux 5.9 */
+
+long __real_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
+long __wrap_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
+long __wrap_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset)
+{
+	if (interrupted > 0 && interrupted-- > 0)
+		return -EINTR;
+	if (write_error)
+		return -write_error;
+	if (write_short && size > (size_t)write_short)
+		size = (size_t)write_short;
+	return __real_sys_write_at(fd, buf, size, offset);
+}
+
+int __real_sys_own_descriptors(int fd);
+int __wrap_sys_own_descriptors(int fd);
+int __wrap_sys_own_descriptors(int fd)
+{
+	return no_own_table ? -ENOSYS : __real_sys_own_descriptors(fd);
+}
+
+/* -- A small disk ------------------------------------------------------------------------------ */
+
+static void disk(const char *options)
+{
+	shm_private("");
+	MUST(mkdir(DISK, 0700) == 0);
+	if (mount("disk", DISK, "tmpfs", 0, options) != 0)
+		SKIP("no tmpfs can be mounted here");
+}
+
+/* Until not a byte more fits, but for so much that is left free. */
+static void disk_fill(off_t but)
+{
+	static char block[4096];
+	int fd = log_open(DISK "/others", O_WRONLY | O_CREAT);
+	off_t size = 0;
+
+	memset(block, 1, sizeof block);
+	while (write(fd, block, sizeof block) > 0)
+		size += (off_t)sizeof block;
+	MUST(errno == ENOSPC);
+	if (but)
+		MUST(ftruncate(fd, size - but) == 0);
+	close(fd);
+}
+
+static void disk_free(void)
+{
+	MUST(unlink(DISK "/others") == 0);
+}
+
+/* FLUSH-16: the first error is kept until it is asked for. */
+static void check_flush_fails(int with)
+{
+	int told;
+
+	CHECK_EQ("FLUSH-12 FLUSH-20", posix_trace_flush(log_trid), with);
+	told = log_flush_error();
+	CHECK_EQ("FLUSH-16", told, with);
+}
+
+/* H12: as much as the stream holds waits for the disk, and then nothing is lost. */
+TEST(full_for_a_while)
+{
+	struct log_seen seen;
+
+	disk("size=512k");
+	log_begin(log_open(FILE_ON_DISK, O_RDWR | O_CREAT), 1 << 20);
+	log_record(100);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	disk_fill(0);
+	log_record(3000);
+	check_flush_fails(ENOSPC);
+	log_record(1000);
+	check_flush_fails(ENOSPC);
+	/* What was written can be read, by somebody else as well. */
+	seen = log_read_file(FILE_ON_DISK);
+	CHECK("-", seen.error == 0 && seen.first == 1 && seen.count >= 100 && seen.missing == 0);
+	disk_free();
+	log_record(100);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	log_flush_error();
+	log_record(100);
+	CHECK_EQ("FLUSH-16", log_flush_error(), 0);
+	CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
+	seen = log_read_file(FILE_ON_DISK);
+	log_check_all(&seen);
+	log_check_gone();
+}
+
+static bool flush_error_told(void *arg)
+{
+	return log_flush_error() == *(int *)arg;
+}
+
+static bool nothing_lost_more(void *arg)
+{
+	uint64_t before = *(uint64_t *)arg;
+
+	log_record(10);
+	return (*(uint64_t *)arg = log_lost()) == before;
+}
+
+/* More than that: it is lost, and known, and behind it the log goes on. By itself, nobody asks for a flush. */
+TEST(full_for_long)
+{
+	struct log_seen seen;
+	int full = ENOSPC;
+	uint64_t lost;
+
+	disk("size=512k");
+	log_begin(log_open(FILE_ON_DISK, O_RDWR | O_CREAT), 65536);
+	log_record(100);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	disk_fill(0);
+	log_record(20000);
+	CHECK("FLUSH-16", log_wait(flush_error_told, &full));
+	lost = log_lost();
+	CHECK_OP("-", lost, >, 5000);
+	disk_free();
+	CHECK("FLUSH-14", log_wait(nothing_lost_more, &lost));
+	log_record(100);
+	CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
+	seen = log_read_file(FILE_ON_DISK);
+	CHECK_EQ("OPEN-8", seen.error, 0);
+	CHECK("-", seen.first == 1 && seen.last == log_number);
+	CHECK_EQ("-", seen.count + seen.status.__posix_lost_events, log_number);
+	CHECK_EQ("-", seen.missing, seen.status.__posix_lost_events);
+	/* FLUSH-14: where it is missing the stream has stopped by itself. */
+	CHECK("FLUSH-14", seen.stopped > 0 && seen.starts == seen.stopped + 1);
+}
+
+/* There is no next flush: what could not be written is gone, and that is said. */
+TEST(full_at_the_end)
+{
+	struct log_seen seen;
+
+	disk("size=512k");
+	log_begin(log_open(FILE_ON_DISK, O_RDWR | O_CREAT), 1 << 20);
+	log_record(100);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	disk_fill(0);
+	log_record(2000);
+	CHECK_EQ("SHUT-13", posix_trace_shutdown(log_trid), ENOSPC);
+	CHECK_EQ("SHUT-14 SHUT-4", posix_trace_shutdown(log_trid), EINVAL);
+	seen = log_read_file(FILE_ON_DISK);
+	CHECK("SHUT-14", seen.error == 0 && seen.first == 1 && seen.count >= 100 && seen.missing == 0);
+	log_check_gone();
+}
+
+/* Room for all events, but not for the index. */
+TEST(full_before_the_index)
+{
+	struct log_seen seen;
+	int error;
+
+	disk("size=256k");
+	log_begin(log_open(FILE_ON_DISK, O_RDWR | O_CREAT), 1 << 20);
+	for (int i = 0; i < 100; i++) {
+		log_record(1);
+		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	}
+	disk_fill(0);
+	/* What is left of the file's last page is enough for the STOP, and not for a hundred segments' index. */
+	error = posix_trace_shutdown(log_trid);
+	CHECK("SHUT-13", error == ENOSPC || error == 0);
+	seen = log_read_file(FILE_ON_DISK);
+	log_check_all(&seen);
+}
+
+TEST(full_at_the_beginning)
+{
+	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
+
+	disk("size=256k");
+	for (unsigned i = 0; i < 3; i++) {
+		int fd = log_open(FILE_ON_DISK, O_RDWR | O_CREAT | O_TRUNC);
+
+		/* What it can become is reserved, but for APPEND. */
+		if (policies[i] != POSIX_TRACE_APPEND)
+			CHECK_EQ("LOG-11", log_try(0, fd, policies[i], 1 << 20, 0, 0), ENOSPC);
+		MUST(ftruncate(fd, 0) == 0);
+		disk_fill(0);
+		CHECK_EQ("LOG-11", log_try(0, fd, policies[i], 100000, 0, 0), ENOSPC);
+		log_check_gone();
+		CHECK_EQ("SHUT-16", fcntl(fd, F_GETFD), FD_CLOEXEC);
+		disk_free();
+		CHECK_EQ("-", log_try(0, fd, policies[i], 100000, 0, 0), 0);
+		CHECK_EQ("-", posix_trace_shutdown(log_trid), 0);
+		close(fd);
+	}
+}
+
+/* Space that the application has reserved is there, whatever others take. */
+TEST(reserved_before)
+{
+	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
+
+	disk("size=512k");
+	for (unsigned i = 0; i < 3; i++) {
+		int fd = log_open(FILE_ON_DISK, O_RDWR | O_CREAT | O_TRUNC);
+		struct log_seen seen;
+
+		MUST(posix_fallocate(fd, 0, 200000) == 0);
+		disk_fill(0);
+		CHECK_EQ("LOG-18", log_try(0, fd, policies[i], 100000, 0, 1 << 20), 0);
+		CHECK_EQ("-", posix_trace_start(log_trid), 0);
+		log_number = 0;
+		log_record(1000);
+		CHECK_EQ("LOG-18", posix_trace_flush(log_trid), 0);
+		log_record(200);
+		CHECK_EQ("LOG-18", posix_trace_shutdown(log_trid), 0);
+		seen = log_read(fd);
+		log_check_all(&seen);
+		close(fd);
+		disk_free();
+	}
+}
+
+/* -- A limit of file sizes: SIGXFSZ would end this program (H13) ---------------------------- */
+
+static void limit(rlim_t most)
+{
+	struct rlimit l;
+
+	MUST(getrlimit(RLIMIT_FSIZE, &l) == 0);
+	l.rlim_cur = most;
+	MUST(setrlimit(RLIMIT_FSIZE, &l) == 0);
+}
+
+TEST(file_size)
+{
+	struct log_seen seen;
+	struct rlimit before;
+
+	shm_private("");
+	MUST(getrlimit(RLIMIT_FSIZE, &before) == 0);
+	log_begin(log_open(LOG_PATH, O_RDWR | O_CREAT), 1 << 20);
+	limit(60000);
+	log_record(100);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	log_record(2000);
+	check_flush_fails(EFBIG);
+	CHECK_EQ("FLUSH-11", posix_trace_flush(log_trid), EFBIG);
+	seen = log_read_file(LOG_PATH);
+	CHECK("-", seen.error == 0 && seen.first == 1 && seen.count >= 100 && seen.missing == 0);
+	limit(before.rlim_cur);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	log_record(10);
+	CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
+	seen = log_read_file(LOG_PATH);
+	log_check_all(&seen);
+}
+
+TEST(file_size_at_the_end)
+{
+	struct log_seen seen;
+
+	shm_private("");
+	log_begin(log_open(LOG_PATH, O_RDWR | O_CREAT), 1 << 20);
+	limit(60000);
+	log_record(2000);
+	CHECK_EQ("SHUT-12", posix_trace_shutdown(log_trid), EFBIG);
+	log_check_gone();
+	seen = log_read_file(LOG_PATH);
+	CHECK("SHUT-14", seen.error == 0 && seen.missing == 0);
+}
+
+TEST(file_size_at_the_beginning)
+{
+	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
+	int fd;
+
+	shm_private("");
+	fd = log_open(LOG_PATH, O_RDWR | O_CREAT);
+	for (unsigned i = 0; i < 3; i++) {
+		struct rlimit before;
+		int error;
+
+		MUST(getrlimit(RLIMIT_FSIZE, &before) == 0);
+		limit(0);
+		/* No stream either, under such a limit. */
+		error = log_try(0, fd, policies[i], 100000, 0, 0);
+		CHECK("CREATE-21", error == ENOMEM);
+		/* One that has room for the stream and not for the log. */
+		limit(2000000);
+		error = log_try(0, fd, policies[i], 4000000, 0, 65536);
+		if (policies[i] == POSIX_TRACE_APPEND)
+			CHECK("-", error == 0 && posix_trace_shutdown(log_trid) == 0);
+		else
+			CHECK_EQ("LOG-11", error, EFBIG);
+		log_check_gone();
+		limit(before.rlim_cur);
+	}
+}
+
+/* -- Errors of all kinds, as of a disk that breaks or is made read-only --------------------------- */
+
+TEST(errors)
+{
+	static const int errors[] = { EIO, EROFS, EDQUOT, ENOSPC, EFBIG, EBADF };
+	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
+
+	shm_private("");
+	for (unsigned p = 0; p < 3; p++) {
+		int fd = log_open(LOG_PATH, O_RDWR | O_CREAT | O_TRUNC);
+		struct log_seen seen;
+
+		MUST(log_try(0, fd, policies[p], 1 << 20, 0, 1 << 20) == 0 && posix_trace_start(log_trid) == 0);
+		log_number = 0;
+		for (unsigned i = 0; i < 6; i++) {
+			log_record(100);
+			CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+			write_error = errors[i];
+			log_record(100);
+			check_flush_fails(errors[i]);
+			CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), errors[i]);
+			write_error = i ? errors[0] : errors[1];
+			/* FLUSH-16: later ones do not matter until the first has been read. */
+			CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), write_error);
+			CHECK_EQ("FLUSH-16", log_flush_error(), errors[i]);
+			write_error = 0;
+		}
+		CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
+		seen = log_read(fd);
+		log_check_all(&seen);
+		close(fd);
+	}
+	log_check_gone();
+}
+
+/* Interrupted, and a few bytes at a time: no error. */
+TEST(short_writes)
+{
+	static const int sizes[] = { 1, 63, 511, 4096 };
+	struct log_seen seen;
+
+	shm_private("");
+	log_begin(log_open(LOG_PATH, O_RDWR | O_CREAT), 1 << 20);
+	for (unsigned i = 0; i < 4; i++) {
+		write_short = sizes[i];
+		interrupted = 3;
+		log_record(60);
+		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	}
+	write_short = 100;
+	interrupted = 3;
+	CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
+	seen = log_read_file(LOG_PATH);
+	log_check_all(&seen);
+}
+
+/* -- Others ------------------------------------------------------------------------------------------ */
+
+TEST(removed)
+{
+	struct log_seen seen;
+	int fd;
+
+	shm_private("");
+	fd = log_open(LOG_PATH, O_RDWR | O_CREAT);
+	log_begin(fd, 1 << 20);
+	log_record(100);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	MUST(unlink(LOG_PATH) == 0);
+	log_record(1000);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	CHECK_EQ("FLUSH-16", log_flush_error(), 0);
+	log_record(10);
+	CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
+	/* Who has it open still has all. */
+	seen = log_read(fd);
+	log_check_all(&seen);
+	CHECK_EQ("-", access(LOG_PATH, F_OK), -1);
+}
+
+/* A child records into the log, until it is killed. Numbers are in memory that both see. */
+static volatile uint32_t *recorded;
+
+static pid_t killed_child(void (*misfortune)(void))
+{
+	pid_t pid;
+	int status;
+
+	recorded = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST((void *)recorded != MAP_FAILED);
+	fflush(stderr);
+	pid = fork();
+	if (pid == 0) {
+		log_begin(log_open(LOG_PATH, O_WRONLY | O_CREAT), 1 << 20);
+		log_record(500);
+		MUST(posix_trace_flush(log_trid) == 0);
+		log_record(100);
+		misfortune();
+		log_record(100);
+		*recorded = test_failures ? 0 : log_number;
+		raise(SIGKILL);
+	}
+	MUST(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+	CHECK_EQ("-", *recorded, 700);
+	log_number = *recorded;
+	return pid;
+}
+
+static void rename_it(void)
+{
+	MUST(rename(LOG_PATH, LOG_PATH " elsewhere") == 0);
+}
+
+/* H25: who opens it by its new name has all. Somebody who creates a stream cannot know that name, and leaves all as it is. */
+TEST(renamed_then_killed)
+{
+	struct log_seen seen;
+
+	shm_private("");
+	killed_child(rename_it);
+	fault_works(fault_open("other"));
+	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 1);
+	seen = log_read_file(LOG_PATH " elsewhere");
+	log_check_all(&seen);
+	log_check_gone();
+	fault_works(fault_open("other"));
+	CHECK_EQ("-", shm_count(shm_directory(), ""), 2);
+	CHECK_EQ("-", access(LOG_PATH, F_OK), -1);
+}
+
+static int kept_fd;
+
+static void remove_it(void)
+{
+	kept_fd = -1;
+	MUST(unlink(LOG_PATH) == 0);
+}
+
+/* Who has the file open has all of it, too. */
+TEST(removed_then_killed)
+{
+	struct log_seen seen;
+
+	shm_private("");
+	kept_fd = log_open(LOG_PATH, O_RDWR | O_CREAT);
+	killed_child(remove_it);
+	fault_works(fault_open("other"));
+	seen = log_read(kept_fd);
+	log_check_all(&seen);
+	log_check_gone();
+}
+
+static void put_another_there(void)
+{
+	int fd;
+
+	MUST(rename(LOG_PATH, LOG_PATH " elsewhere") == 0);
+	fd = log_open(LOG_PATH, O_WRONLY | O_CREAT);
+	MUST(write(fd, "something else", 14) == 14);
+	close(fd);
+}
+
+/* Another file has its name by now: nothing is written there. */
+TEST(replaced_then_killed)
+{
+	struct log_seen seen;
+	char text[32] = "";
+	int fd;
+
+	shm_private("");
+	killed_child(put_another_there);
+	fault_works(fault_open("other"));
+	fd = log_open(LOG_PATH, O_RDONLY);
+	CHECK_EQ("-", read(fd, text, sizeof text), 14);
+	CHECK_STR("-", text, "something else");
+	close(fd);
+	seen = log_read_file(LOG_PATH " elsewhere");
+	log_check_all(&seen);
+	log_check_gone();
+}
+
+/* A program that rotates its logs by copying and cutting them. */
+TEST(cut_to_nothing)
+{
+	struct log_seen seen;
+	int fd;
+
+	shm_private("");
+	fd = log_open(LOG_PATH, O_RDWR | O_CREAT);
+	log_begin(fd, 1 << 20);
+	log_record(500);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	MUST(ftruncate(fd, 0) == 0);
+	log_record(500);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	log_record(500);
+	CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
+	seen = log_read(fd);
+	CHECK_EQ("-", seen.error, 0);
+	CHECK("-", seen.last == log_number && seen.missing == 0 && seen.first > 1);
+}
+
+/* -- Descriptors (H27) ------------------------------------------------------------------------------- */
+
+#define OTHERS 40
+
+/* Files of the application's that come to have the numbers of those that were closed. */
+static int others[OTHERS];
+
+static void others_open(void)
+{
+	for (int i = 0; i < OTHERS; i++) {
+		char path[64];
+
+		snprintf(path, sizeof path, "/dev/shm/other%d", i);
+		others[i] = log_open(path, O_RDWR | O_CREAT);
+	}
+}
+
+static void others_check(void)
+{
+	for (int i = 0; i < OTHERS; i++) {
+		struct stat st;
+
+		MUST(fstat(others[i], &st) == 0); /* nobody has closed it */
+		CHECK_EQ("-", st.st_size, 0);
+	}
+}
+
+TEST(all_closed)
+{
+	static const int flags[] = { 0, O_APPEND };
+
+	shm_private("");
+	for (unsigned i = 0; i < 2; i++) {
+		struct log_seen seen;
+
+		log_begin(log_open(LOG_PATH, O_WRONLY | O_CREAT | O_TRUNC | flags[i]), 1 << 20);
+		log_number = 0;
+		log_record(100);
+		closefrom(3);
+		others_open();
+		log_record(1000);
+		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+		log_record(100);
+		CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
+		others_check();
+		closefrom(3);
+		seen = log_read_file(LOG_PATH);
+		log_check_all(&seen);
+	}
+}
+
+/* An old kernel: the flusher cannot have a table of its own, and loses the log. But it writes nowhere else, and closes nothing. */
+TEST(all_closed_without_own_table)
+{
+	static const int flags[] = { 0, O_APPEND };
+
+	shm_private("");
+	no_own_table = 1;
+	for (unsigned i = 0; i < 2; i++) {
+		struct log_seen seen;
+		int error;
+
+		log_begin(log_open(LOG_PATH, O_WRONLY | O_CREAT | O_TRUNC | flags[i]), 1 << 20);
+		log_number = 0;
+		log_record(100);
+		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+		closefrom(3);
+		others_open();
+		log_record(1000);
+		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), EBADF);
+		CHECK_EQ("FLUSH-16", log_flush_error(), EBADF);
+		error = posix_trace_shutdown(log_trid);
+		CHECK_EQ("SHUT-14", error, EBADF);
+		others_check();
+		closefrom(3);
+		seen = log_read_file(LOG_PATH);
+		CHECK("-", seen.error == 0 && seen.first == 1 && seen.count == 100);
+		log_check_gone();
+	}
+}
+
+/* Nothing is left open of an old kernel's way, either. */
+TEST(without_own_table)
+{
+	struct log_seen seen;
+	int before;
+
+	shm_private("");
+	no_own_table = 1;
+	fault_works(fault_open("other"));
+	before = shm_descriptors();
+	for (int i = 0; i < 3; i++) {
+		int fd = log_open(LOG_PATH, O_RDWR | O_CREAT | O_TRUNC | (i == 2 ? O_APPEND : 0));
+
+		log_begin(fd, 1 << 20);
+		log_number = 0;
+		if (i == 1)
+			MUST(lseek(fd, 5000, SEEK_SET) == 5000);
+		log_record(1000);
+		CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
+		CHECK_EQ("SHUT-16", fcntl(fd, F_GETFD), FD_CLOEXEC);
+		seen = log_read(fd);
+		log_check_all(&seen);
+		close(fd);
+	}
+	CHECK_EQ("-", shm_descriptors(), before);
+}
+
+TEST_MAIN(TEST_ENTRY(full_for_a_while), TEST_ENTRY(full_for_long), TEST_ENTRY(full_at_the_end), TEST_ENTRY(full_before_the_index),
+          TEST_ENTRY(full_at_the_beginning), TEST_ENTRY(reserved_before), TEST_ENTRY(file_size), TEST_ENTRY(file_size_at_the_end),
+          TEST_ENTRY(file_size_at_the_beginning), TEST_ENTRY(errors), TEST_ENTRY(short_writes), TEST_ENTRY(removed),
+          TEST_ENTRY(renamed_then_killed), TEST_ENTRY(removed_then_killed), TEST_ENTRY(replaced_then_killed),
+          TEST_ENTRY(cut_to_nothing), TEST_ENTRY(all_closed), TEST_ENTRY(all_closed_without_own_table),
+          TEST_ENTRY(without_own_table))
