@@ -14,10 +14,15 @@
 #include "control/lifecycle.h"
 #include "shm/chunk.h"
 
-#define RUN_MAX     256u
-#define IMAGES      64
-#define IMAGES_BODY (UINT32_C(256) << 10)
-#define IMAGES_NS   NS_PER_S /* one process is not looked at more often */
+#define RUN_MAX    256u
+#define HELD_UP_NS 100000
+
+enum flush_step {
+	FLUSH_DONE,    /* nothing is left that is older than asked for */
+	FLUSH_WRITE,   /* the segment is to be written before more can be taken */
+	FLUSH_AGAIN,   /* there is more */
+	FLUSH_HELD_UP, /* a thread is in the middle of a trace point: in a moment */
+};
 
 /* -- Beginning ------------------------------------------------------------------------ */
 
@@ -33,8 +38,7 @@ int flush_init(struct flush *f, struct stream *s, struct live *live, struct log_
 	if (r == 0)
 		r = output_init(&f->output, fd, seeks, s->header->log_policy, state);
 	f->data = r == 0 ? sys_map(s->event_size_max, -1, 1) : NULL;
-	f->images = f->data ? sys_map(IMAGES * sizeof *f->images, -1, 1) : NULL;
-	if (f->images)
+	if (f->data && describe_init(&f->describe, s))
 		return 0;
 	flush_free(f);
 	return r < 0 ? r : -ENOMEM;
@@ -46,106 +50,15 @@ void flush_free(struct flush *f)
 	output_free(&f->output);
 	if (f->data)
 		sys_unmap(f->data, f->stream->event_size_max);
-	if (f->images)
-		sys_unmap(f->images, IMAGES * sizeof *f->images);
+	describe_free(&f->describe);
 	f->data = NULL;
-	f->images = NULL;
 }
 
-/* -- Processes ---------------------------------------------------------------------------- */
-
-static struct images *images_of(struct flush *f, uint32_t pid)
+int flush_begin(struct flush *f)
 {
-	for (uint32_t i = 0; i < IMAGES; i++)
-		if (f->images[i].pid == pid)
-			return &f->images[i];
-	return NULL;
-}
+	int r = output_begin(&f->output, f->header);
 
-/* A new place to trace from: is it known what lies there? */
-static void need_images(struct flush *f, const struct log_event *e)
-{
-	const struct images *known;
-
-	if (!e->pid || !e->address || f->look_pid)
-		return;
-	known = images_of(f, e->pid);
-	if (known && (images_have(known, e->address) || clock_ns(CLOCK_MONOTONIC) - (int64_t)known->looked < IMAGES_NS))
-		return;
-	f->look_pid = e->pid;
-}
-
-static int write_images(struct flush *f, uint32_t pid)
-{
-	/* Of another pid namespace only the traced process itself is known by both names. */
-	uint32_t number = pid == f->target ? f->target_number : f->stream->outsider ? 0 : pid;
-	struct images *images = images_of(f, pid);
-	int64_t now = clock_ns(CLOCK_MONOTONIC);
-	unsigned char *body;
-	size_t size;
-	int r = 0;
-
-	if (!images) {
-		images = &f->images[f->images_next++ % IMAGES];
-		images->pid = pid;
-		images->count = 0;
-	}
-	images->looked = (uint64_t)now;
-	body = number ? sys_map(IMAGES_BODY, -1, 1) : NULL;
-	if (!body)
-		return 0;
-	size = images_look(images, number, (uint64_t)(now + f->real_time), body, IMAGES_BODY);
-	images->looked = (uint64_t)now;
-	if (size)
-		r = output_frame(&f->output, FRAME_PROCESS, body, size, output_place(&f->output)->types);
-	sys_unmap(body, IMAGES_BODY);
-	return r;
-}
-
-/* -- Types ------------------------------------------------------------------------------------- */
-
-#define TYPES_BODY ((EVENTTYPE_PREDEFINED + EVENT_USER_MAX) * (size_t)(3 + TRACE_EVENT_NAME_MAX))
-
-static unsigned char *put_type(unsigned char *p, trace_event_id_t id, const char *name)
-{
-	size_t n = strnlen(name, TRACE_EVENT_NAME_MAX);
-
-	put16(p, (uint16_t)id);
-	p[2] = (unsigned char)n;
-	memcpy(p + 3, name, n);
-	return p + 3 + n;
-}
-
-/* Those that the log does not have yet. */
-static int write_types(struct flush *f, bool predefined)
-{
-	uint32_t have = output_place(&f->output)->types, count = f->names ? registry_count(f->names) : have;
-	char name[REGISTRY_NAME_BYTES];
-	unsigned char *body, *p;
-	int r;
-
-	if (count <= have && !predefined)
-		return 0;
-	body = p = sys_map(TYPES_BODY, -1, 1);
-	if (!body)
-		return -ENOMEM;
-	for (unsigned i = 0; predefined && i < EVENTTYPE_PREDEFINED; i++)
-		p = put_type(p, eventtype_predefined(i), eventtype_predefined_name(eventtype_predefined(i)));
-	for (uint32_t i = have; i < count; i++)
-		if (registry_name(f->names, EVENT_ID_USER + i, name))
-			p = put_type(p, EVENT_ID_USER + i, name);
-	r = output_frame(&f->output, FRAME_TYPES, body, (size_t)(p - body), count);
-	sys_unmap(body, TYPES_BODY);
-	return r;
-}
-
-int flush_describe(struct flush *f)
-{
-	int r = write_types(f, true);
-
-	if (r == 0 && f->target_number)
-		r = write_images(f, f->target);
-	return r;
+	return r < 0 ? r : describe_all(&f->describe, &f->output);
 }
 
 /* -- Taking --------------------------------------------------------------------------------------- */
@@ -213,8 +126,9 @@ static bool add_event(struct flush *f, struct log_event *e, const void *data, ui
 	e->time = time_of(f, ticks);
 	if (!draft_add(&f->draft, e, data, ticks))
 		return false;
+	/* A new place to trace from. */
 	if (f->draft.pack->shapes != shapes)
-		need_images(f, e);
+		describe_place(&f->describe, e);
 	return true;
 }
 
@@ -447,7 +361,7 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 	}
 }
 
-enum flush_step flush_take(struct flush *f, uint64_t until)
+static enum flush_step take_until(struct flush *f, uint64_t until)
 {
 	enum flush_step step = take_all(f, until);
 
@@ -468,20 +382,59 @@ static void count_discarded(struct flush *f, uint64_t before)
 		fetch_or(&f->stream->header->state, STATE_LOG_OVERRUN | (f->output.policy == POSIX_TRACE_LOOP ? STATE_LOG_FULL : 0));
 }
 
-int flush_write(struct flush *f)
+/* Who has cut the file to nothing, as programs do that copy logs away, has what was in it; the log goes on with what comes. */
+static int begin_if_cut(struct flush *f)
+{
+	int r = 0;
+
+	if (f->header && output_cut(&f->output)) {
+		r = output_begin_again(&f->output, f->header);
+		if (r == 0)
+			r = describe_all(&f->describe, &f->output);
+	}
+	return r;
+}
+
+/* What is in the draft, and before it what is needed to understand it. */
+static int write_draft(struct flush *f)
 {
 	uint64_t discarded = output_place(&f->output)->discarded;
-	uint32_t pid = f->look_pid;
-	int r = write_types(f, false);
+	int r = begin_if_cut(f);
 
-	if (r == 0 && pid) {
-		f->look_pid = 0;
-		r = write_images(f, pid);
-	}
+	if (r == 0)
+		r = describe_more(&f->describe, &f->output);
 	if (r == 0 && !draft_empty(&f->draft) && f->draft.next.sequence == output_place(&f->output)->sequence)
 		r = output_segment(&f->output, &f->draft, f->lost);
 	count_discarded(f, discarded);
 	return r;
+}
+
+int flush_until(struct flush *f, uint64_t until)
+{
+	for (;;) {
+		enum flush_step step;
+		int r;
+
+		if (f->handle)
+			pthread_mutex_lock(&f->handle->lock);
+		step = take_until(f, until);
+		if (f->handle)
+			pthread_mutex_unlock(&f->handle->lock);
+		switch (step) {
+		case FLUSH_AGAIN:
+			sys_yield();
+			break;
+		case FLUSH_HELD_UP:
+			sys_sleep_ns(HELD_UP_NS);
+			break;
+		case FLUSH_WRITE:
+		case FLUSH_DONE:
+			r = write_draft(f);
+			if (r < 0 || step == FLUSH_DONE)
+				return r;
+			break;
+		}
+	}
 }
 
 int flush_end(struct flush *f)
@@ -494,6 +447,7 @@ int flush_end(struct flush *f)
 		          (state & STATE_LOG_OVERRUN ? INDEX_LOG_OVERRUN : 0) | (state & STATE_LOG_FULL ? INDEX_LOG_FULL : 0),
 		.flush_error = state >> STATE_ERROR_SHIFT,
 	};
+	int r = begin_if_cut(f);
 
-	return output_end(&f->output, &end);
+	return r < 0 ? r : output_end(&f->output, &end);
 }

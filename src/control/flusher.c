@@ -20,7 +20,6 @@
 
 #define PERIOD_NS   NS_PER_S           /* what was recorded stays out of the log no longer */
 #define GUARDED_NS  (NS_PER_S / 50)    /* who writes there may not mean to wake us (H18) */
-#define HELD_UP_NS  100000
 #define EXIT_TRIES  100 /* ms that exit() waits for who is asking */
 
 /* -- The thread ----------------------------------------------------------------------- */
@@ -41,50 +40,6 @@ static bool unread(const struct stream *s)
 		if (chunk_unread(&s->chunks[i], load_acquire(&s->chunks[i].progress))) /* PAIR(commit) */
 			return true;
 	return load_relaxed(&s->header->stopped_ticks) != 0;
-}
-
-/* Who has cut the file to nothing, as programs do that copy logs away, has what was in it; the log goes on with what comes. */
-static int begin_if_cut(struct flusher *g)
-{
-	int r = 0;
-
-	if (output_cut(&g->flush.output)) {
-		r = output_begin_again(&g->flush.output, &g->header);
-		if (r == 0)
-			r = flush_describe(&g->flush);
-	}
-	return r;
-}
-
-/* until: ticks. 0 or a negative error number. */
-static int flush_until(struct flusher *g, uint64_t until)
-{
-	struct handle *h = g->flush.handle;
-
-	for (;;) {
-		enum flush_step step;
-		int r;
-
-		pthread_mutex_lock(&h->lock);
-		step = flush_take(&g->flush, until);
-		pthread_mutex_unlock(&h->lock);
-		switch (step) {
-		case FLUSH_AGAIN:
-			sys_yield();
-			break;
-		case FLUSH_HELD_UP:
-			sys_sleep_ns(HELD_UP_NS);
-			break;
-		case FLUSH_WRITE:
-		case FLUSH_DONE:
-			r = begin_if_cut(g);
-			if (r == 0)
-				r = flush_write(&g->flush);
-			if (r < 0 || step == FLUSH_DONE)
-				return r;
-			break;
-		}
-	}
 }
 
 static void mark(struct flusher *g, const struct event *caller, trace_event_id_t id, uint64_t ticks)
@@ -112,7 +67,7 @@ static int flush(struct flusher *g, const struct event *caller)
 	TEST_POINT("flush_begins");
 	if (running)
 		mark(g, caller, POSIX_TRACE_FLUSH_START, now);
-	r = flush_until(g, now);
+	r = flush_until(&g->flush, now);
 	if (r < 0)
 		set_error(h, -r);
 	if (running)
@@ -130,14 +85,12 @@ static int end(struct flusher *g)
 	int r, closed;
 
 	fetch_or(&h->state, STATE_FLUSHING);
-	r = flush_until(g, UINT64_MAX);
+	r = flush_until(&g->flush, UINT64_MAX);
 	if (r < 0)
 		set_error(h, -r);
 	fetch_and(&h->state, ~STATE_FLUSHING);
 	TEST_POINT("end_flushed");
-	closed = begin_if_cut(g);
-	if (closed == 0)
-		closed = flush_end(&g->flush);
+	closed = flush_end(&g->flush);
 	if (r == 0 && closed == 0)
 		fetch_or(&h->state, STATE_SAVED);
 	TEST_POINT("end_closed");
@@ -157,7 +110,7 @@ static void describe_beginning(struct flusher *g)
 
 	g->header.attr = f->handle->attr;
 	g->header.monotonic = in_ns(&g->header.attr) - (uint64_t)f->handle->real_time;
-	f->real_time = f->handle->real_time;
+	f->real_time = f->describe.real_time = f->handle->real_time;
 	f->state->real_time = f->real_time;
 	f->state->created_ticks = f->live->merge.creation.ticks;
 	f->state->created_monotonic = f->live->merge.creation.monotonic;
@@ -165,11 +118,8 @@ static void describe_beginning(struct flusher *g)
 
 static int begin(struct flusher *g)
 {
-	int r;
-
 	describe_beginning(g);
-	r = output_begin(&g->flush.output, &g->header);
-	return r < 0 ? r : flush_describe(&g->flush);
+	return flush_begin(&g->flush);
 }
 
 static int clear(struct flusher *g)
@@ -418,9 +368,10 @@ int flusher_start(struct handle *h, int fd, bool seeks)
 	r = state ? flush_init(&g->flush, &h->stream, &h->live, state, fd, seeks) : -ENOMEM;
 	if (r == 0) {
 		g->flush.handle = h;
-		g->flush.names = h->target.names;
-		g->flush.target = h->stream.header->target_pid;
-		g->flush.target_number = h->target.number ? h->target.number : (uint32_t)sys_getpid();
+		g->flush.header = &g->header;
+		g->flush.describe.names = h->target.names;
+		g->flush.describe.target = h->stream.header->target_pid;
+		g->flush.describe.target_number = h->target.number ? h->target.number : (uint32_t)sys_getpid();
 		describe_stream(g, h);
 		memcpy(state->names, h->target.names->file, sizeof h->target.names->file);
 		r = -start_thread(&b);

@@ -23,8 +23,6 @@
 #include "log/input.h"
 #include "shm/chunk.h"
 
-#define HELD_UP_NS 100000
-
 struct rescue {
 	const struct save *save;
 	int stream_fd;
@@ -122,28 +120,6 @@ static void add_stop(struct flush *f)
 	live_stop(f->live, stop.ticks);
 }
 
-static int flush_all(struct flush *f)
-{
-	for (;;) {
-		enum flush_step step = flush_take(f, UINT64_MAX);
-		int r;
-
-		switch (step) {
-		case FLUSH_AGAIN:
-			break;
-		case FLUSH_HELD_UP:
-			sys_sleep_ns(HELD_UP_NS);
-			break;
-		case FLUSH_WRITE:
-		case FLUSH_DONE:
-			r = flush_write(f);
-			if (r < 0 || step == FLUSH_DONE)
-				return r;
-			break;
-		}
-	}
-}
-
 /* Its index was right before, and is now: such a log stays as it is. */
 static bool was_complete(const struct input *in, const struct flush *f, uint64_t end)
 {
@@ -170,13 +146,13 @@ static int go_on(struct rescue *r, const struct input *in)
 		f->live->merge.told = (struct anchor){ mark->last_ticks, (int64_t)mark->last - f->real_time };
 	count_lost(f);
 	f->full = mark->full;
-	error = flush_all(f);
+	error = flush_until(f, UINT64_MAX);
 	if (error == 0 && (load_relaxed(&f->stream->header->state) & STATE_CUT)) {
 		/* Forgotten first: rather no STOP than two, should this process be killed here. */
 		fetch_and(&f->stream->header->state, ~STATE_CUT);
 		TEST_POINT("save_stopped");
 		add_stop(f);
-		error = flush_all(f);
+		error = flush_until(f, UINT64_MAX);
 	}
 	if (error == 0 && !was_complete(in, f, end))
 		error = flush_end(f);
@@ -197,13 +173,13 @@ static int with_live(struct rescue *r, int fd, struct input *in)
 	merge_resume(&r->live.merge, state->gap_from, state->gap_until, state->unsure_until);
 	error = flush_init(&r->flush, &r->stream, &r->live, r->stream.log, fd, true);
 	if (error == 0) {
-		r->flush.real_time = state->real_time;
+		r->flush.real_time = r->flush.describe.real_time = state->real_time;
 		if (registry_find(r->save->dir, r->save->place, state->names, &r->names) == 0)
-			r->flush.names = &r->names;
+			r->flush.describe.names = &r->names;
 		error = find_index(&r->flush, in);
 		if (error == 0)
 			error = go_on(r, in);
-		if (r->flush.names)
+		if (r->flush.describe.names)
 			registry_close(&r->names);
 		flush_free(&r->flush);
 	}
