@@ -330,6 +330,8 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 		if (result == MERGE_RECORD && turn.event.id == 0)
 			continue;
 		remember_gaps(f, &turn);
+		if (result == MERGE_AGAIN)
+			return FLUSH_AGAIN;
 		if (f->markers && (result != MERGE_RECORD || marker_before(f, turn.event.ticks))) {
 			if (result == MERGE_HELD_UP)
 				return FLUSH_HELD_UP;

@@ -23,6 +23,8 @@
 #define HELD_UP_NS    100000  /* look again after so long when a writer is in the middle of a record */
 #define KILLED_NS     1000000000
 #define GUARDED_NS    20000000 /* who writes there may not mean to wake us, or take the word away (H18) */
+#define AGAIN_MAX     1000 /* calls of 10 ms */
+#define AGAIN_GUARDED 10
 #define NO_BARRIER_NS 1000000 /* without membarrier() a wake-up may be missed: sleep in slices */
 
 static void report(struct handle *h, const struct event *e, size_t size, struct posix_trace_event_info *event,
@@ -112,7 +114,7 @@ static int wait_for_event(struct handle *h, enum merge_result result, uint32_t w
 {
 	uint32_t *word = &h->stream.header->wakeups;
 
-	if (result == MERGE_HELD_UP)
+	if (result == MERGE_HELD_UP || result == MERGE_AGAIN)
 		return sleep_slice(h, word, wakeups, HELD_UP_NS, deadline);
 	if (!barrier)
 		return sleep_slice(h, word, wakeups, NO_BARRIER_NS, deadline);
@@ -124,10 +126,31 @@ static int wait_for_event(struct handle *h, enum merge_result result, uint32_t w
 	return sleep_on(h, word, wakeups, deadline);
 }
 
+/*
+ * What has been overwritten takes its time to go past, with the handle unlocked now and then. No call
+ * says before that there is nothing, unless they overwrite faster than we go, and then there is no end.
+ */
+struct patience {
+	uint64_t most; /* events lost by then */
+	unsigned calls;
+};
+
+/* With the handle locked. */
+static bool goes_on(struct patience *p, struct handle *h)
+{
+	uint64_t lost = merge_lost(&h->live.merge);
+
+	if (p->calls == 0)
+		p->most = lost + merge_unread(&h->live.merge);
+	/* Who writes there may say anything about it (H18). */
+	return ++p->calls <= (h->target.place.guarded ? AGAIN_GUARDED : AGAIN_MAX) && lost <= p->most;
+}
+
 static int next_active(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
                        int *unavailable, enum reading_wait wait, const struct timespec *deadline)
 {
-	bool asked = false, barrier = true;
+	bool asked = false, barrier = true, again;
+	struct patience patience = { 0 };
 	int error = 0;
 
 	for (;;) {
@@ -142,6 +165,7 @@ static int next_active(struct handle *h, struct posix_trace_event_info *event, v
 			barrier = barrier_everywhere();
 			TEST_POINT("reading_barrier");
 		}
+		again = false;
 		pthread_mutex_lock(&h->lock);
 		if (load_relaxed(&h->dying) || !handle_works(h)) {
 			result = MERGE_NONE;
@@ -150,9 +174,12 @@ static int next_active(struct handle *h, struct posix_trace_event_info *event, v
 			result = next(h, &e, data, size);
 			if (result == MERGE_RECORD)
 				report(h, &e, size, event, length);
+			again = result == MERGE_AGAIN && goes_on(&patience, h);
 		}
 		pthread_mutex_unlock(&h->lock);
 
+		if (again)
+			continue;
 		if (error || wait == READING_TRY || result == MERGE_RECORD) {
 			*unavailable = result != MERGE_RECORD;
 			break;

@@ -235,7 +235,7 @@ enum merge_result live_next(struct live *l, struct event *event, void *data, siz
 			queue(l, &turn.before[b], NULL);
 		queue(l, &turn.event, l->buffer);
 	}
-	return MERGE_HELD_UP;
+	return MERGE_AGAIN;
 }
 
 bool live_empty(struct live *l)

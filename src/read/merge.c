@@ -381,7 +381,7 @@ enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 			add_gap(m, ticks, 0);
 		}
 		if (i % LOOKS_PER_TIME == LOOKS_PER_TIME - 1 && merge_late(&until))
-			return MERGE_HELD_UP;
+			return MERGE_AGAIN;
 	}
 }
 
@@ -394,6 +394,18 @@ bool merge_empty(struct merge *m)
 			return false;
 	}
 	return true;
+}
+
+uint64_t merge_unread(const struct merge *m)
+{
+	uint64_t unread = 0;
+
+	for (uint32_t i = 0; i < m->stream->chunk_count; i++) {
+		const struct chunk *c = &m->stream->chunks[i];
+
+		unread += chunk_unread(c, load_acquire(&c->progress)); /* PAIR(commit) */
+	}
+	return unread;
 }
 
 uint64_t merge_gap(struct merge *m)

@@ -68,6 +68,7 @@ enum merge_result {
 	MERGE_RECORD,
 	MERGE_NONE,
 	MERGE_HELD_UP, /* there may be one; a thread is in the middle of a trace point */
+	MERGE_AGAIN,   /* there may be one; what has been overwritten takes long to go past */
 };
 
 /* Has a call lasted for too long? *until is 0 at its beginning. */
@@ -92,6 +93,8 @@ bool merge_claim(struct merge *m, uint32_t chunk, const struct cursor *before, u
 bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size);
 /* True if nothing is left in any chunk, to be asked when nobody writes. */
 bool merge_empty(struct merge *m);
+/* How many are, those that are about to be gone past included. */
+uint64_t merge_unread(const struct merge *m);
 /*
  * Have events been lost that nobody was told of (merge.gap_from)? The ticks of
  * the first; from now on somebody is. And if that came to nothing, again.

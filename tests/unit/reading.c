@@ -6,6 +6,10 @@
 #include "control/reading.h"
 
 #include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "shm.h"
 #include "unit.h"
@@ -140,4 +144,75 @@ TEST(shut_down_meanwhile)
 	CHECK("-", unavailable != 0);
 }
 
-TEST_MAIN(TEST_ENTRY(try), TEST_ENTRY(deadlines), TEST_ENTRY(woken), TEST_ENTRY(shut_down_meanwhile))
+/* -- A clock that runs away: each look at it takes longer than a call may ---------------------- */
+
+static _Atomic int64_t stride, away;
+
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+	long r = syscall(SYS_clock_gettime, clock, t);
+
+	if (r == 0 && clock == CLOCK_MONOTONIC && stride) {
+		int64_t ns = t->tv_sec * NS_PER_S + t->tv_nsec + (away += stride);
+
+		*t = (struct timespec){ ns / NS_PER_S, ns % NS_PER_S };
+	}
+	return (int)r;
+}
+
+#define BY_TURNS 12000 /* so that it ends in the middle */
+
+static _Atomic int turn;
+
+static void *record_by_turns(void *arg)
+{
+	int mine = (int)(intptr_t)arg;
+
+	for (int i = 0; i < BY_TURNS; i++) {
+		while (turn != mine)
+			sched_yield();
+		posix_trace_event(id, "abcdefghijkl", mine ? 12 : 4);
+		turn = !mine;
+	}
+	return NULL;
+}
+
+/*
+ * Two threads by turns: so where a chunk of one is overwritten, much of what the other has recorded is older, and has to be gone past.
+ * However long that takes, nobody is told that there is nothing before there is nothing.
+ */
+static void read_slowly(enum reading_wait wait)
+{
+	struct timespec deadline = in_ms(0);
+	struct posix_trace_status_info status;
+	pthread_t thread[2];
+	trace_attr_t attr;
+	uint64_t count = 0;
+	int error;
+
+	begin();
+	MUST(posix_trace_shutdown(trid) == 0);
+	MUST(posix_trace_attr_init(&attr) == 0 && posix_trace_attr_setstreamsize(&attr, 256 << 10) == 0);
+	MUST(posix_trace_create(0, &attr, &trid) == 0 && posix_trace_start(trid) == 0);
+	turn = 0;
+	for (int i = 0; i < 2; i++)
+		MUST(pthread_create(&thread[i], NULL, record_by_turns, (void *)(intptr_t)i) == 0);
+	for (int i = 0; i < 2; i++)
+		MUST(pthread_join(thread[i], NULL) == 0);
+	MUST(posix_trace_stop(trid) == 0);
+	stride = 20000000;
+	while ((error = read_one(wait, &deadline)) == 0 && !unavailable)
+		count += event.posix_event_id == id;
+	stride = 0;
+	CHECK_EQ("READ-14", error, wait == READING_TRY ? 0 : ETIMEDOUT);
+	MUST(posix_trace_get_status(trid, &status) == 0);
+	/* START has been overwritten, and lost; STOP has not. */
+	CHECK_OP("READ-14", count, >, 1000);
+	CHECK_EQ("READ-14", count + status.__posix_lost_events, 2 * BY_TURNS + 1);
+	MUST(posix_trace_shutdown(trid) == 0);
+}
+
+TEST(slow_try) { read_slowly(READING_TRY); }
+TEST(slow_deadline) { read_slowly(READING_UNTIL); }
+
+TEST_MAIN(TEST_ENTRY(slow_try), TEST_ENTRY(slow_deadline), TEST_ENTRY(try), TEST_ENTRY(deadlines), TEST_ENTRY(woken), TEST_ENTRY(shut_down_meanwhile))
