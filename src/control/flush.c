@@ -256,9 +256,11 @@ static bool take(struct flush *f, const struct live_turn *turn, uint64_t until)
 		return true;
 	}
 	f->discarded = discarded;
-	if (!f->full)
-		draft_forget(&f->draft);
-	return true;
+	if (f->full)
+		return true;
+	/* It takes no more, and an empty one that takes none must not look like a log that has no room. */
+	draft_forget(&f->draft);
+	return false;
 }
 
 /* The stream has stopped by itself, and all has been taken: it is told, and goes on (CH-35). */

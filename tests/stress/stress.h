@@ -141,7 +141,7 @@ static inline void stress_record(struct stress_source *s)
 	uint64_t words[STRESS_WORDS], number = s->generated;
 	size_t len = stress_fill(words, s->number, number);
 
-	s->generated = number + 1;
+	__atomic_store_n(&s->generated, number + 1, __ATOMIC_RELAXED); /* others may look how far it is */
 	posix_trace_event(stress_type(s->number), words, len);
 }
 
