@@ -126,6 +126,8 @@ static bool add_event(struct flush *f, struct log_event *e, const void *data, ui
 	e->time = time_of(f, ticks);
 	if (!draft_add(&f->draft, e, data, ticks))
 		return false;
+	if (ticks > f->newest)
+		f->newest = ticks;
 	/* A new place to trace from. */
 	if (f->draft.pack->shapes != shapes)
 		describe_place(&f->describe, e);
@@ -137,9 +139,11 @@ static bool add(struct flush *f, const struct event *e, const void *data)
 {
 	/*
 	 * Who finds the stream full, or an event lost, may be held up before it says since when: a flush
-	 * may have begun or ended since then, and that is in the log.
+	 * may have begun or ended since then, and that is in the log. Perhaps not as the last event: that
+	 * may be one that came late.
 	 */
-	uint64_t last = f->draft.next.last_ticks, ticks = e->ticks > last ? e->ticks : last;
+	uint64_t last = f->draft.next.last_ticks, newest = f->newest > last ? f->newest : last;
+	uint64_t ticks = e->ticks > newest ? e->ticks : newest;
 	struct log_event event = {
 		.id = e->id,
 		.truncated = e->truncated,

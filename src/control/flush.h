@@ -33,6 +33,7 @@ struct flush {
 	struct describe describe;
 	uint64_t lost;      /* by the stream, as of the last look */
 	uint64_t lost_before; /* that, when its creator had died */
+	uint64_t newest;    /* ticks of the newest event that came */
 	uint32_t longest;   /* data of an event */
 	uint32_t unmarked;  /* records that were taken and discarded */
 	uint64_t discarded; /* events that came when the log was full already, and are not counted in the draft's mark yet */
