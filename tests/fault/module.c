@@ -19,6 +19,11 @@ static int (*create)(pid_t, const trace_attr_t *, trace_id_t *);
 static int (*start)(trace_id_t);
 static int (*end)(trace_id_t);
 static int (*name_open)(const char *, trace_event_id_t *);
+static int (*create_withlog)(pid_t, const trace_attr_t *, int, trace_id_t *);
+static int (*flush)(trace_id_t);
+static int (*log_open)(int, trace_id_t *);
+static int (*log_next)(trace_id_t, struct posix_trace_event_info *, void *, size_t, size_t *, int *);
+static int (*log_close)(trace_id_t);
 static int (*next)(trace_id_t, struct posix_trace_event_info *, void *, size_t, size_t *, int *);
 
 static void *load(void)
@@ -33,6 +38,12 @@ static void *load(void)
 	MUST((start = (int (*)(trace_id_t))dlsym(library, "posix_trace_start")));
 	MUST((end = (int (*)(trace_id_t))dlsym(library, "posix_trace_shutdown")));
 	MUST((name_open = (int (*)(const char *, trace_event_id_t *))dlsym(library, "posix_trace_eventid_open")));
+	MUST((create_withlog = (int (*)(pid_t, const trace_attr_t *, int, trace_id_t *))dlsym(library, "posix_trace_create_withlog")));
+	MUST((flush = (int (*)(trace_id_t))dlsym(library, "posix_trace_flush")));
+	MUST((log_open = (int (*)(int, trace_id_t *))dlsym(library, "posix_trace_open")));
+	MUST((log_next = (int (*)(trace_id_t, struct posix_trace_event_info *, void *, size_t, size_t *, int *))
+	      dlsym(library, "posix_trace_getnext_event")));
+	MUST((log_close = (int (*)(trace_id_t))dlsym(library, "posix_trace_close")));
 	MUST((next = (int (*)(trace_id_t, struct posix_trace_event_info *, void *, size_t, size_t *, int *))
 	      dlsym(library, "posix_trace_trygetnext_event")));
 	return library;
@@ -149,4 +160,58 @@ TEST(exit_after_close)
 	CHECK_EQ("-", shm_count(shm_directory(), ""), 0);
 }
 
-TEST_MAIN(TEST_ENTRY(opened_and_closed), TEST_ENTRY(older_thread), TEST_ENTRY(exit_after_close))
+/* How many events of ours a log has. */
+static int log_count(int fd)
+{
+	struct posix_trace_event_info info;
+	int unavailable = 0, n = 0;
+	trace_id_t trid;
+	size_t length;
+	char data[16];
+
+	MUST(log_open(fd, &trid) == 0);
+	while (log_next(trid, &info, data, sizeof data, &length, &unavailable) == 0 && !unavailable)
+		n += info.posix_event_id == id;
+	MUST(log_close(trid) == 0);
+	return n;
+}
+
+/* The thread that writes a log runs the library's code, whoever has closed that; and exit() completes the log. */
+TEST(log_after_close)
+{
+	int fd, status;
+
+	shm_private("");
+	fd = open("/dev/shm/log", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	MUST(fd >= 0);
+	for (int how = 0; how < 3; how++) {
+		fflush(stderr);
+		if (fork() == 0) {
+			void *library = load();
+			trace_id_t trid;
+
+			alarm((unsigned)(20 * test_slow()));
+			MUST(name_open("module", &id) == 0);
+			MUST(create_withlog(0, NULL, fd, &trid) == 0 && start(trid) == 0);
+			event(id, NULL, 0);
+			dlclose(library);
+			for (int i = 0; i < 99; i++) {
+				event(id, NULL, 0);
+				if (how == 1)
+					CHECK_EQ("-", flush(trid), 0);
+			}
+			if (how == 2)
+				CHECK_EQ("-", end(trid), 0);
+			exit(test_failures ? 1 : 0);
+		}
+		MUST(wait(&status) > 0);
+		CHECK_EQ("-", status, 0);
+		CHECK_EQ("-", shm_count(shm_directory(), "stream"), 0);
+		load();
+		MUST(name_open("module", &id) == 0);
+		CHECK_EQ("-", log_count(fd), 100);
+	}
+}
+
+TEST_MAIN(TEST_ENTRY(opened_and_closed), TEST_ENTRY(older_thread), TEST_ENTRY(exit_after_close),
+          TEST_ENTRY(log_after_close))
