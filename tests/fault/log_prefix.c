@@ -42,6 +42,12 @@ static void note(int fd, const void *data, size_t size, uint64_t offset)
 		memcpy(op->data, data, size);
 }
 
+static void forget(void)
+{
+	while (ops_count > 0)
+		free(ops[--ops_count].data);
+}
+
 long __real_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
 long __wrap_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
 long __wrap_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset)
@@ -485,13 +491,14 @@ static void over_an_older(int policy)
 	size = (size_t)read(fd, old, 1 << 20);
 	MUST(size > 10000 && size < 1 << 20);
 	close(fd);
-	ops_count = 0;
+	forget();
 	from = number;
 	log_begin(policy, 100000, old, size);
 	record_all(7);
 	log_end();
 	r = replay(old, size);
 	CHECK("LOG-21", r->first == from + 1 && r->last == number && !r->holes);
+	free(old);
 }
 
 TEST(append_over_an_older)
