@@ -75,6 +75,7 @@ static int flush(struct flusher *g, const struct event *caller)
 	fetch_and(&h->state, ~STATE_FLUSHING);
 	TEST_POINT("flush_ends");
 	g->last = clock_ns(CLOCK_MONOTONIC);
+	g->failed = r < 0;
 	return r;
 }
 
@@ -126,6 +127,7 @@ static int clear(struct flusher *g)
 {
 	struct flush *f = &g->flush;
 
+	g->failed = false;
 	f->markers = 0;
 	f->full = false;
 	f->discarded = f->unmarked = 0;
@@ -178,11 +180,15 @@ static void sleep_until_needed(struct flusher *g, uint32_t wakeups)
 static bool due(const struct flusher *g)
 {
 	const struct stream *s = g->flush.stream;
+	bool early;
 
 	if (s->stream_policy != POSIX_TRACE_FLUSH || g->paused)
 		return false;
-	if (load_relaxed(&s->header->flush_waiting) && !(load_relaxed(&s->header->state) & STATE_ARMED) &&
-	    clock_ns(CLOCK_MONOTONIC) - g->last < PERIOD_NS)
+	early = clock_ns(CLOCK_MONOTONIC) - g->last < PERIOD_NS;
+	/* A disk that is full or a reader that has gone is not back at once, and a full stream stays full until then. */
+	if (early && g->failed)
+		return false;
+	if (early && load_relaxed(&s->header->flush_waiting) && !(load_relaxed(&s->header->state) & STATE_ARMED))
 		return false;
 	store_relaxed(&s->header->flush_waiting, 1);
 	return unread(s);

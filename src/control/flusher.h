@@ -41,6 +41,7 @@ struct flusher {
 	struct event caller; /* of the flush that is asked for; one that the flusher is at by itself is nobody's */
 	int answer;          /* an error number */
 	int64_t last;        /* end of the last flush, ns of CLOCK_MONOTONIC */
+	bool failed;         /* that one */
 	bool paused;
 };
 
