@@ -92,7 +92,8 @@ static int find_index(struct flush *f, struct input *in)
 			return r;
 		at += frame_bytes(frame.size);
 	}
-	return 0;
+	/* What only cannot be read now would not be in the index. */
+	return in->error;
 }
 
 /* Events that were overwritten: all there were, but for those that were taken and those that are there still. */
@@ -162,6 +163,17 @@ static int go_on(struct rescue *r, const struct input *in)
 	return error;
 }
 
+/* Names that the log may lack. */
+static int find_names(struct rescue *r)
+{
+	int error = registry_find(r->save->dir, r->save->place, r->stream.log->names, &r->names);
+
+	if (error == 0)
+		r->flush.describe.names = &r->names;
+	/* They are gone, or have become something else: it has those that it has. Otherwise they can be had later. */
+	return error == -ENOENT || error == -EINVAL || error == -EACCES ? 0 : error;
+}
+
 static int with_live(struct rescue *r, int fd, struct input *in)
 {
 	const struct log_state *state = r->stream.log;
@@ -174,9 +186,9 @@ static int with_live(struct rescue *r, int fd, struct input *in)
 	error = flush_init(&r->flush, &r->stream, &r->live, r->stream.log, fd, true);
 	if (error == 0) {
 		r->flush.real_time = r->flush.describe.real_time = state->real_time;
-		if (registry_find(r->save->dir, r->save->place, state->names, &r->names) == 0)
-			r->flush.describe.names = &r->names;
-		error = find_index(&r->flush, in);
+		error = find_names(r);
+		if (error == 0)
+			error = find_index(&r->flush, in);
 		if (error == 0)
 			error = go_on(r, in);
 		if (r->flush.describe.names)

@@ -27,8 +27,8 @@
 
 /* -- Bytes and frames ------------------------------------------------------------------- */
 
-/* False: they are not all there. */
-static bool get(const struct input *in, void *to, size_t size, uint64_t offset)
+/* False: they are not all there, or cannot be read. */
+static bool get(struct input *in, void *to, size_t size, uint64_t offset)
 {
 	unsigned char *p = to;
 
@@ -37,6 +37,8 @@ static bool get(const struct input *in, void *to, size_t size, uint64_t offset)
 
 		if (n == -EINTR)
 			continue;
+		if (n < 0)
+			in->error = (int)n;
 		if (n <= 0)
 			return false;
 		p += n;
@@ -54,7 +56,7 @@ static bool is_frame(const struct input *in, const unsigned char *bytes, struct 
 	return f->kind == FRAME_SLOT || (f->size <= FORMAT_BODY_MAX && f->size <= end - at - FRAME_BYTES);
 }
 
-static bool get_frame(const struct input *in, struct frame *f, uint64_t at, uint64_t end)
+static bool get_frame(struct input *in, struct frame *f, uint64_t at, uint64_t end)
 {
 	unsigned char bytes[FRAME_BYTES];
 
@@ -71,6 +73,8 @@ static bool reserve(struct input *in, size_t size)
 		sys_unmap(in->body, in->body_size);
 	in->body = sys_map(size, -1, 1);
 	in->body_size = in->body ? size : 0;
+	if (!in->body)
+		in->error = -ENOMEM;
 	return in->body != NULL;
 }
 
@@ -197,8 +201,10 @@ static bool open_index(struct input *in)
 	/* The body's memory is needed for the frames. */
 	size = (frames + 1) * sizeof *list;
 	list = sys_map(size, -1, 1);
-	if (!list)
+	if (!list) {
+		in->error = -ENOMEM;
 		return false;
+	}
 	for (uint32_t i = 0; i < frames; i++)
 		list[i] = get64(p + 8 * i);
 	/* In the order of the file, so none of them twice. */
@@ -212,7 +218,7 @@ static bool open_index(struct input *in)
 }
 
 /* Number of a slot's first segment; 0: there is none. */
-static uint64_t slot_number(const struct input *in, uint64_t slot)
+static uint64_t slot_number(struct input *in, uint64_t slot)
 {
 	struct frame f;
 
@@ -278,12 +284,14 @@ static void add_predefined(struct input *in)
 int input_open_header(struct input *in, int fd)
 {
 	struct sys_stat st;
+	int r;
 
 	memset(in, 0, sizeof *in);
 	in->fd = fd;
 	in->patience = VAIN_MAX;
-	if (sys_stat(fd, &st) < 0 || !S_ISREG(st.mode))
-		return -EINVAL;
+	r = sys_stat(fd, &st);
+	if (r < 0 || !S_ISREG(st.mode))
+		return r < 0 ? r : -EINVAL;
 	in->size = st.size;
 	in->inode = st.inode;
 	in->device_major = st.device_major;
@@ -295,8 +303,9 @@ int input_open_header(struct input *in, int fd)
 		return -ENOMEM;
 	}
 	if (!open_header(in)) {
+		r = in->error ? in->error : -EINVAL;
 		input_close(in);
-		return -EINVAL;
+		return r;
 	}
 	add_predefined(in);
 	in->complete = open_index(in);
@@ -313,9 +322,14 @@ int input_open(struct input *in, int fd)
 	int r = input_open_header(in, fd);
 
 	if (r < 0)
-		return r;
+		return r == -ENOMEM ? r : -EINVAL;
 	if (!in->complete)
 		open_by_frames(in);
+	/* What cannot be read is as if it were damaged, but what there was no memory for is in order. */
+	if (in->error == -ENOMEM) {
+		input_close(in);
+		return -ENOMEM;
+	}
 	input_rewind(in);
 	return 0;
 }

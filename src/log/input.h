@@ -49,6 +49,7 @@ struct input {
 	uint64_t expected; /* number of the next segment; 0: any */
 	uint64_t last;     /* time of the last event given */
 	uint64_t patience; /* bytes that may still be read in vain */
+	int error;         /* the last of reading, or for want of memory: what seems not to be there may be; negative */
 	unsigned char *body;
 	size_t body_size;
 	struct unpack *unpack;
@@ -59,7 +60,7 @@ struct input {
 
 /* 0; -EINVAL: this is not a log; -ENOMEM. The descriptor is only read by position. */
 int input_open(struct input *in, int fd);
-/* Only what is at its beginning: header, log, begin; and whether it is complete. */
+/* Only what is at its beginning: header, log, begin; and whether it is complete. Also negative: why it cannot be read. */
 int input_open_header(struct input *in, int fd);
 /* The frame at *at, outside of slots, or the next one behind damage. False: there is none. */
 bool input_frame(struct input *in, struct frame *f, uint64_t *at);

@@ -241,32 +241,36 @@ struct burial {
 	void *arg;
 };
 
-/* Nobody records there any more, but who is in the middle of a record. */
-static void end(int fd)
+/* Nobody records there any more, but who is in the middle of a record. False: that cannot be said now. */
+static bool end(int fd)
 {
 	const uint64_t at = offsetof(struct stream_header, state);
 	uint32_t state = 0;
+	long n = sys_read_at(fd, &state, sizeof state, at);
 
-	if (sys_read_at(fd, &state, sizeof state, at) != (long)sizeof state)
-		return;
+	if (n != (long)sizeof state)
+		return n >= 0; /* it has none */
 	if (state & STATE_RUNNING)
 		state |= STATE_CUT;
 	state = (state & ~(STATE_RUNNING | STATE_ARMED | STATE_FLUSHING)) | STATE_ENDED;
-	sys_write_at(fd, &state, sizeof state, at);
+	return sys_write_at(fd, &state, sizeof state, at) >= 0;
 }
 
+/* Also if that cannot be told. */
 static bool has_log(int fd)
 {
 	uint64_t log = 0;
+	long n = sys_read_at(fd, &log, sizeof log, offsetof(struct stream_header, log_state));
 
-	return sys_read_at(fd, &log, sizeof log, offsetof(struct stream_header, log_state)) == (long)sizeof log && log;
+	return n < 0 || (n == (long)sizeof log && log);
 }
 
 static bool bury(int fd, void *arg)
 {
 	const struct burial *b = arg;
 
-	end(fd);
+	if (!end(fd))
+		return false;
 	TEST_POINT("bury_ended");
 	procpage_forget(b->dir, b->place, b->own_space, b->entry);
 	TEST_POINT("bury_forgotten");
