@@ -5,24 +5,31 @@
  * repeated with its first call failing, then its second, until none fails any
  * more: the life of a stream, the same for another process, the first trace
  * points of a process that is traced already, those of a child that has
- * inherited. Whatever fails: no crash, no word, errno kept, an error that is
+ * inherited, a log from its creation to its last reader, and the log of one
+ * that has died. Whatever fails: no crash, no word, errno kept, an error that is
  * told, nothing left behind; and without failures all works again.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "base/sys.h"
-#include "fault.h"
+#include <stdatomic.h>
 
-/* The call that fails, counted from 1; how many there were. */
-static long fail_at, calls;
+#include "base/helper.h"
+#include "base/sys.h"
+#include "log_file.h"
+
+/* The call that fails, counted from 1; how many there were, in whatever thread. */
+static long fail_at;
+static _Atomic long calls;
 static int fail_with;
 static const char *failed;
+static int phase, failed_in; /* what the run was at */
 
 static int fails(const char *name)
 {
 	if (++calls != fail_at)
 		return 0;
 	failed = name;
+	failed_in = phase;
 	return 1;
 }
 
@@ -33,6 +40,27 @@ static int fails(const char *name)
 	{                                               \
 		return fails(#name) ? (type)(result) : __real_##name passed; \
 	}
+
+/* Mappings that there are now. */
+static _Atomic int mapped;
+
+#define MAPPED(name, declared, passed)                  \
+	void *__real_##name declared;                   \
+	void *__wrap_##name declared;                   \
+	void *__wrap_##name declared                    \
+	{                                               \
+		void *p = fails(#name) ? NULL : __real_##name passed; \
+		mapped += p != NULL;                    \
+		return p;                               \
+	}
+
+void __real_sys_unmap(void *p, size_t size);
+void __wrap_sys_unmap(void *p, size_t size);
+void __wrap_sys_unmap(void *p, size_t size)
+{
+	mapped--;
+	__real_sys_unmap(p, size);
+}
 
 WRAPPED(int, sys_open, (int d, const char *p, int f, unsigned m), (d, p, f, m), -fail_with)
 WRAPPED(long, sys_read, (int fd, void *b, size_t n), (fd, b, n), -fail_with)
@@ -47,12 +75,33 @@ WRAPPED(int, sys_reserve, (int fd, uint64_t n), (fd, n), -fail_with)
 WRAPPED(int, sys_getdents, (int fd, void *b, size_t n), (fd, b, n), -fail_with)
 WRAPPED(int, sys_lock, (int fd, bool e, int64_t s, int64_t l), (fd, e, s, l), -fail_with)
 WRAPPED(int, sys_lock_probe, (int fd, int64_t s, int64_t l), (fd, s, l), -fail_with)
-WRAPPED(void *, sys_map, (size_t n, int fd, int w), (n, fd, w), (intptr_t)0)
-WRAPPED(void *, sys_map_family, (size_t n), (n), (intptr_t)0)
-WRAPPED(void *, sys_map_untouched, (size_t n, int fd), (n, fd), (intptr_t)0)
+MAPPED(sys_map, (size_t n, int fd, int w), (n, fd, w))
+MAPPED(sys_map_family, (size_t n), (n))
+MAPPED(sys_map_untouched, (size_t n, int fd), (n, fd))
 WRAPPED(int, sys_wipe_on_fork, (void *p, size_t n), (p, n), -fail_with)
 WRAPPED(int, sys_not_on_fork, (void *p, size_t n), (p, n), -fail_with)
 WRAPPED(int, sys_membarrier, (int command), (command), -fail_with)
+
+/* What only a log has. */
+WRAPPED(long, sys_read_at, (int fd, void *b, size_t n, uint64_t o), (fd, b, n, o), -fail_with)
+WRAPPED(long, sys_write, (int fd, const void *b, size_t n), (fd, b, n), -fail_with)
+WRAPPED(int, sys_dup, (int fd), (fd), -fail_with)
+WRAPPED(int, sys_truncate, (int fd, uint64_t n), (fd, n), -fail_with)
+WRAPPED(int, sys_sync_data, (int fd), (fd), -fail_with)
+WRAPPED(int, sys_open_flags, (int fd), (fd), -fail_with)
+WRAPPED(int, sys_reserve_space, (int fd, uint64_t n), (fd, n), -fail_with)
+WRAPPED(int, sys_own_descriptors, (int fd), (fd), -fail_with)
+WRAPPED(int, helper_start, (pthread_t *t, void *(*run)(void *), void *arg), (t, run, arg), EAGAIN)
+
+long __real_sys_read_link(const char *path, char *buf, size_t size);
+long __wrap_sys_read_link(const char *path, char *buf, size_t size);
+long __wrap_sys_read_link(const char *path, char *buf, size_t size)
+{
+	if (!fails("sys_read_link"))
+		return __real_sys_read_link(path, buf, size);
+	buf[0] = 0;
+	return -fail_with;
+}
 
 static bool failed_was(const char *name)
 {
@@ -171,6 +220,7 @@ struct scenario {
 	void (*after)(void);  /* in the same process, without */
 	void (*end)(void);    /* in the process that does not fail, when that one has ended */
 	void (*finish)(void); /* at the very end */
+	bool leaves_nothing;  /* in shared memory and of mappings: what has failed is checked for that */
 };
 
 /* A stream's life. Each call may fail, but says so, and what was not created is not used. */
@@ -211,7 +261,7 @@ static void own_after(void)
 		fault_works(fault_open("inject"));
 }
 
-static const struct scenario own = { NULL, own_run, own_after, NULL, NULL };
+static const struct scenario own = { NULL, own_run, own_after, NULL, NULL, true };
 
 /* A stream for another process, which has attached meanwhile, or not. */
 static struct other other;
@@ -299,9 +349,9 @@ static void control_finish(void)
 	other.pid = 0;
 }
 
-static const struct scenario controller = { control_begin, control_run, control_after, control_end, control_finish };
+static const struct scenario controller = { control_begin, control_run, control_after, control_end, control_finish, true };
 static const struct scenario controller_inherited = {
-	control_begin, control_inherited_run, control_inherited_after, control_end, control_finish,
+	control_begin, control_inherited_run, control_inherited_after, control_end, control_finish, true,
 };
 
 /* A process that is traced before it comes to its first trace point. */
@@ -363,7 +413,7 @@ static void traced_end(void)
 	CHECK_EQ("-", posix_trace_shutdown(traced_trid), 0);
 }
 
-static const struct scenario traced = { traced_begin, traced_run, traced_after, traced_end, NULL };
+static const struct scenario traced = { traced_begin, traced_run, traced_after, traced_end, NULL, false };
 
 /* A child of a family that is traced. */
 static void inherited_begin(void)
@@ -407,19 +457,230 @@ static void inherited_end(void)
 	CHECK_EQ("-", posix_trace_shutdown(traced_trid), 0);
 }
 
-static const struct scenario inherited = { inherited_begin, inherited_run, traced_after, inherited_end, NULL };
+static const struct scenario inherited = { inherited_begin, inherited_run, traced_after, inherited_end, NULL, false };
+
+/* -- Logs ---------------------------------------------------------------------------------- */
+
+enum { CREATING, TRACING, FLUSHING, ENDING, OPENING, CLOSING };
+
+static int log_fd, log_policy;
+static bool created, complete;
+static pid_t dead; /* that has begun the log, and was killed */
+
+/* What a process has but for its logs it has before: that is the other scenarios' matter. */
+static void without_failures(void)
+{
+	long at = fail_at;
+
+	fail_at = 0;
+	log_id = fault_open("logged");
+	fault_works(log_id);
+	calls = 0;
+	fail_at = at;
+}
+
+static void log_begin_run(void)
+{
+	if (log_fd > 0)
+		close(log_fd);
+	log_fd = log_open(LOG_PATH, O_RDWR | O_CREAT | O_TRUNC);
+	log_number = 0;
+}
+
+/* Descriptors that cannot be asked about are bad ones. */
+static void check_documented(int error)
+{
+	CHECK("FLUSH-20", documented(error) || error == EBADF);
+}
+
+static void open_log(void)
+{
+	trace_id_t trid;
+	int error;
+
+	errno = ERRNO_BEFORE;
+	error = posix_trace_open(log_fd, &trid);
+	CHECK("HDR-33", error >= 0 && errno == ERRNO_BEFORE);
+	check_documented(error);
+	if (error)
+		return;
+	/* Whatever cannot be read is not there; each event once at the most, and rewind begins anew. */
+	for (int i = 0; i < 2; i++) {
+		struct posix_trace_event_info e;
+		uint32_t data[LOG_WORDS], last = 0;
+		int unavailable = 0;
+		size_t length;
+
+		for (;;) {
+			CHECK_EQ("-", posix_trace_getnext_event(trid, &e, data, sizeof data, &length, &unavailable), 0);
+			if (unavailable)
+				break;
+			if (e.posix_event_id < POSIX_TRACE_UNNAMED_USEREVENT)
+				continue;
+			CHECK("OPEN-3 OPEN-9", data[0] > last && data[0] <= log_number);
+			last = data[0];
+		}
+		CHECK_EQ("OPEN-13", posix_trace_rewind(trid), 0);
+	}
+	phase = CLOSING;
+	CHECK_EQ("OPEN-13", posix_trace_close(trid), 0);
+	CHECK_EQ("HDR-33", errno, ERRNO_BEFORE);
+}
+
+static void log_run(void)
+{
+	struct posix_trace_status_info status;
+	int error, flushed;
+
+	without_failures();
+	phase = CREATING;
+	error = log_try(0, log_fd, log_policy, 100000, POSIX_TRACE_UNTIL_FULL, 1 << 20);
+	check_documented(error);
+	created = error == 0;
+	if (created) {
+		CHECK_EQ("-", posix_trace_start(log_trid), 0);
+		phase = TRACING;
+		log_record(100);
+		phase = FLUSHING;
+		flushed = posix_trace_flush(log_trid);
+		check_documented(flushed);
+		CHECK_EQ("-", posix_trace_get_status(log_trid, &status), 0);
+		CHECK_EQ("FLUSH-16", status.posix_stream_flush_error, flushed);
+		phase = TRACING;
+		log_record(100);
+		phase = ENDING;
+		error = posix_trace_shutdown(log_trid);
+		check_documented(error);
+		CHECK_EQ("SHUT-4", posix_trace_shutdown(log_trid), EINVAL);
+		complete = error == 0;
+	}
+	phase = OPENING;
+	open_log();
+	CHECK_EQ("SHUT-16 OPEN-14", fcntl(log_fd, F_GETFD), FD_CLOEXEC);
+}
+
+static void log_after(void)
+{
+	struct log_seen seen = log_read(log_fd);
+
+	if (created)
+		CHECK("OPEN-8", seen.error == 0);
+	if (created && complete && failed_in != CREATING && failed_in != TRACING)
+		log_check_all(&seen);
+	else if (created && failed_in != CREATING && failed_in != TRACING && seen.count)
+		CHECK("OPEN-3", seen.first == 1 && seen.missing == 0);
+	/* And once more. */
+	CHECK_EQ("-", log_try(0, log_fd, log_policy, 100000, 0, 1 << 20), 0);
+	MUST(posix_trace_start(log_trid) == 0);
+	log_number = 0;
+	log_record(200);
+	CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
+	seen = log_read(log_fd);
+	log_check_all(&seen);
+}
+
+static void log_loop_begin(void)
+{
+	log_policy = POSIX_TRACE_LOOP;
+	log_begin_run();
+}
+
+static void log_until_full_begin(void)
+{
+	log_policy = POSIX_TRACE_UNTIL_FULL;
+	log_begin_run();
+}
+
+static void log_append_begin(void)
+{
+	log_policy = POSIX_TRACE_APPEND;
+	log_begin_run();
+}
+
+static const struct scenario log_loop = { log_loop_begin, log_run, log_after, NULL, NULL, true };
+static const struct scenario log_until_full = { log_until_full_begin, log_run, log_after, NULL, NULL, true };
+static const struct scenario log_append = { log_append_begin, log_run, log_after, NULL, NULL, true };
+
+/* One that nobody has ended. Some of it is in the file, some in the stream. */
+static void dead_begin(void)
+{
+	log_policy = POSIX_TRACE_LOOP;
+	log_begin_run();
+	fflush(stdout);
+	dead = fork();
+	if (dead == 0) {
+		MUST(log_try(0, log_fd, log_policy, 100000, POSIX_TRACE_UNTIL_FULL, 1 << 20) == 0);
+		MUST(posix_trace_start(log_trid) == 0);
+		log_record(100);
+		MUST(posix_trace_flush(log_trid) == 0);
+		fault_open("late");
+		log_record(100);
+		kill(getpid(), SIGKILL);
+	}
+	MUST(dead > 0 && waitpid(dead, NULL, 0) == dead);
+	log_number = 200;
+}
+
+/* The process itself has traced before, but has not looked at what the dead have left. */
+static void opened_dead_run(void)
+{
+	long at = fail_at;
+
+	fail_at = 0;
+	log_id = fault_open("logged");
+	trace(1);
+	calls = 0;
+	fail_at = at;
+	open_log();
+}
+
+static void created_beside_dead_run(void)
+{
+	check_documented(fault_create(0));
+}
+
+static bool log_names(const char *wanted)
+{
+	char name[TRACE_EVENT_NAME_MAX + 1] = "";
+	trace_event_id_t id;
+	int unavailable = 0;
+	trace_id_t trid;
+
+	MUST(posix_trace_open(log_fd, &trid) == 0);
+	while (posix_trace_eventtypelist_getnext_id(trid, &id, &unavailable) == 0 && !unavailable)
+		if (posix_trace_eventid_get_name(trid, id, name) == 0 && strcmp(name, wanted) == 0)
+			break;
+	MUST(posix_trace_close(trid) == 0);
+	return strcmp(name, wanted) == 0;
+}
+
+/* Whatever failed: there is still somebody who completes it. */
+static void dead_after(void)
+{
+	struct log_seen seen;
+
+	log_id = fault_open("logged");
+	seen = log_read(log_fd);
+	log_check_all(&seen);
+	CHECK_EQ("OPEN-8", seen.stops, 1);
+	CHECK("LOG-20", log_names("late"));
+	fault_works(log_id);
+}
+
+static const struct scenario opened_dead = { dead_begin, opened_dead_run, dead_after, NULL, NULL, false };
+static const struct scenario created_beside_dead = { dead_begin, created_beside_dead_run, dead_after, NULL, NULL, false };
 
 /* -- Each call in turn ---------------------------------------------------------------------- */
 
 struct done {
 	long calls;
-	int mappings;
+	int mappings, mapped;
 	char failed[32];
 };
 
-static struct done run_failing(const struct scenario *s, long at, int error, int mappings_most)
+static struct done run_failing(const struct scenario *s, long at, int error, const struct done *whole)
 {
-	struct done done = { 0, 0, "" };
+	struct done done = { .calls = 0 };
 	int fd[2], status;
 	pid_t pid;
 
@@ -430,7 +691,7 @@ static struct done run_failing(const struct scenario *s, long at, int error, int
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		int descriptors, before, most = mappings_most;
+		int descriptors, before, threads = shm_count("/proc/self/task", "");
 
 		test_failures = 0; /* of the runs before this */
 		if (s == &traced)
@@ -444,17 +705,24 @@ static struct done run_failing(const struct scenario *s, long at, int error, int
 		done.calls = calls;
 		fail_at = 0;
 		before = test_failures;
+		/* Of one that cannot be asked about nobody knows whose it is by now: rather that than somebody else's. */
+		descriptors += failed && failed_in == CLOSING && failed_was("sys_stat");
 		CHECK_EQ("-", shm_descriptors(), descriptors);
-		if (s == &own || s == &controller || s == &controller_inherited)
+		if (s->leaves_nothing)
 			check_directory();
 		s->after();
 		CHECK_EQ("-", shm_descriptors(), descriptors);
-		if (s == &own || s == &controller || s == &controller_inherited)
+		if (s->leaves_nothing)
 			CHECK_EQ("-", shm_count(shm_directory(), "new-"), 0);
+		CHECK_EQ("-", shm_count("/proc/self/task", ""), threads);
 		done.mappings = shm_mappings(getpid(), "/posixtrace-");
+		done.mapped = mapped;
 		/* Who does not know who he is has names of his own. */
-		if (most)
-			CHECK_OP("-", done.mappings, <=, most + !may_pass());
+		if (whole) {
+			CHECK_OP("-", done.mappings, <=, whole->mappings + !may_pass());
+			if (s->leaves_nothing)
+				CHECK_OP("-", done.mapped, <=, whole->mapped + !may_pass());
+		}
 		if (before != test_failures)
 			printf("  after\n");
 		if (test_failures)
@@ -491,11 +759,11 @@ static void check_each(const struct scenario *s, int error)
 
 	shm_private("");
 	fault_works(fault_open("inject"));
-	whole = run_failing(s, 0, error, 0);
+	whole = run_failing(s, 0, error, NULL);
 	descriptors = shm_descriptors();
 	CHECK("-", whole.calls > 20);
 	for (long at = 1; at <= whole.calls; at++)
-		run_failing(s, at, error, whole.mappings);
+		run_failing(s, at, error, &whole);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 	if (s->finish)
 		s->finish();
@@ -519,8 +787,24 @@ SCENARIO(controller_inherited)
 SCENARIO(traced)
 SCENARIO(inherited)
 
+/* Which error it is matters less here than which call; each of these somewhere. */
+TEST(log_loop_too_many_files) { check_each(&log_loop, EMFILE); }
+TEST(log_loop_no_space) { check_each(&log_loop, ENOSPC); }
+TEST(log_until_full_no_memory) { check_each(&log_until_full, ENOMEM); }
+TEST(log_until_full_forbidden) { check_each(&log_until_full, EPERM); }
+TEST(log_append_locked) { check_each(&log_append, EAGAIN); }
+TEST(log_append_broken) { check_each(&log_append, EIO); }
+TEST(opened_dead_no_memory) { check_each(&opened_dead, ENOMEM); }
+TEST(opened_dead_broken) { check_each(&opened_dead, EIO); }
+TEST(created_beside_dead_too_many_files) { check_each(&created_beside_dead, EMFILE); }
+TEST(created_beside_dead_forbidden) { check_each(&created_beside_dead, EPERM); }
+
 #define ENTRIES(name)                                                                            \
 	TEST_ENTRY(name##_no_memory), TEST_ENTRY(name##_too_many_files), TEST_ENTRY(name##_not_there), \
 		TEST_ENTRY(name##_forbidden), TEST_ENTRY(name##_locked)
 
-TEST_MAIN(ENTRIES(own), ENTRIES(controller), ENTRIES(controller_inherited), ENTRIES(traced), ENTRIES(inherited))
+TEST_MAIN(ENTRIES(own), ENTRIES(controller), ENTRIES(controller_inherited), ENTRIES(traced), ENTRIES(inherited),
+          TEST_ENTRY(log_loop_too_many_files), TEST_ENTRY(log_loop_no_space), TEST_ENTRY(log_until_full_no_memory),
+          TEST_ENTRY(log_until_full_forbidden), TEST_ENTRY(log_append_locked), TEST_ENTRY(log_append_broken),
+          TEST_ENTRY(opened_dead_no_memory), TEST_ENTRY(opened_dead_broken),
+          TEST_ENTRY(created_beside_dead_too_many_files), TEST_ENTRY(created_beside_dead_forbidden))
