@@ -47,11 +47,16 @@ static int open_input(int fd, struct input **opened)
 	if (own < 0)
 		return own == -EBADF ? EINVAL : -own; /* no error but EINVAL is said of a bad descriptor (CH-68) */
 	in = sys_map(sizeof *in, -1, 1);
-	r = in ? input_open(in, own) : -ENOMEM;
-	if (r == 0 && complete(in)) {
+	r = in ? input_open_header(in, own) : -ENOMEM;
+	/* One that is not complete may have become so by somebody else, who has removed the stream before we looked for it. */
+	if (r == 0 && (complete(in) || !in->complete)) {
 		input_close(in);
-		r = input_open(in, own);
+		r = input_open_header(in, own);
 	}
+	if (r == 0)
+		r = input_open_rest(in);
+	else if (r != -ENOMEM)
+		r = -EINVAL;
 	if (r == 0) {
 		*opened = in;
 		return 0;

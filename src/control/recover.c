@@ -80,12 +80,17 @@ bool recover_stream(const char *stream, const char *log)
 	if (save.dir < 0)
 		return false;
 	save.own_space = self.space;
-	for (int i = 0; i < SAVING_MS; i++) {
-		bool buried = stream_bury(save.dir, &place, self.space, &entry, save_stream, &save);
-
-		was_there |= buried;
-		if (buried || !file_removing(save.dir, name + 1))
+	/* Once more when nobody is at it: who was may have been killed, or not have been able to. */
+	for (int i = 0, alone = 0; i < SAVING_MS && alone < 2; i++) {
+		if (stream_bury(save.dir, &place, self.space, &entry, save_stream, &save)) {
+			was_there = true;
 			break;
+		}
+		if (!file_removing(save.dir, name + 1)) {
+			alone++;
+			continue;
+		}
+		alone = 0;
 		was_there = true;
 		sys_sleep_ns(1000000);
 	}

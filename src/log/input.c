@@ -317,12 +317,8 @@ bool input_frame(struct input *in, struct frame *f, uint64_t *at)
 	return next_frame(in, f, at, in->size, &in->skipped);
 }
 
-int input_open(struct input *in, int fd)
+int input_open_rest(struct input *in)
 {
-	int r = input_open_header(in, fd);
-
-	if (r < 0)
-		return r == -ENOMEM ? r : -EINVAL;
 	if (!in->complete)
 		open_by_frames(in);
 	/* What cannot be read is as if it were damaged, but what there was no memory for is in order. */
@@ -332,6 +328,15 @@ int input_open(struct input *in, int fd)
 	}
 	input_rewind(in);
 	return 0;
+}
+
+int input_open(struct input *in, int fd)
+{
+	int r = input_open_header(in, fd);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : -EINVAL;
+	return input_open_rest(in);
 }
 
 void input_close(struct input *in)

@@ -62,6 +62,8 @@ struct input {
 int input_open(struct input *in, int fd);
 /* Only what is at its beginning: header, log, begin; and whether it is complete. Also negative: why it cannot be read. */
 int input_open_header(struct input *in, int fd);
+/* And then all the rest, for events to be read. 0, or closed: -ENOMEM. */
+int input_open_rest(struct input *in);
 /* The frame at *at, outside of slots, or the next one behind damage. False: there is none. */
 bool input_frame(struct input *in, struct frame *f, uint64_t *at);
 void input_close(struct input *in);

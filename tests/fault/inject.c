@@ -12,6 +12,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include <stdatomic.h>
+#include <sys/socket.h>
 
 #include "base/helper.h"
 #include "base/sys.h"
@@ -23,11 +24,19 @@ static _Atomic long calls;
 static int fail_with;
 static const char *failed;
 static int phase, failed_in; /* what the run was at */
+static int between[2];       /* to and from a process that does something then: see there */
 
 static int fails(const char *name)
 {
 	if (++calls != fail_at)
 		return 0;
+	if (!fail_with) {
+		char c;
+
+		/* Nothing fails, but somebody else comes in between. */
+		MUST(write(between[1], "", 1) == 1 && read(between[0], &c, 1) == 1);
+		return 0;
+	}
 	failed = name;
 	failed_in = phase;
 	return 1;
@@ -493,17 +502,18 @@ static void check_documented(int error)
 	CHECK("FLUSH-20", documented(error) || error == EBADF);
 }
 
-static void open_log(void)
+/* How many events are seen. */
+static int open_log(void)
 {
 	trace_id_t trid;
-	int error;
+	int error, count = 0;
 
 	errno = ERRNO_BEFORE;
 	error = posix_trace_open(log_fd, &trid);
 	CHECK("HDR-33", error >= 0 && errno == ERRNO_BEFORE);
 	check_documented(error);
 	if (error)
-		return;
+		return 0;
 	/* Whatever cannot be read is not there; each event once at the most, and rewind begins anew. */
 	for (int i = 0; i < 2; i++) {
 		struct posix_trace_event_info e;
@@ -511,6 +521,7 @@ static void open_log(void)
 		int unavailable = 0;
 		size_t length;
 
+		count = 0;
 		for (;;) {
 			CHECK_EQ("-", posix_trace_getnext_event(trid, &e, data, sizeof data, &length, &unavailable), 0);
 			if (unavailable)
@@ -519,12 +530,14 @@ static void open_log(void)
 				continue;
 			CHECK("OPEN-3 OPEN-9", data[0] > last && data[0] <= log_number);
 			last = data[0];
+			count++;
 		}
 		CHECK_EQ("OPEN-13", posix_trace_rewind(trid), 0);
 	}
 	phase = CLOSING;
 	CHECK_EQ("OPEN-13", posix_trace_close(trid), 0);
 	CHECK_EQ("HDR-33", errno, ERRNO_BEFORE);
+	return count;
 }
 
 static void log_run(void)
@@ -601,6 +614,40 @@ static const struct scenario log_loop = { log_loop_begin, log_run, log_after, NU
 static const struct scenario log_until_full = { log_until_full_begin, log_run, log_after, NULL, NULL, true };
 static const struct scenario log_append = { log_append_begin, log_run, log_after, NULL, NULL, true };
 
+/* One that creates a stream when it is told to, and by that completes what the dead have left. */
+static pid_t creator;
+
+static void begin_between(void)
+{
+	MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, between) == 0);
+	fflush(stdout);
+	creator = fork();
+	if (creator == 0) {
+		char c;
+
+		close(between[0]);
+		while (read(between[1], &c, 1) == 1) {
+			fault_works(fault_open("logged"));
+			MUST(write(between[1], "", 1) == 1);
+		}
+		_exit(test_failures ? 1 : 0);
+	}
+	MUST(creator > 0);
+	close(between[1]);
+	between[1] = between[0];
+}
+
+static void dead_end(void)
+{
+	int status;
+
+	if (fail_with)
+		return;
+	close(between[0]);
+	MUST(waitpid(creator, &status, 0) == creator);
+	CHECK_EQ("-", status, 0);
+}
+
 /* One that nobody has ended. Some of it is in the file, some in the stream. */
 static void dead_begin(void)
 {
@@ -619,6 +666,8 @@ static void dead_begin(void)
 	}
 	MUST(dead > 0 && waitpid(dead, NULL, 0) == dead);
 	log_number = 200;
+	if (!fail_with)
+		begin_between();
 }
 
 /* The process itself has traced before, but has not looked at what the dead have left. */
@@ -631,7 +680,10 @@ static void opened_dead_run(void)
 	trace(1);
 	calls = 0;
 	fail_at = at;
-	open_log();
+	at = open_log();
+	/* Whoever has completed it: who opens it then has all. */
+	if (!fail_with)
+		CHECK_EQ("OPEN-8 SHUT-6", at, 200);
 }
 
 static void created_beside_dead_run(void)
@@ -667,8 +719,8 @@ static void dead_after(void)
 	fault_works(log_id);
 }
 
-static const struct scenario opened_dead = { dead_begin, opened_dead_run, dead_after, NULL, NULL, false };
-static const struct scenario created_beside_dead = { dead_begin, created_beside_dead_run, dead_after, NULL, NULL, false };
+static const struct scenario opened_dead = { dead_begin, opened_dead_run, dead_after, dead_end, NULL, false };
+static const struct scenario created_beside_dead = { dead_begin, created_beside_dead_run, dead_after, dead_end, NULL, false };
 
 /* -- Each call in turn ---------------------------------------------------------------------- */
 
@@ -795,6 +847,7 @@ TEST(log_until_full_forbidden) { check_each(&log_until_full, EPERM); }
 TEST(log_append_locked) { check_each(&log_append, EAGAIN); }
 TEST(log_append_broken) { check_each(&log_append, EIO); }
 TEST(opened_dead_no_memory) { check_each(&opened_dead, ENOMEM); }
+TEST(opened_dead_completed) { check_each(&opened_dead, 0); }
 TEST(opened_dead_broken) { check_each(&opened_dead, EIO); }
 TEST(created_beside_dead_too_many_files) { check_each(&created_beside_dead, EMFILE); }
 TEST(created_beside_dead_forbidden) { check_each(&created_beside_dead, EPERM); }
@@ -806,5 +859,5 @@ TEST(created_beside_dead_forbidden) { check_each(&created_beside_dead, EPERM); }
 TEST_MAIN(ENTRIES(own), ENTRIES(controller), ENTRIES(controller_inherited), ENTRIES(traced), ENTRIES(inherited),
           TEST_ENTRY(log_loop_too_many_files), TEST_ENTRY(log_loop_no_space), TEST_ENTRY(log_until_full_no_memory),
           TEST_ENTRY(log_until_full_forbidden), TEST_ENTRY(log_append_locked), TEST_ENTRY(log_append_broken),
-          TEST_ENTRY(opened_dead_no_memory), TEST_ENTRY(opened_dead_broken),
+          TEST_ENTRY(opened_dead_no_memory), TEST_ENTRY(opened_dead_broken), TEST_ENTRY(opened_dead_completed),
           TEST_ENTRY(created_beside_dead_too_many_files), TEST_ENTRY(created_beside_dead_forbidden))
