@@ -158,5 +158,5 @@ bool header_get(struct log_header *h, const unsigned char *body, size_t size)
 	p = get_string(p, end, h->machine, sizeof h->machine);
 	p = get_string(p, end, h->stream, sizeof h->stream);
 	return p && policies_valid(a) && a->data_size <= RECORD_DATA_MAX && a->resolution_nsec >= 0 &&
-	       a->create_sec <= INT64_MAX / NS_PER_S;
+	       created <= INT64_MAX;
 }
