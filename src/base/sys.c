@@ -182,12 +182,16 @@ int sys_rename(int dir, const char *from, const char *to)
 	return (int)CALL(SYS_renameat2, dir, from, dir, to, RENAME_NOREPLACE);
 }
 
-int sys_reserve(int fd, uint64_t size)
+bool sys_size_allowed(uint64_t size)
 {
 	struct rlimit limit;
 
-	/* Beyond this limit the kernel would send SIGXFSZ, to a program that has done nothing wrong (H13). */
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur)
+	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur;
+}
+
+int sys_reserve(int fd, uint64_t size)
+{
+	if (!sys_size_allowed(size))
 		return -EFBIG;
 	return (int)CALL(SYS_fallocate, fd, 0, LONG_ARGUMENT(UINT64_C(0)), LONG_ARGUMENT(size));
 }

@@ -50,6 +50,8 @@ int sys_mkdir(int dir, const char *name, unsigned mode);
 int sys_unlink(int dir, const char *name);
 /* -EEXIST if the new name is taken. */
 int sys_rename(int dir, const char *from, const char *to);
+/* May this process write to a file up to there? Beyond, the kernel would send SIGXFSZ, to a program that has done nothing wrong (H13). */
+bool sys_size_allowed(uint64_t size);
 /* Gives the file its size with all of its space, or fails. */
 int sys_reserve(int fd, uint64_t size);
 /* Gives a file the space, its size stays. -EOPNOTSUPP where the file system cannot. */

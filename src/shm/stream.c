@@ -253,7 +253,7 @@ static bool end(int fd)
 	if (state & STATE_RUNNING)
 		state |= STATE_CUT;
 	state = (state & ~(STATE_RUNNING | STATE_ARMED | STATE_FLUSHING)) | STATE_ENDED;
-	return sys_write_at(fd, &state, sizeof state, at) >= 0;
+	return sys_size_allowed(at + sizeof state) && sys_write_at(fd, &state, sizeof state, at) >= 0;
 }
 
 /* Also if that cannot be told. */

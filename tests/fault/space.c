@@ -117,6 +117,32 @@ TEST(file_size)
 	fault_silent(id);
 }
 
+/* Who cannot write to a dead creator's file leaves that to the next one. */
+TEST(file_size_beside_dead)
+{
+	struct rlimit before;
+	pid_t pid;
+
+	shm_private("");
+	fault_works(fault_open("fault"));
+	fflush(stderr);
+	pid = fork();
+	if (pid == 0) {
+		trace_id_t trid;
+
+		MUST(posix_trace_create(0, NULL, &trid) == 0 && posix_trace_start(trid) == 0);
+		raise(SIGKILL);
+	}
+	MUST(waitpid(pid, NULL, 0) == pid);
+	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 1);
+	MUST(getrlimit(RLIMIT_FSIZE, &before) == 0);
+	limit(RLIMIT_FSIZE, 0);
+	CHECK_EQ("CREATE-21", fault_create(10000), ENOMEM);
+	MUST(setrlimit(RLIMIT_FSIZE, &before) == 0);
+	fault_works(fault_open("fault"));
+	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 0);
+}
+
 /* From the first to the last call, with no descriptor to be had. */
 TEST(no_descriptors)
 {
@@ -248,6 +274,6 @@ TEST(address_space_at_first_event)
 }
 
 TEST_MAIN(TEST_ENTRY(tmpfs_too_small), TEST_ENTRY(tmpfs_full_later), TEST_ENTRY(no_space_at_all),
-          TEST_ENTRY(no_space_for_names), TEST_ENTRY(file_size), TEST_ENTRY(no_descriptors), TEST_ENTRY(no_descriptors_later),
+          TEST_ENTRY(no_space_for_names), TEST_ENTRY(file_size), TEST_ENTRY(file_size_beside_dead), TEST_ENTRY(no_descriptors), TEST_ENTRY(no_descriptors_later),
           TEST_ENTRY(no_descriptors_at_first_event), TEST_ENTRY(few_descriptors), TEST_ENTRY(address_space),
           TEST_ENTRY(address_space_at_first_event))

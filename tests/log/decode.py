@@ -185,6 +185,7 @@ class Log:
         body.take(3)  # word, reserved
         created, _monotonic, *sizes = (body.number(8) for _ in range(5))
         numbers = [*sizes, *(body.number(width) for width in (4, 1, 1, 1))]
+        check(created < 1 << 63)
         body.take(96 - body.at)
         version, name, _host, _kernel, _machine, _stream = (text(body.string()) for _ in range(6))
         names = 'version name created resolution stream-size log-size data-size stream-policy log-policy inheritance'
