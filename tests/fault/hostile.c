@@ -527,6 +527,7 @@ static long calls_made;
 static uint64_t seed;
 static int64_t round_end;
 
+static long processors; /* to ask for it opens a file, too */
 static int load = -1; /* what the kernel says of that; open all the time, as descriptors are counted */
 
 /*
@@ -537,7 +538,7 @@ static int load = -1; /* what the kernel says of that; open all the time, as des
  */
 static int64_t fair_time(int64_t ns)
 {
-	long processors = sysconf(_SC_NPROCESSORS_ONLN), running;
+	long running;
 	char text[128];
 	ssize_t n = pread(load, text, sizeof text - 1, 0);
 
@@ -863,6 +864,7 @@ static void set_up(bool root)
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(shared != MAP_FAILED);
 	shared->seed = seed + 1;
+	processors = sysconf(_SC_NPROCESSORS_ONLN);
 	load = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 	attackers = other_start(become_nobody, NULL);
 	other_do(&attackers, task_attack, NULL, 0);

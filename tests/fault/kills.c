@@ -236,6 +236,9 @@ static void control(pid_t pid, uint64_t *state)
 	for (int i = shared->round.tight ? 400 : (int)chance(state, 12); i >= 0; i--) {
 		trace_id_t t = trid[chance(state, (uint32_t)count)];
 
+		/* The fourth that writes, where there are three chunks: that is lost. */
+		if (shared->round.tight)
+			posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, NULL, 0);
 		switch (shared->round.tight ? 7 : chance(state, 8)) {
 		case 0:
 			posix_trace_stop(t);
@@ -1014,7 +1017,7 @@ static bool kill_victim(pid_t pid, struct reader *r, uint64_t *state)
 	siginfo_t info;
 
 	if (shared->arm != ARM_NOT)
-		until = begin + (shared->round.tight ? 100000000ll : 25000000ll) * test_slow();
+		until = begin + (shared->round.tight ? 400000000ll : 25000000ll) * test_slow();
 	while (now_ns() < until && !gone(pid, false, &info) && !shared->arrived)
 		reader_go_on(r, state);
 	if (shared->arrived) {
