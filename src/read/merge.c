@@ -264,6 +264,15 @@ static bool put_back(struct merge *m, uint32_t i)
 	return true;
 }
 
+/* The taker still has the claim, and has had it for longer than we wait. */
+static bool is_stopped(const struct merge *m, uint32_t i)
+{
+	const struct held_up *held = &m->held_up[m->stream->seat_count + i];
+
+	return held->who && load_relaxed(&m->stream->chunks[i].claim) == held->who &&
+	       clock_ns(CLOCK_MONOTONIC) - held->since >= MERGE_PATIENCE_NS;
+}
+
 /* Looks at all chunks anew; sets the horizon. */
 static void refill(struct merge *m)
 {
@@ -295,6 +304,9 @@ static void refill(struct merge *m)
 			if (cur->head.ticks < horizon)
 				horizon = cur->head.ticks;
 		} else if (!put_back(m, i)) {
+			/* Stopped there: what it is about to overwrite is lost when it goes on, or put back when it has ended. */
+			if (is_stopped(m, i))
+				continue;
 			/* Somebody else has the claim, for a moment. */
 			m->waiting = true;
 			if (cur->head.ticks < horizon)

@@ -296,6 +296,32 @@ TEST(nothing_but_a_busy_thread)
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
 }
 
+/* Stopped, by a debugger for example, when it was about to overwrite a chunk: the others' events come all the same. */
+TEST(stopped_taker)
+{
+	int64_t before = unit_now();
+	uint64_t got;
+	uint32_t chunk;
+
+	begin();
+	put_three();
+	CHECK_EQ("-", next(), 5);
+	s.chunks[0].claim = unit_living_thread();
+	s.chunks[0].read = 1; /* as chunk_recycle() */
+	while ((got = next()) == 0 && unit_now() - before < 20 * MERGE_PATIENCE_NS)
+		unit_sleep_ms(5);
+	CHECK_EQ("-", got, 20);
+	CHECK_OP("-", unit_now() - before, >=, MERGE_PATIENCE_NS);
+	CHECK_OP("-", unit_now() - before, <, 10 * MERGE_PATIENCE_NS * (int64_t)test_slow());
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+	CHECK_EQ("-", merge_gap(&m), 0);
+	/* Killed there: the record is there after all, but others have been told that are younger. */
+	s.chunks[0].claim = unit_dead_thread();
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+	CHECK_EQ("-", merge_gap(&m), start + 10);
+	CHECK_EQ("-", merge_lost(&m), 1);
+}
+
 /* -- Times ------------------------------------------------------------------------------------ */
 
 TEST(times)
@@ -474,5 +500,5 @@ TEST(limits)
 TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(seen_later), TEST_ENTRY(gap),
           TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset), TEST_ENTRY(reset_keeps_owner), TEST_ENTRY(held_up_by_a_busy_thread),
           TEST_ENTRY(held_up_by_a_claim), TEST_ENTRY(not_held_up_by_the_dead), TEST_ENTRY(held_up_no_longer),
-          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(resumed), TEST_ENTRY(resumed_behind_a_gap), TEST_ENTRY(limits), TEST_ENTRY(times),
+          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(stopped_taker), TEST_ENTRY(resumed), TEST_ENTRY(resumed_behind_a_gap), TEST_ENTRY(limits), TEST_ENTRY(times),
           TEST_ENTRY(times_after_waiting), TEST_ENTRY(times_of_now))
