@@ -1,0 +1,136 @@
+/*
+ * json.c - JSON to standard output
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "json.h"
+
+#include <math.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "out.h"
+
+/* Does a comma come before the next item? A bit for each level. */
+static uint64_t filled;
+
+static void separate(void)
+{
+	if (filled & 1)
+		out_char(',');
+	filled |= 1;
+}
+
+void json_begin(char bracket)
+{
+	separate();
+	out_char(bracket);
+	filled <<= 1;
+}
+
+void json_end(char bracket)
+{
+	out_char(bracket);
+	filled >>= 1;
+}
+
+/* Length of the character in UTF-8 there; 0: it is none. */
+static size_t utf8(const unsigned char *p, size_t size)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+	uint32_t c = n > 1 ? p[0] & (0x7fu >> n) : p[0];
+
+	if (n == 0 || n > size)
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	return n > 1 && (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) ? 0 : n;
+}
+
+static void put_string(const char *text, size_t size)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	out_char('"');
+	for (size_t i = 0; i < size;) {
+		size_t n = utf8(p + i, size - i);
+
+		if (n == 0) {
+			out_text("\xef\xbf\xbd");
+			n = 1;
+		} else if (p[i] == '"' || p[i] == '\\') {
+			out_char('\\');
+			out_char(text[i]);
+		} else if (p[i] < 0x20 || p[i] == 0x7f) {
+			out_printf("\\u%04x", p[i]);
+		} else {
+			out_bytes(text + i, n);
+		}
+		i += n;
+	}
+	out_char('"');
+}
+
+void json_key(const char *key)
+{
+	separate();
+	put_string(key, strlen(key));
+	out_char(':');
+	/* Its value is no item of its own. */
+	filled &= ~(uint64_t)1;
+}
+
+void json_text(const char *text, size_t size)
+{
+	separate();
+	put_string(text, size);
+}
+
+void json_string(const char *text)
+{
+	json_text(text, strlen(text));
+}
+
+void json_number(uint64_t n)
+{
+	separate();
+	out_number(n, 0);
+}
+
+void json_signed(int64_t n)
+{
+	separate();
+	out_signed(n, 0);
+}
+
+void json_real(double n)
+{
+	separate();
+	/* JSON has no infinities. */
+	if (isfinite(n))
+		out_printf("%.17g", n);
+	else
+		out_text("null");
+}
+
+void json_bool(bool b)
+{
+	separate();
+	out_text(b ? "true" : "false");
+}
+
+void json_null(void)
+{
+	separate();
+	out_text("null");
+}
+
+void json_done(void)
+{
+	out_char('\n');
+	filled = 0;
+}

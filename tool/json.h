@@ -1,0 +1,32 @@
+/*
+ * json.h - JSON to standard output
+ *
+ * One value; or, for what has no end, one object on each line (--json of report).
+ *
+ *     json_begin('{'); json_key("pid"); json_number(7); json_end('}'); json_done();
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef JSON_H
+#define JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* '{' or '['; commas are put where they belong. */
+void json_begin(char bracket);
+void json_end(char bracket);
+void json_key(const char *key);
+/* Any bytes: what is no UTF-8 becomes U+FFFD. */
+void json_text(const char *text, size_t size);
+void json_string(const char *text);
+void json_number(uint64_t n);
+void json_signed(int64_t n);
+void json_real(double n);
+void json_bool(bool b);
+void json_null(void);
+/* The end of the line. */
+void json_done(void);
+
+#endif

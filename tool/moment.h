@@ -1,0 +1,28 @@
+/*
+ * moment.h - times of events, as people write and read them
+ *
+ *     absolute   2026-11-21 14:30:05.123456789, local time
+ *     relative   seconds since the beginning of the log: 1.500000000
+ *     delta      seconds since the line before
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef MOMENT_H
+#define MOMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * 1.5s, 500ms or a number alone: after begin; 14:30:05[.123]: on the day of begin; 2026-11-21 [14:30[:05[.123]]],
+ * with a T instead of the blank too. Local time. ns of CLOCK_REALTIME. False: none of these.
+ */
+bool moment_parse(const char *text, uint64_t begin, uint64_t *time);
+/* To out.h; fast for many in a row that are close to each other. */
+void moment_print(uint64_t time);
+/* Seconds with nine digits, in so many columns. */
+void moment_print_seconds(uint64_t ns, int width);
+/* For people: 1.5 ms, 20 us, 3 ns; in text of at least 16 bytes. Returns text. */
+char *moment_duration(char *text, uint64_t ns);
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * out.c - standard output, faster than stdio
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "out.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "command.h"
+
+char out_buffer[OUT_SIZE], *out_at = out_buffer;
+
+static bool coloured;
+static pid_t pager;
+
+/* -- Bytes ------------------------------------------------------------------------------ */
+
+static void at_exit(void)
+{
+	out_flush();
+	if (pager) {
+		close(STDOUT_FILENO);
+		while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+}
+
+void out_flush(void)
+{
+	static bool registered;
+	const char *from = out_buffer, *to = out_at;
+
+	if (!registered) {
+		registered = true;
+		atexit(at_exit);
+	}
+	out_at = out_buffer;
+	fflush(stdout);
+	while (from < to) {
+		ssize_t n = write(STDOUT_FILENO, from, (size_t)(to - from));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			complain("standard output: %s", strerror(errno));
+			_exit(STATUS_FAILED);
+		}
+		from += n;
+	}
+}
+
+void out_bytes(const char *bytes, size_t size)
+{
+	while (size > 0) {
+		size_t room, n;
+
+		out_room();
+		room = (size_t)(out_buffer + OUT_SIZE - out_at);
+		n = size < room ? size : room;
+		memcpy(out_at, bytes, n);
+		out_at += n;
+		bytes += n;
+		size -= n;
+	}
+}
+
+void out_printf(const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	out_room();
+	va_start(arguments, format);
+	n = vsnprintf(out_at, OUT_ROOM, format, arguments);
+	va_end(arguments);
+	if (n >= OUT_ROOM) {
+		char *text = NULL;
+
+		va_start(arguments, format);
+		n = vasprintf(&text, format, arguments);
+		va_end(arguments);
+		if (n >= 0)
+			out_bytes(text, (size_t)n);
+		free(text);
+	} else if (n > 0) {
+		out_at += n;
+	}
+}
+
+/* -- Numbers ------------------------------------------------------------------------------- */
+
+static const char pairs[] =
+	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+	"8081828384858687888990919293949596979899";
+
+/* To the left of end; returns where it begins. */
+static char *digits_before(char *end, uint64_t n)
+{
+	while (n >= 100) {
+		end -= 2;
+		memcpy(end, pairs + 2 * (n % 100), 2);
+		n /= 100;
+	}
+	if (n >= 10) {
+		end -= 2;
+		memcpy(end, pairs + 2 * n, 2);
+	} else {
+		*--end = (char)('0' + n);
+	}
+	return end;
+}
+
+static void put_aligned(const char *begin, const char *end, int width)
+{
+	out_room();
+	for (; end - begin < width; width--)
+		*out_at++ = ' ';
+	memcpy(out_at, begin, (size_t)(end - begin));
+	out_at += end - begin;
+}
+
+void out_number(uint64_t n, int width)
+{
+	char text[24], *end = text + sizeof text;
+
+	put_aligned(digits_before(end, n), end, width);
+}
+
+void out_signed(int64_t n, int width)
+{
+	char text[24], *end = text + sizeof text, *begin = digits_before(end, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
+
+	if (n < 0)
+		*--begin = '-';
+	put_aligned(begin, end, width);
+}
+
+void out_digits(uint64_t n, int digits)
+{
+	char text[24], *end = text + sizeof text, *begin = digits_before(end, n);
+
+	while (end - begin < digits)
+		*--begin = '0';
+	put_aligned(begin, end, 0);
+}
+
+void out_hex(uint64_t n)
+{
+	char text[24], *end = text + sizeof text, *begin = end;
+
+	do
+		*--begin = "0123456789abcdef"[n & 15];
+	while (n >>= 4);
+	*--begin = 'x';
+	*--begin = '0';
+	put_aligned(begin, end, 0);
+}
+
+int out_foreign(const char *text, size_t size, int width)
+{
+	mbstate_t state = { 0 };
+	int columns = 0;
+
+	for (size_t i = 0; i < size;) {
+		unsigned char c = (unsigned char)text[i];
+		wchar_t wide;
+		size_t n;
+
+		if (c >= 0x20 && c < 0x7f) {
+			out_char((char)c);
+			columns++;
+			i++;
+			continue;
+		}
+		n = c < 0x80 ? 0 : mbrtowc(&wide, text + i, size - i, &state);
+		if (n > 0 && n < (size_t)-2 && wcwidth(wide) >= 0) {
+			out_bytes(text + i, n);
+			columns += wcwidth(wide);
+			i += n;
+			continue;
+		}
+		memset(&state, 0, sizeof state);
+		out_printf("\\x%02x", c);
+		columns += 4;
+		i++;
+	}
+	for (int i = columns; i < width; i++)
+		out_char(' ');
+	return columns > width ? columns : width;
+}
+
+/* -- Terminals -------------------------------------------------------------------------------- */
+
+void out_colours(const char *when)
+{
+	const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	if (strcmp(when, "always") == 0)
+		coloured = true;
+	else if (strcmp(when, "never") == 0)
+		coloured = false;
+	else if (strcmp(when, "auto") == 0)
+		coloured = isatty(STDOUT_FILENO) && !(no && *no) && terminal && strcmp(terminal, "dumb") != 0;
+	else
+		wrong_usage("--color %s: not auto, always or never", when);
+}
+
+void out_colour(enum colour colour)
+{
+	static const char *const codes[] = {
+		[PLAIN] = "\33[0m", [BOLD] = "\33[1m", [DIM] = "\33[2m", [RED] = "\33[31m",
+		[GREEN] = "\33[32m", [YELLOW] = "\33[33m", [BLUE] = "\33[34m", [CYAN] = "\33[36m",
+	};
+
+	if (coloured)
+		out_text(codes[colour]);
+}
+
+void out_pager(void)
+{
+	const char *name = getenv("PAGER");
+	int ends[2];
+
+	if (!isatty(STDOUT_FILENO) || (name && (!*name || strcmp(name, "cat") == 0)) || pipe(ends) != 0)
+		return;
+	pager = fork();
+	if (pager < 0) {
+		pager = 0;
+		close(ends[0]);
+		close(ends[1]);
+		return;
+	}
+	if (pager == 0) {
+		dup2(ends[0], STDIN_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		/* As git does: what fits stays on the screen, colours come through. */
+		setenv("LESS", "FRX", 0);
+		execl("/bin/sh", "sh", "-c", name ? name : "less || cat", (char *)NULL);
+		_exit(127);
+	}
+	dup2(ends[1], STDOUT_FILENO);
+	close(ends[0]);
+	close(ends[1]);
+	out_flush();
+}
+
+int out_columns(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return size.ws_col;
+	return 80;
+}
