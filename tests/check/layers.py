@@ -19,6 +19,8 @@ BELOW['shm'] = 'base model'
 BELOW['record'] = BELOW['read'] = BELOW['log'] = 'base model shm'
 BELOW['control'] = 'base model shm record read log'
 BELOW['api'] = BELOW['control'] + ' control'
+# The command is a program like others, and reads logs and shared memory by the library's own parts.
+TOOL = 'base model shm log control'
 # What sees the library only as programs do.
 OUTSIDE = ['tests/conformance', 'tests/stress', 'bench', 'examples']
 
@@ -47,6 +49,10 @@ def check(root):
     for name, layers in names.items():
         if len(layers) > 1:
             yield f'src/: {name} is in {" and ".join(sorted(layers))}'
+    for path in files(root, 'tool', '.c', '.h'):
+        for quote, name in INCLUDE.findall(path.read_text()):
+            if '/' in name and (root / 'src' / name).exists() and name.split('/')[0] not in TOOL.split():
+                yield f'{path.relative_to(root)}: must not include {name}'
     for folder in OUTSIDE:
         for path in files(root, folder, '.c', '.h'):
             for quote, name in INCLUDE.findall(path.read_text()):
@@ -57,7 +63,7 @@ def check(root):
 def all_problems():
     yield from check(ROOT)
     yield from spoiled(
-        check, ['src', 'tests', 'bench', 'examples'],
+        check, ['src', 'tool', 'tests', 'bench', 'examples'],
         ('src/base/file.c', None, '#include "model/attr.h"\n'),
         ('src/model/attr.c', None, '#include "shm/chunk.h"\n'),
         ('src/record/emit.c', None, '#include "read/merge.h"\n'),

@@ -9,7 +9,7 @@ from check import ROOT, finish, files, spoiled
 
 
 def words(path):
-    return set(re.findall(r"'([^']+)'", path.read_text()))
+    return set(re.findall(r"'([^'\n]+)'", re.sub(r'(?m)^\s*#.*', '', path.read_text())))
 
 
 def check(root):
@@ -18,7 +18,11 @@ def check(root):
         file = str(path.relative_to(root / 'src'))
         if file not in known:
             yield f'src/meson.build: no {file}'
-    for folder in ['conformance', 'unit', 'stress', 'fault', 'log', 'check']:
+    known = words(root / 'tool' / 'meson.build')
+    for path in files(root, 'tool', '.c'):
+        if path.name not in known:
+            yield f'tool/meson.build: no {path.name}'
+    for folder in ['conformance', 'unit', 'stress', 'fault', 'log', 'tool', 'check']:
         known = words(root / 'tests' / folder / 'meson.build')
         for path in files(root / 'tests', folder, '.c', '.py'):
             if path.stem not in known and path.name not in known and path.name != 'check.py':
@@ -28,8 +32,9 @@ def check(root):
 def all_problems():
     yield from check(ROOT)
     yield from spoiled(
-        check, ['src', 'tests'],
+        check, ['src', 'tool', 'tests'],
         ('src/base/new.c', None, '\n'),
+        ('tool/new.c', None, '\n'),
         ('tests/unit/new.c', None, '\n'),
         ('tests/check/new.py', None, '\n'))
 
