@@ -24,7 +24,8 @@ static pid_t pager;
 
 /* -- Bytes ------------------------------------------------------------------------------ */
 
-static void at_exit(void)
+/* Whatever ends the program by exit(), and however little there is. */
+__attribute__((destructor)) static void at_exit(void)
 {
 	out_flush();
 	if (pager) {
@@ -36,13 +37,8 @@ static void at_exit(void)
 
 void out_flush(void)
 {
-	static bool registered;
 	const char *from = out_buffer, *to = out_at;
 
-	if (!registered) {
-		registered = true;
-		atexit(at_exit);
-	}
 	out_at = out_buffer;
 	fflush(stdout);
 	while (from < to) {
