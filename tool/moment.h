@@ -20,9 +20,9 @@
 bool moment_parse(const char *text, uint64_t begin, uint64_t *time);
 /* To out.h; fast for many in a row that are close to each other. */
 void moment_print(uint64_t time);
-/* Seconds with nine digits, in so many columns. */
-void moment_print_seconds(uint64_t ns, int width);
-/* For people: 1.5 ms, 20 us, 3 ns; in text of at least 16 bytes. Returns text. */
+/* Seconds with nine digits, right-aligned in so many columns; may be negative. */
+void moment_print_seconds(int64_t ns, int width);
+/* For people: 1.5 ms, 20 us, 3 ns, 2 min 5 s; in text of at least 16 bytes. Returns text. */
 char *moment_duration(char *text, uint64_t ns);
 
 #endif

@@ -1,0 +1,210 @@
+/*
+ * match.c - which events are wanted: by name, process, thread, time
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "match.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "layout.h"
+#include "moment.h"
+
+struct patterns {
+	unsigned count;
+	const char **pattern;
+};
+
+struct numbers {
+	unsigned count;
+	uint32_t *number;
+};
+
+/* What was found out about names of threads; by a hash of theirs. */
+#define THREADS 256
+
+struct match {
+	struct patterns events, threads;
+	struct numbers pids, tids;
+	const char *from, *to; /* as they were given */
+	uint64_t origin;       /* 0: the creation of the log */
+	/* For the log that is read. */
+	uint64_t first, end; /* times */
+	bool type[EVENT_ID_END];
+	struct {
+		char name[16];
+		bool known, wanted;
+	} thread[THREADS];
+};
+
+/* -- Options --------------------------------------------------------------------------------- */
+
+static void *more(void *list, size_t size)
+{
+	list = realloc(list, size);
+	if (!list)
+		fail("no memory");
+	return list;
+}
+
+static void add_pattern(struct patterns *p, const char *pattern)
+{
+	p->pattern = more(p->pattern, (p->count + 1) * sizeof *p->pattern);
+	p->pattern[p->count++] = pattern;
+}
+
+static void add_number(struct numbers *n, const char *option, const char *text)
+{
+	n->number = more(n->number, (n->count + 1) * sizeof *n->number);
+	n->number[n->count++] = (uint32_t)argument_number(option, text, 0, INT_MAX);
+}
+
+struct match *match_new(void)
+{
+	struct match *m = calloc(1, sizeof *m);
+
+	if (!m)
+		fail("no memory");
+	return m;
+}
+
+struct match *match_copy(const struct match *m)
+{
+	struct match *copy = match_new();
+
+	memcpy(copy, m, sizeof *m);
+	return copy;
+}
+
+/* Now, not when a log has been read for minutes. */
+static const char *checked_time(const char *option, const char *text)
+{
+	uint64_t t;
+
+	if (!moment_parse(text, 0, &t))
+		wrong_usage("%s %s: not a time, as 1.5s, 14:30:05 or '2026-11-21 14:30'", option, text);
+	return text;
+}
+
+bool match_option(struct match *m, int option, const char *argument)
+{
+	switch (option) {
+	case 'e':
+		add_pattern(&m->events, argument);
+		return true;
+	case MATCH_PID:
+		add_number(&m->pids, "--pid", argument);
+		return true;
+	case MATCH_TID:
+		add_number(&m->tids, "--tid", argument);
+		return true;
+	case MATCH_THREAD:
+		add_pattern(&m->threads, argument);
+		return true;
+	case MATCH_FROM:
+		m->from = checked_time("--from", argument);
+		return true;
+	case MATCH_TO:
+		m->to = checked_time("--to", argument);
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool match_all(const struct match *m)
+{
+	return m->events.count == 0 && m->threads.count == 0 && m->pids.count == 0 && m->tids.count == 0 && !m->from && !m->to;
+}
+
+/* -- Names -------------------------------------------------------------------------------------- */
+
+/* The last pattern that matches decides. */
+static bool wanted(const struct patterns *p, const char *name)
+{
+	for (unsigned i = p->count; i-- > 0;) {
+		const char *pattern = p->pattern[i];
+		bool without = *pattern == '!';
+
+		if (fnmatch(pattern + without, name, 0) == 0)
+			return !without;
+	}
+	return p->count == 0 || *p->pattern[0] == '!';
+}
+
+bool match_name(const struct match *m, const char *name)
+{
+	char bare[TRACE_EVENT_NAME_MAX + 1];
+	size_t length = layout_name(name);
+
+	if (m->events.count == 0)
+		return true;
+	if (length >= sizeof bare)
+		length = sizeof bare - 1;
+	memcpy(bare, name, length);
+	bare[length] = 0;
+	return wanted(&m->events, bare);
+}
+
+static bool has(const struct numbers *n, uint32_t number)
+{
+	for (unsigned i = 0; i < n->count; i++)
+		if (n->number[i] == number)
+			return true;
+	return n->count == 0;
+}
+
+static bool match_thread(struct match *m, const struct log_event *e)
+{
+	uint64_t word[2], hash;
+	unsigned i;
+
+	memcpy(word, e->name, sizeof word);
+	hash = (word[0] ^ word[1] * 3) * UINT64_C(0x9e3779b97f4a7c15);
+	i = (unsigned)(hash >> 56) % THREADS;
+	if (!m->thread[i].known || memcmp(m->thread[i].name, e->name, sizeof e->name) != 0) {
+		m->thread[i].known = true;
+		memcpy(m->thread[i].name, e->name, sizeof e->name);
+		m->thread[i].wanted = wanted(&m->threads, e->name);
+	}
+	return m->thread[i].wanted;
+}
+
+/* -- Events -------------------------------------------------------------------------------------- */
+
+void match_origin(struct match *m, uint64_t time)
+{
+	m->origin = time;
+}
+
+void match_begin(struct match *m, const struct logfile *f)
+{
+	uint64_t begin = m->origin ? m->origin : logfile_created(f);
+
+	m->first = 0;
+	m->end = UINT64_MAX;
+	if ((m->from && !moment_parse(m->from, begin, &m->first)) || (m->to && !moment_parse(m->to, begin, &m->end)))
+		fail("%s: its time cannot be calculated with", f->path);
+	for (uint32_t id = 0; id < EVENT_ID_END; id++)
+		m->type[id] = match_name(m, logfile_type(f, id));
+}
+
+bool match_time(const struct match *m, const struct log_event *e)
+{
+	return e->time >= m->first && e->time < m->end;
+}
+
+uint64_t match_end(const struct match *m)
+{
+	return m->end;
+}
+
+bool match_event(struct match *m, const struct log_event *e)
+{
+	return match_time(m, e) && m->type[e->id] && has(&m->pids, e->pid) && has(&m->tids, e->tid) &&
+	       (m->threads.count == 0 || match_thread(m, e));
+}

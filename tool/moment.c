@@ -1,0 +1,177 @@
+/*
+ * moment.c - times of events, as people write and read them
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "moment.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/ticks.h"
+#include "out.h"
+
+/* -- Reading ------------------------------------------------------------------------------ */
+
+/* ns: of so many seconds, as 1.5s; false: it is no such thing. */
+static bool parse_duration(const char *text, long double *ns)
+{
+	static const struct {
+		const char *name;
+		long double ns;
+	} units[] = {
+		{ "", 1e9L }, { "s", 1e9L }, { "ms", 1e6L }, { "us", 1e3L }, { "ns", 1 }, { "m", 60e9L }, { "min", 60e9L }, { "h", 3600e9L },
+	};
+	char *end;
+
+	if (!isdigit((unsigned char)*text) && *text != '.')
+		return false;
+	*ns = strtold(text, &end);
+	while (*end == ' ')
+		end++;
+	for (unsigned i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (strcmp(end, units[i].name) == 0) {
+			*ns *= units[i].ns;
+			return *ns < 9e18L;
+		}
+	return false;
+}
+
+/* So many digits, not more than most. Null: they are not there. */
+static const char *parse_digits(const char *p, int digits, int most, int *n)
+{
+	*n = 0;
+	for (int i = 0; i < digits; i++, p++) {
+		if (!isdigit((unsigned char)*p))
+			return NULL;
+		*n = *n * 10 + (*p - '0');
+	}
+	return *n <= most ? p : NULL;
+}
+
+/* 14:30[:05[.123]] */
+static bool parse_clock(const char *p, struct tm *tm, int *ns)
+{
+	*ns = 0;
+	tm->tm_sec = 0;
+	p = parse_digits(p, 2, 23, &tm->tm_hour);
+	p = p && *p == ':' ? parse_digits(p + 1, 2, 59, &tm->tm_min) : NULL;
+	if (p && *p == ':')
+		p = parse_digits(p + 1, 2, 60, &tm->tm_sec);
+	if (p && *p == '.' && isdigit((unsigned char)p[1])) {
+		int unit = 100000000;
+
+		for (p++; isdigit((unsigned char)*p); p++, unit /= 10)
+			*ns += (*p - '0') * unit;
+	}
+	return p && !*p;
+}
+
+/* 2026-11-21; what follows. Null: it is none. */
+static const char *parse_date(const char *p, struct tm *tm)
+{
+	p = parse_digits(p, 4, 9999, &tm->tm_year);
+	p = p && *p == '-' ? parse_digits(p + 1, 2, 12, &tm->tm_mon) : NULL;
+	p = p && *p == '-' ? parse_digits(p + 1, 2, 31, &tm->tm_mday) : NULL;
+	if (!p || tm->tm_mon < 1 || tm->tm_mday < 1)
+		return NULL;
+	tm->tm_year -= 1900;
+	tm->tm_mon--;
+	return p;
+}
+
+bool moment_parse(const char *text, uint64_t begin, uint64_t *time)
+{
+	time_t day = (time_t)(begin / NS_PER_S), at;
+	struct tm tm = { 0 };
+	long double after;
+	const char *p;
+	int ns = 0;
+
+	if (parse_duration(text, &after)) {
+		*time = begin + (uint64_t)llroundl(after);
+		return true;
+	}
+	p = parse_date(text, &tm);
+	if (p && (*p == ' ' || *p == 'T') ? !parse_clock(p + 1, &tm, &ns) : p && *p)
+		return false;
+	if (!p && (!localtime_r(&day, &tm) || !parse_clock(text, &tm, &ns)))
+		return false;
+	/* Is there summer time? Who knows. */
+	tm.tm_isdst = -1;
+	at = mktime(&tm);
+	if (at < 0)
+		return false;
+	*time = (uint64_t)at * NS_PER_S + (uint64_t)ns;
+	return true;
+}
+
+/* -- Printing ------------------------------------------------------------------------------- */
+
+void moment_print(uint64_t time)
+{
+	static uint64_t shown = UINT64_MAX;
+	static char text[32];
+	static size_t length;
+	uint64_t second = time / NS_PER_S;
+
+	if (second != shown) {
+		time_t t = (time_t)second;
+		struct tm tm;
+
+		shown = second;
+		length = localtime_r(&t, &tm) ? strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S.", &tm) : 0;
+	}
+	out_bytes(text, length);
+	out_digits(time - second * NS_PER_S, 9);
+}
+
+void moment_print_seconds(int64_t ns, int width)
+{
+	uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, seconds = size / NS_PER_S;
+	int before = width > 10 ? width - 10 : 0;
+
+	if (ns >= 0)
+		out_number(seconds, before);
+	else if (seconds > 0)
+		out_signed(-(int64_t)seconds, before);
+	else
+		out_printf("%*s", before, "-0");
+	out_char('.');
+	out_digits(size - seconds * NS_PER_S, 9);
+}
+
+char *moment_duration(char *text, uint64_t ns)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	const unsigned long long s = ns / NS_PER_S, day = 24 * 3600;
+	double n = (double)ns;
+	unsigned unit = 0;
+
+	if (s >= day) {
+		sprintf(text, "%llu d %llu h", s / day, s / 3600 % 24);
+	} else if (s >= 3600) {
+		sprintf(text, "%llu h %llu min", s / 3600, s / 60 % 60);
+	} else if (s >= 60) {
+		sprintf(text, "%llu min %llu s", s / 60, s % 60);
+	} else {
+		char *end;
+
+		/* Three digits, none of them a zero for nothing. */
+		for (; n >= 999.5 && unit < 3; unit++)
+			n /= 1000;
+		end = text + sprintf(text, "%.*f", unit == 0 || n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2, n);
+		if (memchr(text, '.', (size_t)(end - text))) {
+			while (end[-1] == '0')
+				end--;
+			if (end[-1] == '.')
+				end--;
+		}
+		sprintf(end, " %s", units[unit]);
+	}
+	return text;
+}
