@@ -35,15 +35,23 @@ enum { MATCH_PID = 0x100, MATCH_TID, MATCH_THREAD, MATCH_FROM, MATCH_TO, MATCH_O
 	"      --to TIME          events before this time\n"
 
 struct match *match_new(void);
+/* The same options, for another log that is read at the same time. */
+struct match *match_copy(const struct match *m);
 /* One of those options? Then it is taken. */
 bool match_option(struct match *m, int option, const char *argument);
-/* Are there any? */
+/* Everything is wanted: none of them was given. */
 bool match_all(const struct match *m);
-/* Names by the pattern alone: for filters of streams, where there is no log. */
+/* A name, with or without a layout, by the patterns alone: for filters of streams, where there is no log. */
 bool match_name(const struct match *m, const char *name);
+/* Before match_begin(): --from 1.5s counts from here; otherwise from the creation of the log. */
+void match_origin(struct match *m, uint64_t time);
 /* Has to be called when the log is known, before match_event(). */
 void match_begin(struct match *m, const struct logfile *f);
 /* Fast: names are looked at once for each type and thread. */
 bool match_event(struct match *m, const struct log_event *e);
+/* By its time alone: for events that tell of losses, which belong to no process. */
+bool match_time(const struct match *m, const struct log_event *e);
+/* No event from this time on is wanted; UINT64_MAX: there is no such time. */
+uint64_t match_end(const struct match *m);
 
 #endif
