@@ -3,55 +3,345 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "command.h"
+#include "report.h"
 
-#include "layout.h"
-#include "logfile.h"
-#include "match.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ticks.h"
+#include "command.h"
 #include "moment.h"
 #include "out.h"
 
-static int report(int argc, char **argv)
+/* How far an event may be behind an older one: clocks of processors differ, though by far less. */
+#define DISORDER (UINT64_C(1) * NS_PER_S)
+
+static const char usage[] =
+	"usage: posixtrace report [options] [FILE...]\n"
+	"\n"
+	"Shows the events of logs, line by line, in the order of their times; FILE is posixtrace.log\n"
+	"if there is none, - is standard input.\n"
+	"\n" MATCH_USAGE
+	"  -n, --lines N          the first N lines only\n"
+	"      --tail N           the last N lines only\n"
+	"      --relative         times as seconds since the beginning of the log (default)\n"
+	"      --absolute         as date and time of day\n"
+	"      --delta            as seconds since the line before\n"
+	"      --symbols          the function and the line of source of each trace point\n"
+	"      --full             long data whole, that nobody has declared the layout of\n"
+	"      --fields LIST      what is in a line, from time,pid,tid,thread,event,data,symbol,file\n"
+	"      --json             an object of JSON on each line\n"
+	"      --no-header        without the lines in front that tell of the logs\n"
+	"      --color WHEN       auto, always or never\n"
+	"      --no-pager         not through $PAGER, on a terminal\n";
+
+enum {
+	OPTION_TAIL = MATCH_OPTIONS_END,
+	OPTION_RELATIVE,
+	OPTION_ABSOLUTE,
+	OPTION_DELTA,
+	OPTION_SYMBOLS,
+	OPTION_FULL,
+	OPTION_FIELDS,
+	OPTION_JSON,
+	OPTION_NO_HEADER,
+	OPTION_COLOR,
+	OPTION_NO_PAGER,
+};
+
+struct options {
+	struct match *match;
+	const char *color;
+	bool header, pager;
+	long lines, tail; /* -1: all */
+};
+
+/* -- Options --------------------------------------------------------------------------------- */
+
+static const char *const column_names[COLUMNS] = {
+	[COLUMN_TIME] = "time",   [COLUMN_PID] = "pid",   [COLUMN_TID] = "tid",       [COLUMN_THREAD] = "thread",
+	[COLUMN_EVENT] = "event", [COLUMN_DATA] = "data", [COLUMN_SYMBOL] = "symbol", [COLUMN_FILE] = "file",
+};
+
+static void add_column(struct report *r, const char *name, size_t length)
 {
-	static const struct option options[] = { MATCH_OPTIONS, { "help", no_argument, NULL, 'h' }, { 0 } };
-	struct match *m = match_new();
-	const struct log_event *e;
-	const unsigned char *data;
-	struct logfile *f;
-	struct layouts *l;
-	uint64_t begin;
+	for (unsigned i = 0; i < COLUMNS; i++) {
+		if (strlen(column_names[i]) != length || memcmp(column_names[i], name, length) != 0)
+			continue;
+		for (unsigned k = 0; k < r->columns; k++)
+			if (r->column[k] == i)
+				wrong_usage("--fields: %.*s twice", (int)length, name);
+		r->column[r->columns++] = i;
+		r->symbols |= i == COLUMN_SYMBOL;
+		return;
+	}
+	wrong_usage("--fields: no %.*s; there are time, pid, tid, thread, event, data, symbol and file", (int)length, name);
+}
+
+static void parse_columns(struct report *r, const char *list)
+{
+	r->columns = 0;
+	for (;;) {
+		size_t length = strcspn(list, ",");
+
+		add_column(r, list, length);
+		if (!list[length])
+			return;
+		list += length + 1;
+	}
+}
+
+static void take_option(struct report *r, struct options *o, int option, const char **columns)
+{
+	switch (option) {
+	case 'n':
+		o->lines = argument_number("--lines", optarg, 0, __LONG_MAX__);
+		break;
+	case OPTION_TAIL:
+		o->tail = argument_number("--tail", optarg, 0, __LONG_MAX__);
+		break;
+	case OPTION_RELATIVE:
+	case OPTION_ABSOLUTE:
+	case OPTION_DELTA:
+		r->time = option == OPTION_RELATIVE ? TIME_RELATIVE : option == OPTION_ABSOLUTE ? TIME_ABSOLUTE : TIME_DELTA;
+		break;
+	case OPTION_SYMBOLS:
+		r->symbols = true;
+		break;
+	case OPTION_FULL:
+		r->full = true;
+		break;
+	case OPTION_FIELDS:
+		*columns = optarg;
+		break;
+	case OPTION_JSON:
+		r->json = true;
+		break;
+	case OPTION_NO_HEADER:
+		o->header = false;
+		break;
+	case OPTION_COLOR:
+		o->color = optarg;
+		break;
+	case OPTION_NO_PAGER:
+		o->pager = false;
+		break;
+	default:
+		match_option(o->match, option, optarg);
+	}
+}
+
+static void parse(struct report *r, struct options *o, int argc, char **argv)
+{
+	static const struct option options[] = {
+		MATCH_OPTIONS,
+		{ "lines", required_argument, NULL, 'n' },
+		{ "tail", required_argument, NULL, OPTION_TAIL },
+		{ "relative", no_argument, NULL, OPTION_RELATIVE },
+		{ "absolute", no_argument, NULL, OPTION_ABSOLUTE },
+		{ "delta", no_argument, NULL, OPTION_DELTA },
+		{ "symbols", no_argument, NULL, OPTION_SYMBOLS },
+		{ "full", no_argument, NULL, OPTION_FULL },
+		{ "fields", required_argument, NULL, OPTION_FIELDS },
+		{ "json", no_argument, NULL, OPTION_JSON },
+		{ "no-header", no_argument, NULL, OPTION_NO_HEADER },
+		{ "color", required_argument, NULL, OPTION_COLOR },
+		{ "no-pager", no_argument, NULL, OPTION_NO_PAGER },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *columns = NULL;
 	int c;
 
-	while ((c = next_option(argc, argv, MATCH_LETTERS, options)) != -1)
-		match_option(m, c, optarg);
-	f = logfile_open(optind < argc ? argv[optind] : LOGFILE_DEFAULT);
-	l = layouts_of(f);
-	begin = logfile_created(f);
-	match_begin(m, f);
-	while ((e = logfile_next(f, &data)) != NULL) {
-		const struct layout *layout = layouts_find(l, e->id);
+	while ((c = next_option(argc, argv, MATCH_LETTERS "n:", options)) != -1)
+		take_option(r, o, c, &columns);
+	if (o->lines >= 0 && o->tail >= 0)
+		wrong_usage("either --lines or --tail");
+	parse_columns(r, columns ? columns : "time,pid,thread,event,data");
+	if (!columns && argc - optind > 1)
+		add_column(r, "file", 4);
+	if (!columns && r->symbols)
+		add_column(r, "symbol", 6);
+}
 
-		if (!match_event(m, e))
-			continue;
-		moment_print_seconds((int64_t)(e->time - begin), 16);
-		out_number(e->pid, 8);
-		out_number(e->tid, 8);
-		out_char(' ');
-		out_text(layouts_name(l, e->id));
-		out_char(' ');
-		if (layout)
-			layout_print(layout, data, e->length);
-		else
-			layout_print_unknown(data, e->length);
+/* -- Logs ---------------------------------------------------------------------------------------- */
+
+static void open_source(struct report *r, struct source *s, const char *path)
+{
+	uint64_t created;
+
+	s->file = logfile_open(path);
+	s->path = s->file->path;
+	s->layouts = layouts_of(s->file);
+	if (r->symbols)
+		s->symbols = symbols_of(s->file);
+	created = logfile_created(s->file);
+	if (r->begin == 0 || created < r->begin)
+		r->begin = created;
+	report_names(r, s);
+}
+
+static void open_sources(struct report *r, const struct match *m, int count, char **paths)
+{
+	static char *standard[] = { (char *)LOGFILE_DEFAULT };
+
+	if (count == 0) {
+		count = 1;
+		paths = standard;
+	}
+	r->sources = (unsigned)count;
+	r->source = calloc(r->sources, sizeof *r->source);
+	if (!r->source)
+		fail("no memory");
+	for (unsigned i = 0; i < r->sources; i++)
+		open_source(r, &r->source[i], paths[i]);
+	for (unsigned i = 0; i < r->sources; i++) {
+		struct source *s = &r->source[i];
+
+		s->match = match_copy(m);
+		match_origin(s->match, r->begin);
+		match_begin(s->match, s->file);
+	}
+}
+
+static void print_header(const struct report *r)
+{
+	for (unsigned i = 0; i < r->sources; i++) {
+		const struct source *s = &r->source[i];
+		const struct input *in = &s->file->in;
+		const struct attr *a = &in->header.attr;
+
+		out_colour(DIM);
+		out_text("# ");
+		out_foreign(s->path, strlen(s->path), 0);
+		out_text(": ");
+		moment_print(logfile_created(s->file));
+		if (*a->name) {
+			out_text(", ");
+			out_foreign(a->name, strlen(a->name), 0);
+		}
+		if (*in->header.host) {
+			out_text(" on ");
+			out_foreign(in->header.host, strlen(in->header.host), 0);
+		}
+		out_colour(PLAIN);
+		if (in->lost) {
+			out_colour(RED);
+			out_printf(", %llu events lost", (unsigned long long)in->lost);
+			out_colour(PLAIN);
+		}
+		if (!in->complete)
+			out_text(", not complete");
 		out_char('\n');
 	}
-	logfile_close(f);
+}
+
+/* -- Lines ------------------------------------------------------------------------------------------- */
+
+/* Which of the lines are printed. */
+struct range {
+	uint64_t at, first, end;
+};
+
+static bool advance(struct source *s)
+{
+	s->event = logfile_next(s->file, &s->data);
+	if (s->event && s->event->time > match_end(s->match) && s->event->time - match_end(s->match) > DISORDER)
+		s->event = NULL;
+	return s->event != NULL;
+}
+
+/* The one whose next event is the oldest; of several, the first. Null: there is no event any more. */
+static struct source *oldest(const struct report *r)
+{
+	struct source *s = NULL;
+
+	for (unsigned i = 0; i < r->sources; i++)
+		if (r->source[i].event && (!s || r->source[i].event->time < s->event->time))
+			s = &r->source[i];
+	return s;
+}
+
+static bool turn(struct range *range)
+{
+	return range->at++ >= range->first;
+}
+
+/* OVERFLOW, and RESUME if it follows at once, are one line; nobody asks for them by name. */
+static void losses(struct report *r, struct source *s, struct range *range)
+{
+	uint64_t from = s->event->time, until = 0;
+	bool wanted = match_time(s->match, s->event), ends = s->event->id == POSIX_TRACE_RESUME;
+
+	if (!advance(s) && ends)
+		return;
+	/* An end without a beginning, which was filtered out: nothing is known of how long. */
+	if (!ends && s->event && s->event->id == POSIX_TRACE_RESUME) {
+		until = s->event->time > from ? s->event->time : from;
+		advance(s);
+	}
+	if (wanted && turn(range))
+		report_lost(r, s, from, until);
+}
+
+static void go_through(struct report *r, struct range *range)
+{
+	bool all = r->sources == 1 && match_all(r->source[0].match);
+	struct source *s;
+
+	r->before = r->begin;
+	for (unsigned i = 0; i < r->sources; i++) {
+		logfile_rewind(r->source[i].file);
+		advance(&r->source[i]);
+	}
+	while ((s = r->sources == 1 ? (r->source->event ? r->source : NULL) : oldest(r)) != NULL && range->at < range->end) {
+		if ((s->event->id == POSIX_TRACE_OVERFLOW || s->event->id == POSIX_TRACE_RESUME) && !r->json) {
+			losses(r, s, range);
+			continue;
+		}
+		if (all || match_event(s->match, s->event)) {
+			if (!turn(range))
+				r->before = s->event->time;
+			else if (r->json)
+				report_json(r, s, s->event, s->data);
+			else
+				report_line(r, s, s->event, s->data);
+		}
+		advance(s);
+	}
+}
+
+static int report(int argc, char **argv)
+{
+	struct options o = { .match = match_new(), .color = "auto", .header = true, .pager = true, .lines = -1, .tail = -1 };
+	struct range range = { .end = UINT64_MAX };
+	struct report r = { 0 };
+
+	parse(&r, &o, argc, argv);
+	open_sources(&r, o.match, argc - optind, argv + optind);
+	out_colours(o.color);
+	if (o.tail >= 0) {
+		/* Counted first: the last ones are known only at the end. */
+		range.first = UINT64_MAX;
+		go_through(&r, &range);
+		range.first = range.at > (uint64_t)o.tail ? range.at - (uint64_t)o.tail : 0;
+		range.at = 0;
+	} else if (o.lines >= 0) {
+		range.end = (uint64_t)o.lines;
+	}
+	if (o.pager)
+		out_pager();
+	if (o.header && !r.json)
+		print_header(&r);
+	go_through(&r, &range);
+	for (unsigned i = 0; i < r.sources; i++)
+		logfile_close(r.source[i].file);
 	return STATUS_DONE;
 }
 
 const struct command command_report = {
 	.name = "report",
-	.summary = "shows the events of a log, line by line",
-	.usage = "usage: posixtrace report [options] [FILE...]\n\nShows the events of logs in the order of their times.\n\n" MATCH_USAGE,
+	.summary = "shows the events of logs, line by line",
+	.usage = usage,
 	.run = report,
 };

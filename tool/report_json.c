@@ -1,0 +1,94 @@
+/*
+ * report_json.c - a line of a report, as an object of JSON
+ *
+ * Times are whole numbers of nanoseconds, so that nothing of them is lost.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "out.h"
+#include "report.h"
+
+static void put_hex(const char *key, uint64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "0x%llx", (unsigned long long)n);
+	json_key(key);
+	json_string(text);
+}
+
+static void put_symbol(const struct symbol *symbol)
+{
+	if (symbol->function) {
+		json_key("function");
+		json_string(symbol->function);
+	}
+	if (symbol->source) {
+		json_key("source");
+		json_string(symbol->source);
+		json_key("line");
+		json_number(symbol->line);
+	}
+	if (symbol->image) {
+		json_key("image");
+		json_string(symbol->image);
+		put_hex("offset", symbol->offset);
+	}
+}
+
+static void put_data(const struct source *s, const struct log_event *e, const unsigned char *data)
+{
+	const struct layout *layout = layouts_find(s->layouts, e->id);
+
+	if (e->length == 0)
+		return;
+	json_key(layout ? "fields" : "data");
+	layout_print_json(layout, data, e->length);
+	if (!layout && layout_is_text(data, e->length)) {
+		json_key("text");
+		json_text((const char *)data, strnlen((const char *)data, e->length));
+	}
+	if (e->truncated) {
+		json_key("truncated");
+		json_bool(true);
+	}
+}
+
+static void begin(const struct report *r, const struct source *s, const char *event, uint64_t time)
+{
+	json_begin('{');
+	json_key("time");
+	json_number(time);
+	json_key("relative");
+	json_signed((int64_t)(time - r->begin));
+	json_key("event");
+	json_string(event);
+	if (r->sources > 1) {
+		json_key("file");
+		json_string(s->path);
+	}
+}
+
+void report_json(const struct report *r, const struct source *s, const struct log_event *e, const unsigned char *data)
+{
+	const char *name = layouts_name(s->layouts, e->id);
+
+	begin(r, s, name ? name : logfile_type(s->file, e->id), e->time);
+	json_key("pid");
+	json_number(e->pid);
+	json_key("tid");
+	json_number(e->tid);
+	json_key("thread");
+	json_text(e->name, strnlen(e->name, sizeof e->name));
+	put_data(s, e, data);
+	if (e->address)
+		put_hex("address", e->address);
+	if (s->symbols && e->address && e->id >= POSIX_TRACE_UNNAMED_USEREVENT)
+		put_symbol(symbols_find(s->symbols, e->pid, e->address, e->time));
+	json_end('}');
+	json_done();
+}

@@ -1,0 +1,308 @@
+/*
+ * report_line.c - a line of a report, as text
+ *
+ * Whatever may be anything, names above all, is made printable once and kept.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "model/eventset.h"
+#include "moment.h"
+#include "out.h"
+#include "report.h"
+
+#define SECONDS_WIDTH 14
+#define EVENT_WIDTH   24 /* what longer names are not aligned to */
+#define THREAD_WIDTH  20
+/* Of data that nobody has declared, as long as --full does not ask for all. */
+#define DATA_SHOWN 128
+
+/* -- Names ------------------------------------------------------------------------------------ */
+
+/* As out_foreign() prints it: into memory, for ever. */
+static struct label render(const char *text, size_t length)
+{
+	struct label label;
+	const char *from;
+
+	/* The longest name is far shorter than this. */
+	if (out_at > out_buffer + OUT_SIZE - 4 * OUT_ROOM)
+		out_flush();
+	from = out_at;
+	label.width = out_foreign(text, length, 0);
+	label.length = (int)(out_at - from);
+	out_at -= label.length;
+	label.text = strndup(from, (size_t)label.length);
+	if (!label.text)
+		fail("no memory");
+	return label;
+}
+
+void report_names(struct report *r, struct source *s)
+{
+	size_t path = strlen(s->path);
+
+	for (uint32_t id = 0; id < EVENT_ID_END; id++) {
+		const char *name = layouts_name(s->layouts, id);
+
+		if (!name)
+			continue;
+		s->label[id] = render(name, strlen(name));
+		if (id >= EVENT_ID_USER && s->label[id].width > r->event_width)
+			r->event_width = s->label[id].width < EVENT_WIDTH ? s->label[id].width : EVENT_WIDTH;
+	}
+	if ((int)path > r->file_width)
+		r->file_width = (int)path;
+}
+
+static const struct label *event_label(struct source *s, uint32_t id)
+{
+	if (!s->label[id].text) {
+		const char *name = logfile_type(s->file, id);
+
+		s->label[id] = render(name, strlen(name));
+	}
+	return &s->label[id];
+}
+
+/* "name/tid", filled up with blanks. */
+#define THREADS 1024
+#define THREAD_TEXT (4 * 15 + 12)
+
+struct thread {
+	uint32_t tid;
+	char name[16];
+	uint16_t length, width; /* length 0: nothing yet */
+	char text[THREAD_TEXT];
+};
+
+static const struct thread *thread_of(const struct log_event *e)
+{
+	static struct thread threads[THREADS];
+	struct thread *t = &threads[e->tid % THREADS];
+	struct label name;
+
+	if (t->length && t->tid == e->tid && memcmp(t->name, e->name, sizeof t->name) == 0)
+		return t;
+	name = render(e->name, strnlen(e->name, sizeof e->name));
+	memcpy(t->text, name.text, (size_t)name.length);
+	t->length = (uint16_t)(name.length + (e->tid ? snprintf(t->text + name.length, 12, "/%u", e->tid) : sprintf(t->text + name.length, "-")));
+	t->width = (uint16_t)(t->length - name.length + name.width);
+	t->tid = e->tid;
+	memcpy(t->name, e->name, sizeof t->name);
+	free((char *)name.text);
+	return t;
+}
+
+/* -- Data ---------------------------------------------------------------------------------------- */
+
+/* "sql.row, sql.open": the types in one set, and not in the other. */
+static void print_types(struct source *s, const char *before, const trace_event_set_t *in, const trace_event_set_t *not_in)
+{
+	bool any = false;
+
+	for (uint32_t id = 1; id < EVENT_ID_END; id++) {
+		const struct label *label;
+
+		if (!eventset_has(in, id) || (not_in && eventset_has(not_in, id)) || !s->file->in.type[id])
+			continue;
+		label = event_label(s, id);
+		out_text(any ? ", " : before);
+		out_bytes(label->text, (size_t)label->length);
+		any = true;
+	}
+}
+
+/* Is there anything that print_data() would print? */
+static bool has_data(const struct log_event *e, const unsigned char *data)
+{
+	trace_event_set_t set;
+
+	if (e->id == POSIX_TRACE_STOP && e->length == sizeof(int))
+		return memcmp(data, &(int){ 0 }, sizeof(int)) != 0;
+	if (e->id != POSIX_TRACE_START || e->length != sizeof set)
+		return e->length > 0 || e->truncated;
+	memcpy(&set, data, sizeof set);
+	return !eventset_is_empty(&set);
+}
+
+/* What the system's own events say, in words. False: it is none, or none that is understood. */
+static bool print_system(struct source *s, const struct log_event *e, const unsigned char *data)
+{
+	trace_event_set_t set[2];
+
+	if (e->id == POSIX_TRACE_STOP && e->length == sizeof(int)) {
+		out_text("by itself: it is full");
+		return true;
+	}
+	if (e->id == POSIX_TRACE_START && e->length == sizeof set[0]) {
+		memcpy(set, data, sizeof set[0]);
+		print_types(s, "without ", &set[0], NULL);
+		return true;
+	}
+	if (e->id == POSIX_TRACE_FILTER && e->length == sizeof set) {
+		memcpy(set, data, sizeof set);
+		print_types(s, "now without ", &set[1], &set[0]);
+		print_types(s, " again with ", &set[0], &set[1]);
+		return true;
+	}
+	return false;
+}
+
+static void print_unknown(const struct report *r, const unsigned char *data, size_t length)
+{
+	size_t shown = length;
+
+	if (!r->full && length > DATA_SHOWN)
+		/* Not in the middle of a character. */
+		for (shown = DATA_SHOWN; shown > DATA_SHOWN - 4 && (data[shown] & 0xc0) == 0x80;)
+			shown--;
+	layout_print_unknown(data, shown);
+	if (shown < length)
+		out_printf(" ... %zu bytes", length);
+}
+
+static void print_data(const struct report *r, struct source *s, const struct log_event *e, const unsigned char *data)
+{
+	const struct layout *layout = layouts_find(s->layouts, e->id);
+
+	if (layout)
+		layout_print(layout, data, e->length);
+	else if (!eventtype_system(e->id) || !print_system(s, e, data))
+		print_unknown(r, data, e->length);
+	if (e->truncated)
+		out_text(" (cut off)");
+}
+
+/* -- The line --------------------------------------------------------------------------------------- */
+
+static void print_time(const struct report *r, uint64_t time)
+{
+	if (r->time == TIME_ABSOLUTE)
+		moment_print(time);
+	else
+		moment_print_seconds((int64_t)(time - (r->time == TIME_DELTA ? r->before : r->begin)), SECONDS_WIDTH);
+}
+
+/* Blanks up to a column; returns how many there are to come when something follows. */
+static void blanks(int n)
+{
+	static const char many[] = "                                ";
+
+	for (; n > 0; n -= 32)
+		out_bytes(many, n < 32 ? (size_t)n : 32);
+}
+
+static void print_id(uint32_t id)
+{
+	/* The system's own events have none. */
+	if (id)
+		out_number(id, 7);
+	else
+		out_text("      -");
+}
+
+static int print_thread(const struct log_event *e)
+{
+	const struct thread *t = thread_of(e);
+
+	out_room();
+	/* All of it is copied faster than as much as there is. */
+	memcpy(out_at, t->text, sizeof t->text);
+	out_at += t->length;
+	return THREAD_WIDTH - t->width;
+}
+
+static int print_event(const struct report *r, struct source *s, const struct log_event *e)
+{
+	const struct label *label = event_label(s, e->id);
+	bool system = eventtype_system(e->id);
+
+	out_colour(system ? DIM : BOLD);
+	out_bytes(label->text, (size_t)label->length);
+	out_colour(PLAIN);
+	return r->event_width - label->width;
+}
+
+/* What the system says has no place in the program. */
+static bool has_symbol(const struct log_event *e)
+{
+	return e->address && !eventtype_system(e->id);
+}
+
+static int print_symbol(struct source *s, const struct log_event *e)
+{
+	out_char(' ');
+	out_colour(DIM);
+	out_text(symbols_find(s->symbols, e->pid, e->address, e->time)->text);
+	out_colour(PLAIN);
+	return 0;
+}
+
+/* One of them; returns how many blanks fill it up. */
+static int print_column(const struct report *r, struct source *s, enum column column, const struct log_event *e, const unsigned char *data)
+{
+	switch (column) {
+	case COLUMN_TIME:
+		print_time(r, e->time);
+		return 0;
+	case COLUMN_PID:
+		print_id(e->pid);
+		return 0;
+	case COLUMN_TID:
+		print_id(e->tid);
+		return 0;
+	case COLUMN_THREAD:
+		return print_thread(e);
+	case COLUMN_EVENT:
+		return print_event(r, s, e);
+	case COLUMN_SYMBOL:
+		return print_symbol(s, e);
+	case COLUMN_FILE:
+		return r->file_width - out_foreign(s->path, strlen(s->path), 0);
+	default:
+		print_data(r, s, e, data);
+		return 0;
+	}
+}
+
+void report_line(struct report *r, struct source *s, const struct log_event *e, const unsigned char *data)
+{
+	int pending = 0;
+
+	for (unsigned i = 0; i < r->columns; i++) {
+		enum column column = r->column[i];
+
+		/* No blanks at the end of a line. */
+		if ((column == COLUMN_DATA && !has_data(e, data)) || (column == COLUMN_SYMBOL && !has_symbol(e)))
+			continue;
+		blanks(pending);
+		pending = print_column(r, s, column, e, data);
+		pending = pending > 0 ? pending + 1 : 1;
+	}
+	out_char('\n');
+	r->before = e->time;
+}
+
+void report_lost(struct report *r, const struct source *s, uint64_t from, uint64_t until)
+{
+	char duration[32];
+
+	print_time(r, from);
+	out_colour(RED);
+	out_text(" -- events lost");
+	if (until)
+		out_printf(" for %s", moment_duration(duration, until - from));
+	out_text(" --");
+	out_colour(PLAIN);
+	if (r->sources > 1) {
+		out_char(' ');
+		out_foreign(s->path, strlen(s->path), 0);
+	}
+	out_char('\n');
+	r->before = until ? until : from;
+}
