@@ -99,67 +99,92 @@ static const char pairs[] =
 	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
 	"8081828384858687888990919293949596979899";
 
-/* To the left of end; returns where it begins. */
-static char *digits_before(char *end, uint64_t n)
+/* How many it has. */
+static inline unsigned count_digits(uint64_t n)
 {
-	while (n >= 100) {
+	static const uint64_t powers[] = {
+		0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000, 100000000000, 1000000000000,
+		10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
+		UINT64_C(10000000000000000000),
+	};
+	/* 1233 / 4096 is the logarithm of 2. */
+	unsigned least = (64 - (unsigned)__builtin_clzll(n | 1)) * 1233 >> 12;
+
+	return least + (n >= powers[least]);
+}
+
+/* To the left of end; all the digits that there are. */
+static inline void digits_before(char *end, uint64_t n)
+{
+	uint32_t low;
+
+	while (n > UINT32_MAX) {
 		end -= 2;
 		memcpy(end, pairs + 2 * (n % 100), 2);
 		n /= 100;
 	}
-	if (n >= 10) {
+	/* A division of half the size takes half the time. */
+	low = (uint32_t)n;
+	while (low >= 100) {
 		end -= 2;
-		memcpy(end, pairs + 2 * n, 2);
-	} else {
-		*--end = (char)('0' + n);
+		memcpy(end, pairs + 2 * (low % 100), 2);
+		low /= 100;
 	}
-	return end;
+	if (low >= 10)
+		memcpy(end - 2, pairs + 2 * low, 2);
+	else
+		end[-1] = (char)('0' + low);
 }
 
-static void put_aligned(const char *begin, const char *end, int width)
+static inline void blanks(int n)
 {
-	out_room();
-	for (; end - begin < width; width--)
+	for (; n > 0; n--)
 		*out_at++ = ' ';
-	memcpy(out_at, begin, (size_t)(end - begin));
-	out_at += end - begin;
 }
 
 void out_number(uint64_t n, int width)
 {
-	char text[24], *end = text + sizeof text;
+	unsigned count = count_digits(n);
 
-	put_aligned(digits_before(end, n), end, width);
+	out_room();
+	blanks(width - (int)count);
+	out_at += count;
+	digits_before(out_at, n);
 }
 
 void out_signed(int64_t n, int width)
 {
-	char text[24], *end = text + sizeof text, *begin = digits_before(end, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
+	uint64_t size = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+	unsigned count = count_digits(size);
 
+	out_room();
+	blanks(width - (int)count - (n < 0));
 	if (n < 0)
-		*--begin = '-';
-	put_aligned(begin, end, width);
+		*out_at++ = '-';
+	out_at += count;
+	digits_before(out_at, size);
 }
 
 void out_digits(uint64_t n, int digits)
 {
-	char text[24], *end = text + sizeof text, *begin = digits_before(end, n);
+	unsigned count = count_digits(n);
 
-	while (end - begin < digits)
-		*--begin = '0';
-	put_aligned(begin, end, 0);
+	out_room();
+	for (int zeroes = digits - (int)count; zeroes > 0; zeroes--)
+		*out_at++ = '0';
+	out_at += count;
+	digits_before(out_at, n);
 }
 
 void out_hex(uint64_t n)
 {
-	char text[24], *end = text + sizeof text, *begin = end;
+	int digits = (67 - __builtin_clzll(n | 1)) / 4;
 
-	do
-		*--begin = "0123456789abcdef"[n & 15];
-	while (n >>= 4);
-	*--begin = 'x';
-	*--begin = '0';
-	put_aligned(begin, end, 0);
+	out_room();
+	*out_at++ = '0';
+	*out_at++ = 'x';
+	for (int i = digits - 1; i >= 0; i--)
+		*out_at++ = "0123456789abcdef"[n >> 4 * i & 15];
 }
 
 int out_foreign(const char *text, size_t size, int width)

@@ -23,11 +23,14 @@
 
 /* -- Names ------------------------------------------------------------------------------------ */
 
+#define LABEL_STEP 16
+
 /* As out_foreign() prints it: into memory, for ever. */
 static struct label render(const char *text, size_t length)
 {
 	struct label label;
 	const char *from;
+	char *kept;
 
 	/* The longest name is far shorter than this. */
 	if (out_at > out_buffer + OUT_SIZE - 4 * OUT_ROOM)
@@ -36,10 +39,21 @@ static struct label render(const char *text, size_t length)
 	label.width = out_foreign(text, length, 0);
 	label.length = (int)(out_at - from);
 	out_at -= label.length;
-	label.text = strndup(from, (size_t)label.length);
-	if (!label.text)
+	kept = calloc(1, (size_t)label.length + LABEL_STEP);
+	if (!kept)
 		fail("no memory");
+	memcpy(kept, from, (size_t)label.length);
+	label.text = kept;
 	return label;
+}
+
+/* In steps of a fixed size, which take less time than the right one. */
+static inline void put_label(const struct label *label)
+{
+	out_room();
+	for (int i = 0; i < label->length; i += LABEL_STEP)
+		memcpy(out_at + i, label->text + i, LABEL_STEP);
+	out_at += label->length;
 }
 
 void report_names(struct report *r, struct source *s)
@@ -56,7 +70,7 @@ void report_names(struct report *r, struct source *s)
 			r->event_width = s->label[id].width < EVENT_WIDTH ? s->label[id].width : EVENT_WIDTH;
 	}
 	if ((int)path > r->file_width)
-		r->file_width = (int)path;
+		r->file_width = path < EVENT_WIDTH ? (int)path : EVENT_WIDTH;
 }
 
 static const struct label *event_label(struct source *s, uint32_t id)
@@ -112,7 +126,7 @@ static void print_types(struct source *s, const char *before, const trace_event_
 			continue;
 		label = event_label(s, id);
 		out_text(any ? ", " : before);
-		out_bytes(label->text, (size_t)label->length);
+		put_label(label);
 		any = true;
 	}
 }
@@ -191,10 +205,11 @@ static void print_time(const struct report *r, uint64_t time)
 /* Blanks up to a column; returns how many there are to come when something follows. */
 static void blanks(int n)
 {
-	static const char many[] = "                                ";
-
-	for (; n > 0; n -= 32)
-		out_bytes(many, n < 32 ? (size_t)n : 32);
+	/* No column is wider than this. */
+	out_room();
+	for (int i = 0; i < n; i += 16)
+		memset(out_at + i, ' ', 16);
+	out_at += n > 0 ? n : 0;
 }
 
 static void print_id(uint32_t id)
@@ -223,7 +238,7 @@ static int print_event(const struct report *r, struct source *s, const struct lo
 	bool system = eventtype_system(e->id);
 
 	out_colour(system ? DIM : BOLD);
-	out_bytes(label->text, (size_t)label->length);
+	put_label(label);
 	out_colour(PLAIN);
 	return r->event_width - label->width;
 }
