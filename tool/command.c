@@ -73,8 +73,8 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
 	char with_more[64];
 	int c;
 
-	/* The first operand ends them, and messages are ours; optopt tells of what. */
-	snprintf(with_more, sizeof with_more, "+:h%s", letters);
+	/* The first operand ends them, or none does; messages are ours, optopt tells of what. */
+	snprintf(with_more, sizeof with_more, "%s:h%s", *letters == '*' ? "" : "+", letters + (*letters == '*'));
 	c = getopt_long(argc, argv, with_more, options, NULL);
 	if (c == 'h')
 		print_usage();

@@ -49,7 +49,7 @@ struct option;
 
 /*
  * The next option, as getopt_long() does; --help and -h are answered here, and what is no option is
- * wrong usage. Options behind the first operand are operands. -1: no more; optind is the first operand.
+ * wrong usage. Options behind the first operand are operands, unless letters begin with a '*'. -1: no more; optind is the first operand.
  */
 int next_option(int argc, char **argv, const char *letters, const struct option *options);
 /* A number from least to most. option: for the message, "--count" */

@@ -153,13 +153,11 @@ static void parse(struct report *r, struct options *o, int argc, char **argv)
 	const char *columns = NULL;
 	int c;
 
-	while ((c = next_option(argc, argv, MATCH_LETTERS "n:", options)) != -1)
+	while ((c = next_option(argc, argv, "*" MATCH_LETTERS "n:", options)) != -1)
 		take_option(r, o, c, &columns);
 	if (o->lines >= 0 && o->tail >= 0)
 		wrong_usage("either --lines or --tail");
-	parse_columns(r, columns ? columns : "time,pid,thread,event,data");
-	if (!columns && argc - optind > 1)
-		add_column(r, "file", 4);
+	parse_columns(r, columns ? columns : argc - optind > 1 ? "time,file,pid,thread,event,data" : "time,pid,thread,event,data");
 	if (!columns && r->symbols)
 		add_column(r, "symbol", 6);
 }

@@ -103,8 +103,7 @@ static const struct thread *thread_of(const struct log_event *e)
 	if (t->length && t->tid == e->tid && memcmp(t->name, e->name, sizeof t->name) == 0)
 		return t;
 	name = render(e->name, strnlen(e->name, sizeof e->name));
-	memcpy(t->text, name.text, (size_t)name.length);
-	t->length = (uint16_t)(name.length + (e->tid ? snprintf(t->text + name.length, 12, "/%u", e->tid) : sprintf(t->text + name.length, "-")));
+	t->length = (uint16_t)snprintf(t->text, sizeof t->text, name.length ? "%s/%u" : e->tid ? "%s%u" : "-", name.text, e->tid);
 	t->width = (uint16_t)(t->length - name.length + name.width);
 	t->tid = e->tid;
 	memcpy(t->name, e->name, sizeof t->name);
@@ -114,8 +113,8 @@ static const struct thread *thread_of(const struct log_event *e)
 
 /* -- Data ---------------------------------------------------------------------------------------- */
 
-/* "sql.row, sql.open": the types in one set, and not in the other. */
-static void print_types(struct source *s, const char *before, const trace_event_set_t *in, const trace_event_set_t *not_in)
+/* "sql.row, sql.open": the types in one set, and not in the other. False: there are none. */
+static bool print_types(struct source *s, const char *before, const trace_event_set_t *in, const trace_event_set_t *not_in)
 {
 	bool any = false;
 
@@ -129,6 +128,7 @@ static void print_types(struct source *s, const char *before, const trace_event_
 		put_label(label);
 		any = true;
 	}
+	return any;
 }
 
 /* Is there anything that print_data() would print? */
@@ -160,8 +160,7 @@ static bool print_system(struct source *s, const struct log_event *e, const unsi
 	}
 	if (e->id == POSIX_TRACE_FILTER && e->length == sizeof set) {
 		memcpy(set, data, sizeof set);
-		print_types(s, "now without ", &set[1], &set[0]);
-		print_types(s, " again with ", &set[0], &set[1]);
+		print_types(s, print_types(s, "without ", &set[1], &set[0]) ? "; again with " : "again with ", &set[0], &set[1]);
 		return true;
 	}
 	return false;
@@ -232,12 +231,15 @@ static int print_thread(const struct log_event *e)
 	return THREAD_WIDTH - t->width;
 }
 
-static int print_event(const struct report *r, struct source *s, const struct log_event *e)
+static int print_event(const struct report *r, struct source *s, const struct log_event *e, const unsigned char *data)
 {
 	const struct label *label = event_label(s, e->id);
-	bool system = eventtype_system(e->id);
 
-	out_colour(system ? DIM : BOLD);
+	/* Where it stops by itself, events are missing. */
+	if (e->id == POSIX_TRACE_STOP && has_data(e, data))
+		out_colour(RED);
+	else
+		out_colour(eventtype_system(e->id) ? DIM : BOLD);
 	put_label(label);
 	out_colour(PLAIN);
 	return r->event_width - label->width;
@@ -274,7 +276,7 @@ static int print_column(const struct report *r, struct source *s, enum column co
 	case COLUMN_THREAD:
 		return print_thread(e);
 	case COLUMN_EVENT:
-		return print_event(r, s, e);
+		return print_event(r, s, e, data);
 	case COLUMN_SYMBOL:
 		return print_symbol(s, e);
 	case COLUMN_FILE:
