@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,11 @@ void out_flush(void)
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EPIPE) {
+			/* Whoever ignores SIGPIPE for us does not want a message either. */
+			signal(SIGPIPE, SIG_DFL);
+			raise(SIGPIPE);
+		}
 		if (n < 0) {
 			complain("standard output: %s", strerror(errno));
 			_exit(STATUS_FAILED);
@@ -267,13 +273,15 @@ void out_pager(void)
 		close(ends[1]);
 		/* As git does: what fits stays on the screen, colours come through. */
 		setenv("LESS", "FRX", 0);
-		execl("/bin/sh", "sh", "-c", name ? name : "less || cat", (char *)NULL);
+		execl("/bin/sh", "sh", "-c", name ? name : "command -v less >/dev/null && exec less; exec cat", (char *)NULL);
 		_exit(127);
 	}
+	/* Ctrl-C is for the pager; who leaves it leaves us. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
 	dup2(ends[1], STDOUT_FILENO);
 	close(ends[0]);
 	close(ends[1]);
-	out_flush();
 }
 
 int out_columns(void)
