@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "model/eventset.h"
 #include "out.h"
 #include "report.h"
 
@@ -40,11 +41,43 @@ static void put_symbol(const struct symbol *symbol)
 	}
 }
 
+static void put_filter(const struct source *s, const char *key, const unsigned char *data)
+{
+	trace_event_set_t set;
+
+	memcpy(&set, data, sizeof set);
+	json_key(key);
+	json_begin('[');
+	for (uint32_t id = 1; id < EVENT_ID_END; id++)
+		if (eventset_has(&set, id) && layouts_name(s->layouts, id))
+			json_string(layouts_name(s->layouts, id));
+	json_end(']');
+}
+
+/* What the system's own events say. False: it is none, or none that is understood. */
+static bool put_system(const struct source *s, const struct log_event *e, const unsigned char *data)
+{
+	const size_t set = sizeof(trace_event_set_t);
+
+	if (e->id == POSIX_TRACE_STOP && e->length == sizeof(int)) {
+		json_key("by_itself");
+		json_bool(memcmp(data, &(int){ 0 }, sizeof(int)) != 0);
+	} else if (e->id == POSIX_TRACE_START && e->length == set) {
+		put_filter(s, "filter", data);
+	} else if (e->id == POSIX_TRACE_FILTER && e->length == 2 * set) {
+		put_filter(s, "filter", data + set);
+		put_filter(s, "filter_before", data);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void put_data(const struct source *s, const struct log_event *e, const unsigned char *data)
 {
 	const struct layout *layout = layouts_find(s->layouts, e->id);
 
-	if (e->length == 0)
+	if (e->length == 0 || put_system(s, e, data))
 		return;
 	json_key(layout ? "fields" : "data");
 	layout_print_json(layout, data, e->length);

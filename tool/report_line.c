@@ -171,9 +171,10 @@ static void print_unknown(const struct report *r, const unsigned char *data, siz
 	size_t shown = length;
 
 	if (!r->full && length > DATA_SHOWN)
-		/* Not in the middle of a character. */
-		for (shown = DATA_SHOWN; shown > DATA_SHOWN - 4 && (data[shown] & 0xc0) == 0x80;)
-			shown--;
+		shown = DATA_SHOWN;
+	/* Not in the middle of a character. */
+	while (shown < length && shown > DATA_SHOWN - 4 && (data[shown] & 0xc0) == 0x80 && layout_is_text(data, length))
+		shown--;
 	layout_print_unknown(data, shown);
 	if (shown < length)
 		out_printf(" ... %zu bytes", length);
