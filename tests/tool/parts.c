@@ -1,0 +1,282 @@
+/*
+ * parts.c - what the subcommands share: layouts, times, what is wanted, numbers
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <locale.h>
+#include <math.h>
+#include <time.h>
+
+#include "layout.h"
+#include "match.h"
+#include "moment.h"
+#include "out.h"
+#include "base/ticks.h"
+#include "test.h"
+
+/* What was put since the last time. */
+static const char *put(void)
+{
+	static char text[4096];
+
+	snprintf(text, sizeof text, "%.*s", (int)(out_at - out_buffer), out_buffer);
+	out_at = out_buffer;
+	return text;
+}
+
+/* -- out.h ------------------------------------------------------------------------------- */
+
+TEST(numbers)
+{
+	char text[64];
+
+	for (unsigned bits = 0; bits < 64; bits++)
+		for (int by = -1; by <= 1; by++) {
+			uint64_t n = (UINT64_C(1) << bits) + (uint64_t)by;
+
+			out_number(n, 0);
+			snprintf(text, sizeof text, "%llu", (unsigned long long)n);
+			CHECK_STR("-", put(), text);
+			out_number(n, 12);
+			snprintf(text, sizeof text, "%12llu", (unsigned long long)n);
+			CHECK_STR("-", put(), text);
+			out_signed((int64_t)n, 12);
+			snprintf(text, sizeof text, "%12lld", (long long)n);
+			CHECK_STR("-", put(), text);
+			out_digits(n, 9);
+			snprintf(text, sizeof text, "%09llu", (unsigned long long)n);
+			CHECK_STR("-", put(), text);
+			out_hex(n);
+			snprintf(text, sizeof text, "0x%llx", (unsigned long long)n);
+			CHECK_STR("-", put(), text);
+		}
+	for (uint64_t n = 1; n < UINT64_C(10000000000000000000); n *= 10)
+		for (int by = -1; by <= 0; by++) {
+			out_number(n + (uint64_t)by, 0);
+			snprintf(text, sizeof text, "%llu", (unsigned long long)n + (unsigned long long)by);
+			CHECK_STR("-", put(), text);
+		}
+	out_signed(INT64_MIN, 0);
+	CHECK_STR("-", put(), "-9223372036854775808");
+}
+
+/* -- layout.h ------------------------------------------------------------------------------ */
+
+static unsigned fields(const char *name)
+{
+	struct layout l = { 0 };
+
+	return layout_parse(&l, name) ? l.count : 0;
+}
+
+TEST(layout_names)
+{
+	static const char *const wrong[] = {
+		"", "name", "{a:u8}", "name{}", "name{a}", "name{a:}", "name{a:u9}", "name{:u8}", "name{a:u8", "name a:u8}", "name{a:u8,}", "name{,a:u8}",
+		"name{a:u8}x", "name{a:u8[0]}", "name{a:u8[]}", "name{a:u8[65536]}", "name{a:u8[2}", "name{a:u8[-1]}", "name{a:s,b:u8}", "name{a:s[2]}",
+		"name{a:u8/}", "name{a:u8}}", "name{a:u8]}", "name{a:u8/0123456789abcdef}",
+	};
+
+	CHECK_EQ("-", fields("name{a:u8}"), 1);
+	CHECK_EQ("-", fields("n{a:u8,b:i16,c:x32,d:f64,e:c,f:s}"), 6);
+	CHECK_EQ("-", fields("n{a:u8/%,b:i16[65535]/0123456789abcde,c:b}"), 3);
+	CHECK_EQ("-", fields("n{x{a:u8}"), 1);
+	CHECK_EQ("-", layout_name("sql.row{a:u8}"), 7);
+	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		CHECK_EQ("-", fields(wrong[i]), 0);
+		CHECK_EQ("-", layout_name(wrong[i]), strlen(wrong[i]));
+	}
+}
+
+/* As the compiler has it. */
+struct sample {
+	uint8_t a;
+	double b;
+	uint16_t c[3];
+	char d[5];
+	uint64_t e;
+	int32_t f;
+	uint8_t g;
+};
+
+TEST(layout_places)
+{
+	struct layout l = { 0 };
+	static const size_t expected[] = { offsetof(struct sample, a), offsetof(struct sample, b), offsetof(struct sample, c), offsetof(struct sample, d),
+		                           offsetof(struct sample, e), offsetof(struct sample, f), offsetof(struct sample, g) };
+
+	/* i386. */
+	if (_Alignof(struct sample) < 8)
+		l.align_most = 4;
+	MUST(layout_parse(&l, "n{a:u8,b:f64,c:u16[3],d:c[5]}"));
+	MUST(layout_parse(&l, "n{e:u64,f:i32,g:u8}"));
+	for (unsigned i = 0; i < l.count; i++)
+		CHECK_EQ("-", l.field[i].offset, expected[i]);
+	l = (struct layout){ .align_most = 4 };
+	MUST(layout_parse(&l, "n{a:u32,b:u64}"));
+	CHECK_EQ("-", l.field[1].offset, 4);
+	/* Nothing behind all the rest. */
+	MUST(layout_parse(&l, "n{c:s}"));
+	CHECK("-", !layout_parse(&l, "n{d:u8}"));
+	CHECK_EQ("-", l.count, 3);
+	l = (struct layout){ 0 };
+	while (layout_parse(&l, "n{d:u8}"))
+		;
+	CHECK_EQ("-", l.count, LAYOUT_FIELDS);
+}
+
+/* Every length, at the end of memory that there is: a sanitizer sees who reads further. */
+TEST(layout_lengths)
+{
+	struct sample s = { .a = 1, .b = 0.5, .c = { 1, 2, 3 }, .d = "abc", .e = UINT64_MAX, .f = -1, .g = 255 };
+	struct layout l = { 0 };
+
+	if (_Alignof(struct sample) < 8)
+		l.align_most = 4;
+	MUST(layout_parse(&l, "n{a:u8,b:f64,c:u16[3],d:c[5],e:u64,f:i32,g:u8}"));
+	for (size_t length = 0; length <= sizeof s; length++) {
+		unsigned char *data = malloc(length + 1);
+		const char *text;
+
+		MUST(data);
+		memcpy(data, &s, length);
+		data = realloc(data, length ? length : 1);
+		layout_print(&l, data, length);
+		text = put();
+		CHECK("-", text[0] == '{' && text[strlen(text) - 1] == '}');
+		layout_print_json(&l, data, length);
+		put();
+		layout_print_unknown(data, length);
+		put();
+		free(data);
+	}
+	layout_print(&l, (unsigned char *)&s, sizeof s);
+	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2 3] d=\"abc\" e=18446744073709551615 f=-1 g=255}");
+	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, c) + 4);
+	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2] ...}");
+}
+
+TEST(layouts_together)
+{
+	struct layouts *l = layouts_new();
+
+	layouts_add(l, 64, "row");
+	layouts_add(l, 65, "other{a:u8}");
+	layouts_add(l, 66, "row{a:u32}");
+	layouts_add(l, 67, "row{b:u64}");
+	layouts_add(l, 67, "row{b:u64}");
+	layouts_add(l, 68, "rows");
+	for (uint32_t id = 64; id <= 67; id++)
+		CHECK_STR("-", layouts_name(l, id), id == 65 ? "other" : "row");
+	CHECK("-", layouts_find(l, 64) == layouts_find(l, 67) && layouts_find(l, 64)->count == 2);
+	CHECK_EQ("-", layouts_find(l, 65)->count, 1);
+	CHECK("-", !layouts_find(l, 68) && !layouts_find(l, 69) && !layouts_name(l, 69) && !layouts_find(l, UINT32_MAX));
+}
+
+TEST(texts)
+{
+	setlocale(LC_CTYPE, "C.UTF-8");
+	CHECK("-", layout_is_text((const unsigned char *)"text\n\t", 6));
+	CHECK("-", layout_is_text((const unsigned char *)"text", 5));
+	CHECK("-", layout_is_text((const unsigned char *)"\xc3\xbc", 2));
+	CHECK("-", !layout_is_text((const unsigned char *)"\xc3\xbc", 1));
+	CHECK("-", !layout_is_text((const unsigned char *)"A", 2));
+	CHECK("-", !layout_is_text((const unsigned char *)"te\0t", 4));
+	CHECK("-", !layout_is_text((const unsigned char *)"\33[2J", 4));
+	CHECK("-", !layout_is_text((const unsigned char *)"", 0));
+	layout_print_unknown((const unsigned char *)"\1\2\3\4\5", 5);
+	CHECK_STR("-", put(), "01020304 05");
+}
+
+/* -- moment.h ---------------------------------------------------------------------------------- */
+
+#define BEGIN (UINT64_C(1795295105) * NS_PER_S + 500) /* 2026-11-21 21:05:05 UTC */
+
+static uint64_t parsed(const char *text)
+{
+	uint64_t time;
+
+	return moment_parse(text, BEGIN, &time) ? time - BEGIN : UINT64_MAX;
+}
+
+TEST(moments_read)
+{
+	static const char *const wrong[] = { "", "x", "-1", "1x", "1 y", "25:00", "14:60", "2026-13-01", "2026-11-21x", "2026-11-21 ", "14:30:05.",
+		                             "14:30:05.1x", "2026-1-1", "1e300", "nan", "inf" };
+
+	setenv("TZ", "UTC0", 1);
+	CHECK_EQ("-", parsed("0"), 0);
+	CHECK_EQ("-", parsed("1.5"), 1500000000);
+	CHECK_EQ("-", parsed("1.5s"), 1500000000);
+	CHECK_EQ("-", parsed("500ms"), 500000000);
+	CHECK_EQ("-", parsed("20us"), 20000);
+	CHECK_EQ("-", parsed("7ns"), 7);
+	CHECK_EQ("-", parsed("2m"), 120 * NS_PER_S);
+	CHECK_EQ("-", parsed("1h"), 3600 * NS_PER_S);
+	/* Each nanosecond, as it is printed. */
+	CHECK_EQ("-", parsed("86399.123456789"), 86399123456789);
+	CHECK_EQ("-", parsed("21:05:06"), NS_PER_S - 500);
+	CHECK_EQ("-", parsed("21:05:05.000000501"), 1);
+	CHECK_EQ("-", parsed("21:06"), 55 * NS_PER_S - 500);
+	CHECK_EQ("-", parsed("2026-11-22"), (2 * 3600 + 54 * 60 + 55) * NS_PER_S - 500);
+	CHECK_EQ("-", parsed("2026-11-22 01:00"), (3 * 3600 + 54 * 60 + 55) * NS_PER_S - 500);
+	CHECK_EQ("-", parsed("2026-11-21T21:05:05.5"), 500000000 - 500);
+	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+		CHECK_EQ("-", parsed(wrong[i]), UINT64_MAX);
+}
+
+TEST(moments_printed)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} durations[] = {
+		{ 0, "0 ns" }, { 999, "999 ns" }, { 1000, "1 us" }, { 1234567, "1.23 ms" }, { 1500000, "1.5 ms" }, { 20000, "20 us" },
+		{ 999499, "999 us" }, { 999500, "1 ms" }, { 99949, "99.9 us" }, { 99951, "100 us" }, { 9995, "10 us" }, { 59999999999, "60 s" },
+		{ 60000000000, "1 min 0 s" }, { 125000000000, "2 min 5 s" }, { 3723000000000, "1 h 2 min" }, { 180000000000000, "2 d 2 h" },
+	};
+	char text[32];
+
+	setenv("TZ", "UTC0", 1);
+	for (unsigned i = 0; i < sizeof durations / sizeof durations[0]; i++)
+		CHECK_STR("-", moment_duration(text, durations[i].ns), durations[i].text);
+	CHECK("-", strlen(moment_duration(text, UINT64_MAX)) < 16);
+	moment_print(BEGIN);
+	CHECK_STR("-", put(), "2026-11-21 21:05:05.000000500");
+	moment_print(BEGIN + NS_PER_S);
+	CHECK_STR("-", put(), "2026-11-21 21:05:06.000000500");
+	moment_print_seconds(1500000000, 14);
+	CHECK_STR("-", put(), "   1.500000000");
+	moment_print_seconds(-1, 14);
+	CHECK_STR("-", put(), "  -0.000000001");
+	moment_print_seconds(-1500000000, 0);
+	CHECK_STR("-", put(), "-1.500000000");
+}
+
+/* -- match.h ------------------------------------------------------------------------------------- */
+
+static bool wanted(const char *a, const char *b, const char *name)
+{
+	struct match *m = match_new();
+
+	CHECK("-", match_option(m, 'e', a));
+	if (b)
+		CHECK("-", match_option(m, 'e', b));
+	CHECK("-", !match_all(m));
+	return match_name(m, name);
+}
+
+TEST(names)
+{
+	struct match *m = match_new();
+
+	CHECK("-", match_all(m) && match_name(m, "any") && !match_option(m, 'x', "y"));
+	CHECK("-", wanted("sql.*", NULL, "sql.row") && !wanted("sql.*", NULL, "sql") && !wanted("sql", NULL, "sql.row"));
+	CHECK("-", wanted("sql.row", NULL, "sql.row{a:u8}") && !wanted("*}", NULL, "sql.row{a:u8}"));
+	CHECK("-", !wanted("!sql.row", NULL, "sql.row") && wanted("!sql.row", NULL, "other"));
+	CHECK("-", !wanted("sql.*", "!sql.row", "sql.row") && wanted("sql.*", "!sql.row", "sql.open") && !wanted("sql.*", "!sql.row", "other"));
+	CHECK("-", wanted("!sql.*", "sql.row", "sql.row") && !wanted("!sql.*", "sql.row", "sql.open") && wanted("!sql.*", "sql.row", "other"));
+}
+
+TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(layout_names), TEST_ENTRY(layout_places), TEST_ENTRY(layout_lengths), TEST_ENTRY(layouts_together),
+          TEST_ENTRY(texts), TEST_ENTRY(moments_read), TEST_ENTRY(moments_printed), TEST_ENTRY(names))

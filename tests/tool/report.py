@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+#
+# report.py - posixtrace report, as a person uses it
+#
+#     report.py POSIXTRACE REPORT_LOGS LIBPOSIXTRACE LIBRARY PIE FIXED libdw|...     what is tested, and what makes its logs
+#     report.py --update ...                                                         writes the golden files anew
+#
+# SPDX-License-Identifier: MIT
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+HERE = Path(__file__).parent
+UPDATE = '--update' in sys.argv
+POSIXTRACE, REPORT_LOGS, LIBPOSIXTRACE, LIBRARY, PIE, FIXED, LIBDW = (argument for argument in sys.argv[1:] if argument != '--update')
+LIBPOSIXTRACE, LIBRARY, PIE, FIXED = (Path(path).resolve() for path in (LIBPOSIXTRACE, LIBRARY, PIE, FIXED))
+ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8', 'TERM': 'xterm'}
+for name in ('NO_COLOR', 'PAGER', 'LESS', 'POSIXLY_CORRECT'):
+    ENVIRONMENT.pop(name, None)
+
+
+def run(*arguments, status=0, messages='', **more):
+    """What it prints; its exit status and its messages are as they should be."""
+    done = subprocess.run([POSIXTRACE, 'report', *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=60, **more)
+    assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
+    assert re.fullmatch(messages, done.stderr.decode(), re.S), f'{arguments}: {done.stderr.decode()}'
+    return done.stdout.decode()
+
+
+def lines(*arguments, **more):
+    return run('--no-header', *arguments, **more).splitlines()
+
+
+def golden(name, *arguments):
+    path, text = HERE / 'golden' / name, run(*arguments)
+    if UPDATE:
+        path.write_text(text)
+    expected = path.read_text()
+    for number, (a, b) in enumerate(zip(text.splitlines(), expected.splitlines()), 1):
+        assert a == b, f'{name}:{number}: {a!r}, not {b!r}'
+    assert text == expected, f'{name}: {len(text)} bytes, not {len(expected)}'
+
+
+# -- Text ---------------------------------------------------------------------------------------------
+
+
+def test_golden():
+    golden('report.txt', 'server.log')
+    golden('report-absolute.txt', '--absolute', 'server.log')
+    golden('report-delta-colour.txt', '--delta', '--color=always', 'server.log')
+    golden('report-merged.txt', 'server.log', 'client.log')
+    golden('report-fields.txt', '--fields', 'data,tid,event', '--full', '--no-header', 'server.log')
+    golden('report.json', '--json', 'server.log', 'client.log')
+    golden('report-hole.txt', 'hole.log')
+    golden('report-open.txt', 'open.log')
+    golden('report-i386.txt', 'i386.log')
+
+
+def test_help():
+    assert run('--help').startswith('usage: posixtrace report ')
+    assert run('-h') == run('--help')
+
+
+def test_default_file():
+    shutil.copy('client.log', 'posixtrace.log')
+    assert lines() == lines('client.log') == lines('--', 'client.log')
+    os.unlink('posixtrace.log')
+    run(status=1, messages=r'posixtrace report: posixtrace\.log: No such file or directory\n')
+    with open('client.log') as file:
+        assert lines('-', stdin=file) == lines('client.log')
+
+
+def test_range():
+    everything = lines('server.log')
+    count = len(everything)
+    for n in (0, 1, 5, count, count + 5):
+        assert lines('-n', n, 'server.log') == everything[:n]
+        assert lines('--tail', n, 'server.log') == everything[max(count - n, 0):]
+    assert len(run('-n', 0, 'server.log').splitlines()) == 1
+    # The time of the line before, even if that is not shown.
+    assert lines('--delta', '--tail', 3, 'server.log') == lines('--delta', 'server.log')[-3:]
+
+
+def test_filters():
+    def events(*arguments):
+        return lines('--fields', 'event', *arguments, 'server.log')
+
+    everything, lost = events(), [line for line in events() if 'lost' in line]
+    assert len(lost) == 1 and 'sql.row' in everything
+    assert events('-e', 'sql.*') == ['sql.row'] * 3 + lost
+    assert events('-e', 'sql.*', '-e', '!*row') == lost
+    assert sorted(events('-e', '!sql.*') + ['sql.row'] * 3) == sorted(everything)
+    assert set(events('--pid', 4800)) == {'an \\x1b[31mevil\\x0a name', 'request', 'posix_trace_start', 'posix_trace_stop', *lost}
+    assert set(events('--pid', 4800, '--pid', 4711)) == set(everything) - {'posix_trace_flush_start', 'posix_trace_flush_stop'}
+    assert set(events('--tid', 4712)) == {'line', 'brace{but no:layout}', '?90', *lost}
+    assert events('--thread', 'chi*', '-e', 'request') == [lost[0], 'request']
+    # From the first time on, up to the second.
+    assert events('--from', '2ms', '--to', '0.0020001') == ['sql.row']
+    assert events('--from', '8500us', '--to', '9ms') == []
+    assert events('--from', '22:13:20.129456789', '--to', '2023-11-14 22:13:20.132456790') == events('--from', '6ms', '--to', '9000001ns')
+    assert events('--from', '1h') == ['posix_trace_stop']
+
+
+def test_several():
+    merged = lines('--fields', 'time,file,event', 'server.log', 'client.log')
+    times = [float(line.split()[0]) for line in merged]
+    assert times == sorted(times) and len(merged) == len(lines('server.log')) + len(lines('client.log'))
+    # The same time: the first file comes first; the ids of types are each log's own.
+    both = [line.split()[1:] for line in merged if line.lstrip().startswith('0.004000000')]
+    assert both == [['server.log', 'request']] * 2 + [['client.log', 'request']]
+    assert lines('server.log', 'client.log', '-n', 4) == lines('-n', 4, 'server.log', 'client.log')
+
+
+def test_wrong():
+    usage = r"posixtrace report: .*\nTry 'posixtrace report --help'\.\n"
+    for wrong in (['--nothing'], ['-n', 'x'], ['-n'], ['--tail', '-1'], ['-n', '1', '--tail', '1'], ['--fields', 'a'], ['--fields', 'time,time'],
+                  ['--fields', ''], ['--from', 'x'], ['--pid', 'x'], ['--color', 'blue'], ['--json=1']):
+        assert run(*wrong, 'server.log', status=2, messages=usage) == ''
+    Path('empty').touch()
+    Path('text').write_text('no log\n' * 100)
+    for path, why in (('empty', 'the file is empty'), ('text', 'not a log of posixtrace'), ('.', 'a log is read from a file only'),
+                      ('nothing', 'No such file or directory')):
+        run(path, status=1, messages=re.escape(f'posixtrace report: {path}: {why}\n'))
+
+
+# -- JSON -------------------------------------------------------------------------------------------------
+
+
+def test_json():
+    objects = [json.loads(line) for line in run('--json', 'server.log').splitlines()]
+    by_name = {object['event']: object for object in objects}
+    assert by_name['sql.row']['time'] == 1700000000123456789 + 2000200 and by_name['sql.row']['relative'] == 2000200
+    assert (objects[0]['filter'], objects[-1]['by_itself']) == (['request', 'line'], False)
+    assert (objects[1]['filter'], objects[1]['filter_before']) == (['sql.row', 'request'], ['request', 'line'])
+    assert objects[2]['fields'] == {'rows': 3, 'time': 1200}
+    assert objects[5]['fields'] == {'a': -1, 'b': [-32768, 0, 32767], 'c': 0xdeadbeefcafe, 'd': 12.5, 'e': 'six', 'f': -0.1, 'g': '0102030405'}
+    assert [object['text'] for object in objects if 'text' in object] == ['a "line"\tof\\text\n', 'grüß', 'x' + 100 * 'ü', 'no name', 'as far as it']
+    assert bytes.fromhex([object for object in objects if len(object.get('data', '')) == 600][0]['data'])[255] == 255
+    assert [object['event'] for object in objects if object.get('truncated')] == ['line']
+    assert by_name['an \33[31mevil\n name']['thread'] == 'child' and by_name['brace{but no:layout}']['thread'] == 'work \33[2J'
+    assert len(objects) == len(lines('server.log')) + 1  # a loss is two events
+    # One alone, and nothing around it.
+    assert json.loads(run('--json', '-n', 1, '-e', 'sql.row', 'server.log'))['address'] == '0x401136'
+
+
+# -- Places in the program -----------------------------------------------------------------------------------
+
+
+def line_of(file, mark):
+    text = (HERE / file).read_text().splitlines()
+    return [number for number, line in enumerate(text, 1) if line.endswith(f'/* {mark} */')][0]
+
+
+def places(log, **more):
+    return [re.sub(r'^\S+ *', '', line) for line in lines('--fields', 'event,symbol', '-e', 'place', log, **more)]
+
+
+def expected_places():
+    called, in_line = line_of('traced.c', 'called'), line_of('traced.c', 'in_line')
+    return [f'called (traced.c:{called})', f'in_line (traced.c:{in_line})',
+            f'traced_lib (traced_lib.c:{line_of("traced_lib.c", "traced_lib")})', f'called (traced.c:{called})']
+
+
+def test_symbols():
+    for program in (PIE, FIXED):
+        subprocess.run([program, 'traced.log'], check=True)
+        if LIBDW != 'libdw':
+            found = places('traced.log', messages=r'posixtrace report: .*without libdw.*\n')
+            assert re.fullmatch(rf'{re.escape(str(program))}\+0x[0-9a-f]+', found[0]), found
+            continue
+        assert places('traced.log') == expected_places()
+        object = json.loads(run('--json', '--symbols', '-e', 'place', '-n', 1, 'traced.log'))
+        assert (object['function'], object['line'], object['image']) == ('called', line_of('traced.c', 'called'), str(program))
+
+
+def test_other_file():
+    """Only the very file that was traced tells; without it there are places in it."""
+    if LIBDW != 'libdw':
+        return
+    shutil.copy(PIE, 'copy')
+    subprocess.run(['./copy', 'traced.log'], check=True, env={**os.environ, 'LD_LIBRARY_PATH': f'{LIBRARY.parent}:{LIBPOSIXTRACE.parent}'})
+    here = os.path.realpath('copy')
+    assert places('traced.log')[0] == expected_places()[0]
+    for change, why in ((lambda: shutil.copy(FIXED, 'copy'), 'not the file that was traced'), (lambda: os.unlink('copy'), 'No such file'),
+                        (lambda: Path('copy').write_text('x'), r'[^\n]+'), (lambda: (os.unlink('copy'), os.mkfifo('copy')), 'no regular file')):
+        change()
+        found = places('traced.log', messages=rf'posixtrace report: {re.escape(here)}: no functions and lines: {why}[^\n]*\n')
+        assert re.fullmatch(rf'{re.escape(here)}\+0x[0-9a-f]+', found[0]) and found[0] == found[3], found
+        assert found[2] == expected_places()[2]
+
+
+# -- Pipes and terminals ------------------------------------------------------------------------------------------
+
+
+def test_closed_early():
+    for ignored in (False, True):
+        report = subprocess.Popen([POSIXTRACE, 'report', 'many.log'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT,
+                                  preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN if ignored else signal.SIG_DFL), restore_signals=False)
+        assert report.stdout.readline().startswith(b'# many.log: ')
+        report.stdout.close()
+        assert report.stderr.read() == b''
+        report.stderr.close()
+        assert report.wait() == -signal.SIGPIPE
+
+
+def test_full_disk():
+    with open('/dev/full', 'w') as full:
+        done = subprocess.run([POSIXTRACE, 'report', 'many.log'], stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT)
+    assert done.returncode == 1 and done.stderr == b'posixtrace report: standard output: No space left on device\n'
+
+
+def on_terminal(*arguments, **environment):
+    """What comes to a terminal."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(POSIXTRACE, [POSIXTRACE, 'report', *arguments], {**ENVIRONMENT, **environment})
+    text = b''
+    try:
+        while piece := os.read(terminal, 65536):
+            text += piece
+    except OSError:
+        pass
+    os.close(terminal)
+    assert os.waitpid(pid, 0)[1] == 0, text
+    return text.decode()
+
+
+def test_terminal():
+    assert on_terminal('client.log', PAGER='sed s/^/paged:/').count('paged:') == 4
+    assert 'paged:' not in on_terminal('client.log', '--no-pager', PAGER='sed s/^/paged:/')
+    assert '\33[1mrequest\33[0m' in on_terminal('client.log', PAGER='cat')
+    for plain in ({'NO_COLOR': '1'}, {'TERM': 'dumb'}):
+        assert '\33' not in on_terminal('client.log', PAGER='cat', **plain)
+    assert '\33' not in on_terminal('client.log', '--color=never', '--no-pager')
+    assert '\33' not in run('client.log')
+
+
+def test_many():
+    # More than fits in the buffer: nothing is missing between its parts.
+    expected = ''.join(f'   0.{time:09} line\n' for time in range(0, 10000000, 10))
+    assert run('--fields', 'time,event', '--no-header', 'many.log') == expected
+
+
+def main():
+    failed = 0
+    tests = [(name, test) for name, test in globals().items() if name.startswith('test_')]
+    with tempfile.TemporaryDirectory() as folder:
+        global POSIXTRACE
+        POSIXTRACE, logs = os.path.abspath(POSIXTRACE), os.path.abspath(REPORT_LOGS)
+        os.chdir(folder)
+        for kind in ('server', 'client', 'hole', 'open', 'i386', 'many'):
+            subprocess.run([logs, kind, f'{kind}.log'], check=True)
+        for name, test in tests:
+            try:
+                test()
+            except Exception:
+                failed += 1
+                print(f'FAIL {name}')
+                traceback.print_exc(file=sys.stdout)
+    print(f'{len(tests) - failed} passed, {failed} failed')
+    return 1 if failed else 0
+
+
+sys.exit(main())
