@@ -145,33 +145,37 @@ void moment_print_seconds(int64_t ns, int width)
 	out_digits(size - seconds * NS_PER_S, 9);
 }
 
-char *moment_duration(char *text, uint64_t ns)
+/* Three digits, none of them a zero for nothing. */
+static void below_a_minute(char *text, double n)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
-	const unsigned long long s = ns / NS_PER_S, day = 24 * 3600;
-	double n = (double)ns;
 	unsigned unit = 0;
+	size_t length;
 
-	if (s >= day) {
-		sprintf(text, "%llu d %llu h", s / day, s / 3600 % 24);
-	} else if (s >= 3600) {
-		sprintf(text, "%llu h %llu min", s / 3600, s / 60 % 60);
-	} else if (s >= 60) {
-		sprintf(text, "%llu min %llu s", s / 60, s % 60);
-	} else {
-		char *end;
-
-		/* Three digits, none of them a zero for nothing. */
-		for (; n >= 999.5 && unit < 3; unit++)
-			n /= 1000;
-		end = text + sprintf(text, "%.*f", unit == 0 || n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2, n);
-		if (memchr(text, '.', (size_t)(end - text))) {
-			while (end[-1] == '0')
-				end--;
-			if (end[-1] == '.')
-				end--;
-		}
-		sprintf(end, " %s", units[unit]);
+	for (; n >= 999.5 && unit < 3; unit++)
+		n /= 1000;
+	snprintf(text, 16, "%.*f", unit == 0 || n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2, n);
+	length = strlen(text);
+	if (strchr(text, '.')) {
+		while (text[length - 1] == '0')
+			length--;
+		if (text[length - 1] == '.')
+			length--;
 	}
+	snprintf(text + length, 16 - length, " %s", units[unit]);
+}
+
+char *moment_duration(char *text, uint64_t ns)
+{
+	const unsigned long long s = ns / NS_PER_S, day = 24 * 3600;
+
+	if (s >= day)
+		sprintf(text, "%llu d %llu h", s / day, s / 3600 % 24);
+	else if (s >= 3600)
+		sprintf(text, "%llu h %llu min", s / 3600, s / 60 % 60);
+	else if (s >= 60)
+		sprintf(text, "%llu min %llu s", s / 60, s % 60);
+	else
+		below_a_minute(text, (double)ns);
 	return text;
 }
