@@ -32,6 +32,10 @@ static void say(const char *format, va_list arguments)
 	char text[4096];
 
 	vsnprintf(text, sizeof text, format, arguments);
+	/* Names in it may be from a log, and so be anything. */
+	for (char *c = text; *c; c++)
+		if (((unsigned char)*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7f)
+			*c = '?';
 	/* What was printed before comes before. */
 	fflush(stdout);
 	fprintf(stderr, "posixtrace%s%s: %s\n", command ? " " : "", command ? command->name : "", text);

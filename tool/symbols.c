@@ -23,6 +23,7 @@ struct mapping {
 struct entry {
 	uint32_t pid;
 	bool used;
+	const struct mapping *mapping; /* null: whichever, there is only one */
 	uint64_t address;
 	const struct symbol *symbol;
 };
@@ -162,12 +163,12 @@ static const struct symbol *look_up(const struct mapping *m, uint64_t address)
 	return s;
 }
 
-static struct entry *slot(const struct symbols *s, uint32_t pid, uint64_t address)
+static struct entry *slot(const struct symbols *s, uint32_t pid, const struct mapping *m, uint64_t address)
 {
 	uint64_t hash = (address ^ (uint64_t)pid << 40) * UINT64_C(0x9e3779b97f4a7c15);
 	size_t i = (size_t)(hash >> 32) & (s->entries - 1);
 
-	while (s->entry[i].used && (s->entry[i].pid != pid || s->entry[i].address != address))
+	while (s->entry[i].used && (s->entry[i].pid != pid || s->entry[i].address != address || s->entry[i].mapping != m))
 		i = (i + 1) & (s->entries - 1);
 	return &s->entry[i];
 }
@@ -181,23 +182,26 @@ static void grow(struct symbols *s)
 	s->entry = memory(calloc(s->entries, sizeof *s->entry));
 	for (size_t i = 0; i < n; i++)
 		if (old[i].used)
-			*slot(s, old[i].pid, old[i].address) = old[i];
+			*slot(s, old[i].pid, old[i].mapping, old[i].address) = old[i];
 	free(old);
 }
 
 const struct symbol *symbols_find(struct symbols *s, uint32_t pid, uint64_t address, uint64_t time)
 {
-	struct entry *e = slot(s, pid, address);
-	const struct symbol *symbol;
+	struct entry *e = slot(s, pid, NULL, address);
+	const struct mapping *m;
 	bool alone;
 
 	if (e->used)
 		return e->symbol;
-	symbol = look_up(find_mapping(s, pid, address, time, &alone), address);
+	m = find_mapping(s, pid, address, time, &alone);
 	if (!alone)
-		return symbol;
-	*e = (struct entry){ pid, true, address, symbol };
-	if (++s->used > s->entries / 2)
-		grow(s);
-	return symbol;
+		e = slot(s, pid, m, address);
+	if (e->used)
+		return e->symbol;
+	*e = (struct entry){ .pid = pid, .used = true, .mapping = alone ? NULL : m, .address = address, .symbol = look_up(m, address) };
+	if (++s->used <= s->entries / 2)
+		return e->symbol;
+	grow(s);
+	return slot(s, pid, alone ? NULL : m, address)->symbol;
 }

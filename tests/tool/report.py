@@ -182,6 +182,13 @@ def test_symbols():
         assert (object['function'], object['line'], object['image']) == ('called', line_of('traced.c', 'called'), str(program))
 
 
+def test_exec():
+    first, second, library = '/nowhere/first+0x6136', '/nowhere/second+0x6136', '/nowhere/lib?.so'
+    # What was mapped where the last one looks, two others have different things.
+    assert lines('--fields', 'symbol', 'exec.log', messages=r'(posixtrace report: [^\n\33]*\n)+') == [' ' + place for place in [
+        *[first] * 4, *[second] * 2, f'{library}+0x6fff', '0x702000', f'{library}+0x5000', '0x401136', '0x401136']]
+
+
 def test_other_file():
     """Only the very file that was traced tells; without it there are places in it."""
     if LIBDW != 'libdw':
@@ -257,7 +264,7 @@ def main():
         global POSIXTRACE
         POSIXTRACE, logs = os.path.abspath(POSIXTRACE), os.path.abspath(REPORT_LOGS)
         os.chdir(folder)
-        for kind in ('server', 'client', 'hole', 'open', 'i386', 'many'):
+        for kind in ('server', 'client', 'hole', 'open', 'i386', 'exec', 'many'):
             subprocess.run([logs, kind, f'{kind}.log'], check=True)
         for name, test in tests:
             try:

@@ -8,6 +8,7 @@
  *     hole     a segment is missing
  *     open     as one that is still written
  *     i386     of a program with words of four bytes
+ *     exec     a process that has executed another file, and one that nobody has looked at
  *     many     a million events
  *
  * SPDX-License-Identifier: MIT
@@ -184,6 +185,54 @@ static void make_hole(void)
 	MUST(pwrite(writer.fd, zeroes, until - from, (off_t)from) == (ssize_t)(until - from));
 }
 
+static unsigned char *put_string(unsigned char *p, const char *text)
+{
+	put16(p, (uint16_t)strlen(text));
+	memcpy(p + 2, text, strlen(text));
+	return p + 2 + strlen(text);
+}
+
+/* What who.pid had mapped, looked at so many ns behind the creation. */
+static void put_process(uint64_t ns, uint64_t start, const char *path)
+{
+	unsigned char body[256], *p = body;
+
+	put32(p, who.pid);
+	put32(p + 4, 1);
+	put64(p + 8, LOG_WRITER_CREATED + ns);
+	p = put_string(p + 16, path);
+	put64(p, start);
+	put64(p + 8, start + 0x2000);
+	put64(p + 16, 0x5000);
+	p = put_string(p + 24, path);
+	p = put_string(p, "id");
+	MUST(output_frame(&writer.output, FRAME_PROCESS, body, (size_t)(p - body), output_place(&writer.output)->types) == 0);
+}
+
+/* Its first events are older than the first look at it. */
+static void make_exec(void)
+{
+	put_process(2 * MS, 0x400000, "/nowhere/first");
+	put_process(5 * MS, 0x400000, "/nowhere/second");
+	put_process(5 * MS, 0x700000, "/nowhere/lib\33.so");
+	for (unsigned i = 1; i <= 6; i++)
+		put(72, i * MS, "line", 4);
+	who.address = 0x701fff;
+	put(72, 7 * MS, "line", 4);
+	who.address = 0x702000;
+	put(72, 8 * MS, "line", 4);
+	/* A child has what its parent has, where that is sure. */
+	who.pid = who.tid = 4800;
+	who.address = 0x700000;
+	put(72, 9 * MS, "line", 4);
+	who.address = 0x401136;
+	put(72, 9 * MS, "line", 4);
+	who.pid = 4900;
+	put_process(9 * MS, 0x401000, "/nowhere/other");
+	who.pid = 4800;
+	put(72, 10 * MS, "line", 4);
+}
+
 static void make_many(void)
 {
 	for (uint64_t i = 0; i < 1000000; i++)
@@ -216,6 +265,7 @@ int main(int argc, char **argv)
 	} kinds[] = {
 		{ "server", make_server }, { "client", make_client }, { "hole", make_hole },
 		{ "open", make_client },   { "i386", make_i386 },     { "many", make_many },
+		{ "exec", make_exec },
 	};
 
 	for (unsigned i = 0; argc == 3 && i < sizeof kinds / sizeof kinds[0]; i++) {
