@@ -57,8 +57,17 @@ static void put_string(const char *text, size_t size)
 
 	out_char('"');
 	for (size_t i = 0; i < size;) {
-		size_t n = utf8(p + i, size - i);
+		size_t n = 0;
 
+		/* Most of it is printed as it is, all at once. */
+		while (i + n < size && p[i + n] >= 0x20 && p[i + n] < 0x7f && p[i + n] != '"' && p[i + n] != '\\')
+			n++;
+		if (n > 0) {
+			out_bytes(text + i, n);
+			i += n;
+			continue;
+		}
+		n = utf8(p + i, size - i);
 		if (n == 0) {
 			out_text("\xef\xbf\xbd");
 			n = 1;

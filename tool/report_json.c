@@ -5,7 +5,6 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "json.h"
@@ -13,13 +12,19 @@
 #include "out.h"
 #include "report.h"
 
+/* JSON has no numbers in hexadecimal. */
 static void put_hex(const char *key, uint64_t n)
 {
-	char text[24];
+	static const char digits[] = "0123456789abcdef";
+	char text[20], *at = text + sizeof text;
 
-	snprintf(text, sizeof text, "0x%llx", (unsigned long long)n);
+	do
+		*--at = digits[n & 15];
+	while (n >>= 4);
+	*--at = 'x';
+	*--at = '0';
 	json_key(key);
-	json_string(text);
+	json_text(at, (size_t)(text + sizeof text - at));
 }
 
 static void put_symbol(const struct symbol *symbol)
