@@ -193,33 +193,54 @@ void out_hex(uint64_t n)
 		*out_at++ = "0123456789abcdef"[n >> 4 * i & 15];
 }
 
+/* One character of the *size bytes there; *size becomes its own. Returns the bytes written. */
+static size_t escape(char *to, const char *text, size_t *size, mbstate_t *state, int *columns)
+{
+	unsigned char c = (unsigned char)*text;
+	wchar_t wide;
+	size_t n;
+
+	if (c >= 0x20 && c < 0x7f) {
+		*to = *text;
+		*columns += 1;
+		return *size = 1;
+	}
+	n = c < 0x80 ? 0 : mbrtowc(&wide, text, *size, state);
+	if (n > 0 && n < (size_t)-2 && wcwidth(wide) >= 0) {
+		memcpy(to, text, n);
+		*columns += wcwidth(wide);
+		return *size = n;
+	}
+	memset(state, 0, sizeof *state);
+	memcpy(to, "\\x", 2);
+	to[2] = "0123456789abcdef"[c >> 4];
+	to[3] = "0123456789abcdef"[c & 15];
+	*columns += 4;
+	*size = 1;
+	return 4;
+}
+
+size_t out_escape(char *to, const char *text, size_t size, int *columns)
+{
+	mbstate_t state = { 0 };
+	char *end = to;
+
+	for (size_t i = 0, n; i < size; i += n) {
+		n = size - i;
+		end += escape(end, text + i, &n, &state, columns);
+	}
+	return (size_t)(end - to);
+}
+
 int out_foreign(const char *text, size_t size, int width)
 {
 	mbstate_t state = { 0 };
 	int columns = 0;
 
-	for (size_t i = 0; i < size;) {
-		unsigned char c = (unsigned char)text[i];
-		wchar_t wide;
-		size_t n;
-
-		if (c >= 0x20 && c < 0x7f) {
-			out_char((char)c);
-			columns++;
-			i++;
-			continue;
-		}
-		n = c < 0x80 ? 0 : mbrtowc(&wide, text + i, size - i, &state);
-		if (n > 0 && n < (size_t)-2 && wcwidth(wide) >= 0) {
-			out_bytes(text + i, n);
-			columns += wcwidth(wide);
-			i += n;
-			continue;
-		}
-		memset(&state, 0, sizeof state);
-		out_printf("\\x%02x", c);
-		columns += 4;
-		i++;
+	for (size_t i = 0, n; i < size; i += n) {
+		n = size - i;
+		out_room();
+		out_at += escape(out_at, text + i, &n, &state, &columns);
 	}
 	for (int i = columns; i < width; i++)
 		out_char(' ');

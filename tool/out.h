@@ -59,6 +59,12 @@ void out_hex(uint64_t n);
  * UTF-8 as it is. Left-aligned in so many columns; returns the columns that it takes.
  */
 int out_foreign(const char *text, size_t size, int width);
+/*
+ * The same, unaligned and not printed, but to where there is room for OUT_ESCAPED times as many bytes.
+ * Returns how many it has now, and adds the columns.
+ */
+size_t out_escape(char *to, const char *text, size_t size, int *columns);
+#define OUT_ESCAPED 4
 
 /* -- Terminals -------------------------------------------------------------------------- */
 

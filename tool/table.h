@@ -1,0 +1,27 @@
+/*
+ * table.h - rows of text whose columns are as wide as they have to be
+ *
+ *     struct table *t = table_new(">events", ">bytes", "<name", NULL);
+ *     table_cell(t, "%u", 7); table_cell(t, "%u", 12); table_foreign(t, name, strlen(name));
+ *     table_print(t); table_free(t);
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TABLE_H
+#define TABLE_H
+
+#include <stddef.h>
+
+struct table;
+
+/* The heads of the columns up to NULL: '>' aligns one to the right, '<' to the left. */
+struct table *table_new(const char *head, ...) __attribute__((sentinel));
+/* The next cell; after the last of a row comes the first of the next. */
+void table_cell(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Text from elsewhere, as out_foreign(). */
+void table_foreign(struct table *t, const char *text, size_t size);
+/* To out.h. Each line begins with so many blanks. */
+void table_print(const struct table *t, int indent);
+void table_free(struct table *t);
+
+#endif
