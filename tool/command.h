@@ -29,6 +29,7 @@ struct command {
 
 /* One in each file NAME.c. */
 extern const struct command command_report;
+extern const struct command command_stat;
 
 /* The one that runs. */
 extern const struct command *command;

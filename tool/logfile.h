@@ -31,6 +31,23 @@ static inline const struct log_event *logfile_next(struct logfile *f, const unsi
 
 void logfile_rewind(struct logfile *f);
 
+/*
+ * Events of one shape in one segment differ in nothing but time and data, so what was found out about one of
+ * them is true of all. Shapes are below SHAPES_MAX; that is what events have which stand for a damaged part.
+ */
+static inline unsigned logfile_shape(const struct logfile *f, const struct log_event *e)
+{
+	size_t n = ((size_t)e - (size_t)f->in.unpack->shape_of) / sizeof(struct unpack_shape);
+
+	return n < SHAPES_MAX ? (unsigned)n : SHAPES_MAX;
+}
+
+/* Another number for each segment. */
+static inline uint64_t logfile_segment(const struct logfile *f)
+{
+	return f->in.expected;
+}
+
 /* The name of an event's type; of one that the log does not know "?" and the number. */
 const char *logfile_type(const struct logfile *f, uint32_t id);
 /* Its creation, ns of CLOCK_REALTIME. */

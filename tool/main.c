@@ -11,6 +11,7 @@
 
 static const struct command *const commands[] = {
 	&command_report,
+	&command_stat,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

@@ -1,0 +1,360 @@
+/*
+ * about.c - what a log says of itself, and what it lacks
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "about.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "json.h"
+#include "moment.h"
+#include "out.h"
+#include "table.h"
+
+void about_begin(struct about *a, const struct logfile *f)
+{
+	const struct input *in = &f->in;
+
+	memset(a, 0, sizeof *a);
+	a->path = f->path;
+	a->header = in->header;
+	a->complete = in->complete;
+	a->size = in->size;
+	a->skipped = in->skipped;
+	a->events = in->events;
+	a->lost = in->lost;
+	a->discarded = in->discarded;
+	a->status = in->status;
+	a->flush_error = in->flush_error;
+}
+
+void about_free(struct about *a)
+{
+	free(a->hole);
+}
+
+/* -- Holes ------------------------------------------------------------------------------------ */
+
+static uint64_t all_holes(const struct about *a)
+{
+	return a->holes_of[HOLE_LOST] + a->holes_of[HOLE_FULL] + a->holes_of[HOLE_DAMAGED];
+}
+
+void about_hole(struct about *a, uint64_t from, enum hole_reason reason)
+{
+	a->holes_of[reason]++;
+	if (a->holes == HOLES_MAX)
+		return;
+	if (a->holes == a->room) {
+		a->room = a->room ? 2 * a->room : 16;
+		a->hole = realloc(a->hole, a->room * sizeof *a->hole);
+		if (!a->hole)
+			fail("no memory");
+	}
+	a->hole[a->holes++] = (struct hole){ .from = from, .reason = reason };
+}
+
+void about_resume(struct about *a, uint64_t until, enum hole_reason reason)
+{
+	struct hole *last = a->holes ? &a->hole[a->holes - 1] : NULL;
+
+	/* One that belongs to no hole is the first that LOOP has left, or its hole was filtered out or not kept. */
+	if (last && last->reason == reason && last->until == 0 && all_holes(a) == a->holes)
+		last->until = until;
+}
+
+uint64_t about_missing(const struct about *a)
+{
+	bool loop = a->header.attr.log_policy == POSIX_TRACE_LOOP;
+	uint64_t there = a->events;
+
+	/* What became of the slots of a log that was not closed, only its creator knew. */
+	if (loop && !a->complete)
+		return 0;
+	if (loop)
+		there = a->discarded < there ? there - a->discarded : 0;
+	return a->read < there ? there - a->read : 0;
+}
+
+/* -- For people ---------------------------------------------------------------------------------- */
+
+static const char *policy(int policy)
+{
+	switch (policy) {
+	case POSIX_TRACE_LOOP:
+		return "LOOP";
+	case POSIX_TRACE_UNTIL_FULL:
+		return "UNTIL_FULL";
+	case POSIX_TRACE_FLUSH:
+		return "FLUSH";
+	case POSIX_TRACE_APPEND:
+		return "APPEND";
+	default:
+		return "unknown";
+	}
+}
+
+/* 4 KiB, 56.3 MiB */
+static void print_size(uint64_t bytes)
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+	double n = (double)bytes;
+	unsigned unit = 0;
+
+	for (; n >= 1024 && unit < 4; unit++)
+		n /= 1024;
+	out_printf(n == (double)(uint64_t)n ? "%.0f %s" : "%.1f %s", n, units[unit]);
+}
+
+static void print_text(const char *text)
+{
+	out_foreign(text, strlen(text), 0);
+}
+
+static void print_title(const struct about *a)
+{
+	char duration[32];
+
+	out_colour(BOLD);
+	print_text(a->path);
+	out_colour(PLAIN);
+	out_printf(": %llu event%s", (unsigned long long)a->read, a->read == 1 ? "" : "s");
+	if (a->read > 1 && a->last > a->first)
+		out_printf(" in %s", moment_duration(duration, a->last - a->first));
+	out_text(", ");
+	print_size(a->size);
+	out_text(a->complete ? ", complete\n" : ", ");
+	if (a->complete)
+		return;
+	out_colour(YELLOW);
+	out_text("not closed: cut off, or still being written");
+	out_colour(PLAIN);
+	out_char('\n');
+}
+
+static void print_sizes(const struct about *a)
+{
+	const struct attr *t = &a->header.attr;
+
+	out_printf("  stream   %s, ", policy(t->stream_policy));
+	print_size(t->stream_size);
+	out_text(", data up to ");
+	print_size(t->data_size);
+	out_text(t->inheritance == POSIX_TRACE_INHERITED ? ", with children\n" : "\n");
+	out_printf("  log      %s", policy(t->log_policy));
+	if (t->log_policy != POSIX_TRACE_APPEND) {
+		out_text(", ");
+		print_size(t->log_size);
+	}
+	if (a->status & INDEX_LOG_FULL)
+		out_text(", full");
+	if (a->flush_error)
+		out_printf(", last written with an error: %s", strerror((int)a->flush_error));
+	out_char('\n');
+}
+
+/* Begins a line on what is missing. */
+static void print_loss(const char **head, uint64_t count, const char *one, const char *many)
+{
+	out_printf("  %-8s ", *head);
+	*head = "";
+	out_colour(RED);
+	out_printf("%llu %s", (unsigned long long)count, count == 1 ? one : many);
+}
+
+static void print_places(uint64_t count, const char *where)
+{
+	if (count)
+		out_printf(", %s %llu place%s", where, (unsigned long long)count, count == 1 ? "" : "s");
+	out_colour(PLAIN);
+	out_char('\n');
+}
+
+static void print_losses(const struct about *a)
+{
+	bool loop = a->header.attr.log_policy == POSIX_TRACE_LOOP;
+	uint64_t missing = about_missing(a);
+	const char *head = "missing";
+
+	if (a->lost || a->holes_of[HOLE_LOST]) {
+		print_loss(&head, a->lost, "event that the stream lost", "events that the stream lost");
+		print_places(a->holes_of[HOLE_LOST], "at");
+	}
+	if (a->holes_of[HOLE_FULL]) {
+		print_loss(&head, a->holes_of[HOLE_FULL], "time recording stopped because there was no room",
+			"times recording stopped because there was no room");
+		print_places(0, "");
+	}
+	if (a->discarded) {
+		print_loss(&head, a->discarded, loop ? "event overwritten by newer ones" : "event discarded when the log was full",
+			loop ? "events overwritten by newer ones" : "events discarded when the log was full");
+		print_places(0, "");
+	}
+	if (a->holes_of[HOLE_DAMAGED] || missing) {
+		print_loss(&head, missing, "event in damaged parts", "events in damaged parts");
+		print_places(a->holes_of[HOLE_DAMAGED], "between others at");
+	}
+	if (a->truncated) {
+		print_loss(&head, a->truncated, "event has less data than it was given",
+			"events have less data than they were given");
+		print_places(0, "");
+	}
+	if (*head)
+		out_text(a->complete ? "  missing  nothing\n" : "  missing  nothing that is known\n");
+	if (a->skipped)
+		out_printf("  skipped  %llu bytes that are no part of the log\n", (unsigned long long)a->skipped);
+}
+
+void about_print(const struct about *a)
+{
+	const struct log_header *h = &a->header;
+
+	print_title(a);
+	out_text("  created  ");
+	moment_print((uint64_t)h->attr.create_sec * 1000000000 + (uint64_t)h->attr.create_nsec);
+	out_printf(" by process %u, ", h->creator);
+	print_text(h->attr.version);
+	out_text("\n  program  ");
+	print_text(h->attr.name[0] ? h->attr.name : "(without a name)");
+	out_printf(", process %u\n  machine  ", h->target);
+	print_text(h->host);
+	out_text(", Linux ");
+	print_text(h->kernel);
+	out_text(", ");
+	print_text(h->machine);
+	out_char('\n');
+	print_sizes(a);
+	print_losses(a);
+}
+
+/* Seconds since begin; before it, too. */
+static void cell_seconds(struct table *t, uint64_t time, uint64_t begin)
+{
+	uint64_t ns = time < begin ? begin - time : time - begin;
+
+	table_cell(t, "%s%llu.%09llu", time < begin ? "-" : "", (unsigned long long)ns / 1000000000,
+		(unsigned long long)ns % 1000000000);
+}
+
+void about_print_holes(const struct about *a, uint64_t begin, size_t lines)
+{
+	static const char *const reasons[] = { [HOLE_LOST] = "the stream lost events", [HOLE_FULL] = "no room, recording stopped",
+		[HOLE_DAMAGED] = "the log is damaged" };
+	size_t shown = lines && lines < a->holes ? lines : a->holes;
+	struct table *t;
+	char duration[32];
+
+	if (a->holes == 0)
+		return;
+	t = table_new(">missing from", ">for", "<why", NULL);
+	for (size_t i = 0; i < shown; i++) {
+		const struct hole *h = &a->hole[i];
+
+		cell_seconds(t, h->from, begin);
+		table_cell(t, "%s", h->until < h->from ? "?" : moment_duration(duration, h->until - h->from));
+		table_cell(t, "%s", reasons[h->reason]);
+	}
+	table_print(t, 0);
+	if (shown < all_holes(a))
+		out_printf("... and %llu more places%s\n", (unsigned long long)(all_holes(a) - shown),
+			shown < a->holes ? ", with --lines 0" : "");
+	table_free(t);
+}
+
+/* -- For programs ---------------------------------------------------------------------------------- */
+
+struct json_number {
+	const char *key;
+	uint64_t value;
+};
+
+static void json_numbers(const struct json_number *numbers, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		json_key(numbers[i].key);
+		json_number(numbers[i].value);
+	}
+}
+
+static void json_texts(const struct log_header *h)
+{
+	const struct {
+		const char *key, *value;
+	} texts[] = { { "name", h->attr.name }, { "version", h->attr.version }, { "host", h->host }, { "kernel", h->kernel },
+		{ "machine", h->machine }, { "stream_policy", policy(h->attr.stream_policy) },
+		{ "log_policy", policy(h->attr.log_policy) } };
+	char boot[33];
+
+	for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		json_key(texts[i].key);
+		json_string(texts[i].value);
+	}
+	for (unsigned i = 0; i < 16; i++)
+		snprintf(boot + 2 * i, 3, "%02x", h->boot[i]);
+	json_key("boot");
+	json_string(boot);
+}
+
+static void json_status(const struct about *a)
+{
+	static const struct {
+		const char *key;
+		uint32_t bit;
+	} bits[] = { { "stream_full", INDEX_STREAM_FULL }, { "stream_overrun", INDEX_STREAM_OVERRUN },
+		{ "log_overrun", INDEX_LOG_OVERRUN }, { "log_full", INDEX_LOG_FULL } };
+
+	for (unsigned i = 0; i < sizeof bits / sizeof bits[0]; i++) {
+		json_key(bits[i].key);
+		json_bool(a->status & bits[i].bit);
+	}
+}
+
+static void json_holes(const struct about *a)
+{
+	static const char *const reasons[] = { [HOLE_LOST] = "lost", [HOLE_FULL] = "full", [HOLE_DAMAGED] = "damaged" };
+
+	json_key("holes");
+	json_begin('[');
+	for (size_t i = 0; i < a->holes; i++) {
+		json_begin('{');
+		json_key("from");
+		json_number(a->hole[i].from);
+		json_key("until");
+		if (a->hole[i].until)
+			json_number(a->hole[i].until);
+		else
+			json_null();
+		json_key("reason");
+		json_string(reasons[a->hole[i].reason]);
+		json_end('}');
+	}
+	json_end(']');
+}
+
+void about_json(const struct about *a)
+{
+	const struct attr *t = &a->header.attr;
+	const struct json_number numbers[] = { { "created", (uint64_t)t->create_sec * 1000000000 + (uint64_t)t->create_nsec },
+		{ "created_monotonic", a->header.monotonic }, { "target", a->header.target }, { "creator", a->header.creator },
+		{ "stream_size", t->stream_size }, { "log_size", t->log_size }, { "data_size", t->data_size }, { "bytes", a->size },
+		{ "events", a->read }, { "first", a->first }, { "last", a->last }, { "lost", a->lost }, { "discarded", a->discarded },
+		{ "missing", about_missing(a) }, { "skipped_bytes", a->skipped }, { "truncated", a->truncated },
+		{ "flush_error", a->flush_error } };
+
+	json_begin('{');
+	json_key("file");
+	json_string(a->path);
+	json_key("complete");
+	json_bool(a->complete);
+	json_texts(&a->header);
+	json_numbers(numbers, sizeof numbers / sizeof numbers[0]);
+	json_key("children");
+	json_bool(t->inheritance == POSIX_TRACE_INHERITED);
+	json_status(a);
+	json_holes(a);
+	json_end('}');
+}
