@@ -1,0 +1,346 @@
+#
+# stat.py - posixtrace stat counts and measures what is in a log, no more and no less
+#
+#     stat.py POSIXTRACE STAT_LOG [--golden]     --golden: writes golden/stat.txt anew
+#
+# SPDX-License-Identifier: MIT
+
+import fcntl
+import json
+import math
+import os
+import pty
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+from pathlib import Path
+
+from made_log import OVERFLOW, PREDEFINED, RESUME, START, STOP, Log
+
+POSIXTRACE, STAT_LOG = (Path(p).resolve() for p in sys.argv[1:3])
+GOLDEN = Path(__file__).resolve().parent / 'golden' / 'stat.txt'
+ENVIRONMENT = dict(os.environ, TZ='UTC', LC_ALL='C.UTF-8', NO_COLOR='', PAGER='')
+# Of a percentile: half a step of the histogram.
+ERROR = 1 / 256
+
+failures = 0
+
+
+def equal(what, found, wanted):
+    global failures
+    if found != wanted:
+        failures += 1
+        print(f'FAILED: {what}\n  {str(found)[:2000]}\n  not: {str(wanted)[:2000]}')
+
+
+def run(*arguments, status=0, locale='C.UTF-8'):
+    done = subprocess.run([POSIXTRACE, 'stat', *map(str, arguments)], capture_output=True, cwd=folder,
+                          env=dict(ENVIRONMENT, LC_ALL=locale), timeout=120)
+    equal(f'status of {arguments}: {done.stderr.decode()}', done.returncode, status)
+    return done.stdout.decode() if status == 0 else done.stderr.decode()
+
+
+def stat(*arguments):
+    return json.loads(run('--json', *arguments))
+
+
+def write(name, data):
+    (folder / name).write_bytes(data)
+    return name
+
+
+def by(rows, *keys):
+    return {tuple(row[key] for key in keys) if len(keys) > 1 else row[keys[0]]: row for row in rows}
+
+
+def some(row, *keys):
+    return tuple(row[key] for key in keys)
+
+
+def small_log():
+    """Two processes, three threads, a declared layout, truncated data, a hole."""
+    log = Log(name='shop', target=100)
+    log.process(100, '/usr/bin/shop')
+    log.event(0, PREDEFINED[START], pid=0, tid=0, data=bytes(4))
+    log.event(1000, 'sale{items:u32}', tid=100, data=b'abcd')
+    log.event(2000, 'sale', tid=101, thread='till', data=b'abcdefgh')
+    log.event(7000, 'sale', tid=101, thread='till', data=b'abcdefgh', truncated=True)
+    log.segment()
+    log.event(8000, 'refund', pid=200, tid=200, thread='office')
+    log.event(9000, PREDEFINED[OVERFLOW], pid=0, tid=0)
+    log.event(11000, PREDEFINED[RESUME], pid=0, tid=0)
+    log.event(20000, 'sale', tid=101, thread='till', data=b'abcdefgh')
+    log.segment(lost=5)
+    log.event(1_000_000_000, PREDEFINED[STOP], pid=0, tid=0, data=struct.pack('=i', 0))
+    log.segment()
+    return log
+
+
+def test_counts():
+    log = small_log()
+    file = write('small.log', log.closed(lost=5, status=2))
+    found = stat(file)
+    types = by(found['types'], 'name')
+    numbers = 'events', 'bytes', 'truncated', 'first', 'last', 'longest_pause', 'longest_pause_from', 'per_second'
+    equal('types', [row['name'] for row in found['types']],
+          ['sale', 'posix_trace_overflow', 'posix_trace_resume', 'posix_trace_start', 'posix_trace_stop', 'refund'])
+    at = log.created
+    equal('sale', some(types['sale'], *numbers), (4, 28, 1, at + 1000, at + 20000, 13000, at + 7000, 4.0))
+    equal('refund', some(types['refund'], *numbers), (1, 0, 0, at + 8000, at + 8000, 0, 0, 1.0))
+    processes = by(found['processes'], 'pid')
+    equal('processes', [(row['pid'], row['events'], row['bytes'], row['executable']) for row in found['processes']],
+          [(0, 4, 8, None), (100, 4, 28, '/usr/bin/shop'), (200, 1, 0, None)])
+    equal('process', some(processes[0], *numbers[3:7]), (at, at + 10**9, 999989000, at + 11000))
+    threads = by(found['threads'], 'pid', 'tid')
+    equal('threads', {key: some(row, 'events', 'name') for key, row in threads.items()},
+          {(0, 0): (4, None), (100, 101): (3, 'till'), (100, 100): (1, 'main'), (200, 200): (1, 'office')})
+    keys = ('file complete name version host kernel machine created target creator stream_policy log_policy events first '
+            'last lost discarded missing truncated stream_overrun stream_full skipped_bytes')
+    equal('file', some(found['files'][0], *keys.split()),
+          ('small.log', True, 'shop', 'posixtrace 1', 'host', '6.1', 'x86_64', at, 100, 99, 'FLUSH', 'APPEND', 9, at,
+           at + 10**9, 5, 0, 0, 1, True, False, 0))
+    equal('holes', found['files'][0]['holes'], [{'from': at + 9000, 'until': at + 11000, 'reason': 'lost'}])
+
+
+def test_order():
+    file = write('small.log', small_log().closed())
+    for key, names in (('events', ['sale', 'posix_trace_overflow']),
+                       ('name', ['posix_trace_overflow', 'posix_trace_resume']), ('last', ['posix_trace_start', 'refund']), ('pause', ['sale', 'posix_trace_overflow']),
+                       ('first', ['posix_trace_start', 'sale']), ('bytes', ['sale', 'posix_trace_start'])):
+        found = [row['name'] for row in stat('--sort', key, file)['types']]
+        equal(f'by {key}', found[:2], names)
+        equal(f'by {key}, reversed', [row['name'] for row in stat('--sort', key, '-r', file)['types']], found[::-1])
+    equal('rows', run('--show', 'types', '-n', 2, file).splitlines()[-1], '... and 4 more, with --lines 0')
+    equal('all rows', len(run('--show', 'types', '-n', 0, file).splitlines()), 7)
+
+
+def test_filters():
+    file = write('small.log', small_log().closed())
+    for options, wanted in ((['-e', 'sale'], {'sale': 4}), (['--pid', 200], {'refund': 1}),
+                            (['--thread', 'till'], {'sale': 3}), (['-e', '!posix*'], {'sale': 4, 'refund': 1}), (['--from', '2us', '--to', '8us'], {'sale': 2}),
+                            (['--tid', 100], {'sale': 1})):
+        found = stat(*options, file)
+        equal(f'{options}', {row['name']: row['events'] for row in found['types']}, wanted)
+        equal(f'{options}: sum', sum(row['events'] for row in found['threads']), sum(wanted.values()))
+        equal(f'{options}: all of the log', found['files'][0]['events'], 9)
+
+
+def test_losses():
+    log = Log()
+    for i in range(4):
+        log.event(1000 * i, 'a')
+        log.event(1000 * i + 500, 'b')
+        log.segment(damaged=i in (1, 2))
+    log.event(5000, PREDEFINED[STOP], data=struct.pack('=i', 1))
+    log.event(5500, PREDEFINED[RESUME], pid=0, tid=0)  # of nothing: its OVERFLOW was filtered out
+    log.event(6000, PREDEFINED[START], data=bytes(4))
+    log.segment()
+    opened = log.open()
+    for data, complete in ((opened, False), (log.closed(), True)):
+        found = stat('--span', 'b,a', write('damaged.log', data))
+        about = found['files'][0]
+        equal('damaged', some(about, 'complete', 'events', 'missing'), (complete, 7, 4))
+        at = log.created
+        equal('damaged: holes', about['holes'], [{'from': at + 500, 'until': at + 3000, 'reason': 'damaged'},
+                                                 {'from': at + 5000, 'until': at + 6000, 'reason': 'full'}])
+        equal('damaged: spans', some(found['spans'][0], 'count', 'no_end', 'no_begin', 'cut'), (0, 0, 2, 2))
+    garbage = stat(write('garbage.log', opened + b'x' * 4096))['files'][0]
+    equal('skipped', some(garbage, 'complete', 'events', 'skipped_bytes'), (False, 7, 4096))
+
+
+def exact(values, percent):
+    return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
+
+
+def test_durations():
+    """All magnitudes, and what a percentile of them is by definition."""
+    for count, most in ((1, 1000), (7, 10**6), (3000, 300), (3000, 10**12)):
+        log, now, values = Log(), 0, []
+        for i in range(count):
+            values.append(int(math.exp(random.uniform(0, math.log(most)))))
+            log.event(now, 'begin')
+            log.event(now + values[-1], 'end')
+            now += values[-1] + random.randrange(1000)
+            if i % 500 == 499:
+                log.segment()
+        if log.events:
+            log.segment()
+        span, = stat('--span', 'begin,end', write('spans.log', log.closed()))['spans']
+        equal('count', some(span, 'count', 'min', 'max', 'no_end', 'no_begin', 'cut'),
+              (count, min(values), max(values), 0, 0, 0))
+        equal('mean', math.isclose(span['mean'], sum(values) / count), True)
+        for percent, found in span['percentiles'].items():
+            wanted = exact(values, float(percent))
+            equal(f'{percent} percent of {count}: {found}, {wanted}', abs(found - wanted) <= wanted * ERROR, True)
+        equal('rows', sum(row['count'] for row in span['histogram']), count)
+        for row in span['histogram']:
+            least, all_in = row['from'] * (1 - ERROR), row['to'] * (1 + ERROR)
+            equal('row', row['count'] <= sum(least <= value < all_in for value in values), True)
+
+
+def spans_of(log, *options):
+    return [some(span, 'count', 'no_end', 'no_begin', 'cut', *(['min', 'max'] if span['count'] else []))
+            for span in stat(*options, write('spans.log', log))['spans']]
+
+
+def test_pairs():
+    log = Log()
+    for time, name, pid, tid in ((0, 'end', 1, 1), (10, 'begin', 1, 1), (20, 'begin', 1, 2), (30, 'begin', 2, 3),
+                                 (50, 'begin', 1, 1), (60, 'end', 1, 1), (100, 'end', 1, 1), (120, 'end', 1, 2), (400, 'begin', 1, 2)):
+        log.event(time, name, pid, tid, f'{tid}')
+    log.segment()
+    data = log.closed()
+    #                                                         count, no end, no begin, cut, min, max
+    equal('thread', spans_of(data, '--span', 'begin,end'), [(2, 3, 2, 0, 10, 100)])
+    equal('nested', spans_of(data, '--span', 'begin,end', '--nested'), [(3, 2, 1, 0, 10, 100)])
+    equal('process', spans_of(data, '--span', 'begin,end', '--by', 'process'), [(1, 4, 3, 0, 10, 10)])
+    equal('all', spans_of(data, '--span', 'begin,end', '--by', 'all'), [(1, 4, 3, 0, 10, 10)])
+    equal('all, nested', spans_of(data, '--span', 'begin,end', '--by', 'all', '--nested'), [(3, 2, 1, 0, 10, 100)])
+    equal('patterns', spans_of(data, '--span', 'b*,e*', '--span', '*n,nothing'), [(2, 3, 2, 0, 10, 100), (0, 5, 0, 0)])
+    equal('periods', spans_of(data, '--span', 'begin,begin', '--by', 'all'), [(4, 1, 0, 0, 10, 350)])
+    equal('only some', spans_of(data, '--span', 'begin,end', '--tid', 2), [(1, 1, 0, 0, 100, 100)])
+
+
+def test_cuts():
+    for name, cuts in ((OVERFLOW, True), (STOP, False), (RESUME, False), (START, True)):
+        log = Log()
+        log.event(0, 'begin')
+        log.event(5, 'begin', tid=7)
+        log.event(10, PREDEFINED[name], pid=0, tid=0, data=bytes(4))
+        log.event(20, 'end')
+        log.event(30, 'begin')
+        log.event(37, 'end')
+        log.segment()
+        wanted = (1, 0, 1, 2, 7, 7) if cuts else (2, 1, 0, 0, 7, 20)
+        equal(f'cut by {PREDEFINED[name]}', spans_of(log.closed(), '--span', 'begin,end'), [wanted])
+        equal('though it is not asked for', spans_of(log.closed(), '--span', 'begin,end', '-e', '!posix*'), [wanted])
+
+
+def test_files():
+    """Several are one; threads are the same if the machine is."""
+    files = []
+    for i, (host, at) in enumerate((('one', 2000), ('one', 0), ('two', 500))):
+        log = Log(created=10**18 + at, host=host)
+        log.event(100, 'begin')
+        log.event(200, 'end', data=b'12345678')
+        log.event(300, 'begin')
+        log.segment()
+        files.append(write(f'file{i}.log', log.closed()))
+    found = stat('--span', 'begin,end', *files)
+    equal('in order', [row['file'] for row in found['files']], ['file1.log', 'file2.log', 'file0.log'])
+    types = by(found['types'], 'name')
+    equal('begin', some(types['begin'], 'events', 'first', 'last', 'longest_pause'), (6, 10**18 + 100, 10**18 + 2300, 1300))
+    equal('threads', [some(row, 'host', 'tid', 'events') for row in found['threads']], [('one', 100, 6), ('two', 100, 3)])
+    equal('spans', some(found['spans'][0], 'count', 'no_end', 'min', 'max'), (3, 3, 100, 100))
+    with open(folder / files[0]) as file:
+        done = subprocess.run([POSIXTRACE, 'stat', '--json', '-'], stdin=file, env=ENVIRONMENT, capture_output=True, check=True)
+    equal('stdin', json.loads(done.stdout)['files'][0]['file'], 'standard input')
+    for i in range(2):
+        log = Log(created=10**18 + 10 * i)
+        log.event(0, 'x')
+        log.event(1000 * (i + 1), 'x')
+        log.segment()
+        files.append(write(f'both{i}.log', log.closed()))
+    x, = stat(*files[-2:])['types']
+    equal('at once', some(x, 'events', 'first', 'last', 'longest_pause', 'longest_pause_from'),
+          (4, 10**18, 10**18 + 2010, 2000, 10**18 + 10))
+    os.symlink(files[0], folder / 'posixtrace.log')
+    equal('no file', stat()['files'][0]['file'], 'posixtrace.log')
+
+
+def on_terminal(columns, *arguments):
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    with subprocess.Popen([POSIXTRACE, 'stat', *map(str, arguments)], stdout=slave, cwd=folder,
+                          env=dict(ENVIRONMENT, TERM='xterm')) as child:
+        os.close(slave)
+        out = b''
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            out += piece
+    os.close(master)
+    equal('terminal', child.returncode, 0)
+    return re.sub('\33\\[[0-9;]*m', '', out.decode().replace('\r\n', '\n'))
+
+
+def test_output():
+    log = Log(name='shop', target=100)
+    log.process(100, '/usr/bin/shop')
+    now = 0
+    for i, duration in enumerate([800] * 3 + [1500] * 40 + [2600] * 17 + [90_000] * 2):
+        log.event(now, 'sale.begin')
+        log.event(now + duration, 'sale.end', data=struct.pack('=Q', i))
+        now += duration + 10_000
+    log.segment()
+    log.event(now, PREDEFINED[OVERFLOW], pid=0, tid=0)
+    log.event(now + 5000, PREDEFINED[RESUME], pid=0, tid=0)
+    log.segment(lost=12)
+    write('shop.log', log.closed(lost=12, status=2))
+    text = ''
+    for options, locale in (([], 'C.UTF-8'), (['--span', 'sale.begin,sale.end'], 'C.UTF-8'),
+                            (['--show', 'histograms', '--span', 'sale.begin,sale.end'], 'C')):
+        text += f"$ LC_ALL={locale} posixtrace stat {' '.join(options + ['shop.log'])}\n{run(*options, 'shop.log', locale=locale)}\n"
+    if '--golden' in sys.argv:
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(text)
+    equal('output', text, GOLDEN.read_text())
+    for columns in (50, 80, 133):
+        picture = on_terminal(columns, '--show', 'histograms', '--span', 'sale.begin,sale.end', 'shop.log')
+        equal(f'in {columns} columns', max(map(len, picture.splitlines())), columns)
+    equal('colours', '\33[' in run('--color', 'always', 'shop.log'), True)
+
+
+def test_complaints():
+    write('text.log', b'not a log\n' * 100)
+    wrong = [['--span', 'a'], ['--span', ',b'], ['--sort', 'x'], ['--show', 'x'], ['--by', ''], ['--lines', 'x'], ['--nothing']]
+    for arguments, status, word in (*((arguments, 2, ' '.join(arguments)) for arguments in wrong),
+                                    (['--show', 'types,x'], 2, '--show x'), (['--span', 'a,b'] * 33, 2, '32'),
+                                    (['missing.log'], 1, 'missing.log'), (['text.log'], 1, 'text.log')):
+        equal(f'{arguments}', word in run(*arguments, status=status), True)
+    equal('help', run('--help').startswith('usage: posixtrace stat'), True)
+
+
+def test_program():
+    """A log as the library writes it."""
+    threads, rounds = 3, 5000
+    done = subprocess.run([STAT_LOG, folder / 'program.log', str(threads), str(rounds)], capture_output=True, check=True,
+                          timeout=120)
+    pid, *rest = done.stdout.decode().splitlines()
+    outside = {int(tid): int(ns) for tid, ns in (line.split() for line in rest)}
+    found = stat('--span', 'job.begin,job.end', '--span', 'depth.in,depth.out', 'program.log')
+    types = by(found['types'], 'name')
+    jobs, ended = threads * rounds, threads * (rounds - rounds // 10)
+    equal('program: lost', some(found['files'][0], 'lost', 'missing', 'complete', 'holes'), (0, 0, True, []))
+    equal('program: types', {name: some(types[name], 'events', 'bytes') for name in types if not name.startswith('posix')},
+          {'job.begin': (jobs, 16 * jobs), 'job.end': (ended, 8 * ended), 'depth.in': (2 * jobs, 8 * jobs),
+           'depth.out': (2 * jobs, 8 * jobs)})
+    rows = by(found['threads'], 'pid', 'tid')
+    for i, tid in enumerate(outside):
+        wanted = 5 * rounds + rounds - rounds // 10, f'worker {i}'
+        equal('program: thread', some(rows[int(pid), tid], 'events', 'name'), wanted)
+    equal('program: spans', [some(span, 'count', 'no_end', 'no_begin', 'cut') for span in found['spans']],
+          [(ended, jobs - ended, 0, 0), (jobs, jobs, jobs, 0)])
+    job = found['spans'][0]
+    equal('program: durations', 0 < job['mean'] * job['count'] <= sum(outside.values()), True)
+    nested = stat('--nested', '--span', 'depth.in,depth.out', 'program.log')['spans'][0]
+    equal('program: nested', some(nested, 'count', 'no_end', 'no_begin', 'cut'), (2 * jobs, 0, 0, 0))
+    executable = by(found['processes'], 'pid')[int(pid)]['executable']
+    equal('program: executable', executable, str(STAT_LOG))
+
+
+random.seed(1)
+with tempfile.TemporaryDirectory() as name:
+    folder = Path(name)
+    for test in [value for key, value in list(globals().items()) if key.startswith('test_')]:
+        test()
+print(f'{failures} failed')
+sys.exit(failures != 0)
