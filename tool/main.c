@@ -12,6 +12,7 @@
 static const struct command *const commands[] = {
 	&command_report,
 	&command_stat,
+	&command_list,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

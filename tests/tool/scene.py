@@ -1,0 +1,96 @@
+#
+# scene.py - what tests of the command share: a /dev/shm of their own, programs that trace as they are told to
+#
+# SPDX-License-Identifier: MIT
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+failures = 0
+
+
+def private():
+    """Starts the test again in namespaces of its own, where nobody else traces. Skips it where that is not permitted."""
+    if os.environ.get('SCENE_PRIVATE'):
+        return
+    command = ['unshare', '--mount'] + ([] if os.geteuid() == 0 else ['--map-root-user'])
+    mount = 'mount -t tmpfs -o mode=1777,size=64m test /dev/shm'
+    try:
+        possible = subprocess.run([*command, 'sh', '-c', mount], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        possible = False
+    if not possible:
+        print('no mount namespaces for this user here')
+        sys.exit(77)
+    os.environ['SCENE_PRIVATE'] = '1'
+    os.execvp('unshare', [*command, 'sh', '-c', mount + ' && exec "$@"', 'sh', sys.executable, *sys.argv])
+
+
+def expect(right, text):
+    global failures
+    if not right:
+        failures += 1
+        print(f'line {sys._getframe(1).f_lineno}: {text}', file=sys.stderr)
+    return right
+
+
+def finish():
+    print(f'{failures} failures')
+    sys.exit(1 if failures else 0)
+
+
+def shared_files():
+    """What lies in this user's directory."""
+    return sorted(path.name for path in Path('/dev/shm').glob('posixtrace-*/*'))
+
+
+class Tool:
+    def __init__(self, path, name):
+        self.command = [path, name]
+
+    def __call__(self, *arguments, **more):
+        return subprocess.run([*self.command, *map(str, arguments)], capture_output=True, text=True, timeout=60, **more)
+
+
+class Tracer:
+    """tests/tool/tracer.c"""
+
+    def __init__(self, path, *arguments):
+        self.process = subprocess.Popen([path, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.pid = self.process.pid
+        self.line('ready')
+
+    def line(self, begin):
+        """The next line that begins so; without that."""
+        while True:
+            line = self.process.stdout.readline()
+            if not line:
+                raise EOFError(f'tracer has ended, instead of "{begin}"')
+            if line.startswith(begin):
+                return line[len(begin):].strip()
+
+    def do(self, order):
+        self.process.stdin.write(order + '\n')
+        self.line('done')
+
+    def child(self):
+        self.process.stdin.write('child\n')
+        pid = int(self.line('child'))
+        self.line('attached')
+        return pid
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def directory():
+    return tempfile.TemporaryDirectory()
