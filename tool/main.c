@@ -13,6 +13,7 @@ static const struct command *const commands[] = {
 	&command_report,
 	&command_stat,
 	&command_list,
+	&command_check,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

@@ -1,0 +1,321 @@
+/*
+ * verify_index.c - what the index of a log, and its frames among themselves, say of the whole
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "verify.h"
+
+void verify_index(struct verify *v, const struct frame *f, uint64_t at)
+{
+	const unsigned char *body = verify_bytes(v, at + FRAME_BYTES, f->size);
+	uint64_t lists;
+
+	if (v->has_index) {
+		verify_add(v, FINDING_INDEX, at, "INDEX: the log has two");
+		return;
+	}
+	lists = 0;
+	if (body && f->size >= INDEX_FIXED)
+		lists = 8 * ((uint64_t)get32(body + 32) + get32(body + 36)) + MARK_BYTES * (uint64_t)get32(body + 40);
+	/* A later version may have put more behind it. */
+	if (!body || f->size < INDEX_FIXED || get32(body + 32) > LOG_SLOTS || INDEX_FIXED + lists > f->size ||
+	    (v->minor == FORMAT_MINOR && INDEX_FIXED + lists != f->size)) {
+		verify_add(v, FINDING_CONTENT, at, "INDEX: the checksum is right, its lists are not");
+		return;
+	}
+	v->index = malloc(f->size);
+	if (!v->index)
+		fail("no memory");
+	memcpy(v->index, body, f->size);
+	v->index_size = f->size;
+	v->has_index = true;
+	v->index_at = at;
+	v->index_events = get64(body);
+	v->index_lost = get64(body + 8);
+	v->index_discarded = get64(body + 16);
+	v->index_error = get32(body + 28);
+}
+
+static struct finding *finding(struct verify *v, size_t i)
+{
+	return (struct finding *)v->finding.item + i;
+}
+
+/* Is there damage that was told of already? */
+static bool damaged(const struct verify *v, uint64_t offset)
+{
+	for (size_t i = 0; i < v->finding.count; i++) {
+		const struct finding *f = verify_finding(v, i);
+
+		if (offset >= f->offset && offset < f->offset + f->size)
+			return true;
+	}
+	return false;
+}
+
+/* -- Slots --------------------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+	const struct verify_slot *x = a, *y = b;
+
+	return x->first_number < y->first_number ? -1 : x->first_number > y->first_number;
+}
+
+/* Bytes that were no frames, of which it is not known yet what they have cost. */
+static struct finding *unexplained(struct verify *v)
+{
+	for (size_t i = 0; i < v->finding.count; i++)
+		if (finding(v, i)->kind == FINDING_FRAME && finding(v, i)->events == EVENTS_UNKNOWN && !finding(v, i)->segment)
+			return finding(v, i);
+	return NULL;
+}
+
+static void between(struct verify *v, const struct verify_slot *before, const struct verify_slot *s)
+{
+	if (s->first_number > before->next_number) {
+		struct finding *f = unexplained(v);
+
+		if (!f)
+			f = verify_add(v, FINDING_SEQUENCE, before->end,
+			               "here the segments of the slot at offset %" PRIu64 " end, too early", before->offset);
+		f->segment = before->next_number;
+		f->last_segment = s->first_number - 1;
+		f->events = EVENTS_UNKNOWN;
+	}
+	if (s->last < before->last)
+		verify_add(v, FINDING_TIME, s->offset, "the slot's events are older than those of the slot before");
+	else if (s->first < before->last)
+		v->late++;
+}
+
+static void check_slots(struct verify *v)
+{
+	struct verify_slot *slot = v->slot.item, *before = NULL;
+	size_t n = v->slot.count;
+	uint64_t least = 0;
+
+	if (n == 0)
+		return;
+	qsort(slot, n, sizeof *slot, by_number);
+	for (size_t i = 0; i < n && !slot[i].first_number; i++) {
+		struct finding *f = verify_add(v, FINDING_FRAME, slot[i].end, "the slot has no segment at its beginning");
+
+		f->events = EVENTS_UNKNOWN;
+		f->size = FRAME_BYTES;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!slot[i].first_number)
+			continue;
+		if (slot[i].first_number < least) {
+			verify_add(v, FINDING_SEQUENCE, slot[i].offset, "the slot begins with segment %" PRIu64 ", which another slot has too",
+			           slot[i].first_number);
+			v->events -= slot[i].events;
+			v->segments -= slot[i].segments;
+			continue;
+		}
+		if (before)
+			between(v, before, &slot[i]);
+		before = &slot[i];
+		if (slot[i].least)
+			least = slot[i].least;
+	}
+}
+
+/* -- What the index lists ----------------------------------------------------------------------------------- */
+
+static bool has_offset(const struct verify_list *list, uint64_t offset)
+{
+	const uint64_t *at = list->item;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (at[i] == offset)
+			return true;
+	return false;
+}
+
+static void check_frames(struct verify *v, const unsigned char *list, uint32_t count)
+{
+	const uint64_t *at = v->frame.item;
+	size_t known = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t offset = get64(list + 8 * i);
+
+		if (known < v->frame.count && at[known] == offset)
+			known++;
+		else if (!has_offset(&v->frame, offset) && !damaged(v, offset))
+			verify_add(v, FINDING_INDEX, v->index_at, "INDEX: no TYPES or PROCESS at offset %" PRIu64 ", where it says", offset);
+	}
+	if (count < v->frame.count)
+		verify_add(v, FINDING_INDEX, v->index_at, "INDEX: it lists %u frames TYPES and PROCESS, there are %zu", count,
+		           v->frame.count);
+}
+
+static void check_slot_list(struct verify *v, const unsigned char *list, uint32_t count)
+{
+	const struct verify_slot *slot = v->slot.item;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t offset = get64(list + 8 * i);
+		size_t k = 0;
+
+		while (k < v->slot.count && slot[k].offset != offset)
+			k++;
+		if (k == v->slot.count && !damaged(v, offset))
+			verify_add(v, FINDING_INDEX, v->index_at, "INDEX: no slot at offset %" PRIu64 ", where it says", offset);
+		else if (k < v->slot.count && v->slot.count == count && k != i && slot[0].first_number)
+			verify_add(v, FINDING_INDEX, v->index_at, "INDEX: the slot at offset %" PRIu64 " is number %zu by age, not %u",
+			           offset, k + 1, i + 1);
+	}
+	if (count < v->slot.count)
+		verify_add(v, FINDING_INDEX, v->index_at, "INDEX: it lists %u slots, there are %zu", count, v->slot.count);
+}
+
+static void check_marks(struct verify *v, const unsigned char *mark, uint32_t count)
+{
+	bool all = verify_problems(v) == 0;
+	struct frame f;
+
+	for (uint32_t i = 0; i < count; i++, mark += MARK_BYTES) {
+		uint64_t offset = get64(mark), number = get64(mark + 8), first = get64(mark + 16);
+
+		if (verify_peek(v, offset, &f) ? f.kind != FRAME_SEGMENT || f.number != number || f.first != first : all)
+			verify_add(v, FINDING_INDEX, v->index_at,
+			           "INDEX: segment %" PRIu64 " is not at offset %" PRIu64 ", or does not begin when it says", number, offset);
+	}
+}
+
+/* -- Events ----------------------------------------------------------------------------------------------------- */
+
+/* The number of a segment that the index lists: that at this offset, or for 0 the last one. 0: there is none. */
+static uint64_t marked(const struct verify *v, uint64_t offset)
+{
+	uint32_t marks = get32(v->index + 40);
+	const unsigned char *mark = v->index + INDEX_FIXED + 8 * ((uint64_t)get32(v->index + 32) + get32(v->index + 36));
+	uint64_t number = 0;
+
+	for (uint32_t i = 0; i < marks; i++, mark += MARK_BYTES)
+		if (!offset || get64(mark) == offset)
+			number = get64(mark + 8);
+	return number;
+}
+
+/* Which segments are missing that stood before the first, or behind the last that is there? Between others, it is known. */
+static void number_segments(const struct verify *v, struct finding *f)
+{
+	const struct verify_slot *slot = v->slot.item;
+	uint64_t begin = f->kind == FINDING_FRAME ? marked(v, f->offset) : 0, last = marked(v, 0);
+	uint64_t next = v->slot.count ? slot[v->slot.count - 1].next_number : v->expected;
+	size_t later = 0;
+
+	while (later < v->slot.count && slot[later].first_number <= begin)
+		later++;
+	if (begin) {
+		f->segment = begin;
+		f->last_segment = later < v->slot.count ? slot[later].first_number - 1 : last;
+	} else if (next && (f->kind == FINDING_SEQUENCE || !v->slot.count || last >= next)) {
+		f->segment = next;
+		f->last_segment = last > next ? last : next;
+	}
+}
+
+/* Nothing is missing: the file was emptied while it was written, and what was before is nobody's damage. */
+static void nothing_missing(struct verify *v)
+{
+	for (size_t i = 0; i < v->finding.count; i++) {
+		struct finding *f = finding(v, i);
+
+		if (f->events != EVENTS_UNKNOWN)
+			continue;
+		f->events = 0;
+		f->note |= f->kind == FINDING_SEQUENCE && f->segment == 1;
+	}
+}
+
+/* So many are missing that nobody has accounted for: of which damage? */
+static void explain(struct verify *v, uint64_t missing)
+{
+	const struct verify_slot *newest = v->slot.count ? (struct verify_slot *)v->slot.item + v->slot.count - 1 : NULL;
+	struct finding *only = NULL;
+	unsigned unknown = 0;
+
+	v->missing = v->bad_events + missing;
+	if (missing == 0) {
+		nothing_missing(v);
+		return;
+	}
+	for (size_t i = 0; i < v->finding.count; i++)
+		if (finding(v, i)->events == EVENTS_UNKNOWN) {
+			only = finding(v, i);
+			unknown++;
+		}
+	if (unknown == 0) {
+		only = verify_add(v, FINDING_SEQUENCE, newest ? newest->end : v->index_at,
+		                  "segments that the index counts are not here");
+		unknown = 1;
+	}
+	if (unknown > 1)
+		return;
+	only->events = missing;
+	if (!only->segment)
+		number_segments(v, only);
+}
+
+static void count_events(struct verify *v)
+{
+	uint64_t have = v->events + v->bad_events, should = v->index_events;
+
+	if (v->has_index && v->loop)
+		should = v->index_events >= v->index_discarded ? v->index_events - v->index_discarded : have;
+	if (v->has_index && have <= should) {
+		explain(v, should - have);
+		return;
+	}
+	if (v->has_index)
+		verify_add(v, FINDING_INDEX, v->index_at, "INDEX: it counts %" PRIu64 " events, there are %" PRIu64, should, have);
+	v->missing = v->bad_events;
+	for (size_t i = 0; i < v->finding.count; i++)
+		if (finding(v, i)->events == EVENTS_UNKNOWN)
+			v->missing = EVENTS_UNKNOWN;
+}
+
+static void check_types(struct verify *v)
+{
+	for (uint32_t id = 1; id < EVENT_ID_END; id++)
+		if (v->used[id].segment && !v->named[id])
+			verify_add(v, FINDING_TYPE, v->used[id].offset, "event type %u has no name; it is used from segment %" PRIu64 " on",
+			           id,
+			           v->used[id].segment)->segment = v->used[id].segment;
+}
+
+static void check_lists(struct verify *v)
+{
+	const unsigned char *list = v->index + INDEX_FIXED;
+	uint32_t slots = get32(v->index + 32), frames = get32(v->index + 36), marks = get32(v->index + 40);
+
+	check_slot_list(v, list, slots);
+	check_frames(v, list + 8 * (uint64_t)slots, frames);
+	check_marks(v, list + 8 * ((uint64_t)slots + frames), marks);
+	if (v->lost > v->index_lost && !v->lost_saturated)
+		verify_add(v, FINDING_INDEX, v->index_at, "INDEX: it counts %" PRIu64 " lost events, the segments %" PRIu64,
+		           v->index_lost, v->lost);
+}
+
+void verify_whole(struct verify *v)
+{
+	check_slots(v);
+	if (v->has_index)
+		check_lists(v);
+	count_events(v);
+	check_types(v);
+	if (!v->index_at)
+		verify_add(v, FINDING_END, v->size, "the log has not been ended: it has no index");
+	else if (!v->has_footer)
+		verify_add(v, FINDING_END, v->size, "the end is not here: no FOOTER stands behind the index");
+}
