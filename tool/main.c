@@ -14,6 +14,7 @@ static const struct command *const commands[] = {
 	&command_stat,
 	&command_list,
 	&command_check,
+	&command_recover,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

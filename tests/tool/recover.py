@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+#
+# recover.py - posixtrace recover: logs of programs that were killed are finished, and what they left goes
+#
+#     recover.py POSIXTRACE TRACER
+#
+# SPDX-License-Identifier: MIT
+
+import json
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import scene
+from scene import Tracer, Tool, expect, shared_files
+
+scene.private()
+POSIXTRACE, TRACER = sys.argv[1:3]
+run, check = Tool(POSIXTRACE, 'recover'), Tool(POSIXTRACE, 'check')
+
+
+def killed(log, *arguments, events=1000):
+    """A program that was killed with events that are not in its log yet."""
+    tracer = Tracer(TRACER, '-l', log, '-n', 'mine', '-s', 'loop', *arguments)
+    tracer.do(f'trace {events}')
+    tracer.kill()
+    return tracer
+
+
+def whole(log, events):
+    """Complete, with all that was traced, and START and STOP."""
+    said = json.loads(check('--json', log).stdout)
+    expect(said['ok'] and said['complete'] and said['events'] == events + 2, f'{log}: {said}')
+
+
+def nothing():
+    done = run()
+    expect(done.returncode == 0 and done.stdout == 'nothing was left behind\n', f'{done}')
+    expect(run('--dry-run').stdout == 'nothing was left behind\n', 'nothing')
+
+
+def finishes(log):
+    tracer = killed(log)
+    before, files = log.read_bytes(), shared_files()
+    done = run('--dry-run')
+    expect(done.returncode == 0 and f'would finish {log}, by stream mine of process {tracer.pid}\n' in done.stdout, f'{done}')
+    expect(log.read_bytes() == before and shared_files() == files, '--dry-run has changed something')
+    expect('its creator has ended' in check(log).stdout, 'check does not tell')
+    done = run()
+    expect(done.returncode == 0 and f'finished {log}: 1002 events, by stream mine of process {tracer.pid}\n' in done.stdout, f'{done}')
+    expect(f'removed the page of process {tracer.pid}' in done.stdout and f'removed the names of process {tracer.pid}' in done.stdout, f'{done}')
+    whole(log, 1000)
+    expect(shared_files() == [], f'{shared_files()}')
+    nothing()
+    done = run(log)
+    expect(done.returncode == 0 and done.stdout == f'{log} is complete: 1002 events\n', f'{done}')
+
+
+def one_file(log):
+    killed(log)
+    done = run('--dry-run', log)
+    expect(done.returncode == 0 and done.stdout.startswith(f'would finish {log}'), f'{done}')
+    done = run(log)
+    expect(done.returncode == 0 and done.stdout == f'finished {log}: 1002 events\n', f'{done}')
+    whole(log, 1000)
+
+
+def moved(log):
+    other, copy = log.with_name('elsewhere.log'), log.with_name('copy.log')
+    killed(log)
+    shutil.copy(log, copy)
+    log.rename(other)
+    done = run()
+    expect(done.returncode == 1 and f'cannot finish {log}, 1001 events of stream mine' in done.stdout and 'posixtrace recover FILE' in done.stdout,
+           f'{done}')
+    expect(run('--dry-run').returncode == 1, 'it cannot be')
+    done = run(copy)
+    expect(done.returncode == 1 and 'a copy' in done.stderr and str(log) in done.stderr, f'{done}')
+    done = run(other)
+    expect(done.returncode == 0 and done.stdout == f'finished {other}: 1002 events\n', f'{done}')
+    whole(other, 1000)
+    expect(run().returncode == 0, 'the rest')
+    expect(shared_files() == [], f'{shared_files()}')
+
+
+def removed(log):
+    killed(log)
+    log.unlink()
+    expect(run().returncode == 1, 'it cannot be')
+    expect(run('--discard', '--dry-run').stdout.startswith(f'would discard {log}'), '--dry-run')
+    done = run('--discard')
+    expect(done.returncode == 0 and 'discarded stream mine' in done.stdout and '1001 events' in done.stdout, f'{done}')
+    expect(shared_files() == [], f'{shared_files()}')
+
+
+def discard_finishes(log):
+    """What can be finished is not discarded."""
+    killed(log)
+    expect(f'finished {log}' in run('--discard').stdout, '--discard')
+    whole(log, 1000)
+
+
+def gone(log):
+    """As after a restart of the machine."""
+    killed(log)
+    for path in Path('/dev/shm').glob('posixtrace-*/*'):
+        path.unlink()
+    done = run(log)
+    expect(done.returncode == 1 and 'what its stream had is gone' in done.stderr, f'{done}')
+    nothing()
+
+
+def alive(log):
+    tracer = Tracer(TRACER, '-l', log)
+    expect(run().stdout == 'nothing was left behind\n', 'it lives')
+    done = run(log)
+    expect(done.returncode == 1 and f'process {tracer.pid} tracer is writing it' in done.stderr, f'{done}')
+    expect(check(log).returncode == 0 and 'it is being written' in check(log).stdout, 'check')
+    tracer.do('shutdown')
+    tracer.end()
+
+
+def without_log():
+    tracer = Tracer(TRACER, '-n', 'alone')
+    tracer.do('trace 5')
+    tracer.kill()
+    done = run()
+    expect(done.returncode == 0 and f'removed stream alone of process {tracer.pid}: without a log, 6 events' in done.stdout, f'{done}')
+
+
+def limited(log):
+    """It cannot be written now; later it can."""
+    killed(log)
+    size = log.stat().st_size
+    done = run(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY)))
+    expect(done.returncode == 1 and f'cannot finish {log}' in done.stdout, f'{done}')
+    expect(run().returncode == 0, 'later')
+    whole(log, 1000)
+
+
+def two_at_once(directory):
+    logs = [directory / f'{i}.log' for i in range(8)]
+    tracers = [Tracer(TRACER, '-l', log, '-n', 'mine', '-s', 'loop', '-S', 100000) for log in logs]
+    # All of them before the first is killed: whoever creates a stream finishes what was left.
+    for tracer in tracers:
+        tracer.do('trace 1000')
+    for tracer in tracers:
+        tracer.kill()
+    both = [subprocess.Popen([POSIXTRACE, 'recover'], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=60)[0] for process in both]
+    expect([process.returncode for process in both] == [0, 0], f'{said}')
+    for log in logs:
+        whole(log, 1000)
+        expect(any(f'finished {log}' in text for text in said), f'{log}: {said}')
+    run()
+    expect(shared_files() == [], f'{shared_files()}')
+
+
+def no_logs(directory):
+    text = directory / 'text'
+    text.write_text('hello\n')
+    done = run(text, directory / 'missing')
+    expect(done.returncode == 1 and 'not a log' in done.stderr and 'No such file' in done.stderr, f'{done}')
+    expect(run('--help').stdout.startswith('usage: posixtrace recover') and run('--what').returncode == 2, 'usage')
+    expect(run('--discard', text).returncode == 2, '--discard FILE')
+
+
+with scene.directory() as name:
+    here = Path(name)
+    nothing()
+    for i, test in enumerate((finishes, one_file, moved, removed, discard_finishes, gone, alive, limited)):
+        test(here / f'{test.__name__}.log')
+        run()
+    without_log()
+    two_at_once(here)
+    no_logs(here)
+scene.finish()
