@@ -29,6 +29,7 @@ struct command {
 
 /* One in each file NAME.c. */
 extern const struct command command_check;
+extern const struct command command_doctor;
 extern const struct command command_list;
 extern const struct command command_recover;
 extern const struct command command_report;

@@ -15,6 +15,7 @@ static const struct command *const commands[] = {
 	&command_list,
 	&command_check,
 	&command_recover,
+	&command_doctor,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+#
+# doctor.py - posixtrace doctor: a machine where tracing works, and what it says where something is made wrong
+#
+#     doctor.py POSIXTRACE TRACER
+#
+# SPDX-License-Identifier: MIT
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import scene
+from scene import Tracer, Tool, expect
+
+scene.private()
+TRACER = sys.argv[2]
+run = Tool(sys.argv[1], 'doctor')
+GRADES = ('ok', 'warning', 'problem')
+
+
+def lines(*arguments, status=0, **more):
+    done = run('--json', *arguments, **more)
+    expect(done.returncode == status and not done.stderr, f'{done}')
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    expect(all(f['grade'] in GRADES for f in found), f'{found}')
+    expect((status == 1) == any(f['grade'] == 'problem' for f in found), f'exit status {status}: {found}')
+    return found
+
+
+def has(found, grade, about, words):
+    for f in found:
+        if f['grade'] == grade and f['about'] == about and words in f['text']:
+            return expect(grade == 'ok' or f['remedy'], f'nothing to be done: {f}')
+    return expect(False, f'no {grade} about {about} with "{words}": {json.dumps(found, indent=1)}')
+
+
+def place():
+    return next(Path('/dev/shm').glob('posixtrace-*'))
+
+
+def healthy():
+    found = lines()
+    has(found, 'ok', '/dev/shm', 'tmpfs')
+    has(found, 'ok', 'directory', 'can be made')
+    has(found, 'ok', 'trial', 'this process traced itself: 5000 events')
+    has(found, 'ok', 'trial', 'a child process was traced by its process id: 1000 events')
+    has(found, 'ok', 'trial', 'a log of 1000 events')
+    has(found, 'ok', 'leftovers', 'none')
+    has(found, 'ok', 'streams', 'of at most 240')
+    done = run()
+    expect(done.returncode == 0 and 'no problems' in done.stdout.splitlines()[-1], f'{done}')
+    expect('\33[' not in done.stdout and '\33[' in run('--color=always').stdout, 'colours')
+
+
+def directory_wrong():
+    place().chmod(0o755)
+    found = lines(status=1)
+    has(found, 'problem', 'directory', 'open to others (mode 755)')
+    has(found, 'problem', 'trial', 'cannot be created: Permission denied')
+    path = place()
+    path.chmod(0o700)
+    for file in path.iterdir():
+        file.unlink()
+    path.rmdir()
+    path.write_text('not a directory')
+    has(lines(status=1), 'problem', 'directory', 'is not a directory')
+    path.unlink()
+
+
+def memory_full():
+    with open('/dev/shm/full', 'wb') as full:
+        space = os.statvfs('/dev/shm')
+        full.write(bytes(space.f_bavail * space.f_bsize - 50000))
+    found = lines(status=1)
+    has(found, 'problem', 'space', 'are left in /dev/shm')
+    has(found, 'problem', 'trial', 'Cannot allocate memory')
+    os.unlink('/dev/shm/full')
+
+
+def limits():
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+    has(lines(status=1, preexec_fn=limit), 'problem', 'limits', 'files may have 0.1 MiB')
+
+
+def leftovers(directory):
+    log = directory / 'left.log'
+    tracer = Tracer(TRACER, '-l', log)
+    tracer.kill()
+    has(lines(), 'warning', 'leftovers', '1 stream of programs that were killed')
+    # The trials create streams, and so finish what can be finished.
+    has(lines(), 'ok', 'leftovers', 'none')
+    tracer = Tracer(TRACER, '-l', log)
+    tracer.kill()
+    log.unlink()
+    for _ in range(2):
+        has(lines(), 'warning', 'leftovers', '1 stream of programs that were killed waits for a log that is not there')
+    for file in place().iterdir():
+        file.unlink()
+
+
+def versions():
+    tracer = Tracer(TRACER)
+    file = next(place().glob('stream-*'))
+    with open(file, 'r+b') as stream:
+        stream.seek(4)
+        stream.write(b'\x07\0\0\0')
+    has(lines(), 'warning', 'versions', f'a stream of process {tracer.pid} tracer has layout 7')
+    tracer.kill()
+    file.unlink()
+
+
+def a_process():
+    tracer = Tracer(TRACER, '-0')
+    found = lines('-p', tracer.pid)
+    has(found, 'ok', 'process', f'{tracer.pid} tracer')
+    has(found, 'ok', 'library', '')
+    has(found, 'ok', 'trace points', 'it has come to one')
+    has(found, 'ok', 'streams', '0 trace it')
+    has(found, 'ok', 'event types', '2 of its own')
+    has(found, 'ok', 'trial', 'was created, and removed again')
+    tracer.end()
+    tracer = Tracer(TRACER)
+    has(lines('-p', tracer.pid), 'ok', 'streams', '1 trace it, 1 of them are running')
+    tracer.end()
+
+
+def not_linked():
+    with subprocess.Popen(['sleep', '60']) as sleep:
+        found = lines('-p', sleep.pid, status=1)
+        has(found, 'problem', 'library', 'not linked')
+        sleep.kill()
+
+
+def no_process():
+    has(lines('-p', 4194303, status=1), 'problem', 'process', 'there is none with this id')
+    with subprocess.Popen(['true']) as zombie:
+        os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
+        has(lines('-p', zombie.pid, status=1), 'problem', 'process', 'has ended')
+    told, end = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: (told.set(), end.wait()))
+    thread.start()
+    told.wait()
+    has(lines('-p', thread.native_id, status=1), 'problem', 'process', 'is a thread of another process')
+    end.set()
+    thread.join()
+
+
+def other_user():
+    """Only root can become another user; in a user namespace there is none."""
+    def become():
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+    tracer = Tracer(TRACER)
+    try:
+        found = lines('-p', tracer.pid, status=1, preexec_fn=become)
+        has(found, 'problem', 'permission', 'it belongs to user 0, and this one is 65534')
+    except (subprocess.SubprocessError, PermissionError):
+        print('no other user to be tried')
+    tracer.end()
+
+
+def usage():
+    expect(run('--help').stdout.startswith('usage: posixtrace doctor'), '--help')
+    expect(run('what').returncode == 2 and run('-p', '0').returncode == 2, 'wrong usage')
+
+
+with scene.directory() as name:
+    healthy()
+    directory_wrong()
+    memory_full()
+    limits()
+    leftovers(Path(name))
+    versions()
+    a_process()
+    not_linked()
+    no_process()
+    other_user()
+    usage()
+scene.finish()

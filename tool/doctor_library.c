@@ -1,0 +1,162 @@
+/*
+ * doctor_library.c - the library that programs get, and what programs of this user have left or use
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <trace.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "streams.h"
+
+#define SONAME "libposixtrace.so.1"
+
+struct library {
+	char path[1024];
+	char version[TRACE_NAME_MAX + 1];
+};
+
+/* Loaded in a child: this program has the library inside, and shall not have two. */
+static void load(struct library *l)
+{
+	int (*init)(trace_attr_t *);
+	int (*version)(const trace_attr_t *, char *);
+	void *handle = dlopen(SONAME, RTLD_NOW | RTLD_LOCAL);
+	struct link_map *map;
+	trace_attr_t attr;
+
+	if (!handle)
+		return;
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && !realpath(map->l_name, l->path))
+		snprintf(l->path, sizeof l->path, "%s", map->l_name);
+	*(void **)&init = dlsym(handle, "posix_trace_attr_init");
+	*(void **)&version = dlsym(handle, "posix_trace_attr_getgenversion");
+	if (init && version && init(&attr) == 0)
+		version(&attr, l->version);
+}
+
+static void find(struct library *l)
+{
+	int ends[2];
+	pid_t child;
+
+	memset(l, 0, sizeof *l);
+	if (pipe(ends) < 0)
+		return;
+	child = fork();
+	if (child == 0) {
+		load(l);
+		_exit(write(ends[1], l, sizeof *l) != (ssize_t)sizeof *l);
+	}
+	close(ends[1]);
+	if (read(ends[0], l, sizeof *l) != (ssize_t)sizeof *l)
+		memset(l, 0, sizeof *l);
+	close(ends[0]);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+}
+
+void library_found(char *path, int size)
+{
+	struct library l;
+
+	find(&l);
+	snprintf(path, (size_t)size, "%s", l.path);
+}
+
+/* Where it may have been installed as well. */
+static void look_in(const char *directory, const char *found)
+{
+	char pattern[1100], path[PATH_MAX];
+	glob_t files;
+
+	snprintf(pattern, sizeof pattern, "%s/" SONAME, directory);
+	if (glob(pattern, 0, NULL, &files) == 0)
+		for (size_t i = 0; i < files.gl_pathc; i++)
+			if (realpath(files.gl_pathv[i], path) && strcmp(path, found) != 0)
+				tell(GRADE_WARNING, "library", "remove the one that is not wanted, or choose it by LD_LIBRARY_PATH and ldconfig",
+				     "there is another one: %s", path);
+	globfree(&files);
+}
+
+void doctor_library(void)
+{
+	static const char *const directories[] = { "/usr/local/lib", "/usr/local/lib/*-linux-gnu*", "/usr/local/lib64", "/usr/lib64",
+	                                           "/usr/lib", "/usr/lib/*-linux-gnu*" };
+	struct library l;
+	trace_attr_t attr;
+	char own[TRACE_NAME_MAX + 1] = "";
+
+	find(&l);
+	if (posix_trace_attr_init(&attr) == 0)
+		posix_trace_attr_getgenversion(&attr, own);
+	if (!l.path[0])
+		tell(GRADE_WARNING, "library", "ninja install and ldconfig, or LD_LIBRARY_PATH; programs that are linked statically do not need it",
+		     "the dynamic loader does not find " SONAME ": programs that need it do not start");
+	else if (strcmp(l.version, own) != 0)
+		tell(GRADE_WARNING, "library", "install command and library of one version", "%s is %s, this command %s", l.path,
+		     l.version, own);
+	else
+		tell(GRADE_OK, "library", NULL, "%s, %s", l.path, l.version);
+	for (unsigned i = 0; i < sizeof directories / sizeof directories[0]; i++)
+		look_in(directories[i], l.path);
+}
+
+/* -- What is in the directory ------------------------------------------------------------------------------- */
+
+static void other_versions(const struct streams *all)
+{
+	for (size_t i = 0; i < all->streams; i++)
+		if (all->stream[i].trouble == STREAM_VERSION)
+			tell(GRADE_WARNING, "versions", "restart the older program; logs are read by all versions",
+			     "a stream of process %u %s has layout %u, this version %u: they cannot trace each other", all->stream[i].entry.creator.pid,
+			     all->stream[i].creator.name, all->stream[i].header.version, LAYOUT_VERSION);
+	for (size_t i = 0; i < all->pages; i++)
+		if (all->page[i].alive && all->page[i].version && all->page[i].version != LAYOUT_VERSION)
+			tell(GRADE_WARNING, "versions", "restart it with the library of this version",
+			     "process %u %s has layout %u, this version %u",
+			     all->page[i].ident.pid, all->page[i].process.name, all->page[i].version, LAYOUT_VERSION);
+}
+
+void doctor_directory(void)
+{
+	struct place place = place_own();
+	unsigned dead = 0, stuck = 0, left = 0;
+	double bytes = 0;
+	struct streams all;
+
+	/* If it is not there, there is nothing in it; other reasons were told before. */
+	streams_read(&all, &place);
+	other_versions(&all);
+	for (size_t i = 0; i < all.streams; i++) {
+		const struct seen_stream *s = &all.stream[i];
+
+		dead += !s->alive;
+		stuck += !s->alive && !s->trouble && s->header.log_state && s->log[0] && streams_log_there(s) < 0;
+		bytes += s->alive ? 0 : (double)s->file_size;
+	}
+	for (size_t i = 0; i < all.pages; i++)
+		left += !all.page[i].alive;
+	for (size_t i = 0; i < all.others; i++)
+		left += !all.other[i].alive;
+	if (stuck)
+		tell(GRADE_WARNING, "leftovers", "'posixtrace recover FILE' with the file where it is now, or 'posixtrace recover --discard'",
+		     "%u stream%s of programs that were killed wait%s for a log that is not there any more, %.1f MiB", stuck, stuck == 1 ? "" : "s",
+		     stuck == 1 ? "s" : "", bytes / 1048576);
+	else if (dead)
+		tell(GRADE_WARNING, "leftovers", "'posixtrace recover' finishes their logs; the next program that creates a stream does it as well",
+		     "%u stream%s of programs that were killed, %.1f MiB", dead, dead == 1 ? "" : "s", bytes / 1048576);
+	else
+		tell(GRADE_OK, "leftovers", NULL, "none that matter: %u file%s of processes that have ended", left,
+		     left == 1 ? "" : "s");
+	streams_free(&all);
+}
