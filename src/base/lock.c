@@ -61,12 +61,12 @@ bool lock_held(int fd)
 	return sys_lock_probe(fd, LOCK_BYTE, 2) != 0;
 }
 
-/* A number in base 16 or 10; *p moves behind it. */
 bool lock_removing(int fd)
 {
 	return sys_lock_probe(fd, SHARED_BYTE, 1) > 0;
 }
 
+/* A number in base 16 or 10; *p moves behind it. */
 static uint64_t number(const char **p, unsigned base)
 {
 	uint64_t n = 0;
