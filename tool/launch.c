@@ -1,0 +1,147 @@
+/*
+ * launch.c - starts a command that waits until it is traced
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* -- Which file ------------------------------------------------------------------------- */
+
+/* 0, or why it cannot be executed. */
+static int executable(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return errno;
+	if (!S_ISREG(st.st_mode) || access(path, X_OK) != 0)
+		return EACCES;
+	return 0;
+}
+
+char *launch_find(const char *name)
+{
+	const char *from = getenv("PATH"), *end;
+	int error = ENOENT;
+
+	if (strchr(name, '/')) {
+		error = executable(name);
+		errno = error;
+		return error ? NULL : strdup(name);
+	}
+	for (from = from ? from : "/bin:/usr/bin"; *name; from = end + 1) {
+		char *path;
+		int e;
+
+		end = strchrnul(from, ':');
+		if (asprintf(&path, "%.*s%s%s", (int)(end - from), from, end == from ? "./" : "/", name) < 0)
+			return NULL;
+		e = executable(path);
+		if (e == 0)
+			return path;
+		free(path);
+		/* One that may not be executed is worth telling, if there is no other. */
+		if (e == EACCES)
+			error = e;
+		if (!*end)
+			break;
+	}
+	errno = error;
+	return NULL;
+}
+
+/* -- The process --------------------------------------------------------------------------- */
+
+static void child(const struct launch *l, int wait, int tell, const char *path, char **argv, const struct signals *signals, bool aside)
+	__attribute__((noreturn));
+static void child(const struct launch *l, int wait, int tell, const char *path, char **argv, const struct signals *signals, bool aside)
+{
+	char go;
+	int error;
+
+	/* Of its own end of that pipe, or it would wait for ever if the recorder is killed. */
+	close(l->go);
+	if (read(wait, &go, 1) != 1)
+		_exit(0);
+	if (aside)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	signals_restore(signals);
+	execv(path, argv);
+	error = errno;
+	if (error == ENOEXEC) {
+		/* A script without a first line that says of what: as shells do. */
+		size_t n = 0;
+		char **with_shell;
+
+		while (argv[n])
+			n++;
+		with_shell = calloc(n + 2, sizeof *with_shell);
+		if (with_shell) {
+			with_shell[0] = argv[0];
+			with_shell[1] = (char *)path;
+			memcpy(with_shell + 2, argv + 1, n * sizeof *argv);
+			execv("/bin/sh", with_shell);
+		}
+	}
+	if (write(tell, &error, sizeof error) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+int launch_start(struct launch *l, const char *path, char **argv, const struct signals *signals, bool aside)
+{
+	int go[2], told[2];
+
+	if (pipe2(go, O_CLOEXEC) != 0)
+		return errno;
+	if (pipe2(told, O_CLOEXEC) != 0) {
+		close(go[0]);
+		close(go[1]);
+		return EMFILE;
+	}
+	l->go = go[1];
+	l->told = told[0];
+	l->pid = fork();
+	if (l->pid == 0)
+		child(l, go[0], told[1], path, argv, signals, aside);
+	close(go[0]);
+	close(told[1]);
+	if (l->pid > 0)
+		return 0;
+	close(l->go);
+	close(l->told);
+	return EAGAIN;
+}
+
+int launch_go(struct launch *l)
+{
+	int error = 0;
+	ssize_t n;
+
+	if (write(l->go, "", 1) != 1)
+		error = EPIPE;
+	close(l->go);
+	do
+		n = read(l->told, &error, sizeof error);
+	while (n < 0 && errno == EINTR);
+	close(l->told);
+	if (error)
+		waitpid(l->pid, NULL, 0);
+	return error;
+}
+
+void launch_cancel(struct launch *l)
+{
+	close(l->go);
+	close(l->told);
+	waitpid(l->pid, NULL, 0);
+}

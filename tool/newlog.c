@@ -1,0 +1,124 @@
+/*
+ * newlog.c - the file for a new log
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "newlog.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <trace.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "log/format.h"
+
+/* Nothing is overwritten but a log: it may be a name typed wrong. */
+static bool is_log(int fd)
+{
+	char magic[sizeof FORMAT_MAGIC - 1];
+
+	return pread(fd, magic, sizeof magic, FRAME_BYTES) == sizeof magic && memcmp(magic, FORMAT_MAGIC, sizeof magic) == 0;
+}
+
+static const char *in_the_way(int fd, const struct stat *st)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		return "another recorder writes to it: take another file, -o FILE";
+	if (st->st_size > 0 && !is_log(fd))
+		return "there is something that is no log, so it is not overwritten: remove it, or take another file, -o FILE";
+	if (ftruncate(fd, 0) != 0)
+		return strerror(errno);
+	return NULL;
+}
+
+int newlog_open(const char *path)
+{
+	const char *why = NULL;
+	struct stat st;
+	int fd;
+
+	if (strcmp(path, "-") == 0) {
+		if (isatty(STDOUT_FILENO))
+			fail("standard output is a terminal, and a log is not for people: posixtrace live shows events as they come");
+		return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	}
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	else
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		why = strerror(errno);
+	else if (S_ISREG(st.st_mode))
+		why = in_the_way(fd, &st);
+	if (!why)
+		return fd;
+	complain("%s: %s", path, why);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+unsigned newlog_last(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	DIR *dir = folder ? opendir(folder) : NULL;
+	size_t n = strlen(name);
+	unsigned last = 0;
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)) != NULL) {
+		char *end;
+		unsigned long number;
+
+		if (strncmp(e->d_name, name, n) != 0 || e->d_name[n] != '.' || e->d_name[n + 1] < '1' || e->d_name[n + 1] > '9')
+			continue;
+		number = strtoul(e->d_name + n + 1, &end, 10);
+		if (!*end && number > last && number < 1u << 30)
+			last = (unsigned)number;
+	}
+	if (dir)
+		closedir(dir);
+	free(folder);
+	return last;
+}
+
+char *newlog_numbered(const char *path, unsigned number)
+{
+	char *text;
+
+	if (asprintf(&text, "%s.%u", path, number) < 0)
+		fail("no memory");
+	return text;
+}
+
+bool newlog_retire(const char *path, unsigned number)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char *numbered;
+	struct stat st;
+	trace_id_t trid;
+	int error = 0;
+
+	if (fd < 0)
+		return true;
+	/* Of a recorder that was killed it may not be complete, and would not be found under another name. */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && is_log(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		if (posix_trace_open(fd, &trid) == 0)
+			posix_trace_close(trid);
+		numbered = newlog_numbered(path, number);
+		error = rename(path, numbered) == 0 ? 0 : errno;
+		free(numbered);
+	}
+	close(fd);
+	if (error)
+		complain("%s: what was in it cannot be kept: %s", path, strerror(error));
+	return error == 0;
+}

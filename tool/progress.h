@@ -1,0 +1,25 @@
+/*
+ * progress.h - a line on the terminal that tells how far a recording has come, and messages beside it
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PROGRESS_H
+#define PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * On standard error, if that is a terminal, and this program's group is in its foreground; beside: whatever the
+ * command writes there.
+ */
+void progress_start(bool beside);
+bool progress_wanted(void);
+void progress_show(uint64_t events, uint64_t bytes, uint64_t lost, unsigned files);
+/* complain(), with the line out of its way. */
+void progress_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void progress_end(void);
+/* 1.5 MiB, in text of at least 16 bytes. Returns text. */
+char *bytes_text(char *text, uint64_t bytes);
+
+#endif

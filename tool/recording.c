@@ -1,0 +1,366 @@
+/*
+ * recording.c - the recording of one process
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "recording.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/ticks.h"
+#include "command.h"
+#include "logcopy.h"
+#include "model/eventtype.h"
+#include "moment.h"
+#include "newlog.h"
+#include "progress.h"
+
+#define RETRY_NS NS_PER_S /* what could not be kept is not tried more often */
+
+/* The second part's file, next to the first one's. */
+#define OTHER ".next"
+
+static bool turns(const struct plan *plan)
+{
+	return plan->loop || plan->rotate;
+}
+
+/* -- Beginning --------------------------------------------------------------------------- */
+
+static void say_no_stream(const struct recording *r, const char *path, int error)
+{
+	char size[16];
+
+	switch (error) {
+	case -1:
+		return;
+	case EPERM:
+		complain("%s may not be traced: it is another user's, or hides itself as set-user-ID programs do", r->what);
+		return;
+	case ESRCH:
+		complain("%s: there is no such process", r->what);
+		return;
+	case EAGAIN:
+		complain("%s: no more streams: there are %d on this machine, or no thread can be made; 'posixtrace list' shows streams", r->what,
+		         TRACE_SYS_MAX);
+		return;
+	case ENOMEM:
+		complain("%s: no space in /dev/shm for a stream of %s: --stream-size less", r->what, bytes_text(size, r->plan->stream_size));
+		return;
+	case ENOENT:
+		complain("%s: there is no /dev/shm for it", r->what);
+		return;
+	case EINVAL:
+		complain("%s: not a file for this log: --log-policy loop needs a regular one", path);
+		return;
+	case ENOSPC:
+	case EFBIG:
+	case EDQUOT:
+	case EPIPE:
+	case EIO:
+		complain("%s: %s", path, strerror(error));
+		return;
+	default:
+		complain("%s cannot be traced: %s; 'posixtrace doctor' may know more", r->what, strerror(error));
+	}
+}
+
+static bool create_parts(struct recording *r, char *path)
+{
+	for (unsigned i = 0; i < r->parts; i++) {
+		char *own = path;
+		int error;
+
+		if (i == 1 && asprintf(&own, "%s" OTHER, path) < 0)
+			fail("no memory");
+		error = part_create(&r->part[i], r->pid, &r->plan->attr, own);
+		if (error) {
+			say_no_stream(r, own, error);
+			return false;
+		}
+		part_follow(&r->part[i], r->plan->match);
+	}
+	return true;
+}
+
+bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path)
+{
+	r->plan = plan;
+	r->pid = pid;
+	snprintf(r->what, sizeof r->what, "%s", what);
+	r->part[0].fd = r->part[1].fd = -1;
+	r->parts = turns(plan) ? 2 : 1;
+	if (turns(plan)) {
+		r->number = newlog_last(path);
+		if (access(path, F_OK) == 0 && !newlog_retire(path, r->number + 1)) {
+			free(path);
+			return false;
+		}
+		r->number = newlog_last(path);
+	}
+	if (create_parts(r, path)) {
+		int error = posix_trace_start(r->part[0].trid);
+
+		if (error == 0)
+			return true;
+		say_no_stream(r, path, error);
+	}
+	recording_cancel(r);
+	return false;
+}
+
+static void remove_part(struct part *p)
+{
+	if (p->fd >= 0 && p->seeks)
+		unlink(p->path);
+	part_free(p);
+}
+
+void recording_cancel(struct recording *r)
+{
+	for (unsigned i = 0; i < r->parts; i++)
+		remove_part(&r->part[i]);
+	r->ended = true;
+}
+
+/* -- Keeping what there is, and going on ------------------------------------------------------ */
+
+static void say_kept(const struct recording *r, const struct snapshot *s, const struct logcopy *c)
+{
+	char before[16], after[16], wanted[16];
+	bool short_of = s->at && r->plan->before >= 0 && c->lost && c->first > s->begin;
+
+	if (r->plan->quiet || !r->plan->loop)
+		return;
+	if (!s->at) {
+		progress_say("%s: %" PRIu64 " events%s%s", c->to, c->events, s->why ? ", " : "", s->why ? s->why : "");
+		return;
+	}
+	moment_duration(before, s->at - (c->first > s->begin ? c->first : s->begin));
+	moment_duration(after, (c->last < s->end ? c->last : s->end) - s->at);
+	progress_say("%s: %" PRIu64 " events, from %s before %s to %s after it", c->to, c->events, c->first < s->at ? before : "0 s", s->why,
+	             c->last > s->at ? after : "0 s");
+	if (short_of)
+		progress_say("%s: not %s before it: --loop had no room for more, take a larger one", c->to,
+		             moment_duration(wanted, (uint64_t)r->plan->before));
+}
+
+static void forget_old(const struct recording *r, const char *path)
+{
+	char *old;
+
+	if (!r->plan->keep || r->number <= r->plan->keep)
+		return;
+	old = newlog_numbered(path, r->number - r->plan->keep);
+	unlink(old);
+	free(old);
+}
+
+/* The part that does not run, into a file; then it is empty. False: not yet. */
+static bool keep_part(struct recording *r, struct part *p, const struct snapshot *s)
+{
+	const char *path = r->part[0].path;
+	char *numbered = newlog_numbered(path, r->number + 1);
+	struct logcopy c = { .from = p->fd, .to = numbered, .begin = s->begin, .end = s->end };
+	int error = part_flush(p);
+
+	part_look(p);
+	c.lost = p->lost;
+	if (error == 0)
+		error = logcopy(&c);
+	if (error) {
+		r->retry = clock_ns(CLOCK_MONOTONIC) + RETRY_NS;
+		if (error != r->told)
+			progress_say("%s: %s: it is tried again, the recording goes on", numbered, strerror(error));
+		r->told = error;
+	} else {
+		r->number++;
+		r->kept++;
+		r->told = 0;
+		r->past.events += c.events;
+		r->past.bytes += c.bytes;
+		r->past.lost += r->plan->loop ? 0 : c.lost;
+		say_kept(r, s, &c);
+		forget_old(r, path);
+		part_clear(p);
+		p->error = 0;
+	}
+	free(numbered);
+	return error == 0;
+}
+
+static bool keep_waiting(struct recording *r)
+{
+	if (r->waits && clock_ns(CLOCK_MONOTONIC) >= r->retry)
+		r->waits = !keep_part(r, &r->part[!r->now], SNAPSHOT_ALL);
+	return !r->waits;
+}
+
+void recording_keep(struct recording *r, const struct snapshot *s)
+{
+	struct part *old = &r->part[r->now], *next = &r->part[!r->now];
+
+	if (r->ended || r->parts < 2 || !keep_waiting(r))
+		return;
+	part_follow(next, r->plan->match);
+	if (posix_trace_start(next->trid) != 0)
+		return;
+	posix_trace_stop(old->trid);
+	r->now = !r->now;
+	r->waits = !keep_part(r, old, s);
+}
+
+/* -- Now and then ---------------------------------------------------------------------------------- */
+
+void recording_follow(struct recording *r)
+{
+	if (!r->ended)
+		part_follow(&r->part[r->now], r->plan->match);
+}
+
+void recording_look(struct recording *r)
+{
+	struct part *p = &r->part[r->now];
+
+	if (r->ended)
+		return;
+	part_look(p);
+	if (p->error && p->error != r->told) {
+		char size[16];
+
+		r->told = p->error;
+		r->failed = true;
+		if (p->seeks)
+			progress_say("%s: %s: events wait in memory until they can be written, and are lost when %s of them are there", p->path,
+			             strerror(p->error), bytes_text(size, r->plan->stream_size));
+		else
+			progress_say("%s: %s: what comes now is lost", p->path, strerror(p->error));
+	}
+	if (p->log_full && !r->full_told && !r->plan->loop) {
+		int policy;
+
+		r->full_told = true;
+		if (posix_trace_attr_getlogfullpolicy(&r->plan->attr, &policy) == 0 && policy == POSIX_TRACE_UNTIL_FULL)
+			progress_say("%s: the log is full; what comes now is not in it", p->path);
+	}
+	keep_waiting(r);
+	if (r->plan->rotate && part_numbers(p).bytes >= r->plan->rotate)
+		recording_keep(r, SNAPSHOT_ALL);
+}
+
+struct totals recording_totals(const struct recording *r)
+{
+	struct totals t = r->past;
+
+	for (unsigned i = 0; !r->ended && i < r->parts; i++) {
+		struct part_numbers n = part_numbers(&r->part[i]);
+
+		t.events += n.events;
+		t.bytes += i == r->now || r->waits ? n.bytes : 0;
+		t.lost += r->plan->loop ? 0 : r->part[i].lost;
+	}
+	return t;
+}
+
+/* -- The end ---------------------------------------------------------------------------------------- */
+
+/* What the log has; false: no event that is wanted. */
+static bool count(struct recording *r, const struct part *p, struct totals *t)
+{
+	const struct log_event *e;
+	const unsigned char *data;
+	struct input *in = calloc(1, sizeof *in);
+	bool some = false;
+
+	if (!in || !p->seeks || input_open(in, p->fd) < 0) {
+		free(in);
+		return true; /* a pipe has what it has */
+	}
+	t->events += in->events - (in->discarded < in->events ? in->discarded : in->events);
+	t->bytes += in->size;
+	t->lost += r->plan->loop ? 0 : in->lost;
+	while (!some && (e = input_next(in, &data)) != NULL)
+		some = !eventtype_system(e->id) && match_name(r->plan->match, in->name[e->id]);
+	input_close(in);
+	free(in);
+	return some;
+}
+
+static void say_end(const struct recording *r, const struct part *p, bool dropped)
+{
+	char size[16];
+
+	if (r->past.lost && !r->failed)
+		progress_say("%s: %" PRIu64 " events were lost, because the stream was full: a larger --stream-size, or fewer events by -e", p->path,
+		             r->past.lost);
+	else if (r->past.lost)
+		progress_say("%s: %" PRIu64 " events were lost, because they could not be written", p->path, r->past.lost);
+	if (r->plan->quiet)
+		return;
+	if (dropped)
+		progress_say("%s: there %s %u snapshot%s", p->path, r->kept == 1 ? "was" : "were", r->kept, r->kept == 1 ? "" : "s");
+	else
+		progress_say("%s%s: %" PRIu64 " events, %s", p->path, r->kept ? " and those with numbers" : "", r->past.events,
+		             bytes_text(size, r->past.bytes));
+}
+
+static void end_parts(struct recording *r)
+{
+	for (unsigned i = 0; i < r->parts; i++) {
+		struct part *p = &r->part[i];
+		int error;
+
+		part_look(p);
+		error = part_end(p);
+		if (error) {
+			r->failed = true;
+			progress_say("%s: %s: the end of the recording is not in it", p->path, strerror(error));
+		}
+	}
+}
+
+/* FILE is what was recorded last; of the other part there is nothing left. */
+static void settle_files(const struct recording *r, bool drop)
+{
+	const struct part *p = &r->part[r->now], *other = &r->part[!r->now];
+
+	if (drop && p->seeks)
+		unlink(p->path);
+	if (r->parts < 2)
+		return;
+	if (r->waits)
+		progress_say("%s: this part could not be kept in a file of its own, and is here", other->path);
+	else if (r->now == 1 && !drop)
+		rename(p->path, other->path);
+	else
+		unlink(other->path);
+}
+
+void recording_end(struct recording *r, bool drop)
+{
+	struct part *p = &r->part[r->now];
+	bool some = true;
+
+	if (r->ended)
+		return;
+	explain_stream(&r->evidence, p->trid, r->plan->match);
+	if (r->waits)
+		r->retry = 0;
+	keep_waiting(r);
+	end_parts(r);
+	if (!drop)
+		some = count(r, p, &r->past);
+	if (some || r->kept || r->failed)
+		say_end(r, &r->part[0], drop);
+	else
+		explain_say(&r->evidence, r->what, r->plan->children);
+	settle_files(r, drop);
+	for (unsigned i = 0; i < r->parts; i++)
+		part_free(&r->part[i]);
+	r->ended = true;
+}

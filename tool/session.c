@@ -1,0 +1,405 @@
+/*
+ * session.c - everything that one `posixtrace record` records, from the beginning to the end
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/ticks.h"
+#include "command.h"
+#include "launch.h"
+#include "newlog.h"
+#include "progress.h"
+#include "signals.h"
+#include "trigger.h"
+
+#define MS NS_PER_MS
+#define NS_PER_MS INT64_C(1000000)
+/* How often names are looked at, sizes, and whether all goes well. */
+#define FOLLOW_NS   (20 * MS)
+#define ROTATE_NS   (50 * MS)
+#define LOOK_NS     (500 * MS)
+
+/* One process. */
+struct source {
+	struct recording recording;
+	struct trigger *trigger;
+	int pidfd; /* readable when it has ended; -1: none */
+	pid_t pid;
+	/* A snapshot that is about to be taken, for what comes after its trigger. */
+	int64_t due; /* CLOCK_MONOTONIC; 0: none */
+	struct trigger_event event;
+};
+
+struct session {
+	const struct session_options *o;
+	const struct plan *plan;
+	struct signals signals;
+	struct launch launch;
+	struct source *source;
+	unsigned count;
+	int trigger_in, trigger_out; /* a pipe; -1: none */
+	int64_t began;
+	int64_t next_follow, next_look;
+	bool stopped; /* nothing is recorded any more; the command may still run */
+	bool ended;   /* the command has */
+	int status;   /* of the command, as of waitpid() */
+};
+
+/* -- Beginning ------------------------------------------------------------------------------ */
+
+/* If it could not be started. */
+static int nothing(const struct session *s)
+{
+	return s->o->command ? STATUS_RECORD : STATUS_FAILED;
+}
+
+static bool begin_source(struct session *s, unsigned i, pid_t pid, const char *what)
+{
+	struct source *source = &s->source[i];
+	char *path;
+
+	if (asprintf(&path, s->o->pid_count > 1 ? "%s.%d" : "%s", s->plan->output, (int)pid) < 0)
+		fail("no memory");
+	source->pid = pid;
+	if (!recording_start(&source->recording, s->plan, pid, what, path))
+		return false;
+	s->count = i + 1;
+	if (!s->plan->trigger)
+		return true;
+	source->trigger = trigger_start(pid, s->plan->children, s->plan->trigger, i, s->trigger_out);
+	return source->trigger != NULL;
+}
+
+static void cancel(struct session *s)
+{
+	for (unsigned i = 0; i < s->count; i++) {
+		trigger_end(s->source[i].trigger);
+		recording_cancel(&s->source[i].recording);
+	}
+}
+
+static bool attach(struct session *s)
+{
+	for (unsigned i = 0; i < s->o->pid_count; i++) {
+		struct source *source = &s->source[i];
+		pid_t pid = s->o->pids[i];
+		char what[32];
+
+		snprintf(what, sizeof what, "process %d", (int)pid);
+		/* Linux before 5.3 has none: then it is asked whether it is there. */
+		source->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		explain_process(&source->recording.evidence, pid);
+		if (!begin_source(s, i, pid, what)) {
+			cancel(s);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* 0, or the exit status if it could not. */
+static int launch(struct session *s)
+{
+	char **argv = s->o->command, *path = launch_find(argv[0]);
+	int error = path ? 0 : errno;
+
+	if (!error)
+		error = launch_start(&s->launch, path, argv, &s->signals, strcmp(s->plan->output, "-") == 0);
+	else if (error == ENOENT || error == EACCES) {
+		complain("%s: %s", argv[0], error == ENOENT && !strchr(argv[0], '/') ? "command not found" : strerror(error));
+		return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+	}
+	if (error) {
+		complain("%s: %s", argv[0], strerror(error));
+		free(path);
+		return STATUS_RECORD;
+	}
+	explain_file(&s->source->recording.evidence, path);
+	free(path);
+	if (!begin_source(s, 0, s->launch.pid, argv[0])) {
+		cancel(s);
+		launch_cancel(&s->launch);
+		return STATUS_RECORD;
+	}
+	error = launch_go(&s->launch);
+	if (!error)
+		return 0;
+	cancel(s);
+	complain("%s: %s", argv[0], strerror(error));
+	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+}
+
+/* -- The end ------------------------------------------------------------------------------------ */
+
+static bool crashed(const struct session *s)
+{
+	return s->ended && WIFSIGNALED(s->status) && WTERMSIG(s->status) != SIGINT && WTERMSIG(s->status) != SIGTERM &&
+	       WTERMSIG(s->status) != SIGHUP && WTERMSIG(s->status) != SIGPIPE;
+}
+
+static void take_snapshot(struct session *s, struct source *source)
+{
+	const struct plan *plan = s->plan;
+	struct snapshot shot = { .end = UINT64_MAX, .at = source->event.time, .why = source->event.name };
+
+	source->due = 0;
+	if (plan->before >= 0)
+		shot.begin = shot.at - (uint64_t)plan->before;
+	if (plan->after >= 0)
+		shot.end = shot.at + (uint64_t)plan->after + 1;
+	recording_keep(&source->recording, &shot);
+}
+
+static void end_source(struct session *s, struct source *source)
+{
+	if (source->recording.ended)
+		return;
+	trigger_end(source->trigger);
+	source->trigger = NULL;
+	if (source->due)
+		take_snapshot(s, source);
+	/* With a trigger the rest is of no interest, unless the command has crashed. */
+	recording_end(&source->recording, s->plan->trigger && !crashed(s));
+}
+
+static void stop(struct session *s)
+{
+	if (s->stopped)
+		return;
+	s->stopped = true;
+	progress_end();
+	if (crashed(s))
+		complain("%s: %s%s", s->o->command[0], strsignal(WTERMSIG(s->status)), WCOREDUMP(s->status) ? " (core dumped)" : "");
+	for (unsigned i = 0; i < s->count; i++)
+		end_source(s, &s->source[i]);
+}
+
+/* -- What happens ------------------------------------------------------------------------------------ */
+
+static void command_changed(struct session *s)
+{
+	if (s->o->command && !s->ended && waitpid(s->launch.pid, &s->status, WNOHANG) == s->launch.pid)
+		s->ended = true;
+}
+
+static void take_signal(struct session *s, const struct signalfd_siginfo *info)
+{
+	int signal = (int)info->ssi_signo;
+
+	if (signal == SIGCHLD) {
+		command_changed(s);
+	} else if (signal == SIGUSR1) {
+		for (unsigned i = 0; i < s->count; i++)
+			recording_keep(&s->source[i].recording, SNAPSHOT_ALL);
+	} else if (!s->o->command) {
+		stop(s);
+	} else if (info->ssi_code != SI_KERNEL && !s->ended) {
+		/* From the terminal it comes to both; and this one comes to the recorder alone. */
+		kill(s->launch.pid, signal);
+	}
+}
+
+static void take_signals(struct session *s)
+{
+	struct signalfd_siginfo info;
+
+	while (signals_next(&s->signals, &info))
+		take_signal(s, &info);
+}
+
+static void take_triggers(struct session *s)
+{
+	struct trigger_event event;
+
+	while (read(s->trigger_in, &event, sizeof event) == sizeof event) {
+		struct source *source = &s->source[event.source];
+
+		/* One that comes before the snapshot of another is in that. */
+		if (source->due || source->recording.ended)
+			continue;
+		source->event = event;
+		source->due = clock_ns(CLOCK_MONOTONIC) + (s->plan->after > 0 ? s->plan->after : 0);
+	}
+}
+
+static void processes_ended(struct session *s)
+{
+	unsigned ended = 0;
+
+	for (unsigned i = 0; i < s->count; i++) {
+		struct source *source = &s->source[i];
+
+		if (source->pidfd < 0 && kill(source->pid, 0) != 0 && errno == ESRCH)
+			end_source(s, source);
+		ended += source->recording.ended;
+	}
+	if (ended == s->count)
+		stop(s);
+}
+
+static void show_progress(const struct session *s)
+{
+	struct totals all = { 0 };
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < s->count; i++) {
+		struct totals t = recording_totals(&s->source[i].recording);
+
+		all.events += t.events;
+		all.bytes += t.bytes;
+		all.lost += t.lost;
+		kept += s->source[i].recording.kept;
+	}
+	progress_show(all.events, all.bytes, all.lost, kept);
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What is due by now; returns when something is again, CLOCK_MONOTONIC. */
+static int64_t look(struct session *s)
+{
+	int64_t now = clock_ns(CLOCK_MONOTONIC), next = INT64_MAX;
+
+	if (s->stopped)
+		return next;
+	if (s->plan->duration && now - s->began >= s->plan->duration) {
+		stop(s);
+		return next;
+	}
+	if (s->plan->duration)
+		next = s->began + s->plan->duration;
+	if (!match_all(s->plan->match) && now >= s->next_follow) {
+		for (unsigned i = 0; i < s->count; i++)
+			recording_follow(&s->source[i].recording);
+		s->next_follow = now + FOLLOW_NS;
+	}
+	if (now >= s->next_look) {
+		for (unsigned i = 0; i < s->count; i++)
+			recording_look(&s->source[i].recording);
+		if (!s->o->command)
+			processes_ended(s);
+		if (progress_wanted())
+			show_progress(s);
+		s->next_look = now + (s->plan->rotate ? ROTATE_NS : LOOK_NS);
+	}
+	for (unsigned i = 0; i < s->count; i++) {
+		struct source *source = &s->source[i];
+
+		if (source->due && now >= source->due)
+			take_snapshot(s, source);
+		if (source->due)
+			next = sooner(next, source->due);
+	}
+	if (!match_all(s->plan->match))
+		next = sooner(next, s->next_follow);
+	return sooner(next, s->next_look);
+}
+
+/* Sleeps until something happens, or so long. */
+static void wait_for_more(struct session *s, struct pollfd *fds, int64_t until)
+{
+	int64_t left = until == INT64_MAX ? -1 : until - clock_ns(CLOCK_MONOTONIC);
+	struct timespec t = { left > 0 ? left / NS_PER_S : 0, left > 0 ? left % NS_PER_S : 0 };
+
+	fds[0] = (struct pollfd){ .fd = s->signals.fd, .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = s->trigger_in, .events = POLLIN };
+	for (unsigned i = 0; i < s->count; i++)
+		fds[2 + i] = (struct pollfd){ .fd = s->source[i].recording.ended ? -1 : s->source[i].pidfd, .events = POLLIN };
+	if (ppoll(fds, 2 + s->count, until == INT64_MAX ? NULL : &t, NULL) <= 0)
+		return;
+	if (fds[1].revents)
+		take_triggers(s);
+	if (fds[0].revents)
+		take_signals(s);
+	for (unsigned i = 0; i < s->count; i++)
+		if (fds[2 + i].revents)
+			end_source(s, &s->source[i]);
+	if (!s->o->command)
+		processes_ended(s);
+}
+
+static void go_through(struct session *s)
+{
+	struct pollfd *fds = calloc(2 + s->count, sizeof *fds);
+
+	if (!fds)
+		fail("no memory");
+	command_changed(s);
+	while (!s->ended && !(s->stopped && !s->o->command)) {
+		int64_t until = look(s);
+
+		if (!(s->stopped && !s->o->command))
+			wait_for_more(s, fds, until);
+	}
+	/* What has come to the pipe until its end. */
+	if (s->trigger_in >= 0 && !s->stopped)
+		take_triggers(s);
+	stop(s);
+	free(fds);
+}
+
+static bool open_trigger(struct session *s)
+{
+	int ends[2];
+
+	s->trigger_in = s->trigger_out = -1;
+	if (!s->plan->trigger)
+		return true;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return false;
+	s->trigger_in = ends[0];
+	s->trigger_out = ends[1];
+	return true;
+}
+
+static int exit_status(const struct session *s)
+{
+	if (!s->o->command) {
+		for (unsigned i = 0; i < s->count; i++)
+			if (s->source[i].recording.failed)
+				return STATUS_FAILED;
+		return STATUS_DONE;
+	}
+	return WIFSIGNALED(s->status) ? 128 + WTERMSIG(s->status) : WEXITSTATUS(s->status);
+}
+
+int session_run(const struct session_options *o)
+{
+	struct session s = { .o = o, .plan = &o->plan };
+	int status = 0;
+
+	s.source = calloc(o->pid_count ? o->pid_count : 1, sizeof *s.source);
+	if (!s.source)
+		fail("no memory");
+	s.source[0].pidfd = -1;
+	if (!open_trigger(&s) || signals_listen(&s.signals, o->plan.loop) != 0) {
+		complain("no descriptors: %s", strerror(errno));
+		return nothing(&s);
+	}
+	s.began = clock_ns(CLOCK_MONOTONIC);
+	if (o->command)
+		status = launch(&s);
+	else if (!attach(&s))
+		status = nothing(&s);
+	if (status)
+		return status;
+	if (!o->no_progress)
+		progress_start(o->beside || !o->command);
+	go_through(&s);
+	return exit_status(&s);
+}
