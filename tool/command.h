@@ -32,6 +32,7 @@ extern const struct command command_check;
 extern const struct command command_doctor;
 extern const struct command command_list;
 extern const struct command command_recover;
+extern const struct command command_event;
 extern const struct command command_record;
 extern const struct command command_report;
 extern const struct command command_stat;

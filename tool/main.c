@@ -10,6 +10,7 @@
 #include "command.h"
 
 static const struct command *const commands[] = {
+	&command_event,
 	&command_record,
 	&command_report,
 	&command_stat,
