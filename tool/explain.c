@@ -86,6 +86,7 @@ static void add_name(struct evidence *e, const char *name)
 			*c = '?';
 }
 
+/* Those that are wanted; if there are none, all. */
 void explain_stream(struct evidence *e, trace_id_t trid, const struct match *m)
 {
 	char name[TRACE_EVENT_NAME_MAX + 1];
@@ -94,13 +95,16 @@ void explain_stream(struct evidence *e, trace_id_t trid, const struct match *m)
 	e->attached = stream_attached(trid);
 	e->types = e->wanted = 0;
 	e->names[0] = 0;
-	for (bool first = true; stream_next_type(trid, first, &id, name); first = false) {
-		if (id == POSIX_TRACE_UNNAMED_USEREVENT)
-			continue;
-		e->types++;
-		e->wanted += match_name(m, name);
-		add_name(e, name);
-	}
+	for (int pass = 0; pass < 2 && !e->wanted; pass++)
+		for (bool first = true; stream_next_type(trid, first, &id, name); first = false) {
+			bool wanted = match_name(m, name);
+
+			if (id == POSIX_TRACE_UNNAMED_USEREVENT || (pass == 0 && !wanted))
+				continue;
+			e->types++;
+			e->wanted += wanted;
+			add_name(e, name);
+		}
 }
 
 /* -- Telling ------------------------------------------------------------------------------- */

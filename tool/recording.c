@@ -283,7 +283,8 @@ static bool count(struct recording *r, const struct part *p, struct totals *t)
 	}
 	t->events += in->events - (in->discarded < in->events ? in->discarded : in->events);
 	t->bytes += in->size;
-	t->lost += r->plan->loop ? 0 : in->lost;
+	/* One that could not be completed does not know what was lost at its end. */
+	t->lost += r->plan->loop ? 0 : in->lost > p->lost ? in->lost : p->lost;
 	while (!some && (e = input_next(in, &data)) != NULL)
 		some = !eventtype_system(e->id) && match_name(r->plan->match, in->name[e->id]);
 	input_close(in);

@@ -1,0 +1,610 @@
+#
+# record.py - posixtrace record and event, as a person uses them: real programs, terminals, crashes, full disks
+#
+#     record.py POSIXTRACE STEPS [TEST...]
+#
+# SPDX-License-Identifier: MIT
+
+import contextlib
+import fcntl
+import glob
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'log'))
+import decode  # noqa: E402
+
+POSIXTRACE, STEPS = (str(Path(path).resolve()) for path in sys.argv[1:3])
+LIMIT = 20 * int(os.environ.get('TEST_SLOW', 1))
+USER = 63  # ids of user event types begin here
+
+
+def equal(a, b):
+    if a != b:
+        raise AssertionError(f'{a!r} is not {b!r}')
+
+
+def contains(text, *parts):
+    for part in parts:
+        if part not in text:
+            raise AssertionError(f'{part!r} is not in {text!r}')
+
+
+def lacks(text, *parts):
+    for part in parts:
+        if part in text:
+            raise AssertionError(f'{part!r} is in {text!r}')
+
+
+class Log:
+    """A log as docs/log-format.md has it; names and numbers of user events in order."""
+
+    def __init__(self, path='posixtrace.log', complete=True):
+        with open(path, 'rb') as file:
+            log = decode.Log(file.fileno())
+            types = dict(log.rows(decode.TYPES, decode.read_types))
+            self.events = [e for e in log.events() if e.type >= USER]
+            self.names = [types[e.type].decode() for e in self.events]
+            self.numbers = [struct.unpack('<I', e.data)[0] for e in self.events if len(e.data) == 4]
+            self.lost = log.index[1] if log.index else None
+            if complete and log.index is None:
+                raise AssertionError(f'{path} is not complete')
+
+    def count(self, name):
+        return self.names.count(name)
+
+
+class Run:
+    def __init__(self, *arguments, **options):
+        self.process = subprocess.Popen([POSIXTRACE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, **options)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for file in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if file:
+                with contextlib.suppress(OSError):
+                    file.close()
+
+    def line(self):
+        """The next line that the command writes: it has come as far as that."""
+        ready, _, _ = select.select([self.process.stdout], [], [], LIMIT)
+        assert ready, 'nothing comes'
+        return self.process.stdout.readline().strip()
+
+    def message(self):
+        ready, _, _ = select.select([self.process.stderr], [], [], LIMIT)
+        assert ready, 'no message comes'
+        return self.process.stderr.readline()
+
+    def go(self):
+        self.process.stdin.write('\n')
+        self.process.stdin.flush()
+
+    def close_input(self):
+        self.process.stdin.close()
+        self.process.stdin = None
+
+    def end(self, status=0):
+        out, err = self.process.communicate(timeout=LIMIT)
+        equal((self.process.returncode, err if self.process.returncode != status else ''), (status, ''))
+        return out, err
+
+
+def record(*arguments, status=0, **options):
+    """Standard output and standard error of a recording that ends by itself."""
+    with Run('record', *arguments, **options) as run:
+        return run.end(status)
+
+
+def until(true, what):
+    end = time.monotonic() + LIMIT
+    while not true():
+        assert time.monotonic() < end, f'never: {what}'
+        time.sleep(0.01)
+
+
+def child_of(pid):
+    def children():
+        return Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+
+    until(children, 'a child')
+    return int(children()[0])
+
+
+# -- Commands ---------------------------------------------------------------------------------------
+
+
+def test_from_the_first_event():
+    out, err = record('--', STEPS, 'first*100', 'say:hello', 'second')
+    equal(out, 'hello\n')
+    log = Log()
+    equal(log.numbers, list(range(101)))
+    equal(log.names, ['first'] * 100 + ['second'])
+    equal(log.lost, 0)
+    contains(err, 'posixtrace.log: 10')
+
+
+def test_exit_status():
+    record('-q', '--', STEPS, 'a', 'exit:3', status=3)
+    record('-q', '--', STEPS, 'a', f'kill:{signal.SIGKILL:d}', status=128 + signal.SIGKILL)
+    equal(Log().names, ['a'])
+    out, err = record('--', STEPS, 'a', f'kill:{signal.SIGSEGV:d}', status=128 + signal.SIGSEGV)
+    contains(err, 'Segmentation fault')
+
+
+def test_quiet():
+    equal(record('-q', '--', STEPS, 'a'), ('', ''))
+
+
+def test_no_command():
+    record('-q', '--', STEPS, 'a')
+    before = Path('posixtrace.log').read_bytes()
+    out, err = record('--', 'no-such-command', status=127)
+    contains(err, 'no-such-command', 'not found')
+    record('--', './missing/file', status=127)
+    Path('text').write_text('text')
+    out, err = record('--', './text', status=126)
+    contains(err, 'text', 'Permission denied')
+    record('--', '.', status=126)
+    equal(Path('posixtrace.log').read_bytes(), before)
+    record(status=2)
+    record('--', status=2)
+    record('--no-such-option', status=2)
+    # It can be executed, but not be started: the interpreter is missing.
+    Path('script').write_text('#!/no/such/interpreter\n')
+    os.chmod('script', 0o755)
+    record('-o', 'other.log', '--', './script', status=127)
+    equal(os.path.exists('other.log'), False)
+    # And what shells execute themselves.
+    Path('script').write_text('exit 5\n')
+    record('-q', '--', './script', status=5)
+
+
+def test_as_without():
+    """Signals, mask and descriptors are those that the command has without a recorder."""
+    def odd():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGINT])
+
+    plain = subprocess.run([STEPS, 'state'], capture_output=True, text=True, preexec_fn=odd, check=True).stdout
+    contains(plain, f'ignored {signal.SIGHUP:d}\n', f'blocked {signal.SIGUSR2:d}\n')
+    for options in ([], ['--loop'], ['--children', '--rotate', '1M']):
+        equal(record('-q', *options, '--', STEPS, 'state', 'a', preexec_fn=odd)[0], plain)
+    equal(Log().names, ['a'])
+
+
+def test_signals_passed_on():
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        with Run('record', '-q', '--', STEPS, 'a', 'say:there', 'read') as run:
+            equal(run.line(), 'there')
+            run.process.send_signal(number)
+            run.process.wait(LIMIT)
+            run.end(128 + number)
+        equal(Log().names, ['a'])
+    # One that does not mind goes on, and is recorded to its end.
+    with Run('record', '-q', '--', STEPS, f'ignore:{signal.SIGTERM:d}', 'a', 'say:there', 'read', 'b', 'exit:7') as run:
+        run.line()
+        run.process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        run.go()
+        run.end(7)
+    equal(Log().names, ['a', 'b'])
+
+
+def in_terminal(*arguments, keys, when='there'):
+    """With a terminal of its own; the keys are typed when the word has been written. What was written, and the status."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(POSIXTRACE, [POSIXTRACE, *arguments])
+    fcntl.ioctl(terminal, 0x5414, struct.pack('HHHH', 24, 80, 0, 0))  # TIOCSWINSZ
+    out, end = b'', time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        if not select.select([terminal], [], [], 0.1)[0]:
+            continue
+        try:
+            more = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not more:
+            break
+        out += more
+        if keys and re.search(when.encode(), out):
+            os.write(terminal, keys)
+            keys = b''
+    else:
+        os.kill(pid, signal.SIGKILL)
+    status = os.waitpid(pid, 0)[1]
+    os.close(terminal)
+    return out.decode(), os.waitstatus_to_exitcode(status)
+
+
+def test_interrupt():
+    out, status = in_terminal('record', '--', STEPS, 'a*10', 'say:there', 'read', keys=b'\3')
+    equal(status, 128 + signal.SIGINT)
+    equal(Log().count('a'), 10)
+    contains(out, 'posixtrace.log: 1')
+    # A command that takes the key itself goes on, and so does the recording.
+    out, status = in_terminal('record', '--', STEPS, f'ignore:{signal.SIGINT:d}', 'a', 'say:there', 'read', 'b', 'exit:4', keys=b'\3\n')
+    equal(status, 4)
+    equal(Log().names, ['a', 'b'])
+
+
+def test_progress_line():
+    out, status = in_terminal('record', '--progress', '--', STEPS, 'a*1000', 'say:there', 'read', keys=b'\n', when=r'10\d\d events.*lost')
+    equal(status, 0)
+    contains(out, ' 0 lost', '/s')
+    # Not where the command writes to the same terminal, unless it is asked for.
+    out, status = in_terminal('record', '--', STEPS, 'a*1000', 'say:there', 'read', keys=b'\n')
+    lacks(out, ' lost')
+
+
+def test_two_at_once():
+    with Run('record', '--', STEPS, 'a*5', 'say:there', 'read', 'b*5') as one:
+        one.line()
+        out, err = record('--', STEPS, 'c', status=125)
+        contains(err, 'posixtrace.log', 'another recorder', '-o')
+        # The same program, by two.
+        pid = child_of(one.process.pid)
+        with Run('record', '-o', 'two.log', '-p', str(pid)) as two:
+            until(lambda: os.path.exists('two.log') and os.path.getsize('two.log'), 'a second log')
+            time.sleep(0.1)
+            one.go()
+            one.end()
+            two.end()
+    equal(Log().names, ['a'] * 5 + ['b'] * 5)
+    equal(Log('two.log').names, ['b'] * 5)
+
+
+def test_what_is_no_log_stays():
+    Path('notes.txt').write_text('not a log\n' * 100)
+    out, err = record('-o', 'notes.txt', '--', STEPS, 'a', status=125)
+    contains(err, 'notes.txt', 'no log')
+    equal(Path('notes.txt').read_text(), 'not a log\n' * 100)
+    out, err = record('-o', 'no/such/folder', '--', STEPS, 'say:never', status=125)
+    equal(out, '')
+    contains(err, 'no/such/folder', 'No such file')
+
+
+def test_into_a_pipe():
+    with Run('record', '-q', '-o', '-', '--', STEPS, 'a*3', 'say:aside') as run:
+        run.process.stdin.close()
+        log = run.process.stdout.buffer.read()
+        equal(run.process.stderr.read(), 'aside\n')
+        equal(run.process.wait(LIMIT), 0)
+    Path('piped').write_bytes(log)
+    equal(Log('piped').names, ['a'] * 3)
+
+
+# -- Others -----------------------------------------------------------------------------------------
+
+
+def test_attach():
+    with subprocess.Popen([STEPS, 'each:1000:tick'], stdin=subprocess.PIPE) as target:
+        record('-q', '-p', str(target.pid), '--duration', '200ms')
+        first = Log().numbers
+        os.unlink('posixtrace.log')
+        with Run('record', '-p', str(target.pid)) as run:
+            until(lambda: os.path.exists('posixtrace.log') and os.path.getsize('posixtrace.log'), 'a log')
+            run.process.send_signal(signal.SIGINT)
+            out, err = run.end()
+        os.unlink('posixtrace.log')
+        with Run('record', '-p', str(target.pid)) as run:
+            until(lambda: os.path.exists('posixtrace.log') and os.path.getsize('posixtrace.log'), 'a log')
+            target.stdin.close()
+            target.wait(LIMIT)
+            run.end()
+    equal(first, list(range(first[0], first[0] + len(first))))
+    out, err = record('-p', str(target.pid), status=1)
+    contains(err, 'no such process')
+
+
+def test_attach_to_several():
+    with contextlib.ExitStack() as stack:
+        targets = [stack.enter_context(subprocess.Popen([STEPS, f'each:500:tick{i}'], stdin=subprocess.PIPE)) for i in range(3)]
+        with Run('record', '-o', 'all', *(option for t in targets for option in ('-p', str(t.pid)))) as run:
+            until(lambda: all(os.path.exists(f'all.{t.pid}') for t in targets), 'all logs')
+            time.sleep(0.1)
+            for target in targets:
+                target.stdin.close()
+                target.wait(LIMIT)
+            run.end()
+        for i, target in enumerate(targets):
+            equal(set(Log(f'all.{target.pid}').names), {f'tick{i}'})
+
+
+def test_children():
+    script = f'{STEPS} a*3; {STEPS} b fork c; exit 4'
+    record('-q', '--children', '--', 'sh', '-c', script, status=4)
+    equal(Log().names, ['a', 'a', 'a', 'b', 'c'])
+    equal(len({e.pid for e in Log().events}), 3)
+    out, err = record('--', 'sh', '-c', script, status=4)
+    contains(err, 'no events', '--children')
+
+
+def test_duration():
+    with Run('record', '--duration', '300ms', '--', STEPS, 'a', 'say:there', 'read', 'b', 'exit:6') as run:
+        contains(run.message(), 'posixtrace.log: ')
+        equal(Log().names, ['a'])
+        run.go()
+        run.end(6)
+    equal(Log().names, ['a'])
+
+
+# -- What is recorded ---------------------------------------------------------------------------------
+
+
+def test_filter():
+    steps = ['+sql.row', '+sql.query', '+other', 'say:there', 'read', 'sql.row*5', 'sql.query*5', 'other*5']
+    for patterns, wanted in ((['sql.*'], {'sql.row', 'sql.query'}), (['!sql.row'], {'sql.query', 'other'}),
+                             (['sql.*', '!sql.row'], {'sql.query'})):
+        options = [option for p in patterns for option in ('-e', p)]
+        with Run('record', '-q', *options, '--', STEPS, *steps) as run:
+            run.line()
+            time.sleep(0.3)  # names are looked at now and then
+            run.go()
+            run.end()
+        equal(set(Log().names), wanted)
+        equal(len(Log().names), 5 * len(wanted))
+
+
+def test_filter_of_attached():
+    """Names that are known already are filtered out from the first event on."""
+    with subprocess.Popen([STEPS, '+a', '+b', 'each:200:b'], stdin=subprocess.PIPE) as target:
+        time.sleep(0.1)
+        out, err = record('-e', 'a', '-p', str(target.pid), '--duration', '100ms')
+        equal(Log().names, [])
+        contains(err, 'types (a)', 'none of their trace points')
+        out, err = record('-e', 'x', '-p', str(target.pid), '--duration', '100ms')
+        equal(Log().names, [])
+        contains(err, 'no event type', 'it has a, b')
+        target.stdin.close()
+
+
+def test_data_and_sizes():
+    record('-q', '--max-data', '2', '-s', '64K', '--', STEPS, 'a*10')
+    equal({e.data for e in Log().events} <= {bytes([i, 0]) for i in range(10)}, True)
+    record('-q', '--log-size', '8K', '--max-data', '16', '--', STEPS, 'a*20000')
+    loop = Log()
+    equal(loop.numbers[-1], 19999)
+    assert 0 < len(loop.numbers) < 20000
+    record('-q', '--log-policy', 'until-full', '--log-size', '8K', '--max-data', '16', '--', STEPS, 'a*20000')
+    equal(Log().numbers[:10], list(range(10)))
+    assert len(Log().numbers) < 20000
+    record('-q', '--policy', 'loop', '-s', '16K', '--', STEPS, 'a*20000')
+    equal(Log().numbers[-1], 19999)
+    for wrong in (['--rotate', '1M', '--log-size', '1M'], ['--loop', '--rotate', '1M'], ['--keep', '2'], ['--before', '1s'],
+                  ['--policy', 'none'], ['-s', 'much'], ['-p', '1']):
+        record(*wrong, '--', STEPS, 'never', status=2)
+
+
+def test_losses_are_told():
+    out, err = record('--policy', 'until-full', '-s', '16K', '--', STEPS, 'a*20000')
+    contains(err, 'events were lost', '--stream-size')
+
+
+# -- Rotation and flight recorder ---------------------------------------------------------------------
+
+
+def files_of(path):
+    numbered = sorted((f for f in glob.glob(f'{path}.*') if f.rsplit('.', 1)[1].isdigit()), key=lambda f: int(f.rsplit('.', 1)[1]))
+    return numbered + [path]
+
+
+def test_rotation():
+    """Each event is in one of the files, those around the seam in two; children from before a rotation go on."""
+    script = f'exec {STEPS} fork each:30:tick'
+    with Run('record', '-q', '--children', '--rotate', '8K', '-o', 'r', '--', 'sh', '-c', script) as run:
+        until(lambda: len(files_of('r')) >= 4, 'rotation')
+        run.close_input()
+        run.end()
+    equal(os.path.exists('r.next'), False)
+    numbers = [Log(path).numbers for path in files_of('r')]
+    last = max(max(n) for n in numbers if n)
+    equal(sorted({n for part in numbers for n in part}), list(range(last + 1)))
+    for part in numbers:
+        equal(part, list(range(part[0], part[0] + len(part))) if part else [])
+    assert sum(map(len, numbers)) - last < 500, 'too many are in two files'
+
+
+def test_keep():
+    with Run('record', '-q', '--rotate', '4K', '--keep', '2', '-o', 'r', '--', STEPS, 'each:20:tick') as run:
+        until(lambda: os.path.exists('r.4'), 'rotation')
+        run.close_input()
+        run.end()
+    names = files_of('r')
+    equal(len(names), 3)
+    number = int(names[-2].rsplit('.', 1)[1])
+    equal(names[-3], f'r.{number - 1}')
+    # The next recording goes on behind it, and overwrites nothing.
+    last = Log('r').numbers
+    record('-q', '--rotate', '1M', '-o', 'r', '--', STEPS, 'a')
+    equal(Log(f'r.{number + 1}').numbers, last)
+    equal(Log('r').names, ['a'])
+
+
+def test_flight_recorder():
+    with Run('record', '--loop=16K', '-o', 'f', '--', STEPS, 'a*20000', 'say:one', 'read', 'b*3', 'say:two', 'read', 'c', 'exit:3') as run:
+        run.line()
+        run.process.send_signal(signal.SIGUSR1)
+        contains(run.message(), 'f.1: ')
+        first = Log('f.1')
+        equal(first.numbers[-1], 19999)
+        assert 10 < len(first.numbers) < 2000, 'not what the memory holds'
+        equal(first.numbers, list(range(first.numbers[0], 20000)))
+        run.go()
+        run.line()
+        run.process.send_signal(signal.SIGUSR1)
+        contains(run.message(), 'f.2: ')
+        equal(Log('f.2').names, ['b'] * 3)
+        run.go()
+        run.end(3)
+    equal(Log('f').names, ['c'])
+    equal(os.path.exists('f.next'), False)
+
+
+def test_crash():
+    record('-q', '--loop=16K', '-o', 'k', '--', STEPS, 'a*20000', f'kill:{signal.SIGABRT:d}', status=134)
+    equal(Log('k').numbers[-1], 19999)
+    # With a trigger only what it has asked for is kept, and a crash.
+    out, err = record('--trigger', 'never', '-o', 'none', '--', STEPS, 'a')
+    equal(glob.glob('none*'), [])
+    out, err = record('--trigger', 'never', '-o', 'some', '--', STEPS, 'a', f'kill:{signal.SIGSEGV:d}', status=139)
+    contains(err, 'Segmentation fault', 'some: ')
+    equal(Log('some').names, ['a'])
+
+
+def test_trigger():
+    with Run('record', '--trigger', 'bo*', '-o', 't', '--', STEPS, 'a*100', 'boom', 'say:there', 'read', 'b', 'boring', 'say:there', 'read') as run:
+        contains(run.message(), 't.1: ', 'boom')
+        log = Log('t.1')
+        equal(log.names[:101], ['a'] * 100 + ['boom'])
+        run.line()
+        run.go()
+        contains(run.message(), 't.2: ', 'boring')
+        equal(Log('t.2').names[-2:], ['b', 'boring'])
+        run.go()
+        out, err = run.end()
+    contains(err, '2 snapshots')
+    equal(sorted(glob.glob('t*')), ['t.1', 't.2'])
+
+
+def test_before_and_after():
+    with Run('record', '--trigger', 'boom', '--before', '100ms', '--after', '200ms', '-o', 't', '--', STEPS, 'old', 'say:there', 'read',
+             'boom', 'new', 'each:1000:tick') as run:
+        run.line()
+        time.sleep(0.3)
+        run.go()
+        contains(run.message(), 't.1: ', 'boom')
+        log = Log('t.1')
+        equal(log.names[:2], ['boom', 'new'])
+        assert 20 < log.count('tick') < 250, log.count('tick')
+        span = log.events[-1].time - log.events[0].time
+        assert span <= 200e6, span
+        run.close_input()
+        run.end()
+
+
+# -- Misfortune -------------------------------------------------------------------------------------
+
+
+def test_recorder_killed():
+    """Who comes next completes the log, with all that was recorded after the recorder's death too, while it was there."""
+    with Run('record', '--', STEPS, 'a*5000', 'say:there', 'read', 'exit:0') as run:
+        run.line()
+        run.process.kill()
+        run.process.wait(LIMIT)
+        run.process.stdin.close()
+    record('-q', '-o', 'other.log', '--', STEPS, 'b')
+    equal(Log().numbers, list(range(5000)))
+
+
+def test_disk_full():
+    os.mkdir('small')
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', 'small'], capture_output=True, check=False).returncode:
+        return 'no mount without privilege'
+    try:
+        with Run('record', '-o', 'small/log', '-s', '64K', '--', STEPS, 'a*200000', 'say:there', 'read', 'exit:3') as run:
+            contains(run.message(), 'small/log', 'No space left on device')
+            run.line()
+            run.go()
+            out, err = run.end(3)
+            contains(err, 'No space left on device', 'the end of the recording is not in it', 'lost')
+        numbers = Log('small/log', complete=False).numbers
+        assert len(numbers) > 1000
+        os.unlink('small/log')
+        # It cannot be kept, so it goes on where it is, and says so.
+        with Run('record', '-o', 'small/log', '--rotate', '30K', '--', STEPS, 'each:10:tick') as run:
+            contains(run.message(), 'small/log', 'No space left on device')
+            run.close_input()
+            run.end()
+    finally:
+        subprocess.run(['umount', 'small'], check=True)
+    return None
+
+
+def test_empty():
+    out, err = record('--', 'true')
+    contains(err, 'no events', 'true', 'does not trace', '--children')
+    out, err = record('--', STEPS)
+    contains(err, 'no events', 'linked', 'no trace point')
+    out, err = record('--', STEPS, '+one', '+two')
+    contains(err, 'no events', 'one, two')
+    out, err = record('-e', 'sql.*', '--', STEPS, '+one', 'two')
+    contains(err, 'no event type', 'it has one, two')
+
+
+def test_other_user():
+    if os.geteuid() == 0:
+        os.chmod('.', 0o777)
+        with subprocess.Popen([STEPS, 'each:1000:a'], stdin=subprocess.PIPE) as target:
+            out, err = record('-p', str(target.pid), status=1, user='nobody', group='nogroup')
+            target.stdin.close()
+        contains(err, 'another user')
+        return None
+    out, err = record('-p', '1', status=1)
+    contains(err, 'another user')
+    return None
+
+
+# -- event --------------------------------------------------------------------------------------------
+
+
+def test_event():
+    Path('script').write_text(f'''
+set -e
+{POSIXTRACE} event begin "some text"
+{POSIXTRACE} event --u8 1 --u32 7 --i16 -2 --f64 0.5 --hex 0aFF typed
+{POSIXTRACE} event --traced plain
+''')
+    record('-q', '--children', '--', 'sh', 'script')
+    log = Log()
+    equal(log.names, ['begin', 'typed', 'plain'])
+    equal([e.data for e in log.events], [b'some text', struct.pack('=B3xIh6xd2s', 1, 7, -2, 0.5, b'\x0a\xff'), b''])
+    # Nobody traces.
+    for arguments, status in ((['x'], 0), (['--traced', 'x'], 1), (['--traced'], 1), ([], 2), (['--u8', '256', 'x'], 2),
+                              (['--i8', '-129', 'x'], 2), (['--u8', '-1', 'x'], 2), (['x' * 64], 1), (['--hex', '123', 'x'], 2)):
+        done = subprocess.run([POSIXTRACE, 'event', *arguments], capture_output=True, text=True, check=False)
+        equal((arguments, done.returncode), (arguments, status))
+        equal(done.stdout, '')
+    contains(subprocess.run([POSIXTRACE, 'event', '-v', 'x'], capture_output=True, text=True, check=True).stderr, 'nobody traces')
+    record('-q', '--children', '--', POSIXTRACE, 'event', '--traced')
+
+
+def main():
+    tests = {name[5:]: test for name, test in globals().items() if name.startswith('test_')}
+    failed = False
+    for name in sys.argv[3:] or tests:
+        folder = tempfile.mkdtemp(prefix='posixtrace-record-')
+        os.chdir(folder)
+        try:
+            skipped = tests[name]()
+            print(f'{name}: {"skipped, " + skipped if skipped else "ok"}')
+        except (AssertionError, OSError, subprocess.SubprocessError, decode.NotALog) as problem:
+            failed = True
+            print(f'{name}: FAILED: {type(problem).__name__}: {problem}')
+            if '-v' in os.environ.get('TEST_FLAGS', ''):
+                raise
+        os.chdir('/')
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(failed)
+
+
+main()
