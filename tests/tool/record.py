@@ -119,6 +119,12 @@ def until(true, what):
         time.sleep(0.01)
 
 
+def traced(pid):
+    """The process has seen the stream of a recorder. It may still be about to start."""
+    until(lambda: '/stream-' in Path(f'/proc/{pid}/maps').read_text(), 'the stream')
+    time.sleep(0.1)
+
+
 def child_of(pid):
     def children():
         return Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
@@ -302,12 +308,12 @@ def test_attach():
         first = Log().numbers
         os.unlink('posixtrace.log')
         with Run('record', '-p', str(target.pid)) as run:
-            until(lambda: os.path.exists('posixtrace.log') and os.path.getsize('posixtrace.log'), 'a log')
+            traced(target.pid)
             run.process.send_signal(signal.SIGINT)
             out, err = run.end()
         os.unlink('posixtrace.log')
         with Run('record', '-p', str(target.pid)) as run:
-            until(lambda: os.path.exists('posixtrace.log') and os.path.getsize('posixtrace.log'), 'a log')
+            traced(target.pid)
             target.stdin.close()
             target.wait(LIMIT)
             run.end()
@@ -320,8 +326,8 @@ def test_attach_to_several():
     with contextlib.ExitStack() as stack:
         targets = [stack.enter_context(subprocess.Popen([STEPS, f'each:500:tick{i}'], stdin=subprocess.PIPE)) for i in range(3)]
         with Run('record', '-o', 'all', *(option for t in targets for option in ('-p', str(t.pid)))) as run:
-            until(lambda: all(os.path.exists(f'all.{t.pid}') for t in targets), 'all logs')
-            time.sleep(0.1)
+            for target in targets:
+                traced(target.pid)
             for target in targets:
                 target.stdin.close()
                 target.wait(LIMIT)
