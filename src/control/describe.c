@@ -51,11 +51,12 @@ void describe_place(struct describe *d, const struct log_event *e)
 	d->look_pid = e->pid;
 }
 
-static int write_images(struct describe *d, struct output *o, uint32_t pid)
+/* changed: only if they are not as they were. */
+static int write_images(struct describe *d, struct output *o, uint32_t pid, bool changed)
 {
 	/* Of another pid namespace only the traced process itself is known by both names. */
 	uint32_t number = pid == d->target ? d->target_number : d->outsider ? 0 : pid;
-	struct images *images = images_of(d, pid);
+	struct images *images = images_of(d, pid), before;
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
 	unsigned char *body;
 	size_t size;
@@ -66,13 +67,14 @@ static int write_images(struct describe *d, struct output *o, uint32_t pid)
 		images->pid = pid;
 		images->count = 0;
 	}
+	before = *images;
 	images->looked = (uint64_t)now;
 	body = number ? sys_map(IMAGES_BODY, -1, 1) : NULL;
 	if (!body)
 		return 0;
 	size = images_look(images, number, (uint64_t)(now + d->real_time), body, IMAGES_BODY);
 	images->looked = (uint64_t)now;
-	if (size)
+	if (size && !(changed && images_same(images, &before)))
 		r = output_frame(o, FRAME_PROCESS, body, size, output_place(o)->types);
 	sys_unmap(body, IMAGES_BODY);
 	return r;
@@ -120,7 +122,7 @@ int describe_all(struct describe *d, struct output *o)
 	int r = write_types(d, o, true);
 
 	if (r == 0 && d->target_number)
-		r = write_images(d, o, d->target);
+		r = write_images(d, o, d->target, false);
 	return r;
 }
 
@@ -131,7 +133,12 @@ int describe_more(struct describe *d, struct output *o)
 
 	if (r == 0 && pid) {
 		d->look_pid = 0;
-		r = write_images(d, o, pid);
+		r = write_images(d, o, pid, false);
 	}
 	return r;
+}
+
+int describe_target(struct describe *d, struct output *o)
+{
+	return d->target_number ? write_images(d, o, d->target, true) : 0;
 }

@@ -38,5 +38,7 @@ void describe_place(struct describe *d, const struct log_event *e);
 int describe_all(struct describe *d, struct output *o);
 /* What the log does not have yet. */
 int describe_more(struct describe *d, struct output *o);
+/* The traced process, whose mappings may have changed: those that it has now, if they are not in the log. */
+int describe_target(struct describe *d, struct output *o);
 
 #endif

@@ -159,6 +159,9 @@ static bool reply(struct flusher *g)
 		g->paused = false;
 		answer(g, clear(g));
 		return true;
+	case FLUSHER_DESCRIBE:
+		answer(g, describe_target(&g->flush.describe, &g->flush.output));
+		return true;
 	default:
 		answer(g, end(g));
 		return false;
@@ -413,6 +416,17 @@ int flusher_flush(struct handle *h, const struct event *caller)
 
 	pthread_mutex_lock(&g->asking);
 	error = ask(g, FLUSHER_FLUSH, caller);
+	pthread_mutex_unlock(&g->asking);
+	return error;
+}
+
+int flusher_describe(struct handle *h)
+{
+	struct flusher *g = h->flusher;
+	int error;
+
+	pthread_mutex_lock(&g->asking);
+	error = ask(g, FLUSHER_DESCRIBE, NULL);
 	pthread_mutex_unlock(&g->asking);
 	return error;
 }

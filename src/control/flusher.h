@@ -26,6 +26,7 @@ enum flusher_question {
 	FLUSHER_FLUSH,
 	FLUSHER_PAUSE,
 	FLUSHER_CLEAR,
+	FLUSHER_DESCRIBE,
 	FLUSHER_END,
 };
 
@@ -52,6 +53,8 @@ struct flusher {
 int flusher_start(struct handle *h, int fd, bool seeks);
 /* 0 or the error number of this flush. caller: as the origin of an event. */
 int flusher_flush(struct handle *h, const struct event *caller);
+/* What the traced process executes now goes into the log, if it is not there: it may have executed another file. 0 or an error number. */
+int flusher_describe(struct handle *h);
 /* Around posix_trace_clear(): nothing is taken or written between the two; then the log begins anew. With the handle not locked, and locked. */
 void flusher_pause(struct handle *h);
 int flusher_clear(struct handle *h);

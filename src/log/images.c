@@ -21,6 +21,11 @@
 #define SEGMENTS_MAX  64
 #define FIXED         16
 
+bool images_same(const struct images *a, const struct images *b)
+{
+	return a->count == b->count && memcmp(a->image, b->image, a->count * sizeof a->image[0]) == 0;
+}
+
 bool images_have(const struct images *images, uint64_t address)
 {
 	for (uint32_t i = 0; i < images->count; i++)

@@ -20,6 +20,8 @@ struct images {
 	} image[128];
 };
 
+/* The same mappings? */
+bool images_same(const struct images *a, const struct images *b);
 /* Is this address in one of them? */
 bool images_have(const struct images *i, uint64_t address);
 /*
