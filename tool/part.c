@@ -98,6 +98,17 @@ struct part_numbers part_numbers(const struct part *p)
 	return n;
 }
 
+void part_describe(const struct part *p)
+{
+	struct handle *h = handle_get(p->trid, HANDLE_ACTIVE);
+
+	if (!h)
+		return;
+	if (h->flusher && handle_works(h))
+		flusher_describe(h);
+	handle_put(h);
+}
+
 void part_look(struct part *p)
 {
 	struct posix_trace_status_info status;

@@ -35,6 +35,8 @@ int part_create(struct part *p, pid_t pid, const trace_attr_t *attr, char *path)
 /* Event types that have got a name since the last time, and are not wanted, are filtered out. */
 void part_follow(struct part *p, const struct match *m);
 struct part_numbers part_numbers(const struct part *p);
+/* What its process executes now goes into the log, if that is something else than before. */
+void part_describe(const struct part *p);
 /* error, log_full and lost. */
 void part_look(struct part *p);
 /* All that was recorded is in the file: 0 or an error number. */

@@ -223,6 +223,12 @@ void recording_follow(struct recording *r)
 		part_follow(&r->part[r->now], r->plan->match);
 }
 
+void recording_describe(struct recording *r)
+{
+	for (unsigned i = 0; !r->ended && i < r->parts; i++)
+		part_describe(&r->part[i]);
+}
+
 void recording_look(struct recording *r)
 {
 	struct part *p = &r->part[r->now];

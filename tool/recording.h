@@ -69,6 +69,8 @@ struct snapshot {
 bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path);
 /* Event types that are not wanted are filtered out as their names get known. */
 void recording_follow(struct recording *r);
+/* The process may have executed another file, or loaded libraries. */
+void recording_describe(struct recording *r);
 /* Now and then: rotates, and says what has gone wrong. */
 void recording_look(struct recording *r);
 /* What was recorded up to now goes into FILE.N. */

@@ -31,6 +31,13 @@
 #define ROTATE_NS   (50 * MS)
 #define LOOK_NS     (500 * MS)
 
+/*
+ * What the command executes is written when it is about to change: after exec, and when its libraries are there. When its first
+ * events are written it may have ended. One that lives no longer than a millisecond or two may not have been seen at all.
+ */
+static const int64_t describe_ns[] = { 0, MS / 3, MS, 2 * MS, 5 * MS, 10 * MS, 50 * MS, 250 * MS };
+#define DESCRIBE_NS NS_PER_S /* and then so often */
+
 /* One process. */
 struct source {
 	struct recording recording;
@@ -51,7 +58,8 @@ struct session {
 	unsigned count;
 	int trigger_in, trigger_out; /* a pipe; -1: none */
 	int64_t began;
-	int64_t next_follow, next_look;
+	int64_t next_follow, next_look, next_describe;
+	unsigned described; /* so many times */
 	bool stopped; /* nothing is recorded any more; the command may still run */
 	bool ended;   /* the command has */
 	int status;   /* of the command, as of waitpid() */
@@ -134,6 +142,7 @@ static int launch(struct session *s)
 		return STATUS_RECORD;
 	}
 	error = launch_go(&s->launch);
+	s->began = clock_ns(CLOCK_MONOTONIC);
 	if (!error)
 		return 0;
 	cancel(s);
@@ -270,6 +279,21 @@ static int64_t sooner(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* If it is time to; returns when it is again. */
+static int64_t describe(struct session *s, int64_t now)
+{
+	static const unsigned times = sizeof describe_ns / sizeof describe_ns[0];
+
+	if (!s->o->command)
+		return INT64_MAX;
+	if (now >= s->next_describe) {
+		recording_describe(&s->source->recording);
+		s->described++;
+		s->next_describe = s->described < times ? s->began + describe_ns[s->described] : now + DESCRIBE_NS;
+	}
+	return s->next_describe;
+}
+
 /* What is due by now; returns when something is again, CLOCK_MONOTONIC. */
 static int64_t look(struct session *s)
 {
@@ -283,6 +307,7 @@ static int64_t look(struct session *s)
 	}
 	if (s->plan->duration)
 		next = s->began + s->plan->duration;
+	next = sooner(next, describe(s, now));
 	if (!match_all(s->plan->match) && now >= s->next_follow) {
 		for (unsigned i = 0; i < s->count; i++)
 			recording_follow(&s->source[i].recording);

@@ -146,6 +146,18 @@ def test_from_the_first_event():
     contains(err, 'posixtrace.log: 10')
 
 
+def test_what_it_executes():
+    """Where the program lies is in the log, although it ends before its events are written."""
+    with Run('record', '-q', '--', STEPS, 'a', 'say:there', 'read') as run:
+        run.line()
+        time.sleep(0.3)
+        run.go()
+        run.end()
+    lines = [line.split() for line in decode.decode('posixtrace.log', lambda log: log.rows(decode.PROCESS, decode.read_process))]
+    address = Log().events[0].address
+    equal({line[-1] for line in lines if line[0] == 'mapping' and int(line[1], 16) <= address < int(line[2], 16)}, {STEPS})
+
+
 def test_exit_status():
     record('-q', '--', STEPS, 'a', 'exit:3', status=3)
     record('-q', '--', STEPS, 'a', f'kill:{signal.SIGKILL:d}', status=128 + signal.SIGKILL)
