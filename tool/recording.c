@@ -276,7 +276,7 @@ struct totals recording_totals(const struct recording *r)
 /* -- The end ---------------------------------------------------------------------------------------- */
 
 /* What the log has; false: no event that is wanted. */
-static bool count(struct recording *r, const struct part *p, struct totals *t)
+static bool count(struct recording *r, const struct part *p, struct totals *t, struct part_numbers before)
 {
 	const struct log_event *e;
 	const unsigned char *data;
@@ -284,8 +284,12 @@ static bool count(struct recording *r, const struct part *p, struct totals *t)
 	bool some = false;
 
 	if (!in || !p->seeks || input_open(in, p->fd) < 0) {
+		/* What went into a pipe cannot be read. */
+		t->events += before.events;
+		t->bytes += before.bytes;
+		t->lost += p->lost;
 		free(in);
-		return true; /* a pipe has what it has */
+		return true;
 	}
 	t->events += in->events - (in->discarded < in->events ? in->discarded : in->events);
 	t->bytes += in->size;
@@ -300,19 +304,20 @@ static bool count(struct recording *r, const struct part *p, struct totals *t)
 
 static void say_end(const struct recording *r, const struct part *p, bool dropped)
 {
+	const char *path = strcmp(p->path, "-") == 0 ? "standard output" : p->path;
 	char size[16];
 
 	if (r->past.lost && !r->failed)
-		progress_say("%s: %" PRIu64 " events were lost, because the stream was full: a larger --stream-size, or fewer events by -e", p->path,
+		progress_say("%s: %" PRIu64 " events were lost, because the stream was full: a larger --stream-size, or fewer events by -e", path,
 		             r->past.lost);
 	else if (r->past.lost)
-		progress_say("%s: %" PRIu64 " events were lost, because they could not be written", p->path, r->past.lost);
+		progress_say("%s: %" PRIu64 " events were lost, because they could not be written", path, r->past.lost);
 	if (r->plan->quiet)
 		return;
 	if (dropped)
-		progress_say("%s: there %s %u snapshot%s", p->path, r->kept == 1 ? "was" : "were", r->kept, r->kept == 1 ? "" : "s");
+		progress_say("%s: there %s %u snapshot%s", path, r->kept == 1 ? "was" : "were", r->kept, r->kept == 1 ? "" : "s");
 	else
-		progress_say("%s%s: %" PRIu64 " events, %s", p->path, r->kept ? " and those with numbers" : "", r->past.events,
+		progress_say("%s%s: %" PRIu64 " events, %s", path, r->kept ? " and those with numbers" : "", r->past.events,
 		             bytes_text(size, r->past.bytes));
 }
 
@@ -351,17 +356,21 @@ static void settle_files(const struct recording *r, bool drop)
 void recording_end(struct recording *r, bool drop)
 {
 	struct part *p = &r->part[r->now];
+	struct part_numbers before;
 	bool some = true;
 
 	if (r->ended)
 		return;
+	if (!p->seeks)
+		part_flush(p);
+	before = part_numbers(p);
 	explain_stream(&r->evidence, p->trid, r->plan->match);
 	if (r->waits)
 		r->retry = 0;
 	keep_waiting(r);
 	end_parts(r);
 	if (!drop)
-		some = count(r, p, &r->past);
+		some = count(r, p, &r->past, before);
 	if (some || r->kept || r->failed)
 		say_end(r, &r->part[0], drop);
 	else

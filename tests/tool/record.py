@@ -302,10 +302,12 @@ def test_what_is_no_log_stays():
 
 
 def test_into_a_pipe():
-    with Run('record', '-q', '-o', '-', '--', STEPS, 'a*3', 'say:aside') as run:
+    with Run('record', '-o', '-', '--', STEPS, 'a*3', 'say:aside') as run:
         run.process.stdin.close()
         log = run.process.stdout.buffer.read()
-        equal(run.process.stderr.read(), 'aside\n')
+        err = run.process.stderr.read()
+        contains(err, 'aside\n')
+        assert re.search(r'standard output: \d+ events, \d', err) and ': 0 events' not in err, err
         equal(run.process.wait(LIMIT), 0)
     Path('piped').write_bytes(log)
     equal(Log('piped').names, ['a'] * 3)
