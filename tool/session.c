@@ -158,6 +158,14 @@ static bool crashed(const struct session *s)
 	       WTERMSIG(s->status) != SIGHUP && WTERMSIG(s->status) != SIGPIPE;
 }
 
+/* Of a process that is not a child nobody is told how it has ended: it may have crashed. */
+static bool gone(const struct source *source)
+{
+	struct pollfd fd = { .fd = source->pidfd, .events = POLLIN };
+
+	return source->pidfd >= 0 ? poll(&fd, 1, 0) > 0 : kill(source->pid, 0) != 0 && errno == ESRCH;
+}
+
 static void take_snapshot(struct session *s, struct source *source)
 {
 	const struct plan *plan = s->plan;
@@ -179,8 +187,8 @@ static void end_source(struct session *s, struct source *source)
 	source->trigger = NULL;
 	if (source->due)
 		take_snapshot(s, source);
-	/* With a trigger the rest is of no interest, unless the command has crashed. */
-	recording_end(&source->recording, s->plan->trigger && !crashed(s));
+	/* With a trigger the rest is of no interest, unless the process has crashed. */
+	recording_end(&source->recording, s->plan->trigger && !(s->o->command ? crashed(s) : gone(source)));
 }
 
 static void stop(struct session *s)
@@ -250,7 +258,7 @@ static void processes_ended(struct session *s)
 	for (unsigned i = 0; i < s->count; i++) {
 		struct source *source = &s->source[i];
 
-		if (source->pidfd < 0 && kill(source->pid, 0) != 0 && errno == ESRCH)
+		if (source->pidfd < 0 && gone(source))
 			end_source(s, source);
 		ended += source->recording.ended;
 	}

@@ -489,6 +489,16 @@ def test_crash():
     out, err = record('--trigger', 'never', '-o', 'some', '--', STEPS, 'a', f'kill:{signal.SIGSEGV:d}', status=139)
     contains(err, 'Segmentation fault', 'some: ')
     equal(Log('some').names, ['a'])
+    # How a process has ended that is no child of the recorder, it does not know.
+    with subprocess.Popen([STEPS, 'each:1000:tick'], stdin=subprocess.PIPE) as target:
+        record('-q', '--trigger', 'never', '-o', 'lives', '-p', str(target.pid), '--duration', '100ms')
+        equal(glob.glob('lives*'), [])
+        with Run('record', '-q', '--trigger', 'never', '-o', 'ends', '-p', str(target.pid)) as run:
+            traced(target.pid)
+            target.kill()
+            target.wait(LIMIT)
+            run.end()
+    assert Log('ends').count('tick') > 0
 
 
 def test_trigger():
