@@ -48,10 +48,10 @@ char *launch_find(const char *name)
 		e = executable(path);
 		if (e == 0)
 			return path;
-		free(path);
-		/* One that may not be executed is worth telling, if there is no other. */
-		if (e == EACCES)
+		/* One that may not be executed is worth telling, if there is no other; a folder that is closed is not. */
+		if (e == EACCES && access(path, F_OK) == 0)
 			error = e;
+		free(path);
 		if (!*end)
 			break;
 	}
