@@ -1,0 +1,232 @@
+/*
+ * watch.c - the events of a running program, read and counted
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "traceable.h"
+
+/* For what comes in 20 ms at 10 million events per second; where there is no such room, the default. */
+#define STREAM_BYTES (8u << 20)
+#define BATCH 256 /* events between two looks at the clock */
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* -- Begin and end -------------------------------------------------------------------------- */
+
+static void explain(pid_t pid, int error)
+{
+	switch (error) {
+	case ESRCH:
+		fail("%d: there is no such process", (int)pid);
+	case EPERM:
+		fail("%d: it may not be looked into: it is another user's, or has more rights than you", (int)pid);
+	case EAGAIN:
+		fail("%d: there are as many streams as there can be; 'posixtrace list' shows them", (int)pid);
+	case ENOENT:
+		fail("%d: there is no /dev/shm, where streams are", (int)pid);
+	case ENOMEM:
+		fail("%d: no room for a stream in /dev/shm, or no memory", (int)pid);
+	default:
+		fail("%d: %s; 'posixtrace doctor' may know more", (int)pid, strerror(error));
+	}
+}
+
+static int create(struct watch *w, trace_attr_t *attr)
+{
+	int error;
+
+	posix_trace_attr_setstreamsize(attr, STREAM_BYTES);
+	error = posix_trace_create(w->pid, attr, &w->trid);
+	if (error == ENOMEM) {
+		posix_trace_attr_setstreamsize(attr, STREAM_BYTES / 16);
+		error = posix_trace_create(w->pid, attr, &w->trid);
+	}
+	return error;
+}
+
+/* Bytes of the stream as it came to be. */
+static uint64_t stream_size(trace_id_t trid)
+{
+	trace_attr_t attr;
+	size_t size = 0;
+
+	if (posix_trace_attr_init(&attr) != 0 || posix_trace_get_attr(trid, &attr) != 0)
+		return 0;
+	posix_trace_attr_getstreamsize(&attr, &size);
+	posix_trace_attr_destroy(&attr);
+	return size;
+}
+
+void watch_begin(struct watch *w, pid_t pid, bool children, struct match *only)
+{
+	trace_attr_t attr;
+	int error;
+
+	memset(w, 0, sizeof *w);
+	w->pid = pid;
+	w->only = only;
+	posix_trace_attr_init(&attr);
+	posix_trace_attr_setname(&attr, "posixtrace live");
+	posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_LOOP);
+	posix_trace_attr_setmaxdatasize(&attr, LATEST_DATA);
+	posix_trace_attr_setinherited(&attr, children ? POSIX_TRACE_INHERITED : POSIX_TRACE_CLOSE_FOR_CHILD);
+	error = create(w, &attr);
+	posix_trace_attr_destroy(&attr);
+	w->looked = now();
+	w->types = typenames_new();
+	w->rates = rates_new(w->looked);
+	if (error == 0 && (!w->types || !w->rates || latest_init(&w->latest) != 0))
+		error = ENOMEM;
+	if (error == 0) {
+		w->stream_size = stream_size(w->trid);
+		watch_look(w, w->looked); /* what is not wanted is filtered out before it starts */
+		error = posix_trace_start(w->trid);
+	}
+	if (error != 0)
+		explain(pid, error);
+}
+
+void watch_end(struct watch *w)
+{
+	posix_trace_shutdown(w->trid);
+	rates_free(w->rates);
+	latest_free(&w->latest);
+}
+
+/* -- Reading -------------------------------------------------------------------------------- */
+
+static uint64_t lost_until_now(struct watch *w)
+{
+	struct posix_trace_status_info status;
+
+	if (posix_trace_get_status(w->trid, &status) != 0)
+		return w->lost_before;
+	return status.__posix_lost_events;
+}
+
+bool watch_read(struct watch *w, uint64_t patience)
+{
+	uint64_t end = now() + patience;
+	struct latest_event *e;
+	int none = 0, error;
+
+	do {
+		for (unsigned i = 0; i < BATCH; i++) {
+			e = latest_next(&w->latest);
+			error = posix_trace_trygetnext_event(w->trid, &e->info, e->data, sizeof e->data, &e->length, &none);
+			if (error != 0 || none) {
+				w->broken |= error == EINVAL;
+				return false;
+			}
+			rates_add(w->rates, e->info.posix_event_id, e->length);
+			if (e->info.posix_event_id == POSIX_TRACE_OVERFLOW)
+				e->lost = lost_until_now(w) - w->lost_at_reset;
+			if (!w->frozen && !w->unwanted[e->info.posix_event_id % EVENT_ID_END])
+				latest_keep(&w->latest);
+		}
+	} while (now() < end);
+	return true;
+}
+
+/* -- Looks ---------------------------------------------------------------------------------- */
+
+/* Event types that are not wanted cost the program least if the stream does not record them. */
+static void filter_out(struct watch *w)
+{
+	trace_event_set_t set;
+
+	posix_trace_eventset_empty(&set);
+	for (uint32_t id = EVENT_ID_USER; id < w->types->end; id++)
+		if (w->types->known[id] && !match_name(w->only, typenames_name(w->types, id)))
+			posix_trace_eventset_add(id, &set);
+	posix_trace_set_filter(w->trid, &set, POSIX_TRACE_SET_EVENTSET);
+}
+
+static void read_command(struct watch *w)
+{
+	char path[64], text[sizeof w->command];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/comm", (int)w->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, text, sizeof text - 1);
+	close(fd);
+	if (n <= 0)
+		return;
+	text[n] = 0;
+	text[strcspn(text, "\n")] = 0;
+	strcpy(w->command, text);
+}
+
+static void names_changed(struct watch *w)
+{
+	for (uint32_t id = 1; id < w->types->end; id++) {
+		const char *name = typenames_name(w->types, id);
+
+		/* Where events are missing is seen in any case. */
+		w->unwanted[id] = w->shown && id != POSIX_TRACE_OVERFLOW && id != POSIX_TRACE_RESUME &&
+		                  !match_name(w->shown, name);
+	}
+}
+
+void watch_keep(struct watch *w, const struct match *shown)
+{
+	w->shown = shown;
+	names_changed(w);
+}
+
+void watch_freeze(struct watch *w, bool frozen)
+{
+	w->frozen = frozen;
+}
+
+void watch_reset(struct watch *w, uint64_t time)
+{
+	rates_reset(w->rates, time);
+	w->lost_at_reset = lost_until_now(w);
+	w->lost = 0;
+}
+
+void watch_look(struct watch *w, uint64_t time)
+{
+	uint64_t lost = lost_until_now(w);
+
+	if (typenames_look(w->types, w->trid)) {
+		names_changed(w);
+		if (w->only)
+			filter_out(w);
+	}
+	/* At its end once more: it may have been a short one. */
+	if (!w->ended || !w->end_seen)
+		read_command(w);
+	w->end_seen = w->ended;
+	if (time > w->looked)
+		w->lost_per_s = (double)(lost - w->lost_before) * 1e9 / (double)(time - w->looked);
+	w->looked = time;
+	w->lost_before = lost;
+	w->lost = lost - w->lost_at_reset;
+	rates_look(w->rates, time);
+	w->silent = rates_of(w->rates, RATES_ALL).sum.events <= 1 && w->types->end <= EVENT_ID_USER &&
+	            !w->ended && !traceable_is(w->pid);
+}
