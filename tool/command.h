@@ -36,6 +36,7 @@ extern const struct command command_event;
 extern const struct command command_record;
 extern const struct command command_report;
 extern const struct command command_stat;
+extern const struct command command_live; /* only where there is curses */
 
 /* The one that runs. */
 extern const struct command *command;

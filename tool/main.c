@@ -18,6 +18,9 @@ static const struct command *const commands[] = {
 	&command_check,
 	&command_recover,
 	&command_doctor,
+#ifdef POSIXTRACE_CURSES
+	&command_live,
+#endif
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
