@@ -333,6 +333,8 @@ static void end_by(int signal)
 	terminal_close();
 	sigemptyset(&set);
 	sigaddset(&set, signal);
+	/* curses may have a handler of its own. */
+	sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 	raise(signal);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }

@@ -105,7 +105,7 @@ char *rows_short(char *text, double n)
 	for (; n >= 999.5 && units[unit + 1]; unit++)
 		n /= 1000;
 	if (unit == 0)
-		snprintf(text, 24, n < 9.95 && n > 0 ? "%.1f" : "%.0f", n);
+		snprintf(text, 24, n < 9.95 && n != (double)(int)n ? "%.1f" : "%.0f", n);
 	else
 		snprintf(text, 24, "%.*f%c", n < 9.995 ? 2 : n < 99.95 ? 1 : 0, n, units[unit]);
 	return text;

@@ -56,8 +56,8 @@ static void draw_losses(const struct watch *w, int column, double seen_per_s)
 	if (w->lost_per_s > 0 && all > 0)
 		column += terminal_printf(1, column, wide, LOOK_ALARM, " (%s/s): sees %.0f %%", rows_short(rate, w->lost_per_s),
 		                          100 * seen_per_s / all);
-	if (wide - column >= 32)
-		terminal_printf(1, column, wide, LOOK_DIM, "; the program and logs lose none");
+	if (wide - column >= 20)
+		terminal_printf(1, column, wide, LOOK_DIM, "; in this view only");
 }
 
 static void draw_sums(const struct watch *w, const struct rates_figures *all)
@@ -137,13 +137,14 @@ static void draw_row(int line, const struct columns *c, const struct watch *w, c
 		draw_spark(line, at + 1, c->spark - 1, rows, row);
 }
 
-static void draw_nothing(int line, const struct watch *w, const struct view *view)
+/* Why there is nothing to be seen. */
+static void draw_nothing(int line, const struct watch *w, const struct rows *rows, const struct view *view)
 {
-	if (view->pattern[0])
+	if (w->silent)
+		terminal_printf(line, 0, wide, LOOK_ALARM, "nothing yet: %d has not loaded libposixtrace", (int)w->pid);
+	else if (rows->count == 0 && view->pattern[0])
 		terminal_printf(line, 0, wide, LOOK_DIM, "no event type matches %s", view->pattern);
-	else if (w->silent)
-		terminal_printf(line, 0, wide, LOOK_ALARM, "no events: %d has not loaded libposixtrace", (int)w->pid);
-	else
+	else if (rows->count == 0)
 		terminal_printf(line, 0, wide, LOOK_DIM, "no events yet");
 }
 
@@ -164,8 +165,8 @@ static void draw_table(int top, unsigned room, const struct watch *w, const stru
 		terminal_printf(top, at + 1, c.spark - 1, LOOK_HEAD, c.spark > 12 ? "LAST MINUTE" : "MINUTE");
 	for (unsigned i = 0; i < room && view->row + i < rows->count; i++)
 		draw_row(top + 1 + (int)i, &c, w, rows, &rows->row[view->row + i]);
-	if (rows->count == 0)
-		draw_nothing(top + 1, w, view);
+	if (rows->count < room)
+		draw_nothing(top + 1 + (int)rows->count, w, rows, view);
 }
 
 /* -- The latest events ---------------------------------------------------------------------- */
@@ -319,7 +320,8 @@ static void draw_foot(int line, const struct watch *w, const struct view *view, 
 /* Half of the lines and a bit for the table, if it needs so many, and the rest for the latest events. */
 static struct room divide(int lines, const struct rows *rows, bool expanded)
 {
-	int table = expanded ? 0 : least(rows->count ? (int)rows->count : 1, lines <= 4 ? lines - 1 : (lines - 2) * 6 / 10);
+	/* One line more where it is to be said why there is nothing. */
+	int needed = (int)rows->count + (rows->count <= 1), table = expanded ? 0 : least(needed, lines <= 4 ? lines - 1 : (lines - 2) * 6 / 10);
 	int events = lines - (expanded ? 0 : table + 1) - 1;
 
 	return (struct room){ table > 0 ? (unsigned)table : 0, events > 0 ? (unsigned)events : 0 };

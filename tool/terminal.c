@@ -101,6 +101,11 @@ void terminal_open(bool colours)
 
 	set_signals();
 	screen = newterm(NULL, stdout, stdin);
+	/* One that cannot put its cursor anywhere is not known well enough. */
+	if (screen && !(tigetstr("cup") && tigetstr("cup") != (const char *)-1)) {
+		endwin();
+		screen = NULL;
+	}
 	if (!screen)
 		fail("TERM=%s: no terminal that is known here; --batch 1 prints a table instead", name ? name : "");
 	atexit(terminal_close);

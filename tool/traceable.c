@@ -34,8 +34,9 @@ static unsigned streams_of(const struct procpage *page)
 	return taken;
 }
 
-/* What its page says, if it has one. */
-static bool read_page(const struct proc *proc, struct traceable *t)
+/* Calls f with its page, if it has one; with the rights of its user. */
+static bool with_page(const struct proc *proc, void (*f)(int dir, const struct place *place, const struct procpage *page, void *arg),
+                      void *arg)
 {
 	struct place place = place_of(proc);
 	struct ident id = proc->ident;
@@ -50,8 +51,7 @@ static bool read_page(const struct proc *proc, struct traceable *t)
 	dir = file_directory(&place, false);
 	if (dir >= 0 && procpage_look(dir, &place, id, &page) == 0) {
 		found = true;
-		t->streams = streams_of(page);
-		t->events = registry_look(dir, &place, procpage_names(page));
+		f(dir, &place, page, arg);
 		procpage_close(page);
 	}
 	if (dir >= 0)
@@ -60,26 +60,27 @@ static bool read_page(const struct proc *proc, struct traceable *t)
 	return found;
 }
 
-static bool look(pid_t pid, struct traceable *t)
+static void read_page(int dir, const struct place *place, const struct procpage *page, void *arg)
+{
+	struct traceable *t = arg;
+
+	t->attached |= load_relaxed(&page->image) != 0;
+	t->streams = streams_of(page);
+	t->events = registry_look(dir, place, procpage_names(page));
+}
+
+bool traceable_look(pid_t pid, struct traceable *t)
 {
 	struct proc proc;
-	bool mapped = false, paged;
 
 	memset(t, 0, sizeof *t);
 	t->pid = pid;
 	if (proc_read((uint32_t)pid, &proc) != 0 || proc.ended || (geteuid() != 0 && proc.uid != geteuid()) ||
 	    proc_permit((uint32_t)pid) != 0)
 		return false;
-	proc_each_map((uint32_t)pid, look_for_library, &mapped);
-	paged = read_page(&proc, t);
-	return mapped || paged;
-}
-
-bool traceable_is(pid_t pid)
-{
-	struct traceable t;
-
-	return look(pid, &t);
+	proc_each_map((uint32_t)pid, look_for_library, &t->attached);
+	/* A page alone: somebody waits for it to come to a trace point. */
+	return with_page(&proc, read_page, t) || t->attached;
 }
 
 static void read_command(struct traceable *t)
@@ -115,7 +116,7 @@ struct traceable *traceable_all(unsigned *count)
 	while (dir && (entry = readdir(dir))) {
 		struct traceable t, *more;
 
-		if (!isdigit((unsigned char)entry->d_name[0]) || atoi(entry->d_name) == getpid() || !look(atoi(entry->d_name), &t))
+		if (!isdigit((unsigned char)entry->d_name[0]) || atoi(entry->d_name) == getpid() || !traceable_look(atoi(entry->d_name), &t))
 			continue;
 		read_command(&t);
 		more = realloc(all, (n + 1) * sizeof *all);
@@ -130,4 +131,33 @@ struct traceable *traceable_all(unsigned *count)
 		qsort(all, n, sizeof *all, by_pid);
 	*count = n;
 	return all;
+}
+
+struct names {
+	void (*each)(const char *name, void *arg);
+	void *arg;
+};
+
+static void read_names(int dir, const struct place *place, const struct procpage *page, void *arg)
+{
+	const struct names *names = arg;
+	char file[FILE_NAME_SIZE], name[REGISTRY_NAME_BYTES];
+	struct registry r;
+
+	file_name_once(file, "names", procpage_names(page));
+	if (registry_find(dir, place, file, &r) != 0)
+		return;
+	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_USER + registry_count(&r); id++)
+		if (registry_name(&r, id, name))
+			names->each(name, names->arg);
+	registry_close(&r);
+}
+
+void traceable_names(pid_t pid, void (*each)(const char *name, void *arg), void *arg)
+{
+	struct names names = { each, arg };
+	struct proc proc;
+
+	if (proc_read((uint32_t)pid, &proc) == 0 && proc_permit((uint32_t)pid) == 0)
+		with_page(&proc, read_names, &names);
 }

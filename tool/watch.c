@@ -208,6 +208,15 @@ void watch_reset(struct watch *w, uint64_t time)
 	w->lost = 0;
 }
 
+/* Only that the stream was started, so far, and nothing from which anything could come. */
+static bool says_nothing(const struct watch *w)
+{
+	struct traceable t;
+
+	return !w->ended && w->types->end <= EVENT_ID_USER && rates_of(w->rates, RATES_ALL).sum.events <= 1 &&
+	       traceable_look(w->pid, &t) && !t.attached;
+}
+
 void watch_look(struct watch *w, uint64_t time)
 {
 	uint64_t lost = lost_until_now(w);
@@ -227,6 +236,5 @@ void watch_look(struct watch *w, uint64_t time)
 	w->lost_before = lost;
 	w->lost = lost - w->lost_at_reset;
 	rates_look(w->rates, time);
-	w->silent = rates_of(w->rates, RATES_ALL).sum.events <= 1 && w->types->end <= EVENT_ID_USER &&
-	            !w->ended && !traceable_is(w->pid);
+	w->silent = says_nothing(w);
 }

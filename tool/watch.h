@@ -30,7 +30,7 @@ struct watch {
 	uint64_t lost;
 	double lost_per_s;
 	bool ended;   /* the process has */
-	bool silent;  /* it has not recorded anything yet, and has nothing of the library either */
+	bool silent;  /* nothing has come from it, and it has nothing of the library either */
 	bool broken;  /* the stream cannot be read any more */
 	/* Inner: */
 	const struct match *shown;
