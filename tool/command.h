@@ -22,7 +22,7 @@ enum {
 
 struct command {
 	const char *name;
-	const char *summary; /* half a line */
+	const char *summary; /* half a line; null: it is not for people, and not in the list */
 	const char *usage;   /* all that --help says, from "usage:" on */
 	int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit status */
 };
@@ -38,6 +38,10 @@ extern const struct command command_report;
 extern const struct command command_stat;
 extern const struct command command_live; /* only where there is curses */
 
+extern const struct command command_complete;
+
+/* All of them, one after the other; null: no more. */
+const struct command *command_each(unsigned index);
 /* The one that runs. */
 extern const struct command *command;
 

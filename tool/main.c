@@ -21,15 +21,22 @@ static const struct command *const commands[] = {
 #ifdef POSIXTRACE_CURSES
 	&command_live,
 #endif
+	&command_complete,
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
+
+const struct command *command_each(unsigned index)
+{
+	return index < COMMANDS ? commands[index] : NULL;
+}
 
 static int print_help(void)
 {
 	printf("usage: posixtrace COMMAND [ARGUMENT...]\n\nRecords what programs do that trace by <trace.h>, and shows it.\n\n");
 	for (unsigned i = 0; i < COMMANDS; i++)
-		printf("  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+		if (commands[i]->summary)
+			printf("  %-8s  %s\n", commands[i]->name, commands[i]->summary);
 	printf("\n'posixtrace COMMAND --help' tells more about one of them, 'man posixtrace' about all.\n");
 	return STATUS_DONE;
 }
