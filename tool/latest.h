@@ -17,7 +17,7 @@
 
 struct latest_event {
 	struct posix_trace_event_info info;
-	uint64_t lost; /* OVERFLOW: events that the stream has lost until then */
+	uint64_t lost; /* OVERFLOW: events that are missing there, as far as was known when it was read */
 	size_t length;
 	unsigned char data[LATEST_DATA];
 };

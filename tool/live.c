@@ -100,12 +100,13 @@ static void look(struct live *l)
 	rows_make(&l->rows, &l->watch, l->shown, l->view.order);
 }
 
-/* What has come until now. When the process has ended, all that it has recorded. */
+/* What has come until now. When the process has ended, all that it has recorded; children may go on for ever. */
 static void take(struct live *l)
 {
 	bool ended = l->watch.ended || has_ended(l);
+	int rounds = ended && !l->watch.ended ? 100 : 1;
 
-	while (watch_read(&l->watch, PATIENCE_NS) && ended)
+	while (watch_read(&l->watch, PATIENCE_NS) && --rounds > 0)
 		;
 	rates_tick(l->watch.rates, now());
 	l->watch.ended = ended;
@@ -402,6 +403,7 @@ static void take_options(int argc, char **argv)
 		else if (c == COLOR)
 			out_colours(colour = optarg);
 	}
+	out_colours("never"); /* it was only to be checked: what is printed is for curses, or for scripts */
 	asked.colours = strcmp(colour, "never") != 0 && (strcmp(colour, "always") == 0 || !no_color || !*no_color);
 	asked.command = optind < argc ? argv + optind : NULL;
 	if (asked.json && !asked.batch)

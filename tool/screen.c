@@ -201,14 +201,14 @@ static void draw_data(int line, int column, const struct watch *w, const struct 
 	out_at = out_buffer;
 }
 
-static void draw_loss(int line, int column, const struct latest_event *e, uint64_t before)
+static void draw_loss(int line, int column, const struct latest_event *e)
 {
 	char text[24];
 
 	if (e->info.posix_event_id == POSIX_TRACE_RESUME)
 		terminal_printf(line, column, wide, LOOK_GOOD, "-- complete again from here on --");
-	else if (e->lost > before)
-		terminal_printf(line, column, wide, LOOK_ALARM, "-- %s events lost --", rows_short(text, (double)(e->lost - before)));
+	else if (e->lost)
+		terminal_printf(line, column, wide, LOOK_ALARM, "-- %s events lost --", rows_short(text, (double)e->lost));
 	else
 		terminal_printf(line, column, wide, LOOK_ALARM, "-- events lost --");
 }
@@ -231,21 +231,22 @@ static int draw_time(int line, const struct latest_event *e)
 	return terminal_printf(line, 0, wide, LOOK_DIM, "%s.%06ld ", clock, e->info.posix_timestamp.tv_nsec / 1000);
 }
 
-static void draw_event(int line, const struct watch *w, const struct latest_event *e, uint64_t lost_before)
+static void draw_event(int line, const struct watch *w, const struct latest_event *e)
 {
 	const char *name = typenames_name(w->types, e->info.posix_event_id), *thread;
 	int column = draw_time(line, e), width = wide < 60 ? 8 : 16;
-	char text[64];
+	char text[64], tid[16];
 
 	if (e->info.posix_event_id == POSIX_TRACE_OVERFLOW || e->info.posix_event_id == POSIX_TRACE_RESUME) {
-		draw_loss(line, column, e, lost_before);
+		draw_loss(line, column, e);
 		return;
 	}
 	thread = threadnames_get(e->info.posix_pid, e->info.__posix_kernel_tid);
+	snprintf(tid, sizeof tid, "%d", (int)e->info.__posix_kernel_tid);
 	if (wide < 60 || !*thread)
-		snprintf(text, sizeof text, "%d", (int)e->info.__posix_kernel_tid);
-	else
-		snprintf(text, sizeof text, "%.15s/%d", thread, (int)e->info.__posix_kernel_tid);
+		strcpy(text, tid);
+	else /* all of the number, and what there is room for of the name */
+		snprintf(text, sizeof text, "%.*s/%s", width - 2 - (int)strlen(tid), thread, tid);
 	terminal_put(line, column, width - 1, LOOK_DIM, text, strlen(text), true);
 	column += width;
 	column += terminal_put(line, column, wide - column, LOOK_NAME, name, strlen(name), false) + 1;
@@ -255,7 +256,7 @@ static void draw_event(int line, const struct watch *w, const struct latest_even
 static void draw_latest(int top, unsigned room, const struct watch *w, struct view *view)
 {
 	const struct latest *l = &w->latest;
-	uint64_t first = latest_first(l), end, lost = 0;
+	uint64_t first = latest_first(l), end;
 
 	if (view->back && view->back < first + room)
 		view->back = first + room;
@@ -266,17 +267,8 @@ static void draw_latest(int top, unsigned room, const struct watch *w, struct vi
 		first = end - room;
 	terminal_printf(top, 0, wide, LOOK_HEAD, view->back ? "EVENTS, %llu before the latest" : "LATEST EVENTS",
 	                (unsigned long long)(l->count - end));
-	/* How many were lost at a place: what had been lost by then, less what had been by the place before. */
-	for (uint64_t n = latest_first(l); n < first; n++)
-		if (latest_get(l, n)->info.posix_event_id == POSIX_TRACE_OVERFLOW)
-			lost = latest_get(l, n)->lost;
-	for (uint64_t n = first; n < end; n++) {
-		const struct latest_event *e = latest_get(l, n);
-
-		draw_event(top + 1 + (int)(n - first), w, e, lost);
-		if (e->info.posix_event_id == POSIX_TRACE_OVERFLOW)
-			lost = e->lost;
-	}
+	for (uint64_t n = first; n < end; n++)
+		draw_event(top + 1 + (int)(n - first), w, latest_get(l, n));
 }
 
 /* -- The rest ------------------------------------------------------------------------------- */

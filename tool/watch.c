@@ -122,6 +122,15 @@ static uint64_t lost_until_now(struct watch *w)
 	return status.__posix_lost_events;
 }
 
+/* Since the last place where events were missing. */
+static uint64_t lost_here(struct watch *w)
+{
+	uint64_t lost = lost_until_now(w), here = lost - w->lost_told;
+
+	w->lost_told = lost;
+	return here;
+}
+
 bool watch_read(struct watch *w, uint64_t patience)
 {
 	uint64_t end = now() + patience;
@@ -138,7 +147,7 @@ bool watch_read(struct watch *w, uint64_t patience)
 			}
 			rates_add(w->rates, e->info.posix_event_id, e->length);
 			if (e->info.posix_event_id == POSIX_TRACE_OVERFLOW)
-				e->lost = lost_until_now(w) - w->lost_at_reset;
+				e->lost = lost_here(w);
 			if (!w->frozen && !w->unwanted[e->info.posix_event_id % EVENT_ID_END])
 				latest_keep(&w->latest);
 		}
@@ -204,7 +213,7 @@ void watch_freeze(struct watch *w, bool frozen)
 void watch_reset(struct watch *w, uint64_t time)
 {
 	rates_reset(w->rates, time);
-	w->lost_at_reset = lost_until_now(w);
+	w->lost_at_reset = w->lost_told = lost_until_now(w);
 	w->lost = 0;
 }
 

@@ -36,7 +36,7 @@ struct watch {
 	const struct match *shown;
 	bool unwanted[EVENT_ID_END]; /* not among the latest events, by shown */
 	bool frozen, end_seen;
-	uint64_t lost_at_reset, lost_before, looked;
+	uint64_t lost_at_reset, lost_before, lost_told, looked;
 };
 
 /* Creates and starts the stream; ends the program with a message if that cannot be. */
