@@ -46,6 +46,7 @@ static void draw(struct list *l)
 {
 	static const char none[] = "No process of yours has loaded libposixtrace. This list waits for one.";
 	static const char title[] = " posixtrace live: which process?";
+	const char *head = terminal_columns() < 60 ? "    PID EVENTS  COMMAND" : "    PID  EVENT TYPES  TRACED BY  COMMAND";
 	unsigned room = terminal_lines() > 3 ? (unsigned)terminal_lines() - 3 : 1, at = selected(l);
 
 	if (at < l->first)
@@ -54,7 +55,7 @@ static void draw(struct list *l)
 		l->first = at - room + 1;
 	terminal_clear();
 	terminal_put(0, 0, terminal_columns(), LOOK_TITLE, title, sizeof title - 1, true);
-	terminal_printf(1, 0, terminal_columns(), LOOK_HEAD, terminal_columns() < 60 ? "    PID EVENTS  COMMAND" : "    PID  EVENT TYPES  TRACED BY  COMMAND");
+	terminal_printf(1, 0, terminal_columns(), LOOK_HEAD, "%s", head);
 	for (unsigned i = 0; i < room && l->first + i < l->count; i++)
 		draw_process(2 + (int)i, &l->process[l->first + i], l->first + i == at);
 	if (l->count == 0)

@@ -306,14 +306,16 @@ static void draw_foot(int line, const struct watch *w, const struct view *view, 
 	column = terminal_printf(line, 0, wide, LOOK_DIM, "sort: %s", orders[view->order]);
 	if (view->pattern[0])
 		column += terminal_printf(line, column, wide, LOOK_PLAIN, "  /%s", view->pattern);
-	terminal_printf(line, column, wide, LOOK_DIM, wide < 60 ? "  ? help" : "  q quit  p pause  s sort  / filter  e expand  r reset  ? help");
+	terminal_printf(line, column, wide, LOOK_DIM, "%s", wide < 60 ? "  ? help" :
+	                "  q quit  p pause  s sort  / filter  e expand  r reset  ? help");
 }
 
 /* Half of the lines and a bit for the table, if it needs so many, and the rest for the latest events. */
 static struct room divide(int lines, const struct rows *rows, bool expanded)
 {
 	/* One line more where it is to be said why there is nothing. */
-	int needed = (int)rows->count + (rows->count <= 1), table = expanded ? 0 : least(needed, lines <= 4 ? lines - 1 : (lines - 2) * 6 / 10);
+	int needed = (int)rows->count + (rows->count <= 1);
+	int table = expanded ? 0 : least(needed, lines <= 4 ? lines - 1 : (lines - 2) * 6 / 10);
 	int events = lines - (expanded ? 0 : table + 1) - 1;
 
 	return (struct room){ table > 0 ? (unsigned)table : 0, events > 0 ? (unsigned)events : 0 };
