@@ -29,19 +29,19 @@ struct command {
 
 /* One in each file NAME.c. */
 extern const struct command command_check;
+extern const struct command command_complete;
 extern const struct command command_doctor;
-extern const struct command command_list;
-extern const struct command command_recover;
 extern const struct command command_event;
+extern const struct command command_list;
+extern const struct command command_live; /* only where there is curses */
 extern const struct command command_record;
+extern const struct command command_recover;
 extern const struct command command_report;
 extern const struct command command_stat;
-extern const struct command command_live; /* only where there is curses */
-
-extern const struct command command_complete;
 
 /* All of them, one after the other; null: no more. */
 const struct command *command_each(unsigned index);
+
 /* The one that runs. */
 extern const struct command *command;
 

@@ -10,17 +10,17 @@
 #include "command.h"
 
 static const struct command *const commands[] = {
-	&command_event,
 	&command_record,
 	&command_report,
 	&command_stat,
+#ifdef POSIXTRACE_CURSES
+	&command_live,
+#endif
 	&command_list,
 	&command_check,
 	&command_recover,
 	&command_doctor,
-#ifdef POSIXTRACE_CURSES
-	&command_live,
-#endif
+	&command_event,
 	&command_complete,
 };
 
