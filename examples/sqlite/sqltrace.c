@@ -228,6 +228,21 @@ static int connection_trace(sqlite3 *db, char **error, const sqlite3_api_routine
 	return status;
 }
 
+/* What the data are, for tools that know nothing of SQLite: docs/command.md. These types have no events. */
+static void declare_layouts(void)
+{
+	static const char *const layouts[] = {
+		SQLTRACE_PREPARE "{statement:u64,connection:u32,flags:x32}", SQLTRACE_PREPARE "{length:u32,text:s}",
+		SQLTRACE_ROW "{statement:u64,row:u64}",
+		SQLTRACE_FINISH "{statement:u64,time:u64/ns,rows:u64}", SQLTRACE_FINISH "{connection:u32,flags:x32}",
+		SQLTRACE_CLOSE "{connection:u32,reserved:u32,statements:u64}",
+	};
+	trace_event_id_t declared;
+
+	for (unsigned i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+		posix_trace_eventid_open(layouts[i], &declared);
+}
+
 /* What SQLite looks for, by the file's name. All else is hidden: SQLite loads extensions into one scope. */
 __attribute__((visibility("default")))
 int sqlite3_sqltrace_init(sqlite3 *db, char **error, const sqlite3_api_routines *api);
@@ -241,6 +256,7 @@ int sqlite3_sqltrace_init(sqlite3 *db, char **error, const sqlite3_api_routines 
 	posix_trace_eventid_open(SQLTRACE_ROW, &event_row);
 	posix_trace_eventid_open(SQLTRACE_FINISH, &event_finish);
 	posix_trace_eventid_open(SQLTRACE_CLOSE, &event_close);
+	declare_layouts();
 
 	status = sqlite3_auto_extension((void (*)(void))connection_trace);
 	if (status == SQLITE_OK)

@@ -406,8 +406,8 @@ static int begin_if_cut(struct flush *f)
 /* What is in the draft, and before it what is needed to understand it. */
 static int write_draft(struct flush *f)
 {
-	uint64_t discarded = output_place(&f->output)->discarded;
 	int r = begin_if_cut(f);
+	uint64_t discarded = output_place(&f->output)->discarded;
 
 	if (r == 0)
 		r = describe_more(&f->describe, &f->output);

@@ -276,7 +276,7 @@ int output_begin_again(struct output *o, const struct log_header *h)
 	struct log_place next = *output_place(o);
 
 	/* It is the same log, whose first segments are not there any more. */
-	next.bytes = next.events = 0;
+	next.bytes = next.events = next.discarded = 0;
 	next.types = next.slots = 0;
 	next.slot_used = 0;
 	return put_header(o, h, &next);
