@@ -622,6 +622,9 @@ set -e
 
 
 def main():
+    # As in a terminal, also where this runs in the background, or without one.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     tests = {name[5:]: test for name, test in globals().items() if name.startswith('test_')}
     failed = False
     for name in sys.argv[3:] or tests:
