@@ -628,7 +628,7 @@ def main():
     tests = {name[5:]: test for name, test in globals().items() if name.startswith('test_')}
     failed = False
     for name in sys.argv[3:] or tests:
-        folder = tempfile.mkdtemp(prefix='posixtrace-record-')
+        folder = tempfile.mkdtemp(prefix='record-test-')
         os.chdir(folder)
         try:
             skipped = tests[name]()
