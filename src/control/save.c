@@ -25,7 +25,7 @@
 
 struct rescue {
 	const struct save *save;
-	int stream_fd;
+	int log_fd;
 	bool saved;
 	/* What there is to go on with: */
 	struct stream stream;
@@ -233,42 +233,47 @@ static bool nothing_to_save(const struct stream *s)
 static void *rescue(void *arg)
 {
 	struct rescue *r = arg;
-	int error = stream_map_dead(r->stream_fd, r->save->place, r->save->own_space, &r->stream), fd;
 
-	if (error < 0) {
-		r->saved = error == -EINVAL; /* there is nothing that could be understood */
-		return NULL;
-	}
-	if (nothing_to_save(&r->stream)) {
-		r->saved = true;
-	} else {
-		fd = open_log(r->save, r->stream.log);
-		if (fd >= 0) {
-			r->saved = with_log(r, fd);
-			sys_close(fd);
-		} else {
-			/* A pipe has no path, and its reader has what there was. A file may have moved. */
-			r->saved = !r->save->log && !r->stream.log->path[0];
-		}
-	}
-	stream_unmap(&r->stream);
+	r->saved = with_log(r, r->log_fd);
 	return NULL;
+}
+
+/* In a thread, which is not made for those whose log is gone: they stay, and each create() comes by. */
+static void write_log(struct rescue *r)
+{
+	pthread_t thread;
+
+	r->log_fd = open_log(r->save, r->stream.log);
+	if (r->log_fd >= 0) {
+		if (helper_start(&thread, rescue, r) == 0)
+			helper_join(thread);
+		sys_close(r->log_fd);
+	} else {
+		/* A pipe has no path, and its reader has what there was. A file may have moved. */
+		r->saved = !r->save->log && !r->stream.log->path[0];
+	}
 }
 
 bool save_stream(int fd, void *save)
 {
 	struct rescue *r = sys_map(sizeof *r, -1, 1);
-	bool saved = false;
-	pthread_t thread;
+	bool saved;
+	int error;
 
 	if (!r)
 		return false;
 	r->save = save;
-	r->stream_fd = fd;
-	if (helper_start(&thread, rescue, r) == 0) {
-		helper_join(thread);
-		saved = r->saved;
+	error = stream_map_dead(fd, r->save->place, r->save->own_space, &r->stream);
+	if (error < 0) {
+		r->saved = error == -EINVAL; /* there is nothing that could be understood */
+	} else {
+		if (nothing_to_save(&r->stream))
+			r->saved = true;
+		else
+			write_log(r);
+		stream_unmap(&r->stream);
 	}
+	saved = r->saved;
 	sys_unmap(r, sizeof *r);
 	return saved;
 }
