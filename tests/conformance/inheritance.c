@@ -70,7 +70,7 @@ static pid_t by_thread(void)
 	pthread_t thread;
 	pid_t pid;
 
-	if (target_in_valgrind()) /* whose search for leaks there fails where memory is not passed on to children */
+	if (test_in_valgrind()) /* whose search for leaks there fails where memory is not passed on to children */
 		return by_fork();
 	MUST(pthread_create(&thread, NULL, fork_in_thread, &pid) == 0 && pthread_join(thread, NULL) == 0);
 	return pid;

@@ -437,7 +437,7 @@ static void check_books(trace_id_t trid, struct books *b, const trace_event_id_t
 
 TEST(states_while_busy)
 {
-	if (target_in_valgrind())
+	if (test_in_valgrind())
 		SKIP("a thread may be held up in an event for longer than a stop waits");
 	for EACH_KIND(kind) {
 		struct target t = target_make(kind);

@@ -271,13 +271,6 @@ static inline void target_gone(pid_t pid)
 	MUST(!"the process does not end");
 }
 
-static inline int target_in_valgrind(void)
-{
-	const char *libraries = getenv("LD_PRELOAD");
-
-	return libraries && strstr(libraries, "vgpreload");
-}
-
 /* -- Targets ------------------------------------------------------------ */
 
 static inline pid_t target_start_fork(void)

@@ -98,6 +98,13 @@ static inline int test_slow(void)
 	return n > 0 ? n : 1;
 }
 
+static inline int test_in_valgrind(void)
+{
+	const char *libraries = getenv("LD_PRELOAD");
+
+	return libraries && strstr(libraries, "vgpreload");
+}
+
 static inline int test_main(const struct test *tests, int argc, char **argv)
 {
 	int passed = 0, failed = 0, skipped = 0;

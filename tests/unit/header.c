@@ -200,7 +200,7 @@ TEST(any_bytes)
 {
 	unsigned seed = 9;
 
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < 20000 / test_slow(); i++) {
 		begin();
 		for (unsigned n = log_random(&seed, 4) + 1; n > 0; n--)
 			body[log_random(&seed, (unsigned)size)] = (unsigned char)rand_r(&seed);
