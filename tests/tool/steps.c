@@ -23,6 +23,13 @@
 #include <trace.h>
 #include <unistd.h>
 
+/* What ends it by a signal shall end it so under AddressSanitizer too. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "handle_segv=0:handle_abort=0";
+}
+
 static uint32_t number;
 
 static void trace(const char *step)
