@@ -18,6 +18,11 @@
 #define SHM       "/dev/shm"
 #define DIRECTORY "posixtrace-"
 
+/* How long a file that is being removed is waited for: some 50 us, then a second. */
+#define YIELDS   50
+#define SLEEPS   10000
+#define SLEEP_NS 100000
+
 /* -- Names ------------------------------------------------------------------- */
 
 void file_name(char name[FILE_NAME_SIZE], const char *kind, struct ident id, uint32_t number)
@@ -407,13 +412,19 @@ static int map_once(int dir, const struct place *place, const char *name, size_t
 int file_map(int dir, const struct place *place, const char *name, size_t at_least, size_t map_size,
              struct file_mapped *mapped, struct hold *hold)
 {
-	/* While somebody removes it, it cannot be held; in a moment it is not there. */
+	/*
+	 * While somebody removes it, it cannot be held; in a moment it is not there. Who removes may have lost its
+	 * processor, to this thread if that has a real-time priority, so yielding is not enough.
+	 */
 	for (int try = 0;; try++) {
 		int r = map_once(dir, place, name, at_least, map_size, mapped, hold);
 
-		if (r != -EAGAIN || try == 1000)
+		if (r != -EAGAIN || try == YIELDS + SLEEPS)
 			return r;
-		sys_yield();
+		if (try < YIELDS)
+			sys_yield();
+		else
+			sys_sleep_ns(SLEEP_NS);
 	}
 }
 

@@ -912,6 +912,41 @@ TEST(removing_races_with_holding)
 	end();
 }
 
+/* Who removes has the lock, and loses its processor for a while. */
+static bool bury_slowly(int fd, void *arg)
+{
+	(void)fd;
+	store_release((uint32_t *)arg, 1);
+	usleep(50000);
+	return true;
+}
+
+static void *remove_slowly(void *locked)
+{
+	CHECK("-", file_remove_unused(dir, &place, "one", bury_slowly, locked));
+	return NULL;
+}
+
+TEST(slow_remover)
+{
+	static uint32_t locked;
+	struct file_mapped mapped;
+	struct hold hold = { NULL };
+	pthread_t remover;
+	void *map;
+
+	begin();
+	MUST(create(4096, &map, &hold) == 0);
+	file_unmap(map, 4096);
+	lock_release(&hold);
+	MUST(pthread_create(&remover, NULL, remove_slowly, &locked) == 0);
+	while (!load_acquire(&locked))
+		usleep(100);
+	CHECK_EQ("-", file_map(dir, &place, "one", 4096, 4096, &mapped, &hold), -ENOENT);
+	pthread_join(remover, NULL);
+	end();
+}
+
 TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(no_names), TEST_ENTRY(own_place), TEST_ENTRY(place_of_child),
           TEST_ENTRY(place_of_another_user), TEST_ENTRY(place_of_another_mount), TEST_ENTRY(directory_made),
           TEST_ENTRY(directory_mode), TEST_ENTRY(directory_is_something_else), TEST_ENTRY(directory_foreign),
@@ -919,4 +954,5 @@ TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(no_names), TEST_ENTRY(own_place), TEST_E
           TEST_ENTRY(listed), TEST_ENTRY(counted), TEST_ENTRY(create_and_map), TEST_ENTRY(held_or_stale),
           TEST_ENTRY(removed_if_unused), TEST_ENTRY(map_refuses), TEST_ENTRY(map_refuses_mode), TEST_ENTRY(given_away),
           TEST_ENTRY(grow), TEST_ENTRY(no_space), TEST_ENTRY(no_inodes), TEST_ENTRY(file_size_limit),
-          TEST_ENTRY(no_standard_descriptors), TEST_ENTRY(one_wins), TEST_ENTRY(removing_races_with_holding))
+          TEST_ENTRY(no_standard_descriptors), TEST_ENTRY(one_wins), TEST_ENTRY(removing_races_with_holding),
+          TEST_ENTRY(slow_remover))
