@@ -298,8 +298,7 @@ static bool same_file(const char *path, const struct seen_stream *s)
 {
 	struct sys_stat st;
 
-	return sys_stat_path(path, &st) == 0 && st.inode == s->log_inode && st.device_major == s->log_device_major &&
-	       st.device_minor == s->log_device_minor;
+	return sys_stat_path(path, &st) == 0 && sys_is_file(&st, s->log_inode, s->log_device_major, s->log_device_minor);
 }
 
 /* True: it is complete, or will be when its creator ends it. */

@@ -266,8 +266,7 @@ int streams_log_there(const struct seen_stream *stream)
 	struct sys_stat st;
 	int r = stream->log[0] ? sys_stat_path(stream->log, &st) : -ENOENT;
 
-	if (r == 0 && (st.inode != stream->log_inode || st.device_major != stream->log_device_major ||
-	               st.device_minor != stream->log_device_minor))
+	if (r == 0 && !sys_is_file(&st, stream->log_inode, stream->log_device_major, stream->log_device_minor))
 		r = -ENOENT;
 	return r;
 }

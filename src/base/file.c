@@ -125,8 +125,7 @@ static bool same_shm(const struct place *place)
 
 	if (fd < 0)
 		return false;
-	same = sys_stat(fd, &theirs) == 0 && sys_stat_path(SHM, &ours) == 0 && theirs.inode == ours.inode &&
-	       theirs.device_major == ours.device_major && theirs.device_minor == ours.device_minor;
+	same = sys_stat(fd, &theirs) == 0 && sys_stat_path(SHM, &ours) == 0 && sys_same_file(&theirs, &ours);
 	sys_close(fd);
 	return same;
 }

@@ -27,6 +27,17 @@ struct sys_stat {
 	uint64_t size;
 };
 
+/* Is it the file with these numbers? */
+static inline bool sys_is_file(const struct sys_stat *st, uint64_t inode, uint32_t device_major, uint32_t device_minor)
+{
+	return st->inode == inode && st->device_major == device_major && st->device_minor == device_minor;
+}
+
+static inline bool sys_same_file(const struct sys_stat *a, const struct sys_stat *b)
+{
+	return sys_is_file(a, b->inode, b->device_major, b->device_minor);
+}
+
 int sys_open(int dir, const char *path, int flags, unsigned mode);
 int sys_close(int fd);
 int sys_dup(int fd);

@@ -240,7 +240,7 @@ static void find_path(struct log_state *state, const char *link, const struct sy
 	state->device_major = st->device_major;
 	state->device_minor = st->device_minor;
 	if (n <= 0 || n >= (long)sizeof state->path - 1 || state->path[0] != '/' || sys_stat_path(state->path, &by_path) < 0 ||
-	    by_path.inode != st->inode || by_path.device_major != st->device_major || by_path.device_minor != st->device_minor)
+	    !sys_same_file(&by_path, st))
 		state->path[0] = 0;
 }
 

@@ -35,8 +35,7 @@ static bool same_file(const struct input *in)
 {
 	struct sys_stat st;
 
-	return sys_stat(in->fd, &st) == 0 && st.inode == in->inode && st.device_major == in->device_major &&
-	       st.device_minor == in->device_minor;
+	return sys_stat(in->fd, &st) == 0 && sys_is_file(&st, in->inode, in->device_major, in->device_minor);
 }
 
 static int open_input(int fd, struct input **opened)

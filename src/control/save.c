@@ -69,8 +69,8 @@ static int open_log(const struct save *save, const struct log_state *state)
 
 	if (fd < 0)
 		return fd;
-	if (sys_stat(fd, &st) == 0 && S_ISREG(st.mode) && st.inode == state->inode &&
-	    st.device_major == state->device_major && st.device_minor == state->device_minor)
+	if (sys_stat(fd, &st) == 0 && S_ISREG(st.mode) &&
+	    sys_is_file(&st, state->inode, state->device_major, state->device_minor))
 		return fd;
 	sys_close(fd);
 	return -ENOENT;

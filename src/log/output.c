@@ -128,8 +128,7 @@ static bool ours(const struct output *o)
 {
 	struct sys_stat st;
 
-	return !o->shared || (sys_stat(o->fd, &st) == 0 && st.inode == o->file.inode && st.device_major == o->file.device_major &&
-	                      st.device_minor == o->file.device_minor);
+	return !o->shared || (sys_stat(o->fd, &st) == 0 && sys_same_file(&st, &o->file));
 }
 
 static int put(struct output *o, const void *buf, size_t size, uint64_t offset)
