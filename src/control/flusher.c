@@ -16,7 +16,6 @@
 #include "base/testpoint.h"
 #include "base/text.h"
 #include "base/ticks.h"
-#include "shm/chunk.h"
 
 #define PERIOD_NS   NS_PER_S           /* what was recorded stays out of the log no longer */
 #define GUARDED_NS  (NS_PER_S / 50)    /* who writes there may not mean to wake us (H18) */
@@ -34,12 +33,9 @@ static void set_error(struct stream_header *h, int error)
 }
 
 /* Is there anything to be written, but for what a flush itself leaves? */
-static bool unread(const struct stream *s)
+static bool unread(const struct flusher *g)
 {
-	for (uint32_t i = 0; i < s->chunk_count; i++)
-		if (chunk_unread(&s->chunks[i], load_acquire(&s->chunks[i].progress))) /* PAIR(commit) */
-			return true;
-	return load_relaxed(&s->header->stopped_ticks) != 0;
+	return !merge_empty(&g->flush.live->merge) || load_relaxed(&g->flush.stream->header->stopped_ticks) != 0;
 }
 
 static void mark(struct flusher *g, const struct event *caller, trace_event_id_t id, uint64_t ticks)
@@ -194,7 +190,7 @@ static bool due(const struct flusher *g)
 	if (early && load_relaxed(&s->header->flush_waiting) && !(load_relaxed(&s->header->state) & STATE_ARMED))
 		return false;
 	store_relaxed(&s->header->flush_waiting, 1);
-	return unread(s);
+	return unread(g);
 }
 
 static void *run(void *arg)

@@ -397,7 +397,7 @@ enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 	}
 }
 
-bool merge_empty(struct merge *m)
+bool merge_empty(const struct merge *m)
 {
 	for (uint32_t i = 0; i < m->stream->chunk_count; i++) {
 		struct chunk *c = &m->stream->chunks[i];

@@ -92,7 +92,7 @@ bool merge_claim(struct merge *m, uint32_t chunk, const struct cursor *before, u
 /* Takes it. False: overwritten, ask again. */
 bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size);
 /* True if nothing is left in any chunk, to be asked when nobody writes. */
-bool merge_empty(struct merge *m);
+bool merge_empty(const struct merge *m);
 /* How many are, those that are about to be gone past included. */
 uint64_t merge_unread(const struct merge *m);
 /*
