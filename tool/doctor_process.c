@@ -82,15 +82,6 @@ static void surroundings(uint32_t pid, const struct place *place)
 
 /* -- Does it use the library? --------------------------------------------------------------------------------- */
 
-static void look_for_library(const char *line, void *arg)
-{
-	char *path = arg;
-	const char *slash = strchr(line, '/');
-
-	if (slash && strstr(slash, "/libposixtrace.so") && !path[0])
-		snprintf(path, PATH_MAX, "%s", slash);
-}
-
 /* Has its file a name in it that all programs with the library inside have? */
 static bool file_has(uint32_t pid, const char *text)
 {
@@ -118,9 +109,9 @@ static bool file_has(uint32_t pid, const char *text)
 
 static void uses_library(uint32_t pid, bool attached)
 {
-	char path[PATH_MAX] = "", ours[PATH_MAX];
+	char path[PATH_MAX], ours[PATH_MAX];
 
-	proc_each_map(pid, look_for_library, path);
+	process_library(pid, path);
 	library_found(ours, sizeof ours);
 	if (strstr(path, " (deleted)"))
 		tell(GRADE_WARNING, "library", "restart it", "its library has been replaced since it started: %s", path);

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/ident.h"
 #include "command.h"
 #include "part.h"
+#include "streams.h"
 
 #define LIBRARY "posixtrace"
 
@@ -49,22 +49,14 @@ void explain_file(struct evidence *e, const char *path)
 	close(fd);
 }
 
-static void look_at_map(const char *line, void *arg)
-{
-	struct evidence *e = arg;
-
-	if (strstr(line, "lib" LIBRARY))
-		e->linked = true;
-}
-
 void explain_process(struct evidence *e, pid_t pid)
 {
-	char path[32];
+	char path[PATH_MAX];
 
 	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
 	explain_file(e, path);
 	e->other_user = false;
-	proc_each_map((uint32_t)pid, look_at_map, e);
+	e->linked |= process_library((uint32_t)pid, path);
 }
 
 static void add_name(struct evidence *e, const char *name)

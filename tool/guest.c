@@ -1,5 +1,5 @@
 /*
- * guest.c - a command that does not begin before it is traced
+ * guest.c - the command that is watched, beside the screen
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,79 +15,61 @@
 
 #include "command.h"
 
-static void set_up(int output, bool apart)
+struct surroundings {
+	int output;
+	bool apart;
+};
+
+static void set_up(void *arg)
 {
-	int null = apart ? open("/dev/null", O_RDONLY) : -1;
+	const struct surroundings *s = arg;
+	int null = s->apart ? open("/dev/null", O_RDONLY) : -1;
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (apart)
-		setpgid(0, 0);
 	if (null >= 0)
 		dup2(null, STDIN_FILENO);
-	if (output >= 0) {
-		dup2(output, STDOUT_FILENO);
-		dup2(output, STDERR_FILENO);
+	if (s->output >= 0) {
+		dup2(s->output, STDOUT_FILENO);
+		dup2(s->output, STDERR_FILENO);
 	}
 	if (null > STDERR_FILENO)
 		close(null);
 }
 
-struct guest guest_wait(char **argv, int output, bool apart)
+static void refuse(const char *name, int error) __attribute__((noreturn));
+static void refuse(const char *name, int error)
 {
-	int go[2], error[2];
-	struct guest l;
-	char byte;
-
-	if (pipe2(go, O_CLOEXEC) != 0 || pipe2(error, O_CLOEXEC) != 0)
-		fail("%s: %s", argv[0], strerror(errno));
-	l.pid = fork();
-	if (l.pid < 0)
-		fail("%s: no process for it: %s", argv[0], strerror(errno));
-	if (l.pid == 0) {
-		close(go[1]);
-		close(error[0]);
-		set_up(output, apart);
-		/* Nobody there any more: then it is not wanted. */
-		if (read(go[0], &byte, 1) == 1) {
-			int number;
-
-			execvp(argv[0], argv);
-			number = errno;
-			if (write(error[1], &number, sizeof number) < 0)
-				_exit(STATUS_NOT_RUN);
-		}
-		_exit(STATUS_NOT_FOUND);
-	}
-	close(go[0]);
-	close(error[1]);
-	l.go = go[1];
-	l.error = error[0];
-	return l;
-}
-
-void guest_go(struct guest *l, char **argv)
-{
-	int error = 0;
-	ssize_t n;
-
-	while (write(l->go, "", 1) < 0 && errno == EINTR)
-		;
-	close(l->go);
-	/* Nothing comes when it has executed the command: the pipe is closed by that. */
-	do
-		n = read(l->error, &error, sizeof error);
-	while (n < 0 && errno == EINTR);
-	close(l->error);
-	if (n != sizeof error)
-		return;
-	complain("%s: %s", argv[0], error == ENOENT ? "there is no such command" : strerror(error));
-	waitpid(l->pid, NULL, 0);
+	complain("%s: %s", name, error == ENOENT ? "there is no such command" : strerror(error));
 	exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN);
 }
 
-void guest_end(struct guest *l)
+void guest_wait(struct launch *l, char **argv, int output, bool apart)
+{
+	struct surroundings surroundings = { output, apart };
+	char *path = launch_find(argv[0]);
+	int error;
+
+	if (!path)
+		refuse(argv[0], errno);
+	error = launch_start(l, path, argv, set_up, &surroundings);
+	free(path);
+	if (error)
+		fail("%s: no process for it: %s", argv[0], strerror(error));
+	if (apart)
+		setpgid(l->pid, l->pid);
+}
+
+void guest_go(struct launch *l, char **argv)
+{
+	int error = launch_go(l);
+
+	if (error)
+		refuse(argv[0], error);
+}
+
+void guest_end(struct launch *l)
 {
 	/* Not waited for before, so its id is still its own. */
 	if (waitpid(l->pid, NULL, WNOHANG) == 0) {

@@ -1,5 +1,5 @@
 /*
- * guest.h - a command that does not begin before it is traced
+ * guest.h - the command that is watched, beside the screen
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,22 +7,18 @@
 #define GUEST_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
-struct guest {
-	pid_t pid;
-	int go;    /* pipe to it: begin */
-	int error; /* and from it: why it cannot */
-};
+#include "launch.h"
 
 /*
  * A child process that waits. output: descriptor of what it prints, -1: where this process prints; apart:
- * the terminal's signals do not reach it, nor does its input. Ends the program with a message if there can be none.
+ * the terminal's signals do not reach it, nor does its input. Ends the program with a message if there can be
+ * none, with STATUS_NOT_FOUND or STATUS_NOT_RUN if that is the command's fault.
  */
-struct guest guest_wait(char **argv, int output, bool apart);
-/* It executes the command. Ends the program with STATUS_NOT_FOUND or STATUS_NOT_RUN if it cannot. */
-void guest_go(struct guest *l, char **argv);
+void guest_wait(struct launch *l, char **argv, int output, bool apart);
+/* It executes the command; likewise. */
+void guest_go(struct launch *l, char **argv);
 /* It is told to end, if it has not. */
-void guest_end(struct guest *l);
+void guest_end(struct launch *l);
 
 #endif

@@ -61,20 +61,11 @@ char *launch_find(const char *name)
 
 /* -- The process --------------------------------------------------------------------------- */
 
-static void child(const struct launch *l, int wait, int tell, const char *path, char **argv, const struct signals *signals, bool aside)
-	__attribute__((noreturn));
-static void child(const struct launch *l, int wait, int tell, const char *path, char **argv, const struct signals *signals, bool aside)
+static void execute(const char *path, char **argv, int tell) __attribute__((noreturn));
+static void execute(const char *path, char **argv, int tell)
 {
-	char go;
 	int error;
 
-	/* Of its own end of that pipe, or it would wait for ever if the recorder is killed. */
-	close(l->go);
-	if (read(wait, &go, 1) != 1)
-		_exit(0);
-	if (aside)
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-	signals_restore(signals);
 	execv(path, argv);
 	error = errno;
 	if (error == ENOEXEC) {
@@ -97,7 +88,7 @@ static void child(const struct launch *l, int wait, int tell, const char *path, 
 	_exit(127);
 }
 
-int launch_start(struct launch *l, const char *path, char **argv, const struct signals *signals, bool aside)
+int launch_start(struct launch *l, const char *path, char **argv, void (*set_up)(void *arg), void *arg)
 {
 	int go[2], told[2];
 
@@ -111,8 +102,16 @@ int launch_start(struct launch *l, const char *path, char **argv, const struct s
 	l->go = go[1];
 	l->told = told[0];
 	l->pid = fork();
-	if (l->pid == 0)
-		child(l, go[0], told[1], path, argv, signals, aside);
+	if (l->pid == 0) {
+		char byte;
+
+		/* Of its own end of that pipe, or it would wait for ever if its parent is killed. */
+		close(l->go);
+		if (read(go[0], &byte, 1) != 1)
+			_exit(0);
+		set_up(arg);
+		execute(path, argv, told[1]);
+	}
 	close(go[0]);
 	close(told[1]);
 	if (l->pid > 0)
@@ -127,8 +126,11 @@ int launch_go(struct launch *l)
 	int error = 0;
 	ssize_t n;
 
-	if (write(l->go, "", 1) != 1)
-		error = EPIPE;
+	do
+		n = write(l->go, "", 1);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		error = errno;
 	close(l->go);
 	do
 		n = read(l->told, &error, sizeof error);

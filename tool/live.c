@@ -73,14 +73,6 @@ static struct {
 	bool json, colours;
 } asked;
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* -- Reading, looking ----------------------------------------------------------------------- */
 
 static bool has_ended(const struct live *l)
@@ -96,7 +88,7 @@ static void look(struct live *l)
 {
 	if (l->view.paused)
 		return;
-	watch_look(&l->watch, now());
+	watch_look(&l->watch, watch_now());
 	rows_make(&l->rows, &l->watch, l->shown, l->view.order);
 }
 
@@ -108,7 +100,7 @@ static void take(struct live *l)
 
 	while (watch_read(&l->watch, PATIENCE_NS) && --rounds > 0)
 		;
-	rates_tick(l->watch.rates, now());
+	rates_tick(l->watch.rates, watch_now());
 	l->watch.ended = ended;
 }
 
@@ -205,7 +197,7 @@ static void scroll_to_end(struct live *l, bool first)
 
 static void reset(struct live *l)
 {
-	watch_reset(&l->watch, now());
+	watch_reset(&l->watch, watch_now());
 	latest_clear(&l->watch.latest);
 	l->view.back = 0;
 	rows_make(&l->rows, &l->watch, l->shown, l->view.order);
@@ -301,9 +293,9 @@ static void view(struct live *l)
 		bool ended = l->watch.ended;
 
 		take(l);
-		if (now() >= next || (l->watch.ended && !ended)) {
+		if (watch_now() >= next || (l->watch.ended && !ended)) {
 			look(l);
-			next = now() + l->interval;
+			next = watch_now() + l->interval;
 			again = true;
 		}
 		if (again)
@@ -344,9 +336,9 @@ static void end_by(int signal)
 
 static void wait_until(struct live *l, uint64_t time)
 {
-	while (!l->watch.ended && now() < time) {
+	while (!l->watch.ended && watch_now() < time) {
 		struct pollfd fd = { .fd = l->process, .events = POLLIN };
-		uint64_t left = time - now();
+		uint64_t left = time - watch_now();
 
 		poll(&fd, 1, (int)((left < TICK_NS ? left : TICK_NS) / 1000000) + 1);
 		take(l);
@@ -355,7 +347,7 @@ static void wait_until(struct live *l, uint64_t time)
 
 static void print_tables(struct live *l)
 {
-	uint64_t next = now();
+	uint64_t next = watch_now();
 
 	l->view.order = ROWS_BY_COUNT;
 	for (unsigned n = 0; n < asked.batch && !l->watch.ended; n++) {
@@ -425,7 +417,7 @@ static void check_options(void)
 static int run(int argc, char **argv)
 {
 	static struct live live;
-	struct guest guest = { 0 };
+	struct launch guest = { 0 };
 
 	take_options(argc, argv);
 	check_options();
@@ -434,7 +426,7 @@ static int run(int argc, char **argv)
 	if (!asked.batch)
 		terminal_check();
 	if (asked.command) {
-		guest = guest_wait(asked.command, open_output(), !asked.batch);
+		guest_wait(&guest, asked.command, open_output(), !asked.batch);
 		asked.pid = guest.pid;
 	}
 	if (asked.pid)

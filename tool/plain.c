@@ -11,14 +11,7 @@
 #include "json.h"
 #include "out.h"
 
-/* Now, of CLOCK_REALTIME. */
-static uint64_t real_time(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+#include "base/ticks.h"
 
 void plain_table(const struct watch *w, const struct rows *rows)
 {
@@ -65,7 +58,7 @@ void plain_json(const struct watch *w, const struct rows *rows)
 
 	json_begin('{');
 	json_key("time");
-	json_number(real_time());
+	json_signed(clock_ns(CLOCK_REALTIME));
 	json_key("pid");
 	json_number((uint64_t)w->pid);
 	json_key("command");

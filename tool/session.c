@@ -117,6 +117,17 @@ static bool attach(struct session *s)
 	return true;
 }
 
+/* It stays in the terminal's foreground group, and has the signals' dispositions and mask, and the descriptors, that it would have without us. */
+static void as_without(void *arg)
+{
+	const struct session *s = arg;
+
+	/* The log has standard output. */
+	if (strcmp(s->plan->output, "-") == 0)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	signals_restore(&s->signals);
+}
+
 /* 0, or the exit status if it could not. */
 static int launch(struct session *s)
 {
@@ -124,7 +135,7 @@ static int launch(struct session *s)
 	int error = path ? 0 : errno;
 
 	if (!error)
-		error = launch_start(&s->launch, path, argv, &s->signals, strcmp(s->plan->output, "-") == 0);
+		error = launch_start(&s->launch, path, argv, as_without, s);
 	else if (error == ENOENT || error == EACCES) {
 		complain("%s: %s", argv[0], error == ENOENT && !strchr(argv[0], '/') ? "command not found" : strerror(error));
 		return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;

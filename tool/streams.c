@@ -50,6 +50,22 @@ void process_name(uint32_t number, char name[COMMAND_SIZE])
 	name[strcspn(name, "\n")] = 0;
 }
 
+static void look_for_library(const char *line, void *arg)
+{
+	const char *file = strrchr(line, '/'), *slash = strchr(line, '/');
+	char *path = arg;
+
+	if (!path[0] && file && strncmp(file, "/libposixtrace.", 15) == 0)
+		snprintf(path, PATH_MAX, "%s", slash);
+}
+
+bool process_library(uint32_t number, char path[PATH_MAX])
+{
+	path[0] = 0;
+	proc_each_map(number, look_for_library, path);
+	return path[0] != 0;
+}
+
 /* All that can be seen: one of another pid namespace has another number here than its own. */
 static void know_all(void)
 {

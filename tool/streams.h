@@ -9,6 +9,7 @@
 #ifndef STREAMS_H
 #define STREAMS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -111,7 +112,9 @@ unsigned streams_names(const struct streams *s, const char *names,
 
 /* The process with this identity, or ident.space 0: whatever its namespace. */
 struct seen_process process_find(struct ident ident);
-/* The command's name; "" */
+/* The command's name; "" if it cannot be told. */
 void process_name(uint32_t number, char name[COMMAND_SIZE]);
+/* The library's file that it has mapped, " (deleted)" behind it if that has been replaced; false: none. */
+bool process_library(uint32_t number, char path[PATH_MAX]);
 
 #endif

@@ -13,17 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "streams.h"
+
 #include "base/guise.h"
 #include "shm/procpage.h"
 #include "shm/registry.h"
-
-static void look_for_library(const char *line, void *mapped)
-{
-	const char *slash = strrchr(line, '/');
-
-	if (slash && strncmp(slash, "/libposixtrace.", 15) == 0)
-		*(bool *)mapped = true;
-}
 
 static unsigned streams_of(const struct procpage *page)
 {
@@ -71,6 +65,7 @@ static void read_page(int dir, const struct place *place, const struct procpage 
 
 bool traceable_look(pid_t pid, struct traceable *t)
 {
+	char library[PATH_MAX];
 	struct proc proc;
 
 	memset(t, 0, sizeof *t);
@@ -78,7 +73,7 @@ bool traceable_look(pid_t pid, struct traceable *t)
 	if (proc_read((uint32_t)pid, &proc) != 0 || proc.ended || (geteuid() != 0 && proc.uid != geteuid()) ||
 	    proc_permit((uint32_t)pid) != 0)
 		return false;
-	proc_each_map((uint32_t)pid, look_for_library, &t->attached);
+	t->attached = process_library((uint32_t)pid, library);
 	/* A page alone: somebody waits for it to come to a trace point. */
 	return with_page(&proc, read_page, t) || t->attached;
 }

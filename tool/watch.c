@@ -6,13 +6,10 @@
 #include "watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "traceable.h"
@@ -20,14 +17,6 @@
 /* For what comes in 20 ms at 10 million events per second; where there is no such room, the default. */
 #define STREAM_BYTES (8u << 20)
 #define BATCH 256 /* events between two looks at the clock */
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* -- Begin and end -------------------------------------------------------------------------- */
 
@@ -90,7 +79,7 @@ void watch_begin(struct watch *w, pid_t pid, bool children, struct match *only)
 	posix_trace_attr_setinherited(&attr, children ? POSIX_TRACE_INHERITED : POSIX_TRACE_CLOSE_FOR_CHILD);
 	error = create(w, &attr);
 	posix_trace_attr_destroy(&attr);
-	w->looked = now();
+	w->looked = watch_now();
 	w->types = typenames_new();
 	w->rates = rates_new(w->looked);
 	if (error == 0 && (!w->types || !w->rates || latest_init(&w->latest) != 0))
@@ -133,7 +122,7 @@ static uint64_t lost_here(struct watch *w)
 
 bool watch_read(struct watch *w, uint64_t patience)
 {
-	uint64_t end = now() + patience;
+	uint64_t end = watch_now() + patience;
 	struct latest_event *e;
 	int none = 0, error;
 
@@ -151,7 +140,7 @@ bool watch_read(struct watch *w, uint64_t patience)
 			if (!w->frozen && !w->unwanted[e->info.posix_event_id % EVENT_ID_END])
 				latest_keep(&w->latest);
 		}
-	} while (now() < end);
+	} while (watch_now() < end);
 	return true;
 }
 
@@ -169,23 +158,13 @@ static void filter_out(struct watch *w)
 	posix_trace_set_filter(w->trid, &set, POSIX_TRACE_SET_EVENTSET);
 }
 
-static void read_command(struct watch *w)
+static void look_at_name(struct watch *w)
 {
-	char path[64], text[sizeof w->command];
-	ssize_t n;
-	int fd;
+	char name[COMMAND_SIZE];
 
-	snprintf(path, sizeof path, "/proc/%d/comm", (int)w->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	n = read(fd, text, sizeof text - 1);
-	close(fd);
-	if (n <= 0)
-		return;
-	text[n] = 0;
-	text[strcspn(text, "\n")] = 0;
-	strcpy(w->command, text);
+	process_name((uint32_t)w->pid, name);
+	if (name[0])
+		strcpy(w->command, name);
 }
 
 static void names_changed(struct watch *w)
@@ -237,7 +216,7 @@ void watch_look(struct watch *w, uint64_t time)
 	}
 	/* At its end once more: it may have been a short one. */
 	if (!w->ended || !w->end_seen)
-		read_command(w);
+		look_at_name(w);
 	w->end_seen = w->ended;
 	if (time > w->looked)
 		w->lost_per_s = (double)(lost - w->lost_before) * 1e9 / (double)(time - w->looked);

@@ -11,15 +11,19 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "latest.h"
 #include "match.h"
 #include "rates.h"
+#include "streams.h"
 #include "typenames.h"
+
+#include "base/ticks.h"
 
 struct watch {
 	pid_t pid;
-	char command[64]; /* as the kernel calls it; what it executes may change */
+	char command[COMMAND_SIZE]; /* as the kernel calls it; what it executes may change */
 	trace_id_t trid;
 	struct typenames *types;
 	struct rates *rates;
@@ -39,6 +43,12 @@ struct watch {
 	uint64_t lost_at_reset, lost_before, lost_told, looked;
 };
 
+/* The clock of all times here: CLOCK_MONOTONIC, ns. */
+static inline uint64_t watch_now(void)
+{
+	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
+}
+
 /* Creates and starts the stream; ends the program with a message if that cannot be. */
 void watch_begin(struct watch *w, pid_t pid, bool children, struct match *only);
 /*
@@ -46,7 +56,7 @@ void watch_begin(struct watch *w, pid_t pid, bool children, struct match *only);
  * It takes 60 ns for an event, of which 50 are the library's.
  */
 bool watch_read(struct watch *w, uint64_t patience);
-/* Names, losses, and what is above "as of the last look". time: CLOCK_MONOTONIC, ns. */
+/* Names, losses, and what is above "as of the last look". */
 void watch_look(struct watch *w, uint64_t time);
 /* Which events are kept as the latest ones; all are counted. null: all. */
 void watch_keep(struct watch *w, const struct match *shown);
