@@ -6,7 +6,6 @@
 # usage: live.py POSIXTRACE LIVE_TARGET [TEST...]      exit status 0: as expected, 77: skipped
 import json
 import os
-import pty
 import re
 import shutil
 import signal
@@ -14,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from scene import has_terminals
 
 TOOL, TARGET = map(os.path.abspath, sys.argv[1:3])
 SLOW = int(os.environ.get("TEST_SLOW", "1"))
@@ -471,16 +472,6 @@ def usage():
 			not done.stdout, f"{words}: {done}")
 	done = run("--help")
 	check(done.returncode == 0 and done.stdout.startswith("usage: posixtrace live ") and not done.stderr, f"--help: {done}")
-
-
-def has_terminals():
-	"""A chroot, for example, may have none."""
-	try:
-		for end in pty.openpty():
-			os.close(end)
-	except OSError:
-		return False
-	return True
 
 
 def main():

@@ -23,6 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'log'))
 import decode  # noqa: E402
+from scene import has_terminals  # noqa: E402
 
 POSIXTRACE, STEPS = (str(Path(path).resolve()) for path in sys.argv[1:3])
 LIMIT = 20 * int(os.environ.get('TEST_SLOW', 1))
@@ -228,16 +229,6 @@ def test_signals_passed_on():
         run.go()
         run.end(7)
     equal(Log().names, ['a', 'b'])
-
-
-def has_terminals():
-    """A chroot, for example, may have none."""
-    try:
-        for end in pty.openpty():
-            os.close(end)
-    except OSError:
-        return False
-    return True
 
 
 def in_terminal(*arguments, keys, when='there'):

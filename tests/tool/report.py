@@ -19,6 +19,8 @@ import tempfile
 import traceback
 from pathlib import Path
 
+from scene import has_terminals
+
 HERE = Path(__file__).parent
 UPDATE = '--update' in sys.argv
 POSIXTRACE, REPORT_LOGS, LIBPOSIXTRACE, LIBRARY, PIE, FIXED, LIBDW = (argument for argument in sys.argv[1:] if argument != '--update')
@@ -223,16 +225,6 @@ def test_full_disk():
     with open('/dev/full', 'w') as full:
         done = subprocess.run([POSIXTRACE, 'report', 'many.log'], stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT)
     assert done.returncode == 1 and done.stderr == b'posixtrace report: standard output: No space left on device\n'
-
-
-def has_terminals():
-    """A chroot, for example, may have none."""
-    try:
-        for end in pty.openpty():
-            os.close(end)
-    except OSError:
-        return False
-    return True
 
 
 def on_terminal(*arguments, **environment):

@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -28,6 +29,16 @@ def private():
         sys.exit(77)
     os.environ['SCENE_PRIVATE'] = '1'
     os.execvp('unshare', [*command, 'sh', '-c', mount + ' && exec "$@"', 'sh', sys.executable, *sys.argv])
+
+
+def has_terminals():
+    """A chroot, for example, may have none."""
+    try:
+        for end in pty.openpty():
+            os.close(end)
+    except OSError:
+        return False
+    return True
 
 
 def expect(right, text):

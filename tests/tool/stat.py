@@ -20,6 +20,7 @@ import termios
 from pathlib import Path
 
 from made_log import OVERFLOW, PREDEFINED, RESUME, START, STOP, Log
+from scene import has_terminals
 
 POSIXTRACE, STAT_LOG = (Path(p).resolve() for p in sys.argv[1:3])
 GOLDEN = Path(__file__).resolve().parent / 'golden' / 'stat.txt'
@@ -250,16 +251,6 @@ def test_files():
           (4, 10**18, 10**18 + 2010, 2000, 10**18 + 10))
     os.symlink(files[0], folder / 'posixtrace.log')
     equal('no file', stat()['files'][0]['file'], 'posixtrace.log')
-
-
-def has_terminals():
-    """A chroot, for example, may have none."""
-    try:
-        for end in pty.openpty():
-            os.close(end)
-    except OSError:
-        return False
-    return True
 
 
 def on_terminal(columns, *arguments):
