@@ -65,7 +65,7 @@ static const char program[] =
 	"	return r + (int)length + (thread == info.posix_thread_id);\n"
 	"}\n";
 
-static char directory[] = "/tmp/posixtrace-header-XXXXXX";
+static char directory[] = "/tmp/test-header-XXXXXX";
 
 static void remove_directory(void)
 {

@@ -38,7 +38,7 @@ static inline int log_file_in(const char *directory)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof path, "%s/posixtrace-log-XXXXXX", directory);
+	snprintf(path, sizeof path, "%s/test-log-XXXXXX", directory);
 	fd = mkostemp(path, O_CLOEXEC);
 	MUST(fd >= 0 && unlink(path) == 0);
 	return fd;

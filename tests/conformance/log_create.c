@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <termios.h>
 
+#include "disk.h"
 #include "log.h"
 #include "target.h"
 
@@ -292,36 +293,16 @@ TEST(too_many)
 
 /* -- Space ------------------------------------------------------------------------ */
 
-/* A file in a file system of this size, of the test's own. */
-static int small_device(const char *options, char path[64])
-{
-	shm_namespace();
-	strcpy(path, "/tmp/posixtrace-mount-XXXXXX");
-	MUST(mkdtemp(path) != NULL);
-	if (mount("test", path, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0) {
-		rmdir(path);
-		SKIP("no tmpfs can be mounted here");
-	}
-	strcat(path, "/log");
-	return open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-}
-
-static void leave_device(char path[64])
-{
-	*strrchr(path, '/') = 0;
-	MUST(umount2(path, MNT_DETACH) == 0 && rmdir(path) == 0);
-}
-
 /* What a log with a limit may need has to be there at creation. */
 TEST(no_space)
 {
-	char path[64];
-	int fd = small_device("size=1m", path);
 	struct stat st;
 	trace_id_t trid;
 	trace_attr_t attr;
+	int fd;
 
-	MUST(fd >= 0);
+	disk("size=1m");
+	fd = disk_file(0);
 	for (int l = 0; l < 2; l++) {
 		log_attr(&attr, 0, log_policies[l], 65536, 4 << 20);
 		for (int i = 0; i < 3; i++)
@@ -337,23 +318,11 @@ TEST(no_space)
 	CHECK_EQ("LOG-11 ATTR-43", log_try_create(0, &attr, fd, &trid), 0);
 	CHECK_EQ("LOG-11", posix_trace_shutdown(trid), 0);
 	MUST(ftruncate(fd, 0) == 0 && fstat(fd, &st) == 0);
-	{
-		static char block[4096];
-		char other[70];
-		int filler;
-
-		snprintf(other, sizeof other, "%s2", path);
-		filler = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-		while (write(filler, block, sizeof block) > 0)
-			;
-		MUST(errno == ENOSPC);
-		close(filler);
-		REFUSED("LOG-11 DOC-2 CREATE-8", 0, &attr, fd, ENOSPC);
-		MUST(unlink(other) == 0);
-		CHECK_EQ("LOG-11", log_try_create(0, &attr, fd, &trid), 0);
-		CHECK_EQ("LOG-11", posix_trace_shutdown(trid), 0);
-	}
-	leave_device(path);
+	disk_fill(0);
+	REFUSED("LOG-11 DOC-2 CREATE-8", 0, &attr, fd, ENOSPC);
+	disk_free();
+	CHECK_EQ("LOG-11", log_try_create(0, &attr, fd, &trid), 0);
+	CHECK_EQ("LOG-11", posix_trace_shutdown(trid), 0);
 }
 
 /* A device that is always full, as there is one everywhere. */
@@ -371,23 +340,16 @@ TEST(full_device)
 /* Space that the application has made sure of is enough, however full the device is then. */
 TEST(preallocated)
 {
-	static char block[4096];
-
+	disk("size=2m");
+	id = stream_id("preallocated");
 	for (int l = 0; l < 3; l++) {
-		char path[64], other[70];
-		int fd = small_device("size=2m", path), filler;
 		trace_attr_t attr;
 		trace_id_t trid;
 		size_t events = 2000;
+		int fd = disk_file(O_TRUNC);
 
-		MUST(fd >= 0);
-		id = stream_id("preallocated");
 		MUST(posix_fallocate(fd, 0, 1 << 20) == 0);
-		snprintf(other, sizeof other, "%s2", path);
-		filler = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-		while (write(filler, block, sizeof block) > 0)
-			;
-		MUST(errno == ENOSPC);
+		disk_fill(0);
 		log_attr(&attr, POSIX_TRACE_UNTIL_FULL, log_policies[l], 1 << 20, 512 << 10);
 		CHECK_EQ("LOG-18", log_try_create(0, &attr, fd, &trid), 0);
 		MUST(posix_trace_start(trid) == 0);
@@ -401,8 +363,8 @@ TEST(preallocated)
 		CHECK_LOG("LOG-18", fd, id, 0, (unsigned)events);
 		CHECK_OP("LOG-18", log_length(fd), <, 1 << 20);
 		MUST(posix_trace_attr_destroy(&attr) == 0);
-		close(filler);
-		leave_device(path);
+		close(fd);
+		disk_free();
 	}
 }
 
@@ -516,7 +478,7 @@ TEST(pipes)
 
 TEST(fifo)
 {
-	char path[] = "/tmp/posixtrace-fifo-XXXXXX";
+	char path[] = "/tmp/test-fifo-XXXXXX";
 	int from, to;
 
 	MUST(mkdtemp(path) != NULL && rmdir(path) == 0 && mkfifo(path, 0600) == 0);

@@ -5,8 +5,8 @@
  */
 #include <sys/resource.h>
 
+#include "disk.h"
 #include "log.h"
-#include "shm.h"
 
 static trace_event_id_t id;
 
@@ -181,33 +181,19 @@ TEST(file_size_limit)
 
 TEST(full_device)
 {
-	static char block[4096];
-	char directory[] = "/tmp/posixtrace-mount-XXXXXX", path[64], other[64];
-	int fd, filler;
+	int fd;
 	trace_id_t trid;
 
-	shm_namespace();
-	MUST(mkdtemp(directory) != NULL);
-	if (mount("test", directory, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m") < 0) {
-		rmdir(directory);
-		SKIP("no tmpfs can be mounted here");
-	}
-	snprintf(path, sizeof path, "%s/log", directory);
-	snprintf(other, sizeof other, "%s/other", directory);
-	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-	MUST(fd >= 0);
+	disk("size=1m");
+	fd = disk_file(0);
 	id = stream_id("end");
 	trid = log_running(POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND, 4 << 20, 0, fd);
 	log_send(id, 0, 100);
 	MUST(posix_trace_flush(trid) == 0);
-	filler = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-	while (write(filler, block, sizeof block) > 0)
-		;
-	MUST(errno == ENOSPC);
+	disk_fill(0);
 	log_send(id, 100, 2000);
 	CHECK_EQ("SHUT-13 DOC-2", posix_trace_shutdown(trid), ENOSPC);
 	CHECK_GONE("SHUT-14 SHUT-4 SHUT-16", trid, fd, 100);
-	MUST(umount2(directory, MNT_DETACH) == 0 && rmdir(directory) == 0);
 }
 
 TEST(reader_gone)

@@ -8,8 +8,8 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include "disk.h"
 #include "log.h"
-#include "shm.h"
 
 static trace_event_id_t id;
 
@@ -717,31 +717,18 @@ TEST(error_by_itself)
 /* The first error is kept until it is read, whatever comes after it; each call returns its own. */
 TEST(full_device)
 {
-	static char block[4096];
-	char directory[] = "/tmp/posixtrace-mount-XXXXXX", path[64], other[64];
-	int fd, filler;
+	int fd;
 	rlim_t before;
 	trace_id_t trid;
 
-	shm_namespace();
-	MUST(mkdtemp(directory) != NULL);
-	if (mount("test", directory, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m") < 0) {
-		rmdir(directory);
-		SKIP("no tmpfs can be mounted here");
-	}
-	snprintf(path, sizeof path, "%s/log", directory);
-	snprintf(other, sizeof other, "%s/other", directory);
-	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-	MUST(fd >= 0);
+	disk("size=1m");
+	fd = disk_file(0);
 	watch_signals(1);
 	id = stream_id("flush");
 	trid = log_running(POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND, 4 << 20, 0, fd);
 	log_send(id, 0, 100);
 	MUST(posix_trace_flush(trid) == 0);
-	filler = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-	while (write(filler, block, sizeof block) > 0)
-		;
-	MUST(errno == ENOSPC);
+	disk_fill(0);
 	log_send(id, 100, 500);
 	CHECK_EQ("FLUSH-12 FLUSH-20 DOC-2", posix_trace_flush(trid), ENOSPC);
 	before = limit_file_size((rlim_t)log_length(fd));
@@ -753,14 +740,13 @@ TEST(full_device)
 	CHECK_EQ("FLUSH-12 FLUSH-20", posix_trace_flush(trid), ENOSPC);
 	CHECK_EQ("FLUSH-16", flush_error(trid), EFBIG);
 	/* There is space again. */
-	MUST(ftruncate(filler, 0) == 0);
+	disk_free();
 	log_send(id, 600, 100);
 	CHECK_EQ("FLUSH-20", posix_trace_flush(trid), 0);
 	CHECK_EQ("FLUSH-16", flush_error(trid), 0);
 	stream_end(trid);
 	CHECK_EQ("FLUSH-11", signals, 0);
 	CHECK_LOG("FLUSH-17 MODEL-9", fd, id, 0, 700);
-	MUST(umount2(directory, MNT_DETACH) == 0 && rmdir(directory) == 0);
 }
 
 /* Nobody at the other end any more: EPIPE, for good; SIGPIPE is not the application's. */

@@ -475,7 +475,7 @@ static void make_program(unsigned uid, unsigned gid, unsigned mode)
 	int from, to;
 	long n;
 
-	strcpy(program, "/tmp/posixtrace-XXXXXX");
+	strcpy(program, "/tmp/test-XXXXXX");
 	MUST(mkdtemp(program) && chmod(program, 0755) == 0 && statvfs(program, &fs) == 0);
 	strcat(program, "/program");
 	if (fs.f_flag & (ST_NOSUID | ST_NOEXEC)) {

@@ -13,10 +13,8 @@
 #include <sys/resource.h>
 
 #include "base/sys.h"
+#include "disk.h"
 #include "log_file.h"
-
-#define DISK "/dev/shm/disk"
-#define FILE_ON_DISK DISK "/log"
 
 /* -- Writes that fail --------------------------------------------------------------------- */
 
@@ -47,33 +45,14 @@ int __wrap_sys_own_descriptors(int fd)
 
 /* -- A small disk ------------------------------------------------------------------------------ */
 
-static void disk(const char *options)
+/* A log on it, of which 100 events have got there before the disk was full. */
+static void begin_and_fill(const char *options, size_t stream_size)
 {
-	shm_private("");
-	MUST(mkdir(DISK, 0700) == 0);
-	if (mount("disk", DISK, "tmpfs", 0, options) != 0)
-		SKIP("no tmpfs can be mounted here");
-}
-
-/* Until not a byte more fits, but for so much that is left free. */
-static void disk_fill(off_t but)
-{
-	static char block[4096];
-	int fd = log_open(DISK "/others", O_WRONLY | O_CREAT);
-	off_t size = 0;
-
-	memset(block, 1, sizeof block);
-	while (write(fd, block, sizeof block) > 0)
-		size += (off_t)sizeof block;
-	MUST(errno == ENOSPC);
-	if (but)
-		MUST(ftruncate(fd, size - but) == 0);
-	close(fd);
-}
-
-static void disk_free(void)
-{
-	MUST(unlink(DISK "/others") == 0);
+	disk(options);
+	log_begin(disk_file(0), stream_size);
+	log_record(100);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	disk_fill(0);
 }
 
 /* FLUSH-16: the first error is kept until it is asked for. */
@@ -91,11 +70,7 @@ TEST(full_for_a_while)
 {
 	struct log_seen seen;
 
-	disk("size=512k");
-	log_begin(log_open(FILE_ON_DISK, O_RDWR | O_CREAT), 1 << 20);
-	log_record(100);
-	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
-	disk_fill(0);
+	begin_and_fill("size=512k", 1 << 20);
 	log_record(3000);
 	check_flush_fails(ENOSPC);
 	log_record(1000);
@@ -135,11 +110,7 @@ TEST(full_for_long)
 	int full = ENOSPC;
 	uint64_t lost;
 
-	disk("size=512k");
-	log_begin(log_open(FILE_ON_DISK, O_RDWR | O_CREAT), 65536);
-	log_record(100);
-	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
-	disk_fill(0);
+	begin_and_fill("size=512k", 65536);
 	log_record(20000);
 	CHECK("FLUSH-16", log_wait(flush_error_told, &full));
 	lost = log_lost();
@@ -162,11 +133,7 @@ TEST(full_at_the_end)
 {
 	struct log_seen seen;
 
-	disk("size=512k");
-	log_begin(log_open(FILE_ON_DISK, O_RDWR | O_CREAT), 1 << 20);
-	log_record(100);
-	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
-	disk_fill(0);
+	begin_and_fill("size=512k", 1 << 20);
 	log_record(2000);
 	CHECK_EQ("SHUT-13", posix_trace_shutdown(log_trid), ENOSPC);
 	CHECK_EQ("SHUT-14 SHUT-4", posix_trace_shutdown(log_trid), EINVAL);
@@ -182,7 +149,7 @@ TEST(full_before_the_index)
 	int error;
 
 	disk("size=256k");
-	log_begin(log_open(FILE_ON_DISK, O_RDWR | O_CREAT), 1 << 20);
+	log_begin(disk_file(0), 1 << 20);
 	for (int i = 0; i < 100; i++) {
 		log_record(1);
 		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
@@ -201,7 +168,7 @@ TEST(full_at_the_beginning)
 
 	disk("size=256k");
 	for (unsigned i = 0; i < 3; i++) {
-		int fd = log_open(FILE_ON_DISK, O_RDWR | O_CREAT | O_TRUNC);
+		int fd = disk_file(O_TRUNC);
 
 		/* What it can become is reserved, but for APPEND. */
 		if (policies[i] != POSIX_TRACE_APPEND)
@@ -225,7 +192,7 @@ TEST(reserved_before)
 
 	disk("size=512k");
 	for (unsigned i = 0; i < 3; i++) {
-		int fd = log_open(FILE_ON_DISK, O_RDWR | O_CREAT | O_TRUNC);
+		int fd = disk_file(O_TRUNC);
 		struct log_seen seen;
 
 		MUST(posix_fallocate(fd, 0, 200000) == 0);

@@ -196,7 +196,7 @@ static void sources_end(void)
 /* No disk is waited for, and nothing is left of it. */
 static int log_file(void)
 {
-	char path[] = "/dev/shm/posixtrace-log-XXXXXX";
+	char path[] = "/dev/shm/test-log-XXXXXX";
 	int fd = mkostemp(path, O_CLOEXEC);
 
 	MUST(fd >= 0 && unlink(path) == 0);
