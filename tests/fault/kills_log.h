@@ -151,12 +151,22 @@ static inline void log_one(struct log_books *b, trace_id_t trid, const struct po
 		ROUND_FAIL("in the log: source %u: event with the id %u", n->source, e->posix_event_id);
 }
 
-/* Older than the one before, by more than clocks can differ, only if its thread was held up for long (docs/reading.md). */
-static inline void log_order(const struct log_books *b, const struct posix_trace_event_info *e, int64_t *newest)
+/* Was its thread held up for longer than readers wait, or killed there, as far as is known? */
+static inline bool log_held_up(const struct posix_trace_event_info *e, const struct number *n)
+{
+	const struct source *s = &shared->source[n->source];
+
+	return e->posix_event_id >= POSIX_TRACE_UNNAMED_USEREVENT && n->source < LOG_SOURCES &&
+	       (s->longest > PATIENCE_NS || n->number > s->done);
+}
+
+/* Older than one before it only if its thread was held up for long (docs/reading.md). */
+static inline void log_order(const struct log_books *b, const struct posix_trace_event_info *e, const struct number *n,
+                             int64_t *newest)
 {
 	int64_t ns = timespec_ns(&e->posix_timestamp);
 
-	if (ns < *newest && ns > *newest - PATIENCE_NS)
+	if (ns < *newest && ns > *newest - PATIENCE_NS && !log_held_up(e, n))
 		ROUND_FAIL("in the log: event %llu, of type %u, is %lld ns older than one before it, the last of type %d",
 		           (unsigned long long)b->all, e->posix_event_id, (long long)(*newest - ns), b->last_id);
 	if (ns > *newest)
@@ -193,7 +203,7 @@ static inline int log_read(const char *path, struct log_books *b)
 		if (unavailable)
 			break;
 		b->all++;
-		log_order(b, &e, &newest);
+		log_order(b, &e, &n, &newest);
 		log_one(b, trid, &e, &n, length);
 	}
 	if (posix_trace_close(trid) != 0)

@@ -43,6 +43,7 @@ enum arm {
 struct source {
 	_Atomic uint64_t done; /* number of the last trace point that has returned */
 	_Atomic uint64_t read; /* for those who wait for their reader */
+	_Atomic int64_t longest; /* ns that one of them took: it may have been held up in the middle of its record */
 	_Atomic int pid;       /* 0: not in use */
 };
 
@@ -314,6 +315,7 @@ static inline void source_begin(int source)
 {
 	shared->source[source].done = 0;
 	shared->source[source].read = 0;
+	shared->source[source].longest = 0;
 	shared->source[source].pid = getpid();
 }
 
@@ -323,8 +325,12 @@ static inline void source_send(int source, trace_event_id_t id)
 	uint64_t number = atomic_load_explicit(&s->done, memory_order_relaxed) + 1;
 	struct number n;
 	size_t length = number_fill(&n, source, number);
+	int64_t begin = now_ns(), took;
 
 	posix_trace_event(id, &n, length);
+	took = now_ns() - begin;
+	if (took > atomic_load_explicit(&s->longest, memory_order_relaxed))
+		atomic_store_explicit(&s->longest, took, memory_order_relaxed);
 	atomic_store_explicit(&s->done, number, memory_order_release);
 }
 
