@@ -99,11 +99,17 @@ static void trace(unsigned count)
 
 static void child(void)
 {
+	int told[2];
 	pid_t pid;
 
 	fflush(stdout);
+	if (pipe(told) != 0)
+		exit(1);
 	pid = fork();
 	if (pid == 0) {
+		/* "attached" comes behind its process id. */
+		if (read(told[0], &data, 1) != 1)
+			_exit(1);
 		posix_trace_eventid_open("child.only", &plain);
 		posix_trace_event(plain, NULL, 0);
 		if (write(STDOUT_FILENO, "attached\n", 9) == 9)
@@ -111,6 +117,11 @@ static void child(void)
 		_exit(0);
 	}
 	printf("child %d\n", (int)pid);
+	fflush(stdout);
+	if (write(told[1], "", 1) != 1)
+		exit(1);
+	close(told[0]);
+	close(told[1]);
 }
 
 static void obey(const char *line)
