@@ -20,3 +20,12 @@ bool barrier_everywhere(void)
 	fence_full();
 	return sys_membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0;
 }
+
+bool barrier_here(void)
+{
+	fence_full();
+	if (sys_membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
+		return true;
+	return sys_membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
+	       sys_membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+}

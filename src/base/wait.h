@@ -20,5 +20,7 @@
 bool barrier_register(void);
 /* False: not to be had. */
 bool barrier_everywhere(void);
+/* Only for the threads of this process; registered or not. The first time may take 20 ms. False: not to be had. */
+bool barrier_here(void);
 
 #endif

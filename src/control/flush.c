@@ -424,10 +424,10 @@ int flush_until(struct flush *f, uint64_t until)
 		int r;
 
 		if (f->handle)
-			pthread_mutex_lock(&f->handle->lock);
+			latch_take(&f->handle->lock);
 		step = take_until(f, until);
 		if (f->handle)
-			pthread_mutex_unlock(&f->handle->lock);
+			latch_release(&f->handle->lock);
 		switch (step) {
 		case FLUSH_AGAIN:
 			sys_yield();

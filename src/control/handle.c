@@ -75,7 +75,7 @@ struct handle *handle_new(void)
 		if (load_relaxed(&h->number))
 			continue;
 		/* Somebody with an old identifier may be looking, for a moment. */
-		while (load_acquire(&h->users)) /* PAIR(users) */
+		while (load_acquire(&h->users) || load_acquire(&h->lock.held)) /* PAIR(users), PAIR(latch) */
 			spin_pause();
 		return h;
 	}
@@ -132,6 +132,34 @@ struct handle *handle_get(trace_id_t trid, enum handle_kind kind)
 	return h;
 }
 
+struct handle *handle_enter(trace_id_t trid, enum handle_kind kind)
+{
+	struct handle *h = slot_of(trid);
+
+	/* Looked at before too: who has an old identifier should not wait for those that have the new one. */
+	if (!h || !is(h, trid, kind))
+		return NULL;
+	latch_take(&h->lock);
+	if (!is(h, trid, kind)) {
+		latch_release(&h->lock);
+		return NULL;
+	}
+	if (h->target.place.guarded)
+		guard_renew();
+	return h;
+}
+
+void handle_leave(struct handle *h)
+{
+	latch_release(&h->lock);
+}
+
+void handle_keep(struct handle *h)
+{
+	fetch_add(&h->users, 1);
+	latch_release(&h->lock);
+}
+
 void handle_put(struct handle *h)
 {
 	fetch_add(&h->users, -1); /* PAIR(users) */
@@ -159,6 +187,11 @@ struct handle *handle_end(trace_id_t trid, enum handle_kind kind)
 		h = NULL;
 	pthread_mutex_unlock(&table->lock);
 	TEST_POINT("shutdown_dying");
+	/* Who has the lock has entered before, and leaves or becomes a user; who takes it from now on sees dying. */
+	if (h) {
+		latch_take(&h->lock);
+		latch_release(&h->lock);
+	}
 	for (;;) {
 		ended = load_relaxed(&table->ended);
 		if (!h || !load_acquire(&h->users)) /* PAIR(users) */

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <trace.h>
 
+#include "base/latch.h"
 #include "control/target.h"
 #include "read/live.h"
 #include "record/self.h"
@@ -24,9 +25,9 @@
 struct handle {
 	uint32_t number; /* 0: free */
 	uint32_t users;  /* calls in progress */
+	struct latch lock; /* for everything below */
 	uint32_t dying;  /* being shut down: calls in progress return EINVAL */
 
-	pthread_mutex_t lock; /* for everything below */
 	struct target target;
 	struct hold hold; /* while it is held the stream exists */
 	struct stream stream;
@@ -53,6 +54,13 @@ enum handle_kind { HANDLE_ACTIVE = 1, HANDLE_RECORDED = 2, HANDLE_ANY = 3 };
 /* The handle of a stream of this process, of this kind, kept until handle_put(). Null: there is none. */
 struct handle *handle_get(trace_id_t trid, enum handle_kind kind);
 void handle_put(struct handle *h);
+/*
+ * The same for a call that holds the lock from beginning to end: handle_get(), and the lock, in one
+ * instruction instead of three. handle_keep() makes of it what handle_get() gives.
+ */
+struct handle *handle_enter(trace_id_t trid, enum handle_kind kind);
+void handle_leave(struct handle *h);
+void handle_keep(struct handle *h);
 /* Ends the identifier; from now on there is no other call on it. Null: there is none. */
 struct handle *handle_end(trace_id_t trid, enum handle_kind kind);
 /* With the table locked. */
@@ -72,9 +80,9 @@ static inline bool handle_works(const struct handle *h)
 		struct handle *h = handle_get(trid, kind); \
 		int error_ = EINVAL;                     \
 		if (h) {                                 \
-			pthread_mutex_lock(&h->lock);    \
+			latch_take(&h->lock);            \
 			error_ = handle_works(h) ? (call) : EINVAL; \
-			pthread_mutex_unlock(&h->lock);  \
+			latch_release(&h->lock);         \
 			handle_put(h);                   \
 		}                                        \
 		error_;                                  \

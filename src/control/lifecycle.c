@@ -392,7 +392,7 @@ int lifecycle_clear(trace_id_t trid, const void *address)
 		return EINVAL;
 	if (h->flusher)
 		flusher_pause(h);
-	pthread_mutex_lock(&h->lock);
+	latch_take(&h->lock);
 	if (handle_works(h))
 		clear(h, address);
 	else
@@ -402,7 +402,7 @@ int lifecycle_clear(trace_id_t trid, const void *address)
 
 		error = error ? error : log;
 	}
-	pthread_mutex_unlock(&h->lock);
+	latch_release(&h->lock);
 	handle_put(h);
 	return error;
 }
@@ -480,9 +480,9 @@ int lifecycle_shutdown(trace_id_t trid, const void *address)
 	if (!h)
 		return EINVAL;
 	/* There is no other call, but there may be a flusher. */
-	pthread_mutex_lock(&h->lock);
+	latch_take(&h->lock);
 	lifecycle_stop(h, address);
-	pthread_mutex_unlock(&h->lock);
+	latch_release(&h->lock);
 	TEST_POINT("shutdown_stopped");
 	if (h->flusher)
 		error = flusher_end(h);
@@ -506,13 +506,13 @@ int lifecycle_shutdown(trace_id_t trid, const void *address)
 static bool end_log(struct handle *h)
 {
 	/* Who holds it may be a thread that exit() has interrupted. */
-	for (int i = 0; pthread_mutex_trylock(&h->lock) != 0; i++) {
+	for (int i = 0; !latch_try(&h->lock); i++) {
 		if (i == EXIT_TRIES)
 			return false;
 		sys_sleep_ns(1000000);
 	}
 	lifecycle_stop(h, NULL);
-	pthread_mutex_unlock(&h->lock);
+	latch_release(&h->lock);
 	return flusher_try_end(h);
 }
 

@@ -52,20 +52,23 @@ static void report(struct handle *h, const struct event *e, size_t size, struct 
 }
 
 /* With the handle locked. */
-static enum merge_result next(struct handle *h, struct event *e, void *data, size_t size)
+static enum merge_result next(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length)
 {
 	struct stream_header *header = h->stream.header;
-	enum merge_result result = live_next(&h->live, e, data, size);
+	struct event e;
+	enum merge_result result = live_next(&h->live, &e, data, size);
 
 	/* A stream that has stopped for lack of room restarts when its last event is reported (CH-35). */
 	if ((load_relaxed(&header->state) & STATE_ARMED) || load_relaxed(&header->stopped_ticks)) {
 		if (live_empty(&h->live))
 			lifecycle_drained(h);
 		if (result == MERGE_NONE)
-			result = live_next(&h->live, e, data, size);
+			result = live_next(&h->live, &e, data, size);
 	}
-	if (result == MERGE_RECORD)
+	if (result == MERGE_RECORD) {
 		lifecycle_read(h);
+		report(h, &e, size, event, length);
+	}
 	return result;
 }
 
@@ -157,7 +160,6 @@ static int next_active(struct handle *h, struct posix_trace_event_info *event, v
 		/* Before the look, so that a wake-up after it does not let us sleep. */
 		uint32_t wakeups = load_relaxed(&h->stream.header->wakeups);
 		enum merge_result result;
-		struct event e;
 
 		if (asked) {
 			store_relaxed(&h->stream.header->waiting, wakeups << 1 | 1);
@@ -166,17 +168,15 @@ static int next_active(struct handle *h, struct posix_trace_event_info *event, v
 			TEST_POINT("reading_barrier");
 		}
 		again = false;
-		pthread_mutex_lock(&h->lock);
+		latch_take(&h->lock);
 		if (load_relaxed(&h->dying) || !handle_works(h)) {
 			result = MERGE_NONE;
 			error = EINVAL;
 		} else {
-			result = next(h, &e, data, size);
-			if (result == MERGE_RECORD)
-				report(h, &e, size, event, length);
+			result = next(h, event, data, size, length);
 			again = result == MERGE_AGAIN && goes_on(&patience, h);
 		}
-		pthread_mutex_unlock(&h->lock);
+		latch_release(&h->lock);
 
 		if (again)
 			continue;
@@ -213,18 +213,24 @@ static int next_active(struct handle *h, struct posix_trace_event_info *event, v
 int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
                  int *unavailable, enum reading_wait wait, const struct timespec *deadline)
 {
-	struct handle *h = handle_get(trid, wait == READING_FOREVER ? HANDLE_ANY : HANDLE_ACTIVE);
-	int error;
+	struct handle *h = handle_enter(trid, wait == READING_FOREVER ? HANDLE_ANY : HANDLE_ACTIVE);
+	int error = 0;
 
 	*unavailable = 1;
 	if (!h)
 		return EINVAL;
-	if (h->input)
-		error = recorded_next(h, event, data, size, length, unavailable);
-	else if (h->flusher)
-		error = EINVAL; /* what such a stream has recorded belongs to its log (READ-33, CH-46) */
-	else
+	if (h->input) {
+		recorded_next(h, event, data, size, length, unavailable);
+	} else if (h->flusher || !handle_works(h)) {
+		error = EINVAL; /* what a stream with a log has recorded belongs to that (READ-33, CH-46) */
+	} else if (next(h, event, data, size, length) == MERGE_RECORD) {
+		*unavailable = 0;
+	} else {
+		handle_keep(h);
 		error = next_active(h, event, data, size, length, unavailable, wait, deadline);
-	handle_put(h);
+		handle_put(h);
+		return error;
+	}
+	handle_leave(h);
 	return error;
 }

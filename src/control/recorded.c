@@ -170,13 +170,12 @@ static void report(const struct log_event *e, struct posix_trace_event_info *eve
 	event->posix_timestamp.tv_nsec = (long)(e->time % NS_PER_S);
 }
 
-int recorded_next(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
-                  int *unavailable)
+void recorded_next(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
+                   int *unavailable)
 {
 	const unsigned char *from;
 	const struct log_event *e;
 
-	pthread_mutex_lock(&h->lock);
 	e = input_next(h->input, &from);
 	if (e) {
 		report(e, event);
@@ -188,6 +187,4 @@ int recorded_next(struct handle *h, struct posix_trace_event_info *event, void *
 			memcpy(data, from, *length);
 	}
 	*unavailable = !e;
-	pthread_mutex_unlock(&h->lock);
-	return 0;
 }

@@ -21,9 +21,7 @@ int recorded_status(const struct handle *h, struct posix_trace_status_info *stat
 /* Null: there is no such type in the log. */
 const char *recorded_name(const struct handle *h, trace_event_id_t id);
 int recorded_type(struct handle *h, trace_event_id_t *id, int *unavailable);
-
-/* Without: */
-int recorded_next(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
-                  int *unavailable);
+void recorded_next(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
+                   int *unavailable);
 
 #endif

@@ -159,6 +159,94 @@ TEST(end_waits)
 	CHECK_EQ("-", h->users, 0);
 }
 
+/* The same for who has only the lock; and for who then keeps the handle without it. */
+TEST(end_waits_for_entered)
+{
+	trace_id_t id = publish();
+	struct handle *h = handle_enter(id, HANDLE_ACTIVE);
+	pthread_t thread;
+
+	MUST(h);
+	CHECK_EQ("-", h->users, 0);
+	CHECK("-", !latch_try(&h->lock));
+	MUST(pthread_create(&thread, NULL, end_in_thread, &id) == 0);
+	for (int i = 0; i < 5000 && !load_acquire(&h->dying); i++)
+		unit_sleep_ms(1);
+	CHECK("-", load_acquire(&h->dying));
+	CHECK("-", handle_enter(id, HANDLE_ACTIVE) == NULL);
+	unit_sleep_ms(20);
+	CHECK_EQ("-", load_acquire(&ended), 0);
+	handle_keep(h);
+	unit_sleep_ms(20);
+	CHECK_EQ("-", load_acquire(&ended), 0);
+	CHECK("-", load_relaxed(&header.wakeups) > 0);
+	handle_put(h);
+	pthread_join(thread, NULL);
+	CHECK_EQ("-", ended, 1);
+}
+
+TEST(entered)
+{
+	trace_id_t id = publish(), next;
+	struct handle *h = handle_enter(id, HANDLE_ACTIVE);
+
+	MUST(h);
+	handle_leave(h);
+	CHECK("-", handle_enter(id, HANDLE_RECORDED) == NULL);
+	for (int bit = 0; bit < 64; bit++)
+		CHECK("-", handle_enter(id ^ UINT64_C(1) << bit, HANDLE_ANY) == NULL);
+	CHECK("-", latch_try(&h->lock));
+	handle_leave(h);
+	end(id);
+	CHECK("-", handle_enter(id, HANDLE_ANY) == NULL);
+	next = publish();
+	CHECK("-", handle_enter(next, HANDLE_ANY) == h && handle_enter(id, HANDLE_ANY) == NULL);
+	handle_leave(h);
+}
+
+/* Identifiers end while others enter by them. */
+static trace_id_t current;
+static uint32_t stop, entered;
+
+static void *enter_often(void *arg)
+{
+	while (!load_acquire(&stop)) {
+		struct handle *h = handle_enter(load_acquire(&current), HANDLE_ACTIVE);
+
+		if (!h)
+			continue;
+		CHECK("-", h->stream.header == &header && !h->wanted);
+		h->wanted = (uint64_t *)&header;
+		fetch_add(&entered, 1);
+		h->wanted = NULL;
+		handle_leave(h);
+	}
+	return arg;
+}
+
+TEST(end_among_entries)
+{
+	pthread_t thread[2];
+
+	for (int i = 0; i < 2; i++)
+		MUST(pthread_create(&thread[i], NULL, enter_often, NULL) == 0);
+	for (int i = 0; i < 2000 / test_slow(); i++) {
+		uint32_t before = load_relaxed(&entered);
+		trace_id_t id = publish();
+
+		MUST(id);
+		store_release(&current, id);
+		/* The first one until somebody is there. */
+		for (int j = 0; j < (i ? i % 50 : 5000) && load_relaxed(&entered) == before; j++)
+			i ? spin_pause() : unit_sleep_ms(1);
+		end(id);
+	}
+	store_release(&stop, 1);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	CHECK_OP("-", entered, >, 0);
+}
+
 /* CREATE-15: what the parent's identifiers name is not the child's. */
 TEST(child)
 {
@@ -184,4 +272,5 @@ TEST(child)
 }
 
 TEST_MAIN(TEST_ENTRY(none), TEST_ENTRY(life), TEST_ENTRY(all), TEST_ENTRY(end_all),
-          TEST_ENTRY(end_all_while_locked), TEST_ENTRY(end_waits), TEST_ENTRY(child))
+          TEST_ENTRY(end_all_while_locked), TEST_ENTRY(end_waits), TEST_ENTRY(end_waits_for_entered), TEST_ENTRY(entered),
+          TEST_ENTRY(end_among_entries), TEST_ENTRY(child))
