@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "log/draft.h"
@@ -140,12 +142,17 @@ int logcopy(struct logcopy *c)
 		free(k);
 		return -r;
 	}
-	fd = open(c->to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = open(c->meanwhile, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	/* Somebody else who wants to record there finds it in use. */
+	if (fd >= 0)
+		flock(fd, LOCK_EX | LOCK_NB);
 	r = fd < 0 ? -errno : with_input(k, fd);
+	if (r == 0 && rename(c->meanwhile, c->to) != 0)
+		r = -errno;
 	if (fd >= 0) {
 		close(fd);
 		if (r < 0)
-			unlink(c->to);
+			unlink(c->meanwhile);
 	}
 	input_close(&k->in);
 	free(k->state);

@@ -11,6 +11,7 @@
 struct logcopy {
 	int from; /* a log that is not written meanwhile; it need not be complete */
 	const char *to; /* a new file */
+	const char *meanwhile; /* its name until it is complete, where nothing may be */
 	uint64_t begin, end; /* times; 0, UINT64_MAX: all */
 	uint64_t lost; /* what the stream has lost */
 	/* Results: */

@@ -90,35 +90,96 @@ unsigned newlog_last(const char *path)
 	return last;
 }
 
-char *newlog_numbered(const char *path, unsigned number)
+static char *with(const char *path, const char *what)
 {
 	char *text;
 
-	if (asprintf(&text, "%s.%u", path, number) < 0)
+	if (asprintf(&text, "%s.%s", path, what) < 0)
 		fail("no memory");
 	return text;
 }
 
-bool newlog_retire(const char *path, unsigned number)
+char *newlog_numbered(const char *path, unsigned number)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	char *numbered;
+	char digits[12];
+
+	snprintf(digits, sizeof digits, "%u", number);
+	return with(path, digits);
+}
+
+char *newlog_next(const char *path)
+{
+	return with(path, "next");
+}
+
+char *newlog_copy(const char *path)
+{
+	return with(path, "copy");
+}
+
+/* What an earlier recorder has left in a file: the time of its first event. False: nothing that is to be kept. */
+static bool has_events(const char *path, struct timespec *first)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), unavailable = 1;
+	struct posix_trace_event_info event;
 	struct stat st;
 	trace_id_t trid;
-	int error = 0;
+	size_t length;
 
 	if (fd < 0)
-		return true;
-	/* Of a recorder that was killed it may not be complete, and would not be found under another name. */
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && is_log(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		if (posix_trace_open(fd, &trid) == 0)
-			posix_trace_close(trid);
-		numbered = newlog_numbered(path, number);
-		error = rename(path, numbered) == 0 ? 0 : errno;
-		free(numbered);
+		return false;
+	/* Of one that was killed it may not be complete, and would not be found under another name: to open it completes it. */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_log(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	    posix_trace_open(fd, &trid) == 0) {
+		if (posix_trace_getnext_event(trid, &event, NULL, 0, &length, &unavailable) == 0 && !unavailable)
+			*first = event.posix_timestamp;
+		posix_trace_close(trid);
 	}
 	close(fd);
+	return !unavailable;
+}
+
+static bool retire(const char *file, const char *path)
+{
+	char *numbered = newlog_numbered(path, newlog_last(path) + 1);
+	int error = rename(file, numbered) == 0 ? 0 : errno;
+
+	free(numbered);
 	if (error)
-		complain("%s: what was in it cannot be kept: %s", path, strerror(error));
+		complain("%s: what was in it cannot be kept: %s", file, strerror(error));
 	return error == 0;
+}
+
+/* What it was copied from is there. */
+static void remove_copy(const char *path)
+{
+	char *copy = newlog_copy(path);
+	int fd = open(copy, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_size == 0 || is_log(fd)) &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0)
+		unlink(copy);
+	if (fd >= 0)
+		close(fd);
+	free(copy);
+}
+
+bool newlog_retire(const char *path)
+{
+	char *next = newlog_next(path);
+	struct timespec first, other;
+	bool one = has_events(path, &first), two = has_events(next, &other), done = true;
+
+	if (one && two && (other.tv_sec < first.tv_sec || (other.tv_sec == first.tv_sec && other.tv_nsec < first.tv_nsec))) {
+		done = retire(next, path);
+		two = false;
+	}
+	if (one)
+		done = done && retire(path, path);
+	if (two)
+		done = done && retire(next, path);
+	remove_copy(path);
+	free(next);
+	return done;
 }

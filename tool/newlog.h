@@ -18,7 +18,15 @@ int newlog_open(const char *path);
 unsigned newlog_last(const char *path);
 /* FILE.N, to be freed. */
 char *newlog_numbered(const char *path, unsigned number);
-/* If there is something in FILE, it becomes FILE.N. False: it has been said why not. */
-bool newlog_retire(const char *path, unsigned number);
+/* FILE.next, the file of the stream that comes next where two take turns; to be freed. */
+char *newlog_next(const char *path);
+/* FILE.copy, which becomes FILE.N when it is complete; to be freed. */
+char *newlog_copy(const char *path);
+/*
+ * What there is in FILE gets the next number, and so does FILE.next, which there is if its recorder was killed: the
+ * older one first. Not if there are no events in it, or somebody writes to it. What was copied before the recorder was
+ * killed is removed. False: it has been said why it cannot be kept.
+ */
+bool newlog_retire(const char *path);
 
 #endif

@@ -22,9 +22,6 @@
 
 #define RETRY_NS NS_PER_S /* what could not be kept is not tried more often */
 
-/* The second part's file, next to the first one's. */
-#define OTHER ".next"
-
 static bool turns(const struct plan *plan)
 {
 	return plan->loop || plan->rotate;
@@ -73,12 +70,9 @@ static void say_no_stream(const struct recording *r, const char *path, int error
 static bool create_parts(struct recording *r, char *path)
 {
 	for (unsigned i = 0; i < r->parts; i++) {
-		char *own = path;
-		int error;
+		char *own = i == 1 ? newlog_next(path) : path;
+		int error = part_create(&r->part[i], r->pid, &r->plan->attr, own);
 
-		if (i == 1 && asprintf(&own, "%s" OTHER, path) < 0)
-			fail("no memory");
-		error = part_create(&r->part[i], r->pid, &r->plan->attr, own);
 		if (error) {
 			say_no_stream(r, own, error);
 			return false;
@@ -96,8 +90,7 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 	r->part[0].fd = r->part[1].fd = -1;
 	r->parts = turns(plan) ? 2 : 1;
 	if (turns(plan)) {
-		r->number = newlog_last(path);
-		if (access(path, F_OK) == 0 && !newlog_retire(path, r->number + 1)) {
+		if (!newlog_retire(path)) {
 			free(path);
 			return false;
 		}
@@ -165,8 +158,8 @@ static void forget_old(const struct recording *r, const char *path)
 static bool keep_part(struct recording *r, struct part *p, const struct snapshot *s)
 {
 	const char *path = r->part[0].path;
-	char *numbered = newlog_numbered(path, r->number + 1);
-	struct logcopy c = { .from = p->fd, .to = numbered, .begin = s->begin, .end = s->end };
+	char *numbered = newlog_numbered(path, r->number + 1), *copy = newlog_copy(path);
+	struct logcopy c = { .from = p->fd, .to = numbered, .meanwhile = copy, .begin = s->begin, .end = s->end };
 	int error = part_flush(p);
 
 	part_look(p);
@@ -191,6 +184,7 @@ static bool keep_part(struct recording *r, struct part *p, const struct snapshot
 		p->error = 0;
 	}
 	free(numbered);
+	free(copy);
 	return error == 0;
 }
 

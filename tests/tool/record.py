@@ -554,6 +554,25 @@ def test_recorder_killed():
     equal(Log().numbers, list(range(5000)))
 
 
+def test_rotating_recorder_killed():
+    """Whichever of the two parts was running: what it has stays, under the next number, when somebody records there again."""
+    for files in 2, 3:
+        with Run('record', '-q', '--rotate', '8K', '-o', 'r', '--', STEPS, 'each:30:tick') as run:
+            until(lambda: len(files_of('r')) >= files, 'rotation')
+            run.process.kill()
+            run.process.wait(LIMIT)
+            run.process.stdin.close()
+        record('-q', '--rotate', '1M', '-o', 'r', '--', STEPS, 'b')
+        equal([os.path.exists(path) for path in ('r.next', 'r.copy')], [False, False])
+        equal(Log('r').names, ['b'])
+        numbers = [Log(path).numbers for path in files_of('r')[:-1]]
+        last = max(map(max, numbers))
+        equal(sorted({n for part in numbers for n in part}), list(range(last + 1)))
+        equal([part[0] for part in numbers], sorted(part[0] for part in numbers))
+        for path in files_of('r'):
+            os.unlink(path)
+
+
 def test_disk_full():
     os.mkdir('small')
     if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', 'small'], capture_output=True, check=False).returncode:
