@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,6 +15,7 @@
 #include "log/draft.h"
 #include "log/input.h"
 #include "log/output.h"
+#include "newlog.h"
 
 struct copy {
 	struct logcopy *c;
@@ -133,6 +133,7 @@ int logcopy(struct logcopy *c)
 	struct copy *k = calloc(1, sizeof *k);
 	int fd, r;
 
+	c->trouble = c->to;
 	c->events = c->bytes = c->first = c->last = 0;
 	if (!k)
 		return ENOMEM;
@@ -147,8 +148,9 @@ int logcopy(struct logcopy *c)
 	if (fd >= 0)
 		flock(fd, LOCK_EX | LOCK_NB);
 	r = fd < 0 ? -errno : with_input(k, fd);
-	if (r == 0 && rename(c->meanwhile, c->to) != 0)
-		r = -errno;
+	c->trouble = fd < 0 ? c->meanwhile : c->to;
+	if (r == 0)
+		r = -newlog_rename(c->meanwhile, c->to);
 	if (fd >= 0) {
 		close(fd);
 		if (r < 0)

@@ -15,6 +15,7 @@ struct logcopy {
 	uint64_t begin, end; /* times; 0, UINT64_MAX: all */
 	uint64_t lost; /* what the stream has lost */
 	/* Results: */
+	const char *trouble; /* which of the two names an error is about */
 	uint64_t events, bytes;
 	uint64_t first, last; /* times of events, in all of the log; 0: there are none */
 };

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <trace.h>
 #include <unistd.h>
 
@@ -45,6 +46,10 @@ int newlog_open(const char *path)
 	int fd;
 
 	if (strcmp(path, "-") == 0) {
+		if (fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+			complain("standard output is a file with something in it, which is not overwritten: -o FILE");
+			return -1;
+		}
 		if (isatty(STDOUT_FILENO))
 			fail("standard output is a terminal, and a log is not for people: posixtrace live shows events as they come");
 		return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -65,13 +70,13 @@ int newlog_open(const char *path)
 	return -1;
 }
 
-unsigned newlog_last(const char *path)
+/* Calls f for each N of which there is a FILE.N. */
+static void each_number(const char *path, void (*f)(const char *path, unsigned number, void *arg), void *arg)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	DIR *dir = folder ? opendir(folder) : NULL;
 	size_t n = strlen(name);
-	unsigned last = 0;
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir)) != NULL) {
@@ -81,13 +86,66 @@ unsigned newlog_last(const char *path)
 		if (strncmp(e->d_name, name, n) != 0 || e->d_name[n] != '.' || e->d_name[n + 1] < '1' || e->d_name[n + 1] > '9')
 			continue;
 		number = strtoul(e->d_name + n + 1, &end, 10);
-		if (!*end && number > last && number < 1u << 30)
-			last = (unsigned)number;
+		if (!*end && number < 1u << 30)
+			f(path, (unsigned)number, arg);
 	}
 	if (dir)
 		closedir(dir);
 	free(folder);
+}
+
+static void find_last(const char *path, unsigned number, void *arg)
+{
+	unsigned *last = arg;
+
+	(void)path;
+	if (number > *last)
+		*last = number;
+}
+
+unsigned newlog_last(const char *path)
+{
+	unsigned last = 0;
+
+	each_number(path, find_last, &last);
 	return last;
+}
+
+static void remove_old(const char *path, unsigned number, void *arg)
+{
+	char *numbered = newlog_numbered(path, number);
+	int fd = number <= *(unsigned *)arg ? open(numbered, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+
+	/* What only looks like it is not ours. */
+	if (fd >= 0 && is_log(fd))
+		unlink(numbered);
+	if (fd >= 0)
+		close(fd);
+	free(numbered);
+}
+
+void newlog_keep(const char *path, unsigned keep)
+{
+	unsigned last = newlog_last(path);
+
+	if (!keep || last <= keep)
+		return;
+	last -= keep;
+	each_number(path, remove_old, &last);
+}
+
+int newlog_rename(const char *from, const char *to)
+{
+	if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1 /* RENAME_NOREPLACE */) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return errno;
+	/* A file system, or a kernel, that knows no such thing. */
+	if (link(from, to) == 0)
+		return unlink(from) == 0 ? 0 : errno;
+	if (errno == EEXIST || access(to, F_OK) == 0)
+		return EEXIST;
+	return rename(from, to) == 0 ? 0 : errno;
 }
 
 static char *with(const char *path, const char *what)
@@ -114,35 +172,44 @@ char *newlog_next(const char *path)
 
 char *newlog_copy(const char *path)
 {
-	return with(path, "copy");
+	return with(path, "unfinished");
 }
 
-/* What an earlier recorder has left in a file: the time of its first event. False: nothing that is to be kept. */
-static bool has_events(const char *path, struct timespec *first)
+/*
+ * Is there a log that is to be kept? The time of its first event, if it can be told. Of a recorder that was killed it may
+ * not be complete, and would not be found under another name: to open it completes it. What cannot be opened is kept.
+ */
+static bool to_be_kept(const char *path, struct timespec *first)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), unavailable = 1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), unavailable;
 	struct posix_trace_event_info event;
 	struct stat st;
 	trace_id_t trid;
 	size_t length;
+	bool keep = false;
 
+	*first = (struct timespec){ 0, 0 };
 	if (fd < 0)
 		return false;
-	/* Of one that was killed it may not be complete, and would not be found under another name: to open it completes it. */
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_log(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-	    posix_trace_open(fd, &trid) == 0) {
-		if (posix_trace_getnext_event(trid, &event, NULL, 0, &length, &unavailable) == 0 && !unavailable)
-			*first = event.posix_timestamp;
-		posix_trace_close(trid);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_log(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		keep = true;
+		if (posix_trace_open(fd, &trid) == 0) {
+			if (posix_trace_getnext_event(trid, &event, NULL, 0, &length, &unavailable) == 0) {
+				keep = !unavailable;
+				if (!unavailable)
+					*first = event.posix_timestamp;
+			}
+			posix_trace_close(trid);
+		}
 	}
 	close(fd);
-	return !unavailable;
+	return keep;
 }
 
 static bool retire(const char *file, const char *path)
 {
 	char *numbered = newlog_numbered(path, newlog_last(path) + 1);
-	int error = rename(file, numbered) == 0 ? 0 : errno;
+	int error = newlog_rename(file, numbered);
 
 	free(numbered);
 	if (error)
@@ -169,7 +236,7 @@ bool newlog_retire(const char *path)
 {
 	char *next = newlog_next(path);
 	struct timespec first, other;
-	bool one = has_events(path, &first), two = has_events(next, &other), done = true;
+	bool one = to_be_kept(path, &first), two = to_be_kept(next, &other), done = true;
 
 	if (one && two && (other.tv_sec < first.tv_sec || (other.tv_sec == first.tv_sec && other.tv_nsec < first.tv_nsec))) {
 		done = retire(next, path);

@@ -51,7 +51,7 @@ static const char usage[] =
 	"Records what COMMAND traces, from its first instruction to its end, or what a process traces that runs.\n"
 	"\n"
 	"  -o, --output FILE      the log; '-' is standard output (default posixtrace.log)\n"
-	"  -p, --pid PID          a process that runs; several may be given, then each has its log, FILE.PID\n"
+	"  -p, --pid PID          a process that runs; several may be given, then each has its log, FILE.pidPID\n"
 	"      --children         those that it starts from now on, too\n"
 	"  -e, --event PATTERN    only events whose names match, as file names in a shell: 'sql.*'; '!sql.row' for all others\n"
 	"      --duration TIME    no longer than this: 10s, 500ms, 2m\n"

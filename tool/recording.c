@@ -6,12 +6,14 @@
 #include "recording.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ident.h"
 #include "base/ticks.h"
 #include "command.h"
 #include "logcopy.h"
@@ -20,6 +22,7 @@
 #include "newlog.h"
 #include "progress.h"
 
+#define EVENTS_LEAST 16 /* for fewer a file is not worth its header, which may be longer than was asked for */
 #define RETRY_NS NS_PER_S /* what could not be kept is not tried more often */
 
 static bool turns(const struct plan *plan)
@@ -84,21 +87,30 @@ static bool create_parts(struct recording *r, char *path)
 
 bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path)
 {
+	int error;
+
 	r->plan = plan;
 	r->pid = pid;
 	snprintf(r->what, sizeof r->what, "%s", what);
 	r->part[0].fd = r->part[1].fd = -1;
 	r->parts = turns(plan) ? 2 : 1;
+	/* Before what is in that file is overwritten. */
+	error = kill(pid, 0) != 0 && errno == ESRCH ? ESRCH : -proc_permit((uint32_t)pid);
+	if (error == ESRCH || error == EPERM) {
+		say_no_stream(r, path, error);
+		free(path);
+		return false;
+	}
 	if (turns(plan)) {
 		if (!newlog_retire(path)) {
 			free(path);
 			return false;
 		}
+		newlog_keep(path, plan->keep);
 		r->number = newlog_last(path);
 	}
 	if (create_parts(r, path)) {
-		int error = posix_trace_start(r->part[0].trid);
-
+		error = posix_trace_start(r->part[0].trid);
 		if (error == 0)
 			return true;
 		say_no_stream(r, path, error);
@@ -109,7 +121,7 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 
 static void remove_part(struct part *p)
 {
-	if (p->fd >= 0 && p->seeks)
+	if (p->fd >= 0 && p->seeks && strcmp(p->path, "-") != 0)
 		unlink(p->path);
 	part_free(p);
 }
@@ -131,7 +143,7 @@ static void say_kept(const struct recording *r, const struct snapshot *s, const 
 	if (r->plan->quiet || !r->plan->loop)
 		return;
 	if (!s->at) {
-		progress_say("%s: %" PRIu64 " events%s%s", c->to, c->events, s->why ? ", " : "", s->why ? s->why : "");
+		progress_say("%s: %" PRIu64 " events%s%s", c->to, c->events, s->why[0] ? ", " : "", s->why);
 		return;
 	}
 	moment_duration(before, s->at - (c->first > s->begin ? c->first : s->begin));
@@ -141,17 +153,6 @@ static void say_kept(const struct recording *r, const struct snapshot *s, const 
 	if (short_of)
 		progress_say("%s: not %s before it: --loop had no room for more, take a larger one", c->to,
 		             moment_duration(wanted, (uint64_t)r->plan->before));
-}
-
-static void forget_old(const struct recording *r, const char *path)
-{
-	char *old;
-
-	if (!r->plan->keep || r->number <= r->plan->keep)
-		return;
-	old = newlog_numbered(path, r->number - r->plan->keep);
-	unlink(old);
-	free(old);
 }
 
 /* The part that does not run, into a file; then it is empty. False: not yet. */
@@ -169,8 +170,11 @@ static bool keep_part(struct recording *r, struct part *p, const struct snapshot
 	if (error) {
 		r->retry = clock_ns(CLOCK_MONOTONIC) + RETRY_NS;
 		if (error != r->told)
-			progress_say("%s: %s: it is tried again, the recording goes on", numbered, strerror(error));
+			progress_say("%s: %s: it is tried again, the recording goes on", c.trouble, strerror(error));
 		r->told = error;
+		/* Somebody else's, put there since: another number, then. */
+		if (error == EEXIST && c.trouble == numbered)
+			r->number = newlog_last(path);
 	} else {
 		r->number++;
 		r->kept++;
@@ -179,7 +183,7 @@ static bool keep_part(struct recording *r, struct part *p, const struct snapshot
 		r->past.bytes += c.bytes;
 		r->past.lost += r->plan->loop ? 0 : c.lost;
 		say_kept(r, s, &c);
-		forget_old(r, path);
+		newlog_keep(path, r->plan->keep);
 		part_clear(p);
 		p->error = 0;
 	}
@@ -188,25 +192,58 @@ static bool keep_part(struct recording *r, struct part *p, const struct snapshot
 	return error == 0;
 }
 
+static void swap(struct recording *r, const struct snapshot *s)
+{
+	struct part *old = &r->part[r->now], *next = &r->part[!r->now];
+	int error;
+
+	part_follow(next, r->plan->match);
+	error = posix_trace_start(next->trid);
+	if (error) {
+		r->failed = true;
+		progress_say("%s: it goes on in the same file: %s", old->path, strerror(error));
+		return;
+	}
+	posix_trace_stop(old->trid);
+	r->now = !r->now;
+	r->waiting = *s;
+	r->waits = !keep_part(r, old, s);
+}
+
+/* What could not be kept is tried again; and then what was asked for meanwhile, which the other part has. */
 static bool keep_waiting(struct recording *r)
 {
 	if (r->waits && clock_ns(CLOCK_MONOTONIC) >= r->retry)
-		r->waits = !keep_part(r, &r->part[!r->now], SNAPSHOT_ALL);
+		r->waits = !keep_part(r, &r->part[!r->now], &r->waiting);
+	if (!r->waits && r->owed) {
+		r->owed = false;
+		swap(r, &r->owes);
+	}
 	return !r->waits;
+}
+
+/* For a flight recorder, whose part that runs has it still; one of them. */
+static void owe(struct recording *r, const struct snapshot *s)
+{
+	if (!r->plan->loop)
+		return;
+	if (r->owed) {
+		r->failed = true;
+		progress_say("%s: no snapshot for %s: those before could not be written yet", r->part[0].path, s->at ? s->why : "a signal");
+		return;
+	}
+	r->owed = true;
+	r->owes = *s;
 }
 
 void recording_keep(struct recording *r, const struct snapshot *s)
 {
-	struct part *old = &r->part[r->now], *next = &r->part[!r->now];
-
-	if (r->ended || r->parts < 2 || !keep_waiting(r))
+	if (r->ended || r->parts < 2)
 		return;
-	part_follow(next, r->plan->match);
-	if (posix_trace_start(next->trid) != 0)
-		return;
-	posix_trace_stop(old->trid);
-	r->now = !r->now;
-	r->waits = !keep_part(r, old, s);
+	if (keep_waiting(r))
+		swap(r, s);
+	else
+		owe(r, s);
 }
 
 /* -- Now and then ---------------------------------------------------------------------------------- */
@@ -249,8 +286,12 @@ void recording_look(struct recording *r)
 			progress_say("%s: the log is full; what comes now is not in it", p->path);
 	}
 	keep_waiting(r);
-	if (r->plan->rotate && part_numbers(p).bytes >= r->plan->rotate)
-		recording_keep(r, SNAPSHOT_ALL);
+	if (r->plan->rotate) {
+		struct part_numbers n = part_numbers(&r->part[r->now]);
+
+		if (n.bytes >= r->plan->rotate && n.events >= EVENTS_LEAST)
+			recording_keep(r, SNAPSHOT_ALL);
+	}
 }
 
 struct totals recording_totals(const struct recording *r)
@@ -331,37 +372,45 @@ static void end_parts(struct recording *r)
 }
 
 /* FILE is what was recorded last; of the other part there is nothing left. */
-static void settle_files(const struct recording *r, bool drop)
+static void settle_files(struct recording *r, bool drop)
 {
 	const struct part *p = &r->part[r->now], *other = &r->part[!r->now];
 
-	if (drop && p->seeks)
+	if (drop && p->seeks && strcmp(p->path, "-") != 0)
 		unlink(p->path);
 	if (r->parts < 2)
 		return;
-	if (r->waits)
+	if (r->waits) {
+		r->failed = true;
 		progress_say("%s: this part could not be kept in a file of its own, and is here", other->path);
-	else if (r->now == 1 && !drop)
-		rename(p->path, other->path);
-	else
+	} else if (r->now == 1 && !drop) {
+		if (rename(p->path, other->path) != 0) {
+			r->failed = true;
+			progress_say("%s: what was recorded last is here: %s", p->path, strerror(errno));
+		}
+	} else {
 		unlink(other->path);
+	}
 }
 
 void recording_end(struct recording *r, bool drop)
 {
-	struct part *p = &r->part[r->now];
 	struct part_numbers before;
+	struct part *p;
 	bool some = true;
 
 	if (r->ended)
 		return;
+	if (r->waits)
+		r->retry = 0;
+	keep_waiting(r);
+	p = &r->part[r->now];
 	if (!p->seeks)
 		part_flush(p);
 	before = part_numbers(p);
 	explain_stream(&r->evidence, p->trid, r->plan->match);
-	if (r->waits)
-		r->retry = 0;
-	keep_waiting(r);
+	if (r->owed)
+		progress_say("%s: no snapshot for %s", p->path, r->owes.at ? r->owes.why : "a signal");
 	end_parts(r);
 	if (!drop)
 		some = count(r, p, &r->past, before);

@@ -39,6 +39,13 @@ struct totals {
 	uint64_t events, bytes, lost;
 };
 
+/* Which times of a snapshot are wanted, around what. */
+struct snapshot {
+	uint64_t begin, end; /* 0, UINT64_MAX: all */
+	uint64_t at;         /* the trigger; 0: none */
+	char why[TRACE_EVENT_NAME_MAX + 1]; /* its name */
+};
+
 struct recording {
 	const struct plan *plan;
 	pid_t pid;
@@ -46,6 +53,9 @@ struct recording {
 	struct part part[2];
 	unsigned parts, now;
 	bool waits; /* what the other part has could not be kept yet */
+	struct snapshot waiting; /* which of it is wanted */
+	bool owed; /* another one was asked for meanwhile: */
+	struct snapshot owes;
 	int64_t retry;
 	unsigned number; /* of the last FILE.N */
 	unsigned kept;   /* by this recording */
@@ -54,13 +64,6 @@ struct recording {
 	bool full_told;
 	bool ended, failed;
 	struct evidence evidence;
-};
-
-/* Which times of a snapshot are wanted, around what. */
-struct snapshot {
-	uint64_t begin, end; /* 0, UINT64_MAX: all */
-	uint64_t at;         /* the trigger; 0: none */
-	const char *why;     /* its name */
 };
 
 #define SNAPSHOT_ALL (&(const struct snapshot){ .end = UINT64_MAX })

@@ -78,7 +78,7 @@ static bool begin_source(struct session *s, unsigned i, pid_t pid, const char *w
 	struct source *source = &s->source[i];
 	char *path;
 
-	if (asprintf(&path, s->o->pid_count > 1 ? "%s.%d" : "%s", s->plan->output, (int)pid) < 0)
+	if (asprintf(&path, s->o->pid_count > 1 ? "%s.pid%d" : "%s", s->plan->output, (int)pid) < 0)
 		fail("no memory");
 	source->pid = pid;
 	if (!recording_start(&source->recording, s->plan, pid, what, path))
@@ -180,14 +180,30 @@ static bool gone(const struct source *source)
 static void take_snapshot(struct session *s, struct source *source)
 {
 	const struct plan *plan = s->plan;
-	struct snapshot shot = { .end = UINT64_MAX, .at = source->event.time, .why = source->event.name };
+	struct snapshot shot = { .end = UINT64_MAX, .at = source->event.time };
 
+	snprintf(shot.why, sizeof shot.why, "%s", source->event.name);
 	source->due = 0;
 	if (plan->before >= 0)
-		shot.begin = shot.at - (uint64_t)plan->before;
+		shot.begin = (uint64_t)plan->before < shot.at ? shot.at - (uint64_t)plan->before : 0;
 	if (plan->after >= 0)
 		shot.end = shot.at + (uint64_t)plan->after + 1;
 	recording_keep(&source->recording, &shot);
+}
+
+static void take_triggers(struct session *s)
+{
+	struct trigger_event event;
+
+	while (read(s->trigger_in, &event, sizeof event) == sizeof event) {
+		struct source *source = &s->source[event.source];
+
+		/* One that comes before the snapshot of another is in that. */
+		if (source->due || source->recording.ended)
+			continue;
+		source->event = event;
+		source->due = clock_ns(CLOCK_MONOTONIC) + (s->plan->after > 0 ? s->plan->after : 0);
+	}
 }
 
 static void end_source(struct session *s, struct source *source)
@@ -196,6 +212,9 @@ static void end_source(struct session *s, struct source *source)
 		return;
 	trigger_end(source->trigger);
 	source->trigger = NULL;
+	/* What has come to the pipe until its end. */
+	if (s->trigger_in >= 0)
+		take_triggers(s);
 	if (source->due)
 		take_snapshot(s, source);
 	/* With a trigger the rest is of no interest, unless the process has crashed. */
@@ -245,21 +264,6 @@ static void take_signals(struct session *s)
 
 	while (signals_next(&s->signals, &info))
 		take_signal(s, &info);
-}
-
-static void take_triggers(struct session *s)
-{
-	struct trigger_event event;
-
-	while (read(s->trigger_in, &event, sizeof event) == sizeof event) {
-		struct source *source = &s->source[event.source];
-
-		/* One that comes before the snapshot of another is in that. */
-		if (source->due || source->recording.ended)
-			continue;
-		source->event = event;
-		source->due = clock_ns(CLOCK_MONOTONIC) + (s->plan->after > 0 ? s->plan->after : 0);
-	}
 }
 
 static void processes_ended(struct session *s)
@@ -390,9 +394,6 @@ static void go_through(struct session *s)
 		if (!(s->stopped && !s->o->command))
 			wait_for_more(s, fds, until);
 	}
-	/* What has come to the pipe until its end. */
-	if (s->trigger_in >= 0 && !s->stopped)
-		take_triggers(s);
 	stop(s);
 	free(fds);
 }

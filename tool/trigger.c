@@ -16,6 +16,7 @@
 #include "layout.h"
 
 #define STREAM_SIZE (256 << 10)
+#define PATIENCE 5 /* seconds */
 
 struct trigger {
 	const struct match *match;
@@ -36,7 +37,7 @@ static void tell(const struct trigger *t, const struct posix_trace_event_info *e
 		return; /* there are many in the pipe already */
 }
 
-/* Until the stream is shut down. */
+/* Until the stream is stopped: what was recorded before has been read then. Or until it is shut down. */
 static void *run(void *arg)
 {
 	struct trigger *t = arg;
@@ -48,6 +49,8 @@ static void *run(void *arg)
 	int none;
 
 	while (posix_trace_getnext_event(t->trid, &e, &data, 0, &length, &none) == 0) {
+		if (!none && e.posix_event_id == POSIX_TRACE_STOP)
+			break;
 		if (none || posix_trace_eventid_get_name(t->trid, e.posix_event_id, name) != 0)
 			continue;
 		if (match_name(t->match, name)) {
@@ -105,10 +108,23 @@ struct trigger *trigger_start(pid_t pid, bool children, const struct match *m, u
 
 void trigger_end(struct trigger *t)
 {
+	struct timespec limit;
+	trace_event_set_t stop;
+
 	if (!t)
 		return;
-	/* The thread's call returns then. */
-	posix_trace_shutdown(t->trid);
-	pthread_join(t->thread, NULL);
+	posix_trace_eventset_empty(&stop);
+	posix_trace_eventset_add(POSIX_TRACE_STOP, &stop);
+	posix_trace_set_filter(t->trid, &stop, POSIX_TRACE_SUB_EVENTSET);
+	posix_trace_stop(t->trid);
+	/* What is known to come, but for memory that somebody else has broken. */
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += PATIENCE;
+	if (pthread_timedjoin_np(t->thread, NULL, &limit) == 0) {
+		posix_trace_shutdown(t->trid);
+	} else {
+		posix_trace_shutdown(t->trid);
+		pthread_join(t->thread, NULL);
+	}
 	free(t);
 }

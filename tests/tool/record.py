@@ -309,6 +309,26 @@ def test_what_is_no_log_stays():
     contains(err, 'no/such/folder', 'No such file')
 
 
+def test_what_is_there_stays():
+    """What turns out not to be possible overwrites nothing."""
+    record('-q', '--', STEPS, 'a*5')
+    with subprocess.Popen(['true']) as ended:
+        pass
+    out, err = record('-p', str(ended.pid), status=1)
+    contains(err, 'no such process')
+    equal(Log().names, ['a'] * 5)
+    for content, mode in ('', 'wb'), ('header', 'ab'):
+        Path('out').write_text(content)
+        with open('out', mode) as file:
+            run = subprocess.run([POSIXTRACE, 'record', '-q', '-o', '-', '--', STEPS, 'a'], stdout=file, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+        equal(run.returncode, 125 if content else 0)
+        if content:
+            contains(run.stderr, 'not overwritten')
+            equal(Path('out').read_text(), content)
+        else:
+            equal(Log('out').names, ['a'])
+
+
 def test_into_a_pipe():
     with Run('record', '-o', '-', '--', STEPS, 'a*3', 'say:aside') as run:
         run.process.stdin.close()
@@ -355,7 +375,7 @@ def test_attach_to_several():
                 target.wait(LIMIT)
             run.end()
         for i, target in enumerate(targets):
-            equal(set(Log(f'all.{target.pid}').names), {f'tick{i}'})
+            equal(set(Log(f'all.pid{target.pid}').names), {f'tick{i}'})
 
 
 def test_children():
@@ -452,6 +472,18 @@ def test_rotation():
     assert sum(map(len, numbers)) - last < 500, 'too many are in two files'
 
 
+def test_keep_of_all():
+    """Also of what was there before."""
+    for _ in range(5):
+        record('-q', '--rotate', '1M', '--keep', '2', '-o', 'r', '--', STEPS, 'a')
+    equal(files_of('r'), ['r.3', 'r.4', 'r'])
+    record('-q', '--rotate', '1M', '-o', 'r', '--', STEPS, 'a')
+    record('-q', '--rotate', '1M', '-o', 'r', '--', STEPS, 'a')
+    Path('r.2').write_text('no log')
+    record('-q', '--rotate', '1M', '--keep', '1', '-o', 'r', '--', STEPS, 'a')
+    equal(files_of('r'), ['r.2', 'r.7', 'r'])
+
+
 def test_keep():
     with Run('record', '-q', '--rotate', '4K', '--keep', '2', '-o', 'r', '--', STEPS, 'each:20:tick') as run:
         until(lambda: any(int(f[2:]) >= 4 for f in glob.glob('r.[0-9]*')), 'rotation')
@@ -524,6 +556,14 @@ def test_trigger():
     equal(sorted(glob.glob('t*')), ['t.1', 't.2'])
 
 
+def test_trigger_at_the_end():
+    for after in [], ['--after', '100ms']:
+        for _ in range(4):
+            record('-q', '--trigger', 'boom', *after, '-o', 't', '--', STEPS, 'a*100', 'boom', 'exit:0')
+            equal(Log('t.1').names, ['a'] * 100 + ['boom'])
+            os.unlink('t.1')
+
+
 def test_before_and_after():
     with Run('record', '--trigger', 'boom', '--before', '100ms', '--after', '200ms', '-o', 't', '--', STEPS, 'old', 'say:there', 'read',
              'boom', 'new', 'each:1000:tick') as run:
@@ -563,7 +603,7 @@ def test_rotating_recorder_killed():
             run.process.wait(LIMIT)
             run.process.stdin.close()
         record('-q', '--rotate', '1M', '-o', 'r', '--', STEPS, 'b')
-        equal([os.path.exists(path) for path in ('r.next', 'r.copy')], [False, False])
+        equal([os.path.exists(path) for path in ('r.next', 'r.unfinished')], [False, False])
         equal(Log('r').names, ['b'])
         numbers = [Log(path).numbers for path in files_of('r')[:-1]]
         last = max(map(max, numbers))
@@ -571,6 +611,57 @@ def test_rotating_recorder_killed():
         equal([part[0] for part in numbers], sorted(part[0] for part in numbers))
         for path in files_of('r'):
             os.unlink(path)
+
+
+def test_numbers_of_others():
+    """A file that has got the next number meanwhile stays; so does a log that cannot be opened any more."""
+    with Run('record', '-q', '--rotate', '4K', '-o', 'r', '--', STEPS, 'each:20:tick') as run:
+        until(lambda: os.path.exists('r.1'), 'rotation')
+        others = ['r.4', 'r.5']
+        for path in others:
+            Path(path).write_text('mine')
+        until(lambda: os.path.exists('r.7'), 'rotation')
+        run.close_input()
+        run.end()
+    equal({Path(path).read_text() for path in others}, {'mine'})
+    numbers = {n for path in files_of('r') if path not in others for n in Log(path).numbers}
+    equal(sorted(numbers), list(range(max(numbers) + 1)))
+    for path in files_of('r'):
+        os.unlink(path)
+    record('-q', '-o', 'r', '--', STEPS, 'a*5')
+    damaged = bytearray(Path('r').read_bytes())
+    damaged[60] ^= 255
+    Path('r').write_bytes(damaged)
+    record('-q', '--rotate', '1M', '-o', 'r', '--', STEPS, 'b')
+    equal(Path('r.1').read_bytes(), damaged)
+
+
+def test_snapshot_later():
+    """One that is asked for while the one before cannot be written."""
+    os.mkdir('small')
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=128k', 'none', 'small'], capture_output=True, check=False).returncode:
+        return 'no mount without privilege'
+    try:
+        with Run('record', '--trigger', 't*', '-o', 'small/log', '--', STEPS, 'a', 'say:there', 'read', 't1', 'b', 'read', 't2', 'say:there', 'read') as run:
+            run.line()
+            with contextlib.suppress(OSError), open('small/fill', 'wb', buffering=0) as fill:
+                while fill.write(bytes(4096)):
+                    pass
+            run.go()
+            contains(run.message(), 'No space left on device')
+            run.go()
+            run.line()
+            time.sleep(0.2)
+            os.unlink('small/fill')
+            contains(run.message(), 'log.1: ', 't1')
+            contains(run.message(), 'log.2: ', 't2')
+            run.go()
+            run.end()
+        equal(Log('small/log.1').names[:2], ['a', 't1'])
+        equal(Log('small/log.2').names[-1], 't2')
+    finally:
+        subprocess.run(['umount', 'small'], check=True)
+    return None
 
 
 def test_disk_full():
