@@ -75,12 +75,16 @@ TEST(layout_names)
 		"", "name", "{a:u8}", "name{}", "name{a}", "name{a:}", "name{a:u9}", "name{:u8}", "name{a:u8", "name a:u8}", "name{a:u8,}", "name{,a:u8}",
 		"name{a:u8}x", "name{a:u8[0]}", "name{a:u8[]}", "name{a:u8[65536]}", "name{a:u8[2}", "name{a:u8[-1]}", "name{a:s,b:u8}", "name{a:s[2]}",
 		"name{a:u8/}", "name{a:u8}}", "name{a:u8]}", "name{a:u8/0123456789abcdef}",
+		/* What a terminal would obey, and no UTF-8. */
+		"name{a:u8/\33[31mRED}", "name{\33[2J:u8}", "name{a\n:u8}", "name{a:u8/\177}", "name{a:u8/\xc2\x9b" "31m}", "name{\x9b" "2J:u8}",
+		"name{a:u8/\xc2}",
 	};
 
 	CHECK_EQ("-", fields("name{a:u8}"), 1);
 	CHECK_EQ("-", fields("n{a:u8,b:i16,c:x32,d:f64,e:c,f:s}"), 6);
 	CHECK_EQ("-", fields("n{a:u8/%,b:i16[65535]/0123456789abcde,c:b}"), 3);
 	CHECK_EQ("-", fields("n{x{a:u8}"), 1);
+	CHECK_EQ("-", fields("n{größe:u8/µs,b:u8/a b}"), 2);
 	CHECK_EQ("-", layout_name("sql.row{a:u8}"), 7);
 	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
 		CHECK_EQ("-", fields(wrong[i]), 0);
@@ -154,6 +158,15 @@ TEST(layout_lengths)
 	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2 3] d=\"abc\" e=18446744073709551615 f=-1 g=255}");
 	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, c) + 4);
 	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2] ...}");
+	/* As the locale has it. */
+	l = (struct layout){ 0 };
+	MUST(layout_parse(&l, "n{größe:u8/µs}"));
+	setlocale(LC_CTYPE, "C");
+	layout_print(&l, &s.a, 1);
+	CHECK_STR("-", put(), "{gr\\xc3\\xb6\\xc3\\x9fe=1\\xc2\\xb5s}");
+	setlocale(LC_CTYPE, "C.UTF-8");
+	layout_print(&l, &s.a, 1);
+	CHECK_STR("-", put(), "{größe=1µs}");
 }
 
 TEST(layouts_together)
