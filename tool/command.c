@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "out.h"
+
 const struct command *command;
 
 #ifdef __SANITIZE_ADDRESS__
@@ -29,16 +31,15 @@ const char *__asan_default_options(void)
 
 static void say(const char *format, va_list arguments)
 {
-	char text[4096];
+	char text[4096], escaped[OUT_ESCAPED * sizeof text];
+	int columns = 0;
 
 	vsnprintf(text, sizeof text, format, arguments);
-	/* Names in it may be from a log, and so be anything. */
-	for (char *c = text; *c; c++)
-		if (((unsigned char)*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7f)
-			*c = '?';
+	/* Names in it may be from a log, and so be anything, another line as well. */
+	escaped[out_escape(escaped, text, strlen(text), &columns)] = 0;
 	/* What was printed before comes before. */
 	fflush(stdout);
-	fprintf(stderr, "posixtrace%s%s: %s\n", command ? " " : "", command ? command->name : "", text);
+	fprintf(stderr, "posixtrace%s%s: %s\n", command ? " " : "", command ? command->name : "", escaped);
 }
 
 void complain(const char *format, ...)

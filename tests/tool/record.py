@@ -608,6 +608,19 @@ def test_empty():
     contains(err, 'no event type', 'it has one, two')
 
 
+def test_forged_messages():
+    """Names of events come into messages, and are any bytes: neither another line nor an order to the terminal."""
+    name = 'a\nposixtrace record: FORGED\u009b31m\33[2J\tgrün'
+    shown = r'a\x0aposixtrace record: FORGED\xc2\x9b31m\x1b[2J\x09grün'
+    with Run('record', '--trigger', 'a*', '--', STEPS, name, 'read', env={**os.environ, 'LC_ALL': 'C.UTF-8'}) as run:
+        # Not before the trigger has been seen.
+        contains(run.message(), shown)
+        run.go()
+        run.end()
+    out, err = record('-e', 'x', '--', STEPS, name, env={**os.environ, 'LC_ALL': 'C.UTF-8'})
+    contains(err, f'it has {shown}\n')
+
+
 def test_other_user():
     if os.geteuid() == 0:
         os.chmod('.', 0o777)
