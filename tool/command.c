@@ -5,6 +5,7 @@
  */
 #include "command.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -126,7 +127,8 @@ size_t argument_size(const char *option, const char *text)
 
 	errno = 0;
 	n = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	/* Not of a blank, which would be the null behind the units. */
+	unit = *end & ~0x20 ? strchr(units, *end & ~0x20) : NULL;
 	for (long i = unit ? unit - units : -1; i >= 0; i--) {
 		if (n > SIZE_MAX / 1024)
 			errno = ERANGE;
@@ -134,7 +136,8 @@ size_t argument_size(const char *option, const char *text)
 	}
 	if (unit)
 		end += end[1] == 'B' || end[1] == 'b' ? 2 : end[1] == 'i' && (end[2] & ~0x20) == 'B' ? 3 : 1;
-	if (end == text || *text == '-' || *end)
+	/* strtoull() takes blanks and signs as well. */
+	if (!isdigit((unsigned char)*text) || *end)
 		wrong_usage("%s %s: not a size, as 4096, 64K, 16M or 1G", option, text);
 	if (errno || n > SIZE_MAX)
 		wrong_usage("%s %s: too large", option, text);

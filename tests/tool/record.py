@@ -188,6 +188,14 @@ def test_no_command():
     record(status=2)
     record('--', status=2)
     record('--no-such-option', status=2)
+    for size in ('4 B', '4 ', ' 5', ' -5', '-5', '+5', '5KK', '5X', '5iB', 'K', ''):
+        out, err = record('-s', size, '--', STEPS, 'a', status=2)
+        contains(err, f'{size}: not a size')
+    out, err = record('-s', '99999999T', '--', STEPS, 'a', status=2)
+    contains(err, 'too large')
+    for size in ('65536', '64k', '64KB', '64KiB'):
+        record('-q', '-o', 'other.log', '-s', size, '--', STEPS, 'a')
+    os.unlink('other.log')
     # It can be executed, but not be started: the interpreter is missing.
     Path('script').write_text('#!/no/such/interpreter\n')
     os.chmod('script', 0o755)
