@@ -95,9 +95,11 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
 		print_usage();
 	if (c == ':')
 		wrong_usage("%s needs an argument", argv[optind - 1]);
-	if (c == '?' && optopt && optopt < 0x80 && !strncmp(argv[optind - 1], "--", 2))
-		wrong_usage("%s takes no argument", argv[optind - 1]);
-	if (c == '?' && optopt && optopt < 0x80)
+	/* argv[optind - 1] is another one as long as there are more letters in a word. No value of an option is a letter that is none. */
+	for (const struct option *o = options; c == '?' && optopt && o->name; o++)
+		if (o->val == optopt && o->has_arg == no_argument)
+			wrong_usage("--%s takes no argument", o->name);
+	if (c == '?' && optopt)
 		wrong_usage("no option -%c", optopt);
 	if (c == '?')
 		wrong_usage("no option %s", argv[optind - 1]);

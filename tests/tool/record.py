@@ -188,6 +188,12 @@ def test_no_command():
     record(status=2)
     record('--', status=2)
     record('--no-such-option', status=2)
+    for wrong, why in ((['--no-such-option=1'], 'no option --no-such-option'), (['-x'], 'no option -x'), (['--quiet', '-xq'], 'no option -x'),
+                       (['--output=x', '-xq'], 'no option -x'), (['-qx'], 'no option -x'), (['--children=1'], '--children takes no argument'),
+                       (['--quiet=1'], '--quiet takes no argument'), (['--help=1'], '--help takes no argument'), (['-o'], '-o needs an argument'),
+                       (['--output'], '--output needs an argument')):
+        out, err = record(*wrong, status=2)
+        contains(err, f'record: {why}')
     for size in ('4 B', '4 ', ' 5', ' -5', '-5', '+5', '5KK', '5X', '5iB', 'K', ''):
         out, err = record('-s', size, '--', STEPS, 'a', status=2)
         contains(err, f'{size}: not a size')
