@@ -45,8 +45,10 @@ int newlog_open(const char *path)
 	int fd;
 
 	if (strcmp(path, "-") == 0) {
-		if (isatty(STDOUT_FILENO))
-			fail("standard output is a terminal, and a log is not for people: posixtrace live shows events as they come");
+		if (isatty(STDOUT_FILENO)) {
+			complain("standard output is a terminal, and a log is not for people: posixtrace live shows events as they come");
+			return -1;
+		}
 		return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	}
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))

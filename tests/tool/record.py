@@ -184,6 +184,8 @@ def test_no_command():
     out, err = record('--', './text', status=126)
     contains(err, 'text', 'Permission denied')
     record('--', '.', status=126)
+    record('--', './text/file', status=126)
+    record('--', f'./{"x" * 300}', status=126)
     equal(Path('posixtrace.log').read_bytes(), before)
     record(status=2)
     record('--', status=2)
@@ -283,6 +285,19 @@ def test_interrupt():
     out, status = in_terminal('record', '--', STEPS, f'ignore:{signal.SIGINT:d}', 'a', 'say:there', 'read', 'b', 'exit:4', keys=b'\3\n')
     equal(status, 4)
     equal(Log().names, ['a', 'b'])
+
+
+def test_log_on_a_terminal():
+    if not has_terminals():
+        return 'no terminals here'
+    out, status = in_terminal('record', '-o', '-', '--', STEPS, 'say:started', keys=b'')
+    equal(status, 125)
+    contains(out, 'is a terminal')
+    lacks(out, 'started')
+    out, status = in_terminal('record', '-o', '-', '-p', str(os.getpid()), keys=b'')
+    equal(status, 1)
+    contains(out, 'is a terminal')
+    return None
 
 
 def test_progress_line():
