@@ -21,6 +21,7 @@
 struct list {
 	uint32_t pid; /* 0: all */
 	bool all, events, json;
+	bool failed; /* what there is could not be looked at */
 	size_t rows; /* processes that were shown */
 	size_t users;
 	size_t dead; /* streams whose creators have ended */
@@ -463,8 +464,10 @@ static void list_place(const struct place *place, void *arg)
 	struct streams all;
 	int r = streams_read(&all, place);
 
-	if (r < 0 && r != -ENOENT)
+	if (r < 0 && r != -ENOENT) {
+		l->failed = true;
 		complain("%s: %s", place->path, strerror(-r));
+	}
 	if (r == 0) {
 		l->users++;
 		list_all(l, &all);
@@ -497,6 +500,9 @@ static void list_process(struct list *l)
 	if (r < 0 && r != -ENOENT)
 		fail("process %u: %s: %s%s", l->pid, place.path, strerror(-r),
 		     proc.uid != geteuid() ? "; it is another user's" : "");
+	/* Where there is none, there is no half of an array either. */
+	if (l->json)
+		json_begin('[');
 	page = r == 0 ? streams_page(&all, l->pid) : NULL;
 	if (page && page->alive)
 		list_page(l, &all, page);
@@ -551,7 +557,7 @@ static int run(int argc, char **argv)
 	if (optind < argc)
 		wrong_usage("what is '%s'?", argv[optind]);
 	out_colours(colours);
-	if (l.json)
+	if (l.json && !l.pid)
 		json_begin('[');
 	own = place_own();
 	if (l.pid)
@@ -565,12 +571,12 @@ static int run(int argc, char **argv)
 		json_done();
 	}
 	out_flush();
-	if (l.rows == 0 && !l.json)
+	if (l.rows == 0 && !l.json && !l.failed)
 		say_none(&l);
 	if (l.dead && !l.json)
 		complain("%zu stream%s of creators that have ended; 'posixtrace recover' finishes their logs and removes them",
 		         l.dead, l.dead == 1 ? "" : "s");
-	return STATUS_DONE;
+	return l.failed ? STATUS_FAILED : STATUS_DONE;
 }
 
 const struct command command_list = {
