@@ -673,15 +673,17 @@ def test_event():
 set -e
 {POSIXTRACE} event begin "some text"
 {POSIXTRACE} event --u8 1 --u32 7 --i16 -2 --f64 0.5 --hex 0aFF typed
+{POSIXTRACE} event --u8 08 --u8 010 --u8 0x1f --i8 -0X10 --i8 +09 --u8 " 7" bases
 {POSIXTRACE} event --traced plain
 ''')
     record('-q', '--children', '--', 'sh', 'script')
     log = Log()
-    equal(log.names, ['begin', 'typed', 'plain'])
-    equal([e.data for e in log.events], [b'some text', struct.pack('=B3xIh6xd2s', 1, 7, -2, 0.5, b'\x0a\xff'), b''])
+    equal(log.names, ['begin', 'typed', 'bases', 'plain'])
+    equal([e.data for e in log.events], [b'some text', struct.pack('=B3xIh6xd2s', 1, 7, -2, 0.5, b'\x0a\xff'), struct.pack('BBBbbB', 8, 10, 31, -16, 9, 7), b''])
     # Nobody traces.
     for arguments, status in ((['x'], 0), (['--traced', 'x'], 1), (['--traced'], 1), ([], 2), (['--u8', '256', 'x'], 2),
-                              (['--i8', '-129', 'x'], 2), (['--u8', '-1', 'x'], 2), (['x' * 64], 1), (['--hex', '123', 'x'], 2)):
+                              (['--i8', '-129', 'x'], 2), (['--u8', '-1', 'x'], 2), (['x' * 64], 1), (['--hex', '123', 'x'], 2),
+                              *((['--u8', n, 'x'], 2) for n in ('0x', '1f', '0b1', '--1', '')), (['--u64', ' -1', 'x'], 2)):
         done = subprocess.run([POSIXTRACE, 'event', *arguments], capture_output=True, text=True, check=False)
         equal((arguments, done.returncode), (arguments, status))
         equal(done.stdout, '')
