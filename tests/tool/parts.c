@@ -7,6 +7,7 @@
 #include <math.h>
 #include <time.h>
 
+#include "bytes.h"
 #include "layout.h"
 #include "match.h"
 #include "moment.h"
@@ -58,6 +59,27 @@ TEST(numbers)
 		}
 	out_signed(INT64_MIN, 0);
 	CHECK_STR("-", put(), "-9223372036854775808");
+}
+
+/* -- bytes.h ------------------------------------------------------------------------------- */
+
+TEST(sizes)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *text, *brief;
+	} sizes[] = {
+		{ 0, "0 bytes", "0" }, { 1023, "1023 bytes", "1023" }, { 1024, "1 KiB", "1.0K" }, { 1536, "1.5 KiB", "1.5K" }, { 65536, "64 KiB", "64K" },
+		{ 10188, "9.9 KiB", "9.9K" }, { 10200, "10.0 KiB", "10K" }, { 102348, "99.9 KiB", "100K" }, { 102399, "100 KiB", "100K" },
+		{ 240000, "234 KiB", "234K" }, { 1048063, "1023 KiB", "1023K" }, { 1048064, "1.0 MiB", "1.0M" }, { 4 << 20, "4 MiB", "4.0M" },
+		{ 59035320, "56.3 MiB", "56M" }, { UINT64_C(5) << 40, "5 TiB", "5.0T" }, { UINT64_MAX, "16 EiB", "16E" },
+	};
+	char text[16];
+
+	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		CHECK_STR("-", bytes_text(text, sizes[i].bytes), sizes[i].text);
+		CHECK_STR("-", bytes_short(text, sizes[i].bytes), sizes[i].brief);
+	}
 }
 
 /* -- layout.h ------------------------------------------------------------------------------ */
@@ -291,5 +313,5 @@ TEST(names)
 	CHECK("-", wanted("!sql.*", "sql.row", "sql.row") && !wanted("!sql.*", "sql.row", "sql.open") && wanted("!sql.*", "sql.row", "other"));
 }
 
-TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(layout_names), TEST_ENTRY(layout_places), TEST_ENTRY(layout_lengths), TEST_ENTRY(layouts_together),
+TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(sizes), TEST_ENTRY(layout_names), TEST_ENTRY(layout_places), TEST_ENTRY(layout_lengths), TEST_ENTRY(layouts_together),
           TEST_ENTRY(texts), TEST_ENTRY(moments_read), TEST_ENTRY(moments_printed), TEST_ENTRY(names))
