@@ -74,6 +74,8 @@ _posixtrace_command_begins()
 		elif [[ $word != -* ]]; then
 			begin=$i
 			return
+		elif [[ ${COMP_WORDS[i + 1]} == = ]]; then
+			((i += 2)) # bash takes --option=value apart
 		elif [[ $(_posixtrace_kind "$word") != - ]]; then
 			((i++))
 		fi
@@ -110,7 +112,7 @@ _posixtrace_foreign()
 _posixtrace()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
-	local options operands kind begin
+	local options operands kind begin value=0
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)) || { ((COMP_CWORD == 2)) && [[ $command == help ]]; }; then
@@ -127,13 +129,15 @@ _posixtrace()
 	fi
 	# bash takes --option=value apart.
 	if [[ $before == = ]]; then
-		before=${COMP_WORDS[COMP_CWORD - 2]}
+		before=${COMP_WORDS[COMP_CWORD - 2]} value=1
 	elif [[ $cur == = && $before == --* ]]; then
-		cur=''
+		cur='' value=1
 	fi
 	kind=$(_posixtrace_kind "$before")
 	if [[ $kind != - ]]; then
 		_posixtrace_argument "$kind"
+	elif ((value)); then
+		return # as of --loop=, which may go without
 	elif [[ $cur == -* ]]; then
 		_posixtrace_offer < <({ cut -d ' ' -f 1 <<<"$options"; printf '%s\n' --help; } | sort -u)
 	elif [[ $operands == *COMMAND* ]]; then

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "command.h"
 #include "json.h"
 #include "moment.h"
 #include "out.h"
+#include "policy.h"
 #include "table.h"
 
 void about_begin(struct about *a, const struct logfile *f)
@@ -82,32 +84,11 @@ uint64_t about_missing(const struct about *a)
 
 /* -- For people ---------------------------------------------------------------------------------- */
 
-static const char *policy(int policy)
-{
-	switch (policy) {
-	case POSIX_TRACE_LOOP:
-		return "LOOP";
-	case POSIX_TRACE_UNTIL_FULL:
-		return "UNTIL_FULL";
-	case POSIX_TRACE_FLUSH:
-		return "FLUSH";
-	case POSIX_TRACE_APPEND:
-		return "APPEND";
-	default:
-		return "unknown";
-	}
-}
-
-/* 4 KiB, 56.3 MiB */
 static void print_size(uint64_t bytes)
 {
-	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
-	double n = (double)bytes;
-	unsigned unit = 0;
+	char text[16];
 
-	for (; n >= 1024 && unit < 4; unit++)
-		n /= 1024;
-	out_printf(n == (double)(uint64_t)n ? "%.0f %s" : "%.1f %s", n, units[unit]);
+	out_text(bytes_text(text, bytes));
 }
 
 static void print_text(const char *text)
@@ -140,12 +121,12 @@ static void print_sizes(const struct about *a)
 {
 	const struct attr *t = &a->header.attr;
 
-	out_printf("  stream   %s, ", policy(t->stream_policy));
+	out_printf("  stream   %s, ", policy_name(t->stream_policy));
 	print_size(t->stream_size);
 	out_text(", data up to ");
 	print_size(t->data_size);
 	out_text(t->inheritance == POSIX_TRACE_INHERITED ? ", with children\n" : "\n");
-	out_printf("  log      %s", policy(t->log_policy));
+	out_printf("  log      %s", policy_name(t->log_policy));
 	if (t->log_policy != POSIX_TRACE_APPEND) {
 		out_text(", ");
 		print_size(t->log_size);
@@ -285,8 +266,8 @@ static void json_texts(const struct log_header *h)
 	const struct {
 		const char *key, *value;
 	} texts[] = { { "name", h->attr.name }, { "version", h->attr.version }, { "host", h->host }, { "kernel", h->kernel },
-		{ "machine", h->machine }, { "stream_policy", policy(h->attr.stream_policy) },
-		{ "log_policy", policy(h->attr.log_policy) } };
+		{ "machine", h->machine }, { "stream_policy", policy_name(h->attr.stream_policy) },
+		{ "log_policy", policy_name(h->attr.log_policy) } };
 	char boot[33];
 
 	for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {

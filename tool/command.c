@@ -5,6 +5,7 @@
  */
 #include "command.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "out.h"
 
 const struct command *command;
 
@@ -29,16 +32,15 @@ const char *__asan_default_options(void)
 
 static void say(const char *format, va_list arguments)
 {
-	char text[4096];
+	char text[4096], escaped[OUT_ESCAPED * sizeof text];
+	int columns = 0;
 
 	vsnprintf(text, sizeof text, format, arguments);
-	/* Names in it may be from a log, and so be anything. */
-	for (char *c = text; *c; c++)
-		if (((unsigned char)*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7f)
-			*c = '?';
+	/* Names in it may be from a log, and so be anything, another line as well. */
+	escaped[out_escape(escaped, text, strlen(text), &columns)] = 0;
 	/* What was printed before comes before. */
 	fflush(stdout);
-	fprintf(stderr, "posixtrace%s%s: %s\n", command ? " " : "", command ? command->name : "", text);
+	fprintf(stderr, "posixtrace%s%s: %s\n", command ? " " : "", command ? command->name : "", escaped);
 }
 
 void complain(const char *format, ...)
@@ -93,9 +95,11 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
 		print_usage();
 	if (c == ':')
 		wrong_usage("%s needs an argument", argv[optind - 1]);
-	if (c == '?' && optopt && optopt < 0x80 && !strncmp(argv[optind - 1], "--", 2))
-		wrong_usage("%s takes no argument", argv[optind - 1]);
-	if (c == '?' && optopt && optopt < 0x80)
+	/* argv[optind - 1] is another one as long as there are more letters in a word. No value of an option is a letter that is none. */
+	for (const struct option *o = options; c == '?' && optopt && o->name; o++)
+		if (o->val == optopt && o->has_arg == no_argument)
+			wrong_usage("--%s takes no argument", o->name);
+	if (c == '?' && optopt)
 		wrong_usage("no option -%c", optopt);
 	if (c == '?')
 		wrong_usage("no option %s", argv[optind - 1]);
@@ -125,7 +129,8 @@ size_t argument_size(const char *option, const char *text)
 
 	errno = 0;
 	n = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	/* Not of a blank, which would be the null behind the units. */
+	unit = *end & ~0x20 ? strchr(units, *end & ~0x20) : NULL;
 	for (long i = unit ? unit - units : -1; i >= 0; i--) {
 		if (n > SIZE_MAX / 1024)
 			errno = ERANGE;
@@ -133,7 +138,8 @@ size_t argument_size(const char *option, const char *text)
 	}
 	if (unit)
 		end += end[1] == 'B' || end[1] == 'b' ? 2 : end[1] == 'i' && (end[2] & ~0x20) == 'B' ? 3 : 1;
-	if (end == text || *text == '-' || *end)
+	/* strtoull() takes blanks and signs as well. */
+	if (!isdigit((unsigned char)*text) || *end)
 		wrong_usage("%s %s: not a size, as 4096, 64K, 16M or 1G", option, text);
 	if (errno || n > SIZE_MAX)
 		wrong_usage("%s %s: too large", option, text);

@@ -54,24 +54,32 @@ static size_t capitals(const char *text)
 	return n == 0 || isalnum((unsigned char)text[n]) ? 0 : n;
 }
 
-/* A line such as "  -e, --event PATTERN  ...": each of its options with the argument's name, "-" if there is none. */
+#define OPTIONS 16
+
+/*
+ * A line such as "  -e, --event PATTERN  ...", or "--u8 N, --u16 N  ...": each of its options with the argument's name, the last one if
+ * there are several; "-" if there is none, or none that is the next word.
+ */
 static void list_line(const char *line, size_t length)
 {
-	const char *name[4], *end = line + length;
-	size_t size[4], argument;
+	const char *name[OPTIONS], *end = line + length;
+	size_t size[OPTIONS], argument;
 	unsigned count = 0;
 
 	while (line < end && *line == ' ')
 		line++;
-	while (line < end && *line == '-' && count < 4) {
+	while (line < end && *line == '-' && count < OPTIONS) {
 		name[count] = line;
 		size[count] = strcspn(line, " ,=[\n");
 		line += size[count++];
+		argument = *line == ' ' ? capitals(line + 1) : 0;
+		if (argument && strncmp(line + 1 + argument, ", -", 3) == 0)
+			line += 1 + argument;
 		line += *line == ',';
 		line += line[0] == ' ' && line[1] != ' '; /* where there are more, the description begins */
 	}
-	line += strspn(line, "[=");
-	argument = count ? capitals(line) : 0;
+	/* "[=SIZE]" is in the same word or nowhere. */
+	argument = count && *line != '[' ? capitals(line + (*line == '=')) : 0;
 	for (unsigned i = 0; i < count; i++) {
 		out_bytes(name[i], size[i]);
 		out_char(' ');

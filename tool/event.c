@@ -50,8 +50,9 @@ static const char usage[] =
 	"\n"
 	"Records one event of the type NAME, with DATA as text, for whoever traces the script that calls it and its children.\n"
 	"\n"
-	"      --u8 N, --u16 N, --u32 N, --u64 N, --i8 N, ..., --f32 N, --f64 N\n"
-	"                         data: a number, aligned as in a C struct; several follow each other, before DATA\n"
+	"      --u8 N, --u16 N, --u32 N, --u64 N, --i8 N, --i16 N, --i32 N, --i64 N, --f32 N, --f64 N\n"
+	"                         data: a number, decimal or with 0x in front, aligned as in a C struct; several follow\n"
+	"                         each other, before DATA\n"
 	"      --hex DIGITS       data: bytes\n"
 	"      --traced           exit status 1 if nobody traces\n"
 	"  -v, --verbose          says so\n"
@@ -82,13 +83,20 @@ static void add_hex(const char *digits)
 	}
 }
 
+/* Zeroes in front, as date has them, do not make it octal. */
+static int base(const char *text)
+{
+	text += *text == '-' || *text == '+';
+	return text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
+}
+
 /* In so many bytes? */
 static bool fits(char kind, unsigned size, const char *text, uint64_t n)
 {
 	int64_t most = INT64_MAX >> (64 - 8 * size);
 
 	if (kind == 'u')
-		return *text != '-' && (size == 8 || n >> (8 * size) == 0);
+		return !strchr(text, '-') && (size == 8 || n >> (8 * size) == 0);
 	return (int64_t)n <= most && (int64_t)n >= -most - 1;
 }
 
@@ -109,7 +117,7 @@ static void add_number(unsigned which, const char *text)
 		memcpy(&n, &real, sizeof n);
 		errno = 0;
 	} else {
-		n = kind == 'u' ? strtoull(text, &end, 0) : (uint64_t)strtoll(text, &end, 0);
+		n = kind == 'u' ? strtoull(text, &end, base(text)) : (uint64_t)strtoll(text, &end, base(text));
 	}
 	if (errno || end == text || *end || (kind != 'f' && !fits(kind, size, text, n)))
 		wrong_usage("%s %s: not such a number", numbers[which].name, text);

@@ -5,7 +5,6 @@
  */
 #include "explain.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,12 +69,7 @@ static void add_name(struct evidence *e, const char *name)
 	}
 	if (used)
 		strcat(e->names, ", ");
-	used = strlen(e->names);
 	strcat(e->names, name);
-	/* They are any bytes, and this may be a terminal. */
-	for (char *c = e->names + used; *c; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
 }
 
 /* Those that are wanted; if there are none, all. */

@@ -34,23 +34,6 @@ void json_end(char bracket)
 	filled >>= 1;
 }
 
-/* Length of the character in UTF-8 there; 0: it is none. */
-static size_t utf8(const unsigned char *p, size_t size)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
-	uint32_t c = n > 1 ? p[0] & (0x7fu >> n) : p[0];
-
-	if (n == 0 || n > size)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	return n > 1 && (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) ? 0 : n;
-}
-
 static void put_string(const char *text, size_t size)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -67,7 +50,7 @@ static void put_string(const char *text, size_t size)
 			i += n;
 			continue;
 		}
-		n = utf8(p + i, size - i);
+		n = out_utf8(p + i, size - i);
 		if (n == 0) {
 			out_text("\xef\xbf\xbd");
 			n = 1;

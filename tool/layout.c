@@ -48,9 +48,21 @@ static bool parse_type(struct layout_field *f, const char *type, size_t length)
 	return false;
 }
 
-static bool copy(char *to, size_t size, uint8_t *length, const char *from, size_t n)
+/* UTF-8 that a terminal shows, and does not obey: no control characters, neither those of one byte nor U+0080 to U+009F. */
+static bool to_be_shown(const unsigned char *p, size_t size, bool *ascii)
 {
-	if (n >= size)
+	for (size_t i = 0, n; i < size; i += n) {
+		n = out_utf8(p + i, size - i);
+		if (n == 0 || p[i] < 0x20 || p[i] == 0x7f || (p[i] == 0xc2 && p[i + 1] < 0xa0))
+			return false;
+		*ascii &= n == 1;
+	}
+	return true;
+}
+
+static bool copy(char *to, size_t size, uint8_t *length, const char *from, size_t n, bool *ascii)
+{
+	if (n >= size || !to_be_shown((const unsigned char *)from, n, ascii))
 		return false;
 	memcpy(to, from, n);
 	*length = (uint8_t)n;
@@ -67,8 +79,8 @@ static const char *parse_field(struct layout_field *f, const char *p)
 {
 	size_t n = strcspn(p, ":,[]/}");
 
-	*f = (struct layout_field){ .count = 1 };
-	if (n == 0 || p[n] != ':' || !copy(f->name, sizeof f->name, &f->name_length, p, n))
+	*f = (struct layout_field){ .count = 1, .ascii = true };
+	if (n == 0 || p[n] != ':' || !copy(f->name, sizeof f->name, &f->name_length, p, n, &f->ascii))
 		return NULL;
 	p += n + 1;
 	n = strcspn(p, ":,[]/}");
@@ -86,7 +98,7 @@ static const char *parse_field(struct layout_field *f, const char *p)
 	}
 	if (*p == '/') {
 		n = strcspn(++p, ",}");
-		if (n == 0 || !copy(f->unit, sizeof f->unit, &f->unit_length, p, n))
+		if (n == 0 || !copy(f->unit, sizeof f->unit, &f->unit_length, p, n, &f->ascii))
 			return NULL;
 		p += n;
 	}
@@ -380,8 +392,10 @@ static void print_value(const struct layout_field *f, const unsigned char *p, si
 		}
 		out_char(']');
 	}
-	if (f->unit_length)
+	if (f->unit_length && f->ascii)
 		out_bytes(f->unit, f->unit_length);
+	else if (f->unit_length)
+		out_foreign(f->unit, f->unit_length, 0);
 }
 
 void layout_print(const struct layout *l, const unsigned char *data, size_t length)
@@ -400,10 +414,15 @@ void layout_print(const struct layout *l, const unsigned char *data, size_t leng
 		out_room();
 		if (i > 0)
 			*out_at++ = ' ';
-		/* As many bytes as it may have are copied faster than as many as it has. */
-		memcpy(out_at, f->name, sizeof f->name);
-		out_at += f->name_length;
-		*out_at++ = '=';
+		if (f->ascii) {
+			/* As many bytes as it may have are copied faster than as many as it has. */
+			memcpy(out_at, f->name, sizeof f->name);
+			out_at += f->name_length;
+		} else {
+			/* Not every locale has all of UTF-8. */
+			out_foreign(f->name, f->name_length, 0);
+		}
+		out_char('=');
 		print_value(f, data + (size > 0 ? f->offset : 0), size);
 	}
 	if (more < length) {

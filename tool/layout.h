@@ -31,6 +31,7 @@ struct layout_field {
 	uint8_t name_length;
 	char unit[16]; /* "" or as declared: ns, us, B, % ... */
 	uint8_t unit_length;
+	bool ascii; /* both are */
 	enum layout_kind kind;
 	uint8_t size;   /* bytes of one: 1, 2, 4, 8 */
 	uint16_t count; /* of an array; 1: none */

@@ -12,15 +12,18 @@
 #include <trace.h>
 #include <unistd.h>
 
+#include "bytes.h"
 #include "command.h"
 #include "json.h"
 #include "layout.h"
 #include "out.h"
+#include "policy.h"
 #include "streams.h"
 
 struct list {
 	uint32_t pid; /* 0: all */
 	bool all, events, json;
+	bool failed; /* what there is could not be looked at */
 	size_t rows; /* processes that were shown */
 	size_t users;
 	size_t dead; /* streams whose creators have ended */
@@ -28,35 +31,6 @@ struct list {
 };
 
 /* -- Words ------------------------------------------------------------------------------------------ */
-
-static const char *stream_policy(int policy)
-{
-	return policy == POSIX_TRACE_LOOP       ? "LOOP"
-	     : policy == POSIX_TRACE_UNTIL_FULL ? "UNTIL_FULL"
-	     : policy == POSIX_TRACE_FLUSH      ? "FLUSH"
-	                                        : "?";
-}
-
-static const char *log_policy(int policy)
-{
-	return policy == POSIX_TRACE_APPEND ? "APPEND" : stream_policy(policy);
-}
-
-/* 512, 64K, 4.2M */
-static const char *size_text(char text[16], uint64_t size)
-{
-	static const char units[] = "KMGTPE";
-	double n = (double)size;
-	int unit = -1;
-
-	for (; n >= 1024 && unit < 5; unit++)
-		n /= 1024;
-	if (unit < 0)
-		snprintf(text, 16, "%u", (unsigned)size);
-	else
-		snprintf(text, 16, n < 10 ? "%.1f%c" : "%.0f%c", n, units[unit]);
-	return text;
-}
 
 static uint64_t room(const struct seen_stream *s)
 {
@@ -189,10 +163,10 @@ static void show_stream(const struct seen_stream *s, const struct seen_page *pag
 	out_foreign(h->name[0] ? h->name : "-", strlen(h->name[0] ? h->name : "-"), 12);
 	out_char(' ');
 	show_creator(s);
-	snprintf(policy, sizeof policy, h->log_state ? "%s/%s" : "%s", stream_policy(h->stream_policy),
-	         log_policy(h->log_policy));
+	snprintf(policy, sizeof policy, h->log_state ? "%s/%s" : "%s", policy_name(h->stream_policy),
+	         policy_name(h->log_policy));
 	snprintf(lost, sizeof lost, "%llu%s", (unsigned long long)s->lost, s->lost_at_least ? "+" : "");
-	out_printf("%-17s %6s %4u%% %8s  ", policy, size_text(size, h->stream_size), (unsigned)(100 * s->used / room(s)),
+	out_printf("%-17s %6s %4u%% %8s  ", policy, bytes_short(size, h->stream_size), (unsigned)(100 * s->used / room(s)),
 	           lost);
 	show_status(s, page);
 	show_log(s);
@@ -228,7 +202,7 @@ static void json_log(const struct seen_stream *s)
 	json_key("there");
 	json_bool(s->log[0] && streams_log_there(s) == 0);
 	json_key("policy");
-	json_string(log_policy(s->header.log_policy));
+	json_string(policy_name(s->header.log_policy));
 	json_key("max_size");
 	if (s->header.log_policy == POSIX_TRACE_APPEND)
 		json_null();
@@ -276,7 +250,7 @@ static void json_stream(const struct seen_stream *s, const struct seen_page *pag
 		json_key("name");
 		json_string(h->name);
 		json_key("policy");
-		json_string(stream_policy(h->stream_policy));
+		json_string(policy_name(h->stream_policy));
 		json_key("inheritance");
 		json_bool(h->inheritance == POSIX_TRACE_INHERITED);
 		json_key("size");
@@ -463,8 +437,10 @@ static void list_place(const struct place *place, void *arg)
 	struct streams all;
 	int r = streams_read(&all, place);
 
-	if (r < 0 && r != -ENOENT)
+	if (r < 0 && r != -ENOENT) {
+		l->failed = true;
 		complain("%s: %s", place->path, strerror(-r));
+	}
 	if (r == 0) {
 		l->users++;
 		list_all(l, &all);
@@ -497,6 +473,9 @@ static void list_process(struct list *l)
 	if (r < 0 && r != -ENOENT)
 		fail("process %u: %s: %s%s", l->pid, place.path, strerror(-r),
 		     proc.uid != geteuid() ? "; it is another user's" : "");
+	/* Where there is none, there is no half of an array either. */
+	if (l->json)
+		json_begin('[');
 	page = r == 0 ? streams_page(&all, l->pid) : NULL;
 	if (page && page->alive)
 		list_page(l, &all, page);
@@ -551,7 +530,7 @@ static int run(int argc, char **argv)
 	if (optind < argc)
 		wrong_usage("what is '%s'?", argv[optind]);
 	out_colours(colours);
-	if (l.json)
+	if (l.json && !l.pid)
 		json_begin('[');
 	own = place_own();
 	if (l.pid)
@@ -565,12 +544,12 @@ static int run(int argc, char **argv)
 		json_done();
 	}
 	out_flush();
-	if (l.rows == 0 && !l.json)
+	if (l.rows == 0 && !l.json && !l.failed)
 		say_none(&l);
 	if (l.dead && !l.json)
 		complain("%zu stream%s of creators that have ended; 'posixtrace recover' finishes their logs and removes them",
 		         l.dead, l.dead == 1 ? "" : "s");
-	return STATUS_DONE;
+	return l.failed ? STATUS_FAILED : STATUS_DONE;
 }
 
 const struct command command_list = {

@@ -46,13 +46,13 @@ int newlog_open(const char *path)
 	int fd;
 
 	if (strcmp(path, "-") == 0) {
-		if (fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+		if (fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
 			complain("standard output is a file with something in it, which is not overwritten: -o FILE");
-			return -1;
-		}
-		if (isatty(STDOUT_FILENO))
-			fail("standard output is a terminal, and a log is not for people: posixtrace live shows events as they come");
-		return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		else if (isatty(STDOUT_FILENO))
+			complain("standard output is a terminal, and a log is not for people: posixtrace live shows events as they come");
+		else
+			return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		return -1;
 	}
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);

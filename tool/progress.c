@@ -95,15 +95,3 @@ void progress_end(void)
 	hide();
 	wanted = false;
 }
-
-char *bytes_text(char *text, uint64_t bytes)
-{
-	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
-	double n = (double)bytes;
-	unsigned unit = 0;
-
-	for (; n >= 1024 && unit < 4; unit++)
-		n /= 1024;
-	snprintf(text, 16, unit && n < 100 ? "%.1f %s" : "%.0f %s", n, units[unit]);
-	return text;
-}

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bytes.h"
+
 /*
  * On standard error, if that is a terminal, and this program's group is in its foreground; beside: whatever the
  * command writes there.
@@ -19,7 +21,5 @@ void progress_show(uint64_t events, uint64_t bytes, uint64_t lost, unsigned file
 /* complain(), with the line out of its way. */
 void progress_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void progress_end(void);
-/* 1.5 MiB, in text of at least 16 bytes. Returns text. */
-char *bytes_text(char *text, uint64_t bytes);
 
 #endif

@@ -16,12 +16,6 @@ int rows_init(struct rows *rows)
 	return rows->row ? 0 : -1;
 }
 
-void rows_free(struct rows *rows)
-{
-	free(rows->row);
-	rows->row = NULL;
-}
-
 /* -- Order ---------------------------------------------------------------------------------- */
 
 struct by {

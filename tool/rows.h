@@ -22,9 +22,8 @@ struct rows {
 	struct row *row; /* room for all that there can be */
 };
 
-/* 0 or -1: no memory. */
+/* 0 or -1: no memory. For as long as the command runs. */
 int rows_init(struct rows *rows);
-void rows_free(struct rows *rows);
 /* As of the last look. shown, null: all. */
 void rows_make(struct rows *rows, const struct watch *w, const struct match *shown, enum rows_order order);
 /*

@@ -134,12 +134,11 @@ static int launch(struct session *s)
 	char **argv = s->o->command, *path = launch_find(argv[0]);
 	int error = path ? 0 : errno;
 
-	if (!error)
-		error = launch_start(&s->launch, path, argv, as_without, s);
-	else if (error == ENOENT || error == EACCES) {
+	if (error) {
 		complain("%s: %s", argv[0], error == ENOENT && !strchr(argv[0], '/') ? "command not found" : strerror(error));
-		return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+		return error == ENOENT ? STATUS_NOT_FOUND : error == ENOMEM ? STATUS_RECORD : STATUS_NOT_RUN;
 	}
+	error = launch_start(&s->launch, path, argv, as_without, s);
 	if (error) {
 		complain("%s: %s", argv[0], strerror(error));
 		free(path);

@@ -61,6 +61,13 @@ def subcommands():
 def options():
 	check("--event" in offers("report", "--e") and offers("report", "--pi") == ["--pid"], "long options")
 	check("-e" in offers("report", "-"), "short options")
+	check(set(offers("event", "--u")) == {"--u8", "--u16", "--u32", "--u64"}, "several options with arguments in a line")
+	check(offers("event", "--f64", "") == [] == offers("event", "--u16", ""), "a number")
+	check(offers("record", "--loop", "--ch") == ["--children"], "an argument that may be missing is not the next word")
+	check(offers("record", "--loop", "=", "") == [] == offers("record", "--loop", "="), "it is behind =")
+	for words in ("--output", "=", "x.log"), ("--loop", "=", "4M"), ("--output", "x.log"), ("--loop",):
+		check(offers("record", *words, "--ch") == ["--children"], f"an option behind {words}")
+		check("bash" in offers("record", *words, "--", "bas"), f"a command behind {words}")
 
 
 def files():

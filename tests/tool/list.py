@@ -40,6 +40,24 @@ def nothing():
     expect(done.returncode == 0 and f'doctor -p {os.getpid()}' in done.stderr, f'{done}')
     done = run('-p', 4194303)
     expect(done.returncode == 1 and 'there is none' in done.stderr, f'{done}')
+    done = run('--json', '-p', 4194303)
+    expect(done.returncode == 1 and not done.stdout and 'there is none' in done.stderr, f'{done}')
+    expect(processes('-p', os.getpid()) == [], 'one that has nothing of the library')
+
+
+def unreadable():
+    """A directory that is not as it should be: who is traced is not known."""
+    place = Path(f'/dev/shm/posixtrace-{os.geteuid()}')
+    before = place.exists()
+    place.mkdir(exist_ok=True)
+    place.chmod(0o755)
+    for arguments, printed in ((), ''), (('--all',), ''), (('--json',), '[]\n'):
+        done = run(*arguments)
+        expect(done.returncode == 1 and done.stdout == printed and str(place) in done.stderr, f'{done}')
+        expect('no process' not in done.stderr, f'{done}')
+    place.chmod(0o700)
+    if not before:
+        place.rmdir()
 
 
 def not_traced():
@@ -154,6 +172,7 @@ def usage():
 
 with scene.directory() as name:
     nothing()
+    unreadable()
     not_traced()
     one_stream()
     losing()

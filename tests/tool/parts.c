@@ -7,6 +7,7 @@
 #include <math.h>
 #include <time.h>
 
+#include "bytes.h"
 #include "layout.h"
 #include "match.h"
 #include "moment.h"
@@ -60,6 +61,27 @@ TEST(numbers)
 	CHECK_STR("-", put(), "-9223372036854775808");
 }
 
+/* -- bytes.h ------------------------------------------------------------------------------- */
+
+TEST(sizes)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *text, *brief;
+	} sizes[] = {
+		{ 0, "0 bytes", "0" }, { 1023, "1023 bytes", "1023" }, { 1024, "1 KiB", "1.0K" }, { 1536, "1.5 KiB", "1.5K" }, { 65536, "64 KiB", "64K" },
+		{ 10188, "9.9 KiB", "9.9K" }, { 10200, "10.0 KiB", "10K" }, { 102348, "99.9 KiB", "100K" }, { 102399, "100 KiB", "100K" },
+		{ 240000, "234 KiB", "234K" }, { 1048063, "1023 KiB", "1023K" }, { 1048064, "1.0 MiB", "1.0M" }, { 4 << 20, "4 MiB", "4.0M" },
+		{ 59035320, "56.3 MiB", "56M" }, { UINT64_C(5) << 40, "5 TiB", "5.0T" }, { UINT64_MAX, "16 EiB", "16E" },
+	};
+	char text[16];
+
+	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		CHECK_STR("-", bytes_text(text, sizes[i].bytes), sizes[i].text);
+		CHECK_STR("-", bytes_short(text, sizes[i].bytes), sizes[i].brief);
+	}
+}
+
 /* -- layout.h ------------------------------------------------------------------------------ */
 
 static unsigned fields(const char *name)
@@ -75,12 +97,16 @@ TEST(layout_names)
 		"", "name", "{a:u8}", "name{}", "name{a}", "name{a:}", "name{a:u9}", "name{:u8}", "name{a:u8", "name a:u8}", "name{a:u8,}", "name{,a:u8}",
 		"name{a:u8}x", "name{a:u8[0]}", "name{a:u8[]}", "name{a:u8[65536]}", "name{a:u8[2}", "name{a:u8[-1]}", "name{a:s,b:u8}", "name{a:s[2]}",
 		"name{a:u8/}", "name{a:u8}}", "name{a:u8]}", "name{a:u8/0123456789abcdef}",
+		/* What a terminal would obey, and no UTF-8. */
+		"name{a:u8/\33[31mRED}", "name{\33[2J:u8}", "name{a\n:u8}", "name{a:u8/\177}", "name{a:u8/\xc2\x9b" "31m}", "name{\x9b" "2J:u8}",
+		"name{a:u8/\xc2}",
 	};
 
 	CHECK_EQ("-", fields("name{a:u8}"), 1);
 	CHECK_EQ("-", fields("n{a:u8,b:i16,c:x32,d:f64,e:c,f:s}"), 6);
 	CHECK_EQ("-", fields("n{a:u8/%,b:i16[65535]/0123456789abcde,c:b}"), 3);
 	CHECK_EQ("-", fields("n{x{a:u8}"), 1);
+	CHECK_EQ("-", fields("n{größe:u8/µs,b:u8/a b}"), 2);
 	CHECK_EQ("-", layout_name("sql.row{a:u8}"), 7);
 	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
 		CHECK_EQ("-", fields(wrong[i]), 0);
@@ -154,6 +180,15 @@ TEST(layout_lengths)
 	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2 3] d=\"abc\" e=18446744073709551615 f=-1 g=255}");
 	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, c) + 4);
 	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2] ...}");
+	/* As the locale has it. */
+	l = (struct layout){ 0 };
+	MUST(layout_parse(&l, "n{größe:u8/µs}"));
+	setlocale(LC_CTYPE, "C");
+	layout_print(&l, &s.a, 1);
+	CHECK_STR("-", put(), "{gr\\xc3\\xb6\\xc3\\x9fe=1\\xc2\\xb5s}");
+	setlocale(LC_CTYPE, "C.UTF-8");
+	layout_print(&l, &s.a, 1);
+	CHECK_STR("-", put(), "{größe=1µs}");
 }
 
 TEST(layouts_together)
@@ -278,5 +313,5 @@ TEST(names)
 	CHECK("-", wanted("!sql.*", "sql.row", "sql.row") && !wanted("!sql.*", "sql.row", "sql.open") && wanted("!sql.*", "sql.row", "other"));
 }
 
-TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(layout_names), TEST_ENTRY(layout_places), TEST_ENTRY(layout_lengths), TEST_ENTRY(layouts_together),
+TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(sizes), TEST_ENTRY(layout_names), TEST_ENTRY(layout_places), TEST_ENTRY(layout_lengths), TEST_ENTRY(layouts_together),
           TEST_ENTRY(texts), TEST_ENTRY(moments_read), TEST_ENTRY(moments_printed), TEST_ENTRY(names))

@@ -184,10 +184,26 @@ def test_no_command():
     out, err = record('--', './text', status=126)
     contains(err, 'text', 'Permission denied')
     record('--', '.', status=126)
+    record('--', './text/file', status=126)
+    record('--', f'./{"x" * 300}', status=126)
     equal(Path('posixtrace.log').read_bytes(), before)
     record(status=2)
     record('--', status=2)
     record('--no-such-option', status=2)
+    for wrong, why in ((['--no-such-option=1'], 'no option --no-such-option'), (['-x'], 'no option -x'), (['--quiet', '-xq'], 'no option -x'),
+                       (['--output=x', '-xq'], 'no option -x'), (['-qx'], 'no option -x'), (['--children=1'], '--children takes no argument'),
+                       (['--quiet=1'], '--quiet takes no argument'), (['--help=1'], '--help takes no argument'), (['-o'], '-o needs an argument'),
+                       (['--output'], '--output needs an argument')):
+        out, err = record(*wrong, status=2)
+        contains(err, f'record: {why}')
+    for size in ('4 B', '4 ', ' 5', ' -5', '-5', '+5', '5KK', '5X', '5iB', 'K', ''):
+        out, err = record('-s', size, '--', STEPS, 'a', status=2)
+        contains(err, f'{size}: not a size')
+    out, err = record('-s', '99999999T', '--', STEPS, 'a', status=2)
+    contains(err, 'too large')
+    for size in ('65536', '64k', '64KB', '64KiB'):
+        record('-q', '-o', 'other.log', '-s', size, '--', STEPS, 'a')
+    os.unlink('other.log')
     # It can be executed, but not be started: the interpreter is missing.
     Path('script').write_text('#!/no/such/interpreter\n')
     os.chmod('script', 0o755)
@@ -269,6 +285,19 @@ def test_interrupt():
     out, status = in_terminal('record', '--', STEPS, f'ignore:{signal.SIGINT:d}', 'a', 'say:there', 'read', 'b', 'exit:4', keys=b'\3\n')
     equal(status, 4)
     equal(Log().names, ['a', 'b'])
+
+
+def test_log_on_a_terminal():
+    if not has_terminals():
+        return 'no terminals here'
+    out, status = in_terminal('record', '-o', '-', '--', STEPS, 'say:started', keys=b'')
+    equal(status, 125)
+    contains(out, 'is a terminal')
+    lacks(out, 'started')
+    out, status = in_terminal('record', '-o', '-', '-p', str(os.getpid()), keys=b'')
+    equal(status, 1)
+    contains(out, 'is a terminal')
+    return None
 
 
 def test_progress_line():
@@ -699,6 +728,19 @@ def test_empty():
     contains(err, 'no event type', 'it has one, two')
 
 
+def test_forged_messages():
+    """Names of events come into messages, and are any bytes: neither another line nor an order to the terminal."""
+    name = 'a\nposixtrace record: FORGED\u009b31m\33[2J\tgrün'
+    shown = r'a\x0aposixtrace record: FORGED\xc2\x9b31m\x1b[2J\x09grün'
+    with Run('record', '--trigger', 'a*', '--', STEPS, name, 'read', env={**os.environ, 'LC_ALL': 'C.UTF-8'}) as run:
+        # Not before the trigger has been seen.
+        contains(run.message(), shown)
+        run.go()
+        run.end()
+    out, err = record('-e', 'x', '--', STEPS, name, env={**os.environ, 'LC_ALL': 'C.UTF-8'})
+    contains(err, f'it has {shown}\n')
+
+
 def test_other_user():
     if os.geteuid() == 0:
         os.chmod('.', 0o777)
@@ -722,15 +764,17 @@ def test_event():
 set -e
 {POSIXTRACE} event begin "some text"
 {POSIXTRACE} event --u8 1 --u32 7 --i16 -2 --f64 0.5 --hex 0aFF typed
+{POSIXTRACE} event --u8 08 --u8 010 --u8 0x1f --i8 -0X10 --i8 +09 --u8 " 7" bases
 {POSIXTRACE} event --traced plain
 ''')
     record('-q', '--children', '--', 'sh', 'script')
     log = Log()
-    equal(log.names, ['begin', 'typed', 'plain'])
-    equal([e.data for e in log.events], [b'some text', struct.pack('=B3xIh6xd2s', 1, 7, -2, 0.5, b'\x0a\xff'), b''])
+    equal(log.names, ['begin', 'typed', 'bases', 'plain'])
+    equal([e.data for e in log.events], [b'some text', struct.pack('=B3xIh6xd2s', 1, 7, -2, 0.5, b'\x0a\xff'), struct.pack('BBBbbB', 8, 10, 31, -16, 9, 7), b''])
     # Nobody traces.
     for arguments, status in ((['x'], 0), (['--traced', 'x'], 1), (['--traced'], 1), ([], 2), (['--u8', '256', 'x'], 2),
-                              (['--i8', '-129', 'x'], 2), (['--u8', '-1', 'x'], 2), (['x' * 64], 1), (['--hex', '123', 'x'], 2)):
+                              (['--i8', '-129', 'x'], 2), (['--u8', '-1', 'x'], 2), (['x' * 64], 1), (['--hex', '123', 'x'], 2),
+                              *((['--u8', n, 'x'], 2) for n in ('0x', '1f', '0b1', '--1', '')), (['--u64', ' -1', 'x'], 2)):
         done = subprocess.run([POSIXTRACE, 'event', *arguments], capture_output=True, text=True, check=False)
         equal((arguments, done.returncode), (arguments, status))
         equal(done.stdout, '')
