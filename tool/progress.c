@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/ticks.h"
+#include "bytes.h"
 #include "command.h"
 
 static bool wanted, shown;

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bytes.h"
-
 /*
  * On standard error, if that is a terminal, and this program's group is in its foreground; beside: whatever the
  * command writes there.

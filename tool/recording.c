@@ -15,6 +15,7 @@
 
 #include "base/ident.h"
 #include "base/ticks.h"
+#include "bytes.h"
 #include "command.h"
 #include "logcopy.h"
 #include "model/eventtype.h"
