@@ -222,6 +222,12 @@ static void command_changed(struct session *s)
 		s->ended = true;
 }
 
+/* When a terminal is closed, the kernel tells the leader of its session and nobody else. */
+static bool hangs_up(int signal)
+{
+	return signal == SIGHUP && getsid(0) == getpid();
+}
+
 static void take_signal(struct session *s, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
@@ -233,7 +239,7 @@ static void take_signal(struct session *s, const struct signalfd_siginfo *info)
 			recording_keep(&s->source[i].recording, SNAPSHOT_ALL);
 	} else if (!s->o->command) {
 		stop(s);
-	} else if (info->ssi_code != SI_KERNEL && !s->ended) {
+	} else if ((info->ssi_code != SI_KERNEL || hangs_up(signal)) && !s->ended) {
 		/* From the terminal it comes to both; and this one comes to the recorder alone. */
 		kill(s->launch.pid, signal);
 	}

@@ -271,6 +271,31 @@ def test_interrupt():
     equal(Log().names, ['a', 'b'])
 
 
+def test_terminal_closed():
+    """The recorder leads the session, as in a new window: so the kernel tells it alone that there is no terminal any more."""
+    if not has_terminals():
+        return 'no terminals here'
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(POSIXTRACE, [POSIXTRACE, 'record', '-q', '--', STEPS, 'a', 'say:there', 'wait', 'never'])
+    out = b''
+    while b'there' not in out:
+        assert select.select([terminal], [], [], LIMIT)[0], 'nothing comes'
+        out += os.read(terminal, 4096)
+    command = child_of(pid)
+    os.close(terminal)
+    try:
+        until(lambda: os.waitpid(pid, os.WNOHANG)[0], 'the end')
+    except AssertionError:
+        for process in (command, pid):
+            os.kill(process, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    equal(os.path.exists(f'/proc/{command}'), False)
+    equal(Log().names, ['a'])
+    return None
+
+
 def test_progress_line():
     if not has_terminals():
         return 'no terminals here'
