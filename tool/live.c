@@ -106,11 +106,17 @@ static void take(struct live *l)
 
 static void begin(struct live *l, pid_t pid)
 {
-	watch_begin(&l->watch, pid, asked.children, asked.only);
+	int error = watch_begin(&l->watch, pid, asked.children, asked.only);
+
+	if (!error && rows_init(&l->rows) != 0)
+		error = ENOMEM;
+	if (error) {
+		/* After a choice there is a screen, and what is said there goes with it. */
+		terminal_close();
+		watch_explain(pid, error);
+	}
 	threadnames_begin(pid);
 	l->process = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (rows_init(&l->rows) != 0)
-		fail("no memory");
 }
 
 /* -- Keys ----------------------------------------------------------------------------------- */
