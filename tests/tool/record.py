@@ -277,7 +277,7 @@ def test_terminal_closed():
         return 'no terminals here'
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(POSIXTRACE, [POSIXTRACE, 'record', '-q', '--', STEPS, 'a', 'say:there', 'wait', 'never'])
+        os.execv(POSIXTRACE, [POSIXTRACE, 'record', '-q', '--', STEPS, 'a', 'say:there', 'wait:100000', 'never'])
     out = b''
     while b'there' not in out:
         assert select.select([terminal], [], [], LIMIT)[0], 'nothing comes'
