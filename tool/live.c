@@ -81,7 +81,7 @@ static bool has_ended(const struct live *l)
 
 	if (l->process >= 0)
 		return poll(&fd, 1, 0) > 0;
-	return kill(l->watch.pid, 0) != 0 && errno == ESRCH;
+	return launch_ended(l->watch.pid);
 }
 
 static void look(struct live *l)

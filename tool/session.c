@@ -174,7 +174,7 @@ static bool gone(const struct source *source)
 {
 	struct pollfd fd = { .fd = source->pidfd, .events = POLLIN };
 
-	return source->pidfd >= 0 ? poll(&fd, 1, 0) > 0 : kill(source->pid, 0) != 0 && errno == ESRCH;
+	return source->pidfd >= 0 ? poll(&fd, 1, 0) > 0 : launch_ended(source->pid);
 }
 
 static void take_snapshot(struct session *s, struct source *source)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from scene import has_terminals
+from scene import has_terminals, without_pidfd
 
 TOOL, TARGET = map(os.path.abspath, sys.argv[1:3])
 SLOW = int(os.environ.get("TEST_SLOW", "1"))
@@ -513,6 +513,23 @@ def command_ends():
 
 
 @test
+def not_reaped():
+	"""One that nobody has waited for yet has ended all the same."""
+	with Target() as target:
+		viewer = subprocess.Popen([TOOL, "live", "--json", "--interval", "50ms", "-p", str(target.pid)], stdout=subprocess.PIPE, text=True,
+			preexec_fn=without_pidfd)
+		line = viewer.stdout.readline()
+		if line:
+			target.process.kill()
+			try:
+				last = viewer.communicate(timeout=DEADLINE)[0].splitlines()[-1]
+				check(json.loads(last)["ended"], f"without pidfd_open(): {last}")
+			finally:
+				viewer.kill()
+		check(viewer.wait() in (0, 77), f"without pidfd_open(): {viewer.returncode}")
+
+
+@test
 def usage():
 	for words, status, message in (
 			(["-p", "1", "--", "true"], 2, "one of them"), (["-b", "0"], 2, "--batch 0"), (["-b", "1"], 2, "which process"),
@@ -536,7 +553,7 @@ def main():
 	for function in tests:
 		if wanted and function.__name__ not in wanted:
 			continue
-		if not there and function not in (batch, as_json, only, command_ends, usage):
+		if not there and function not in (batch, as_json, only, command_ends, not_reaped, usage):
 			continue
 		print(f"== {function.__name__}", flush=True)
 		try:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'log'))
 import decode  # noqa: E402
-from scene import has_terminals  # noqa: E402
+from scene import has_terminals, without_pidfd  # noqa: E402
 
 POSIXTRACE, STEPS = (str(Path(path).resolve()) for path in sys.argv[1:3])
 LIMIT = 20 * int(os.environ.get('TEST_SLOW', 1))
@@ -367,6 +367,21 @@ def test_attach():
     equal(first, list(range(first[0], first[0] + len(first))))
     out, err = record('-p', str(target.pid), status=1)
     contains(err, 'no such process')
+
+
+def test_attach_without_pidfd():
+    """One that nobody has waited for yet has ended all the same."""
+    with subprocess.Popen([STEPS, 'each:1000:tick'], stdin=subprocess.PIPE) as target:
+        with Run('record', '-q', '-p', str(target.pid), preexec_fn=without_pidfd) as run:
+            until(lambda: os.path.exists('posixtrace.log') or run.process.poll() is not None, 'the log')
+            if run.process.poll() == 77:
+                target.kill()
+                return 'no system calls can be refused here'
+            traced(target.pid)
+            target.kill()
+            run.end()
+    assert Log().count('tick') > 0
+    return None
 
 
 def test_attach_to_several():
