@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,15 +74,39 @@ static int nothing(const struct session *s)
 	return s->o->command ? STATUS_RECORD : STATUS_FAILED;
 }
 
+/*
+ * To open a FIFO may take for ever: until it has a reader. Meanwhile signals end this process as if nobody listened to them, and
+ * a command that waits ends with it. As long as the descriptor is open, it can be opened again at once. -1: it is none.
+ */
+static int wait_for_reader(const struct session *s, const char *path)
+{
+	struct stat st;
+	sigset_t now;
+	int fd;
+
+	if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISFIFO(st.st_mode))
+		return -1;
+	sigprocmask(SIG_SETMASK, &s->signals.before, &now);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	sigprocmask(SIG_SETMASK, &now, NULL);
+	return fd;
+}
+
 static bool begin_source(struct session *s, unsigned i, pid_t pid, const char *what)
 {
 	struct source *source = &s->source[i];
+	bool started;
 	char *path;
+	int fifo;
 
 	if (asprintf(&path, s->o->pid_count > 1 ? "%s.%d" : "%s", s->plan->output, (int)pid) < 0)
 		fail("no memory");
 	source->pid = pid;
-	if (!recording_start(&source->recording, s->plan, pid, what, path))
+	fifo = wait_for_reader(s, path);
+	started = recording_start(&source->recording, s->plan, pid, what, path);
+	if (fifo >= 0)
+		close(fifo);
+	if (!started)
 		return false;
 	s->count = i + 1;
 	if (!s->plan->trigger)

@@ -346,6 +346,25 @@ def test_into_a_pipe():
     equal(Log('piped').names, ['a'] * 3)
 
 
+def test_into_a_fifo():
+    os.mkfifo('fifo')
+    with Run('record', '-o', 'fifo', '--', STEPS, 'a*3', 'exit:4') as run:
+        time.sleep(0.1)
+        with open('fifo', 'rb') as file:
+            Path('log').write_bytes(file.read())
+        run.end(4)
+    equal(Log('log').names, ['a'] * 3)
+    # As long as nobody reads it, the recorder can be ended, and its command with it.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with Run('record', '-o', 'fifo', '--', 'touch', 'file') as run:
+            command = child_of(run.process.pid)
+            time.sleep(0.1)
+            run.process.send_signal(number)
+            equal(run.process.wait(LIMIT), -number)
+            until(lambda: not os.path.exists(f'/proc/{command}') or '\nState:\tZ' in Path(f'/proc/{command}/status').read_text(), 'its end')
+    equal(os.path.exists('file'), False)
+
+
 # -- Others -----------------------------------------------------------------------------------------
 
 
