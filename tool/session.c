@@ -473,7 +473,8 @@ int session_run(const struct session_options *o)
 		status = nothing(&s);
 	if (status)
 		return status;
-	if (!o->no_progress)
+	/* Where the log has standard output, the command writes to the terminal all the same. */
+	if (!o->no_progress && (o->beside || !o->command || strcmp(o->plan.output, "-") != 0))
 		progress_start(o->beside || !o->command);
 	go_through(&s);
 	return exit_status(&s);

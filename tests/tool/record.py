@@ -231,11 +231,11 @@ def test_signals_passed_on():
     equal(Log().names, ['a', 'b'])
 
 
-def in_terminal(*arguments, keys, when='there'):
+def in_terminal(*arguments, keys, when='there', program=POSIXTRACE):
     """With a terminal of its own; the keys are typed when the word has been written. What was written, and the status."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(POSIXTRACE, [POSIXTRACE, *arguments])
+        os.execv(program, [program, *arguments])
     fcntl.ioctl(terminal, 0x5414, struct.pack('HHHH', 24, 80, 0, 0))  # TIOCSWINSZ
     out, end = b'', time.monotonic() + LIMIT
     while time.monotonic() < end:
@@ -305,6 +305,11 @@ def test_progress_line():
     # Not where the command writes to the same terminal, unless it is asked for.
     out, status = in_terminal('record', '--', STEPS, 'a*1000', 'say:there', 'read', keys=b'\n')
     lacks(out, ' lost')
+    # With a log in a pipe it does, on standard error.
+    for option, shown in ('', False), ('--progress', True):
+        script = f'{POSIXTRACE} record {option} -o - -- {STEPS} a*1000 say:there wait:800 | cat >log'
+        out, status = in_terminal('-c', script, keys=b'', program='/bin/sh')
+        equal((status, ' lost' in out), (0, shown))
 
 
 def test_two_at_once():
