@@ -369,6 +369,15 @@ static void print_tables(struct live *l)
 
 /* -- All ------------------------------------------------------------------------------------ */
 
+static uint64_t argument_interval(const char *text)
+{
+	long long interval = argument_duration("--interval", text);
+
+	if (interval < 50000000)
+		wrong_usage("--interval %s: at least 50ms", text);
+	return (uint64_t)interval;
+}
+
 static void take_options(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -389,7 +398,7 @@ static void take_options(int argc, char **argv)
 		else if (c == 'e')
 			match_option(asked.only = asked.only ? asked.only : match_new(), 'e', optarg);
 		else if (c == INTERVAL)
-			asked.interval = (uint64_t)argument_duration("--interval", optarg);
+			asked.interval = argument_interval(optarg);
 		else if (c == 'o')
 			asked.output = optarg;
 		else if (c == 'b')
@@ -416,8 +425,6 @@ static void check_options(void)
 		wrong_usage("-o %s is for what a command prints, and there is none", asked.output);
 	if (asked.batch && !asked.pid && !asked.command)
 		wrong_usage("which process? -p PID, or -- COMMAND");
-	if (asked.interval && asked.interval < 50000000)
-		wrong_usage("--interval: at least 50ms");
 }
 
 static int run(int argc, char **argv)

@@ -533,7 +533,7 @@ def not_reaped():
 def usage():
 	for words, status, message in (
 			(["-p", "1", "--", "true"], 2, "one of them"), (["-b", "0"], 2, "--batch 0"), (["-b", "1"], 2, "which process"),
-			(["-p", "x"], 2, "not a number"), (["-o", "x", "-p", "1"], 2, "-o x"), (["--interval", "1ms", "-p", "1"], 2, "50ms"),
+			(["-p", "x"], 2, "not a number"), (["-o", "x", "-p", "1"], 2, "-o x"), (["--interval", "1ms", "-p", "1"], 2, "50ms"), (["--interval", "0", "-p", "1"], 2, "50ms"),
 			(["-p", str(os.getpid())], 1, "no terminal"), (["-b", "1", "-p", "999999999"], 1, "no such process"),
 			(["-b", "1", "--", "/no/such/command"], 127, "no such command"), (["-b", "1", "--", "/"], 126, "/"),
 			(["--nonsense"], 2, "--nonsense")):

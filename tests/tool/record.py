@@ -438,6 +438,8 @@ def test_duration():
         run.go()
         run.end(6)
     equal(Log().names, ['a'])
+    for none in ('0', '0ms', '0.1ns'):
+        contains(record('--duration', none, '--', STEPS, 'never', status=2)[1], f'--duration {none}: ')
 
 
 # -- What is recorded ---------------------------------------------------------------------------------
