@@ -119,6 +119,14 @@ static void begin(struct live *l, pid_t pid)
 	l->process = (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
+/* Of poll(), no less; 0: it is past. */
+static int ms_until(uint64_t time)
+{
+	uint64_t now = watch_now();
+
+	return time > now ? (int)((time - now + 999999) / 1000000) : 0;
+}
+
 /* -- Keys ----------------------------------------------------------------------------------- */
 
 /* A name alone means all names that it is part of. */
@@ -297,6 +305,7 @@ static void view(struct live *l)
 	l->view.order = ROWS_BY_RATE;
 	do {
 		bool ended = l->watch.ended;
+		uint64_t began = watch_now();
 
 		take(l);
 		if (watch_now() >= next || (l->watch.ended && !ended)) {
@@ -307,7 +316,7 @@ static void view(struct live *l)
 		if (again)
 			l->room = screen_draw(&l->watch, &l->rows, &l->view);
 		again = false;
-		poll(fds, 2, TICK_NS / 1000000);
+		poll(fds, 2, ms_until(began + TICK_NS));
 	} while (take_input(l, &again));
 }
 
@@ -342,11 +351,13 @@ static void end_by(int signal)
 
 static void wait_until(struct live *l, uint64_t time)
 {
+	uint64_t next = watch_now() + TICK_NS;
+
 	while (!l->watch.ended && watch_now() < time) {
 		struct pollfd fd = { .fd = l->process, .events = POLLIN };
-		uint64_t left = time - watch_now();
 
-		poll(&fd, 1, (int)((left < TICK_NS ? left : TICK_NS) / 1000000) + 1);
+		poll(&fd, 1, ms_until(next < time ? next : time));
+		next = watch_now() + TICK_NS;
 		take(l);
 	}
 }
