@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 struct surroundings {
 	int output;
 	bool apart;
+	pid_t parent;
 };
 
 static void set_up(void *arg)
@@ -28,6 +30,10 @@ static void set_up(void *arg)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* However the view ends: by a signal too, when nothing is left that could tell it. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != s->parent)
+		_exit(0);
 	if (null >= 0)
 		dup2(null, STDIN_FILENO);
 	if (s->output >= 0) {
@@ -47,7 +53,7 @@ static void refuse(const char *name, int error)
 
 void guest_wait(struct launch *l, char **argv, int output, bool apart)
 {
-	struct surroundings surroundings = { output, apart };
+	struct surroundings surroundings = { output, apart, getpid() };
 	char *path = launch_find(argv[0]);
 	int error;
 

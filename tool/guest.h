@@ -13,7 +13,8 @@
 /*
  * A child process that waits. output: descriptor of what it prints, -1: where this process prints; apart:
  * the terminal's signals do not reach it, nor does its input. Ends the program with a message if there can be
- * none, with STATUS_NOT_FOUND or STATUS_NOT_RUN if that is the command's fault.
+ * none, with STATUS_NOT_FOUND or STATUS_NOT_RUN if that is the command's fault. The command is told to end when this
+ * process ends in any other way than by guest_end().
  */
 void guest_wait(struct launch *l, char **argv, int output, bool apart);
 /* It executes the command; likewise. */

@@ -7,12 +7,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/ident.h"
 
 /* -- Which file ------------------------------------------------------------------------- */
 
@@ -139,6 +142,15 @@ int launch_go(struct launch *l)
 	if (error)
 		waitpid(l->pid, NULL, 0);
 	return error;
+}
+
+bool launch_ended(pid_t pid)
+{
+	struct proc p;
+
+	if (kill(pid, 0) != 0 && errno == ESRCH)
+		return true;
+	return proc_read((uint32_t)pid, &p) == 0 && p.ended;
 }
 
 void launch_cancel(struct launch *l)

@@ -9,6 +9,7 @@
 #ifndef LAUNCH_H
 #define LAUNCH_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct launch {
@@ -23,6 +24,8 @@ char *launch_find(const char *name);
 int launch_start(struct launch *l, const char *path, char **argv, void (*set_up)(void *arg), void *arg);
 /* 0: it executes its file; else why not, and it has ended. */
 int launch_go(struct launch *l);
+/* Any process: it is not there, or waits to be reaped. For Linux before 5.3, which has no pidfd_open(). */
+bool launch_ended(pid_t pid);
 /* It never executes. */
 void launch_cancel(struct launch *l);
 

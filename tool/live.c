@@ -81,7 +81,7 @@ static bool has_ended(const struct live *l)
 
 	if (l->process >= 0)
 		return poll(&fd, 1, 0) > 0;
-	return kill(l->watch.pid, 0) != 0 && errno == ESRCH;
+	return launch_ended(l->watch.pid);
 }
 
 static void look(struct live *l)
@@ -106,11 +106,25 @@ static void take(struct live *l)
 
 static void begin(struct live *l, pid_t pid)
 {
-	watch_begin(&l->watch, pid, asked.children, asked.only);
+	int error = watch_begin(&l->watch, pid, asked.children, asked.only);
+
+	if (!error && rows_init(&l->rows) != 0)
+		error = ENOMEM;
+	if (error) {
+		/* After a choice there is a screen, and what is said there goes with it. */
+		terminal_close();
+		watch_explain(pid, error);
+	}
 	threadnames_begin(pid);
 	l->process = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (rows_init(&l->rows) != 0)
-		fail("no memory");
+}
+
+/* Of poll(), no less; 0: it is past. */
+static int ms_until(uint64_t time)
+{
+	uint64_t now = watch_now();
+
+	return time > now ? (int)((time - now + 999999) / 1000000) : 0;
 }
 
 /* -- Keys ----------------------------------------------------------------------------------- */
@@ -291,6 +305,7 @@ static void view(struct live *l)
 	l->view.order = ROWS_BY_RATE;
 	do {
 		bool ended = l->watch.ended;
+		uint64_t began = watch_now();
 
 		take(l);
 		if (watch_now() >= next || (l->watch.ended && !ended)) {
@@ -301,7 +316,7 @@ static void view(struct live *l)
 		if (again)
 			l->room = screen_draw(&l->watch, &l->rows, &l->view);
 		again = false;
-		poll(fds, 2, TICK_NS / 1000000);
+		poll(fds, 2, ms_until(began + TICK_NS));
 	} while (take_input(l, &again));
 }
 
@@ -336,11 +351,13 @@ static void end_by(int signal)
 
 static void wait_until(struct live *l, uint64_t time)
 {
+	uint64_t next = watch_now() + TICK_NS;
+
 	while (!l->watch.ended && watch_now() < time) {
 		struct pollfd fd = { .fd = l->process, .events = POLLIN };
-		uint64_t left = time - watch_now();
 
-		poll(&fd, 1, (int)((left < TICK_NS ? left : TICK_NS) / 1000000) + 1);
+		poll(&fd, 1, ms_until(next < time ? next : time));
+		next = watch_now() + TICK_NS;
 		take(l);
 	}
 }
@@ -363,6 +380,15 @@ static void print_tables(struct live *l)
 
 /* -- All ------------------------------------------------------------------------------------ */
 
+static uint64_t argument_interval(const char *text)
+{
+	long long interval = argument_duration("--interval", text);
+
+	if (interval < 50000000)
+		wrong_usage("--interval %s: at least 50ms", text);
+	return (uint64_t)interval;
+}
+
 static void take_options(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -383,7 +409,7 @@ static void take_options(int argc, char **argv)
 		else if (c == 'e')
 			match_option(asked.only = asked.only ? asked.only : match_new(), 'e', optarg);
 		else if (c == INTERVAL)
-			asked.interval = (uint64_t)argument_duration("--interval", optarg);
+			asked.interval = argument_interval(optarg);
 		else if (c == 'o')
 			asked.output = optarg;
 		else if (c == 'b')
@@ -410,8 +436,6 @@ static void check_options(void)
 		wrong_usage("-o %s is for what a command prints, and there is none", asked.output);
 	if (asked.batch && !asked.pid && !asked.command)
 		wrong_usage("which process? -p PID, or -- COMMAND");
-	if (asked.interval && asked.interval < 50000000)
-		wrong_usage("--interval: at least 50ms");
 }
 
 static int run(int argc, char **argv)

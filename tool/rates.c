@@ -16,6 +16,9 @@ struct rates_past {
 	uint64_t second;  /* the one that is being filled */
 	struct rates_sum before[EVENT_ID_END]; /* sums when it began */
 	uint32_t history[RATES_SECONDS][EVENT_ID_END];
+	/* The same as of the last look, with the second that was being filled: until the next one seconds go on. */
+	uint64_t seen_second;
+	uint32_t seen[RATES_SECONDS][EVENT_ID_END];
 	/* The last looks, a ring; the newest one is looks - 1. */
 	uint64_t looks;
 	uint64_t time[LOOKS];
@@ -70,6 +73,11 @@ static void sum_up(struct rates *r)
 	r->now[RATES_ALL] = all;
 }
 
+static uint32_t as_history(uint64_t events)
+{
+	return events > UINT32_MAX ? UINT32_MAX : (uint32_t)events;
+}
+
 void rates_tick(struct rates *r, uint64_t time)
 {
 	struct rates_past *p = r->past;
@@ -83,13 +91,22 @@ void rates_tick(struct rates *r, uint64_t time)
 	/* More than one: nobody has called for a while, so it is not known when they came. */
 	for (uint64_t s = second - passed; s < second; s++) {
 		for (uint32_t id = 0; id < p->end; id++) {
-			uint64_t events = (r->now[id].events - p->before[id].events) / passed;
-
-			p->history[s % RATES_SECONDS][id] = events > UINT32_MAX ? UINT32_MAX : (uint32_t)events;
+			p->history[s % RATES_SECONDS][id] = as_history((r->now[id].events - p->before[id].events) / passed);
 		}
 	}
 	memcpy(p->before, r->now, p->end * sizeof p->before[0]);
 	p->second = second;
+}
+
+static void see_history(const struct rates *r)
+{
+	struct rates_past *p = r->past;
+
+	for (unsigned s = 0; s < RATES_SECONDS; s++)
+		memcpy(p->seen[s], p->history[s], p->end * sizeof p->seen[s][0]);
+	for (uint32_t id = 0; id < p->end; id++)
+		p->seen[p->second % RATES_SECONDS][id] = as_history(r->now[id].events - p->before[id].events);
+	p->seen_second = p->second;
 }
 
 void rates_look(struct rates *r, uint64_t time)
@@ -102,6 +119,7 @@ void rates_look(struct rates *r, uint64_t time)
 	p->time[at] = time;
 	memcpy(p->look[at], r->now, p->end * sizeof r->now[0]);
 	/* What this place of the ring had of types that were not there at that time is 0 from the beginning. */
+	see_history(r);
 }
 
 /* The look that the rate counts from: a second before the last one, or the last but one. */
@@ -132,8 +150,7 @@ uint64_t rates_history(const struct rates *r, uint32_t id, uint64_t seconds[RATE
 {
 	const struct rates_past *p = r->past;
 
-	for (unsigned i = 0; i < RATES_SECONDS - 1; i++)
-		seconds[i] = p->history[(p->second + 1 + i) % RATES_SECONDS][id];
-	seconds[RATES_SECONDS - 1] = p->look[(p->looks - 1) % LOOKS][id].events - p->before[id].events;
-	return p->second;
+	for (unsigned i = 0; i < RATES_SECONDS; i++)
+		seconds[i] = p->seen[(p->seen_second + 1 + i) % RATES_SECONDS][id];
+	return p->seen_second;
 }

@@ -161,6 +161,8 @@ static void take_option(struct reading *r, int option, const char *argument)
 		return;
 	case DURATION:
 		plan->duration = argument_duration("--duration", argument);
+		if (plan->duration == 0)
+			wrong_usage("--duration %s: too short", argument);
 		return;
 	case TRIGGER:
 		plan->loop = true;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,15 +74,39 @@ static int nothing(const struct session *s)
 	return s->o->command ? STATUS_RECORD : STATUS_FAILED;
 }
 
+/*
+ * To open a FIFO may take for ever: until it has a reader. Meanwhile signals end this process as if nobody listened to them, and
+ * a command that waits ends with it. As long as the descriptor is open, it can be opened again at once. -1: it is none.
+ */
+static int wait_for_reader(const struct session *s, const char *path)
+{
+	struct stat st;
+	sigset_t now;
+	int fd;
+
+	if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISFIFO(st.st_mode))
+		return -1;
+	sigprocmask(SIG_SETMASK, &s->signals.before, &now);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	sigprocmask(SIG_SETMASK, &now, NULL);
+	return fd;
+}
+
 static bool begin_source(struct session *s, unsigned i, pid_t pid, const char *what)
 {
 	struct source *source = &s->source[i];
+	bool started;
 	char *path;
+	int fifo;
 
 	if (asprintf(&path, s->o->pid_count > 1 ? "%s.pid%d" : "%s", s->plan->output, (int)pid) < 0)
 		fail("no memory");
 	source->pid = pid;
-	if (!recording_start(&source->recording, s->plan, pid, what, path))
+	fifo = wait_for_reader(s, path);
+	started = recording_start(&source->recording, s->plan, pid, what, path);
+	if (fifo >= 0)
+		close(fifo);
+	if (!started)
 		return false;
 	s->count = i + 1;
 	if (!s->plan->trigger)
@@ -173,7 +198,7 @@ static bool gone(const struct source *source)
 {
 	struct pollfd fd = { .fd = source->pidfd, .events = POLLIN };
 
-	return source->pidfd >= 0 ? poll(&fd, 1, 0) > 0 : kill(source->pid, 0) != 0 && errno == ESRCH;
+	return source->pidfd >= 0 ? poll(&fd, 1, 0) > 0 : launch_ended(source->pid);
 }
 
 static void take_snapshot(struct session *s, struct source *source)
@@ -240,6 +265,12 @@ static void command_changed(struct session *s)
 		s->ended = true;
 }
 
+/* When a terminal is closed, the kernel tells the leader of its session and nobody else. */
+static bool hangs_up(int signal)
+{
+	return signal == SIGHUP && getsid(0) == getpid();
+}
+
 static void take_signal(struct session *s, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
@@ -251,7 +282,7 @@ static void take_signal(struct session *s, const struct signalfd_siginfo *info)
 			recording_keep(&s->source[i].recording, SNAPSHOT_ALL);
 	} else if (!s->o->command) {
 		stop(s);
-	} else if (info->ssi_code != SI_KERNEL && !s->ended) {
+	} else if ((info->ssi_code != SI_KERNEL || hangs_up(signal)) && !s->ended) {
 		/* From the terminal it comes to both; and this one comes to the recorder alone. */
 		kill(s->launch.pid, signal);
 	}
@@ -442,7 +473,8 @@ int session_run(const struct session_options *o)
 		status = nothing(&s);
 	if (status)
 		return status;
-	if (!o->no_progress)
+	/* Where the log has standard output, the command writes to the terminal all the same. */
+	if (!o->no_progress && (o->beside || !o->command || strcmp(o->plan.output, "-") != 0))
 		progress_start(o->beside || !o->command);
 	go_through(&s);
 	return exit_status(&s);

@@ -25,6 +25,9 @@
 
 #define COLUMNS_MAX 1024
 
+/* <term.h> also has macros with names as "columns". */
+int setupterm(const char *name, int fd, int *error);
+
 static SCREEN *screen;
 static int signals = -1;
 static bool unicode;
@@ -89,25 +92,40 @@ static void set_colours(void)
 	init_pair(LOOK_GOOD, COLOR_GREEN, -1);
 }
 
+static void fail_unknown(void) __attribute__((noreturn));
+static void fail_unknown(void)
+{
+	const char *name = getenv("TERM");
+
+	fail("TERM=%s: no terminal that is known here; --batch 1 prints a table instead", name ? name : "");
+}
+
+/* One that cannot put its cursor anywhere is not known well enough. */
+static bool has_cursor(void)
+{
+	const char *text = tigetstr("cup");
+
+	return text && text != (const char *)-1;
+}
+
 void terminal_check(void)
 {
+	int error;
+
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before) != 0)
 		fail("standard input and output are no terminal; --batch 1 prints a table instead");
+	if (setupterm(NULL, STDOUT_FILENO, &error) != OK || !has_cursor())
+		fail_unknown();
 }
 
 void terminal_open(bool colours)
 {
-	const char *name = getenv("TERM"), *codeset = nl_langinfo(CODESET);
+	const char *codeset = nl_langinfo(CODESET);
 
 	set_signals();
 	screen = newterm(NULL, stdout, stdin);
-	/* One that cannot put its cursor anywhere is not known well enough. */
-	if (screen && !(tigetstr("cup") && tigetstr("cup") != (const char *)-1)) {
-		endwin();
-		screen = NULL;
-	}
 	if (!screen)
-		fail("TERM=%s: no terminal that is known here; --batch 1 prints a table instead", name ? name : "");
+		fail_unknown();
 	atexit(terminal_close);
 	unicode = strcmp(codeset, "UTF-8") == 0;
 	add_leave("sgr0");

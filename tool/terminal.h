@@ -12,9 +12,9 @@
 /* Pairs of colours; without colours they differ by weight. */
 enum terminal_look { LOOK_PLAIN, LOOK_TITLE, LOOK_HEAD, LOOK_NAME, LOOK_DIM, LOOK_SPARK, LOOK_ALARM, LOOK_GOOD };
 
-/* Ends the program with a message if standard input and output are no terminal. */
+/* Ends the program with a message if standard input and output are no terminal, or one that is not known. */
 void terminal_check(void);
-/* The same if it is one that is not known. */
+/* After that. */
 void terminal_open(bool colours);
 /* Gives it back; may be called twice. */
 void terminal_close(void);

@@ -20,7 +20,7 @@
 
 /* -- Begin and end -------------------------------------------------------------------------- */
 
-static void explain(pid_t pid, int error)
+void watch_explain(pid_t pid, int error)
 {
 	switch (error) {
 	case ESRCH:
@@ -64,7 +64,7 @@ static uint64_t stream_size(trace_id_t trid)
 	return size;
 }
 
-void watch_begin(struct watch *w, pid_t pid, bool children, struct match *only)
+int watch_begin(struct watch *w, pid_t pid, bool children, struct match *only)
 {
 	trace_attr_t attr;
 	int error;
@@ -89,8 +89,7 @@ void watch_begin(struct watch *w, pid_t pid, bool children, struct match *only)
 		watch_look(w, w->looked); /* what is not wanted is filtered out before it starts */
 		error = posix_trace_start(w->trid);
 	}
-	if (error != 0)
-		explain(pid, error);
+	return error;
 }
 
 void watch_end(struct watch *w)

@@ -49,8 +49,10 @@ static inline uint64_t watch_now(void)
 	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Creates and starts the stream; ends the program with a message if that cannot be. */
-void watch_begin(struct watch *w, pid_t pid, bool children, struct match *only);
+/* Creates and starts the stream. 0 or an error number. */
+int watch_begin(struct watch *w, pid_t pid, bool children, struct match *only);
+/* Ends the program with a message that says why it could not begin. */
+void watch_explain(pid_t pid, int error) __attribute__((noreturn));
 /*
  * Reads what there is, for so many ns at the most. True: there may be more.
  * It takes 60 ns for an event, of which 50 are the library's.

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from scene import has_terminals
+from scene import has_terminals, without_pidfd
 
 TOOL, TARGET = map(os.path.abspath, sys.argv[1:3])
 SLOW = int(os.environ.get("TEST_SLOW", "1"))
@@ -71,13 +71,15 @@ class Target:
 
 class Terminal:
 	"""tmux, with posixtrace live in it. The shell around it tells of the terminal before and after."""
-	def __init__(self, *arguments, columns=80, lines=24, locale="C.UTF-8", environment=""):
+	def __init__(self, *arguments, columns=80, lines=24, locale="C.UTF-8", environment="", messages=False):
 		self.directory = tempfile.TemporaryDirectory()
 		d = self.directory.name
 		words = " ".join(f"'{word}'" for word in arguments)
+		# They go to the terminal, or into a file.
+		errors = "" if messages else f"2>{d}/errors"
 		script = f"""trap : INT
 stty -g >{d}/before
-LC_ALL={locale} {environment} sh -c 'echo $$ >{d}/pid; exec "$@"' sh {TOOL} live {words} 2>{d}/errors
+LC_ALL={locale} {environment} sh -c 'echo $$ >{d}/pid; exec "$@"' sh {TOOL} live {words} {errors}
 echo $? >{d}/status
 stty -g >{d}/after
 mv {d}/status {d}/done
@@ -343,15 +345,15 @@ def signals():
 def choose():
 	with Target() as target:
 		target.record(1, "sql.row")
+		def mark():
+			# There may be other such processes. The one that is marked is in reverse.
+			match = re.search(r"\x1b\[[0-9;]*7m(?:\x1b\[\d+m)* +(\d+) ", t.screen("-e"))
+			marked = int(match.group(1)) if match else 0
+			if marked != target.pid:
+				t.keys("Down" if marked < target.pid else "Up")
+			return marked == target.pid
 		with Terminal() as t:
 			t.shows(rf"^ +{target.pid} +2 +0 +{re.escape(TARGET)[:20]}|^ +{target.pid} ")
-			def mark():
-				# There may be other such processes. The one that is marked is in reverse.
-				match = re.search(r"\x1b\[[0-9;]*7m(?:\x1b\[\d+m)* +(\d+) ", t.screen("-e"))
-				marked = int(match.group(1)) if match else 0
-				if marked != target.pid:
-					t.keys("Down" if marked < target.pid else "Up")
-				return marked == target.pid
 			wait_for("it to be marked", mark)
 			t.keys("Enter")
 			t.shows(rf"^ posixtrace live +{target.pid} live_target")
@@ -359,6 +361,16 @@ def choose():
 			t.shows(row("note", 3))
 			t.keys("q")
 			check(t.ended() == 0, "exit status after a choice")
+		with Terminal(messages=True) as t:
+			t.shows(rf"^ +{target.pid} ")
+			wait_for("it to be marked", mark)
+			# It ends when it has been chosen, and the list does not know yet.
+			os.kill(t.pid(), signal.SIGSTOP)
+			target.end()
+			t.keys("Enter")
+			os.kill(t.pid(), signal.SIGCONT)
+			check(t.ended() == 1, "exit status after a choice that is gone")
+			t.shows("there is no such process$")
 	with Terminal() as t:
 		t.shows("which process")
 		t.keys("q")
@@ -378,10 +390,27 @@ def command():
 		pid = int(t.shows(r"^ posixtrace live +(\d+) live_target").group(1))
 		t.keys("q")
 		check(t.ended() == 0, "exit status after a command that stays")
-		wait_for("its end", lambda: not os.path.exists(f"/proc/{pid}") or "\nState:\tZ" in open(f"/proc/{pid}/status").read())
+		wait_for("its end", lambda: not lives(pid))
 	with Terminal("--", "/no/such/command") as t:
 		check(t.ended() == 127, "exit status without a command")
 		check("no such command" in t.read("errors"), f"message: {t.read('errors')}")
+
+
+def lives(pid):
+	try:
+		with open(f"/proc/{pid}/status") as file:
+			return "\nState:\tZ" not in file.read()
+	except (FileNotFoundError, ProcessLookupError):
+		return False
+
+
+@test
+def no_view():
+	with tempfile.TemporaryDirectory() as d:
+		with Terminal("--", "touch", f"{d}/file", environment="TERM=no-such-terminal") as t:
+			check(t.ended() == 1, "exit status of a command with an unknown terminal")
+			check("TERM=no-such-terminal" in t.read("errors"), f"message: {t.read('errors')}")
+		check(not os.listdir(d), "the command was started, without a view")
 
 
 @test
@@ -460,10 +489,51 @@ def only():
 
 
 @test
+def command_ends():
+	"""When there are no more tables, for whatever reason."""
+	for end in signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL, signal.SIGPIPE, "full":
+		with tempfile.TemporaryDirectory() as d, open("/dev/full", "w") as full:
+			words = ["--json", "--interval", "500ms", "--", "sh", "-c", f"echo $$ >{d}/new; mv {d}/new {d}/pid; exec sleep 1000"]
+			viewer = subprocess.Popen([TOOL, "live", *words], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+				stdout=full if end == "full" else subprocess.PIPE)
+			wait_for("the command", lambda: os.path.exists(f"{d}/pid"))
+			with open(f"{d}/pid") as file:
+				pid = int(file.read())
+			if end == signal.SIGPIPE:
+				viewer.stdout.close()
+			elif end != "full":
+				viewer.send_signal(end)
+			status = viewer.wait(DEADLINE)
+			check(status == (1 if end == "full" else -end), f"exit status after {end}: {status}")
+			try:
+				wait_for("its end", lambda: not lives(pid))
+			except TimeoutError:
+				os.kill(pid, signal.SIGKILL)
+				check(False, f"the command lives on after {end}")
+
+
+@test
+def not_reaped():
+	"""One that nobody has waited for yet has ended all the same."""
+	with Target() as target:
+		viewer = subprocess.Popen([TOOL, "live", "--json", "--interval", "50ms", "-p", str(target.pid)], stdout=subprocess.PIPE, text=True,
+			preexec_fn=without_pidfd)
+		line = viewer.stdout.readline()
+		if line:
+			target.process.kill()
+			try:
+				last = viewer.communicate(timeout=DEADLINE)[0].splitlines()[-1]
+				check(json.loads(last)["ended"], f"without pidfd_open(): {last}")
+			finally:
+				viewer.kill()
+		check(viewer.wait() in (0, 77), f"without pidfd_open(): {viewer.returncode}")
+
+
+@test
 def usage():
 	for words, status, message in (
 			(["-p", "1", "--", "true"], 2, "one of them"), (["-b", "0"], 2, "--batch 0"), (["-b", "1"], 2, "which process"),
-			(["-p", "x"], 2, "not a number"), (["-o", "x", "-p", "1"], 2, "-o x"), (["--interval", "1ms", "-p", "1"], 2, "50ms"),
+			(["-p", "x"], 2, "not a number"), (["-o", "x", "-p", "1"], 2, "-o x"), (["--interval", "1ms", "-p", "1"], 2, "50ms"), (["--interval", "0", "-p", "1"], 2, "50ms"),
 			(["-p", str(os.getpid())], 1, "no terminal"), (["-b", "1", "-p", "999999999"], 1, "no such process"),
 			(["-b", "1", "--", "/no/such/command"], 127, "no such command"), (["-b", "1", "--", "/"], 126, "/"),
 			(["--nonsense"], 2, "--nonsense")):
@@ -483,7 +553,7 @@ def main():
 	for function in tests:
 		if wanted and function.__name__ not in wanted:
 			continue
-		if not there and function not in (batch, as_json, only, usage):
+		if not there and function not in (batch, as_json, only, command_ends, not_reaped, usage):
 			continue
 		print(f"== {function.__name__}", flush=True)
 		try:

@@ -1,5 +1,5 @@
 /*
- * parts.c - what the subcommands share: layouts, times, what is wanted, numbers
+ * parts.c - what the subcommands share: layouts, times, what is wanted, numbers, rates
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,6 +12,7 @@
 #include "match.h"
 #include "moment.h"
 #include "out.h"
+#include "rates.h"
 #include "base/ticks.h"
 #include "test.h"
 
@@ -313,5 +314,39 @@ TEST(names)
 	CHECK("-", wanted("!sql.*", "sql.row", "sql.row") && !wanted("!sql.*", "sql.row", "sql.open") && wanted("!sql.*", "sql.row", "other"));
 }
 
-TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(sizes), TEST_ENTRY(layout_names), TEST_ENTRY(layout_places), TEST_ENTRY(layout_lengths), TEST_ENTRY(layouts_together),
-          TEST_ENTRY(texts), TEST_ENTRY(moments_read), TEST_ENTRY(moments_printed), TEST_ENTRY(names))
+/* -- rates.h ------------------------------------------------------------------------------------- */
+
+TEST(seconds)
+{
+	struct rates *r = rates_new(10 * NS_PER_S);
+	uint64_t seconds[RATES_SECONDS];
+
+	MUST(r);
+	rates_add(r, 5, 1);
+	rates_add(r, 5, 1);
+	rates_tick(r, 11 * NS_PER_S);
+	rates_add(r, 5, 1);
+	rates_add(r, 6, 1);
+	rates_look(r, 11 * NS_PER_S + 1);
+	/* A minute and more without a look, but time goes on, and more events come. */
+	for (unsigned second = 11; second < 90; second++) {
+		CHECK_EQ("-", rates_history(r, 5, seconds), 11);
+		CHECK_EQ("-", seconds[RATES_SECONDS - 1], 1);
+		CHECK_EQ("-", seconds[RATES_SECONDS - 2], 2);
+		CHECK_EQ("-", seconds[0], 0);
+		rates_history(r, RATES_ALL, seconds);
+		CHECK_EQ("-", seconds[RATES_SECONDS - 1], 2);
+		rates_add(r, 5, 1);
+		rates_tick(r, (second + 1) * NS_PER_S);
+	}
+	rates_look(r, 90 * NS_PER_S);
+	CHECK_EQ("-", rates_history(r, 5, seconds), 90);
+	CHECK_EQ("-", seconds[RATES_SECONDS - 1], 0);
+	for (unsigned i = 0; i < RATES_SECONDS - 1; i++)
+		CHECK_EQ("-", seconds[i], 1);
+	rates_free(r);
+}
+
+TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(sizes), TEST_ENTRY(layout_names), TEST_ENTRY(layout_places), TEST_ENTRY(layout_lengths),
+          TEST_ENTRY(layouts_together), TEST_ENTRY(texts), TEST_ENTRY(moments_read), TEST_ENTRY(moments_printed), TEST_ENTRY(names),
+          TEST_ENTRY(seconds))

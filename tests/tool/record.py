@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'log'))
 import decode  # noqa: E402
-from scene import has_terminals  # noqa: E402
+from scene import has_terminals, without_pidfd  # noqa: E402
 
 POSIXTRACE, STEPS = (str(Path(path).resolve()) for path in sys.argv[1:3])
 LIMIT = 20 * int(os.environ.get('TEST_SLOW', 1))
@@ -247,11 +247,11 @@ def test_signals_passed_on():
     equal(Log().names, ['a', 'b'])
 
 
-def in_terminal(*arguments, keys, when='there'):
+def in_terminal(*arguments, keys, when='there', program=POSIXTRACE):
     """With a terminal of its own; the keys are typed when the word has been written. What was written, and the status."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(POSIXTRACE, [POSIXTRACE, *arguments])
+        os.execv(program, [program, *arguments])
     fcntl.ioctl(terminal, 0x5414, struct.pack('HHHH', 24, 80, 0, 0))  # TIOCSWINSZ
     out, end = b'', time.monotonic() + LIMIT
     while time.monotonic() < end:
@@ -300,6 +300,31 @@ def test_log_on_a_terminal():
     return None
 
 
+def test_terminal_closed():
+    """The recorder leads the session, as in a new window: so the kernel tells it alone that there is no terminal any more."""
+    if not has_terminals():
+        return 'no terminals here'
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(POSIXTRACE, [POSIXTRACE, 'record', '-q', '--', STEPS, 'a', 'say:there', 'wait:100000', 'never'])
+    out = b''
+    while b'there' not in out:
+        assert select.select([terminal], [], [], LIMIT)[0], 'nothing comes'
+        out += os.read(terminal, 4096)
+    command = child_of(pid)
+    os.close(terminal)
+    try:
+        until(lambda: os.waitpid(pid, os.WNOHANG)[0], 'the end')
+    except AssertionError:
+        for process in (command, pid):
+            os.kill(process, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    equal(os.path.exists(f'/proc/{command}'), False)
+    equal(Log().names, ['a'])
+    return None
+
+
 def test_progress_line():
     if not has_terminals():
         return 'no terminals here'
@@ -309,6 +334,11 @@ def test_progress_line():
     # Not where the command writes to the same terminal, unless it is asked for.
     out, status = in_terminal('record', '--', STEPS, 'a*1000', 'say:there', 'read', keys=b'\n')
     lacks(out, ' lost')
+    # With a log in a pipe it does, on standard error.
+    for option, shown in ('', False), ('--progress', True):
+        script = f'{POSIXTRACE} record {option} -o - -- {STEPS} a*1000 say:there wait:800 | cat >log'
+        out, status = in_terminal('-c', script, keys=b'', program='/bin/sh')
+        equal((status, ' lost' in out), (0, shown))
 
 
 def test_two_at_once():
@@ -370,6 +400,25 @@ def test_into_a_pipe():
     equal(Log('piped').names, ['a'] * 3)
 
 
+def test_into_a_fifo():
+    os.mkfifo('fifo')
+    with Run('record', '-o', 'fifo', '--', STEPS, 'a*3', 'exit:4') as run:
+        time.sleep(0.1)
+        with open('fifo', 'rb') as file:
+            Path('log').write_bytes(file.read())
+        run.end(4)
+    equal(Log('log').names, ['a'] * 3)
+    # As long as nobody reads it, the recorder can be ended, and its command with it.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with Run('record', '-o', 'fifo', '--', 'touch', 'file') as run:
+            command = child_of(run.process.pid)
+            time.sleep(0.1)
+            run.process.send_signal(number)
+            equal(run.process.wait(LIMIT), -number)
+            until(lambda: not os.path.exists(f'/proc/{command}') or '\nState:\tZ' in Path(f'/proc/{command}/status').read_text(), 'its end')
+    equal(os.path.exists('file'), False)
+
+
 # -- Others -----------------------------------------------------------------------------------------
 
 
@@ -391,6 +440,21 @@ def test_attach():
     equal(first, list(range(first[0], first[0] + len(first))))
     out, err = record('-p', str(target.pid), status=1)
     contains(err, 'no such process')
+
+
+def test_attach_without_pidfd():
+    """One that nobody has waited for yet has ended all the same."""
+    with subprocess.Popen([STEPS, 'each:1000:tick'], stdin=subprocess.PIPE) as target:
+        with Run('record', '-q', '-p', str(target.pid), preexec_fn=without_pidfd) as run:
+            until(lambda: os.path.exists('posixtrace.log') or run.process.poll() is not None, 'the log')
+            if run.process.poll() == 77:
+                target.kill()
+                return 'no system calls can be refused here'
+            traced(target.pid)
+            target.kill()
+            run.end()
+    assert Log().count('tick') > 0
+    return None
 
 
 def test_attach_to_several():
@@ -423,6 +487,8 @@ def test_duration():
         run.go()
         run.end(6)
     equal(Log().names, ['a'])
+    for none in ('0', '0ms', '0.1ns'):
+        contains(record('--duration', none, '--', STEPS, 'never', status=2)[1], f'--duration {none}: ')
 
 
 # -- What is recorded ---------------------------------------------------------------------------------

@@ -3,9 +3,12 @@
 #
 # SPDX-License-Identifier: MIT
 
+import ctypes
+import errno
 import os
 import pty
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -39,6 +42,22 @@ def has_terminals():
     except OSError:
         return False
     return True
+
+
+def without_pidfd():
+    """For preexec_fn: from here on the kernel has no pidfd_open(), as Linux before 5.3."""
+    def instructions(*lines):
+        return b''.join(struct.pack('=HBBI', *line) for line in lines)
+
+    number, refuse, allow = 434, 0x50000 | errno.ENOSYS, 0x7fff0000
+    program = instructions((0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, refuse), (0x06, 0, 0, allow))
+    code = ctypes.create_string_buffer(program, len(program))
+    filter_program = ctypes.create_string_buffer(struct.pack('@HP', 4, ctypes.addressof(code)))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+    # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
+    if prctl(38, 1, 0, 0, 0) or prctl(22, 2, ctypes.addressof(filter_program), 0, 0):
+        os._exit(77)
 
 
 def expect(right, text):

@@ -5,6 +5,7 @@
  *     +NAME           opens the type only
  *     say:TEXT        a line to standard output
  *     read            waits for a line of standard input
+ *     wait:N          waits N milliseconds
  *     each:N:NAME     an event every N microseconds, until standard input ends
  *     fork            the rest is done by a child, for which this process waits
  *     ignore:N        a signal
@@ -90,6 +91,8 @@ static void step(const char *what)
 	} else if (strcmp(what, "read") == 0) {
 		if (!fgets(line, sizeof line, stdin))
 			exit(98);
+	} else if (strncmp(what, "wait:", 5) == 0) {
+		poll(NULL, 0, atoi(what + 5));
 	} else if (strncmp(what, "each:", 5) == 0) {
 		each(what + 5);
 	} else if (strcmp(what, "fork") == 0) {
