@@ -30,9 +30,10 @@ for name in ('NO_COLOR', 'PAGER', 'LESS', 'POSIXLY_CORRECT'):
     ENVIRONMENT.pop(name, None)
 
 
-def run(*arguments, status=0, messages='', **more):
+def run(*arguments, status=0, messages='', environment=None, **more):
     """What it prints; its exit status and its messages are as they should be."""
-    done = subprocess.run([POSIXTRACE, 'report', *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=60, **more)
+    done = subprocess.run([POSIXTRACE, 'report', *map(str, arguments)], capture_output=True, env={**ENVIRONMENT, **(environment or {})},
+                          timeout=60, **more)
     assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
     assert re.fullmatch(messages, done.stderr.decode(), re.S), f'{arguments}: {done.stderr.decode()}'
     return done.stdout.decode()
@@ -110,6 +111,15 @@ def test_filters():
     assert events('--from', '8500us', '--to', '9ms') == []
     assert events('--from', '22:13:20.129456789', '--to', '2023-11-14 22:13:20.132456790') == events('--from', '6ms', '--to', '9000001ns')
     assert events('--from', '1h') == ['posix_trace_stop']
+
+
+def test_time_zones():
+    """A time of the day is one everywhere."""
+    for zone in ('UTC0', 'Europe-14', 'Here-1', 'There12'):
+        for time in ('00:00', '00:30', '13:59', '23:59:59'):
+            run('--from', time, '-n', 0, 'server.log', environment={'TZ': zone})
+    # 22:13:20 of the 14th in Greenwich.
+    assert len(lines('--from', '00:13:21', 'server.log', environment={'TZ': 'East-2'})) == 2
 
 
 def test_several():
