@@ -202,6 +202,11 @@ bool match_time(const struct match *m, const struct log_event *e)
 	return e->time >= m->first && e->time < m->end;
 }
 
+uint64_t match_first(const struct match *m)
+{
+	return m->first;
+}
+
 uint64_t match_end(const struct match *m)
 {
 	return m->end;

@@ -19,6 +19,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
+from made_log import OVERFLOW, PREDEFINED, RESUME, START, Log
 from scene import has_terminals
 
 HERE = Path(__file__).parent
@@ -122,6 +123,41 @@ def test_time_zones():
     assert len(lines('--from', '00:13:21', 'server.log', environment={'TZ': 'East-2'})) == 2
 
 
+def made(name, *events):
+    """A log with them: seconds, name of the type, and more."""
+    log = Log()
+    for seconds, event, *more in events:
+        of_system = {'pid': 0, 'tid': 0} if event in PREDEFINED.values() else {}
+        log.event(round(seconds * 10**9), event, **{**of_system, **(more[0] if more else {})})
+    log.segment()
+    Path(name).write_bytes(log.closed())
+    return name
+
+
+def made_loss():
+    """Events from 0.1 s to 0.9 s, and from 1.5 s on; what was between them has been lost."""
+    return made('loss.log', *((i / 10, 'a') for i in range(1, 10)), (0.9, PREDEFINED[OVERFLOW]), (1.5, PREDEFINED[RESUME]), (1.6, 'b'), (2, 'b'))
+
+
+def test_losses():
+    log, lost = made_loss(), '   0.900000000 -- events lost for 600 ms --'
+    assert lost in lines(log)
+    for some, shown in ((['--from', '1s'], True), (['--from', '1s', '--to', '1.2s'], True), (['--to', '1s'], True), (['--from', '1.5s'], False),
+                        (['--from', '1.6s'], False), (['--to', '0.9s'], False), (['--from', '0.9s', '--to', '0.91s'], True)):
+        assert (lost in lines(*some, log)) == shown, some
+    assert lines('--from', '1s', '--fields', 'time,event', log) == [lost, '   1.600000000 b', '   2.000000000 b']
+    # Its end is far behind all that is wanted.
+    long = made('long.log', (0.1, 'a'), (0.9, PREDEFINED[OVERFLOW]), (90, PREDEFINED[RESUME]), (90, 'b'))
+    assert lines('--from', '1s', '--to', '2s', long) == ['   0.900000000 -- events lost for 1 min 29 s --']
+    # Only times leave them out of JSON.
+    for some, shown in (([], 2), (['-e', 'b'], 2), (['--pid', 77], 2), (['--tid', 77], 2), (['--thread', 'x'], 2), (['--from', '1s'], 1), (['--from', '1.55s'], 0)):
+        objects = [json.loads(line)['event'] for line in run('--json', *some, log).splitlines()]
+        assert sum(name in (PREDEFINED[OVERFLOW], PREDEFINED[RESUME]) for name in objects) == shown, (some, objects)
+    # The line before, even if it is one of these and not shown.
+    delta = lines('--delta', '--fields', 'time,event', log)
+    assert delta[-2:] == ['   0.100000000 b', '   0.400000000 b'] == lines('--delta', '--fields', 'time,event', '--tail', 2, log)
+
+
 def test_several():
     merged = lines('--fields', 'time,file,event', 'server.log', 'client.log')
     times = [float(line.split()[0]) for line in merged]
@@ -160,6 +196,10 @@ def test_json():
     assert [object['event'] for object in objects if object.get('truncated')] == ['line']
     assert by_name['an \33[31mevil\n name']['thread'] == 'child' and by_name['brace{but no:layout}']['thread'] == 'work \33[2J'
     assert len(objects) == len(lines('server.log')) + 1  # a loss is two events
+    # What the system does has no process, and is cut as other data is, even where nothing of it is left.
+    assert not {'pid', 'tid', 'thread'} & set(by_name['posix_trace_overflow'])
+    cut = made('cut.log', (0.1, 'a', {'truncated': True}), (0.2, PREDEFINED[START], {'data': bytes(4), 'truncated': True}), (0.3, 'a'))
+    assert [json.loads(line).get('truncated') for line in run('--json', cut).splitlines()] == [True, True, None]
     # One alone, and nothing around it.
     assert json.loads(run('--json', '-n', 1, '-e', 'sql.row', 'server.log'))['address'] == '0x401136'
 
@@ -190,6 +230,9 @@ def test_symbols():
             assert re.fullmatch(rf'{re.escape(str(program))}\+0x[0-9a-f]+', found[0]), found
             continue
         assert places('traced.log') == expected_places()
+        # They come last if nobody says where.
+        assert lines('--symbols', '--fields', 'event', 'traced.log') == lines('--fields', 'event,symbol', 'traced.log')
+        assert lines('--symbols', '--fields', 'symbol,event', 'traced.log') == lines('--fields', 'symbol,event', 'traced.log')
         object = json.loads(run('--json', '--symbols', '-e', 'place', '-n', 1, 'traced.log'))
         assert (object['function'], object['line'], object['image']) == ('called', line_of('traced.c', 'called'), str(program))
 
