@@ -41,7 +41,8 @@ static void refuse(const char *path, int fd, int error)
 struct logfile *logfile_open(const char *path)
 {
 	bool standard = strcmp(path, "-") == 0;
-	int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC), error;
+	/* A FIFO is refused, not waited for. */
+	int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error;
 	struct logfile *f = malloc(sizeof *f);
 	trace_id_t trid;
 

@@ -175,7 +175,8 @@ def test_wrong():
         assert run(*wrong, 'server.log', status=2, messages=usage) == ''
     Path('empty').touch()
     Path('text').write_text('no log\n' * 100)
-    for path, why in (('empty', 'the file is empty'), ('text', 'not a log of posixtrace'), ('.', 'a log is read from a file only'),
+    os.mkfifo('fifo')
+    for path, why in (('fifo', 'a log is read from a file only'), ('empty', 'the file is empty'), ('text', 'not a log of posixtrace'), ('.', 'a log is read from a file only'),
                       ('nothing', 'No such file or directory')):
         run(path, status=1, messages=re.escape(f'posixtrace report: {path}: {why}\n'))
 
