@@ -47,6 +47,10 @@ static uint64_t all_holes(const struct about *a)
 void about_hole(struct about *a, uint64_t from, enum hole_reason reason)
 {
 	a->holes_of[reason]++;
+	/* What ended in a damaged part, nobody knows. */
+	for (unsigned i = 0; i < HOLE_REASONS; i++)
+		if (i == reason || reason == HOLE_DAMAGED)
+			a->open[i] = 0;
 	if (a->holes == HOLES_MAX)
 		return;
 	if (a->holes == a->room) {
@@ -56,15 +60,15 @@ void about_hole(struct about *a, uint64_t from, enum hole_reason reason)
 			fail("no memory");
 	}
 	a->hole[a->holes++] = (struct hole){ .from = from, .reason = reason };
+	a->open[reason] = a->holes;
 }
 
 void about_resume(struct about *a, uint64_t until, enum hole_reason reason)
 {
-	struct hole *last = a->holes ? &a->hole[a->holes - 1] : NULL;
-
 	/* One that belongs to no hole is the first that LOOP has left, or its hole was filtered out or not kept. */
-	if (last && last->reason == reason && last->until == 0 && all_holes(a) == a->holes)
-		last->until = until;
+	if (a->open[reason])
+		a->hole[a->open[reason] - 1].until = until;
+	a->open[reason] = 0;
 }
 
 uint64_t about_missing(const struct about *a)
