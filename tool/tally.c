@@ -74,27 +74,11 @@ void tally_label(struct tally *t, const char *label, size_t size)
 		fail("no memory");
 }
 
-void tally_begin(struct tally *t, unsigned file, uint64_t time)
+void tally_begin(struct tally *t, uint64_t time)
 {
-	if (t->file == file)
-		return;
-	if (t->file == 0)
-		t->first = t->last = t->previous = time;
-	if (time < t->first)
-		t->first = time;
-	/* Files may overlap. What is between two is a pause only if one follows the other. */
-	if (t->previous > t->last)
-		t->last = t->previous;
-	if (time < t->previous)
-		t->previous = time;
-	t->file = file;
-}
-
-void tally_end(struct tally_set *set)
-{
-	for (unsigned i = 0; i < set->count; i++)
-		if (set->list[i]->previous > set->list[i]->last)
-			set->list[i]->last = set->list[i]->previous;
+	if (!t->begun)
+		t->first = t->last = time;
+	t->begun = true;
 }
 
 /* -- Order ------------------------------------------------------------------------------ */
