@@ -238,6 +238,18 @@ def test_pairs():
     equal('only some', spans_of(data, '--span', 'begin,end', '--tid', 2), [(1, 1, 0, 0, 100, 100)])
 
 
+def test_too_deep():
+    """Of more begins than are kept the latest are."""
+    kept, more = 65536, 3
+    log = Log()
+    for i in range(2 * (kept + more)):
+        log.event(i, 'begin' if i < kept + more else 'end')
+        if i % 4096 == 4095:
+            log.segment()
+    log.segment()
+    equal('too deep', spans_of(log.closed(), '--span', 'begin,end', '--nested'), [(kept, more, more, 0, 1, 2 * kept - 1)])
+
+
 def test_cuts():
     for name, cuts in ((OVERFLOW, True), (STOP, False), (RESUME, False), (START, True)):
         log = Log()
