@@ -281,7 +281,7 @@ def test_full_disk():
     assert done.returncode == 1 and done.stderr == b'posixtrace report: standard output: No space left on device\n'
 
 
-def on_terminal(*arguments, **environment):
+def on_terminal(*arguments, status=0, **environment):
     """What comes to a terminal."""
     pid, terminal = pty.fork()
     if pid == 0:
@@ -293,7 +293,7 @@ def on_terminal(*arguments, **environment):
     except OSError:
         pass
     os.close(terminal)
-    assert os.waitpid(pid, 0)[1] == 0, text
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == status, text
     return text.decode()
 
 
@@ -308,6 +308,11 @@ def test_terminal():
         assert '\33' not in on_terminal('client.log', PAGER='cat', **plain)
     assert '\33' not in on_terminal('client.log', '--color=never', '--no-pager')
     assert '\33' not in run('client.log')
+    # One that there is not, however much is shown; one that has seen enough.
+    for log in ('client.log', 'many.log'):
+        assert 'posixtrace report: the pager $PAGER cannot be executed' in on_terminal(log, PAGER='/nowhere/pager', status=1)
+    assert len(on_terminal('many.log', PAGER='head -n 3', status=-signal.SIGPIPE).splitlines()) == 3
+    assert '# client.log' in on_terminal('client.log', PAGER='sed q; exit 3')
 
 
 def test_many():
