@@ -127,7 +127,7 @@ static void take_all(int argc, char **argv)
 
 static uint64_t created(const struct about *a)
 {
-	return (uint64_t)a->header.attr.create_sec * 1000000000 + (uint64_t)a->header.attr.create_nsec;
+	return attr_created(&a->header.attr);
 }
 
 static int compare_created(const void *a, const void *b)
