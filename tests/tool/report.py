@@ -150,7 +150,8 @@ def test_losses():
     long = made('long.log', (0.1, 'a'), (0.9, PREDEFINED[OVERFLOW]), (90, PREDEFINED[RESUME]), (90, 'b'))
     assert lines('--from', '1s', '--to', '2s', long) == ['   0.900000000 -- events lost for 1 min 29 s --']
     # Only times leave them out of JSON.
-    for some, shown in (([], 2), (['-e', 'b'], 2), (['--pid', 77], 2), (['--tid', 77], 2), (['--thread', 'x'], 2), (['--from', '1s'], 1), (['--from', '1.55s'], 0)):
+    for some, shown in (([], 2), (['-e', 'b'], 2), (['--pid', 77], 2), (['--tid', 77], 2), (['--thread', 'x'], 2),
+                        (['--from', '1s'], 1), (['--from', '1.55s'], 0)):
         objects = [json.loads(line)['event'] for line in run('--json', *some, log).splitlines()]
         assert sum(name in (PREDEFINED[OVERFLOW], PREDEFINED[RESUME]) for name in objects) == shown, (some, objects)
     # The line before, even if it is one of these and not shown.
