@@ -49,6 +49,10 @@ static uint64_t all_holes(const struct about *a)
 void about_hole(struct about *a, uint64_t from, enum hole_reason reason)
 {
 	a->holes_of[reason]++;
+	/* What ended in a damaged part, nobody knows. */
+	for (unsigned i = 0; i < HOLE_REASONS; i++)
+		if (i == reason || reason == HOLE_DAMAGED)
+			a->open[i] = 0;
 	if (a->holes == HOLES_MAX)
 		return;
 	if (a->holes == a->room) {
@@ -58,15 +62,15 @@ void about_hole(struct about *a, uint64_t from, enum hole_reason reason)
 			fail("no memory");
 	}
 	a->hole[a->holes++] = (struct hole){ .from = from, .reason = reason };
+	a->open[reason] = a->holes;
 }
 
 void about_resume(struct about *a, uint64_t until, enum hole_reason reason)
 {
-	struct hole *last = a->holes ? &a->hole[a->holes - 1] : NULL;
-
 	/* One that belongs to no hole is the first that LOOP has left, or its hole was filtered out or not kept. */
-	if (last && last->reason == reason && last->until == 0 && all_holes(a) == a->holes)
-		last->until = until;
+	if (a->open[reason])
+		a->hole[a->open[reason] - 1].until = until;
+	a->open[reason] = 0;
 }
 
 uint64_t about_missing(const struct about *a)
@@ -196,7 +200,7 @@ void about_print(const struct about *a)
 
 	print_title(a);
 	out_text("  created  ");
-	moment_print((uint64_t)h->attr.create_sec * 1000000000 + (uint64_t)h->attr.create_nsec);
+	moment_print(attr_created(&h->attr));
 	out_printf(" by process %u, ", h->creator);
 	print_text(h->attr.version);
 	out_text("\n  program  ");
@@ -210,15 +214,6 @@ void about_print(const struct about *a)
 	out_char('\n');
 	print_sizes(a);
 	print_losses(a);
-}
-
-/* Seconds since begin; before it, too. */
-static void cell_seconds(struct table *t, uint64_t time, uint64_t begin)
-{
-	uint64_t ns = time < begin ? begin - time : time - begin;
-
-	table_cell(t, "%s%llu.%09llu", time < begin ? "-" : "", (unsigned long long)ns / 1000000000,
-		(unsigned long long)ns % 1000000000);
 }
 
 void about_print_holes(const struct about *a, uint64_t begin, size_t lines)
@@ -235,7 +230,7 @@ void about_print_holes(const struct about *a, uint64_t begin, size_t lines)
 	for (size_t i = 0; i < shown; i++) {
 		const struct hole *h = &a->hole[i];
 
-		cell_seconds(t, h->from, begin);
+		table_seconds(t, h->from, begin, 9);
 		table_cell(t, "%s", h->until < h->from ? "?" : moment_duration(duration, h->until - h->from));
 		table_cell(t, "%s", reasons[h->reason]);
 	}
@@ -319,7 +314,7 @@ static void json_holes(const struct about *a)
 void about_json(const struct about *a)
 {
 	const struct attr *t = &a->header.attr;
-	const struct json_number numbers[] = { { "created", (uint64_t)t->create_sec * 1000000000 + (uint64_t)t->create_nsec },
+	const struct json_number numbers[] = { { "created", attr_created(t) },
 		{ "created_monotonic", a->header.monotonic }, { "target", a->header.target }, { "creator", a->header.creator },
 		{ "stream_size", t->stream_size }, { "log_size", t->log_size }, { "data_size", t->data_size }, { "bytes", a->size },
 		{ "events", a->read }, { "first", a->first }, { "last", a->last }, { "lost", a->lost }, { "discarded", a->discarded },

@@ -16,6 +16,7 @@ enum hole_reason {
 	HOLE_LOST,    /* by the stream */
 	HOLE_FULL,    /* the stream or the log was, and recording stopped by itself */
 	HOLE_DAMAGED, /* the log is */
+	HOLE_REASONS,
 };
 
 /* A time from which events are missing. */
@@ -39,9 +40,10 @@ struct about {
 	uint64_t read; /* events */
 	uint64_t first, last;
 	uint64_t truncated; /* events whose data was when they were recorded */
-	uint64_t holes_of[HOLE_DAMAGED + 1];
+	uint64_t holes_of[HOLE_REASONS];
 	struct hole *hole;
 	size_t holes, room;
+	size_t open[HOLE_REASONS]; /* of each reason the one that has no end yet, from 1 on; 0: none */
 };
 
 /* Of one that was just opened. */

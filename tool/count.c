@@ -60,9 +60,9 @@ static void fill(struct count *c, struct count_cell *cell, const struct logfile 
 	cell->process = process_of(c, about->machine, e->pid);
 	cell->thread = tally_find(&c->threads, &thread);
 	tally_label(cell->thread, e->name, strnlen(e->name, sizeof e->name));
-	tally_begin(cell->type, c->files, e->time);
-	tally_begin(cell->process, c->files, e->time);
-	tally_begin(cell->thread, c->files, e->time);
+	tally_begin(cell->type, e->time);
+	tally_begin(cell->process, e->time);
+	tally_begin(cell->thread, e->time);
 	cell->role = span_role(&c->spans, cell->type->key.name);
 	cell->scope = c->spans.scope == SPAN_THREAD ? cell->thread->index : c->spans.scope == SPAN_PROCESS ? cell->process->index : 0;
 	cell->length = e->length;
@@ -143,7 +143,6 @@ void count_file(struct count *c, struct logfile *f, struct about *about)
 	const unsigned char *data;
 	uint64_t read = 0;
 
-	c->files++;
 	c->segment = 0;
 	logfile_processes(f, add_executable, &executables);
 	match_begin(c->match, f);
@@ -152,9 +151,11 @@ void count_file(struct count *c, struct logfile *f, struct about *about)
 		bool cuts = e->id < POSIX_TRACE_UNNAMED_USEREVENT && system_event(about, e, data, shape == SHAPES_MAX);
 
 		if (shape < SHAPES_MAX) {
-			if (read++ == 0)
+			/* Some are late. */
+			if (read++ == 0 || e->time < about->first)
 				about->first = e->time;
-			about->last = e->time;
+			if (e->time > about->last)
+				about->last = e->time;
 			about->truncated += e->truncated;
 		}
 		if (shape < SHAPES_MAX && (all || match_event(c->match, e)))
@@ -165,11 +166,4 @@ void count_file(struct count *c, struct logfile *f, struct about *about)
 	about->read = read;
 	fold(c);
 	span_finish(&c->spans);
-}
-
-void count_end(struct count *c)
-{
-	tally_end(&c->types);
-	tally_end(&c->processes);
-	tally_end(&c->threads);
 }

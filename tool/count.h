@@ -29,7 +29,6 @@ struct count {
 	struct match *match;
 	struct spans spans;
 	struct tally_set types, processes, threads;
-	unsigned files;
 	/* Of the file that is read. */
 	uint64_t segment;
 	struct count_cell cell[SHAPES_MAX];
@@ -39,7 +38,5 @@ struct count {
 
 /* All of a log. about: as about_begin() has left it. */
 void count_file(struct count *c, struct logfile *f, struct about *about);
-/* After the last file. */
-void count_end(struct count *c);
 
 #endif

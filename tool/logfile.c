@@ -14,7 +14,6 @@
 #include <trace.h>
 #include <unistd.h>
 
-#include "base/ticks.h"
 #include "command.h"
 #include "log/crc.h"
 
@@ -41,7 +40,8 @@ static void refuse(const char *path, int fd, int error)
 struct logfile *logfile_open(const char *path)
 {
 	bool standard = strcmp(path, "-") == 0;
-	int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC), error;
+	/* A FIFO is refused, not waited for. */
+	int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error;
 	struct logfile *f = malloc(sizeof *f);
 	trace_id_t trid;
 
@@ -86,9 +86,7 @@ const char *logfile_type(const struct logfile *f, uint32_t id)
 
 uint64_t logfile_created(const struct logfile *f)
 {
-	const struct attr *a = &f->in.header.attr;
-
-	return (uint64_t)(a->create_sec * NS_PER_S + a->create_nsec);
+	return attr_created(&f->in.header.attr);
 }
 
 void logfile_processes(struct logfile *f, void (*each)(const unsigned char *body, size_t size, void *arg), void *arg)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ticks.h"
 #include "command.h"
 #include "layout.h"
 #include "moment.h"
@@ -80,12 +81,15 @@ struct match *match_copy(const struct match *m)
 	return copy;
 }
 
+/* Any day will do, but the first of 1970, which began before the Epoch in half of the world. */
+#define SOME_DAY (365 * 86400 * (uint64_t)NS_PER_S)
+
 /* Now, not when a log has been read for minutes. */
 static const char *checked_time(const char *option, const char *text)
 {
 	uint64_t t;
 
-	if (!moment_parse(text, 0, &t))
+	if (!moment_parse(text, SOME_DAY, &t))
 		wrong_usage("%s %s: not a time, as 1.5s, 14:30:05 or '2026-11-21 14:30'", option, text);
 	return text;
 }
@@ -196,6 +200,11 @@ void match_begin(struct match *m, const struct logfile *f)
 bool match_time(const struct match *m, const struct log_event *e)
 {
 	return e->time >= m->first && e->time < m->end;
+}
+
+uint64_t match_first(const struct match *m)
+{
+	return m->first;
 }
 
 uint64_t match_end(const struct match *m)

@@ -51,6 +51,8 @@ void match_begin(struct match *m, const struct logfile *f);
 bool match_event(struct match *m, const struct log_event *e);
 /* By its time alone: for events that tell of losses, which belong to no process. */
 bool match_time(const struct match *m, const struct log_event *e);
+/* No event before this time is wanted. */
+uint64_t match_first(const struct match *m);
 /* No event from this time on is wanted; UINT64_MAX: there is no such time. */
 uint64_t match_end(const struct match *m);
 

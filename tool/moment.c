@@ -31,6 +31,9 @@ static bool parse_duration(const char *text, long double *ns)
 	if (!isdigit((unsigned char)*text) && *text != '.')
 		return false;
 	*ns = strtold(text, &end);
+	/* It knows more than people write here: 0x10, 1e3. */
+	if (end == text || end != text + strspn(text, "0123456789."))
+		return false;
 	while (*end == ' ')
 		end++;
 	for (unsigned i = 0; i < sizeof units / sizeof units[0]; i++)
@@ -71,13 +74,22 @@ static bool parse_clock(const char *p, struct tm *tm, int *ns)
 	return p && !*p;
 }
 
+/* month: from 1 on */
+static int days_of(int year, int month)
+{
+	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+	return days[month - 1] + (month == 2 && leap);
+}
+
 /* 2026-11-21; what follows. Null: it is none. */
 static const char *parse_date(const char *p, struct tm *tm)
 {
 	p = parse_digits(p, 4, 9999, &tm->tm_year);
 	p = p && *p == '-' ? parse_digits(p + 1, 2, 12, &tm->tm_mon) : NULL;
 	p = p && *p == '-' ? parse_digits(p + 1, 2, 31, &tm->tm_mday) : NULL;
-	if (!p || tm->tm_mon < 1 || tm->tm_mday < 1)
+	if (!p || tm->tm_mon < 1 || tm->tm_mday < 1 || tm->tm_mday > days_of(tm->tm_year, tm->tm_mon))
 		return NULL;
 	tm->tm_year -= 1900;
 	tm->tm_mon--;
@@ -93,7 +105,9 @@ bool moment_parse(const char *text, uint64_t begin, uint64_t *time)
 	int ns = 0;
 
 	if (parse_duration(text, &after)) {
-		*time = begin + (uint64_t)llroundl(after);
+		uint64_t size = (uint64_t)llroundl(after);
+
+		*time = size < UINT64_MAX - begin ? begin + size : UINT64_MAX;
 		return true;
 	}
 	p = parse_date(text, &tm);
@@ -103,10 +117,18 @@ bool moment_parse(const char *text, uint64_t begin, uint64_t *time)
 		return false;
 	/* Is there summer time? Who knows. */
 	tm.tm_isdst = -1;
+	tm.tm_wday = -1;
 	at = mktime(&tm);
-	if (at < 0)
+	/* -1 may be a time too; then it is known which day of the week that is. */
+	if (at == (time_t)-1 && tm.tm_wday < 0)
 		return false;
-	*time = (uint64_t)at * NS_PER_S + (uint64_t)ns;
+	/* What cannot be said in nanoseconds since the Epoch is before, or behind, all events. */
+	if (at < 0)
+		*time = 0;
+	else if ((uint64_t)at >= UINT64_MAX / NS_PER_S)
+		*time = UINT64_MAX;
+	else
+		*time = (uint64_t)at * NS_PER_S + (uint64_t)ns;
 	return true;
 }
 

@@ -15,7 +15,8 @@
 
 /*
  * 1.5s, 500ms or a number alone: after begin; 14:30:05[.123]: on the day of begin; 2026-11-21 [14:30[:05[.123]]],
- * with a T instead of the blank too. Local time. ns of CLOCK_REALTIME. False: none of these.
+ * with a T instead of the blank too. Local time. ns of CLOCK_REALTIME; 0 and UINT64_MAX stand for all that is farther away.
+ * False: none of these.
  */
 bool moment_parse(const char *text, uint64_t begin, uint64_t *time);
 /* To out.h; fast for many in a row that are close to each other. */

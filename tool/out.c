@@ -25,15 +25,30 @@ static pid_t pager;
 
 /* -- Bytes ------------------------------------------------------------------------------ */
 
+/* Until somebody has read it all. */
+static void end_pager(void)
+{
+	pid_t child = pager, found;
+	int status = 0;
+
+	if (!child)
+		return;
+	pager = 0;
+	close(STDOUT_FILENO);
+	while ((found = waitpid(child, &status, 0)) < 0 && errno == EINTR)
+		;
+	/* The shell says so if there is no such command, or if it cannot be executed: then nothing has been shown. */
+	if (found == child && WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127)) {
+		complain("the pager $PAGER cannot be executed; there is --no-pager");
+		_exit(STATUS_FAILED);
+	}
+}
+
 /* Whatever ends the program by exit(), and however little there is. */
 __attribute__((destructor)) static void at_exit(void)
 {
 	out_flush();
-	if (pager) {
-		close(STDOUT_FILENO);
-		while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
+	end_pager();
 }
 
 void out_flush(void)
@@ -48,6 +63,7 @@ void out_flush(void)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EPIPE) {
+			end_pager();
 			/* Whoever ignores SIGPIPE for us does not want a message either. */
 			signal(SIGPIPE, SIG_DFL);
 			raise(SIGPIPE);
@@ -313,9 +329,10 @@ void out_pager(void)
 		execl("/bin/sh", "sh", "-c", name ? name : "command -v less >/dev/null && exec less; exec cat", (char *)NULL);
 		_exit(127);
 	}
-	/* Ctrl-C is for the pager; who leaves it leaves us. */
+	/* Ctrl-C is for the pager; who leaves it leaves us, but for those who have never seen it. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
 	dup2(ends[1], STDOUT_FILENO);
 	close(ends[0]);
 	close(ends[1]);

@@ -63,14 +63,21 @@ static const char *const column_names[COLUMNS] = {
 	[COLUMN_EVENT] = "event", [COLUMN_DATA] = "data", [COLUMN_SYMBOL] = "symbol", [COLUMN_FILE] = "file",
 };
 
+static bool has_column(const struct report *r, enum column column)
+{
+	for (unsigned i = 0; i < r->columns; i++)
+		if (r->column[i] == column)
+			return true;
+	return false;
+}
+
 static void add_column(struct report *r, const char *name, size_t length)
 {
 	for (unsigned i = 0; i < COLUMNS; i++) {
 		if (strlen(column_names[i]) != length || memcmp(column_names[i], name, length) != 0)
 			continue;
-		for (unsigned k = 0; k < r->columns; k++)
-			if (r->column[k] == i)
-				wrong_usage("--fields: %.*s twice", (int)length, name);
+		if (has_column(r, i))
+			wrong_usage("--fields: %.*s twice", (int)length, name);
 		r->column[r->columns++] = i;
 		r->symbols |= i == COLUMN_SYMBOL;
 		return;
@@ -158,7 +165,7 @@ static void parse(struct report *r, struct options *o, int argc, char **argv)
 	if (o->lines >= 0 && o->tail >= 0)
 		wrong_usage("either --lines or --tail");
 	parse_columns(r, columns ? columns : argc - optind > 1 ? "time,file,pid,thread,event,data" : "time,pid,thread,event,data");
-	if (!columns && r->symbols)
+	if (r->symbols && !has_column(r, COLUMN_SYMBOL))
 		add_column(r, "symbol", 6);
 }
 
@@ -241,12 +248,18 @@ struct range {
 	uint64_t at, first, end;
 };
 
-static bool advance(struct source *s)
+/* Nothing that is wanted comes from an event on that is so late. */
+static bool check_end(struct source *s)
 {
-	s->event = logfile_next(s->file, &s->data);
 	if (s->event && s->event->time > match_end(s->match) && s->event->time - match_end(s->match) > DISORDER)
 		s->event = NULL;
 	return s->event != NULL;
+}
+
+static bool advance(struct source *s)
+{
+	s->event = logfile_next(s->file, &s->data);
+	return check_end(s);
 }
 
 /* The one whose next event is the oldest; of several, the first. Null: there is no event any more. */
@@ -271,15 +284,28 @@ static void losses(struct report *r, struct source *s, struct range *range)
 	uint64_t from = s->event->time, until = 0;
 	bool wanted = match_time(s->match, s->event), ends = s->event->id == POSIX_TRACE_RESUME;
 
-	if (!advance(s) && ends)
-		return;
+	s->event = logfile_next(s->file, &s->data);
 	/* An end without a beginning, which was filtered out: nothing is known of how long. */
 	if (!ends && s->event && s->event->id == POSIX_TRACE_RESUME) {
 		until = s->event->time > from ? s->event->time : from;
-		advance(s);
+		s->event = logfile_next(s->file, &s->data);
 	}
+	if (!check_end(s) && ends)
+		return;
+	/* It may have begun earlier than what is asked for. */
+	wanted |= until > match_first(s->match) && from < match_end(s->match);
 	if (wanted && turn(range))
 		report_lost(r, s, from, until);
+	else if (wanted)
+		r->before = until ? until : from;
+}
+
+/* Losses belong to no process, and have no name that anybody asks for. */
+static bool is_wanted(const struct source *s)
+{
+	bool loss = s->event->id == POSIX_TRACE_OVERFLOW || s->event->id == POSIX_TRACE_RESUME;
+
+	return loss ? match_time(s->match, s->event) : match_event(s->match, s->event);
 }
 
 static void go_through(struct report *r, struct range *range)
@@ -297,7 +323,7 @@ static void go_through(struct report *r, struct range *range)
 			losses(r, s, range);
 			continue;
 		}
-		if (all || match_event(s->match, s->event)) {
+		if (all || is_wanted(s)) {
 			if (!turn(range))
 				r->before = s->event->time;
 			else if (r->json)

@@ -90,10 +90,6 @@ static void put_data(const struct source *s, const struct log_event *e, const un
 		json_key("text");
 		json_text((const char *)data, strnlen((const char *)data, e->length));
 	}
-	if (e->truncated) {
-		json_key("truncated");
-		json_bool(true);
-	}
 }
 
 static void begin(const struct report *r, const struct source *s, const char *event, uint64_t time)
@@ -116,13 +112,20 @@ void report_json(const struct report *r, const struct source *s, const struct lo
 	const char *name = layouts_name(s->layouts, e->id);
 
 	begin(r, s, name ? name : logfile_type(s->file, e->id), e->time);
-	json_key("pid");
-	json_number(e->pid);
-	json_key("tid");
-	json_number(e->tid);
-	json_key("thread");
-	json_text(e->name, strnlen(e->name, sizeof e->name));
+	/* What the system does belongs to none. */
+	if (e->tid) {
+		json_key("pid");
+		json_number(e->pid);
+		json_key("tid");
+		json_number(e->tid);
+		json_key("thread");
+		json_text(e->name, strnlen(e->name, sizeof e->name));
+	}
 	put_data(s, e, data);
+	if (e->truncated) {
+		json_key("truncated");
+		json_bool(true);
+	}
 	if (e->address)
 		put_hex("address", e->address);
 	if (s->symbols && e->address && e->id >= POSIX_TRACE_UNNAMED_USEREVENT)

@@ -202,7 +202,7 @@ static void print_time(const struct report *r, uint64_t time)
 		moment_print_seconds((int64_t)(time - (r->time == TIME_DELTA ? r->before : r->begin)), SECONDS_WIDTH);
 }
 
-/* Blanks up to a column; returns how many there are to come when something follows. */
+/* So many blanks. */
 static void blanks(int n)
 {
 	/* No column is wider than this. */

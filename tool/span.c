@@ -17,7 +17,7 @@
 #include "out.h"
 #include "table.h"
 
-/* Recursion deeper than this is somebody's mistake; the oldest begins are given up. */
+/* Recursion deeper than this is somebody's mistake; the oldest begins are given up. A power of two. */
 #define DEPTH_MAX 65536
 
 static const double percents[] = { 50, 90, 99, 99.9 };
@@ -72,7 +72,7 @@ static struct span_open *open_of(struct span *s, unsigned scope)
 	o = &s->open[scope];
 	if (o->cuts != s->cuts) {
 		o->cuts = s->cuts;
-		o->depth = 0;
+		o->depth = o->top = 0;
 	}
 	return o;
 }
@@ -88,9 +88,14 @@ static void begin(struct span *s, unsigned scope, uint64_t time, bool nested)
 {
 	struct span_open *o = open_of(s, scope);
 
-	if (o->depth > 0 && (!nested || o->depth == DEPTH_MAX)) {
+	if (o->depth > 0 && !nested) {
 		s->begins++;
-		o->time[o->depth - 1] = time;
+		o->time[o->top - 1] = time;
+		return;
+	}
+	if (o->depth == DEPTH_MAX) {
+		s->begins++;
+		o->time[o->top++ % DEPTH_MAX] = time;
 		return;
 	}
 	if (o->depth == o->room) {
@@ -99,7 +104,8 @@ static void begin(struct span *s, unsigned scope, uint64_t time, bool nested)
 		if (!o->time)
 			fail("no memory");
 	}
-	o->time[o->depth++] = time;
+	o->time[o->top++ % DEPTH_MAX] = time;
+	o->depth++;
 	s->open_count++;
 }
 
@@ -113,7 +119,8 @@ static void end(struct span *s, unsigned scope, uint64_t time, bool again)
 		s->ends += !again;
 		return;
 	}
-	since = o->time[--o->depth];
+	since = o->time[--o->top % DEPTH_MAX];
+	o->depth--;
 	s->open_count--;
 	/* Events of several threads are in order as good as their clocks can tell. */
 	histogram_add(&s->durations, time > since ? time - since : 0);

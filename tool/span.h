@@ -25,6 +25,7 @@ enum span_scope { SPAN_THREAD, SPAN_PROCESS, SPAN_ALL };
 struct span_open {
 	uint64_t cuts; /* as span.cuts when they began; later they are cut */
 	uint32_t depth, room;
+	uint32_t top; /* behind the latest: depth, and how many older ones were given up */
 	uint64_t *time;
 };
 

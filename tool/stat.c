@@ -114,7 +114,7 @@ static void take_all(int argc, char **argv)
 	};
 	int c;
 
-	while ((c = next_option(argc, argv, "rn:" MATCH_LETTERS, long_options)) != -1)
+	while ((c = next_option(argc, argv, "*rn:" MATCH_LETTERS, long_options)) != -1)
 		take(c, optarg);
 	out_colours(options.colour);
 	if (!options.sections && count.spans.count)
@@ -127,7 +127,7 @@ static void take_all(int argc, char **argv)
 
 static uint64_t created(const struct about *a)
 {
-	return (uint64_t)a->header.attr.create_sec * 1000000000 + (uint64_t)a->header.attr.create_nsec;
+	return attr_created(&a->header.attr);
 }
 
 static int compare_created(const void *a, const void *b)
@@ -188,7 +188,6 @@ static void count_all(const char *const *paths)
 		abouts[i].path = strcmp(path, "-") == 0 ? "standard input" : path;
 		logfile_close(f);
 	}
-	count_end(&count);
 }
 
 /* The time that all counted events take, for rates. */

@@ -78,6 +78,17 @@ void table_cell(struct table *t, const char *format, ...)
 	add(t, n < 0 ? NULL : text, (size_t)n, n);
 }
 
+void table_seconds(struct table *t, uint64_t time, uint64_t begin, int digits)
+{
+	unsigned long long size = time < begin ? begin - time : time - begin, unit = 1;
+
+	for (int i = digits; i < 9; i++)
+		size /= 10;
+	for (int i = 0; i < digits; i++)
+		unit *= 10;
+	table_cell(t, "%s%llu.%0*llu", time < begin && size ? "-" : "", size / unit, digits, size % unit);
+}
+
 void table_foreign(struct table *t, const char *text, size_t size)
 {
 	char *escaped = malloc(OUT_ESCAPED * size + 1);

@@ -11,6 +11,7 @@
 #define TABLE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct table;
 
@@ -18,6 +19,8 @@ struct table;
 struct table *table_new(const char *head, ...) __attribute__((sentinel));
 /* The next cell; after the last of a row comes the first of the next. */
 void table_cell(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A time as seconds since begin, with so many digits behind the point, at most 9; negative if it is before that. */
+void table_seconds(struct table *t, uint64_t time, uint64_t begin, int digits);
 /* Text from elsewhere, as out_foreign(). */
 void table_foreign(struct table *t, const char *text, size_t size);
 /* To out.h. Each line begins with so many blanks. */

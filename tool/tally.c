@@ -74,27 +74,11 @@ void tally_label(struct tally *t, const char *label, size_t size)
 		fail("no memory");
 }
 
-void tally_begin(struct tally *t, unsigned file, uint64_t time)
+void tally_begin(struct tally *t, uint64_t time)
 {
-	if (t->file == file)
-		return;
-	if (t->file == 0)
-		t->first = t->last = t->previous = time;
-	if (time < t->first)
-		t->first = time;
-	/* Files may overlap. What is between two is a pause only if one follows the other. */
-	if (t->previous > t->last)
-		t->last = t->previous;
-	if (time < t->previous)
-		t->previous = time;
-	t->file = file;
-}
-
-void tally_end(struct tally_set *set)
-{
-	for (unsigned i = 0; i < set->count; i++)
-		if (set->list[i]->previous > set->list[i]->last)
-			set->list[i]->last = set->list[i]->previous;
+	if (!t->begun)
+		t->first = t->last = time;
+	t->begun = true;
 }
 
 /* -- Order ------------------------------------------------------------------------------ */
@@ -180,14 +164,6 @@ static struct table *new_table(enum tally_kind kind)
 #undef NUMBERS
 }
 
-/* Seconds since begin, which may be later. */
-static void cell_time(struct table *t, uint64_t time, uint64_t begin)
-{
-	unsigned long long us = (time < begin ? begin - time : time - begin) / 1000;
-
-	table_cell(t, "%s%llu.%06llu", time < begin && us ? "-" : "", us / 1000000, us % 1000000);
-}
-
 static void cell_label(struct table *t, const struct tally *tally, const struct tally_view *view)
 {
 	const char *label = tally->label ? tally->label : tally->key.pid ? "" : "(the system)";
@@ -224,11 +200,11 @@ void tally_print(const struct tally_set *set, enum tally_kind kind, const struct
 		table_cell(table, "%llu", (unsigned long long)t->events);
 		cell_rate(table, t->events, view->seconds);
 		table_cell(table, "%llu", (unsigned long long)t->bytes);
-		cell_time(table, t->first, view->begin);
-		cell_time(table, t->last, view->begin);
+		table_seconds(table, t->first, view->begin, 6);
+		table_seconds(table, t->last, view->begin, 6);
 		table_cell(table, "%s", t->pause ? moment_duration(duration, t->pause) : "-");
 		if (t->pause)
-			cell_time(table, t->pause_from, view->begin);
+			table_seconds(table, t->pause_from, view->begin, 6);
 		else
 			table_cell(table, "-");
 		if (kind == TALLY_TYPES) {

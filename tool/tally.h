@@ -22,11 +22,10 @@ struct tally_key {
 
 struct tally {
 	struct tally_key key;
-	unsigned index;  /* in its set */
-	unsigned file;   /* that it was seen in last; 0: none */
+	unsigned index; /* in its set */
+	bool begun;     /* there are times */
 	uint64_t events, bytes, truncated;
 	uint64_t first, last;
-	uint64_t previous;          /* time of the event before, in this file */
 	uint64_t pause, pause_from; /* the longest time without an event, between two */
 	char *label;                /* of a thread its name, of a process its executable; or null */
 };
@@ -47,21 +46,25 @@ extern const char *const tally_orders[TALLY_ORDERS];
 /* Found or made. */
 struct tally *tally_find(struct tally_set *set, const struct tally_key *key);
 void tally_label(struct tally *t, const char *label, size_t size);
-/* Before the events of a file are counted. Files are numbered from 1 on. */
-void tally_begin(struct tally *t, unsigned file, uint64_t time);
-/* After the last. */
-void tally_end(struct tally_set *set);
+/* The time of its first event, or of any later one. */
+void tally_begin(struct tally *t, uint64_t time);
 
-/* An event, but for its number and bytes, which are added many at a time. */
+/*
+ * An event, but for its number and bytes, which are added many at a time. One that is late, in its log or because logs
+ * overlap, ends no pause.
+ */
 static inline void tally_time(struct tally *t, uint64_t time)
 {
-	if (time <= t->previous)
+	if (time <= t->last) {
+		if (time < t->first)
+			t->first = time;
 		return;
-	if (time - t->previous > t->pause) {
-		t->pause = time - t->previous;
-		t->pause_from = t->previous;
 	}
-	t->previous = time;
+	if (time - t->last > t->pause) {
+		t->pause = time - t->last;
+		t->pause_from = t->last;
+	}
+	t->last = time;
 }
 
 struct tally_view {

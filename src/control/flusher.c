@@ -95,18 +95,13 @@ static int end(struct flusher *g)
 	return r < 0 ? r : closed;
 }
 
-static uint64_t in_ns(const struct attr *a)
-{
-	return (uint64_t)(a->create_sec * NS_PER_S + a->create_nsec);
-}
-
 /* What the header says of this stream's beginning, and who comes after a death has to know. */
 static void describe_beginning(struct flusher *g)
 {
 	struct flush *f = &g->flush;
 
 	g->header.attr = f->handle->attr;
-	g->header.monotonic = in_ns(&g->header.attr) - (uint64_t)f->handle->real_time;
+	g->header.monotonic = attr_created(&g->header.attr) - (uint64_t)f->handle->real_time;
 	f->real_time = f->describe.real_time = f->handle->real_time;
 	f->state->real_time = f->real_time;
 	f->state->created_ticks = f->live->merge.creation.ticks;

@@ -79,7 +79,7 @@ size_t header_put(unsigned char body[HEADER_BODY_MAX], const struct log_header *
 	put16(body + 18, FORMAT_MINOR);
 	body[20] = FORMAT_ORDER;
 	body[21] = sizeof(void *);
-	put64(body + 24, (uint64_t)(a->create_sec * NS_PER_S + a->create_nsec));
+	put64(body + 24, attr_created(a));
 	put64(body + 32, h->monotonic);
 	put64(body + 40, (uint64_t)a->resolution_nsec);
 	put64(body + 48, a->stream_size);

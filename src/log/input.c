@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
-#include "base/ticks.h"
 #include "log/crc.h"
 #include "log/format.h"
 
@@ -434,8 +433,7 @@ static bool next_segment(struct input *in)
 		/* Who has more that is right may have more that is not. */
 		in->patience += 2 * (uint64_t)f.size;
 		if (hole && (in->last || !loop)) {
-			const struct attr *a = &in->header.attr;
-			uint64_t created = (uint64_t)(a->create_sec * NS_PER_S + a->create_nsec);
+			uint64_t created = attr_created(&in->header.attr);
 
 			in->gap[0] = (struct log_event){ .id = POSIX_TRACE_RESUME, .time = f.first };
 			in->gap[1] = (struct log_event){ .id = POSIX_TRACE_OVERFLOW, .time = in->last ? in->last : created };

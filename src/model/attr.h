@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <trace.h>
 
+#include "base/ticks.h"
+
 #define ATTR_STREAM_SIZE_DEFAULT UINT64_C(1048576)
 #define ATTR_LOG_SIZE_DEFAULT    UINT64_C(67108864)
 #define ATTR_DATA_SIZE_DEFAULT   1024u
@@ -32,6 +34,12 @@ struct attr {
 
 _Static_assert(sizeof(struct attr) <= sizeof(trace_attr_t), "ABI");
 _Static_assert(_Alignof(struct attr) <= _Alignof(trace_attr_t), "ABI");
+
+/* ns of CLOCK_REALTIME. */
+static inline uint64_t attr_created(const struct attr *a)
+{
+	return (uint64_t)a->create_sec * (uint64_t)NS_PER_S + (uint64_t)a->create_nsec;
+}
 
 /* Null if attr is null or not initialised. */
 struct attr *attr_get(trace_attr_t *attr);

@@ -238,7 +238,8 @@ static uint64_t parsed(const char *text)
 TEST(moments_read)
 {
 	static const char *const wrong[] = { "", "x", "-1", "1x", "1 y", "25:00", "14:60", "2026-13-01", "2026-11-21x", "2026-11-21 ", "14:30:05.",
-		                             "14:30:05.1x", "2026-1-1", "1e300", "nan", "inf" };
+		                             "14:30:05.1x", "2026-1-1", "1e300", "nan", "inf", "0x10", "1e3", "1e3s", "1.5.2", ".", ".s",
+		                             "2026-02-29", "2026-02-31 12:00", "2100-02-29", "2026-04-31", "2026-00-10", "2026-01-00" };
 
 	setenv("TZ", "UTC0", 1);
 	CHECK_EQ("-", parsed("0"), 0);
@@ -257,6 +258,17 @@ TEST(moments_read)
 	CHECK_EQ("-", parsed("2026-11-22"), (2 * 3600 + 54 * 60 + 55) * NS_PER_S - 500);
 	CHECK_EQ("-", parsed("2026-11-22 01:00"), (3 * 3600 + 54 * 60 + 55) * NS_PER_S - 500);
 	CHECK_EQ("-", parsed("2026-11-21T21:05:05.5"), 500000000 - 500);
+	CHECK_EQ("-", parsed(".5"), 500000000);
+	CHECK_EQ("-", parsed("2."), 2 * NS_PER_S);
+	CHECK_EQ("-", parsed("2028-02-29") - parsed("2028-02-28"), 86400 * NS_PER_S);
+	CHECK_EQ("-", parsed("2026-12-31 23:59:60"), parsed("2027-01-01"));
+	/* Farther away than 64 bits of nanoseconds. */
+	if (sizeof(time_t) == 8) {
+		CHECK_EQ("-", parsed("2600-01-01") + BEGIN, UINT64_MAX);
+		CHECK_EQ("-", parsed("9999-12-31 23:59:59.999999999") + BEGIN, UINT64_MAX);
+	}
+	CHECK_EQ("-", parsed("1969-12-31 23:59:59") + BEGIN, 0);
+	CHECK_EQ("-", parsed("1960-01-01") + BEGIN, 0);
 	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
 		CHECK_EQ("-", parsed(wrong[i]), UINT64_MAX);
 }

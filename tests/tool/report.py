@@ -19,6 +19,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
+from made_log import OVERFLOW, PREDEFINED, RESUME, START, Log
 from scene import has_terminals
 
 HERE = Path(__file__).parent
@@ -30,9 +31,10 @@ for name in ('NO_COLOR', 'PAGER', 'LESS', 'POSIXLY_CORRECT'):
     ENVIRONMENT.pop(name, None)
 
 
-def run(*arguments, status=0, messages='', **more):
+def run(*arguments, status=0, messages='', environment=None, **more):
     """What it prints; its exit status and its messages are as they should be."""
-    done = subprocess.run([POSIXTRACE, 'report', *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=60, **more)
+    done = subprocess.run([POSIXTRACE, 'report', *map(str, arguments)], capture_output=True, env={**ENVIRONMENT, **(environment or {})},
+                          timeout=60, **more)
     assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
     assert re.fullmatch(messages, done.stderr.decode(), re.S), f'{arguments}: {done.stderr.decode()}'
     return done.stdout.decode()
@@ -112,6 +114,51 @@ def test_filters():
     assert events('--from', '1h') == ['posix_trace_stop']
 
 
+def test_time_zones():
+    """A time of the day is one everywhere."""
+    for zone in ('UTC0', 'Europe-14', 'Here-1', 'There12'):
+        for time in ('00:00', '00:30', '13:59', '23:59:59'):
+            run('--from', time, '-n', 0, 'server.log', environment={'TZ': zone})
+    # 22:13:20 of the 14th in Greenwich.
+    assert len(lines('--from', '00:13:21', 'server.log', environment={'TZ': 'East-2'})) == 2
+
+
+def made(name, *events):
+    """A log with them: seconds, name of the type, and more."""
+    log = Log()
+    for seconds, event, *more in events:
+        of_system = {'pid': 0, 'tid': 0} if event in PREDEFINED.values() else {}
+        log.event(round(seconds * 10**9), event, **{**of_system, **(more[0] if more else {})})
+    log.segment()
+    Path(name).write_bytes(log.closed())
+    return name
+
+
+def made_loss():
+    """Events from 0.1 s to 0.9 s, and from 1.5 s on; what was between them has been lost."""
+    return made('loss.log', *((i / 10, 'a') for i in range(1, 10)), (0.9, PREDEFINED[OVERFLOW]), (1.5, PREDEFINED[RESUME]), (1.6, 'b'), (2, 'b'))
+
+
+def test_losses():
+    log, lost = made_loss(), '   0.900000000 -- events lost for 600 ms --'
+    assert lost in lines(log)
+    for some, shown in ((['--from', '1s'], True), (['--from', '1s', '--to', '1.2s'], True), (['--to', '1s'], True), (['--from', '1.5s'], False),
+                        (['--from', '1.6s'], False), (['--to', '0.9s'], False), (['--from', '0.9s', '--to', '0.91s'], True)):
+        assert (lost in lines(*some, log)) == shown, some
+    assert lines('--from', '1s', '--fields', 'time,event', log) == [lost, '   1.600000000 b', '   2.000000000 b']
+    # Its end is far behind all that is wanted.
+    long = made('long.log', (0.1, 'a'), (0.9, PREDEFINED[OVERFLOW]), (90, PREDEFINED[RESUME]), (90, 'b'))
+    assert lines('--from', '1s', '--to', '2s', long) == ['   0.900000000 -- events lost for 1 min 29 s --']
+    # Only times leave them out of JSON.
+    for some, shown in (([], 2), (['-e', 'b'], 2), (['--pid', 77], 2), (['--tid', 77], 2), (['--thread', 'x'], 2),
+                        (['--from', '1s'], 1), (['--from', '1.55s'], 0)):
+        objects = [json.loads(line)['event'] for line in run('--json', *some, log).splitlines()]
+        assert sum(name in (PREDEFINED[OVERFLOW], PREDEFINED[RESUME]) for name in objects) == shown, (some, objects)
+    # The line before, even if it is one of these and not shown.
+    delta = lines('--delta', '--fields', 'time,event', log)
+    assert delta[-2:] == ['   0.100000000 b', '   0.400000000 b'] == lines('--delta', '--fields', 'time,event', '--tail', 2, log)
+
+
 def test_several():
     merged = lines('--fields', 'time,file,event', 'server.log', 'client.log')
     times = [float(line.split()[0]) for line in merged]
@@ -129,7 +176,8 @@ def test_wrong():
         assert run(*wrong, 'server.log', status=2, messages=usage) == ''
     Path('empty').touch()
     Path('text').write_text('no log\n' * 100)
-    for path, why in (('empty', 'the file is empty'), ('text', 'not a log of posixtrace'), ('.', 'a log is read from a file only'),
+    os.mkfifo('fifo')
+    for path, why in (('fifo', 'a log is read from a file only'), ('empty', 'the file is empty'), ('text', 'not a log of posixtrace'), ('.', 'a log is read from a file only'),
                       ('nothing', 'No such file or directory')):
         run(path, status=1, messages=re.escape(f'posixtrace report: {path}: {why}\n'))
 
@@ -150,6 +198,10 @@ def test_json():
     assert [object['event'] for object in objects if object.get('truncated')] == ['line']
     assert by_name['an \33[31mevil\n name']['thread'] == 'child' and by_name['brace{but no:layout}']['thread'] == 'work \33[2J'
     assert len(objects) == len(lines('server.log')) + 1  # a loss is two events
+    # What the system does has no process, and is cut as other data is, even where nothing of it is left.
+    assert not {'pid', 'tid', 'thread'} & set(by_name['posix_trace_overflow'])
+    cut = made('cut.log', (0.1, 'a', {'truncated': True}), (0.2, PREDEFINED[START], {'data': bytes(4), 'truncated': True}), (0.3, 'a'))
+    assert [json.loads(line).get('truncated') for line in run('--json', cut).splitlines()] == [True, True, None]
     # One alone, and nothing around it.
     assert json.loads(run('--json', '-n', 1, '-e', 'sql.row', 'server.log'))['address'] == '0x401136'
 
@@ -180,6 +232,9 @@ def test_symbols():
             assert re.fullmatch(rf'{re.escape(str(program))}\+0x[0-9a-f]+', found[0]), found
             continue
         assert places('traced.log') == expected_places()
+        # They come last if nobody says where.
+        assert lines('--symbols', '--fields', 'event', 'traced.log') == lines('--fields', 'event,symbol', 'traced.log')
+        assert lines('--symbols', '--fields', 'symbol,event', 'traced.log') == lines('--fields', 'symbol,event', 'traced.log')
         object = json.loads(run('--json', '--symbols', '-e', 'place', '-n', 1, 'traced.log'))
         assert (object['function'], object['line'], object['image']) == ('called', line_of('traced.c', 'called'), str(program))
 
@@ -227,7 +282,7 @@ def test_full_disk():
     assert done.returncode == 1 and done.stderr == b'posixtrace report: standard output: No space left on device\n'
 
 
-def on_terminal(*arguments, **environment):
+def on_terminal(*arguments, status=0, **environment):
     """What comes to a terminal."""
     pid, terminal = pty.fork()
     if pid == 0:
@@ -239,7 +294,7 @@ def on_terminal(*arguments, **environment):
     except OSError:
         pass
     os.close(terminal)
-    assert os.waitpid(pid, 0)[1] == 0, text
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == status, text
     return text.decode()
 
 
@@ -254,6 +309,11 @@ def test_terminal():
         assert '\33' not in on_terminal('client.log', PAGER='cat', **plain)
     assert '\33' not in on_terminal('client.log', '--color=never', '--no-pager')
     assert '\33' not in run('client.log')
+    # One that there is not, however much is shown; one that has seen enough.
+    for log in ('client.log', 'many.log'):
+        assert 'posixtrace report: the pager $PAGER cannot be executed' in on_terminal(log, PAGER='/nowhere/pager', status=1)
+    assert len(on_terminal('many.log', PAGER='head -n 3', status=-signal.SIGPIPE).splitlines()) == 3
+    assert '# client.log' in on_terminal('client.log', PAGER='sed q; exit 3')
 
 
 def test_many():

@@ -107,6 +107,19 @@ def test_counts():
     equal('holes', found['files'][0]['holes'], [{'from': at + 9000, 'until': at + 11000, 'reason': 'lost'}])
 
 
+def test_late():
+    """Events of several threads are in order as good as their clocks can tell."""
+    log = Log()
+    for time in (100, 50, 300, 200):
+        log.event(time, 'a')
+    log.segment()
+    found = stat(write('late.log', log.closed()))
+    wanted = log.created + 50, log.created + 300
+    equal('late', some(found['types'][0], 'first', 'last', 'longest_pause', 'longest_pause_from'), (*wanted, 200, log.created + 100))
+    equal('late, the file', some(found['files'][0], 'first', 'last'), wanted)
+    equal('late, the thread', some(found['threads'][0], 'first', 'last'), wanted)
+
+
 def test_order():
     file = write('small.log', small_log().closed())
     for key, names in (('events', ['sale', 'posix_trace_overflow']),
@@ -115,6 +128,7 @@ def test_order():
         found = [row['name'] for row in stat('--sort', key, file)['types']]
         equal(f'by {key}', found[:2], names)
         equal(f'by {key}, reversed', [row['name'] for row in stat('--sort', key, '-r', file)['types']], found[::-1])
+    equal('options behind', run(file, '--show', 'types', '-n', 2), run('--show', 'types', '-n', 2, file))
     equal('rows', run('--show', 'types', '-n', 2, file).splitlines()[-1], '... and 4 more, with --lines 0')
     equal('all rows', len(run('--show', 'types', '-n', 0, file).splitlines()), 7)
 
@@ -151,6 +165,24 @@ def test_losses():
         equal('damaged: spans', some(found['spans'][0], 'count', 'no_end', 'no_begin', 'cut'), (0, 0, 2, 2))
     garbage = stat(write('garbage.log', opened + b'x' * 4096))['files'][0]
     equal('skipped', some(garbage, 'complete', 'events', 'skipped_bytes'), (False, 7, 4096))
+
+
+def test_holes_in_holes():
+    """Each end belongs to a hole of its own kind, whatever came in between; but not to one on the other side of damage."""
+    ends = {STOP: struct.pack('=i', 1), START: bytes(4)}
+    for damaged in (False, True):
+        log = Log()
+        for time, number in ((100, STOP), (200, OVERFLOW), (300, RESUME), (400, START), (500, STOP), (600, 0), (700, START)):
+            if number:
+                log.event(time, PREDEFINED[number], pid=0, tid=0, data=ends.get(number, b''))
+                log.segment()
+            elif damaged:
+                log.event(time, 'a')
+                log.segment(damaged=True)
+        found = [(hole['from'] - log.created, hole['until'] and hole['until'] - log.created, hole['reason'])
+                 for hole in stat(write('holes.log', log.closed()))['files'][0]['holes']]
+        wanted = [(100, 400, 'full'), (200, 300, 'lost'), (500, None if damaged else 700, 'full')]
+        equal(f'holes in holes, damaged: {damaged}', found, wanted + ([(500, 700, 'damaged')] if damaged else []))
 
 
 def exact(values, percent):
@@ -206,6 +238,18 @@ def test_pairs():
     equal('only some', spans_of(data, '--span', 'begin,end', '--tid', 2), [(1, 1, 0, 0, 100, 100)])
 
 
+def test_too_deep():
+    """Of more begins than are kept the latest are."""
+    kept, more = 65536, 3
+    log = Log()
+    for i in range(2 * (kept + more)):
+        log.event(i, 'begin' if i < kept + more else 'end')
+        if i % 4096 == 4095:
+            log.segment()
+    log.segment()
+    equal('too deep', spans_of(log.closed(), '--span', 'begin,end', '--nested'), [(kept, more, more, 0, 1, 2 * kept - 1)])
+
+
 def test_cuts():
     for name, cuts in ((OVERFLOW, True), (STOP, False), (RESUME, False), (START, True)):
         log = Log()
@@ -248,7 +292,16 @@ def test_files():
         files.append(write(f'both{i}.log', log.closed()))
     x, = stat(*files[-2:])['types']
     equal('at once', some(x, 'events', 'first', 'last', 'longest_pause', 'longest_pause_from'),
-          (4, 10**18, 10**18 + 2010, 2000, 10**18 + 10))
+          (4, 10**18, 10**18 + 2010, 1010, 10**18 + 1000))
+    for name, times in (('o1.log', range(100, 1001, 100)), ('o2.log', (50, 2000))):
+        log = Log()
+        for time in times:
+            log.event(time, 'a')
+        log.segment()
+        write(name, log.closed())
+    a, = stat('o1.log', 'o2.log')['types']
+    equal('overlap', some(a, 'first', 'last', 'longest_pause', 'longest_pause_from'),
+          (log.created + 50, log.created + 2000, 1000, log.created + 1000))
     os.symlink(files[0], folder / 'posixtrace.log')
     equal('no file', stat()['files'][0]['file'], 'posixtrace.log')
 
