@@ -151,9 +151,22 @@ def wrong_stream(log):
     good = stream_file().read_bytes()
     for at, words in ((4, 'another version of the library'), (0, 'its stream is damaged')):
         stream_file().write_bytes(good[:at] + bytes([good[at] ^ 0x55]) + good[at + 1:])
+        names = next(stream_file().parent.glob('names-*'))
+        if at == 4:
+            good_names = names.read_bytes()
+            names.write_bytes(good_names[:4] + b'\7' + good_names[5:])
         for option in ([], ['--dry-run']):
             done = run(*option, log)
             expect(done.returncode == 1 and words in done.stderr and 'a copy' not in done.stderr and stream_file(), f'{done}')
+        if at == 4:
+            # Whoever comes by leaves it alone.
+            Tracer(TRACER, '-l', log.with_name('next.log')).end()
+            done = run()
+            expect(done.returncode == 1 and 'made by another version' in done.stdout, f'{done}')
+            file = stream_file()
+            expect(file.read_bytes()[64:] == good[64:], 'it has been changed')
+            expect(names.exists(), 'its names have been removed')
+            names.write_bytes(good_names)
     stream_file().write_bytes(good)
     expect(run(log).returncode == 0, 'good again')
     whole(log, 1000)
