@@ -225,6 +225,10 @@ def test_full_disk():
     with open('/dev/full', 'w') as full:
         done = subprocess.run([POSIXTRACE, 'report', 'many.log'], stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT)
     assert done.returncode == 1 and done.stderr == b'posixtrace report: standard output: No space left on device\n'
+    for said in ('--version', '--help', 'help'):
+        with open('/dev/full', 'w') as full:
+            done = subprocess.run([POSIXTRACE, said], stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT)
+        assert done.returncode == 1 and done.stderr == b'posixtrace: standard output: No space left on device\n', done
 
 
 def on_terminal(*arguments, **environment):
