@@ -234,7 +234,7 @@ def forged(whole, trials):
         other = bytearray(body)
         other[at] ^= 8
         trials.add(f'{name}: index, list at {at}', whole.with_frame(index, bytes(other)), found_at(index.offset, None, ('index',)))
-    if len(whole.segments) > 1 and not whole.slots:
+    if len(whole.segments) > 1 and not whole.slots and segment.events > 1:
         older = segment.first - whole.segments[-2].last + 10**9 * 3600
         trials.add(f'{name}: older', whole.with_frame(segment, first=segment.first - older, last=segment.last - older),
                    found_at(segment.offset, 0, ('time',)))
@@ -254,11 +254,14 @@ def forged(whole, trials):
 
 def one_event(size):
     """The body of a segment with one event, filled up with definitions of threads."""
-    for first in range(16):
-        body = b'\0\1' + struct.pack('<IIQB', 1, 1, 1, first) + bytes(first) + b'\0\2\0\1\0\0' + bytes(8) + b'\1\0'
+    def thread(length):
+        return b'\0\1' + struct.pack('<IIQB', 1, 1, 1, length) + bytes(length)
+
+    for length in range(16):
+        body = thread(0) + b'\0\2\0\1\0\0' + bytes(8) + b'\1\0'
         while len(body) + 19 <= size:
-            name = min(size - len(body) - 19, 15)
-            body += b'\0\1' + struct.pack('<IIQB', 1, 1, 1, name) + bytes(name)
+            rest = size - len(body) - 19
+            body += thread(rest if rest <= 15 else length)
         if len(body) == size:
             return body
     raise ValueError(f'not {size} bytes')
