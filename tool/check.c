@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "command.h"
 #include "json.h"
 #include "logfile.h"
@@ -29,24 +30,29 @@ struct check {
 
 /* -- The stream ----------------------------------------------------------------------------------------- */
 
+/* Does the stream write to this file, and not to another that it is a copy of? */
+static bool writes_to(const struct seen_stream *s, int fd)
+{
+	struct sys_stat st;
+
+	/* What cannot be read does not tell, and whatever comes out of a pipe may be in any file. */
+	return s->trouble || !s->log[0] ||
+	       (sys_stat(fd, &st) == 0 && sys_is_file(&st, s->log_inode, s->log_device_major, s->log_device_minor));
+}
+
 /* The stream's file is in this user's directory while it has something that the log lacks. */
 static enum writer find_writer(const struct verify *v)
 {
 	struct place place = place_own();
 	const char *name = strrchr(v->header.stream, '/');
 	size_t length = strlen(place.path);
-	enum writer writer = WRITER_NONE;
-	int dir;
+	struct seen_stream s;
 
 	if (!name || (size_t)(name - v->header.stream) != length || strncmp(v->header.stream, place.path, length) != 0)
 		return WRITER_NONE;
-	dir = file_directory(&place, false);
-	if (dir < 0)
+	if (!streams_read_one(&s, &place, name + 1) || !writes_to(&s, v->fd))
 		return WRITER_NONE;
-	if (faccessat(dir, name + 1, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		writer = file_held(dir, name + 1) ? WRITER_ALIVE : WRITER_DEAD;
-	close(dir);
-	return writer;
+	return s.alive ? WRITER_ALIVE : WRITER_DEAD;
 }
 
 /* Whoever writes it has not come to the end, and may have written half a frame. */

@@ -34,12 +34,23 @@ struct image {
 #endif
 };
 
+static size_t hash(size_t h, const void *bytes, size_t size)
+{
+	const unsigned char *b = bytes;
+
+	for (size_t i = 0; i < size; i++)
+		h = (h ^ b[i]) * 16777619u;
+	return h;
+}
+
 struct image *image_of(const char *path, size_t length, const unsigned char *id, size_t id_length)
 {
-	static struct image *all;
-	struct image *i;
+	/* A log may name as many as it likes. */
+	static struct image *with_hash[1 << 14];
+	size_t h = hash(hash(2166136261u, path, length), id, id_length);
+	struct image **all = &with_hash[(h ^ h >> 14) % (sizeof with_hash / sizeof with_hash[0])], *i;
 
-	for (i = all; i; i = i->next)
+	for (i = *all; i; i = i->next)
 		if (strncmp(i->path, path, length) == 0 && !i->path[length] && i->id_length == id_length &&
 		    memcmp(i->id, id, id_length) == 0)
 			return i;
@@ -52,8 +63,8 @@ struct image *image_of(const char *path, size_t length, const unsigned char *id,
 		fail("no memory");
 	memcpy(i->id, id, id_length);
 	i->id_length = id_length;
-	i->next = all;
-	all = i;
+	i->next = *all;
+	*all = i;
 	return i;
 }
 

@@ -131,8 +131,9 @@ void doctor_directory(void)
 {
 	struct place place = place_own();
 	unsigned dead = 0, stuck = 0, left = 0;
-	double bytes = 0;
+	double bytes = 0, stuck_bytes = 0;
 	struct streams all;
+	char others[64] = "";
 
 	/* If it is not there, there is nothing in it; other reasons were told before. */
 	streams_read(&all, &place);
@@ -140,18 +141,26 @@ void doctor_directory(void)
 	for (size_t i = 0; i < all.streams; i++) {
 		const struct seen_stream *s = &all.stream[i];
 
-		dead += !s->alive;
-		stuck += !s->alive && !s->trouble && s->header.log_state && s->log[0] && streams_log_there(s) < 0;
-		bytes += s->alive ? 0 : (double)s->file_size;
+		if (s->alive)
+			continue;
+		if (!s->trouble && s->header.log_state && s->log[0] && streams_log_there(s) < 0) {
+			stuck++;
+			stuck_bytes += (double)s->file_size;
+		} else {
+			dead++;
+			bytes += (double)s->file_size;
+		}
 	}
 	for (size_t i = 0; i < all.pages; i++)
 		left += !all.page[i].alive;
 	for (size_t i = 0; i < all.others; i++)
 		left += !all.other[i].alive;
+	if (dead)
+		snprintf(others, sizeof others, "; %u other%s of killed programs, %.1f MiB", dead, dead == 1 ? "" : "s", bytes / 1048576);
 	if (stuck)
 		tell(GRADE_WARNING, "leftovers", "'posixtrace recover FILE' with the file where it is now, or 'posixtrace recover --discard'",
-		     "%u stream%s of programs that were killed wait%s for a log that is not there any more, %.1f MiB", stuck, stuck == 1 ? "" : "s",
-		     stuck == 1 ? "s" : "", bytes / 1048576);
+		     "%u stream%s of programs that were killed wait%s for a log that is not there any more, %.1f MiB%s", stuck, stuck == 1 ? "" : "s",
+		     stuck == 1 ? "s" : "", stuck_bytes / 1048576, others);
 	else if (dead)
 		tell(GRADE_WARNING, "leftovers", "'posixtrace recover' finishes their logs; the next program that creates a stream does it as well",
 		     "%u stream%s of programs that were killed, %.1f MiB", dead, dead == 1 ? "" : "s", bytes / 1048576);

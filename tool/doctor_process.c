@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
+#include "explain.h"
 #include "streams.h"
 
 /* -- May it be traced? ---------------------------------------------------------------------------------- */
@@ -82,35 +83,12 @@ static void surroundings(uint32_t pid, const struct place *place)
 
 /* -- Does it use the library? --------------------------------------------------------------------------------- */
 
-/* Has its file a name in it that all programs with the library inside have? */
-static bool file_has(uint32_t pid, const char *text)
-{
-	char path[40];
-	size_t keep = strlen(text) - 1, have = 0;
-	static char buffer[1 << 16];
-	bool found = false;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof path, "/proc/%u/exe", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && !found && (n = read(fd, buffer + have, sizeof buffer - have)) > 0) {
-		have += (size_t)n;
-		found = memmem(buffer, have, text, strlen(text)) != NULL;
-		if (have > keep) {
-			memmove(buffer, buffer + have - keep, keep);
-			have = keep;
-		}
-	}
-	if (fd >= 0)
-		close(fd);
-	return found;
-}
-
 static void uses_library(uint32_t pid, bool attached)
 {
 	char path[PATH_MAX], ours[PATH_MAX];
+	struct evidence e;
 
+	explain_process(&e, (pid_t)pid);
 	process_library(pid, path);
 	library_found(ours, sizeof ours);
 	if (strstr(path, " (deleted)"))
@@ -119,8 +97,10 @@ static void uses_library(uint32_t pid, bool attached)
 		tell(GRADE_OK, "library", NULL, "%s, while the dynamic loader finds %s here", path, ours);
 	else if (path[0])
 		tell(GRADE_OK, "library", NULL, "%s", path);
-	else if (attached || file_has(pid, "/posixtrace-"))
+	else if (attached)
 		tell(GRADE_OK, "library", NULL, "linked into its executable");
+	else if (e.linked)
+		tell(GRADE_OK, "library", NULL, "its executable names it: linked into that, or loaded by it later");
 	else
 		tell(GRADE_PROBLEM, "library", "link it with -lposixtrace and add trace points; what it loads later may still have some",
 		     "it is not linked with the library, so it has no trace points");

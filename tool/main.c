@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,14 @@ const struct command *command_each(unsigned index)
 	return index < COMMANDS ? commands[index] : NULL;
 }
 
+/* All that was to be said has been. */
+static int said(void)
+{
+	if (fflush(stdout) != 0)
+		fail("standard output: %s", strerror(errno));
+	return STATUS_DONE;
+}
+
 static int print_help(void)
 {
 	printf("usage: posixtrace COMMAND [ARGUMENT...]\n\nRecords what programs do that trace by <trace.h>, and shows it.\n\n");
@@ -38,7 +47,7 @@ static int print_help(void)
 		if (commands[i]->summary)
 			printf("  %-8s  %s\n", commands[i]->name, commands[i]->summary);
 	printf("\n'posixtrace COMMAND --help' tells more about one of them, 'man posixtrace' about all.\n");
-	return STATUS_DONE;
+	return said();
 }
 
 int main(int argc, char **argv)
@@ -48,7 +57,7 @@ int main(int argc, char **argv)
 		wrong_usage("what shall be done?");
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("posixtrace %s\n", POSIXTRACE_VERSION);
-		return STATUS_DONE;
+		return said();
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return print_help();

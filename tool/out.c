@@ -225,6 +225,12 @@ size_t out_utf8(const unsigned char *p, size_t size)
 	return n > 1 && (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) ? 0 : n;
 }
 
+/* What turns the direction of the text behind it, and so shows another text than there is. */
+static bool turns(wchar_t c)
+{
+	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
 /* One character of the *size bytes there; *size becomes its own. Returns the bytes written. */
 static size_t escape(char *to, const char *text, size_t *size, mbstate_t *state, int *columns)
 {
@@ -238,7 +244,7 @@ static size_t escape(char *to, const char *text, size_t *size, mbstate_t *state,
 		return *size = 1;
 	}
 	n = c < 0x80 ? 0 : mbrtowc(&wide, text, *size, state);
-	if (n > 0 && n < (size_t)-2 && wcwidth(wide) >= 0) {
+	if (n > 0 && n < (size_t)-2 && wcwidth(wide) >= 0 && !turns(wide)) {
 		memcpy(to, text, n);
 		*columns += wcwidth(wide);
 		return *size = n;

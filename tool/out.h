@@ -56,7 +56,7 @@ void out_digits(uint64_t n, int digits);
 void out_hex(uint64_t n);
 /*
  * Text from elsewhere, which may be anything: what is not printable comes as \xHH, and
- * UTF-8 as it is. Left-aligned in so many columns; returns the columns that it takes.
+ * UTF-8 as it is, but for what turns the direction of writing. Left-aligned in so many columns; returns the columns that it takes.
  */
 int out_foreign(const char *text, size_t size, int width);
 /*
@@ -72,7 +72,7 @@ size_t out_utf8(const unsigned char *p, size_t size);
 
 enum colour { PLAIN, BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN };
 
-/* --color=auto|always|never; auto: on a terminal, if NO_COLOR is not in the environment and TERM is not dumb. */
+/* --color=auto|always|never; auto: on a terminal, if NO_COLOR is not set, or empty, and TERM is not dumb. */
 void out_colours(const char *when);
 /* Nothing where there are no colours. */
 void out_colour(enum colour colour);

@@ -301,18 +301,30 @@ static bool same_file(const char *path, const struct seen_stream *s)
 	return sys_stat_path(path, &st) == 0 && sys_is_file(&st, s->log_inode, s->log_device_major, s->log_device_minor);
 }
 
+static void say_copy(const char *path, const struct seen_stream *s)
+{
+	complain("%s: a copy; its stream goes on with the file itself, which was %s", path, s->log);
+}
+
 /* True: it is complete, or will be when its creator ends it. */
 static bool finish(const struct recover *r, const char *path, const struct log_header *h, const struct seen_stream *s)
 {
 	uint64_t events;
 	bool complete;
 
+	if (s->trouble) {
+		complain(s->trouble == STREAM_VERSION ? "%s: its stream was made by another version of the library, whose own command can finish it"
+		                                      : "%s: it was not ended, and its stream is damaged; 'posixtrace check' tells what is in it", path);
+		return false;
+	}
 	if (!same_file(path, s)) {
-		complain("%s: a copy; its stream goes on with the file itself, which was %s", path, s->log);
+		say_copy(path, s);
 		return false;
 	}
 	if (r->dry) {
-		out_printf("would finish %s, by ", path);
+		out_text("would finish ");
+		out_foreign(path, strlen(path), 0);
+		out_text(", by ");
 		name_stream(s);
 		out_char('\n');
 		return true;
@@ -326,7 +338,9 @@ static bool finish(const struct recover *r, const char *path, const struct log_h
 			close(fd);
 		return false;
 	}
-	out_printf("finished %s: %" PRIu64 " event%s\n", path, events, plural(events));
+	out_text("finished ");
+	out_foreign(path, strlen(path), 0);
+	out_printf(": %" PRIu64 " event%s\n", events, plural(events));
 	return true;
 }
 
@@ -338,21 +352,32 @@ static bool recover_log(struct recover *r, const char *path)
 	struct streams all;
 	uint64_t events;
 	bool complete, done = true;
+	int error;
 
 	if (!look_into(path, &complete, &events, &h)) {
 		complain("%s: %s", path, errno == EINVAL ? "not a log, or its beginning is damaged; 'posixtrace check' tells" : strerror(errno));
 		return false;
 	}
-	streams_read(&all, &place);
+	error = streams_read(&all, &place);
+	/* Whether its stream is there is not known; a complete log needs none. */
+	if (error < 0 && error != -ENOENT && !complete) {
+		complain("%s: %s", place.path, strerror(-error));
+		streams_free(&all);
+		return false;
+	}
 	s = stream_of(&all, &h);
-	if (s && s->alive && !complete) {
+	if (s && s->alive && !complete && !s->trouble && s->log[0] && !same_file(path, s)) {
+		say_copy(path, s);
+		done = false;
+	} else if (s && s->alive && !complete) {
 		complain("%s: process %u %s is writing it; it will be complete when that ends", path,
 		         s->creator.number ? s->creator.number : s->entry.creator.pid, s->creator.name);
 		done = false;
-	} else if (s && !s->alive) {
+	} else if (s && !s->alive && !(s->trouble && complete)) {
 		done = finish(r, path, &h, s);
 	} else if (complete) {
-		out_printf("%s is complete: %" PRIu64 " event%s\n", path, events, plural(events));
+		out_foreign(path, strlen(path), 0);
+		out_printf(" is complete: %" PRIu64 " event%s\n", events, plural(events));
 	} else {
 		say_gone(path, &h, events);
 		done = false;

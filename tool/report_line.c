@@ -254,9 +254,12 @@ static bool has_symbol(const struct log_event *e)
 
 static int print_symbol(struct source *s, const struct log_event *e)
 {
+	const char *text = symbols_find(s->symbols, e->pid, e->address, e->time)->text;
+
 	out_char(' ');
 	out_colour(DIM);
-	out_text(symbols_find(s->symbols, e->pid, e->address, e->time)->text);
+	/* It comes from files that may say anything, also to terminals. */
+	out_foreign(text, strlen(text), 0);
 	out_colour(PLAIN);
 	return 0;
 }

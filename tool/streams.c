@@ -249,10 +249,10 @@ static void read_stream(struct seen_stream *s, int fd)
 	s->target = process_find((struct ident){ h->target_pid, h->target_start, h->space });
 }
 
-static void add_stream(struct streams *all, const char *name, struct page_entry entry)
+/* s: zeroed. */
+static void see_stream(struct seen_stream *s, int dir, const char *name, struct page_entry entry)
 {
-	struct seen_stream *s = append(&all->stream, &all->streams, sizeof *s);
-	int fd = open_file(all->dir, name, &s->file_size);
+	int fd = open_file(dir, name, &s->file_size);
 
 	snprintf(s->file, sizeof s->file, "%s", name);
 	entry.creator.space = 0;
@@ -267,6 +267,28 @@ static void add_stream(struct streams *all, const char *name, struct page_entry 
 	close(fd);
 	if (s->alive)
 		s->creator = process_find(entry.creator);
+}
+
+static void add_stream(struct streams *all, const char *name, struct page_entry entry)
+{
+	struct seen_stream *s = append(&all->stream, &all->streams, sizeof *s);
+
+	see_stream(s, all->dir, name, entry);
+}
+
+bool streams_read_one(struct seen_stream *s, const struct place *place, const char *file)
+{
+	struct ident creator;
+	uint32_t number;
+	char kind[16];
+	int dir = file_name_parse(file, kind, &creator, &number) && strcmp(kind, "stream") == 0 ? file_directory(place, false) : -1;
+
+	memset(s, 0, sizeof *s);
+	if (dir < 0)
+		return false;
+	see_stream(s, dir, file, (struct page_entry){ .creator = creator, .serial = number });
+	close(dir);
+	return s->error != -ENOENT;
 }
 
 const struct seen_stream *streams_find(const struct streams *s, const struct page_entry *entry)

@@ -95,6 +95,8 @@ struct streams {
  */
 int streams_read(struct streams *s, const struct place *place);
 void streams_free(struct streams *s);
+/* The stream in this file of the directory; false: there is none. Nothing is to be freed. */
+bool streams_read_one(struct seen_stream *s, const struct place *place, const char *file);
 
 /* The directories of all users, one after the other, that can be opened or not. */
 void streams_each_user(void (*f)(const struct place *place, void *arg), void *arg);

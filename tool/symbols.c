@@ -141,10 +141,6 @@ static void describe(struct symbol *s, uint64_t address)
 	else
 		n = asprintf(&text, "0x%llx", (unsigned long long)address);
 	s->text = memory(n < 0 ? NULL : text);
-	/* It comes from files that may say anything, also to terminals. */
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
 }
 
 static const struct symbol *look_up(const struct mapping *m, uint64_t address)

@@ -228,7 +228,7 @@ static bool segment_body(struct verify *v, const struct frame *f, uint64_t at)
 /* One event may be late, of a thread that was held up in a trace point. */
 static void check_time(struct verify *v, const struct frame *f, uint64_t at)
 {
-	if (f->events && f->last < v->last)
+	if (f->events > 1 && f->last < v->last)
 		about(f, verify_add(v, FINDING_TIME, at,
 		                    "segment %" PRIu64 ": its events are older than those of the segment before", f->number));
 	else if (f->events && f->first < v->last)
@@ -336,7 +336,7 @@ static void types(struct verify *v, const struct frame *f, uint64_t at)
 	if (!p)
 		return;
 	while (p < end) {
-		if (end - p < 3 || end - p < 3 + p[2] || !eventtype_possible(get16(p))) {
+		if (end - p < 3 || end - p < 3 + p[2] || p[2] > TRACE_EVENT_NAME_MAX || !eventtype_possible(get16(p))) {
 			verify_add(v, FINDING_CONTENT, at, "TYPES: the checksum is right, the list of event types is not");
 			return;
 		}

@@ -46,16 +46,55 @@ static struct finding *finding(struct verify *v, size_t i)
 	return (struct finding *)v->finding.item + i;
 }
 
-/* Is there damage that was told of already? */
-static bool damaged(const struct verify *v, uint64_t offset)
+/* -- Damage that was told of already ------------------------------------------------------------------- */
+
+/* Bytes of the file, and how far any that begin before them go. */
+struct range {
+	uint64_t from, to;
+};
+
+static int by_begin(const void *a, const void *b)
 {
+	const struct range *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* In order, as each of as many offsets is looked for as a hostile log likes. */
+static void find_damage(const struct verify *v, struct verify_list *damage)
+{
+	struct range *r;
+
+	*damage = (struct verify_list){ NULL, 0 };
 	for (size_t i = 0; i < v->finding.count; i++) {
 		const struct finding *f = verify_finding(v, i);
 
-		if (offset >= f->offset && offset < f->offset + f->size)
-			return true;
+		if (f->size)
+			*(struct range *)verify_append(damage, sizeof *r) = (struct range){ f->offset, f->offset + f->size };
 	}
-	return false;
+	r = damage->item;
+	if (damage->count)
+		qsort(r, damage->count, sizeof *r, by_begin);
+	for (size_t i = 1; i < damage->count; i++)
+		if (r[i].to < r[i - 1].to)
+			r[i].to = r[i - 1].to;
+}
+
+static bool damaged(const struct verify_list *damage, uint64_t offset)
+{
+	const struct range *r = damage->item;
+	size_t low = 0, high = damage->count;
+
+	/* The last one that begins there or before. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r[middle].from <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && offset < r[low - 1].to;
 }
 
 /* -- Slots --------------------------------------------------------------------------------------------- */
@@ -67,19 +106,19 @@ static int by_number(const void *a, const void *b)
 	return x->first_number < y->first_number ? -1 : x->first_number > y->first_number;
 }
 
-/* Bytes that were no frames, of which it is not known yet what they have cost. */
-static struct finding *unexplained(struct verify *v)
+/* Bytes that were no frames, of which it is not known yet what they have cost; from the *at-th finding on. */
+static struct finding *unexplained(struct verify *v, size_t *at)
 {
-	for (size_t i = 0; i < v->finding.count; i++)
-		if (finding(v, i)->kind == FINDING_FRAME && finding(v, i)->events == EVENTS_UNKNOWN && !finding(v, i)->segment)
-			return finding(v, i);
+	for (; *at < v->finding.count; ++*at)
+		if (finding(v, *at)->kind == FINDING_FRAME && finding(v, *at)->events == EVENTS_UNKNOWN && !finding(v, *at)->segment)
+			return finding(v, *at);
 	return NULL;
 }
 
-static void between(struct verify *v, const struct verify_slot *before, const struct verify_slot *s)
+static void between(struct verify *v, const struct verify_slot *before, const struct verify_slot *s, size_t *explained)
 {
 	if (s->first_number > before->next_number) {
-		struct finding *f = unexplained(v);
+		struct finding *f = unexplained(v, explained);
 
 		if (!f)
 			f = verify_add(v, FINDING_SEQUENCE, before->end,
@@ -88,7 +127,8 @@ static void between(struct verify *v, const struct verify_slot *before, const st
 		f->last_segment = s->first_number - 1;
 		f->events = EVENTS_UNKNOWN;
 	}
-	if (s->last < before->last)
+	/* One event may be late, and be all that the slot has. */
+	if (s->events > 1 && s->last < before->last)
 		verify_add(v, FINDING_TIME, s->offset, "the slot's events are older than those of the slot before");
 	else if (s->first < before->last)
 		v->late++;
@@ -97,7 +137,7 @@ static void between(struct verify *v, const struct verify_slot *before, const st
 static void check_slots(struct verify *v)
 {
 	struct verify_slot *slot = v->slot.item, *before = NULL;
-	size_t n = v->slot.count;
+	size_t n = v->slot.count, explained = 0;
 	uint64_t least = 0;
 
 	if (n == 0)
@@ -120,7 +160,7 @@ static void check_slots(struct verify *v)
 			continue;
 		}
 		if (before)
-			between(v, before, &slot[i]);
+			between(v, before, &slot[i], &explained);
 		before = &slot[i];
 		if (slot[i].least)
 			least = slot[i].least;
@@ -129,19 +169,32 @@ static void check_slots(struct verify *v)
 
 /* -- What the index lists ----------------------------------------------------------------------------------- */
 
-static bool has_offset(const struct verify_list *list, uint64_t offset)
-{
-	const uint64_t *at = list->item;
+/* After so many of one kind, the others are only counted. */
+#define WRONG_MAX 100
 
-	for (size_t i = 0; i < list->count; i++)
-		if (at[i] == offset)
-			return true;
-	return false;
+static void and_more(struct verify *v, uint32_t wrong, const char *what)
+{
+	if (wrong > WRONG_MAX)
+		verify_add(v, FINDING_INDEX, v->index_at, "INDEX: and so %u more %s", wrong - WRONG_MAX, what);
 }
 
-static void check_frames(struct verify *v, const unsigned char *list, uint32_t count)
+static int compare_offsets(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The list is in the order of the file. */
+static bool has_offset(const struct verify_list *list, uint64_t offset)
+{
+	return list->count && bsearch(&offset, list->item, list->count, sizeof offset, compare_offsets);
+}
+
+static void check_frames(struct verify *v, const struct verify_list *damage, const unsigned char *list, uint32_t count)
 {
 	const uint64_t *at = v->frame.item;
+	uint32_t wrong = 0;
 	size_t known = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -149,15 +202,16 @@ static void check_frames(struct verify *v, const unsigned char *list, uint32_t c
 
 		if (known < v->frame.count && at[known] == offset)
 			known++;
-		else if (!has_offset(&v->frame, offset) && !damaged(v, offset))
+		else if (!has_offset(&v->frame, offset) && !damaged(damage, offset) && ++wrong <= WRONG_MAX)
 			verify_add(v, FINDING_INDEX, v->index_at, "INDEX: no TYPES or PROCESS at offset %" PRIu64 ", where it says", offset);
 	}
+	and_more(v, wrong, "frames TYPES and PROCESS");
 	if (count < v->frame.count)
 		verify_add(v, FINDING_INDEX, v->index_at, "INDEX: it lists %u frames TYPES and PROCESS, there are %zu", count,
 		           v->frame.count);
 }
 
-static void check_slot_list(struct verify *v, const unsigned char *list, uint32_t count)
+static void check_slot_list(struct verify *v, const struct verify_list *damage, const unsigned char *list, uint32_t count)
 {
 	const struct verify_slot *slot = v->slot.item;
 
@@ -167,7 +221,7 @@ static void check_slot_list(struct verify *v, const unsigned char *list, uint32_
 
 		while (k < v->slot.count && slot[k].offset != offset)
 			k++;
-		if (k == v->slot.count && !damaged(v, offset))
+		if (k == v->slot.count && !damaged(damage, offset))
 			verify_add(v, FINDING_INDEX, v->index_at, "INDEX: no slot at offset %" PRIu64 ", where it says", offset);
 		else if (k < v->slot.count && v->slot.count == count && k != i && slot[0].first_number)
 			verify_add(v, FINDING_INDEX, v->index_at, "INDEX: the slot at offset %" PRIu64 " is number %zu by age, not %u",
@@ -180,15 +234,18 @@ static void check_slot_list(struct verify *v, const unsigned char *list, uint32_
 static void check_marks(struct verify *v, const unsigned char *mark, uint32_t count)
 {
 	bool all = verify_problems(v) == 0;
+	uint32_t wrong = 0;
 	struct frame f;
 
 	for (uint32_t i = 0; i < count; i++, mark += MARK_BYTES) {
 		uint64_t offset = get64(mark), number = get64(mark + 8), first = get64(mark + 16);
 
-		if (verify_peek(v, offset, &f) ? f.kind != FRAME_SEGMENT || f.number != number || f.first != first : all)
+		if ((verify_peek(v, offset, &f) ? f.kind != FRAME_SEGMENT || f.number != number || f.first != first : all) &&
+		    ++wrong <= WRONG_MAX)
 			verify_add(v, FINDING_INDEX, v->index_at,
 			           "INDEX: segment %" PRIu64 " is not at offset %" PRIu64 ", or does not begin when it says", number, offset);
 	}
+	and_more(v, wrong, "segments");
 }
 
 /* -- Events ----------------------------------------------------------------------------------------------------- */
@@ -298,10 +355,13 @@ static void check_lists(struct verify *v)
 {
 	const unsigned char *list = v->index + INDEX_FIXED;
 	uint32_t slots = get32(v->index + 32), frames = get32(v->index + 36), marks = get32(v->index + 40);
+	struct verify_list damage;
 
-	check_slot_list(v, list, slots);
-	check_frames(v, list + 8 * (uint64_t)slots, frames);
+	find_damage(v, &damage);
+	check_slot_list(v, &damage, list, slots);
+	check_frames(v, &damage, list + 8 * (uint64_t)slots, frames);
 	check_marks(v, list + 8 * ((uint64_t)slots + frames), marks);
+	free(damage.item);
 	if (v->lost > v->index_lost && !v->lost_saturated)
 		verify_add(v, FINDING_INDEX, v->index_at, "INDEX: it counts %" PRIu64 " lost events, the segments %" PRIu64,
 		           v->index_lost, v->lost);

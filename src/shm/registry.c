@@ -291,6 +291,7 @@ bool registry_name(const struct registry *r, trace_event_id_t id, char name[REGI
 struct need {
 	int dir;
 	const char *file;
+	bool other; /* it is of another version: which logs need it cannot be known */
 	bool needed;
 };
 
@@ -302,7 +303,8 @@ static bool look_for_need(int dir, const char *name, void *arg)
 	uint32_t serial;
 
 	need->needed = file_name_parse(name, kind, &id, &serial) && strcmp(kind, "stream") == 0 &&
-	               stream_log_names(dir, name, names) && strcmp(names, need->file) == 0;
+	               (need->other ? stream_other_version(dir, name)
+	                            : stream_log_names(dir, name, names) && strcmp(names, need->file) == 0);
 	return !need->needed;
 }
 
@@ -313,13 +315,15 @@ static bool look_for_need(int dir, const char *name, void *arg)
 static bool not_needed(int fd, void *arg)
 {
 	struct need *need = arg;
+	uint32_t begin[2];
 
+	need->other = sys_read_at(fd, begin, sizeof begin, 0) == (long)sizeof begin && begin[0] == REGISTRY_MAGIC && begin[1] != LAYOUT_VERSION;
 	return file_each(need->dir, look_for_need, need) >= 0 && !need->needed;
 }
 
 void registry_remove_unused(int dir, const struct place *place, const char *file)
 {
-	struct need need = { dir, file, false };
+	struct need need = { dir, file, false, false };
 
 	file_remove_unused(dir, place, file, not_needed, &need);
 }

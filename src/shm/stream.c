@@ -265,11 +265,21 @@ static bool has_log(int fd)
 	return n < 0 || (n == (long)sizeof log && log);
 }
 
+/* Of a library with another layout: what there is in it, and where, only that knows. */
+static bool other_version(int fd)
+{
+	uint32_t begin[2];
+
+	_Static_assert(offsetof(struct stream_header, magic) == 0 && offsetof(struct stream_header, version) == 4 &&
+	                       sizeof ((struct stream_header *)0)->version == 4, "in all versions");
+	return sys_read_at(fd, begin, sizeof begin, 0) == (long)sizeof begin && begin[0] == STREAM_MAGIC && begin[1] != LAYOUT_VERSION;
+}
+
 static bool bury(int fd, void *arg)
 {
 	const struct burial *b = arg;
 
-	if (!end(fd))
+	if (other_version(fd) || !end(fd))
 		return false;
 	TEST_POINT("bury_ended");
 	procpage_forget(b->dir, b->place, b->own_space, b->entry);
@@ -285,6 +295,16 @@ bool stream_bury(int dir, const struct place *place, uint32_t own_space, const s
 
 	stream_name(name, entry->creator, entry->serial);
 	return file_remove_unused(dir, place, name, bury, &b);
+}
+
+bool stream_other_version(int dir, const char *name)
+{
+	int fd = sys_open(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	bool other = fd >= 0 && other_version(fd);
+
+	if (fd >= 0)
+		sys_close(fd);
+	return other;
 }
 
 bool stream_log_names(int dir, const char *name, char names[LOG_NAMES_BYTES])

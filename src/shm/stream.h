@@ -78,11 +78,14 @@ int stream_map_dead(int fd, const struct place *place, uint32_t space, struct st
  * Unless its creator lives: who still records there stops, no page names it any
  * more, and its file goes, in this order. own_space: the caller's pid namespace. Before the
  * file goes, save brings what is in it to its log, if it has one; false: it could not, and
- * the file stays for one who can. save null: that is nothing for this caller. False: the creator lives, or there is no file.
+ * the file stays for one who can. save null: that is nothing for this caller. One of another version stays as it is.
+ * False: the creator lives, or there is no file.
  */
 bool stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry,
                  bool (*save)(int fd, void *arg), void *arg);
 
+/* Is the stream in this file one of a library with another layout? */
+bool stream_other_version(int dir, const char *name);
 /* The file of the registry that the log of the stream in this file will need. False: it has no log. */
 bool stream_log_names(int dir, const char *name, char names[LOG_NAMES_BYTES]);
 

@@ -234,16 +234,77 @@ def forged(whole, trials):
         other = bytearray(body)
         other[at] ^= 8
         trials.add(f'{name}: index, list at {at}', whole.with_frame(index, bytes(other)), found_at(index.offset, None, ('index',)))
-    if len(whole.segments) > 1 and not whole.slots:
+    if len(whole.segments) > 1 and not whole.slots and segment.events > 1:
         older = segment.first - whole.segments[-2].last + 10**9 * 3600
         trials.add(f'{name}: older', whole.with_frame(segment, first=segment.first - older, last=segment.last - older),
                    found_at(segment.offset, 0, ('time',)))
     types = next(f for f in whole.frames if f.kind == TYPES)
+    names = bytearray(whole.body(types))
+    end = 0
+    while end < 3 + 64:
+        end += 3 + names[end + 2]
+    names[2] = end - 3
+    trials.add(f'{name}: long name', whole.with_frame(types, bytes(names)), found_at(types.offset, None, ('content',)))
     trials.add(f'{name}: no names', whole.with_frame(types, kind=99), lambda n, said: expect(
         any(f['kind'] == 'type' or f['kind'] == 'index' for f in problems(said)), n))
     header = bytearray(whole.body(whole.frames[0]))
     header[16] = 2
     trials.add(f'{name}: version', whole.with_frame(whole.frames[0], bytes(header)), found_at(0, None, ('header',)))
+
+
+def one_event(size):
+    """The body of a segment with one event, filled up with definitions of threads."""
+    def thread(length):
+        return b'\0\1' + struct.pack('<IIQB', 1, 1, 1, length) + bytes(length)
+
+    for length in range(16):
+        body = thread(0) + b'\0\2\0\1\0\0' + bytes(8) + b'\1\0'
+        while len(body) + 19 <= size:
+            rest = size - len(body) - 19
+            body += thread(rest if rest <= 15 else length)
+        if len(body) == size:
+            return body
+    raise ValueError(f'not {size} bytes')
+
+
+def late_event(whole, trials):
+    """A segment may have nothing but one event that is late."""
+    before, segment = whole.segments[-2:]
+    index = next(f for f in whole.frames if f.kind == INDEX)
+    time = before.last - 1000
+    path = trials.directory / 'late'
+    path.write_bytes(whole.with_frame(segment, one_event(segment.size), events=1, first=time, last=time))
+    body = bytearray(whole.body(index))
+    struct.pack_into('<Q', body, 0, struct.unpack_from('<Q', body)[0] - segment.events + 1)
+    slots, frames, marks = struct.unpack_from('<III', body, 32)
+    for at in range(48 + 8 * (slots + frames), 48 + 8 * (slots + frames) + 24 * marks, 24):
+        if struct.unpack_from('<Q', body, at)[0] == segment.offset:
+            struct.pack_into('<Q', body, at + 16, time)
+
+    def late(name, said):
+        fine(name, said)
+        expect(said['events_late'] == 1, f'{name}: not late')
+    trials.add(f'{whole.path.name}: a segment is one late event', Whole(path).with_frame(index, bytes(body)), late)
+    return trials.run()
+
+
+def hostile_index(whole, trials):
+    """An index of nothing but wrong offsets: as many are told of as anybody reads."""
+    index, footer = (next(f for f in whole.frames if f.kind == kind) for kind in (INDEX, FOOTER))
+    for list_at, words, item in ((36, 'TYPES', struct.pack('<Q', 13)), (40, 'segments', struct.pack('<QQQ', 0, 1, 1))):
+        body = bytearray(whole.body(index)[:48]) + item * 5000
+        struct.pack_into('<III', body, 32, 0, 0, 0)
+        struct.pack_into('<I', body, list_at, 5000)
+        header = bytearray(whole.bytes[index.offset:index.offset + 64])
+        struct.pack_into('<II', header, 24, len(body), decode.crc32c(bytes(body)))
+        struct.pack_into('<I', header, 60, decode.crc32c(bytes(header[:60])))
+        data = whole.bytes[:index.offset] + bytes(header) + bytes(body) + whole.bytes[footer.offset:footer.offset + 64]
+
+        def few(name, said, words=words):
+            expect(100 < len(said['findings']) < 110, f'{name}: {len(said["findings"])} findings')
+            expect(any('4900 more' in f['text'] and words in f['text'] for f in said['findings']), f'{name}: how many more?')
+        trials.add(f'{whole.path.name}: a hostile index of {words}', data, few)
+    return trials.run()
 
 
 def damage(path, trials):
@@ -341,6 +402,8 @@ def main():
         trials = Trials(directory)
         count = sum(damage(directory / f'{log}.log', trials) for log in
                     ('append', 'another_process', 'system', 'until_full', 'loop_not_round', 'loop_round', 'loop_small', 'inherited', 'types'))
+        count += late_event(Whole(directory / 'append.log'), trials)
+        count += hostile_index(Whole(directory / 'append.log'), trials)
         as_read([log for log in logs if log.stat().st_size < 50000], directory)
         as_text(directory, directory / 'append.log')
         no_logs(directory)

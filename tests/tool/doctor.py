@@ -9,6 +9,7 @@
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import threading
@@ -100,6 +101,17 @@ def leftovers(directory):
     log.unlink()
     for _ in range(2):
         has(lines(), 'warning', 'leftovers', '1 stream of programs that were killed waits for a log that is not there')
+    # One that cannot be finished, and one that only its own version can.
+    tracer = Tracer(TRACER, '-l', directory / 'other.log')
+    other = next(file for file in place().glob('stream-*') if f'{tracer.pid:x}' in file.name or f'{tracer.pid}' in file.name)
+    with open(other, 'r+b') as stream:
+        stream.seek(4)
+        stream.write(b'\x07\0\0\0')
+    tracer.kill()
+    sizes = {file: f'{file.stat().st_size / 1048576:.1f} MiB' for file in place().glob('stream-*')}
+    one = next(size for file, size in sizes.items() if file != other)
+    has(lines(), 'warning', 'leftovers', f'1 stream of programs that were killed waits for a log that is not there any more, {one}; '
+        f'1 other of killed programs, {sizes[other]}')
     for file in place().iterdir():
         file.unlink()
 
@@ -134,6 +146,16 @@ def not_linked():
     with subprocess.Popen(['sleep', '60']) as sleep:
         found = lines('-p', sleep.pid, status=1)
         has(found, 'problem', 'library', 'not linked')
+        sleep.kill()
+
+
+def names_it(directory):
+    """What record takes for a program that may load the library, doctor does."""
+    program = directory / 'sleep'
+    program.write_bytes(Path(shutil.which('sleep')).resolve().read_bytes() + b'libposixtrace.so.1')
+    program.chmod(0o755)
+    with subprocess.Popen([program, '60']) as sleep:
+        has(lines('-p', sleep.pid), 'ok', 'library', 'its executable names it')
         sleep.kill()
 
 
@@ -180,6 +202,7 @@ with scene.directory() as name:
     versions()
     a_process()
     not_linked()
+    names_it(Path(name))
     no_process()
     other_user()
     usage()

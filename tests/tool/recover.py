@@ -118,8 +118,67 @@ def alive(log):
     done = run(log)
     expect(done.returncode == 1 and f'process {tracer.pid} tracer is writing it' in done.stderr, f'{done}')
     expect(check(log).returncode == 0 and 'it is being written' in check(log).stdout, 'check')
+    copy, cut = log.with_name('copy.log'), log.with_name('cut.log')
+    shutil.copy(log, copy)
+    cut.write_bytes(log.read_bytes()[:-24])
+    for other in (copy, cut):
+        done = run(other)
+        expect(done.returncode == 1 and 'a copy' in done.stderr and str(log) in done.stderr, f'{done}')
+        done = check(other)
+        expect(done.returncode == 1 and 'it is being written' not in done.stdout, f'a copy: {done}')
     tracer.do('shutdown')
     tracer.end()
+
+
+def stream_file():
+    return next(Path('/dev/shm').glob('posixtrace-*/stream-*'))
+
+
+def not_readable(log):
+    """What cannot be looked into is not gone."""
+    killed(log)
+    place = stream_file().parent
+    place.chmod(0o755)
+    done = run(log)
+    expect(done.returncode == 1 and str(place) in done.stderr and 'gone' not in done.stderr, f'{done}')
+    place.chmod(0o700)
+    expect(run(log).stdout.startswith('finished'), 'later')
+
+
+def wrong_stream(log):
+    """One of another version of the library, and one that is damaged, are no reason to call the log a copy."""
+    killed(log)
+    good = stream_file().read_bytes()
+    for at, words in ((4, 'another version of the library'), (0, 'its stream is damaged')):
+        stream_file().write_bytes(good[:at] + bytes([good[at] ^ 0x55]) + good[at + 1:])
+        names = next(stream_file().parent.glob('names-*'))
+        if at == 4:
+            good_names = names.read_bytes()
+            names.write_bytes(good_names[:4] + b'\7' + good_names[5:])
+        for option in ([], ['--dry-run']):
+            done = run(*option, log)
+            expect(done.returncode == 1 and words in done.stderr and 'a copy' not in done.stderr and stream_file(), f'{done}')
+        if at == 4:
+            # Whoever comes by leaves it alone.
+            Tracer(TRACER, '-l', log.with_name('next.log')).end()
+            done = run()
+            expect(done.returncode == 1 and 'made by another version' in done.stdout, f'{done}')
+            file = stream_file()
+            expect(file.read_bytes()[64:] == good[64:], 'it has been changed')
+            expect(names.exists(), 'its names have been removed')
+            names.write_bytes(good_names)
+    stream_file().write_bytes(good)
+    expect(run(log).returncode == 0, 'good again')
+    whole(log, 1000)
+
+
+def strange_name(log):
+    """A name may be anything, and this a terminal."""
+    log = log.with_name('a\33[31m.log')
+    killed(log)
+    for arguments, words in ((['--dry-run', log], 'would finish'), ([log], 'finished'), ([log], 'is complete')):
+        done = run(*arguments)
+        expect(done.returncode == 0 and words in done.stdout and '\33' not in done.stdout and 'a\\x1b[31m.log' in done.stdout, f'{done}')
 
 
 def without_log():
@@ -170,7 +229,7 @@ def no_logs(directory):
 with scene.directory() as name:
     here = Path(name)
     nothing()
-    for i, test in enumerate((finishes, one_file, moved, removed, discard_finishes, gone, alive, limited)):
+    for i, test in enumerate((finishes, one_file, moved, removed, discard_finishes, gone, alive, not_readable, wrong_stream, strange_name, limited)):
         test(here / f'{test.__name__}.log')
         run()
     without_log()

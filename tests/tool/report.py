@@ -240,7 +240,7 @@ def test_symbols():
 
 
 def test_exec():
-    first, second, library = '/nowhere/first+0x6136', '/nowhere/second+0x6136', '/nowhere/lib?.so'
+    first, second, library = '/nowhere/first+0x6136', '/nowhere/second+0x6136', r'/nowhere/lib\x1b\xc2\x9b\xe2\x80\xae.so'
     # What was mapped where the last one looks, two others have different things.
     assert lines('--fields', 'symbol', 'exec.log', messages=r'(posixtrace report: [^\n\33]*\n)+') == [' ' + place for place in [
         *[first] * 4, *[second] * 2, f'{library}+0x6fff', '0x702000', f'{library}+0x5000', '0x401136', '0x401136']]
@@ -280,6 +280,10 @@ def test_full_disk():
     with open('/dev/full', 'w') as full:
         done = subprocess.run([POSIXTRACE, 'report', 'many.log'], stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT)
     assert done.returncode == 1 and done.stderr == b'posixtrace report: standard output: No space left on device\n'
+    for said in ('--version', '--help', 'help'):
+        with open('/dev/full', 'w') as full:
+            done = subprocess.run([POSIXTRACE, said], stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT)
+        assert done.returncode == 1 and done.stderr == b'posixtrace: standard output: No space left on device\n', done
 
 
 def on_terminal(*arguments, status=0, **environment):

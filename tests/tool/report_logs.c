@@ -214,7 +214,7 @@ static void make_exec(void)
 {
 	put_process(2 * MS, 0x400000, "/nowhere/first");
 	put_process(5 * MS, 0x400000, "/nowhere/second");
-	put_process(5 * MS, 0x700000, "/nowhere/lib\33.so");
+	put_process(5 * MS, 0x700000, "/nowhere/lib\33\302\233\342\200\256.so");
 	for (unsigned i = 1; i <= 6; i++)
 		put(72, i * MS, "line", 4);
 	who.address = 0x701fff;

@@ -437,6 +437,18 @@ TEST(saved)
 	bury_saving(true);
 	CHECK_EQ("-", saving.called, 0);
 
+	/* One of another version, with and without a log: nothing of it is touched. */
+	for (int log = 0; log < 2; log++) {
+		MUST((log ? create_with_log(10000, 1000, &s) : create(10000, 100, &s)) == 0);
+		s.header->version ^= 1;
+		s.header->state = STATE_RUNNING;
+		lock_release(&hold);
+		bury_saving(true);
+		CHECK("-", saving.called == 0 && is_there());
+		CHECK_EQ("-", s.header->state, STATE_RUNNING);
+		unlinkat(dir, FILE_NAME, 0);
+	}
+
 	/* One without a log goes without a word. */
 	MUST(create(10000, 100, &s) == 0);
 	lock_release(&hold);
