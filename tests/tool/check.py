@@ -269,7 +269,7 @@ def one_event(size):
 
 def late_event(whole, trials):
     """A segment may have nothing but one event that is late."""
-    before, segment = whole.segments[-2:]
+    before, segment = max(zip(whole.segments, whole.segments[1:]), key=lambda pair: pair[1].size)
     index = next(f for f in whole.frames if f.kind == INDEX)
     time = before.last - 1000
     path = trials.directory / 'late'
