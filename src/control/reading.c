@@ -214,6 +214,7 @@ int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *da
                  int *unavailable, enum reading_wait wait, const struct timespec *deadline)
 {
 	struct handle *h = handle_enter(trid, wait == READING_FOREVER ? HANDLE_ANY : HANDLE_ACTIVE);
+	enum merge_result result;
 	int error = 0;
 
 	*unavailable = 1;
@@ -223,13 +224,16 @@ int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *da
 		recorded_next(h, event, data, size, length, unavailable);
 	} else if (h->flusher || !handle_works(h)) {
 		error = EINVAL; /* what a stream with a log has recorded belongs to that (READ-33, CH-46) */
-	} else if (next(h, event, data, size, length) == MERGE_RECORD) {
-		*unavailable = 0;
 	} else {
-		handle_keep(h);
-		error = next_active(h, event, data, size, length, unavailable, wait, deadline);
-		handle_put(h);
-		return error;
+		result = next(h, event, data, size, length);
+		*unavailable = result != MERGE_RECORD;
+		/* Who does not wait has the answer, too, unless there was more to go past than one look does. */
+		if (*unavailable && (wait != READING_TRY || result == MERGE_AGAIN)) {
+			handle_keep(h);
+			error = next_active(h, event, data, size, length, unavailable, wait, deadline);
+			handle_put(h);
+			return error;
+		}
 	}
 	handle_leave(h);
 	return error;
