@@ -315,9 +315,8 @@ static bool look_for_need(int dir, const char *name, void *arg)
 static bool not_needed(int fd, void *arg)
 {
 	struct need *need = arg;
-	uint32_t begin[2];
 
-	need->other = sys_read_at(fd, begin, sizeof begin, 0) == (long)sizeof begin && begin[0] == REGISTRY_MAGIC && begin[1] != LAYOUT_VERSION;
+	need->other = stream_other_layout(fd, REGISTRY_MAGIC);
 	return file_each(need->dir, look_for_need, need) >= 0 && !need->needed;
 }
 

@@ -265,21 +265,22 @@ static bool has_log(int fd)
 	return n < 0 || (n == (long)sizeof log && log);
 }
 
-/* Of a library with another layout: what there is in it, and where, only that knows. */
-static bool other_version(int fd)
+bool stream_other_layout(int fd, uint32_t magic)
 {
 	uint32_t begin[2];
 
 	_Static_assert(offsetof(struct stream_header, magic) == 0 && offsetof(struct stream_header, version) == 4 &&
 	                       sizeof ((struct stream_header *)0)->version == 4, "in all versions");
-	return sys_read_at(fd, begin, sizeof begin, 0) == (long)sizeof begin && begin[0] == STREAM_MAGIC && begin[1] != LAYOUT_VERSION;
+	_Static_assert(offsetof(struct registry_header, magic) == 0 && offsetof(struct registry_header, version) == 4 &&
+	                       sizeof ((struct registry_header *)0)->version == 4, "in all versions");
+	return sys_read_at(fd, begin, sizeof begin, 0) == (long)sizeof begin && begin[0] == magic && begin[1] != LAYOUT_VERSION;
 }
 
 static bool bury(int fd, void *arg)
 {
 	const struct burial *b = arg;
 
-	if (other_version(fd) || !end(fd))
+	if (stream_other_layout(fd, STREAM_MAGIC) || !end(fd))
 		return false;
 	TEST_POINT("bury_ended");
 	procpage_forget(b->dir, b->place, b->own_space, b->entry);
@@ -300,7 +301,7 @@ bool stream_bury(int dir, const struct place *place, uint32_t own_space, const s
 bool stream_other_version(int dir, const char *name)
 {
 	int fd = sys_open(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	bool other = fd >= 0 && other_version(fd);
+	bool other = fd >= 0 && stream_other_layout(fd, STREAM_MAGIC);
 
 	if (fd >= 0)
 		sys_close(fd);

@@ -84,6 +84,8 @@ int stream_map_dead(int fd, const struct place *place, uint32_t space, struct st
 bool stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry,
                  bool (*save)(int fd, void *arg), void *arg);
 
+/* Is that file, a stream or a registry by its magic number, of a library with another layout? What is in it, and where, only that knows. */
+bool stream_other_layout(int fd, uint32_t magic);
 /* Is the stream in this file one of a library with another layout? */
 bool stream_other_version(int dir, const char *name);
 /* The file of the registry that the log of the stream in this file will need. False: it has no log. */
