@@ -83,12 +83,18 @@ static void surroundings(uint32_t pid, const struct place *place)
 
 /* -- Does it use the library? --------------------------------------------------------------------------------- */
 
-static void uses_library(uint32_t pid, bool attached)
+static bool names_library(uint32_t pid)
 {
-	char path[PATH_MAX], ours[PATH_MAX];
 	struct evidence e;
 
 	explain_process(&e, (pid_t)pid);
+	return e.linked;
+}
+
+static void uses_library(uint32_t pid, bool attached)
+{
+	char path[PATH_MAX], ours[PATH_MAX];
+
 	process_library(pid, path);
 	library_found(ours, sizeof ours);
 	if (strstr(path, " (deleted)"))
@@ -99,7 +105,7 @@ static void uses_library(uint32_t pid, bool attached)
 		tell(GRADE_OK, "library", NULL, "%s", path);
 	else if (attached)
 		tell(GRADE_OK, "library", NULL, "linked into its executable");
-	else if (e.linked)
+	else if (names_library(pid))
 		tell(GRADE_OK, "library", NULL, "its executable names it: linked into that, or loaded by it later");
 	else
 		tell(GRADE_PROBLEM, "library", "link it with -lposixtrace and add trace points; what it loads later may still have some",
