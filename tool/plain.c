@@ -8,10 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/ticks.h"
 #include "json.h"
 #include "out.h"
-
-#include "base/ticks.h"
 
 void plain_table(const struct watch *w, const struct rows *rows)
 {

@@ -6,8 +6,8 @@
 #include "recording.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,10 +120,16 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 	return false;
 }
 
-static void remove_part(struct part *p)
+/* If it has one of its own. */
+static void remove_file(const struct part *p)
 {
 	if (p->fd >= 0 && p->seeks && strcmp(p->path, "-") != 0)
 		unlink(p->path);
+}
+
+static void remove_part(struct part *p)
+{
+	remove_file(p);
 	part_free(p);
 }
 
@@ -377,8 +383,8 @@ static void settle_files(struct recording *r, bool drop)
 {
 	const struct part *p = &r->part[r->now], *other = &r->part[!r->now];
 
-	if (drop && p->seeks && strcmp(p->path, "-") != 0)
-		unlink(p->path);
+	if (drop)
+		remove_file(p);
 	if (r->parts < 2)
 		return;
 	if (r->waits) {

@@ -11,15 +11,13 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
-#include <time.h>
 
+#include "base/ticks.h"
 #include "latest.h"
 #include "match.h"
 #include "rates.h"
 #include "streams.h"
 #include "typenames.h"
-
-#include "base/ticks.h"
 
 struct watch {
 	pid_t pid;
