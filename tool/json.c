@@ -10,6 +10,7 @@
 #include <wchar.h>
 
 #include "out.h"
+#include "utf8.h"
 
 /* Does a comma come before the next item? A bit for each level. */
 static uint64_t filled;
@@ -50,7 +51,7 @@ static void put_string(const char *text, size_t size)
 			i += n;
 			continue;
 		}
-		n = out_utf8(p + i, size - i);
+		n = utf8_length(p + i, size - i);
 		if (n == 0) {
 			out_text("\xef\xbf\xbd");
 			n = 1;

@@ -24,8 +24,6 @@ enum layout_kind {
 	LAYOUT_BYTES, /* all the rest, as hex */
 };
 
-struct logfile;
-
 struct layout_field {
 	char name[32];
 	uint8_t name_length;
@@ -58,31 +56,34 @@ size_t layout_name(const char *name);
  */
 bool layout_parse(struct layout *l, const char *name);
 
-/* What the types of a log, or of a stream, declare together. */
-struct layouts;
+/* -- Data ----------------------------------------------------------------------------------- */
 
-struct layouts *layouts_new(void);
-/* Of a log. */
-struct layouts *layouts_of(const struct logfile *f);
-/* Event types, in order of their ids; one that is known already may come again. */
-void layouts_add(struct layouts *l, uint32_t id, const char *name);
-/* Null: nobody has declared anything of that type's name. Fast, and the same until something is added. */
-const struct layout *layouts_find(const struct layouts *l, uint32_t id);
-/* The name without the layout; null: no such type. */
-const char *layouts_name(const struct layouts *l, uint32_t id);
+/* It is all the rest: LAYOUT_TEXT or LAYOUT_BYTES. */
+bool layout_rest(const struct layout_field *f);
+/* Bytes of a field that are there, of data of this length; of one that is no text, whole items. */
+size_t layout_there(const struct layout_field *f, size_t length);
+/* Offset of what the layout says nothing of; the end of the data: there is no such thing, or only what fills a structure up. */
+size_t layout_unsaid(const struct layout *l, size_t length);
+/* One number of 1, 2, 4 or 8 bytes; a floating-point number of 4 or 8. */
+uint64_t layout_unsigned(const unsigned char *p, unsigned size);
+int64_t layout_signed(const unsigned char *p, unsigned size);
+double layout_real(const unsigned char *p, unsigned size);
+/* Of LAYOUT_CHARS and LAYOUT_TEXT, of which so many bytes are there: those that are the text. */
+size_t layout_text(const struct layout_field *f, const unsigned char *p, size_t size);
 
-/* -- Data, to out.h ---------------------------------------------------------------------------- */
+/* How the data of an event is told where each kind of event has fixed fields. */
+enum layout_form {
+	FORM_NONE,   /* there is none */
+	FORM_FIELDS, /* what is declared, all of it */
+	FORM_MORE,   /* and bytes behind */
+	FORM_TEXT,   /* not declared, or not as declared; it is text, in UTF-8 */
+	FORM_BYTES,
+	FORMS,
+};
 
-/* {rows=3 time=1200ns}, or what fits in the length there is. */
-void layout_print(const struct layout *l, const unsigned char *data, size_t length);
-/* Text, perhaps with a null or a newline at its end? */
-bool layout_is_text(const unsigned char *data, size_t length);
-/* Without a layout: in quotation marks as text, if it is, else as hex, grouped by four bytes. */
-void layout_print_unknown(const unsigned char *data, size_t length);
-void layout_print_text(const unsigned char *data, size_t length);
-/* group: bytes between blanks; 0: none */
-void layout_print_hex(const unsigned char *data, size_t length, unsigned group);
-/* An object with the fields; or a string of hex digits without a layout (null). */
-void layout_print_json(const struct layout *l, const unsigned char *data, size_t length);
+/* l null: nothing is declared. Nothing is lost in any form: texts have no null in the middle, or it is FORM_BYTES. */
+enum layout_form layout_form(const struct layout *l, const unsigned char *data, size_t length);
+/* Length of the text of FORM_TEXT: without a null at its end. */
+size_t layout_text_length(const unsigned char *data, size_t length);
 
 #endif

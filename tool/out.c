@@ -209,22 +209,6 @@ void out_hex(uint64_t n)
 		*out_at++ = "0123456789abcdef"[n >> 4 * i & 15];
 }
 
-size_t out_utf8(const unsigned char *p, size_t size)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
-	uint32_t c = n > 1 ? p[0] & (0x7fu >> n) : p[0];
-
-	if (n == 0 || n > size)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	return n > 1 && (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) ? 0 : n;
-}
-
 /* What turns the direction of the text behind it, and so shows another text than there is. */
 static bool turns(wchar_t c)
 {

@@ -65,8 +65,6 @@ int out_foreign(const char *text, size_t size, int width);
  */
 size_t out_escape(char *to, const char *text, size_t size, int *columns);
 #define OUT_ESCAPED 4
-/* Length of the character of UTF-8 that begins there, whatever the locale; 0: it is none. */
-size_t out_utf8(const unsigned char *p, size_t size);
 
 /* -- Terminals -------------------------------------------------------------------------- */
 

@@ -177,7 +177,9 @@ static void open_source(struct report *r, struct source *s, const char *path)
 
 	s->file = logfile_open(path);
 	s->path = s->file->path;
-	s->layouts = layouts_of(s->file);
+	s->layouts = layouts_of(&s->file->in);
+	if (!s->layouts)
+		fail("no memory");
 	if (r->symbols)
 		s->symbols = symbols_of(s->file);
 	created = logfile_created(s->file);

@@ -6,7 +6,7 @@
 #ifndef REPORT_H
 #define REPORT_H
 
-#include "layout.h"
+#include "layouts.h"
 #include "logfile.h"
 #include "match.h"
 #include "symbols.h"

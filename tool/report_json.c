@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "json.h"
+#include "layout_json.h"
+#include "layout_print.h"
 #include "model/eventset.h"
 #include "out.h"
 #include "report.h"
@@ -85,7 +87,7 @@ static void put_data(const struct source *s, const struct log_event *e, const un
 	if (e->length == 0 || put_system(s, e, data))
 		return;
 	json_key(layout ? "fields" : "data");
-	layout_print_json(layout, data, e->length);
+	layout_json(layout, data, e->length);
 	if (!layout && layout_is_text(data, e->length)) {
 		json_key("text");
 		json_text((const char *)data, strnlen((const char *)data, e->length));

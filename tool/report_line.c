@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "layout_print.h"
 #include "model/eventset.h"
 #include "moment.h"
 #include "out.h"

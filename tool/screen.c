@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "layout_print.h"
 #include "out.h"
 #include "terminal.h"
 #include "threadnames.h"

@@ -15,6 +15,10 @@ struct typenames *typenames_new(void)
 	if (!t)
 		return NULL;
 	t->layouts = layouts_new();
+	if (!t->layouts) {
+		free(t);
+		return NULL;
+	}
 	t->end = 1;
 	return t;
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <trace.h>
 
-#include "layout.h"
+#include "layouts.h"
 #include "model/eventtype.h"
 
 struct typenames {

@@ -50,6 +50,7 @@ void header_machine(struct log_header *h)
 {
 	struct utsname name;
 
+	h->word = sizeof(void *);
 	memset(h->boot, 0, sizeof h->boot);
 	boot_id(h->boot);
 	if (uname(&name) == 0) {
@@ -78,7 +79,7 @@ size_t header_put(unsigned char body[HEADER_BODY_MAX], const struct log_header *
 	put16(body + 16, FORMAT_MAJOR);
 	put16(body + 18, FORMAT_MINOR);
 	body[20] = FORMAT_ORDER;
-	body[21] = sizeof(void *);
+	body[21] = h->word;
 	put64(body + 24, attr_created(a));
 	put64(body + 32, h->monotonic);
 	put64(body + 40, (uint64_t)a->resolution_nsec);
@@ -136,6 +137,7 @@ bool header_get(struct log_header *h, const unsigned char *body, size_t size)
 	    get16(body + 16) != FORMAT_MAJOR || body[20] != FORMAT_ORDER)
 		return false;
 	attr_init(a);
+	h->word = body[21];
 	created = get64(body + 24);
 	a->create_sec = (int64_t)(created / NS_PER_S);
 	a->create_nsec = (int64_t)(created % NS_PER_S);

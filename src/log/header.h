@@ -21,6 +21,7 @@ struct log_header {
 	uint64_t monotonic; /* the creation time on CLOCK_MONOTONIC, ns */
 	uint32_t target;  /* process ids, each in its own pid namespace */
 	uint32_t creator;
+	uint8_t word; /* bytes in a pointer of the controller */
 	unsigned char boot[16];
 	char host[HEADER_WORD_MAX];
 	char kernel[HEADER_WORD_MAX];

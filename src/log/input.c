@@ -373,6 +373,7 @@ void input_rewind(struct input *in)
 	in->patience = VAIN_MAX;
 	in->gaps = 0;
 	in->last = 0;
+	in->segment = (struct frame){ 0 };
 	in->unpack->at = in->unpack->end = NULL;
 	if (in->header.attr.log_policy == POSIX_TRACE_LOOP)
 		enter_slot(in, 0);
@@ -429,6 +430,7 @@ static bool next_segment(struct input *in)
 		if (!get_body(in, &f, at) || !unpack_begin(in->unpack, &f, in->body))
 			continue;
 		hole = in->expected != 0 && f.number != in->expected;
+		in->segment = f;
 		in->expected = f.number + 1;
 		/* Who has more that is right may have more that is not. */
 		in->patience += 2 * (uint64_t)f.size;

@@ -45,6 +45,7 @@ struct input {
 	bool type[EVENT_ID_END];
 	char (*name)[TRACE_EVENT_NAME_MAX + 1];
 
+	struct frame segment; /* whose events are given now, or come next behind a hole; kind 0: none yet */
 	struct input_place place;
 	uint64_t expected; /* number of the next segment; 0: any */
 	uint64_t last;     /* time of the last event given */

@@ -8,7 +8,9 @@
 #include <time.h>
 
 #include "bytes.h"
-#include "layout.h"
+#include "layout_json.h"
+#include "layout_print.h"
+#include "layouts.h"
 #include "match.h"
 #include "moment.h"
 #include "out.h"
@@ -171,7 +173,7 @@ TEST(layout_lengths)
 		layout_print(&l, data, length);
 		text = put();
 		CHECK("-", text[0] == '{' && text[strlen(text) - 1] == '}');
-		layout_print_json(&l, data, length);
+		layout_json(&l, data, length);
 		put();
 		layout_print_unknown(data, length);
 		put();
@@ -222,6 +224,38 @@ TEST(texts)
 	CHECK("-", !layout_is_text((const unsigned char *)"", 0));
 	layout_print_unknown((const unsigned char *)"\1\2\3\4\5", 5);
 	CHECK_STR("-", put(), "01020304 05");
+}
+
+static enum layout_form form(const char *declared, const char *data, size_t length)
+{
+	struct layout l = { 0 };
+
+	return layout_form(declared && layout_parse(&l, declared) ? &l : NULL, (const unsigned char *)data, length);
+}
+
+TEST(forms)
+{
+	CHECK_EQ("-", form(NULL, "", 0), FORM_NONE);
+	CHECK_EQ("-", form("n{a:s}", "", 0), FORM_NONE);
+	CHECK_EQ("-", form(NULL, "text\n", 5), FORM_TEXT);
+	CHECK_EQ("-", form(NULL, "text", 5), FORM_TEXT);
+	CHECK_EQ("-", form(NULL, "text\0", 6), FORM_BYTES);
+	CHECK_EQ("-", form(NULL, "te\0t", 4), FORM_BYTES);
+	CHECK_EQ("-", form(NULL, "A", 2), FORM_BYTES);
+	CHECK_EQ("-", form(NULL, "\0", 1), FORM_BYTES);
+	CHECK_EQ("-", form(NULL, "\33[2J", 4), FORM_BYTES);
+	CHECK_EQ("-", form(NULL, "\xc3", 1), FORM_BYTES);
+	CHECK_EQ("-", form("n{a:u8,b:u32}", "12345678", 8), FORM_FIELDS);
+	CHECK_EQ("-", form("n{a:u32,b:u8}", "12345", 5), FORM_FIELDS);
+	CHECK_EQ("-", form("n{a:u32,b:u8}", "12345678", 8), FORM_FIELDS); /* filled up as in C */
+	CHECK_EQ("-", form("n{a:u32,b:u8}", "123456", 6), FORM_MORE);
+	CHECK_EQ("-", form("n{a:u32,b:u8}", "1234", 4), FORM_TEXT);
+	CHECK_EQ("-", form("n{a:u32,b:u8}", "\1\2\3\4", 4), FORM_BYTES);
+	CHECK_EQ("-", form("n{a:u8,b:s}", "1", 1), FORM_FIELDS);
+	CHECK_EQ("-", form("n{a:u8,b:s}", "1text", 6), FORM_FIELDS);
+	CHECK_EQ("-", form("n{a:u8,b:s}", "1te\0t", 5), FORM_BYTES);
+	CHECK_EQ("-", form("n{a:u8,b:b}", "1te\0t", 5), FORM_FIELDS);
+	CHECK_EQ("-", form("n{a:u32,b:b}", "123", 3), FORM_TEXT);
 }
 
 /* -- moment.h ---------------------------------------------------------------------------------- */
@@ -360,5 +394,5 @@ TEST(seconds)
 }
 
 TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(sizes), TEST_ENTRY(layout_names), TEST_ENTRY(layout_places), TEST_ENTRY(layout_lengths),
-          TEST_ENTRY(layouts_together), TEST_ENTRY(texts), TEST_ENTRY(moments_read), TEST_ENTRY(moments_printed), TEST_ENTRY(names),
+          TEST_ENTRY(layouts_together), TEST_ENTRY(texts), TEST_ENTRY(forms), TEST_ENTRY(moments_read), TEST_ENTRY(moments_printed), TEST_ENTRY(names),
           TEST_ENTRY(seconds))

@@ -31,6 +31,7 @@ static void begin(void)
 	h.monotonic = 77;
 	h.target = 12;
 	h.creator = 34;
+	h.word = 4;
 	for (unsigned i = 0; i < sizeof h.boot; i++)
 		h.boot[i] = (unsigned char)(i + 1);
 	strcpy(h.host, "a host");
@@ -58,6 +59,7 @@ TEST(there_and_back)
 	begin();
 	MUST(taken());
 	CHECK("LOG-20", memcmp(&got.attr, &h.attr, sizeof h.attr) == 0);
+	CHECK_EQ("LOG-20", got.word, 4);
 	CHECK("LOG-20", got.monotonic == 77 && got.target == 12 && got.creator == 34 && memcmp(got.boot, h.boot, sizeof h.boot) == 0);
 	CHECK_STR("LOG-20", got.host, h.host);
 	CHECK_STR("LOG-20", got.kernel, h.kernel);
@@ -71,7 +73,7 @@ TEST(layout)
 	begin();
 	CHECK("-", memcmp(body, "posixtrace log\n", 16) == 0);
 	CHECK("-", get16(body + 16) == 1 && get16(body + 18) == 0);
-	CHECK("-", body[20] == (*(const uint16_t *)"\1" == 1 ? 1 : 2) && body[21] == sizeof(void *) && get16(body + 22) == 0);
+	CHECK("-", body[20] == (*(const uint16_t *)"\1" == 1 ? 1 : 2) && body[21] == 4 && get16(body + 22) == 0);
 	CHECK_EQ("-", get64(body + 24), INT64_C(1700000000123456789));
 	CHECK_EQ("-", get64(body + 32), 77);
 	CHECK_EQ("-", get64(body + 40), 4);
