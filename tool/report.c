@@ -8,13 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ticks.h"
 #include "command.h"
+#include "event_json.h"
 #include "moment.h"
 #include "out.h"
-
-/* How far an event may be behind an older one: clocks of processors differ, though by far less. */
-#define DISORDER (UINT64_C(1) * NS_PER_S)
 
 static const char usage[] =
 	"usage: posixtrace report [options] [FILE...]\n"
@@ -171,50 +168,10 @@ static void parse(struct report *r, struct options *o, int argc, char **argv)
 
 /* -- Logs ---------------------------------------------------------------------------------------- */
 
-static void open_source(struct report *r, struct source *s, const char *path)
-{
-	uint64_t created;
-
-	s->file = logfile_open(path);
-	s->path = s->file->path;
-	s->layouts = layouts_of(&s->file->in);
-	if (!s->layouts)
-		fail("no memory");
-	if (r->symbols)
-		s->symbols = symbols_of(s->file);
-	created = logfile_created(s->file);
-	if (r->begin == 0 || created < r->begin)
-		r->begin = created;
-	report_names(r, s);
-}
-
-static void open_sources(struct report *r, const struct match *m, int count, char **paths)
-{
-	static char *standard[] = { (char *)LOGFILE_DEFAULT };
-
-	if (count == 0) {
-		count = 1;
-		paths = standard;
-	}
-	r->sources = (unsigned)count;
-	r->source = calloc(r->sources, sizeof *r->source);
-	if (!r->source)
-		fail("no memory");
-	for (unsigned i = 0; i < r->sources; i++)
-		open_source(r, &r->source[i], paths[i]);
-	for (unsigned i = 0; i < r->sources; i++) {
-		struct source *s = &r->source[i];
-
-		s->match = match_copy(m);
-		match_origin(s->match, r->begin);
-		match_begin(s->match, s->file);
-	}
-}
-
 static void print_header(const struct report *r)
 {
-	for (unsigned i = 0; i < r->sources; i++) {
-		const struct source *s = &r->source[i];
+	for (unsigned i = 0; i < r->logs.count; i++) {
+		const struct source *s = &r->logs.source[i];
 		const struct input *in = &s->file->in;
 		const struct attr *a = &in->header.attr;
 
@@ -250,90 +207,44 @@ struct range {
 	uint64_t at, first, end;
 };
 
-/* Nothing that is wanted comes from an event on that is so late. */
-static bool check_end(struct source *s)
-{
-	if (s->event && s->event->time > match_end(s->match) && s->event->time - match_end(s->match) > DISORDER)
-		s->event = NULL;
-	return s->event != NULL;
-}
-
-static bool advance(struct source *s)
-{
-	s->event = logfile_next(s->file, &s->data);
-	return check_end(s);
-}
-
-/* The one whose next event is the oldest; of several, the first. Null: there is no event any more. */
-static struct source *oldest(const struct report *r)
-{
-	struct source *s = NULL;
-
-	for (unsigned i = 0; i < r->sources; i++)
-		if (r->source[i].event && (!s || r->source[i].event->time < s->event->time))
-			s = &r->source[i];
-	return s;
-}
-
 static bool turn(struct range *range)
 {
 	return range->at++ >= range->first;
 }
 
-/* OVERFLOW, and RESUME if it follows at once, are one line; nobody asks for them by name. */
-static void losses(struct report *r, struct source *s, struct range *range)
+static void print_loss(struct report *r, struct source *s, struct range *range)
 {
-	uint64_t from = s->event->time, until = 0;
-	bool wanted = match_time(s->match, s->event), ends = s->event->id == POSIX_TRACE_RESUME;
+	struct loss loss = source_take_loss(s);
 
-	s->event = logfile_next(s->file, &s->data);
-	/* An end without a beginning, which was filtered out: nothing is known of how long. */
-	if (!ends && s->event && s->event->id == POSIX_TRACE_RESUME) {
-		until = s->event->time > from ? s->event->time : from;
-		s->event = logfile_next(s->file, &s->data);
-	}
-	if (!check_end(s) && ends)
+	if (!loss.wanted)
 		return;
-	/* It may have begun earlier than what is asked for. */
-	wanted |= until > match_first(s->match) && from < match_end(s->match);
-	if (wanted && turn(range))
-		report_lost(r, s, from, until);
-	else if (wanted)
-		r->before = until ? until : from;
-}
-
-/* Losses belong to no process, and have no name that anybody asks for. */
-static bool is_wanted(const struct source *s)
-{
-	bool loss = s->event->id == POSIX_TRACE_OVERFLOW || s->event->id == POSIX_TRACE_RESUME;
-
-	return loss ? match_time(s->match, s->event) : match_event(s->match, s->event);
+	if (turn(range))
+		report_lost(r, s, loss.from, loss.until);
+	else
+		r->before = loss.until ? loss.until : loss.from;
 }
 
 static void go_through(struct report *r, struct range *range)
 {
-	bool all = r->sources == 1 && match_all(r->source[0].match);
+	bool all = r->logs.count == 1 && match_all(r->logs.source[0].match);
 	struct source *s;
 
-	r->before = r->begin;
-	for (unsigned i = 0; i < r->sources; i++) {
-		logfile_rewind(r->source[i].file);
-		advance(&r->source[i]);
-	}
-	while ((s = r->sources == 1 ? (r->source->event ? r->source : NULL) : oldest(r)) != NULL && range->at < range->end) {
-		if ((s->event->id == POSIX_TRACE_OVERFLOW || s->event->id == POSIX_TRACE_RESUME) && !r->json) {
-			losses(r, s, range);
+	r->before = r->logs.begin;
+	sources_rewind(&r->logs);
+	while ((s = sources_oldest(&r->logs)) != NULL && range->at < range->end) {
+		if (source_tells_of_loss(s) && !r->json) {
+			print_loss(r, s, range);
 			continue;
 		}
-		if (all || is_wanted(s)) {
+		if (all || source_wanted(s)) {
 			if (!turn(range))
 				r->before = s->event->time;
 			else if (r->json)
-				report_json(r, s, s->event, s->data);
+				event_json(&r->logs, s);
 			else
-				report_line(r, s, s->event, s->data);
+				report_line(r, s);
 		}
-		advance(s);
+		source_advance(s);
 	}
 }
 
@@ -344,7 +255,9 @@ static int report(int argc, char **argv)
 	struct report r = { 0 };
 
 	parse(&r, &o, argc, argv);
-	open_sources(&r, o.match, argc - optind, argv + optind);
+	sources_open(&r.logs, o.match, r.symbols, argc - optind, argv + optind);
+	for (unsigned i = 0; i < r.logs.count; i++)
+		report_names(&r, &r.logs.source[i]);
 	out_colours(o.color);
 	if (o.tail >= 0) {
 		/* Counted first: the last ones are known only at the end. */
@@ -360,8 +273,7 @@ static int report(int argc, char **argv)
 	if (o.header && !r.json)
 		print_header(&r);
 	go_through(&r, &range);
-	for (unsigned i = 0; i < r.sources; i++)
-		logfile_close(r.source[i].file);
+	sources_close(&r.logs);
 	return STATUS_DONE;
 }
 

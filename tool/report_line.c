@@ -26,6 +26,17 @@
 
 #define LABEL_STEP 16
 
+/* A name as it is printed. */
+struct label {
+	const char *text; /* null: not known yet */
+	int length, width; /* bytes, columns */
+};
+
+/* What is kept with each log. */
+struct labels {
+	struct label event[EVENT_ID_END];
+};
+
 /* As out_foreign() prints it: into memory, for ever. */
 static struct label render(const char *text, size_t length)
 {
@@ -59,16 +70,20 @@ static inline void put_label(const struct label *label)
 
 void report_names(struct report *r, struct source *s)
 {
+	struct labels *labels = calloc(1, sizeof *labels);
 	size_t path = strlen(s->path);
 
+	if (!labels)
+		fail("no memory");
+	s->own = labels;
 	for (uint32_t id = 0; id < EVENT_ID_END; id++) {
 		const char *name = layouts_name(s->layouts, id);
 
 		if (!name)
 			continue;
-		s->label[id] = render(name, strlen(name));
-		if (id >= EVENT_ID_USER && s->label[id].width > r->event_width)
-			r->event_width = s->label[id].width < EVENT_WIDTH ? s->label[id].width : EVENT_WIDTH;
+		labels->event[id] = render(name, strlen(name));
+		if (id >= EVENT_ID_USER && labels->event[id].width > r->event_width)
+			r->event_width = labels->event[id].width < EVENT_WIDTH ? labels->event[id].width : EVENT_WIDTH;
 	}
 	if ((int)path > r->file_width)
 		r->file_width = path < EVENT_WIDTH ? (int)path : EVENT_WIDTH;
@@ -76,12 +91,14 @@ void report_names(struct report *r, struct source *s)
 
 static const struct label *event_label(struct source *s, uint32_t id)
 {
-	if (!s->label[id].text) {
+	struct label *label = &((struct labels *)s->own)->event[id];
+
+	if (!label->text) {
 		const char *name = logfile_type(s->file, id);
 
-		s->label[id] = render(name, strlen(name));
+		*label = render(name, strlen(name));
 	}
-	return &s->label[id];
+	return label;
 }
 
 /* "name/tid", filled up with blanks. */
@@ -200,7 +217,7 @@ static void print_time(const struct report *r, uint64_t time)
 	if (r->time == TIME_ABSOLUTE)
 		moment_print(time);
 	else
-		moment_print_seconds((int64_t)(time - (r->time == TIME_DELTA ? r->before : r->begin)), SECONDS_WIDTH);
+		moment_print_seconds((int64_t)(time - (r->time == TIME_DELTA ? r->before : r->logs.begin)), SECONDS_WIDTH);
 }
 
 /* So many blanks. */
@@ -292,8 +309,10 @@ static int print_column(const struct report *r, struct source *s, enum column co
 	}
 }
 
-void report_line(struct report *r, struct source *s, const struct log_event *e, const unsigned char *data)
+void report_line(struct report *r, struct source *s)
 {
+	const struct log_event *e = s->event;
+	const unsigned char *data = s->data;
 	int pending = 0;
 
 	for (unsigned i = 0; i < r->columns; i++) {
@@ -321,7 +340,7 @@ void report_lost(struct report *r, const struct source *s, uint64_t from, uint64
 		out_printf(" for %s", moment_duration(duration, until - from));
 	out_text(" --");
 	out_colour(PLAIN);
-	if (r->sources > 1) {
+	if (r->logs.count > 1) {
 		out_char(' ');
 		out_foreign(s->path, strlen(s->path), 0);
 	}

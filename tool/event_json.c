@@ -1,18 +1,18 @@
 /*
- * report_json.c - a line of a report, as an object of JSON
+ * event_json.c - an event of a log, as an object of JSON on a line
  *
  * Times are whole numbers of nanoseconds, so that nothing of them is lost.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "event_json.h"
+
 #include <string.h>
 
 #include "json.h"
 #include "layout_json.h"
 #include "layout_print.h"
 #include "model/eventset.h"
-#include "out.h"
-#include "report.h"
 
 /* JSON has no numbers in hexadecimal. */
 static void put_hex(const char *key, uint64_t n)
@@ -94,26 +94,27 @@ static void put_data(const struct source *s, const struct log_event *e, const un
 	}
 }
 
-static void begin(const struct report *r, const struct source *s, const char *event, uint64_t time)
+static void begin(const struct sources *all, const struct source *s, const char *event, uint64_t time)
 {
 	json_begin('{');
 	json_key("time");
 	json_number(time);
 	json_key("relative");
-	json_signed((int64_t)(time - r->begin));
+	json_signed((int64_t)(time - all->begin));
 	json_key("event");
 	json_string(event);
-	if (r->sources > 1) {
+	if (all->count > 1) {
 		json_key("file");
 		json_string(s->path);
 	}
 }
 
-void report_json(const struct report *r, const struct source *s, const struct log_event *e, const unsigned char *data)
+void event_json(const struct sources *all, const struct source *s)
 {
+	const struct log_event *e = s->event;
 	const char *name = layouts_name(s->layouts, e->id);
 
-	begin(r, s, name ? name : logfile_type(s->file, e->id), e->time);
+	begin(all, s, name ? name : logfile_type(s->file, e->id), e->time);
 	/* What the system does belongs to none. */
 	if (e->tid) {
 		json_key("pid");
@@ -123,7 +124,7 @@ void report_json(const struct report *r, const struct source *s, const struct lo
 		json_key("thread");
 		json_text(e->name, strnlen(e->name, sizeof e->name));
 	}
-	put_data(s, e, data);
+	put_data(s, e, s->data);
 	if (e->truncated) {
 		json_key("truncated");
 		json_bool(true);
