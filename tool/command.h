@@ -30,6 +30,7 @@ struct command {
 /* One in each file NAME.c. */
 extern const struct command command_check;
 extern const struct command command_complete;
+extern const struct command command_convert;
 extern const struct command command_doctor;
 extern const struct command command_event;
 extern const struct command command_list;

@@ -17,6 +17,7 @@ static const struct command *const commands[] = {
 #ifdef POSIXTRACE_CURSES
 	&command_live,
 #endif
+	&command_convert,
 	&command_list,
 	&command_check,
 	&command_recover,

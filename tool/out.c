@@ -20,6 +20,11 @@
 
 char out_buffer[OUT_SIZE], *out_at = out_buffer;
 
+/* Where it goes, and what to do if it cannot. */
+static int out_fd = STDOUT_FILENO;
+static const char *out_name = "standard output";
+static void (*out_failed)(void);
+
 static bool coloured;
 static pid_t pager;
 
@@ -51,6 +56,14 @@ __attribute__((destructor)) static void at_exit(void)
 	end_pager();
 }
 
+void out_into(int fd, const char *name, void (*failed)(void))
+{
+	out_flush();
+	out_fd = fd;
+	out_name = name;
+	out_failed = failed;
+}
+
 void out_flush(void)
 {
 	const char *from = out_buffer, *to = out_at;
@@ -58,18 +71,20 @@ void out_flush(void)
 	out_at = out_buffer;
 	fflush(stdout);
 	while (from < to) {
-		ssize_t n = write(STDOUT_FILENO, from, (size_t)(to - from));
+		ssize_t n = write(out_fd, from, (size_t)(to - from));
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && errno == EPIPE) {
+		if (n < 0 && errno == EPIPE && out_fd == STDOUT_FILENO) {
 			end_pager();
 			/* Whoever ignores SIGPIPE for us does not want a message either. */
 			signal(SIGPIPE, SIG_DFL);
 			raise(SIGPIPE);
 		}
 		if (n < 0) {
-			complain("standard output: %s", strerror(errno));
+			complain("%s: %s", out_name, strerror(errno));
+			if (out_failed)
+				out_failed();
 			_exit(STATUS_FAILED);
 		}
 		from += n;

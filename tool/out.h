@@ -23,6 +23,8 @@
 extern char *out_at, out_buffer[OUT_SIZE];
 
 void out_flush(void);
+/* Not to standard output, but there; name: for messages. failed: is called if it cannot be written, before the program ends. */
+void out_into(int fd, const char *name, void (*failed)(void));
 
 /* Room for OUT_ROOM more bytes. */
 static inline void out_room(void)

@@ -1,5 +1,5 @@
 /*
- * progress.c - a line on the terminal that tells how far a recording has come
+ * progress.c - a line on the terminal that tells how far a recording, or a conversion, has come
  *
  * SPDX-License-Identifier: MIT
  */
@@ -55,14 +55,36 @@ static void hide(void)
 	shown = false;
 }
 
+/* A line that is longer than the terminal would not go away. */
+static void show(char *line)
+{
+	struct winsize window;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 && strlen(line) >= window.ws_col)
+		line[window.ws_col - 1] = 0;
+	fprintf(stderr, "\r\33[K%s", line);
+	shown = true;
+}
+
+void progress_part(uint64_t done, uint64_t all)
+{
+	double seconds = (double)(clock_ns(CLOCK_MONOTONIC) - began) / 1e9;
+	char line[200], part[32] = "";
+
+	if (!welcome())
+		return;
+	if (all)
+		snprintf(part, sizeof part, "%.0f %%  ", done < all ? 100 * (double)done / (double)all : 100.0);
+	snprintf(line, sizeof line, "%s%" PRIu64 " events  %.0f/s", part, done, seconds > 0 ? (double)done / seconds : 0);
+	show(line);
+}
+
 void progress_show(uint64_t events, uint64_t bytes, uint64_t lost, unsigned files)
 {
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
 	double seconds = (double)(now - before) / 1e9;
 	double rate = events > events_before && seconds > 0 ? (double)(events - events_before) / seconds : 0;
 	char line[200], size[16], kept[32] = "";
-	struct winsize window;
-	size_t n;
 
 	before = now;
 	events_before = events;
@@ -70,13 +92,9 @@ void progress_show(uint64_t events, uint64_t bytes, uint64_t lost, unsigned file
 		return;
 	if (files)
 		snprintf(kept, sizeof kept, "  %u kept", files);
-	n = (size_t)snprintf(line, sizeof line, "%.0f s  %" PRIu64 " events  %s  %" PRIu64 " lost  %.0f/s%s", (double)(now - began) / 1e9, events,
-	                     bytes_text(size, bytes), lost, rate, kept);
-	/* A line that is longer than the terminal would not go away. */
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 && n >= window.ws_col)
-		line[window.ws_col - 1] = 0;
-	fprintf(stderr, "\r\33[K%s", line);
-	shown = true;
+	snprintf(line, sizeof line, "%.0f s  %" PRIu64 " events  %s  %" PRIu64 " lost  %.0f/s%s", (double)(now - began) / 1e9, events,
+	         bytes_text(size, bytes), lost, rate, kept);
+	show(line);
 }
 
 void progress_say(const char *format, ...)

@@ -1,5 +1,5 @@
 /*
- * progress.h - a line on the terminal that tells how far a recording has come, and messages beside it
+ * progress.h - a line on the terminal that tells how far a recording, or a conversion, has come, and messages beside it
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,6 +16,8 @@
 void progress_start(bool beside);
 bool progress_wanted(void);
 void progress_show(uint64_t events, uint64_t bytes, uint64_t lost, unsigned files);
+/* How much of all has been done; all 0: not known. */
+void progress_part(uint64_t done, uint64_t all);
 /* complain(), with the line out of its way. */
 void progress_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void progress_end(void);

@@ -43,6 +43,49 @@ void span_add(struct spans *spans, const char *text)
 	spans->span[spans->count++] = s;
 }
 
+/* A pattern that matches this name only. */
+static char *pattern_of(const char *name)
+{
+	char *pattern = malloc(2 * strlen(name) + 1), *at = pattern;
+
+	if (!pattern)
+		fail("no memory");
+	for (; *name; name++) {
+		if (strchr("*?[\\", *name))
+			*at++ = '\\';
+		*at++ = *name;
+	}
+	*at = 0;
+	return pattern;
+}
+
+void span_add_pair(struct spans *spans, const char *begin, const char *end, size_t name)
+{
+	struct span *s;
+
+	for (unsigned i = 0; i < spans->count; i++)
+		if (fnmatch(spans->span[i]->begin, begin, 0) == 0 && fnmatch(spans->span[i]->end, end, 0) == 0)
+			return;
+	if (spans->count == SPANS_MAX)
+		return;
+	s = calloc(1, sizeof *s);
+	if (!s || !(s->name = strndup(begin, name)))
+		fail("no memory");
+	s->begin = pattern_of(begin);
+	s->end = pattern_of(end);
+	spans->span[spans->count++] = s;
+}
+
+enum span_scope span_scope(const char *text)
+{
+	static const char *const scopes[] = { [SPAN_THREAD] = "thread", [SPAN_PROCESS] = "process", [SPAN_ALL] = "all" };
+
+	for (unsigned i = 0; i < 3; i++)
+		if (strcmp(scopes[i], text) == 0)
+			return (enum span_scope)i;
+	wrong_usage("--by %s: not thread, process or all", text);
+}
+
 struct span_role span_role(const struct spans *spans, const char *name)
 {
 	struct span_role role = { 0, 0 };

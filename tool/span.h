@@ -31,6 +31,7 @@ struct span_open {
 
 struct span {
 	char *begin, *end; /* patterns */
+	char *name;        /* of both together; null: they were asked for by patterns */
 	struct histogram durations;
 	uint64_t begins, ends; /* that have no other */
 	uint64_t cut, cuts;    /* spans that were cut, and how often everything was */
@@ -53,6 +54,10 @@ struct span_role {
 
 /* A,B; a comma in a pattern has a backslash in front. Ends the program if that is none, or one too many. */
 void span_add(struct spans *spans, const char *text);
+/* Of event types with these names, name is the first so many bytes of both. Not if they are one already, or there are too many. */
+void span_add_pair(struct spans *spans, const char *begin, const char *end, size_t name);
+/* thread, process or all. Ends the program if it is none of them. */
+enum span_scope span_scope(const char *text);
 struct span_role span_role(const struct spans *spans, const char *name);
 /* An event with such a role, in the scope of this number. cuts: nothing goes on beyond it. */
 void span_event(struct spans *spans, struct span_role role, bool cuts, unsigned scope, uint64_t time);

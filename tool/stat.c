@@ -63,14 +63,12 @@ enum {
 
 static void take(int option, const char *argument)
 {
-	static const char *const scopes[] = { [SPAN_THREAD] = "thread", [SPAN_PROCESS] = "process", [SPAN_ALL] = "all" };
-
 	switch (option) {
 	case OPTION_SPAN:
 		span_add(&count.spans, argument);
 		break;
 	case OPTION_BY:
-		count.spans.scope = (enum span_scope)choose("--by", argument, strlen(argument), scopes, 3);
+		count.spans.scope = span_scope(argument);
 		break;
 	case OPTION_NESTED:
 		count.spans.nested = true;

@@ -1,0 +1,18 @@
+/*
+ * export_jsonl.c - an object of JSON on each line, as posixtrace report --json prints them
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "event_json.h"
+#include "export.h"
+
+static void event(struct export *x, struct source *s)
+{
+	event_json(&x->logs, s);
+}
+
+const struct exporter export_jsonl = {
+	.name = "jsonl",
+	.suffix = ".jsonl",
+	.event = event,
+};
