@@ -38,7 +38,7 @@ static const char usage[] =
 	"  -q, --quiet            without the line that tells how much was written\n"
 	"\nOnly\n" MATCH_USAGE;
 
-static const struct exporter *const exporters[] = { &export_jsonl };
+static const struct exporter *const exporters[] = { &export_ctf, &export_csv, &export_jsonl };
 
 #define EXPORTERS (sizeof exporters / sizeof exporters[0])
 

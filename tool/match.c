@@ -197,6 +197,11 @@ void match_begin(struct match *m, const struct logfile *f)
 		m->type[id] = match_name(m, logfile_type(f, id));
 }
 
+bool match_type(const struct match *m, uint32_t id)
+{
+	return m->type[id];
+}
+
 bool match_time(const struct match *m, const struct log_event *e)
 {
 	return e->time >= m->first && e->time < m->end;

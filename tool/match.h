@@ -47,6 +47,8 @@ bool match_name(const struct match *m, const char *name);
 void match_origin(struct match *m, uint64_t time);
 /* Has to be called when the log is known, before match_event(). */
 void match_begin(struct match *m, const struct logfile *f);
+/* Its type, by its name alone. */
+bool match_type(const struct match *m, uint32_t id);
 /* Fast: names are looked at once for each type and thread. */
 bool match_event(struct match *m, const struct log_event *e);
 /* By its time alone: for events that tell of losses, which belong to no process. */

@@ -1,0 +1,227 @@
+/*
+ * ctf_metadata.c - how a trace in the Common Trace Format is to be read, in its own language
+ *
+ * Names come from programs and may be anything, so they are made identifiers, or escaped.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "command.h"
+#include "ctf.h"
+#include "layouts.h"
+
+/* -- Names -------------------------------------------------------------------------------------------- */
+
+static void put_string(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			fprintf(out, "\\%03o", c);
+		else
+			fputc(c, out);
+	}
+	fputc('"', out);
+}
+
+#define FIELD_NAME_MAX 40 /* of a field, as it becomes */
+
+/* An identifier; readers take the underscore in front away, so that no name is a keyword. */
+static void make_name(char to[FIELD_NAME_MAX], const char *name)
+{
+	char *at = to;
+
+	*at++ = '_';
+	for (; *name; name++)
+		*at++ = (*name >= '0' && *name <= '9') || (*name >= 'A' && *name <= 'Z') || (*name >= 'a' && *name <= 'z') ? *name : '_';
+	*at = 0;
+}
+
+/* Of a field; other than those before it. */
+static void name_field(char to[FIELD_NAME_MAX], const struct layout *l, unsigned index)
+{
+	char other[FIELD_NAME_MAX];
+
+	make_name(to, l->field[index].name);
+	for (unsigned i = 0; i < index; i++) {
+		make_name(other, l->field[i].name);
+		if (strcmp(to, other) == 0) {
+			snprintf(to + strlen(to), 8, "_%u", (index + 1) % 100);
+			return;
+		}
+	}
+}
+
+/* -- Fields ------------------------------------------------------------------------------------------- */
+
+static const char *type_name(char text[16], const struct layout_field *f)
+{
+	static const char kinds[] = { [LAYOUT_UNSIGNED] = 'u', [LAYOUT_SIGNED] = 'i', [LAYOUT_HEX] = 'x', [LAYOUT_FLOAT] = 'f' };
+
+	if (f->kind == LAYOUT_CHARS)
+		return "c8";
+	snprintf(text, 16, "%c%u", kinds[f->kind], 8u * f->size);
+	return text;
+}
+
+static void put_bytes_field(FILE *out, const char *name)
+{
+	fprintf(out, "\t\tu16 _%s_length;\n\t\tx8 %s[_%s_length];\n", name, name, name);
+}
+
+static void put_field(FILE *out, const struct layout *l, unsigned index)
+{
+	const struct layout_field *f = &l->field[index];
+	char name[FIELD_NAME_MAX], type[16];
+
+	name_field(name, l, index);
+	if (f->kind == LAYOUT_TEXT)
+		fprintf(out, "\t\tstring { encoding = UTF8; } %s;\n", name);
+	else if (f->kind == LAYOUT_BYTES)
+		put_bytes_field(out, name);
+	else if (f->count > 1 || f->kind == LAYOUT_CHARS)
+		fprintf(out, "\t\t%s %s[%u];\n", type_name(type, f), name, f->count);
+	else
+		fprintf(out, "\t\t%s %s;\n", type_name(type, f), name);
+}
+
+static void put_fields(FILE *out, const struct layout *l, enum layout_form form)
+{
+	fputs("\tfields := struct {\n", out);
+	for (unsigned i = 0; (form == FORM_FIELDS || form == FORM_MORE) && i < l->count; i++)
+		put_field(out, l, i);
+	if (form == FORM_MORE)
+		put_bytes_field(out, "_more");
+	else if (form == FORM_TEXT)
+		fputs("\t\tstring { encoding = UTF8; } _text;\n", out);
+	else if (form == FORM_BYTES)
+		put_bytes_field(out, "_data");
+	fputs("\t};\n", out);
+}
+
+/* -- The parts ------------------------------------------------------------------------------------------ */
+
+static void put_types(FILE *out)
+{
+	fputs("/* CTF 1.8 */\n\n", out);
+	for (unsigned size = 8; size <= 64; size *= 2)
+		fprintf(out,
+		        "typealias integer { size = %u; align = 8; signed = false; } := u%u;\n"
+		        "typealias integer { size = %u; align = 8; signed = true; } := i%u;\n"
+		        "typealias integer { size = %u; align = 8; signed = false; base = 16; } := x%u;\n",
+		        size, size, size, size, size, size);
+	fputs("typealias integer { size = 8; align = 8; signed = true; encoding = UTF8; } := c8;\n"
+	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32;\n"
+	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64;\n\n", out);
+}
+
+static void put_uuid(FILE *out, const unsigned char uuid[16])
+{
+	for (unsigned i = 0; i < 16; i++)
+		fprintf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+}
+
+static void put_trace(FILE *out, const unsigned char uuid[16])
+{
+	fputs("trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", out);
+	put_uuid(out, uuid);
+	fprintf(out,
+	        "\";\n\tbyte_order = %s;\n"
+	        "\tpacket.header := struct {\n\t\tu32 magic;\n\t\tu8 uuid[16];\n\t\tu32 stream_id;\n\t};\n};\n\n",
+	        *(const uint16_t *)"\1" == 1 ? "le" : "be");
+}
+
+static void put_text(FILE *out, const char *key, const char *value)
+{
+	fprintf(out, "\t%s = ", key);
+	put_string(out, value);
+	fputs(";\n", out);
+}
+
+static void put_env(FILE *out, const struct logfile *f)
+{
+	const struct log_header *h = &f->in.header;
+	time_t created = (time_t)(logfile_created(f) / 1000000000);
+	char boot[33], date[40] = "";
+	struct tm tm;
+
+	for (unsigned i = 0; i < 16; i++)
+		snprintf(boot + 2 * i, 3, "%02x", h->boot[i]);
+	fputs("env {\n", out);
+	put_text(out, "hostname", h->host);
+	put_text(out, "tracer_name", "posixtrace");
+	put_text(out, "tracer_version", h->attr.version);
+	put_text(out, "trace_name", h->attr.name);
+	if (gmtime_r(&created, &tm))
+		strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	put_text(out, "trace_creation_datetime", date);
+	put_text(out, "sysname", "Linux");
+	put_text(out, "kernel_release", h->kernel);
+	put_text(out, "machine", h->machine);
+	put_text(out, "boot_id", boot);
+	fprintf(out, "\tarchitecture_bit_width = %u;\n\ttarget_pid = %u;\n\tcreator_pid = %u;\n};\n\n", 8u * h->word, h->target, h->creator);
+}
+
+static void put_clock(FILE *out, const struct logfile *f)
+{
+	int64_t resolution = f->in.header.attr.resolution_nsec;
+
+	fprintf(out,
+	        "clock {\n\tname = realtime;\n\tdescription = \"CLOCK_REALTIME as it was set when the stream was created\";\n"
+	        "\tfreq = 1000000000;\n\tprecision = %lld;\n\toffset = 0;\n\tabsolute = true;\n};\n\n"
+	        "typealias integer { size = 64; align = 8; signed = false; map = clock.realtime.value; } := moment;\n\n",
+	        (long long)(resolution > 0 ? resolution : 1));
+}
+
+static void put_stream(FILE *out)
+{
+	fputs("stream {\n\tid = 0;\n"
+	      "\tpacket.context := struct {\n\t\tmoment timestamp_begin;\n\t\tmoment timestamp_end;\n\t\tu64 content_size;\n\t\tu64 packet_size;\n"
+	      "\t\tu64 packet_seq_num;\n\t\tu64 events_discarded;\n\t};\n"
+	      "\tevent.header := struct {\n\t\tu16 id;\n\t\tmoment timestamp;\n\t};\n"
+	      "\tevent.context := struct {\n\t\tu32 _vpid;\n\t\tu32 _vtid;\n\t\tx64 _ip;\n\t\tu8 _truncated;\n"
+	      "\t\tstring { encoding = UTF8; } _procname;\n\t};\n};\n\n", out);
+}
+
+static void put_kind(FILE *out, const struct logfile *f, const struct layouts *layouts, unsigned kind)
+{
+	uint32_t id = kind % CTF_TYPES;
+	const char *name = layouts_name(layouts, id);
+
+	fputs("event {\n\tname = ", out);
+	put_string(out, name ? name : logfile_type(f, id));
+	fprintf(out, ";\n\tid = %u;\n\tstream_id = 0;\n", kind);
+	put_fields(out, layouts_find(layouts, id), (enum layout_form)(kind / CTF_TYPES));
+	fputs("};\n\n", out);
+}
+
+void ctf_metadata(const char *directory, const struct logfile *log, const struct layouts *layouts, const unsigned char uuid[16],
+                  const bool *kinds)
+{
+	char path[PATH_MAX];
+	FILE *out;
+
+	if ((size_t)snprintf(path, sizeof path, "%s/metadata", directory) >= sizeof path)
+		fail("%s: %s", directory, strerror(ENAMETOOLONG));
+	out = fopen(path, "wxe");
+	if (!out)
+		fail("%s: %s", path, strerror(errno));
+	put_types(out);
+	put_trace(out, uuid);
+	put_env(out, log);
+	put_clock(out, log);
+	put_stream(out);
+	for (unsigned kind = 0; kind < CTF_TYPES * FORMS; kind++)
+		if (kinds[kind])
+			put_kind(out, log, layouts, kind);
+	if (ferror(out) | fclose(out))
+		fail("%s: %s", path, strerror(errno));
+}

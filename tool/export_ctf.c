@@ -1,0 +1,254 @@
+/*
+ * export_ctf.c - a trace directory in the Common Trace Format, version 1.8 (ctf.h)
+ *
+ * Events of one shape in one segment differ in nothing but time and data: the bytes of all the rest are put together once
+ * and then copied.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "command.h"
+#include "ctf.h"
+#include "export.h"
+
+/* -- What is kept of a log -------------------------------------------------------------------------- */
+
+/* Kind, time, vpid, vtid, ip, truncated, procname and its null. */
+#define TIME_AT  2
+#define FIXED    (2 + 8 + 4 + 4 + 8 + 1)
+#define HEAD_MAX (FIXED + 16)
+
+/* Bytes of the data that follow each other in the layout too. */
+struct run {
+	uint32_t from, size;
+};
+
+/* Of events of one shape. */
+struct head {
+	uint64_t segment; /* for which all this is true; 0: none */
+	const struct layout *layout;
+	const struct run *runs; /* of the layout, up to its text or bytes at the end; size 0: no more */
+	uint8_t size;
+	unsigned char bytes[HEAD_MAX];
+};
+
+struct trace {
+	char directory[PATH_MAX];
+	struct ctf_file file;
+	bool kinds[CTF_TYPES * FORMS];
+	struct run *runs[CTF_TYPES]; /* of the types' layouts; null: not asked for yet */
+	uint64_t segment;            /* number of that of the packet; 0: none yet */
+	uint64_t time;               /* of the event before */
+	struct head head[SHAPES_MAX + 1];
+};
+
+static uint64_t late;
+
+/* -- Traces -------------------------------------------------------------------------------------- */
+
+/* Of its own for each log, and always the same. */
+static void make_uuid(unsigned char uuid[16], const struct logfile *f)
+{
+	uint64_t created = logfile_created(f);
+
+	memcpy(uuid, &f->in.log, 8);
+	memcpy(uuid + 8, &created, 8);
+	/* Version 4, variant 1: as if all of it were random. */
+	uuid[6] = (unsigned char)((uuid[6] & 0x0f) | 0x40);
+	uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80);
+}
+
+/* One log is the directory, several are directories in it. */
+static void name_directory(struct trace *t, const struct export *x, const struct source *s)
+{
+	const char *slash = strrchr(s->path, '/');
+	int n;
+
+	if (x->logs.count == 1)
+		n = snprintf(t->directory, sizeof t->directory, "%s", x->directory);
+	else
+		n = snprintf(t->directory, sizeof t->directory, "%s/%u-%s", x->directory, s->index + 1, slash ? slash + 1 : s->path);
+	if ((size_t)n >= sizeof t->directory)
+		fail("%s: %s", x->directory, strerror(ENAMETOOLONG));
+	if (x->logs.count > 1 && mkdir(t->directory, 0700) != 0)
+		fail("%s: %s", t->directory, strerror(errno));
+}
+
+static void begin(struct export *x)
+{
+	for (unsigned i = 0; i < x->logs.count; i++) {
+		struct source *s = &x->logs.source[i];
+		struct trace *t = calloc(1, sizeof *t);
+		unsigned char uuid[16];
+
+		if (!t)
+			fail("no memory");
+		s->own = t;
+		name_directory(t, x, s);
+		make_uuid(uuid, s->file);
+		ctf_open(&t->file, t->directory, uuid);
+	}
+}
+
+static void end(struct export *x)
+{
+	for (unsigned i = 0; i < x->logs.count; i++) {
+		struct source *s = &x->logs.source[i];
+		struct trace *t = s->own;
+
+		ctf_close(&t->file);
+		ctf_metadata(t->directory, s->file, s->layouts, t->file.uuid, t->kinds);
+	}
+	if (late)
+		complain("%llu event%s came late, and stand%s at the time of the event before: times in a trace do not go back",
+		         (unsigned long long)late, late == 1 ? "" : "s", late == 1 ? "s" : "");
+}
+
+/* A new segment is a new packet. */
+static void next_packet(struct trace *t, const struct source *s)
+{
+	const struct frame *segment = &s->file->in.segment;
+
+	/* What was lost before the first one is seen only between two. */
+	if (t->segment == 0 && segment->lost)
+		ctf_packet(&t->file, logfile_created(s->file), segment->number - 1, 0);
+	t->segment = segment->number;
+	ctf_packet(&t->file, t->time, segment->number, segment->lost);
+}
+
+/* -- Events ---------------------------------------------------------------------------------------- */
+
+/* What of the data is to be copied: fields without what lies between them. */
+static const struct run *find_runs(struct trace *t, uint32_t id, const struct layout *l)
+{
+	unsigned n = 0;
+
+	if (t->runs[id])
+		return t->runs[id];
+	t->runs[id] = calloc(LAYOUT_FIELDS + 1, sizeof **t->runs);
+	if (!t->runs[id])
+		fail("no memory");
+	for (unsigned i = 0; i < l->count && !layout_rest(&l->field[i]); i++) {
+		const struct layout_field *f = &l->field[i];
+		struct run *before = n > 0 ? &t->runs[id][n - 1] : NULL;
+		uint32_t size = (uint32_t)f->size * f->count;
+
+		if (before && before->from + before->size == f->offset)
+			before->size += size;
+		else
+			t->runs[id][n++] = (struct run){ f->offset, size };
+	}
+	return t->runs[id];
+}
+
+static void make_head(struct trace *t, struct head *h, const struct source *s, const struct log_event *e)
+{
+	unsigned char *p = h->bytes + TIME_AT + 8;
+	size_t name = strnlen(e->name, sizeof e->name - 1);
+
+	h->segment = t->segment;
+	h->layout = layouts_find(s->layouts, e->id);
+	h->runs = h->layout ? find_runs(t, e->id, h->layout) : NULL;
+	memcpy(p, &e->pid, 4);
+	memcpy(p + 4, &e->tid, 4);
+	memcpy(p + 8, &e->address, 8);
+	p[16] = e->truncated;
+	memcpy(p + 17, e->name, name);
+	p[17 + name] = 0;
+	h->size = (uint8_t)(FIXED + name + 1);
+}
+
+static unsigned char *put_bytes(unsigned char *to, const unsigned char *data, size_t size)
+{
+	const uint16_t length = (uint16_t)size;
+
+	memcpy(to, &length, 2);
+	memcpy(to + 2, data, size);
+	return to + 2 + size;
+}
+
+static unsigned char *put_text(unsigned char *to, const unsigned char *data, size_t size)
+{
+	memcpy(to, data, size);
+	to[size] = 0;
+	return to + size + 1;
+}
+
+static unsigned char *put_fields(unsigned char *to, const struct head *h, const unsigned char *data, size_t length)
+{
+	const struct layout_field *last = &h->layout->field[h->layout->count - 1];
+
+	for (const struct run *r = h->runs; r->size; r++) {
+		memcpy(to, data + r->from, r->size);
+		to += r->size;
+	}
+	if (last->kind == LAYOUT_TEXT)
+		return put_text(to, data + last->offset, layout_text_length(data + last->offset, length - last->offset));
+	if (last->kind == LAYOUT_BYTES)
+		return put_bytes(to, data + last->offset, length - last->offset);
+	return to;
+}
+
+static void put_data(struct ctf_file *f, const struct head *h, enum layout_form form, const unsigned char *data, size_t length)
+{
+	size_t more;
+
+	switch (form) {
+	case FORM_FIELDS:
+		f->at = put_fields(f->at, h, data, length);
+		break;
+	case FORM_MORE:
+		more = layout_unsaid(h->layout, length);
+		f->at = put_bytes(put_fields(f->at, h, data, length), data + more, length - more);
+		break;
+	case FORM_TEXT:
+		f->at = put_text(f->at, data, layout_text_length(data, length));
+		break;
+	case FORM_BYTES:
+		f->at = put_bytes(f->at, data, length);
+		break;
+	default:
+		break;
+	}
+}
+
+static void event(struct export *x, struct source *s)
+{
+	const struct log_event *e = s->event;
+	struct trace *t = s->own;
+	unsigned shape = logfile_shape(s->file, e);
+	struct head *h = &t->head[shape];
+	enum layout_form form;
+	uint16_t kind;
+
+	late += e->time < t->time;
+	t->time = e->time > t->time ? e->time : t->time;
+	if (t->segment != s->file->in.segment.number)
+		next_packet(t, s);
+	/* Those that tell of a damaged part have all the same shape, which is none. */
+	if (h->segment != t->segment || shape == SHAPES_MAX)
+		make_head(t, h, s, e);
+	form = layout_form(h->layout, s->data, e->length);
+	kind = (uint16_t)(e->id + CTF_TYPES * form);
+	t->kinds[kind] = true;
+	ctf_room(&t->file);
+	memcpy(t->file.at, h->bytes, HEAD_MAX);
+	memcpy(t->file.at, &kind, 2);
+	memcpy(t->file.at + TIME_AT, &t->time, 8);
+	t->file.at += h->size;
+	put_data(&t->file, h, form, s->data, e->length);
+	ctf_packet_end(&t->file, t->time);
+}
+
+const struct exporter export_ctf = {
+	.name = "ctf",
+	.suffix = ".ctf",
+	.directory = true,
+	.begin = begin,
+	.event = event,
+	.end = end,
+};
