@@ -12,6 +12,7 @@
 #include "command.h"
 #include "export.h"
 #include "out.h"
+#include "system_text.h"
 
 /* More are not readable; types whose fields have no room have their data in hex. */
 #define COLUMNS_MAX 1024
@@ -183,9 +184,14 @@ static void put_data(const struct source *s, const struct log_event *e, const un
 	const uint8_t *field = ((const struct places *)s->own)->field[e->id];
 	enum layout_form form = field ? FORM_FIELDS : layout_form(NULL, data, e->length);
 	size_t more = field ? layout_unsaid(l, e->length) : 0;
+	char text[SYSTEM_TEXT];
 
-	if (form == FORM_TEXT)
+	if (eventtype_system(e->id) && e->length > 0 && system_text(text, s->layouts, e, data)) {
+		put_text(text, strlen(text));
+		form = FORM_TEXT;
+	} else if (form == FORM_TEXT) {
 		put_text((const char *)data, layout_text_length(data, e->length));
+	}
 	out_char(',');
 	if (form != FORM_TEXT)
 		put_hex(data + more, e->length - more);

@@ -14,6 +14,7 @@
 #include "command.h"
 #include "ctf.h"
 #include "export.h"
+#include "system_text.h"
 
 /* -- What is kept of a log -------------------------------------------------------------------------- */
 
@@ -193,6 +194,20 @@ static unsigned char *put_fields(unsigned char *to, const struct head *h, const 
 	return to;
 }
 
+/* Sets of event types are names, for people. False: it is another event. */
+static bool put_system(struct ctf_file *f, uint16_t *kind, const struct source *s)
+{
+	const struct log_event *e = s->event;
+	char text[SYSTEM_TEXT];
+
+	if (e->length == 0 || !system_text(text, s->layouts, e, s->data))
+		return false;
+	*kind = (uint16_t)(e->id + CTF_TYPES * (*text ? FORM_TEXT : FORM_NONE));
+	if (*text)
+		f->at = put_text(f->at, (unsigned char *)text, strlen(text));
+	return true;
+}
+
 static void put_data(struct ctf_file *f, const struct head *h, enum layout_form form, const unsigned char *data, size_t length)
 {
 	size_t more;
@@ -222,7 +237,7 @@ static void event(struct export *x, struct source *s)
 	struct trace *t = s->own;
 	unsigned shape = logfile_shape(s->file, e);
 	struct head *h = &t->head[shape];
-	enum layout_form form;
+	unsigned char *at;
 	uint16_t kind;
 
 	late += e->time < t->time;
@@ -232,15 +247,19 @@ static void event(struct export *x, struct source *s)
 	/* Those that tell of a damaged part have all the same shape, which is none. */
 	if (h->segment != t->segment || shape == SHAPES_MAX)
 		make_head(t, h, s, e);
-	form = layout_form(h->layout, s->data, e->length);
-	kind = (uint16_t)(e->id + CTF_TYPES * form);
-	t->kinds[kind] = true;
 	ctf_room(&t->file);
-	memcpy(t->file.at, h->bytes, HEAD_MAX);
-	memcpy(t->file.at, &kind, 2);
-	memcpy(t->file.at + TIME_AT, &t->time, 8);
+	at = t->file.at;
 	t->file.at += h->size;
-	put_data(&t->file, h, form, s->data, e->length);
+	if (!eventtype_system(e->id) || !put_system(&t->file, &kind, s)) {
+		enum layout_form form = layout_form(h->layout, s->data, e->length);
+
+		kind = (uint16_t)(e->id + CTF_TYPES * form);
+		put_data(&t->file, h, form, s->data, e->length);
+	}
+	memcpy(at, h->bytes, h->size);
+	memcpy(at, &kind, 2);
+	memcpy(at + TIME_AT, &t->time, 8);
+	t->kinds[kind] = true;
 	ctf_packet_end(&t->file, t->time);
 }
 

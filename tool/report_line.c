@@ -15,6 +15,7 @@
 #include "moment.h"
 #include "out.h"
 #include "report.h"
+#include "system_text.h"
 
 #define SECONDS_WIDTH 14
 #define EVENT_WIDTH   24 /* what longer names are not aligned to */
@@ -131,24 +132,6 @@ static const struct thread *thread_of(const struct log_event *e)
 
 /* -- Data ---------------------------------------------------------------------------------------- */
 
-/* "sql.row, sql.open": the types in one set, and not in the other. False: there are none. */
-static bool print_types(struct source *s, const char *before, const trace_event_set_t *in, const trace_event_set_t *not_in)
-{
-	bool any = false;
-
-	for (uint32_t id = 1; id < EVENT_ID_END; id++) {
-		const struct label *label;
-
-		if (!eventset_has(in, id) || (not_in && eventset_has(not_in, id)) || !s->file->in.type[id])
-			continue;
-		label = event_label(s, id);
-		out_text(any ? ", " : before);
-		put_label(label);
-		any = true;
-	}
-	return any;
-}
-
 /* Is there anything that print_data() would print? */
 static bool has_data(const struct log_event *e, const unsigned char *data)
 {
@@ -162,26 +145,15 @@ static bool has_data(const struct log_event *e, const unsigned char *data)
 	return !eventset_is_empty(&set);
 }
 
-/* What the system's own events say, in words. False: it is none, or none that is understood. */
-static bool print_system(struct source *s, const struct log_event *e, const unsigned char *data)
+/* False: it is no event of the system, or nothing that is understood. */
+static bool print_system(const struct source *s, const struct log_event *e, const unsigned char *data)
 {
-	trace_event_set_t set[2];
+	char text[SYSTEM_TEXT];
 
-	if (e->id == POSIX_TRACE_STOP && e->length == sizeof(int)) {
-		out_text("by itself: it is full");
-		return true;
-	}
-	if (e->id == POSIX_TRACE_START && e->length == sizeof set[0]) {
-		memcpy(set, data, sizeof set[0]);
-		print_types(s, "without ", &set[0], NULL);
-		return true;
-	}
-	if (e->id == POSIX_TRACE_FILTER && e->length == sizeof set) {
-		memcpy(set, data, sizeof set);
-		print_types(s, print_types(s, "without ", &set[1], &set[0]) ? "; again with " : "again with ", &set[0], &set[1]);
-		return true;
-	}
-	return false;
+	if (!system_text(text, s->layouts, e, data))
+		return false;
+	out_foreign(text, strlen(text), 0);
+	return true;
 }
 
 static void print_unknown(const struct report *r, const unsigned char *data, size_t length)
