@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+#
+# convert.py - posixtrace convert: what all formats have in common, JSON lines and tables
+#
+#     convert.py POSIXTRACE REPORT_LOGS
+#
+# SPDX-License-Identifier: MIT
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from made_log import Log
+from scene import has_terminals
+
+POSIXTRACE, REPORT_LOGS = (os.path.abspath(argument) for argument in sys.argv[1:3])
+ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8'}
+
+
+def run(*arguments, status=0, **more):
+    done = subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=60, **more)
+    assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def report(*arguments):
+    return [json.loads(line) for line in run('report', '--json', *arguments)[0].splitlines()]
+
+
+def leftovers():
+    return [name for name in os.listdir() if 'unfinished' in name]
+
+
+# -- JSON lines ----------------------------------------------------------------------------------------
+
+
+def test_jsonl():
+    for logs in ['server.log'], ['server.log', 'client.log'], ['-e', 'sql.*', 'server.log'], ['hole.log']:
+        text, message = run('convert', '--to', 'jsonl', '-o', '-', *logs)
+        assert text == run('report', '--json', *logs)[0]
+        assert f'standard output: {len(text.splitlines())} events' in message, message
+
+
+# -- Tables --------------------------------------------------------------------------------------------
+
+
+def table(*arguments):
+    return [*csv.DictReader(io.StringIO(run('convert', '--to', 'csv', '-o', '-', *arguments)[0], newline=''))]
+
+
+def cell(value, declared=None):
+    if isinstance(value, list):
+        return ' '.join(map(cell, value))
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def compare_fields(event, row, what):
+    for name, value in event.get('fields', {}).items():
+        column = row['fields.' + name if 'fields.' + name in row else name]
+        if isinstance(value, float) or (isinstance(value, int) and column.startswith('0x')):
+            assert float(column) == value if isinstance(value, float) else int(column, 16) == value, what
+        else:
+            assert column == cell(value), (name, what)
+
+
+def test_csv():
+    for logs in ['server.log'], ['client.log'], ['i386.log'], ['open.log'], ['server.log', 'client.log']:
+        events, rows = report(*logs), table(*logs)
+        assert len(events) == len(rows) > 0
+        for event, row in zip(events, rows):
+            what = (event, row)
+            assert int(row['time']) == event['time'] and int(row['relative']) == event['relative'], what
+            for key in 'pid', 'tid', 'thread', 'event', 'address', 'file':
+                assert row.get(key, '') == str(event.get(key, '')), what
+            assert row['truncated'] == str(int(event.get('truncated', False))), what
+            compare_fields(event, row, what)
+            if 'data' in event:
+                assert row['text'].rstrip('\0') == event['text'] if row['text'] else row['data'] == event['data'], what
+
+
+def test_csv_columns():
+    text, _ = run('convert', '--to', 'csv', '-o', '-', '-e', 'sql.row', 'server.log')
+    assert text.splitlines()[0] == 'time,relative,pid,tid,thread,event,address,truncated,text,data,rows,fields.time'
+    assert ',3,1200' in text.splitlines()[1]
+
+
+def test_csv_system_in_words():
+    rows = table('server.log')
+    assert [row['text'] for row in rows if row['event'] == 'posix_trace_start'][0] == 'without request, line'
+
+
+def test_csv_odd_names():
+    log = Log()
+    log.event(1, 'a{x:u8,x:u8}', data=b'\1\2')
+    log.event(2, 'b{a,b:u8}', data=b'\3')
+    log.event(3, 'c{"q":u8,pid:u8}', data=b'\4\5')
+    log.event(4, 'name, with "quotes"', thread='t,h')
+    log.event(5, 'd{x:u8}', data=b'\6\7')
+    log.segment()
+    Path('odd.log').write_bytes(log.closed())
+    rows = table('odd.log')
+    assert rows[0]['data'] == '0102' and rows[0]['x'] == ''  # nobody could tell them apart
+    assert rows[1]['event'] == 'b{a,b:u8}' and rows[1]['data'] == '03'
+    assert rows[2]['"q"'] == '4' and rows[2]['fields.pid'] == '5' and rows[2]['pid'] == '100'
+    assert rows[3]['event'] == 'name, with "quotes"' and rows[3]['thread'] == 't,h'
+    assert rows[4]['x'] == '6' and rows[4]['data'] == '07'  # more than is declared
+
+
+def test_csv_many_columns():
+    log = Log()
+    for i in range(300):
+        log.event(i, f't{i}{{' + ','.join(f'{chr(97 + k)}{i}:u8' for k in range(4)) + '}', data=bytes(range(4)))
+    log.segment()
+    Path('wide.log').write_bytes(log.closed())
+    rows = table('wide.log')
+    assert len(rows) == 300 and len(rows[0]) == 10 + 1024
+    assert rows[0]['d0'] == '3' and rows[0]['data'] == ''
+    assert rows[299]['data'] == '00010203'
+
+
+# -- What they have in common ------------------------------------------------------------------------------
+
+
+def test_output():
+    assert re.fullmatch(r'posixtrace convert: server.csv: \d+ events, [\d.]+ KiB; events were lost at 1 place\n',
+                        run('convert', '--to', 'csv', 'server.log')[1])
+    assert stat.S_IMODE(os.stat('server.csv').st_mode) == 0o600
+    assert run('convert', '-q', '-o', 'other.csv', 'server.log') == ('', '')
+    assert Path('other.csv').read_bytes() == Path('server.csv').read_bytes()
+    # What is there goes, but not what is a log.
+    run('convert', '-o', 'other.csv', 'client.log')
+    assert Path('other.csv').read_bytes() != Path('server.csv').read_bytes()
+    before = Path('client.log').read_bytes()
+    for log in 'client.log', 'server.log':
+        assert 'is a log' in run('convert', '--to', 'csv', '-o', 'client.log', log, status=1)[1]
+    assert Path('client.log').read_bytes() == before
+    assert not leftovers()
+
+
+def test_output_elsewhere():
+    os.mkdir('directory')
+    assert 'is a directory' in run('convert', '--to', 'csv', '-o', 'directory', 'server.log', status=1)[1]
+    assert 'No such file' in run('convert', '--to', 'csv', '-o', 'nowhere/x.csv', 'server.log', status=1)[1]
+    run('convert', '--to', 'csv', '-o', '/dev/null', 'server.log')
+    assert 'No space' in run('convert', '--to', 'csv', '-o', '/dev/full', 'server.log', status=1)[1]
+    os.mkfifo('fifo')
+    reader = subprocess.Popen(['cat', 'fifo'], stdout=subprocess.PIPE)
+    run('convert', '--to', 'csv', '-o', 'fifo', 'server.log')
+    assert reader.communicate()[0].decode() == run('convert', '--to', 'csv', '-o', '-', 'server.log')[0]
+    # A link that somebody has laid there is not followed.
+    os.symlink('victim', 'linked.csv.unfinished')
+    run('convert', '-o', 'linked.csv', 'server.log')
+    assert not os.path.lexists('victim') and not leftovers()
+    # What it was made from may be standard input.
+    run('convert', '--to', 'csv', '-o', 'stdin.csv', '-', stdin=open('server.log'))
+    assert Path('stdin.csv').read_text() == run('convert', '--to', 'csv', '-o', '-', 'server.log')[0]
+
+
+def test_usage():
+    for arguments in [], ['--to', 'xml', 'server.log'], ['-o', 'x.xml', 'server.log'], ['--to', 'csv', '--span', 'a,b', 'server.log'], ['--by', 'x']:
+        run('convert', *arguments, status=2)
+    assert 'No such file' in run('convert', '--to', 'csv', 'none.log', status=1)[1]
+    assert 'not a log' in run('convert', '--to', 'csv', __file__, status=1)[1]
+    assert not leftovers() and not os.path.exists('none.csv')
+
+
+def test_full_disk():
+    if os.geteuid() != 0 or subprocess.run(['unshare', '-m', 'true'], capture_output=True).returncode != 0:
+        return
+    script = 'mkdir disk && mount -t tmpfs -o size=64k none disk && "$1" convert -o disk/out.csv many.log; echo $?; ls disk'
+    done = subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', POSIXTRACE], capture_output=True, env=ENVIRONMENT, timeout=60)
+    assert done.stdout == b'1\n' and b'No space left' in done.stderr, done
+
+
+def test_interrupted():
+    """Nothing is left, and it is seen what ended it."""
+    os.mkfifo('held')
+    for signal_ in signal.SIGINT, signal.SIGTERM:
+        for to in 'csv', 'ctf':
+            out = 'stopped.' + to
+            process = subprocess.Popen([POSIXTRACE, 'convert', '-o', out, *['many.log'] * 8], stderr=subprocess.PIPE, env=ENVIRONMENT)
+            end = time.monotonic() + 30
+            while not os.path.exists(out + '.unfinished') and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.001)
+            process.send_signal(signal_)
+            process.communicate(timeout=30)
+            assert process.returncode == -signal_ and not os.path.exists(out) and not leftovers(), (process.returncode, os.listdir())
+
+
+def test_progress():
+    """On a terminal only, and it goes."""
+    if not has_terminals():
+        return
+    master, slave = pty.openpty()
+    process = subprocess.Popen([POSIXTRACE, 'convert', '-o', 'seen.csv', *['many.log'] * 4], stderr=slave, stdin=slave, env=ENVIRONMENT,
+                               start_new_session=True, preexec_fn=lambda: __import__('fcntl').ioctl(0, 0x540e, 0))
+    os.close(slave)
+    shown = b''
+    try:
+        while more := os.read(master, 4096):
+            shown += more
+    except OSError:
+        pass
+    os.close(master)
+    assert process.wait() == 0
+    assert re.search(rb'\d+ %  \d+ events  \d+/s', shown), shown
+    assert shown.rsplit(b'\33[K', 1)[1].startswith(b'posixtrace convert: seen.csv: '), shown
+
+
+def main():
+    tests = [(name, f) for name, f in globals().items() if name.startswith('test_')]
+    failed = 0
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        for kind in 'server', 'client', 'hole', 'open', 'i386', 'many':
+            subprocess.run([REPORT_LOGS, kind, kind + '.log'], check=True)
+        for name, f in tests:
+            try:
+                f()
+            except Exception:
+                failed += 1
+                print(f'{name}:')
+                traceback.print_exc(file=sys.stdout)
+        os.chdir('/')
+    return failed > 0
+
+
+sys.exit(main())

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+#
+# convert_ctf.py - posixtrace convert --to ctf: babeltrace2 reads the same as posixtrace report
+#
+#     convert_ctf.py POSIXTRACE REPORT_LOGS STAT_LOG
+#
+# SPDX-License-Identifier: MIT
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+import babeltrace
+from made_log import OVERFLOW, PREDEFINED, RESUME, START, STOP, Log
+
+POSIXTRACE, REPORT_LOGS, STAT_LOG = (os.path.abspath(argument) for argument in sys.argv[1:4])
+ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8'}
+
+
+def run(*arguments, status=0, **more):
+    done = subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=60, **more)
+    assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def convert(*arguments, out='out.ctf', **more):
+    shutil.rmtree(out, ignore_errors=True)
+    return run('convert', '--to', 'ctf', '-o', out, *arguments, **more)[1]
+
+
+def report(*arguments):
+    return [json.loads(line) for line in run('report', '--json', *arguments)[0].splitlines()]
+
+
+def hexadecimal(values):
+    return ''.join(f'{value:02x}' for value in values)
+
+
+def identifier(name):
+    return re.sub('[^A-Za-z0-9_]', '_', name)
+
+
+def compare_fields(wanted, fields, what):
+    """What the command prints as JSON, and what babeltrace2 has found."""
+    fields = {name: value for name, value in fields.items() if not name.endswith('_length') or name in wanted.get('fields', {})}
+    if 'fields' in wanted and 'data' not in fields and 'text' not in fields:
+        for name, value in wanted['fields'].items():
+            found = fields[identifier(name)]
+            if isinstance(found, list) and isinstance(value, str):
+                found = hexadecimal(found)
+            if isinstance(value, float) or isinstance(found, float):
+                assert abs(found - value) <= 1e-6 * abs(value), (what, name, found, value)
+            else:
+                assert found == value, (what, name, found, value)
+    elif 'data' in fields and 'data' in wanted:
+        assert hexadecimal(fields['data']) == wanted['data'], what
+    elif 'data' in wanted:
+        assert fields['text'] == wanted['text'], what
+
+
+def compare(directory, *logs, several=False):
+    last = 0
+    wanted = report(*logs)
+    found = [*babeltrace.events(directory)]
+    assert len(found) == len(wanted), (len(found), len(wanted))
+    for event, (time, name, context, fields) in zip(wanted, found):
+        last = max(last, event['time'])
+        assert time == last, (event, time)
+        # Names are told with control characters as they are.
+        assert name.endswith(' ' + event['event']), (event, name)
+        for key, field in (('pid', 'vpid'), ('tid', 'vtid'), ('thread', 'procname')):
+            assert context[field] == event.get(key, '' if key == 'thread' else 0), (event, context)
+        assert context['ip'] == int(event.get('address', '0'), 16), (event, context)
+        assert context['truncated'] == event.get('truncated', False), (event, context)
+        compare_fields(event, fields, event)
+    return found
+
+
+# -- Tests ---------------------------------------------------------------------------------------------
+
+
+def test_same_events():
+    for kind in 'server', 'client', 'hole', 'open', 'i386', 'exec':
+        convert(kind + '.log')
+        compare('out.ctf', kind + '.log')
+
+
+def test_system_events_in_words():
+    convert('server.log')
+    found = [(name.split()[-1], fields) for _, name, _, fields in babeltrace.events('out.ctf') if 'posix_trace_' in name]
+    assert found[0] == ('posix_trace_start', {'text': 'without request, line'}), found
+    assert ('posix_trace_filter', {'text': 'without sql.row; again with line'}) in found
+    assert ('posix_trace_stop', {'text': 'by itself: it is full'}) in found and found[-1] == ('posix_trace_stop', {}), found
+
+
+def test_real_program():
+    subprocess.run([STAT_LOG, 'real.log', '3', '50'], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT, timeout=60)
+    convert('real.log')
+    assert len(compare('out.ctf', 'real.log')) > 100
+
+
+def test_only():
+    convert('-e', 'sql.*', 'server.log')
+    assert {name.split()[-1] for _, name, _, _ in babeltrace.events('out.ctf')} >= {'sql.row'}
+    assert len(compare('out.ctf', '-e', 'sql.*', 'server.log')) > 2
+
+
+def test_several_logs():
+    convert('server.log', 'client.log')
+    assert sorted(os.listdir('out.ctf')) == ['1-server.log', '2-client.log']
+    assert len([*babeltrace.events('out.ctf')]) == len(report('server.log', 'client.log'))
+    compare('out.ctf/1-server.log', 'server.log')
+    compare('out.ctf/2-client.log', 'client.log')
+
+
+def test_packets():
+    """One for each segment: its number, and what the stream has lost before it."""
+    log = Log()
+    for i, lost in enumerate((3, 0, 5)):
+        log.event(1000 * i + 10, 'a')
+        log.segment(lost=lost)
+    Path('lost.log').write_bytes(log.closed())
+    convert('lost.log')
+    details, _ = babeltrace.run('out.ctf', '-c', 'sink.text.details')
+    assert [int(n) for n in re.findall(r'Discarded events \((\d+) events\)', details)] == [3, 5], details
+    # From the end of the packet before to the end of the one with the number.
+    assert len(re.findall('Packet beginning', details)) == 4
+    _, messages = babeltrace.run('out.ctf')
+    assert 'discarded 3 events' in messages and 'discarded 5 events' in messages, messages
+
+
+def test_damaged_part():
+    """Sequence numbers tell of it: packets are missing."""
+    convert('hole.log')
+    _, messages = babeltrace.run('out.ctf')
+    assert 'discarded' in messages and 'packet' in messages, messages
+
+
+def test_late_event():
+    log = Log()
+    log.event(1000, 'a')
+    log.event(400, 'b')
+    log.event(500, 'c')
+    log.event(2000, 'd')
+    log.segment()
+    Path('late.log').write_bytes(log.closed())
+    assert '2 events came late' in convert('late.log')
+    times = [(time - log.created, name.split()[-1]) for time, name, _, _ in babeltrace.events('out.ctf')]
+    assert times == [(1000, 'a'), (1000, 'b'), (1000, 'c'), (2000, 'd')], times
+
+
+def test_environment():
+    convert('server.log')
+    details, _ = babeltrace.run('out.ctf', '-c', 'sink.text.details')
+    for text in 'hostname: host', 'trace_name: unit', 'tracer_name: posixtrace', 'Origin is Unix epoch: Yes', '(1 GHz)' if '(1 GHz)' in details else '1,000,000,000':
+        assert text in details, (text, details[:3000])
+
+
+def test_odd_names():
+    names = ['quote"and\\back', 'trace', 'event { }', '/* no comment', 'tab\there', 'ümlaut', '"', ';', '%s%n', 'a' * 63]
+    log = Log()
+    for i, name in enumerate(names):
+        log.event(10 + i, name)
+    log.event(100, 'odd{struct:u8,a-b:u16,a_b:u32,größe:u8,string:s}', data=b'\1\0\2\0\3\0\0\0\4text')
+    log.segment()
+    Path('odd.log').write_bytes(log.closed())
+    convert('odd.log')
+    found = [*babeltrace.events('out.ctf')]
+    assert [name for _, name, _, _ in found[:-1]] == ['host ' + name for name in names], found
+    fields = found[-1][3]
+    assert fields['struct'] == 1 and fields['a_b'] == 2 and fields['a_b_3'] == 3 and fields['string'] == 'text', fields
+    assert [value for name, value in fields.items() if name.startswith('gr')] == [4]
+
+
+def test_large_segment():
+    """Packets larger than what is kept in memory."""
+    log = Log()
+    for i in range(40):
+        log.event(10 + i, 'big', data=bytes([i]) + bytes(60000))
+    log.segment()
+    Path('big.log').write_bytes(log.closed())
+    convert('big.log')
+    found = [*babeltrace.events('out.ctf')]
+    assert [fields['data'][0] for _, _, _, fields in found] == [*range(40)]
+    assert all(len(fields['data']) == 60001 for _, _, _, fields in found)
+
+
+def test_directory():
+    assert re.fullmatch(r'posixtrace convert: out.ctf: \d+ events, .*\n', convert('server.log'))
+    assert sorted(os.listdir('out.ctf')) == ['events', 'metadata']
+    assert 'is there already' in run('convert', '--to', 'ctf', '-o', 'out.ctf', 'client.log', status=1)[1]
+    run('convert', '--to', 'ctf', '-f', '-o', 'out.ctf/', 'client.log')
+    compare('out.ctf', 'client.log')
+    Path('precious').mkdir()
+    Path('precious/file').write_text('x')
+    assert 'no trace' in run('convert', '--to', 'ctf', '-f', '-o', 'precious', 'client.log', status=1)[1]
+    assert Path('precious/file').read_text() == 'x'
+    # Its name is made from that of the log, and tells the format.
+    shutil.rmtree('server.ctf', ignore_errors=True)
+    run('convert', '--to', 'ctf', 'server.log')
+    compare('server.ctf', 'server.log')
+    shutil.rmtree('server.ctf')
+    run('convert', '-o', 'server.ctf', 'server.log')
+    compare('server.ctf', 'server.log')
+    assert not [name for name in os.listdir() if 'unfinished' in name]
+
+
+def test_full_disk():
+    if os.geteuid() != 0 or subprocess.run(['unshare', '-m', 'true'], capture_output=True).returncode != 0:
+        return
+    script = 'mkdir disk && mount -t tmpfs -o size=64k none disk && "$1" convert --to ctf -o disk/out big.log; echo $?; ls disk'
+    done = subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', POSIXTRACE], capture_output=True, env=ENVIRONMENT, timeout=60)
+    assert done.stdout == b'1\n' and b'No space left' in done.stderr, done
+
+
+def main():
+    babeltrace.there()
+    tests = [(name, f) for name, f in globals().items() if name.startswith('test_')]
+    failed = 0
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        for kind in 'server', 'client', 'hole', 'open', 'i386', 'exec':
+            subprocess.run([REPORT_LOGS, kind, kind + '.log'], check=True)
+        for name, f in tests:
+            try:
+                f()
+            except Exception:
+                failed += 1
+                print(f'{name}:')
+                traceback.print_exc(file=sys.stdout)
+        os.chdir('/')
+    return failed > 0
+
+
+sys.exit(main())
