@@ -51,9 +51,11 @@ _posixtrace_argument()
 {
 	[[ $before == --thread ]] && return
 	case $1 in
-	FILE | DIR*) _posixtrace_files ;;
+	FILE | DIR* | OUT) _posixtrace_files ;;
 	PID) _posixtrace_offer < <(_posixtrace_ask pids | cut -f 1) ;;
 	PATTERN | EVENT | NAME) _posixtrace_events ;;
+	FORMAT) _posixtrace_offer < <(printf '%s\n' ctf perfetto chrome csv jsonl) ;;
+	SCOPE) _posixtrace_offer < <(printf '%s\n' thread process all) ;;
 	WHEN) _posixtrace_offer < <(printf '%s\n' auto always never) ;;
 	*) COMPREPLY=() ;;
 	esac

@@ -36,7 +36,7 @@ static const char usage[] =
 	"      --nested           B belongs to the latest A that has none yet: for recursion\n"
 	"      --no-pairs         names that end in begin and end, and the like, are no slices\n"
 	"  -q, --quiet            without the line that tells how much was written\n"
-	"\nOnly\n" MATCH_USAGE;
+	"\nOnly\n" MATCH_USAGE_UNTIL;
 
 static const struct exporter *const exporters[] = { &export_ctf, &export_csv, &export_jsonl };
 

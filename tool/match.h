@@ -5,7 +5,8 @@
  *                                   given: the last that matches decides; if the first says '!', all others are wanted
  *     --pid PID, --tid TID          a process, a thread; several may be given
  *     --thread NAME                 threads whose name matches, as -e
- *     --from TIME, --to TIME        as docs/command.md says times; each event from the first time on, up to the second
+ *     --from TIME, --to TIME (--until TIME, where --to is something else)
+ *                                   as docs/command.md says times; each event from the first time on, up to the second
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,15 +25,18 @@ enum { MATCH_PID = 0x100, MATCH_TID, MATCH_THREAD, MATCH_FROM, MATCH_TO, MATCH_O
 #define MATCH_OPTIONS                                                                                      \
 	{ "event", required_argument, NULL, 'e' }, { "pid", required_argument, NULL, MATCH_PID },              \
 	{ "tid", required_argument, NULL, MATCH_TID }, { "thread", required_argument, NULL, MATCH_THREAD },    \
-	{ "from", required_argument, NULL, MATCH_FROM }, { "to", required_argument, NULL, MATCH_TO }
-/* The part of --help on them. */
-#define MATCH_USAGE                                                                                        \
+	{ "from", required_argument, NULL, MATCH_FROM }, { "until", required_argument, NULL, MATCH_TO },      \
+	{ "to", required_argument, NULL, MATCH_TO }
+/* The part of --help on them; where --to is something else, its other name. */
+#define MATCH_USAGE MATCH_USAGE_WITH("--to TIME   ")
+#define MATCH_USAGE_UNTIL MATCH_USAGE_WITH("--until TIME")
+#define MATCH_USAGE_WITH(to)                                                                                        \
 	"  -e, --event PATTERN    events whose names match, as file names in a shell: 'sql.*'; '!sql.row' for all others\n" \
 	"      --pid PID          events of a process\n"                                                       \
 	"      --tid TID          events of a thread\n"                                                        \
 	"      --thread PATTERN   events of threads whose names match\n"                                       \
 	"      --from TIME        events from this time on: 1.5s after the beginning, 14:30:05, 2026-11-21 14:30\n" \
-	"      --to TIME          events before this time\n"
+	"      " to "       events before this time\n"
 
 struct match *match_new(void);
 /* The same options, for another log that is read at the same time. */

@@ -63,6 +63,8 @@ def options():
 	check("-e" in offers("report", "-"), "short options")
 	check(set(offers("event", "--u")) == {"--u8", "--u16", "--u32", "--u64"}, "several options with arguments in a line")
 	check(offers("event", "--f64", "") == [] == offers("event", "--u16", ""), "a number")
+	check(offers("convert", "--to", "c") == ["ctf", "chrome", "csv"], "a format")
+	check(offers("stat", "--by", "p") == ["process"], "a scope")
 	check(offers("record", "--loop", "--ch") == ["--children"], "an argument that may be missing is not the next word")
 	check(offers("record", "--loop", "=", "") == [] == offers("record", "--loop", "="), "it is behind =")
 	for words in ("--output", "=", "x.log"), ("--loop", "=", "4M"), ("--output", "x.log"), ("--loop",):
@@ -76,6 +78,7 @@ def files():
 			open(os.path.join(directory, name), "w").close()
 		check(offers("report", f"{directory}/o") == [f"{directory}/one.log", f"{directory}/other"] or
 			set(offers("report", f"{directory}/o")) == {f"{directory}/one.log", f"{directory}/other"}, "files")
+		check(offers("convert", "-o", f"{directory}/t") == [f"{directory}/two words.log"], "a file to write")
 		check(offers("report", f"{directory}/t") == [f"{directory}/two words.log"], "a file with a blank")
 
 

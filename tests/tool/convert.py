@@ -167,6 +167,12 @@ def test_output_elsewhere():
     assert Path('stdin.csv').read_text() == run('convert', '--to', 'csv', '-o', '-', 'server.log')[0]
 
 
+def test_until():
+    text, _ = run('convert', '--to', 'jsonl', '-o', '-', '--from', '3ms', '--until', '6ms', 'server.log')
+    assert text == run('report', '--json', '--from', '3ms', '--to', '6ms', 'server.log')[0] == run('report', '--json', '--from', '3ms', '--until', '6ms', 'server.log')[0]
+    assert text
+
+
 def test_usage():
     for arguments in [], ['--to', 'xml', 'server.log'], ['-o', 'x.xml', 'server.log'], ['--to', 'csv', '--span', 'a,b', 'server.log'], ['--by', 'x']:
         run('convert', *arguments, status=2)
