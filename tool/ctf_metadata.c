@@ -176,7 +176,7 @@ static void put_clock(FILE *out, const struct logfile *f)
 
 	fprintf(out,
 	        "clock {\n\tname = realtime;\n\tdescription = \"CLOCK_REALTIME as it was set when the stream was created\";\n"
-	        "\tfreq = 1000000000;\n\tprecision = %lld;\n\toffset = 0;\n\tabsolute = true;\n};\n\n"
+	        "\tfreq = 1000000000;\n\tprecision = %lld;\n\toffset = 0;\n\tabsolute = TRUE;\n};\n\n"
 	        "typealias integer { size = 64; align = 8; signed = false; map = clock.realtime.value; } := moment;\n\n",
 	        (long long)(resolution > 0 ? resolution : 1));
 }
