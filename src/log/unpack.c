@@ -18,7 +18,7 @@
 struct check {
 	const unsigned char *at, *end;
 	uint32_t shapes, threads, events;
-	uint64_t time, first, last;
+	uint64_t time, first, last, latest;
 };
 
 static inline bool number(struct check *c, uint64_t *v)
@@ -61,6 +61,8 @@ static bool check_definition(struct check *c, struct unpack *u)
 	case ITEM_BACK:
 		if (!number(c, &back) || back > c->time)
 			return false;
+		if (c->last > c->latest)
+			c->latest = c->last;
 		c->time -= back;
 		return true;
 	default:
@@ -124,6 +126,7 @@ static bool check(struct unpack *u, const struct frame *frame, const unsigned ch
 		if (item == ITEM_DEFINITION ? !check_definition(&c, u) : !check_event(&c, u, item - 1))
 			return false;
 	}
+	u->latest = c.last > c.latest ? c.last : c.latest;
 	return c.events == frame->events && (c.events == 0 || (c.first == frame->first && c.last == frame->last));
 }
 

@@ -29,6 +29,7 @@ struct unpack_shape {
 struct unpack {
 	const unsigned char *at, *end;
 	uint64_t time;
+	uint64_t latest; /* time of any event of the segment; that of the last one may be earlier */
 	uint32_t shapes, threads;
 	unsigned char *before; /* for the next shape */
 	struct unpack_thread thread_of[THREADS_MAX];

@@ -1,0 +1,221 @@
+/*
+ * classes.c - what kinds of events a log has, in the words of babeltrace2
+ *
+ * A function that makes something returns null for want of memory, and puts what it was given for it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "classes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "names.h"
+
+/* -- Fields ---------------------------------------------------------------------------------------- */
+
+static bt_field_class *integer(bt_trace_class *tc, bool is_signed, unsigned bits, bool hex)
+{
+	bt_field_class *fc =
+		is_signed ? bt_field_class_integer_signed_create(tc) : bt_field_class_integer_unsigned_create(tc);
+
+	if (!fc)
+		return NULL;
+	bt_field_class_integer_set_field_value_range(fc, bits);
+	if (hex)
+		bt_field_class_integer_set_preferred_display_base(
+			fc, BT_FIELD_CLASS_INTEGER_PREFERRED_DISPLAY_BASE_HEXADECIMAL);
+	return fc;
+}
+
+/* Of one number of a field. */
+static bt_field_class *number(bt_trace_class *tc, const struct layout_field *f)
+{
+	if (f->kind == LAYOUT_FLOAT)
+		return f->size == 8 ? bt_field_class_real_double_precision_create(tc)
+		                    : bt_field_class_real_single_precision_create(tc);
+	return integer(tc, f->kind == LAYOUT_SIGNED, 8 * f->size, f->kind == LAYOUT_HEX);
+}
+
+static bt_field_class *array(bt_trace_class *tc, bt_field_class *element, uint16_t count)
+{
+	bt_field_class *fc = element ? bt_field_class_array_static_create(tc, element, count) : NULL;
+
+	bt_field_class_put_ref(element);
+	return fc;
+}
+
+/* Bytes, of which each event has its own number. */
+static bt_field_class *bytes(bt_trace_class *tc)
+{
+	bt_field_class *element = integer(tc, false, 8, true);
+	bt_field_class *fc = element ? bt_field_class_array_dynamic_create(tc, element, NULL) : NULL;
+
+	bt_field_class_put_ref(element);
+	return fc;
+}
+
+static bt_field_class *declared(bt_trace_class *tc, const struct layout_field *f)
+{
+	switch (f->kind) {
+	case LAYOUT_CHARS:
+	case LAYOUT_TEXT:
+		return bt_field_class_string_create(tc);
+	case LAYOUT_BYTES:
+		return bytes(tc);
+	default:
+		return f->count == 1 ? number(tc, f) : array(tc, number(tc, f), f->count);
+	}
+}
+
+static bool append(bt_field_class *structure, const char *name, bt_field_class *member)
+{
+	bool done = member && bt_field_class_structure_append_member(structure, name, member) ==
+	                              BT_FIELD_CLASS_STRUCTURE_APPEND_MEMBER_STATUS_OK;
+
+	bt_field_class_put_ref(member);
+	return done;
+}
+
+static bt_field_class *common(bt_trace_class *tc)
+{
+	bt_field_class *fc = bt_field_class_structure_create(tc);
+
+	/* In the order of enum common. */
+	if (fc && append(fc, "vpid", integer(tc, false, 32, false)) && append(fc, "vtid", integer(tc, false, 32, false)) &&
+	    append(fc, "procname", bt_field_class_string_create(tc)) && append(fc, "ip", integer(tc, false, 64, true)) &&
+	    append(fc, "truncated", integer(tc, false, 8, false)))
+		return fc;
+	bt_field_class_put_ref(fc);
+	return NULL;
+}
+
+static bt_field_class *lateness(bt_trace_class *tc)
+{
+	bt_field_class *fc = bt_field_class_structure_create(tc);
+
+	if (fc && append(fc, "late", integer(tc, false, 64, false)))
+		return fc;
+	bt_field_class_put_ref(fc);
+	return NULL;
+}
+
+static bool append_declared(bt_trace_class *tc, bt_field_class *structure, const struct layout *l, enum layout_form form)
+{
+	struct names names = { 0 };
+
+	for (unsigned i = 0; i < l->count; i++)
+		if (!append(structure, names_identifier(&names, l->field[i].name), declared(tc, &l->field[i])))
+			return false;
+	return form == FORM_FIELDS || append(structure, names_identifier(&names, "more"), bytes(tc));
+}
+
+static bt_field_class *payload(bt_trace_class *tc, const struct layout *l, enum layout_form form)
+{
+	bt_field_class *fc = bt_field_class_structure_create(tc);
+	bool done = fc != NULL;
+
+	if (!done)
+		return NULL;
+	if (form == FORM_FIELDS || form == FORM_MORE)
+		done = append_declared(tc, fc, l, form);
+	else if (form == FORM_TEXT)
+		done = append(fc, "text", bt_field_class_string_create(tc));
+	else
+		done = append(fc, "data", bytes(tc));
+	if (done)
+		return fc;
+	bt_field_class_put_ref(fc);
+	return NULL;
+}
+
+/* -- Events ------------------------------------------------------------------------------------------ */
+
+static bool set_name(bt_event_class *event, const struct layouts *l, uint32_t id)
+{
+	char shown[NAMES_SHOWN(TRACE_EVENT_NAME_MAX)], unknown[16];
+	const char *name = layouts_name(l, id);
+
+	/* As posixtrace shows one that the log does not name. */
+	if (!name) {
+		snprintf(unknown, sizeof unknown, "?%u", id);
+		name = unknown;
+	}
+	return bt_event_class_set_name(event, names_shown(shown, name, strlen(name))) == BT_EVENT_CLASS_SET_NAME_STATUS_OK;
+}
+
+static bool set_fields(struct classes *c, bt_event_class *event, uint32_t id, enum layout_form form, bool late)
+{
+	bt_field_class *context = late ? lateness(c->trace_class) : NULL;
+	bt_field_class *data = form == FORM_NONE ? NULL : payload(c->trace_class, layouts_find(c->layouts, id), form);
+	bool done = (context || !late) && (data || form == FORM_NONE);
+
+	if (done && context)
+		done = bt_event_class_set_specific_context_field_class(event, context) == BT_EVENT_CLASS_SET_FIELD_CLASS_STATUS_OK;
+	if (done && data)
+		done = bt_event_class_set_payload_field_class(event, data) == BT_EVENT_CLASS_SET_FIELD_CLASS_STATUS_OK;
+	bt_field_class_put_ref(context);
+	bt_field_class_put_ref(data);
+	return done;
+}
+
+bt_event_class *classes_event(struct classes *c, uint32_t id, enum layout_form form, bool late)
+{
+	bt_event_class **known = &c->event[id][form][late], *event;
+
+	if (*known)
+		return *known;
+	event = bt_event_class_create(c->stream_class);
+	if (event && set_name(event, c->layouts, id) && set_fields(c, event, id, form, late))
+		*known = event;
+	/* The stream class keeps it. */
+	bt_event_class_put_ref(event);
+	return *known;
+}
+
+/* -- All of a log ------------------------------------------------------------------------------------- */
+
+static bt_stream_class *stream_class(bt_trace_class *tc, bt_clock_class *clock_class)
+{
+	bt_stream_class *sc = bt_stream_class_create(tc);
+	bt_field_class *context = sc ? common(tc) : NULL;
+	bool done = context &&
+	            bt_stream_class_set_default_clock_class(sc, clock_class) == BT_STREAM_CLASS_SET_DEFAULT_CLOCK_CLASS_STATUS_OK &&
+	            bt_stream_class_set_event_common_context_field_class(sc, context) == BT_STREAM_CLASS_SET_FIELD_CLASS_STATUS_OK;
+
+	bt_field_class_put_ref(context);
+	if (!done) {
+		bt_stream_class_put_ref(sc);
+		return NULL;
+	}
+	/* With times at their beginnings and ends; and without packets, sink.ctf.fs does not take losses. */
+	bt_stream_class_set_supports_packets(sc, BT_TRUE, BT_TRUE, BT_TRUE);
+	bt_stream_class_set_supports_discarded_events(sc, BT_TRUE, BT_TRUE);
+	bt_stream_class_set_supports_discarded_packets(sc, BT_TRUE, BT_TRUE);
+	return sc;
+}
+
+struct classes *classes_new(bt_trace_class *trace_class, bt_clock_class *clock_class, const struct input *in)
+{
+	struct classes *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->trace_class = trace_class;
+	c->layouts = layouts_of(in);
+	c->stream_class = c->layouts ? stream_class(trace_class, clock_class) : NULL;
+	if (c->stream_class)
+		return c;
+	classes_free(c);
+	return NULL;
+}
+
+void classes_free(struct classes *c)
+{
+	if (!c)
+		return;
+	bt_stream_class_put_ref(c->stream_class);
+	layouts_free(c->layouts);
+	free(c);
+}

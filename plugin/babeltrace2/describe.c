@@ -1,0 +1,114 @@
+/*
+ * describe.c - a trace as babeltrace2 knows it: its clock, and where it comes from
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "describe.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "names.h"
+
+bt_clock_class *describe_clock(bt_self_component *self, const struct log_header *h)
+{
+	bt_clock_class *c = bt_clock_class_create(self);
+	int64_t resolution = h->attr.resolution_nsec;
+
+	if (!c)
+		return NULL;
+	bt_clock_class_set_frequency(c, UINT64_C(1000000000));
+	bt_clock_class_set_origin_is_unix_epoch(c, BT_TRUE);
+	if (resolution > 0)
+		bt_clock_class_set_precision(c, (uint64_t)resolution);
+	if (bt_clock_class_set_name(c, "realtime") == BT_CLOCK_CLASS_SET_NAME_STATUS_OK &&
+	    bt_clock_class_set_description(c, "CLOCK_REALTIME, as it was set when the log was created") ==
+	            BT_CLOCK_CLASS_SET_DESCRIPTION_STATUS_OK)
+		return c;
+	bt_clock_class_put_ref(c);
+	return NULL;
+}
+
+/* -- The environment ----------------------------------------------------------------------------------- */
+
+static bool set_text(bt_trace *trace, const char *name, const char *value)
+{
+	char shown[NAMES_SHOWN(256)];
+
+	return bt_trace_set_environment_entry_string(trace, name, names_shown(shown, value, strnlen(value, 256))) ==
+	       BT_TRACE_SET_ENVIRONMENT_ENTRY_STATUS_OK;
+}
+
+static bool set_number(bt_trace *trace, const char *name, uint64_t value)
+{
+	return bt_trace_set_environment_entry_integer(trace, name, (int64_t)value) == BT_TRACE_SET_ENVIRONMENT_ENTRY_STATUS_OK;
+}
+
+static bool set_version(bt_trace *trace, const char *version)
+{
+	unsigned major = 0, minor = 0;
+
+	version += strcspn(version, "0123456789");
+	sscanf(version, "%9u.%9u", &major, &minor);
+	return set_number(trace, "tracer_major", major) && set_number(trace, "tracer_minor", minor);
+}
+
+static bool set_boot(bt_trace *trace, const unsigned char boot[16])
+{
+	char text[40], *at = text;
+
+	for (unsigned i = 0; i < 16; i++)
+		at += sprintf(at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", boot[i]);
+	return set_text(trace, "boot_id", text);
+}
+
+static bool set_creation(bt_trace *trace, const struct log_header *h)
+{
+	time_t seconds = (time_t)h->attr.create_sec;
+	char text[40] = "";
+	struct tm tm;
+
+	/* As LTTng writes it. */
+	if (gmtime_r(&seconds, &tm))
+		strftime(text, sizeof text, "%Y%m%dT%H%M%S+0000", &tm);
+	return set_text(trace, "trace_creation_datetime", text) && set_number(trace, "trace_creation_ns", attr_created(&h->attr));
+}
+
+static bool set_environment(bt_trace *trace, const struct log_header *h)
+{
+	return set_text(trace, "hostname", h->host) && set_text(trace, "trace_name", h->attr.name) &&
+	       set_number(trace, "target_pid", h->target) && set_number(trace, "creator_pid", h->creator) &&
+	       set_text(trace, "tracer_name", "posixtrace") && set_version(trace, h->attr.version) &&
+	       set_text(trace, "tracer_version", h->attr.version) && set_text(trace, "kernel_release", h->kernel) &&
+	       set_text(trace, "machine", h->machine) && set_boot(trace, h->boot) && set_creation(trace, h);
+}
+
+/* -- Names ------------------------------------------------------------------------------------------------- */
+
+bt_trace *describe_trace(bt_trace_class *trace_class, const struct log_header *h)
+{
+	char shown[NAMES_SHOWN(TRACE_NAME_MAX)];
+	bt_trace *trace = bt_trace_create(trace_class);
+
+	if (trace &&
+	    bt_trace_set_name(trace, names_shown(shown, h->attr.name[0] ? h->attr.name : "posixtrace", TRACE_NAME_MAX)) ==
+	            BT_TRACE_SET_NAME_STATUS_OK &&
+	    set_environment(trace, h))
+		return trace;
+	bt_trace_put_ref(trace);
+	return NULL;
+}
+
+bt_stream *describe_stream(bt_stream_class *stream_class, bt_trace *trace, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
+	bt_stream *stream = bt_stream_create(stream_class, trace);
+	char shown[NAMES_SHOWN(256)];
+
+	if (stream && bt_stream_set_name(stream, names_shown(shown, name, strnlen(name, 256))) == BT_STREAM_SET_NAME_STATUS_OK)
+		return stream;
+	bt_stream_put_ref(stream);
+	return NULL;
+}

@@ -1,0 +1,22 @@
+/*
+ * describe.h - a trace as babeltrace2 knows it: its clock, and where it comes from
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef DESCRIBE_H
+#define DESCRIBE_H
+
+#include <babeltrace2/babeltrace.h>
+
+#include "log/header.h"
+
+/* All return null for want of memory. */
+
+/* Of events: ns since the Unix epoch, so that traces of all kinds merge. */
+bt_clock_class *describe_clock(bt_self_component *self, const struct log_header *h);
+/* With its name, and its environment: entries that others have too are named as theirs. */
+bt_trace *describe_trace(bt_trace_class *trace_class, const struct log_header *h);
+/* Named as the file. */
+bt_stream *describe_stream(bt_stream_class *stream_class, bt_trace *trace, const char *path);
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * fields.c - the values of an event's fields
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "fields.h"
+
+#include <string.h>
+
+#include "classes.h"
+
+static bt_field *member(bt_field *structure, unsigned index)
+{
+	return bt_field_structure_borrow_member_field_by_index(structure, index);
+}
+
+static bool set_text(bt_field *field, const char *text, size_t length)
+{
+	/* An event's memory is used again, with what was in it. */
+	bt_field_string_clear(field);
+	return bt_field_string_append_with_length(field, text, length) == BT_FIELD_STRING_APPEND_STATUS_OK;
+}
+
+static bool set_bytes(bt_field *field, const unsigned char *data, size_t length)
+{
+	if (bt_field_array_dynamic_set_length(field, length) != BT_FIELD_DYNAMIC_ARRAY_SET_LENGTH_STATUS_OK)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		bt_field_integer_unsigned_set_value(bt_field_array_borrow_element_field_by_index(field, i), data[i]);
+	return true;
+}
+
+static void set_number(bt_field *field, const struct layout_field *f, const unsigned char *p)
+{
+	if (f->kind == LAYOUT_SIGNED)
+		bt_field_integer_signed_set_value(field, layout_signed(p, f->size));
+	else if (f->kind != LAYOUT_FLOAT)
+		bt_field_integer_unsigned_set_value(field, layout_unsigned(p, f->size));
+	else if (f->size == 8)
+		bt_field_real_double_precision_set_value(field, layout_real(p, f->size));
+	else
+		bt_field_real_single_precision_set_value(field, (float)layout_real(p, f->size));
+}
+
+static bool set_declared(bt_field *field, const struct layout_field *f, const unsigned char *p, size_t size)
+{
+	switch (f->kind) {
+	case LAYOUT_CHARS:
+	case LAYOUT_TEXT:
+		return set_text(field, (const char *)p, layout_text(f, p, size));
+	case LAYOUT_BYTES:
+		return set_bytes(field, p, size);
+	default:
+		if (f->count == 1)
+			set_number(field, f, p);
+		else
+			for (unsigned i = 0; i < f->count; i++)
+				set_number(bt_field_array_borrow_element_field_by_index(field, i), f, p + (size_t)i * f->size);
+		return true;
+	}
+}
+
+bool fields_set_common(bt_field *context, const struct log_event *e)
+{
+	bt_field_integer_unsigned_set_value(member(context, COMMON_VPID), e->pid);
+	bt_field_integer_unsigned_set_value(member(context, COMMON_VTID), e->tid);
+	bt_field_integer_unsigned_set_value(member(context, COMMON_IP), e->address);
+	bt_field_integer_unsigned_set_value(member(context, COMMON_TRUNCATED), e->truncated);
+	return set_text(member(context, COMMON_PROCNAME), e->name, strnlen(e->name, sizeof e->name));
+}
+
+static bool set_all_declared(bt_field *payload, const struct layout *l, const unsigned char *data, size_t length)
+{
+	for (unsigned i = 0; i < l->count; i++) {
+		const struct layout_field *f = &l->field[i];
+
+		if (!set_declared(member(payload, i), f, data + f->offset, layout_there(f, length)))
+			return false;
+	}
+	return true;
+}
+
+bool fields_set_payload(bt_field *payload, const struct layout *l, enum layout_form form, const unsigned char *data,
+                        size_t length)
+{
+	size_t more;
+
+	switch (form) {
+	case FORM_FIELDS:
+		return set_all_declared(payload, l, data, length);
+	case FORM_MORE:
+		more = layout_unsaid(l, length);
+		return set_all_declared(payload, l, data, length) && set_bytes(member(payload, l->count), data + more, length - more);
+	case FORM_TEXT:
+		return set_text(member(payload, 0), (const char *)data, layout_text_length(data, length));
+	case FORM_BYTES:
+		return set_bytes(member(payload, 0), data, length);
+	default:
+		return true;
+	}
+}

@@ -1,0 +1,23 @@
+/*
+ * fields.h - the values of an event's fields
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef FIELDS_H
+#define FIELDS_H
+
+#include <babeltrace2/babeltrace.h>
+#include <stdbool.h>
+
+#include "layout.h"
+#include "log/format.h"
+
+/* Both return false for want of memory. */
+
+/* The common context, whose members are those of enum common. */
+bool fields_set_common(bt_field *context, const struct log_event *e);
+/* The payload, of a class made for this layout and form. */
+bool fields_set_payload(bt_field *payload, const struct layout *l, enum layout_form form, const unsigned char *data,
+                        size_t length);
+
+#endif

@@ -1,0 +1,353 @@
+/*
+ * iterator.c - a log's events, as messages
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "iterator.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fields.h"
+#include "log/input.h"
+#include "source.h"
+
+enum step {
+	STEP_STREAM,
+	STEP_PLAN, /* between two packets: no message */
+	STEP_LOST_PACKETS,
+	STEP_LOST_EVENTS,
+	STEP_PACKET,
+	STEP_EVENT, /* or the end of the packet */
+	STEP_STREAM_END,
+	STEP_OVER,
+};
+
+struct reader {
+	bt_self_message_iterator *self;
+	struct source_log *log;
+	struct input in;
+	enum step step;
+	const struct log_event *event; /* the next one; null: there is none */
+	const unsigned char *data;
+	uint64_t now; /* time of the message before */
+	bool first;   /* there has been no packet yet */
+	/* The packet that comes, or is open: */
+	bt_packet *packet;
+	uint64_t number; /* of the last segment that was one */
+	uint64_t begin, end;
+	uint64_t lost_packets, lost_events; /* to be told in front of it */
+	uint64_t lost_early; /* events, before the oldest segment of a LOOP log: its own have been overwritten */
+	uint64_t lost_told;
+};
+
+/* Packets come with times; what is behind the end of babeltrace2's is of no log that was ever written. */
+static uint64_t bounded(uint64_t time)
+{
+	return time < INT64_MAX ? time : INT64_MAX;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void read_event(struct reader *r)
+{
+	r->event = input_next(&r->in, &r->data);
+}
+
+/* -- What there is --------------------------------------------------------------------------------------- */
+
+/* The first of the two events that stand for segments which are missing: it belongs to what is before them. */
+static bool before_hole(const struct reader *r)
+{
+	return r->event == &r->in.gap[1];
+}
+
+static bool behind_hole(const struct reader *r)
+{
+	return r->event == &r->in.gap[0];
+}
+
+static bool in_packet(const struct reader *r)
+{
+	return r->event && (before_hole(r) || r->in.segment.number == r->number);
+}
+
+/* Events lost according to the segments of a LOOP log that are going to be read. */
+static uint64_t lost_in_slots(const struct input *in)
+{
+	unsigned char bytes[FRAME_BYTES];
+	struct frame f;
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < in->slots; i++) {
+		uint64_t at = in->slot[i] + FRAME_BYTES, follows = 0;
+
+		while (pread(in->fd, bytes, sizeof bytes, (off_t)at) == (ssize_t)sizeof bytes && frame_get(bytes, &f) &&
+		       f.kind == FRAME_SEGMENT && f.log == in->log && (!follows || f.number == follows)) {
+			lost += f.lost;
+			follows = f.number + 1;
+			at += frame_bytes(f.size);
+		}
+	}
+	return lost;
+}
+
+static void begin_reading(struct reader *r)
+{
+	uint64_t kept = r->in.header.attr.log_policy == POSIX_TRACE_LOOP ? lost_in_slots(&r->in) : r->in.lost;
+
+	bt_packet_put_ref(r->packet);
+	r->packet = NULL;
+	r->step = STEP_STREAM;
+	r->now = r->number = 0;
+	r->lost_told = 0;
+	r->lost_early = r->in.lost > kept ? r->in.lost - kept : 0;
+	r->first = true;
+}
+
+/* A packet of its own, for what is in no segment: it has no time but this one. */
+static void plan_moment(struct reader *r, uint64_t time)
+{
+	r->begin = r->end = time;
+	r->lost_packets = r->lost_events = 0;
+}
+
+static void plan_segment(struct reader *r)
+{
+	const struct frame *f = &r->in.segment;
+
+	r->begin = later(r->now, bounded(f->first));
+	r->end = later(r->begin, bounded(r->in.unpack->latest));
+	r->lost_packets = behind_hole(r) ? f->number - r->number - 1 : 0;
+	r->lost_events = f->lost + r->lost_early;
+	r->lost_told += r->lost_events;
+	r->lost_early = 0;
+	r->number = f->number;
+}
+
+static enum step plan(struct reader *r)
+{
+	if (r->event) {
+		if (before_hole(r))
+			plan_moment(r, later(r->now, bounded(r->event->time)));
+		else
+			plan_segment(r);
+		return STEP_LOST_PACKETS;
+	}
+	if (r->in.lost <= r->lost_told)
+		return STEP_STREAM_END;
+	/* Behind the last segment. */
+	plan_moment(r, r->now);
+	r->lost_events = r->in.lost - r->lost_told;
+	r->lost_told = r->in.lost;
+	return STEP_LOST_EVENTS;
+}
+
+/* -- Messages: null for want of memory -------------------------------------------------------------------- */
+
+/* From the end of the packet before to the beginning of this one, as sink.ctf.fs wants it. */
+static bt_message *lost_packets(struct reader *r)
+{
+	bt_message *m =
+		bt_message_discarded_packets_create_with_default_clock_snapshots(r->self, r->log->stream, r->now, r->begin);
+
+	if (m)
+		bt_message_discarded_packets_set_count(m, r->lost_packets);
+	return m;
+}
+
+/* To the end of this one. */
+static bt_message *lost_events(struct reader *r)
+{
+	uint64_t since = r->first ? r->begin : r->now;
+	bt_message *m =
+		bt_message_discarded_events_create_with_default_clock_snapshots(r->self, r->log->stream, since, r->end);
+
+	if (m)
+		bt_message_discarded_events_set_count(m, r->lost_events);
+	return m;
+}
+
+static bt_message *packet(struct reader *r)
+{
+	r->packet = bt_packet_create(r->log->stream);
+	r->first = false;
+	r->now = r->begin;
+	return r->packet ? bt_message_packet_beginning_create_with_default_clock_snapshot(r->self, r->packet, r->now) : NULL;
+}
+
+static bt_message *packet_end(struct reader *r)
+{
+	bt_message *m = bt_message_packet_end_create_with_default_clock_snapshot(r->self, r->packet, r->end);
+
+	bt_packet_put_ref(r->packet);
+	r->packet = NULL;
+	r->now = r->end;
+	return m;
+}
+
+static bool set_fields(const struct reader *r, bt_event *event, const struct layout *l, enum layout_form form, uint64_t late)
+{
+	if (late)
+		bt_field_integer_unsigned_set_value(
+			bt_field_structure_borrow_member_field_by_index(bt_event_borrow_specific_context_field(event), 0), late);
+	return fields_set_common(bt_event_borrow_common_context_field(event), r->event) &&
+	       (form == FORM_NONE ||
+	        fields_set_payload(bt_event_borrow_payload_field(event), l, form, r->data, r->event->length));
+}
+
+static bt_message *event(struct reader *r)
+{
+	const struct log_event *e = r->event;
+	struct classes *c = r->log->classes;
+	const struct layout *l = layouts_find(c->layouts, e->id);
+	enum layout_form form = layout_form(l, r->data, e->length);
+	uint64_t time = bounded(e->time), late;
+	bt_event_class *class;
+	bt_message *m;
+
+	r->now = later(r->now, time < r->end ? time : r->end);
+	late = r->now > time ? r->now - time : 0;
+	class = classes_event(c, e->id, form, late > 0);
+	if (!class)
+		return NULL;
+	m = bt_message_event_create_with_packet_and_default_clock_snapshot(r->self, class, r->packet, r->now);
+	if (m && !set_fields(r, bt_message_event_borrow_event(m), l, form, late)) {
+		bt_message_put_ref(m);
+		m = NULL;
+	}
+	if (m)
+		read_event(r);
+	return m;
+}
+
+/* -- One after the other ------------------------------------------------------------------------------------ */
+
+/* Goes a step further. False: no memory. *m null: this step has no message. */
+static bool go(struct reader *r, bt_message **m)
+{
+	*m = NULL;
+	switch (r->step) {
+	case STEP_STREAM:
+		r->step = STEP_PLAN;
+		*m = bt_message_stream_beginning_create(r->self, r->log->stream);
+		read_event(r);
+		return *m != NULL;
+	case STEP_PLAN:
+		r->step = plan(r);
+		return true;
+	case STEP_LOST_PACKETS:
+		r->step = STEP_LOST_EVENTS;
+		return !r->lost_packets || (*m = lost_packets(r)) != NULL;
+	case STEP_LOST_EVENTS:
+		r->step = STEP_PACKET;
+		return !r->lost_events || (*m = lost_events(r)) != NULL;
+	case STEP_PACKET:
+		r->step = STEP_EVENT;
+		*m = packet(r);
+		return *m != NULL;
+	case STEP_EVENT:
+		if (in_packet(r)) {
+			*m = event(r);
+		} else {
+			r->step = STEP_PLAN;
+			*m = packet_end(r);
+		}
+		return *m != NULL;
+	case STEP_STREAM_END:
+		r->step = STEP_OVER;
+		*m = bt_message_stream_end_create(r->self, r->log->stream);
+		return *m != NULL;
+	default:
+		return true;
+	}
+}
+
+/* Has what seemed to be the end only been something that could not be read? */
+static bt_message_iterator_class_next_method_status end(struct reader *r)
+{
+	if (r->in.error == 0)
+		return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_END;
+	if (r->in.error == -ENOMEM)
+		return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_MEMORY_ERROR;
+	BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_MESSAGE_ITERATOR(r->self, "%s: %s", r->log->path, strerror(-r->in.error));
+	return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_ERROR;
+}
+
+bt_message_iterator_class_next_method_status iterator_next(bt_self_message_iterator *self, bt_message_array_const messages,
+                                                           uint64_t capacity, uint64_t *count)
+{
+	struct reader *r = bt_self_message_iterator_get_data(self);
+	uint64_t n = 0;
+	bt_message *m;
+
+	while (n < capacity && r->step != STEP_OVER) {
+		if (!go(r, &m)) {
+			while (n > 0)
+				bt_message_put_ref(messages[--n]);
+			return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_MEMORY_ERROR;
+		}
+		if (m)
+			messages[n++] = m;
+	}
+	*count = n;
+	return n > 0 ? BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_OK : end(r);
+}
+
+/* -- The other methods ----------------------------------------------------------------------------------------- */
+
+bt_message_iterator_class_initialize_method_status iterator_initialize(bt_self_message_iterator *self,
+                                                                       bt_self_message_iterator_configuration *configuration,
+                                                                       bt_self_component_port_output *port)
+{
+	struct reader *r = calloc(1, sizeof *r);
+	int error;
+
+	if (!r)
+		return BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR;
+	r->self = self;
+	r->log = bt_self_component_port_get_data(bt_self_component_port_output_as_self_component_port(port));
+	error = input_open(&r->in, r->log->fd);
+	if (error < 0) {
+		if (error != -ENOMEM)
+			BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_MESSAGE_ITERATOR(self, "%s: it is no log any more", r->log->path);
+		free(r);
+		return error == -ENOMEM ? BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR
+		                        : BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
+	}
+	begin_reading(r);
+	/* To a time: from the beginning. Without it nothing can be trimmed. */
+	bt_self_message_iterator_configuration_set_can_seek_forward(configuration, BT_TRUE);
+	bt_self_message_iterator_set_data(self, r);
+	return BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_OK;
+}
+
+void iterator_finalize(bt_self_message_iterator *self)
+{
+	struct reader *r = bt_self_message_iterator_get_data(self);
+
+	bt_packet_put_ref(r->packet);
+	input_close(&r->in);
+	free(r);
+}
+
+bt_message_iterator_class_can_seek_beginning_method_status iterator_can_rewind(bt_self_message_iterator *self, bt_bool *can)
+{
+	(void)self;
+	*can = BT_TRUE;
+	return BT_MESSAGE_ITERATOR_CLASS_CAN_SEEK_BEGINNING_METHOD_STATUS_OK;
+}
+
+bt_message_iterator_class_seek_beginning_method_status iterator_rewind(bt_self_message_iterator *self)
+{
+	struct reader *r = bt_self_message_iterator_get_data(self);
+
+	input_rewind(&r->in);
+	begin_reading(r);
+	return BT_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHOD_STATUS_OK;
+}

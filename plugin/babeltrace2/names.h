@@ -1,0 +1,30 @@
+/*
+ * names.h - names from a log as those who read what babeltrace2 writes can take them
+ *
+ * A log may have been written by anybody. What is text in a field is marked as such by whoever shows it;
+ * names of events and of fields are shown as they are.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef NAMES_H
+#define NAMES_H
+
+#include <stddef.h>
+
+/* For a name of so many bytes. */
+#define NAMES_SHOWN(bytes) (4 * (bytes) + 1)
+#define NAMES_IDENTIFIER   48
+
+/* UTF-8 without control characters; what is anything else becomes \xHH. Returns to, which is of NAMES_SHOWN(size) bytes. */
+char *names_shown(char *to, const char *name, size_t size);
+
+/* Those of one structure, which are different from each other. */
+struct names {
+	unsigned count;
+	char name[40][NAMES_IDENTIFIER];
+};
+
+/* An identifier of C: what is not allowed becomes _, and one that is there already gets a number. It stays as long as n does. */
+const char *names_identifier(struct names *n, const char *name);
+
+#endif

@@ -1,0 +1,225 @@
+/*
+ * source.c - the component: logs become streams
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <trace.h>
+#include <unistd.h>
+
+#include "describe.h"
+#include "identity.h"
+#include "log/input.h"
+
+typedef bt_component_class_initialize_method_status status;
+
+#define DONE   BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK
+#define FAILED BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR
+#define MEMORY BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR
+
+/* -- Parameters -------------------------------------------------------------------------------------- */
+
+static bt_value_map_foreach_entry_const_func_status find_unknown(const char *key, const bt_value *value, void *unknown)
+{
+	(void)value;
+	if (strcmp(key, "inputs") != 0 && !*(const char **)unknown)
+		*(const char **)unknown = key;
+	return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
+}
+
+/* Null: it has been said what is wrong with the parameters. */
+static const bt_value *find_inputs(bt_self_component *self, const bt_value *params)
+{
+	const bt_value *inputs = bt_value_map_borrow_entry_value_const(params, "inputs");
+	const char *unknown = NULL;
+
+	(void)bt_value_map_foreach_entry_const(params, find_unknown, &unknown);
+	if (unknown) {
+		BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(self, "There is no parameter `%s`.", unknown);
+		return NULL;
+	}
+	for (uint64_t i = 0; inputs && bt_value_is_array(inputs) && i < bt_value_array_get_length(inputs); i++)
+		if (!bt_value_is_string(bt_value_array_borrow_element_by_index_const(inputs, i)))
+			inputs = NULL;
+	if (inputs && bt_value_is_array(inputs) && !bt_value_array_is_empty(inputs))
+		return inputs;
+	BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(self, "The parameter `inputs` is needed: an array of paths of logs.");
+	return NULL;
+}
+
+/* -- Logs -------------------------------------------------------------------------------------------- */
+
+static status refuse(bt_self_component *self, const char *path, const char *why)
+{
+	BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(self, "%s: %s", path, why);
+	return FAILED;
+}
+
+/* What its creator left in memory when it was killed comes into it, as with all who open a log: never elsewhere, and once. */
+static void complete(int fd)
+{
+	trace_id_t trid;
+
+	if (posix_trace_open(fd, &trid) == 0)
+		posix_trace_close(trid);
+}
+
+static status open_log(bt_self_component *self, struct source_log *log, const char *path)
+{
+	log->path = strdup(path);
+	if (!log->path)
+		return MEMORY;
+	log->fd = identity_open(path);
+	if (log->fd < 0)
+		return refuse(self, path, log->fd == -EINVAL ? "not a regular file" : strerror(-log->fd));
+	if (!identity_is_log(log->fd))
+		return refuse(self, path, "not a log of posixtrace");
+	complete(log->fd);
+	if (identity_read(log->fd, &log->header))
+		return DONE;
+	return refuse(self, path,
+	              "a log, but damaged at its beginning, or of another version, or of a machine with another byte order");
+}
+
+/* Of several the one that was created first tells what the trace is. */
+static const struct log_header *oldest(const struct source *s, const char *identity)
+{
+	const struct log_header *found = NULL;
+	char text[IDENTITY_BYTES];
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct log_header *h = &s->log[i].header;
+
+		if (strcmp(identity_text(text, h), identity) == 0 && (!found || attr_created(&h->attr) < attr_created(&found->attr)))
+			found = h;
+	}
+	return found;
+}
+
+/* -- Traces -------------------------------------------------------------------------------------------- */
+
+static bool add_port(bt_self_component_source *self, size_t i, struct source_log *log)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "out%zu", i);
+	return bt_self_component_source_add_output_port(self, name, log, NULL) == BT_SELF_COMPONENT_ADD_PORT_STATUS_OK;
+}
+
+/* The trace of log i: that of an earlier one with the same identity, or a new one; a reference. Null: no memory. */
+static bt_trace *trace_of(bt_self_component *self, struct source *s, size_t i)
+{
+	char identity[IDENTITY_BYTES], other[IDENTITY_BYTES];
+	bt_trace_class *tc;
+	bt_trace *trace;
+
+	identity_text(identity, &s->log[i].header);
+	for (size_t j = 0; j < i; j++)
+		if (strcmp(identity_text(other, &s->log[j].header), identity) == 0) {
+			trace = bt_stream_borrow_trace(s->log[j].stream);
+			bt_trace_get_ref(trace);
+			return trace;
+		}
+	tc = bt_trace_class_create(self);
+	trace = tc ? describe_trace(tc, oldest(s, identity)) : NULL;
+	bt_trace_class_put_ref(tc);
+	return trace;
+}
+
+/* With its event types as they are now; who reads events opens the log for himself. */
+static status make_stream(bt_self_component *self, struct source *s, size_t i)
+{
+	struct source_log *log = &s->log[i];
+	bt_clock_class *clock_class;
+	bt_trace *trace;
+	struct input in;
+	int r = input_open(&in, log->fd);
+
+	if (r < 0)
+		return r == -ENOMEM ? MEMORY : refuse(self, log->path, "it has changed while it was opened");
+	clock_class = describe_clock(self, &log->header);
+	trace = clock_class ? trace_of(self, s, i) : NULL;
+	if (trace)
+		log->classes = classes_new(bt_trace_borrow_class(trace), clock_class, &in);
+	if (log->classes)
+		log->stream = describe_stream(log->classes->stream_class, trace, log->path);
+	bt_clock_class_put_ref(clock_class);
+	bt_trace_put_ref(trace);
+	input_close(&in);
+	return log->stream ? DONE : MEMORY;
+}
+
+/* -- Methods -------------------------------------------------------------------------------------------- */
+
+static struct source *new_source(size_t count)
+{
+	struct source *s = calloc(1, sizeof *s + count * sizeof s->log[0]);
+
+	for (size_t i = 0; s && i < count; i++)
+		s->log[i].fd = -1;
+	if (s)
+		s->count = count;
+	return s;
+}
+
+static void free_source(struct source *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		struct source_log *log = &s->log[i];
+
+		bt_stream_put_ref(log->stream);
+		classes_free(log->classes);
+		if (log->fd >= 0)
+			close(log->fd);
+		free(log->path);
+	}
+	free(s);
+}
+
+static status fill(bt_self_component_source *self, struct source *s, const bt_value *inputs)
+{
+	bt_self_component *component = bt_self_component_source_as_self_component(self);
+	status r = DONE;
+
+	for (size_t i = 0; i < s->count && r == DONE; i++)
+		r = open_log(component, &s->log[i], bt_value_string_get(bt_value_array_borrow_element_by_index_const(inputs, i)));
+	for (size_t i = 0; i < s->count && r == DONE; i++)
+		r = make_stream(component, s, i);
+	for (size_t i = 0; i < s->count && r == DONE; i++)
+		r = add_port(self, i, &s->log[i]) ? DONE : MEMORY;
+	return r;
+}
+
+bt_component_class_initialize_method_status source_initialize(bt_self_component_source *self,
+                                                              bt_self_component_source_configuration *configuration,
+                                                              const bt_value *params, void *data)
+{
+	bt_self_component *component = bt_self_component_source_as_self_component(self);
+	const bt_value *inputs = find_inputs(component, params);
+	struct source *s;
+	status r;
+
+	(void)configuration;
+	(void)data;
+	if (!inputs)
+		return FAILED;
+	s = new_source(bt_value_array_get_length(inputs));
+	if (!s)
+		return MEMORY;
+	r = fill(self, s, inputs);
+	if (r == DONE)
+		bt_self_component_set_data(component, s);
+	else
+		free_source(s);
+	return r;
+}
+
+void source_finalize(bt_self_component_source *self)
+{
+	free_source(bt_self_component_get_data(bt_self_component_source_as_self_component(self)));
+}

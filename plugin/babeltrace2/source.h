@@ -1,0 +1,36 @@
+/*
+ * source.h - the component: logs become streams
+ *
+ * Logs of one trace (identity.h) are streams of one trace, each with a port of its own. Not one row of events: the
+ * parts of a trace that was rotated overlap at their seams, and babeltrace2 knows how to merge.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef SOURCE_H
+#define SOURCE_H
+
+#include <babeltrace2/babeltrace.h>
+
+#include "classes.h"
+#include "log/header.h"
+
+struct source_log {
+	char *path; /* as it was given */
+	int fd;
+	struct log_header header;
+	struct classes *classes;
+	bt_stream *stream;
+};
+
+struct source {
+	size_t count;
+	struct source_log log[];
+};
+
+/* Methods of the component class. The parameter `inputs` is an array of paths, and there is no other. */
+bt_component_class_initialize_method_status source_initialize(bt_self_component_source *self,
+                                                              bt_self_component_source_configuration *configuration,
+                                                              const bt_value *params, void *data);
+void source_finalize(bt_self_component_source *self);
+
+#endif
