@@ -84,8 +84,8 @@ static bt_field_class *common(bt_trace_class *tc)
 
 	/* In the order of enum common. */
 	if (fc && append(fc, "vpid", integer(tc, false, 32, false)) && append(fc, "vtid", integer(tc, false, 32, false)) &&
-	    append(fc, "procname", bt_field_class_string_create(tc)) && append(fc, "ip", integer(tc, false, 64, true)) &&
-	    append(fc, "truncated", integer(tc, false, 8, false)))
+	    append(fc, "ip", integer(tc, false, 64, true)) && append(fc, "truncated", integer(tc, false, 8, false)) &&
+	    append(fc, "procname", bt_field_class_string_create(tc)))
 		return fc;
 	bt_field_class_put_ref(fc);
 	return NULL;

@@ -18,9 +18,9 @@
 enum common {
 	COMMON_VPID, /* in the pid namespace of the traced process */
 	COMMON_VTID,
-	COMMON_PROCNAME, /* of the thread */
-	COMMON_IP,       /* where the trace point is */
-	COMMON_TRUNCATED,
+	COMMON_IP, /* where the trace point is */
+	COMMON_TRUNCATED, /* 1: the data was cut when it was recorded */
+	COMMON_PROCNAME,  /* of the thread */
 };
 
 struct classes {

@@ -5,6 +5,7 @@
  */
 #include "describe.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,9 +36,9 @@ bt_clock_class *describe_clock(bt_self_component *self, const struct log_header 
 
 static bool set_text(bt_trace *trace, const char *name, const char *value)
 {
-	char shown[NAMES_SHOWN(256)];
+	char shown[NAMES_SHOWN(HEADER_WORD_MAX)];
 
-	return bt_trace_set_environment_entry_string(trace, name, names_shown(shown, value, strnlen(value, 256))) ==
+	return bt_trace_set_environment_entry_string(trace, name, names_shown(shown, value, HEADER_WORD_MAX)) ==
 	       BT_TRACE_SET_ENVIRONMENT_ENTRY_STATUS_OK;
 }
 
@@ -78,11 +79,13 @@ static bool set_creation(bt_trace *trace, const struct log_header *h)
 
 static bool set_environment(bt_trace *trace, const struct log_header *h)
 {
-	return set_text(trace, "hostname", h->host) && set_text(trace, "trace_name", h->attr.name) &&
-	       set_number(trace, "target_pid", h->target) && set_number(trace, "creator_pid", h->creator) &&
+	return set_text(trace, "hostname", h->host) && set_text(trace, "domain", "posixtrace") &&
 	       set_text(trace, "tracer_name", "posixtrace") && set_version(trace, h->attr.version) &&
-	       set_text(trace, "tracer_version", h->attr.version) && set_text(trace, "kernel_release", h->kernel) &&
-	       set_text(trace, "machine", h->machine) && set_boot(trace, h->boot) && set_creation(trace, h);
+	       set_text(trace, "tracer_version", h->attr.version) && set_text(trace, "trace_name", h->attr.name) &&
+	       set_creation(trace, h) && set_text(trace, "sysname", "Linux") && set_text(trace, "kernel_release", h->kernel) &&
+	       set_text(trace, "machine", h->machine) && set_boot(trace, h->boot) &&
+	       set_number(trace, "architecture_bit_width", 8u * h->word) && set_number(trace, "target_pid", h->target) &&
+	       set_number(trace, "creator_pid", h->creator);
 }
 
 /* -- Names ------------------------------------------------------------------------------------------------- */
@@ -105,9 +108,9 @@ bt_stream *describe_stream(bt_stream_class *stream_class, bt_trace *trace, const
 {
 	const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
 	bt_stream *stream = bt_stream_create(stream_class, trace);
-	char shown[NAMES_SHOWN(256)];
+	char shown[NAMES_SHOWN(NAME_MAX)];
 
-	if (stream && bt_stream_set_name(stream, names_shown(shown, name, strnlen(name, 256))) == BT_STREAM_SET_NAME_STATUS_OK)
+	if (stream && bt_stream_set_name(stream, names_shown(shown, name, NAME_MAX)) == BT_STREAM_SET_NAME_STATUS_OK)
 		return stream;
 	bt_stream_put_ref(stream);
 	return NULL;

@@ -33,7 +33,7 @@ struct reader {
 	const struct log_event *event; /* the next one; null: there is none */
 	const unsigned char *data;
 	uint64_t now; /* time of the message before */
-	bool first;   /* there has been no packet yet */
+	bool begun;   /* there has been a packet */
 	/* The packet that comes, or is open: */
 	bt_packet *packet;
 	uint64_t number; /* of the last segment that was one */
@@ -52,6 +52,11 @@ static uint64_t bounded(uint64_t time)
 static uint64_t later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 static void read_event(struct reader *r)
@@ -104,10 +109,10 @@ static void begin_reading(struct reader *r)
 	bt_packet_put_ref(r->packet);
 	r->packet = NULL;
 	r->step = STEP_STREAM;
+	r->begun = false;
 	r->now = r->number = 0;
 	r->lost_told = 0;
 	r->lost_early = r->in.lost > kept ? r->in.lost - kept : 0;
-	r->first = true;
 }
 
 /* A packet of its own, for what is in no segment: it has no time but this one. */
@@ -130,19 +135,34 @@ static void plan_segment(struct reader *r)
 	r->number = f->number;
 }
 
+/* What is lost is so between two packets; those who count it in packets cannot tell it of the first. */
+static bool lost_at_first(const struct reader *r)
+{
+	return !r->begun && r->in.segment.lost + r->lost_early > 0;
+}
+
 static enum step plan(struct reader *r)
 {
+	uint64_t created = bounded(attr_created(&r->in.header.attr));
+
 	if (r->event) {
 		if (before_hole(r))
 			plan_moment(r, later(r->now, bounded(r->event->time)));
+		else if (lost_at_first(r))
+			plan_moment(r, sooner(created, bounded(r->in.segment.first)));
 		else
 			plan_segment(r);
+		r->begun = true;
 		return STEP_LOST_PACKETS;
 	}
 	if (r->in.lost <= r->lost_told)
 		return STEP_STREAM_END;
-	/* Behind the last segment. */
-	plan_moment(r, r->now);
+	/* Behind the last segment, or there is none. */
+	plan_moment(r, r->begun ? r->now : created);
+	if (!r->begun) {
+		r->begun = true;
+		return STEP_PACKET;
+	}
 	r->lost_events = r->in.lost - r->lost_told;
 	r->lost_told = r->in.lost;
 	return STEP_LOST_EVENTS;
@@ -164,9 +184,8 @@ static bt_message *lost_packets(struct reader *r)
 /* To the end of this one. */
 static bt_message *lost_events(struct reader *r)
 {
-	uint64_t since = r->first ? r->begin : r->now;
 	bt_message *m =
-		bt_message_discarded_events_create_with_default_clock_snapshots(r->self, r->log->stream, since, r->end);
+		bt_message_discarded_events_create_with_default_clock_snapshots(r->self, r->log->stream, r->now, r->end);
 
 	if (m)
 		bt_message_discarded_events_set_count(m, r->lost_events);
@@ -176,7 +195,6 @@ static bt_message *lost_events(struct reader *r)
 static bt_message *packet(struct reader *r)
 {
 	r->packet = bt_packet_create(r->log->stream);
-	r->first = false;
 	r->now = r->begin;
 	return r->packet ? bt_message_packet_beginning_create_with_default_clock_snapshot(r->self, r->packet, r->now) : NULL;
 }

@@ -48,12 +48,10 @@ const char *names_identifier(struct names *n, const char *name)
 {
 	char *to = n->name[n->count], *end = to;
 
-	if (!*name || (*name >= '0' && *name <= '9'))
-		*end++ = '_';
 	for (; *name && end < to + 32; name++)
 		*end++ = allowed(*name) ? *name : '_';
 	*end = '\0';
-	for (unsigned number = 2; known(n, to); number++)
+	for (unsigned number = n->count + 1; known(n, to); number++)
 		sprintf(end, "_%u", number);
 	n->count++;
 	return to;

@@ -15,7 +15,7 @@
 #define NAMES_SHOWN(bytes) (4 * (bytes) + 1)
 #define NAMES_IDENTIFIER   48
 
-/* UTF-8 without control characters; what is anything else becomes \xHH. Returns to, which is of NAMES_SHOWN(size) bytes. */
+/* UTF-8 without control characters; what is anything else becomes \xHH. Up to a null or to size; to is of NAMES_SHOWN(size) bytes. Returns to. */
 char *names_shown(char *to, const char *name, size_t size);
 
 /* Those of one structure, which are different from each other. */
@@ -24,7 +24,7 @@ struct names {
 	char name[40][NAMES_IDENTIFIER];
 };
 
-/* An identifier of C: what is not allowed becomes _, and one that is there already gets a number. It stays as long as n does. */
+/* As in an identifier of C: what is not allowed becomes _, and one that is there already gets a number. It stays as long as n does. */
 const char *names_identifier(struct names *n, const char *name);
 
 #endif
