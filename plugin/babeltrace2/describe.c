@@ -90,13 +90,21 @@ static bool set_environment(bt_trace *trace, const struct log_header *h)
 
 /* -- Names ------------------------------------------------------------------------------------------------- */
 
+/* Programs' names and files' are paths, which would become folders where a trace is written. */
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 bt_trace *describe_trace(bt_trace_class *trace_class, const struct log_header *h)
 {
 	char shown[NAMES_SHOWN(TRACE_NAME_MAX)];
 	bt_trace *trace = bt_trace_create(trace_class);
 
 	if (trace &&
-	    bt_trace_set_name(trace, names_shown(shown, h->attr.name[0] ? h->attr.name : "posixtrace", TRACE_NAME_MAX)) ==
+	    bt_trace_set_name(trace, names_shown(shown, h->attr.name[0] ? last_part(h->attr.name) : "posixtrace", TRACE_NAME_MAX)) ==
 	            BT_TRACE_SET_NAME_STATUS_OK &&
 	    set_environment(trace, h))
 		return trace;
@@ -106,11 +114,10 @@ bt_trace *describe_trace(bt_trace_class *trace_class, const struct log_header *h
 
 bt_stream *describe_stream(bt_stream_class *stream_class, bt_trace *trace, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
 	bt_stream *stream = bt_stream_create(stream_class, trace);
 	char shown[NAMES_SHOWN(NAME_MAX)];
 
-	if (stream && bt_stream_set_name(stream, names_shown(shown, name, NAME_MAX)) == BT_STREAM_SET_NAME_STATUS_OK)
+	if (stream && bt_stream_set_name(stream, names_shown(shown, last_part(path), NAME_MAX)) == BT_STREAM_SET_NAME_STATUS_OK)
 		return stream;
 	bt_stream_put_ref(stream);
 	return NULL;

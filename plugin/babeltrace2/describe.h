@@ -14,7 +14,7 @@
 
 /* Of events: ns since the Unix epoch, so that traces of all kinds merge. */
 bt_clock_class *describe_clock(bt_self_component *self, const struct log_header *h);
-/* With its name, and its environment: entries that others have too are named as theirs. */
+/* Named as the program, and with an environment: entries that others have too are named as theirs. */
 bt_trace *describe_trace(bt_trace_class *trace_class, const struct log_header *h);
 /* Named as the file. */
 bt_stream *describe_stream(bt_stream_class *stream_class, bt_trace *trace, const char *path);
