@@ -2,7 +2,9 @@
 #
 # plugin.py - babeltrace2 reads logs as posixtrace report does, and does with them what it does with other traces
 #
-#     plugin.py POSIXTRACE REPORT_LOGS CORPUS MESSAGES PLUGINS      what makes logs and reads them; where the plugin is
+#     plugin.py POSIXTRACE REPORT_LOGS CORPUS MESSAGES PLUGINS [PRELOAD]     what makes logs and reads them; where the plugin is
+#
+# PRELOAD: what a plugin with sanitizers needs in a program that is without. None may be lost of what it allocates.
 #
 # SEED=n, in the environment: other damage is done to logs.
 #
@@ -26,8 +28,10 @@ sys.path[:0] = [str(HERE.parent / 'tool'), str(HERE.parent / 'log')]
 import decode  # noqa: E402
 from made_log import OVERFLOW, PREDEFINED, RESUME, Log, crc32c  # noqa: E402
 
-POSIXTRACE, REPORT_LOGS, CORPUS, MESSAGES, PLUGINS = (str(Path(argument).resolve()) for argument in sys.argv[1:])
+POSIXTRACE, REPORT_LOGS, CORPUS, MESSAGES, PLUGINS, *PRELOAD = (str(Path(argument).resolve()) for argument in sys.argv[1:])
 ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8', 'BABELTRACE_PLUGIN_PATH': PLUGINS, 'HOME': '/nonexistent'}
+if PRELOAD:
+    ENVIRONMENT['LD_PRELOAD'] = PRELOAD[0]
 SEED = int(os.environ.get('SEED', '1'))
 COMMON = ['vpid', 'vtid', 'ip', 'truncated', 'procname']
 MS = 1_000_000
