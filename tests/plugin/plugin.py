@@ -2,7 +2,7 @@
 #
 # plugin.py - babeltrace2 reads logs as posixtrace report does, and does with them what it does with other traces
 #
-#     plugin.py POSIXTRACE REPORT_LOGS CORPUS MESSAGES PLUGINS [PRELOAD]     what makes logs and reads them; where the plugin is
+#     plugin.py POSIXTRACE REPORT_LOGS CORPUS TRACER MESSAGES PLUGINS [PRELOAD]     what makes logs and reads them; where the plugin is
 #
 # PRELOAD: what a plugin with sanitizers needs in a program that is without. None may be lost of what it allocates.
 #
@@ -26,9 +26,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / 'tool'), str(HERE.parent / 'log')]
 
 import decode  # noqa: E402
-from made_log import OVERFLOW, PREDEFINED, RESUME, Log, crc32c  # noqa: E402
+from made_log import INDEX, OVERFLOW, PREDEFINED, RESUME, SLOT, Log, crc32c  # noqa: E402
 
-POSIXTRACE, REPORT_LOGS, CORPUS, MESSAGES, PLUGINS, *PRELOAD = (str(Path(argument).resolve()) for argument in sys.argv[1:])
+POSIXTRACE, REPORT_LOGS, CORPUS, TRACER, MESSAGES, PLUGINS, *PRELOAD = (str(Path(argument).resolve()) for argument in sys.argv[1:])
 ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8', 'BABELTRACE_PLUGIN_PATH': PLUGINS, 'HOME': '/nonexistent'}
 if PRELOAD:
     ENVIRONMENT['LD_PRELOAD'] = PRELOAD[0]
@@ -276,6 +276,8 @@ def test_missing_segments():
     names = [(event['name'], event['time'] - at) for event in kind('event', rows)]
     gap = [PREDEFINED[OVERFLOW], PREDEFINED[RESUME]]
     assert names == [(gap[0], 0), (gap[1], 10), ('a', 10), (gap[0], 10), (gap[1], 40), ('a', 40), ('a', 50)], names
+    # One for each segment, and one for what is before the first.
+    assert [row['time'] - at for row in kind('packet', rows)] == [0, 10, 40, 50]
 
 
 def test_loop_begins_anywhere():
@@ -287,6 +289,54 @@ def test_loop_begins_anywhere():
 
 
 # -- babeltrace2 itself -----------------------------------------------------------------------------------
+
+
+def frames(data):
+    """Offset, kind and size of the body of each, those in slots too."""
+    at = 0
+    while at + 64 <= len(data) and data[at:at + 4] == b'PTLF':
+        kind_, size = struct.unpack_from('<H', data, at + 4)[0], struct.unpack_from('<I', data, at + 24)[0]
+        yield at, kind_, size
+        at += 64 if kind_ == SLOT else 64 + (size + 7) // 8 * 8
+
+
+def set_right(data, at, kind_, size):
+    """Its checksums."""
+    if kind_ != SLOT:
+        struct.pack_into('<I', data, at + 28, crc32c(data[at + 64:at + 64 + size]))
+    struct.pack_into('<I', data, at + 60, crc32c(data[at:at + 60]))
+
+
+def test_lost_before_the_oldest():
+    """What a LOOP log says to have lost, and no segment does, was in segments that have been overwritten."""
+    Path('corpus').mkdir(exist_ok=True)
+    run(CORPUS, 'corpus')
+    data = bytearray(Path('corpus/loop_round.log').read_bytes())
+    at = data.rindex(struct.pack('<IH', 0x464c5450, INDEX))
+    size = struct.unpack_from('<I', data, at + 24)[0]
+    struct.pack_into('<Q', data, at + 64 + 8, 9)
+    set_right(data, at, INDEX, size)
+    rows = messages(write('loop.log', data))
+    in_order(rows)
+    assert lost(messages('corpus/loop_round.log')) == 0
+    assert [row['count'] for row in kind('lost events', rows)] == [9]
+    types = [row['type'] for row in rows]
+    assert types.index('lost events') < types.index('event') and kind('lost events', rows)[0]['until'] >= kind('event', rows)[0]['time']
+
+
+def test_finished():
+    """A program was killed while its events were in memory: who opens its log brings them there."""
+    tracer = subprocess.Popen([TRACER, '-l', 'killed.log', '-s', 'loop'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    tracer.stdin.write('trace 1000\n')
+    tracer.stdin.flush()
+    assert [tracer.stdout.readline() for _ in range(2)] == ['ready\n', 'done\n']
+    tracer.kill()
+    tracer.wait()
+    tracer.stdin.close()
+    tracer.stdout.close()
+    size = os.path.getsize('killed.log')
+    assert len(kind('event', messages('killed.log'))) == 1002 and os.path.getsize('killed.log') > size
+    assert json.loads(run(POSIXTRACE, 'check', '--json', 'killed.log').stdout)['complete']
 
 
 def two_logs():
@@ -440,12 +490,19 @@ def test_converted():
     write('odd.log', log.closed())
     for name in ('server.log', 'hole.log', 'lost.log', 'odd.log'):
         folders = converted(name, f'{name}.ctf')
-        assert len(folders) == 1
+        assert len(folders) == 1 and 'absolute = true' in (folders[0] / 'metadata').read_text()
         once, twice = messages(name), messages(*folders, source=('ctf', 'fs'))
         events = list(map(comparable, kind('event', once))), list(map(comparable, kind('event', twice)))
         assert len(events[0]) == len(events[1])
         for mine, theirs in zip(*events):
             assert list(mine) == without_empty(theirs, mine), (name, mine, theirs)
+        if name == 'lost.log':
+            # On one time line with a log.
+            log = Log(name='other')
+            log.event(12, 'between')
+            log.segment()
+            names = re.findall(r'(\w+): \{', babeltrace(write('other.log', log.closed()), folders[0])[0])
+            assert names == ['a'] * 3 + ['between'] + ['a'] * 5, names
         for type in ('lost events', 'lost packets'):
             assert kind(type, once) == kind(type, twice), (name, kind(type, once), kind(type, twice))
 
@@ -456,21 +513,14 @@ def test_converted():
 def damage(data, chance):
     """Some bytes changed, and mostly the checksums set right, so that it is not noticed at once."""
     data = bytearray(data)
-    frames, at = [], 0
-    while at + 64 <= len(data) and data[at:at + 4] == b'PTLF':
-        frames.append(at)
-        kind_, size = struct.unpack_from('<H', data, at + 4)[0], struct.unpack_from('<I', data, at + 24)[0]
-        at += 64 if kind_ == 4 else 64 + (size + 7) // 8 * 8
+    known = list(frames(data))
     for _ in range(chance.randint(1, 4)):
-        frame = chance.choice(frames)
-        end = frames[frames.index(frame) + 1] if frame != frames[-1] else len(data)
-        where = chance.randrange(frame + (16 if chance.random() < .3 else 64), end) if end > frame + 64 else frame + chance.randrange(16, 56)
+        at, kind_, size = chance.choice(known)
+        body = size if kind_ != SLOT else 0
+        where = at + (64 + chance.randrange(body) if body and chance.random() < .7 else chance.randrange(16, 56))
         data[where] = chance.choice([0, 1, 255, data[where] ^ 1 << chance.randrange(8)])
-    for frame in frames if chance.random() < .9 else []:
-        size = struct.unpack_from('<I', data, frame + 24)[0]
-        if data[frame + 4] != 4:
-            struct.pack_into('<I', data, frame + 28, crc32c(data[frame + 64:frame + 64 + size]))
-        struct.pack_into('<I', data, frame + 60, crc32c(data[frame:frame + 60]))
+    for frame in known if chance.random() < .9 else []:
+        set_right(data, *frame)
     return data[:chance.randrange(len(data))] if chance.random() < .1 else data
 
 
