@@ -7,7 +7,7 @@ import re
 
 from check import ROOT, files, finish, spoiled
 
-FOLDERS = ['src', 'tool', 'tests', 'examples', 'bench', 'include', 'script']
+FOLDERS = ['src', 'tool', 'plugin', 'tests', 'examples', 'bench', 'include', 'script']
 
 
 def check(root):

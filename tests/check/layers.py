@@ -21,6 +21,9 @@ BELOW['control'] = 'base model shm record read log'
 BELOW['api'] = BELOW['control'] + ' control'
 # The command is a program like others, and reads logs and shared memory by the library's own parts.
 TOOL = 'base model shm log control'
+# In a program of others: it reads logs, and nothing that lives but what <trace.h> does.
+PLUGIN = ['base/', 'model/', 'shm/layout.h', 'log/']
+PLUGIN_TOOL = ['layout.h', 'layouts.h', 'utf8.h']
 # What sees the library only as programs do.
 OUTSIDE = ['tests/conformance', 'tests/stress', 'bench', 'examples']
 
@@ -53,6 +56,12 @@ def check(root):
         for quote, name in INCLUDE.findall(path.read_text()):
             if '/' in name and (root / 'src' / name).exists() and name.split('/')[0] not in TOOL.split():
                 yield f'{path.relative_to(root)}: must not include {name}'
+    for path in files(root, 'plugin', '.c', '.h'):
+        for quote, name in INCLUDE.findall(path.read_text()):
+            of_src = (root / 'src' / name).exists() and '/' in name and not name.startswith(tuple(PLUGIN))
+            of_tool = (root / 'tool' / name).exists() and not (path.parent / name).exists() and name not in PLUGIN_TOOL
+            if quote == '"' and (of_src or of_tool or '..' in name):
+                yield f'{path.relative_to(root)}: must not include {name}'
     for folder in OUTSIDE:
         for path in files(root, folder, '.c', '.h'):
             for quote, name in INCLUDE.findall(path.read_text()):
@@ -63,7 +72,7 @@ def check(root):
 def all_problems():
     yield from check(ROOT)
     yield from spoiled(
-        check, ['src', 'tool', 'tests', 'bench', 'examples'],
+        check, ['src', 'tool', 'plugin', 'tests', 'bench', 'examples'],
         ('src/base/file.c', None, '#include "model/attr.h"\n'),
         ('src/model/attr.c', None, '#include "shm/chunk.h"\n'),
         ('src/record/emit.c', None, '#include "read/merge.h"\n'),
@@ -74,6 +83,9 @@ def all_problems():
         ('src/shm/stream.c', '#include "shm/stream.h"', '#include <shm/stream.h>'),
         ('src/base/chunk.h', None, '/* the second of this name */\n'),
         ('src/util/list.h', None, '/* of no layer */\n'),
+        ('plugin/babeltrace2/source.c', None, '#include "control/recover.h"\n'),
+        ('plugin/babeltrace2/fields.c', None, '#include "shm/stream.h"\n'),
+        ('plugin/babeltrace2/fields.c', None, '#include "out.h"\n'),
         ('tests/conformance/read.c', None, '#include "shm/chunk.h"\n'))
 
 

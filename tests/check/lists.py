@@ -22,7 +22,11 @@ def check(root):
     for path in files(root, 'tool', '.c'):
         if path.name not in known:
             yield f'tool/meson.build: no {path.name}'
-    for folder in ['conformance', 'unit', 'stress', 'fault', 'log', 'tool', 'check']:
+    known = words(root / 'plugin' / 'babeltrace2' / 'meson.build')
+    for path in files(root, 'plugin', '.c'):
+        if path.name not in known:
+            yield f'plugin/babeltrace2/meson.build: no {path.name}'
+    for folder in ['conformance', 'unit', 'stress', 'fault', 'log', 'tool', 'plugin', 'check']:
         known = words(root / 'tests' / folder / 'meson.build')
         for path in files(root / 'tests', folder, '.c', '.py'):
             if path.stem not in known and path.name not in known and path.name != 'check.py':
@@ -32,9 +36,10 @@ def check(root):
 def all_problems():
     yield from check(ROOT)
     yield from spoiled(
-        check, ['src', 'tool', 'tests'],
+        check, ['src', 'tool', 'plugin', 'tests'],
         ('src/base/new.c', None, '\n'),
         ('tool/new.c', None, '\n'),
+        ('plugin/babeltrace2/new.c', None, '\n'),
         ('tests/unit/new.c', None, '\n'),
         ('tests/check/new.py', None, '\n'))
 

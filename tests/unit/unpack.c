@@ -99,6 +99,7 @@ static bool taken_of(const unsigned char *bytes, size_t n)
 	const struct log_event *e;
 	const unsigned char *data;
 	uint32_t events = 0, sum = 0;
+	uint64_t latest = 0;
 
 	memcpy(at, bytes, n);
 	frame.size = (uint32_t)n;
@@ -108,11 +109,13 @@ static bool taken_of(const unsigned char *bytes, size_t n)
 	}
 	while ((e = unpack_next(&u, &data))) {
 		events++;
+		latest = e->time > latest ? e->time : latest;
 		CHECK("-", eventtype_possible(e->id) && e->length <= RECORD_DATA_MAX && memchr(e->name, 0, sizeof e->name));
 		for (uint32_t i = 0; i < e->length; i++)
 			sum += data[i]; /* readable */
 	}
 	CHECK_EQ("OPEN-8", events, frame.events);
+	CHECK_EQ("-", u.latest, latest);
 	CHECK("-", unpack_next(&u, &data) == NULL);
 	total += sum;
 	return true;
