@@ -169,6 +169,20 @@ TEST(by_hand)
 	CHECK("-", unpack_next(&u, &data) == NULL);
 }
 
+/* The last event is not the latest. */
+TEST(latest)
+{
+	begin();
+	add_thread(2, "", 0);
+	add_shape(0, 64, 0, 0);
+	add_event(0, 0);
+	add_event(0, 7);
+	add_back(5);
+	add_event(0, 1);
+	CHECK("-", taken());
+	CHECK_EQ("-", u.latest, 1007);
+}
+
 /* Each of these alone is refused; without it, the body is taken. */
 #define REFUSED(what)                                            \
 	do {                                                     \
@@ -407,5 +421,5 @@ TEST(any_bytes)
 	CHECK("-", valid > 0);
 }
 
-TEST_MAIN(TEST_ENTRY(nothing), TEST_ENTRY(by_hand), TEST_ENTRY(refused), TEST_ENTRY(data_refused), TEST_ENTRY(limits), TEST_ENTRY(cut),
-          TEST_ENTRY(changed), TEST_ENTRY(any_bytes))
+TEST_MAIN(TEST_ENTRY(nothing), TEST_ENTRY(by_hand), TEST_ENTRY(latest), TEST_ENTRY(refused), TEST_ENTRY(data_refused),
+          TEST_ENTRY(limits), TEST_ENTRY(cut), TEST_ENTRY(changed), TEST_ENTRY(any_bytes))
