@@ -206,6 +206,20 @@ def test_late_event():
         (10, None), (20, None), (20, [['late', 5]]), (20, [['late', 2]]), (20, [['late', 3]]), (30, None)]
 
 
+def test_times_at_the_end():
+    """Those that babeltrace2 does not take become the last one that it does."""
+    last = (1 << 63) - 2
+    log = Log(created=last - 1)
+    for time in (0, 1, 2, 3, 1 << 63):
+        log.event(time, 'a')
+    log.segment(lost=0xffffffff)
+    rows = messages(write('end.log', log.closed(lost=(1 << 64) - 1)))
+    in_order(rows)
+    assert [event['time'] for event in kind('event', rows)] == [last - 1, last, last, last, last]
+    assert lost(rows) == (1 << 64) - 1
+    converted('end.log', 'end.ctf')
+
+
 def test_environment():
     log = Log(name='/usr/bin/shop', host='h\x1b[1m', target=4711, boot=bytes(range(16)))
     log.event(1, 'a')
