@@ -13,6 +13,7 @@
 #include "fields.h"
 #include "log/input.h"
 #include "source.h"
+#include "system_text.h"
 
 enum step {
 	STEP_STREAM,
@@ -209,33 +210,56 @@ static bt_message *packet_end(struct reader *r)
 	return m;
 }
 
-static bool set_fields(const struct reader *r, bt_event *event, const struct layout *l, enum layout_form form, uint64_t late)
+/* What becomes an event's payload: its data, or if it is one of the system's, what these say in words. */
+struct content {
+	const struct layout *layout;
+	enum layout_form form;
+	const unsigned char *data;
+	size_t length;
+};
+
+static struct content content_of(const struct reader *r, char words[SYSTEM_TEXT])
+{
+	const struct layouts *l = r->log->classes->layouts;
+	const struct log_event *e = r->event;
+	struct content c = { .layout = layouts_find(l, e->id), .data = r->data, .length = e->length };
+
+	if (eventtype_system(e->id) && e->length > 0 && system_text(words, l, e, r->data)) {
+		c.data = (unsigned char *)words;
+		c.length = strlen(words);
+		c.form = c.length > 0 ? FORM_TEXT : FORM_NONE;
+	} else {
+		c.form = layout_form(c.layout, r->data, e->length);
+	}
+	return c;
+}
+
+static bool set_fields(const struct reader *r, bt_event *event, const struct content *c, uint64_t late)
 {
 	if (late)
 		bt_field_integer_unsigned_set_value(
 			bt_field_structure_borrow_member_field_by_index(bt_event_borrow_specific_context_field(event), 0), late);
 	return fields_set_common(bt_event_borrow_common_context_field(event), r->event) &&
-	       (form == FORM_NONE ||
-	        fields_set_payload(bt_event_borrow_payload_field(event), l, form, r->data, r->event->length));
+	       (c->form == FORM_NONE ||
+	        fields_set_payload(bt_event_borrow_payload_field(event), c->layout, c->form, c->data, c->length));
 }
 
 static bt_message *event(struct reader *r)
 {
 	const struct log_event *e = r->event;
-	struct classes *c = r->log->classes;
-	const struct layout *l = layouts_find(c->layouts, e->id);
-	enum layout_form form = layout_form(l, r->data, e->length);
 	uint64_t time = bounded(e->time), late;
+	char words[SYSTEM_TEXT];
+	struct content c = content_of(r, words);
 	bt_event_class *class;
 	bt_message *m;
 
 	r->now = later(r->now, time < r->end ? time : r->end);
 	late = r->now > time ? r->now - time : 0;
-	class = classes_event(c, e->id, form, late > 0);
+	class = classes_event(r->log->classes, e->id, c.form, late > 0);
 	if (!class)
 		return NULL;
 	m = bt_message_event_create_with_packet_and_default_clock_snapshot(r->self, class, r->packet, r->now);
-	if (m && !set_fields(r, bt_message_event_borrow_event(m), l, form, late)) {
+	if (m && !set_fields(r, bt_message_event_borrow_event(m), &c, late)) {
 		bt_message_put_ref(m);
 		m = NULL;
 	}
