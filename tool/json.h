@@ -24,6 +24,8 @@ void json_string(const char *text);
 void json_number(uint64_t n);
 void json_signed(int64_t n);
 void json_real(double n);
+/* n / 1000, exactly. */
+void json_thousandths(int64_t n);
 void json_bool(bool b);
 void json_null(void);
 /* The end of the line. */
