@@ -700,7 +700,8 @@ static void put_clocks(const struct source *s)
 	proto_clear(&all.packet);
 	clocks = proto_begin(&all.packet, PACKET_CLOCKS);
 	put_clock(&all.packet, REALTIME, logfile_created(s->file));
-	put_clock(&all.packet, MONOTONIC, s->file->in.header.monotonic);
+	if (s->file->in.header.monotonic)
+		put_clock(&all.packet, MONOTONIC, s->file->in.header.monotonic);
 	proto_number(&all.packet, CLOCKS_PRIMARY, REALTIME);
 	proto_end(&all.packet, clocks);
 	put_packet();

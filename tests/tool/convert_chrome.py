@@ -13,8 +13,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from made_log import Log
-from viewer import (PAIRS, Event, Found, Slice, check_events, check_slices, equal, odd_log, random_log, report, run, run_tests,
-                    write)
+from viewer import (LOST, PAIRS, Event, Found, Slice, check_events, check_slices, equal, odd_log, random_log, report, run, run_tests,
+                    wild_log, write)
 
 POSIXTRACE, STAT_LOG, REPORT_LOGS = (Path(path).resolve() for path in sys.argv[1:4])
 PIDS = 4194304
@@ -31,10 +31,12 @@ def unique(pairs):
 
 
 class Reader:
-    def __init__(self, data, logs=1):
+    """As trace viewers do it: in the order of times, slices on a stack for each thread, or each id."""
+
+    def __init__(self, data, logs=1, same_names=False):
         if shutil.which('jq'):
             run('jq', '-e', '.traceEvents | type == "array"', input=data)
-        self.trace = json.loads(data, parse_float=Decimal, object_pairs_hook=unique)
+        self.trace = json.loads(data, parse_float=Decimal, object_pairs_hook=dict if same_names else unique)
         equal('members', list(self.trace), ['traceEvents', 'displayTimeUnit', 'otherData'])
         self.begin, self.recording = self.trace['otherData']['begin'], logs * PIDS
         self.found, self.names, self.stacks = Found(), {}, {}
@@ -157,6 +159,30 @@ def test_slices():
             if '--by' not in options:
                 check_events(POSIXTRACE, found, *options, log)
         equal('losses', len(read(log).losses), sum(line['event'] == 'posix_trace_overflow' for line in report(POSIXTRACE, log)))
+
+
+def test_wild():
+    """JSON with all of the events, each slice ended, whatever is in the log."""
+    for seed in range(10):
+        log = write('wild.log', wild_log(seed))
+        for options in (['--span', '*,*'], ['--nested', '--by', 'all', '--span', '*a*,?*']):
+            found = Reader(convert(*options, log), same_names=True).found
+            equal('types', {event.name for event in found.events}, {line['event'] for line in report(POSIXTRACE, log)} - LOST)
+            assert len(found.slices) > 10
+
+
+def test_too_deep():
+    """Of more begins than spans are counted for the latest have an end."""
+    kept, more = 65536, 3
+    log = Log()
+    for i in range(2 * (kept + more)):
+        log.event(i, 'x.begin' if i < kept + more else 'x.end')
+        if i % 4096 == 4095:
+            log.segment()
+    log.segment()
+    found = read('--nested', write('deep.log', log.closed()))
+    check_slices(POSIXTRACE, found, [('x.begin', 'x.end', 'x')], '--nested', 'deep.log')
+    equal('ends', [sum(s.incomplete == reason for s in found.slices) for reason in (None, 'end of log')], [kept, more])
 
 
 def test_machines():

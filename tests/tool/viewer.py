@@ -203,6 +203,27 @@ def odd_log():
     return log.closed()
 
 
+def wild_log(seed):
+    """Names, layouts and data that nobody would think of."""
+    choose = random.Random(seed)
+    log = Log(host='\x7f"' * choose.randrange(9))
+    kinds = ('u8', 'u16', 'i32', 'x64', 'f32', 'f64', 'c[9]', 'i8[3]', 'u16[400]', 'b', 's')
+    for n in range(40):
+        names = choose.choices('abc.-é"\\ ', k=choose.randrange(1, 5))
+        fields = ','.join(f'{name}:{choose.choice(kinds)}{choose.choice(("", "/ns", "/%"))}' for name in names)
+        name = choose.choice((choose.randbytes(choose.randrange(63)), f'n{n}{{{fields}}}'.encode()[:63], b'x.begin', b'x.end', b''))
+        log.types[f'wild{n}'] = 70 + n
+        log.frame(TYPES, struct.pack('<HB', 70 + n, len(name)) + name)
+    for time in range(400):
+        pid = choose.choice((0, 1, 100, 2**31, 2**32 - 1))
+        data = choose.choice((choose.randbytes(choose.randrange(60)), bytes(choose.randrange(900)), b'text\0', b'\xff' * 300))
+        log.event(choose.randrange(1000) if choose.random() < 0.1 else time, f'wild{choose.randrange(40)}', pid, choose.choice((pid, 5, 0)),
+                  choose.choice(('', 'a', '\x1b"\\', 'ü')), data, choose.random() < 0.1)
+        if time % 100 == 99:
+            log.segment(damaged=choose.random() < 0.2)
+    return log.closed()
+
+
 # -- Tests ------------------------------------------------------------------------------------------------------
 
 
