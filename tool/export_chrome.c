@@ -92,15 +92,6 @@ static void end_object(void)
 	out_char('\n');
 }
 
-static void put_hex(const char *key, uint64_t n)
-{
-	char text[20];
-
-	snprintf(text, sizeof text, "0x%llx", (unsigned long long)n);
-	json_key(key);
-	json_string(text);
-}
-
 /* -- Processes and threads -------------------------------------------------------------------------- */
 
 static void put_name(const char *what, uint64_t pid, uint64_t tid, const char *name)
@@ -241,8 +232,10 @@ static void put_values(const struct source *s)
 		json_key(labels[LABEL_TRUNCATED]);
 		json_bool(true);
 	}
-	if (s->event->address)
-		put_hex(labels[LABEL_ADDRESS], s->event->address);
+	if (s->event->address) {
+		json_key(labels[LABEL_ADDRESS]);
+		json_hex(s->event->address);
+	}
 }
 
 /* -- Slices --------------------------------------------------------------------------------------------- */
@@ -278,8 +271,10 @@ static void begin_slice(const char *phase, const struct slice_track *t, uint64_t
 	tid = of_recording(t) ? recording_tid(t->source) : shifted(t->scope, t->scope->process ? t->scope->tid : t->scope->pid);
 	slices_title(all.slices.spans, t->span, name, sizeof name);
 	begin_object(phase, name, time, pid, tid);
-	if (!all.on_threads)
-		put_hex("id", lookup_mix(lookup_mix(log_of(t->source)->uuid, (uint64_t)t->lane << 8 | t->span), scope));
+	if (!all.on_threads) {
+		json_key("id");
+		json_hex(lookup_mix(lookup_mix(log_of(t->source)->uuid, (uint64_t)t->lane << 8 | t->span), scope));
+	}
 	json_key("args");
 	json_begin('{');
 }

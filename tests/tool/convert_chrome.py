@@ -12,9 +12,9 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
-from made_log import Log
-from viewer import (LOST, PAIRS, Event, Found, Slice, check_events, check_slices, equal, odd_log, random_log, report, run, run_tests,
-                    wild_log, write)
+from made_log import OVERFLOW, RESUME, START, STOP, Log
+from viewer import (LOST, PAIRS, Event, Found, Slice, check_events, check_slices, cut_log, equal, odd_log, random_log, report,
+                    run, run_tests, wild_log, write)
 
 POSIXTRACE, STAT_LOG, REPORT_LOGS = (Path(path).resolve() for path in sys.argv[1:4])
 PIDS = 4194304
@@ -183,6 +183,16 @@ def test_too_deep():
     found = read('--nested', write('deep.log', log.closed()))
     check_slices(POSIXTRACE, found, [('x.begin', 'x.end', 'x')], '--nested', 'deep.log')
     equal('ends', [sum(s.incomplete == reason for s in found.slices) for reason in (None, 'end of log')], [kept, more])
+
+
+def test_cuts():
+    for name, reason in ((OVERFLOW, 'events lost'), (START, 'recording stopped'), (STOP, 'end of log'), (RESUME, 'end of log')):
+        log = write('cut.log', cut_log(name))
+        for options in ([], ['-e', '!posix*']):
+            found = read(*options, log)
+            check_slices(POSIXTRACE, found, [('x.begin', 'x.end', 'x')], *options, log)
+            equal(f'why {name} cuts', {s.incomplete for s in found.slices}, {None, reason})
+            equal('loss', len(found.losses), name in (OVERFLOW, RESUME))
 
 
 def test_machines():

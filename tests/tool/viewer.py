@@ -181,6 +181,16 @@ def random_log(seed, host='host', created=10**18):
 PAIRS = [('a.begin', 'a.end', 'a'), ('b/enter', 'b/exit', 'b')]
 
 
+def cut_log(name):
+    """What is open in the middle of it, where the system says this."""
+    log = Log()
+    for time, event, tid in ((0, 'x.begin', 100), (5, 'x.begin', 7), (10, PREDEFINED[name], 0), (20, 'x.end', 100), (30, 'x.begin', 100),
+                             (37, 'x.end', 100)):
+        log.event(time, event, 100 if tid else 0, tid, f'{tid}', bytes(4) if not tid else b'')
+    log.segment()
+    return log.closed()
+
+
 def odd_log():
     """Names and data that are no good text."""
     log = Log(name='odd "log"\n', host='a\x1bhost')
