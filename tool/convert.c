@@ -38,7 +38,7 @@ static const char usage[] =
 	"  -q, --quiet            without the line that tells how much was written\n"
 	"\nOnly\n" MATCH_USAGE_UNTIL;
 
-static const struct exporter *const exporters[] = { &export_ctf, &export_csv, &export_jsonl };
+static const struct exporter *const exporters[] = { &export_ctf, &export_perfetto, &export_chrome, &export_csv, &export_jsonl };
 
 #define EXPORTERS (sizeof exporters / sizeof exporters[0])
 
@@ -212,6 +212,8 @@ static void go_through(struct export *x)
 		if (everything || source_wanted(s)) {
 			to->event(x, s);
 			x->events++;
+		} else if (to->cut && s->event->id == POSIX_TRACE_START) {
+			to->cut(x, s);
 		}
 		source_advance(s);
 	}

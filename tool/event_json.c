@@ -14,21 +14,6 @@
 #include "layout_print.h"
 #include "model/eventset.h"
 
-/* JSON has no numbers in hexadecimal. */
-static void put_hex(const char *key, uint64_t n)
-{
-	static const char digits[] = "0123456789abcdef";
-	char text[20], *at = text + sizeof text;
-
-	do
-		*--at = digits[n & 15];
-	while (n >>= 4);
-	*--at = 'x';
-	*--at = '0';
-	json_key(key);
-	json_text(at, (size_t)(text + sizeof text - at));
-}
-
 static void put_symbol(const struct symbol *symbol)
 {
 	if (symbol->function) {
@@ -44,7 +29,8 @@ static void put_symbol(const struct symbol *symbol)
 	if (symbol->image) {
 		json_key("image");
 		json_string(symbol->image);
-		put_hex("offset", symbol->offset);
+		json_key("offset");
+		json_hex(symbol->offset);
 	}
 }
 
@@ -129,8 +115,10 @@ void event_json(const struct sources *all, const struct source *s)
 		json_key("truncated");
 		json_bool(true);
 	}
-	if (e->address)
-		put_hex("address", e->address);
+	if (e->address) {
+		json_key("address");
+		json_hex(e->address);
+	}
 	if (s->symbols && e->address && e->id >= POSIX_TRACE_UNNAMED_USEREVENT)
 		put_symbol(symbols_find(s->symbols, e->pid, e->address, e->time));
 	json_end('}');

@@ -30,6 +30,8 @@ struct exporter {
 	void (*event)(struct export *x, struct source *s);
 	/* Events are missing there. Null: OVERFLOW and RESUME are events like others. */
 	void (*lost)(struct export *x, struct source *s, struct loss loss);
+	/* A START that is not asked for: spans do not go on beyond it. */
+	void (*cut)(struct export *x, struct source *s);
 	void (*end)(struct export *x);
 };
 

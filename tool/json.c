@@ -110,6 +110,26 @@ void json_real(double n)
 		out_text("null");
 }
 
+void json_hex(uint64_t n)
+{
+	separate();
+	out_char('"');
+	out_hex(n);
+	out_char('"');
+}
+
+void json_thousandths(int64_t n)
+{
+	uint64_t size = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+
+	separate();
+	if (n < 0)
+		out_char('-');
+	out_number(size / 1000, 0);
+	out_char('.');
+	out_digits(size % 1000, 3);
+}
+
 void json_bool(bool b)
 {
 	separate();

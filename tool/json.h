@@ -24,6 +24,10 @@ void json_string(const char *text);
 void json_number(uint64_t n);
 void json_signed(int64_t n);
 void json_real(double n);
+/* A text, as 0x7f: JSON has no numbers in hexadecimal. */
+void json_hex(uint64_t n);
+/* n / 1000, exactly. */
+void json_thousandths(int64_t n);
 void json_bool(bool b);
 void json_null(void);
 /* The end of the line. */

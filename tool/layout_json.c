@@ -41,7 +41,7 @@ static void json_item(const struct layout_field *f, const unsigned char *p)
 	}
 }
 
-static void json_value(const struct layout_field *f, const unsigned char *p, size_t size)
+void layout_json_field(const struct layout_field *f, const unsigned char *p, size_t size)
 {
 	switch (f->kind) {
 	case LAYOUT_CHARS:
@@ -79,7 +79,7 @@ void layout_json(const struct layout *l, const unsigned char *data, size_t lengt
 		if (size == 0 && !layout_rest(f))
 			break;
 		json_key(f->name);
-		json_value(f, data + (size > 0 ? f->offset : 0), size);
+		layout_json_field(f, data + (size > 0 ? f->offset : 0), size);
 	}
 	json_end('}');
 }

@@ -11,4 +11,7 @@
 /* An object with the fields; or a string of hex digits without a layout (null). */
 void layout_json(const struct layout *l, const unsigned char *data, size_t length);
 
+/* The value of one field, of which so many bytes are there. */
+void layout_json_field(const struct layout_field *f, const unsigned char *p, size_t size);
+
 #endif

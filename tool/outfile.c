@@ -127,12 +127,16 @@ void outfile_open(const char *path)
 	/* Another one's unfinished file, or a link, is not written through. */
 	if (regular && unlink(outfile.unfinished) != 0 && errno != ENOENT)
 		fail("%s: %s", outfile.unfinished, strerror(errno));
-	outfile.fd = regular ? open(outfile.unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
-	                     : open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	if (outfile.fd < 0)
-		fail("%s: %s", path, strerror(errno));
+	/* Before there is anything that a signal would leave. */
 	if (regular)
 		begin();
+	outfile.fd = regular ? open(outfile.unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
+	                     : open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (outfile.fd < 0) {
+		/* It is not ours. */
+		outfile.unfinished = NULL;
+		fail("%s: %s", path, strerror(errno));
+	}
 	out_into(outfile.fd, path, give_up);
 }
 
@@ -173,6 +177,7 @@ const char *outfile_directory(const char *path, bool force)
 	outfile.force = force;
 	outfile.unfinished = name_unfinished(path);
 	remove_all(outfile.unfinished);
+	begin();
 	if (mkdir(outfile.unfinished, 0700) != 0) {
 		int error = errno;
 
@@ -181,7 +186,6 @@ const char *outfile_directory(const char *path, bool force)
 		outfile.unfinished = NULL;
 		fail("%s: %s", path, strerror(error));
 	}
-	begin();
 	return outfile.unfinished;
 }
 

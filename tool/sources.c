@@ -111,6 +111,7 @@ struct loss source_take_loss(struct source *s)
 	struct loss loss = { .from = s->event->time };
 	bool ends = s->event->id == POSIX_TRACE_RESUME, more;
 
+	loss.resumed = ends;
 	loss.wanted = match_time(s->match, s->event);
 	s->event = logfile_next(s->file, &s->data);
 	/* An end without a beginning, which was filtered out: nothing is known of how long. */

@@ -34,6 +34,7 @@ struct sources {
 struct loss {
 	uint64_t from, until; /* until 0: it is not known */
 	bool wanted;
+	bool resumed; /* it is only known where it ended: that is from */
 };
 
 /* The logs of a command line; LOGFILE_DEFAULT, if there are none. m: what was asked for of them. Ends the program if one is none. */

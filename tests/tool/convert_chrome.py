@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+#
+# convert_chrome.py - posixtrace convert --to chrome: what viewers of trace events would show of it is what is in the log
+#
+#     convert_chrome.py POSIXTRACE STAT_LOG REPORT_LOGS
+#
+# SPDX-License-Identifier: MIT
+
+import json
+import shutil
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+from made_log import OVERFLOW, RESUME, START, STOP, Log
+from viewer import (LOST, PAIRS, Event, Found, Slice, check_events, check_slices, cut_log, equal, odd_log, random_log, report,
+                    run, run_tests, wild_log, write)
+
+POSIXTRACE, STAT_LOG, REPORT_LOGS = (Path(path).resolve() for path in sys.argv[1:4])
+PIDS = 4194304
+
+
+def convert(*arguments):
+    return run(POSIXTRACE, 'convert', '--to', 'chrome', '-q', '-o', '-', *arguments)
+
+
+def unique(pairs):
+    """An object whose members have names of their own."""
+    equal('members', len(dict(pairs)), len(pairs))
+    return dict(pairs)
+
+
+class Reader:
+    """As trace viewers do it: in the order of times, slices on a stack for each thread, or each id."""
+
+    def __init__(self, data, logs=1, same_names=False):
+        if shutil.which('jq'):
+            run('jq', '-e', '.traceEvents | type == "array"', input=data)
+        self.trace = json.loads(data, parse_float=Decimal, object_pairs_hook=dict if same_names else unique)
+        equal('members', list(self.trace), ['traceEvents', 'displayTimeUnit', 'otherData'])
+        self.begin, self.recording = self.trace['otherData']['begin'], logs * PIDS
+        self.found, self.names, self.stacks = Found(), {}, {}
+        events = []
+        for event in self.trace['traceEvents']:
+            if event['ph'] == 'M':
+                self.name(event)
+            else:
+                # The name of a thread as it is in this place.
+                events.append((self.time(event['ts']), event, self.names.get(('thread_name', event['pid'], event['tid']))))
+        for event in sorted(events, key=lambda event: event[0]):
+            self.event(*event)
+        equal('slices without an end', [s for s in self.stacks.values() if s], [])
+
+    def time(self, ts):
+        equal('decimals', ts.as_tuple().exponent, -3)
+        return self.begin + int(ts * 1000)
+
+    def name(self, event):
+        equal('what names say', list(event), ['ph', 'name', 'pid', 'tid', 'args'])
+        number = (event['pid'], event['tid']) if event['name'] == 'thread_name' else (event['pid'],)
+        self.names[event['name'], *number] = event['args']['name']
+
+    def values(self, args):
+        """Addresses are texts, since JSON has no numbers in hex."""
+        return {name: int(value, 16) if name == 'address' else float(value) if isinstance(value, Decimal) else
+                [float(v) if isinstance(v, Decimal) else v for v in value] if isinstance(value, list) else value
+                for name, value in args.items()}
+
+    def event(self, time, event, thread):
+        phase, name, values = event['ph'], event['name'], self.values(event.get('args', {}))
+        where = {'pid': event['pid'], 'tid': event['tid'], 'thread': thread}
+        if event['pid'] == self.recording:
+            equal('what is recorded', self.names['process_name', event['pid']], 'recording')
+            where = {}
+        if name == 'events lost':
+            assert phase == ('X' if 'dur' in event else 'i') and not where
+            self.found.losses.append((time, time + int(event['dur'] * 1000) if 'dur' in event else None))
+        elif phase == 'i':
+            equal('scope of a mark', event['s'], 't')
+            self.found.events.append(Event(time, name, values, **where))
+        else:
+            # Nestable async events are found by their category and id, others by their thread.
+            stack = self.stacks.setdefault((event['cat'], event['id']) if phase in 'be' else (event['pid'], event['tid']), [])
+            self.slice(phase in 'bB', stack, Slice(name, time), values, where)
+
+    def slice(self, begins, stack, slice, values, where):
+        if begins:
+            stack.append(slice)
+            self.found.events.append(Event(slice.begin, values['event'], values, **where))
+            return
+        begun = stack.pop()
+        equal('name', begun.span, slice.span)
+        begun.end, begun.incomplete = slice.begin, values.get('incomplete')
+        equal('what ends say', list(values), ['incomplete' if begun.incomplete else 'end'])
+        if not begun.incomplete:
+            end = self.values(values['end'])
+            self.found.events.append(Event(slice.begin, end['event'], end, **where))
+        self.found.slices.append(begun)
+
+
+def read(*arguments, logs=1):
+    return Reader(convert(*arguments), logs).found
+
+
+def test_events():
+    for kind in ('server', 'client', 'hole', 'open', 'i386', 'exec'):
+        run(REPORT_LOGS, kind, f'{kind}.log')
+    for logs in (['server.log'], ['server.log', 'client.log'], ['hole.log'], ['open.log'], ['i386.log'], ['exec.log']):
+        check_events(POSIXTRACE, read(*logs, logs=len(logs)), *logs)
+    created = 1700000000123456789
+    equal('losses', read('server.log').losses, [(created + 6000000, created + 8500000)])
+
+
+def test_whole():
+    log = Log(created=10**18 + 7)
+    log.event(1234567891, 'a', data=b'hello')
+    log.segment()
+    equal('all of it', json.loads(convert(write('one.log', log.closed()))), {
+        'traceEvents': [
+            {'ph': 'M', 'name': 'thread_name', 'pid': 100, 'tid': 100, 'args': {'name': 'main'}},
+            {'ph': 'i', 'name': 'a', 'cat': 'posixtrace', 'ts': 1234567.891, 'pid': 100, 'tid': 100, 's': 't', 'args': {'text': 'hello'}}],
+        'displayTimeUnit': 'ns',
+        'otherData': {'begin': 10**18 + 7, 'logs': [{'file': 'one.log', 'created': 10**18 + 7, 'host': 'host', 'kernel': '6.1',
+                                                     'machine': 'x86_64'}]}})
+    equal('nothing', json.loads(convert(write('none.log', Log().closed())))['traceEvents'], [])
+
+
+def test_odd():
+    found = read(write('odd.log', odd_log()))
+    check_events(POSIXTRACE, found, 'odd.log')
+    values = {event.name: event.values for event in found.events}
+    equal('a field like what is said of events', {name: values['address'][name] for name in ('address_', 'time (ns)', 'text_')},
+          {'address_': 7, 'time (ns)': 2**64 - 1, 'text_': 'a\0b\ufffd'})
+    equal('unit', values['nür'], {'ö (µs)': 255, 'more': '80'})
+    equal('behind the declared', values['more'], {'a': 513, 'more': '030405'})
+    assert values['cut']['truncated'] is True
+
+
+def test_program():
+    run(STAT_LOG, 'program.log', 4, 50)
+    job, depth = ('job.begin', 'job.end', 'job'), ('depth.in', 'depth.out', 'depth.in to depth.out')
+    for options, spans, phases in (([], [job], 'iBEM'), (['--by', 'process'], [job], 'ibeM'), (['--no-pairs'], [], 'iM'),
+                                   (['--nested', '--span', 'depth.in,depth.out'], [job, depth], 'ibeM'),
+                                   (['--nested', '--no-pairs', '--span', 'depth.in,depth.out'], [depth], 'iBEM')):
+        reader = Reader(convert(*options, 'program.log'))
+        check_slices(POSIXTRACE, reader.found, spans, *(o for o in options if o in ('--nested', '--by', 'process')), 'program.log')
+        if '--by' not in options:
+            check_events(POSIXTRACE, reader.found, 'program.log')
+        equal('phases', {event['ph'] for event in reader.trace['traceEvents']}, set(phases))
+        assert set(reader.names.values()) >= {f'worker {i}' for i in range(4)} | {str(STAT_LOG)}
+
+
+def test_slices():
+    for seed in range(4):
+        log = write('random.log', random_log(seed))
+        for options in ([], ['--by', 'process'], ['--by', 'all'], ['-e', '!posix*'], ['--pid', '100']):
+            found = read(*options, log)
+            check_slices(POSIXTRACE, found, PAIRS, *options, log)
+            if '--by' not in options:
+                check_events(POSIXTRACE, found, *options, log)
+        equal('losses', len(read(log).losses), sum(line['event'] == 'posix_trace_overflow' for line in report(POSIXTRACE, log)))
+
+
+def test_wild():
+    """JSON with all of the events, each slice ended, whatever is in the log."""
+    for seed in range(10):
+        log = write('wild.log', wild_log(seed))
+        for options in (['--span', '*,*'], ['--nested', '--by', 'all', '--span', '*a*,?*']):
+            found = Reader(convert(*options, log), same_names=True).found
+            equal('types', {event.name for event in found.events}, {line['event'] for line in report(POSIXTRACE, log)} - LOST)
+            assert len(found.slices) > 10
+
+
+def test_too_deep():
+    """Of more begins than spans are counted for the latest have an end."""
+    kept, more = 65536, 3
+    log = Log()
+    for i in range(2 * (kept + more)):
+        log.event(i, 'x.begin' if i < kept + more else 'x.end')
+        if i % 4096 == 4095:
+            log.segment()
+    log.segment()
+    found = read('--nested', write('deep.log', log.closed()))
+    check_slices(POSIXTRACE, found, [('x.begin', 'x.end', 'x')], '--nested', 'deep.log')
+    equal('ends', [sum(s.incomplete == reason for s in found.slices) for reason in (None, 'end of log')], [kept, more])
+
+
+def test_cuts():
+    for name, reason in ((OVERFLOW, 'events lost'), (START, 'recording stopped'), (STOP, 'end of log'), (RESUME, 'end of log')):
+        log = write('cut.log', cut_log(name))
+        for options in ([], ['-e', '!posix*']):
+            found = read(*options, log)
+            check_slices(POSIXTRACE, found, [('x.begin', 'x.end', 'x')], *options, log)
+            equal(f'why {name} cuts', {s.incomplete for s in found.slices}, {None, reason})
+            equal('loss', len(found.losses), name in (OVERFLOW, RESUME))
+
+
+def test_machines():
+    """The same pids on two hosts, and twice on one."""
+    logs = [write(f'{i}.log', random_log(i, host, 10**18 + i)) for i, host in enumerate(('here', 'there', 'here'))]
+    reader = Reader(convert(*logs), 3)
+    check_events(POSIXTRACE, reader.found, *logs, machine=False)
+    check_slices(POSIXTRACE, reader.found, PAIRS, *logs)
+    equal('processes', {number[0]: name for (what, *number), name in reader.names.items() if what == 'process_name'},
+          {100: '/usr/bin/one', 200: '/opt/two "quoted"', PIDS + 100: 'there: /usr/bin/one 100',
+           PIDS + 200: 'there: /opt/two "quoted" 200', 3 * PIDS: 'recording'})
+    equal('threads', (reader.names['thread_name', 200, 200], reader.names['thread_name', PIDS + 200, PIDS + 200]), ('other', 'other 200'))
+
+
+run_tests(globals())
