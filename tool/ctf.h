@@ -6,13 +6,14 @@
  *     packet, packet, ...           one for each segment of the log
  *
  *     packet:  magic u32, uuid 16 bytes, stream u32 | begin u64, end u64, content u64, size u64, number u64, discarded u64 | events
- *     event:   kind u16, time u64 | vpid u32, vtid u32, ip u64, truncated u8, procname | fields
+ *     event:   kind u16, time u64 | vpid u32, vtid u32, ip u64, truncated u8, procname | late u64 | fields
  *
  * Nothing is aligned, so all of an event but its time and its data is the same bytes for all events of a shape in a segment.
  * Times are ns since the Epoch; begin and end are those of the first and the last event, content and size are bits, number is the segment's
  * own, discarded counts the events that the stream has lost so far.
  *
- * kind: the event type, and FORM_... times CTF_TYPES: each kind has fixed fields.
+ * kind: the event type, and FORM_... times CTF_TYPES: each kind has fixed fields. Times in a trace never go back, so events that
+ * came late to the log have the time of the one before, and are kinds of their own, which also say how late.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,6 +29,10 @@
 #include "logfile.h"
 
 #define CTF_TYPES 2048 /* more than there are ids of event types */
+#define CTF_LATE  (CTF_TYPES * FORMS)
+#define CTF_KINDS (2 * CTF_LATE)
+/* Readers of CTF count ns in 63 bits, and do not like the last of them. */
+#define CTF_TIME_MAX (INT64_MAX - 1)
 
 /* -- Packets: ctf_packet.c ------------------------------------------------------------------ */
 
@@ -65,7 +70,7 @@ void ctf_packet_end(struct ctf_file *f, uint64_t end);
 
 /* -- Metadata: ctf_metadata.c --------------------------------------------------------------- */
 
-/* kinds: those that there are, CTF_TYPES * FORMS. */
+/* kinds: those that there are, CTF_KINDS. */
 void ctf_metadata(const char *directory, const struct logfile *log, const struct layouts *layouts, const unsigned char uuid[16],
                   const bool *kinds);
 

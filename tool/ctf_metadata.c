@@ -1,7 +1,7 @@
 /*
  * ctf_metadata.c - how a trace in the Common Trace Format is to be read, in its own language
  *
- * Names come from programs and may be anything, so they are made identifiers, or escaped.
+ * Names come from programs and may be anything: names.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,51 +13,24 @@
 #include "command.h"
 #include "ctf.h"
 #include "layouts.h"
+#include "names.h"
 
 /* -- Names -------------------------------------------------------------------------------------------- */
 
+/* Of at most so many bytes. */
+#define STRING_MAX 256
+
 static void put_string(FILE *out, const char *text)
 {
-	fputc('"', out);
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
+	char shown[NAMES_SHOWN(STRING_MAX)];
 
-		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			fprintf(out, "\\%03o", c);
-		else
-			fputc(c, out);
+	fputc('"', out);
+	for (const char *p = names_shown(shown, text, STRING_MAX); *p; p++) {
+		if (*p == '"' || *p == '\\')
+			fputc('\\', out);
+		fputc(*p, out);
 	}
 	fputc('"', out);
-}
-
-#define FIELD_NAME_MAX 40 /* of a field, as it becomes */
-
-/* An identifier; readers take the underscore in front away, so that no name is a keyword. */
-static void make_name(char to[FIELD_NAME_MAX], const char *name)
-{
-	char *at = to;
-
-	*at++ = '_';
-	for (; *name; name++)
-		*at++ = (*name >= '0' && *name <= '9') || (*name >= 'A' && *name <= 'Z') || (*name >= 'a' && *name <= 'z') ? *name : '_';
-	*at = 0;
-}
-
-/* Of a field; other than those before it. */
-static void name_field(char to[FIELD_NAME_MAX], const struct layout *l, unsigned index)
-{
-	char other[FIELD_NAME_MAX];
-
-	make_name(to, l->field[index].name);
-	for (unsigned i = 0; i < index; i++) {
-		make_name(other, l->field[i].name);
-		if (strcmp(to, other) == 0) {
-			snprintf(to + strlen(to), 8, "_%u", (index + 1) % 100);
-			return;
-		}
-	}
 }
 
 /* -- Fields ------------------------------------------------------------------------------------------- */
@@ -72,38 +45,39 @@ static const char *type_name(char text[16], const struct layout_field *f)
 	return text;
 }
 
+/* Readers take an underscore in front away, so that no name is a keyword. */
 static void put_bytes_field(FILE *out, const char *name)
 {
-	fprintf(out, "\t\tu16 _%s_length;\n\t\tx8 %s[_%s_length];\n", name, name, name);
+	fprintf(out, "\t\tu16 __%s_length;\n\t\tx8 _%s[__%s_length];\n", name, name, name);
 }
 
-static void put_field(FILE *out, const struct layout *l, unsigned index)
+static void put_field(FILE *out, const struct layout_field *f, const char *name)
 {
-	const struct layout_field *f = &l->field[index];
-	char name[FIELD_NAME_MAX], type[16];
+	char type[16];
 
-	name_field(name, l, index);
 	if (f->kind == LAYOUT_TEXT)
-		fprintf(out, "\t\tstring { encoding = UTF8; } %s;\n", name);
+		fprintf(out, "\t\tstring { encoding = UTF8; } _%s;\n", name);
 	else if (f->kind == LAYOUT_BYTES)
 		put_bytes_field(out, name);
 	else if (f->count > 1 || f->kind == LAYOUT_CHARS)
-		fprintf(out, "\t\t%s %s[%u];\n", type_name(type, f), name, f->count);
+		fprintf(out, "\t\t%s _%s[%u];\n", type_name(type, f), name, f->count);
 	else
-		fprintf(out, "\t\t%s %s;\n", type_name(type, f), name);
+		fprintf(out, "\t\t%s _%s;\n", type_name(type, f), name);
 }
 
 static void put_fields(FILE *out, const struct layout *l, enum layout_form form)
 {
+	struct names names = { 0 };
+
 	fputs("\tfields := struct {\n", out);
 	for (unsigned i = 0; (form == FORM_FIELDS || form == FORM_MORE) && i < l->count; i++)
-		put_field(out, l, i);
+		put_field(out, &l->field[i], names_identifier(&names, l->field[i].name));
 	if (form == FORM_MORE)
-		put_bytes_field(out, "_more");
+		put_bytes_field(out, names_identifier(&names, "more"));
 	else if (form == FORM_TEXT)
 		fputs("\t\tstring { encoding = UTF8; } _text;\n", out);
 	else if (form == FORM_BYTES)
-		put_bytes_field(out, "_data");
+		put_bytes_field(out, "data");
 	fputs("\t};\n", out);
 }
 
@@ -150,11 +124,9 @@ static void put_env(FILE *out, const struct logfile *f)
 {
 	const struct log_header *h = &f->in.header;
 	time_t created = (time_t)(logfile_created(f) / 1000000000);
-	char boot[33], date[40] = "";
+	char date[40] = "";
 	struct tm tm;
 
-	for (unsigned i = 0; i < 16; i++)
-		snprintf(boot + 2 * i, 3, "%02x", h->boot[i]);
 	fputs("env {\n", out);
 	put_text(out, "hostname", h->host);
 	put_text(out, "tracer_name", "posixtrace");
@@ -166,8 +138,9 @@ static void put_env(FILE *out, const struct logfile *f)
 	put_text(out, "sysname", "Linux");
 	put_text(out, "kernel_release", h->kernel);
 	put_text(out, "machine", h->machine);
-	put_text(out, "boot_id", boot);
-	fprintf(out, "\tarchitecture_bit_width = %u;\n\ttarget_pid = %u;\n\tcreator_pid = %u;\n};\n\n", 8u * h->word, h->target, h->creator);
+	fputs("\tboot_id = \"", out);
+	put_uuid(out, h->boot);
+	fprintf(out, "\";\n\tarchitecture_bit_width = %u;\n\ttarget_pid = %u;\n\tcreator_pid = %u;\n};\n\n", 8u * h->word, h->target, h->creator);
 }
 
 static void put_clock(FILE *out, const struct logfile *f)
@@ -199,7 +172,9 @@ static void put_kind(FILE *out, const struct logfile *f, const struct layouts *l
 	fputs("event {\n\tname = ", out);
 	put_string(out, name ? name : logfile_type(f, id));
 	fprintf(out, ";\n\tid = %u;\n\tstream_id = 0;\n", kind);
-	put_fields(out, layouts_find(layouts, id), (enum layout_form)(kind / CTF_TYPES));
+	if (kind >= CTF_LATE)
+		fputs("\tcontext := struct {\n\t\tu64 _late;\n\t};\n", out);
+	put_fields(out, layouts_find(layouts, id), (enum layout_form)(kind / CTF_TYPES % FORMS));
 	fputs("};\n\n", out);
 }
 
@@ -219,7 +194,7 @@ void ctf_metadata(const char *directory, const struct logfile *log, const struct
 	put_env(out, log);
 	put_clock(out, log);
 	put_stream(out);
-	for (unsigned kind = 0; kind < CTF_TYPES * FORMS; kind++)
+	for (unsigned kind = 0; kind < CTF_KINDS; kind++)
 		if (kinds[kind])
 			put_kind(out, log, layouts, kind);
 	if (ferror(out) | fclose(out))

@@ -40,14 +40,18 @@ struct head {
 struct trace {
 	char directory[PATH_MAX];
 	struct ctf_file file;
-	bool kinds[CTF_TYPES * FORMS];
+	bool kinds[CTF_KINDS];
 	struct run *runs[CTF_TYPES]; /* of the types' layouts; null: not asked for yet */
 	uint64_t segment;            /* number of that of the packet; 0: none yet */
+	uint64_t lost;               /* events, as far as packets tell */
 	uint64_t time;               /* of the event before */
 	struct head head[SHAPES_MAX + 1];
 };
 
-static uint64_t late;
+static uint64_t bounded(uint64_t time)
+{
+	return time < CTF_TIME_MAX ? time : CTF_TIME_MAX;
+}
 
 /* -- Traces -------------------------------------------------------------------------------------- */
 
@@ -95,30 +99,40 @@ static void begin(struct export *x)
 	}
 }
 
+/* A new segment is a new packet. What was lost is seen only between two: an empty one stands before the first, and behind the last. */
+static void next_packet(struct trace *t, const struct source *s)
+{
+	const struct frame *segment = &s->file->in.segment;
+	uint64_t lost = segment->lost, created = bounded(logfile_created(s->file));
+
+	if (t->segment == 0)
+		lost += input_lost_early(&s->file->in);
+	if (t->segment == 0 && lost > 0)
+		ctf_packet(&t->file, created < t->time ? created : t->time, segment->number - 1, 0);
+	t->segment = segment->number;
+	t->lost += lost;
+	ctf_packet(&t->file, t->time, segment->number, lost);
+}
+
+/* What the log says that the stream has lost, and no segment does. */
+static void last_packet(struct trace *t, const struct source *s)
+{
+	uint64_t lost = s->file->in.lost > t->lost ? s->file->in.lost - t->lost : 0;
+
+	if (t->segment && lost > 0)
+		ctf_packet(&t->file, t->time, t->segment + 1, lost);
+}
+
 static void end(struct export *x)
 {
 	for (unsigned i = 0; i < x->logs.count; i++) {
 		struct source *s = &x->logs.source[i];
 		struct trace *t = s->own;
 
+		last_packet(t, s);
 		ctf_close(&t->file);
 		ctf_metadata(t->directory, s->file, s->layouts, t->file.uuid, t->kinds);
 	}
-	if (late)
-		complain("%llu event%s came late, and stand%s at the time of the event before: times in a trace do not go back",
-		         (unsigned long long)late, late == 1 ? "" : "s", late == 1 ? "s" : "");
-}
-
-/* A new segment is a new packet. */
-static void next_packet(struct trace *t, const struct source *s)
-{
-	const struct frame *segment = &s->file->in.segment;
-
-	/* What was lost before the first one is seen only between two. */
-	if (t->segment == 0 && segment->lost)
-		ctf_packet(&t->file, logfile_created(s->file), segment->number - 1, 0);
-	t->segment = segment->number;
-	ctf_packet(&t->file, t->time, segment->number, segment->lost);
 }
 
 /* -- Events ---------------------------------------------------------------------------------------- */
@@ -237,11 +251,12 @@ static void event(struct export *x, struct source *s)
 	struct trace *t = s->own;
 	unsigned shape = logfile_shape(s->file, e);
 	struct head *h = &t->head[shape];
+	uint64_t time = bounded(e->time), late;
 	unsigned char *at;
 	uint16_t kind;
 
-	late += e->time < t->time;
-	t->time = e->time > t->time ? e->time : t->time;
+	late = time < t->time ? t->time - time : 0;
+	t->time += late ? 0 : time - t->time;
 	if (t->segment != s->file->in.segment.number)
 		next_packet(t, s);
 	/* Those that tell of a damaged part have all the same shape, which is none. */
@@ -250,12 +265,17 @@ static void event(struct export *x, struct source *s)
 	ctf_room(&t->file);
 	at = t->file.at;
 	t->file.at += h->size;
+	if (late) {
+		memcpy(t->file.at, &late, 8);
+		t->file.at += 8;
+	}
 	if (!eventtype_system(e->id) || !put_system(&t->file, &kind, s)) {
 		enum layout_form form = layout_form(h->layout, s->data, e->length);
 
 		kind = (uint16_t)(e->id + CTF_TYPES * form);
 		put_data(&t->file, h, form, s->data, e->length);
 	}
+	kind = (uint16_t)(kind + (late ? CTF_LATE : 0));
 	memcpy(at, h->bytes, h->size);
 	memcpy(at, &kind, 2);
 	memcpy(at + TIME_AT, &t->time, 8);

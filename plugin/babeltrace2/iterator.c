@@ -83,37 +83,15 @@ static bool in_packet(const struct reader *r)
 	return r->event && (before_hole(r) || r->in.segment.number == r->number);
 }
 
-/* Events lost according to the segments of a LOOP log that are going to be read. */
-static uint64_t lost_in_slots(const struct input *in)
-{
-	unsigned char bytes[FRAME_BYTES];
-	struct frame f;
-	uint64_t lost = 0;
-
-	for (uint32_t i = 0; i < in->slots; i++) {
-		uint64_t at = in->slot[i] + FRAME_BYTES, follows = 0;
-
-		while (pread(in->fd, bytes, sizeof bytes, (off_t)at) == (ssize_t)sizeof bytes && frame_get(bytes, &f) &&
-		       f.kind == FRAME_SEGMENT && f.log == in->log && (!follows || f.number == follows)) {
-			lost += f.lost;
-			follows = f.number + 1;
-			at += frame_bytes(f.size);
-		}
-	}
-	return lost;
-}
-
 static void begin_reading(struct reader *r)
 {
-	uint64_t kept = r->in.header.attr.log_policy == POSIX_TRACE_LOOP ? lost_in_slots(&r->in) : r->in.lost;
-
 	bt_packet_put_ref(r->packet);
 	r->packet = NULL;
 	r->step = STEP_STREAM;
 	r->begun = false;
 	r->now = r->number = 0;
 	r->lost_told = 0;
-	r->lost_early = r->in.lost > kept ? r->in.lost - kept : 0;
+	r->lost_early = input_lost_early(&r->in);
 }
 
 /* A packet of its own, for what is in no segment: it has no time but this one. */

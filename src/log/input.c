@@ -419,6 +419,31 @@ static bool next_in_slots(struct input *in, struct frame *f, uint64_t *at)
 	return false;
 }
 
+/* Those whose frames are right; their bodies are not looked at. */
+static uint64_t lost_in_slot(struct input *in, uint64_t slot)
+{
+	uint64_t at = slot + FRAME_BYTES, follows = 0, lost = 0;
+	struct frame f;
+
+	while (get_frame(in, &f, at, in->size) && is_segment(&f) && (!follows || f.number == follows)) {
+		lost += f.lost;
+		follows = f.number + 1;
+		at += frame_bytes(f.size);
+	}
+	return lost;
+}
+
+uint64_t input_lost_early(struct input *in)
+{
+	uint64_t lost = 0;
+
+	if (in->header.attr.log_policy != POSIX_TRACE_LOOP)
+		return 0;
+	for (uint32_t i = 0; i < in->slots; i++)
+		lost += lost_in_slot(in, in->slot[i]);
+	return in->lost > lost ? in->lost - lost : 0;
+}
+
 /* Begins with the next segment that is as it should be. */
 static bool next_segment(struct input *in)
 {

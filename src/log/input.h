@@ -68,6 +68,8 @@ int input_open_rest(struct input *in);
 /* The frame at *at, outside of slots, or the next one behind damage. False: there is none. */
 bool input_frame(struct input *in, struct frame *f, uint64_t *at);
 void input_close(struct input *in);
+/* Of a LOOP log: events that the stream lost before the oldest segment that is there. */
+uint64_t input_lost_early(struct input *in);
 /* The next event comes from the oldest segment. */
 void input_rewind(struct input *in);
 /* The next event; it and its data stay until the next call. Null: there is none. */

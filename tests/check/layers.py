@@ -23,7 +23,7 @@ BELOW['api'] = BELOW['control'] + ' control'
 TOOL = 'base model shm log control'
 # In a program of others: it reads logs, and nothing that lives but what <trace.h> does.
 PLUGIN = ['base/', 'model/', 'shm/layout.h', 'log/']
-PLUGIN_TOOL = ['layout.h', 'layouts.h', 'system_text.h', 'utf8.h']
+PLUGIN_TOOL = ['layout.h', 'layouts.h', 'names.h', 'system_text.h', 'utf8.h']
 # What sees the library only as programs do.
 OUTSIDE = ['tests/conformance', 'tests/stress', 'bench', 'examples']
 

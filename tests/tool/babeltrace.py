@@ -67,7 +67,7 @@ def index_brackets(text):
 
 
 def events(*arguments, **more):
-    """(ns, host and name, context, fields) of each."""
+    """(ns, host and name, context, fields) of each; with the fields those of the context that only its type has."""
     text, _ = run(*arguments, '--clock-seconds', **more)
     begins = [*BEGIN.finditer(text)]
     for m, end in zip(begins, [m.start() for m in begins[1:]] + [len(text)]):
@@ -76,7 +76,7 @@ def events(*arguments, **more):
         values = Values(index_brackets(line[at + 2:]))
         context = values.value()
         fields = {}
-        if values.peek() == ',':
+        while values.peek() == ',':
             values.next()
-            fields = values.value()
+            fields |= values.value()
         yield int(m[1]) * 10**9 + int(m[2]), line[:at], context, fields

@@ -2,7 +2,7 @@
 #
 # convert_ctf.py - posixtrace convert --to ctf: babeltrace2 reads the same as posixtrace report
 #
-#     convert_ctf.py POSIXTRACE REPORT_LOGS STAT_LOG
+#     convert_ctf.py POSIXTRACE REPORT_LOGS STAT_LOG CORPUS
 #
 # SPDX-License-Identifier: MIT
 
@@ -19,7 +19,7 @@ from pathlib import Path
 import babeltrace
 from made_log import OVERFLOW, PREDEFINED, RESUME, START, STOP, Log
 
-POSIXTRACE, REPORT_LOGS, STAT_LOG = (os.path.abspath(argument) for argument in sys.argv[1:4])
+POSIXTRACE, REPORT_LOGS, STAT_LOG, CORPUS = (os.path.abspath(argument) for argument in sys.argv[1:5])
 ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8'}
 
 
@@ -46,6 +46,11 @@ def identifier(name):
     return re.sub('[^A-Za-z0-9_]', '_', name)
 
 
+def shown(name):
+    """Names have no control characters."""
+    return re.sub('[\0-\x1f\x7f]', lambda m: f'\\x{ord(m[0]):02x}', name)
+
+
 def compare_fields(wanted, fields, what):
     """What the command prints as JSON, and what babeltrace2 has found."""
     fields = {name: value for name, value in fields.items() if not name.endswith('_length') or name in wanted.get('fields', {})}
@@ -64,7 +69,7 @@ def compare_fields(wanted, fields, what):
         assert fields['text'] == wanted['text'], what
 
 
-def compare(directory, *logs, several=False):
+def compare(directory, *logs):
     last = 0
     wanted = report(*logs)
     found = [*babeltrace.events(directory)]
@@ -72,8 +77,7 @@ def compare(directory, *logs, several=False):
     for event, (time, name, context, fields) in zip(wanted, found):
         last = max(last, event['time'])
         assert time == last, (event, time)
-        # Names are told with control characters as they are.
-        assert name.endswith(' ' + event['event']), (event, name)
+        assert name.endswith(' ' + shown(event['event'])), (event, name)
         for key, field in (('pid', 'vpid'), ('tid', 'vtid'), ('thread', 'procname')):
             assert context[field] == event.get(key, '' if key == 'thread' else 0), (event, context)
         assert context['ip'] == int(event.get('address', '0'), 16), (event, context)
@@ -128,7 +132,7 @@ def test_packets():
     Path('lost.log').write_bytes(log.closed())
     convert('lost.log')
     details, _ = babeltrace.run('out.ctf', '-c', 'sink.text.details')
-    assert [int(n) for n in re.findall(r'Discarded events \((\d+) events\)', details)] == [3, 5], details
+    assert [int(n) for n in re.findall(r'Discarded events \((\d+) events\)', details)] == [3, 5] and discarded(details) == 8, details
     # From the end of the packet before to the end of the one with the number.
     assert len(re.findall('Packet beginning', details)) == 4
     _, messages = babeltrace.run('out.ctf')
@@ -143,16 +147,53 @@ def test_damaged_part():
 
 
 def test_late_event():
+    """It has the time of the one before, and says how late it is."""
     log = Log()
     log.event(1000, 'a')
-    log.event(400, 'b')
+    log.event(400, 'b', data=b'text')
+    log.event(1100, 'b', data=b'text')
     log.event(500, 'c')
     log.event(2000, 'd')
     log.segment()
     Path('late.log').write_bytes(log.closed())
-    assert '2 events came late' in convert('late.log')
-    times = [(time - log.created, name.split()[-1]) for time, name, _, _ in babeltrace.events('out.ctf')]
-    assert times == [(1000, 'a'), (1000, 'b'), (1000, 'c'), (2000, 'd')], times
+    convert('late.log')
+    found = [(time - log.created, name.split()[-1], values) for time, name, _, values in babeltrace.events('out.ctf')]
+    assert found == [(1000, 'a', {}), (1000, 'b', {'late': 600, 'text': 'text'}), (1100, 'b', {'text': 'text'}), (1100, 'c', {'late': 600}),
+                     (2000, 'd', {})], found
+
+
+def test_latest_time():
+    """Readers have 63 bits for it."""
+    log = Log(created=2**63 - 10)
+    log.event(5, 'a')
+    log.event(8, 'b')
+    log.event(100, 'c')
+    log.segment()
+    Path('future.log').write_bytes(log.closed())
+    convert('future.log')
+    assert [time - log.created for time, _, _, _ in babeltrace.events('out.ctf')] == [5, 8, 8]
+
+
+def discarded(details):
+    return sum(int(n) for n in re.findall(r'Discarded events \((\d+) events?\)', details.replace(',', '')))
+
+
+def test_corpus():
+    """Of logs of all kinds: as many events, and as many that were lost."""
+    Path('corpus').mkdir()
+    subprocess.run([CORPUS, 'corpus'], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT, timeout=60)
+    losses = 0
+    for log in sorted(Path('corpus').glob('*.log')):
+        convert(log)
+        number = len(report(log))
+        lost = json.loads(run('stat', '--json', log)[0])['files'][0]['lost']
+        if number == 0:
+            continue
+        details, _ = babeltrace.run('out.ctf', '-c', 'sink.text.details')
+        assert len([*babeltrace.events('out.ctf')]) == number, log
+        assert discarded(details) == lost, (log, discarded(details), lost)
+        losses += lost > 0
+    assert losses > 1
 
 
 def test_environment():
@@ -172,7 +213,7 @@ def test_odd_names():
     Path('odd.log').write_bytes(log.closed())
     convert('odd.log')
     found = [*babeltrace.events('out.ctf')]
-    assert [name for _, name, _, _ in found[:-1]] == ['host ' + name for name in names], found
+    assert [name for _, name, _, _ in found[:-1]] == ['host ' + shown(name) for name in names], found
     fields = found[-1][3]
     assert fields['struct'] == 1 and fields['a_b'] == 2 and fields['a_b_3'] == 3 and fields['string'] == 'text', fields
     assert [value for name, value in fields.items() if name.startswith('gr')] == [4]

@@ -1,5 +1,5 @@
 /*
- * names.c - names from a log as those who read what babeltrace2 writes can take them
+ * names.c - names from a log as those who read CTF can take them, by babeltrace2 or not
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * names.h - names from a log as those who read what babeltrace2 writes can take them
+ * names.h - names from a log as those who read CTF can take them, by babeltrace2 or not
  *
  * A log may have been written by anybody. What is text in a field is marked as such by whoever shows it;
  * names of events and of fields are shown as they are.
