@@ -109,7 +109,7 @@ class Browser:
                 return answer['result']
             self.events.append(answer)
 
-    def open(self, path, wait="window.posixtrace || document.getElementById('loading').textContent.startsWith('This page')"):
+    def open(self, path, wait="window.posixtrace || document.getElementById('loading')?.textContent.startsWith('This page')"):
         """A page, when it is ready."""
         target = self.call('Target.createTarget', url='about:blank')['targetId']
         session = self.call('Target.attachToTarget', targetId=target, flatten=True)['sessionId']

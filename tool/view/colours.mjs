@@ -42,11 +42,22 @@ export function chooseHues(types) {
 		types[i].hue = types[i].system ? hueCount : next++ % hueCount;
 }
 
-/* The same text has the same hue, whenever it is seen. */
-export function hueOfText(text) {
-	let hash = 0x811c9dc5;
-	for (let i = 0; i < text.length; i++)
-		hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-	hash ^= hash >>> 15;
-	return (Math.imul(hash, 0x2c1b3c6d) >>> 8) % hueCount;
+/*
+ * Hues for texts, given [[text, weight], ...], a text perhaps several times: those of most weight get one of their own, the others one by
+ * what they are, so that the same text always has the same.
+ */
+export function huesOfTexts(weighed) {
+	const weights = new Map();
+	for (const [text, weight] of weighed)
+		weights.set(text, (weights.get(text) || 0) + weight);
+	const first = [...weights].sort((a, b) => b[1] - a[1]).slice(0, hueCount).map(([text]) => text);
+	return (text) => {
+		const at = first.indexOf(text);
+		if (at >= 0)
+			return at;
+		let hash = 0x811c9dc5;
+		for (let i = 0; i < text.length; i++)
+			hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+		return (Math.imul(hash ^ hash >>> 15, 0x2c1b3c6d) >>> 8) % hueCount;
+	};
 }

@@ -104,7 +104,7 @@ export function makeKeys(state, { timeline, table, tabs, toggleTheme }) {
 	document.addEventListener('keydown', (e) => {
 		if (e.ctrlKey || e.metaKey || e.altKey || dialog.open || e.target.closest('input, select, textarea'))
 			return;
-		const action = (e.target.closest('#scroller') && timelineKeys[e.key]) || keys[e.key];
+		const action = ((e.target === document.body || e.target.closest('#time')) && timelineKeys[e.key]) || keys[e.key];
 		if (!action || (e.key === 'Escape' && e.defaultPrevented))
 			return;
 		e.preventDefault();

@@ -154,7 +154,6 @@ async function begin() {
 	makeSplitter();
 	makeKeys(state, { timeline, table, tabs, toggleTheme });
 	byId('empty').hidden = trace.count > 0;
-	byId('scroller').focus({ preventScroll: true });
 	/* For the console, and for tests. */
 	window.posixtrace = { trace, state, timeline, table, times: { load: loaded - started, all: performance.now() - started } };
 }

@@ -8,7 +8,7 @@
  */
 import { lowerBound, lowerBoundNear, eachBin } from './seek.mjs';
 import { spanText } from './spans.mjs';
-import { hueOfText, hueCount } from './colours.mjs';
+import { huesOfTexts, hueCount } from './colours.mjs';
 import { ownText } from './fields.mjs';
 import { dataOf, laneOf } from './trace.mjs';
 import { visible } from './text.mjs';
@@ -89,11 +89,30 @@ function paintDensity(p, group, top, height, colour) {
 
 /* -- Slices ------------------------------------------------------------------------------------------ */
 
+/* Looked at to choose hues for their texts. */
+const textsMost = 5000;
+
+function textOf(trace, set, index) {
+	const type = trace.types[trace.shapes.type[trace.columns.shape[set.first[index]]]];
+	return type.system ? null : ownText(type, dataOf(trace, set.first[index]), trace.little);
+}
+
+function chooseHueOfText(trace, set) {
+	const n = set.first.length, step = Math.max(1, n / textsMost), weighed = [];
+	for (let i = 0; i < n; i += step) {
+		const index = Math.floor(i), text = textOf(trace, set, index);
+		if (text)
+			weighed.push([text, set.durations[index] + 1]);
+	}
+	return huesOfTexts(weighed);
+}
+
+/* By its text, if it has one; else by the type that begins it. */
 function hueOfSpan(trace, set, index) {
 	if (set.hue[index] === 0) {
-		const type = trace.types[trace.shapes.type[trace.columns.shape[set.first[index]]]];
-		const text = type.system ? null : ownText(type, dataOf(trace, set.first[index]), trace.little);
-		set.hue[index] = 1 + (text ? hueOfText(text) : type.hue);
+		set.hueOfText ||= chooseHueOfText(trace, set);
+		const text = textOf(trace, set, index), type = trace.types[trace.shapes.type[trace.columns.shape[set.first[index]]]];
+		set.hue[index] = 1 + (text ? set.hueOfText(text) : type.hue);
 	}
 	return set.hue[index] - 1;
 }
