@@ -27,7 +27,8 @@ struct shape {
 	uint32_t whole;        /* of the data in the log */
 };
 
-enum { COLUMNS_TRUNCATED = 1, COLUMNS_DAMAGED = 2 };
+/* When it was recorded; it stands for a part of the log that cannot be read; its data are words that tell what they meant. */
+enum { COLUMNS_TRUNCATED = 1, COLUMNS_DAMAGED = 2, COLUMNS_WORDS = 4 };
 
 #define COLUMNS_DATA_MAX 4096
 

@@ -13,6 +13,8 @@
 #include "command.h"
 #include "match.h"
 #include "page.h"
+#include "pairs.h"
+#include "system_text.h"
 #include "view_tables.h"
 
 /* What a browser shows without any delay. */
@@ -33,6 +35,7 @@ static const char usage[] =
 	"      --span A,B         show what is between an event that matches A and the next that matches B; up to 32\n"
 	"      --by SCOPE         where the next one is looked for: in the same thread (if not said), process, or all\n"
 	"      --nested           B belongs to the latest A that has none yet: for recursion\n"
+	"      --no-pairs         only these; otherwise also what names as sql.begin and sql.end tell\n"
 	"      --limit N          at most N events, 2000000 if not said: the first ones\n"
 	"      --last             the last ones instead\n"
 	"      --no-symbols       do not look for the function and the line of source of each trace point\n"
@@ -43,7 +46,7 @@ static struct {
 	struct match *match;
 	struct spans spans;
 	const char *output, *title;
-	bool force, last, no_symbols;
+	bool force, last, no_pairs, no_symbols;
 	uint64_t limit;
 } options = { .limit = LIMIT_DEFAULT };
 
@@ -53,32 +56,18 @@ struct known {
 	uint32_t shape;
 };
 
-/* A log that is read, and its next event. */
-struct source {
-	struct view_log log;
-	struct match *match;
-	struct known known[SHAPES_MAX + 1];
-	const struct log_event *event; /* null: there is no more */
-	const unsigned char *data;
+/* Of a log: source.own. */
+struct own {
+	struct view_log log; /* first: it is what the tables know */
+	struct known known[SHAPES_MAX];
 };
 
-static struct source *sources;
-static uint32_t source_count;
-static struct view_facts facts;
+static struct sources logs;
+static struct view_facts facts = { .logs = &logs, .spans = &options.spans };
 
 /* -- Options --------------------------------------------------------------------------------------- */
 
-enum { OPTION_TITLE = MATCH_OPTIONS_END, OPTION_SPAN, OPTION_BY, OPTION_NESTED, OPTION_LIMIT, OPTION_LAST, OPTION_NO_SYMBOLS };
-
-static enum span_scope scope_of(const char *text)
-{
-	static const char *const scopes[] = { [SPAN_THREAD] = "thread", [SPAN_PROCESS] = "process", [SPAN_ALL] = "all" };
-
-	for (unsigned i = 0; i < sizeof scopes / sizeof scopes[0]; i++)
-		if (strcmp(scopes[i], text) == 0)
-			return (enum span_scope)i;
-	wrong_usage("--by %s: thread, process or all", text);
-}
+enum { OPTION_TITLE = MATCH_OPTIONS_END, OPTION_SPAN, OPTION_BY, OPTION_NESTED, OPTION_NO_PAIRS, OPTION_LIMIT, OPTION_LAST, OPTION_NO_SYMBOLS };
 
 static void take(int option, const char *argument)
 {
@@ -96,10 +85,13 @@ static void take(int option, const char *argument)
 		span_add(&options.spans, argument);
 		break;
 	case OPTION_BY:
-		options.spans.scope = scope_of(argument);
+		options.spans.scope = span_scope(argument);
 		break;
 	case OPTION_NESTED:
 		options.spans.nested = true;
+		break;
+	case OPTION_NO_PAIRS:
+		options.no_pairs = true;
 		break;
 	case OPTION_LIMIT:
 		options.limit = (uint64_t)argument_number("--limit", argument, 1, LIMIT_MOST);
@@ -125,6 +117,7 @@ static void take_all(int argc, char **argv)
 		{ "span", required_argument, NULL, OPTION_SPAN },
 		{ "by", required_argument, NULL, OPTION_BY },
 		{ "nested", no_argument, NULL, OPTION_NESTED },
+		{ "no-pairs", no_argument, NULL, OPTION_NO_PAIRS },
 		{ "limit", required_argument, NULL, OPTION_LIMIT },
 		{ "last", no_argument, NULL, OPTION_LAST },
 		{ "no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS },
@@ -146,7 +139,7 @@ static const char *output_of(const char *path)
 
 	if (options.output)
 		return options.output;
-	if (strcmp(path, "-") == 0)
+	if (strcmp(path, "standard input") == 0)
 		path = LOGFILE_DEFAULT, length = strlen(path);
 	if (length > 4 && strcmp(path + length - 4, ".log") == 0)
 		length -= 4;
@@ -155,87 +148,51 @@ static const char *output_of(const char *path)
 	return output;
 }
 
-/* -- Logs ---------------------------------------------------------------------------------------------- */
-
-static void open_sources(int count, char **paths)
-{
-	source_count = (uint32_t)count;
-	sources = calloc(source_count, sizeof *sources);
-	facts.log = calloc(source_count, sizeof *facts.log);
-	if (!sources || !facts.log)
-		fail("no memory");
-	for (uint32_t i = 0; i < source_count; i++) {
-		struct view_log *log = &sources[i].log;
-		uint64_t created;
-
-		log->number = i;
-		log->file = logfile_open(paths[i]);
-		log->layouts = layouts_of(log->file);
-		if (!options.no_symbols)
-			log->symbols = symbols_of(log->file);
-		created = logfile_created(log->file);
-		if (facts.begin == 0 || created < facts.begin)
-			facts.begin = created;
-	}
-	for (uint32_t i = 0; i < source_count; i++) {
-		sources[i].match = match_copy(options.match);
-		match_origin(sources[i].match, facts.begin);
-		match_begin(sources[i].match, sources[i].log.file);
-	}
-}
-
-static struct source *oldest(void)
-{
-	struct source *s = NULL;
-
-	for (uint32_t i = 0; i < source_count; i++)
-		if (sources[i].event && (!s || sources[i].event->time < s->event->time))
-			s = &sources[i];
-	return s;
-}
-
 /* -- Events -------------------------------------------------------------------------------------------- */
 
 static bool is_damaged(const struct source *s)
 {
-	return logfile_shape(s->log.file, s->event) == SHAPES_MAX;
+	return logfile_shape(s->file, s->event) == SHAPES_MAX;
 }
 
-/* Losses belong to no process, and have no name that anybody asks for. */
-static bool is_wanted(struct source *s)
+/* whole: length of the data, of which the page has not more than COLUMNS_DATA_MAX. */
+static uint32_t make_shape(const struct source *s, uint32_t whole, uint32_t flags)
 {
-	bool loss = s->event->id == POSIX_TRACE_OVERFLOW || s->event->id == POSIX_TRACE_RESUME;
-
-	return loss ? match_time(s->match, s->event) : match_event(s->match, s->event);
-}
-
-static uint32_t make_shape(struct source *s)
-{
-	const struct log_event *e = s->event;
 	struct shape shape = {
-		.thread = view_thread(&s->log, e),
-		.type = view_type(&s->log, e),
-		.place = view_place(&s->log, e),
-		.flags = (e->truncated ? COLUMNS_TRUNCATED : 0) | (is_damaged(s) ? COLUMNS_DAMAGED : 0),
-		.length = e->length < COLUMNS_DATA_MAX ? e->length : COLUMNS_DATA_MAX,
-		.whole = e->length,
+		.thread = view_thread(s),
+		.type = view_type(s),
+		.place = view_place(s),
+		.flags = flags | (s->event->truncated ? COLUMNS_TRUNCATED : 0),
+		.length = whole < COLUMNS_DATA_MAX ? whole : COLUMNS_DATA_MAX,
+		.whole = whole,
 	};
 
 	return columns_shape(&shape);
 }
 
-static uint32_t shape_of(struct source *s)
+static uint32_t shape_of(const struct source *s)
 {
-	struct known *known = &s->known[logfile_shape(s->log.file, s->event)];
+	struct own *own = s->own;
+	struct known *known = &own->known[logfile_shape(s->file, s->event)];
 
-	/* Events that stand for damage have no segment. */
-	if (is_damaged(s))
-		return make_shape(s);
-	if (known->segment != logfile_segment(s->log.file)) {
-		known->segment = logfile_segment(s->log.file);
-		known->shape = make_shape(s);
+	if (known->segment != logfile_segment(s->file)) {
+		known->segment = logfile_segment(s->file);
+		known->shape = make_shape(s, s->event->length, 0);
 	}
 	return known->shape;
+}
+
+static void add_event(const struct source *s)
+{
+	int64_t time = (int64_t)(s->event->time - logs.begin);
+	char words[SYSTEM_TEXT];
+
+	if (is_damaged(s))
+		columns_add(time, make_shape(s, 0, COLUMNS_DAMAGED), NULL);
+	else if (s->event->id < POSIX_TRACE_UNNAMED_USEREVENT && system_text(words, s->layouts, s->event, s->data))
+		columns_add(time, make_shape(s, (uint32_t)strlen(words), COLUMNS_WORDS), (unsigned char *)words);
+	else
+		columns_add(time, shape_of(s), s->data);
 }
 
 /* Where no span goes on: in front of an event that is not in the page, or at one that is. */
@@ -248,7 +205,7 @@ static uint32_t cut_count, cut_room;
 
 static void add_cut(const struct source *s, bool hidden)
 {
-	struct cut cut = { columns_count(), s->log.number, hidden };
+	struct cut cut = { columns_count(), s->index, hidden };
 
 	/* Several in front of the same event are one. */
 	if (hidden && cut_count && memcmp(&cuts[cut_count - 1], &cut, sizeof cut) == 0)
@@ -272,31 +229,31 @@ static void count_read(struct about *a, const struct log_event *e)
 }
 
 /* before: events that are wanted, and come before those of the page. */
-static void take_event(struct source *s, uint64_t before)
+static void take_event(const struct source *s, uint64_t before)
 {
-	bool cut = about_event(&s->log.about, s->event, s->data, is_damaged(s)), in_page;
+	struct own *own = s->own;
+	bool cuts_spans = about_event(&own->log.about, s->event, s->data, is_damaged(s)), in_page;
 
 	if (!is_damaged(s))
-		count_read(&s->log.about, s->event);
-	in_page = is_wanted(s);
-	if (in_page)
-		in_page = facts.events++ >= before && columns_count() < options.limit && columns_bytes() < DATA_LIMIT;
-	if (cut)
+		count_read(&own->log.about, s->event);
+	in_page = source_wanted(s) && facts.events++ >= before && columns_count() < options.limit && columns_bytes() < DATA_LIMIT;
+	if (cuts_spans)
 		add_cut(s, !in_page);
 	if (in_page)
-		columns_add((int64_t)(s->event->time - facts.begin), shape_of(s), s->data);
+		add_event(s);
 }
 
-static void rewind_all(void)
+static void begin_reading(void)
 {
-	for (uint32_t i = 0; i < source_count; i++) {
-		struct source *s = &sources[i];
+	for (unsigned i = 0; i < logs.count; i++) {
+		struct own *own = calloc(1, sizeof *own);
 
-		logfile_rewind(s->log.file);
-		about_begin(&s->log.about, s->log.file);
-		s->event = logfile_next(s->log.file, &s->data);
+		if (!own)
+			fail("no memory");
+		about_begin(&own->log.about, logs.source[i].file);
+		logs.source[i].own = own;
 	}
-	facts.events = 0;
+	sources_rewind(&logs);
 }
 
 static uint64_t count_wanted(void)
@@ -304,9 +261,9 @@ static uint64_t count_wanted(void)
 	uint64_t n = 0;
 	struct source *s;
 
-	rewind_all();
-	for (; (s = oldest()) != NULL; s->event = logfile_next(s->log.file, &s->data))
-		n += is_wanted(s);
+	sources_rewind(&logs);
+	for (; (s = sources_oldest(&logs)) != NULL; source_advance(s))
+		n += source_wanted(s);
 	return n;
 }
 
@@ -335,8 +292,8 @@ static void write_events(void)
 
 		before = wanted > options.limit ? wanted - options.limit : 0;
 	}
-	rewind_all();
-	for (; (s = oldest()) != NULL; s->event = logfile_next(s->log.file, &s->data))
+	begin_reading();
+	for (; (s = sources_oldest(&logs)) != NULL; source_advance(s))
 		take_event(s, before);
 	columns_end();
 	write_cuts();
@@ -376,28 +333,20 @@ static void tell(const char *path, uint64_t size)
 
 static int view(int argc, char **argv)
 {
-	static char *standard[] = { (char *)LOGFILE_DEFAULT };
 	const char *path;
-	char **paths;
-	int count;
 
 	take_all(argc, argv);
-	count = argc - optind;
-	paths = count ? argv + optind : standard;
-	path = output_of(paths[0]);
-	open_sources(count ? count : 1, paths);
+	sources_open(&logs, options.match, !options.no_symbols, argc - optind, argv + optind);
+	if (!options.no_pairs)
+		pairs_add(&options.spans, &logs);
+	path = output_of(logs.source[0].path);
 	page_begin(path, options.force);
 	write_events();
-	facts.title = options.title ? options.title : sources[0].log.file->path;
-	facts.spans = &options.spans;
+	facts.title = options.title ? options.title : logs.source[0].path;
 	facts.last = options.last;
-	facts.logs = source_count;
-	for (uint32_t i = 0; i < source_count; i++)
-		facts.log[i] = sources[i].log;
 	view_write_tables(&facts);
 	tell(path, page_end());
-	for (uint32_t i = 0; i < source_count; i++)
-		logfile_close(sources[i].log.file);
+	sources_close(&logs);
 	return STATUS_DONE;
 }
 

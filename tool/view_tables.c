@@ -5,6 +5,7 @@
  */
 #include "view_tables.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,9 +85,10 @@ static uint32_t row_of(struct rows_found *r, const void *row)
 	return *slot - 1;
 }
 
-uint32_t view_thread(const struct view_log *log, const struct log_event *e)
+uint32_t view_thread(const struct source *s)
 {
-	struct thread thread = { .log = log->number, .pid = e->pid, .tid = e->tid };
+	const struct log_event *e = s->event;
+	struct thread thread = { .log = s->index, .pid = e->pid, .tid = e->tid };
 
 	memcpy(thread.name, e->name, strnlen(e->name, sizeof thread.name));
 	return row_of(&threads, &thread);
@@ -110,25 +112,28 @@ static uint32_t find_type(const struct type *type)
 	return row_of(&types, type);
 }
 
-uint32_t view_type(struct view_log *log, const struct log_event *e)
+uint32_t view_type(const struct source *s)
 {
-	const char *name = layouts_name(log->layouts, e->id);
+	struct view_log *log = s->own;
+	const struct log_event *e = s->event;
+	const char *name = layouts_name(s->layouts, e->id);
 	struct type type;
 
 	if (log->type[e->id])
 		return log->type[e->id] - 1;
 	memset(&type, 0, sizeof type);
 	if (!name)
-		name = logfile_type(log->file, e->id);
+		name = logfile_type(s->file, e->id);
 	memcpy(type.name, name, strnlen(name, sizeof type.name - 1));
 	type.id = e->id < POSIX_TRACE_UNNAMED_USEREVENT ? e->id : POSIX_TRACE_UNNAMED_USEREVENT;
-	type.layout = layouts_find(log->layouts, e->id);
+	type.layout = layouts_find(s->layouts, e->id);
 	log->type[e->id] = find_type(&type) + 1;
 	return log->type[e->id] - 1;
 }
 
-uint32_t view_place(const struct view_log *log, const struct log_event *e)
+uint32_t view_place(const struct source *s)
 {
+	const struct log_event *e = s->event;
 	struct place place;
 
 	/* The system's own events are recorded by the library. */
@@ -136,8 +141,8 @@ uint32_t view_place(const struct view_log *log, const struct log_event *e)
 		return 0;
 	memset(&place, 0, sizeof place);
 	place.address = e->address;
-	if (log->symbols)
-		place.symbol = symbols_find(log->symbols, e->pid, e->address, e->time);
+	if (s->symbols)
+		place.symbol = symbols_find(s->symbols, e->pid, e->address, e->time);
 	return row_of(&places, &place) + 1;
 }
 
@@ -282,35 +287,41 @@ static void write_holes(const struct about *a, uint64_t begin)
 	json_end(']');
 }
 
-/* The first log of the same machine, in the same boot: there a process id means the same. */
-static uint32_t machine_of(const struct view_facts *facts, uint32_t log)
+static const struct view_log *log_of(const struct source *s)
 {
-	const struct log_header *h = &facts->log[log].about.header;
+	return s->own;
+}
 
-	for (uint32_t i = 0; i < log; i++) {
-		const struct log_header *other = &facts->log[i].about.header;
+/* The first log of the same machine, in the same boot: there a process id means the same. */
+static uint32_t machine_of(const struct sources *logs, uint32_t number)
+{
+	const struct log_header *h = &log_of(&logs->source[number])->about.header;
+
+	for (uint32_t i = 0; i < number; i++) {
+		const struct log_header *other = &log_of(&logs->source[i])->about.header;
 
 		if (memcmp(h->boot, other->boot, sizeof h->boot) == 0 && strcmp(h->host, other->host) == 0)
 			return i;
 	}
-	return log;
+	return number;
 }
 
-static void write_logs(const struct view_facts *facts)
+static void write_logs(const struct sources *logs)
 {
 	json_key("logs");
 	json_begin('[');
-	for (uint32_t i = 0; i < facts->logs; i++) {
-		struct view_log *log = &facts->log[i];
+	for (uint32_t i = 0; i < logs->count; i++) {
+		const struct source *s = &logs->source[i];
+		const struct view_log *log = s->own;
 
 		json_begin('{');
-		number_member("machine", machine_of(facts, i));
-		long_member("created", logfile_created(log->file));
+		number_member("machine", machine_of(logs, i));
+		long_member("created", logfile_created(s->file));
 		json_key("processes");
 		json_begin('[');
-		logfile_processes(log->file, write_process, NULL);
+		logfile_processes(s->file, write_process, NULL);
 		json_end(']');
-		write_holes(&log->about, facts->begin);
+		write_holes(&log->about, logs->begin);
 		json_key("about");
 		about_json(&log->about);
 		json_end('}');
@@ -339,6 +350,8 @@ static void write_spans(const struct spans *spans)
 	json_begin('[');
 	for (unsigned i = 0; i < spans->count; i++) {
 		json_begin('{');
+		if (spans->span[i]->name)
+			text_member("name", spans->span[i]->name);
 		text_member("begin", spans->span[i]->begin);
 		text_member("end", spans->span[i]->end);
 		text_member("by", scopes[spans->scope]);
@@ -374,7 +387,7 @@ void view_write_tables(const struct view_facts *facts)
 	text_member("version", POSIXTRACE_VERSION);
 	text_member("title", facts->title);
 	text_member("order", FORMAT_ORDER == FORMAT_LITTLE ? "little" : "big");
-	long_member("begin", facts->begin);
+	long_member("begin", facts->logs->begin);
 	number_member("events", columns_count());
 	number_member("bytes", columns_bytes());
 	number_member("wanted", facts->events);
@@ -383,7 +396,7 @@ void view_write_tables(const struct view_facts *facts)
 	write_types();
 	write_threads();
 	write_places();
-	write_logs(facts);
+	write_logs(facts->logs);
 	write_spans(facts->spans);
 	json_end('}');
 	json_done();

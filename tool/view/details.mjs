@@ -7,7 +7,7 @@ import { byId, element } from './dom.mjs';
 import { asText, decode, hex, valueText } from './fields.mjs';
 import { count, plural, visible } from './text.mjs';
 import { absolute, duration, exactDuration, plainSeconds, seconds } from './time.mjs';
-import { dataOf, damaged, eventAt, flagsOf, laneOf, logOf, placeOf, summaryOf, truncated, typeOf } from './trace.mjs';
+import { dataOf, damaged, eventAt, flagsOf, laneOf, logOf, placeOf, summaryOf, truncated, typeOf, words } from './trace.mjs';
 import { spanText } from './spans.mjs';
 
 function table(...rows) {
@@ -29,7 +29,7 @@ function fieldRows(trace, event) {
 	const type = typeOf(trace, event), data = dataOf(trace, event);
 	if (data.length === 0)
 		return [];
-	if (type.system)
+	if (flagsOf(trace, event) & words)
 		return [['what', visible(summaryOf(trace, event))]];
 	if (!type.fields) {
 		const text = asText(data);
@@ -53,7 +53,7 @@ function readable(field, value) {
 
 function rawData(trace, event) {
 	const data = dataOf(trace, event), whole = trace.shapes.whole[trace.columns.shape[event]];
-	if (data.length === 0)
+	if (data.length === 0 || flagsOf(trace, event) & words)
 		return null;
 	const lines = [];
 	for (let at = 0; at < data.length && at < 1024; at += 16) {

@@ -153,11 +153,3 @@ export function ownText(type, bytes, little) {
 	const field = type.fields.find((each) => each.kind === 'chars' || each.kind === 'text');
 	return field ? fieldValue(field, bytes, little) : null;
 }
-
-/* What an event of the system tells, in words; null: it is none that is understood. */
-export function systemText(type, bytes, little, typeNames) {
-	const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-	if (type.system === 2 && bytes.length === 4)
-		return view.getInt32(0, little) ? 'by itself: there was no room' : 'as somebody wanted';
-	return null;
-}

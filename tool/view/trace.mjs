@@ -7,10 +7,12 @@
  * SPDX-License-Identifier: MIT
  */
 import { lowerBound } from './seek.mjs';
-import { summary, systemText } from './fields.mjs';
+import { summary } from './fields.mjs';
 import { visible } from './text.mjs';
 
-export const truncated = 1, damaged = 2;
+const decoder = new TextDecoder();
+/* Flags of shapes, columns.h. */
+export const truncated = 1, damaged = 2, words = 4;
 
 /* Times that never go back, to search in: clocks of processors differ by a little, and anything can be in a file. */
 function rising(times) {
@@ -199,8 +201,8 @@ export function summaryOf(trace, event) {
 	const type = typeOf(trace, event), data = dataOf(trace, event);
 	if (data.length === 0)
 		return '';
-	if (type.system)
-		return systemText(type, data, trace.little) ?? `${data.length} bytes`;
+	if (flagsOf(trace, event) & words)
+		return decoder.decode(data);
 	return summary(type, data, trace.little);
 }
 
