@@ -73,6 +73,38 @@ void about_resume(struct about *a, uint64_t until, enum hole_reason reason)
 	a->open[reason] = 0;
 }
 
+/* A STOP has the value 0 if somebody wanted it. */
+static bool stopped_by_itself(const struct log_event *e, const unsigned char *data)
+{
+	int value = 0;
+
+	if (e->length >= sizeof value)
+		memcpy(&value, data, sizeof value);
+	return value != 0;
+}
+
+bool about_event(struct about *a, const struct log_event *e, const unsigned char *data, bool damaged)
+{
+	switch (e->id) {
+	case POSIX_TRACE_OVERFLOW:
+		about_hole(a, e->time, damaged ? HOLE_DAMAGED : HOLE_LOST);
+		return true;
+	case POSIX_TRACE_RESUME:
+		about_resume(a, e->time, damaged ? HOLE_DAMAGED : HOLE_LOST);
+		return false;
+	case POSIX_TRACE_STOP:
+		if (stopped_by_itself(e, data))
+			about_hole(a, e->time, HOLE_FULL);
+		return false;
+	case POSIX_TRACE_START:
+		/* Here and not at the STOP: what is open at the last one just has no end. */
+		about_resume(a, e->time, HOLE_FULL);
+		return true;
+	default:
+		return false;
+	}
+}
+
 uint64_t about_missing(const struct about *a)
 {
 	bool loop = a->header.attr.log_policy == POSIX_TRACE_LOOP;

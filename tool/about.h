@@ -54,6 +54,9 @@ void about_free(struct about *a);
 void about_hole(struct about *a, uint64_t from, enum hole_reason reason);
 void about_resume(struct about *a, uint64_t until, enum hole_reason reason);
 
+/* An event that tells of something missing, or may be: of a damaged part, or recorded. True: no span goes on beyond it. */
+bool about_event(struct about *a, const struct log_event *e, const unsigned char *data, bool damaged);
+
 /* Events that ought to be there and are not, because of damage. */
 uint64_t about_missing(const struct about *a);
 

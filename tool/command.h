@@ -39,6 +39,7 @@ extern const struct command command_record;
 extern const struct command command_recover;
 extern const struct command command_report;
 extern const struct command command_stat;
+extern const struct command command_view;
 
 /* All of them, one after the other; null: no more. */
 const struct command *command_each(unsigned index);

@@ -87,39 +87,6 @@ static void add_executable(const unsigned char *body, size_t size, void *arg)
 
 /* -- Events ----------------------------------------------------------------------------------- */
 
-/* A STOP has the value 0 if somebody wanted it. */
-static bool stopped_by_itself(const struct log_event *e, const unsigned char *data)
-{
-	int value = 0;
-
-	if (e->length >= sizeof value)
-		memcpy(&value, data, sizeof value);
-	return value != 0;
-}
-
-/* Tells of something missing, or may be. True: nothing goes on beyond it. */
-static bool system_event(struct about *about, const struct log_event *e, const unsigned char *data, bool damaged)
-{
-	switch (e->id) {
-	case POSIX_TRACE_OVERFLOW:
-		about_hole(about, e->time, damaged ? HOLE_DAMAGED : HOLE_LOST);
-		return true;
-	case POSIX_TRACE_RESUME:
-		about_resume(about, e->time, damaged ? HOLE_DAMAGED : HOLE_LOST);
-		return false;
-	case POSIX_TRACE_STOP:
-		if (stopped_by_itself(e, data))
-			about_hole(about, e->time, HOLE_FULL);
-		return false;
-	case POSIX_TRACE_START:
-		/* Here and not at the STOP: what is open at the last one just has no end. */
-		about_resume(about, e->time, HOLE_FULL);
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void add(struct count *c, const struct logfile *f, const struct log_event *e, unsigned shape, bool cuts,
 	const struct about *about)
 {
@@ -148,7 +115,7 @@ void count_file(struct count *c, struct logfile *f, struct about *about)
 	match_begin(c->match, f);
 	while ((e = logfile_next(f, &data)) != NULL) {
 		unsigned shape = logfile_shape(f, e);
-		bool cuts = e->id < POSIX_TRACE_UNNAMED_USEREVENT && system_event(about, e, data, shape == SHAPES_MAX);
+		bool cuts = about_event(about, e, data, shape == SHAPES_MAX);
 
 		if (shape < SHAPES_MAX) {
 			/* Some are late. */

@@ -64,11 +64,23 @@ void out_into(int fd, const char *name, void (*failed)(void))
 	out_failed = failed;
 }
 
+static out_sink_function *sink;
+
+void out_to(out_sink_function *function)
+{
+	out_flush();
+	sink = function;
+}
+
 void out_flush(void)
 {
 	const char *from = out_buffer, *to = out_at;
 
 	out_at = out_buffer;
+	if (sink) {
+		sink(from, (size_t)(to - from));
+		return;
+	}
 	fflush(stdout);
 	while (from < to) {
 		ssize_t n = write(out_fd, from, (size_t)(to - from));

@@ -26,6 +26,10 @@ void out_flush(void);
 /* Not to standard output, but there; name: for messages. failed: is called if it cannot be written, before the program ends. */
 void out_into(int fd, const char *name, void (*failed)(void));
 
+typedef void out_sink_function(const char *bytes, size_t size);
+/* What follows does not go to standard output, but there; null: to standard output again. */
+void out_to(out_sink_function *function);
+
 /* Room for OUT_ROOM more bytes. */
 static inline void out_room(void)
 {

@@ -1,0 +1,358 @@
+/*
+ * view.c - posixtrace view: logs as a web page, with a time line
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "columns.h"
+#include "command.h"
+#include "match.h"
+#include "page.h"
+#include "pairs.h"
+#include "system_text.h"
+#include "view_tables.h"
+
+/* What a browser shows without any delay. */
+#define LIMIT_DEFAULT 2000000
+#define LIMIT_MOST    20000000
+/* Data in the page; the browser has all of it in memory. */
+#define DATA_LIMIT (UINT64_C(512) << 20)
+
+static const char usage[] =
+	"usage: posixtrace view [options] [FILE...]\n"
+	"\n"
+	"Makes a web page with the events of logs on a time line, to be opened in a browser. All is in the one\n"
+	"file, and nothing is asked of a network. FILE is posixtrace.log if there is none, - is standard input.\n"
+	"\n"
+	"  -o, --output FILE      the page; if not said, FILE with .html for .log, - is standard output\n"
+	"  -f, --force            overwrite FILE even if it is no such page; a log is never overwritten\n"
+	"      --title TEXT       of the page; if not said, the name of the log\n"
+	"      --span A,B         show what is between an event that matches A and the next that matches B; up to 32\n"
+	"      --by SCOPE         where the next one is looked for: in the same thread (if not said), process, or all\n"
+	"      --nested           B belongs to the latest A that has none yet: for recursion\n"
+	"      --no-pairs         only these; otherwise also what names as sql.begin and sql.end tell\n"
+	"      --limit N          at most N events, 2000000 if not said: the first ones\n"
+	"      --last             the last ones instead\n"
+	"      --no-symbols       do not look for the function and the line of source of each trace point\n"
+	"\n"
+	"Only\n" MATCH_USAGE;
+
+static struct {
+	struct match *match;
+	struct spans spans;
+	const char *output, *title;
+	bool force, last, no_pairs, no_symbols;
+	uint64_t limit;
+} options = { .limit = LIMIT_DEFAULT };
+
+/* What is known of all events of one shape in one segment. */
+struct known {
+	uint64_t segment;
+	uint32_t shape;
+};
+
+/* Of a log: source.own. */
+struct own {
+	struct view_log log; /* first: it is what the tables know */
+	struct known known[SHAPES_MAX];
+};
+
+static struct sources logs;
+static struct view_facts facts = { .logs = &logs, .spans = &options.spans };
+
+/* -- Options --------------------------------------------------------------------------------------- */
+
+enum { OPTION_TITLE = MATCH_OPTIONS_END, OPTION_SPAN, OPTION_BY, OPTION_NESTED, OPTION_NO_PAIRS, OPTION_LIMIT, OPTION_LAST, OPTION_NO_SYMBOLS };
+
+static void take(int option, const char *argument)
+{
+	switch (option) {
+	case 'o':
+		options.output = argument;
+		break;
+	case 'f':
+		options.force = true;
+		break;
+	case OPTION_TITLE:
+		options.title = argument;
+		break;
+	case OPTION_SPAN:
+		span_add(&options.spans, argument);
+		break;
+	case OPTION_BY:
+		options.spans.scope = span_scope(argument);
+		break;
+	case OPTION_NESTED:
+		options.spans.nested = true;
+		break;
+	case OPTION_NO_PAIRS:
+		options.no_pairs = true;
+		break;
+	case OPTION_LIMIT:
+		options.limit = (uint64_t)argument_number("--limit", argument, 1, LIMIT_MOST);
+		break;
+	case OPTION_LAST:
+		options.last = true;
+		break;
+	case OPTION_NO_SYMBOLS:
+		options.no_symbols = true;
+		break;
+	default:
+		match_option(options.match, option, argument);
+	}
+}
+
+static void take_all(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		MATCH_OPTIONS,
+		{ "output", required_argument, NULL, 'o' },
+		{ "force", no_argument, NULL, 'f' },
+		{ "title", required_argument, NULL, OPTION_TITLE },
+		{ "span", required_argument, NULL, OPTION_SPAN },
+		{ "by", required_argument, NULL, OPTION_BY },
+		{ "nested", no_argument, NULL, OPTION_NESTED },
+		{ "no-pairs", no_argument, NULL, OPTION_NO_PAIRS },
+		{ "limit", required_argument, NULL, OPTION_LIMIT },
+		{ "last", no_argument, NULL, OPTION_LAST },
+		{ "no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int c;
+
+	options.match = match_new();
+	while ((c = next_option(argc, argv, "*fo:" MATCH_LETTERS, long_options)) != -1)
+		take(c, optarg);
+}
+
+/* The page beside its log, if nobody says where. */
+static const char *output_of(const char *path)
+{
+	size_t length = strlen(path);
+	char *output;
+
+	if (options.output)
+		return options.output;
+	if (strcmp(path, "standard input") == 0)
+		path = LOGFILE_DEFAULT, length = strlen(path);
+	if (length > 4 && strcmp(path + length - 4, ".log") == 0)
+		length -= 4;
+	if (asprintf(&output, "%.*s.html", (int)length, path) < 0)
+		fail("no memory");
+	return output;
+}
+
+/* -- Events -------------------------------------------------------------------------------------------- */
+
+static bool is_damaged(const struct source *s)
+{
+	return logfile_shape(s->file, s->event) == SHAPES_MAX;
+}
+
+/* whole: length of the data, of which the page has not more than COLUMNS_DATA_MAX. */
+static uint32_t make_shape(const struct source *s, uint32_t whole, uint32_t flags)
+{
+	struct shape shape = {
+		.thread = view_thread(s),
+		.type = view_type(s),
+		.place = view_place(s),
+		.flags = flags | (s->event->truncated ? COLUMNS_TRUNCATED : 0),
+		.length = whole < COLUMNS_DATA_MAX ? whole : COLUMNS_DATA_MAX,
+		.whole = whole,
+	};
+
+	return columns_shape(&shape);
+}
+
+static uint32_t shape_of(const struct source *s)
+{
+	struct own *own = s->own;
+	struct known *known = &own->known[logfile_shape(s->file, s->event)];
+
+	if (known->segment != logfile_segment(s->file)) {
+		known->segment = logfile_segment(s->file);
+		known->shape = make_shape(s, s->event->length, 0);
+	}
+	return known->shape;
+}
+
+static void add_event(const struct source *s)
+{
+	int64_t time = (int64_t)(s->event->time - logs.begin);
+	char words[SYSTEM_TEXT];
+
+	if (is_damaged(s))
+		columns_add(time, make_shape(s, 0, COLUMNS_DAMAGED), NULL);
+	else if (s->event->id < POSIX_TRACE_UNNAMED_USEREVENT && system_text(words, s->layouts, s->event, s->data))
+		columns_add(time, make_shape(s, (uint32_t)strlen(words), COLUMNS_WORDS), (unsigned char *)words);
+	else
+		columns_add(time, shape_of(s), s->data);
+}
+
+/* Where no span goes on: in front of an event that is not in the page, or at one that is. */
+struct cut {
+	uint32_t event, log, hidden;
+};
+
+static struct cut *cuts;
+static uint32_t cut_count, cut_room;
+
+static void add_cut(const struct source *s, bool hidden)
+{
+	struct cut cut = { columns_count(), s->index, hidden };
+
+	/* Several in front of the same event are one. */
+	if (hidden && cut_count && memcmp(&cuts[cut_count - 1], &cut, sizeof cut) == 0)
+		return;
+	if (cut_count == cut_room) {
+		cut_room = cut_room ? 2 * cut_room : 64;
+		cuts = realloc(cuts, cut_room * sizeof *cuts);
+		if (!cuts)
+			fail("no memory");
+	}
+	cuts[cut_count++] = cut;
+}
+
+static void count_read(struct about *a, const struct log_event *e)
+{
+	if (a->read++ == 0 || e->time < a->first)
+		a->first = e->time;
+	if (e->time > a->last)
+		a->last = e->time;
+	a->truncated += e->truncated;
+}
+
+/* before: events that are wanted, and come before those of the page. */
+static void take_event(const struct source *s, uint64_t before)
+{
+	struct own *own = s->own;
+	bool cuts_spans = about_event(&own->log.about, s->event, s->data, is_damaged(s)), in_page;
+
+	if (!is_damaged(s))
+		count_read(&own->log.about, s->event);
+	in_page = source_wanted(s) && facts.events++ >= before && columns_count() < options.limit && columns_bytes() < DATA_LIMIT;
+	if (cuts_spans)
+		add_cut(s, !in_page);
+	if (in_page)
+		add_event(s);
+}
+
+static void begin_reading(void)
+{
+	for (unsigned i = 0; i < logs.count; i++) {
+		struct own *own = calloc(1, sizeof *own);
+
+		if (!own)
+			fail("no memory");
+		about_begin(&own->log.about, logs.source[i].file);
+		logs.source[i].own = own;
+	}
+	sources_rewind(&logs);
+}
+
+static uint64_t count_wanted(void)
+{
+	uint64_t n = 0;
+	struct source *s;
+
+	sources_rewind(&logs);
+	for (; (s = sources_oldest(&logs)) != NULL; source_advance(s))
+		n += source_wanted(s);
+	return n;
+}
+
+static void write_cuts(void)
+{
+	unsigned char *bytes = malloc(12 * (size_t)cut_count + 1);
+
+	if (!bytes)
+		fail("no memory");
+	for (uint32_t i = 0; i < cut_count; i++) {
+		put32(bytes + 12 * (size_t)i, cuts[i].event);
+		put32(bytes + 12 * (size_t)i + 4, cuts[i].log);
+		put32(bytes + 12 * (size_t)i + 8, cuts[i].hidden);
+	}
+	page_block("cuts", bytes, 12 * (size_t)cut_count);
+	free(bytes);
+}
+
+static void write_events(void)
+{
+	uint64_t before = 0;
+	struct source *s;
+
+	if (options.last) {
+		uint64_t wanted = count_wanted();
+
+		before = wanted > options.limit ? wanted - options.limit : 0;
+	}
+	begin_reading();
+	for (; (s = sources_oldest(&logs)) != NULL; source_advance(s))
+		take_event(s, before);
+	columns_end();
+	write_cuts();
+}
+
+/* -- The end ---------------------------------------------------------------------------------------- */
+
+static void print_url(const char *path)
+{
+	char *absolute = realpath(path, NULL);
+
+	if (!absolute)
+		return;
+	fputs("  file://", stderr);
+	for (const char *p = absolute; *p; p++)
+		if ((*p >= '0' && *p <= '9') || ((*p | 0x20) >= 'a' && (*p | 0x20) <= 'z') || strchr("/-._~", *p))
+			fputc(*p, stderr);
+		else
+			fprintf(stderr, "%%%02X", (unsigned char)*p);
+	fputc('\n', stderr);
+	free(absolute);
+}
+
+static void tell(const char *path, uint64_t size)
+{
+	uint32_t there = columns_count();
+	char bytes[16];
+
+	if (there < facts.events)
+		complain("the %s %u of %llu events are in the page; --from, --to and -e choose others, --limit more, --last the %s",
+			options.last ? "last" : "first", there, (unsigned long long)facts.events, options.last ? "last ones, as here" : "last ones");
+	complain("%s: %u event%s, %s; to be opened in a browser:", strcmp(path, "-") == 0 ? "standard output" : path, there,
+		there == 1 ? "" : "s", bytes_text(bytes, size));
+	if (strcmp(path, "-") != 0)
+		print_url(path);
+}
+
+static int view(int argc, char **argv)
+{
+	const char *path;
+
+	take_all(argc, argv);
+	sources_open(&logs, options.match, !options.no_symbols, argc - optind, argv + optind);
+	if (!options.no_pairs)
+		pairs_add(&options.spans, &logs);
+	path = output_of(logs.source[0].path);
+	page_begin(path, options.force);
+	write_events();
+	facts.title = options.title ? options.title : logs.source[0].path;
+	facts.last = options.last;
+	view_write_tables(&facts);
+	tell(path, page_end());
+	sources_close(&logs);
+	return STATUS_DONE;
+}
+
+const struct command command_view = {
+	.name = "view",
+	.summary = "makes a web page with a time line of logs",
+	.usage = usage,
+	.run = view,
+};

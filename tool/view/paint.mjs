@@ -1,0 +1,340 @@
+/*
+ * paint.mjs - the rows of the time line, on a canvas
+ *
+ * What a frame costs depends on the pixels, not on the events: from one pixel to the next it goes by binary search, and what is narrower
+ * than one is drawn together with its neighbours, as strong as it fills the time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+import { lowerBound, lowerBoundNear, eachBin } from './seek.mjs';
+import { spanText } from './spans.mjs';
+import { huesOfTexts, hueCount } from './colours.mjs';
+import { ownText } from './fields.mjs';
+import { dataOf, laneOf } from './trace.mjs';
+import { visible } from './text.mjs';
+import { padding, sliceHeight, marksHeight, rowOfLane } from './rows.mjs';
+
+const binPixels = 2, sampled = 9;
+export const font = '11px system-ui, -apple-system, "Segoe UI", "Noto Sans", "Liberation Sans", sans-serif';
+
+const votes = new Uint8Array(hueCount + 1);
+
+/* The hue of most of these events, of a few of them if they are many. */
+function commonHue(trace, events, from, to) {
+	const { shape } = trace.columns, { type } = trace.shapes, n = Math.min(to - from, sampled);
+	if (n === 1)
+		return trace.types[type[shape[events[from]]]].hue;
+	votes.fill(0);
+	let best = 0;
+	for (let i = 0; i < n; i++) {
+		const hue = trace.types[type[shape[events[from + Math.floor(i * (to - from) / n)]]]].hue;
+		if (++votes[hue] > votes[best])
+			best = hue;
+	}
+	return votes[best] ? best : hueCount;
+}
+
+/* Rectangles that touch, of the same height and colour, are one. */
+function makeRun(context, colours) {
+	let left = 0, right = -1, top = 0, height = 0, colour = -1;
+	const flush = () => {
+		if (right > left) {
+			context.fillStyle = colours[colour];
+			context.fillRect(left, top, right - left, height);
+		}
+		right = -1;
+	};
+	return {
+		add(x0, x1, y, h, which) {
+			if (right >= x0 && which === colour && h === height && y === top) {
+				right = Math.max(right, x1);
+				return;
+			}
+			flush();
+			left = x0;
+			right = x1;
+			top = y;
+			height = h;
+			colour = which;
+		},
+		flush,
+	};
+}
+
+function paintMarks(p, times, events, bottom, colours, hueOf) {
+	const { t0, t1, scale } = p, run = makeRun(p.context, colours);
+	eachBin(times, t0, t1, binPixels / scale, (bin, from, to) => {
+		const n = to - from, x = n === 1 ? Math.round((times[from] - t0) * scale - 1) : Math.round((bin * binPixels / scale - t0) * scale);
+		const height = n === 1 ? 8 : Math.min(8 + Math.round(Math.log2(n)), marksHeight);
+		run.add(x, x + binPixels, bottom - height, height, hueOf(events, from, to));
+	});
+	run.flush();
+}
+
+/* All events of a process: how dense they are, up to the densest part that is seen. */
+function paintDensity(p, group, top, height, colour) {
+	const bins = [];
+	let most = 1;
+	eachBin(group.times, p.t0, p.t1, binPixels / p.scale, (bin, from, to) => {
+		bins.push(bin, to - from);
+		most = Math.max(most, to - from);
+	});
+	const run = makeRun(p.context, [colour]);
+	for (let i = 0; i < bins.length; i += 2) {
+		const x = Math.round((bins[i] * binPixels / p.scale - p.t0) * p.scale), h = Math.max(2, Math.round((height - 8) * Math.log2(1 + bins[i + 1]) / Math.log2(1 + most)));
+		run.add(x, x + binPixels, top + height - 4 - h, h, 0);
+	}
+	run.flush();
+}
+
+/* -- Slices ------------------------------------------------------------------------------------------ */
+
+/* Looked at to choose hues for their texts. */
+const textsMost = 5000;
+
+function textOf(trace, set, index) {
+	const type = trace.types[trace.shapes.type[trace.columns.shape[set.first[index]]]];
+	return type.system ? null : ownText(type, dataOf(trace, set.first[index]), trace.little);
+}
+
+function chooseHueOfText(trace, set) {
+	const n = set.first.length, step = Math.max(1, n / textsMost), weighed = [];
+	for (let i = 0; i < n; i += step) {
+		const index = Math.floor(i), text = textOf(trace, set, index);
+		if (text)
+			weighed.push([text, set.durations[index] + 1]);
+	}
+	return huesOfTexts(weighed);
+}
+
+/* By its text, if it has one; else by the type that begins it. */
+function hueOfSpan(trace, set, index) {
+	if (set.hue[index] === 0) {
+		set.hueOfText ||= chooseHueOfText(trace, set);
+		const text = textOf(trace, set, index), type = trace.types[trace.shapes.type[trace.columns.shape[set.first[index]]]];
+		set.hue[index] = 1 + (text ? set.hueOfText(text) : type.hue);
+	}
+	return set.hue[index] - 1;
+}
+
+const widths = new Map();
+
+/* As much of a text as has room. */
+function fitted(context, text, room) {
+	let width = widths.get(text);
+	if (width === undefined) {
+		if (widths.size > 20000)
+			widths.clear();
+		width = context.measureText(text).width;
+		widths.set(text, width);
+	}
+	if (width <= room)
+		return text;
+	const letters = Math.floor(text.length * (room - 9) / width);
+	return letters < 2 ? '' : text.slice(0, letters) + '…';
+}
+
+function paintSlice(p, set, index, left, right, y, height) {
+	const { context, state } = p, { colours, trace } = state, hue = hueOfSpan(trace, set, index), x = Math.max(left, -2), width = Math.min(right, p.width + 2) - x;
+	context.fillStyle = colours.fills[hue];
+	context.fillRect(x, y, width, height);
+	if (width > 3) {
+		context.fillStyle = colours.hues[hue];
+		context.fillRect(x, y, left < -2 ? 0 : 2, height);
+	}
+	if (width < 24)
+		return;
+	/* What begins far to the left has its text where it can be seen. */
+	const text = fitted(context, visible(spanText(trace, set, index).slice(0, 200)), width - 10);
+	if (text) {
+		context.fillStyle = colours.sliceText;
+		context.fillText(text, Math.max(x, 0) + 6, y + height / 2 + 0.5);
+	}
+}
+
+function paintLayer(p, layer, y) {
+	const { t0, t1, scale, context, state } = p, { start, end, reach, busy, set, span } = layer, n = start.length, height = sliceHeight - 2;
+	let i = lowerBound(reach, t0);
+	while (i < n && start[i] < t1) {
+		const left = (start[i] - t0) * scale, right = (end[i] - t0) * scale;
+		if (right - left >= binPixels) {
+			paintSlice(p, state.sets[set[i]], span[i], left, right, y, height);
+			i++;
+			continue;
+		}
+		/* All that begin in these pixels; but one that is longer stands for itself. */
+		const x = Math.floor(left / binPixels) * binPixels, until = t0 + (x + binPixels) / scale;
+		let next = Math.max(lowerBoundNear(start, until, i, n), i + 1);
+		if (next - 1 > i && (end[next - 1] - start[next - 1]) * scale >= binPixels)
+			next--;
+		const share = Math.min((busy[next] - busy[i]) * scale / binPixels, 1);
+		context.globalAlpha = p.alpha * (0.45 + 0.55 * share);
+		context.fillStyle = state.colours.hues[hueOfSpan(state.trace, state.sets[set[i]], span[i])];
+		context.fillRect(x, y, binPixels, height);
+		context.globalAlpha = p.alpha;
+		i = next;
+	}
+}
+
+/* -- Rows ---------------------------------------------------------------------------------------------- */
+
+function paintLane(p, lane, top, height) {
+	const { state, context } = p, { trace, colours } = state, searching = state.hitTimes !== null;
+	p.alpha = searching ? 0.4 : 1;
+	context.globalAlpha = p.alpha;
+	lane.layers.forEach((layer, i) => paintLayer(p, layer, top + padding + i * sliceHeight));
+	context.globalAlpha = searching ? 0.3 : 1;
+	paintMarks(p, lane.times, lane.events, top + height - padding, colours.hues, (events, from, to) => commonHue(trace, events, from, to));
+	context.globalAlpha = 1;
+	if (searching)
+		paintMarks(p, state.hitTimes[lane.index], null, top + height - padding, [colours.mark], () => 0);
+}
+
+function paintRow(p, row, index, top) {
+	const { context, state } = p, { colours } = state;
+	context.fillStyle = !row.lane ? colours.group : index % 2 ? colours.stripe : colours.back;
+	context.fillRect(0, top, p.width, row.height);
+	if (row.lane)
+		paintLane(p, row.lane, top, row.height);
+	else
+		paintDensity(p, row.group, top, row.height, colours.grey);
+	context.fillStyle = colours.line;
+	context.fillRect(0, top + row.height - 1, p.width, 1);
+}
+
+/* -- Gaps ------------------------------------------------------------------------------------------------ */
+
+let hatching = null, hatchingOf = '';
+
+function hatch(context, colours) {
+	const ratio = window.devicePixelRatio || 1, size = Math.round(8 * ratio), key = `${colours.loss} ${ratio}`;
+	if (hatchingOf !== key) {
+		const canvas = document.createElement('canvas'), c = canvas.getContext('2d');
+		canvas.width = canvas.height = size;
+		c.fillStyle = colours.lossBack;
+		c.fillRect(0, 0, size, size);
+		c.strokeStyle = colours.loss;
+		c.globalAlpha = 0.75;
+		c.lineWidth = 1.4 * ratio;
+		for (const shift of [-size, 0, size]) {
+			c.beginPath();
+			c.moveTo(shift - 2, size + 2);
+			c.lineTo(shift + size + 2, -2);
+			c.stroke();
+		}
+		hatching = context.createPattern(canvas, 'repeat');
+		hatching.setTransform(new DOMMatrix().scale(1 / ratio));
+		hatchingOf = key;
+	}
+	return hatching;
+}
+
+/* Where a gap is drawn: not too narrow to be seen. */
+export function gapPixels(gap, t0, scale) {
+	const left = (gap.from - t0) * scale, right = gap.until === null ? left + 8 : (gap.until - t0) * scale;
+	return right - left < 4 ? [left - 2, left + 2] : [left, right];
+}
+
+function paintGaps(p, rows) {
+	const { context, state, t0, scale, width } = p, { trace } = state, severalLogs = trace.tables.logs.length > 1, reached = new Map();
+	context.fillStyle = hatch(context, state.colours);
+	for (const gap of trace.gaps) {
+		const [left, right] = gapPixels(gap, t0, scale), before = reached.get(gap.log) ?? -Infinity;
+		if (right < 0 || left > width || right <= before)
+			continue;
+		const x = Math.max(left, before, -8), w = Math.min(right, width + 8) - x;
+		reached.set(gap.log, right);
+		if (!severalLogs)
+			context.fillRect(x, 0, w, p.height);
+		else
+			for (const { row, top } of rows)
+				if (row.lane ? row.lane.logs.has(gap.log) : row.group.lanes.some((lane) => lane.logs.has(gap.log)))
+					context.fillRect(x, top, w, row.height);
+	}
+}
+
+/* -- What is selected -------------------------------------------------------------------------------------- */
+
+function paintRange(p) {
+	const { context, state, t0, scale } = p, { range, colours } = state;
+	if (!range)
+		return;
+	const left = (range.t0 - t0) * scale, right = (range.t1 - t0) * scale;
+	context.fillStyle = colours.range;
+	context.fillRect(left, 0, right - left, p.height);
+	context.fillStyle = colours.accent;
+	context.fillRect(Math.round(left), 0, 1, p.height);
+	context.fillRect(Math.round(right) - 1, 0, 1, p.height);
+}
+
+function paintDiamond(context, x, y, size, fill, edge) {
+	context.beginPath();
+	context.moveTo(x, y - size);
+	context.lineTo(x + size, y);
+	context.lineTo(x, y + size);
+	context.lineTo(x - size, y);
+	context.closePath();
+	context.fillStyle = fill;
+	context.fill();
+	context.lineWidth = 1.5;
+	context.strokeStyle = edge;
+	context.stroke();
+}
+
+function paintEvent(p, layout, event, colour) {
+	const { context, state, t0, scale } = p, { trace } = state, x = (trace.columns.time[event] - t0) * scale;
+	if (x < -10 || x > p.width + 10)
+		return;
+	context.fillStyle = colour;
+	context.globalAlpha = 0.6;
+	context.fillRect(Math.round(x), 0, 1, p.height);
+	context.globalAlpha = 1;
+	const row = rowOfLane(layout, laneOf(trace, event));
+	if (row)
+		paintDiamond(context, Math.round(x) + 0.5, row.top - p.scroll + row.height - padding - 5, 5.5, colour, state.colours.back);
+}
+
+function paintSpan(p, layout) {
+	const { context, state, t0, scale } = p, { set, index } = state.span, lane = laneOf(state.trace, set.first[index]), row = rowOfLane(layout, lane);
+	if (!row || !row.lane)
+		return;
+	const number = state.sets.indexOf(set);
+	lane.layers.forEach((layer, i) => {
+		for (let at = lowerBound(layer.start, state.trace.columns.time[set.first[index]]); at < layer.start.length; at++) {
+			if (layer.span[at] === index && layer.set[at] === number) {
+				const left = Math.max((layer.start[at] - t0) * scale, -4), right = Math.min((layer.end[at] - t0) * scale, p.width + 4);
+				context.strokeStyle = state.colours.accent;
+				context.lineWidth = 2;
+				context.strokeRect(left, row.top - p.scroll + padding + i * sliceHeight, Math.max(right - left, 2), sliceHeight - 2);
+				return;
+			}
+			if (layer.start[at] > state.trace.columns.time[set.first[index]])
+				return;
+		}
+	});
+}
+
+/* The part of the rows that begins at scroll, into the canvas. */
+export function paintRows(state, layout, context, { width, height, scroll }) {
+	const { t0, t1 } = state.view, scale = width / (t1 - t0), rows = [];
+	const p = { context, state, t0, t1, scale, width, height, scroll, alpha: 1 };
+	context.font = font;
+	context.textBaseline = 'middle';
+	context.fillStyle = state.colours.back;
+	context.fillRect(0, 0, width, height);
+	layout.rows.forEach((row, index) => {
+		const top = row.top - scroll;
+		if (top + row.height < 0 || top > height)
+			return;
+		paintRow(p, row, index, top);
+		rows.push({ row, top });
+	});
+	paintGaps(p, rows);
+	paintRange(p);
+	if (state.mark >= 0)
+		paintEvent(p, layout, state.mark, state.colours.mark);
+	if (state.span)
+		paintSpan(p, layout);
+	if (state.selected >= 0)
+		paintEvent(p, layout, state.selected, state.colours.accent);
+}

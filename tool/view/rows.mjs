@@ -1,0 +1,52 @@
+/*
+ * rows.mjs - what is below what on the time line, and how high it is
+ *
+ * A process with several threads is a row that shows all of its events, and a row for each of them. One with a
+ * single thread is one row.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+export const groupHeight = 26, sliceHeight = 18, marksHeight = 15, padding = 4;
+
+function laneHeight(lane) {
+	return 2 * padding + lane.layers.length * sliceHeight + (lane.layers.length ? 3 : 0) + marksHeight + (lane.layers.length ? 0 : 4);
+}
+
+export function makeRows(trace) {
+	const rows = [];
+	let top = 0;
+	const add = (row) => {
+		rows.push({ ...row, top });
+		top += row.height;
+	};
+	for (const group of trace.groups) {
+		const single = group.lanes.length === 1;
+		if (single) {
+			add({ group, lane: group.lanes[0], single, height: Math.max(laneHeight(group.lanes[0]), groupHeight) });
+			continue;
+		}
+		add({ group, lane: null, single, height: groupHeight });
+		if (!group.collapsed)
+			for (const lane of group.lanes)
+				add({ group, lane, single, height: laneHeight(lane) });
+	}
+	return { rows, height: top };
+}
+
+/* The row at this height; null: there is none. */
+export function rowAt(layout, y) {
+	let lo = 0, hi = layout.rows.length;
+	while (lo < hi) {
+		const middle = (lo + hi) >> 1;
+		if (layout.rows[middle].top + layout.rows[middle].height <= y)
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo < layout.rows.length && y >= layout.rows[lo].top ? layout.rows[lo] : null;
+}
+
+export function rowOfLane(layout, lane) {
+	return layout.rows.find((row) => row.lane === lane) || layout.rows.find((row) => row.group === lane.group && !row.lane);
+}

@@ -1,0 +1,58 @@
+/*
+ * searchbox.mjs - the field in which one searches, and how many events match
+ *
+ * SPDX-License-Identifier: MIT
+ */
+import { byId } from './dom.mjs';
+import { lowerBound } from './seek.mjs';
+import { count } from './text.mjs';
+
+export function makeSearchBox(state, table) {
+	const field = byId('search'), said = byId('search-said'), next = byId('search-next'), before = byId('search-before');
+	let waiting = 0;
+
+	function paint() {
+		const { hits, selected } = state;
+		field.classList.toggle('none', hits !== null && hits.length === 0);
+		next.disabled = before.disabled = !hits || hits.length === 0;
+		if (state.searching !== null)
+			said.textContent = `${Math.round(state.searching * 100)} %`;
+		else if (!hits)
+			said.textContent = '';
+		else {
+			const at = selected >= 0 ? lowerBound(hits, selected) : -1;
+			said.textContent = at >= 0 && hits[at] === selected ? `${count(at + 1)} of ${count(hits.length)}` : hits.length ? `${count(hits.length)} match` : 'none';
+		}
+	}
+
+	/* While somebody types, not at each letter. */
+	field.addEventListener('input', () => {
+		clearTimeout(waiting);
+		waiting = setTimeout(() => state.search(field.value), 120);
+	});
+	field.addEventListener('keydown', (e) => {
+		if (e.key === 'Escape') {
+			e.preventDefault();
+			if (field.value)
+				state.wantSearch('');
+			else
+				byId('scroller').focus();
+		} else if (e.key === 'Enter') {
+			e.preventDefault();
+			clearTimeout(waiting);
+			if (state.query === field.value && state.searching === null)
+				table.step(e.shiftKey ? -1 : 1);
+			else
+				state.search(field.value).then(() => state.hits && state.hits.length && table.step(1));
+		}
+	});
+	next.addEventListener('click', () => table.step(1));
+	before.addEventListener('click', () => table.step(-1));
+	state.wantSearch = (query) => {
+		clearTimeout(waiting);
+		field.value = query.includes(' ') && query.includes(':') ? query.replace(/:(.*)$/, ':"$1"') : query;
+		return state.search(field.value);
+	};
+	state.on('search searching select', paint);
+	paint();
+}
