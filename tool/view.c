@@ -325,9 +325,9 @@ static void tell(const char *path, uint64_t size)
 	if (there < facts.events)
 		complain("the %s %u of %llu events are in the page; --from, --to and -e choose others, --limit more, --last the %s",
 			options.last ? "last" : "first", there, (unsigned long long)facts.events, options.last ? "last ones, as here" : "last ones");
-	complain("%s: %u event%s, %s; to be opened in a browser:", strcmp(path, "-") == 0 ? "standard output" : path, there,
-		there == 1 ? "" : "s", bytes_text(bytes, size));
-	if (strcmp(path, "-") != 0)
+	complain("%s: %u event%s%s%s%s", strcmp(path, "-") == 0 ? "standard output" : path, there, there == 1 ? "" : "s", size ? ", " : "",
+		size ? bytes_text(bytes, size) : "", size ? "; to be opened in a browser:" : "");
+	if (size)
 		print_url(path);
 }
 

@@ -113,7 +113,7 @@ class Browser:
         """A page, when it is ready."""
         target = self.call('Target.createTarget', url='about:blank')['targetId']
         session = self.call('Target.attachToTarget', targetId=target, flatten=True)['sessionId']
-        page = Page(self, session)
+        page = Page(self, session, target)
         for domain in ('Page', 'Runtime', 'Network', 'Log'):
             page.call(f'{domain}.enable')
         width, height, scale = self.size
@@ -129,8 +129,8 @@ KEYS = {'Enter': 13, 'Tab': 9, 'Escape': 27, 'ArrowLeft': 37, 'ArrowUp': 38, 'Ar
 
 
 class Page:
-    def __init__(self, browser, session):
-        self.browser, self.session = browser, session
+    def __init__(self, browser, session, target):
+        self.browser, self.session, self.target = browser, session, target
 
     def call(self, method, **params):
         return self.browser.call(method, session=self.session, **params)

@@ -35,7 +35,7 @@ function logPart(trace, log) {
 		['recorded', absolute(BigInt(log.created), 0)],
 		['program', visible(about.name || '(without a name)'), `process ${about.target}`],
 		['machine', visible(about.host), visible(`Linux ${about.kernel}, ${about.machine}`)],
-		['events', count(about.read), about.complete ? 'complete' : 'not closed: cut off, or still being written'],
+		['events', count(about.events), about.complete ? 'complete' : 'not closed: cut off, or still being written'],
 		about.lost ? ['lost', plural(about.lost, 'event')] : null,
 		about.discarded ? ['discarded', plural(about.discarded, 'event'), 'overwritten, or behind the end'] : null,
 		about.missing ? ['damaged', plural(about.missing, 'event')] : null,

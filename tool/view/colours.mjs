@@ -7,7 +7,7 @@
  */
 
 const hues = {
-	light: ['#3b73d1', '#e0772b', '#17906d', '#b3508f', '#8a7a00', '#2aa3c4', '#c23b3b', '#6a57b8'],
+	light: ['#3b73d1', '#e0772b', '#17906d', '#b3508f', '#8a7a00', '#1e96b6', '#c23b3b', '#6a57b8'],
 	dark: ['#6b9dff', '#ff9e57', '#3fc79a', '#e588c4', '#d8c64a', '#62cbe8', '#ff7b74', '#a797f2'],
 };
 /* Fillings of slices, which have text in them. */

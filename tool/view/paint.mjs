@@ -207,15 +207,15 @@ function paintRow(p, row, index, top) {
 let hatching = null, hatchingOf = '';
 
 function hatch(context, colours) {
-	const ratio = window.devicePixelRatio || 1, size = Math.round(8 * ratio), key = `${colours.loss} ${ratio}`;
+	const ratio = window.devicePixelRatio || 1, size = Math.round(9 * ratio), key = `${colours.loss} ${ratio}`;
 	if (hatchingOf !== key) {
 		const canvas = document.createElement('canvas'), c = canvas.getContext('2d');
 		canvas.width = canvas.height = size;
 		c.fillStyle = colours.lossBack;
 		c.fillRect(0, 0, size, size);
 		c.strokeStyle = colours.loss;
-		c.globalAlpha = 0.75;
-		c.lineWidth = 1.4 * ratio;
+		c.globalAlpha = 0.5;
+		c.lineWidth = 1.3 * ratio;
 		for (const shift of [-size, 0, size]) {
 			c.beginPath();
 			c.moveTo(shift - 2, size + 2);
@@ -237,6 +237,7 @@ export function gapPixels(gap, t0, scale) {
 
 function paintGaps(p, rows) {
 	const { context, state, t0, scale, width } = p, { trace } = state, severalLogs = trace.tables.logs.length > 1, reached = new Map();
+	const bottom = rows.length ? rows[rows.length - 1].top + rows[rows.length - 1].row.height : 0;
 	context.fillStyle = hatch(context, state.colours);
 	for (const gap of trace.gaps) {
 		const [left, right] = gapPixels(gap, t0, scale), before = reached.get(gap.log) ?? -Infinity;
@@ -245,7 +246,7 @@ function paintGaps(p, rows) {
 		const x = Math.max(left, before, -8), w = Math.min(right, width + 8) - x;
 		reached.set(gap.log, right);
 		if (!severalLogs)
-			context.fillRect(x, 0, w, p.height);
+			context.fillRect(x, 0, w, bottom);
 		else
 			for (const { row, top } of rows)
 				if (row.lane ? row.lane.logs.has(gap.log) : row.group.lanes.some((lane) => lane.logs.has(gap.log)))

@@ -30,7 +30,7 @@ function paintChart(state, canvas, bars, over) {
 	context.fillStyle = colours.dim;
 	context.textBaseline = 'alphabetic';
 	for (let i = 0, free = 0; i <= bars.length; i++) {
-		const text = duration(i < bars.length ? bars[i].from : bars[i - 1].to), room = context.measureText(text).width, x = Math.min(i * step, width - room);
+		const text = exactDuration(i < bars.length ? bars[i].from : bars[i - 1].to), room = context.measureText(text).width, x = Math.min(i * step, width - room);
 		if (x >= free) {
 			context.fillText(text, x, chartHeight - 4);
 			free = x + room + 14;
@@ -45,7 +45,7 @@ function chart(state, set) {
 	canvas.addEventListener('pointermove', (e) => {
 		over = Math.min(bars.length - 1, Math.max(0, Math.floor(e.offsetX / canvas.clientWidth * bars.length)));
 		const bar = bars[over];
-		said.textContent = `${duration(bar.from)} to ${duration(bar.to)}: ${plural(bar.count, 'span')}, ${(bar.count / set.sorted.length * 100).toFixed(1)} %`;
+		said.textContent = `${exactDuration(bar.from)} to ${exactDuration(bar.to)}: ${plural(bar.count, 'span')}, ${(bar.count / set.sorted.length * 100).toFixed(1)} %`;
 		paint();
 	});
 	canvas.addEventListener('pointerleave', () => {
@@ -57,7 +57,7 @@ function chart(state, set) {
 }
 
 function chartText(bars) {
-	return 'Histogram of durations: ' + bars.filter((bar) => bar.count).map((bar) => `${duration(bar.from)} to ${duration(bar.to)}: ${bar.count}`).join('; ');
+	return 'Histogram of durations: ' + bars.filter((bar) => bar.count).map((bar) => `${exactDuration(bar.from)} to ${exactDuration(bar.to)}: ${bar.count}`).join('; ');
 }
 
 /* -- One set of spans ---------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
  */
 import { byId, element, onceAFrame } from './dom.mjs';
 import { lowerBound } from './seek.mjs';
-import { shortened, visible, count } from './text.mjs';
+import { shortened, visible } from './text.mjs';
 import { seconds } from './time.mjs';
 import { eventAt, laneOf, summaryOf, typeOf } from './trace.mjs';
 
@@ -36,7 +36,7 @@ export function makeTable(state) {
 		const node = element('div', { class: `line${selected ? ' selected' : ''}${event === state.mark ? ' marked' : ''}`, role: 'row', id: `row-${event}`,
 			'aria-rowindex': row + 2, 'aria-selected': String(selected) },
 		element('span', { role: 'gridcell', class: 'cell time' }, seconds(trace.columns.time[event])),
-		element('span', { role: 'gridcell', class: 'cell thread' }, laneOf(trace, event).label),
+		element('span', { role: 'gridcell', class: 'cell thread' }, laneOf(trace, event).short),
 		element('span', { role: 'gridcell', class: 'cell type' }, element('i', { class: `dot hue-${type.hue}` }), visible(type.name)),
 		element('span', { role: 'gridcell', class: 'cell data' }, visible(shortened(data, 300))));
 		node.style.transform = `translateY(${top}px)`;
@@ -44,10 +44,13 @@ export function makeTable(state) {
 		return node;
 	}
 
+	const resize = () => {
+		sheet.style.height = `${Math.min(whole(), scrollMost)}px`;
+	};
+
 	function paint() {
 		const n = rows(), view = scroller.clientHeight, factor = stretch(), at = scroller.scrollTop * factor;
 		const first = Math.max(0, Math.floor(at / rowHeight) - 4), last = Math.min(n, Math.ceil((at + view) / rowHeight) + 4), lines = [];
-		sheet.style.height = `${Math.min(whole(), scrollMost)}px`;
 		for (let row = first; row < last; row++)
 			lines.push(line(row, row * rowHeight - at + scroller.scrollTop));
 		body.replaceChildren(...lines);
@@ -110,6 +113,7 @@ export function makeTable(state) {
 	new ResizeObserver(repaint).observe(scroller);
 	state.on('theme', repaint);
 	state.on('search', () => {
+		resize();
 		scroller.scrollTop = 0;
 		if (state.selected >= 0 && rowOf(state.selected) >= 0)
 			scrollTo(rowOf(state.selected), true);
@@ -121,5 +125,6 @@ export function makeTable(state) {
 			scrollTo(row, false);
 		repaint();
 	});
-	return { step, rows, count: () => count(rows()) };
+	resize();
+	return { step };
 }

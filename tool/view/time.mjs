@@ -73,10 +73,9 @@ export function roundStep(least) {
 	return 10 * power;
 }
 
-/* In units of the step: 1.5 ms where the step is 500 µs. */
-function tickLabel(ns, step) {
-	const size = Math.max(Math.abs(ns), step);
-	const unit = units[size < 1e3 ? 0 : size < 1e6 ? 1 : size < 1e9 ? 2 : 3];
+/* All of a ruler are in one unit, with as many digits as the step needs. */
+function tickLabel(ns, step, most) {
+	const unit = units[most < 1e3 ? 0 : most < 1e6 ? 1 : most < 1e9 ? 2 : 3];
 	const digits = Math.max(0, Math.round(Math.log10(unit[1])) - Math.floor(Math.log10(step) + 1e-9));
 	return `${(ns / unit[1]).toFixed(digits)} ${unit[0]}`;
 }
@@ -92,9 +91,9 @@ export function ticks(t0, t1, most) {
 		const coarse = 10 ** Math.ceil(Math.log10(t1 - t0));
 		base = Math.floor(t0 / coarse) * coarse;
 	}
-	const marks = [];
+	const marks = [], farthest = Math.max(Math.abs(t0 - base), Math.abs(t1 - base), step);
 	for (let k = Math.ceil((t0 - base) / step); k * step + base <= t1 && marks.length <= 2 * most; k++)
-		marks.push({ time: k * step + base, label: (base ? '+' : '') + tickLabel(k * step, step) });
+		marks.push({ time: k * step + base, label: (base ? '+' : '') + tickLabel(k * step, step, farthest) });
 	return { base, step, marks };
 }
 

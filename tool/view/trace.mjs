@@ -87,6 +87,12 @@ function nameAll(trace) {
 			lane.label = group.system ? group.name : `${lane.name} ${lane.tid}`;
 		}
 	}
+	/* Where a name is enough, in the table. */
+	const often = new Map();
+	for (const lane of trace.lanes)
+		often.set(lane.name, (often.get(lane.name) || 0) + 1);
+	for (const lane of trace.lanes)
+		lane.short = often.get(lane.name) > 1 ? lane.label : lane.name;
 }
 
 /* The numbers of the events of each owner, and their times. */
@@ -157,8 +163,10 @@ export function makeTrace(tables, columns, shapes, cuts) {
 	nameAll(trace);
 	distribute(columns, lanes, laneOfShape);
 	distribute(columns, groups, Uint32Array.from(laneOfShape, (lane) => groupIndex.get(lanes[lane].group)));
-	/* Processes with most to see first; what recording itself tells last. Threads in the order of their beginning. */
-	groups.sort((a, b) => a.system - b.system || (a.times[0] ?? 0) - (b.times[0] ?? 0));
+	/* In the order of their beginning; what recording itself tells last. */
+	const rank = (group) => group.system ? 2 : group.events.every((event) => typeOf(trace, event).system) ? 1 : 0;
+	const ranks = new Map(groups.map((group) => [group, rank(group)]));
+	groups.sort((a, b) => ranks.get(a) - ranks.get(b) || (a.times[0] ?? 0) - (b.times[0] ?? 0));
 	for (const group of groups)
 		group.lanes.sort((a, b) => (b.tid === group.pid) - (a.tid === group.pid) || (a.times[0] ?? 0) - (b.times[0] ?? 0));
 	countTypes(trace);
