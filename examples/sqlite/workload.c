@@ -118,7 +118,11 @@ static void *reader(void *p)
 	struct worker *w = p;
 	sqlite3_stmt *stmt[QUERIES];
 	sqlite3 *db = connect();
+	char name[16];
 
+	/* So that a trace tells them apart. */
+	snprintf(name, sizeof name, "reader %u", w->seed % 1000);
+	pthread_setname_np(pthread_self(), name);
 	for (int q = 0; q < QUERIES; q++)
 		stmt[q] = prepare(db, mix[q].sql);
 	pthread_barrier_wait(&ready);
@@ -142,6 +146,7 @@ static void *writer(void *p)
 	sqlite3_stmt *update = prepare(db, "UPDATE product SET cents = cents + 1 WHERE id = ?1");
 	sqlite3_stmt *commit = prepare(db, "COMMIT");
 
+	pthread_setname_np(pthread_self(), "writer");
 	pthread_barrier_wait(&ready);
 	for (int r = 0; r < rounds; r++) {
 		run(w, begin, 0);

@@ -117,7 +117,7 @@ class Browser:
         for domain in ('Page', 'Runtime', 'Network', 'Log'):
             page.call(f'{domain}.enable')
         width, height, scale = self.size
-        page.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=scale, mobile=False)
+        page.call('Emulation.setDeviceMetricsOverride', width=int(width), height=int(height), deviceScaleFactor=scale, mobile=False)
         page.colours('dark' if self.dark else 'light')
         page.call('Page.navigate', url=Path(path).resolve().as_uri())
         page.wait(wait)
@@ -218,7 +218,7 @@ class Page:
 if __name__ == '__main__':
     # A picture: chromium.py PAGE.html OUT.png [WIDTH HEIGHT SCALE light|dark [EXPRESSION]]
     arguments = sys.argv[1:] + ['1440', '900', '1', 'light', '1'][len(sys.argv) - 3:]
-    with Browser(*map(int, arguments[2:5]), dark=arguments[5] == 'dark') as made:
+    with Browser(*map(float, arguments[2:5]), dark=arguments[5] == 'dark') as made:
         shown = made.open(arguments[0])
         shown.value(arguments[6])
         time.sleep(0.3)

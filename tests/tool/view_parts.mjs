@@ -13,7 +13,7 @@ import { asText, decode, ownText, summary } from '../../tool/view/fields.mjs';
 import { eachBin, lowerBound, lowerBoundNear } from '../../tool/view/seek.mjs';
 import { emptyColumns, unpackCuts, unpackEvents, unpackShapes } from '../../tool/view/unpack.mjs';
 import { eventAt, laneOf, makeTrace, summaryOf } from '../../tool/view/trace.mjs';
-import { layOut, layersMost, measure, nameOf, pairEvents } from '../../tool/view/spans.mjs';
+import { layOut, layersMost, measure, nameOf, pairEvents, spansOf as spansOfEvent } from '../../tool/view/spans.mjs';
 import { histogram, mean, percentile } from '../../tool/view/spread.mjs';
 import { compile, find, splitWords } from '../../tool/view/search.mjs';
 import { chooseHues, hueCount, huesOfTexts, palette } from '../../tool/view/colours.mjs';
@@ -276,6 +276,13 @@ test('layers do not overlap', () => {
 	layOut(deep, [measure(deep, { ...pair, nested: true })]);
 	assert.equal(deep.lanes[0].layers.length, layersMost);
 	assert.equal(deep.lanes[0].layers.reduce((sum, layer) => sum + layer.start.length, 0), 40);
+});
+
+test('the spans of an event', () => {
+	const trace = made([[0, 0, 0], [1, 0, 0], [2, 0, 1], [3, 0, 1]]), set = measure(trace, { ...pair, nested: true });
+	assert.deepEqual([0, 1, 2, 3].map((event) => spansOfEvent([set], event).map(({ index }) => index)), [[1], [0], [0], [1]]);
+	const periods = measure(trace, { ...pair, to: [0] });
+	assert.deepEqual(spansOfEvent([periods], 1).map(({ index }) => index), [0]);
 });
 
 test('names of spans', () => {

@@ -8,7 +8,7 @@ import { asText, decode, hex, valueText } from './fields.mjs';
 import { count, plural, visible } from './text.mjs';
 import { absolute, duration, exactDuration, plainSeconds, seconds } from './time.mjs';
 import { dataOf, damaged, eventAt, flagsOf, laneOf, logOf, placeOf, summaryOf, truncated, typeOf, words } from './trace.mjs';
-import { spanText } from './spans.mjs';
+import { spansOf, spanText } from './spans.mjs';
 
 function table(...rows) {
 	return element('dl', { class: 'facts' }, ...rows.filter(Boolean).flatMap(([name, value, more]) => [
@@ -97,6 +97,8 @@ function eventPart(state) {
 			flags & damaged ? ['damage', 'a part of the log cannot be read; this stands for it'] : null),
 		rawData(trace, selected),
 		element('p', { class: 'actions' },
+			...(state.span ? [] : spansOf(state.sets, selected).map(({ set, index }) =>
+				button(`${visible(set.name)}: ${duration(set.durations[index])}`, 'The span that it begins or ends', () => state.selectSpan(set, index)))),
 			button(state.mark === selected ? 'Unmark' : 'Mark', 'Measure from here to what is selected next (m)', () => state.setMark(state.mark === selected ? -1 : selected)),
 			button('Zoom in', 'To the surroundings of this event (f)', () => state.show(time - 500, time + 500)),
 			button('Only this type', 'Search for events of this type', () => state.wantSearch(`name:${type.name}`)),

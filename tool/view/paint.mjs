@@ -119,8 +119,7 @@ function hueOfSpan(trace, set, index) {
 
 const widths = new Map();
 
-/* As much of a text as has room. */
-function fitted(context, text, room) {
+function widthOf(context, text) {
 	let width = widths.get(text);
 	if (width === undefined) {
 		if (widths.size > 20000)
@@ -128,10 +127,20 @@ function fitted(context, text, room) {
 		width = context.measureText(text).width;
 		widths.set(text, width);
 	}
-	if (width <= room)
-		return text;
-	const letters = Math.floor(text.length * (room - 9) / width);
-	return letters < 2 ? '' : text.slice(0, letters) + '…';
+	return width;
+}
+
+/* As much of a text as has room. */
+function fitted(context, text, room) {
+	let width = widthOf(context, text), letters = text.length, part = text;
+	while (width > room) {
+		letters = Math.min(Math.floor(letters * room / width), letters - 1);
+		if (letters < 2)
+			return '';
+		part = text.slice(0, letters) + '…';
+		width = widthOf(context, part);
+	}
+	return part;
 }
 
 function paintSlice(p, set, index, left, right, y, height) {

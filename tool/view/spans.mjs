@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 import { ownText } from './fields.mjs';
+import { lowerBound } from './seek.mjs';
 import { dataOf, typeOf } from './trace.mjs';
 
 /* Recursion deeper than this is somebody's mistake; the oldest begins are given up. */
@@ -150,6 +151,19 @@ export function nameOf(definition) {
 	const common = begin.slice(0, n).replace(/[^A-Za-z0-9]*$/, '');
 	const whole = begin === end || /[^A-Za-z0-9]$/.test(begin.slice(0, n));
 	return common && whole && !/[*?[\\]/.test(begin + end) ? common : `${begin} → ${end}`;
+}
+
+/* Those that an event begins or ends: [{set, index}, ...]. */
+export function spansOf(sets, event) {
+	const found = [];
+	for (const set of sets) {
+		const end = lowerBound(set.last, event), begin = set.first.indexOf(event);
+		if (end < set.last.length && set.last[end] === event)
+			found.push({ set, index: end });
+		if (begin >= 0)
+			found.push({ set, index: begin });
+	}
+	return found;
 }
 
 /* What a span is called: the text that its first event has; else the name of all of them. */

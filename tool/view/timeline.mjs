@@ -100,7 +100,7 @@ function paintRuler(state, canvas, width, height) {
 	context.fillRect(0, 0, width, height);
 	context.font = font;
 	context.textBaseline = 'middle';
-	const { base, step, marks } = ticks(t0, t1, Math.max(2, width / 100));
+	const { base, step, marks } = ticks(t0, t1, Math.max(2, width / 80));
 	const small = step * scale > 70 ? 10 : 5;
 	context.fillStyle = colours.strong;
 	if (marks.length)
