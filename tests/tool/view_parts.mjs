@@ -155,7 +155,18 @@ test('text without a declaration, or not', () => {
 	assert.equal(of('Grüße'), 'Grüße');
 	assert.equal(of('a\0'), null);
 	assert.equal(of('\x1b[0m'), null);
-	assert.equal(asText(new Uint8Array([0xff, 0xfe, 0x41])), null);
+	assert.equal(of('a\u0085'), null);
+	const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+	for (let i = 0; i < 20000; i++) {
+		const some = Uint8Array.from({ length: 1 + i % 5 }, () => Math.random() < 0.3 ? 0x41 : 0x80 + Math.floor(Math.random() * 128));
+		let right = null;
+		try {
+			right = strict.decode(some);
+		} catch { /* it is not */ }
+		assert.equal(asText(some), right !== null && /[\u0080-\u009f]/.test(right) ? null : right, `${some}`);
+	}
+	for (const bytes of [[0xe0, 0x80, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc0, 0x80], [0xe2, 0x82], [0xff]])
+		assert.equal(asText(new Uint8Array(bytes)), null);
 	assert.equal(asText(new Uint8Array(0)), null);
 });
 

@@ -6,13 +6,14 @@
  * SPDX-License-Identifier: MIT
  */
 
-const strict = new TextDecoder('utf-8', { fatal: true });
-const lenient = new TextDecoder('utf-8');
+export const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+const twoDigits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 export function hex(bytes, group = 4) {
 	let text = '';
 	for (let i = 0; i < bytes.length; i++)
-		text += (group && i && i % group === 0 ? ' ' : '') + bytes[i].toString(16).padStart(2, '0');
+		text += (group && i && i % group === 0 ? ' ' : '') + twoDigits[bytes[i]];
 	return text;
 }
 
@@ -28,20 +29,31 @@ function withoutNulls(bytes) {
 	return bytes.subarray(0, end);
 }
 
-/* Text, perhaps with a null at its end? A small number of two bytes looks like a string of one character. */
+/* Bytes of the character of UTF-8 that begins there; 0: it is none, or one that is not shown. */
+function characterLength(bytes, at) {
+	const first = bytes[at], second = bytes[at + 1], n = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+	if (n === 1)
+		return (first < 0x20 && first !== 10 && first !== 9) || first === 0x7f ? 0 : 1;
+	for (let i = 1; i < n; i++)
+		if ((bytes[at + i] & 0xc0) !== 0x80) /* also behind the end */
+			return 0;
+	/* Overlong ones, halves of others, what is beyond Unicode, and control characters. */
+	const wrong = (first === 0xe0 && second < 0xa0) || (first === 0xed && second > 0x9f) || (first === 0xf0 && second < 0x90) || (first === 0xf4 && second > 0x8f) ||
+		(first === 0xc2 && second < 0xa0);
+	return wrong ? 0 : n;
+}
+
+/* Text, perhaps with a null at its end? A small number of two bytes looks like a string of one character. Null: no. */
 export function asText(bytes) {
 	const part = bytes.length > 2 && bytes[bytes.length - 1] === 0 ? bytes.subarray(0, bytes.length - 1) : bytes;
 	if (part.length === 0)
 		return null;
-	for (const byte of part)
-		if ((byte < 0x20 && byte !== 10 && byte !== 9) || byte === 0x7f)
+	for (let at = 0, n; at < part.length; at += n) {
+		n = characterLength(part, at);
+		if (n === 0)
 			return null;
-	try {
-		const text = strict.decode(part);
-		return /[\u0080-\u009f]/.test(text) ? null : text;
-	} catch {
-		return null;
 	}
+	return decoder.decode(part);
 }
 
 const isRest = (field) => field.kind === 'text' || field.kind === 'bytes';
@@ -80,9 +92,9 @@ export function fieldValue(field, bytes, little) {
 		return null;
 	const part = bytes.subarray(size ? field.offset : 0, (size ? field.offset : 0) + size);
 	if (field.kind === 'chars')
-		return lenient.decode(upToNull(part));
+		return decoder.decode(upToNull(part));
 	if (field.kind === 'text')
-		return lenient.decode(withoutNulls(part));
+		return decoder.decode(withoutNulls(part));
 	if (field.kind === 'bytes')
 		return part;
 	const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

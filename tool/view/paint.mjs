@@ -90,7 +90,7 @@ function paintDensity(p, group, top, height, colour) {
 /* -- Slices ------------------------------------------------------------------------------------------ */
 
 /* Looked at to choose hues for their texts. */
-const textsMost = 5000;
+const textsMost = 2000;
 
 function textOf(trace, set, index) {
 	const type = trace.types[trace.shapes.type[trace.columns.shape[set.first[index]]]];
@@ -104,14 +104,15 @@ function chooseHueOfText(trace, set) {
 		if (text)
 			weighed.push([text, set.durations[index] + 1]);
 	}
-	return huesOfTexts(weighed);
+	return weighed.length ? huesOfTexts(weighed) : null;
 }
 
-/* By its text, if it has one; else by the type that begins it. */
+/* By its text, if there are any; else by the type that begins it. */
 function hueOfSpan(trace, set, index) {
 	if (set.hue[index] === 0) {
-		set.hueOfText ||= chooseHueOfText(trace, set);
-		const text = textOf(trace, set, index), type = trace.types[trace.shapes.type[trace.columns.shape[set.first[index]]]];
+		if (set.hueOfText === undefined)
+			set.hueOfText = chooseHueOfText(trace, set);
+		const text = set.hueOfText && textOf(trace, set, index), type = trace.types[trace.shapes.type[trace.columns.shape[set.first[index]]]];
 		set.hue[index] = 1 + (text ? set.hueOfText(text) : type.hue);
 	}
 	return set.hue[index] - 1;

@@ -7,10 +7,9 @@
  * SPDX-License-Identifier: MIT
  */
 import { lowerBound } from './seek.mjs';
-import { summary } from './fields.mjs';
+import { decoder, summary } from './fields.mjs';
 import { visible } from './text.mjs';
 
-const decoder = new TextDecoder();
 /* Flags of shapes, columns.h. */
 export const truncated = 1, damaged = 2, words = 4;
 
