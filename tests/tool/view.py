@@ -315,11 +315,13 @@ def test_trouble():
 
 
 def test_bounded():
-    """Memory does not grow with the log: 60 MiB are enough for the page of any."""
+    """Memory does not grow with the log: 100 MB are enough for the page of any."""
     subprocess.run([STAT_LOG, 'long.log', '4', '40000'], stdout=subprocess.DEVNULL, check=True)
-    if not shutil.which('prlimit') or 'ASAN_OPTIONS' in os.environ:
+    limited = ['prlimit', '--data=100000000', POSIXTRACE, 'view']
+    # What has been built with a sanitizer does not even start.
+    if not shutil.which('prlimit') or subprocess.run([*limited, '--help'], capture_output=True).returncode != 0:
         return
-    done = subprocess.run(['prlimit', '--data=100000000', POSIXTRACE, 'view', '--no-symbols', '-o', '/dev/null', 'long.log'], capture_output=True, env=ENVIRONMENT)
+    done = subprocess.run([*limited, '--no-symbols', '-o', '/dev/null', 'long.log'], capture_output=True, env=ENVIRONMENT)
     assert done.returncode == 0, done
 
 

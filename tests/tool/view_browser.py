@@ -256,6 +256,7 @@ def test_search():
     assert page.value('document.activeElement.id') == 'search'
     page.type('took>=3.9ms')
     page.wait('posixtrace.state.hits')
+    page.frame()
     assert page.value('[...posixtrace.state.hits]') == [page.value('posixtrace.trace.lanes.find((lane) => lane.tid === 100).events')[str(i)] for i in range(195, 200)]
     assert text(page, '#search-said') == '5 match' and len(lines(page)) == 5
     page.key('Enter')
@@ -269,14 +270,17 @@ def test_search():
     page.key('Escape')
     page.frame()
     page.wait('posixtrace.state.hits === null')
+    page.frame()
     page.key('Escape')
     assert page.value('document.activeElement.id') == 'scroller'
     page.key('/')
     page.type('no such thing')
     page.wait('posixtrace.state.hits')
+    page.frame()
     assert text(page, '#search-said') == 'none' and not page.value('document.getElementById("table-empty").hidden')
     page.value('posixtrace.state.wantSearch("customer 3")')
     page.wait('posixtrace.state.hits && posixtrace.state.hits.length')
+    page.frame()
     expected = [i for i, line in enumerate(tool('report', '--json', 'shop.log').splitlines()) if json.loads(line).get('text') == 'customer 3']
     assert page.value('[...posixtrace.state.hits]') == expected
     page.value('document.activeElement.blur()')
@@ -359,7 +363,7 @@ def test_without_a_mouse():
     page.value('document.getElementById("splitter").focus()')
     before = place(page, '#side')[2]
     page.key('ArrowLeft')
-    assert place(page, '#side')[2] == before + 24
+    assert abs(place(page, '#side')[2] - before - 24) < 1
     # All keys.
     page.value('document.activeElement.blur()')
     page.key('?')
@@ -438,6 +442,7 @@ def test_hostile_names():
     assert page.value('[...document.querySelectorAll("*")].every((node) => [...node.attributes].every((each) => !each.name.startsWith("on")))')
     page.value('posixtrace.state.wantSearch("")')
     page.wait('posixtrace.state.hits === null')
+    page.frame()
     page.key('1')
     names = [line[2] for line in lines(page)]
     assert names[:5] == [evil, '"quotes\'', 'line↵break', 'esc␛[31m', 'ab\\u{202e}dc'], names
