@@ -30,6 +30,17 @@ function laneList(state) {
 			element('span', { class: 'row' }, bar(lane.count / most, 0)))))));
 }
 
+/* Of all gaps together; they may overlap. */
+function timeOf(gaps) {
+	let sum = 0, reached = -Infinity;
+	for (const [from, until] of [...gaps].sort((a, b) => a[0] - b[0])) {
+		const end = until ?? from;
+		sum += Math.max(0, end - Math.max(from, reached));
+		reached = Math.max(reached, end);
+	}
+	return sum;
+}
+
 function logPart(trace, log) {
 	const { about } = log, rows = [
 		['recorded', absolute(BigInt(log.created), 0)],
@@ -40,7 +51,7 @@ function logPart(trace, log) {
 		about.discarded ? ['discarded', plural(about.discarded, 'event'), 'overwritten, or behind the end'] : null,
 		about.missing ? ['damaged', plural(about.missing, 'event')] : null,
 		about.truncated ? ['cut', `the data of ${plural(about.truncated, 'event')}`] : null,
-		log.gaps.length ? ['gaps', count(log.gaps.length), duration(log.gaps.reduce((sum, [from, until]) => sum + (until === null ? 0 : until - from), 0)) + ' in all'] : null,
+		log.gaps.length ? ['gaps', count(log.gaps.length), `${duration(timeOf(log.gaps))} in all`] : null,
 	].filter(Boolean);
 	return element('section', {}, element('h2', {}, element('span', { class: 'what' }, visible(about.file))),
 		element('dl', { class: 'facts' }, ...rows.flatMap(([name, value, more]) => [element('dt', {}, name), element('dd', {}, value, more ? element('span', { class: 'more' }, ` ${more}`) : null)])));

@@ -140,7 +140,7 @@ export function makeTimeline(state) {
 	const frames = [];
 
 	function measureSizes() {
-		width = Math.max(pane.clientWidth - labels.clientWidth, 10);
+		width = Math.max(pane.clientWidth - labels.offsetWidth, 10);
 		height = scroller.clientHeight;
 		pane.style.height = `${height}px`;
 	}
@@ -281,7 +281,7 @@ export function makeTimeline(state) {
 	function hover(e) {
 		const { x, y } = place(e);
 		hair.hidden = hairTime.hidden = false;
-		hair.style.transform = `translateX(${Math.round(x) + labels.clientWidth}px)`;
+		hair.style.transform = `translateX(${Math.round(x) + labels.offsetWidth}px)`;
 		hairTime.textContent = `${seconds(timeAt(x))} s`;
 		hairTime.style.transform = `translateX(${Math.round(Math.min(Math.max(x - 50, 0), width - 110))}px)`;
 		if (drag && drag.moved)

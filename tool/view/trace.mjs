@@ -94,6 +94,9 @@ function nameAll(trace) {
 		lane.short = often.get(lane.name) > 1 ? lane.label : lane.name;
 }
 
+/* A process with more threads is folded at first. */
+const threadsShown = 100;
+
 /* The numbers of the events of each owner, and their times. */
 function distribute(columns, owners, ownerOfShape) {
 	const starts = new Uint32Array(owners.length + 1), { shape, time, count } = columns;
@@ -166,6 +169,8 @@ export function makeTrace(tables, columns, shapes, cuts) {
 	const rank = (group) => group.system ? 2 : group.events.every((event) => typeOf(trace, event).system) ? 1 : 0;
 	const ranks = new Map(groups.map((group) => [group, rank(group)]));
 	groups.sort((a, b) => ranks.get(a) - ranks.get(b) || (a.times[0] ?? 0) - (b.times[0] ?? 0));
+	for (const group of groups)
+		group.collapsed = group.lanes.length > threadsShown;
 	for (const group of groups)
 		group.lanes.sort((a, b) => (b.tid === group.pid) - (a.tid === group.pid) || (a.times[0] ?? 0) - (b.times[0] ?? 0));
 	countTypes(trace);
