@@ -121,6 +121,7 @@ class Browser:
         page.colours('dark' if self.dark else 'light')
         page.call('Page.navigate', url=Path(path).resolve().as_uri())
         page.wait(wait)
+        page.frame()
         return page
 
 

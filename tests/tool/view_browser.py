@@ -2,7 +2,7 @@
 #
 # view_browser.py - the pages of posixtrace view, as a person sees and uses them
 #
-#     view_browser.py POSIXTRACE STAT_LOG      exit status 77: there is no chromium, or it does not start
+#     view_browser.py POSIXTRACE STAT_LOG [TEST...]      exit status 77: there is no chromium, or it does not start
 #
 # SPDX-License-Identifier: MIT
 
@@ -522,7 +522,7 @@ def main():
     shop_log()
     failed = []
     for name, test in list(globals().items()):
-        if not name.startswith('test_'):
+        if not name.startswith('test_') or (sys.argv[3:] and name not in sys.argv[3:]):
             continue
         try:
             test()
