@@ -12,7 +12,7 @@ FOLDERS = ['src', 'tool', 'plugin', 'tests', 'examples', 'bench', 'include', 'sc
 
 def check(root):
     for folder in FOLDERS:
-        for path in files(root, folder, '.c', '.h', '.py', '.sql', '.sh', *([''] if folder == 'script' else [])):
+        for path in files(root, folder, '.c', '.h', '.py', '.sql', '.sh', '.mjs', '.css', *([''] if folder == 'script' else [])):
             head = path.read_text().splitlines()[:60]
             file = path.relative_to(root)
             names = {path.name, path.stem}

@@ -440,6 +440,11 @@ def test_hostile_names():
     page.frame()
     assert page.value('document.querySelectorAll("img, b:not(.longest b), svg, iframe, object").length') == 0
     assert page.value('[...document.querySelectorAll("*")].every((node) => [...node.attributes].every((each) => !each.name.startsWith("on")))')
+    # "Only this type", of each of them.
+    for i in range(9):
+        found = page.value(f'(async () => {{ await posixtrace.state.wantSearch("name:" + posixtrace.trace.types[posixtrace.trace.shapes.type[posixtrace.trace.columns.shape[{i}]]].name); '
+                           'return [...posixtrace.state.hits]; })()')
+        assert i in found and len(found) <= 2, (i, found)
     page.value('posixtrace.state.wantSearch("")')
     page.wait('posixtrace.state.hits === null')
     page.frame()

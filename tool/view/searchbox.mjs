@@ -50,7 +50,8 @@ export function makeSearchBox(state, table) {
 	before.addEventListener('click', () => table.step(-1));
 	state.wantSearch = (query) => {
 		clearTimeout(waiting);
-		field.value = query.includes(' ') && query.includes(':') ? query.replace(/:(.*)$/, ':"$1"') : query;
+		/* In a name, for what parts words or cannot be in the field anything may stand. */
+		field.value = query.startsWith('name:') ? query.replace(/["\s\p{Cc}]/gu, '*') : query;
 		return state.search(field.value);
 	};
 	state.on('search searching select', paint);
