@@ -69,7 +69,8 @@ export function makeTable(state) {
 		const view = scroller.clientHeight, factor = stretch(), at = scroller.scrollTop * factor, top = row * rowHeight;
 		if (top >= at && top + rowHeight <= at + view)
 			return;
-		scroller.scrollTop = (middle ? top - view / 2 : top < at ? top : top + rowHeight - view) / factor;
+		/* Browsers round, and in a stretched table a pixel of the bar is several: rather a little too far. */
+		scroller.scrollTop = middle ? (top - view / 2) / factor : top < at ? Math.floor(top / factor) : Math.ceil((top + rowHeight - view) / factor);
 	}
 
 	scroller.addEventListener('scroll', repaint);
