@@ -129,25 +129,10 @@ static void take_all(struct export *x, int argc, char **argv)
 
 /* -- Where it goes -------------------------------------------------------------------------------- */
 
-/* FILE.ctf for FILE.log. */
-static const char *name_output(const char *path)
-{
-	size_t length = strlen(path);
-	char *name;
-
-	if (strcmp(path, "standard input") == 0)
-		path = "posixtrace", length = strlen(path);
-	if (ends_in(path, ".log"))
-		length -= 4;
-	if (asprintf(&name, "%.*s%s", (int)length, path, options.to->suffix) < 0)
-		fail("no memory");
-	return name;
-}
-
 static void open_output(struct export *x)
 {
 	if (!options.output)
-		options.output = name_output(x->logs.source[0].path);
+		options.output = outfile_name(x->logs.source[0].path, options.to->suffix);
 	if (options.to->directory) {
 		x->directory = outfile_directory(options.output, options.force);
 		return;

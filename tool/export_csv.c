@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "export.h"
+#include "layout_print.h"
 #include "out.h"
 #include "system_text.h"
 
@@ -113,24 +114,6 @@ static void put_hex(const unsigned char *data, size_t length)
 	}
 }
 
-static void put_number(const struct layout_field *f, const unsigned char *p)
-{
-	switch (f->kind) {
-	case LAYOUT_SIGNED:
-		out_signed(layout_signed(p, f->size), 0);
-		break;
-	case LAYOUT_HEX:
-		out_hex(layout_unsigned(p, f->size));
-		break;
-	case LAYOUT_FLOAT:
-		out_printf("%.*g", f->size == 8 ? 17 : 9, layout_real(p, f->size));
-		break;
-	default:
-		out_number(layout_unsigned(p, f->size), 0);
-		break;
-	}
-}
-
 static void put_field(const struct layout_field *f, const unsigned char *data, size_t length)
 {
 	size_t size = layout_there(f, length);
@@ -144,7 +127,7 @@ static void put_field(const struct layout_field *f, const unsigned char *data, s
 		for (size_t i = 0; i < size; i += f->size) {
 			if (i > 0)
 				out_char(' ');
-			put_number(f, p + i);
+			layout_print_number(f, p + i, true);
 		}
 	}
 }

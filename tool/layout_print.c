@@ -58,7 +58,7 @@ void layout_print_text(const unsigned char *data, size_t length)
 	out_char('"');
 }
 
-static void print_number(const struct layout_field *f, const unsigned char *p)
+void layout_print_number(const struct layout_field *f, const unsigned char *p, bool exact)
 {
 	switch (f->kind) {
 	case LAYOUT_SIGNED:
@@ -68,7 +68,7 @@ static void print_number(const struct layout_field *f, const unsigned char *p)
 		out_hex(layout_unsigned(p, f->size));
 		break;
 	case LAYOUT_FLOAT:
-		out_printf("%.*g", f->size == 8 ? 15 : 7, layout_real(p, f->size));
+		out_printf("%.*g", f->size == 8 ? (exact ? 17 : 15) : (exact ? 9 : 7), layout_real(p, f->size));
 		break;
 	default:
 		out_number(layout_unsigned(p, f->size), 0);
@@ -90,14 +90,14 @@ static void print_value(const struct layout_field *f, const unsigned char *p, si
 		break;
 	default:
 		if (f->count == 1) {
-			print_number(f, p);
+			layout_print_number(f, p, false);
 			break;
 		}
 		out_char('[');
 		for (size_t i = 0; i < size; i += f->size) {
 			if (i > 0)
 				out_char(' ');
-			print_number(f, p + i);
+			layout_print_number(f, p + i, false);
 		}
 		out_char(']');
 	}

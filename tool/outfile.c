@@ -18,6 +18,7 @@
 
 #include "command.h"
 #include "log/format.h"
+#include "logfile.h"
 #include "out.h"
 
 static struct {
@@ -79,6 +80,23 @@ void outfile_check(void)
 	give_up();
 	signal(asked, SIG_DFL);
 	raise(asked);
+}
+
+/* -- Names -------------------------------------------------------------------------------------- */
+
+char *outfile_name(const char *log, const char *suffix)
+{
+	size_t length;
+	char *name;
+
+	if (strcmp(log, "standard input") == 0)
+		log = LOGFILE_DEFAULT;
+	length = strlen(log);
+	if (length > 4 && strcmp(log + length - 4, ".log") == 0)
+		length -= 4;
+	if (asprintf(&name, "%.*s%s", (int)length, log, suffix) < 0)
+		fail("no memory");
+	return name;
 }
 
 /* -- Files -------------------------------------------------------------------------------------- */

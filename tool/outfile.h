@@ -12,7 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All end the program with a message if it cannot be. */
+/* FILE.suffix for FILE.log; for standard input as if that were LOGFILE_DEFAULT. */
+char *outfile_name(const char *log, const char *suffix);
+
+/* All of these end the program with a message if it cannot be. */
 
 /*
  * All of out.h goes there from now on; "-": standard output. A log is not overwritten, and what is no regular file is

@@ -12,6 +12,7 @@
 #include "columns.h"
 #include "command.h"
 #include "match.h"
+#include "outfile.h"
 #include "page.h"
 #include "pairs.h"
 #include "system_text.h"
@@ -129,23 +130,6 @@ static void take_all(int argc, char **argv)
 	options.match = match_new();
 	while ((c = next_option(argc, argv, "*fo:" MATCH_LETTERS, long_options)) != -1)
 		take(c, optarg);
-}
-
-/* The page beside its log, if nobody says where. */
-static const char *output_of(const char *path)
-{
-	size_t length = strlen(path);
-	char *output;
-
-	if (options.output)
-		return options.output;
-	if (strcmp(path, "standard input") == 0)
-		path = LOGFILE_DEFAULT, length = strlen(path);
-	if (length > 4 && strcmp(path + length - 4, ".log") == 0)
-		length -= 4;
-	if (asprintf(&output, "%.*s.html", (int)length, path) < 0)
-		fail("no memory");
-	return output;
 }
 
 /* -- Events -------------------------------------------------------------------------------------------- */
@@ -339,7 +323,7 @@ static int view(int argc, char **argv)
 	sources_open(&logs, options.match, !options.no_symbols, argc - optind, argv + optind);
 	if (!options.no_pairs)
 		pairs_add(&options.spans, &logs);
-	path = output_of(logs.source[0].path);
+	path = options.output ? options.output : outfile_name(logs.source[0].path, ".html");
 	page_begin(path, options.force);
 	write_events();
 	facts.title = options.title ? options.title : logs.source[0].path;
