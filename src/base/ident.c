@@ -194,7 +194,7 @@ uint32_t proc_number(void)
 
 void proc_each_map(uint32_t number, void (*f)(const char *, void *), void *arg)
 {
-	lines_each(proc_path(number, "/maps").text, f, arg);
+	lines_each(proc_path(number, "/maps").text, 0, f, arg);
 }
 
 int proc_permit(uint32_t number)

@@ -11,7 +11,7 @@
 
 #include "base/sys.h"
 
-int lines_each(const char *path, void (*f)(const char *, void *), void *arg)
+int lines_each(const char *path, size_t first, void (*f)(const char *, void *), void *arg)
 {
 	int fd = sys_open(AT_FDCWD, path, O_RDONLY, 0);
 	char buf[4096 + 1];
@@ -21,9 +21,10 @@ int lines_each(const char *path, void (*f)(const char *, void *), void *arg)
 
 	if (fd < 0)
 		return fd;
-	while ((n = sys_read(fd, buf + have, sizeof buf - 1 - have)) > 0) {
+	while ((n = sys_read(fd, buf + have, first ? first : sizeof buf - 1 - have)) > 0) {
 		char *line = buf, *end;
 
+		first = 0;
 		have += (size_t)n;
 		buf[have] = 0;
 		while ((end = strchr(line, '\n'))) {

@@ -81,6 +81,10 @@ static uint64_t number(const char **p, unsigned base)
 	}
 }
 
+#define LOOKS_MIN 3
+#define LOOKS_MAX 12
+#define PIECE_STEP 331 /* about four lines */
+
 /* The streams of one file system that have been seen. */
 struct seen {
 	uint32_t major, minor;
@@ -113,14 +117,18 @@ static void count_line(const char *line, void *arg)
 int lock_count_streams(uint32_t major, uint32_t minor)
 {
 	struct seen seen = { .major = major, .minor = minor, .count = 0 };
+	int before = -1;
 
 	/*
 	 * The kernel gives the list in pieces, and goes on at a position: what
 	 * is locked and unlocked meanwhile moves lines over the border, so that some
-	 * come twice and some never. Each counts once; and two looks miss less.
+	 * come twice and some never. Each counts once; and what one look misses, others see, whose borders are elsewhere: three at
+	 * least, more as long as they tell something new.
 	 */
-	for (int look = 0; look < 2; look++)
-		if (lines_each("/proc/locks", count_line, &seen) < 0)
+	for (int look = 0; look < LOOKS_MIN || (look < LOOKS_MAX && seen.count != before); look++) {
+		before = seen.count;
+		if (lines_each("/proc/locks", (size_t)look * PIECE_STEP, count_line, &seen) < 0)
 			return -1;
+	}
 	return seen.count;
 }

@@ -207,7 +207,7 @@ size_t images_look(struct images *images, uint32_t number, uint64_t time, unsign
 	text_add(&t, "/proc/");
 	text_add_number(&t, number);
 	text_add(&t, "/maps");
-	if (lines_each(exe, look_at, &l) < 0)
+	if (lines_each(exe, 0, look_at, &l) < 0)
 		return 0;
 	put32(body + 4, l.written);
 	return (size_t)(l.at - body);

@@ -37,6 +37,7 @@ static struct got each(size_t n, int count, const char *rest)
 {
 	char path[] = "/tmp/linesXXXXXX", *text = malloc(n + 1);
 	int fd = mkstemp(path);
+	static const size_t firsts[] = { 1, 7, 331, 4095, 0 };
 	struct got g = { .count = 0 };
 
 	MUST(fd >= 0 && text);
@@ -46,7 +47,13 @@ static struct got each(size_t n, int count, const char *rest)
 		MUST(write(fd, text, n + 1) == (ssize_t)n + 1);
 	MUST(write(fd, rest, strlen(rest)) == (ssize_t)strlen(rest));
 	close(fd);
-	CHECK_EQ("-", lines_each(path, line, &g), 0);
+	for (unsigned i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+		struct got before = g;
+
+		memset(&g, 0, sizeof g);
+		CHECK_EQ("-", lines_each(path, firsts[i], line, &g), 0);
+		CHECK("-", i == 0 || memcmp(&g, &before, sizeof g) == 0);
+	}
 	unlink(path);
 	free(text);
 	return g;
@@ -89,8 +96,8 @@ TEST(no_file)
 {
 	struct got g = { .count = 0 };
 
-	CHECK_EQ("-", lines_each("/nowhere/at/all", line, &g), -ENOENT);
-	CHECK_EQ("-", lines_each("/tmp", line, &g), -EISDIR);
+	CHECK_EQ("-", lines_each("/nowhere/at/all", 0, line, &g), -ENOENT);
+	CHECK_EQ("-", lines_each("/tmp", 0, line, &g), -EISDIR);
 	CHECK_EQ("-", g.count, 0);
 }
 
