@@ -226,7 +226,7 @@ inline all_out(t)
 #define LOAD(t, at) m[at]
 #endif
 
-/* src/base/wait.h: barrier_everywhere() */
+/* src/base/wait.c: barrier_everywhere() */
 inline barrier_everywhere(t)
 {
 	barrier_u = 0;
@@ -890,7 +890,7 @@ inline held_up_by(word, value, c, thread)
 	waiting = true; w_word = word; w_value = value; w_progress = PROG(c); w_p = m[PROG(c)]; w_thread = thread
 }
 
-/* src/read/merge.c: holds_up(). src/base/ident.h: thread_lives() */
+/* src/read/merge.c: holds_up(). src/base/ident.c: thread_lives() */
 inline holds_up(word, c, thread)
 {
 	if
