@@ -132,8 +132,25 @@ uint32_t chunk_recycle(const struct stream *s, struct chunk *c)
 {
 	uint32_t records = progress_records(load_acquire(&c->progress)); /* PAIR(commit) */
 	uint32_t first = load_relaxed(&c->first);
-	uint32_t read, lost;
+	uint64_t last = load_relaxed(&c->last_ticks);
+	uint32_t read = load_relaxed(&c->read), lost;
 
+	/*
+	 * PAIR(seen): the reader is done with the last gap before it is written over. Not if it is
+	 * about these very records: who noted it has moved read, and died before it came to first.
+	 */
+	if (load_acquire(&c->seen) == first && load_relaxed(&c->gap_until) != last)
+		store_relaxed(&c->gap_from, 0);
+	/*
+	 * The gap before read: the next taker cannot tell any more what had not been read, should this
+	 * one die in between. Nobody looks at a gap where nothing was lost, so it may come to nothing.
+	 */
+	if (read != records) {
+		if (!load_relaxed(&c->gap_from))
+			store_relaxed(&c->gap_from, ticks_of(stream_chunk_memory(s, c), s->chunk_size, read - first));
+		store_relaxed(&c->gap_until, last);
+		TEST_POINT("recycle_gap");
+	}
 	/*
 	 * PAIR(read): from here on the reader's cas on this word fails, so each
 	 * record has either been read or is counted as lost, never both.
@@ -141,15 +158,6 @@ uint32_t chunk_recycle(const struct stream *s, struct chunk *c)
 	read = exchange(&c->read, records);
 	TEST_POINT("recycle_read");
 	lost = records - read;
-	/* PAIR(seen): the reader is done with the last gap before it is written over. */
-	if (load_acquire(&c->seen) == first)
-		store_relaxed(&c->gap_from, 0);
-	if (lost) {
-		if (!load_relaxed(&c->gap_from))
-			store_relaxed(&c->gap_from, ticks_of(stream_chunk_memory(s, c), s->chunk_size, read - first));
-		store_relaxed(&c->gap_until, load_relaxed(&c->last_ticks));
-		TEST_POINT("recycle_gap");
-	}
 	/*
 	 * PAIR(recycle): a reader that copies bytes written after this also
 	 * sees another first. The full barrier keeps those bytes behind it.

@@ -1,0 +1,66 @@
+#
+# model.py - each transition of the model names a function that src/ has, and each mutant is one that is tried
+#
+# SPDX-License-Identifier: MIT
+
+import re
+
+from check import ROOT, finish, spoiled
+
+MODEL = 'tests/model/recording.pml'
+RUN = 'tests/model/run.py'
+
+
+def defines(text, name):
+    """A definition, not a call: its first line begins at the margin, and is no declaration."""
+    return re.search(rf'^[a-z_].*\b{name}\)?\([^;]*$', text, re.M)
+
+
+def check(root):
+    text = (root / MODEL).read_text()
+    named = 0
+    for comment in re.findall(r'/\*.*?\*/', text, re.S):
+        file = None
+        for part in re.findall(r'src/\w+/\w+\.[ch]|\b\w+\(\)', comment):
+            if part.startswith('src/'):
+                file = part
+                continue
+            if not file:
+                continue
+            named += 1
+            if not (root / file).exists():
+                yield f'{MODEL}: there is no {file}'
+            elif not defines((root / file).read_text(), part[:-2]):
+                yield f'{MODEL}: {file} has no {part}'
+    if not named:
+        yield f'{MODEL}: names no function'
+    for match in re.finditer(r'((?:/\*(?:(?!\*/).)*\*/|#define \w[^\n]*|\s)*)^(?:inline|proctype) (\w+)\(', text, re.M | re.S):
+        before, name = match[1], match[2]
+        if name not in OURS and not re.search(r'src/\w+/\w+\.[ch]', before):
+            yield f'{MODEL}: {name} does not say which function it stands for'
+    run = (root / RUN).read_text()
+    for name in sorted(set(re.findall(r'MUTANT_([A-Z_]+)', text)) - {''}):
+        if f"'{name}'" not in run:
+            yield f'{RUN}: nobody tries MUTANT_{name}'
+    for name in re.findall(r"^    '([A-Z_]+)':", run, re.M):
+        if f'MUTANT_{name}\n' not in text:
+            yield f'{MODEL}: no MUTANT_{name}'
+
+
+# What the model has for itself: memory and its buffers, the books, what happens from outside.
+OURS = {'hold', 'store_late', 'store', 'store_release', 'out', 'all_out', 'memory', 'committed', 'commit', 'held_up_by',
+        'report', 'killer', 'monitor'}
+
+
+def all_problems():
+    yield from check(ROOT)
+    yield from spoiled(
+        check, ['src', 'tests/model'],
+        ('src/shm/chunk.c', 'uint32_t chunk_recycle(', 'uint32_t chunk_use_again('),
+        (MODEL, 'src/read/merge.c: put_back()', 'src/read/merge.c: put_away()'),
+        (MODEL, '/* src/shm/chunk.c: settle() */\n', ''),
+        (MODEL, 'MUTANT_NO_SETTLE', 'MUTANT_NO_SETTLERS'),
+        (RUN, "    'NO_GAP': OVER,\n", ''))
+
+
+finish(all_problems())

@@ -1,0 +1,163 @@
+/*
+ * recycle_killed.c - who overwrites a chunk is killed at each step: what is lost is counted, and the reader says where
+ *
+ * tests/model/ found that a second taker, which came before the reader, forgot
+ * the gap that the first one had noted, or had not come to noting.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "read/merge.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "../unit/unit.h"
+#include "base/wait.h"
+
+static const char *die_at;
+
+void test_point(const char *name);
+
+void test_point(const char *name)
+{
+	if (die_at && strcmp(name, die_at) == 0)
+		kill(getpid(), SIGKILL);
+}
+
+static struct stream s;
+static struct merge m;
+static uint64_t start;
+
+static void recycle(struct chunk *c)
+{
+	MUST(chunk_claim(&s, c, unit_tid(), true));
+	chunk_recycle(&s, c);
+	chunk_unclaim(c);
+}
+
+static void killed_at(const char *name, struct chunk *c)
+{
+	pid_t child = fork();
+	int status;
+
+	MUST(child >= 0);
+	if (child == 0) {
+		die_at = name;
+		recycle(c);
+		_exit(0);
+	}
+	MUST(waitpid(child, &status, 0) == child);
+	CHECK("-", WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* The next event's ticks, from start on; 0: none. */
+static uint64_t next(void)
+{
+	uint32_t chunk;
+	uint64_t ticks;
+
+	for (;;) {
+		if (merge_next(&m, &chunk) != MERGE_RECORD)
+			return 0;
+		ticks = m.cursor[chunk].head.ticks;
+		if (merge_take(&m, chunk, NULL, 0))
+			return ticks - start;
+	}
+}
+
+static void overwritten_by_two(const char *name, bool after_another)
+{
+	struct chunk *c;
+
+	unit_stream(&s, 16384, 64, POSIX_TRACE_LOOP);
+	barrier_register();
+	start = anchor_now(s.clock_kind).ticks;
+	unit_sleep_ms(2);
+	MUST(merge_init(&m, &s, anchor_now(s.clock_kind)) == 0);
+	c = &s.chunks[0];
+	unit_record(&s, &s.chunks[1], start + 1, 70, NULL, 0);
+	if (after_another) {
+		/* A gap that has been told, so that what is noted of it is of no use any more. */
+		unit_record(&s, c, start + 2, 70, NULL, 0);
+		recycle(c);
+		unit_record(&s, c, start + 3, 70, NULL, 0);
+		CHECK_EQ("-", next(), 3);
+		CHECK_EQ("-", merge_gap(&m), start + 1);
+	} else {
+		CHECK_EQ("-", next(), 1);
+	}
+	/* Not in hand yet: older than what is lost, so dropped with it. */
+	unit_record(&s, &s.chunks[1], start + 15, 70, NULL, 0);
+	unit_record(&s, c, start + 20, 70, NULL, 0);
+	unit_record(&s, c, start + 21, 70, NULL, 0);
+	killed_at(name, c);
+	recycle(c);
+	unit_record(&s, c, start + 30, 70, NULL, 0);
+	CHECK_EQ("-", merge_lost(&m), after_another ? 4 : 2);
+	CHECK_EQ("-", next(), 30);
+	CHECK_EQ("-", merge_gap(&m), start + 15);
+	CHECK_EQ("-", merge_lost(&m), after_another ? 5 : 3);
+	CHECK_EQ("-", next(), 0);
+	merge_free(&m);
+}
+
+TEST(gap)
+{
+	overwritten_by_two("recycle_gap", false);
+}
+
+TEST(read)
+{
+	overwritten_by_two("recycle_read", false);
+}
+
+TEST(first)
+{
+	overwritten_by_two("recycle_first", false);
+}
+
+TEST(done)
+{
+	overwritten_by_two("recycle_done", false);
+}
+
+TEST(gap_after_a_gap)
+{
+	overwritten_by_two("recycle_gap", true);
+}
+
+TEST(read_after_a_gap)
+{
+	overwritten_by_two("recycle_read", true);
+}
+
+TEST(first_after_a_gap)
+{
+	overwritten_by_two("recycle_first", true);
+}
+
+/* The reader comes before the next taker: nothing is lost at all. */
+TEST(put_back)
+{
+	struct chunk *c;
+
+	unit_stream(&s, 16384, 64, POSIX_TRACE_LOOP);
+	barrier_register();
+	start = anchor_now(s.clock_kind).ticks;
+	unit_sleep_ms(2);
+	MUST(merge_init(&m, &s, anchor_now(s.clock_kind)) == 0);
+	c = &s.chunks[0];
+	unit_record(&s, c, start + 20, 70, NULL, 0);
+	unit_record(&s, c, start + 21, 70, NULL, 0);
+	killed_at("recycle_read", c);
+	CHECK_EQ("-", next(), 20);
+	CHECK_EQ("-", next(), 21);
+	recycle(c);
+	unit_record(&s, c, start + 30, 70, NULL, 0);
+	CHECK_EQ("-", next(), 30);
+	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", merge_lost(&m), 0);
+}
+
+TEST_MAIN(TEST_ENTRY(gap), TEST_ENTRY(read), TEST_ENTRY(first), TEST_ENTRY(done), TEST_ENTRY(gap_after_a_gap),
+          TEST_ENTRY(read_after_a_gap), TEST_ENTRY(first_after_a_gap), TEST_ENTRY(put_back))

@@ -1,0 +1,1351 @@
+/*
+ * recording.pml - the protocol of those who record and of who reads, for SPIN
+ *
+ * Each step of a process is one access to shared memory, so SPIN tries every
+ * order of them. README.md beside this has the drawing, says how to read it,
+ * what is checked, and what is not. Above each transition stands the function
+ * of src/ that it stands for; tests/check/model.py looks whether that is there.
+ *
+ * What a configuration has is said by -D: README.md and script/model list them.
+ * -DMUTANT_x breaks the protocol in one place, and SPIN has to notice.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+
+/* -- Sizes ------------------------------------------------------------------- */
+
+#ifndef WRITERS
+#define WRITERS 2
+#endif
+#ifndef CHUNKS
+#define CHUNKS 2
+#endif
+#ifndef CAP
+#define CAP 3           /* places in a chunk; an owner record takes one, a record another */
+#endif
+#ifndef EVENTS_0
+#define EVENTS_0 2      /* events of writer 0 */
+#endif
+#ifndef EVENTS_1
+#define EVENTS_1 1
+#endif
+#ifndef DEPTH
+#define DEPTH 2         /* stores that a processor may hold back */
+#endif
+#ifndef TRIES
+#define TRIES 2         /* how often a chunk just taken may be taken away before its first record */
+#endif
+#ifndef TICKS
+#define TICKS 10        /* more than all events and tries together */
+#endif
+
+#define READER  WRITERS       /* thread numbers */
+#define STOPPER (WRITERS + 1) /* who calls stop; only with STOP */
+#define THREADS (WRITERS + 2)
+#define NONE 255
+
+/* -- Memory ------------------------------------------------------------------ */
+
+/* A chunk's words; src/shm/layout.h, struct chunk. */
+#define OWNER(c) (c)
+#define PROG(c)  (CHUNKS + (c))
+#define LAST(c)  (2 * CHUNKS + (c))
+#define GAPF(c)  (3 * CHUNKS + (c))
+#define GAPU(c)  (4 * CHUNKS + (c))
+#define FIRST(c) (5 * CHUNKS + (c))
+#define CLAIM(c) (6 * CHUNKS + (c))
+#define READ(c)  (7 * CHUNKS + (c))
+#define SEEN(c)  (8 * CHUNKS + (c))
+/* A record is two words, both with its ticks, which no two events share: if they differ it is torn. */
+#define HEAD(c, s) (9 * CHUNKS + (c) * CAP + (s))
+#define DATA(c, s) (9 * CHUNKS + CHUNKS * CAP + (c) * CAP + (s))
+/* A seat, one for each writer; and the stream's header. */
+#define BUSY(t)  (9 * CHUNKS + 2 * CHUNKS * CAP + (t))
+#define STATE    (9 * CHUNKS + 2 * CHUNKS * CAP + WRITERS)
+#define LOST     (STATE + 1)
+#define WAITING  (STATE + 2)
+#define WAKEUPS  (STATE + 3)
+#define OVERRUN  (STATE + 4)
+#define MEMORY   (STATE + 5)
+
+byte m[MEMORY];
+
+#define RUNNING 1
+#define ARMED   2
+
+/* owner: tenure << 2 | seat + 1 */
+#define OWNER_IS(o)      (((o) & 3) != 0)
+#define OWNER_SEAT(o)    (((o) & 3) - 1)
+#define OWNER_NEXT(o, s) ((((((o) >> 2) + 1) & 7) << 2) | (s))
+/* progress: records << 3 | position */
+#define RECORDS(p)  ((p) >> 3)
+#define POSITION(p) ((p) & 7)
+#define PROGRESS(records, position) (((records) << 3) | (position))
+/* Instead of a record's ticks: whose the records behind it are. */
+#define OWNER_RECORD(t) (200 + (t))
+#define IS_OWNER_RECORD(h) ((h) >= 200)
+
+/* -- Threads: alive, interrupted, dead; and what is only for the books --------- */
+
+bool killed[WRITERS];   /* makes no step any more */
+bool gone[WRITERS];     /* and the kernel says so: its stores are out by then */
+bool inside[WRITERS];   /* thread.ready, as its own handler sees it */
+bool blocked[WRITERS];  /* its signals are */
+bool handling[WRITERS]; /* a handler runs: the thread does not */
+bool broken[WRITERS];   /* a handler ran in the stretch of lane_write(): it does not go on there */
+byte own_busy[WRITERS]; /* the seat's busy as its own processor sees it */
+bool done[WRITERS];
+
+byte now = 1;           /* the clock: each reading of a writer is another, and rises */
+byte by[TICKS];         /* whose event */
+byte what[TICKS];       /* 1: committed, 2: reported */
+byte ended;             /* events whose trace point has ended */
+byte none;              /* of them, events that are none: the stream did not run */
+bool over;              /* all writers have ended */
+bool stopping;          /* there is somebody who calls stop, and has not come back */
+bool quiet;             /* stop has returned: nothing is committed any more */
+
+#define LIVES(t) (!gone[t])
+#ifdef MUTANT_WAIT_FOR_THE_DEAD
+#define WAITS_FOR(t) true
+#else
+#define WAITS_FOR(t) LIVES(t)
+#endif
+
+/* -- Store buffers: a store may be seen by others later than the next loads are made (x86-64) ---- */
+
+byte b_n[WRITERS];
+byte b_at[WRITERS * DEPTH];
+byte b_value[WRITERS * DEPTH];
+#ifdef WEAK
+bool b_release[WRITERS * DEPTH];
+#endif
+hidden byte i_;
+hidden byte j_;
+hidden byte k_;
+
+#ifdef WEAK
+#define KEEP_RELEASE(t, release) b_release[(t) * DEPTH + b_n[t]] = release;
+#define MOVE_RELEASE(t) b_release[(t) * DEPTH + k_] = b_release[(t) * DEPTH + k_ + 1];
+#define FORGET_RELEASE(t) b_release[(t) * DEPTH + k_] = false;
+#else
+#define KEEP_RELEASE(t, release)
+#define MOVE_RELEASE(t)
+#define FORGET_RELEASE(t)
+#endif
+
+/* A locked instruction, and a full barrier, wait until the processor's own stores are out. */
+#define LOCKED(t) ((t) >= WRITERS || b_n[t] == 0)
+
+/* Inside of a d_step that has seen that there is ROOM_FOR one more. */
+#define ROOM_FOR(t) (b_n[t] < DEPTH)
+inline hold(t, at, value, release)
+{
+	b_at[(t) * DEPTH + b_n[t]] = at;
+	b_value[(t) * DEPTH + b_n[t]] = value;
+	KEEP_RELEASE(t, release)
+	b_n[t]++
+}
+
+/*
+ * Of three kinds: one that the processor may hold back over the loads that
+ * follow; others, behind which nothing is loaded before the next store, so
+ * that to hold them back is the same as to come to them later; and with WEAK,
+ * where stores pass each other, all are held back. Only writers have a buffer:
+ * what the others store is locked, or nobody minds its being late.
+ */
+inline store_late(t, at, value, release)
+{
+	d_step { ROOM_FOR(t) -> hold(t, at, value, release) }
+}
+#ifdef WEAK
+inline store(t, at, value)
+{
+	if
+	:: t < WRITERS -> d_step { ROOM_FOR(t) -> hold(t, at, value, false) }
+	:: else -> m[at] = value
+	fi
+}
+inline store_release(t, at, value)
+{
+	if
+	:: t < WRITERS -> d_step { ROOM_FOR(t) -> hold(t, at, value, true) }
+	:: else -> m[at] = value
+	fi
+}
+#else
+inline store(t, at, value)
+{
+	d_step { LOCKED(t) -> m[at] = value }
+}
+#define store_release(t, at, value) store(t, at, value)
+#endif
+
+/* Entry k_ of a buffer gets out. */
+inline out(t)
+{
+	m[b_at[(t) * DEPTH + k_]] = b_value[(t) * DEPTH + k_];
+	do
+	:: k_ + 1 < b_n[t] ->
+		b_at[(t) * DEPTH + k_] = b_at[(t) * DEPTH + k_ + 1];
+		b_value[(t) * DEPTH + k_] = b_value[(t) * DEPTH + k_ + 1];
+		MOVE_RELEASE(t)
+		k_++
+	:: else -> break
+	od;
+	b_at[(t) * DEPTH + k_] = 0;
+	b_value[(t) * DEPTH + k_] = 0;
+	FORGET_RELEASE(t)
+	b_n[t]--;
+	k_ = 0
+}
+
+/* A barrier on that thread's processor. */
+inline all_out(t)
+{
+	d_step {
+		k_ = 0;
+		do
+		:: b_n[t] > 0 -> k_ = 0; out(t)
+		:: else -> break
+		od
+	}
+}
+
+/* What a thread loads where it may have stored itself. */
+#define HELD_1(t, at) (b_n[t] > 1 && b_at[(t) * DEPTH + 1] == (at))
+#define HELD_0(t, at) (b_n[t] > 0 && b_at[(t) * DEPTH] == (at))
+#ifdef WEAK
+#if DEPTH > 2
+#define LOAD(t, at) ((t) >= WRITERS -> m[at] : ((b_n[t] > 2 && b_at[(t) * DEPTH + 2] == (at)) -> b_value[(t) * DEPTH + 2] : \
+	(HELD_1(t, at) -> b_value[(t) * DEPTH + 1] : (HELD_0(t, at) -> b_value[(t) * DEPTH] : m[at]))))
+#else
+#define LOAD(t, at) ((t) >= WRITERS -> m[at] : (HELD_1(t, at) -> b_value[(t) * DEPTH + 1] : (HELD_0(t, at) -> b_value[(t) * DEPTH] : m[at])))
+#endif
+#else
+#define LOAD(t, at) m[at]
+#endif
+
+/* src/base/wait.c: barrier_everywhere() */
+inline barrier_everywhere(t)
+{
+	barrier_u = 0;
+	do
+	:: barrier_u < WRITERS -> all_out(barrier_u); barrier_u++
+	:: else -> break
+	od
+}
+
+/*
+ * The processor's stores come out at any time. A thread that was killed is gone
+ * for the kernel when they have.
+ */
+proctype memory(byte t)
+{
+	do
+	:: d_step { b_n[t] > 0 -> k_ = 0; out(t) }
+#ifdef WEAK
+	/* Stores to different places may pass each other, but a release none that was before it. */
+	:: d_step {
+		b_n[t] > 1 && !b_release[t * DEPTH + 1] && b_at[t * DEPTH] != b_at[t * DEPTH + 1] ->
+		k_ = 1; out(t)
+	}
+#if DEPTH > 2
+	:: d_step {
+		b_n[t] > 2 && !b_release[t * DEPTH + 2] && b_at[t * DEPTH] != b_at[t * DEPTH + 2] &&
+			b_at[t * DEPTH + 1] != b_at[t * DEPTH + 2] ->
+		k_ = 2; out(t)
+	}
+#endif
+#endif
+	:: killed[t] && !gone[t] && b_n[t] == 0 -> gone[t] = true
+	od
+}
+
+/* -- Chunks: claims, revoking, recycling --------------------------------------- */
+
+/* src/record/take.c: rank_of() */
+#define HELD(c)   OWNER_IS(m[OWNER(c)])
+#define EMPTY(c)  (RECORDS(m[PROG(c)]) == m[READ(c)])
+#define ROOM(c)   (POSITION(m[PROG(c)]) + 2 <= CAP)
+#ifdef UNTIL_FULL
+#define R_OLDEST 4
+#else
+#define R_OLDEST 3
+#endif
+#define R_EMPTY 0
+#define R_ROOM  1
+#define R_IDLE  2
+#define R_NONE  4
+#define RANK(c) ((!HELD(c) && EMPTY(c)) -> R_EMPTY : ((!HELD(c) && ROOM(c)) -> R_ROOM : \
+	((HELD(c) && (EMPTY(c) || ROOM(c))) -> R_IDLE : R_OLDEST)))
+
+#ifdef MUTANT_CLAIM_OF_THE_LIVING
+#define CLAIMABLE(t, c) (m[CLAIM(c)] != (t) + 1)
+#else
+#ifdef MUTANT_CLAIM_OF_THE_DEAD
+#define CLAIMABLE(t, c) (m[CLAIM(c)] == 0)
+#else
+#define CLAIMABLE(t, c) (m[CLAIM(c)] == 0 || (m[CLAIM(c)] != (t) + 1 && m[CLAIM(c)] <= WRITERS && gone[m[CLAIM(c)] - 1]))
+#endif
+#endif
+
+/* src/record/take.c: own_record(), choose(). Of the best rank any one, not only that of the longest idle thread. */
+#define POSSIBLE(t, c) (RANK(c) != R_NONE && CLAIMABLE(t, c) && !(HELD(c) && OWNER_SEAT(m[OWNER(c)]) == (t) && own_busy[t] == (c) + 1))
+#define NOT_BETTER(t, c, d) (!POSSIBLE(t, d) || RANK(c) <= RANK(d))
+#define CHOICE(t, c) (POSSIBLE(t, c) && NOT_BETTER(t, c, 0) && NOT_BETTER(t, c, CHUNKS / 2) && NOT_BETTER(t, c, CHUNKS - 1))
+
+/* src/shm/chunk.c: chunk_unclaim() */
+inline chunk_unclaim(t, c)
+{
+	store_release(t, CLAIM(c), 0)
+}
+
+/*
+ * src/shm/chunk.c: chunk_withdrawn()
+ * It looks until the record is over, or until it has looked often enough.
+ */
+inline chunk_withdrawn(c, seat)
+{
+#ifdef MUTANT_REVOKE_DOES_NOT_WAIT
+	ok = true
+#else
+	if
+	:: d_step { m[BUSY(seat)] != (c) + 1 || gone[seat] -> ok = true }
+	:: d_step { m[BUSY(seat)] == (c) + 1 && !gone[seat] -> ok = false }
+	fi
+#endif
+}
+
+/* src/shm/chunk.c: settle() */
+inline settle(t, c)
+{
+	if
+	:: OWNER_IS(m[OWNER(c)])
+	:: !OWNER_IS(m[OWNER(c)]) ->
+		barrier_everywhere(t);
+		u = 0;
+		do
+		:: d_step { u < WRITERS && (m[BUSY(u)] != (c) + 1 || gone[u]) -> u++ }
+		:: d_step { u < WRITERS && m[BUSY(u)] == (c) + 1 && !gone[u] -> was = OWNER_NEXT(m[OWNER(c)], u + 1) };
+			store(t, OWNER(c), was);
+			break
+		:: u >= WRITERS -> break
+		od;
+		atomic { u = 0; was = 0 }
+	fi
+}
+
+/* src/shm/chunk.c: chunk_claim() */
+inline chunk_claim(t, c)
+{
+	d_step {
+		LOCKED(t) ->
+		was = m[CLAIM(c)];
+		if
+		:: CLAIMABLE(t, c) -> m[CLAIM(c)] = (t) + 1; ok = true
+		:: else -> ok = false; was = 0
+		fi;
+#ifdef MUTANT_NO_SETTLE
+		was = 0
+#endif
+	};
+	if
+	:: was -> was = 0; settle(t, c)
+	:: else
+	fi
+}
+
+/* src/shm/chunk.c: chunk_withdraw(), chunk_give_back(), chunk_revoke() */
+inline chunk_revoke(t, c)
+{
+	d_step {
+		LOCKED(t) ->
+		ok = true;
+		was = m[OWNER(c)];
+		if
+		:: OWNER_IS(was) -> m[OWNER(c)] = OWNER_NEXT(was, 0)
+		:: else -> was = 0
+		fi
+	};
+	if
+	:: was ->
+#ifndef MUTANT_REVOKE_WITHOUT_BARRIER
+		barrier_everywhere(t);
+#endif
+		chunk_withdrawn(c, OWNER_SEAT(was));
+		if
+		:: ok -> was = 0
+		:: else -> store(t, OWNER(c), was); was = 0
+		fi
+	:: else
+	fi
+}
+
+/* src/shm/chunk.c: ticks_of() */
+inline ticks_of(c, number, ticks)
+{
+	i_ = 0;
+	j_ = number;
+	ticks = 0;
+	do
+	:: i_ >= CAP -> break
+	:: i_ < CAP && IS_OWNER_RECORD(m[HEAD(c, i_)]) -> i_++
+	:: i_ < CAP && !IS_OWNER_RECORD(m[HEAD(c, i_)]) && j_ == 0 -> ticks = m[HEAD(c, i_)]; break
+	:: i_ < CAP && !IS_OWNER_RECORD(m[HEAD(c, i_)]) && j_ > 0 -> j_--; i_++
+	od;
+	i_ = 0;
+	j_ = 0
+}
+
+#ifdef MUTANT_READ_BEFORE_GAP
+#define GAP_IS_OLD(c)
+#else
+#define GAP_IS_OLD(c) && m[GAPU(c)] != m[LAST(c)]
+#endif
+
+/* src/shm/chunk.c: chunk_recycle() */
+inline note_gap(t, c)
+{
+	if
+	:: m[SEEN(c)] == m[FIRST(c)] GAP_IS_OLD(c) -> store(t, GAPF(c), 0)
+	:: !(m[SEEN(c)] == m[FIRST(c)] GAP_IS_OLD(c))
+	fi;
+#ifndef MUTANT_NO_GAP
+	if
+	:: records != x ->
+		if
+		:: d_step { LOAD(t, GAPF(c)) == 0 -> ticks_of(c, x - m[FIRST(c)], was) };
+			store(t, GAPF(c), was)
+		:: LOAD(t, GAPF(c)) != 0
+		fi;
+		was = m[LAST(c)];
+		store(t, GAPU(c), was);
+		was = 0
+	:: else
+	fi
+#else
+	skip
+#endif
+}
+
+/* src/shm/chunk.c: chunk_recycle() */
+inline chunk_recycle(t, c)
+{
+	d_step { records = RECORDS(m[PROG(c)]); x = m[READ(c)] };
+#ifndef MUTANT_READ_BEFORE_GAP
+	note_gap(t, c);
+#endif
+#ifndef MUTANT_RECYCLE_LEAVES_READ
+	d_step { LOCKED(t) -> x = m[READ(c)]; m[READ(c)] = records };
+#endif
+#ifdef MUTANT_READ_BEFORE_GAP
+	note_gap(t, c);
+#endif
+#ifndef MUTANT_RECYCLE_FIRST_LAST
+	store_release(t, FIRST(c), records);
+	LOCKED(t);
+#endif
+	store_release(t, PROG(c), PROGRESS(records, 0));
+	if
+	:: records != x -> d_step { LOCKED(t) -> m[OVERRUN] = 1; x = 0; records = 0 }
+	:: else -> atomic { x = 0; records = 0 }
+	fi
+}
+
+/* src/record/take.c: take_chunk(), late(). The result is in chunk; NONE: the stream is full. */
+inline take_chunk(t)
+{
+	do
+	:: atomic {
+		LOCKED(t) ->
+		if
+		:: CHOICE(t, 0) -> chunk = 0
+#if CHUNKS > 1
+		:: CHOICE(t, 1) -> chunk = 1
+#endif
+#if CHUNKS > 2
+		:: CHOICE(t, 2) -> chunk = 2
+#endif
+		:: else -> chunk = NONE
+		fi;
+		if
+		:: chunk == NONE -> break
+		:: else -> best = RANK(chunk)
+		fi
+	   }
+	   chunk_claim(t, chunk);
+	   if
+	   :: !ok -> chunk = NONE
+	   :: ok && RANK(chunk) > best -> chunk_unclaim(t, chunk); chunk = NONE
+	   :: ok && RANK(chunk) <= best ->
+		chunk_revoke(t, chunk);
+		if
+		:: ok && RANK(chunk) == R_ROOM -> break
+		:: ok && RANK(chunk) != R_ROOM && RANK(chunk) <= best -> chunk_recycle(t, chunk); break
+		:: !ok || (RANK(chunk) != R_ROOM && RANK(chunk) > best) -> chunk_unclaim(t, chunk); chunk = NONE
+		fi
+	   fi
+	od;
+	best = 0
+}
+
+/* -- Writers ------------------------------------------------------------------- */
+
+/* src/base/ticks.h: ticks_read() */
+inline ticks_read(t)
+{
+	now++; k = now; by[k] = t
+}
+
+/* For the books: it is certain from here on, though others see it later. */
+inline committed()
+{
+	assert(!quiet);
+	what[k] = 1
+}
+
+/* src/record/emit.c: emit_lost() */
+inline emit_lost(t)
+{
+	d_step { LOCKED(t) -> m[LOST]++; m[OVERRUN] = 1 }
+}
+
+/* src/record/emit.c: lane_record(), step 3, where the stream does not run */
+inline not_running(t)
+{
+	if
+	:: m[STATE] & ARMED -> emit_lost(t)
+	:: (m[STATE] & ARMED) == 0 -> none++
+	fi
+}
+
+/* src/record/emit.c: emit_wake() */
+inline emit_wake(t)
+{
+#ifdef SLEEP
+	x = m[WAITING];
+	d_step { LOCKED(t) -> m[WAKEUPS]++ };
+	d_step {
+		LOCKED(t) ->
+		if
+#ifdef MUTANT_FORGETS_ANOTHERS_WAIT
+		:: true -> m[WAITING] = 0
+#else
+		:: m[WAITING] == x -> m[WAITING] = 0
+		:: else
+#endif
+		fi;
+		x = 0
+	}
+#else
+	skip
+#endif
+}
+
+/* src/record/emit.c: emit_full() */
+inline emit_full(t)
+{
+	if
+	:: (m[STATE] & (RUNNING | ARMED)) == 0 -> none++
+	:: (m[STATE] & (RUNNING | ARMED)) != 0 ->
+		emit_lost(t);
+#ifdef UNTIL_FULL
+		d_step {
+			LOCKED(t) ->
+			if
+			:: m[STATE] & RUNNING -> m[STATE] = ARMED
+			:: else
+			fi
+		};
+		emit_wake(t)
+#endif
+	fi
+}
+
+#ifdef SLEEP
+#define ASKED m[WAITING]
+#else
+#define ASKED false
+#endif
+
+/* src/shm/chunk.c: chunk_leave() */
+inline chunk_leave(t, c, word)
+{
+	d_step {
+		LOCKED(t) ->
+		if
+		:: m[OWNER(c)] == word -> m[OWNER(c)] = OWNER_NEXT(word, 0)
+		:: else
+		fi;
+		chunk = NONE; mine = 0; progress = 0; at = 0
+	}
+}
+
+/* src/record/emit.c: lane_take() */
+inline lane_take(t)
+{
+	if
+	:: chunk != NONE -> chunk_leave(t, chunk, mine)
+	:: else
+	fi;
+	take_chunk(t);
+	if
+	:: d_step {
+		chunk != NONE ->
+		progress = LOAD(t, PROG(chunk));
+		at = POSITION(progress);
+		mine = OWNER_NEXT(m[OWNER(chunk)], (t) + 1)
+	   };
+		store(t, HEAD(chunk, at), OWNER_RECORD(t));
+		d_step { at++; progress++; x = now };
+		store(t, LAST(chunk), x);
+		x = 0;
+#ifdef MUTANT_HELD_BEFORE_BEGUN
+		store(t, OWNER(chunk), mine);
+		chunk_unclaim(t, chunk);
+		store_release(t, PROG(chunk), progress)
+#else
+		store_release(t, PROG(chunk), progress);
+		store(t, OWNER(chunk), mine);
+		chunk_unclaim(t, chunk)
+#endif
+	:: chunk == NONE
+	fi
+}
+
+/* A store that commits: for the books at once. */
+#if defined(WEAK) || defined(SLEEP) || defined(STOP)
+inline commit(t, c, word)
+{
+	d_step { ROOM_FOR(t) -> hold(t, PROG(c), word, true); committed() }
+}
+#else
+inline commit(t, c, word)
+{
+	d_step { LOCKED(t) -> m[PROG(c)] = word; committed() }
+}
+#endif
+
+/* src/record/emit.c: lane_record(), lane_write(): steps 4 to 7. Sets result. */
+#define R_DONE    0
+#define R_NO_ROOM 1
+#define R_BROKEN  2
+inline lane_record(t)
+{
+#ifdef MUTANT_TICKS_BEFORE_BUSY
+	d_step { ticks_read(t) };
+#endif
+	d_step { ROOM_FOR(t) -> own_busy[t] = chunk + 1; hold(t, BUSY(t), chunk + 1, false) };
+	if
+#ifdef MUTANT_NO_LOOK_AT_THE_OWNER
+	:: false ->
+#else
+	:: LOAD(t, OWNER(chunk)) != mine ->
+#endif
+		d_step { ROOM_FOR(t) -> own_busy[t] = 0; hold(t, BUSY(t), 0, false); result = R_NO_ROOM }
+#ifdef MUTANT_NO_LOOK_AT_THE_OWNER
+	:: true ->
+#else
+	:: LOAD(t, OWNER(chunk)) == mine ->
+#endif
+#ifndef MUTANT_TICKS_BEFORE_BUSY
+		d_step { ticks_read(t) };
+#endif
+#ifdef MUTANT_COMMIT_FIRST
+		d_step { progress = progress + PROGRESS(1, 1) };
+		commit(t, chunk, progress);
+#endif
+		store(t, HEAD(chunk, at), k);
+		store(t, DATA(chunk, at), k);
+#ifdef MUTANT_BUSY_ENDS_FIRST
+		store_late(t, BUSY(t), 0, true);
+#endif
+#ifndef MUTANT_COMMIT_FIRST
+		d_step { progress = progress + PROGRESS(1, 1) };
+		store(t, LAST(chunk), k);
+		commit(t, chunk, progress);
+#endif
+#ifndef MUTANT_BUSY_ENDS_FIRST
+		store_late(t, BUSY(t), 0, true);
+#endif
+		d_step { own_busy[t] = 0; at++; k = 0; result = R_DONE }
+	fi
+}
+
+/*
+ * src/record/emit.c: lane_mend()
+ * After the stretch of lane_write() was broken off by a handler.
+ */
+inline lane_mend(t)
+{
+	d_step {
+		if
+		:: POSITION(progress) == at -> result = R_NO_ROOM
+#ifndef MUTANT_MEND_BELIEVES_NOTHING
+		:: POSITION(progress) != at && LOAD(t, PROG(chunk)) == progress -> at = POSITION(progress); result = R_DONE
+#endif
+		:: else -> progress = PROGRESS(RECORDS(progress) - 1, at); result = R_NO_ROOM
+		fi
+	};
+	d_step { ROOM_FOR(t) -> own_busy[t] = 0; k = 0; hold(t, BUSY(t), 0, true) }
+}
+
+/* src/record/emit.c: posix_trace_event(), lane_finish(), lane_record_slow() */
+proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
+{
+	byte chunk = NONE, mine, at, progress; /* the lane */
+	byte k, x, best, was, records, u, barrier_u, result, tries;
+	bool ok;
+
+	do
+	:: events > 0 ->
+		if
+		:: d_step { (m[STATE] & RUNNING) == 0 && (m[STATE] & ARMED) != 0 -> inside[t] = true };
+			emit_lost(t)
+		:: d_step { (m[STATE] & (RUNNING | ARMED)) == 0 -> none++ }
+		:: d_step { (m[STATE] & RUNNING) != 0 && (chunk == NONE || at >= CAP) -> inside[t] = true; result = R_NO_ROOM }
+		:: d_step { (m[STATE] & RUNNING) != 0 && chunk != NONE && at < CAP -> inside[t] = true; result = R_NO_ROOM };
+#ifdef RESTART
+			{ lane_record(t) } unless { d_step { broken[t] -> result = R_BROKEN; blocked[t] = true } };
+			if
+			:: result == R_BROKEN ->
+				lane_mend(t);
+				if
+				:: result == R_NO_ROOM && (m[STATE] & RUNNING) == 0 -> not_running(t); result = R_DONE
+				:: result == R_NO_ROOM && (m[STATE] & RUNNING) != 0 -> lane_record(t)
+				:: else
+				fi;
+				broken[t] = false
+			:: else
+			fi;
+#else
+			lane_record(t);
+#endif
+			if
+			:: result == R_DONE && ASKED -> blocked[t] = true; emit_wake(t)
+			:: else
+			fi
+		fi;
+		do
+		:: result == R_NO_ROOM && tries == TRIES -> emit_lost(t); result = R_DONE
+		:: result == R_NO_ROOM && tries < TRIES ->
+			d_step { blocked[t] = true; tries++ };
+			lane_take(t);
+			if
+			:: chunk == NONE -> emit_full(t); result = R_DONE
+			:: chunk != NONE && (m[STATE] & RUNNING) == 0 -> not_running(t); result = R_DONE
+			:: chunk != NONE && (m[STATE] & RUNNING) != 0 ->
+				lane_record(t);
+				if
+				:: result == R_DONE && ASKED -> emit_wake(t)
+				:: else
+				fi
+			fi
+		:: result != R_NO_ROOM -> break
+		od;
+		atomic { tries = 0; events--; ended++; inside[t] = false; blocked[t] = false; result = 0 }
+	:: else -> break
+	od;
+	atomic { LOCKED(t); done[t] = true; chunk = NONE; mine = 0; at = 0; progress = 0 }
+}
+
+/*
+ * src/record/emit.c: emit_alone(), record_slow()
+ * The one event of a handler that has interrupted a trace point of thread t:
+ * the thread does not go on before it has ended, and is killed with it. Or, not
+ * nested, the one event of a thread that has no seat.
+ */
+proctype handler(byte t; bool nested) provided (!killed[t])
+{
+	byte chunk = NONE, progress, k, x, best, was, records, u, barrier_u;
+	bool ok;
+
+	d_step {
+		!nested || (inside[t] && !blocked[t]) ->
+		handling[t] = nested;
+#ifdef RESTART
+		broken[t] = (own_busy[t] != 0)
+#endif
+	};
+	if
+	:: m[STATE] & RUNNING ->
+		take_chunk(t);
+		if
+		:: chunk == NONE -> emit_full(t)
+		:: else ->
+			progress = LOAD(t, PROG(chunk));
+#ifndef MUTANT_STATE_BEFORE_CLAIM
+			if
+			:: (m[STATE] & RUNNING) == 0 ->
+				LOCKED(t);
+				chunk_unclaim(t, chunk);
+				if
+				:: m[STATE] & ARMED -> emit_lost(t)
+				:: (m[STATE] & ARMED) == 0 -> none++
+				fi
+			:: (m[STATE] & RUNNING) != 0 ->
+#else
+			if
+			:: true ->
+#endif
+				d_step { LOCKED(t) -> ticks_read(t) };
+				store(t, HEAD(chunk, POSITION(progress)), OWNER_RECORD(t));
+				store(t, HEAD(chunk, POSITION(progress) + 1), k);
+				store(t, DATA(chunk, POSITION(progress) + 1), k);
+				store(t, LAST(chunk), k);
+				d_step { progress = progress + PROGRESS(1, 2) };
+				commit(t, chunk, progress);
+				chunk_unclaim(t, chunk);
+				LOCKED(t);
+				if
+				:: ASKED -> emit_wake(t)
+				:: else
+				fi
+			fi
+		fi
+	:: (m[STATE] & (RUNNING | ARMED)) == ARMED -> emit_lost(t)
+	:: (m[STATE] & (RUNNING | ARMED)) == 0 -> none++
+	fi;
+	atomic { ended++; handling[t] = false; chunk = NONE; progress = 0; k = 0 };
+	if
+	:: !nested -> done[t] = true
+	:: else
+	fi
+}
+
+/* -- The reader ---------------------------------------------------------------- */
+
+bool reading_done;
+
+/* src/read/merge.c: add_gap() */
+inline add_gap(from, until)
+{
+	if
+	:: gap_from == 0 || from < gap_from -> gap_from = from
+	:: else
+	fi;
+	if
+	:: until > gap_until -> gap_until = until
+	:: else
+	fi
+}
+
+/* src/read/cursor.c: cursor_look(), start_over(), find_event(); src/read/merge.c: look() */
+inline look(c)
+{
+	do
+	:: d_step { m[FIRST(c)] != c_first[c] && m[FIRST(c)] != c_next[c] -> f = m[FIRST(c)]; have[c] = false; moving[c] = false };
+		gf = m[GAPF(c)];
+		d_step {
+			gu = m[GAPU(c)];
+			if
+			:: gf != 0 -> add_gap(gf, gu)
+			:: else
+			fi;
+			overwritten = overwritten + f - c_next[c];
+			gf = 0; gu = 0;
+			c_first[c] = f; c_next[c] = f; c_at[c] = 0
+		};
+		d_step { m[SEEN(c)] = f; f = 0 }
+	:: d_step { m[FIRST(c)] != c_first[c] && m[FIRST(c)] == c_next[c] ->
+			have[c] = false; moving[c] = false; c_first[c] = c_next[c]; c_at[c] = 0 };
+		m[SEEN(c)] = c_first[c]
+	:: d_step { m[FIRST(c)] == c_first[c] -> f = m[FIRST(c)]; have[c] = false; moving[c] = false };
+		if
+		:: d_step { RECORDS(m[PROG(c)]) == c_next[c] -> f = 0 }; break
+		:: d_step { RECORDS(m[PROG(c)]) != c_next[c] -> p = m[PROG(c)] }
+		fi;
+		if
+		:: d_step { m[READ(c)] != c_next[c] -> moving[c] = true; f = 0; p = 0 }; break
+		:: d_step { m[READ(c)] == c_next[c] -> a = c_at[c]; o = c_owner[c] }
+		fi;
+		do
+		:: d_step { a < POSITION(p) && IS_OWNER_RECORD(m[HEAD(c, a)]) -> o = m[HEAD(c, a)] - 200; a++ }
+		:: d_step { a < POSITION(p) && !IS_OWNER_RECORD(m[HEAD(c, a)]) -> h = m[HEAD(c, a)]; have[c] = true; p = 0 }
+		:: a >= POSITION(p) -> break
+		od;
+		if
+#ifdef MUTANT_NO_SECOND_LOOK
+		:: d_step { true ->
+#else
+		:: d_step { m[FIRST(c)] == f ->
+#endif
+			if
+			:: have[c] -> c_at[c] = a; c_owner[c] = o; c_head[c] = h
+			:: else
+			fi;
+			f = 0; p = 0; a = 0; o = 0; h = 0
+		   }; break
+#ifndef MUTANT_NO_SECOND_LOOK
+		:: d_step { m[FIRST(c)] != f -> have[c] = false; f = 0; p = 0; a = 0; o = 0; h = 0 }
+#endif
+		fi
+	od
+}
+
+/* Where it has to wait for somebody, it remembers for whom: if that one is dead, it would wait for ever. */
+inline held_up_by(word, value, c, thread)
+{
+	waiting = true; w_word = word; w_value = value; w_progress = PROG(c); w_p = m[PROG(c)]; w_thread = thread
+}
+
+/* src/read/merge.c: holds_up(). src/base/ident.c: thread_lives() */
+inline holds_up(word, c, thread)
+{
+	if
+	:: d_step { m[word] != x || m[PROG(c)] != p || !WAITS_FOR(thread) -> x = 0; p = 0 }
+	:: d_step {
+		m[word] == x && m[PROG(c)] == p && WAITS_FOR(thread) ->
+		held_up_by(word, x, c, thread);
+		holds[c] = true;
+		if
+		:: m[LAST(c)] < horizon -> horizon = m[LAST(c)]
+		:: else
+		fi;
+		x = 0; p = 0
+	   }
+#ifdef PATIENCE
+	:: d_step { m[word] == x -> x = 0; p = 0 }
+#endif
+	fi
+}
+
+/* src/read/merge.c: look_for_writers() */
+inline look_for_writers()
+{
+#ifndef MUTANT_HORIZON_IGNORES_BUSY
+	do
+	:: d_step { u < WRITERS && m[BUSY(u)] == 0 -> u++ }
+	:: d_step { u < WRITERS && m[BUSY(u)] != 0 -> x = m[BUSY(u)]; p = m[PROG(x - 1)] };
+		holds_up(BUSY(u), x - 1, u);
+		u++
+	:: u >= WRITERS -> break
+	od;
+#endif
+	atomic {
+		u = 0;
+		do
+		:: u < CHUNKS -> holds[u] = false; u++
+		:: else -> break
+		od;
+		u = 0
+	};
+#ifndef MUTANT_HORIZON_IGNORES_CLAIMS
+	do
+	:: d_step { u < CHUNKS && (m[CLAIM(u)] == 0 || m[CLAIM(u)] > WRITERS) -> u++ }
+	:: d_step { u < CHUNKS && m[CLAIM(u)] != 0 && m[CLAIM(u)] <= WRITERS -> x = m[CLAIM(u)]; p = m[PROG(u)]; y = x - 1 };
+		holds_up(CLAIM(u), u, y);
+		atomic { u++; y = 0 }
+	:: u >= CHUNKS -> break
+	od;
+#endif
+	u = 0
+}
+
+/* src/read/merge.c: put_back() */
+inline put_back(c)
+{
+	chunk_claim(READER, c);
+	if
+	:: ok ->
+		d_step {
+			if
+			:: m[FIRST(c)] == c_first[c] && m[READ(c)] != c_next[c] -> m[READ(c)] = c_next[c]
+			:: else
+			fi
+		};
+		m[CLAIM(c)] = 0
+	:: else
+	fi
+}
+
+/* src/read/merge.c: refill() */
+inline refill()
+{
+	d_step { horizon = now + 1; waiting = false };
+#ifndef MUTANT_HORIZON_WITHOUT_BARRIER
+	barrier_everywhere(READER);
+#endif
+	look_for_writers();
+	n = 0;
+	do
+	:: n < CHUNKS ->
+		if
+		:: !have[n] -> look(n)
+		:: else
+		fi;
+		if
+		:: d_step { moving[n] && holds[n] -> horizon = (c_head[n] < horizon -> c_head[n] : horizon); n++ }
+		:: moving[n] && !holds[n] ->
+#ifdef MUTANT_NO_PUT_BACK
+			ok = true;
+#else
+			put_back(n);
+#endif
+			if
+			:: ok -> look(n)
+			:: else ->
+				d_step {
+					horizon = (c_head[n] < horizon -> c_head[n] : horizon);
+					x = m[CLAIM(n)];
+					if
+					:: x != 0 && x <= WRITERS -> held_up_by(CLAIM(n), x, n, x - 1)
+					:: else -> w_thread = NONE; waiting = true
+					fi;
+					x = 0
+				}
+			fi;
+			n++
+		:: !moving[n] -> n++
+		fi
+	:: else -> break
+	od;
+	n = 0
+}
+
+/* What is checked of each event that is reported. */
+inline report()
+{
+	h = c_head[top];
+	assert(x == h);                /* whole */
+	assert(what[h] == 1);          /* committed, and not reported before */
+	assert(c_owner[top] == by[h]); /* whose it is */
+#ifndef PATIENCE
+	assert(h > reported);          /* times rise, those of all threads together */
+	if
+	:: told
+	:: else ->
+		/* Nothing is missing between two events if nobody says so. */
+		i_ = reported + 1;
+		do
+		:: i_ < h -> assert(what[i_] != 1 && what[i_] != 3); i_++
+		:: else -> break
+		od;
+		i_ = 0
+	fi;
+#endif
+	what[h] = 2;
+	reported = h;
+	h = 0;
+	if
+	:: told -> gap_from = 0
+	:: else
+	fi
+}
+
+/*
+ * src/read/cursor.c: cursor_take(), cursor_copy()
+ * src/read/merge.c: merge_take(), replace_top(); src/read/live.c: live_peek(), live_take()
+ */
+inline take()
+{
+#ifdef MUTANT_CLAIMED_BEFORE_COPIED
+	d_step {
+		ok = (m[READ(top)] == c_next[top]);
+		if
+		:: ok -> m[READ(top)] = c_next[top] + 1
+		:: else
+		fi
+	};
+	x = m[DATA(top, c_at[top])];
+	d_step {
+#else
+	x = m[DATA(top, c_at[top])];
+	d_step {
+		ok = (m[READ(top)] == c_next[top]);
+		if
+		:: ok -> m[READ(top)] = c_next[top] + 1
+		:: else
+		fi;
+#endif
+		have[top] = false;
+		told = (gap_from != 0 && gap_from <= c_head[top]);
+		if
+		:: !ok
+		:: ok && c_head[top] <= gap_until ->
+			/* Older than one that was overwritten. */
+			assert(what[c_head[top]] == 1);
+			what[c_head[top]] = 3;
+			dropped++;
+			add_gap(c_head[top], 0)
+		:: ok && c_head[top] > gap_until ->
+			report()
+		fi;
+		if
+		:: ok -> c_next[top]++; c_at[top]++
+		:: else
+		fi;
+		x = 0;
+		told = false
+	}
+}
+
+/* src/read/merge.c: merge_next(); src/read/live.c: live_next(). All that can be reported now. */
+inline read_all()
+{
+	fresh = false;
+	do
+	:: atomic {
+		top = NONE;
+		i_ = 0;
+		do
+		:: i_ < CHUNKS ->
+			if
+			:: have[i_] && (top == NONE || c_head[i_] < c_head[top]) -> top = i_
+			:: else
+			fi;
+			i_++
+		:: else -> break
+		od;
+		i_ = 0;
+		if
+		:: fresh && (top == NONE || c_head[top] >= horizon) -> young = (top != NONE); break
+		:: else
+		fi
+	   };
+	   if
+	   :: !fresh -> refill(); fresh = true
+	   :: else ->
+		take();
+		look(top);
+		if
+		:: moving[top] -> fresh = false
+		:: else
+		fi
+	   fi
+	od;
+	atomic { top = NONE; fresh = false }
+}
+
+#define UNREAD (!EMPTY(0) || !EMPTY(CHUNKS / 2) || !EMPTY(CHUNKS - 1))
+#define OVER(t) (done[t] || gone[t])
+#define ALL_OVER (OVER(0) && OVER(WRITERS / 2) && OVER(WRITERS - 1) && !stopping)
+#define ANY_KILLED (killed[0] || killed[WRITERS / 2] || killed[WRITERS - 1])
+
+/* src/control/reading.c: next_active(), wait_for_event(); src/control/lifecycle.c: lifecycle_drained() */
+proctype reader()
+{
+	byte c_first[CHUNKS], c_next[CHUNKS], c_at[CHUNKS], c_head[CHUNKS], c_owner[CHUNKS];
+	bool have[CHUNKS], moving[CHUNKS], holds[CHUNKS];
+	byte gap_from, gap_until, horizon, reported, overwritten, dropped;
+	byte f, p, a, o, h, gf, gu, u, barrier_u, x, y, n, was, top = NONE;
+	byte w_word, w_value, w_progress, w_p, w_thread;
+#ifdef SLEEP
+	byte wakeups;
+#endif
+	bool ok, told, fresh, waiting;
+	bool young; /* there is one that may be reported next time */
+
+	do
+	:: atomic {
+		/* There is something, or has been, or nothing will be. */
+#ifndef SLEEP
+		UNREAD || ALL_OVER || m[STATE] == ARMED ->
+#endif
+		over = ALL_OVER
+	   };
+	   read_all();
+	   /* Nobody is left, so nobody is waited for. */
+	   assert(!over || !waiting);
+	   if
+	   :: waiting ->
+		/* Again when something has changed. Nobody is waited for who is dead: that would never end. */
+		w_thread == NONE || m[w_word] != w_value || m[w_progress] != w_p || !WAITS_FOR(w_thread);
+		atomic { w_word = 0; w_value = 0; w_progress = 0; w_p = 0; w_thread = 0; waiting = false }
+	   :: else ->
+#ifdef UNTIL_FULL
+		/* All has been read: it runs again. */
+		if
+		:: d_step { m[STATE] == ARMED -> m[STATE] = RUNNING }
+		:: m[STATE] != ARMED
+		fi;
+#endif
+		if
+		:: over && !young -> break
+		:: else
+		fi
+#ifdef SLEEP
+		;
+		d_step { wakeups = m[WAKEUPS] };
+		m[WAITING] = (wakeups << 1) | 1;
+		barrier_everywhere(READER);
+#ifndef MUTANT_SLEEPS_AT_ONCE
+		read_all();
+#endif
+		if
+		:: waiting || young -> atomic { w_word = 0; w_value = 0; w_progress = 0; w_p = 0; w_thread = 0; waiting = false }
+		:: else ->
+			if
+			:: m[WAKEUPS] != wakeups
+			:: ALL_OVER ->
+				/* Nobody will wake us any more. Is there something? */
+				assert(ANY_KILLED || m[WAKEUPS] != wakeups || !UNREAD)
+			fi
+		fi;
+		wakeups = 0
+#endif
+	   fi
+	od;
+
+	/* The books: each event is reported or counted, once. */
+	n = 0;
+	d_step {
+		x = 0; p = 0;
+		do
+		:: n < CHUNKS -> assert(m[FIRST(n)] == c_first[n] && RECORDS(m[PROG(n)]) == c_next[n]); n++
+		:: else -> break
+		od;
+		n = 0;
+		do
+		:: n <= now -> x = x + (what[n] != 0); p = p + (what[n] == 2); n++
+		:: else -> break
+		od;
+		assert(x == p + overwritten + dropped);
+		x = x + m[LOST] + none;
+		assert(x >= ended);
+		n = 0;
+		do
+		:: n < WRITERS -> ended = ended + (killed[n] && !done[n]) + (killed[n] && handling[n]); n++
+		:: else -> break
+		od;
+		assert(x <= ended);
+#ifdef CHECK_OVERRUN
+		assert(m[OVERRUN] || overwritten + dropped + m[LOST] == 0);
+#endif
+		n = 0; x = 0; p = 0
+	};
+	reading_done = true
+}
+
+/* -- Others -------------------------------------------------------------------- */
+
+#ifdef STOP
+/*
+ * src/control/quiesce.c: quiesce(); src/control/lifecycle.c: lifecycle_stop()
+ * Here it waits for whom the library waits a tenth of a second for, to see that it is nobody dead.
+ */
+proctype stopper()
+{
+	byte wanted[CHUNKS], was, n, u, barrier_u;
+	bool ok, again, claimed[CHUNKS];
+
+	m[STATE] = 0;
+	do
+	:: atomic { again = false; n = 0 };
+	   do
+	   :: n < CHUNKS ->
+		if
+#ifdef MUTANT_STOP_IGNORES_CLAIMS
+		:: !HELD(n)
+#else
+		:: !HELD(n) && m[CLAIM(n)] == 0
+#endif
+		:: else ->
+			chunk_claim(STOPPER, n);
+			if
+			:: ok ->
+				claimed[n] = true;
+				d_step { wanted[n] = m[OWNER(n)];
+					if
+					:: OWNER_IS(wanted[n]) -> m[OWNER(n)] = OWNER_NEXT(wanted[n], 0)
+					:: else
+					fi
+				}
+			:: else -> again = true
+			fi
+		fi;
+		n++
+	   :: else -> break
+	   od;
+	   barrier_everywhere(STOPPER);
+	   n = 0;
+	   do
+	   :: n < CHUNKS ->
+		if
+		:: claimed[n] ->
+			ok = true;
+			if
+			:: OWNER_IS(wanted[n]) -> chunk_withdrawn(n, OWNER_SEAT(wanted[n]))
+			:: else
+			fi;
+			if
+			:: ok
+			:: else -> store(STOPPER, OWNER(n), wanted[n]); again = true
+			fi;
+			chunk_unclaim(STOPPER, n);
+			d_step { claimed[n] = false; wanted[n] = 0 }
+		:: else
+		fi;
+		n++
+	   :: else -> break
+	   od;
+	   n = 0;
+	   if
+	   :: again
+	   :: else -> break
+	   fi
+	od;
+	atomic { quiet = true; stopping = false }
+}
+#endif
+
+#ifdef KILLS
+/* SIGKILL, at any step. */
+proctype killer()
+{
+	if
+#ifndef KILL_ONLY_1
+	:: killed[0] = true
+#endif
+#if WRITERS > 1
+	:: killed[1] = true
+#endif
+	:: true
+	fi
+}
+#endif
+
+/* When nobody can go on: everybody has ended who lives. */
+proctype monitor()
+{
+	timeout ->
+	assert(reading_done);
+	assert(done[0] || killed[0]);
+	assert(done[WRITERS - 1] || killed[WRITERS - 1])
+}
+
+init {
+	byte n;
+
+	atomic {
+		m[STATE] = RUNNING;
+		do
+		:: n < WRITERS -> run memory(n); n++
+		:: else -> break
+		od;
+		run writer(0, EVENTS_0);
+#if WRITERS > 1
+#ifdef ALONE
+		run handler(1, false);
+#else
+		run writer(1, EVENTS_1);
+#endif
+#endif
+#if WRITERS > 2
+		run writer(2, EVENTS_2);
+#endif
+#ifdef HANDLER
+		run handler(0, true);
+#endif
+#ifdef STOP
+		stopping = true;
+		run stopper();
+#endif
+#ifdef KILLS
+		run killer();
+#endif
+		run reader();
+		run monitor()
+	}
+}
