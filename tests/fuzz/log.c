@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "fuzz.h"
+#include "must.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,14 +16,6 @@
 #include <sys/mman.h>
 #include <trace.h>
 #include <unistd.h>
-
-#define MUST(condition)                                                                      \
-	do {                                                                                 \
-		if (!(condition)) {                                                          \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);      \
-			abort();                                                             \
-		}                                                                            \
-	} while (0)
 
 #define DATA_MAX 65535
 

@@ -11,83 +11,36 @@
  */
 #include "fuzz.h"
 
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <trace.h>
 
+#include "heap.h"
 #include "log/crc.h"
 #include "log/format.h"
 #include "log/unpack.h"
 
-/* -- Memory that is looked after ----------------------------------------------------------- */
-
-/*
- * The library's own memory comes from the heap here (the linker calls these, --wrap), so that
- * AddressSanitizer sees a byte too many; and each body is in a place as long as itself.
- */
-void *__real_sys_map(size_t size, int fd, int writable);
-void __real_sys_unmap(void *p, size_t size);
-bool __real_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body);
-void *__wrap_sys_map(size_t size, int fd, int writable);
-void __wrap_sys_unmap(void *p, size_t size);
-bool __wrap_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body);
-
-#define MAPS 64
-static struct {
-	uintptr_t p; /* all bits turned round: what is only known here is a leak */
-	size_t size;
-} maps[MAPS];
-
-/* What lives longer than a log is made before: the library wants pages for that. */
-static bool on_the_heap;
-
-void *__wrap_sys_map(size_t size, int fd, int writable)
-{
-	void *p;
-
-	for (int i = 0; on_the_heap && fd < 0 && i < MAPS; i++)
-		if (!maps[i].p) {
-			p = calloc(1, size);
-			maps[i].p = ~(uintptr_t)p;
-			maps[i].size = size;
-			return p;
-		}
-	return __real_sys_map(size, fd, writable);
-}
-
-void __wrap_sys_unmap(void *p, size_t size)
-{
-	for (int i = 0; i < MAPS; i++)
-		if (maps[i].p == ~(uintptr_t)p) {
-			if (maps[i].size != size)
-				abort();
-			maps[i].p = 0;
-			free(p);
-			return;
-		}
-	__real_sys_unmap(p, size);
-}
-
-/* A /dev/shm of its own, where that is possible: a log may say that it is that of a stream in there. */
+/* Before anything is read; see heap.h. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	trace_id_t trid;
 
 	(void)argc;
 	(void)argv;
-	if (unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0)
-		mount("fuzz", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+	heap_own_shm();
 	if (posix_trace_create(0, NULL, &trid) != 0 || posix_trace_shutdown(trid) != 0) {
 		fprintf(stderr, "nothing can be traced here\n");
 		exit(1);
 	}
-	on_the_heap = true;
+	heap_begin();
 	return 0;
 }
+
+/* Each body is in a place as long as itself. */
+bool __real_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body);
+bool __wrap_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body);
 
 bool __wrap_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body)
 {

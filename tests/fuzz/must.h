@@ -1,0 +1,20 @@
+/*
+ * must.h - what must be, or the program ends and libFuzzer has found something
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef FUZZ_MUST_H
+#define FUZZ_MUST_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MUST(condition)                                                                      \
+	do {                                                                                 \
+		if (!(condition)) {                                                          \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);      \
+			abort();                                                             \
+		}                                                                            \
+	} while (0)
+
+#endif
