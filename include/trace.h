@@ -399,9 +399,10 @@ static __inline__ __attribute__((__always_inline__, __unused__)) void
 __posix_trace_point(trace_event_id_t __id, const void *__data, size_t __len)
 {
 	const struct __posix_trace_gate *__gate = __atomic_load_n(&__posix_trace_gate, __ATOMIC_ACQUIRE);
-	const char *__vacant = (const char *)__gate + (size_t)__atomic_load_n(&__gate->__vacant, __ATOMIC_RELAXED);
+	/* As a number: the word may be before the gate, and a pointer must not wrap round. */
+	size_t __vacant = (size_t)__gate + (size_t)__atomic_load_n(&__gate->__vacant, __ATOMIC_RELAXED);
 
-	if (__builtin_expect(__atomic_load_n((const __posix_trace_word *)(const void *)__vacant, __ATOMIC_RELAXED) !=
+	if (__builtin_expect(__atomic_load_n((const __posix_trace_word *)__vacant, __ATOMIC_RELAXED) !=
 	                     ~(__posix_trace_word)0, 0)) {
 		posix_trace_event(__id, __data, __len);
 		__asm__ __volatile__("");
