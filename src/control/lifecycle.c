@@ -61,13 +61,13 @@ static int make_stream(int dir, struct handle *h, const struct attr *attr, bool 
 {
 	static uint32_t last_serial;
 	struct stream_origin origin = { h->entry.creator, h->target.ident, 0 };
-	uint32_t capacity = output_capacity(attr->log_policy, attr->log_size, attr->data_size);
+	/* Without a log its size is whatever the attribute says: nothing that could be divided. */
+	uint32_t log_bytes = with_log ? stream_log_bytes(output_capacity(attr->log_policy, attr->log_size, attr->data_size)) : 0;
 	int r;
 
 	do {
 		origin.serial = fetch_add(&last_serial, 1) + 1;
-		r = stream_create(dir, &h->target.place, &origin, attr,
-		                  with_log ? stream_log_bytes(capacity) : 0, &h->stream, &h->hold);
+		r = stream_create(dir, &h->target.place, &origin, attr, log_bytes, &h->stream, &h->hold);
 	} while (r == -EEXIST);
 	h->entry.serial = origin.serial;
 	if (r == 0 && with_log)
