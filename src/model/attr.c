@@ -14,18 +14,30 @@
 
 _Static_assert(sizeof VERSION <= TRACE_NAME_MAX, "fits in the array that a caller must have");
 
+/* Initialised, and nothing else has written there since: all is as the functions set it. */
+static bool sound(const struct attr *a)
+{
+	return a->magic == MAGIC && a->data_size <= RECORD_DATA_MAX &&
+	       (a->stream_policy == 0 || a->stream_policy == POSIX_TRACE_LOOP || a->stream_policy == POSIX_TRACE_UNTIL_FULL ||
+	        a->stream_policy == POSIX_TRACE_FLUSH) &&
+	       (a->log_policy == POSIX_TRACE_LOOP || a->log_policy == POSIX_TRACE_UNTIL_FULL || a->log_policy == POSIX_TRACE_APPEND) &&
+	       (a->inheritance == POSIX_TRACE_CLOSE_FOR_CHILD || a->inheritance == POSIX_TRACE_INHERITED) &&
+	       a->create_nsec >= 0 && a->create_nsec < NS_PER_S && a->resolution_nsec >= 0 &&
+	       memchr(a->version, 0, TRACE_NAME_MAX) && memchr(a->name, 0, TRACE_NAME_MAX);
+}
+
 struct attr *attr_get(trace_attr_t *attr)
 {
 	struct attr *a = (struct attr *)attr;
 
-	return a && a->magic == MAGIC ? a : NULL;
+	return a && sound(a) ? a : NULL;
 }
 
 const struct attr *attr_get_const(const trace_attr_t *attr)
 {
 	const struct attr *a = (const struct attr *)attr;
 
-	return a && a->magic == MAGIC ? a : NULL;
+	return a && sound(a) ? a : NULL;
 }
 
 void attr_init(struct attr *a)

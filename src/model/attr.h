@@ -41,7 +41,7 @@ static inline uint64_t attr_created(const struct attr *a)
 	return (uint64_t)a->create_sec * (uint64_t)NS_PER_S + (uint64_t)a->create_nsec;
 }
 
-/* Null if attr is null or not initialised. */
+/* Null if attr is null or not initialised, or has been overwritten. */
 struct attr *attr_get(trace_attr_t *attr);
 const struct attr *attr_get_const(const trace_attr_t *attr);
 

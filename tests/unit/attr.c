@@ -33,6 +33,38 @@ TEST(recognised)
 	CHECK("-", attr_get(&u.attr) == &u.a);
 }
 
+/* What the functions cannot have set: somebody else has written there. */
+TEST(overwritten)
+{
+	union {
+		trace_attr_t attr;
+		struct attr a;
+	} u;
+
+#define WITH(member, value)                                                     \
+	do {                                                                    \
+		attr_init(&u.a);                                                \
+		u.a.member = (value);                                           \
+		CHECK("-", !attr_get(&u.attr) && !attr_get_const(&u.attr));     \
+	} while (0)
+
+	WITH(data_size, 65536);
+	WITH(stream_policy, -1);
+	WITH(stream_policy, 99);
+	WITH(log_policy, 0);
+	WITH(inheritance, 0x01010101);
+	WITH(create_nsec, -1);
+	WITH(create_nsec, 1000000000);
+	WITH(resolution_nsec, -1);
+	/* Without an end, copied to the caller they would go on. */
+	attr_init(&u.a);
+	memset(u.a.name, 'n', sizeof u.a.name);
+	CHECK("-", !attr_get(&u.attr) && !attr_get_const(&u.attr));
+	attr_init(&u.a);
+	memset(u.a.version, 'v', sizeof u.a.version);
+	CHECK("-", !attr_get(&u.attr) && !attr_get_const(&u.attr));
+}
+
 TEST(defaults)
 {
 	struct attr a;
@@ -158,5 +190,5 @@ TEST(layout)
 	CHECK_EQ("-", offsetof(struct attr, name), 128);
 }
 
-TEST_MAIN(TEST_ENTRY(recognised), TEST_ENTRY(defaults), TEST_ENTRY(name_is_cut), TEST_ENTRY(stream_policy), TEST_ENTRY(valid),
+TEST_MAIN(TEST_ENTRY(recognised), TEST_ENTRY(overwritten), TEST_ENTRY(defaults), TEST_ENTRY(name_is_cut), TEST_ENTRY(stream_policy), TEST_ENTRY(valid),
           TEST_ENTRY(event_sizes), TEST_ENTRY(layout))
