@@ -1,7 +1,7 @@
 /*
- * replay.c - what the fuzzer has found, once more: each file of a directory as a log, in a process of its own
+ * replay.c - inputs of a fuzzer once more, without libFuzzer: each file of the directories in a process of its own
  *
- *     replay DIRECTORY
+ *     replay DIRECTORY...
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,6 +12,11 @@
 #include <sys/stat.h>
 
 #include "test.h"
+
+/* Not every target needs to be prepared. */
+#pragma weak LLVMFuzzerInitialize
+
+static int passed, failed, skipped;
 
 static void try(int directory, const char *name)
 {
@@ -25,20 +30,17 @@ static void try(int directory, const char *name)
 	MUST(bytes && read(fd, bytes, (size_t)st.st_size) == st.st_size);
 	close(fd);
 	alarm(60 * (unsigned)test_slow());
+	if (LLVMFuzzerInitialize)
+		LLVMFuzzerInitialize(NULL, NULL);
 	LLVMFuzzerTestOneInput(bytes, (size_t)st.st_size);
 	free(bytes);
 }
 
-int main(int argc, char **argv)
+static void try_all(DIR *directory)
 {
-	int failed = 0, passed = 0, status;
 	struct dirent *e;
-	DIR *directory;
+	int status;
 
-	if (argc != 2 || !(directory = opendir(argv[1]))) {
-		fprintf(stderr, "usage: replay DIRECTORY\n");
-		return 2;
-	}
 	while ((e = readdir(directory))) {
 		pid_t pid;
 
@@ -55,11 +57,33 @@ int main(int argc, char **argv)
 			passed++;
 			continue;
 		}
+		/* It cannot be tried here, and it has said why. */
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+			skipped++;
+			continue;
+		}
 		failed++;
 		printf("FAIL %s: %s %d\n", e->d_name, WIFSIGNALED(status) ? "signal" : "exit status",
 		       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	}
-	closedir(directory);
-	printf("%d passed, %d failed\n", passed, failed);
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		DIR *directory = opendir(argv[i]);
+
+		if (!directory) {
+			perror(argv[i]);
+			return 2;
+		}
+		try_all(directory);
+		closedir(directory);
+	}
+	if (argc < 2) {
+		fprintf(stderr, "usage: replay DIRECTORY...\n");
+		return 2;
+	}
+	printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
 	return failed ? 1 : passed ? 0 : 77;
 }

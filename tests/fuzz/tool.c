@@ -1,0 +1,703 @@
+/*
+ * tool.c - the small languages of the command: declared layouts and data, times, sizes, patterns, spans
+ *
+ * The first byte says which of them the rest is of. What is printed is read again: JSON by a reader that allows nothing else,
+ * texts and numbers by what they were before. What ends the command (wrong usage) comes back here instead.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "fuzz.h"
+#include "must.h"
+
+#include <fnmatch.h>
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include "bytes.h"
+#include "chart.h"
+#include "command.h"
+#include "json.h"
+#include "layout.h"
+#include "layout_json.h"
+#include "layout_print.h"
+#include "layouts.h"
+#include "match.h"
+#include "moment.h"
+#include "out.h"
+#include "pairs.h"
+#include "span.h"
+#include "utf8.h"
+
+/* -- What the command does, and the test does not ----------------------------------------------- */
+
+static jmp_buf over;
+static bool running;
+static int status;
+
+void __real_exit(int code) __attribute__((noreturn));
+void __wrap_exit(int code) __attribute__((noreturn));
+int __wrap_fprintf(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void __wrap_exit(int code)
+{
+	if (!running)
+		__real_exit(code);
+	status = code;
+	longjmp(over, 1);
+}
+
+/* Messages: of one line, of what can be shown. */
+int __wrap_fprintf(FILE *f, const char *format, ...)
+{
+	char *text = NULL;
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = running ? vasprintf(&text, format, arguments) : vfprintf(f, format, arguments);
+	va_end(arguments);
+	if (!running)
+		return n;
+	running = false;
+	MUST(n > 0 && text[n - 1] == '\n' && utf8_harmless((unsigned char *)text, (size_t)n - 1, "", NULL));
+	running = true;
+	free(text);
+	return n;
+}
+
+/* Does the call, or it ends the command: then with wrong usage. */
+#define COMES_BACK(call)                                   \
+	({                                                 \
+		bool back_;                                \
+		running = true;                            \
+		if (setjmp(over) == 0) {                   \
+			call;                              \
+			back_ = true;                      \
+		} else {                                   \
+			back_ = false;                     \
+		}                                          \
+		running = false;                           \
+		MUST(back_ || status == STATUS_USAGE);     \
+		back_;                                     \
+	})
+
+/* -- The input ------------------------------------------------------------------------------------ */
+
+static const uint8_t *input;
+static size_t left;
+
+static uint64_t take(unsigned bytes)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < bytes && left > 0; i++, left--)
+		n |= (uint64_t)*input++ << 8 * i;
+	return n;
+}
+
+/* Up to a null or that many bytes, in memory that ends where it does. */
+static char *take_text(size_t most)
+{
+	size_t n = 0;
+	char *text;
+
+	while (n < left && n < most && input[n])
+		n++;
+	text = malloc(n + 1);
+	MUST(text);
+	memcpy(text, input, n);
+	text[n] = 0;
+	input += n;
+	left -= n;
+	if (left > 0 && !*input) {
+		input++;
+		left--;
+	}
+	return text;
+}
+
+/* All that is left. */
+static unsigned char *take_data(size_t *size)
+{
+	unsigned char *data = malloc(left ? left : 1);
+
+	MUST(data);
+	memcpy(data, input, left);
+	*size = left;
+	input += left;
+	left = 0;
+	return data;
+}
+
+/* -- What was printed ------------------------------------------------------------------------------- */
+
+static char *printed;
+static size_t printed_size;
+
+static void collect(const char *bytes, size_t size)
+{
+	printed = realloc(printed, printed_size + size + 1);
+	MUST(printed);
+	memcpy(printed + printed_size, bytes, size);
+	printed_size += size;
+	printed[printed_size] = 0;
+}
+
+static void print_begin(void)
+{
+	free(printed);
+	printed = NULL;
+	printed_size = 0;
+	out_to(collect);
+	collect("", 0);
+}
+
+static void print_end(void)
+{
+	out_flush();
+}
+
+/* Nothing that a terminal obeys, in one line. */
+static void check_harmless(void)
+{
+	MUST(utf8_harmless((const unsigned char *)printed, printed_size, "", NULL));
+}
+
+/* -- JSON -------------------------------------------------------------------------------------------- */
+
+static const char *json_value(const char *p, unsigned depth);
+
+static const char *json_digits(const char *p)
+{
+	MUST(*p >= '0' && *p <= '9');
+	while (*p >= '0' && *p <= '9')
+		p++;
+	return p;
+}
+
+static const char *json_quoted(const char *p)
+{
+	MUST(*p++ == '"');
+	while (*p != '"') {
+		size_t n = utf8_length((const unsigned char *)p, strlen(p));
+
+		MUST((unsigned char)*p >= 0x20 && n > 0);
+		if (*p != '\\') {
+			p += n;
+			continue;
+		}
+		MUST(strchr("\"\\/bfnrtu", p[1]) && p[1]);
+		if (p[1] == 'u')
+			for (int i = 2; i < 6; i++)
+				MUST(strchr("0123456789abcdefABCDEF", p[i]) && p[i]);
+		p += p[1] == 'u' ? 6 : 2;
+	}
+	return p + 1;
+}
+
+static const char *json_items(const char *p, char end, unsigned depth)
+{
+	if (*p == end)
+		return p + 1;
+	for (;;) {
+		if (end == '}') {
+			p = json_quoted(p);
+			MUST(*p++ == ':');
+		}
+		p = json_value(p, depth + 1);
+		if (*p == end)
+			return p + 1;
+		MUST(*p++ == ',');
+	}
+}
+
+static const char *json_value(const char *p, unsigned depth)
+{
+	static const char *const words[] = { "true", "false", "null" };
+
+	MUST(depth < 32);
+	if (*p == '{' || *p == '[')
+		return json_items(p + 1, *p == '{' ? '}' : ']', depth);
+	if (*p == '"')
+		return json_quoted(p);
+	for (unsigned i = 0; i < 3; i++)
+		if (strncmp(p, words[i], strlen(words[i])) == 0)
+			return p + strlen(words[i]);
+	p += *p == '-';
+	p = *p == '0' ? p + 1 : json_digits(p);
+	if (*p == '.')
+		p = json_digits(p + 1);
+	if (*p == 'e' || *p == 'E') {
+		p++;
+		p = json_digits(p + (*p == '+' || *p == '-'));
+	}
+	return p;
+}
+
+static void check_json(void)
+{
+	const char *end = json_value(printed, 0);
+
+	MUST(*end == '\n' && end + 1 == printed + printed_size);
+}
+
+/* -- Layouts -------------------------------------------------------------------------------------------- */
+
+/* The declaration once more, from what was understood of it. */
+static void declare(const struct layout *l, unsigned from, char *text)
+{
+	static const char *const letters[] = { [LAYOUT_UNSIGNED] = "u", [LAYOUT_SIGNED] = "i", [LAYOUT_HEX] = "x", [LAYOUT_FLOAT] = "f",
+		[LAYOUT_CHARS] = "c", [LAYOUT_TEXT] = "s", [LAYOUT_BYTES] = "b" };
+
+	text += sprintf(text, "n{");
+	for (unsigned i = from; i < l->count; i++) {
+		const struct layout_field *f = &l->field[i];
+
+		text += sprintf(text, "%s%s:%s", i > from ? "," : "", f->name, letters[f->kind]);
+		if (f->kind < LAYOUT_CHARS)
+			text += sprintf(text, "%u", f->size * 8u);
+		if (f->count > 1)
+			text += sprintf(text, "[%u]", f->count);
+		if (f->unit_length)
+			text += sprintf(text, "/%s", f->unit);
+	}
+	strcpy(text, "}");
+}
+
+static void check_fields(const struct layout *l, size_t length)
+{
+	enum layout_form form;
+	unsigned char *none = calloc(1, length ? length : 1);
+	uint32_t end = 0;
+
+	MUST(none && l->count <= LAYOUT_FIELDS && (l->align == 1 || l->align == 2 || l->align == 4 || l->align == 8 || l->count == 0));
+	for (unsigned i = 0; i < l->count; i++) {
+		const struct layout_field *f = &l->field[i];
+		size_t there = layout_there(f, length);
+
+		MUST(f->offset >= end && f->count >= 1 && f->name_length == strlen(f->name) && f->unit_length == strlen(f->unit));
+		MUST(f->size == 1 || f->size == 2 || f->size == 4 || f->size == 8);
+		MUST(f->offset % (l->align_most && f->size > l->align_most ? l->align_most : f->size) == 0);
+		MUST(there == 0 || (f->offset + there <= length && there % f->size == 0));
+		MUST(!layout_rest(f) || i == l->count - 1);
+		end = f->offset + (uint32_t)f->size * f->count;
+	}
+	MUST(l->end == end);
+	if (l->count > 0) {
+		MUST(layout_unsaid(l, length) <= length);
+		form = layout_form(l, none, length);
+		for (unsigned i = 0; i < l->count && (form == FORM_FIELDS || form == FORM_MORE); i++)
+			MUST(layout_rest(&l->field[i]) || layout_there(&l->field[i], length) == (size_t)l->field[i].size * l->field[i].count);
+	}
+	free(none);
+}
+
+/* What stands in quotation marks is what there was. */
+static void check_text(const unsigned char *data, size_t length)
+{
+	size_t at = 0;
+	const char *p;
+
+	print_begin();
+	layout_print_text(data, length);
+	print_end();
+	check_harmless();
+	p = printed;
+	MUST(*p++ == '"');
+	for (; p < printed + printed_size - 1; at++) {
+		unsigned char c = (unsigned char)*p++;
+
+		if (c == '\\') {
+			c = (unsigned char)*p++;
+			if (c == 'x') {
+				unsigned hex;
+
+				MUST(sscanf(p, "%2x", &hex) == 1);
+				c = (unsigned char)hex;
+				p += 2;
+			} else {
+				c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
+			}
+		} else {
+			MUST(c != '"');
+		}
+		MUST(at < length && data[at] == c);
+	}
+	MUST(at == length && *p == '"');
+}
+
+static void check_hex(const unsigned char *data, size_t length, unsigned group)
+{
+	const char *p;
+
+	print_begin();
+	layout_print_hex(data, length, group);
+	print_end();
+	p = printed;
+	for (size_t i = 0; i < length; i++, p += 2) {
+		unsigned hex;
+
+		if (group && i > 0 && i % group == 0)
+			MUST(*p++ == ' ');
+		MUST(sscanf(p, "%2x", &hex) == 1 && hex == data[i]);
+	}
+	MUST(!*p);
+}
+
+static void try_layout(void)
+{
+	struct layout l = { .align_most = (uint8_t)(take(1) % 2 ? 4 : 0) }, before, again;
+	unsigned names = 1 + (unsigned)take(1) % 3;
+	size_t length;
+	unsigned char *data;
+	enum layout_form form;
+
+	for (unsigned i = 0; i < names; i++) {
+		char *name = take_text(TRACE_EVENT_NAME_MAX), text[4096];
+		struct layout alone = { .align_most = l.align_most };
+		bool parsed;
+
+		before = l;
+		parsed = layout_parse(&l, name);
+		MUST(parsed || memcmp(&before, &l, sizeof l) == 0);
+		MUST(layout_parse(&alone, name) == (layout_name(name) < strlen(name)));
+		MUST(alone.count > 0 || !parsed);
+		if (parsed) {
+			declare(&l, before.count, text);
+			again = before;
+			MUST(layout_parse(&again, text) && again.count == l.count && again.end == l.end && again.align == l.align);
+			for (unsigned f = before.count; f < l.count; f++)
+				MUST(strcmp(again.field[f].name, l.field[f].name) == 0 && again.field[f].offset == l.field[f].offset &&
+				     again.field[f].kind == l.field[f].kind && strcmp(again.field[f].unit, l.field[f].unit) == 0);
+		}
+		free(name);
+	}
+	data = take_data(&length);
+	check_fields(&l, length);
+	form = layout_form(l.count ? &l : NULL, data, length);
+	MUST(form < FORMS && (form == FORM_NONE) == (length == 0));
+	MUST(form != FORM_TEXT || utf8_harmless(data, layout_text_length(data, length), "\n\t", NULL));
+	check_text(data, length);
+	check_hex(data, length, (unsigned)length % 5);
+	print_begin();
+	if (l.count)
+		layout_print(&l, data, length);
+	else
+		layout_print_unknown(data, length);
+	print_end();
+	check_harmless();
+	print_begin();
+	layout_json(l.count ? &l : NULL, data, length);
+	json_done();
+	print_end();
+	check_json();
+	free(data);
+}
+
+/* -- Times ------------------------------------------------------------------------------------------------ */
+
+static void try_moment(void)
+{
+	uint64_t begin = take(8), time = 4711, again;
+	int width = (int)take(1) % 40;
+	char *text = take_text(64), *small = malloc(16), *end;
+	int64_t ns;
+
+	MUST(small);
+	if (!moment_parse(text, begin, &time))
+		MUST(time == 4711);
+	/* What is shown is understood; years of four digits. */
+	print_begin();
+	moment_print(begin);
+	print_end();
+	check_harmless();
+	if (begin < UINT64_C(253402300800) * 1000000000)
+		MUST(moment_parse(printed, 0, &again) && again == begin);
+	print_begin();
+	moment_print_seconds((int64_t)begin, width);
+	print_end();
+	MUST(printed_size >= (size_t)width || printed_size > 10);
+	ns = (int64_t)strtoll(printed, &end, 10);
+	MUST(*end == '.' && strlen(end) == 10 && ns == (int64_t)begin / 1000000000);
+	MUST((uint64_t)strtoull(end + 1, NULL, 10) == ((int64_t)begin < 0 ? 0 - begin : begin) % 1000000000);
+	MUST(((int64_t)begin < 0) == (strchr(printed, '-') != NULL));
+	MUST(strlen(moment_duration(small, begin)) < 16);
+	MUST(strlen(bytes_text(small, begin)) < 16 && strlen(bytes_short(small, begin)) <= 5);
+	free(small);
+	free(text);
+}
+
+/* -- Arguments ---------------------------------------------------------------------------------------------- */
+
+/* Digits and a unit: what it is, or too much. */
+static bool size_of(const char *text, unsigned __int128 *n)
+{
+	static const char units[] = "kmgt";
+	const char *p = text, *unit;
+
+	for (*n = 0; *p >= '0' && *p <= '9'; p++)
+		if (*n <= UINT64_MAX)
+			*n = *n * 10 + (unsigned)(*p - '0');
+	if (p == text)
+		return false;
+	unit = *p ? strchr(units, *p | 0x20) : NULL;
+	/* Not of what is a letter only with that bit. */
+	if (unit && ((*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z'))) {
+		*n <<= 10 * (unit - units + 1);
+		p++;
+		if (p[0] == 'i' && (p[1] == 'B' || p[1] == 'b'))
+			p += 2;
+		else if (*p == 'B' || *p == 'b')
+			p++;
+	}
+	return !*p;
+}
+
+static void try_arguments(void)
+{
+	long least = (long)take(8), most = (long)take(8);
+	char *text = take_text(600), *end;
+	unsigned __int128 n;
+	volatile size_t size = 0;
+	volatile long long duration = -1;
+	volatile long number = 0;
+
+	if (COMES_BACK(size = argument_size("--size", text)))
+		MUST(size_of(text, &n) && n == size);
+	else
+		MUST(!size_of(text, &n) || n > SIZE_MAX);
+	if (COMES_BACK(duration = argument_duration("--time", text)))
+		MUST(duration >= 0);
+	if (COMES_BACK(number = argument_number("--number", text, least, most)))
+		MUST(number >= least && number <= most && number == strtol(text, &end, 10) && !*end && end > text);
+	free(text);
+}
+
+/* -- Patterns ------------------------------------------------------------------------------------------------- */
+
+#define PATTERNS 4
+
+static void try_match(void)
+{
+	char *pattern[PATTERNS], *name;
+	struct match *m = match_new();
+	unsigned count = (unsigned)take(1) % (PATTERNS + 1);
+	bool wanted = true, got;
+	size_t length;
+
+	for (unsigned i = 0; i < count; i++) {
+		/* What a pattern of many stars costs is for who writes it. */
+		pattern[i] = take_text(12);
+		MUST(match_option(m, 'e', pattern[i]));
+	}
+	name = take_text(TRACE_EVENT_NAME_MAX);
+	got = match_name(m, name);
+	length = layout_name(name);
+	MUST(length <= strlen(name) && (length == strlen(name) || name[length] == '{'));
+	name[length] = 0;
+	if (count > 0)
+		wanted = *pattern[0] == '!';
+	for (unsigned i = 0; i < count; i++)
+		if (fnmatch(pattern[i] + (*pattern[i] == '!'), name, 0) == 0)
+			wanted = *pattern[i] != '!';
+	MUST(got == wanted && match_all(m) == (count == 0));
+	free(name);
+	name = take_text(64);
+	COMES_BACK(match_option(m, MATCH_FROM + (int)take(1) % 2, name));
+	/* It may still point there: there is no end of what was asked for but that of the command. */
+	for (unsigned i = 0; i < count; i++)
+		free(pattern[i]);
+	free(name);
+	free(m);
+}
+
+/* -- Spans ---------------------------------------------------------------------------------------------------- */
+
+#define NAMES  6
+#define SCOPES 3
+#define OPEN   300
+
+/* What span.h says, as simple as can be. */
+struct model {
+	uint64_t begins, ends, cut, count, sum;
+	unsigned depth[SCOPES];
+	uint64_t time[SCOPES][OPEN];
+};
+
+static void model_event(struct model *m, bool begins, bool ends, bool cuts, bool nested, unsigned scope, uint64_t time)
+{
+	if (ends && m->depth[scope] > 0) {
+		uint64_t since = m->time[scope][--m->depth[scope]];
+
+		m->count++;
+		m->sum += time > since ? time - since : 0;
+	} else if (ends && !begins) {
+		m->ends++;
+	}
+	for (unsigned i = 0; cuts && i < SCOPES; i++) {
+		m->cut += m->depth[i];
+		m->depth[i] = 0;
+	}
+	if (begins && m->depth[scope] > 0 && !nested) {
+		m->begins++;
+		m->depth[scope]--;
+	}
+	if (begins)
+		m->time[scope][m->depth[scope]++] = time;
+}
+
+static void free_spans(struct spans *spans)
+{
+	for (unsigned i = 0; i < spans->count; i++) {
+		struct span *s = spans->span[i];
+
+		for (unsigned k = 0; k < s->room; k++)
+			free(s->open[k].time);
+		free(s->open);
+		free(s->begin);
+		free(s->end);
+		free(s->name);
+		free(s);
+	}
+}
+
+static void print_spans(const struct spans *spans)
+{
+	print_begin();
+	span_json(spans);
+	json_done();
+	print_end();
+	check_json();
+	print_begin();
+	span_print(spans);
+	for (unsigned i = 0; i < spans->count; i++)
+		if (spans->span[i]->durations.count)
+			span_chart(spans->span[i]);
+	print_end();
+	MUST(utf8_harmless((const unsigned char *)printed, printed_size, "\n", NULL));
+}
+
+/* A function of its own: what is changed between setjmp() and longjmp() is lost. */
+static bool add_span(struct spans *spans, const char *text)
+{
+	return COMES_BACK(span_add(spans, text));
+}
+
+static void try_spans(void)
+{
+	static struct model model[SPANS_MAX];
+	static struct spans spans;
+	char *name[NAMES];
+	struct span_role role[NAMES];
+	unsigned count = (unsigned)take(1) % 4;
+
+	memset(model, 0, sizeof model);
+	spans = (struct spans){ .nested = take(1) % 2 };
+	for (unsigned i = 0; i < count; i++) {
+		char *text = take_text(16);
+		unsigned before = spans.count;
+		bool added = add_span(&spans, text);
+
+		MUST(spans.count == before + added);
+		if (added) {
+			const struct span *s = spans.span[before];
+
+			MUST(*s->begin && *s->end && strlen(s->begin) + 1 + strlen(s->end) == strlen(text));
+		}
+		free(text);
+	}
+	for (unsigned i = 0; i < NAMES; i++) {
+		name[i] = take_text(16);
+		role[i] = span_role(&spans, name[i]);
+	}
+	for (unsigned events = 0; events < OPEN && left > 1; events++) {
+		unsigned what = (unsigned)take(1), of = what % NAMES, scope = what / 8 % SCOPES;
+		bool cuts = what >= 250;
+		uint64_t time = take(1) * (what & 64 ? UINT64_C(1) << 40 : 1);
+
+		span_event(&spans, role[of], cuts, scope, time);
+		for (unsigned i = 0; i < spans.count; i++)
+			model_event(&model[i], role[of].begins >> i & 1, role[of].ends >> i & 1, cuts, spans.nested, scope, time);
+	}
+	span_finish(&spans);
+	for (unsigned i = 0; i < spans.count; i++) {
+		const struct span *s = spans.span[i];
+
+		for (unsigned k = 0; k < SCOPES; k++)
+			model[i].begins += model[i].depth[k];
+		MUST(s->begins == model[i].begins && s->ends == model[i].ends && s->cut == model[i].cut);
+		MUST(s->durations.count == model[i].count && s->durations.sum == model[i].sum && s->open_count == 0);
+	}
+	print_spans(&spans);
+	for (unsigned i = 0; i < NAMES; i++)
+		free(name[i]);
+	free_spans(&spans);
+}
+
+/* -- Pairs -------------------------------------------------------------------------------------------------------- */
+
+static void try_pairs(void)
+{
+	static struct spans spans;
+	struct source source = { .layouts = layouts_new() };
+	struct sources sources = { .source = &source, .count = 1 };
+
+	MUST(source.layouts);
+	spans = (struct spans){ .count = 0 };
+	for (uint32_t i = 0; i < 50 && left > 0; i++) {
+		char *name = take_text(TRACE_EVENT_NAME_MAX);
+
+		MUST(layouts_add(source.layouts, EVENT_ID_USER + i, name));
+		MUST(strlen(layouts_name(source.layouts, EVENT_ID_USER + i)) == layout_name(name));
+		free(name);
+	}
+	pairs_add(&spans, &sources);
+	for (unsigned i = 0; i < spans.count; i++) {
+		unsigned begins = 0, ends = 0;
+
+		MUST(spans.span[i]->name && *spans.span[i]->name);
+		/* Each is of exactly those types whose name it has. */
+		for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++) {
+			const char *name = layouts_name(source.layouts, id);
+			struct span_role role = name ? span_role(&spans, name) : (struct span_role){ 0, 0 };
+
+			begins += role.begins >> i & 1;
+			ends += role.ends >> i & 1;
+			if ((role.begins | role.ends) >> i & 1)
+				MUST(strncmp(name, spans.span[i]->name, strlen(spans.span[i]->name)) == 0);
+		}
+		MUST(begins > 0 && ends > 0);
+	}
+	print_spans(&spans);
+	free_spans(&spans);
+	layouts_free(source.layouts);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	if (!setlocale(LC_CTYPE, "C.UTF-8")) {
+		fprintf(stderr, "there is no locale C.UTF-8\n");
+		exit(77);
+	}
+	/* There a time has one meaning. */
+	setenv("TZ", "UTC", 1);
+	tzset();
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	static void (*const of[])(void) = { try_layout, try_layout, try_moment, try_arguments, try_match, try_spans, try_pairs };
+
+	input = bytes;
+	left = size;
+	of[take(1) % (sizeof of / sizeof of[0])]();
+	return 0;
+}
