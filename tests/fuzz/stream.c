@@ -296,6 +296,7 @@ static unsigned char *place_of_field(const struct field *f, unsigned index)
 {
 	const struct stream *s = handle ? &handle->stream : NULL;
 	size_t stride = 0, count = 1;
+	const struct chunk *c;
 	unsigned char *base;
 
 	switch (f->area) {
@@ -342,8 +343,8 @@ static unsigned char *place_of_field(const struct field *f, unsigned index)
 			count = s->chunk_count;
 			break;
 		case RECORD:
-			return stream_chunk_memory(s, &s->chunks[index % s->chunk_count]) + record_at(&s->chunks[index % s->chunk_count], index / 16) +
-			       f->offset;
+			c = &s->chunks[index % 16 % s->chunk_count];
+			return stream_chunk_memory(s, c) + record_at(c, index / 16) + f->offset;
 		default:
 			base = s->memory;
 			stride = 8;
