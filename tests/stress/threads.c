@@ -19,8 +19,10 @@ static void *record(void *arg)
 	s->thread = pthread_self();
 	while (!atomic_load(&go))
 		sched_yield();
-	while (!atomic_load_explicit(&stop, memory_order_relaxed))
+	/* One at least, however late its turn comes. */
+	do
 		stress_record(s);
+	while (!atomic_load_explicit(&stop, memory_order_relaxed));
 	return NULL;
 }
 
