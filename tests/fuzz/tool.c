@@ -434,20 +434,21 @@ static void try_moment(void)
 
 /* -- Arguments ---------------------------------------------------------------------------------------------- */
 
-/* Digits and a unit: what it is, or too much. */
-static bool size_of(const char *text, unsigned __int128 *n)
+/* Digits and a unit: what it is, or too much for 64 bits. */
+static bool size_of(const char *text, uint64_t *n, bool *beyond)
 {
 	static const char units[] = "kmgt";
 	const char *p = text, *unit;
 
+	*beyond = false;
 	for (*n = 0; *p >= '0' && *p <= '9'; p++)
-		if (*n <= UINT64_MAX)
-			*n = *n * 10 + (unsigned)(*p - '0');
+		*beyond |= __builtin_mul_overflow(*n, UINT64_C(10), n) | __builtin_add_overflow(*n, (uint64_t)(*p - '0'), n);
 	if (p == text)
 		return false;
 	unit = *p ? strchr(units, *p | 0x20) : NULL;
 	/* Not of what is a letter only with that bit. */
 	if (unit && ((*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z'))) {
+		*beyond |= *n >> (64 - 10 * (unit - units + 1)) != 0;
 		*n <<= 10 * (unit - units + 1);
 		p++;
 		if (p[0] == 'i' && (p[1] == 'B' || p[1] == 'b'))
@@ -462,15 +463,16 @@ static void try_arguments(void)
 {
 	long least = (long)take(8), most = (long)take(8);
 	char *text = take_text(600), *end;
-	unsigned __int128 n;
+	uint64_t n;
+	bool beyond;
 	volatile size_t size = 0;
 	volatile long long duration = -1;
 	volatile long number = 0;
 
 	if (COMES_BACK(size = argument_size("--size", text)))
-		MUST(size_of(text, &n) && n == size);
+		MUST(size_of(text, &n, &beyond) && !beyond && n == size);
 	else
-		MUST(!size_of(text, &n) || n > SIZE_MAX);
+		MUST(!size_of(text, &n, &beyond) || beyond || n > SIZE_MAX);
 	if (COMES_BACK(duration = argument_duration("--time", text)))
 		MUST(duration >= 0);
 	if (COMES_BACK(number = argument_number("--number", text, least, most)))
