@@ -167,7 +167,7 @@ static bool keep_part(struct recording *r, struct part *p, const struct snapshot
 {
 	const char *path = r->part[0].path;
 	char *numbered = newlog_numbered(path, r->number + 1), *copy = newlog_copy(path);
-	struct logcopy c = { .from = p->fd, .to = numbered, .meanwhile = copy, .begin = s->begin, .end = s->end };
+	struct logcopy c = { .from = p->fd, .to = numbered, .meanwhile = copy, .trouble = p->path, .begin = s->begin, .end = s->end };
 	int error = part_flush(p);
 
 	part_look(p);
