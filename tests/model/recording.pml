@@ -666,8 +666,11 @@ inline lane_record(t)
 		store(t, LAST(chunk), k);
 		commit(t, chunk, progress);
 #endif
-#ifndef MUTANT_BUSY_ENDS_FIRST
+#ifdef MUTANT_STRETCH_ENDS_LATE
 		store_late(t, BUSY(t), 0, true);
+#elif !defined(MUTANT_BUSY_ENDS_FIRST)
+		/* The stretch ends with this store: who is interrupted behind it comes back to where he was. */
+		d_step { ROOM_FOR(t) -> own_busy[t] = 0; hold(t, BUSY(t), 0, true) };
 #endif
 		d_step { own_busy[t] = 0; at++; k = 0; result = R_DONE }
 	fi
@@ -1140,8 +1143,12 @@ proctype reader()
 	do
 	:: atomic {
 		/* There is something, or has been, or nothing will be. */
+#ifdef READ_LATE
+		ALL_OVER ->
+#else
 #ifndef SLEEP
 		UNREAD || ALL_OVER || m[STATE] == ARMED ->
+#endif
 #endif
 		over = ALL_OVER
 	   };
