@@ -1,5 +1,5 @@
 #
-# model.py - each transition of the model names a function that src/ has, and each mutant is one that is tried
+# model.py - each transition of the model names a function that src/ has; each mutant is tried, and README.md has all of them
 #
 # SPDX-License-Identifier: MIT
 
@@ -9,6 +9,7 @@ from check import ROOT, finish, spoiled
 
 MODEL = 'tests/model/recording.pml'
 RUN = 'tests/model/run.py'
+README = 'tests/model/README.md'
 
 
 def defines(text, name):
@@ -45,11 +46,17 @@ def check(root):
     for name in re.findall(r"^    '([A-Z_]+)':", run, re.M):
         if f'MUTANT_{name}\n' not in text:
             yield f'{MODEL}: no MUTANT_{name}'
+    told = set(re.findall(r'^\| ([\w-]+) \|', (root / README).read_text(), re.M))
+    tried = set(re.findall(r"^    '([\w-]+)':", run, re.M))
+    for name in sorted(tried - told):
+        yield f'{README}: does not tell of {name}'
+    for name in sorted(told - tried - {'mutant', 'configuration', '---'}):
+        yield f'{README}: {RUN} has no {name}'
 
 
 # What the model has for itself: memory and its buffers, the books, what happens from outside.
-OURS = {'hold', 'store_late', 'store', 'store_release', 'out', 'all_out', 'memory', 'committed', 'commit', 'held_up_by',
-        'report', 'killer', 'monitor'}
+OURS = {'hold', 'store_late', 'store', 'store_release', 'out', 'all_out', 'memory', 'committed', 'commit', 'say_overrun',
+        'held_up_by', 'forget_waiting', 'report', 'killer', 'monitor'}
 
 
 def all_problems():
@@ -60,7 +67,9 @@ def all_problems():
         (MODEL, 'src/read/merge.c: put_back()', 'src/read/merge.c: put_away()'),
         (MODEL, '/* src/shm/chunk.c: settle() */\n', ''),
         (MODEL, 'MUTANT_NO_SETTLE', 'MUTANT_NO_SETTLERS'),
-        (RUN, "    'NO_GAP': OVER,\n", ''))
+        (RUN, "    'NO_GAP': OVER,\n", ''),
+        (README, '| NO_GAP |', '| NO_GAPS |'),
+        (RUN, "    'two-kill': (", "    'two-killed': ("))
 
 
 finish(all_problems())

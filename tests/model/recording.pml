@@ -65,8 +65,9 @@
 #define LOST     (STATE + 1)
 #define WAITING  (STATE + 2)
 #define WAKEUPS  (STATE + 3)
-#define OVERRUN  (STATE + 4)
-#define MEMORY   (STATE + 5)
+#define FULL     (STATE + 4) /* bits of the state that have a word of their own here */
+#define OVERRUN  (STATE + 5)
+#define MEMORY   (STATE + 6)
 
 byte m[MEMORY];
 
@@ -200,16 +201,13 @@ inline out(t)
 	k_ = 0
 }
 
-/* A barrier on that thread's processor. */
+/* A barrier on that thread's processor; inside of a d_step. */
 inline all_out(t)
 {
-	d_step {
-		k_ = 0;
-		do
-		:: b_n[t] > 0 -> k_ = 0; out(t)
-		:: else -> break
-		od
-	}
+	do
+	:: b_n[t] > 0 -> k_ = 0; out(t)
+	:: else -> break
+	od
 }
 
 /* What a thread loads where it may have stored itself. */
@@ -226,14 +224,27 @@ inline all_out(t)
 #define LOAD(t, at) m[at]
 #endif
 
-/* src/base/wait.c: barrier_everywhere() */
-inline barrier_everywhere(t)
+/*
+ * src/base/wait.c: barrier_everywhere(); inside of a d_step
+ * One processor after the other is the same as all at once: what the later ones
+ * have stored meanwhile may come out by itself at any time.
+ */
+inline barriers()
 {
-	barrier_u = 0;
-	do
-	:: barrier_u < WRITERS -> all_out(barrier_u); barrier_u++
-	:: else -> break
-	od
+	all_out(0)
+#if WRITERS > 1
+	; all_out(1)
+#endif
+#if WRITERS > 2
+	; all_out(2)
+#endif
+	; k_ = 0
+}
+
+/* src/base/wait.c: barrier_everywhere() */
+inline barrier_everywhere()
+{
+	d_step { true -> barriers() }
 }
 
 /*
@@ -294,6 +305,10 @@ proctype memory(byte t)
 #define POSSIBLE(t, c) (RANK(c) != R_NONE && CLAIMABLE(t, c) && !(HELD(c) && OWNER_SEAT(m[OWNER(c)]) == (t) && own_busy[t] == (c) + 1))
 #define NOT_BETTER(t, c, d) (!POSSIBLE(t, d) || RANK(c) <= RANK(d))
 #define CHOICE(t, c) (POSSIBLE(t, c) && NOT_BETTER(t, c, 0) && NOT_BETTER(t, c, CHUNKS / 2) && NOT_BETTER(t, c, CHUNKS - 1))
+#define IDLE_OR_WORSE(t, d) (!POSSIBLE(t, d) || RANK(d) >= R_IDLE)
+/* The reader says at any time that the stream is not full any more: so it may be, once it was. */
+#define WRAPPED_CHOICE(t, c) (m[FULL] && POSSIBLE(t, c) && IDLE_OR_WORSE(t, 0) && IDLE_OR_WORSE(t, CHUNKS / 2) && \
+	IDLE_OR_WORSE(t, CHUNKS - 1))
 
 /* src/shm/chunk.c: chunk_unclaim() */
 inline chunk_unclaim(t, c)
@@ -323,8 +338,7 @@ inline settle(t, c)
 	if
 	:: OWNER_IS(m[OWNER(c)])
 	:: !OWNER_IS(m[OWNER(c)]) ->
-		barrier_everywhere(t);
-		u = 0;
+		barrier_everywhere();
 		do
 		:: d_step { u < WRITERS && (m[BUSY(u)] != (c) + 1 || gone[u]) -> u++ }
 		:: d_step { u < WRITERS && m[BUSY(u)] == (c) + 1 && !gone[u] -> was = OWNER_NEXT(m[OWNER(c)], u + 1) };
@@ -369,16 +383,20 @@ inline chunk_revoke(t, c)
 		fi
 	};
 	if
-	:: was ->
-#ifndef MUTANT_REVOKE_WITHOUT_BARRIER
-		barrier_everywhere(t);
+	:: d_step {
+		was ->
+#ifdef MUTANT_REVOKE_WITHOUT_BARRIER
+		skip
+#else
+		barriers()
 #endif
+	   };
 		chunk_withdrawn(c, OWNER_SEAT(was));
 		if
-		:: ok -> was = 0
-		:: else -> store(t, OWNER(c), was); was = 0
+		:: d_step { ok -> was = 0 }
+		:: !ok -> store(t, OWNER(c), was); was = 0
 		fi
-	:: else
+	:: !was
 	fi
 }
 
@@ -403,6 +421,16 @@ inline ticks_of(c, number, ticks)
 #else
 #define GAP_IS_OLD(c) && m[GAPU(c)] != m[LAST(c)]
 #endif
+
+/* Only who asks for the status looks at it. */
+inline say_overrun()
+{
+#ifdef STATUS
+	m[OVERRUN] = 1
+#else
+	skip
+#endif
+}
 
 /* src/shm/chunk.c: chunk_recycle() */
 inline note_gap(t, c)
@@ -447,8 +475,9 @@ inline chunk_recycle(t, c)
 	LOCKED(t);
 #endif
 	store_release(t, PROG(c), PROGRESS(records, 0));
+	/* src/record/take.c: take_chunk() */
 	if
-	:: records != x -> d_step { LOCKED(t) -> m[OVERRUN] = 1; x = 0; records = 0 }
+	:: records != x -> d_step { LOCKED(t) -> m[FULL] = 1; say_overrun(); x = 0; records = 0 }
 	:: else -> atomic { x = 0; records = 0 }
 	fi
 }
@@ -460,18 +489,23 @@ inline take_chunk(t)
 	:: atomic {
 		LOCKED(t) ->
 		if
-		:: CHOICE(t, 0) -> chunk = 0
+		:: CHOICE(t, 0) -> chunk = 0; best = RANK(0)
 #if CHUNKS > 1
-		:: CHOICE(t, 1) -> chunk = 1
+		:: CHOICE(t, 1) -> chunk = 1; best = RANK(1)
 #endif
 #if CHUNKS > 2
-		:: CHOICE(t, 2) -> chunk = 2
+		:: CHOICE(t, 2) -> chunk = 2; best = RANK(2)
 #endif
-		:: else -> chunk = NONE
-		fi;
-		if
-		:: chunk == NONE -> break
-		:: else -> best = RANK(chunk)
+#ifndef UNTIL_FULL
+		:: WRAPPED_CHOICE(t, 0) -> chunk = 0; best = R_OLDEST
+#if CHUNKS > 1
+		:: WRAPPED_CHOICE(t, 1) -> chunk = 1; best = R_OLDEST
+#endif
+#if CHUNKS > 2
+		:: WRAPPED_CHOICE(t, 2) -> chunk = 2; best = R_OLDEST
+#endif
+#endif
+		:: else -> break
 		fi
 	   }
 	   chunk_claim(t, chunk);
@@ -508,7 +542,10 @@ inline committed()
 /* src/record/emit.c: emit_lost() */
 inline emit_lost(t)
 {
-	d_step { LOCKED(t) -> m[LOST]++; m[OVERRUN] = 1 }
+	d_step { LOCKED(t) -> m[LOST]++ };
+#ifdef STATUS
+	d_step { LOCKED(t) -> say_overrun() }
+#endif
 }
 
 /* src/record/emit.c: lane_record(), step 3, where the stream does not run */
@@ -553,12 +590,20 @@ inline emit_full(t)
 #ifdef UNTIL_FULL
 		d_step {
 			LOCKED(t) ->
+			ok = (m[STATE] & RUNNING);
 			if
-			:: m[STATE] & RUNNING -> m[STATE] = ARMED
+			:: ok -> m[STATE] = ARMED
 			:: else
 			fi
 		};
-		emit_wake(t)
+#ifdef SLEEP
+		if
+		:: ok -> emit_wake(t)
+		:: else
+		fi
+#else
+		skip
+#endif
 #endif
 	fi
 }
@@ -677,7 +722,7 @@ inline lane_record(t)
 }
 
 /*
- * src/record/emit.c: lane_mend()
+ * src/record/emit.c: lane_mend(), lane_committed()
  * After the stretch of lane_write() was broken off by a handler.
  */
 inline lane_mend(t)
@@ -698,7 +743,7 @@ inline lane_mend(t)
 proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
 {
 	byte chunk = NONE, mine, at, progress; /* the lane */
-	byte k, x, best, was, records, u, barrier_u, result, tries;
+	byte k, x, best, was, records, u, result, tries;
 	bool ok;
 
 	do
@@ -761,7 +806,7 @@ proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
  */
 proctype handler(byte t; bool nested) provided (!killed[t])
 {
-	byte chunk = NONE, progress, k, x, best, was, records, u, barrier_u;
+	byte chunk = NONE, progress, k, x, best, was, records, u;
 	bool ok;
 
 	d_step {
@@ -893,6 +938,11 @@ inline held_up_by(word, value, c, thread)
 	waiting = true; w_word = word; w_value = value; w_progress = PROG(c); w_p = m[PROG(c)]; w_thread = thread
 }
 
+inline forget_waiting()
+{
+	d_step { w_word = 0; w_value = 0; w_progress = 0; w_p = 0; w_thread = 0; waiting = false }
+}
+
 /* src/read/merge.c: holds_up(). src/base/ident.c: thread_lives() */
 inline holds_up(word, c, thread)
 {
@@ -915,6 +965,17 @@ inline holds_up(word, c, thread)
 }
 
 /* src/read/merge.c: look_for_writers() */
+inline hold_nobody()
+{
+	u = 0;
+	do
+	:: u < CHUNKS -> holds[u] = false; u++
+	:: else -> break
+	od;
+	u = 0
+}
+
+/* src/read/merge.c: look_for_writers() */
 inline look_for_writers()
 {
 #ifndef MUTANT_HORIZON_IGNORES_BUSY
@@ -923,27 +984,22 @@ inline look_for_writers()
 	:: d_step { u < WRITERS && m[BUSY(u)] != 0 -> x = m[BUSY(u)]; p = m[PROG(x - 1)] };
 		holds_up(BUSY(u), x - 1, u);
 		u++
-	:: u >= WRITERS -> break
+	:: atomic { u >= WRITERS -> hold_nobody(); break }
 	od;
+#else
+	d_step { hold_nobody() };
 #endif
-	atomic {
-		u = 0;
-		do
-		:: u < CHUNKS -> holds[u] = false; u++
-		:: else -> break
-		od;
-		u = 0
-	};
 #ifndef MUTANT_HORIZON_IGNORES_CLAIMS
 	do
 	:: d_step { u < CHUNKS && (m[CLAIM(u)] == 0 || m[CLAIM(u)] > WRITERS) -> u++ }
 	:: d_step { u < CHUNKS && m[CLAIM(u)] != 0 && m[CLAIM(u)] <= WRITERS -> x = m[CLAIM(u)]; p = m[PROG(u)]; y = x - 1 };
 		holds_up(CLAIM(u), u, y);
 		atomic { u++; y = 0 }
-	:: u >= CHUNKS -> break
-	od;
+	:: atomic { u >= CHUNKS -> u = 0; n = 0; break }
+	od
+#else
+	n = 0
 #endif
-	u = 0
 }
 
 /* src/read/merge.c: put_back() */
@@ -968,10 +1024,9 @@ inline refill()
 {
 	d_step { horizon = now + 1; waiting = false };
 #ifndef MUTANT_HORIZON_WITHOUT_BARRIER
-	barrier_everywhere(READER);
+	barrier_everywhere();
 #endif
 	look_for_writers();
-	n = 0;
 	do
 	:: n < CHUNKS ->
 		if
@@ -1000,11 +1055,10 @@ inline refill()
 				}
 			fi;
 			n++
-		:: !moving[n] -> n++
+		:: d_step { !moving[n] -> n++ }
 		fi
-	:: else -> break
-	od;
-	n = 0
+	:: atomic { n >= CHUNKS -> n = 0; break }
+	od
 }
 
 /* What is checked of each event that is reported. */
@@ -1084,12 +1138,46 @@ inline take()
 	}
 }
 
+/*
+ * src/control/lifecycle.c: lifecycle_status(); src/read/merge.c: merge_lost()
+ * Who loses events counts them first and sets the bit then, and may be killed
+ * in between. So it is by the number that one knows.
+ */
+inline status()
+{
+	d_step { overrun = m[OVERRUN]; m[OVERRUN] = 0 };
+	x = m[LOST] + dropped + overwritten;
+	do
+	:: d_step { u < CHUNKS ->
+		if
+		:: m[FIRST(u)] != c_first[u] -> x = x + m[FIRST(u)] - c_next[u]
+		:: else
+		fi;
+		u++ }
+	:: u >= CHUNKS -> break
+	od;
+	u = 0;
+	d_step {
+#ifndef MUTANT_OVERRUN_BY_THE_BIT
+		overrun = (x > lost);
+#endif
+		assert(x >= lost);             /* the number never falls, */
+		assert(overrun == (x > lost)); /* and says the same as the status */
+		lost = x;
+		overrun = false; x = 0
+	}
+}
+
 /* src/read/merge.c: merge_next(); src/read/live.c: live_next(). All that can be reported now. */
 inline read_all()
 {
 	fresh = false;
 	do
 	:: atomic {
+		if
+		:: top != NONE && moving[top] -> fresh = false
+		:: else
+		fi;
 		top = NONE;
 		i_ = 0;
 		do
@@ -1108,14 +1196,11 @@ inline read_all()
 		fi
 	   };
 	   if
-	   :: !fresh -> refill(); fresh = true
-	   :: else ->
-		take();
-		look(top);
-		if
-		:: moving[top] -> fresh = false
-		:: else
-		fi
+#ifdef STATUS
+	   :: asked < STATUS -> status(); atomic { asked++; top = NONE }
+#endif
+	   :: !fresh -> refill(); atomic { fresh = true; top = NONE }
+	   :: fresh -> take(); look(top)
 	   fi
 	od;
 	atomic { top = NONE; fresh = false }
@@ -1132,12 +1217,19 @@ proctype reader()
 	byte c_first[CHUNKS], c_next[CHUNKS], c_at[CHUNKS], c_head[CHUNKS], c_owner[CHUNKS];
 	bool have[CHUNKS], moving[CHUNKS], holds[CHUNKS];
 	byte gap_from, gap_until, horizon, reported, overwritten, dropped;
-	byte f, p, a, o, h, gf, gu, u, barrier_u, x, y, n, was, top = NONE;
+	byte f, p, a, o, h, gf, gu, u, x, y, n, was, top = NONE;
 	byte w_word, w_value, w_progress, w_p, w_thread;
 #ifdef SLEEP
 	byte wakeups;
 #endif
 	bool ok, told, fresh, waiting;
+#ifdef STATUS
+	byte asked, lost; /* how often, and what was answered last */
+	bool overrun;
+#endif
+#ifdef READ_ONCE
+	bool once; /* it has looked before the end */
+#endif
 	bool young; /* there is one that may be reported next time */
 
 	do
@@ -1145,6 +1237,8 @@ proctype reader()
 		/* There is something, or has been, or nothing will be. */
 #ifdef READ_LATE
 		ALL_OVER ->
+#elif defined(READ_ONCE)
+		(UNREAD && !once) || ALL_OVER -> once = true;
 #else
 #ifndef SLEEP
 		UNREAD || ALL_OVER || m[STATE] == ARMED ->
@@ -1156,11 +1250,16 @@ proctype reader()
 	   /* Nobody is left, so nobody is waited for. */
 	   assert(!over || !waiting);
 	   if
+#ifdef READ_ONCE
+	   :: !over -> forget_waiting()
+	   :: over ->
+#else
 	   :: waiting ->
 		/* Again when something has changed. Nobody is waited for who is dead: that would never end. */
 		w_thread == NONE || m[w_word] != w_value || m[w_progress] != w_p || !WAITS_FOR(w_thread);
-		atomic { w_word = 0; w_value = 0; w_progress = 0; w_p = 0; w_thread = 0; waiting = false }
+		forget_waiting()
 	   :: else ->
+#endif
 #ifdef UNTIL_FULL
 		/* All has been read: it runs again. */
 		if
@@ -1176,12 +1275,12 @@ proctype reader()
 		;
 		d_step { wakeups = m[WAKEUPS] };
 		m[WAITING] = (wakeups << 1) | 1;
-		barrier_everywhere(READER);
+		barrier_everywhere();
 #ifndef MUTANT_SLEEPS_AT_ONCE
 		read_all();
 #endif
 		if
-		:: waiting || young -> atomic { w_word = 0; w_value = 0; w_progress = 0; w_p = 0; w_thread = 0; waiting = false }
+		:: waiting || young -> forget_waiting()
 		:: else ->
 			if
 			:: m[WAKEUPS] != wakeups
@@ -1194,6 +1293,11 @@ proctype reader()
 #endif
 	   fi
 	od;
+
+#ifdef STATUS
+	status();
+	assert(lost == overwritten + dropped + m[LOST]);
+#endif
 
 	/* The books: each event is reported or counted, once. */
 	n = 0;
@@ -1217,9 +1321,6 @@ proctype reader()
 		:: else -> break
 		od;
 		assert(x <= ended);
-#ifdef CHECK_OVERRUN
-		assert(m[OVERRUN] || overwritten + dropped + m[LOST] == 0);
-#endif
 		n = 0; x = 0; p = 0
 	};
 	reading_done = true
@@ -1234,7 +1335,7 @@ proctype reader()
  */
 proctype stopper()
 {
-	byte wanted[CHUNKS], was, n, u, barrier_u;
+	byte wanted[CHUNKS], was, n, u;
 	bool ok, again, claimed[CHUNKS];
 
 	m[STATE] = 0;
@@ -1265,7 +1366,7 @@ proctype stopper()
 		n++
 	   :: else -> break
 	   od;
-	   barrier_everywhere(STOPPER);
+	   barrier_everywhere();
 	   n = 0;
 	   do
 	   :: n < CHUNKS ->
