@@ -2,12 +2,15 @@
  * sysconf.c - sysconf() knows the tracing options and limits
  *
  * The C library answers that there is no tracing. In a program that links this
- * library there is; everything else is passed on.
+ * library there is; everything else is passed on. Not with a C library that
+ * has its own answer under no second name, as musl: there it stays as it is.
  *
  * SPDX-License-Identifier: MIT
  */
 #include <trace.h>
 #include <unistd.h>
+
+#ifdef __GLIBC__
 
 /* The C library's own, under the name that it keeps for itself. */
 extern long __sysconf(int name);
@@ -35,3 +38,5 @@ long sysconf(int name)
 		return __sysconf(name);
 	}
 }
+
+#endif

@@ -15,8 +15,7 @@
 #include "base/testpoint.h"
 #include "base/text.h"
 
-#define SHM       "/dev/shm"
-#define DIRECTORY "posixtrace-"
+#define SHM "/dev/shm"
 
 /* How long a file that is being removed is waited for: some 50 us, then a second. */
 #define YIELDS   50
@@ -77,7 +76,7 @@ static void place_path(struct place *p, const char *root, uint32_t number, uint3
 		text_add(&t, root);
 	}
 	text_add(&t, SHM);
-	text_add(&t, "/" DIRECTORY);
+	text_add(&t, "/" FILE_DIRECTORY);
 	text_add_number(&t, uid);
 }
 
@@ -115,19 +114,27 @@ static int open_parent(const char *path, const char **last)
 	return fd;
 }
 
-/* The directory above a place is this process's own /dev/shm. */
-static bool same_shm(const struct place *place)
+bool file_is_want(int r)
+{
+	return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
+}
+
+/* 1: the directory above a place is this process's own /dev/shm. Negative: that cannot be told now. */
+static int same_shm(const struct place *place)
 {
 	struct sys_stat theirs, ours;
 	const char *name;
-	int fd = open_parent(place->path, &name);
-	bool same;
+	int fd = open_parent(place->path, &name), r;
 
 	if (fd < 0)
-		return false;
-	same = sys_stat(fd, &theirs) == 0 && sys_stat_path(SHM, &ours) == 0 && sys_same_file(&theirs, &ours);
+		return file_is_want(fd) ? fd : 0;
+	r = sys_stat(fd, &theirs);
+	if (r == 0)
+		r = sys_stat_path(SHM, &ours);
 	sys_close(fd);
-	return same;
+	if (r != 0)
+		return file_is_want(r) ? r : 0;
+	return sys_same_file(&theirs, &ours);
 }
 
 struct place place_of(const struct proc *proc)
@@ -138,12 +145,18 @@ struct place place_of(const struct proc *proc)
 		.guarded = proc->uid != sys_geteuid() || proc_contained(proc->number),
 	};
 	/* What the process itself takes for its number. */
-	uint32_t uid = proc_other_users(proc->number) ? proc->uid : proc_user_outside(proc->uid);
+	int users = proc_other_users(proc->number), same;
+	uint32_t uid = users ? proc->uid : proc_user_outside(proc->uid);
 
 	place_path(&p, "/root", proc->number, uid);
 	/* Where it is the same, by the way that stays when the process has ended. Who has ended has none of its own. */
-	if (same_shm(&p) || proc->ended || proc_gone(proc->number))
+	same = same_shm(&p);
+	if (same > 0 || proc->ended || proc_gone(proc->number))
 		place_path(&p, "", 0, uid);
+	else
+		p.error = same;
+	if (users < 0)
+		p.error = users;
 	return p;
 }
 
@@ -221,7 +234,7 @@ static bool add_size(int dir, const char *name, void *arg)
 	struct sys_stat st;
 	int fd;
 
-	if (strncmp(name, DIRECTORY, strlen(DIRECTORY)) != 0)
+	if (strncmp(name, FILE_DIRECTORY, strlen(FILE_DIRECTORY)) != 0)
 		return true;
 	fd = sys_open(dir, name, O_PATH | O_NOFOLLOW, 0);
 	if (fd < 0)
@@ -251,6 +264,20 @@ uint64_t file_count_all(const struct place *place)
 static int as_memory(int r)
 {
 	return r == -ENOSPC || r == -EFBIG || r == -EDQUOT || r == -EINVAL ? -ENOMEM : r;
+}
+
+/* On a tmpfs of many a Linux a signal ends it, and all of it is undone: then once more, without signals. */
+static int reserve(int fd, uint64_t size)
+{
+	int r = sys_reserve(fd, size);
+	uint64_t signals;
+
+	if (r == -EINTR) {
+		signals = sys_signals_block();
+		r = sys_reserve(fd, size);
+		sys_signals_restore(signals);
+	}
+	return as_memory(r);
 }
 
 /* A queue that somebody has put there would make us wait. */
@@ -343,7 +370,7 @@ int file_create(int dir, const struct place *place, const struct file_new *file,
 
 	if (fd < 0)
 		return as_memory(fd);
-	r = as_memory(sys_reserve(fd, file->size));
+	r = reserve(fd, file->size);
 	TEST_POINT("file_reserved");
 	p = r < 0 ? NULL : map_guarded(fd, place, file->size);
 	if (p)
@@ -530,7 +557,7 @@ int file_grow(int dir, const char *name, uint64_t inode, uint64_t size)
 		return fd;
 	r = sys_stat(fd, &st);
 	if (r == 0)
-		r = st.inode == inode ? as_memory(sys_reserve(fd, size)) : -ESTALE;
+		r = st.inode == inode ? reserve(fd, size) : -ESTALE;
 	sys_close(fd);
 	return r;
 }

@@ -22,6 +22,11 @@
 #include "base/ident.h"
 #include "base/lock.h"
 
+/* The user's number follows. Who builds a library that is to know nothing of the installed one chooses another. */
+#ifndef FILE_DIRECTORY
+# define FILE_DIRECTORY "posixtrace-"
+#endif
+
 #define FILE_NAME_SIZE  80
 #define FILE_PLACE_SIZE 96
 
@@ -31,6 +36,7 @@ struct place {
 	uint32_t owner; /* user id, as this process sees it */
 	uint32_t group; /* of the owner, for new files */
 	bool guarded;   /* who can write there may have fewer rights than this process (guard.h) */
+	int error;      /* negative: what was missing to find out which directory it is */
 };
 
 /*
@@ -46,6 +52,9 @@ void file_name(char name[FILE_NAME_SIZE], const char *kind, struct ident id, uin
 void file_name_once(char name[FILE_NAME_SIZE], const char *kind, struct ident id);
 /* The reverse; kind gets the part before the first dash. False if it is not such a name. */
 bool file_name_parse(const char *name, char kind[16], struct ident *id, uint32_t *number);
+
+/* Want of descriptors or memory, which says nothing about what was asked for. */
+bool file_is_want(int r);
 
 /*
  * Opens the directory; created if it is missing and create is true. Returns a

@@ -43,7 +43,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 
 	if (g) {
 		store_relaxed(&g->broken, 1);
-		sys_map_over(g->at, g->size);
+		sys_map_over(load_relaxed(&g->at), load_relaxed(&g->size));
 		return;
 	}
 	if (before.sa_flags & SA_SIGINFO) {

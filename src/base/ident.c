@@ -53,11 +53,32 @@ static int read_file(uint32_t number, const char *what, char *buf, size_t size)
 	return n == 0 ? -ESRCH : 0;
 }
 
+/*
+ * Of the caller by way of its first thread, which has the same start time: emulators make up /proc/self/stat, and others see what
+ * is in the kernel's. By its number in that /proc, which may be that of another namespace.
+ */
+static int read_stat_file(uint32_t number, char *buf, size_t size)
+{
+	char first[32], self[16];
+	struct text t = text_into(first, sizeof first);
+	int r;
+
+	if (number && number != (uint32_t)sys_getpid())
+		return read_file(number, "/stat", buf, size);
+	if (!number && sys_read_link("/proc/self", self, sizeof self) > 0)
+		number = (uint32_t)text_number(self);
+	text_add(&t, "/task/");
+	text_add_number(&t, number);
+	text_add(&t, "/stat");
+	r = read_file(number, first, buf, size);
+	return r < 0 ? read_file(number, "/stat", buf, size) : r;
+}
+
 /* State letter, parent and start time. */
 static int read_stat(uint32_t number, char *state, uint32_t *parent, uint64_t *start)
 {
 	char buf[768], *p; /* the first 22 fields at their longest */
-	int r = read_file(number, "/stat", buf, sizeof buf);
+	int r = read_stat_file(number, buf, sizeof buf);
 
 	if (r < 0)
 		return r;
@@ -174,6 +195,8 @@ int proc_read(uint32_t number, struct proc *proc)
 	if (status_numbers(status, "\nNSpid:", &proc->ident.pid, 1) != 1) /* Linux before 4.1 */
 		proc->ident.pid = group;
 	proc->ident.space = namespace(number, "/ns/pid", &r);
+	if (r < 0 && !no_proc(r))
+		return r; /* with another number it would not be found */
 	proc->ended = state == 'Z' || state == 'X';
 	return 0;
 }
@@ -208,20 +231,27 @@ int proc_permit(uint32_t number)
 	return r == -ENOENT ? 0 : r;
 }
 
-static bool other_space(uint32_t number, const char *which)
+/* 1: in another one than the caller. Negative: that cannot be told now. */
+static int other_space(uint32_t number, const char *which)
 {
 	int error;
-	uint32_t theirs = namespace(number, which, &error);
+	uint32_t theirs = namespace(number, which, &error), ours;
 
-	return theirs && theirs != namespace(0, which, &error);
+	if (error < 0)
+		return no_proc(error) ? 0 : error;
+	ours = namespace(0, which, &error);
+	if (error < 0 && !no_proc(error))
+		return error;
+	return theirs != ours;
 }
 
+/* To take one for contained is a precaution, and does no harm. */
 bool proc_contained(uint32_t number)
 {
 	return other_space(number, "/ns/user") || other_space(number, "/ns/pid") || other_space(number, "/ns/mnt");
 }
 
-bool proc_other_users(uint32_t number)
+int proc_other_users(uint32_t number)
 {
 	return other_space(number, "/ns/user");
 }

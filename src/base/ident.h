@@ -50,8 +50,8 @@ void proc_each_map(uint32_t number, void (*f)(const char *line, void *arg), void
 int proc_permit(uint32_t number);
 /* Not the caller's: other users or process ids, or another file system, so perhaps other rights. */
 bool proc_contained(uint32_t number);
-/* The process has another user namespace than the caller. */
-bool proc_other_users(uint32_t number);
+/* 1: the process has another user namespace than the caller. Negative: that cannot be told now. */
+int proc_other_users(uint32_t number);
 /* The process has ended: it has no root any more. */
 bool proc_gone(uint32_t number);
 /* The process sees no /proc, so that it does not know when it began. */

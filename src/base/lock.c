@@ -22,7 +22,7 @@
 /* More than there may be. */
 #define SEEN_MAX 512
 
-int lock_take(int fd, enum lock_kind kind)
+static int take(int fd, enum lock_kind kind)
 {
 	switch (kind) {
 	case LOCK_STREAM:
@@ -32,6 +32,14 @@ int lock_take(int fd, enum lock_kind kind)
 	default:
 		return sys_lock(fd, true, LOCK_BYTE, 2);
 	}
+}
+
+int lock_take(int fd, enum lock_kind kind)
+{
+	int r = take(fd, kind);
+
+	/* It has no memory for one more. */
+	return r == -ENOLCK ? -ENOMEM : r;
 }
 
 int lock_hold(int fd, struct hold *hold)

@@ -8,8 +8,8 @@
  * so does the child of a handler that forks, never into the middle.
  *
  * The C library tells the kernel where each thread's word for it lies; glibc
- * does from 2.35 on. Without it, in musl, or where the kernel refuses, the
- * word is one that nobody looks at, and the stretch is like any other code.
+ * does from 2.35 on. Without it, in musl, or where the kernel refuses, there
+ * are none: a handler that forks would return into the middle of the stretch.
  *
  * What somebody who uses a stretch has to see to:
  *
@@ -51,16 +51,12 @@ extern const unsigned restart_libc_size __asm__("__rseq_size") __attribute__((we
 /* In the area that is shared with the kernel: the word that it looks at. */
 #define RESTART_WORD 8
 
-/* Where each thread's word is, from its thread pointer. */
+/* Where each thread's word is, from its thread pointer. 0: nobody looks at any, so a stretch must not be used. */
 static inline ptrdiff_t restart_find(void)
 {
-	static __thread uint64_t nobody_looks __attribute__((tls_model("initial-exec")));
-	uintptr_t thread;
-
 	if (&restart_libc_offset && &restart_libc_size && restart_libc_size >= RESTART_WORD + sizeof(uint64_t))
 		return restart_libc_offset + RESTART_WORD;
-	__asm__("movq %%fs:0, %0" : "=r"(thread));
-	return (ptrdiff_t)((uintptr_t)&nobody_looks - thread);
+	return 0;
 }
 
 /*

@@ -40,6 +40,9 @@
 #ifndef SYS_futex
 # define SYS_futex SYS_futex_time64
 #endif
+#ifndef RENAME_NOREPLACE
+# define RENAME_NOREPLACE 1
+#endif
 
 /* The kernel's result, errno as it was. */
 #define CALL(...)                                                  \
@@ -140,20 +143,39 @@ int sys_open_flags(int fd)
 	return (int)CALL(SYS_fcntl, fd, F_GETFL);
 }
 
+/* struct statx as the kernel has it: musl 1.2.3 declares none, and the kernel's header and a C library's do not always go together. */
+struct file_status {
+	uint32_t mask, block_size;
+	uint64_t attributes;
+	uint32_t links, uid, gid;
+	uint16_t mode, unused;
+	uint64_t inode, size, blocks, attributes_mask;
+	struct {
+		int64_t sec;
+		uint32_t nsec, unused;
+	} accessed, born, changed, modified;
+	uint32_t rdev_major, rdev_minor, device_major, device_minor;
+	uint64_t later[14];
+};
+
+_Static_assert(sizeof(struct file_status) == 256, "the kernel writes as much");
+
+#define BASIC_STATUS 0x7ffu /* STATX_BASIC_STATS */
+
 static int stat_at(int fd, const char *path, int flags, struct sys_stat *st)
 {
-	struct statx x;
-	int r = (int)CALL(SYS_statx, fd, path, flags, STATX_BASIC_STATS, &x);
+	struct file_status status;
+	int r = (int)CALL(SYS_statx, fd, path, flags, BASIC_STATUS, &status);
 
 	if (r < 0)
 		return r;
-	st->mode = x.stx_mode;
-	st->uid = x.stx_uid;
-	st->links = x.stx_nlink;
-	st->device_major = x.stx_dev_major;
-	st->device_minor = x.stx_dev_minor;
-	st->inode = x.stx_ino;
-	st->size = x.stx_size;
+	st->mode = status.mode;
+	st->uid = status.uid;
+	st->links = status.links;
+	st->device_major = status.device_major;
+	st->device_minor = status.device_minor;
+	st->inode = status.inode;
+	st->size = status.size;
 	return 0;
 }
 
@@ -283,6 +305,22 @@ void sys_map_over(void *p, size_t size)
 int sys_wipe_on_fork(void *p, size_t size)
 {
 	return (int)CALL(SYS_madvise, p, size, MADV_WIPEONFORK);
+}
+
+bool sys_wipes_on_fork(void)
+{
+	const size_t size = 4096;
+	int saved = errno;
+	void *p = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	bool wipes = true;
+
+	/* What is shared is never wiped: who says that it will be has not looked. */
+	if (p != MAP_FAILED) {
+		wipes = sys_wipe_on_fork(p, size) < 0;
+		munmap(p, size);
+	}
+	errno = saved;
+	return wipes;
 }
 
 int sys_not_on_fork(void *p, size_t size)
@@ -499,7 +537,7 @@ int sys_membarrier(int command)
 	return (int)CALL(SYS_membarrier, command, 0, 0);
 }
 
-#ifndef __NR_futex_waitv
+#ifndef FUTEX_WAITV_MAX /* of the header that has the structure; the call's number is of another one */
 struct futex_waitv {
 	uint64_t val;
 	uint64_t uaddr;

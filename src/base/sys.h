@@ -87,6 +87,8 @@ void sys_unmap(void *p, size_t size);
 void sys_map_over(void *p, size_t size);
 /* A forked child finds this memory zeroed. */
 int sys_wipe_on_fork(void *p, size_t size);
+/* Does it, where the call says so? Emulators take advice for hints. True too where that cannot be found out. */
+bool sys_wipes_on_fork(void);
 /* A forked child does not have it at all. */
 int sys_not_on_fork(void *p, size_t size);
 

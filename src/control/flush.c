@@ -183,11 +183,13 @@ static bool add_alone(struct flush *f, const struct event *e, const void *data)
 /* What the next reader would have to know; what this turn is about to tell has not been told yet. */
 static void remember_gaps(struct flush *f, const struct live_turn *turn)
 {
-	const struct merge *m = &f->live->merge;
+	struct merge *m = &f->live->merge;
 
 	store_relaxed(&f->state->gap_from, turn->lost ? turn->lost : m->gap_from);
 	store_relaxed(&f->state->gap_until, m->gap_until);
 	store_relaxed(&f->state->unsure_until, m->unsure_until);
+	if (m->unsaid)
+		merge_said(m);
 }
 
 /* The record that the cursor is at. What others wrote: whatever it says stays within what we have (H18). */
@@ -271,13 +273,19 @@ static bool take(struct flush *f, const struct live_turn *turn, uint64_t until)
 static bool drained(struct flush *f)
 {
 	struct stream_header *h = f->stream->header;
+	uint64_t stopped = load_relaxed(&h->stopped_ticks);
 
-	if (!(load_relaxed(&h->state) & STATE_ARMED) && !load_relaxed(&h->stopped_ticks))
+	if (!(load_relaxed(&h->state) & STATE_ARMED) && !stopped)
 		return false;
-	if (f->handle)
+	if (f->handle) {
 		lifecycle_drained(f->handle);
-	else
-		live_stop(f->live, exchange(&h->stopped_ticks, 0));
+	} else if (stopped && stopped != f->live->stop_told) {
+		live_stopped(f->live, stopped);
+	} else {
+		/* It is in the log. A dead one's stream does not go on, whoever writes there that it waits to (H18). */
+		store_relaxed(&h->stopped_ticks, 0);
+		return false;
+	}
 	return f->live->queue_count > 0;
 }
 
@@ -448,10 +456,11 @@ int flush_until(struct flush *f, uint64_t until)
 int flush_end(struct flush *f)
 {
 	uint32_t state = load_relaxed(&f->stream->header->state);
+	bool overrun = f->lost > load_relaxed(&f->stream->header->lost_told); /* as in lifecycle_status() */
 	struct output_end end = {
 		.lost = f->lost,
 		.discarded = draft_mark(&f->draft)->discarded,
-		.status = (state & STATE_FULL ? INDEX_STREAM_FULL : 0) | (state & STATE_OVERRUN ? INDEX_STREAM_OVERRUN : 0) |
+		.status = (state & STATE_FULL ? INDEX_STREAM_FULL : 0) | (overrun ? INDEX_STREAM_OVERRUN : 0) |
 		          (state & STATE_LOG_OVERRUN ? INDEX_LOG_OVERRUN : 0) | (state & STATE_LOG_FULL ? INDEX_LOG_FULL : 0),
 		.flush_error = state >> STATE_ERROR_SHIFT,
 	};

@@ -262,8 +262,12 @@ int lifecycle_start(struct handle *h, const void *address)
 		return 0;
 	}
 	/* A stop that was found too late to be recorded is told before this start. */
-	if (load_relaxed(&header->stopped_ticks))
+	if (h->live.stop_told) {
+		store_relaxed(&header->stopped_ticks, 0);
+		h->live.stop_told = 0;
+	} else if (load_relaxed(&header->stopped_ticks)) {
 		h->live.stop_before = ticks_read(h->stream.clock_kind);
+	}
 	filter_load(h, &set);
 	TEST_POINT("start_filter");
 	if (announce(h, true, POSIX_TRACE_START, &set, sizeof set, address))
@@ -304,11 +308,16 @@ void lifecycle_drained(struct handle *h)
 	quiesce(h);
 	if (!live_empty(&h->live))
 		return;
-	stopped = exchange(&header->stopped_ticks, 0);
-	TEST_POINT("drained_ticks");
-	by_itself = stopped && !h->live.stop_call.id;
+	stopped = load_relaxed(&header->stopped_ticks);
 	if (stopped)
-		live_stop(&h->live, stopped);
+		live_stopped(&h->live, stopped);
+	/* It has to be in the log before it goes on: should this process be killed, nobody else would know. */
+	if (h->flusher && !live_empty(&h->live))
+		return;
+	store_relaxed(&header->stopped_ticks, 0);
+	h->live.stop_told = 0;
+	TEST_POINT("drained_ticks");
+	by_itself = stopped && h->live.stop_value;
 	if (state & STATE_ARMED) {
 		started = ticks_read(h->stream.clock_kind);
 		/* What was lost while the log was written is told in the log (SYS-20). */
@@ -370,6 +379,7 @@ static void clear(struct handle *h, const void *address)
 	store_relaxed(&header->lost, 0);
 	store_relaxed(&header->lost_ticks, 0);
 	store_relaxed(&header->lost_last, 0);
+	store_relaxed(&header->lost_told, 0);
 	store_relaxed(&header->stopped_ticks, 0);
 	fetch_and(&header->state, ~(STATE_FULL | STATE_ARMED | STATE_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
 
@@ -424,19 +434,22 @@ int lifecycle_flush(trace_id_t trid, const void *address)
 
 int lifecycle_status(struct handle *h, struct posix_trace_status_info *status)
 {
-	/* One word, so the members fit together, and no overrun is forgotten between reading and resetting. */
-	uint32_t state = fetch_and(&h->stream.header->state,
-	                           ~(STATE_OVERRUN | STATE_LOG_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
+	struct stream_header *header = h->stream.header;
+	/* One word, so the members fit together, and no log overrun or error is forgotten between reading and resetting. */
+	uint32_t state = fetch_and(&header->state, ~(STATE_OVERRUN | STATE_LOG_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
+	uint64_t lost = load_relaxed(&header->lost) + merge_lost(&h->live.merge);
 
 	memset(status, 0, sizeof *status);
 	status->posix_stream_status = state & STATE_RUNNING ? POSIX_TRACE_RUNNING : POSIX_TRACE_SUSPENDED;
 	status->posix_stream_full_status = state & STATE_FULL ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL;
-	status->posix_stream_overrun_status = state & STATE_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
+	/* Not by the bit: the number has risen before it is set, and whoever sets it may be killed in between. */
+	status->posix_stream_overrun_status = lost > load_relaxed(&header->lost_told) ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
 	status->posix_stream_flush_status = state & STATE_FLUSHING ? POSIX_TRACE_FLUSHING : POSIX_TRACE_NOT_FLUSHING;
 	status->posix_stream_flush_error = (int)(state >> STATE_ERROR_SHIFT);
 	status->posix_log_overrun_status = state & STATE_LOG_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
 	status->posix_log_full_status = state & STATE_LOG_FULL ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL;
-	status->__posix_lost_events = load_relaxed(&h->stream.header->lost) + merge_lost(&h->live.merge);
+	status->__posix_lost_events = lost;
+	store_relaxed(&header->lost_told, lost);
 	return 0;
 }
 

@@ -72,10 +72,23 @@ static enum merge_result next(struct handle *h, struct posix_trace_event_info *e
 	return result;
 }
 
+/*
+ * musl moves a thread that is to end at once to its end as it stands, whatever its stack pointer just is. A function of x86 may
+ * count on more, and the program's handlers, which are next, are functions: so on to them from one that sets that right.
+ */
+#if !defined __GLIBC__ && (defined __x86_64__ || defined __i386__)
+__attribute__((force_align_arg_pointer))
+static void cancelled(void *h)
+{
+	handle_put(h);
+	pthread_exit(PTHREAD_CANCELED);
+}
+#else
 static void cancelled(void *h)
 {
 	handle_put(h);
 }
+#endif
 
 /* Sleeps until something may have happened; 0, ETIMEDOUT or EINTR. The only cancellation point of the library (H19). */
 static int sleep_on(struct handle *h, uint32_t *word, uint32_t value, const struct timespec *deadline)

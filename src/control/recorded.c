@@ -38,13 +38,15 @@ static bool same_file(const struct input *in)
 	return sys_stat(in->fd, &st) == 0 && sys_is_file(&st, in->inode, in->device_major, in->device_minor);
 }
 
-static int open_input(int fd, struct input **opened)
+static struct input *open_input(int fd, int *error)
 {
 	int own = sys_dup(fd), r;
 	struct input *in;
 
-	if (own < 0)
-		return own == -EBADF ? EINVAL : -own; /* no error but EINVAL is said of a bad descriptor (CH-68) */
+	if (own < 0) {
+		*error = own == -EBADF ? EINVAL : -own; /* no error but EINVAL is said of a bad descriptor (CH-68) */
+		return NULL;
+	}
 	in = sys_map(sizeof *in, -1, 1);
 	r = in ? input_open_header(in, own) : -ENOMEM;
 	/* One that is not complete may have become so by somebody else, who has removed the stream before we looked for it. */
@@ -56,14 +58,13 @@ static int open_input(int fd, struct input **opened)
 		r = input_open_rest(in);
 	else if (r != -ENOMEM)
 		r = -EINVAL;
-	if (r == 0) {
-		*opened = in;
-		return 0;
-	}
+	if (r == 0)
+		return in;
 	if (in)
 		sys_unmap(in, sizeof *in);
 	sys_close(own);
-	return -r;
+	*error = -r;
+	return NULL;
 }
 
 static void close_input(struct input *in)
@@ -77,11 +78,11 @@ static void close_input(struct input *in)
 int recorded_open(int fd, trace_id_t *trid)
 {
 	struct handle *h = NULL;
-	struct input *in;
+	int error;
 	/* Not with the table locked: that may take its time, and others create and shut down meanwhile. */
-	int error = open_input(fd, &in);
+	struct input *in = open_input(fd, &error);
 
-	if (error)
+	if (!in)
 		return error;
 	if (handle_table_lock()) {
 		h = handle_new();

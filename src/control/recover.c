@@ -39,7 +39,9 @@ static bool recover(int dir, const char *name, void *arg)
 			stream_bury(dir, r->save.place, r->save.own_space, &entry, save_stream, &r->save);
 	} else if (r->streams) {
 		return true;
-	} else if (strcmp(kind, "page") == 0 || strcmp(kind, "new") == 0) {
+	} else if (strcmp(kind, "page") == 0) {
+		procpage_remove_unused(dir, r->save.place, name);
+	} else if (strcmp(kind, "new") == 0) {
 		file_remove_unused(dir, r->save.place, name, NULL, NULL);
 	} else if (strcmp(kind, "names") == 0) {
 		registry_remove_unused(dir, r->save.place, name);

@@ -27,6 +27,7 @@ struct rescue {
 	const struct save *save;
 	int log_fd;
 	bool saved;
+	struct log_state *own_state; /* see own_state() */
 	/* What there is to go on with: */
 	struct stream stream;
 	struct live live;
@@ -44,7 +45,9 @@ static bool state_valid(const struct stream *s)
 	if (!state || state->size < output_size(s->header->log_policy, 0, s->data_size) ||
 	    state->capacity > s->log_bytes - LOG_BODY_OFFSET - 8 ||
 	    state->capacity < output_capacity(s->header->log_policy, state->size, s->data_size) ||
-	    state->slot_size > UINT32_MAX || strnlen(state->path, sizeof state->path) == sizeof state->path ||
+	    state->slot_size > UINT32_MAX ||
+	    (s->header->log_policy == POSIX_TRACE_LOOP && (state->slot_size == 0 || state->slot_size > state->size)) ||
+	    strnlen(state->path, sizeof state->path) == sizeof state->path ||
 	    strnlen(state->names, sizeof state->names) == sizeof state->names)
 		return false;
 	for (int i = 0; i < 2; i++) {
@@ -58,6 +61,15 @@ static bool state_valid(const struct stream *s)
 				return false;
 	}
 	return true;
+}
+
+/* Numbers of nanoseconds that can be added to one another: the times of a creator are, for some decades. */
+static bool times_valid(const struct log_state *state)
+{
+	const int64_t far = INT64_MAX / 2;
+
+	return state->created_monotonic >= 0 && state->created_monotonic <= far / 4 && state->real_time >= -far && state->real_time <= far &&
+	       state->mark[0].last <= (uint64_t)far && state->mark[1].last <= (uint64_t)far;
 }
 
 /* The file that its creator wrote to, or a negative number. */
@@ -178,11 +190,15 @@ static int with_live(struct rescue *r, int fd, struct input *in)
 {
 	const struct log_state *state = r->stream.log;
 	struct anchor created = { state->created_ticks, state->created_monotonic };
+	uint64_t lost = load_relaxed(&r->stream.header->lost_last), unsure = state->unsure_until;
 	int error = live_init(&r->live, &r->stream, created);
 
 	if (error)
 		return -error;
-	merge_resume(&r->live.merge, state->gap_from, state->gap_until, state->unsure_until);
+	/* Single events that were lost, and perhaps not known to the creator when it died. */
+	if (lost > state->mark[state->mark_now & 1].last_ticks && lost > unsure)
+		unsure = lost;
+	merge_resume(&r->live.merge, state->gap_from, state->gap_until, unsure);
 	error = flush_init(&r->flush, &r->stream, &r->live, r->stream.log, fd, true);
 	if (error == 0) {
 		r->flush.real_time = r->flush.describe.real_time = state->real_time;
@@ -227,7 +243,8 @@ static bool with_log(struct rescue *r, int fd)
 /* It is complete; or no log was begun. */
 static bool nothing_to_save(const struct stream *s)
 {
-	return (load_relaxed(&s->header->state) & STATE_SAVED) || !state_valid(s) || s->log->place[s->log->place_now & 1].log == 0;
+	return (load_relaxed(&s->header->state) & STATE_SAVED) || !state_valid(s) || !times_valid(s->log) ||
+	       s->log->place[s->log->place_now & 1].log == 0;
 }
 
 static void *rescue(void *arg)
@@ -236,6 +253,22 @@ static void *rescue(void *arg)
 
 	r->saved = with_log(r, r->log_fd);
 	return NULL;
+}
+
+/*
+ * Who may write there and has fewer rights than we have could change it after it has been looked at (H18): so it is copied
+ * first. The copy goes with this process: if that is killed meanwhile, what it had taken and not written yet is missing.
+ */
+static bool own_state(struct rescue *r)
+{
+	if (!r->save->place->guarded || !r->stream.log)
+		return true;
+	r->own_state = sys_map(r->stream.log_bytes, -1, 1);
+	if (!r->own_state)
+		return false;
+	memcpy(r->own_state, r->stream.log, r->stream.log_bytes);
+	r->stream.log = r->own_state;
+	return true;
 }
 
 /* In a thread, which is not made for those whose log is gone: they stay, and each create() comes by. */
@@ -267,10 +300,14 @@ bool save_stream(int fd, void *save)
 	if (error < 0) {
 		r->saved = error == -EINVAL; /* there is nothing that could be understood */
 	} else {
-		if (nothing_to_save(&r->stream))
-			r->saved = true;
-		else
-			write_log(r);
+		if (own_state(r)) {
+			if (nothing_to_save(&r->stream))
+				r->saved = true;
+			else
+				write_log(r);
+		}
+		if (r->own_state)
+			sys_unmap(r->own_state, r->stream.log_bytes);
 		stream_unmap(&r->stream);
 	}
 	saved = r->saved;

@@ -43,7 +43,7 @@ static void look_for_page(const char *line, void *arg)
 	uint32_t number;
 	char kind[16];
 
-	if (slash && strstr(line, "/posixtrace-") && file_name_parse(slash + 1, kind, &id, &number) &&
+	if (slash && strstr(line, "/" FILE_DIRECTORY) && file_name_parse(slash + 1, kind, &id, &number) &&
 	    strcmp(kind, "page") == 0 && !ident_same(id, m->self) && (!m->page.pid || id.start > m->page.start))
 		m->page = id;
 }
@@ -119,6 +119,9 @@ static int open_other(struct target *t, const struct proc *proc)
 	if (!proc->ended && proc_blind(proc->number))
 		t->ident.start = t->ident.space = 0; /* as it takes them to be itself */
 	t->place = place_of(proc);
+	/* A guess might be a way that ends with the process, and then nobody could remove what is made there. */
+	if (t->place.error)
+		return t->place.error;
 	family.ident = t->ident;
 	family.place = &t->place;
 	guise_put_on(&guise, t->place.owner, t->place.group);
@@ -187,7 +190,7 @@ void target_leave(struct target *t)
 	dir = target_directory(t);
 	if (dir >= 0) {
 		file_name_once(page, "page", t->ident);
-		file_remove_unused(dir, &t->place, page, NULL, NULL);
+		procpage_remove_unused(dir, &t->place, page);
 		TEST_POINT("target_removed");
 		registry_remove_unused(dir, &t->place, t->registry.file);
 		sys_close(dir);
@@ -217,8 +220,10 @@ trace_event_id_t target_event_id(struct target *t, const char *name)
 
 void target_inherits(const struct target *t, bool inherits)
 {
-	if (inherits)
+	if (inherits) {
+		store_relaxed(&t->page->marked, 1);
 		birthmark_set(t->number, t->ident);
-	else
+	} else {
 		birthmark_clear(t->number, t->ident);
+	}
 }

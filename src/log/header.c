@@ -65,7 +65,7 @@ static unsigned char *put_string(unsigned char *p, const char *s)
 	size_t n = strlen(s);
 
 	put16(p, (uint16_t)n);
-	memcpy(p + 2, s, n);
+	memcpy(p + 2, s, n); /* NOLINT(bugprone-not-null-terminated-result): its length is in front of it */
 	return p + 2 + n;
 }
 

@@ -333,7 +333,7 @@ int input_open(struct input *in, int fd)
 {
 	int r = input_open_header(in, fd);
 
-	if (r < 0)
+	if (r != 0)
 		return r == -ENOMEM ? r : -EINVAL;
 	return input_open_rest(in);
 }

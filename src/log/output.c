@@ -384,7 +384,8 @@ static int find_slot(struct output *o, uint64_t all, struct log_place *next, uin
 	int r;
 
 	if (next->slots == 0 || next->slot_used + all > o->state->slot_size) {
-		if (next->slots < LOG_SLOTS && (next->slots + 1) * o->state->slot_size <= o->state->size) {
+		if (next->slots == 0 ||
+		    (next->slots < LOG_SLOTS && (next->slots + 1) * o->state->slot_size <= o->state->size)) {
 			frame_put(bytes, &frame);
 			r = put(o, bytes, FRAME_BYTES, next->end);
 			if (r < 0)

@@ -39,7 +39,13 @@ static void start_over(struct cursor *cur, struct chunk *c, uint32_t first)
 	}
 	cur->first = cur->next = first;
 	cur->at = 0;
-	store_release(&c->seen, first); /* PAIR(seen) */
+	cur->unsaid = true;
+}
+
+void cursor_said(struct cursor *cur, struct chunk *c)
+{
+	cur->unsaid = false;
+	store_release(&c->seen, cur->first); /* PAIR(seen) */
 	TEST_POINT("read_seen");
 }
 
@@ -56,17 +62,18 @@ static inline bool find_event(struct cursor *cur, const unsigned char *memory, u
 	uint32_t at = cur->at;
 	bool another = false;
 
-	while (at + sizeof cur->head <= end) {
+	/* A hostile position may be before the cursor, and the cursor anywhere (merge_reset()): nothing is added to either. */
+	while (at <= end && end - at >= sizeof cur->head) {
 		copy_shared(&cur->head, memory + at, sizeof cur->head);
 		if (!(cur->head.type & RECORD_OWNER)) {
-			if (at + record_size(cur->head.length) > end)
+			if (record_size(cur->head.length) > end - at)
 				return false;
 			if (another)
 				cur->owner = owner;
 			cur->at = at;
 			return true;
 		}
-		if (at + sizeof owner > end)
+		if (end - at < sizeof owner)
 			return false;
 		copy_shared(&owner, memory + at, sizeof owner);
 		at += (uint32_t)sizeof owner;
@@ -130,6 +137,12 @@ void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c)
 
 	memset(cur, 0, sizeof *cur);
 	cur->first = cur->next = load_acquire(&c->first); /* PAIR(recycle) */
+	/* Overwritten since that reader has looked, or had come to saying so. */
+	if (load_relaxed(&c->seen) != cur->first) {
+		cur->gap_from = load_relaxed(&c->gap_from);
+		cur->gap_until = load_relaxed(&c->gap_until);
+		cur->unsaid = true;
+	}
 	p = load_acquire(&c->progress);                   /* PAIR(commit) */
 	end = progress_position(p);
 	if (end > s->chunk_size)

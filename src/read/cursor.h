@@ -23,6 +23,7 @@ struct cursor {
 	uint32_t next;  /* number of the next record */
 	uint32_t at;    /* where it begins */
 	bool have;      /* head is that record's */
+	bool unsaid;    /* the chunk has been used again, and the takers have not been told that this is known: cursor_said() */
 	bool moving;    /* a taker is about to overwrite the chunk: head's record is lost, as will be told soon */
 	struct record head;
 	struct record_owner owner; /* of it */
@@ -33,7 +34,12 @@ struct cursor {
 
 /* Looks for the chunk's next record; notes what was overwritten. True if there is one. */
 bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c);
-/* Begins behind what was read, where another reader has left off. */
+/*
+ * The takers may forget the gap before the chunk's first record. Not before it is known where it outlives this reader, if
+ * another one is to go on: that would find nothing of it here any more.
+ */
+void cursor_said(struct cursor *cur, struct chunk *c);
+/* Begins behind what was read, where another reader has left off; notes what was overwritten since then. */
 void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c);
 /*
  * For who takes many records at once: goes on to the next one without claiming

@@ -41,7 +41,7 @@ void live_reset(struct live *l, struct anchor anchor)
 	merge_reset(&l->merge, anchor);
 	l->queue_first = l->queue_count = 0;
 	l->last_ticks = 0;
-	l->stop_before = 0;
+	l->stop_before = l->stop_told = 0;
 	memset(&l->stop_call, 0, sizeof l->stop_call);
 }
 
@@ -77,6 +77,13 @@ void live_stop(struct live *l, uint64_t ticks)
 	if (!stream_filters(l->merge.stream->header, POSIX_TRACE_STOP))
 		queue(l, &event, &l->stop_value);
 	memset(&l->stop_call, 0, sizeof l->stop_call);
+}
+
+void live_stopped(struct live *l, uint64_t stopped)
+{
+	if (stopped != l->stop_told)
+		live_stop(l, stopped);
+	l->stop_told = stopped;
 }
 
 void live_gap(struct live *l, uint64_t from, uint64_t until)
@@ -140,7 +147,8 @@ enum merge_result live_peek(struct live *l, struct live_turn *turn)
 		return result;
 	describe(l->merge.stream, &l->merge.cursor[turn->chunk], event);
 	if (l->stop_before && event->ticks >= l->stop_before) {
-		live_stop(l, exchange(&l->merge.stream->header->stopped_ticks, 0));
+		live_stopped(l, exchange(&l->merge.stream->header->stopped_ticks, 0));
+		l->stop_before = l->stop_told = 0;
 		event->id = 0;
 		return result;
 	}

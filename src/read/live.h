@@ -43,6 +43,7 @@ struct live {
 	 * been reported yet: the STOP comes before the events from here on. 0: not so.
 	 */
 	uint64_t stop_before;
+	uint64_t stop_told; /* the value of stopped_ticks whose STOP was queued, while that has not been reset; 0: none */
 };
 
 int live_init(struct live *l, struct stream *s, struct anchor anchor);
@@ -84,6 +85,8 @@ void live_leave(struct live *l, const struct live_turn *turn);
 bool live_empty(struct live *l);
 /* Queues the STOP of an automatic stop, or of one by a call that found no room (stop_call). */
 void live_stop(struct live *l, uint64_t ticks);
+/* The same for this value of stopped_ticks, once. */
+void live_stopped(struct live *l, uint64_t stopped);
 /* Queues the OVERFLOW and RESUME of what was lost while the stream was stopped; the START comes next. */
 void live_gap(struct live *l, uint64_t from, uint64_t until);
 /* Queues the START of an automatic restart. */

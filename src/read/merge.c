@@ -75,8 +75,10 @@ void merge_reset(struct merge *m, struct anchor anchor)
 			cur->next = progress_records(p);
 			cur->at = progress_position(p);
 		}
-		store_release(&c->seen, cur->first); /* PAIR(seen) */
+		cur->gap_from = cur->gap_until = 0;
+		cursor_said(cur, c);
 	}
+	m->unsaid = false;
 	m->heap_count = 0;
 	m->horizon = 0;
 	m->waiting = false;
@@ -141,6 +143,10 @@ static bool look(struct merge *m, uint32_t chunk)
 		add_gap(m, cur->gap_from, cur->gap_until);
 		cur->gap_from = 0;
 	}
+	if (cur->unsaid && m->stream->log)
+		m->unsaid = true;
+	else if (cur->unsaid)
+		cursor_said(cur, &m->stream->chunks[chunk]);
 	/* Where something was lost is not known yet: nothing is reported before refill() has seen to it. */
 	if (cur->moving)
 		m->horizon = 0;
@@ -281,7 +287,8 @@ static void refill(struct merge *m)
 
 	add_anchor(m, now);
 	barrier_everywhere();
-	horizon = look_for_writers(m, now.ticks);
+	/* Of that very tick too: a clock may have few, and what is not there yet is not older. */
+	horizon = look_for_writers(m, now.ticks + 1);
 	TEST_POINT("read_writers");
 	if (load_relaxed(&m->stream->header->lost_ticks)) {
 		/* In this order: see emit_lost(). */
@@ -426,6 +433,14 @@ uint64_t merge_gap(struct merge *m)
 
 	m->gap_from = 0;
 	return from;
+}
+
+void merge_said(struct merge *m)
+{
+	for (uint32_t i = 0; i < m->stream->chunk_count; i++)
+		if (m->cursor[i].unsaid)
+			cursor_said(&m->cursor[i], &m->stream->chunks[i]);
+	m->unsaid = false;
 }
 
 void merge_gap_again(struct merge *m, uint64_t from)

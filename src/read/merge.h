@@ -48,6 +48,7 @@ struct merge {
 	uint64_t gap_until;    /* of the newest event that was ever overwritten: older ones are dropped */
 	uint64_t dropped;      /* how many */
 	uint64_t taken;        /* ticks of the newest that was */
+	bool unsaid;           /* some cursor's gap is in gap_from, and the takers have not been told: merge_said() */
 	uint64_t unsure_until; /* up to here single events were lost, nobody knows between which; 0: not so */
 	bool waiting;          /* for somebody in the middle of a record */
 
@@ -81,6 +82,11 @@ void merge_reset(struct merge *m, struct anchor anchor);
 
 /* The oldest record that may be reported; its chunk in *chunk. */
 enum merge_result merge_next(struct merge *m, uint32_t *chunk);
+/*
+ * With a log: gap_from and gap_until are where they outlive this reader, so the takers need not keep them.
+ * Without, they are told at once.
+ */
+void merge_said(struct merge *m);
 /* Begins where another reader has left off: what it knew of events that were overwritten. */
 void merge_resume(struct merge *m, uint64_t gap_from, uint64_t gap_until, uint64_t unsure_until);
 /*

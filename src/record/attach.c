@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/restart.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "base/ticks.h"
@@ -30,14 +31,20 @@ static uint32_t who(const struct process *process)
 	return who_make((uint32_t)sys_gettid(), process->ident.space, process->page->space);
 }
 
+/* Out of this process's own page, if it is there still. */
+static void leave_slot(const struct process *process, int slot, const struct page_entry *entry)
+{
+	if (procpage_leave(process->page, slot, who(process), entry))
+		procpage_free(process->page, slot);
+}
+
 /* The stream cannot be had any more: its creator has ended, by whatever, or somebody has removed it. */
 static void give_up(const struct process *process, int dir, int slot, const struct page_entry *entry)
 {
 	stream_bury(dir, &process->place, process->ident.space, entry, NULL, NULL);
 	TEST_POINT("giveup_buried");
 	/* Without a file nobody has looked for it in the pages. */
-	if (procpage_leave(process->page, slot, who(process), entry))
-		procpage_free(process->page, slot);
+	leave_slot(process, slot, entry);
 }
 
 static struct attached *map(struct self *self, int slot, const struct page_entry *entry)
@@ -189,6 +196,16 @@ static void let_go_all(struct self *self, struct procpage *page)
 		unmap_retired(self, 0);
 }
 
+/* May a thread that has this lane alone go the shortest way? */
+static bool shortest(const struct lane *lane)
+{
+#if RESTART
+	if (!restart_find())
+		return false; /* it is made of stretches, and this C library or kernel has none */
+#endif
+	return lane->clock_kind == CLOCK_KIND_COUNTER;
+}
+
 void attach_update(struct self *self, struct procpage *page, struct thread *t)
 {
 	uint8_t before[PAGE_SLOTS];
@@ -217,13 +234,17 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 			memset(&t->lane[before[i]], 0, sizeof t->lane[before[i]]);
 	t->count = count;
 	TEST_POINT("update_lanes");
-	t->only = count == 1 && t->lane[t->order[0]].clock_kind == CLOCK_KIND_COUNTER ? &t->lane[t->order[0]] : NULL;
+	t->only = count == 1 && shortest(&t->lane[t->order[0]]) ? &t->lane[t->order[0]] : NULL;
 	/*
 	 * What could not be mapped, for want of descriptors or memory, or not be
-	 * let go because others were inside: again, after some trace points.
+	 * let go because others were inside: again, after some trace points, and
+	 * later each time. But soon, where something is new.
 	 */
 	again |= load_relaxed(&self->retired) != NULL;
-	t->tries = again && t->tries < TRIES_MAX ? t->tries + 1 : 0;
+	if (!again || change != t->change + 1)
+		t->tries = 0;
+	if (again && t->tries < TRIES_MAX)
+		t->tries++;
 	t->wait = t->tries ? FIRST_WAIT << t->tries : 0;
 	t->change = t->tries ? change - 1 : change;
 	if (t->tries)
@@ -266,6 +287,16 @@ void attach_check(struct self *self, struct attached *a)
 		TEST_POINT("check_forgotten");
 	}
 	sys_close(dir);
+}
+
+void attach_ended(struct self *self, const struct attached *a, int slot)
+{
+	const struct process *process = self_process(self);
+
+	/* This process's own is about to be let go: by posix_trace_shutdown(), which waits for it, or by its end. */
+	if (a->entry.creator.pid == process->ident.pid && a->entry.creator.start == process->ident.start)
+		return;
+	leave_slot(process, slot, &a->entry);
 }
 
 void attach_detach(struct self *self, int slot)

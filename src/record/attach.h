@@ -27,6 +27,12 @@ void attach_renew(struct self *self, struct procpage *page, struct thread *t);
 void attach_check(struct self *self, struct attached *a);
 
 /*
+ * The stream says that it has ended, and the page still has it: whoever has ended it has not come to that slot, because
+ * somebody else had it, and has not waited for ever. The next trace point lets go of it. Safe in handlers.
+ */
+void attach_ended(struct self *self, const struct attached *a, int slot);
+
+/*
  * The slot's stream is shut down (H7) and the slot still taken: unmaps it, once no
  * other thread of this process is inside a trace point. One that stays inside
  * (stopped, or left by longjmp()) is not waited for for ever: then the mapping

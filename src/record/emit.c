@@ -306,8 +306,16 @@ enum outcome {
 	DONE,    /* recorded, or not to be */
 	WAKE,    /* recorded, and a reader sleeps */
 	LOST,    /* the stream has stopped for want of room */
+	ENDED,   /* the stream has ended, and is in the page still */
 	NO_ROOM, /* not recorded, because the lane has no chunk with room */
 	BROKEN,  /* lane_write() was broken off: recorded or not */
+};
+
+/* How a record is written. What is known when the function is compiled is not in the way. */
+enum way {
+	BLOCKED,  /* with signals blocked: nobody comes in between */
+	OPEN,     /* in a stretch, if there are any */
+	SHORTEST, /* in a stretch, if the program has such code: thread.only says that they work */
 };
 
 #if RESTART
@@ -481,7 +489,7 @@ broken:
  * machine has that, or has signals blocked.
  */
 static inline __attribute__((always_inline)) enum outcome lane_record(struct lane *lane, uint32_t clock_kind,
-                                                                      bool blocked, trace_event_id_t id,
+                                                                      enum way way, trace_event_id_t id,
                                                                       const void *data, size_t length,
                                                                       const void *address)
 {
@@ -495,8 +503,11 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 	if (unlikely(!h))
 		return DONE;
 	state = load_relaxed(&h->state);
-	if (unlikely(!(state & STATE_RUNNING)))
+	if (unlikely(!(state & STATE_RUNNING))) {
+		if (unlikely(state & STATE_ENDED))
+			return ENDED;
 		return (state & STATE_ARMED) && !stream_filters(h, id) ? LOST : DONE;
+	}
 	if (stream_filters(h, id))
 		return DONE;
 	if (unlikely(length > lane->data_size)) {
@@ -504,7 +515,7 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 		id |= RECORD_TRUNCATED;
 	}
 #if RESTART
-	if (!blocked && clock_kind == CLOCK_KIND_COUNTER) {
+	if (way == SHORTEST || (way == OPEN && clock_kind == CLOCK_KIND_COUNTER && load_relaxed(&restart_offset))) {
 		if (unlikely((size_t)(load_relaxed(&lane->end) - load_relaxed(&lane->at)) < record_size((uint32_t)length)))
 			return NO_ROOM;
 		if (!lane_write(lane, id, data, length, address))
@@ -544,7 +555,6 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 		return DONE;
 	size = record_size((uint32_t)length);
 	progress += ((uint64_t)1 << 32) + size;
-	lane->at = at + size;
 	lane->progress = progress;
 	TEST_POINT("record_noted");
 	store_relaxed(&c->last_ticks, ticks);
@@ -557,6 +567,7 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 	store_release(&seat->busy, 0); /* PAIR(busy) */
 	TEST_POINT("record_idle");
 	fence_signal();
+	lane->at = at + size;
 	return unlikely(load_relaxed(&h->waiting)) ? WAKE : DONE;
 }
 
@@ -583,7 +594,7 @@ static void lane_record_slow(struct thread *t, struct lane *lane, trace_event_id
 			emit_full(&stream);
 			return;
 		}
-		switch (lane_record(lane, lane->clock_kind, true, id, data, length, address)) {
+		switch (lane_record(lane, lane->clock_kind, BLOCKED, id, data, length, address)) {
 		case DONE:
 			return;
 		case WAKE:
@@ -599,6 +610,19 @@ static void lane_record_slow(struct thread *t, struct lane *lane, trace_event_id
 	emit_lost(&stream);
 }
 
+/*
+ * Of a lane whose record was broken off while its seat was busy: had it been
+ * committed? The chunk was its own then, and has not been taken away since.
+ * Nothing is believed of the chunk's word but that it is what was to be written.
+ */
+static bool lane_committed(const struct lane *lane, const struct stream *s)
+{
+	const struct chunk *c = lane->chunk;
+
+	return stream_chunk_memory(s, c) + progress_position(lane->progress) != lane->at &&
+	       load_relaxed(&c->progress) == lane->progress;
+}
+
 #if RESTART
 /*
  * Puts a lane in order, and its seat, after lane_write() was broken off. True:
@@ -606,18 +630,13 @@ static void lane_record_slow(struct thread *t, struct lane *lane, trace_event_id
  */
 static bool lane_mend(struct lane *lane, const struct stream *s)
 {
-	struct chunk *c = lane->chunk;
-	unsigned char *memory = stream_chunk_memory(s, c);
-	bool committed = false;
+	unsigned char *memory = stream_chunk_memory(s, lane->chunk);
+	bool committed = lane_committed(lane, s);
 
-	/* It was the owner, and has been busy since. Nothing is believed of the chunk's word but that it is ours. */
-	if (memory + progress_position(lane->progress) != lane->at) {
-		committed = load_relaxed(&c->progress) == lane->progress;
-		if (committed)
-			lane->at = memory + progress_position(lane->progress);
-		else
-			lane->progress = progress_make(progress_records(lane->progress) - 1, (uint32_t)(lane->at - memory));
-	}
+	if (committed)
+		lane->at = memory + progress_position(lane->progress);
+	else if (memory + progress_position(lane->progress) != lane->at)
+		lane->progress = progress_make(progress_records(lane->progress) - 1, (uint32_t)(lane->at - memory));
 	store_release(&lane->seat->busy, 0); /* PAIR(busy) */
 	fence_signal();
 	return committed;
@@ -642,6 +661,8 @@ static void lane_finish(enum outcome outcome, struct thread *t, struct lane *lan
 	}
 	if ((outcome == NO_ROOM || outcome == LOST) && self_peek())
 		attach_check(self_peek(), attached);
+	if (outcome == ENDED && self_peek())
+		attach_ended(self_peek(), attached, (int)(lane - t->lane));
 #if RESTART
 	if (outcome == BROKEN) {
 		if (!lane->at)
@@ -649,7 +670,7 @@ static void lane_finish(enum outcome outcome, struct thread *t, struct lane *lan
 		else if (lane_mend(lane, &attached->stream))
 			outcome = load_relaxed(&lane->header->waiting) ? WAKE : DONE;
 		else
-			outcome = lane_record(lane, lane->clock_kind, true, id, data, length, address);
+			outcome = lane_record(lane, lane->clock_kind, BLOCKED, id, data, length, address);
 	}
 #endif
 	if (outcome == WAKE)
@@ -676,12 +697,15 @@ static void recover_abandoned(struct thread *t)
 	for (uint32_t i = 0; i < t->count; i++) {
 		struct lane *lane = &t->lane[t->order[i]];
 
-		/* The record that was begun is given up, and counted. */
+		/* The record that was begun is given up, and counted, or it is there. */
 		if (lane->seat && load_relaxed(&lane->seat->busy)) {
+			bool committed = lane_committed(lane, &lane->attached->stream);
+
 			store_release(&lane->seat->busy, 0); /* PAIR(busy) */
-			emit_lost(&lane->attached->stream);
+			if (!committed)
+				emit_lost(&lane->attached->stream);
 		}
-		/* It may have been committed without the lane's knowing: no more into this chunk. */
+		/* The lane may not know how far it has come: no more into this chunk. */
 		if (lane->chunk)
 			chunk_leave(lane->chunk, lane->owner);
 		lane->chunk = NULL;
@@ -736,7 +760,7 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 		for (uint32_t i = 0; i < t->count; i++) {
 			struct lane *lane = &t->lane[t->order[i]];
 
-			lane_finish(lane_record(lane, lane->clock_kind, true, id, data, length, address), t, lane, id, data,
+			lane_finish(lane_record(lane, lane->clock_kind, BLOCKED, id, data, length, address), t, lane, id, data,
 			            length, address);
 		}
 		fence_signal();
@@ -757,6 +781,8 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 
 			if (a && depth == 0 && process->locked)
 				attach_check(self, a);
+			if (a && depth == 0 && (state & STATE_ENDED))
+				attach_ended(self, a, i);
 			if (!(state & (STATE_RUNNING | STATE_ARMED)) || stream_filters(h, id))
 				continue;
 			if (state & STATE_ARMED)
@@ -788,7 +814,7 @@ static __attribute__((noinline)) void record_lanes(struct thread *t, trace_event
 	for (uint32_t i = 0; i < t->count; i++) {
 		struct lane *lane = &t->lane[t->order[i]];
 
-		lane_finish(lane_record(lane, lane->clock_kind, false, id, data, length, address), t, lane, id, data,
+		lane_finish(lane_record(lane, lane->clock_kind, OPEN, id, data, length, address), t, lane, id, data,
 		            length, address);
 	}
 	fence_signal();
@@ -859,7 +885,7 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 	/* So that nothing is left in it that would be called. */
 	if (length > COPY_INLINE)
 		__builtin_unreachable();
-	outcome = lane_record(lane, CLOCK_KIND_COUNTER, false, id, data, length, address);
+	outcome = lane_record(lane, CLOCK_KIND_COUNTER, SHORTEST, id, data, length, address);
 	if (unlikely(outcome != DONE)) {
 		finish_lane(outcome, t, id, data, length, address);
 		return;

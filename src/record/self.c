@@ -53,15 +53,20 @@ struct self *self_peek(void)
 static struct self *area(void)
 {
 	struct self *self = load_acquire(&self_area), *none = NULL; /* PAIR(area) */
+	int r;
 
 	if (self)
 		return self;
 	self = sys_map(sizeof *self, -1, 1);
 	if (!self)
 		return NULL;
-	if (sys_wipe_on_fork(self, sizeof *self) < 0) {
-		/* Linux before 4.14. A child would write into its parent's streams: rather none at all. */
+	r = sys_wipe_on_fork(self, sizeof *self);
+	if (r == -EINVAL || (r == 0 && !sys_wipes_on_fork())) {
+		/* Linux before 4.14, or an emulator that only says yes. A child would write into its parent's streams: rather none at all. */
 		self->failed = ENOSYS;
+	} else if (r < 0) {
+		sys_unmap(self, sizeof *self);
+		return NULL;
 	}
 	/* PAIR(area): another thread, or a handler, may have been faster. */
 	if (!cas(&self_area, &none, self)) {
@@ -480,7 +485,7 @@ void self_leave(struct self *self)
 	if (names && names->pid == process->ident.pid)
 		lock_release(&names->registry.hold);
 	TEST_POINT("leave_unlocked");
-	file_remove_unused(dir, &process->place, page, NULL, NULL);
+	procpage_remove_unused(dir, &process->place, page);
 	TEST_POINT("leave_removed");
 	registry_remove_unused(dir, &process->place, file);
 	sys_close(dir);

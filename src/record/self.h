@@ -63,7 +63,7 @@ struct thread {
 	uint32_t wait;   /* trace points until the next try */
 	uint32_t depth;  /* inside on the long way, and how deep */
 	const uint32_t *page_change; /* in the process page; null: as with ready 0 */
-	struct lane *only; /* the lane, if there is one and its clock is the counter: the shortest way */
+	struct lane *only; /* the lane, if there is one and its clock is the counter, and stretches, if there may be any: the shortest way */
 
 	uint32_t tid; /* 0: the block is free */
 	uint32_t pid;

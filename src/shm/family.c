@@ -136,7 +136,7 @@ static struct procpage *page_of_mark(const struct family *f, struct ident mark)
 	struct procpage *page;
 
 	mark.space = f->ident.space;
-	return mark.pid && procpage_look(f->dir, f->place, mark, &page) == 0 ? page : NULL;
+	return mark.pid && procpage_look_left(f->dir, f->place, mark, &page) == 0 ? page : NULL;
 }
 
 void family_inherit(struct procpage *page, void *arg)

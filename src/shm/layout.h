@@ -53,7 +53,8 @@ struct procpage {
 	uint32_t names_pid;
 	uint32_t names_before; /* names that were there when the process began to execute its present file */
 	uint64_t image;        /* a number of that execution; 0: it has not attached yet */
-	uint32_t reserved[2];
+	uint32_t marked;       /* not 0: descendants may have it for a birthmark */
+	uint32_t reserved;
 
 	/*
 	 * Bit n clear: some of word[n]'s slots are taken. All set: nobody
@@ -109,7 +110,7 @@ _Static_assert(TRACE_EVENT_NAME_MAX < REGISTRY_NAME_BYTES, "a name and its null"
 #define STATE_RUNNING 1u  /* accepts events */
 #define STATE_FULL    2u
 #define STATE_ARMED   4u  /* stopped by itself, restarts when it has been read */
-#define STATE_OVERRUN 8u  /* until posix_trace_get_status() */
+#define STATE_OVERRUN 8u  /* something was lost, until posix_trace_get_status(); who is killed may not have come to saying so */
 #define STATE_ENDED   16u /* its creator has shut it down, or has died */
 #define STATE_CUT     32u /* it was running when its creator died */
 /* With a log: */
@@ -170,6 +171,7 @@ struct stream_header {
 	uint64_t lost; /* events that found no room; those overwritten are counted by the chunks */
 	uint64_t lost_ticks; /* of the first of them under LOOP that no reader knows of; 0: none */
 	uint64_t lost_last;  /* of the last of them under LOOP */
+	uint64_t lost_told;  /* by the creator: how many, with those overwritten, posix_trace_get_status() has told last */
 };
 
 _Static_assert(sizeof(struct stream_header) <= STREAM_HEADER_BYTES, "docs/memory-layout.md");

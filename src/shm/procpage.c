@@ -82,14 +82,14 @@ int procpage_open(int dir, const struct place *place, struct ident id, void (*pr
 	return 0;
 }
 
-int procpage_look(int dir, const struct place *place, struct ident id, struct procpage **page)
+static int look(int dir, const struct place *place, struct ident id, struct procpage **page, struct hold *hold)
 {
 	char name[FILE_NAME_SIZE];
 	struct file_mapped mapped;
 	int r;
 
 	file_name_once(name, "page", id);
-	r = file_map(dir, place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, NULL);
+	r = file_map(dir, place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, hold);
 	if (r < 0)
 		return r;
 	if (!procpage_is(mapped.map, id)) {
@@ -98,6 +98,21 @@ int procpage_look(int dir, const struct place *place, struct ident id, struct pr
 	}
 	*page = mapped.map;
 	return 0;
+}
+
+int procpage_look(int dir, const struct place *place, struct ident id, struct procpage **page)
+{
+	return look(dir, place, id, page, NULL);
+}
+
+int procpage_look_left(int dir, const struct place *place, struct ident id, struct procpage **page)
+{
+	struct hold hold = { NULL };
+	int r = look(dir, place, id, page, &hold);
+
+	/* A mapping keeps its memory, whoever removes the file. */
+	lock_release(&hold);
+	return r;
 }
 
 void procpage_close(struct procpage *page)
@@ -273,6 +288,47 @@ void procpage_forget(int dir, const struct place *place, uint32_t own_space,
 	struct forget f = { place, own_space, entry, clock_ns(CLOCK_MONOTONIC) + FORGET_NS };
 
 	file_each(dir, forget_in, &f);
+}
+
+struct removal {
+	int dir;
+	const struct place *place;
+};
+
+/* A stream that somebody holds: what the dead have left does not count. */
+static bool lives(int dir, const struct page_entry *entry)
+{
+	char name[FILE_NAME_SIZE];
+
+	file_name(name, "stream", entry->creator, entry->serial);
+	return file_held(dir, name);
+}
+
+static bool not_needed(int fd, void *arg)
+{
+	const struct removal *r = arg;
+	struct file_mapped mapped;
+	struct page_entry entry;
+	struct procpage *page;
+	bool needed = false;
+	int error = file_map_open(fd, r->place, PAGE_SIZE_BYTES, &mapped);
+
+	/* One that cannot be looked at now may be needed. */
+	if (error < 0)
+		return !file_is_want(error);
+	page = mapped.map;
+	if (page->magic == PAGE_MAGIC && page->version == LAYOUT_VERSION && load_relaxed(&page->marked))
+		for (int i = 0; i < PAGE_SLOTS && !needed; i++)
+			needed = procpage_read(page, i, &entry) && entry.inherit_from && lives(r->dir, &entry);
+	file_unmap(mapped.map, mapped.size);
+	return !needed;
+}
+
+void procpage_remove_unused(int dir, const struct place *place, const char *name)
+{
+	struct removal r = { dir, place };
+
+	file_remove_unused(dir, place, name, not_needed, &r);
 }
 
 void procpage_inherit(struct procpage *page, const struct procpage *from, uint64_t start)

@@ -58,6 +58,8 @@ int procpage_open(int dir, const struct place *place, struct ident id,
                   struct hold *hold);
 /* Only if it is there; without a hold. */
 int procpage_look(int dir, const struct place *place, struct ident id, struct procpage **page);
+/* The same of one that nobody need hold any more, and that was kept for its descendants: procpage_remove_unused(). */
+int procpage_look_left(int dir, const struct place *place, struct ident id, struct procpage **page);
 /* Is this the page of that process? Of memory that others can write. */
 bool procpage_is(const struct procpage *page, struct ident id);
 void procpage_close(struct procpage *page);
@@ -78,8 +80,17 @@ bool procpage_read(const struct procpage *page, int slot, struct page_entry *ent
  */
 bool procpage_leave(struct procpage *page, int slot, uint32_t who, const struct page_entry *entry);
 void procpage_free(struct procpage *page, int slot);
-/* Empties the slots of a stream in all pages of a directory. own_space: the caller's pid namespace. */
+/*
+ * Empties the slots of a stream in all pages of a directory, as far as they can be had. own_space: the caller's pid
+ * namespace. What is left a process finds itself: the stream says that it has ended, or has no file.
+ */
 void procpage_forget(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry);
+
+/*
+ * Removes one that nobody holds, but for one that a birthmark may name and that has a stream to pass on: where those in
+ * between have ended, descendants that have not traced yet know of that stream by this page alone.
+ */
+void procpage_remove_unused(int dir, const struct place *place, const char *name);
 
 /* What a process that began at this tick inherits from another's page. */
 void procpage_inherit(struct procpage *page, const struct procpage *from, uint64_t start);

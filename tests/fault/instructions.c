@@ -5,7 +5,9 @@
  * later: when the parent has recorded so much that all of the stream's memory
  * has another content, and stands in the middle of another trace point. Nothing
  * that the child still does there may show: the parent's books balance, its
- * seat says what it did, the child comes to its end.
+ * seat says what it did, the child comes to its end. Or the handler traces; or it
+ * jumps away, and the trace point is never come back to (H17): its event is
+ * there, or counted as lost, or had not begun.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,6 +16,7 @@
 #if __has_include(<execinfo.h>)
 # include <execinfo.h>
 #endif
+#include <setjmp.h>
 #include <sys/prctl.h>
 
 #include "base/restart.h"
@@ -312,6 +315,79 @@ TEST(trace_short)   { lead(run_traces, 1, 16, 31); }
 TEST(trace_long)    { lead(run_traces, 1, 100, 128); }
 TEST(trace_streams) { lead(run_traces, 2, 32, 63); }
 
+/* -- A handler that does not return -------------------------------------------- */
+
+static sigjmp_buf back;
+
+static void jump(int signal)
+{
+	siglongjmp(back, 1);
+}
+
+static void question(struct stress_source *s)
+{
+	uint64_t words[STRESS_WORDS];
+	size_t length = stress_fill(words, s->number, s->generated++);
+
+	posix_trace_event(stress_type(s->number), words, length);
+}
+
+/* What is behind it on the stack is as deep as what was left. */
+static __attribute__((noinline)) void stretch_left(void)
+{
+	if (sigsetjmp(back, 1) == 0) {
+		step_begin();
+		question(&source[QUESTION]);
+	}
+	step_end();
+	question(&source[FILLER]);
+}
+
+static uint64_t lost_in(trace_id_t stream)
+{
+	struct posix_trace_status_info status;
+
+	MUST(posix_trace_get_status(stream, &status) == 0);
+	return status.__posix_lost_events;
+}
+
+/* It had not begun, at first; then it is given up, and counted; in the end it is recorded. */
+enum fate { NOT_BEGUN, GIVEN_UP, RECORDED };
+
+static void run_jumps(void)
+{
+	enum fate fate = NOT_BEGUN;
+	uint64_t lost = 0;
+	int n = 0;
+
+	prepare(jump);
+	for (; !step_last() && !test_failures; n++) {
+		uint64_t generated = source[QUESTION].generated, more;
+		enum fate now;
+		bool read;
+
+		stretch_left();
+		CHECK("H17", nobody_busy());
+		drain();
+		read = tally[0].next[QUESTION] != generated;
+		more = lost_in(trid[0]) - lost;
+		now = read ? RECORDED : more ? GIVEN_UP : NOT_BEGUN;
+		CHECK("EVT-1 H17", read + more <= 1);
+		CHECK("EVT-1 H17", now >= fate);
+		CHECK("EVT-1 H17", tally[0].next[FILLER] == source[FILLER].generated);
+		if (!read)
+			source[QUESTION].generated = generated; /* the number is for the next one */
+		lost += more;
+		fate = now;
+	}
+	CHECK("H17", lost > 0);
+	CHECK_EQ("H17", fate, RECORDED);
+	CHECK_EQ("SHUT-1", posix_trace_shutdown(trid[0]), 0);
+	CHECK("-", n * test_slow() > 50);
+}
+
+TEST(jump) { lead(run_jumps, 1, 0, 0); }
+
 /* -- A handler that looks at the stack, as profilers do ------------------------- */
 
 #if RESTART && __has_include(<execinfo.h>)
@@ -361,4 +437,4 @@ TEST(stack) { SKIP("no stretches, or no backtrace(), here"); }
 
 TEST_MAIN(TEST_ENTRY(fork_short), TEST_ENTRY(fork_long), TEST_ENTRY(fork_streams), TEST_ENTRY(underscore_short),
           TEST_ENTRY(underscore_middle), TEST_ENTRY(underscore_long), TEST_ENTRY(underscore_streams),
-          TEST_ENTRY(clone_long), TEST_ENTRY(trace_short), TEST_ENTRY(trace_long), TEST_ENTRY(trace_streams), TEST_ENTRY(stack))
+          TEST_ENTRY(clone_long), TEST_ENTRY(trace_short), TEST_ENTRY(trace_long), TEST_ENTRY(trace_streams), TEST_ENTRY(jump), TEST_ENTRY(stack))

@@ -103,6 +103,8 @@ TEST(executed)
 	birthmark_set(0, someone);
 	snprintf(command, sizeof command, "sh -c '%s marked'", program);
 	status = system(command);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 126)
+		SKIP("a shell cannot execute a program for this processor here");
 	CHECK_EQ("-", status, 0);
 	birthmark_clear(0, someone);
 	status = system(command);

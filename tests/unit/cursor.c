@@ -92,7 +92,10 @@ TEST(overwritten)
 	CHECK_EQ("-", cur.lost, 4);
 	CHECK_EQ("-", cur.gap_from, 1001);
 	CHECK_EQ("-", cur.gap_until, 1004);
+	CHECK("-", cur.unsaid && c->seen != 5);
+	cursor_said(&cur, c);
 	CHECK_EQ("-", c->seen, 5); /* tells the writer that this gap is known */
+	CHECK("-", !cur.unsaid);
 
 	cur.gap_from = 0; /* the caller has looked */
 	unit_owner(&s, c, 502);
@@ -111,6 +114,7 @@ TEST(overwritten)
 	CHECK_EQ("-", cur.head.ticks, 3000);
 	CHECK_EQ("-", cur.gap_from, 0);
 	CHECK_EQ("-", cur.lost, 4);
+	cursor_said(&cur, c);
 
 	/* Several times before anybody looked: one gap, from the first to the last. */
 	for (unsigned i = 1; i <= 3; i++) {
@@ -281,10 +285,14 @@ TEST(resumed)
 			put_events(COUNT);
 			for (unsigned i = 0; i < read; i++)
 				CHECK("-", cursor_look(&cur, &s, c) && cursor_take(&cur, &s, c, NULL, 0));
+			if (read)
+				cursor_said(&cur, c);
 			memset(&cur, 0xee, sizeof cur);
 			cursor_resume(&cur, &s, c);
-			/* What was overwritten before belongs to the one before. */
-			CHECK("-", cur.lost == 0 && cur.gap_from == 0 && !cur.have);
+			CHECK("-", cur.lost == 0 && !cur.have);
+			/* What was overwritten before it looked belongs to the one before. */
+			CHECK_EQ("-", cur.gap_from, recycled && !read ? 5 : 0);
+			CHECK_EQ("-", cur.gap_until, recycled && !read ? 6 : 0);
 			CHECK_EQ("-", cur.next, c->first + read);
 			for (unsigned i = read; i < COUNT; i++) {
 				CHECK("-", cursor_look(&cur, &s, c));

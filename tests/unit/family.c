@@ -330,7 +330,8 @@ static void each_adoption(void (*bear)(void *))
 		SKIP("somebody has set the limit that is used for the birthmark");
 	/* Adopted by whoever adopts here, who has no page, and then by this process, which has one. */
 	for (int reaper = 0; reaper < 2; reaper++) {
-		MUST(prctl(PR_SET_CHILD_SUBREAPER, reaper) == 0);
+		if (prctl(PR_SET_CHILD_SUBREAPER, reaper) < 0)
+			SKIP("nobody can be made to take orphans here");
 		expected = 1u << 2;
 		check_orphan(bear, page);
 	}

@@ -103,6 +103,25 @@ TEST(place_of_child)
 	unit_end_child(&child);
 }
 
+/* Without a descriptor that cannot be told, and is not guessed: the other way would end with the process. */
+TEST(place_not_known)
+{
+	struct unit_child child = unit_child(NULL, NULL);
+	struct rlimit limit, none;
+	struct proc proc;
+
+	MUST(proc_read((uint32_t)child.pid, &proc) == 0);
+	MUST(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	none = limit;
+	none.rlim_cur = 0;
+	CHECK_EQ("-", place_of(&proc).error, 0);
+	MUST(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	CHECK_EQ("-", place_of(&proc).error, -EMFILE);
+	MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	CHECK_STR("-", place_of(&proc).path, shm_directory());
+	unit_end_child(&child);
+}
+
 TEST(place_of_another_user)
 {
 	struct unit_child child;
@@ -746,18 +765,21 @@ TEST(no_inodes)
 
 TEST(file_size_limit)
 {
-	struct rlimit limit = { 8192, 8192 };
+	struct rlimit before, limit;
 	void *map = NULL;
 	struct hold hold;
 	struct stat st;
 
 	begin();
+	MUST(getrlimit(RLIMIT_FSIZE, &before) == 0);
+	limit = (struct rlimit){ 8192, before.rlim_max };
 	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0); /* SIGXFSZ would end the test */
 	CHECK_EQ("-", create(8193, &map, &hold), -ENOMEM);
 	CHECK_EQ("-", shm_count(path, ""), 0);
 	CHECK_EQ("-", create(8192, &map, &hold), 0);
 	MUST(fstatat(dir, "one", &st, 0) == 0);
 	CHECK_EQ("-", file_grow(dir, "one", st.st_ino, 8193), -ENOMEM);
+	MUST(setrlimit(RLIMIT_FSIZE, &before) == 0); /* script/coverage writes at the end */
 	end();
 }
 
@@ -948,6 +970,7 @@ TEST(slow_remover)
 }
 
 TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(no_names), TEST_ENTRY(own_place), TEST_ENTRY(place_of_child),
+          TEST_ENTRY(place_not_known),
           TEST_ENTRY(place_of_another_user), TEST_ENTRY(place_of_another_mount), TEST_ENTRY(directory_made),
           TEST_ENTRY(directory_mode), TEST_ENTRY(directory_is_something_else), TEST_ENTRY(directory_foreign),
           TEST_ENTRY(unlinked), TEST_ENTRY(directory_given), TEST_ENTRY(directory_through_root), TEST_ENTRY(no_tmpfs),

@@ -7,6 +7,7 @@
 
 #include <sys/prctl.h>
 
+#include "sanitizer.h"
 #include "shm.h"
 #include "unit.h"
 
@@ -88,6 +89,7 @@ TEST(nobody_sees_it)
 		raise(SIGUSR1);
 		CHECK_EQ("-", handled, 0);
 		guise_take_off(&g);
+		sanitizer_signals();
 		CHECK_EQ("-", handled, 1);
 		CHECK_EQ("-", prctl(PR_GET_DUMPABLE), dumpable);
 		MUST(prctl(PR_GET_PDEATHSIG, &death) == 0);

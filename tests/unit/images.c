@@ -322,4 +322,19 @@ TEST(files)
 	rmdir(directory);
 }
 
-TEST_MAIN(TEST_ENTRY(self), TEST_ENTRY(no_file), TEST_ENTRY(little_room), TEST_ENTRY(nobody), TEST_ENTRY(many), TEST_ENTRY(files))
+TEST(same)
+{
+	static struct images a = { .pid = 1, .count = 2, .image = { { 10, 20 }, { 30, 40 } } }, b;
+
+	b = a;
+	b.looked = 5; /* when it was looked at does not matter, nor what is behind the last one */
+	b.image[2].start = 50;
+	CHECK("-", images_same(&a, &b));
+	b.image[1].end++;
+	CHECK("-", !images_same(&a, &b));
+	b.image[1].end--;
+	b.count = 1;
+	CHECK("-", !images_same(&a, &b) && !images_same(&b, &a));
+}
+
+TEST_MAIN(TEST_ENTRY(self), TEST_ENTRY(no_file), TEST_ENTRY(little_room), TEST_ENTRY(nobody), TEST_ENTRY(many), TEST_ENTRY(files), TEST_ENTRY(same))

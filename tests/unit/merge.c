@@ -45,6 +45,17 @@ static void recycle(struct chunk *c)
 	chunk_unclaim(c);
 }
 
+/* A clock that stands still, as one of few ticks does between two looks; 0: the system's. */
+static int64_t still;
+
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+	if (clock != CLOCK_MONOTONIC || !still)
+		return (int)syscall(SYS_clock_gettime, clock, t);
+	*t = (struct timespec){ still / NS_PER_S, still % NS_PER_S };
+	return 0;
+}
+
 TEST(empty)
 {
 	uint32_t chunk;
@@ -100,6 +111,26 @@ TEST(contents)
 	CHECK("-", merge_take(&m, chunk, data, sizeof data));
 	CHECK("-", memcmp(data, "abc", 3) == 0);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+}
+
+/* Recorded and read within one tick: it has been recorded, so it is there. */
+TEST(same_tick)
+{
+	uint32_t chunk;
+
+	begin();
+	s.clock_kind = CLOCK_KIND_MONOTONIC;
+	still = clock_ns(CLOCK_MONOTONIC);
+	merge_reset(&m, anchor_now(s.clock_kind));
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+	for (uint32_t i = 0; i < 3; i++) {
+		unit_record(&s, &s.chunks[i % 2], (uint64_t)still, 70, NULL, 0);
+		CHECK_EQ("READ-14", merge_next(&m, &chunk), MERGE_RECORD);
+		CHECK_EQ("-", chunk, i % 2);
+		CHECK("-", merge_take(&m, chunk, NULL, 0));
+		CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+	}
+	still = 0;
 }
 
 /* Older ones that come later, in a chunk that was empty before, are not passed by. */
@@ -202,6 +233,25 @@ TEST(reset_keeps_owner)
 	CHECK_EQ("-", m.cursor[0].owner.tid, 77);
 	CHECK_EQ("-", next(), 30);
 	CHECK_EQ("-", merge_lost(&m), 0);
+}
+
+/* Somebody writes nonsense (H18): a position so far behind the end that the next record's end, in 32 bits, is at the beginning. */
+TEST(reset_far_behind)
+{
+	struct record forged = { .length = 0, .type = 70, .ticks = 1 };
+
+	begin();
+	forged.ticks = start + 10;
+	for (uint32_t before = RECORD_ALIGN; before <= 2 * sizeof forged; before += RECORD_ALIGN) {
+		struct chunk *c = &s.chunks[1];
+
+		/* It would be found there, in another chunk. */
+		memcpy(stream_chunk_memory(&s, c) - before, &forged, sizeof forged);
+		store_release(&c->progress, progress_make(5, 0 - before));
+		merge_reset(&m, anchor_now(s.clock_kind));
+		store_release(&c->progress, progress_make(6, 4096 - 64));
+		CHECK_EQ("-", next(), 0);
+	}
 }
 
 /* -- Somebody in the middle of a record --------------------------------------------------- */
@@ -451,6 +501,60 @@ TEST(resumed_behind_a_gap)
 	CHECK_EQ("-", m.unsure_until, start + 100);
 }
 
+static void another_reader(void)
+{
+	merge_free(&m);
+	MUST(merge_init(&m, &s, creation) == 0);
+	merge_resume(&m, 0, 0, 0);
+}
+
+/* What was overwritten since it looked last, or since it had come to saying so, is in the chunks. */
+TEST(resumed_after_overwriting)
+{
+	struct chunk *c;
+
+	begin();
+	c = &s.chunks[1];
+	unit_record(&s, c, start + 10, 70, NULL, 0);
+	unit_record(&s, c, start + 20, 70, NULL, 0);
+	CHECK_EQ("-", next(), 10);
+	MUST(chunk_claim(&s, c, unit_tid(), true));
+	CHECK_EQ("-", chunk_recycle(&s, c), 1);
+	chunk_unclaim(c);
+	unit_record(&s, c, start + 30, 70, NULL, 0);
+	another_reader();
+	CHECK_EQ("-", next(), 30);
+	CHECK_EQ("-", merge_gap(&m), start + 20);
+	CHECK_EQ("-", next(), 0);
+	/* And told it is, if nobody has to keep it. */
+	CHECK_EQ("-", c->seen, c->first);
+	another_reader();
+	CHECK_EQ("-", next(), 0);
+	CHECK_EQ("-", merge_gap(&m), 0);
+}
+
+/* With a log the takers keep a gap until it is where it outlives the reader. */
+TEST(gap_is_kept)
+{
+	static struct log_state log;
+	struct chunk *c;
+
+	begin();
+	s.log = &log;
+	c = &s.chunks[1];
+	unit_record(&s, c, start + 10, 70, NULL, 0);
+	MUST(chunk_claim(&s, c, unit_tid(), true));
+	CHECK_EQ("-", chunk_recycle(&s, c), 1);
+	chunk_unclaim(c);
+	unit_record(&s, c, start + 30, 70, NULL, 0);
+	CHECK_EQ("-", next(), 30);
+	CHECK_EQ("-", m.gap_from, start + 10);
+	CHECK("-", c->seen != c->first && m.unsaid);
+	merge_said(&m);
+	CHECK("-", c->seen == c->first && !m.unsaid);
+	s.log = NULL;
+}
+
 /* -- How far one chunk goes ------------------------------------------------------------------------- */
 
 TEST(limits)
@@ -497,8 +601,8 @@ TEST(limits)
 	CHECK_EQ("-", merge_limit(&m), 0);
 }
 
-TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(seen_later), TEST_ENTRY(gap),
-          TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset), TEST_ENTRY(reset_keeps_owner), TEST_ENTRY(held_up_by_a_busy_thread),
+TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(same_tick), TEST_ENTRY(seen_later), TEST_ENTRY(gap),
+          TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset), TEST_ENTRY(reset_keeps_owner), TEST_ENTRY(reset_far_behind), TEST_ENTRY(held_up_by_a_busy_thread),
           TEST_ENTRY(held_up_by_a_claim), TEST_ENTRY(not_held_up_by_the_dead), TEST_ENTRY(held_up_no_longer),
-          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(stopped_taker), TEST_ENTRY(resumed), TEST_ENTRY(resumed_behind_a_gap), TEST_ENTRY(limits), TEST_ENTRY(times),
+          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(stopped_taker), TEST_ENTRY(resumed), TEST_ENTRY(resumed_behind_a_gap), TEST_ENTRY(resumed_after_overwriting), TEST_ENTRY(gap_is_kept), TEST_ENTRY(limits), TEST_ENTRY(times),
           TEST_ENTRY(times_after_waiting), TEST_ENTRY(times_of_now))

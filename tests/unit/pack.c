@@ -274,7 +274,7 @@ TEST(taken_back)
 		unsigned seed = round, n;
 		uint64_t time = 1000;
 
-		begin(8192);
+		begin(1 << 15); /* long rows are seldom, but each C library has other numbers */
 		do {
 			log_event_make(&e, data, &seed, 60);
 			e.time = time += log_random(&seed, 300) - log_random(&seed, 100);

@@ -5,6 +5,8 @@
  */
 #include "control/reading.h"
 
+#include <stdatomic.h>
+
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -153,7 +155,7 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 	long r = syscall(SYS_clock_gettime, clock, t);
 
 	if (r == 0 && clock == CLOCK_MONOTONIC && stride) {
-		int64_t ns = t->tv_sec * NS_PER_S + t->tv_nsec + (away += stride);
+		int64_t step = stride, ns = t->tv_sec * NS_PER_S + t->tv_nsec + atomic_fetch_add(&away, step) + step;
 
 		*t = (struct timespec){ ns / NS_PER_S, ns % NS_PER_S };
 	}

@@ -339,6 +339,29 @@ TEST(refused)
 	check_refused();
 }
 
+/* By the name of its file, as it is known to who was not there: from a log's state, or a directory. */
+TEST(found)
+{
+	struct registry good, r;
+	int descriptors;
+
+	begin("");
+	open_registry(&good);
+	registry_id(&good, "one", NAMES_MAX);
+	descriptors = shm_descriptors();
+	MUST(registry_find(dir, &place, good.file, &r) == 0);
+	CHECK_STR("-", name_of(&r, EVENT_ID_USER), "one");
+	registry_close(&r);
+	CHECK_EQ("-", registry_find(dir, &place, "names-1-2-9", &r), -ENOENT);
+	CHECK_EQ("-", registry_find(dir, &place, "../names-1-2-3", &r), -EINVAL);
+	CHECK_EQ("-", registry_find(dir, &place, "", &r), -EINVAL);
+	CHECK_EQ("-", registry_find(dir, &place, "page-1-2-3", &r), -EINVAL);
+	good.header->magic++;
+	CHECK_EQ("-", registry_find(dir, &place, good.file, &r), -EINVAL);
+	CHECK("-", r.header == NULL);
+	CHECK_EQ("-", shm_descriptors(), descriptors);
+}
+
 /* -- Several at once ---------------------------------------------------------- */
 
 #define PROCESSES 4
@@ -407,4 +430,4 @@ TEST(several_at_once)
 
 TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(seeded), TEST_ENTRY(nonsense), TEST_ENTRY(another_by_that_name),
           TEST_ENTRY(held_in_child), TEST_ENTRY(limit), TEST_ENTRY(without_tmpfs), TEST_ENTRY(no_space_to_grow),
-          TEST_ENTRY(no_space_for_long), TEST_ENTRY(refused), TEST_ENTRY(several_at_once))
+          TEST_ENTRY(no_space_for_long), TEST_ENTRY(refused), TEST_ENTRY(found), TEST_ENTRY(several_at_once))

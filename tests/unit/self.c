@@ -5,7 +5,12 @@
  */
 #include "record/self.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "base/file.h"
 #include "base/sys.h"
@@ -75,6 +80,37 @@ static void *get_too(void *arg)
 	return get();
 }
 
+/* From now on the kernel says yes to all advice, and does nothing. */
+static void ignore_advice(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof filter / sizeof filter[0], filter };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+		SKIP("no seccomp filters here");
+}
+
+/* As in an emulator that takes advice for a hint: a child would write as its parent, so nobody records at all. */
+TEST(not_wiped)
+{
+	int error = 0;
+
+	shm_private("");
+	ignore_advice();
+	CHECK("-", self_get(false, &error) == NULL);
+	CHECK_EQ("-", error, ENOSYS);
+	CHECK("-", self_get(true, &error) == NULL);
+	CHECK_EQ("-", error, ENOSYS);
+	CHECK("-", self_peek() == NULL);
+	CHECK_EQ("-", shm_count("/dev/shm", ""), 0);
+}
+
 TEST(threads_agree)
 {
 	pthread_t thread[8];
@@ -127,7 +163,7 @@ static void *take_block(void *arg)
 {
 	struct thread *t = self_thread(get());
 
-	CHECK("-", t && t->tid == unit_tid() && t->pid == (uint32_t)getpid() && thread_self == t);
+	CHECK("-", t && load_relaxed(&t->tid) == unit_tid() && t->pid == (uint32_t)getpid() && thread_self == t);
 	CHECK("-", t && t->pthread == (uint64_t)(uintptr_t)pthread_self());
 	for (int i = 0; t && i < PAGE_SLOTS; i++)
 		CHECK("-", t->lane[i].header == NULL && t->lane[i].chunk == NULL);
@@ -310,6 +346,6 @@ TEST(names)
 	CHECK_EQ("-", registry_count(self_registry()), 4);
 }
 
-TEST_MAIN(TEST_ENTRY(attached_once), TEST_ENTRY(failure), TEST_ENTRY(threads_agree), TEST_ENTRY(child),
-          TEST_ENTRY(blocks_of_the_dead), TEST_ENTRY(blocks_of_the_living), TEST_ENTRY(wait_outside), TEST_ENTRY(mapped),
+TEST_MAIN(TEST_ENTRY(attached_once), TEST_ENTRY(failure), TEST_ENTRY(not_wiped), TEST_ENTRY(threads_agree),
+          TEST_ENTRY(child), TEST_ENTRY(blocks_of_the_dead), TEST_ENTRY(blocks_of_the_living), TEST_ENTRY(wait_outside), TEST_ENTRY(mapped),
           TEST_ENTRY(names))

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "sanitizer.h"
 #include "shm.h"
 #include "unit.h"
 
@@ -110,7 +111,7 @@ TEST(wiped_in_child)
 	if (fork() == 0)
 		_exit(p[100]);
 	wait(&status);
-	CHECK_EQ("-", status, 0);
+	CHECK_EQ("-", status, sys_wipes_on_fork() ? 0 : 1 << 8);
 	CHECK_EQ("-", p[100], 1);
 }
 
@@ -380,6 +381,8 @@ TEST(signals_of_a_thread)
 
 	now = sys_signals_block();
 	sys_signals_restore(before);
+	if (now >> (SIGRTMAX - 1) == 0)
+		SKIP("not all signals of the kernel are there");
 	for (int signal = 1; signal < 64; signal++) {
 		bool blocked = now >> (signal - 1) & 1, fault = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
 		                                                signal == SIGTRAP || signal == SIGSYS;
@@ -512,7 +515,7 @@ TEST(processors)
 
 TEST(reserved)
 {
-	struct rlimit limit = { 4096, 4096 };
+	struct rlimit before, limit;
 	int fd = memfd_create("unit", 0);
 	struct stat st;
 
@@ -520,8 +523,11 @@ TEST(reserved)
 	MUST(fstat(fd, &st) == 0);
 	CHECK_EQ("-", st.st_size, 5000);
 	CHECK("-", st.st_blocks * 512 >= 5000);
+	MUST(getrlimit(RLIMIT_FSIZE, &before) == 0);
+	limit = (struct rlimit){ 4096, before.rlim_max };
 	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 	CHECK_EQ("-", sys_reserve(fd, 6000), -EFBIG);
+	MUST(setrlimit(RLIMIT_FSIZE, &before) == 0); /* script/coverage writes at the end */
 }
 
 static int handled;
@@ -546,6 +552,7 @@ TEST(signals_blocked)
 	/* An address that cannot be read must reach the program's own handler. */
 	CHECK("-", sigismember(&after, SIGSEGV) == 0 && sigismember(&after, SIGBUS) == 0);
 	sys_signals_restore(old);
+	sanitizer_signals();
 	CHECK_EQ("-", handled, 1);
 	sigprocmask(SIG_BLOCK, NULL, &after);
 	for (int i = 1; i < SIGRTMAX; i++)

@@ -221,7 +221,7 @@ static void *take_often(void *arg)
 		if (!c)
 			continue;
 		CHECK_EQ("-", fetch_add(&hands[c - s.chunks], 1), 0);
-		CHECK_EQ("-", c->claim, tid);
+		CHECK_EQ("-", load_relaxed(&c->claim), tid);
 		fetch_add(&hands[c - s.chunks], -1u);
 		chunk_unclaim(c);
 	}

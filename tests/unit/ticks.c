@@ -114,4 +114,16 @@ TEST(large)
 	CHECK("-", b.monotonic - last < 10);
 }
 
-TEST_MAIN(TEST_ENTRY(rises), TEST_ENTRY(anchors), TEST_ENTRY(slope), TEST_ENTRY(conversion), TEST_ENTRY(large))
+/* Ticks that nobody has read, of a hostile stream: a time that is far away, on the right side, and that a day can be added to. */
+TEST(far)
+{
+	struct anchor a = { 1000, INT64_C(3000000000000000000) };
+	const int64_t day = INT64_C(86400000000000);
+
+	CHECK_EQ("-", anchor_convert(&a, 2, a.ticks + INT64_MAX), INT64_C(6000000000000000000));
+	CHECK_EQ("-", anchor_convert(&a, 2, a.ticks - INT64_MAX), 0);
+	CHECK_EQ("-", anchor_convert(&a, 1e300, a.ticks + 1000000), INT64_C(6000000000000000000));
+	CHECK_OP("-", anchor_convert(&a, 2, a.ticks + INT64_MAX) + day, >, 0);
+}
+
+TEST_MAIN(TEST_ENTRY(rises), TEST_ENTRY(anchors), TEST_ENTRY(slope), TEST_ENTRY(conversion), TEST_ENTRY(large), TEST_ENTRY(far))

@@ -1,0 +1,239 @@
+/*
+ * dead_state.c - what is in memory about a log, spoilt: whoever writes or completes the log is not harmed
+ *
+ * The state of a log lies in the stream. Whoever is traced can write there,
+ * also while a controller with more rights writes its log, or comes by when
+ * another controller has been killed and completes that one's.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <grp.h>
+#include <sys/prctl.h>
+
+#include "log_file.h"
+#include "shm/layout.h"
+
+#define NOBODY 65534
+
+static struct log_state *state; /* of the stream in question, in its file */
+
+/* -- At a place of the library ------------------------------------------------------------ */
+
+static const char *spoil_at;
+static int spoiled;
+static _Atomic int hold, held; /* who writes the log, before it has anything to write */
+
+void test_point(const char *name);
+
+/* Both places: which of them counts is not for us to know. */
+static void spoil(void)
+{
+	for (int i = 0; i < 2; i++) {
+		state->place[i].slots = 0x10000000;
+		state->place[i].slot = 0x7654321;
+		state->place[i].slot_used = UINT64_MAX / 2;
+	}
+	spoiled++;
+}
+
+void test_point(const char *name)
+{
+	if (spoil_at && strcmp(name, spoil_at) == 0)
+		spoil();
+	if (hold && strcmp(name, "flusher_sleeps") == 0) {
+		held = 1;
+		for (;;)
+			pause();
+	}
+}
+
+/* -- Somebody who is killed ------------------------------------------------------------------ */
+
+static void become_nobody(void)
+{
+	MUST(setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0);
+	MUST(prctl(PR_SET_DUMPABLE, 1) == 0);
+}
+
+static void find_state(unsigned user)
+{
+	char command[128], path[256] = "";
+	struct stream_header *header;
+	struct stat st;
+	FILE *f;
+	int fd;
+
+	snprintf(command, sizeof command, "ls /dev/shm/posixtrace-%u/stream-*", user);
+	f = popen(command, "re");
+	MUST(f && fgets(path, sizeof path, f));
+	pclose(f);
+	path[strcspn(path, "\n")] = 0;
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	MUST(fd >= 0 && fstat(fd, &st) == 0);
+	header = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	MUST(header != MAP_FAILED && header->log_state != 0);
+	state = (struct log_state *)(void *)((char *)header + st.st_size - header->log_state);
+}
+
+/* A LOOP log with nothing in it yet, and a stream with events; then its state is ours to change. */
+static void kill_creator(bool nobody)
+{
+	int status, fd;
+	pid_t pid;
+
+	shm_private("");
+	pid = fork();
+	MUST(pid >= 0);
+	if (pid == 0) {
+		if (nobody)
+			become_nobody();
+		fd = open(LOG_PATH, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		hold = 1;
+		MUST(log_try(0, fd, POSIX_TRACE_LOOP, 1 << 20, 0, 1 << 20) == 0);
+		while (!held)
+			usleep(1000);
+		MUST(posix_trace_start(log_trid) == 0);
+		log_record(100);
+		kill(getpid(), SIGKILL);
+	}
+	MUST(waitpid(pid, &status, 0) == pid);
+	MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	find_state(nobody ? NOBODY : (unsigned)geteuid());
+	/* It has written the beginning of its log, and no segment. */
+	MUST(state->place[state->place_now & 1].log != 0);
+	MUST(state->place[0].slots == 0 && state->place[1].slots == 0);
+}
+
+/* Events of the log as it is now; -1: it cannot be opened. */
+static int events(void)
+{
+	int fd = log_open(LOG_PATH, O_RDONLY);
+	struct log_seen seen = log_read(fd);
+
+	close(fd);
+	return seen.error ? -1 : (int)seen.count;
+}
+
+static void come_by(pid_t pid)
+{
+	trace_id_t trid;
+
+	MUST(posix_trace_create(pid, NULL, &trid) == 0);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* -- Tests ------------------------------------------------------------------------------------- */
+
+/* As it was left. */
+TEST(unspoilt)
+{
+	kill_creator(false);
+	come_by(0);
+	CHECK_EQ("-", events(), 100);
+}
+
+/* No slot of this size fits into the log: there was not to be a first one, and no next one. */
+TEST(slot_size)
+{
+	kill_creator(false);
+	state->slot_size = UINT32_MAX - 7;
+	come_by(0);
+	CHECK_EQ("-", events(), 0);
+}
+
+TEST(no_slot_size)
+{
+	kill_creator(false);
+	state->slot_size = 0;
+	come_by(0);
+	CHECK_EQ("-", events(), 0);
+}
+
+/* Changed by another user when all of it has been looked at. */
+static void spoilt_at(const char *name)
+{
+	int wait[2];
+	pid_t pid;
+	char c;
+
+	if (geteuid() != 0)
+		SKIP("only root can be another user");
+	kill_creator(true);
+	MUST(pipe(wait) == 0);
+	pid = fork();
+	MUST(pid >= 0);
+	if (pid == 0) {
+		become_nobody();
+		close(wait[1]);
+		MUST(read(wait[0], &c, 1) == 0);
+		exit(0);
+	}
+	close(wait[0]);
+	while (spoil_at == NULL) {
+		struct stat st;
+		char path[32];
+
+		snprintf(path, sizeof path, "/proc/%d", (int)pid);
+		MUST(stat(path, &st) == 0);
+		if (st.st_uid == NOBODY)
+			spoil_at = name;
+	}
+	come_by(pid);
+	CHECK_EQ("-", spoiled, 1);
+	CHECK_EQ("-", events(), 100);
+	close(wait[1]);
+	MUST(waitpid(pid, NULL, 0) == pid);
+}
+
+TEST(spoilt_before_events)
+{
+	spoilt_at("save_recovered");
+}
+
+TEST(spoilt_before_stop)
+{
+	spoilt_at("save_stopped");
+}
+
+/* A log of root's, of another user's process, which writes to the state while root's library does. */
+TEST(spoilt_by_traced)
+{
+	int go[2], done[2], fd;
+	pid_t pid;
+	char c = 0;
+
+	if (geteuid() != 0)
+		SKIP("only root can be another user");
+	shm_private("");
+	MUST(pipe(go) == 0 && pipe(done) == 0);
+	pid = fork();
+	MUST(pid >= 0);
+	if (pid == 0) {
+		become_nobody();
+		close(go[1]);
+		log_id = fault_open("logged");
+		MUST(write(done[1], &c, 1) == 1);
+		MUST(read(go[0], &c, 1) == 1);
+		log_record(100);
+		MUST(write(done[1], &c, 1) == 1);
+		MUST(read(go[0], &c, 1) == 0);
+		exit(test_failures ? 1 : 0);
+	}
+	MUST(read(done[0], &c, 1) == 1);
+	fd = open(LOG_PATH, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	MUST(log_try(pid, fd, POSIX_TRACE_LOOP, 1 << 20, 0, 1 << 20) == 0 && posix_trace_start(log_trid) == 0);
+	close(fd);
+	find_state(NOBODY);
+	spoil_at = "draft_written";
+	spoil();
+	MUST(write(go[1], &c, 1) == 1 && read(done[0], &c, 1) == 1);
+	CHECK_EQ("-", posix_trace_shutdown(log_trid), 0);
+	CHECK_OP("-", spoiled, >, 1);
+	CHECK_EQ("-", events(), 100);
+	close(go[1]);
+	MUST(waitpid(pid, NULL, 0) == pid);
+}
+
+TEST_MAIN(TEST_ENTRY(unspoilt), TEST_ENTRY(slot_size), TEST_ENTRY(no_slot_size), TEST_ENTRY(spoilt_before_events),
+          TEST_ENTRY(spoilt_before_stop), TEST_ENTRY(spoilt_by_traced))
