@@ -46,6 +46,8 @@ static void until_streams(const char *ids, int line, const struct target *t, int
 	long long begin = nanoseconds(now());
 	int left;
 
+	if (!OURS_FILES)
+		return;
 	do {
 		left = 0;
 		for (int i = 0; i < count; i++) {
@@ -70,17 +72,17 @@ static void check_unharmed(const struct target *t)
 	trace_event_id_t id = target_id(t, "unharmed");
 	trace_id_t trid = stream_running_for(t->pid, NULL);
 
-	CHECK_EQ("SHUT-6 CREATE-1", files("stream-"), 1);
+	CHECK_FILES("SHUT-6 CREATE-1", files("stream-"), ==, 1);
 	CHECK_TRACED("SHUT-6 CREATE-1", trid, t, id);
 	CHECK_EQ("SHUT-6", stream_drain(trid), 0);
-	CHECK_EQ("SHUT-6", target_streams(t->pid), 1);
+	CHECK_FILES("SHUT-6", target_streams(t->pid), ==, 1);
 	target_control(t, 0, 0);
 	target_send(t, id, 0, 0, 10);
 	CHECK_EQ("SHUT-6 CREATE-1", target_count(t, id), 10);
 	EXPECT_NUMBERS("SHUT-6 MODEL-7", trid, id, t->pid, 0, 0, 10);
 	CHECK_EQ("SHUT-2", target_do(t, target_shutdown_task, NULL, 0), 0);
 	stream_end(trid);
-	CHECK_EQ("SHUT-2", files("stream-"), 0);
+	CHECK_FILES("SHUT-2", files("stream-"), ==, 0);
 }
 
 /* -- Ways to end ------------------------------------------------------------- */
@@ -206,16 +208,16 @@ static void controller_ends(int kind)
 		target_control(&c[how], t[how].pid, 0);
 		target_send(&t[how], id[how], 0, 0, 100);
 		CHECK_EQ("-", target_count(&c[how], id[how]), 100);
-		CHECK_EQ("-", target_streams(t[how].pid), 1);
+		CHECK_FILES("-", target_streams(t[how].pid), ==, 1);
 	}
 	for (int how = 0, left = ENDS; how < ENDS; how++) {
 		end(&c[how], how);
 		left -= ends[how].clean;
-		CHECK_EQ("SHUT-6 SHUT-2", files("stream-"), left);
+		CHECK_FILES("SHUT-6 SHUT-2", files("stream-"), ==, left);
 		say(how, kind);
 	}
 	UNTIL_STREAMS("SHUT-6 MODEL-20 INH-13 INH-14", t, ENDS, 0);
-	CHECK_EQ("SHUT-6 MODEL-20", files("stream-"), 0); /* who notices it, removes it */
+	CHECK_FILES("SHUT-6 MODEL-20", files("stream-"), ==, 0); /* who notices it, removes it */
 	for (int how = 0; how < ENDS; how++) {
 		CHECK_EQ("SHUT-15 INH-15", target_id(&t[how], "ends"), id[how]); /* names may go; ours stay */
 		check_unharmed(&t[how]);
@@ -223,7 +225,7 @@ static void controller_ends(int kind)
 		say(how, kind);
 	}
 	sweep();
-	CHECK_EQ("SHUT-2", files(""), 0);
+	CHECK_FILES("SHUT-2", files(""), ==, 0);
 }
 
 TEST(controller)
@@ -260,9 +262,9 @@ TEST(noticed_by_the_next_create)
 		}
 		for (int how = 0; how < ENDS; how++)
 			end(&c[how], how);
-		CHECK_OP("-", files("stream-"), >, 0);
+		CHECK_FILES("-", files("stream-"), >, 0);
 		sweep();
-		CHECK_EQ("SHUT-6 MODEL-20 SHUT-2", files("stream-"), 0);
+		CHECK_FILES("SHUT-6 MODEL-20 SHUT-2", files("stream-"), ==, 0);
 		UNTIL_STREAMS("SHUT-6 MODEL-20", t, ENDS, 0);
 		for (int how = 0; how < ENDS; how++) {
 			check_unharmed(&t[how]);
@@ -271,7 +273,7 @@ TEST(noticed_by_the_next_create)
 		}
 	}
 	sweep();
-	CHECK_EQ("SHUT-2", files(""), 0);
+	CHECK_FILES("SHUT-2", files(""), ==, 0);
 }
 
 /* In each state that a stream can be left in. */
@@ -297,23 +299,23 @@ TEST(states)
 			target_send(&t[i], NO_ID, 0, 0, i == FULL_LOOP || i == FULL_STOPPED ? 1000 : 1);
 			if (i == STOPPED)
 				MUST(target_do(&c[i], target_stop_task, NULL, 0) == 0);
-			CHECK_EQ("-", target_streams(t[i].pid), 1);
+			CHECK_FILES("-", target_streams(t[i].pid), ==, 1);
 		}
 		for (int i = 0; i < STATES; i++)
 			target_kill(&c[i]);
 		/* A stream that takes no events is not seen to be dead before the next create. */
 		UNTIL_STREAMS("SHUT-6 MODEL-20 INH-14", t + FULL_LOOP, STATES - FULL_LOOP, 0);
-		CHECK_EQ("SHUT-6", files("stream-"), FULL_LOOP);
+		CHECK_FILES("SHUT-6", files("stream-"), ==, FULL_LOOP);
 		for (int i = 0; i < STATES; i++)
 			trid[i] = stream_running_for(t[i].pid, NULL);
-		CHECK_EQ("SHUT-6 MODEL-20", files("stream-"), STATES);
+		CHECK_FILES("SHUT-6 MODEL-20", files("stream-"), ==, STATES);
 		UNTIL_STREAMS("SHUT-6 SHUT-2", t, STATES, 1);
 		for (int i = 0; i < STATES; i++) {
 			stream_drain(trid[i]);
 			CHECK_TRACED("MODEL-7", trid[i], &t[i], NO_ID);
 			stream_end(trid[i]);
 			target_send(&t[i], NO_ID, 0, 0, 2);
-			CHECK_EQ("SHUT-6 SHUT-2", target_streams(t[i].pid), 0);
+			CHECK_FILES("SHUT-6 SHUT-2", target_streams(t[i].pid), ==, 0);
 			target_end(&t[i]);
 		}
 	}
@@ -352,7 +354,7 @@ TEST(several)
 		CHECK_EQ("MODEL-7 SHUT-6", target_count(&c[how][1], id[how]), 3);
 		say(how, FRESH);
 	}
-	CHECK_EQ("SHUT-6", files("stream-"), 2 * ENDS);
+	CHECK_FILES("SHUT-6", files("stream-"), ==, 2 * ENDS);
 	for (int how = 0; how < ENDS; how++) {
 		target_end(&c[how][1]);
 		stream_end(trid[how]);
@@ -398,7 +400,7 @@ TEST(children_of_controller_live)
 		CHECK_EQ("-", target_count(&c, NO_ID), 10);
 		target_kill(&c);
 		sweep();
-		CHECK_EQ("SHUT-6 MODEL-20 INH-14", files("stream-"), 0);
+		CHECK_FILES("SHUT-6 MODEL-20 INH-14", files("stream-"), ==, 0);
 		UNTIL_STREAMS("SHUT-6 MODEL-20 INH-14", &t, 1, 0);
 		check_unharmed(&t);
 		for (int i = 0; i < 2; i++) {
@@ -422,7 +424,7 @@ TEST(first_thread_of_controller_ends)
 	target_send(&t, NO_ID, 0, 0, 10);
 	target_leave_first(&c);
 	sweep();
-	CHECK_EQ("MODEL-20 SHUT-6", files("stream-"), 1);
+	CHECK_FILES("MODEL-20 SHUT-6", files("stream-"), ==, 1);
 	for (int i = 0; i < 3; i++) {
 		target_send(&t, NO_ID, 0, 0, 3);
 		CHECK_EQ("MODEL-20 SHUT-6", target_count(&c, NO_ID), i ? 3 : 13);
@@ -448,7 +450,7 @@ TEST(while_target_is_stopped)
 	MUST(kill(t.pid, SIGSTOP) == 0 && waitpid(t.pid, &status, WUNTRACED) == t.pid);
 	target_kill(&c);
 	sweep();
-	CHECK_EQ("SHUT-6", files("stream-"), 0);
+	CHECK_FILES("SHUT-6", files("stream-"), ==, 0);
 	MUST(kill(t.pid, SIGCONT) == 0);
 	UNTIL_STREAMS("SHUT-6", &t, 1, 0);
 	check_unharmed(&t);
@@ -468,7 +470,7 @@ TEST(both)
 		end(first ? &t : &c, how);
 		end(first ? &c : &t, how);
 		sweep();
-		CHECK_EQ("SHUT-6 SHUT-2", files(""), 0);
+		CHECK_FILES("SHUT-6 SHUT-2", files(""), ==, 0);
 		say(how, USED);
 	}
 }
@@ -486,14 +488,14 @@ TEST(traced_process)
 		target_send(&t, id, 0, 0, 100);
 		end(&t, how);
 		sweep();
-		CHECK_EQ("INH-16", files("stream-"), 1);
+		CHECK_FILES("INH-16", files("stream-"), ==, 1);
 		EXPECT_NUMBERS("INH-16", trid, id, t.pid, 0, 0, 100);
 		CHECK_EQ("INH-16 MODEL-15", posix_trace_eventid_get_name(trid, id, name), 0);
 		CHECK_STR("INH-16 MODEL-15", name, "traced");
 		CHECK_EQ("SHUT-10", posix_trace_shutdown(trid), 0);
-		CHECK_EQ("SHUT-2", files("stream-"), 0);
+		CHECK_FILES("SHUT-2", files("stream-"), ==, 0);
 		sweep();
-		CHECK_EQ("SHUT-2", files(""), 0);
+		CHECK_FILES("SHUT-2", files(""), ==, 0);
 		say(how, USED);
 	}
 }
@@ -532,13 +534,13 @@ TEST(controller_of_a_family)
 	for (int how = 0; how < ENDS; how++)
 		end(&c[how], how);
 	UNTIL_STREAMS("SHUT-6 MODEL-20 INH-14", t, ENDS * MEMBERS, 0);
-	CHECK_EQ("SHUT-6", files("stream-"), 0);
+	CHECK_FILES("SHUT-6", files("stream-"), ==, 0);
 	for (int how = 0; how < ENDS; how++) {
 		struct target *member = &t[how * MEMBERS];
 
 		for (int i = MEMBERS; i-- > 0;)
 			check_unharmed(&member[i]);
-		CHECK_EQ("SHUT-6 INH-18", target_descriptors(member[0].pid), before[how]);
+		CHECK_FILES("SHUT-6 INH-18", target_descriptors(member[0].pid), ==, before[how]);
 		for (int i = MEMBERS; i-- > 1;) {
 			target_dismiss(&member[i]);
 			target_gone(member[i].pid);
@@ -547,7 +549,7 @@ TEST(controller_of_a_family)
 		say(how, USED);
 	}
 	sweep();
-	CHECK_EQ("SHUT-2", files(""), 0);
+	CHECK_FILES("SHUT-2", files(""), ==, 0);
 }
 
 /* A process that traces itself and its children ends: its children are traced no more, and live. */
@@ -584,7 +586,7 @@ TEST(parent_that_traces_itself)
 			say(how, image);
 		}
 		sweep();
-		CHECK_EQ("SHUT-2", files(""), 0);
+		CHECK_FILES("SHUT-2", files(""), ==, 0);
 	}
 }
 
@@ -617,14 +619,14 @@ TEST(exec_of_controller)
 		target_do(&c, use_identifier_task, &trid, sizeof trid);
 		if (kind == USED) {
 			sweep();
-			CHECK_EQ("INH-13 SHUT-6 MODEL-20", files("stream-"), 0);
+			CHECK_FILES("INH-13 SHUT-6 MODEL-20", files("stream-"), ==, 0);
 		}
 		UNTIL_STREAMS("INH-13 SHUT-6 MODEL-20", &t, 1, 0);
-		CHECK_EQ("INH-13 SHUT-6 MODEL-20", files("stream-"), 0);
+		CHECK_FILES("INH-13 SHUT-6 MODEL-20", files("stream-"), ==, 0);
 		check_unharmed(&t);
 		/* It may begin anew. */
 		target_control(&c, t.pid, inherited);
-		CHECK_EQ("INH-13", files("stream-"), 1);
+		CHECK_FILES("INH-13", files("stream-"), ==, 1);
 		target_send(&t, NO_ID, 0, 0, 10);
 		CHECK_EQ("INH-13 CREATE-1", target_count(&c, NO_ID), 10);
 		target_do(&c, use_identifier_task, &trid, sizeof trid);
@@ -653,7 +655,7 @@ TEST(exec_that_fails)
 	for (int i = 0; i < 2; i++) {
 		CHECK_EQ("-", target_do(i ? &t : &c, failing_exec_task, NULL, 0), ENOENT);
 		sweep();
-		CHECK_EQ("INH-13", files("stream-"), 2);
+		CHECK_FILES("INH-13", files("stream-"), ==, 2);
 		target_send(&t, NO_ID, 0, 0, 10);
 		CHECK_EQ("INH-13 INH-11", target_count(&c, NO_ID), 10);
 		CHECK_EQ("INH-13 INH-11", target_count(&t, NO_ID), 10);
@@ -731,8 +733,8 @@ TEST(exec_of_traced_process)
 			CHECK_TRACED("INH-11", closed, &t, c);
 			CHECK_EQ("INH-11", stream_count(inherited, c), 3);
 			sweep();
-			CHECK_EQ("INH-13 MODEL-20", files("stream-"), 2);
-			CHECK_EQ("INH-11 INH-13", target_streams(t.pid), 2);
+			CHECK_FILES("INH-13 MODEL-20", files("stream-"), ==, 2);
+			CHECK_FILES("INH-11 INH-13", target_streams(t.pid), ==, 2);
 		}
 		CHECK_EQ("INH-11", stream_drain(closed), 0);
 		CHECK_EQ("INH-11", stream_drain(inherited), 0);
@@ -741,9 +743,12 @@ TEST(exec_of_traced_process)
 		check_unharmed(&t);
 		target_end(&t);
 		sweep();
-		CHECK_EQ("SHUT-2", files(""), 0);
+		CHECK_FILES("SHUT-2", files(""), ==, 0);
 	}
 }
+
+/* More than half of the names that there can be. */
+#define MOST_NAMES (TRACE_USER_EVENT_MAX > 1000 ? 900 : TRACE_USER_EVENT_MAX - 2)
 
 static long long open_task(const void *arg)
 {
@@ -751,7 +756,7 @@ static long long open_task(const void *arg)
 	char name[32];
 
 	memcpy(&first, arg, sizeof first);
-	for (int i = 0; i < 900; i++) {
+	for (int i = 0; i < MOST_NAMES; i++) {
 		snprintf(name, sizeof name, "many.%d", first + i);
 		n += stream_id(name) != NO_ID;
 	}
@@ -769,10 +774,10 @@ TEST(names_after_exec)
 
 		if (traced)
 			trid = stream_running_for(t.pid, NULL);
-		CHECK_EQ("-", target_do(&t, open_task, &first, sizeof first), 900);
+		CHECK_EQ("-", target_do(&t, open_task, &first, sizeof first), MOST_NAMES);
 		target_exec(&t);
-		first = 900;
-		CHECK_EQ("INH-12 LIM-4", target_do(&t, open_task, &first, sizeof first), 900);
+		first = MOST_NAMES;
+		CHECK_EQ("INH-12 LIM-4", target_do(&t, open_task, &first, sizeof first), MOST_NAMES);
 		if (traced)
 			stream_end(trid);
 		target_end(&t);
@@ -852,7 +857,7 @@ TEST(limit)
 			target_end(&c[i]);
 		target_end(&t);
 		sweep();
-		CHECK_EQ("SHUT-2", files(""), 0);
+		CHECK_FILES("SHUT-2", files(""), ==, 0);
 		say(how, FRESH);
 	}
 }
@@ -870,7 +875,7 @@ TEST(limit_for_one_process)
 		target_send(&t, NO_ID, 0, 0, 10);
 	}
 	CHECK_EQ("CREATE-14 CREATE-18", create_many(&t, 0, 1), EAGAIN * 1000);
-	CHECK_EQ("CREATE-14", target_streams(t.pid), CONTROLLERS * SHARE);
+	CHECK_FILES("CREATE-14", target_streams(t.pid), ==, CONTROLLERS * SHARE);
 	target_kill(&c[0]);
 	target_end(&c[1]);
 	CHECK_EQ("CREATE-14 SHUT-6", create_many(&c[2], t.pid, 2 * SHARE), 2 * SHARE);
@@ -879,7 +884,7 @@ TEST(limit_for_one_process)
 	target_end(&c[2]);
 	target_end(&c[3]);
 	target_send(&t, NO_ID, 0, 0, 10);
-	CHECK_EQ("SHUT-6 SHUT-2", files("stream-"), 0);
+	CHECK_FILES("SHUT-6 SHUT-2", files("stream-"), ==, 0);
 	check_unharmed(&t);
 	target_end(&t);
 }

@@ -310,13 +310,15 @@ TEST(trid_open_refused)
 
 	stream_end(gone);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		if (bad[i] == trid)
+			continue;
 		CHECK_EQ("ID-14 ID-20", posix_trace_trid_eventid_open(bad[i], "ids.refused", &id), EINVAL);
 		CHECK_EQ("ID-22", id, 4711);
 	}
-	CHECK_EQ("HDR-32", posix_trace_trid_eventid_open(trid, NULL, &id), EINVAL);
-	CHECK_EQ("HDR-32", posix_trace_trid_eventid_open(trid, "ids.refused", NULL), EINVAL);
-	CHECK_EQ("HDR-32", posix_trace_eventid_open(NULL, &id), EINVAL);
-	CHECK_EQ("HDR-32", posix_trace_eventid_open("ids.refused", NULL), EINVAL);
+	CHECK_REFUSED("HDR-32", posix_trace_trid_eventid_open(trid, NULL, &id));
+	CHECK_REFUSED("HDR-32", posix_trace_trid_eventid_open(trid, "ids.refused", NULL));
+	CHECK_REFUSED("HDR-32", posix_trace_eventid_open(NULL, &id));
+	CHECK_REFUSED("HDR-32", posix_trace_eventid_open("ids.refused", NULL));
 	stream_end(trid);
 }
 
@@ -382,23 +384,26 @@ TEST(get_name_refused)
 
 	stream_end(gone);
 	for (size_t i = 0; i < sizeof bad_stream / sizeof *bad_stream; i++) {
+		if (bad_stream[i] == trid)
+			continue;
 		CHECK_EQ("ID-9", posix_trace_eventid_get_name(bad_stream[i], id, name), EINVAL);
 		CHECK_EQ("ID-9", posix_trace_eventid_get_name(bad_stream[i], POSIX_TRACE_START, name), EINVAL);
 		CHECK_STR("ID-11", name, "untouched");
 	}
-	for (size_t i = 0; i < sizeof bad_id / sizeof *bad_id; i++) {
+	for (size_t i = 0; OURS_IDS && i < sizeof bad_id / sizeof *bad_id; i++) {
 		CHECK_EQ("ID-10", posix_trace_eventid_get_name(trid, bad_id[i], name), EINVAL);
 		CHECK_STR("ID-11", name, "untouched");
 	}
-	CHECK_EQ("ID-10", posix_trace_eventid_get_name(trid, id + 1, name), EINVAL);
+	if (OURS_IDS)
+		CHECK_EQ("ID-10", posix_trace_eventid_get_name(trid, id + 1, name), EINVAL);
 	CHECK_STR("ID-11", name, "untouched");
-	CHECK_EQ("HDR-32", posix_trace_eventid_get_name(trid, id, NULL), EINVAL);
+	CHECK_REFUSED("HDR-32", posix_trace_eventid_get_name(trid, id, NULL));
 	stream_end(trid);
 }
 
 /* -- The list ----------------------------------------------------------- */
 
-/* The next id, or 0 at the end. */
+/* The next id, or NO_TYPE at the end. */
 static trace_event_id_t list_next(trace_id_t trid)
 {
 	const trace_event_id_t none = 4711;
@@ -409,21 +414,20 @@ static trace_event_id_t list_next(trace_id_t trid)
 	CHECK("ID-27 ID-28", unavailable != -77);
 	if (unavailable) {
 		CHECK_EQ("ID-28", id, none);
-		return 0;
+		return NO_TYPE;
 	}
-	CHECK_NE("ID-27", id, 0);
+	CHECK_NE("ID-27", id, NO_TYPE);
 	return id;
 }
 
-/* Reads on to the end of the list; seen[] counts. */
-static int list_rest(trace_id_t trid, unsigned char *seen, size_t n)
+/* Reads on to the end of the list; how many there were. */
+static int list_rest(trace_id_t trid, struct ids *seen)
 {
 	trace_event_id_t id;
 	int count = 0;
 
-	while ((id = list_next(trid)) != 0) {
-		MUST(id < n);
-		seen[id]++;
+	while ((id = list_next(trid)) != NO_TYPE) {
+		ids_add(seen, id);
 		count++;
 	}
 	return count;
@@ -431,7 +435,7 @@ static int list_rest(trace_id_t trid, unsigned char *seen, size_t n)
 
 TEST(list)
 {
-	unsigned char seen[4096] = { 0 }, again[4096] = { 0 };
+	static struct ids seen, again;
 	trace_event_id_t a = stream_id("ids.list.a"), b, c, first, second, id = 0;
 	trace_id_t trid = stream_create(NULL);
 	int count, unavailable = -77;
@@ -442,16 +446,16 @@ TEST(list)
 	CHECK_EQ("ID-26 ID-27", unavailable, 0);
 	first = id;
 	second = list_next(trid);
-	seen[first]++;
-	seen[second]++;
+	ids_add(&seen, first);
+	ids_add(&seen, second);
 	CHECK_NE("ID-26", first, second);
-	count = 2 + list_rest(trid, seen, sizeof seen);
-	CHECK_EQ("ID-29", count, PREDEFINED + 3);
+	count = 2 + list_rest(trid, &seen);
+	CHECK_OURS(OURS_IDS, "ID-29", count, ==, PREDEFINED + 3); /* another one may have more */
 	for (int i = 0; i < PREDEFINED; i++)
-		CHECK_EQ("ID-26 ID-29", seen[predefined[i].id], 1);
-	CHECK_EQ("ID-1 ID-29 ID-31", seen[a], 1);
-	CHECK_EQ("ID-29 ID-31", seen[b], 1);
-	CHECK_EQ("ID-29 ID-31", seen[c], 1);
+		CHECK_EQ("ID-26 ID-29", ids_times(&seen, predefined[i].id), 1);
+	CHECK_EQ("ID-1 ID-29 ID-31", ids_times(&seen, a), 1);
+	CHECK_EQ("ID-29 ID-31", ids_times(&seen, b), 1);
+	CHECK_EQ("ID-29 ID-31", ids_times(&seen, c), 1);
 	/* The end stays the end. */
 	for (int i = 0; i < 3; i++) {
 		unavailable = 0;
@@ -465,8 +469,9 @@ TEST(list)
 	CHECK_EQ("ID-30", list_next(trid), second);
 	/* In the middle, too. */
 	CHECK_EQ("ID-30 ID-31", posix_trace_eventtypelist_rewind(trid), 0);
-	CHECK_EQ("ID-30", list_rest(trid, again, sizeof again), count);
-	CHECK_EQ("ID-30", memcmp(seen, again, sizeof seen), 0);
+	CHECK_EQ("ID-30", list_rest(trid, &again), count);
+	for (size_t i = 0; i < seen.n; i++)
+		CHECK_EQ("ID-30", ids_times(&again, seen.id[i]), 1);
 	stream_end(trid);
 }
 
@@ -478,38 +483,38 @@ TEST(list_names)
 	int count = 0;
 
 	stream_id("ids.list_names");
-	while ((id = list_next(trid)) != 0) {
+	while ((id = list_next(trid)) != NO_TYPE) {
 		count++;
 		CHECK_EQ("ID-1 ID-26 ID-29", trid_open(trid, get_name(trid, id).text), id);
 	}
-	CHECK_EQ("ID-29", count, PREDEFINED + 1);
+	CHECK_OURS(OURS_IDS, "ID-29", count, ==, PREDEFINED + 1); /* another one may have more */
 	stream_end(trid);
 }
 
 /* A type made after the end was reached is found, and an iteration is the stream's own. */
 TEST(list_grows)
 {
-	unsigned char seen[4096] = { 0 };
+	static struct ids seen;
 	trace_id_t trid = stream_create(NULL), trid2 = stream_create(NULL);
 	trace_event_id_t late;
 
-	CHECK_EQ("ID-29", list_rest(trid, seen, sizeof seen), PREDEFINED);
-	CHECK_NE("ID-26", list_next(trid2), 0);
+	CHECK_OURS(OURS_IDS, "ID-29", list_rest(trid, &seen), ==, PREDEFINED); /* another one may have more */
+	CHECK_NE("ID-26", list_next(trid2), NO_TYPE);
 	late = stream_id("ids.late");
 	CHECK_EQ("ID-29", list_next(trid), late);
-	CHECK_EQ("ID-28 ID-29", list_next(trid), 0);
-	CHECK_EQ("ID-26 ID-29", list_rest(trid2, seen, sizeof seen), PREDEFINED);
-	CHECK_EQ("ID-29", seen[late], 1);
+	CHECK_EQ("ID-28 ID-29", list_next(trid), NO_TYPE);
+	CHECK_OURS(OURS_IDS, "ID-26 ID-29", list_rest(trid2, &seen), ==, PREDEFINED); /* another one may have more */
+	CHECK_EQ("ID-29", ids_times(&seen, late), 1);
 	MUST(posix_trace_eventtypelist_rewind(trid) == 0);
-	CHECK_EQ("ID-30", list_next(trid2), 0);
-	CHECK_EQ("ID-29 ID-30", list_rest(trid, seen, sizeof seen), PREDEFINED + 1);
+	CHECK_EQ("ID-30", list_next(trid2), NO_TYPE);
+	CHECK_OURS(OURS_IDS, "ID-29 ID-30", list_rest(trid, &seen), ==, PREDEFINED + 1); /* another one may have more */
 	stream_end(trid);
 	stream_end(trid2);
 }
 
 TEST(list_full)
 {
-	unsigned char seen[4096] = { 0 };
+	static struct ids seen;
 	trace_id_t trid = stream_create(NULL);
 	char name[32];
 
@@ -517,9 +522,9 @@ TEST(list_full)
 		snprintf(name, sizeof name, "ids.full.%d", i);
 		stream_id(name);
 	}
-	CHECK_EQ("ID-29 EVT-16", list_rest(trid, seen, sizeof seen), PREDEFINED + TRACE_USER_EVENT_MAX - 1);
-	for (size_t i = 0; i < sizeof seen; i++)
-		CHECK("ID-26", seen[i] <= 1);
+	CHECK_OURS(OURS_IDS, "ID-29 EVT-16", list_rest(trid, &seen), ==, PREDEFINED + TRACE_USER_EVENT_MAX - 1); /* another one may have more */
+	for (size_t i = 0; i < seen.n; i++)
+		CHECK_EQ("ID-26", seen.times[i], 1);
 	stream_end(trid);
 }
 
@@ -532,12 +537,14 @@ TEST(list_refused)
 
 	stream_end(gone);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		if (bad[i] == trid)
+			continue;
 		CHECK_EQ("ID-32 ID-33", posix_trace_eventtypelist_getnext_id(bad[i], &id, &unavailable), EINVAL);
 		CHECK_EQ("ID-32", id, 4711);
 		CHECK_EQ("ID-32 ID-33", posix_trace_eventtypelist_rewind(bad[i]), EINVAL);
 	}
-	CHECK_EQ("HDR-32", posix_trace_eventtypelist_getnext_id(trid, NULL, &unavailable), EINVAL);
-	CHECK_EQ("HDR-32", posix_trace_eventtypelist_getnext_id(trid, &id, NULL), EINVAL);
+	CHECK_REFUSED("HDR-32", posix_trace_eventtypelist_getnext_id(trid, NULL, &unavailable));
+	CHECK_REFUSED("HDR-32", posix_trace_eventtypelist_getnext_id(trid, &id, NULL));
 	stream_end(trid);
 }
 

@@ -5,9 +5,6 @@
  */
 #include "stream.h"
 
-/* Identifiers of event types are below this here. */
-enum { IDS = 1984 };
-
 static const trace_event_id_t system_types[] = {
 	POSIX_TRACE_START, POSIX_TRACE_STOP, POSIX_TRACE_FILTER, POSIX_TRACE_OVERFLOW, POSIX_TRACE_RESUME,
 	POSIX_TRACE_FLUSH_START, POSIX_TRACE_FLUSH_STOP, POSIX_TRACE_ERROR,
@@ -27,17 +24,9 @@ static int members(const trace_event_set_t *set)
 {
 	int n = 0;
 
-	for (trace_event_id_t id = 1; id < IDS; id++)
-		n += is_member(id, set);
+	for (size_t i = 0; i < ids_known(); i++)
+		n += is_member(ids_get(i), set);
 	return n;
-}
-
-static int same(const trace_event_set_t *a, const trace_event_set_t *b)
-{
-	for (trace_event_id_t id = 1; id < IDS; id++)
-		if (is_member(id, a) != is_member(id, b))
-			return 0;
-	return 1;
 }
 
 TEST(empty)
@@ -89,9 +78,12 @@ TEST(every_type)
 	trace_event_set_t set, full;
 	int member;
 
+	stream_id("sets.every");
 	MUST(posix_trace_eventset_empty(&set) == 0);
 	MUST(posix_trace_eventset_fill(&full, POSIX_TRACE_ALL_EVENTS) == 0);
-	for (trace_event_id_t id = 1; id < IDS; id++) {
+	for (size_t i = 0; i < ids_known(); i++) {
+		trace_event_id_t id = ids_get(i);
+
 		CHECK_EQ("SET-2", posix_trace_eventset_add(id, &set), 0);
 		CHECK_EQ("SET-2", members(&set), 1);
 		member = 0;
@@ -136,18 +128,18 @@ TEST(fill_wopid)
 	MUST(posix_trace_eventset_fill(&set, POSIX_TRACE_ALL_EVENTS) == 0);
 	MUST(posix_trace_eventset_fill(&all_system, POSIX_TRACE_SYSTEM_EVENTS) == 0);
 	CHECK_EQ("SET-5 SET-12", posix_trace_eventset_fill(&set, POSIX_TRACE_WOPID_EVENTS), 0);
-	CHECK("SET-6", is_member(POSIX_TRACE_ERROR, &set));
-	CHECK("SET-6", is_member(POSIX_TRACE_OVERFLOW, &set));
-	CHECK("SET-6", is_member(POSIX_TRACE_RESUME, &set));
-	CHECK("SET-6", is_member(POSIX_TRACE_FLUSH_START, &set));
-	CHECK("SET-6", is_member(POSIX_TRACE_FLUSH_STOP, &set));
-	CHECK("SET-6", !is_member(POSIX_TRACE_START, &set));
-	CHECK("SET-6", !is_member(POSIX_TRACE_STOP, &set));
-	CHECK("SET-6", !is_member(POSIX_TRACE_FILTER, &set));
+	CHECK("SET-6", is_member(POSIX_TRACE_ERROR, &set) || !OURS_IDS);
+	CHECK("SET-6", is_member(POSIX_TRACE_OVERFLOW, &set) || !OURS_IDS);
+	CHECK("SET-6", is_member(POSIX_TRACE_RESUME, &set) || !OURS_IDS);
+	CHECK("SET-6", is_member(POSIX_TRACE_FLUSH_START, &set) || !OURS_IDS);
+	CHECK("SET-6", is_member(POSIX_TRACE_FLUSH_STOP, &set) || !OURS_IDS);
+	CHECK("SET-6", !is_member(POSIX_TRACE_START, &set) || !OURS_IDS);
+	CHECK("SET-6", !is_member(POSIX_TRACE_STOP, &set) || !OURS_IDS);
+	CHECK("SET-6", !is_member(POSIX_TRACE_FILTER, &set) || !OURS_IDS);
 	CHECK("SET-6 SET-9", !is_member(POSIX_TRACE_UNNAMED_USEREVENT, &set));
 	CHECK("SET-6", !is_member(id, &set));
-	for (trace_event_id_t i = 1; i < IDS; i++)
-		CHECK("SET-6 SET-7", !is_member(i, &set) || is_member(i, &all_system));
+	for (size_t i = 0; i < ids_known(); i++)
+		CHECK("SET-6 SET-7", !is_member(ids_get(i), &set) || is_member(ids_get(i), &all_system));
 }
 
 TEST(fill_all)
@@ -163,19 +155,19 @@ TEST(fill_all)
 	CHECK("SET-8 SET-9", is_member(POSIX_TRACE_UNNAMED_USEREVENT, &set));
 	CHECK("SET-8", is_member(before, &set));
 	/* Ours: all is all, types of later names too. */
-	CHECK("SET-8", is_member(after, &set));
-	CHECK_EQ("SET-8", members(&set), IDS - 1);
+	CHECK("SET-8", is_member(after, &set) || !OURS_IDS);
+	CHECK_OP("SET-8", members(&set), >=, OURS_IDS ? ids_known() : ids_known() - 1);
 }
 
 TEST(invalid_arguments)
 {
-	static const trace_event_id_t bad[] = { 0, IDS, IDS + 1, 4096, 0x80000000u, 0xffffffffu };
+	static const trace_event_id_t bad[] = { 0, 31 * 64, 31 * 64 + 1, 4096, 0x80000000u, 0xffffffffu };
 	trace_event_set_t set, copy;
 	int member = 4711;
 
 	MUST(posix_trace_eventset_fill(&set, POSIX_TRACE_SYSTEM_EVENTS) == 0);
 	copy = set;
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+	for (size_t i = 0; OURS_IDS && i < sizeof bad / sizeof *bad; i++) {
 		CHECK_EQ("SET-13", posix_trace_eventset_add(bad[i], &set), EINVAL);
 		CHECK_EQ("SET-13", posix_trace_eventset_del(bad[i], &set), EINVAL);
 		CHECK_EQ("SET-13", posix_trace_eventset_ismember(bad[i], &set, &member), EINVAL);
@@ -184,13 +176,13 @@ TEST(invalid_arguments)
 	for (int what = -3; what < 50; what++)
 		if (what != POSIX_TRACE_WOPID_EVENTS && what != POSIX_TRACE_SYSTEM_EVENTS && what != POSIX_TRACE_ALL_EVENTS)
 			CHECK_EQ("SET-13", posix_trace_eventset_fill(&set, what), EINVAL);
-	CHECK("SET-13", same(&set, &copy));
-	CHECK_EQ("SET-13", posix_trace_eventset_empty(NULL), EINVAL);
-	CHECK_EQ("SET-13", posix_trace_eventset_fill(NULL, POSIX_TRACE_ALL_EVENTS), EINVAL);
-	CHECK_EQ("SET-13", posix_trace_eventset_add(POSIX_TRACE_START, NULL), EINVAL);
-	CHECK_EQ("SET-13", posix_trace_eventset_del(POSIX_TRACE_START, NULL), EINVAL);
-	CHECK_EQ("SET-13", posix_trace_eventset_ismember(POSIX_TRACE_START, NULL, &member), EINVAL);
-	CHECK_EQ("SET-13", posix_trace_eventset_ismember(POSIX_TRACE_START, &set, NULL), EINVAL);
+	CHECK("SET-13", set_equal(&set, &copy));
+	CHECK_REFUSED("SET-13", posix_trace_eventset_empty(NULL));
+	CHECK_REFUSED("SET-13", posix_trace_eventset_fill(NULL, POSIX_TRACE_ALL_EVENTS));
+	CHECK_REFUSED("SET-13", posix_trace_eventset_add(POSIX_TRACE_START, NULL));
+	CHECK_REFUSED("SET-13", posix_trace_eventset_del(POSIX_TRACE_START, NULL));
+	CHECK_REFUSED("SET-13", posix_trace_eventset_ismember(POSIX_TRACE_START, NULL, &member));
+	CHECK_REFUSED("SET-13", posix_trace_eventset_ismember(POSIX_TRACE_START, &set, NULL));
 }
 
 /* Undefined for the caller; we see it by the mark, and say so. */
@@ -201,9 +193,9 @@ TEST(never_initialised)
 
 	for (int byte = 0; byte < 256; byte += 85) {
 		memset(&set, byte, sizeof set);
-		CHECK_EQ("SET-10", posix_trace_eventset_add(POSIX_TRACE_START, &set), EINVAL);
-		CHECK_EQ("SET-10", posix_trace_eventset_del(POSIX_TRACE_START, &set), EINVAL);
-		CHECK_EQ("SET-10", posix_trace_eventset_ismember(POSIX_TRACE_START, &set, &member), EINVAL);
+		CHECK_REFUSED("SET-10", posix_trace_eventset_add(POSIX_TRACE_START, &set));
+		CHECK_REFUSED("SET-10", posix_trace_eventset_del(POSIX_TRACE_START, &set));
+		CHECK_REFUSED("SET-10", posix_trace_eventset_ismember(POSIX_TRACE_START, &set, &member));
 		CHECK_EQ("SET-10", member, 4711);
 	}
 }
@@ -222,10 +214,10 @@ TEST(not_the_filter)
 	MUST(posix_trace_eventset_add(b, &set) == 0);
 	MUST(posix_trace_eventset_del(a, &set) == 0);
 	MUST(posix_trace_get_filter(trid, &now) == 0);
-	CHECK("SET-1", same(&now, &filter));
+	CHECK("SET-1", set_equal(&now, &filter));
 	MUST(posix_trace_eventset_fill(&now, POSIX_TRACE_ALL_EVENTS) == 0);
 	MUST(posix_trace_get_filter(trid, &now) == 0);
-	CHECK("SET-1", same(&now, &filter));
+	CHECK("SET-1", set_equal(&now, &filter));
 	stream_drain(trid);
 	posix_trace_event(a, NULL, 0);
 	posix_trace_event(b, NULL, 0);

@@ -170,16 +170,16 @@ TEST(event_types)
 			CHECK_EQ("EX-9 ID-6", posix_trace_eventid_get_name(trid, id, name), 0);
 			for (i = 0; i < NAMES && strcmp(name, names[i]) != 0; i++)
 				;
-			if (i == NAMES)
-				TEST_FAIL("EX-9 ID-29", "a type named \"%s\"", name);
-			else
+			if (i < NAMES)
 				seen[i]++;
+			else if (OURS_IDS) /* another one may have more of its own */
+				TEST_FAIL("EX-9 ID-29", "a type named \"%s\"", name);
 		}
 		for (int i = 0; i < NAMES; i++) {
 			if (seen[i] != 1)
 				TEST_FAIL("EX-9 ID-26 ID-29 ID-30", "\"%s\" is listed %d times", names[i], seen[i]);
 		}
-		CHECK_EQ("EX-9 ID-29", n, NAMES);
+		CHECK_OURS(OURS_IDS, "EX-9 ID-29", n, ==, NAMES);
 		CHECK_EQ("EX-9 ID-30", posix_trace_eventtypelist_rewind(trid), 0);
 	}
 	stream_end(trid);
@@ -291,7 +291,7 @@ TEST(overrun)
 	first = number_of(e.data, e.len).number;
 	CHECK_OP("EX-14 START-11", first, >, 0);
 	CHECK_EQ("EX-14 START-11 SYS-10", number_run(trid, id, first + 1, &e), 2000);
-	CHECK_EQ("EX-14", e.info.posix_event_id, 0);
+	CHECK_EQ("EX-14", e.info.posix_event_id, NO_TYPE);
 	stream_end(trid);
 }
 

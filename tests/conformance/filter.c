@@ -8,7 +8,6 @@
 #include "stream.h"
 
 /* Identifiers of event types are below this here. */
-enum { IDS = 1984 };
 
 static trace_event_id_t a, b, c;
 
@@ -19,30 +18,17 @@ static void open_names(void)
 	c = stream_id("filter.c");
 }
 
-/* 0 ends the list. */
+/* NO_TYPE ends the list. */
 static trace_event_set_t set_of(trace_event_id_t first, trace_event_id_t second)
 {
 	trace_event_set_t set;
 
 	MUST(posix_trace_eventset_empty(&set) == 0);
-	if (first)
+	if (first != NO_TYPE)
 		MUST(posix_trace_eventset_add(first, &set) == 0);
-	if (second)
+	if (second != NO_TYPE)
 		MUST(posix_trace_eventset_add(second, &set) == 0);
 	return set;
-}
-
-static int same(const trace_event_set_t *x, const trace_event_set_t *y)
-{
-	int in_x, in_y;
-
-	for (trace_event_id_t id = 1; id < IDS; id++) {
-		MUST(posix_trace_eventset_ismember(id, x, &in_x) == 0);
-		MUST(posix_trace_eventset_ismember(id, y, &in_y) == 0);
-		if (!in_x != !in_y)
-			return 0;
-	}
-	return 1;
 }
 
 static trace_event_set_t get(trace_id_t trid)
@@ -58,7 +44,7 @@ static int filter_is(trace_id_t trid, trace_event_id_t first, trace_event_id_t s
 {
 	trace_event_set_t now = get(trid), expected = set_of(first, second);
 
-	return same(&now, &expected);
+	return set_equal(&now, &expected);
 }
 
 static void set_filter(trace_id_t trid, trace_event_id_t first, trace_event_id_t second)
@@ -89,7 +75,7 @@ TEST(empty_at_creation)
 
 	open_names();
 	trid = stream_create(NULL);
-	CHECK("FILT-1 FILT-5", filter_is(trid, 0, 0));
+	CHECK("FILT-1 FILT-5", filter_is(trid, NO_TYPE, NO_TYPE));
 	MUST(posix_trace_start(trid) == 0);
 	CHECK_EQ("FILT-5", recorded(trid), 7);
 	stream_end(trid);
@@ -109,7 +95,7 @@ TEST(members_are_ignored)
 	CHECK("FILT-1", filter_is(trid, a, c));
 	/* Ignored is not lost. */
 	CHECK_EQ("FILT-4", stream_status(trid).posix_stream_overrun_status, POSIX_TRACE_NO_OVERRUN);
-	set_filter(trid, 0, 0);
+	set_filter(trid, NO_TYPE, NO_TYPE);
 	CHECK_EQ("FILT-2 FILT-4", recorded(trid), 7);
 	MUST(posix_trace_eventset_fill(&set, POSIX_TRACE_ALL_EVENTS) == 0);
 	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) == 0);
@@ -134,26 +120,26 @@ TEST(operations)
 	CHECK("FILT-8", filter_is(trid, a, b));
 	CHECK_EQ("FILT-8", recorded(trid), 4);
 
-	set = set_of(b, 0);
+	set = set_of(b, NO_TYPE);
 	CHECK_EQ("FILT-8", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
-	CHECK("FILT-8", filter_is(trid, b, 0)); /* a is gone */
+	CHECK("FILT-8", filter_is(trid, b, NO_TYPE)); /* a is gone */
 	CHECK_EQ("FILT-8", recorded(trid), 5);
 
 	set = set_of(b, c);
 	CHECK_EQ("FILT-9 FILT-14", posix_trace_set_filter(trid, &set, POSIX_TRACE_ADD_EVENTSET), 0);
 	CHECK("FILT-9", filter_is(trid, b, c));
 	CHECK_EQ("FILT-9", recorded(trid), 1);
-	set = set_of(0, 0);
+	set = set_of(NO_TYPE, NO_TYPE);
 	CHECK_EQ("FILT-9", posix_trace_set_filter(trid, &set, POSIX_TRACE_ADD_EVENTSET), 0);
 	CHECK("FILT-9", filter_is(trid, b, c));
 
 	set = set_of(a, b); /* a is not in it, and need not be */
 	CHECK_EQ("FILT-10 FILT-14", posix_trace_set_filter(trid, &set, POSIX_TRACE_SUB_EVENTSET), 0);
-	CHECK("FILT-10", filter_is(trid, c, 0));
+	CHECK("FILT-10", filter_is(trid, c, NO_TYPE));
 	CHECK_EQ("FILT-10", recorded(trid), 3);
 	MUST(posix_trace_eventset_fill(&set, POSIX_TRACE_ALL_EVENTS) == 0);
 	CHECK_EQ("FILT-10", posix_trace_set_filter(trid, &set, POSIX_TRACE_SUB_EVENTSET), 0);
-	CHECK("FILT-10", filter_is(trid, 0, 0));
+	CHECK("FILT-10", filter_is(trid, NO_TYPE, NO_TYPE));
 	CHECK_EQ("FILT-10", recorded(trid), 7);
 	stream_end(trid);
 }
@@ -165,22 +151,22 @@ TEST(at_any_time)
 
 	open_names();
 	trid = stream_create(NULL);
-	set_filter(trid, a, 0);
-	CHECK("FILT-3", filter_is(trid, a, 0));
+	set_filter(trid, a, NO_TYPE);
+	CHECK("FILT-3", filter_is(trid, a, NO_TYPE));
 	MUST(posix_trace_start(trid) == 0);
 	CHECK_EQ("FILT-3", recorded(trid), 6);
-	set_filter(trid, b, 0);
+	set_filter(trid, b, NO_TYPE);
 	CHECK_EQ("FILT-3", recorded(trid), 5);
 	MUST(posix_trace_stop(trid) == 0);
 	CHECK_EQ("FILT-3", recorded(trid), 0);
-	set_filter(trid, c, 0);
-	CHECK("FILT-3", filter_is(trid, c, 0));
+	set_filter(trid, c, NO_TYPE);
+	CHECK("FILT-3", filter_is(trid, c, NO_TYPE));
 	MUST(posix_trace_start(trid) == 0);
 	CHECK_EQ("FILT-3", recorded(trid), 3);
 	/* Stop and start leave it alone. */
 	MUST(posix_trace_stop(trid) == 0);
 	MUST(posix_trace_start(trid) == 0);
-	CHECK("FILT-3", filter_is(trid, c, 0));
+	CHECK("FILT-3", filter_is(trid, c, NO_TYPE));
 	stream_end(trid);
 }
 
@@ -195,9 +181,9 @@ static void check_filter_event(trace_id_t trid, trace_event_set_t old, trace_eve
 		return;
 	}
 	memcpy(data, e.data, sizeof data);
-	if (!same(&data[0], &old))
+	if (!set_equal(&data[0], &old))
 		TEST_FAIL("FILT-6", "line %d: the old filter", line);
-	if (!same(&data[1], &new))
+	if (!set_equal(&data[1], &new))
 		TEST_FAIL("FILT-6", "line %d: the new filter", line);
 	CHECK_EQ("FILT-6", e.info.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
 }
@@ -212,19 +198,19 @@ TEST(filter_event)
 	trid = stream_running(NULL);
 	set = set_of(a, b);
 	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) == 0);
-	check_filter_event(trid, set_of(0, 0), set_of(a, b), __LINE__);
-	set = set_of(c, 0);
+	check_filter_event(trid, set_of(NO_TYPE, NO_TYPE), set_of(a, b), __LINE__);
+	set = set_of(c, NO_TYPE);
 	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) == 0);
-	check_filter_event(trid, set_of(a, b), set_of(c, 0), __LINE__);
-	set = set_of(a, 0);
+	check_filter_event(trid, set_of(a, b), set_of(c, NO_TYPE), __LINE__);
+	set = set_of(a, NO_TYPE);
 	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_ADD_EVENTSET) == 0);
-	check_filter_event(trid, set_of(c, 0), set_of(a, c), __LINE__);
+	check_filter_event(trid, set_of(c, NO_TYPE), set_of(a, c), __LINE__);
 	set = set_of(c, b);
 	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SUB_EVENTSET) == 0);
-	check_filter_event(trid, set_of(a, c), set_of(a, 0), __LINE__);
+	check_filter_event(trid, set_of(a, c), set_of(a, NO_TYPE), __LINE__);
 	/* The call counts, not a difference. */
 	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SUB_EVENTSET) == 0);
-	check_filter_event(trid, set_of(a, 0), set_of(a, 0), __LINE__);
+	check_filter_event(trid, set_of(a, NO_TYPE), set_of(a, NO_TYPE), __LINE__);
 	CHECK("FILT-6", !stream_try(trid, &e));
 	stream_end(trid);
 }
@@ -238,11 +224,11 @@ TEST(filter_event_in_order)
 	open_names();
 	trid = stream_running(NULL);
 	posix_trace_event(a, NULL, 0);
-	set_filter(trid, a, 0);
+	set_filter(trid, a, NO_TYPE);
 	posix_trace_event(a, NULL, 0);
 	posix_trace_event(b, NULL, 0);
 	stream_expect(trid, a, &e);
-	check_filter_event(trid, set_of(0, 0), set_of(a, 0), __LINE__);
+	check_filter_event(trid, set_of(NO_TYPE, NO_TYPE), set_of(a, NO_TYPE), __LINE__);
 	stream_expect(trid, b, &e);
 	CHECK("FILT-4 FILT-6", !stream_try(trid, &e));
 	stream_end(trid);
@@ -255,12 +241,12 @@ TEST(suspended_records_nothing)
 
 	open_names();
 	trid = stream_create(NULL);
-	set_filter(trid, a, 0);
+	set_filter(trid, a, NO_TYPE);
 	CHECK("FILT-7", !stream_try(trid, &e));
 	MUST(posix_trace_start(trid) == 0);
 	MUST(posix_trace_stop(trid) == 0);
 	stream_drain(trid);
-	set_filter(trid, b, 0);
+	set_filter(trid, b, NO_TYPE);
 	CHECK("FILT-7", !stream_try(trid, &e));
 	stream_end(trid);
 }
@@ -281,14 +267,14 @@ TEST(system_types)
 	CHECK("FILT-15", !stream_try(trid, &e));
 
 	MUST(posix_trace_start(trid) == 0);
-	set_filter(trid, POSIX_TRACE_FILTER, 0);
-	check_filter_event(trid, set_of(POSIX_TRACE_START, POSIX_TRACE_STOP), set_of(POSIX_TRACE_FILTER, 0), __LINE__);
+	set_filter(trid, POSIX_TRACE_FILTER, NO_TYPE);
+	check_filter_event(trid, set_of(POSIX_TRACE_START, POSIX_TRACE_STOP), set_of(POSIX_TRACE_FILTER, NO_TYPE), __LINE__);
 	set_filter(trid, POSIX_TRACE_FILTER, a);
 	CHECK("FILT-15", !stream_try(trid, &e));
-	set_filter(trid, 0, 0);
+	set_filter(trid, NO_TYPE, NO_TYPE);
 	CHECK("FILT-15", !stream_try(trid, &e));
-	set_filter(trid, 0, 0);
-	check_filter_event(trid, set_of(0, 0), set_of(0, 0), __LINE__);
+	set_filter(trid, NO_TYPE, NO_TYPE);
+	check_filter_event(trid, set_of(NO_TYPE, NO_TYPE), set_of(NO_TYPE, NO_TYPE), __LINE__);
 	MUST(posix_trace_stop(trid) == 0);
 	stream_expect(trid, POSIX_TRACE_STOP, &e);
 	stream_end(trid);
@@ -309,7 +295,7 @@ TEST(start_shows_the_filter)
 	MUST(e.len == sizeof set);
 	memcpy(&set, e.data, sizeof set);
 	expected = set_of(a, c);
-	CHECK("FILT-2 START-19", same(&set, &expected));
+	CHECK("FILT-2 START-19", set_equal(&set, &expected));
 	stream_end(trid);
 }
 
@@ -320,8 +306,8 @@ TEST(several_streams)
 	open_names();
 	for (int i = 0; i < 4; i++)
 		trid[i] = stream_running(NULL);
-	set_filter(trid[0], a, 0);
-	set_filter(trid[1], b, 0);
+	set_filter(trid[0], a, NO_TYPE);
+	set_filter(trid[1], b, NO_TYPE);
 	set_filter(trid[2], a, c);
 	for (int i = 0; i < 4; i++)
 		stream_drain(trid[i]);
@@ -341,10 +327,10 @@ TEST(several_streams)
 			CHECK("FILT-2 FILT-4", !stream_try(trid[i], &e));
 		}
 	}
-	CHECK("FILT-1", filter_is(trid[0], a, 0));
-	CHECK("FILT-1", filter_is(trid[1], b, 0));
+	CHECK("FILT-1", filter_is(trid[0], a, NO_TYPE));
+	CHECK("FILT-1", filter_is(trid[1], b, NO_TYPE));
 	CHECK("FILT-1", filter_is(trid[2], a, c));
-	CHECK("FILT-1", filter_is(trid[3], 0, 0));
+	CHECK("FILT-1", filter_is(trid[3], NO_TYPE, NO_TYPE));
 	/* One ends, the others keep theirs. */
 	stream_end(trid[0]);
 	CHECK_EQ("FILT-4", recorded(trid[1]), 5);
@@ -364,9 +350,9 @@ TEST(invalid_arguments)
 	gone = stream_create(NULL);
 	stream_end(gone);
 	trid = stream_running(NULL);
-	set_filter(trid, a, 0);
+	set_filter(trid, a, NO_TYPE);
 	stream_drain(trid);
-	set = set_of(b, 0);
+	set = set_of(b, NO_TYPE);
 	memset(&untouched, 0x5a, sizeof untouched);
 	bad = untouched;
 
@@ -374,12 +360,12 @@ TEST(invalid_arguments)
 	CHECK_EQ("FILT-12", posix_trace_get_filter(0, &bad), EINVAL);
 	CHECK_EQ("FILT-12", posix_trace_get_filter((trace_id_t)-1, &bad), EINVAL);
 	CHECK_EQ("FILT-14", memcmp(&bad, &untouched, sizeof bad), 0);
-	CHECK_EQ("FILT-12", posix_trace_get_filter(trid, NULL), EINVAL);
+	CHECK_REFUSED("FILT-12", posix_trace_get_filter(trid, NULL));
 
 	CHECK_EQ("FILT-12", posix_trace_set_filter(gone, &set, POSIX_TRACE_SET_EVENTSET), EINVAL);
 	CHECK_EQ("FILT-12", posix_trace_set_filter(0, &set, POSIX_TRACE_SET_EVENTSET), EINVAL);
 	CHECK_EQ("FILT-12", posix_trace_set_filter((trace_id_t)-1, &set, POSIX_TRACE_SET_EVENTSET), EINVAL);
-	CHECK_EQ("FILT-12", posix_trace_set_filter(trid, NULL, POSIX_TRACE_SET_EVENTSET), EINVAL);
+	CHECK_REFUSED("FILT-12", posix_trace_set_filter(trid, NULL, POSIX_TRACE_SET_EVENTSET));
 	CHECK_EQ("FILT-12", posix_trace_set_filter(trid, &bad, POSIX_TRACE_SET_EVENTSET), EINVAL);
 	memset(&bad, 0, sizeof bad);
 	CHECK_EQ("FILT-12", posix_trace_set_filter(trid, &bad, POSIX_TRACE_ADD_EVENTSET), EINVAL);
@@ -387,7 +373,7 @@ TEST(invalid_arguments)
 		if (how != POSIX_TRACE_SET_EVENTSET && how != POSIX_TRACE_ADD_EVENTSET && how != POSIX_TRACE_SUB_EVENTSET)
 			CHECK_EQ("FILT-12", posix_trace_set_filter(trid, &set, how), EINVAL);
 	/* And nothing has happened. */
-	CHECK("FILT-12", filter_is(trid, a, 0));
+	CHECK("FILT-12", filter_is(trid, a, NO_TYPE));
 	CHECK("FILT-12", !stream_try(trid, &e));
 	CHECK_EQ("FILT-12", recorded(trid), 6);
 	stream_end(trid);
@@ -414,10 +400,10 @@ TEST(signals_do_not_interrupt)
 	MUST(sigaction(SIGALRM, &action, NULL) == 0); /* no SA_RESTART; and no limit of time from here on */
 	MUST(setitimer(ITIMER_REAL, &timer, NULL) == 0);
 	for (int i = 0; signals < 300 && i < 10000000; i++) {
-		set = set_of(i & 1 ? a : b, 0);
+		set = set_of(i & 1 ? a : b, NO_TYPE);
 		CHECK_EQ("FILT-11 FILT-13", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
 		CHECK_EQ("FILT-13", posix_trace_get_filter(trid, &now), 0);
-		if (!same(&now, &set)) {
+		if (!set_equal(&now, &set)) {
 			TEST_FAIL("FILT-11", "not the filter that was set");
 			break;
 		}

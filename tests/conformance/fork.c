@@ -39,7 +39,7 @@ static void check_parent(void)
 	CHECK_EQ("INH-3 INH-8", number_of(e.data, e.len).number, n);
 	CHECK_EQ("INH-3 EVT-6", e.info.posix_pid, getpid());
 	CHECK_EQ("INH-3", stream_drain(trid), 0);
-	CHECK_EQ("INH-3", lost_events(trid), 0);
+	CHECK_LOST("INH-3", lost_events(trid), ==, 0);
 }
 
 static void begin(void)
@@ -216,7 +216,7 @@ TEST(child_traces_itself)
 			stream_expect(own, id, &e);
 			CHECK_EQ("CREATE-1", number_of(e.data, e.len).number, 42);
 			CHECK_EQ("EVT-6", e.info.posix_pid, getpid());
-			CHECK_EQ("EVT-6 EVT-7", e.info.__posix_kernel_tid, getpid());
+			CHECK_TID("EVT-6 EVT-7", &e.info, ==, getpid());
 			CHECK("EVT-7", pthread_equal(e.info.posix_thread_id, pthread_self()));
 			/* A new name of the child is no name of the parent. */
 			stream_id("of the child");
@@ -329,7 +329,7 @@ TEST(full_stream)
 			exit(0);
 		}
 		CHECK_EQ("-", wait_for(pid), 0);
-		CHECK_EQ("INH-3", lost_events(trid), lost);
+		CHECK_LOST("INH-3", lost_events(trid), ==, lost);
 		CHECK_STR("INH-3 STAT-15", state(trid), i ? "SF" : "RF");
 		stream_end(trid);
 	}

@@ -315,7 +315,7 @@ TEST(control_is_not_interrupted)
 	struct sigevent by_signal = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
 	struct itimerspec often = { .it_interval = { 0, 211000 }, .it_value = { 0, 211000 } };
 	timer_t timer;
-	trace_event_set_t sets[2] = { set_of(stream_id("hidden")), set_of(0) }, got;
+	trace_event_set_t sets[2] = { set_of(stream_id("hidden")), set_of(NO_TYPE) }, got;
 	struct timespec end = now_plus_ms(1500);
 
 	id = stream_id("interrupt");

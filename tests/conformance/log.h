@@ -229,7 +229,7 @@ static inline int log_int(const struct stream_event *e)
 /*
  * Numbered events of type id that follow each other, first the number given,
  * with flushes between them or not; the number that did not come. *stop is the event
- * that came instead; its type is 0 if there was none.
+ * that came instead; its type is NO_TYPE if there was none.
  */
 static inline unsigned log_run(trace_id_t trid, trace_event_id_t id, unsigned number, struct stream_event *stop)
 {
@@ -238,7 +238,7 @@ static inline unsigned log_run(trace_id_t trid, trace_event_id_t id, unsigned nu
 			return number;
 		number++;
 	}
-	stop->info.posix_event_id = 0;
+	stop->info.posix_event_id = NO_TYPE;
 	return number;
 }
 

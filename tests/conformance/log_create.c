@@ -49,7 +49,7 @@ TEST(defaults)
 	for (int given = 0; given < 2; given++) {
 		struct timespec before = now(), created;
 		struct posix_trace_status_info s;
-		trace_event_set_t filter, empty = set_of(0);
+		trace_event_set_t filter, empty = set_of(NO_TYPE);
 		trace_attr_t attr, of_stream;
 		trace_id_t trid = 0, plain;
 		int fd = log_file(), policy;
@@ -250,7 +250,7 @@ TEST(other_errors)
 	log_attr(&attr, 0, 0, SIZE_MAX / 2, 0);
 	REFUSED("LOG-12 CREATE-21", 0, &attr, fd, ENOMEM);
 	MUST(posix_trace_attr_destroy(&attr) == 0);
-	CHECK_EQ("LOG-12", posix_trace_create_withlog(0, NULL, fd, NULL), EINVAL);
+	CHECK_REFUSED("LOG-12", posix_trace_create_withlog(0, NULL, fd, NULL));
 	CHECK_EQ("LOG-12 CREATE-8", log_length(fd), 0);
 }
 
@@ -360,7 +360,7 @@ TEST(preallocated)
 		}
 		CHECK_EQ("LOG-18 SHUT-13", posix_trace_shutdown(trid), 0);
 		/* What was not used does not disturb who reads. */
-		CHECK_LOG("LOG-18", fd, id, 0, (unsigned)events);
+		CHECK_LOG("LOG-18 EX-12", fd, id, 0, (unsigned)events);
 		CHECK_OP("LOG-18", log_length(fd), <, 1 << 20);
 		MUST(posix_trace_attr_destroy(&attr) == 0);
 		close(fd);
@@ -580,21 +580,21 @@ TEST(descriptors)
 		trid = log_running(POSIX_TRACE_FLUSH, log_policies[i % 3], 65536, 1 << 20, file);
 		log_send(id, 0, 10);
 		CHECK_EQ("SHUT-2", posix_trace_shutdown(trid), 0);
-		CHECK_EQ("SHUT-2", shm_descriptors(), before);
+		CHECK_FILES("SHUT-2", shm_descriptors(), ==, before);
 		trid = log_open(file);
 		CHECK_EQ("OPEN-3", log_count(trid, id), 10);
 		CHECK_EQ("OPEN-10", posix_trace_close(trid), 0);
-		CHECK_EQ("OPEN-10", shm_descriptors(), before);
+		CHECK_FILES("OPEN-10", shm_descriptors(), ==, before);
 		/* Refused calls leave none either. */
 		CHECK_EQ("OPEN-8", posix_trace_open(0, &trid), EINVAL);
 		CHECK_EQ("LOG-9", posix_trace_create_withlog(0, NULL, -1, &trid), EBADF);
-		CHECK_EQ("OPEN-8", shm_descriptors(), before);
+		CHECK_FILES("OPEN-8", shm_descriptors(), ==, before);
 		MUST(ftruncate(file, 0) == 0);
 	}
 	/* A thread that has been joined may be seen for a moment. */
-	for (int i = 0; i < 5000 && target_threads(getpid()) != threads; i++)
+	for (int i = 0; OURS_FILES && i < 5000 && target_threads(getpid()) != threads; i++)
 		sleep_ms(1);
-	CHECK_EQ("SHUT-2", target_threads(getpid()), threads);
+	CHECK_FILES("SHUT-2", target_threads(getpid()), ==, threads);
 }
 
 /* MODEL-29: a write to a file marks its times, and a log is written by writing. */

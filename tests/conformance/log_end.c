@@ -84,7 +84,7 @@ TEST(full)
 	CHECK_EQ("SHUT-7 START-13", e.info.posix_event_id, POSIX_TRACE_STOP);
 	CHECK_NE("SHUT-7 START-13", log_int(&e), 0);
 	CHECK_EQ("SHUT-1 START-6", log_try(trid, &e), 0);
-	CHECK_EQ("STAT-5", stream_status(trid).__posix_lost_events, 1);
+	CHECK_LOST("STAT-5", lost_events(trid), ==, 1);
 	log_close(trid);
 }
 

@@ -28,7 +28,6 @@ struct entry {
 struct journal {
 	unsigned thread;
 	pthread_t self;
-	pid_t tid;
 	struct entry entry[EVENTS];
 };
 
@@ -75,7 +74,6 @@ static void *record(void *arg)
 	unsigned x = j->thread * 7919 + 17;
 
 	j->self = pthread_self();
-	j->tid = (pid_t)syscall(SYS_gettid);
 	for (unsigned n = 0; n < EVENTS; n++) {
 		struct entry *e = &j->entry[n];
 
@@ -94,11 +92,11 @@ static void *record(void *arg)
 	return NULL;
 }
 
-static unsigned journal_of(pid_t tid)
+static unsigned journal_of(pthread_t thread)
 {
 	unsigned t = 0;
 
-	while (t < THREADS && journal[t].tid != tid)
+	while (t < THREADS && !pthread_equal(journal[t].self, thread))
 		t++;
 	return t;
 }
@@ -109,7 +107,7 @@ static void same_event(const struct posix_trace_event_info *log, const struct po
 	CHECK_EQ("MODEL-9 LOG-20 EVT-6", log->posix_pid, live->posix_pid);
 	CHECK("MODEL-9 LOG-20 EVT-8", log->posix_prog_address == live->posix_prog_address);
 	CHECK("MODEL-9 LOG-20 EVT-7", pthread_equal(log->posix_thread_id, live->posix_thread_id));
-	CHECK_EQ("MODEL-9 LOG-20", log->__posix_kernel_tid, live->__posix_kernel_tid);
+	CHECK_TID("MODEL-9 LOG-20", log, ==, ours_tid(live));
 	CHECK_EQ("MODEL-9 LOG-20 READ-17", log->posix_truncation_status, live->posix_truncation_status);
 }
 
@@ -122,7 +120,7 @@ static void read_live(trace_id_t trid)
 	struct stream_event e;
 
 	while (stream_try(trid, &e)) {
-		unsigned t = journal_of(e.info.__posix_kernel_tid);
+		unsigned t = journal_of(e.info.posix_thread_id);
 
 		if (t < THREADS)
 			live_info[t][next[t]++] = e.info;
@@ -161,7 +159,7 @@ static void check_all(int fd)
 	long long time = 0;
 
 	while (log_try_other(trid, &e)) {
-		unsigned t = journal_of(e.info.__posix_kernel_tid);
+		unsigned t = journal_of(e.info.posix_thread_id);
 
 		CHECK_OP("READ-21", nanoseconds(e.info.posix_timestamp), >=, time);
 		time = nanoseconds(e.info.posix_timestamp);
@@ -207,7 +205,7 @@ static void threads(int stream_policy, int log_policy, int flushes)
 	}
 	for (unsigned t = 0; t < THREADS; t++)
 		MUST(pthread_join(thread[t], NULL) == 0);
-	CHECK_EQ("MODEL-8 MODEL-9", lost_events(trid), 0);
+	CHECK_LOST("MODEL-8 MODEL-9", lost_events(trid), ==, 0);
 	stream_end(trid);
 	read_live(live);
 	stream_end(live);
@@ -303,7 +301,7 @@ TEST(samples_of_clocks)
 /* Windows and filters, as the system events tell them, with their data. */
 TEST(system_events)
 {
-	trace_event_set_t none = set_of(0), hidden, got[2];
+	trace_event_set_t none = set_of(NO_TYPE), hidden, got[2];
 	struct stream_event e;
 	int fd = log_file();
 	trace_attr_t attr;

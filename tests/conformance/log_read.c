@@ -366,7 +366,7 @@ TEST(all_types)
 		posix_trace_event(stream_id(name), &i, sizeof i);
 	}
 	n = list_types(trid, live, ROOM);
-	CHECK_EQ("ID-29", n, 9 + TRACE_USER_EVENT_MAX - 1);
+	CHECK_OURS(OURS_IDS, "ID-29", n, ==, 9 + TRACE_USER_EVENT_MAX - 1);
 	stream_end(trid);
 	trid = log_open(fd);
 	CHECK_EQ("LOG-19 LOG-20 ID-29", list_types(trid, logged, ROOM), n);
@@ -398,14 +398,14 @@ TEST(system_types)
 		CHECK_STR("ID-12 SYS-14", name, types[i].name);
 	}
 	memset(name, 0xa5, sizeof name);
-	for (trace_event_id_t t = 0; t < 5000; t++) {
+	for (trace_event_id_t t = 0; OURS_IDS && t < 5000; t++) {
 		if ((t >= 1 && t <= 8) || t == POSIX_TRACE_UNNAMED_USEREVENT)
 			continue;
 		CHECK_EQ("ID-10 ID-11", posix_trace_eventid_get_name(trid, t, name), EINVAL);
 		MUST(test_failures < 10);
 	}
 	CHECK_EQ("ID-11", (unsigned char)name[0], 0xa5);
-	CHECK_EQ("ID-10", posix_trace_eventid_get_name(trid, (trace_event_id_t)-1, name), EINVAL);
+	CHECK_EQ("ID-10", posix_trace_eventid_get_name(trid, NO_TYPE, name), EINVAL);
 	log_close(trid);
 }
 

@@ -68,7 +68,7 @@ static inline struct number number_of(const void *data, size_t len)
 /*
  * Reads numbered events of type id while they follow each other, first the
  * number given; returns the number that did not come. *stop is the event that
- * came instead; its type is 0 if there was none.
+ * came instead; its type is NO_TYPE if there was none.
  */
 static inline unsigned number_run(trace_id_t trid, trace_event_id_t id, unsigned number, struct stream_event *stop)
 {
@@ -82,7 +82,7 @@ static inline unsigned number_run(trace_id_t trid, trace_event_id_t id, unsigned
 			return number;
 		number++;
 	}
-	stop->info.posix_event_id = 0;
+	stop->info.posix_event_id = NO_TYPE;
 	return number;
 }
 
@@ -138,36 +138,26 @@ static inline const char *state(trace_id_t trid)
 		     (s.posix_stream_overrun_status == POSIX_TRACE_OVERRUN)];
 }
 
+/* How many events it has lost, where that can be known (ours.h). As always, asking resets the overrun status. */
 static inline unsigned long long lost_events(trace_id_t trid)
 {
-	return stream_status(trid).__posix_lost_events;
+	struct posix_trace_status_info s = stream_status(trid);
+
+	return ours_lost(&s);
 }
 
-/* Do two sets have the same members? */
-static inline int set_equal(const trace_event_set_t *a, const trace_event_set_t *b)
-{
-	for (trace_event_id_t id = 1; id < 8 * sizeof a->__bits; id++) {
-		int in_a, in_b;
-		int error = posix_trace_eventset_ismember(id, a, &in_a);
-
-		MUST(error == posix_trace_eventset_ismember(id, b, &in_b));
-		if (error)
-			break;
-		if (!in_a != !in_b)
-			return 0;
-	}
-	return 1;
-}
-
+#if !defined _POSIX_TRACE_EVENT_FILTER || _POSIX_TRACE_EVENT_FILTER >= 0
+/* With one member; NO_TYPE: with none. */
 static inline trace_event_set_t set_of(trace_event_id_t id)
 {
 	trace_event_set_t set;
 
 	MUST(posix_trace_eventset_empty(&set) == 0);
-	if (id)
+	if (id != NO_TYPE)
 		MUST(posix_trace_eventset_add(id, &set) == 0);
 	return set;
 }
+#endif
 
 static inline long long nanoseconds(struct timespec t)
 {

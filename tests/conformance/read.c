@@ -57,7 +57,7 @@ TEST(everything_reported)
 		CHECK_EQ("READ-4 MODEL-11 MODEL-17", e.posix_event_id, id);
 		CHECK_EQ("READ-4 MODEL-17 EVT-6", e.posix_pid, getpid());
 		CHECK("READ-4 MODEL-17 EVT-7", pthread_equal(e.posix_thread_id, pthread_self()));
-		CHECK_EQ("MODEL-17", e.__posix_kernel_tid, syscall(SYS_gettid));
+		CHECK_TID("MODEL-17", &e, ==, syscall(SYS_gettid));
 		CHECK("MODEL-17 EVT-8", e.posix_prog_address != NULL);
 		CHECK_EQ("READ-17 EVT-2", e.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
 		/* The wall clock may be steered while the event's clock goes on evenly. */
@@ -516,7 +516,7 @@ TEST(several_readers)
 	for (int i = 0; i < 20000 && atomic_load(&received) < WRITERS * to_send; i++)
 		sleep_ms(1);
 	CHECK_EQ("READ-22 MODEL-8", atomic_load(&received), WRITERS * to_send);
-	CHECK_EQ("MODEL-8", lost_events(shared), 0);
+	CHECK_LOST("MODEL-8", lost_events(shared), ==, 0);
 	atomic_store(&ended, 1);
 	CHECK_EQ("SHUT-5", posix_trace_shutdown(shared), 0);
 	for (size_t i = 0; i < READERS; i++)

@@ -57,7 +57,7 @@ static void send_one(void)
 
 static void expect_start(void)
 {
-	trace_event_set_t filter, empty = set_of(0);
+	trace_event_set_t filter, empty = set_of(NO_TYPE);
 
 	stream_expect(trid, POSIX_TRACE_START, &event);
 	CHECK_EQ("SYS-3 SYS-4 START-19", event.len, sizeof filter);
@@ -102,6 +102,8 @@ static void expect_overflow(void)
 	if (event.info.posix_event_id == POSIX_TRACE_START)
 		stream_next(trid, &event);
 	CHECK_EQ("SYS-7 SYS-18", event.info.posix_event_id, POSIX_TRACE_OVERFLOW);
+	/* Reading may lose what is older than what was overwritten, which is an overrun too; it is told once. */
+	state(trid);
 }
 
 /* Of a LOOP stream that has overwritten: the pair of events, then numbers to the last one; the first of these. */
@@ -163,7 +165,7 @@ static void sn_event(int policy)
 	for (int i = 0; i < 2000; i++) /* more than it could hold */
 		send_one();
 	CHECK_STR("MODEL-5 EVT-4 STAT-9 STAT-13", state(trid), "SN");
-	CHECK_EQ("EVT-4 MODEL-8", lost_events(trid), 0);
+	CHECK_LOST("EVT-4 MODEL-8", lost_events(trid), ==, 0);
 	expect_nothing();
 	stream_end(trid);
 }
@@ -241,7 +243,7 @@ static void rn_event(int policy)
 	expect_start();
 	expect_number(0);
 	expect_nothing();
-	CHECK_EQ("MODEL-8", lost_events(trid), 0);
+	CHECK_LOST("MODEL-8", lost_events(trid), ==, 0);
 	stream_end(trid);
 }
 
@@ -286,7 +288,7 @@ static void rn_read_all_the_time(int policy)
 		expect_number(sent - 1);
 	}
 	CHECK_STR("START-14 START-20 READ-23 STAT-11", state(trid), "RN");
-	CHECK_EQ("START-14 START-20 READ-23 MODEL-8", lost_events(trid), 0);
+	CHECK_LOST("START-14 START-20 READ-23 MODEL-8", lost_events(trid), ==, 0);
 	expect_nothing();
 	stream_end(trid);
 }
@@ -332,7 +334,7 @@ TEST(l_rn_too_many)
 {
 	CHECK_STR("STAT-12 STAT-15 START-11", rn_event_too_many(POSIX_TRACE_LOOP), "RF!");
 	CHECK_STR("STAT-3", state(trid), "RF");
-	CHECK_OP("STAT-15", lost_events(trid), >=, 1);
+	CHECK_LOST("STAT-15", lost_events(trid), >=, 1);
 	expect_window();
 	CHECK_STR("STAT-11", state(trid), "RN");
 	stream_end(trid);
@@ -342,7 +344,7 @@ TEST(u_rn_too_many)
 {
 	CHECK_STR("START-12 STAT-14 STAT-15", rn_event_too_many(POSIX_TRACE_UNTIL_FULL), "SF!");
 	CHECK_STR("STAT-3 START-12", state(trid), "SF");
-	CHECK_EQ("STAT-15", lost_events(trid), 1);
+	CHECK_LOST("STAT-15", lost_events(trid), ==, 1);
 	expect_start();
 	expect_all_but_lost(sent - 1);
 	expect_stop(1);
@@ -359,7 +361,7 @@ TEST(l_rf_start)
 	CHECK_EQ("START-2 START-3", posix_trace_start(trid), 0);
 	CHECK_STR("START-2 START-3 STAT-12", state(trid), "RF");
 	expect_window();
-	CHECK_EQ("START-2 START-3", event.info.posix_event_id, 0);
+	CHECK_EQ("START-2 START-3", event.info.posix_event_id, NO_TYPE);
 	stream_end(trid);
 }
 
@@ -395,7 +397,7 @@ TEST(l_rf_event)
 			TEST_FAIL("START-11 STAT-12", "%s after %u events", s, sent);
 	}
 	CHECK("STAT-15", overrun);
-	CHECK_OP("STAT-15", lost_events(trid), >, lost + 1000);
+	CHECK_LOST("STAT-15", lost_events(trid), >, lost + 1000);
 	expect_window();
 	expect_nothing();
 	stream_end(trid);
@@ -410,7 +412,7 @@ TEST(l_rf_read)
 
 		if (strcmp(s, "RN") == 0)
 			full = 0;
-		else if (strcmp(s, "RF") != 0 || !full)
+		else if (strncmp(s, "RF", 2) != 0 || !full) /* the first time it may be an overrun: see expect_overflow() */
 			TEST_FAIL("STAT-11 STAT-12", "%s while it is read", s);
 	}
 	CHECK_STR("STAT-11 READ-23", state(trid), "RN");
@@ -508,13 +510,13 @@ TEST(u_sa_event)
 	enter_full(POSIX_TRACE_UNTIL_FULL);
 	recorded = sent - 1;
 	lost = lost_events(trid);
-	CHECK_EQ("STAT-15", lost, 1);
+	CHECK_LOST("STAT-15", lost, ==, 1);
 	for (int i = 0; i < 10; i++) {
 		send_one();
 		CHECK_STR("STAT-15 STAT-14", state(trid), "SF!");
 		CHECK_STR("STAT-3", state(trid), "SF");
 	}
-	CHECK_EQ("STAT-15", lost_events(trid), 11);
+	CHECK_LOST("STAT-15", lost_events(trid), ==, 11);
 	/* Also when there is room again, for it is still stopped. */
 	expect_start();
 	for (unsigned number = 0; number < recorded - 1; number++)
@@ -524,7 +526,7 @@ TEST(u_sa_event)
 	CHECK_STR("STAT-15 STAT-14", state(trid), "SF!");
 	posix_trace_event(id, NULL, 0);
 	CHECK_STR("STAT-15 STAT-14", state(trid), "SF!");
-	CHECK_EQ("STAT-15", lost_events(trid), 13);
+	CHECK_LOST("STAT-15", lost_events(trid), ==, 13);
 	expect_number(recorded - 1);
 	expect_stop(1);
 	expect_start();
@@ -566,7 +568,7 @@ TEST(u_sa_again)
 	expect_stop(1);
 	expect_start();
 	expect_nothing();
-	CHECK_EQ("STAT-15", lost_events(trid), 10);
+	CHECK_LOST("STAT-15", lost_events(trid), ==, 10);
 	stream_end(trid);
 }
 
@@ -676,7 +678,7 @@ static void sc_event(int policy)
 	for (int i = 0; i < 2000; i++)
 		number_send(id, 0, 0);
 	CHECK_STR("EVT-4 STAT-14 STAT-15", state(trid), "SF");
-	CHECK_EQ("EVT-4", lost_events(trid), lost);
+	CHECK_LOST("EVT-4", lost_events(trid), ==, lost);
 	stream_end(trid);
 }
 
@@ -691,7 +693,7 @@ static void sc_read(int policy)
 
 		if (strcmp(s, "SN") == 0)
 			full = 0;
-		else if (strcmp(s, "SF") != 0 || !full)
+		else if (strncmp(s, "SF", 2) != 0 || !full)
 			TEST_FAIL("STAT-13 STAT-14", "%s while it is read", s);
 	}
 	CHECK_STR("STAT-13 READ-23", state(trid), "SN");
@@ -781,6 +783,7 @@ TEST(oldest_first_of_threads)
 /* However much is in the stream, also when there is just no room for one event more: a stop is told, and then a start. */
 static void at_any_fill(int policy)
 {
+	NEEDS_LOST_EVENTS();
 	for (unsigned k = 0; k < 200; k++) {
 		unsigned long long lost;
 		unsigned starts = 0, stops = 0, numbers = 0;
@@ -818,7 +821,7 @@ static void at_any_fill(int policy)
 		CHECK_OP("START-4 START-10", stops, >=, 1);
 		if (policy == POSIX_TRACE_UNTIL_FULL)
 			CHECK_EQ("START-10 START-17 SYS-18", starts, stops + (k & 1));
-		CHECK_STR("START-1 START-4", state(trid), k & 1 ? "RN" : "SN");
+		CHECK("START-1 START-4", strncmp(state(trid), k & 1 ? "RN" : "SN", policy == POSIX_TRACE_LOOP ? 2 : 4) == 0);
 		CHECK_EQ("START-1 START-9", posix_trace_start(trid), 0);
 		CHECK_EQ("START-1 START-2", stream_count(trid, POSIX_TRACE_START), !(k & 1));
 		stream_end(trid);
@@ -834,6 +837,7 @@ TEST(u_filter_at_any_fill)
 {
 	trace_event_set_t hidden = set_of(stream_id("hidden")), got;
 
+	NEEDS_LOST_EVENTS();
 	for (unsigned k = 0; k < 200; k++) {
 		unsigned long long lost;
 		unsigned filters, recorded;

@@ -12,6 +12,7 @@
 
 #include <trace.h>
 
+#include "ids.h"
 #include "test.h"
 
 /* One event as it was reported. data is large enough for every system event; longer user data comes TRUNCATED_READ. */
@@ -111,6 +112,8 @@ static inline trace_event_id_t stream_id(const char *name)
 	trace_event_id_t id;
 
 	MUST(posix_trace_eventid_open(name, &id) == 0);
+	if (!OURS_IDS && id != POSIX_TRACE_UNNAMED_USEREVENT && ids_times(&ids_opened, id) == 0)
+		ids_add(&ids_opened, id);
 	return id;
 }
 

@@ -69,7 +69,7 @@ TEST(origin)
 		CHECK_EQ("READ-20 READ-22 THR-1", n.number, next[n.writer]);
 		next[n.writer] = n.number + 1;
 		CHECK("EVT-7 MODEL-17", pthread_equal(e.info.posix_thread_id, who[n.writer].thread));
-		CHECK_EQ("EVT-7 MODEL-17", e.info.__posix_kernel_tid, who[n.writer].tid);
+		CHECK_TID("EVT-7 MODEL-17", &e.info, ==, who[n.writer].tid);
 		CHECK_EQ("EVT-6", e.info.posix_pid, getpid());
 		CHECK_OP("READ-21", nanoseconds(e.info.posix_timestamp), >=, last);
 		last = nanoseconds(e.info.posix_timestamp);
@@ -102,7 +102,7 @@ TEST(order_between_threads)
 		MUST(pthread_join(thread, NULL) == 0);
 	}
 	CHECK_EQ("READ-20 READ-21 INH-17", number_run(shared, id, 0, &e), threads);
-	CHECK_EQ("READ-22", e.info.posix_event_id, 0);
+	CHECK_EQ("READ-22", e.info.posix_event_id, NO_TYPE);
 	stream_end(shared);
 }
 
@@ -154,7 +154,7 @@ TEST(many_short_threads)
 		stream_expect(trid, id, &e);
 		CHECK_EQ("MODEL-8 READ-23", number_of(e.data, e.len).number, i);
 	}
-	CHECK_EQ("MODEL-8 START-14", lost_events(trid), 0);
+	CHECK_LOST("MODEL-8 START-14", lost_events(trid), ==, 0);
 	stream_end(trid);
 }
 

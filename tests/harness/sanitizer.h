@@ -1,10 +1,12 @@
 /*
- * sanitizer.h - which sanitizer this program is built with, by GCC or clang
+ * sanitizer.h - which sanitizer this program is built with, by GCC or clang, and what that asks of it
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef SANITIZER_H
 #define SANITIZER_H
+
+#include <unistd.h>
 
 #if defined __has_feature
 # if __has_feature(address_sanitizer)
@@ -26,5 +28,12 @@
 #ifndef SANITIZER_THREAD
 # define SANITIZER_THREAD 0
 #endif
+
+/* Handles signals that have come: ThreadSanitizer keeps them until the next call of the C library that may wait. */
+static inline void sanitizer_signals(void)
+{
+	if (SANITIZER_THREAD)
+		usleep(1);
+}
 
 #endif

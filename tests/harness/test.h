@@ -11,9 +11,19 @@
  *     TEST_MAIN(TEST_ENTRY(short_buffer))
  *
  * A failed check prints where, both values, and goes on; MUST ends the test.
+ * The program's argument is the name of the only test that shall run, or
+ * --list, which prints all names.
  * The program's exit status: 0 all passed, 1 one failed, 77 all were skipped.
  * TEST_TIMEOUT (seconds, default 60; the environment multiplies it by
  * TEST_SLOW, for valgrind) ends a test that hangs.
+ *
+ * TEST_REPORT=FILE adds to that file what a script can read (script/conformance):
+ * lines of words between tabs, by whoever has something to say.
+ *
+ *     fail    TEST  REQUIREMENTS  PLACE: a check has failed
+ *     done    TEST                it came to its end, so all its checks were made
+ *     because TEST  WHY           it is skipped
+ *     passed, failed or skipped   TEST  HOW
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,6 +31,7 @@
 #define TEST_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,9 +53,31 @@ static volatile int test_failures __attribute__((unused));
 
 #define TEST(name) static void test_##name(void)
 
+/* Processes, images and users of one test all add to the report: a line is one write. */
+static inline void test_report(const char *kind, const char *name, const char *what, const char *file, int number)
+{
+	const char *path = getenv("TEST_REPORT"), *program = strrchr(file, '/');
+	char line[512];
+	int error = errno, fd, n;
+
+	if (!path)
+		return;
+	if (!name)
+		name = getenv("TEST_NAME");
+	n = snprintf(line, sizeof line, "%s\t%s\t%s\t%s:%d\n", kind, name ? name : "-", what, program ? program + 1 : file, number);
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	/* What cannot be told is missed by who reads it: a failed test without a failed check. */
+	if (fd < 0 || n < 0 || write(fd, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1) < 0)
+		perror(path);
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+}
+
 #define TEST_FAIL(ids, ...)                                                         \
 	do {                                                                        \
 		test_failures++;                                                    \
+		test_report("fail", NULL, ids, __FILE__, __LINE__);                 \
 		fprintf(stderr, "%s:%d: [%s] ", __FILE__, __LINE__, ids);           \
 		fprintf(stderr, __VA_ARGS__);                                       \
 		fputc('\n', stderr);                                                \
@@ -86,6 +119,7 @@ static volatile int test_failures __attribute__((unused));
 	do {                                                                        \
 		printf("  skipped: %s\n", reason);                                  \
 		fflush(stdout);                                                     \
+		test_report("because", NULL, reason, __FILE__, __LINE__);           \
 		_exit(77);                                                          \
 	} while (0)
 
@@ -109,6 +143,11 @@ static inline int test_main(const struct test *tests, int argc, char **argv)
 {
 	int passed = 0, failed = 0, skipped = 0;
 
+	if (argc > 1 && strcmp(argv[1], "--list") == 0) {
+		for (const struct test *t = tests; t->name; t++)
+			puts(t->name);
+		return 0;
+	}
 	for (const struct test *t = tests; t->name; t++) {
 		int status;
 		pid_t pid;
@@ -119,8 +158,10 @@ static inline int test_main(const struct test *tests, int argc, char **argv)
 		fflush(stderr);
 		pid = fork();
 		if (pid == 0) {
+			setenv("TEST_NAME", t->name, 1);
 			alarm(TEST_TIMEOUT * test_slow());
 			t->run();
+			test_report("done", t->name, "", __FILE__, __LINE__);
 			fflush(stderr);
 			exit(test_failures ? 1 : 0);
 		}
@@ -132,11 +173,14 @@ static inline int test_main(const struct test *tests, int argc, char **argv)
 			;
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
 			passed++;
+			test_report("passed", t->name, "", __FILE__, __LINE__);
 		} else if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
 			skipped++;
 			printf("skip %s\n", t->name);
+			test_report("skipped", t->name, "", __FILE__, __LINE__);
 		} else {
 			failed++;
+			test_report("failed", t->name, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "", __FILE__, __LINE__);
 			if (WIFSIGNALED(status))
 				printf("FAIL %s: signal %d (%s)\n", t->name, WTERMSIG(status), strsignal(WTERMSIG(status)));
 			else

@@ -1,0 +1,84 @@
+/*
+ * ids.h - event types as the standard has them: values of a type of which little is known
+ *
+ * Ours are small numbers, so the tests go through all that there can be. Of
+ * another implementation they know the predefined ones and what stream_id() has
+ * given to this test. NO_TYPE is what the tests call none.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef CONFORMANCE_IDS_H
+#define CONFORMANCE_IDS_H
+
+#include "ours.h"
+
+#define NO_TYPE ((trace_event_id_t)-1)
+
+/* The types that have been met, and how often. */
+struct ids {
+	size_t n;
+	trace_event_id_t id[4096];
+	unsigned char times[4096];
+};
+
+static inline unsigned ids_times(const struct ids *ids, trace_event_id_t id)
+{
+	for (size_t i = 0; i < ids->n; i++)
+		if (ids->id[i] == id)
+			return ids->times[i];
+	return 0;
+}
+
+/* It is met once more; how often it had been before. */
+static inline unsigned ids_add(struct ids *ids, trace_event_id_t id)
+{
+	size_t i = 0;
+
+	while (i < ids->n && ids->id[i] != id)
+		i++;
+	if (i == ids->n) {
+		MUST(i < sizeof ids->id / sizeof ids->id[0]);
+		ids->n++;
+		ids->id[i] = id;
+		ids->times[i] = 0;
+	}
+	return ids->times[i]++;
+}
+
+/* All that can be in a set, as far as this process knows. */
+static struct ids ids_opened;
+
+static inline size_t ids_known(void)
+{
+	return OURS_IDS ? 31 * 64 - 1 : 9 + ids_opened.n;
+}
+
+static inline trace_event_id_t ids_get(size_t i)
+{
+	static const trace_event_id_t predefined[9] = {
+		POSIX_TRACE_START, POSIX_TRACE_STOP, POSIX_TRACE_FILTER, POSIX_TRACE_OVERFLOW, POSIX_TRACE_RESUME,
+		POSIX_TRACE_FLUSH_START, POSIX_TRACE_FLUSH_STOP, POSIX_TRACE_ERROR, POSIX_TRACE_UNNAMED_USEREVENT,
+	};
+
+	if (OURS_IDS)
+		return (trace_event_id_t)(i + 1);
+	return i < 9 ? predefined[i] : ids_opened.id[i - 9];
+}
+
+#if !defined _POSIX_TRACE_EVENT_FILTER || _POSIX_TRACE_EVENT_FILTER >= 0
+/* Do two sets have the same members? */
+static inline int set_equal(const trace_event_set_t *a, const trace_event_set_t *b)
+{
+	for (size_t i = 0; i < ids_known(); i++) {
+		int in_a, in_b;
+
+		MUST(posix_trace_eventset_ismember(ids_get(i), a, &in_a) == 0);
+		MUST(posix_trace_eventset_ismember(ids_get(i), b, &in_b) == 0);
+		if (!in_a != !in_b)
+			return 0;
+	}
+	return 1;
+}
+#endif
+
+#endif
