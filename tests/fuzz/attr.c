@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "fuzz.h"
+#include "input.h"
 #include "must.h"
 
 #include <errno.h>
@@ -27,19 +28,6 @@
 #define BYTES_MAX ((size_t)2 << 20)
 
 /* -- The input ---------------------------------------------------------------------------------- */
-
-static const uint8_t *input;
-static size_t left;
-
-/* So many bytes of it, or as many as there are. */
-static uint64_t take(unsigned bytes)
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < bytes && left > 0; i++, left--)
-		n |= (uint64_t)*input++ << 8 * i;
-	return n;
-}
 
 static const uint64_t harmful[] = {
 	0, 1, 2, 8, 62, 63, 64, 255, 1024, 1983, 1984, 4096, 65535, 65536, 1048576, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 31, UINT32_MAX,
@@ -207,10 +195,13 @@ static void change_attributes(trace_attr_t *attr)
 static bool fits(const trace_attr_t *attr)
 {
 	size_t stream, log, data;
+	uint64_t size; /* more bits than a size_t may have */
 
-	return posix_trace_attr_getstreamsize(attr, &stream) != 0 ||
-	       (posix_trace_attr_getlogsize(attr, &log) == 0 && posix_trace_attr_getmaxdatasize(attr, &data) == 0 &&
-	        (stream <= BYTES_MAX || stream > (UINT64_C(1) << 40)) && data <= 8192);
+	if (posix_trace_attr_getstreamsize(attr, &stream) != 0)
+		return true;
+	size = stream;
+	return posix_trace_attr_getlogsize(attr, &log) == 0 && posix_trace_attr_getmaxdatasize(attr, &data) == 0 &&
+	       (size <= BYTES_MAX || size > (UINT64_C(1) << 40)) && data <= 8192;
 }
 
 static void create(const trace_attr_t *attr, bool object)

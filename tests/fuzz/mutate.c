@@ -9,51 +9,15 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "fuzz.h"
+#include "mutate.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <trace.h>
 
-#include "heap.h"
+#include "fuzz.h"
 #include "log/crc.h"
 #include "log/format.h"
-#include "log/unpack.h"
-
-/* Before anything is read; see heap.h. */
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	trace_id_t trid;
-
-	(void)argc;
-	(void)argv;
-	heap_own_shm();
-	if (posix_trace_create(0, NULL, &trid) != 0 || posix_trace_shutdown(trid) != 0) {
-		fprintf(stderr, "nothing can be traced here\n");
-		exit(1);
-	}
-	heap_begin();
-	return 0;
-}
-
-/* Each body is in a place as long as itself. */
-bool __real_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body);
-bool __wrap_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body);
-
-bool __wrap_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body)
-{
-	static unsigned char *copy;
-
-	free(copy);
-	copy = malloc((size_t)frame->size + UNPACK_SLACK);
-	if (!copy)
-		abort();
-	memcpy(copy, body, frame->size);
-	memset(copy + frame->size, 0xa5, UNPACK_SLACK);
-	return __real_unpack_begin(u, frame, copy);
-}
 
 /* -- Chance ---------------------------------------------------------------------------------- */
 
@@ -609,7 +573,7 @@ static unsigned some_frame(const uint8_t *bytes)
 	return first;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max_size, unsigned seed)
+size_t mutate_log(uint8_t *bytes, size_t size, size_t max_size, unsigned seed)
 {
 	state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
 	for (unsigned rounds = 1 + (one_of(3) ? below(4) : 0); rounds > 0; rounds--) {
@@ -659,9 +623,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max_size, uns
 	return size;
 }
 
-/* The first frames of one, the last frames of the other. */
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *out, size_t max_size,
-                                 unsigned seed)
+size_t mutate_cross(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *out, size_t max_size, unsigned seed)
 {
 	size_t from_a, from_b;
 

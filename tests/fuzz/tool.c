@@ -7,6 +7,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "fuzz.h"
+#include "input.h"
+#include "json_read.h"
 #include "must.h"
 
 #include <fnmatch.h>
@@ -88,18 +90,6 @@ int __wrap_fprintf(FILE *f, const char *format, ...)
 
 /* -- The input ------------------------------------------------------------------------------------ */
 
-static const uint8_t *input;
-static size_t left;
-
-static uint64_t take(unsigned bytes)
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < bytes && left > 0; i++, left--)
-		n |= (uint64_t)*input++ << 8 * i;
-	return n;
-}
-
 /* Up to a null or that many bytes, in memory that ends where it does. */
 static char *take_text(size_t most)
 {
@@ -170,78 +160,9 @@ static void check_harmless(void)
 
 /* -- JSON -------------------------------------------------------------------------------------------- */
 
-static const char *json_value(const char *p, unsigned depth);
-
-static const char *json_digits(const char *p)
-{
-	MUST(*p >= '0' && *p <= '9');
-	while (*p >= '0' && *p <= '9')
-		p++;
-	return p;
-}
-
-static const char *json_quoted(const char *p)
-{
-	MUST(*p++ == '"');
-	while (*p != '"') {
-		size_t n = utf8_length((const unsigned char *)p, strlen(p));
-
-		MUST((unsigned char)*p >= 0x20 && n > 0);
-		if (*p != '\\') {
-			p += n;
-			continue;
-		}
-		MUST(strchr("\"\\/bfnrtu", p[1]) && p[1]);
-		if (p[1] == 'u')
-			for (int i = 2; i < 6; i++)
-				MUST(strchr("0123456789abcdefABCDEF", p[i]) && p[i]);
-		p += p[1] == 'u' ? 6 : 2;
-	}
-	return p + 1;
-}
-
-static const char *json_items(const char *p, char end, unsigned depth)
-{
-	if (*p == end)
-		return p + 1;
-	for (;;) {
-		if (end == '}') {
-			p = json_quoted(p);
-			MUST(*p++ == ':');
-		}
-		p = json_value(p, depth + 1);
-		if (*p == end)
-			return p + 1;
-		MUST(*p++ == ',');
-	}
-}
-
-static const char *json_value(const char *p, unsigned depth)
-{
-	static const char *const words[] = { "true", "false", "null" };
-
-	MUST(depth < 32);
-	if (*p == '{' || *p == '[')
-		return json_items(p + 1, *p == '{' ? '}' : ']', depth);
-	if (*p == '"')
-		return json_quoted(p);
-	for (unsigned i = 0; i < 3; i++)
-		if (strncmp(p, words[i], strlen(words[i])) == 0)
-			return p + strlen(words[i]);
-	p += *p == '-';
-	p = *p == '0' ? p + 1 : json_digits(p);
-	if (*p == '.')
-		p = json_digits(p + 1);
-	if (*p == 'e' || *p == 'E') {
-		p++;
-		p = json_digits(p + (*p == '+' || *p == '-'));
-	}
-	return p;
-}
-
 static void check_json(void)
 {
-	const char *end = json_value(printed, 0);
+	const char *end = json_read(printed);
 
 	MUST(*end == '\n' && end + 1 == printed + printed_size);
 }
@@ -459,6 +380,22 @@ static bool size_of(const char *text, uint64_t *n, bool *beyond)
 	return !*p;
 }
 
+/* Decimal digits, perhaps with a point among them, and a unit. */
+static bool looks_like_a_duration(const char *text)
+{
+	static const char *const units[] = { "", "ns", "us", "ms", "s", "m", "min", "h" };
+	size_t whole = strspn(text, "0123456789"), part = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
+
+	if (whole + part == 0)
+		return false;
+	text += whole + (text[whole] == '.') + part;
+	text += strspn(text, " ");
+	for (unsigned i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (strcmp(text, units[i]) == 0)
+			return true;
+	return false;
+}
+
 static void try_arguments(void)
 {
 	long least = (long)take(8), most = (long)take(8);
@@ -474,7 +411,7 @@ static void try_arguments(void)
 	else
 		MUST(!size_of(text, &n, &beyond) || beyond || n > SIZE_MAX);
 	if (COMES_BACK(duration = argument_duration("--time", text)))
-		MUST(duration >= 0);
+		MUST(duration >= 0 && looks_like_a_duration(text));
 	if (COMES_BACK(number = argument_number("--number", text, least, most)))
 		MUST(number >= least && number <= most && number == strtol(text, &end, 10) && !*end && end > text);
 	free(text);

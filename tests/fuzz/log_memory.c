@@ -1,0 +1,61 @@
+/*
+ * log_memory.c - what log.c has only with libFuzzer: memory where a byte too many is seen, and changes as mutate.h makes them
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "fuzz.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <trace.h>
+
+#include "heap.h"
+#include "log/format.h"
+#include "log/unpack.h"
+#include "mutate.h"
+
+/* Before anything is read; see heap.h. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	trace_id_t trid;
+
+	(void)argc;
+	(void)argv;
+	heap_own_shm();
+	if (posix_trace_create(0, NULL, &trid) != 0 || posix_trace_shutdown(trid) != 0) {
+		fprintf(stderr, "nothing can be traced here\n");
+		exit(1);
+	}
+	heap_begin();
+	return 0;
+}
+
+/* Each body is in a place as long as itself. */
+bool __real_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body);
+bool __wrap_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body);
+
+bool __wrap_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body)
+{
+	static unsigned char *copy;
+
+	free(copy);
+	copy = malloc((size_t)frame->size + UNPACK_SLACK);
+	if (!copy)
+		abort();
+	memcpy(copy, body, frame->size);
+	memset(copy + frame->size, 0xa5, UNPACK_SLACK);
+	return __real_unpack_begin(u, frame, copy);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max_size, unsigned seed)
+{
+	return mutate_log(bytes, size, max_size, seed);
+}
+
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *out, size_t max_size,
+                                 unsigned seed)
+{
+	return mutate_cross(a, size_a, b, size_b, out, max_size, seed);
+}
