@@ -5,15 +5,6 @@
  */
 #include "fault.h"
 
-#include <sys/syscall.h>
-
-static void close_all(int from)
-{
-	if (syscall(SYS_close_range, from, ~0u, 0) < 0)
-		for (int fd = from; fd < 1024; fd++)
-			close(fd);
-}
-
 /* H14: the library keeps none open, so there is none to be closed. */
 TEST(none_kept)
 {

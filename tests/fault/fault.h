@@ -10,12 +10,21 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <trace.h>
 
 #include "shm.h"
 #include "test.h"
 
 #define ERRNO_BEFORE 4711
+
+/* closefrom(), which not every C library has. */
+static inline void close_all(int from)
+{
+	if (syscall(SYS_close_range, from, ~0u, 0) < 0)
+		for (int fd = from; fd < 1024; fd++)
+			close(fd);
+}
 
 static inline void *fault_trace(void *id)
 {

@@ -37,6 +37,7 @@ struct books {
 	uint64_t skipped[SOURCES];     /* the first number that did not come in its turn */
 	struct timespec newest;
 	int64_t newest_read;           /* when that was */
+	uint64_t lost;                 /* as the status has said last */
 };
 
 /* For the messages: what else is special. */
@@ -179,20 +180,25 @@ static inline void books_bounds(const struct books *b, uint64_t *least, uint64_t
 }
 
 /* Read and lost. */
-static inline uint64_t books_have(const struct books *b, uint64_t *lost)
+static inline uint64_t books_have(struct books *b, uint64_t *lost)
 {
 	struct posix_trace_status_info status;
+	bool overrun;
 
 	if (posix_trace_get_status(b->trid, &status) != 0) {
 		ROUND_FAIL("no status");
 		return 0;
 	}
 	*lost = status.__posix_lost_events;
+	overrun = status.posix_stream_overrun_status == POSIX_TRACE_OVERRUN;
+	if (*lost < b->lost || overrun != (*lost > b->lost))
+		ROUND_FAIL("overrun %d, lost before %llu, now %llu", overrun, (unsigned long long)b->lost, (unsigned long long)*lost);
+	b->lost = *lost;
 	return *(const volatile uint64_t *)&b->total + *lost;
 }
 
 /* Is something not accounted for? */
-static inline bool books_open(const struct books *b)
+static inline bool books_open(struct books *b)
 {
 	uint64_t least, most, lost = 0;
 	bool behind = false;
@@ -218,7 +224,7 @@ static inline void books_drain(struct books *b)
 }
 
 /* Nobody traces, and all was read. */
-static inline void books_balance(const struct books *b)
+static inline void books_balance(struct books *b)
 {
 	uint64_t least, most, lost = 0, have = books_have(b, &lost);
 

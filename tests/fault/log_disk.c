@@ -528,14 +528,14 @@ TEST(all_closed)
 		log_begin(log_open(LOG_PATH, O_WRONLY | O_CREAT | O_TRUNC | flags[i]), 1 << 20);
 		log_number = 0;
 		log_record(100);
-		closefrom(3);
+		close_all(3);
 		others_open();
 		log_record(1000);
 		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
 		log_record(100);
 		CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
 		others_check();
-		closefrom(3);
+		close_all(3);
 		seen = log_read_file(LOG_PATH);
 		log_check_all(&seen);
 	}
@@ -556,7 +556,7 @@ TEST(all_closed_without_own_table)
 		log_number = 0;
 		log_record(100);
 		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
-		closefrom(3);
+		close_all(3);
 		others_open();
 		log_record(1000);
 		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), EBADF);
@@ -564,7 +564,7 @@ TEST(all_closed_without_own_table)
 		error = posix_trace_shutdown(log_trid);
 		CHECK_EQ("SHUT-14", error, EBADF);
 		others_check();
-		closefrom(3);
+		close_all(3);
 		seen = log_read_file(LOG_PATH);
 		CHECK("-", seen.error == 0 && seen.first == 1 && seen.count == 100);
 		log_check_gone();

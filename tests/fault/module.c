@@ -13,6 +13,7 @@
 #include "shm.h"
 
 #include <dlfcn.h>
+#include <stdint.h>
 
 static void (*event)(trace_event_id_t, const void *, size_t);
 static int (*create)(pid_t, const trace_attr_t *, trace_id_t *);

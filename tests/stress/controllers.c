@@ -233,8 +233,13 @@ static void run(int policy, size_t size, bool kill_them)
 	CHECK_NE("EVT-1", tally.read, 0);
 	tally_balance(&tally, 1, trid, 1);
 
-	/* Other streams make all that is left of the killed go; and then nothing more is mapped than this one. */
-	for (int try = 0; try == 0 || (left && try < 20); try++) {
+	/*
+	 * Other streams make all that is left of the killed go; and then nothing more is mapped than this one. Somebody who looks
+	 * at /proc/PID of the dead keeps their memory, and so their locks, for a moment longer.
+	 */
+	for (int try = 0; try == 0 || (left && try < 1000); try++) {
+		if (try > 20)
+			stress_sleep(2000000);
 		MUST(stress_create_for(busy.pid, POSIX_TRACE_LOOP, 4096, POSIX_TRACE_CLOSE_FOR_CHILD, &another) == 0);
 		CHECK_EQ("SHUT-1", posix_trace_shutdown(another), 0);
 		left = 0;

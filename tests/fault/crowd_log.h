@@ -1,0 +1,196 @@
+/*
+ * crowd_log.h - the log of a job, when its controller has ended or was killed
+ *
+ * It can be opened, which completes it, and its books balance. Where it does not wrap, each segment says
+ * how many events were lost before it: at its end no more are missing than have been told so far.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef CROWD_LOG_H
+#define CROWD_LOG_H
+
+#include <sys/stat.h>
+
+#include "crowd_books.h"
+
+/* What the frames of a log say, docs/log-format.md. */
+struct log_frames {
+	int fd;
+	off_t at;                /* of the next frame */
+	uint64_t mark;           /* of this log */
+	uint64_t events, lost;   /* up to the end of the segment that was come to */
+	uint64_t segments;
+	uint64_t written, all_lost, discarded; /* by the index */
+};
+
+static inline const char *log_path(const struct job *j)
+{
+	static char path[40];
+
+	snprintf(path, sizeof path, "/dev/shm/crowd-log-%d", (int)(j - shared->job));
+	return path;
+}
+
+static inline bool log_frame(struct log_frames *l, unsigned char frame[64])
+{
+	static const unsigned char magic[4] = { 'P', 'T', 'L', 'F' };
+	uint64_t mark;
+
+	if (pread(l->fd, frame, 64, l->at) != 64 || memcmp(frame, magic, 4) != 0)
+		return false;
+	memcpy(&mark, frame + 8, 8);
+	l->mark = l->mark ? l->mark : mark;
+	return mark == l->mark;
+}
+
+/* To the end of the next segment of a log that does not wrap. */
+static inline bool log_next_segment(struct log_frames *l)
+{
+	unsigned char frame[64];
+	uint16_t kind;
+	uint32_t size, events, lost;
+
+	while (log_frame(l, frame)) {
+		memcpy(&kind, frame + 4, 2);
+		memcpy(&size, frame + 24, 4);
+		l->at += 64 + ((size + 7) & ~7u);
+		if (kind != 5)
+			continue;
+		memcpy(&events, frame + 48, 4);
+		memcpy(&lost, frame + 52, 4);
+		l->events += events;
+		l->lost += lost;
+		l->segments++;
+		return true;
+	}
+	return false;
+}
+
+/* False: it has none. */
+static inline bool log_index(struct log_frames *l)
+{
+	unsigned char foot[64];
+	uint64_t at, index[3];
+	struct stat st;
+	uint16_t kind;
+
+	if (fstat(l->fd, &st) != 0 || st.st_size < 64)
+		return false;
+	l->at = st.st_size - 64;
+	if (!log_frame(l, foot))
+		return false;
+	memcpy(&kind, foot + 4, 2);
+	memcpy(&at, foot + 16, 8);
+	if (kind != 7 || pread(l->fd, index, sizeof index, (off_t)at + 64) != sizeof index)
+		return false;
+	l->written = index[0];
+	l->all_lost = index[1];
+	l->discarded = index[2];
+	l->at = 0;
+	return true;
+}
+
+/* The id of what the crowd records; 0: nothing of it is in the log. */
+static inline trace_event_id_t log_number_id(trace_id_t trid)
+{
+	char name[TRACE_EVENT_NAME_MAX + 1];
+	trace_event_id_t id;
+	int unavailable = 0;
+
+	while (posix_trace_eventtypelist_getnext_id(trid, &id, &unavailable) == 0 && !unavailable)
+		if (posix_trace_eventid_get_name(trid, id, name) == 0 && strcmp(name, "crowd") == 0)
+			return id;
+	return 0;
+}
+
+static inline void log_read(struct books *b, struct log_frames *l, bool segments)
+{
+	struct posix_trace_event_info e;
+	struct number n;
+	size_t length;
+	int unavailable = 0, error;
+
+	while (b->failures < 5) {
+		memset(&n, 0, 16);
+		error = posix_trace_getnext_event(b->trid, &e, &n, sizeof n, &length, &unavailable);
+		if (error)
+			BOOKS_FAIL(b, "getnext: %s", strerror(error));
+		if (error || unavailable)
+			break;
+		while (segments && b->reports == l->events && log_next_segment(l))
+			;
+		books_event(b, &e, &n, length);
+		if (segments && b->gaps > l->lost && !b->subject->doubtful)
+			BOOKS_FAIL(b, "in segment %llu %llu are missing so far, but %llu lost", (unsigned long long)l->segments,
+			           (unsigned long long)b->gaps, (unsigned long long)l->lost);
+	}
+	if (segments && !b->failures)
+		while (log_next_segment(l))
+			;
+	if (segments && l->events != b->reports && !b->failures)
+		BOOKS_FAIL(b, "%llu events in segments, %llu read", (unsigned long long)l->events, (unsigned long long)b->reports);
+}
+
+static inline void log_check_open(const struct job *j, struct books *b, struct log_frames *l)
+{
+	struct subject *s = b->subject;
+	struct posix_trace_status_info status;
+	bool wraps = j->log_policy == POSIX_TRACE_LOOP;
+
+	if (!log_index(l)) {
+		BOOKS_FAIL(b, "it is not complete");
+		return;
+	}
+	b->wraps = wraps;
+	b->id = log_number_id(b->trid);
+	log_read(b, l, !wraps);
+	if (j->phase < LOG_ENDED)
+		sources_note(b->family, BEGUN, s->end);
+	if (posix_trace_get_status(b->trid, &status) != 0 || status.__posix_lost_events != l->all_lost)
+		BOOKS_FAIL(b, "the status does not say that %llu are lost", (unsigned long long)l->all_lost);
+	if (l->written != b->reports + (wraps ? l->discarded : 0))
+		BOOKS_FAIL(b, "%llu were written, %llu discarded, %llu are there", (unsigned long long)l->written,
+		           (unsigned long long)l->discarded, (unsigned long long)b->reports);
+	if (!wraps && l->lost > l->all_lost)
+		BOOKS_FAIL(b, "%llu are lost in segments, %llu in all", (unsigned long long)l->lost, (unsigned long long)l->all_lost);
+	if (j->log_policy == POSIX_TRACE_APPEND && l->discarded)
+		BOOKS_FAIL(b, "%llu are discarded", (unsigned long long)l->discarded);
+	/* The stream may not have started. */
+	if (j->phase < LOG_STARTED)
+		s->doubtful = true;
+	/* Of those that were discarded some may be of the system. */
+	books_balance(b, l->all_lost, l->discarded, s->told ? l->discarded : 0);
+}
+
+/* Its controller has ended, or is dead. */
+static inline void log_check(struct job *j)
+{
+	static struct books b;
+	struct log_frames l = { 0 };
+	trace_id_t trid;
+	int error;
+
+	if (j->phase == LOG_NONE)
+		return;
+	l.fd = open(log_path(j), O_RDONLY | O_CLOEXEC);
+	MUST(l.fd >= 0);
+	error = posix_trace_open(l.fd, &trid);
+	books_begin(&b, &j->log, error ? 0 : trid, true);
+	if (error && (j->phase > LOG_CREATING || error != EINVAL))
+		BOOKS_FAIL(&b, "open: %s", strerror(error));
+	if (!error && j->phase > LOG_CREATING)
+		log_check_open(j, &b, &l);
+	if (!error && posix_trace_close(trid) != 0)
+		BOOKS_FAIL(&b, "close");
+	if (b.failures)
+		fprintf(stderr, "  log policy %d, %zu bytes, stream policy %d, %zu bytes, phase %d, %s, %s; written %llu, lost %llu, discarded %llu\n",
+		        j->log_policy, j->log_size, j->stream_policy, j->stream_size, j->phase, j->early ? "early" : "late",
+		        j->patient ? "patient" : "not patient", (unsigned long long)l.written, (unsigned long long)l.all_lost,
+		        (unsigned long long)l.discarded);
+	shared->total.logs++;
+	shared->total.logs_saved += j->phase < LOG_ENDED;
+	close(l.fd);
+	unlink(log_path(j));
+}
+
+#endif

@@ -1,0 +1,1102 @@
+/*
+ * each_call.c - each system call of the library fails once, in each of its calls that a test makes
+ *
+ * Linked into a test program, the linker puts it between the test and the
+ * library, and between the library and src/base/sys.c. A call of the library
+ * is made with its first call into the system failing, then its second, until
+ * none fails any more: that result the test gets, and has to pass with, as ever.
+ *
+ * A call that fails is checked here and made again. One that succeeds although
+ * something has failed in it cannot always be made again, so its result goes to
+ * the test; the program is run once more, and goes on with the next failure
+ * there. Where everything stands is in a file, see each_call.h; each_call.py
+ * runs the programs. Without it nothing fails.
+ *
+ * What a thread of the library does for a call (src/control/flusher.c) fails
+ * with that call. What a trace point does never fails here: it has no result,
+ * and its test would rightly miss an event; tests/fault/inject.c has that.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "each_call.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/fsuid.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <trace.h>
+
+#include "base/file.h"
+#include "base/helper.h"
+#include "base/sys.h"
+#include "control/recover.h"
+#include "record/self.h"
+#include "shm.h"
+
+#define ERRNO_BEFORE 4711
+#define TRIES_MAX    4
+
+static struct each_call *shared; /* null: nothing fails */
+static pid_t program;            /* whose children the tests are */
+
+#define NAME(name, ...) "posix_trace_" #name,
+static const char *const function_name[] = { EACH_CALL(NAME) };
+#define ERRORS(name, ...) { __VA_ARGS__, 0 },
+static const int function_errors[][16] = { EACH_CALL(ERRORS) };
+
+/* -- The call that is made ------------------------------------------------------------ */
+
+/* What a process has that it should have again. */
+struct have {
+	int descriptors, threads, files, dumpable, file_user;
+	sigset_t signals;
+};
+
+struct call {
+	int which;
+	bool active;
+	struct each_call_entry *entry;
+	uint32_t number;      /* of this call, for choices */
+	uint32_t fail_at;     /* counted from 1 */
+	_Atomic uint32_t at;  /* by this thread, or by one of the library's for it */
+	const char *failed;   /* null: not come there yet */
+	int error;            /* with which it has failed */
+	uint32_t later;       /* the first failure with which it succeeds; the test has not seen that */
+	int tries;            /* with the same failure */
+	int strange;          /* an error that may not come of a failure, so without it has to come too */
+	int opened, mapped;   /* by this thread, less what it has let go */
+	char stays[256];      /* a file that could not be removed */
+	int stays_in;
+	struct have before;
+	int saved_errno, saved_state;
+};
+
+static __thread struct call call;
+
+/* A thread of the library: whose calls it works for, if anybody's. */
+static __thread struct served {
+	struct call *_Atomic caller;
+	trace_id_t trid;
+	_Atomic pid_t pid;          /* 0: free */
+	bool overrun, log_overrun;  /* asked for here, so the test has not seen it */
+} *serves;
+
+static struct served served[TRACE_SYS_MAX];
+static __thread struct served *starting; /* by the call that is made just now */
+
+static struct served *served_find(trace_id_t trid)
+{
+	for (unsigned i = 0; i < TRACE_SYS_MAX; i++)
+		if (served[i].pid == getpid() && served[i].trid == trid)
+			return &served[i];
+	return NULL;
+}
+
+static void say(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	fprintf(stderr, "each call: %s: ", function_name[call.which]);
+	vfprintf(stderr, format, ap);
+	fprintf(stderr, " (call %u, failure %u: %s, error %d; pass %u)\n", call.number, call.fail_at, call.failed ? call.failed : "none",
+	        call.error, shared->pass);
+	va_end(ap);
+	(*each_call_failures)++;
+	atomic_fetch_add(&shared->wrong, 1);
+}
+
+static uint32_t choose(uint32_t a, uint32_t b)
+{
+	uint64_t x = ((uint64_t)shared->seed << 32 | shared->pass) + a * 0x9e3779b97f4a7c15u + b * 0xbf58476d1ce4e5b9u;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return (uint32_t)(x >> 33);
+}
+
+/* -- The seam ------------------------------------------------------------------------- */
+
+/*
+ * A handler may interrupt a call, and have a trace point, which first of all
+ * blocks signals when it has to do anything. Of calls only those do that
+ * which put on a guise.
+ */
+static __thread bool suspended, in_guise;
+
+struct guise;
+void __real_guise_put_on(struct guise *g, uint32_t uid, uint32_t gid);
+void __wrap_guise_put_on(struct guise *g, uint32_t uid, uint32_t gid);
+void __wrap_guise_put_on(struct guise *g, uint32_t uid, uint32_t gid)
+{
+	in_guise = true;
+	__real_guise_put_on(g, uid, gid);
+	in_guise = false;
+}
+
+uint64_t __real_sys_signals_block(void);
+uint64_t __wrap_sys_signals_block(void);
+uint64_t __wrap_sys_signals_block(void)
+{
+	suspended = !in_guise;
+	return __real_sys_signals_block();
+}
+
+void __real_sys_signals_restore(uint64_t before);
+void __wrap_sys_signals_restore(uint64_t before);
+void __wrap_sys_signals_restore(uint64_t before)
+{
+	suspended = false;
+	__real_sys_signals_restore(before);
+}
+
+/* An error number if this is the call that fails, else 0. */
+static int fails(const char *name, const int *errors)
+{
+	struct call *c = serves ? atomic_load(&serves->caller) : &call;
+	unsigned count = 0;
+
+	if (!c || !c->active || suspended || !c->fail_at || atomic_fetch_add(&c->at, 1) + 1 != c->fail_at)
+		return 0;
+	while (errors[count])
+		count++;
+	c->error = errors[choose(c->number, c->fail_at) % count];
+	c->failed = name;
+	return c->error;
+}
+
+/* What there may be of errors; not those that say something about what was asked for, such as ENOENT. */
+static const int of_open[] = { EMFILE, ENFILE, ENOMEM, EACCES, 0 };
+static const int of_read[] = { EIO, ENOMEM, 0 };
+static const int of_kernel[] = { ENOMEM, 0 };
+static const int of_write[] = { EIO, ENOSPC, EDQUOT, EFBIG, EINTR, 0 };
+static const int of_space[] = { ENOSPC, ENOMEM, EDQUOT, EINTR, EFBIG, 0 };
+static const int of_disk[] = { ENOSPC, EDQUOT, EFBIG, 0 };
+static const int of_name[] = { ENOSPC, ENOMEM, EACCES, EROFS, 0 };
+static const int of_link[] = { ENOMEM, EACCES, 0 };
+static const int of_lock[] = { ENOLCK, ENOMEM, 0 };
+static const int of_descriptor[] = { EMFILE, ENOMEM, 0 };
+static const int of_right[] = { EPERM, 0 };
+static const int of_sync[] = { EIO, ENOSPC, 0 };
+static const int of_wait[] = { EINTR, ENOMEM, 0 };
+static const int of_thread[] = { EAGAIN, ENOMEM, 0 };
+
+#define SEAM(type, name, errors, declared, passed)                      \
+	type __real_##name declared;                                    \
+	type __wrap_##name declared;                                    \
+	type __wrap_##name declared                                     \
+	{                                                               \
+		int error = fails(#name, errors);                       \
+		return error ? (type)-error : __real_##name passed;     \
+	}
+
+SEAM(long, sys_read, of_kernel, (int fd, void *b, size_t n), (fd, b, n))
+SEAM(long, sys_read_at, of_read, (int fd, void *b, size_t n, uint64_t o), (fd, b, n, o))
+SEAM(long, sys_write, of_write, (int fd, const void *b, size_t n), (fd, b, n))
+SEAM(long, sys_write_at, of_write, (int fd, const void *b, size_t n, uint64_t o), (fd, b, n, o))
+SEAM(int, sys_wait_writable, of_wait, (int fd), (fd))
+SEAM(int, sys_truncate, of_write, (int fd, uint64_t n), (fd, n))
+SEAM(int, sys_sync_data, of_sync, (int fd), (fd))
+SEAM(int, sys_open_flags, of_kernel, (int fd), (fd))
+SEAM(int, sys_stat, of_kernel, (int fd, struct sys_stat *st), (fd, st))
+SEAM(int, sys_stat_path, of_kernel, (const char *p, struct sys_stat *st), (p, st))
+SEAM(int, sys_mkdir, of_name, (int d, const char *p, unsigned m), (d, p, m))
+SEAM(int, sys_rename, of_name, (int d, const char *from, const char *to), (d, from, to))
+SEAM(int, sys_reserve, of_space, (int fd, uint64_t n), (fd, n))
+SEAM(int, sys_reserve_space, of_disk, (int fd, uint64_t n), (fd, n))
+SEAM(int, sys_getdents, of_kernel, (int fd, void *b, size_t n), (fd, b, n))
+SEAM(int, sys_lock, of_lock, (int fd, bool e, int64_t s, int64_t l), (fd, e, s, l))
+SEAM(int, sys_lock_probe, of_lock, (int fd, int64_t s, int64_t l), (fd, s, l))
+SEAM(int, sys_wipe_on_fork, of_kernel, (void *p, size_t n), (p, n))
+SEAM(int, sys_not_on_fork, of_kernel, (void *p, size_t n), (p, n))
+SEAM(int, sys_unused_limit, of_right, (uint32_t p, uint64_t *s, uint64_t *h), (p, s, h))
+SEAM(int, sys_set_unused_limit, of_right, (uint32_t p, uint64_t s, uint64_t h), (p, s, h))
+SEAM(int, sys_kill_probe, of_right, (int pid), (pid))
+SEAM(int, sys_thread_probe, of_right, (int pid, int tid), (pid, tid))
+SEAM(int, sys_own_descriptors, of_descriptor, (int fd), (fd))
+SEAM(int, sys_membarrier, of_kernel, (int command), (command))
+
+#define OPENING(name, errors, declared, passed)                         \
+	int __real_##name declared;                                     \
+	int __wrap_##name declared;                                     \
+	int __wrap_##name declared                                      \
+	{                                                               \
+		int error = fails(#name, errors);                       \
+		int r = error ? -error : __real_##name passed;          \
+		call.opened += r >= 0;                                  \
+		return r;                                               \
+	}
+
+OPENING(sys_open, of_open, (int d, const char *p, int f, unsigned m), (d, p, f, m))
+OPENING(sys_dup, of_descriptor, (int fd), (fd))
+
+/* It never fails in a way that anybody could do something about: the descriptor is gone. */
+int __real_sys_close(int fd);
+int __wrap_sys_close(int fd);
+int __wrap_sys_close(int fd)
+{
+	call.opened--;
+	return __real_sys_close(fd);
+}
+
+/* Who comes by later would remove it; here that is the end of the call. */
+int __real_sys_unlink(int dir, const char *path);
+int __wrap_sys_unlink(int dir, const char *path);
+int __wrap_sys_unlink(int dir, const char *path)
+{
+	int error = fails("sys_unlink", of_name);
+
+	if (!error)
+		return __real_sys_unlink(dir, path);
+	if (!serves && strlen(path) < sizeof call.stays) {
+		call.stays_in = dir < 0 ? dir : fcntl(dir, F_DUPFD_CLOEXEC, 3);
+		strcpy(call.stays, path);
+	}
+	return -error;
+}
+
+/* In the directory of this user, or as root of any. */
+static void recover_in(int all, const char *name)
+{
+	struct place place;
+	struct ident me;
+	struct stat st;
+	int dir = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir < 0)
+		return;
+	if (fstat(dir, &st) == 0 && ident_self(&me) == 0) {
+		memset(&place, 0, sizeof place);
+		snprintf(place.path, sizeof place.path, "/dev/shm/%.60s", name);
+		place.owner = st.st_uid;
+		place.group = st.st_gid;
+		place.guarded = st.st_uid != geteuid();
+		recover_directory(dir, &place, me.space);
+	}
+	close(dir);
+}
+
+/* What a call could not put away, whoever comes by does: at once, or tests would rightly see it. */
+static void come_by(void)
+{
+	int opened = call.opened, mapped = call.mapped;
+	struct dirent *e;
+	DIR *all;
+
+	if (call.stays[0]) {
+		unlinkat(call.stays_in, call.stays, 0);
+		if (call.stays_in >= 0)
+			close(call.stays_in);
+		call.stays[0] = 0;
+	}
+	if (call.which != EACH_CALL_shutdown || !call.failed || !(all = opendir("/dev/shm")))
+		return;
+	while ((e = readdir(all)))
+		if (strncmp(e->d_name, "posixtrace-", strlen("posixtrace-")) == 0)
+			recover_in(dirfd(all), e->d_name);
+	closedir(all);
+	call.opened = opened;
+	call.mapped = mapped;
+}
+
+#define MAPPING(name, declared, passed)                                 \
+	void *__real_##name declared;                                   \
+	void *__wrap_##name declared;                                   \
+	void *__wrap_##name declared                                    \
+	{                                                               \
+		void *p = fails(#name, of_kernel) ? NULL : __real_##name passed; \
+		call.mapped += p != NULL;                               \
+		return p;                                               \
+	}
+
+MAPPING(sys_map, (size_t n, int fd, int w), (n, fd, w))
+MAPPING(sys_map_family, (size_t n), (n))
+MAPPING(sys_map_untouched, (size_t n, int fd), (n, fd))
+
+void __real_sys_unmap(void *p, size_t size);
+void __wrap_sys_unmap(void *p, size_t size);
+void __wrap_sys_unmap(void *p, size_t size)
+{
+	call.mapped--;
+	__real_sys_unmap(p, size);
+}
+
+long __real_sys_read_link(const char *path, char *buf, size_t size);
+long __wrap_sys_read_link(const char *path, char *buf, size_t size);
+long __wrap_sys_read_link(const char *path, char *buf, size_t size)
+{
+	int error = fails("sys_read_link", of_link);
+
+	if (!error)
+		return __real_sys_read_link(path, buf, size);
+	buf[0] = 0;
+	return -error;
+}
+
+bool __real_sys_size_allowed(uint64_t size);
+bool __wrap_sys_size_allowed(uint64_t size);
+bool __wrap_sys_size_allowed(uint64_t size)
+{
+	static const int too_large[] = { EFBIG, 0 };
+
+	return !fails("sys_size_allowed", too_large) && __real_sys_size_allowed(size);
+}
+
+/* -- Threads of the library ------------------------------------------------------------- */
+
+struct start {
+	void *(*run)(void *);
+	void *arg;
+	struct served *served;
+};
+
+static void *run_serving(void *arg)
+{
+	struct start s = *(struct start *)arg;
+	void *result;
+
+	free(arg);
+	serves = s.served;
+	result = s.run(s.arg);
+	serves = NULL;
+	return result;
+}
+
+int __real_helper_start(pthread_t *thread, void *(*run)(void *), void *arg);
+int __wrap_helper_start(pthread_t *thread, void *(*run)(void *), void *arg);
+int __wrap_helper_start(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	int error = fails("helper_start", of_thread);
+	struct start *s;
+
+	if (error || !call.active || !starting)
+		return error ? error : __real_helper_start(thread, run, arg);
+	s = malloc(sizeof *s);
+	*s = (struct start){ run, arg, starting };
+	error = __real_helper_start(thread, run_serving, s);
+	if (error)
+		free(s);
+	return error;
+}
+
+/* -- What a call leaves behind ----------------------------------------------------------- */
+
+/* Entries of a directory. Also for a child of a process with threads: nothing is allocated. */
+static int count(const char *path)
+{
+	_Alignas(8) char entries[4096];
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
+	long size;
+
+	if (fd < 0)
+		return -1;
+	while ((size = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
+		for (long at = 0; at < size; n++)
+			at += *(unsigned short *)(entries + at + 16);
+	close(fd);
+	return n - 2;
+}
+
+static void look(struct have *h)
+{
+	h->threads = count("/proc/self/task");
+	h->descriptors = count("/proc/self/fd");
+	h->files = count(shm_directory());
+	h->dumpable = prctl(PR_GET_DUMPABLE);
+	h->file_user = setfsuid((uid_t)-1);
+	pthread_sigmask(SIG_SETMASK, NULL, &h->signals);
+}
+
+static bool same_signals(const sigset_t *a, const sigset_t *b)
+{
+	for (int i = 1; i < NSIG; i++)
+		if (sigismember(a, i) != sigismember(b, i))
+			return false;
+	return true;
+}
+
+/* Of another process that does something just now there may be files for a moment; of a thread that has ended, its number. */
+static void wait_for_others(struct have *h)
+{
+	for (int i = 0; i < 2000 && (h->files > call.before.files || h->threads > call.before.threads); i++) {
+		usleep(1000);
+		look(h);
+	}
+}
+
+/*
+ * A call has failed. True: it has left something, which may be for the whole
+ * life of the process; so the same failure once more, and then there should not be any more of it.
+ */
+static bool check_left(void)
+{
+	bool last = call.tries == TRIES_MAX, more;
+	struct have now;
+
+	if (call.opened)
+		say("%d descriptors stay open", call.opened);
+	look(&now);
+	if (now.dumpable != call.before.dumpable || now.file_user != call.before.file_user)
+		say("dumpable %d, not %d; user %d, not %d", now.dumpable, call.before.dumpable, now.file_user, call.before.file_user);
+	if (!same_signals(&now.signals, &call.before.signals))
+		say("other signals are blocked");
+	if (last)
+		wait_for_others(&now);
+	more = call.mapped > 0;
+	if (more && last)
+		say("%d mappings stay", call.mapped);
+	if (now.files > call.before.files) {
+		more = true;
+		if (last)
+			say("%d files, before it were %d", now.files, call.before.files);
+	}
+	/* Others of the process may do what they like. */
+	if (call.before.threads == 1 && (now.threads != 1 || now.descriptors != call.before.descriptors)) {
+		more = true;
+		if (last)
+			say("%d threads; %d descriptors, before it were %d", now.threads, now.descriptors, call.before.descriptors);
+	}
+	return more && !last;
+}
+
+/* May this call give this error, when this has failed in it? */
+static bool allowed(int error)
+{
+	for (const int *e = function_errors[call.which]; *e; e++)
+		if (*e == error || (*e == EACH_CALL_ANY && error == call.error))
+			return true;
+	return false;
+}
+
+/* -- Calls -------------------------------------------------------------------------------- */
+
+static struct {
+	pid_t pid;
+	uint32_t role; /* which process of the test it is, in the order of their first calls */
+	_Atomic uint32_t calls[EACH_CALL_FUNCTIONS];
+} self;
+
+static void know_self(void)
+{
+	if (self.pid == getpid())
+		return;
+	memset(served, 0, sizeof served);
+	memset(&self, 0, sizeof self);
+	self.role = atomic_fetch_add(&shared->processes, 1);
+	self.pid = getpid();
+}
+
+static void begin(int which)
+{
+	int before = errno;
+	uint32_t number;
+
+	/* May still be there of a call that was left by a jump, or by the end of a thread. */
+	memset(&call, 0, sizeof call);
+	if (!shared)
+		return;
+	know_self();
+	number = atomic_fetch_add(&self.calls[which], 1);
+	if (self.role >= EACH_CALL_PROCESSES || number >= shared->most || number >= EACH_CALL_MOST)
+		return;
+	call.which = which;
+	call.number = number;
+	call.entry = &shared->entry[self.role][which][number];
+	if (call.entry->done)
+		return;
+	call.fail_at = call.entry->next ? call.entry->next : 1;
+	if (shared->only_at) {
+		if (self.role != shared->only_role || which != (int)shared->only_function || number != shared->only_number)
+			return;
+		call.fail_at = shared->only_at;
+	} else if (shared->step > 1)
+		call.fail_at = 1 + choose(number, (uint32_t)which) % shared->step;
+	call.saved_errno = before;
+	call.active = true;
+	atomic_fetch_add(&shared->calls, 1);
+}
+
+static void enter(void)
+{
+	int state;
+
+	if (!call.active)
+		return;
+	/* Nothing that is done here may be where a thread is cancelled. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	atomic_store(&call.at, 0);
+	call.failed = NULL;
+	call.error = 0;
+	call.opened = call.mapped = 0;
+	look(&call.before);
+	pthread_setcancelstate(state, NULL);
+	errno = ERRNO_BEFORE;
+}
+
+/* No more of this call: the result is the test's. */
+static void finish(bool done, uint32_t next)
+{
+	if (done)
+		call.entry->done = 1;
+	else
+		atomic_fetch_add(&shared->pending, 1);
+	call.entry->next = (uint16_t)next;
+	call.active = false;
+	errno = call.saved_errno;
+}
+
+static uint32_t next_failure(void)
+{
+	return call.fail_at + 1 + (shared->step > 1 ? choose(call.fail_at, call.number) % shared->step : 0);
+}
+
+enum outcome { OVER, AGAIN, UNDO };
+
+static void tell(const char *what, int error)
+{
+	if (shared->verbose)
+		fprintf(stderr, "each call: %s %s %d: %s %d\n", function_name[call.which], call.failed, call.error, what, error);
+}
+
+static enum outcome judge_refused(int error)
+{
+	bool more = check_left();
+
+	tell("refused", error);
+	if (error && !allowed(error))
+		call.strange = error;
+	if (call.tries == 1)
+		atomic_fetch_add(&shared->refused, 1);
+	if (!more) {
+		call.tries = 0;
+		call.fail_at = next_failure();
+	}
+	return AGAIN;
+}
+
+/* refused: it has failed, with that error or, if it is 0, in another way that is documented. */
+static enum outcome judge_call(bool refused, int error, bool can_undo, bool always)
+{
+	if (call.strange && (!call.failed || !refused) && error != call.strange) {
+		say("it has given error %d, and now %d", call.strange, error);
+		call.strange = 0;
+	}
+	if (!call.failed) { /* there are not as many */
+		finish(shared->step == 1 && !call.later, call.later);
+		return OVER;
+	}
+	if (++call.tries == 1)
+		atomic_fetch_add(&shared->points, 1);
+	if (refused)
+		return judge_refused(error);
+	tell("goes on", 0);
+	call.tries = 0;
+	if (call.opened > (call.which == EACH_CALL_open))
+		say("%d descriptors stay open", call.opened);
+	if (shared->only_at)
+		can_undo = false;
+	/* In the first pass all are tried as far as that can be undone; then the test has one result after the other. */
+	if (can_undo && (always || (shared->step == 1 ? shared->pass == 0 : choose(call.number, call.fail_at) % 4 != 0))) {
+		if (!call.later && !always)
+			call.later = call.fail_at;
+		call.fail_at = next_failure();
+		return UNDO;
+	}
+	if (atomic_load(&shared->gone_on) < EACH_CALL_GONE_ON)
+		shared->on[atomic_fetch_add(&shared->gone_on, 1) % EACH_CALL_GONE_ON] =
+			(struct each_call_on){ self.role, (uint32_t)call.which, call.number, call.fail_at };
+	finish(false, next_failure());
+	return OVER;
+}
+
+static enum outcome judge(bool refused, int error, bool can_undo, bool always)
+{
+	enum outcome outcome;
+	int state;
+
+	if (!call.active)
+		return OVER;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	if (errno != ERRNO_BEFORE)
+		say("errno is %d", errno);
+	come_by();
+	outcome = judge_call(refused, error, can_undo, always);
+	pthread_setcancelstate(state, NULL);
+	return outcome;
+}
+
+static void left(void *unused)
+{
+	call.active = false;
+}
+
+/* refused, undo: expressions with its result r. */
+#define TRY(which, expression, refused, can_undo, undo, always)                 \
+	int r;                                                                  \
+	char until_left __attribute__((cleanup(left), unused));                 \
+	begin(which);                                                           \
+	for (;;) {                                                              \
+		enum outcome outcome;                                           \
+		enter();                                                        \
+		r = expression;                                                 \
+		outcome = judge(refused, r, can_undo, always);                  \
+		if (outcome == OVER)                                            \
+			return r;                                               \
+		if (outcome == UNDO) {                                          \
+			call.active = false;                                    \
+			undo;                                                   \
+			call.active = true;                                     \
+		}                                                               \
+	}
+
+#define DECLARED(name, declared)                \
+	int __real_posix_trace_##name declared; \
+	int __wrap_posix_trace_##name declared; \
+	int __wrap_posix_trace_##name declared
+
+/* One that no failure keeps from doing what it should: what it says is the test's. */
+#define PLAIN(name, declared, passed)                                                                     \
+	DECLARED(name, declared)                                                                          \
+	{                                                                                                 \
+		TRY(EACH_CALL_##name, __real_posix_trace_##name passed, false, false, (void)0, false)           \
+	}
+
+PLAIN(start, (trace_id_t trid), (trid))
+PLAIN(stop, (trace_id_t trid), (trid))
+PLAIN(get_attr, (trace_id_t trid, trace_attr_t *attr), (trid, attr))
+PLAIN(eventid_equal, (trace_id_t trid, trace_event_id_t a, trace_event_id_t b), (trid, a, b))
+PLAIN(eventid_get_name, (trace_id_t trid, trace_event_id_t id, char *name), (trid, id, name))
+PLAIN(eventtypelist_getnext_id, (trace_id_t trid, trace_event_id_t *id, int *none), (trid, id, none))
+PLAIN(eventtypelist_rewind, (trace_id_t trid), (trid))
+PLAIN(get_filter, (trace_id_t trid, trace_event_set_t *set), (trid, set))
+PLAIN(set_filter, (trace_id_t trid, const trace_event_set_t *set, int how), (trid, set, how))
+PLAIN(timedgetnext_event,
+      (trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length, int *none,
+       const struct timespec *until),
+      (trid, event, data, size, length, none, until))
+PLAIN(trygetnext_event, (trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length, int *none),
+      (trid, event, data, size, length, none))
+
+/* Where there is no room for a name it is the unnamed one (docs/choices.md), and that is a failure too. */
+static bool unnamed(int r, const trace_event_id_t *id)
+{
+	return r != 0 || *id == POSIX_TRACE_UNNAMED_USEREVENT;
+}
+
+/* -- Logs that are read ----------------------------------------------------------------------- */
+
+/* How many events the test has seen of each. */
+static struct {
+	trace_id_t trid; /* 0: free */
+	uint64_t seen;
+} logs[64];
+
+static uint64_t *log_seen(trace_id_t trid)
+{
+	for (unsigned i = 0; i < sizeof logs / sizeof logs[0]; i++)
+		if (logs[i].trid == trid)
+			return &logs[i].seen;
+	return NULL;
+}
+
+static void log_know(trace_id_t trid)
+{
+	for (unsigned i = 0; i < sizeof logs / sizeof logs[0]; i++) {
+		if (!logs[i].trid) {
+			logs[i].trid = trid;
+			logs[i].seen = 0;
+			return;
+		}
+	}
+}
+
+int __real_posix_trace_open(int fd, trace_id_t *trid);
+int __real_posix_trace_rewind(trace_id_t trid);
+int __real_posix_trace_close(trace_id_t trid);
+int __real_posix_trace_getnext_event(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length, int *none);
+
+DECLARED(rewind, (trace_id_t trid))
+{
+	uint64_t *seen = shared ? log_seen(trid) : NULL;
+
+	if (seen)
+		*seen = 0;
+	/* What cannot be read is not there, until the next one. */
+	TRY(EACH_CALL_rewind, __real_posix_trace_rewind(trid), false, true, (void)0, true)
+}
+
+DECLARED(close, (trace_id_t trid))
+{
+	for (unsigned i = 0; i < sizeof logs / sizeof logs[0]; i++)
+		if (logs[i].trid == trid)
+			logs[i].trid = 0;
+	TRY(EACH_CALL_close, __real_posix_trace_close(trid), false, false, (void)0, false)
+}
+
+static void undo_open(trace_id_t *trid, trace_id_t before)
+{
+	__real_posix_trace_close(*trid);
+	*trid = before;
+}
+
+static int try_open(int fd, trace_id_t *trid)
+{
+	trace_id_t before = shared && trid ? *trid : 0;
+
+	/* What could not be read of it, or not be completed, is not there this time. */
+	TRY(EACH_CALL_open, __real_posix_trace_open(fd, trid), r != 0, true, undo_open(trid, before), true)
+}
+
+DECLARED(open, (int fd, trace_id_t *trid))
+{
+	int r = try_open(fd, trid);
+
+	if (shared && r == 0)
+		log_know(*trid);
+	return r;
+}
+
+/* Once more from the beginning, to where the test is. */
+static void log_again(trace_id_t trid, uint64_t seen)
+{
+	struct posix_trace_event_info event;
+	size_t length;
+	int none;
+
+	if (__real_posix_trace_rewind(trid) != 0)
+		say("no rewind");
+	while (seen-- > 0)
+		if (__real_posix_trace_getnext_event(trid, &event, NULL, 0, &length, &none) != 0 || none)
+			say("%llu events are not there any more", (unsigned long long)seen + 1);
+}
+
+/* What cannot be read of a log passes for lost. After a rewind it is there again, so the test sees no such thing. */
+static int try_getnext_event(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length, int *none,
+                             const uint64_t *seen)
+{
+	TRY(EACH_CALL_getnext_event, __real_posix_trace_getnext_event(trid, event, data, size, length, none), false, seen != NULL,
+	    log_again(trid, *seen), seen != NULL)
+}
+
+DECLARED(getnext_event,
+         (trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length, int *none))
+{
+	uint64_t *seen = shared ? log_seen(trid) : NULL;
+	int r;
+
+	/* Several that read it get one event each, so nobody can go back to where he was. */
+	if (seen && count("/proc/self/task") > 1)
+		return __real_posix_trace_getnext_event(trid, event, data, size, length, none);
+	r = try_getnext_event(trid, event, data, size, length, none, seen);
+
+	if (seen && r == 0 && !*none)
+		++*seen;
+	return r;
+}
+
+/* -- Names, streams ------------------------------------------------------------------------------ */
+
+/*
+ * A process that cannot be traced when it first opens a name has names of its
+ * own for its whole life, and no other knows them. A test rightly sees that: so it
+ * has come as far before.
+ */
+static void be_traceable(void)
+{
+	int error;
+
+	if (shared && !self_peek())
+		self_get(false, &error);
+}
+
+DECLARED(eventid_open, (const char *name, trace_event_id_t *id))
+{
+	be_traceable();
+	TRY(EACH_CALL_eventid_open, __real_posix_trace_eventid_open(name, id), unnamed(r, id), false, (void)0, false)
+}
+
+DECLARED(trid_eventid_open, (trace_id_t trid, const char *name, trace_event_id_t *id))
+{
+	TRY(EACH_CALL_trid_eventid_open, __real_posix_trace_trid_eventid_open(trid, name, id), unnamed(r, id), false, (void)0, false)
+}
+
+int __real_posix_trace_shutdown(trace_id_t trid);
+int __real_posix_trace_create_withlog(pid_t pid, const trace_attr_t *attr, int fd, trace_id_t *trid);
+int __real_posix_trace_flush(trace_id_t trid);
+int __real_posix_trace_clear(trace_id_t trid);
+int __real_posix_trace_get_status(trace_id_t trid, struct posix_trace_status_info *status);
+
+/* As if it had never been. */
+static void undo_create(trace_id_t *trid, trace_id_t before)
+{
+	__real_posix_trace_shutdown(*trid);
+	*trid = before;
+}
+
+DECLARED(create, (pid_t pid, const trace_attr_t *attr, trace_id_t *trid))
+{
+	trace_id_t before = shared && trid ? *trid : 0;
+
+	TRY(EACH_CALL_create, __real_posix_trace_create(pid, attr, trid), r != 0, true, undo_create(trid, before), false)
+}
+
+/* -- Calls of streams with a log, whose thread works for them -------------------------------- */
+
+/* From now on what its thread does is done for the call of this one. */
+static void serve(struct served *s)
+{
+	if (s && call.active)
+		atomic_store(&s->caller, &call);
+}
+
+static void unserve(struct served *s)
+{
+	if (s)
+		atomic_store(&s->caller, NULL);
+}
+
+static struct served *served_new(void)
+{
+	if (!shared)
+		return NULL;
+	know_self();
+	for (unsigned i = 0; i < TRACE_SYS_MAX; i++) {
+		int none = 0;
+
+		if (!atomic_load(&served[i].pid) && atomic_compare_exchange_strong(&served[i].pid, &none, getpid()))
+			return &served[i];
+	}
+	return NULL;
+}
+
+/* The end of that pipe that nobody else reads. */
+static __thread int other_end = -1;
+
+static void empty_pipe(void)
+{
+	char block[4096];
+	int before = errno;
+
+	while (other_end >= 0 && read(other_end, block, sizeof block) > 0)
+		;
+	errno = before;
+}
+
+/* A pipe for tries that are not the last: what has gone into one stays there. -1: it is something else. */
+static int other_pipe(int fd, int ends[2])
+{
+	struct stat st;
+
+	ends[0] = ends[1] = -1;
+	if (!shared || fstat(fd, &st) < 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		return fd;
+	if (pipe2(ends, O_CLOEXEC) < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+		return fd;
+	other_end = ends[0];
+	return ends[1];
+}
+
+/* As long as it was; what it held nobody is promised. */
+static void cut(int fd, off_t size)
+{
+	int before = errno;
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > size && ftruncate(fd, size) < 0)
+		say("the file cannot be cut");
+	errno = before;
+}
+
+static int create_withlog(struct served *s, pid_t pid, const trace_attr_t *attr, int fd, off_t size, trace_id_t *trid)
+{
+	int r;
+
+	starting = s;
+	serve(s);
+	r = __real_posix_trace_create_withlog(pid, attr, fd, trid);
+	unserve(s);
+	starting = NULL;
+	if (r != 0 && call.active && call.failed)
+		cut(fd, size);
+	if (r != 0)
+		empty_pipe();
+	return r;
+}
+
+static void undo_log(trace_id_t *trid, trace_id_t before, int fd, off_t size)
+{
+	undo_create(trid, before);
+	cut(fd, size);
+	empty_pipe();
+}
+
+/* always: no result is the test's. */
+static int try_create_withlog(struct served *s, pid_t pid, const trace_attr_t *attr, int fd, bool always, trace_id_t *trid)
+{
+	trace_id_t before = shared && trid ? *trid : 0;
+	struct stat st = { .st_size = 0 };
+
+	if (shared)
+		fstat(fd, &st);
+	TRY(EACH_CALL_create_withlog, create_withlog(s, pid, attr, fd, st.st_size, trid), r != 0, true, undo_log(trid, before, fd, st.st_size),
+	    always)
+}
+
+DECLARED(create_withlog, (pid_t pid, const trace_attr_t *attr, int fd, trace_id_t *trid))
+{
+	trace_id_t before = shared && trid ? *trid : 0;
+	struct served *s = served_new();
+	int ends[2], to = other_pipe(fd, ends);
+	int r = try_create_withlog(s, pid, attr, to, to != fd, trid), state;
+
+	if (to != fd) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+		other_end = -1;
+		close(ends[0]);
+		close(ends[1]);
+		pthread_setcancelstate(state, NULL);
+		if (r == 0) {
+			undo_create(trid, before);
+			starting = s;
+			r = __real_posix_trace_create_withlog(pid, attr, fd, trid);
+			starting = NULL;
+		}
+	}
+	if (s)
+		s->trid = r == 0 ? *trid : 0;
+	if (s && r != 0)
+		atomic_store(&s->pid, 0);
+	return r;
+}
+
+static int flush(struct served *s, trace_id_t trid)
+{
+	struct posix_trace_status_info status;
+	int r;
+
+	serve(s);
+	r = __real_posix_trace_flush(trid);
+	unserve(s);
+	/* It has been told, but what else asking resets is kept for the test. */
+	if (call.active && call.failed && r && s && __real_posix_trace_get_status(trid, &status) == 0) {
+		s->overrun |= status.posix_stream_overrun_status == POSIX_TRACE_OVERRUN;
+		s->log_overrun |= status.posix_log_overrun_status == POSIX_TRACE_OVERRUN;
+		if (status.posix_stream_flush_error != r)
+			say("it gives error %d, and the status says %d", r, status.posix_stream_flush_error);
+	}
+	return r;
+}
+
+DECLARED(flush, (trace_id_t trid))
+{
+	TRY(EACH_CALL_flush, flush(served_find(trid), trid), r != 0, false, (void)0, false)
+}
+
+DECLARED(get_status, (trace_id_t trid, struct posix_trace_status_info *status))
+{
+	struct served *s = shared ? served_find(trid) : NULL;
+	int r = __real_posix_trace_get_status(trid, status);
+
+	if (r == 0 && s && s->overrun)
+		status->posix_stream_overrun_status = POSIX_TRACE_OVERRUN;
+	if (r == 0 && s && s->log_overrun)
+		status->posix_log_overrun_status = POSIX_TRACE_OVERRUN;
+	if (r == 0 && s)
+		s->overrun = s->log_overrun = false;
+	return r;
+}
+
+static int clear(struct served *s, trace_id_t trid)
+{
+	int r;
+
+	serve(s);
+	r = __real_posix_trace_clear(trid);
+	unserve(s);
+	if (s)
+		s->overrun = s->log_overrun = false;
+	return r;
+}
+
+DECLARED(clear, (trace_id_t trid))
+{
+	TRY(EACH_CALL_clear, clear(served_find(trid), trid), r != 0, false, (void)0, false)
+}
+
+/*
+ * It ends the stream also when it fails, and then the log has what could be
+ * written: no test can know what. So this one ends here, as far as it has come;
+ * the rest of it another pass sees.
+ */
+static int shutdown_failed(trace_id_t trid, int error)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	atomic_fetch_add(&shared->points, 1);
+	atomic_fetch_add(&shared->refused, 1);
+	atomic_fetch_add(&shared->ended, 1);
+	tell("refused", error);
+	come_by();
+	check_left();
+	if (__real_posix_trace_shutdown(trid) != EINVAL)
+		say("the stream is still there");
+	finish(false, next_failure());
+	if (getppid() == program && syscall(SYS_gettid) == getpid())
+		exit(*each_call_failures ? 1 : 0);
+	pthread_setcancelstate(state, NULL);
+	return error;
+}
+
+static int end_stream(struct served *s, trace_id_t trid)
+{
+	int r;
+
+	serve(s);
+	r = __real_posix_trace_shutdown(trid);
+	unserve(s);
+	if (s) {
+		s->trid = 0;
+		atomic_store(&s->pid, 0);
+	}
+	return call.active && call.failed && r && allowed(r) ? shutdown_failed(trid, r) : r;
+}
+
+DECLARED(shutdown, (trace_id_t trid))
+{
+	TRY(EACH_CALL_shutdown, end_stream(shared ? served_find(trid) : NULL, trid), false, false, (void)0, false)
+}
+
+/* -- The file --------------------------------------------------------------------------------- */
+
+__attribute__((constructor)) static void begin_program(void)
+{
+	const char *path = getenv("EACH_CALL"), *first = getenv("EACH_CALL_PROGRAM");
+	char number[16];
+	void *p;
+	int fd;
+
+	if (!path)
+		return;
+	/* A new image of another user, or in another root, may not get there: nothing fails in it. */
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	p = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (p == MAP_FAILED)
+		return;
+	if (!first) {
+		snprintf(number, sizeof number, "%d", (int)getpid());
+		setenv("EACH_CALL_PROGRAM", number, 1);
+		/* What is left in there is ours. */
+		shm_private("");
+	}
+	program = first ? atoi(first) : getpid();
+	shared = p;
+}
