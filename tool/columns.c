@@ -79,7 +79,7 @@ uint32_t columns_shape(const struct shape *shape)
 static void write_shapes(void)
 {
 	const uint32_t rows = 4096, words = sizeof(struct shape) / 4;
-	unsigned char *bytes = malloc(rows * sizeof(struct shape));
+	unsigned char *bytes = malloc((size_t)rows * words * 4);
 
 	if (!bytes)
 		fail("no memory");

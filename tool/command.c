@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "moment.h"
 #include "out.h"
 
 const struct command *command;
@@ -148,19 +149,11 @@ size_t argument_size(const char *option, const char *text)
 
 long long argument_duration(const char *option, const char *text)
 {
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = { { "", 1e9 }, { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "min", 60e9 }, { "h", 3600e9 } };
-	char *end;
-	double n = strtod(text, &end);
+	long double ns;
 
-	for (unsigned i = 0; i < sizeof units / sizeof units[0]; i++) {
-		if (end == text || !(n >= 0) || strcmp(end, units[i].name) != 0)
-			continue;
-		if (n * units[i].ns > 9e18)
-			wrong_usage("%s %s: too long", option, text);
-		return llround(n * units[i].ns);
-	}
-	wrong_usage("%s %s: not a time, as 10s, 500ms, 20us or 2m", option, text);
+	if (!moment_parse_duration(text, &ns))
+		wrong_usage("%s %s: not a time, as 10s, 500ms, 20us or 2m", option, text);
+	if (ns >= DURATION_MAX)
+		wrong_usage("%s %s: too long", option, text);
+	return llroundl(ns);
 }

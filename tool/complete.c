@@ -162,7 +162,7 @@ static int run(int argc, char **argv)
 		list_operands(usage_of(more));
 	else if (strcmp(what, "pids") == 0)
 		list_pids();
-	else if (strcmp(what, "events") == 0 && argc == 4 && strcmp(more, "-p") == 0)
+	else if (strcmp(what, "events") == 0 && more && argc == 4 && strcmp(more, "-p") == 0)
 		traceable_names((pid_t)argument_number("-p", argv[3], 1, INT_MAX), print_name, NULL);
 	else if (strcmp(what, "events") == 0 && argc <= 3)
 		list_log(more ? more : LOGFILE_DEFAULT);

@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "command.h"
 #include "ctf.h"
 #include "layouts.h"
+#include "moment.h"
 #include "names.h"
 
 /* -- Names -------------------------------------------------------------------------------------------- */
@@ -123,18 +123,14 @@ static void put_text(FILE *out, const char *key, const char *value)
 static void put_env(FILE *out, const struct logfile *f)
 {
 	const struct log_header *h = &f->in.header;
-	time_t created = (time_t)(logfile_created(f) / 1000000000);
-	char date[40] = "";
-	struct tm tm;
+	char date[40];
 
 	fputs("env {\n", out);
 	put_text(out, "hostname", h->host);
 	put_text(out, "tracer_name", "posixtrace");
 	put_text(out, "tracer_version", h->attr.version);
 	put_text(out, "trace_name", h->attr.name);
-	if (gmtime_r(&created, &tm))
-		strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	put_text(out, "trace_creation_datetime", date);
+	put_text(out, "trace_creation_datetime", moment_utc(date, logfile_created(f)));
 	put_text(out, "sysname", "Linux");
 	put_text(out, "kernel_release", h->kernel);
 	put_text(out, "machine", h->machine);

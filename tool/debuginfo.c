@@ -202,7 +202,7 @@ void image_look_up(struct image *i, struct symbol *s)
 	GElf_Addr address;
 	Dwfl_Line *line;
 	GElf_Sym symbol;
-	int number;
+	int number = 0;
 
 	if (!i->tried) {
 		const char *problem = i->path[0] == '/' ? open_image(i) : "";

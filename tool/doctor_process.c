@@ -73,7 +73,7 @@ static void surroundings(uint32_t pid, const struct place *place)
 {
 	if (proc_number() != (uint32_t)getpid())
 		tell(GRADE_PROBLEM, "/proc", "mount -t proc proc /proc", "it is that of another pid namespace than this program's");
-	if (proc_other_users(pid))
+	if (proc_other_users(pid) > 0)
 		tell(GRADE_OK, "container", NULL, "it is in another user namespace; its files are in %s", place->path);
 	else if (proc_contained(pid))
 		tell(GRADE_OK, "container", NULL, "it is in other namespaces; its files are in %s", place->path);

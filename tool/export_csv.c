@@ -14,6 +14,7 @@
 #include "layout_print.h"
 #include "out.h"
 #include "system_text.h"
+#include "utf8.h"
 
 /* More are not readable; types whose fields have no room have their data in hex. */
 #define COLUMNS_MAX 1024
@@ -84,24 +85,34 @@ static void place_all(struct source *s)
 
 /* -- Cells ---------------------------------------------------------------------------------------- */
 
-/* In quotation marks where it has to be. */
+/* In quotation marks where it has to be; what is no character becomes U+FFFD, as readers expect UTF-8 or nothing. */
 static void put_text(const char *text, size_t size)
 {
-	bool marks = false;
+	bool marks = false, plain = true;
 
-	for (size_t i = 0; i < size; i++)
+	for (size_t i = 0; i < size; i++) {
 		marks |= text[i] == '"' || text[i] == ',' || text[i] == '\n' || text[i] == '\r';
-	if (!marks) {
+		plain &= text[i] && (unsigned char)text[i] < 0x80;
+	}
+	if (!marks && plain) {
 		out_bytes(text, size);
 		return;
 	}
-	out_char('"');
-	for (size_t i = 0; i < size; i++) {
+	if (marks)
+		out_char('"');
+	for (size_t i = 0; i < size;) {
+		size_t n = utf8_length((const unsigned char *)text + i, size - i);
+
 		if (text[i] == '"')
 			out_char('"');
-		out_char(text[i]);
+		if (n > 0 && text[i])
+			out_bytes(text + i, n);
+		else
+			out_text("\xef\xbf\xbd");
+		i += n ? n : 1;
 	}
-	out_char('"');
+	if (marks)
+		out_char('"');
 }
 
 static void put_hex(const unsigned char *data, size_t length)

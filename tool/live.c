@@ -132,11 +132,11 @@ static int ms_until(uint64_t time)
 /* A name alone means all names that it is part of. */
 static char *as_pattern(const char *word)
 {
-	bool not = *word == '!';
+	bool inverted = *word == '!';
 	char *pattern;
 
-	word += not;
-	if (asprintf(&pattern, strpbrk(word, "*?[") ? "%s%s" : "%s*%s*", not ? "!" : "", word) < 0)
+	word += inverted;
+	if (asprintf(&pattern, strpbrk(word, "*?[") ? "%s%s" : "%s*%s*", inverted ? "!" : "", word) < 0)
 		fail("no memory");
 	return pattern;
 }

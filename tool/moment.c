@@ -3,6 +3,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
+/* Logs have times after 2038 as well, where a time_t has 32 bits. */
+#define _TIME_BITS 64
+
 #include "moment.h"
 
 #include <ctype.h>
@@ -17,8 +20,7 @@
 
 /* -- Reading ------------------------------------------------------------------------------ */
 
-/* ns: of so many seconds, as 1.5s; false: it is no such thing. */
-static bool parse_duration(const char *text, long double *ns)
+bool moment_parse_duration(const char *text, long double *ns)
 {
 	static const struct {
 		const char *name;
@@ -39,7 +41,7 @@ static bool parse_duration(const char *text, long double *ns)
 	for (unsigned i = 0; i < sizeof units / sizeof units[0]; i++)
 		if (strcmp(end, units[i].name) == 0) {
 			*ns *= units[i].ns;
-			return *ns < 9e18L;
+			return true;
 		}
 	return false;
 }
@@ -104,17 +106,25 @@ bool moment_parse(const char *text, uint64_t begin, uint64_t *time)
 	const char *p;
 	int ns = 0;
 
-	if (parse_duration(text, &after)) {
-		uint64_t size = (uint64_t)llroundl(after);
+	if (moment_parse_duration(text, &after)) {
+		uint64_t size;
 
+		if (after >= DURATION_MAX)
+			return false;
+		size = (uint64_t)llroundl(after);
 		*time = size < UINT64_MAX - begin ? begin + size : UINT64_MAX;
 		return true;
 	}
 	p = parse_date(text, &tm);
-	if (p && (*p == ' ' || *p == 'T') ? !parse_clock(p + 1, &tm, &ns) : p && *p)
+	if (!p) {
+		if (!localtime_r(&day, &tm) || !parse_clock(text, &tm, &ns))
+			return false;
+	} else if (*p == ' ' || *p == 'T') {
+		if (!parse_clock(p + 1, &tm, &ns))
+			return false;
+	} else if (*p) {
 		return false;
-	if (!p && (!localtime_r(&day, &tm) || !parse_clock(text, &tm, &ns)))
-		return false;
+	}
 	/* Is there summer time? Who knows. */
 	tm.tm_isdst = -1;
 	tm.tm_wday = -1;
@@ -150,6 +160,16 @@ void moment_print(uint64_t time)
 	}
 	out_bytes(text, length);
 	out_digits(time - second * NS_PER_S, 9);
+}
+
+char *moment_utc(char *text, uint64_t time)
+{
+	time_t t = (time_t)(time / NS_PER_S);
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm) || strftime(text, 40, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		*text = 0;
+	return text;
 }
 
 void moment_print_seconds(int64_t ns, int width)

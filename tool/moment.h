@@ -13,6 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* In nanoseconds, what is shorter than a whole number of them can hold. */
+#define DURATION_MAX 9e18L
+
+/*
+ * 1.5s, 500 ms, 20us, 100ns, 2m, 2min, 1h, or a number alone, of seconds: decimal digits, no sign, no exponent. In
+ * nanoseconds, however many. False: it is no such thing.
+ */
+bool moment_parse_duration(const char *text, long double *ns);
 /*
  * 1.5s, 500ms or a number alone: after begin; 14:30:05[.123]: on the day of begin; 2026-11-21 [14:30[:05[.123]]],
  * with a T instead of the blank too. Local time. ns of CLOCK_REALTIME; 0 and UINT64_MAX stand for all that is farther away.
@@ -21,6 +29,8 @@
 bool moment_parse(const char *text, uint64_t begin, uint64_t *time);
 /* To out.h; fast for many in a row that are close to each other. */
 void moment_print(uint64_t time);
+/* 2026-11-21T21:05:05Z, in text of at least 40 bytes. Returns text. */
+char *moment_utc(char *text, uint64_t time);
 /* Seconds with nine digits, right-aligned in so many columns; may be negative. */
 void moment_print_seconds(int64_t ns, int width);
 /* For people: 1.5 ms, 20 us, 3 ns, 2 min 5 s; in text of at least 16 bytes. Returns text. */

@@ -261,7 +261,8 @@ static size_t escape(char *to, const char *text, size_t *size, mbstate_t *state,
 		return *size = n;
 	}
 	memset(state, 0, sizeof *state);
-	memcpy(to, "\\x", 2);
+	to[0] = '\\';
+	to[1] = 'x';
 	to[2] = "0123456789abcdef"[c >> 4];
 	to[3] = "0123456789abcdef"[c & 15];
 	*columns += 4;

@@ -215,7 +215,7 @@ uint64_t outfile_done(void)
 
 	out_flush();
 	outfile_check();
-	if (outfile.directory)
+	if (outfile.directory && outfile.unfinished)
 		nftw(outfile.unfinished, add_size, 16, FTW_PHYS);
 	else if (fstat(outfile.fd, &st) == 0 && S_ISREG(st.st_mode))
 		outfile.size = (uint64_t)st.st_size;

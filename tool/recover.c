@@ -43,12 +43,15 @@ struct recover {
 /* Events that are in it, and whether it is complete. False: it cannot be read. */
 static bool look_into(const char *path, bool *complete, uint64_t *events, struct log_header *header)
 {
-	struct input *in = malloc(sizeof *in);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
+	struct input *in;
 
+	if (fd < 0)
+		return false;
+	in = malloc(sizeof *in);
 	if (!in)
 		fail("no memory");
-	r = fd < 0 ? -errno : input_open(in, fd);
+	r = input_open(in, fd);
 	if (r == 0) {
 		*complete = in->complete;
 		/* The index of a LOOP log counts those too that were overwritten. */
@@ -59,8 +62,7 @@ static bool look_into(const char *path, bool *complete, uint64_t *events, struct
 			*header = in->header;
 		input_close(in);
 	}
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	free(in);
 	errno = -r;
 	return r == 0;

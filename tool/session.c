@@ -251,7 +251,7 @@ static void stop(struct session *s)
 		return;
 	s->stopped = true;
 	progress_end();
-	if (crashed(s))
+	if (s->o->command && crashed(s))
 		complain("%s: %s%s", s->o->command[0], strsignal(WTERMSIG(s->status)), WCOREDUMP(s->status) ? " (core dumped)" : "");
 	for (unsigned i = 0; i < s->count; i++)
 		end_source(s, &s->source[i]);
@@ -464,7 +464,7 @@ int session_run(const struct session_options *o)
 	s.source[0].pidfd = -1;
 	if (!open_trigger(&s) || signals_listen(&s.signals, o->plan.loop) != 0) {
 		complain("no descriptors: %s", strerror(errno));
-		return nothing(&s);
+		return nothing(&s); /* NOLINT(clang-analyzer-unix.Malloc): its sources last as long as the process */
 	}
 	s.began = clock_ns(CLOCK_MONOTONIC);
 	if (o->command)

@@ -106,7 +106,7 @@ struct seen_process process_find(struct ident ident)
 	} else {
 		if (!known)
 			know_all();
-		for (size_t i = 0; i < knowns && !found.number; i++)
+		for (size_t i = 0; known && i < knowns && !found.number; i++)
 			if (same(known[i].ident, ident))
 				found.number = known[i].number;
 	}
@@ -410,7 +410,9 @@ static bool add(int dir, const char *name, void *arg)
 		f->ident = ident;
 		f->alive = file_held(dir, name);
 		/* A file that is being made has the thread in the place of the start time. */
-		f->process = process_find(strcmp(kind, "new") == 0 ? (struct ident){ .pid = ident.pid } : ident);
+		if (strcmp(kind, "new") == 0)
+			ident = (struct ident){ .pid = ident.pid };
+		f->process = process_find(ident);
 	}
 	return true;
 }

@@ -330,11 +330,12 @@ static uint64_t in_slot(struct verify *v, const struct frame *slot, uint64_t at)
 
 static void types(struct verify *v, const struct frame *f, uint64_t at)
 {
-	const unsigned char *p = body_of(v, f, at, "TYPES"), *end = p + f->size;
+	const unsigned char *p = body_of(v, f, at, "TYPES"), *end;
 
 	*(uint64_t *)verify_append(&v->frame, sizeof(uint64_t)) = at;
 	if (!p)
 		return;
+	end = p + f->size;
 	while (p < end) {
 		if (end - p < 3 || end - p < 3 + p[2] || p[2] > TRACE_EVENT_NAME_MAX || !eventtype_possible(get16(p))) {
 			verify_add(v, FINDING_CONTENT, at, "TYPES: the checksum is right, the list of event types is not");
@@ -352,12 +353,13 @@ static const unsigned char *skip_string(const unsigned char *p, const unsigned c
 
 static void process(struct verify *v, const struct frame *f, uint64_t at)
 {
-	const unsigned char *body = body_of(v, f, at, "PROCESS"), *end = body + f->size, *p;
+	const unsigned char *body = body_of(v, f, at, "PROCESS"), *end, *p;
 	uint32_t count;
 
 	*(uint64_t *)verify_append(&v->frame, sizeof(uint64_t)) = at;
 	if (!body)
 		return;
+	end = body + f->size;
 	count = f->size >= 16 ? get32(body + 4) : 0;
 	p = f->size >= 16 ? skip_string(body + 16, end) : NULL;
 	for (uint32_t i = 0; p && i < count; i++) {

@@ -9,7 +9,9 @@
 #
 # SPDX-License-Identifier: MIT
 
+import os
 import random
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ DAMAGED = 40  # of each log
 LARGE = 60000  # one of this size is not damaged: decode.py would take long
 FRAME = 64
 LOG_POLICY, LOOP = FRAME + 69, 1  # in the body of the first frame
+WRAPPER = shlex.split(os.environ.get('MESON_EXE_WRAPPER', ''))  # built for another machine
 
 
 def with_types(lines, known=()):
@@ -39,7 +42,7 @@ def by_decoder(path):
 
 def by_library(dump, paths):
     """The lines of each of these files."""
-    output = subprocess.run([dump, *paths], check=True, capture_output=True).stdout.decode(errors='surrogateescape')
+    output = subprocess.run([*WRAPPER, dump, *paths], check=True, capture_output=True).stdout.decode(errors='surrogateescape')
     logs = {}
     for line in output.split('\n')[:-1]:
         if line.startswith('FILE '):
@@ -105,7 +108,7 @@ def main():
     corpus, dump, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 1
     problems = []
     with tempfile.TemporaryDirectory() as directory:
-        subprocess.run([corpus, directory], check=True)
+        subprocess.run([*WRAPPER, corpus, directory], check=True)
         logs = sorted(Path(directory).glob('*.log'))
         assert len(logs) > 20
         problems += compare(dump, map(str, logs))

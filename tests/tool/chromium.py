@@ -62,7 +62,7 @@ class Browser:
              '--disable-background-networking', '--disable-component-update', '--hide-scrollbars', '--mute-audio', '--remote-debugging-pipe',
              f'--user-data-dir={self.home}/profile', 'about:blank'],
             preexec_fn=descriptors, pass_fds=(3, 4, read, write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True, env={**os.environ, 'HOME': self.home, 'XDG_CONFIG_HOME': self.home, 'XDG_CACHE_HOME': self.home})
+            start_new_session=True, env={**os.environ, 'HOME': self.home, 'XDG_CONFIG_HOME': self.home, 'XDG_CACHE_HOME': self.home, 'TMPDIR': self.home})
         os.close(read)
         os.close(write)
         self.buffer, self.number, self.events = b'', 0, []

@@ -107,6 +107,8 @@ def test_csv_odd_names():
     log.event(3, 'c{"q":u8,pid:u8}', data=b'\4\5')
     log.event(4, 'name, with "quotes"', thread='t,h')
     log.event(5, 'd{x:u8}', data=b'\6\7')
+    log.event(6, b'no \xff UTF-8\xc3', data=b'')
+    log.event(7, 'e{s:s}', data=b'\xc3\xa4\xe4"')
     log.segment()
     Path('odd.log').write_bytes(log.closed())
     rows = table('odd.log')
@@ -115,6 +117,7 @@ def test_csv_odd_names():
     assert rows[2]['"q"'] == '4' and rows[2]['fields.pid'] == '5' and rows[2]['pid'] == '100'
     assert rows[3]['event'] == 'name, with "quotes"' and rows[3]['thread'] == 't,h'
     assert rows[4]['x'] == '6' and rows[4]['data'] == '07'  # more than is declared
+    assert rows[5]['event'] == 'no \ufffd UTF-8\ufffd' and rows[6]['s'] == 'ä\ufffd"'
 
 
 def test_csv_many_columns():

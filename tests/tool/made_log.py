@@ -73,7 +73,7 @@ class Log:
         self.out += head + struct.pack('<I', crc32c(head)) + body + bytes(-len(body) % 8)
 
     def add_types(self, names):
-        encoded = {n: name.encode() for n, name in names.items()}
+        encoded = {n: name if isinstance(name, bytes) else name.encode() for n, name in names.items()}
         self.frame(TYPES, b''.join(struct.pack('<HB', n, len(name)) + name for n, name in encoded.items()))
 
     def process(self, pid, executable):

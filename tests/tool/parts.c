@@ -297,10 +297,10 @@ TEST(moments_read)
 	CHECK_EQ("-", parsed("2028-02-29") - parsed("2028-02-28"), 86400 * NS_PER_S);
 	CHECK_EQ("-", parsed("2026-12-31 23:59:60"), parsed("2027-01-01"));
 	/* Farther away than 64 bits of nanoseconds. */
-	if (sizeof(time_t) == 8) {
-		CHECK_EQ("-", parsed("2600-01-01") + BEGIN, UINT64_MAX);
-		CHECK_EQ("-", parsed("9999-12-31 23:59:59.999999999") + BEGIN, UINT64_MAX);
-	}
+	CHECK_EQ("-", parsed("2600-01-01") + BEGIN, UINT64_MAX);
+	CHECK_EQ("-", parsed("9999-12-31 23:59:59.999999999") + BEGIN, UINT64_MAX);
+	/* More than a time_t of 32 bits holds. */
+	CHECK_EQ("-", parsed("2040-01-01 00:00:00.5") + BEGIN, UINT64_C(2208988800) * NS_PER_S + 500000000);
 	CHECK_EQ("-", parsed("1969-12-31 23:59:59") + BEGIN, 0);
 	CHECK_EQ("-", parsed("1960-01-01") + BEGIN, 0);
 	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
@@ -317,7 +317,7 @@ TEST(moments_printed)
 		{ 999499, "999 us" }, { 999500, "1 ms" }, { 99949, "99.9 us" }, { 99951, "100 us" }, { 9995, "10 us" }, { 59999999999, "60 s" },
 		{ 60000000000, "1 min 0 s" }, { 125000000000, "2 min 5 s" }, { 3723000000000, "1 h 2 min" }, { 180000000000000, "2 d 2 h" },
 	};
-	char text[32];
+	char text[32], utc[40];
 
 	setenv("TZ", "UTC0", 1);
 	for (unsigned i = 0; i < sizeof durations / sizeof durations[0]; i++)
@@ -327,6 +327,10 @@ TEST(moments_printed)
 	CHECK_STR("-", put(), "2026-11-21 21:05:05.000000500");
 	moment_print(BEGIN + NS_PER_S);
 	CHECK_STR("-", put(), "2026-11-21 21:05:06.000000500");
+	moment_print(UINT64_C(2208988800) * NS_PER_S);
+	CHECK_STR("-", put(), "2040-01-01 00:00:00.000000000");
+	CHECK_STR("-", moment_utc(utc, UINT64_C(2208988805) * NS_PER_S), "2040-01-01T00:00:05Z");
+	CHECK_STR("-", moment_utc(utc, UINT64_MAX), "2554-07-21T23:34:33Z");
 	moment_print_seconds(1500000000, 14);
 	CHECK_STR("-", put(), "   1.500000000");
 	moment_print_seconds(-1, 14);

@@ -487,7 +487,7 @@ def test_duration():
         run.go()
         run.end(6)
     equal(Log().names, ['a'])
-    for none in ('0', '0ms', '0.1ns'):
+    for none in ('0', '0ms', '0.1ns', '', 's', '-1', '+1', '0x10', '1e3', '1e3ms', 'inf', 'nan', '1.5.2', '5 weeks', '3000000h', '9' * 400):
         contains(record('--duration', none, '--', STEPS, 'never', status=2)[1], f'--duration {none}: ')
 
 
