@@ -27,6 +27,9 @@ PLUGIN_TOOL = ['layout.h', 'layouts.h', 'names.h', 'system_text.h', 'utf8.h']
 # What sees the library only as programs do.
 OUTSIDE = ['tests/conformance', 'tests/stress', 'bench', 'examples']
 
+# A member that only our structures have.
+ADDITION = re.compile(r'(?:\.|->)(__posix_\w+)')
+
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 
 
@@ -67,6 +70,10 @@ def check(root):
             for quote, name in INCLUDE.findall(path.read_text()):
                 if (root / 'src' / name).exists() or '/../' in name:
                     yield f'{path.relative_to(root)}: must not include {name}'
+    for path in files(root, 'tests/conformance', '.c', '.h'):
+        for member in sorted(set(ADDITION.findall(path.read_text()))):
+            if path.name not in ['ours.h', 'header.c']:
+                yield f'{path.relative_to(root)}: no other implementation has {member}: see tests/conformance/ours.h'
 
 
 def all_problems():
@@ -86,7 +93,8 @@ def all_problems():
         ('plugin/babeltrace2/source.c', None, '#include "control/recover.h"\n'),
         ('plugin/babeltrace2/fields.c', None, '#include "shm/stream.h"\n'),
         ('plugin/babeltrace2/fields.c', None, '#include "out.h"\n'),
-        ('tests/conformance/read.c', None, '#include "shm/chunk.h"\n'))
+        ('tests/conformance/read.c', None, '#include "shm/chunk.h"\n'),
+        ('tests/conformance/read.c', None, 'status.__posix_lost_events\n'))
 
 
 finish(all_problems())

@@ -1,0 +1,161 @@
+/*
+ * instructions.c - how many instructions trace points and reads take
+ *
+ * Time is different with each run; how many instructions that takes is not, so
+ * instructions.py has limits for it. Each case is led through step by step
+ * (step.h) instead of by valgrind, where the C library has no restartable
+ * sequences, and so the library another way.
+ *
+ * Prints a line for each case: its name, and the instructions of one event, the
+ * median of some: now and then one has to get the next chunk.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <trace.h>
+
+#include "step.h"
+
+#define SIZE  ((size_t)1 << 20)
+#define COUNT 9 /* events, or reads, of one case */
+
+static trace_event_id_t event_id;
+static unsigned char data[256];
+
+/* So that each is in line, as in programs, with a length that is known there. */
+#define RECORD(length)                                             \
+	do {                                                       \
+		step_begin();                                      \
+		posix_trace_event(event_id, data, length);         \
+		step_end();                                        \
+	} while (0)
+
+static void record(size_t length)
+{
+	for (unsigned i = 0; i < COUNT; i++) {
+		switch (length) {
+		case 0:
+			RECORD(0);
+			break;
+		case 8:
+			RECORD(8);
+			break;
+		case 32:
+			RECORD(32);
+			break;
+		default:
+			RECORD(sizeof data);
+		}
+	}
+}
+
+static void read_back(trace_id_t trid)
+{
+	struct posix_trace_event_info info;
+	unsigned char to[sizeof data];
+	int unavailable = 1;
+	size_t got;
+
+	for (unsigned i = 0; i < COUNT; i++) {
+		step_begin();
+		posix_trace_trygetnext_event(trid, &info, to, sizeof to, &got, &unavailable);
+		step_end();
+		MUST(!unavailable);
+	}
+}
+
+static trace_id_t stream(size_t size)
+{
+	trace_attr_t attr;
+	trace_id_t trid;
+
+	MUST(posix_trace_attr_init(&attr) == 0);
+	MUST(posix_trace_attr_setstreamsize(&attr, size) == 0);
+	MUST(posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_LOOP) == 0);
+	MUST(posix_trace_create(0, &attr, &trid) == 0);
+	posix_trace_attr_destroy(&attr);
+	return trid;
+}
+
+static void fill(size_t bytes)
+{
+	for (size_t n = 0; n < bytes; n += sizeof data)
+		posix_trace_event(event_id, data, sizeof data);
+}
+
+enum kind { OFF, SUSPENDED, FILTERED, RECORDED, TWO, READ };
+
+static const struct {
+	const char *name;
+	enum kind kind;
+	size_t length;
+} cases[] = {
+	{ "off", OFF, 32 }, { "suspended", SUSPENDED, 32 }, { "filtered", FILTERED, 32 },
+	{ "record 0", RECORDED, 0 }, { "record 8", RECORDED, 8 }, { "record 32", RECORDED, 32 }, { "record 256", RECORDED, 256 },
+	{ "two streams", TWO, 32 }, { "read", READ, 32 },
+};
+#define CASES (int)(sizeof cases / sizeof cases[0])
+
+static void run_case(enum kind kind, size_t length)
+{
+	trace_id_t trid[2];
+	trace_event_set_t set;
+	int streams = kind == OFF ? 0 : kind == TWO ? 2 : 1;
+
+	for (int i = 0; i < streams; i++)
+		trid[i] = stream(SIZE);
+	if (kind == OFF)
+		record(length);
+	for (int i = 0; i < streams; i++)
+		MUST(posix_trace_start(trid[i]) == 0);
+	if (streams)
+		fill(kind == READ ? SIZE / 2 : 2 * SIZE);
+	if (kind == FILTERED) {
+		posix_trace_eventset_empty(&set);
+		posix_trace_eventset_add(event_id, &set);
+		MUST(posix_trace_set_filter(trid[0], &set, POSIX_TRACE_SET_EVENTSET) == 0);
+	}
+	if (kind == SUSPENDED || kind == READ)
+		MUST(posix_trace_stop(trid[0]) == 0);
+	if (kind == READ)
+		read_back(trid[0]);
+	else if (streams)
+		record(length);
+	for (int i = 0; i < streams; i++)
+		MUST(posix_trace_shutdown(trid[i]) == 0);
+}
+
+static void run(void)
+{
+	MUST(posix_trace_eventid_open("instructions", &event_id) == 0);
+	for (int i = 0; i < CASES; i++)
+		run_case(cases[i].kind, cases[i].length);
+}
+
+static int compare(const void *a, const void *b)
+{
+	long x = *(const long *)a, y = *(const long *)b;
+
+	return (x > y) - (x < y);
+}
+
+TEST(instructions)
+{
+	struct step s;
+
+	step_start(&s, run);
+	for (int i = 0; i < CASES; i++) {
+		long n[COUNT] = { 0 };
+
+		for (int k = 0; k < COUNT; k++) {
+			MUST(step_enter(&s));
+			while (step_one(&s))
+				n[k]++;
+			MUST(!s.ended);
+		}
+		qsort(n, COUNT, sizeof n[0], compare);
+		printf("%s\t%ld\n", cases[i].name, n[COUNT / 2]);
+	}
+	CHECK_EQ("-", step_finish(&s), 0);
+}
+
+TEST_MAIN(TEST_ENTRY(instructions))

@@ -1,0 +1,82 @@
+#
+# instructions.py - a trace point takes no more instructions than it did
+#
+# usage: instructions.py PROGRAM BUILDTYPE COMPILER...
+#
+# The program, instructions.c, counts them, always the same for the same
+# library. instructions.tsv says how many there were when somebody looked last; 3 %
+# more is a failure. Who has a reason for more changes the limit, and says the
+# reason; who has made it less lowers it.
+#
+# Limits are those of one compiler, processor and kind of build. Elsewhere it prints the counts, and skips.
+#
+# SPDX-License-Identifier: MIT
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from check import finish
+
+SKIP = 77
+MORE = 1.03
+LIMITS = Path(__file__).with_name('instructions.tsv')
+
+
+def skip(why):
+    print('skipped:', why)
+    sys.exit(SKIP)
+
+
+def limits():
+    """The line of machines, and instructions for each case."""
+    lines = [line for line in LIMITS.read_text().splitlines() if line and not line.startswith('#')]
+    return lines[0], {name: int(n) for name, n in (line.split('\t') for line in lines[1:])}
+
+
+def machine(compiler):
+    macros = subprocess.run([*compiler, '-dM', '-E', '-x', 'c', '/dev/null'], check=True, capture_output=True, text=True).stdout
+    major = re.search(r'__GNUC__ (\d+)', macros)
+    kind = 'clang' if '__clang__' in macros else 'gcc'
+    processor = 'x86_64' if '__x86_64__ 1' in macros and '__ILP32__' not in macros else 'another'
+    return f'{kind} {major.group(1) if major else "?"} {processor}'
+
+
+def count(program):
+    """Instructions of each case, for one event."""
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    if done.returncode == SKIP:
+        skip(done.stdout.strip() or 'it cannot be counted here')
+    if done.returncode:
+        sys.exit(f'{program}: exit status {done.returncode}\n{done.stderr}')
+    return {name: int(n) for name, n in (line.split('\t') for line in done.stdout.splitlines() if '\t' in line)}
+
+
+def problems(counted, allowed):
+    for name in sorted(counted.keys() | allowed.keys()):
+        if name not in allowed:
+            yield f'instructions.tsv: no limit for {name}'
+        elif name not in counted:
+            yield f'instructions.c: no {name}'
+        elif counted[name] > allowed[name] * MORE:
+            yield (f'{name}: {counted[name]} instructions, and {allowed[name]} were enough: '
+                   'make it less, or change instructions.tsv and say why')
+
+
+def all_problems(program, buildtype, compiler):
+    where, allowed = limits()
+    counted = count(program)
+    for name in sorted(counted):
+        print(f'{name:16} {counted[name]:6} {allowed.get(name, 0):6}')
+    here = f'{machine(compiler)} {buildtype}'
+    if here != where:
+        skip(f'the limits are those of {where}, and this is {here}')
+    yield from problems(counted, allowed)
+    # That it can fail at all.
+    worse = {name: n * MORE * 1.01 for name, n in allowed.items()}
+    if len(list(problems(worse, allowed))) != len(allowed):
+        yield 'more instructions are not found'
+
+
+finish(all_problems(sys.argv[1], sys.argv[2], sys.argv[3:]))
