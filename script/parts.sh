@@ -1,0 +1,116 @@
+# shellcheck shell=sh
+# parts.sh - parts of tests, built and run, and the sum of their results; to be sourced
+#
+# The directory is that of the project, and $root the one to build into.
+#
+# SPDX-License-Identifier: MIT
+
+. script/packages.sh
+passed=0 failed=0 skipped=0
+jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# One failure must not depend on where it is run from.
+unset MESON_TESTTHREADS TEST_SLOW || :
+exec </dev/null
+
+part()
+{
+	printf '\n== %s\n' "$*"
+}
+
+pass()
+{
+	passed=$((passed + 1))
+	echo "ok   $*"
+}
+
+fail()
+{
+	failed=$((failed + 1))
+	echo "FAIL $*"
+}
+
+skip()
+{
+	skipped=$((skipped + 1))
+	echo "skip $*"
+}
+
+finish()
+{
+	printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+	[ "$failed" -eq 0 ]
+	exit
+}
+
+# build NAME OPTION...: builds into $root/NAME; a failure is counted, and told
+build()
+{
+	directory=$root/$1
+	name=$1
+	shift
+	mkdir -p "$directory"
+	{
+		reconfigure=
+		[ ! -f "$directory/build.ninja" ] || reconfigure=--reconfigure
+		meson setup $reconfigure "$directory" "$@" && ninja -C "$directory"
+	} >"$directory/log" 2>&1 || {
+		grep -E -A8 'error|FAILED|ERROR|undefined' "$directory/log" | tail -n 60
+		fail "build $name (all of it: $directory/log)"
+		return 1
+	}
+	grep -E -A4 'warning:' "$directory/log" || :
+}
+
+# run NAME [WRAPPER...] -- ARGUMENT...: meson test with the arguments, and adds up its results
+run()
+{
+	directory=$root/$1
+	shift
+	wrapper=
+	while [ "$1" != -- ]; do
+		wrapper="$wrapper $1"
+		shift
+	done
+	shift
+	rm -f "$directory"/meson-logs/results*.json # of a setup, its name is in the middle
+	# shellcheck disable=SC2086 # one word each
+	$wrapper meson test -C "$directory" --no-rebuild --logbase results --print-errorlogs --num-processes "$jobs" "$@" \
+		>"$directory/test-log" 2>&1
+	status=$?
+	cat "$directory/test-log"
+	results=$(python3 - "$directory"/meson-logs/results*.json <<'END'
+import json
+import sys
+
+count = {"pass": 0, "fail": 0, "skip": 0}
+for line in open(sys.argv[1]):
+	result = json.loads(line)["result"]
+	count["pass" if result in ("OK", "EXPECTEDFAIL") else "skip" if result == "SKIP" else "fail"] += 1
+print(count["pass"], count["fail"], count["skip"])
+END
+	) || results=
+	if [ -z "$results" ]; then
+		fail "meson test in $directory: exit status $status"
+		return
+	fi
+	# shellcheck disable=SC2086
+	set -- $results
+	passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+	[ "$status" -eq 0 ] || [ "$2" -gt 0 ] || fail "meson test in $directory: exit status $status"
+}
+
+# build_musl: into $root/musl, linked statically; a part that this machine has not is skipped
+build_musl()
+{
+	if [ "$(uname -m)" != x86_64 ] || ! packages_install musl-tools linux-libc-dev || ! command -v musl-gcc >/dev/null; then
+		skip "musl: there is no musl-gcc, or not for this processor"
+		return 1
+	fi
+	# musl has no headers of the kernel: these, and nothing else of the system's.
+	headers=$PWD/$root/musl-headers
+	mkdir -p "$headers"
+	ln -sfn /usr/include/linux "$headers/linux"
+	ln -sfn /usr/include/asm-generic "$headers/asm-generic"
+	ln -sfn "/usr/include/$(gcc -print-multiarch)/asm" "$headers/asm"
+	build musl --cross-file tests/cross/musl.ini "-Dc_args=-isystem$headers" -Dsqlite=disabled
+}
