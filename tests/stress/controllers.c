@@ -178,6 +178,22 @@ static pid_t controller_start(pid_t busy, uint64_t random)
 	return pid;
 }
 
+/* Which files those are, and who locks what in this file system: it tells why they stay. */
+static void say_left(const pid_t *killed, int n)
+{
+	char command[256];
+
+	fflush(stdout);
+	for (int i = 0; i < n; i++) {
+		snprintf(command, sizeof command, "stat -c '%%n: inode %%i, links %%h, mode %%a, %%s bytes, of %%x' "
+		         "/dev/shm/posixtrace-%u/stream*-%d-* 2>&1; ls -ld /proc/%d 2>/dev/null", (unsigned)geteuid(), (int)killed[i], (int)killed[i]);
+		if (stress_files_of(killed[i]) && system(command) != 0)
+			break;
+	}
+	if (system("ls -l /dev/shm/posixtrace-$(id -u); cat /proc/locks; ps -eo pid,ppid,lstart,stat,args 2>/dev/null") != 0)
+		fprintf(stderr, "ls, cat or ps: failed\n");
+}
+
 /* -- The tests ---------------------------------------------------------------------------------- */
 
 static void run(int policy, size_t size, bool kill_them)
@@ -247,6 +263,8 @@ static void run(int policy, size_t size, bool kill_them)
 			left += stress_files_of(killed[i]);
 	}
 	CHECK_EQ("SHUT-6 INH-14", left, 0);
+	if (left)
+		say_left(killed, n_killed);
 	for (int i = 0; i < 3; i++) {
 		busy_tell(&busy);
 		busy_wait(&busy);

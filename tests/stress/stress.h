@@ -183,19 +183,19 @@ static inline trace_id_t stress_stream(int policy, size_t size)
 /* Files of streams that a process has in the directory of shared memory. */
 static inline int stress_files_of(pid_t of)
 {
-	char path[64], pid[32];
+	char path[64], begin[32];
 	struct dirent *entry;
 	DIR *dir;
 	int n = 0;
 
 	snprintf(path, sizeof path, "/dev/shm/posixtrace-%u", (unsigned)geteuid());
-	snprintf(pid, sizeof pid, "-%d-", (int)of);
+	/* Not anywhere in the name: there it may be when its process began. */
+	snprintf(begin, sizeof begin, "stream-%d-", (int)of);
 	dir = opendir(path);
 	if (!dir)
 		return 0;
 	while ((entry = readdir(dir)))
-		if (strncmp(entry->d_name, "stream", 6) == 0 && strstr(entry->d_name, pid))
-			n++;
+		n += strncmp(entry->d_name, begin, strlen(begin)) == 0;
 	closedir(dir);
 	return n;
 }
