@@ -169,6 +169,16 @@ struct attached *attach_slot(struct self *self, struct procpage *page, int i)
 }
 
 /* The lane of a slot for a thread, right for what is attached there. */
+/* May it be written in stretches, if there may be any? */
+static bool stretches(const struct lane *lane)
+{
+#if RESTART
+	if (!restart_find())
+		return false; /* this C library or kernel has none */
+#endif
+	return lane->clock_kind == CLOCK_KIND_COUNTER;
+}
+
 static void lane_set(struct lane *lane, struct attached *a)
 {
 	if (lane->number == a->number && lane->attached == a)
@@ -178,7 +188,9 @@ static void lane_set(struct lane *lane, struct attached *a)
 	lane->number = a->number;
 	lane->header = a->stream.header;
 	lane->data_size = a->stream.data_size;
+	lane->short_size = lane->data_size < COPY_INLINE ? lane->data_size : COPY_INLINE;
 	lane->clock_kind = a->stream.clock_kind;
+	lane->stretch_end = stretches(lane) ? lane->data_size + 1 : 0;
 }
 
 /* Before the lanes are made: what has retired by now gets into none of them. */
@@ -194,16 +206,6 @@ static void let_go_all(struct self *self, struct procpage *page)
 	}
 	if (load_relaxed(&self->retired))
 		unmap_retired(self, 0);
-}
-
-/* May a thread that has this lane alone go the shortest way? */
-static bool shortest(const struct lane *lane)
-{
-#if RESTART
-	if (!restart_find())
-		return false; /* it is made of stretches, and this C library or kernel has none */
-#endif
-	return lane->clock_kind == CLOCK_KIND_COUNTER;
 }
 
 void attach_update(struct self *self, struct procpage *page, struct thread *t)
@@ -234,7 +236,7 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 			memset(&t->lane[before[i]], 0, sizeof t->lane[before[i]]);
 	t->count = count;
 	TEST_POINT("update_lanes");
-	t->only = count == 1 && shortest(&t->lane[t->order[0]]) ? &t->lane[t->order[0]] : NULL;
+	t->only = count == 1 && t->lane[t->order[0]].stretch_end ? &t->lane[t->order[0]] : NULL;
 	/*
 	 * What could not be mapped, for want of descriptors or memory, or not be
 	 * let go because others were inside: again, after some trace points, and

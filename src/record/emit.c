@@ -14,7 +14,7 @@
  *                       a barrier everywhere and looks at busy.
  *   5. ticks            read while busy: a reader that has passed its barrier
  *                       at time T and finds nobody busy sees all events before T
- *   6. the record
+ *   6. the record       before 5 or after it
  *   7. commit           one store of the chunk's progress; then busy = 0
  *   8. waiting?         a reader that sleeps is woken. Against its barrier.
  *   9. ready again
@@ -25,7 +25,8 @@
  * microsecond.
  *
  * Steps 4 to 7 are one stretch that no signal handler returns into, nor its
- * child (base/restart.h), where the machine has that; lane_write().
+ * child (base/restart.h), where the machine has that; stretch.h. With several
+ * streams they are one stretch for all, with one look at the clock.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,20 +36,18 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/restart.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "base/ticks.h"
 #include "model/record.h"
 #include "record/attach.h"
 #include "record/self.h"
+#include "record/stretch.h"
 #include "record/take.h"
 #include "shm/chunk.h"
 
+#define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-
-/* What is copied in line; more is worth a call. */
-#define COPY_INLINE 512
 
 static inline __attribute__((always_inline)) void copy(unsigned char *to, const void *from, size_t n)
 {
@@ -270,7 +269,8 @@ static bool lane_take(struct thread *t, struct lane *lane, struct stream *s)
 	if (lane->chunk) {
 		chunk_leave(lane->chunk, lane->owner);
 		lane->chunk = NULL;
-		lane->at = lane->end = NULL;
+		lane->at = NULL;
+		lane->room_end = 0;
 		TEST_POINT("lane_left");
 	}
 	c = take_chunk(s, load_relaxed(&t->tid) | s->outsider);
@@ -284,7 +284,8 @@ static bool lane_take(struct thread *t, struct lane *lane, struct stream *s)
 	position = progress_position(p);
 	TEST_POINT("lane_claimed");
 	lane->at = stream_chunk_memory(s, c) + position;
-	lane->end = stream_chunk_memory(s, c) + s->chunk_size;
+	/* Records and chunks end at multiples of eight: what fits without being rounded up fits. */
+	lane->room_end = (uintptr_t)(stream_chunk_memory(s, c) + s->chunk_size - sizeof(struct record)) + 1;
 	lane->at += put_owner(lane->at, &w);
 	TEST_POINT("lane_owner");
 	position += (uint32_t)sizeof(struct record_owner);
@@ -311,6 +312,11 @@ enum outcome {
 	BROKEN,  /* lane_write() was broken off: recorded or not */
 };
 
+static inline __attribute__((always_inline)) bool lane_fits(const struct lane *lane, size_t length)
+{
+	return (uintptr_t)load_relaxed(&lane->at) + length < load_relaxed(&lane->room_end);
+}
+
 /* How a record is written. What is known when the function is compiled is not in the way. */
 enum way {
 	BLOCKED,  /* with signals blocked: nobody comes in between */
@@ -319,163 +325,9 @@ enum way {
 };
 
 #if RESTART
-
 /* Where each thread's word of base/restart.h is. Not in memory that is wiped: a child may be about to use it. */
 static ptrdiff_t restart_offset;
-
-/*
- * Steps 4 to 7, as in lane_record(), in one stretch: who is interrupted there
- * does not come back to it, nor does the child of a handler that forks (H2).
- * False: interrupted, or the lane is wiped, or the chunk is not ours any more;
- * anything may have been done, and lane_mend() finds out.
- *
- * What it finds out by: the lane's progress changes when the thread is the
- * owner and busy, right before the chunk's, and the lane's place behind the
- * end. So if the two do not agree, nobody else has changed the chunk since.
- *
- * The word is not cleared at the end; that would cost a third of a nanosecond,
- * and the kernel does it when it looks.
- */
-static inline __attribute__((always_inline)) bool lane_write(struct lane *lane, trace_event_id_t id, const void *data,
-                                                             size_t length, const void *address)
-{
-	uint64_t head = length | (uint64_t)id << 16;
-
-	/* rcx is the place. PAIR(commit), PAIR(busy): on this processor each store is a release. */
-	__asm__ goto(
-		RESTART_BEGIN("%[offset]", "%%rax", "%%rdx")
-		"movq %c[at](%[lane]), %%rcx\n\t"
-		"testq %%rcx, %%rcx\n\t"
-		"jz %l[broken]\n\t"
-		"movq %c[seat](%[lane]), %%rdx\n\t"
-		"movl %c[number](%[lane]), %%eax\n\t"
-		"movl %%eax, %c[busy](%%rdx)\n\t"
-		"movq %c[chunk](%[lane]), %%rdx\n\t"
-		"movq %c[owner](%[lane]), %%rax\n\t"
-		"cmpq %%rax, %c[chunk_owner](%%rdx)\n\t"
-		"jne %l[broken]\n\t"
-		"rdtsc\n\t"
-		"shlq $32, %%rdx\n\t"
-		"orq %%rdx, %%rax\n\t"
-		"movq %[head], (%%rcx)\n\t"
-		"movq %%rax, 8(%%rcx)\n\t"
-		"movq %[address], 16(%%rcx)\n\t"
-		/* As copy(). */
-		"cmpq $32, %[length]\n\t"
-		"jae 6f\n\t"
-		"cmpl $16, %k[length]\n\t"
-		"jae 5f\n\t"
-		"cmpl $8, %k[length]\n\t"
-		"jae 7f\n\t"
-		"cmpl $4, %k[length]\n\t"
-		"jae 8f\n\t"
-		"testl %k[length], %k[length]\n\t"
-		"jz 9f\n\t"
-		"movzbl (%[data]), %%edx\n\t"
-		"movb %%dl, 24(%%rcx)\n\t"
-		"movzbl -1(%[data], %[length]), %%edx\n\t"
-		"movb %%dl, 23(%%rcx, %[length])\n\t"
-		"testb $2, %b[length]\n\t"
-		"jz 9f\n\t"
-		"movzbl 1(%[data]), %%edx\n\t"
-		"movb %%dl, 25(%%rcx)\n\t"
-		"jmp 9f\n"
-		"8:\n\t"
-		"movl (%[data]), %%edx\n\t"
-		"movl %%edx, 24(%%rcx)\n\t"
-		"movl -4(%[data], %[length]), %%edx\n\t"
-		"movl %%edx, 20(%%rcx, %[length])\n\t"
-		"jmp 9f\n"
-		"7:\n\t"
-		"movq (%[data]), %%rdx\n\t"
-		"movq %%rdx, 24(%%rcx)\n\t"
-		"movq -8(%[data], %[length]), %%rdx\n\t"
-		"movq %%rdx, 16(%%rcx, %[length])\n\t"
-		"jmp 9f\n"
-		"5:\n\t"
-		"movups (%[data]), %%xmm0\n\t"
-		"movups %%xmm0, 24(%%rcx)\n\t"
-		"movups -16(%[data], %[length]), %%xmm0\n\t"
-		"movups %%xmm0, 8(%%rcx, %[length])\n\t"
-		"jmp 9f\n"
-		"6:\n\t"
-		"cmpq $128, %[length]\n\t"
-		"ja 6f\n\t"
-		"leaq -32(%[length]), %%rdx\n\t"
-		"xorl %%eax, %%eax\n\t"
-		"jmp 8f\n"
-		"7:\n\t"
-		"movups (%[data], %%rax), %%xmm0\n\t"
-		"movups 16(%[data], %%rax), %%xmm1\n\t"
-		"movups %%xmm0, 24(%%rcx, %%rax)\n\t"
-		"movups %%xmm1, 40(%%rcx, %%rax)\n\t"
-		"addq $32, %%rax\n"
-		"8:\n\t"
-		"cmpq %%rdx, %%rax\n\t"
-		"jb 7b\n\t"
-		"movups (%[data], %%rdx), %%xmm0\n\t"
-		"movups 16(%[data], %%rdx), %%xmm1\n\t"
-		"movups %%xmm0, 24(%%rcx, %%rdx)\n\t"
-		"movups %%xmm1, 40(%%rcx, %%rdx)\n\t"
-		"jmp 9f\n"
-		"6:\n\t"
-		"leaq -64(%[length]), %%rdx\n\t"
-		"xorl %%eax, %%eax\n\t"
-		".p2align 6\n"
-		"7:\n\t"
-		"movups (%[data], %%rax), %%xmm0\n\t"
-		"movups 16(%[data], %%rax), %%xmm1\n\t"
-		"movups %%xmm0, 24(%%rcx, %%rax)\n\t"
-		"movups %%xmm1, 40(%%rcx, %%rax)\n\t"
-		"movups 32(%[data], %%rax), %%xmm0\n\t"
-		"movups 48(%[data], %%rax), %%xmm1\n\t"
-		"movups %%xmm0, 56(%%rcx, %%rax)\n\t"
-		"movups %%xmm1, 72(%%rcx, %%rax)\n\t"
-		"addq $64, %%rax\n\t"
-		"cmpq %%rdx, %%rax\n\t"
-		"jb 7b\n\t"
-		"movups (%[data], %%rdx), %%xmm0\n\t"
-		"movups 16(%[data], %%rdx), %%xmm1\n\t"
-		"movups %%xmm0, 24(%%rcx, %%rdx)\n\t"
-		"movups %%xmm1, 40(%%rcx, %%rdx)\n\t"
-		"movups 32(%[data], %%rdx), %%xmm0\n\t"
-		"movups 48(%[data], %%rdx), %%xmm1\n\t"
-		"movups %%xmm0, 56(%%rcx, %%rdx)\n\t"
-		"movups %%xmm1, 72(%%rcx, %%rdx)\n"
-		/* The lane is looked at again, for where stretches are interrupted like other code. */
-		"9:\n\t"
-		"leaq 31(%[length]), %%rax\n\t"
-		"andq $-8, %%rax\n\t"
-		"btsq $32, %%rax\n\t"
-		"addq %c[progress](%[lane]), %%rax\n\t"
-		"movq 8(%%rcx), %%xmm0\n\t"
-		"movq %c[chunk](%[lane]), %%rdx\n\t"
-		"cmpq %%rcx, %c[at](%[lane])\n\t"
-		"jne %l[broken]\n\t"
-		"movq %%rax, %c[progress](%[lane])\n\t"
-		"movq %%xmm0, %c[last_ticks](%%rdx)\n\t"
-		"movq %%rax, %c[chunk_progress](%%rdx)\n\t"
-		"movq %c[seat](%[lane]), %%rdx\n\t"
-		"movl $0, %c[busy](%%rdx)" RESTART_END("%l[broken]")
-		"leaq 31(%[length]), %%rax\n\t"
-		"andq $-8, %%rax\n\t"
-		"addq %%rcx, %%rax\n\t"
-		"movq %%rax, %c[at](%[lane])"
-		:
-		: [lane] "r"(lane), [head] "r"(head), [data] "r"(data), [length] "r"(length), [address] "r"(address),
-		  [offset] "m"(restart_offset), [at] "i"(offsetof(struct lane, at)), [seat] "i"(offsetof(struct lane, seat)),
-		  [number] "i"(offsetof(struct lane, chunk_number)), [chunk] "i"(offsetof(struct lane, chunk)),
-		  [owner] "i"(offsetof(struct lane, owner)), [progress] "i"(offsetof(struct lane, progress)),
-		  [busy] "i"(offsetof(struct seat, busy)), [chunk_owner] "i"(offsetof(struct chunk, owner)),
-		  [last_ticks] "i"(offsetof(struct chunk, last_ticks)),
-		  [chunk_progress] "i"(offsetof(struct chunk, progress))
-		: "rax", "rcx", "rdx", "xmm0", "xmm1", "cc", "memory"
-		: broken);
-	return true;
-broken:
-	return false;
-}
-
+bool stretch_wide;
 #endif
 
 /*
@@ -510,24 +362,24 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 	}
 	if (stream_filters(h, id))
 		return DONE;
-	if (unlikely(length > lane->data_size)) {
+	if (way != SHORTEST && unlikely(length > lane->data_size)) {
 		length = lane->data_size;
 		id |= RECORD_TRUNCATED;
 	}
 #if RESTART
-	if (way == SHORTEST || (way == OPEN && clock_kind == CLOCK_KIND_COUNTER && load_relaxed(&restart_offset))) {
-		if (unlikely((size_t)(load_relaxed(&lane->end) - load_relaxed(&lane->at)) < record_size((uint32_t)length)))
+	if (way == SHORTEST || (way == OPEN && load_relaxed(&lane->stretch_end))) {
+		if (unlikely(!lane_fits(lane, length)))
 			return NO_ROOM;
-		if (!lane_write(lane, id, data, length, address))
+		if (!lane_write(lane, &restart_offset, id, data, length, address))
 			return BROKEN;
 		h = load_relaxed(&lane->header);
-		return unlikely(h && load_relaxed(&h->waiting)) ? WAKE : DONE;
+		return likely(h) && unlikely(load_relaxed(&h->waiting)) ? WAKE : DONE;
 	}
 #endif
 	seat = load_relaxed(&lane->seat);
 	c = load_relaxed(&lane->chunk);
 	/* Without a chunk there is no room. */
-	if (unlikely((size_t)(load_relaxed(&lane->end) - load_relaxed(&lane->at)) < record_size((uint32_t)length)))
+	if (unlikely(!lane_fits(lane, length)))
 		return NO_ROOM;
 	store_relaxed(&seat->busy, lane->chunk_number);
 	TEST_POINT("record_busy");
@@ -555,9 +407,9 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 		return DONE;
 	size = record_size((uint32_t)length);
 	progress += ((uint64_t)1 << 32) + size;
+	store_relaxed(&c->last_ticks, ticks);
 	lane->progress = progress;
 	TEST_POINT("record_noted");
-	store_relaxed(&c->last_ticks, ticks);
 	/*
 	 * PAIR(commit): the record, whole, is visible before the position that
 	 * includes it. Other side: read/cursor.c, record/take.c.
@@ -619,6 +471,9 @@ static bool lane_committed(const struct lane *lane, const struct stream *s)
 {
 	const struct chunk *c = lane->chunk;
 
+	/* Of several lanes this one may not have been busy any more. */
+	if (load_relaxed(&lane->written))
+		return true;
 	return stream_chunk_memory(s, c) + progress_position(lane->progress) != lane->at &&
 	       load_relaxed(&c->progress) == lane->progress;
 }
@@ -639,6 +494,7 @@ static bool lane_mend(struct lane *lane, const struct stream *s)
 		lane->progress = progress_make(progress_records(lane->progress) - 1, (uint32_t)(lane->at - memory));
 	store_release(&lane->seat->busy, 0); /* PAIR(busy) */
 	fence_signal();
+	store_relaxed(&lane->written, 0);
 	return committed;
 }
 #endif
@@ -709,14 +565,16 @@ static void recover_abandoned(struct thread *t)
 		if (lane->chunk)
 			chunk_leave(lane->chunk, lane->owner);
 		lane->chunk = NULL;
-		lane->at = lane->end = NULL;
+		lane->at = NULL;
+		lane->room_end = 0;
+		store_relaxed(&lane->written, 0);
 	}
 	store_relaxed(&t->depth, 0);
 	store_relaxed(&t->ready, (uintptr_t)THREAD_READY);
 }
 
 /* The long way through a trace point, with signals blocked. */
-static void record_slow(trace_event_id_t id, const void *data, size_t length,
+static __attribute__((noinline)) void record_slow(trace_event_id_t id, const void *data, size_t length,
                                                   const void *address, uintptr_t frame)
 {
 	int error;
@@ -734,6 +592,7 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 		if (load_relaxed(&page->vacant) == ~UINT64_C(0))
 			return;
 #if RESTART
+		stretch_wide = __builtin_cpu_supports("avx");
 		store_relaxed(&restart_offset, restart_find());
 #endif
 		t = self_thread(self);
@@ -795,35 +654,96 @@ static void record_slow(trace_event_id_t id, const void *data, size_t length,
 	TEST_POINT("slow_outside");
 }
 
-static __attribute__((noinline)) void record_blocked(trace_event_id_t id, const void *data, size_t length,
+static __attribute__((noinline, cold)) void record_blocked(trace_event_id_t id, const void *data, size_t length,
                                                      const void *address, uintptr_t frame)
 {
 	uint64_t signals;
 
 	if (self_waits())
 		return;
+	if (!data)
+		length = 0;
 	signals = sys_signals_block();
 	record_slow(id, data, length, address, frame);
 	sys_signals_restore(signals);
 }
 
-/* With ready set: all lanes. */
-static __attribute__((noinline)) void record_lanes(struct thread *t, trace_event_id_t id, const void *data,
-                                                   size_t length, const void *address)
+#if RESTART
+
+/* More take another look at the clock: stacks of handlers are small. */
+#define TOGETHER_MAX 8
+
+/* May the lane be written together with others? It is to record the event as it is, and has room. */
+static inline __attribute__((always_inline)) bool lane_joins(const struct lane *lane, trace_event_id_t id, size_t length)
 {
+	const struct stream_header *h = load_relaxed(&lane->header);
+
+	return h && (load_relaxed(&h->state) & STATE_RUNNING) && !stream_filters(h, id) &&
+	       length < load_relaxed(&lane->stretch_end) && lane_fits(lane, length);
+}
+
+/* Lanes that join, with one time for all. */
+static inline __attribute__((always_inline)) void record_together(struct thread *t, struct lane *const *lanes, uint32_t n,
+                                                                  trace_event_id_t id, const void *data, size_t length,
+                                                                  const void *address)
+{
+	bool written = lanes_write(lanes, lanes + n, &restart_offset, id, data, length, address);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct stream_header *h = load_relaxed(&lanes[i]->header);
+		enum outcome outcome = DONE;
+
+		if (written) {
+			lanes[i]->at += record_size((uint32_t)length);
+			store_relaxed(&lanes[i]->written, 0);
+		}
+		if (unlikely(!written))
+			outcome = BROKEN;
+		else if (likely(h) && unlikely(load_relaxed(&h->waiting)))
+			outcome = WAKE;
+		if (unlikely(outcome != DONE))
+			lane_finish(outcome, t, lanes[i], id, data, length, address);
+	}
+}
+
+#endif
+
+/* With ready set: all lanes. */
+static __attribute__((noinline)) void record_lanes(trace_event_id_t id, const void *data, size_t length,
+                                                   const void *address, struct thread *t)
+{
+#if RESTART
+	struct lane *together[TOGETHER_MAX];
+	uint32_t n = 0;
+#endif
+
 	for (uint32_t i = 0; i < t->count; i++) {
 		struct lane *lane = &t->lane[t->order[i]];
 
+#if RESTART
+		if (lane_joins(lane, id, length)) {
+			together[n++] = lane;
+			if (n == TOGETHER_MAX) {
+				record_together(t, together, n, id, data, length, address);
+				n = 0;
+			}
+			continue;
+		}
+#endif
 		lane_finish(lane_record(lane, lane->clock_kind, OPEN, id, data, length, address), t, lane, id, data,
 		            length, address);
 	}
+#if RESTART
+	if (n)
+		record_together(t, together, n, id, data, length, address);
+#endif
 	fence_signal();
 	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
 }
 
 /* The rest of a trace point with one lane. */
-static __attribute__((noinline)) void finish_lane(enum outcome outcome, struct thread *t, trace_event_id_t id,
-                                                  const void *data, size_t length, const void *address)
+static __attribute__((noinline, cold)) void finish_lane(trace_event_id_t id, const void *data, size_t length,
+                                                  const void *address, struct thread *t, enum outcome outcome)
 {
 	struct lane *lane = load_relaxed(&t->only);
 
@@ -862,9 +782,7 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 	/* Ids that no function has given, and those of system events, have no effect. */
 	if (unlikely(id - POSIX_TRACE_UNNAMED_USEREVENT > load_relaxed(&self_names)))
 		return;
-	if (!data)
-		length = 0;
-	if (unlikely(!t || load_relaxed(&t->ready) != THREAD_READY)) {
+	if (unlikely(!t || load_relaxed(&t->ready) != THREAD_READY || (!data && length))) {
 		record_blocked(id, data, length, address, frame);
 		return;
 	}
@@ -878,8 +796,8 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 		return;
 	}
 	lane = load_relaxed(&t->only);
-	if (unlikely(!lane || length > COPY_INLINE)) {
-		record_lanes(t, id, data, length, address);
+	if (unlikely(!lane || length > load_relaxed(&lane->short_size))) {
+		record_lanes(id, data, length, address, t);
 		return;
 	}
 	/* So that nothing is left in it that would be called. */
@@ -887,7 +805,7 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 		__builtin_unreachable();
 	outcome = lane_record(lane, CLOCK_KIND_COUNTER, SHORTEST, id, data, length, address);
 	if (unlikely(outcome != DONE)) {
-		finish_lane(outcome, t, id, data, length, address);
+		finish_lane(id, data, length, address, t, outcome);
 		return;
 	}
 	fence_signal();

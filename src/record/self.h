@@ -30,16 +30,23 @@ struct attached {
 	struct attached *next; /* in self.retired */
 };
 
+/* What is copied in line; more is worth a call. */
+#define COPY_INLINE 512
+
 /* One stream, as one thread writes it. */
 struct lane {
 	struct stream_header *header; /* null: not in use */
 	struct chunk *chunk;          /* null: the thread has none */
-	unsigned char *at, *end;      /* the rest of it */
+	unsigned char *at;            /* its next record */
+	uintptr_t room_end;           /* see lane_fits(); 0: no chunk */
 	uint64_t owner;               /* the chunk's word, while it is ours */
 	uint64_t progress;            /* the chunk's word, as this thread left it */
 	struct seat *seat;            /* null: none yet */
 	uint32_t chunk_number;        /* what goes into seat.busy */
 	uint32_t data_size;
+	uint32_t short_size;          /* so much data goes the shortest way: what fits whole, and is copied in line */
+	uint32_t written;             /* its part of a stretch of several lanes is done, and the end of that is not */
+	uint32_t stretch_end;         /* less than this is written in a stretch, whole; 0: nothing */
 	uint32_t clock_kind;
 	uint32_t number;              /* of attached */
 	struct attached *attached;

@@ -93,7 +93,7 @@ bool gone[WRITERS];     /* and the kernel says so: its stores are out by then */
 bool inside[WRITERS];   /* thread.ready, as its own handler sees it */
 bool blocked[WRITERS];  /* its signals are */
 bool handling[WRITERS]; /* a handler runs: the thread does not */
-bool broken[WRITERS];   /* a handler ran in the stretch of lane_write(): it does not go on there */
+bool broken[WRITERS];   /* a handler ran in its stretch: it does not go on there */
 byte own_busy[WRITERS]; /* the seat's busy as its own processor sees it */
 bool done[WRITERS];
 
@@ -672,7 +672,7 @@ inline commit(t, c, word)
 }
 #endif
 
-/* src/record/emit.c: lane_record(), lane_write(): steps 4 to 7. Sets result. */
+/* src/record/emit.c: lane_record(); src/record/stretch.h: lane_write(), lanes_write(): steps 4 to 7. Sets result. */
 #define R_DONE    0
 #define R_NO_ROOM 1
 #define R_BROKEN  2
@@ -707,8 +707,8 @@ inline lane_record(t)
 		store_late(t, BUSY(t), 0, true);
 #endif
 #ifndef MUTANT_COMMIT_FIRST
-		d_step { progress = progress + PROGRESS(1, 1) };
 		store(t, LAST(chunk), k);
+		d_step { progress = progress + PROGRESS(1, 1) };
 		commit(t, chunk, progress);
 #endif
 #ifdef MUTANT_STRETCH_ENDS_LATE
@@ -723,7 +723,7 @@ inline lane_record(t)
 
 /*
  * src/record/emit.c: lane_mend(), lane_committed()
- * After the stretch of lane_write() was broken off by a handler.
+ * After a stretch was broken off by a handler.
  */
 inline lane_mend(t)
 {

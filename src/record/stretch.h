@@ -1,0 +1,286 @@
+/*
+ * stretch.h - a record is written in one stretch that no signal handler returns into
+ *
+ * Steps 4 to 7 of a trace point (emit.c), as in lane_record() there, but who
+ * is interrupted does not come back to them, nor does the child of a handler
+ * that forks (H2). False: interrupted, or a lane is wiped, or its chunk is not
+ * ours any more; anything may have been done, and lane_mend() finds out.
+ *
+ * What it finds out by: the lane's progress changes when the thread is the
+ * owner and busy, right before the chunk's, and the lane's place behind the
+ * end. So if the two do not agree, nobody else has changed the chunk since.
+ *
+ * The word is not cleared at the end; that would cost a third of a nanosecond,
+ * and the kernel does it when it looks.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef RECORD_STRETCH_H
+#define RECORD_STRETCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <trace.h>
+
+#include "base/restart.h"
+#include "record/self.h"
+#include "shm/chunk.h"
+
+#if RESTART
+
+/* May it use AVX? Found out with the first event. */
+extern bool stretch_wide __attribute__((visibility("hidden")));
+
+/*
+ * The data, as copy() of emit.c does it, from (data) to behind the head of the record at rcx. Spoils rax, rdx, xmm0 to xmm3;
+ * labels 5 to 9, of which 9 is where it leads to.
+ */
+#define STRETCH_COPY					\
+	"cmpq $32, %[length]\n\t"			\
+	"ja 6f\n\t"					\
+	"cmpl $16, %k[length]\n\t"			\
+	"jae 5f\n\t"					\
+	"cmpl $8, %k[length]\n\t"			\
+	"jae 7f\n\t"					\
+	"cmpl $4, %k[length]\n\t"			\
+	"jae 8f\n\t"					\
+	"testl %k[length], %k[length]\n\t"		\
+	"jz 9f\n\t"					\
+	"movzbl (%[data]), %%edx\n\t"			\
+	"movb %%dl, 24(%%rcx)\n\t"			\
+	"movzbl -1(%[data], %[length]), %%edx\n\t"	\
+	"movb %%dl, 23(%%rcx, %[length])\n\t"		\
+	"testb $2, %b[length]\n\t"			\
+	"jz 9f\n\t"					\
+	"movzbl 1(%[data]), %%edx\n\t"			\
+	"movb %%dl, 25(%%rcx)\n\t"			\
+	"jmp 9f\n"					\
+	"8:\n\t"					\
+	"movl (%[data]), %%edx\n\t"			\
+	"movl %%edx, 24(%%rcx)\n\t"			\
+	"movl -4(%[data], %[length]), %%edx\n\t"	\
+	"movl %%edx, 20(%%rcx, %[length])\n\t"		\
+	"jmp 9f\n"					\
+	"7:\n\t"					\
+	"movq (%[data]), %%rdx\n\t"			\
+	"movq %%rdx, 24(%%rcx)\n\t"			\
+	"movq -8(%[data], %[length]), %%rdx\n\t"	\
+	"movq %%rdx, 16(%%rcx, %[length])\n\t"		\
+	"jmp 9f\n"					\
+	"5:\n\t"					\
+	"movups (%[data]), %%xmm0\n\t"			\
+	"movups %%xmm0, 24(%%rcx)\n\t"			\
+	"movups -16(%[data], %[length]), %%xmm0\n\t"	\
+	"movups %%xmm0, 8(%%rcx, %[length])\n\t"	\
+	"jmp 9f\n"					\
+	"6:\n\t"					\
+	"cmpq $128, %[length]\n\t"			\
+	"ja 6f\n\t"					\
+	"leaq -32(%[length]), %%rdx\n\t"		\
+	"xorl %%eax, %%eax\n\t"				\
+	"jmp 8f\n"					\
+	"7:\n\t"					\
+	"movups (%[data], %%rax), %%xmm0\n\t"		\
+	"movups 16(%[data], %%rax), %%xmm1\n\t"		\
+	"movups %%xmm0, 24(%%rcx, %%rax)\n\t"		\
+	"movups %%xmm1, 40(%%rcx, %%rax)\n\t"		\
+	"addq $32, %%rax\n"				\
+	"8:\n\t"					\
+	"cmpq %%rdx, %%rax\n\t"				\
+	"jb 7b\n\t"					\
+	"movups (%[data], %%rdx), %%xmm0\n\t"		\
+	"movups 16(%[data], %%rdx), %%xmm1\n\t"		\
+	"movups %%xmm0, 24(%%rcx, %%rdx)\n\t"		\
+	"movups %%xmm1, 40(%%rcx, %%rdx)\n\t"		\
+	"jmp 9f\n"					\
+	"6:\n\t"					\
+	"cmpb $0, %[wide]\n\t"				\
+	"je 6f\n\t"					\
+	"leaq -128(%[length]), %%rdx\n\t"		\
+	"xorl %%eax, %%eax\n\t"				\
+	".p2align 5\n"					\
+	"7:\n\t"					\
+	"vmovdqu (%[data], %%rax), %%ymm0\n\t"		\
+	"vmovdqu 32(%[data], %%rax), %%ymm1\n\t"	\
+	"vmovdqu 64(%[data], %%rax), %%ymm2\n\t"	\
+	"vmovdqu 96(%[data], %%rax), %%ymm3\n\t"	\
+	"vmovdqu %%ymm0, 24(%%rcx, %%rax)\n\t"		\
+	"vmovdqu %%ymm1, 56(%%rcx, %%rax)\n\t"		\
+	"vmovdqu %%ymm2, 88(%%rcx, %%rax)\n\t"		\
+	"vmovdqu %%ymm3, 120(%%rcx, %%rax)\n\t"		\
+	"subq $-128, %%rax\n\t"				\
+	"cmpq %%rdx, %%rax\n\t"				\
+	"jb 7b\n\t"					\
+	"vmovdqu (%[data], %%rdx), %%ymm0\n\t"		\
+	"vmovdqu 32(%[data], %%rdx), %%ymm1\n\t"	\
+	"vmovdqu 64(%[data], %%rdx), %%ymm2\n\t"	\
+	"vmovdqu 96(%[data], %%rdx), %%ymm3\n\t"	\
+	"vmovdqu %%ymm0, 24(%%rcx, %%rdx)\n\t"		\
+	"vmovdqu %%ymm1, 56(%%rcx, %%rdx)\n\t"		\
+	"vmovdqu %%ymm2, 88(%%rcx, %%rdx)\n\t"		\
+	"vmovdqu %%ymm3, 120(%%rcx, %%rdx)\n\t"		\
+	"vzeroupper\n\t"				\
+	"jmp 9f\n"					\
+	"6:\n\t"					\
+	"leaq -64(%[length]), %%rdx\n\t"		\
+	"xorl %%eax, %%eax\n\t"				\
+	".p2align 6\n"					\
+	"7:\n\t"					\
+	"movups (%[data], %%rax), %%xmm0\n\t"		\
+	"movups 16(%[data], %%rax), %%xmm1\n\t"		\
+	"movups %%xmm0, 24(%%rcx, %%rax)\n\t"		\
+	"movups %%xmm1, 40(%%rcx, %%rax)\n\t"		\
+	"movups 32(%[data], %%rax), %%xmm0\n\t"		\
+	"movups 48(%[data], %%rax), %%xmm1\n\t"		\
+	"movups %%xmm0, 56(%%rcx, %%rax)\n\t"		\
+	"movups %%xmm1, 72(%%rcx, %%rax)\n\t"		\
+	"addq $64, %%rax\n\t"				\
+	"cmpq %%rdx, %%rax\n\t"				\
+	"jb 7b\n\t"					\
+	"movups (%[data], %%rdx), %%xmm0\n\t"		\
+	"movups 16(%[data], %%rdx), %%xmm1\n\t"		\
+	"movups %%xmm0, 24(%%rcx, %%rdx)\n\t"		\
+	"movups %%xmm1, 40(%%rcx, %%rdx)\n\t"		\
+	"movups 32(%[data], %%rdx), %%xmm0\n\t"		\
+	"movups 48(%[data], %%rdx), %%xmm1\n\t"		\
+	"movups %%xmm0, 56(%%rcx, %%rdx)\n\t"		\
+	"movups %%xmm1, 72(%%rcx, %%rdx)\n"
+
+/* One lane. offset: where each thread's word of base/restart.h is. */
+static inline __attribute__((always_inline)) bool lane_write(struct lane *lane, const ptrdiff_t *offset,
+                                                             trace_event_id_t id, const void *data, size_t length,
+                                                             const void *address)
+{
+	/* rcx is the place, and then the next one. PAIR(commit), PAIR(busy): on this processor each store is a release. */
+	__asm__ goto(
+		RESTART_BEGIN("%[offset]", "%%rax", "%%rdx")
+		"movq %c[at](%[lane]), %%rcx\n\t"
+		"testq %%rcx, %%rcx\n\t"
+		"jz %l[broken]\n\t"
+		"movq %c[seat](%[lane]), %%rdx\n\t"
+		"movl %c[number](%[lane]), %%eax\n\t"
+		"movl %%eax, %c[busy](%%rdx)\n\t"
+		"movq %c[chunk](%[lane]), %%rdx\n\t"
+		"movq %c[owner](%[lane]), %%rax\n\t"
+		"cmpq %%rax, %c[chunk_owner](%%rdx)\n\t"
+		"jne %l[broken]\n\t"
+		"movq %[length], (%%rcx)\n\t"
+		"movw %w[id], 2(%%rcx)\n\t"
+		"movq %[address], 16(%%rcx)\n\t"
+		STRETCH_COPY
+		"9:\n\t"
+		"rdtsc\n\t"
+		"shlq $32, %%rdx\n\t"
+		"orq %%rdx, %%rax\n\t"
+		"movq %%rax, 8(%%rcx)\n\t"
+		/* Looked at again, for where stretches are interrupted like other code. */
+		"cmpq %%rcx, %c[at](%[lane])\n\t"
+		"jne %l[broken]\n\t"
+		"movq %c[chunk](%[lane]), %%rdx\n\t"
+		"movq %%rax, %c[last_ticks](%%rdx)\n\t"
+		"leaq 31(%[length]), %%rax\n\t"
+		"andq $-8, %%rax\n\t"
+		"addq %%rax, %%rcx\n\t"
+		"btsq $32, %%rax\n\t"
+		"addq %c[progress](%[lane]), %%rax\n\t"
+		"movq %%rax, %c[progress](%[lane])\n\t"
+		"movq %%rax, %c[chunk_progress](%%rdx)\n\t"
+		"movq %c[seat](%[lane]), %%rdx\n\t"
+		"movl $0, %c[busy](%%rdx)" RESTART_END("%l[broken]")
+		"movq %%rcx, %c[at](%[lane])"
+		:
+		: [lane] "r"(lane), [id] "r"(id), [data] "r"(data), [length] "r"(length), [address] "r"(address),
+		  [offset] "m"(*offset), [wide] "m"(stretch_wide), [at] "i"(offsetof(struct lane, at)), [seat] "i"(offsetof(struct lane, seat)),
+		  [number] "i"(offsetof(struct lane, chunk_number)), [chunk] "i"(offsetof(struct lane, chunk)),
+		  [owner] "i"(offsetof(struct lane, owner)), [progress] "i"(offsetof(struct lane, progress)),
+		  [busy] "i"(offsetof(struct seat, busy)), [chunk_owner] "i"(offsetof(struct chunk, owner)),
+		  [last_ticks] "i"(offsetof(struct chunk, last_ticks)),
+		  [chunk_progress] "i"(offsetof(struct chunk, progress))
+		: "rax", "rcx", "rdx", "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory"
+		: broken);
+	return true;
+broken:
+	return false;
+}
+
+/*
+ * Several lanes, first to before end, with one look at the counter: reading it is the most expensive part of a trace point.
+ * Each of them is busy before, and its own all the while, so each stream sees what it sees of lane_write(). They have room,
+ * and the clock of all is the counter. Their places are left as they were.
+ *
+ * Here the end of busy is not the end of the stretch: from then on another may take the chunk, and its progress says nothing
+ * of this record any more. So `written` says it, which is set while the lane is busy still.
+ */
+static inline __attribute__((always_inline)) bool lanes_write(struct lane *const *first, struct lane *const *end,
+                                                              const ptrdiff_t *offset, trace_event_id_t id,
+                                                              const void *data, size_t length, const void *address)
+{
+	/* r8 goes through them, r9 is the lane, rcx its place, r10 the ticks. PAIR(commit), PAIR(busy): as in lane_write(). */
+	__asm__ goto(
+		RESTART_BEGIN("%[offset]", "%%rax", "%%rdx")
+		"movq %[first], %%r8\n"
+		"5:\n\t"
+		"movq (%%r8), %%r9\n\t"
+		"movq %c[seat](%%r9), %%rdx\n\t"
+		"movl %c[number](%%r9), %%eax\n\t"
+		"cmpq $0, %c[at](%%r9)\n\t"
+		"je %l[broken]\n\t"
+		"movl %%eax, %c[busy](%%rdx)\n\t"
+		"movq %c[chunk](%%r9), %%rdx\n\t"
+		"movq %c[owner](%%r9), %%rax\n\t"
+		"cmpq %%rax, %c[chunk_owner](%%rdx)\n\t"
+		"jne %l[broken]\n\t"
+		"addq $8, %%r8\n\t"
+		"cmpq %[end], %%r8\n\t"
+		"jb 5b\n\t"
+		"rdtsc\n\t"
+		"shlq $32, %%rdx\n\t"
+		"leaq (%%rdx, %%rax), %%r10\n\t"
+		"movq %[first], %%r8\n"
+		"10:\n\t"
+		"movq (%%r8), %%r9\n\t"
+		"movq %c[at](%%r9), %%rcx\n\t"
+		"testq %%rcx, %%rcx\n\t"
+		"jz %l[broken]\n\t"
+		"movq %[length], (%%rcx)\n\t"
+		"movw %w[id], 2(%%rcx)\n\t"
+		"movq %%r10, 8(%%rcx)\n\t"
+		"movq %[address], 16(%%rcx)\n\t"
+		STRETCH_COPY
+		/* The lane is looked at again, as in lane_write(). */
+		"9:\n\t"
+		"leaq 31(%[length]), %%rax\n\t"
+		"andq $-8, %%rax\n\t"
+		"btsq $32, %%rax\n\t"
+		"addq %c[progress](%%r9), %%rax\n\t"
+		"movq %c[chunk](%%r9), %%rdx\n\t"
+		"cmpq %%rcx, %c[at](%%r9)\n\t"
+		"jne %l[broken]\n\t"
+		"movq %%rax, %c[progress](%%r9)\n\t"
+		"movq %%r10, %c[last_ticks](%%rdx)\n\t"
+		"movq %%rax, %c[chunk_progress](%%rdx)\n\t"
+		"movl $1, %c[written](%%r9)\n\t"
+		"movq %c[seat](%%r9), %%rdx\n\t"
+		"movl $0, %c[busy](%%rdx)\n\t"
+		"addq $8, %%r8\n\t"
+		"cmpq %[end], %%r8\n\t"
+		"jb 10b" RESTART_END("%l[broken]")
+		:
+		: [first] "r"(first), [end] "r"(end), [id] "r"(id), [data] "r"(data), [length] "r"(length),
+		  [address] "r"(address), [offset] "m"(*offset), [wide] "m"(stretch_wide), [at] "i"(offsetof(struct lane, at)),
+		  [seat] "i"(offsetof(struct lane, seat)), [number] "i"(offsetof(struct lane, chunk_number)),
+		  [written] "i"(offsetof(struct lane, written)), [chunk] "i"(offsetof(struct lane, chunk)), [owner] "i"(offsetof(struct lane, owner)),
+		  [progress] "i"(offsetof(struct lane, progress)), [busy] "i"(offsetof(struct seat, busy)),
+		  [chunk_owner] "i"(offsetof(struct chunk, owner)), [last_ticks] "i"(offsetof(struct chunk, last_ticks)),
+		  [chunk_progress] "i"(offsetof(struct chunk, progress))
+		: "rax", "rcx", "rdx", "r8", "r9", "r10", "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory"
+		: broken);
+	return true;
+broken:
+	return false;
+}
+
+#endif
+
+#endif
