@@ -17,7 +17,7 @@
 
 bool describe_init(struct describe *d, const struct stream *s)
 {
-	d->outsider = s->outsider;
+	d->strangers = s->outsider;
 	d->images = sys_map(IMAGES * sizeof *d->images, -1, 1);
 	return d->images != NULL;
 }
@@ -55,7 +55,7 @@ void describe_place(struct describe *d, const struct log_event *e)
 static int write_images(struct describe *d, struct output *o, uint32_t pid, bool changed)
 {
 	/* Of another pid namespace only the traced process itself is known by both names. */
-	uint32_t number = pid == d->target ? d->target_number : d->outsider ? 0 : pid;
+	uint32_t number = pid == d->target ? d->target_number : d->strangers ? 0 : pid;
 	struct images *images = images_of(d, pid), before;
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
 	unsigned char *body;

@@ -18,7 +18,7 @@
 struct describe {
 	const struct registry *names; /* null: not to be had */
 	uint32_t target, target_number; /* the traced process, as in events and as /proc calls it; 0: not to be looked at */
-	bool outsider;                /* the others' numbers are of another pid namespace */
+	bool strangers;               /* the others' numbers are of another pid namespace, or not to be believed: nobody looks at them */
 	int64_t real_time;            /* CLOCK_REALTIME - CLOCK_MONOTONIC, ns */
 	/* Whose mappings have been written. */
 	struct images *images;

@@ -36,7 +36,7 @@ int flush_init(struct flush *f, struct stream *s, struct live *live, struct log_
 	f->longest = output_longest(s->data_size);
 	r = draft_init(&f->draft, state);
 	if (r == 0)
-		r = output_init(&f->output, fd, seeks, s->header->log_policy, state);
+		r = output_init(&f->output, fd, seeks, s->log_policy, state);
 	f->data = r == 0 ? sys_map(s->event_size_max, -1, 1) : NULL;
 	if (f->data && describe_init(&f->describe, s))
 		return 0;

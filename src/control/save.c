@@ -42,11 +42,11 @@ static bool state_valid(const struct stream *s)
 	const struct log_state *state = s->log;
 
 	/* Killed before it had planned, its creator has left nothing but zeroes. */
-	if (!state || state->size < output_size(s->header->log_policy, 0, s->data_size) ||
+	if (!state || state->size < output_size(s->log_policy, 0, s->data_size) ||
 	    state->capacity > s->log_bytes - LOG_BODY_OFFSET - 8 ||
-	    state->capacity < output_capacity(s->header->log_policy, state->size, s->data_size) ||
+	    state->capacity < output_capacity(s->log_policy, state->size, s->data_size) ||
 	    state->slot_size > UINT32_MAX ||
-	    (s->header->log_policy == POSIX_TRACE_LOOP && (state->slot_size == 0 || state->slot_size > state->size)) ||
+	    (s->log_policy == POSIX_TRACE_LOOP && (state->slot_size == 0 || state->slot_size > state->size)) ||
 	    strnlen(state->path, sizeof state->path) == sizeof state->path ||
 	    strnlen(state->names, sizeof state->names) == sizeof state->names)
 		return false;
@@ -202,6 +202,9 @@ static int with_live(struct rescue *r, int fd, struct input *in)
 	error = flush_init(&r->flush, &r->stream, &r->live, r->stream.log, fd, true);
 	if (error == 0) {
 		r->flush.real_time = r->flush.describe.real_time = state->real_time;
+		/* Which processes were traced its owner may have made up, and would read here what ours execute. */
+		if (r->save->place->guarded)
+			r->flush.describe.strangers = true;
 		error = find_names(r);
 		if (error == 0)
 			error = find_index(&r->flush, in);

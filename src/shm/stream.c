@@ -138,6 +138,7 @@ static void set(struct stream *s, void *map, const struct stream_header *h, uint
 	s->clock_kind = h->clock_kind;
 	s->data_size = h->data_size;
 	s->stream_policy = h->stream_policy;
+	s->log_policy = h->log_policy;
 	s->made_size = h->stream_size;
 	s->space = h->space;
 	s->outsider = who_make(0, own_space, h->space);

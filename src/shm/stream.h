@@ -29,7 +29,7 @@ struct stream {
 	uint32_t event_size_max;
 	uint32_t clock_kind;
 	uint32_t data_size;
-	int32_t stream_policy;
+	int32_t stream_policy, log_policy;
 	uint64_t made_size; /* stream-min-size as in use */
 	uint32_t space;    /* pid namespace of the ids in it */
 	uint32_t outsider; /* WHO_OUTSIDER if this process is of another one, else 0 */

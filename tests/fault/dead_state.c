@@ -9,13 +9,18 @@
  */
 #include <grp.h>
 #include <sys/prctl.h>
+#include <sys/sysmacros.h>
 
 #include "log_file.h"
+#include "model/record.h"
 #include "shm/layout.h"
 
 #define NOBODY 65534
 
-static struct log_state *state; /* of the stream in question, in its file */
+/* Of the stream in question, in its file. */
+static struct stream_header *header;
+static size_t stream_bytes;
+static struct log_state *state;
 
 /* -- At a place of the library ------------------------------------------------------------ */
 
@@ -58,7 +63,6 @@ static void become_nobody(void)
 static void find_state(unsigned user)
 {
 	char command[128], path[256] = "";
-	struct stream_header *header;
 	struct stat st;
 	FILE *f;
 	int fd;
@@ -72,7 +76,8 @@ static void find_state(unsigned user)
 	MUST(fd >= 0 && fstat(fd, &st) == 0);
 	header = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
-	MUST(header != MAP_FAILED && header->log_state != 0);
+	MUST((void *)header != MAP_FAILED && header->log_state != 0);
+	stream_bytes = (size_t)st.st_size;
 	state = (struct log_state *)(void *)((char *)header + st.st_size - header->log_state);
 }
 
@@ -150,16 +155,13 @@ TEST(no_slot_size)
 	CHECK_EQ("-", events(), 0);
 }
 
-/* Changed by another user when all of it has been looked at. */
-static void spoilt_at(const char *name)
+/* Root creates a stream for a process of the other user. then: what spoil_at is while it does. */
+static void root_comes_by(const char *then)
 {
 	int wait[2];
 	pid_t pid;
 	char c;
 
-	if (geteuid() != 0)
-		SKIP("only root can be another user");
-	kill_creator(true);
 	MUST(pipe(wait) == 0);
 	pid = fork();
 	MUST(pid >= 0);
@@ -170,20 +172,29 @@ static void spoilt_at(const char *name)
 		exit(0);
 	}
 	close(wait[0]);
-	while (spoil_at == NULL) {
+	for (bool ready = false; !ready;) {
 		struct stat st;
 		char path[32];
 
 		snprintf(path, sizeof path, "/proc/%d", (int)pid);
 		MUST(stat(path, &st) == 0);
-		if (st.st_uid == NOBODY)
-			spoil_at = name;
+		ready = st.st_uid == NOBODY;
 	}
+	spoil_at = then;
 	come_by(pid);
-	CHECK_EQ("-", spoiled, 1);
-	CHECK_EQ("-", events(), 100);
 	close(wait[1]);
 	MUST(waitpid(pid, NULL, 0) == pid);
+}
+
+/* Changed by another user when all of it has been looked at. */
+static void spoilt_at(const char *name)
+{
+	if (geteuid() != 0)
+		SKIP("only root can be another user");
+	kill_creator(true);
+	root_comes_by(name);
+	CHECK_EQ("-", spoiled, 1);
+	CHECK_EQ("-", events(), 100);
 }
 
 TEST(spoilt_before_events)
@@ -194,6 +205,92 @@ TEST(spoilt_before_events)
 TEST(spoilt_before_stop)
 {
 	spoilt_at("save_stopped");
+}
+
+/* A file, whole. */
+static char *content(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	char *bytes;
+
+	MUST(fd >= 0 && fstat(fd, &st) == 0);
+	*size = (size_t)st.st_size;
+	bytes = malloc(*size + 1);
+	MUST(bytes && read(fd, bytes, *size) == (ssize_t)*size);
+	close(fd);
+	return bytes;
+}
+
+#define ROOTS_LOG "/dev/shm/roots"
+
+/* The dead stream says that its log is one of root's, and root comes by. */
+TEST(log_of_another)
+{
+	char *before, *after;
+	size_t size, now;
+	struct stat st;
+	int fd;
+
+	if (geteuid() != 0)
+		SKIP("only root can be another user");
+	kill_creator(true);
+	fd = open(ROOTS_LOG, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	MUST(log_try(0, fd, POSIX_TRACE_LOOP, 1 << 20, 0, 1 << 20) == 0 && posix_trace_start(log_trid) == 0);
+	log_record(10);
+	MUST(posix_trace_shutdown(log_trid) == 0 && fstat(fd, &st) == 0);
+	close(fd);
+	before = content(ROOTS_LOG, &size);
+
+	strcpy(state->path, ROOTS_LOG);
+	state->inode = st.st_ino;
+	state->device_major = major(st.st_dev);
+	state->device_minor = minor(st.st_dev);
+	/* In its HEADER's frame, docs/log-format.md. */
+	for (int i = 0; i < 2; i++)
+		memcpy(&state->place[i].log, before + 8, sizeof state->place[i].log);
+	root_comes_by(NULL);
+	after = content(ROOTS_LOG, &now);
+	CHECK_EQ("-", now, size);
+	CHECK("-", now == size && memcmp(before, after, size) == 0);
+	free(before);
+	free(after);
+}
+
+/* The dead stream says that its events are those of a process of root's: what that executes gets into nobody's log. */
+TEST(process_of_another)
+{
+	uint32_t owner = 0;
+	char *bytes;
+	size_t size;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		SKIP("only root can be another user");
+	kill_creator(true);
+	pid = fork();
+	MUST(pid >= 0);
+	if (pid == 0) {
+		execlp("sleep", "sleep", "100", (char *)NULL);
+		_exit(127);
+	}
+	for (size_t at = 0; at + sizeof(struct record_owner) <= stream_bytes - header->log_state; at += RECORD_ALIGN) {
+		struct record_owner *o = (struct record_owner *)(void *)((char *)header + at);
+
+		if (at >= STREAM_HEADER_BYTES && o->type == RECORD_OWNER && o->pid == header->creator_pid) {
+			o->pid = (uint32_t)pid;
+			owner++;
+		}
+	}
+	MUST(owner > 0);
+	usleep(100000);
+	root_comes_by(NULL);
+	CHECK_EQ("-", events(), 100);
+	bytes = content(LOG_PATH, &size);
+	CHECK("-", memmem(bytes, size, "/sleep", 6) == NULL);
+	free(bytes);
+	kill(pid, SIGKILL);
+	MUST(waitpid(pid, NULL, 0) == pid);
 }
 
 /* A log of root's, of another user's process, which writes to the state while root's library does. */
@@ -236,4 +333,4 @@ TEST(spoilt_by_traced)
 }
 
 TEST_MAIN(TEST_ENTRY(unspoilt), TEST_ENTRY(slot_size), TEST_ENTRY(no_slot_size), TEST_ENTRY(spoilt_before_events),
-          TEST_ENTRY(spoilt_before_stop), TEST_ENTRY(spoilt_by_traced))
+          TEST_ENTRY(spoilt_before_stop), TEST_ENTRY(log_of_another), TEST_ENTRY(process_of_another), TEST_ENTRY(spoilt_by_traced))
