@@ -42,7 +42,7 @@ static void *record(void *arg)
 	s->pid = getpid();
 	s->thread = pthread_self();
 	while (!atomic_load_explicit(&shared->stop, memory_order_relaxed)) {
-		random = stress_mix(random);
+		random = chance_mix(random);
 		for (uint64_t i = 0; i < random % 256; i++)
 			stress_record(s);
 		if (random >> 32 & 1)
@@ -140,7 +140,7 @@ static void come_and_go(pid_t pid, uint64_t random)
 		struct tally t;
 		trace_id_t trid;
 
-		random = stress_mix(random);
+		random = chance_mix(random);
 		if (!right(stress_create_for(pid, random & 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL, sizes[random % 3],
 		                             POSIX_TRACE_CLOSE_FOR_CHILD, &trid), "create"))
 			break;
@@ -214,7 +214,7 @@ static void run(int policy, size_t size, bool kill_them)
 		controllers[i] = controller_start(busy.pid, i + 1);
 	end = stress_now() + stress_ms(2500);
 	while (stress_now() < end) {
-		random = stress_mix(random);
+		random = chance_mix(random);
 		stress_sleep(random % 8000000);
 		mapped = shm_mappings(busy.pid, "/stream-");
 		most = mapped > most ? mapped : most;

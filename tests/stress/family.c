@@ -63,7 +63,7 @@ static struct stress_source *take_source(void)
 /* A few events, and then others may have the processor. */
 static void burst(struct stress_source *s, uint64_t *random)
 {
-	*random = stress_mix(*random);
+	*random = chance_mix(*random);
 	for (uint64_t i = 0; i < *random % 64; i++)
 		stress_record(s);
 	if (*random >> 32 & 1)
@@ -149,7 +149,7 @@ static void enrol(void)
 
 static void live(int depth, int way)
 {
-	uint64_t random = stress_mix(stress_now() ^ (uint64_t)getpid() << 32);
+	uint64_t random = chance_mix(stress_now() ^ (uint64_t)getpid() << 32);
 	bool quiet = random >> 8 & 1, early = depth > 0 && (random >> 9 & 3) == 0;
 	struct stress_source *s = NULL;
 	pthread_t threads[2];
@@ -167,7 +167,7 @@ static void live(int depth, int way)
 	if (!quiet)
 		s = take_source();
 	for (int i = 0; depth < DEPTH && i < EACH; i++) {
-		random = stress_mix(random);
+		random = chance_mix(random);
 		if (s)
 			burst(s, &random);
 		if (atomic_load(&shared->sources_taken) < STRESS_SOURCES && stress_now() < atomic_load(&shared->until) &&
@@ -362,7 +362,7 @@ static void steer(int policy, size_t size)
 	posix_trace_eventset_empty(&set);
 	posix_trace_eventset_add(stress_type(1), &set);
 	while (stress_now() < atomic_load(&shared->until)) {
-		random = stress_mix(random);
+		random = chance_mix(random);
 		switch (random & 3) {
 		case 0:
 			CHECK_EQ("START-9", posix_trace_stop(f.trid), 0);

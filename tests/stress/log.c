@@ -74,7 +74,7 @@ static void *record(void *arg)
 	handlers_source = &s[RECORDERS];
 	atomic_fetch_add(&begun, 1);
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
-		random = stress_mix(random);
+		random = chance_mix(random);
 		for (uint64_t i = 0; i < random % 128; i++)
 			record_one(s);
 		rest(random >> 16);
@@ -87,7 +87,7 @@ static void *disturb(void *arg)
 	uint64_t random = 1;
 
 	while (!atomic_load(&stop_signals)) {
-		random = stress_mix(random);
+		random = chance_mix(random);
 		pthread_kill(recorders[random % RECORDERS], SIGUSR1);
 		stress_sleep(random >> 8 & 0x3ffff);
 	}
@@ -272,7 +272,7 @@ static void take(struct books *b, const struct posix_trace_event_info *e, const 
 
 	b->all++;
 	memcpy(&word, data, len < sizeof word ? len : sizeof word);
-	b->sum = stress_mix(b->sum ^ id ^ (uint64_t)e->posix_timestamp.tv_nsec << 12 ^ (uint64_t)e->posix_pid << 44) + word;
+	b->sum = chance_mix(b->sum ^ id ^ (uint64_t)e->posix_timestamp.tv_nsec << 12 ^ (uint64_t)e->posix_pid << 44) + word;
 	if (behind > 0) {
 		b->late++;
 		b->late_by = behind > b->late_by ? behind : b->late_by;
@@ -376,7 +376,7 @@ static uint64_t control(trace_id_t trid, unsigned ms, bool system)
 	trace_event_set_t set;
 
 	while (stress_now() < end) {
-		random = stress_mix(random);
+		random = chance_mix(random);
 		switch (random % 4) {
 		case 0:
 			CHECK_EQ("FLUSH-20 THR-1", posix_trace_flush(trid), 0);
@@ -518,7 +518,7 @@ static void control_all(trace_id_t trid, unsigned ms)
 	trace_event_set_t set;
 
 	while (stress_now() < end) {
-		random = stress_mix(random);
+		random = chance_mix(random);
 		switch (random % 8) {
 		case 0:
 			if (random >> 32 & 1)

@@ -53,7 +53,7 @@ static void *record(void *arg)
 		uint64_t before, after;
 		struct datum d;
 
-		random = stress_mix(random);
+		random = chance_mix(random);
 		type = random % TYPES;
 		d = (struct datum){ r->number, number, type, ~(r->number * 31 + number) };
 		before = atomic_load(&state);
@@ -184,7 +184,7 @@ TEST(changes)
 	for (int i = 0; i < THREADS; i++)
 		MUST(pthread_create(&recorders[i].thread, NULL, record, &recorders[i]) == 0);
 	for (int i = 0; i < n; i++) {
-		unsigned change = (unsigned)((random = stress_mix(random)) % (1u << TYPES));
+		unsigned change = (unsigned)((random = chance_mix(random)) % (1u << TYPES));
 		trace_event_set_t set;
 		int how;
 

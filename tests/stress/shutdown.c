@@ -205,7 +205,7 @@ static void *steer(void *arg)
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
 		int i;
 
-		random = stress_mix(random);
+		random = chance_mix(random);
 		i = (int)(random % STREAMS);
 		if (!there[i]) {
 			static const size_t sizes[] = { 4096, 16384, 1 << 18 };

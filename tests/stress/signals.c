@@ -39,7 +39,7 @@ static void arm(struct victim *v, int i)
 {
 	struct itimerspec when = { { 0, 0 }, { 0, 0 } };
 
-	v->random[i] = stress_mix(v->random[i]);
+	v->random[i] = chance_mix(v->random[i]);
 	when.it_value.tv_nsec = (long)(RARELY + v->random[i] % (OFTEN - RARELY)) * slow;
 	timer_settime(v->timers[i], 0, &when, NULL);
 }
@@ -287,7 +287,7 @@ static void *shoot(void *arg)
 	uint64_t random = 1;
 
 	while (!atomic_load(&stop)) {
-		random = stress_mix(random);
+		random = chance_mix(random);
 		kill(getpid(), SIGRTMIN);
 		stress_sleep((1000 + random % 50000) * (unsigned)test_slow());
 	}

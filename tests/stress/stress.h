@@ -29,6 +29,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "chance.h"
 #include "sanitizer.h"
 #include "test.h"
 
@@ -70,14 +71,6 @@ static inline int stress_count(int n, int least)
 	return n > least ? n : least;
 }
 
-static inline uint64_t stress_mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15u;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
 /* -- Sources ------------------------------------------------------------- */
 
 struct stress_source {
@@ -113,7 +106,7 @@ static inline void stress_types(void)
 
 static inline size_t stress_fill(uint64_t words[STRESS_WORDS], unsigned source, uint64_t number)
 {
-	uint64_t key = (uint64_t)source << 40 | number, mix = stress_mix(key);
+	uint64_t key = (uint64_t)source << 40 | number, mix = chance_mix(key);
 	size_t len = STRESS_LEAST + mix % (STRESS_WORDS * 8 - STRESS_LEAST + 1);
 
 	words[0] = key;

@@ -116,7 +116,7 @@ static struct mortal *make(int n)
 	MUST(m);
 	for (int i = 0; i < n; i++) {
 		m[i].number = (unsigned)i;
-		m[i].events = 1 + (unsigned)(stress_mix((uint64_t)i) % 3);
+		m[i].events = 1 + (unsigned)(chance_mix((uint64_t)i) % 3);
 	}
 	return m;
 }
