@@ -309,7 +309,7 @@ enum outcome {
 	LOST,    /* the stream has stopped for want of room */
 	ENDED,   /* the stream has ended, and is in the page still */
 	NO_ROOM, /* not recorded, because the lane has no chunk with room */
-	BROKEN,  /* lane_write() was broken off: recorded or not */
+	BROKEN,  /* its stretch was broken off: recorded or not */
 };
 
 static inline __attribute__((always_inline)) bool lane_fits(const struct lane *lane, size_t length)
@@ -337,7 +337,7 @@ bool stretch_wide;
  * middle of this (H1). The lane is zeroed then, and the stream's memory has
  * been replaced (record/self.c). So everything is loaded once and before the
  * first store; what the child still does goes nowhere. After a _Fork() nothing
- * has been replaced (H2): what writes to the stream is lane_write(), where the
+ * has been replaced (H2): what writes to the stream is a stretch, where the
  * machine has that, or has signals blocked.
  */
 static inline __attribute__((always_inline)) enum outcome lane_record(struct lane *lane, uint32_t clock_kind,
@@ -480,7 +480,7 @@ static bool lane_committed(const struct lane *lane, const struct stream *s)
 
 #if RESTART
 /*
- * Puts a lane in order, and its seat, after lane_write() was broken off. True:
+ * Puts a lane in order, and its seat, after its stretch was broken off. True:
  * the record had been committed. With signals blocked, and not in a child.
  */
 static bool lane_mend(struct lane *lane, const struct stream *s)
