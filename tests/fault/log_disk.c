@@ -23,6 +23,7 @@ static _Atomic int write_short;  /* so many bytes at a time; 0: all */
 static _Atomic int interrupted;  /* so many writes are, first */
 static _Atomic int no_own_table; /* as before Linux 5.9 */
 static _Atomic int stat_error;   /* for as long as it is not 0 */
+static _Atomic int link_error;
 
 long __real_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
 long __wrap_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
@@ -42,6 +43,13 @@ int __wrap_sys_own_descriptors(int fd);
 int __wrap_sys_own_descriptors(int fd)
 {
 	return no_own_table ? -ENOSYS : __real_sys_own_descriptors(fd);
+}
+
+long __real_sys_read_link(const char *path, char *buf, size_t size);
+long __wrap_sys_read_link(const char *path, char *buf, size_t size);
+long __wrap_sys_read_link(const char *path, char *buf, size_t size)
+{
+	return link_error ? -link_error : __real_sys_read_link(path, buf, size);
 }
 
 struct sys_stat;
@@ -427,6 +435,26 @@ TEST(renamed_then_killed)
 	CHECK_EQ("-", access(LOG_PATH, F_OK), -1);
 }
 
+static void leave_it(void)
+{
+}
+
+/* The creator has not found out what its log is called, and so nobody else does; until somebody opens it. */
+TEST(not_found_then_killed)
+{
+	struct log_seen seen;
+
+	shm_private("");
+	link_error = ENOENT;
+	killed_child(leave_it);
+	link_error = 0;
+	fault_works(fault_open("other"));
+	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 1);
+	seen = log_read_file(LOG_PATH);
+	log_check_all(&seen);
+	log_check_gone();
+}
+
 static int kept_fd;
 
 static void remove_it(void)
@@ -630,6 +658,6 @@ TEST(without_own_table)
 TEST_MAIN(TEST_ENTRY(full_for_a_while), TEST_ENTRY(full_for_long), TEST_ENTRY(full_at_the_end), TEST_ENTRY(full_before_the_index),
           TEST_ENTRY(full_at_the_beginning), TEST_ENTRY(reserved_before), TEST_ENTRY(file_size), TEST_ENTRY(file_size_at_the_end),
           TEST_ENTRY(file_size_at_the_beginning), TEST_ENTRY(errors), TEST_ENTRY(short_writes), TEST_ENTRY(removed),
-          TEST_ENTRY(renamed_then_killed), TEST_ENTRY(removed_then_killed), TEST_ENTRY(replaced_then_killed),
+          TEST_ENTRY(renamed_then_killed), TEST_ENTRY(not_found_then_killed), TEST_ENTRY(removed_then_killed), TEST_ENTRY(replaced_then_killed),
           TEST_ENTRY(cut_to_nothing), TEST_ENTRY(all_closed), TEST_ENTRY(all_closed_without_own_table),
           TEST_ENTRY(unknown_without_own_table), TEST_ENTRY(without_own_table))
