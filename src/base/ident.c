@@ -215,9 +215,9 @@ uint32_t proc_number(void)
 	return read_file(0, "/stat", buf, sizeof buf) < 0 ? 0 : (uint32_t)text_number(buf);
 }
 
-void proc_each_map(uint32_t number, void (*f)(const char *, void *), void *arg)
+int proc_each_map(uint32_t number, void (*f)(const char *, void *), void *arg)
 {
-	lines_each(proc_path(number, "/maps").text, 0, f, arg);
+	return lines_each(proc_path(number, "/maps").text, 0, f, arg);
 }
 
 int proc_permit(uint32_t number)

@@ -44,8 +44,8 @@ int proc_read(uint32_t number, struct proc *proc);
 int proc_parent(uint32_t number, uint32_t *parent, uint64_t *start);
 /* The caller, as /proc calls it; 0 where it does not tell. */
 uint32_t proc_number(void);
-/* Calls f for each mapping of the process, a line as in /proc/PID/maps. */
-void proc_each_map(uint32_t number, void (*f)(const char *line, void *arg), void *arg);
+/* Calls f for each mapping of the process, a line as in /proc/PID/maps. 0 or a negative error number. */
+int proc_each_map(uint32_t number, void (*f)(const char *line, void *arg), void *arg);
 /* May the caller look into the process, by the rule of ptrace() for reading? 0, -EPERM, or what is in the way. */
 int proc_permit(uint32_t number);
 /* Not the caller's: other users or process ids, or another file system, so perhaps other rights. */

@@ -221,7 +221,10 @@ struct birth {
 	uint32_t born;
 };
 
-/* The file's name as it is now; none if it has none any more. */
+/*
+ * The file's name as it is now; none if it has none any more. Nobody who comes by
+ * after a death finds a file that we cannot find, but who opens the log does: so that is not the same.
+ */
 static void find_path(struct log_state *state, const char *link, const struct sys_stat *st)
 {
 	struct sys_stat by_path;
@@ -231,8 +234,10 @@ static void find_path(struct log_state *state, const char *link, const struct sy
 	state->device_major = st->device_major;
 	state->device_minor = st->device_minor;
 	if (n <= 0 || n >= (long)sizeof state->path - 1 || state->path[0] != '/' || sys_stat_path(state->path, &by_path) < 0 ||
-	    !sys_same_file(&by_path, st))
-		state->path[0] = 0;
+	    !sys_same_file(&by_path, st)) {
+		state->path[0] = st->links ? '?' : 0;
+		state->path[1] = 0;
+	}
 }
 
 /* The thread's own descriptor of the log: written by position, wherever others seek and whatever they append. */

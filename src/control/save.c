@@ -76,7 +76,7 @@ static bool times_valid(const struct log_state *state)
 static int open_log(const struct save *save, const struct log_state *state)
 {
 	const char *path = save->log ? save->log : state->path;
-	int fd = path[0] ? sys_open(AT_FDCWD, path, O_RDWR | O_NONBLOCK | (save->log ? 0 : O_NOFOLLOW), 0) : -ENOENT;
+	int fd = save->log || path[0] == '/' ? sys_open(AT_FDCWD, path, O_RDWR | O_NONBLOCK | (save->log ? 0 : O_NOFOLLOW), 0) : -ENOENT;
 	struct sys_stat st;
 
 	if (fd < 0)
@@ -285,7 +285,7 @@ static void write_log(struct rescue *r)
 			helper_join(thread);
 		sys_close(r->log_fd);
 	} else {
-		/* A pipe has no path, and its reader has what there was. A file may have moved. */
+		/* A pipe has no path, and its reader has what there was. A file may have moved, or never have been found. */
 		r->saved = !r->save->log && !r->stream.log->path[0];
 	}
 }

@@ -51,26 +51,36 @@ static void look_for_page(const char *line, void *arg)
 /*
  * The page of the process that this one was forked from, if it has not made
  * one itself: then it still has that in its memory, unless it has executed
- * another file.
+ * another file. Null: there is none. Negative: that cannot be told now.
  */
-static struct procpage *forked_from(const struct target *t, const struct family *family)
+static int forked_from(const struct target *t, const struct family *family, struct procpage **page)
 {
 	struct mapped m = { .self = t->ident };
-	struct procpage *page;
+	int r = proc_each_map(t->number, look_for_page, &m);
 
-	proc_each_map(t->number, look_for_page, &m);
-	return m.page.pid && procpage_look(family->dir, &t->place, m.page, &page) == 0 ? page : NULL;
+	*page = NULL;
+	if (r == -ESRCH || r == -EACCES || r == -EPERM)
+		return 0; /* its memory is gone, or is not shown to us */
+	if (r == 0 && m.page.pid)
+		r = procpage_look(family->dir, &t->place, m.page, page);
+	return r == -ENOENT || r == -EINVAL ? 0 : r;
 }
 
-/* Names that the process was born with, where it has not come to copy them itself. */
+/*
+ * Names that the process was born with, where it has not come to copy them itself. They are
+ * its names for good, so if they cannot be read now nobody may take it for one without.
+ */
 static int open_names(struct target *t, int dir, const struct procpage *above)
 {
 	struct ident id = procpage_names(t->page);
 	struct registry seed;
-	bool seeded = above && ident_same(id, t->ident) &&
-	              registry_open(dir, &t->place, procpage_names(above), NULL, &seed) == 0;
-	int r = registry_open(dir, &t->place, id, seeded ? &seed : NULL, &t->registry);
+	bool born = above && ident_same(id, t->ident);
+	int r = born ? registry_open(dir, &t->place, procpage_names(above), NULL, &seed) : 0;
+	bool seeded = born && r == 0;
 
+	if (r < 0 && r != -EINVAL)
+		return r;
+	r = registry_open(dir, &t->place, id, seeded ? &seed : NULL, &t->registry);
 	if (seeded)
 		registry_close(&seed);
 	if (r == 0)
@@ -87,9 +97,11 @@ static void not_on_fork(struct target *t)
 
 static int open_files(struct target *t, struct family *family)
 {
-	struct procpage *above = forked_from(t, family);
-	int r;
+	struct procpage *above;
+	int r = forked_from(t, family, &above);
 
+	if (r < 0)
+		return r;
 	family->known = above;
 	r = procpage_open(family->dir, &t->place, t->ident, family_inherit, family, &t->page, &t->page_hold);
 	TEST_POINT("target_page");

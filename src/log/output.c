@@ -123,12 +123,13 @@ static void move_on(struct output *o, const struct log_place *next)
 	TEST_POINT("output_moved");
 }
 
-/* Not somebody else's file by now (H27)? */
-static bool ours(const struct output *o)
+/* 0: the descriptor is not somebody else's file by now (H27); else why it may be. */
+static int ours(const struct output *o)
 {
 	struct sys_stat st;
+	int r = o->shared ? sys_stat(o->fd, &st) : 0;
 
-	return !o->shared || (sys_stat(o->fd, &st) == 0 && sys_same_file(&st, &o->file));
+	return r < 0 || !o->shared || sys_same_file(&st, &o->file) ? r : -EBADF;
 }
 
 static int put(struct output *o, const void *buf, size_t size, uint64_t offset)
@@ -136,11 +137,13 @@ static int put(struct output *o, const void *buf, size_t size, uint64_t offset)
 	const unsigned char *p = buf;
 	size_t most = size;
 	bool begun = false;
+	int r;
 
 	if (o->error)
 		return -o->error; /* its reader is not expected back (H28) */
-	if (!ours(o))
-		return -EBADF;
+	r = ours(o);
+	if (r < 0)
+		return r;
 	while (size > 0) {
 		size_t part = size < most ? size : most;
 		long n = o->seeks ? sys_write_at(o->fd, p, part, offset) : sys_write(o->fd, p, part);
@@ -215,12 +218,12 @@ void output_free(struct output *o)
 int output_share(struct output *o)
 {
 	o->shared = true;
-	return sys_stat(o->fd, &o->file) < 0 ? -EBADF : 0;
+	return sys_stat(o->fd, &o->file);
 }
 
 void output_close(struct output *o)
 {
-	if (ours(o))
+	if (ours(o) == 0)
 		sys_close(o->fd);
 }
 
@@ -267,7 +270,7 @@ bool output_cut(const struct output *o)
 {
 	struct sys_stat st;
 
-	return o->seeks && output_place(o)->log && sys_stat(o->fd, &st) == 0 && st.size < FRAME_BYTES && ours(o);
+	return o->seeks && output_place(o)->log && sys_stat(o->fd, &st) == 0 && st.size < FRAME_BYTES && ours(o) == 0;
 }
 
 int output_begin_again(struct output *o, const struct log_header *h)

@@ -291,7 +291,7 @@ struct log_state {
 	struct log_place place[2];
 	struct log_mark mark[2];
 	char names[LOG_NAMES_BYTES]; /* file of the registry of event types' names */
-	char path[LOG_PATH_BYTES]; /* of the file, as its creator saw it; "": it has none */
+	char path[LOG_PATH_BYTES]; /* of the file, as its creator saw it; "": it has none; "?": it may have one */
 };
 
 _Static_assert(sizeof(struct log_place) == 464 && sizeof(struct log_mark) == 64, "docs/memory-layout.md");

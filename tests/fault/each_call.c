@@ -9,8 +9,12 @@
  * A call that fails is checked here and made again. One that succeeds although
  * something has failed in it cannot always be made again, so its result goes to
  * the test; the program is run once more, and goes on with the next failure
- * there. Where everything stands is in a file, see each_call.h; each_call.py
+ * there. What has failed already is in a file, see each_call.h; each_call.py
  * runs the programs. Without it nothing fails.
+ *
+ * A test may make a call a thousand times, and a call may come to the system as
+ * often. So what fails is a situation: one place in the library, behind another
+ * one, in a call from one place in the test; and each fails some times only.
  *
  * What a thread of the library does for a call (src/control/flusher.c) fails
  * with that call. What a trace point does never fails here: it has no result,
@@ -60,20 +64,24 @@ struct have {
 struct call {
 	int which;
 	bool active;
-	struct each_call_entry *entry;
-	uint32_t number;      /* of this call, for choices */
-	uint32_t fail_at;     /* counted from 1 */
-	_Atomic uint32_t at;  /* by this thread, or by one of the library's for it */
-	const char *failed;   /* null: not come there yet */
+	unsigned made;        /* how often */
+	_Atomic unsigned left_out; /* what would have failed otherwise, this time */
+	uint32_t number;      /* of this function in this process */
+	uint64_t id;          /* no other call has it */
+	uint64_t place;       /* in the test */
+	_Atomic bool failing; /* for this thread, or for one of the library's that works for it: no more fails */
+	const char *failed;   /* null: nothing yet */
+	struct each_call_situation *situation; /* in which it has */
+	uint64_t again;       /* the one that is tried once more; 0: none */
 	int error;            /* with which it has failed */
-	uint32_t later;       /* the first failure with which it succeeds; the test has not seen that */
 	int tries;            /* with the same failure */
 	int strange;          /* an error that may not come of a failure, so without it has to come too */
 	int opened, mapped;   /* by this thread, less what it has let go */
 	char stays[256];      /* a file that could not be removed */
 	int stays_in;
 	struct have before;
-	int saved_errno, saved_state;
+	int saved_errno;
+	struct served *served_by;
 };
 
 static __thread struct call call;
@@ -83,7 +91,9 @@ static __thread struct served {
 	struct call *_Atomic caller;
 	trace_id_t trid;
 	_Atomic pid_t pid;          /* 0: free */
+	_Atomic pid_t by;           /* the thread that makes a call which it serves; 0: none */
 	bool overrun, log_overrun;  /* asked for here, so the test has not seen it */
+	int flush_error;            /* likewise */
 } *serves;
 
 static struct served served[TRACE_SYS_MAX];
@@ -104,20 +114,112 @@ static void say(const char *format, ...)
 	va_start(ap, format);
 	fprintf(stderr, "each call: %s: ", function_name[call.which]);
 	vfprintf(stderr, format, ap);
-	fprintf(stderr, " (call %u, failure %u: %s, error %d; pass %u)\n", call.number, call.fail_at, call.failed ? call.failed : "none",
-	        call.error, shared->pass);
+	fprintf(stderr, " (call %u, failure: %s, error %d; pass %u)\n", call.number, call.failed ? call.failed : "none", call.error,
+	        shared->pass);
 	va_end(ap);
 	(*each_call_failures)++;
 	atomic_fetch_add(&shared->wrong, 1);
 }
 
-static uint32_t choose(uint32_t a, uint32_t b)
+static uint64_t mix(uint64_t a, uint64_t b)
 {
-	uint64_t x = ((uint64_t)shared->seed << 32 | shared->pass) + a * 0x9e3779b97f4a7c15u + b * 0xbf58476d1ce4e5b9u;
+	uint64_t x = (a ^ b * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
 
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return (uint32_t)(x >> 33);
+	x = (x ^ x >> 30) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+static uint32_t choose(uint64_t a, uint64_t b)
+{
+	return (uint32_t)(mix(mix((uint64_t)shared->seed << 32 | shared->pass, a), b) >> 33);
+}
+
+/* -- Situations ----------------------------------------------------------------------- */
+
+#define PLACE_DEPTH 16
+#define FRAME_MAX   65536 /* bytes */
+
+extern const char __executable_start[], etext[];
+
+/* The same in each run, wherever the program is loaded. 0: not in it. */
+static uint64_t place(const void *address)
+{
+	return (const char *)address >= __executable_start && (const char *)address < etext
+		? (uint64_t)((const char *)address - __executable_start) : 0;
+}
+
+/*
+ * Where the test is: who has called whom, as far as that is the program itself. It
+ * keeps frame pointers; a C library that is linked statically does not, so there they lead nowhere.
+ */
+static uint64_t place_of_call(void)
+{
+	void *const *frame = __builtin_frame_address(0), *const *below;
+	uint64_t key = 0, from;
+
+	for (int i = 0; i < PLACE_DEPTH && (from = place(frame[1])); i++) {
+		key = mix(key, from);
+		below = frame;
+		frame = *frame;
+		if (frame <= below || (uintptr_t)frame - (uintptr_t)below > FRAME_MAX || (uintptr_t)frame % sizeof *frame)
+			break;
+	}
+	return key;
+}
+
+static struct each_call_situation *situation_find(uint64_t key)
+{
+	for (uint64_t i = 0; i < EACH_CALL_SITUATIONS; i++) {
+		struct each_call_situation *s = &shared->situation[(key + i) % EACH_CALL_SITUATIONS];
+		uint64_t none = 0;
+
+		if (atomic_load(&s->key) == key || atomic_compare_exchange_strong(&s->key, &none, key) || none == key)
+			return s;
+	}
+	atomic_store(&shared->full, 1);
+	return NULL;
+}
+
+/* Is it left out in this test? */
+static bool left_out(const struct call *c, const char *name)
+{
+	for (int i = 0; i < EACH_CALL_LEFT_OUT; i++)
+		if (strcmp(shared->left_out[i].function, function_name[c->which]) == 0 && strcmp(shared->left_out[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static bool one_less(_Atomic uint32_t *n)
+{
+	uint32_t now = atomic_load(n);
+
+	while (now > 0)
+		if (atomic_compare_exchange_weak(n, &now, now - 1))
+			return true;
+	return false;
+}
+
+/* Its turn, in this call? */
+static bool situation_fails(struct call *c, struct each_call_situation *s, const char *name)
+{
+	if (shared->only.situation)
+		return s->key == shared->only.situation && !atomic_exchange(&s->failed, 1);
+	/* What is left out is tried alone too: wherever a call comes there, but for the first of them if it is made again. */
+	if (shared->left_out_alone)
+		return left_out(c, name) && atomic_fetch_add(&c->left_out, 1) + 1 >= c->made;
+	if (left_out(c, name))
+		return false;
+	if (s->key == c->again)
+		return true;
+	/* Once in each call; again after each_call.c has made it undone. */
+	if (atomic_load(&s->last) == c->id || (shared->some > 1 && choose(s->key, 0) % shared->some))
+		return false;
+	if (shared->pass && one_less(&s->undone))
+		return true;
+	if (atomic_load(&s->failed) >= shared->each)
+		return false;
+	atomic_fetch_add(&s->failed, 1);
+	return true;
 }
 
 /* -- The seam ------------------------------------------------------------------------- */
@@ -155,20 +257,36 @@ void __wrap_sys_signals_restore(uint64_t before)
 	__real_sys_signals_restore(before);
 }
 
+static __thread uint64_t place_before; /* the place in the library from which it has come to the system last */
+
 /* An error number if this is the call that fails, else 0. */
-static int fails(const char *name, const int *errors)
+static int fails(const char *name, const int *errors, const void *from)
 {
 	struct call *c = serves ? atomic_load(&serves->caller) : &call;
+	struct each_call_situation *s;
 	unsigned count = 0;
+	uint64_t key;
 
-	if (!c || !c->active || suspended || !c->fail_at || atomic_fetch_add(&c->at, 1) + 1 != c->fail_at)
+	if (!c || !c->active || suspended)
 		return 0;
+	key = mix(c->place, mix(place_before, place(from)));
+	place_before = place(from);
+	if (atomic_load(&c->failing) || !(s = situation_find(key ? key : 1)) || !situation_fails(c, s, name))
+		return 0;
+	if (atomic_exchange(&c->failing, !shared->left_out_alone))
+		return 0;
+	if (s->key != c->again)
+		c->tries = 0;
 	while (errors[count])
 		count++;
-	c->error = errors[choose(c->number, c->fail_at) % count];
+	c->error = shared->only.situation ? (int)shared->only.error : errors[choose(s->key, c->number) % count];
+	c->situation = s;
+	atomic_store(&s->last, c->id);
 	c->failed = name;
 	return c->error;
 }
+
+#define FAILS(name, errors) fails(name, errors, __builtin_return_address(0))
 
 /* What there may be of errors; not those that say something about what was asked for, such as ENOENT. */
 static const int of_open[] = { EMFILE, ENFILE, ENOMEM, EACCES, 0 };
@@ -191,7 +309,7 @@ static const int of_thread[] = { EAGAIN, ENOMEM, 0 };
 	type __wrap_##name declared;                                    \
 	type __wrap_##name declared                                     \
 	{                                                               \
-		int error = fails(#name, errors);                       \
+		int error = FAILS(#name, errors);                       \
 		return error ? (type)-error : __real_##name passed;     \
 	}
 
@@ -226,13 +344,14 @@ SEAM(int, sys_membarrier, of_kernel, (int command), (command))
 	int __wrap_##name declared;                                     \
 	int __wrap_##name declared                                      \
 	{                                                               \
-		int error = fails(#name, errors);                       \
+		int error = FAILS(#name, errors);                       \
 		int r = error ? -error : __real_##name passed;          \
 		call.opened += r >= 0;                                  \
 		return r;                                               \
 	}
 
-OPENING(sys_open, of_open, (int d, const char *p, int f, unsigned m), (d, p, f, m))
+/* Who may look into a process is asked before. */
+OPENING(sys_open, strncmp(p, "/proc/", 6) == 0 ? of_descriptor : of_open, (int d, const char *p, int f, unsigned m), (d, p, f, m))
 OPENING(sys_dup, of_descriptor, (int fd), (fd))
 
 /* It never fails in a way that anybody could do something about: the descriptor is gone. */
@@ -249,7 +368,7 @@ int __real_sys_unlink(int dir, const char *path);
 int __wrap_sys_unlink(int dir, const char *path);
 int __wrap_sys_unlink(int dir, const char *path)
 {
-	int error = fails("sys_unlink", of_name);
+	int error = FAILS("sys_unlink", of_name);
 
 	if (!error)
 		return __real_sys_unlink(dir, path);
@@ -281,8 +400,8 @@ static void recover_in(int all, const char *name)
 	close(dir);
 }
 
-/* What a call could not put away, whoever comes by does: at once, or tests would rightly see it. */
-static void come_by(void)
+/* What a call could not put away, whoever comes by does: at once, or tests would rightly see it. One that is refused is made again. */
+static void come_by(bool refused)
 {
 	int opened = call.opened, mapped = call.mapped;
 	struct dirent *e;
@@ -294,7 +413,8 @@ static void come_by(void)
 			close(call.stays_in);
 		call.stays[0] = 0;
 	}
-	if (call.which != EACH_CALL_shutdown || !call.failed || !(all = opendir("/dev/shm")))
+	if (!call.failed || refused || (call.which != EACH_CALL_create && call.which != EACH_CALL_create_withlog && call.which != EACH_CALL_shutdown) ||
+	    !(all = opendir("/dev/shm")))
 		return;
 	while ((e = readdir(all)))
 		if (strncmp(e->d_name, "posixtrace-", strlen("posixtrace-")) == 0)
@@ -309,7 +429,7 @@ static void come_by(void)
 	void *__wrap_##name declared;                                   \
 	void *__wrap_##name declared                                    \
 	{                                                               \
-		void *p = fails(#name, of_kernel) ? NULL : __real_##name passed; \
+		void *p = FAILS(#name, of_kernel) ? NULL : __real_##name passed; \
 		call.mapped += p != NULL;                               \
 		return p;                                               \
 	}
@@ -330,7 +450,7 @@ long __real_sys_read_link(const char *path, char *buf, size_t size);
 long __wrap_sys_read_link(const char *path, char *buf, size_t size);
 long __wrap_sys_read_link(const char *path, char *buf, size_t size)
 {
-	int error = fails("sys_read_link", of_link);
+	int error = FAILS("sys_read_link", of_link);
 
 	if (!error)
 		return __real_sys_read_link(path, buf, size);
@@ -344,7 +464,7 @@ bool __wrap_sys_size_allowed(uint64_t size)
 {
 	static const int too_large[] = { EFBIG, 0 };
 
-	return !fails("sys_size_allowed", too_large) && __real_sys_size_allowed(size);
+	return !FAILS("sys_size_allowed", too_large) && __real_sys_size_allowed(size);
 }
 
 /* -- Threads of the library ------------------------------------------------------------- */
@@ -371,7 +491,7 @@ int __real_helper_start(pthread_t *thread, void *(*run)(void *), void *arg);
 int __wrap_helper_start(pthread_t *thread, void *(*run)(void *), void *arg);
 int __wrap_helper_start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
-	int error = fails("helper_start", of_thread);
+	int error = FAILS("helper_start", of_thread);
 	struct start *s;
 
 	if (error || !call.active || !starting)
@@ -400,6 +520,17 @@ static int count(const char *path)
 			at += *(unsigned short *)(entries + at + 16);
 	close(fd);
 	return n - 2;
+}
+
+/* Where a thread may be cancelled, too. */
+static int threads(void)
+{
+	int state, n;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	n = count("/proc/self/task");
+	pthread_setcancelstate(state, NULL);
+	return n;
 }
 
 static void look(struct have *h)
@@ -502,20 +633,13 @@ static void begin(int which)
 		return;
 	know_self();
 	number = atomic_fetch_add(&self.calls[which], 1);
-	if (self.role >= EACH_CALL_PROCESSES || number >= shared->most || number >= EACH_CALL_MOST)
-		return;
 	call.which = which;
 	call.number = number;
-	call.entry = &shared->entry[self.role][which][number];
-	if (call.entry->done)
+	call.id = mix(mix(self.role + 1, (uint64_t)which), mix(number, shared->pass));
+	call.place = place_of_call();
+	if (shared->only.situation &&
+	    (self.role != shared->only.role || which != (int)shared->only.function || number != shared->only.number))
 		return;
-	call.fail_at = call.entry->next ? call.entry->next : 1;
-	if (shared->only_at) {
-		if (self.role != shared->only_role || which != (int)shared->only_function || number != shared->only_number)
-			return;
-		call.fail_at = shared->only_at;
-	} else if (shared->step > 1)
-		call.fail_at = 1 + choose(number, (uint32_t)which) % shared->step;
 	call.saved_errno = before;
 	call.active = true;
 	atomic_fetch_add(&shared->calls, 1);
@@ -529,7 +653,10 @@ static void enter(void)
 		return;
 	/* Nothing that is done here may be where a thread is cancelled. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	atomic_store(&call.at, 0);
+	atomic_store(&call.failing, false);
+	atomic_store(&call.left_out, 0);
+	call.made++;
+	place_before = 0;
 	call.failed = NULL;
 	call.error = 0;
 	call.opened = call.mapped = 0;
@@ -539,20 +666,12 @@ static void enter(void)
 }
 
 /* No more of this call: the result is the test's. */
-static void finish(bool done, uint32_t next)
+static void finish(bool more)
 {
-	if (done)
-		call.entry->done = 1;
-	else
+	if (more)
 		atomic_fetch_add(&shared->pending, 1);
-	call.entry->next = (uint16_t)next;
 	call.active = false;
 	errno = call.saved_errno;
-}
-
-static uint32_t next_failure(void)
-{
-	return call.fail_at + 1 + (shared->step > 1 ? choose(call.fail_at, call.number) % shared->step : 0);
 }
 
 enum outcome { OVER, AGAIN, UNDO };
@@ -572,11 +691,21 @@ static enum outcome judge_refused(int error)
 		call.strange = error;
 	if (call.tries == 1)
 		atomic_fetch_add(&shared->refused, 1);
-	if (!more) {
-		call.tries = 0;
-		call.fail_at = next_failure();
-	}
+	call.again = more ? call.situation->key : 0;
 	return AGAIN;
+}
+
+/* The test has the result of this call, with a failure in it. */
+static void write_down(void)
+{
+	struct each_call_on *on;
+	uint32_t n = atomic_fetch_add(&shared->gone_on, 1);
+
+	if (n >= EACH_CALL_GONE_ON)
+		return;
+	on = &shared->on[n];
+	*on = (struct each_call_on){ call.situation->key, self.role, (uint32_t)call.which, call.number, (uint32_t)call.error, "" };
+	snprintf(on->name, sizeof on->name, "%s", call.failed);
 }
 
 /* refused: it has failed, with that error or, if it is 0, in another way that is documented. */
@@ -586,8 +715,8 @@ static enum outcome judge_call(bool refused, int error, bool can_undo, bool alwa
 		say("it has given error %d, and now %d", call.strange, error);
 		call.strange = 0;
 	}
-	if (!call.failed) { /* there are not as many */
-		finish(shared->step == 1 && !call.later, call.later);
+	if (!call.failed) { /* there are no more */
+		finish(false);
 		return OVER;
 	}
 	if (++call.tries == 1)
@@ -595,22 +724,21 @@ static enum outcome judge_call(bool refused, int error, bool can_undo, bool alwa
 	if (refused)
 		return judge_refused(error);
 	tell("goes on", 0);
-	call.tries = 0;
+	call.again = 0;
 	if (call.opened > (call.which == EACH_CALL_open))
 		say("%d descriptors stay open", call.opened);
-	if (shared->only_at)
+	if (shared->only.situation || shared->left_out_alone)
 		can_undo = false;
 	/* In the first pass all are tried as far as that can be undone; then the test has one result after the other. */
-	if (can_undo && (always || (shared->step == 1 ? shared->pass == 0 : choose(call.number, call.fail_at) % 4 != 0))) {
-		if (!call.later && !always)
-			call.later = call.fail_at;
-		call.fail_at = next_failure();
+	if (can_undo && (always || (shared->some == 1 ? shared->pass == 0 : choose(call.id, call.situation->key) % 4 != 0))) {
+		if (!always && shared->some == 1) {
+			atomic_fetch_add(&call.situation->undone, 1);
+			atomic_fetch_add(&shared->pending, 1);
+		}
 		return UNDO;
 	}
-	if (atomic_load(&shared->gone_on) < EACH_CALL_GONE_ON)
-		shared->on[atomic_fetch_add(&shared->gone_on, 1) % EACH_CALL_GONE_ON] =
-			(struct each_call_on){ self.role, (uint32_t)call.which, call.number, call.fail_at };
-	finish(false, next_failure());
+	write_down();
+	finish(true);
 	return OVER;
 }
 
@@ -624,14 +752,17 @@ static enum outcome judge(bool refused, int error, bool can_undo, bool always)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	if (errno != ERRNO_BEFORE)
 		say("errno is %d", errno);
-	come_by();
+	come_by(refused);
 	outcome = judge_call(refused, error, can_undo, always);
 	pthread_setcancelstate(state, NULL);
 	return outcome;
 }
 
+static void unserve(struct served *s);
+
 static void left(void *unused)
 {
+	unserve(call.served_by);
 	call.active = false;
 }
 
@@ -790,7 +921,7 @@ DECLARED(getnext_event,
 	int r;
 
 	/* Several that read it get one event each, so nobody can go back to where he was. */
-	if (seen && count("/proc/self/task") > 1)
+	if (seen && threads() > 1)
 		return __real_posix_trace_getnext_event(trid, event, data, size, length, none);
 	r = try_getnext_event(trid, event, data, size, length, none, seen);
 
@@ -847,17 +978,47 @@ DECLARED(create, (pid_t pid, const trace_attr_t *attr, trace_id_t *trid))
 
 /* -- Calls of streams with a log, whose thread works for them -------------------------------- */
 
-/* From now on what its thread does is done for the call of this one. */
+/* From now on what its thread does is done for the call of this one, and of no other: who else has one waits. */
 static void serve(struct served *s)
 {
-	if (s && call.active)
-		atomic_store(&s->caller, &call);
+	pid_t none = 0;
+
+	if (!s || !call.active)
+		return;
+	while (!atomic_compare_exchange_strong(&s->by, &none, (pid_t)syscall(SYS_gettid))) {
+		none = 0;
+		usleep(100);
+	}
+	call.served_by = s;
+	atomic_store(&s->caller, &call);
 }
 
 static void unserve(struct served *s)
 {
-	if (s)
-		atomic_store(&s->caller, NULL);
+	if (!s || call.served_by != s)
+		return;
+	call.served_by = NULL;
+	atomic_store(&s->caller, NULL);
+	atomic_store(&s->by, 0);
+}
+
+/*
+ * Something has failed in a call of this stream, which may have been for its
+ * thread that writes by itself just then, and then only the status tells of it. Asking for
+ * that resets it: what is not of this failure is kept for the test.
+ */
+static void ask_status(struct served *s, trace_id_t trid, int r)
+{
+	struct posix_trace_status_info status;
+
+	if (!s || !call.active || !call.failed || __real_posix_trace_get_status(trid, &status) != 0)
+		return;
+	if (r && !status.posix_stream_flush_error)
+		say("it gives error %d, and the status does not know", r);
+	s->overrun |= status.posix_stream_overrun_status == POSIX_TRACE_OVERRUN;
+	s->log_overrun |= status.posix_log_overrun_status == POSIX_TRACE_OVERRUN;
+	if (status.posix_stream_flush_error != call.error && status.posix_stream_flush_error != r && !s->flush_error)
+		s->flush_error = status.posix_stream_flush_error;
 }
 
 static struct served *served_new(void)
@@ -880,10 +1041,12 @@ static __thread int other_end = -1;
 static void empty_pipe(void)
 {
 	char block[4096];
-	int before = errno;
+	int before = errno, state;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	while (other_end >= 0 && read(other_end, block, sizeof block) > 0)
 		;
+	pthread_setcancelstate(state, NULL);
 	errno = before;
 }
 
@@ -919,6 +1082,8 @@ static int create_withlog(struct served *s, pid_t pid, const trace_attr_t *attr,
 	starting = s;
 	serve(s);
 	r = __real_posix_trace_create_withlog(pid, attr, fd, trid);
+	if (r == 0)
+		ask_status(s, *trid, r);
 	unserve(s);
 	starting = NULL;
 	if (r != 0 && call.active && call.failed)
@@ -976,19 +1141,12 @@ DECLARED(create_withlog, (pid_t pid, const trace_attr_t *attr, int fd, trace_id_
 
 static int flush(struct served *s, trace_id_t trid)
 {
-	struct posix_trace_status_info status;
 	int r;
 
 	serve(s);
 	r = __real_posix_trace_flush(trid);
+	ask_status(s, trid, r);
 	unserve(s);
-	/* It has been told, but what else asking resets is kept for the test. */
-	if (call.active && call.failed && r && s && __real_posix_trace_get_status(trid, &status) == 0) {
-		s->overrun |= status.posix_stream_overrun_status == POSIX_TRACE_OVERRUN;
-		s->log_overrun |= status.posix_log_overrun_status == POSIX_TRACE_OVERRUN;
-		if (status.posix_stream_flush_error != r)
-			say("it gives error %d, and the status says %d", r, status.posix_stream_flush_error);
-	}
 	return r;
 }
 
@@ -1006,8 +1164,12 @@ DECLARED(get_status, (trace_id_t trid, struct posix_trace_status_info *status))
 		status->posix_stream_overrun_status = POSIX_TRACE_OVERRUN;
 	if (r == 0 && s && s->log_overrun)
 		status->posix_log_overrun_status = POSIX_TRACE_OVERRUN;
-	if (r == 0 && s)
+	if (r == 0 && s && s->flush_error)
+		status->posix_stream_flush_error = s->flush_error;
+	if (r == 0 && s) {
 		s->overrun = s->log_overrun = false;
+		s->flush_error = 0;
+	}
 	return r;
 }
 
@@ -1017,9 +1179,12 @@ static int clear(struct served *s, trace_id_t trid)
 
 	serve(s);
 	r = __real_posix_trace_clear(trid);
-	unserve(s);
-	if (s)
+	if (s) {
 		s->overrun = s->log_overrun = false;
+		s->flush_error = 0;
+	}
+	ask_status(s, trid, 0);
+	unserve(s);
 	return r;
 }
 
@@ -1042,11 +1207,12 @@ static int shutdown_failed(trace_id_t trid, int error)
 	atomic_fetch_add(&shared->refused, 1);
 	atomic_fetch_add(&shared->ended, 1);
 	tell("refused", error);
-	come_by();
+	come_by(false);
 	check_left();
 	if (__real_posix_trace_shutdown(trid) != EINVAL)
 		say("the stream is still there");
-	finish(false, next_failure());
+	write_down();
+	finish(true);
 	if (getppid() == program && syscall(SYS_gettid) == getpid())
 		exit(*each_call_failures ? 1 : 0);
 	pthread_setcancelstate(state, NULL);
@@ -1062,6 +1228,8 @@ static int end_stream(struct served *s, trace_id_t trid)
 	unserve(s);
 	if (s) {
 		s->trid = 0;
+		s->overrun = s->log_overrun = false;
+		s->flush_error = 0;
 		atomic_store(&s->pid, 0);
 	}
 	return call.active && call.failed && r && allowed(r) ? shutdown_failed(trid, r) : r;

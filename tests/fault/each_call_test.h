@@ -1,5 +1,5 @@
 /*
- * each_call_test.h - read before a test program (gcc -include): lets tests/inject/each_call.c see, and add to, its failures
+ * each_call_test.h - read before a test program (gcc -include): lets tests/fault/each_call.c see, and add to, its failures
  *
  * Includes nothing, so that the program begins with its own headers.
  *

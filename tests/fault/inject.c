@@ -276,6 +276,7 @@ static const struct scenario own = { NULL, own_run, own_after, NULL, NULL, true 
 static struct other other;
 static struct answer first_answer;
 static int answers, controlled;
+static trace_event_id_t own_id; /* that the one from which the other was forked has for the name */
 
 static void control(bool may_fail, int inheritance)
 {
@@ -296,6 +297,9 @@ static void control(bool may_fail, int inheritance)
 	error = posix_trace_trid_eventid_open(trid, "inject", &id);
 	CHECK_EQ("-", error, 0);
 	CHECK("-", id >= POSIX_TRACE_UNNAMED_USEREVENT && (may_fail || id > POSIX_TRACE_UNNAMED_USEREVENT));
+	/* Its names are those that it was born with, or there is no stream: what is made for it now is there for good. */
+	if (id > POSIX_TRACE_UNNAMED_USEREVENT && may_pass())
+		CHECK_EQ("INH-10", id, own_id);
 	CHECK_EQ("-", posix_trace_start(trid), 0);
 	other_traces(&other);
 	n = fault_count(trid, id);
@@ -813,7 +817,9 @@ static void check_each(const struct scenario *s, int error)
 	int descriptors;
 
 	shm_private("");
-	fault_works(fault_open("inject"));
+	fault_open("not the first");
+	own_id = fault_open("inject");
+	fault_works(own_id);
 	whole = run_failing(s, 0, error, NULL);
 	descriptors = shm_descriptors();
 	CHECK("-", whole.calls > 20);

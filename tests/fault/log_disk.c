@@ -22,6 +22,8 @@ static _Atomic int write_error;  /* for as long as it is not 0 */
 static _Atomic int write_short;  /* so many bytes at a time; 0: all */
 static _Atomic int interrupted;  /* so many writes are, first */
 static _Atomic int no_own_table; /* as before Linux 5.9 */
+static _Atomic int stat_error;   /* for as long as it is not 0 */
+static _Atomic int link_error;
 
 long __real_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
 long __wrap_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
@@ -41,6 +43,21 @@ int __wrap_sys_own_descriptors(int fd);
 int __wrap_sys_own_descriptors(int fd)
 {
 	return no_own_table ? -ENOSYS : __real_sys_own_descriptors(fd);
+}
+
+long __real_sys_read_link(const char *path, char *buf, size_t size);
+long __wrap_sys_read_link(const char *path, char *buf, size_t size);
+long __wrap_sys_read_link(const char *path, char *buf, size_t size)
+{
+	return link_error ? -link_error : __real_sys_read_link(path, buf, size);
+}
+
+struct sys_stat;
+int __real_sys_stat(int fd, struct sys_stat *st);
+int __wrap_sys_stat(int fd, struct sys_stat *st);
+int __wrap_sys_stat(int fd, struct sys_stat *st)
+{
+	return stat_error ? -stat_error : __real_sys_stat(fd, st);
 }
 
 /* -- A small disk ------------------------------------------------------------------------------ */
@@ -418,6 +435,26 @@ TEST(renamed_then_killed)
 	CHECK_EQ("-", access(LOG_PATH, F_OK), -1);
 }
 
+static void leave_it(void)
+{
+}
+
+/* The creator has not found out what its log is called, and so nobody else does; until somebody opens it. */
+TEST(not_found_then_killed)
+{
+	struct log_seen seen;
+
+	shm_private("");
+	link_error = ENOENT;
+	killed_child(leave_it);
+	link_error = 0;
+	fault_works(fault_open("other"));
+	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 1);
+	seen = log_read_file(LOG_PATH);
+	log_check_all(&seen);
+	log_check_gone();
+}
+
 static int kept_fd;
 
 static void remove_it(void)
@@ -571,6 +608,26 @@ TEST(all_closed_without_own_table)
 	}
 }
 
+/* Whose file it is cannot be found out for a while: nothing is written, that is told as it is, and afterwards it goes on. */
+TEST(unknown_without_own_table)
+{
+	struct log_seen seen;
+
+	shm_private("");
+	no_own_table = 1;
+	log_begin(log_open(LOG_PATH, O_RDWR | O_CREAT | O_TRUNC), 1 << 20);
+	log_record(100);
+	stat_error = EIO;
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), EIO);
+	CHECK_EQ("FLUSH-16", log_flush_error(), EIO);
+	stat_error = 0;
+	log_record(100);
+	CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+	CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
+	seen = log_read_file(LOG_PATH);
+	log_check_all(&seen);
+}
+
 /* Nothing is left open of an old kernel's way, either. */
 TEST(without_own_table)
 {
@@ -601,6 +658,6 @@ TEST(without_own_table)
 TEST_MAIN(TEST_ENTRY(full_for_a_while), TEST_ENTRY(full_for_long), TEST_ENTRY(full_at_the_end), TEST_ENTRY(full_before_the_index),
           TEST_ENTRY(full_at_the_beginning), TEST_ENTRY(reserved_before), TEST_ENTRY(file_size), TEST_ENTRY(file_size_at_the_end),
           TEST_ENTRY(file_size_at_the_beginning), TEST_ENTRY(errors), TEST_ENTRY(short_writes), TEST_ENTRY(removed),
-          TEST_ENTRY(renamed_then_killed), TEST_ENTRY(removed_then_killed), TEST_ENTRY(replaced_then_killed),
+          TEST_ENTRY(renamed_then_killed), TEST_ENTRY(not_found_then_killed), TEST_ENTRY(removed_then_killed), TEST_ENTRY(replaced_then_killed),
           TEST_ENTRY(cut_to_nothing), TEST_ENTRY(all_closed), TEST_ENTRY(all_closed_without_own_table),
-          TEST_ENTRY(without_own_table))
+          TEST_ENTRY(unknown_without_own_table), TEST_ENTRY(without_own_table))
