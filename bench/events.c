@@ -200,7 +200,8 @@ double count_events(trace_id_t trid)
 	size_t len;
 
 	for (;;) {
-		must(posix_trace_getnext_event(trid, &info, buffer, sizeof buffer, &len, &unavailable), "posix_trace_getnext_event");
+		must(posix_trace_getnext_event(trid, &info, buffer, sizeof buffer, &len, &unavailable),
+		     "posix_trace_getnext_event");
 		if (unavailable)
 			return n;
 		n += info.posix_event_id >= events_type[0];

@@ -140,7 +140,8 @@ class Peers:
 
     def run(self):
         rounds = 1 if self.options.quick else self.options.rounds
-        print(f'logs beside LTTng\'s, {rounds} rounds: million events/s without loss and read, bytes for each: ours, theirs, ratio')
+        print(f'logs beside LTTng\'s, {rounds} rounds: million events/s without loss and read, bytes for each: '
+              'ours, theirs, ratio')
         with daemon():
             for _ in range(rounds):
                 self.rate()

@@ -34,13 +34,16 @@ class Picture:
 
 
 PICTURES = [
-    Picture('threads', 'threads', 'Threads that record into one stream of 1 MiB', 'threads', 'CPU time of an event of 32 bytes, ns',
-            'a ring for each', False),
-    Picture('streams', 'streams', 'Streams that one thread is recorded into', 'streams', 'CPU time of an event in all of them, ns',
-            'a ring for each', True),
-    Picture('types', 'types', 'Event types, one after the other', 'event types', 'CPU time of an event of 32 bytes, ns', 'a ring', False),
-    Picture('log open', 'log-open', 'Opening a log', 'size of the log, MiB', 'until the first event is there, ms', 'pread() of 256 KiB', True),
-    Picture('log read', 'log-read', 'Reading a log', 'size of the log, MiB', 'CPU time to read an event, ns', 'read() of all', False),
+    Picture('threads', 'threads', 'Threads that record into one stream of 1 MiB', 'threads',
+            'CPU time of an event of 32 bytes, ns', 'a ring for each', False),
+    Picture('streams', 'streams', 'Streams that one thread is recorded into', 'streams',
+            'CPU time of an event in all of them, ns', 'a ring for each', True),
+    Picture('types', 'types', 'Event types, one after the other', 'event types',
+            'CPU time of an event of 32 bytes, ns', 'a ring', False),
+    Picture('log open', 'log-open', 'Opening a log', 'size of the log, MiB',
+            'until the first event is there, ms', 'pread() of 256 KiB', True),
+    Picture('log read', 'log-read', 'Reading a log', 'size of the log, MiB',
+            'CPU time to read an event, ns', 'read() of all', False),
 ]
 
 

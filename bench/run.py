@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lttng import Session, daemon
 
-PROGRAMS = ['record', 'life', 'wake', 'read', 'thousand', 'size', 'disk', 'open', 'grow']
+PROGRAMS = ['parts', 'record', 'life', 'wake', 'read', 'thousand', 'size', 'disk', 'open', 'grow']
 # A flight recorder of 1 MiB for each CPU.
 RECORDER = ['--overwrite', '--subbuf-size=256k', '--num-subbuf=4']
 
@@ -45,7 +45,8 @@ def unused(build, results):
     if done.returncode not in (0, 77):
         sys.exit(f'bench: FAILED: fault-unused: exit status {done.returncode}\n{done.stderr}')
     rows = [line.split('\t') for line in done.stdout.splitlines() if line.startswith('unused\t')]
-    rows = [{'section': section, 'row': row, 'figure': [float(more)], 'floor': [float(empty)]} for section, row, more, empty in rows]
+    rows = [{'section': section, 'row': row, 'figure': [float(more)], 'floor': [float(empty)]}
+            for section, row, more, empty in rows]
     (results / 'unused.json').write_text(json.dumps({'rows': rows}))
 
 
@@ -57,8 +58,8 @@ def everything(options):
         for program in PROGRAMS:
             # record.c has options of its own, and makes no files.
             where = [] if program == 'record' else ['--directory', logs]
-            run(options.build, program, [*(['--quick'] if options.quick else []), *where, '--json', results / f'{program}.json'],
-                options.peers)
+            quick = ['--quick'] if options.quick else []
+            run(options.build, program, [*quick, *where, '--json', results / f'{program}.json'], options.peers)
         unused(options.build, results)
         if options.peers:
             print('\n== peers', flush=True)

@@ -74,7 +74,8 @@ def ratio(above, below):
 class Results:
     def __init__(self, directory):
         self.files = {path.stem: json.loads(path.read_text()) for path in sorted(directory.glob('*.json'))}
-        self.cases = {(c['case'], c['payload'], c['threads']): c['ns'] for c in self.files.get('record', {}).get('cases', [])}
+        self.cases = {(case['case'], case['payload'], case['threads']): case['ns']
+                      for case in self.files.get('record', {}).get('cases', [])}
         self.rows = {(row['section'], row['row']): row for name, content in self.files.items() if name != 'peers'
                      for row in content.get('rows', [])}
         self.peers = {(row['section'], row['row']): row for row in self.files.get('peers', {}).get('rows', [])}
@@ -96,11 +97,13 @@ class Results:
         for length in [0, 8, 32, 256]:
             ours, one = self.cases.get(('record', length, 2)), self.cases.get(('record', length, 1))
             if ours and one:
-                yield Line(f'record, {length} bytes, 2 threads', 'ns', ours, one, '1 thread', ratio=ratio(ours, one), most=1.05)
+                yield Line(f'record, {length} bytes, 2 threads', 'ns', ours, one, '1 thread', ratio=ratio(ours, one),
+                           most=1.05)
         for length in [0, 8, 32, 256]:
             ours, peer = self.cases.get(('record', length, 1)), self.cases.get(('lttng', length, 1))
             if ours and peer:
-                yield Line(f'record, {length} bytes, LTTng-UST flight recorder', 'ns', ours, peer=peer, ratio=ratio(peer, ours), least=5)
+                yield Line(f'record, {length} bytes, LTTng-UST flight recorder', 'ns', ours, peer=peer,
+                           ratio=ratio(peer, ours), least=5)
         loop = self.cases.get(('loop', 32, 1))
         for key, what, most in [('off', 'off, over an empty loop', 0.5), ('filtered', 'filtered out, over an empty loop', 2)]:
             ours = self.cases.get((key, 32, 1))
@@ -119,7 +122,8 @@ class Results:
     def peer(self, section, name, what, unit, most=None, least=None):
         row = self.peers.get((section, name))
         if row:
-            yield Line(what, unit, row['figure'], peer=row['floor'], ratio=ratio(row['figure'], row['floor']), most=most, least=least)
+            yield Line(what, unit, row['figure'], peer=row['floor'], ratio=ratio(row['figure'], row['floor']),
+                       most=most, least=least)
 
     def logs(self):
         for mib in [1, 8]:
@@ -139,7 +143,8 @@ class Results:
 
     def streams(self):
         for length in [8, 32]:
-            yield from self.row('live', f'{length} bytes', f'read a live stream, {length} bytes', 'M/s', 'store and copy', least=15)
+            yield from self.row('live', f'{length} bytes', f'read a live stream, {length} bytes', 'M/s', 'store and copy',
+                                least=15)
         yield from self.row('wake', 'median', 'wake a sleeping reader, median', 'us', 'futex', most=60)
         yield from self.row('life', 'median of 50', 'create, start, shutdown, 1 MiB', 'us', 'a file', most=150)
         yield from self.row('unused', 'system calls', 'linked and unused: system calls', '', 'a program', most=0)

@@ -36,7 +36,8 @@
 static const struct section LOST = { "thousand lost", "1000 threads, a stream of 4 MiB: events lost", NULL };
 static const struct section COST = { "thousand cost", "1000 threads: CPU time of their first events, ns/event", "floor" };
 static const struct section SHARED = { "thousand shared", "1000 threads: shared memory, KiB", "as configured" };
-static const struct section OWN = { "thousand own", "1000 threads: memory of its own for each, KiB more than without trace points", NULL };
+static const struct section OWN = { "thousand own", "1000 threads: private memory for each, KiB more than without trace points",
+	                                NULL };
 
 static trace_event_id_t event_id;
 static pthread_barrier_t gate;

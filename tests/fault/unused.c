@@ -1,5 +1,5 @@
 /*
- * unused.c - a program that is linked with the library, and never uses it, does nothing for it
+ * unused.c - a program that is linked with the library, and never uses it, does nothing for it (H10)
  *
  * Three programs that differ in the library alone that they are linked with are led
  * from one system call to the next: with ours, with one in which nothing
