@@ -83,11 +83,13 @@ class Results:
         self.peers = {(row['section'], row['row']): row for row in self.files.get('peers', {}).get('rows', [])}
 
     def machine(self):
-        for content in self.files.values():
-            if 'cpu' in content:
-                return (f'{content["version"]}; {content["cpu"]}, {content["cpus"]} CPUs, Linux {content["kernel"]}, '
-                        f'clock source {content["clocksource"]}; compiled by {content["compiler"]}')
-        sys.exit('table.py: no results')
+        """What the figures come from, and how many others were at work when the programs began."""
+        told = [content for content in self.files.values() if 'cpu' in content]
+        if not told:
+            sys.exit('table.py: no results')
+        m, loads = told[0], [float(content['load']) for content in told if 'load' in content]
+        return (f'{m["version"]}; {m["cpu"]}, {m["cpus"]} CPUs, Linux {m["kernel"]}, clock source {m["clocksource"]}'
+                + (f', load {min(loads):g} to {max(loads):g}' if loads else '') + f'; compiled by {m["compiler"]}')
 
     # -- Lines, in the order of the table ------------------------------------------------------
 
