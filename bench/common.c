@@ -182,6 +182,7 @@ void machine_json(FILE *f)
 	json_string(f, "kernel", m.kernel);
 	json_string(f, "clocksource", m.clock);
 	json_string(f, "compiler", __VERSION__);
+	json_string(f, "load", m.load);
 	fprintf(f, "  \"cpus\": %d,\n", n_cpus);
 }
 

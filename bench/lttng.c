@@ -51,3 +51,23 @@ void lttng_events(unsigned count, const unsigned char *table, size_t len)
 		break;
 	}
 }
+
+void lttng_event(const void *bytes, size_t len)
+{
+	const uint64_t *words = bytes;
+
+	switch (len) {
+	case 0:
+		lttng_ust_tracepoint(bench, words0, words);
+		break;
+	case 8:
+		lttng_ust_tracepoint(bench, words1, words);
+		break;
+	case 32:
+		lttng_ust_tracepoint(bench, words4, words);
+		break;
+	default:
+		lttng_ust_tracepoint(bench, words32, words);
+		break;
+	}
+}

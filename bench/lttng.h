@@ -18,5 +18,7 @@ bool lttng_has(size_t len);
 bool lttng_records(size_t len);
 /* Event i has the data at table + i % 512 * 8. */
 void lttng_events(unsigned count, const unsigned char *table, size_t len);
+/* One event with this data. */
+void lttng_event(const void *bytes, size_t len);
 
 #endif
