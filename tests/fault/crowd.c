@@ -19,6 +19,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include <dirent.h>
+#if __has_include(<execinfo.h>)
+# include <execinfo.h>
+#endif
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -224,6 +227,66 @@ static void reap_children(void)
 		ended_well("process", pid, status);
 }
 
+/*
+ * Who is not through in time. Each thread gets into this handler, the one that the alarm has come to first, and says
+ * where it is, in the kernel and in this program, whose places have names by addr2line.
+ */
+
+static void say_file(const char *path)
+{
+	char text[512];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text);
+
+	if (fd >= 0)
+		close(fd);
+	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
+		return;
+}
+
+static void say_where(int signal)
+{
+	static _Atomic int first;
+	pid_t me = (pid_t)syscall(SYS_gettid);
+	struct dirent *entry;
+	char line[128];
+	int none = 0;
+	DIR *dir;
+
+	snprintf(line, sizeof line, "process %d of %d, thread %d: not through in time\n", (int)getpid(), (int)getpgrp(), (int)me);
+	if (write(STDERR_FILENO, line, strlen(line)) < 0)
+		_exit(9);
+	for (const char *const *name = (const char *const[]){ "wchan", "syscall", "stack", NULL }; *name; name++) {
+		snprintf(line, sizeof line, "/proc/self/task/%d/%s", (int)me, *name);
+		say_file(line);
+		if (write(STDERR_FILENO, "\n", 1) < 0)
+			_exit(9);
+	}
+#if __has_include(<execinfo.h>)
+	void *frame[32];
+
+	backtrace_symbols_fd(frame, backtrace(frame, 32), STDERR_FILENO);
+#endif
+	if (!atomic_compare_exchange_strong(&first, &none, me)) {
+		for (;;)
+			pause();
+	}
+	dir = opendir("/proc/self/task");
+	while (dir && (entry = readdir(dir)))
+		if (atoi(entry->d_name) > 0 && atoi(entry->d_name) != me)
+			syscall(SYS_tgkill, getpid(), atoi(entry->d_name), signal);
+	sleep_us(1000000);
+	_exit(SIGALRM);
+}
+
+static void end_in_time(int64_t ns)
+{
+	struct sigaction action = { .sa_handler = say_where };
+
+	MUST(sigaction(SIGALRM, &action, NULL) == 0);
+	alarm((unsigned)(ns / 1000000000));
+}
+
 /* A stream of one's own, for a moment; what is left of it is for whoever comes by. */
 static void trace_self(uint64_t *state)
 {
@@ -290,9 +353,8 @@ static void member_live(struct family *f, int m)
 	int count = 0;
 	struct source *s;
 
-	alarm((unsigned)(DEADLINE_NS / 1000000000 * 3));
-	if (f->lasting)
-		alarm(0);
+	if (!f->lasting)
+		end_in_time(DEADLINE_NS * 3);
 	source_visible();
 	/* Some have traced before anybody else can know them. */
 	if (!f->member[m].pid && m == HEAD && chance(&state, 2))
@@ -714,7 +776,7 @@ static void job_start(struct family *f, bool early, bool to_steward, uint64_t *s
 	pid = fork();
 	MUST(pid >= 0);
 	if (pid == 0) {
-		alarm((unsigned)(DEADLINE_NS / 1000000000 * 4));
+		end_in_time(DEADLINE_NS * 4);
 		j->state = JOB_RUNS;
 		job_do(j, true);
 		exit(0);
