@@ -63,7 +63,8 @@ static int forked_from(const struct target *t, const struct family *family, stru
 		return 0; /* its memory is gone, or is not shown to us */
 	if (r == 0 && m.page.pid)
 		r = procpage_look(family->dir, &t->place, m.page, page);
-	return r == -ENOENT || r == -EINVAL ? 0 : r;
+	/* ESTALE: its process has just ended. */
+	return r == -ENOENT || r == -EINVAL || r == -ESTALE ? 0 : r;
 }
 
 /*
