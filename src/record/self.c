@@ -328,27 +328,53 @@ static struct thread *start_block(struct self *self, struct thread *t)
 	return t;
 }
 
-struct thread *self_thread(struct self *self)
+/* Blocks whose threads have died are free. */
+static void bury_blocks(struct self *self, struct thread_slab *from, uint32_t tid)
 {
-	uint32_t tid = (uint32_t)sys_gettid();
-	struct thread_slab *slab, *first;
+	for (struct thread_slab *slab = from; slab; slab = slab->next) {
+		for (int i = 0; i < SLAB_THREADS; i++) {
+			uint32_t *owner = &slab->thread[i].tid, who = load_relaxed(owner);
 
-	for (int sweep = 0; sweep < 2; sweep++) {
-		/* PAIR(slab): a slab before the pointer to it. */
-		first = load_acquire(&self->slabs);
-		for (slab = first; slab; slab = slab->next) {
-			for (int i = 0; i < SLAB_THREADS; i++) {
-				struct thread *t = &slab->thread[i];
-				uint32_t owner = load_relaxed(&t->tid);
+			if (who && who != tid && sys_thread_probe((int)self_process(self)->ident.pid, (int)who) == -ESRCH)
+				cas(owner, &who, 0);
+		}
+	}
+}
 
-				if (owner && owner != tid && sweep && sys_thread_probe((int)self_process(self)->ident.pid, (int)owner) == -ESRCH)
-					cas(&t->tid, &owner, 0);
-				owner = load_relaxed(&t->tid);
-				if (owner == tid || (owner == 0 && cas(&t->tid, &owner, tid)))
-					return start_block(self, t);
+/* A block that is free, or has this id, in the slabs up to another one. */
+static struct thread *take_block(struct self *self, struct thread_slab *from, const struct thread_slab *until, uint32_t tid)
+{
+	for (struct thread_slab *slab = from; slab != until; slab = slab->next) {
+		for (int i = 0; i < SLAB_THREADS; i++) {
+			struct thread *t = &slab->thread[i];
+			uint32_t owner = load_relaxed(&t->tid);
+
+			if (owner == tid || (owner == 0 && cas(&t->tid, &owner, tid))) {
+				fetch_add(&self->births, 1);
+				return t;
 			}
 		}
 	}
+	return NULL;
+}
+
+struct thread *self_thread(struct self *self)
+{
+	uint32_t tid = (uint32_t)sys_gettid();
+	struct thread_slab *slab, *seen, *first = load_acquire(&self->slabs); /* PAIR(slab): a slab before the pointer to it */
+	struct thread *t = take_block(self, first, NULL, tid);
+
+	/*
+	 * Whose thread has died is asked when half as many blocks have been taken since as there are: so nobody asks for more than
+	 * two of them, on the average, however many threads there are; and there are at most twice as many blocks as threads.
+	 */
+	if (!t && load_relaxed(&self->births) >= load_relaxed(&self->blocks) / 2) {
+		store_relaxed(&self->births, 0);
+		bury_blocks(self, first, tid);
+		t = take_block(self, first, NULL, tid);
+	}
+	if (t)
+		return start_block(self, t);
 	slab = sys_map(sizeof *slab, -1, 1);
 	if (!slab)
 		return NULL;
@@ -357,10 +383,19 @@ struct thread *self_thread(struct self *self)
 		return NULL;
 	}
 	slab->thread[0].tid = tid;
-	first = load_relaxed(&self->slabs);
-	do
+	do {
+		/* Threads that begin at once need not have a slab each. */
+		seen = first;
+		first = load_acquire(&self->slabs); /* PAIR(slab) */
+		t = take_block(self, first, seen, tid);
+		if (t) {
+			sys_unmap(slab, sizeof *slab);
+			return start_block(self, t);
+		}
 		slab->next = first;
-	while (!cas(&self->slabs, &first, slab)); /* PAIR(slab) */
+	} while (!cas(&self->slabs, &first, slab)); /* PAIR(slab) */
+	fetch_add(&self->blocks, SLAB_THREADS);
+	fetch_add(&self->births, 1);
 	return start_block(self, &slab->thread[0]);
 }
 

@@ -103,6 +103,8 @@ struct self {
 	struct attached *attached[PAGE_SLOTS];
 	struct attached *retired; /* not in use any more, but a thread may still be inside: unmapped later */
 	struct thread_slab *slabs;
+	uint32_t blocks;         /* in them */
+	uint32_t births;         /* blocks that were taken since it was last asked whose threads are dead */
 };
 
 extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));

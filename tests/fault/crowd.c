@@ -1035,14 +1035,15 @@ static void census(void)
 	pid_t who[] = { getpid(), elder->group, steward_pid, auditor_pid };
 	int64_t until = now_ns() + DEADLINE_NS;
 	char name[300] = "";
+	bool strange;
 
 	create_once(0);
 	/* Somebody who looks at /proc/PID of the dead keeps their memory, and so their locks, for a moment longer. */
-	while (strange_file(name, sizeof name) && now_ns() < until) {
+	while ((strange = strange_file(name, sizeof name)) && now_ns() < until) {
 		sleep_us(20000);
 		create_once(0);
 	}
-	if (strange_file(name, sizeof name))
+	if (strange)
 		CROWD_FAIL("seed %#llx: left behind: %s", (unsigned long long)shared->seed, name);
 	if (censuses % 4 == 0)
 		check_sys_max();

@@ -221,6 +221,36 @@ TEST(blocks_of_the_living)
 	}
 }
 
+static pthread_barrier_t all_there;
+
+static void *take_block_at_once(void *arg)
+{
+	void *t;
+
+	pthread_barrier_wait(&all_there);
+	t = take_block(arg);
+	pthread_barrier_wait(&all_there);
+	return t;
+}
+
+/* At most twice as many as there ever were at once, whoever has begun together; and the dead leave theirs to others. */
+TEST(blocks_of_many)
+{
+	enum { COUNT = 200, SETS = 6 };
+	pthread_t thread[COUNT];
+
+	shm_private("");
+	MUST(pthread_barrier_init(&all_there, NULL, COUNT) == 0);
+	for (int set = 0; set < SETS; set++) {
+		for (int i = 0; i < COUNT; i++)
+			MUST(pthread_create(&thread[i], NULL, take_block_at_once, NULL) == 0);
+		for (int i = 0; i < COUNT; i++)
+			pthread_join(thread[i], NULL);
+		CHECK_OP("-", get()->blocks, >=, COUNT);
+		CHECK_OP("-", get()->blocks, <=, 2 * COUNT + 16);
+	}
+}
+
 /* -- Waiting for those that are inside ----------------------------------------------- */
 
 static struct thread *others;
@@ -347,5 +377,5 @@ TEST(names)
 }
 
 TEST_MAIN(TEST_ENTRY(attached_once), TEST_ENTRY(failure), TEST_ENTRY(not_wiped), TEST_ENTRY(threads_agree),
-          TEST_ENTRY(child), TEST_ENTRY(blocks_of_the_dead), TEST_ENTRY(blocks_of_the_living), TEST_ENTRY(wait_outside), TEST_ENTRY(mapped),
+          TEST_ENTRY(child), TEST_ENTRY(blocks_of_the_dead), TEST_ENTRY(blocks_of_the_living), TEST_ENTRY(blocks_of_many), TEST_ENTRY(wait_outside), TEST_ENTRY(mapped),
           TEST_ENTRY(names))
