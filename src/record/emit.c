@@ -729,6 +729,11 @@ static __attribute__((noinline)) void record_lanes(trace_event_id_t id, const vo
 			}
 			continue;
 		}
+		/* In their order: who reads this one may look into those before it then, as for what has led to an event. */
+		if (n) {
+			record_together(t, together, n, id, data, length, address);
+			n = 0;
+		}
 #endif
 		lane_finish(lane_record(lane, lane->clock_kind, OPEN, id, data, length, address), t, lane, id, data,
 		            length, address);
