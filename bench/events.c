@@ -208,6 +208,24 @@ double count_events(trace_id_t trid)
 	}
 }
 
+double open_log(int fd)
+{
+	struct posix_trace_event_info info;
+	unsigned char buffer[EVENTS_LARGE_LEN];
+	int unavailable;
+	trace_id_t trid;
+	size_t len;
+	double start = seconds(CLOCK_MONOTONIC);
+
+	must(posix_trace_open(fd, &trid), "posix_trace_open");
+	must(posix_trace_getnext_event(trid, &info, buffer, sizeof buffer, &len, &unavailable), "posix_trace_getnext_event");
+	start = seconds(CLOCK_MONOTONIC) - start;
+	must(posix_trace_close(trid), "posix_trace_close");
+	if (unavailable)
+		die("a log without an event");
+	return start * 1e3;
+}
+
 void check_log(int fd, double expected)
 {
 	trace_id_t trid;

@@ -72,6 +72,9 @@ double count_events(trace_id_t trid);
 /* Dies if the log has not as many. */
 void check_log(int fd, double expected);
 
+/* Milliseconds until the first event of a log is there. */
+double open_log(int fd);
+
 /* Waits. */
 void sleep_until(double t);
 /* A pause of up to two microseconds, by the clock. */

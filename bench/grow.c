@@ -173,24 +173,6 @@ static void measure(const struct section *section, int round, int n, int threads
 
 /* -- Logs ------------------------------------------------------------------------------ */
 
-static double open_log(int fd)
-{
-	struct posix_trace_event_info info;
-	unsigned char buffer[EVENTS_LARGE_LEN];
-	double start = seconds(CLOCK_MONOTONIC);
-	int unavailable;
-	trace_id_t trid;
-	size_t len;
-
-	must(posix_trace_open(fd, &trid), "posix_trace_open");
-	must(posix_trace_getnext_event(trid, &info, buffer, sizeof buffer, &len, &unavailable), "posix_trace_getnext_event");
-	start = seconds(CLOCK_MONOTONIC) - start;
-	must(posix_trace_close(trid), "posix_trace_close");
-	if (unavailable)
-		die("a log without an event");
-	return start * 1e3;
-}
-
 static double read_some(int fd)
 {
 	static unsigned char some[256 << 10];

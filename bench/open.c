@@ -26,25 +26,6 @@ static const struct section OPEN = { "open", "posix_trace_open() and the first e
 
 static const long sizes[SIZES] = { 1, 64, 1024 }; /* MiB */
 
-/* Milliseconds until its first event is there. */
-static double open_log(int fd)
-{
-	struct posix_trace_event_info info;
-	unsigned char buffer[EVENTS_LARGE_LEN];
-	int unavailable;
-	trace_id_t trid;
-	size_t len;
-	double start = seconds(CLOCK_MONOTONIC);
-
-	must(posix_trace_open(fd, &trid), "posix_trace_open");
-	must(posix_trace_getnext_event(trid, &info, buffer, sizeof buffer, &len, &unavailable), "posix_trace_getnext_event");
-	start = seconds(CLOCK_MONOTONIC) - start;
-	must(posix_trace_close(trid), "posix_trace_close");
-	if (unavailable)
-		die("a log without an event");
-	return start * 1e3;
-}
-
 static void opened(int round, int fd, long mib, const char *how, double figure)
 {
 	char name[64];

@@ -168,7 +168,6 @@ struct attached *attach_slot(struct self *self, struct procpage *page, int i)
 	return a;
 }
 
-/* The lane of a slot for a thread, right for what is attached there. */
 /* May it be written in stretches, if there may be any? */
 static bool stretches(const struct lane *lane)
 {
@@ -179,6 +178,7 @@ static bool stretches(const struct lane *lane)
 	return lane->clock_kind == CLOCK_KIND_COUNTER;
 }
 
+/* The lane of a slot for a thread, right for what is attached there. */
 static void lane_set(struct lane *lane, struct attached *a)
 {
 	if (lane->number == a->number && lane->attached == a)

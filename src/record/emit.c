@@ -682,6 +682,22 @@ static inline __attribute__((always_inline)) bool lane_joins(const struct lane *
 	       length < load_relaxed(&lane->stretch_end) && lane_fits(lane, length);
 }
 
+/* Those that join, from this one of its lanes on up to the first that does not. */
+static inline __attribute__((always_inline)) uint32_t lanes_joining(struct thread *t, uint32_t from, trace_event_id_t id, size_t length,
+                                                                    struct lane *together[TOGETHER_MAX])
+{
+	uint32_t n = 0;
+
+	while (n < TOGETHER_MAX && from + n < t->count) {
+		struct lane *lane = &t->lane[t->order[from + n]];
+
+		if (!lane_joins(lane, id, length))
+			break;
+		together[n++] = lane;
+	}
+	return n;
+}
+
 /* Lanes that join, with one time for all. */
 static inline __attribute__((always_inline)) void record_together(struct thread *t, struct lane *const *lanes, uint32_t n,
                                                                   trace_event_id_t id, const void *data, size_t length,
@@ -708,40 +724,29 @@ static inline __attribute__((always_inline)) void record_together(struct thread 
 
 #endif
 
-/* With ready set: all lanes. */
+/*
+ * With ready set: all lanes, in their order, as many together as can be. Who reads one of them may then look into those before it, as
+ * for what has led to an event.
+ */
 static __attribute__((noinline)) void record_lanes(trace_event_id_t id, const void *data, size_t length,
                                                    const void *address, struct thread *t)
 {
-#if RESTART
-	struct lane *together[TOGETHER_MAX];
-	uint32_t n = 0;
-#endif
-
-	for (uint32_t i = 0; i < t->count; i++) {
+	for (uint32_t i = 0; i < t->count;) {
 		struct lane *lane = &t->lane[t->order[i]];
-
 #if RESTART
-		if (lane_joins(lane, id, length)) {
-			together[n++] = lane;
-			if (n == TOGETHER_MAX) {
-				record_together(t, together, n, id, data, length, address);
-				n = 0;
-			}
-			continue;
-		}
-		/* In their order: who reads this one may look into those before it then, as for what has led to an event. */
+		struct lane *together[TOGETHER_MAX];
+		uint32_t n = lanes_joining(t, i, id, length, together);
+
 		if (n) {
 			record_together(t, together, n, id, data, length, address);
-			n = 0;
+			i += n;
+			continue;
 		}
 #endif
 		lane_finish(lane_record(lane, lane->clock_kind, OPEN, id, data, length, address), t, lane, id, data,
 		            length, address);
+		i++;
 	}
-#if RESTART
-	if (n)
-		record_together(t, together, n, id, data, length, address);
-#endif
 	fence_signal();
 	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
 }

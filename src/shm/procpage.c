@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "base/ticks.h"
+#include "shm/stream.h"
 #include "shm/who.h"
 
 /* How often to look again at what another is changing. */
@@ -300,7 +301,7 @@ static bool lives(int dir, const struct page_entry *entry)
 {
 	char name[FILE_NAME_SIZE];
 
-	file_name(name, "stream", entry->creator, entry->serial);
+	stream_name(name, entry->creator, entry->serial);
 	return file_held(dir, name);
 }
 

@@ -10,23 +10,9 @@
 #include <sys/syscall.h>
 
 #include "numbers.h"
+#include "predefined.h"
 
 static trace_event_id_t id;
-
-static const struct {
-	trace_event_id_t id;
-	const char *name;
-} types[] = {
-	{ POSIX_TRACE_ERROR, "posix_trace_error" },
-	{ POSIX_TRACE_START, "posix_trace_start" },
-	{ POSIX_TRACE_STOP, "posix_trace_stop" },
-	{ POSIX_TRACE_FILTER, "posix_trace_filter" },
-	{ POSIX_TRACE_OVERFLOW, "posix_trace_overflow" },
-	{ POSIX_TRACE_RESUME, "posix_trace_resume" },
-	{ POSIX_TRACE_FLUSH_START, "posix_trace_flush_start" },
-	{ POSIX_TRACE_FLUSH_STOP, "posix_trace_flush_stop" },
-	{ POSIX_TRACE_UNNAMED_USEREVENT, "posix_trace_unnamed_userevent" },
-};
 
 TEST(names)
 {
@@ -38,15 +24,15 @@ TEST(names)
 		trace_event_id_t got;
 		int unavailable = 0, listed = 0;
 
-		for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+		for (size_t i = 0; i < PREDEFINED; i++) {
 			char name[TRACE_EVENT_NAME_MAX + 1] = "";
 
-			CHECK_EQ("SYS-1 SYS-14 ID-12", posix_trace_eventid_get_name(trid[s], types[i].id, name), 0);
-			CHECK_STR("SYS-1 SYS-2 SYS-3 SYS-5 SYS-6 SYS-7 SYS-9 SYS-11 SYS-12 SYS-13 ID-12", name, types[i].name);
-			CHECK_EQ("SYS-14 ID-25", posix_trace_trid_eventid_open(trid[s], types[i].name, &got), 0);
-			CHECK_EQ("SYS-14 ID-25 MODEL-12", got, types[i].id);
-			CHECK_EQ("SYS-14 MODEL-12", posix_trace_eventid_open(types[i].name, &got), 0);
-			CHECK_EQ("SYS-14 MODEL-12", got, types[i].id);
+			CHECK_EQ("SYS-1 SYS-14 ID-12", posix_trace_eventid_get_name(trid[s], predefined[i].id, name), 0);
+			CHECK_STR("SYS-1 SYS-2 SYS-3 SYS-5 SYS-6 SYS-7 SYS-9 SYS-11 SYS-12 SYS-13 ID-12", name, predefined[i].name);
+			CHECK_EQ("SYS-14 ID-25", posix_trace_trid_eventid_open(trid[s], predefined[i].name, &got), 0);
+			CHECK_EQ("SYS-14 ID-25 MODEL-12", got, predefined[i].id);
+			CHECK_EQ("SYS-14 MODEL-12", posix_trace_eventid_open(predefined[i].name, &got), 0);
+			CHECK_EQ("SYS-14 MODEL-12", got, predefined[i].id);
 		}
 		/* Eight of the system, one of the user; no other system events. */
 		for (;;) {
@@ -55,8 +41,8 @@ TEST(names)
 				break;
 			listed++;
 		}
-		CHECK_OP("SYS-1 SYS-14 MODEL-15", listed, >=, sizeof types / sizeof types[0]);
-		CHECK_OURS(OURS_IDS, "SYS-1", listed, ==, sizeof types / sizeof types[0]);
+		CHECK_OP("SYS-1 SYS-14 MODEL-15", listed, >=, PREDEFINED);
+		CHECK_OURS(OURS_IDS, "SYS-1", listed, ==, PREDEFINED);
 		stream_end(trid[s]);
 	}
 }
@@ -66,9 +52,9 @@ TEST(not_by_trace_point)
 {
 	trace_id_t trid = stream_running(NULL);
 
-	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-		if (types[i].id != POSIX_TRACE_UNNAMED_USEREVENT)
-			posix_trace_event(types[i].id, "x", 1);
+	for (size_t i = 0; i < PREDEFINED; i++)
+		if (predefined[i].id != POSIX_TRACE_UNNAMED_USEREVENT)
+			posix_trace_event(predefined[i].id, "x", 1);
 	for (trace_event_id_t t = 0; OURS_IDS && t < POSIX_TRACE_UNNAMED_USEREVENT; t++)
 		posix_trace_event(t, "x", 1);
 	CHECK_EQ("MODEL-10", stream_drain(trid), 0);
