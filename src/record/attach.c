@@ -210,8 +210,8 @@ static void let_go_all(struct self *self, struct procpage *page)
 
 void attach_update(struct self *self, struct procpage *page, struct thread *t)
 {
-	uint8_t before[PAGE_SLOTS];
-	uint32_t change, count = 0, before_count = t->count;
+	struct lane *before[PAGE_SLOTS];
+	uint32_t change, count = 0, before_count = t->count, together_end = UINT32_MAX;
 	bool again = false;
 
 	/* First: what is emptied from here on asks for another look. */
@@ -229,14 +229,20 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 		if (!taken || !a)
 			continue;
 		lane_set(&t->lane[i], a);
-		t->order[count++] = (uint8_t)i;
+		t->order[count++] = &t->lane[i];
+		if (t->lane[i].stretch_end < together_end)
+			together_end = t->lane[i].stretch_end;
 	}
-	for (uint32_t i = 0; i < before_count; i++)
-		if (!procpage_taken(load_relaxed(&page->word[before[i] / 64]), before[i]))
-			memset(&t->lane[before[i]], 0, sizeof t->lane[before[i]]);
+	for (uint32_t i = 0; i < before_count; i++) {
+		int slot = (int)(before[i] - t->lane);
+
+		if (!procpage_taken(load_relaxed(&page->word[slot / 64]), slot))
+			memset(&t->lane[slot], 0, sizeof t->lane[slot]);
+	}
 	t->count = count;
+	t->together_end = together_end;
 	TEST_POINT("update_lanes");
-	t->only = count == 1 && t->lane[t->order[0]].stretch_end ? &t->lane[t->order[0]] : NULL;
+	t->only = count == 1 && together_end ? t->order[0] : NULL;
 	/*
 	 * What could not be mapped, for want of descriptors or memory, or not be
 	 * let go because others were inside: again, after some trace points, and

@@ -310,6 +310,8 @@ enum outcome {
 	ENDED,   /* the stream has ended, and is in the page still */
 	NO_ROOM, /* not recorded, because the lane has no chunk with room */
 	BROKEN,  /* its stretch was broken off: recorded or not */
+	BEHIND,  /* its stretch was broken off behind the record: the lane may not know of it yet */
+	LONG,    /* not to be written the shortest way */
 };
 
 static inline __attribute__((always_inline)) bool lane_fits(const struct lane *lane, size_t length)
@@ -362,6 +364,11 @@ static inline __attribute__((always_inline)) enum outcome lane_record(struct lan
 	}
 	if (stream_filters(h, id))
 		return DONE;
+	if (way == SHORTEST && unlikely(length > load_relaxed(&lane->short_size) || (!data && length)))
+		return LONG;
+	/* So that nothing is left in it that would be called. */
+	if (way == SHORTEST && length > COPY_INLINE)
+		__builtin_unreachable();
 	if (way != SHORTEST && unlikely(length > lane->data_size)) {
 		length = lane->data_size;
 		id |= RECORD_TRUNCATED;
@@ -471,9 +478,6 @@ static bool lane_committed(const struct lane *lane, const struct stream *s)
 {
 	const struct chunk *c = lane->chunk;
 
-	/* Of several lanes this one may not have been busy any more. */
-	if (load_relaxed(&lane->written))
-		return true;
 	return stream_chunk_memory(s, c) + progress_position(lane->progress) != lane->at &&
 	       load_relaxed(&c->progress) == lane->progress;
 }
@@ -481,20 +485,18 @@ static bool lane_committed(const struct lane *lane, const struct stream *s)
 #if RESTART
 /*
  * Puts a lane in order, and its seat, after its stretch was broken off. True:
- * the record had been committed. With signals blocked, and not in a child.
+ * the record had been committed, for certain or because the lane says so. With signals blocked, and not in a child.
  */
-static bool lane_mend(struct lane *lane, const struct stream *s)
+static bool lane_mend(struct lane *lane, const struct stream *s, bool certain)
 {
 	unsigned char *memory = stream_chunk_memory(s, lane->chunk);
-	bool committed = lane_committed(lane, s);
+	bool committed = certain || lane_committed(lane, s);
 
 	if (committed)
 		lane->at = memory + progress_position(lane->progress);
 	else if (memory + progress_position(lane->progress) != lane->at)
 		lane->progress = progress_make(progress_records(lane->progress) - 1, (uint32_t)(lane->at - memory));
 	store_release(&lane->seat->busy, 0); /* PAIR(busy) */
-	fence_signal();
-	store_relaxed(&lane->written, 0);
 	return committed;
 }
 #endif
@@ -520,10 +522,10 @@ static void lane_finish(enum outcome outcome, struct thread *t, struct lane *lan
 	if (outcome == ENDED && self_peek())
 		attach_ended(self_peek(), attached, (int)(lane - t->lane));
 #if RESTART
-	if (outcome == BROKEN) {
+	if (outcome == BROKEN || outcome == BEHIND) {
 		if (!lane->at)
 			outcome = DONE; /* taken for abandoned, by a handler's trace point (H17) */
-		else if (lane_mend(lane, &attached->stream))
+		else if (lane_mend(lane, &attached->stream, outcome == BEHIND))
 			outcome = load_relaxed(&lane->header->waiting) ? WAKE : DONE;
 		else
 			outcome = lane_record(lane, lane->clock_kind, BLOCKED, id, data, length, address);
@@ -551,7 +553,7 @@ static bool abandoned(const struct thread *t, uintptr_t frame)
 static void recover_abandoned(struct thread *t)
 {
 	for (uint32_t i = 0; i < t->count; i++) {
-		struct lane *lane = &t->lane[t->order[i]];
+		struct lane *lane = load_relaxed(&t->order[i]);
 
 		/* The record that was begun is given up, and counted, or it is there. */
 		if (lane->seat && load_relaxed(&lane->seat->busy)) {
@@ -567,7 +569,6 @@ static void recover_abandoned(struct thread *t)
 		lane->chunk = NULL;
 		lane->at = NULL;
 		lane->room_end = 0;
-		store_relaxed(&lane->written, 0);
 	}
 	store_relaxed(&t->depth, 0);
 	store_relaxed(&t->ready, (uintptr_t)THREAD_READY);
@@ -617,7 +618,7 @@ static __attribute__((noinline)) void record_slow(trace_event_id_t id, const voi
 		else if (load_relaxed(&page->change) != t->change)
 			attach_update(self, page, t);
 		for (uint32_t i = 0; i < t->count; i++) {
-			struct lane *lane = &t->lane[t->order[i]];
+			struct lane *lane = load_relaxed(&t->order[i]);
 
 			lane_finish(lane_record(lane, lane->clock_kind, BLOCKED, id, data, length, address), t, lane, id, data,
 			            length, address);
@@ -670,85 +671,135 @@ static __attribute__((noinline, cold)) void record_blocked(trace_event_id_t id, 
 
 #if RESTART
 
-/* More take another look at the clock: stacks of handlers are small. */
-#define TOGETHER_MAX 8
+/* What a lane has to do with an event that may be written in one stretch with others. */
+enum part {
+	PART_NONE, /* it is not in use, or does not run, or filters it */
+	PART_TOGETHER,
+	PART_ALONE, /* to be found out */
+};
 
-/* May the lane be written together with others? It is to record the event as it is, and has room. */
-static inline __attribute__((always_inline)) bool lane_joins(const struct lane *lane, trace_event_id_t id, size_t length)
+static inline __attribute__((always_inline)) enum part lane_part(const struct lane *lane, trace_event_id_t id, size_t length)
 {
-	const struct stream_header *h = load_relaxed(&lane->header);
+	const struct stream_header *h = lane ? load_relaxed(&lane->header) : NULL;
+	uint32_t state = h ? load_relaxed(&h->state) : 0;
 
-	return h && (load_relaxed(&h->state) & STATE_RUNNING) && !stream_filters(h, id) &&
-	       length < load_relaxed(&lane->stretch_end) && lane_fits(lane, length);
+	if (unlikely(!(state & STATE_RUNNING)))
+		return state & (STATE_ARMED | STATE_ENDED) ? PART_ALONE : PART_NONE;
+	if (stream_filters(h, id))
+		return PART_NONE;
+	return likely(lane_fits(lane, length)) ? PART_TOGETHER : PART_ALONE;
 }
 
-/* Those that join, from this one of its lanes on up to the first that does not. */
-static inline __attribute__((always_inline)) uint32_t lanes_joining(struct thread *t, uint32_t from, trace_event_id_t id, size_t length,
-                                                                    struct lane *together[TOGETHER_MAX])
+/* If all lanes are to be written together: how many they are. Else 0. */
+static inline __attribute__((always_inline)) uint32_t all_together(const struct thread *t, trace_event_id_t id, size_t length)
 {
-	uint32_t n = 0;
+	uint32_t count = load_relaxed(&t->count);
 
-	while (n < TOGETHER_MAX && from + n < t->count) {
-		struct lane *lane = &t->lane[t->order[from + n]];
+	if (unlikely(length >= load_relaxed(&t->together_end) || count > TOGETHER_MAX))
+		return 0;
+	for (uint32_t i = 0; i < count; i++)
+		if (unlikely(lane_part(load_relaxed(&t->order[i]), id, length) != PART_TOGETHER))
+			return 0;
+	return count;
+}
 
-		if (!lane_joins(lane, id, length))
+/* Those that are, from number `from` on, up to the first that is alone: its number, and how many they are. */
+static uint32_t collect_together(const struct thread *t, uint32_t from, trace_event_id_t id, size_t length,
+                                 struct lane *lanes[TOGETHER_MAX], uint32_t *n)
+{
+	uint32_t i = from;
+
+	*n = 0;
+	if (length >= load_relaxed(&t->together_end))
+		return i;
+	for (; i < load_relaxed(&t->count) && *n < TOGETHER_MAX; i++) {
+		struct lane *lane = load_relaxed(&t->order[i]);
+		enum part part = lane_part(lane, id, length);
+
+		if (part == PART_ALONE)
 			break;
-		together[n++] = lane;
+		if (part == PART_TOGETHER)
+			lanes[(*n)++] = lane;
 	}
-	return n;
+	return i;
 }
 
-/* Lanes that join, with one time for all. */
-static inline __attribute__((always_inline)) void record_together(struct thread *t, struct lane *const *lanes, uint32_t n,
-                                                                  trace_event_id_t id, const void *data, size_t length,
-                                                                  const void *address)
+/* The rest of a trace point for lanes that were written together: whom to wake, or what has become of each. */
+static __attribute__((noinline, cold)) void finish_together(enum together_outcome together_outcome, struct lane *const *first,
+                                                            struct lane *const *end, struct lane *const *written, struct thread *t,
+                                                            trace_event_id_t id, const void *data, size_t length,
+                                                            const void *address)
 {
-	bool written = lanes_write(lanes, lanes + n, &restart_offset, id, data, length, address);
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct stream_header *h = load_relaxed(&lanes[i]->header);
+	for (struct lane *const *l = first; l < end; l++) {
+		struct lane *lane = load_relaxed(l);
+		struct stream_header *h = lane ? load_relaxed(&lane->header) : NULL;
 		enum outcome outcome = DONE;
 
-		if (written) {
-			lanes[i]->at += record_size((uint32_t)length);
-			store_relaxed(&lanes[i]->written, 0);
-		}
-		if (unlikely(!written))
-			outcome = BROKEN;
-		else if (likely(h) && unlikely(load_relaxed(&h->waiting)))
+		if (!h)
+			continue; /* forked meanwhile, see lane_record() */
+		if (together_outcome == TOGETHER_BROKEN)
+			outcome = l < written ? BEHIND : BROKEN;
+		else if (load_relaxed(&h->waiting))
 			outcome = WAKE;
-		if (unlikely(outcome != DONE))
-			lane_finish(outcome, t, lanes[i], id, data, length, address);
+		lane_finish(outcome, t, lane, id, data, length, address);
 	}
+}
+
+static inline __attribute__((always_inline)) void record_together(struct lane *const *lanes, uint32_t n, trace_event_id_t id,
+                                                                  const void *data, size_t length, const void *address,
+                                                                  struct thread *t)
+{
+	struct lane *const *volatile written = lanes;
+	enum together_outcome outcome = lanes_write(lanes, lanes + n, &written, &restart_offset, id, data, length, address);
+
+	if (unlikely(outcome != TOGETHER_WRITTEN))
+		finish_together(outcome, lanes, lanes + n, written, t, id, data, length, address);
 }
 
 #endif
 
-/*
- * With ready set: all lanes, in their order, as many together as can be. Who reads one of them may then look into those before it, as
- * for what has led to an event.
- */
-static __attribute__((noinline)) void record_lanes(trace_event_id_t id, const void *data, size_t length,
-                                                   const void *address, struct thread *t)
+/* With ready set: all lanes, in their order. Who reads one of them may then look into those before it, as for what has led to an event. */
+static __attribute__((noinline)) void record_each(trace_event_id_t id, const void *data, size_t length, const void *address,
+                                                  struct thread *t)
 {
 	for (uint32_t i = 0; i < t->count;) {
-		struct lane *lane = &t->lane[t->order[i]];
+		struct lane *lane;
 #if RESTART
-		struct lane *together[TOGETHER_MAX];
-		uint32_t n = lanes_joining(t, i, id, length, together);
+		struct lane *lanes[TOGETHER_MAX];
+		uint32_t n;
 
+		i = collect_together(t, i, id, length, lanes, &n);
 		if (n) {
-			record_together(t, together, n, id, data, length, address);
-			i += n;
+			record_together(lanes, n, id, data, length, address, t);
 			continue;
 		}
+		if (i >= t->count)
+			break;
 #endif
-		lane_finish(lane_record(lane, lane->clock_kind, OPEN, id, data, length, address), t, lane, id, data,
-		            length, address);
-		i++;
+		lane = load_relaxed(&t->order[i++]);
+		if (lane)
+			lane_finish(lane_record(lane, lane->clock_kind, OPEN, id, data, length, address), t, lane, id, data,
+			            length, address);
 	}
 	fence_signal();
 	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
+}
+
+/* The same, shorter where all go together. */
+static __attribute__((noinline)) void record_lanes(trace_event_id_t id, const void *data, size_t length,
+                                                   const void *address, struct thread *t)
+{
+#if RESTART
+	uint32_t n = all_together(t, id, length);
+
+	if (likely(n)) {
+		record_together(t->order, n, id, data, length, address, t);
+		fence_signal();
+		store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
+		return;
+	}
+#endif
+	record_each(id, data, length, address, t);
 }
 
 /* The rest of a trace point with one lane. */
@@ -757,6 +808,10 @@ static __attribute__((noinline, cold)) void finish_lane(trace_event_id_t id, con
 {
 	struct lane *lane = load_relaxed(&t->only);
 
+	if (outcome == LONG) {
+		record_lanes(id, data, data ? length : 0, address, t);
+		return;
+	}
 	if (lane)
 		lane_finish(outcome, t, lane, id, data, length, address);
 	fence_signal();
@@ -792,7 +847,7 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 	/* Ids that no function has given, and those of system events, have no effect. */
 	if (unlikely(id - POSIX_TRACE_UNNAMED_USEREVENT > load_relaxed(&self_names)))
 		return;
-	if (unlikely(!t || load_relaxed(&t->ready) != THREAD_READY || (!data && length))) {
+	if (unlikely(!t || load_relaxed(&t->ready) != THREAD_READY)) {
 		record_blocked(id, data, length, address, frame);
 		return;
 	}
@@ -806,13 +861,10 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 		return;
 	}
 	lane = load_relaxed(&t->only);
-	if (unlikely(!lane || length > load_relaxed(&lane->short_size))) {
-		record_lanes(id, data, length, address, t);
+	if (unlikely(!lane)) {
+		record_lanes(id, data, data ? length : 0, address, t);
 		return;
 	}
-	/* So that nothing is left in it that would be called. */
-	if (length > COPY_INLINE)
-		__builtin_unreachable();
 	outcome = lane_record(lane, CLOCK_KIND_COUNTER, SHORTEST, id, data, length, address);
 	if (unlikely(outcome != DONE)) {
 		finish_lane(id, data, length, address, t, outcome);

@@ -45,7 +45,6 @@ struct lane {
 	uint32_t chunk_number;        /* what goes into seat.busy */
 	uint32_t data_size;
 	uint32_t short_size;          /* so much data goes the shortest way: what fits whole, and is copied in line */
-	uint32_t written;             /* its part of a stretch of several lanes is done, and the end of that is not */
 	uint32_t stretch_end;         /* less than this is written in a stretch, whole; 0: nothing */
 	uint32_t clock_kind;
 	uint32_t number;              /* of attached */
@@ -77,7 +76,8 @@ struct thread {
 	uint64_t pthread;
 	char name[16];
 	uint32_t name_age; /* uses of it */
-	uint8_t order[PAGE_SLOTS]; /* which lanes */
+	uint32_t together_end; /* less than this is written in one stretch into lanes with room, whole; 0: nothing */
+	struct lane *order[PAGE_SLOTS]; /* those in use; null in a block that was wiped */
 	struct lane lane[PAGE_SLOTS];
 };
 

@@ -24,6 +24,7 @@
 #include <trace.h>
 
 #include "base/restart.h"
+#include "model/record.h"
 #include "record/self.h"
 #include "shm/chunk.h"
 
@@ -204,28 +205,44 @@ broken:
 	return false;
 }
 
+/* More take another look at the clock: stacks of handlers are small. */
+#define TOGETHER_MAX 8
+
+enum together_outcome {
+	TOGETHER_WRITTEN,
+	TOGETHER_AWAITED, /* written, and the reader of one of them sleeps */
+	TOGETHER_BROKEN,  /* interrupted: *written says which are */
+};
+
 /*
- * Several lanes, first to before end, with one look at the counter: reading it is the most expensive part of a trace point.
- * Each of them is busy before, and its own all the while, so each stream sees what it sees of lane_write(). They have room,
- * and the clock of all is the counter. Their places are left as they were.
+ * Several lanes, first to before end, with one look at the counter: reading it is the most expensive part of a trace point. Each
+ * of them is busy before, and its own all the while, so each stream sees what it sees of lane_write(). They have room, and the
+ * clock of all is the counter.
  *
  * Here the end of busy is not the end of the stretch: from then on another may take the chunk, and its progress says nothing
- * of this record any more. So `written` says it, which is set while the lane is busy still.
+ * of this record any more. So *written says it, which goes on while the lane is busy still: all before it are written. At first
+ * that is none.
  */
-static inline __attribute__((always_inline)) bool lanes_write(struct lane *const *first, struct lane *const *end,
-                                                              const ptrdiff_t *offset, trace_event_id_t id,
-                                                              const void *data, size_t length, const void *address)
+static inline __attribute__((always_inline)) enum together_outcome lanes_write(struct lane *const *first, struct lane *const *end,
+                                                                               struct lane *const *volatile *written,
+                                                                               const ptrdiff_t *offset, trace_event_id_t id,
+                                                                               const void *data, size_t length, const void *address)
 {
-	/* r8 goes through them, r9 is the lane, rcx its place, r10 the ticks. PAIR(commit), PAIR(busy): as in lane_write(). */
+	/* The record's first word, and what it adds to the progress. */
+	uint64_t head = length | (uint64_t)id << 16, grow = ((uint64_t)1 << 32) + record_size((uint32_t)length);
+
+	/* r8 goes through them, r9 is the lane, rcx its place, r10 the ticks, r11 who waits. PAIR(commit), PAIR(busy): as in lane_write(). */
 	__asm__ goto(
 		RESTART_BEGIN("%[offset]", "%%rax", "%%rdx")
 		"movq %[first], %%r8\n"
 		"5:\n\t"
 		"movq (%%r8), %%r9\n\t"
+		"testq %%r9, %%r9\n\t"
+		"jz %l[broken]\n\t"
 		"movq %c[seat](%%r9), %%rdx\n\t"
 		"movl %c[number](%%r9), %%eax\n\t"
-		"cmpq $0, %c[at](%%r9)\n\t"
-		"je %l[broken]\n\t"
+		"testq %%rdx, %%rdx\n\t"
+		"jz %l[broken]\n\t"
 		"movl %%eax, %c[busy](%%rdx)\n\t"
 		"movq %c[chunk](%%r9), %%rdx\n\t"
 		"movq %c[owner](%%r9), %%rax\n\t"
@@ -237,48 +254,56 @@ static inline __attribute__((always_inline)) bool lanes_write(struct lane *const
 		"rdtsc\n\t"
 		"shlq $32, %%rdx\n\t"
 		"leaq (%%rdx, %%rax), %%r10\n\t"
+		"xorl %%r11d, %%r11d\n\t"
 		"movq %[first], %%r8\n"
 		"10:\n\t"
 		"movq (%%r8), %%r9\n\t"
 		"movq %c[at](%%r9), %%rcx\n\t"
 		"testq %%rcx, %%rcx\n\t"
 		"jz %l[broken]\n\t"
-		"movq %[length], (%%rcx)\n\t"
-		"movw %w[id], 2(%%rcx)\n\t"
+		"movq %[head], (%%rcx)\n\t"
 		"movq %%r10, 8(%%rcx)\n\t"
 		"movq %[address], 16(%%rcx)\n\t"
 		STRETCH_COPY
 		/* The lane is looked at again, as in lane_write(). */
 		"9:\n\t"
-		"leaq 31(%[length]), %%rax\n\t"
-		"andq $-8, %%rax\n\t"
-		"btsq $32, %%rax\n\t"
-		"addq %c[progress](%%r9), %%rax\n\t"
+		"movq %c[progress](%%r9), %%rax\n\t"
 		"movq %c[chunk](%%r9), %%rdx\n\t"
+		"addq %[grow], %%rax\n\t"
 		"cmpq %%rcx, %c[at](%%r9)\n\t"
 		"jne %l[broken]\n\t"
 		"movq %%rax, %c[progress](%%r9)\n\t"
 		"movq %%r10, %c[last_ticks](%%rdx)\n\t"
 		"movq %%rax, %c[chunk_progress](%%rdx)\n\t"
-		"movl $1, %c[written](%%r9)\n\t"
+		"addq $8, %%r8\n\t"
+		"movq %%r8, %[written]\n\t"
 		"movq %c[seat](%%r9), %%rdx\n\t"
 		"movl $0, %c[busy](%%rdx)\n\t"
-		"addq $8, %%r8\n\t"
+		"movl %k[grow], %%eax\n\t"
+		"addq %%rax, %%rcx\n\t"
+		"movq %%rcx, %c[at](%%r9)\n\t"
+		"movq %c[header](%%r9), %%rdx\n\t"
+		"orl %c[waiting](%%rdx), %%r11d\n\t"
 		"cmpq %[end], %%r8\n\t"
 		"jb 10b" RESTART_END("%l[broken]")
+		"testl %%r11d, %%r11d\n\t"
+		"jnz %l[awaited]"
 		:
-		: [first] "r"(first), [end] "r"(end), [id] "r"(id), [data] "r"(data), [length] "r"(length),
-		  [address] "r"(address), [offset] "m"(*offset), [wide] "m"(stretch_wide), [at] "i"(offsetof(struct lane, at)),
-		  [seat] "i"(offsetof(struct lane, seat)), [number] "i"(offsetof(struct lane, chunk_number)),
-		  [written] "i"(offsetof(struct lane, written)), [chunk] "i"(offsetof(struct lane, chunk)), [owner] "i"(offsetof(struct lane, owner)),
-		  [progress] "i"(offsetof(struct lane, progress)), [busy] "i"(offsetof(struct seat, busy)),
-		  [chunk_owner] "i"(offsetof(struct chunk, owner)), [last_ticks] "i"(offsetof(struct chunk, last_ticks)),
-		  [chunk_progress] "i"(offsetof(struct chunk, progress))
-		: "rax", "rcx", "rdx", "r8", "r9", "r10", "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory"
-		: broken);
-	return true;
+		: [first] "r"(first), [end] "rm"(end), [written] "m"(*written), [head] "r"(head), [grow] "rm"(grow),
+		  [data] "r"(data), [length] "r"(length), [address] "r"(address), [offset] "m"(*offset), [wide] "m"(stretch_wide),
+		  [header] "i"(offsetof(struct lane, header)), [chunk] "i"(offsetof(struct lane, chunk)),
+		  [at] "i"(offsetof(struct lane, at)), [owner] "i"(offsetof(struct lane, owner)),
+		  [progress] "i"(offsetof(struct lane, progress)), [seat] "i"(offsetof(struct lane, seat)),
+		  [number] "i"(offsetof(struct lane, chunk_number)), [busy] "i"(offsetof(struct seat, busy)),
+		  [waiting] "i"(offsetof(struct stream_header, waiting)), [chunk_owner] "i"(offsetof(struct chunk, owner)),
+		  [last_ticks] "i"(offsetof(struct chunk, last_ticks)), [chunk_progress] "i"(offsetof(struct chunk, progress))
+		: "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory"
+		: broken, awaited);
+	return TOGETHER_WRITTEN;
+awaited:
+	return TOGETHER_AWAITED;
 broken:
-	return false;
+	return TOGETHER_BROKEN;
 }
 
 #endif

@@ -501,7 +501,46 @@ TEST(same_in_all_streams)
 		stream_end(trid[i]);
 }
 
+/* As many as there may be, up to twenty: each has what it does not filter, all of it, in order. */
+TEST(many_streams)
+{
+	enum { MOST = 20, IDS = 3, EVENTS = 60 };
+	static const char *const names[IDS] = { "point.many.0", "point.many.1", "point.many.2" };
+	long most = sysconf(_SC_TRACE_SYS_MAX);
+	int streams = most > 0 && most < MOST ? (int)most : MOST;
+	trace_event_id_t ids[IDS];
+	trace_id_t trid[MOST];
+	trace_event_set_t set;
+	struct stream_event e;
+
+	for (int k = 0; k < IDS; k++)
+		ids[k] = stream_id(names[k]);
+	for (int i = 0; i < streams; i++) {
+		trid[i] = stream_running(NULL);
+		MUST(posix_trace_eventset_empty(&set) == 0);
+		MUST(posix_trace_eventset_add(ids[i % IDS], &set) == 0);
+		if (i % 4)
+			MUST(posix_trace_set_filter(trid[i], &set, POSIX_TRACE_SET_EVENTSET) == 0);
+		if (i % 7 == 3)
+			MUST(posix_trace_stop(trid[i]) == 0);
+		stream_drain(trid[i]);
+	}
+	for (int n = 0; n < EVENTS; n++)
+		posix_trace_event(ids[n % IDS], &n, sizeof n);
+	for (int i = 0; i < streams; i++) {
+		for (int n = 0; n < EVENTS && i % 7 != 3; n++) {
+			if (i % 4 && n % IDS == i % IDS)
+				continue;
+			stream_expect(trid[i], ids[n % IDS], &e);
+			CHECK_EQ("EVT-1 EVT-3 MODEL-6", e.len, sizeof n);
+			CHECK_EQ("EVT-1 EVT-3 MODEL-6", memcmp(e.data, &n, sizeof n), 0);
+		}
+		CHECK("EVT-1 EVT-4 MODEL-6", !stream_try(trid[i], &e));
+		stream_end(trid[i]);
+	}
+}
+
 TEST_MAIN(TEST_ENTRY(data), TEST_ENTRY(data_too_long), TEST_ENTRY(data_of_every_type), TEST_ENTRY(null_data),
 	  TEST_ENTRY(unnamed), TEST_ENTRY(no_effect), TEST_ENTRY(not_a_user_event), TEST_ENTRY(no_trouble),
 	  TEST_ENTRY(process_and_thread), TEST_ENTRY(address), TEST_ENTRY(time_of_an_event), TEST_ENTRY(several_streams),
-	  TEST_ENTRY(same_in_all_streams))
+	  TEST_ENTRY(same_in_all_streams), TEST_ENTRY(many_streams))
