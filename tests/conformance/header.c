@@ -182,10 +182,6 @@ TEST(constants)
 
 TEST(distinct_values)
 {
-	static const trace_event_id_t predefined[] = {
-		POSIX_TRACE_START, POSIX_TRACE_STOP, POSIX_TRACE_OVERFLOW, POSIX_TRACE_RESUME, POSIX_TRACE_ERROR,
-		POSIX_TRACE_FILTER, POSIX_TRACE_FLUSH_START, POSIX_TRACE_FLUSH_STOP, POSIX_TRACE_UNNAMED_USEREVENT,
-	};
 	static const int policy[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_FLUSH, POSIX_TRACE_APPEND };
 
 	CHECK_NE("HDR-14", POSIX_TRACE_RUNNING, POSIX_TRACE_SUSPENDED);
@@ -206,9 +202,9 @@ TEST(distinct_values)
 	CHECK_NE("HDR-23", POSIX_TRACE_SET_EVENTSET, POSIX_TRACE_ADD_EVENTSET);
 	CHECK_NE("HDR-23", POSIX_TRACE_SET_EVENTSET, POSIX_TRACE_SUB_EVENTSET);
 	CHECK_NE("HDR-23", POSIX_TRACE_ADD_EVENTSET, POSIX_TRACE_SUB_EVENTSET);
-	for (size_t i = 0; i < sizeof predefined / sizeof *predefined; i++)
+	for (size_t i = 0; i < PREDEFINED; i++)
 		for (size_t j = 0; j < i; j++)
-			CHECK_NE("HDR-28", predefined[i], predefined[j]);
+			CHECK_NE("HDR-28", predefined[i].id, predefined[j].id);
 }
 
 TEST(event_id_types)

@@ -11,6 +11,7 @@
 #define CONFORMANCE_IDS_H
 
 #include "ours.h"
+#include "predefined.h"
 
 #define NO_TYPE ((trace_event_id_t)-1)
 
@@ -50,19 +51,14 @@ static struct ids ids_opened;
 
 static inline size_t ids_known(void)
 {
-	return OURS_IDS ? 31 * 64 - 1 : 9 + ids_opened.n;
+	return OURS_IDS ? 31 * 64 - 1 : PREDEFINED + ids_opened.n;
 }
 
 static inline trace_event_id_t ids_get(size_t i)
 {
-	static const trace_event_id_t predefined[9] = {
-		POSIX_TRACE_START, POSIX_TRACE_STOP, POSIX_TRACE_FILTER, POSIX_TRACE_OVERFLOW, POSIX_TRACE_RESUME,
-		POSIX_TRACE_FLUSH_START, POSIX_TRACE_FLUSH_STOP, POSIX_TRACE_ERROR, POSIX_TRACE_UNNAMED_USEREVENT,
-	};
-
 	if (OURS_IDS)
 		return (trace_event_id_t)(i + 1);
-	return i < 9 ? predefined[i] : ids_opened.id[i - 9];
+	return i < PREDEFINED ? predefined[i].id : ids_opened.id[i - PREDEFINED];
 }
 
 #if !defined _POSIX_TRACE_EVENT_FILTER || _POSIX_TRACE_EVENT_FILTER >= 0

@@ -1227,9 +1227,6 @@ proctype reader()
 	byte asked, lost; /* how often, and what was answered last */
 	bool overrun;
 #endif
-#ifdef READ_ONCE
-	bool once; /* it has looked before the end */
-#endif
 	bool young; /* there is one that may be reported next time */
 
 	do
@@ -1237,8 +1234,6 @@ proctype reader()
 		/* There is something, or has been, or nothing will be. */
 #ifdef READ_LATE
 		ALL_OVER ->
-#elif defined(READ_ONCE)
-		(UNREAD && !once) || ALL_OVER -> once = true;
 #else
 #ifndef SLEEP
 		UNREAD || ALL_OVER || m[STATE] == ARMED ->
@@ -1250,16 +1245,11 @@ proctype reader()
 	   /* Nobody is left, so nobody is waited for. */
 	   assert(!over || !waiting);
 	   if
-#ifdef READ_ONCE
-	   :: !over -> forget_waiting()
-	   :: over ->
-#else
 	   :: waiting ->
 		/* Again when something has changed. Nobody is waited for who is dead: that would never end. */
 		w_thread == NONE || m[w_word] != w_value || m[w_progress] != w_p || !WAITS_FOR(w_thread);
 		forget_waiting()
 	   :: else ->
-#endif
 #ifdef UNTIL_FULL
 		/* All has been read: it runs again. */
 		if

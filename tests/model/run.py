@@ -4,7 +4,7 @@
 # usage: run.py model      the small configurations: a test
 #        run.py mutants    each mutant, in a configuration where it shows: a test
 #        run.py full       the large ones too, one after the other; prints the table of README.md (script/model)
-#        run.py NAME...    some of them, by their names, thoroughly
+#        run.py NAME...    some of them, by their names, thoroughly; and those that need 20 GB and more than an hour
 #
 # SPDX-License-Identifier: MIT
 
@@ -24,11 +24,13 @@ COMPILER = next((name for name in ('clang', 'gcc', 'cc') if shutil.which(name)),
 # Seconds for each, and MB.
 LIMIT = int(os.environ.get('MODEL_LIMIT', 7200))
 MEMORY = int(os.environ.get('MODEL_MEMORY', 6000))
+HUGE_MEMORY = max(MEMORY, 20000)
 
 # What a search needs is little beside what it takes to compile it, unless it is a long one.
 QUICK = ['-O0']
 THOROUGH = ['-O1', '-DCOLLAPSE', f'-DMEMLIM={MEMORY}']
-QUICK_HASH, THOROUGH_HASH = 20, 25
+WHOLLY = ['-O2', '-DCOLLAPSE', f'-DMEMLIM={HUGE_MEMORY}']
+QUICK_HASH, THOROUGH_HASH, WHOLLY_HASH = 20, 25, 28
 
 ONE = 'WRITERS=1 EVENTS_1=0 '
 
@@ -67,6 +69,12 @@ LARGE = {
     'all-late-full': ('CAP=2 TRIES=1 HANDLER KILLS UNTIL_FULL READ_LATE', 'the same, UNTIL_FULL'),
     'all-late-weak': ('CHUNKS=1 TRIES=1 HANDLER KILLS READ_LATE WEAK', 'all-late, stores pass each other'),
     'three-late': ('WRITERS=3 EVENTS_0=1 EVENTS_2=1 CHUNKS=1 TRIES=1 KILLS READ_LATE DEPTH=1', 'three threads, one of two killed'),
+}
+
+# Only by their names.
+HUGE = {
+    'all': ('EVENTS_0=1 CHUNKS=1 TRIES=1 DEPTH=1 HANDLER KILLS', 'two threads, a handler, a kill, one chunk, a reader at any time'),
+    'all-restart': ('EVENTS_0=1 CHUNKS=1 TRIES=1 DEPTH=1 HANDLER KILLS RESTART', 'the same, the stretch is broken off'),
 }
 
 LATE = 'EVENTS_0=2 CHUNKS=1 TRIES=1 DEPTH=1 READ_LATE'
@@ -199,11 +207,12 @@ def main():
         good &= all_wrong(MUTANTS, QUICK, QUICK_HASH)
     else:
         both = {**SMALL, **LARGE}
-        unknown = [name for name in what if name not in both and name not in MUTANTS]
+        unknown = [name for name in what if name not in both and name not in HUGE and name not in MUTANTS]
         if unknown:
             print(f'run.py: no {unknown[0]}', file=sys.stderr)
             return 2
         good = all_right({name: both[name] for name in what if name in both}, THOROUGH, THOROUGH_HASH)
+        good &= all_right({name: HUGE[name] for name in what if name in HUGE}, WHOLLY, WHOLLY_HASH)
         good &= all_wrong({name: MUTANTS[name] for name in what if name in MUTANTS}, QUICK, QUICK_HASH)
     return 0 if good else 1
 
