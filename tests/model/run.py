@@ -74,7 +74,6 @@ LARGE = {
 # Only by their names.
 HUGE = {
     'all': ('EVENTS_0=1 CHUNKS=1 TRIES=1 DEPTH=1 HANDLER KILLS', 'two threads, a handler, a kill, one chunk, a reader at any time'),
-    'all-restart': ('EVENTS_0=1 CHUNKS=1 TRIES=1 DEPTH=1 HANDLER KILLS RESTART', 'the same, the stretch is broken off'),
 }
 
 LATE = 'EVENTS_0=2 CHUNKS=1 TRIES=1 DEPTH=1 READ_LATE'
