@@ -200,6 +200,9 @@ static inline int stress_files(void)
 
 /* -- Tallies ------------------------------------------------------------- */
 
+/* For whom is in the middle of an event, at the most. */
+#define READER_WAITS_NS 100000000
+
 struct tally {
 	pid_t pid; /* whose events these are */
 	int n_sources;
@@ -285,9 +288,14 @@ static inline void tally_user(struct tally *t, const struct posix_trace_event_in
 	t->report[source] = t->reports;
 	t->next[source] = number + 1;
 	if (stress_before(&info->posix_timestamp, &t->at[s->timeline])) {
+		int64_t by = stress_behind(&info->posix_timestamp, &t->at[s->timeline]);
+
+		/* Held up in the middle, in or below a handler, for longer than a reader waits: CH-23. */
+		if (by >= READER_WAITS_NS)
+			return;
 		t->backwards++;
-		if (stress_behind(&info->posix_timestamp, &t->at[s->timeline]) > t->back_by)
-			t->back_by = stress_behind(&info->posix_timestamp, &t->at[s->timeline]);
+		if (by > t->back_by)
+			t->back_by = by;
 	}
 	t->at[s->timeline] = info->posix_timestamp;
 }
