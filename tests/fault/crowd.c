@@ -822,7 +822,7 @@ static void family_step(struct family *f, uint64_t *state)
 	int i = (int)(f - shared->family), m;
 	bool ready = true;
 
-	switch (f->state) {
+	switch (atomic_load(&f->state)) {
 	case FAMILY_WAITS:
 		for (int k = 0; k < JOBS; k++)
 			if (shared->job[k].state != JOB_FREE && shared->job[k].family == i)
