@@ -219,6 +219,7 @@ struct tally {
 	uint64_t torn, foreign, repeated, backwards, wrong_thread, wrong_type, truncated, unpaired, unannounced, error;
 	int last_error;
 	int64_t back_by; /* how far backwards at the most, ns */
+	uint64_t unpaired_at; /* the last of these, by number of reports */
 
 	uint64_t next[STRESS_SOURCES];
 	uint64_t reports;                /* events of all kinds, so far */
@@ -315,14 +316,13 @@ static inline void tally_event(struct tally *t, const struct posix_trace_event_i
 	if (automatic && (id == POSIX_TRACE_OVERFLOW || id == POSIX_TRACE_STOP))
 		t->loss_told = t->reports;
 	/* OVERFLOW, RESUME and STOP, START of the system come in pairs with nothing between. */
-	if (t->last_automatic && t->last_id == POSIX_TRACE_OVERFLOW && id != POSIX_TRACE_RESUME)
+	if ((t->last_automatic && t->last_id == POSIX_TRACE_OVERFLOW && id != POSIX_TRACE_RESUME) ||
+	    (t->last_automatic && t->last_id == POSIX_TRACE_STOP && id != POSIX_TRACE_START) ||
+	    (automatic && id == POSIX_TRACE_RESUME && t->last_id != POSIX_TRACE_OVERFLOW) ||
+	    (automatic && id == POSIX_TRACE_START && t->last_id != POSIX_TRACE_STOP)) {
 		t->unpaired++;
-	if (t->last_automatic && t->last_id == POSIX_TRACE_STOP && id != POSIX_TRACE_START)
-		t->unpaired++;
-	if (automatic && id == POSIX_TRACE_RESUME && t->last_id != POSIX_TRACE_OVERFLOW)
-		t->unpaired++;
-	if (automatic && id == POSIX_TRACE_START && t->last_id != POSIX_TRACE_STOP)
-		t->unpaired++;
+		t->unpaired_at = t->reports;
+	}
 	t->last_id = id;
 	t->last_automatic = automatic;
 	if (automatic)
