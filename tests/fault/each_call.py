@@ -55,8 +55,11 @@ LEFT_OUT_OF = {
     'ends.parent_that_traces_itself': [
         ('posix_trace_create', 'sys_not_on_fork', 'a child keeps the memory of its parent\'s stream until it executes something or ends')],
     'inheritance.child_does_not_control': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
+    'inheritance.own_stream': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
     'inheritance.unaware_parent': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
     'inheritance.unaware_parent_between': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
+    'inheritance.ways': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
+    'inheritance.ways_as_user': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
 }
 
 
