@@ -111,14 +111,12 @@ struct log_file {
 static int create_in(int dir, struct handle *h, const struct attr *attr, const struct log_file *log)
 {
 	struct anchor anchor;
-	int error, r = 0;
+	int error, r;
 
 	/* Who traces itself has asked before. */
 	if (h->target.self)
 		h->entry.creator = self_process(h->target.self)->ident;
-	else
-		r = ident_self(&h->entry.creator);
-	if (r < 0)
+	else if ((r = ident_self(&h->entry.creator)) < 0)
 		return -r;
 	recover_directory(dir, &h->target.place, h->entry.creator.space);
 	r = make_stream(dir, h, attr, log != NULL);

@@ -210,8 +210,7 @@ static void let_go_all(struct self *self, struct procpage *page)
 
 void attach_update(struct self *self, struct procpage *page, struct thread *t)
 {
-	struct lane *before[PAGE_SLOTS];
-	uint32_t change, count = 0, before_count = t->count, together_end = UINT32_MAX;
+	uint32_t change, count = 0, together_end = UINT32_MAX;
 	bool again = false;
 
 	/* First: what is emptied from here on asks for another look. */
@@ -219,25 +218,20 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	TEST_POINT("update_look");
 	let_go_all(self, page);
 	change = load_acquire(&page->change); /* PAIR(slot) */
-	memcpy(before, t->order, before_count * sizeof before[0]);
 	for (int i = 0; i < PAGE_SLOTS; i++) {
 		/* PAIR(slot): a bit that is clear is seen after its slot. */
 		bool taken = procpage_taken(load_acquire(&page->word[i / 64]), i);
 		struct attached *a = taken ? attach_slot(self, page, i) : NULL;
 
 		again |= taken && !a;
+		if (!taken && t->lane[i].attached)
+			memset(&t->lane[i], 0, sizeof t->lane[i]);
 		if (!taken || !a)
 			continue;
 		lane_set(&t->lane[i], a);
 		t->order[count++] = &t->lane[i];
 		if (t->lane[i].stretch_end < together_end)
 			together_end = t->lane[i].stretch_end;
-	}
-	for (uint32_t i = 0; i < before_count; i++) {
-		int slot = (int)(before[i] - t->lane);
-
-		if (!procpage_taken(load_relaxed(&page->word[slot / 64]), slot))
-			memset(&t->lane[slot], 0, sizeof t->lane[slot]);
 	}
 	t->count = count;
 	t->together_end = together_end;

@@ -49,6 +49,13 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/* Step 9. */
+static inline __attribute__((always_inline)) void leave(struct thread *t)
+{
+	fence_signal();
+	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
+}
+
 static inline __attribute__((always_inline)) void copy(unsigned char *to, const void *from, size_t n)
 {
 	const unsigned char *f = from;
@@ -623,8 +630,7 @@ static __attribute__((noinline)) void record_slow(trace_event_id_t id, const voi
 			lane_finish(lane_record(lane, lane->clock_kind, BLOCKED, id, data, length, address), t, lane, id, data,
 			            length, address);
 		}
-		fence_signal();
-		store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
+		leave(t);
 	} else {
 		/* Inside another trace point of this thread (H4), or without membarrier(): through no lane. */
 		struct writer w = writer(t);
@@ -781,25 +787,21 @@ static __attribute__((noinline)) void record_each(trace_event_id_t id, const voi
 			lane_finish(lane_record(lane, lane->clock_kind, OPEN, id, data, length, address), t, lane, id, data,
 			            length, address);
 	}
-	fence_signal();
-	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
 }
 
-/* The same, shorter where all go together. */
+/* The same, shorter where all go together, and then the thread is outside. */
 static __attribute__((noinline)) void record_lanes(trace_event_id_t id, const void *data, size_t length,
                                                    const void *address, struct thread *t)
 {
 #if RESTART
 	uint32_t n = all_together(t, id, length);
 
-	if (likely(n)) {
+	if (likely(n))
 		record_together(t->order, n, id, data, length, address, t);
-		fence_signal();
-		store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
-		return;
-	}
+	else
 #endif
-	record_each(id, data, length, address, t);
+		record_each(id, data, length, address, t);
+	leave(t);
 }
 
 /* The rest of a trace point with one lane. */
@@ -814,8 +816,7 @@ static __attribute__((noinline, cold)) void finish_lane(trace_event_id_t id, con
 	}
 	if (lane)
 		lane_finish(outcome, t, lane, id, data, length, address);
-	fence_signal();
-	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
+	leave(t);
 }
 
 /* Where this function's caller stands on the stack, without a frame pointer. */
@@ -870,6 +871,5 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 		finish_lane(id, data, length, address, t, outcome);
 		return;
 	}
-	fence_signal();
-	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
+	leave(t);
 }

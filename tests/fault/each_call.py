@@ -49,17 +49,18 @@ EXCEPT = {
 # not see it after all, the entry is out of date, and that is a failure.
 MARK = 'a process that has executed something, and whose parents have ended, is known by its mark alone'
 LIMIT = 'streams of others are counted by /proc/locks, and those of the dead are gone: what of that cannot be read is not known'
+MARKED = [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')]
 LEFT_OUT_OF = {
     'ends.limit': [('posix_trace_create', call, LIMIT) for call in ('sys_open', 'sys_read')],
     'ends.limit_for_one_process': [('posix_trace_create', call, LIMIT) for call in ('sys_open', 'sys_map')],
     'ends.parent_that_traces_itself': [
         ('posix_trace_create', 'sys_not_on_fork', 'a child keeps the memory of its parent\'s stream until it executes something or ends')],
-    'inheritance.child_does_not_control': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
-    'inheritance.own_stream': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
-    'inheritance.unaware_parent': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
-    'inheritance.unaware_parent_between': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
-    'inheritance.ways': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
-    'inheritance.ways_as_user': [('posix_trace_create', call, MARK) for call in ('sys_unused_limit', 'sys_set_unused_limit')],
+    'inheritance.child_does_not_control': MARKED,
+    'inheritance.own_stream': MARKED,
+    'inheritance.unaware_parent': MARKED,
+    'inheritance.unaware_parent_between': MARKED,
+    'inheritance.ways': MARKED,
+    'inheritance.ways_as_user': MARKED,
 }
 
 
