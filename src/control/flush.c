@@ -192,7 +192,15 @@ static void remember_gaps(struct flush *f, const struct live_turn *turn)
 		merge_said(m);
 }
 
-/* The record that the cursor is at. What others wrote: whatever it says stays within what we have (H18). */
+static void set_owner(struct log_event *e, const struct cursor *cur)
+{
+	e->pid = cur->owner.pid;
+	e->tid = cur->owner.tid;
+	e->pthread = cur->owner.thread;
+	memcpy(e->name, cur->owner.name, sizeof e->name);
+}
+
+/* The record that the cursor is at; its owner is set. What others wrote: whatever it says stays within what we have (H18). */
 static bool add_record(struct flush *f, const struct cursor *cur, struct chunk *c, struct log_event *e)
 {
 	e->id = cur->head.type & RECORD_TYPE_MASK;
@@ -201,10 +209,6 @@ static bool add_record(struct flush *f, const struct cursor *cur, struct chunk *
 	e->truncated = cur->head.type & RECORD_TRUNCATED;
 	e->address = cur->head.address;
 	e->length = cur->head.length < f->longest ? cur->head.length : f->longest;
-	e->pid = cur->owner.pid;
-	e->tid = cur->owner.tid;
-	e->pthread = cur->owner.thread;
-	memcpy(e->name, cur->owner.name, sizeof e->name);
 	cursor_copy(cur, f->stream, c, f->data, e->length);
 	return add_event(f, e, f->data, cur->head.ticks);
 }
@@ -215,6 +219,7 @@ static bool add_turn(struct flush *f, const struct live_turn *turn, struct log_e
 	for (unsigned i = 0; i < turn->befores; i++)
 		if (!add(f, &turn->before[i], NULL))
 			return false;
+	set_owner(e, &f->live->merge.cursor[turn->chunk]);
 	return add_record(f, &f->live->merge.cursor[turn->chunk], &f->stream->chunks[turn->chunk], e);
 }
 
@@ -230,9 +235,18 @@ static uint64_t add_run(struct flush *f, const struct live_turn *turn, uint64_t 
 		limit = until;
 	if (f->markers && limit >= f->marker[0].ticks)
 		limit = f->marker[0].ticks - 1;
-	while (cursor_step(cur, f->stream, c) && cur->head.ticks <= limit && cur->next - begin < RUN_MAX && add_record(f, cur, c, e))
+	for (;;) {
+		uint32_t at = cur->at + record_size(cur->head.length);
+
+		if (!cursor_step(cur, f->stream, c) || cur->head.ticks > limit || cur->next - begin >= RUN_MAX)
+			return last;
+		/* Only past a record that says so it is another's. */
+		if (cur->at != at)
+			set_owner(e, cur);
+		if (!add_record(f, cur, c, e))
+			return last;
 		last = cur->head.ticks;
-	return last;
+	}
 }
 
 /* Takes the event of this turn, and those that follow it directly. False: the draft has to be written first. */

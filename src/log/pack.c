@@ -13,11 +13,16 @@
 /* Words are stored whole, whatever of them counts. */
 #define SLACK 8
 
-uint32_t pack_size_max(uint32_t length)
+static inline uint32_t size_max(uint32_t length)
 {
 	uint32_t words = (length + 7) / 8, data = length > PACKED_MAX ? length : (words + 1) / 2 + words * 8;
 
 	return THREAD_SIZE_MAX + SHAPE_SIZE_MAX + EVENT_SIZE_MAX + data + SLACK;
+}
+
+uint32_t pack_size_max(uint32_t length)
+{
+	return size_max(length);
 }
 
 void pack_begin(struct pack *p, unsigned char *body, uint32_t capacity, uint64_t time)
@@ -28,7 +33,6 @@ void pack_begin(struct pack *p, unsigned char *body, uint32_t capacity, uint64_t
 	p->time = time;
 	p->shapes = p->threads = 0;
 	p->thread = PACK_THREADS;
-	p->shape = PACK_SHAPES;
 	memset(p->bucket, 0, sizeof p->bucket);
 }
 
@@ -38,21 +42,25 @@ static bool is_thread(const struct pack_thread *t, const struct log_event *e)
 	       memcmp(t->name, e->name, sizeof t->name) == 0;
 }
 
-/* Its number; what is written when it is new goes to *to. PACK_THREADS: there are too many. */
-static uint32_t find_thread(struct pack *p, const struct log_event *e, unsigned char **to)
+/* Its number; PACK_THREADS: it is new. */
+static inline uint32_t find_thread(const struct pack *p, const struct log_event *e)
 {
-	unsigned char *at = *to;
-	struct pack_thread *t;
-	size_t name;
-
+	/* Nearly always that of the event before. */
 	if (p->thread < p->threads && is_thread(&p->thread_of[p->thread], e))
 		return p->thread;
 	for (uint32_t i = 0; i < p->threads; i++)
 		if (is_thread(&p->thread_of[i], e))
 			return i;
-	if (p->threads == PACK_THREADS)
-		return PACK_THREADS;
-	t = &p->thread_of[p->threads];
+	return PACK_THREADS;
+}
+
+/* The next number for it; its definition goes to *to. */
+static uint32_t define_thread(struct pack *p, const struct log_event *e, unsigned char **to)
+{
+	struct pack_thread *t = &p->thread_of[p->threads];
+	unsigned char *at = *to;
+	size_t name;
+
 	t->pid = e->pid;
 	t->tid = e->tid;
 	t->pthread = e->pthread;
@@ -69,35 +77,38 @@ static uint32_t find_thread(struct pack *p, const struct log_event *e, unsigned 
 	return p->threads++;
 }
 
-static bool is_shape(const struct pack_shape *s, const struct log_event *e, uint32_t thread)
+/* Types have less than 22 bits, threads (PACK_THREADS) 9. */
+static inline uint64_t key_of(const struct log_event *e, uint32_t thread)
 {
-	return s->address == e->address && s->id == e->id && s->length == e->length && s->thread == thread &&
-	       s->truncated == e->truncated;
+	return (uint64_t)e->truncated << 63 | (uint64_t)thread << 54 | (uint64_t)e->id << 32 | e->length;
 }
 
-static uint32_t bucket_of(uint64_t address, uint32_t id, uint32_t length, uint32_t thread)
+static inline uint32_t bucket_of(uint64_t address, uint64_t key)
 {
-	uint64_t x = address ^ (uint64_t)id << 40 ^ (uint64_t)thread << 52 ^ (uint64_t)length << 20;
+	uint64_t x = address ^ (key << 20 | key >> 44);
 
 	return (uint32_t)(x * UINT64_C(0x9e3779b97f4a7c15) >> 53) % PACK_BUCKETS;
 }
 
 /* As find_thread(). */
-static uint32_t find_shape(struct pack *p, const struct log_event *e, uint32_t thread, unsigned char **to)
+static inline uint32_t find_shape(const struct pack *p, uint64_t address, uint64_t key)
 {
-	uint32_t bucket = bucket_of(e->address, e->id, e->length, thread);
-	unsigned char *at = *to;
-	struct pack_shape *s;
-
-	for (uint32_t i = p->bucket[bucket]; i; i = p->shape_of[i - 1].next)
-		if (is_shape(&p->shape_of[i - 1], e, thread))
+	for (uint32_t i = p->bucket[bucket_of(address, key)]; i; i = p->shape_of[i - 1].next)
+		if (p->shape_of[i - 1].address == address && p->shape_of[i - 1].key == key)
 			return i - 1;
-	if (p->shapes == PACK_SHAPES)
-		return PACK_SHAPES;
-	s = &p->shape_of[p->shapes];
-	*s = (struct pack_shape){ e->address, thread, e->id, e->length, e->truncated, p->bucket[bucket] };
+	return PACK_SHAPES;
+}
+
+/* As define_thread(). */
+static uint32_t define_shape(struct pack *p, const struct log_event *e, uint32_t thread, unsigned char **to)
+{
+	uint64_t key = key_of(e, thread);
+	uint16_t *bucket = &p->bucket[bucket_of(e->address, key)];
+	unsigned char *at = *to;
+
+	p->shape_of[p->shapes] = (struct pack_shape){ e->address, key, *bucket };
 	memset(p->before[p->shapes], 0, e->length > PACKED_MAX ? 0 : (e->length + 7) & ~7u);
-	p->bucket[bucket] = (uint16_t)++p->shapes;
+	*bucket = (uint16_t)(p->shapes + 1);
 	*at++ = ITEM_DEFINITION;
 	*at++ = ITEM_SHAPE;
 	at = put_varint(at, thread);
@@ -106,7 +117,7 @@ static uint32_t find_shape(struct pack *p, const struct log_event *e, uint32_t t
 	at = put_varint(at, e->length);
 	put64(at, e->address);
 	*to = at + 8;
-	return p->shapes - 1;
+	return p->shapes++;
 }
 
 static uint64_t load_word(const unsigned char *p, uint32_t bytes)
@@ -117,43 +128,54 @@ static uint64_t load_word(const unsigned char *p, uint32_t bytes)
 	return get64(word);
 }
 
+/* Returns how many bytes of it count. No branch: what changes from event to event cannot be foretold. */
+static inline unsigned pack_word(unsigned char *to, unsigned char *before, uint64_t word)
+{
+	uint64_t changed = word ^ get64(before);
+
+	put64(before, word);
+	put64(to, changed);
+	return 8 - (unsigned)__builtin_clzll(changed | 1) / 8 - (changed == 0);
+}
+
 static unsigned char *pack_data(unsigned char *to, unsigned char *before, const unsigned char *data, uint32_t length)
 {
-	uint32_t words = (length + 7) / 8;
 	unsigned char *counts = to;
+	unsigned low, high;
 
-	memset(counts, 0, (words + 1) / 2);
-	to += (words + 1) / 2;
-	for (uint32_t i = 0; i < words; i++) {
-		uint32_t left = length - 8 * i;
-		uint64_t word = left >= 8 ? get64(data + 8 * i) : load_word(data + 8 * i, left);
-		uint64_t changed = word ^ get64(before + 8 * i);
-		unsigned bytes = changed ? 8 - (unsigned)__builtin_clzll(changed) / 8 : 0;
-
-		put64(before + 8 * i, word);
-		put64(to, changed);
-		to += bytes;
-		counts[i / 2] |= (unsigned char)(bytes << (i & 1) * 4);
+	to += ((length + 7) / 8 + 1) / 2;
+	for (; length >= 16; length -= 16, data += 16, before += 16) {
+		low = pack_word(to, before, get64(data));
+		to += low;
+		high = pack_word(to, before + 8, get64(data + 8));
+		to += high;
+		*counts++ = (unsigned char)(low | high << 4);
+	}
+	if (length) {
+		low = pack_word(to, before, length >= 8 ? get64(data) : load_word(data, length));
+		to += low;
+		high = length > 8 ? pack_word(to, before + 8, load_word(data + 8, length - 8)) : 0;
+		to += high;
+		*counts = (unsigned char)(low | high << 4);
 	}
 	return to;
 }
 
 bool pack_event(struct pack *p, const struct log_event *e, const void *data)
 {
+	uint32_t thread = find_thread(p, e), shape = find_shape(p, e->address, key_of(e, thread));
 	unsigned char *to = p->body + p->position;
-	uint32_t thread, shape = p->shape;
 
-	if (p->capacity - p->position < pack_size_max(e->length))
+	if (p->capacity - p->position < size_max(e->length))
 		return false;
-	/* Nearly always the same as before. */
-	if (shape >= p->shapes || !is_shape(&p->shape_of[shape], e, p->thread) || !is_thread(&p->thread_of[p->thread], e)) {
-		if (p->shapes == PACK_SHAPES || p->threads == PACK_THREADS)
+	if (shape == PACK_SHAPES) {
+		if (p->shapes == PACK_SHAPES || (thread == PACK_THREADS && p->threads == PACK_THREADS))
 			return false;
-		thread = find_thread(p, e, &to);
-		shape = find_shape(p, e, thread, &to);
-		p->thread = thread;
-		p->shape = shape;
+		if (thread == PACK_THREADS)
+			thread = define_thread(p, e, &to);
+		shape = define_shape(p, e, thread, &to);
 	}
+	p->thread = thread;
 	if (e->time < p->time) {
 		*to++ = ITEM_DEFINITION;
 		*to++ = ITEM_BACK;
@@ -184,11 +206,10 @@ void pack_back(struct pack *p, const struct pack_point *point)
 	while (p->shapes > point->shapes) {
 		const struct pack_shape *s = &p->shape_of[--p->shapes];
 
-		p->bucket[bucket_of(s->address, s->id, s->length, s->thread)] = s->next;
+		p->bucket[bucket_of(s->address, s->key)] = s->next;
 	}
 	p->threads = point->threads;
 	p->position = point->position;
 	p->time = point->time;
 	p->thread = PACK_THREADS;
-	p->shape = PACK_SHAPES;
 }

@@ -22,10 +22,7 @@
 
 struct pack_shape {
 	uint64_t address;
-	uint32_t thread;
-	uint32_t id;
-	uint32_t length;
-	bool truncated;
+	uint64_t key;  /* everything else that tells it from others: thread, type, length, truncated */
 	uint16_t next; /* in its bucket, + 1 */
 };
 
@@ -43,7 +40,6 @@ struct pack {
 	uint64_t time; /* of the event before */
 	uint32_t shapes, threads;
 	uint32_t thread; /* of the event before */
-	uint32_t shape;
 	uint16_t bucket[PACK_BUCKETS]; /* shape + 1 */
 	struct pack_thread thread_of[PACK_THREADS];
 	struct pack_shape shape_of[PACK_SHAPES];

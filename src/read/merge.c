@@ -31,6 +31,7 @@ static void start_clock(struct merge *m, struct anchor anchor)
 	m->creation = m->anchor[0] = anchor;
 	m->slope[0] = 0;
 	m->anchors = 1;
+	m->line.end = 0;
 	m->told = (struct anchor){ 0, INT64_MIN };
 }
 
@@ -250,6 +251,7 @@ static void add_anchor(struct merge *m, struct anchor now)
 	m->slope[next] = m->slope[last];
 	m->anchor[next] = now;
 	m->anchors++;
+	m->line.end = 0;
 }
 
 /*
@@ -463,26 +465,36 @@ uint64_t merge_lost(struct merge *m)
 	return lost;
 }
 
-static int64_t convert(const struct merge *m, uint64_t ticks)
+/* The line for these ticks, and from where to where it is the one. */
+static void find_line(struct merge *m, uint64_t ticks)
 {
 	uint32_t count = m->anchors < MERGE_ANCHORS ? m->anchors : MERGE_ANCHORS;
+	struct merge_line *line = &m->line;
 
+	line->end = UINT64_MAX;
 	/* Nearly always the last but one: events are between the last two looks. */
 	for (uint32_t i = 1; i <= count; i++) {
 		uint32_t at = (m->anchors - i) % MERGE_ANCHORS;
 
-		if (ticks >= m->anchor[at].ticks)
-			return anchor_convert(&m->anchor[at], m->slope[at], ticks);
-		if (i == count)
-			return anchor_convert(&m->creation, anchor_slope(&m->creation, &m->anchor[at]), ticks);
+		line->begin = m->anchor[at].ticks;
+		line->anchor = m->anchor[at];
+		line->slope = m->slope[at];
+		if (ticks >= line->begin)
+			return;
+		line->end = line->begin;
 	}
-	return m->creation.monotonic;
+	line->begin = 0;
+	line->slope = anchor_slope(&m->creation, &line->anchor);
+	line->anchor = m->creation;
 }
 
 int64_t merge_time(struct merge *m, uint64_t ticks)
 {
-	int64_t ns = convert(m, ticks);
+	int64_t ns;
 
+	if (ticks < m->line.begin || ticks >= m->line.end)
+		find_line(m, ticks);
+	ns = anchor_convert(&m->line.anchor, m->line.slope, ticks);
 	if (ticks < m->told.ticks)
 		return ns;
 	/*

@@ -37,6 +37,13 @@ struct held_up {
 	bool waiting;      /* we wait for it */
 };
 
+/* Ticks from begin to before end are converted like this. */
+struct merge_line {
+	uint64_t begin, end;
+	struct anchor anchor;
+	double slope;
+};
+
 struct merge {
 	struct stream *stream;
 	struct held_up *held_up; /* one for each seat, then one for each chunk */
@@ -61,6 +68,7 @@ struct merge {
 	struct anchor anchor[MERGE_ANCHORS];
 	double slope[MERGE_ANCHORS];
 	uint32_t anchors; /* so far; the newest is anchor[(anchors - 1) % MERGE_ANCHORS] */
+	struct merge_line line; /* of the last times that were told */
 	/* The newest time that was told. These lines move: what comes behind it is not told to be earlier. */
 	struct anchor told;
 };
