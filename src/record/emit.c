@@ -237,12 +237,14 @@ bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_eve
 	return true;
 }
 
+#define NAME_USES 64
+
 /* The name is asked for now and then only: it seldom changes, and the question costs a tenth of all this. */
 static struct writer writer(struct thread *t)
 {
 	struct writer w = { .pid = t->pid, .tid = load_relaxed(&t->tid), .pthread = t->pthread };
 
-	if (t->name_age++ % 64 == 0)
+	if (t->name_age++ % NAME_USES == 0)
 		sys_thread_name(t->name);
 	memcpy(w.name, t->name, sizeof w.name);
 	return w;
@@ -262,6 +264,12 @@ static struct seat *lane_seat(struct thread *t, struct lane *lane, const struct 
 	if (!lane->seat)
 		lane->no_seat = 1000;
 	return lane->seat;
+}
+
+/* Records and chunks end at multiples of eight: what fits without being rounded up fits. See lane_fits(). */
+static uintptr_t lane_room_end(const struct stream *s, const unsigned char *memory)
+{
+	return (uintptr_t)(memory + s->chunk_size - sizeof(struct record)) + 1;
 }
 
 /* The next chunk for a lane that has a seat. False if the stream is full. */
@@ -291,8 +299,7 @@ static bool lane_take(struct thread *t, struct lane *lane, struct stream *s)
 	position = progress_position(p);
 	TEST_POINT("lane_claimed");
 	lane->at = stream_chunk_memory(s, c) + position;
-	/* Records and chunks end at multiples of eight: what fits without being rounded up fits. */
-	lane->room_end = (uintptr_t)(stream_chunk_memory(s, c) + s->chunk_size - sizeof(struct record)) + 1;
+	lane->room_end = lane_room_end(s, stream_chunk_memory(s, c));
 	lane->at += put_owner(lane->at, &w);
 	TEST_POINT("lane_owner");
 	position += (uint32_t)sizeof(struct record_owner);
@@ -508,6 +515,80 @@ static bool lane_mend(struct lane *lane, const struct stream *s, bool certain)
 }
 #endif
 
+#if RESTART
+/*
+ * The next chunk for a lane as in lane_take(), but without blocking signals, which takes twice as long as everything else. So
+ * up to the stretch nothing is written but one word that none but this thread changes: chunk_leave(). Who comes back here in
+ * a child (H1, H2) has read what he wanted, or finds that the lane is not this stream's any more. False: the long way, which
+ * begins with lane_give_back().
+ *
+ * Now and then the long way anyhow: it asks for the thread's name, and whether the stream's creator lives.
+ */
+static bool lane_change(struct thread *t, struct lane *lane)
+{
+	const struct attached *attached = load_relaxed(&lane->attached);
+	struct chunk *chunk = load_relaxed(&lane->chunk);
+	struct seat *seat = load_relaxed(&lane->seat);
+	uint64_t owner = load_relaxed(&lane->owner);
+	struct stream_header *h;
+	struct offer offer;
+	struct stream stream;
+	struct writer w;
+
+	if (!attached || !chunk || !seat || !load_relaxed(&lane->stretch_end) || t->name_age % NAME_USES == 0)
+		return false;
+	stream = attached->stream;
+	fence_signal();
+	if (load_relaxed(&lane->attached) != attached || stream.outsider)
+		return false;
+	chunk_leave(chunk, owner);
+	w = writer(t);
+	if (!take_offer(&stream, w.tid, &offer))
+		return false;
+	offer.word[OFFER_HELD] = owner_next(offer.word[OFFER_OWNER], (uint32_t)(seat - stream.seats) + 1);
+	offer.word[OFFER_ROOM_END] = lane_room_end(&stream, (const unsigned char *)(uintptr_t)offer.word[OFFER_MEMORY]);
+	put_owner((unsigned char *)&offer.writer, &w);
+	if (!lane_hold(lane, attached, &offer, ticks_read(CLOCK_KIND_COUNTER), &restart_offset))
+		return false;
+	h = load_relaxed(&lane->header);
+	if (h && load_relaxed(&h->flush_waiting)) {
+		uint64_t signals = sys_signals_block();
+
+		if (load_relaxed(&lane->attached))
+			take_told(h);
+		sys_signals_restore(signals);
+	}
+	return true;
+}
+
+/*
+ * Puts in order what lane_change() had begun when it was broken off, if there is anything. What the lane had claimed it has
+ * still: then it gives that back as it is, which is no other than if this thread had died there. With signals blocked.
+ */
+static void lane_give_back(struct lane *lane, const struct stream *s, uint32_t who)
+{
+	uint32_t number = lane->taking & ~LANE_LOSES;
+	struct chunk *c = &s->chunks[number - 1];
+	struct stream_header *h = s->header;
+
+	if (!number)
+		return;
+	if (load_relaxed(&c->claim) == who) {
+		/* Read has been moved past what is to be lost, and perhaps nothing else: so it is lost. */
+		if (lane->taking & LANE_LOSES && load_relaxed(&c->read) == progress_records(load_relaxed(&c->progress))) {
+			chunk_recycle(s, c);
+			fetch_or(&h->state, STATE_FULL | STATE_OVERRUN);
+		}
+		chunk_leave(c, lane->owner);
+		chunk_unclaim(c);
+		lane->chunk = NULL;
+		lane->at = NULL;
+		lane->room_end = 0;
+	}
+	lane->taking = 0;
+}
+#endif
+
 /* What an outcome asks for. The thread stays inside: until then nobody unmaps the stream. */
 static void lane_finish(enum outcome outcome, struct thread *t, struct lane *lane, trace_event_id_t id,
                         const void *data, size_t length, const void *address)
@@ -517,6 +598,13 @@ static void lane_finish(enum outcome outcome, struct thread *t, struct lane *lan
 
 	if (outcome == DONE)
 		return;
+#if RESTART
+	if (outcome == NO_ROOM && lane_change(t, lane)) {
+		outcome = lane_record(lane, lane->clock_kind, OPEN, id, data, length, address);
+		if (outcome == DONE)
+			return;
+	}
+#endif
 	signals = sys_signals_block();
 	attached = load_relaxed(&lane->attached);
 	if (!attached) {
@@ -524,6 +612,9 @@ static void lane_finish(enum outcome outcome, struct thread *t, struct lane *lan
 		sys_signals_restore(signals);
 		return;
 	}
+#if RESTART
+	lane_give_back(lane, &attached->stream, load_relaxed(&t->tid));
+#endif
 	if ((outcome == NO_ROOM || outcome == LOST) && self_peek())
 		attach_check(self_peek(), attached);
 	if (outcome == ENDED && self_peek())
@@ -570,6 +661,9 @@ static void recover_abandoned(struct thread *t)
 			if (!committed)
 				emit_lost(&lane->attached->stream);
 		}
+#if RESTART
+		lane_give_back(lane, &lane->attached->stream, load_relaxed(&t->tid));
+#endif
 		/* The lane may not know how far it has come: no more into this chunk. */
 		if (lane->chunk)
 			chunk_leave(lane->chunk, lane->owner);

@@ -50,7 +50,11 @@ struct lane {
 	uint32_t number;              /* of attached */
 	struct attached *attached;
 	uint32_t no_seat;             /* how often to do without before the next try to get one */
+	uint32_t taking;              /* the number + 1 of the chunk that it is about to take in a stretch, and LANE_LOSES; 0: none */
 };
+
+/* By what is being taken, records may be lost. */
+#define LANE_LOSES UINT32_C(0x80000000)
 
 #define THREAD_READY 1
 

@@ -26,6 +26,7 @@
 #include "base/restart.h"
 #include "model/record.h"
 #include "record/self.h"
+#include "record/take.h"
 #include "shm/chunk.h"
 
 #if RESTART
@@ -304,6 +305,123 @@ awaited:
 	return TOGETHER_AWAITED;
 broken:
 	return TOGETHER_BROKEN;
+}
+
+#define STRETCH_TEXT_(n) #n
+#define STRETCH_TEXT(n)  STRETCH_TEXT_(n)
+#define OFFERED(n)       "%c[word]+8*" STRETCH_TEXT(n) "(%[offer])"
+
+/*
+ * The lane, which holds no chunk, gets the one of the offer: chunk_claim(), chunk_recycle() and the rest of lane_take() in one
+ * stretch, so that no signal has to be blocked for it. The lane says what it takes, and that records may be lost by it, so
+ * that lane_give_back() can put in order what was broken off. False: broken off, or the chunk is not as it was.
+ */
+static inline __attribute__((always_inline)) bool lane_hold(struct lane *lane, const struct attached *attached,
+                                                            const struct offer *offer, uint64_t ticks, const ptrdiff_t *offset)
+{
+	/*
+	 * rcx is first, and then the place. On this processor each store is a release: PAIR(claim), PAIR(recycle), PAIR(commit);
+	 * and seen is looked at by an acquire: PAIR(seen). PAIR(read): xchg, from which on a reader's claim fails.
+	 */
+	__asm__ goto(
+		RESTART_BEGIN("%[offset]", "%%rax", "%%rdx")
+		"cmpq %[attached], %c[lane_attached](%[lane])\n\t"
+		"jne %l[broken]\n\t"
+		"movl " OFFERED(OFFER_NUMBER) ", %%edx\n\t"
+		"movl %%edx, %c[taking](%[lane])\n\t"
+		"movl " OFFERED(OFFER_WHO) ", %%ecx\n\t"
+		"xorl %%eax, %%eax\n\t"
+		"lock cmpxchgl %%ecx, %c[claim](%[chunk])\n\t"
+		"jne %l[broken]\n\t"
+		"movq " OFFERED(OFFER_OWNER) ", %%rax\n\t"
+		"cmpq %%rax, %c[chunk_owner](%[chunk])\n\t"
+		"jne %l[broken]\n\t"
+		"movq " OFFERED(OFFER_PROGRESS) ", %%rax\n\t"
+		"cmpq %%rax, %c[chunk_progress](%[chunk])\n\t"
+		"jne %l[broken]\n\t"
+		/* The gap that the reader knows of. */
+		"movl %c[first](%[chunk]), %%ecx\n\t"
+		"movq %c[last_ticks](%[chunk]), %%rdx\n\t"
+		"cmpl %%ecx, %c[seen](%[chunk])\n\t"
+		"jne 5f\n\t"
+		"cmpq %%rdx, %c[gap_until](%[chunk])\n\t"
+		"je 5f\n\t"
+		"movq $0, %c[gap_from](%[chunk])\n"
+		/* The new one. */
+		"5:\n\t"
+		"movl " OFFERED(OFFER_RECORDS) ", %%eax\n\t"
+		"cmpl %%eax, %c[read](%[chunk])\n\t"
+		"je 7f\n\t"
+		"cmpl %%ecx, %c[read](%[chunk])\n\t"
+		"jne %l[broken]\n\t"
+		"orl %[loses], %c[taking](%[lane])\n\t"
+		"cmpq $0, %c[gap_from](%[chunk])\n\t"
+		"jne 6f\n\t"
+		"movq " OFFERED(OFFER_OLDEST) ", %%rcx\n\t"
+		"movq %%rcx, %c[gap_from](%[chunk])\n"
+		"6:\n\t"
+		"movq %%rdx, %c[gap_until](%[chunk])\n"
+		"7:\n\t"
+		"xchgl %%eax, %c[read](%[chunk])\n\t"
+		"movl " OFFERED(OFFER_RECORDS) ", %%ecx\n\t"
+		"cmpl %%eax, %%ecx\n\t"
+		"je 8f\n\t"
+		"movq %c[header](%[lane]), %%rdx\n\t"
+		"testq %%rdx, %%rdx\n\t"
+		"jz %l[broken]\n\t"
+		"movl %c[state](%%rdx), %%eax\n\t"
+		"andl %[full], %%eax\n\t"
+		"cmpl %[full], %%eax\n\t"
+		"je 8f\n\t"
+		"lock orl %[full], %c[state](%%rdx)\n"
+		/* Empty. */
+		"8:\n\t"
+		"movl %%ecx, %c[first](%[chunk])\n\t"
+		"movq " OFFERED(OFFER_EMPTIED) ", %%rax\n\t"
+		"movq %%rax, %c[chunk_progress](%[chunk])\n\t"
+		/* And ours. */
+		"movq " OFFERED(OFFER_MEMORY) ", %%rcx\n\t"
+		"movups %c[writer](%[offer]), %%xmm0\n\t"
+		"movups %c[writer]+16(%[offer]), %%xmm1\n\t"
+		"movq %c[writer]+32(%[offer]), %%rax\n\t"
+		"movups %%xmm0, (%%rcx)\n\t"
+		"movups %%xmm1, 16(%%rcx)\n\t"
+		"movq %%rax, 32(%%rcx)\n\t"
+		"addq $40, %%rcx\n\t"
+		"movl " OFFERED(OFFER_NUMBER) ", %%eax\n\t"
+		"movl %%eax, %c[number](%[lane])\n\t"
+		"movq %[chunk], %c[lane_chunk](%[lane])\n\t"
+		"movq " OFFERED(OFFER_BEGUN) ", %%rax\n\t"
+		"movq %%rax, %c[progress](%[lane])\n\t"
+		"movq " OFFERED(OFFER_HELD) ", %%rdx\n\t"
+		"movq %%rdx, %c[owner](%[lane])\n\t"
+		"movq %%rcx, %c[at](%[lane])\n\t"
+		"movq %[ticks], %c[last_ticks](%[chunk])\n\t" /* or it would pass for the oldest */
+		"movq %%rax, %c[chunk_progress](%[chunk])\n\t"
+		"movq %%rdx, %c[chunk_owner](%[chunk])\n\t"
+		"movq " OFFERED(OFFER_ROOM_END) ", %%rax\n\t"
+		"movq %%rax, %c[room_end](%[lane])\n\t"
+		"movl $0, %c[claim](%[chunk])" RESTART_END("%l[broken]")
+		"movl $0, %c[taking](%[lane])"
+		:
+		: [lane] "r"(lane), [offer] "r"(offer), [chunk] "r"(offer->chunk), [attached] "r"(attached), [ticks] "r"(ticks),
+		  [offset] "m"(*offset), [loses] "i"(LANE_LOSES),
+		  [full] "i"(STATE_FULL | STATE_OVERRUN), [header] "i"(offsetof(struct lane, header)),
+		  [taking] "i"(offsetof(struct lane, taking)), [number] "i"(offsetof(struct lane, chunk_number)),
+		  [lane_chunk] "i"(offsetof(struct lane, chunk)), [progress] "i"(offsetof(struct lane, progress)),
+		  [owner] "i"(offsetof(struct lane, owner)), [at] "i"(offsetof(struct lane, at)),
+		  [room_end] "i"(offsetof(struct lane, room_end)), [state] "i"(offsetof(struct stream_header, state)),
+		  [claim] "i"(offsetof(struct chunk, claim)), [chunk_owner] "i"(offsetof(struct chunk, owner)),
+		  [chunk_progress] "i"(offsetof(struct chunk, progress)), [first] "i"(offsetof(struct chunk, first)),
+		  [last_ticks] "i"(offsetof(struct chunk, last_ticks)), [seen] "i"(offsetof(struct chunk, seen)),
+		  [gap_from] "i"(offsetof(struct chunk, gap_from)), [gap_until] "i"(offsetof(struct chunk, gap_until)),
+		  [read] "i"(offsetof(struct chunk, read)), [word] "i"(offsetof(struct offer, word)),
+		  [writer] "i"(offsetof(struct offer, writer)), [lane_attached] "i"(offsetof(struct lane, attached))
+		: "rax", "rcx", "rdx", "xmm0", "xmm1", "cc", "memory"
+		: broken);
+	return true;
+broken:
+	return false;
 }
 
 #endif

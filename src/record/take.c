@@ -117,16 +117,19 @@ static bool late(int try, int64_t *until)
 	return now > *until;
 }
 
-/* Another is full, then: who writes the log may want to know. */
-static struct chunk *taken(const struct stream *s, struct chunk *c)
+void take_told(struct stream_header *h)
 {
-	struct stream_header *h = s->header;
-
 	if (load_relaxed(&h->flush_waiting) && exchange(&h->flush_waiting, 0)) {
 		fetch_add(&h->wakeups, 1);
 		sys_futex_wake(&h->wakeups);
 		TEST_POINT("take_woken");
 	}
+}
+
+/* Another is full, then. */
+static struct chunk *taken(const struct stream *s, struct chunk *c)
+{
+	take_told(s->header);
 	return c;
 }
 
@@ -180,4 +183,41 @@ struct chunk *take_chunk(struct stream *s, uint32_t who)
 		return taken(s, c);
 	}
 	return NULL;
+}
+
+bool take_offer(struct stream *s, uint32_t who, struct offer *offer)
+{
+	struct stuck stuck = { { NULL }, 0 };
+	struct choice best = choose(s, &stuck, who, s->stream_policy == POSIX_TRACE_LOOP, false);
+	const struct record *first;
+	struct chunk *c = best.chunk;
+	uint64_t owner, progress;
+	uint32_t records;
+
+	if (!c || best.contended < best.rank || (best.rank != RANK_EMPTY && best.rank != RANK_OLDEST))
+		return false;
+	owner = load_relaxed(&c->owner);
+	progress = load_acquire(&c->progress); /* PAIR(commit) */
+	records = progress_records(progress);
+	if (owner_is(owner))
+		return false;
+	offer->chunk = c;
+	offer->word[OFFER_OWNER] = owner;
+	offer->word[OFFER_PROGRESS] = progress;
+	offer->word[OFFER_RECORDS] = records;
+	offer->word[OFFER_EMPTIED] = progress_make(records, 0);
+	offer->word[OFFER_BEGUN] = progress_make(records, sizeof(struct record_owner));
+	offer->word[OFFER_MEMORY] = (uintptr_t)stream_chunk_memory(s, c);
+	offer->word[OFFER_NUMBER] = (uint32_t)(c - s->chunks) + 1;
+	offer->word[OFFER_WHO] = who;
+	offer->word[OFFER_OLDEST] = 0;
+	/* The choice was made before: another may have had the chunk meanwhile, a handler of this thread's too. */
+	if (best.rank == RANK_EMPTY)
+		return load_relaxed(&c->read) == records;
+	if (load_relaxed(&c->last_ticks) != best.ticks)
+		return false;
+	/* The first event stands behind the record of its owner. It stays there while the chunk's progress does not change. */
+	first = (const struct record *)(stream_chunk_memory(s, c) + sizeof(struct record_owner));
+	offer->word[OFFER_OLDEST] = load_relaxed(&first->ticks);
+	return !(load_relaxed(&first->type) & RECORD_OWNER);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/record.h"
 #include "shm/stream.h"
 
 /*
@@ -25,5 +26,33 @@
  * Null if there is none: the stream is full.
  */
 struct chunk *take_chunk(struct stream *s, uint32_t who);
+
+/*
+ * What take_chunk() would most likely return, if that needs nothing but to be claimed and made empty: nobody holds it, all of
+ * it has been read or nothing. And all that is to be written then, worked out before: it is written by assembler, which takes
+ * few operands, so the words have numbers.
+ */
+struct offer {
+	struct chunk *chunk;
+	uint64_t word[11];
+	struct record_owner writer;
+};
+
+#define OFFER_OWNER    0  /* of the chunk: nobody, still */
+#define OFFER_PROGRESS 1  /* likewise */
+#define OFFER_RECORDS  2  /* in it; its first and read when it is empty */
+#define OFFER_OLDEST   3  /* ticks of the first one */
+#define OFFER_EMPTIED  4  /* its progress when it is empty */
+#define OFFER_BEGUN    5  /* and with the record of its owner */
+#define OFFER_MEMORY   6
+#define OFFER_NUMBER   7  /* of the chunk, + 1 */
+#define OFFER_WHO      8  /* shm/who.h */
+#define OFFER_HELD     9  /* its owner, then: for the caller to set, as is writer */
+#define OFFER_ROOM_END 10 /* likewise, see lane_fits() */
+
+/* False: there is none like that. Nothing is written. */
+bool take_offer(struct stream *s, uint32_t who, struct offer *offer);
+/* To be called for whom such a chunk was taken: who writes the log may want to know. */
+void take_told(struct stream_header *h);
 
 #endif
