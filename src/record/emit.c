@@ -569,16 +569,13 @@ static void lane_give_back(struct lane *lane, const struct stream *s, uint32_t w
 {
 	uint32_t number = lane->taking & ~LANE_LOSES;
 	struct chunk *c = &s->chunks[number - 1];
-	struct stream_header *h = s->header;
 
 	if (!number)
 		return;
 	if (load_relaxed(&c->claim) == who) {
-		/* Read has been moved past what is to be lost, and perhaps nothing else: so it is lost. */
-		if (lane->taking & LANE_LOSES && load_relaxed(&c->read) == progress_records(load_relaxed(&c->progress))) {
-			chunk_recycle(s, c);
-			fetch_or(&h->state, STATE_FULL | STATE_OVERRUN);
-		}
+		/* Read has been moved past what the next taker overwrites, if no reader moves it back before that. */
+		if (lane->taking & LANE_LOSES && chunk_unread(c, load_relaxed(&c->progress)) == 0)
+			fetch_or(&s->header->state, STATE_FULL | STATE_OVERRUN);
 		chunk_leave(c, lane->owner);
 		chunk_unclaim(c);
 		lane->chunk = NULL;

@@ -39,6 +39,10 @@
 #define TICKS 10        /* more than all events and tries together */
 #endif
 
+#ifdef CHANGE
+#define RESTART
+#endif
+
 #define READER  WRITERS       /* thread numbers */
 #define STOPPER (WRITERS + 1) /* who calls stop; only with STOP */
 #define THREADS (WRITERS + 2)
@@ -95,6 +99,13 @@ bool blocked[WRITERS];  /* its signals are */
 bool handling[WRITERS]; /* a handler runs: the thread does not */
 bool broken[WRITERS];   /* a handler ran in its stretch: it does not go on there */
 byte own_busy[WRITERS]; /* the seat's busy as its own processor sees it */
+#ifdef CHANGE
+byte taking[WRITERS];   /* the chunk + 1 that it is about to take in a stretch; its lane says so */
+bool loses[WRITERS];    /* by that */
+#define TAKING(t) (taking[t] != 0)
+#else
+#define TAKING(t) false
+#endif
 bool done[WRITERS];
 
 byte now = 1;           /* the clock: each reading of a writer is another, and rises */
@@ -739,11 +750,120 @@ inline lane_mend(t)
 	d_step { ROOM_FOR(t) -> own_busy[t] = 0; k = 0; hold(t, BUSY(t), 0, true) }
 }
 
+#ifdef RESTART
+/* src/record/emit.c: lane_finish(): a record that may be broken off, in a trace point that a handler may interrupt. */
+inline lane_record_open(t)
+{
+	{ lane_record(t) } unless { d_step { broken[t] -> result = R_BROKEN; blocked[t] = true } };
+	if
+	:: result == R_BROKEN ->
+		lane_mend(t);
+		if
+		:: result == R_NO_ROOM && (m[STATE] & RUNNING) == 0 -> not_running(t); result = R_DONE
+		:: result == R_NO_ROOM && (m[STATE] & RUNNING) != 0 -> lane_record(t)
+		:: else
+		fi;
+		broken[t] = false
+	:: else
+	fi
+}
+#else
+#define lane_record_open(t) lane_record(t)
+#endif
+
+#ifdef CHANGE
+/* src/record/take.c: take_offer(), the choice */
+#define OFFERED(t, c) (CHOICE(t, c) && !HELD(c) && RANK(c) != R_ROOM)
+
+/* src/record/take.c: take_offer() Sets offer, word and words; NONE: there is none. */
+inline take_offer(t)
+{
+	atomic {
+		if
+		:: OFFERED(t, 0) -> offer = 0; best = RANK(0); was = m[LAST(0)]
+#if CHUNKS > 1
+		:: OFFERED(t, 1) -> offer = 1; best = RANK(1); was = m[LAST(1)]
+#endif
+		:: else -> offer = NONE
+		fi
+	}
+	if
+	:: d_step { offer != NONE && !HELD(offer) && (best == R_EMPTY -> EMPTY(offer) : m[LAST(offer)] == was) ->
+		word = m[OWNER(offer)]; words = m[PROG(offer)]; best = 0; was = 0 }
+	:: else -> d_step { offer = NONE; best = 0; was = 0 }
+	fi
+}
+
+/* src/record/stretch.h: lane_hold() Sets chunk, if all is well. */
+inline lane_hold(t)
+{
+	taking[t] = offer + 1;
+	d_step { LOCKED(t) -> ok = (m[CLAIM(offer)] == 0); if :: ok -> m[CLAIM(offer)] = (t) + 1 :: else fi };
+	if
+#ifdef MUTANT_TAKES_WHAT_IT_SAW
+	:: ok ->
+#else
+	:: ok && m[OWNER(offer)] == word && m[PROG(offer)] == words && (EMPTY(offer) || m[READ(offer)] == m[FIRST(offer)]) ->
+#endif
+		loses[t] = !EMPTY(offer);
+		chunk_recycle(t, offer);
+		d_step { progress = m[PROG(offer)]; at = POSITION(progress); mine = OWNER_NEXT(word, (t) + 1) };
+		store(t, HEAD(offer, at), OWNER_RECORD(t));
+		d_step { at++; progress++; x = now };
+		store(t, LAST(offer), x);
+		x = 0;
+		store_release(t, PROG(offer), progress);
+		store(t, OWNER(offer), mine);
+		/* The stretch's last instruction; behind it nothing is broken off. */
+		d_step { LOCKED(t) -> m[CLAIM(offer)] = 0; chunk = offer; taking[t] = 0; loses[t] = false }
+	:: else
+	fi
+}
+
+/* src/record/emit.c: lane_give_back() */
+inline lane_give_back(t)
+{
+	d_step { x = 0; records = 0; was = 0; best = 0; offer = NONE };
+	if
+#ifdef MUTANT_GIVES_NOTHING_BACK
+	:: false ->
+#else
+	:: d_step { TAKING(t) && m[CLAIM(taking[t] - 1)] == (t) + 1 -> offer = taking[t] - 1 };
+#endif
+		d_step {
+			LOCKED(t) ->
+			if
+			:: loses[t] && EMPTY(offer) -> m[FULL] = 1; say_overrun()
+			:: else
+			fi
+		};
+		chunk_leave(t, offer, mine);
+		chunk_unclaim(t, offer)
+	:: else
+	fi;
+	d_step { taking[t] = 0; loses[t] = false; chunk = NONE; mine = 0; progress = 0; at = 0 }
+}
+
+/* src/record/emit.c: lane_change() */
+inline lane_change(t)
+{
+	chunk_leave(t, chunk, mine);
+	take_offer(t);
+	if
+	:: offer != NONE -> lane_hold(t)
+	:: else
+	fi
+}
+#endif
+
 /* src/record/emit.c: posix_trace_event(), lane_finish(), lane_record_slow() */
 proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
 {
 	byte chunk = NONE, mine, at, progress; /* the lane */
 	byte k, x, best, was, records, u, result, tries;
+#ifdef CHANGE
+	byte offer = NONE, word, words;
+#endif
 	bool ok;
 
 	do
@@ -754,27 +874,33 @@ proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
 		:: d_step { (m[STATE] & (RUNNING | ARMED)) == 0 -> none++ }
 		:: d_step { (m[STATE] & RUNNING) != 0 && (chunk == NONE || at >= CAP) -> inside[t] = true; result = R_NO_ROOM }
 		:: d_step { (m[STATE] & RUNNING) != 0 && chunk != NONE && at < CAP -> inside[t] = true; result = R_NO_ROOM };
-#ifdef RESTART
-			{ lane_record(t) } unless { d_step { broken[t] -> result = R_BROKEN; blocked[t] = true } };
-			if
-			:: result == R_BROKEN ->
-				lane_mend(t);
-				if
-				:: result == R_NO_ROOM && (m[STATE] & RUNNING) == 0 -> not_running(t); result = R_DONE
-				:: result == R_NO_ROOM && (m[STATE] & RUNNING) != 0 -> lane_record(t)
-				:: else
-				fi;
-				broken[t] = false
-			:: else
-			fi;
-#else
-			lane_record(t);
-#endif
+			lane_record_open(t);
 			if
 			:: result == R_DONE && ASKED -> blocked[t] = true; emit_wake(t)
 			:: else
 			fi
 		fi;
+#ifdef CHANGE
+		if
+		:: result == R_NO_ROOM && chunk != NONE && !blocked[t] ->
+			{ lane_change(t) } unless { d_step { broken[t] -> blocked[t] = true } };
+			if
+			:: chunk == NONE || broken[t] ->
+				blocked[t] = true;
+				lane_give_back(t);
+				broken[t] = false
+			:: chunk != NONE && !broken[t] && (m[STATE] & RUNNING) == 0 -> not_running(t); result = R_DONE
+			:: chunk != NONE && !broken[t] && (m[STATE] & RUNNING) != 0 ->
+				lane_record_open(t);
+				if
+				:: result == R_DONE && ASKED -> blocked[t] = true; emit_wake(t)
+				:: else
+				fi
+			fi;
+			d_step { offer = NONE; word = 0; words = 0; ok = false }
+		:: else
+		fi;
+#endif
 		do
 		:: result == R_NO_ROOM && tries == TRIES -> emit_lost(t); result = R_DONE
 		:: result == R_NO_ROOM && tries < TRIES ->
@@ -813,7 +939,7 @@ proctype handler(byte t; bool nested) provided (!killed[t])
 		!nested || (inside[t] && !blocked[t]) ->
 		handling[t] = nested;
 #ifdef RESTART
-		broken[t] = (own_busy[t] != 0)
+		broken[t] = (own_busy[t] != 0 || TAKING(t))
 #endif
 	};
 	if
