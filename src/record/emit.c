@@ -19,14 +19,15 @@
  *   8. waiting?         a reader that sleeps is woken. Against its barrier.
  *   9. ready again
  *
- * Everything else is the long way: the first event in a stream, a full chunk,
- * a change of the page, a forked child, a trace point inside a trace point.
- * It uses locked instructions and now and then the system, and takes about a
- * microsecond.
+ * Everything else is the long way: the first event in a stream, a change of
+ * the page, a forked child, a trace point inside a trace point, now and then a
+ * full chunk. It blocks signals, uses locked instructions and at times the
+ * system, and takes about a microsecond.
  *
  * Steps 4 to 7 are one stretch that no signal handler returns into, nor its
  * child (base/restart.h), where the machine has that; stretch.h. With several
- * streams they are one stretch for all, with one look at the clock.
+ * streams they are one stretch for all, with one look at the clock. Most times
+ * a full chunk is followed by another in such a stretch, too: lane_change().
  *
  * SPDX-License-Identifier: MIT
  */
