@@ -7,7 +7,7 @@
  * that the child still does there may show: the parent's books balance, its
  * seat says what it did, the child comes to its end. Or the handler traces; or it
  * jumps away, and the trace point is never come back to (H17): its event is
- * there, or counted as lost, or had not begun.
+ * there, or counted as lost, or had not begun. Or the signal is SIGKILL (H6).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -40,10 +40,11 @@ static struct {
 	uint32_t seats;
 	volatile struct chunk *chunk; /* likewise */
 	uint32_t chunks, chunk_size;
+	struct stress_source source[SOURCES];
 	uint64_t clock_kind;
 } *family;
 
-static struct stress_source source[SOURCES];
+#define source family->source
 static struct tally tally[2];
 static trace_id_t trid[2];
 static int streams;
@@ -54,6 +55,12 @@ static bool needs_counter;
 static volatile pid_t child;
 
 /* -- The process that is led ------------------------------------------------- */
+
+static void share_family(void)
+{
+	family = mmap(NULL, sizeof *family, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST((void *)family != MAP_FAILED);
+}
 
 /* The seats of the stream that was mapped last. */
 static void find_seats(void)
@@ -268,8 +275,7 @@ static void lead(void (*run)(void), int n_streams, size_t from, size_t to)
 	streams = n_streams;
 	least = from;
 	most = to;
-	family = mmap(NULL, sizeof *family, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	MUST((void *)family != MAP_FAILED);
+	share_family();
 	step_start(&s, run);
 	/* Where all is slow, not each of them. */
 	for (int n = 0; !s.ended && !step_last(); n += test_slow()) {
@@ -434,6 +440,81 @@ static void run_jumps(void)
 TEST(jump) { lead(run_jumps, 1, 0, 0); }
 CHANGED(jump_changes,    CHANGES,    lead(run_jumps, 1, 0, 0))
 
+/* -- A kill --------------------------------------------------------------------- */
+
+/* Its stream is its parent's. */
+static void run_until_killed(void)
+{
+	struct timespec t = { 0, 100000 };
+
+	while (!atomic_load(&family->go))
+		nanosleep(&t, NULL);
+	streams = 0;
+	child = -1;
+	for (int i = 0; i < 10; i++)
+		stress_record(&source[FILLER]);
+	find_seats();
+	while (!step_last())
+		stretch();
+}
+
+/* A process that is killed in front of its event's instruction n. False: the event has no such instruction. */
+static bool killed_at(int n)
+{
+	struct posix_trace_status_info status;
+	uint64_t generated = 1, accounted; /* that of posix_trace_start() */
+	bool reached;
+	struct step s;
+
+	atomic_store(&family->go, 0);
+	tally_init(&tally[0]);
+	for (unsigned k = 0; k < SOURCES; k++) {
+		tally_add(&tally[0], &source[k], k);
+		source[k].thread = pthread_self(); /* the child's, too */
+	}
+	step_start(&s, run_until_killed);
+	tally[0].pid = s.pid;
+	MUST(stress_create_for(s.pid, POSIX_TRACE_LOOP, STREAM_SIZE, POSIX_TRACE_CLOSE_FOR_CHILD, &trid[0]) == 0);
+	MUST(posix_trace_start(trid[0]) == 0);
+	atomic_store(&family->go, 1);
+	reached = step_enter(&s);
+	CHECK("-", reached);
+	/* What it takes then has been read. */
+	if (chunk == CHANGES)
+		drain();
+	for (int i = 0; i < n && reached; i++)
+		reached = step_one(&s);
+	step_kill(&s);
+	drain();
+	for (unsigned k = 0; k < SOURCES; k++)
+		generated += source[k].generated;
+	MUST(posix_trace_get_status(trid[0], &status) == 0);
+	accounted = tally[0].read + tally[0].called + status.__posix_lost_events;
+	/* The last one may not have been recorded yet. */
+	CHECK("EVT-1 MODEL-8", generated == accounted || generated == accounted + 1);
+	CHECK_EQ("SHUT-1", posix_trace_shutdown(trid[0]), 0);
+	return reached;
+}
+
+static void kills(size_t from, size_t to)
+{
+	int n = 0;
+
+	shm_private("");
+	share_family();
+	stress_types();
+	streams = 1;
+	least = from;
+	most = to;
+	while (!test_failures && killed_at(n))
+		n += test_slow();
+	CHECK("-", n > 50);
+}
+
+TEST(kill_short) { kills(16, 31); }
+CHANGED(kill_changes,    CHANGES,    kills(16, 31))
+CHANGED(kill_overwrites, OVERWRITES, kills(16, 31))
+
 /* -- A handler that looks at the stack, as profilers do ------------------------- */
 
 #if RESTART && __has_include(<execinfo.h>)
@@ -485,4 +566,5 @@ TEST_MAIN(TEST_ENTRY(fork_short), TEST_ENTRY(fork_long), TEST_ENTRY(fork_streams
           TEST_ENTRY(underscore_middle), TEST_ENTRY(underscore_long), TEST_ENTRY(underscore_streams),
           TEST_ENTRY(clone_long), TEST_ENTRY(fork_changes), TEST_ENTRY(underscore_changes), TEST_ENTRY(underscore_overwrites),
           TEST_ENTRY(trace_short), TEST_ENTRY(trace_long), TEST_ENTRY(trace_streams), TEST_ENTRY(trace_changes),
-          TEST_ENTRY(trace_overwrites), TEST_ENTRY(jump), TEST_ENTRY(jump_changes), TEST_ENTRY(stack))
+          TEST_ENTRY(trace_overwrites), TEST_ENTRY(jump), TEST_ENTRY(jump_changes), TEST_ENTRY(kill_short), TEST_ENTRY(kill_changes),
+          TEST_ENTRY(kill_overwrites), TEST_ENTRY(stack))
