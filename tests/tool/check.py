@@ -134,8 +134,13 @@ class Trials:
 
 def found_at(offset, missing=None, kinds=None, segment=None):
     """A problem that begins at this offset, or goes over it; so many events are missing."""
+    def is_here(f):
+        # An index that has begun in the rest of the last slot, and whose header is spoiled: all of that is the slot's, but the footer names the place.
+        named = f['kind'] == 'index' and f'offset {offset},' in f['text']
+        return named or f['offset'] <= offset < f['offset'] + f.get('size', 1) or f['offset'] == offset
+
     def check(name, said):
-        here = [f for f in problems(said) if f['offset'] <= offset < f['offset'] + f.get('size', 1) or f['offset'] == offset]
+        here = [f for f in problems(said) if is_here(f)]
         expect(not said['ok'], f'{name}: not found')
         expect(here, f'{name}: not placed at {offset}')
         if missing is not None:

@@ -670,7 +670,8 @@ def test_before_and_after():
         equal(log.names[:2], ['boom', 'new'])
         assert 20 < log.count('tick') < 250, log.count('tick')
         span = log.events[-1].time - log.events[0].time
-        assert span <= 200e6, span
+        # The recorder has looked at the clocks at other moments than whoever wrote the log.
+        assert span <= 201e6, span
         run.close_input()
         run.end()
 
