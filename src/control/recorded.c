@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/ticks.h"
@@ -184,8 +185,7 @@ void recorded_next(struct handle *h, struct posix_trace_event_info *event, void 
 		                               : e->truncated     ? POSIX_TRACE_TRUNCATED_RECORD
 		                                                  : POSIX_TRACE_NOT_TRUNCATED;
 		*length = size < e->length ? size : e->length;
-		if (*length)
-			memcpy(data, from, *length);
+		copy(data, from, *length);
 	}
 	*unavailable = !e;
 }

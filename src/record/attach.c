@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/copy.h"
 #include "base/restart.h"
 #include "base/sys.h"
 #include "base/testpoint.h"

@@ -37,6 +37,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/copy.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "base/ticks.h"
@@ -55,36 +56,6 @@ static inline __attribute__((always_inline)) void leave(struct thread *t)
 {
 	fence_signal();
 	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
-}
-
-static inline __attribute__((always_inline)) void copy(unsigned char *to, const void *from, size_t n)
-{
-	const unsigned char *f = from;
-
-	/* Moves that may overlap are faster than a call. */
-	if (n > COPY_INLINE) {
-		memcpy(to, f, n);
-	} else if (n >= 32) {
-		for (size_t i = 0; i + 32 < n; i += 32) {
-			memcpy(to + i, f + i, 16);
-			memcpy(to + i + 16, f + i + 16, 16);
-		}
-		memcpy(to + n - 32, f + n - 32, 16);
-		memcpy(to + n - 16, f + n - 16, 16);
-	} else if (n >= 16) {
-		memcpy(to, f, 16);
-		memcpy(to + n - 16, f + n - 16, 16);
-	} else if (n >= 8) {
-		memcpy(to, f, 8);
-		memcpy(to + n - 8, f + n - 8, 8);
-	} else if (n >= 4) {
-		memcpy(to, f, 4);
-		memcpy(to + n - 4, f + n - 4, 4);
-	} else if (n) {
-		to[0] = f[0];
-		to[n / 2] = f[n / 2];
-		to[n - 1] = f[n - 1];
-	}
 }
 
 static inline __attribute__((always_inline)) void put(unsigned char *at, unsigned type, uint32_t length, uint64_t ticks,
@@ -273,6 +244,14 @@ static uintptr_t lane_room_end(const struct stream *s, const unsigned char *memo
 	return (uintptr_t)(memory + s->chunk_size - sizeof(struct record)) + 1;
 }
 
+/* The lane has no chunk. */
+static void lane_forget(struct lane *lane)
+{
+	lane->chunk = NULL;
+	lane->at = NULL;
+	lane->room_end = 0;
+}
+
 /* The next chunk for a lane that has a seat. False if the stream is full. */
 static bool lane_take(struct thread *t, struct lane *lane, struct stream *s)
 {
@@ -284,9 +263,7 @@ static bool lane_take(struct thread *t, struct lane *lane, struct stream *s)
 
 	if (lane->chunk) {
 		chunk_leave(lane->chunk, lane->owner);
-		lane->chunk = NULL;
-		lane->at = NULL;
-		lane->room_end = 0;
+		lane_forget(lane);
 		TEST_POINT("lane_left");
 	}
 	c = take_chunk(s, load_relaxed(&t->tid) | s->outsider);
@@ -579,9 +556,7 @@ static void lane_give_back(struct lane *lane, const struct stream *s, uint32_t w
 			fetch_or(&s->header->state, STATE_FULL | STATE_OVERRUN);
 		chunk_leave(c, lane->owner);
 		chunk_unclaim(c);
-		lane->chunk = NULL;
-		lane->at = NULL;
-		lane->room_end = 0;
+		lane_forget(lane);
 	}
 	lane->taking = 0;
 }
@@ -665,9 +640,7 @@ static void recover_abandoned(struct thread *t)
 		/* The lane may not know how far it has come: no more into this chunk. */
 		if (lane->chunk)
 			chunk_leave(lane->chunk, lane->owner);
-		lane->chunk = NULL;
-		lane->at = NULL;
-		lane->room_end = 0;
+		lane_forget(lane);
 	}
 	store_relaxed(&t->depth, 0);
 	store_relaxed(&t->ready, (uintptr_t)THREAD_READY);

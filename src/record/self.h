@@ -30,9 +30,6 @@ struct attached {
 	struct attached *next; /* in self.retired */
 };
 
-/* What is copied in line; more is worth a call. */
-#define COPY_INLINE 512
-
 /* One stream, as one thread writes it. */
 struct lane {
 	struct stream_header *header; /* null: not in use */
