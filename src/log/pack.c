@@ -13,16 +13,11 @@
 /* Words are stored whole, whatever of them counts. */
 #define SLACK 8
 
-static inline uint32_t size_max(uint32_t length)
+inline uint32_t pack_size_max(uint32_t length)
 {
 	uint32_t words = (length + 7) / 8, data = length > PACKED_MAX ? length : (words + 1) / 2 + words * 8;
 
 	return THREAD_SIZE_MAX + SHAPE_SIZE_MAX + EVENT_SIZE_MAX + data + SLACK;
-}
-
-uint32_t pack_size_max(uint32_t length)
-{
-	return size_max(length);
 }
 
 void pack_begin(struct pack *p, unsigned char *body, uint32_t capacity, uint64_t time)
@@ -166,7 +161,7 @@ bool pack_event(struct pack *p, const struct log_event *e, const void *data)
 	uint32_t thread = find_thread(p, e), shape = find_shape(p, e->address, key_of(e, thread));
 	unsigned char *to = p->body + p->position;
 
-	if (p->capacity - p->position < size_max(e->length))
+	if (p->capacity - p->position < pack_size_max(e->length))
 		return false;
 	if (shape == PACK_SHAPES) {
 		if (p->shapes == PACK_SHAPES || (thread == PACK_THREADS && p->threads == PACK_THREADS))
