@@ -216,11 +216,13 @@ static bool add_record(struct flush *f, const struct cursor *cur, struct chunk *
 /* An event, with what is to be told before it. */
 static bool add_turn(struct flush *f, const struct live_turn *turn, struct log_event *e)
 {
+	const struct cursor *cur = &f->live->merge.cursor[turn->chunk];
+
 	for (unsigned i = 0; i < turn->befores; i++)
 		if (!add(f, &turn->before[i], NULL))
 			return false;
-	set_owner(e, &f->live->merge.cursor[turn->chunk]);
-	return add_record(f, &f->live->merge.cursor[turn->chunk], &f->stream->chunks[turn->chunk], e);
+	set_owner(e, cur);
+	return add_record(f, cur, &f->stream->chunks[turn->chunk], e);
 }
 
 /* Events that follow in the same chunk, older than any other: so they are looked for once, and taken together. Returns the ticks of the last. */
@@ -396,6 +398,9 @@ static enum flush_step take_until(struct flush *f, uint64_t until)
 	enum flush_step step = take_all(f, until);
 
 	f->lost = f->lost_before + load_relaxed(&f->stream->header->lost) + merge_lost(&f->live->merge);
+	/* What the segments have told stays told, also where a stream was about to be cleared, and the log was not. */
+	if (f->lost < output_place(&f->output)->lost)
+		f->lost = output_place(&f->output)->lost;
 	return step;
 }
 

@@ -108,7 +108,10 @@ static int find_index(struct flush *f, struct input *in)
 	return in->error;
 }
 
-/* Events that were overwritten: all there were, but for those that were taken and those that are there still. */
+/*
+ * Events that were overwritten: all there were, but for those that were taken and those that are there still. There may be fewer than are
+ * known: who was killed had begun to clear the stream, or had given up some (cursor_give_up()) that are there still, and are about to be dropped.
+ */
 static void count_lost(struct flush *f)
 {
 	const struct merge *m = &f->live->merge;
@@ -117,7 +120,7 @@ static void count_lost(struct flush *f)
 
 	for (uint32_t i = 0; i < f->stream->chunk_count; i++)
 		lost += m->cursor[i].next;
-	f->lost_before = known + (uint32_t)(lost - (uint32_t)known);
+	f->lost_before = known + (uint64_t)(int32_t)(lost - (uint32_t)known);
 }
 
 /* The STOP of a shutdown. When it was, nobody knows: behind the last event. */

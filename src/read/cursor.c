@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/copy.h"
 #include "base/testpoint.h"
 #include "shm/chunk.h"
 
@@ -22,7 +23,7 @@ static void copy_shared(void *to, const volatile unsigned char *from, size_t siz
 #else
 static inline void copy_shared(void *to, const unsigned char *from, size_t size)
 {
-	memcpy(to, from, size);
+	copy(to, from, size);
 }
 #endif
 
@@ -32,14 +33,41 @@ static void start_over(struct cursor *cur, struct chunk *c, uint32_t first)
 	uint32_t lost = first - cur->next;
 
 	if (lost) {
+		uint64_t until = load_relaxed(&c->gap_until);
+
 		cur->lost += lost;
-		if (!cur->gap_from)
-			cur->gap_from = load_relaxed(&c->gap_from);
-		cur->gap_until = load_relaxed(&c->gap_until);
+		if (until != cur->given_up_until) {
+			if (!cur->gap_from)
+				cur->gap_from = load_relaxed(&c->gap_from);
+			cur->gap_until = until;
+		}
 	}
+	cur->given_up_until = 0;
 	cur->first = cur->next = first;
 	cur->at = 0;
 	cur->unsaid = true;
+}
+
+bool cursor_give_up(struct cursor *cur, const struct chunk *c)
+{
+	uint64_t from, until;
+	uint32_t end;
+
+	if (cur->given_up_until)
+		return true;
+	/* PAIR(read): the taker has noted the gap before it moved read, which has been seen. */
+	fence_acquire();
+	from = load_relaxed(&c->gap_from);
+	until = load_relaxed(&c->gap_until);
+	end = progress_records(load_relaxed(&c->progress));
+	/* PAIR(recycle): as long as it has not come to first, nothing of this has changed. */
+	fence_acquire();
+	if (load_relaxed(&c->first) != cur->first)
+		return false;
+	cur->given_up = end;
+	cur->given_up_until = cur->gap_until = until;
+	cur->gap_from = from;
+	return true;
 }
 
 void cursor_said(struct cursor *cur, struct chunk *c)

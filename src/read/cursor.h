@@ -30,6 +30,12 @@ struct cursor {
 	/* Ticks of the first and the last event overwritten since the caller has looked here; gap_from 0: none. */
 	uint64_t gap_from, gap_until;
 	uint64_t lost; /* events overwritten, all so far */
+	/*
+	 * Records before this number were given up, and that is told: cursor_give_up(). They are lost from then on, whether
+	 * they are overwritten in the end or not.
+	 */
+	uint32_t given_up;
+	uint64_t given_up_until; /* chunk.gap_until at that time; 0: none were */
 };
 
 /* Looks for the chunk's next record; notes what was overwritten. True if there is one. */
@@ -39,6 +45,18 @@ bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c);
  * another one is to go on: that would find nothing of it here any more.
  */
 void cursor_said(struct cursor *cur, struct chunk *c);
+/*
+ * What a taker is about to overwrite (moving) it will not be waited for any longer: the gap is that of the chunk, as if it had
+ * been overwritten. False: it is, by now; look again.
+ */
+bool cursor_give_up(struct cursor *cur, const struct chunk *c);
+/* Records that were given up, and that neither were overwritten since nor have been gone past. */
+static inline uint32_t cursor_given_up(const struct cursor *cur)
+{
+	int32_t n = (int32_t)(cur->given_up - cur->next);
+
+	return cur->given_up_until && n > 0 ? (uint32_t)n : 0;
+}
 /* Begins behind what was read, where another reader has left off; notes what was overwritten since then. */
 void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c);
 /*

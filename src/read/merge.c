@@ -135,15 +135,21 @@ static void add_gap(struct merge *m, uint64_t from, uint64_t until)
 		m->gap_until = until;
 }
 
+/* What the cursor has found to be lost. */
+static void add_gap_of(struct merge *m, struct cursor *cur)
+{
+	if (cur->gap_from) {
+		add_gap(m, cur->gap_from, cur->gap_until);
+		cur->gap_from = 0;
+	}
+}
+
 static bool look(struct merge *m, uint32_t chunk)
 {
 	struct cursor *cur = &m->cursor[chunk];
 	bool have = cursor_look(cur, m->stream, &m->stream->chunks[chunk]);
 
-	if (cur->gap_from) {
-		add_gap(m, cur->gap_from, cur->gap_until);
-		cur->gap_from = 0;
-	}
+	add_gap_of(m, cur);
 	if (cur->unsaid && m->stream->log)
 		m->unsaid = true;
 	else if (cur->unsaid)
@@ -313,16 +319,18 @@ static void refill(struct merge *m)
 			if (cur->head.ticks < horizon)
 				horizon = cur->head.ticks;
 		} else if (!put_back(m, i)) {
-			/* Stopped there: what it is about to overwrite is lost when it goes on, or put back when it has ended. */
-			if (is_stopped(m, i))
+			/* Stopped there: what it is about to overwrite is lost, also if it ends now and overwrites nothing. */
+			if (is_stopped(m, i) && cursor_give_up(cur, &m->stream->chunks[i])) {
+				add_gap_of(m, cur);
 				continue;
-			/* Somebody else has the claim, for a moment. */
+			}
+			/* Somebody else has the claim, for a moment, or it has gone on. */
 			m->waiting = true;
 			if (cur->head.ticks < horizon)
 				horizon = cur->head.ticks;
 		} else if (look(m, i)) {
-			/* Not behind what was reported when we had waited long enough: that is dropped, and counted. */
-			if (cur->head.ticks < m->taken)
+			/* Not behind what was reported before we had come to know of it: that is dropped, and counted. */
+			if (cur->head.ticks < m->taken && !cursor_given_up(cur))
 				add_gap(m, cur->head.ticks, m->taken);
 			m->heap[m->heap_count] = i;
 			sift_up(m, m->heap_count++);
@@ -384,6 +392,7 @@ enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 
 	for (unsigned i = 0;; i++) {
 		uint64_t ticks = m->heap_count ? m->cursor[m->heap[0]].head.ticks : UINT64_MAX;
+		bool told;
 
 		if (ticks >= m->horizon) {
 			refill(m);
@@ -397,9 +406,11 @@ enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 		if (ticks > m->gap_until)
 			return MERGE_RECORD;
 		/* Older than one that was overwritten. */
+		told = cursor_given_up(&m->cursor[*chunk]);
 		if (merge_take(m, *chunk, NULL, 0)) {
 			m->dropped++;
-			add_gap(m, ticks, 0);
+			if (!told)
+				add_gap(m, ticks, 0);
 		}
 		if (i % LOOKS_PER_TIME == LOOKS_PER_TIME - 1 && merge_late(&until))
 			return MERGE_AGAIN;
@@ -458,9 +469,7 @@ uint64_t merge_lost(struct merge *m)
 		const struct cursor *cur = &m->cursor[i];
 		uint32_t first = load_acquire(&m->stream->chunks[i].first); /* PAIR(recycle) */
 
-		lost += cur->lost;
-		if (first != cur->first)
-			lost += first - cur->next;
+		lost += cur->lost + (first != cur->first ? first - cur->next : cursor_given_up(cur));
 	}
 	return lost;
 }

@@ -249,6 +249,9 @@ static inline void books_balance(struct books *b, uint64_t lost, uint64_t discar
 	shared->total.read += b->users;
 	shared->total.lost += lost;
 	shared->total.discarded += discarded;
+	/* Nobody records as many, so this is said of the doubtful ones too. */
+	if (told >> 32)
+		BOOKS_FAIL(b, "%llu are lost, %llu discarded", (unsigned long long)lost, (unsigned long long)discarded);
 	if (b->subject->doubtful)
 		return;
 	books_missing_all(b, &least, &most);

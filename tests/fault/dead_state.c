@@ -24,7 +24,7 @@ static struct log_state *state;
 
 /* -- At a place of the library ------------------------------------------------------------ */
 
-static const char *spoil_at;
+static const char *spoil_at, *die_at;
 static int spoiled;
 static _Atomic int hold, held; /* who writes the log, before it has anything to write */
 
@@ -45,6 +45,8 @@ void test_point(const char *name)
 {
 	if (spoil_at && strcmp(name, spoil_at) == 0)
 		spoil();
+	if (die_at && strcmp(name, die_at) == 0)
+		kill(getpid(), SIGKILL);
 	if (hold && strcmp(name, "flusher_sleeps") == 0) {
 		held = 1;
 		for (;;)
@@ -332,5 +334,42 @@ TEST(spoilt_by_traced)
 	MUST(waitpid(pid, NULL, 0) == pid);
 }
 
+/* A stream and its log that have lost some, killed in posix_trace_clear(): the log has lost no more than there were. */
+static void killed_in_clear(const char *place)
+{
+	struct log_seen seen;
+	int status, fd;
+	pid_t pid;
+
+	shm_private("");
+	pid = fork();
+	MUST(pid >= 0);
+	if (pid == 0) {
+		fd = open(LOG_PATH, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		MUST(log_try(0, fd, POSIX_TRACE_APPEND, 0, POSIX_TRACE_UNTIL_FULL, 4096) == 0 && posix_trace_start(log_trid) == 0);
+		log_record(20000);
+		MUST(posix_trace_flush(log_trid) == 0);
+		die_at = place;
+		posix_trace_clear(log_trid);
+	}
+	MUST(waitpid(pid, &status, 0) == pid);
+	MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	come_by(0);
+	fd = log_open(LOG_PATH, O_RDONLY);
+	seen = log_read(fd);
+	close(fd);
+	CHECK_EQ("OPEN-8", seen.error, 0);
+	CHECK_OP("-", seen.status.__posix_lost_events, >=, 20000 - seen.count);
+	CHECK_OP("-", seen.status.__posix_lost_events, <=, 20001);
+}
+
+TEST(killed_in_clear)
+{
+	killed_in_clear("clear_quiet");
+	killed_in_clear("clear_reset");
+	killed_in_clear("clear_filter");
+}
+
 TEST_MAIN(TEST_ENTRY(unspoilt), TEST_ENTRY(slot_size), TEST_ENTRY(no_slot_size), TEST_ENTRY(spoilt_before_events),
-          TEST_ENTRY(spoilt_before_stop), TEST_ENTRY(log_of_another), TEST_ENTRY(process_of_another), TEST_ENTRY(spoilt_by_traced))
+          TEST_ENTRY(spoilt_before_stop), TEST_ENTRY(log_of_another), TEST_ENTRY(process_of_another), TEST_ENTRY(spoilt_by_traced),
+          TEST_ENTRY(killed_in_clear))

@@ -346,8 +346,8 @@ TEST(nothing_but_a_busy_thread)
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
 }
 
-/* Stopped, by a debugger for example, when it was about to overwrite a chunk: the others' events come all the same. */
-TEST(stopped_taker)
+/* Stopped, by a debugger for example, when it was about to overwrite a chunk: the others' events come all the same, behind a gap. */
+static void give_up(void)
 {
 	int64_t before = unit_now();
 	uint64_t got;
@@ -355,21 +355,81 @@ TEST(stopped_taker)
 
 	begin();
 	put_three();
+	unit_record(&s, &s.chunks[0], start + 12, 70, NULL, 0);
+	unit_record(&s, &s.chunks[2], start + 11, 70, NULL, 0);
 	CHECK_EQ("-", next(), 5);
 	s.chunks[0].claim = unit_living_thread();
-	s.chunks[0].read = 1; /* as chunk_recycle() */
-	while ((got = next()) == 0 && unit_now() - before < 20 * MERGE_PATIENCE_NS)
+	s.chunks[0].gap_from = start + 10;
+	s.chunks[0].gap_until = start + 12;
+	s.chunks[0].read = 2; /* as chunk_recycle() */
+	CHECK_EQ("-", merge_lost(&m), 0);
+	while ((got = next()) == 0 && unit_now() - before < 20 * MERGE_PATIENCE_NS) {
+		CHECK_EQ("-", m.gap_from, 0);
 		unit_sleep_ms(5);
-	CHECK_EQ("-", got, 20);
+	}
 	CHECK_OP("-", unit_now() - before, >=, MERGE_PATIENCE_NS);
 	CHECK_OP("-", unit_now() - before, <, 10 * MERGE_PATIENCE_NS * (int64_t)test_slow());
+	/* As if it were overwritten: what is older than the last one is dropped. */
+	CHECK_EQ("-", got, 20);
+	CHECK_EQ("-", merge_lost(&m), 3);
+	CHECK_EQ("-", merge_gap(&m), start + 10);
+	/* That is told once. */
+	unit_record(&s, &s.chunks[2], start + 30, 70, NULL, 0);
+	CHECK_EQ("-", next(), 30);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
 	CHECK_EQ("-", merge_gap(&m), 0);
-	/* Killed there: the record is there after all, but others have been told that are younger. */
+	CHECK_EQ("-", merge_lost(&m), 3);
+}
+
+TEST(stopped_taker_is_killed)
+{
+	uint32_t chunk;
+
+	give_up();
 	s.chunks[0].claim = unit_dead_thread();
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
-	CHECK_EQ("-", merge_gap(&m), start + 10);
-	CHECK_EQ("-", merge_lost(&m), 1);
+	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", merge_lost(&m), 3);
+	/* There is room behind them. */
+	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
+	CHECK_EQ("-", next(), 40);
+	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", merge_lost(&m), 3);
+	/* And what is lost there another time is told another time. */
+	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
+	recycle(&s.chunks[0]);
+	unit_record(&s, &s.chunks[0], start + 60, 70, NULL, 0);
+	CHECK_EQ("-", next(), 60);
+	CHECK_EQ("-", merge_gap(&m), start + 50);
+	CHECK_EQ("-", merge_lost(&m), 4);
+}
+
+TEST(stopped_taker_goes_on)
+{
+	give_up();
+	s.chunks[0].first = 2;
+	s.chunks[0].progress = progress_make(2, 0);
+	s.chunks[0].claim = 0;
+	CHECK_EQ("-", merge_lost(&m), 3);
+	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
+	CHECK_EQ("-", next(), 40);
+	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", merge_lost(&m), 3);
+}
+
+/* The chunk is used again before anybody looks. */
+TEST(stopped_taker_goes_far)
+{
+	give_up();
+	s.chunks[0].first = 2;
+	s.chunks[0].progress = progress_make(2, 0);
+	s.chunks[0].claim = 0;
+	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
+	recycle(&s.chunks[0]);
+	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
+	CHECK_EQ("-", next(), 50);
+	CHECK_NE("-", merge_gap(&m), 0);
+	CHECK_EQ("-", merge_lost(&m), 4);
 }
 
 /* -- Times ------------------------------------------------------------------------------------ */
@@ -604,5 +664,6 @@ TEST(limits)
 TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(same_tick), TEST_ENTRY(seen_later), TEST_ENTRY(gap),
           TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset), TEST_ENTRY(reset_keeps_owner), TEST_ENTRY(reset_far_behind), TEST_ENTRY(held_up_by_a_busy_thread),
           TEST_ENTRY(held_up_by_a_claim), TEST_ENTRY(not_held_up_by_the_dead), TEST_ENTRY(held_up_no_longer),
-          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(stopped_taker), TEST_ENTRY(resumed), TEST_ENTRY(resumed_behind_a_gap), TEST_ENTRY(resumed_after_overwriting), TEST_ENTRY(gap_is_kept), TEST_ENTRY(limits), TEST_ENTRY(times),
+          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(stopped_taker_is_killed),
+          TEST_ENTRY(stopped_taker_goes_on), TEST_ENTRY(stopped_taker_goes_far), TEST_ENTRY(resumed), TEST_ENTRY(resumed_behind_a_gap), TEST_ENTRY(resumed_after_overwriting), TEST_ENTRY(gap_is_kept), TEST_ENTRY(limits), TEST_ENTRY(times),
           TEST_ENTRY(times_after_waiting), TEST_ENTRY(times_of_now))
