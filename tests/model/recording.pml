@@ -1005,6 +1005,43 @@ inline add_gap(from, until)
 	fi
 }
 
+#ifdef GIVES_UP
+#define WAS_GIVEN_UP(c, until) (c_given_up[c] == (until))
+#define GIVEN_UP(c) (c_given_up[c] && c_next[c] < c_given_up_end[c])
+#define forget_given_up(c) c_given_up[c] = 0; c_given_up_end[c] = 0
+
+/* src/read/merge.c: is_stopped(); src/read/cursor.c: cursor_give_up() */
+inline give_up(c)
+{
+	if
+	:: c_given_up[c] != 0 -> ok = true
+	:: c_given_up[c] == 0 ->
+		d_step { gf = m[GAPF(c)] };
+		d_step { gu = m[GAPU(c)]; p = RECORDS(m[PROG(c)]) };
+		d_step {
+			if
+			:: m[FIRST(c)] == c_first[c] ->
+				c_given_up[c] = gu;
+				c_given_up_end[c] = p;
+#ifndef MUTANT_GIVES_UP_SILENTLY
+				add_gap(gf, gu);
+#endif
+				ok = true
+			:: else
+#ifdef MUTANT_GIVES_UP_TOO_LATE
+				-> ok = true
+#endif
+			fi;
+			gf = 0; gu = 0; p = 0
+		}
+	fi
+}
+#else
+#define WAS_GIVEN_UP(c, until) false
+#define GIVEN_UP(c) false
+#define forget_given_up(c) skip
+#endif
+
 /* src/read/cursor.c: cursor_look(), start_over(), find_event(); src/read/merge.c: look() */
 inline look(c)
 {
@@ -1014,9 +1051,10 @@ inline look(c)
 		d_step {
 			gu = m[GAPU(c)];
 			if
-			:: gf != 0 -> add_gap(gf, gu)
+			:: gf != 0 && !WAS_GIVEN_UP(c, gu) -> add_gap(gf, gu)
 			:: else
 			fi;
+			forget_given_up(c);
 			overwritten = overwritten + f - c_next[c];
 			gf = 0; gu = 0;
 			c_first[c] = f; c_next[c] = f; c_at[c] = 0
@@ -1086,6 +1124,10 @@ inline holds_up(word, c, thread)
 	   }
 #ifdef PATIENCE
 	:: d_step { m[word] == x -> x = 0; p = 0 }
+#endif
+#ifdef GIVES_UP
+	/* A taker that has stood for so long where it is about to overwrite. */
+	:: d_step { word == CLAIM(c) && m[word] == x && m[READ(c)] != c_next[c] -> x = 0; p = 0 }
 #endif
 	fi
 }
@@ -1170,7 +1212,16 @@ inline refill()
 			if
 			:: ok -> look(n)
 			:: else ->
-				d_step {
+#ifdef GIVES_UP
+				if
+				:: m[CLAIM(n)] != 0 -> give_up(n)
+				:: true
+				fi;
+#endif
+				if
+				:: ok
+				:: d_step {
+					!ok ->
 					horizon = (c_head[n] < horizon -> c_head[n] : horizon);
 					x = m[CLAIM(n)];
 					if
@@ -1178,7 +1229,8 @@ inline refill()
 					:: else -> w_thread = NONE; waiting = true
 					fi;
 					x = 0
-				}
+				   }
+				fi
 			fi;
 			n++
 		:: d_step { !moving[n] -> n++ }
@@ -1217,8 +1269,61 @@ inline report()
 	fi
 }
 
+#ifdef RUN
+#define TAKEN (another -> 2 : 1)
+
+/* src/read/merge.c: merge_limit() */
+#ifdef MUTANT_RUN_PASSES_OTHERS
+#define OLDER_THAN_OTHERS(ticks) true
+#else
+#define OLDER_THAN(ticks, c) (top == (c) || !have[c] || (ticks) < c_head[c])
+#define OLDER_THAN_OTHERS(ticks) (OLDER_THAN(ticks, 0) && OLDER_THAN(ticks, CHUNKS / 2) && OLDER_THAN(ticks, CHUNKS - 1))
+#endif
+#ifdef MUTANT_RUN_PASSES_HORIZON
+#define FOLLOWS(ticks) OLDER_THAN_OTHERS(ticks)
+#else
+#define FOLLOWS(ticks) ((ticks) < horizon && OLDER_THAN_OTHERS(ticks))
+#endif
+
+/* src/read/live.c: take_run(); src/read/cursor.c: cursor_step(). The one behind it, to be taken with it. */
+inline step()
+{
+	if
+	:: d_step { gap_from == 0 && c_head[top] > gap_until && RECORDS(m[PROG(top)]) != c_next[top] + 1 ->
+		p = m[PROG(top)]; a = c_at[top] + 1; o = c_owner[top] };
+		do
+		:: d_step { a < POSITION(p) && IS_OWNER_RECORD(m[HEAD(top, a)]) -> o = m[HEAD(top, a)] - 200; a++ }
+		:: d_step { a < POSITION(p) && !IS_OWNER_RECORD(m[HEAD(top, a)]) -> h = m[HEAD(top, a)]; p = 0 };
+			if
+			:: FOLLOWS(h) -> another_x = m[DATA(top, a)]; another = h
+			:: else
+			fi;
+			break
+		:: a >= POSITION(p) -> break
+		od;
+		atomic { p = 0; h = 0 }
+	:: else
+	fi
+}
+
+/* src/read/live.c: report_next(). In the same claim: the first has been reported. */
+inline report_another()
+{
+	if
+	:: another -> c_head[top] = another; x = another_x; c_owner[top] = o; c_at[top] = a; told = false; report()
+	:: else
+	fi
+}
+
+#define forget_another() another = 0; another_x = 0; a = 0; o = 0
+#else
+#define TAKEN 1
+#define report_another() skip
+#define forget_another() skip
+#endif
+
 /*
- * src/read/cursor.c: cursor_take(), cursor_copy()
+ * src/read/cursor.c: cursor_take(), cursor_copy(), cursor_claim()
  * src/read/merge.c: merge_take(), replace_top(); src/read/live.c: live_peek(), live_take()
  */
 inline take()
@@ -1235,10 +1340,13 @@ inline take()
 	d_step {
 #else
 	x = m[DATA(top, c_at[top])];
+#ifdef RUN
+	step();
+#endif
 	d_step {
 		ok = (m[READ(top)] == c_next[top]);
 		if
-		:: ok -> m[READ(top)] = c_next[top] + 1
+		:: ok -> m[READ(top)] = c_next[top] + TAKEN
 		:: else
 		fi;
 #endif
@@ -1251,14 +1359,19 @@ inline take()
 			assert(what[c_head[top]] == 1);
 			what[c_head[top]] = 3;
 			dropped++;
-			add_gap(c_head[top], 0)
+			if
+			:: !GIVEN_UP(top) -> add_gap(c_head[top], 0)
+			:: else
+			fi
 		:: ok && c_head[top] > gap_until ->
-			report()
+			report();
+			report_another()
 		fi;
 		if
-		:: ok -> c_next[top]++; c_at[top]++
+		:: ok -> c_next[top] = c_next[top] + TAKEN; c_at[top]++
 		:: else
 		fi;
+		forget_another();
 		x = 0;
 		told = false
 	}
@@ -1344,6 +1457,12 @@ proctype reader()
 	bool have[CHUNKS], moving[CHUNKS], holds[CHUNKS];
 	byte gap_from, gap_until, horizon, reported, overwritten, dropped;
 	byte f, p, a, o, h, gf, gu, u, x, y, n, was, top = NONE;
+#ifdef GIVES_UP
+	byte c_given_up[CHUNKS], c_given_up_end[CHUNKS];
+#endif
+#ifdef RUN
+	byte another, another_x; /* the ticks of the one behind, its data */
+#endif
 	byte w_word, w_value, w_progress, w_p, w_thread;
 #ifdef SLEEP
 	byte wakeups;

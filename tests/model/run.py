@@ -33,6 +33,7 @@ WHOLLY = ['-O2', '-DCOLLAPSE', f'-DMEMLIM={HUGE_MEMORY}']
 QUICK_HASH, THOROUGH_HASH, WHOLLY_HASH = 20, 25, 28
 
 ONE = 'WRITERS=1 EVENTS_1=0 '
+TWO_EVENTS = 'EVENTS_0=2 TRIES=1 DEPTH=1'
 
 # Name, defines, what it is about. A second or two each.
 SMALL = {
@@ -45,6 +46,8 @@ SMALL = {
     'sleep': (ONE + 'EVENTS_0=2 SLEEP', 'a reader that sleeps'),
     'alone': ('EVENTS_0=1 ALONE TRIES=1 CHUNKS=1 DEPTH=1', 'a thread without a seat beside one with'),
     'kill': ('EVENTS_0=1 CHUNKS=1 TRIES=1 HANDLER KILLS READ_LATE', 'two threads, a handler, a kill, one chunk, late'),
+    'run': (ONE + 'EVENTS_0=4 CHUNKS=1 TRIES=1 DEPTH=1 RUN', 'a reader that takes two at once, LOOP overwrites beside it'),
+    'give-up': (ONE + 'EVENTS_0=3 CAP=2 TRIES=1 DEPTH=1 GIVES_UP', 'a taker stands still, and the reader goes on'),
     'stop': (ONE + 'EVENTS_0=1 STOP TRIES=1 CHUNKS=1', 'stop beside a trace point'),
 }
 
@@ -59,8 +62,13 @@ LARGE = {
     'restart-kill': (ONE + 'EVENTS_0=2 HANDLER RESTART KILLS', 'a handler in the stretch, killed'),
     'change-kill': (ONE + 'EVENTS_0=3 CAP=2 TRIES=1 HANDLER CHANGE KILLS READ_LATE', 'a handler in the stretch of lane_hold(), killed'),
     'change-loop': (ONE + 'EVENTS_0=2 CAP=2 CHUNKS=1 TRIES=1 DEPTH=1 HANDLER CHANGE', 'the same, overwriting beside the reader'),
-    'change-two': ('EVENTS_0=2 CAP=2 TRIES=1 DEPTH=1 HANDLER CHANGE KILLS READ_LATE', 'two threads change, a handler, a kill, two chunks'),
-    'change-full': ('EVENTS_0=2 CAP=2 TRIES=1 DEPTH=1 HANDLER CHANGE UNTIL_FULL READ_LATE', 'the same, UNTIL_FULL'),
+    'change-two': (TWO_EVENTS + ' CAP=2 HANDLER CHANGE KILLS READ_LATE', 'two threads change, a handler, a kill, two chunks'),
+    'change-live': (TWO_EVENTS + ' CAP=2 CHUNKS=1 CHANGE', 'two threads change, one chunk, a reader at any time'),
+    'change-full': (TWO_EVENTS + ' CAP=2 HANDLER CHANGE UNTIL_FULL READ_LATE', 'the same, UNTIL_FULL'),
+    'give-up-kill': (ONE + 'EVENTS_0=3 CAP=2 TRIES=1 DEPTH=1 KILLS GIVES_UP', 'the same, killed'),
+    'give-up-two': (TWO_EVENTS + ' CAP=2 CHUNKS=1 GIVES_UP', 'the same, two threads, one chunk'),
+    'run-two': (TWO_EVENTS + ' RUN', 'two threads, a reader that takes two at once'),
+    'run-fight': (TWO_EVENTS + ' CHUNKS=1 RUN', 'the same, one chunk'),
     'full-signal': (ONE + 'EVENTS_0=3 HANDLER UNTIL_FULL CAP=2', 'a handler, UNTIL_FULL'),
     'alone-two': ('EVENTS_0=2 ALONE TRIES=1', 'a thread without a seat, two chunks'),
     'alone-kill': ('EVENTS_0=1 ALONE TRIES=1 CHUNKS=1 KILLS', 'a thread without a seat, one of both killed'),
@@ -81,7 +89,7 @@ HUGE = {
     'all': ('EVENTS_0=1 CHUNKS=1 TRIES=1 DEPTH=1 HANDLER KILLS', 'two threads, a handler, a kill, one chunk, a reader at any time'),
 }
 
-LATE = 'EVENTS_0=2 CHUNKS=1 TRIES=1 DEPTH=1 READ_LATE'
+LATE = TWO_EVENTS + ' CHUNKS=1 READ_LATE'
 TWO = 'EVENTS_0=1 TRIES=1 DEPTH=1'
 OVER = ONE + 'EVENTS_0=3 CAP=2 CHUNKS=1'
 DEAD = ONE + 'EVENTS_0=2 CAP=2 CHUNKS=1 KILLS'
@@ -109,8 +117,12 @@ MUTANTS = {
     'OVERRUN_BY_THE_BIT': DEAD + ' STATUS=1',
     'WAIT_FOR_THE_DEAD': ONE + 'EVENTS_0=2 CHUNKS=1 KILLS',
     'MEND_BELIEVES_NOTHING': ONE + 'EVENTS_0=2 CHUNKS=1 HANDLER RESTART READ_LATE',
-    'TAKES_WHAT_IT_SAW': 'EVENTS_0=2 CAP=2 TRIES=1 DEPTH=1 CHANGE READ_LATE',
+    'TAKES_WHAT_IT_SAW': TWO_EVENTS + ' CAP=2 CHANGE READ_LATE',
     'GIVES_NOTHING_BACK': ONE + 'EVENTS_0=2 CHUNKS=2 CAP=2 TRIES=1 DEPTH=1 HANDLER CHANGE READ_LATE',
+    'RUN_PASSES_OTHERS': TWO_EVENTS + ' RUN',
+    'RUN_PASSES_HORIZON': TWO_EVENTS + ' RUN',
+    'GIVES_UP_SILENTLY': ONE + 'EVENTS_0=3 CAP=2 TRIES=1 DEPTH=1 GIVES_UP',
+    'GIVES_UP_TOO_LATE': ONE + 'EVENTS_0=3 CAP=2 TRIES=1 DEPTH=1 GIVES_UP',
     'SLEEPS_AT_ONCE': ONE + 'EVENTS_0=1 SLEEP',
     'FORGETS_ANOTHERS_WAIT': ONE + 'EVENTS_0=2 SLEEP',
     'STRETCH_ENDS_LATE': 'CHUNKS=1 TRIES=1 HANDLER RESTART KILLS READ_LATE',
