@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/copy.h"
 #include "base/sys.h"
 
 static size_t buffer_size(const struct stream *s)
@@ -40,6 +41,7 @@ void live_reset(struct live *l, struct anchor anchor)
 {
 	merge_reset(&l->merge, anchor);
 	l->queue_first = l->queue_count = 0;
+	l->run_next = l->run_end = 0;
 	l->last_ticks = 0;
 	l->stop_before = l->stop_told = 0;
 	memset(&l->stop_call, 0, sizeof l->stop_call);
@@ -207,46 +209,83 @@ void live_leave(struct live *l, const struct live_turn *turn)
 		merge_gap_again(&l->merge, turn->lost);
 }
 
+/* The event of this turn, and those that follow it directly, into the run. False: overwritten, ask again. */
+static bool take_run(struct live *l, const struct live_turn *turn)
+{
+	struct stream *s = l->merge.stream;
+	struct cursor *cur = &l->merge.cursor[turn->chunk], before = *cur;
+	struct chunk *c = &s->chunks[turn->chunk];
+	uint64_t limit = live_limit(l, turn), last;
+	unsigned n = 0;
+
+	do {
+		describe(s, cur, &l->run[n]);
+		cursor_copy(cur, s, c, l->run_data[n], LIVE_RUN_DATA);
+		last = cur->head.ticks;
+		n++;
+	} while (cursor_step(cur, s, c) && n < LIVE_RUN && cur->head.ticks <= limit && cur->head.length <= LIVE_RUN_DATA);
+	if (!live_claim(l, turn, &before, last))
+		return false;
+	l->run_next = 0;
+	l->run_end = n;
+	return true;
+}
+
+/* The event of this turn, alone, behind what is told before it. False: overwritten, ask again. */
+static bool take_alone(struct live *l, const struct live_turn *turn)
+{
+	if (!live_take(l, turn, l->buffer, buffer_size(l->merge.stream)))
+		return false;
+	for (unsigned i = 0; i < turn->befores; i++)
+		queue(l, &turn->before[i], NULL);
+	queue(l, &turn->event, l->buffer);
+	return true;
+}
+
+/* The next of those that were taken or queued. False: there is none. */
+static bool report_next(struct live *l, struct event *event, void *data, size_t size)
+{
+	const void *waits = NULL;
+
+	if (l->run_next < l->run_end) {
+		waits = l->run_data[l->run_next];
+		*event = l->run[l->run_next++];
+	} else if (l->queue_count) {
+		*event = *live_front(l, &waits);
+		live_pop(l);
+	} else {
+		return false;
+	}
+	copy(data, waits, size < event->length ? size : event->length);
+	return true;
+}
+
 enum merge_result live_next(struct live *l, struct event *event, void *data, size_t size)
 {
-	const struct event *front;
 	enum merge_result result;
 	struct live_turn turn;
-	const void *waits;
 	int64_t until = 0;
+	bool found;
 
-	for (unsigned i = 0; i == 0 || !merge_late(&until); i++) {
-		front = live_front(l, &waits);
-		if (front) {
-			*event = *front;
-			if (size > event->length)
-				size = event->length;
-			if (size)
-				memcpy(data, waits, size);
-			live_pop(l);
-			return MERGE_RECORD;
-		}
+	if (report_next(l, event, data, size))
+		return MERGE_RECORD;
+	do {
 		result = live_peek(l, &turn);
 		if (result != MERGE_RECORD)
 			return result;
 		if (turn.event.id == 0)
-			continue;
-		if (!turn.gap) {
-			if (!live_take(l, &turn, data, size))
-				continue;
-			*event = turn.event;
+			found = true; /* in the queue */
+		else if (turn.gap || turn.event.length > LIVE_RUN_DATA)
+			found = take_alone(l, &turn);
+		else
+			found = take_run(l, &turn);
+		if (found && report_next(l, event, data, size))
 			return MERGE_RECORD;
-		}
-		if (!live_take(l, &turn, l->buffer, buffer_size(l->merge.stream)))
-			continue;
-		for (unsigned b = 0; b < turn.befores; b++)
-			queue(l, &turn.before[b], NULL);
-		queue(l, &turn.event, l->buffer);
-	}
+	} while (!merge_late(&until));
 	return MERGE_AGAIN;
 }
 
 bool live_empty(struct live *l)
 {
-	return l->queue_count == 0 && merge_empty(&l->merge);
+	return l->run_next == l->run_end && l->queue_count == 0 && merge_empty(&l->merge);
 }

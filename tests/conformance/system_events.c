@@ -284,8 +284,12 @@ TEST(second_gap)
 		pairs++;
 		for (int i = 0; i < 1000; i++)
 			number_send(id, 0, sent++);
-		/* The gap begins with the event after the last one read. */
-		MUST(stream_try(trid, &e));
+		/* The gap begins with the event after the last one read. Some may have been taken out of the stream with those that were read. */
+		while (stream_try(trid, &e) && e.info.posix_event_id == id) {
+			CHECK_EQ("READ-20", number_of(e.data, e.len).number, ++n);
+			CHECK_OP("READ-21", nanoseconds(e.info.posix_timestamp), >=, last);
+			last = nanoseconds(e.info.posix_timestamp);
+		}
 		CHECK_EQ("SYS-7 SYS-18", e.info.posix_event_id, POSIX_TRACE_OVERFLOW);
 		CHECK_OP("SYS-8 READ-21", nanoseconds(e.info.posix_timestamp), >=, last);
 		stream_expect(trid, POSIX_TRACE_RESUME, &e);

@@ -85,8 +85,8 @@ TEST(overflow)
 {
 	begin();
 	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
-	unit_record(&s, &s.chunks[0], start + 20, 71, NULL, 0);
 	check_next(70, 10);
+	unit_record(&s, &s.chunks[0], start + 20, 71, NULL, 0);
 	recycle(&s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 30, 72, "after", 5);
 	unit_record(&s, &s.chunks[0], start + 40, 73, NULL, 0);
@@ -228,6 +228,61 @@ TEST(reset)
 	/* Older than what was before the reset: that does not count any more. */
 	unit_record(&s, &s.chunks[1], start + 20, 72, NULL, 0);
 	check_next(72, 20);
+	check_next(0, 0);
+}
+
+/* Those that follow one another in a chunk are taken together, and come before what is queued later. */
+TEST(run)
+{
+	static const char large[LIVE_RUN_DATA + 1] = { 1 };
+
+	begin();
+	for (unsigned i = 0; i < 3; i++)
+		unit_record(&s, &s.chunks[0], start + 10 + i, 70 + i, "abcdef", i);
+	unit_record(&s, &s.chunks[1], start + 13, 80, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 14, 73, NULL, 0);
+	check_next(70, 10);
+	CHECK("-", e.length == 0 && data[0] == '#');
+	CHECK_EQ("-", s.chunks[0].read, 3); /* up to the one in the other chunk */
+	recycle(&s.chunks[0]);
+	CHECK_EQ("-", merge_lost(&l.merge), 1);
+	live_stop(&l, start + 11);
+	check_next(71, 11);
+	CHECK("-", e.length == 1 && memcmp(data, "a#", 2) == 0);
+	check_next(72, 12);
+	CHECK("-", e.length == 2 && memcmp(data, "ab#", 3) == 0);
+	check_next(POSIX_TRACE_STOP, 12); /* times never fall */
+	check_next(80, 13);
+	unit_record(&s, &s.chunks[0], start + 20, 74, NULL, 0);
+	check_next(POSIX_TRACE_OVERFLOW, 14);
+	check_next(POSIX_TRACE_RESUME, 20);
+	check_next(74, 20);
+	check_next(0, 0);
+	CHECK_EQ("-", merge_lost(&l.merge), 1);
+
+	/* So many at the most; it is not empty while some are left; and one that is large goes alone. */
+	for (unsigned i = 0; i < LIVE_RUN + 2; i++)
+		unit_record(&s, &s.chunks[0], start + 30 + i, 81, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 60, 82, large, sizeof large);
+	unit_record(&s, &s.chunks[0], start + 61, 83, large, sizeof large - 1);
+	check_next(81, 30);
+	CHECK_EQ("-", s.chunks[0].read, 5 + LIVE_RUN);
+	for (unsigned i = 1; i < LIVE_RUN + 2; i++)
+		check_next(81, 30 + i);
+	CHECK_EQ("-", s.chunks[0].read, 5 + LIVE_RUN + 2);
+	check_next(82, 60);
+	CHECK("-", e.length == sizeof large && memcmp(data, large, sizeof large) == 0);
+	CHECK_EQ("-", s.chunks[0].read, 5 + LIVE_RUN + 3);
+	check_next(83, 61);
+	CHECK("-", e.length == sizeof large - 1 && memcmp(data, large, sizeof large - 1) == 0);
+	CHECK("-", live_empty(&l));
+
+	unit_record(&s, &s.chunks[0], start + 70, 84, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 71, 85, NULL, 0);
+	check_next(84, 70);
+	CHECK("-", merge_empty(&l.merge) && !live_empty(&l));
+	live_reset(&l, anchor_now(s.clock_kind));
+	CHECK("-", live_empty(&l));
 	check_next(0, 0);
 }
 
@@ -402,5 +457,6 @@ TEST(claimed)
 }
 
 TEST_MAIN(TEST_ENTRY(stored), TEST_ENTRY(overflow), TEST_ENTRY(overflow_filtered), TEST_ENTRY(overflow_of_several),
-          TEST_ENTRY(overflow_told_late), TEST_ENTRY(stop_and_start), TEST_ENTRY(reset), TEST_ENTRY(queue_front), TEST_ENTRY(peeked), TEST_ENTRY(peeked_behind_a_gap),
-          TEST_ENTRY(peeked_with_a_filter), TEST_ENTRY(peeked_behind_a_stop), TEST_ENTRY(claimed))
+          TEST_ENTRY(overflow_told_late), TEST_ENTRY(stop_and_start), TEST_ENTRY(reset), TEST_ENTRY(run), TEST_ENTRY(queue_front),
+          TEST_ENTRY(peeked), TEST_ENTRY(peeked_behind_a_gap), TEST_ENTRY(peeked_with_a_filter), TEST_ENTRY(peeked_behind_a_stop),
+          TEST_ENTRY(claimed))
