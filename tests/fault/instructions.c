@@ -56,8 +56,12 @@ static volatile pid_t child;
 
 /* -- The process that is led ------------------------------------------------- */
 
-static void share_family(void)
+static void begin(int n_streams, size_t from, size_t to)
 {
+	shm_private("");
+	streams = n_streams;
+	least = from;
+	most = to;
 	family = mmap(NULL, sizeof *family, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST((void *)family != MAP_FAILED);
 }
@@ -271,11 +275,7 @@ static void lead(void (*run)(void), int n_streams, size_t from, size_t to)
 	struct step s;
 	int status;
 
-	shm_private("");
-	streams = n_streams;
-	least = from;
-	most = to;
-	share_family();
+	begin(n_streams, from, to);
 	step_start(&s, run);
 	/* Where all is slow, not each of them. */
 	for (int n = 0; !s.ended && !step_last(); n += test_slow()) {
@@ -505,12 +505,8 @@ static void kills(size_t from, size_t to)
 {
 	int n = 0;
 
-	shm_private("");
-	share_family();
+	begin(1, from, to);
 	stress_types();
-	streams = 1;
-	least = from;
-	most = to;
 	while (!test_failures && killed_at(n))
 		n += test_slow();
 	CHECK("-", n > 50);
