@@ -132,12 +132,12 @@ class Trials:
         return count
 
 
-def found_at(offset, missing=None, kinds=None, segment=None):
-    """A problem that begins at this offset, or goes over it; so many events are missing."""
+def found_at(offset, missing=None, kinds=None, segment=None, named=False):
+    """A problem that begins at this offset, or goes over it; so many events are missing. named: or that is the footer's, which names it."""
     def is_here(f):
-        # An index that has begun in the rest of the last slot, and whose header is spoiled: all of that is the slot's, but the footer names the place.
-        named = f['kind'] == 'index' and f'offset {offset},' in f['text']
-        return named or f['offset'] <= offset < f['offset'] + f.get('size', 1) or f['offset'] == offset
+        if named and f['kind'] == 'index' and f'offset {offset},' in f['text']:
+            return True
+        return f['offset'] <= offset < f['offset'] + f.get('size', 1) or f['offset'] == offset
 
     def check(name, said):
         here = [f for f in problems(said) if is_here(f)]
@@ -165,9 +165,11 @@ def header_bytes(whole, trials):
             # Nobody can tell how much there was when what counts it is gone too.
             if frame.kind in (INDEX, FOOTER) or frame.kind == HEADER:
                 missing = None
-            # The index is told of by its footer, and found where that says.
+            # The index is told of by its footer, and found where that says; if it has begun in the rest of the last slot, all of that is the slot's.
             at = frame.offset
-            trials.add(name, whole.with_byte(at + field), found_at(at, missing, None, frame.number if frame.kind == SEGMENT else None))
+            rest = frame.kind == INDEX and any(slot.offset < at < slot.offset + 64 + slot.size for slot, _ in whole.slots)
+            trials.add(name, whole.with_byte(at + field),
+                       found_at(at, missing, None, frame.number if frame.kind == SEGMENT else None, rest))
 
 
 def body_bytes(whole, trials):
