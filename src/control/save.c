@@ -192,10 +192,14 @@ static int find_names(struct rescue *r)
 static int with_live(struct rescue *r, int fd, struct input *in)
 {
 	const struct log_state *state = r->stream.log;
-	struct anchor created = { state->created_ticks, state->created_monotonic };
+	struct anchor created = { state->created_ticks, state->created_monotonic }, now = anchor_now(r->stream.clock_kind);
 	uint64_t lost = load_relaxed(&r->stream.header->lost_last), unsure = state->unsure_until;
-	int error = live_init(&r->live, &r->stream, created);
+	int error;
 
+	/* A counter that has begun again, or nonsense: the times are wrong then, and time goes on. */
+	if (created.ticks >= now.ticks || created.monotonic > now.monotonic)
+		created = now;
+	error = live_init(&r->live, &r->stream, created);
 	if (error)
 		return -error;
 	/* Single events that were lost, and perhaps not known to the creator when it died. */

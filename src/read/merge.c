@@ -386,6 +386,35 @@ bool merge_late(int64_t *until)
 	return now > *until;
 }
 
+/*
+ * From times to come: no clock of a writer is ahead of ours for longer than we wait. Somebody has written over it, or the counter has begun
+ * again; to wait until then would be for ever.
+ */
+static bool is_to_come(const struct merge *m, uint64_t ticks)
+{
+	uint32_t newest = (m->anchors - 1) % MERGE_ANCHORS;
+	const struct anchor *a = &m->anchor[newest];
+
+	return ticks > a->ticks && (ticks - a->ticks > INT64_MAX || anchor_convert(a, m->slope[newest], ticks) - a->monotonic > MERGE_PATIENCE_NS);
+}
+
+/* Goes past the top's record. True if it was there still, and is counted. */
+static bool drop_top(struct merge *m)
+{
+	uint32_t chunk = m->heap[0];
+	bool dropped = cursor_take(&m->cursor[chunk], m->stream, &m->stream->chunks[chunk], NULL, 0);
+
+	m->dropped += dropped;
+	replace_top(m);
+	return dropped;
+}
+
+/* Ticks of the newest event that was taken, or of the beginning. */
+static uint64_t newest_taken(const struct merge *m)
+{
+	return m->taken ? m->taken : m->creation.ticks;
+}
+
 enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 {
 	int64_t until = 0;
@@ -399,19 +428,16 @@ enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 			if (m->heap_count == 0)
 				return m->waiting ? MERGE_HELD_UP : MERGE_NONE;
 			ticks = m->cursor[m->heap[0]].head.ticks;
-			if (ticks >= m->horizon)
+			if (ticks >= m->horizon && !is_to_come(m, ticks))
 				return MERGE_HELD_UP;
 		}
 		*chunk = m->heap[0];
-		if (ticks > m->gap_until)
+		if (ticks < m->horizon && ticks > m->gap_until)
 			return MERGE_RECORD;
-		/* Older than one that was overwritten. */
+		/* Older than one that was overwritten, or of no time. */
 		told = cursor_given_up(&m->cursor[*chunk]);
-		if (merge_take(m, *chunk, NULL, 0)) {
-			m->dropped++;
-			if (!told)
-				add_gap(m, ticks, 0);
-		}
+		if (drop_top(m) && !told)
+			add_gap(m, ticks < m->horizon ? ticks : newest_taken(m), 0);
 		if (i % LOOKS_PER_TIME == LOOKS_PER_TIME - 1 && merge_late(&until))
 			return MERGE_AGAIN;
 	}

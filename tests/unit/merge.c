@@ -256,6 +256,36 @@ TEST(reset_far_behind)
 
 /* -- Somebody in the middle of a record --------------------------------------------------- */
 
+/* Records from times to come, which somebody has written over: gone past, counted and told, and what is of our time is reported. */
+TEST(to_come)
+{
+	static const uint64_t far[] = { UINT64_C(1) << 40, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX / 4 * 3 };
+	uint64_t now;
+
+	begin();
+	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
+	CHECK_EQ("-", next(), 10);
+	for (unsigned i = 0; i < sizeof far / sizeof *far; i++) {
+		now = ticks_read(s.clock_kind);
+		unit_record(&s, &s.chunks[0], now + far[i], 70, NULL, 0);
+		unit_record(&s, &s.chunks[0], now, 70, NULL, 0);
+		unit_record(&s, &s.chunks[1], start + 20 + i, 70, NULL, 0);
+		CHECK_EQ("READ-14", next(), 20 + i);
+		CHECK_EQ("-", next(), now - start);
+		CHECK_EQ("-", merge_lost(&m), i + 1);
+		CHECK_OP("-", merge_gap(&m), <=, now);
+		CHECK_EQ("-", next(), 0);
+		CHECK("-", merge_empty(&m));
+	}
+	/* A little ahead it may be: it is waited for. */
+	now = ticks_read(s.clock_kind);
+	unit_record(&s, &s.chunks[2], now + 2000000, 70, NULL, 0);
+	for (uint64_t t = 0; t == 0;)
+		t = next();
+	CHECK_OP("-", ticks_read(s.clock_kind), >=, now + 2000000);
+	CHECK_EQ("-", merge_lost(&m), sizeof far / sizeof *far);
+}
+
 static void check_held_up(void)
 {
 	int64_t before = unit_now();
@@ -661,7 +691,7 @@ TEST(limits)
 	CHECK_EQ("-", merge_limit(&m), 0);
 }
 
-TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(same_tick), TEST_ENTRY(seen_later), TEST_ENTRY(gap),
+TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(same_tick), TEST_ENTRY(seen_later), TEST_ENTRY(gap), TEST_ENTRY(to_come),
           TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset), TEST_ENTRY(reset_keeps_owner), TEST_ENTRY(reset_far_behind), TEST_ENTRY(held_up_by_a_busy_thread),
           TEST_ENTRY(held_up_by_a_claim), TEST_ENTRY(not_held_up_by_the_dead), TEST_ENTRY(held_up_no_longer),
           TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(stopped_taker_is_killed),
