@@ -402,8 +402,7 @@ __posix_trace_point(trace_event_id_t __id, const void *__data, size_t __len)
 	/* As a number: the word may be before the gate, and a pointer must not wrap round. */
 	size_t __vacant = (size_t)__gate + (size_t)__atomic_load_n(&__gate->__vacant, __ATOMIC_RELAXED);
 
-	if (__builtin_expect(__atomic_load_n((const __posix_trace_word *)__vacant, __ATOMIC_RELAXED) !=
-	                     ~(__posix_trace_word)0, 0)) {
+	if (__builtin_expect(__atomic_load_n((const __UINT32_TYPE__ *)__vacant, __ATOMIC_RELAXED) != ~(__UINT32_TYPE__)0, 0)) {
 		posix_trace_event(__id, __data, __len);
 		__asm__ __volatile__("");
 	}

@@ -136,7 +136,7 @@ static void let_go(struct self *self, struct procpage *page, int slot, struct at
 {
 	if (!cas(&self->attached[slot], &a, NULL))
 		return;
-	fetch_add(&page->change, 1);
+	fetch_add(&page->sum.change, 1);
 	TEST_POINT("letgo_taken");
 	retire(self, a);
 }
@@ -215,10 +215,10 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	bool again = false;
 
 	/* First: what is emptied from here on asks for another look. */
-	fetch_or(&page->vacant, PAGE_LOOK);
+	fetch_or(&page->sum.vacant, PAGE_LOOK);
 	TEST_POINT("update_look");
 	let_go_all(self, page);
-	change = load_acquire(&page->change); /* PAIR(slot) */
+	change = load_acquire(&page->sum.change); /* PAIR(slot) */
 	for (int i = 0; i < PAGE_SLOTS; i++) {
 		/* PAIR(slot): a bit that is clear is seen after its slot. */
 		bool taken = procpage_taken(load_acquire(&page->word[i / 64]), i);
@@ -251,16 +251,16 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	t->wait = t->tries ? FIRST_WAIT << t->tries : 0;
 	t->change = t->tries ? change - 1 : change;
 	if (t->tries)
-		fetch_and(&page->vacant, ~PAGE_LOOK);
+		fetch_and(&page->sum.vacant, ~PAGE_LOOK);
 	TEST_POINT("update_done");
 }
 
 void attach_renew(struct self *self, struct procpage *page, struct thread *t)
 {
-	if (load_acquire(&page->change) == t->change) /* PAIR(slot) */
+	if (load_acquire(&page->sum.change) == t->change) /* PAIR(slot) */
 		return;
-	fetch_or(&page->vacant, PAGE_LOOK);
-	t->change = load_acquire(&page->change); /* PAIR(slot) */
+	fetch_or(&page->sum.vacant, PAGE_LOOK);
+	t->change = load_acquire(&page->sum.change); /* PAIR(slot) */
 	let_go_all(self, page);
 }
 

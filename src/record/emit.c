@@ -7,7 +7,7 @@
  *
  *   1. ready = frame    from now on this thread is inside; a handler's trace
  *                       point goes the long way. Against attach_detach().
- *   2. page->change     unchanged: the lanes are right
+ *   2. page->sum.change     unchanged: the lanes are right
  *   3. running? filtered out?
  *   4. busy = chunk     in this thread's seat; then: is the chunk still ours?
  *                       Against chunk_revoke(), which changes the owner, passes
@@ -662,7 +662,7 @@ static __attribute__((noinline)) void record_slow(trace_event_id_t id, const voi
 		return;
 	if (!t || !t->page_change) {
 		/* New, or in a forked child, where the block was wiped. */
-		if (load_relaxed(&page->vacant) == ~UINT64_C(0))
+		if (load_relaxed(&page->sum.vacant) == ~UINT32_C(0))
 			return;
 #if RESTART
 		stretch_wide = __builtin_cpu_supports("avx");
@@ -685,9 +685,9 @@ static __attribute__((noinline)) void record_slow(trace_event_id_t id, const voi
 		store_relaxed(&t->ready, frame);
 		fence_signal();
 		TEST_POINT("slow_inside");
-		if (t->wait && load_relaxed(&page->change) == t->change + 1)
+		if (t->wait && load_relaxed(&page->sum.change) == t->change + 1)
 			t->wait--;
-		else if (load_relaxed(&page->change) != t->change)
+		else if (load_relaxed(&page->sum.change) != t->change)
 			attach_update(self, page, t);
 		for (uint32_t i = 0; i < t->count; i++) {
 			struct lane *lane = load_relaxed(&t->order[i]);

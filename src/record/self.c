@@ -243,7 +243,7 @@ static int attach(struct self *self)
 	store_release(&page_above, process->page); /* PAIR(above) */
 	store_relaxed(&self->failed, 0);
 	/* The gate last: a trace point that comes through it finds everything. */
-	store_release(&self->gate, (uint64_t)((uintptr_t)&process->page->vacant - (uintptr_t)self));
+	store_release(&self->gate, (uint64_t)((uintptr_t)&process->page->sum.vacant - (uintptr_t)self));
 	TEST_POINT("attach_gate");
 	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self); /* PAIR(gate) */
 	TEST_POINT("attach_done");
@@ -293,7 +293,7 @@ struct self *self_get(bool retry, int *error)
 		return NULL;
 	}
 	/* From now on a trace point finds that nobody traces. */
-	store_relaxed(&self->quiet, ~UINT64_C(0));
+	store_relaxed(&self->quiet, ~UINT32_C(0));
 	store_release(&self->gate, (uint64_t)offsetof(struct self, quiet));
 	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self); /* PAIR(gate) */
 	return NULL;
@@ -312,7 +312,7 @@ static struct thread *start_block(struct self *self, struct thread *t)
 	TEST_POINT("thread_block");
 	t->pthread = (uint64_t)(uintptr_t)pthread_self();
 	t->name_age = 0;
-	t->page_change = &self_process(self)->page->change;
+	t->page_change = &self_process(self)->page->sum.change;
 	t->only = NULL;
 	/* Last: a handler that came in between has made lanes, which we have wiped. */
 	fence_signal();

@@ -95,7 +95,7 @@ struct process {
 struct self {
 	/* In <trace.h>: the distance from here to the word that says whether anybody traces. 0 in a forked child. */
 	uint64_t gate;
-	uint64_t quiet;          /* all ones: what the gate leads to if there is no shared memory */
+	uint32_t quiet;          /* all ones: what the gate leads to if there is no shared memory */
 	struct process *process; /* null: not attached */
 	uint32_t failed;         /* not 0: an error number */
 	uint32_t failures;       /* how often attaching has failed for want of something that there may be again */

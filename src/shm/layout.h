@@ -28,8 +28,8 @@
 #define PAGE_SLOTS TRACE_SYS_MAX
 #define PAGE_WORDS 4
 
-/* In procpage.vacant: clear while a mapping waits to be let go, so that the next trace point looks. */
-#define PAGE_LOOK (UINT64_C(1) << 63)
+/* In page_sum.vacant: clear while a mapping waits to be let go, so that the next trace point looks. */
+#define PAGE_LOOK (UINT32_C(1) << 31)
 
 struct page_slot {
 	uint64_t creator_start;
@@ -38,6 +38,20 @@ struct page_slot {
 	uint32_t serial;
 	uint32_t claim; /* who is filling or emptying the slot, shm/who.h; 0: nobody */
 	uint32_t reserved;
+};
+
+/* What a trace point looks at. Both change as one: see set_vacant() in shm/procpage.c. */
+union page_sum {
+	struct {
+		/*
+		 * Bit n clear: some of word[n]'s slots are taken. All set: nobody
+		 * traces, the trace point in <trace.h> returns.
+		 */
+		uint32_t vacant;
+		/* Rises with each change of a slot. */
+		uint32_t change;
+	};
+	uint64_t whole;
 };
 
 struct procpage {
@@ -56,13 +70,7 @@ struct procpage {
 	uint32_t marked;       /* not 0: descendants may have it for a birthmark */
 	uint32_t reserved;
 
-	/*
-	 * Bit n clear: some of word[n]'s slots are taken. All set: nobody
-	 * traces, the trace point in <trace.h> returns.
-	 */
-	_Alignas(LINE) uint64_t vacant;
-	/* Rises with each change of a slot. */
-	uint32_t change;
+	_Alignas(LINE) union page_sum sum;
 
 	/* Bit n of word w set: slot 64 w + n is vacant. Those that do not exist are never. */
 	_Alignas(LINE) uint64_t word[PAGE_WORDS];
@@ -72,7 +80,7 @@ struct procpage {
 
 _Static_assert(sizeof(struct page_slot) == 32, "docs/memory-layout.md");
 _Static_assert(offsetof(struct procpage, names_start) == 32, "docs/memory-layout.md");
-_Static_assert(offsetof(struct procpage, vacant) == 64, "docs/memory-layout.md");
+_Static_assert(offsetof(struct procpage, sum.vacant) == 64, "docs/memory-layout.md");
 _Static_assert(offsetof(struct procpage, word) == 128, "docs/memory-layout.md");
 _Static_assert(offsetof(struct procpage, slot) == 192, "docs/memory-layout.md");
 _Static_assert(sizeof(struct procpage) <= PAGE_SIZE_BYTES, "docs/memory-layout.md");

@@ -40,10 +40,10 @@ static void init(void *map, void *arg)
 	page->pid = page->names_pid = make->id.pid;
 	page->start = page->names_start = make->id.start;
 	page->space = page->names_space = make->id.space;
-	page->vacant = ~UINT64_C(0);
+	page->sum.vacant = ~UINT32_C(0);
 	for (int i = 0; i < PAGE_WORDS; i++)
 		page->word[i] = ~UINT64_C(0);
-	page->change = 1; /* a thread that has never looked has 0 */
+	page->sum.change = 1; /* a thread that has never looked has 0 */
 	if (make->prepare)
 		make->prepare(page, make->arg);
 }
@@ -133,32 +133,40 @@ static bool claim(struct page_slot *slot, uint32_t who)
 
 static void set_taken(struct procpage *page, int slot)
 {
+	union page_sum now, next;
+
 	/* PAIR(slot): the content before the bit. Other side: record/attach.c. */
 	fetch_and(&page->word[slot / 64], ~(UINT64_C(1) << slot % 64));
 	TEST_POINT("page_bit");
-	fetch_and(&page->vacant, ~(UINT64_C(1) << slot / 64));
-	TEST_POINT("page_vacant");
-	fetch_add(&page->change, 1);
-	TEST_POINT("page_change");
+	now.whole = load_relaxed(&page->sum.whole);
+	do {
+		next.vacant = now.vacant & ~(UINT32_C(1) << slot / 64);
+		next.change = now.change + 1;
+	} while (!cas(&page->sum.whole, &now.whole, next.whole)); /* PAIR(sum): the bit before the sum */
+	TEST_POINT("page_sum");
 }
 
+/*
+ * The sum is looked at before its parts, and changed only if nobody has changed it since. Who takes a slot clears its bit first: so either
+ * that was seen here, or its change of the sum comes after this one. So the sum never says "none" once who took a slot has done its part,
+ * whoever else stands still here, or is killed.
+ */
 static void set_vacant(struct procpage *page, int slot)
 {
-	uint64_t *word = &page->word[slot / 64], bit = UINT64_C(1) << slot / 64;
+	uint64_t *word = &page->word[slot / 64];
+	union page_sum now, next;
 
 	fetch_or(word, UINT64_C(1) << slot % 64);
 	TEST_POINT("page_bit_back");
-	/* The sum after its parts; and again the other way, for one who took a slot in between. */
-	if (load_relaxed(word) == ~UINT64_C(0)) {
-		fetch_or(&page->vacant, bit);
-		TEST_POINT("page_vacant_back");
-		if (load_relaxed(word) != ~UINT64_C(0))
-			fetch_and(&page->vacant, ~bit);
-	}
-	fetch_add(&page->change, 1);
-	TEST_POINT("page_change_back");
-	fetch_and(&page->vacant, ~PAGE_LOOK);
-	TEST_POINT("page_look");
+	now.whole = load_acquire(&page->sum.whole); /* PAIR(sum) */
+	do {
+		next.vacant = now.vacant & ~PAGE_LOOK;
+		if (load_relaxed(word) == ~UINT64_C(0))
+			next.vacant |= UINT32_C(1) << slot / 64;
+		next.change = now.change + 1;
+		TEST_POINT("page_none");
+	} while (!cas(&page->sum.whole, &now.whole, next.whole)); /* PAIR(sum) */
+	TEST_POINT("page_sum_back");
 }
 
 static void fill(struct page_slot *slot, const struct page_entry *entry)
@@ -210,12 +218,12 @@ bool procpage_read(const struct procpage *page, int i, struct page_entry *entry)
 {
 	/* Emptied and filled again meanwhile it might be a mixture of two. A change may be another slot's, so once more; not for ever. */
 	for (int try = 0; try < TRIES; try++) {
-		uint32_t change = load_acquire(&page->change); /* PAIR(slot) */
+		uint32_t change = load_acquire(&page->sum.change); /* PAIR(slot) */
 
 		if (!read_slot(page, i, entry))
 			return false;
 		fence_acquire();
-		if (load_relaxed(&page->change) == change)
+		if (load_relaxed(&page->sum.change) == change)
 			return true;
 	}
 	return false;

@@ -18,9 +18,8 @@ static const char *const kills_points[] = {
 	"chunk_unclaimed", "revoke_withdrawn", "revoke_back", "recycle_read", "recycle_gap", "recycle_first",
 	"recycle_done", "chunk_left", "seat_taken", "seat_used",
 	/* shm/procpage.c */
-	"page_bit", "page_vacant", "page_change", "page_bit_back", "page_vacant_back", "page_change_back",
-	"page_look", "page_claimed", "page_filled", "page_entered", "page_leave_claimed", "page_left",
-	"page_freed", "page_forget", "page_inherit",
+	"page_bit", "page_sum", "page_bit_back", "page_none", "page_sum_back",
+	"page_claimed", "page_filled", "page_entered", "page_leave_claimed", "page_left", "page_freed", "page_forget", "page_inherit",
 	/* shm/registry.c */
 	"registry_mapped", "registry_grown", "registry_bytes", "registry_place", "registry_name",
 	/* shm/stream.c */

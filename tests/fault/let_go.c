@@ -189,7 +189,7 @@ TEST(left_in_the_page)
 	CHECK_EQ("SHUT-2", shm_count(shm_directory(), "stream-"), 0);
 	trace(10);
 	CHECK_EQ("SHUT-2", shm_mappings(getpid(), "/stream-"), 0);
-	CHECK("-", page->vacant == ~UINT64_C(0));
+	CHECK("-", page->sum.vacant == ~UINT32_C(0));
 }
 
 TEST_MAIN(TEST_ENTRY(left_in_the_page), TEST_ENTRY(soon))

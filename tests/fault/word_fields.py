@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 STRUCT = re.compile(r'^struct (\w+) \{\n(.*?)^\};', re.M | re.S)
-FIELD = re.compile(r'^\t(?:_Alignas\(\w+\) )?(?:struct )?\w+ ([^;(]+);', re.M)
+FIELD = re.compile(r'^\t(?:_Alignas\(\w+\) )?(?:struct |union )?\w+ ([^;(]+);', re.M)
 
 
 def rows(text):

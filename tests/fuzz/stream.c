@@ -263,7 +263,7 @@ static const struct field {
 	FIELD(HEADER, stream_header, stream_size), FIELD(HEADER, stream_header, log_state),
 	FIELD(PAGE, procpage, magic), FIELD(PAGE, procpage, pid), FIELD(PAGE, procpage, start), FIELD(PAGE, procpage, names_space),
 	FIELD(PAGE, procpage, names_start), FIELD(PAGE, procpage, names_pid), FIELD(PAGE, procpage, names_before),
-	FIELD(PAGE, procpage, image), FIELD(PAGE, procpage, vacant), FIELD(PAGE, procpage, change), { PAGE, offsetof(struct procpage, word), 8 },
+	FIELD(PAGE, procpage, image), FIELD(PAGE, procpage, sum.vacant), FIELD(PAGE, procpage, sum.change), { PAGE, offsetof(struct procpage, word), 8 },
 	FIELD(SLOT, page_slot, creator_start), FIELD(SLOT, page_slot, inherit_from), FIELD(SLOT, page_slot, creator_pid),
 	FIELD(SLOT, page_slot, serial), FIELD(SLOT, page_slot, claim),
 	FIELD(NAMES, registry_header, magic), FIELD(NAMES, registry_header, places), FIELD(NAMES, registry_header, bytes),

@@ -269,22 +269,22 @@ TEST(let_go)
 	attach_update(self, page, me);
 	CHECK_EQ("-", me->count, 2);
 	old = me->lane[slot[0]].header;
-	CHECK("-", page->vacant & PAGE_LOOK);
+	CHECK("-", page->sum.vacant & PAGE_LOOK);
 	unlink_stream(1);
 	CHECK("-", empty(slot[0], 1));
 	procpage_free(page, slot[0]);
-	CHECK("-", !(page->vacant & PAGE_LOOK)); /* that is how the process notices */
+	CHECK("-", !(page->sum.vacant & PAGE_LOOK)); /* that is how the process notices */
 	CHECK("-", is_mapped(old));
 	attach_update(self, page, me);
 	CHECK("-", !is_mapped(old));
-	CHECK("-", page->vacant & PAGE_LOOK);
+	CHECK("-", page->sum.vacant & PAGE_LOOK);
 	CHECK_EQ("-", me->count, 1);
 	unlink_stream(2);
 	CHECK("-", empty(slot[1], 2));
 	procpage_free(page, slot[1]);
-	CHECK("-", page->vacant != UINT64_MAX);
+	CHECK("-", page->sum.vacant != UINT32_MAX);
 	attach_update(self, page, me);
-	CHECK("-", page->vacant == UINT64_MAX); /* and from now on a trace point costs nothing */
+	CHECK("-", page->sum.vacant == UINT32_MAX); /* and from now on a trace point costs nothing */
 	CHECK("-", self->attached[slot[1]] == NULL);
 }
 
@@ -297,13 +297,13 @@ TEST(lanes)
 	me->change = 0;
 	attach_update(self, page, me);
 	CHECK_EQ("-", me->count, 0);
-	CHECK_EQ("-", me->change, page->change);
+	CHECK_EQ("-", me->change, page->sum.change);
 	for (uint32_t i = 0; i < 3; i++)
 		slot[i] = enter(i + 1);
-	CHECK("-", me->change != page->change); /* that is how a thread notices */
+	CHECK("-", me->change != page->sum.change); /* that is how a thread notices */
 	attach_update(self, page, me);
 	CHECK_EQ("-", me->count, 3);
-	CHECK_EQ("-", me->change, page->change);
+	CHECK_EQ("-", me->change, page->sum.change);
 	for (uint32_t i = 0; i < 3; i++) {
 		const struct lane *lane = &me->lane[slot[i]];
 
@@ -411,12 +411,12 @@ TEST(let_go_while_one_is_inside)
 	for (int i = 0; i < 3; i++) {
 		attach_update(self, page, me);
 		CHECK("-", is_mapped(old));
-		CHECK("-", page->vacant != UINT64_MAX);
+		CHECK("-", page->sum.vacant != UINT32_MAX);
 	}
 	store_release(&inside->ready, (uintptr_t)THREAD_READY);
 	attach_update(self, page, me);
 	CHECK("-", !is_mapped(old));
-	CHECK("-", page->vacant == UINT64_MAX);
+	CHECK("-", page->sum.vacant == UINT32_MAX);
 }
 
 TEST_MAIN(TEST_ENTRY(slot), TEST_ENTRY(cannot_be_mapped), TEST_ENTRY(not_now), TEST_ENTRY(creator_has_ended),

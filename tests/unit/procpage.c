@@ -68,7 +68,7 @@ static bool leave(struct procpage *page, int slot, uint32_t serial)
 
 static bool traced(const struct procpage *page)
 {
-	return page->vacant != UINT64_MAX;
+	return page->sum.vacant != UINT32_MAX;
 }
 
 TEST(made_once)
@@ -82,8 +82,8 @@ TEST(made_once)
 	CHECK("-", page->start == someone.start);
 	CHECK_EQ("-", page->space, someone.space);
 	CHECK("-", ident_same(procpage_names(page), someone)); /* names of its own */
-	CHECK("-", page->vacant == UINT64_MAX);
-	CHECK("-", page->change != 0); /* 0 is a thread that has never looked */
+	CHECK("-", page->sum.vacant == UINT32_MAX);
+	CHECK("-", page->sum.change != 0); /* 0 is a thread that has never looked */
 	for (int i = 0; i < PAGE_SLOTS; i++)
 		CHECK("-", !procpage_read(page, i, &e));
 	CHECK_EQ("-", faccessat(dir, FILE_NAME, F_OK, 0), 0);
@@ -156,10 +156,10 @@ static void check_words(const struct procpage *page, int taken)
 	for (int i = 0; i < PAGE_SLOTS; i++)
 		CHECK_EQ("-", procpage_taken(page->word[i / 64], i), i < taken);
 	for (int w = 0; w < PAGE_WORDS; w++)
-		CHECK_EQ("-", page->vacant >> w & 1, taken <= 64 * w);
+		CHECK_EQ("-", page->sum.vacant >> w & 1, taken <= 64 * w);
 	/* Bits that stand for nothing never say that somebody traces. */
-	for (int w = PAGE_WORDS; w < 63; w++)
-		CHECK("-", page->vacant >> w & 1);
+	for (int w = PAGE_WORDS; w < 31; w++)
+		CHECK("-", page->sum.vacant >> w & 1);
 	for (int i = PAGE_SLOTS; i < 64 * PAGE_WORDS; i++)
 		CHECK("-", page->word[i / 64] >> i % 64 & 1);
 }
@@ -174,10 +174,10 @@ TEST(slots)
 	page = open_page();
 	check_words(page, 0);
 	for (uint32_t i = 0; i < PAGE_SLOTS; i++) {
-		change = page->change;
+		change = page->sum.change;
 		e = (struct page_entry){ { 5, 6, 0 }, i + 1, i % 2 ? 1000 + i : 0 };
 		CHECK_EQ("-", procpage_enter(page, me, &e), i);
-		CHECK("-", page->change != change);
+		CHECK("-", page->sum.change != change);
 		check_words(page, (int)i + 1);
 		CHECK("-", procpage_read(page, (int)i, &e));
 		CHECK("-", e.creator.pid == 5 && e.creator.start == 6 && e.inherit_from == (i % 2 ? 1000 + i : 0));
@@ -195,11 +195,11 @@ TEST(slots)
 	CHECK("-", procpage_read(page, 17, &e));
 
 	/* Vacant, but not to be had until the mappings of the old stream are gone. */
-	change = page->change;
+	change = page->sum.change;
 	CHECK("-", leave(page, 17, 18));
 	CHECK("-", !procpage_read(page, 17, &e));
-	CHECK("-", page->change != change);
-	CHECK("-", !(page->vacant & PAGE_LOOK)); /* the next trace point is to look */
+	CHECK("-", page->sum.change != change);
+	CHECK("-", !(page->sum.vacant & PAGE_LOOK)); /* the next trace point is to look */
 	CHECK_EQ("-", enter(page, 1000), -EAGAIN);
 	CHECK("-", !leave(page, 17, 18)); /* not twice */
 	procpage_free(page, 17);
@@ -228,7 +228,7 @@ TEST(sums)
 		CHECK("-", leave(page, (int)i, i + 1));
 		procpage_free(page, (int)i);
 	}
-	CHECK_EQ("-", page->vacant & 15, 0);
+	CHECK_EQ("-", page->sum.vacant & 15, 0);
 	for (unsigned k = 0; k < sizeof last / sizeof last[0]; k++) {
 		CHECK("-", leave(page, (int)last[k], last[k] + 1));
 		procpage_free(page, (int)last[k]);
@@ -237,10 +237,10 @@ TEST(sums)
 
 			for (unsigned j = k + 1; j < sizeof last / sizeof last[0]; j++)
 				some |= last[j] / 64 == w;
-			CHECK_EQ("-", page->vacant >> w & 1, !some);
+			CHECK_EQ("-", page->sum.vacant >> w & 1, !some);
 		}
 	}
-	CHECK("-", page->vacant == (UINT64_MAX & ~PAGE_LOOK));
+	CHECK("-", page->sum.vacant == (UINT32_MAX & ~PAGE_LOOK));
 	end();
 }
 
@@ -437,7 +437,7 @@ TEST(several_at_once)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	page = open_page();
-	CHECK("-", (page->vacant | PAGE_LOOK) == UINT64_MAX);
+	CHECK("-", (page->sum.vacant | PAGE_LOOK) == UINT32_MAX);
 	for (int i = 0; i < PAGE_SLOTS; i++)
 		CHECK_EQ("-", page->slot[i].claim, 0);
 	end();

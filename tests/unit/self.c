@@ -48,7 +48,7 @@ TEST(attached_once)
 	CHECK_EQ("-", shm_count(shm_directory(), "page-"), 1);
 	/* The way of a trace point to the word that says whether anybody traces. */
 	CHECK("-", (const void *)__posix_trace_gate == self);
-	CHECK("-", (uint64_t *)(void *)((char *)self + self->gate) == &self_process(self)->page->vacant);
+	CHECK("-", (uint32_t *)(void *)((char *)self + self->gate) == &self_process(self)->page->sum.vacant);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 }
 
@@ -63,8 +63,8 @@ TEST(failure)
 	CHECK_EQ("-", error, EROFS);
 	CHECK("-", self_peek() == NULL);
 	/* Trace points return at once from now on. */
-	CHECK("-", *(const uint64_t *)(const void *)((const char *)__posix_trace_gate + *(const uint64_t *)(const void *)__posix_trace_gate) ==
-	      UINT64_MAX);
+	CHECK("-", *(const uint32_t *)(const void *)((const char *)__posix_trace_gate + *(const uint64_t *)(const void *)__posix_trace_gate) ==
+	      UINT32_MAX);
 	shm_remount(0, "size=1m");
 	error = 0;
 	CHECK("-", self_get(false, &error) == NULL); /* only who creates a stream tries again */
@@ -72,7 +72,7 @@ TEST(failure)
 	self = self_get(true, &error);
 	MUST(self);
 	CHECK("-", self_process(self) && self->failed == 0 && self_peek() == self);
-	CHECK("-", (uint64_t *)(void *)((char *)self + self->gate) == &self_process(self)->page->vacant);
+	CHECK("-", (uint32_t *)(void *)((char *)self + self->gate) == &self_process(self)->page->sum.vacant);
 }
 
 static void *get_too(void *arg)
@@ -138,7 +138,7 @@ TEST(child)
 	self = get();
 	t = self_thread(self);
 	MUST(t);
-	CHECK("-", thread_self == t && t->page_change == &self_process(self)->page->change && t->tid == unit_tid());
+	CHECK("-", thread_self == t && t->page_change == &self_process(self)->page->sum.change && t->tid == unit_tid());
 	if (fork() == 0) {
 		CHECK("-", self_peek() == NULL);
 		CHECK_EQ("-", self->gate, 0); /* leads to itself: "look" */
