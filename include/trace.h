@@ -243,7 +243,7 @@ int posix_trace_attr_setstreamsize(trace_attr_t *__attr, size_t __streamsize);
  * empty filter, and stores its identifier. attr may be null: all defaults.
  * EAGAIN TRACE_SYS_MAX streams exist; EINVAL an attribute is invalid, or
  * POSIX_TRACE_FLUSH; ENOMEM no memory for a stream of this size; EPERM not
- * allowed to trace pid; ESRCH no such process; ENOENT there is no /dev/shm;
+ * allowed to trace pid; ESRCH no such process, or in its exit; ENOENT there is no /dev/shm;
  * EACCES its directory for this user is somebody else's, or open to others.
  */
 int posix_trace_create(pid_t __pid, const trace_attr_t *__POSIX_TRACE_RESTRICT __attr, trace_id_t *__POSIX_TRACE_RESTRICT __trid);

@@ -67,6 +67,50 @@ static int forked_from(const struct target *t, const struct family *family, stru
 	return r == -ENOENT || r == -EINVAL || r == -ESTALE ? 0 : r;
 }
 
+struct own {
+	char page[FILE_NAME_SIZE];
+	bool removed;
+};
+
+static void look_for_own(const char *line, void *arg)
+{
+	static const char removed[] = " (deleted)";
+	struct own *own = arg;
+	const char *slash = strrchr(line, '/');
+	size_t length = strlen(own->page);
+
+	own->removed |= slash && strstr(line, "/" FILE_DIRECTORY) && strncmp(slash + 1, own->page, length) == 0 &&
+	                strcmp(slash + 1 + length, removed) == 0;
+}
+
+/*
+ * Does the process have a page that it has removed, in its exit, or that somebody else has? It looks at that one for as long as it lives,
+ * and not at another of this name. Negative: that cannot be told now.
+ */
+static int has_left(const struct target *t)
+{
+	struct own own = { .removed = false };
+	int r;
+
+	/* It has attached to this one. */
+	if (load_relaxed(&t->page->image))
+		return 0;
+	file_name_once(own.page, "page", t->ident);
+	r = proc_each_map(t->number, look_for_own, &own);
+	return file_is_want(r) ? r : own.removed;
+}
+
+/* What was opened, in vain. */
+static void close_page(struct target *t, int dir)
+{
+	char page[FILE_NAME_SIZE];
+
+	file_name_once(page, "page", t->ident);
+	procpage_close(t->page);
+	lock_release(&t->page_hold);
+	procpage_remove_unused(dir, &t->place, page);
+}
+
 /*
  * Names that the process was born with, where it has not come to copy them itself. They are
  * its names for good, so if they cannot be read now nobody may take it for one without.
@@ -107,12 +151,15 @@ static int open_files(struct target *t, struct family *family)
 	r = procpage_open(family->dir, &t->place, t->ident, family_inherit, family, &t->page, &t->page_hold);
 	TEST_POINT("target_page");
 	if (r == 0) {
+		/* Now that it is held: if it was there, it stays. */
+		r = has_left(t);
+		if (r > 0)
+			r = -ESRCH;
 		/* Once it has attached, it has copied what it needs. */
-		r = open_names(t, family->dir, load_relaxed(&t->page->image) ? NULL : above);
-		if (r < 0) {
-			procpage_close(t->page);
-			lock_release(&t->page_hold);
-		}
+		if (r == 0)
+			r = open_names(t, family->dir, load_relaxed(&t->page->image) ? NULL : above);
+		if (r < 0)
+			close_page(t, family->dir);
 	}
 	if (above)
 		procpage_close(above);
