@@ -27,6 +27,8 @@ void filter_store(struct handle *h, const trace_event_set_t *set)
 		store_relaxed(&h->stream.header->filter[2 * i], (uint32_t)set->__bits[i]);
 		store_relaxed(&h->stream.header->filter[2 * i + 1], (uint32_t)(set->__bits[i] >> 32));
 	}
+	/* Threads have a copy of it. */
+	procpage_look_again(h->target.page);
 }
 
 int filter_change(struct handle *h, const trace_event_set_t *set, int how, const void *address)

@@ -11,6 +11,7 @@
 #include "control/handle.h"
 
 void filter_load(const struct handle *h, trace_event_set_t *set);
+/* All that is recorded from now on obeys it, but for what is under way. */
 void filter_store(struct handle *h, const trace_event_set_t *set);
 /* posix_trace_set_filter(): 0 or EINVAL. address is that of the application's call. */
 int filter_change(struct handle *h, const trace_event_set_t *set, int how, const void *address);

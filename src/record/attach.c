@@ -209,16 +209,41 @@ static void let_go_all(struct self *self, struct procpage *page)
 		unmap_retired(self, 0);
 }
 
+/*
+ * What all of the thread's streams filter out. Whoever changes a filter lets the threads look again, in this process only: so not for
+ * streams that others inherit. An event that a handler records meanwhile finds none, or a change that is not ours.
+ */
+static void copy_filters(struct thread *t)
+{
+	uint32_t some = 0;
+
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->order[i]->attached->entry.inherit_from)
+			return;
+	for (uint32_t w = 0; t->count && w < EVENT_ID_END / 32; w++) {
+		uint32_t bits = UINT32_MAX;
+
+		for (uint32_t i = 0; i < t->count; i++)
+			bits &= load_relaxed(&t->order[i]->header->filter[w]);
+		t->filter[w] = bits;
+		some |= bits;
+	}
+	fence_signal();
+	store_relaxed(&t->filters, some);
+}
+
 void attach_update(struct self *self, struct procpage *page, struct thread *t)
 {
 	uint32_t change, count = 0, together_end = UINT32_MAX;
 	bool again = false;
 
+	store_relaxed(&t->filters, 0);
+	fence_signal();
 	/* First: what is emptied from here on asks for another look. */
 	fetch_or(&page->sum.vacant, PAGE_LOOK);
 	TEST_POINT("update_look");
 	let_go_all(self, page);
-	change = load_acquire(&page->sum.change); /* PAIR(slot) */
+	change = load_acquire(&page->sum.change); /* PAIR(slot), PAIR(filter) */
 	for (int i = 0; i < PAGE_SLOTS; i++) {
 		/* PAIR(slot): a bit that is clear is seen after its slot. */
 		bool taken = procpage_taken(load_acquire(&page->word[i / 64]), i);
@@ -236,6 +261,7 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	}
 	t->count = count;
 	t->together_end = together_end;
+	copy_filters(t);
 	TEST_POINT("update_lanes");
 	t->only = count == 1 && together_end ? t->order[0] : NULL;
 	/*

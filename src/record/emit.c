@@ -898,6 +898,17 @@ static inline __attribute__((always_inline)) uintptr_t stack_address(void)
 }
 
 /*
+ * Do all streams that there are filter it out? Not inside, so that no stream is looked at: it is the thread's copy. A handler may
+ * change that meanwhile, and a fork wipe it: then page_change is null, or no bit is set, or the change is another.
+ */
+static inline __attribute__((always_inline)) bool nobody_wants(const struct thread *t, trace_event_id_t id)
+{
+	const uint32_t *change = load_relaxed(&t->page_change);
+
+	return change && load_relaxed(change) == load_relaxed(&t->change) && load_relaxed(&t->filter[id / 32]) >> id % 32 & 1;
+}
+
+/*
  * The short way has no call that it comes back from, so that it needs no
  * stack: everything else is left to functions that end the trace point.
  */
@@ -913,7 +924,13 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 	/* Ids that no function has given, and those of system events, have no effect. */
 	if (unlikely(id - POSIX_TRACE_UNNAMED_USEREVENT > load_relaxed(&self_names)))
 		return;
-	if (unlikely(!t || load_relaxed(&t->ready) != THREAD_READY)) {
+	if (unlikely(!t)) {
+		record_blocked(id, data, length, address, frame);
+		return;
+	}
+	if (unlikely(t->filters) && nobody_wants(t, id))
+		return;
+	if (unlikely(load_relaxed(&t->ready) != THREAD_READY)) {
 		record_blocked(id, data, length, address, frame);
 		return;
 	}

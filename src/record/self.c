@@ -314,6 +314,7 @@ static struct thread *start_block(struct self *self, struct thread *t)
 	t->name_age = 0;
 	t->page_change = &self_process(self)->page->sum.change;
 	t->only = NULL;
+	t->filters = 0;
 	/* Last: a handler that came in between has made lanes, which we have wiped. */
 	fence_signal();
 	store_relaxed(&t->depth, 0);

@@ -70,6 +70,11 @@ struct thread {
 	uint32_t wait;   /* trace points until the next try */
 	uint32_t depth;  /* inside on the long way, and how deep */
 	const uint32_t *page_change; /* in the process page; null: as with ready 0 */
+	/*
+	 * As long as the page's change is ours: filter[] has what no stream records, some of it at least. A copy, so that an
+	 * event that nobody wants costs no look at a stream, which could be unmapped meanwhile.
+	 */
+	uint32_t filters;
 	struct lane *only; /* the lane, if there is one and its clock is the counter, and stretches, if there may be any: the shortest way */
 
 	uint32_t tid; /* 0: the block is free */
@@ -78,6 +83,7 @@ struct thread {
 	char name[16];
 	uint32_t name_age; /* uses of it */
 	uint32_t together_end; /* less than this is written in one stretch into lanes with room, whole; 0: nothing */
+	uint32_t filter[EVENT_ID_END / 32];
 	struct lane *order[PAGE_SLOTS]; /* those in use; null in a block that was wiped */
 	struct lane lane[PAGE_SLOTS];
 };

@@ -169,6 +169,12 @@ static void set_vacant(struct procpage *page, int slot)
 	TEST_POINT("page_sum_back");
 }
 
+void procpage_look_again(struct procpage *page)
+{
+	fetch_add(&page->sum.change, 1); /* PAIR(filter) */
+	TEST_POINT("page_look_again");
+}
+
 static void fill(struct page_slot *slot, const struct page_entry *entry)
 {
 	store_relaxed(&slot->creator_start, entry->creator.start);

@@ -70,6 +70,9 @@ static inline bool procpage_taken(uint64_t word, int slot)
 	return !(word >> slot % 64 & 1);
 }
 
+/* Lets all threads of the process look again at the streams that trace it. */
+void procpage_look_again(struct procpage *page);
+
 /* Enters a stream; who: shm/who.h, of the page's namespace. Returns the slot, or -EAGAIN if all are taken. */
 int procpage_enter(struct procpage *page, uint32_t who, const struct page_entry *entry);
 /* A taken slot's content: false if it is not taken, or does not stand still. */

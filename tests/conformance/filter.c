@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <pthread.h>
+#include <sched.h>
 #include <sys/time.h>
 
 #include "stream.h"
@@ -340,6 +342,77 @@ TEST(several_streams)
 		stream_end(trid[i]);
 }
 
+/* Another thread knows of each change when the call has returned, in one direction as in the other; and of a stream that comes and goes. */
+static _Atomic int turn;
+
+static void *trace_in_turns(void *arg)
+{
+	(void)arg;
+	for (int done = 0;;) {
+		int now = turn;
+
+		if (now < 0)
+			return NULL;
+		if (now == done || now % 2 == 0) {
+			sched_yield();
+			continue;
+		}
+		posix_trace_event(a, NULL, 0);
+		posix_trace_event(b, NULL, 0);
+		done = now;
+		turn = now + 1;
+	}
+}
+
+/* Which of a, b the other thread's trace points record in this stream: bits 1, 2. */
+static int recorded_there(trace_id_t trid)
+{
+	struct stream_event e;
+	int bits = 0, now = turn;
+
+	stream_drain(trid);
+	turn = now + 1;
+	while (turn != now + 2)
+		sched_yield();
+	while (stream_try(trid, &e))
+		bits |= e.info.posix_event_id == a ? 1 : e.info.posix_event_id == b ? 2 : 0;
+	return bits;
+}
+
+TEST(other_thread)
+{
+	pthread_t thread;
+	trace_id_t trid, other;
+
+	open_names();
+	trid = stream_running(NULL);
+	MUST(pthread_create(&thread, NULL, trace_in_turns, NULL) == 0);
+	for (int i = 0; i < 50; i++) {
+		CHECK_EQ("FILT-2", recorded_there(trid), 3);
+		set_filter(trid, a, NO_TYPE);
+		CHECK_EQ("FILT-2", recorded_there(trid), 2);
+		CHECK_EQ("FILT-2", recorded_there(trid), 2);
+		set_filter(trid, b, NO_TYPE);
+		CHECK_EQ("FILT-2", recorded_there(trid), 1);
+		other = stream_running(NULL);
+		CHECK_EQ("FILT-4", recorded_there(other), 3);
+		CHECK_EQ("FILT-4", recorded_there(trid), 1);
+		set_filter(other, b, a);
+		CHECK_EQ("FILT-4", recorded_there(other), 0);
+		CHECK_EQ("FILT-4", recorded_there(trid), 1);
+		MUST(posix_trace_clear(other) == 0);
+		CHECK_EQ("CLEAR-1 FILT-4", recorded_there(other), 3);
+		stream_end(other);
+		CHECK_EQ("FILT-4", recorded_there(trid), 1);
+		MUST(posix_trace_stop(trid) == 0);
+		set_filter(trid, NO_TYPE, NO_TYPE);
+		MUST(posix_trace_start(trid) == 0);
+	}
+	turn = -1;
+	MUST(pthread_join(thread, NULL) == 0);
+	stream_end(trid);
+}
+
 TEST(invalid_arguments)
 {
 	trace_event_set_t set, bad, untouched;
@@ -417,4 +490,4 @@ TEST(signals_do_not_interrupt)
 TEST_MAIN(TEST_ENTRY(empty_at_creation), TEST_ENTRY(members_are_ignored), TEST_ENTRY(operations), TEST_ENTRY(at_any_time),
 	  TEST_ENTRY(filter_event), TEST_ENTRY(filter_event_in_order), TEST_ENTRY(suspended_records_nothing),
 	  TEST_ENTRY(system_types), TEST_ENTRY(start_shows_the_filter), TEST_ENTRY(several_streams),
-	  TEST_ENTRY(invalid_arguments), TEST_ENTRY(signals_do_not_interrupt))
+	  TEST_ENTRY(other_thread), TEST_ENTRY(invalid_arguments), TEST_ENTRY(signals_do_not_interrupt))

@@ -19,7 +19,7 @@ static const char *const kills_points[] = {
 	"recycle_done", "chunk_left", "seat_taken", "seat_used",
 	/* shm/procpage.c */
 	"page_bit", "page_sum", "page_bit_back", "page_none", "page_sum_back",
-	"page_claimed", "page_filled", "page_entered", "page_leave_claimed", "page_left", "page_freed", "page_forget", "page_inherit",
+	"page_claimed", "page_filled", "page_entered", "page_leave_claimed", "page_left", "page_freed", "page_look_again", "page_forget", "page_inherit",
 	/* shm/registry.c */
 	"registry_mapped", "registry_grown", "registry_bytes", "registry_place", "registry_name",
 	/* shm/stream.c */

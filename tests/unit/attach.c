@@ -331,6 +331,53 @@ TEST(lanes)
 	CHECK_EQ("-", me->lane[slot[0]].header->serial, 9);
 }
 
+static bool filtered(trace_event_id_t id)
+{
+	return me->filters && (me->filter[id / 32] >> id % 32 & 1);
+}
+
+/* What all streams filter out, a thread knows by itself; but not of streams that others inherit, as nobody tells it of a change there. */
+TEST(filters)
+{
+	int slot[2];
+	struct stream_header *h[2];
+
+	begin();
+	slot[0] = enter(1);
+	attach_update(self, page, me);
+	CHECK("FILT-2", !filtered(70) && !filtered(100));
+	h[0] = me->lane[slot[0]].header;
+	h[0]->filter[70 / 32] |= 1u << 70 % 32;
+	h[0]->filter[100 / 32] |= 1u << 100 % 32;
+	procpage_look_again(page);
+	CHECK("-", me->change != page->sum.change);
+	attach_update(self, page, me);
+	CHECK("FILT-2", filtered(70) && filtered(100) && !filtered(71));
+	/* Another stream wants one of them. */
+	slot[1] = enter(2);
+	attach_update(self, page, me);
+	CHECK("FILT-4", !filtered(70) && !filtered(100));
+	h[1] = me->lane[slot[1]].header;
+	h[1]->filter[100 / 32] |= 1u << 100 % 32;
+	procpage_look_again(page);
+	attach_update(self, page, me);
+	CHECK("FILT-4", !filtered(70) && filtered(100));
+	leave(slot[1]);
+	attach_update(self, page, me);
+	CHECK("FILT-4", filtered(70) && filtered(100));
+	leave(slot[0]);
+	attach_update(self, page, me);
+	CHECK("FILT-4", !filtered(70) && !filtered(100));
+	/* Inherited, or not to be looked at: the stream itself decides. */
+	slot[0] = enter(3);
+	attach_update(self, page, me);
+	me->lane[slot[0]].header->filter[70 / 32] |= 1u << 70 % 32;
+	me->lane[slot[0]].attached->entry.inherit_from = 1;
+	procpage_look_again(page);
+	attach_update(self, page, me);
+	CHECK("FILT-2", !filtered(70));
+}
+
 TEST(detach)
 {
 	const struct stream_header *header;
@@ -421,5 +468,5 @@ TEST(let_go_while_one_is_inside)
 
 TEST_MAIN(TEST_ENTRY(slot), TEST_ENTRY(cannot_be_mapped), TEST_ENTRY(not_now), TEST_ENTRY(creator_has_ended),
           TEST_ENTRY(creator_ends_later),
-          TEST_ENTRY(slot_used_again), TEST_ENTRY(let_go), TEST_ENTRY(lanes), TEST_ENTRY(detach),
+          TEST_ENTRY(slot_used_again), TEST_ENTRY(let_go), TEST_ENTRY(lanes), TEST_ENTRY(filters), TEST_ENTRY(detach),
           TEST_ENTRY(detach_from_one_inside), TEST_ENTRY(let_go_while_one_is_inside))
