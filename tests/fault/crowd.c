@@ -48,6 +48,16 @@ extern char **environ;
 
 static trace_event_id_t number_id;
 
+/*
+ * Leaks are looked for by the census. AddressSanitizer does it at each exit(), with all threads stopped, and may wait for them for ever in a process
+ * that has been forked.
+ */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+
 /* -- Members -------------------------------------------------------------------- */
 
 /* Calls this program again. */
