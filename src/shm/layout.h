@@ -48,7 +48,7 @@ union page_sum {
 		 * traces, the trace point in <trace.h> returns.
 		 */
 		uint32_t vacant;
-		/* Rises with each change of a slot. */
+		/* Rises with each change of a slot, and of a stream's filter. */
 		uint32_t change;
 	};
 	uint64_t whole;
