@@ -374,7 +374,7 @@ int file_create(int dir, const struct place *place, const struct file_new *file,
 	TEST_POINT("file_reserved");
 	p = r < 0 ? NULL : map_guarded(fd, place, file->size);
 	if (p)
-		file->init(p, file->arg);
+		r = file->init(p, file->arg);
 	else
 		r = r < 0 ? r : -ENOMEM;
 	sys_close(fd);

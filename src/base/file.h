@@ -68,7 +68,7 @@ struct file_new {
 	const char *name;
 	size_t size;
 	enum lock_kind lock;
-	void (*init)(void *map, void *arg);
+	int (*init)(void *map, void *arg); /* 0 or a negative error number: there will be no file */
 	void *arg;
 };
 

@@ -26,6 +26,14 @@ bool family_passes_on(const struct procpage *page)
 	return false;
 }
 
+/* Did that succeed? If not, for want of something that there may be later, that is noted. */
+static bool done(struct family *f, int r)
+{
+	if (file_is_want(r))
+		f->error = r;
+	return r >= 0;
+}
+
 /*
  * Who a process is. Those above the caller are of its own pid namespace, if
  * /proc shows that one at all: one file less to read for each.
@@ -63,14 +71,14 @@ static bool climb(struct family *f, struct climb *c)
 
 	c->page = NULL;
 	c->start = f->ident.start;
+	if (!done(f, proc_parent(f->number, &number, &ignored)))
+		return false;
 	if (f->number == 0 && proc_number() != f->ident.pid)
 		return false; /* /proc is another namespace's */
-	if (proc_parent(f->number, &number, &ignored) < 0)
-		return false;
-	for (int i = 0; number && i < GENERATIONS && read_ident(f, number, &id, &next) >= 0; i++) {
+	for (int i = 0; number && i < GENERATIONS && done(f, read_ident(f, number, &id, &next)); i++) {
 		bool known = f->known && ident_same(id, page_ident(f->known));
 
-		if (known || procpage_look(f->dir, f->place, id, &c->page) == 0) {
+		if (known || done(f, procpage_look(f->dir, f->place, id, &c->page))) {
 			c->number = number;
 			f->above = id;
 			return true;
@@ -87,12 +95,12 @@ static bool same_process(struct ident a, struct ident b)
 }
 
 /* Does this process descend from that one, as /proc shows it? */
-static bool descends(const struct family *f, uint32_t number, struct ident from)
+static bool descends(struct family *f, uint32_t number, struct ident from)
 {
 	struct ident id;
 	uint32_t next;
 
-	for (int i = 0; number && i < GENERATIONS && read_ident(f, number, &id, &next) >= 0; i++) {
+	for (int i = 0; number && i < GENERATIONS && done(f, read_ident(f, number, &id, &next)); i++) {
 		if (same_process(id, from))
 			return true;
 		number = next;
@@ -121,7 +129,7 @@ static void take(struct family *f, struct climb *c, struct procpage *page)
  * younger is below the other, and of two of the same clock tick the marked one,
  * which has no other way to be known.
  */
-static bool marked_is_nearer(const struct family *f, const struct climb *c, struct ident mark)
+static bool marked_is_nearer(struct family *f, const struct climb *c, struct ident mark)
 {
 	if (!mark.pid || same_process(f->above, mark))
 		return false;
@@ -131,15 +139,15 @@ static bool marked_is_nearer(const struct family *f, const struct climb *c, stru
 	return !same_process(birthmark_get(c->number), mark) && !descends(f, c->number, mark);
 }
 
-static struct procpage *page_of_mark(const struct family *f, struct ident mark)
+static struct procpage *page_of_mark(struct family *f, struct ident mark)
 {
 	struct procpage *page;
 
 	mark.space = f->ident.space;
-	return mark.pid && procpage_look_left(f->dir, f->place, mark, &page) == 0 ? page : NULL;
+	return mark.pid && done(f, procpage_look_left(f->dir, f->place, mark, &page)) ? page : NULL;
 }
 
-void family_inherit(struct procpage *page, void *arg)
+int family_inherit(struct procpage *page, void *arg)
 {
 	struct family *f = arg;
 	struct ident mark = birthmark_get(f->number);
@@ -159,9 +167,9 @@ void family_inherit(struct procpage *page, void *arg)
 			found = true;
 		}
 	}
-	if (!found)
-		return;
-	procpage_inherit(page, c.page ? c.page : f->known, c.start);
-	if (c.page)
+	if (found && !f->error)
+		procpage_inherit(page, c.page ? c.page : f->known, c.start);
+	if (found && c.page)
 		procpage_close(c.page);
+	return f->error;
 }

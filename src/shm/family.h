@@ -28,11 +28,12 @@ struct family {
 	/* The page of the last one above it that attached, if that is known: forked, and from its memory. Else null. */
 	const struct procpage *known;
 	struct ident above; /* out: the nearest that has a page; pid 0: not found */
+	int error; /* out: for want of a descriptor or memory it cannot be told now, a negative number; else 0 */
 };
 
 /* Is there anything in a page that children inherit? */
 bool family_passes_on(const struct procpage *page);
-/* For procpage_open(): fills a page that is being made. arg: a struct family. */
-void family_inherit(struct procpage *page, void *arg);
+/* For procpage_open(): fills a page that is being made. arg: a struct family. 0, or its error: then there is no page, rather than one that has inherited nothing. */
+int family_inherit(struct procpage *page, void *arg);
 
 #endif

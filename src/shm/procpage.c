@@ -25,11 +25,11 @@
 
 struct make {
 	struct ident id;
-	void (*prepare)(struct procpage *page, void *arg);
+	int (*prepare)(struct procpage *page, void *arg);
 	void *arg;
 };
 
-static void init(void *map, void *arg)
+static int init(void *map, void *arg)
 {
 	struct procpage *page = map;
 	const struct make *make = arg;
@@ -44,8 +44,7 @@ static void init(void *map, void *arg)
 	for (int i = 0; i < PAGE_WORDS; i++)
 		page->word[i] = ~UINT64_C(0);
 	page->sum.change = 1; /* a thread that has never looked has 0 */
-	if (make->prepare)
-		make->prepare(page, make->arg);
+	return make->prepare ? make->prepare(page, make->arg) : 0;
 }
 
 bool procpage_is(const struct procpage *page, struct ident id)
@@ -54,7 +53,7 @@ bool procpage_is(const struct procpage *page, struct ident id)
 	       page->pid == id.pid && page->start == id.start && page->space == id.space;
 }
 
-int procpage_open(int dir, const struct place *place, struct ident id, void (*prepare)(struct procpage *, void *),
+int procpage_open(int dir, const struct place *place, struct ident id, int (*prepare)(struct procpage *, void *),
                   void *arg, struct procpage **page, struct hold *hold)
 {
 	struct make make = { id, prepare, arg };

@@ -51,10 +51,10 @@ static inline uint32_t procpage_names_limit(const struct procpage *page)
 
 /*
  * Maps the page of a process and holds it, made if need be. A page that is
- * made inherits through prepare, before anybody sees it. 0 or a negative error number.
+ * made inherits through prepare, before anybody sees it; if that fails, none is made. 0 or a negative error number.
  */
 int procpage_open(int dir, const struct place *place, struct ident id,
-                  void (*prepare)(struct procpage *page, void *arg), void *arg, struct procpage **page,
+                  int (*prepare)(struct procpage *page, void *arg), void *arg, struct procpage **page,
                   struct hold *hold);
 /* Only if it is there; without a hold. */
 int procpage_look(int dir, const struct place *place, struct ident id, struct procpage **page);

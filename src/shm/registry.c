@@ -23,7 +23,7 @@ static bool possible_place(uint16_t at)
 	return at >= 1 && at <= REGISTRY_PLACES;
 }
 
-static void init(void *map, void *arg)
+static int init(void *map, void *arg)
 {
 	const struct make *make = arg;
 	struct registry_header *h = map;
@@ -42,6 +42,7 @@ static void init(void *map, void *arg)
 			break;
 		h->index[i] = (uint16_t)++h->places;
 	}
+	return 0;
 }
 
 /* Where it ends is the file's to say, see within(): it may have grown since it was mapped. */

@@ -89,7 +89,7 @@ static int geometry(struct make *m)
 	return m->size > SIZE_MAX / 2 ? -ENOMEM : 0;
 }
 
-static void init(void *map, void *arg)
+static int init(void *map, void *arg)
 {
 	struct make *m = arg;
 	const struct attr *a = m->attr;
@@ -123,6 +123,7 @@ static void init(void *map, void *arg)
 	memcpy(h->name, a->name, sizeof h->name);
 	memcpy(map, h, sizeof *h);
 	TEST_POINT("stream_header");
+	return 0;
 }
 
 /* h: what the header says, in memory that nobody else writes. own_space: of this process. */

@@ -7,6 +7,7 @@
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "base/birthmark.h"
 #include "base/sys.h"
@@ -105,6 +106,32 @@ TEST(child)
 	CHECK("-", ident_same(above, unit_ident()));
 	unit_end_child(&after);
 	unit_end_child(&before);
+}
+
+/* Without descriptors nobody knows who is above: then there is no page yet, rather than one that has inherited nothing for good. */
+TEST(not_now)
+{
+	static struct procpage untouched, p;
+	struct unit_child child;
+	struct family f = { .place = &place };
+	struct rlimit before, none;
+
+	begin();
+	name_family(page);
+	enter(page, 1, true);
+	child = unit_child(NULL, NULL);
+	f.dir = dir;
+	f.number = (uint32_t)child.pid;
+	f.ident = child.ident;
+	MUST(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	none = before;
+	none.rlim_cur = 0;
+	MUST(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	CHECK_EQ("INH-1", family_inherit(&p, &f), -EMFILE);
+	CHECK("-", memcmp(&p, &untouched, sizeof p) == 0);
+	MUST(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	CHECK_EQ("INH-1", child_inherits(&child), 1u << 1);
+	unit_end_child(&child);
 }
 
 TEST(nobody_above)
@@ -382,6 +409,6 @@ TEST(marked_once)
 	each_adoption(marked_once_bears);
 }
 
-TEST_MAIN(TEST_ENTRY(child), TEST_ENTRY(nobody_above), TEST_ENTRY(stale), TEST_ENTRY(grandchild), TEST_ENTRY(nearest),
+TEST_MAIN(TEST_ENTRY(child), TEST_ENTRY(not_now), TEST_ENTRY(nobody_above), TEST_ENTRY(stale), TEST_ENTRY(grandchild), TEST_ENTRY(nearest),
           TEST_ENTRY(caller), TEST_ENTRY(known_without), TEST_ENTRY(orphan), TEST_ENTRY(marked_below_known),
           TEST_ENTRY(marked_right_below_known), TEST_ENTRY(marked_above_known), TEST_ENTRY(marked_once))

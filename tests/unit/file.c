@@ -415,9 +415,10 @@ struct filling {
 	const char *name;
 	int calls;
 	bool visible; /* when it was filled */
+	int error;    /* what comes of it */
 };
 
-static void fill(void *map, void *arg)
+static int fill(void *map, void *arg)
 {
 	struct filling *f = arg;
 
@@ -426,6 +427,7 @@ static void fill(void *map, void *arg)
 	for (int i = 0; i < 4096; i++)
 		CHECK_EQ("-", ((unsigned char *)map)[i], 0);
 	memset(map, 0x55, 4096);
+	return f->error;
 }
 
 static int dir;
@@ -437,7 +439,7 @@ static void begin(void)
 {
 	dir = unit_directory(path);
 	place = unit_place(path);
-	filling = (struct filling){ dir, "one", 0, true };
+	filling = (struct filling){ dir, "one", 0, true, 0 };
 }
 
 static void begin_in_shm(const char *options)
@@ -446,7 +448,7 @@ static void begin_in_shm(const char *options)
 	strcpy(path, "/dev/shm");
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	place = unit_place(path);
-	filling = (struct filling){ dir, "one", 0, true };
+	filling = (struct filling){ dir, "one", 0, true, 0 };
 }
 
 static void end(void)
@@ -467,6 +469,23 @@ static int create(size_t size, void **map, struct hold *hold)
 static int map_file(const char *name, size_t at_least, size_t size, struct file_mapped *mapped, struct hold *hold)
 {
 	return file_map(dir, &place, name, at_least, size, mapped, hold);
+}
+
+/* Who fills it cannot: there is no file. */
+TEST(not_filled)
+{
+	struct hold hold;
+	void *map = NULL;
+	int descriptors;
+
+	begin();
+	descriptors = shm_descriptors();
+	filling.error = -EMFILE;
+	CHECK_EQ("-", create(4096, &map, &hold), -EMFILE);
+	CHECK("-", !map && !hold.at);
+	CHECK_EQ("-", shm_count(path, ""), 0);
+	CHECK_EQ("-", shm_descriptors(), descriptors);
+	end();
 }
 
 TEST(create_and_map)
@@ -656,9 +675,10 @@ TEST(map_refuses_mode)
 }
 
 /* Made for somebody else: that one's, before it has its name. */
-static void check_owner(void *map, void *arg)
+static int check_owner(void *map, void *arg)
 {
 	CHECK_EQ("-", shm_count(path, "one"), 0);
+	return 0;
 }
 
 TEST(given_away)
@@ -812,9 +832,10 @@ static struct {
 	uint32_t stop, removed, used;
 } race;
 
-static void sign(void *map, void *arg)
+static int sign(void *map, void *arg)
 {
 	*(uint32_t *)map = *(uint32_t *)arg;
+	return 0;
 }
 
 static void *create_all(void *arg)
@@ -974,7 +995,7 @@ TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(no_names), TEST_ENTRY(own_place), TEST_E
           TEST_ENTRY(place_of_another_user), TEST_ENTRY(place_of_another_mount), TEST_ENTRY(directory_made),
           TEST_ENTRY(directory_mode), TEST_ENTRY(directory_is_something_else), TEST_ENTRY(directory_foreign),
           TEST_ENTRY(unlinked), TEST_ENTRY(directory_given), TEST_ENTRY(directory_through_root), TEST_ENTRY(no_tmpfs),
-          TEST_ENTRY(listed), TEST_ENTRY(counted), TEST_ENTRY(create_and_map), TEST_ENTRY(held_or_stale),
+          TEST_ENTRY(listed), TEST_ENTRY(counted), TEST_ENTRY(not_filled), TEST_ENTRY(create_and_map), TEST_ENTRY(held_or_stale),
           TEST_ENTRY(removed_if_unused), TEST_ENTRY(map_refuses), TEST_ENTRY(map_refuses_mode), TEST_ENTRY(given_away),
           TEST_ENTRY(grow), TEST_ENTRY(no_space), TEST_ENTRY(no_inodes), TEST_ENTRY(file_size_limit),
           TEST_ENTRY(no_standard_descriptors), TEST_ENTRY(one_wins), TEST_ENTRY(removing_races_with_holding),

@@ -318,13 +318,19 @@ TEST(inherited)
 	end();
 }
 
-static void prepare(struct procpage *page, void *arg)
+static int prepare(struct procpage *page, void *arg)
 {
 	struct page_entry e = entry_of(9);
 
 	++*(int *)arg;
 	CHECK("-", faccessat(dir, FILE_NAME, F_OK, 0) < 0); /* before anybody sees it */
 	CHECK_EQ("-", procpage_enter(page, me, &e), 0);
+	return 0;
+}
+
+static int fail(struct procpage *page, void *arg)
+{
+	return -EMFILE;
 }
 
 TEST(prepared)
@@ -334,6 +340,8 @@ TEST(prepared)
 	int calls = 0;
 
 	begin();
+	CHECK_EQ("-", procpage_open(dir, &place, someone, fail, NULL, &page, &hold), -EMFILE);
+	CHECK("-", !hold.at && faccessat(dir, FILE_NAME, F_OK, 0) < 0);
 	CHECK_EQ("-", procpage_open(dir, &place, someone, prepare, &calls, &page, &hold), 0);
 	CHECK_EQ("-", calls, 1);
 	CHECK("-", traced(page));

@@ -20,8 +20,9 @@ static void begin(void)
 	MUST(dir >= 0);
 }
 
-static void init(void *map, void *arg)
+static int init(void *map, void *arg)
 {
+	return 0;
 }
 
 /* A file of ours; it exists while somebody has the hold. */
