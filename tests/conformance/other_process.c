@@ -389,7 +389,7 @@ static long long busy_end(const void *arg)
 }
 
 struct books {
-	int running, hidden[2];
+	int running, stops, hidden[2];
 	long long last;
 	unsigned count[2];
 };
@@ -411,6 +411,7 @@ static void check_books(trace_id_t trid, struct books *b, const trace_event_id_t
 		case POSIX_TRACE_STOP:
 			CHECK_EQ("START-4", b->running, 1);
 			b->running = 0;
+			b->stops++;
 			continue;
 		case POSIX_TRACE_FILTER:
 			MUST(e.len == 2 * sizeof set);
@@ -463,10 +464,11 @@ TEST(states_while_busy)
 			CHECK_EQ("OBJ-3 START-9", posix_trace_stop(trid), 0);
 			check_books(trid, &b, id);
 			/* The target may be held up in an event, and for that long who reads waits for it only a tenth of a second. */
-			for (int wait = 0; b.running && wait < 50 * test_slow(); wait++) {
+			for (int wait = 0; b.stops <= i && wait < 50 * test_slow(); wait++) {
 				sleep_ms(20);
 				check_books(trid, &b, id);
 			}
+			CHECK_EQ("START-4", b.stops, i + 1);
 			CHECK_EQ("START-10", b.running, 0);
 			CHECK_EQ("START-4", stream_drain(trid), 0);
 		}
