@@ -463,6 +463,9 @@ static void *change_often(void *arg)
 		struct page_entry e = { { i, (uint64_t)i * 3, 0 }, i * 7, (uint64_t)i * 11 };
 		int slot = procpage_enter(page, who, &e);
 
+		/* Valgrind lets a thread run for a fixed number of steps: not a multiple of a round's, or it would always stand at the same place. */
+		for (uint32_t steps = i % 7; steps > 0; steps--)
+			fence_signal();
 		if (slot >= 0 && procpage_leave(page, slot, who, &e))
 			procpage_free(page, slot);
 	}
