@@ -340,14 +340,22 @@ static void refill(struct merge *m)
 	TEST_POINT("read_horizon");
 }
 
+/* The top's record, which is this chunk's; then the next one is at hand. False: it is gone. */
+static bool take_top(struct merge *m, uint32_t chunk, void *data, size_t size)
+{
+	bool taken = cursor_take(&m->cursor[chunk], m->stream, &m->stream->chunks[chunk], data, size);
+
+	replace_top(m);
+	return taken;
+}
+
 bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size)
 {
 	uint64_t ticks = m->cursor[chunk].head.ticks;
-	bool taken = cursor_take(&m->cursor[chunk], m->stream, &m->stream->chunks[chunk], data, size);
+	bool taken = take_top(m, chunk, data, size);
 
 	if (taken && ticks > m->taken)
 		m->taken = ticks;
-	replace_top(m);
 	return taken;
 }
 
@@ -398,17 +406,6 @@ static bool is_to_come(const struct merge *m, uint64_t ticks)
 	return ticks > a->ticks && (ticks - a->ticks > INT64_MAX || anchor_convert(a, m->slope[newest], ticks) - a->monotonic > MERGE_PATIENCE_NS);
 }
 
-/* Goes past the top's record. True if it was there still, and is counted. */
-static bool drop_top(struct merge *m)
-{
-	uint32_t chunk = m->heap[0];
-	bool dropped = cursor_take(&m->cursor[chunk], m->stream, &m->stream->chunks[chunk], NULL, 0);
-
-	m->dropped += dropped;
-	replace_top(m);
-	return dropped;
-}
-
 /* Ticks of the newest event that was taken, or of the beginning. */
 static uint64_t newest_taken(const struct merge *m)
 {
@@ -436,8 +433,11 @@ enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 			return MERGE_RECORD;
 		/* Older than one that was overwritten, or of no time. */
 		told = cursor_given_up(&m->cursor[*chunk]);
-		if (drop_top(m) && !told)
-			add_gap(m, ticks < m->horizon ? ticks : newest_taken(m), 0);
+		if (take_top(m, *chunk, NULL, 0)) {
+			m->dropped++;
+			if (!told)
+				add_gap(m, ticks < m->horizon ? ticks : newest_taken(m), 0);
+		}
 		if (i % LOOKS_PER_TIME == LOOKS_PER_TIME - 1 && merge_late(&until))
 			return MERGE_AGAIN;
 	}
