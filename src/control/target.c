@@ -100,14 +100,12 @@ static int has_left(const struct target *t)
 	return file_is_want(r) ? r : own.removed;
 }
 
-/* What was opened, in vain. */
-static void close_page(struct target *t, int dir)
+/* Its file, if nobody holds it any more. */
+static void remove_page(const struct target *t, int dir)
 {
 	char page[FILE_NAME_SIZE];
 
 	file_name_once(page, "page", t->ident);
-	procpage_close(t->page);
-	lock_release(&t->page_hold);
 	procpage_remove_unused(dir, &t->place, page);
 }
 
@@ -158,8 +156,11 @@ static int open_files(struct target *t, struct family *family)
 		/* Once it has attached, it has copied what it needs. */
 		if (r == 0)
 			r = open_names(t, family->dir, load_relaxed(&t->page->image) ? NULL : above);
-		if (r < 0)
-			close_page(t, family->dir);
+		if (r < 0) {
+			procpage_close(t->page);
+			lock_release(&t->page_hold);
+			remove_page(t, family->dir);
+		}
 	}
 	if (above)
 		procpage_close(above);
@@ -237,7 +238,6 @@ int target_directory(const struct target *t)
 
 void target_leave(struct target *t)
 {
-	char page[FILE_NAME_SIZE];
 	struct guise guise;
 	int dir;
 
@@ -249,8 +249,7 @@ void target_leave(struct target *t)
 	guise_put_on(&guise, t->place.owner, t->place.group);
 	dir = target_directory(t);
 	if (dir >= 0) {
-		file_name_once(page, "page", t->ident);
-		procpage_remove_unused(dir, &t->place, page);
+		remove_page(t, dir);
 		TEST_POINT("target_removed");
 		registry_remove_unused(dir, &t->place, t->registry.file);
 		sys_close(dir);
