@@ -159,12 +159,15 @@ bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c)
 void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c)
 {
 	const unsigned char *memory = stream_chunk_memory(s, c);
-	uint32_t read = load_relaxed(&c->read), at = 0, end;
+	uint32_t read, at = 0, end;
 	uint64_t p;
 	struct record head;
 
 	memset(cur, 0, sizeof *cur);
-	cur->first = cur->next = load_acquire(&c->first); /* PAIR(recycle) */
+	/* PAIR(recycle): before read, or all that was recorded since that would be gone past. */
+	cur->first = cur->next = load_acquire(&c->first);
+	TEST_POINT("resume_first");
+	read = load_relaxed(&c->read);
 	/* Overwritten since that reader has looked, or had come to saying so. */
 	if (load_relaxed(&c->seen) != cur->first) {
 		cur->gap_from = load_relaxed(&c->gap_from);

@@ -63,16 +63,21 @@ void merge_reset(struct merge *m, struct anchor anchor)
 	for (uint32_t i = 0; i < m->stream->chunk_count; i++) {
 		struct chunk *c = &m->stream->chunks[i];
 		struct cursor *cur = &m->cursor[i];
+		/* In this order; a taker goes the other way. PAIR(recycle), PAIR(reset), PAIR(commit) */
+		uint32_t first = load_acquire(&c->first), read = load_acquire(&c->read);
+		uint64_t p = load_acquire(&c->progress);
 
-		uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
-
+		TEST_POINT("reset_progress");
 		/*
 		 * Where a thread is stuck in the middle of a record, the chunk could not be emptied:
-		 * go past it, but know whose it is.
+		 * go past it, but know whose it is. If it goes on just now, a taker may have emptied
+		 * the chunk since, and moved read further than that: it is not moved back.
 		 */
-		exchange(&c->read, progress_records(p));
+		cas(&c->read, &read, progress_records(p));
+		TEST_POINT("reset_past");
 		cursor_resume(cur, m->stream, c);
-		if (cur->next != progress_records(p)) {
+		/* What the taker that is seen only later has overwritten was lost from here on, not from first on. */
+		if (cur->first == first && cur->next != progress_records(p)) {
 			cur->next = progress_records(p);
 			cur->at = progress_position(p);
 		}

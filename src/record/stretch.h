@@ -321,7 +321,7 @@ static inline __attribute__((always_inline)) bool lane_hold(struct lane *lane, c
 {
 	/*
 	 * rcx is first, and then the place. On this processor each store is a release: PAIR(claim), PAIR(recycle), PAIR(commit);
-	 * and seen is looked at by an acquire: PAIR(seen). PAIR(read): xchg, from which on a reader's claim fails.
+	 * and seen is looked at by an acquire: PAIR(seen). PAIR(read), PAIR(reset): xchg, from which on a reader's claim fails.
 	 */
 	__asm__ goto(
 		RESTART_BEGIN("%[offset]", "%%rax", "%%rdx")

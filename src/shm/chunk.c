@@ -154,6 +154,7 @@ uint32_t chunk_recycle(const struct stream *s, struct chunk *c)
 	/*
 	 * PAIR(read): from here on the reader's cas on this word fails, so each
 	 * record has either been read or is counted as lost, never both.
+	 * PAIR(reset): who sees this sees no older progress than ours.
 	 */
 	read = exchange(&c->read, records);
 	TEST_POINT("recycle_read");

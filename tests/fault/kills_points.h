@@ -39,9 +39,9 @@ static const char *const kills_points[] = {
 	/* record/take.c */
 	"take_claimed", "take_revoked", "take_woken",
 	/* read/cursor.c */
-	"read_seen", "read_copied", "read_claimed", "read_run",
+	"resume_first", "read_seen", "read_copied", "read_claimed", "read_run",
 	/* read/merge.c */
-	"read_writers", "read_lost", "read_horizon",
+	"reset_progress", "reset_past", "read_writers", "read_lost", "read_horizon",
 	/* control/filter.c */
 	"filter_both", "filter_quiet", "filter_new",
 	/* control/handle.c */

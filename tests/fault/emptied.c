@@ -1,0 +1,121 @@
+/*
+ * emptied.c - a reader begins anew, and at each step of that a taker empties the chunk that it looks at
+ *
+ * As when a stream is cleared (LIFE-7) while a thread that had stood still in the
+ * middle of a record goes on, or what a dead controller has left is read: what is
+ * recorded behind that is read, and what was overwritten is counted once at most.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <string.h>
+
+#include "../unit/unit.h"
+#include "base/wait.h"
+#include "read/merge.h"
+
+static struct stream s;
+static struct merge m;
+static uint64_t start;
+static const char *stop_at;
+static void (*then)(void);
+
+void test_point(const char *name);
+
+void test_point(const char *name)
+{
+	if (!stop_at || strcmp(name, stop_at) != 0)
+		return;
+	stop_at = NULL;
+	then();
+}
+
+static void begin(void)
+{
+	unit_stream(&s, 16384, 64, POSIX_TRACE_LOOP);
+	barrier_register();
+	start = anchor_now(s.clock_kind).ticks;
+	unit_sleep_ms(2);
+	MUST(merge_init(&m, &s, anchor_now(s.clock_kind)) == 0);
+	unit_owner(&s, &s.chunks[0], 77);
+	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 20, 70, NULL, 0);
+}
+
+/* The next event's ticks, from start on; 0: none. */
+static uint64_t next(void)
+{
+	uint32_t chunk;
+	uint64_t ticks;
+
+	while (merge_next(&m, &chunk) == MERGE_RECORD) {
+		ticks = m.cursor[chunk].head.ticks;
+		CHECK_EQ("-", m.cursor[chunk].owner.tid, 78);
+		if (merge_take(&m, chunk, NULL, 0))
+			return ticks - start;
+	}
+	return 0;
+}
+
+static void use_again(void)
+{
+	struct chunk *c = &s.chunks[0];
+
+	MUST(chunk_claim(&s, c, unit_tid(), true));
+	chunk_recycle(&s, c);
+	chunk_unclaim(c);
+	unit_owner(&s, c, 78);
+	unit_record(&s, c, start + 40, 70, NULL, 0);
+}
+
+static void end_and_use_again(void)
+{
+	unit_record(&s, &s.chunks[0], start + 30, 70, NULL, 0);
+	use_again();
+}
+
+/* Nothing behind the step is lost, and no more than what came between it and the beginning. */
+static void check_rest(uint64_t lost)
+{
+	MUST(!stop_at);
+	CHECK_EQ("-", merge_unread(&m), 1);
+	CHECK_EQ("-", next(), 40);
+	CHECK_EQ("-", next(), 0);
+	CHECK("-", merge_empty(&m));
+	CHECK_OP("-", merge_lost(&m), <=, lost);
+	lost = merge_lost(&m);
+	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
+	CHECK_EQ("-", next(), 50);
+	use_again();
+	CHECK_EQ("-", next(), 40);
+	CHECK_EQ("-", merge_lost(&m), lost);
+	merge_free(&m);
+}
+
+TEST(reset)
+{
+	static const char *const places[] = { "reset_progress", "reset_past", "resume_first" };
+
+	for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
+		begin();
+		stop_at = places[i];
+		then = use_again;
+		merge_reset(&m, anchor_now(s.clock_kind));
+		check_rest(0);
+		begin();
+		stop_at = places[i];
+		then = end_and_use_again;
+		merge_reset(&m, anchor_now(s.clock_kind));
+		check_rest(1);
+	}
+}
+
+TEST(resumed)
+{
+	begin();
+	stop_at = "resume_first";
+	then = use_again;
+	merge_resume(&m, 0, 0, 0);
+	check_rest(2);
+}
+
+TEST_MAIN(TEST_ENTRY(reset), TEST_ENTRY(resumed))
