@@ -254,6 +254,19 @@ static void say_file(const char *path)
 		return;
 }
 
+/* What the kernel says of a thread. */
+static void say_kernel(pid_t pid, pid_t thread)
+{
+	char path[128];
+
+	for (const char *const *name = (const char *const[]){ "stat", "wchan", "syscall", "stack", "schedstat", NULL }; *name; name++) {
+		snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)pid, (int)thread, *name);
+		say_file(path);
+		if (write(STDERR_FILENO, "\n", 1) < 0)
+			return;
+	}
+}
+
 static void say_where(int signal)
 {
 	static _Atomic int first;
@@ -266,12 +279,7 @@ static void say_where(int signal)
 	snprintf(line, sizeof line, "process %d of %d, thread %d: not through in time\n", (int)getpid(), (int)getpgrp(), (int)me);
 	if (write(STDERR_FILENO, line, strlen(line)) < 0)
 		_exit(9);
-	for (const char *const *name = (const char *const[]){ "wchan", "syscall", "stack", NULL }; *name; name++) {
-		snprintf(line, sizeof line, "/proc/self/task/%d/%s", (int)me, *name);
-		say_file(line);
-		if (write(STDERR_FILENO, "\n", 1) < 0)
-			_exit(9);
-	}
+	say_kernel(getpid(), me);
 #if __has_include(<execinfo.h>)
 	void *frame[32];
 
@@ -942,6 +950,24 @@ static void step(uint64_t *state, bool more)
 	sleep_us(1500);
 }
 
+/* Somebody was not through in time, perhaps because of others, who do not know of it yet: each of them says where it is. */
+static void ask_controllers(void)
+{
+	for (int i = 0; i < JOBS; i++) {
+		struct job *j = &shared->job[i];
+
+		if (j->pid <= 0 || (j->state != JOB_GIVEN && j->state != JOB_RUNS))
+			continue;
+		fprintf(stderr, "controller %d of family %d: %s\n", (int)j->pid, (int)shared->family[j->family].group,
+		        j->ready ? "traces" : "is not ready");
+		say_kernel(j->pid, j->pid);
+		/* The steward would die of it without a word. */
+		if (j->pid != steward_pid)
+			kill(j->pid, SIGALRM);
+	}
+	sleep_us(3000000);
+}
+
 /* -- The census ------------------------------------------------------------------------------- */
 
 struct census {
@@ -1201,6 +1227,8 @@ static void crowd(int seconds, int epoch)
 	while (now_ns() < until && !shared->failures) {
 		for (next = now_ns() + epoch * 1000000000ll; now_ns() < next && now_ns() < until && !shared->failures;)
 			step(&state, true);
+		if (shared->failures)
+			ask_controllers();
 		clear_the_place(&state);
 		census();
 		if (getenv("CROWD_PROGRESS") && now_ns() > minute) {
