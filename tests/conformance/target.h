@@ -285,15 +285,23 @@ static inline pid_t target_start_fork(void)
 	return pid;
 }
 
+/* This program again. Another user may not get to where it lies, but holds it as we do. */
+static inline void target_execute(char **arguments) __attribute__((noreturn));
+static inline void target_execute(char **arguments)
+{
+	execv(arguments[0], arguments);
+	if (errno == EACCES)
+		execv("/proc/self/exe", arguments);
+	_exit(97);
+}
+
 static inline pid_t target_start_image(void)
 {
 	char **arguments = target_command();
 	pid_t pid = fork();
 
-	if (pid == 0) {
-		execv(arguments[0], arguments);
-		_exit(97);
-	}
+	if (pid == 0)
+		target_execute(arguments);
 	MUST(pid > 0);
 	return pid;
 }
@@ -372,10 +380,7 @@ static inline long long target_pthread(const void *arg)
 /* Executes this program again: a new image, to be met by target_accept(). */
 static inline long long target_exec_task(const void *arg)
 {
-	char **arguments = target_command();
-
-	execv(arguments[0], arguments);
-	_exit(97);
+	target_execute(target_command());
 }
 
 static inline void target_exec(struct target *t)

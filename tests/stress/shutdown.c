@@ -138,7 +138,8 @@ TEST(one_stream)
 	recorders_start();
 	MUST(pthread_create(&guest.thread, NULL, visit, &guest) == 0);
 	end = stress_now() + stress_ms(2000);
-	while (stress_now() < end && test_failures < 10) {
+	/* So many at least that the first ones are not all: a busy machine makes few of them in that time. */
+	while ((stress_now() < end || lives <= 20) && test_failures < 10) {
 		static const size_t sizes[] = { 4096, 65536, 1 << 20 };
 		trace_id_t trid;
 
@@ -162,7 +163,6 @@ TEST(one_stream)
 	}
 	recorders_end();
 	guest_end(&guest);
-	CHECK_OP("-", lives, >, 20);
 	CHECK_EQ("SHUT-2", stress_files(), 0);
 	CHECK_EQ("SHUT-2", shm_mappings(getpid(), "/stream-"), 0);
 	CHECK_OP("SHUT-2", shm_mappings(getpid(), ""), <=, before + 40);
