@@ -1,7 +1,7 @@
 /*
  * emptied.c - a reader begins anew, and at each step of that a taker empties the chunk that it looks at
  *
- * As when a stream is cleared (LIFE-7) while a thread that had stood still in the
+ * As when a stream is cleared while a thread that had stood still in the
  * middle of a record goes on, or what a dead controller has left is read: what is
  * recorded behind that is read, and what was overwritten is counted once at most.
  *
@@ -45,24 +45,19 @@ static void begin(void)
 static uint64_t next(void)
 {
 	uint32_t chunk;
-	uint64_t ticks;
+	uint64_t ticks = unit_next(&m, &chunk);
 
-	while (merge_next(&m, &chunk) == MERGE_RECORD) {
-		ticks = m.cursor[chunk].head.ticks;
-		CHECK_EQ("-", m.cursor[chunk].owner.tid, 78);
-		if (merge_take(&m, chunk, NULL, 0))
-			return ticks - start;
-	}
-	return 0;
+	if (!ticks)
+		return 0;
+	CHECK_EQ("-", m.cursor[chunk].owner.tid, 78);
+	return ticks - start;
 }
 
 static void use_again(void)
 {
 	struct chunk *c = &s.chunks[0];
 
-	MUST(chunk_claim(&s, c, unit_tid(), true));
-	chunk_recycle(&s, c);
-	chunk_unclaim(c);
+	unit_recycle(&s, c);
 	unit_owner(&s, c, 78);
 	unit_record(&s, c, start + 40, 70, NULL, 0);
 }
@@ -91,21 +86,22 @@ static void check_rest(uint64_t lost)
 	merge_free(&m);
 }
 
+static void reset_at(const char *place, void (*what)(void), uint64_t lost)
+{
+	begin();
+	stop_at = place;
+	then = what;
+	merge_reset(&m, anchor_now(s.clock_kind));
+	check_rest(lost);
+}
+
 TEST(reset)
 {
 	static const char *const places[] = { "reset_progress", "reset_past", "resume_first" };
 
 	for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
-		begin();
-		stop_at = places[i];
-		then = use_again;
-		merge_reset(&m, anchor_now(s.clock_kind));
-		check_rest(0);
-		begin();
-		stop_at = places[i];
-		then = end_and_use_again;
-		merge_reset(&m, anchor_now(s.clock_kind));
-		check_rest(1);
+		reset_at(places[i], use_again, 0);
+		reset_at(places[i], end_and_use_again, 1);
 	}
 }
 

@@ -28,13 +28,6 @@ static struct stream s;
 static struct merge m;
 static uint64_t start;
 
-static void recycle(struct chunk *c)
-{
-	MUST(chunk_claim(&s, c, unit_tid(), true));
-	chunk_recycle(&s, c);
-	chunk_unclaim(c);
-}
-
 static void killed_at(const char *name, struct chunk *c)
 {
 	pid_t child = fork();
@@ -43,7 +36,7 @@ static void killed_at(const char *name, struct chunk *c)
 	MUST(child >= 0);
 	if (child == 0) {
 		die_at = name;
-		recycle(c);
+		unit_recycle(&s, c);
 		_exit(0);
 	}
 	MUST(waitpid(child, &status, 0) == child);
@@ -54,15 +47,9 @@ static void killed_at(const char *name, struct chunk *c)
 static uint64_t next(void)
 {
 	uint32_t chunk;
-	uint64_t ticks;
+	uint64_t ticks = unit_next(&m, &chunk);
 
-	for (;;) {
-		if (merge_next(&m, &chunk) != MERGE_RECORD)
-			return 0;
-		ticks = m.cursor[chunk].head.ticks;
-		if (merge_take(&m, chunk, NULL, 0))
-			return ticks - start;
-	}
+	return ticks ? ticks - start : 0;
 }
 
 static void overwritten_by_two(const char *name, bool after_another)
@@ -79,7 +66,7 @@ static void overwritten_by_two(const char *name, bool after_another)
 	if (after_another) {
 		/* A gap that has been told, so that what is noted of it is of no use any more. */
 		unit_record(&s, c, start + 2, 70, NULL, 0);
-		recycle(c);
+		unit_recycle(&s, c);
 		unit_record(&s, c, start + 3, 70, NULL, 0);
 		CHECK_EQ("-", next(), 3);
 		CHECK_EQ("-", merge_gap(&m), start + 1);
@@ -91,7 +78,7 @@ static void overwritten_by_two(const char *name, bool after_another)
 	unit_record(&s, c, start + 20, 70, NULL, 0);
 	unit_record(&s, c, start + 21, 70, NULL, 0);
 	killed_at(name, c);
-	recycle(c);
+	unit_recycle(&s, c);
 	unit_record(&s, c, start + 30, 70, NULL, 0);
 	CHECK_EQ("-", merge_lost(&m), after_another ? 4 : 2);
 	CHECK_EQ("-", next(), 30);
@@ -152,7 +139,7 @@ TEST(put_back)
 	killed_at("recycle_read", c);
 	CHECK_EQ("-", next(), 20);
 	CHECK_EQ("-", next(), 21);
-	recycle(c);
+	unit_recycle(&s, c);
 	unit_record(&s, c, start + 30, 70, NULL, 0);
 	CHECK_EQ("-", next(), 30);
 	CHECK_EQ("-", merge_gap(&m), 0);

@@ -163,6 +163,7 @@ TEST(one_stream)
 	}
 	recorders_end();
 	guest_end(&guest);
+	CHECK_OP("-", lives, >, 20);
 	CHECK_EQ("SHUT-2", stress_files(), 0);
 	CHECK_EQ("SHUT-2", shm_mappings(getpid(), "/stream-"), 0);
 	CHECK_OP("SHUT-2", shm_mappings(getpid(), ""), <=, before + 40);

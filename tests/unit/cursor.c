@@ -22,9 +22,7 @@ static void begin(void)
 
 static void recycle(void)
 {
-	c->claim = unit_tid();
-	chunk_recycle(&s, c);
-	chunk_unclaim(c);
+	unit_recycle(&s, c);
 }
 
 TEST(in_order)

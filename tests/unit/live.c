@@ -27,13 +27,6 @@ static void begin(void)
 	start = creation.ticks + 1;
 }
 
-static void recycle(struct chunk *c)
-{
-	c->claim = unit_tid();
-	chunk_recycle(&s, c);
-	chunk_unclaim(c);
-}
-
 /* The next one's id; 0: none. Its ticks, from start on, in *ticks. */
 static trace_event_id_t next(int64_t *ticks)
 {
@@ -87,7 +80,7 @@ TEST(overflow)
 	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
 	check_next(70, 10);
 	unit_record(&s, &s.chunks[0], start + 20, 71, NULL, 0);
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 30, 72, "after", 5);
 	unit_record(&s, &s.chunks[0], start + 40, 73, NULL, 0);
 	check_next(POSIX_TRACE_OVERFLOW, 20);
@@ -106,14 +99,14 @@ TEST(overflow_filtered)
 	begin();
 	s.header->filter[0] = 1u << POSIX_TRACE_OVERFLOW;
 	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 20, 71, NULL, 0);
 	check_next(POSIX_TRACE_RESUME, 20);
 	check_next(71, 20);
 
 	s.header->filter[0] |= 1u << POSIX_TRACE_RESUME;
 	unit_record(&s, &s.chunks[0], start + 30, 72, NULL, 0);
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 40, 73, NULL, 0);
 	check_next(73, 40);
 	check_next(0, 0);
@@ -125,8 +118,8 @@ TEST(overflow_of_several)
 	begin();
 	for (unsigned i = 0; i < 6; i++)
 		unit_record(&s, &s.chunks[i], start + 10 + i, 70 + i, NULL, 0);
-	recycle(&s.chunks[4]);
-	recycle(&s.chunks[1]);
+	unit_recycle(&s, &s.chunks[4]);
+	unit_recycle(&s, &s.chunks[1]);
 	unit_record(&s, &s.chunks[1], start + 30, 80, NULL, 0);
 	check_next(POSIX_TRACE_OVERFLOW, 10); /* number 0 is dropped, as those after it up to 4 */
 	check_next(POSIX_TRACE_RESUME, 15);
@@ -221,7 +214,7 @@ TEST(reset)
 	check_next(70, 50);
 	live_stop(&l, start + 60);
 	unit_record(&s, &s.chunks[0], start + 70, 71, NULL, 0);
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	live_reset(&l, anchor_now(s.clock_kind));
 	CHECK("-", live_empty(&l));
 	check_next(0, 0);
@@ -244,7 +237,7 @@ TEST(run)
 	check_next(70, 10);
 	CHECK("-", e.length == 0 && data[0] == '#');
 	CHECK_EQ("-", s.chunks[0].read, 3); /* up to the one in the other chunk */
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	CHECK_EQ("-", merge_lost(&l.merge), 1);
 	live_stop(&l, start + 11);
 	check_next(71, 11);
@@ -350,7 +343,7 @@ TEST(peeked_behind_a_gap)
 {
 	begin();
 	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 20, 71, NULL, 0);
 	unit_record(&s, &s.chunks[0], start + 30, 72, NULL, 0);
 	for (int i = 0; i < 3; i++) {
@@ -362,7 +355,7 @@ TEST(peeked_behind_a_gap)
 	}
 	check_turn(71, 20, true);
 	/* Overwritten before it is taken: then what comes instead stands behind the gap, which is longer. */
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 40, 73, NULL, 0);
 	CHECK("-", !live_take(&l, &turn, NULL, 0));
 	check_turn(73, 40, true);
@@ -379,7 +372,7 @@ TEST(peeked_with_a_filter)
 	begin();
 	s.header->filter[0] = 1u << POSIX_TRACE_OVERFLOW;
 	unit_record(&s, &s.chunks[0], start + 10, 70, NULL, 0);
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 20, 71, NULL, 0);
 	CHECK_EQ("-", live_peek(&l, &turn), MERGE_RECORD);
 	CHECK("-", turn.gap && turn.befores == 1 && turn.before[0].id == POSIX_TRACE_RESUME);
@@ -446,7 +439,7 @@ TEST(claimed)
 	cur = &l.merge.cursor[turn.chunk];
 	before = *cur;
 	cursor_step(cur, &s, &s.chunks[1]);
-	recycle(&s.chunks[1]);
+	unit_recycle(&s, &s.chunks[1]);
 	CHECK("-", !live_claim(&l, &turn, &before, start + 16));
 	CHECK_EQ("-", l.last_ticks - start, 15);
 	CHECK_EQ("-", live_peek(&l, &turn), MERGE_NONE);

@@ -27,22 +27,9 @@ static void begin(void)
 static uint64_t next(void)
 {
 	uint32_t chunk;
-	uint64_t ticks;
+	uint64_t ticks = unit_next(&m, &chunk);
 
-	for (;;) {
-		if (merge_next(&m, &chunk) != MERGE_RECORD)
-			return 0;
-		ticks = m.cursor[chunk].head.ticks;
-		if (merge_take(&m, chunk, NULL, 0))
-			return ticks - start;
-	}
-}
-
-static void recycle(struct chunk *c)
-{
-	c->claim = unit_tid();
-	chunk_recycle(&s, c);
-	chunk_unclaim(c);
+	return ticks ? ticks - start : 0;
 }
 
 /* A clock that stands still, as one of few ticks does between two looks; 0: the system's. */
@@ -156,7 +143,7 @@ TEST(gap)
 		unit_record(&s, &s.chunks[0], start + 10 + i, 70, NULL, 0);
 	for (unsigned i = 0; i < 4; i++)
 		unit_record(&s, &s.chunks[1], start + 5 + 10 * i, 70, NULL, 0); /* 5 15 25 35 */
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
 	CHECK_EQ("-", merge_lost(&m), 10); /* also before anybody has come across it */
 	/* What is older than the newest that was overwritten is dropped: 5 and 15. */
@@ -173,7 +160,7 @@ TEST(gap)
 
 	/* A second one. */
 	unit_record(&s, &s.chunks[1], start + 50, 70, NULL, 0);
-	recycle(&s.chunks[1]);
+	unit_recycle(&s, &s.chunks[1]);
 	unit_record(&s, &s.chunks[1], start + 60, 70, NULL, 0);
 	CHECK_EQ("-", next(), 60);
 	CHECK_EQ("-", merge_gap(&m), start + 50);
@@ -190,7 +177,7 @@ TEST(overwritten_in_hand)
 	unit_record(&s, &s.chunks[1], start + 20, 70, NULL, 0);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
 	CHECK_EQ("-", chunk, 0);
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	CHECK("-", !merge_take(&m, chunk, NULL, 0));
 	CHECK_EQ("-", next(), 20);
 	CHECK_EQ("-", merge_gap(&m), start + 10);
@@ -203,7 +190,7 @@ TEST(reset)
 	for (unsigned i = 0; i < 10; i++)
 		unit_record(&s, &s.chunks[i % 3], start + 10 + i, 70, NULL, 0);
 	CHECK_EQ("-", next(), 10);
-	recycle(&s.chunks[1]);
+	unit_recycle(&s, &s.chunks[1]);
 	merge_reset(&m, anchor_now(s.clock_kind));
 	CHECK("-", merge_empty(&m));
 	CHECK_EQ("-", next(), 0);
@@ -427,7 +414,7 @@ TEST(stopped_taker_is_killed)
 	CHECK_EQ("-", merge_lost(&m), 3);
 	/* And what is lost there another time is told another time. */
 	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 60, 70, NULL, 0);
 	CHECK_EQ("-", next(), 60);
 	CHECK_EQ("-", merge_gap(&m), start + 50);
@@ -455,7 +442,7 @@ TEST(stopped_taker_goes_far)
 	s.chunks[0].progress = progress_make(2, 0);
 	s.chunks[0].claim = 0;
 	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
-	recycle(&s.chunks[0]);
+	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
 	CHECK_EQ("-", next(), 50);
 	CHECK_NE("-", merge_gap(&m), 0);
@@ -608,9 +595,7 @@ TEST(resumed_after_overwriting)
 	unit_record(&s, c, start + 10, 70, NULL, 0);
 	unit_record(&s, c, start + 20, 70, NULL, 0);
 	CHECK_EQ("-", next(), 10);
-	MUST(chunk_claim(&s, c, unit_tid(), true));
-	CHECK_EQ("-", chunk_recycle(&s, c), 1);
-	chunk_unclaim(c);
+	CHECK_EQ("-", unit_recycle(&s, c), 1);
 	unit_record(&s, c, start + 30, 70, NULL, 0);
 	another_reader();
 	CHECK_EQ("-", next(), 30);
@@ -633,9 +618,7 @@ TEST(gap_is_kept)
 	s.log = &log;
 	c = &s.chunks[1];
 	unit_record(&s, c, start + 10, 70, NULL, 0);
-	MUST(chunk_claim(&s, c, unit_tid(), true));
-	CHECK_EQ("-", chunk_recycle(&s, c), 1);
-	chunk_unclaim(c);
+	CHECK_EQ("-", unit_recycle(&s, c), 1);
 	unit_record(&s, c, start + 30, 70, NULL, 0);
 	CHECK_EQ("-", next(), 30);
 	CHECK_EQ("-", m.gap_from, start + 10);

@@ -17,6 +17,7 @@
 #include "base/ticks.h"
 #include "model/attr.h"
 #include "model/record.h"
+#include "read/merge.h"
 #include "shm/chunk.h"
 #include "shm/stream.h"
 #include "test.h"
@@ -188,6 +189,29 @@ static inline void unit_kill_child(const struct unit_child *child)
 	kill(child->pid, SIGKILL);
 	MUST(waitpid(child->pid, &status, 0) == child->pid);
 	close(child->end);
+}
+
+/* A chunk that nobody claims is emptied, by this thread: so many events are lost. */
+static inline uint32_t unit_recycle(const struct stream *s, struct chunk *c)
+{
+	uint32_t lost;
+
+	MUST(chunk_claim(s, c, unit_tid(), true));
+	lost = chunk_recycle(s, c);
+	chunk_unclaim(c);
+	return lost;
+}
+
+/* Takes the next event: its ticks, and the chunk that it was in; 0: there is none. */
+static inline uint64_t unit_next(struct merge *m, uint32_t *chunk)
+{
+	while (merge_next(m, chunk) == MERGE_RECORD) {
+		uint64_t ticks = m->cursor[*chunk].head.ticks;
+
+		if (merge_take(m, *chunk, NULL, 0))
+			return ticks;
+	}
+	return 0;
 }
 
 static inline void unit_attr(struct attr *a, uint64_t stream_size, uint32_t data_size, int policy)
