@@ -1,5 +1,5 @@
 /*
- * event.c - posix_trace_eventid_open(); posix_trace_event() itself is record/emit.c
+ * event.c - posix_trace_eventid_open(); posix_trace_event() itself is record/tracepoint.c
  *
  * SPDX-License-Identifier: MIT
  */

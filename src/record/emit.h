@@ -1,9 +1,8 @@
 /*
  * emit.h - one event into one stream
  *
- * posix_trace_event() itself is in emit.c. What is here is the long way, for
- * handlers that interrupt a trace point, and for the events that posix_trace_start()
- * and its kin record.
+ * Without a lane (lane.h): for handlers that interrupt a trace point, for threads
+ * without a seat, and for the events that posix_trace_start() and its kin record.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,14 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/put.h"
 #include "shm/stream.h"
-
-struct writer {
-	uint32_t pid;
-	uint32_t tid; /* who holds the chunk meanwhile, so never 0 */
-	uint64_t pthread;
-	char name[16];
-};
 
 /*
  * Records an event in a chunk that nobody else has meanwhile. Not if the

@@ -1,7 +1,7 @@
 /*
  * stretch.h - a record is written in one stretch that no signal handler returns into
  *
- * Steps 4 to 7 of a trace point (emit.c), as in lane_record() there, but who
+ * Steps 4 to 7 of a trace point (tracepoint.c), as in lane_record() (lane.h), but who
  * is interrupted does not come back to them, nor does the child of a handler
  * that forks (H2). False: interrupted, or a lane is wiped, or its chunk is not
  * ours any more; anything may have been done, and lane_mend() finds out.
@@ -31,11 +31,16 @@
 
 #if RESTART
 
-/* May it use AVX? Found out with the first event. */
+/* Where each thread's word of base/restart.h is. Not in memory that is wiped: a child may be about to use it. */
+extern ptrdiff_t stretch_offset __attribute__((visibility("hidden")));
+/* May AVX be used? */
 extern bool stretch_wide __attribute__((visibility("hidden")));
 
+/* Finds out both. Before a thread's first event; safe in handlers. */
+void stretch_prepare(void);
+
 /*
- * The data, as copy() of emit.c does it, from (data) to behind the head of the record at rcx. Spoils rax, rdx, xmm0 to xmm3;
+ * The data, as copy() of base/copy.h does it, from (data) to behind the head of the record at rcx. Spoils rax, rdx, xmm0 to xmm3;
  * labels 5 to 9, of which 9 is where it leads to.
  */
 #define STRETCH_COPY					\
@@ -149,10 +154,9 @@ extern bool stretch_wide __attribute__((visibility("hidden")));
 	"movups %%xmm0, 56(%%rcx, %%rdx)\n\t"		\
 	"movups %%xmm1, 72(%%rcx, %%rdx)\n"
 
-/* One lane. offset: where each thread's word of base/restart.h is. */
-static inline __attribute__((always_inline)) bool lane_write(struct lane *lane, const ptrdiff_t *offset,
-                                                             trace_event_id_t id, const void *data, size_t length,
-                                                             const void *address)
+/* One lane. */
+static inline __attribute__((always_inline)) bool lane_write(struct lane *lane, trace_event_id_t id, const void *data,
+                                                             size_t length, const void *address)
 {
 	/* rcx is the place, and then the next one. PAIR(commit), PAIR(busy): on this processor each store is a release. */
 	__asm__ goto(
@@ -193,7 +197,7 @@ static inline __attribute__((always_inline)) bool lane_write(struct lane *lane, 
 		"movq %%rcx, %c[at](%[lane])"
 		:
 		: [lane] "r"(lane), [id] "r"(id), [data] "r"(data), [length] "r"(length), [address] "r"(address),
-		  [offset] "m"(*offset), [wide] "m"(stretch_wide), [at] "i"(offsetof(struct lane, at)), [seat] "i"(offsetof(struct lane, seat)),
+		  [offset] "m"(stretch_offset), [wide] "m"(stretch_wide), [at] "i"(offsetof(struct lane, at)), [seat] "i"(offsetof(struct lane, seat)),
 		  [number] "i"(offsetof(struct lane, chunk_number)), [chunk] "i"(offsetof(struct lane, chunk)),
 		  [owner] "i"(offsetof(struct lane, owner)), [progress] "i"(offsetof(struct lane, progress)),
 		  [busy] "i"(offsetof(struct seat, busy)), [chunk_owner] "i"(offsetof(struct chunk, owner)),
@@ -226,8 +230,8 @@ enum together_outcome {
  */
 static inline __attribute__((always_inline)) enum together_outcome lanes_write(struct lane *const *first, struct lane *const *end,
                                                                                struct lane *const *volatile *written,
-                                                                               const ptrdiff_t *offset, trace_event_id_t id,
-                                                                               const void *data, size_t length, const void *address)
+                                                                               trace_event_id_t id, const void *data,
+                                                                               size_t length, const void *address)
 {
 	/* The record's first word, and what it adds to the progress. */
 	uint64_t head = length | (uint64_t)id << 16, grow = ((uint64_t)1 << 32) + record_size((uint32_t)length);
@@ -291,7 +295,7 @@ static inline __attribute__((always_inline)) enum together_outcome lanes_write(s
 		"jnz %l[awaited]"
 		:
 		: [first] "r"(first), [end] "rm"(end), [written] "m"(*written), [head] "r"(head), [grow] "rm"(grow),
-		  [data] "r"(data), [length] "r"(length), [address] "r"(address), [offset] "m"(*offset), [wide] "m"(stretch_wide),
+		  [data] "r"(data), [length] "r"(length), [address] "r"(address), [offset] "m"(stretch_offset), [wide] "m"(stretch_wide),
 		  [header] "i"(offsetof(struct lane, header)), [chunk] "i"(offsetof(struct lane, chunk)),
 		  [at] "i"(offsetof(struct lane, at)), [owner] "i"(offsetof(struct lane, owner)),
 		  [progress] "i"(offsetof(struct lane, progress)), [seat] "i"(offsetof(struct lane, seat)),
@@ -317,7 +321,7 @@ broken:
  * that lane_give_back() can put in order what was broken off. False: broken off, or the chunk is not as it was.
  */
 static inline __attribute__((always_inline)) bool lane_hold(struct lane *lane, const struct attached *attached,
-                                                            const struct offer *offer, uint64_t ticks, const ptrdiff_t *offset)
+                                                            const struct offer *offer, uint64_t ticks)
 {
 	/*
 	 * rcx is first, and then the place. On this processor each store is a release: PAIR(claim), PAIR(recycle), PAIR(commit);
@@ -405,7 +409,7 @@ static inline __attribute__((always_inline)) bool lane_hold(struct lane *lane, c
 		"movl $0, %c[taking](%[lane])"
 		:
 		: [lane] "r"(lane), [offer] "r"(offer), [chunk] "r"(offer->chunk), [attached] "r"(attached), [ticks] "r"(ticks),
-		  [offset] "m"(*offset), [loses] "i"(LANE_LOSES),
+		  [offset] "m"(stretch_offset), [loses] "i"(LANE_LOSES),
 		  [full] "i"(STATE_FULL | STATE_OVERRUN), [header] "i"(offsetof(struct lane, header)),
 		  [taking] "i"(offsetof(struct lane, taking)), [number] "i"(offsetof(struct lane, chunk_number)),
 		  [lane_chunk] "i"(offsetof(struct lane, chunk)), [progress] "i"(offsetof(struct lane, progress)),
@@ -422,6 +426,12 @@ static inline __attribute__((always_inline)) bool lane_hold(struct lane *lane, c
 	return true;
 broken:
 	return false;
+}
+
+#else /* there are none */
+
+static inline void stretch_prepare(void)
+{
 }
 
 #endif

@@ -29,10 +29,12 @@ static const char *const kills_points[] = {
 	"update_look", "update_lanes", "update_done", "check_ended", "check_forgotten", "detach_taken",
 	/* record/emit.c */
 	"wake_seen", "wake_risen", "wake_woken", "lost_last", "lost_counted", "full_ticks", "full_stopped",
-	"alone_claimed", "alone_ticks", "alone_written", "alone_committed", "alone_unclaimed", "lane_seat",
-	"lane_left", "lane_claimed", "lane_owner", "lane_ticks", "lane_begun", "lane_held", "record_busy",
-	"record_owned", "record_written", "record_noted", "record_committed", "record_idle", "slow_inside",
-	"slow_nested", "slow_outside", "event_inside",
+	"alone_claimed", "alone_ticks", "alone_written", "alone_committed", "alone_unclaimed",
+	/* record/lane.c, lane.h */
+	"lane_seat", "lane_left", "lane_claimed", "lane_owner", "lane_ticks", "lane_begun", "lane_held",
+	"record_busy", "record_owned", "record_written", "record_noted", "record_committed", "record_idle",
+	/* record/tracepoint.c */
+	"slow_inside", "slow_nested", "slow_outside", "event_inside",
 	/* record/self.c */
 	"names_copied", "attach_ident", "attach_page", "attach_process", "attach_gate", "attach_done",
 	"thread_block", "thread_done", "names_opened", "leave_page", "leave_unlocked", "leave_removed",

@@ -559,7 +559,7 @@ inline emit_lost(t)
 #endif
 }
 
-/* src/record/emit.c: lane_record(), step 3, where the stream does not run */
+/* src/record/lane.h: lane_record(), step 3, where the stream does not run */
 inline not_running(t)
 {
 	if
@@ -638,7 +638,7 @@ inline chunk_leave(t, c, word)
 	}
 }
 
-/* src/record/emit.c: lane_take() */
+/* src/record/lane.c: lane_take() */
 inline lane_take(t)
 {
 	if
@@ -683,7 +683,7 @@ inline commit(t, c, word)
 }
 #endif
 
-/* src/record/emit.c: lane_record(); src/record/stretch.h: lane_write(), lanes_write(): steps 4 to 7. Sets result. */
+/* src/record/lane.h: lane_record(); src/record/stretch.h: lane_write(), lanes_write(): steps 4 to 7. Sets result. */
 #define R_DONE    0
 #define R_NO_ROOM 1
 #define R_BROKEN  2
@@ -733,7 +733,7 @@ inline lane_record(t)
 }
 
 /*
- * src/record/emit.c: lane_mend(), lane_committed()
+ * src/record/lane.c: lane_mend(), lane_committed()
  * After a stretch was broken off by a handler.
  */
 inline lane_mend(t)
@@ -751,7 +751,7 @@ inline lane_mend(t)
 }
 
 #ifdef RESTART
-/* src/record/emit.c: lane_finish(): a record that may be broken off, in a trace point that a handler may interrupt. */
+/* src/record/lane.c: lane_finish(): a record that may be broken off, in a trace point that a handler may interrupt. */
 inline lane_record_open(t)
 {
 	{ lane_record(t) } unless { d_step { broken[t] -> result = R_BROKEN; blocked[t] = true } };
@@ -820,7 +820,7 @@ inline lane_hold(t)
 	fi
 }
 
-/* src/record/emit.c: lane_give_back() */
+/* src/record/lane.c: lane_give_back() */
 inline lane_give_back(t)
 {
 	d_step { x = 0; records = 0; was = 0; best = 0; offer = NONE };
@@ -844,7 +844,7 @@ inline lane_give_back(t)
 	d_step { taking[t] = 0; loses[t] = false; chunk = NONE; mine = 0; progress = 0; at = 0 }
 }
 
-/* src/record/emit.c: lane_change() */
+/* src/record/lane.c: lane_change() */
 inline lane_change(t)
 {
 	chunk_leave(t, chunk, mine);
@@ -856,7 +856,7 @@ inline lane_change(t)
 }
 #endif
 
-/* src/record/emit.c: posix_trace_event(), lane_finish(), lane_record_slow() */
+/* src/record/tracepoint.c: posix_trace_event(); src/record/lane.c: lane_finish(), lane_record_slow() */
 proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
 {
 	byte chunk = NONE, mine, at, progress; /* the lane */
@@ -925,7 +925,7 @@ proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
 }
 
 /*
- * src/record/emit.c: emit_alone(), record_slow()
+ * src/record/emit.c: emit_alone(); src/record/tracepoint.c: record_slow()
  * The one event of a handler that has interrupted a trace point of thread t:
  * the thread does not go on before it has ended, and is killed with it. Or, not
  * nested, the one event of a thread that has no seat.

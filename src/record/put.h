@@ -1,0 +1,50 @@
+/*
+ * put.h - the bytes of a record are written
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef RECORD_PUT_H
+#define RECORD_PUT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/copy.h"
+#include "model/record.h"
+
+/* Who records. */
+struct writer {
+	uint32_t pid;
+	uint32_t tid; /* who holds the chunk meanwhile, so never 0 */
+	uint64_t pthread;
+	char name[16];
+};
+
+static inline __attribute__((always_inline)) void put(unsigned char *at, unsigned type, uint32_t length, uint64_t ticks,
+                                                      const void *address, const void *data)
+{
+	struct record *r = (struct record *)at;
+
+	r->length = (uint16_t)length;
+	r->type = (uint16_t)type;
+	r->reserved = 0;
+	r->ticks = ticks;
+	r->address = (uint64_t)(uintptr_t)address;
+	copy(at + sizeof *r, data, length);
+}
+
+/* Its size. */
+static inline uint32_t put_owner(unsigned char *at, const struct writer *w)
+{
+	struct record_owner *o = (struct record_owner *)at;
+
+	memset(o, 0, sizeof *o);
+	o->type = RECORD_OWNER;
+	o->pid = w->pid;
+	o->tid = w->tid;
+	o->thread = w->pthread;
+	memcpy(o->name, w->name, sizeof o->name);
+	return sizeof *o;
+}
+
+#endif
