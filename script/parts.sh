@@ -7,6 +7,7 @@
 
 . script/packages.sh
 passed=0 failed=0 skipped=0
+failures= # a line for each
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # One failure must not depend on where it is run from.
 unset MESON_TESTTHREADS TEST_SLOW || :
@@ -26,6 +27,8 @@ pass()
 fail()
 {
 	failed=$((failed + 1))
+	failures="$failures
+FAIL $*"
 	echo "FAIL $*"
 }
 
@@ -35,8 +38,10 @@ skip()
 	echo "skip $*"
 }
 
+# finish: the failures once more, for whoever gets to see only the end of all this, and the sum
 finish()
 {
+	[ -z "$failures" ] || printf '\n== What failed\n%s\n' "$failures"
 	printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 	[ "$failed" -eq 0 ]
 	exit
@@ -78,23 +83,35 @@ run()
 		>"$directory/test-log" 2>&1
 	status=$?
 	cat "$directory/test-log"
+	# The first line is the counts, the others are of what failed: its name and its last words.
 	results=$(python3 - "$directory"/meson-logs/results*.json <<'END'
 import json
 import sys
 
+LAST_WORDS = 25
 count = {"pass": 0, "fail": 0, "skip": 0}
+failures = []
 for line in open(sys.argv[1]):
-	result = json.loads(line)["result"]
-	count["pass" if result in ("OK", "EXPECTEDFAIL") else "skip" if result == "SKIP" else "fail"] += 1
+	test = json.loads(line)
+	result = "pass" if test["result"] in ("OK", "EXPECTEDFAIL") else "skip" if test["result"] == "SKIP" else "fail"
+	count[result] += 1
+	if result == "fail":
+		failures.append(f"FAIL {test['name']}: {test['result']} after {test['duration']:.1f} s")
+		said = (test.get("stdout", "") + "\n" + test.get("stderr", "")).splitlines()
+		failures += ["     " + words for words in said if words.strip() and not words.startswith("ok ")][-LAST_WORDS:]
 print(count["pass"], count["fail"], count["skip"])
+print("\n".join(failures))
 END
 	) || results=
 	if [ -z "$results" ]; then
 		fail "meson test in $directory: exit status $status"
 		return
 	fi
-	# shellcheck disable=SC2086
-	set -- $results
+	told=$(printf '%s\n' "$results" | tail -n +2)
+	[ -z "$told" ] || failures="$failures
+${directory#"$root/"}: $told"
+	# shellcheck disable=SC2046
+	set -- $(printf '%s\n' "$results" | head -n 1)
 	passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
 	[ "$status" -eq 0 ] || [ "$2" -gt 0 ] || fail "meson test in $directory: exit status $status"
 }
