@@ -8,6 +8,7 @@
 import contextlib
 import fcntl
 import glob
+import json
 import os
 import pty
 import re
@@ -120,13 +121,24 @@ def until(true, what):
         time.sleep(0.01)
 
 
-def traced(pid, streams=1):
-    """The process has seen so many streams of recorders. The last one may still be about to start."""
-    def seen():
-        return len(set(re.findall(r'/stream-\S*', Path(f'/proc/{pid}/maps').read_text()))) >= streams
+def seen(pid, what):
+    """What `list` says of a process, as soon as it satisfies what is asked for."""
+    def satisfies():
+        done = subprocess.run([POSIXTRACE, 'list', '--json', '--events', '-p', str(pid)], capture_output=True, timeout=LIMIT, check=False)
+        return done.returncode == 0 and any(process['process'] and what(process) for process in json.loads(done.stdout))
 
-    until(seen, 'the stream')
-    time.sleep(0.1)
+    until(satisfies, 'the process as it is wanted')
+
+
+def recorded(pid, streams=1):
+    """So many streams of recorders are running."""
+    seen(pid, lambda process: sum('running' in stream['status'] for stream in process['streams']) >= streams)
+
+
+def traced(pid, streams=1):
+    """And the process, which is busy, has seen as many."""
+    recorded(pid, streams)
+    until(lambda: len(set(re.findall(r'/stream-\S*', Path(f'/proc/{pid}/maps').read_text()))) >= streams, 'the stream')
 
 
 def child_of(pid):
@@ -349,8 +361,7 @@ def test_two_at_once():
         # The same program, by two.
         pid = child_of(one.process.pid)
         with Run('record', '-o', 'two.log', '-p', str(pid)) as two:
-            until(lambda: os.path.exists('two.log') and os.path.getsize('two.log'), 'a second log')
-            time.sleep(0.1)
+            recorded(pid, 2)
             one.go()
             one.end()
             two.end()
@@ -501,7 +512,7 @@ def test_filter():
         options = [option for p in patterns for option in ('-e', p)]
         with Run('record', '-q', *options, '--', STEPS, *steps) as run:
             run.line()
-            time.sleep(0.3)  # names are looked at now and then
+            seen(child_of(run.process.pid), lambda process: {e['name'] for e in process['events'] if not e['filtered_out_by']} == wanted)
             run.go()
             run.end()
         equal(set(Log().names), wanted)
@@ -511,7 +522,7 @@ def test_filter():
 def test_filter_of_attached():
     """Names that are known already are filtered out from the first event on."""
     with subprocess.Popen([STEPS, '+a', '+b', 'each:200:b'], stdin=subprocess.PIPE) as target:
-        time.sleep(0.1)
+        seen(target.pid, lambda process: {'a', 'b'} <= {event['name'] for event in process['events']})
         out, err = record('-e', 'a', '-p', str(target.pid), '--duration', '100ms')
         equal(Log().names, [])
         contains(err, 'types (a)', 'none of their trace points')
@@ -629,7 +640,7 @@ def test_crash():
         record('-q', '--trigger', 'never', '-o', 'lives', '-p', str(target.pid), '--duration', '100ms')
         equal(glob.glob('lives*'), [])
         with Run('record', '-q', '--trigger', 'never', '-o', 'ends', '-p', str(target.pid)) as run:
-            traced(target.pid, 3)  # two that take turns, one for the trigger
+            traced(target.pid, 2)  # one of two that take turns, and that of the trigger
             target.kill()
             target.wait(LIMIT)
             run.end()
@@ -765,10 +776,10 @@ def test_disk_full():
     if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', 'small'], capture_output=True, check=False).returncode:
         return 'no mount without privilege'
     try:
-        with Run('record', '-o', 'small/log', '-s', '64K', '--', STEPS, 'a*200000', 'say:there', 'read', 'exit:3') as run:
+        # Until the file is full: what comes too fast is lost before it gets there.
+        with Run('record', '-o', 'small/log', '-s', '64K', '--', STEPS, 'each:10:a', 'a*200000', 'exit:3') as run:
             contains(run.message(), 'small/log', 'No space left on device')
-            run.line()
-            run.go()
+            run.close_input()
             out, err = run.end(3)
             contains(err, 'No space left on device', 'the end of the recording is not in it', 'lost')
         numbers = Log('small/log', complete=False).numbers
