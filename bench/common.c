@@ -110,7 +110,9 @@ struct machine {
 	char version[TRACE_NAME_MAX + 1];
 };
 
-/* The first line of a file that begins with the key, behind the colon; or the first line. */
+/*
+ * Copies the value of the first line that begins with the key, after its colon. Without a key, copies the first line.
+ */
 static void line_of(const char *path, const char *key, char *to, size_t size)
 {
 	FILE *f = fopen(path, "re");

@@ -11,31 +11,31 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* Exit status 2. */
+/* Prints a message and exits with status 2. */
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* Dies of any error number but 0. */
+/* Dies if error is not 0. */
 void must(int error, const char *what);
 
 double seconds(clockid_t clock);
 
-/* CPUs that this process may use; find_cpus() first. */
+/* The number of CPUs that this process may use. Call find_cpus() first. */
 extern int n_cpus;
 void find_cpus(void);
-/* The calling thread runs on the number-th of them from now on. */
+/* Binds the calling thread to the CPU with this number. */
 void pin(int number);
 
-/* All 0. */
+/* Returns n zeroed values. */
 double *new_values(int n);
-/* Of n values; at 0 the least, at 1 the greatest, at 0.5 the median. */
+/* Returns a quantile of n values: at 0 the least, at 1 the greatest, at 0.5 the median. */
 double quantile(const double *values, int n, double at);
 
-/* What the figures come from: a line to read, or members of a JSON object, each with a comma behind it. */
+/* Describe the machine: a line to read, or members of a JSON object, each followed by a comma. */
 void machine_print(void);
 void machine_json(FILE *f);
-/* A JSON array of n numbers. */
+/* Writes a JSON array of n numbers. */
 void json_values(FILE *f, const double *v, int n);
 
-/* A number at the beginning of s, and where it ends; dies if it is not from least to most. */
+/* Returns the number at the beginning of s, and its end in *end. Dies if the number is not from least to most. */
 long number(const char *s, char **end, long least, long most);
 
 #endif

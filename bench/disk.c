@@ -1,20 +1,17 @@
 /*
  * disk.c - how many events per second go to a file without loss?
  *
- * One and two threads record into a stream with the policy FLUSH, first as fast
- * as they can, where what counts is what is kept; then at a steady rate: the
- * highest one at which nothing is lost is found by halving.
+ * One and two threads record into a stream with the policy FLUSH. First they record as fast as they can, and the events
+ * that are kept count. Then they record at a steady rate, and the highest rate without loss is found by bisection.
  *
- * The floor is write() of the same bytes to another file of that file system, as
- * events per second: what comes out is as many bytes, and making them costs
- * nothing. Once more with fdatasync() behind it, which waits for the disk; the log does not.
+ * The floor is write() of as many bytes as the log has to another file of the same file system, in events per second:
+ * producing the bytes costs nothing. A second floor adds fdatasync(), which waits for the disk; the log does not.
  *
- * By the clock on the wall: the flusher needs a CPU while the threads record,
- * and has to have it in time. A tmpfs (--directory /dev/shm) shows the work of
- * the library, a disk shows what it is like.
+ * All times are wall-clock times: the flusher needs a CPU while the threads record, and needs it in time. A tmpfs
+ * (--directory /dev/shm) shows the work of the library, a disk shows realistic figures.
  *
- * Each log that was recorded as fast as possible is read back and counted: what
- * is in it is what was recorded, less what __posix_lost_events says.
+ * Each log that was recorded as fast as possible is read back and counted: it must have the events that were recorded,
+ * less __posix_lost_events.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,27 +28,27 @@
 #include "rows.h"
 
 #define MAX_THREADS 2
-#define TICK        100e-6 /* how often a thread that keeps to a rate records, seconds */
-#define STEPS       5      /* of halving */
-#define TRIES       2      /* of one rate: a disturbance is not the log's */
+#define TICK        100e-6 /* interval at which a thread with a steady rate records, seconds */
+#define STEPS       5      /* of the bisection */
+#define TRIES       2      /* for one rate: a disturbance of the machine must not count against the log */
 
 static const struct section KEPT = { "kept", "as fast as it can: what is kept, million events/s", "write()" };
 static const struct section FLUSHER = { "flusher", "the flusher's CPU time, ns/event", "write()" };
 static const struct section SUSTAINED = { "sustained", "sustained without loss, million events/s", "write()" };
 static const struct section SYNCED = { "synced", "the same, and the disk, million events/s", "and fdatasync()" };
 
-static double least_trial = 0.1; /* seconds that a rate has to be held */
+static double least_trial = 0.1; /* how long a rate has to be held, seconds */
 
 struct load {
 	int threads;
 	size_t len, stream;
-	double rate; /* events per second of all threads together; 0: as fast as they can */
+	double rate; /* events per second of all threads together; 0: as fast as possible */
 	double time; /* seconds */
 };
 
 struct outcome {
 	double recorded, lost, seconds;
-	double flusher; /* its CPU time, seconds */
+	double flusher; /* CPU time of the flusher, seconds */
 };
 
 struct worker {
@@ -74,7 +71,7 @@ static void *work(void *arg)
 		unsigned until = n + 100;
 
 		if (each > 0) {
-			/* Who comes too late does not make up for it: that would be another rate. */
+			/* A thread that falls behind does not catch up, which would change the rate. */
 			next = now > next + 10 * TICK ? now : next + TICK;
 			sleep_until(next);
 			owed += each;
@@ -106,7 +103,7 @@ static struct outcome run(int fd, const struct load *l)
 		o.recorded += workers[i].recorded;
 		o.flusher -= workers[i].cpu;
 	}
-	/* What is under way belongs to the time that it takes. */
+	/* Flushing the rest belongs to the measured time. */
 	must(posix_trace_flush(trid), "posix_trace_flush");
 	o.seconds = seconds(CLOCK_MONOTONIC) - o.seconds;
 	o.flusher += seconds(CLOCK_PROCESS_CPUTIME_ID) - all - (seconds(CLOCK_THREAD_CPUTIME_ID) - own);
@@ -116,7 +113,7 @@ static struct outcome run(int fd, const struct load *l)
 	return o;
 }
 
-/* Long enough that even a rate a little too high fills the stream. */
+/* Returns a time long enough for even a slightly too high rate to fill the stream. */
 static double trial_time(const struct load *l, double rate)
 {
 	double needed = 16 * (double)l->stream / ((double)(32 + l->len) * rate);
@@ -124,7 +121,7 @@ static double trial_time(const struct load *l, double rate)
 	return needed < least_trial ? least_trial : needed > 5 * least_trial ? 5 * least_trial : needed;
 }
 
-/* Events per second at this rate, or 0 if there are losses. */
+/* Returns the events per second achieved at this rate, or 0 if events were lost. */
 static double holds(int fd, struct load l, double rate)
 {
 	l.rate = rate;
@@ -138,7 +135,7 @@ static double holds(int fd, struct load l, double rate)
 	return 0;
 }
 
-/* The highest rate without loss, from a first guess on. */
+/* Returns the highest rate without loss, searching from a first guess. */
 static double sustained(int fd, const struct load *l, double guess)
 {
 	double best = holds(fd, *l, guess), low = guess, high = guess, rate;
@@ -168,7 +165,8 @@ static void sustain(int round, int threads, size_t len, size_t stream)
 	struct outcome o;
 	int fd;
 
-	snprintf(name, sizeof name, "%d thread%s, %zu bytes, %zu MiB", threads, threads == 1 ? "" : "s", len, stream / MIB);
+	snprintf(name, sizeof name, "%d thread%s, %zu bytes, %zu MiB", threads, threads == 1 ? "" : "s", len,
+	         stream / MIB);
 	if (!bench_wants(name))
 		return;
 	fd = new_file();

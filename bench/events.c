@@ -16,7 +16,7 @@
 #include "common.h"
 #include "rows.h"
 
-#define PIECE ((size_t)256 << 10) /* one call of write() or read(); as long as a segment of a log */
+#define PIECE ((size_t)256 << 10) /* for one write() or read(); the length of a segment of a log */
 
 trace_event_id_t events_type[EVENTS_TYPES];
 static trace_event_id_t large;
@@ -41,14 +41,14 @@ uint64_t random_word(void)
 	return x;
 }
 
-/* The first 8 bytes alone are data of that kind, too. */
+/* The first 8 bytes by themselves are data of the same kind. */
 static void make_data(void)
 {
 	static const uint32_t steps[4] = { 1, 1, 64, 4096 };
 	uint64_t counter[4] = { 1, 1000, 1 << 20, (uint64_t)3 << 33 }, object[64];
 	struct { uint64_t serial; uint64_t object; uint32_t length, status; uint64_t duration; } request;
 
-	/* Objects of a program that allocates some, of some sizes. */
+	/* Addresses as in a program that allocates some objects of different sizes. */
 	for (int i = 0; i < 64; i++)
 		object[i] = 0x5581c3a0b2a0u + (uint64_t)i * 0x1c0 + (random_word() % 8) * 16;
 	for (int i = 0; i < EVENTS_TABLE; i++) {
@@ -218,7 +218,8 @@ double open_log(int fd)
 	double start = seconds(CLOCK_MONOTONIC);
 
 	must(posix_trace_open(fd, &trid), "posix_trace_open");
-	must(posix_trace_getnext_event(trid, &info, buffer, sizeof buffer, &len, &unavailable), "posix_trace_getnext_event");
+	must(posix_trace_getnext_event(trid, &info, buffer, sizeof buffer, &len, &unavailable),
+	     "posix_trace_getnext_event");
 	start = seconds(CLOCK_MONOTONIC) - start;
 	must(posix_trace_close(trid), "posix_trace_close");
 	if (unavailable)

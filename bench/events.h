@@ -1,5 +1,5 @@
 /*
- * events.h - events with data like those of real programs, logs of them, and the files that these are in
+ * events.h - events with data like those of real programs, and logs of them
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,8 +15,8 @@
 #include <time.h>
 
 #define EVENTS_TYPES     4
-#define EVENTS_TABLE     1024 /* data of so many events, again and again */
-#define EVENTS_LEN       32   /* the longest ones but LARGE */
+#define EVENTS_TABLE     1024 /* number of events with different data; then the data repeat */
+#define EVENTS_LEN       32   /* longest data of all kinds but LARGE */
 #define EVENTS_LARGE_LEN 4096 /* data of the events of large logs */
 
 enum data { COUNTERS, POINTERS, NUMBERS, REQUESTS, RANDOM, DATA };
@@ -25,11 +25,11 @@ extern const char *const data_name[DATA];
 extern unsigned char data[DATA][EVENTS_TABLE][EVENTS_LEN];
 extern trace_event_id_t events_type[EVENTS_TYPES];
 
-/* Makes the data; opens the types too, unless nothing is recorded with posix_trace_event(). First of all. */
+/* Makes the data, and opens the event types if types is set: only posix_trace_event() needs them. Call it first. */
 void events_begin(bool types);
 uint64_t random_word(void);
 
-/* Event number i. Four trace points, each somewhere else, in no regular order. */
+/* Records event number i, at one of four trace points in no regular order. */
 static inline void record(unsigned i, enum data what, size_t len)
 {
 	const void *bytes = data[what][i % EVENTS_TABLE];
@@ -50,34 +50,34 @@ static inline void record(unsigned i, enum data what, size_t len)
 	}
 }
 
-/* Files have no name, so nothing stays behind however this ends. */
+/* Opens a file without a name, so that nothing is left in the directory however the benchmark ends. */
 int new_file(void);
 off_t size_of(int fd);
-/* Seconds on this clock to read() all of a file, in pieces of 256 KiB. */
+/* Returns the seconds on this clock to read() a whole file, in pieces of 256 KiB. */
 double read_all(int fd, clockid_t clock);
-/* Seconds to write() as much as a file has into a new one; also until it is on the disk. */
+/* Returns the seconds to write() as many bytes as a file has into a new file; with sync, until they are on the disk. */
 double write_all(int like, bool sync);
 
-/* A running stream with a log in this file, APPEND. */
+/* Returns a running stream with a log in this file, policy APPEND. */
 trace_id_t new_log(int fd, size_t stream_size);
-/* A log of so many events, none of them lost: at some distance from each other, or as fast as they can be flushed. */
+/* Makes a log of this many events without loss: with pauses between them, or as fast as they can be flushed. */
 void record_log(int fd, long events, enum data what, size_t len, bool apart);
-/* A log of so many MiB of events that cannot be made smaller. */
+/* Returns a log of this many MiB, with events that cannot be compressed. */
 int large_log(long mib);
 
-/* Events that a stream has lost; dies if its log could not be written. */
+/* Returns the number of events that a stream has lost. Dies if its log could not be written. */
 double lost(trace_id_t trid);
-/* Our events that are still to come. */
+/* Returns the number of user events that are still to be read. */
 double count_events(trace_id_t trid);
-/* Dies if the log has not as many. */
+/* Dies if the log does not have the expected number of events. */
 void check_log(int fd, double expected);
 
-/* Milliseconds until the first event of a log is there. */
+/* Returns the milliseconds from opening a log to its first event. */
 double open_log(int fd);
 
-/* Waits. */
+/* Sleeps until this time. */
 void sleep_until(double t);
-/* A pause of up to two microseconds, by the clock. */
+/* Spins for up to two microseconds, by the clock. */
 void pause_some(void);
 
 #endif

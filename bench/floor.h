@@ -1,10 +1,9 @@
 /*
- * floor.h - what an event costs at the least
+ * floor.h - the least that an event can cost
  *
- * One call that reads the counter, writes a header of 16 bytes and copies the
- * data into a ring which nobody else looks at. No thread, process or signal
- * handler may come in between, nothing can be read back in time. A tracer
- * that does its work cannot be faster; how much slower it is, is the question.
+ * One call reads the counter, writes a header of 16 bytes and copies the data into a private ring. It is not safe
+ * against other threads, processes and signal handlers, and the ring cannot be read while it is written. A tracer that
+ * does its work cannot be faster; the benchmarks show how much slower it is.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,18 +1,14 @@
 /*
- * grow.c - what becomes of the cost as there are more of something?
+ * grow.c - how does the cost grow with the number of threads, streams and types, and with the size of a log?
  *
- * Threads that record into one stream, streams that one process records into,
- * event types, and the size of a log: from one to a hundred and beyond, each
- * beside its floor. script/bench --plot draws the figures.
+ * Measures threads that record into one stream, streams that one process records into, event types, and the size of a
+ * log: from one to a hundred and beyond, each next to its floor. script/bench --plot draws the figures.
  *
- *  - threads: CPU time of an event of 32 bytes in one stream of 1 MiB, LOOP. Floor:
- *    a ring of 1 MiB for each thread.
- *  - streams: the same of one thread that is recorded into all of them, 128 KiB each.
- *    Floor: as many rings.
- *  - types: the same, one stream, each event of the next type. Floor: one ring.
- *  - log size: until posix_trace_open() has the first event. Floor: one pread() of
- *    256 KiB, which is as much as a segment has.
- *  - log length: CPU time to read an event of a log so large. Floor: read().
+ * - threads: CPU time of an event of 32 bytes in one stream of 1 MiB, LOOP. Floor: a ring of 1 MiB for each thread.
+ * - streams: the same for one thread that records into all streams, of 128 KiB each. Floor: as many rings.
+ * - types: the same, one stream, each event of the next type. Floor: one ring.
+ * - log size: time until posix_trace_open() has the first event. Floor: one pread() of 256 KiB, the size of a segment.
+ * - log length: CPU time to read an event of a log of this size. Floor: read().
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,21 +31,22 @@
 
 #define LEN         32
 #define MAX_THREADS 200
-#define MAX_STREAMS 200 /* below TRACE_SYS_MAX: others may have some */
+#define MAX_STREAMS 200 /* below TRACE_SYS_MAX, because other processes may have streams */
 #define MAX_TYPES   1000
 #define SMALL       (MIB / 8)
 
 static const struct section THREADS = { "grow threads", "threads: ns/event", "floor" };
 static const struct section STREAMS = { "grow streams", "streams: ns/event", "floor" };
 static const struct section TYPES = { "grow types", "event types: ns/event", "floor" };
-static const struct section LOG_OPEN = { "grow log open", "MiB of a log: ms until the first event is there", "pread()" };
+static const struct section LOG_OPEN = { "grow log open", "MiB of a log: ms until the first event is there",
+                                        "pread()" };
 static const struct section LOG_READ = { "grow log read", "MiB of a log: ns to read an event", "read()" };
 
 static const int steps[] = { 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000 };
 #define STEPS (int)(sizeof steps / sizeof *steps)
 
 static trace_event_id_t types[MAX_TYPES];
-static double slice = 0.05; /* seconds of one figure */
+static double slice = 0.05; /* seconds for one figure */
 
 static trace_id_t new_stream(size_t size)
 {
@@ -80,8 +77,8 @@ struct worker {
 	pthread_t thread;
 	pthread_barrier_t *start;
 	int number, n_types, n_rings;
-	unsigned warm; /* events before the clock starts */
-	struct floor_ring *rings; /* null: the streams */
+	unsigned warm; /* events before the measurement starts */
+	struct floor_ring *rings; /* null: record into the streams */
 	double cpu, events;
 };
 
@@ -110,7 +107,7 @@ static void *work(void *arg)
 	double cpu, end;
 
 	pin(w->number);
-	/* All memory has been there before the clock starts, and all types were met. */
+	/* Touches all memory and uses all types before the clock starts. */
 	batch(w, 0, n);
 	pthread_barrier_wait(w->start);
 	cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -124,7 +121,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Nanoseconds for each event, of all threads together. */
+/* Returns the nanoseconds for each event, averaged over all threads. */
 static double run(int threads, int n_types, int n_rings, struct floor_ring *rings)
 {
 	static struct worker workers[MAX_THREADS];
@@ -147,7 +144,9 @@ static double run(int threads, int n_types, int n_rings, struct floor_ring *ring
 	return cpu / events * 1e9;
 }
 
-/* A figure: so many threads, streams and types; and so many rings for the floor, each as large. */
+/*
+ * Measures one figure with these numbers of threads, streams and types. The floor has this many rings of the same size.
+ */
 static void measure(const struct section *section, int round, int n, int threads, int streams, int n_types)
 {
 	static struct floor_ring rings[MAX_STREAMS > MAX_THREADS ? MAX_STREAMS : MAX_THREADS];
@@ -183,7 +182,7 @@ static double read_some(int fd)
 	return (seconds(CLOCK_MONOTONIC) - start) * 1e3;
 }
 
-/* Ordinary events, some 37 bytes of the log each. */
+/* Makes a log of ordinary events, of some 37 bytes each in the log. */
 static int log_of(int mib)
 {
 	int fd = new_file();
@@ -192,7 +191,7 @@ static int log_of(int mib)
 	return fd;
 }
 
-/* The median of some: what disturbs one of them is longer than it. */
+/* Returns the median of several measurements. A single disturbance lasts longer than one measurement. */
 static double median_of(double (*measured)(int fd), int fd)
 {
 	double v[9];

@@ -1,9 +1,8 @@
 /*
- * life.c - how long does a stream take in which nothing happens?
+ * life.c - how long does an empty stream take from creation to shutdown?
  *
- * posix_trace_create(), _start() and _shutdown() of a stream of 1 MiB. The floor
- * is what memory that others can map takes: a file as large in /dev/shm, made,
- * reserved, mapped, unmapped and gone.
+ * Measures posix_trace_create(), _start() and _shutdown() of a stream of 1 MiB. The floor is shared memory by itself: a
+ * file of the same size in /dev/shm is made, reserved, mapped, unmapped and removed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +21,7 @@
 #include "common.h"
 #include "rows.h"
 
-#define LIVES 50 /* of one round; their median counts */
+#define LIVES 50 /* in one round; the median counts */
 
 static const struct section LIFE = { "life", "a stream of 1 MiB, created, started, shut down, us", "a file" };
 
@@ -38,7 +37,7 @@ static trace_id_t create(void)
 	return trid;
 }
 
-/* How large the file of a stream is: that of the one which this process has. */
+/* Returns the file size of this process's stream. */
 static off_t stream_file(void)
 {
 	trace_id_t trid = create();
@@ -52,7 +51,8 @@ static off_t stream_file(void)
 	snprintf(begin, sizeof begin, "stream-%d-", (int)getpid());
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir)))
-		if (strncmp(entry->d_name, begin, strlen(begin)) == 0 && fstatat(dirfd(dir), entry->d_name, &st, 0) == 0)
+		if (strncmp(entry->d_name, begin, strlen(begin)) == 0 &&
+		    fstatat(dirfd(dir), entry->d_name, &st, 0) == 0)
 			size = st.st_size;
 	if (dir)
 		closedir(dir);

@@ -1,8 +1,8 @@
 /*
- * lttng.h - the same events through LTTng-UST, the fastest of our peers
+ * lttng.h - the same events through LTTng-UST, the fastest comparable tracer
  *
- * Only where bench/ is built with -Dpeers=enabled; script/bench --peers starts a
- * session daemon of its own and a session that records them.
+ * Used only if bench/ is built with -Dpeers=enabled. script/bench --peers starts a session daemon of its own and a
+ * session that records these events.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,13 +12,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* There is a trace point for data of this length. */
+/* Returns whether LTTng has a trace point for data of this length. */
 bool lttng_has(size_t len);
-/* And a session records it now. */
+/* Returns whether a session records this trace point now. */
 bool lttng_records(size_t len);
-/* Event i has the data at table + i % 512 * 8. */
+/* Records count events. Event i has the data at table + i % 512 * 8. */
 void lttng_events(unsigned count, const unsigned char *table, size_t len);
-/* One event with this data. */
+/* Records an event with the given data. */
 void lttng_event(const void *bytes, size_t len);
 
 #endif

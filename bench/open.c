@@ -1,9 +1,8 @@
 /*
- * open.c - how long does it take to open a log, against its size?
+ * open.c - how long does it take to open a log, by its size?
  *
- * Until its first event is there: with the log in memory and not, with its
- * index, and without, as after a kill. The floor is not one that can be hoped
- * for but what has to be avoided: read() of all of it.
+ * Measures the time until the first event, with the log in memory or not, and with its index or without, as after a
+ * kill. The floor here is not a goal but what the index avoids: read() of the whole log.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,7 +30,7 @@ static void opened(int round, int fd, long mib, const char *how, double figure)
 	char name[64];
 
 	snprintf(name, sizeof name, "%ld MiB%s", mib, how);
-	/* Right behind it, so where the log was not in memory, most of it still is not. */
+	/* Immediately after the measurement, so if the log was not in memory, most of it still is not. */
 	bench_row(&OPEN, name, round, figure, read_all(fd, CLOCK_MONOTONIC) * 1e3);
 }
 
@@ -40,12 +39,15 @@ static void measure_opening(int round, int fd, long mib)
 	const off_t size = size_of(fd), footer = 64;
 	unsigned char end[64];
 
-	/* Does nothing on a tmpfs, which has no other place for it. */
+	/* No effect on a tmpfs, which has no disk to write to. */
 	fdatasync(fd);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	opened(round, fd, mib, ", not in memory", open_log(fd));
 	opened(round, fd, mib, "", open_log(fd));
-	/* Without the footer nobody finds the index: as if the writer had been killed before its end (docs/log-format.md). */
+	/*
+	 * Without the footer the index cannot be found, as if the writer had been killed before the end
+	 * (docs/log-format.md).
+	 */
 	if (pread(fd, end, (size_t)footer, size - footer) != footer || ftruncate(fd, size - footer) < 0)
 		die("the footer of a log: %s", strerror(errno));
 	opened(round, fd, mib, ", without index", open_log(fd));

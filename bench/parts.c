@@ -1,9 +1,8 @@
 /*
- * parts.c - what the parts cost that trace points, streams and readers are made of
+ * parts.c - the cost of the operations that trace points, streams and readers consist of
  *
- * Each is what the machine takes for it, with nothing of the library: so what a
- * figure of the library can be made of, and what one cannot afford. By CPU time of
- * the thread; what needs another thread has it on another CPU.
+ * Each figure is the cost on this machine without the library. The figures explain those of the library, and show which
+ * operations are too expensive. Times are CPU times of the thread; a second thread, where needed, runs on another CPU.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +26,7 @@
 #include "floor.h"
 #include "rows.h"
 
-#define FILE_SIZE (20 * MIB / 16) /* of a stream of 1 MiB, about */
+#define FILE_SIZE (20 * MIB / 16) /* about the file size of a stream of 1 MiB */
 
 static const struct section PARTS = { "parts", "ns of CPU time", NULL };
 
@@ -134,7 +133,7 @@ static void mapped(void)
 	munmap(p, FILE_SIZE);
 }
 
-/* Somebody on another CPU who does nothing, or wants the same word. */
+/* Runs on another CPU: does nothing, or uses the same word. */
 static void *idle(void *arg)
 {
 	pin(1);
@@ -156,7 +155,7 @@ static const struct part {
 	const char *name;
 	void (*what)(void);
 	int times;
-	void *(*other)(void *); /* runs meanwhile */
+	void *(*other)(void *); /* runs at the same time */
 } parts[] = {
 	{ "read the counter", counter, 1000000, NULL },
 	{ "clock_gettime()", clock_monotonic, 1000000, NULL },

@@ -1,14 +1,14 @@
 /*
- * peer.c - events of LTTng-UST, at a steady rate or so many of them
+ * peer.c - events of LTTng-UST, at a steady rate or in a given number
  *
- * peers.py makes sessions that record them, and runs this in turns with
- * bench-disk, bench-size and bench-read, whose events these are.
+ * peers.py makes sessions that record the events. It runs this program alternately with bench-disk, bench-size and
+ * bench-read, which have the same events.
  *
- *     bench-peer rate LENGTH RATE SECONDS     so many events per second
- *     bench-peer apart LENGTH DATA EVENTS     one in about a microsecond; DATA as bench-size calls it
+ *     bench-peer rate LENGTH RATE SECONDS     RATE events per second
+ *     bench-peer apart LENGTH DATA EVENTS     about one event per microsecond; DATA as in bench-size
  *     bench-peer flushed LENGTH DATA EVENTS   slow enough for any session
  *
- * Prints how many events it was, and in how many seconds.
+ * Prints the number of events and the seconds that they took.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@
 
 #define TICK 100e-6 /* as in disk.c */
 
-/* As bench-disk does it. */
+/* Records at a steady rate like bench-disk. */
 static double steady(size_t len, double rate, double time)
 {
 	enum data what = len == 8 ? COUNTERS : REQUESTS;

@@ -1,15 +1,11 @@
 /*
  * read.c - how many events per second can be read?
  *
- *  - Of a log by posix_trace_getnext_event(), by CPU time; the log is in memory.
- *    The floor is read() of the same bytes.
- *  - Of a stream that is full, and that nobody records into any more, by
- *    posix_trace_trygetnext_event().
- *  - Of a stream while another thread records into it, by
- *    posix_trace_getnext_event(), by the clock on the wall: as fast as the
- *    slower one of the two is, and nothing is lost. Who records waits where it
- *    is half a stream ahead. The floor is the same with floor_event() and a
- *    copy out of the ring, each record published by one store.
+ * - A log, by posix_trace_getnext_event(), in CPU time; the log is in memory. The floor is read() of the same bytes.
+ * - A full stream into which no thread records any more, by posix_trace_trygetnext_event().
+ * - A stream while another thread records into it, by posix_trace_getnext_event(), in wall-clock time: the slower of
+ *   the two threads determines the rate, and nothing is lost. The writer waits when it is half a stream ahead. The
+ *   floor is the same with floor_event() and a copy out of the ring, each record published by one store.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,7 +27,7 @@
 #include "rows.h"
 
 #define STREAM MIB
-#define BATCH  512 /* events between two looks at how far the other one is */
+#define BATCH  512 /* events between two looks at the other thread's position */
 
 static const struct section LOG = { "read", "a log: posix_trace_getnext_event(), million events/s", "read()" };
 static const struct section FULL = { "full", "a full stream: posix_trace_trygetnext_event(), million events/s", NULL };
@@ -55,7 +51,7 @@ static void measure_log(int round, size_t len, enum data what)
 	fd = new_file();
 	record_log(fd, events, what, len, false);
 	must(posix_trace_open(fd, &trid), "posix_trace_open");
-	/* The first time finds everything out of the caches. */
+	/* The first pass warms the caches. */
 	if (count_events(trid) != (double)events)
 		die("a log without all of its events");
 	must(posix_trace_rewind(trid), "posix_trace_rewind");
@@ -117,7 +113,7 @@ static void measure_full(int round, size_t len)
 
 /* -- While somebody records ------------------------------------------------------------------ */
 
-/* How far each of the two is, in events. */
+/* The positions of the two threads, in events. */
 static struct {
 	_Alignas(64) atomic_long recorded;
 	_Alignas(64) atomic_long read;
@@ -126,12 +122,12 @@ static struct {
 
 struct live {
 	size_t len;
-	long total, ahead; /* events; how many may be there */
+	long total, ahead; /* events in total, and how far the writer may be ahead */
 	trace_id_t trid;
 	struct floor_ring ring;
 };
 
-/* Until there is room for a batch. */
+/* Waits until there is room for a batch. */
 static void wait_for_reader(const struct live *l, long recorded)
 {
 	while (recorded - atomic_load_explicit(&far.read, memory_order_acquire) > l->ahead - BATCH)
@@ -193,7 +189,7 @@ static void *record_floor(void *arg)
 	return NULL;
 }
 
-/* Records are all as long, so where one is follows from its number, and from where the ring begins anew. */
+/* All records have the same length, so a record's place follows from its number and from the length of the ring. */
 static double read_floor(struct live *l)
 {
 	const size_t each = FLOOR_HEADER + ((l->len + 7) & ~(size_t)7);
@@ -221,7 +217,7 @@ static double read_floor(struct live *l)
 	return start;
 }
 
-/* Seconds for all events. */
+/* Returns the seconds for all events. */
 static double run(struct live *l, void *(*writer)(void *), double (*reader)(struct live *))
 {
 	pthread_t thread;
@@ -238,7 +234,7 @@ static double run(struct live *l, void *(*writer)(void *), double (*reader)(stru
 
 static void measure_live(int round, size_t len)
 {
-	/* Half of what is there: an event takes 24 bytes and its data. */
+	/* Half of the stream: an event takes 24 bytes and its data. */
 	struct live l = { .len = len, .total = events, .ahead = (long)(STREAM / 2 / (24 + len)) };
 	double ours, floor;
 	char name[64];

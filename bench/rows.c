@@ -141,7 +141,7 @@ static void print_row(const struct row *r)
 	putchar('\n');
 }
 
-/* Rows of a section come one after another in each round, but not necessarily in a row. */
+/* Prints the tables. The rows of a section keep their order in each round, but other rows may come between them. */
 static void print_rows(void)
 {
 	for (int i = 0; i < n_rows; i++) {
@@ -152,8 +152,8 @@ static void print_rows(void)
 			first &= rows[j].section != s;
 		if (!first)
 			continue;
-		printf("\n%s\n%-34s %9s %9s %9s %12s %9s\n", s->heading, "", "median", "min", "max", s->floor ? s->floor : "",
-		       s->floor ? "ratio" : "");
+		printf("\n%s\n%-34s %9s %9s %9s %12s %9s\n", s->heading, "", "median", "min", "max",
+		       s->floor ? s->floor : "", s->floor ? "ratio" : "");
 		for (int j = i; j < n_rows; j++)
 			if (rows[j].section == s)
 				print_row(&rows[j]);
@@ -170,7 +170,8 @@ static void write_json(void)
 	machine_json(f);
 	fprintf(f, "  \"rounds\": %d,\n  \"rows\": [\n", bench.rounds);
 	for (int i = 0; i < n_rows; i++) {
-		fprintf(f, "    {\"section\": \"%s\", \"row\": \"%s\", \"figure\": ", rows[i].section->key, rows[i].name);
+		fprintf(f, "    {\"section\": \"%s\", \"row\": \"%s\", \"figure\": ", rows[i].section->key,
+		        rows[i].name);
 		json_values(f, rows[i].figure, bench.rounds);
 		fputs(", \"floor\": ", f);
 		if (isnan(rows[i].floor[0]))

@@ -1,11 +1,11 @@
 /*
  * size.c - how many bytes of a log does an event take?
  *
- * Data that looks like that of real programs, and random data, which no log can
- * make smaller; an event in about a microsecond, of four types. The whole file counts.
+ * Measures data like that of real programs, and random data, which no log can compress: about one event per
+ * microsecond, of four types. The size of the whole file counts.
  *
- * In place of a floor stands what LTTng's CTF takes for the same events with the
- * same fields. LTTng's own files are measured by script/bench --peers.
+ * In place of a floor stands the size of the same events with the same fields in LTTng's CTF. script/bench --peers
+ * measures LTTng's own files.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,10 +20,10 @@
 static const struct section SIZE = { "size", "bytes per event, one in a microsecond", "CTF" };
 
 /*
- * Bytes of an event of LTTng 2.13, CTF 1.8, with the contexts vpid, vtid and ip and a payload of fixed
- * length: compact header of 32 bits (5 for the type, 27 for the time), 4, 4, 8, and the payload. Where
- * unaligned access is cheap, as on x86 and arm64, it aligns nothing; elsewhere it would be 32 and
- * 56. What its packets need besides is left out.
+ * Returns the bytes of an event of LTTng 2.13, CTF 1.8, with the contexts vpid, vtid and ip and a payload of fixed
+ * length: compact header of 32 bits (5 for the type, 27 for the time), 4, 4, 8, and the payload. Where unaligned access
+ * is cheap, as on x86 and arm64, LTTng aligns nothing; elsewhere it would be 32 and 56. The overhead of packets is not
+ * included.
  */
 static double ctf_bytes(size_t len)
 {
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 				int fd;
 
 				snprintf(name, sizeof name, "%zu bytes, %s", len, data_name[what]);
-				/* A request does not go into 8 bytes; of 8 bytes it is the counter. */
+				/* A request does not fit into 8 bytes: its first 8 bytes are the counter. */
 				if ((len == 8 && what == REQUESTS) || !bench_wants(name))
 					continue;
 				fd = new_file();

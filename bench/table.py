@@ -109,7 +109,10 @@ class Results:
                 yield Line(f'record, {length} bytes, LTTng-UST flight recorder', 'ns', ours, peer=peer,
                            ratio=peer and ratio(peer, ours), least=5, to_peer=True)
         loop = self.cases.get(('loop', 32, 1))
-        for key, what, most in [('off', 'off, over an empty loop', 0.5), ('filtered', 'filtered out, over an empty loop', 2)]:
+        for key, what, most in [('off', 'off, over an empty loop', 0.5), ('off-call', 'off, called as a function, over an empty loop', 2),
+                                ('off-gone', 'off, called as a function, the stream gone', 2),
+                                ('off-child', 'off, called as a function, in a forked child', 2),
+                                ('filtered', 'filtered out, over an empty loop', 2)]:
             ours = self.cases.get((key, 32, 1))
             if ours and loop:
                 yield Line(what, 'ns', [a - b for a, b in zip(ours, loop)], loop, 'the loop', most=most)

@@ -1,15 +1,12 @@
 /*
  * thousand.c - a thousand threads record into one stream
  *
- * A stream of 4 MiB, UNTIL_FULL, and a thousand threads that live at the same time
- * and record their events at once: as many as the stream has promised room for
- * (so many events of their maximum size as fit in its size), then 100 each.
- * What is lost; CPU time for each event; and what a thread costs in memory,
- * beside what the threads themselves take.
+ * A thousand threads live at the same time and record their events at once into a stream of 4 MiB, UNTIL_FULL: first as
+ * many events as the stream promises room for (as many of maximum size as fit into it), then 100 each. The figures are
+ * the events lost, the CPU time for each event, and the memory for each thread, beyond that of the threads themselves.
  *
- * That nothing is lost within the promise, and nothing uncounted, is tested in
- * tests/stress/thousand.c; here it is a figure. The floor is floor_event() into
- * one ring for each thread, of as much memory together.
+ * tests/stress/thousand.c tests that nothing is lost within the promise and that all losses are counted. Here they are
+ * figures. The floor is floor_event() into one ring for each thread, with the same total memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,9 +31,11 @@
 #define STACK   ((size_t)64 << 10)
 
 static const struct section LOST = { "thousand lost", "1000 threads, a stream of 4 MiB: events lost", NULL };
-static const struct section COST = { "thousand cost", "1000 threads: CPU time of their first events, ns/event", "floor" };
+static const struct section COST = { "thousand cost", "1000 threads: CPU time of their first events, ns/event",
+                                    "floor" };
 static const struct section SHARED = { "thousand shared", "1000 threads: shared memory, KiB", "as configured" };
-static const struct section OWN = { "thousand own", "1000 threads: private memory for each, KiB more than without trace points",
+static const struct section OWN = { "thousand own",
+                                   "1000 threads: private memory for each, KiB more than without trace points",
 	                                NULL };
 
 static trace_event_id_t event_id;
@@ -45,7 +44,7 @@ static pthread_barrier_t gate;
 struct thread {
 	pthread_t thread;
 	int events;
-	struct floor_ring *ring; /* null: ours */
+	struct floor_ring *ring; /* null: record into the stream */
 	double cpu;
 };
 
@@ -64,13 +63,13 @@ static void *work(void *arg)
 			posix_trace_event(event_id, words, sizeof words);
 	}
 	t->cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - start;
-	/* All of them are there while the memory is looked at. */
+	/* All threads are alive while the memory is measured. */
 	pthread_barrier_wait(&gate);
 	pthread_barrier_wait(&gate);
 	return NULL;
 }
 
-/* A sum over all mappings of this process, KiB. */
+/* Returns the sum over all mappings of this process, KiB. */
 static double memory(const char *member)
 {
 	FILE *f = fopen("/proc/self/smaps_rollup", "re");
@@ -85,7 +84,7 @@ static double memory(const char *member)
 	return kib;
 }
 
-/* Nanoseconds for each event; what the process has then of memory of its own, and of shared memory, KiB. */
+/* Returns the nanoseconds for each event, and the process's private and shared memory at that time, KiB. */
 static double run(int n, int more, struct floor_ring *rings, double *own, double *shared)
 {
 	static struct thread threads[THREADS];
@@ -129,7 +128,8 @@ static double floor_run(int n, double *own)
 	double shared;
 
 	if (!memory_of_all)
-		memory_of_all = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		memory_of_all = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1,
+		                     0);
 	if (memory_of_all == MAP_FAILED)
 		die("no memory for the floor's rings");
 	for (int i = 0; i < THREADS; i++)
@@ -145,7 +145,8 @@ static trace_id_t new_stream(size_t *size, size_t *most)
 
 	must(posix_trace_attr_init(&attr), "posix_trace_attr_init");
 	must(posix_trace_attr_setstreamsize(&attr, SIZE), "posix_trace_attr_setstreamsize");
-	must(posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_UNTIL_FULL), "posix_trace_attr_setstreamfullpolicy");
+	must(posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_UNTIL_FULL),
+	     "posix_trace_attr_setstreamfullpolicy");
 	must(posix_trace_create(0, &attr, &trid), "posix_trace_create");
 	posix_trace_attr_destroy(&attr);
 	must(posix_trace_get_attr(trid, &attr), "posix_trace_get_attr");
@@ -156,13 +157,16 @@ static trace_id_t new_stream(size_t *size, size_t *most)
 	return trid;
 }
 
-/* 0 events of each thread: as many as the stream has promised room for. Plain: the memory of threads that record nothing. */
+/*
+ * each: events of each thread; 0: as many as the stream promises room for. plain: the memory of threads that record
+ * nothing.
+ */
 static void measure(int round, const char *name, int each, double plain)
 {
 	double own, shared, nothing, cost, before = memory("Pss_Shmem:");
 	size_t size, most;
 	trace_id_t trid = new_stream(&size, &most);
-	/* The start has an event too, of no more than that. */
+	/* The START event takes room, too: at most that of one event. */
 	long events = each ? (long)each * THREADS : (long)(size / most) - 1;
 
 	cost = run((int)(events / THREADS), (int)(events % THREADS), NULL, &own, &shared);
@@ -179,7 +183,7 @@ int main(int argc, char **argv)
 
 	bench_begin(argc, argv, 3, "a thousand threads");
 	must(posix_trace_eventid_open("bench.thousand", &event_id), "posix_trace_eventid_open");
-	/* Before the first event; what the C library keeps of threads that have ended, it has from now on. */
+	/* Before the first event. From now on the C library keeps what it keeps of ended threads. */
 	floor_run(1, &plain);
 	for (int r = 0; r < bench.rounds; r++) {
 		measure(r, "as many as promised", 0, plain);

@@ -1,12 +1,12 @@
 /*
- * wake.c - how long does a reader that sleeps take to have an event?
+ * wake.c - how long does it take until a sleeping reader has an event?
  *
- * One thread sleeps in posix_trace_getnext_event(), another one records an
- * event about each millisecond, with the time right before it as its data; the
- * latency is from there until the reader is back with it. Each on a CPU of its own.
+ * One thread sleeps in posix_trace_getnext_event(). Another thread records an event about each millisecond, with the
+ * current time as its data. The latency is the time from there until the reader returns with the event. Each thread has
+ * a CPU of its own.
  *
- * The floor is the same with a store and a futex: what the machine, or who is
- * its host, takes to wake a thread on another CPU.
+ * The floor is the same with a store and a futex: the time that the machine, or its host, takes to wake a thread on
+ * another CPU.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,8 +34,8 @@ static trace_event_id_t event_id;
 static trace_id_t trid;
 static int events = MAX_EVENTS;
 static double latency[MAX_EVENTS]; /* us */
-static uint64_t sent;              /* the floor's event: when, ns */
-static atomic_uint count;          /* and how many of them there were */
+static uint64_t sent;              /* time of the floor's event, ns */
+static atomic_uint count;          /* number of the floor's events */
 
 static uint64_t now(void)
 {
@@ -61,7 +61,8 @@ static void *read_ours(void *arg)
 
 	pin(0);
 	for (int n = 0; n < events;) {
-		must(posix_trace_getnext_event(trid, &info, &at, sizeof at, &len, &unavailable), "posix_trace_getnext_event");
+		must(posix_trace_getnext_event(trid, &info, &at, sizeof at, &len, &unavailable),
+		     "posix_trace_getnext_event");
 		if (info.posix_event_id == event_id)
 			latency[n++] = (double)(now() - at) / 1e3;
 	}

@@ -46,17 +46,17 @@ _posixtrace_events()
 	COMPREPLY=("${COMPREPLY[@]/#/$not}")
 }
 
-# The argument of an option or an operand, by what --help calls it.
+# The argument of an option or an operand, by its name in --help, or the words of which it is one: ARGUMENT [WORD...]
 _posixtrace_argument()
 {
-	[[ $before == --thread ]] && return
+	if (($# > 1)); then
+		_posixtrace_offer < <(printf '%s\n' "${@:2}")
+		return
+	fi
 	case $1 in
-	FILE | DIR* | OUT) _posixtrace_files ;;
+	FILE | OUT | PAGE) _posixtrace_files ;;
 	PID) _posixtrace_offer < <(_posixtrace_ask pids | cut -f 1) ;;
 	PATTERN | EVENT | NAME) _posixtrace_events ;;
-	FORMAT) _posixtrace_offer < <(printf '%s\n' ctf perfetto chrome csv jsonl) ;;
-	SCOPE) _posixtrace_offer < <(printf '%s\n' thread process all) ;;
-	WHEN) _posixtrace_offer < <(printf '%s\n' auto always never) ;;
 	*) COMPREPLY=() ;;
 	esac
 }
@@ -67,7 +67,7 @@ _posixtrace_command_begins()
 	local i word
 
 	begin=0
-	[[ $operands == *COMMAND* ]] || return
+	[[ $operand == COMMAND ]] || return
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		if [[ $word == -- ]]; then
@@ -84,7 +84,7 @@ _posixtrace_command_begins()
 	done
 }
 
-# What the argument of an option is called; "-": it has none.
+# The name of an option's argument, and its choices; "-": it has none.
 _posixtrace_kind()
 {
 	local option kind
@@ -114,7 +114,7 @@ _posixtrace_foreign()
 _posixtrace()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
-	local options operands kind begin value=0
+	local options operand kind begin value=0
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)) || { ((COMP_CWORD == 2)) && [[ $command == help ]]; }; then
@@ -123,7 +123,7 @@ _posixtrace()
 		return
 	fi
 	options=$(_posixtrace_ask options "$command")
-	operands=$(_posixtrace_ask operands "$command")
+	operand=$(_posixtrace_ask operand "$command")
 	_posixtrace_command_begins
 	if ((begin)); then
 		_posixtrace_foreign
@@ -137,18 +137,16 @@ _posixtrace()
 	fi
 	kind=$(_posixtrace_kind "$before")
 	if [[ $kind != - ]]; then
-		_posixtrace_argument "$kind"
+		# shellcheck disable=SC2086 # several words
+		_posixtrace_argument $kind
 	elif ((value)); then
 		return # as of --loop=, which may go without
 	elif [[ $cur == -* ]]; then
-		_posixtrace_offer < <({ cut -d ' ' -f 1 <<<"$options"; printf '%s\n' --help; } | sort -u)
-	elif [[ $operands == *COMMAND* ]]; then
+		_posixtrace_offer < <(cut -d ' ' -f 1 <<<"$options")
+	elif [[ $operand == COMMAND ]]; then
 		COMPREPLY=($(compgen -c -- "$cur"))
 	else
-		for kind in $operands; do
-			_posixtrace_argument "$kind"
-			break
-		done
+		_posixtrace_argument "$operand"
 	fi
 }
 

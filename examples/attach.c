@@ -1,12 +1,12 @@
 /*
  * attach.c - watches a running process: prints its events, as they come
  *
- *     attach [-f] PID        -f: those of the children that it starts from now on, too
+ *     attach [-f] PID        -f: also the events of children that the process starts from now on
  *
- * The process is any program with trace points; it need not be prepared, and
- * need not have come to one yet. One thread reads, the other one waits for the
- * end: that of the process, or an interrupt. With -f, as children may go on
- * without their parent, only an interrupt ends it.
+ * The process is any program with trace points; it needs no preparation, and
+ * need not have reached a trace point yet. One thread reads; the other waits for
+ * the end of the process or for an interrupt. With -f only an interrupt ends
+ * attach, because children may outlive their parent.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -51,7 +51,7 @@ static void print_event(const struct posix_trace_event_info *event, const void *
 	int is_system = 0;
 
 	posix_trace_eventid_get_name(trid, event->posix_event_id, name);
-	/* A name is any bytes, and this may be a terminal. */
+	/* A name may contain any bytes, and the output may be a terminal. */
 	for (char *c = name; *c; c++)
 		if (iscntrl((unsigned char)*c))
 			*c = '?';
@@ -65,7 +65,7 @@ static void print_event(const struct posix_trace_event_info *event, const void *
 	printf("\n");
 }
 
-/* Until the event of a stop: whoever stops the stream ends this. 0, or an error number. */
+/* Prints events until the STOP of the stream. Returns 0 or an error number. */
 static int print_events(void)
 {
 	struct posix_trace_event_info event;
@@ -74,7 +74,7 @@ static int print_events(void)
 	int none, error;
 
 	do {
-		/* Lines that are ready are shown before it waits for more. */
+		/* Show finished lines before waiting for more events. */
 		error = posix_trace_trygetnext_event(trid, &event, data, sizeof data, &length, &none);
 		if (error == 0 && none) {
 			fflush(stdout);
@@ -95,7 +95,7 @@ static void *wait_for_end(void *unused)
 		fprintf(stderr, "attach: %d has ended; its children are watched until an interrupt\n", pid);
 		poll(ends, 1, -1);
 	}
-	/* The event of this stop comes behind all that there are. */
+	/* The STOP event comes after all other events. */
 	posix_trace_stop(trid);
 	return NULL;
 }
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
 	sigaddset(&signals, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	ends[0] = (struct pollfd){ .fd = signalfd(-1, &signals, SFD_CLOEXEC), .events = POLLIN };
-	/* Linux before 5.3 has none: poll() passes over the -1, and only an interrupt ends it. */
+	/* Before Linux 5.3 this fails: poll() ignores the -1, and only an interrupt ends the program. */
 	ends[1] = (struct pollfd){ .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
 
 	error = start();

@@ -3,7 +3,7 @@
  *
  *     lines [-c]        -c: each line is counted by a child process of its own
  *
- * Nobody watches it until somebody does: attach.c, from another terminal.
+ * Run attach.c in another terminal to watch the program.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -5,12 +5,12 @@
  *     log_append PID | xz > FILE.xz        and later: xz -d FILE.xz
  *     log_print FILE
  *
- * Traces a process that is running, and the children that it starts from now on,
- * until it ends or an interrupt comes. Without a limit, from front to back:
- * so it goes into whatever can be written to. LOOP needs a regular file.
+ * Traces a running process, and the children that it starts from now on, until
+ * the process ends or an interrupt comes. The log has no size limit and is
+ * written from front to back, so it can go to a pipe; LOOP needs a regular file.
  *
- * The other process notices nothing, however slow the disk or the pipe is. What
- * has not been written when this ends is written first.
+ * A slow disk or pipe does not delay the traced process. Before the program ends
+ * it writes all remaining events.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,7 +31,7 @@ static int create(int pid, trace_id_t *trid)
 	posix_trace_attr_init(&attr);
 	posix_trace_attr_setinherited(&attr, POSIX_TRACE_INHERITED);
 	posix_trace_attr_setlogfullpolicy(&attr, POSIX_TRACE_APPEND);
-	/* At a million events per second it may take a tenth of a second until the disk has time again. */
+	/* Room for a tenth of a second of waiting for the disk, at a million events per second. */
 	posix_trace_attr_setstreamsize(&attr, 8 << 20);
 	error = posix_trace_create_withlog(pid, &attr, STDOUT_FILENO, trid);
 	posix_trace_attr_destroy(&attr);
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	ends[0] = (struct pollfd){ .fd = signalfd(-1, &signals, SFD_CLOEXEC), .events = POLLIN };
-	/* Linux before 5.3 has none: poll() passes over the -1, and only an interrupt ends it. */
+	/* Before Linux 5.3 this fails: poll() ignores the -1, and only an interrupt ends the program. */
 	ends[1] = (struct pollfd){ .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
 
 	error = create(pid, &trid);
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 	fprintf(stderr, "log_append: %d\n", pid);
 	poll(ends, 2, -1);
 
-	/* Now, and not at the shutdown, after which nobody can be asked what was lost. */
+	/* Stop before the shutdown, because afterwards the number of lost events cannot be read. */
 	posix_trace_stop(trid);
 	error = posix_trace_flush(trid);
 	posix_trace_get_status(trid, &status);

@@ -8,9 +8,9 @@
  * it comes and one when it is answered. The log has 64 KiB, and always the newest
  * events. Some day there is a request that the program does not survive.
  *
- * There is no handler for that and nothing to be done at the end: the events that
- * are not yet in the file are in shared memory, and whoever opens the log next
- * brings them there, to the very last one. SIGKILL is no different.
+ * The program needs no handler for the crash: events that are not in the file yet
+ * are in shared memory, and the next process that opens the log moves all of them
+ * to the file. SIGKILL is no different.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +33,7 @@ static int start_recorder(int fd)
 	posix_trace_attr_setname(&attr, "flight recorder");
 	posix_trace_attr_setlogfullpolicy(&attr, POSIX_TRACE_LOOP); /* it is the default, too */
 	posix_trace_attr_setlogsize(&attr, 64 << 10);
-	/* Room for what is recorded while the disk is slow. A stream with a log is flushed by itself. */
+	/* Room for events recorded while the disk is slow. A stream with a log is flushed automatically. */
 	posix_trace_attr_setstreamsize(&attr, 4 << 20);
 	error = posix_trace_create_withlog(0, &attr, fd, &trid);
 	posix_trace_attr_destroy(&attr);

@@ -1,10 +1,11 @@
 /*
- * log_print.c - prints a log: what it says of itself, and its events
+ * log_print.c - prints a log: attributes, status and events
  *
  *     log_print [-n COUNT] FILE        -n: only the last ones
  *
- * Any log of this library, also that of a program which was killed, or is still
- * running: then it has no end yet, and what has come to the file is printed.
+ * Prints any log of this library, even if the program was killed or is still
+ * running. The log of a running program has no end yet; the events in the file
+ * are printed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -92,7 +93,7 @@ static void print_event(const struct posix_trace_event_info *event, const void *
 	int is_system = 0;
 
 	posix_trace_eventid_get_name(trid, event->posix_event_id, name);
-	/* A name is any bytes, and this may be a terminal. */
+	/* A name may contain any bytes, and the output may be a terminal. */
 	for (char *c = name; *c; c++)
 		if (iscntrl((unsigned char)*c))
 			*c = '?';
@@ -107,7 +108,7 @@ static void print_event(const struct posix_trace_event_info *event, const void *
 	printf("\n");
 }
 
-/* Those behind the first so many; returns how many there are at all. */
+/* Prints the events after the first from events. Returns the number of all events. */
 static long print_events(long from)
 {
 	struct posix_trace_event_info event;

@@ -1,15 +1,15 @@
 /*
- * log_until_full.c - the log policy UNTIL_FULL: how it began, and then no more
+ * log_until_full.c - the log policy UNTIL_FULL: keeps the first events of a program
  *
  *     log_until_full FILE
  *     log_print FILE
  *
  * Sorts numbers. Each comparison is an event; there are a quarter of a million, and
  * the first ones are enough to see how qsort() goes about it. When the log is full
- * it ends with the event posix_trace_stop, for which there always is room, and its
- * value is not 0, because nobody has called posix_trace_stop(). The stream
- * itself would go on, and what it records be dropped; so it is shut down, and
- * from then on the trace point costs nothing.
+ * it ends with the event posix_trace_stop, which always has room. The event's
+ * value is not 0, because the program has not called posix_trace_stop(). The
+ * stream would continue and drop its events; the program shuts the stream down,
+ * and from then on the trace point costs nothing.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -36,7 +36,7 @@ static int start(int fd)
 	posix_trace_attr_setname(&attr, "qsort");
 	posix_trace_attr_setlogfullpolicy(&attr, POSIX_TRACE_UNTIL_FULL);
 	posix_trace_attr_setlogsize(&attr, 4 << 10);
-	/* No event has more: the smaller the largest one, the more of a small log is used. */
+	/* A smaller largest event leaves less of a small log unused. */
 	posix_trace_attr_setmaxdatasize(&attr, 2 * sizeof(int));
 	error = posix_trace_create_withlog(0, &attr, fd, &trid);
 	posix_trace_attr_destroy(&attr);
@@ -51,7 +51,7 @@ static void stop(void)
 	printf("traced for %ld comparisons%s%s\n", comparisons, error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
 }
 
-/* Is the log full? It is as far as it has been flushed, which happens now and then, or when one asks for it. */
+/* Checks whether the log is full, after a flush: the status is that of the last flush. */
 static void look(void)
 {
 	struct posix_trace_status_info status;

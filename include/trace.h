@@ -64,8 +64,8 @@ extern "C" {
 #ifndef TRACE_EVENT_NAME_MAX
 # define TRACE_EVENT_NAME_MAX 63   /* bytes of an event name; its null not counted */
 # define TRACE_NAME_MAX       63   /* bytes of a stream's name or version */
-# define TRACE_SYS_MAX        240  /* streams that exist at one time */
-# define TRACE_USER_EVENT_MAX 1024 /* user event types of a process, the unnamed one included */
+# define TRACE_SYS_MAX        1024 /* streams of one user that exist at one time */
+# define TRACE_USER_EVENT_MAX 4096 /* user event types of a process, the unnamed one included */
 #endif
 
 /* -- Types (XBD <trace.h>, <sys/types.h>) ------------------------------- */
@@ -84,7 +84,7 @@ typedef __posix_trace_word trace_id_t;
  */
 typedef struct {
 	__posix_trace_word __mark;
-	__posix_trace_word __bits[31];
+	__posix_trace_word __bits[127];
 } trace_event_set_t;
 
 /* Attributes of a stream. posix_trace_attr_init() or posix_trace_get_attr() first. */
@@ -221,7 +221,7 @@ int posix_trace_attr_setstreamfullpolicy(trace_attr_t *__attr, int __streampolic
  */
 int posix_trace_attr_getlogsize(const trace_attr_t *__POSIX_TRACE_RESTRICT __attr, size_t *__POSIX_TRACE_RESTRICT __logsize);
 int posix_trace_attr_setlogsize(trace_attr_t *__attr, size_t __logsize);
-/* Most bytes of data that one user event carries; longer data is cut to it. */
+/* Most bytes of data in one user event; longer data is truncated. */
 int posix_trace_attr_getmaxdatasize(const trace_attr_t *__POSIX_TRACE_RESTRICT __attr, size_t *__POSIX_TRACE_RESTRICT __maxdatasize);
 /* At most 65535, else EINVAL. */
 int posix_trace_attr_setmaxdatasize(trace_attr_t *__attr, size_t __maxdatasize);
@@ -241,10 +241,11 @@ int posix_trace_attr_setstreamsize(trace_attr_t *__attr, size_t __streamsize);
 /*
  * Creates a stream for the process pid (0: the caller), suspended, with an
  * empty filter, and stores its identifier. attr may be null: all defaults.
- * EAGAIN TRACE_SYS_MAX streams exist; EINVAL an attribute is invalid, or
+ * EAGAIN TRACE_SYS_MAX streams exist; EINVAL a null trid, an invalid attribute, or
  * POSIX_TRACE_FLUSH; ENOMEM no memory for a stream of this size; EPERM not
  * allowed to trace pid; ESRCH no such process, or in its exit; ENOENT there is no /dev/shm;
- * EACCES its directory for this user is somebody else's, or open to others.
+ * EACCES its directory for this user is somebody else's, or open to others; ENOSYS a kernel
+ * before Linux 4.14; EMFILE, ENFILE, ENOSPC, EROFS a file there cannot be made.
  */
 int posix_trace_create(pid_t __pid, const trace_attr_t *__POSIX_TRACE_RESTRICT __attr, trace_id_t *__POSIX_TRACE_RESTRICT __trid);
 /*
@@ -253,10 +254,10 @@ int posix_trace_create(pid_t __pid, const trace_attr_t *__POSIX_TRACE_RESTRICT _
  * else front to back. What is recorded belongs to the log: the stream itself
  * cannot be read. With POSIX_TRACE_FLUSH, its default, it is flushed by itself,
  * when a part of it is full and at least once a second. file_desc stays the
- * caller's, who may close it. As above, and EBADF not open for writing (it need
- * not be for reading); EINVAL POSIX_TRACE_LOOP and not a regular file; ENOSPC
- * no space for log-max-size; EAGAIN also no thread; EFBIG, EPIPE, EIO and
- * others from writing its beginning.
+ * caller's, who may close it. The errors of posix_trace_create(), and EBADF not
+ * open for writing (it need not be for reading); EINVAL POSIX_TRACE_LOOP and not
+ * a regular file; ENOSPC no space for log-max-size; EAGAIN also no thread; EFBIG,
+ * EPIPE, EIO and others from writing its beginning.
  */
 int posix_trace_create_withlog(pid_t __pid, const trace_attr_t *__POSIX_TRACE_RESTRICT __attr, int __file_desc, trace_id_t *__POSIX_TRACE_RESTRICT __trid);
 /*
@@ -303,9 +304,9 @@ int posix_trace_get_status(trace_id_t __trid, struct posix_trace_status_info *__
  * _eventtypelist_getnext_id(). The file's position does not matter and stays;
  * file_desc may be closed. The log of a creator that was killed is completed
  * first, if that is still possible; that of one that lives ends where it has
- * come to. EINVAL not open for reading, no regular file, no log, one of another
- * byte order or of a version that is not known; ENOMEM no memory, or too many
- * streams and logs in this process; EMFILE, ENFILE.
+ * come to. EINVAL a null trid, not open for reading, no regular file, no log, one
+ * of another byte order or of a version that is not known; ENOMEM no memory, or too
+ * many logs are open in this process; EMFILE no descriptor is left.
  */
 int posix_trace_open(int __file_desc, trace_id_t *__trid);
 /* The next event read is the oldest again, as often as one likes. EINVAL not a log opened by this process. */
@@ -325,7 +326,7 @@ void posix_trace_event(trace_event_id_t __event_id, const void *__POSIX_TRACE_RE
 /*
  * The id of the user event type event_name, the same at each call. Beyond
  * TRACE_USER_EVENT_MAX it is POSIX_TRACE_UNNAMED_USEREVENT. ENAMETOOLONG more
- * than TRACE_EVENT_NAME_MAX bytes.
+ * than TRACE_EVENT_NAME_MAX bytes; EINVAL a null pointer.
  */
 int posix_trace_eventid_open(const char *__POSIX_TRACE_RESTRICT __event_name, trace_event_id_t *__POSIX_TRACE_RESTRICT __event_id);
 /* The same for the processes traced by trid. EINVAL not an active stream; ENAMETOOLONG. XSH posix_trace_eventid_equal. */
@@ -341,14 +342,18 @@ int posix_trace_eventtypelist_rewind(trace_id_t __trid);
 
 /* -- Event sets and filters --------------------------------------------- */
 /*
- * EINVAL for a null pointer, a set that was not initialised, and an id that no
- * event type can have. XSH posix_trace_eventset_add.
+ * Every function here returns EINVAL for a null pointer, a set that was not
+ * initialised, and an id that no event type can have.
  */
+
+/* Makes *set empty, whatever it held. XSH posix_trace_eventset_add. */
 int posix_trace_eventset_empty(trace_event_set_t *__set);
-/* what: POSIX_TRACE_WOPID_EVENTS, POSIX_TRACE_SYSTEM_EVENTS or POSIX_TRACE_ALL_EVENTS. */
+/* what: POSIX_TRACE_WOPID_EVENTS, POSIX_TRACE_SYSTEM_EVENTS or POSIX_TRACE_ALL_EVENTS; else EINVAL, and *set stays. */
 int posix_trace_eventset_fill(trace_event_set_t *__set, int __what);
+/* Puts a type in, or takes it out; no error if it is in the set already, or is not. */
 int posix_trace_eventset_add(trace_event_id_t __event_id, trace_event_set_t *__set);
 int posix_trace_eventset_del(trace_event_id_t __event_id, trace_event_set_t *__set);
+/* *ismember is not 0 if the type is in the set. */
 int posix_trace_eventset_ismember(trace_event_id_t __event_id, const trace_event_set_t *__POSIX_TRACE_RESTRICT __set, int *__POSIX_TRACE_RESTRICT __ismember);
 
 /* The event types that trid does NOT record. EINVAL not an active stream. XSH posix_trace_get_filter. */
@@ -371,12 +376,15 @@ int posix_trace_set_filter(trace_id_t __trid, const trace_event_set_t *__set, in
 int posix_trace_getnext_event(trace_id_t __trid, struct posix_trace_event_info *__POSIX_TRACE_RESTRICT __event,
                               void *__POSIX_TRACE_RESTRICT __data, size_t __num_bytes,
                               size_t *__POSIX_TRACE_RESTRICT __data_len, int *__POSIX_TRACE_RESTRICT __unavailable);
-/* The same, but only until abstime (CLOCK_REALTIME): ETIMEDOUT. EINVAL also for a log, and an invalid abstime. */
+/*
+ * The same, but only until abstime (CLOCK_REALTIME). The errors of posix_trace_getnext_event(), and ETIMEDOUT no event until then;
+ * EINVAL also for a log, and an invalid abstime.
+ */
 int posix_trace_timedgetnext_event(trace_id_t __trid, struct posix_trace_event_info *__POSIX_TRACE_RESTRICT __event,
                                    void *__POSIX_TRACE_RESTRICT __data, size_t __num_bytes,
                                    size_t *__POSIX_TRACE_RESTRICT __data_len, int *__POSIX_TRACE_RESTRICT __unavailable,
                                    const struct timespec *__POSIX_TRACE_RESTRICT __abstime);
-/* The same without waiting: *unavailable is not 0 if there is none. EINVAL also for a log. */
+/* The same without waiting: *unavailable is not 0 if there is none. EINVAL bad trid, a stream that has a log, or a log. */
 int posix_trace_trygetnext_event(trace_id_t __trid, struct posix_trace_event_info *__POSIX_TRACE_RESTRICT __event,
                                  void *__POSIX_TRACE_RESTRICT __data, size_t __num_bytes,
                                  size_t *__POSIX_TRACE_RESTRICT __data_len, int *__POSIX_TRACE_RESTRICT __unavailable);

@@ -1,26 +1,23 @@
 /*
  * complete.c - posixtrace complete: what shells offer to complete; for the scripts in completion/
  *
- * All that it knows of a subcommand it has from what that says about itself, so that it is right.
+ * Reads the tables of options that also make --help.
  *
  * SPDX-License-Identifier: MIT
  */
-#include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
-#include "layout.h"
-#include "logfile.h"
-#include "out.h"
-#include "traceable.h"
-
-static const char usage[] =
-	"usage: posixtrace complete commands | options COMMAND | operands COMMAND | pids | events [-p PID | FILE]\n"
-	"\n"
-	"Lists, for shells, what a word of a command line may be, one on each line.\n";
+#include "common/command.h"
+#include "common/help.h"
+#include "common/message.h"
+#include "common/options.h"
+#include "common/out.h"
+#include "event/layout.h"
+#include "logs/logfile.h"
+#include "process/traceable.h"
 
 /* -- Subcommands ---------------------------------------------------------------------------- */
 
@@ -34,84 +31,34 @@ static void list_commands(void)
 	out_text("help\n");
 }
 
-static const char *usage_of(const char *name)
+static const struct command *find_command(const char *name)
 {
+	static const struct command none;
 	const struct command *c;
 
 	for (unsigned i = 0; (c = command_each(i)); i++)
 		if (strcmp(c->name, name) == 0)
-			return c->usage;
-	return "";
+			return c;
+	return &none;
 }
 
-/* The argument of an option: a word in capitals right behind it. */
-static size_t capitals(const char *text)
+/* Prints each option, the name of its argument, and the choices: "--by SCOPE thread process all". "-": the next word is no argument. */
+static void list_options(const struct option_row *o)
 {
-	size_t n = 0;
+	for (; option_is_row(o); o++) {
+		bool next = o->argument && *o->argument != '[';
 
-	while (isupper((unsigned char)text[n]) || (n > 0 && (text[n] == '_' || isdigit((unsigned char)text[n]))))
-		n++;
-	return n == 0 || isalnum((unsigned char)text[n]) ? 0 : n;
-}
-
-#define OPTIONS 16
-
-/*
- * A line such as "  -e, --event PATTERN  ...", or "--u8 N, --u16 N  ...": each of its options with the argument's name, the last one if
- * there are several; "-" if there is none, or none that is the next word.
- */
-static void list_line(const char *line, size_t length)
-{
-	const char *name[OPTIONS], *end = line + length;
-	size_t size[OPTIONS], argument;
-	unsigned count = 0;
-
-	while (line < end && *line == ' ')
-		line++;
-	while (line < end && *line == '-' && count < OPTIONS) {
-		name[count] = line;
-		size[count] = strcspn(line, " ,=[\n");
-		line += size[count++];
-		argument = *line == ' ' ? capitals(line + 1) : 0;
-		if (argument && strncmp(line + 1 + argument, ", -", 3) == 0)
-			line += 1 + argument;
-		line += *line == ',';
-		line += line[0] == ' ' && line[1] != ' '; /* where there are more, the description begins */
+		if (!o->value || !o->help)
+			continue;
+		for (int letter = o->value < 0x100; letter >= 0; letter--) {
+			if (letter)
+				out_printf("-%c", o->value);
+			else
+				out_printf("--%s", o->name);
+			out_printf(" %s%s%s\n", next ? o->argument : "-", o->choices ? " " : "", o->choices ? o->choices : "");
+		}
 	}
-	/* "[=SIZE]" is in the same word or nowhere. */
-	argument = count && *line != '[' ? capitals(line + (*line == '=')) : 0;
-	for (unsigned i = 0; i < count; i++) {
-		out_bytes(name[i], size[i]);
-		out_char(' ');
-		out_bytes(argument ? line : "-", argument ? argument : 1);
-		out_char('\n');
-	}
-}
-
-static void list_options(const char *text)
-{
-	for (size_t n; *text; text += n + (text[n] == '\n')) {
-		n = strcspn(text, "\n");
-		if (strncmp(text, "  -", 3) == 0 || strncmp(text, "      --", 8) == 0)
-			list_line(text, n);
-	}
-}
-
-/* What is in capitals in the first line, which is not an option's argument: FILE, COMMAND ... */
-static void list_operands(const char *text)
-{
-	const char *end = text + strcspn(text, "\n");
-	bool argument = false;
-
-	while (text < end) {
-		size_t n = strcspn(text, " \n"), open = strspn(text, "[");
-		size_t word = capitals(text + open);
-
-		if (word && !argument)
-			out_printf("%.*s\n", (int)word, text + open);
-		argument = text[open] == '-' && n > open + 1 && strncmp(text, "--", n) != 0 && text[n - 1] != ']';
-		text += n + strspn(text + n, " ");
-	}
+	out_text("-h -\n--help -\n");
 }
 
 /* -- Processes and events ------------------------------------------------------------------- */
@@ -137,7 +84,7 @@ static void print_name(const char *name, void *unused)
 /* Nothing is brought into a log of a dead creator because somebody presses a key; so not by logfile_open(). */
 static void list_log(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct input in;
 
 	if (fd < 0 || input_open(&in, fd) != 0)
@@ -153,13 +100,13 @@ static int run(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "", *more = argc > 2 ? argv[2] : NULL;
 
 	if (strcmp(what, "--help") == 0 || strcmp(what, "-h") == 0)
-		print_usage();
+		help_print();
 	if (strcmp(what, "commands") == 0)
 		list_commands();
 	else if (strcmp(what, "options") == 0 && more)
-		list_options(usage_of(more));
-	else if (strcmp(what, "operands") == 0 && more)
-		list_operands(usage_of(more));
+		list_options(find_command(more)->options);
+	else if (strcmp(what, "operand") == 0 && more)
+		out_printf("%s\n", find_command(more)->operand ? find_command(more)->operand : "");
 	else if (strcmp(what, "pids") == 0)
 		list_pids();
 	else if (strcmp(what, "events") == 0 && more && argc == 4 && strcmp(more, "-p") == 0)
@@ -167,10 +114,15 @@ static int run(int argc, char **argv)
 	else if (strcmp(what, "events") == 0 && argc <= 3)
 		list_log(more ? more : LOGFILE_DEFAULT);
 	else
-		wrong_usage("complete what?");
+		wrong_usage("expected commands, options COMMAND, operand COMMAND, pids or events");
 	out_flush();
 	return STATUS_DONE;
 }
 
-/* Without a summary: people do not need to know of it. */
-const struct command command_complete = { "complete", NULL, usage, run };
+/* Without a summary, so that the list of commands does not have it. */
+const struct command command_complete = {
+	.name = "complete",
+	.synopsis = "commands | options COMMAND | operand COMMAND | pids | events [-p PID | FILE]",
+	.about = "Lists what a word of the command line can be, one on each line; for completion in shells.",
+	.run = run,
+};

@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
+#include "common/command.h"
+#include "common/edit_distance.h"
+#include "common/file_limit.h"
+#include "common/message.h"
 
 static const struct command *const commands[] = {
 	&command_record,
@@ -34,8 +37,8 @@ const struct command *command_each(unsigned index)
 	return index < COMMANDS ? commands[index] : NULL;
 }
 
-/* All that was to be said has been. */
-static int said(void)
+/* Returns the exit status after something was printed. */
+static int printed(void)
 {
 	if (fflush(stdout) != 0)
 		fail("standard output: %s", strerror(errno));
@@ -44,22 +47,42 @@ static int said(void)
 
 static int print_help(void)
 {
-	printf("usage: posixtrace COMMAND [ARGUMENT...]\n\nRecords what programs do that trace by <trace.h>, and shows it.\n\n");
+	printf("usage: posixtrace COMMAND [ARGUMENT...]\n\nRecords the events of programs that use <trace.h>, and shows them.\n\n");
 	for (unsigned i = 0; i < COMMANDS; i++)
 		if (commands[i]->summary)
 			printf("  %-8s  %s\n", commands[i]->name, commands[i]->summary);
-	printf("\n'posixtrace COMMAND --help' tells more about one of them, 'man posixtrace' about all.\n");
-	return said();
+	printf("\n'posixtrace COMMAND --help' shows its options; see also 'man posixtrace'.\n");
+	return printed();
+}
+
+static void no_command(const char *asked) __attribute__((noreturn));
+static void no_command(const char *asked)
+{
+	struct nearest nearest = { 0 };
+
+	if (*asked == '-')
+		wrong_usage("unknown option %s; options of a command follow its name, as in 'posixtrace record -o FILE'", asked);
+#ifndef POSIXTRACE_CURSES
+	if (strcmp(asked, "live") == 0)
+		wrong_usage("this posixtrace was built without the command live; it needs ncurses (Debian: libncurses-dev)");
+#endif
+	for (unsigned i = 0; i < COMMANDS; i++)
+		if (commands[i]->summary)
+			nearest_add(&nearest, asked, commands[i]->name);
+	if (nearest.name)
+		wrong_usage("unknown command %s; did you mean %s?", asked, nearest.name);
+	wrong_usage("unknown command %s", asked);
 }
 
 int main(int argc, char **argv)
 {
 	setlocale(LC_CTYPE, "");
+	file_limit_is_an_error();
 	if (argc < 2)
-		wrong_usage("what shall be done?");
+		wrong_usage("missing command");
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("posixtrace %s\n", POSIXTRACE_VERSION);
-		return said();
+		return printed();
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return print_help();
@@ -75,5 +98,5 @@ int main(int argc, char **argv)
 			command = commands[i];
 			return command->run(argc - 1, argv + 1);
 		}
-	wrong_usage("no command %s", argv[1]);
+	no_command(argv[1]);
 }

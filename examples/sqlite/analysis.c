@@ -47,7 +47,7 @@ static struct {
 	bool heading;
 	struct query *queries[1024];
 	size_t texts;
-	/* The latest is the last. More than these are running at once only if sql.finish events are lost: the oldest are forgotten. */
+	/* The latest statement is the last. More run at once only if sql.finish events are lost: forget the oldest. */
 	struct statement running[512];
 	unsigned count;
 } seen;
@@ -127,7 +127,7 @@ static const char *text_show(char *buffer, const char *text)
 
 /* -- What has been seen ------------------------------------------------- */
 
-/* NULL: no memory. */
+/* Returns null if there is no memory. */
 static struct query *query_find(const char *text, size_t length)
 {
 	char folded[TEXT_KEPT + 1];
@@ -186,7 +186,7 @@ static void print_gap(const struct timespec *when, const char *what)
 }
 
 /* -- Events, one function for each type --------------------------------- */
-/* What is shorter than its type says was cut by a small max-data-size: it is left out. */
+/* Data shorter than its type was truncated by a small max-data-size: the event is ignored. */
 
 static void on_prepare(const struct timespec *when, const struct sqltrace_prepare *data, size_t length)
 {
@@ -245,7 +245,7 @@ union data {
 	struct sqltrace_finish finish;
 };
 
-/* Lines that are ready are shown before it waits for more. In a log there is nothing to wait for. */
+/* Reads the next event; shows finished lines before waiting for more events. A log needs no waiting. */
 static int next_event(struct posix_trace_event_info *event, union data *data, size_t *length, int *unavailable)
 {
 	int error = 0;
@@ -346,7 +346,7 @@ static double setting(const char *name, double otherwise)
 	return value && *value ? atof(value) : otherwise;
 }
 
-/* What the stream or log says of itself, and what the environment says of the lines. */
+/* Reads the attributes of the stream or log, and the settings in the environment. */
 static void prepare(FILE *out)
 {
 	double top = setting("SQLANALYZE_TOP", 10);
@@ -377,13 +377,13 @@ int analysis_create(pid_t pid, FILE *out, trace_id_t *trid)
 		return error;
 
 	prepare(out);
-	/* The names belong to the traced process: the same ones there have the same ids, whoever opens them first. */
+	/* Names belong to the traced process: each name has one id there, whichever process opens the name first. */
 	posix_trace_trid_eventid_open(stream.trid, SQLTRACE_PREPARE, &stream.event_prepare);
 	posix_trace_trid_eventid_open(stream.trid, SQLTRACE_ROW, &stream.event_row);
 	posix_trace_trid_eventid_open(stream.trid, SQLTRACE_FINISH, &stream.event_finish);
 	posix_trace_trid_eventid_open(stream.trid, SQLTRACE_CLOSE, &stream.event_close);
 
-	/* The filter says what is not recorded: what nobody here reads. */
+	/* The filter excludes events that this program does not read. */
 	posix_trace_eventset_empty(&filter);
 	posix_trace_eventset_add(stream.event_close, &filter);
 	if (setting("SQLANALYZE_ROWS", 1) == 0)
@@ -406,7 +406,7 @@ int analysis_open(int fd, FILE *out, trace_id_t *trid)
 		return error;
 	stream.log = true;
 	prepare(out);
-	/* The names belong to the log, and are those that there were. */
+	/* The names are part of the log. */
 	while (posix_trace_eventtypelist_getnext_id(stream.trid, &id, &unavailable) == 0 && !unavailable) {
 		posix_trace_eventid_get_name(stream.trid, id, name);
 		if (strcmp(name, SQLTRACE_PREPARE) == 0)

@@ -38,7 +38,7 @@ int analysis_open(int fd, FILE *out, trace_id_t *trid);
  */
 int analysis_run(void (*other)(trace_event_id_t id, const void *data, size_t length));
 
-/* For that thread: prints the table of what has ended so far; how many statements that is. */
+/* Prints the table of the statements that have ended, and returns their number. For the analyzer's thread. */
 uint64_t analysis_report(void);
 
 #endif

@@ -56,7 +56,7 @@ static struct {
 
 /* -- The analyzer ------------------------------------------------------- */
 
-/* Prints a table, and tells those who wait for it. */
+/* Prints a table, and wakes the threads that wait for the table. */
 static void report(uint64_t number, bool ended)
 {
 	uint64_t statements = analysis_report();
@@ -92,7 +92,7 @@ static void at_exit(void)
 {
 	if (getpid() != control.pid) /* a forked child has neither the thread nor the stream */
 		return;
-	/* What was recorded so far lies before the event of this stop, and the analyzer ends with it. */
+	/* The STOP event comes after all recorded events, and the analyzer ends with it. */
 	posix_trace_stop(control.trid);
 	pthread_join(control.thread, NULL);
 	posix_trace_shutdown(control.trid);
@@ -140,7 +140,7 @@ static char *control_load(void)
 	return NULL;
 }
 
-/* SELECT sqlanalyze_report(): prints the table of all that has ended before this call; how many statements that is. */
+/* SELECT sqlanalyze_report(): prints the table of all statements ended before the call, and returns their number. */
 static void function_report(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	struct timespec limit;
@@ -155,9 +155,9 @@ static void function_report(sqlite3_context *context, int argc, sqlite3_value **
 	}
 	pthread_mutex_lock(&control.lock);
 	report = ++control.asked;
-	/* Recorded with the lock, so that reports are made in their order. */
+	/* Recorded with the lock held, so that reports come in the order of their numbers. */
 	posix_trace_event(control.event_report, &report, sizeof report);
-	/* There is no answer if somebody has stopped the stream. */
+	/* No answer comes if the stream was stopped. */
 	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec += 10;
 	while (control.reported < report && !control.ended &&

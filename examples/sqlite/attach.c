@@ -37,7 +37,7 @@ static void *wait_for_end(void *unused)
 	(void)unused;
 	poll(ends, 2, seconds < 0 ? -1 : seconds * 1000);
 	end = ends[0].revents ? "has ended" : "goes on, untraced";
-	/* What was recorded so far lies before the event of this stop, and the analyzer ends with it. */
+	/* The STOP event comes after all recorded events, and the analyzer ends with it. */
 	posix_trace_stop(trid);
 	return NULL;
 }

@@ -331,6 +331,10 @@ def main():
 	parser.add_argument("read")
 	parser.add_argument("extensions", nargs=2)
 	arguments = parser.parse_args()
+	room = os.statvfs("/dev/shm")
+	if room.f_blocks * room.f_frsize < 256 << 20:
+		print("/dev/shm is too small")
+		return 77
 
 	attach, *logs = map(os.path.abspath, (arguments.attach, arguments.append, arguments.read))
 	extensions = [os.path.abspath(path) for path in arguments.extensions]

@@ -87,7 +87,7 @@ static void running_remove(struct connection *c, struct running *r)
 
 static struct running *begin(struct connection *c, sqlite3_stmt *stmt, const char *text, uint32_t flags)
 {
-	struct running *r = running_find(c, stmt); /* one that never said it had finished, if any */
+	struct running *r = running_find(c, stmt); /* an earlier run without a report of its end, or null */
 	struct sqltrace_prepare data;
 	size_t length = strlen(text);
 	size_t kept = length < SQLTRACE_TEXT_MAX ? length : SQLTRACE_TEXT_MAX;

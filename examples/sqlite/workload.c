@@ -120,7 +120,7 @@ static void *reader(void *p)
 	sqlite3 *db = connect();
 	char name[16];
 
-	/* So that a trace tells them apart. */
+	/* Names the threads for the trace. */
 	snprintf(name, sizeof name, "reader %u", w->seed % 1000);
 	pthread_setname_np(pthread_self(), name);
 	for (int q = 0; q < QUERIES; q++)

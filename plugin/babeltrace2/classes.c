@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "names.h"
+#include "event/names.h"
 
 /* -- Fields ---------------------------------------------------------------------------------------- */
 
@@ -29,7 +29,7 @@ static bt_field_class *integer(bt_trace_class *tc, bool is_signed, unsigned bits
 	return fc;
 }
 
-/* Of one number of a field. */
+/* Returns the field class of one number of a field. */
 static bt_field_class *number(bt_trace_class *tc, const struct layout_field *f)
 {
 	if (f->kind == LAYOUT_FLOAT)
@@ -46,7 +46,7 @@ static bt_field_class *array(bt_trace_class *tc, bt_field_class *element, uint16
 	return fc;
 }
 
-/* Bytes, of which each event has its own number. */
+/* Returns the field class of bytes with a length of their own in each event. */
 static bt_field_class *bytes(bt_trace_class *tc)
 {
 	bt_field_class *element = integer(tc, false, 8, true);
@@ -82,8 +82,9 @@ static bt_field_class *common(bt_trace_class *tc)
 {
 	bt_field_class *fc = bt_field_class_structure_create(tc);
 
-	/* In the order of enum common. */
-	if (fc && append(fc, "vpid", integer(tc, false, 32, false)) && append(fc, "vtid", integer(tc, false, 32, false)) &&
+	/* The order is that of enum common. */
+	if (fc && append(fc, "vpid", integer(tc, false, 32, false)) &&
+	    append(fc, "vtid", integer(tc, false, 32, false)) &&
 	    append(fc, "ip", integer(tc, false, 64, true)) && append(fc, "truncated", integer(tc, false, 8, false)) &&
 	    append(fc, "procname", bt_field_class_string_create(tc)))
 		return fc;
@@ -101,7 +102,8 @@ static bt_field_class *lateness(bt_trace_class *tc)
 	return NULL;
 }
 
-static bool append_declared(bt_trace_class *tc, bt_field_class *structure, const struct layout *l, enum layout_form form)
+static bool append_declared(bt_trace_class *tc, bt_field_class *structure, const struct layout *l,
+                            enum layout_form form)
 {
 	struct names names = { 0 };
 
@@ -137,12 +139,13 @@ static bool set_name(bt_event_class *event, const struct layouts *l, uint32_t id
 	char shown[NAMES_SHOWN(TRACE_EVENT_NAME_MAX)], unknown[16];
 	const char *name = layouts_name(l, id);
 
-	/* As posixtrace shows one that the log does not name. */
+	/* Named as the posixtrace command names a type without a name. */
 	if (!name) {
 		snprintf(unknown, sizeof unknown, "?%u", id);
 		name = unknown;
 	}
-	return bt_event_class_set_name(event, names_shown(shown, name, strlen(name))) == BT_EVENT_CLASS_SET_NAME_STATUS_OK;
+	return bt_event_class_set_name(event,
+	                               names_shown(shown, name, strlen(name))) == BT_EVENT_CLASS_SET_NAME_STATUS_OK;
 }
 
 static bool set_fields(struct classes *c, bt_event_class *event, uint32_t id, enum layout_form form, bool late)
@@ -152,7 +155,8 @@ static bool set_fields(struct classes *c, bt_event_class *event, uint32_t id, en
 	bool done = (context || !late) && (data || form == FORM_NONE);
 
 	if (done && context)
-		done = bt_event_class_set_specific_context_field_class(event, context) == BT_EVENT_CLASS_SET_FIELD_CLASS_STATUS_OK;
+		done = bt_event_class_set_specific_context_field_class(event,
+		                                                       context) == BT_EVENT_CLASS_SET_FIELD_CLASS_STATUS_OK;
 	if (done && data)
 		done = bt_event_class_set_payload_field_class(event, data) == BT_EVENT_CLASS_SET_FIELD_CLASS_STATUS_OK;
 	bt_field_class_put_ref(context);
@@ -169,27 +173,29 @@ bt_event_class *classes_event(struct classes *c, uint32_t id, enum layout_form f
 	event = bt_event_class_create(c->stream_class);
 	if (event && set_name(event, c->layouts, id) && set_fields(c, event, id, form, late))
 		*known = event;
-	/* The stream class keeps it. */
+	/* The stream class holds a reference. */
 	bt_event_class_put_ref(event);
 	return *known;
 }
 
-/* -- All of a log ------------------------------------------------------------------------------------- */
+/* -- A whole log -------------------------------------------------------------------------------------- */
 
 static bt_stream_class *stream_class(bt_trace_class *tc, bt_clock_class *clock_class)
 {
 	bt_stream_class *sc = bt_stream_class_create(tc);
 	bt_field_class *context = sc ? common(tc) : NULL;
 	bool done = context &&
-	            bt_stream_class_set_default_clock_class(sc, clock_class) == BT_STREAM_CLASS_SET_DEFAULT_CLOCK_CLASS_STATUS_OK &&
-	            bt_stream_class_set_event_common_context_field_class(sc, context) == BT_STREAM_CLASS_SET_FIELD_CLASS_STATUS_OK;
+	            bt_stream_class_set_default_clock_class(sc,
+	                                                    clock_class) == BT_STREAM_CLASS_SET_DEFAULT_CLOCK_CLASS_STATUS_OK &&
+	            bt_stream_class_set_event_common_context_field_class(sc,
+	                                                                 context) == BT_STREAM_CLASS_SET_FIELD_CLASS_STATUS_OK;
 
 	bt_field_class_put_ref(context);
 	if (!done) {
 		bt_stream_class_put_ref(sc);
 		return NULL;
 	}
-	/* With times at their beginnings and ends; and without packets, sink.ctf.fs does not take losses. */
+	/* Packets have begin and end times. Without packets, sink.ctf.fs does not accept losses. */
 	bt_stream_class_set_supports_packets(sc, BT_TRUE, BT_TRUE, BT_TRUE);
 	bt_stream_class_set_supports_discarded_events(sc, BT_TRUE, BT_TRUE);
 	bt_stream_class_set_supports_discarded_packets(sc, BT_TRUE, BT_TRUE);

@@ -2,7 +2,7 @@
  * classes.h - what kinds of events a log has, in the words of babeltrace2
  *
  * A stream class for each log, because a number of an event type means something in its log only; and in it an
- * event class for each event type and form of its data (tool/layout.h), made when the first such event comes.
+ * event class for each event type and form of its data (tool/event/layout.h), made when the first such event comes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,15 +12,15 @@
 #include <babeltrace2/babeltrace.h>
 #include <stdbool.h>
 
-#include "layouts.h"
+#include "event/layouts.h"
 
-/* The members of an event's common context, named as LTTng names the same things. */
+/* The members of an event's common context, named as in LTTng. */
 enum common {
 	COMMON_VPID, /* in the pid namespace of the traced process */
 	COMMON_VTID,
-	COMMON_IP, /* where the trace point is */
+	COMMON_IP, /* address of the trace point */
 	COMMON_TRUNCATED, /* 1: the data was cut when it was recorded */
-	COMMON_PROCNAME,  /* of the thread */
+	COMMON_PROCNAME,  /* name of the thread */
 };
 
 struct classes {
@@ -34,10 +34,13 @@ struct classes {
 	bt_event_class *event[EVENT_ID_END][FORMS][2];
 };
 
-/* Of a log that has just been opened. Null: no memory. The trace class is to stay as long. */
+/*
+ * Makes the classes of a log that was just opened. Returns null if there is no memory. The trace class must live as
+ * long as the result.
+ */
 struct classes *classes_new(bt_trace_class *trace_class, bt_clock_class *clock_class, const struct input *in);
 void classes_free(struct classes *c);
-/* Null: no memory. */
+/* Returns the event class, or null if there is no memory. */
 bt_event_class *classes_event(struct classes *c, uint32_t id, enum layout_form form, bool late);
 
 #endif

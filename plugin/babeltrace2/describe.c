@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "names.h"
+#include "event/names.h"
 
 bt_clock_class *describe_clock(bt_self_component *self, const struct log_header *h)
 {
@@ -44,7 +44,8 @@ static bool set_text(bt_trace *trace, const char *name, const char *value)
 
 static bool set_number(bt_trace *trace, const char *name, uint64_t value)
 {
-	return bt_trace_set_environment_entry_integer(trace, name, (int64_t)value) == BT_TRACE_SET_ENVIRONMENT_ENTRY_STATUS_OK;
+	return bt_trace_set_environment_entry_integer(trace, name,
+	                                              (int64_t)value) == BT_TRACE_SET_ENVIRONMENT_ENTRY_STATUS_OK;
 }
 
 static bool set_version(bt_trace *trace, const char *version)
@@ -71,10 +72,11 @@ static bool set_creation(bt_trace *trace, const struct log_header *h)
 	char text[40] = "";
 	struct tm tm;
 
-	/* As LTTng writes it. */
+	/* In LTTng's format. */
 	if (gmtime_r(&seconds, &tm))
 		strftime(text, sizeof text, "%Y%m%dT%H%M%S+0000", &tm);
-	return set_text(trace, "trace_creation_datetime", text) && set_number(trace, "trace_creation_ns", attr_created(&h->attr));
+	return set_text(trace, "trace_creation_datetime", text) &&
+	       set_number(trace, "trace_creation_ns", attr_created(&h->attr));
 }
 
 static bool set_environment(bt_trace *trace, const struct log_header *h)
@@ -82,15 +84,16 @@ static bool set_environment(bt_trace *trace, const struct log_header *h)
 	return set_text(trace, "hostname", h->host) && set_text(trace, "domain", "posixtrace") &&
 	       set_text(trace, "tracer_name", "posixtrace") && set_version(trace, h->attr.version) &&
 	       set_text(trace, "tracer_version", h->attr.version) && set_text(trace, "trace_name", h->attr.name) &&
-	       set_creation(trace, h) && set_text(trace, "sysname", "Linux") && set_text(trace, "kernel_release", h->kernel) &&
+	       set_creation(trace, h) && set_text(trace, "sysname", "Linux") &&
+	       set_text(trace, "kernel_release", h->kernel) &&
 	       set_text(trace, "machine", h->machine) && set_boot(trace, h->boot) &&
-	       set_number(trace, "architecture_bit_width", 8u * h->word) && set_number(trace, "target_pid", h->target) &&
-	       set_number(trace, "creator_pid", h->creator);
+	       set_number(trace, "architecture_bit_width", 8u * h->word) &&
+	       set_number(trace, "target_pid", h->target) && set_number(trace, "creator_pid", h->creator);
 }
 
 /* -- Names ------------------------------------------------------------------------------------------------- */
 
-/* Programs' names and files' are paths, which would become folders where a trace is written. */
+/* Returns the last part of a path. Names with slashes would become directories where a trace is written. */
 static const char *last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -104,7 +107,8 @@ bt_trace *describe_trace(bt_trace_class *trace_class, const struct log_header *h
 	bt_trace *trace = bt_trace_create(trace_class);
 
 	if (trace &&
-	    bt_trace_set_name(trace, names_shown(shown, h->attr.name[0] ? last_part(h->attr.name) : "posixtrace", TRACE_NAME_MAX)) ==
+	    bt_trace_set_name(trace, names_shown(shown, h->attr.name[0] ? last_part(h->attr.name) : "posixtrace",
+	                                         TRACE_NAME_MAX)) ==
 	            BT_TRACE_SET_NAME_STATUS_OK &&
 	    set_environment(trace, h))
 		return trace;
@@ -117,7 +121,8 @@ bt_stream *describe_stream(bt_stream_class *stream_class, bt_trace *trace, const
 	bt_stream *stream = bt_stream_create(stream_class, trace);
 	char shown[NAMES_SHOWN(NAME_MAX)];
 
-	if (stream && bt_stream_set_name(stream, names_shown(shown, last_part(path), NAME_MAX)) == BT_STREAM_SET_NAME_STATUS_OK)
+	if (stream &&
+	    bt_stream_set_name(stream, names_shown(shown, last_part(path), NAME_MAX)) == BT_STREAM_SET_NAME_STATUS_OK)
 		return stream;
 	bt_stream_put_ref(stream);
 	return NULL;

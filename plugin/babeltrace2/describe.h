@@ -10,13 +10,13 @@
 
 #include "log/header.h"
 
-/* All return null for want of memory. */
+/* All of these functions return null if there is no memory. */
 
-/* Of events: ns since the Unix epoch, so that traces of all kinds merge. */
+/* Returns the clock of a log's events: ns since the Unix epoch, so that traces of all kinds merge. */
 bt_clock_class *describe_clock(bt_self_component *self, const struct log_header *h);
-/* Named as the program, and with an environment: entries that others have too are named as theirs. */
+/* Returns a trace named after the program, with an environment whose entries are named as in other formats. */
 bt_trace *describe_trace(bt_trace_class *trace_class, const struct log_header *h);
-/* Named as the file. */
+/* Returns a stream named after the file. */
 bt_stream *describe_stream(bt_stream_class *stream_class, bt_trace *trace, const char *path);
 
 #endif

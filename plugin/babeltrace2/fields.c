@@ -1,5 +1,5 @@
 /*
- * fields.c - the values of an event's fields
+ * fields.c - sets the values of an event's fields
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "classes.h"
+#include "event/names.h"
 
 static bt_field *member(bt_field *structure, unsigned index)
 {
@@ -16,7 +17,7 @@ static bt_field *member(bt_field *structure, unsigned index)
 
 static bool set_text(bt_field *field, const char *text, size_t length)
 {
-	/* An event's memory is used again, with what was in it. */
+	/* babeltrace2 reuses the memory of events, with the previous contents. */
 	bt_field_string_clear(field);
 	return bt_field_string_append_with_length(field, text, length) == BT_FIELD_STRING_APPEND_STATUS_OK;
 }
@@ -55,18 +56,21 @@ static bool set_declared(bt_field *field, const struct layout_field *f, const un
 			set_number(field, f, p);
 		else
 			for (unsigned i = 0; i < f->count; i++)
-				set_number(bt_field_array_borrow_element_field_by_index(field, i), f, p + (size_t)i * f->size);
+				set_number(bt_field_array_borrow_element_field_by_index(field, i), f,
+				           p + (size_t)i * f->size);
 		return true;
 	}
 }
 
 bool fields_set_common(bt_field *context, const struct log_event *e)
 {
+	const char *thread = e->tid == 0 && !e->name[0] ? NAMES_NO_THREAD : e->name;
+
 	bt_field_integer_unsigned_set_value(member(context, COMMON_VPID), e->pid);
 	bt_field_integer_unsigned_set_value(member(context, COMMON_VTID), e->tid);
 	bt_field_integer_unsigned_set_value(member(context, COMMON_IP), e->address);
 	bt_field_integer_unsigned_set_value(member(context, COMMON_TRUNCATED), e->truncated);
-	return set_text(member(context, COMMON_PROCNAME), e->name, strnlen(e->name, sizeof e->name));
+	return set_text(member(context, COMMON_PROCNAME), thread, strnlen(thread, sizeof e->name));
 }
 
 static bool set_all_declared(bt_field *payload, const struct layout *l, const unsigned char *data, size_t length)
@@ -89,8 +93,9 @@ bool fields_set_payload(bt_field *payload, const struct layout *l, enum layout_f
 	case FORM_FIELDS:
 		return set_all_declared(payload, l, data, length);
 	case FORM_MORE:
-		more = layout_unsaid(l, length);
-		return set_all_declared(payload, l, data, length) && set_bytes(member(payload, l->count), data + more, length - more);
+		more = layout_silent(l, length);
+		return set_all_declared(payload, l, data, length) &&
+		       set_bytes(member(payload, l->count), data + more, length - more);
 	case FORM_TEXT:
 		return set_text(member(payload, 0), (const char *)data, layout_text_length(data, length));
 	case FORM_BYTES:

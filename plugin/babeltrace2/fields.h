@@ -9,14 +9,14 @@
 #include <babeltrace2/babeltrace.h>
 #include <stdbool.h>
 
-#include "layout.h"
+#include "event/layout.h"
 #include "log/format.h"
 
-/* Both return false for want of memory. */
+/* Both functions return false if there is no memory. */
 
-/* The common context, whose members are those of enum common. */
+/* Sets the common context, whose members are those of enum common. */
 bool fields_set_common(bt_field *context, const struct log_event *e);
-/* The payload, of a class made for this layout and form. */
+/* Sets the payload, whose class was made for this layout and form. */
 bool fields_set_payload(bt_field *payload, const struct layout *l, enum layout_form form, const unsigned char *data,
                         size_t length);
 

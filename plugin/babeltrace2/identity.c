@@ -28,7 +28,7 @@ char *identity_text(char text[IDENTITY_BYTES], const struct log_header *h)
 
 int identity_open(const char *path)
 {
-	/* To open a FIFO or a terminal would wait, or do something. */
+	/* Opening a FIFO or a terminal must not wait or have side effects. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
@@ -44,7 +44,8 @@ bool identity_is_log(int fd)
 {
 	char magic[sizeof FORMAT_MAGIC - 1];
 
-	return pread(fd, magic, sizeof magic, FRAME_BYTES) == (ssize_t)sizeof magic && memcmp(magic, FORMAT_MAGIC, sizeof magic) == 0;
+	return pread(fd, magic, sizeof magic, FRAME_BYTES) == (ssize_t)sizeof magic &&
+	       memcmp(magic, FORMAT_MAGIC, sizeof magic) == 0;
 }
 
 bool identity_read(int fd, struct log_header *h)
@@ -53,8 +54,8 @@ bool identity_read(int fd, struct log_header *h)
 	struct frame f;
 	bool read;
 
-	if (pread(fd, bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes || !frame_get(bytes, &f) || f.kind != FRAME_HEADER ||
-	    f.size > FORMAT_BODY_MAX)
+	if (pread(fd, bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes || !frame_get(bytes, &f) ||
+	    f.kind != FRAME_HEADER || f.size > FORMAT_BODY_MAX)
 		return false;
 	body = malloc(f.size);
 	if (!body)

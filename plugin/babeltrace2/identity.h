@@ -14,13 +14,16 @@
 
 #define IDENTITY_BYTES 320
 
-/* Text that is the same for the logs of one trace. Returns it. */
+/* Writes a text that is equal for all logs of one trace. Returns text. */
 char *identity_text(char text[IDENTITY_BYTES], const struct log_header *h);
-/* A file that can be read by position, and is neither waited for nor changed by it; else negative. */
+/*
+ * Opens a file that can be read by position, without waiting and without side effects. Returns a negative number on
+ * failure.
+ */
 int identity_open(const char *path);
-/* Does this file claim to be a log? */
+/* Returns whether the file begins like a log. */
 bool identity_is_log(int fd);
-/* What it says of itself, and nothing else of it is read. False: it is damaged there, or of another version or byte order. */
+/* Reads only the header of a log. Returns false if it is damaged, or of another version or byte order. */
 bool identity_read(int fd, struct log_header *h);
 
 #endif

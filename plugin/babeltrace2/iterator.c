@@ -13,11 +13,11 @@
 #include "fields.h"
 #include "log/input.h"
 #include "source.h"
-#include "system_text.h"
+#include "event/system_text.h"
 
 enum step {
 	STEP_STREAM,
-	STEP_PLAN, /* between two packets: no message */
+	STEP_PLAN, /* between two packets; has no message */
 	STEP_LOST_PACKETS,
 	STEP_LOST_EVENTS,
 	STEP_PACKET,
@@ -31,20 +31,21 @@ struct reader {
 	struct source_log *log;
 	struct input in;
 	enum step step;
-	const struct log_event *event; /* the next one; null: there is none */
+	const struct log_event *event; /* the next event; null: at the end */
 	const unsigned char *data;
-	uint64_t now; /* time of the message before */
+	uint64_t now; /* time of the previous message */
 	bool begun;   /* there has been a packet */
-	/* The packet that comes, or is open: */
+	/* The open packet, or the next one: */
 	bt_packet *packet;
-	uint64_t number; /* of the last segment that was one */
+	uint64_t number; /* of the last segment that became a packet */
 	uint64_t begin, end;
-	uint64_t lost_packets, lost_events; /* to be told in front of it */
-	uint64_t lost_early; /* events, before the oldest segment of a LOOP log: its own have been overwritten */
-	uint64_t lost_told;
+	uint64_t lost_packets, lost_events; /* losses to report before the packet */
+	/* events lost before the oldest segment of a LOOP log; their own reports were overwritten */
+	uint64_t lost_early;
+	uint64_t lost_reported;
 };
 
-/* The last one that babeltrace2 takes, in the year 2262. */
+/* Limits a time to the last one that babeltrace2 accepts, in the year 2262. */
 static uint64_t bounded(uint64_t time)
 {
 	return time < INT64_MAX ? time : INT64_MAX - 1;
@@ -63,11 +64,17 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 static void read_event(struct reader *r)
 {
 	r->event = input_next(&r->in, &r->data);
+	/* The event is in no segment, so in no packet. plan() reports it. */
+	if (r->event && input_end_gap(&r->in, r->event))
+		r->event = NULL;
 }
 
 /* -- What there is --------------------------------------------------------------------------------------- */
 
-/* The first of the two events that stand for segments which are missing: it belongs to what is before them. */
+/*
+ * Returns whether the event is the first of the two that stand for missing segments. It belongs to the packet before
+ * them.
+ */
 static bool before_hole(const struct reader *r)
 {
 	return r->event == &r->in.gap[1];
@@ -90,11 +97,11 @@ static void begin_reading(struct reader *r)
 	r->step = STEP_STREAM;
 	r->begun = false;
 	r->now = r->number = 0;
-	r->lost_told = 0;
+	r->lost_reported = 0;
 	r->lost_early = input_lost_early(&r->in);
 }
 
-/* A packet of its own, for what is in no segment: it has no time but this one. */
+/* Plans a packet for something that is in no segment. The packet begins and ends at this time. */
 static void plan_moment(struct reader *r, uint64_t time)
 {
 	r->begin = r->end = time;
@@ -109,12 +116,12 @@ static void plan_segment(struct reader *r)
 	r->end = later(r->begin, bounded(r->in.unpack->latest));
 	r->lost_packets = behind_hole(r) ? f->number - r->number - 1 : 0;
 	r->lost_events = f->lost + r->lost_early;
-	r->lost_told += r->lost_events;
+	r->lost_reported += r->lost_events;
 	r->lost_early = 0;
 	r->number = f->number;
 }
 
-/* What is lost is so between two packets; those who count it in packets cannot tell it of the first. */
+/* Losses are reported between two packets, so a loss before the first packet has no place in CTF. */
 static bool lost_at_first(const struct reader *r)
 {
 	return !r->begun && r->in.segment.lost + r->lost_early > 0;
@@ -122,7 +129,7 @@ static bool lost_at_first(const struct reader *r)
 
 static enum step plan(struct reader *r)
 {
-	uint64_t created = bounded(attr_created(&r->in.header.attr));
+	uint64_t created = bounded(attr_created(&r->in.header.attr)), lost;
 
 	if (r->event) {
 		if (before_hole(r))
@@ -134,37 +141,43 @@ static enum step plan(struct reader *r)
 		r->begun = true;
 		return STEP_LOST_PACKETS;
 	}
-	if (r->in.lost <= r->lost_told)
+	lost = r->in.lost + r->in.unwritten;
+	if (lost <= r->lost_reported)
 		return STEP_STREAM_END;
-	/* Behind the last segment, or there is none. */
+	/* After the last segment, or without any. */
 	plan_moment(r, r->begun ? r->now : created);
 	if (!r->begun) {
 		r->begun = true;
 		return STEP_PACKET;
 	}
-	r->lost_events = r->in.lost - r->lost_told;
-	r->lost_told = r->in.lost;
+	r->lost_events = lost - r->lost_reported;
+	r->lost_reported = lost;
 	return STEP_LOST_EVENTS;
 }
 
-/* -- Messages: null for want of memory -------------------------------------------------------------------- */
+/* -- Messages: null if there is no memory ------------------------------------------------------------------ */
 
-/* From the end of the packet before to the beginning of this one, as sink.ctf.fs wants it. */
+/*
+ * Makes the message for lost packets. Its period is that between the previous packet and this one, as sink.ctf.fs
+ * requires.
+ */
 static bt_message *lost_packets(struct reader *r)
 {
 	bt_message *m =
-		bt_message_discarded_packets_create_with_default_clock_snapshots(r->self, r->log->stream, r->now, r->begin);
+		bt_message_discarded_packets_create_with_default_clock_snapshots(r->self, r->log->stream, r->now,
+		                                                                 r->begin);
 
 	if (m)
 		bt_message_discarded_packets_set_count(m, r->lost_packets);
 	return m;
 }
 
-/* To the end of this one. */
+/* Makes the message for lost events. Its period lasts to the end of this packet. */
 static bt_message *lost_events(struct reader *r)
 {
 	bt_message *m =
-		bt_message_discarded_events_create_with_default_clock_snapshots(r->self, r->log->stream, r->now, r->end);
+		bt_message_discarded_events_create_with_default_clock_snapshots(r->self, r->log->stream, r->now,
+		                                                                r->end);
 
 	if (m)
 		bt_message_discarded_events_set_count(m, r->lost_events);
@@ -175,7 +188,8 @@ static bt_message *packet(struct reader *r)
 {
 	r->packet = bt_packet_create(r->log->stream);
 	r->now = r->begin;
-	return r->packet ? bt_message_packet_beginning_create_with_default_clock_snapshot(r->self, r->packet, r->now) : NULL;
+	return r->packet ? bt_message_packet_beginning_create_with_default_clock_snapshot(r->self, r->packet, r->now) :
+	       NULL;
 }
 
 static bt_message *packet_end(struct reader *r)
@@ -188,7 +202,7 @@ static bt_message *packet_end(struct reader *r)
 	return m;
 }
 
-/* What becomes an event's payload: its data, or if it is one of the system's, what these say in words. */
+/* The content of an event's payload: its data or, for a system event, a text. */
 struct content {
 	const struct layout *layout;
 	enum layout_form form;
@@ -216,7 +230,8 @@ static bool set_fields(const struct reader *r, bt_event *event, const struct con
 {
 	if (late)
 		bt_field_integer_unsigned_set_value(
-			bt_field_structure_borrow_member_field_by_index(bt_event_borrow_specific_context_field(event), 0), late);
+			bt_field_structure_borrow_member_field_by_index(bt_event_borrow_specific_context_field(event),
+			                                                0), late);
 	return fields_set_common(bt_event_borrow_common_context_field(event), r->event) &&
 	       (c->form == FORM_NONE ||
 	        fields_set_payload(bt_event_borrow_payload_field(event), c->layout, c->form, c->data, c->length));
@@ -246,9 +261,9 @@ static bt_message *event(struct reader *r)
 	return m;
 }
 
-/* -- One after the other ------------------------------------------------------------------------------------ */
+/* -- The sequence of messages -------------------------------------------------------------------------------- */
 
-/* Goes a step further. False: no memory. *m null: this step has no message. */
+/* Goes one step further. Returns false if there is no memory. *m is null if the step has no message. */
 static bool go(struct reader *r, bt_message **m)
 {
 	*m = NULL;
@@ -288,18 +303,20 @@ static bool go(struct reader *r, bt_message **m)
 	}
 }
 
-/* Has what seemed to be the end only been something that could not be read? */
+/* Returns the status at the end of the log: the end may have been a part that could not be read. */
 static bt_message_iterator_class_next_method_status end(struct reader *r)
 {
 	if (r->in.error == 0)
 		return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_END;
 	if (r->in.error == -ENOMEM)
 		return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_MEMORY_ERROR;
-	BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_MESSAGE_ITERATOR(r->self, "%s: %s", r->log->path, strerror(-r->in.error));
+	BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_MESSAGE_ITERATOR(r->self, "%s: %s", r->log->path,
+	                                                           strerror(-r->in.error));
 	return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_ERROR;
 }
 
-bt_message_iterator_class_next_method_status iterator_next(bt_self_message_iterator *self, bt_message_array_const messages,
+bt_message_iterator_class_next_method_status iterator_next(bt_self_message_iterator *self,
+                                                           bt_message_array_const messages,
                                                            uint64_t capacity, uint64_t *count)
 {
 	struct reader *r = bt_self_message_iterator_get_data(self);
@@ -335,13 +352,14 @@ bt_message_iterator_class_initialize_method_status iterator_initialize(bt_self_m
 	error = input_open(&r->in, r->log->fd);
 	if (error < 0) {
 		if (error != -ENOMEM)
-			BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_MESSAGE_ITERATOR(self, "%s: it is no log any more", r->log->path);
+			BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_MESSAGE_ITERATOR(self, "%s: it is no log any more",
+			                                                           r->log->path);
 		free(r);
 		return error == -ENOMEM ? BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR
 		                        : BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
 	}
 	begin_reading(r);
-	/* To a time: from the beginning. Without it nothing can be trimmed. */
+	/* Seeking goes forward from the beginning. Without it nothing can be trimmed. */
 	bt_self_message_iterator_configuration_set_can_seek_forward(configuration, BT_TRUE);
 	bt_self_message_iterator_set_data(self, r);
 	return BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_OK;
@@ -356,7 +374,8 @@ void iterator_finalize(bt_self_message_iterator *self)
 	free(r);
 }
 
-bt_message_iterator_class_can_seek_beginning_method_status iterator_can_rewind(bt_self_message_iterator *self, bt_bool *can)
+bt_message_iterator_class_can_seek_beginning_method_status iterator_can_rewind(bt_self_message_iterator *self,
+                                                                               bt_bool *can)
 {
 	(void)self;
 	*can = BT_TRUE;

@@ -24,9 +24,11 @@ bt_message_iterator_class_initialize_method_status iterator_initialize(bt_self_m
                                                                        bt_self_message_iterator_configuration *configuration,
                                                                        bt_self_component_port_output *port);
 void iterator_finalize(bt_self_message_iterator *self);
-bt_message_iterator_class_next_method_status iterator_next(bt_self_message_iterator *self, bt_message_array_const messages,
+bt_message_iterator_class_next_method_status iterator_next(bt_self_message_iterator *self,
+                                                           bt_message_array_const messages,
                                                            uint64_t capacity, uint64_t *count);
-bt_message_iterator_class_can_seek_beginning_method_status iterator_can_rewind(bt_self_message_iterator *self, bt_bool *can);
+bt_message_iterator_class_can_seek_beginning_method_status iterator_can_rewind(bt_self_message_iterator *self,
+                                                                               bt_bool *can);
 bt_message_iterator_class_seek_beginning_method_status iterator_rewind(bt_self_message_iterator *self);
 
 #endif

@@ -11,10 +11,10 @@
 
 #include "identity.h"
 
-/* All but certain: it begins as no other file does. */
+/* Almost certain: no other file begins like a log. */
 #define WEIGHT 0.95
 
-/* A parameter that is text, or null. */
+/* Returns a parameter that is a text, or null. */
 static const char *text_of(const bt_value *params, const char *name)
 {
 	const bt_value *value = bt_value_is_map(params) ? bt_value_map_borrow_entry_value_const(params, name) : NULL;
@@ -22,14 +22,14 @@ static const char *text_of(const bt_value *params, const char *name)
 	return value && bt_value_is_string(value) ? bt_value_string_get(value) : NULL;
 }
 
-/* Null: no memory. */
+/* Returns the answer for a log, or null if there is no memory. */
 static bt_value *claim(int fd, const char *path)
 {
 	bt_value *answer = bt_value_map_create();
 	char group[IDENTITY_BYTES];
 	struct log_header h;
 
-	/* One that is damaged at its beginning is ours, too: nobody else can say what is wrong with it. */
+	/* Claim a log with a damaged header, too: no other component can say what is wrong with it. */
 	const char *text = identity_read(fd, &h) ? identity_text(group, &h) : path;
 
 	if (answer && bt_value_map_insert_real_entry(answer, "weight", WEIGHT) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
@@ -50,7 +50,8 @@ static bt_value *support_info(const char *path, const char *type)
 	return answer;
 }
 
-bt_component_class_query_method_status query_answer(bt_self_component_class_source *self, bt_private_query_executor *executor,
+bt_component_class_query_method_status query_answer(bt_self_component_class_source *self,
+                                                    bt_private_query_executor *executor,
                                                     const char *object, const bt_value *params, void *data,
                                                     const bt_value **result)
 {
@@ -67,5 +68,6 @@ bt_component_class_query_method_status query_answer(bt_self_component_class_sour
 		return BT_COMPONENT_CLASS_QUERY_METHOD_STATUS_ERROR;
 	}
 	*result = support_info(input, type);
-	return *result ? BT_COMPONENT_CLASS_QUERY_METHOD_STATUS_OK : BT_COMPONENT_CLASS_QUERY_METHOD_STATUS_MEMORY_ERROR;
+	return *result ? BT_COMPONENT_CLASS_QUERY_METHOD_STATUS_OK :
+	       BT_COMPONENT_CLASS_QUERY_METHOD_STATUS_MEMORY_ERROR;
 }

@@ -32,7 +32,7 @@ static bt_value_map_foreach_entry_const_func_status find_unknown(const char *key
 	return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
 }
 
-/* Null: it has been said what is wrong with the parameters. */
+/* Returns the array of paths, or null after it has logged what is wrong with the parameters. */
 static const bt_value *find_inputs(bt_self_component *self, const bt_value *params)
 {
 	const bt_value *inputs = bt_value_map_borrow_entry_value_const(params, "inputs");
@@ -48,7 +48,8 @@ static const bt_value *find_inputs(bt_self_component *self, const bt_value *para
 			inputs = NULL;
 	if (inputs && bt_value_is_array(inputs) && !bt_value_array_is_empty(inputs))
 		return inputs;
-	BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(self, "The parameter `inputs` is needed: an array of paths of logs.");
+	BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(self,
+	                                                    "The parameter `inputs` is needed: an array of paths of logs.");
 	return NULL;
 }
 
@@ -60,7 +61,7 @@ static status refuse(bt_self_component *self, const char *path, const char *why)
 	return FAILED;
 }
 
-/* What its creator left in memory when it was killed comes into it, as with all who open a log: never elsewhere, and once. */
+/* Completes a log from the memory of its killed creator, as every opening of a log does: in place, and once. */
 static void complete(int fd)
 {
 	trace_id_t trid;
@@ -86,7 +87,7 @@ static status open_log(bt_self_component *self, struct source_log *log, const ch
 	              "a log, but damaged at its beginning, or of another version, or of a machine with another byte order");
 }
 
-/* Of several the one that was created first tells what the trace is. */
+/* Returns the header of the log that was created first; it describes the trace. */
 static const struct log_header *oldest(const struct source *s, const char *identity)
 {
 	const struct log_header *found = NULL;
@@ -95,7 +96,8 @@ static const struct log_header *oldest(const struct source *s, const char *ident
 	for (size_t i = 0; i < s->count; i++) {
 		const struct log_header *h = &s->log[i].header;
 
-		if (strcmp(identity_text(text, h), identity) == 0 && (!found || attr_created(&h->attr) < attr_created(&found->attr)))
+		if (strcmp(identity_text(text, h), identity) == 0 &&
+		    (!found || attr_created(&h->attr) < attr_created(&found->attr)))
 			found = h;
 	}
 	return found;
@@ -111,7 +113,10 @@ static bool add_port(bt_self_component_source *self, size_t i, struct source_log
 	return bt_self_component_source_add_output_port(self, name, log, NULL) == BT_SELF_COMPONENT_ADD_PORT_STATUS_OK;
 }
 
-/* The trace of log i: that of an earlier one with the same identity, or a new one; a reference. Null: no memory. */
+/*
+ * Returns a reference to the trace of log i: the trace of an earlier log with the same identity, or a new one. Returns
+ * null if there is no memory.
+ */
 static bt_trace *trace_of(bt_self_component *self, struct source *s, size_t i)
 {
 	char identity[IDENTITY_BYTES], other[IDENTITY_BYTES];
@@ -131,7 +136,7 @@ static bt_trace *trace_of(bt_self_component *self, struct source *s, size_t i)
 	return trace;
 }
 
-/* With its event types as they are now; who reads events opens the log for himself. */
+/* Makes the stream with the log's current event types. An iterator opens the log itself. */
 static status make_stream(bt_self_component *self, struct source *s, size_t i)
 {
 	struct source_log *log = &s->log[i];
@@ -187,7 +192,8 @@ static status fill(bt_self_component_source *self, struct source *s, const bt_va
 	status r = DONE;
 
 	for (size_t i = 0; i < s->count && r == DONE; i++)
-		r = open_log(component, &s->log[i], bt_value_string_get(bt_value_array_borrow_element_by_index_const(inputs, i)));
+		r = open_log(component, &s->log[i],
+		             bt_value_string_get(bt_value_array_borrow_element_by_index_const(inputs, i)));
 	for (size_t i = 0; i < s->count && r == DONE; i++)
 		r = make_stream(component, s, i);
 	for (size_t i = 0; i < s->count && r == DONE; i++)

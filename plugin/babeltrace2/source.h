@@ -15,7 +15,7 @@
 #include "log/header.h"
 
 struct source_log {
-	char *path; /* as it was given */
+	char *path; /* as given */
 	int fd;
 	struct log_header header;
 	struct classes *classes;
@@ -27,7 +27,7 @@ struct source {
 	struct source_log log[];
 };
 
-/* Methods of the component class. The parameter `inputs` is an array of paths, and there is no other. */
+/* Methods of the component class. The only parameter is `inputs`, an array of paths. */
 bt_component_class_initialize_method_status source_initialize(bt_self_component_source *self,
                                                               bt_self_component_source_configuration *configuration,
                                                               const bt_value *params, void *data);

@@ -15,7 +15,7 @@ int posix_trace_attr_getclockres(const trace_attr_t *attr, struct timespec *reso
 
 	if (!a || !resolution)
 		return EINVAL;
-	/* A log may say what it likes. */
+	/* A log may contain any value. */
 	resolution->tv_sec = (time_t)(a->resolution_nsec / 1000000000);
 	resolution->tv_nsec = (long)(a->resolution_nsec % 1000000000);
 	return 0;

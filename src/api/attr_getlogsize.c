@@ -9,7 +9,7 @@
 #include "model/attr.h"
 #include "model/record.h"
 
-/* Of a log by a program with larger words it may be more than ours can say. */
+/* A log from a program with larger words may have a size that does not fit into size_t here. */
 static size_t as_size(uint64_t bytes)
 {
 	return bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;

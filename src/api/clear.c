@@ -9,5 +9,5 @@
 
 int posix_trace_clear(trace_id_t trid)
 {
-	return lifecycle_clear(trid, __builtin_return_address(0));
+	return lifecycle_clear(trid, __builtin_return_address(0), NULL);
 }

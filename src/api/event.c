@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "record/attach.h"
 #include "record/self.h"
 
 int posix_trace_eventid_open(const char *restrict event_name, trace_event_id_t *restrict event_id)
@@ -14,10 +15,13 @@ int posix_trace_eventid_open(const char *restrict event_name, trace_event_id_t *
 
 	if (!event_name || !event_id)
 		return EINVAL;
-	if (strnlen(event_name, TRACE_EVENT_NAME_MAX + 1) > TRACE_EVENT_NAME_MAX)
+	if (strnlen(event_name, TRACE_EVENT_NAME_MAX + 1) > TRACE_EVENT_NAME_MAX) {
+		self_refuse_name(event_name);
 		return ENAMETOOLONG;
-	/* A system event has one id, by whatever way its name comes (CH-74). */
+	}
+	/* A system event has the same id whichever function opens its name (CH-74). */
 	id = eventtype_predefined_id(event_name);
 	*event_id = id ? id : self_event_id(event_name);
+	attach_ahead();
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "control/handle.h"
 #include "control/recorded.h"
 
-/* What the traced process would get, or will get, for this name. */
+/* Returns the id that the traced process gets for this name. */
 static int open_name(struct handle *h, const char *event_name, trace_event_id_t *event_id)
 {
 	if (!event_name || !event_id)
@@ -35,14 +35,14 @@ int posix_trace_eventid_equal(trace_id_t trid, trace_event_id_t event1, trace_ev
 	return event1 == event2;
 }
 
-static int get_name(const struct handle *h, trace_event_id_t id, char *event_name)
+static int get_name(struct handle *h, trace_event_id_t id, char *event_name)
 {
 	const char *name = eventtype_predefined_name(id);
 	char defined[REGISTRY_NAME_BYTES];
 
 	if (h->input)
 		name = recorded_name(h, id);
-	else if (!name && registry_name(h->target.names, id, defined))
+	else if (!name && target_name(&h->target, id, defined))
 		name = defined;
 	if (!name || !event_name)
 		return EINVAL;

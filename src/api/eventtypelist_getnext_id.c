@@ -17,7 +17,7 @@ static int getnext(struct handle *h, trace_event_id_t *event_id, int *unavailabl
 		*event_id = eventtype_predefined(h->type_next++);
 		return 0;
 	}
-	if (h->type_next - EVENTTYPE_PREDEFINED < registry_count(h->target.names))
+	if (h->type_next - EVENTTYPE_PREDEFINED < target_names(&h->target))
 		*event_id = EVENT_ID_USER + h->type_next++ - EVENTTYPE_PREDEFINED;
 	else
 		*unavailable = 1;

@@ -11,7 +11,7 @@
 
 static int get_attr(const struct handle *h, trace_attr_t *attr)
 {
-	/* Whatever was there: the object need not have been initialised (ATTR-60). */
+	/* Overwrites the object, which need not have been initialised (ATTR-60). */
 	memset(attr, 0, sizeof *attr);
 	memcpy(attr, &h->attr, sizeof h->attr);
 	return 0;

@@ -21,7 +21,7 @@ void latch_wait(struct latch *l)
 			return;
 	}
 	fetch_add(&l->waiting, 1);
-	/* Once: who releases it after this sees that somebody waits. */
+	/* One barrier is enough: a holder that releases the latch after it sees waiting. */
 	barrier = barrier_here();
 	while (!latch_try(l))
 		if (barrier)
@@ -31,7 +31,7 @@ void latch_wait(struct latch *l)
 	fetch_add(&l->waiting, -1);
 }
 
-/* All of them: one that was woken and is slow must not keep the others asleep that it has taken the wake-up from. */
+/* Wakes all waiters: a single one that is slow to run would keep the others asleep. */
 void latch_wake(struct latch *l)
 {
 	sys_futex_wake(&l->held);

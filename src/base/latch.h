@@ -1,15 +1,15 @@
 /*
  * latch.h - a lock between the threads of a process, for calls that are short and come often
  *
- * One locked instruction to take it, none to release it, where a mutex has two. Who finds it
- * taken says in waiting that it does, and then passes a barrier on all processors that run this process:
+ * Locking takes one locked instruction and unlocking none, where a mutex needs two. A thread that finds the latch held
+ * increments waiting, and then passes a barrier on all processors that run this process:
  *
  *     holder:  held = 0; load waiting         other:  waiting++; barrier; load held
  *
- * so that either the holder sees that it must wake, or the other sees that it is free (wait.h has
- * the same for whole systems). Without membarrier() the other looks again each millisecond.
+ * so that either the holder sees that it must wake the other thread, or the other thread sees that the latch is free
+ * (wait.h does this for whole systems). Without membarrier() the other thread looks again each millisecond.
  *
- * Zeroed memory is a free one. Not for signal handlers, nor to be left locked in a forked child.
+ * Zeroed memory is a free latch. Not for signal handlers; a forked child must not inherit a held latch.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,11 +30,11 @@ static inline bool latch_try(struct latch *l)
 	return cas(&l->held, &free, 1); /* PAIR(latch) */
 }
 
-/* What is left of taking and releasing it when somebody else has it, or waits. */
+/* Slow paths of locking and unlocking: the latch is held, or other threads wait. */
 void latch_wait(struct latch *l);
 void latch_wake(struct latch *l);
 
-static inline void latch_take(struct latch *l)
+static inline void latch_acquire(struct latch *l)
 {
 	if (__builtin_expect(!latch_try(l), 0))
 		latch_wait(l);

@@ -13,15 +13,21 @@
 
 int lines_each(const char *path, size_t first, void (*f)(const char *, void *), void *arg)
 {
+	char buf[LINES_BUFFER];
+
+	return lines_each_in(buf, path, first, f, arg);
+}
+
+int lines_each_in(char *buf, const char *path, size_t first, void (*f)(const char *, void *), void *arg)
+{
 	int fd = sys_open(AT_FDCWD, path, O_RDONLY, 0);
-	char buf[4096 + 1];
 	size_t have = 0;
 	bool cut = false; /* what comes is the rest of a line that is too long */
 	long n;
 
 	if (fd < 0)
 		return fd;
-	while ((n = sys_read(fd, buf + have, first ? first : sizeof buf - 1 - have)) > 0) {
+	while ((n = sys_read(fd, buf + have, first ? first : LINES_BUFFER - 1 - have)) > 0) {
 		char *line = buf, *end;
 
 		first = 0;
@@ -35,7 +41,7 @@ int lines_each(const char *path, size_t first, void (*f)(const char *, void *), 
 			line = end + 1;
 		}
 		have -= (size_t)(line - buf);
-		if (have == sizeof buf - 1) {
+		if (have == LINES_BUFFER - 1) {
 			have = 0;
 			cut = true;
 		}

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,7 +24,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/ticks.h"
+#include "base/clock.h"
+#include "base/text.h"
 
 #ifndef SYS_close_range
 # define SYS_close_range 436
@@ -60,8 +62,8 @@ int sys_open(int dir, const char *path, int flags, unsigned mode)
 	long fd = CALL(SYS_openat, dir, path, flags | O_CLOEXEC | O_NOCTTY, mode);
 
 	/*
-	 * Where the program has closed its standard descriptors, what it still
-	 * writes there must not end up in our file (H14).
+	 * If the application has closed its standard descriptors, its output must
+	 * not end up in the library's file (H14).
 	 */
 	if (fd >= 0 && fd <= 2) {
 		long high = CALL(SYS_fcntl, (int)fd, F_DUPFD_CLOEXEC, 3);
@@ -70,6 +72,21 @@ int sys_open(int dir, const char *path, int flags, unsigned mode)
 		fd = high;
 	}
 	return (int)fd;
+}
+
+struct sys_fd_path sys_fd_path(int fd)
+{
+	struct sys_fd_path path;
+	struct text t = text_into(path.text, sizeof path.text);
+
+	text_add(&t, "/proc/self/fd/");
+	text_add_number(&t, (uint64_t)fd);
+	return path;
+}
+
+int sys_open_again(int fd, int flags)
+{
+	return sys_open(AT_FDCWD, sys_fd_path(fd).text, flags | O_LARGEFILE, 0);
 }
 
 int sys_close(int fd)
@@ -87,16 +104,34 @@ long sys_read(int fd, void *buf, size_t size)
 	return CALL(SYS_read, fd, buf, size);
 }
 
-/* A 64-bit argument, as two words where a word has 32 bits. */
-#if ULONG_MAX > 0xffffffff
-# define LONG_ARGUMENT(v) (long)(v)
+/*
+ * A 64-bit argument of a system call. With 32-bit registers it takes two registers, in the machine's byte order. Some
+ * kernels require the first register to have an even number: then an unused argument precedes it. LONG_AFTER_n() is
+ * used after n arguments. The C library's pread(), pwrite() and fallocate() are cancellation points and cannot be used.
+ */
+#if ULONG_MAX > 0xffffffff || defined __x86_64__ || (defined _MIPS_SIM && defined _ABIN32 && _MIPS_SIM == _ABIN32)
+# define LONG_WORDS(v) (uint64_t)(v)
+#elif __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+# define LONG_WORDS(v) (uint32_t)((v) >> 32), (uint32_t)(v)
 #else
-# define LONG_ARGUMENT(v) (uint32_t)(v), (uint32_t)((v) >> 32)
+# define LONG_WORDS(v) (uint32_t)(v), (uint32_t)((v) >> 32)
+#endif
+#define LONG_AFTER_2(v) LONG_WORDS(v)
+#if ULONG_MAX <= 0xffffffff && (defined __arm__ || defined __powerpc__ || defined __csky__ || defined __xtensa__ || \
+                                (defined _MIPS_SIM && defined _ABIO32 && _MIPS_SIM == _ABIO32))
+# define LONG_AFTER_1(v) 0, LONG_WORDS(v)
+# define LONG_AFTER_3(v) 0, LONG_WORDS(v)
+#elif defined __sh__
+# define LONG_AFTER_1(v) LONG_WORDS(v)
+# define LONG_AFTER_3(v) 0, LONG_WORDS(v)
+#else
+# define LONG_AFTER_1(v) LONG_WORDS(v)
+# define LONG_AFTER_3(v) LONG_WORDS(v)
 #endif
 
 long sys_read_at(int fd, void *buf, size_t size, uint64_t offset)
 {
-	return CALL(SYS_pread64, fd, buf, size, LONG_ARGUMENT(offset));
+	return CALL(SYS_pread64, fd, buf, size, LONG_AFTER_3(offset));
 }
 
 long sys_write(int fd, const void *buf, size_t size)
@@ -106,7 +141,7 @@ long sys_write(int fd, const void *buf, size_t size)
 
 long sys_write_at(int fd, const void *buf, size_t size, uint64_t offset)
 {
-	return CALL(SYS_pwrite64, fd, buf, size, LONG_ARGUMENT(offset));
+	return CALL(SYS_pwrite64, fd, buf, size, LONG_AFTER_3(offset));
 }
 
 int sys_wait_writable(int fd)
@@ -116,12 +151,52 @@ int sys_wait_writable(int fd)
 	return (int)CALL(SYS_ppoll, &poll, 1, NULL, NULL, 0);
 }
 
+uint64_t sys_next_data(int fd, uint64_t offset)
+{
+	int64_t next = -EIO;
+	int own = sys_open_again(fd, O_RDONLY);
+
+	if (own < 0)
+		return offset;
+#ifdef SYS__llseek
+	{
+		int r = (int)CALL(SYS__llseek, own, (uint32_t)(offset >> 32), (uint32_t)offset, &next, SEEK_DATA);
+
+		next = r < 0 ? r : next;
+	}
+#else
+	next = CALL(SYS_lseek, own, offset, SEEK_DATA);
+#endif
+	sys_close(own);
+	return next == -ENXIO ? UINT64_MAX : next < 0 ? offset : (uint64_t)next;
+}
+
+bool sys_peer_gone(int fd)
+{
+	struct pollfd poll = { .fd = fd };
+	struct timespec now = { 0, 0 };
+
+	return CALL(SYS_ppoll, &poll, 1, &now, NULL, 0) > 0 && (poll.revents & POLLERR);
+}
+
+long sys_pipe_bytes(int fd)
+{
+	struct sys_stat st;
+	int bytes = 0, r = sys_stat(fd, &st);
+
+	if (r == 0 && !S_ISFIFO(st.mode))
+		r = -EINVAL;
+	if (r == 0)
+		r = (int)CALL(SYS_ioctl, fd, FIONREAD, &bytes);
+	return r < 0 ? r : bytes;
+}
+
 int sys_truncate(int fd, uint64_t size)
 {
 #ifdef SYS_ftruncate64
-	return (int)CALL(SYS_ftruncate64, fd, LONG_ARGUMENT(size));
+	return (int)CALL(SYS_ftruncate64, fd, LONG_AFTER_1(size));
 #else
-	return (int)CALL(SYS_ftruncate, fd, LONG_ARGUMENT(size));
+	return (int)CALL(SYS_ftruncate, fd, LONG_AFTER_1(size));
 #endif
 }
 
@@ -194,6 +269,16 @@ int sys_mkdir(int dir, const char *name, unsigned mode)
 	return (int)CALL(SYS_mkdirat, dir, name, mode);
 }
 
+int sys_set_mode(int fd, unsigned mode)
+{
+	return (int)CALL(SYS_fchmod, fd, mode);
+}
+
+int sys_set_mode_path(const char *path, unsigned mode)
+{
+	return (int)CALL(SYS_fchmodat, AT_FDCWD, path, mode);
+}
+
 int sys_unlink(int dir, const char *name)
 {
 	return (int)CALL(SYS_unlinkat, dir, name, 0);
@@ -215,12 +300,12 @@ int sys_reserve(int fd, uint64_t size)
 {
 	if (!sys_size_allowed(size))
 		return -EFBIG;
-	return (int)CALL(SYS_fallocate, fd, 0, LONG_ARGUMENT(UINT64_C(0)), LONG_ARGUMENT(size));
+	return (int)CALL(SYS_fallocate, fd, 0, LONG_AFTER_2(UINT64_C(0)), LONG_WORDS(size));
 }
 
 int sys_reserve_space(int fd, uint64_t size)
 {
-	return (int)CALL(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, LONG_ARGUMENT(UINT64_C(0)), LONG_ARGUMENT(size));
+	return (int)CALL(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, LONG_AFTER_2(UINT64_C(0)), LONG_WORDS(size));
 }
 
 int sys_getdents(int fd, void *buf, size_t size)
@@ -228,7 +313,7 @@ int sys_getdents(int fd, void *buf, size_t size)
 	return (int)CALL(SYS_getdents64, fd, buf, size);
 }
 
-/* Locks of open files take no process id, and the same structure in programs of both word sizes. */
+/* Locks of open files need no process id, and use the same structure with both word sizes. */
 static int lock_call(int fd, int command, struct flock64 *lock)
 {
 #ifdef SYS_fcntl64
@@ -302,6 +387,23 @@ void sys_map_over(void *p, size_t size)
 	errno = saved;
 }
 
+int sys_move_over(void *from, void *to, size_t size)
+{
+	int saved = errno, r = mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED ? -errno : 0;
+
+	errno = saved;
+	return r;
+}
+
+void *sys_map_again(void *p, size_t size)
+{
+	int saved = errno;
+	void *again = mremap(p, 0, size, MREMAP_MAYMOVE); /* of a shared mapping nothing is moved then */
+
+	errno = saved;
+	return again == MAP_FAILED ? NULL : again;
+}
+
 int sys_wipe_on_fork(void *p, size_t size)
 {
 	return (int)CALL(SYS_madvise, p, size, MADV_WIPEONFORK);
@@ -314,7 +416,7 @@ bool sys_wipes_on_fork(void)
 	void *p = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	bool wipes = true;
 
-	/* What is shared is never wiped: who says that it will be has not looked. */
+	/* The kernel refuses MADV_WIPEONFORK on shared memory; an emulator that accepts it ignores the advice. */
 	if (p != MAP_FAILED) {
 		wipes = sys_wipe_on_fork(p, size) < 0;
 		munmap(p, size);
@@ -328,6 +430,11 @@ int sys_not_on_fork(void *p, size_t size)
 	return (int)CALL(SYS_madvise, p, size, MADV_DONTFORK);
 }
 
+int sys_on_fork(void *p, size_t size)
+{
+	return (int)CALL(SYS_madvise, p, size, MADV_DOFORK);
+}
+
 int sys_gettid(void)
 {
 	return (int)CALL(SYS_gettid);
@@ -336,6 +443,11 @@ int sys_gettid(void)
 int sys_getpid(void)
 {
 	return (int)CALL(SYS_getpid);
+}
+
+int sys_getppid(void)
+{
+	return (int)CALL(SYS_getppid);
 }
 
 unsigned sys_geteuid(void)
@@ -482,7 +594,7 @@ void sys_random(void *buf, size_t size)
 
 int sys_own_descriptors(int fd)
 {
-	/* Unshared first, so that the others are closed here only, and not even copied where there is a lower one to close. */
+	/* Unshare first, so that descriptors are closed in this thread only, or are not even copied. */
 	if (fd > 0) {
 		if (CALL(SYS_close_range, 0u, (unsigned)fd - 1, CLOSE_RANGE_UNSHARE) < 0)
 			return -ENOSYS;
@@ -491,15 +603,28 @@ int sys_own_descriptors(int fd)
 	return (int)CALL(SYS_close_range, (unsigned)fd + 1, ~0u, CLOSE_RANGE_UNSHARE);
 }
 
-#define SIGNAL_BIT(n) (UINT64_C(1) << ((n) - 1))
+/* The kernel's set is an array of words, that with the first signals in front. */
+#if ULONG_MAX <= 0xffffffff && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+# define SIGNAL_BIT(n) (UINT64_C(1) << (((n) - 1) ^ 32))
+#else
+# define SIGNAL_BIT(n) (UINT64_C(1) << ((n) - 1))
+#endif
 
-/* The kernel's own set of signals, so that those are blocked too that the C library keeps for itself. */
+/* Uses the kernel's set of signals, which includes the C library's internal signals. */
 static uint64_t signal_mask(int how, uint64_t set)
 {
 	uint64_t before = 0;
 
 	CALL(SYS_rt_sigprocmask, how, &set, &before, sizeof set);
 	return before;
+}
+
+static uint64_t signal_mask_now(void)
+{
+	uint64_t now = 0;
+
+	CALL(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &now, sizeof now);
+	return now;
 }
 
 #define BY_INSTRUCTION                                                                                  \
@@ -549,12 +674,61 @@ struct futex_waitv {
 # define FUTEX_32 2
 #endif
 
+/* A time of 64 bits, for kernels of both word sizes. */
+struct futex_time {
+	int64_t sec;
+	int64_t nsec;
+};
+
+static int futex_timed(uint32_t *word, int operation, uint32_t value, const struct futex_time *time, uint32_t bits)
+{
+#ifdef SYS_futex_time64
+	int r = (int)CALL(SYS_futex_time64, word, operation, value, time, NULL, bits);
+
+# if SYS_futex != SYS_futex_time64
+	/* 32 bits before Linux 5.1, or a filter that does not know the call: with a time of 32 bits. */
+	if (r == -ENOSYS || r == -EPERM) {
+		struct {
+			int32_t sec;
+			int32_t nsec;
+		} time32 = { time->sec < INT32_MAX ? (int32_t)time->sec : INT32_MAX, (int32_t)time->nsec };
+
+		r = (int)CALL(SYS_futex, word, operation, value, &time32, NULL, bits);
+	}
+# endif
+	return r;
+#else
+	return (int)CALL(SYS_futex, word, operation, value, time, NULL, bits);
+#endif
+}
+
+/*
+ * Returns true if the handler that has just run must have had SA_RESTART, because every possible handler has. Blocked
+ * signals have not arrived, signals of instructions do not arrive in a system call, and the C library's own handlers
+ * have SA_RESTART.
+ */
+static bool only_restarting_handlers(void)
+{
+	uint64_t blocked = signal_mask_now() | BY_INSTRUCTION;
+	int saved = errno;
+	bool only = true;
+
+	for (int i = 1; i <= SIGRTMAX && only; i++) {
+		struct sigaction action;
+
+		if (blocked & SIGNAL_BIT(i) || sigaction(i, NULL, &action) < 0)
+			continue;
+		/* With SA_RESETHAND the handler is not there any more, its flags are. */
+		if ((action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) || (action.sa_flags & (int)SA_RESETHAND))
+			only = action.sa_flags & SA_RESTART;
+	}
+	errno = saved;
+	return only;
+}
+
 int sys_futex_wait(uint32_t *word, uint32_t value, const struct timespec *deadline)
 {
-	struct {
-		int64_t sec;
-		int64_t nsec;
-	} until;
+	struct futex_time until;
 	struct futex_waitv waiter = { .val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 };
 	int r;
 
@@ -564,32 +738,21 @@ int sys_futex_wait(uint32_t *word, uint32_t value, const struct timespec *deadli
 	until.nsec = deadline->tv_nsec;
 	/*
 	 * futex_waitv() with a time limit goes on after a handler with
-	 * SA_RESTART; the older call gives EINTR in any case.
+	 * SA_RESTART; the older call always gives EINTR. Then the caller looks and
+	 * waits again, unless a handler without SA_RESTART may have run.
 	 */
 	r = (int)CALL(SYS_futex_waitv, &waiter, 1, 0, &until, CLOCK_REALTIME);
 	if (r != -ENOSYS && r != -EPERM)
 		return r > 0 ? 0 : r;
-#ifdef SYS_futex_time64
-	return (int)CALL(SYS_futex_time64, word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, value, &until, NULL,
-	                 FUTEX_BITSET_MATCH_ANY);
-#else
-	return (int)CALL(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, value, &until, NULL,
-	                 FUTEX_BITSET_MATCH_ANY);
-#endif
+	r = futex_timed(word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, value, &until, FUTEX_BITSET_MATCH_ANY);
+	return r == -EINTR && only_restarting_handlers() ? 0 : r;
 }
 
 int sys_futex_wait_for(uint32_t *word, uint32_t value, int64_t ns)
 {
-	struct {
-		int64_t sec;
-		int64_t nsec;
-	} time = { ns / 1000000000, ns % 1000000000 };
+	struct futex_time time = { ns / 1000000000, ns % 1000000000 };
 
-#ifdef SYS_futex_time64
-	return (int)CALL(SYS_futex_time64, word, FUTEX_WAIT, value, &time, NULL, 0);
-#else
-	return (int)CALL(SYS_futex, word, FUTEX_WAIT, value, &time, NULL, 0);
-#endif
+	return futex_timed(word, FUTEX_WAIT, value, &time, 0);
 }
 
 int sys_futex_wake(uint32_t *word)

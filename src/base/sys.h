@@ -27,7 +27,7 @@ struct sys_stat {
 	uint64_t size;
 };
 
-/* Is it the file with these numbers? */
+/* Returns true if the file has these numbers. */
 static inline bool sys_is_file(const struct sys_stat *st, uint64_t inode, uint32_t device_major, uint32_t device_minor)
 {
 	return st->inode == inode && st->device_major == device_major && st->device_minor == device_minor;
@@ -39,6 +39,13 @@ static inline bool sys_same_file(const struct sys_stat *a, const struct sys_stat
 }
 
 int sys_open(int dir, const char *path, int flags, unsigned mode);
+/* Returns the name that an open descriptor has in /proc: a link to its file, whatever has the file's own name by now. */
+struct sys_fd_path {
+	char text[40];
+};
+struct sys_fd_path sys_fd_path(int fd);
+/* Opens the file of a descriptor once more; the descriptor may be opened with O_PATH. Needs /proc. */
+int sys_open_again(int fd, int flags);
 int sys_close(int fd);
 int sys_dup(int fd);
 long sys_read(int fd, void *buf, size_t size);
@@ -47,58 +54,76 @@ long sys_write(int fd, const void *buf, size_t size);
 long sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
 /* Sleeps until something can be written. */
 int sys_wait_writable(int fd);
+/*
+ * Returns the next offset at which the file has data and not a hole. Returns UINT64_MAX if no data follows, and the
+ * given offset if the file system cannot tell. Does not move the file position, which other descriptors share.
+ */
+uint64_t sys_next_data(int fd, uint64_t offset);
+/* Returns true if the reader of a pipe or socket has gone. */
+bool sys_peer_gone(int fd);
+/* Returns the number of unread bytes in a pipe, or a negative number if fd is not a pipe. */
+long sys_pipe_bytes(int fd);
 int sys_truncate(int fd, uint64_t size);
-/* All that was written is on the disk. */
+/* Waits until all written data is on the disk. */
 int sys_sync_data(int fd);
-/* What the link says, as far as there is room, with a null. */
+/* Copies the link's target, cut to the size of buf, with a terminating null. */
 long sys_read_link(const char *path, char *buf, size_t size);
-/* O_RDONLY, O_APPEND, ... of an open file. */
+/* Returns the flags of an open file: O_RDONLY, O_APPEND, ... */
 int sys_open_flags(int fd);
 int sys_stat(int fd, struct sys_stat *st);
-/* Of what the path leads to, through links. */
+/* Follows symbolic links. */
 int sys_stat_path(const char *path, struct sys_stat *st);
 int sys_mkdir(int dir, const char *name, unsigned mode);
+int sys_set_mode(int fd, unsigned mode);
+int sys_set_mode_path(const char *path, unsigned mode);
 int sys_unlink(int dir, const char *name);
-/* -EEXIST if the new name is taken. */
+/* Returns -EEXIST if the new name exists. */
 int sys_rename(int dir, const char *from, const char *to);
-/* May this process write to a file up to there? Beyond, the kernel would send SIGXFSZ, to a program that has done nothing wrong (H13). */
+/* Returns false if writing to a file up to this size would cause a SIGXFSZ for the application (H13). */
 bool sys_size_allowed(uint64_t size);
-/* Gives the file its size with all of its space, or fails. */
+/* Sets the file's size and allocates all of its space, or fails. */
 int sys_reserve(int fd, uint64_t size);
-/* Gives a file the space, its size stays. -EOPNOTSUPP where the file system cannot. */
+/* Allocates space and leaves the file's size as it is. Returns -EOPNOTSUPP if the file system cannot do this. */
 int sys_reserve_space(int fd, uint64_t size);
 int sys_getdents(int fd, void *buf, size_t size);
 /*
- * Locks bytes of an open file, as that file, not as this process. -EAGAIN if
- * another has a lock there that excludes it.
+ * Locks bytes of an open file. The lock belongs to the open file, not to the
+ * process. Returns -EAGAIN if another lock excludes it.
  */
 int sys_lock(int fd, bool exclusive, int64_t start, int64_t length);
-/* Could they be locked? 0: yes, nobody has a lock there. */
+/* Returns 0 if no other open file has a lock on these bytes. */
 int sys_lock_probe(int fd, int64_t start, int64_t length);
 
-/* Null on failure. fd -1: private anonymous memory, zeroed. */
+/* Returns null on failure. fd -1: private anonymous memory, zeroed. */
 void *sys_map(size_t size, int fd, int writable);
 /* Anonymous memory shared with forked children. */
 void *sys_map_family(size_t size);
-/* Pages of a file that nobody can touch, for what a mapping does by being there. */
+/* Maps a file without access to its pages: the mapping only has to exist. */
 void *sys_map_untouched(size_t size, int fd);
 void sys_unmap(void *p, size_t size);
-/* Private zeroed memory in place of what is mapped there. */
+/* Replaces a mapping by private zeroed memory. */
 void sys_map_over(void *p, size_t size);
+/* Replaces one mapping by another in one step. */
+int sys_move_over(void *from, void *to, size_t size);
+/* Maps the pages of a shared mapping once more. Returns null on failure. */
+void *sys_map_again(void *p, size_t size);
 /* A forked child finds this memory zeroed. */
 int sys_wipe_on_fork(void *p, size_t size);
-/* Does it, where the call says so? Emulators take advice for hints. True too where that cannot be found out. */
+/* Returns false if sys_wipe_on_fork() succeeds without effect, as in emulators. Returns true if that is unknown. */
 bool sys_wipes_on_fork(void);
-/* A forked child does not have it at all. */
+/* A forked child does not have this mapping. */
 int sys_not_on_fork(void *p, size_t size);
+/* Undoes sys_not_on_fork(): a forked child has this mapping again. */
+int sys_on_fork(void *p, size_t size);
 
 int sys_gettid(void);
 int sys_getpid(void);
+int sys_getppid(void);
 unsigned sys_geteuid(void);
 unsigned sys_getegid(void);
 /* Users that the process may become at any time. */
 void sys_other_uids(unsigned *real, unsigned *saved);
-/* Whose rights the thread has in the file system. Who may not change that keeps its own. */
+/* Sets whose rights the thread has in the file system. Has no effect if the thread may not change them. */
 void sys_set_file_user(unsigned uid, unsigned gid);
 int sys_dumpable(void);
 void sys_set_dumpable(int dumpable);
@@ -109,44 +134,44 @@ void sys_set_death_signal(int signal);
 #define SYS_NO_LIMIT UINT64_MAX
 int sys_unused_limit(uint32_t pid, uint64_t *soft, uint64_t *hard);
 int sys_set_unused_limit(uint32_t pid, uint64_t soft, uint64_t hard);
-/* 0 if the process may be sent a signal; -ESRCH, -EPERM. */
+/* Returns 0 if the caller may send the process a signal; otherwise -ESRCH or -EPERM. */
 int sys_kill_probe(int pid);
-/* -ESRCH if there is no such thread; pid 0: of whatever process. */
+/* Returns -ESRCH if the thread does not exist; pid 0: in any process. */
 int sys_thread_probe(int pid, int tid);
 void sys_thread_name(char name[16]);
 /* Processors that this process may run on. */
 uint32_t sys_processors(void);
 void sys_yield(void);
 void sys_sleep_ns(long ns);
-/* Bytes that nobody can guess. */
+/* Fills buf with random bytes. */
 void sys_random(void *buf, size_t size);
 /*
- * The calling thread alone has from now on a table of descriptors in which there
- * is only fd. Negative: it still shares that of its process.
+ * Gives the calling thread its own table of descriptors, with fd as the only
+ * entry. Returns a negative number if it still shares its process's table.
  */
 int sys_own_descriptors(int fd);
 
 /*
- * Blocks the calling thread's signals, those excepted that an instruction
- * causes (an address that cannot be read must reach its handler). For the
- * microsecond that a slow path takes (H5): a handler in the middle of it might
- * fork, and its child return there.
+ * Blocks the calling thread's signals, except those that an instruction causes
+ * (the handler for an unreadable address must run). Used for the microsecond of
+ * a slow path (H5): a handler that interrupts it might fork, and the child would
+ * return into the middle.
  */
 uint64_t sys_signals_block(void);
 /*
- * The same for the whole life of a thread that is about to begin: but for those signals too that the C library
- * keeps for itself. By them it has each thread do what setuid() does, and waits for it.
+ * Blocks the signals of a thread that is about to begin, for its whole life. Leaves the C library's internal signals
+ * unblocked too: by these signals setuid() reaches each thread and waits for it.
  */
 uint64_t sys_signals_block_thread(void);
 void sys_signals_restore(uint64_t before);
 
-/* Is the caller on an alternate signal stack? 1 also if nothing can be told. */
+/* Returns 1 if the caller is on an alternate signal stack, or if that is unknown. */
 int sys_on_signal_stack(void);
 
 int sys_membarrier(int command);
-/* Sleeps while *word is value, until woken. deadline: CLOCK_REALTIME, absolute; null for none. */
+/* Sleeps while *word is value; may wake for no reason. deadline: absolute, by CLOCK_REALTIME; null for none. */
 int sys_futex_wait(uint32_t *word, uint32_t value, const struct timespec *deadline);
-/* The same for so many nanoseconds, whatever clocks are set to. */
+/* Sleeps like sys_futex_wait(), for at most ns nanoseconds, even if clocks are set. */
 int sys_futex_wait_for(uint32_t *word, uint32_t value, int64_t ns);
 int sys_futex_wake(uint32_t *word);
 

@@ -49,4 +49,19 @@ static inline uint64_t text_number(const char *s)
 	return n;
 }
 
+/* The number in base 16 at the beginning of a string. */
+static inline uint64_t text_hex(const char *s)
+{
+	uint64_t n = 0;
+
+	for (;; s++) {
+		if (*s >= '0' && *s <= '9')
+			n = n * 16 + (uint64_t)(*s - '0');
+		else if (*s >= 'a' && *s <= 'f')
+			n = n * 16 + (uint64_t)(*s - 'a') + 10;
+		else
+			return n;
+	}
+}
+
 #endif

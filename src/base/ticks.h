@@ -12,14 +12,13 @@
 #define BASE_TICKS_H
 
 #include <stdint.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 enum clock_kind {
 	CLOCK_KIND_MONOTONIC = 1,
 	CLOCK_KIND_COUNTER = 2,
 };
-
-#define NS_PER_S 1000000000ll
 
 static inline uint64_t ticks_counter(void)
 {
@@ -33,14 +32,6 @@ static inline uint64_t ticks_counter(void)
 #else
 	return 0;
 #endif
-}
-
-static inline int64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
 static inline uint64_t ticks_read(uint32_t kind)
@@ -70,7 +61,7 @@ static inline int64_t anchor_convert(const struct anchor *a, double slope, uint6
 {
 	double ns = (double)(int64_t)(ticks - a->ticks) * slope;
 
-	/* A century away: nobody's time, but a number that can be added. */
+	/* Limits the result to a century, so that sums cannot overflow. */
 	if (ns > 3e18 || ns < -3e18)
 		ns = ns > 0 ? 3e18 : -3e18;
 	return a->monotonic + (int64_t)ns;

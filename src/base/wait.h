@@ -16,11 +16,11 @@
 
 #include <stdbool.h>
 
-/* Once for each process that writes. False: membarrier() is not to be had, writers must use locked operations. */
+/* Registers a process that writes, once. Returns false without membarrier(): writers must use locked operations. */
 bool barrier_register(void);
-/* False: not to be had. */
+/* Returns false without membarrier(). */
 bool barrier_everywhere(void);
-/* Only for the threads of this process; registered or not. The first time may take 20 ms. False: not to be had. */
+/* Reaches only this process's threads, registered or not. The first call may take 20 ms. False without membarrier(). */
 bool barrier_here(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * announce.c - system events that a call causes: START, STOP, FILTER
+ * announce.c - records the system events that calls cause: START, STOP, FILTER
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,9 +7,9 @@
 
 #include "base/sys.h"
 
-struct writer announce_caller(const struct handle *h)
+struct owner_id announce_caller(const struct handle *h)
 {
-	struct writer w = {
+	struct owner_id w = {
 		.pid = (uint32_t)sys_getpid(),
 		.tid = (uint32_t)sys_gettid(),
 		.pthread = (uint64_t)(uintptr_t)pthread_self(),
@@ -21,7 +21,7 @@ struct writer announce_caller(const struct handle *h)
 
 struct event announce_origin(const struct handle *h, const void *address)
 {
-	struct writer w = announce_caller(h);
+	struct owner_id w = announce_caller(h);
 
 	return (struct event){
 		.pid = w.pid,
@@ -33,10 +33,10 @@ struct event announce_origin(const struct handle *h, const void *address)
 
 bool announce(struct handle *h, bool always, trace_event_id_t id, const void *data, size_t length, const void *address)
 {
-	struct writer w;
+	struct owner_id w;
 
 	if (stream_filters(h->stream.header, id))
 		return true;
 	w = announce_caller(h);
-	return emit_alone(&h->stream, &w, always, id, data, length, address);
+	return emit_alone(&h->stream, &w, always, id, data, length, address) != EMIT_NO_ROOM;
 }

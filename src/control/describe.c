@@ -1,5 +1,5 @@
 /*
- * describe.c - what is needed to understand a log's events: names of types, what the processes execute
+ * describe.c - describes a log's events to its reader: names of event types, programs of the processes
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,13 +10,16 @@
 
 #include "base/sys.h"
 #include "base/ticks.h"
+#include "host/image.h"
+#include "shm/program.h"
 
 #define IMAGES      64
 #define IMAGES_BODY (UINT32_C(256) << 10)
-#define IMAGES_NS   NS_PER_S /* one process is not looked at more often */
+#define IMAGES_NS   NS_PER_S /* shortest time between two looks at one process */
 
 bool describe_init(struct describe *d, const struct stream *s)
 {
+	d->stream = s;
 	d->strangers = s->outsider;
 	d->images = sys_map(IMAGES * sizeof *d->images, -1, 1);
 	return d->images != NULL;
@@ -27,6 +30,12 @@ void describe_free(struct describe *d)
 	if (d->images)
 		sys_unmap(d->images, IMAGES * sizeof *d->images);
 	d->images = NULL;
+	later_free(&d->later);
+}
+
+static void set(uint64_t *types, trace_event_id_t id)
+{
+	types[id / 64] |= UINT64_C(1) << id % 64;
 }
 
 /* -- Processes ---------------------------------------------------------------------------- */
@@ -39,44 +48,140 @@ static struct images *images_of(const struct describe *d, uint32_t pid)
 	return NULL;
 }
 
-void describe_place(struct describe *d, const struct log_event *e)
+static void look_at_place(struct describe *d, const struct log_event *e)
 {
 	const struct images *known;
 
-	if (!e->pid || !e->address || d->look_pid)
+	if (!e->pid || !e->address || d->looks == DESCRIBE_LOOKS)
 		return;
 	known = images_of(d, e->pid);
 	if (known && (images_have(known, e->address) || clock_ns(CLOCK_MONOTONIC) - (int64_t)known->looked < IMAGES_NS))
 		return;
-	d->look_pid = e->pid;
+	for (uint32_t i = 0; i < d->looks; i++)
+		if (d->look[i].pid == e->pid)
+			return;
+	d->look[d->looks++] = (struct describe_look){ e->pid, e->address };
 }
 
-/* changed: only if they are not as they were. */
-static int write_images(struct describe *d, struct output *o, uint32_t pid, bool changed)
+void describe_event(struct describe *d, const struct log_event *e)
 {
-	/* Of another pid namespace only the traced process itself is known by both names. */
-	uint32_t number = pid == d->target ? d->target_number : d->strangers ? 0 : pid;
-	struct images *images = images_of(d, pid), before;
-	int64_t now = clock_ns(CLOCK_MONOTONIC);
-	unsigned char *body;
-	size_t size;
-	int r = 0;
+	if (eventtype_possible(e->id))
+		set(d->used, e->id);
+	look_at_place(d, e);
+}
+
+/* Returns the entry for a process; a new one replaces the entry of another process. */
+static struct images *images_for(struct describe *d, uint32_t pid)
+{
+	struct images *images = images_of(d, pid);
 
 	if (!images) {
 		images = &d->images[d->images_next++ % IMAGES];
 		images->pid = pid;
 		images->count = 0;
 	}
-	before = *images;
+	return images;
+}
+
+/* Writes the mappings of a process as /proc shows them. changed: only if they differ from the known mappings. */
+static int write_images(struct describe *d, struct output *o, uint32_t pid, bool changed)
+{
+	/* Of the processes in another pid namespace, only the traced process has a known number in /proc. */
+	uint32_t number = pid == d->target ? d->target_number : d->strangers ? 0 : pid;
+	bool own = number == (uint32_t)sys_getpid();
+	struct images_whose whose = {
+		.number = number,
+		.owner = own ? sys_geteuid() : d->owner,
+		.group = own ? sys_getegid() : d->group,
+		.guarded = d->guarded && !own,
+	};
+	struct images *images = images_for(d, pid), before = *images;
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+	unsigned char *body;
+	size_t size;
+	int r = 0;
+
 	images->looked = (uint64_t)now;
-	body = number ? sys_map(IMAGES_BODY, -1, 1) : NULL;
+	body = whose.number ? sys_map(IMAGES_BODY, -1, 1) : NULL;
 	if (!body)
 		return 0;
-	size = images_look(images, number, (uint64_t)(now + d->real_time), body, IMAGES_BODY);
+	size = images_look(images, &whose, (uint64_t)(now + d->real_time), body, IMAGES_BODY);
 	images->looked = (uint64_t)now;
-	if (size && !(changed && images_same(images, &before)))
-		r = output_frame(o, FRAME_PROCESS, body, size, output_place(o)->types);
+	/* The process has ended or cannot be looked at: keep the known mappings. */
+	if (!size)
+		*images = before;
+	else if (!(changed && images_same(images, &before)))
+		r = output_frame(o, FRAME_PROCESS, body, size, output_position(o)->types);
 	sys_unmap(body, IMAGES_BODY);
+	return r;
+}
+
+static bool in_segment(const struct pack *segment, uint32_t pid)
+{
+	for (uint32_t i = 0; segment && i < segment->threads; i++)
+		if (segment->thread_of[i].pid == pid)
+			return true;
+	return !segment;
+}
+
+/*
+ * Finds the oldest description that the log lacks: of process pid, or, if pid is 0, of any process with events in the
+ * segment. A null segment means all processes. Returns false if there is none.
+ */
+static bool find_left(const struct describe *d, const struct pack *segment, uint32_t pid, struct program_key *key)
+{
+	struct program_key one;
+	bool found = false;
+
+	for (uint32_t i = 0; i < d->stream->programs; i++) {
+		if (!program_new(d->stream, i, &one) || (found && one.key >= key->key))
+			continue;
+		if (pid ? one.pid != pid : !in_segment(segment, one.pid))
+			continue;
+		*key = one;
+		found = true;
+	}
+	return found;
+}
+
+static int write_one_left(struct describe *d, struct output *o, struct program_key key, unsigned char *body)
+{
+	size_t size = program_read(d->stream, key, body, PROGRAM_SIZE_MAX);
+	struct images *images;
+	int r;
+
+	/* The description may come from a process with fewer rights than this one. */
+	if (!size || !image_valid(body, size))
+		return 0;
+	put32(body, key.pid);
+	put64(body + 8, key.key + (uint64_t)d->real_time);
+	r = output_frame(o, FRAME_PROCESS, body, size, output_position(o)->types);
+	if (r == 0) {
+		images = images_for(d, key.pid);
+		images_take(images, body, size);
+		images->looked = (uint64_t)clock_ns(CLOCK_MONOTONIC);
+	}
+	return r;
+}
+
+/* Writes the descriptions that processes have left in the stream (shm/program.h). */
+static int write_left(struct describe *d, struct output *o, const struct pack *segment, uint32_t pid)
+{
+	unsigned char *body = NULL;
+	struct program_key key = { 0, 0 };
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < d->stream->programs && find_left(d, segment, pid, &key); i++) {
+		if (!body)
+			body = sys_map(PROGRAM_SIZE_MAX, -1, 1);
+		if (!body)
+			return -ENOMEM;
+		r = write_one_left(d, o, key, body);
+		if (r == 0)
+			program_reported(d->stream, key);
+	}
+	if (body)
+		sys_unmap(body, PROGRAM_SIZE_MAX);
 	return r;
 }
 
@@ -94,10 +199,10 @@ static unsigned char *put_type(unsigned char *p, trace_event_id_t id, const char
 	return p + 3 + n;
 }
 
-/* Those that the log does not have yet. */
-static int write_types(const struct describe *d, struct output *o, bool predefined)
+/* Writes the names of event types that the log lacks. predefined: including the predefined types. */
+static int write_types(struct describe *d, struct output *o, bool predefined)
 {
-	uint32_t have = output_place(o)->types, count = d->names ? registry_count(d->names) : have;
+	uint32_t have = output_position(o)->types, count = d->names ? later_count(&d->later, d->names) : have;
 	char name[REGISTRY_NAME_BYTES];
 	unsigned char *body, *p;
 	int r;
@@ -110,35 +215,62 @@ static int write_types(const struct describe *d, struct output *o, bool predefin
 	for (unsigned i = 0; predefined && i < EVENTTYPE_PREDEFINED; i++)
 		p = put_type(p, eventtype_predefined(i), eventtype_predefined_name(eventtype_predefined(i)));
 	for (uint32_t i = have; i < count; i++)
-		if (registry_name(d->names, EVENT_ID_USER + i, name))
+		if (later_name(&d->later, d->names, EVENT_ID_USER + i, name)) {
 			p = put_type(p, EVENT_ID_USER + i, name);
+			set(d->named, EVENT_ID_USER + i);
+		}
 	r = output_frame(o, FRAME_TYPES, body, (size_t)(p - body), count);
 	sys_unmap(body, TYPES_BODY);
 	return r;
 }
 
-int describe_all(struct describe *d, struct output *o)
+uint32_t describe_unnamed(const struct describe *d)
 {
-	int r = write_types(d, o, true);
+	uint32_t count = 0;
 
-	if (r == 0 && d->target_number)
-		r = write_images(d, o, d->target, false);
-	return r;
+	/* System event types and the unnamed user event type are named from the start. */
+	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++)
+		count += (d->used[id / 64] & ~d->named[id / 64]) >> id % 64 & 1;
+	return count;
 }
 
-int describe_more(struct describe *d, struct output *o)
+int describe_all(struct describe *d, struct output *o)
 {
-	uint32_t pid = d->look_pid;
+	/*
+	 * Processes are not described here: before its first event a process may still execute another file.
+	 * Each process leaves a description when it records its first event.
+	 */
+	program_forget_reported(d->stream);
+	memset(d->images, 0, IMAGES * sizeof *d->images);
+	return write_types(d, o, true);
+}
+
+int describe_more(struct describe *d, struct output *o, const struct pack *segment)
+{
+	uint32_t looks = d->looks;
 	int r = write_types(d, o, false);
 
-	if (r == 0 && pid) {
-		d->look_pid = 0;
-		r = write_images(d, o, pid, false);
+	if (r == 0)
+		r = write_left(d, o, segment, 0);
+	for (uint32_t i = 0; r == 0 && i < looks; i++) {
+		const struct images *known = images_of(d, d->look[i].pid);
+
+		/* The description that the process left may include the address. */
+		if (!known || !images_have(known, d->look[i].address))
+			r = write_images(d, o, d->look[i].pid, false);
 	}
+	if (r == 0)
+		d->looks = 0;
 	return r;
 }
 
 int describe_target(struct describe *d, struct output *o)
 {
-	return d->target_number ? write_images(d, o, d->target, true) : 0;
+	int r;
+
+	if (!d->target_number)
+		return 0;
+	r = write_left(d, o, NULL, d->target);
+	/* A process that has not reached a trace point may still execute another file, so it is not described yet. */
+	return r == 0 && images_of(d, d->target) ? write_images(d, o, d->target, true) : r;
 }

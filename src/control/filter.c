@@ -1,5 +1,5 @@
 /*
- * filter.c - the event types that a stream does not record
+ * filter.c - reads and changes the set of event types that a stream does not record
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@ void filter_store(struct handle *h, const trace_event_set_t *set)
 		store_relaxed(&h->stream.header->filter[2 * i], (uint32_t)set->__bits[i]);
 		store_relaxed(&h->stream.header->filter[2 * i + 1], (uint32_t)(set->__bits[i] >> 32));
 	}
-	/* Threads have a copy of it. */
+	/* Each traced thread has a copy of the filter. */
 	procpage_look_again(h->target.page);
 }
 
@@ -44,8 +44,9 @@ int filter_change(struct handle *h, const trace_event_set_t *set, int how, const
 		return 0;
 	}
 	/*
-	 * In two steps, so that behind FILTER no event comes that the new filter
-	 * ignores, and before it none that only the new one records.
+	 * The filter changes in two steps: an event that the new filter excludes
+	 * cannot come after FILTER, and an event that only the new filter admits
+	 * cannot come before FILTER.
 	 */
 	both = sets[0];
 	eventset_combine(&both, &sets[1], POSIX_TRACE_ADD_EVENTSET);

@@ -1,7 +1,7 @@
 /*
- * filter.h - the event types that a stream does not record
+ * filter.h - reads and changes the set of event types that a stream does not record
  *
- * Called with the handle locked.
+ * The caller has locked the handle.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,9 +11,9 @@
 #include "control/handle.h"
 
 void filter_load(const struct handle *h, trace_event_set_t *set);
-/* All that is recorded from now on obeys it, but for what is under way. */
+/* Sets the filter for all events recorded from now on, except for records in progress. */
 void filter_store(struct handle *h, const trace_event_set_t *set);
-/* posix_trace_set_filter(): 0 or EINVAL. address is that of the application's call. */
+/* Does posix_trace_set_filter(). Returns 0 or EINVAL. address: where the application called. */
 int filter_change(struct handle *h, const trace_event_set_t *set, int how, const void *address);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * flush.c - what a stream has recorded goes into its log
+ * flush.c - moves recorded events from a stream to its log
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,17 +11,17 @@
 #include "base/atomic.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
-#include "control/lifecycle.h"
+#include "control/resume.h"
 #include "shm/chunk.h"
 
 #define RUN_MAX    256u
 #define HELD_UP_NS 100000
 
 enum flush_step {
-	FLUSH_DONE,    /* nothing is left that is older than asked for */
-	FLUSH_WRITE,   /* the segment is to be written before more can be taken */
-	FLUSH_AGAIN,   /* there is more */
-	FLUSH_HELD_UP, /* a thread is in the middle of a trace point: in a moment */
+	FLUSH_DONE,    /* no event up to the requested time is left */
+	FLUSH_WRITE,   /* the segment has to be written before more can be consumed */
+	FLUSH_AGAIN,   /* more events are left */
+	FLUSH_HELD_UP, /* a thread is in the middle of a trace point: try again soon */
 };
 
 /* -- Beginning ------------------------------------------------------------------------ */
@@ -71,16 +71,16 @@ void flush_marker(struct flush *f, const struct event *event)
 
 static void begin_segment(struct flush *f)
 {
-	uint64_t sequence = output_place(&f->output)->sequence;
+	uint64_t sequence = output_position(&f->output)->sequence;
 
 	f->room = output_room(&f->output);
-	/* What is left of a slot was too small for a single event: that goes into the next slot, where there is room for any. */
+	/* The rest of the slot was too small for the event. The next slot has room for any event. */
 	if (f->output.policy == POSIX_TRACE_LOOP && f->draft.next.sequence == sequence)
 		f->room = f->state->capacity;
 	draft_begin(&f->draft, sequence, f->room);
 }
 
-/* The log has no room for this event, and never will: its last one is a STOP (LOG-15). */
+/* Ends a log that has no room for the next event and never will have: its last event is a STOP (LOG-15). */
 static void end_log(struct flush *f)
 {
 	static const int by_itself = 1;
@@ -92,15 +92,18 @@ static void end_log(struct flush *f)
 		draft_last(&f->draft);
 		return;
 	}
-	/* Otherwise the segment before was the last one; there is one, because there is room for the largest event. */
+	/*
+	 * With an empty draft, the STOP needs a segment of its own. At least one segment was written before,
+	 * because every log has room for the largest event.
+	 */
 	if (draft_empty(&f->draft))
-		draft_begin(&f->draft, output_place(&f->output)->sequence, f->state->capacity);
-	draft_extend(&f->draft, f->state->size - output_place(&f->output)->bytes);
+		draft_begin(&f->draft, output_position(&f->output)->sequence, f->state->capacity);
+	draft_extend(&f->draft, f->state->size - output_position(&f->output)->bytes);
 	draft_add(&f->draft, &stop, &by_itself, f->draft.next.last_ticks);
 	draft_last(&f->draft);
 }
 
-/* Is the draft too small only because the log ends? An empty one is too small for nothing else. */
+/* Returns true if the draft has no room because the log ends. An empty draft has no other reason. */
 static bool log_ends(const struct flush *f, uint32_t length)
 {
 	return f->output.policy == POSIX_TRACE_UNTIL_FULL && f->room < f->state->capacity &&
@@ -111,10 +114,16 @@ static uint64_t time_of(const struct flush *f, uint64_t ticks)
 {
 	int64_t ns = merge_time(&f->live->merge, ticks) + f->real_time;
 
-	return ns < 0 ? 0 : (uint64_t)ns; /* no time of an event of ours */
+	return ns < 0 ? 0 : (uint64_t)ns; /* corrupt: events have no negative times */
 }
 
-/* False: the draft has to be written first. */
+/* Returns true if events are only counted, and no longer added to the draft. */
+static bool only_counts(const struct flush *f)
+{
+	return f->full || f->given_up;
+}
+
+/* Adds or counts an event. Returns false if the draft has to be written first. */
 static bool add_event(struct flush *f, struct log_event *e, const void *data, uint64_t ticks)
 {
 	uint32_t shapes = f->draft.pack->shapes;
@@ -123,24 +132,28 @@ static bool add_event(struct flush *f, struct log_event *e, const void *data, ui
 		f->discarded++;
 		return true;
 	}
+	if (f->given_up) {
+		f->unwritten += !eventtype_system(e->id);
+		return true;
+	}
 	e->time = time_of(f, ticks);
 	if (!draft_add(&f->draft, e, data, ticks))
 		return false;
 	if (ticks > f->newest)
 		f->newest = ticks;
-	/* A new place to trace from. */
+	/* The event's type or address is new in the segment. */
 	if (f->draft.pack->shapes != shapes)
-		describe_place(&f->describe, e);
+		describe_event(&f->describe, e);
 	return true;
 }
 
-/* An event of the system's own. */
+/* Adds a system event. Returns false if the draft has to be written first. */
 static bool add(struct flush *f, const struct event *e, const void *data)
 {
 	/*
-	 * Who finds the stream full, or an event lost, may be held up before it says since when: a flush
-	 * may have begun or ended since then, and that is in the log. Perhaps not as the last event: that
-	 * may be one that came late.
+	 * A writer that finds the stream full, or loses an event, may be delayed before it stores the time.
+	 * By then the log may have a newer event, such as the start of a flush, so the event gets the newest
+	 * time in the log. The log's last event need not be its newest: it may have come late.
 	 */
 	uint64_t last = f->draft.next.last_ticks, newest = f->newest > last ? f->newest : last;
 	uint64_t ticks = e->ticks > newest ? e->ticks : newest;
@@ -157,30 +170,36 @@ static bool add(struct flush *f, const struct event *e, const void *data)
 	return add_event(f, &event, data, ticks);
 }
 
-/* Nothing could be added. True: because the log is full, so what comes is discarded. */
+/*
+ * Handles an event that could not be added. Returns true if the log is full, so that further events are discarded, or
+ * false if the draft has to be written first.
+ */
 static bool log_ended(struct flush *f, uint32_t length)
 {
-	draft_back(&f->draft);
+	draft_rollback(&f->draft);
 	if (!log_ends(f, length))
 		return false;
 	end_log(f);
 	return true;
 }
 
-/* One that is in no chunk. */
+/* Adds an event that is in no chunk. Returns false if the draft has to be written first. */
 static bool add_alone(struct flush *f, const struct event *e, const void *data)
 {
 	if (!add(f, e, data)) {
 		if (!log_ended(f, e->length))
 			return false;
 		f->discarded++;
-	} else if (!f->full) {
-		draft_intend(&f->draft, LOG_NO_CHUNK, 0, 0);
+	} else if (!only_counts(f)) {
+		draft_prepare(&f->draft, LOG_NO_CHUNK, 0, 0);
 	}
 	return true;
 }
 
-/* What the next reader would have to know; what this turn is about to tell has not been told yet. */
+/*
+ * Stores the gaps that a process would have to know to finish this log. The loss that this turn is about to report
+ * counts as unreported.
+ */
 static void remember_gaps(struct flush *f, const struct live_turn *turn)
 {
 	struct merge *m = &f->live->merge;
@@ -188,8 +207,8 @@ static void remember_gaps(struct flush *f, const struct live_turn *turn)
 	store_relaxed(&f->state->gap_from, turn->lost ? turn->lost : m->gap_from);
 	store_relaxed(&f->state->gap_until, m->gap_until);
 	store_relaxed(&f->state->unsure_until, m->unsure_until);
-	if (m->unsaid)
-		merge_said(m);
+	if (m->unacknowledged)
+		merge_acknowledge(m);
 }
 
 static void set_owner(struct log_event *e, const struct cursor *cur)
@@ -200,7 +219,10 @@ static void set_owner(struct log_event *e, const struct cursor *cur)
 	memcpy(e->name, cur->owner.name, sizeof e->name);
 }
 
-/* The record that the cursor is at; its owner is set. What others wrote: whatever it says stays within what we have (H18). */
+/*
+ * Adds the record at the cursor; the event's owner is set. Its bytes may be a hostile process's, so they are limited to
+ * valid ids and lengths (H18). Returns false if the draft has to be written first.
+ */
 static bool add_record(struct flush *f, const struct cursor *cur, struct chunk *c, struct log_event *e)
 {
 	e->id = cur->head.type & RECORD_TYPE_MASK;
@@ -213,7 +235,7 @@ static bool add_record(struct flush *f, const struct cursor *cur, struct chunk *
 	return add_event(f, e, f->data, cur->head.ticks);
 }
 
-/* An event, with what is to be told before it. */
+/* Adds the turn's event, after its OVERFLOW and RESUME. Returns false if the draft has to be written first. */
 static bool add_turn(struct flush *f, const struct live_turn *turn, struct log_event *e)
 {
 	const struct cursor *cur = &f->live->merge.cursor[turn->chunk];
@@ -225,7 +247,10 @@ static bool add_turn(struct flush *f, const struct live_turn *turn, struct log_e
 	return add_record(f, cur, &f->stream->chunks[turn->chunk], e);
 }
 
-/* Events that follow in the same chunk, older than any other: so they are looked for once, and taken together. Returns the ticks of the last. */
+/*
+ * Adds the following events of the same chunk that are older than all other chunks' events, so that one search and one
+ * consumption serve many events. Returns the ticks of the last event.
+ */
 static uint64_t add_run(struct flush *f, const struct live_turn *turn, uint64_t until, struct log_event *e)
 {
 	struct cursor *cur = &f->live->merge.cursor[turn->chunk];
@@ -242,7 +267,7 @@ static uint64_t add_run(struct flush *f, const struct live_turn *turn, uint64_t 
 
 		if (!cursor_step(cur, f->stream, c) || cur->head.ticks > limit || cur->next - begin >= RUN_MAX)
 			return last;
-		/* Only past a record that says so it is another's. */
+		/* The cursor has passed an owner record: the next record is another thread's. */
 		if (cur->at != at)
 			set_owner(e, cur);
 		if (!add_record(f, cur, c, e))
@@ -251,11 +276,14 @@ static uint64_t add_run(struct flush *f, const struct live_turn *turn, uint64_t 
 	}
 }
 
-/* Takes the event of this turn, and those that follow it directly. False: the draft has to be written first. */
+/*
+ * Consumes the turn's event and the events directly after it in the chunk. Returns false if the draft has to be written
+ * first.
+ */
 static bool take(struct flush *f, const struct live_turn *turn, uint64_t until)
 {
 	struct cursor *cur = &f->live->merge.cursor[turn->chunk], before = *cur;
-	uint64_t discarded = f->discarded, last;
+	uint64_t discarded = f->discarded, unwritten = f->unwritten, last;
 	struct log_event e;
 	uint32_t count;
 
@@ -268,24 +296,28 @@ static bool take(struct flush *f, const struct live_turn *turn, uint64_t until)
 	}
 	last = add_run(f, turn, until, &e);
 	count = cur->next - before.next;
-	if (!f->full)
-		draft_intend(&f->draft, turn->chunk, before.next + count - 1, count);
-	if (live_claim(f->live, turn, &before, last)) {
-		if (f->full)
+	if (!only_counts(f))
+		draft_prepare(&f->draft, turn->chunk, before.next + count - 1, count);
+	if (live_consume(f->live, turn, &before, last)) {
+		if (only_counts(f))
 			f->unmarked += count;
 		else
-			draft_done(&f->draft);
+			draft_commit(&f->draft);
 		return true;
 	}
 	f->discarded = discarded;
-	if (f->full)
+	f->unwritten = unwritten;
+	if (only_counts(f))
 		return true;
-	/* It takes no more, and an empty one that takes none must not look like a log that has no room. */
-	draft_forget(&f->draft);
+	/* The draft accepts no more events. Write it now: an empty draft would be mistaken for a full log. */
+	draft_abort(&f->draft);
 	return false;
 }
 
-/* The stream has stopped by itself, and all has been taken: it is told, and goes on (CH-35). */
+/*
+ * Queues the STOP of a stream that has stopped by itself and has been read to its end, and restarts the stream (CH-35).
+ * Returns true if events are queued.
+ */
 static bool drained(struct flush *f)
 {
 	struct stream_header *h = f->stream->header;
@@ -294,24 +326,24 @@ static bool drained(struct flush *f)
 	if (!(load_relaxed(&h->state) & STATE_ARMED) && !stopped)
 		return false;
 	if (f->handle) {
-		lifecycle_drained(f->handle);
-	} else if (stopped && stopped != f->live->stop_told) {
+		resume_drained(f->handle);
+	} else if (stopped && stopped != f->live->stop_reported) {
 		live_stopped(f->live, stopped);
 	} else {
-		/* It is in the log. A dead one's stream does not go on, whoever writes there that it waits to (H18). */
+		/* The STOP is in the log. A dead creator's stream does not restart, even if it is armed (H18). */
 		store_relaxed(&h->stopped_ticks, 0);
 		return false;
 	}
 	return f->live->queue_count > 0;
 }
 
-/* Is the next START or STOP of a flush older than this? */
+/* Returns true if the next FLUSH_START or FLUSH_STOP is not newer than ticks. */
 static bool marker_before(const struct flush *f, uint64_t ticks)
 {
 	return f->markers && f->marker[0].ticks <= ticks;
 }
 
-/* And the automatic stop that has not been told: is that older? Then nothing is left from before it. */
+/* Returns true if an unreported automatic stop is older than the next marker. No event before the stop is left then. */
 static bool stopped_before_marker(const struct flush *f)
 {
 	const struct stream_header *h = f->stream->header;
@@ -336,8 +368,8 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 	const void *data;
 	int64_t late = 0;
 
-	if (!f->full && (f->draft.ended || f->draft.next.sequence != output_place(&f->output)->sequence)) {
-		if (!draft_empty(&f->draft) && f->draft.next.sequence == output_place(&f->output)->sequence)
+	if (!only_counts(f) && (f->draft.ended || f->draft.next.sequence != output_position(&f->output)->sequence)) {
+		if (!draft_empty(&f->draft) && f->draft.next.sequence == output_position(&f->output)->sequence)
 			return FLUSH_WRITE;
 		begin_segment(f);
 	}
@@ -370,7 +402,7 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 			else if (stopped_before_marker(f) && drained(f))
 				continue;
 			else if (f->marker[0].ticks > until)
-				return FLUSH_DONE; /* events before it may still come */
+				return FLUSH_DONE; /* older events may still come */
 			if (!add_marker(f))
 				return FLUSH_WRITE;
 			continue;
@@ -389,7 +421,7 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 		if (!take(f, &turn, until))
 			return FLUSH_WRITE;
 		if (f->handle)
-			lifecycle_read(f->handle);
+			resume_read(f->handle);
 	}
 }
 
@@ -398,9 +430,9 @@ static enum flush_step take_until(struct flush *f, uint64_t until)
 	enum flush_step step = take_all(f, until);
 
 	f->lost = f->lost_before + load_relaxed(&f->stream->header->lost) + merge_lost(&f->live->merge);
-	/* What the segments have told stays told, also where a stream was about to be cleared, and the log was not. */
-	if (f->lost < output_place(&f->output)->lost)
-		f->lost = output_place(&f->output)->lost;
+	/* Never less than the segments have reported: a dead creator may have cleared the stream and not the log. */
+	if (f->lost < output_position(&f->output)->lost)
+		f->lost = output_position(&f->output)->lost;
 	return step;
 }
 
@@ -408,16 +440,20 @@ static enum flush_step take_until(struct flush *f, uint64_t until)
 
 static void count_discarded(struct flush *f, uint64_t before)
 {
-	bool now = f->discarded || output_place(&f->output)->discarded != before;
+	bool now = f->discarded || output_position(&f->output)->discarded != before;
 
-	if (f->unmarked || f->discarded)
-		draft_skip(&f->draft, f->unmarked, f->discarded);
-	f->discarded = f->unmarked = 0;
+	if (f->unmarked || f->discarded || f->unwritten)
+		draft_skip(&f->draft, f->unmarked, f->discarded, f->unwritten);
+	f->discarded = f->unwritten = f->unmarked = 0;
 	if (now)
-		fetch_or(&f->stream->header->state, STATE_LOG_OVERRUN | (f->output.policy == POSIX_TRACE_LOOP ? STATE_LOG_FULL : 0));
+		fetch_or(&f->stream->header->state,
+		         STATE_LOG_OVERRUN | (f->output.policy == POSIX_TRACE_LOOP ? STATE_LOG_FULL : 0));
 }
 
-/* Who has cut the file to nothing, as programs do that copy logs away, has what was in it; the log goes on with what comes. */
+/*
+ * Begins the log again if another program has truncated the file to nothing, as log rotation does after copying it.
+ * The log continues with the next events. Returns 0 or a negative error number.
+ */
 static int begin_if_cut(struct flush *f)
 {
 	int r = 0;
@@ -430,15 +466,15 @@ static int begin_if_cut(struct flush *f)
 	return r;
 }
 
-/* What is in the draft, and before it what is needed to understand it. */
+/* Writes the draft, after the descriptions that its events need. Returns 0 or a negative error number. */
 static int write_draft(struct flush *f)
 {
 	int r = begin_if_cut(f);
-	uint64_t discarded = output_place(&f->output)->discarded;
+	uint64_t discarded = output_position(&f->output)->discarded;
 
 	if (r == 0)
-		r = describe_more(&f->describe, &f->output);
-	if (r == 0 && !draft_empty(&f->draft) && f->draft.next.sequence == output_place(&f->output)->sequence)
+		r = describe_more(&f->describe, &f->output, f->handle ? f->draft.pack : NULL);
+	if (r == 0 && !draft_empty(&f->draft) && f->draft.next.sequence == output_position(&f->output)->sequence)
 		r = output_segment(&f->output, &f->draft, f->lost);
 	count_discarded(f, discarded);
 	return r;
@@ -448,10 +484,10 @@ int flush_until(struct flush *f, uint64_t until)
 {
 	for (;;) {
 		enum flush_step step;
-		int r;
+		int r = 0;
 
 		if (f->handle)
-			latch_take(&f->handle->lock);
+			latch_acquire(&f->handle->lock);
 		step = take_until(f, until);
 		if (f->handle)
 			latch_release(&f->handle->lock);
@@ -464,7 +500,10 @@ int flush_until(struct flush *f, uint64_t until)
 			break;
 		case FLUSH_WRITE:
 		case FLUSH_DONE:
-			r = write_draft(f);
+			if (f->given_up)
+				count_discarded(f, output_position(&f->output)->discarded);
+			else
+				r = write_draft(f);
 			if (r < 0 || step == FLUSH_DONE)
 				return r;
 			break;
@@ -472,17 +511,80 @@ int flush_until(struct flush *f, uint64_t until)
 	}
 }
 
-int flush_end(struct flush *f)
+/* -- The end -------------------------------------------------------------------------------------------- */
+
+void flush_give_up(struct flush *f)
+{
+	/* Drop each FLUSH_START and FLUSH_STOP: the events of the flush are not in the log either. */
+	f->markers = 0;
+	draft_abort(&f->draft);
+	f->given_up = true;
+	flush_until(f, UINT64_MAX);
+	fetch_or(&f->stream->header->state, STATE_LOG_OVERRUN);
+}
+
+/* Returns the number of user events that are in the draft and not in the file. */
+static uint64_t waiting(const struct flush *f)
+{
+	const struct log_mark *m = draft_mark(&f->draft);
+
+	return m->sequence == output_position(&f->output)->sequence ? m->users : 0;
+}
+
+struct output_end flush_sum(struct flush *f)
 {
 	uint32_t state = load_relaxed(&f->stream->header->state);
-	bool overrun = f->lost > load_relaxed(&f->stream->header->lost_told); /* as in lifecycle_status() */
+	const struct log_mark *m = draft_mark(&f->draft);
+	uint64_t left, abandoned = output_abandoned(&f->output, &left);
+	bool overrun = f->lost > load_relaxed(&f->stream->header->lost_reported); /* as in lifecycle_status() */
 	struct output_end end = {
 		.lost = f->lost,
-		.discarded = draft_mark(&f->draft)->discarded,
+		.discarded = m->discarded,
+		.unwritten = m->unwritten + waiting(f) + abandoned,
+		.events = output_position(&f->output)->events - left,
+		.users = output_position(&f->output)->users - abandoned,
 		.status = (state & STATE_FULL ? INDEX_STREAM_FULL : 0) | (overrun ? INDEX_STREAM_OVERRUN : 0) |
-		          (state & STATE_LOG_OVERRUN ? INDEX_LOG_OVERRUN : 0) | (state & STATE_LOG_FULL ? INDEX_LOG_FULL : 0),
+		          (state & STATE_LOG_OVERRUN ? INDEX_LOG_OVERRUN : 0) |
+		          (state & STATE_LOG_FULL ? INDEX_LOG_FULL : 0),
 		.flush_error = state >> STATE_ERROR_SHIFT,
+		.unnamed = describe_unnamed(&f->describe),
 	};
+
+	if (end.unwritten)
+		end.status |= INDEX_LOG_OVERRUN;
+	return end;
+}
+
+/* Counts the user events left in the chunks of a stream in which nothing is recorded any more. */
+static uint64_t left_in_chunks(const struct flush *f)
+{
+	uint64_t users = 0;
+
+	for (uint32_t i = 0; i < f->stream->chunk_count; i++) {
+		struct cursor cur = f->live->merge.cursor[i];
+		struct chunk *c = &f->stream->chunks[i];
+
+		for (bool have = cursor_look(&cur, f->stream, c); have; have = cursor_step(&cur, f->stream, c))
+			users += !eventtype_system(cur.head.type & RECORD_TYPE_MASK);
+	}
+	return users;
+}
+
+int flush_tell(struct flush *f, int error)
+{
+	struct output_end end = flush_sum(f);
+
+	if (error)
+		end.flush_error = (uint32_t)error;
+	/* The creator has died, and this process could not finish the log: all events in the chunks are unwritten. */
+	if (!f->handle)
+		end.unwritten += left_in_chunks(f);
+	return output_tell(&f->output, &end);
+}
+
+int flush_end(struct flush *f)
+{
+	struct output_end end = flush_sum(f);
 	int r = begin_if_cut(f);
 
 	return r < 0 ? r : output_end(&f->output, &end);

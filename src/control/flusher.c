@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/atomic.h"
@@ -17,9 +18,9 @@
 #include "base/text.h"
 #include "base/ticks.h"
 
-#define PERIOD_NS   NS_PER_S           /* what was recorded stays out of the log no longer */
-#define GUARDED_NS  (NS_PER_S / 50)    /* who writes there may not mean to wake us (H18) */
-#define EXIT_TRIES  100 /* ms that exit() waits for who is asking */
+#define PERIOD_NS   NS_PER_S           /* longest time between two flushes */
+#define GUARDED_NS  (NS_PER_S / 50)    /* same, if a hostile process may refuse to wake the flusher (H18) */
+#define EXIT_TRIES  100                /* ms that exit() waits for another caller's question */
 
 /* -- The thread ----------------------------------------------------------------------- */
 
@@ -27,12 +28,12 @@ static void set_error(struct stream_header *h, int error)
 {
 	uint32_t state = load_relaxed(&h->state);
 
-	/* The first one, until it has been read (FLUSH-16). */
+	/* The first error stays until posix_trace_get_status() has read it (FLUSH-16). */
 	while (!(state >> STATE_ERROR_SHIFT) && !cas(&h->state, &state, state | (uint32_t)error << STATE_ERROR_SHIFT))
 		;
 }
 
-/* Is there anything to be written, but for what a flush itself leaves? */
+/* Returns true if there is anything to write, apart from the events of flushes themselves. */
 static bool unread(const struct flusher *g)
 {
 	return !merge_empty(&g->flush.live->merge) || load_relaxed(&g->flush.stream->header->stopped_ticks) != 0;
@@ -47,7 +48,7 @@ static void mark(struct flusher *g, const struct event *caller, trace_event_id_t
 	flush_marker(&g->flush, &event);
 }
 
-/* caller: who has asked, as the origin of an event. */
+/* Flushes the stream. Returns 0 or a negative error number. caller: origin of FLUSH_START and FLUSH_STOP. */
 static int flush(struct flusher *g, const struct event *caller)
 {
 	struct stream_header *h = g->flush.stream->header;
@@ -56,7 +57,7 @@ static int flush(struct flusher *g, const struct event *caller)
 	uint64_t now;
 	int r;
 
-	/* From now on a writer that takes a chunk wakes us again. */
+	/* From now on a writer that takes a chunk wakes the flusher again. */
 	store_relaxed(&h->flush_waiting, 1);
 	running = fetch_or(&h->state, STATE_FLUSHING) & STATE_RUNNING;
 	now = ticks_read(clock);
@@ -66,6 +67,9 @@ static int flush(struct flusher *g, const struct event *caller)
 	r = flush_until(&g->flush, now);
 	if (r < 0)
 		set_error(h, -r);
+	/* Note in the log that events are missing, in case it is never completed; clear the note after a success. */
+	if (r < 0 || g->reported)
+		g->reported = flush_tell(&g->flush, -r) == 0 ? r < 0 : g->reported;
 	if (running)
 		mark(g, caller, POSIX_TRACE_FLUSH_STOP, ticks_read(clock));
 	fetch_and(&h->state, ~STATE_FLUSHING);
@@ -75,7 +79,7 @@ static int flush(struct flusher *g, const struct event *caller)
 	return r;
 }
 
-/* All that there is, and the end of the log. */
+/* Writes all remaining events and the end of the log. Returns 0 or a negative error number. */
 static int end(struct flusher *g)
 {
 	struct stream_header *h = g->flush.stream->header;
@@ -83,11 +87,17 @@ static int end(struct flusher *g)
 
 	fetch_or(&h->state, STATE_FLUSHING);
 	r = flush_until(&g->flush, UINT64_MAX);
-	if (r < 0)
+	if (r < 0) {
 		set_error(h, -r);
+		flush_give_up(&g->flush);
+	}
 	fetch_and(&h->state, ~STATE_FLUSHING);
 	TEST_POINT("end_flushed");
 	closed = flush_end(&g->flush);
+	if (closed < 0)
+		set_error(h, -closed);
+	if (g->sum)
+		*g->sum = flush_sum(&g->flush);
 	if (r == 0 && closed == 0)
 		fetch_or(&h->state, STATE_SAVED);
 	TEST_POINT("end_closed");
@@ -95,7 +105,7 @@ static int end(struct flusher *g)
 	return r < 0 ? r : closed;
 }
 
-/* What the header says of this stream's beginning, and who comes after a death has to know. */
+/* Stores the stream's attributes and creation time: in the log's header, and for a process that finishes the log. */
 static void describe_beginning(struct flusher *g)
 {
 	struct flush *f = &g->flush;
@@ -118,7 +128,7 @@ static int clear(struct flusher *g)
 {
 	struct flush *f = &g->flush;
 
-	g->failed = false;
+	g->failed = g->reported = false;
 	f->markers = 0;
 	f->full = false;
 	f->discarded = f->unmarked = 0;
@@ -135,7 +145,7 @@ static void answer(struct flusher *g, int r)
 	sys_futex_wake(&g->answered);
 }
 
-/* False: that was the last one. */
+/* Answers the question. Returns false if it asked for the flusher's end. */
 static bool reply(struct flusher *g)
 {
 	switch (g->question) {
@@ -162,7 +172,7 @@ static bool reply(struct flusher *g)
 static void sleep_until_needed(struct flusher *g, uint32_t wakeups)
 {
 	struct stream_header *h = g->flush.stream->header;
-	bool guarded = g->flush.handle->target.place.guarded;
+	bool guarded = g->flush.handle->target.shm_dir.guarded;
 
 	if (load_acquire(&g->asked) != load_relaxed(&g->answered)) /* PAIR(asked) */
 		return;
@@ -170,7 +180,7 @@ static void sleep_until_needed(struct flusher *g, uint32_t wakeups)
 	sys_futex_wait_for(&h->wakeups, wakeups, guarded ? GUARDED_NS : PERIOD_NS);
 }
 
-/* By itself: a chunk is full, or so is all, or it is time. */
+/* Returns true if the flusher has to flush unasked: a chunk or the stream is full, or the period is over. */
 static bool due(const struct flusher *g)
 {
 	const struct stream *s = g->flush.stream;
@@ -179,13 +189,58 @@ static bool due(const struct flusher *g)
 	if (s->stream_policy != POSIX_TRACE_FLUSH || g->paused)
 		return false;
 	early = clock_ns(CLOCK_MONOTONIC) - g->last < PERIOD_NS;
-	/* A disk that is full or a reader that has gone is not back at once, and a full stream stays full until then. */
+	/* A full disk or a closed pipe does not recover at once: try again after the period, and not before. */
 	if (early && g->failed)
 		return false;
 	if (early && load_relaxed(&s->header->flush_waiting) && !(load_relaxed(&s->header->state) & STATE_ARMED))
 		return false;
 	store_relaxed(&s->header->flush_waiting, 1);
 	return unread(g);
+}
+
+enum keeper_end {
+	KEEPER_SLEEPS,
+	KEEPER_RETURNS, /* the flusher has ended */
+	KEEPER_EXITS,   /* no thread of the application is left */
+};
+
+/* Keeps the application's descriptors open, because exit() may write to them. */
+static void *keep(void *arg)
+{
+	static uint32_t exiting;
+	struct flusher *g = arg;
+	uint32_t end, first = 0;
+
+	helper_counts();
+	while ((end = load_relaxed(&g->keeper_ends)) == KEEPER_SLEEPS)
+		sys_futex_wait(&g->keeper_ends, KEEPER_SLEEPS, NULL);
+	/* Each log has a keeper, but only one thread may call exit(). */
+	if (end == KEEPER_EXITS && cas(&exiting, &first, 1)) {
+		pthread_sigmask(SIG_SETMASK, &g->signals, NULL);
+		exit(0);
+	}
+	helper_counts_no_more();
+	return NULL;
+}
+
+static void keeper_end(struct flusher *g, enum keeper_end how)
+{
+	uint32_t sleeps = KEEPER_SLEEPS;
+
+	cas(&g->keeper_ends, &sleeps, how);
+	sys_futex_wake(&g->keeper_ends);
+}
+
+/* Ends the process if no thread of the application is left. */
+static void look_for_threads(struct flusher *g)
+{
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (now - g->looked < PERIOD_NS / 2)
+		return;
+	g->looked = now;
+	if (helper_alone())
+		keeper_end(g, KEEPER_EXITS);
 }
 
 static void *run(void *arg)
@@ -198,14 +253,17 @@ static void *run(void *arg)
 		uint32_t wakeups = load_relaxed(&h->wakeups);
 
 		if (load_acquire(&g->asked) != load_relaxed(&g->answered)) { /* PAIR(asked) */
-			if (!reply(g))
+			if (!reply(g)) {
+				helper_counts_no_more();
 				return NULL;
+			}
 			continue;
 		}
 		if (due(g)) {
 			flush(g, &nobody);
 			continue;
 		}
+		look_for_threads(g);
 		sleep_until_needed(g, wakeups);
 	}
 }
@@ -216,14 +274,14 @@ struct birth {
 	struct flusher *flusher;
 	int fd;
 	bool seeks;
-	bool shared; /* the thread has no table of descriptors of its own */
-	int error; /* an error number, or -1: not known yet */
+	bool shared; /* the thread uses the application's table of descriptors */
+	int error;   /* 0 or an error number; valid after born is set */
 	uint32_t born;
 };
 
 /*
- * The file's name as it is now; none if it has none any more. Nobody who comes by
- * after a death finds a file that we cannot find, but who opens the log does: so that is not the same.
+ * Stores the present path of the log's file: "" if the file has no name any more, "?" if its name cannot be determined.
+ * After a death, a create() cannot find the log by "?", but a process that opens the log can finish it.
  */
 static void find_path(struct log_state *state, const char *link, const struct sys_stat *st)
 {
@@ -233,14 +291,17 @@ static void find_path(struct log_state *state, const char *link, const struct sy
 	state->inode = st->inode;
 	state->device_major = st->device_major;
 	state->device_minor = st->device_minor;
-	if (n <= 0 || n >= (long)sizeof state->path - 1 || state->path[0] != '/' || sys_stat_path(state->path, &by_path) < 0 ||
-	    !sys_same_file(&by_path, st)) {
+	if (n <= 0 || n >= (long)sizeof state->path - 1 || state->path[0] != '/' ||
+	    sys_stat_path(state->path, &by_path) < 0 || !sys_same_file(&by_path, st)) {
 		state->path[0] = st->links ? '?' : 0;
 		state->path[1] = 0;
 	}
 }
 
-/* The thread's own descriptor of the log: written by position, wherever others seek and whatever they append. */
+/*
+ * Returns the thread's own descriptor of the log, or a negative error number. A file is written by position, wherever
+ * other processes seek and whatever they append.
+ */
 static int own_descriptor(struct birth *b, struct log_state *state)
 {
 	char link[40];
@@ -248,7 +309,7 @@ static int own_descriptor(struct birth *b, struct log_state *state)
 	struct sys_stat st;
 	int fd = b->fd, own;
 
-	/* Where that is not possible, the thread at least has its own for the same file. */
+	/* Without a table of its own, the thread gets a duplicate of the descriptor. */
 	if (sys_own_descriptors(fd) < 0) {
 		b->shared = true;
 		fd = sys_dup(fd);
@@ -264,7 +325,7 @@ static int own_descriptor(struct birth *b, struct log_state *state)
 	find_path(state, link, &st);
 	if (!(sys_open_flags(fd) & O_APPEND))
 		return fd;
-	/* By position nothing can be written to this one. */
+	/* With O_APPEND a descriptor cannot be written by position: open the file again. */
 	own = sys_open(AT_FDCWD, link, O_WRONLY, 0);
 	sys_close(fd);
 	return own < 0 ? -EINVAL : own;
@@ -282,7 +343,7 @@ static int prepare(struct birth *b)
 	if (b->shared && output_share(&f->output) < 0)
 		return -EBADF;
 	store_relaxed(&f->stream->header->flush_waiting, 1);
-	/* So that there is no space is known now, where that can be known (LOG-11). */
+	/* Finds out now whether there is space, where the file system can tell (LOG-11). */
 	if (b->seeks && f->output.policy != POSIX_TRACE_APPEND) {
 		r = sys_reserve_space(fd, f->state->size);
 		if (r == -ENOSPC || r == -EFBIG || r == -EDQUOT)
@@ -297,7 +358,9 @@ static void *be_born(void *arg)
 	struct flusher *g = b->flusher;
 	int r = prepare(b);
 
-	g->last = clock_ns(CLOCK_MONOTONIC);
+	g->last = g->looked = clock_ns(CLOCK_MONOTONIC);
+	if (r == 0)
+		helper_counts();
 	if (r < 0 && g->flush.output.fd != b->fd)
 		sys_close(g->flush.output.fd);
 	b->error = r < 0 ? -r : 0;
@@ -328,15 +391,18 @@ static void describe_stream(struct flusher *g, const struct handle *h)
 	g->header.target = h->stream.header->target_pid;
 	g->header.creator = h->entry.creator.pid;
 	stream_name(name, h->entry.creator, h->entry.serial);
-	text_add(&t, h->target.place.path);
+	text_add(&t, h->target.shm_dir.path);
 	text_add(&t, "/");
 	text_add(&t, name);
 }
 
-/* Where segments are put together: in the stream's memory, if those who can write there could write to the log as well. */
+/*
+ * Returns the memory in which segments are put together, or null if there is none. The stream's own memory serves
+ * unless a process with fewer rights can write there: it must not be able to change the log.
+ */
 static struct log_state *state_for(struct flusher *g, struct handle *h)
 {
-	if (!h->target.place.guarded)
+	if (!h->target.shm_dir.guarded)
 		return h->stream.log;
 	g->own_size = h->stream.log_bytes;
 	g->own_state = sys_map(g->own_size, -1, 1);
@@ -357,6 +423,12 @@ static void flusher_free(struct handle *h)
 	h->flusher = NULL;
 }
 
+static void keeper_join(struct flusher *g)
+{
+	keeper_end(g, KEEPER_RETURNS);
+	helper_join(g->keeper);
+}
+
 int flusher_start(struct handle *h, int fd, bool seeks)
 {
 	struct flusher *g = sys_map(sizeof *g, -1, 1);
@@ -369,17 +441,27 @@ int flusher_start(struct handle *h, int fd, bool seeks)
 	sys_not_on_fork(g, sizeof *g);
 	h->flusher = g;
 	pthread_mutex_init(&g->asking, NULL);
+	pthread_sigmask(SIG_BLOCK, NULL, &g->signals);
 	state = state_for(g, h);
 	r = state ? flush_init(&g->flush, &h->stream, &h->live, state, fd, seeks) : -ENOMEM;
 	if (r == 0) {
 		g->flush.handle = h;
 		g->flush.header = &g->header;
 		g->flush.describe.names = h->target.names;
+		g->flush.describe.later = h->target.later;
 		g->flush.describe.target = h->stream.header->target_pid;
 		g->flush.describe.target_number = h->target.number ? h->target.number : (uint32_t)sys_getpid();
+		g->flush.describe.guarded = h->target.shm_dir.guarded;
+		g->flush.describe.owner = h->target.shm_dir.owner;
+		g->flush.describe.group = h->target.shm_dir.group;
 		describe_stream(g, h);
 		memcpy(state->names, h->target.names->file, sizeof h->target.names->file);
-		r = -start_thread(&b);
+		r = -helper_start_large(&g->keeper, keep, g);
+		if (r == 0) {
+			r = -start_thread(&b);
+			if (r < 0)
+				keeper_join(g);
+		}
 	}
 	if (r < 0)
 		flusher_free(h);
@@ -388,7 +470,7 @@ int flusher_start(struct handle *h, int fd, bool seeks)
 
 /* -- Questions -------------------------------------------------------------------------------- */
 
-/* With asking locked. */
+/* Asks the flusher and returns its answer, 0 or an error number. The caller has locked asking. */
 static int ask(struct flusher *g, enum flusher_question question, const struct event *caller)
 {
 	struct stream_header *h = g->flush.stream->header;
@@ -441,11 +523,15 @@ int flusher_clear(struct handle *h)
 	return error;
 }
 
-int flusher_end(struct handle *h)
+int flusher_end(struct handle *h, struct output_end *sum)
 {
-	int error = ask(h->flusher, FLUSHER_END, NULL);
+	int error;
+
+	h->flusher->sum = sum;
+	error = ask(h->flusher, FLUSHER_END, NULL);
 
 	helper_join(h->flusher->thread);
+	keeper_join(h->flusher);
 	flusher_free(h);
 	return error;
 }
@@ -454,7 +540,7 @@ bool flusher_try_end(struct handle *h)
 {
 	struct flusher *g = h->flusher;
 
-	/* Who holds it may be a thread that exit() has interrupted. */
+	/* The mutex may be held by a thread that exit() has interrupted, so the wait is limited. */
 	for (int i = 0; i < EXIT_TRIES; i++) {
 		if (pthread_mutex_trylock(&g->asking) == 0) {
 			ask(g, FLUSHER_END, NULL);

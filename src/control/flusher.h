@@ -1,17 +1,22 @@
 /*
  * flusher.h - the thread that writes a stream's log
  *
- * One for each stream with a log, of the stream's creator, with all signals
- * blocked: what a broken pipe or a limit of file sizes sends goes to the thread that writes, and
- * stays with it. The thread has a table of descriptors of its own, with one in it, the log: so
- * the application does not see it, cannot close it, and does not pass it on (H27).
+ * The creator of a stream with a log has one flusher for the stream. All signals are blocked in the flusher: SIGPIPE
+ * and SIGXFSZ go to the thread that writes, and stay pending there. The flusher has its own table of descriptors,
+ * with the log as the only entry: the application does not see the descriptor, cannot close it, and does not pass it
+ * on (H27).
  *
  *                    ask (a call)                 a chunk is full, or a second is over (stream policy FLUSH)
  *      IDLE -----------------------------> FLUSHING <--------------------------------------------- IDLE
  *        ^                                   |
  *        +-----------------------------------+  written (the flusher)
  *
- * One question at a time: who asks holds flusher.asking until it is answered.
+ * A process ends with its last thread, as if by exit(0). While a flusher runs, no thread of the application is the
+ * last thread for the C library. So the flusher checks once a second whether a thread of the application is left; if
+ * not, the keeper calls exit(0). The keeper is a second thread that only sleeps. It shares the application's table of
+ * descriptors, which would otherwise be closed with the application's last thread.
+ *
+ * The flusher answers one question at a time: a caller holds flusher.asking until the answer.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,6 +24,7 @@
 #define CONTROL_FLUSHER_H
 
 #include <pthread.h>
+#include <signal.h>
 
 #include "control/flush.h"
 
@@ -33,34 +39,53 @@ enum flusher_question {
 struct flusher {
 	struct flush flush;
 	struct log_header header;
-	struct log_state *own_state; /* not in shared memory: the traced process could write there */
+	struct log_state *own_state; /* private memory, if the traced process must not write to the state; or null */
 	size_t own_size;
 	pthread_t thread;
+	pthread_t keeper;
+	uint32_t keeper_ends; /* enum keeper_end; the keeper sleeps on it while it is 0 */
+	sigset_t signals; /* of the thread that created the log, for the keeper's exit() */
 	pthread_mutex_t asking;
 	uint32_t asked, answered; /* both rise by one with each question */
 	enum flusher_question question;
-	struct event caller; /* of the flush that is asked for; one that the flusher is at by itself is nobody's */
+	struct event caller; /* origin of the requested flush; an unasked flush has no origin */
 	int answer;          /* an error number */
 	int64_t last;        /* end of the last flush, ns of CLOCK_MONOTONIC */
-	bool failed;         /* that one */
+	int64_t looked;      /* last check for the application's threads, ns of CLOCK_MONOTONIC */
+	bool failed;         /* the last flush has failed */
+	bool reported;       /* the log says that events wait to be written */
+	struct output_end *sum; /* result of FLUSHER_END for the caller; null: not wanted */
 	bool paused;
 };
 
 /*
- * Begins a log for a stream that nobody traces to yet. fd remains the application's. 0 or an
+ * Begins the log of a stream in which no process records yet. fd remains the application's. Returns 0 or an
  * error number: ENOSPC, EFBIG, EAGAIN (no thread), ENOMEM, ...
  */
 int flusher_start(struct handle *h, int fd, bool seeks);
-/* 0 or the error number of this flush. caller: as the origin of an event. */
+/* Flushes the stream. Returns 0 or the error number of this flush. caller: origin of the flush's events. */
 int flusher_flush(struct handle *h, const struct event *caller);
-/* What the traced process executes now goes into the log, if it is not there: it may have executed another file. 0 or an error number. */
+/*
+ * Writes the traced process's present mappings to the log if they have changed: the process may have executed another
+ * file. Returns 0 or an error number.
+ */
 int flusher_describe(struct handle *h);
-/* Around posix_trace_clear(): nothing is taken or written between the two; then the log begins anew. With the handle not locked, and locked. */
+/*
+ * Enclose posix_trace_clear(): between the two calls nothing is consumed or written. flusher_pause() is called with the
+ * handle unlocked; flusher_clear() with the handle locked. flusher_clear() begins the log anew and returns 0 or an
+ * error number.
+ */
 void flusher_pause(struct handle *h);
 int flusher_clear(struct handle *h);
-/* All is written, the log is complete, there is no flusher any more. */
-int flusher_end(struct handle *h);
-/* The same at exit, but for the memory; it waits for the log, not for ever for another who asks. False: so the log is not complete. */
+/*
+ * Writes all events, completes the log and ends the flusher. Returns 0 or an error number. sum, if not null, receives
+ * the counts of missing events, whether or not they could be written to the log.
+ */
+int flusher_end(struct handle *h, struct output_end *sum);
+/*
+ * Does the same at exit, but frees no memory, and waits only a limited time for another caller's question. Returns
+ * false if the wait was too long, so that the log is incomplete.
+ */
 bool flusher_try_end(struct handle *h);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * handle.c - trace_id_t to stream, for this process only
+ * handle.c - finds the stream of a trace_id_t, in this process only
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,9 +13,16 @@
 #include "base/testpoint.h"
 #include "base/ticks.h"
 
-#define HANDLES TRACE_SYS_MAX
+/* Slots for active streams, then as many slots for opened logs: neither kind uses up the other's slots. */
+#define HANDLES (2 * TRACE_SYS_MAX)
 
-/* How often those that sleep are woken until they have come out. */
+/* A trace_id_t has the identifier's number in the high bits, and the slot in the table + 1 in the low bits. */
+#define SLOT_BITS 12
+#define SLOT_MASK ((1u << SLOT_BITS) - 1)
+
+_Static_assert(HANDLES < SLOT_MASK, "a place and one");
+
+/* How often handle_end() wakes sleeping readers until they have returned. */
 #define END_SLICE_NS 10000000
 
 /* How long exit() waits for the table, in ms. */
@@ -24,7 +31,8 @@
 struct table {
 	pthread_mutex_t lock; /* zeroed memory is an unlocked mutex, see the assert in handle_table_lock() */
 	uint32_t last_number;
-	uint32_t ended; /* rises when a call in progress ends; what handle_end() sleeps on */
+	uint32_t ended; /* rises when a call in progress ends; handle_end() sleeps on this word */
+	int streams;    /* slots for active streams that were ever used; reading later slots would allocate memory */
 	struct handle handle[HANDLES];
 };
 
@@ -54,7 +62,7 @@ struct handle *handle_table_lock(void)
 		return NULL;
 	pthread_mutex_lock(&t->lock);
 	if (t->last_number == 0) {
-		/* Begins somewhere else in each process, so that a forked child does not give out its parent's identifiers. */
+		/* Numbers start differently in each process, so a forked child does not repeat its parent's. */
 		uint64_t seed = (uint64_t)clock_ns(CLOCK_MONOTONIC) * 2654435761u ^ (uint64_t)sys_getpid() << 16;
 
 		t->last_number = (uint32_t)(seed >> 8) | 1;
@@ -67,16 +75,20 @@ void handle_table_unlock(void)
 	pthread_mutex_unlock(&table->lock);
 }
 
-struct handle *handle_new(void)
+struct handle *handle_new(enum handle_kind kind)
 {
-	for (int i = 0; i < HANDLES; i++) {
+	int first = kind == HANDLE_RECORDED ? TRACE_SYS_MAX : 0;
+
+	for (int i = first; i < first + TRACE_SYS_MAX; i++) {
 		struct handle *h = &table->handle[i];
 
 		if (load_relaxed(&h->number))
 			continue;
-		/* Somebody with an old identifier may be looking, for a moment. */
+		/* A call with an old identifier may use the slot for a moment. */
 		while (load_acquire(&h->users) || load_acquire(&h->lock.held)) /* PAIR(users), PAIR(latch) */
 			spin_pause();
+		if (i >= table->streams && kind == HANDLE_ACTIVE)
+			store_relaxed(&table->streams, i + 1);
 		return h;
 	}
 	return NULL;
@@ -87,39 +99,41 @@ trace_id_t handle_publish(struct handle *h)
 	if (++table->last_number == 0)
 		++table->last_number;
 	store_release(&h->number, table->last_number); /* PAIR(handle) */
-	return (trace_id_t)h->number << 8 | (trace_id_t)(h - table->handle + 1);
+	return (trace_id_t)h->number << SLOT_BITS | (trace_id_t)(h - table->handle + 1);
 }
 
 static struct handle *slot_of(trace_id_t trid)
 {
 	struct table *t = load_acquire(&table); /* PAIR(table) */
-	unsigned i = (unsigned)(trid & 0xff);
+	unsigned i = (unsigned)(trid & SLOT_MASK);
 
-	return t && i >= 1 && i <= HANDLES && trid >> 40 == 0 ? &t->handle[i - 1] : NULL;
+	return t && i >= 1 && i <= HANDLES && trid >> (32 + SLOT_BITS) == 0 ? &t->handle[i - 1] : NULL;
 }
 
 /*
- * dying before the number: handle_free() clears them the other way round, so
- * that who sees the one cleared sees the other.
+ * Returns true if the handle has this identifier and kind and is not being shut
+ * down. Loads dying before number; handle_free() stores number before dying. So
+ * a load that sees dying cleared is followed by a load that sees number cleared.
  */
 static bool is(const struct handle *h, trace_id_t trid, enum handle_kind kind)
 {
-	uint32_t number = (uint32_t)(trid >> 8);
+	uint32_t number = (uint32_t)(trid >> SLOT_BITS);
 
-	return !load_acquire(&h->dying) && number && load_acquire(&h->number) == number && /* PAIR(dying), PAIR(handle) */
+	return !load_acquire(&h->dying) && number && /* PAIR(dying) */
+	       load_acquire(&h->number) == number && /* PAIR(dying), PAIR(handle) */
 	       kind & (h->input ? HANDLE_RECORDED : HANDLE_ACTIVE);
 }
 
 /*
- * Without a lock: who gets a handle counts itself and then looks whether it is
- * dying; who ends it says that and then looks for users. One of the two sees the
- * other.
+ * Uses no lock: a caller increments users and then loads dying; handle_end()
+ * stores dying and then loads users. At least one of the two sees the other's
+ * store.
  */
 struct handle *handle_get(trace_id_t trid, enum handle_kind kind)
 {
 	struct handle *h = slot_of(trid);
 
-	/* Looked at before too: those that come when it is dying must not keep who waits for the last user waiting. */
+	/* Check before counting as well: calls on a dying handle must not keep handle_end() waiting. */
 	if (!h || !is(h, trid, kind))
 		return NULL;
 	fetch_add(&h->users, 1);
@@ -127,7 +141,7 @@ struct handle *handle_get(trace_id_t trid, enum handle_kind kind)
 		handle_put(h);
 		return NULL;
 	}
-	if (h->target.place.guarded)
+	if (h->target.shm_dir.guarded)
 		guard_renew();
 	return h;
 }
@@ -136,15 +150,15 @@ struct handle *handle_enter(trace_id_t trid, enum handle_kind kind)
 {
 	struct handle *h = slot_of(trid);
 
-	/* Looked at before too: who has an old identifier should not wait for those that have the new one. */
+	/* Check before locking as well: a call with an old identifier should not wait for calls with the new one. */
 	if (!h || !is(h, trid, kind))
 		return NULL;
-	latch_take(&h->lock);
+	latch_acquire(&h->lock);
 	if (!is(h, trid, kind)) {
 		latch_release(&h->lock);
 		return NULL;
 	}
-	if (h->target.place.guarded)
+	if (h->target.shm_dir.guarded)
 		guard_renew();
 	return h;
 }
@@ -163,7 +177,7 @@ void handle_keep(struct handle *h)
 void handle_put(struct handle *h)
 {
 	fetch_add(&h->users, -1); /* PAIR(users) */
-	/* Another one's by now, perhaps: then somebody is woken in vain. */
+	/* The slot may have a new stream by now. Then the wake-up is not needed, but does no harm. */
 	if (load_relaxed(&h->dying)) {
 		fetch_add(&table->ended, 1);
 		sys_futex_wake(&table->ended);
@@ -179,7 +193,7 @@ struct handle *handle_end(trace_id_t trid, enum handle_kind kind)
 
 	if (!h)
 		return NULL;
-	/* Of two that end it one finds it. */
+	/* Of two threads that end the identifier, only one succeeds. */
 	pthread_mutex_lock(&table->lock);
 	if (is(h, trid, kind))
 		exchange(&h->dying, 1); /* PAIR(dying) */
@@ -187,21 +201,21 @@ struct handle *handle_end(trace_id_t trid, enum handle_kind kind)
 		h = NULL;
 	pthread_mutex_unlock(&table->lock);
 	TEST_POINT("shutdown_dying");
-	/* Who has the lock has entered before, and leaves or becomes a user; who takes it from now on sees dying. */
+	/* A caller that holds the lock will leave or become a user; a caller that locks from now on sees dying. */
 	if (h) {
-		latch_take(&h->lock);
+		latch_acquire(&h->lock);
 		latch_release(&h->lock);
 	}
 	for (;;) {
 		ended = load_relaxed(&table->ended);
 		if (!h || !load_acquire(&h->users)) /* PAIR(users) */
 			return h;
-		/* Readers that sleep: the word they sleep on changes, and they see dying. */
+		/* Wake sleeping readers: wakeups has changed, and each reader sees dying. */
 		if (!h->input) {
 			fetch_add(&h->stream.header->wakeups, 1);
 			sys_futex_wake(&h->stream.header->wakeups);
 		}
-		/* In slices: who can write to that word may keep the reader asleep. */
+		/* Sleep in slices: a process that can write to wakeups may keep the reader asleep. */
 		end = clock_ns(CLOCK_REALTIME) + END_SLICE_NS;
 		slice = (struct timespec){ end / NS_PER_S, end % NS_PER_S };
 		sys_futex_wait(&table->ended, ended, &slice);
@@ -210,9 +224,11 @@ struct handle *handle_end(trace_id_t trid, enum handle_kind kind)
 
 void handle_free(struct handle *h)
 {
-	/* The count stays: somebody with the old identifier may just have counted himself. */
+	/* Leave users as it is: a call with the old identifier may have just incremented it. */
 	store_release(&h->number, 0); /* PAIR(dying) */
-	memset(&h->dying, 0, sizeof *h - offsetof(struct handle, dying));
+	/* handle_put() may still load dying, so it is not part of the memset(). */
+	store_relaxed(&h->dying, 0);
+	memset((char *)&h->dying + sizeof h->dying, 0, sizeof *h - offsetof(struct handle, dying) - sizeof h->dying);
 }
 
 void handle_end_all(void (*f)(struct handle *))
@@ -221,13 +237,13 @@ void handle_end_all(void (*f)(struct handle *))
 
 	if (!load_acquire(&table)) /* PAIR(table) */
 		return;
-	/* Who holds it may be a thread that exit() has interrupted. */
+	/* The lock may be held by a thread that exit() has interrupted, so the wait is limited. */
 	for (int i = 0; i < EXIT_TRIES && !(locked = pthread_mutex_trylock(&table->lock) == 0); i++)
 		sys_sleep_ns(1000000);
-	for (int i = 0; i < HANDLES; i++) {
+	for (int i = 0, end = load_relaxed(&table->streams); i < end; i++) {
 		struct handle *h = &table->handle[i];
 
-		/* One that is being shut down is in the hands of who does that. */
+		/* A stream that is being shut down is left to the thread that does so. */
 		if (h->number && !h->dying && !h->input) {
 			store_relaxed(&h->dying, 1);
 			f(h);

@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/file.h"
-#include "base/guise.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "control/announce.h"
@@ -18,18 +16,23 @@
 #include "control/flusher.h"
 #include "control/quiesce.h"
 #include "control/recover.h"
+#include "host/file.h"
+#include "host/fs_credentials.h"
 #include "model/eventset.h"
 #include "record/attach.h"
 #include "record/emit.h"
 #include "shm/chunk.h"
 #include "shm/family.h"
 
+/* How many serial numbers to try for a new stream's file. */
+#define SERIAL_TRIES 64
+
 /* How long exit() waits for a handle, in ms. */
 #define EXIT_TRIES 100
 
 /* -- Creation ---------------------------------------------------------------- */
 
-/* One moment on three clocks: the anchor of all event times, also if the realtime clock is set later (H15). */
+/* Reads one moment on three clocks, to which all event times are relative, also if the clock is set later (H15). */
 static struct anchor creation_moment(uint32_t clock_kind, struct attr *attr, int64_t *real_time)
 {
 	int64_t best = INT64_MAX, real;
@@ -56,26 +59,38 @@ static size_t wanted_size(const struct stream *s)
 	return s->chunk_count * sizeof(uint64_t);
 }
 
-/* A stream's file under the first serial number that is free: an image before an exec may have left some. */
-static int make_stream(int dir, struct handle *h, const struct attr *attr, bool with_log)
-{
-	static uint32_t last_serial;
-	struct stream_origin origin = { h->entry.creator, h->target.ident, 0 };
-	/* Without a log its size is whatever the attribute says: nothing that could be divided. */
-	uint32_t log_bytes = with_log ? stream_log_bytes(output_capacity(attr->log_policy, attr->log_size, attr->data_size)) : 0;
-	int r;
+/*
+ * First and last serial number of this process's streams, protected by the table's lock; 0: no stream yet. Numbers start
+ * differently after each exec, so that all streams from the first to the last number are of the present image.
+ */
+static uint32_t serial_first, serial_last;
 
-	do {
-		origin.serial = fetch_add(&last_serial, 1) + 1;
-		r = stream_create(dir, &h->target.place, &origin, attr, log_bytes, &h->stream, &h->hold);
-	} while (r == -EEXIST);
+/*
+ * Makes the stream's file with a free serial number. An image before an exec may have left files. Returns 0 or a
+ * negative error number.
+ */
+static int make_stream(int dir, struct handle *h, const struct attr *attr, bool with_log, uint32_t turns)
+{
+	struct stream_origin origin = { .creator = h->entry.creator, .target = h->target.ident, .turns = turns };
+	/* Without a log, log_size may be any number, even one that output_capacity() cannot divide. */
+	uint32_t log_bytes = with_log ?
+	                     stream_log_bytes(output_capacity(attr->log_policy, attr->log_size, attr->data_size)) : 0;
+	int r = -EEXIST;
+
+	for (int try = 0; try < SERIAL_TRIES && r == -EEXIST; try++) {
+		/* An earlier image of this process, or a hostile process, made a file with this number: jump ahead. */
+		if (try > 0 || !serial_last)
+			serial_last = serial_first = (uint32_t)clock_ns(CLOCK_MONOTONIC) | 1;
+		origin.serial = ++serial_last;
+		r = stream_create(dir, &h->target.shm_dir, &origin, attr, log_bytes, &h->stream, &h->hold);
+	}
 	h->entry.serial = origin.serial;
 	if (r == 0 && with_log)
 		output_plan(h->stream.log, attr->log_policy, attr->log_size, attr->data_size);
 	return r;
 }
 
-/* The file, by descriptor or, if there is none left, by path: the name is ours alone. */
+/* Removes the stream's file: by the directory's descriptor, or by path if no descriptor could be opened. */
 static void remove_stream(struct handle *h, int dir)
 {
 	char name[FILE_NAME_SIZE];
@@ -84,49 +99,50 @@ static void remove_stream(struct handle *h, int dir)
 	if (dir >= 0)
 		sys_unlink(dir, name);
 	else
-		file_unlink(&h->target.place, name);
+		file_unlink(&h->target.shm_dir, name);
 	lock_release(&h->hold);
 }
 
-/* More than there may be? Ours is counted, so of two at the same time none is too many. */
-static bool too_many(int dir, const struct place *place)
+/*
+ * Returns true if the user whose process is traced has more streams than TRACE_SYS_MAX. The new stream is counted too,
+ * so that two streams made at the same time cannot exceed the limit. A controller with more rights than the user does
+ * not count: the user may have faked streams to keep the controller out.
+ */
+static bool too_many(int dir, const struct shm_dir *shm_dir, const struct recover_own *own)
 {
-	struct sys_stat st;
-	int streams;
-
-	/* Nearly always there are not even as many files. */
-	if (file_count_all(place) <= TRACE_SYS_MAX)
-		return false;
-	streams = sys_stat(dir, &st) < 0 ? -1 : lock_count_streams(st.device_major, st.device_minor);
-	/* Those of this user for sure, whatever the kernel's list may miss, or not tell. */
-	return streams > TRACE_SYS_MAX || recover_count(dir) > TRACE_SYS_MAX;
+	/* Nearly always the directory has fewer entries than the limit. */
+	return !shm_dir->guarded && file_count(dir) > TRACE_SYS_MAX &&
+	       recover_count(dir, TRACE_SYS_MAX, own) > TRACE_SYS_MAX;
 }
 
-/* What a stream's log is to be written to. */
+/* The file or pipe that receives a stream's log. */
 struct log_file {
 	int fd;
 	bool seeks;
 };
 
-static int create_in(int dir, struct handle *h, const struct attr *attr, const struct log_file *log)
+static int create_in(int dir, struct handle *h, const struct attr *attr, const struct log_file *log, uint32_t turns)
 {
+	struct recover_own own;
 	struct anchor anchor;
 	int error, r;
 
-	/* Who traces itself has asked before. */
+	/* A process that traces itself has determined its identity before. */
 	if (h->target.self)
 		h->entry.creator = self_process(h->target.self)->ident;
 	else if ((r = ident_self(&h->entry.creator)) < 0)
 		return -r;
-	recover_directory(dir, &h->target.place, h->entry.creator.space);
-	r = make_stream(dir, h, attr, log != NULL);
+	own = (struct recover_own){ h->entry.creator, serial_first, serial_last };
+	recover_directory(dir, &h->target.shm_dir, h->entry.creator.pidns, serial_last ? &own : NULL);
+	r = make_stream(dir, h, attr, log != NULL, turns);
 	if (r < 0)
 		return -r;
 	TEST_POINT("create_made");
-	/* A child has no use for it, and would keep the memory. */
+	/* A child does not use the mapping, and would only keep the memory. */
 	sys_not_on_fork(h->stream.header, h->stream.size);
 	error = EAGAIN;
-	if (too_many(dir, &h->target.place))
+	own = (struct recover_own){ h->entry.creator, serial_first, serial_last };
+	if (too_many(dir, &h->target.shm_dir, &own))
 		goto remove;
 	TEST_POINT("create_counted");
 	error = ENOMEM;
@@ -140,26 +156,26 @@ static int create_in(int dir, struct handle *h, const struct attr *attr, const s
 	error = live_init(&h->live, &h->stream, anchor);
 	if (error)
 		goto unmap_wanted;
-	/* Processes that begin from the next clock tick on inherit it; see lifecycle_create(). */
+	/* Processes that begin at the next clock tick or later inherit the stream; see lifecycle_create(). */
 	h->entry.inherit_from = attr->inheritance == POSIX_TRACE_INHERITED ? ident_ticks() + 1 : 0;
 	TEST_POINT("create_live");
 	error = log ? flusher_start(h, log->fd, log->seeks) : 0;
 	if (error)
 		goto free_live;
-	h->slot = procpage_enter(h->target.page, stream_who(&h->stream), &h->entry);
+	h->slot = procpage_enter(h->target.page, stream_thread_ref(&h->stream), &h->entry);
 	if (h->slot < 0) {
 		error = -h->slot;
 		goto end_flusher;
 	}
 	TEST_POINT("create_entered");
-	/* Now, while it can be done: at its first event the process may have no descriptor left. */
+	/* Attach now: at its first event the process may have no descriptor left. */
 	if (h->target.self)
 		attach_slot(h->target.self, h->target.page, h->slot);
 	return 0;
 
 end_flusher:
 	if (h->flusher)
-		flusher_end(h);
+		flusher_end(h, NULL);
 free_live:
 	live_free(&h->live);
 unmap_wanted:
@@ -170,19 +186,19 @@ remove:
 	return error;
 }
 
-static int create(struct handle *h, pid_t pid, const struct attr *attr, const struct log_file *log)
+static int create(struct handle *h, pid_t pid, const struct attr *attr, const struct log_file *log, uint32_t turns)
 {
 	int error = target_open(pid, &h->target), dir;
-	struct guise guise;
+	struct fs_credentials fs_credentials;
 
 	if (error)
 		return error;
-	guise_put_on(&guise, h->target.place.owner, h->target.place.group);
+	fs_credentials_use(&fs_credentials, h->target.shm_dir.owner, h->target.shm_dir.group);
 	dir = target_directory(&h->target);
-	error = dir < 0 ? -dir : create_in(dir, h, attr, log);
+	error = dir < 0 ? -dir : create_in(dir, h, attr, log, turns);
 	if (dir >= 0)
 		sys_close(dir);
-	guise_take_off(&guise);
+	fs_credentials_restore(&fs_credentials);
 	if (!error && h->entry.inherit_from)
 		target_inherits(&h->target, true);
 	if (error)
@@ -190,7 +206,7 @@ static int create(struct handle *h, pid_t pid, const struct attr *attr, const st
 	return error;
 }
 
-int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, trace_id_t *trid)
+int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, uint32_t turns, trace_id_t *trid)
 {
 	const struct attr *given = attr_get_const(attr);
 	struct log_file file = { .fd = -1 };
@@ -211,20 +227,20 @@ int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, trace_
 		error = -output_possible(file.fd, a->log_policy, &file.seeks);
 		if (error)
 			return error;
-		/* As in use: no log is so small that the largest event has no room in it. */
+		/* Use the actual size: every log has room for the largest event. */
 		a->log_size = output_size(a->log_policy, a->log_size, a->data_size);
 	}
 	if (!handle_table_lock())
 		return ENOMEM;
-	h = handle_new();
-	error = h ? create(h, pid, a, log ? &file : NULL) : EAGAIN;
+	h = handle_new(HANDLE_ACTIVE);
+	error = h ? create(h, pid, a, log ? &file : NULL, turns) : EAGAIN;
 	if (!error)
 		*trid = handle_publish(h);
 	else if (h)
 		handle_free(h);
 	TEST_POINT("create_published");
 	handle_table_unlock();
-	/* What is forked after this call inherits the stream, what was forked before it does not (INH-5). */
+	/* Processes forked after this call inherit the stream; processes forked before it do not (INH-5). */
 	if (!error && a->inheritance == POSIX_TRACE_INHERITED)
 		ident_next_tick();
 	return error;
@@ -232,14 +248,16 @@ int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, trace_
 
 /* -- Start and stop ------------------------------------------------------------ */
 
-/* The stream is as full as if a trace point had found it so. */
+/* Makes the stream as full as if a trace point had found no room. */
 static void become_full(struct handle *h, uint32_t state)
 {
+	if (h->stream.stream_policy != POSIX_TRACE_LOOP)
+		state |= STATE_LOSING;
 	fetch_or(&h->stream.header->state, state);
 	emit_wake(h->stream.header);
 }
 
-/* A stop that finds no room is told of by the reader, in its place. */
+/* Notes a STOP that finds no room in the stream, so that the reader reports it in its place. */
 static void stop_without_room(struct handle *h, const void *address)
 {
 	uint64_t none = 0;
@@ -259,14 +277,14 @@ int lifecycle_start(struct handle *h, const void *address)
 	if (state & (STATE_RUNNING | STATE_ARMED))
 		return 0;
 	if ((state & STATE_FULL) && h->stream.stream_policy != POSIX_TRACE_LOOP) {
-		/* "Full: no event, status unchanged"; it starts when it has been read. */
+		/* "Full: no event, status unchanged"; the stream starts when it has been read. */
 		fetch_or(&header->state, STATE_ARMED);
 		return 0;
 	}
-	/* A stop that was found too late to be recorded is told before this start. */
-	if (h->live.stop_told) {
+	/* A STOP that the reader has not reported yet is reported before this START. */
+	if (h->live.stop_reported) {
 		store_relaxed(&header->stopped_ticks, 0);
-		h->live.stop_told = 0;
+		h->live.stop_reported = 0;
 	} else if (load_relaxed(&header->stopped_ticks)) {
 		h->live.stop_before = ticks_read(h->stream.clock_kind);
 	}
@@ -283,11 +301,14 @@ int lifecycle_start(struct handle *h, const void *address)
 int lifecycle_stop(struct handle *h, const void *address)
 {
 	struct stream_header *header = h->stream.header;
-	uint32_t state = fetch_and(&header->state, ~(STATE_RUNNING | STATE_ARMED));
+	uint32_t state;
 	int by_call = 0;
 
+	fetch_add(&header->stops, 1);
+	TEST_POINT("stop_counted");
+	state = fetch_and(&header->state, ~(STATE_RUNNING | STATE_ARMED)); /* PAIR(seam) */
 	if (!(state & STATE_RUNNING))
-		return 0; /* suspended; if it had stopped by itself, it will not restart */
+		return 0; /* already suspended; if stopped by itself, will not restart. While full, goes on losing */
 	TEST_POINT("stop_state");
 	quiesce(h);
 	TEST_POINT("stop_quiet");
@@ -297,93 +318,38 @@ int lifecycle_stop(struct handle *h, const void *address)
 	return 0;
 }
 
-void lifecycle_drained(struct handle *h)
-{
-	struct stream_header *header = h->stream.header;
-	uint32_t state = load_relaxed(&header->state);
-	trace_event_set_t set;
-	uint64_t stopped, started;
-	bool by_itself;
-
-	if (state & STATE_RUNNING)
-		return;
-	quiesce(h);
-	if (!live_empty(&h->live))
-		return;
-	stopped = load_relaxed(&header->stopped_ticks);
-	if (stopped)
-		live_stopped(&h->live, stopped);
-	/* It has to be in the log before it goes on: should this process be killed, nobody else would know. */
-	if (h->flusher && !live_empty(&h->live))
-		return;
-	store_relaxed(&header->stopped_ticks, 0);
-	h->live.stop_told = 0;
-	TEST_POINT("drained_ticks");
-	by_itself = stopped && h->live.stop_value;
-	if (state & STATE_ARMED) {
-		started = ticks_read(h->stream.clock_kind);
-		/* What was lost while the log was written is told in the log (SYS-20). */
-		if (by_itself && h->stream.stream_policy == POSIX_TRACE_FLUSH)
-			live_gap(&h->live, stopped, started);
-		filter_load(h, &set);
-		live_start(&h->live, &set, started);
-		/* In one step: an event that found it neither running nor armed would be lost and not counted. */
-		while (!cas(&header->state, &state, (state & ~(STATE_FULL | STATE_ARMED)) | STATE_RUNNING))
-			;
-		TEST_POINT("drained_started");
-	} else {
-		fetch_and(&header->state, ~STATE_FULL);
-	}
-}
-
-void lifecycle_read(struct handle *h)
-{
-	struct stream_header *header = h->stream.header;
-	uint32_t state = load_relaxed(&header->state);
-
-	if (!(state & STATE_FULL) || (state & STATE_ARMED))
-		return;
-	for (uint32_t i = 0; i < h->stream.chunk_count; i++) {
-		struct chunk *c = &h->stream.chunks[i];
-		uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
-
-		if (!owner_is(load_relaxed(&c->owner)) && chunk_unread(c, p) == 0) {
-			fetch_and(&header->state, ~STATE_FULL);
-			return;
-		}
-	}
-	if (live_empty(&h->live))
-		fetch_and(&header->state, ~STATE_FULL);
-}
-
 /* -- Clear and status -------------------------------------------------------------- */
 
-static void clear(struct handle *h, const void *address)
+/* Clears the stream. Returns the number of events that had found no room. */
+static uint64_t clear(struct handle *h, const void *address)
 {
 	struct stream_header *header = h->stream.header;
-	bool running = fetch_and(&header->state, ~STATE_RUNNING) & STATE_RUNNING;
 	trace_event_set_t sets[2];
+	uint64_t lost;
+	bool running;
 
+	fetch_add(&header->stops, 1);
+	running = fetch_and(&header->state, ~STATE_RUNNING) & STATE_RUNNING; /* PAIR(seam) */
 	quiesce(h);
 	TEST_POINT("clear_quiet");
 	for (uint32_t i = 0; i < h->stream.chunk_count; i++) {
 		struct chunk *c = &h->stream.chunks[i];
 
-		if (!chunk_claim(&h->stream, c, stream_who(&h->stream), true))
+		if (!chunk_trylock(&h->stream, c, stream_thread_ref(&h->stream), true))
 			continue;
 		if (!owner_is(load_relaxed(&c->owner)))
 			chunk_recycle(&h->stream, c);
-		chunk_unclaim(c);
+		chunk_unlock(c);
 	}
 	live_reset(&h->live, creation_moment(h->stream.clock_kind, &h->attr, &h->real_time));
 	h->type_next = 0;
 	TEST_POINT("clear_reset");
-	store_relaxed(&header->lost, 0);
+	lost = exchange(&header->lost, 0);
 	store_relaxed(&header->lost_ticks, 0);
 	store_relaxed(&header->lost_last, 0);
-	store_relaxed(&header->lost_told, 0);
+	store_relaxed(&header->lost_reported, 0);
 	store_relaxed(&header->stopped_ticks, 0);
-	fetch_and(&header->state, ~(STATE_FULL | STATE_ARMED | STATE_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
+	fetch_and(&header->state, ~(STATE_FULL | STATE_ARMED | STATE_LOSING | STATE_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
 
 	TEST_POINT("clear_filter");
 	filter_load(h, &sets[0]);
@@ -393,20 +359,22 @@ static void clear(struct handle *h, const void *address)
 	filter_store(h, &sets[1]);
 	if (running)
 		fetch_or(&header->state, STATE_RUNNING);
+	return lost;
 }
 
-int lifecycle_clear(trace_id_t trid, const void *address)
+int lifecycle_clear(trace_id_t trid, const void *address, uint64_t *lost)
 {
 	struct handle *h = handle_get(trid, HANDLE_ACTIVE);
+	uint64_t all = 0;
 	int error = 0;
 
 	if (!h)
 		return EINVAL;
 	if (h->flusher)
 		flusher_pause(h);
-	latch_take(&h->lock);
+	latch_acquire(&h->lock);
 	if (handle_works(h))
-		clear(h, address);
+		all = clear(h, address);
 	else
 		error = EINVAL;
 	if (h->flusher) {
@@ -416,6 +384,8 @@ int lifecycle_clear(trace_id_t trid, const void *address)
 	}
 	latch_release(&h->lock);
 	handle_put(h);
+	if (lost)
+		*lost = all;
 	return error;
 }
 
@@ -437,37 +407,41 @@ int lifecycle_flush(trace_id_t trid, const void *address)
 int lifecycle_status(struct handle *h, struct posix_trace_status_info *status)
 {
 	struct stream_header *header = h->stream.header;
-	/* One word, so the members fit together, and no log overrun or error is forgotten between reading and resetting. */
+	/* One atomic step: the members are consistent, and no overrun or error is lost between reading and resetting. */
 	uint32_t state = fetch_and(&header->state, ~(STATE_OVERRUN | STATE_LOG_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
 	uint64_t lost = load_relaxed(&header->lost) + merge_lost(&h->live.merge);
 
 	memset(status, 0, sizeof *status);
 	status->posix_stream_status = state & STATE_RUNNING ? POSIX_TRACE_RUNNING : POSIX_TRACE_SUSPENDED;
 	status->posix_stream_full_status = state & STATE_FULL ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL;
-	/* Not by the bit: the number has risen before it is set, and whoever sets it may be killed in between. */
-	status->posix_stream_overrun_status = lost > load_relaxed(&header->lost_told) ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
+	/* Not by STATE_OVERRUN: the count rises before the bit is set, and the writer may be killed in between. */
+	status->posix_stream_overrun_status =
+	        lost > load_relaxed(&header->lost_reported) ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
 	status->posix_stream_flush_status = state & STATE_FLUSHING ? POSIX_TRACE_FLUSHING : POSIX_TRACE_NOT_FLUSHING;
 	status->posix_stream_flush_error = (int)(state >> STATE_ERROR_SHIFT);
 	status->posix_log_overrun_status = state & STATE_LOG_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
 	status->posix_log_full_status = state & STATE_LOG_FULL ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL;
 	status->__posix_lost_events = lost;
-	store_relaxed(&header->lost_told, lost);
+	store_relaxed(&header->lost_reported, lost);
 	return 0;
 }
 
 /* -- Shutdown ------------------------------------------------------------------------ */
 
-/* Takes it out of the pages that have it, and its file away. */
+/* Removes the stream from all process pages, and removes its file. wait: until this process's threads have left it. */
 static void withdraw(struct handle *h, bool wait)
 {
 	struct target *t = &h->target;
-	struct guise guise;
+	struct fs_credentials fs_credentials;
 	bool left;
-	int dir;
+	int dir, slot;
 
-	guise_put_on(&guise, t->place.owner, t->place.group);
+	fs_credentials_use(&fs_credentials, t->shm_dir.owner, t->shm_dir.group);
 	dir = target_directory(t);
-	left = procpage_leave(t->page, h->slot, stream_who(&h->stream), &h->entry);
+	/* If the process has become another user, it has a new page, and the stream may have another slot there. */
+	if (t->self && (slot = procpage_find(t->page, &h->entry)) >= 0)
+		h->slot = slot;
+	left = procpage_leave(t->page, h->slot, stream_thread_ref(&h->stream), &h->entry);
 
 	TEST_POINT("shutdown_left");
 	if (wait && t->self)
@@ -476,31 +450,31 @@ static void withdraw(struct handle *h, bool wait)
 	if (left)
 		procpage_free(t->page, h->slot);
 	if (h->entry.inherit_from && dir >= 0)
-		procpage_forget(dir, &t->place, h->entry.creator.space, &h->entry);
+		procpage_forget(dir, &t->shm_dir, h->entry.creator.pidns, &h->entry, false);
 	TEST_POINT("shutdown_forgotten");
 	remove_stream(h, dir);
 	TEST_POINT("shutdown_removed");
 	if (dir >= 0)
 		sys_close(dir);
-	guise_take_off(&guise);
+	fs_credentials_restore(&fs_credentials);
 	if (h->entry.inherit_from && !family_passes_on(t->page))
 		target_inherits(t, false);
 }
 
-int lifecycle_shutdown(trace_id_t trid, const void *address)
+int lifecycle_shutdown(trace_id_t trid, const void *address, struct output_end *sum)
 {
 	struct handle *h = handle_end(trid, HANDLE_ACTIVE);
 	int error = 0;
 
 	if (!h)
 		return EINVAL;
-	/* There is no other call, but there may be a flusher. */
-	latch_take(&h->lock);
+	/* No other call uses the handle, but the flusher may. */
+	latch_acquire(&h->lock);
 	lifecycle_stop(h, address);
 	latch_release(&h->lock);
 	TEST_POINT("shutdown_stopped");
 	if (h->flusher)
-		error = flusher_end(h);
+		error = flusher_end(h, sum);
 	fetch_or(&h->stream.header->state, STATE_ENDED);
 	TEST_POINT("shutdown_ended");
 	withdraw(h, true);
@@ -517,10 +491,10 @@ int lifecycle_shutdown(trace_id_t trid, const void *address)
 	return error;
 }
 
-/* The STOP of a shutdown, and all that the log lacks. */
+/* Stops the stream and completes its log. Returns false if other threads do not let go of the stream in time. */
 static bool end_log(struct handle *h)
 {
-	/* Who holds it may be a thread that exit() has interrupted. */
+	/* The lock may be held by a thread that exit() has interrupted, so the wait is limited. */
 	for (int i = 0; !latch_try(&h->lock); i++) {
 		if (i == EXIT_TRIES)
 			return false;
@@ -532,16 +506,17 @@ static bool end_log(struct handle *h)
 }
 
 /*
- * At exit the files go; the memory stays, because other threads and the
- * destructors of other libraries may still be tracing (H9). In a forked child
- * there is nothing of the parent's to be found here (H1).
+ * Ends a stream at exit. Removes its file; the memory stays, because other
+ * threads and the destructors of other libraries may still be tracing (H9). A
+ * forked child finds an empty table, and so ends no stream of its parent (H1).
  */
 static void end(struct handle *h)
 {
-	/* What cannot be brought to its log now stays for whoever comes next, as if this process had been killed. */
+	/* If the log cannot be completed now, a later process does it, as if this process had been killed. */
 	if (h->flusher && !end_log(h))
 		return;
-	fetch_and(&h->stream.header->state, ~(STATE_RUNNING | STATE_ARMED));
+	fetch_add(&h->stream.header->stops, 1);
+	fetch_and(&h->stream.header->state, ~(STATE_RUNNING | STATE_ARMED | STATE_LOSING)); /* PAIR(seam) */
 	TEST_POINT("exit_stopped");
 	fetch_or(&h->stream.header->state, STATE_ENDED);
 	withdraw(h, false);

@@ -1,8 +1,9 @@
 /*
  * lifecycle.h - a stream's life: create, start, stop, clear, shut down
  *
- * docs/recording.md draws the states. Those that get a handle are called
- * with that locked. address is that of the application's call.
+ * docs/recording.md draws the states. Functions with a handle parameter are
+ * called with the handle locked. address: where the application called. Each
+ * function returns 0 or an error number.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,22 +14,19 @@
 
 #include "control/handle.h"
 
-/* attr null: all defaults. log: a descriptor; null for a stream without one. */
-int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, trace_id_t *trid);
+/*
+ * Creates a stream. attr: null for all defaults. log: the log's descriptor; null for a stream without a log.
+ * turns: as in the stream's header.
+ */
+int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, uint32_t turns, trace_id_t *trid);
 int lifecycle_start(struct handle *h, const void *address);
 int lifecycle_stop(struct handle *h, const void *address);
-int lifecycle_clear(trace_id_t trid, const void *address);
+/* Clears the stream. lost, if not null, receives the exact number of events that had found no room. */
+int lifecycle_clear(trace_id_t trid, const void *address, uint64_t *lost);
 int lifecycle_flush(trace_id_t trid, const void *address);
-int lifecycle_shutdown(trace_id_t trid, const void *address);
+struct output_end;
+/* Shuts the stream down. sum, if not null and if the stream has a log, receives the counts of its missing events. */
+int lifecycle_shutdown(trace_id_t trid, const void *address, struct output_end *sum);
 int lifecycle_status(struct handle *h, struct posix_trace_status_info *status);
-
-/*
- * The reader has found nothing left in a stream that has stopped by itself:
- * queues its STOP, and restarts it if it is to be. Nothing if there is
- * something left after all.
- */
-void lifecycle_drained(struct handle *h);
-/* The reader has taken an event: is there space again? */
-void lifecycle_read(struct handle *h);
 
 #endif

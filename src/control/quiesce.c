@@ -1,5 +1,5 @@
 /*
- * quiesce.c - no writer in the middle of a record, none that holds a chunk
+ * quiesce.c - waits until no writer is in the middle of a record or holds a chunk
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,16 +14,16 @@
 #define PATIENCE_NS (NS_PER_S / 10)
 #define ROUNDS_SPINNING 20
 
-/* h->wanted[i] of a chunk that this round has not claimed. */
-#define NOT_CLAIMED UINT64_MAX
+/* Value of h->wanted[i] for a chunk that this round has not locked. */
+#define NOT_LOCKED UINT64_MAX
 
 bool quiesce(struct handle *h)
 {
 	struct stream *s = &h->stream;
-	uint32_t who = stream_who(&h->stream);
+	uint32_t ref = stream_thread_ref(&h->stream);
 	int64_t until;
 
-	/* The caller's change of the state, before the look at the claims: against emit_alone(). */
+	/* Orders the caller's change of the state before the loads of the locks; emit_alone() does the converse. */
 	fence_full();
 	until = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
 	for (int round = 0;; round++) {
@@ -32,27 +32,30 @@ bool quiesce(struct handle *h)
 		for (uint32_t i = 0; i < s->chunk_count; i++) {
 			struct chunk *c = &s->chunks[i];
 
-			h->wanted[i] = NOT_CLAIMED;
-			if (!owner_is(load_relaxed(&c->owner)) && !load_acquire(&c->claim)) /* PAIR(claim) */
+			h->wanted[i] = NOT_LOCKED;
+			if (!owner_is(load_relaxed(&c->owner)) && !load_acquire(&c->lock)) /* PAIR(lock) */
 				continue;
-			if (chunk_claim(s, c, who, round >= ROUNDS_SPINNING))
-				chunk_withdraw(c, &h->wanted[i]);
-			else
+			if (!chunk_trylock(s, c, ref, round >= ROUNDS_SPINNING)) {
 				done = false;
-			TEST_POINT("quiesce_claimed");
+			} else if (!chunk_withdraw(c, &h->wanted[i])) {
+				h->wanted[i] = NOT_LOCKED;
+				chunk_unlock(c);
+				done = false;
+			}
+			TEST_POINT("quiesce_locked");
 		}
 		barrier = barrier_everywhere();
 		TEST_POINT("quiesce_barrier");
 		for (uint32_t i = 0; i < s->chunk_count; i++) {
 			struct chunk *c = &s->chunks[i];
 
-			if (h->wanted[i] == NOT_CLAIMED)
+			if (h->wanted[i] == NOT_LOCKED)
 				continue;
 			if ((!barrier && owner_is(h->wanted[i])) || !chunk_withdrawn(s, c, h->wanted[i])) {
 				chunk_give_back(c, h->wanted[i]);
 				done = false;
 			}
-			chunk_unclaim(c);
+			chunk_unlock(c);
 		}
 		TEST_POINT("quiesce_round");
 		if (done)

@@ -1,5 +1,5 @@
 /*
- * quiesce.h - no writer in the middle of a record, none that holds a chunk
+ * quiesce.h - waits until no writer is in the middle of a record or holds a chunk
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,11 +11,11 @@
 #include "control/handle.h"
 
 /*
- * Takes all chunks away from their owners. Who records after this call has
- * looked at the stream's state after it: so with the state changed before,
- * nothing is recorded any more that the new state does not allow. False if a
- * thread stayed in the middle of a trace point for a tenth of a second; its
- * record may still come.
+ * Takes all chunks away from their owners. A writer that records after this
+ * call loads the stream's state after it. So if the caller changes the state
+ * first, no event is recorded after this call that the new state forbids.
+ * Returns false if a thread stayed in the middle of a trace point for a tenth
+ * of a second; its record may still come.
  */
 bool quiesce(struct handle *h);
 

@@ -1,9 +1,10 @@
 /*
  * reading.c - the three functions that read an active stream
  *
- * A reader that finds nothing sets waiting, passes a barrier everywhere, looks
- * again and sleeps on wakeups. A writer commits and then looks at waiting. So
- * either the reader sees the event or the writer sees that it must wake.
+ * A reader that finds nothing sets waiting, passes a barrier on all processors,
+ * looks again and sleeps on wakeups. A writer commits and then loads waiting. So
+ * either the reader sees the event, or the writer sees that it must wake the
+ * reader.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,12 +18,12 @@
 #include "base/testpoint.h"
 #include "base/wait.h"
 #include "control/handle.h"
-#include "control/lifecycle.h"
+#include "control/resume.h"
 #include "control/recorded.h"
 
-#define HELD_UP_NS    100000  /* look again after so long when a writer is in the middle of a record */
+#define HELD_UP_NS    100000  /* time between two looks while a writer is in the middle of a record */
 #define KILLED_NS     1000000000
-#define GUARDED_NS    20000000 /* who writes there may not mean to wake us, or take the word away (H18) */
+#define GUARDED_NS    20000000 /* a hostile process may refuse to wake the reader, or take the word away (H18) */
 #define AGAIN_MAX     1000 /* calls of 10 ms */
 #define AGAIN_GUARDED 10
 #define NO_BARRIER_NS 1000000 /* without membarrier() a wake-up may be missed: sleep in slices */
@@ -33,7 +34,7 @@ static void report(struct handle *h, const struct event *e, size_t size, struct 
 	int64_t ns = merge_time(&h->live.merge, e->ticks) + h->real_time;
 
 	if (ns < 0)
-		ns = 0; /* no time of an event of ours */
+		ns = 0; /* corrupt: events have no negative times */
 	memset(event, 0, sizeof *event);
 	event->posix_event_id = e->id;
 	event->posix_pid = (pid_t)e->pid;
@@ -51,30 +52,36 @@ static void report(struct handle *h, const struct event *e, size_t size, struct 
 	}
 }
 
-/* With the handle locked. */
-static enum merge_result next(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length)
+/* Reads the next event. The caller has locked the handle. hurry: the caller does not wait, or has no time left. */
+static enum merge_result next(struct handle *h, bool hurry, struct posix_trace_event_info *event, void *data,
+                              size_t size, size_t *length)
 {
 	struct stream_header *header = h->stream.header;
 	struct event e;
-	enum merge_result result = live_next(&h->live, &e, data, size);
+	enum merge_result result;
+
+	h->live.merge.hurry = hurry;
+	result = live_next(&h->live, &e, data, size);
 
 	/* A stream that has stopped for lack of room restarts when its last event is reported (CH-35). */
 	if ((load_relaxed(&header->state) & STATE_ARMED) || load_relaxed(&header->stopped_ticks)) {
 		if (live_empty(&h->live))
-			lifecycle_drained(h);
-		if (result == MERGE_NONE)
+			resume_drained(h);
+		/* Even if a writer is in the middle of a record: a STOP and a START need no room. */
+		if (result == MERGE_NONE || result == MERGE_HELD_UP)
 			result = live_next(&h->live, &e, data, size);
 	}
 	if (result == MERGE_RECORD) {
-		lifecycle_read(h);
+		resume_read(h);
 		report(h, &e, size, event, length);
 	}
 	return result;
 }
 
 /*
- * musl moves a thread that is to end at once to its end as it stands, whatever its stack pointer just is. A function of x86 may
- * count on more, and the program's handlers, which are next, are functions: so on to them from one that sets that right.
+ * When musl cancels a thread asynchronously, it calls the cleanup handlers with whatever stack pointer the thread has.
+ * Functions on x86 may rely on an aligned stack, and the application's cleanup handlers run next. So this function
+ * aligns the stack and runs them itself.
  */
 #if !defined __GLIBC__ && (defined __x86_64__ || defined __i386__)
 __attribute__((force_align_arg_pointer))
@@ -90,7 +97,7 @@ static void cancelled(void *h)
 }
 #endif
 
-/* Sleeps until something may have happened; 0, ETIMEDOUT or EINTR. The only cancellation point of the library (H19). */
+/* Sleeps until an event may have come. Returns 0, ETIMEDOUT or EINTR. The library's only cancellation point (H19). */
 static int sleep_on(struct handle *h, uint32_t *word, uint32_t value, const struct timespec *deadline)
 {
 	int type, r;
@@ -104,7 +111,7 @@ static int sleep_on(struct handle *h, uint32_t *word, uint32_t value, const stru
 	return r == -ETIMEDOUT || r == -EINTR ? -r : 0;
 }
 
-/* A time too far away for 64 bits of nanoseconds is as good as for ever, or long past. */
+/* Returns the time in nanoseconds; the largest or the smallest number if it does not fit into 64 bits. */
 static int64_t in_ns(const struct timespec *t)
 {
 	int64_t ns;
@@ -114,7 +121,7 @@ static int64_t in_ns(const struct timespec *t)
 	return ns;
 }
 
-/* The same, for this long at the most; a deadline that comes first is the caller's to notice. */
+/* Sleeps for at most slice ns. Returns 0 after the slice, and ETIMEDOUT only if the deadline has come first. */
 static int sleep_slice(struct handle *h, uint32_t *word, uint32_t value, int64_t slice, const struct timespec *deadline)
 {
 	int64_t until = clock_ns(CLOCK_REALTIME) + slice;
@@ -125,6 +132,12 @@ static int sleep_slice(struct handle *h, uint32_t *word, uint32_t value, int64_t
 	return error == ETIMEDOUT && !earlier ? 0 : error;
 }
 
+/* Returns true if only this process records in the stream, and none of its threads takes the fast path. */
+static bool writes_without_writer(const struct handle *h)
+{
+	return h->target.self && !h->entry.inherit_from && self_process(h->target.self)->locked;
+}
+
 static int wait_for_event(struct handle *h, enum merge_result result, uint32_t wakeups, bool barrier,
                           const struct timespec *deadline)
 {
@@ -132,45 +145,68 @@ static int wait_for_event(struct handle *h, enum merge_result result, uint32_t w
 
 	if (result == MERGE_HELD_UP || result == MERGE_AGAIN)
 		return sleep_slice(h, word, wakeups, HELD_UP_NS, deadline);
-	if (!barrier)
+	/* If all writers take the slow path, they pass a barrier before loading waiting: the reader's own is enough. */
+	if (!barrier && !writes_without_writer(h))
 		return sleep_slice(h, word, wakeups, NO_BARRIER_NS, deadline);
-	if (h->target.place.guarded)
+	if (h->target.shm_dir.guarded)
 		return sleep_slice(h, word, wakeups, GUARDED_NS, deadline);
-	/* Who was about to wake us may be killed before it does. */
+	/* A writer may be killed before it wakes the reader. */
 	if (!h->target.self || h->entry.inherit_from)
 		return sleep_slice(h, word, wakeups, KILLED_NS, deadline);
 	return sleep_on(h, word, wakeups, deadline);
 }
 
 /*
- * What has been overwritten takes its time to go past, with the handle unlocked now and then. No call
- * says before that there is nothing, unless they overwrite faster than we go, and then there is no end.
+ * Limits how long one call skips overwritten records. Skipping may take long, so the handle is unlocked now and then. A
+ * call reports an empty stream only after skipping all of them, unless writers overwrite faster than the reader skips:
+ * that would have no end.
  */
 struct patience {
-	uint64_t most; /* events lost by then */
+	uint64_t most; /* number of lost events beyond which the call gives up */
 	unsigned calls;
 };
 
-/* With the handle locked. */
+/* Returns true if the call should go on skipping. The caller has locked the handle. */
 static bool goes_on(struct patience *p, struct handle *h)
 {
 	uint64_t lost = merge_lost(&h->live.merge);
 
 	if (p->calls == 0)
 		p->most = lost + merge_unread(&h->live.merge);
-	/* Who writes there may say anything about it (H18). */
-	return ++p->calls <= (h->target.place.guarded ? AGAIN_GUARDED : AGAIN_MAX) && lost <= p->most;
+	/* A hostile process may fake any number of records (H18). */
+	return ++p->calls <= (h->target.shm_dir.guarded ? AGAIN_GUARDED : AGAIN_MAX) && lost <= p->most;
+}
+
+/*
+ * Sleeps before the next look at writers that keep an event back. A complete event is reported even by a call that must
+ * not wait, or not any longer. But an older event may be in progress in another thread, and gets time to be completed
+ * first: merge.c limits the time for each writer. Only writers that were recording at the first look can have older
+ * events, so all of them are waited for together. Returns false after as many looks as honest writers can need: a
+ * hostile process may go on forever (H18).
+ */
+static bool look_again(unsigned *looks)
+{
+	if (++*looks > 2 * MERGE_PATIENCE_NS / HELD_UP_NS)
+		return false;
+	sys_sleep_ns(HELD_UP_NS);
+	return true;
+}
+
+static bool is_past(const struct timespec *t)
+{
+	return t->tv_nsec < 0 || t->tv_nsec >= NS_PER_S || clock_ns(CLOCK_REALTIME) >= in_ns(t);
 }
 
 static int next_active(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
                        int *unavailable, enum reading_wait wait, const struct timespec *deadline)
 {
-	bool asked = false, barrier = true, again;
+	bool asked = false, barrier = true, again, kept_back, hurry = wait == READING_TRY;
 	struct patience patience = { 0 };
+	unsigned looks = 0;
 	int error = 0;
 
 	for (;;) {
-		/* Before the look, so that a wake-up after it does not let us sleep. */
+		/* Loaded before the look, so that the reader does not sleep after a wake-up that follows the look. */
 		uint32_t wakeups = load_relaxed(&h->stream.header->wakeups);
 		enum merge_result result;
 
@@ -180,25 +216,29 @@ static int next_active(struct handle *h, struct posix_trace_event_info *event, v
 			barrier = barrier_everywhere();
 			TEST_POINT("reading_barrier");
 		}
-		again = false;
-		latch_take(&h->lock);
+		again = kept_back = false;
+		latch_acquire(&h->lock);
 		if (load_relaxed(&h->dying) || !handle_works(h)) {
 			result = MERGE_NONE;
 			error = EINVAL;
 		} else {
-			result = next(h, event, data, size, length);
+			result = next(h, hurry, event, data, size, length);
 			again = result == MERGE_AGAIN && goes_on(&patience, h);
+			kept_back = result == MERGE_HELD_UP && merge_keeps_back(&h->live.merge);
 		}
 		latch_release(&h->lock);
 
 		if (again)
+			continue;
+		hurry = wait == READING_TRY || (wait == READING_UNTIL && is_past(deadline));
+		if (kept_back && hurry && look_again(&looks))
 			continue;
 		if (error || wait == READING_TRY || result == MERGE_RECORD) {
 			*unavailable = result != MERGE_RECORD;
 			break;
 		}
 		if (wait == READING_UNTIL) {
-			/* An event at hand excuses the check of abstime, and a past one times out only now (TRAP-45). */
+			/* abstime is checked only if no event is at hand, and only now a past abstime times out (TRAP-45). */
 			if (deadline->tv_nsec < 0 || deadline->tv_nsec >= NS_PER_S) {
 				error = EINVAL;
 				break;
@@ -217,7 +257,7 @@ static int next_active(struct handle *h, struct posix_trace_event_info *event, v
 		TEST_POINT("reading_awake");
 		if (error == EINTR)
 			break;
-		/* After a time-out, one more look: an event that is there excludes it. */
+		/* After a time-out, look once more: an event that has come takes precedence. */
 		error = 0;
 	}
 	return error;
@@ -236,12 +276,12 @@ int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *da
 	if (h->input) {
 		recorded_next(h, event, data, size, length, unavailable);
 	} else if (h->flusher || !handle_works(h)) {
-		error = EINVAL; /* what a stream with a log has recorded belongs to that (READ-33, CH-46) */
+		error = EINVAL; /* events of a stream with a log are read from the log (READ-33, CH-46) */
 	} else {
-		result = next(h, event, data, size, length);
+		result = next(h, wait == READING_TRY, event, data, size, length);
 		*unavailable = result != MERGE_RECORD;
-		/* Who does not wait has the answer, too, unless there was more to go past than one look does. */
-		if (*unavailable && (wait != READING_TRY || result == MERGE_AGAIN)) {
+		/* A non-blocking read is finished too, unless merge has reached its time limit or keeps an event back. */
+		if (*unavailable && (wait != READING_TRY || result == MERGE_AGAIN || result == MERGE_HELD_UP)) {
 			handle_keep(h);
 			error = next_active(h, event, data, size, length, unavailable, wait, deadline);
 			handle_put(h);

@@ -10,28 +10,24 @@
 
 #include "base/copy.h"
 #include "base/sys.h"
-#include "base/text.h"
 #include "base/ticks.h"
 #include "control/recover.h"
 #include "log/input.h"
+#include "model/eventset.h"
 
 /*
- * What a creator that has died did not bring to the log, if that is still to be had. True: it may
- * have more now. Where all is there, the stream may be left all the same.
+ * Completes the log from the stream of a creator that has died, if the stream still exists. Returns true if the log may
+ * have more events now. Even a complete log may have a stream that was left behind.
  */
 static bool complete(const struct input *in)
 {
-	char path[40];
-	struct text t = text_into(path, sizeof path);
-
-	if (!in->header.stream[0])
-		return false;
-	text_add(&t, "/proc/self/fd/");
-	text_add_number(&t, (uint64_t)in->fd);
-	return recover_stream(in->header.stream, path);
+	return in->header.stream[0] && recover_stream(in->header.stream, sys_fd_path(in->fd).text);
 }
 
-/* An application that closes descriptors it does not know may have closed ours, and got that number for a file of its own. */
+/*
+ * Returns true if the descriptor is still that of the log. An application that closes unknown descriptors may have
+ * closed it, and may have got its number for another file.
+ */
 static bool same_file(const struct input *in)
 {
 	struct sys_stat st;
@@ -45,12 +41,12 @@ static struct input *open_input(int fd, int *error)
 	struct input *in;
 
 	if (own < 0) {
-		*error = own == -EBADF ? EINVAL : -own; /* no error but EINVAL is said of a bad descriptor (CH-68) */
+		*error = own == -EBADF ? EINVAL : -own; /* the only error for a bad descriptor is EINVAL (CH-68) */
 		return NULL;
 	}
 	in = sys_map(sizeof *in, -1, 1);
 	r = in ? input_open_header(in, own) : -ENOMEM;
-	/* One that is not complete may have become so by somebody else, who has removed the stream before we looked for it. */
+	/* An incomplete log may have been completed by another process, which removed the stream before complete(). */
 	if (r == 0 && (complete(in) || !in->complete)) {
 		input_close(in);
 		r = input_open_header(in, own);
@@ -80,13 +76,13 @@ int recorded_open(int fd, trace_id_t *trid)
 {
 	struct handle *h = NULL;
 	int error;
-	/* Not with the table locked: that may take its time, and others create and shut down meanwhile. */
+	/* Opened with the table unlocked: this may take long, and other threads create and shut down meanwhile. */
 	struct input *in = open_input(fd, &error);
 
 	if (!in)
 		return error;
 	if (handle_table_lock()) {
-		h = handle_new();
+		h = handle_new(HANDLE_RECORDED);
 		if (h) {
 			h->input = in;
 			h->attr = in->header.attr;
@@ -132,7 +128,7 @@ int recorded_status(const struct handle *h, struct posix_trace_status_info *stat
 	status->posix_stream_flush_error = (int)in->flush_error;
 	status->posix_log_overrun_status = in->status & INDEX_LOG_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
 	status->posix_log_full_status = in->status & INDEX_LOG_FULL ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL;
-	status->__posix_lost_events = in->lost;
+	status->__posix_lost_events = in->lost + in->unwritten;
 	return 0;
 }
 
@@ -172,20 +168,40 @@ static void report(const struct log_event *e, struct posix_trace_event_info *eve
 	event->posix_timestamp.tv_nsec = (long)(e->time % NS_PER_S);
 }
 
+/*
+ * Converts the event type sets in the data of START and FILTER to their present size; logs of other versions have
+ * shorter sets. Returns the converted sets, or null if the data needs no conversion.
+ */
+static const unsigned char *sets_of_today(struct log_event *e, const unsigned char *from, trace_event_set_t sets[2])
+{
+	size_t count = e->id == POSIX_TRACE_START ? 1 : e->id == POSIX_TRACE_FILTER ? 2 : 0;
+
+	if (count == 0 || e->length == count * sizeof *sets || e->length % count)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		if (!eventset_read(&sets[i], from + i * (e->length / count), e->length / count))
+			return NULL;
+	e->length = (uint32_t)(count * sizeof *sets);
+	return (const unsigned char *)sets;
+}
+
 void recorded_next(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
                    int *unavailable)
 {
-	const unsigned char *from;
-	const struct log_event *e;
+	const unsigned char *from, *sets;
+	const struct log_event *next = input_next(h->input, &from);
+	trace_event_set_t space[2];
+	struct log_event e;
 
-	e = input_next(h->input, &from);
-	if (e) {
-		report(e, event);
-		event->posix_truncation_status = size < e->length ? POSIX_TRACE_TRUNCATED_READ
-		                               : e->truncated     ? POSIX_TRACE_TRUNCATED_RECORD
-		                                                  : POSIX_TRACE_NOT_TRUNCATED;
-		*length = size < e->length ? size : e->length;
-		copy(data, from, *length);
-	}
-	*unavailable = !e;
+	*unavailable = !next;
+	if (!next)
+		return;
+	e = *next;
+	sets = sets_of_today(&e, from, space);
+	report(&e, event);
+	event->posix_truncation_status = size < e.length ? POSIX_TRACE_TRUNCATED_READ
+	                               : e.truncated     ? POSIX_TRACE_TRUNCATED_RECORD
+	                                                 : POSIX_TRACE_NOT_TRUNCATED;
+	*length = size < e.length ? size : e.length;
+	copy(data, sets ? sets : from, *length);
 }

@@ -1,10 +1,10 @@
 /*
- * save.c - the log of a stream whose creator has died
+ * save.c - completes the log of a stream whose creator has died
  *
- * What it left: the records in the chunks, the draft of a segment, the place where
- * that belongs (shm/layout.h). From there a flush goes on as if nothing
- * had happened, in a thread of its own, because what a file that is too long
- * sends to who writes it must not reach the application.
+ * The creator has left the records in the chunks, the draft of a segment, and the
+ * position of that segment in the log (shm/layout.h). A flush continues from
+ * there. It runs in a thread of its own, because SIGXFSZ, which a thread gets that
+ * writes to a file that is too long, must not reach the application.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,7 +28,7 @@ struct rescue {
 	int log_fd;
 	bool saved;
 	struct log_state *own_state; /* see own_state() */
-	/* What there is to go on with: */
+	/* For the flush: */
 	struct stream stream;
 	struct live live;
 	struct registry names;
@@ -41,7 +41,7 @@ static bool state_valid(const struct stream *s)
 {
 	const struct log_state *state = s->log;
 
-	/* Killed before it had planned, its creator has left nothing but zeroes. */
+	/* A creator that was killed before output_plan() has left only zeros. */
 	if (!state || state->size < output_size(s->log_policy, 0, s->data_size) ||
 	    state->capacity > s->log_bytes - LOG_BODY_OFFSET - 8 ||
 	    state->capacity < output_capacity(s->log_policy, state->size, s->data_size) ||
@@ -51,7 +51,7 @@ static bool state_valid(const struct stream *s)
 	    strnlen(state->names, sizeof state->names) == sizeof state->names)
 		return false;
 	for (int i = 0; i < 2; i++) {
-		const struct log_place *p = &state->place[i];
+		const struct log_position *p = &state->position[i];
 
 		if (p->slots > LOG_SLOTS || (p->slots && p->slot >= p->slots) || p->slot_used > state->slot_size ||
 		    p->end > INT64_MAX / 2 || p->end % FRAME_ALIGN || state->mark[i].position > state->capacity)
@@ -63,20 +63,22 @@ static bool state_valid(const struct stream *s)
 	return true;
 }
 
-/* Numbers of nanoseconds that can be added to one another: the times of a creator are, for some decades. */
+/* Returns true if the times can be added without overflow. An honest creator's times can, for some decades. */
 static bool times_valid(const struct log_state *state)
 {
 	const int64_t far = INT64_MAX / 2;
 
-	return state->created_monotonic >= 0 && state->created_monotonic <= far / 4 && state->real_time >= -far && state->real_time <= far &&
+	return state->created_monotonic >= 0 && state->created_monotonic <= far / 4 &&
+	       state->real_time >= -far && state->real_time <= far &&
 	       state->mark[0].last <= (uint64_t)far && state->mark[1].last <= (uint64_t)far;
 }
 
-/* The file that its creator wrote to, or a negative number. */
+/* Opens the file that the creator wrote to. Returns a descriptor or a negative error number. */
 static int open_log(const struct save *save, const struct log_state *state)
 {
 	const char *path = save->log ? save->log : state->path;
-	int fd = save->log || path[0] == '/' ? sys_open(AT_FDCWD, path, O_RDWR | O_NONBLOCK | (save->log ? 0 : O_NOFOLLOW), 0) : -ENOENT;
+	int fd = save->log || path[0] == '/' ?
+	         sys_open(AT_FDCWD, path, O_RDWR | O_NONBLOCK | (save->log ? 0 : O_NOFOLLOW), 0) : -ENOENT;
 	struct sys_stat st;
 
 	if (fd < 0)
@@ -90,13 +92,16 @@ static int open_log(const struct save *save, const struct log_state *state)
 
 /* -- Going on ------------------------------------------------------------------------------------ */
 
-/* What the creator had in its memory for the index is in the file. */
+/* Reads from the file what the creator had in memory for the index. Returns 0 or a negative error number. */
 static int find_index(struct flush *f, struct input *in)
 {
-	const struct log_place *p = output_place(&f->output);
+	const struct log_position *p = output_position(&f->output);
 	struct frame frame;
 	uint64_t at = in->begin;
 
+	/* The log is written at position.sum, which a hostile process may have changed. */
+	if (p->sum && p->sum != in->begin)
+		return -EINVAL;
 	while (at < p->end && input_frame(in, &frame, &at)) {
 		int r = output_recall(&f->output, &frame, at);
 
@@ -104,18 +109,19 @@ static int find_index(struct flush *f, struct input *in)
 			return r;
 		at += frame_bytes(frame.size);
 	}
-	/* What only cannot be read now would not be in the index. */
+	/* After a read error, frames would be missing in the index. */
 	return in->error;
 }
 
 /*
- * Events that were overwritten: all there were, but for those that were taken and those that are there still. There may be fewer than are
- * known: who was killed had begun to clear the stream, or had given up some (cursor_give_up()) that are there still, and are about to be dropped.
+ * Counts the overwritten events: all recorded events except the consumed and the remaining ones. The count may be less
+ * than the number in the log: the creator may have been killed while it cleared the stream, or may have given up records
+ * (cursor_give_up()) that are still in the chunks and are about to be dropped.
  */
 static void count_lost(struct flush *f)
 {
 	const struct merge *m = &f->live->merge;
-	uint64_t known = output_place(&f->output)->lost - load_relaxed(&f->stream->header->lost);
+	uint64_t known = output_position(&f->output)->lost - load_relaxed(&f->stream->header->lost);
 	uint32_t lost = 0 - draft_mark(&f->draft)->records;
 
 	for (uint32_t i = 0; i < f->stream->chunk_count; i++)
@@ -123,7 +129,7 @@ static void count_lost(struct flush *f)
 	f->lost_before = known + (uint64_t)(int32_t)(lost - (uint32_t)known);
 }
 
-/* The STOP of a shutdown. When it was, nobody knows: behind the last event. */
+/* Queues the STOP of a shutdown. Its time is unknown, so it gets the time of the last event. */
 static void add_stop(struct flush *f)
 {
 	struct event stop = { .id = POSIX_TRACE_STOP, .ticks = f->live->last_ticks };
@@ -136,20 +142,23 @@ static void add_stop(struct flush *f)
 	live_stop(f->live, stop.ticks);
 }
 
-/* Its index was right before, and is now: such a log stays as it is. */
+/* Returns true if the log was complete with a correct index and has not changed: it stays as it is. */
 static bool was_complete(const struct input *in, const struct flush *f, uint64_t end)
 {
-	const struct log_place *p = output_place(&f->output);
+	const struct log_position *p = output_position(&f->output);
 
 	return in->complete && p->end == end && in->events == p->events && in->lost == f->lost &&
 	       in->discarded == p->discarded + draft_mark(&f->draft)->discarded;
 }
 
-/* It may all be there already: somebody was killed between the end of the log and that of the stream. */
+/*
+ * Continues the flush and completes the log. Everything may be in the log already, if a process was killed after it
+ * completed the log and before it removed the stream. Returns 0 or a negative error number.
+ */
 static int go_on(struct rescue *r, const struct input *in)
 {
 	struct flush *f = &r->flush;
-	uint64_t end = output_place(&f->output)->end;
+	uint64_t end = output_position(&f->output)->end;
 	const struct log_mark *mark;
 	int error;
 
@@ -157,14 +166,14 @@ static int go_on(struct rescue *r, const struct input *in)
 	TEST_POINT("save_recovered");
 	mark = draft_mark(&f->draft);
 	f->live->last_ticks = mark->last_ticks;
-	/* Who knows fewer moments on two clocks converts a little differently: not to times before those that are in the log. */
+	/* With fewer clock samples than the creator's, times differ slightly. Report none before the log's last. */
 	if (mark->last_ticks)
-		f->live->merge.told = (struct anchor){ mark->last_ticks, (int64_t)mark->last - f->real_time };
+		f->live->merge.reported = (struct anchor){ mark->last_ticks, (int64_t)mark->last - f->real_time };
 	count_lost(f);
 	f->full = mark->full;
 	error = flush_until(f, UINT64_MAX);
 	if (error == 0 && (load_relaxed(&f->stream->header->state) & STATE_CUT)) {
-		/* Forgotten first: rather no STOP than two, should this process be killed here. */
+		/* Cleared first: if this process is killed here, the log has no STOP, which is better than two. */
 		fetch_and(&f->stream->header->state, ~STATE_CUT);
 		TEST_POINT("save_stopped");
 		add_stop(f);
@@ -172,45 +181,54 @@ static int go_on(struct rescue *r, const struct input *in)
 	}
 	if (error == 0 && !was_complete(in, f, end))
 		error = flush_end(f);
+	/* The stream stays, and the next process tries again. Until then the log says how much is missing. */
+	if (error < 0)
+		flush_tell(f, -error);
 	if (error == 0)
 		fetch_or(&f->stream->header->state, STATE_SAVED);
 	TEST_POINT("save_ended");
 	return error;
 }
 
-/* Names that the log may lack. */
+/* Opens the registry, for names that the log may lack. Returns 0 or a negative error number. */
 static int find_names(struct rescue *r)
 {
-	int error = registry_find(r->save->dir, r->save->place, r->stream.log->names, &r->names);
+	int error = registry_find(r->save->dir, r->save->shm_dir, r->stream.log->names, &r->names);
 
-	if (error == 0)
+	if (error == 0) {
 		r->flush.describe.names = &r->names;
-	/* They are gone, or have become something else: it has those that it has. Otherwise they can be had later. */
+		later_init(&r->flush.describe.later, r->save->shm_dir, NULL, 0);
+	}
+	/* If the registry is gone or invalid, the log has only its present names. After other errors, try again later. */
 	return error == -ENOENT || error == -EINVAL || error == -EACCES ? 0 : error;
 }
 
 static int with_live(struct rescue *r, int fd, struct input *in)
 {
 	const struct log_state *state = r->stream.log;
-	struct anchor created = { state->created_ticks, state->created_monotonic }, now = anchor_now(r->stream.clock_kind);
+	struct anchor created = { state->created_ticks, state->created_monotonic },
+	              now = anchor_now(r->stream.clock_kind);
 	uint64_t lost = load_relaxed(&r->stream.header->lost_last), unsure = state->unsure_until;
 	int error;
 
-	/* A counter that has begun again, or nonsense: the times are wrong then, and time goes on. */
+	/* The counter was reset, or the values are corrupt: times will be wrong, but will rise. */
 	if (created.ticks >= now.ticks || created.monotonic > now.monotonic)
 		created = now;
 	error = live_init(&r->live, &r->stream, created);
 	if (error)
 		return -error;
-	/* Single events that were lost, and perhaps not known to the creator when it died. */
+	/* Single events may have been lost that the creator did not know of when it died. */
 	if (lost > state->mark[state->mark_now & 1].last_ticks && lost > unsure)
 		unsure = lost;
 	merge_resume(&r->live.merge, state->gap_from, state->gap_until, unsure);
 	error = flush_init(&r->flush, &r->stream, &r->live, r->stream.log, fd, true);
 	if (error == 0) {
 		r->flush.real_time = r->flush.describe.real_time = state->real_time;
-		/* Which processes were traced its owner may have made up, and would read here what ours execute. */
-		if (r->save->place->guarded)
+		r->flush.describe.guarded = r->save->shm_dir->guarded;
+		r->flush.describe.owner = r->save->shm_dir->owner;
+		r->flush.describe.group = r->save->shm_dir->group;
+		/* The stream's owner may have faked process ids, to learn what other users' processes execute. */
+		if (r->save->shm_dir->guarded)
 			r->flush.describe.strangers = true;
 		error = find_names(r);
 		if (error == 0)
@@ -236,12 +254,12 @@ static bool with_log(struct rescue *r, int fd)
 		return false;
 	error = input_open_header(in, fd);
 	if (error < 0) {
-		/* It has become something else; or only cannot be read now. */
+		/* With EINVAL the file is no log any more; with other errors it only cannot be read now. */
 		saved = error == -EINVAL;
 	} else {
 		output_resume(state, in->log);
-		if (in->log != state->place[state->place_now & 1].log)
-			saved = true; /* another log is there now */
+		if (in->log != state->position[state->position_now & 1].log)
+			saved = true; /* the file contains another log now */
 		else
 			saved = with_live(r, fd, in) == 0;
 		input_close(in);
@@ -250,11 +268,11 @@ static bool with_log(struct rescue *r, int fd)
 	return saved;
 }
 
-/* It is complete; or no log was begun. */
+/* Returns true if the log is complete, or was never begun, or if its state is invalid. */
 static bool nothing_to_save(const struct stream *s)
 {
 	return (load_relaxed(&s->header->state) & STATE_SAVED) || !state_valid(s) || !times_valid(s->log) ||
-	       s->log->place[s->log->place_now & 1].log == 0;
+	       s->log->position[s->log->position_now & 1].log == 0;
 }
 
 static void *rescue(void *arg)
@@ -266,12 +284,13 @@ static void *rescue(void *arg)
 }
 
 /*
- * Who may write there and has fewer rights than we have could change it after it has been looked at (H18): so it is copied
- * first. The copy goes with this process: if that is killed meanwhile, what it had taken and not written yet is missing.
+ * Copies the log's state to private memory if a process with fewer rights could change the state after it is checked
+ * (H18). The copy ends with this process: if the process is killed, events that it had consumed and not yet written are
+ * missing. Returns false if there is no memory.
  */
 static bool own_state(struct rescue *r)
 {
-	if (!r->save->place->guarded || !r->stream.log)
+	if (!r->save->shm_dir->guarded || !r->stream.log)
 		return true;
 	r->own_state = sys_map(r->stream.log_bytes, -1, 1);
 	if (!r->own_state)
@@ -281,7 +300,10 @@ static bool own_state(struct rescue *r)
 	return true;
 }
 
-/* In a thread, which is not made for those whose log is gone: they stay, and each create() comes by. */
+/*
+ * Writes the log in a thread of its own. If the log is gone, no thread is created: such streams stay, and each create()
+ * would do it again.
+ */
 static void write_log(struct rescue *r)
 {
 	pthread_t thread;
@@ -292,7 +314,7 @@ static void write_log(struct rescue *r)
 			helper_join(thread);
 		sys_close(r->log_fd);
 	} else {
-		/* A pipe has no path, and its reader has what there was. A file may have moved, or never have been found. */
+		/* A pipe has no path, and its data was read: done. A file may have been moved: keep the stream. */
 		r->saved = !r->save->log && !r->stream.log->path[0];
 	}
 }
@@ -306,9 +328,9 @@ bool save_stream(int fd, void *save)
 	if (!r)
 		return false;
 	r->save = save;
-	error = stream_map_dead(fd, r->save->place, r->save->own_space, &r->stream);
+	error = stream_map_dead(fd, r->save->shm_dir, r->save->own_pidns, &r->stream);
 	if (error < 0) {
-		r->saved = error == -EINVAL; /* there is nothing that could be understood */
+		r->saved = error == -EINVAL; /* not a valid stream: nothing to save */
 	} else {
 		if (own_state(r)) {
 			if (nothing_to_save(&r->stream))

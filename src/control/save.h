@@ -1,5 +1,5 @@
 /*
- * save.h - the log of a stream whose creator has died
+ * save.h - completes the log of a stream whose creator has died
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,20 +9,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/file.h"
+#include "host/file.h"
 
 struct save {
 	int dir; /* of the stream's file */
-	const struct place *place;
-	uint32_t own_space;
-	const char *log; /* path of the log, if that is known better than by the stream; else null */
+	const struct shm_dir *shm_dir;
+	uint32_t own_pidns;
+	const char *log; /* path of the log; null: as in the stream */
 };
 
 /*
- * Brings all that the stream in this file has to its log, and completes that;
- * as the creator would have by posix_trace_shutdown(). For stream_bury(): with its lock, so one
- * process at a time does this, and who is killed at it leaves it to the next. False: the log is
- * not to be had, or cannot be written now.
+ * Writes all events of the stream in this file to its log and completes the log, as the creator would have by
+ * posix_trace_shutdown(). stream_reap() calls this with its lock, so one process at a time does it, and if that
+ * process is killed, the next one continues. Returns false if the log cannot be found, opened or written now.
  */
 bool save_stream(int fd, void *save);
 

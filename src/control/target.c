@@ -1,5 +1,5 @@
 /*
- * target.c - the process that a stream traces, as its controller has it
+ * target.c - finds and opens the files of the process that a stream traces
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/birthmark.h"
-#include "base/guise.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
+#include "base/text.h"
+#include "host/ancestor_tag.h"
+#include "host/fs_credentials.h"
 #include "shm/family.h"
 
 static int open_self(struct target *t)
@@ -23,16 +24,20 @@ static int open_self(struct target *t)
 	if (!t->self)
 		return error;
 	t->ident = self_process(t->self)->ident;
-	t->place = self_process(t->self)->place;
+	t->shm_dir = self_process(t->self)->shm_dir;
 	t->page = self_process(t->self)->page;
-	/* The stream's mapping has the names from the start (CREATE-26), and a fork handler comes with them. */
+	/* The stream has the names from its creation on (CREATE-26), and opening them installs a fork handler. */
 	t->names = self_registry();
-	return t->names ? 0 : ENOMEM;
+	if (!t->names)
+		return ENOMEM;
+	later_init(&t->later, &t->shm_dir, NULL, 0);
+	return 0;
 }
 
 struct mapped {
 	struct ident self;
-	struct ident page; /* the youngest */
+	struct ident page;  /* the youngest process page */
+	struct ident names; /* the youngest registry */
 };
 
 static void look_for_page(const char *line, void *arg)
@@ -43,27 +48,37 @@ static void look_for_page(const char *line, void *arg)
 	uint32_t number;
 	char kind[16];
 
-	if (slash && strstr(line, "/" FILE_DIRECTORY) && file_name_parse(slash + 1, kind, &id, &number) &&
-	    strcmp(kind, "page") == 0 && !ident_same(id, m->self) && (!m->page.pid || id.start > m->page.start))
+	if (!slash || !strstr(line, "/" FILE_DIRECTORY) || !file_name_parse(slash + 1, kind, &id, &number) ||
+	    ident_same(id, m->self))
+		return;
+	if (strcmp(kind, "page") == 0 && (!m->page.pid || id.start > m->page.start))
 		m->page = id;
+	if (strcmp(kind, "names") == 0 && (!m->names.pid || id.start > m->names.start))
+		m->names = id;
 }
 
 /*
- * The page of the process that this one was forked from, if it has not made
- * one itself: then it still has that in its memory, unless it has executed
- * another file. Null: there is none. Negative: that cannot be told now.
+ * Finds the page of the parent that the process was forked from. A process that
+ * has not made a page of its own still maps its parent's, unless it has executed
+ * another file. page: null if there is none. names: the file of the registry that
+ * the process was born with; empty if there is none. Returns 0, or a negative
+ * error number if this cannot be determined now.
  */
-static int forked_from(const struct target *t, const struct family *family, struct procpage **page)
+static int forked_from(const struct target *t, const struct family *family, struct procpage **page,
+                       char names[FILE_NAME_SIZE])
 {
 	struct mapped m = { .self = t->ident };
 	int r = proc_each_map(t->number, look_for_page, &m);
 
 	*page = NULL;
+	names[0] = 0;
 	if (r == -ESRCH || r == -EACCES || r == -EPERM)
-		return 0; /* its memory is gone, or is not shown to us */
+		return 0; /* its memory is gone, or cannot be read */
+	if (r == 0 && m.names.pid)
+		file_name_once(names, "names", m.names);
 	if (r == 0 && m.page.pid)
-		r = procpage_look(family->dir, &t->place, m.page, page);
-	/* ESTALE: its process has just ended. */
+		r = procpage_look(family->dir, &t->shm_dir, m.page, page);
+	/* ESTALE: the page's process has just ended. */
 	return r == -ENOENT || r == -EINVAL || r == -ESTALE ? 0 : r;
 }
 
@@ -84,15 +99,16 @@ static void look_for_own(const char *line, void *arg)
 }
 
 /*
- * Does the process have a page that it has removed, in its exit, or that somebody else has? It looks at that one for as long as it lives,
- * and not at another of this name. Negative: that cannot be told now.
+ * Returns 1 if the process maps a page of its own whose file was removed, by its exit or by another process: it uses
+ * that page until it ends, and not a new page of the same name. Otherwise returns 0, or a negative error number if this
+ * cannot be determined now.
  */
 static int has_left(const struct target *t)
 {
 	struct own own = { .removed = false };
 	int r;
 
-	/* It has attached to this one. */
+	/* The process has attached to this page. */
 	if (load_relaxed(&t->page->image))
 		return 0;
 	file_name_once(own.page, "page", t->ident);
@@ -100,38 +116,44 @@ static int has_left(const struct target *t)
 	return file_is_want(r) ? r : own.removed;
 }
 
-/* Its file, if nobody holds it any more. */
+/* Removes the file of the process's page if no process holds it. */
 static void remove_page(const struct target *t, int dir)
 {
 	char page[FILE_NAME_SIZE];
 
 	file_name_once(page, "page", t->ident);
-	procpage_remove_unused(dir, &t->place, page);
+	procpage_remove_unused(dir, &t->shm_dir, page);
 }
 
 /*
- * Names that the process was born with, where it has not come to copy them itself. They are
- * its names for good, so if they cannot be read now nobody may take it for one without.
+ * Opens the process's registry. If the process has not yet copied the names that it was born with, copies them. A
+ * process keeps these names for life, so if they cannot be read now, the call fails: a registry without them would be
+ * wrong. The ancestor may have ended, but the process holds the ancestor's registry too. names_born: the file of the
+ * ancestor's registry, or empty. Returns 0 or a negative error number.
  */
-static int open_names(struct target *t, int dir, const struct procpage *above)
+static int open_names(struct target *t, int dir, const char *names_born)
 {
 	struct ident id = procpage_names(t->page);
 	struct registry seed;
-	bool born = above && ident_same(id, t->ident);
-	int r = born ? registry_open(dir, &t->place, procpage_names(above), NULL, &seed) : 0;
+	bool born = names_born[0] && ident_same(id, t->ident);
+	int r = born ? registry_find(dir, &t->shm_dir, names_born, &seed) : 0;
 	bool seeded = born && r == 0;
 
-	if (r < 0 && r != -EINVAL)
+	/* If the registry was removed, the process still maps it, and copies the names when it attaches. */
+	if (r < 0 && r != -EINVAL && r != -ENOENT)
 		return r;
-	r = registry_open(dir, &t->place, id, seeded ? &seed : NULL, &t->registry);
-	if (seeded)
+	r = registry_open(dir, &t->shm_dir, id, seeded ? &seed : NULL, &t->registry);
+	if (seeded) {
+		if (r == 0)
+			registry_append(&t->registry, &seed);
 		registry_close(&seed);
+	}
 	if (r == 0)
 		t->names = &t->registry;
 	return r;
 }
 
-/* A child has no use for them, and would keep the memory. */
+/* Keeps the mappings out of forked children, which do not use them and would only keep the memory. */
 static void not_on_fork(struct target *t)
 {
 	sys_not_on_fork(t->page, PAGE_SIZE_BYTES);
@@ -141,21 +163,22 @@ static void not_on_fork(struct target *t)
 static int open_files(struct target *t, struct family *family)
 {
 	struct procpage *above;
-	int r = forked_from(t, family, &above);
+	char names_born[FILE_NAME_SIZE];
+	int r = forked_from(t, family, &above, names_born);
 
 	if (r < 0)
 		return r;
 	family->known = above;
-	r = procpage_open(family->dir, &t->place, t->ident, family_inherit, family, &t->page, &t->page_hold);
+	r = procpage_open(family->dir, &t->shm_dir, t->ident, family_inherit, family, &t->page, &t->page_hold);
 	TEST_POINT("target_page");
 	if (r == 0) {
-		/* Now that it is held: if it was there, it stays. */
+		/* Checked while the page is held: an existing page cannot be removed any more. */
 		r = has_left(t);
 		if (r > 0)
 			r = -ESRCH;
-		/* Once it has attached, it has copied what it needs. */
+		/* An attached process has copied the names that it needs. */
 		if (r == 0)
-			r = open_names(t, family->dir, load_relaxed(&t->page->image) ? NULL : above);
+			r = open_names(t, family->dir, load_relaxed(&t->page->image) ? "" : names_born);
 		if (r < 0) {
 			procpage_close(t->page);
 			lock_release(&t->page_hold);
@@ -169,29 +192,80 @@ static int open_files(struct target *t, struct family *family)
 	return r;
 }
 
+struct former {
+	char page[FILE_NAME_SIZE];
+	const char *directory; /* of the process's present page */
+	uint64_t at;           /* address of the former page in the process; 0: not mapped */
+};
+
+static void look_for_former(const char *line, void *arg)
+{
+	struct former *f = arg;
+	const char *slash = strrchr(line, '/'), *rights = strchr(line, ' ');
+	size_t length = strlen(f->directory);
+
+	if (slash && rights && strncmp(rights, " rw-s ", 6) == 0 && strcmp(slash + 1, f->page) == 0 &&
+	    strstr(line, "/" FILE_DIRECTORY) &&
+	    ((size_t)(slash - line) < length || strncmp(slash - length, f->directory, length) != 0))
+		f->at = text_hex(line);
+}
+
+/*
+ * Makes a process that has become another user check its user at the next trace point. Until a check, such a process
+ * uses the page that it had as its former user. This function changes, in the process's memory, the word of that page
+ * that trace points load. A controller that may use ptrace() on the process may do so, without attaching to it, and
+ * writes only what the process itself could write.
+ */
+static void wake_former(const struct target *t)
+{
+	struct former f = { .directory = strrchr(t->shm_dir.path, '/'), .at = 0 };
+	union page_sum sum;
+	int fd;
+
+	if (load_relaxed(&t->page->image))
+		return;
+	file_name_once(f.page, "page", t->ident);
+	if (proc_each_map(t->number, look_for_former, &f) < 0 || !f.at)
+		return;
+	fd = proc_memory(t->number);
+	if (fd < 0)
+		return;
+	f.at += offsetof(struct procpage, sum);
+	if (sys_read_at(fd, &sum, sizeof sum, f.at) == (long)sizeof sum) {
+		sum.vacant &= ~PAGE_LOOK;
+		sum.generation++;
+		sys_write_at(fd, &sum, sizeof sum, f.at);
+	}
+	sys_close(fd);
+}
+
 static int open_other(struct target *t, const struct proc *proc)
 {
 	struct family family = { .number = proc->number };
-	struct guise guise;
+	struct fs_credentials fs_credentials;
 	int r;
 
 	t->number = proc->number;
 	t->ident = proc->ident;
 	if (!proc->ended && proc_blind(proc->number))
-		t->ident.start = t->ident.space = 0; /* as it takes them to be itself */
-	t->place = place_of(proc);
-	/* A guess might be a way that ends with the process, and then nobody could remove what is made there. */
-	if (t->place.error)
-		return t->place.error;
+		t->ident.start = t->ident.pidns = 0; /* as the process itself assumes */
+	t->shm_dir = shm_dir_of(proc);
+	/* A guessed path may become invalid when the process ends: files made there could not be removed any more. */
+	if (t->shm_dir.error)
+		return t->shm_dir.error;
 	family.ident = t->ident;
-	family.place = &t->place;
-	guise_put_on(&guise, t->place.owner, t->place.group);
-	r = family.dir = file_directory(&t->place, true);
+	family.shm_dir = &t->shm_dir;
+	fs_credentials_use(&fs_credentials, t->shm_dir.owner, t->shm_dir.group);
+	r = family.dir = file_directory(&t->shm_dir, true);
 	if (family.dir >= 0) {
 		r = open_files(t, &family);
 		sys_close(family.dir);
 	}
-	guise_take_off(&guise);
+	fs_credentials_restore(&fs_credentials);
+	if (r == 0)
+		later_init(&t->later, &t->shm_dir, t->page, t->number);
+	if (r == 0)
+		wake_former(t);
 	return r;
 }
 
@@ -210,55 +284,57 @@ int target_open(pid_t pid, struct target *t)
 	may_signal = sys_kill_probe(pid);
 	if (may_signal == -ESRCH)
 		return ESRCH;
-	/* Without /proc, or with that of another pid namespace, nothing is known about it. */
+	/* Without /proc, or with the /proc of another pid namespace, nothing is known about the process. */
 	if (proc_number() != (uint32_t)sys_getpid())
 		return EPERM;
 	r = proc_read((uint32_t)pid, &proc);
 	if (r == -ESRCH && may_signal == 0)
-		return ESRCH; /* a thread of another process */
-	/* One of another user may be hidden from us. */
+		return ESRCH; /* pid is a thread of another process */
+	/* /proc may hide other users' processes. */
 	if (r < 0)
 		return may_signal == -EPERM || r == -ESRCH ? EPERM : -r;
 	r = proc_permit((uint32_t)pid);
 	if (r < 0)
 		return -r;
-	/* Still the same, so that what we know and what we may are of one process. */
+	/* Check the start time again: the pid may have been reused between proc_read() and proc_permit(). */
 	if (proc_parent((uint32_t)pid, &parent, &start) < 0 || start != proc.ident.start)
 		return ESRCH;
 	r = open_other(t, &proc);
-	/* The right to look into a process of another user is not yet that to its user's files. */
-	return r == -EACCES && sys_geteuid() != 0 && t->place.owner != sys_geteuid() ? EPERM : -r;
+	/* The right to read another user's process does not include access to the user's files. */
+	return r == -EACCES && sys_geteuid() != 0 && t->shm_dir.owner != sys_geteuid() ? EPERM : -r;
 }
 
 int target_directory(const struct target *t)
 {
-	/* Its own a process may make again, if somebody has removed it (H24). */
-	return file_directory(&t->place, t->self != NULL);
+	/* A process may make its own directory again if it was removed (H24). */
+	return file_directory(&t->shm_dir, t->self != NULL);
 }
 
 void target_leave(struct target *t)
 {
-	struct guise guise;
+	struct fs_credentials fs_credentials;
 	int dir;
 
+	later_remove_unused(&t->later);
 	if (t->self)
 		return;
 	lock_release(&t->page_hold);
 	TEST_POINT("target_unlocked");
 	lock_release(&t->registry.hold);
-	guise_put_on(&guise, t->place.owner, t->place.group);
+	fs_credentials_use(&fs_credentials, t->shm_dir.owner, t->shm_dir.group);
 	dir = target_directory(t);
 	if (dir >= 0) {
 		remove_page(t, dir);
 		TEST_POINT("target_removed");
-		registry_remove_unused(dir, &t->place, t->registry.file);
+		registry_remove_unused(dir, &t->shm_dir, t->registry.file);
 		sys_close(dir);
 	}
-	guise_take_off(&guise);
+	fs_credentials_restore(&fs_credentials);
 }
 
 void target_close(struct target *t)
 {
+	later_free(&t->later);
 	if (t->self)
 		return;
 	target_leave(t);
@@ -266,14 +342,24 @@ void target_close(struct target *t)
 	registry_close(&t->registry);
 }
 
+uint32_t target_names(struct target *t)
+{
+	return later_count(&t->later, t->names);
+}
+
+bool target_name(struct target *t, trace_event_id_t id, char name[REGISTRY_NAME_BYTES])
+{
+	return later_name(&t->later, t->names, id, name);
+}
+
 trace_event_id_t target_event_id(struct target *t, const char *name)
 {
 	trace_event_id_t id;
-	struct guise guise;
+	struct fs_credentials fs_credentials;
 
-	guise_put_on(&guise, t->place.owner, t->place.group);
+	fs_credentials_use(&fs_credentials, t->shm_dir.owner, t->shm_dir.group);
 	id = registry_id(t->names, name, procpage_names_limit(t->page));
-	guise_take_off(&guise);
+	fs_credentials_restore(&fs_credentials);
 	return id;
 }
 
@@ -281,8 +367,8 @@ void target_inherits(const struct target *t, bool inherits)
 {
 	if (inherits) {
 		store_relaxed(&t->page->marked, 1);
-		birthmark_set(t->number, t->ident);
+		ancestor_tag_set(t->number, t->ident);
 	} else {
-		birthmark_clear(t->number, t->ident);
+		ancestor_tag_clear(t->number, t->ident);
 	}
 }

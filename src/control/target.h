@@ -1,14 +1,15 @@
 /*
- * target.h - the process that a stream traces, as its controller has it
+ * target.h - finds and opens the files of the process that a stream traces
  *
- * Its page and its registry, made if the process has not come to that itself,
- * and found through its own eyes: its /dev/shm, its user id, its process id.
+ * These are the process's page and registry. The controller makes them if the
+ * process has not made them yet. It finds them as the process itself would: by
+ * the process's /dev/shm, user id and process id.
  *
- * Who may trace whom is what the kernel says about looking into a process
- * (ptrace(2), PTRACE_MODE_READ): the same user, if the process does not hide
- * itself as set-user-ID programs do, or one with CAP_SYS_PTRACE. The files belong to
- * the traced process's user; so what it could do to another's process by them, it
- * could do anyway.
+ * A controller may trace a process if the kernel lets it read the process
+ * (ptrace(2), PTRACE_MODE_READ): both have the same user, and the process is not
+ * protected as set-user-ID programs are; or the controller has CAP_SYS_PTRACE.
+ * The files belong to the traced process's user, so by their means the user can
+ * do nothing to another user's process that was impossible before.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,31 +18,41 @@
 
 #include <sys/types.h>
 
+#include "control/later.h"
 #include "record/self.h"
 
 struct target {
-	struct self *self; /* null: another process */
-	uint32_t number;   /* as /proc calls it; 0: the caller */
+	struct self *self; /* null: another process is traced */
+	uint32_t number;   /* process id in /proc; 0: the caller */
 	struct ident ident;
-	struct place place;
+	struct shm_dir shm_dir;
 	struct procpage *page;
 	struct registry *names;
-	/* Of another process: */
+	/* Only if another process is traced: */
 	struct hold page_hold;
 	struct registry registry;
+
+	struct later later;
 };
 
-/* pid 0: the caller. 0, or ESRCH, EPERM, or what is in the way of its files. */
+/* Opens the files of a process; pid 0 is the caller. Returns 0, ESRCH, EPERM, or the error of opening the files. */
 int target_open(pid_t pid, struct target *t);
-/* Its files are not used any more by this controller, and removed if that was the last one. Its memory stays. */
+/* Releases the process's files, and removes each file that no process holds any more. The mappings stay. */
 void target_leave(struct target *t);
-/* The memory too. */
+/* Releases the process's files like target_leave(), and unmaps them. */
 void target_close(struct target *t);
-/* The directory of its files, or a negative error number. With the owner's guise (base/guise.h), as whatever is done there. */
+/*
+ * Opens the directory of the process's files. Returns a descriptor or a negative error number. The caller has set the
+ * owner's fs credentials (host/fs_credentials.h), as for every access to the directory.
+ */
 int target_directory(const struct target *t);
-/* The id of a name that is no system event's. */
+/* Returns the id of a name that is not a system event's. */
 trace_event_id_t target_event_id(struct target *t, const char *name);
-/* There is an inherited stream for it, or there is none any more. */
+/* Returns the number of user event names, including names that the process has opened as another user. */
+uint32_t target_names(struct target *t);
+/* Copies the name of a user event. Returns false if the event has no name. */
+bool target_name(struct target *t, trace_event_id_t id, char name[REGISTRY_NAME_BYTES]);
+/* Sets the process's ancestor tag if it has a stream to pass on to its children; otherwise clears the tag. */
 void target_inherits(const struct target *t, bool inherits);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * crc.c - CRC-32C, by the processor where it can
+ * crc.c - CRC-32C, by processor instructions if available
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 # include <immintrin.h>
 #endif
 
-/* By half bytes: a table of two lines, and no time to make it. */
+/* Four bits at a time: a table of two cache lines, which needs no time to be made. */
 static uint32_t plain(uint32_t crc, const unsigned char *p, size_t size)
 {
 	static const uint32_t table[16] = {
@@ -45,14 +45,17 @@ __attribute__((target("sse4.2"))) static uint32_t by_processor(uint32_t crc, con
 	return (uint32_t)c;
 }
 
-/* Bytes; and what a remainder has to be multiplied with for as many zeros behind it: x^(8 * bytes - 33) modulo the polynomial, bits turned round. */
+/*
+ * LANE: bytes. The other two: factors that append LANE or 2 * LANE zeros to a remainder: x^(8 * bytes - 33) modulo
+ * the polynomial, with the bits reversed.
+ */
 #define LANE       512
 #define LANE_ZEROS 0xdd7e3b0c
 #define TWO_ZEROS  0x170076fa
 
 /*
- * The remainder with those zeros behind it. Bits that are turned round make a product of x more, and the instruction takes what it is
- * given for 32 bits further up: so 33 are missing in the factor.
+ * Returns the remainder with zeros appended. Reversed bits make a product larger by a factor of x, and the
+ * instruction takes its operand 32 bits further up. So the factor has 33 less in its exponent.
  */
 __attribute__((target("sse4.2,pclmul"))) static inline uint32_t move(uint32_t crc, uint32_t zeros)
 {
@@ -61,7 +64,7 @@ __attribute__((target("sse4.2,pclmul"))) static inline uint32_t move(uint32_t cr
 	return (uint32_t)_mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(product));
 }
 
-/* Each of these instructions waits three cycles for the one before, so three rows of them side by side take the time of one. */
+/* Each instruction waits three cycles for the one before, so three interleaved rows take the time of one row. */
 __attribute__((target("sse4.2,pclmul"))) static uint32_t by_three(uint32_t crc, const unsigned char *p, size_t size)
 {
 	for (; size >= 3 * LANE; size -= 3 * LANE, p += 3 * LANE) {

@@ -1,5 +1,5 @@
 /*
- * crc.h - CRC-32C, by the processor where it can
+ * crc.h - CRC-32C, by processor instructions if available
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 uint32_t crc32c(const void *data, size_t size);
-/* The one that every processor can do, for tests. */
+/* Calculates without special instructions, for tests. */
 uint32_t crc32c_plain(const void *data, size_t size);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/atomic.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
+#include "model/eventtype.h"
 #include "shm/chunk.h"
 
 int draft_init(struct draft *d, struct log_state *state)
@@ -41,12 +42,12 @@ bool draft_empty(const struct draft *d)
 	return d->next.events == 0;
 }
 
-/* Bytes, then the mark, then that it counts: who comes after a death must not see a later one without an earlier. */
+/* Writes the bytes before the mark, and the mark before its validity, because recovery must see them in this order. */
 static void write_mark(struct draft *d)
 {
 	struct log_mark *other = &d->state->mark[~load_relaxed(&d->state->mark_now) & 1], next = d->next;
 
-	/* Half of it written, it must not look like the next one: so first and last, whose record it is about. */
+	/* A half-written mark must not look like the next one. So first remove its record, and set it at the end. */
 	store_relaxed(&other->chunk, LOG_NO_CHUNK);
 	fence_release();
 	next.chunk = LOG_NO_CHUNK;
@@ -59,12 +60,12 @@ static void write_mark(struct draft *d)
 void draft_begin(struct draft *d, uint64_t sequence, uint32_t room)
 {
 	d->next.sequence = sequence;
-	d->next.position = d->next.events = 0;
+	d->next.position = d->next.events = d->next.users = 0;
 	d->next.chunk = LOG_NO_CHUNK;
 	d->ended = false;
 	pack_begin(d->pack, d->body, room < d->state->capacity ? room : d->state->capacity, 0);
 	write_mark(d);
-	draft_done(d);
+	draft_commit(d);
 }
 
 void draft_extend(struct draft *d, uint64_t room)
@@ -85,52 +86,54 @@ bool draft_add(struct draft *d, const struct log_event *event, const void *data,
 	}
 	d->next.position = d->pack->position;
 	d->next.events++;
+	d->next.users += !eventtype_system(event->id);
 	d->next.last = event->time;
 	d->next.last_ticks = ticks;
 	return true;
 }
 
-void draft_intend(struct draft *d, uint32_t chunk, uint32_t number, uint32_t count)
+void draft_prepare(struct draft *d, uint32_t chunk, uint32_t number, uint32_t count)
 {
 	d->next.chunk = chunk;
 	d->next.number = number;
 	d->next.records += count;
 	write_mark(d);
 	if (chunk == LOG_NO_CHUNK)
-		draft_done(d);
+		draft_commit(d);
 }
 
-void draft_done(struct draft *d)
+void draft_commit(struct draft *d)
 {
 	store_release(&d->state->mark_now, ~load_relaxed(&d->state->mark_now) & 1);
 	d->point = pack_point(d->pack);
-	TEST_POINT("draft_done");
+	TEST_POINT("draft_commit");
 }
 
-void draft_back(struct draft *d)
+void draft_rollback(struct draft *d)
 {
 	d->next = *draft_mark(d);
 	pack_back(d->pack, &d->point);
 }
 
-void draft_forget(struct draft *d)
+void draft_abort(struct draft *d)
 {
 	d->next = *draft_mark(d);
 	d->ended = true;
 }
 
-void draft_skip(struct draft *d, uint32_t records, uint64_t events)
+void draft_skip(struct draft *d, uint32_t records, uint64_t discarded, uint64_t unwritten)
 {
 	d->next.records += records;
-	d->next.discarded += events;
-	draft_intend(d, LOG_NO_CHUNK, 0, 0);
+	d->next.discarded += discarded;
+	d->next.unwritten += unwritten;
+	draft_prepare(d, LOG_NO_CHUNK, 0, 0);
 }
 
 void draft_last(struct draft *d)
 {
 	d->next.full = 1;
 	d->ended = true;
-	draft_intend(d, LOG_NO_CHUNK, 0, 0);
+	draft_prepare(d, LOG_NO_CHUNK, 0, 0);
 }
 
 void draft_clear(struct draft *d, const struct stream *s)
@@ -140,21 +143,27 @@ void draft_clear(struct draft *d, const struct stream *s)
 		d->next.records += load_relaxed(&s->chunks[i].read);
 	d->ended = true;
 	write_mark(d);
-	draft_done(d);
+	draft_commit(d);
 }
 
 void draft_recover(struct draft *d, const struct stream *s)
 {
 	const struct log_mark *now = draft_mark(d), *other = &d->state->mark[~d->state->mark_now & 1];
 
-	/* The other one is older, or it is the next, of a record that was taken; by whom else, while its creator lived? */
+	/*
+	 * The other mark is older, or it is the next one, and its record was consumed. Only the creator consumes
+	 * records while it lives.
+	 */
 	if (other->sequence == now->sequence && other->position > now->position && other->chunk < s->chunk_count) {
 		const struct chunk *c = &s->chunks[other->chunk];
 		uint32_t first = load_relaxed(&c->first), read = load_relaxed(&c->read);
 
-		/* Between first and read; if the chunk has been used again since, nobody can tell, and it passes for overwritten. */
+		/*
+		 * The record is between first and read. If the chunk was recycled since, this is unknown, and the
+		 * record counts as overwritten.
+		 */
 		if (other->number - first < read - first)
-			draft_done(d);
+			draft_commit(d);
 	}
 	d->next = *draft_mark(d);
 	d->ended = true;

@@ -1,18 +1,17 @@
 /*
- * draft.h - the segment that is being put together, in memory that outlives its writer
+ * draft.h - the segment in the making, in memory that outlives its writer
  *
- * A record must not be lost between the chunk that it is taken out of and the log,
- * wherever this process is killed (H25). So it is written here first, then
- * marked, then taken; the mark says which record it is, and whoever comes
- * after a death sees by the chunk whether it was taken:
+ * A record must not be lost between its chunk and the log, wherever this process is killed (H25). So a record is
+ * first written here, then marked, then consumed from the chunk. The mark names the record, so the process that
+ * recovers the draft after a death can see from the chunk whether the record was consumed:
  *
- *     add           bytes behind the last mark: nothing yet, for the one who comes after
- *     intend        the other mark has them, and says which record they are
- *     (the taker)   chunk.read moves past the record
- *     done          that mark counts
+ *     add           bytes after the last mark: ignored by recovery
+ *     prepare       the other mark covers the bytes, and names their records
+ *     (the reader)  chunk.read moves past the record
+ *     commit        the other mark becomes the valid one
  *
- *     killed before the take: the mark that counts is the old one, the record is in the chunk
- *     killed behind it: chunk.read tells, and draft_recover() makes the new mark count
+ *     killed before the read: the old mark is valid, the record is in the chunk
+ *     killed after it: chunk.read shows it, and draft_recover() makes the new mark valid
  *
  * The marks lie in shm/layout.h's log_state.
  *
@@ -29,39 +28,48 @@
 
 struct draft {
 	struct log_state *state;
-	unsigned char *body; /* FRAME_BYTES in front of it are for the frame header */
+	unsigned char *body; /* preceded by FRAME_BYTES bytes for the frame header */
 	struct pack *pack;
-	struct log_mark next; /* what intend will write */
-	struct pack_point point; /* of what counts */
-	bool ended; /* nothing can be added */
+	struct log_mark next; /* written by draft_prepare() */
+	struct pack_point point; /* of the valid mark */
+	bool ended; /* the segment is full */
 };
 
-/* Of memory for the state and what is behind it. 0 or -ENOMEM. */
+/* Uses memory for the state and the body after it. Returns 0 or -ENOMEM. */
 int draft_init(struct draft *d, struct log_state *state);
 void draft_free(struct draft *d);
-/* A new segment with this number, of up to room bytes. */
+/* Begins a segment with this number, of up to room bytes. */
 void draft_begin(struct draft *d, uint64_t sequence, uint32_t room);
-/* The body may become so long after all. */
+/* Raises the limit of the body. */
 void draft_extend(struct draft *d, uint64_t room);
-/* What counts so far. */
+/* Returns the valid mark. */
 const struct log_mark *draft_mark(const struct draft *d);
 bool draft_empty(const struct draft *d);
-/* False: there is no room; write what there is, and begin another. */
+/* Adds an event. Returns false if there is no room: write the segment, and begin another. */
 bool draft_add(struct draft *d, const struct log_event *event, const void *data, uint64_t ticks);
-/* What was added since the last mark is about to be taken: count records, up to this one; or LOG_NO_CHUNK, and it counts at once. */
-void draft_intend(struct draft *d, uint32_t chunk, uint32_t number, uint32_t count);
-void draft_done(struct draft *d);
-/* The same for events without data, before anything is intended: only that there was no room ends the segment. */
-void draft_back(struct draft *d);
-/* It could not be taken: what was added since the last mark is forgotten, and the segment ends there. */
-void draft_forget(struct draft *d);
-/* posix_trace_clear(): all records so far are gone, and in no segment. */
+/*
+ * Announces that the events added since the last mark are about to be consumed: count records, up to the given one.
+ * With LOG_NO_CHUNK commits at once.
+ */
+void draft_prepare(struct draft *d, uint32_t chunk, uint32_t number, uint32_t count);
+void draft_commit(struct draft *d);
+/*
+ * Forgets the events added since the last mark, before draft_prepare(). They must have no data. The segment goes on,
+ * unless an event did not fit.
+ */
+void draft_rollback(struct draft *d);
+/* Forgets the events added since the last mark, because they could not be consumed. The segment ends. */
+void draft_abort(struct draft *d);
+/* Forgets all records so far, for posix_trace_clear(). */
 void draft_clear(struct draft *d, const struct stream *s);
-/* So many records were taken and so many events came, and are not in any segment, because the log is full. */
-void draft_skip(struct draft *d, uint32_t records, uint64_t events);
-/* The log is full: with what was added since the last mark it ends. */
+/*
+ * Counts records that were consumed and are in no segment. discarded: events among them that came when the log was
+ * full. unwritten: user events that could not be written.
+ */
+void draft_skip(struct draft *d, uint32_t records, uint64_t discarded, uint64_t unwritten);
+/* Ends the log, which is full, with the events added since the last mark. */
 void draft_last(struct draft *d);
-/* After a death. */
+/* Finds the valid mark after a death. */
 void draft_recover(struct draft *d, const struct stream *s);
 
 #endif

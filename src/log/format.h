@@ -1,8 +1,7 @@
 /*
  * format.h - the numbers of docs/log-format.md
  *
- * A log is bytes, not structures: written and read with these functions, it is
- * the same on every machine.
+ * A log consists of bytes, not structures. Written and read by these functions, a log is the same on every machine.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,9 +13,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/little_endian.h"
+
 #define FORMAT_MAGIC  "posixtrace log\n"
 #define FORMAT_MAJOR  1
-#define FORMAT_MINOR  0
+#define FORMAT_MINOR  1
 #define FORMAT_LITTLE 1
 #define FORMAT_BIG    2
 #define FORMAT_BODY_MAX (UINT32_C(16) << 20)
@@ -28,29 +29,6 @@
 #endif
 
 /* -- Numbers ------------------------------------------------------------------ */
-
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-# define FORMAT_SWAP(bits, v) (v)
-#else
-# define FORMAT_SWAP(bits, v) __builtin_bswap##bits(v)
-#endif
-
-#define FORMAT_NUMBER(bits)                                                       \
-	static inline uint##bits##_t get##bits(const unsigned char *p)            \
-	{                                                                         \
-		uint##bits##_t v;                                                 \
-		memcpy(&v, p, sizeof v);                                          \
-		return FORMAT_SWAP(bits, v);                                      \
-	}                                                                         \
-	static inline void put##bits(unsigned char *p, uint##bits##_t v)          \
-	{                                                                         \
-		v = FORMAT_SWAP(bits, v);                                         \
-		memcpy(p, &v, sizeof v);                                          \
-	}
-
-FORMAT_NUMBER(16)
-FORMAT_NUMBER(32)
-FORMAT_NUMBER(64)
 
 #define VARINT_BYTES 10
 
@@ -64,7 +42,7 @@ static inline unsigned char *put_varint(unsigned char *p, uint64_t v)
 	return p;
 }
 
-/* Null: it does not end before end, or is too large. */
+/* Returns the address after the number. Null if the number does not end before end, or is too large. */
 static inline const unsigned char *get_varint(const unsigned char *p, const unsigned char *end, uint64_t *v)
 {
 	uint64_t n = 0;
@@ -93,6 +71,7 @@ enum frame_kind {
 	FRAME_SEGMENT,
 	FRAME_INDEX,
 	FRAME_FOOTER,
+	FRAME_SUM,
 };
 
 #define FRAME_BYTES 64
@@ -110,20 +89,20 @@ struct frame {
 	uint32_t lost;
 };
 
-/* A frame with its body, in the file. */
+/* Returns the size of a frame with its body, in the file. */
 static inline uint64_t frame_bytes(uint64_t size)
 {
 	return FRAME_BYTES + ((size + FRAME_ALIGN - 1) & ~(uint64_t)(FRAME_ALIGN - 1));
 }
 
 void frame_put(unsigned char bytes[FRAME_BYTES], const struct frame *frame);
-/* False: it is none. */
+/* Parses a frame header. Returns false if the bytes are not valid. */
 bool frame_get(const unsigned char bytes[FRAME_BYTES], struct frame *frame);
 
 /* -- Segments --------------------------------------------------------------------- */
 
 enum item {
-	ITEM_DEFINITION, /* behind it one of those below */
+	ITEM_DEFINITION, /* followed by an item of a kind below */
 	ITEM_THREAD = 1,
 	ITEM_SHAPE,
 	ITEM_BACK,
@@ -132,10 +111,10 @@ enum item {
 #define SHAPE_TRUNCATED 1u
 #define SHAPES_MAX      4096u
 #define THREADS_MAX     4096u
-/* Data up to here is packed. */
+/* The largest data that is packed. */
 #define PACKED_MAX 256u
 
-/* An event in a log: times instead of ticks. */
+/* An event in a log, with a time instead of ticks. */
 struct log_event {
 	uint32_t id;
 	bool truncated; /* when it was recorded */
@@ -143,7 +122,7 @@ struct log_event {
 	uint32_t tid;
 	uint64_t pthread;
 	uint64_t address;
-	uint64_t time;   /* ns of CLOCK_REALTIME, as it was when the stream was created */
+	uint64_t time;   /* ns of CLOCK_REALTIME, as set when the stream was created */
 	uint32_t length; /* of its data */
 	char name[16];   /* of its thread */
 };
@@ -152,6 +131,8 @@ struct log_event {
 
 #define HEADER_FIXED 96
 #define INDEX_FIXED  48
+#define INDEX_BEHIND 8 /* after its lists: unwritten */
+#define SUM_BYTES    64
 #define MARK_BYTES   24
 #define MARKS_MAX    4096u
 

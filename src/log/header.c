@@ -1,5 +1,5 @@
 /*
- * header.c - what a log says of itself at its beginning
+ * header.c - the description at the beginning of a log
  *
  * SPDX-License-Identifier: MIT
  */
@@ -101,7 +101,7 @@ size_t header_put(unsigned char body[HEADER_BODY_MAX], const struct log_header *
 	return (size_t)(p - body);
 }
 
-/* A string that is too long for its place is cut; null: it is not all there. */
+/* Copies a string, cut if it is too long. Returns null if the string is incomplete. */
 static const unsigned char *get_string(const unsigned char *p, const unsigned char *end, char *to, size_t size)
 {
 	size_t n, fits;
@@ -152,7 +152,7 @@ bool header_get(struct log_header *h, const unsigned char *body, size_t size)
 	h->target = get32(body + 72);
 	h->creator = get32(body + 76);
 	memcpy(h->boot, body + 80, sizeof h->boot);
-	/* No more than those have room for who ask for them. */
+	/* Truncated to the size of the buffers of posix_trace_attr_get*(). */
 	p = get_string(p, end, a->version, TRACE_NAME_MAX);
 	p = get_string(p, end, a->name, TRACE_NAME_MAX);
 	p = get_string(p, end, h->host, sizeof h->host);

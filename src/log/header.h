@@ -1,5 +1,5 @@
 /*
- * header.h - what a log says of itself at its beginning
+ * header.h - the description at the beginning of a log
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 
 #include "model/attr.h"
 
-#define HEADER_WORD_MAX   66   /* what the kernel says of itself */
+#define HEADER_WORD_MAX   66   /* size of the kernel's strings about itself */
 #define HEADER_STREAM_MAX 256
 #define HEADER_BODY_MAX   1024
 
@@ -29,11 +29,11 @@ struct log_header {
 	char stream[HEADER_STREAM_MAX]; /* path of the stream's file */
 };
 
-/* Fills in what is true of this machine. */
+/* Fills in the fields about this machine. */
 void header_machine(struct log_header *h);
-/* The body of the frame HEADER; returns its size. */
+/* Writes the body of the frame HEADER and returns its size. */
 size_t header_put(unsigned char body[HEADER_BODY_MAX], const struct log_header *h);
-/* False: not to be read by this version on this machine. */
+/* Reads a header. Returns false if this version on this machine cannot read the log. */
 bool header_get(struct log_header *h, const unsigned char *body, size_t size);
 
 #endif

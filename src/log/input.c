@@ -1,5 +1,5 @@
 /*
- * input.c - a log as it is read
+ * input.c - reading a log
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,12 +13,12 @@
 #include "log/crc.h"
 #include "log/format.h"
 
-/* How far to look for a frame behind one that is damaged: further than the longest frame. */
+/* How far to look for a frame after a damaged one: further than the longest frame. */
 #define SEARCH_MAX (UINT64_C(64) << 20)
 #define SEARCH_STEP (UINT32_C(64) << 10)
 /*
- * How much to read in vain, each time that a log is gone through: where nothing is, and bodies that turn out to be
- * none. A file may have more of that than anybody wants to wait for, and cost nothing (H26).
+ * Upper limit of bytes read without a valid frame, in each pass through a log. A sparse file can be huge and cost
+ * nothing (H26).
  */
 #define VAIN_MAX (UINT64_C(256) << 20)
 
@@ -26,7 +26,7 @@
 
 /* -- Bytes and frames ------------------------------------------------------------------- */
 
-/* False: they are not all there, or cannot be read. */
+/* Reads size bytes. Returns false if they are incomplete, or cannot be read. */
 static bool get(struct input *in, void *to, size_t size, uint64_t offset)
 {
 	unsigned char *p = to;
@@ -47,7 +47,7 @@ static bool get(struct input *in, void *to, size_t size, uint64_t offset)
 	return true;
 }
 
-/* One of this log, its body all before end, at + FRAME_BYTES at the least; a slot may be cut off. */
+/* Returns whether a frame of this log is at `at`, with its body before end. A slot may be truncated. */
 static bool is_frame(const struct input *in, const unsigned char *bytes, struct frame *f, uint64_t at, uint64_t end)
 {
 	if (!frame_get(bytes, f) || (in->log && f->log != in->log))
@@ -59,10 +59,11 @@ static bool get_frame(struct input *in, struct frame *f, uint64_t at, uint64_t e
 {
 	unsigned char bytes[FRAME_BYTES];
 
-	return at <= end && end - at >= FRAME_BYTES && get(in, bytes, sizeof bytes, at) && is_frame(in, bytes, f, at, end);
+	return at <= end && end - at >= FRAME_BYTES && get(in, bytes, sizeof bytes, at) &&
+	       is_frame(in, bytes, f, at, end);
 }
 
-/* Room for a body, and what unpack reads behind it. */
+/* Reserves memory for a body, and for the bytes that unpack reads after it. */
 static bool reserve(struct input *in, size_t size)
 {
 	size += UNPACK_SLACK;
@@ -77,7 +78,7 @@ static bool reserve(struct input *in, size_t size)
 	return in->body != NULL;
 }
 
-/* False: there has been enough of that. */
+/* Counts bytes read without result. Returns false if the limit is reached. */
 static bool in_vain(struct input *in, uint64_t bytes)
 {
 	if (bytes > in->patience)
@@ -86,14 +87,31 @@ static bool in_vain(struct input *in, uint64_t bytes)
 	return true;
 }
 
-/* The body, in in->body. In vain, as long as nobody says that it was not. */
+/* Reads a body into in->body. The bytes count as read without result until next_segment() gives them back. */
 static bool get_body(struct input *in, const struct frame *f, uint64_t at)
 {
 	return in_vain(in, f->size) && reserve(in, f->size) && get(in, in->body, f->size, at + FRAME_BYTES) &&
 	       crc32c(in->body, f->size) == f->body_crc;
 }
 
-/* The next frame behind something that is none. False: there is none near. */
+/*
+ * Returns where data follow after a block of zeros. The distance is a whole number of blocks, so that frames stay
+ * aligned. A hole costs no time, however large.
+ */
+static uint64_t skip_hole(const struct input *in, const unsigned char *bytes, uint64_t block, uint64_t end)
+{
+	uint64_t data;
+
+	/* The first bytes of most blocks are enough to tell. */
+	if (get64(bytes) || memcmp(bytes, bytes + 8, SEARCH_STEP - 8) != 0)
+		return block;
+	data = sys_next_data(in->fd, block);
+	if (data > end)
+		data = end;
+	return data > block ? block + (data - block) / SEARCH_STEP * SEARCH_STEP : block;
+}
+
+/* Finds the next frame after damage. Returns false if there is none near, except for holes. */
 static bool search(struct input *in, struct frame *f, uint64_t *at, uint64_t end)
 {
 	uint64_t from = *at, last = end - from > SEARCH_MAX ? from + SEARCH_MAX : end;
@@ -113,11 +131,20 @@ static bool search(struct input *in, struct frame *f, uint64_t *at, uint64_t end
 				*at = block + i;
 				return true;
 			}
+		if (size >= SEARCH_STEP) {
+			uint64_t data = skip_hole(in, bytes, block, end);
+
+			/* The next step continues there. */
+			if (data > block + SEARCH_STEP) {
+				last = end - last < data - block ? end : last + (data - block);
+				block = data - SEARCH_STEP;
+			}
+		}
 	}
 	return false;
 }
 
-/* The frame at *at, or the next one. */
+/* Finds the frame at *at, or the next one. Returns false if there is none. */
 static bool next_frame(struct input *in, struct frame *f, uint64_t *at, uint64_t end, uint64_t *skipped)
 {
 	uint64_t from = *at;
@@ -165,7 +192,7 @@ static void add_types(struct input *in, size_t size)
 	}
 }
 
-/* A frame from outside of the slots. */
+/* Evaluates a frame outside of the slots. */
 static void add_frame(struct input *in, const struct frame *f, uint64_t at)
 {
 	if (f->kind == FRAME_TYPES && get_body(in, f, at))
@@ -177,18 +204,22 @@ static bool open_index(struct input *in)
 	struct frame footer, index, f;
 	const unsigned char *p;
 	uint32_t frames;
-	uint64_t *list, end = 0;
+	uint64_t *list, end = 0, marks;
 	size_t size;
 
 	if (in->size < in->begin + FRAME_BYTES || !get_frame(in, &footer, in->size - FRAME_BYTES, in->size) ||
-	    footer.kind != FRAME_FOOTER || footer.number < in->begin || !get_frame(in, &index, footer.number, in->size) ||
-	    index.kind != FRAME_INDEX || index.size < INDEX_FIXED || !get_body(in, &index, footer.number))
+	    footer.kind != FRAME_FOOTER || footer.number < in->begin ||
+	    !get_frame(in, &index, footer.number, in->size) || index.kind != FRAME_INDEX || index.size < INDEX_FIXED ||
+	    !get_body(in, &index, footer.number))
 		return false;
 	p = in->body;
 	in->slots = get32(p + 32);
 	frames = get32(p + 36);
 	if (in->slots > LOG_SLOTS || INDEX_FIXED + 8 * ((uint64_t)in->slots + frames) > index.size)
 		return false;
+	marks = INDEX_FIXED + 8 * ((uint64_t)in->slots + frames) + MARK_BYTES * (uint64_t)get32(p + 40);
+	/* Before version 1.1 nothing followed the marks. */
+	in->unwritten = marks + INDEX_BEHIND <= index.size ? get64(p + marks) : 0;
 	in->events = get64(p);
 	in->lost = get64(p + 8);
 	in->discarded = get64(p + 16);
@@ -197,7 +228,7 @@ static bool open_index(struct input *in)
 	p += INDEX_FIXED;
 	for (uint32_t i = 0; i < in->slots; i++, p += 8)
 		in->slot[i] = get64(p);
-	/* The body's memory is needed for the frames. */
+	/* Copy the list, because the frames need the body's memory. */
 	size = (frames + 1) * sizeof *list;
 	list = sys_map(size, -1, 1);
 	if (!list) {
@@ -206,7 +237,7 @@ static bool open_index(struct input *in)
 	}
 	for (uint32_t i = 0; i < frames; i++)
 		list[i] = get64(p + 8 * i);
-	/* In the order of the file, so none of them twice. */
+	/* In the order of the file, so no frame is read twice. */
 	for (uint32_t i = 0; i < frames; i++)
 		if (list[i] >= end && get_frame(in, &f, list[i], in->size)) {
 			add_frame(in, &f, list[i]);
@@ -216,7 +247,51 @@ static bool open_index(struct input *in)
 	return true;
 }
 
-/* Number of a slot's first segment; 0: there is none. */
+/* Returns the number of the last segment. In a LOOP log it is in the newest slot, otherwise it is known. */
+static uint64_t last_segment(struct input *in, uint64_t last)
+{
+	uint64_t at = in->slots ? in->slot[in->slots - 1] + FRAME_BYTES : in->size;
+	struct frame f;
+
+	while (get_frame(in, &f, at, in->size) && f.kind == FRAME_SEGMENT && f.number > last) {
+		last = f.number;
+		at += frame_bytes(f.size);
+	}
+	return last;
+}
+
+/*
+ * Reads the frame SUM, the creator's last report on missing events, if there is no index. Returns true if the numbers
+ * are now as complete as the frames allow.
+ */
+static bool take_sum(struct input *in, uint64_t last)
+{
+	const unsigned char *p;
+	struct frame f;
+
+	if (!get_frame(in, &f, in->begin, in->size) || f.kind != FRAME_SUM || f.size < SUM_BYTES ||
+	    !get_body(in, &f, in->begin))
+		return false;
+	p = in->body;
+	in->unwritten = get64(p + 24);
+	in->flush_error = get32(p + 36);
+	in->ended = get32(p + 48) & 1;
+	if (in->lost < get64(p + 8))
+		in->lost = get64(p + 8);
+	in->status |= get32(p + 32);
+	if (!in->ended)
+		return false;
+	in->events = get64(p);
+	in->lost = get64(p + 8);
+	in->discarded = get64(p + 16);
+	in->status = get32(p + 32);
+	in->segments = get64(p + 40);
+	/* If the file was truncated since, at least the number of events is known. */
+	in->ended = in->segments == last_segment(in, last);
+	return true;
+}
+
+/* Returns the number of a slot's first segment, 0 if there is none. */
 static uint64_t slot_number(struct input *in, uint64_t slot)
 {
 	struct frame f;
@@ -246,27 +321,28 @@ static void sort_slots(struct input *in)
 	in->slots = n;
 }
 
-/* By going through it. */
+/* Reads a log without an index, frame by frame. */
 static void open_by_frames(struct input *in)
 {
-	uint64_t at = in->begin;
+	uint64_t at = in->begin, last = 0;
 	struct frame f;
 
 	in->slots = 0;
-	in->events = in->lost = in->discarded = 0;
+	in->events = in->lost = in->discarded = in->unwritten = in->segments = 0;
 	in->status = in->flush_error = 0;
 	while (next_frame(in, &f, &at, in->size, &in->skipped)) {
 		add_frame(in, &f, at);
 		if (f.kind == FRAME_SEGMENT) {
 			in->events += f.events;
 			in->lost += f.lost;
+			last = f.number;
 		} else if (f.kind == FRAME_SLOT && in->slots < LOG_SLOTS) {
 			in->slot[in->slots++] = at;
 		}
 		at += frame_bytes(f.size);
 	}
 	sort_slots(in);
-	if (in->lost)
+	if (!take_sum(in, last) && in->lost)
 		in->status |= INDEX_STREAM_OVERRUN;
 }
 
@@ -307,7 +383,7 @@ int input_open_header(struct input *in, int fd)
 		return r;
 	}
 	add_predefined(in);
-	in->complete = open_index(in);
+	in->complete = in->ended = open_index(in);
 	return 0;
 }
 
@@ -320,7 +396,7 @@ int input_open_rest(struct input *in)
 {
 	if (!in->complete)
 		open_by_frames(in);
-	/* What cannot be read is as if it were damaged, but what there was no memory for is in order. */
+	/* An unreadable part counts as damage. Lack of memory does not: the log is intact. */
 	if (in->error == -ENOMEM) {
 		input_close(in);
 		return -ENOMEM;
@@ -357,55 +433,56 @@ static void enter_slot(struct input *in, uint32_t slot)
 {
 	struct frame f;
 
-	in->place = (struct input_place){ .slot = slot };
+	in->position = (struct input_position){ .slot = slot };
 	if (slot < in->slots && get_frame(in, &f, in->slot[slot], in->size) && f.kind == FRAME_SLOT) {
 		uint64_t begin = in->slot[slot] + FRAME_BYTES;
 
-		in->place.at = begin;
-		in->place.end = in->size - begin < f.size ? in->size : begin + f.size;
+		in->position.at = begin;
+		in->position.end = in->size - begin < f.size ? in->size : begin + f.size;
 	}
 }
 
 void input_rewind(struct input *in)
 {
-	/* Of LOOP nobody knows which is the oldest. */
+	/* In a LOOP log the number of the oldest segment is unknown. */
 	in->expected = in->header.attr.log_policy == POSIX_TRACE_LOOP ? 0 : 1;
 	in->patience = VAIN_MAX;
 	in->gaps = 0;
 	in->last = 0;
+	in->end_reported = in->unwritten == 0;
 	in->segment = (struct frame){ 0 };
 	in->unpack->at = in->unpack->end = NULL;
 	if (in->header.attr.log_policy == POSIX_TRACE_LOOP)
 		enter_slot(in, 0);
 	else
-		in->place = (struct input_place){ .at = in->begin, .end = in->size };
+		in->position = (struct input_position){ .at = in->begin, .end = in->size };
 }
 
-/* With a number that one can count on from. */
+/* Returns whether a frame is a segment with a number that can be incremented. */
 static bool is_segment(const struct frame *f)
 {
 	return f->kind == FRAME_SEGMENT && f->number > 0 && f->number < UINT64_MAX;
 }
 
-/* The next frame that is a segment, in a log without slots. */
+/* Finds the next segment in a log without slots. Returns false if there is none. */
 static bool next_in_file(struct input *in, struct frame *f, uint64_t *at)
 {
 	uint64_t skipped = 0;
 
-	while (next_frame(in, f, &in->place.at, in->place.end, &skipped)) {
-		*at = in->place.at;
-		in->place.at += frame_bytes(f->size);
+	while (next_frame(in, f, &in->position.at, in->position.end, &skipped)) {
+		*at = in->position.at;
+		in->position.at += frame_bytes(f->size);
 		if (is_segment(f) && f->number >= in->expected)
 			return true;
 	}
-	in->place.at = in->place.end;
+	in->position.at = in->position.end;
 	return false;
 }
 
 static bool next_in_slots(struct input *in, struct frame *f, uint64_t *at)
 {
-	while (in->place.slot < in->slots) {
-		struct input_place *p = &in->place;
+	while (in->position.slot < in->slots) {
+		struct input_position *p = &in->position;
 
 		if (get_frame(in, f, p->at, p->end) && is_segment(f) &&
 		    (p->follows ? f->number == p->follows : f->number >= in->expected)) {
@@ -419,7 +496,7 @@ static bool next_in_slots(struct input *in, struct frame *f, uint64_t *at)
 	return false;
 }
 
-/* Those whose frames are right; their bodies are not looked at. */
+/* Sums up the losses in a slot's valid frames, without reading their bodies. */
 static uint64_t lost_in_slot(struct input *in, uint64_t slot)
 {
 	uint64_t at = slot + FRAME_BYTES, follows = 0, lost = 0;
@@ -444,7 +521,7 @@ uint64_t input_lost_early(struct input *in)
 	return in->lost > lost ? in->lost - lost : 0;
 }
 
-/* Begins with the next segment that is as it should be. */
+/* Begins the next valid segment. Returns false if there is none. */
 static bool next_segment(struct input *in)
 {
 	bool loop = in->header.attr.log_policy == POSIX_TRACE_LOOP, hole;
@@ -457,13 +534,14 @@ static bool next_segment(struct input *in)
 		hole = in->expected != 0 && f.number != in->expected;
 		in->segment = f;
 		in->expected = f.number + 1;
-		/* Who has more that is right may have more that is not. */
+		/* A log with more valid bytes may also have more invalid ones. */
 		in->patience += 2 * (uint64_t)f.size;
 		if (hole && (in->last || !loop)) {
 			uint64_t created = attr_created(&in->header.attr);
 
 			in->gap[0] = (struct log_event){ .id = POSIX_TRACE_RESUME, .time = f.first };
-			in->gap[1] = (struct log_event){ .id = POSIX_TRACE_OVERFLOW, .time = in->last ? in->last : created };
+			in->gap[1] = (struct log_event){ .id = POSIX_TRACE_OVERFLOW,
+				                         .time = in->last ? in->last : created };
 			in->gaps = 2;
 		}
 		return true;
@@ -486,5 +564,14 @@ const struct log_event *input_next(struct input *in, const unsigned char **data)
 			return e;
 		}
 	} while (next_segment(in));
+	/* Events are missing at the end, and no segment follows that could show it. */
+	if (!in->end_reported) {
+		uint64_t created = attr_created(&in->header.attr);
+
+		in->end_reported = true;
+		in->gap[0] = (struct log_event){ .id = POSIX_TRACE_OVERFLOW, .time = in->last ? in->last : created };
+		*data = NULL;
+		return &in->gap[0];
+	}
 	return NULL;
 }

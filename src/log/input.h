@@ -1,8 +1,8 @@
 /*
- * input.h - a log as it is read
+ * input.h - reading a log
  *
- * Everything is copied by pread() and checked in the copy: the file may be anybody's, be
- * anything, be cut short or written on meanwhile (H26).
+ * Everything is copied by pread() and checked in the copy. The file may belong to any user, have any contents, and be
+ * truncated or written to meanwhile (H26).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,12 +17,12 @@
 #include "model/eventtype.h"
 #include "shm/layout.h"
 
-/* Where the next segment is looked for. */
-struct input_place {
+/* Where to look for the next segment. */
+struct input_position {
 	uint64_t at;
-	uint64_t end;  /* of what belongs together: the file, or a slot */
+	uint64_t end;  /* of the file, or of the slot */
 	uint32_t slot; /* of a LOOP log: index in input.slot */
-	uint64_t follows; /* what follows in this slot has this number, or ends it; 0: nothing has been there */
+	uint64_t follows; /* number of the next segment in this slot, or the slot ends; 0: none was read yet */
 };
 
 struct input {
@@ -31,12 +31,19 @@ struct input {
 	uint64_t inode;
 	uint32_t device_major, device_minor;
 	uint64_t log;
-	uint64_t begin; /* behind the HEADER */
+	uint64_t begin; /* after the HEADER */
 	struct log_header header;
-	bool complete; /* it was closed: it has an index */
-	uint64_t skipped; /* bytes that are no frames, where there is no index */
-	/* From the index, or as far as it can be told. */
+	bool complete; /* the log was closed, and has an index */
+	/*
+	 * The creator reached the end: the log has an index, or the frame SUM says so. Then the numbers below are
+	 * exact; otherwise unwritten is a lower bound.
+	 */
+	bool ended;
+	uint64_t skipped; /* bytes that belong to no frame, without an index */
+	/* From the index, or as far as known. */
 	uint64_t events, lost, discarded;
+	uint64_t unwritten; /* user events missing from the log, because they could not be written */
+	uint64_t segments;  /* number of the last segment if ended by the frame SUM; else 0 */
 	uint32_t status; /* INDEX_... */
 	uint32_t flush_error;
 	uint64_t slot[LOG_SLOTS]; /* offsets of frames, oldest first */
@@ -45,34 +52,46 @@ struct input {
 	bool type[EVENT_ID_END];
 	char (*name)[TRACE_EVENT_NAME_MAX + 1];
 
-	struct frame segment; /* whose events are given now, or come next behind a hole; kind 0: none yet */
-	struct input_place place;
+	struct frame segment; /* the current segment, or the next one after a hole; kind 0: none yet */
+	struct input_position position;
 	uint64_t expected; /* number of the next segment; 0: any */
-	uint64_t last;     /* time of the last event given */
-	uint64_t patience; /* bytes that may still be read in vain */
-	int error;         /* the last of reading, or for want of memory: what seems not to be there may be; negative */
+	uint64_t last;     /* time of the last event returned */
+	bool end_reported;     /* whether events are missing at the end has been dealt with */
+	uint64_t patience; /* bytes that may still be read without result */
+	int error;         /* negative: last error of reading or of memory, so frames may seem to be missing */
 	unsigned char *body;
 	size_t body_size;
 	struct unpack *unpack;
-	/* Events that tell of a hole, still to be given. */
+	/* Events that report a hole, still to be returned. */
 	struct log_event gap[2];
 	unsigned gaps;
 };
 
-/* 0; -EINVAL: this is not a log; -ENOMEM. The descriptor is only read by position. */
+/* Opens a log, which is only read by position. Returns 0, -EINVAL if the file is not a log, or -ENOMEM. */
 int input_open(struct input *in, int fd);
-/* Only what is at its beginning: header, log, begin; and whether it is complete. Also negative: why it cannot be read. */
+/*
+ * Reads only the beginning (header, log, begin), and whether the log is complete. Returns 0, or a negative error
+ * number if the file cannot be read.
+ */
 int input_open_header(struct input *in, int fd);
-/* And then all the rest, for events to be read. 0, or closed: -ENOMEM. */
+/* Reads all the rest after input_open_header(). Returns 0, or -ENOMEM after closing. */
 int input_open_rest(struct input *in);
-/* The frame at *at, outside of slots, or the next one behind damage. False: there is none. */
+/* Finds the frame at *at, outside of slots, or the next one after damage. Returns false if there is none. */
 bool input_frame(struct input *in, struct frame *f, uint64_t *at);
 void input_close(struct input *in);
-/* Of a LOOP log: events that the stream lost before the oldest segment that is there. */
+/* Returns the number of events that the stream of a LOOP log lost before the oldest remaining segment. */
 uint64_t input_lost_early(struct input *in);
-/* The next event comes from the oldest segment. */
+/* Goes back to the oldest segment. */
 void input_rewind(struct input *in);
-/* The next event; it and its data stay until the next call. Null: there is none. */
+/*
+ * Returns whether an event is the OVERFLOW after the last event, which the reader makes if events at the end could
+ * not be written. The log has no such event.
+ */
+static inline bool input_end_gap(const struct input *in, const struct log_event *e)
+{
+	return e == &in->gap[0] && e->id == POSIX_TRACE_OVERFLOW;
+}
+/* Returns the next event, which stays valid with its data until the next call. Null at the end. */
 const struct log_event *input_next(struct input *in, const unsigned char **data);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * output.c - a log as it is written
+ * output.c - writing a log
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,9 +17,9 @@
 
 #define CAPACITY     (UINT32_C(256) << 10)
 #define FRAMES_FIRST 512u
-/* An UNTIL_FULL log keeps this for its last event, STOP. */
+/* An UNTIL_FULL log reserves this for its last event, STOP. */
 #define STOP_ROOM 128u
-/* Rather the next slot than less than this part of a slot for a segment. */
+/* A segment goes into the next slot if less than this part of the current slot is left. */
 #define SLOT_REST 16
 
 /* -- Which files, which sizes --------------------------------------------------------- */
@@ -35,8 +35,11 @@ int output_possible(int fd, int policy, bool *seeks)
 	if (*seeks)
 		return 0;
 	if (!(st.mode & S_IFMT))
-		return -EINVAL; /* an eventfd and its kin: numbers for the kernel, and nobody would ever take them out */
-	/* Front to back goes everywhere but into a directory; a device may be read and written again, but is not known to be. */
+		return -EINVAL; /* an eventfd or the like: what is written there cannot be read as a log */
+	/*
+	 * Writing front to back works everywhere but in a directory. A device may allow going back, but this is not
+	 * known.
+	 */
 	return S_ISDIR(st.mode) || policy == POSIX_TRACE_LOOP ? -EINVAL : 0;
 }
 
@@ -47,7 +50,7 @@ uint32_t output_longest(uint32_t data_size)
 	return data_size > filter ? data_size : filter;
 }
 
-/* The largest event, and OVERFLOW and RESUME before it: they are taken together, so into one segment. */
+/* The largest event, and OVERFLOW and RESUME before it. All three are consumed at once, and go into one segment. */
 static uint32_t largest(uint32_t data_size)
 {
 	return 2 * pack_size_max(0) + pack_size_max(output_longest(data_size));
@@ -103,33 +106,38 @@ void output_plan(struct log_state *state, int policy, uint64_t size, uint32_t da
 
 /* -- Bytes ---------------------------------------------------------------------------------- */
 
-const struct log_place *output_place(const struct output *o)
+const struct log_position *output_position(const struct output *o)
 {
-	return &o->state->place[load_relaxed(&o->state->place_now) & 1];
+	return &o->state->position[load_relaxed(&o->state->position_now) & 1];
 }
 
-/* Where the file is going to be; that does not count yet. */
-static void intend(struct output *o, const struct log_place *next)
+/* Stores the next position of the file, which is not valid yet. */
+static void prepare_mark(struct output *o, const struct log_position *next)
 {
-	o->state->place[~load_relaxed(&o->state->place_now) & 1] = *next;
+	o->state->position[~load_relaxed(&o->state->position_now) & 1] = *next;
 	fence_release();
 }
 
-/* The file is as the next place says, and from now on that counts. */
-static void move_on(struct output *o, const struct log_place *next)
+/* Makes the next position valid, after the file has been written. */
+static void move_on(struct output *o, const struct log_position *next)
 {
-	intend(o, next);
-	store_release(&o->state->place_now, ~load_relaxed(&o->state->place_now) & 1);
+	prepare_mark(o, next);
+	store_release(&o->state->position_now, ~load_relaxed(&o->state->position_now) & 1);
 	TEST_POINT("output_moved");
 }
 
-/* 0: the descriptor is not somebody else's file by now (H27); else why it may be. */
+/* Returns 0 if the descriptor is still the log's file and not one of the application (H27), else an error. */
 static int ours(const struct output *o)
 {
 	struct sys_stat st;
-	int r = o->shared ? sys_stat(o->fd, &st) : 0;
+	int r;
 
-	return r < 0 || !o->shared || sys_same_file(&st, &o->file) ? r : -EBADF;
+	if (!o->shared)
+		return 0;
+	r = sys_stat(o->fd, &st);
+	if (r < 0)
+		return r;
+	return sys_same_file(&st, &o->file) ? 0 : -EBADF;
 }
 
 static int put(struct output *o, const void *buf, size_t size, uint64_t offset)
@@ -140,7 +148,7 @@ static int put(struct output *o, const void *buf, size_t size, uint64_t offset)
 	int r;
 
 	if (o->error)
-		return -o->error; /* its reader is not expected back (H28) */
+		return -o->error; /* the reader of a pipe will not come back (H28) */
 	r = ours(o);
 	if (r < 0)
 		return r;
@@ -155,18 +163,19 @@ static int put(struct output *o, const void *buf, size_t size, uint64_t offset)
 			n = 0;
 		else if (n == 0)
 			n = -EIO;
-		/* A socket of messages takes more of them, one behind the other. */
+		/* A socket of messages accepts smaller messages, in order. */
 		if (n == -EMSGSIZE && part > 1) {
 			most = part / 2;
 			n = 0;
 		}
 		if (n < 0) {
-			/* What has gone into a pipe half stays there, and nothing can follow it. */
+			/* Half a frame stays in a pipe, and nothing can follow it. */
 			if (!o->seeks && (begun || n == -EPIPE))
 				o->error = (int)-n;
 			return (int)n;
 		}
 		begun |= n > 0;
+		o->bytes_sent += (uint64_t)n;
 		p += n;
 		size -= (size_t)n;
 		offset += (uint64_t)n;
@@ -174,12 +183,12 @@ static int put(struct output *o, const void *buf, size_t size, uint64_t offset)
 	return 0;
 }
 
-/* bytes: room for the frame header, and the body behind it. */
+/* Writes a frame. bytes: room for the frame header, and the body after it. */
 static int put_frame(struct output *o, unsigned char *bytes, struct frame *frame, uint64_t offset)
 {
 	uint64_t all = frame_bytes(frame->size);
 
-	frame->log = output_place(o)->log;
+	frame->log = output_position(o)->log;
 	frame->body_crc = crc32c(bytes + FRAME_BYTES, frame->size);
 	frame_put(bytes, frame);
 	memset(bytes + FRAME_BYTES + frame->size, 0, all - FRAME_BYTES - frame->size);
@@ -199,6 +208,8 @@ int output_init(struct output *o, int fd, bool seeks, int policy, struct log_sta
 	o->frames_max = FRAMES_FIRST;
 	o->frame = sys_map(o->frames_max * sizeof *o->frame, -1, 1);
 	o->mark = sys_map(MARKS_MAX * sizeof *o->mark, -1, 1);
+	if (sys_pipe_bytes(fd) >= 0)
+		o->sent = sys_map(OUTPUT_SENT * sizeof *o->sent, -1, 1);
 	if (o->frame && o->mark)
 		return 0;
 	output_free(o);
@@ -211,8 +222,11 @@ void output_free(struct output *o)
 		sys_unmap(o->frame, o->frames_max * sizeof *o->frame);
 	if (o->mark)
 		sys_unmap(o->mark, MARKS_MAX * sizeof *o->mark);
+	if (o->sent)
+		sys_unmap(o->sent, OUTPUT_SENT * sizeof *o->sent);
 	o->frame = NULL;
 	o->mark = NULL;
+	o->sent = NULL;
 }
 
 int output_share(struct output *o)
@@ -227,9 +241,37 @@ void output_close(struct output *o)
 		sys_close(o->fd);
 }
 
-static int put_header(struct output *o, const struct log_header *h, struct log_place *next)
+/* Puts the totals that begin a frame SUM and a frame INDEX. Returns their size. */
+static size_t put_totals(unsigned char *to, const struct log_position *p, const struct output_end *end)
 {
-	unsigned char bytes[FRAME_BYTES + HEADER_BODY_MAX + FRAME_ALIGN];
+	put64(to, p->events);
+	put64(to + 8, end->lost);
+	put64(to + 16, p->discarded + end->discarded);
+	return 24;
+}
+
+/* Makes a frame SUM. ended: the log is finished. */
+static void put_sum(unsigned char bytes[FRAME_BYTES + SUM_BYTES], const struct log_position *p,
+                    const struct output_end *end, bool ended)
+{
+	struct frame frame = { .kind = FRAME_SUM, .log = p->log, .size = SUM_BYTES };
+	unsigned char *body = bytes + FRAME_BYTES, *at = body;
+
+	memset(body, 0, SUM_BYTES);
+	at += put_totals(at, p, end);
+	put64(at, end->unwritten);
+	put32(at + 8, end->status);
+	put32(at + 12, end->flush_error);
+	put64(at + 16, p->sequence - 1);
+	put32(at + 24, ended);
+	frame.body_crc = crc32c(body, SUM_BYTES);
+	frame_put(bytes, &frame);
+}
+
+static int put_header(struct output *o, const struct log_header *h, struct log_position *next)
+{
+	static const struct output_end nothing = { 0 };
+	unsigned char bytes[FRAME_BYTES + HEADER_BODY_MAX + FRAME_ALIGN + FRAME_BYTES + SUM_BYTES];
 	struct frame frame = { .kind = FRAME_HEADER, .log = next->log };
 	int r;
 
@@ -238,9 +280,16 @@ static int put_header(struct output *o, const struct log_header *h, struct log_p
 	frame_put(bytes, &frame);
 	memset(bytes + FRAME_BYTES + frame.size, 0, FRAME_ALIGN);
 	next->end = frame_bytes(frame.size);
-	/* Who comes after a death finds another log in the file than the one that counts: so it looks here. */
-	intend(o, next);
-	r = put(o, bytes, frame_bytes(frame.size), 0);
+	next->sum = 0;
+	/* Written before the file system can be full, so that the frame needs no space later. */
+	if (o->seeks) {
+		next->sum = (uint32_t)next->end;
+		put_sum(bytes + next->sum, next, &nothing, false);
+		next->end += FRAME_BYTES + SUM_BYTES;
+	}
+	/* If this process dies, the file has another log than the valid position, so recovery compares both. */
+	prepare_mark(o, next);
+	r = put(o, bytes, next->end, 0);
 	if (r < 0)
 		return r;
 	o->frames = o->marks = 0;
@@ -251,11 +300,11 @@ static int put_header(struct output *o, const struct log_header *h, struct log_p
 
 int output_begin(struct output *o, const struct log_header *h)
 {
-	struct log_place next = { .sequence = 1 };
+	struct log_position next = { .sequence = 1 };
 
-	/* What is in a pipe stays in it; what is counted begins anew. */
-	if (!o->seeks && output_place(o)->log) {
-		next = *output_place(o);
+	/* The contents of a pipe stay. Only the counters begin anew. */
+	if (!o->seeks && output_position(o)->log) {
+		next = *output_position(o);
 		next.bytes = next.discarded = next.lost = 0;
 		move_on(o, &next);
 		return 0;
@@ -270,15 +319,16 @@ bool output_cut(const struct output *o)
 {
 	struct sys_stat st;
 
-	return o->seeks && output_place(o)->log && sys_stat(o->fd, &st) == 0 && st.size < FRAME_BYTES && ours(o) == 0;
+	return o->seeks && output_position(o)->log && sys_stat(o->fd, &st) == 0 && st.size < FRAME_BYTES &&
+	       ours(o) == 0;
 }
 
 int output_begin_again(struct output *o, const struct log_header *h)
 {
-	struct log_place next = *output_place(o);
+	struct log_position next = *output_position(o);
 
-	/* It is the same log, whose first segments are not there any more. */
-	next.bytes = next.events = next.discarded = 0;
+	/* The same log, without its first segments. */
+	next.bytes = next.events = next.users = next.discarded = 0;
 	next.types = next.slots = 0;
 	next.slot_used = 0;
 	return put_header(o, h, &next);
@@ -293,7 +343,7 @@ static bool remember_frame(struct output *o, uint64_t offset)
 		uint64_t *more = sys_map(2 * size, -1, 1);
 
 		if (!more)
-			return false; /* the index will not have it: it will have to be looked for */
+			return false; /* the index will lack the frame, and readers have to search */
 		memcpy(more, o->frame, size);
 		sys_unmap(o->frame, size);
 		o->frame = more;
@@ -308,7 +358,7 @@ int output_frame(struct output *o, enum frame_kind kind, const void *body, size_
 	size_t room = FRAME_BYTES + size + FRAME_ALIGN;
 	unsigned char *bytes = size > FORMAT_BODY_MAX ? NULL : sys_map(room, -1, 1);
 	struct frame frame = { .kind = (uint16_t)kind, .size = (uint32_t)size };
-	struct log_place next = *output_place(o);
+	struct log_position next = *output_position(o);
 	int r;
 
 	if (!bytes)
@@ -344,10 +394,10 @@ static void remember_segment(struct output *o, uint64_t offset, uint64_t number,
 
 void output_resume(struct log_state *state, uint64_t log)
 {
-	uint32_t other = ~load_relaxed(&state->place_now) & 1;
+	uint32_t other = ~load_relaxed(&state->position_now) & 1;
 
-	if (state->place[~other & 1].log != log && state->place[other].log == log)
-		store_release(&state->place_now, other);
+	if (state->position[~other & 1].log != log && state->position[other].log == log)
+		store_release(&state->position_now, other);
 }
 
 int output_recall(struct output *o, const struct frame *f, uint64_t offset)
@@ -361,7 +411,7 @@ int output_recall(struct output *o, const struct frame *f, uint64_t offset)
 
 uint32_t output_room(const struct output *o)
 {
-	const struct log_place *p = output_place(o);
+	const struct log_position *p = output_position(o);
 	uint64_t room = o->state->capacity;
 
 	if (o->policy == POSIX_TRACE_UNTIL_FULL) {
@@ -373,14 +423,15 @@ uint32_t output_room(const struct output *o)
 	if (o->policy == POSIX_TRACE_LOOP && p->slots) {
 		uint64_t left = o->state->slot_size - p->slot_used;
 
-		if (left > o->state->slot_size / SLOT_REST && left >= FRAME_BYTES + o->state->largest && left - FRAME_BYTES < room)
+		if (left > o->state->slot_size / SLOT_REST && left >= FRAME_BYTES + o->state->largest &&
+		    left - FRAME_BYTES < room)
 			room = left - FRAME_BYTES;
 	}
 	return (uint32_t)room;
 }
 
-/* The slot for a segment of so many bytes, frame header included, and where in it. */
-static int find_slot(struct output *o, uint64_t all, struct log_place *next, uint64_t *offset)
+/* Finds the slot, and the offset, for a segment of `all` bytes with its frame header. */
+static int find_slot(struct output *o, uint64_t all, struct log_position *next, uint64_t *offset)
 {
 	unsigned char bytes[FRAME_BYTES];
 	struct frame frame = { .kind = FRAME_SLOT, .log = next->log, .size = (uint32_t)o->state->slot_size };
@@ -412,7 +463,7 @@ static int find_slot(struct output *o, uint64_t all, struct log_place *next, uin
 int output_segment(struct output *o, struct draft *d, uint64_t lost)
 {
 	const struct log_mark *m = draft_mark(d);
-	struct log_place next = *output_place(o);
+	struct log_position next = *output_position(o);
 	uint64_t all = frame_bytes(m->position), offset = next.end, more = lost - next.lost;
 	struct frame frame = {
 		.kind = FRAME_SEGMENT,
@@ -434,9 +485,12 @@ int output_segment(struct output *o, struct draft *d, uint64_t lost)
 	if (r < 0)
 		return r;
 	remember_segment(o, offset, next.sequence, m->first);
+	if (o->sent)
+		o->sent[next.sequence % OUTPUT_SENT] = (struct output_sent){ o->bytes_sent, m->events, m->users };
 	next.sequence++;
 	next.bytes += m->position;
 	next.events += m->events;
+	next.users += m->users;
 	next.lost = lost;
 	if (o->policy == POSIX_TRACE_LOOP)
 		next.slot_events[next.slot] += m->events;
@@ -447,37 +501,35 @@ int output_segment(struct output *o, struct draft *d, uint64_t lost)
 /* -- The end -------------------------------------------------------------------------------------------- */
 
 /*
- * Where the file is over for all that counts: what the last slot does not use is not needed. Its frame stays as
- * it is, because half of one written anew, after a power loss, would be the end of all that is in the slot.
+ * Returns the end of the used part of the file, without the unused rest of the last slot. The slot's frame stays
+ * unchanged: half a frame, after a power loss, would make the whole slot unreadable.
  */
-static uint64_t used_end(const struct output *o, const struct log_place *p)
+static uint64_t used_end(const struct output *o, const struct log_position *p)
 {
 	uint64_t slot = p->slots ? p->slot_offset[p->slot] + FRAME_BYTES : 0;
 
 	return p->slots && slot + o->state->slot_size == p->end ? slot + p->slot_used : p->end;
 }
 
-static uint64_t oldest(const struct log_place *p)
+static uint64_t oldest(const struct log_position *p)
 {
 	if (p->slots == 0)
 		return 1;
 	return p->slot_first[(p->slot + 1) % p->slots];
 }
 
-static size_t put_index(unsigned char *to, const struct output *o, const struct log_place *p,
+static size_t put_index(unsigned char *to, const struct output *o, const struct log_position *p,
                         const struct output_end *end)
 {
-	unsigned char *at = to + INDEX_FIXED;
+	unsigned char *at = to + INDEX_FIXED, *fixed = to;
 	uint32_t marks = 0;
 
 	memset(to, 0, INDEX_FIXED);
-	put64(to, p->events);
-	put64(to + 8, end->lost);
-	put64(to + 16, p->discarded + end->discarded);
-	put32(to + 24, end->status);
-	put32(to + 28, end->flush_error);
-	put32(to + 32, p->slots);
-	put32(to + 36, o->frames);
+	fixed += put_totals(fixed, p, end);
+	put32(fixed, end->status);
+	put32(fixed + 4, end->flush_error);
+	put32(fixed + 8, p->slots);
+	put32(fixed + 12, o->frames);
 	for (uint32_t i = 1; i <= p->slots; i++, at += 8)
 		put64(at, p->slot_offset[(p->slot + i) % p->slots]);
 	for (uint32_t i = 0; i < o->frames; i++, at += 8)
@@ -491,36 +543,86 @@ static size_t put_index(unsigned char *to, const struct output *o, const struct 
 		at += MARK_BYTES;
 		marks++;
 	}
-	put32(to + 40, marks);
-	return (size_t)(at - to);
+	put32(fixed + 16, marks);
+	put64(at, end->unwritten);
+	return (size_t)(at - to) + INDEX_BEHIND;
+}
+
+int output_tell(struct output *o, const struct output_end *end)
+{
+	const struct log_position *p = output_position(o);
+	unsigned char bytes[FRAME_BYTES + SUM_BYTES];
+
+	/* Do not write into a truncated file, because that would hide the need to begin the log again. */
+	if (!p->log || !p->sum || output_cut(o))
+		return 0;
+	put_sum(bytes, p, end, false);
+	return put(o, bytes, sizeof bytes, p->sum);
+}
+
+uint64_t output_abandoned(const struct output *o, uint64_t *events)
+{
+	uint64_t next = output_position(o)->sequence, users = 0, taken;
+	long left = o->sent && sys_peer_gone(o->fd) ? sys_pipe_bytes(o->fd) : 0;
+
+	*events = 0;
+	if (left <= 0)
+		return 0;
+	taken = o->bytes_sent - (uint64_t)left;
+	for (uint64_t i = 1; i < next && i <= OUTPUT_SENT && o->sent[(next - i) % OUTPUT_SENT].end > taken; i++) {
+		users += o->sent[(next - i) % OUTPUT_SENT].users;
+		*events += o->sent[(next - i) % OUTPUT_SENT].events;
+	}
+	return users;
+}
+
+static int put_index_frames(struct output *o, const struct log_position *p, const struct output_end *end,
+                            uint64_t *size)
+{
+	size_t room = FRAME_BYTES + INDEX_FIXED + 8 * (LOG_SLOTS + (size_t)o->frames) +
+	              MARK_BYTES * (size_t)o->marks + INDEX_BEHIND + FRAME_ALIGN;
+	struct frame frame = { .kind = FRAME_INDEX }, footer = { .kind = FRAME_FOOTER, .number = *size };
+	unsigned char foot[FRAME_BYTES + FRAME_ALIGN];
+	unsigned char *bytes = sys_map(room, -1, 1);
+	int r;
+
+	if (!bytes)
+		return -ENOMEM;
+	frame.size = (uint32_t)put_index(bytes + FRAME_BYTES, o, p, end);
+	r = put_frame(o, bytes, &frame, *size);
+	sys_unmap(bytes, room);
+	if (r == 0)
+		r = put_frame(o, foot, &footer, *size + frame_bytes(frame.size));
+	if (r == 0)
+		*size += frame_bytes(frame.size) + FRAME_BYTES;
+	return r;
 }
 
 int output_end(struct output *o, const struct output_end *end)
 {
-	struct log_place p = *output_place(o);
-	size_t room = FRAME_BYTES + INDEX_FIXED + 8 * (LOG_SLOTS + (size_t)o->frames) + MARK_BYTES * (size_t)o->marks + FRAME_ALIGN;
-	struct frame frame = { .kind = FRAME_INDEX }, footer = { .kind = FRAME_FOOTER };
-	unsigned char foot[FRAME_BYTES + FRAME_ALIGN];
-	unsigned char *bytes;
-	uint64_t at = used_end(o, &p);
-	int r;
+	struct log_position p = *output_position(o);
+	unsigned char sum[FRAME_BYTES + SUM_BYTES];
+	uint64_t size = used_end(o, &p);
+	int r, reported = -ENOENT;
 
 	if (!p.log)
-		return 0; /* there is not even a header */
-	bytes = sys_map(room, -1, 1);
-	if (!bytes)
-		return -ENOMEM;
-	frame.size = (uint32_t)put_index(bytes + FRAME_BYTES, o, &p, end);
-	r = put_frame(o, bytes, &frame, at);
-	sys_unmap(bytes, room);
-	footer.number = at;
-	at += frame_bytes(frame.size);
-	if (r == 0)
-		r = put_frame(o, foot, &footer, at);
+		return 0; /* the log has no header yet */
+	if (p.sum) {
+		put_sum(sum, &p, end, true);
+		reported = put(o, sum, sizeof sum, p.sum);
+		TEST_POINT("output_reported");
+	}
+	r = put_index_frames(o, &p, end, &size);
 	TEST_POINT("output_ended");
-	if (r == 0 && o->seeks)
-		r = sys_truncate(o->fd, at + FRAME_BYTES);
+	/* Also if the index did not fit, because half an index is useless. */
+	if (o->seeks && ours(o) == 0) {
+		int cut = sys_truncate(o->fd, size);
+
+		r = r ? r : cut;
+	}
 	TEST_POINT("output_cut");
+	if (r < 0 && reported == 0 && end->unwritten == 0)
+		r = 0;
 	if (r == 0 && o->seeks)
 		r = sys_sync_data(o->fd);
 	return r;

@@ -1,10 +1,9 @@
 /*
- * output.h - a log as it is written
+ * output.h - writing a log
  *
- * Frames one after the other, and where LOOP reuses a slot, there. What has been written is told
- * by log_state.place; it moves on only when all of a frame is in the file, so who is killed
- * in between, or finds the disk full, or comes after a death, writes the same bytes to the same
- * place again.
+ * Frames follow each other, or reuse a slot of a LOOP log. log_state.position says what has been written. It moves on
+ * only when all of a frame is in the file. After a death or an error, such as a full disk, the same bytes are written
+ * again to the same place.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,9 +29,11 @@ struct output {
 	int fd;
 	bool seeks; /* a regular file, written by position; otherwise front to back */
 	int policy; /* of the log */
-	int error;  /* nothing can be written any more: 0 or an error number */
-	bool shared; /* the number is in the application's table of descriptors: it may close it, and open something else */
-	struct sys_stat file; /* then: what it stands for */
+	int error;  /* 0, or an error number: nothing can be written any more */
+	bool shared; /* fd is in the application's table of descriptors: the application may close and reuse it */
+	struct sys_stat file; /* if shared: the file of fd */
+	struct output_sent *sent; /* of a pipe, else null: segment n is in n % OUTPUT_SENT */
+	uint64_t bytes_sent;
 	struct log_state *state;
 	/* For the index: */
 	uint64_t *frame; /* offsets of TYPES and PROCESS */
@@ -42,53 +43,72 @@ struct output {
 	uint64_t stride; /* of segments between two marks */
 };
 
-/* What the log says when it is complete. */
+/* The totals in a log about all recorded events. */
 struct output_end {
 	uint64_t lost;
 	uint64_t discarded; /* because the log was full */
+	uint64_t unwritten; /* user events missing from the log, because they could not be written */
+	uint64_t events;    /* in the log; only for the creator */
+	uint64_t users;     /* user events among them */
 	uint32_t status; /* INDEX_... */
 	uint32_t flush_error;
+	uint32_t unnamed; /* event types with events but no name; only for the creator */
+};
+
+/* The newest segments sent into a pipe. At the end is checked whether the pipe's reader has taken them. */
+#define OUTPUT_SENT 4096
+
+struct output_sent {
+	uint64_t end; /* of the segment, counted in bytes sent */
+	uint32_t events, users;
 };
 
 /*
- * Can this descriptor be a log with this policy? 0; -EBADF: it cannot be
- * written; -EINVAL: not such a file. *seeks: it is a regular file.
+ * Returns 0 if this descriptor can be a log with this policy, -EBADF if it cannot be written, -EINVAL if the kind of
+ * file does not allow it. Sets *seeks if it is a regular file.
  */
 int output_possible(int fd, int policy, bool *seeks);
-/* Data of the longest event of a stream with this max-data-size. */
+/* Returns the data size of the longest event of a stream with this max-data-size. */
 uint32_t output_longest(uint32_t data_size);
-/* The least that log-max-size can be for events of this size, or what is asked for; and what follows from it. */
+/* Returns the size asked for, or the least log-max-size for events of this size if that is larger. */
 uint64_t output_size(int policy, uint64_t asked, uint32_t data_size);
-/* Bytes of a body that is put together for it. */
+/* Returns the capacity of a segment's body in such a log. */
 uint32_t output_capacity(int policy, uint64_t size, uint32_t data_size);
-void output_plan(struct log_state *state, int policy, uint64_t size, uint32_t capacity);
+void output_plan(struct log_state *state, int policy, uint64_t size, uint32_t data_size);
 
 /* All functions below return 0 or a negative error number. */
 
 int output_init(struct output *o, int fd, bool seeks, int policy, struct log_state *state);
 void output_free(struct output *o);
-/* The descriptor is one in the application's table: from now on, what it stands for is looked at before each use. */
+/* Marks the descriptor as shared with the application: its file is checked before each use. */
 int output_share(struct output *o);
 /* Closes the descriptor. */
 void output_close(struct output *o);
-/* The header, and nothing behind it; again after posix_trace_clear(). */
+/* Writes the header with nothing after it; again after posix_trace_clear(). */
 int output_begin(struct output *o, const struct log_header *h);
-/* Has somebody cut the file to nothing? */
+/* Returns whether the file was truncated to nothing. */
 bool output_cut(const struct output *o);
-/* Then the log begins once more, with the segments that come now. */
+/* Begins a truncated log once more, with the segments that come from now on. */
 int output_begin_again(struct output *o, const struct log_header *h);
-/* TYPES, with names up to so many user event types; or PROCESS. */
+/* Writes a frame TYPES, with the names of the first `types` user event types, or a frame PROCESS. */
 int output_frame(struct output *o, enum frame_kind kind, const void *body, size_t size, uint32_t types);
-/* Bytes that the next segment's body can have; 0: the log is full. */
+/* Returns the largest size of the next segment's body; 0 if the log is full. */
 uint32_t output_room(const struct output *o);
-/* The draft's segment. lost: what the stream has lost, all so far. */
+/* Writes the draft's segment. lost: all losses of the stream so far. */
 int output_segment(struct output *o, struct draft *d, uint64_t lost);
-/* All that makes it complete. */
+/* Updates the frame SUM in place, which needs no space. Not an error if the log has no frame SUM. */
+int output_tell(struct output *o, const struct output_end *end);
+/* Returns the number of user events in a pipe whose reader has gone. Sets *events to the number of all events. */
+uint64_t output_abandoned(const struct output *o, uint64_t *events);
+/*
+ * Ends the log. If nothing is unwritten returns 0 even without space for the index, because the frame SUM says that
+ * the log is whole.
+ */
 int output_end(struct output *o, const struct output_end *end);
-/* After a death: the log in the file is this one, which may just have been begun anew. */
+/* Takes over after a death. The log in the file has this number, even if it was just begun anew. */
 void output_resume(struct log_state *state, uint64_t log);
-/* A frame that another has written before: for the index. */
+/* Remembers a frame written by another process, for the index. */
 int output_recall(struct output *o, const struct frame *frame, uint64_t offset);
-const struct log_place *output_place(const struct output *o);
+const struct log_position *output_position(const struct output *o);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * pack.c - events become the body of a segment
+ * pack.c - packs events into the body of a segment
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 #define THREAD_SIZE_MAX (2 + 4 + 4 + 8 + 1 + 15)
 #define SHAPE_SIZE_MAX  (2 + 5 + 5 + 1 + 5 + 8)
 #define EVENT_SIZE_MAX  (2 + VARINT_BYTES + 5 + VARINT_BYTES)
-/* Words are stored whole, whatever of them counts. */
+/* Words are stored whole, however few of their bytes count. */
 #define SLACK 8
 
 inline uint32_t pack_size_max(uint32_t length)
@@ -37,10 +37,10 @@ static bool is_thread(const struct pack_thread *t, const struct log_event *e)
 	       memcmp(t->name, e->name, sizeof t->name) == 0;
 }
 
-/* Its number; PACK_THREADS: it is new. */
+/* Returns the thread's number, or PACK_THREADS if the thread is new. */
 static inline uint32_t find_thread(const struct pack *p, const struct log_event *e)
 {
-	/* Nearly always that of the event before. */
+	/* Nearly always the thread of the event before. */
 	if (p->thread < p->threads && is_thread(&p->thread_of[p->thread], e))
 		return p->thread;
 	for (uint32_t i = 0; i < p->threads; i++)
@@ -49,7 +49,7 @@ static inline uint32_t find_thread(const struct pack *p, const struct log_event 
 	return PACK_THREADS;
 }
 
-/* The next number for it; its definition goes to *to. */
+/* Gives the thread the next number, and writes its definition to *to. */
 static uint32_t define_thread(struct pack *p, const struct log_event *e, unsigned char **to)
 {
 	struct pack_thread *t = &p->thread_of[p->threads];
@@ -72,7 +72,7 @@ static uint32_t define_thread(struct pack *p, const struct log_event *e, unsigne
 	return p->threads++;
 }
 
-/* Types have less than 22 bits, threads (PACK_THREADS) 9. */
+/* Types need less than 22 bits, threads (PACK_THREADS) 9. */
 static inline uint64_t key_of(const struct log_event *e, uint32_t thread)
 {
 	return (uint64_t)e->truncated << 63 | (uint64_t)thread << 54 | (uint64_t)e->id << 32 | e->length;
@@ -85,7 +85,7 @@ static inline uint32_t bucket_of(uint64_t address, uint64_t key)
 	return (uint32_t)(x * UINT64_C(0x9e3779b97f4a7c15) >> 53) % PACK_BUCKETS;
 }
 
-/* As find_thread(). */
+/* Returns the shape's number, or PACK_SHAPES if the shape is new. */
 static inline uint32_t find_shape(const struct pack *p, uint64_t address, uint64_t key)
 {
 	for (uint32_t i = p->bucket[bucket_of(address, key)]; i; i = p->shape_of[i - 1].next)
@@ -94,7 +94,7 @@ static inline uint32_t find_shape(const struct pack *p, uint64_t address, uint64
 	return PACK_SHAPES;
 }
 
-/* As define_thread(). */
+/* Gives the shape the next number, and writes its definition to *to. */
 static uint32_t define_shape(struct pack *p, const struct log_event *e, uint32_t thread, unsigned char **to)
 {
 	uint64_t key = key_of(e, thread);
@@ -123,7 +123,7 @@ static uint64_t load_word(const unsigned char *p, uint32_t bytes)
 	return get64(word);
 }
 
-/* Returns how many bytes of it count. No branch: what changes from event to event cannot be foretold. */
+/* Stores the changes in a word, and returns how many bytes count. No branch, because changes are unpredictable. */
 static inline unsigned pack_word(unsigned char *to, unsigned char *before, uint64_t word)
 {
 	uint64_t changed = word ^ get64(before);
@@ -197,7 +197,7 @@ struct pack_point pack_point(const struct pack *p)
 
 void pack_back(struct pack *p, const struct pack_point *point)
 {
-	/* Each is the first in its bucket when those behind it are gone. */
+	/* Newest first, so each shape is the first in its bucket when its turn comes. */
 	while (p->shapes > point->shapes) {
 		const struct pack_shape *s = &p->shape_of[--p->shapes];
 

@@ -1,9 +1,8 @@
 /*
- * pack.h - events become the body of a segment
+ * pack.h - packs events into the body of a segment
  *
- * Events that are alike, of one thread from one place with the same length of data, have a
- * shape, which is written once in each segment; so an event is the number of its
- * shape, the time since the one before, and what has changed in its data.
+ * Events of the same thread, place and data length have a common shape, which is written once in each segment. An
+ * event then is the number of its shape, the time since the event before, and the changes in its data.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,14 +14,14 @@
 
 #include "log/format.h"
 
-/* As many as are worth a table of their own; a segment with more ends. */
+/* As many as are worth a table; a segment that needs more ends. */
 #define PACK_SHAPES  1024u
 #define PACK_THREADS 256u
 #define PACK_BUCKETS 2048u
 
 struct pack_shape {
 	uint64_t address;
-	uint64_t key;  /* everything else that tells it from others: thread, type, length, truncated */
+	uint64_t key;  /* the rest of the shape: thread, type, length, truncated */
 	uint16_t next; /* in its bucket, + 1 */
 };
 
@@ -46,20 +45,20 @@ struct pack {
 	unsigned char before[PACK_SHAPES][PACKED_MAX]; /* data of the last event of each shape */
 };
 
-/* Where a body was, to go back there. */
+/* A state of a body, for going back. */
 struct pack_point {
 	uint64_t time;
 	uint32_t position, shapes, threads;
 };
 
-/* The most that an event can take. */
+/* Returns the largest packed size of an event. */
 uint32_t pack_size_max(uint32_t length);
-/* Begins a body of up to capacity bytes there, whose first event has this time. */
+/* Begins a body of up to capacity bytes, whose first event has this time. */
 void pack_begin(struct pack *p, unsigned char *body, uint32_t capacity, uint64_t time);
-/* False, and nothing is changed: there is no room for the largest event of this length. */
+/* Adds an event. Returns false, with nothing changed, if the largest event of this length does not fit. */
 bool pack_event(struct pack *p, const struct log_event *event, const void *data);
 struct pack_point pack_point(const struct pack *p);
-/* Takes back the events since then, which must be without data. */
+/* Removes the events added since the point, which must have no data. */
 void pack_back(struct pack *p, const struct pack_point *point);
 
 #endif

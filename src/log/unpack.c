@@ -1,5 +1,5 @@
 /*
- * unpack.c - the body of a segment becomes events again
+ * unpack.c - unpacks the body of a segment into events
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,7 +44,8 @@ static bool check_definition(struct check *c, struct unpack *u)
 		return false;
 	switch (*c->at++) {
 	case ITEM_THREAD:
-		if (c->threads++ == THREADS_MAX || !has(c, THREAD_FIXED) || c->at[16] > NAME_MAX_ || !has(c, THREAD_FIXED + c->at[16]))
+		if (c->threads++ == THREADS_MAX || !has(c, THREAD_FIXED) || c->at[16] > NAME_MAX_ ||
+		    !has(c, THREAD_FIXED + c->at[16]))
 			return false;
 		c->at += THREAD_FIXED + c->at[16];
 		return true;
@@ -52,7 +53,8 @@ static bool check_definition(struct check *c, struct unpack *u)
 		if (c->shapes == SHAPES_MAX || !number(c, &thread) || !number(c, &id) || !has(c, 1))
 			return false;
 		c->at++;
-		if (!number(c, &length) || !has(c, 8) || thread >= c->threads || !eventtype_possible((trace_event_id_t)id) ||
+		if (!number(c, &length) || !has(c, 8) || thread >= c->threads ||
+		    !eventtype_possible((trace_event_id_t)id) ||
 		    id > UINT32_MAX || length > RECORD_DATA_MAX)
 			return false;
 		c->at += 8;
@@ -70,7 +72,7 @@ static bool check_definition(struct check *c, struct unpack *u)
 	}
 }
 
-/* Bytes of packed data, or more than there can be. */
+/* Returns the size of packed data, or UINT64_MAX if the counts are not valid. */
 static inline uint64_t packed_size(const struct check *c, uint32_t length)
 {
 	uint32_t whole = length / 8, rest = length % 8, counts = ((length + 7) / 8 + 1) / 2, i = 0;
@@ -92,7 +94,7 @@ static inline uint64_t packed_size(const struct check *c, uint32_t length)
 		size += n;
 		i++;
 	}
-	/* An odd one has nothing beside it. */
+	/* An odd last word has an empty count beside it. */
 	return i & 1 && c->at[i / 2] >> 4 ? UINT64_MAX : size;
 }
 
@@ -144,7 +146,7 @@ bool unpack_begin(struct unpack *u, const struct frame *frame, const unsigned ch
 	return true;
 }
 
-/* What follows has been checked. */
+/* Reads a number that has been checked. */
 static inline uint64_t next_number(struct unpack *u)
 {
 	uint64_t v = *u->at++, byte;
@@ -199,7 +201,8 @@ static void define_shape(struct unpack *u)
 static void unpack_data(struct unpack *u, unsigned char *before, uint32_t length)
 {
 	static const uint64_t mask[9] = {
-		0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, 0xffffffffffffffff,
+		0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
+		0xffffffffffffffff,
 	};
 	uint32_t words = (length + 7) / 8;
 	const unsigned char *counts = u->at, *at = counts + (words + 1) / 2;
@@ -207,7 +210,7 @@ static void unpack_data(struct unpack *u, unsigned char *before, uint32_t length
 	for (uint32_t i = 0; i < words; i++) {
 		unsigned n = counts[i / 2] >> (i & 1) * 4 & 15;
 
-		/* Up to eight bytes behind the body are read, and not used. */
+		/* Up to eight bytes after the body are read, but not used. */
 		put64(before + 8 * i, get64(before + 8 * i) ^ (get64(at) & mask[n]));
 		at += n;
 	}

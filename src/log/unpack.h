@@ -1,8 +1,8 @@
 /*
- * unpack.h - the body of a segment becomes events again
+ * unpack.h - unpacks the body of a segment into events
  *
- * Two passes: the first checks all of it, so that either the whole segment
- * counts or nothing of it; the second, over what is known to be right, is fast.
+ * Two passes: the first one checks everything, so that either the whole segment counts or none of it. The second one
+ * relies on the check, and is fast.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,13 +23,13 @@ struct unpack_thread {
 
 struct unpack_shape {
 	struct log_event event; /* all but the time */
-	unsigned char *before;  /* data of its last event; null: its data is not packed */
+	unsigned char *before;  /* data of the shape's last event; null: the data are not packed */
 };
 
 struct unpack {
 	const unsigned char *at, *end;
 	uint64_t time;
-	uint64_t latest; /* time of any event of the segment; that of the last one may be earlier */
+	uint64_t latest; /* the latest time in the segment; the last event may be earlier */
 	uint32_t shapes, threads;
 	unsigned char *before; /* for the next shape */
 	struct unpack_thread thread_of[THREADS_MAX];
@@ -37,12 +37,12 @@ struct unpack {
 	unsigned char memory[SHAPES_MAX * PACKED_MAX];
 };
 
-/* So many bytes behind the body may be read, whatever they are. */
+/* Number of bytes after the body that may be read, whatever their values. */
 #define UNPACK_SLACK 8
 
-/* Begins with the body of this segment. False: it is not what a segment should be. */
+/* Begins with the body of this segment. Returns false if the body is not valid. */
 bool unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body);
-/* The next event; it and its data stay until the next call. Null: there is none. */
+/* Returns the next event, which stays valid with its data until the next call. Null at the end. */
 const struct log_event *unpack_next(struct unpack *u, const unsigned char **data);
 
 #endif

@@ -14,7 +14,7 @@
 
 _Static_assert(sizeof VERSION <= TRACE_NAME_MAX, "fits in the array that a caller must have");
 
-/* Initialised, and nothing else has written there since: all is as the functions set it. */
+/* Returns true if the object was initialised, and only attribute functions have changed it since. */
 static bool sound(const struct attr *a)
 {
 	return a->magic == MAGIC && a->data_size <= RECORD_DATA_MAX &&

@@ -16,7 +16,7 @@
 #define ATTR_LOG_SIZE_DEFAULT    UINT64_C(67108864)
 #define ATTR_DATA_SIZE_DEFAULT   1024u
 
-/* What a trace_attr_t holds. Part of the ABI, as its size is: the library reads objects made by an older one. */
+/* The content of a trace_attr_t. Part of the ABI, like its size: the library reads objects made by older libraries. */
 struct attr {
 	uint64_t magic;
 	uint64_t stream_size;
@@ -41,16 +41,16 @@ static inline uint64_t attr_created(const struct attr *a)
 	return (uint64_t)a->create_sec * (uint64_t)NS_PER_S + (uint64_t)a->create_nsec;
 }
 
-/* Null if attr is null or not initialised, or has been overwritten. */
+/* Returns null if attr is null, is not initialised, or has been overwritten. */
 struct attr *attr_get(trace_attr_t *attr);
 const struct attr *attr_get_const(const trace_attr_t *attr);
 
 void attr_init(struct attr *a);
 void attr_destroy(struct attr *a);
 void attr_set_name(struct attr *a, const char *name);
-/* The policy in force: one that was never set depends on whether there is a log. */
+/* Returns the policy in force. A policy that was never set depends on whether the stream has a log. */
 int attr_stream_policy(const struct attr *a, bool with_log);
-/* False if a stream cannot be created with these values. */
+/* Returns false if a stream cannot be created with these values. */
 bool attr_valid(const struct attr *a, bool with_log);
 
 uint32_t attr_system_event_size(const struct attr *a);

@@ -13,7 +13,7 @@
 
 #define MARK UINT64_C(0x7465736576652131)
 
-_Static_assert(sizeof(trace_event_set_t) == 256, "a set is part of the ABI and of event data");
+_Static_assert(sizeof(trace_event_set_t) == 1024, "a set is part of the ABI and of event data");
 _Static_assert(EVENTSET_WORDS * 64 == EVENT_ID_END, "one bit for each id");
 
 bool eventset_valid(const trace_event_set_t *set)
@@ -27,6 +27,20 @@ void eventset_empty(trace_event_set_t *set)
 	set->__mark = MARK;
 }
 
+bool eventset_read(trace_event_set_t *set, const void *data, size_t length)
+{
+	trace_event_set_t s;
+
+	memset(&s, 0, sizeof s);
+	if (length <= sizeof s.__mark || length % sizeof s.__mark)
+		return false;
+	memcpy(&s, data, length < sizeof s ? length : sizeof s);
+	if (!eventset_valid(&s))
+		return false;
+	*set = s;
+	return true;
+}
+
 bool eventset_fill(trace_event_set_t *set, int what)
 {
 	trace_event_set_t s;
@@ -34,7 +48,7 @@ bool eventset_fill(trace_event_set_t *set, int what)
 	eventset_empty(&s);
 	switch (what) {
 	case POSIX_TRACE_WOPID_EVENTS:
-		/* Those that the system causes by itself (docs/choices.md, CH-27). */
+		/* Events that the system causes by itself (docs/choices.md, CH-27). */
 		eventset_add(&s, POSIX_TRACE_ERROR);
 		eventset_add(&s, POSIX_TRACE_OVERFLOW);
 		eventset_add(&s, POSIX_TRACE_RESUME);

@@ -4,7 +4,7 @@
  *     0          none
  *     1..62      system events; 1..8 are the standard's, the rest is kept for Linux's own
  *     63         the unnamed user event
- *     64..1983   user events, in the order in which their names were opened
+ *     64..8127   user events, in the order in which their names were opened
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@
 #include <trace.h>
 
 #define EVENT_ID_USER  64u   /* the first user event with a name */
-#define EVENT_ID_END   1984u /* one past the last id there can be */
+#define EVENT_ID_END   8128u /* one past the last possible id */
 #define EVENT_USER_MAX (EVENT_ID_END - EVENT_ID_USER)
 
 static inline bool eventtype_possible(trace_event_id_t id)

@@ -11,9 +11,9 @@
  *     16  u64  address behind the call of the trace point
  *     24       data
  *
- * and an owner: the events behind it, up to the next owner, are of this thread.
- * Each thread that begins to write in a chunk writes one; so there is no table
- * of threads that could overflow.
+ * and an owner: the events after it, up to the next owner, are of this thread.
+ * Each thread that begins to write in a chunk writes an owner first, so that no
+ * table of threads can overflow.
  *
  *      0  u16  0
  *      2  u16  flags: RECORD_OWNER
@@ -35,7 +35,7 @@
 
 #define RECORD_ALIGN       8u
 #define RECORD_DATA_MAX    65535u
-#define RECORD_TYPE_MASK   0x07ffu
+#define RECORD_TYPE_MASK   0x1fffu
 #define RECORD_OWNER       0x8000u
 #define RECORD_TRUNCATED   0x4000u /* when it was recorded */
 
@@ -66,7 +66,7 @@ static inline uint32_t record_size(uint32_t length)
 	return (uint32_t)sizeof(struct record) + ((length + RECORD_ALIGN - 1) & ~(RECORD_ALIGN - 1));
 }
 
-/* The most that an event can take: it may be the first of its thread in its chunk. */
+/* Returns the most bytes that an event can take, with an owner before it. */
 static inline uint32_t record_size_max(uint32_t length)
 {
 	return (uint32_t)sizeof(struct record_owner) + record_size(length);

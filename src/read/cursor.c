@@ -12,7 +12,7 @@
 #include "base/testpoint.h"
 #include "shm/chunk.h"
 
-/* Other processes may write here at any time, and what they do is found out afterwards: not a race to report. */
+/* Other processes may write at any time, which is detected afterwards. So a race here is none to report. */
 #ifdef __SANITIZE_THREAD__
 __attribute__((no_sanitize("thread"), noinline))
 static void copy_shared(void *to, const volatile unsigned char *from, size_t size)
@@ -27,7 +27,7 @@ static inline void copy_shared(void *to, const unsigned char *from, size_t size)
 }
 #endif
 
-/* The chunk has been used again since this cursor was there. */
+/* Restarts in a chunk that was recycled since the cursor's last look. */
 static void start_over(struct cursor *cur, struct chunk *c, uint32_t first)
 {
 	uint32_t lost = first - cur->next;
@@ -45,7 +45,7 @@ static void start_over(struct cursor *cur, struct chunk *c, uint32_t first)
 	cur->given_up_until = 0;
 	cur->first = cur->next = first;
 	cur->at = 0;
-	cur->unsaid = true;
+	cur->unacknowledged = true;
 }
 
 bool cursor_give_up(struct cursor *cur, const struct chunk *c)
@@ -55,12 +55,12 @@ bool cursor_give_up(struct cursor *cur, const struct chunk *c)
 
 	if (cur->given_up_until)
 		return true;
-	/* PAIR(read): the taker has noted the gap before it moved read, which has been seen. */
+	/* PAIR(read): the acquirer noted the gap before it moved read, and the move has been seen. */
 	fence_acquire();
 	from = load_relaxed(&c->gap_from);
 	until = load_relaxed(&c->gap_until);
 	end = progress_records(load_relaxed(&c->progress));
-	/* PAIR(recycle): as long as it has not come to first, nothing of this has changed. */
+	/* PAIR(recycle): while first is unchanged, so are the values read above. */
 	fence_acquire();
 	if (load_relaxed(&c->first) != cur->first)
 		return false;
@@ -70,27 +70,30 @@ bool cursor_give_up(struct cursor *cur, const struct chunk *c)
 	return true;
 }
 
-void cursor_said(struct cursor *cur, struct chunk *c)
+void cursor_acknowledge(struct cursor *cur, struct chunk *c)
 {
-	cur->unsaid = false;
+	cur->unacknowledged = false;
 	store_release(&c->seen, cur->first); /* PAIR(seen) */
 	TEST_POINT("read_seen");
 }
 
-/* A taker needs some 100 ns from one to the other, unless it is interrupted. */
+/* An acquirer takes some 100 ns from moving read to changing first, unless it is interrupted. */
 #define MOVING_LOOKS 300
 
-/* To overwrite takes longer than to look; who does it that often is up to something (H18). */
+/* Overwriting takes longer than looking, so this many overwrites in a row are made on purpose (H18). */
 #define OVERWRITES_MAX 1000
 
-/* The next event before end, and whose it is; the cursor stays if there is none. */
+/* Finds the next event before end, and its owner. Returns false if there is none; the cursor stays. */
 static inline bool find_event(struct cursor *cur, const unsigned char *memory, uint32_t end)
 {
 	struct record_owner owner;
 	uint32_t at = cur->at;
 	bool another = false;
 
-	/* A hostile position may be before the cursor, and the cursor anywhere (merge_reset()): nothing is added to either. */
+		/*
+		 * A hostile position may be before the cursor, and the cursor anywhere (merge_reset()). So add
+		 * nothing to either.
+		 */
 	while (at <= end && end - at >= sizeof cur->head) {
 		copy_shared(&cur->head, memory + at, sizeof cur->head);
 		if (!(cur->head.type & RECORD_OWNER)) {
@@ -116,7 +119,7 @@ bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c)
 	const unsigned char *memory = stream_chunk_memory(s, c);
 
 	for (int try = 0; try < OVERWRITES_MAX; try++) {
-		/* PAIR(recycle): first before the bytes that belong to it. */
+		/* PAIR(recycle): first is read before the bytes that belong to it. */
 		uint32_t first = load_acquire(&c->first);
 		struct record_owner owner;
 		uint64_t p;
@@ -128,7 +131,7 @@ bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c)
 		p = load_acquire(&c->progress); /* PAIR(commit) */
 		if (progress_records(p) == cur->next)
 			return false;
-		/* A taker moves read first: what is left here is lost, and in a moment first says so. */
+		/* An acquirer moves read first. The records left here are lost, as first will show in a moment. */
 		if (load_relaxed(&c->read) != cur->next) {
 			cur->moving = true;
 			if (looks++ < MOVING_LOOKS) {
@@ -141,7 +144,7 @@ bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c)
 		if (end > s->chunk_size)
 			return false;
 
-		/* An owner is remembered only with an event behind it: the chunk may be used again, to the same first. */
+		/* Keep an owner only with an event after it: the chunk may be recycled to the same first. */
 		owner = cur->owner;
 		at = cur->at;
 		cur->have = find_event(cur, memory, end);
@@ -150,7 +153,7 @@ bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c)
 			return cur->have;
 		cur->owner = owner;
 		cur->at = at;
-		/* Overwritten while we copied. */
+		/* Overwritten during the copy: try again. */
 	}
 	cur->have = false;
 	return false;
@@ -164,15 +167,15 @@ void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c)
 	struct record head;
 
 	memset(cur, 0, sizeof *cur);
-	/* PAIR(recycle): before read, or all that was recorded since that would be gone past. */
+	/* PAIR(recycle): first is read before read; otherwise records that came in between would be skipped. */
 	cur->first = cur->next = load_acquire(&c->first);
 	TEST_POINT("resume_first");
 	read = load_relaxed(&c->read);
-	/* Overwritten since that reader has looked, or had come to saying so. */
+	/* Overwritten since the last look of the other reader, or before it could acknowledge the gap. */
 	if (load_relaxed(&c->seen) != cur->first) {
 		cur->gap_from = load_relaxed(&c->gap_from);
 		cur->gap_until = load_relaxed(&c->gap_until);
-		cur->unsaid = true;
+		cur->unacknowledged = true;
 	}
 	p = load_acquire(&c->progress);                   /* PAIR(commit) */
 	end = progress_position(p);
@@ -204,11 +207,11 @@ bool cursor_step(struct cursor *cur, const struct stream *s, struct chunk *c)
 	return cur->have;
 }
 
-bool cursor_claim(struct cursor *cur, struct chunk *c, const struct cursor *before)
+bool cursor_consume(struct cursor *cur, struct chunk *c, const struct cursor *before)
 {
 	uint32_t next = before->next;
 
-	/* PAIR(read): the copies before the claim; full barrier. Other side: chunk_recycle(). */
+	/* PAIR(read): the copies come before the consume; full barrier. Other side: chunk_recycle(). */
 	if (cas(&c->read, &next, cur->next)) {
 		TEST_POINT("read_run");
 		return true;
@@ -226,18 +229,18 @@ void cursor_copy(const struct cursor *cur, const struct stream *s, struct chunk 
 		copy_shared(data, stream_chunk_memory(s, c) + cur->at + sizeof cur->head, size);
 }
 
-bool cursor_take(struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size)
+bool cursor_read(struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size)
 {
 	uint32_t next = cur->next;
 
 	cursor_copy(cur, s, c, data, size);
 	TEST_POINT("read_copied");
-	/* PAIR(read): the copy before the claim; full barrier. Other side: chunk_recycle(). */
+	/* PAIR(read): the copy comes before the consume; full barrier. Other side: chunk_recycle(). */
 	if (!cas(&c->read, &next, next + 1)) {
 		cur->have = false;
 		return false;
 	}
-	TEST_POINT("read_claimed");
+	TEST_POINT("read_consumed");
 	cur->next++;
 	cur->at += record_size(cur->head.length);
 	cur->have = false;

@@ -1,10 +1,9 @@
 /*
  * cursor.h - the next record of one chunk
  *
- * Nothing is parsed in place (H18): what is copied is checked against the copy's own
- * bounds. A record counts as read when the cursor has moved chunk.read past
- * it by compare-and-swap; a writer that recycles the chunk moves it too, before
- * it writes there, so a record that was claimed was whole when it was copied.
+ * No record is parsed in place (H18): records are copied, and checked against the bounds of the copy. A record is
+ * consumed when the cursor has moved chunk.read past it by compare-and-swap. A writer that recycles the chunk also
+ * moves chunk.read before writing there, so a consumed record was whole when it was copied.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,59 +18,62 @@
 #include "shm/stream.h"
 
 struct cursor {
-	uint32_t first; /* chunk.first, as this cursor knows it */
+	uint32_t first; /* chunk.first when last seen */
 	uint32_t next;  /* number of the next record */
-	uint32_t at;    /* where it begins */
-	bool have;      /* head is that record's */
-	bool unsaid;    /* the chunk has been used again, and the takers have not been told that this is known: cursor_said() */
-	bool moving;    /* a taker is about to overwrite the chunk: head's record is lost, as will be told soon */
+	uint32_t at;    /* offset of the next record */
+	bool have;      /* head is the next record's */
+	bool unacknowledged;    /* the chunk was recycled; cursor_acknowledge() is still to be called */
+	bool moving;    /* an acquirer is about to overwrite the chunk: head's record is lost */
 	struct record head;
-	struct record_owner owner; /* of it */
-	/* Ticks of the first and the last event overwritten since the caller has looked here; gap_from 0: none. */
+	struct record_owner owner; /* of head */
+	/* Ticks of the first and the last event overwritten since the caller last looked; gap_from 0: none. */
 	uint64_t gap_from, gap_until;
-	uint64_t lost; /* events overwritten, all so far */
+	uint64_t lost; /* number of events overwritten so far */
 	/*
-	 * Records before this number were given up, and that is told: cursor_give_up(). They are lost from then on, whether
-	 * they are overwritten in the end or not.
+	 * Records before this number were given up and reported as lost: cursor_give_up(). They count as lost from
+	 * then on, whether an acquirer overwrites them in the end or not.
 	 */
 	uint32_t given_up;
-	uint64_t given_up_until; /* chunk.gap_until at that time; 0: none were */
+	uint64_t given_up_until; /* chunk.gap_until at that time; 0: no record was given up */
 };
 
-/* Looks for the chunk's next record; notes what was overwritten. True if there is one. */
+/* Looks for the chunk's next record, and notes what was overwritten. Returns true if there is a record. */
 bool cursor_look(struct cursor *cur, const struct stream *s, struct chunk *c);
 /*
- * The takers may forget the gap before the chunk's first record. Not before it is known where it outlives this reader, if
- * another one is to go on: that would find nothing of it here any more.
+ * Allows acquirers to forget the gap before the chunk's first record. If another reader may go on after this one, the
+ * gap must have been saved elsewhere before, because the next reader cannot find it here any more.
  */
-void cursor_said(struct cursor *cur, struct chunk *c);
+void cursor_acknowledge(struct cursor *cur, struct chunk *c);
 /*
- * What a taker is about to overwrite (moving) it will not be waited for any longer: the gap is that of the chunk, as if it had
- * been overwritten. False: it is, by now; look again.
+ * Stops waiting for an acquirer that is about to overwrite records (moving): takes over the chunk's gap as if the
+ * records had been overwritten. Returns false if the chunk has been recycled by now; look again.
  */
 bool cursor_give_up(struct cursor *cur, const struct chunk *c);
-/* Records that were given up, and that neither were overwritten since nor have been gone past. */
+/* Returns the number of given-up records that were neither overwritten nor passed since. */
 static inline uint32_t cursor_given_up(const struct cursor *cur)
 {
 	int32_t n = (int32_t)(cur->given_up - cur->next);
 
 	return cur->given_up_until && n > 0 ? (uint32_t)n : 0;
 }
-/* Begins behind what was read, where another reader has left off; notes what was overwritten since then. */
+/* Begins after the last record consumed by another reader, and notes later overwrites. */
 void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c);
 /*
- * For who takes many records at once: goes on to the next one without claiming
- * any; true if there is one. Then all from where it began are claimed.
+ * For consuming many records at once: goes on to the next record without consuming any. Returns true if there is a
+ * next record. cursor_consume() then consumes all records up to here.
  */
 bool cursor_step(struct cursor *cur, const struct stream *s, struct chunk *c);
-/* False: overwritten; the cursor is where it was before, and looks again. */
-bool cursor_claim(struct cursor *cur, struct chunk *c, const struct cursor *before);
-/* Copies up to size bytes of the record's data, for a look: they count when it has been taken. */
+/*
+ * Consumes the records since `before`. Returns false if they were overwritten: the cursor is back at `before`, look
+ * again.
+ */
+bool cursor_consume(struct cursor *cur, struct chunk *c, const struct cursor *before);
+/* Copies up to size bytes of the record's data. The copy is valid only if the record is consumed afterwards. */
 void cursor_copy(const struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size);
 /*
- * Copies up to size bytes of the record's data and claims it. False if it was
- * overwritten meanwhile: look again.
+ * Copies up to size bytes of the record's data and consumes the record. Returns false if it was overwritten
+ * meanwhile: look again.
  */
-bool cursor_take(struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size);
+bool cursor_read(struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * live.c - the events of an active stream, one by one
+ * live.c - the events of an active stream, in order
  *
  * SPDX-License-Identifier: MIT
  */
@@ -43,7 +43,7 @@ void live_reset(struct live *l, struct anchor anchor)
 	l->queue_first = l->queue_count = 0;
 	l->run_next = l->run_end = 0;
 	l->last_ticks = 0;
-	l->stop_before = l->stop_told = 0;
+	l->stop_before = l->stop_reported = 0;
 	memset(&l->stop_call, 0, sizeof l->stop_call);
 }
 
@@ -55,7 +55,7 @@ static void queue(struct live *l, const struct event *event, const void *data)
 	l->queue_data[i] = data;
 }
 
-/* An event of the system itself, unless it is filtered out. */
+/* Queues an event of the system, unless its type is filtered out. */
 static void queue_system(struct live *l, trace_event_id_t id, uint64_t ticks, const void *data, uint32_t length)
 {
 	struct event event = { .id = id, .ticks = ticks, .length = length };
@@ -68,7 +68,7 @@ void live_stop(struct live *l, uint64_t ticks)
 {
 	struct event event = l->stop_call;
 
-	/* Another thread may have finished its event just after the one that found the stream full. */
+	/* Another thread may have finished an event just after a writer found the stream full. */
 	if (ticks < l->last_ticks)
 		ticks = l->last_ticks;
 	l->stop_value = event.id ? 0 : 1;
@@ -83,9 +83,9 @@ void live_stop(struct live *l, uint64_t ticks)
 
 void live_stopped(struct live *l, uint64_t stopped)
 {
-	if (stopped != l->stop_told)
+	if (stopped != l->stop_reported)
 		live_stop(l, stopped);
-	l->stop_told = stopped;
+	l->stop_reported = stopped;
 }
 
 void live_gap(struct live *l, uint64_t from, uint64_t until)
@@ -102,7 +102,7 @@ void live_start(struct live *l, const trace_event_set_t *filter, uint64_t ticks)
 	queue_system(l, POSIX_TRACE_START, ticks, &l->start_filter, sizeof l->start_filter);
 }
 
-/* What others wrote: whatever it says stays within what we have (H18). */
+/* Describes the record at a cursor. Hostile contents stay within the bounds of our buffers (H18). */
 static void describe(const struct stream *s, const struct cursor *cur, struct event *event)
 {
 	event->id = cur->head.type & RECORD_TYPE_MASK;
@@ -150,20 +150,23 @@ enum merge_result live_peek(struct live *l, struct live_turn *turn)
 	describe(l->merge.stream, &l->merge.cursor[turn->chunk], event);
 	if (l->stop_before && event->ticks >= l->stop_before) {
 		live_stopped(l, exchange(&l->merge.stream->header->stopped_ticks, 0));
-		l->stop_before = l->stop_told = 0;
+		l->stop_before = l->stop_reported = 0;
 		event->id = 0;
 		return result;
 	}
 	/*
-	 * What was lost before this event; behind it more may come to light.
-	 * Where single events are missing, each event is told to stand behind a gap.
+	 * Report events lost before this one; later looks may find more. While single events are missing at unknown
+	 * places, each event is reported to follow a gap.
 	 */
 	if (l->merge.gap_from ? l->merge.gap_from <= event->ticks : l->merge.unsure_until != 0) {
 		uint64_t gap;
 
 		turn->gap = true;
 		turn->lost = merge_gap(&l->merge);
-		/* Who loses one may be held up before it says since when: times never fall for that. */
+		/*
+		 * The writer that loses an event may be held up before it notes the time. Times must not fall for
+		 * that.
+		 */
 		gap = turn->lost > l->last_ticks ? turn->lost : l->last_ticks;
 		if (!gap || gap > event->ticks)
 			gap = event->ticks;
@@ -174,9 +177,9 @@ enum merge_result live_peek(struct live *l, struct live_turn *turn)
 	return result;
 }
 
-bool live_take(struct live *l, const struct live_turn *turn, void *data, size_t size)
+bool live_read(struct live *l, const struct live_turn *turn, void *data, size_t size)
 {
-	if (!merge_take(&l->merge, turn->chunk, data, size)) {
+	if (!merge_read(&l->merge, turn->chunk, data, size)) {
 		live_leave(l, turn);
 		return false;
 	}
@@ -191,9 +194,9 @@ uint64_t live_limit(const struct live *l, const struct live_turn *turn)
 	return turn->gap || l->stop_before ? 0 : merge_limit(&l->merge);
 }
 
-bool live_claim(struct live *l, const struct live_turn *turn, const struct cursor *before, uint64_t last)
+bool live_consume(struct live *l, const struct live_turn *turn, const struct cursor *before, uint64_t last)
 {
-	if (!merge_claim(&l->merge, turn->chunk, before, last)) {
+	if (!merge_consume(&l->merge, turn->chunk, before, last)) {
 		live_leave(l, turn);
 		return false;
 	}
@@ -209,7 +212,7 @@ void live_leave(struct live *l, const struct live_turn *turn)
 		merge_gap_again(&l->merge, turn->lost);
 }
 
-/* The event of this turn, and those that follow it directly, into the run. False: overwritten, ask again. */
+/* Takes the event of this turn, and the events that follow it directly. Returns false if overwritten: peek again. */
 static bool take_run(struct live *l, const struct live_turn *turn)
 {
 	struct stream *s = l->merge.stream;
@@ -223,18 +226,21 @@ static bool take_run(struct live *l, const struct live_turn *turn)
 		cursor_copy(cur, s, c, l->run_data[n], LIVE_RUN_DATA);
 		last = cur->head.ticks;
 		n++;
-	} while (cursor_step(cur, s, c) && n < LIVE_RUN && cur->head.ticks <= limit && cur->head.length <= LIVE_RUN_DATA);
-	if (!live_claim(l, turn, &before, last))
+	} while (cursor_step(cur, s, c) && n < LIVE_RUN && cur->head.ticks <= limit &&
+	         cur->head.length <= LIVE_RUN_DATA);
+	if (!live_consume(l, turn, &before, last))
 		return false;
 	l->run_next = 0;
 	l->run_end = n;
 	return true;
 }
 
-/* The event of this turn, alone, behind what is told before it. False: overwritten, ask again. */
+/*
+ * Takes the event of this turn alone, after the events to report before it. Returns false if overwritten: peek again.
+ */
 static bool take_alone(struct live *l, const struct live_turn *turn)
 {
-	if (!live_take(l, turn, l->buffer, buffer_size(l->merge.stream)))
+	if (!live_read(l, turn, l->buffer, buffer_size(l->merge.stream)))
 		return false;
 	for (unsigned i = 0; i < turn->befores; i++)
 		queue(l, &turn->before[i], NULL);
@@ -242,7 +248,7 @@ static bool take_alone(struct live *l, const struct live_turn *turn)
 	return true;
 }
 
-/* The next of those that were taken or queued. False: there is none. */
+/* Gets the next event that was taken or queued. Returns false if there is none. */
 static bool report_next(struct live *l, struct event *event, void *data, size_t size)
 {
 	const void *waits = NULL;
@@ -274,7 +280,7 @@ enum merge_result live_next(struct live *l, struct event *event, void *data, siz
 		if (result != MERGE_RECORD)
 			return result;
 		if (turn.event.id == 0)
-			found = true; /* in the queue */
+			found = true; /* an event was queued */
 		else if (turn.gap || turn.event.length > LIVE_RUN_DATA)
 			found = take_alone(l, &turn);
 		else

@@ -1,10 +1,9 @@
 /*
- * live.h - the events of an active stream, one by one
+ * live.h - the events of an active stream, in order
  *
- * What merge gives, and in their places the events that are not stored:
- * OVERFLOW and RESUME where LOOP has overwritten, STOP and START where the
- * stream has stopped and restarted by itself. They need no room in the stream,
- * and so can be told when it has none.
+ * The events of merge, and in their places the events that are not stored: OVERFLOW and RESUME where LOOP has
+ * overwritten, STOP and START where the stream has stopped and restarted automatically. They take no room in the
+ * stream, and so can be reported when it is full.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,76 +25,79 @@ struct event {
 
 #define LIVE_QUEUE 4
 
-/* Events of so few bytes are taken so many at a time, where they follow one another: to find and claim one is two thirds of the work. */
+/*
+ * How many consecutive events are taken at once, and the largest data of such an event. Finding and consuming a
+ * single event is two thirds of the work.
+ */
 #define LIVE_RUN      16
 #define LIVE_RUN_DATA 256
 
 struct live {
 	struct merge merge;
-	/* Taken out of the stream, and not reported yet. They are older than what is queued: it was empty when they were taken. */
+	/* Taken out of the stream, and not reported yet. Older than the queue, which was empty when they were taken. */
 	struct event run[LIVE_RUN];
 	unsigned char run_data[LIVE_RUN][LIVE_RUN_DATA];
 	unsigned run_next, run_end;
-	/* Events to be reported before those of merge, with their data. */
+	/* Events to report before those of merge, with their data. */
 	struct event queue[LIVE_QUEUE];
 	const unsigned char *queue_data[LIVE_QUEUE];
 	unsigned queue_first, queue_count;
-	unsigned char *buffer; /* data of the event that waits behind OVERFLOW and RESUME */
+	unsigned char *buffer; /* data of the event that waits for its OVERFLOW and RESUME */
 	trace_event_set_t start_filter;
 	int stop_value;
-	/* The stop that stopped_ticks tells of was a call that found no room: who called. id 0: it was automatic. */
+	/* If the stop in stopped_ticks was a call that found no room: the caller. id 0: the stop was automatic. */
 	struct event stop_call;
 	uint64_t last_ticks; /* of the newest event taken or reported */
 	/*
-	 * The stream was started by a call although an automatic stop has not
-	 * been reported yet: the STOP comes before the events from here on. 0: not so.
+	 * Not 0: a call has started the stream while an automatic stop was still unreported. The STOP is reported
+	 * before the first event with these ticks or later.
 	 */
 	uint64_t stop_before;
-	uint64_t stop_told; /* the value of stopped_ticks whose STOP was queued, while that has not been reset; 0: none */
+	uint64_t stop_reported; /* the value of stopped_ticks whose STOP was queued, until it is reset; 0: none */
 };
 
 int live_init(struct live *l, struct stream *s, struct anchor anchor);
 void live_free(struct live *l);
 void live_reset(struct live *l, struct anchor anchor);
 
-/* The next event; up to size bytes of its data in data. */
+/* Gets the next event, with up to size bytes of its data. */
 enum merge_result live_next(struct live *l, struct event *event, void *data, size_t size);
 
 /*
- * The same in steps, for who must have an event elsewhere before it is taken
- * out of the stream. What is queued comes first.
+ * live_next() in steps, for a caller that must store an event elsewhere before the event is taken out of the stream.
+ * Queued events come first.
  */
 struct live_turn {
 	struct event event;
 	uint32_t chunk;
 	bool gap;      /* events were lost before it */
-	uint64_t lost; /* what merge_gap() has said of them */
-	struct event before[2]; /* so these are told directly before it: OVERFLOW and RESUME */
+	uint64_t lost; /* result of merge_gap() for the lost events */
+	struct event before[2]; /* events to report directly before the event: OVERFLOW and RESUME */
 	unsigned befores;
 };
 
-/* The first in the queue, with its data; null: the queue is empty. */
+/* Returns the first event in the queue, and its data. Null if the queue is empty. */
 const struct event *live_front(const struct live *l, const void **data);
 void live_pop(struct live *l);
-/* MERGE_RECORD: the next event of the stream; or something was queued, and turn.event.id is 0. */
+/* Finds the next event of the stream. With MERGE_RECORD and turn.event.id 0 an event was queued instead. */
 enum merge_result live_peek(struct live *l, struct live_turn *turn);
-/* Takes it; up to size bytes of its data in data. False: overwritten, ask again. */
-bool live_take(struct live *l, const struct live_turn *turn, void *data, size_t size);
+/* Takes the event of a turn, with up to size bytes of its data. Returns false if it was overwritten: peek again. */
+bool live_read(struct live *l, const struct live_turn *turn, void *data, size_t size);
 /*
- * The same for many: up to what ticks events follow one another in the chunk; 0: take
- * this one alone. The chunk's cursor goes behind the last with cursor_step(), then all of them are taken.
+ * Returns up to which ticks the next events are all in this chunk; 0 if the event has to be taken alone. To take
+ * many, move the chunk's cursor past the last one with cursor_step(), then call live_consume().
  */
 uint64_t live_limit(const struct live *l, const struct live_turn *turn);
-bool live_claim(struct live *l, const struct live_turn *turn, const struct cursor *before, uint64_t last);
-/* Not now: it will come again. */
+bool live_consume(struct live *l, const struct live_turn *turn, const struct cursor *before, uint64_t last);
+/* Leaves the event of a turn in the stream; the next turn finds it again. */
 void live_leave(struct live *l, const struct live_turn *turn);
-/* Nothing is left to be reported, to be asked when nobody writes. */
+/* Returns whether there is nothing left to report. Only valid while no thread writes. */
 bool live_empty(struct live *l);
-/* Queues the STOP of an automatic stop, or of one by a call that found no room (stop_call). */
+/* Queues the STOP of an automatic stop, or of a stop call that found no room (stop_call). */
 void live_stop(struct live *l, uint64_t ticks);
-/* The same for this value of stopped_ticks, once. */
+/* Does live_stop(), but only once for each value of stopped_ticks. */
 void live_stopped(struct live *l, uint64_t stopped);
-/* Queues the OVERFLOW and RESUME of what was lost while the stream was stopped; the START comes next. */
+/* Queues OVERFLOW and RESUME for events lost while the stream was stopped; call live_start() next. */
 void live_gap(struct live *l, uint64_t from, uint64_t until);
 /* Queues the START of an automatic restart. */
 void live_start(struct live *l, const trace_event_set_t *filter, uint64_t ticks);

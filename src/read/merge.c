@@ -14,7 +14,7 @@
 #include "base/wait.h"
 #include "shm/chunk.h"
 
-/* A trace point takes some 20 ns: who is BUSY for longer than these looks was interrupted. */
+/* A trace point takes some 20 ns: a thread that stays busy for longer than this number of looks was interrupted. */
 #define BUSY_LOOKS 300
 
 /* How often to look at the clock. */
@@ -32,7 +32,7 @@ static void start_clock(struct merge *m, struct anchor anchor)
 	m->slope[0] = 0;
 	m->anchors = 1;
 	m->line.end = 0;
-	m->told = (struct anchor){ 0, INT64_MIN };
+	m->reported = (struct anchor){ 0, INT64_MIN };
 }
 
 int merge_init(struct merge *m, struct stream *s, struct anchor anchor)
@@ -63,30 +63,33 @@ void merge_reset(struct merge *m, struct anchor anchor)
 	for (uint32_t i = 0; i < m->stream->chunk_count; i++) {
 		struct chunk *c = &m->stream->chunks[i];
 		struct cursor *cur = &m->cursor[i];
-		/* In this order; a taker goes the other way. PAIR(recycle), PAIR(reset), PAIR(commit) */
+		/* In this order; an acquirer goes the opposite way. PAIR(recycle), PAIR(reset), PAIR(commit) */
 		uint32_t first = load_acquire(&c->first), read = load_acquire(&c->read);
 		uint64_t p = load_acquire(&c->progress);
 
 		TEST_POINT("reset_progress");
 		/*
-		 * Where a thread is stuck in the middle of a record, the chunk could not be emptied:
-		 * go past it, but know whose it is. If it goes on just now, a taker may have emptied
-		 * the chunk since, and moved read further than that: it is not moved back.
+		 * A chunk could not be emptied if a thread is stuck in the middle of a record: go past the records,
+		 * but remember their owner. If the thread goes on right now, an acquirer may have emptied the chunk
+		 * since, and moved read further than here: read is not moved back.
 		 */
 		cas(&c->read, &read, progress_records(p));
 		TEST_POINT("reset_past");
 		cursor_resume(cur, m->stream, c);
-		/* What the taker that is seen only later has overwritten was lost from here on, not from first on. */
+		/*
+		 * If an acquirer turns out to have overwritten the chunk, the loss counts from here on, not from
+		 * first.
+		 */
 		if (cur->first == first && cur->next != progress_records(p)) {
 			cur->next = progress_records(p);
 			cur->at = progress_position(p);
 		}
 		cur->gap_from = cur->gap_until = 0;
-		cursor_said(cur, c);
+		cursor_acknowledge(cur, c);
 	}
-	m->unsaid = false;
+	m->unacknowledged = false;
 	m->heap_count = 0;
-	m->horizon = 0;
+	m->watermark = 0;
 	m->waiting = false;
 	m->gap_from = m->gap_until = m->unsure_until = m->taken = 0;
 	m->dropped = 0;
@@ -140,7 +143,7 @@ static void add_gap(struct merge *m, uint64_t from, uint64_t until)
 		m->gap_until = until;
 }
 
-/* What the cursor has found to be lost. */
+/* Adds the gap that the cursor has found. */
 static void add_gap_of(struct merge *m, struct cursor *cur)
 {
 	if (cur->gap_from) {
@@ -155,17 +158,17 @@ static bool look(struct merge *m, uint32_t chunk)
 	bool have = cursor_look(cur, m->stream, &m->stream->chunks[chunk]);
 
 	add_gap_of(m, cur);
-	if (cur->unsaid && m->stream->log)
-		m->unsaid = true;
-	else if (cur->unsaid)
-		cursor_said(cur, &m->stream->chunks[chunk]);
-	/* Where something was lost is not known yet: nothing is reported before refill() has seen to it. */
+	if (cur->unacknowledged && m->stream->log)
+		m->unacknowledged = true;
+	else if (cur->unacknowledged)
+		cursor_acknowledge(cur, &m->stream->chunks[chunk]);
+		/* The place of the loss is not known yet: report nothing before refill() has handled it. */
 	if (cur->moving)
-		m->horizon = 0;
+		m->watermark = 0;
 	return have;
 }
 
-/* The top's record was taken or is gone: its chunk's next one, or another chunk. */
+/* Puts the chunk's next record, or another chunk, in the place of the top, whose record was taken or is gone. */
 static void replace_top(struct merge *m)
 {
 	uint32_t chunk = m->heap[0];
@@ -179,47 +182,54 @@ static void replace_top(struct merge *m)
 }
 
 /*
- * Waits a moment for whoever is in the middle of a record: *word is who, and
- * it or the chunk's progress changes when the record is done. True if we have
- * to go on waiting: not for the dead, and not for ever.
+ * Waits a moment for a writer in the middle of a record. *word names the writer; it or the chunk's progress changes
+ * when the record is done. Returns true if the reader has to go on waiting: not for dead threads, and not longer than
+ * MERGE_PATIENCE_NS.
  */
-static bool holds_up(struct held_up *held, const uint32_t *word, uint32_t who, const struct chunk *c, uint32_t thread,
-                     int *looks)
+static bool holds_up(const struct merge *m, struct held_up *held, const uint32_t *word, uint32_t ref,
+                     const struct chunk *c, uint32_t thread, int *looks)
 {
 	uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
-	int64_t now;
+	int64_t now, since;
 
 	for (; *looks > 0; --*looks) {
-		/* PAIR(busy), PAIR(claim): the record that was under way at the barrier is committed. */
-		if (load_acquire(word) != who || load_acquire(&c->progress) != p) {
-			held->who = 0;
+		/* PAIR(busy), PAIR(lock): the record that was under way at the barrier is committed. */
+		if (load_acquire(word) != ref || load_acquire(&c->progress) != p) {
+			held->ref = 0;
 			return false;
 		}
 		spin_pause();
 	}
-	if (!who_lives(thread, 0))
+	if (!thread_ref_lives(thread, 0))
 		return false;
 	now = clock_ns(CLOCK_MONOTONIC);
-	if (held->who != who || held->progress != p) {
-		held->who = who;
+	if (held->ref != ref || held->progress != p) {
+		held->ref = ref;
 		held->progress = p;
-		held->since = now;
+		held->from = m->looked;
+		held->waited = 0;
+	} else {
+		since = now - held->looked;
+		held->waited += since < MERGE_LOOK_NS ? since : MERGE_LOOK_NS;
 	}
-	return now - held->since < MERGE_PATIENCE_NS;
+	held->looked = now;
+	if (held->waited >= MERGE_PATIENCE_NS)
+		return false;
+	return !m->hurry || held->waited < MERGE_STOPPED_NS || !thread_ref_stopped(thread);
 }
 
-/* Records from here on may still come; those before are all there. */
-static uint64_t look_for_writers(struct merge *m, uint64_t horizon)
+/* Returns the new watermark: older records are all there, newer ones may still come. */
+static uint64_t look_for_writers(struct merge *m, uint64_t watermark)
 {
 	struct stream *s = m->stream;
 	uint32_t used = load_relaxed(&s->header->seats_used);
-	int looks = BUSY_LOOKS; /* at all together: who has waited for one has waited for the next */
+	int looks = BUSY_LOOKS; /* for all writers together: waiting for one is waiting for all */
 
 	m->waiting = false;
 	for (uint32_t i = 0; i < s->seat_count + s->chunk_count; i++) {
 		const struct chunk *c;
 		const uint32_t *word;
-		uint32_t who, thread;
+		uint32_t ref, thread;
 
 		if (i < s->seat_count) {
 			if (i >= used) {
@@ -227,29 +237,38 @@ static uint64_t look_for_writers(struct merge *m, uint64_t horizon)
 				continue;
 			}
 			word = &s->seats[i].busy;
-			who = load_acquire(word); /* PAIR(busy) */
-			if (who == 0 || who > s->chunk_count)
+			ref = load_acquire(word); /* PAIR(busy) */
+			if (ref == 0 || ref > s->chunk_count) {
+				m->held_up[i].ref = 0;
 				continue;
-			c = &s->chunks[who - 1];
-			thread = load_relaxed(&s->seats[i].who);
+			}
+			c = &s->chunks[ref - 1];
+			thread = load_relaxed(&s->seats[i].ref);
 		} else {
 			c = &s->chunks[i - s->seat_count];
-			word = &c->claim;
-			who = thread = load_acquire(word); /* PAIR(claim) */
+			word = &c->lock;
+			ref = thread = load_acquire(word); /* PAIR(lock) */
 			m->held_up[i].waiting = false;
-			if (who == 0)
+			if (ref == 0) {
+				m->held_up[i].ref = 0;
 				continue;
+			}
 		}
-		m->held_up[i].waiting = holds_up(&m->held_up[i], word, who, c, thread | s->outsider, &looks);
+		m->held_up[i].waiting = holds_up(m, &m->held_up[i], word, ref, c, thread | s->outsider, &looks);
 		if (m->held_up[i].waiting) {
 			uint64_t least = load_relaxed(&c->last_ticks);
 
 			m->waiting = true;
-			if (least < horizon)
-				horizon = least;
+			/*
+			 * The writer had not begun this record at the last look, when all older records were visible.
+			 */
+			if (least < m->held_up[i].from)
+				least = m->held_up[i].from;
+			if (least < watermark)
+				watermark = least;
 		}
 	}
-	return horizon;
+	return watermark;
 }
 
 static void add_anchor(struct merge *m, struct anchor now)
@@ -266,42 +285,41 @@ static void add_anchor(struct merge *m, struct anchor now)
 }
 
 /*
- * A taker has moved read, to overwrite what was not read yet, and has died
- * before it did: so it is there still. Under the claim nobody else moves it.
- * False: somebody has that.
+ * Moves read back after the death of an acquirer that had moved it and had not overwritten the unread records yet.
+ * Under the lock no other thread moves it. Returns false if the lock is held.
  */
 static bool put_back(struct merge *m, uint32_t i)
 {
 	struct chunk *c = &m->stream->chunks[i];
 	const struct cursor *cur = &m->cursor[i];
 
-	if (!chunk_claim(m->stream, c, stream_who(m->stream), true))
+	if (!chunk_trylock(m->stream, c, stream_thread_ref(m->stream), true))
 		return false;
 	if (load_relaxed(&c->first) == cur->first && load_relaxed(&c->read) != cur->next)
 		exchange(&c->read, cur->next);
-	chunk_unclaim(c);
+	chunk_unlock(c);
 	return true;
 }
 
-/* The taker still has the claim, and has had it for longer than we wait. */
+/* Returns whether an acquirer has held the chunk's lock for longer than the reader waits. */
 static bool is_stopped(const struct merge *m, uint32_t i)
 {
 	const struct held_up *held = &m->held_up[m->stream->seat_count + i];
 
-	return held->who && load_relaxed(&m->stream->chunks[i].claim) == held->who &&
-	       clock_ns(CLOCK_MONOTONIC) - held->since >= MERGE_PATIENCE_NS;
+	return held->ref && load_relaxed(&m->stream->chunks[i].lock) == held->ref && held->waited >= MERGE_PATIENCE_NS;
 }
 
-/* Looks at all chunks anew; sets the horizon. */
+/* Looks at all chunks again, and sets the watermark. */
 static void refill(struct merge *m)
 {
 	struct anchor now = anchor_now(m->stream->clock_kind);
-	uint64_t horizon;
+	uint64_t watermark;
 
 	add_anchor(m, now);
 	barrier_everywhere();
-	/* Of that very tick too: a clock may have few, and what is not there yet is not older. */
-	horizon = look_for_writers(m, now.ticks + 1);
+	/* Include this very tick: a clock may tick seldom, and records that are still to come are not older. */
+	watermark = look_for_writers(m, now.ticks + 1);
+	m->looked = now.ticks + 1;
 	TEST_POINT("read_writers");
 	if (load_relaxed(&m->stream->header->lost_ticks)) {
 		/* In this order: see emit_lost(). */
@@ -319,42 +337,45 @@ static void refill(struct merge *m)
 		if (!cur->moving)
 			continue;
 		if (m->held_up[m->stream->seat_count + i].waiting) {
-			/* The taker is interrupted. */
+				/* The acquirer was interrupted. */
 			m->waiting = true;
-			if (cur->head.ticks < horizon)
-				horizon = cur->head.ticks;
+			if (cur->head.ticks < watermark)
+				watermark = cur->head.ticks;
 		} else if (!put_back(m, i)) {
-			/* Stopped there: what it is about to overwrite is lost, also if it ends now and overwrites nothing. */
+				/*
+				 * The acquirer is stopped. The records that it is about to overwrite are lost, even
+				 * if it ends now and overwrites nothing.
+				 */
 			if (is_stopped(m, i) && cursor_give_up(cur, &m->stream->chunks[i])) {
 				add_gap_of(m, cur);
 				continue;
 			}
-			/* Somebody else has the claim, for a moment, or it has gone on. */
+				/* Another thread has the lock for a moment, or the acquirer has gone on. */
 			m->waiting = true;
-			if (cur->head.ticks < horizon)
-				horizon = cur->head.ticks;
+			if (cur->head.ticks < watermark)
+				watermark = cur->head.ticks;
 		} else if (look(m, i)) {
-			/* Not behind what was reported before we had come to know of it: that is dropped, and counted. */
+				/* Records older than those already reported are dropped, and counted. */
 			if (cur->head.ticks < m->taken && !cursor_given_up(cur))
 				add_gap(m, cur->head.ticks, m->taken);
 			m->heap[m->heap_count] = i;
 			sift_up(m, m->heap_count++);
 		}
 	}
-	m->horizon = horizon;
-	TEST_POINT("read_horizon");
+	m->watermark = watermark;
+	TEST_POINT("read_watermark");
 }
 
-/* The top's record, which is this chunk's; then the next one is at hand. False: it is gone. */
+/* Takes the top's record, which is in this chunk, and finds the next. Returns false if the record was overwritten. */
 static bool take_top(struct merge *m, uint32_t chunk, void *data, size_t size)
 {
-	bool taken = cursor_take(&m->cursor[chunk], m->stream, &m->stream->chunks[chunk], data, size);
+	bool taken = cursor_read(&m->cursor[chunk], m->stream, &m->stream->chunks[chunk], data, size);
 
 	replace_top(m);
 	return taken;
 }
 
-bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size)
+bool merge_read(struct merge *m, uint32_t chunk, void *data, size_t size)
 {
 	uint64_t ticks = m->cursor[chunk].head.ticks;
 	bool taken = take_top(m, chunk, data, size);
@@ -366,9 +387,9 @@ bool merge_take(struct merge *m, uint32_t chunk, void *data, size_t size)
 
 uint64_t merge_limit(const struct merge *m)
 {
-	uint64_t limit = m->horizon;
+	uint64_t limit = m->watermark;
 
-	if (m->gap_from || m->unsure_until || m->horizon == 0)
+	if (m->gap_from || m->unsure_until || m->watermark == 0)
 		return 0;
 	for (uint32_t child = 1; child <= 2 && child < m->heap_count; child++)
 		if (m->cursor[m->heap[child]].head.ticks < limit)
@@ -376,10 +397,10 @@ uint64_t merge_limit(const struct merge *m)
 	return limit - 1;
 }
 
-bool merge_claim(struct merge *m, uint32_t chunk, const struct cursor *before, uint64_t last)
+bool merge_consume(struct merge *m, uint32_t chunk, const struct cursor *before, uint64_t last)
 {
 	struct cursor *cur = &m->cursor[chunk];
-	bool taken = cursor_claim(cur, &m->stream->chunks[chunk], before);
+	bool taken = cursor_consume(cur, &m->stream->chunks[chunk], before);
 
 	if (taken && last > m->taken)
 		m->taken = last;
@@ -400,18 +421,20 @@ bool merge_late(int64_t *until)
 }
 
 /*
- * From times to come: no clock of a writer is ahead of ours for longer than we wait. Somebody has written over it, or the counter has begun
- * again; to wait until then would be for ever.
+ * Returns whether ticks are in the future. No writer's clock is further ahead than the reader waits, so the record is
+ * corrupt or the counter was reset. Waiting for that time could take forever.
  */
 static bool is_to_come(const struct merge *m, uint64_t ticks)
 {
 	uint32_t newest = (m->anchors - 1) % MERGE_ANCHORS;
 	const struct anchor *a = &m->anchor[newest];
 
-	return ticks > a->ticks && (ticks - a->ticks > INT64_MAX || anchor_convert(a, m->slope[newest], ticks) - a->monotonic > MERGE_PATIENCE_NS);
+	return ticks > a->ticks &&
+	       (ticks - a->ticks > INT64_MAX ||
+	        anchor_convert(a, m->slope[newest], ticks) - a->monotonic > MERGE_PATIENCE_NS);
 }
 
-/* Ticks of the newest event that was taken, or of the beginning. */
+/* Returns the ticks of the newest event taken, or of the stream's creation. */
 static uint64_t newest_taken(const struct merge *m)
 {
 	return m->taken ? m->taken : m->creation.ticks;
@@ -423,29 +446,34 @@ enum merge_result merge_next(struct merge *m, uint32_t *chunk)
 
 	for (unsigned i = 0;; i++) {
 		uint64_t ticks = m->heap_count ? m->cursor[m->heap[0]].head.ticks : UINT64_MAX;
-		bool told;
+		bool reported;
 
-		if (ticks >= m->horizon) {
+		if (ticks >= m->watermark) {
 			refill(m);
 			if (m->heap_count == 0)
 				return m->waiting ? MERGE_HELD_UP : MERGE_NONE;
 			ticks = m->cursor[m->heap[0]].head.ticks;
-			if (ticks >= m->horizon && !is_to_come(m, ticks))
+			if (ticks >= m->watermark && !is_to_come(m, ticks))
 				return MERGE_HELD_UP;
 		}
 		*chunk = m->heap[0];
-		if (ticks < m->horizon && ticks > m->gap_until)
+		if (ticks < m->watermark && ticks > m->gap_until)
 			return MERGE_RECORD;
-		/* Older than one that was overwritten, or of no time. */
-		told = cursor_given_up(&m->cursor[*chunk]);
+		/* Drop a record that is older than an overwritten one, or has an impossible time. */
+		reported = cursor_given_up(&m->cursor[*chunk]);
 		if (take_top(m, *chunk, NULL, 0)) {
 			m->dropped++;
-			if (!told)
-				add_gap(m, ticks < m->horizon ? ticks : newest_taken(m), 0);
+			if (!reported)
+				add_gap(m, ticks < m->watermark ? ticks : newest_taken(m), 0);
 		}
 		if (i % LOOKS_PER_TIME == LOOKS_PER_TIME - 1 && merge_late(&until))
 			return MERGE_AGAIN;
 	}
+}
+
+bool merge_keeps_back(const struct merge *m)
+{
+	return m->heap_count != 0;
 }
 
 bool merge_empty(const struct merge *m)
@@ -479,12 +507,12 @@ uint64_t merge_gap(struct merge *m)
 	return from;
 }
 
-void merge_said(struct merge *m)
+void merge_acknowledge(struct merge *m)
 {
 	for (uint32_t i = 0; i < m->stream->chunk_count; i++)
-		if (m->cursor[i].unsaid)
-			cursor_said(&m->cursor[i], &m->stream->chunks[i]);
-	m->unsaid = false;
+		if (m->cursor[i].unacknowledged)
+			cursor_acknowledge(&m->cursor[i], &m->stream->chunks[i]);
+	m->unacknowledged = false;
 }
 
 void merge_gap_again(struct merge *m, uint64_t from)
@@ -505,14 +533,14 @@ uint64_t merge_lost(struct merge *m)
 	return lost;
 }
 
-/* The line for these ticks, and from where to where it is the one. */
+/* Finds the line for these ticks, and the range in which it applies. */
 static void find_line(struct merge *m, uint64_t ticks)
 {
 	uint32_t count = m->anchors < MERGE_ANCHORS ? m->anchors : MERGE_ANCHORS;
 	struct merge_line *line = &m->line;
 
 	line->end = UINT64_MAX;
-	/* Nearly always the last but one: events are between the last two looks. */
+		/* Nearly always the last but one, because events come from between the last two looks. */
 	for (uint32_t i = 1; i <= count; i++) {
 		uint32_t at = (m->anchors - i) % MERGE_ANCHORS;
 
@@ -535,14 +563,14 @@ int64_t merge_time(struct merge *m, uint64_t ticks)
 	if (ticks < m->line.begin || ticks >= m->line.end)
 		find_line(m, ticks);
 	ns = anchor_convert(&m->line.anchor, m->line.slope, ticks);
-	if (ticks < m->told.ticks)
+	if (ticks < m->reported.ticks)
 		return ns;
 	/*
-	 * The line may have moved since: what is behind the last anchor waits for
-	 * the next one, and what had to wait for a writer may be older than all.
+	 * The line may have changed since: ticks after the last anchor get their line with the next anchor, and an
+	 * event held back for its writer may be older than all others.
 	 */
-	if (ns < m->told.monotonic)
-		ns = m->told.monotonic;
-	m->told = (struct anchor){ ticks, ns };
+	if (ns < m->reported.monotonic)
+		ns = m->reported.monotonic;
+	m->reported = (struct anchor){ ticks, ns };
 	return ns;
 }

@@ -1,5 +1,5 @@
 /*
- * emit.c - one event into one stream, without a lane; and what is said to all when one finds no room
+ * emit.c - one event into one stream, without a writer; and what follows when an event finds no room
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,17 +9,22 @@
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "base/ticks.h"
-#include "record/take.h"
+#include "record/acquire.h"
 #include "shm/chunk.h"
+
+/*
+ * Each failed CAS is another thread's success, so honest writers never fail this often. A hostile process could keep
+ * the loop going without end (H18).
+ */
+#define STATE_TRIES 1000
 
 void emit_wake(struct stream_header *h)
 {
 	uint32_t waiting = load_relaxed(&h->waiting);
 
 	/*
-	 * Woken first, forgotten then: if this thread is killed in between, the
-	 * next event wakes. Not forgotten is who has begun to wait meanwhile: with
-	 * another number.
+	 * Wakes first and clears `waiting` afterwards: if this thread is killed in between, the next event wakes. A
+	 * reader that began to wait meanwhile has set another number, so the CAS does not clear it.
 	 */
 	TEST_POINT("wake_seen");
 	fetch_add(&h->wakeups, 1);
@@ -29,89 +34,98 @@ void emit_wake(struct stream_header *h)
 	cas(&h->waiting, &waiting, 0);
 }
 
+void emit_overrun(const struct stream *s)
+{
+	struct stream_header *h = s->header;
+
+	if (!(load_relaxed(&h->state) & STATE_OVERRUN))
+		fetch_or(&h->state, STATE_OVERRUN);
+}
+
 void emit_lost(const struct stream *s)
 {
 	struct stream_header *h = s->header;
 
 	/*
-	 * Under LOOP readers are told where; otherwise the stream has stopped,
-	 * which tells as much. The last before the first, and both locked: who
-	 * takes the first away, and then looks at the last, misses none.
+	 * Under LOOP, readers get the times of the loss. Otherwise the stream has stopped, which says as much. The last
+	 * time is set before the first, both by locked instructions: a reader that takes the first away and then looks
+	 * at the last misses no loss.
 	 */
 	if (s->stream_policy == POSIX_TRACE_LOOP) {
 		uint64_t ticks = ticks_read(s->clock_kind), none = 0, last = load_relaxed(&h->lost_last);
 
-		while (last < ticks && !cas(&h->lost_last, &last, ticks))
+		for (int try = 0; try < STATE_TRIES && last < ticks && !cas(&h->lost_last, &last, ticks); try++)
 			;
 		TEST_POINT("lost_last");
 		cas(&h->lost_ticks, &none, ticks);
 	}
 	fetch_add(&h->lost, 1);
 	TEST_POINT("lost_counted");
-	if (!(load_relaxed(&h->state) & STATE_OVERRUN))
-		fetch_or(&h->state, STATE_OVERRUN);
+	emit_overrun(s);
 }
 
-void emit_full(const struct stream *s)
+bool emit_full(const struct stream *s)
 {
 	struct stream_header *h = s->header;
 	uint32_t state = load_relaxed(&h->state);
 	uint64_t none = 0;
 
-	if (!(state & (STATE_RUNNING | STATE_ARMED)))
-		return; /* stopped by a call meanwhile */
+	if (!(state & (STATE_RUNNING | STATE_LOSING)))
+		return false; /* stopped by a call meanwhile */
 	emit_lost(s);
 	if (s->stream_policy == POSIX_TRACE_LOOP)
-		return; /* nobody could be overwritten just now; the next one tries again */
+		return true; /* no chunk could be overwritten just now; the next event tries again */
 
-	/* The time before the state: who sees the stream stopped knows when. */
+	/* The time before the state: a reader that sees the stream stopped also sees when. */
 	cas(&h->stopped_ticks, &none, ticks_read(s->clock_kind));
 	TEST_POINT("full_ticks");
-	while (state & STATE_RUNNING) {
-		if (cas(&h->state, &state, (state & ~STATE_RUNNING) | STATE_FULL | STATE_ARMED)) {
+	for (int try = 0; try < STATE_TRIES && state & STATE_RUNNING; try++) {
+		if (cas(&h->state, &state, (state & ~STATE_RUNNING) | STATE_FULL | STATE_ARMED | STATE_LOSING)) {
 			TEST_POINT("full_stopped");
 			emit_wake(h); /* the STOP can be read */
-			return;
+			return true;
 		}
 	}
+	return true;
 }
 
-bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_event_id_t id,
-                const void *data, size_t length, const void *address)
+enum emit_outcome emit_alone(struct stream *s, const struct owner_id *w, bool always, trace_event_id_t id,
+                             const void *data, size_t length, const void *address)
 {
 	struct stream_header *h = s->header;
-	struct chunk *c = take_chunk(s, w->tid | s->outsider);
+	struct chunk *c = acquire_chunk(s, w->tid | s->outsider, false);
 	unsigned char *memory;
 	uint64_t p, ticks;
 	uint32_t position, type = id, state;
 
 	if (!c)
-		return false;
-	/* Looked at again: between two looks a hostile process may have changed it (H18). */
+		return EMIT_NO_ROOM;
+	/* Checked again, because a hostile process may have changed it since acquire_chunk() looked (H18). */
 	p = load_relaxed(&c->progress);
 	if (!chunk_has_room(s, p)) {
-		chunk_unclaim(c);
-		return false;
+		chunk_unlock(c);
+		return EMIT_NO_ROOM;
 	}
 	position = progress_position(p);
-	TEST_POINT("alone_claimed");
+	TEST_POINT("alone_locked");
 	memory = stream_chunk_memory(s, c);
 	/*
-	 * The claim before the look at the state, and before the ticks: who
-	 * stops the stream changes the state and then waits for the claim, and
-	 * a reader waits for it as it does for busy.
+	 * The lock is taken before the state and the ticks are read: posix_trace_stop() changes the state and then
+	 * waits for the lock, and a reader waits for the lock as it does for `busy`.
 	 */
 	fence_full();
 	state = load_relaxed(&h->state);
-	if (!always && stream_filters(h, id)) { /* since the caller looked; who changes it waits for the claim, too */
-		chunk_unclaim(c);
-		return true;
+	/* filtered since the caller looked; posix_trace_set_filter() waits for the lock, too */
+	if (!always && stream_filters(h, id)) {
+		chunk_unlock(c);
+		return EMIT_MISSED;
 	}
 	if (!always && !(state & STATE_RUNNING)) {
-		chunk_unclaim(c);
-		if (state & STATE_ARMED)
-			emit_lost(s);
-		return true;
+		chunk_unlock(c);
+		if (!(state & STATE_LOSING))
+			return EMIT_MISSED;
+		emit_lost(s);
+		return EMIT_DONE;
 	}
 	ticks = ticks_read(s->clock_kind);
 	TEST_POINT("alone_ticks");
@@ -129,10 +143,10 @@ bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_eve
 	store_relaxed(&c->last_ticks, ticks);
 	store_release(&c->progress, progress_make(progress_records(p) + 1, position)); /* PAIR(commit) */
 	TEST_POINT("alone_committed");
-	chunk_unclaim(c);
+	chunk_unlock(c);
 	fence_full();
-	TEST_POINT("alone_unclaimed");
+	TEST_POINT("alone_unlocked");
 	if (load_relaxed(&h->waiting))
 		emit_wake(h);
-	return true;
+	return EMIT_DONE;
 }

@@ -1,8 +1,8 @@
 /*
  * emit.h - one event into one stream
  *
- * Without a lane (lane.h): for handlers that interrupt a trace point, for threads
- * without a seat, and for the events that posix_trace_start() and its kin record.
+ * Records without a writer (writer.h): for handlers that interrupt a trace point, for threads without a seat, and for
+ * the events of posix_trace_start() and related calls.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,19 +16,29 @@
 #include "record/put.h"
 #include "shm/stream.h"
 
+enum emit_outcome {
+	EMIT_NO_ROOM,
+	EMIT_DONE,   /* recorded, or counted as lost */
+	EMIT_MISSED, /* the stream does not run, or filters the event out */
+};
+
 /*
- * Records an event in a chunk that nobody else has meanwhile. Not if the
- * stream is not running, unless always. True if it was recorded, or was not
- * to be; false if there was no room. Safe in handlers.
+ * Records an event in a chunk that no other thread has meanwhile. Records nothing if the stream is not running, unless
+ * always is set. Safe in handlers.
  */
-bool emit_alone(struct stream *s, const struct writer *w, bool always, trace_event_id_t id,
+enum emit_outcome emit_alone(struct stream *s, const struct owner_id *w, bool always, trace_event_id_t id,
                 const void *data, size_t length, const void *address);
 
-/* The stream has no room: what its policy says, and the event is counted as lost. */
-void emit_full(const struct stream *s);
-/* An event that meets a stream which has stopped by itself is lost. */
+/*
+ * Handles an event that finds no room: does what the stream's policy requires, and counts the event as lost. Returns
+ * false if the event is not counted, because a call has stopped the stream meanwhile.
+ */
+bool emit_full(const struct stream *s);
+/* Counts an event as lost that meets a stream which has stopped because it is full. */
 void emit_lost(const struct stream *s);
-/* Wakes readers that sleep. */
+/* Sets the status bit that says that events were lost. */
+void emit_overrun(const struct stream *s);
+/* Wakes the readers that sleep. */
 void emit_wake(struct stream_header *h);
 
 #endif

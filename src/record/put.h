@@ -1,5 +1,5 @@
 /*
- * put.h - the bytes of a record are written
+ * put.h - writes the bytes of a record
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,10 +12,10 @@
 #include "base/copy.h"
 #include "model/record.h"
 
-/* Who records. */
-struct writer {
+/* The identity of the thread that records. */
+struct owner_id {
 	uint32_t pid;
-	uint32_t tid; /* who holds the chunk meanwhile, so never 0 */
+	uint32_t tid; /* also goes into the chunk's lock, so never 0 */
 	uint64_t pthread;
 	char name[16];
 };
@@ -33,8 +33,8 @@ static inline __attribute__((always_inline)) void put(unsigned char *at, unsigne
 	copy(at + sizeof *r, data, length);
 }
 
-/* Its size. */
-static inline uint32_t put_owner(unsigned char *at, const struct writer *w)
+/* Writes an owner record and returns its size. */
+static inline uint32_t put_owner(unsigned char *at, const struct owner_id *w)
 {
 	struct record_owner *o = (struct record_owner *)at;
 

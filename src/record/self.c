@@ -1,5 +1,5 @@
 /*
- * self.c - this process and this thread, as they record
+ * self.c - this process and this thread, as recorders
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,16 +12,17 @@
 #include <sys/auxv.h>
 
 #include "base/atomic.h"
-#include "base/file.h"
 #include "base/sys.h"
-#include "base/wait.h"
 #include "base/testpoint.h"
+#include "base/wait.h"
+#include "host/file.h"
+#include "host/thread_ref.h"
 #include "model/eventtype.h"
 #include "shm/family.h"
 
 #define SLAB_THREADS 16
 
-/* After a failure that may pass so many trace points do not try again; then twice as many, and so on. */
+/* How many trace points do not try again after a failure that may go away; doubled after each further failure. */
 #define FIRST_SKIP 256u
 #define MORE_SKIPS 12
 
@@ -33,14 +34,14 @@ struct thread_slab {
 _Static_assert(offsetof(struct self, gate) == 0, "the gate of <trace.h>");
 _Static_assert(sizeof(struct __posix_trace_gate) == sizeof(uint64_t), "the gate of <trace.h>");
 
-/* Before the first use: a gate that says "look". */
+/* The gate before the first use: its word says "look". */
 static const struct __posix_trace_gate closed_gate;
 const struct __posix_trace_gate *__posix_trace_gate = &closed_gate;
 
 __thread struct thread *thread_self;
 uint32_t self_names;
 
-/* Null before the first use in the process, or in one that it was forked from. */
+/* Null before the first use in this process and its ancestors. */
 static struct self *self_area;
 
 struct self *self_peek(void)
@@ -62,13 +63,16 @@ static struct self *area(void)
 		return NULL;
 	r = sys_wipe_on_fork(self, sizeof *self);
 	if (r == -EINVAL || (r == 0 && !sys_wipes_on_fork())) {
-		/* Linux before 4.14, or an emulator that only says yes. A child would write into its parent's streams: rather none at all. */
+		/*
+		 * Linux before 4.14, or an emulator that accepts the advice and ignores it. A child would write into
+		 * its parent's streams, so nothing is recorded.
+		 */
 		self->failed = ENOSYS;
 	} else if (r < 0) {
 		sys_unmap(self, sizeof *self);
 		return NULL;
 	}
-	/* PAIR(area): another thread, or a handler, may have been faster. */
+	/* PAIR(area): another thread, or a handler, may have been first. */
 	if (!cas(&self_area, &none, self)) {
 		sys_unmap(self, sizeof *self);
 		return none;
@@ -76,15 +80,21 @@ static struct self *area(void)
 	return self;
 }
 
-/* Those in use, and as many that are being let go. */
+/* The mappings in use, and as many that are being let go. */
 #define MAPPINGS (2 * PAGE_SLOTS)
 
-/* Not in memory that is wiped: the child needs to know what to replace. */
+/* Not in memory that is wiped: the child must know what to replace. */
 static struct mapping {
-	uint32_t pid; /* whose it is; 0: free */
+	uint32_t pid; /* the process with the mapping; 0: free */
+	uint32_t kept; /* KEPT: the process was forked with it, and has not used it yet */
 	void *at;
 	size_t size;
+	const struct attached *for_children; /* null: children do not keep it */
 } mapping[MAPPINGS];
+
+enum { NOT_KEPT, KEPT, TAKEN };
+
+static uint32_t mappings; /* index after the last entry ever used */
 
 void self_mapped(uint32_t pid, void *at, size_t size)
 {
@@ -92,6 +102,10 @@ void self_mapped(uint32_t pid, void *at, size_t size)
 		uint32_t nobody = 0;
 
 		if (!load_relaxed(&mapping[i].pid) && cas(&mapping[i].pid, &nobody, pid)) {
+			uint32_t used = load_relaxed(&mappings);
+
+			while (used <= i && !cas(&mappings, &used, i + 1))
+				;
 			store_relaxed(&mapping[i].size, size);
 			store_release(&mapping[i].at, at); /* PAIR(mapping) */
 			return;
@@ -99,47 +113,114 @@ void self_mapped(uint32_t pid, void *at, size_t size)
 	}
 }
 
+static void free_mapping(struct mapping *m)
+{
+	store_relaxed(&m->for_children, NULL);
+	store_relaxed(&m->kept, NOT_KEPT);
+	store_relaxed(&m->at, NULL);
+	store_release(&m->pid, 0); /* PAIR(mapping) */
+}
+
 void self_unmapped(void *at)
 {
-	for (unsigned i = 0; i < MAPPINGS; i++) {
-		if (load_relaxed(&mapping[i].at) == at) {
-			store_relaxed(&mapping[i].at, NULL);
-			store_relaxed(&mapping[i].pid, 0);
+	for (unsigned i = 0; i < load_relaxed(&mappings); i++)
+		if (load_relaxed(&mapping[i].at) == at)
+			free_mapping(&mapping[i]);
+}
+
+void self_mapped_for_children(void *at, const struct attached *a)
+{
+	for (unsigned i = 0; i < load_relaxed(&mappings); i++)
+		if (load_relaxed(&mapping[i].at) == at)
+			store_release(&mapping[i].for_children, a); /* PAIR(mapping) */
+}
+
+/*
+ * Replaces the mappings that the process was forked with by private memory: in fork() at once, after other ways of
+ * forking before the process maps anything itself. Several threads may do this at the same time. A stream that is kept
+ * moves to another address, because the child may be in the middle of a record of its parent, which must not be written
+ * there.
+ */
+static void replace_in_child(uint32_t pid)
+{
+	for (unsigned i = 0; i < load_relaxed(&mappings); i++) {
+		struct mapping *m = &mapping[i];
+		uint32_t owner = load_acquire(&m->pid); /* PAIR(mapping) */
+		void *at, *again;
+
+		if (!owner || owner == pid || !cas(&m->pid, &owner, pid))
+			continue;
+		at = exchange(&m->at, NULL);
+		again = at && load_relaxed(&m->for_children) ? sys_map_again(at, m->size) : NULL;
+		if (at)
+			sys_map_over(at, m->size);
+		if (!again) {
+			free_mapping(m);
+			continue;
 		}
+		store_release(&m->at, again);
+		store_release(&m->kept, KEPT); /* PAIR(mapping) */
 	}
 }
 
-/* What it was forked with: by fork() at once, by other ways before it maps anything itself. Several threads may come to that. */
-static void replace_in_child(uint32_t pid)
+int self_take_kept(const struct process *process, const struct page_entry *entry, struct stream *s)
 {
-	for (unsigned i = 0; i < MAPPINGS; i++) {
-		uint32_t owner = load_relaxed(&mapping[i].pid);
-		void *at;
+	for (unsigned i = 0; i < load_relaxed(&mappings); i++) {
+		struct mapping *m = &mapping[i];
+		const struct attached *a = load_relaxed(&m->pid) == process->ident.pid
+		                           ? load_acquire(&m->for_children) /* PAIR(mapping) */
+		                           : NULL;
+		uint32_t kept = KEPT;
 
-		if (!owner || owner == pid)
+		if (!a || !page_entry_same(&a->entry, entry))
 			continue;
-		at = load_acquire(&mapping[i].at); /* PAIR(mapping) */
-		if (at && cas(&mapping[i].at, &at, NULL))
-			sys_map_over(at, mapping[i].size);
-		cas(&mapping[i].pid, &owner, 0);
+		if (!cas(&m->kept, &kept, TAKEN)) /* PAIR(mapping) */
+			return -EBUSY;
+		stream_again(&a->stream, m->at, process->ident.pidns, s);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Unmaps the streams that the process was forked with and that its page does not name. */
+static void drop_kept(const struct process *process)
+{
+	for (unsigned i = 0; i < load_relaxed(&mappings); i++) {
+		struct mapping *m = &mapping[i];
+		const struct attached *a = load_relaxed(&m->pid) == process->ident.pid
+		                           ? load_acquire(&m->for_children) /* PAIR(mapping) */
+		                           : NULL;
+		uint32_t kept = KEPT;
+
+		if (!a || load_acquire(&m->kept) != KEPT || procpage_find(process->page, &a->entry) >= 0 ||
+		    !cas(&m->kept, &kept, TAKEN)) /* PAIR(mapping) */
+			continue;
+		sys_unmap(m->at, m->size);
+		free_mapping(m);
 	}
 }
 
 /*
- * The registry of a process. Not in memory that is wiped: ids in the child's
- * variables mean what they did in the parent. Never changed once it is published.
+ * The registry of a process. Not in memory that is wiped, because ids in the child's variables mean the same as in the
+ * parent. After publication only move_names() changes it.
  */
 struct process_names {
 	struct registry registry;
-	uint32_t pid; /* whose it is; in a child still the parent's */
+	uint32_t pid; /* the process that opened it; in a child still the parent */
 };
 
 static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct process_names *names_now;
 
+/* Returns whether this is the registry with this name, in the directory of the user that the process is now. */
+static bool same_names(const struct registry *r, const struct process *process, struct ident id)
+{
+	return ident_same(r->id, id) && r->shm_dir.owner == process->shm_dir.owner;
+}
+
 /*
- * A child that is no family defines names for itself; those that it was born
- * with keep their ids. At once, because a controller may ask for more.
+ * Makes a registry for a child that belongs to no family: it defines names for itself, and the names that it was born
+ * with keep their ids. Done at once, because a controller may open further names.
  */
 static void copy_names(int dir, struct process *process)
 {
@@ -147,56 +228,89 @@ static void copy_names(int dir, struct process *process)
 	struct ident id = procpage_names(process->page);
 	struct registry copy;
 
-	if (!names || ident_same(names->registry.id, id))
+	if (!names || same_names(&names->registry, process, id))
 		return;
-	if (registry_open(dir, &process->place, id, &names->registry, &copy) < 0)
+	if (registry_open(dir, &process->shm_dir, id, &names->registry, &copy) < 0)
 		return;
 	process->names_hold = copy.hold;
 	TEST_POINT("names_copied");
+	/*
+	 * A controller that could not find the names that this process was born with has made a registry without them.
+	 */
+	registry_append(&copy, &names->registry);
 	copy.hold.at = NULL;
 	registry_close(&copy);
 }
 
 /*
- * Not in memory that is wiped: in a child the page of the process that it was
- * forked from, or that one's, if that one has never attached.
+ * The page of this process, once attached. Until then, in a child, the page of the nearest ancestor that had attached.
+ * Not in memory that is wiped.
  */
-static struct procpage *page_above;
+static const struct procpage *page_above;
+static uint32_t page_above_owner; /* the user in whose directory the page is */
 
-/* After an exec what there is of names was defined by the image before, and does not count for this one (INH-12). */
+static void close_page(struct process *process)
+{
+	if (process->page_seen)
+		sys_unmap((void *)(uintptr_t)process->page_seen, PAGE_SIZE_BYTES);
+	process->page_seen = NULL;
+	procpage_close(process->page);
+	lock_release(&process->page_hold);
+}
+
+/*
+ * Notes after an exec how many names there are already: the image before has defined them, and they do not count for
+ * this one (INH-12).
+ */
 static void new_image(int dir, const struct process *process)
 {
 	struct procpage *page = process->page;
 	uint64_t before = exchange(&page->image, ident_image());
 
 	if (before && before != ident_image())
-		store_relaxed(&page->names_before, registry_look(dir, &process->place, procpage_names(page)));
+		store_relaxed(&page->names_before, registry_look(dir, &process->shm_dir, procpage_names(page)));
+}
+
+/* Maps the page a second time, for reading. Children keep this mapping and lose the first one. */
+static int see_page(int dir, struct process *process)
+{
+	int r = procpage_see(dir, &process->shm_dir, process->page, &process->page_seen);
+
+	if (r == 0)
+		r = sys_not_on_fork(process->page, PAGE_SIZE_BYTES);
+	if (r < 0)
+		close_page(process);
+	return r;
 }
 
 static int open_page(struct process *process)
 {
-	struct family family = { .place = &process->place, .ident = process->ident };
-	struct procpage *above = load_acquire(&page_above); /* PAIR(above) */
+	struct family family = { .shm_dir = &process->shm_dir, .ident = process->ident };
+	const struct procpage *above = load_acquire(&page_above); /* PAIR(above) */
 	int r;
 
-	family.dir = file_directory(&process->place, true);
+	family.dir = file_directory(&process->shm_dir, true);
 	if (family.dir < 0)
 		return family.dir;
-	family.known = above && !procpage_is(above, process->ident) ? above : NULL;
-	r = procpage_open(family.dir, &process->place, process->ident, family_inherit, &family, &process->page,
+	/* Another user's page names files of that user, which are not inherited (H20). */
+	if (above && !procpage_is(above, process->ident) && load_relaxed(&page_above_owner) == process->shm_dir.owner)
+		family.known = above;
+	r = procpage_open(family.dir, &process->shm_dir, process->ident, family_inherit, &family, &process->page,
 	                  &process->page_hold);
 	if (r == 0) {
 		new_image(family.dir, process);
-		copy_names(family.dir, process);
+		r = see_page(family.dir, process);
 	}
+	if (r == 0)
+		copy_names(family.dir, process);
 	sys_close(family.dir);
 	return r;
 }
 
 /*
- * Who has more rights than the user that it is just now, or may take them at
- * any time, does not write into memory of that user (H20): for a while root has
- * become another, or a program runs with the rights of its file.
+ * Returns whether the process has more rights than its effective user, or may regain them at any time: root has
+ * temporarily become another user, or the program runs with the rights of its file. Such a process does not write into
+ * memory of that user (H20).
  */
 static bool has_more_rights(void)
 {
@@ -222,7 +336,7 @@ static int attach(struct self *self)
 		return -r;
 	}
 	replace_in_child(process->ident.pid);
-	process->place = place_own();
+	process->shm_dir = shm_dir_own();
 	TEST_POINT("attach_ident");
 	process->locked = !barrier_register();
 	r = open_page(process);
@@ -231,26 +345,174 @@ static int attach(struct self *self)
 		return -r;
 	}
 	TEST_POINT("attach_page");
-	/* PAIR(process): all of it before the pointer. Another thread may have been faster. */
+	/* PAIR(process): everything before the pointer. Another thread may have been first. */
 	if (!cas(&self->process, &none, process)) {
-		procpage_close(process->page);
-		lock_release(&process->page_hold);
+		close_page(process);
 		lock_release(&process->names_hold);
 		sys_unmap(process, sizeof *process);
 		process = none;
 	}
 	TEST_POINT("attach_process");
-	store_release(&page_above, process->page); /* PAIR(above) */
+	store_relaxed(&page_above_owner, process->shm_dir.owner);
+	store_release(&page_above, process->page_seen); /* PAIR(above) */
+	drop_kept(process);
 	store_relaxed(&self->failed, 0);
-	/* The gate last: a trace point that comes through it finds everything. */
-	store_release(&self->gate, (uint64_t)((uintptr_t)&process->page->sum.vacant - (uintptr_t)self));
+	/* The gate is set last: a trace point that comes through it finds everything. */
+	store_release(&self->gate, (uint64_t)((uintptr_t)&process->page_seen->sum.vacant - (uintptr_t)self));
 	TEST_POINT("attach_gate");
 	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self); /* PAIR(gate) */
 	TEST_POINT("attach_done");
 	return 0;
 }
 
-/* Of what there was none, there may be some later; a user may be another one again. */
+static bool open_same_names(int dir, const struct process *process, const struct registry *names,
+                            struct registry *fresh)
+{
+	if (registry_open(dir, &process->shm_dir, procpage_names(process->page), names, fresh) < 0)
+		return false;
+	if (registry_append(fresh, names))
+		return true;
+	registry_close(fresh);
+	return false;
+}
+
+/*
+ * Copies the names to a registry of the new user, with the same ids, and moves it over the old one in memory, so that
+ * every pointer to the old one leads to the new one. Returns false if the names stay as they are; the page must stay
+ * then, too. Processes of one family that become the same user go on sharing a registry, unless the family has opened
+ * more names since the first of them did.
+ */
+static bool move_names(int dir, struct process *process, struct procpage *page_before)
+{
+	struct process_names *names = load_acquire(&names_now); /* PAIR(registry) */
+	uint32_t outside = proc_user_outside(process->shm_dir.owner);
+	struct registry fresh;
+	struct ident id;
+
+	if (!names || !names->registry.file[0])
+		return true;
+	if (!open_same_names(dir, process, &names->registry, &fresh)) {
+		if (ident_same(procpage_names(process->page), process->ident))
+			return false;
+		procpage_set_names(process->page, process->ident);
+		if (!open_same_names(dir, process, &names->registry, &fresh))
+			return false;
+	}
+	/* Tell readers of the old names where the new ones are. */
+	id = procpage_names(process->page);
+	names_moved_tell(names->registry.header->moved, MOVED_MAX, &process->shm_dir, outside, id);
+	names_moved_tell(&page_before->moved, 1, &process->shm_dir, outside, id);
+	if (names->pid != process->ident.pid) {
+		/* The names in memory are still the parent's. The process opens its own when it needs them. */
+		process->names_hold = fresh.hold;
+		fresh.hold.at = NULL;
+		registry_close(&fresh);
+		return true;
+	}
+	if (sys_move_over(fresh.header, names->registry.header, REGISTRY_BYTES_MAX) < 0) {
+		registry_close(&fresh);
+		return false;
+	}
+	lock_release(&names->registry.hold);
+	fresh.header = names->registry.header;
+	names->registry = fresh;
+	lock_pass_on(&names->registry.hold);
+	return true;
+}
+
+/* Puts the new user's page into the family of the old page. Returns 0. */
+static int same_family(struct procpage *page, void *before)
+{
+	procpage_set_names(page, procpage_names(before));
+	return 0;
+}
+
+/* Enters the streams that the process records into in its new page, in the same slots as far as these are free. */
+static void move_streams(struct self *self, const struct process *process, struct procpage *page)
+{
+	uint32_t ref = thread_ref_make((uint32_t)sys_gettid(), process->ident.pidns, page->pidns);
+	bool entered[PAGE_SLOTS];
+
+	for (int i = 0; i < PAGE_SLOTS; i++) {
+		struct attached *a = load_acquire(&self->attached[i]); /* PAIR(attached) */
+
+		entered[i] = a && procpage_enter_slot(page, i, ref, &a->entry);
+		if (!a)
+			continue;
+		a->foreign = true;
+		if (a->entry.inherit_from)
+			self_mapped_for_children(a->stream.header, a);
+	}
+	for (int i = 0; i < PAGE_SLOTS; i++) {
+		struct attached *a = entered[i] ? NULL : exchange(&self->attached[i], NULL);
+		int slot = a ? procpage_enter(page, ref, &a->entry) : -1;
+
+		if (slot < 0)
+			continue;
+		entered[slot] = true;
+		store_release(&self->attached[slot], a); /* PAIR(attached) */
+	}
+}
+
+/*
+ * Moves a process that has become another user for good (H20). It gets a page and names in that user's directory. They
+ * take the place of the old ones in memory, so that pointers to them stay valid; the process can no longer write to the
+ * old ones. The streams that it records into go on, because their memory has nothing but the process's own events. If
+ * the move is not possible now, everything stays as it is.
+ */
+static void move(struct self *self, const struct process *old)
+{
+	static uint32_t moving;
+	uint32_t nobody = 0;
+	struct process *process;
+	int dir;
+
+	if (has_more_rights() || !cas(&moving, &nobody, 1))
+		return;
+	process = sys_map(sizeof *process, -1, 1);
+	if (!process)
+		goto end;
+	*process = *old;
+	process->shm_dir = shm_dir_own();
+	process->page_hold.at = process->names_hold.at = NULL;
+	process->page_seen = NULL;
+	dir = file_directory(&process->shm_dir, true);
+	if (dir < 0 || procpage_open(dir, &process->shm_dir, process->ident, same_family, old->page, &process->page,
+	                             &process->page_hold) < 0)
+		goto unmap;
+	exchange(&process->page->image, ident_image());
+	if (see_page(dir, process) < 0)
+		goto unmap;
+	store_relaxed(&process->page->names_before, load_relaxed(&old->page->names_before));
+	if (!move_names(dir, process, old->page)) {
+		close_page(process);
+		goto unmap;
+	}
+	move_streams(self, process, process->page);
+	/* A generation that no thread has seen. */
+	fetch_add(&process->page->sum.generation, load_relaxed(&old->page->sum.generation) + 16);
+	if (sys_move_over((void *)(uintptr_t)process->page_seen, (void *)(uintptr_t)old->page_seen,
+	                  PAGE_SIZE_BYTES) == 0)
+		process->page_seen = old->page_seen;
+	if (sys_move_over(process->page, old->page, PAGE_SIZE_BYTES) == 0)
+		process->page = old->page;
+	struct hold page_hold = old->page_hold, names_hold = old->names_hold;
+
+	lock_release(&page_hold);
+	lock_release(&names_hold);
+	store_relaxed(&page_above_owner, process->shm_dir.owner);
+	store_release(&self->process, process); /* PAIR(process) */
+	sys_close(dir);
+	goto end;
+unmap:
+	if (dir >= 0)
+		sys_close(dir);
+	sys_unmap(process, sizeof *process);
+end:
+	store_release(&moving, 0);
+}
+
+/* Returns whether an error may be temporary: a resource was exhausted, or the effective user may change again. */
 static bool passing(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN || error == EPERM;
@@ -262,13 +524,14 @@ bool self_waits(void)
 	uint32_t skip = self && !load_relaxed(&self->process) ? load_relaxed(&self->skip) : 0;
 
 	if (skip)
-		store_relaxed(&self->skip, skip - 1); /* that others count too does no harm */
+		store_relaxed(&self->skip, skip - 1); /* a race with other threads that count does no harm */
 	return skip != 0;
 }
 
 struct self *self_get(bool retry, int *error)
 {
 	struct self *self = area();
+	const struct process *process;
 	uint32_t failures;
 	int err;
 
@@ -276,8 +539,12 @@ struct self *self_get(bool retry, int *error)
 		*error = ENOMEM;
 		return NULL;
 	}
-	if (load_acquire(&self->process)) /* PAIR(process) */
+	process = load_acquire(&self->process); /* PAIR(process) */
+	if (process) {
+		if (process->shm_dir.owner != sys_geteuid())
+			move(self, process);
 		return self;
+	}
 	err = (int)load_relaxed(&self->failed);
 	if (!err || passing(err) || (retry && err != ENOSYS)) {
 		err = attach(self);
@@ -292,35 +559,60 @@ struct self *self_get(bool retry, int *error)
 		store_relaxed(&self->failures, failures < MORE_SKIPS ? failures + 1 : failures);
 		return NULL;
 	}
-	/* From now on a trace point finds that nobody traces. */
+	/* From now on the gate tells trace points that no stream traces this process. */
 	store_relaxed(&self->quiet, ~UINT32_C(0));
 	store_release(&self->gate, (uint64_t)offsetof(struct self, quiet));
 	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self); /* PAIR(gate) */
 	return NULL;
 }
 
+struct writer *self_writer(struct thread *t, int slot)
+{
+	struct writer **more;
+
+	if (slot < SLOT_GROUP)
+		return &t->writer[slot];
+	more = &t->more[slot / SLOT_GROUP - 1];
+	if (!*more) {
+		*more = sys_map(SLOT_GROUP * sizeof **more, -1, 1);
+		if (*more && sys_wipe_on_fork(*more, SLOT_GROUP * sizeof **more) < 0) {
+			sys_unmap(*more, SLOT_GROUP * sizeof **more);
+			*more = NULL;
+		}
+	}
+	return thread_writer(t, slot);
+}
+
 static struct thread *start_block(struct self *self, struct thread *t)
 {
-	/* PAIR(inside): what a thread that had the block before, and is dead, has written. */
+	/* PAIR(inside): makes visible what the block's former thread, now dead, has written. */
 	(void)load_acquire(&t->ready);
 	(void)load_acquire(&t->depth);
-	/* Of a dead thread with the same id, or interrupted here by our own handler: in both cases nobody else uses it. */
-	for (int i = 0; i < PAGE_SLOTS; i++)
-		if (t->lane[i].attached)
-			memset(&t->lane[i], 0, sizeof t->lane[i]);
+	/*
+	 * The writers are those of a dead thread with the same id, or our own handler has interrupted us here and made
+	 * them. In both cases no other thread uses them.
+	 */
+	for (int i = 0; i < PAGE_SLOTS; i++) {
+		struct writer *writer = thread_writer(t, i);
+
+		if (!writer)
+			i += SLOT_GROUP - 1;
+		else if (writer->attached)
+			memset(writer, 0, sizeof *writer);
+	}
 	t->pid = self_process(self)->ident.pid;
 	TEST_POINT("thread_block");
 	t->pthread = (uint64_t)(uintptr_t)pthread_self();
 	t->name_age = 0;
-	t->page_change = &self_process(self)->page->sum.change;
+	t->page_generation = &self_process(self)->page_seen->sum.generation;
 	t->only = NULL;
 	t->filters = 0;
-	/* Last: a handler that came in between has made lanes, which we have wiped. */
+	/* Last, because a handler that interrupted the code above has made writers, which are wiped now. */
 	fence_signal();
 	store_relaxed(&t->depth, 0);
 	store_relaxed(&t->count, 0);
 	t->tries = t->wait = 0;
-	store_relaxed(&t->change, 0);
+	store_relaxed(&t->generation, 0);
 	fence_signal();
 	store_relaxed(&t->ready, (uintptr_t)(self_process(self)->locked ? 0 : THREAD_READY));
 	fence_signal();
@@ -329,21 +621,23 @@ static struct thread *start_block(struct self *self, struct thread *t)
 	return t;
 }
 
-/* Blocks whose threads have died are free. */
-static void bury_blocks(struct self *self, struct thread_slab *from, uint32_t tid)
+/* Frees the blocks of threads that have died. */
+static void reap_blocks(struct self *self, struct thread_slab *from, uint32_t tid)
 {
 	for (struct thread_slab *slab = from; slab; slab = slab->next) {
 		for (int i = 0; i < SLAB_THREADS; i++) {
-			uint32_t *owner = &slab->thread[i].tid, who = load_relaxed(owner);
+			uint32_t *owner = &slab->thread[i].tid, ref = load_relaxed(owner);
 
-			if (who && who != tid && sys_thread_probe((int)self_process(self)->ident.pid, (int)who) == -ESRCH)
-				cas(owner, &who, 0);
+			if (ref && ref != tid &&
+			    sys_thread_probe((int)self_process(self)->ident.pid, (int)ref) == -ESRCH)
+				cas(owner, &ref, 0);
 		}
 	}
 }
 
-/* A block that is free, or has this id, in the slabs up to another one. */
-static struct thread *take_block(struct self *self, struct thread_slab *from, const struct thread_slab *until, uint32_t tid)
+/* Takes a block that is free or has this id already, from the slabs before `until`. Returns null if there is none. */
+static struct thread *take_block(struct self *self, struct thread_slab *from, const struct thread_slab *until,
+                                 uint32_t tid)
 {
 	for (struct thread_slab *slab = from; slab != until; slab = slab->next) {
 		for (int i = 0; i < SLAB_THREADS; i++) {
@@ -362,16 +656,18 @@ static struct thread *take_block(struct self *self, struct thread_slab *from, co
 struct thread *self_thread(struct self *self)
 {
 	uint32_t tid = (uint32_t)sys_gettid();
-	struct thread_slab *slab, *seen, *first = load_acquire(&self->slabs); /* PAIR(slab): a slab before the pointer to it */
+	struct thread_slab *slab, *seen,
+		*first = load_acquire(&self->slabs); /* PAIR(slab): a slab before the pointer to it */
 	struct thread *t = take_block(self, first, NULL, tid);
 
 	/*
-	 * Whose thread has died is asked when half as many blocks have been taken since as there are: so nobody asks for more than
-	 * two of them, on the average, however many threads there are; and there are some twice as many blocks as threads. Only
-	 * then it begins anew: who comes meanwhile asks as well, and takes no more memory.
+	 * Look for dead owners only after half as many blocks have been taken as there are. On average this costs two
+	 * probes for each new thread, however many threads there are, and there are about twice as many blocks as
+	 * threads. The count is reset after the look, so that threads which come meanwhile also look, and allocate no
+	 * more memory.
 	 */
 	if (!t && load_relaxed(&self->births) >= load_relaxed(&self->blocks) / 2) {
-		bury_blocks(self, first, tid);
+		reap_blocks(self, first, tid);
 		store_relaxed(&self->births, 0);
 		t = take_block(self, first, NULL, tid);
 	}
@@ -386,7 +682,7 @@ struct thread *self_thread(struct self *self)
 	}
 	slab->thread[0].tid = tid;
 	do {
-		/* Threads that begin at once need not have a slab each. */
+		/* Threads that start at the same time need not have a slab each. */
 		seen = first;
 		first = load_acquire(&self->slabs); /* PAIR(slab) */
 		t = take_block(self, first, seen, tid);
@@ -401,10 +697,10 @@ struct thread *self_thread(struct self *self)
 	return start_block(self, &slab->thread[0]);
 }
 
-/* A trace point takes some 20 ns: most are over before one has to sleep. */
+/* A trace point takes some 20 ns: most end before the waiting thread has to sleep. */
 #define OUTSIDE_LOOKS 200
 
-bool self_wait_outside(struct self *self, int steps)
+bool self_wait_quiescent(struct self *self, int steps)
 {
 	int looks = OUTSIDE_LOOKS;
 
@@ -414,13 +710,13 @@ bool self_wait_outside(struct self *self, int steps)
 		for (int i = 0; i < SLAB_THREADS; i++) {
 			struct thread *t = &slab->thread[i];
 
-			/* Seen outside once is enough: each thread for itself, not all at the same moment. */
+			/* It is enough to see each thread outside once, not all at the same moment. */
 			for (;;) {
 				uint32_t tid = load_relaxed(&t->tid);
 
 				if (!tid || t == thread_self)
 					break;
-				/* PAIR(inside): all that a thread did inside is done. */
+				/* PAIR(inside): everything that the thread did inside is done. */
 				if (load_acquire(&t->ready) <= THREAD_READY && load_acquire(&t->depth) == 0)
 					break;
 				if (looks > 0) {
@@ -439,13 +735,35 @@ bool self_wait_outside(struct self *self, int steps)
 	return true;
 }
 
+/*
+ * Moves the page and names of a process that has become another user before it forks. Its children will belong to the
+ * new user, too (H20).
+ */
+static void before_fork(void)
+{
+	struct self *self = self_peek();
+	const struct process *process = self ? self_process(self) : NULL;
+	uint64_t signals;
+
+	if (!process || process->ident.pid != (uint32_t)sys_getpid() || process->shm_dir.owner == sys_geteuid())
+		return;
+	signals = sys_signals_block();
+	move(self, process);
+	sys_signals_restore(signals);
+}
+
 static void child_of_fork(void)
 {
-	/* Another thread of the parent may have held it. */
+	/* Another thread of the parent may have held the lock. */
 	pthread_mutex_init(&names_lock, NULL);
 	replace_in_child((uint32_t)sys_getpid());
 }
 
+/*
+ * Opens the names of this process. Returns 0 or a negative error number. Forked children hold the registry as well, so
+ * that its file stays for as long as the process or one of its descendants may need it. A controller of a child that
+ * has not attached yet finds there the names that the child was born with, even if the parent has ended.
+ */
 static int open_names(struct process_names *names, const struct process_names *before)
 {
 	int error = 0, dir, r;
@@ -457,17 +775,24 @@ static int open_names(struct process_names *names, const struct process_names *b
 	if (!process)
 		return registry_open_private(seed, &names->registry);
 	id = procpage_names(process->page);
-	dir = file_directory(&process->place, true);
+	dir = file_directory(&process->shm_dir, true);
 	if (dir < 0)
 		return dir;
-	if (seed && ident_same(seed->id, id)) {
-		/* Born into a family: its names go on being those of all. Where the file is gone, all are gone but those that have it mapped. */
+	if (seed && same_names(seed, process, id)) {
+		/*
+		 * Born into a family: all share its names. If the file is gone, only processes that have it mapped are
+		 * left.
+		 */
 		names->registry = *seed;
 		registry_hold(dir, &names->registry);
 		r = 0;
 	} else {
-		r = registry_open(dir, &process->place, id, seed, &names->registry);
+		r = registry_open(dir, &process->shm_dir, id, seed, &names->registry);
+		if (r == 0 && seed)
+			registry_append(&names->registry, seed);
 	}
+	if (r == 0)
+		lock_pass_on(&names->registry.hold);
 	sys_close(dir);
 	return r;
 }
@@ -477,18 +802,23 @@ struct registry *self_registry(void)
 	uint32_t pid = (uint32_t)sys_getpid();
 	struct process_names *names = load_acquire(&names_now), *fresh; /* PAIR(registry) */
 
-	if (names && names->pid == pid)
+	if (names && names->pid == pid) {
+		int error;
+
+		if (names->registry.file[0] && names->registry.shm_dir.owner != sys_geteuid())
+			self_get(false, &error); /* the names move along if the process has become another user */
 		return &names->registry;
+	}
 	pthread_mutex_lock(&names_lock);
 	names = names_now;
 	if (!names || names->pid != pid) {
 		/*
-		 * Here, because this comes before every event with a name, is
-		 * never called in a handler, and may allocate.
+		 * pthread_atfork() belongs here: this code runs before every event with a name, never in a handler, and
+		 * may allocate.
 		 */
 		if (!names)
-			pthread_atfork(NULL, NULL, child_of_fork);
-		/* The parent's stays mapped: another thread of ours may be looking at it. */
+			pthread_atfork(before_fork, NULL, child_of_fork);
+		/* The parent's registry stays mapped, because another thread of this process may be using it. */
 		fresh = sys_map(sizeof *fresh, -1, 1);
 		if (fresh && open_names(fresh, names) < 0) {
 			sys_unmap(fresh, sizeof *fresh);
@@ -498,6 +828,9 @@ struct registry *self_registry(void)
 			fresh->pid = pid;
 			TEST_POINT("names_opened");
 			store_release(&names_now, fresh); /* PAIR(registry) */
+			/* The parent's file is of no more use to this process or its children. */
+			if (names)
+				lock_release(&names->registry.hold);
 		}
 		names = fresh;
 	}
@@ -505,12 +838,25 @@ struct registry *self_registry(void)
 	return names ? &names->registry : NULL;
 }
 
+/* Returns whether the process records into a stream of the user that it was before. */
+static bool records_for_other(struct self *self)
+{
+	for (int i = 0; i < PAGE_SLOTS; i++) {
+		const struct attached *a = load_acquire(&self->attached[i]); /* PAIR(attached) */
+
+		if (a && a->foreign)
+			return true;
+	}
+	return false;
+}
+
 void self_leave(struct self *self)
 {
 	struct process *process = load_acquire(&self->process); /* PAIR(process) */
 	struct process_names *names = load_acquire(&names_now); /* PAIR(registry) */
 	char page[FILE_NAME_SIZE], file[FILE_NAME_SIZE];
-	int dir = file_directory(&process->place, false);
+	bool born = names && names->pid != process->ident.pid;
+	int dir = file_directory(&process->shm_dir, false);
 
 	if (dir < 0)
 		return;
@@ -519,12 +865,17 @@ void self_leave(struct self *self)
 	TEST_POINT("leave_page");
 	lock_release(&process->page_hold);
 	lock_release(&process->names_hold);
-	if (names && names->pid == process->ident.pid)
+	/* The process's own registry, or the registry that the process was born with. */
+	if (names)
 		lock_release(&names->registry.hold);
 	TEST_POINT("leave_unlocked");
-	procpage_remove_unused(dir, &process->place, page);
+	procpage_remove_unused(dir, &process->shm_dir, page);
 	TEST_POINT("leave_removed");
-	registry_remove_unused(dir, &process->place, file);
+	/* A controller that has the names from the former user reads later names here. */
+	if (!records_for_other(self))
+		registry_remove_unused(dir, &process->shm_dir, file);
+	if (born && names->registry.file[0] && strcmp(names->registry.file, file) != 0)
+		registry_remove_unused(dir, &process->shm_dir, names->registry.file);
 	sys_close(dir);
 }
 
@@ -539,4 +890,12 @@ trace_event_id_t self_event_id(const char *name)
 	while (known < names && !cas(&self_names, &known, names))
 		;
 	return id;
+}
+
+void self_refuse_name(const char *name)
+{
+	struct registry *r = self_registry();
+
+	if (r)
+		registry_refuse(r, name);
 }

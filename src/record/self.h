@@ -1,10 +1,9 @@
 /*
- * self.h - this process and this thread, as they record
+ * self.h - this process and this thread, as recorders
  *
- * Everything here lies in memory that a forked child finds zeroed, however it
- * was forked (H1, H2): so the child knows nothing of its parent's streams, and
- * begins anew at its first trace point. The one exception is the registry,
- * because event ids in the program's variables mean the same in the child.
+ * Everything here lies in memory that a forked child finds zeroed, whichever way it was forked (H1, H2). So a child
+ * knows nothing of its parent's streams and starts from scratch at its first trace point. The one exception is the
+ * registry, because event ids in the program's variables mean the same in the child.
  *
  * Nothing happens before the first trace point or the first call (H10).
  *
@@ -25,137 +24,225 @@
 struct attached {
 	struct page_entry entry;
 	struct stream stream;
-	int64_t checked; /* when its creator was last seen alive, ns of CLOCK_MONOTONIC */
-	uint32_t number; /* differs from all others of this process */
+	int64_t checked; /* when the creator was last seen alive, ns of CLOCK_MONOTONIC */
+	uint32_t number; /* unique among the streams this process has attached */
+	bool foreign;    /* the file belongs to a former user of this process, which is now another user (H20) */
 	struct attached *next; /* in self.retired */
 };
 
-/* One stream, as one thread writes it. */
-struct lane {
+/* A thread's private state for one stream. */
+struct writer {
 	struct stream_header *header; /* null: not in use */
-	struct chunk *chunk;          /* null: the thread has none */
-	unsigned char *at;            /* its next record */
-	uintptr_t room_end;           /* see lane_fits(); 0: no chunk */
-	uint64_t owner;               /* the chunk's word, while it is ours */
-	uint64_t progress;            /* the chunk's word, as this thread left it */
+	struct chunk *chunk;          /* null: the thread has no chunk */
+	unsigned char *at;            /* where the next record goes */
+	uintptr_t room_end;           /* see writer_fits(); 0: no chunk */
+	uint64_t owner;               /* the chunk's owner word while the thread holds the chunk */
+	uint64_t progress;            /* the chunk's progress word as last stored by this thread */
 	struct seat *seat;            /* null: none yet */
 	uint32_t chunk_number;        /* what goes into seat.busy */
 	uint32_t data_size;
-	uint32_t short_size;          /* so much data goes the shortest way: what fits whole, and is copied in line */
-	uint32_t stretch_end;         /* less than this is written in a stretch, whole; 0: nothing */
+	/* the most data that the inline path takes: neither truncated nor too long to copy in line */
+	uint32_t short_size;
+	/* data shorter than this is written in a restartable sequence, untruncated; 0: none */
+	uint32_t rseq_end;
 	uint32_t clock_kind;
 	uint32_t number;              /* of attached */
+	uint32_t slot;                /* of the process page */
 	struct attached *attached;
-	uint32_t no_seat;             /* how often to do without before the next try to get one */
-	uint32_t taking;              /* the number + 1 of the chunk that it is about to take in a stretch, and LANE_LOSES; 0: none */
+	uint32_t no_seat;             /* how many more events go without a seat before the next attempt to get one */
+	/* The number + 1 of the chunk that a restartable sequence is about to acquire, and WRITER_LOSES; 0: none. */
+	uint32_t taking;
 };
 
-/* By what is being taken, records may be lost. */
-#define LANE_LOSES UINT32_C(0x80000000)
+/* A flag in writer.taking: acquiring the chunk may lose unread records. */
+#define WRITER_LOSES UINT32_C(0x80000000)
 
 #define THREAD_READY 1
 
+#define SLOT_GROUP 64 /* the number of slots in a word of the process page */
+
+/*
+ * The most writers in one restartable sequence. Further writers need a second one, which reads the counter again: the
+ * stacks of handlers are small.
+ */
+#define TOGETHER_MAX 8
+
 struct thread {
 	/*
-	 * THREAD_READY: the thread may take the short way through a trace
-	 * point. 0: it is new, or in a forked child, or this machine has no
-	 * membarrier(). Else it is inside, what comes now is a handler's, and
-	 * this is the stack address of the trace point that it is inside: one
-	 * word, so that a handler never finds the one without the other.
+	 * THREAD_READY: the thread may take the fast path through a trace point. 0: the thread is new, or in a forked
+	 * child, or this machine has no membarrier(). Any other value: the thread is inside a trace point, so a new
+	 * trace point is a handler's, and the value is the stack address of the interrupted trace point. State and
+	 * address are one word, so that a handler always finds them consistent.
 	 */
 	uintptr_t ready;
-	uint32_t change; /* of the process page, when the lanes were made */
-	uint32_t count;  /* lanes in use */
-	uint32_t tries;  /* how often the lanes could not be made as they should be */
-	uint32_t wait;   /* trace points until the next try */
-	uint32_t depth;  /* inside on the long way, and how deep */
-	const uint32_t *page_change; /* in the process page; null: as with ready 0 */
+	uint32_t generation; /* of the process page, when the writers were made */
+	uint32_t count;  /* writers in use */
+	uint32_t tries;  /* how many attempts in a row could not make all writers */
+	uint32_t wait;   /* trace points until the next attempt */
+	uint32_t depth;  /* how many trace points the thread is inside on the slow path */
+	const uint32_t *page_generation; /* in the process page; null: as with ready 0 */
 	/*
-	 * As long as the page's change is ours: filter[] has what no stream records, some of it at least. A copy, so that an
-	 * event that nobody wants costs no look at a stream, which could be unmapped meanwhile.
+	 * Valid while *page_generation equals generation: filter[] has types that no stream records, though perhaps not
+	 * all of them. It is a copy, so that an unwanted event needs no look at a stream, which could be unmapped
+	 * meanwhile. filters is 0 if filter[] is empty.
 	 */
 	uint32_t filters;
-	struct lane *only; /* the lane, if there is one and its clock is the counter, and stretches, if there may be any: the shortest way */
+	uint32_t stops; /* thread_stops(), counted before the last look at the streams: record_some() in tracepoint.c */
+	/*
+	 * The writer for the inline path: set if it is the only writer, its clock is the counter and, where the program
+	 * has restartable sequences, they work.
+	 */
+	struct writer *only;
 
 	uint32_t tid; /* 0: the block is free */
 	uint32_t pid;
 	uint64_t pthread;
 	char name[16];
-	uint32_t name_age; /* uses of it */
-	uint32_t together_end; /* less than this is written in one stretch into lanes with room, whole; 0: nothing */
+	uint32_t name_age; /* how often the name has been used */
+	/*
+	 * Data shorter than this is written untruncated to all writers with room, in one restartable sequence; 0: none.
+	 */
+	uint32_t together_end;
 	uint32_t filter[EVENT_ID_END / 32];
-	struct lane *order[PAGE_SLOTS]; /* those in use; null in a block that was wiped */
-	struct lane lane[PAGE_SLOTS];
+	/* the most writers in one restartable sequence; 1: some streams take turns (tracepoint.c) */
+	uint32_t together_most;
+	struct writer *order[PAGE_SLOTS]; /* the writers in use; null in a block that was wiped */
+	struct writer writer[SLOT_GROUP];        /* for the first slots of the process page */
+	/* for the other slots, SLOT_GROUP each; null: not allocated yet */
+	struct writer *more[PAGE_SLOTS / SLOT_GROUP - 1];
 };
 
-/* What is found out when the process attaches; never changes afterwards. */
+/* Returns the thread's writer for a slot of the process page, or null if no memory has been allocated for it yet. */
+static inline struct writer *thread_writer(struct thread *t, int slot)
+{
+	struct writer *more;
+
+	if (slot < SLOT_GROUP)
+		return &t->writer[slot];
+	more = t->more[slot / SLOT_GROUP - 1];
+	return more ? &more[slot % SLOT_GROUP] : NULL;
+}
+
+/*
+ * Returns the number of stops by calls, summed over the streams of the thread's writers. While the writers stay the
+ * same, two equal sums mean that no stream was stopped in between.
+ */
+static inline uint32_t thread_stops(const struct thread *t)
+{
+	uint32_t stops = 0, count = load_relaxed(&t->count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct writer *writer = load_relaxed(&t->order[i]);
+		const struct stream_header *h = writer ? load_relaxed(&writer->header) : NULL;
+
+		stops += h ? load_relaxed(&h->stops) : 0;
+	}
+	return stops;
+}
+
+/* What attaching finds out; never changes afterwards. */
 struct process {
-	struct procpage *page;
+	struct procpage *page;            /* for writing; not mapped in children */
+	const struct procpage *page_seen; /* the same page for reading, also in trace points; children keep it */
 	struct ident ident;
-	struct place place; /* where the page is, and the streams that it names */
+	struct shm_dir shm_dir; /* the directory of the page and of the streams that it names */
 	struct hold page_hold;
 	struct hold names_hold;
-	bool locked; /* no membarrier(): every trace point takes the long way */
+	bool locked; /* no membarrier(): every trace point takes the slow path */
 };
 
 struct self {
-	/* In <trace.h>: the distance from here to the word that says whether anybody traces. 0 in a forked child. */
+	/*
+	 * The gate of <trace.h>: the distance from here to the word that is all ones if no stream traces this process.
+	 * 0 in a forked child.
+	 */
 	uint64_t gate;
-	uint32_t quiet;          /* all ones: what the gate leads to if there is no shared memory */
+	uint32_t quiet;          /* all ones: where the gate leads to if the process has no shared memory */
 	struct process *process; /* null: not attached */
-	uint32_t failed;         /* not 0: an error number */
-	uint32_t failures;       /* how often attaching has failed for want of something that there may be again */
-	uint32_t skip;           /* so many trace points do not try again */
+	uint32_t failed;         /* 0 or an error number */
+	uint32_t failures;       /* how many attempts to attach have failed with an error that may go away */
+	uint32_t skip;           /* how many more trace points do not try to attach */
 	uint32_t attach_count;
 	struct attached *attached[PAGE_SLOTS];
-	struct attached *retired; /* not in use any more, but a thread may still be inside: unmapped later */
+	struct attached *retired; /* no longer in use, but a thread may still be inside: unmapped later */
 	struct thread_slab *slabs;
-	uint32_t blocks;         /* in them */
-	uint32_t births;         /* blocks that were taken since it was last asked whose threads are dead */
+	uint32_t blocks;         /* thread blocks in the slabs */
+	uint32_t births;         /* blocks taken since the last check for dead owners */
+	uint32_t ahead;          /* the page's generation when attach_ahead() last looked; 0: never */
 };
 
 extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /*
- * This process, attached to its page. With retry, a failure before is not the
- * last word. Null on failure, *error then is an error number. Safe in handlers.
- * Without, it is: but for want of descriptors or memory, now and then.
+ * Returns this process, attached to its page, or null on failure, with an error number in *error. Without retry, an
+ * earlier failure is final, except for errors that may go away: they are retried now and then. Safe in handlers.
  */
 struct self *self_get(bool retry, int *error);
-/* Is there no use in trying to attach at this trace point? Costs nothing. */
+/* Returns whether this trace point should not try to attach, because earlier attempts failed. Costs no system call. */
 bool self_waits(void);
-/* Only if it is there already. */
+/*
+ * Returns whether no stream traces this process, by the gate, like the trace point of <trace.h>. Returns false in a
+ * process that is not attached.
+ */
+static inline bool self_untraced(void)
+{
+	const struct __posix_trace_gate *gate = load_acquire(&__posix_trace_gate); /* PAIR(gate) */
+	/* An integer, because the word may lie before the gate. */
+	uintptr_t vacant = (uintptr_t)gate + (uintptr_t)load_relaxed(&gate->__vacant);
+
+	return load_relaxed((const uint32_t *)vacant) == ~UINT32_C(0);
+}
+/* Returns this process if already attached, otherwise null. */
 struct self *self_peek(void);
 
-/* This thread's block, all lanes unused if it is new. Null: no memory. Safe in handlers. */
+/* Like thread_writer(), but allocates the memory if necessary. Returns null if there is no memory. */
+struct writer *self_writer(struct thread *t, int slot);
+
+/*
+ * Returns this thread's block; if the block is new, all its writers are unused. Returns null if there is no memory.
+ * Safe in handlers.
+ */
 struct thread *self_thread(struct self *self);
-/* Of a process that has attached. */
+/* Returns what attaching found out. The process must be attached. */
 static inline const struct process *self_process(const struct self *self)
 {
 	return load_acquire(&self->process); /* PAIR(process) */
 }
 
 /*
- * Passes a barrier everywhere and waits until each other thread has been
- * outside of a trace point since; in steps of 50 us, false after so many.
+ * Passes a barrier on all processors and waits until each other thread has been seen outside of a trace point. Returns
+ * false if a thread is still inside after this many steps of 50 us.
  */
-bool self_wait_outside(struct self *self, int steps);
+bool self_wait_quiescent(struct self *self, int steps);
 
 /*
- * Memory that a trace point writes to. A child of fork() gets private memory
- * in its place before it goes on: it may return from a handler into the middle
- * of a trace point of its parent.
+ * Registers a mapping that trace points write to. A child of fork() gets private memory instead before it goes on,
+ * because the child may return from a handler into the middle of its parent's trace point.
  */
 void self_mapped(uint32_t pid, void *at, size_t size);
 void self_unmapped(void *at);
+/*
+ * Marks the stream at this address as one that children inherit but cannot open, because its file is another user's
+ * (H20). Children keep it mapped, at another address. a: how this process has the stream attached; children read it.
+ */
+void self_mapped_for_children(void *at, const struct attached *a);
+/*
+ * Takes over a stream that the process was forked with. Returns 0 and sets *s to the mapping; -ENOENT if the process
+ * was forked with no such stream; -EBUSY if another thread has taken it or is about to.
+ */
+int self_take_kept(const struct process *process, const struct page_entry *entry, struct stream *s);
 
-/* The names of this process's events. Null: no memory. Safe in threads, not in handlers. */
+/*
+ * Returns the registry of this process's event names, or null if there is no memory. Safe in threads, not in handlers.
+ */
 struct registry *self_registry(void);
-/* At exit: this process uses its page and its registry no more. */
+/* Gives up the page and the registry at exit. */
 void self_leave(struct self *self);
-/* Names known here: ids up to POSIX_TRACE_UNNAMED_USEREVENT + this are real. */
+/* The names known here: ids up to POSIX_TRACE_UNNAMED_USEREVENT + self_names exist. */
 extern uint32_t self_names __attribute__((visibility("hidden")));
-/* registry_id(), and self_names brought up to date. */
+/* Like registry_id(), and updates self_names. */
 trace_event_id_t self_event_id(const char *name);
+/* Counts a name that is too long for an event type. */
+void self_refuse_name(const char *name);
 
 #endif

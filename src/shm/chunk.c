@@ -5,27 +5,38 @@
  */
 #include "shm/chunk.h"
 
-#include "base/ident.h"
 #include "base/testpoint.h"
 #include "base/wait.h"
+#include "host/ident.h"
 #include "model/record.h"
 
-/* A record takes some 20 ns: who is busy for longer than these looks was interrupted. */
+/* A record takes some 20 ns: a thread that stays busy for longer than this number of looks was interrupted. */
 #define BUSY_LOOKS 500
 
-void chunk_unclaim(struct chunk *c)
+#define WITHDRAW_TRIES 10
+#define USED_TRIES     2000 /* more than there are seats: seats_used only rises */
+
+/*
+ * How many threads that seem to be busy with the chunk of a dead acquirer to look at closely. At most one really is,
+ * unless a process lies (H18).
+ */
+#define SETTLE_LOOKS 8
+
+void chunk_unlock(struct chunk *c)
 {
-	/* PAIR(claim): other side in chunk_claim(). */
-	store_release(&c->claim, 0);
-	TEST_POINT("chunk_unclaimed");
+	/* PAIR(lock): other side in chunk_trylock(). */
+	store_release(&c->lock, 0);
+	TEST_POINT("chunk_unlocked");
 }
 
-void chunk_withdraw(struct chunk *c, uint64_t *was)
+bool chunk_withdraw(struct chunk *c, uint64_t *was)
 {
 	*was = load_relaxed(&c->owner);
-	/* It can only change by its owner's leaving, and then it is nobody's too. */
-	while (owner_is(*was) && !cas(&c->owner, was, owner_next(*was, 0)))
-		;
+	/* An owner that leaves makes the chunk nobody's too. Any further change is made on purpose (H18). */
+	for (int try = 0; try < WITHDRAW_TRIES; try++)
+		if (!owner_is(*was) || cas(&c->owner, was, owner_next(*was, 0)))
+			return true;
+	return false;
 }
 
 bool chunk_withdrawn(const struct stream *s, struct chunk *c, uint64_t was)
@@ -35,38 +46,42 @@ bool chunk_withdrawn(const struct stream *s, struct chunk *c, uint64_t was)
 	if (!owner_is(was) || seat >= s->seat_count)
 		return true;
 	for (int i = 0; i < BUSY_LOOKS; i++) {
-		/* PAIR(busy): out of the record, so its commit is visible. */
+		/* PAIR(busy): the owner is out of the record, so the commit is visible. */
 		if (load_acquire(&s->seats[seat].busy) != number)
 			return true;
 		spin_pause();
 	}
-	return !who_lives(load_relaxed(&s->seats[seat].who), s->outsider);
+	return !thread_ref_lives(load_relaxed(&s->seats[seat].ref), s->outsider);
 }
 
 void chunk_give_back(struct chunk *c, uint64_t was)
 {
 	if (owner_is(was))
-		store_relaxed(&c->owner, was); /* the release of the claim follows */
+		store_relaxed(&c->owner, was); /* the release of the lock follows */
 }
 
 /*
- * The claim was that of a thread which has died. It may have made the chunk
- * nobody's and not have come to looking whether its owner was in the middle of a
- * record, or to giving it back. Who is in the middle gets it: not by the word that
- * it had, so it will leave after this record; but takers look at its seat again.
+ * Repairs a chunk whose lock was taken over from a dead thread. That thread may have cleared the owner and died
+ * before it checked whether the owner was in the middle of a record, or before it gave the chunk back. A thread in
+ * the middle of a record gets the chunk, under a new owner word: it will leave the chunk after this record, and
+ * acquirers check its seat again. Returns false if no barrier is possible and a seat may be in use.
  */
 static bool settle(const struct stream *s, struct chunk *c)
 {
 	uint32_t number = (uint32_t)(c - s->chunks) + 1, used = load_relaxed(&s->header->seats_used);
 	uint64_t owner = load_relaxed(&c->owner);
+	int looks = 0;
 
 	if (owner_is(owner))
 		return true;
 	if (!barrier_everywhere())
 		return used == 0;
 	for (uint32_t i = 0; i < s->seat_count && i < used; i++) {
-		/* PAIR(busy): by the barrier: who has not said so by now finds that the chunk is not his. */
-		if (load_acquire(&s->seats[i].busy) != number || chunk_withdrawn(s, c, owner_next(owner, i + 1)))
+		/* PAIR(busy): by the barrier: a thread that is not busy by now will find that it has lost the chunk. */
+		if (load_acquire(&s->seats[i].busy) != number ||
+		    !thread_ref_alive(load_relaxed(&s->seats[i].ref), s->outsider))
+			continue;
+		if (looks++ < SETTLE_LOOKS && chunk_withdrawn(s, c, owner_next(owner, i + 1)))
 			continue;
 		store_relaxed(&c->owner, owner_next(owner, i + 1));
 		break;
@@ -74,23 +89,23 @@ static bool settle(const struct stream *s, struct chunk *c)
 	return true;
 }
 
-bool chunk_claim(const struct stream *s, struct chunk *c, uint32_t who, bool sure)
+bool chunk_trylock(const struct stream *s, struct chunk *c, uint32_t ref, bool sure)
 {
-	uint32_t claim = load_relaxed(&c->claim);
+	uint32_t lock = load_relaxed(&c->lock);
 
 	/*
-	 * The claim of a dead thread is nobody's (H6), if its id was not given
-	 * out again (H16). Our own id: a thread that was interrupted here by the handler that
-	 * asks, or one that is dead and had the same id. Leave it alone.
+	 * The lock of a dead thread may be taken over (H6), unless its id was given out again (H16). If the lock has
+	 * our own id, either this thread was interrupted here by the handler that is calling, or a dead thread had
+	 * the same id. Leave the lock alone.
 	 */
-	if (claim && (claim == who || (sure ? who_lives(claim, who) : who_alive(claim, who))))
+	if (lock && (lock == ref || (sure ? thread_ref_lives(lock, ref) : thread_ref_alive(lock, ref))))
 		return false;
-	/* PAIR(claim): what the last taker has written is seen by the next. */
-	if (!cas(&c->claim, &claim, who))
+	/* PAIR(lock): the new holder sees all that the last acquirer has written. */
+	if (!cas(&c->lock, &lock, ref))
 		return false;
-	if (!claim || settle(s, c))
+	if (!lock || settle(s, c))
 		return true;
-	chunk_unclaim(c);
+	chunk_unlock(c);
 	return false;
 }
 
@@ -98,7 +113,8 @@ bool chunk_revoke(const struct stream *s, struct chunk *c)
 {
 	uint64_t was;
 
-	chunk_withdraw(c, &was);
+	if (!chunk_withdraw(c, &was))
+		return false;
 	TEST_POINT("revoke_withdrawn");
 	if (!owner_is(was))
 		return true;
@@ -109,7 +125,7 @@ bool chunk_revoke(const struct stream *s, struct chunk *c)
 	return false;
 }
 
-/* Ticks of record number n, where the first is number 0. */
+/* Returns the ticks of record number n of a chunk, counted from 0; 0 if there are fewer records. */
 static uint64_t ticks_of(const unsigned char *memory, uint32_t size, uint32_t n)
 {
 	uint32_t at = 0;
@@ -136,14 +152,14 @@ uint32_t chunk_recycle(const struct stream *s, struct chunk *c)
 	uint32_t read = load_relaxed(&c->read), lost;
 
 	/*
-	 * PAIR(seen): the reader is done with the last gap before it is written over. Not if it is
-	 * about these very records: who noted it has moved read, and died before it came to first.
+	 * PAIR(seen): the reader has counted the last gap, so the gap may be cleared. Keep it if it covers the
+	 * records that are here now: an acquirer noted it, moved read, and died before it changed first.
 	 */
 	if (load_acquire(&c->seen) == first && load_relaxed(&c->gap_until) != last)
 		store_relaxed(&c->gap_from, 0);
 	/*
-	 * The gap before read: the next taker cannot tell any more what had not been read, should this
-	 * one die in between. Nobody looks at a gap where nothing was lost, so it may come to nothing.
+	 * Note the gap before moving read: if this thread died in between, the next acquirer could not tell which
+	 * records were unread. A gap without lost records does no harm, because readers ignore it.
 	 */
 	if (read != records) {
 		if (!load_relaxed(&c->gap_from))
@@ -152,16 +168,16 @@ uint32_t chunk_recycle(const struct stream *s, struct chunk *c)
 		TEST_POINT("recycle_gap");
 	}
 	/*
-	 * PAIR(read): from here on the reader's cas on this word fails, so each
-	 * record has either been read or is counted as lost, never both.
-	 * PAIR(reset): who sees this sees no older progress than ours.
+	 * PAIR(read): from here on the reader's cas on this word fails, so each record has either been read or is
+	 * counted as lost, never both.
+	 * PAIR(reset): a reader that sees this value sees no older progress than the one loaded above.
 	 */
 	read = exchange(&c->read, records);
 	TEST_POINT("recycle_read");
 	lost = records - read;
 	/*
-	 * PAIR(recycle): a reader that copies bytes written after this also
-	 * sees another first. The full barrier keeps those bytes behind it.
+	 * PAIR(recycle): a reader that copies bytes written after this also sees a different first. The full barrier
+	 * keeps the new bytes after the store.
 	 */
 	store_release(&c->first, records);
 	TEST_POINT("recycle_first");
@@ -177,23 +193,27 @@ void chunk_leave(struct chunk *c, uint64_t owner)
 	TEST_POINT("chunk_left");
 }
 
-struct seat *seat_take(const struct stream *s, uint32_t who)
+struct seat *seat_acquire(const struct stream *s, uint32_t ref)
 {
-	/* First the free ones, then those of the dead. */
+	/* Try the free seats first, then the seats of dead threads. */
 	for (int probe = 0; probe < 2; probe++) {
 		for (uint32_t i = 0; i < s->seat_count; i++) {
 			struct seat *seat = &s->seats[i];
-			uint32_t owner = load_relaxed(&seat->who), used = load_relaxed(&s->header->seats_used);
+			uint32_t owner = load_relaxed(&seat->ref), used = load_relaxed(&s->header->seats_used);
 
-			/* In other namespaces more than one thread may have our id. */
-			if (owner && (owner != who || s->outsider) && (!probe || who_alive(owner, who)))
+			/* Threads of different pid namespaces can have the same id. */
+			if (owner && (owner != ref || s->outsider) && (!probe || thread_ref_alive(owner, ref)))
 				continue;
-			/* Our own id: of a dead thread, or taken just now, interrupted by the handler that asks. */
-			if (owner != who && !cas(&seat->who, &owner, who))
+			/*
+			 * Our own id: left by a dead thread, or stored a moment ago, before the calling handler
+			 * interrupted.
+			 */
+			if (owner != ref && !cas(&seat->ref, &owner, ref))
 				continue;
 			store_relaxed(&seat->busy, 0);
-			TEST_POINT("seat_taken");
-			while (used <= i && !cas(&s->header->seats_used, &used, i + 1))
+			TEST_POINT("seat_acquired");
+			for (int try = 0;
+			     used <= i && try < USED_TRIES && !cas(&s->header->seats_used, &used, i + 1); try++)
 				;
 			TEST_POINT("seat_used");
 			return seat;

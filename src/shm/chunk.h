@@ -1,58 +1,54 @@
 /*
  * chunk.h - a piece of a stream's memory, written by one thread at a time
  *
- * Two words decide. owner says whose it is; only takers change it, and the
- * owner when it leaves. progress says what is there; only the owner changes it:
+ * Two words decide. owner says which seat has the chunk; only acquirers change it, and the owner when it leaves.
+ * progress says what has been committed; only the owner changes it:
  *
  *     63         32 31          0         63         32 31          0
  *    +-------------+-------------+       +-------------+-------------+
- *    |   tenure    |  seat + 1   |       |   records   |  position   |
+ *    |   generation    |  seat + 1   |       |   records   |  position   |
  *    +-------------+-------------+       +-------------+-------------+
  *               owner                              progress
  *
- * tenure    changes with each change of hands, so no word comes twice
- * seat + 1  the owner's seat; 0: nobody's
+ * generation    changes with each change of hands, so no value of the word comes twice
+ * seat + 1  the owner's seat; 0: the chunk is nobody's
  * records   all records ever committed here, modulo 2^32: it goes on when the
  *           chunk is used again, so a reader can tell how many it has missed
  * position  where the next record goes; everything before it is committed
  *
- *                    take (any thread, with the claim)
+ *                    take (any thread, with the lock)
  *      NOBODY'S ------------------------------------------> HELD by a seat --+
  *         ^  ^                                                |  |  ^        | record
  *         |  |       leave (the owner, no room)               |  |  +--------+ (the owner)
  *         |  +------------------------------------------------+  |
- *         |          revoke (any thread, with the claim)         |
+ *         |          revoke (any thread, with the lock)         |
  *         +------------------------------------------------------+
  *
  * A record, by the owner, without a locked instruction:
  *
  *     seat.busy = chunk;  is owner still mine?  write;  progress = next;  seat.busy = 0
  *
- * Revoking, by whoever wants the chunk:
+ * Revoking, by any thread that wants the chunk:
  *
  *     owner = nobody's;  barrier everywhere;  is the old owner's seat.busy this chunk?
  *
- * By the barrier one of the two sees the other: either the owner finds that
- * the chunk is not its own, and has written nothing; or the taker finds it
- * busy, waits for the end of that one record, and if that takes too long gives
- * the chunk back. The owner's late words go to its own seat and hurt nobody.
+ * The barrier guarantees that one of the two sees the other. Either the owner finds that it has lost the chunk, and
+ * has written nothing; or the acquirer finds the owner busy and waits for the end of that one record. If the wait
+ * takes too long, the acquirer gives the chunk back. What the owner writes late goes to its own seat and disturbs no
+ * other thread.
  *
- * (A compare-and-swap without the lock prefix on one common word would do with
- * one word less, and was tried. But where it fails it writes back what it has
- * read, and so can undo a store of the new owner on another processor.)
+ * (A compare-and-swap without the lock prefix on one common word would save a word, and was tried. But a failing
+ * compare-and-swap writes back the value it has read, and so can undo a store of the new owner on another processor.)
  *
- * Takers keep each other out by claim, the taker's thread id (shm/who.h). It is held for a
- * microsecond, and that of a dead thread is taken over. A handler that traces
- * inside a trace point writes its one record under the claim and leaves the
- * chunk to nobody.
+ * Acquirers exclude each other by lock, the acquirer's thread id (host/thread_ref.h). The lock is held for a
+ * microsecond, and the lock of a dead thread is taken over. A handler that traces inside a trace point writes its one
+ * record under the lock and leaves the chunk without an owner.
  *
- * A thread can be killed between any two instructions. Committed records stay;
- * at most the one record being written is lost, and nothing is behind it.
- * busy of a dead thread is ignored by whoever has asked the kernel.
+ * A thread can be killed between any two instructions. Committed records stay; at most the one record being written
+ * is lost, and no record follows it. A dead thread's busy is ignored once the kernel has confirmed the death.
  *
- * Readers take nothing. They copy records between read and position, and
- * claim each by moving read, which a taker moves too before the chunk is
- * written from its start again.
+ * Readers take no lock. They copy records between read and position, and consume each by moving read. An acquirer
+ * moves read too before the chunk is written from its start again, so one of the two fails.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -63,9 +59,9 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "host/thread_ref.h"
 #include "model/record.h"
 #include "shm/stream.h"
-#include "shm/who.h"
 
 static inline uint32_t progress_records(uint64_t p)
 {
@@ -87,56 +83,58 @@ static inline bool owner_is(uint64_t owner)
 	return (uint32_t)owner != 0;
 }
 
-/* The next tenure, of this seat + 1, or 0 for nobody. */
+/* Returns the owner word of the next generation, for this seat + 1, or 0 for no owner. */
 static inline uint64_t owner_next(uint64_t owner, uint32_t seat1)
 {
 	return ((owner >> 32) + 1) << 32 | seat1;
 }
 
-/* Records that the reader has not had. */
+/* Returns the number of records that the reader has not consumed. */
 static inline uint32_t chunk_unread(const struct chunk *c, uint64_t progress)
 {
 	return progress_records(progress) - load_relaxed(&c->read);
 }
 
-/* Is there room for a largest event? False for a position that cannot be. */
+/* Returns whether the largest event fits. False for an impossible position as well. */
 static inline bool chunk_has_room(const struct stream *s, uint64_t progress)
 {
 	uint32_t position = progress_position(progress);
 
-	return position <= s->chunk_size && s->chunk_size - position >= s->event_size_max && position % RECORD_ALIGN == 0;
+	return position <= s->chunk_size && s->chunk_size - position >= s->event_size_max &&
+	       position % RECORD_ALIGN == 0;
 }
 
-/* Excludes other takers. False: one is at it. who: shm/who.h. sure: after some waiting, also for zombies. */
-bool chunk_claim(const struct stream *s, struct chunk *c, uint32_t who, bool sure);
-void chunk_unclaim(struct chunk *c);
+/*
+ * Locks a chunk against other acquirers. Returns false if the lock is held. ref: the calling thread
+ * (host/thread_ref.h). sure: also recognize zombies as dead; for use after some waiting.
+ */
+bool chunk_trylock(const struct stream *s, struct chunk *c, uint32_t ref, bool sure);
+void chunk_unlock(struct chunk *c);
 
 /*
- * Takes a claimed chunk away from its owner: true, and it is nobody's. False:
- * the owner is in the middle of a record and does not come out.
+ * Takes a locked chunk away from its owner. Returns true if the chunk is nobody's now, false if the owner is in the
+ * middle of a record and does not finish it.
  */
 bool chunk_revoke(const struct stream *s, struct chunk *c);
 /*
- * The same in two halves, with one barrier for many chunks between them.
- * *was is the owner for the second half. Without a barrier: chunk_give_back().
+ * Does chunk_revoke() in two halves, with one barrier for many chunks between them. chunk_withdraw() stores the owner
+ * in *was for the second half, and returns false if the owner changes all the time. If no barrier is possible, undo
+ * it with chunk_give_back().
  */
-void chunk_withdraw(struct chunk *c, uint64_t *was);
+bool chunk_withdraw(struct chunk *c, uint64_t *was);
 bool chunk_withdrawn(const struct stream *s, struct chunk *c, uint64_t was);
 void chunk_give_back(struct chunk *c, uint64_t was);
 
 /*
- * Makes a claimed chunk that nobody holds empty: records that have not been
- * read are lost, and the gap they leave is noted. Returns how many were lost.
+ * Empties a locked chunk that has no owner. Unread records are lost, and the gap they leave is noted. Returns the
+ * number of lost records.
  */
 uint32_t chunk_recycle(const struct stream *s, struct chunk *c);
 
-/* The owner lets go. Nothing happens if it is not the owner any more. */
+/* Leaves the chunk. Does nothing if the caller no longer owns it. */
 void chunk_leave(struct chunk *c, uint64_t owner);
 
-/*
- * A seat for the thread, which has none in this stream. Null: all are taken.
- * Safe in handlers.
- */
-struct seat *seat_take(const struct stream *s, uint32_t who);
+/* Takes a seat for the thread, which has none in this stream. Returns null if all are taken. Safe in handlers. */
+struct seat *seat_acquire(const struct stream *s, uint32_t ref);
 
 #endif

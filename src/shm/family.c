@@ -1,19 +1,19 @@
 /*
- * family.c - what a process inherits from those that it descends from
+ * family.c - what a process inherits from its ancestors
  *
  * SPDX-License-Identifier: MIT
  */
 #include "shm/family.h"
 
-#include "base/birthmark.h"
 #include "base/testpoint.h"
+#include "host/ancestor_tag.h"
 
-/* Nobody is that deep; it ends where /proc shows a circle, too. */
+/* Deeper than any real ancestry. Also ends the search if /proc shows a circle. */
 #define GENERATIONS 256
 
 static struct ident page_ident(const struct procpage *page)
 {
-	return (struct ident){ page->pid, page->start, page->space };
+	return (struct ident){ page->pid, page->start, page->pidns };
 }
 
 bool family_passes_on(const struct procpage *page)
@@ -26,7 +26,7 @@ bool family_passes_on(const struct procpage *page)
 	return false;
 }
 
-/* Did that succeed? If not, for want of something that there may be later, that is noted. */
+/* Returns whether a call succeeded, and notes an error that may go away. */
 static bool done(struct family *f, int r)
 {
 	if (file_is_want(r))
@@ -35,8 +35,8 @@ static bool done(struct family *f, int r)
 }
 
 /*
- * Who a process is. Those above the caller are of its own pid namespace, if
- * /proc shows that one at all: one file less to read for each.
+ * Reads identity and parent of a process. Ancestors of the caller are in its own pid namespace if /proc shows them at
+ * all, which saves reading one file for each.
  */
 static int read_ident(const struct family *f, uint32_t number, struct ident *id, uint32_t *parent)
 {
@@ -44,7 +44,7 @@ static int read_ident(const struct family *f, uint32_t number, struct ident *id,
 	int r;
 
 	if (f->number == 0) {
-		*id = (struct ident){ number, 0, f->ident.space };
+		*id = (struct ident){ number, 0, f->ident.pidns };
 		return proc_parent(number, parent, &id->start);
 	}
 	r = proc_read(number, &proc);
@@ -54,14 +54,14 @@ static int read_ident(const struct family *f, uint32_t number, struct ident *id,
 }
 
 struct climb {
-	struct procpage *page; /* found; null: it is the known one */
-	uint32_t number;       /* of the process that has it */
-	uint64_t start;        /* when the branch began by which the process descends from there */
+	struct procpage *page; /* of the ancestor that was found; null: the known page */
+	uint32_t number;       /* pid of that ancestor */
+	uint64_t start;        /* when the branch began by which the process descends from the ancestor */
 };
 
 /*
- * Goes up to the first that has a page; the known one need not be looked up,
- * its file may have gone.
+ * Goes up to the first ancestor that has a page. The known page is not looked up, because its file may have gone.
+ * Returns false if none was found.
  */
 static bool climb(struct family *f, struct climb *c)
 {
@@ -78,7 +78,7 @@ static bool climb(struct family *f, struct climb *c)
 	for (int i = 0; number && i < GENERATIONS && done(f, read_ident(f, number, &id, &next)); i++) {
 		bool known = f->known && ident_same(id, page_ident(f->known));
 
-		if (known || done(f, procpage_look(f->dir, f->place, id, &c->page))) {
+		if (known || done(f, procpage_look(f->dir, f->shm_dir, id, &c->page))) {
 			c->number = number;
 			f->above = id;
 			return true;
@@ -91,10 +91,10 @@ static bool climb(struct family *f, struct climb *c)
 
 static bool same_process(struct ident a, struct ident b)
 {
-	return a.pid == b.pid && a.start == b.start; /* the namespace may not be known */
+	return a.pid == b.pid && a.start == b.start; /* the namespace may be unknown */
 }
 
-/* Does this process descend from that one, as /proc shows it? */
+/* Returns whether the process `number` descends from `from`, as far as /proc shows. */
 static bool descends(struct family *f, uint32_t number, struct ident from)
 {
 	struct ident id;
@@ -109,8 +109,8 @@ static bool descends(struct family *f, uint32_t number, struct ident from)
 }
 
 /*
- * A page to which the parents do not lead; null: the known one. Those in between
- * have ended, and when the branch began nobody knows any more.
+ * Uses a page that was not found through the parents; null: the known page. The processes in between have ended, so
+ * it is unknown when the branch began.
  */
 static void take(struct family *f, struct climb *c, struct procpage *page)
 {
@@ -122,12 +122,11 @@ static void take(struct family *f, struct climb *c, struct procpage *page)
 }
 
 /*
- * Who was found may have adopted the process when its parent ended (a launcher,
- * the first process of a container): then the marked one may be nearer. Memory
- * knows of those only that have attached, so the marked one may be nearer than
- * that one too. The process descends from both of these, in one line: the
- * younger is below the other, and of two of the same clock tick the marked one,
- * which has no other way to be known.
+ * Returns whether the ancestor in the tag is nearer than the one found so far. The ancestor found in /proc may be a
+ * subreaper or init that has adopted the process (a launcher, the first process of a container). Inherited memory
+ * names only ancestors that attached. In both cases the tagged ancestor may be nearer. The known and the tagged
+ * ancestor are on one line of descent, so the younger one is nearer. If both began at the same clock tick the tagged
+ * one is used, because nothing else leads to it.
  */
 static bool marked_is_nearer(struct family *f, const struct climb *c, struct ident mark)
 {
@@ -135,27 +134,27 @@ static bool marked_is_nearer(struct family *f, const struct climb *c, struct ide
 		return false;
 	if (!c->page)
 		return mark.start >= f->above.start;
-	/* Who has the same mark, or descends from whom it names, is of the family. */
-	return !same_process(birthmark_get(c->number), mark) && !descends(f, c->number, mark);
+	/* An adopter would not have the same tag, nor descend from the tagged process. */
+	return !same_process(ancestor_tag_get(c->number), mark) && !descends(f, c->number, mark);
 }
 
 static struct procpage *page_of_mark(struct family *f, struct ident mark)
 {
 	struct procpage *page;
 
-	mark.space = f->ident.space;
-	return mark.pid && done(f, procpage_look_left(f->dir, f->place, mark, &page)) ? page : NULL;
+	mark.pidns = f->ident.pidns;
+	return mark.pid && done(f, procpage_look_left(f->dir, f->shm_dir, mark, &page)) ? page : NULL;
 }
 
 int family_inherit(struct procpage *page, void *arg)
 {
 	struct family *f = arg;
-	struct ident mark = birthmark_get(f->number);
+	struct ident mark = ancestor_tag_get(f->number);
 	struct procpage *marked;
 	struct climb c;
 	bool found = climb(f, &c);
 
-	/* Who was found, and does not descend from whom memory tells, has adopted the process. */
+	/* An ancestor in /proc that does not descend from the known one has adopted the process. */
 	if (f->known && (!found || (c.page && !descends(f, c.number, page_ident(f->known))))) {
 		take(f, &c, NULL);
 		found = true;

@@ -1,17 +1,14 @@
 /*
- * family.h - what a process inherits from those that it descends from
+ * family.h - what a process inherits from its ancestors
  *
- * Nothing of ours runs when a process forks or executes another program, and
- * what is in between may know nothing of tracing. So the question is asked
- * when a process's page is made: the nearest process above it that has a page
- * has in it all streams that may be inherited, because that page was made in
- * the same way. A stream counts if the branch that leads to the process began
- * after it was entered.
+ * None of our code runs when a process forks or executes another program, and the processes in between may know
+ * nothing of tracing. So inheritance is worked out when a process's page is made. The nearest ancestor that has a
+ * page has in it all streams that may be inherited, because that page was made in the same way. A stream is inherited
+ * if the branch that leads to the process began after the stream was entered.
  *
- * Up the parents, or, where those in between have ended, by the page of the last
- * one before it that attached, which a forked child has in its memory, or by the
- * birthmark (base/birthmark.h), which controllers give to a process with its first
- * inherited stream; whichever of the two is nearer.
+ * The ancestor is found by following the parents. Where a parent has ended, there are two other ways: a forked child
+ * has in its memory the page of the last ancestor that attached, and controllers give a process the ancestor tag
+ * (host/ancestor_tag.h) with its first inherited stream. The nearer of the two ancestors counts.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,18 +19,21 @@
 
 struct family {
 	int dir;
-	const struct place *place;
-	uint32_t number; /* of the process, as /proc calls it; 0: the caller */
+	const struct shm_dir *shm_dir;
+	uint32_t number; /* pid of the process in this /proc; 0: the caller */
 	struct ident ident;
-	/* The page of the last one above it that attached, if that is known: forked, and from its memory. Else null. */
+	/* The page, in inherited memory, of the last ancestor that attached; null if there is none. */
 	const struct procpage *known;
-	struct ident above; /* out: the nearest that has a page; pid 0: not found */
-	int error; /* out: for want of a descriptor or memory it cannot be told now, a negative number; else 0 */
+	struct ident above; /* out: the nearest ancestor that has a page; pid 0: not found */
+	int error; /* out: 0, or a negative error number if descriptors or memory ran out before there was an answer */
 };
 
-/* Is there anything in a page that children inherit? */
+/* Returns whether a page has anything that children inherit. */
 bool family_passes_on(const struct procpage *page);
-/* For procpage_open(): fills a page that is being made. arg: a struct family. 0, or its error: then there is no page, rather than one that has inherited nothing. */
+/*
+ * Fills in a page that is being made, for procpage_open(). arg: a struct family. Returns 0, or family.error: then no
+ * page is made, rather than a page that has inherited nothing.
+ */
 int family_inherit(struct procpage *page, void *arg);
 
 #endif

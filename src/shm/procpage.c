@@ -12,16 +12,23 @@
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "base/ticks.h"
+#include "host/thread_ref.h"
 #include "shm/stream.h"
-#include "shm/who.h"
 
-/* How often to look again at what another is changing. */
-#define TRIES 1000
+/* How often to read a slot again while it is changing. */
+#define TRIES 32
 
-/* How long to go through all pages, at most. */
-#define FORGET_NS (NS_PER_S / 2)
-/* How long to wait for a claim. */
-#define CLAIM_NS (NS_PER_S / 50)
+/*
+ * How often to try to change a page's sum. The sum changes once with each change of a slot, so with this many
+ * failures a process changes it on purpose (H18). Whether such a process sees its streams is its own affair.
+ */
+#define SUM_TRIES 1000
+
+/* Time limit for visiting all pages. The short one holds if another user can make many pages, or in a trace point. */
+#define FORGET_NS       (NS_PER_S / 2)
+#define FORGET_SHORT_NS (NS_PER_S / 50)
+/* How long to wait for a lock. */
+#define LOCK_NS (NS_PER_S / 50)
 
 struct make {
 	struct ident id;
@@ -39,21 +46,21 @@ static int init(void *map, void *arg)
 	page->size = PAGE_SIZE_BYTES;
 	page->pid = page->names_pid = make->id.pid;
 	page->start = page->names_start = make->id.start;
-	page->space = page->names_space = make->id.space;
+	page->pidns = page->names_pidns = make->id.pidns;
 	page->sum.vacant = ~UINT32_C(0);
 	for (int i = 0; i < PAGE_WORDS; i++)
 		page->word[i] = ~UINT64_C(0);
-	page->sum.change = 1; /* a thread that has never looked has 0 */
+	page->sum.generation = 1; /* a thread that has never looked has 0 */
 	return make->prepare ? make->prepare(page, make->arg) : 0;
 }
 
 bool procpage_is(const struct procpage *page, struct ident id)
 {
 	return page->magic == PAGE_MAGIC && page->version == LAYOUT_VERSION && page->size == PAGE_SIZE_BYTES &&
-	       page->pid == id.pid && page->start == id.start && page->space == id.space;
+	       page->pid == id.pid && page->start == id.start && page->pidns == id.pidns;
 }
 
-int procpage_open(int dir, const struct place *place, struct ident id, int (*prepare)(struct procpage *, void *),
+int procpage_open(int dir, const struct shm_dir *shm_dir, struct ident id, int (*prepare)(struct procpage *, void *),
                   void *arg, struct procpage **page, struct hold *hold)
 {
 	struct make make = { id, prepare, arg };
@@ -64,10 +71,10 @@ int procpage_open(int dir, const struct place *place, struct ident id, int (*pre
 
 	file_name_once(name, "page", id);
 	for (int try = 0;; try++) {
-		r = file_map(dir, place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, hold);
+		r = file_map(dir, shm_dir, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, hold);
 		if (r != -ENOENT)
 			break;
-		r = file_create(dir, place, &file, &mapped.map, hold);
+		r = file_create(dir, shm_dir, &file, &mapped.map, hold);
 		if (r != -EEXIST || try == 100)
 			break;
 	}
@@ -82,14 +89,32 @@ int procpage_open(int dir, const struct place *place, struct ident id, int (*pre
 	return 0;
 }
 
-static int look(int dir, const struct place *place, struct ident id, struct procpage **page, struct hold *hold)
+int procpage_see(int dir, const struct shm_dir *shm_dir, const struct procpage *page, const struct procpage **seen)
+{
+	char name[FILE_NAME_SIZE];
+	void *map;
+	int r;
+
+	file_name_once(name, "page", (struct ident){ page->pid, page->start, page->pidns });
+	r = file_map_reading(dir, shm_dir, name, PAGE_SIZE_BYTES, &map);
+	if (r < 0)
+		return r;
+	*seen = map;
+	/* Each program image has its own number, which only its own page has. */
+	if (load_relaxed(&(*seen)->image) == load_relaxed(&page->image))
+		return 0;
+	sys_unmap(map, PAGE_SIZE_BYTES);
+	return -ESTALE;
+}
+
+static int look(int dir, const struct shm_dir *shm_dir, struct ident id, struct procpage **page, struct hold *hold)
 {
 	char name[FILE_NAME_SIZE];
 	struct file_mapped mapped;
 	int r;
 
 	file_name_once(name, "page", id);
-	r = file_map(dir, place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, hold);
+	r = file_map(dir, shm_dir, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, hold);
 	if (r < 0)
 		return r;
 	if (!procpage_is(mapped.map, id)) {
@@ -100,17 +125,17 @@ static int look(int dir, const struct place *place, struct ident id, struct proc
 	return 0;
 }
 
-int procpage_look(int dir, const struct place *place, struct ident id, struct procpage **page)
+int procpage_look(int dir, const struct shm_dir *shm_dir, struct ident id, struct procpage **page)
 {
-	return look(dir, place, id, page, NULL);
+	return look(dir, shm_dir, id, page, NULL);
 }
 
-int procpage_look_left(int dir, const struct place *place, struct ident id, struct procpage **page)
+int procpage_look_left(int dir, const struct shm_dir *shm_dir, struct ident id, struct procpage **page)
 {
 	struct hold hold = { NULL };
-	int r = look(dir, place, id, page, &hold);
+	int r = look(dir, shm_dir, id, page, &hold);
 
-	/* A mapping keeps its memory, whoever removes the file. */
+	/* The mapping keeps its memory even if the file is removed. */
 	lock_release(&hold);
 	return r;
 }
@@ -120,35 +145,38 @@ void procpage_close(struct procpage *page)
 	file_unmap(page, PAGE_SIZE_BYTES);
 }
 
-static bool claim(struct page_slot *slot, uint32_t who)
+static bool trylock(struct page_slot *slot, uint32_t ref)
 {
-	uint32_t claim = load_relaxed(&slot->claim);
+	uint32_t lock = load_relaxed(&slot->lock);
 
-	/* That of a dead thread is nobody's. */
-	if (claim && (claim == who || who_alive(claim, who)))
+	/* The lock of a dead thread may be taken over. */
+	if (lock && (lock == ref || thread_ref_alive(lock, ref)))
 		return false;
-	return cas(&slot->claim, &claim, who); /* PAIR(slot) */
+	return cas(&slot->lock, &lock, ref); /* PAIR(slot) */
 }
 
 static void set_taken(struct procpage *page, int slot)
 {
 	union page_sum now, next;
 
-	/* PAIR(slot): the content before the bit. Other side: record/attach.c. */
+	/* PAIR(slot): the content is written before the bit. Other side: record/attach.c. */
 	fetch_and(&page->word[slot / 64], ~(UINT64_C(1) << slot % 64));
 	TEST_POINT("page_bit");
 	now.whole = load_relaxed(&page->sum.whole);
-	do {
+	for (int try = 0; try < SUM_TRIES; try++) {
 		next.vacant = now.vacant & ~(UINT32_C(1) << slot / 64);
-		next.change = now.change + 1;
-	} while (!cas(&page->sum.whole, &now.whole, next.whole)); /* PAIR(sum): the bit before the sum */
+		next.generation = now.generation + 1;
+		if (cas(&page->sum.whole, &now.whole, next.whole)) /* PAIR(sum): the bit before the sum */
+			break;
+	}
 	TEST_POINT("page_sum");
 }
 
 /*
- * The sum is looked at before its parts, and changed only if nobody has changed it since. Who takes a slot clears its bit first: so either
- * that was seen here, or its change of the sum comes after this one. So the sum never says "none" once who took a slot has done its part,
- * whoever else stands still here, or is killed.
+ * Marks a slot as vacant. The sum is read before its parts, and replaced only if it has not changed meanwhile. A
+ * process that takes a slot clears the slot's bit first: either this function sees the cleared bit, or that process
+ * changes the sum later. So once a slot has been taken the sum never says "none", even if another process stalls here
+ * or is killed.
  */
 static void set_vacant(struct procpage *page, int slot)
 {
@@ -158,19 +186,21 @@ static void set_vacant(struct procpage *page, int slot)
 	fetch_or(word, UINT64_C(1) << slot % 64);
 	TEST_POINT("page_bit_back");
 	now.whole = load_acquire(&page->sum.whole); /* PAIR(sum) */
-	do {
+	for (int try = 0; try < SUM_TRIES; try++) {
 		next.vacant = now.vacant & ~PAGE_LOOK;
 		if (load_relaxed(word) == ~UINT64_C(0))
 			next.vacant |= UINT32_C(1) << slot / 64;
-		next.change = now.change + 1;
+		next.generation = now.generation + 1;
 		TEST_POINT("page_none");
-	} while (!cas(&page->sum.whole, &now.whole, next.whole)); /* PAIR(sum) */
+		if (cas(&page->sum.whole, &now.whole, next.whole)) /* PAIR(sum) */
+			break;
+	}
 	TEST_POINT("page_sum_back");
 }
 
 void procpage_look_again(struct procpage *page)
 {
-	fetch_add(&page->sum.change, 1); /* PAIR(filter) */
+	fetch_add(&page->sum.generation, 1); /* PAIR(filter) */
 	TEST_POINT("page_look_again");
 }
 
@@ -182,33 +212,48 @@ static void fill(struct page_slot *slot, const struct page_entry *entry)
 	store_relaxed(&slot->inherit_from, entry->inherit_from);
 }
 
-int procpage_enter(struct procpage *page, uint32_t who, const struct page_entry *entry)
+bool procpage_enter_slot(struct procpage *page, int i, uint32_t ref, const struct page_entry *entry)
 {
-	for (int i = 0; i < PAGE_SLOTS; i++) {
-		struct page_slot *slot = &page->slot[i];
+	struct page_slot *slot = &page->slot[i];
 
-		if (procpage_taken(load_relaxed(&page->word[i / 64]), i) || !claim(slot, who))
-			continue;
-		TEST_POINT("page_claimed");
-		if (procpage_taken(load_relaxed(&page->word[i / 64]), i)) { /* another was faster */
-			procpage_free(page, i);
-			continue;
-		}
-		fill(slot, entry);
-		TEST_POINT("page_filled");
-		set_taken(page, i);
+	if (procpage_taken(load_relaxed(&page->word[i / 64]), i) || !trylock(slot, ref))
+		return false;
+	TEST_POINT("page_locked");
+	if (procpage_taken(load_relaxed(&page->word[i / 64]), i)) { /* lost a race */
 		procpage_free(page, i);
-		TEST_POINT("page_entered");
-		return i;
+		return false;
 	}
+	fill(slot, entry);
+	TEST_POINT("page_filled");
+	set_taken(page, i);
+	procpage_free(page, i);
+	TEST_POINT("page_entered");
+	return true;
+}
+
+int procpage_enter(struct procpage *page, uint32_t ref, const struct page_entry *entry)
+{
+	for (int i = 0; i < PAGE_SLOTS; i++)
+		if (procpage_enter_slot(page, i, ref, entry))
+			return i;
 	return -EAGAIN;
+}
+
+int procpage_find(const struct procpage *page, const struct page_entry *entry)
+{
+	struct page_entry now;
+
+	for (int i = 0; i < PAGE_SLOTS; i++)
+		if (procpage_read(page, i, &now) && page_entry_same(&now, entry))
+			return i;
+	return -1;
 }
 
 static bool read_slot(const struct procpage *page, int i, struct page_entry *entry)
 {
 	const struct page_slot *slot = &page->slot[i];
 
-	/* PAIR(slot): a bit that is clear is seen before the slot's content. */
+	/* PAIR(slot): the cleared bit is seen before the slot's content. */
 	if (!procpage_taken(load_acquire(&page->word[i / 64]), i))
 		return false;
 	*entry = (struct page_entry){
@@ -221,32 +266,32 @@ static bool read_slot(const struct procpage *page, int i, struct page_entry *ent
 
 bool procpage_read(const struct procpage *page, int i, struct page_entry *entry)
 {
-	/* Emptied and filled again meanwhile it might be a mixture of two. A change may be another slot's, so once more; not for ever. */
+	/*
+	 * A slot that is emptied and filled again meanwhile could be read as a mixture. The generation also rises
+	 * with changes of other slots, so read again, but not without end.
+	 */
 	for (int try = 0; try < TRIES; try++) {
-		uint32_t change = load_acquire(&page->sum.change); /* PAIR(slot) */
+		uint32_t change = load_acquire(&page->sum.generation); /* PAIR(slot) */
 
 		if (!read_slot(page, i, entry))
 			return false;
 		fence_acquire();
-		if (load_relaxed(&page->sum.change) == change)
+		if (load_relaxed(&page->sum.generation) == change)
 			return true;
 	}
 	return false;
 }
 
-bool procpage_leave(struct procpage *page, int i, uint32_t who, const struct page_entry *entry)
+/*
+ * Empties a slot that the caller has locked. Returns false, and unlocks the slot, if it is not this stream's any
+ * more.
+ */
+static bool leave_locked(struct procpage *page, int i, const struct page_entry *entry)
 {
 	struct page_entry now;
 
-	/* Somebody else has it for a moment only; to yield may take long where many want to run. */
-	for (int64_t until = 0; !claim(&page->slot[i], who); sys_yield()) {
-		if (!until)
-			until = clock_ns(CLOCK_MONOTONIC) + CLAIM_NS;
-		else if (clock_ns(CLOCK_MONOTONIC) > until)
-			return false;
-	}
-	TEST_POINT("page_leave_claimed");
-	/* With the claim nobody else fills or empties it. */
+	TEST_POINT("page_leave_locked");
+	/* While the slot is locked no other thread fills or empties it. */
 	if (!read_slot(page, i, &now) || !page_entry_same(&now, entry)) {
 		procpage_free(page, i);
 		return false;
@@ -256,17 +301,35 @@ bool procpage_leave(struct procpage *page, int i, uint32_t who, const struct pag
 	return true;
 }
 
+bool procpage_leave(struct procpage *page, int i, uint32_t ref, const struct page_entry *entry)
+{
+	/* Locks are short, but yielding may take long where many threads want to run. */
+	for (int64_t until = 0; !trylock(&page->slot[i], ref); sys_yield()) {
+		if (!until)
+			until = clock_ns(CLOCK_MONOTONIC) + LOCK_NS;
+		else if (clock_ns(CLOCK_MONOTONIC) > until)
+			return false;
+	}
+	return leave_locked(page, i, entry);
+}
+
+bool procpage_leave_now(struct procpage *page, int i, uint32_t ref, const struct page_entry *entry)
+{
+	return trylock(&page->slot[i], ref) && leave_locked(page, i, entry);
+}
+
 void procpage_free(struct procpage *page, int i)
 {
-	store_release(&page->slot[i].claim, 0); /* PAIR(slot) */
+	store_release(&page->slot[i].lock, 0); /* PAIR(slot) */
 	TEST_POINT("page_freed");
 }
 
 struct forget {
-	const struct place *place;
-	uint32_t own_space;
+	const struct shm_dir *shm_dir;
+	uint32_t own_pidns;
 	const struct page_entry *entry;
-	int64_t until; /* what is left then, its process will find itself */
+	bool in_trace_point;
+	int64_t until; /* when to stop */
 };
 
 static bool forget_in(int dir, const char *name, void *arg)
@@ -277,39 +340,44 @@ static bool forget_in(int dir, const char *name, void *arg)
 	struct procpage *page;
 	struct ident id;
 	char kind[16];
-	uint32_t who, number;
+	uint32_t ref, number;
 
 	if (clock_ns(CLOCK_MONOTONIC) >= f->until)
 		return false;
 	if (!file_name_parse(name, kind, &id, &number) || strcmp(kind, "page") != 0 ||
-	    file_map(dir, f->place, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, NULL) < 0)
+	    file_map(dir, f->shm_dir, name, PAGE_SIZE_BYTES, PAGE_SIZE_BYTES, &mapped, NULL) < 0)
 		return true;
 	TEST_POINT("page_forget");
 	page = mapped.map;
-	who = who_make((uint32_t)sys_gettid(), f->own_space, page->space);
-	for (int i = 0; i < PAGE_SLOTS && clock_ns(CLOCK_MONOTONIC) < f->until; i++) {
+	ref = thread_ref_make((uint32_t)sys_gettid(), f->own_pidns, page->pidns);
+	for (int i = 0; i < PAGE_SLOTS; i++) {
+		if (!procpage_taken(load_relaxed(&page->word[i / 64]), i))
+			continue;
+		if (clock_ns(CLOCK_MONOTONIC) >= f->until)
+			break;
 		if (procpage_read(page, i, &entry) && page_entry_same(&entry, f->entry) &&
-		    procpage_leave(page, i, who, f->entry))
+		    (f->in_trace_point ? procpage_leave_now : procpage_leave)(page, i, ref, f->entry))
 			procpage_free(page, i);
 	}
 	procpage_close(page);
 	return true;
 }
 
-void procpage_forget(int dir, const struct place *place, uint32_t own_space,
-                     const struct page_entry *entry)
+void procpage_forget(int dir, const struct shm_dir *shm_dir, uint32_t own_pidns,
+                     const struct page_entry *entry, bool in_trace_point)
 {
-	struct forget f = { place, own_space, entry, clock_ns(CLOCK_MONOTONIC) + FORGET_NS };
+	int64_t limit = shm_dir->guarded || in_trace_point ? FORGET_SHORT_NS : FORGET_NS;
+	struct forget f = { shm_dir, own_pidns, entry, in_trace_point, clock_ns(CLOCK_MONOTONIC) + limit };
 
 	file_each(dir, forget_in, &f);
 }
 
 struct removal {
 	int dir;
-	const struct place *place;
+	const struct shm_dir *shm_dir;
 };
 
-/* A stream that somebody holds: what the dead have left does not count. */
+/* Returns whether the stream has a holder. What dead processes have left does not count. */
 static bool lives(int dir, const struct page_entry *entry)
 {
 	char name[FILE_NAME_SIZE];
@@ -325,9 +393,9 @@ static bool not_needed(int fd, void *arg)
 	struct page_entry entry;
 	struct procpage *page;
 	bool needed = false;
-	int error = file_map_open(fd, r->place, PAGE_SIZE_BYTES, &mapped);
+	int error = file_map_open(fd, r->shm_dir, PAGE_SIZE_BYTES, &mapped);
 
-	/* One that cannot be looked at now may be needed. */
+	/* A page that cannot be examined now may be needed. */
 	if (error < 0)
 		return !file_is_want(error);
 	page = mapped.map;
@@ -338,11 +406,11 @@ static bool not_needed(int fd, void *arg)
 	return !needed;
 }
 
-void procpage_remove_unused(int dir, const struct place *place, const char *name)
+void procpage_remove_unused(int dir, const struct shm_dir *shm_dir, const char *name)
 {
-	struct removal r = { dir, place };
+	struct removal r = { dir, shm_dir };
 
-	file_remove_unused(dir, place, name, not_needed, &r);
+	file_remove_unused(dir, shm_dir, name, not_needed, &r);
 }
 
 void procpage_inherit(struct procpage *page, const struct procpage *from, uint64_t start)
@@ -360,6 +428,6 @@ void procpage_inherit(struct procpage *page, const struct procpage *from, uint64
 	if (next) {
 		page->names_pid = from->names_pid;
 		page->names_start = from->names_start;
-		page->names_space = from->names_space;
+		page->names_pidns = from->names_pidns;
 	}
 }

@@ -11,6 +11,7 @@
 #include "base/atomic.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
+#include "base/ticks.h"
 #include "shm/stream.h"
 
 struct make {
@@ -18,9 +19,9 @@ struct make {
 	const struct registry *seed;
 };
 
-static bool possible_place(uint16_t at)
+static bool possible_entry(uint16_t at)
 {
-	return at >= 1 && at <= REGISTRY_PLACES;
+	return at >= 1 && at <= REGISTRY_ENTRIES;
 }
 
 static int init(void *map, void *arg)
@@ -33,25 +34,28 @@ static int init(void *map, void *arg)
 	h->version = LAYOUT_VERSION;
 	h->size = sizeof *h;
 	h->bytes = make->bytes;
-	/* The same ids: in the same order. */
+	if (make->seed)
+		h->refused = registry_refused(make->seed, h->refused_name);
+	/* Each name keeps its id, because the order stays the same. */
 	for (uint32_t i = 0; i < count; i++) {
-		char *name = (char *)map + REGISTRY_NAMES_OFFSET + (size_t)h->places * REGISTRY_NAME_BYTES;
+		char *name = (char *)map + REGISTRY_NAMES_OFFSET + (size_t)h->entries * REGISTRY_NAME_BYTES;
 
-		if (REGISTRY_NAMES_OFFSET + (uint64_t)(h->places + 1) * REGISTRY_NAME_BYTES > make->bytes ||
+		if (REGISTRY_NAMES_OFFSET + (uint64_t)(h->entries + 1) * REGISTRY_NAME_BYTES > make->bytes ||
 		    !registry_name(make->seed, EVENT_ID_USER + i, name))
 			break;
-		h->index[i] = (uint16_t)++h->places;
+		h->index[i] = (uint16_t)++h->entries;
 	}
 	return 0;
 }
 
-/* Where it ends is the file's to say, see within(): it may have grown since it was mapped. */
+/* Checks everything but the size: the file may have grown since it was mapped, so within() asks for its size. */
 static bool valid(const struct registry_header *h)
 {
 	return h->magic == REGISTRY_MAGIC && h->version == LAYOUT_VERSION && h->size == sizeof *h;
 }
 
-int registry_open(int dir, const struct place *place, struct ident id, const struct registry *seed, struct registry *r)
+int registry_open(int dir, const struct shm_dir *shm_dir, struct ident id, const struct registry *seed,
+                  struct registry *r)
 {
 	struct make make = { REGISTRY_NAMES_OFFSET + 4096, seed };
 	struct file_new file = { r->file, 0, LOCK_SHARED, init, &make };
@@ -60,19 +64,20 @@ int registry_open(int dir, const struct place *place, struct ident id, const str
 
 	memset(r, 0, sizeof *r);
 	file_name_once(r->file, "names", id);
-	r->place = *place;
+	r->shm_dir = *shm_dir;
 	r->id = id;
 	if (seed)
 		make.bytes += (registry_count(seed) * REGISTRY_NAME_BYTES + 4095u) & ~4095u;
 	file.size = (size_t)make.bytes;
 	for (int try = 0;; try++) {
-		/* Mapped to its full length, of which only what header.bytes says may be touched. */
-		err = file_map(dir, place, r->file, REGISTRY_NAMES_OFFSET + 4096, REGISTRY_BYTES_MAX, &mapped, &r->hold);
+		/* Mapped at its largest size, of which only the first header.bytes bytes may be touched. */
+		err = file_map(dir, shm_dir, r->file, REGISTRY_NAMES_OFFSET + 4096, REGISTRY_BYTES_MAX, &mapped,
+		               &r->hold);
 		if (err != -ENOENT)
 			break;
-		err = file_create(dir, place, &file, &mapped.map, &r->hold);
+		err = file_create(dir, shm_dir, &file, &mapped.map, &r->hold);
 		if (err == 0) {
-			/* Its end may not be mapped yet. */
+			/* Map the new file again, at the largest size. */
 			file_unmap(mapped.map, file.size);
 			lock_release(&r->hold);
 			continue;
@@ -92,22 +97,22 @@ int registry_open(int dir, const struct place *place, struct ident id, const str
 	return -EINVAL;
 }
 
-int registry_find(int dir, const struct place *place, const char *file, struct registry *r)
+int registry_find(int dir, const struct shm_dir *shm_dir, const char *file, struct registry *r)
 {
 	struct file_mapped mapped;
 	struct ident id;
-	uint32_t space;
+	uint32_t pidns;
 	char kind[16];
 	int err;
 
 	memset(r, 0, sizeof *r);
-	if (!file_name_parse(file, kind, &id, &space) || strcmp(kind, "names") != 0)
+	if (!file_name_parse(file, kind, &id, &pidns) || strcmp(kind, "names") != 0)
 		return -EINVAL;
-	err = file_map(dir, place, file, REGISTRY_NAMES_OFFSET + 4096, REGISTRY_BYTES_MAX, &mapped, &r->hold);
+	err = file_map(dir, shm_dir, file, REGISTRY_NAMES_OFFSET + 4096, REGISTRY_BYTES_MAX, &mapped, &r->hold);
 	if (err < 0)
 		return err;
 	strcpy(r->file, file);
-	r->place = *place;
+	r->shm_dir = *shm_dir;
 	r->header = mapped.map;
 	r->inode = mapped.inode;
 	r->size = mapped.size;
@@ -145,20 +150,70 @@ void registry_close(struct registry *r)
 	lock_release(&r->hold);
 }
 
-static char *place_name(const struct registry *r, uint32_t place)
+bool registry_read(int dir, const struct shm_dir *shm_dir, struct ident id, uint32_t than, void *memory,
+                   struct registry *r)
 {
-	return (char *)r->header + REGISTRY_NAMES_OFFSET + (size_t)place * REGISTRY_NAME_BYTES;
+	struct sys_stat st;
+	bool known;
+	int fd;
+
+	memset(r, 0, sizeof *r);
+	r->header = memory;
+	r->size = REGISTRY_BYTES_MAX; /* of the private memory */
+	file_name_once(r->file, "names", id);
+	fd = file_open_reading(dir, shm_dir, r->file);
+	if (fd < 0)
+		return false;
+	known = sys_stat(fd, &st) == 0 &&
+	        sys_read_at(fd, memory, REGISTRY_NAMES_OFFSET, 0) == REGISTRY_NAMES_OFFSET && valid(r->header);
+	r->inode = known ? st.inode : 0;
+	/* The file ends soon after its last name, so a short read is enough. */
+	if (known && registry_count(r) > than)
+		known = sys_read_at(fd, (char *)memory + REGISTRY_NAMES_OFFSET,
+		                    REGISTRY_BYTES_MAX - REGISTRY_NAMES_OFFSET, REGISTRY_NAMES_OFFSET) > 0;
+	sys_close(fd);
+	return known;
 }
 
-/* May the place be touched? Not what the index says, nor the header, but where the file ends (H18); that only rises. */
-static bool within(const struct registry *r, uint32_t place)
+void names_moved_tell(struct names_moved *moved, unsigned count, const struct shm_dir *shm_dir, uint32_t outside,
+                      struct ident id)
 {
-	uint64_t end = REGISTRY_NAMES_OFFSET + (uint64_t)(place + 1) * REGISTRY_NAME_BYTES, size = load_relaxed(&r->size);
+	for (unsigned i = 0; i < count; i++) {
+		struct names_moved *m = &moved[i];
+		uint32_t state = load_acquire(&m->state); /* PAIR(moved) */
+
+		if (state == MOVED_REPORTED && names_moved_is(m, shm_dir->owner, id))
+			return;
+		if (state != MOVED_FREE || !cas(&m->state, &state, MOVED_LOCKED))
+			continue;
+		m->user = shm_dir->owner;
+		m->outside = outside;
+		m->pid = id.pid;
+		m->start = id.start;
+		m->pidns = id.pidns;
+		store_release(&m->state, MOVED_REPORTED); /* PAIR(moved) */
+		return;
+	}
+}
+
+static char *entry_name(const struct registry *r, uint32_t entry)
+{
+	return (char *)r->header + REGISTRY_NAMES_OFFSET + (size_t)entry * REGISTRY_NAME_BYTES;
+}
+
+/*
+ * Returns whether the entry may be touched. Only the end of the file decides, which never moves back; index and
+ * header may be forged (H18).
+ */
+static bool within(const struct registry *r, uint32_t entry)
+{
+	uint64_t end = REGISTRY_NAMES_OFFSET + (uint64_t)(entry + 1) * REGISTRY_NAME_BYTES,
+	         size = load_relaxed(&r->size);
 	int dir;
 
 	if (end <= size || !r->file[0])
 		return end <= REGISTRY_BYTES_MAX;
-	dir = file_directory(&r->place, false);
+	dir = file_directory(&r->shm_dir, false);
 	if (dir < 0)
 		return false;
 	size = file_size(dir, r->file, r->inode);
@@ -167,6 +222,8 @@ static bool within(const struct registry *r, uint32_t place)
 		store_relaxed(&((struct registry *)r)->size, size);
 	return end <= size;
 }
+
+#define GROW_TRIES 1000
 
 static int make_space(struct registry *r, uint64_t need)
 {
@@ -178,7 +235,7 @@ static int make_space(struct registry *r, uint64_t need)
 	if (!r->file[0])
 		return -ENOMEM;
 	need = (need + 4095) & ~UINT64_C(4095);
-	dir = file_directory(&r->place, false);
+	dir = file_directory(&r->shm_dir, false);
 	if (dir < 0)
 		return dir;
 	err = file_grow(dir, r->file, r->inode, need);
@@ -186,58 +243,94 @@ static int make_space(struct registry *r, uint64_t need)
 	sys_close(dir);
 	if (err < 0)
 		return err;
-	while (bytes < need && !cas(&r->header->bytes, &bytes, need))
+	for (int try = 0; try < GROW_TRIES && bytes < need && !cas(&r->header->bytes, &bytes, need); try++)
 		;
 	TEST_POINT("registry_bytes");
 	return 0;
 }
 
-/* A place with its space, or -ENOMEM. */
-static int take_place(struct registry *r)
+/* Returns a new entry whose space is reserved, or a negative error number such as -ENOMEM. */
+static int acquire_entry(struct registry *r)
 {
-	uint32_t place = load_relaxed(&r->header->places);
+	uint32_t entry = load_relaxed(&r->header->entries);
 
-	/* The space before the place: while there is none, no place is used up. */
-	do {
+	/* Reserve the space before the entry, so that no entry is used up without space. */
+	for (int try = 0; try < REGISTRY_ENTRIES; try++) {
 		int err;
 
-		if (place >= REGISTRY_PLACES)
+		if (entry >= REGISTRY_ENTRIES)
 			return -ENOMEM;
-		err = make_space(r, REGISTRY_NAMES_OFFSET + (uint64_t)(place + 1) * REGISTRY_NAME_BYTES);
+		err = make_space(r, REGISTRY_NAMES_OFFSET + (uint64_t)(entry + 1) * REGISTRY_NAME_BYTES);
 		if (err < 0)
 			return err;
-	} while (!cas(&r->header->places, &place, place + 1));
-	return (int)place;
+		if (cas(&r->header->entries, &entry, entry + 1))
+			return (int)entry;
+	}
+	return -ENOMEM; /* the number of entries only rises, unless a process resets it on purpose (H18) */
 }
 
-trace_event_id_t registry_id(struct registry *r, const char *name, uint32_t limit)
+/* Returns the id of a name, which it looks for, or appends, from index `from` on. */
+static trace_event_id_t find_or_append(struct registry *r, const char *name, uint32_t from, uint32_t limit)
 {
-	int place = -1;
+	int entry = -1;
 
-	for (uint32_t i = 0; i < limit && i < EVENT_USER_MAX; i++) {
-		/* PAIR(name): the name in the place before the place in the index. */
+	for (uint32_t i = from; i < limit && i < EVENT_USER_MAX; i++) {
+		/* PAIR(name): the entry's name is written before its number enters the index. */
 		uint16_t at = load_acquire(&r->header->index[i]);
 
 		if (!at) {
-			if (place < 0) {
-				place = take_place(r);
-				if (place < 0 || !within(r, (uint32_t)place))
+			if (entry < 0) {
+				entry = acquire_entry(r);
+				if (entry < 0 || !within(r, (uint32_t)entry))
 					return POSIX_TRACE_UNNAMED_USEREVENT;
-				TEST_POINT("registry_place");
-				strncpy(place_name(r, (uint32_t)place), name, REGISTRY_NAME_BYTES - 1);
+				TEST_POINT("registry_entry");
+				strncpy(entry_name(r, (uint32_t)entry), name, REGISTRY_NAME_BYTES - 1);
 				TEST_POINT("registry_name");
 			}
 			/* PAIR(name) */
-			if (cas(&r->header->index[i], &at, (uint16_t)(place + 1)))
+			if (cas(&r->header->index[i], &at, (uint16_t)(entry + 1)))
 				return EVENT_ID_USER + i;
 		}
-		if (possible_place(at) && within(r, at - 1u) && strncmp(place_name(r, at - 1u), name, REGISTRY_NAME_BYTES) == 0)
+		if (possible_entry(at) && within(r, at - 1u) &&
+		    strncmp(entry_name(r, at - 1u), name, REGISTRY_NAME_BYTES) == 0)
 			return EVENT_ID_USER + i;
 	}
 	return POSIX_TRACE_UNNAMED_USEREVENT;
 }
 
-uint32_t registry_look(int dir, const struct place *place, struct ident id)
+trace_event_id_t registry_id(struct registry *r, const char *name, uint32_t limit)
+{
+	return find_or_append(r, name, 0, limit);
+}
+
+void registry_refuse(struct registry *r, const char *name)
+{
+	/* Readers may see a part of the name. Its last byte is never written, so the name always ends with a null. */
+	if (fetch_add(&r->header->refused, 1) == 0)
+		memcpy(r->header->refused_name, name, REGISTRY_NAME_BYTES - 1);
+}
+
+uint64_t registry_refused(const struct registry *r, char name[REGISTRY_NAME_BYTES])
+{
+	/* Other processes may write here at any time, so terminate the copy. */
+	memcpy(name, r->header->refused_name, REGISTRY_NAME_BYTES);
+	name[REGISTRY_NAME_BYTES - 1] = 0;
+	return load_relaxed(&r->header->refused);
+}
+
+bool registry_append(struct registry *r, const struct registry *seed)
+{
+	uint32_t count = registry_count(seed);
+	char name[REGISTRY_NAME_BYTES];
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!registry_name(seed, EVENT_ID_USER + i, name) ||
+		    find_or_append(r, name, i, i + 1) != EVENT_ID_USER + i)
+			return false;
+	return true;
+}
+
+uint32_t registry_look(int dir, const struct shm_dir *shm_dir, struct ident id)
 {
 	char name[FILE_NAME_SIZE];
 	struct file_mapped mapped;
@@ -246,7 +339,7 @@ uint32_t registry_look(int dir, const struct place *place, struct ident id)
 	uint32_t count = 0;
 
 	file_name_once(name, "names", id);
-	if (file_map(dir, place, name, REGISTRY_NAMES_OFFSET, REGISTRY_NAMES_OFFSET, &mapped, &hold) < 0)
+	if (file_map(dir, shm_dir, name, REGISTRY_NAMES_OFFSET, REGISTRY_NAMES_OFFSET, &mapped, &hold) < 0)
 		return 0;
 	r.header = mapped.map;
 	if (valid(r.header))
@@ -260,7 +353,7 @@ uint32_t registry_count(const struct registry *r)
 {
 	uint32_t low = 0, high = EVENT_USER_MAX;
 
-	/* Filled from the front. */
+	/* The index is filled from the front. */
 	while (low < high) {
 		uint32_t middle = (low + high) / 2;
 
@@ -279,20 +372,24 @@ bool registry_name(const struct registry *r, trace_event_id_t id, char name[REGI
 	if (id < EVENT_ID_USER || id >= EVENT_ID_END)
 		return false;
 	at = load_acquire(&r->header->index[id - EVENT_ID_USER]); /* PAIR(name) */
-	if (!possible_place(at) || !within(r, at - 1u))
+	if (!possible_entry(at) || !within(r, at - 1u))
 		return false;
-	/* Whoever can write here may write at any time. */
-	memcpy(name, place_name(r, at - 1u), REGISTRY_NAME_BYTES);
+	/* Other processes may write here at any time, so terminate the copy. */
+	memcpy(name, entry_name(r, at - 1u), REGISTRY_NAME_BYTES);
 	name[REGISTRY_NAME_BYTES - 1] = 0;
 	return true;
 }
 
-/* -- Its end ------------------------------------------------------------------------- */
+/* -- Removal ------------------------------------------------------------------------- */
+
+/* Limit of CPU time for the look at all streams of a directory. A registry whose check takes longer is kept. */
+#define NEED_NS 10000000
 
 struct need {
 	int dir;
+	int64_t until;
 	const char *file;
-	bool other; /* it is of another version: which logs need it cannot be known */
+	bool other; /* the registry has another layout version: no way to tell which logs need it */
 	bool needed;
 };
 
@@ -303,6 +400,10 @@ static bool look_for_need(int dir, const char *name, void *arg)
 	struct ident id;
 	uint32_t serial;
 
+	if (clock_ns(CLOCK_THREAD_CPUTIME_ID) > need->until) {
+		need->needed = true;
+		return false;
+	}
 	need->needed = file_name_parse(name, kind, &id, &serial) && strcmp(kind, "stream") == 0 &&
 	               (need->other ? stream_other_version(dir, name)
 	                            : stream_log_names(dir, name, names) && strcmp(names, need->file) == 0);
@@ -310,8 +411,8 @@ static bool look_for_need(int dir, const char *name, void *arg)
 }
 
 /*
- * With the file locked, so who completes a log cannot come to it now. Whether that log's stream
- * is being saved by another at this moment, or has to wait: its file is there.
+ * Returns whether no stream's log will need the registry. The registry's file is locked, so a process that completes
+ * a log cannot open it now. A stream that is being saved at this moment, or waits for it, still has its file.
  */
 static bool not_needed(int fd, void *arg)
 {
@@ -321,9 +422,9 @@ static bool not_needed(int fd, void *arg)
 	return file_each(need->dir, look_for_need, need) >= 0 && !need->needed;
 }
 
-void registry_remove_unused(int dir, const struct place *place, const char *file)
+void registry_remove_unused(int dir, const struct shm_dir *shm_dir, const char *file)
 {
-	struct need need = { dir, file, false, false };
+	struct need need = { dir, clock_ns(CLOCK_THREAD_CPUTIME_ID) + NEED_NS, file, false, false };
 
-	file_remove_unused(dir, place, file, not_needed, &need);
+	file_remove_unused(dir, shm_dir, file, not_needed, &need);
 }

@@ -1,10 +1,9 @@
 /*
  * registry.h - names of user events and their ids, for a family of processes
  *
- * Append-only and without locks: an opener writes the name into a place of its
- * own and then appends the place to the index by one compare-and-swap. Who
- * loses that compares with the name that won, so a name never has two ids, and
- * one that is killed half way leaves an unused place behind and nothing else.
+ * Append-only and without locks: an opener writes the name into an entry of its own and then appends the entry to the
+ * index by one compare-and-swap. An opener that loses the race compares its name with the winner's, so a name never
+ * has two ids. An opener that is killed half way leaves an unused entry behind and nothing else.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,44 +12,77 @@
 
 #include <trace.h>
 
-#include "base/file.h"
+#include "host/file.h"
 #include "shm/layout.h"
 
 struct registry {
 	struct registry_header *header;
-	char file[FILE_NAME_SIZE]; /* "": memory of this process and its children, there is no tmpfs */
-	struct place place;
-	struct ident id; /* whose it is, or the first of its family's */
+	char file[FILE_NAME_SIZE]; /* "": memory shared by this process and its children, for lack of a tmpfs */
+	struct shm_dir shm_dir;
+	struct ident id; /* of the process that the registry is named after, the first of its family */
 	uint64_t inode;
-	uint64_t size; /* of the file, when it was last looked at */
+	uint64_t size; /* of the file when last checked */
 	struct hold hold;
 };
 
 /*
- * Maps the registry with this name and holds it. Made if need be: then it
- * begins as a copy of seed, null for none. Safe in handlers. 0 or a negative error number.
+ * Maps and holds the registry with this name. If there is none, makes an empty one, or a copy of seed if seed is not
+ * null. Safe in handlers. Returns 0 or a negative error number.
  */
-int registry_open(int dir, const struct place *place, struct ident id, const struct registry *seed, struct registry *r);
-/* The same by the name of its file, and only if there is one. */
-int registry_find(int dir, const struct place *place, const char *file, struct registry *r);
-/* One in memory that forked children share, where there is no tmpfs; seed as above. 0 or -ENOMEM. */
+int registry_open(int dir, const struct shm_dir *shm_dir, struct ident id, const struct registry *seed,
+                  struct registry *r);
+/* Maps and holds the registry with this file name, if there is one. Returns 0 or a negative error number. */
+int registry_find(int dir, const struct shm_dir *shm_dir, const char *file, struct registry *r);
+/* Makes a registry in memory that forked children share, for systems without tmpfs. Returns 0 or -ENOMEM. */
 int registry_open_private(const struct registry *seed, struct registry *r);
-/* Holds, for this process, what it has mapped from a process that it was forked from. */
+/*
+ * Appends the names of seed to a registry that is empty or has the first of them, so that each name keeps its id.
+ * Returns false if an id is already in use for another name, or there is no space; the names before it are appended.
+ */
+bool registry_append(struct registry *r, const struct registry *seed);
+/* Gives a forked child a hold of its own on the registry that it has inherited. */
 void registry_hold(int dir, struct registry *r);
 void registry_close(struct registry *r);
-/* Removes the file unless somebody holds it, or there is a stream whose log will need it. */
-void registry_remove_unused(int dir, const struct place *place, const char *file);
+/*
+ * Reads a registry of another user's process into private memory of REGISTRY_BYTES_MAX bytes, for registry_count()
+ * and registry_name(). The names are read only if there are more than `than`. Returns false if the registry cannot be
+ * read.
+ */
+bool registry_read(int dir, const struct shm_dir *shm_dir, struct ident id, uint32_t than, void *memory,
+                   struct registry *r);
+
+/* Returns the process that a note names. */
+static inline struct ident names_moved_ident(const struct names_moved *m)
+{
+	return (struct ident){ m->pid, m->start, m->pidns };
+}
+
+/* Returns whether a note names the registry of this user and process. */
+static inline bool names_moved_is(const struct names_moved *m, uint32_t user, struct ident id)
+{
+	return m->user == user && ident_same(names_moved_ident(m), id);
+}
+
+/* Records where the names of a process are from now on, in its former registry or page. */
+void names_moved_tell(struct names_moved *moved, unsigned count, const struct shm_dir *shm_dir, uint32_t outside,
+                      struct ident id);
+/* Removes the file unless the registry has a holder, or a stream exists whose log will need the names. */
+void registry_remove_unused(int dir, const struct shm_dir *shm_dir, const char *file);
 
 /*
- * The id of a name of at most TRACE_EVENT_NAME_MAX bytes; the unnamed user event
- * if there is no room, or it would be the first behind so many others.
+ * Returns the id of a name of at most TRACE_EVENT_NAME_MAX bytes, and appends the name if it is new. Returns the
+ * unnamed user event if there is no room, or the name is new and `limit` names come before it.
  */
 trace_event_id_t registry_id(struct registry *r, const char *name, uint32_t limit);
-/* Names in the registry that has this name, 0 if there is none. */
-uint32_t registry_look(int dir, const struct place *place, struct ident id);
-/* Number of names: ids EVENT_ID_USER .. EVENT_ID_USER + count - 1. */
+/* Returns the number of names in the registry of this identity, 0 if there is no registry. */
+uint32_t registry_look(int dir, const struct shm_dir *shm_dir, struct ident id);
+/* Counts a name that is longer than TRACE_EVENT_NAME_MAX, and keeps the beginning of the first one. */
+void registry_refuse(struct registry *r, const char *name);
+/* Returns the number of refused names, and copies the beginning of the first. */
+uint64_t registry_refused(const struct registry *r, char name[REGISTRY_NAME_BYTES]);
+/* Returns the number of names; their ids are EVENT_ID_USER .. EVENT_ID_USER + count - 1. */
 uint32_t registry_count(const struct registry *r);
-/* The name of a user event. False: it has none. */
+/* Copies the name of a user event. Returns false if the event has no name. */
 bool registry_name(const struct registry *r, trace_event_id_t id, char name[REGISTRY_NAME_BYTES]);
 
 #endif

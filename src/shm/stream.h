@@ -1,5 +1,5 @@
 /*
- * stream.h - a stream's memory: how large, made, mapped, checked
+ * stream.h - size, creation, mapping and validation of a stream's memory
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,18 +9,17 @@
 #include <stddef.h>
 
 #include "base/atomic.h"
-#include "base/file.h"
 #include "base/sys.h"
+#include "host/file.h"
 #include "model/attr.h"
 #include "shm/layout.h"
-#include "shm/procpage.h"
 
-/* A mapping. The figures are copies: what others change in the header later does not count. */
+/* A mapping. The numbers are copies, so later changes to the header by other processes have no effect. */
 struct stream {
 	struct stream_header *header;
 	struct seat *seats;
 	struct chunk *chunks;
-	unsigned char *memory; /* of all chunks, one after the other */
+	unsigned char *memory; /* of all chunks, in order */
 	struct log_state *log; /* null: there is no log */
 	uint32_t log_bytes;
 	uint32_t chunk_size;
@@ -31,9 +30,11 @@ struct stream {
 	uint32_t data_size;
 	int32_t stream_policy, log_policy;
 	uint64_t made_size; /* stream-min-size as in use */
-	uint32_t space;    /* pid namespace of the ids in it */
-	uint32_t outsider; /* WHO_OUTSIDER if this process is of another one, else 0 */
+	uint32_t pidns;    /* pid namespace of the ids in the stream */
+	uint32_t outsider; /* THREAD_REF_OUTSIDER if this process is in another pid namespace, else 0 */
 	size_t size;
+	struct program *program; /* shm/program.h */
+	uint32_t programs;
 };
 
 static inline unsigned char *stream_chunk_memory(const struct stream *s, const struct chunk *c)
@@ -41,13 +42,13 @@ static inline unsigned char *stream_chunk_memory(const struct stream *s, const s
 	return s->memory + (size_t)(c - s->chunks) * s->chunk_size;
 }
 
-/* The calling thread, in a word of this stream (shm/who.h). */
-static inline uint32_t stream_who(const struct stream *s)
+/* Returns the calling thread as a word of this stream (host/thread_ref.h). */
+static inline uint32_t stream_thread_ref(const struct stream *s)
 {
 	return (uint32_t)sys_gettid() | s->outsider;
 }
 
-/* Is this event type filtered out? */
+/* Returns whether this event type is filtered out. */
 static inline bool stream_filters(const struct stream_header *h, trace_event_id_t id)
 {
 	return load_relaxed(&h->filter[id / 32]) >> id % 32 & 1;
@@ -57,38 +58,38 @@ struct stream_origin {
 	struct ident creator;
 	struct ident target;
 	uint32_t serial;
+	uint32_t turns; /* stream_header.turns */
 };
 
-/* What the part for a log takes, for bodies of so many bytes. */
+/* Returns the size of the part for a log, for bodies of up to `capacity` bytes. */
 uint32_t stream_log_bytes(uint32_t capacity);
 /*
- * Creates it under its name, with all of its memory reserved; it exists while
- * the creator has the hold. log_bytes 0: there is no log. -EEXIST, -ENOMEM, ...
+ * Creates a stream's file with all of its memory reserved. The stream lives as long as its creator keeps the hold.
+ * log_bytes 0: there is no log. Returns -EEXIST, -ENOMEM, ...
  */
-int stream_create(int dir, const struct place *place, const struct stream_origin *origin, const struct attr *attr,
+int stream_create(int dir, const struct shm_dir *shm_dir, const struct stream_origin *origin, const struct attr *attr,
                   uint32_t log_bytes, struct stream *s, struct hold *hold);
-/* Maps an existing one, for a process of this namespace; -ESTALE if its creator has ended; -EINVAL if it is not what its header says. */
-int stream_map(int dir, const struct place *place, struct ident creator, uint32_t serial, uint32_t space,
+/*
+ * Maps an existing stream, for a process of this pid namespace. Returns -ESTALE if its creator has ended, and -EINVAL
+ * if the header is not valid.
+ */
+int stream_map(int dir, const struct shm_dir *shm_dir, struct ident creator, uint32_t serial, uint32_t pidns,
                struct stream *s);
+/* Makes s a copy of `before` for another mapping of the stream, at map, in a process of this pid namespace. */
+void stream_again(const struct stream *before, void *map, uint32_t pidns, struct stream *s);
 void stream_unmap(struct stream *s);
 void stream_name(char name[FILE_NAME_SIZE], struct ident creator, uint32_t serial);
-/* Maps one whose creator has died, by its open file. */
-int stream_map_dead(int fd, const struct place *place, uint32_t space, struct stream *s);
-/*
- * Unless its creator lives: who still records there stops, no page names it any
- * more, and its file goes, in this order. own_space: the caller's pid namespace. Before the
- * file goes, save brings what is in it to its log, if it has one; false: it could not, and
- * the file stays for one who can. save null: that is nothing for this caller. One of another version stays as it is.
- * False: the creator lives, or there is no file.
- */
-bool stream_bury(int dir, const struct place *place, uint32_t own_space, const struct page_entry *entry,
-                 bool (*save)(int fd, void *arg), void *arg);
+/* Maps a stream whose creator has died, by its open file. */
+int stream_map_dead(int fd, const struct shm_dir *shm_dir, uint32_t pidns, struct stream *s);
 
-/* Is that file, a stream or a registry by its magic number, of a library with another layout? What is in it, and where, only that knows. */
+/*
+ * Returns whether a file with this magic number, a stream or a registry, belongs to a library with another layout.
+ * The rest of such a file cannot be interpreted.
+ */
 bool stream_other_layout(int fd, uint32_t magic);
-/* Is the stream in this file one of a library with another layout? */
+/* Returns whether the stream in this file belongs to a library with another layout. */
 bool stream_other_version(int dir, const char *name);
-/* The file of the registry that the log of the stream in this file will need. False: it has no log. */
+/* Gets the name of the registry's file that the stream's log will need. Returns false if the stream has no log. */
 bool stream_log_names(int dir, const char *name, char names[LOG_NAMES_BYTES]);
 
 #endif

@@ -26,8 +26,8 @@ def all_problems():
     yield from check(ROOT)
     yield from spoiled(
         check, FOLDERS,
-        ('src/base/file.c', ' * file.c - ', ' * fill.c - '),
-        ('src/base/file.c', 'SPDX-License-Identifier: MIT', 'All rights reserved'),
+        ('src/host/file.c', ' * file.c - ', ' * fill.c - '),
+        ('src/host/file.c', 'SPDX-License-Identifier: MIT', 'All rights reserved'),
         ('tests/unit/new.c', None, 'int main(void)\n{\n}\n'))
 
 

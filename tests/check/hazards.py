@@ -55,7 +55,7 @@ def all_problems():
     yield from check(ROOT)
     yield from spoiled(
         check, ['src', 'docs', 'tests'],
-        ('src/base/file.c', None, '/* H99 */\n'),
+        ('src/host/file.c', None, '/* H99 */\n'),
         (PAGE, None, '\n## H98 A new one\n\n- *Done:* something.\n'),
         (PAGE, '`unit/file.c`', '`unit/fill.c`'),
         (PAGE, 'attached_once', 'attached_twice'))

@@ -1,13 +1,12 @@
 /*
- * instructions.c - how many instructions trace points and reads take
+ * instructions.c - counts the instructions of trace points and reads
  *
- * Time is different with each run; how many instructions that takes is not, so
- * instructions.py has limits for it. Each case is led through step by step
- * (step.h) instead of by valgrind, where the C library has no restartable
- * sequences, and so the library another way.
+ * Times differ between runs. Numbers of instructions do not, so instructions.py can set limits for them. Each case is
+ * single-stepped (step.h). Under valgrind the C library has no restartable sequences, and so the library would take
+ * other paths.
  *
- * Prints a line for each case: its name, and the instructions of one event, the
- * median of some: now and then one has to get the next chunk.
+ * Prints a line for each case: its name, and the median of the instructions of one event, because now and then an event
+ * has to get the next chunk.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +20,7 @@
 static trace_event_id_t event_id;
 static unsigned char data[256];
 
-/* So that each is in line, as in programs, with a length that is known there. */
+/* Inlines each trace point as in a program, with a constant length. */
 #define RECORD(length)                                             \
 	do {                                                       \
 		step_begin();                                      \
@@ -45,6 +44,18 @@ static void record(size_t length)
 		default:
 			RECORD(sizeof data);
 		}
+	}
+}
+
+/* Calls the function itself, as other languages and function pointers do. */
+static void call(void)
+{
+	void (*volatile function)(trace_event_id_t, const void *, size_t) = (posix_trace_event);
+
+	for (unsigned i = 0; i < COUNT; i++) {
+		step_begin();
+		function(event_id, data, 32);
+		step_end();
 	}
 }
 
@@ -82,25 +93,42 @@ static void fill(size_t bytes)
 		posix_trace_event(event_id, data, sizeof data);
 }
 
-enum kind { OFF, SUSPENDED, FILTERED, RECORDED, TWO, READ };
+enum kind { OFF, CALL_BEFORE, SUSPENDED, FILTERED, RECORDED, TWO, TWO_ONE, TWO_NONE, READ, CALL_AFTER, CALL_CHILD };
 
 static const struct {
 	const char *name;
 	enum kind kind;
 	size_t length;
 } cases[] = {
-	{ "off", OFF, 32 }, { "suspended", SUSPENDED, 32 }, { "filtered", FILTERED, 32 },
-	{ "record 0", RECORDED, 0 }, { "record 8", RECORDED, 8 }, { "record 32", RECORDED, 32 }, { "record 256", RECORDED, 256 },
-	{ "two streams", TWO, 32 }, { "read", READ, 32 },
+	{ "off", OFF, 32 },
+	{ "off, function", CALL_BEFORE, 32 },
+	{ "suspended", SUSPENDED, 32 },
+	{ "filtered", FILTERED, 32 },
+	{ "record 0", RECORDED, 0 },
+	{ "record 8", RECORDED, 8 },
+	{ "record 32", RECORDED, 32 },
+	{ "record 256", RECORDED, 256 },
+	{ "two streams", TWO, 32 },
+	{ "two streams, one runs", TWO_ONE, 32 },
+	{ "two streams suspended", TWO_NONE, 32 },
+	{ "read", READ, 32 },
+	{ "off, function, streams gone", CALL_AFTER, 32 },
+	/* In a separate process: */
+	{ "off, function, child", CALL_CHILD, 32 },
 };
 #define CASES (int)(sizeof cases / sizeof cases[0])
+#define CASES_FIRST (CASES - 1) /* in the first process */
 
 static void run_case(enum kind kind, size_t length)
 {
 	trace_id_t trid[2];
 	trace_event_set_t set;
-	int streams = kind == OFF ? 0 : kind == TWO ? 2 : 1;
+	int streams = kind == OFF || kind == CALL_BEFORE || kind == CALL_AFTER ? 0
+	              : kind == TWO || kind == TWO_ONE || kind == TWO_NONE     ? 2
+	                                                                       : 1;
 
+	if (kind == CALL_BEFORE || kind == CALL_AFTER)
+		call();
 	for (int i = 0; i < streams; i++)
 		trid[i] = stream(SIZE);
 	if (kind == OFF)
@@ -114,8 +142,10 @@ static void run_case(enum kind kind, size_t length)
 		posix_trace_eventset_add(event_id, &set);
 		MUST(posix_trace_set_filter(trid[0], &set, POSIX_TRACE_SET_EVENTSET) == 0);
 	}
-	if (kind == SUSPENDED || kind == READ)
+	if (kind == SUSPENDED || kind == READ || kind == TWO_NONE)
 		MUST(posix_trace_stop(trid[0]) == 0);
+	if (kind == TWO_ONE || kind == TWO_NONE)
+		MUST(posix_trace_stop(trid[1]) == 0);
 	if (kind == READ)
 		read_back(trid[0]);
 	else if (streams)
@@ -127,7 +157,7 @@ static void run_case(enum kind kind, size_t length)
 static void run(void)
 {
 	MUST(posix_trace_eventid_open("instructions", &event_id) == 0);
-	for (int i = 0; i < CASES; i++)
+	for (int i = 0; i < CASES_FIRST; i++)
 		run_case(cases[i].kind, cases[i].length);
 }
 
@@ -138,24 +168,38 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-TEST(instructions)
+static void count(struct step *s, int from, int until)
 {
-	struct step s;
-
-	step_start(&s, run);
-	for (int i = 0; i < CASES; i++) {
+	for (int i = from; i < until; i++) {
 		long n[COUNT] = { 0 };
 
 		for (int k = 0; k < COUNT; k++) {
-			MUST(step_enter(&s));
-			while (step_one(&s))
+			MUST(step_enter(s));
+			while (step_one(s))
 				n[k]++;
-			MUST(!s.ended);
+			MUST(!s->ended);
 		}
 		qsort(n, COUNT, sizeof n[0], compare);
 		printf("%s\t%ld\n", cases[i].name, n[COUNT / 2]);
 	}
-	CHECK_EQ("-", step_finish(&s), 0);
+	CHECK_EQ("-", step_finish(s), 0);
+}
+
+TEST(instructions)
+{
+	struct step s;
+	trace_id_t trid;
+
+	step_start(&s, run);
+	count(&s, 0, CASES_FIRST);
+	/* The child of a process that is not traced any more. */
+	MUST(posix_trace_eventid_open("instructions", &event_id) == 0);
+	trid = stream(SIZE);
+	MUST(posix_trace_start(trid) == 0);
+	fill(SIZE);
+	MUST(posix_trace_shutdown(trid) == 0);
+	step_start(&s, call);
+	count(&s, CASES_FIRST, CASES);
 }
 
 TEST_MAIN(TEST_ENTRY(instructions))

@@ -1,10 +1,12 @@
 #
-# layers.py - each folder of src/ includes only what is below it
+# layers.py - each folder of src/ and of tool/ includes only what is below it
 #
-#   base < model < shm < record | read | log < control < api
+#   src/    base < model, host < shm < record | read | log < control < api
+#   tool/   common < event < logs < analysis, process < the subcommands < main
 #
-# Includes name the folder, and no two files of src/ share a name: so an include
-# shows its layer, and a function's noun leads to its file.
+# No subcommand includes another, and no two files include each other, directly
+# or through others. Includes name the folder, and no two files of src/ share a
+# name: so an include shows its layer, and a function's noun leads to its file.
 #
 # SPDX-License-Identifier: MIT
 
@@ -14,16 +16,26 @@ from collections import defaultdict
 from check import ROOT, files, finish, spoiled
 
 BELOW = {'base': ''}
-BELOW['model'] = 'base'
-BELOW['shm'] = 'base model'
-BELOW['record'] = BELOW['read'] = BELOW['log'] = 'base model shm'
-BELOW['control'] = 'base model shm record read log'
+BELOW['model'] = BELOW['host'] = 'base'
+BELOW['shm'] = 'base model host'
+BELOW['record'] = BELOW['read'] = BELOW['log'] = 'base model host shm'
+BELOW['control'] = 'base model host shm record read log'
 BELOW['api'] = BELOW['control'] + ' control'
+
 # The command is a program like others, and reads logs and shared memory by the library's own parts.
-TOOL = 'base model shm log control'
+TOOL_SRC = 'base model host shm log control'
+TOOL_BELOW = {'common': ''}
+TOOL_BELOW['event'] = 'common'
+TOOL_BELOW['logs'] = 'common event'
+TOOL_BELOW['analysis'] = TOOL_BELOW['process'] = 'common event logs'
+for command in ['report', 'stat', 'convert', 'view']:
+    TOOL_BELOW[command] = 'common event logs analysis'
+for command in ['record', 'live', 'check', 'doctor', 'list']:
+    TOOL_BELOW[command] = 'common event logs process'
+TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
+
 # In a program of others: it reads logs, and nothing that lives but what <trace.h> does.
-PLUGIN = ['base/', 'model/', 'shm/layout.h', 'log/']
-PLUGIN_TOOL = ['layout.h', 'layouts.h', 'names.h', 'system_text.h', 'utf8.h']
+PLUGIN = ('base/', 'model/', 'shm/layout.h', 'log/', 'event/', 'common/utf8.h')
 # What sees the library only as programs do.
 OUTSIDE = ['tests/conformance', 'tests/stress', 'bench', 'examples']
 
@@ -33,7 +45,11 @@ ADDITION = re.compile(r'(?:\.|->)(__posix_\w+)')
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 
 
-def check(root):
+def includes(path):
+    return INCLUDE.findall(path.read_text())
+
+
+def check_src(root):
     names = defaultdict(set)
     for path in files(root, 'src', '.c', '.h'):
         file = path.relative_to(root / 'src')
@@ -42,7 +58,7 @@ def check(root):
             continue
         layer = file.parts[0]
         names[path.stem].add(layer)
-        for quote, name in INCLUDE.findall(path.read_text()):
+        for quote, name in includes(path):
             if quote == '<':
                 if '/' in name and (root / 'src' / name).exists():
                     yield f'src/{file}: <{name}> is ours, so "{name}"'
@@ -55,19 +71,65 @@ def check(root):
     for name, layers in names.items():
         if len(layers) > 1:
             yield f'src/: {name} is in {" and ".join(sorted(layers))}'
+
+
+def check_tool(root):
     for path in files(root, 'tool', '.c', '.h'):
-        for quote, name in INCLUDE.findall(path.read_text()):
-            if '/' in name and (root / 'src' / name).exists() and name.split('/')[0] not in TOOL.split():
-                yield f'{path.relative_to(root)}: must not include {name}'
+        file = path.relative_to(root / 'tool')
+        folder = file.parts[0] if len(file.parts) > 1 else ''
+        if folder not in TOOL_BELOW:
+            yield f'tool/{file}: in no folder of tests/check/layers.py'
+            continue
+        for quote, name in includes(path):
+            to = name.split('/')[0]
+            if quote == '<':
+                continue
+            if (root / 'src' / name).exists() and (root / 'tool' / name).exists():
+                yield f'tool/{file}: {name} is in src/ and in tool/'
+            elif (root / 'src' / name).exists():
+                if to not in TOOL_SRC.split():
+                    yield f'tool/{file}: must not include {name}'
+            elif '/' not in name or not (root / 'tool' / name).exists():
+                yield f'tool/{file}: "{name}" is not FOLDER/FILE in tool/ or src/'
+            elif to != folder and to not in TOOL_BELOW[folder].split():
+                yield f'tool/{file}: {folder or "main"} must not include {name}'
+
+
+def check_circles(root, folder):
+    """No file includes another that includes it: a file is its .c and its .h."""
+    graph = defaultdict(set)
+    for path in files(root, folder, '.c', '.h'):
+        unit = str(path.relative_to(root / folder).with_suffix(''))
+        for quote, name in includes(path):
+            to = name.rsplit('.', 1)[0]
+            if quote == '"' and to != unit and (root / folder / name).exists():
+                graph[unit].add(to)
+    done = set()
+
+    def walk(unit, way):
+        if unit in way:
+            yield f'{folder}/: a circle: {" -> ".join(way[way.index(unit):] + [unit])}'
+        elif unit not in done:
+            for to in sorted(graph[unit]):
+                yield from walk(to, way + [unit])
+            done.add(unit)
+
+    for unit in sorted(graph):
+        yield from walk(unit, [])
+
+
+def check_plugin(root):
     for path in files(root, 'plugin', '.c', '.h'):
-        for quote, name in INCLUDE.findall(path.read_text()):
-            of_src = (root / 'src' / name).exists() and '/' in name and not name.startswith(tuple(PLUGIN))
-            of_tool = (root / 'tool' / name).exists() and not (path.parent / name).exists() and name not in PLUGIN_TOOL
-            if quote == '"' and (of_src or of_tool or '..' in name):
+        for quote, name in includes(path):
+            ours = '/' in name and ((root / 'src' / name).exists() or (root / 'tool' / name).exists())
+            if quote == '"' and ('..' in name or ours and not name.startswith(PLUGIN)):
                 yield f'{path.relative_to(root)}: must not include {name}'
+
+
+def check_outside(root):
     for folder in OUTSIDE:
         for path in files(root, folder, '.c', '.h'):
-            for quote, name in INCLUDE.findall(path.read_text()):
+            for _, name in includes(path):
                 if (root / 'src' / name).exists() or '/../' in name:
                     yield f'{path.relative_to(root)}: must not include {name}'
     for path in files(root, 'tests/conformance', '.c', '.h'):
@@ -76,11 +138,22 @@ def check(root):
                 yield f'{path.relative_to(root)}: no other implementation has {member}: see tests/conformance/ours.h'
 
 
+def check(root):
+    yield from check_src(root)
+    yield from check_tool(root)
+    yield from check_circles(root, 'src')
+    yield from check_circles(root, 'tool')
+    yield from check_plugin(root)
+    yield from check_outside(root)
+
+
 def all_problems():
     yield from check(ROOT)
     yield from spoiled(
         check, ['src', 'tool', 'plugin', 'tests', 'bench', 'examples'],
-        ('src/base/file.c', None, '#include "model/attr.h"\n'),
+        ('src/base/lines.c', None, '#include "model/attr.h"\n'),
+        ('src/base/lines.c', None, '#include "host/file.h"\n'),
+        ('src/base/sys.c', None, '#include "base/ticks.h"\n'),
         ('src/model/attr.c', None, '#include "shm/chunk.h"\n'),
         ('src/record/emit.c', None, '#include "read/merge.h"\n'),
         ('src/read/merge.c', None, '#include "record/self.h"\n'),
@@ -90,9 +163,16 @@ def all_problems():
         ('src/shm/stream.c', '#include "shm/stream.h"', '#include <shm/stream.h>'),
         ('src/base/chunk.h', None, '/* the second of this name */\n'),
         ('src/util/list.h', None, '/* of no layer */\n'),
+        ('tool/common/json.c', None, '#include "event/layout.h"\n'),
+        ('tool/logs/match.c', None, '#include "process/streams.h"\n'),
+        ('tool/report/report.c', None, '#include "stat/tally.h"\n'),
+        ('tool/report/report.c', None, '#include "record/attach.h"\n'),
+        ('tool/report/report.c', None, '#include "line.h"\n'),
+        ('tool/common/message.c', None, '#include "common/moment.h"\n#include "common/options.h"\n'),
+        ('tool/log/input.h', None, '/* of no folder */\n'),
         ('plugin/babeltrace2/source.c', None, '#include "control/recover.h"\n'),
         ('plugin/babeltrace2/fields.c', None, '#include "shm/stream.h"\n'),
-        ('plugin/babeltrace2/fields.c', None, '#include "out.h"\n'),
+        ('plugin/babeltrace2/fields.c', None, '#include "common/out.h"\n'),
         ('tests/conformance/read.c', None, '#include "shm/chunk.h"\n'),
         ('tests/conformance/read.c', None, 'status.__posix_lost_events\n'))
 

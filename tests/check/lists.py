@@ -13,15 +13,12 @@ def words(path):
 
 
 def check(root):
-    known = words(root / 'src' / 'meson.build')
-    for path in files(root, 'src', '.c'):
-        file = str(path.relative_to(root / 'src'))
-        if file not in known:
-            yield f'src/meson.build: no {file}'
-    known = words(root / 'tool' / 'meson.build')
-    for path in files(root, 'tool', '.c'):
-        if path.name not in known:
-            yield f'tool/meson.build: no {path.name}'
+    for folder in ['src', 'tool']:
+        known = words(root / folder / 'meson.build')
+        for path in files(root, folder, '.c'):
+            file = str(path.relative_to(root / folder))
+            if file not in known:
+                yield f'{folder}/meson.build: no {file}'
     known = words(root / 'plugin' / 'babeltrace2' / 'meson.build')
     for path in files(root, 'plugin', '.c'):
         if path.name not in known:
@@ -38,7 +35,7 @@ def all_problems():
     yield from spoiled(
         check, ['src', 'tool', 'plugin', 'tests'],
         ('src/base/new.c', None, '\n'),
-        ('tool/new.c', None, '\n'),
+        ('tool/common/new.c', None, '\n'),
         ('plugin/babeltrace2/new.c', None, '\n'),
         ('tests/unit/new.c', None, '\n'),
         ('tests/check/new.py', None, '\n'))

@@ -9,7 +9,7 @@ from check import ROOT, files, finish, spoiled
 
 TABLE = 'tests/litmus/pairs.tsv'
 TESTS = 'tests/litmus/litmus.c'
-ORDERS = {'busy-owner', 'inside-change', 'waiting-commit', 'running-claim', 'held-waiting'}
+ORDERS = {'busy-owner', 'inside-change', 'waiting-commit', 'running-lock', 'held-waiting'}
 
 
 def check(root):
@@ -44,7 +44,7 @@ def all_problems():
         check, ['src', 'tests/litmus'],
         ('src/shm/chunk.c', None, '/* PAIR(lonely) */\n'),
         (TABLE, 'recycle\t', 'cycle\t'),
-        (TABLE, 'copy_and_claim', ''),
+        (TABLE, 'copy_and_lock', ''),
         (TABLE, 'look_again', 'look_away'),
         (TESTS, 'TEST_ENTRY(look_again), ', ''))
 

@@ -14,7 +14,7 @@ README = 'tests/model/README.md'
 
 def defines(text, name):
     """A definition, not a call: its first line begins at the margin, and is no declaration."""
-    return re.search(rf'^[a-z_].*\b{name}\)?\([^;]*$', text, re.M)
+    return re.search(rf'^(?:[a-z_].*\b)?{name}\)?\([^;]*$', text, re.M)
 
 
 def check(root):

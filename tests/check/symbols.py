@@ -1,7 +1,7 @@
 #
-# symbols.py - the shared library exports exactly what symbols.txt says, and wants nothing but the C library
+# symbols.py - both libraries export exactly what symbols.txt says, and want nothing but the C library
 #
-#     symbols.py LIBRARY
+#     symbols.py SHARED STATIC
 #
 # SPDX-License-Identifier: MIT
 
@@ -22,7 +22,14 @@ def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def problems(library):
+def static_problems(library, listed):
+    """A program that is linked statically sees every global name."""
+    names = {line.split()[2] for line in output('nm', '-g', '--defined-only', library).splitlines() if len(line.split()) == 3}
+    for name in sorted(names ^ listed):
+        yield f'{name}: ' + ('global in the static library' if name in names else 'not in the static library')
+
+
+def problems(library, static):
     listed = {line for line in LIST.read_text().splitlines() if line and not line.startswith('#')}
     found = set()
     for line in output('nm', '-D', '--defined-only', library).splitlines():
@@ -35,6 +42,8 @@ def problems(library):
             yield f'{name} has version {version}'
     yield from (f'exported, and not in {LIST.name}: {name}' for name in sorted(found - listed))
     yield from (f'in {LIST.name}, and not exported: {name}' for name in sorted(listed - found))
+
+    yield from static_problems(static, listed)
 
     # The functions that the header declares, no more and no less.
     header = re.sub(r'/\*.*?\*/', '', (ROOT / 'include' / 'trace.h').read_text(), flags=re.S)
@@ -58,4 +67,4 @@ def problems(library):
             yield f'it depends on {name}'
 
 
-finish(problems(sys.argv[1]))
+finish(problems(sys.argv[1], sys.argv[2]))

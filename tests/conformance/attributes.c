@@ -8,7 +8,7 @@
 
 #include "stream.h"
 
-/* The defaults that we chose. */
+/* Default values of this implementation. */
 #define DEFAULT_STREAM_SIZE   ((size_t)1 << 20)
 #define DEFAULT_MAX_DATA_SIZE ((size_t)1024)
 #define DEFAULT_LOG_SIZE      ((size_t)64 << 20)
@@ -106,7 +106,7 @@ static struct timespec get_create_time(const trace_attr_t *attr)
 	return t;
 }
 
-/* All attributes that a caller can set as in a fresh object. */
+/* Checks that all attributes that a caller can set have their defaults. */
 static void check_defaults(const trace_attr_t *attr)
 {
 	struct timespec t = get_create_time(attr);
@@ -118,7 +118,7 @@ static void check_defaults(const trace_attr_t *attr)
 	CHECK_EQ("ATTR-1 ATTR-41", get_log_size(attr), DEFAULT_LOG_SIZE);
 	CHECK_EQ("ATTR-1 ATTR-45", get_max_data_size(attr), DEFAULT_MAX_DATA_SIZE);
 	CHECK_EQ("ATTR-1 ATTR-52", get_stream_size(attr), DEFAULT_STREAM_SIZE);
-	CHECK_EQ("ATTR-1", t.tv_sec, 0); /* ours: no stream, no time */
+	CHECK_EQ("ATTR-1", t.tv_sec, 0); /* ours: without a stream there is no creation time */
 	CHECK_EQ("ATTR-1", t.tv_nsec, 0);
 }
 
@@ -126,7 +126,7 @@ TEST(defaults)
 {
 	trace_attr_t attr;
 
-	/* Whatever the memory held before. */
+	/* Whatever the memory contained before. */
 	for (int byte = 0; byte < 256; byte += 85) {
 		memset(&attr, byte, sizeof attr);
 		CHECK_EQ("ATTR-1 ATTR-14", posix_trace_attr_init(&attr), 0);
@@ -153,7 +153,7 @@ TEST(all_attributes)
 
 	stream_attr(&attr, 0, 0, 0);
 	set_everything(&attr);
-	/* None of them has taken another's place. */
+	/* Each setter changed only its own attribute. */
 	CHECK_STR("ATTR-10 ATTR-19", get_name(&attr), "name");
 	CHECK_EQ("ATTR-11 ATTR-26", get_inherited(&attr), POSIX_TRACE_INHERITED);
 	CHECK_EQ("ATTR-12 ATTR-29", get_log_policy(&attr), POSIX_TRACE_APPEND);
@@ -175,7 +175,7 @@ TEST(initialise_again)
 	CHECK_EQ("ATTR-5", posix_trace_attr_destroy(&attr), 0);
 	CHECK_EQ("ATTR-5", posix_trace_attr_init(&attr), 0);
 	check_defaults(&attr);
-	/* Undefined, and harmless here: the object has nothing to lose. */
+	/* Undefined by the standard, harmless here: the object owns nothing that could be lost. */
 	set_everything(&attr);
 	CHECK_EQ("ATTR-4", posix_trace_attr_init(&attr), 0);
 	check_defaults(&attr);
@@ -231,7 +231,7 @@ TEST(creation_time)
 	CHECK("ATTR-23", !before(t, first));
 	CHECK("ATTR-23", !before(last, t));
 	CHECK("ATTR-23", t.tv_nsec >= 0 && t.tv_nsec < 1000000000);
-	/* It stays. */
+	/* The creation time does not change. */
 	MUST(posix_trace_start(trid) == 0);
 	MUST(posix_trace_get_attr(trid, &attr) == 0);
 	CHECK_EQ("ATTR-23", get_create_time(&attr).tv_sec, t.tv_sec);
@@ -256,19 +256,19 @@ TEST(names)
 		CHECK_EQ("ATTR-19 ATTR-21", posix_trace_attr_setname(&attr, name), 0);
 		CHECK_EQ("ATTR-18", posix_trace_attr_getname(&attr, got), 0);
 		CHECK("ATTR-18", memchr(got, '\0', TRACE_NAME_MAX));
-		/* More than fits is cut. */
+		/* A longer name is truncated. */
 		CHECK_STR("ATTR-18 ATTR-19 ATTR-20", got, expected);
 		for (size_t j = TRACE_NAME_MAX; j < sizeof got; j++)
 			CHECK_EQ("ATTR-18", got[j], '#');
 	}
-	/* A shorter name leaves nothing of the longer one; any bytes will do. */
+	/* A shorter name leaves nothing of the longer one. A name may contain any bytes. */
 	CHECK_EQ("ATTR-19", posix_trace_attr_setname(&attr, "\xff\x01 x"), 0);
 	CHECK_STR("ATTR-19", get_name(&attr), "\xff\x01 x");
 	CHECK_EQ("ATTR-19", posix_trace_attr_setname(&attr, ""), 0);
 	CHECK_STR("ATTR-17 ATTR-19", get_name(&attr), "");
 }
 
-/* Each value in turn; everything else is refused and leaves the old value. */
+/* Each valid value is accepted. Every other value is refused and leaves the old one. */
 TEST(inheritance)
 {
 	trace_attr_t attr;
@@ -327,7 +327,7 @@ TEST(stream_policy)
 	}
 }
 
-/* The policy of an untouched object as the stream has it. */
+/* An object that was not changed shows the policy that the stream uses. */
 TEST(policy_without_log)
 {
 	trace_id_t trid = stream_create(NULL), trid2;
@@ -355,7 +355,7 @@ TEST(sizes)
 		CHECK_EQ("ATTR-39", get_log_size(&attr), sizes[i]);
 		CHECK_EQ("ATTR-50", posix_trace_attr_setstreamsize(&attr, sizes[i]), 0);
 		CHECK_EQ("ATTR-50", get_stream_size(&attr), sizes[i]);
-		/* Nor does the size of a log matter where there is none. */
+		/* Without a log, the log size is ignored too. */
 		stream_end(stream_create(&attr));
 	}
 	for (size_t size = 0; size <= LARGEST_MAX_DATA_SIZE; size = size * 3 + 1) {
@@ -363,7 +363,7 @@ TEST(sizes)
 		CHECK_EQ("ATTR-44", get_max_data_size(&attr), size);
 	}
 	CHECK_EQ("ATTR-44", posix_trace_attr_setmaxdatasize(&attr, LARGEST_MAX_DATA_SIZE), 0);
-	/* What we could not keep is refused at once. */
+	/* A size that the stream could not provide is refused at once. */
 	CHECK_EQ("ATTR-56", posix_trace_attr_setmaxdatasize(&attr, LARGEST_MAX_DATA_SIZE + 1), EINVAL);
 	CHECK_EQ("ATTR-56", posix_trace_attr_setmaxdatasize(&attr, (size_t)-1), EINVAL);
 	CHECK_EQ("ATTR-44 ATTR-56", posix_trace_attr_getmaxdatasize(&attr, &value), 0);
@@ -425,7 +425,7 @@ TEST(invalid_objects)
 	check_refused(&attr);
 	check_refused_setters(&attr);
 
-	/* Destroyed: any use is the caller's fault; nothing happens. */
+	/* Using a destroyed object is the caller's fault, but does no harm. */
 	stream_attr(&attr, 0, 0, 0);
 	MUST(posix_trace_attr_destroy(&attr) == 0);
 	check_refused(&attr);
@@ -506,7 +506,7 @@ TEST(get_attr)
 	stream_attr(&attr, 0, 0, 0);
 	set_everything(&attr);
 	trid = stream_create(&attr);
-	/* Into an object that holds something else, and into one that is none. */
+	/* Into an object with different values, and into memory that is not initialized. */
 	stream_attr(&got, POSIX_TRACE_LOOP, 4096, 1);
 	CHECK_EQ("ATTR-9 ATTR-57", posix_trace_get_attr(trid, &got), 0);
 	memset(&garbage, 0xc3, sizeof garbage);
@@ -530,7 +530,7 @@ TEST(get_attr)
 		CHECK_OP("ATTR-57", get_system_event_size(a), >, 0);
 	}
 	stream_end(trid);
-	/* Both are objects like any other now. */
+	/* Both can be used like any other object now. */
 	CHECK_EQ("ATTR-60", posix_trace_attr_setname(&garbage, "other"), 0);
 	CHECK_STR("ATTR-60", get_name(&garbage), "other");
 	trid = stream_create(&garbage);
@@ -557,7 +557,7 @@ TEST(get_attr_of_nothing)
 	stream_end(trid);
 }
 
-/* The figure reported is the one that counts: the stream really has so much, or more. */
+/* The reported size is the one in use: the stream has at least this much room. */
 TEST(sizes_in_use)
 {
 	static const size_t sizes[] = { 0, 1, 1000, 4096, 5000, 100000, 3000000 };
@@ -575,7 +575,7 @@ TEST(sizes_in_use)
 	}
 }
 
-/* Data of one event is cut to the stream's own limit. */
+/* Data of an event is truncated to the stream's limit. */
 TEST(max_data_size)
 {
 	static const size_t limits[] = { 0, 1, 7, 8, 100, 1024, 5000 };
@@ -616,7 +616,7 @@ TEST(event_sizes)
 	stream_attr(&attr, 0, 0, 500);
 	size = 0;
 	CHECK_EQ("ATTR-47", posix_trace_attr_getmaxsystemeventsize(&attr, &size), 0);
-	/* FILTER carries two sets. */
+	/* FILTER contains two sets. */
 	CHECK_OP("ATTR-47", size, >=, 2 * sizeof(trace_event_set_t));
 	for (size_t length = 0; length <= 500; length++) {
 		size = 0;
@@ -626,7 +626,7 @@ TEST(event_sizes)
 		last = size;
 	}
 	greatest = last;
-	/* No more than max-data-size is ever recorded. */
+	/* An event's recorded data never exceeds max-data-size. */
 	CHECK_EQ("ATTR-48", get_user_event_size(&attr, 501), greatest);
 	CHECK_EQ("ATTR-48", get_user_event_size(&attr, 100000), greatest);
 	CHECK_EQ("ATTR-48", get_user_event_size(&attr, (size_t)-1), greatest);
@@ -635,8 +635,8 @@ TEST(event_sizes)
 }
 
 /*
- * A stream just large enough, by its own account, for n user events with this
- * much data and its START. It must hold them all. Returns the stream.
+ * Returns a stream with a stream size that suffices exactly, according to the size functions, for START and n user
+ * events with this much data. The stream must hold them all.
  */
 static trace_id_t stream_for(size_t n, size_t length, size_t n_system, size_t max_data_size)
 {
@@ -655,8 +655,10 @@ static void check_all_kept(trace_id_t trid, trace_event_id_t id, size_t n, size_
 	struct stream_event e;
 	size_t found = 0;
 
-	if (status.posix_stream_overrun_status != POSIX_TRACE_NO_OVERRUN || status.posix_stream_full_status != POSIX_TRACE_NOT_FULL)
-		TEST_FAIL("ATTR-49 ATTR-50 ATTR-51", "line %d: overrun %d, full %d", line, status.posix_stream_overrun_status,
+	if (status.posix_stream_overrun_status != POSIX_TRACE_NO_OVERRUN ||
+	    status.posix_stream_full_status != POSIX_TRACE_NOT_FULL)
+		TEST_FAIL("ATTR-49 ATTR-50 ATTR-51", "line %d: overrun %d, full %d", line,
+		          status.posix_stream_overrun_status,
 			  status.posix_stream_full_status);
 	while (stream_try(trid, &e)) {
 		if (e.info.posix_event_id != id)
@@ -665,7 +667,8 @@ static void check_all_kept(trace_id_t trid, trace_event_id_t id, size_t n, size_
 		CHECK_EQ("ATTR-49", e.len, length);
 	}
 	if (found != n)
-		TEST_FAIL("ATTR-49 ATTR-50 ATTR-51", "line %d: %zu of %zu events with %zu bytes", line, found, n, length);
+		TEST_FAIL("ATTR-49 ATTR-50 ATTR-51", "line %d: %zu of %zu events with %zu bytes", line, found, n,
+		          length);
 }
 
 TEST(no_loss_one_thread)
@@ -675,7 +678,7 @@ TEST(no_loss_one_thread)
 	trace_event_id_t id = stream_id("attributes.no_loss");
 	char name[32], data[1024] = { 0 };
 
-	/* Names take no room either. */
+	/* Names take no room in the stream. */
 	for (int i = 0; i < 200; i++) {
 		snprintf(name, sizeof name, "attributes.no_loss.%d", i);
 		stream_id(name);
@@ -693,7 +696,7 @@ TEST(no_loss_one_thread)
 	}
 }
 
-/* Events as large as the stream's limit, that limit being small, default or the greatest. */
+/* Events of the maximum size, with a small limit, the default and the greatest limit. */
 TEST(no_loss_largest_data)
 {
 	static const size_t limits[] = { 1, 1024, 4096, LARGEST_MAX_DATA_SIZE };
@@ -724,7 +727,7 @@ TEST(no_loss_largest_data)
 	}
 }
 
-/* System events have their share. */
+/* Room for system events is included. */
 TEST(no_loss_system_events)
 {
 	enum { ROUNDS = 40 };
@@ -772,7 +775,7 @@ static void *record_some(void *argument)
 	return NULL;
 }
 
-/* Whichever threads record them: here many, each a few, all alive to the end. */
+/* The promise holds for any threads: here for many threads with a few events each, all alive until the end. */
 TEST(no_loss_many_threads)
 {
 	trace_event_id_t id = stream_id("attributes.no_loss_threads");
@@ -789,7 +792,7 @@ TEST(no_loss_many_threads)
 	stream_end(trid);
 }
 
-/* One event each, of many threads in turn. */
+/* Many threads record one event each, one thread after another. */
 static void *record_one(void *argument)
 {
 	posix_trace_event(*(trace_event_id_t *)argument, NULL, 0);
@@ -812,7 +815,7 @@ TEST(no_loss_short_threads)
 	stream_end(trid);
 }
 
-/* What has been reported takes no room: the same set fits again and again, whoever records it. */
+/* Events that have been read take no room: the same number fits again and again, from any thread. */
 TEST(no_loss_again)
 {
 	static const size_t lengths[] = { 0, 24, 300, 1024 };
@@ -842,7 +845,7 @@ TEST(no_loss_again)
 	}
 }
 
-/* Of all sizes together, from many threads, under either policy. */
+/* Events of mixed sizes from many threads, under both policies. */
 enum { MIXED_EACH = 30, MIXED_MAX = 5000 };
 
 static size_t mixed_length(unsigned thread, unsigned k)
@@ -913,10 +916,10 @@ TEST(no_loss_mixed)
 }
 
 TEST_MAIN(TEST_ENTRY(defaults), TEST_ENTRY(all_attributes), TEST_ENTRY(initialise_again), TEST_ENTRY(version),
-	  TEST_ENTRY(clock_resolution), TEST_ENTRY(creation_time), TEST_ENTRY(names), TEST_ENTRY(inheritance),
-	  TEST_ENTRY(log_policy), TEST_ENTRY(stream_policy), TEST_ENTRY(policy_without_log), TEST_ENTRY(sizes),
-	  TEST_ENTRY(invalid_objects), TEST_ENTRY(null_results), TEST_ENTRY(null_name), TEST_ENTRY(one_object_many_streams), TEST_ENTRY(get_attr),
-	  TEST_ENTRY(get_attr_of_nothing), TEST_ENTRY(sizes_in_use), TEST_ENTRY(max_data_size), TEST_ENTRY(event_sizes),
-	  TEST_ENTRY(no_loss_one_thread), TEST_ENTRY(no_loss_largest_data), TEST_ENTRY(no_loss_system_events),
-	  TEST_ENTRY(no_loss_many_threads), TEST_ENTRY(no_loss_short_threads),
-	  TEST_ENTRY(no_loss_again), TEST_ENTRY(no_loss_mixed))
+          TEST_ENTRY(clock_resolution), TEST_ENTRY(creation_time), TEST_ENTRY(names), TEST_ENTRY(inheritance),
+          TEST_ENTRY(log_policy), TEST_ENTRY(stream_policy), TEST_ENTRY(policy_without_log), TEST_ENTRY(sizes),
+          TEST_ENTRY(invalid_objects), TEST_ENTRY(null_results), TEST_ENTRY(null_name),
+          TEST_ENTRY(one_object_many_streams), TEST_ENTRY(get_attr), TEST_ENTRY(get_attr_of_nothing),
+          TEST_ENTRY(sizes_in_use), TEST_ENTRY(max_data_size), TEST_ENTRY(event_sizes), TEST_ENTRY(no_loss_one_thread),
+          TEST_ENTRY(no_loss_largest_data), TEST_ENTRY(no_loss_system_events), TEST_ENTRY(no_loss_many_threads),
+          TEST_ENTRY(no_loss_short_threads), TEST_ENTRY(no_loss_again), TEST_ENTRY(no_loss_mixed))

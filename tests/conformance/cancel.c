@@ -8,7 +8,7 @@
 
 static trace_event_id_t id;
 
-/* -- Readers that wait -------------------------------------------------- */
+/* -- Waiting readers ---------------------------------------------------- */
 
 static void cancelled_reader(int timed)
 {
@@ -27,7 +27,7 @@ static void cancelled_reader(int timed)
 		MUST(pthread_join(w.thread, &result) == 0);
 		CHECK("THR-7 THR-10", result == PTHREAD_CANCELED);
 		CHECK_EQ("THR-10", atomic_load(&w.done), 0);
-		/* Nothing is taken, nothing is stuck. */
+		/* No event was consumed, and the stream still works. */
 		number_send(id, 0, n);
 		stream_expect(trid, id, &e);
 		CHECK_EQ("THR-10 THR-11", number_of(e.data, e.len).number, n);
@@ -47,7 +47,9 @@ TEST(timedgetnext)
 	cancelled_reader(1);
 }
 
-/* An event and a cancellation at the same time: either the thread has the event, or the stream has. */
+/*
+ * An event and a cancellation come at the same time: the event is either returned to the thread or still in the stream.
+ */
 struct racer {
 	trace_id_t trid;
 	atomic_int entered, got;
@@ -109,7 +111,7 @@ TEST(event_or_cancellation)
 	stream_end(trid);
 }
 
-/* A wake-up that a cancelled reader has swallowed must reach the other one. */
+/* A wake-up that a cancelled reader has consumed must be passed on to the other reader. */
 TEST(other_reader_is_woken)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -131,7 +133,7 @@ TEST(other_reader_is_woken)
 		MUST(pthread_join(thread, NULL) == 0);
 		if (atomic_load(&r.got))
 			number_send(id, 0, n);
-		waiter_join(&w); /* or the test's time runs out */
+		waiter_join(&w); /* otherwise the test's time limit expires */
 		CHECK_EQ("THR-10 THR-11 READ-5", w.result, 0);
 		CHECK_EQ("READ-22", number_of(w.data, w.len).number, n);
 		CHECK_EQ("READ-22", stream_drain(trid), 0);
@@ -139,7 +141,7 @@ TEST(other_reader_is_woken)
 	stream_end(trid);
 }
 
-/* The application's cleanup handler finds the stream in order and may use it. */
+/* The application's cleanup handler finds the stream intact and may use it. */
 static void cleanup(void *arg)
 {
 	trace_id_t trid = *(trace_id_t *)arg;
@@ -199,7 +201,7 @@ TEST(cleanup_handler)
 	}
 }
 
-/* With cancellation disabled a wait goes on, and gets its event. */
+/* With cancellation disabled a wait goes on until its event comes. */
 static void *disabled_reader(void *arg)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -227,11 +229,11 @@ TEST(disabled)
 	stream_end(trid);
 }
 
-/* -- Functions that are no cancellation points -------------------------- */
+/* -- Functions that are not cancellation points ------------------------- */
 
 static volatile int step;
 
-/* Runs function with a cancellation pending; it must come back from everything. */
+/* Runs a function with a cancellation pending. The function must return from all its calls. */
 static void *with_pending(void *arg)
 {
 	void (*function)(void) = *(void (**)(void))arg;
@@ -259,7 +261,7 @@ static int run_with_pending(void (*function)(void))
 
 static trace_id_t trid;
 
-/* Before anything else in this process, when there is most to do. */
+/* Before any other call in this process, when the library has most to do. */
 static void first_open(void)
 {
 	trace_event_id_t t;
@@ -306,7 +308,7 @@ static void forbidden(void)
 	step = 7;
 	error |= posix_trace_stop(trid);
 	step = 8;
-	for (int i = 0; i < 4; i++) { /* three events and none */
+	for (int i = 0; i < 4; i++) { /* three events, then none */
 		error |= posix_trace_trygetnext_event(trid, &e.info, e.data, sizeof e.data, &e.len, &unavailable);
 		error |= !unavailable != (i < 3);
 	}
@@ -321,7 +323,7 @@ TEST(forbidden_functions)
 	stream_end(trid);
 }
 
-/* The same while another thread waits, whom they have to wake. */
+/* The same while another thread waits, which these functions must wake. */
 TEST(forbidden_functions_with_waiter)
 {
 	struct waiter w;
@@ -409,7 +411,10 @@ TEST(attributes_and_sets)
 	CHECK_EQ("THR-8", run_with_pending(sets), -1);
 }
 
-/* These might be cancellation points; the documentation says that they are none, nor is a read that need not wait. */
+/*
+ * These functions may be cancellation points. The documentation says that they are not, and neither is a read that need
+ * not wait.
+ */
 static void permitted(void)
 {
 	struct posix_trace_status_info s;
@@ -452,7 +457,9 @@ TEST(other_functions)
 	CHECK_EQ("THR-7", run_with_pending(permitted), -1);
 }
 
-/* The same for those with a log: each does all of its work, though it waits for another thread, or writes. */
+/*
+ * The same for functions of streams with a log: each completes its work, even if it waits for another thread or writes.
+ */
 static int log_fd;
 
 static void permitted_with_log(void)
@@ -479,7 +486,8 @@ static void permitted_with_log(void)
 	step = 5;
 	error |= posix_trace_open(log_fd, &own);
 	step = 6;
-	error |= posix_trace_getnext_event(own, &e, NULL, 0, &len, &unavailable) || unavailable || e.posix_event_id != id;
+	error |= posix_trace_getnext_event(own, &e, NULL, 0, &len, &unavailable) || unavailable ||
+		e.posix_event_id != id;
 	step = 7;
 	error |= posix_trace_rewind(own);
 	step = 8;
@@ -503,7 +511,7 @@ TEST(functions_of_logs)
 	}
 }
 
-/* Cancelled while it waits for its flush: that is done to its end, and then the thread ends. */
+/* Cancelled while it waits for its flush: the flush is completed, and then the thread ends. */
 static void *flush_and_end(void *arg)
 {
 	struct log_flusher *f = arg;
@@ -547,7 +555,7 @@ TEST(flush)
 	log_close(log);
 }
 
-/* If a read that need not wait acts on it all the same, the event is still there. */
+/* If a read that need not wait acts on the cancellation nevertheless, the event stays in the stream. */
 static void read_one(void)
 {
 	struct posix_trace_event_info e;
@@ -568,13 +576,16 @@ TEST(read_with_pending)
 		number_send(id, 0, n);
 		returned = run_with_pending(read_one) == -1;
 		CHECK_EQ("THR-10 READ-22", stream_drain(trid), returned ? 0 : 1);
-		/* And without an event it is acted upon. */
+		/* Without an event, the read acts on the cancellation. */
 		CHECK_EQ("THR-7", run_with_pending(read_one), 0);
 	}
 	stream_end(trid);
 }
 
-/* Cancelled readers leave no descriptor and no memory behind that a stream needs: it ends, and others begin. */
+/*
+ * Cancelled readers leave no descriptors and no memory of the stream behind: the stream can end and new ones can be
+ * created.
+ */
 TEST(nothing_left)
 {
 	int fd = -1, first = -1;
@@ -603,7 +614,8 @@ TEST(nothing_left)
 	CHECK_EQ("THR-11", fd, first);
 }
 
-TEST_MAIN(TEST_ENTRY(getnext), TEST_ENTRY(timedgetnext), TEST_ENTRY(event_or_cancellation), TEST_ENTRY(other_reader_is_woken),
-	  TEST_ENTRY(cleanup_handler), TEST_ENTRY(disabled), TEST_ENTRY(first_call), TEST_ENTRY(first_trace_point),
-	  TEST_ENTRY(forbidden_functions), TEST_ENTRY(forbidden_functions_with_waiter), TEST_ENTRY(attributes_and_sets),
-	  TEST_ENTRY(other_functions), TEST_ENTRY(functions_of_logs), TEST_ENTRY(flush), TEST_ENTRY(read_with_pending), TEST_ENTRY(nothing_left))
+TEST_MAIN(TEST_ENTRY(getnext), TEST_ENTRY(timedgetnext), TEST_ENTRY(event_or_cancellation),
+          TEST_ENTRY(other_reader_is_woken), TEST_ENTRY(cleanup_handler), TEST_ENTRY(disabled), TEST_ENTRY(first_call),
+          TEST_ENTRY(first_trace_point), TEST_ENTRY(forbidden_functions), TEST_ENTRY(forbidden_functions_with_waiter),
+          TEST_ENTRY(attributes_and_sets), TEST_ENTRY(other_functions), TEST_ENTRY(functions_of_logs),
+          TEST_ENTRY(flush), TEST_ENTRY(read_with_pending), TEST_ENTRY(nothing_left))

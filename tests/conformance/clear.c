@@ -22,7 +22,7 @@ TEST(events_are_gone)
 	CHECK_EQ("CLEAR-5", stream_drain(trid), 0);
 	CHECK_STR("CLEAR-4", state(trid), "RN");
 	number_send(id, 0, 100);
-	stream_expect(trid, id, &e); /* no START: it has been running all the time */
+	stream_expect(trid, id, &e); /* no START, as the stream kept running */
 	CHECK_EQ("CLEAR-4 CLEAR-5", number_of(e.data, e.len).number, 100);
 	CHECK_EQ("CLEAR-13", posix_trace_clear(trid), 0); /* of an empty stream */
 	CHECK_EQ("CLEAR-13", posix_trace_clear(trid), 0);
@@ -32,7 +32,7 @@ TEST(events_are_gone)
 	stream_end(trid);
 }
 
-/* Events from before do not come back when a reader has been in the middle of them. */
+/* Earlier events do not reappear if a reader was in the middle of them. */
 TEST(half_read)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -68,7 +68,7 @@ TEST(statuses)
 		for (unsigned n = 0; n < 500; n++)
 			number_send(id, 0, n);
 		MUST(posix_trace_clear(trid) == 0);
-		/* No exclamation mark: the overrun went as well. */
+		/* No exclamation mark: the overrun was cleared too. */
 		CHECK_STR("CLEAR-1 CLEAR-4 CLEAR-6", state(trid), policies[i] == POSIX_TRACE_LOOP ? "RN" : "SN");
 		CHECK_LOST("CLEAR-1", lost_events(trid), ==, 0);
 		CHECK_EQ("CLEAR-1 CLEAR-5", stream_drain(trid), 0);
@@ -76,7 +76,7 @@ TEST(statuses)
 	}
 }
 
-/* A gap that was not reported before is not reported after. */
+/* A gap that was not reported before the clear is not reported after it. */
 TEST(gap_is_gone)
 {
 	trace_id_t trid = small_stream(POSIX_TRACE_LOOP);
@@ -92,7 +92,7 @@ TEST(gap_is_gone)
 	stream_end(trid);
 }
 
-/* The memory is the same: a cleared stream holds what its size promises, again and again. */
+/* The memory is reused: after each clear a stream holds as much as its size promises. */
 TEST(same_memory)
 {
 	trace_attr_t attr;
@@ -156,7 +156,7 @@ TEST(names_stay)
 	MUST(posix_trace_trid_eventid_open(trid, "a", &got) == 0);
 	CHECK_EQ("CLEAR-3 ID-18", got, a);
 	CHECK_EQ("CLEAR-3 EVT-19", stream_id("b"), b);
-	/* The list is at its beginning, as after creation. */
+	/* The list starts from its beginning, as after creation. */
 	MUST(posix_trace_eventtypelist_getnext_id(trid, &second, &unavailable) == 0 && !unavailable);
 	CHECK_EQ("CLEAR-1", second, first);
 	for (m = 1; posix_trace_eventtypelist_getnext_id(trid, &got, &unavailable) == 0 && !unavailable;)
@@ -165,7 +165,7 @@ TEST(names_stay)
 	stream_end(trid);
 }
 
-/* The filter is that of a new stream; a running one says so. */
+/* The filter is that of a new stream. In a running stream, FILTER records the change. */
 TEST(filter)
 {
 	trace_id_t trid = stream_create(NULL);
@@ -190,7 +190,7 @@ TEST(filter)
 	CHECK("CLEAR-1 SYS-6 SYS-18", set_equal(&got[1], &empty));
 	stream_expect(trid, hidden, &e);
 	CHECK_EQ("CLEAR-1", stream_drain(trid), 0);
-	/* Nothing to say if it was empty. */
+	/* Without a change of the filter there is no FILTER event. */
 	CHECK_EQ("CLEAR-1", posix_trace_clear(trid), 0);
 	CHECK_EQ("CLEAR-1", stream_drain(trid), 0);
 	stream_end(trid);
@@ -228,7 +228,7 @@ TEST(attributes)
 	stream_end(trid);
 }
 
-/* Who waits for an event goes on waiting, for one from after the clear. */
+/* A waiting reader goes on waiting, and gets an event recorded after the clear. */
 TEST(reader_waits)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -246,7 +246,7 @@ TEST(reader_waits)
 	stream_end(trid);
 }
 
-/* Other threads trace on; after the clear, what this thread traces is there, in order. */
+/* Other threads keep recording. After the clear, the events of this thread are complete and in order. */
 static atomic_int stop;
 
 static void *tracer(void *arg)
@@ -285,7 +285,8 @@ TEST(while_traced)
 						continue;
 					k = number_of(e.data, e.len);
 					if (any && k.number < next)
-						TEST_FAIL("CLEAR-5 CLEAR-7 READ-20", "number %u after %u", k.number, next - 1);
+						TEST_FAIL("CLEAR-5 CLEAR-7 READ-20", "number %u after %u", k.number,
+						          next - 1);
 					next = k.number + 1;
 					any = 1;
 					n++;
@@ -295,7 +296,7 @@ TEST(while_traced)
 		atomic_store(&stop, 1);
 		MUST(pthread_join(thread, NULL) == 0);
 		MUST(posix_trace_clear(trid) == 0);
-		MUST(posix_trace_start(trid) == 0); /* if it was full, clear left it suspended */
+		MUST(posix_trace_start(trid) == 0); /* if it was full, it is still suspended after the clear */
 		number_send(id, 0, 77);
 		{
 			struct stream_event e;
@@ -312,5 +313,5 @@ TEST(while_traced)
 }
 
 TEST_MAIN(TEST_ENTRY(events_are_gone), TEST_ENTRY(half_read), TEST_ENTRY(statuses), TEST_ENTRY(gap_is_gone),
-	  TEST_ENTRY(same_memory), TEST_ENTRY(names_stay), TEST_ENTRY(filter), TEST_ENTRY(attributes), TEST_ENTRY(reader_waits),
-	  TEST_ENTRY(while_traced))
+          TEST_ENTRY(same_memory), TEST_ENTRY(names_stay), TEST_ENTRY(filter), TEST_ENTRY(attributes),
+          TEST_ENTRY(reader_waits), TEST_ENTRY(while_traced))

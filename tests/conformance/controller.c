@@ -5,7 +5,7 @@
  */
 #include "stream.h"
 
-/* Everything that a controller may do with a stream, in the order of a usual day. */
+/* Everything that a controller may do with a stream, in the usual order. */
 TEST(session)
 {
 	trace_event_id_t wanted = stream_id("controller.wanted"), other = 0, late = 0;
@@ -40,7 +40,7 @@ TEST(session)
 	CHECK_EQ("MODEL-2 MODEL-18", posix_trace_stop(trid), 0);
 	posix_trace_event(wanted, "4", 1);
 
-	/* User events and those of the system, in one stream. */
+	/* User events and system events in one stream. */
 	stream_expect(trid, POSIX_TRACE_START, &e);
 	stream_expect(trid, wanted, &e);
 	CHECK("OBJ-1", e.len == 1 && e.data[0] == '1');
@@ -50,14 +50,14 @@ TEST(session)
 	stream_expect(trid, POSIX_TRACE_STOP, &e);
 	CHECK("OBJ-1 MODEL-2", !stream_try(trid, &e));
 
-	/* It is a stream until it is shut down. */
+	/* The identifier is valid until the shutdown. */
 	CHECK_EQ("MODEL-2 MODEL-18", posix_trace_shutdown(trid), 0);
 	CHECK_EQ("MODEL-18", posix_trace_get_attr(trid, &got), EINVAL);
 	CHECK_EQ("MODEL-18", posix_trace_start(trid), EINVAL);
 	CHECK_EQ("MODEL-18", posix_trace_shutdown(trid), EINVAL);
 }
 
-/* Events of this process, and of none. */
+/* Events that have a process, and events that have none. */
 TEST(with_and_without_process)
 {
 	trace_event_id_t id = stream_id("controller.many");

@@ -87,7 +87,7 @@ TEST(default_attributes)
 	stream_end(given);
 }
 
-/* The stream keeps what the object said at its creation. */
+/* The stream keeps the attributes that the object had at the creation. */
 TEST(attributes_are_copied)
 {
 	trace_attr_t attr, got;
@@ -123,7 +123,7 @@ TEST(attributes_are_copied)
 	MUST(posix_trace_attr_getstreamfullpolicy(&got, &policy) == 0);
 	CHECK_EQ("CREATE-4 ATTR-8", policy, POSIX_TRACE_LOOP);
 
-	/* What get_attr() gave is a copy too. */
+	/* posix_trace_get_attr() returns a copy too. */
 	MUST(posix_trace_attr_setmaxdatasize(&got, 1) == 0);
 	MUST(posix_trace_start(one) == 0);
 	MUST(posix_trace_start(two) == 0);
@@ -153,7 +153,7 @@ TEST(creation_time)
 	stream_end(trid);
 }
 
-/* The caller named by 0 and by its number are the same target. */
+/* 0 and the caller's own pid mean the same target. */
 TEST(this_process)
 {
 	trace_event_id_t id = stream_id("who");
@@ -178,7 +178,7 @@ TEST(this_process)
 	}
 }
 
-/* Names from before the stream are known to it. */
+/* Names that were opened before the stream was created are known to the stream. */
 TEST(earlier_names)
 {
 	trace_event_id_t early = stream_id("early"), other = stream_id("other early"), id;
@@ -202,7 +202,7 @@ TEST(earlier_names)
 	stream_end(trid);
 }
 
-/* Streams of one process know nothing of each other. */
+/* Streams of one process are independent. */
 TEST(independent)
 {
 	trace_id_t trid[4];
@@ -234,7 +234,7 @@ TEST(independent)
 	CHECK_EQ("MODEL-5 MODEL-6", stream_drain(trid[1]), 0);
 	CHECK_EQ("MODEL-5 MODEL-6", stream_drain(trid[2]), 0);
 
-	/* The end of one is not the end of another. */
+	/* Shutting down one stream does not affect the others. */
 	stream_end(trid[0]);
 	CHECK_EQ("MODEL-7", posix_trace_clear(trid[3]), 0);
 	posix_trace_event(id, "j", 1);
@@ -244,7 +244,7 @@ TEST(independent)
 		stream_end(trid[i]);
 }
 
-/* A process that has been waited for. Its number is not given out again so soon. */
+/* Returns the pid of a process that has been waited for. The kernel does not reuse it for a while. */
 static pid_t gone(void)
 {
 	pid_t pid = fork();
@@ -286,7 +286,7 @@ TEST(invalid_attributes)
 	CHECK_EQ("ATTR-36", posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_FLUSH), 0);
 	CHECK_EQ("CREATE-20 ATTR-36", posix_trace_create(0, &attr, &trid), EINVAL);
 	CHECK("CREATE-8", trid == 0x5555);
-	/* The object is still good. */
+	/* The object can still be used. */
 	CHECK_EQ("CREATE-20", posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_UNTIL_FULL), 0);
 	CHECK_EQ("CREATE-1", posix_trace_create(0, &attr, &trid), 0);
 	stream_end(trid);
@@ -305,7 +305,7 @@ TEST(too_large)
 		SIZE_MAX / 2,
 #if SIZE_MAX > 0xffffffff
 		SIZE_MAX / 4,
-		(size_t)1 << 48, /* with 32 bits a quarter may be had */
+		(size_t)1 << 48, /* on 32 bits, a quarter may be available */
 #endif
 	};
 	trace_id_t trid = 0x5555;
@@ -318,13 +318,13 @@ TEST(too_large)
 		CHECK_EQ("CREATE-21 DOC-2", posix_trace_create(0, &attr, &trid), ENOMEM);
 		CHECK("CREATE-8", trid == 0x5555);
 	}
-	/* Nothing is left behind that hinders the next one. */
+	/* After the failures, a stream can be created. */
 	MUST(posix_trace_attr_setstreamsize(&attr, 65536) == 0);
 	CHECK_EQ("CREATE-1", posix_trace_create(0, &attr, &trid), 0);
 	stream_end(trid);
 }
 
-/* A shut down stream takes nothing more, unread events notwithstanding. */
+/* After the shutdown a stream records nothing, even with unread events. */
 TEST(shutdown)
 {
 	trace_event_id_t id = stream_id("shutdown");
@@ -358,7 +358,7 @@ TEST(shutdown)
 	}
 }
 
-/* Many short lives do not add up: neither mappings nor descriptors stay behind. */
+/* Many short-lived streams leave no mappings and no descriptors behind. */
 TEST(nothing_left)
 {
 	trace_event_id_t id = stream_id("again");
@@ -376,14 +376,14 @@ TEST(nothing_left)
 		if (i == 20) {
 			first = fd;
 			maps = shm_mappings(getpid(), "");
-			limit = maps + 40; /* what malloc(), a sanitizer and their like may add */
+			limit = maps + 40; /* what malloc() or a sanitizer may add */
 		}
 	}
 	CHECK_EQ("SHUT-2", fd, first);
 	CHECK_FILES("SHUT-2", shm_mappings(getpid(), ""), <=, limit);
 }
 
-TEST_MAIN(TEST_ENTRY(new_stream), TEST_ENTRY(default_attributes), TEST_ENTRY(attributes_are_copied), TEST_ENTRY(creation_time),
-	  TEST_ENTRY(this_process), TEST_ENTRY(earlier_names), TEST_ENTRY(independent), TEST_ENTRY(no_such_process),
-	  TEST_ENTRY(no_privilege), TEST_ENTRY(invalid_attributes), TEST_ENTRY(too_large), TEST_ENTRY(shutdown),
-	  TEST_ENTRY(nothing_left))
+TEST_MAIN(TEST_ENTRY(new_stream), TEST_ENTRY(default_attributes), TEST_ENTRY(attributes_are_copied),
+          TEST_ENTRY(creation_time), TEST_ENTRY(this_process), TEST_ENTRY(earlier_names), TEST_ENTRY(independent),
+          TEST_ENTRY(no_such_process), TEST_ENTRY(no_privilege), TEST_ENTRY(invalid_attributes), TEST_ENTRY(too_large),
+          TEST_ENTRY(shutdown), TEST_ENTRY(nothing_left))

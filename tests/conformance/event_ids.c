@@ -14,7 +14,7 @@ static int is_predefined(trace_event_id_t id)
 	return 0;
 }
 
-/* Has room for a name of the greatest length and a null, and watches the bytes behind. */
+/* Has room for a name of the maximum length with its terminating null byte, and detects writes beyond it. */
 struct name {
 	char text[TRACE_EVENT_NAME_MAX + 1];
 	char guard[16];
@@ -52,7 +52,7 @@ TEST(open)
 	CHECK("EVT-13 HDR-28", !is_predefined(id));
 	CHECK_EQ("EVT-22", posix_trace_eventid_open("ids.other", &other), 0);
 	CHECK_NE("EVT-17", id, other);
-	/* The same name, from another place in memory. */
+	/* The same name at a different address. */
 	{
 		char copy[] = "ids.open";
 
@@ -68,7 +68,7 @@ TEST(open)
 	stream_end(trid);
 }
 
-/* Known before any stream, and after all of them. */
+/* A type is known before the first stream and after the last one. */
 TEST(over_time)
 {
 	trace_event_id_t id = stream_id("ids.over_time"), during, after;
@@ -117,7 +117,7 @@ TEST(name_lengths)
 		CHECK_EQ("ID-15", posix_trace_trid_eventid_open(trid, name, &id2), 0);
 		CHECK_EQ("ID-15 ID-18", id2, id);
 	}
-	/* Names of the greatest length differ in their last byte, too. */
+	/* Names of the maximum length may differ in the last byte only. */
 	memset(name, 'm', TRACE_EVENT_NAME_MAX);
 	name[TRACE_EVENT_NAME_MAX] = '\0';
 	memcpy(name2, name, sizeof name2);
@@ -134,7 +134,7 @@ TEST(name_lengths)
 		CHECK_EQ("ID-15 ID-21", posix_trace_trid_eventid_open(trid, name, &id), ENAMETOOLONG);
 		CHECK_EQ("ID-22", id, 4711);
 	}
-	/* Ours: any bytes are a name, none too. */
+	/* Ours: a name may have any bytes, or none. */
 	empty = stream_id("");
 	one = stream_id("\xff\n\x01");
 	CHECK_NE("EVT-13", empty, one);
@@ -144,7 +144,7 @@ TEST(name_lengths)
 	stream_end(trid);
 }
 
-/* Two parts of a program that know nothing of each other. */
+/* Two parts of a program that are independent of each other. */
 static trace_event_id_t one_library(void)
 {
 	static trace_event_id_t id;
@@ -174,7 +174,7 @@ TEST(shared_name)
 	stream_end(trid);
 }
 
-/* Through both functions by turns; beyond the limit all names are one type. */
+/* Both functions open names in turn. Beyond the limit all names are the same type. */
 TEST(too_many_names)
 {
 	enum { OWN = TRACE_USER_EVENT_MAX - 1, MORE = 20 };
@@ -209,7 +209,7 @@ TEST(too_many_names)
 		CHECK_EQ("ID-18", trid_open(trid, name), ids[i]);
 		CHECK_STR("ID-6", get_name(trid, ids[i]).text, name);
 	}
-	/* The unnamed one is an event like the others, with whatever data. */
+	/* Events of the unnamed type are recorded like others, with any data. */
 	posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, "data", 4);
 	posix_trace_event(stream_id("ids.one too many"), "other data", 10);
 	posix_trace_event(ids[OWN - 1], NULL, 0);
@@ -232,21 +232,21 @@ TEST(trid_open_agrees)
 	trace_event_id_t controller = 0, target = 0;
 	struct stream_event e;
 
-	/* The controller first. */
+	/* The controller opens the name first. */
 	CHECK_EQ("ID-1 ID-13 ID-14 ID-22", posix_trace_trid_eventid_open(trid, "ids.controller first", &controller), 0);
 	CHECK("ID-13", controller != 0 && !is_predefined(controller));
 	CHECK_STR("ID-13", get_name(trid, controller).text, "ids.controller first");
 	CHECK_EQ("ID-18", trid_open(trid, "ids.controller first"), controller);
 	CHECK_EQ("ID-18 ID-23 EVT-19", stream_id("ids.controller first"), controller);
-	/* The target first. */
+	/* The target opens the name first. */
 	target = stream_id("ids.target first");
 	CHECK_EQ("ID-18", trid_open(trid, "ids.target first"), target);
 	CHECK_NE("ID-16", target, controller);
-	/* The same through another stream. */
+	/* The same through a second stream. */
 	CHECK_EQ("ID-24", trid_open(trid2, "ids.controller first"), controller);
 	CHECK_EQ("ID-24", trid_open(trid2, "ids.target first"), target);
 	CHECK_STR("ID-24", get_name(trid2, controller).text, "ids.controller first");
-	/* Running makes no difference. */
+	/* Also in a running stream. */
 	MUST(posix_trace_start(trid) == 0);
 	stream_drain(trid);
 	CHECK_EQ("ID-14 ID-18", trid_open(trid, "ids.target first"), target);
@@ -257,7 +257,7 @@ TEST(trid_open_agrees)
 	stream_end(trid2);
 }
 
-/* A filter for a type that the target does not know yet. */
+/* A filter for a type that the target has not opened yet. */
 TEST(filter_in_advance)
 {
 	trace_id_t trid = stream_create(NULL);
@@ -322,9 +322,10 @@ TEST(equal)
 	CHECK_EQ("ID-2 ID-4", posix_trace_eventid_equal(trid, a, POSIX_TRACE_UNNAMED_USEREVENT), 0);
 	for (int i = 0; i < PREDEFINED; i++)
 		for (int j = 0; j < PREDEFINED; j++)
-			CHECK_EQ("ID-2 ID-4", posix_trace_eventid_equal(trid, predefined[i].id, predefined[j].id) != 0, i == j);
+			CHECK_EQ("ID-2 ID-4", posix_trace_eventid_equal(trid, predefined[i].id, predefined[j].id) != 0,
+			         i == j);
 	stream_end(trid);
-	/* No errors: with a stream that is no more, and ids that are none, it just compares. */
+	/* No errors: the function also compares for a stream that has ended, and with invalid ids. */
 	CHECK_NE("ID-3 ID-5", posix_trace_eventid_equal(trid, a, a), 0);
 	CHECK_EQ("ID-3 ID-5", posix_trace_eventid_equal(0, a, b), 0);
 	CHECK_NE("ID-5", posix_trace_eventid_equal((trace_id_t)-1, 0, 0), 0);
@@ -349,7 +350,7 @@ TEST(get_name_again)
 		case 1: MUST(posix_trace_clear(trid) == 0); break;
 		}
 	}
-	/* As a reader gets it: the id of an event, and its name. */
+	/* As a reader does: the name of an event's id. */
 	stream_drain(trid);
 	posix_trace_event(b, NULL, 0);
 	stream_next(trid, &e);
@@ -362,8 +363,8 @@ TEST(get_name_refused)
 {
 	trace_id_t trid = stream_create(NULL), gone = stream_create(NULL);
 	const trace_id_t bad_stream[] = { 0, gone, (trace_id_t)-1, trid ^ 1, trid ^ ((trace_id_t)1 << 40) };
-	/* None; reserved for the system; never given out; not even possible. */
-	static const trace_event_id_t bad_id[] = { 0, 9, 40, 62, 1983, 1984, 0x7fffffffu, 0xffffffffu };
+	/* Zero; reserved for the system; not opened; impossible. */
+	static const trace_event_id_t bad_id[] = { 0, 9, 40, 62, 1983, 1984, 8127, 8128, 0x7fffffffu, 0xffffffffu };
 	trace_event_id_t id = stream_id("ids.refused");
 	char name[TRACE_EVENT_NAME_MAX + 1] = "untouched";
 
@@ -388,7 +389,7 @@ TEST(get_name_refused)
 
 /* -- The list ----------------------------------------------------------- */
 
-/* The next id, or NO_TYPE at the end. */
+/* Returns the next id, or NO_TYPE at the end. */
 static trace_event_id_t list_next(trace_id_t trid)
 {
 	const trace_event_id_t none = 4711;
@@ -405,7 +406,7 @@ static trace_event_id_t list_next(trace_id_t trid)
 	return id;
 }
 
-/* Reads on to the end of the list; how many there were. */
+/* Reads the list to its end. Returns how many types were left. */
 static int list_rest(trace_id_t trid, struct ids *seen)
 {
 	trace_event_id_t id;
@@ -435,7 +436,7 @@ TEST(list)
 	ids_add(&seen, second);
 	CHECK_NE("ID-26", first, second);
 	count = 2 + list_rest(trid, &seen);
-	CHECK_OURS(OURS_IDS, "ID-29", count, ==, PREDEFINED + 3); /* another one may have more */
+	CHECK_OURS(OURS_IDS, "ID-29", count, ==, PREDEFINED + 3); /* other implementations may have more */
 	for (int i = 0; i < PREDEFINED; i++)
 		CHECK_EQ("ID-26 ID-29", ids_times(&seen, predefined[i].id), 1);
 	CHECK_EQ("ID-1 ID-29 ID-31", ids_times(&seen, a), 1);
@@ -452,7 +453,7 @@ TEST(list)
 	CHECK_EQ("ID-30 ID-33", posix_trace_eventtypelist_rewind(trid), 0);
 	CHECK_EQ("ID-30", list_next(trid), first);
 	CHECK_EQ("ID-30", list_next(trid), second);
-	/* In the middle, too. */
+	/* Also from the middle of the list. */
 	CHECK_EQ("ID-30 ID-31", posix_trace_eventtypelist_rewind(trid), 0);
 	CHECK_EQ("ID-30", list_rest(trid, &again), count);
 	for (size_t i = 0; i < seen.n; i++)
@@ -460,7 +461,7 @@ TEST(list)
 	stream_end(trid);
 }
 
-/* Each has a name that leads back to it. */
+/* The name of each type leads back to its id. */
 TEST(list_names)
 {
 	trace_id_t trid = stream_create(NULL);
@@ -472,27 +473,29 @@ TEST(list_names)
 		count++;
 		CHECK_EQ("ID-1 ID-26 ID-29", trid_open(trid, get_name(trid, id).text), id);
 	}
-	CHECK_OURS(OURS_IDS, "ID-29", count, ==, PREDEFINED + 1); /* another one may have more */
+	CHECK_OURS(OURS_IDS, "ID-29", count, ==, PREDEFINED + 1); /* other implementations may have more */
 	stream_end(trid);
 }
 
-/* A type made after the end was reached is found, and an iteration is the stream's own. */
+/* A type opened after the end was reached is found. Each stream has its own position in the list. */
 TEST(list_grows)
 {
 	static struct ids seen;
 	trace_id_t trid = stream_create(NULL), trid2 = stream_create(NULL);
 	trace_event_id_t late;
 
-	CHECK_OURS(OURS_IDS, "ID-29", list_rest(trid, &seen), ==, PREDEFINED); /* another one may have more */
+	CHECK_OURS(OURS_IDS, "ID-29", list_rest(trid, &seen), ==, PREDEFINED); /* other implementations may have more */
 	CHECK_NE("ID-26", list_next(trid2), NO_TYPE);
 	late = stream_id("ids.late");
 	CHECK_EQ("ID-29", list_next(trid), late);
 	CHECK_EQ("ID-28 ID-29", list_next(trid), NO_TYPE);
-	CHECK_OURS(OURS_IDS, "ID-26 ID-29", list_rest(trid2, &seen), ==, PREDEFINED); /* another one may have more */
+	CHECK_OURS(OURS_IDS, "ID-26 ID-29", list_rest(trid2, &seen), ==, PREDEFINED); /* other implementations may
+	                                                                               * have more */
 	CHECK_EQ("ID-29", ids_times(&seen, late), 1);
 	MUST(posix_trace_eventtypelist_rewind(trid) == 0);
 	CHECK_EQ("ID-30", list_next(trid2), NO_TYPE);
-	CHECK_OURS(OURS_IDS, "ID-29 ID-30", list_rest(trid, &seen), ==, PREDEFINED + 1); /* another one may have more */
+	CHECK_OURS(OURS_IDS, "ID-29 ID-30", list_rest(trid, &seen), ==, PREDEFINED + 1); /* other implementations may
+	                                                                                  * have more */
 	stream_end(trid);
 	stream_end(trid2);
 }
@@ -507,7 +510,7 @@ TEST(list_full)
 		snprintf(name, sizeof name, "ids.full.%d", i);
 		stream_id(name);
 	}
-	CHECK_OURS(OURS_IDS, "ID-29 EVT-16", list_rest(trid, &seen), ==, PREDEFINED + TRACE_USER_EVENT_MAX - 1); /* another one may have more */
+	CHECK_OURS(OURS_IDS, "ID-29 EVT-16", list_rest(trid, &seen), ==, PREDEFINED + TRACE_USER_EVENT_MAX - 1);
 	for (size_t i = 0; i < seen.n; i++)
 		CHECK_EQ("ID-26", seen.times[i], 1);
 	stream_end(trid);
@@ -534,6 +537,7 @@ TEST(list_refused)
 }
 
 TEST_MAIN(TEST_ENTRY(open), TEST_ENTRY(over_time), TEST_ENTRY(name_lengths), TEST_ENTRY(shared_name),
-	  TEST_ENTRY(too_many_names), TEST_ENTRY(trid_open_agrees), TEST_ENTRY(filter_in_advance), TEST_ENTRY(system_names),
-	  TEST_ENTRY(trid_open_refused), TEST_ENTRY(equal), TEST_ENTRY(get_name_again), TEST_ENTRY(get_name_refused),
-	  TEST_ENTRY(list), TEST_ENTRY(list_names), TEST_ENTRY(list_grows), TEST_ENTRY(list_full), TEST_ENTRY(list_refused))
+          TEST_ENTRY(too_many_names), TEST_ENTRY(trid_open_agrees), TEST_ENTRY(filter_in_advance),
+          TEST_ENTRY(system_names), TEST_ENTRY(trid_open_refused), TEST_ENTRY(equal), TEST_ENTRY(get_name_again),
+          TEST_ENTRY(get_name_refused), TEST_ENTRY(list), TEST_ENTRY(list_names), TEST_ENTRY(list_grows),
+          TEST_ENTRY(list_full), TEST_ENTRY(list_refused))

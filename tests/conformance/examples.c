@@ -19,7 +19,7 @@ static void application(void)
 	posix_trace_event(eventid2, NULL, 0);
 }
 
-/* It does the same whether there is no stream, one that is stopped, or one that runs. */
+/* It works in the same way without a stream, with a suspended stream and with a running one. */
 TEST(instrumented_application)
 {
 	trace_event_id_t first, second;
@@ -71,7 +71,7 @@ TEST(attributes)
 	CHECK_EQ("EX-6 ATTR-32", policy, POSIX_TRACE_LOOP);
 	CHECK_EQ("EX-6 ATTR-39", posix_trace_attr_getlogsize(&attr, &size), 0);
 	CHECK_EQ("EX-6 ATTR-39", size, 100000);
-	/* And a stream takes them over. */
+	/* A stream takes over the attributes. */
 	MUST(posix_trace_create(0, &attr, &trid) == 0);
 	MUST(posix_trace_get_attr(trid, &got) == 0);
 	MUST(posix_trace_attr_getname(&got, name) == 0);
@@ -85,7 +85,7 @@ TEST(attributes)
 
 /* -- A filter ----------------------------------------------------------- */
 
-/* The process-independent types of the system and two of the user, without POSIX_TRACE_ERROR. */
+/* Filters out the process-independent system events and two user types, but not POSIX_TRACE_ERROR. */
 static void set_up_filter(trace_id_t trid, trace_event_id_t *type1, trace_event_id_t *type2)
 {
 	trace_event_set_t set;
@@ -100,7 +100,7 @@ static void set_up_filter(trace_id_t trid, trace_event_id_t *type1, trace_event_
 	CHECK_EQ("EX-7 FILT-2", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
 }
 
-/* Created, running, or suspended again. */
+/* For a stream that has been created, is running, or is suspended again. */
 TEST(filter)
 {
 	for (int when = 0; when < 3; when++) {
@@ -121,7 +121,7 @@ TEST(filter)
 		MUST(posix_trace_start(trid) == 0);
 		stream_drain(trid);
 
-		/* The application gets the same types when it opens the names later. */
+		/* The application gets the same ids when it opens the names later. */
 		CHECK_EQ("EX-7 ID-18 ID-23", posix_trace_eventid_open("typeA", &id), 0);
 		CHECK_EQ("EX-7 ID-18 ID-23", id, type1);
 		CHECK_EQ("EX-7 ID-18 ID-23", posix_trace_eventid_open("typeB", &id), 0);
@@ -145,8 +145,10 @@ TEST(filter)
 TEST(event_types)
 {
 	static const char *const names[] = {
-		"posix_trace_error", "posix_trace_start", "posix_trace_stop", "posix_trace_filter", "posix_trace_overflow",
-		"posix_trace_resume", "posix_trace_flush_start", "posix_trace_flush_stop", "posix_trace_unnamed_userevent",
+		"posix_trace_error", "posix_trace_start", "posix_trace_stop", "posix_trace_filter",
+		"posix_trace_overflow",
+		"posix_trace_resume", "posix_trace_flush_start", "posix_trace_flush_stop",
+		"posix_trace_unnamed_userevent",
 		"mine", "yours",
 	};
 	enum { NAMES = sizeof names / sizeof names[0] };
@@ -172,7 +174,7 @@ TEST(event_types)
 				;
 			if (i < NAMES)
 				seen[i]++;
-			else if (OURS_IDS) /* another one may have more of its own */
+			else if (OURS_IDS) /* other implementations may have more types */
 				TEST_FAIL("EX-9 ID-29", "a type named \"%s\"", name);
 		}
 		for (int i = 0; i < NAMES; i++) {

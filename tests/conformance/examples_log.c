@@ -12,7 +12,7 @@
 
 static char place[64];
 
-/* A name for a log, gone when the test has ended. */
+/* Returns a file name for a log, which is removed when the test ends. */
 static const char *log_path(void)
 {
 	snprintf(place, sizeof place, "/dev/shm/test-example-%d", (int)getpid());
@@ -20,7 +20,7 @@ static const char *log_path(void)
 	return place;
 }
 
-/* The next event is of this type and, if it is a user's, has this number. */
+/* Checks that the next event has this type and, if it is a user event, this number. */
 static void expect_one(const char *ids, int line, trace_id_t trid, trace_event_id_t id, unsigned number)
 {
 	struct stream_event e;
@@ -40,7 +40,7 @@ static void nothing_to_do(const struct target *t, trace_id_t trid)
 {
 }
 
-/* Everything as it is by default; nobody stops the stream before the end. */
+/* All defaults. The stream is stopped by its shutdown. */
 static void controller(const struct target *t, const char *path, void (*meanwhile)(const struct target *, trace_id_t))
 {
 	trace_attr_t attr;
@@ -94,7 +94,7 @@ TEST(first_controller)
 	unlink(path);
 }
 
-/* The system's own types and two of the user, without POSIX_TRACE_ERROR. */
+/* Filters out the system types and two user types, but not POSIX_TRACE_ERROR. */
 static void change_filter(trace_id_t trid, const char *name1, const char *name2)
 {
 	trace_event_id_t id1, id2;
@@ -110,7 +110,10 @@ static void change_filter(trace_id_t trid, const char *name1, const char *name2)
 	CHECK_EQ("EX-7 FILT-2", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
 }
 
-/* Attributes and filter of its own choice, an interruption, and an object for attributes that is used once more. */
+/*
+ * A controller that chooses attributes and a filter, suspends the stream in between, and uses an attributes object
+ * twice.
+ */
 static void controller_with_choices(const struct target *t, const char *path)
 {
 	trace_attr_t attr;
@@ -162,7 +165,7 @@ TEST(second_controller)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	MUST(fd >= 0);
 	trid = log_open(fd);
-	/* The filter of the beginning is told by START alone. */
+	/* The filter at the start is reported by START only. */
 	EXPECT_ONE("EX-2 FILT-7", trid, POSIX_TRACE_START, 0);
 	for (unsigned n = 0; n < 3; n++)
 		EXPECT_ONE("EX-2 EX-7", trid, type1, n);
@@ -182,7 +185,7 @@ TEST(second_controller)
 
 /* -- Analyzers -------------------------------------------------------------- */
 
-/* The name of each event, a line each. */
+/* Prints the name of each event on a line. */
 static void analyzer(const char *path, FILE *out)
 {
 	struct posix_trace_event_info event;
@@ -204,7 +207,7 @@ static void analyzer(const char *path, FILE *out)
 	close(fd);
 }
 
-/* What the stream was, and whether something is missing; the longest data of its events. */
+/* Prints the attributes and whether events are missing. Returns the size of the longest data of an event. */
 static size_t information(trace_id_t trid, FILE *out)
 {
 	struct posix_trace_status_info status;
@@ -212,8 +215,8 @@ static size_t information(trace_id_t trid, FILE *out)
 	trace_attr_t attr;
 	size_t size = 0;
 
-	memset(&attr, 0xa5, sizeof attr); /* which nobody has initialised */
-	for (int i = 0; i < 2; i++) { /* asking changes nothing */
+	memset(&attr, 0xa5, sizeof attr); /* not initialized */
+	for (int i = 0; i < 2; i++) { /* asking twice gives the same result */
 		CHECK_EQ("EX-8 STAT-1", posix_trace_get_status(trid, &status), 0);
 		if (status.posix_stream_overrun_status == POSIX_TRACE_OVERRUN)
 			fprintf(out, "events are missing\n");
@@ -228,7 +231,7 @@ static size_t information(trace_id_t trid, FILE *out)
 	return size;
 }
 
-/* How many of these names are in the list of types. */
+/* Returns how many of these names are in the list of types. */
 static int list_of_types(trace_id_t trid, const char *const *names, int count)
 {
 	char name[TRACE_EVENT_NAME_MAX + 1];
@@ -245,7 +248,7 @@ static int list_of_types(trace_id_t trid, const char *const *names, int count)
 	}
 }
 
-/* All that can be known of the stream; then of each event the name and the data, but not those of the system. */
+/* Prints all information about the stream, then the name and data of each user event. */
 static void analyzer_of_data(const char *path, FILE *out, const char *const *names, int count)
 {
 	struct posix_trace_event_info event;
@@ -286,7 +289,7 @@ static const char *const types[] = {
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 
-/* A log for them, of this process. */
+/* Makes a log of this process for the analyzers. */
 static void make_log(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
@@ -301,7 +304,8 @@ static void make_log(const char *path)
 	MUST(posix_trace_attr_setmaxdatasize(&attr, 48) == 0);
 	trid = log_create(&attr, fd);
 	MUST(posix_trace_attr_destroy(&attr) == 0);
-	MUST(posix_trace_eventset_fill(&system_events, POSIX_TRACE_WOPID_EVENTS) == 0); /* of flushes nobody knows when they are */
+	MUST(posix_trace_eventset_fill(&system_events, POSIX_TRACE_WOPID_EVENTS) == 0); /* flushes can come at any
+	                                                                                 * time */
 	MUST(posix_trace_set_filter(trid, &system_events, POSIX_TRACE_SET_EVENTSET) == 0);
 	MUST(posix_trace_start(trid) == 0);
 	posix_trace_event(type1, NULL, 0);
@@ -311,7 +315,7 @@ static void make_log(const char *path)
 	close(fd);
 }
 
-/* The whole of what one of them says. */
+/* Compares the whole output of an analyzer. */
 static void check_output(const char *ids, char *text, const char *expected)
 {
 	if (strcmp(text, expected) != 0)
@@ -351,7 +355,7 @@ TEST(second_analyzer)
 	unlink(path);
 }
 
-/* A type is in the log also when there was no event of it. */
+/* The log contains a type without events. */
 TEST(without_events)
 {
 	struct target t = target_image();
@@ -371,5 +375,6 @@ TEST(without_events)
 	unlink(path);
 }
 
-TARGET_MAIN(TEST_ENTRY(first_controller), TEST_ENTRY(second_controller), TEST_ENTRY(first_analyzer), TEST_ENTRY(second_analyzer),
+TARGET_MAIN(TEST_ENTRY(first_controller), TEST_ENTRY(second_controller), TEST_ENTRY(first_analyzer),
+            TEST_ENTRY(second_analyzer),
 	    TEST_ENTRY(without_events))

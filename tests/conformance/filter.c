@@ -9,7 +9,7 @@
 
 #include "stream.h"
 
-/* Identifiers of event types are below this here. */
+/* All identifiers of event types are below this number here. */
 
 static trace_event_id_t a, b, c;
 
@@ -20,7 +20,7 @@ static void open_names(void)
 	c = stream_id("filter.c");
 }
 
-/* NO_TYPE ends the list. */
+/* Returns a set of the types, up to NO_TYPE. */
 static trace_event_set_t set_of(trace_event_id_t first, trace_event_id_t second)
 {
 	trace_event_set_t set;
@@ -56,7 +56,7 @@ static void set_filter(trace_id_t trid, trace_event_id_t first, trace_event_id_t
 	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) == 0);
 }
 
-/* Which of a, b, c a trace point records in this stream: bits 1, 2, 4. Reads what is there. */
+/* Returns which of a, b, c are recorded in this stream: bits 1, 2, 4. Reads all events of the stream. */
 static int recorded(trace_id_t trid)
 {
 	struct stream_event e;
@@ -67,7 +67,8 @@ static int recorded(trace_id_t trid)
 	posix_trace_event(b, "b", 1);
 	posix_trace_event(c, "c", 1);
 	while (stream_try(trid, &e))
-		bits |= e.info.posix_event_id == a ? 1 : e.info.posix_event_id == b ? 2 : e.info.posix_event_id == c ? 4 : 8;
+		bits |= e.info.posix_event_id == a ? 1 : e.info.posix_event_id == b ? 2 : e.info.posix_event_id == c ? 4
+			: 8;
 	return bits;
 }
 
@@ -83,7 +84,7 @@ TEST(empty_at_creation)
 	stream_end(trid);
 }
 
-/* The members are the ones that are ignored. */
+/* The members of the filter are the types that are filtered out. */
 TEST(members_are_ignored)
 {
 	trace_event_set_t set;
@@ -95,14 +96,14 @@ TEST(members_are_ignored)
 	CHECK_EQ("FILT-2 FILT-14", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
 	CHECK_EQ("FILT-2 FILT-4", recorded(trid), 2);
 	CHECK("FILT-1", filter_is(trid, a, c));
-	/* Ignored is not lost. */
+	/* Filtered events do not count as lost. */
 	CHECK_EQ("FILT-4", stream_status(trid).posix_stream_overrun_status, POSIX_TRACE_NO_OVERRUN);
 	set_filter(trid, NO_TYPE, NO_TYPE);
 	CHECK_EQ("FILT-2 FILT-4", recorded(trid), 7);
 	MUST(posix_trace_eventset_fill(&set, POSIX_TRACE_ALL_EVENTS) == 0);
 	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) == 0);
 	CHECK_EQ("FILT-4", recorded(trid), 0);
-	/* A type that came later is one of all. */
+	/* "All" includes types that are opened later. */
 	stream_drain(trid);
 	posix_trace_event(stream_id("filter.later"), NULL, 0);
 	posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, NULL, 0);
@@ -124,7 +125,7 @@ TEST(operations)
 
 	set = set_of(b, NO_TYPE);
 	CHECK_EQ("FILT-8", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
-	CHECK("FILT-8", filter_is(trid, b, NO_TYPE)); /* a is gone */
+	CHECK("FILT-8", filter_is(trid, b, NO_TYPE)); /* a is no longer a member */
 	CHECK_EQ("FILT-8", recorded(trid), 5);
 
 	set = set_of(b, c);
@@ -135,7 +136,7 @@ TEST(operations)
 	CHECK_EQ("FILT-9", posix_trace_set_filter(trid, &set, POSIX_TRACE_ADD_EVENTSET), 0);
 	CHECK("FILT-9", filter_is(trid, b, c));
 
-	set = set_of(a, b); /* a is not in it, and need not be */
+	set = set_of(a, b); /* a is not in the filter, and need not be */
 	CHECK_EQ("FILT-10 FILT-14", posix_trace_set_filter(trid, &set, POSIX_TRACE_SUB_EVENTSET), 0);
 	CHECK("FILT-10", filter_is(trid, c, NO_TYPE));
 	CHECK_EQ("FILT-10", recorded(trid), 3);
@@ -146,7 +147,7 @@ TEST(operations)
 	stream_end(trid);
 }
 
-/* Before the start, running, stopped, running again. */
+/* Before the start, while running, while stopped, running again. */
 TEST(at_any_time)
 {
 	trace_id_t trid;
@@ -165,7 +166,7 @@ TEST(at_any_time)
 	CHECK("FILT-3", filter_is(trid, c, NO_TYPE));
 	MUST(posix_trace_start(trid) == 0);
 	CHECK_EQ("FILT-3", recorded(trid), 3);
-	/* Stop and start leave it alone. */
+	/* Stop and start do not change the filter. */
 	MUST(posix_trace_stop(trid) == 0);
 	MUST(posix_trace_start(trid) == 0);
 	CHECK("FILT-3", filter_is(trid, c, NO_TYPE));
@@ -210,14 +211,14 @@ TEST(filter_event)
 	set = set_of(c, b);
 	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SUB_EVENTSET) == 0);
 	check_filter_event(trid, set_of(a, c), set_of(a, NO_TYPE), __LINE__);
-	/* The call counts, not a difference. */
+	/* A call that changes nothing is recorded too. */
 	MUST(posix_trace_set_filter(trid, &set, POSIX_TRACE_SUB_EVENTSET) == 0);
 	check_filter_event(trid, set_of(a, NO_TYPE), set_of(a, NO_TYPE), __LINE__);
 	CHECK("FILT-6", !stream_try(trid, &e));
 	stream_end(trid);
 }
 
-/* It lies between the events of the two filters. */
+/* FILTER is recorded between the events before and after the change. */
 TEST(filter_event_in_order)
 {
 	struct stream_event e;
@@ -253,7 +254,7 @@ TEST(suspended_records_nothing)
 	stream_end(trid);
 }
 
-/* System types obey, the type FILTER by the filter before the call. */
+/* System types are filtered too. Whether FILTER is recorded depends on the filter before the call. */
 TEST(system_types)
 {
 	struct stream_event e;
@@ -270,7 +271,8 @@ TEST(system_types)
 
 	MUST(posix_trace_start(trid) == 0);
 	set_filter(trid, POSIX_TRACE_FILTER, NO_TYPE);
-	check_filter_event(trid, set_of(POSIX_TRACE_START, POSIX_TRACE_STOP), set_of(POSIX_TRACE_FILTER, NO_TYPE), __LINE__);
+	check_filter_event(trid, set_of(POSIX_TRACE_START, POSIX_TRACE_STOP), set_of(POSIX_TRACE_FILTER, NO_TYPE),
+	                   __LINE__);
 	set_filter(trid, POSIX_TRACE_FILTER, a);
 	CHECK("FILT-15", !stream_try(trid, &e));
 	set_filter(trid, NO_TYPE, NO_TYPE);
@@ -282,7 +284,7 @@ TEST(system_types)
 	stream_end(trid);
 }
 
-/* START tells the filter in force. */
+/* START contains the current filter. */
 TEST(start_shows_the_filter)
 {
 	trace_event_set_t set, expected;
@@ -333,7 +335,7 @@ TEST(several_streams)
 	CHECK("FILT-1", filter_is(trid[1], b, NO_TYPE));
 	CHECK("FILT-1", filter_is(trid[2], a, c));
 	CHECK("FILT-1", filter_is(trid[3], NO_TYPE, NO_TYPE));
-	/* One ends, the others keep theirs. */
+	/* When one stream ends, the others keep their filters. */
 	stream_end(trid[0]);
 	CHECK_EQ("FILT-4", recorded(trid[1]), 5);
 	CHECK_EQ("FILT-4", recorded(trid[2]), 2);
@@ -342,7 +344,10 @@ TEST(several_streams)
 		stream_end(trid[i]);
 }
 
-/* Another thread knows of each change when the call has returned, in one direction as in the other; and of a stream that comes and goes. */
+/*
+ * Another thread uses a changed filter as soon as the call has returned, whether types are added or removed, and
+ * notices streams that are created and shut down.
+ */
 static _Atomic int turn;
 
 static void *trace_in_turns(void *arg)
@@ -364,7 +369,7 @@ static void *trace_in_turns(void *arg)
 	}
 }
 
-/* Which of a, b the other thread's trace points record in this stream: bits 1, 2. */
+/* Returns which of a, b the other thread records in this stream: bits 1, 2. */
 static int recorded_there(trace_id_t trid)
 {
 	struct stream_event e;
@@ -443,9 +448,10 @@ TEST(invalid_arguments)
 	memset(&bad, 0, sizeof bad);
 	CHECK_EQ("FILT-12", posix_trace_set_filter(trid, &bad, POSIX_TRACE_ADD_EVENTSET), EINVAL);
 	for (int how = -3; how < 50; how++)
-		if (how != POSIX_TRACE_SET_EVENTSET && how != POSIX_TRACE_ADD_EVENTSET && how != POSIX_TRACE_SUB_EVENTSET)
+		if (how != POSIX_TRACE_SET_EVENTSET && how != POSIX_TRACE_ADD_EVENTSET &&
+		    how != POSIX_TRACE_SUB_EVENTSET)
 			CHECK_EQ("FILT-12", posix_trace_set_filter(trid, &set, how), EINVAL);
-	/* And nothing has happened. */
+	/* Nothing has changed. */
 	CHECK("FILT-12", filter_is(trid, a, NO_TYPE));
 	CHECK("FILT-12", !stream_try(trid, &e));
 	CHECK_EQ("FILT-12", recorded(trid), 6);
@@ -460,7 +466,7 @@ static void on_signal(int number)
 	signals++;
 }
 
-/* We never give up for a signal: the change is made, or an argument was wrong. */
+/* A signal never makes the call fail: either the filter is changed, or an argument was wrong. */
 TEST(signals_do_not_interrupt)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -470,7 +476,7 @@ TEST(signals_do_not_interrupt)
 
 	open_names();
 	trid = stream_running(NULL);
-	MUST(sigaction(SIGALRM, &action, NULL) == 0); /* no SA_RESTART; and no limit of time from here on */
+	MUST(sigaction(SIGALRM, &action, NULL) == 0); /* no SA_RESTART; it also replaces the time limit of the test */
 	MUST(setitimer(ITIMER_REAL, &timer, NULL) == 0);
 	for (int i = 0; signals < 300 && i < 10000000; i++) {
 		set = set_of(i & 1 ? a : b, NO_TYPE);
@@ -487,7 +493,8 @@ TEST(signals_do_not_interrupt)
 	stream_end(trid);
 }
 
-TEST_MAIN(TEST_ENTRY(empty_at_creation), TEST_ENTRY(members_are_ignored), TEST_ENTRY(operations), TEST_ENTRY(at_any_time),
-	  TEST_ENTRY(filter_event), TEST_ENTRY(filter_event_in_order), TEST_ENTRY(suspended_records_nothing),
-	  TEST_ENTRY(system_types), TEST_ENTRY(start_shows_the_filter), TEST_ENTRY(several_streams),
-	  TEST_ENTRY(other_thread), TEST_ENTRY(invalid_arguments), TEST_ENTRY(signals_do_not_interrupt))
+TEST_MAIN(TEST_ENTRY(empty_at_creation), TEST_ENTRY(members_are_ignored), TEST_ENTRY(operations),
+          TEST_ENTRY(at_any_time), TEST_ENTRY(filter_event), TEST_ENTRY(filter_event_in_order),
+          TEST_ENTRY(suspended_records_nothing), TEST_ENTRY(system_types), TEST_ENTRY(start_shows_the_filter),
+          TEST_ENTRY(several_streams), TEST_ENTRY(other_thread), TEST_ENTRY(invalid_arguments),
+          TEST_ENTRY(signals_do_not_interrupt))

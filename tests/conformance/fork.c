@@ -14,7 +14,7 @@
 static trace_id_t trid;
 static trace_event_id_t id;
 
-/* Ways in which a child comes into being. In the last two only async-signal-safe functions are good in it. */
+/* Ways to make a child. After the last two, only async-signal-safe functions may be used in the child. */
 static pid_t (*const ways[])(void) = { fork, fork_underscore, fork_clone };
 #define WAYS 3
 
@@ -27,7 +27,7 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-/* The parent's stream, as it was before the child: running, and its events its own. */
+/* Checks that the parent's stream is unchanged: it runs, and records the parent's events. */
 static void check_parent(void)
 {
 	static unsigned n;
@@ -48,7 +48,7 @@ static void begin(void)
 	trid = stream_running(NULL);
 }
 
-/* No event of a child in a stream that is closed for children, which is the default. */
+/* A stream that is closed for children, which is the default, records no event of a child. */
 TEST(child_is_not_traced)
 {
 	begin();
@@ -88,7 +88,7 @@ TEST(grandchild_is_not_traced)
 	stream_end(trid);
 }
 
-/* Of two streams, each says for itself; asked for explicitly here. */
+/* Each of two streams is closed or not by its own attribute, set explicitly here. */
 TEST(close_for_child)
 {
 	trace_attr_t attr;
@@ -108,7 +108,7 @@ TEST(close_for_child)
 	stream_end(trid);
 }
 
-/* Every use of the identifier fails; matrix.c has each function's outputs. */
+/* Every use of the parent's identifier fails. matrix.c checks the outputs of each function. */
 TEST(child_does_not_control)
 {
 	pid_t pid;
@@ -129,8 +129,10 @@ TEST(child_does_not_control)
 		CHECK_EQ("CREATE-15 INH-8", posix_trace_get_status(trid, &s), EINVAL);
 		CHECK_EQ("CREATE-15 INH-8", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), EINVAL);
 		CHECK_EQ("CREATE-15 INH-8", posix_trace_getnext_event(trid, &e, NULL, 0, &len, &unavailable), EINVAL);
-		CHECK_EQ("CREATE-15 INH-8", posix_trace_timedgetnext_event(trid, &e, NULL, 0, &len, &unavailable, &soon), EINVAL);
-		CHECK_EQ("CREATE-15 INH-8", posix_trace_trygetnext_event(trid, &e, NULL, 0, &len, &unavailable), EINVAL);
+		CHECK_EQ("CREATE-15 INH-8", posix_trace_timedgetnext_event(trid, &e, NULL, 0, &len, &unavailable,
+		                                                           &soon), EINVAL);
+		CHECK_EQ("CREATE-15 INH-8", posix_trace_trygetnext_event(trid, &e, NULL, 0, &len, &unavailable),
+		         EINVAL);
 		CHECK_EQ("CREATE-15 INH-8", posix_trace_shutdown(trid), EINVAL);
 		fflush(stderr);
 		_exit(test_failures != 0);
@@ -140,7 +142,7 @@ TEST(child_does_not_control)
 	stream_end(trid);
 }
 
-/* However the child ends, and whatever it becomes. */
+/* Ways in which the child ends, or becomes a different program. */
 static void end_by_exit(void) { exit(0); }
 static void end_by_underscore_exit(void) { _exit(0); }
 static void end_by_signal(void) { raise(SIGKILL); }
@@ -156,7 +158,8 @@ static void end_after_use(void)
 
 TEST(end_of_child)
 {
-	static void (*const ends[])(void) = { end_by_exit, end_by_underscore_exit, end_by_signal, end_by_exec, end_after_use };
+	static void (*const ends[])(void) = { end_by_exit, end_by_underscore_exit, end_by_signal, end_by_exec,
+	                                      end_after_use };
 
 	begin();
 	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
@@ -195,7 +198,7 @@ TEST(vfork_and_exec)
 	stream_end(trid);
 }
 
-/* A child is a process like any other: it may trace itself, and the two do not meet. */
+/* A child may trace itself like any process. Its stream and the parent's are independent. */
 TEST(child_traces_itself)
 {
 	pid_t pid;
@@ -208,7 +211,7 @@ TEST(child_traces_itself)
 			struct stream_event e;
 			char name[TRACE_EVENT_NAME_MAX + 1];
 
-			/* The ids that it holds are still good. */
+			/* The ids that it inherited are still valid. */
 			CHECK_EQ("INH-10", stream_id("fork"), id);
 			CHECK_EQ("INH-10 CREATE-26", posix_trace_eventid_get_name(own, id, name), 0);
 			CHECK_STR("INH-10", name, "fork");
@@ -218,7 +221,7 @@ TEST(child_traces_itself)
 			CHECK_EQ("EVT-6", e.info.posix_pid, getpid());
 			CHECK_TID("EVT-6 EVT-7", &e.info, ==, getpid());
 			CHECK("EVT-7", pthread_equal(e.info.posix_thread_id, pthread_self()));
-			/* A new name of the child is no name of the parent. */
+			/* A name that the child opens is not known in the parent. */
 			stream_id("of the child");
 			stream_end(own);
 			fflush(stderr);
@@ -243,13 +246,15 @@ TEST(child_traces_itself)
 	stream_end(trid);
 }
 
-/* The child's own stream, when the child came about behind the C library's back: the right process in its records. */
+/*
+ * The child's own stream, for a child made without the C library's knowledge: its records have the child's process id.
+ */
 TEST(origin_in_child)
 {
 	pid_t pid;
 
 	begin();
-	number_send(id, 0, 0); /* the library knows this process, and this thread */
+	number_send(id, 0, 0); /* now the library has stored the ids of this process and thread */
 	pid = fork();
 	if (pid == 0) {
 		trace_id_t own = stream_running(NULL);
@@ -279,7 +284,7 @@ TEST(origin_in_child)
 	stream_end(trid);
 }
 
-/* The parent's end is not the child's: what the child traces by itself goes on. */
+/* The parent's shutdown does not affect a stream that the child has created. */
 TEST(parent_shuts_down)
 {
 	int to_child[2];
@@ -308,7 +313,7 @@ TEST(parent_shuts_down)
 	CHECK_EQ("MODEL-7", wait_for(pid), 0);
 }
 
-/* A full stream, many children: they count for nothing. */
+/* A full stream and many children: the children do not count. */
 TEST(full_stream)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL };
@@ -336,5 +341,6 @@ TEST(full_stream)
 }
 
 TEST_MAIN(TEST_ENTRY(child_is_not_traced), TEST_ENTRY(grandchild_is_not_traced), TEST_ENTRY(close_for_child),
-	  TEST_ENTRY(child_does_not_control), TEST_ENTRY(end_of_child), TEST_ENTRY(vfork_and_exec),
-	  TEST_ENTRY(child_traces_itself), TEST_ENTRY(origin_in_child), TEST_ENTRY(parent_shuts_down), TEST_ENTRY(full_stream))
+          TEST_ENTRY(child_does_not_control), TEST_ENTRY(end_of_child), TEST_ENTRY(vfork_and_exec),
+          TEST_ENTRY(child_traces_itself), TEST_ENTRY(origin_in_child), TEST_ENTRY(parent_shuts_down),
+          TEST_ENTRY(full_stream))

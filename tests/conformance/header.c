@@ -14,7 +14,7 @@
 # define EVENT_IS_A_MACRO 0
 #endif
 
-/* Constants of the header as the preprocessor sees them; before any other header can interfere. */
+/* Constants of the header as the preprocessor sees them, before a different header is included. */
 #define SPELLED_AGAIN(...) #__VA_ARGS__
 #define SPELLED(...) SPELLED_AGAIN(__VA_ARGS__)
 
@@ -23,11 +23,11 @@
 
 #include "stream.h"
 
-/* 1 if the expression has exactly this type; it is not evaluated. */
+/* 1 if the expression has exactly this type. The expression is not evaluated. */
 #define HAS_TYPE(expression, ...) _Generic(&(expression), __VA_ARGS__ *: 1, default: 0)
 #define MEMBER_HAS_TYPE(structure, member, ...) HAS_TYPE(((structure *)0)->member, __VA_ARGS__)
 
-/* Also with parentheses around the name, which keeps a macro out, the function must be there. */
+/* The function must exist even if parentheses around its name suppress a macro. */
 #define CHECK_PROTOTYPE(ids, name, returns, ...)                                             \
 	do {                                                                                 \
 		returns (*volatile function) __VA_ARGS__ = (name);                           \
@@ -35,7 +35,7 @@
 		CHECK(ids, _Generic((name), returns (*) __VA_ARGS__: 1, default: 0));        \
 	} while (0)
 
-/* An object-like macro, an integer constant expression, and closed against the operators around it. */
+/* Must be an object-like macro, an integer constant expression, and parenthesized. */
 #define CHECK_CONSTANT(ids, name)                                                            \
 	do {                                                                                 \
 		enum { constant = (int)(name) };                                             \
@@ -78,7 +78,7 @@ TEST(types)
 	CHECK("HDR-4", sizeof attr > 0 && sizeof(trace_event_id_t) > 0 && sizeof(trace_id_t) > 0);
 	CHECK("HDR-4", _Generic((size_t)0, __typeof__(sizeof 0): 1, default: 0));
 	CHECK("HDR-5", sizeof set > 0);
-	/* Ours: identifiers are integers, the other two are not arithmetic. */
+	/* Ours: identifiers are integers. The other two types are not arithmetic. */
 	CHECK("HDR-6", _Generic((trace_event_id_t)0, unsigned int: 1, default: 0));
 	CHECK("HDR-6", (trace_id_t)-1 > 0);
 }
@@ -100,7 +100,7 @@ TEST(copies)
 	MUST(posix_trace_eventset_add(id, &set) == 0);
 	set2 = same_set(set);
 	memcpy(&set3, &set2, sizeof set3);
-	/* The copies live on without the first one, and apart from it. */
+	/* The copies stay valid without the original, and are independent of it. */
 	memset(&set, 0, sizeof set);
 	CHECK("HDR-7 HDR-8", is_member(id, &set2));
 	CHECK("HDR-8", is_member(id, &set3));
@@ -225,12 +225,17 @@ TEST(prototypes)
 {
 	CHECK_PROTOTYPE("HDR-29 HDR-34", posix_trace_attr_destroy, int, (trace_attr_t *));
 	CHECK_PROTOTYPE("HDR-29 HDR-35", posix_trace_attr_getclockres, int, (const trace_attr_t *, struct timespec *));
-	CHECK_PROTOTYPE("HDR-29 HDR-36", posix_trace_attr_getcreatetime, int, (const trace_attr_t *, struct timespec *));
+	CHECK_PROTOTYPE("HDR-29 HDR-36", posix_trace_attr_getcreatetime, int,
+	                (const trace_attr_t *, struct timespec *));
 	CHECK_PROTOTYPE("HDR-29 HDR-37", posix_trace_attr_getgenversion, int, (const trace_attr_t *, char *));
-	CHECK_PROTOTYPE("HDR-29 HDR-38", posix_trace_attr_getinherited, int, (const trace_attr_t *restrict, int *restrict));
-	CHECK_PROTOTYPE("HDR-29 HDR-39", posix_trace_attr_getlogfullpolicy, int, (const trace_attr_t *restrict, int *restrict));
-	CHECK_PROTOTYPE("HDR-29 HDR-40", posix_trace_attr_getlogsize, int, (const trace_attr_t *restrict, size_t *restrict));
-	CHECK_PROTOTYPE("HDR-29 HDR-41", posix_trace_attr_getmaxdatasize, int, (const trace_attr_t *restrict, size_t *restrict));
+	CHECK_PROTOTYPE("HDR-29 HDR-38", posix_trace_attr_getinherited, int,
+	                (const trace_attr_t *restrict, int *restrict));
+	CHECK_PROTOTYPE("HDR-29 HDR-39", posix_trace_attr_getlogfullpolicy, int,
+	                (const trace_attr_t *restrict, int *restrict));
+	CHECK_PROTOTYPE("HDR-29 HDR-40", posix_trace_attr_getlogsize, int,
+	                (const trace_attr_t *restrict, size_t *restrict));
+	CHECK_PROTOTYPE("HDR-29 HDR-41", posix_trace_attr_getmaxdatasize, int,
+	                (const trace_attr_t *restrict, size_t *restrict));
 	CHECK_PROTOTYPE("HDR-29 HDR-42", posix_trace_attr_getmaxsystemeventsize, int,
 			(const trace_attr_t *restrict, size_t *restrict));
 	CHECK_PROTOTYPE("HDR-29 HDR-43", posix_trace_attr_getmaxusereventsize, int,
@@ -238,7 +243,8 @@ TEST(prototypes)
 	CHECK_PROTOTYPE("HDR-29 HDR-44", posix_trace_attr_getname, int, (const trace_attr_t *, char *));
 	CHECK_PROTOTYPE("HDR-29 HDR-45", posix_trace_attr_getstreamfullpolicy, int,
 			(const trace_attr_t *restrict, int *restrict));
-	CHECK_PROTOTYPE("HDR-29 HDR-46", posix_trace_attr_getstreamsize, int, (const trace_attr_t *restrict, size_t *restrict));
+	CHECK_PROTOTYPE("HDR-29 HDR-46", posix_trace_attr_getstreamsize, int,
+	                (const trace_attr_t *restrict, size_t *restrict));
 	CHECK_PROTOTYPE("HDR-29 HDR-47", posix_trace_attr_init, int, (trace_attr_t *));
 	CHECK_PROTOTYPE("HDR-29 HDR-48", posix_trace_attr_setinherited, int, (trace_attr_t *, int));
 	CHECK_PROTOTYPE("HDR-29 HDR-49", posix_trace_attr_setlogfullpolicy, int, (trace_attr_t *, int));
@@ -249,13 +255,16 @@ TEST(prototypes)
 	CHECK_PROTOTYPE("HDR-29 HDR-54", posix_trace_attr_setstreamsize, int, (trace_attr_t *, size_t));
 	CHECK_PROTOTYPE("HDR-29 HDR-55", posix_trace_clear, int, (trace_id_t));
 	CHECK_PROTOTYPE("HDR-29 HDR-56", posix_trace_close, int, (trace_id_t));
-	CHECK_PROTOTYPE("HDR-29 HDR-57", posix_trace_create, int, (pid_t, const trace_attr_t *restrict, trace_id_t *restrict));
+	CHECK_PROTOTYPE("HDR-29 HDR-57", posix_trace_create, int,
+	                (pid_t, const trace_attr_t *restrict, trace_id_t *restrict));
 	CHECK_PROTOTYPE("HDR-29 HDR-58", posix_trace_create_withlog, int,
 			(pid_t, const trace_attr_t *restrict, int, trace_id_t *restrict));
 	CHECK_PROTOTYPE("HDR-29 HDR-59", posix_trace_event, void, (trace_event_id_t, const void *restrict, size_t));
-	CHECK_PROTOTYPE("HDR-29 HDR-60", posix_trace_eventid_equal, int, (trace_id_t, trace_event_id_t, trace_event_id_t));
+	CHECK_PROTOTYPE("HDR-29 HDR-60", posix_trace_eventid_equal, int,
+	                (trace_id_t, trace_event_id_t, trace_event_id_t));
 	CHECK_PROTOTYPE("HDR-29 HDR-61", posix_trace_eventid_get_name, int, (trace_id_t, trace_event_id_t, char *));
-	CHECK_PROTOTYPE("HDR-29 HDR-62", posix_trace_eventid_open, int, (const char *restrict, trace_event_id_t *restrict));
+	CHECK_PROTOTYPE("HDR-29 HDR-62", posix_trace_eventid_open, int,
+	                (const char *restrict, trace_event_id_t *restrict));
 	CHECK_PROTOTYPE("HDR-29 HDR-63", posix_trace_eventset_add, int, (trace_event_id_t, trace_event_set_t *));
 	CHECK_PROTOTYPE("HDR-29 HDR-64", posix_trace_eventset_del, int, (trace_event_id_t, trace_event_set_t *));
 	CHECK_PROTOTYPE("HDR-29 HDR-65", posix_trace_eventset_empty, int, (trace_event_set_t *));
@@ -320,7 +329,8 @@ static void check_evaluations(trace_event_id_t id, int line)
 	posix_trace_event(count_id(id), count_data(&number), count_length(sizeof number));
 	for (int i = 0; i < 3; i++)
 		if (evaluations[i] != 1)
-			TEST_FAIL("HDR-31", "argument %d evaluated %d times, called from line %d", i + 1, evaluations[i], line);
+			TEST_FAIL("HDR-31", "argument %d evaluated %d times, called from line %d", i + 1,
+			          evaluations[i], line);
 }
 
 TEST(single_evaluation)
@@ -330,7 +340,7 @@ TEST(single_evaluation)
 	trace_id_t trid;
 
 	CHECK_EQ("HDR-30", EVENT_IS_A_MACRO, 1);
-	check_evaluations(id, __LINE__); /* no stream at all */
+	check_evaluations(id, __LINE__); /* without a stream */
 	trid = stream_create(NULL);
 	check_evaluations(id, __LINE__); /* suspended */
 	MUST(posix_trace_eventset_empty(&filter) == 0);
@@ -339,13 +349,13 @@ TEST(single_evaluation)
 	MUST(posix_trace_start(trid) == 0);
 	check_evaluations(id, __LINE__);    /* recorded */
 	check_evaluations(other, __LINE__); /* filtered out */
-	check_evaluations(0, __LINE__);     /* no event type */
+	check_evaluations(0, __LINE__);     /* not an event type */
 	CHECK_EQ("HDR-31", stream_count(trid, id), 1);
 	stream_end(trid);
 	check_evaluations(id, __LINE__);
 }
 
-/* Wherever a call of a void function may stand. */
+/* The macro can be used wherever a call of a void function can. */
 TEST(form_of_the_macro)
 {
 	trace_event_id_t id = stream_id("header.form");
@@ -378,7 +388,7 @@ TEST(form_of_the_macro)
 	stream_end(trid);
 }
 
-/* The real function behind the macro does the same. */
+/* The function behind the macro does the same. */
 TEST(real_function)
 {
 	void (*volatile event)(trace_event_id_t, const void *, size_t) = posix_trace_event;
@@ -453,6 +463,7 @@ TEST(errors_are_returned)
 	stream_end(trid);
 }
 
-TEST_MAIN(TEST_ENTRY(types), TEST_ENTRY(copies), TEST_ENTRY(event_info), TEST_ENTRY(status_info), TEST_ENTRY(constants),
-	  TEST_ENTRY(distinct_values), TEST_ENTRY(event_id_types), TEST_ENTRY(prototypes), TEST_ENTRY(single_evaluation),
-	  TEST_ENTRY(form_of_the_macro), TEST_ENTRY(real_function), TEST_ENTRY(errors_are_returned))
+TEST_MAIN(TEST_ENTRY(types), TEST_ENTRY(copies), TEST_ENTRY(event_info), TEST_ENTRY(status_info),
+          TEST_ENTRY(constants), TEST_ENTRY(distinct_values), TEST_ENTRY(event_id_types), TEST_ENTRY(prototypes),
+          TEST_ENTRY(single_evaluation), TEST_ENTRY(form_of_the_macro), TEST_ENTRY(real_function),
+          TEST_ENTRY(errors_are_returned))

@@ -19,7 +19,7 @@
 #define WARNINGS "-Wall -Wextra -pedantic -Werror"
 #define STRICT_C "-std=c11 -D_POSIX_C_SOURCE=200809L"
 
-/* A use of every kind of thing in the header; the macro's arguments have commas only where the language can take them. */
+/* Uses each kind of declaration in the header. Macro arguments have commas only where the language allows them. */
 static const char program[] =
 	"struct pair { int a, b; };\n"
 	"int use(trace_id_t trid, const struct pair *pair);\n"
@@ -82,7 +82,7 @@ static void make_directory(void)
 	atexit(remove_directory);
 }
 
-/* directory/name with a text of two parts. */
+/* Writes directory/name with a text of two parts. */
 static void write_source(const char *name, const char *head, const char *rest)
 {
 	char path[128];
@@ -95,7 +95,7 @@ static void write_source(const char *name, const char *head, const char *rest)
 	MUST(fclose(f) == 0);
 }
 
-/* Runs the compiler on directory/name; 1 if it is content. Its words go to our stderr unless quiet. */
+/* Compiles directory/name. Returns 1 if there are no warnings. The compiler's messages go to stderr unless quiet. */
 static int compiles(const char *compiler, const char *options, const char *name, int quiet)
 {
 	char command[1024];
@@ -121,7 +121,7 @@ static int knows_mode(const char *compiler, const char *mode, const char *name)
 	return compiles(compiler, options, name, 1);
 }
 
-/* How many pairs of compiler and mode there were. */
+/* Returns how many pairs of compiler and mode were tried. */
 static int try_modes(const char *const *compilers, const char *const *modes, const char *name, const char *empty)
 {
 	char options[256];
@@ -137,7 +137,7 @@ static int try_modes(const char *const *compilers, const char *const *modes, con
 			snprintf(options, sizeof options, "-std=%s " WARNINGS, *mode);
 			if (!compiles(*compilers, options, name, 0))
 				TEST_FAIL("HDR-1", "%s %s", *compilers, options);
-			/* The same without the trace point in line. */
+			/* The same without the inline trace point. */
 			snprintf(options, sizeof options, "-std=%s " WARNINGS " -D__POSIX_TRACE_NO_INLINE", *mode);
 			if (!compiles(*compilers, options, name, 0))
 				TEST_FAIL("HDR-1 HDR-29", "%s %s", *compilers, options);
@@ -149,7 +149,8 @@ static int try_modes(const char *const *compilers, const char *const *modes, con
 TEST(c_modes)
 {
 	static const char *const compilers[] = { "gcc", "clang", NULL };
-	static const char *const modes[] = { "c99", "gnu99", "c11", "gnu11", "c17", "gnu17", "c2x", "gnu2x", "c23", NULL };
+	static const char *const modes[] = { "c99", "gnu99", "c11", "gnu11", "c17", "gnu17", "c2x", "gnu2x", "c23",
+	                                     NULL };
 
 	if (!has_compiler("gcc") && !has_compiler("clang"))
 		SKIP("neither gcc nor clang");
@@ -162,7 +163,8 @@ TEST(c_modes)
 TEST(cxx_modes)
 {
 	static const char *const compilers[] = { "g++", "clang++", NULL };
-	static const char *const modes[] = { "c++98", "gnu++98", "c++03", "c++11", "c++14", "gnu++14", "c++17", "gnu++17",
+	static const char *const modes[] = { "c++98", "gnu++98", "c++03", "c++11", "c++14", "gnu++14", "c++17",
+	                                     "gnu++17",
 					     "c++20", "c++2b", "c++23", "gnu++23", NULL };
 
 	if (!has_compiler("g++") && !has_compiler("clang++"))
@@ -173,7 +175,7 @@ TEST(cxx_modes)
 	CHECK_OP("HDR-1", try_modes(compilers, modes, "use.cc", "empty.cc"), >=, 4);
 }
 
-/* A braced initialiser with a comma needs a macro that takes any number of arguments. */
+/* A braced initializer with a comma needs a macro with a variable number of arguments. */
 TEST(cxx_comma)
 {
 	static const char text[] =
@@ -209,8 +211,10 @@ static const char *any_c_compiler(void)
 TEST(other_headers)
 {
 	static const char *const others[] = {
-		"assert.h", "errno.h", "fcntl.h", "inttypes.h", "limits.h", "pthread.h", "sched.h", "semaphore.h", "signal.h",
-		"spawn.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "sys/stat.h", "sys/time.h", "sys/types.h",
+		"assert.h", "errno.h", "fcntl.h", "inttypes.h", "limits.h", "pthread.h", "sched.h", "semaphore.h",
+		"signal.h",
+		"spawn.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "sys/stat.h", "sys/time.h",
+		"sys/types.h",
 		"sys/wait.h", "time.h", "unistd.h",
 	};
 	static const char *const options[] = {
@@ -234,14 +238,15 @@ TEST(other_headers)
 		snprintf(text, sizeof text, "#include <%s>\n", others[i]);
 		strcat(all_before, text);
 		strcat(all_after, text);
-		/* One by one, on both sides: in the mode that POSIX asks for. */
+		/* Each header on its own, before and after <trace.h>, in the mode that POSIX asks for. */
 		for (int first = 0; first < 2; first++) {
 			snprintf(name, sizeof name, "order%zu-%d.c", i, first);
 			snprintf(text, sizeof text, first ? "#include <%s>\n#include <trace.h>\n" :
 				 "#include <trace.h>\n#include <%s>\n", others[i]);
 			write_source(name, text, after);
 			if (!compiles(compiler, options[1], name, 0))
-				TEST_FAIL("HDR-1 OPT-1 LIM-7", "<trace.h> %s <%s>", first ? "after" : "before", others[i]);
+				TEST_FAIL("HDR-1 OPT-1 LIM-7", "<trace.h> %s <%s>", first ? "after" : "before",
+				          others[i]);
 		}
 	}
 	strcat(all_before, "#include <trace.h>\n");
@@ -269,12 +274,12 @@ static int ends(const char *word, const char *suffix)
 	return n >= m && strcmp(word + n - m, suffix) == 0;
 }
 
-/* May a header of POSIX make this name visible to a program that includes <trace.h>? */
+/* Returns whether a header of POSIX may make this name visible to a program that includes <trace.h>. */
 static int allowed(const char *word)
 {
 	static const char *const others[] = {
 		"timespec", "tv_sec", "tv_nsec", /* a member is a struct timespec */
-		/* The limits belong to <limits.h>, but the system's has none; programs would miss them. */
+		/* The limits belong to <limits.h>, but the system's does not have them, and programs need them. */
 		"TRACE_EVENT_NAME_MAX", "TRACE_NAME_MAX", "TRACE_SYS_MAX", "TRACE_USER_EVENT_MAX",
 	};
 
@@ -289,8 +294,10 @@ static int allowed(const char *word)
 static int is_keyword(const char *word)
 {
 	static const char *const keywords[] = {
-		"auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
-		"float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed",
+		"auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
+		"extern",
+		"float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short",
+		"signed",
 		"sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while",
 	};
 
@@ -309,7 +316,7 @@ static FILE *preprocess(const char *compiler, const char *options, const char *n
 	return popen(command, "r");
 }
 
-/* Names not to be reported: macros that were there before, some hundred; and what has been reported. */
+/* Names that are not reported: some hundred macros that were there before, and names that have been reported. */
 static char known[1024][64];
 static int n_known;
 
@@ -357,8 +364,8 @@ TEST(macro_names)
 }
 
 /*
- * Every word of the preprocessed header, the names of parameters too: a program
- * may have made a macro of any name that is not reserved.
+ * Checks every word of the preprocessed header, including names of parameters: a program may define any name that is
+ * not reserved as a macro.
  */
 TEST(other_names)
 {
@@ -393,7 +400,7 @@ TEST(other_names)
 	CHECK("HDR-2", functions >= 50);
 }
 
-/* All of the header page with nothing but _POSIX_C_SOURCE and strict C. */
+/* All names of the header page, with only _POSIX_C_SOURCE and strict C. */
 TEST(names_are_visible)
 {
 	static const char constants[] =
@@ -413,12 +420,12 @@ TEST(names_are_visible)
 	write_source("constants.c", "#include <trace.h>\n", constants);
 	CHECK("HDR-2", compiles(compiler, STRICT_C " " WARNINGS, "use.c", 0));
 	CHECK("HDR-2", compiles(compiler, STRICT_C " " WARNINGS, "constants.c", 0));
-	/* A word of the constants wrong, and the check above would say so. */
+	/* Shows that the check above detects a wrong name. */
 	write_source("wrong.c", "#include <trace.h>\n", "enum { x = POSIX_TRACE_NO_SUCH };\n");
 	CHECK("-", !compiles(compiler, STRICT_C, "wrong.c", 1));
 }
 
-/* What a C program records, a C++ program must be able to link to. */
+/* A C++ program can link with the functions that a C program uses. */
 TEST(linkage)
 {
 	static const char text[] =
@@ -439,7 +446,8 @@ TEST(linkage)
 	while (fgets(line, sizeof line, f)) {
 		char *s = strstr(line, "posix_trace_start");
 
-		plain += s && (s == line || s[-1] == '\t' || s[-1] == ' ') && !isalnum((unsigned char)s[strlen("posix_trace_start")]);
+		plain += s && (s == line || s[-1] == '\t' || s[-1] == ' ') &&
+			!isalnum((unsigned char)s[strlen("posix_trace_start")]);
 	}
 	MUST(pclose(f) == 0);
 	CHECK("HDR-29", plain > 0);

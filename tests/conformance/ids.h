@@ -15,11 +15,11 @@
 
 #define NO_TYPE ((trace_event_id_t)-1)
 
-/* The types that have been met, and how often. */
+/* The types that have been seen, and how often. */
 struct ids {
 	size_t n;
-	trace_event_id_t id[4096];
-	unsigned char times[4096];
+	trace_event_id_t id[16384];
+	unsigned char times[16384];
 };
 
 static inline unsigned ids_times(const struct ids *ids, trace_event_id_t id)
@@ -30,7 +30,7 @@ static inline unsigned ids_times(const struct ids *ids, trace_event_id_t id)
 	return 0;
 }
 
-/* It is met once more; how often it had been before. */
+/* Counts a type. Returns how often it had been seen before. */
 static inline unsigned ids_add(struct ids *ids, trace_event_id_t id)
 {
 	size_t i = 0;
@@ -46,7 +46,7 @@ static inline unsigned ids_add(struct ids *ids, trace_event_id_t id)
 	return ids->times[i]++;
 }
 
-/* All that can be in a set, as far as this process knows. */
+/* Returns how many types can be in a set, as far as this process knows, and fills ids_opened. */
 static struct ids ids_opened;
 
 static inline size_t ids_known(void)
@@ -62,7 +62,7 @@ static inline trace_event_id_t ids_get(size_t i)
 }
 
 #if !defined _POSIX_TRACE_EVENT_FILTER || _POSIX_TRACE_EVENT_FILTER >= 0
-/* Do two sets have the same members? */
+/* Returns whether two sets have the same members. */
 static inline int set_equal(const trace_event_set_t *a, const trace_event_set_t *b)
 {
 	for (size_t i = 0; i < ids_known(); i++) {

@@ -19,11 +19,14 @@
 
 extern char **environ;
 
-#define NO_ID POSIX_TRACE_UNNAMED_USEREVENT /* for a trace point of a process that has opened nothing */
+#define NO_ID POSIX_TRACE_UNNAMED_USEREVENT /* for trace points of a process that has opened no name */
 
 /* -- Ways to have a child --------------------------------------------------- */
 
-/* Each in the parent; the child comes to the test by itself. The child's process id, or 0 if the parent does not learn it. */
+/*
+ * Each runs in the parent and returns the child's process id, or 0 if the parent does not learn it. The child connects
+ * to the test by itself.
+ */
 
 static pid_t by_fork(void)
 {
@@ -53,13 +56,13 @@ static pid_t by_system_call(void)
 	return quick(fork_clone());
 }
 
-/* A brother, as its parent is ours. */
+/* A sibling, as it has the same parent as its creator. */
 static pid_t by_clone_parent(void)
 {
 	return quick((pid_t)syscall(SYS_clone, SIGCHLD | CLONE_PARENT, 0, 0, 0, 0));
 }
 
-/* Sanitizers believe that its other threads are still there. */
+/* Not with sanitizers, which assume that the parent's other threads still exist in the child. */
 static void *fork_in_thread(void *pid)
 {
 	*(pid_t *)pid = quick(fork());
@@ -71,7 +74,7 @@ static pid_t by_thread(void)
 	pthread_t thread;
 	pid_t pid;
 
-	if (test_in_valgrind()) /* whose search for leaks there fails where memory is not passed on to children */
+	if (test_in_valgrind()) /* its leak check fails where memory is not passed on to children */
 		return by_fork();
 	MUST(pthread_create(&thread, NULL, fork_in_thread, &pid) == 0 && pthread_join(thread, NULL) == 0);
 	return pid;
@@ -90,7 +93,7 @@ static pid_t by_handler(void)
 	return handler_child;
 }
 
-/* 0 in the grandchild; the one in the middle is gone before it does anything. */
+/* Returns 0 in the grandchild. The process in between ends at once. */
 static pid_t fork_twice(void)
 {
 	pid_t pid = fork();
@@ -121,7 +124,7 @@ static void close_all(int from)
 		close(fd);
 }
 
-/* 0 in the daemon. */
+/* Returns 0 in the daemon. */
 static pid_t fork_daemon(void)
 {
 	pid_t pid = fork();
@@ -183,7 +186,7 @@ static pid_t by_spawn(void)
 	return pid;
 }
 
-/* A command of the shell. */
+/* Returns a shell command that runs the target. */
 static char *command(const char *format)
 {
 	static char text[2 * PATH_MAX], target[PATH_MAX + 200];
@@ -200,7 +203,7 @@ static pid_t by_system(void)
 	return 0;
 }
 
-/* The shell is gone. */
+/* The shell has ended. */
 static pid_t by_system_in_background(void)
 {
 	CHECK_EQ("-", system(command("%s &")), 0);
@@ -231,7 +234,7 @@ static pid_t without_environment(void)
 	return shell("exec env -i %s");
 }
 
-/* Programs that have nothing to do with tracing, one executing the next. */
+/* Programs that do not use tracing, each of which executes the next one. */
 static pid_t by_chain_of_programs(void)
 {
 	return shell("exec env nice env sh -c 'exec %s'");
@@ -253,11 +256,11 @@ static pid_t by_daemon_and_exec(void)
 	return 0;
 }
 
-#define ORPHAN 1 /* nobody of us is its parent */
-#define OURS   2 /* the parent's parent is */
-#define BLOCKS 4 /* the parent until the child ends */
-#define SHELL  8 /* a shell is, that is the parent's child */
-#define MEMORY 16 /* the child has its parent's memory, so its event ids */
+#define ORPHAN 1 /* its parent is outside of the test */
+#define OURS   2 /* the parent's parent is its parent */
+#define BLOCKS 4 /* the parent waits until the child ends */
+#define SHELL  8 /* its parent is a shell, which is the parent's child */
+#define MEMORY 16 /* has its parent's memory, and so its event ids */
 
 static const struct way {
 	const char *name;
@@ -285,7 +288,8 @@ static const struct way {
 	{ "daemon and exec", by_daemon_and_exec, ORPHAN },
 };
 #define WAYS (int)(sizeof ways / sizeof ways[0])
-enum { FORK, UNDERSCORE_FORK, CLONE, CLONE_BROTHER, THREAD, HANDLER, DOUBLE, DAEMON, EXEC, VFORK, SPAWN, DOUBLE_EXEC = 17 };
+enum { FORK, UNDERSCORE_FORK, CLONE, CLONE_BROTHER, THREAD, HANDLER, DOUBLE, DAEMON, EXEC, VFORK, SPAWN,
+       DOUBLE_EXEC = 17 };
 
 static long long bear_task(const void *way)
 {
@@ -295,7 +299,7 @@ static long long bear_task(const void *way)
 	return ways[w].bear();
 }
 
-/* Waits for one child, any if the number is -1; or for all. */
+/* Waits for one child, for any child if the number is -1, or for all. */
 static long long reap_task(const void *pid)
 {
 	int status;
@@ -315,7 +319,7 @@ static long long reap_all_task(const void *arg)
 	return failed;
 }
 
-/* The parent has a child in this way; null: we are the parent. */
+/* The parent makes a child in this way. A null parent means this process. */
 static struct target born(const struct target *parent, int way)
 {
 	struct target child;
@@ -335,7 +339,7 @@ static struct target born(const struct target *parent, int way)
 	return child;
 }
 
-static void buried(const struct target *parent, int way, struct target *child)
+static void reaped(const struct target *parent, int way, struct target *child)
 {
 	pid_t pid = ways[way].flags & SHELL ? -1 : child->pid;
 	int status = 0;
@@ -347,7 +351,7 @@ static void buried(const struct target *parent, int way, struct target *child)
 		target_gone(child->pid);
 	else if (parent && !(ways[way].flags & OURS))
 		status = (int)target_do(parent, reap_task, &pid, sizeof pid);
-	else if (parent || !(ways[way].flags & OURS)) /* else it is somebody else's */
+	else if (parent || !(ways[way].flags & OURS)) /* otherwise it is not a child of this process */
 		MUST(waitpid(pid, &status, 0) > 0);
 	CHECK_EQ("-", status, 0);
 }
@@ -382,7 +386,7 @@ static trace_id_t closed(pid_t pid)
 		CHECK_EQ(ids, stream_drain(trid), 0);            \
 	} while (0)
 
-/* Says of which way the failures speak. */
+/* Says which way of making a child the failures belong to. */
 static int said;
 
 static void say(int way, int kind)
@@ -394,7 +398,7 @@ static void say(int way, int kind)
 
 /* -- A child is traced, or not ------------------------------------------------- */
 
-/* In each way, of a parent that is in the middle of its work. */
+/* In each way, from a parent that is recording. */
 static void each_way(int kind)
 {
 	struct target t = target_make(kind);
@@ -415,7 +419,7 @@ static void each_way(int kind)
 			CHECK_TRACED("INH-1 INH-9 INH-6", trid, &child, id);
 		}
 		CHECK_EQ("INH-3 INH-4 OBJ-8", stream_drain(single), 0);
-		buried(&t, way, &child);
+		reaped(&t, way, &child);
 		CHECK_TRACED("INH-1 INH-3 INH-16", trid, &t, id);
 		CHECK_TRACED("INH-3 INH-4", single, &t, id);
 		CHECK_EQ("INH-1", stream_drain(trid), 3);
@@ -444,7 +448,7 @@ TEST(ways_as_user)
 		each_way(kind);
 }
 
-/* The parent has come to no trace point since the stream is there; if at all. */
+/* The parent has not reached a trace point since the stream exists, or never has. */
 static void of_unaware_parent(void)
 {
 	for EACH_KIND(kind)
@@ -457,7 +461,7 @@ static void of_unaware_parent(void)
 		CHECK_TRACED("INH-1 INH-5 INH-9 MODEL-32", trid, &child, NO_ID);
 		id = target_id(&child, "unaware");
 		CHECK_TRACED("INH-1 INH-9 INH-6", trid, &child, id);
-		buried(&t, way, &child);
+		reaped(&t, way, &child);
 		CHECK_TRACED("INH-1", single, &t, NO_ID);
 		CHECK_EQ("INH-1", stream_count(trid, NO_ID), 3);
 		CHECK_EQ("EVT-18 EVT-23", target_id(&t, "unaware"), id);
@@ -474,14 +478,17 @@ TEST(unaware_parent)
 	of_unaware_parent();
 }
 
-/* Above it there is one that uses the library, and has nothing to pass on: this process. */
+/* This process uses the library, has nothing to pass on, and is an ancestor of the parent. */
 TEST(unaware_parent_between)
 {
 	stream_id("between");
 	of_unaware_parent();
 }
 
-/* Closed for children, which is the default: no word of the child, in any way, also if the parent knows nothing. */
+/*
+ * A stream that is closed for children, which is the default: nothing of the child is recorded, however the child is
+ * made, even if the parent has not noticed the stream.
+ */
 TEST(closed_for_children)
 {
 	for EACH_KIND(kind)
@@ -497,7 +504,7 @@ TEST(closed_for_children)
 			if (id && (ways[way].flags & MEMORY))
 				CHECK_NOT_TRACED("INH-3", trid, &child, id);
 			CHECK_NOT_TRACED("INH-3 INH-9", trid, &child, target_id(&child, "closed"));
-			buried(&t, way, &child);
+			reaped(&t, way, &child);
 			id = target_id(&t, "closed");
 			CHECK_TRACED("INH-3", trid, &t, id);
 			CHECK_LOST("INH-3", lost_events(trid), ==, 0);
@@ -508,7 +515,7 @@ TEST(closed_for_children)
 	}
 }
 
-/* A child that is not traced has its parent's ids all the same. */
+/* A child that is not traced has its parent's ids nevertheless. */
 TEST(copied_names)
 {
 	for EACH_KIND(kind)
@@ -526,7 +533,7 @@ TEST(copied_names)
 		CHECK_EQ("INH-10", target_id(&child, "copied"), id);
 		CHECK_EQ("INH-10 CREATE-26", posix_trace_eventid_get_name(of_child, id, name), 0);
 		CHECK_STR("INH-10 CREATE-26", name, "copied");
-		/* From now on their names are two things. */
+		/* Names opened from now on are separate. */
 		theirs = target_id(&child, "of the child");
 		mine = target_id(&t, "of the parent");
 		CHECK_EQ("MODEL-14 MODEL-15", posix_trace_eventid_get_name(trid, mine, name), 0);
@@ -539,13 +546,13 @@ TEST(copied_names)
 		CHECK_EQ("INH-3", stream_drain(of_child), 0);
 		stream_end(of_child);
 		stream_end(trid);
-		buried(&t, way, &child);
+		reaped(&t, way, &child);
 		target_end(&t);
 		say(way, kind);
 	}
 }
 
-/* Each stream says for itself, and each member of the family may have some of its own. */
+/* Each stream is inherited or not by its own attribute, and each member of the family may have streams of its own. */
 TEST(each_stream_for_itself)
 {
 	for EACH_KIND(kind)
@@ -571,8 +578,9 @@ TEST(each_stream_for_itself)
 		EXPECT_NUMBERS("INH-4 INH-5", below, id, grandchild.pid, 3, 0, 3);
 		EXPECT_NUMBERS("INH-4 INH-1", below, id, child.pid, 2, 0, 3);
 		EXPECT_NUMBERS("INH-4 INH-3", last, id, grandchild.pid, 3, 0, 3);
-		CHECK_EQ("INH-4", stream_drain(both) + stream_drain(parent) + stream_drain(below) + stream_drain(last), 0);
-		/* One of them ends. */
+		CHECK_EQ("INH-4", stream_drain(both) + stream_drain(parent) + stream_drain(below) + stream_drain(last),
+		         0);
+		/* One of the streams ends. */
 		stream_end(both);
 		late = born(&t, way);
 		target_send(&late, id, 4, 0, 3);
@@ -582,9 +590,9 @@ TEST(each_stream_for_itself)
 		EXPECT_NUMBERS("INH-4", last, id, grandchild.pid, 3, 3, 3);
 		EXPECT_NUMBERS("INH-4", parent, id, t.pid, 1, 3, 3);
 		CHECK_EQ("INH-4 INH-3", stream_drain(parent) + stream_drain(below) + stream_drain(last), 0);
-		buried(&t, way, &late);
-		buried(&child, way, &grandchild);
-		buried(&t, way, &child);
+		reaped(&t, way, &late);
+		reaped(&child, way, &grandchild);
+		reaped(&t, way, &child);
 		stream_end(parent);
 		stream_end(below);
 		stream_end(last);
@@ -593,7 +601,7 @@ TEST(each_stream_for_itself)
 	}
 }
 
-/* Those that are there already are not followed, nor what they bear; however shortly before the stream they were born. */
+/* Existing children are not traced, nor are their children, however shortly before the stream they began. */
 TEST(existing_children)
 {
 	for EACH_KIND(kind)
@@ -608,31 +616,34 @@ TEST(existing_children)
 		t = target_make(kind);
 		old = born(&t, way);
 		trid = inherited(t.pid);
-		if (late) /* who comes to a trace point first makes no difference */
+		if (late) /* whichever process reaches a trace point first */
 			CHECK_NOT_TRACED("INH-5", trid, &old, NO_ID);
 		young = born(&t, way);
 		CHECK_TRACED("INH-1 INH-5", trid, &young, NO_ID);
 		if (!late)
 			CHECK_NOT_TRACED("INH-5", trid, &old, NO_ID);
-		/* A child of fork() in a thread should not make threads, and one that is in a handler waits for no signal. */
+		/*
+		 * A child of fork() in a thread should not make threads, and a child in a signal handler does not wait
+		 * for signals.
+		 */
 		again = way == THREAD ? FORK : way == HANDLER ? UNDERSCORE_FORK : way;
 		grandchild = born(&old, again);
 		CHECK_NOT_TRACED("INH-5", trid, &grandchild, NO_ID);
 		CHECK_TRACED("INH-1", trid, &t, NO_ID);
 		CHECK_NOT_TRACED("INH-5", trid, &old, NO_ID);
 		if (ways[again].flags & OURS)
-			buried(&t, again, &grandchild); /* whose parent is its parent's */
+			reaped(&t, again, &grandchild); /* their parent is the parent of t's child */
 		else
-			buried(&old, again, &grandchild);
-		buried(&t, way, &young);
-		buried(&t, way, &old);
+			reaped(&old, again, &grandchild);
+		reaped(&t, way, &young);
+		reaped(&t, way, &old);
 		stream_end(trid);
 		target_end(&t);
 		say(way, kind);
 	}
 }
 
-/* Files of a process, of this kind. */
+/* Returns how many files of this kind a process has. */
 static int files_of(pid_t pid, const char *kind)
 {
 	char path[64], begin[32];
@@ -651,8 +662,8 @@ static int files_of(pid_t pid, const char *kind)
 }
 
 /*
- * One in between has had an inherited stream of its own, and both have ended: who descends from it, and has not come to
- * a trace point yet, is traced with the others.
+ * A process in between had an inherited stream of its own, and both have ended. Its descendant that has not reached a
+ * trace point yet is traced like the others.
  */
 TEST(stream_between)
 {
@@ -669,20 +680,20 @@ TEST(stream_between)
 		child = born(&between, DOUBLE_EXEC);
 		if (first)
 			stream_end(inner);
-		buried(&t, EXEC, &between);
+		reaped(&t, EXEC, &between);
 		if (!first)
 			stream_end(inner);
 		CHECK_TRACED("INH-1 INH-9", outer, &child, NO_ID);
-		buried(NULL, DOUBLE_EXEC, &child);
+		reaped(NULL, DOUBLE_EXEC, &child);
 		stream_end(outer);
-		/* And then nothing is left of it. */
+		/* Afterwards none of its files is left. */
 		stream_end(closed(t.pid));
 		CHECK_FILES("INH-14", files_of(pid, "page"), ==, 0);
 		target_end(&t);
 	}
 }
 
-/* Children of children of children, by turns in each way. */
+/* A chain of children, made in each way in turn. */
 #define DEPTH 20
 
 TEST(depth)
@@ -708,7 +719,7 @@ TEST(depth)
 		CHECK_EQ("INH-2 EVT-23", target_id(&line[DEPTH / 2], "depth"), id);
 		CHECK_TRACED("INH-5", trid, &line[DEPTH], id);
 		for (int i = DEPTH; i-- > 0;)
-			buried(&line[i], way[i], &line[i + 1]);
+			reaped(&line[i], way[i], &line[i + 1]);
 		CHECK_TRACED("INH-5 INH-16", trid, &line[0], id);
 		stream_end(trid);
 		target_end(&line[0]);
@@ -739,7 +750,7 @@ TEST(own_stream)
 		EXPECT_NUMBERS("INH-4", single, id, getpid(), 1, (unsigned)way, 1);
 		EXPECT_NUMBERS("INH-1", trid, id, getpid(), 1, (unsigned)way, 1);
 		CHECK_EQ("INH-3 INH-4", stream_drain(single), 0);
-		buried(NULL, way, &child);
+		reaped(NULL, way, &child);
 		say(way, 0);
 	}
 	stream_end(single);
@@ -756,7 +767,7 @@ static trace_event_id_t outside(trace_id_t trid, const char *name)
 	return id;
 }
 
-/* One mapping for the whole family, whoever says a name first. */
+/* The whole family shares one mapping of names, whichever member opens a name first. */
 TEST(names_of_a_family)
 {
 	for EACH_KIND(kind) {
@@ -770,13 +781,13 @@ TEST(names_of_a_family)
 		member[0] = target_make(kind);
 		old = target_id(&member[0], "family.old");
 		trid = inherited(member[0].pid);
-		if (kind == USED) /* or it hears of the stream from its children */
+		if (kind == USED) /* otherwise it notices the stream through its children */
 			CHECK_TRACED("INH-1", trid, &member[0], old);
 		for (int i = 0; i < 4; i++)
 			member[i + 1] = born(&member[0], way[i]);
 		member[5] = born(&member[2], FORK);
 		second = closed(member[3].pid);
-		/* Each is the first with a name. */
+		/* Each member opens one name first. */
 		for (int i = 0; i < 6; i++) {
 			snprintf(name, sizeof name, "family.%d", i);
 			id[i] = target_id(&member[i], name);
@@ -794,7 +805,7 @@ TEST(names_of_a_family)
 		CHECK_EQ("EVT-18", ids_times(&seen, old), 0);
 		for (int j = 0; j < 6; j++)
 			CHECK_EQ("INH-2 EVT-23", target_id(&member[j], "family.old"), old);
-		/* And it is what the events are called. */
+		/* The events have these names. */
 		for (int j = 0; j < 6; j++) {
 			CHECK_TRACED("EVT-23", trid, &member[j], id[5 - j]);
 			MUST(posix_trace_eventid_get_name(trid, id[5 - j], name) == 0);
@@ -815,14 +826,14 @@ TEST(names_of_a_family)
 		}
 		stream_end(second);
 		stream_end(trid);
-		buried(&member[2], FORK, &member[5]);
+		reaped(&member[2], FORK, &member[5]);
 		for (int i = 1; i < 5; i++)
-			buried(&member[0], way[i - 1], &member[i]);
+			reaped(&member[0], way[i - 1], &member[i]);
 		target_end(&member[0]);
 	}
 }
 
-/* The same names at the same time in each member. */
+/* All members open the same names at the same time. */
 #define MANY (TRACE_USER_EVENT_MAX > 250 ? 200 : TRACE_USER_EVENT_MAX - 8)
 
 static long long open_many_task(const void *step)
@@ -868,12 +879,48 @@ TEST(names_at_the_same_time)
 		CHECK_EQ("ID-17", outside(trid, name), id);
 	}
 	for (int i = 0; i < 4; i++)
-		buried(&t, way[i], &child[i]);
+		reaped(&t, way[i], &child[i]);
 	stream_end(trid);
 	target_end(&t);
 }
 
-/* Nobody has more than the limit, and what one cannot have, nobody has. */
+struct own_names {
+	int sibling, count;
+};
+
+static long long own_names_task(const void *arg)
+{
+	struct own_names own;
+	int named = 0;
+	char name[32];
+
+	memcpy(&own, arg, sizeof own);
+	for (int i = 0; i < own.count; i++) {
+		snprintf(name, sizeof name, "sibling.%d.%d", own.sibling, i);
+		named += stream_id(name) != NO_ID;
+	}
+	return named;
+}
+
+/* Three siblings open many types each, as programs with different libraries do: all types have a name. */
+TEST(names_of_siblings)
+{
+	struct target t = target_make(FRESH), child[3];
+	trace_id_t trid = inherited(t.pid);
+	struct own_names own = { 0, TRACE_USER_EVENT_MAX > 2000 ? 1200 : (TRACE_USER_EVENT_MAX - 1) / 3 };
+
+	for (int i = 0; i < 3; i++)
+		child[i] = born(&t, i == 1 ? SPAWN : FORK);
+	for (own.sibling = 0; own.sibling < 3; own.sibling++)
+		CHECK_EQ("EVT-16 EVT-18 LIM-4", target_do(&child[own.sibling], own_names_task, &own, sizeof own),
+		         own.count);
+	stream_end(trid);
+	for (int i = 0; i < 3; i++)
+		reaped(&t, i == 1 ? SPAWN : FORK, &child[i]);
+	target_end(&t);
+}
+
+/* A family has no more names than the limit, and a name beyond it is refused in all members. */
 TEST(name_limit)
 {
 	struct target t = target_make(FRESH), child[2];
@@ -904,12 +951,12 @@ TEST(name_limit)
 		CHECK_EQ("EVT-19 EVT-23", target_id(&child[1], name), id);
 	}
 	stream_end(trid);
-	buried(&t, FORK, &child[0]);
-	buried(&t, SPAWN, &child[1]);
+	reaped(&t, FORK, &child[0]);
+	reaped(&t, SPAWN, &child[1]);
 	target_end(&t);
 }
 
-/* -- Where an event comes from ------------------------------------------------------ */
+/* -- The origin of an event ----------------------------------------------------------- */
 
 static long long tid_task(const void *arg)
 {
@@ -948,7 +995,8 @@ TEST(origin)
 		stream_expect(trid, NO_ID, &e);
 		CHECK_EQ("INH-6 EVT-6", e.info.posix_pid, child.pid);
 		CHECK_TID("INH-6 HDR-12", &e.info, ==, target_do(&child, tid_task, NULL, 0));
-		CHECK_EQ("EVT-7", (uintptr_t)e.info.posix_thread_id, (uintptr_t)target_do(&child, target_pthread, NULL, 0));
+		CHECK_EQ("EVT-7", (uintptr_t)e.info.posix_thread_id,
+		         (uintptr_t)target_do(&child, target_pthread, NULL, 0));
 		if (way[i] == FORK || way[i] == EXEC || way[i] == SPAWN) { /* the others must not have threads */
 			thread = target_do(&child, send_in_thread_task, &one, sizeof one);
 			stream_expect(trid, NO_ID, &e);
@@ -956,15 +1004,15 @@ TEST(origin)
 			CHECK_TID("HDR-12", &e.info, !=, child.pid);
 			CHECK_EQ("EVT-7", (uintptr_t)e.info.posix_thread_id, (uintptr_t)thread);
 		}
-		buried(&t, way[i], &child);
+		reaped(&t, way[i], &child);
 	}
 	stream_end(trid);
 	target_end(&t);
 }
 
-/* -- Who controls ----------------------------------------------------------------- */
+/* -- Control ------------------------------------------------------------------------ */
 
-/* Every use of the identifier, in a child of the creator. */
+/* Uses the identifier in every function, in a child of the creator. */
 static long long use_identifier_task(const void *arg)
 {
 	struct posix_trace_status_info s;
@@ -992,7 +1040,8 @@ static long long use_identifier_task(const void *arg)
 	CHECK_EQ("CREATE-15 INH-8", posix_trace_eventtypelist_getnext_id(trid, &id, &unavailable), EINVAL);
 	CHECK_EQ("CREATE-15 INH-8", posix_trace_eventtypelist_rewind(trid), EINVAL);
 	CHECK_EQ("CREATE-15 INH-8", posix_trace_getnext_event(trid, &e, NULL, 0, &len, &unavailable), EINVAL);
-	CHECK_EQ("CREATE-15 INH-8", posix_trace_timedgetnext_event(trid, &e, NULL, 0, &len, &unavailable, &soon), EINVAL);
+	CHECK_EQ("CREATE-15 INH-8", posix_trace_timedgetnext_event(trid, &e, NULL, 0, &len, &unavailable, &soon),
+	         EINVAL);
 	CHECK_EQ("CREATE-15 INH-8", posix_trace_trygetnext_event(trid, &e, NULL, 0, &len, &unavailable), EINVAL);
 	CHECK_EQ("CREATE-15 INH-8", posix_trace_shutdown(trid), EINVAL);
 	return 0;
@@ -1015,7 +1064,7 @@ TEST(child_does_not_control)
 			CHECK_STR("INH-8 MODEL-19", state(trid), "RN");
 			CHECK_EQ("INH-8", stream_drain(trid), 0);
 		}
-		buried(NULL, way, &child);
+		reaped(NULL, way, &child);
 		say(way, 0);
 	}
 	CHECK_STR("INH-8", state(trid), "RN");
@@ -1024,7 +1073,7 @@ TEST(child_does_not_control)
 	stream_end(trid);
 }
 
-/* A child may create streams: of itself, of its parent, whatever its parent has. */
+/* A child may create streams for itself and for its parent, whatever streams the parent has. */
 TEST(child_creates)
 {
 	for (int i = 0; i < 3; i++) {
@@ -1036,7 +1085,7 @@ TEST(child_creates)
 		target_control(&child, 0, 0);
 		CHECK_TRACED("INH-1 MODEL-6", trid, &child, id);
 		CHECK_EQ("INH-1 MODEL-6", target_count(&child, id), 3);
-		CHECK_EQ("SEC-6", stream_drain(trid), 0); /* START of the other stream is of no concern here */
+		CHECK_EQ("SEC-6", stream_drain(trid), 0); /* START of the new stream is not recorded here */
 		number_send(NO_ID, 0, 1);
 		EXPECT_NUMBERS("INH-8", trid, NO_ID, getpid(), 0, 1, 1);
 		CHECK_EQ("MODEL-6", target_count(&child, NO_ID), 0);
@@ -1047,7 +1096,7 @@ TEST(child_creates)
 		CHECK_EQ("MODEL-6", target_count(&child, NO_ID), 1);
 		CHECK_TRACED("INH-1", trid, &child, id);
 		CHECK_EQ("MODEL-6", target_count(&child, id), 0);
-		buried(NULL, way[i], &child); /* and the stream with it */
+		reaped(NULL, way[i], &child); /* its stream ends too */
 		number_send(NO_ID, 0, 3);
 		EXPECT_NUMBERS("INH-8 MODEL-20", trid, NO_ID, getpid(), 0, 3, 1);
 		stream_end(trid);
@@ -1077,7 +1126,7 @@ static long long end_task(const void *how)
 	_exit(1);
 }
 
-/* A child ends: its events are there, the others go on, and more children come. */
+/* A child ends: its events stay, the other processes are traced on, and more children are made. */
 TEST(end_of_child)
 {
 	for (int self = 0; self < 2; self++)
@@ -1117,7 +1166,10 @@ TEST(end_of_child)
 	}
 }
 
-/* The process that the stream was created for ends: its children are traced on, and theirs; also those that have said nothing yet. */
+/*
+ * The process for which the stream was created ends: its children and their children are still traced, including those
+ * that have not recorded yet.
+ */
 TEST(end_of_parent)
 {
 	for (int how = 0; how < ENDS; how++)
@@ -1148,7 +1200,7 @@ TEST(end_of_parent)
 			grandchild = born(&child[i], i ? FORK : SPAWN);
 			CHECK_TRACED("INH-16 INH-5", trid, &grandchild, NO_ID);
 			CHECK_EQ("INH-16 INH-2", target_id(&grandchild, "end of parent"), id);
-			buried(&child[i], FORK, &grandchild);
+			reaped(&child[i], FORK, &grandchild);
 		}
 		close(t.socket);
 		for (int i = 0; i < 4; i++) {
@@ -1160,7 +1212,10 @@ TEST(end_of_parent)
 	}
 }
 
-/* After the shutdown nobody of the family records, nothing of it stays in them, and new ones come to the world as if nothing had been. */
+/*
+ * After the shutdown no member of the family records, nothing of the stream stays in the members, and new children work
+ * as usual.
+ */
 TEST(shutdown)
 {
 	for EACH_KIND(kind) {
@@ -1220,7 +1275,7 @@ TEST(states)
 		stream_expect(trid, POSIX_TRACE_STOP, &e);
 		for (int i = 0; i < 2; i++)
 			CHECK_NOT_TRACED("MODEL-5 EVT-4", trid, &child[i], id);
-		if (round == 1) { /* born while nothing runs */
+		if (round == 1) { /* made while nothing runs */
 			target_dismiss(&child[1]);
 			child[1] = born(&t, SPAWN);
 			MUST(target_id(&child[1], "states.hidden") == hidden && target_id(&child[1], "states") == id);
@@ -1239,14 +1294,91 @@ TEST(states)
 	}
 	CHECK_LOST("MODEL-8", lost_events(trid), ==, 0);
 	stream_end(trid);
-	buried(&t, FORK, &child[0]);
-	buried(&t, SPAWN, &child[1]);
+	reaped(&t, FORK, &child[0]);
+	reaped(&t, SPAWN, &child[1]);
 	target_end(&t);
 }
 
+enum { SHORT_REAPED, SHORT_ZOMBIES, SHORT_IMAGES, FAST_PATHS, SHORT_CHILDREN = 64 };
+
+/* Each image of one process records one event and executes the next. */
+static void short_image(int argc, char **argv)
+{
+	trace_event_id_t id = stream_id("short");
+	char next[16];
+	int i = atoi(argv[argc - 1]);
+
+	number_send(id, 1, (unsigned)i);
+	snprintf(next, sizeof next, "%d", i + 1);
+	if (i + 1 < SHORT_CHILDREN)
+		execl(target_path(), "target", "short", next, (char *)NULL);
+	_exit(i + 1 < SHORT_CHILDREN);
+}
+
+static void short_children(int way, trace_event_id_t id)
+{
+	for (int i = 0; i < (way == SHORT_IMAGES ? 1 : SHORT_CHILDREN); i++) {
+		pid_t pid = fork();
+		siginfo_t ended;
+
+		if (pid == 0) {
+			if (way == SHORT_IMAGES)
+				execl(target_path(), "target", "short", "0", (char *)NULL);
+			number_send(id, 1, (unsigned)i);
+			_exit(way == SHORT_IMAGES);
+		}
+		MUST(pid > 0 && waitid(P_PID, (id_t)pid, &ended, WEXITED | (way == SHORT_ZOMBIES ? WNOWAIT : 0)) == 0);
+		MUST(ended.si_status == 0);
+	}
+	while (way == SHORT_ZOMBIES && wait(NULL) > 0)
+		;
+}
+
 /*
- * Many children at once; books are kept. The events of an UNTIL_FULL stream
- * whose sizes add up to the stream's are all kept, whichever processes record.
+ * LOOP keeps the newest events, whichever processes have recorded them: programs that record one event each and end do
+ * not displace more than their own events. This also holds for zombies, and for images executed by one process.
+ */
+TEST(loop_and_short_children)
+{
+	enum { SIZE = 1 << 20 };
+	trace_event_id_t id = stream_id("short");
+	trace_attr_t attr;
+	size_t one;
+
+	stream_attr(&attr, POSIX_TRACE_LOOP, SIZE, NUMBER_SIZE);
+	MUST(posix_trace_attr_setinherited(&attr, POSIX_TRACE_INHERITED) == 0);
+	MUST(posix_trace_attr_getmaxusereventsize(&attr, NUMBER_SIZE, &one) == 0);
+	for (int way = 0; way < FAST_PATHS; way++) {
+		unsigned last = 0, children = 0, numbers = 0;
+		trace_id_t trid = stream_running(&attr);
+		struct stream_event e;
+
+		while (last < 3 * SIZE / one || stream_status(trid).posix_stream_full_status != POSIX_TRACE_FULL)
+			number_send(id, 0, last++);
+		short_children(way, id);
+		while (stream_try(trid, &e)) {
+			struct number n;
+
+			if (e.info.posix_event_id != id)
+				continue;
+			n = number_of(e.data, e.len);
+			CHECK_EQ("START-11", n.number, n.writer ? children : numbers ? last : n.number);
+			if (n.writer) {
+				children++;
+			} else {
+				numbers++;
+				last = n.number + 1;
+			}
+		}
+		CHECK_EQ("START-11 INH-1", children, SHORT_CHILDREN);
+		CHECK_OP("START-11 ATTR-50", numbers, >=, SIZE / one / 2);
+		stream_end(trid);
+	}
+}
+
+/*
+ * Many children at once, with exact counts. An UNTIL_FULL stream keeps all events whose sizes add up to the stream's,
+ * whichever processes record them.
  */
 #define CHILDREN 30
 #define EACH_SENDS 100
@@ -1299,7 +1431,7 @@ TEST(many_children)
 	}
 }
 
-/* Full streams: what is not there is counted, whoever lost it. */
+/* Full streams: missing events are counted, whichever process lost them. */
 TEST(full)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL };
@@ -1330,9 +1462,9 @@ TEST(full)
 		for (int i = 0; i < 3; i++)
 			CHECK_TRACED("INH-1 MODEL-8", trid, &child[i], NO_ID);
 		stream_end(trid);
-		buried(&child[1], CLONE, &child[2]);
-		buried(&t, FORK, &child[0]);
-		buried(&t, SPAWN, &child[1]);
+		reaped(&child[1], CLONE, &child[2]);
+		reaped(&t, FORK, &child[0]);
+		reaped(&t, SPAWN, &child[1]);
 		target_end(&t);
 	}
 }
@@ -1362,7 +1494,7 @@ static void *writer_run(void *number)
 
 static pid_t other_ways(int i)
 {
-#if SANITIZER_THREAD /* has locks of its own, which only fork() looks after */
+#if SANITIZER_THREAD /* only fork() takes care of the sanitizer's locks */
 	i = i % 2 * 3;
 #endif
 	switch (i % 4) {
@@ -1386,7 +1518,7 @@ static pid_t other_ways(int i)
 	}
 }
 
-/* Threads write, and the process has children, who write. */
+/* Threads record, and the process has children that record. */
 static long long threads_task(const void *arg)
 {
 	for (uintptr_t i = 0; i < 3; i++)
@@ -1420,12 +1552,14 @@ static long long written_task(const void *number)
 
 TEST(threads_and_forks)
 {
+	NEEDS_ROOM(128);
 	for (int inheritance = 0; inheritance < 2; inheritance++)
 	for (int kind = FRESH; kind <= USED; kind += USED - FRESH) {
 		unsigned next[100 + BORN] = { 0 }, children = 0;
 		pid_t pid[100 + BORN] = { 0 };
 		struct target t = target_make(kind);
-		trace_id_t trid = running(t.pid, inheritance ? POSIX_TRACE_INHERITED : POSIX_TRACE_CLOSE_FOR_CHILD, 0, 64 << 20);
+		trace_id_t trid = running(t.pid, inheritance ? POSIX_TRACE_INHERITED : POSIX_TRACE_CLOSE_FOR_CHILD, 0,
+		                          64 << 20);
 		struct stream_event e;
 
 		target_do(&t, threads_task, NULL, 0);
@@ -1479,7 +1613,7 @@ static long long few_descriptors_task(const void *limit)
 	return setrlimit(RLIMIT_NOFILE, &r);
 }
 
-/* A program gets the numbers that it expects, and none of them is ours. */
+/* A program gets the descriptor numbers that it expects, and the library keeps none of them open. */
 TEST(descriptors)
 {
 	for EACH_KIND(kind)
@@ -1493,7 +1627,7 @@ TEST(descriptors)
 			MUST(target_do(&t, few_descriptors_task, &limit, sizeof limit) == 0);
 		child[0] = born(&t, SPAWN);
 		of_image = target_do(&child[0], lowest_task, NULL, 0);
-		buried(&t, SPAWN, &child[0]);
+		reaped(&t, SPAWN, &child[0]);
 
 		trid = closed(t.pid);
 		CHECK_TRACED("CREATE-1", trid, &t, NO_ID);
@@ -1513,13 +1647,13 @@ TEST(descriptors)
 		target_send(&child[1], NO_ID, 0, 0, 2);
 		CHECK_FILES("INH-18 SHUT-2", target_descriptors(t.pid), ==, before);
 		CHECK_EQ("INH-18", target_do(&child[1], lowest_task, NULL, 0), of_image);
-		buried(&t, FORK, &child[0]);
-		buried(&t, SPAWN, &child[1]);
+		reaped(&t, FORK, &child[0]);
+		reaped(&t, SPAWN, &child[1]);
 		target_end(&t);
 	}
 }
 
-/* All but those that it talks by. */
+/* Closes all descriptors except those of the connection to the test. */
 static long long close_all_task(const void *take_over)
 {
 	int take, null = open("/dev/null", O_RDWR);
@@ -1538,7 +1672,7 @@ static long long close_all_task(const void *take_over)
 	return 0;
 }
 
-/* Are the descriptors that were taken over still what they were made? */
+/* Returns whether the descriptors that were taken over are unchanged. */
 static long long still_null_task(const void *arg)
 {
 	struct stat st, null;
@@ -1550,7 +1684,7 @@ static long long still_null_task(const void *arg)
 	return n;
 }
 
-/* A program that closes all that it does not know, or gives the numbers to something else: its children are traced on. */
+/* A program that closes all unknown descriptors, or uses their numbers itself: its children are still traced. */
 TEST(descriptors_closed)
 {
 	for EACH_KIND(kind)
@@ -1566,16 +1700,16 @@ TEST(descriptors_closed)
 		CHECK_TRACED("INH-1", trid, &t, id);
 		child = born(&t, FORK);
 		CHECK_TRACED("INH-1", trid, &child, id);
-		buried(&t, FORK, &child);
+		reaped(&t, FORK, &child);
 		child = born(&t, SPAWN);
 		CHECK_TRACED("INH-1 INH-18", trid, &child, NO_ID);
 		CHECK_EQ("INH-18 EVT-23", target_id(&child, "closed"), id);
 		if (take_over)
 			CHECK_EQ("INH-18", target_do(&child, still_null_task, NULL, 0), null);
-		buried(&t, SPAWN, &child);
+		reaped(&t, SPAWN, &child);
 		child = born(&t, DAEMON);
 		CHECK_TRACED("INH-1 INH-18", trid, &child, id);
-		buried(&t, DAEMON, &child);
+		reaped(&t, DAEMON, &child);
 		CHECK_TRACED("INH-18 INH-1", trid, &t, id);
 		stream_end(trid);
 		target_send(&t, id, 0, 0, 3);
@@ -1584,7 +1718,7 @@ TEST(descriptors_closed)
 	}
 }
 
-/* Programs that have nothing to do with tracing: they work, and are not in the way. */
+/* Programs that do not use tracing work, and do not disturb it. */
 TEST(strangers)
 {
 	trace_id_t trid = inherited(0);
@@ -1596,10 +1730,27 @@ TEST(strangers)
 	stream_end(trid);
 }
 
-TARGET_MAIN(TEST_ENTRY(ways), TEST_ENTRY(ways_as_user), TEST_ENTRY(unaware_parent),
-	    TEST_ENTRY(unaware_parent_between), TEST_ENTRY(closed_for_children),
-	    TEST_ENTRY(copied_names), TEST_ENTRY(each_stream_for_itself), TEST_ENTRY(existing_children), TEST_ENTRY(stream_between), TEST_ENTRY(depth),
-	    TEST_ENTRY(own_stream), TEST_ENTRY(names_of_a_family), TEST_ENTRY(names_at_the_same_time), TEST_ENTRY(name_limit),
-	    TEST_ENTRY(origin), TEST_ENTRY(child_does_not_control), TEST_ENTRY(child_creates), TEST_ENTRY(end_of_child),
-	    TEST_ENTRY(end_of_parent), TEST_ENTRY(shutdown), TEST_ENTRY(states), TEST_ENTRY(many_children), TEST_ENTRY(full),
-	    TEST_ENTRY(threads_and_forks), TEST_ENTRY(descriptors), TEST_ENTRY(descriptors_closed), TEST_ENTRY(strangers))
+/* As TARGET_MAIN(), plus the images of loop_and_short_children. */
+int main(int argc, char **argv)
+{
+	static const struct test tests[] = {
+		TEST_ENTRY(ways), TEST_ENTRY(ways_as_user), TEST_ENTRY(unaware_parent),
+		TEST_ENTRY(unaware_parent_between), TEST_ENTRY(closed_for_children),
+		TEST_ENTRY(copied_names), TEST_ENTRY(each_stream_for_itself), TEST_ENTRY(existing_children),
+		TEST_ENTRY(stream_between), TEST_ENTRY(depth),
+		TEST_ENTRY(own_stream), TEST_ENTRY(names_of_a_family), TEST_ENTRY(names_at_the_same_time),
+		TEST_ENTRY(names_of_siblings), TEST_ENTRY(name_limit),
+		TEST_ENTRY(origin), TEST_ENTRY(child_does_not_control), TEST_ENTRY(child_creates),
+		TEST_ENTRY(end_of_child),
+		TEST_ENTRY(end_of_parent), TEST_ENTRY(shutdown), TEST_ENTRY(states),
+		TEST_ENTRY(loop_and_short_children),
+		TEST_ENTRY(many_children), TEST_ENTRY(full),
+		TEST_ENTRY(threads_and_forks), TEST_ENTRY(descriptors), TEST_ENTRY(descriptors_closed),
+		TEST_ENTRY(strangers), { NULL, NULL },
+	};
+
+	if (argc == 3 && strcmp(argv[1], "short") == 0)
+		short_image(argc, argv);
+	target_main(argc, argv);
+	return test_main(tests, argc, argv);
+}

@@ -27,15 +27,6 @@ static void install(int signal, void (*function)(int), int flags)
 	MUST(sigaction(signal, &sa, NULL) == 0);
 }
 
-/* Kernels before 5.16, and valgrind, have no timed wait that SA_RESTART restarts. */
-static int timed_restarts(void)
-{
-#ifndef SYS_futex_waitv
-# define SYS_futex_waitv 449
-#endif
-	return syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) == -1 && errno != ENOSYS;
-}
-
 static const struct timespec *wait_kind(int timed)
 {
 	static struct timespec t;
@@ -56,7 +47,7 @@ static void eintr(int timed)
 	install(SIGUSR1, handler, 0);
 	for (unsigned round = 0; round < 20; round++) {
 		waiter_start(&w, trid, wait_kind(timed));
-		while (!atomic_load(&w.done)) { /* the first one may be too early */
+		while (!atomic_load(&w.done)) { /* the first signal may be too early */
 			MUST(pthread_kill(w.thread, SIGUSR1) == 0);
 			sleep_ms(5);
 		}
@@ -81,7 +72,7 @@ TEST(eintr_timedgetnext)
 	eintr(1);
 }
 
-/* Sends a signal that the waiting thread handles; does it still wait? */
+/* Sends a signal that the waiting thread handles. Returns whether the thread still waits. */
 static int still_waits_after(struct waiter *w, int signal)
 {
 	int before = atomic_load(&handled);
@@ -100,8 +91,6 @@ static void restart(int timed)
 	struct waiter w;
 
 	NOT_WITH_TSAN();
-	if (timed && !timed_restarts())
-		SKIP("this kernel cannot restart a timed wait");
 	id = stream_id("interrupt");
 	install(SIGUSR1, handler, SA_RESTART);
 	waiter_start(&w, trid, wait_kind(timed));
@@ -124,15 +113,13 @@ TEST(restart_timedgetnext)
 	restart(1);
 }
 
-/* Restarting does not move the time. */
+/* A restarted wait keeps its deadline. */
 TEST(restart_keeps_timeout)
 {
 	trace_id_t trid = stream_running(NULL);
 	struct timespec until, end;
 	struct waiter w;
 
-	if (!timed_restarts())
-		SKIP("this kernel cannot restart a timed wait");
 	install(SIGUSR1, handler, SA_RESTART);
 	until = now_plus_ms(300);
 	waiter_start(&w, trid, &until);
@@ -148,7 +135,7 @@ TEST(restart_keeps_timeout)
 	stream_end(trid);
 }
 
-/* Ignored, blocked, or not for a handler: no function notices. */
+/* Signals that are ignored, blocked, or without a handler: no function notices. */
 static void unnoticed(int timed)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -162,7 +149,7 @@ static void unnoticed(int timed)
 	install(SIGUSR2, handler, 0);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
-	MUST(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0); /* the new thread's mask too */
+	MUST(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0); /* the new thread inherits the mask */
 	waiter_start(&w, trid, wait_kind(timed));
 	for (int i = 0; i < 5; i++) {
 		MUST(pthread_kill(w.thread, SIGUSR1) == 0);
@@ -171,7 +158,7 @@ static void unnoticed(int timed)
 		waiter_settle(&w);
 		CHECK_EQ("THR-14 READ-5", atomic_load(&w.done), 0);
 	}
-	/* A job that is stopped and continued. */
+	/* A process that is stopped and continued. */
 	pid = fork();
 	if (pid == 0) {
 		if (kill(parent, SIGSTOP) != 0)
@@ -180,10 +167,8 @@ static void unnoticed(int timed)
 		_exit(kill(parent, SIGCONT) != 0);
 	}
 	MUST(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
-	if (!timed || timed_restarts()) {
-		waiter_settle(&w);
-		CHECK_EQ("THR-14 READ-5", atomic_load(&w.done), 0);
-	}
+	waiter_settle(&w);
+	CHECK_EQ("THR-14 READ-5", atomic_load(&w.done), 0);
 	CHECK_EQ("-", atomic_load(&handled), 0);
 	number_send(id, 0, 6);
 	waiter_join(&w);
@@ -201,7 +186,7 @@ TEST(unnoticed_timedgetnext)
 	unnoticed(1);
 }
 
-/* The handler of the waiting thread traces: with SA_RESTART the wait finds that event. */
+/* The handler in the waiting thread records an event. With SA_RESTART, the wait returns that event. */
 static trace_event_id_t handler_id;
 
 static void tracing_handler(int signal)
@@ -228,7 +213,7 @@ TEST(handler_wakes_its_thread)
 		waiter_start(&w, trid, wait_kind(timed));
 		MUST(pthread_kill(w.thread, SIGUSR1) == 0);
 		waiter_join(&w);
-		if (flags && (!timed || timed_restarts()))
+		if (flags)
 			CHECK_EQ("THR-3 THR-12 THR-13", w.result, 0);
 		if (w.result == 0) {
 			CHECK_EQ("THR-13 READ-22", number_of(w.data, w.len).number, n);
@@ -242,7 +227,7 @@ TEST(handler_wakes_its_thread)
 	stream_end(trid);
 }
 
-/* Interrupted again and again while events come: each of them once, in order. */
+/* Interrupted again and again while events come: each event is read once, in order. */
 static trace_id_t shared;
 static atomic_int finished;
 static unsigned to_send, interrupted;
@@ -259,7 +244,8 @@ static void *patient_reader(void *arg)
 		if (n & 1)
 			error = posix_trace_getnext_event(shared, &e, data, sizeof data, &len, &unavailable);
 		else
-			error = posix_trace_timedgetnext_event(shared, &e, data, sizeof data, &len, &unavailable, &until);
+			error = posix_trace_timedgetnext_event(shared, &e, data, sizeof data, &len, &unavailable,
+			                                       &until);
 		if (error == EINTR) {
 			interrupted++;
 			continue;
@@ -304,14 +290,14 @@ TEST(nothing_consumed)
 	MUST(pthread_join(reader, NULL) == 0);
 	MUST(pthread_join(storm, NULL) == 0);
 	CHECK_EQ("READ-22", stream_drain(shared), 0);
-	CHECK_OP("-", interrupted, >, 0); /* else the test has shown nothing */
+	CHECK_OP("-", interrupted, >, 0); /* otherwise the test proves nothing */
 	stream_end(shared);
 }
 
-/* All other functions finish their work. */
+/* All other functions complete their work. */
 TEST(control_is_not_interrupted)
 {
-	/* Not setitimer(): that is alarm()'s timer, which ends a test that hangs. */
+	/* Not setitimer(), which uses the timer of alarm() that ends a hanging test. */
 	struct sigevent by_signal = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
 	struct itimerspec often = { .it_interval = { 0, 211000 }, .it_value = { 0, 211000 } };
 	timer_t timer;
@@ -334,7 +320,8 @@ TEST(control_is_not_interrupted)
 		snprintf(name, sizeof name, "name %u", i % 100);
 		CHECK_EQ("THR-13", posix_trace_eventid_open(name, &other), 0);
 		CHECK_EQ("CREATE-19 THR-13", posix_trace_create(0, NULL, &trid), 0);
-		CHECK_EQ("FILT-11 FILT-13 THR-13", posix_trace_set_filter(trid, &sets[i & 1], POSIX_TRACE_SET_EVENTSET), 0);
+		CHECK_EQ("FILT-11 FILT-13 THR-13", posix_trace_set_filter(trid, &sets[i & 1], POSIX_TRACE_SET_EVENTSET),
+		         0);
 		CHECK_EQ("FILT-13 THR-13", posix_trace_get_filter(trid, &got), 0);
 		CHECK("FILT-11 THR-13", set_equal(&got, &sets[i & 1]));
 		CHECK_EQ("START-8 THR-13", posix_trace_start(trid), 0);
@@ -357,6 +344,7 @@ TEST(control_is_not_interrupted)
 	MUST(timer_delete(timer) == 0);
 }
 
-TEST_MAIN(TEST_ENTRY(eintr_getnext), TEST_ENTRY(eintr_timedgetnext), TEST_ENTRY(restart_getnext), TEST_ENTRY(restart_timedgetnext),
-	  TEST_ENTRY(restart_keeps_timeout), TEST_ENTRY(unnoticed_getnext), TEST_ENTRY(unnoticed_timedgetnext),
-	  TEST_ENTRY(handler_wakes_its_thread), TEST_ENTRY(nothing_consumed), TEST_ENTRY(control_is_not_interrupted))
+TEST_MAIN(TEST_ENTRY(eintr_getnext), TEST_ENTRY(eintr_timedgetnext), TEST_ENTRY(restart_getnext),
+          TEST_ENTRY(restart_timedgetnext), TEST_ENTRY(restart_keeps_timeout), TEST_ENTRY(unnoticed_getnext),
+          TEST_ENTRY(unnoticed_timedgetnext), TEST_ENTRY(handler_wakes_its_thread), TEST_ENTRY(nothing_consumed),
+          TEST_ENTRY(control_is_not_interrupted))

@@ -14,13 +14,15 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "numbers.h"
 
 /* -- Files ---------------------------------------------------------------- */
 
-/* Another open file of what fd is, with these flags, at its beginning. */
+/* Opens the file of fd again with these flags, at its beginning. */
 static inline int log_again(int fd, int flags)
 {
 	char path[40];
@@ -32,7 +34,7 @@ static inline int log_again(int fd, int flags)
 	return again;
 }
 
-/* A regular file in this directory that has no name any more, so that nothing is left of it. */
+/* Returns a regular file in this directory whose name has been removed. */
 static inline int log_file_in(const char *directory)
 {
 	char path[64];
@@ -44,10 +46,16 @@ static inline int log_file_in(const char *directory)
 	return fd;
 }
 
-/* The end of a log waits for the disk, and most tests need not. */
+/*
+ * Returns a file for a log. Preferably not on a disk, as completing a log waits for the disk; but /dev/shm may be small
+ * in a container.
+ */
 static inline int log_file(void)
 {
-	return log_file_in("/dev/shm");
+	struct statvfs s;
+
+	return log_file_in(statvfs("/dev/shm", &s) == 0 && (uint64_t)s.f_blocks * s.f_frsize < UINT64_C(512) << 20
+	                   ? "/tmp" : "/dev/shm");
 }
 
 static inline long long log_length(int fd)
@@ -58,7 +66,7 @@ static inline long long log_length(int fd)
 	return (long long)st.st_size;
 }
 
-/* All that can be read of from, as a file. */
+/* Returns a file with everything that can be read from the descriptor. */
 static inline int log_copy(int from)
 {
 	static char block[65536];
@@ -73,7 +81,7 @@ static inline int log_copy(int from)
 
 /* -- Streams with a log --------------------------------------------------- */
 
-/* *attr initialised; 0 leaves the default of that attribute alone. */
+/* Initializes *attr. 0 leaves an attribute at its default. */
 static inline void log_attr(trace_attr_t *attr, int stream_policy, int log_policy, size_t stream_size, size_t log_size)
 {
 	stream_attr(attr, stream_policy, stream_size, 0);
@@ -83,7 +91,10 @@ static inline void log_attr(trace_attr_t *attr, int stream_policy, int log_polic
 		MUST(posix_trace_attr_setlogsize(attr, log_size) == 0);
 }
 
-/* The error of posix_trace_create_withlog(); another program may have all streams for a moment, a test of that limit. */
+/*
+ * Returns the error of posix_trace_create_withlog(). Tries again while a test of the limit has all streams in another
+ * process.
+ */
 static inline int log_try_create(pid_t pid, const trace_attr_t *attr, int fd, trace_id_t *trid)
 {
 	int error;
@@ -93,7 +104,7 @@ static inline int log_try_create(pid_t pid, const trace_attr_t *attr, int fd, tr
 	return error;
 }
 
-/* A new stream, suspended. pid 0: of this process; attr may be NULL. */
+/* Returns a new, suspended stream for a process, or for this process if pid is 0. attr may be NULL. */
 static inline trace_id_t log_create_for(pid_t pid, const trace_attr_t *attr, int fd)
 {
 	trace_id_t trid;
@@ -111,7 +122,7 @@ static inline trace_id_t log_create(const trace_attr_t *attr, int fd)
 	return log_create_for(0, attr, fd);
 }
 
-/* One of this process that runs, with these policies and sizes; 0 for a default. */
+/* Returns a running stream of this process with these policies and sizes, 0 for the default. */
 static inline trace_id_t log_running(int stream_policy, int log_policy, size_t stream_size, size_t log_size, int fd)
 {
 	trace_attr_t attr;
@@ -124,7 +135,7 @@ static inline trace_id_t log_running(int stream_policy, int log_policy, size_t s
 	return trid;
 }
 
-/* The same with a stream so small that a test can fill it. */
+/* The same, with a stream small enough to be filled by a test. */
 static inline trace_id_t log_small(int stream_policy, int log_policy, size_t log_size, int fd)
 {
 	trace_attr_t attr;
@@ -157,7 +168,7 @@ static inline void log_close(trace_id_t trid)
 	MUST(posix_trace_close(trid) == 0);
 }
 
-/* The next event; 0 at the end. */
+/* Reads the next event. Returns 0 at the end. */
 static inline int log_try(trace_id_t trid, struct stream_event *e)
 {
 	int unavailable = -1;
@@ -176,7 +187,7 @@ static inline int log_is_flush(const struct stream_event *e)
 	return e->info.posix_event_id == POSIX_TRACE_FLUSH_START || e->info.posix_event_id == POSIX_TRACE_FLUSH_STOP;
 }
 
-/* The same without the events that tell of flushes, which come when they like. */
+/* The same, without FLUSH events, which come at any time. */
 static inline int log_try_other(trace_id_t trid, struct stream_event *e)
 {
 	while (log_try(trid, e))
@@ -185,7 +196,7 @@ static inline int log_try_other(trace_id_t trid, struct stream_event *e)
 	return 0;
 }
 
-/* The next event has to be of this type. */
+/* Reads the next event, which must have this type. */
 static inline void log_expect(trace_id_t trid, trace_event_id_t id, struct stream_event *e)
 {
 	log_next(trid, e);
@@ -195,7 +206,7 @@ static inline void log_expect(trace_id_t trid, trace_event_id_t id, struct strea
 	}
 }
 
-/* The same, with flushes before it or not. */
+/* The same, skipping flushes before it. */
 static inline void log_expect_other(trace_id_t trid, trace_event_id_t id, struct stream_event *e)
 {
 	MUST(log_try_other(trid, e));
@@ -205,7 +216,7 @@ static inline void log_expect_other(trace_id_t trid, trace_event_id_t id, struct
 	}
 }
 
-/* Reads all there is; how many were of this type. */
+/* Reads all events. Returns how many had this type. */
 static inline size_t log_count(trace_id_t trid, trace_event_id_t id)
 {
 	struct stream_event e;
@@ -216,7 +227,7 @@ static inline size_t log_count(trace_id_t trid, trace_event_id_t id)
 	return n;
 }
 
-/* The int that is the data of this event. */
+/* Returns the int in the event's data. */
 static inline int log_int(const struct stream_event *e)
 {
 	int value;
@@ -227,9 +238,8 @@ static inline int log_int(const struct stream_event *e)
 }
 
 /*
- * Numbered events of type id that follow each other, first the number given,
- * with flushes between them or not; the number that did not come. *stop is the event
- * that came instead; its type is NO_TYPE if there was none.
+ * Reads events of type id with consecutive numbers from the given one, and skips flushes. Returns the first number that
+ * did not come. *stop is the event that came instead, with type NO_TYPE if there was none.
  */
 static inline unsigned log_run(trace_id_t trid, trace_event_id_t id, unsigned number, struct stream_event *stop)
 {
@@ -242,7 +252,10 @@ static inline unsigned log_run(trace_id_t trid, trace_event_id_t id, unsigned nu
 	return number;
 }
 
-/* The log in fd has START, the numbers from first up to end, a STOP by a call, and nothing else but flushes. */
+/*
+ * Checks that the log in fd has START, the numbers from first up to end, a STOP by a call, and nothing else except
+ * flushes.
+ */
 static inline void check_log(const char *ids, int line, int fd, trace_event_id_t id, unsigned first, unsigned end)
 {
 	trace_id_t trid = log_open(fd);
@@ -268,9 +281,9 @@ static inline void log_send(trace_event_id_t id, unsigned first, unsigned count)
 		number_send(id, 0, first + n);
 }
 
-/* -- Logs that are held up -------------------------------------------------- */
+/* -- Delayed logs ---------------------------------------------------------- */
 
-/* Waits until there is something to be read. */
+/* Waits until something can be read. */
 static inline void log_wait_readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -280,7 +293,7 @@ static inline void log_wait_readable(int fd)
 	MUST(p.revents & POLLIN);
 }
 
-/* Somebody who reads a pipe, a socket or a terminal to its end, and keeps it in a file; but not while the test holds him. */
+/* A thread that reads a pipe, socket or terminal to its end into a file, except while the test holds the gate. */
 struct log_sink {
 	int from, file;
 	pthread_mutex_t gate;
@@ -324,7 +337,7 @@ static inline void log_sink_release(struct log_sink *s)
 	MUST(pthread_mutex_unlock(&s->gate) == 0);
 }
 
-/* The file, when nobody has the other end any more. */
+/* Returns the file when all writers have closed the other end. */
 static inline int log_sink_file(struct log_sink *s)
 {
 	MUST(pthread_join(s->thread, NULL) == 0);
@@ -332,7 +345,7 @@ static inline int log_sink_file(struct log_sink *s)
 	return s->file;
 }
 
-/* A pipe that takes a page, and then holds up who writes: the end to write to, and at the other one a sink. */
+/* Returns the writing end of a pipe that holds one page and then blocks the writer. The sink reads the other end. */
 static inline int log_pipe(struct log_sink *s)
 {
 	int ends[2];
@@ -343,7 +356,7 @@ static inline int log_pipe(struct log_sink *s)
 	return ends[1];
 }
 
-/* A call of posix_trace_flush() in a thread of its own. */
+/* A call of posix_trace_flush() in a separate thread. */
 struct log_flusher {
 	trace_id_t trid;
 	int result;
@@ -374,7 +387,7 @@ static inline int log_flusher_result(struct log_flusher *f)
 	return f->result;
 }
 
-/* Waits for a flush status. As always, asking resets what is reset. */
+/* Waits for a flush status. As always, asking resets some statuses. */
 static inline void log_wait_flush(trace_id_t trid, int status)
 {
 	for (int i = 0; i < 20000 * test_slow(); i++) {

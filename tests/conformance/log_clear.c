@@ -13,7 +13,7 @@ static trace_event_id_t id;
 static const int log_policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
 static const int stream_policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_FLUSH };
 
-/* The log has these numbers and a STOP, and no START: that was before the clear. */
+/* Checks that the log has these numbers and a STOP. START was recorded before the clear. */
 static void check_cleared(const char *ids, int line, int fd, unsigned first, unsigned end)
 {
 	trace_id_t trid = log_open(fd);
@@ -30,7 +30,10 @@ static void check_cleared(const char *ids, int line, int fd, unsigned first, uns
 }
 #define CHECK_CLEARED(ids, ...) check_cleared(ids, __LINE__, __VA_ARGS__)
 
-/* What was recorded before, in the log already or not yet, is in neither; what is recorded then is in the log from the first event on. */
+/*
+ * Events from before the clear are neither in the stream nor in the log, whether they had been flushed or not. The log
+ * has all events recorded after the clear.
+ */
 TEST(running)
 {
 	id = stream_id("clear");
@@ -38,7 +41,8 @@ TEST(running)
 		for (int l = 0; l < 3; l++) {
 			for (int flushed = 0; flushed < 3; flushed++) {
 				int fd = log_file();
-				trace_id_t trid = log_running(stream_policies[s], log_policies[l], 1 << 20, 1 << 20, fd), log;
+				trace_id_t trid = log_running(stream_policies[s], log_policies[l], 1 << 20, 1 << 20,
+				                              fd), log;
 
 				log_send(id, 0, 1000);
 				if (flushed)
@@ -47,7 +51,7 @@ TEST(running)
 					log_send(id, 1000, 500);
 				CHECK_EQ("CLEAR-8 CLEAR-13", posix_trace_clear(trid), 0);
 				CHECK_STR("CLEAR-4 CLEAR-6 CLEAR-8", state(trid), "RN");
-				/* Also now, while the log is being written. */
+				/* Also while the log is being written. */
 				log = log_open(fd);
 				CHECK_EQ("CLEAR-5 CLEAR-8", log_count(log, id), 0);
 				log_close(log);
@@ -62,7 +66,7 @@ TEST(running)
 	}
 }
 
-/* A suspended stream stays that; with START the log begins anew. */
+/* A suspended stream stays suspended. The log begins with START when it is started. */
 TEST(suspended)
 {
 	id = stream_id("clear");
@@ -81,7 +85,7 @@ TEST(suspended)
 		CHECK_LOG("CLEAR-4 CLEAR-8 CLEAR-9", fd, id, 400, 450);
 		close(fd);
 	}
-	/* One that was never started. */
+	/* A stream that was never started. */
 	{
 		int fd = log_file();
 		trace_id_t trid = log_create(NULL, fd);
@@ -95,7 +99,7 @@ TEST(suspended)
 	}
 }
 
-/* A log that was full has all its room again, and its statuses are as at the beginning. */
+/* A full log has all its room again, and its statuses are as at the beginning. */
 TEST(full_log)
 {
 	static unsigned char data[1000];
@@ -118,7 +122,7 @@ TEST(full_log)
 			for (int i = 0; i < 10; i++)
 				posix_trace_event(id, data, sizeof data);
 			MUST(posix_trace_flush(trid) == 0);
-			/* Not asked: it is overrun again. */
+			/* The status was not read, so the log would still count as overrun. */
 			CHECK_EQ("CLEAR-10 CLEAR-13", posix_trace_clear(trid), 0);
 			s = stream_status(trid);
 			CHECK_EQ("CLEAR-10", s.posix_log_full_status, POSIX_TRACE_NOT_FULL);
@@ -153,7 +157,7 @@ TEST(full_log)
 	}
 }
 
-/* As just created are also: the error of a flush, events lost, an automatic stop. */
+/* The error of a flush, the number of lost events and an automatic stop are reset as well. */
 TEST(other_statuses)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
@@ -182,7 +186,7 @@ TEST(other_statuses)
 	CHECK_EQ("CLEAR-6", s.posix_stream_full_status, POSIX_TRACE_NOT_FULL);
 	CHECK_LOST("CLEAR-1", ours_lost(&s), ==, 0);
 	CHECK_EQ("CLEAR-8", s.posix_stream_flush_status, POSIX_TRACE_NOT_FLUSHING);
-	/* Whether it had restarted by then or not: it is told to. */
+	/* Restarts the stream, whether it has restarted by itself or not. */
 	MUST(posix_trace_start(trid) == 0);
 	CHECK_STR("CLEAR-1", state(trid), "RN");
 	log_send(id, 9000, 10);
@@ -195,7 +199,7 @@ TEST(other_statuses)
 	log_close(trid);
 }
 
-/* A stream that stopped for want of room while its flush was held up: it stays stopped, and may be started. */
+/* The stream stopped itself while its flush was blocked: it stays stopped after the clear, and can be started. */
 TEST(stopped_by_itself)
 {
 	int fd = log_file();
@@ -213,7 +217,7 @@ TEST(stopped_by_itself)
 	CHECK_LOG("CLEAR-4 CLEAR-8 CLEAR-9", fd, id, 100, 110);
 }
 
-/* What stays and what does not, as the log tells it: names, attributes; the time of creation and the filter. */
+/* Names and attributes stay, the creation time and the filter do not: read from the log. */
 TEST(what_stays)
 {
 	trace_event_set_t filter, sets[2];
@@ -253,7 +257,7 @@ TEST(what_stays)
 	CHECK_EQ("CLEAR-1 CLEAR-8", size, 123456);
 	CHECK_EQ("CLEAR-3", posix_trace_eventid_get_name(trid, before, name), 0);
 	CHECK_STR("CLEAR-3", name, "before");
-	/* The filter is empty as at the beginning, and as the stream runs, that is told. */
+	/* The filter is empty as at the beginning. As the stream runs, FILTER records the change. */
 	log_expect(trid, POSIX_TRACE_FILTER, &e);
 	memcpy(sets, e.data, sizeof sets);
 	CHECK("CLEAR-1 CLEAR-9", set_equal(&sets[0], &filter));
@@ -265,7 +269,7 @@ TEST(what_stays)
 	log_close(trid);
 }
 
-/* What has gone into a pipe cannot be taken back; what comes then is whole, and what is counted begins anew. */
+/* What was written to a pipe stays there. What follows is complete, and counts begin again. */
 TEST(pipe_log)
 {
 	static unsigned char data[1000];
@@ -285,7 +289,7 @@ TEST(pipe_log)
 			posix_trace_event(id, data, sizeof data);
 		}
 		MUST(posix_trace_flush(trid) == 0);
-		for (unsigned round = 0; round < 10 && l == 1; round++) { /* and more than the log */
+		for (unsigned round = 0; round < 10 && l == 1; round++) { /* more than the log holds */
 			for (unsigned i = 0; i < 20; i++)
 				posix_trace_event(id, data, sizeof data);
 			MUST(posix_trace_flush(trid) == 0);
@@ -327,7 +331,7 @@ TEST(pipe_log)
 		CHECK_OP("CLEAR-11", before, >, 0);
 		CHECK_EQ("CLEAR-8 CLEAR-9 CLEAR-11", after, 40);
 		log_close(trid);
-		/* Cut off before it was closed, it says of itself what its parts say. */
+		/* If the log is cut off before its end, its figures come from its segments. */
 		MUST(ftruncate(fd, log_length(fd) - 8) == 0);
 		trid = log_open(fd);
 		CHECK_LOST("CLEAR-8", lost_events(trid), <, 1000);
@@ -336,7 +340,10 @@ TEST(pipe_log)
 	}
 }
 
-/* While others record, flush and ask: each number that is in the log is whole, they rise, and all that came behind the last clear is there. */
+/*
+ * While other threads record, flush and ask for the status: each number in the log is intact, the numbers increase, and
+ * all numbers recorded after the last clear are there.
+ */
 static atomic_int over;
 static atomic_uint allowed;
 static trace_id_t shared;
@@ -354,7 +361,7 @@ static void *send_shared(void *arg)
 {
 	unsigned *n = arg;
 
-	/* No more than the stream holds, or it would stop, and be cleared, and so remain. */
+	/* No more than the stream holds, or the stream would stop, be cleared and stay stopped. */
 	while (!atomic_load(&over)) {
 		if (*n < atomic_load(&allowed))
 			number_send(id, 3, (*n)++);
@@ -405,5 +412,5 @@ TEST(meanwhile)
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(running), TEST_ENTRY(suspended), TEST_ENTRY(full_log), TEST_ENTRY(other_statuses), TEST_ENTRY(stopped_by_itself),
-	  TEST_ENTRY(what_stays), TEST_ENTRY(pipe_log), TEST_ENTRY(meanwhile))
+TEST_MAIN(TEST_ENTRY(running), TEST_ENTRY(suspended), TEST_ENTRY(full_log), TEST_ENTRY(other_statuses),
+          TEST_ENTRY(stopped_by_itself), TEST_ENTRY(what_stays), TEST_ENTRY(pipe_log), TEST_ENTRY(meanwhile))

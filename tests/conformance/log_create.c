@@ -43,7 +43,7 @@ static int log_policy(trace_id_t trid)
 	return policy;
 }
 
-/* No attributes, or an object that nobody touched: the stream's policy is FLUSH, the log's LOOP. */
+/* Without attributes, or with an unchanged object, the stream's policy is FLUSH and the log's is LOOP. */
 TEST(defaults)
 {
 	for (int given = 0; given < 2; given++) {
@@ -58,11 +58,11 @@ TEST(defaults)
 		CHECK_EQ("LOG-1 LOG-2 CREATE-3 SHUT-10", log_try_create(0, given ? &attr : NULL, fd, &trid), 0);
 		CHECK_EQ("ATTR-35", stream_policy(trid), POSIX_TRACE_FLUSH);
 		CHECK_EQ("ATTR-31", log_policy(trid), POSIX_TRACE_LOOP);
-		/* The same object for a stream without a log: its policy is LOOP. */
+		/* For a stream without a log, the same object means LOOP. */
 		plain = stream_create(given ? &attr : NULL);
 		CHECK_EQ("ATTR-34 ATTR-35", stream_policy(plain), POSIX_TRACE_LOOP);
 		stream_end(plain);
-		/* And it says what it has always said. */
+		/* The object is unchanged. */
 		MUST(posix_trace_attr_getstreamfullpolicy(&attr, &policy) == 0);
 		CHECK_EQ("ATTR-8", policy, POSIX_TRACE_LOOP);
 
@@ -81,7 +81,7 @@ TEST(defaults)
 		CHECK_OP("LOG-1 CREATE-5", nanoseconds(created), >=, nanoseconds(before) - 50000000);
 		CHECK_OP("LOG-1 CREATE-5", nanoseconds(created), <=, nanoseconds(now()) + 50000000);
 		CHECK_EQ("SHUT-10", posix_trace_shutdown(trid), 0);
-		/* Nothing was recorded: a log without events. */
+		/* A log without events. */
 		trid = log_open(fd);
 		CHECK_EQ("LOG-20 LOG-21", log_count(trid, 0), 0);
 		log_close(trid);
@@ -90,7 +90,10 @@ TEST(defaults)
 	}
 }
 
-/* What was set is what is used, also where it is another default; the object may change or go at once. */
+/*
+ * Attributes that were set are used, even if they equal a different default. The object may be changed or destroyed at
+ * once.
+ */
 TEST(attributes_are_a_snapshot)
 {
 	for (int s = 0; s < 3; s++) {
@@ -128,7 +131,7 @@ TEST(attributes_are_a_snapshot)
 	}
 }
 
-/* A log too small for the largest event is made larger, and says so. */
+/* A log size that is too small for the largest event is increased, and the attribute shows the increased size. */
 TEST(log_size_in_use)
 {
 	static unsigned char big[60000];
@@ -152,7 +155,7 @@ TEST(log_size_in_use)
 			MUST(posix_trace_attr_getlogsize(&of_stream, &size) == 0);
 			if (log_policies[l] != POSIX_TRACE_APPEND)
 				CHECK_OP("ATTR-53", size, >=, sizeof big);
-			/* Behind other events there may be no room any more under UNTIL_FULL. */
+			/* After other events, UNTIL_FULL may have no room left. */
 			if (!others)
 				MUST(posix_trace_set_filter(trid, &system_events, POSIX_TRACE_SET_EVENTSET) == 0);
 			MUST(posix_trace_start(trid) == 0);
@@ -169,7 +172,7 @@ TEST(log_size_in_use)
 	}
 }
 
-/* Each identifier is one stream's: four streams of one process, three with logs, keep apart. */
+/* Identifiers are independent: one process has four streams, three of them with logs. */
 TEST(independent_streams)
 {
 	trace_id_t trid[4];
@@ -200,7 +203,10 @@ TEST(independent_streams)
 
 /* -- Errors -------------------------------------------------------------------- */
 
-/* Refused with this error: no identifier, no stream, the file as it was. */
+/*
+ * Checks that the call is refused with this error, creates no stream, and leaves the identifier and the file as they
+ * were.
+ */
 static void refused(const char *ids, int line, pid_t pid, const trace_attr_t *attr, int fd, int error)
 {
 	trace_id_t trid = 0x5555;
@@ -215,7 +221,8 @@ static void refused(const char *ids, int line, pid_t pid, const trace_attr_t *at
 
 TEST(not_writable)
 {
-	int fd = log_file(), reading = log_again(fd, O_RDONLY), path = log_again(fd, O_PATH), directory = open("/", O_RDONLY);
+	int fd = log_file(), reading = log_again(fd, O_RDONLY), path = log_again(fd, O_PATH),
+	    directory = open("/", O_RDONLY);
 	int ends[2];
 	trace_attr_t attr;
 
@@ -235,7 +242,7 @@ TEST(not_writable)
 	REFUSED("LOG-9 DOC-2 CREATE-8", 0, NULL, fd, EBADF);
 }
 
-/* All other errors are those of posix_trace_create(). */
+/* All other errors are the same as those of posix_trace_create(). */
 TEST(other_errors)
 {
 	int fd = log_file();
@@ -254,7 +261,7 @@ TEST(other_errors)
 	CHECK_EQ("LOG-12 CREATE-8", log_length(fd), 0);
 }
 
-/* EPERM needs another user. */
+/* EPERM requires a second user. */
 TEST(no_right)
 {
 	struct target t = target_fork();
@@ -263,37 +270,59 @@ TEST(no_right)
 	target_become(65534, 65534);
 	REFUSED("LOG-12 CREATE-22 SEC-1", t.pid, NULL, fd, EPERM);
 	CHECK_EQ("LOG-12", log_length(fd), 0);
-	exit(test_failures ? 1 : 0); /* this user cannot end the target; that ends with its socket */
+	exit(test_failures ? 1 : 0); /* this user cannot end the target, which ends when its socket is closed */
 }
 
-/* EAGAIN needs all streams there can be. */
+/*
+ * EAGAIN requires the maximum number of streams. Streams with and without a log share one limit. Only a few have a log
+ * here, as each log may take a thread.
+ */
 TEST(too_many)
 {
 	static trace_id_t trid[TRACE_SYS_MAX];
-	static int fd[TRACE_SYS_MAX + 1];
-	struct rlimit files = { 1024, 1024 };
+	struct rlimit files = { 0, 0 };
 	trace_attr_t attr;
+	int fd[5], others = 0, error = 0, with_log = 0;
 
 	shm_private("");
+	NEEDS_ROOM(256);
 	getrlimit(RLIMIT_NOFILE, &files);
-	if (files.rlim_cur < 3 * TRACE_SYS_MAX)
+	if (files.rlim_cur < 2 * TRACE_SYS_MAX)
 		SKIP("too few descriptors");
+	stream_attr(&attr, POSIX_TRACE_LOOP, 4096, 64);
+	for (; others < TRACE_SYS_MAX - 4 && error == 0; others += error == 0)
+		error = posix_trace_create(0, &attr, &trid[others]);
+	CHECK_EQ("CREATE-14 LIM-3", error, 0);
+	MUST(posix_trace_attr_destroy(&attr) == 0);
 	log_attr(&attr, POSIX_TRACE_LOOP, POSIX_TRACE_APPEND, 4096, 0);
-	for (int i = 0; i <= TRACE_SYS_MAX; i++)
-		fd[i] = memfd_create("log", MFD_CLOEXEC);
-	for (int i = 0; i < TRACE_SYS_MAX; i++)
-		MUST(posix_trace_create_withlog(0, &attr, fd[i], &trid[i]) == 0);
-	REFUSED("LOG-12 CREATE-18", 0, &attr, fd[TRACE_SYS_MAX], EAGAIN);
-	CHECK_EQ("LOG-12", log_length(fd[TRACE_SYS_MAX]), 0);
-	stream_end(trid[0]);
-	CHECK_EQ("LOG-12 CREATE-18", posix_trace_create_withlog(0, &attr, fd[TRACE_SYS_MAX], &trid[0]), 0);
+	for (; with_log < 5; with_log++) {
+		fd[with_log] = log_file();
+		if (with_log < 4)
+			CHECK_EQ("LOG-12 CREATE-14", posix_trace_create_withlog(0, &attr, fd[with_log],
+			                                                        &trid[others + with_log]), 0);
+	}
+	REFUSED("LOG-12 CREATE-18", 0, &attr, fd[4], EAGAIN);
+	CHECK_EQ("LOG-12", log_length(fd[4]), 0);
+	/* The limit counts active streams only: a log can still be opened. */
+	log_close(log_open(fd[0]));
+	/* A stream that has ended makes room for either kind. */
+	for (int i = 0; i < 2; i++) {
+		int ended = i ? others + 1 : 0;
+
+		stream_end(trid[ended]);
+		CHECK_EQ("LOG-12 CREATE-18 SHUT-2", posix_trace_create_withlog(0, &attr, fd[4], &trid[ended]), 0);
+		REFUSED("LOG-12 CREATE-18", 0, &attr, fd[4], EAGAIN);
+		CHECK_EQ("LOG-12 CREATE-18 SHUT-2", posix_trace_shutdown(trid[ended]), 0);
+		CHECK_EQ("CREATE-18 SHUT-2", posix_trace_create(0, NULL, &trid[ended]), 0);
+		CHECK_EQ("CREATE-18", posix_trace_create(0, NULL, &trid[ended]), EAGAIN);
+	}
 	for (int i = 0; i < TRACE_SYS_MAX; i++)
 		stream_end(trid[i]);
 }
 
 /* -- Space ------------------------------------------------------------------------ */
 
-/* What a log with a limit may need has to be there at creation. */
+/* A log with a size limit needs its space at the creation. */
 TEST(no_space)
 {
 	struct stat st;
@@ -313,7 +342,7 @@ TEST(no_space)
 		MUST(posix_trace_attr_destroy(&attr) == 0);
 		MUST(ftruncate(fd, 0) == 0);
 	}
-	/* One without a limit needs room for its beginning. */
+	/* A log without a limit only needs room for its beginning. */
 	log_attr(&attr, 0, POSIX_TRACE_APPEND, 65536, 4 << 20);
 	CHECK_EQ("LOG-11 ATTR-43", log_try_create(0, &attr, fd, &trid), 0);
 	CHECK_EQ("LOG-11", posix_trace_shutdown(trid), 0);
@@ -325,7 +354,7 @@ TEST(no_space)
 	CHECK_EQ("LOG-11", posix_trace_shutdown(trid), 0);
 }
 
-/* A device that is always full, as there is one everywhere. */
+/* A device that is always full. */
 TEST(full_device)
 {
 	int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -337,7 +366,7 @@ TEST(full_device)
 	REFUSED("LOG-11 DOC-2 CREATE-8", 0, &attr, fd, ENOSPC);
 }
 
-/* Space that the application has made sure of is enough, however full the device is then. */
+/* Space that the application has reserved suffices, however full the device is. */
 TEST(preallocated)
 {
 	disk("size=2m");
@@ -359,7 +388,7 @@ TEST(preallocated)
 			CHECK_EQ("LOG-18", stream_status(trid).posix_stream_flush_error, 0);
 		}
 		CHECK_EQ("LOG-18 SHUT-13", posix_trace_shutdown(trid), 0);
-		/* What was not used does not disturb who reads. */
+		/* Unused space does not affect readers. */
 		CHECK_LOG("LOG-18 EX-12", fd, id, 0, (unsigned)events);
 		CHECK_OP("LOG-18", log_length(fd), <, 1 << 20);
 		MUST(posix_trace_attr_destroy(&attr) == 0);
@@ -370,7 +399,10 @@ TEST(preallocated)
 
 /* -- Files of all kinds --------------------------------------------------------------- */
 
-/* How a regular file may be open, and what it may have held, does not matter; the application's descriptor stays as it was. */
+/*
+ * Access mode, offset and earlier contents of a regular file do not matter. The application's descriptor is not
+ * changed.
+ */
 TEST(regular_files)
 {
 	static const int flags[] = { O_RDWR, O_WRONLY, O_WRONLY | O_APPEND, O_RDWR | O_APPEND, O_WRONLY | O_NONBLOCK };
@@ -385,7 +417,7 @@ TEST(regular_files)
 				off_t at = held == 1 ? 1000 : 0;
 				trace_id_t trid;
 
-				/* Nothing; something that is no log, and the offset in its middle; a longer log. */
+				/* Empty; no log, with the offset in the middle; a longer log. */
 				if (held == 1)
 					MUST(pwrite(file, stale, sizeof stale, 0) == sizeof stale);
 				if (held == 2) {
@@ -401,7 +433,7 @@ TEST(regular_files)
 				CHECK_EQ("LOG-17 LOG-4 SHUT-7", posix_trace_shutdown(trid), 0);
 				CHECK_LOG("LOG-2 LOG-4 LOG-9 LOG-17 SHUT-9", file, id, 0, 200);
 				CHECK_OP("SHUT-9", log_length(file), <, held ? 200000 : 1 << 20);
-				/* Open as it was, where it was. */
+				/* Open as before, with the same offset. */
 				CHECK_EQ("SHUT-16", lseek(fd, 0, SEEK_CUR), at);
 				CHECK_EQ("SHUT-16", fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK), flags[f]);
 				after = log_length(file);
@@ -415,7 +447,7 @@ TEST(regular_files)
 	}
 }
 
-/* Memory is a regular file too. */
+/* A file in memory is a regular file too. */
 TEST(memory_file)
 {
 	id = stream_id("memory");
@@ -432,7 +464,9 @@ TEST(memory_file)
 	}
 }
 
-/* LOOP goes back in the file: not possible here. The others write from front to back, and what arrives is a log. */
+/*
+ * LOOP has to seek, which is not possible here. The other policies write sequentially, and the reader gets a valid log.
+ */
 static void front_to_back(int to, int from, int raw)
 {
 	struct log_sink sink;
@@ -442,11 +476,12 @@ static void front_to_back(int to, int from, int raw)
 	log_attr(&attr, POSIX_TRACE_LOOP, POSIX_TRACE_LOOP, 0, 1 << 20);
 	REFUSED("LOG-3 LOG-4 LOG-10 DOC-2", 0, &attr, to, EINVAL);
 	MUST(posix_trace_attr_destroy(&attr) == 0);
-	/* LOOP is also what it is by default. */
+	/* LOOP is also the default. */
 	REFUSED("LOG-3 LOG-10 ATTR-31", 0, NULL, to, EINVAL);
 	if (raw)
 		log_sink_start(&sink, from);
-	trid = log_running(POSIX_TRACE_UNTIL_FULL, raw == 2 ? POSIX_TRACE_UNTIL_FULL : POSIX_TRACE_APPEND, 0, 1 << 20, to);
+	trid = log_running(POSIX_TRACE_UNTIL_FULL, raw == 2 ? POSIX_TRACE_UNTIL_FULL : POSIX_TRACE_APPEND, 0, 1 << 20,
+	                   to);
 	id = stream_id("front");
 	log_send(id, 0, 3000);
 	CHECK_EQ("LOG-4 FLUSH-20", posix_trace_flush(trid), 0);
@@ -469,7 +504,7 @@ TEST(pipes)
 
 		MUST(pipe2(ends, O_CLOEXEC) == 0);
 		front_to_back(ends[1], ends[0], how);
-		/* One that says "later" instead of holding up who writes. */
+		/* A non-blocking pipe, which returns EAGAIN instead of blocking the writer. */
 		MUST(pipe2(ends, O_CLOEXEC) == 0);
 		MUST(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
 		front_to_back(ends[1], ends[0], how);
@@ -523,12 +558,15 @@ TEST(terminals)
 		log_send(id, 0, 1000);
 		CHECK_EQ("LOG-4 SHUT-7", posix_trace_shutdown(trid), 0);
 		close(to);
-		/* The other end says EIO when nobody has the terminal any more. */
+		/* The other end reports EIO when no process has the terminal open. */
 		CHECK_LOG("LOG-4 FLUSH-9", log_sink_file(&s), id, 0, 1000);
 	}
 }
 
-/* Devices are written to front to back; /dev/null takes it all. What is neither file nor device nor pipe is no place for a log. */
+/*
+ * Devices are written sequentially, and /dev/null accepts everything. A descriptor that is not a file, device or pipe
+ * is refused.
+ */
 TEST(other_types)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -545,7 +583,10 @@ TEST(other_types)
 
 /* -- The descriptor while the stream lives --------------------------------------------- */
 
-/* An application that closes it early, or opens something else in its place, has its log all the same, and the something untouched. */
+/*
+ * An application that closes the descriptor early, or opens a different file with its number, gets its log, and the new
+ * file is not changed.
+ */
 TEST(closed_early)
 {
 	id = stream_id("early");
@@ -567,7 +608,7 @@ TEST(closed_early)
 	}
 }
 
-/* Neither a stream with a log nor an opened log costs the application a low descriptor number when it is gone. */
+/* Streams with logs and opened logs leave no descriptors behind. */
 TEST(descriptors)
 {
 	int file = log_file(), before = shm_descriptors(), threads = 0;
@@ -576,7 +617,7 @@ TEST(descriptors)
 	id = stream_id("descriptors");
 	for (int i = 0; i < 20; i++) {
 		if (i == 1)
-			threads = target_threads(getpid()); /* a sanitizer may have some */
+			threads = target_threads(getpid()); /* a sanitizer may have threads */
 		trid = log_running(POSIX_TRACE_FLUSH, log_policies[i % 3], 65536, 1 << 20, file);
 		log_send(id, 0, 10);
 		CHECK_EQ("SHUT-2", posix_trace_shutdown(trid), 0);
@@ -585,19 +626,19 @@ TEST(descriptors)
 		CHECK_EQ("OPEN-3", log_count(trid, id), 10);
 		CHECK_EQ("OPEN-10", posix_trace_close(trid), 0);
 		CHECK_FILES("OPEN-10", shm_descriptors(), ==, before);
-		/* Refused calls leave none either. */
+		/* Calls that are refused leave none either. */
 		CHECK_EQ("OPEN-8", posix_trace_open(0, &trid), EINVAL);
 		CHECK_EQ("LOG-9", posix_trace_create_withlog(0, NULL, -1, &trid), EBADF);
 		CHECK_FILES("OPEN-8", shm_descriptors(), ==, before);
 		MUST(ftruncate(file, 0) == 0);
 	}
-	/* A thread that has been joined may be seen for a moment. */
+	/* A thread that has been joined may be visible for a moment. */
 	for (int i = 0; OURS_FILES && i < 5000 && target_threads(getpid()) != threads; i++)
 		sleep_ms(1);
 	CHECK_FILES("SHUT-2", target_threads(getpid()), ==, threads);
 }
 
-/* MODEL-29: a write to a file marks its times, and a log is written by writing. */
+/* MODEL-29: a write updates the times of a file. A log is written by such writes. */
 TEST(file_times)
 {
 	int fd = log_file();
@@ -613,7 +654,7 @@ TEST(file_times)
 		MUST(futimens(fd, old) == 0 && fstat(fd, &st) == 0);
 		MUST(st.st_mtim.tv_sec == 1000000000);
 		before = nanoseconds(st.st_ctim);
-		sleep_ms(20); /* the kernel marks by its clock tick */
+		sleep_ms(20); /* file times have the resolution of the kernel's clock tick */
 		if (i == 0)
 			CHECK_EQ("FLUSH-20", posix_trace_flush(trid), 0);
 		else
@@ -624,8 +665,9 @@ TEST(file_times)
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(defaults), TEST_ENTRY(attributes_are_a_snapshot), TEST_ENTRY(log_size_in_use), TEST_ENTRY(independent_streams),
-	  TEST_ENTRY(not_writable), TEST_ENTRY(other_errors), TEST_ENTRY(no_right), TEST_ENTRY(too_many), TEST_ENTRY(no_space),
-	  TEST_ENTRY(full_device), TEST_ENTRY(preallocated), TEST_ENTRY(regular_files),
-	  TEST_ENTRY(memory_file), TEST_ENTRY(pipes), TEST_ENTRY(fifo), TEST_ENTRY(sockets), TEST_ENTRY(terminals),
-	  TEST_ENTRY(other_types), TEST_ENTRY(closed_early), TEST_ENTRY(descriptors), TEST_ENTRY(file_times))
+TEST_MAIN(TEST_ENTRY(defaults), TEST_ENTRY(attributes_are_a_snapshot), TEST_ENTRY(log_size_in_use),
+          TEST_ENTRY(independent_streams), TEST_ENTRY(not_writable), TEST_ENTRY(other_errors), TEST_ENTRY(no_right),
+          TEST_ENTRY(too_many), TEST_ENTRY(no_space), TEST_ENTRY(full_device), TEST_ENTRY(preallocated),
+          TEST_ENTRY(regular_files), TEST_ENTRY(memory_file), TEST_ENTRY(pipes), TEST_ENTRY(fifo), TEST_ENTRY(sockets),
+          TEST_ENTRY(terminals), TEST_ENTRY(other_types), TEST_ENTRY(closed_early), TEST_ENTRY(descriptors),
+          TEST_ENTRY(file_times))

@@ -15,7 +15,7 @@ static const int stream_policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL,
 
 /* -- Shutdown -------------------------------------------------------------------- */
 
-/* What was not flushed is in the log when the call returns, and behind it the STOP of this call. */
+/* When the call returns, the log has all unflushed events, followed by the STOP of this call. */
 TEST(all_is_flushed)
 {
 	id = stream_id("end");
@@ -64,10 +64,10 @@ TEST(not_running)
 	MUST(posix_trace_stop(trid) == 0);
 	log_send(id, 10, 10);
 	stream_end(trid);
-	CHECK_LOG("SHUT-1 START-5", fd, id, 0, 10); /* with one STOP */
+	CHECK_LOG("SHUT-1 START-5", fd, id, 0, 10); /* with a single STOP */
 }
 
-/* Stopped for want of room: the log says so, and that is its end. */
+/* A stream that stopped because it was full: its log ends with that STOP. */
 TEST(full)
 {
 	struct stream_event e;
@@ -88,7 +88,7 @@ TEST(full)
 	log_close(trid);
 }
 
-/* It returns when all is written, no sooner. */
+/* The call returns when everything is written, and not before. */
 struct ender {
 	trace_id_t trid;
 	int result;
@@ -116,7 +116,7 @@ TEST(waits)
 	log_sink_hold(&sink);
 	log_send(id, 0, 3000);
 	MUST(pthread_create(&thread, NULL, ender_run, &ender) == 0);
-	/* From when it has begun to write, a page is in the pipe, and no more fits. */
+	/* When the write has begun, the pipe holds one page and blocks the rest. */
 	log_wait_readable(sink.from);
 	for (int i = 0; i < 20; i++) {
 		CHECK_EQ("SHUT-8", atomic_load(&ender.done), 0);
@@ -131,7 +131,10 @@ TEST(waits)
 
 /* -- Shutdowns that fail --------------------------------------------------------------- */
 
-/* The stream is gone: the identifier, trace points do nothing, and another may come. What had been written can be read. */
+/*
+ * Checks that the shutdown fails and the stream has ended: its identifier is invalid, trace points do nothing, and a
+ * new stream can be created. What had been written can be read.
+ */
 static void check_gone(const char *ids, int line, trace_id_t trid, int fd, unsigned written)
 {
 	struct stream_event e;
@@ -210,7 +213,7 @@ TEST(reader_gone)
 	CHECK_GONE("SHUT-14 SHUT-4", trid, -1, 0);
 }
 
-/* -- Other ends of the controller --------------------------------------------------------- */
+/* -- Other ways in which the controller ends ---------------------------------------------- */
 
 enum { EXIT, EXIT_OF_THREAD, QUICK_EXIT, KILLED, ABORTED, EXECUTED, ENDS };
 
@@ -220,7 +223,7 @@ static void *exit_here(void *arg)
 	return arg;
 }
 
-/* A controller that traces itself with a log, and ends so. */
+/* A controller that traces itself with a log and ends in this way. */
 static void control(int how, int stream_policy, int log_policy, const char *path)
 {
 	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
@@ -252,7 +255,7 @@ static void control(int how, int stream_policy, int log_policy, const char *path
 		raise(SIGABRT);
 		break;
 	default:
-		/* It goes on as a program that lives until its input ends, and says back what it gets there. */
+		/* Continues as a program that copies its input to its output until its input ends. */
 		execl("/bin/cat", "cat", (char *)NULL);
 		_exit(99);
 	}
@@ -295,7 +298,7 @@ static void end_so(int how, int another_comes)
 				stream_end(stream_create(NULL));
 			fd = open(log_path(), O_RDONLY | O_CLOEXEC);
 			MUST(fd >= 0);
-			/* Whoever opens it, twice: the same, all that was recorded, and the STOP of a shutdown. */
+			/* Opened twice, the log is the same each time: all events and the STOP of a shutdown. */
 			CHECK_LOG("SHUT-6 INH-14 MODEL-20 MODEL-31", fd, id, 0, 1500);
 			CHECK_LOG("SHUT-6 INH-14 MODEL-20 MODEL-31", fd, id, 0, 1500);
 			close(fd);
@@ -308,7 +311,7 @@ static void end_so(int how, int another_comes)
 	}
 }
 
-/* By exit() the log is complete before anybody looks at it. */
+/* After exit() the log is complete before a process reads it. */
 TEST(by_exit)
 {
 	id = stream_id("end");
@@ -339,7 +342,7 @@ TEST(by_exec)
 	end_so(EXECUTED, 1);
 }
 
-/* The end of exit(): a complete log can be read by a copy of it, so by nobody's help. */
+/* A copy of the log made after exit() is complete, so completing it needs no reader's help. */
 TEST(exit_completes)
 {
 	int fd = log_file();
@@ -357,7 +360,10 @@ TEST(exit_completes)
 	CHECK_LOG("SHUT-6 INH-14", log_copy(fd), id, 0, 2000);
 }
 
-/* A child of the controller has its memory and its descriptors, and no part in its log, however either ends. */
+/*
+ * A child of the controller has copies of its memory and descriptors, but does not affect the log, whichever of them
+ * ends first.
+ */
 TEST(child_of_the_controller)
 {
 	id = stream_id("end");
@@ -380,7 +386,7 @@ TEST(child_of_the_controller)
 			if (child == 0) {
 				CHECK_EQ("INH-8 CREATE-15 FLUSH-10", posix_trace_flush(trid), EINVAL);
 				CHECK_EQ("INH-8 CREATE-15 SHUT-11", posix_trace_shutdown(trid), EINVAL);
-				posix_trace_event(id, NULL, 0); /* its parent alone is traced */
+				posix_trace_event(id, NULL, 0); /* only the parent is traced */
 				if (how == 0)
 					exit(test_failures != 0);
 				/* The others outlive the controller. */
@@ -417,6 +423,7 @@ TEST(child_of_the_controller)
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(all_is_flushed), TEST_ENTRY(not_running), TEST_ENTRY(full), TEST_ENTRY(waits), TEST_ENTRY(file_size_limit),
-	  TEST_ENTRY(full_device), TEST_ENTRY(reader_gone), TEST_ENTRY(by_exit), TEST_ENTRY(by_quick_exit), TEST_ENTRY(by_signal),
-	  TEST_ENTRY(by_exec), TEST_ENTRY(exit_completes), TEST_ENTRY(child_of_the_controller))
+TEST_MAIN(TEST_ENTRY(all_is_flushed), TEST_ENTRY(not_running), TEST_ENTRY(full), TEST_ENTRY(waits),
+          TEST_ENTRY(file_size_limit), TEST_ENTRY(full_device), TEST_ENTRY(reader_gone), TEST_ENTRY(by_exit),
+          TEST_ENTRY(by_quick_exit), TEST_ENTRY(by_signal), TEST_ENTRY(by_exec), TEST_ENTRY(exit_completes),
+          TEST_ENTRY(child_of_the_controller))

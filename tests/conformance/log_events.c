@@ -36,15 +36,16 @@ static trace_event_id_t types[TYPES];
 
 static unsigned char byte_of(unsigned thread, unsigned number, unsigned i)
 {
-	/* Some data changes little from event to event, some altogether. */
-	return number % 3 ? (unsigned char)(thread + number / 50 + i) : (unsigned char)((number * 2654435761u >> 8) * (i + 1) + thread);
+	/* Some data changes little from event to event, some completely. */
+	return number % 3 ? (unsigned char)(thread + number / 50 + i)
+		: (unsigned char)((number * 2654435761u >> 8) * (i + 1) + thread);
 }
 
 static void make_data(unsigned char *data, unsigned thread, unsigned number, unsigned length)
 {
 	for (unsigned i = 0; i < length; i++)
 		data[i] = byte_of(thread, number, i);
-	/* Long enough data says what it is. */
+	/* Longer data contains the thread and number. */
 	if (length >= 2 * sizeof number) {
 		memcpy(data, &thread, sizeof thread);
 		memcpy(data + sizeof thread, &number, sizeof number);
@@ -61,7 +62,7 @@ static unsigned some_length(unsigned random)
 	case 2:
 		return random / 8 % (LONGEST + 1);
 	case 3:
-		return 250 + random / 8 % 12; /* where data begins to be taken as it is */
+		return 250 + random / 8 % 12; /* from some length on, data is not packed */
 	default:
 		return random / 8 % 65;
 	}
@@ -82,7 +83,7 @@ static void *record(void *arg)
 		e->length = some_length(x >> 8);
 		make_data(data, j->thread, n, e->length);
 		e->before = nanoseconds(now());
-		/* From two places. */
+		/* From two places in the program. */
 		if (n % 2)
 			posix_trace_event(e->type, data, e->length);
 		else
@@ -111,7 +112,7 @@ static void same_event(const struct posix_trace_event_info *log, const struct po
 	CHECK_EQ("MODEL-9 LOG-20 READ-17", log->posix_truncation_status, live->posix_truncation_status);
 }
 
-/* What the live stream has said of each thread's events. */
+/* What the live stream reported about the events of each thread. */
 static struct posix_trace_event_info live_info[THREADS][EVENTS];
 
 static void read_live(trace_id_t trid)
@@ -143,14 +144,17 @@ static void check_event(const struct stream_event *e, unsigned t, unsigned n)
 		 j->length > MOST ? POSIX_TRACE_TRUNCATED_RECORD : POSIX_TRACE_NOT_TRUNCATED);
 	CHECK_EQ("MODEL-17 EVT-6", e->info.posix_pid, getpid());
 	CHECK("MODEL-17 EVT-7", pthread_equal(e->info.posix_thread_id, journal[t].self));
-	/* The wall clock may be steered while the event's clock goes on evenly. */
+	/* The wall clock may be slewed, the clock of events is not. */
 	CHECK_OP("MODEL-17 EVT-9", nanoseconds(e->info.posix_timestamp), >=, j->before - 50000000);
 	CHECK_OP("MODEL-17 EVT-9", nanoseconds(e->info.posix_timestamp), <=, j->after + 50000000);
 	same_event(&e->info, &live_info[t][n]);
 	MUST(test_failures < 10);
 }
 
-/* Every event of every thread, once, whole, in that thread's order, and all in the order of their times. */
+/*
+ * Checks that each event of each thread is there once, intact, in the thread's order, and that all are in the order of
+ * their times.
+ */
 static void check_all(int fd)
 {
 	unsigned next[THREADS] = { 0 }, system_events = 0;
@@ -210,7 +214,7 @@ static void threads(int stream_policy, int log_policy, int flushes)
 	read_live(live);
 	stream_end(live);
 	check_all(fd);
-	/* From the beginning once more. */
+	/* A second time from the beginning. */
 	check_all(fd);
 }
 
@@ -229,7 +233,7 @@ TEST(threads_flushed_by_itself)
 	threads(POSIX_TRACE_FLUSH, POSIX_TRACE_LOOP, 0);
 }
 
-/* Data as long as it can be, and as much of it as there is room for at once. */
+/* Data of the maximum length, as much as the stream can hold. */
 TEST(longest_data)
 {
 	enum { ALL = 65535, COUNT = 40 };
@@ -264,10 +268,11 @@ TEST(longest_data)
 	log_close(trid);
 }
 
-/* Clocks of the application, recorded as data, come back as they were. */
+/* Clock values that the application records as data are read back unchanged. */
 TEST(samples_of_clocks)
 {
-	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID };
+	static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID,
+	                                    CLOCK_THREAD_CPUTIME_ID };
 	struct sample {
 		clockid_t clock;
 		struct timespec time;
@@ -291,14 +296,15 @@ TEST(samples_of_clocks)
 		MUST(e.len == sizeof got);
 		memcpy(&got, e.data, sizeof got);
 		CHECK("EX-16 EVT-12", memcmp(&got, &sent[i], sizeof got) == 0);
-		/* Which clock an event's own time is from can so be told. */
+		/* They show which clock the timestamp of an event comes from. */
 		if (got.clock == CLOCK_REALTIME)
-			CHECK_OP("EX-16 EVT-9", nanoseconds(e.info.posix_timestamp) - nanoseconds(got.time), <, 50000000);
+			CHECK_OP("EX-16 EVT-9", nanoseconds(e.info.posix_timestamp) - nanoseconds(got.time), <,
+			         50000000);
 	}
 	log_close(trid);
 }
 
-/* Windows and filters, as the system events tell them, with their data. */
+/* System events report when the stream was running and which filter it had. */
 TEST(system_events)
 {
 	trace_event_set_t none = set_of(NO_TYPE), hidden, got[2];
@@ -355,7 +361,7 @@ TEST(system_events)
 
 /* -- Other processes ---------------------------------------------------------------------- */
 
-/* The events of one writer, in a row, with others between them. */
+/* Reads the events of each writer, which must be numbered consecutively, and counts other events. */
 struct seen {
 	unsigned next[64];
 	pid_t pid[64];
@@ -401,7 +407,7 @@ static trace_id_t of_target(pid_t pid, int inherited, int fd)
 	return trid;
 }
 
-/* A log of another process, that is alive, has ended, or was killed when the stream is shut down. */
+/* The log of a process that is alive, has ended or was killed at the shutdown. */
 TEST(of_another_process)
 {
 	for EACH_KIND(kind) {
@@ -437,9 +443,11 @@ TEST(of_another_process)
 				trace_event_id_t t2;
 				int unavailable = 0, found = 0;
 
-				/* And what it had named before there was a stream. */
-				while (posix_trace_eventtypelist_getnext_id(trid, &t2, &unavailable) == 0 && !unavailable)
-					found += posix_trace_eventid_get_name(trid, t2, name) == 0 && strcmp(name, "before") == 0;
+				/* Also the names that it had opened before the stream existed. */
+				while (posix_trace_eventtypelist_getnext_id(trid, &t2, &unavailable) == 0 &&
+				       !unavailable)
+					found += posix_trace_eventid_get_name(trid, t2, name) == 0 &&
+						strcmp(name, "before") == 0;
 				CHECK_EQ("CREATE-26 MODEL-16", found, 1);
 			}
 			log_close(trid);
@@ -448,7 +456,7 @@ TEST(of_another_process)
 	}
 }
 
-/* A log of a process, its children and theirs, that come and go. */
+/* The log of a process and its descendants, which begin and end meanwhile. */
 struct family {
 	trace_event_id_t id;
 	unsigned first, count;
@@ -509,7 +517,7 @@ TEST(of_a_family)
 	}
 }
 
-/* The traced process becomes another program, which goes on in the same log. */
+/* The traced process executes a program, which continues to record in the same log. */
 TEST(over_exec)
 {
 	struct target t = target_image();
@@ -529,7 +537,7 @@ TEST(over_exec)
 	target_end(&t);
 }
 
-/* Who controls, who is traced and who reads are three processes: the third has the file alone. */
+/* The controller, the traced process and the reader are three processes. The reader only has the file. */
 static long long read_task(const void *arg)
 {
 	trace_event_id_t i = 0;
@@ -572,6 +580,8 @@ TEST(three_processes)
 	MUST(unlink(path) == 0);
 }
 
-TARGET_MAIN(TEST_ENTRY(threads_flushed_at_the_end), TEST_ENTRY(threads_flushed_often), TEST_ENTRY(threads_flushed_by_itself),
-	    TEST_ENTRY(longest_data), TEST_ENTRY(samples_of_clocks), TEST_ENTRY(system_events), TEST_ENTRY(of_another_process),
+TARGET_MAIN(TEST_ENTRY(threads_flushed_at_the_end), TEST_ENTRY(threads_flushed_often),
+            TEST_ENTRY(threads_flushed_by_itself),
+	    TEST_ENTRY(longest_data), TEST_ENTRY(samples_of_clocks), TEST_ENTRY(system_events),
+	    TEST_ENTRY(of_another_process),
 	    TEST_ENTRY(of_a_family), TEST_ENTRY(over_exec), TEST_ENTRY(three_processes))

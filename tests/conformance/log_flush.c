@@ -17,7 +17,7 @@ static const int stream_policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL,
 
 /* -- What a flush does ------------------------------------------------------------ */
 
-/* When the call returns, what was recorded before is in the log: a copy of the file as it is now shows it, though that is not complete. */
+/* When the call returns, all earlier events are in the log: a copy of the incomplete file has them. */
 TEST(in_the_log_at_return)
 {
 	id = stream_id("flush");
@@ -43,7 +43,7 @@ TEST(in_the_log_at_return)
 			close(reading);
 			close(copy);
 		}
-		/* Each event is in the log once, however often it was flushed. */
+		/* Each event is in the log once, however often the stream was flushed. */
 		for (int i = 0; i < 20; i++)
 			CHECK_EQ("FLUSH-20", posix_trace_flush(trid), 0);
 		stream_end(trid);
@@ -52,7 +52,7 @@ TEST(in_the_log_at_return)
 	}
 }
 
-/* Before it is started, while it is stopped, and when there is nothing: a flush of nothing is a flush. */
+/* Before the start, while suspended, and without events: flushing nothing succeeds. */
 TEST(of_nothing)
 {
 	int fd = log_file();
@@ -71,7 +71,7 @@ TEST(of_nothing)
 	CHECK_LOG("FLUSH-1", fd, id, 0, 5);
 }
 
-/* A stream of a few events, filled and flushed again and again, is never full. */
+/* A stream that holds few events is filled and flushed repeatedly, and is never full. */
 TEST(space_is_used_again)
 {
 	id = stream_id("flush");
@@ -92,7 +92,10 @@ TEST(space_is_used_again)
 	}
 }
 
-/* A full stream that is flushed goes on. What it could not record is between a STOP and a START, or under LOOP an OVERFLOW and a RESUME. */
+/*
+ * A full stream continues after a flush. Lost events are between a STOP and a START, or under LOOP between an OVERFLOW
+ * and a RESUME.
+ */
 TEST(full_stream)
 {
 	struct stream_event e;
@@ -121,7 +124,7 @@ TEST(full_stream)
 		CHECK_OP("FLUSH-18", log_run(trid, id, 1000 * round, &e), >, 1000 * round + 10);
 		CHECK_EQ("START-13 FLUSH-18", e.info.posix_event_id, POSIX_TRACE_STOP);
 		CHECK_NE("START-13 SYS-5", log_int(&e), 0);
-		/* UNTIL_FULL has no other event to tell of it. */
+		/* UNTIL_FULL reports the loss by no other event. */
 		log_expect_other(trid, POSIX_TRACE_START, &e);
 		CHECK_EQ("START-17", e.len, sizeof(trace_event_set_t));
 	}
@@ -150,7 +153,7 @@ TEST(full_stream)
 	log_close(trid);
 }
 
-/* Stopped by a call while it was full: flushing makes room, and does not start it. */
+/* Stopped by a call while full: a flush makes room, but does not start the stream. */
 TEST(full_and_stopped)
 {
 	int fd = log_file();
@@ -174,7 +177,10 @@ TEST(full_and_stopped)
 	log_close(trid);
 }
 
-/* Flushes of several threads, while others record: each returns when its own is done, and nothing is lost or doubled. */
+/*
+ * Several threads flush while others record: each call returns when its flush is done, and no event is lost or
+ * duplicated.
+ */
 static trace_id_t shared;
 static atomic_int ended;
 
@@ -189,7 +195,7 @@ static void *send_often(void *arg)
 {
 	unsigned n = 0;
 
-	/* As many as the stream has room for, however seldom the flusher gets a processor. */
+	/* At most as many as the stream holds, however rarely the flusher runs. */
 	while (!atomic_load(&ended) && n < (16 << 20) / 128) {
 		number_send(id, 7, n++);
 		if (n % 64 == 0)
@@ -233,11 +239,11 @@ static __attribute__((noinline)) int flush_here(trace_id_t trid)
 {
 	int error = posix_trace_flush(trid);
 
-	__asm__ volatile("" : : : "memory"); /* so that it is no jump */
+	__asm__ volatile("" : : : "memory"); /* prevents a tail call */
 	return error;
 }
 
-/* A pair for each flush of a running stream: no data, who has called and from where, and when. */
+/* Each flush of a running stream has a pair of events without data, with the caller, its address and the time. */
 TEST(markers)
 {
 	enum { FLUSHES = 5 };
@@ -249,7 +255,7 @@ TEST(markers)
 	trace_id_t trid;
 
 	id = stream_id("flush");
-	log_attr(&attr, POSIX_TRACE_UNTIL_FULL, 0, 0, 0); /* which does not flush by itself */
+	log_attr(&attr, POSIX_TRACE_UNTIL_FULL, 0, 0, 0); /* does not flush automatically */
 	trid = log_create(&attr, fd);
 	CHECK_EQ("FLUSH-20", flush_here(trid), 0); /* not running: no events */
 	MUST(posix_trace_start(trid) == 0);
@@ -261,7 +267,7 @@ TEST(markers)
 	}
 	log_send(id, FLUSHES, 1);
 	MUST(posix_trace_stop(trid) == 0);
-	CHECK_EQ("FLUSH-20", flush_here(trid), 0); /* not running again, but what is missing of the last pair is told */
+	CHECK_EQ("FLUSH-20", flush_here(trid), 0); /* not running; but the FLUSH_STOP of the last pair is written */
 	stream_end(trid);
 
 	trid = log_open(fd);
@@ -271,7 +277,8 @@ TEST(markers)
 		CHECK_EQ("FLUSH-1", number_of(e.data, e.len).number, i);
 		for (int stop = 0; stop < 2; stop++) {
 			log_next(trid, &e);
-			CHECK_EQ("FLUSH-19 SYS-11 SYS-12", e.info.posix_event_id, stop ? POSIX_TRACE_FLUSH_STOP : POSIX_TRACE_FLUSH_START);
+			CHECK_EQ("FLUSH-19 SYS-11 SYS-12", e.info.posix_event_id,
+			         stop ? POSIX_TRACE_FLUSH_STOP : POSIX_TRACE_FLUSH_START);
 			CHECK_EQ("SYS-11 SYS-12", e.len, 0);
 			CHECK_EQ("SYS-11 SYS-12", e.info.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
 			CHECK_EQ("MODEL-21 SYS-15", e.info.posix_pid, getpid());
@@ -293,7 +300,7 @@ TEST(markers)
 	log_close(trid);
 }
 
-/* They obey the filter as all types do. */
+/* The two event types can be filtered out like all others. */
 TEST(markers_filtered)
 {
 	for (int which = 0; which < 3; which++) {
@@ -305,7 +312,8 @@ TEST(markers_filtered)
 			MUST(posix_trace_eventset_fill(&filter, POSIX_TRACE_WOPID_EVENTS) == 0);
 		id = stream_id("flush");
 		trid = log_create(NULL, fd);
-		MUST(posix_trace_set_filter(trid, &filter, POSIX_TRACE_SET_EVENTSET) == 0 && posix_trace_start(trid) == 0);
+		MUST(posix_trace_set_filter(trid, &filter, POSIX_TRACE_SET_EVENTSET) == 0 &&
+		     posix_trace_start(trid) == 0);
 		log_send(id, 0, 1);
 		MUST(posix_trace_flush(trid) == 0);
 		log_send(id, 1, 1);
@@ -321,7 +329,7 @@ TEST(markers_filtered)
 	}
 }
 
-/* A flush by the system itself belongs to nobody. And telling of it is no reason for another one. */
+/* An automatic flush has no process, and its events do not cause the next flush. */
 TEST(markers_of_the_system)
 {
 	struct stream_event e;
@@ -337,7 +345,7 @@ TEST(markers_of_the_system)
 	trid = log_running(POSIX_TRACE_FLUSH, POSIX_TRACE_APPEND, 0, 0, ends[1]);
 	log_send(id, 0, 1);
 	p = (struct pollfd){ .fd = ends[0], .events = POLLIN };
-	/* It flushes once a second as long as there is something; two seconds without are proof. */
+	/* The stream flushes once a second while it has events, so two seconds without a flush suffice. */
 	while (!quiet) {
 		ssize_t n;
 
@@ -356,7 +364,8 @@ TEST(markers_of_the_system)
 	while (log_try(trid, &e)) {
 		if (!log_is_flush(&e))
 			continue;
-		CHECK_EQ("FLUSH-19 SYS-11 SYS-12", e.info.posix_event_id, pairs++ % 2 ? POSIX_TRACE_FLUSH_STOP : POSIX_TRACE_FLUSH_START);
+		CHECK_EQ("FLUSH-19 SYS-11 SYS-12", e.info.posix_event_id,
+		         pairs++ % 2 ? POSIX_TRACE_FLUSH_STOP : POSIX_TRACE_FLUSH_START);
 		CHECK_EQ("SYS-15 MODEL-21", e.info.posix_pid, 0);
 		CHECK("SYS-16 MODEL-21", e.info.posix_thread_id == 0);
 		CHECK("SYS-17", e.info.posix_prog_address == NULL);
@@ -369,7 +378,7 @@ TEST(markers_of_the_system)
 
 /* -- While a flush runs ------------------------------------------------------------------ */
 
-/* FLUSHING from the begin of a flush to its end; everything else goes on. */
+/* The status is FLUSHING from the beginning of a flush to its end. Everything else continues. */
 TEST(flushing)
 {
 	id = stream_id("flush");
@@ -391,7 +400,7 @@ TEST(flushing)
 		log_flusher_start(&flusher, trid);
 		log_wait_flush(trid, POSIX_TRACE_FLUSHING);
 		s = stream_status(trid);
-		/* Asking resets no flush status. */
+		/* Asking does not reset the flush status. */
 		CHECK_EQ("FLUSH-3 FLUSH-15 STAT-17", s.posix_stream_flush_status, POSIX_TRACE_FLUSHING);
 		CHECK_EQ("FLUSH-4", s.posix_stream_status, POSIX_TRACE_RUNNING);
 		log_send(id, 2000, 500);
@@ -402,7 +411,7 @@ TEST(flushing)
 		CHECK_EQ("FLUSH-4", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
 		CHECK_EQ("FLUSH-4", posix_trace_get_attr(trid, &attr), 0);
 		CHECK_EQ("FLUSH-4", posix_trace_trid_eventid_open(trid, "meanwhile", &type), 0);
-		/* A second one waits for its turn. */
+		/* A second flush waits for its turn. */
 		log_flusher_start(&second, trid);
 		CHECK_EQ("FLUSH-3", atomic_load(&flusher.done), 0);
 		CHECK_EQ("FLUSH-3 FLUSH-15", stream_status(trid).posix_stream_flush_status, POSIX_TRACE_FLUSHING);
@@ -428,7 +437,7 @@ TEST(flushing)
 	}
 }
 
-/* The same for flushes that nobody has asked for. */
+/* The same for automatic flushes. */
 TEST(flushing_by_itself)
 {
 	struct log_sink sink;
@@ -450,11 +459,10 @@ TEST(flushing_by_itself)
 }
 
 /*
- * More events than the stream holds while its flush is held up: it suspends, is
- * full and overrun; and goes on by itself as soon as the flush does. The log
- * says between which events some are missing, and when.
+ * While its flush is blocked, the stream gets more events than it holds: it is suspended, full and overrun. It
+ * continues automatically when the flush does. The log shows between which events others were lost, and when.
  */
-/* Who flushes waits for the pipe: otherwise there would be room by now. */
+/* Returns whether the stream stays full because its flusher waits for the pipe. */
 static int stays_full(trace_id_t trid)
 {
 	for (int ms = 0; ms < 100 * test_slow(); ms++) {
@@ -482,10 +490,12 @@ TEST(full_while_flushing)
 		do {
 			number_send(id, 0, sent++);
 			s = stream_status(trid);
-			CHECK("STAT-12 STAT-14", s.posix_stream_full_status == POSIX_TRACE_NOT_FULL || s.posix_stream_status == POSIX_TRACE_SUSPENDED);
-		} while (s.posix_stream_full_status == POSIX_TRACE_NOT_FULL || s.posix_stream_flush_status == POSIX_TRACE_NOT_FLUSHING ||
+			CHECK("STAT-12 STAT-14", s.posix_stream_full_status == POSIX_TRACE_NOT_FULL ||
+			      s.posix_stream_status == POSIX_TRACE_SUSPENDED);
+		} while (s.posix_stream_full_status == POSIX_TRACE_NOT_FULL ||
+		         s.posix_stream_flush_status == POSIX_TRACE_NOT_FLUSHING ||
 			 !stays_full(trid));
-		/* Reading the status has reset it; so do more events set it again. */
+		/* Reading the status has reset the overrun, so more events set it again. */
 		log_send(id, sent, 10);
 		sent += 10;
 		CHECK_STR("FLUSH-14 STAT-16 FLUSH-4 EX-15", state(trid), "SF!");
@@ -538,7 +548,10 @@ TEST(full_while_flushing)
 	log_close(trid);
 }
 
-/* A writer that never waits and a stream of a few events: what is missing in the log is what the status counts, in gaps that are told. */
+/*
+ * A writer that never waits and a stream that holds few events: the events missing in the log are as many as the status
+ * counts, and each gap is reported.
+ */
 TEST(faster_than_the_log)
 {
 	enum { EVENTS = 50000 };
@@ -553,7 +566,7 @@ TEST(faster_than_the_log)
 	log_send(id, 0, EVENTS);
 	while (strncmp(state(trid), "RN", 2) != 0)
 		usleep(1000);
-	/* It may not be full, and yet have no room for one more. */
+	/* It may have too little room for one more event without being full. */
 	MUST(posix_trace_flush(trid) == 0);
 	log_send(id, EVENTS, 1);
 	s = stream_status(trid);
@@ -569,7 +582,7 @@ TEST(faster_than_the_log)
 		log_expect_other(trid, POSIX_TRACE_RESUME, &e);
 		log_expect_other(trid, POSIX_TRACE_START, &e);
 		MUST(log_try_other(trid, &e));
-		/* Full again already, with nothing between. */
+		/* Full again at once, without an event in between. */
 		while (e.info.posix_event_id == POSIX_TRACE_STOP && log_int(&e) != 0) {
 			log_expect_other(trid, POSIX_TRACE_OVERFLOW, &e);
 			log_expect_other(trid, POSIX_TRACE_RESUME, &e);
@@ -585,7 +598,7 @@ TEST(faster_than_the_log)
 	log_close(trid);
 }
 
-/* Who waits now and then loses nothing, without a call: what has been recorded goes to the log by itself, and its space is used again. */
+/* A writer that pauses now and then loses nothing: events are flushed automatically, and their space is reused. */
 TEST(flush_policy_keeps_up)
 {
 	enum { LONG = 300, AT_ONCE = 100, ROUNDS = 60 };
@@ -603,7 +616,7 @@ TEST(flush_policy_keeps_up)
 			memcpy(data, &n, sizeof n);
 			posix_trace_event(id, data, sizeof data);
 		}
-		/* These are a seventh of what the stream holds. So long is no data packed into less. */
+		/* A seventh of what the stream holds. Data of this length cannot be packed into less. */
 		while (log_length(fd) < LONG * ((long long)n - 2 * AT_ONCE))
 			usleep(1000);
 	}
@@ -630,7 +643,7 @@ static void count_signal(int signal)
 	(void)signal;
 }
 
-/* What a write may send to who writes: it must not reach the application, caught or not. */
+/* Watches for signals that a write can cause. They must not reach the application, whether it handles them or not. */
 static void watch_signals(int caught)
 {
 	struct sigaction a = { .sa_handler = caught ? count_signal : SIG_DFL };
@@ -650,7 +663,7 @@ static rlim_t limit_file_size(rlim_t size)
 	return before;
 }
 
-/* The flush error, which this resets, and nothing else of the status. */
+/* Returns the flush error, which this resets. */
 static int flush_error(trace_id_t trid)
 {
 	struct posix_trace_status_info s = stream_status(trid);
@@ -661,7 +674,7 @@ static int flush_error(trace_id_t trid)
 	return s.posix_stream_flush_error;
 }
 
-/* A flush that fails says so, once; when it can be done again, nothing is missing. */
+/* A failed flush is reported once. When a later flush succeeds, no event is missing. */
 TEST(file_size_limit)
 {
 	id = stream_id("flush");
@@ -691,7 +704,7 @@ TEST(file_size_limit)
 	}
 }
 
-/* The same when it flushes by itself: there is no call that could return the error. */
+/* The same for an automatic flush, where no call can return the error. */
 TEST(error_by_itself)
 {
 	int fd = log_file(), error = 0;
@@ -716,7 +729,7 @@ TEST(error_by_itself)
 	CHECK_LOG("FLUSH-17 MODEL-9", fd, id, 0, 100);
 }
 
-/* The first error is kept until it is read, whatever comes after it; each call returns its own. */
+/* The first error is kept until it is read, whatever follows. Each call returns its own error. */
 TEST(full_device)
 {
 	int fd;
@@ -751,7 +764,7 @@ TEST(full_device)
 	CHECK_LOG("FLUSH-17 MODEL-9", fd, id, 0, 700);
 }
 
-/* Nobody at the other end any more: EPIPE, for good; SIGPIPE is not the application's. */
+/* The other end of the pipe is closed: EPIPE from now on, without a SIGPIPE for the application. */
 TEST(reader_gone)
 {
 	id = stream_id("flush");
@@ -778,7 +791,7 @@ TEST(reader_gone)
 	}
 }
 
-/* A handler that comes in the middle does not end a flush. */
+/* A signal handler does not interrupt a flush. */
 static void nothing(int signal)
 {
 	int saved = errno;
@@ -828,8 +841,9 @@ TEST(interrupted)
 	log_close(trid);
 }
 
-TEST_MAIN(TEST_ENTRY(in_the_log_at_return), TEST_ENTRY(of_nothing), TEST_ENTRY(space_is_used_again), TEST_ENTRY(full_stream),
-	  TEST_ENTRY(full_and_stopped), TEST_ENTRY(several_threads), TEST_ENTRY(markers), TEST_ENTRY(markers_filtered),
-	  TEST_ENTRY(markers_of_the_system), TEST_ENTRY(flushing), TEST_ENTRY(flushing_by_itself), TEST_ENTRY(full_while_flushing),
-	  TEST_ENTRY(faster_than_the_log), TEST_ENTRY(flush_policy_keeps_up), TEST_ENTRY(file_size_limit), TEST_ENTRY(error_by_itself),
-	  TEST_ENTRY(full_device), TEST_ENTRY(reader_gone), TEST_ENTRY(interrupted))
+TEST_MAIN(TEST_ENTRY(in_the_log_at_return), TEST_ENTRY(of_nothing), TEST_ENTRY(space_is_used_again),
+          TEST_ENTRY(full_stream), TEST_ENTRY(full_and_stopped), TEST_ENTRY(several_threads), TEST_ENTRY(markers),
+          TEST_ENTRY(markers_filtered), TEST_ENTRY(markers_of_the_system), TEST_ENTRY(flushing),
+          TEST_ENTRY(flushing_by_itself), TEST_ENTRY(full_while_flushing), TEST_ENTRY(faster_than_the_log),
+          TEST_ENTRY(flush_policy_keeps_up), TEST_ENTRY(file_size_limit), TEST_ENTRY(error_by_itself),
+          TEST_ENTRY(full_device), TEST_ENTRY(reader_gone), TEST_ENTRY(interrupted))

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -12,7 +13,7 @@
 
 static trace_event_id_t id;
 
-/* A complete log with numbers from 0 up to count. */
+/* Returns a complete log with the numbers from 0 up to count. */
 static int make_log(unsigned count)
 {
 	int fd = log_file();
@@ -25,7 +26,7 @@ static int make_log(unsigned count)
 	return fd;
 }
 
-/* The next event is this number. */
+/* Checks that the next event has this number. */
 static void check_number(const char *ids, int line, trace_id_t trid, unsigned number)
 {
 	struct stream_event e;
@@ -37,7 +38,7 @@ static void check_number(const char *ids, int line, trace_id_t trid, unsigned nu
 }
 #define CHECK_NUMBER(ids, ...) check_number(ids, __LINE__, __VA_ARGS__)
 
-/* -- Where one reads ------------------------------------------------------------ */
+/* -- Position ------------------------------------------------------------------- */
 
 TEST(oldest_first)
 {
@@ -54,7 +55,7 @@ TEST(oldest_first)
 	CHECK_EQ("OPEN-10 OPEN-13", posix_trace_close(trid), 0);
 }
 
-/* From anywhere, as often as one likes. */
+/* From any position, any number of times. */
 TEST(rewind_from_anywhere)
 {
 	int fd = make_log(5000);
@@ -68,7 +69,7 @@ TEST(rewind_from_anywhere)
 			CHECK_NUMBER("OPEN-9 OPEN-15", trid, i);
 		CHECK_EQ("OPEN-9 OPEN-13", posix_trace_rewind(trid), 0);
 	}
-	/* From the end, and from behind it. */
+	/* From the end, and after a read beyond it. */
 	for (int i = 0; i < 3; i++) {
 		CHECK_EQ("OPEN-9 OPEN-15", log_count(trid, id), 5000);
 		CHECK_EQ("READ-6", log_try(trid, &e), 0);
@@ -77,7 +78,7 @@ TEST(rewind_from_anywhere)
 	log_close(trid);
 }
 
-/* The list of types has a place of its own. */
+/* The list of types has its own position. */
 TEST(rewind_and_types)
 {
 	int fd = make_log(10), unavailable;
@@ -99,7 +100,7 @@ TEST(rewind_and_types)
 	log_close(trid);
 }
 
-/* One log, opened several times, by one descriptor or several: each stream is read by itself. */
+/* A log may be opened several times, with one descriptor or several. Each stream has its own position. */
 TEST(opened_more_than_once)
 {
 	enum { TIMES = 10 };
@@ -124,7 +125,7 @@ TEST(opened_more_than_once)
 		CHECK_NUMBER("OPEN-10", trid[i], 199 / (i + 1) + 1);
 	for (int i = 1; i < TIMES; i += 2)
 		CHECK_EQ("OPEN-10", posix_trace_close(trid[i]), 0);
-	/* And again and again. */
+	/* Many times in sequence. */
 	for (int i = 0; i < 300; i++) {
 		trace_id_t t = log_open(fd);
 
@@ -133,7 +134,7 @@ TEST(opened_more_than_once)
 	}
 }
 
-/* The descriptor stays as it is: open, where it was; and it need not be at the beginning. */
+/* The descriptor stays open at the same offset, and need not be at the beginning. */
 TEST(descriptor)
 {
 	int fd = make_log(100), ends[2];
@@ -148,7 +149,7 @@ TEST(descriptor)
 	CHECK_EQ("OPEN-10", posix_trace_close(trid), 0);
 	CHECK_EQ("OPEN-14", lseek(fd, 0, SEEK_CUR), 1234);
 	CHECK_EQ("OPEN-14", read(fd, &c, 1), 1);
-	/* One for reading is enough; and it may be closed before the stream, or be something else then. */
+	/* Read access suffices. The descriptor may be closed or reused before the stream is closed. */
 	ends[0] = log_again(fd, O_RDONLY);
 	trid = log_open(ends[0]);
 	MUST(dup2(0, ends[0]) == ends[0]);
@@ -160,7 +161,7 @@ TEST(descriptor)
 	CHECK_EQ("OPEN-14", log_length(fd) > 0, 1);
 }
 
-/* MODEL-30: a file's access time is marked when it is read; here, where the kernel does it at all. */
+/* MODEL-30: reading a file updates its access time, if the kernel does so at all. */
 TEST(access_time)
 {
 	int fd = make_log(10), other = log_file_in("/tmp"), to = log_again(other, O_RDWR), reading;
@@ -183,11 +184,11 @@ TEST(access_time)
 	CHECK_EQ("MODEL-30", log_count(trid, id), 10);
 	MUST(fstat(other, &st) == 0);
 	CHECK_OP("MODEL-30", st.st_atim.tv_sec, >, 1000000001);
-	CHECK_EQ("MODEL-29", st.st_mtim.tv_sec, 1000000001); /* and nothing was written */
+	CHECK_EQ("MODEL-29", st.st_mtim.tv_sec, 1000000001); /* nothing was written */
 	log_close(trid);
 }
 
-/* Signals do not end it half way. */
+/* Signals do not interrupt the call. */
 static volatile sig_atomic_t alarms;
 
 static void on_alarm(int signal)
@@ -203,7 +204,7 @@ TEST(interrupted)
 	int fd = make_log(1000);
 
 	MUST(sigaction(SIGALRM, &a, NULL) == 0);
-	alarm(0); /* the harness's own; this test ends by itself */
+	alarm(0); /* replaces the harness's time limit; this test ends by itself */
 	MUST(setitimer(ITIMER_REAL, &often, NULL) == 0);
 	for (int i = 0; i < 200 || (alarms < 100 && i < 20000); i++) {
 		trace_id_t trid = 0x5555;
@@ -217,7 +218,7 @@ TEST(interrupted)
 	CHECK_OP("-", alarms, >=, 100);
 }
 
-/* -- What is no log ----------------------------------------------------------------- */
+/* -- Files that are not logs -------------------------------------------------------- */
 
 static void no_log(const char *ids, int line, int fd)
 {
@@ -231,7 +232,7 @@ static void no_log(const char *ids, int line, int fd)
 }
 #define NO_LOG(ids, ...) no_log(ids, __LINE__, __VA_ARGS__)
 
-/* A descriptor that does not lead to a log, or does not let it be read. */
+/* A descriptor that does not refer to a log, or does not allow reading. */
 TEST(descriptors_without_log)
 {
 	int fd = make_log(10), writing = log_again(fd, O_WRONLY), path = log_again(fd, O_PATH), ends[2], sockets[2];
@@ -256,7 +257,7 @@ TEST(descriptors_without_log)
 	NO_LOG("OPEN-8 OPEN-4", fd);
 }
 
-/* Anything else in a file, of many lengths; a log without its beginning, or not at the beginning. */
+/* Files of many lengths with different contents; a log without its beginning, or not at the beginning of the file. */
 TEST(files_without_log)
 {
 	static unsigned char bytes[1 << 16];
@@ -286,9 +287,8 @@ TEST(files_without_log)
 /* -- Logs of other machines and of other versions of this library ---------------------- */
 
 /*
- * As docs/log-format.md says: a frame's header has 64 bytes, with the size of its body at 24,
- * the body's CRC at 28 and its own at 60. The file's first body has the
- * versions at 16 and 18, and at 20 the order of bytes.
+ * According to docs/log-format.md, a frame's header has 64 bytes, with the size of its body at 24, the body's CRC at 28
+ * and its own at 60. The file's first body has the versions at 16 and 18, and the byte order at 20.
  */
 static uint32_t crc(const unsigned char *p, size_t n)
 {
@@ -313,7 +313,7 @@ static void put32(unsigned char *p, uint32_t v)
 		p[i] = (unsigned char)(v >> 8 * i);
 }
 
-/* A copy of a log with one byte of what it says of itself changed, with what goes with that. */
+/* Returns a copy of a log with one byte of its header changed, and the CRCs recomputed if checked is set. */
 static int forged(int log, unsigned offset, unsigned char value, int checked)
 {
 	static unsigned char bytes[1 << 16];
@@ -337,15 +337,15 @@ TEST(other_machines)
 	int log = make_log(10);
 	trace_id_t trid;
 
-	/* Nothing changed: the forger knows his trade. */
+	/* Without a change, the copy can be read. */
 	trid = log_open(forged(log, 20, order, 1));
 	CHECK_EQ("LOG-21", log_count(trid, id), 10);
 	log_close(trid);
 	NO_LOG("LOG-22 OPEN-8 MODEL-27", forged(log, 20, order ^ 3, 1));
 	NO_LOG("LOG-22 OPEN-8", forged(log, 20, 0, 1));
-	NO_LOG("OPEN-8 LOG-21", forged(log, 16, 2, 1)); /* another major version */
+	NO_LOG("OPEN-8 LOG-21", forged(log, 16, 2, 1)); /* a different major version */
 	NO_LOG("OPEN-8 LOG-21", forged(log, 16, 0, 1));
-	NO_LOG("OPEN-8 LOG-21", forged(log, 0, 'P', 1)); /* the name of the format */
+	NO_LOG("OPEN-8 LOG-21", forged(log, 0, 'P', 1)); /* the magic string */
 	/* Damaged. */
 	for (unsigned i = 0; i < 120; i++) {
 		unsigned char c;
@@ -361,7 +361,7 @@ TEST(other_machines)
 
 /* -- Logs that are not complete ---------------------------------------------------------- */
 
-/* A log that is being written can be opened, by its own controller or another process, and that does the stream no harm. */
+/* A log that is being written can be opened by its controller or by a different process, without harm to the stream. */
 TEST(while_it_is_written)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
@@ -399,12 +399,11 @@ TEST(while_it_is_written)
 	}
 }
 
-/* -- Somewhere else --------------------------------------------------------------------------- */
+/* -- Elsewhere --------------------------------------------------------------------------------- */
 
 /*
- * All that there is to be known is in the file: on a disk, moved, copied, read by a
- * process that has never traced, where nothing is left of the streams that there were. So it
- * would be after the machine was switched off.
+ * The file contains everything: it can be on a disk, moved, copied, and read by a process that has never traced, when
+ * nothing is left of its stream, as after a restart of the machine.
  */
 TEST(all_is_in_the_file)
 {
@@ -436,7 +435,7 @@ TEST(all_is_in_the_file)
 		CHECK_EQ("LOG-20 LOG-23", posix_trace_eventid_get_name(trid, id, name), 0);
 		CHECK_STR("LOG-20 LOG-23 MODEL-16", name, "open");
 		CHECK_EQ("LOG-20", posix_trace_close(trid), 0);
-		/* Reading has made no file of its own. */
+		/* Reading has not created any files. */
 		CHECK_FILES("LOG-23", shm_count(shm_directory(), "stream-"), <=, 0);
 		fflush(stderr);
 		_exit(test_failures != 0);
@@ -447,6 +446,29 @@ TEST(all_is_in_the_file)
 	CHECK_EQ("LOG-23", status, 0);
 }
 
-TEST_MAIN(TEST_ENTRY(oldest_first), TEST_ENTRY(rewind_from_anywhere), TEST_ENTRY(rewind_and_types), TEST_ENTRY(opened_more_than_once),
-	  TEST_ENTRY(descriptor), TEST_ENTRY(access_time), TEST_ENTRY(interrupted), TEST_ENTRY(descriptors_without_log),
-	  TEST_ENTRY(files_without_log), TEST_ENTRY(other_machines), TEST_ENTRY(while_it_is_written), TEST_ENTRY(all_is_in_the_file))
+/* TRACE_SYS_MAX counts active streams: opened logs do not reduce the number. */
+TEST(many_logs)
+{
+	static trace_id_t trid[TRACE_SYS_MAX];
+	struct rlimit files = { 0, 0 };
+	int fd = make_log(1), n = 0;
+	trace_id_t stream;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur < 2 * TRACE_SYS_MAX)
+		SKIP("too few descriptors");
+	while (n < TRACE_SYS_MAX && posix_trace_open(fd, &trid[n]) == 0)
+		n++;
+	CHECK_OP("OPEN-1", n, >, 0);
+	CHECK_EQ("CREATE-14 CREATE-18 LIM-3", posix_trace_create(0, NULL, &stream), 0);
+	stream_end(stream);
+	for (int i = 0; i < n; i++)
+		log_close(trid[i]);
+}
+
+TEST_MAIN(TEST_ENTRY(oldest_first), TEST_ENTRY(rewind_from_anywhere), TEST_ENTRY(rewind_and_types),
+          TEST_ENTRY(opened_more_than_once), TEST_ENTRY(descriptor), TEST_ENTRY(access_time), TEST_ENTRY(interrupted),
+          TEST_ENTRY(descriptors_without_log), TEST_ENTRY(files_without_log), TEST_ENTRY(other_machines),
+          TEST_ENTRY(while_it_is_written), TEST_ENTRY(all_is_in_the_file), TEST_ENTRY(many_logs))

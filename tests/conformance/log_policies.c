@@ -8,7 +8,7 @@
  */
 #include "log.h"
 
-#define LONG  400 /* bytes of data, and at the most so many more with an event: */
+#define LONG  400 /* bytes of data, and the maximum that is added for each event: */
 #define EXTRA 40
 
 static trace_event_id_t id;
@@ -51,7 +51,7 @@ static unsigned long_number(const struct stream_event *e)
 	return number;
 }
 
-/* Sends so many long events, flushing so often that nothing is lost for lack of room in the stream. */
+/* Records this many long events, with enough flushes that the stream always has room. */
 static void long_run(trace_id_t trid, unsigned first, unsigned count)
 {
 	for (unsigned done = 0; done < count; done += 100) {
@@ -75,7 +75,7 @@ static trace_id_t long_stream(int stream_policy, int log_policy, size_t log_size
 
 /* -- LOOP ------------------------------------------------------------------------- */
 
-/* What a log that has gone round holds: the newest events, all there is room for, in one row to the end. */
+/* Checks a log that has wrapped: it has the newest events without a gap, up to the last one, and as many as fit. */
 static void check_newest(int fd, unsigned end, size_t log_size)
 {
 	trace_id_t trid = log_open(fd);
@@ -101,9 +101,13 @@ static void check_newest(int fd, unsigned end, size_t log_size)
 	CHECK_EQ("LOG-13", log_try_other(trid, &e), 0);
 	CHECK_EQ("LOG-13", first + count, end);
 	CHECK_OP("LOG-13", first, >, 0);
-	/* log-max-size: no more than that, and not much less. A part is being emptied, and each has room for the largest event; of few large parts that is much. */
+	/*
+	 * log-max-size is not exceeded, and mostly used. One part is being emptied, and each part has room for the
+	 * largest event, which is much if there are few large parts.
+	 */
 	CHECK_OP("ATTR-39 ATTR-40 ATTR-42", (size_t)count * LONG, <=, log_size);
-	CHECK_OP("ATTR-39 ATTR-40 ATTR-42", (size_t)count * (LONG + EXTRA), >=, log_size < 65536 ? log_size / 3 : log_size / 4 * 3);
+	CHECK_OP("ATTR-39 ATTR-40 ATTR-42", (size_t)count * (LONG + EXTRA), >=,
+	         log_size < 65536 ? log_size / 3 : log_size / 4 * 3);
 	log_close(trid);
 }
 
@@ -121,14 +125,16 @@ TEST(loop)
 			long_run(trid, 0, end);
 			stream_end(trid);
 			check_newest(fd, end, sizes[i]);
-			/* Beside the events there is not so much. */
+			/* The rest of the file is small compared to the events. */
 			CHECK_OP("ATTR-40 LOG-13", log_length(fd), <, (long long)sizes[i] + 400000);
 			close(fd);
 		}
 	}
 }
 
-/* At any number of events it is the newest ones; and the first one is overwritten no sooner than there is no room. */
+/*
+ * For any number of events, the log has the newest ones. The first one is overwritten only when there is no more room.
+ */
 TEST(loop_step_by_step)
 {
 	enum { SIZE = 16384 };
@@ -167,7 +173,10 @@ TEST(loop_step_by_step)
 	}
 }
 
-/* However often it goes round: who made it, its attributes, and the names of all types, also those of types whose events are gone. */
+/*
+ * However often the log wraps, it keeps information about its creator, the attributes, and the names of all types,
+ * including types whose events have been overwritten.
+ */
 TEST(loop_keeps_the_rest)
 {
 	enum { TYPES = TRACE_USER_EVENT_MAX > 400 ? 300 : TRACE_USER_EVENT_MAX - 8 };
@@ -185,7 +194,7 @@ TEST(loop_keeps_the_rest)
 	MUST(posix_trace_attr_setname(&attr, "goes round") == 0);
 	trid = log_create(&attr, fd);
 	MUST(posix_trace_start(trid) == 0);
-	/* Opened before, between and after events; some without any event. */
+	/* Opened before, between and after events; some types have no events. */
 	for (unsigned i = 0; i < TYPES; i++) {
 		snprintf(want, sizeof want, "type %u", i);
 		types[i] = stream_id(want);
@@ -214,7 +223,7 @@ TEST(loop_keeps_the_rest)
 	log_close(trid);
 }
 
-/* Events of very different lengths: what is left of a part of the log may be too small for the next. */
+/* Events of very different lengths: the rest of a part may be too small for the next event. */
 TEST(loop_of_all_lengths)
 {
 	static const unsigned lengths[] = { 0, 1, 7, 200, 256, 257, 900, 3000, 3999, 4000 };
@@ -243,7 +252,7 @@ TEST(loop_of_all_lengths)
 				MUST(posix_trace_flush(trid) == 0);
 		}
 		stream_end(trid);
-		/* The log ends with the last ones: count first, then compare. */
+		/* The log has the last events: they are counted first and then compared. */
 		trid = log_open(fd);
 		at = n - (unsigned)log_count(trid, id);
 		MUST(posix_trace_rewind(trid) == 0);
@@ -265,7 +274,7 @@ TEST(loop_of_all_lengths)
 
 /* -- UNTIL_FULL ----------------------------------------------------------------------- */
 
-/* The first events, as many as there is room for, and a STOP that no call has caused. */
+/* Checks that the log has the first events, as many as fit, and a STOP that no call has caused. */
 static void check_oldest(int fd, size_t log_size)
 {
 	trace_id_t trid = log_open(fd);
@@ -289,7 +298,8 @@ static void check_oldest(int fd, size_t log_size)
 	CHECK_EQ("LOG-15", log_try(trid, &e), 0);
 	CHECK_OP("ATTR-39 ATTR-40 ATTR-42", (size_t)count * LONG, <=, log_size);
 	/* Room for one more event and for START, STOP and some flushes may be left. */
-	CHECK_OP("ATTR-39 ATTR-40 ATTR-42", (size_t)(count + 1) * (LONG + EXTRA) + 1500, >=, log_size);
+	CHECK_OP("ATTR-39 ATTR-40 ATTR-42", (size_t)(count + 1) * (LONG + EXTRA) + sizeof(trace_event_set_t) + 1500, >=,
+	         log_size);
 	log_close(trid);
 }
 
@@ -314,13 +324,14 @@ TEST(until_full)
 			s = stream_status(trid);
 			CHECK_EQ("LOG-14 STAT-19", s.posix_log_full_status, POSIX_TRACE_FULL);
 			CHECK_EQ("STAT-18 FLUSH-7", s.posix_log_overrun_status, POSIX_TRACE_OVERRUN);
-			/* The stream goes on; what it records is dropped, each time. */
+			/* The stream keeps running, and its events are dropped. */
 			CHECK_EQ("FLUSH-6 LOG-14", s.posix_stream_status, POSIX_TRACE_RUNNING);
 			CHECK_EQ("FLUSH-6", s.posix_stream_full_status, POSIX_TRACE_NOT_FULL);
 			CHECK_EQ("FLUSH-6", s.posix_stream_flush_error, 0);
 			length = log_length(fd);
 			for (int round = 0; round < 3; round++) {
-				CHECK_EQ("STAT-4", stream_status(trid).posix_log_overrun_status, POSIX_TRACE_NO_OVERRUN);
+				CHECK_EQ("STAT-4", stream_status(trid).posix_log_overrun_status,
+				         POSIX_TRACE_NO_OVERRUN);
 				long_run(trid, 0, 150);
 				s = stream_status(trid);
 				CHECK_EQ("STAT-18 FLUSH-7", s.posix_log_overrun_status, POSIX_TRACE_OVERRUN);
@@ -336,7 +347,7 @@ TEST(until_full)
 	}
 }
 
-/* Wherever the end of the room falls: between events, flushes, or the end of what is written at once. */
+/* The limit is reached at every possible place: between events, flushes, or the ends of writes. */
 TEST(until_full_step_by_step)
 {
 	id = stream_id("long");
@@ -355,7 +366,7 @@ TEST(until_full_step_by_step)
 	}
 }
 
-/* A log that never was full ends with the STOP of the shutdown, and is not full. */
+/* A log that never was full ends with the STOP of the shutdown, and its status is not full. */
 TEST(until_full_and_is_not)
 {
 	int fd = log_file();
@@ -379,7 +390,7 @@ TEST(until_full_and_is_not)
 	log_close(trid);
 }
 
-/* STOP is an event type like others: who filters it out has none. */
+/* STOP can be filtered out like other types. */
 TEST(until_full_without_stop)
 {
 	trace_event_set_t filter = set_of(POSIX_TRACE_STOP);
@@ -393,13 +404,14 @@ TEST(until_full_without_stop)
 	trid = log_open(fd);
 	CHECK_EQ("FILT-15", log_count(trid, POSIX_TRACE_STOP), 0);
 	MUST(posix_trace_rewind(trid) == 0);
-	CHECK_OP("LOG-14", log_count(trid, id), >, 20000 / (LONG + EXTRA) - 5);
+	/* Less if it was written in several segments, as under load: each begins with a frame. */
+	CHECK_OP("LOG-14", log_count(trid, id), >, 20000 / (LONG + EXTRA) - 8);
 	log_close(trid);
 }
 
 /* -- APPEND ------------------------------------------------------------------------------ */
 
-/* No limit, whatever log-max-size says. */
+/* No limit, whatever log-max-size is. */
 TEST(append)
 {
 	id = stream_id("long");
@@ -430,7 +442,7 @@ TEST(append)
 
 /* -- When a log is written ---------------------------------------------------------------- */
 
-/* Under FLUSH by itself, else by a call and at the end. */
+/* Under FLUSH automatically, otherwise by a call and at the end. */
 TEST(written_when)
 {
 	int fd[3], ends[2];
@@ -446,11 +458,11 @@ TEST(written_when)
 	}
 	trid[2] = log_running(POSIX_TRACE_FLUSH, POSIX_TRACE_APPEND, 0, 0, ends[1]);
 	MUST(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
-	for (char c[4096]; read(ends[0], c, sizeof c) > 0;) /* how the log begins */
+	for (char c[4096]; read(ends[0], c, sizeof c) > 0;) /* the beginning of the log */
 		;
 	log_send(id, 0, 1);
 	log_wait_readable(ends[0]);
-	/* That took a while, in which the others have not been written. */
+	/* Meanwhile the other logs have not been written. */
 	for (int p = 0; p < 2; p++) {
 		CHECK_EQ("LOG-25 FLUSH-13", log_length(fd[p]), before[p]);
 		CHECK_EQ("FLUSH-1", posix_trace_flush(trid[p]), 0);
@@ -465,10 +477,10 @@ TEST(written_when)
 	for (char c[4096]; read(ends[0], c, sizeof c) > 0;)
 		;
 	close(ends[0]);
-	posix_trace_shutdown(trid[2]); /* EPIPE, or all was written before */
+	posix_trace_shutdown(trid[2]); /* EPIPE, unless everything was written before */
 }
 
-/* Every policy of the stream with every one of the log. */
+/* Every policy of the stream with every policy of the log. */
 TEST(all_policies)
 {
 	id = stream_id("all");
@@ -489,6 +501,7 @@ TEST(all_policies)
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(loop), TEST_ENTRY(loop_step_by_step), TEST_ENTRY(loop_keeps_the_rest), TEST_ENTRY(loop_of_all_lengths),
-	  TEST_ENTRY(until_full), TEST_ENTRY(until_full_step_by_step), TEST_ENTRY(until_full_and_is_not),
-	  TEST_ENTRY(until_full_without_stop), TEST_ENTRY(append), TEST_ENTRY(written_when), TEST_ENTRY(all_policies))
+TEST_MAIN(TEST_ENTRY(loop), TEST_ENTRY(loop_step_by_step), TEST_ENTRY(loop_keeps_the_rest),
+          TEST_ENTRY(loop_of_all_lengths), TEST_ENTRY(until_full), TEST_ENTRY(until_full_step_by_step),
+          TEST_ENTRY(until_full_and_is_not), TEST_ENTRY(until_full_without_stop), TEST_ENTRY(append),
+          TEST_ENTRY(written_when), TEST_ENTRY(all_policies))

@@ -12,7 +12,7 @@ static const int stream_policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL,
 
 /* -- Events --------------------------------------------------------------------- */
 
-/* Behind the last event there is none, as often as one asks; that is no error, and nobody waits. */
+/* After the last event, each read reports that there is none. It is not an error, and the call does not wait. */
 TEST(end_of_the_log)
 {
 	struct posix_trace_event_info info, untouched;
@@ -31,14 +31,16 @@ TEST(end_of_the_log)
 		size_t len = 4711;
 		int unavailable = 0;
 
-		CHECK_EQ("READ-6 READ-25", posix_trace_getnext_event(trid, &info, data, sizeof data, &len, &unavailable), 0);
+		CHECK_EQ("READ-6 READ-25", posix_trace_getnext_event(trid, &info, data, sizeof data, &len,
+		                                                     &unavailable), 0);
 		CHECK_NE("READ-6 READ-7", unavailable, 0);
-		CHECK("READ-24", memcmp(&info, &untouched, sizeof info) == 0 && memcmp(data, old, sizeof data) == 0 && len == 4711);
+		CHECK("READ-24", memcmp(&info, &untouched, sizeof info) == 0 && memcmp(data, old, sizeof data) == 0 &&
+		      len == 4711);
 	}
 	log_close(trid);
 }
 
-/* The other two functions are for live streams. */
+/* The other two functions are for live streams only. */
 TEST(other_functions)
 {
 	struct timespec soon = now_plus_ms(1000), past = { 0, 0 }, wrong = { 0, -1 };
@@ -54,18 +56,23 @@ TEST(other_functions)
 	trid = log_open(fd);
 	for (int i = 0; i < 3; i++) {
 		unavailable = 0;
-		CHECK_EQ("READ-15 READ-28 DOC-2", posix_trace_trygetnext_event(trid, &info, data, sizeof data, &len, &unavailable), EINVAL);
+		CHECK_EQ("READ-15 READ-28 DOC-2", posix_trace_trygetnext_event(trid, &info, data, sizeof data, &len,
+		                                                               &unavailable), EINVAL);
 		CHECK_NE("READ-7 READ-15", unavailable, 0);
 		unavailable = 0;
-		CHECK_EQ("READ-13", posix_trace_timedgetnext_event(trid, &info, data, sizeof data, &len, &unavailable, times[i]), EINVAL);
+		CHECK_EQ("READ-13", posix_trace_timedgetnext_event(trid, &info, data, sizeof data, &len, &unavailable,
+		                                                   times[i]), EINVAL);
 		CHECK_NE("READ-7 READ-13", unavailable, 0);
 	}
-	/* They have taken nothing. */
+	/* They have consumed nothing. */
 	log_expect(trid, POSIX_TRACE_START, &e);
 	log_close(trid);
 }
 
-/* A buffer of any size, for data of any length, whole or cut when it was recorded. The log has it all, so it can be read again with more room. */
+/*
+ * Buffers of all sizes, for data of all lengths, complete or truncated when it was recorded. The log keeps the data, so
+ * it can be read again with a larger buffer.
+ */
 TEST(truncation)
 {
 	static const size_t sizes[] = { 0, 1, 7, 8, 9, 63, 100, 255, 256, 257, 299, 300, 301, 1000, 3000 };
@@ -98,7 +105,8 @@ TEST(truncation)
 			int unavailable = 1;
 
 			memset(room, 0xa5, sizeof room);
-			CHECK_EQ("READ-1 READ-25", posix_trace_getnext_event(trid, &info, sizes[r] ? room : NULL, sizes[r], &len, &unavailable), 0);
+			CHECK_EQ("READ-1 READ-25", posix_trace_getnext_event(trid, &info, sizes[r] ? room : NULL,
+			                                                     sizes[r], &len, &unavailable), 0);
 			CHECK_EQ("READ-7 READ-24", unavailable, 0);
 			CHECK_EQ("READ-4 READ-24", info.posix_event_id, id);
 			CHECK_EQ("READ-16 READ-17 READ-18 EVT-3 ATTR-46", len, want);
@@ -110,7 +118,7 @@ TEST(truncation)
 				CHECK_EQ("READ-17 EVT-2 EVT-3", info.posix_truncation_status,
 					 sizes[i] > MOST ? POSIX_TRACE_TRUNCATED_RECORD : POSIX_TRACE_NOT_TRUNCATED);
 		}
-		/* System events are cut as well, and never when they are recorded. */
+		/* Data of system events is truncated by a short buffer too, but never when it is recorded. */
 		CHECK_EQ("READ-20", log_count(trid, POSIX_TRACE_STOP), 1);
 		CHECK_EQ("OPEN-9 OPEN-15", posix_trace_rewind(trid), 0);
 	}
@@ -127,7 +135,7 @@ TEST(truncation)
 	log_close(trid);
 }
 
-/* Several threads read one log: it has one place, so each event comes to one of them. */
+/* Several threads read one log, which has one position: each event is returned to one of them. */
 enum { SHARED = 20000, READERS = 4 };
 static trace_id_t shared;
 static unsigned char seen[SHARED];
@@ -171,7 +179,7 @@ TEST(several_readers)
 	log_close(shared);
 }
 
-/* And while they do, one rewinds, others ask for this and that, and one ends it. */
+/* Meanwhile one thread rewinds, others ask for information, and one closes the log. */
 static atomic_int over;
 
 static void *use_shared(void *arg)
@@ -214,7 +222,7 @@ static void *use_shared(void *arg)
 				number_of(data, len);
 			break;
 		}
-		/* EINVAL is for those who come after the end. */
+		/* EINVAL after the log was closed. */
 		CHECK("THR-1 OPEN-10", error == 0 || error == EINVAL);
 		if (error)
 			break;
@@ -258,7 +266,7 @@ struct type {
 	char name[TRACE_EVENT_NAME_MAX + 1];
 };
 
-/* All types of a stream or log, in the order of its list. */
+/* Returns all types of a stream or log in the order of its list. */
 static unsigned list_types(trace_id_t trid, struct type *types, unsigned room)
 {
 	unsigned n = 0;
@@ -267,7 +275,8 @@ static unsigned list_types(trace_id_t trid, struct type *types, unsigned room)
 	for (;;) {
 		MUST(n < room);
 		memset(&types[n], 0xa5, sizeof types[n]);
-		CHECK_EQ("ID-26 ID-31 ID-33", posix_trace_eventtypelist_getnext_id(trid, &types[n].id, &unavailable), 0);
+		CHECK_EQ("ID-26 ID-31 ID-33", posix_trace_eventtypelist_getnext_id(trid, &types[n].id, &unavailable),
+		         0);
 		if (unavailable)
 			return n;
 		CHECK_EQ("ID-11 ID-31", posix_trace_eventid_get_name(trid, types[n].id, types[n].name), 0);
@@ -276,7 +285,10 @@ static unsigned list_types(trace_id_t trid, struct type *types, unsigned room)
 	}
 }
 
-/* Names of each length, and of strange bytes; opened by the traced process and by its controller, with events and without. */
+/*
+ * Names of all lengths, with unusual bytes, opened by the traced process and by its controller, with and without
+ * events.
+ */
 TEST(types)
 {
 	enum { ROOM = 1500 };
@@ -318,7 +330,7 @@ TEST(types)
 		CHECK("ID-2 ID-4", posix_trace_eventid_equal(trid, live[i].id, logged[j].id) != 0);
 		CHECK("ID-2 ID-4", posix_trace_eventid_equal(trid, live[i].id, logged[(j + 1) % n].id) == 0);
 	}
-	/* The end stays the end; and the same once more. */
+	/* The end stays the end, and a second pass returns the same types. */
 	for (int i = 0; i < 3; i++) {
 		unavailable = 0;
 		t = 4711;
@@ -329,7 +341,7 @@ TEST(types)
 		CHECK_EQ("ID-30", list_types(trid, again, ROOM), n);
 		CHECK_EQ("ID-30", memcmp(logged, again, n * sizeof *again), 0);
 	}
-	/* Reading events is not in its way, and their types are on the list. */
+	/* Reading events does not change the position in the list, and their types are on the list. */
 	{
 		struct stream_event e;
 
@@ -341,7 +353,7 @@ TEST(types)
 			CHECK_OP("ID-29 MODEL-11", j, <, n);
 		}
 	}
-	/* What this process names now is not in it. */
+	/* A name that this process opens now is not in the log. */
 	other = stream_id("named later");
 	CHECK_EQ("MODEL-16 ID-10", posix_trace_eventid_get_name(trid, other, got), EINVAL);
 	CHECK_EQ("ID-14 ID-20", posix_trace_trid_eventid_open(trid, "named later", &t), EINVAL);
@@ -350,10 +362,10 @@ TEST(types)
 	log_close(trid);
 }
 
-/* As many as there can be. */
+/* The maximum number of types. */
 TEST(all_types)
 {
-	enum { ROOM = 3000 };
+	enum { ROOM = TRACE_USER_EVENT_MAX + 2000 };
 	static struct type live[ROOM], logged[ROOM];
 	int fd = log_file();
 	trace_id_t trid = log_running(POSIX_TRACE_FLUSH, POSIX_TRACE_LOOP, 1 << 20, 100000, fd);
@@ -374,7 +386,7 @@ TEST(all_types)
 	log_close(trid);
 }
 
-/* The names that have always been there. */
+/* The predefined names. */
 TEST(system_types)
 {
 	static const struct {
@@ -384,7 +396,8 @@ TEST(system_types)
 		{ POSIX_TRACE_ERROR, "posix_trace_error" }, { POSIX_TRACE_START, "posix_trace_start" },
 		{ POSIX_TRACE_STOP, "posix_trace_stop" }, { POSIX_TRACE_FILTER, "posix_trace_filter" },
 		{ POSIX_TRACE_OVERFLOW, "posix_trace_overflow" }, { POSIX_TRACE_RESUME, "posix_trace_resume" },
-		{ POSIX_TRACE_FLUSH_START, "posix_trace_flush_start" }, { POSIX_TRACE_FLUSH_STOP, "posix_trace_flush_stop" },
+		{ POSIX_TRACE_FLUSH_START, "posix_trace_flush_start" },
+		{ POSIX_TRACE_FLUSH_STOP, "posix_trace_flush_stop" },
 		{ POSIX_TRACE_UNNAMED_USEREVENT, "posix_trace_unnamed_userevent" },
 	};
 	char name[TRACE_EVENT_NAME_MAX + 1];
@@ -422,7 +435,7 @@ static void get_attributes(trace_id_t trid, struct attributes *a)
 {
 	trace_attr_t attr;
 
-	memset(&attr, 0xa5, sizeof attr); /* need not have been initialised */
+	memset(&attr, 0xa5, sizeof attr); /* need not be initialized */
 	memset(a, 0, sizeof *a);
 	CHECK_EQ("ATTR-57 ATTR-58 ATTR-60", posix_trace_get_attr(trid, &attr), 0);
 	CHECK_EQ("ATTR-61", posix_trace_attr_getgenversion(&attr, a->version), 0);
@@ -437,12 +450,12 @@ static void get_attributes(trace_id_t trid, struct attributes *a)
 	CHECK_EQ("ATTR-61", posix_trace_attr_getstreamfullpolicy(&attr, &a->stream_policy), 0);
 	CHECK_EQ("ATTR-61", posix_trace_attr_getlogfullpolicy(&attr, &a->log_policy), 0);
 	CHECK_EQ("ATTR-61", posix_trace_attr_getinherited(&attr, &a->inherited), 0);
-	/* It is as any other object: it may be changed, which changes nothing else, and used. */
+	/* The object can be used and changed like any other, which changes nothing else. */
 	CHECK_EQ("ATTR-9 ATTR-61", posix_trace_attr_setname(&attr, "changed"), 0);
 	CHECK_EQ("ATTR-60", posix_trace_attr_destroy(&attr), 0);
 }
 
-/* Each attribute of the log is that of the stream, as it was in use; the process that reads knows nothing of it otherwise. */
+/* The log has the attributes that the stream actually used. The process that reads gets them from the log only. */
 TEST(attributes)
 {
 	for (int i = 0; i < 9; i++) {
@@ -453,12 +466,14 @@ TEST(attributes)
 		char name[TRACE_NAME_MAX + 10];
 		pid_t pid;
 
-		log_attr(&attr, stream_policies[i % 3], log_policies[i / 3], 10000 + 5000 * (size_t)i, 50000 * (size_t)i);
+		log_attr(&attr, stream_policies[i % 3], log_policies[i / 3], 10000 + 5000 * (size_t)i,
+		         50000 * (size_t)i);
 		memset(name, 0, sizeof name);
 		memset(name, 'a' + i, (size_t)i * (TRACE_NAME_MAX + 1) / 8);
 		MUST(posix_trace_attr_setname(&attr, name) == 0);
 		MUST(posix_trace_attr_setmaxdatasize(&attr, 13 * (size_t)i) == 0);
-		MUST(posix_trace_attr_setinherited(&attr, i % 2 ? POSIX_TRACE_INHERITED : POSIX_TRACE_CLOSE_FOR_CHILD) == 0);
+		MUST(posix_trace_attr_setinherited(&attr, i % 2 ? POSIX_TRACE_INHERITED
+		                                   : POSIX_TRACE_CLOSE_FOR_CHILD) == 0);
 		trid = log_create(&attr, fd);
 		MUST(posix_trace_start(trid) == 0);
 		get_attributes(trid, &live);
@@ -477,8 +492,9 @@ TEST(attributes)
 		CHECK_EQ("ATTR-58 LOG-20", logged[0].user_event, live.user_event);
 		CHECK_EQ("ATTR-58 LOG-20", logged[0].stream_policy, stream_policies[i % 3]);
 		CHECK_EQ("ATTR-58 LOG-20", logged[0].log_policy, log_policies[i / 3]);
-		CHECK_EQ("ATTR-58 LOG-20", logged[0].inherited, i % 2 ? POSIX_TRACE_INHERITED : POSIX_TRACE_CLOSE_FOR_CHILD);
-		/* In another process the same. */
+		CHECK_EQ("ATTR-58 LOG-20", logged[0].inherited,
+		         i % 2 ? POSIX_TRACE_INHERITED : POSIX_TRACE_CLOSE_FOR_CHILD);
+		/* The same in a different process. */
 		MUST(pipe(ends) == 0);
 		pid = fork();
 		if (pid == 0) {
@@ -500,4 +516,5 @@ TEST(attributes)
 }
 
 TEST_MAIN(TEST_ENTRY(end_of_the_log), TEST_ENTRY(other_functions), TEST_ENTRY(truncation), TEST_ENTRY(several_readers),
-	  TEST_ENTRY(several_users), TEST_ENTRY(types), TEST_ENTRY(all_types), TEST_ENTRY(system_types), TEST_ENTRY(attributes))
+          TEST_ENTRY(several_users), TEST_ENTRY(types), TEST_ENTRY(all_types), TEST_ENTRY(system_types),
+          TEST_ENTRY(attributes))

@@ -1,5 +1,5 @@
 /*
- * log_status.c - posix_trace_get_status() of streams with a log and of opened logs: what is told, and what telling resets
+ * log_status.c - posix_trace_get_status() of streams with a log and of opened logs: what is reported, and what asking resets
  *
  * What a flush does to the status while it runs, and errors, are in log_flush.c.
  *
@@ -11,7 +11,7 @@
 
 static trace_event_id_t id;
 
-/* Events that need so much room in a log. */
+/* Records events that take this much room in a log. */
 static void send_bytes(size_t bytes)
 {
 	static unsigned char data[1000];
@@ -22,14 +22,17 @@ static void send_bytes(size_t bytes)
 
 static int same_status(const struct posix_trace_status_info *a, const struct posix_trace_status_info *b)
 {
-	return a->posix_stream_status == b->posix_stream_status && a->posix_stream_full_status == b->posix_stream_full_status &&
+	return a->posix_stream_status == b->posix_stream_status &&
+		a->posix_stream_full_status == b->posix_stream_full_status &&
 		a->posix_stream_overrun_status == b->posix_stream_overrun_status &&
-		a->posix_stream_flush_status == b->posix_stream_flush_status && a->posix_stream_flush_error == b->posix_stream_flush_error &&
-		a->posix_log_overrun_status == b->posix_log_overrun_status && a->posix_log_full_status == b->posix_log_full_status &&
+		a->posix_stream_flush_status == b->posix_stream_flush_status &&
+		a->posix_stream_flush_error == b->posix_stream_flush_error &&
+		a->posix_log_overrun_status == b->posix_log_overrun_status &&
+		a->posix_log_full_status == b->posix_log_full_status &&
 		ours_lost(a) == ours_lost(b);
 }
 
-/* The status of the log in fd; asking again and again, and reading, do not change it. */
+/* Returns the status of the log in fd. Checks that asking repeatedly and reading do not change it. */
 static struct posix_trace_status_info logged_status(int fd)
 {
 	trace_id_t trid = log_open(fd);
@@ -48,14 +51,14 @@ static struct posix_trace_status_info logged_status(int fd)
 	again = stream_status(trid);
 	CHECK("STAT-5", same_status(&first, &again));
 	log_close(trid);
-	/* What every completed stream has in common. */
+	/* The same for every completed stream. */
 	CHECK_EQ("STAT-5 STAT-9", first.posix_stream_status, POSIX_TRACE_SUSPENDED);
 	CHECK_EQ("STAT-5 STAT-10", first.posix_stream_full_status, POSIX_TRACE_NOT_FULL);
 	CHECK_EQ("STAT-5 STAT-17", first.posix_stream_flush_status, POSIX_TRACE_NOT_FLUSHING);
 	return first;
 }
 
-/* Nothing has happened. */
+/* No loss and no error. */
 TEST(quiet)
 {
 	int fd = log_file();
@@ -85,7 +88,7 @@ TEST(quiet)
 	CHECK_LOST("STAT-5", ours_lost(&s), ==, 0);
 }
 
-/* Log overrun is told once for each time that it happens; fullness stays; the log of it has what nobody has asked for. */
+/* Each overrun of the log is reported once. The full status stays. The completed log has what has not been reported. */
 TEST(log_overrun)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL };
@@ -118,13 +121,14 @@ TEST(log_overrun)
 				CHECK_EQ("STAT-4 STAT-19", s.posix_log_full_status, POSIX_TRACE_FULL);
 			}
 			if (policies[l] == POSIX_TRACE_UNTIL_FULL && asked) {
-				/* The STOP of the shutdown is one more that has no room. */
+				/* The STOP of the shutdown would have no room either. */
 				MUST(posix_trace_stop(trid) == 0 && posix_trace_flush(trid) == 0);
 				stream_status(trid);
 			}
 			stream_end(trid);
 			s = logged_status(fd);
-			CHECK_EQ("STAT-5 STAT-18", s.posix_log_overrun_status, asked ? POSIX_TRACE_NO_OVERRUN : POSIX_TRACE_OVERRUN);
+			CHECK_EQ("STAT-5 STAT-18", s.posix_log_overrun_status,
+			         asked ? POSIX_TRACE_NO_OVERRUN : POSIX_TRACE_OVERRUN);
 			CHECK_EQ("STAT-5 STAT-19", s.posix_log_full_status, POSIX_TRACE_FULL);
 			CHECK_EQ("STAT-5 STAT-15", s.posix_stream_overrun_status, POSIX_TRACE_NO_OVERRUN);
 			close(fd);
@@ -132,7 +136,7 @@ TEST(log_overrun)
 	}
 }
 
-/* The same for the stream's own overrun, under each policy. */
+/* The same for an overrun of the stream, under each policy. */
 TEST(stream_overrun)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL };
@@ -157,13 +161,14 @@ TEST(stream_overrun)
 				log_send(id, end + 100, 100);
 			MUST(posix_trace_stop(trid) == 0);
 			if (asked) {
-				s = stream_status(trid); /* under LOOP the STOP may have taken the place of an event */
+				s = stream_status(trid); /* under LOOP the STOP may have overwritten an event */
 				lost = ours_lost(&s);
 			}
 			stream_end(trid);
 			s = logged_status(fd);
-			/* Under LOOP events that were older than what was overwritten may have been lost since. */
-			CHECK_OURS(!asked || policies[p] != POSIX_TRACE_LOOP || OURS_LOST_EVENTS, "STAT-5 STAT-15", s.posix_stream_overrun_status, ==,
+			/* Under LOOP, events older than the overwritten ones may have been lost since. */
+			CHECK_OURS(!asked || policies[p] != POSIX_TRACE_LOOP || OURS_LOST_EVENTS, "STAT-5 STAT-15",
+			           s.posix_stream_overrun_status, ==,
 				   !asked || ours_lost(&s) > lost ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN);
 			CHECK_LOST("STAT-5", ours_lost(&s), >=, policies[p] == POSIX_TRACE_LOOP ? 90 : 101);
 			if (asked && policies[p] == POSIX_TRACE_UNTIL_FULL)
@@ -174,7 +179,7 @@ TEST(stream_overrun)
 	}
 }
 
-/* And for the first error of a flush, which the log has if nobody has asked. */
+/* The same for the first error of a flush, which is in the log if it has not been reported. */
 TEST(flush_error)
 {
 	id = stream_id("status");
@@ -208,7 +213,7 @@ TEST(flush_error)
 	}
 }
 
-/* One call, one moment: whoever is told of an overrun by UNTIL_FULL is told by the same call that the log is full. */
+/* A status is consistent: a call that reports an overrun under UNTIL_FULL also reports that the log is full. */
 static atomic_int over;
 static trace_id_t shared;
 
@@ -245,7 +250,7 @@ TEST(one_moment)
 		atomic_store(&over, 1);
 		for (int i = 0; i < 2; i++)
 			MUST(pthread_join(thread[i], NULL) == 0);
-		/* One flush, so one of the two has been told, or nobody has asked since. */
+		/* After one flush, either one of the two threads got the overrun, or it has not been reported yet. */
 		if (stream_status(shared).posix_log_overrun_status == POSIX_TRACE_OVERRUN)
 			overruns[0]++;
 		CHECK_EQ("STAT-4 STAT-18", overruns[0] + overruns[1], 1);
@@ -254,4 +259,5 @@ TEST(one_moment)
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(quiet), TEST_ENTRY(log_overrun), TEST_ENTRY(stream_overrun), TEST_ENTRY(flush_error), TEST_ENTRY(one_moment))
+TEST_MAIN(TEST_ENTRY(quiet), TEST_ENTRY(log_overrun), TEST_ENTRY(stream_overrun), TEST_ENTRY(flush_error),
+          TEST_ENTRY(one_moment))

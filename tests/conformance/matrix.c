@@ -12,7 +12,7 @@
 
 static trace_event_id_t id;
 
-/* What calls store into; refused ones must leave it alone. */
+/* Destinations of the calls, which must not change when a call is refused. */
 static struct {
 	struct posix_trace_event_info event;
 	struct posix_trace_status_info status;
@@ -58,7 +58,7 @@ static int do_trygetnext(trace_id_t t)
 	return posix_trace_trygetnext_event(t, &out.event, out.data, sizeof out.data, &out.len, &unavailable);
 }
 
-/* No stream of this process: all of these are EINVAL. */
+/* Not an active stream of this process: all calls return EINVAL. */
 #define REFUSED(ids, call, t)                                                            \
 	do {                                                                             \
 		soon = now_plus_ms(1000);                                                \
@@ -93,7 +93,7 @@ static void refuse_all(trace_id_t t)
 	REFUSED("START-7 START-9", start, t);
 	REFUSED("START-7 START-9", stop, t);
 	REFUSED("ID-20 ID-22", trid_open, t);
-	/* This one only compares. */
+	/* This function only compares. */
 	CHECK("ID-4 ID-5", posix_trace_eventid_equal(t, POSIX_TRACE_START, POSIX_TRACE_START) != 0);
 	CHECK("ID-4 ID-5", posix_trace_eventid_equal(t, POSIX_TRACE_START, POSIX_TRACE_STOP) == 0);
 }
@@ -102,14 +102,14 @@ static const trace_id_t strange[] = {
 	0, 1, 2, 63, 64, 0xffff, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000, ~(trace_id_t)0,
 };
 
-/* Before there was any stream. */
+/* Before the first stream. */
 TEST(never_valid)
 {
 	for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
 		refuse_all(strange[i]);
 }
 
-/* Beside a good one: also numbers that are near to its identifier. */
+/* Next to a valid identifier, and with numbers close to it. */
 TEST(never_valid_beside_stream)
 {
 	trace_id_t t = stream_create(NULL);
@@ -128,7 +128,7 @@ TEST(never_valid_beside_stream)
 	stream_end(t);
 }
 
-/* Also when another stream has taken its place. */
+/* Also when a new stream uses the same place. */
 TEST(shut_down)
 {
 	trace_id_t old[40], t = 0;
@@ -174,7 +174,7 @@ TEST(log_ended)
 	log_close(t);
 }
 
-/* The parent's identifier in a child; fork.c shows that the parent notices nothing. */
+/* The parent's identifier in a child. fork.c checks that the parent is not affected. */
 TEST(of_the_parent)
 {
 	trace_id_t t = stream_create(NULL);
@@ -186,7 +186,7 @@ TEST(of_the_parent)
 		trace_id_t own;
 
 		refuse_all(t);
-		/* Also when the child has streams of its own, in the same places perhaps. */
+		/* Also when the child has streams of its own, possibly in the same places. */
 		own = stream_create(NULL);
 		CHECK("CREATE-7", own != t);
 		refuse_all(t);
@@ -202,7 +202,10 @@ TEST(of_the_parent)
 	stream_end(t);
 }
 
-/* One that another process has been given, of a stream of itself or of this process; ours are in the same places perhaps. */
+/*
+ * The identifier of a different process, for a stream of itself or of this process. Its streams may be in the same
+ * places as ours.
+ */
 TEST(of_another)
 {
 	for (int of_us = 0; of_us < 2; of_us++) {
@@ -240,7 +243,7 @@ TEST(of_another)
 	}
 }
 
-/* One of a stream with a log: neither the child nor its end harms that. */
+/* The parent's identifier of a stream with a log: neither the child nor its end affects the log. */
 TEST(of_the_parent_with_log)
 {
 	int fd = log_file(), status;
@@ -265,7 +268,7 @@ TEST(of_the_parent_with_log)
 
 /* -- An active stream without log --------------------------------------- */
 
-/* These are for logs, or for streams with a log. */
+/* These functions are for logs, or for streams with a log. */
 TEST(without_log_refused)
 {
 	trace_id_t t = stream_running(NULL);
@@ -290,7 +293,7 @@ TEST(without_log_refused)
 	stream_end(t);
 }
 
-/* And all others work, on a stream that is suspended and on one that runs. */
+/* All other functions work, on a suspended and on a running stream. */
 TEST(without_log)
 {
 	for (int running = 0; running < 2; running++) {
@@ -315,7 +318,8 @@ TEST(without_log)
 		CHECK_EQ("CREATE-9 ID-33 ID-31", do_list_rewind(t), 0);
 		CHECK_EQ("CREATE-9 ATTR-57", do_get_attr(t), 0);
 		CHECK_EQ("CREATE-9 STAT-7", do_get_status(t), 0);
-		CHECK_EQ("CREATE-9", out.status.posix_stream_status, running ? POSIX_TRACE_RUNNING : POSIX_TRACE_SUSPENDED);
+		CHECK_EQ("CREATE-9", out.status.posix_stream_status,
+		         running ? POSIX_TRACE_RUNNING : POSIX_TRACE_SUSPENDED);
 		CHECK_EQ("CREATE-10 FILT-14", do_get_filter(t), 0);
 		CHECK_EQ("CREATE-10 FILT-3 FILT-14", do_set_filter(t), 0);
 		CHECK_EQ("FILT-6 FILT-7", stream_count(t, POSIX_TRACE_FILTER), running);
@@ -345,7 +349,7 @@ TEST(without_log)
 
 /* -- An active stream with log ------------------------------------------------ */
 
-/* These are for streams without one, or for opened logs. */
+/* These functions are for streams without a log, or for opened logs. */
 TEST(with_log_refused)
 {
 	int fd = log_file();
@@ -359,7 +363,7 @@ TEST(with_log_refused)
 		REFUSED("OPEN-12 LOG-8", rewind, t);
 		REFUSED("READ-28 LOG-6", trygetnext, t);
 		CHECK_NE("READ-7", unavailable, 0);
-		/* What such a stream has recorded belongs to its log. */
+		/* Events of a stream with a log can only be read from the log. */
 		REFUSED("READ-33", getnext, t);
 		CHECK_NE("READ-7 READ-33", unavailable, 0);
 		REFUSED("READ-33", timedgetnext, t);
@@ -371,11 +375,11 @@ TEST(with_log_refused)
 		}
 	}
 	stream_end(t);
-	/* They have taken nothing. */
+	/* They have consumed nothing. */
 	CHECK_LOG("LOG-8 READ-33", fd, id, 0, 2);
 }
 
-/* And all others work, on a stream that is suspended and on one that runs. */
+/* All other functions work, on a suspended and on a running stream. */
 TEST(with_log)
 {
 	for (int running = 0; running < 2; running++) {
@@ -399,7 +403,8 @@ TEST(with_log)
 		CHECK_EQ("LOG-6 FLUSH-20", do_flush(t), 0);
 		CHECK_EQ("LOG-6 ATTR-57", do_get_attr(t), 0);
 		CHECK_EQ("LOG-6 STAT-7", do_get_status(t), 0);
-		CHECK_EQ("LOG-6", out.status.posix_stream_status, running ? POSIX_TRACE_RUNNING : POSIX_TRACE_SUSPENDED);
+		CHECK_EQ("LOG-6", out.status.posix_stream_status,
+		         running ? POSIX_TRACE_RUNNING : POSIX_TRACE_SUSPENDED);
 		CHECK_EQ("LOG-7 FILT-14", do_get_filter(t), 0);
 		CHECK_EQ("LOG-7 FILT-3 FILT-14", do_set_filter(t), 0);
 		CHECK_EQ("LOG-6 ID-22", do_trid_open(t), 0);
@@ -410,7 +415,7 @@ TEST(with_log)
 		CHECK_EQ("LOG-6 FLUSH-20", do_flush(t), 0);
 		CHECK_EQ("LOG-6 SHUT-10 SHUT-11", do_shutdown(t), 0);
 		refuse_all(t);
-		/* What these calls have recorded, from the clear on. */
+		/* The events of these calls after the clear. */
 		t = log_open(fd);
 		if (running) {
 			log_expect_other(t, POSIX_TRACE_FILTER, &e);
@@ -438,7 +443,7 @@ static trace_id_t some_log(int *fd)
 	return log_open(*fd);
 }
 
-/* These are a controller's, or for live streams. */
+/* These functions are for controllers, or for live streams. */
 TEST(recorded_refused)
 {
 	int fd;
@@ -469,7 +474,7 @@ TEST(recorded_refused)
 	log_close(t);
 }
 
-/* And these work. */
+/* These functions work. */
 TEST(recorded)
 {
 	int fd;
@@ -497,7 +502,7 @@ TEST(recorded)
 	CHECK_NE("OPEN-14", fcntl(fd, F_GETFD), -1);
 }
 
-/* Beside it: numbers that are near to its identifier. */
+/* Next to an opened log: numbers close to its identifier. */
 TEST(never_valid_beside_log)
 {
 	int fd;
@@ -512,6 +517,6 @@ TEST(never_valid_beside_log)
 }
 
 TEST_MAIN(TEST_ENTRY(never_valid), TEST_ENTRY(never_valid_beside_stream), TEST_ENTRY(shut_down), TEST_ENTRY(log_ended),
-	  TEST_ENTRY(of_the_parent), TEST_ENTRY(of_another), TEST_ENTRY(of_the_parent_with_log), TEST_ENTRY(without_log_refused),
-	  TEST_ENTRY(without_log), TEST_ENTRY(with_log_refused), TEST_ENTRY(with_log), TEST_ENTRY(recorded_refused),
-	  TEST_ENTRY(recorded), TEST_ENTRY(never_valid_beside_log))
+          TEST_ENTRY(of_the_parent), TEST_ENTRY(of_another), TEST_ENTRY(of_the_parent_with_log),
+          TEST_ENTRY(without_log_refused), TEST_ENTRY(without_log), TEST_ENTRY(with_log_refused), TEST_ENTRY(with_log),
+          TEST_ENTRY(recorded_refused), TEST_ENTRY(recorded), TEST_ENTRY(never_valid_beside_log))

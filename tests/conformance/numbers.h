@@ -16,9 +16,8 @@
 #include "stream.h"
 
 /*
- * The address sanitizer takes it for an error when a cancelled thread leaves
- * functions by unwinding; the thread sanitizer holds signals back until the
- * thread calls something that it knows.
+ * The address sanitizer reports the unwinding of a cancelled thread as an error. The thread sanitizer delays signals
+ * until the thread makes a call that it intercepts.
  */
 #if SANITIZER_ADDRESS
 # define NOT_WITH_ASAN() SKIP("the address sanitizer cannot follow a cancelled thread")
@@ -53,7 +52,7 @@ static inline void number_send(trace_event_id_t id, unsigned writer, unsigned nu
 	posix_trace_event(id, &n, sizeof n);
 }
 
-/* Takes an event apart; ends the test if it is damaged. */
+/* Decodes an event. Ends the test if the event is damaged. */
 static inline struct number number_of(const void *data, size_t len)
 {
 	struct number n;
@@ -66,9 +65,8 @@ static inline struct number number_of(const void *data, size_t len)
 }
 
 /*
- * Reads numbered events of type id while they follow each other, first the
- * number given; returns the number that did not come. *stop is the event that
- * came instead; its type is NO_TYPE if there was none.
+ * Reads events of type id with consecutive numbers from the given one. Returns the first number that did not come.
+ * *stop is the event that came instead, with type NO_TYPE if there was none.
  */
 static inline unsigned number_run(trace_id_t trid, trace_event_id_t id, unsigned number, struct stream_event *stop)
 {
@@ -86,7 +84,7 @@ static inline unsigned number_run(trace_id_t trid, trace_event_id_t id, unsigned
 	return number;
 }
 
-/* A stream so small that a test can fill it. */
+/* Returns a stream small enough to be filled by a test. */
 static inline trace_id_t small_stream(int policy)
 {
 	trace_attr_t attr;
@@ -98,7 +96,7 @@ static inline trace_id_t small_stream(int policy)
 	return trid;
 }
 
-/* One of so many bytes that nothing of a test is ever lost. */
+/* Returns a stream of at least this size, so that a test loses nothing. */
 static inline trace_id_t large_stream(size_t size)
 {
 	trace_attr_t attr;
@@ -111,8 +109,8 @@ static inline trace_id_t large_stream(size_t size)
 }
 
 /*
- * Sends numbers, the first one given, until the stream is full; returns the
- * next number. As the status is asked after each event, overrun is reset.
+ * Records numbers, from the given one, until the stream is full. Returns the next number. Resets the overrun status, as
+ * it asks for the status after each event.
  */
 static inline unsigned fill(trace_id_t trid, trace_event_id_t id, unsigned number)
 {
@@ -125,7 +123,10 @@ static inline unsigned fill(trace_id_t trid, trace_event_id_t id, unsigned numbe
 	return 0;
 }
 
-/* S or R for suspended or running, N or F for not full or full, ! for an overrun, which is reset. */
+/*
+ * Returns the state as S or R for suspended or running, N or F for not full or full, and ! for an overrun, which is
+ * reset.
+ */
 static inline const char *state(trace_id_t trid)
 {
 	static const char *const names[] = { "SN", "SN!", "SF", "SF!", "RN", "RN!", "RF", "RF!" };
@@ -133,12 +134,17 @@ static inline const char *state(trace_id_t trid)
 
 	MUST(s.posix_stream_status == POSIX_TRACE_RUNNING || s.posix_stream_status == POSIX_TRACE_SUSPENDED);
 	MUST(s.posix_stream_full_status == POSIX_TRACE_FULL || s.posix_stream_full_status == POSIX_TRACE_NOT_FULL);
-	MUST(s.posix_stream_overrun_status == POSIX_TRACE_OVERRUN || s.posix_stream_overrun_status == POSIX_TRACE_NO_OVERRUN);
-	return names[4 * (s.posix_stream_status == POSIX_TRACE_RUNNING) + 2 * (s.posix_stream_full_status == POSIX_TRACE_FULL) +
+	MUST(s.posix_stream_overrun_status == POSIX_TRACE_OVERRUN ||
+	     s.posix_stream_overrun_status == POSIX_TRACE_NO_OVERRUN);
+	return names[4 * (s.posix_stream_status == POSIX_TRACE_RUNNING) +
+	             2 * (s.posix_stream_full_status == POSIX_TRACE_FULL) +
 		     (s.posix_stream_overrun_status == POSIX_TRACE_OVERRUN)];
 }
 
-/* How many events it has lost, where that can be known (ours.h). As always, asking resets the overrun status. */
+/*
+ * Returns how many events the stream has lost, where it is counted (ours.h). As always, asking resets the overrun
+ * status.
+ */
 static inline unsigned long long lost_events(trace_id_t trid)
 {
 	struct posix_trace_status_info s = stream_status(trid);
@@ -147,7 +153,7 @@ static inline unsigned long long lost_events(trace_id_t trid)
 }
 
 #if !defined _POSIX_TRACE_EVENT_FILTER || _POSIX_TRACE_EVENT_FILTER >= 0
-/* With one member; NO_TYPE: with none. */
+/* Returns a set with one member, or an empty set for NO_TYPE. */
 static inline trace_event_set_t set_of(trace_event_id_t id)
 {
 	trace_event_set_t set;

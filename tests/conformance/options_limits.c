@@ -15,7 +15,7 @@
 # error "the limits must work in #if"
 #endif
 
-/* sysconf() must know the name and leave errno alone. */
+/* Returns sysconf(name). It must know the name and leave errno alone. */
 static long ask(int name)
 {
 	long value;
@@ -26,7 +26,10 @@ static long ask(int name)
 	return value;
 }
 
-/* A C library that keeps its sysconf() under no second name leaves none to pass other questions on to: there it answers all. */
+/*
+ * Skips the test where the C library has no second name for its sysconf(), so that other questions could not be passed
+ * on. There the C library answers all of them.
+ */
 static void skip_without_sysconf(void)
 {
 #ifndef __GLIBC__
@@ -52,12 +55,12 @@ TEST(options_at_run_time)
 	CHECK_EQ("OPT-7 OPT-9", sysconf(_SC_TRACE_EVENT_FILTER), 200809L);
 	CHECK_EQ("OPT-7 OPT-9", sysconf(_SC_TRACE_LOG), 200809L);
 	CHECK_EQ("OPT-7 OPT-9", sysconf(_SC_TRACE_INHERIT), 200809L);
-	/* Positive in the header: no need to ask. */
+	/* Positive in the header, so a program need not ask. */
 	CHECK("OPT-8", _POSIX_TRACE > 0 && sysconf(_SC_TRACE) == _POSIX_TRACE);
 	CHECK("OPT-8", _POSIX_TRACE_EVENT_FILTER > 0 && sysconf(_SC_TRACE_EVENT_FILTER) == _POSIX_TRACE_EVENT_FILTER);
 }
 
-/* Other questions get the system's answers, wrong ones its error. */
+/* Other names get the system's answers, invalid ones its error. */
 TEST(sysconf_for_the_rest)
 {
 	CHECK_EQ("OPT-7", sysconf(_SC_PAGESIZE), getpagesize());
@@ -82,7 +85,7 @@ TEST(minima)
 TEST(limits_at_run_time)
 {
 	skip_without_sysconf();
-	/* Twice: for the life of the process. A stream between makes no difference. */
+	/* Twice, as the values must not change, and with a stream in between. */
 	for (int i = 0; i < 2; i++) {
 		CHECK_EQ("LIM-8", ask(_SC_TRACE_EVENT_NAME_MAX), TRACE_EVENT_NAME_MAX);
 		CHECK_EQ("LIM-8", ask(_SC_TRACE_NAME_MAX), TRACE_NAME_MAX);
@@ -126,7 +129,10 @@ TEST(stream_name_length)
 	CHECK_STR("LIM-2", got, name);
 }
 
-/* What every system must have. That TRACE_SYS_MAX is the end is tested where creation is: it needs all streams of the system. */
+/*
+ * The minimum for every system. The limit itself is tested with posix_trace_create(), as it takes all streams of the
+ * system.
+ */
 TEST(streams_at_once)
 {
 	trace_event_id_t id = stream_id("limits.stream");
@@ -144,7 +150,7 @@ TEST(streams_at_once)
 		stream_end(trid[i]);
 }
 
-/* One of the types is the unnamed one, so one name less; and names of the system's types do not count. */
+/* One of the types is the unnamed one, which leaves one name less. Names of system types do not count. */
 TEST(user_events)
 {
 	trace_event_id_t id, first = 0, last = 0;

@@ -14,7 +14,7 @@
 
 /* -- Trace points of the target ----------------------------------------- */
 
-/* In a section of its own, so that the linker tells where it begins and ends. */
+/* In a separate section, so that the linker defines symbols for its beginning and end. */
 extern const char __start_other_point[], __stop_other_point[];
 
 __attribute__((noinline, section("other_point"))) static void point(trace_event_id_t id)
@@ -142,7 +142,7 @@ static void session(int kind)
 	CHECK_EQ("MODEL-5 MODEL-8", stream_drain(trid), 0);
 	CHECK_LOST("MODEL-8", lost_events(trid), ==, 0);
 
-	/* Cleared from outside, the stream goes on, without filter. */
+	/* Cleared by the controller, the stream continues without a filter. */
 	target_send(&t, id, 0, 25, 5);
 	CHECK_EQ("CLEAR-1", posix_trace_clear(trid), 0);
 	target_send(&t, hidden, 1, 6, 1);
@@ -151,7 +151,7 @@ static void session(int kind)
 	CHECK_EQ("CLEAR-5", stream_drain(trid), 0);
 
 	CHECK_EQ("SHUT-10", posix_trace_shutdown(trid), 0);
-	target_send(&t, id, 0, 30, 100); /* it notices nothing */
+	target_send(&t, id, 0, 30, 100); /* the target is not affected */
 	CHECK_EQ("SHUT-4", posix_trace_start(trid), EINVAL);
 	target_end(&t);
 }
@@ -171,7 +171,7 @@ TEST(used)
 	session(USED);
 }
 
-/* The same without any privilege. */
+/* The same without privileges. */
 TEST(as_user)
 {
 	target_become(65534, 65534);
@@ -179,7 +179,7 @@ TEST(as_user)
 		session(kind);
 }
 
-/* From within a controller that traces itself too, and streams of both at once. */
+/* From a controller that also traces itself, with events of both streams at the same time. */
 TEST(beside_own_stream)
 {
 	for EACH_KIND(kind) {
@@ -202,7 +202,7 @@ TEST(beside_own_stream)
 	}
 }
 
-/* The target traces itself, and is traced: neither knows of the other. */
+/* The target traces itself and is traced: the two streams are independent. */
 TEST(beside_stream_of_target)
 {
 	for EACH_KIND(kind) {
@@ -221,7 +221,8 @@ TEST(beside_stream_of_target)
 		target_send(&t, id, 0, 0, 10);
 		CHECK_EQ("MODEL-6 OBJ-3", target_count(&t, id), 10);
 		EXPECT_NUMBERS("MODEL-6 OBJ-3", trid, id, t.pid, 0, 0, 10);
-		CHECK_EQ("SEC-6 MODEL-7", stream_drain(trid), 0); /* the START of its stream is not ours */
+		CHECK_EQ("SEC-6 MODEL-7", stream_drain(trid), 0); /* START of the target's stream is not recorded
+		                                                   * here */
 		MUST(target_do(&t, target_stop_task, NULL, 0) == 0);
 		target_send(&t, id, 0, 10, 10);
 		CHECK_EQ("MODEL-7", target_count(&t, id), 0);
@@ -237,7 +238,7 @@ TEST(beside_stream_of_target)
 
 /* -- From the first trace point on ----------------------------------------- */
 
-/* Trace points of an image outside of main(): it has no other arguments than where to come to. */
+/* Trace points of an image outside of main(). Its arguments only say where to connect. */
 static int early;
 
 __attribute__((constructor)) static void begin_of_program(void)
@@ -265,7 +266,7 @@ static long long early_task(const void *arg)
 	return 0;
 }
 
-/* A child waits, its parent creates a stream for it, and the child executes a program. */
+/* A child waits while its parent creates a stream for it, and then executes a program. */
 TEST(whole_life)
 {
 	int go[2], status;
@@ -297,7 +298,10 @@ TEST(whole_life)
 	stream_end(trid);
 }
 
-/* Streams for a process that has not made a call: its first trace point finds all of them, and only those that are left. */
+/*
+ * Streams for a process that has made no trace call: its first trace point finds all streams that are left, and no
+ * others.
+ */
 TEST(before_first_call)
 {
 	static const trace_event_id_t id = POSIX_TRACE_UNNAMED_USEREVENT;
@@ -314,7 +318,7 @@ TEST(before_first_call)
 		MUST(posix_trace_set_filter(hiding, &set, POSIX_TRACE_SET_EVENTSET) == 0);
 		stream_expect(hiding, POSIX_TRACE_FILTER, &e);
 		stream_end(gone);
-		CHECK_FILES("-", target_streams(t.pid), ==, 0); /* it has done nothing yet */
+		CHECK_FILES("-", target_streams(t.pid), ==, 0); /* the target has done nothing yet */
 		target_do(&t, target_point, &id, sizeof id);
 		stream_expect(running, id, &e);
 		CHECK_EQ("MODEL-5 CREATE-1 EVT-6", e.info.posix_pid, t.pid);
@@ -333,7 +337,7 @@ TEST(before_first_call)
 	}
 }
 
-/* A stream that is created, started, and in use between two trace points of the target; again and again. */
+/* A stream is created, started and used between two trace points of the target, repeatedly. */
 TEST(again)
 {
 	for EACH_KIND(kind) {
@@ -347,7 +351,7 @@ TEST(again)
 			EXPECT_NUMBERS("CREATE-1 MODEL-5", trid, id, t.pid, 0, i, 2);
 			stream_end(trid);
 			if (i % 3 == 0)
-				target_send(&t, id, 0, i, 2); /* or it sees the next one at once */
+				target_send(&t, id, 0, i, 2); /* otherwise it finds the next stream at once */
 			if (test_failures > 10)
 				break;
 		}
@@ -355,7 +359,7 @@ TEST(again)
 	}
 }
 
-/* -- States, with a target that does not stop ------------------------------ */
+/* -- States, with a target that keeps recording ----------------------------- */
 
 static atomic_int busy;
 static pthread_t busy_thread;
@@ -394,7 +398,7 @@ struct books {
 	unsigned count[2];
 };
 
-/* All that is there: each event where the state and the filter permit it. */
+/* Reads all events, and checks that each was recorded while the state and filter allowed it. */
 static void check_books(trace_id_t trid, struct books *b, const trace_event_id_t *id)
 {
 	struct stream_event e;
@@ -459,11 +463,15 @@ TEST(states_while_busy)
 			CHECK_EQ("OBJ-5 FILT-14", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
 			sleep_ms(1);
 			if (i % 3)
-				CHECK_EQ("OBJ-5 FILT-14", posix_trace_set_filter(trid, &none, POSIX_TRACE_SET_EVENTSET), 0);
+				CHECK_EQ("OBJ-5 FILT-14", posix_trace_set_filter(trid, &none, POSIX_TRACE_SET_EVENTSET),
+				         0);
 			sleep_ms(1);
 			CHECK_EQ("OBJ-3 START-9", posix_trace_stop(trid), 0);
 			check_books(trid, &b, id);
-			/* The target may be held up in an event, and for that long who reads waits for it only a tenth of a second. */
+			/*
+			 * The target may be delayed within an event, and a reader waits only a tenth of a second for
+			 * it.
+			 */
 			for (int wait = 0; b.stops <= i && wait < 50 * test_slow(); wait++) {
 				sleep_ms(20);
 				check_books(trid, &b, id);
@@ -475,7 +483,7 @@ TEST(states_while_busy)
 		CHECK_LOST("MODEL-8", lost_events(trid), ==, 0);
 		CHECK_OP("OBJ-3 MODEL-5", b.count[0], >, 50);
 		CHECK_OP("OBJ-3 MODEL-5", b.count[1], >, 50);
-		/* In the middle of it. */
+		/* While it is recording. */
 		CHECK_EQ("-", posix_trace_start(trid), 0);
 		CHECK_EQ("SHUT-10", posix_trace_shutdown(trid), 0);
 		target_do(&t, busy_end, NULL, 0);
@@ -483,7 +491,7 @@ TEST(states_while_busy)
 	}
 }
 
-/* A target that the user has stopped, wherever it was: nobody waits for it for long. */
+/* The user has stopped the target at any point: no call waits for it for long. */
 TEST(stopped_target)
 {
 	struct target t = target_make(FRESH);
@@ -534,7 +542,7 @@ static void check_name(trace_id_t trid, trace_event_id_t id, const char *expecte
 	CHECK_STR("ID-6 ID-8 MODEL-12", name, expected);
 }
 
-/* The name of ours may come to no target; so each kind has a test process of its own. */
+/* This process's name may not be opened by a target, so each kind of target has a separate test process. */
 static void names(int kind)
 {
 	struct target t = target_make(kind);
@@ -542,7 +550,7 @@ static void names(int kind)
 	trace_id_t trid, second;
 	char name[TRACE_EVENT_NAME_MAX + 2];
 
-	if (kind == USED) /* before there was any stream */
+	if (kind == USED) /* before the first stream */
 		before = target_id(&t, "names.before");
 	mine = stream_id("not of the target");
 	trid = stream_create_for(t.pid, NULL);
@@ -551,19 +559,19 @@ static void names(int kind)
 		check_name(trid, before, "names.before");
 		CHECK_EQ("CREATE-26 ID-18", outside(trid, "names.before"), before);
 	}
-	/* Outside first: the target gets the same later; and so does each stream of it. */
+	/* Opened by the controller first: the target gets the same id later, and so does its second stream. */
 	from_outside = outside(trid, "names.outside");
 	check_name(second, from_outside, "names.outside");
 	CHECK_EQ("ID-18 ID-23 EVT-19", target_id(&t, "names.outside"), from_outside);
 	CHECK_EQ("ID-24", outside(second, "names.outside"), from_outside);
-	/* Inside first. */
+	/* Opened by the target first. */
 	inside = target_id(&t, "names.inside");
 	CHECK_NE("MODEL-12 EVT-18", inside, from_outside);
 	CHECK_EQ("ID-18", outside(trid, "names.inside"), inside);
 	CHECK_EQ("ID-18 ID-24", outside(second, "names.inside"), inside);
 	check_name(trid, inside, "names.inside");
 	check_name(second, inside, "names.inside");
-	/* And when the other side has made an event of it. */
+	/* Also when an event of the type has been recorded. */
 	MUST(posix_trace_start(trid) == 0);
 	stream_drain(trid);
 	later = outside(trid, "names.later");
@@ -575,7 +583,7 @@ static void names(int kind)
 	EXPECT_NUMBERS("MODEL-11", trid, again, t.pid, 0, 1, 1);
 	check_name(trid, again, "names.after");
 
-	/* The mapping is that of the target, not ours. */
+	/* The mapping is that of the target, not of this process. */
 	if (posix_trace_eventid_get_name(trid, mine, name) == 0)
 		CHECK("MODEL-14 MODEL-15", strcmp(name, "not of the target") != 0);
 	CHECK_EQ("ID-25 HDR-28", outside(trid, "posix_trace_start"), POSIX_TRACE_START);
@@ -605,7 +613,7 @@ TEST(names_of_used)
 	names(USED);
 }
 
-/* The types of the stream, from outside: the predefined ones and all of the target's, each once. */
+/* The list of types in the controller: the predefined types and all types of the target, each once. */
 TEST(type_list)
 {
 	for EACH_KIND(kind) {
@@ -631,7 +639,7 @@ TEST(type_list)
 			}
 			for (int i = 0; i < 3; i++)
 				CHECK_EQ("ID-29 MODEL-15", ids_times(&seen, by_target[i]), 1);
-			CHECK_OURS(OURS_IDS, "ID-29 MODEL-15", user, ==, 9 + (kind == USED ? 4 : 3)); /* the predefined ones, and no other */
+			CHECK_OURS(OURS_IDS, "ID-29 MODEL-15", user, ==, 9 + (kind == USED ? 4 : 3));
 			CHECK_EQ("ID-29", ids_times(&seen, POSIX_TRACE_START) + ids_times(&seen, POSIX_TRACE_ERROR) +
 					  ids_times(&seen, POSIX_TRACE_UNNAMED_USEREVENT), 3);
 			CHECK_EQ("ID-30", posix_trace_eventtypelist_rewind(trid), 0);
@@ -641,7 +649,9 @@ TEST(type_list)
 	}
 }
 
-/* The same names at the same time from two threads of the target, here, and another controller. */
+/*
+ * The same names are opened at the same time by two threads of the target, by this process and by a second controller.
+ */
 #define MANY (TRACE_USER_EVENT_MAX > 400 ? 300 : TRACE_USER_EVENT_MAX - 8)
 
 static void many_name(char *name, unsigned i)
@@ -687,7 +697,7 @@ static long long trid_open_many_task(const void *step)
 	return 0;
 }
 
-/* The name's id in a controller. */
+/* Returns the name's id in a controller. */
 static long long trid_open_task(const void *name)
 {
 	trace_event_id_t id = 0;
@@ -729,7 +739,7 @@ TEST(names_at_the_same_time)
 	}
 }
 
-/* One limit for all who open names of a process. */
+/* One limit for all processes that open names of the target. */
 TEST(name_limit)
 {
 	for EACH_KIND(kind) {
@@ -748,7 +758,7 @@ TEST(name_limit)
 		CHECK_EQ("EVT-16 ID-15 LIM-4 LIM-5", n + (kind == USED), TRACE_USER_EVENT_MAX - 1);
 		CHECK_EQ("ID-19 EVT-20", outside(trid, "limit.one more"), POSIX_TRACE_UNNAMED_USEREVENT);
 		CHECK_EQ("ID-19 EVT-20", target_id(&t, "limit.one more"), POSIX_TRACE_UNNAMED_USEREVENT);
-		/* Known ones still are. */
+		/* Names that exist are still found. */
 		for (n = 0; n < 4; n++) {
 			snprintf(name, sizeof name, "limit.%u", n);
 			id = outside(trid, name);
@@ -773,7 +783,7 @@ static long long hide_task(const void *id)
 	return posix_trace_set_filter(target_trid, &set, POSIX_TRACE_SET_EVENTSET);
 }
 
-/* Each has its own stream of the same process: state, filter, policy, events. */
+/* Each controller has a separate stream of the same process, with its own state, filter, policy and events. */
 TEST(several_controllers)
 {
 	for EACH_KIND(kind) {
@@ -795,7 +805,7 @@ TEST(several_controllers)
 		CHECK_EQ("MODEL-6 MODEL-7", target_count(&c[2], b), 0); /* not started */
 		EXPECT_NUMBERS("MODEL-6 CREATE-14", trid, a, t.pid, 0, 0, 10);
 		EXPECT_NUMBERS("MODEL-6 CREATE-14", trid, b, t.pid, 1, 0, 10);
-		CHECK_EQ("SEC-6 MODEL-7", stream_drain(trid), 0); /* no START or FILTER of the others */
+		CHECK_EQ("SEC-6 MODEL-7", stream_drain(trid), 0); /* without START or FILTER of the other streams */
 
 		MUST(target_do(&c[0], target_stop_task, NULL, 0) == 0);
 		MUST(target_do(&c[2], target_start_task, NULL, 0) == 0);
@@ -811,7 +821,7 @@ TEST(several_controllers)
 		EXPECT_NUMBERS("MODEL-7", trid, a, t.pid, 0, 10, 1000);
 		CHECK_LOST("MODEL-7 MODEL-8", lost_events(trid), ==, 0);
 
-		/* They go in all ways, and nobody notices. */
+		/* The controllers end in several ways, without an effect on this stream. */
 		CHECK_EQ("SHUT-2", target_do(&c[0], target_shutdown_task, NULL, 0), 0);
 		CHECK_TRACED("MODEL-7 SHUT-2", trid, &t, a);
 		target_kill(&c[1]);
@@ -825,7 +835,7 @@ TEST(several_controllers)
 	}
 }
 
-/* Nobody but its creator has a stream. */
+/* A stream belongs to its creator only. */
 TEST(identifier_of_another)
 {
 	struct target t = target_make(FRESH), c = target_fork();
@@ -842,7 +852,7 @@ TEST(identifier_of_another)
 	CHECK_EQ("CREATE-15 READ-34 SEC-2",
 		 posix_trace_trygetnext_event(theirs, &e.info, e.data, sizeof e.data, &e.len, &unavailable), EINVAL);
 	CHECK_EQ("CREATE-15 MODEL-19", posix_trace_shutdown(theirs), EINVAL);
-	/* Nor with one of one's own. */
+	/* Also when the process has a stream of its own. */
 	trid = stream_running_for(t.pid, NULL);
 	CHECK("CREATE-7", trid != theirs);
 	CHECK_EQ("CREATE-15 READ-34 SEC-2",
@@ -885,7 +895,8 @@ TEST(many_processes)
 		for (int i = 0; i < PROCESSES; i++) {
 			if (round == 2 && i % 2)
 				continue;
-			EXPECT_NUMBERS("CREATE-14 MODEL-5 EVT-6", trid[i], id[i], t[i].pid, (unsigned)i, round * 100, 100);
+			EXPECT_NUMBERS("CREATE-14 MODEL-5 EVT-6", trid[i], id[i], t[i].pid, (unsigned)i, round * 100,
+			               100);
 			CHECK_EQ("MODEL-5", stream_drain(trid[i]), 0);
 			if (round == 1 && i % 2)
 				stream_end(trid[i]);
@@ -898,7 +909,7 @@ TEST(many_processes)
 	}
 }
 
-/* -- Targets that are gone --------------------------------------------------- */
+/* -- Targets that end ---------------------------------------------------------- */
 
 struct last_words {
 	trace_event_id_t id;
@@ -907,7 +918,7 @@ struct last_words {
 
 enum { BY_EXIT, BY_UNDERSCORE_EXIT, BY_KILL, BY_ABORT, BY_EXEC, ENDS };
 
-/* The events are the last thing that it does. */
+/* Records events just before it ends. */
 static long long last_words_task(const void *arg)
 {
 	const struct last_words *last = arg;
@@ -923,7 +934,7 @@ static long long last_words_task(const void *arg)
 		raise(SIGKILL);
 		break;
 	case BY_ABORT:
-		prctl(PR_SET_DUMPABLE, 0); /* no core */
+		prctl(PR_SET_DUMPABLE, 0); /* no core file */
 		abort();
 	default:
 		execl("/bin/true", "true", (char *)NULL);
@@ -949,22 +960,23 @@ TEST(gone)
 		CHECK("-", status == 0 || ((how == BY_KILL || how == BY_ABORT) && WIFSIGNALED(status)));
 		close(t.socket);
 
-		/* What is there. */
+		/* The events. */
 		check_name(trid, last.id, "gone");
 		EXPECT_NUMBERS("INH-16 MODEL-8", trid, last.id, t.pid, 0, 0, 100);
-		/* And then nothing any more. */
+		/* No more events after them. */
 		CHECK_EQ("READ-2 INH-16",
 			 posix_trace_trygetnext_event(trid, &e.info, e.data, sizeof e.data, &e.len, &unavailable), 0);
 		CHECK_NE("READ-2 READ-7", unavailable, 0);
 		begin = nanoseconds(now());
 		until = now_plus_ms(50);
 		CHECK_EQ("READ-3 INH-16",
-			 posix_trace_timedgetnext_event(trid, &e.info, e.data, sizeof e.data, &e.len, &unavailable, &until), ETIMEDOUT);
+			 posix_trace_timedgetnext_event(trid, &e.info, e.data, sizeof e.data, &e.len, &unavailable,
+			                                &until), ETIMEDOUT);
 		CHECK_OP("READ-3", nanoseconds(now()) - begin, >=, 50000000);
 		waiter_start(&w, trid, NULL);
 		sleep_ms(50);
 		CHECK_EQ("READ-1 INH-16", atomic_load(&w.done), 0);
-		/* The stream is still one. */
+		/* The stream is still valid. */
 		CHECK_STR("INH-16", state(trid), "RN");
 		CHECK_EQ("INH-16 START-9", posix_trace_stop(trid), 0);
 		waiter_join(&w);
@@ -985,7 +997,7 @@ TEST(gone)
 	}
 }
 
-/* Whoever waits for a target does not wait for its life. */
+/* A reader that waits does not depend on the target's life. */
 TEST(ends_while_waited_for)
 {
 	struct target t = target_make(USED);
@@ -995,7 +1007,7 @@ TEST(ends_while_waited_for)
 
 	waiter_start(&w, trid, NULL);
 	target_kill(&t);
-	sleep_ms(1500); /* as long as anybody may need to notice */
+	sleep_ms(1500); /* long enough for the library to notice */
 	CHECK_EQ("READ-1 INH-16", atomic_load(&w.done), 0);
 	MUST(posix_trace_stop(trid) == 0);
 	waiter_join(&w);
@@ -1004,7 +1016,7 @@ TEST(ends_while_waited_for)
 	stream_end(trid);
 }
 
-/* -- Who is a process ------------------------------------------------------- */
+/* -- Process ids ------------------------------------------------------------ */
 
 static atomic_int helper_tid;
 
@@ -1032,7 +1044,7 @@ TEST(no_such_process)
 	trace_id_t trid = 0x5555;
 	pid_t pid = t.pid, tid;
 
-	/* A thread is no process, though the kernel takes its number for many things. */
+	/* A thread is not a process, although the kernel accepts its id in many calls. */
 	tid = (pid_t)target_do(&t, helper_task, NULL, 0);
 	MUST(kill(tid, 0) == 0);
 	CHECK_EQ("CREATE-23 DOC-2", posix_trace_create(tid, NULL, &trid), ESRCH);
@@ -1046,11 +1058,11 @@ TEST(no_such_process)
 	target_end(&t);
 	CHECK_EQ("CREATE-23", posix_trace_create(pid, NULL, &trid), ESRCH);
 	CHECK("CREATE-8", trid == 0x5555);
-	/* The errors of the arguments are found before. */
+	/* Errors in the arguments are found first. */
 	CHECK_REFUSED("CREATE-20", posix_trace_create(0, NULL, NULL));
 }
 
-/* One that has ended and was not waited for is still there. */
+/* A zombie still is a process. */
 TEST(zombie)
 {
 	for EACH_KIND(kind) {
@@ -1067,7 +1079,8 @@ TEST(zombie)
 		CHECK_EQ("START-9", posix_trace_start(trid), 0);
 		stream_expect(trid, POSIX_TRACE_START, &e);
 		until = now_plus_ms(20);
-		CHECK_EQ("READ-3", posix_trace_timedgetnext_event(trid, &e.info, e.data, sizeof e.data, &e.len, &unavailable, &until),
+		CHECK_EQ("READ-3", posix_trace_timedgetnext_event(trid, &e.info, e.data, sizeof e.data, &e.len,
+		                                                  &unavailable, &until),
 			 ETIMEDOUT);
 		CHECK_STR("INH-16", state(earlier), "RN");
 		MUST(waitpid(t.pid, NULL, 0) == t.pid);
@@ -1080,7 +1093,7 @@ TEST(zombie)
 	}
 }
 
-/* The thread that was first has ended, the process lives; the kernel shows it as a zombie. */
+/* The first thread has ended and the process lives. The kernel shows it as a zombie. */
 TEST(first_thread_gone)
 {
 	for (int traced_before = 0; traced_before < 2; traced_before++) {
@@ -1117,7 +1130,7 @@ TEST(woken)
 		struct timespec until = now_plus_ms(20000 * test_slow());
 		struct waiter w;
 
-		/* Its first trace point of all, and one of which there are more. */
+		/* At its first trace point, and at later ones. */
 		for (unsigned i = 0; i < 3; i++) {
 			waiter_start(&w, trid, timed ? &until : NULL);
 			CHECK_EQ("READ-1 READ-3", atomic_load(&w.done), 0);
@@ -1141,7 +1154,8 @@ static void *reader(void *trid)
 	int unavailable;
 
 	for (unsigned i = 0;; i++) {
-		int error = posix_trace_getnext_event(*(trace_id_t *)trid, &e.info, e.data, sizeof e.data, &e.len, &unavailable);
+		int error = posix_trace_getnext_event(*(trace_id_t *)trid, &e.info, e.data, sizeof e.data, &e.len,
+		                                      &unavailable);
 
 		if (error == EINVAL)
 			return NULL;
@@ -1151,7 +1165,7 @@ static void *reader(void *trid)
 	}
 }
 
-/* No wake-up is ever lost, whether the reader sleeps, is about to, or does not. */
+/* No wake-up is lost, whether the reader sleeps, is about to sleep, or is awake. */
 TEST(woken_each_time)
 {
 	struct target t = target_make(IMAGE);
@@ -1198,7 +1212,7 @@ static long long sent_end_task(const void *arg)
 
 TEST(time_of_an_event)
 {
-	/* Our clock goes on evenly where the system's may be corrected meanwhile. */
+	/* The library's clock is not slewed as the system's may be. */
 	const long long tolerance = 2000000;
 
 	for EACH_KIND(kind) {
@@ -1249,7 +1263,7 @@ static long long writers_task(const void *arg)
 	return 0;
 }
 
-/* Several threads of the target, read while they write: all of it, each thread in its order. */
+/* Several threads of the target, read while they record: all events are there, in the order of each thread. */
 TEST(threads_of_target)
 {
 	for EACH_KIND(kind) {
@@ -1268,7 +1282,8 @@ TEST(threads_of_target)
 			struct timespec until = now_plus_ms(10000 * test_slow());
 			struct number n;
 
-			MUST(posix_trace_timedgetnext_event(trid, &e.info, e.data, sizeof e.data, &e.len, &unavailable, &until) == 0);
+			MUST(posix_trace_timedgetnext_event(trid, &e.info, e.data, sizeof e.data, &e.len, &unavailable,
+			                                    &until) == 0);
 			MUST(e.info.posix_event_id == w.id);
 			n = number_of(e.data, e.len);
 			MUST(n.writer < WRITERS);
@@ -1342,9 +1357,9 @@ TEST(full_until_full)
 	}
 }
 
-/* -- What the target has of it --------------------------------------------------- */
+/* -- Effects on the target ------------------------------------------------------- */
 
-/* No descriptor, no thread; and no memory any more when the streams are gone. */
+/* The target gets no descriptor and no thread, and no memory is left when the streams have ended. */
 TEST(nothing_left)
 {
 	for EACH_KIND(kind) {
@@ -1375,11 +1390,14 @@ TEST(nothing_left)
 }
 
 TARGET_MAIN(TEST_ENTRY(fresh), TEST_ENTRY(image), TEST_ENTRY(used), TEST_ENTRY(as_user), TEST_ENTRY(beside_own_stream),
-	    TEST_ENTRY(beside_stream_of_target), TEST_ENTRY(whole_life), TEST_ENTRY(before_first_call), TEST_ENTRY(again),
+	    TEST_ENTRY(beside_stream_of_target), TEST_ENTRY(whole_life), TEST_ENTRY(before_first_call),
+	    TEST_ENTRY(again),
 	    TEST_ENTRY(states_while_busy), TEST_ENTRY(stopped_target), TEST_ENTRY(names_of_fresh),
 	    TEST_ENTRY(names_of_image), TEST_ENTRY(names_of_used), TEST_ENTRY(type_list),
 	    TEST_ENTRY(names_at_the_same_time), TEST_ENTRY(name_limit), TEST_ENTRY(several_controllers),
-	    TEST_ENTRY(identifier_of_another), TEST_ENTRY(many_processes), TEST_ENTRY(gone), TEST_ENTRY(ends_while_waited_for),
+	    TEST_ENTRY(identifier_of_another), TEST_ENTRY(many_processes), TEST_ENTRY(gone),
+	    TEST_ENTRY(ends_while_waited_for),
 	    TEST_ENTRY(no_such_process), TEST_ENTRY(zombie), TEST_ENTRY(first_thread_gone), TEST_ENTRY(woken),
-	    TEST_ENTRY(woken_each_time), TEST_ENTRY(time_of_an_event), TEST_ENTRY(threads_of_target), TEST_ENTRY(full_loop),
+	    TEST_ENTRY(woken_each_time), TEST_ENTRY(time_of_an_event), TEST_ENTRY(threads_of_target),
+	    TEST_ENTRY(full_loop),
 	    TEST_ENTRY(full_until_full), TEST_ENTRY(nothing_left))

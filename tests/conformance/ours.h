@@ -14,27 +14,31 @@
 
 #include "test.h"
 
-/* A member that counts the events a stream has lost. The standard only has whether there are any. */
+/* A member that counts the lost events. The standard only reports whether there are any. */
 #ifndef OURS_LOST_EVENTS
 # define OURS_LOST_EVENTS 1
 #endif
-/* A member that has a thread's number in the kernel. */
+/* A member with the kernel's id of the thread. */
 #ifndef OURS_KERNEL_TID
 # define OURS_KERNEL_TID 1
 #endif
-/* Streams are files in shm_directory(), which is there if there was ever one; nothing else is left open, mapped or running. */
+/*
+ * Streams are files in shm_directory(), which exists after the first one. Nothing else stays open, mapped or running.
+ */
 #ifndef OURS_FILES
 # define OURS_FILES 1
 #endif
 
-/* Null pointers, and objects that were never initialised, are told from others: EINVAL. Elsewhere that may be the end of the process. */
+/*
+ * Null pointers and uninitialized objects are recognized and refused with EINVAL. Elsewhere they may end the process.
+ */
 #ifndef OURS_REFUSALS
 # define OURS_REFUSALS 1
 #endif
-/* Event types are small numbers: 0 is none, all below 31 * 64 can be in sets, and the user's begin behind the system's. */
+/* Event types are small numbers: 0 is invalid, sets hold all below 127 * 64, and user types follow the system types. */
 #define OURS_IDS (POSIX_TRACE_START == 1 && POSIX_TRACE_ERROR == 8 && POSIX_TRACE_UNNAMED_USEREVENT == 63)
 
-/* 0 where nobody counts. */
+/* Returns 0 where lost events are not counted. */
 static inline unsigned long long ours_lost(const struct posix_trace_status_info *status)
 {
 #if OURS_LOST_EVENTS
@@ -55,7 +59,10 @@ static inline pid_t ours_tid(const struct posix_trace_event_info *event)
 #endif
 }
 
-/* CHECK_OP for what can be known only where it is ours. Both sides are evaluated in any case: they may ask for a status. */
+/*
+ * CHECK_OP for values that are known in this implementation only. Both sides are always evaluated, as they may ask for
+ * a status.
+ */
 #define CHECK_OURS(known, ids, a, op, b)                                            \
 	do {                                                                        \
 		long long ours_a = (long long)(a), ours_b = (long long)(b);         \
@@ -66,14 +73,14 @@ static inline pid_t ours_tid(const struct posix_trace_event_info *event)
 #define CHECK_TID(ids, info, op, b) CHECK_OURS(OURS_KERNEL_TID, ids, ours_tid(info), op, b)
 #define CHECK_FILES(ids, a, op, b) CHECK_OURS(OURS_FILES, ids, a, op, b)
 
-/* What is undefined by the standard, and refused by ours. */
+/* For calls that are undefined by the standard and refused by this implementation. */
 #define CHECK_REFUSED(ids, call)                                                    \
 	do {                                                                        \
 		if (OURS_REFUSALS)                                                  \
 			CHECK_EQ(ids, call, EINVAL);                                \
 	} while (0)
 
-/* Of a test that is nothing without it. */
+/* For tests that depend on the count. */
 #define NEEDS_LOST_EVENTS()                                                         \
 	do {                                                                        \
 		if (!OURS_LOST_EVENTS)                                              \

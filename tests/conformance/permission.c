@@ -26,7 +26,7 @@ static long long become_task(const void *arg)
 {
 	const struct identity *i = arg;
 
-	target_quick = 1; /* some sanitizers look into themselves at exit, and may not */
+	target_quick = 1; /* some sanitizers inspect the process at exit, and may not */
 	if (setgroups(0, NULL) != 0 || setresgid(i->group, i->group, i->group) != 0 ||
 	    setresuid(i->real, i->effective, i->saved) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0)
 		return errno;
@@ -40,7 +40,7 @@ static void become(const struct target *t, unsigned uid)
 	MUST(target_do(t, become_task, &i, sizeof i) == 0);
 }
 
-/* A target of this user, fresh, of a new image, or used. */
+/* Returns a target of this user: fresh, with a new image, or used. */
 static struct target of_user(int kind, unsigned uid)
 {
 	struct target t = target_fork();
@@ -54,7 +54,7 @@ static struct target of_user(int kind, unsigned uid)
 	return t;
 }
 
-/* Protected as programs with secrets are. */
+/* Makes itself undumpable, as programs with secrets do. */
 static long long dumpable_task(const void *arg)
 {
 	int d;
@@ -73,10 +73,14 @@ static void need_root(void)
 {
 	if (geteuid() != 0)
 		SKIP("only root can become other users");
+	NEEDS_OTHERS();
 	shm_private("");
 }
 
-/* What posix_trace_create() says to a target that asks for another one; nothing must be left of a refusal. */
+/*
+ * Returns the error of posix_trace_create() in a target that asks for a second one. A refused call must leave nothing
+ * behind.
+ */
 static long long ask_task(const void *arg)
 {
 	trace_id_t trid = 0x5555;
@@ -99,7 +103,7 @@ static int ask(const struct target *who, pid_t whom)
 	return (int)target_do(who, ask_task, &whom, sizeof whom);
 }
 
-/* The whole way: create, start, the target's events, and the end. */
+/* Checks that one process can trace the other: create, start, events, and shutdown. */
 static void check_traces(const char *ids, const struct target *who, const struct target *whom)
 {
 	trace_event_id_t id;
@@ -174,7 +178,7 @@ TEST(own)
 	}
 }
 
-/* Without anything that only root can do. */
+/* Without root's privileges. */
 TEST(own_as_whoever)
 {
 	for EACH_KIND(kind) {
@@ -186,7 +190,7 @@ TEST(own_as_whoever)
 	}
 }
 
-/* A process of one's own that hides itself is not one's own; it still traces itself. */
+/* An undumpable process may not be traced by its own user, but it can still trace itself. */
 TEST(hidden)
 {
 	struct target user, root, t;
@@ -209,11 +213,12 @@ TEST(hidden)
 	target_end(&root);
 }
 
-/* All ids have to be the same. */
+/* All ids must be equal. */
 TEST(other_ids)
 {
 	static const struct identity ids[] = {
-		{ USER, USER, USER, OTHER }, { USER, OTHER, OTHER, USER }, { OTHER, USER, USER, USER }, { USER, USER, OTHER, USER },
+		{ USER, USER, USER, OTHER }, { USER, OTHER, OTHER, USER }, { OTHER, USER, USER, USER },
+		{ USER, USER, OTHER, USER },
 		{ 0, USER, USER, USER }, { USER, 0, 0, USER }, { USER, USER, 0, USER },
 	};
 	struct target user;
@@ -233,7 +238,7 @@ TEST(other_ids)
 	target_end(&user);
 }
 
-/* It is the capability that makes root what it is. */
+/* Root's privilege depends on the capability. */
 static long long drop_capability_task(const void *arg)
 {
 	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
@@ -267,7 +272,7 @@ TEST(root_without_capability)
 
 /* -- Root --------------------------------------------------------------------------- */
 
-/* Owner and mode of all that lies in a directory, and of itself. */
+/* Checks owner and mode of a directory and of all files in it. */
 static void check_owner(const char *ids, unsigned uid, const char *directory)
 {
 	DIR *d = OURS_FILES ? opendir(directory) : NULL;
@@ -289,7 +294,8 @@ static void check_owner(const char *ids, unsigned uid, const char *directory)
 			continue;
 		MUST(fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0);
 		if (st.st_uid != uid || (st.st_mode & 07777) != 0600 || !S_ISREG(st.st_mode))
-			TEST_FAIL(ids, "%s has owner %u and mode %o", e->d_name, (unsigned)st.st_uid, (unsigned)st.st_mode);
+			TEST_FAIL(ids, "%s has owner %u and mode %o", e->d_name, (unsigned)st.st_uid,
+			          (unsigned)st.st_mode);
 		n++;
 	}
 	CHECK_OP(ids, n, >, 0);
@@ -338,7 +344,7 @@ TEST(root_against_user)
 		CHECK_EQ("ID-18", target_id(&t, "by root"), outside);
 		id = target_id(&t, "by user");
 		CHECK_EQ("START-9", posix_trace_start(trid), 0);
-		/* The user traces it as well: each has what is his. */
+		/* The user traces it as well: each has a separate stream. */
 		target_control(&user, t.pid, 0);
 		target_send(&t, id, 0, 0, 10);
 		stream_expect(trid, POSIX_TRACE_START, &e);
@@ -348,7 +354,7 @@ TEST(root_against_user)
 		CHECK_EQ("MODEL-7", target_count(&user, id), 10);
 		CHECK_EQ("ID-6", posix_trace_eventid_get_name(trid, id, name), 0);
 		CHECK_STR("ID-6", name, "by user");
-		/* Its children are of the same user. */
+		/* Its children belong to the same user. */
 		target_tell(&t, fork_task, NULL, 0);
 		child = target_accept();
 		target_result(&t);
@@ -360,7 +366,8 @@ TEST(root_against_user)
 		CHECK_EQ("START-9", posix_trace_stop(trid), 0);
 		stream_expect(trid, POSIX_TRACE_STOP, &e);
 		target_send(&t, id, 0, 10, 10);
-		CHECK_EQ("SEC-6 MODEL-7", target_count(&user, POSIX_TRACE_STOP), 0); /* ours is none of his */
+		CHECK_EQ("SEC-6 MODEL-7", target_count(&user, POSIX_TRACE_STOP), 0); /* this process's STOP is not in
+		                                                                      * the user's stream */
 		CHECK_EQ("EVT-4", stream_drain(trid), 0);
 		streams = shm_count(directory_of(USER), "stream-");
 		CHECK_EQ("SHUT-10", posix_trace_shutdown(trid), 0);
@@ -373,7 +380,10 @@ TEST(root_against_user)
 	CHECK_FILES("SEC-5", shm_count(directory_of(0), "stream-"), ==, shm_count(directory_of(0), "") < 0 ? -1 : 0);
 }
 
-/* Root's process ends, and the user's goes on; what is left, any create of this user or of root removes. */
+/*
+ * Root's controller is killed, and the user's continues. The files left behind are removed by any create of this user
+ * or of root.
+ */
 TEST(root_is_killed)
 {
 	need_root();
@@ -394,7 +404,7 @@ TEST(root_is_killed)
 	}
 }
 
-/* What is recorded of one user, no other one sees: neither which files there are, nor what is in them. */
+/* What is recorded for one user is hidden from other users: both the names of the files and their contents. */
 static long long look_task(const void *path)
 {
 	DIR *d = opendir(path);
@@ -440,13 +450,15 @@ TEST(secrecy)
 		for (int j = 1; j < 3; j++) {
 			long long expected = i == j ? 0 : EACCES;
 
-			CHECK_EQ("SEC-5 SEC-2", target_do(&user[j], look_task, directory, strlen(directory) + 1), expected);
+			CHECK_EQ("SEC-5 SEC-2", target_do(&user[j], look_task, directory, strlen(directory) + 1),
+			         expected);
 			rewinddir(d);
 			while ((e = readdir(d))) {
 				if (e->d_name[0] == '.')
 					continue;
 				snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
-				CHECK_EQ("SEC-5 SEC-2 READ-34", target_do(&user[j], open_task, path, strlen(path) + 1), expected);
+				CHECK_EQ("SEC-5 SEC-2 READ-34", target_do(&user[j], open_task, path, strlen(path) + 1),
+				         expected);
 			}
 		}
 		closedir(d);
@@ -470,7 +482,7 @@ static void remove_program(void)
 	rmdir(program);
 }
 
-/* A copy of this program in a directory of its own, as somebody's who gives his rights to those who run it. */
+/* Copies this program to a new directory, owned by this user and group, with set-id bits in the mode. */
 static void make_program(unsigned uid, unsigned gid, unsigned mode)
 {
 	char buf[65536];
@@ -503,7 +515,7 @@ static long long run_program_task(const void *path)
 	_exit(97);
 }
 
-/* The target executes it. */
+/* The target executes the copy. */
 static void run_program(struct target *t)
 {
 	pid_t pid = t->pid;
@@ -531,7 +543,7 @@ static const struct {
 } rights[] = { { 0, 0, 04755 }, { OTHER, OTHER, 04755 }, { USER, 0, 02755 } };
 #define RIGHTS 3
 
-/* What is executed there is the emulator, whose file is nobody's. */
+/* The file that is executed is the emulator, which has no set-id bits. */
 static void skip_emulated(void)
 {
 	if (getenv("QEMU_LD_PREFIX"))
@@ -539,9 +551,8 @@ static void skip_emulated(void)
 }
 
 /*
- * A program with more rights than its user: he may start it, and not look into
- * it. Root may; but one that has the rights of two users records for nobody,
- * as it would write into memory of one of them.
+ * A program with more privileges than its user, who may start but not inspect it. Root may. A program with the
+ * privileges of two users records for neither of them, as it would write into memory of one of them.
  */
 TEST(set_user_id)
 {
@@ -591,7 +602,7 @@ static long long fork_and_run_task(const void *path)
 	return pid;
 }
 
-/* His stream of a process of his does not follow it there, nor a child; and is not in its way. */
+/* A user's stream does not follow a process, or its child, into a set-user-ID program, and does not disturb it. */
 TEST(set_user_id_when_traced)
 {
 	struct target user;
@@ -622,7 +633,7 @@ TEST(set_user_id_when_traced)
 		target_send(&program_process, target_id(&program_process, "secret"), 0, 0, 10);
 		CHECK_EQ("SEC-5 SEC-4", target_count(&user, NO_ID), 0);
 		CHECK_EQ("SEC-4", ask(&user, program_process.pid), EPERM);
-		/* The stream is one still. */
+		/* The stream is still valid. */
 		if (child) {
 			target_send(&t, NO_ID, 0, 0, 5);
 			CHECK_EQ("SEC-4 INH-8", target_count(&user, NO_ID), 5);
@@ -640,7 +651,7 @@ TEST(set_user_id_when_traced)
 
 /* -- Processes that change their user ----------------------------------------------------- */
 
-/* A daemon that gives up its rights: the streams that it has go on, and it takes no harm. */
+/* A daemon gives up its privileges: its streams continue, and it is not harmed. */
 TEST(rights_given_up)
 {
 	need_root();
@@ -652,7 +663,7 @@ TEST(rights_given_up)
 		CHECK_TRACED("CREATE-1", trid, &t, id);
 		become(&t, USER);
 		CHECK_TRACED("MODEL-5 MODEL-8", trid, &t, id);
-		/* Whether it is found under its new name is ours to say. */
+		/* Whether it can be found as a process of the new user is implementation-defined. */
 		if (posix_trace_create(t.pid, NULL, &later) == 0) {
 			target_send(&t, id, 0, 0, 3);
 			CHECK_EQ("SHUT-10", posix_trace_shutdown(later), 0);
@@ -662,12 +673,61 @@ TEST(rights_given_up)
 		stream_end(trid);
 		target_send(&t, id, 0, 0, 3);
 		CHECK_FILES("SHUT-2", target_streams(t.pid), ==, 0);
-		/* When it executes a program it is that user's process, and nothing else. */
+		/* When it executes a program it is a process of the new user only. */
 		target_exec(&t);
 		user = of_user(FRESH, USER);
 		check_traces("SEC-1 CREATE-1", &user, &t);
 		target_end(&user);
 		target_end(&t);
+	}
+}
+
+/* Removes a directory and its contents. */
+static void remove_directory(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+
+	MUST(d);
+	while ((e = readdir(d)))
+		MUST(e->d_name[0] == '.' || unlinkat(dirfd(d), e->d_name, 0) == 0);
+	closedir(d);
+	MUST(rmdir(path) == 0);
+}
+
+static long long umask_task(const void *mask)
+{
+	unsigned m;
+
+	memcpy(&m, mask, sizeof m);
+	umask(m);
+	return 0;
+}
+
+/* The process's umask does not affect the library's files, which their owner can open. */
+TEST(any_umask)
+{
+	static const unsigned mask[] = { 0, 0277, 0377, 0477, 0577, 0677, 0777 };
+
+	need_root();
+	for (unsigned i = 0; i < sizeof mask / sizeof mask[0]; i++) {
+		/* First with a new directory, files and names, then with existing ones. */
+		for (int again = 0; again < 2; again++) {
+			struct target t = target_fork(), other = of_user(FRESH, USER);
+			struct stat st;
+
+			become(&t, USER);
+			MUST(target_do(&t, umask_task, &mask[i], sizeof mask[i]) == 0);
+			MUST(target_do(&other, umask_task, &mask[i], sizeof mask[i]) == 0);
+			check_traces("CREATE-1", &t, &t);
+			check_traces("CREATE-1", &other, &t);
+			MUST(stat(directory_of(USER), &st) == 0);
+			CHECK_EQ("SEC-5", st.st_mode & 07777, 0700);
+			target_end(&t);
+			target_end(&other);
+		}
+		/* The next round creates it again. */
+		remove_directory(directory_of(USER));
 	}
 }
 
@@ -679,7 +739,7 @@ static long long effective_user_task(const void *uid)
 	return seteuid(u) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0 ? 0 : errno;
 }
 
-/* Who is another user for a moment writes nothing into that one's files. */
+/* A process that temporarily has a different user's credentials writes nothing into files of that user. */
 TEST(rights_lent)
 {
 	unsigned user = USER, root = 0;
@@ -699,7 +759,7 @@ TEST(rights_lent)
 		do {
 			target_send(&t, NO_ID, 0, n, 1);
 		} while (stream_drain(trid) == 0 && ++n < 5000);
-		CHECK_OP("CREATE-1 MODEL-5", n, <, 5000); /* it may be slow to find out */
+		CHECK_OP("CREATE-1 MODEL-5", n, <, 5000); /* it may take a while to notice */
 		CHECK_TRACED("CREATE-1 MODEL-5", trid, &t, NO_ID);
 		stream_end(trid);
 		target_end(&other);
@@ -707,7 +767,10 @@ TEST(rights_lent)
 	}
 }
 
-TARGET_MAIN(TEST_ENTRY(user_against_root), TEST_ENTRY(user_against_another), TEST_ENTRY(own), TEST_ENTRY(own_as_whoever),
-	    TEST_ENTRY(hidden), TEST_ENTRY(other_ids), TEST_ENTRY(root_without_capability), TEST_ENTRY(root_against_user),
-	    TEST_ENTRY(root_is_killed), TEST_ENTRY(secrecy), TEST_ENTRY(set_user_id), TEST_ENTRY(set_user_id_when_traced),
-	    TEST_ENTRY(rights_given_up), TEST_ENTRY(rights_lent))
+TARGET_MAIN(TEST_ENTRY(user_against_root), TEST_ENTRY(user_against_another), TEST_ENTRY(own),
+            TEST_ENTRY(own_as_whoever),
+	    TEST_ENTRY(hidden), TEST_ENTRY(other_ids), TEST_ENTRY(root_without_capability),
+	    TEST_ENTRY(root_against_user),
+	    TEST_ENTRY(root_is_killed), TEST_ENTRY(secrecy), TEST_ENTRY(set_user_id),
+	    TEST_ENTRY(set_user_id_when_traced),
+	    TEST_ENTRY(any_umask), TEST_ENTRY(rights_given_up), TEST_ENTRY(rights_lent))

@@ -15,10 +15,11 @@
 
 static trace_event_id_t id;
 
-/* One of the three functions. The timed one waits long, not for ever. */
+/* Calls one of the three functions. The timed one waits for a long time, but with a limit. */
 enum { GETNEXT, TIMED, TRY, FUNCTIONS };
 
-static int get(int function, trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t num_bytes, size_t *len, int *unavailable)
+static int get(int function, trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t num_bytes,
+               size_t *len, int *unavailable)
 {
 	struct timespec abstime;
 
@@ -33,7 +34,7 @@ static int get(int function, trace_id_t trid, struct posix_trace_event_info *eve
 	}
 }
 
-/* All there is to know of an event. */
+/* All information about an event. */
 TEST(everything_reported)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -60,7 +61,7 @@ TEST(everything_reported)
 		CHECK_TID("MODEL-17", &e, ==, syscall(SYS_gettid));
 		CHECK("MODEL-17 EVT-8", e.posix_prog_address != NULL);
 		CHECK_EQ("READ-17 EVT-2", e.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
-		/* The wall clock may be steered while the event's clock goes on evenly. */
+		/* The wall clock may be slewed, the clock of events is not. */
 		CHECK_OP("MODEL-17 EVT-9", nanoseconds(e.posix_timestamp), >=, nanoseconds(before) - 50000000);
 		CHECK_OP("MODEL-17 EVT-9", nanoseconds(e.posix_timestamp), <=, nanoseconds(after) + 50000000);
 		CHECK_OP("EVT-9", e.posix_timestamp.tv_nsec, <, 1000000000);
@@ -69,7 +70,7 @@ TEST(everything_reported)
 	stream_end(trid);
 }
 
-/* Two events each way: one is taken, the other is next. */
+/* Two events for each function: one is consumed, the other is next. */
 TEST(order)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -145,14 +146,14 @@ TEST(truncation)
 			CHECK("READ-4 READ-18", memcmp(data, text, cases[i].len) == 0);
 			for (after = cases[i].len; after < sizeof data && data[after] == '.'; after++)
 				;
-			CHECK_EQ("READ-16 READ-18", after, sizeof data); /* nothing behind */
+			CHECK_EQ("READ-16 READ-18", after, sizeof data); /* nothing after it */
 			CHECK_EQ("READ-18 READ-22", stream_drain(trid), 0); /* nor is the rest read next */
 		}
 	}
 	stream_end(trid);
 }
 
-/* System events too are cut to the buffer. */
+/* Data of system events is truncated by a short buffer too. */
 TEST(truncation_of_start)
 {
 	trace_id_t trid = stream_create(NULL);
@@ -169,7 +170,7 @@ TEST(truncation_of_start)
 	stream_end(trid);
 }
 
-/* A stopped stream is read to its end. */
+/* A stopped stream can be read to its end. */
 TEST(after_stop)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -185,7 +186,7 @@ TEST(after_stop)
 	stream_end(trid);
 }
 
-/* No event: nothing is stored but *unavailable. */
+/* Without an event, only *unavailable is stored. */
 TEST(try_empty)
 {
 	trace_id_t trid = stream_create(NULL);
@@ -196,7 +197,8 @@ TEST(try_empty)
 		size_t len = 99;
 		int unavailable = 0;
 
-		CHECK_EQ("READ-14 READ-25", posix_trace_trygetnext_event(trid, &e, data, sizeof data, &len, &unavailable), 0);
+		CHECK_EQ("READ-14 READ-25", posix_trace_trygetnext_event(trid, &e, data, sizeof data, &len,
+		                                                         &unavailable), 0);
 		CHECK_NE("READ-7 READ-14", unavailable, 0);
 		MUST(posix_trace_start(trid) == 0);
 		stream_drain(trid);
@@ -234,7 +236,7 @@ TEST(timeout)
 	stream_end(trid);
 }
 
-/* A time that has passed already, however long ago: at once. */
+/* A deadline in the past, however long ago, returns at once. */
 TEST(timeout_in_the_past)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -249,7 +251,7 @@ TEST(timeout_in_the_past)
 	stream_end(trid);
 }
 
-/* An event at hand comes before anything there is to say of the time. */
+/* With an event available, the deadline does not matter. */
 TEST(timeout_with_event)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -289,7 +291,7 @@ TEST(invalid_time)
 
 /* -- Waking ------------------------------------------------------------- */
 
-/* How long the timed waiter is prepared to wait: longer than the test. */
+/* Returns the deadline of the timed waiter, which is later than the end of the test. */
 static const struct timespec *never(int i)
 {
 	static struct timespec t;
@@ -327,7 +329,7 @@ TEST(woken_by_event)
 	}
 }
 
-/* What the controller does is an event as well. */
+/* Events caused by the controller also wake readers. */
 TEST(woken_by_start)
 {
 	for (int i = 0; i < 2; i++) {
@@ -352,7 +354,7 @@ TEST(woken_by_start)
 	}
 }
 
-/* Filtered events wake nobody. */
+/* Filtered events wake no reader. */
 TEST(not_woken)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -373,7 +375,7 @@ TEST(not_woken)
 	stream_end(trid);
 }
 
-/* A wait that ends in a timeout has consumed nothing, and the next one is as good. */
+/* A wait that times out consumes nothing, and the next wait works. */
 TEST(event_about_timeout)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -417,7 +419,7 @@ TEST(woken_by_shutdown)
 			MUST(posix_trace_start(trid) == 0);
 			stream_drain(trid);
 		}
-		/* A filter on STOP, so that the shutdown's own event satisfies nobody. */
+		/* STOP is filtered out, so that the shutdown's event is not returned to a reader. */
 		{
 			trace_event_set_t set = set_of(POSIX_TRACE_STOP);
 
@@ -470,7 +472,8 @@ static void *reader(void *arg)
 			continue;
 		}
 		if (e.posix_event_id != id) {
-			CHECK_EQ("SYS-5", e.posix_event_id, POSIX_TRACE_STOP); /* of the shutdown, if it comes so far */
+			CHECK_EQ("SYS-5", e.posix_event_id, POSIX_TRACE_STOP); /* of the shutdown, if it is read at
+			                                                        * all */
 			continue;
 		}
 		n = number_of(data, len);
@@ -491,7 +494,7 @@ static void *writer(void *arg)
 	for (unsigned n = 0; n < to_send; n++) {
 		number_send(id, me, n);
 		if (n % 100 == 0)
-			sleep_ms(1); /* so that the readers wait again and again */
+			sleep_ms(1); /* so that the readers have to wait repeatedly */
 	}
 	return NULL;
 }
@@ -523,13 +526,14 @@ TEST(several_readers)
 		MUST(pthread_join(r[i], NULL) == 0);
 	for (unsigned i = 0; i < WRITERS * to_send; i++) {
 		if (seen[i] != 1) {
-			TEST_FAIL("READ-22", "writer %u, number %u was reported %u times", i / to_send, i % to_send, seen[i]);
+			TEST_FAIL("READ-22", "writer %u, number %u was reported %u times", i / to_send, i % to_send,
+			          seen[i]);
 			break;
 		}
 	}
 }
 
-/* Several wait, one event comes: one returns. */
+/* With several waiting readers, one event wakes one of them. */
 TEST(one_event_one_reader)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -566,7 +570,7 @@ TEST(one_event_one_reader)
 }
 
 TEST_MAIN(TEST_ENTRY(everything_reported), TEST_ENTRY(order), TEST_ENTRY(truncation), TEST_ENTRY(truncation_of_start),
-	  TEST_ENTRY(after_stop), TEST_ENTRY(try_empty), TEST_ENTRY(timeout), TEST_ENTRY(timeout_in_the_past),
-	  TEST_ENTRY(timeout_with_event), TEST_ENTRY(invalid_time), TEST_ENTRY(woken_by_event), TEST_ENTRY(woken_by_start),
-	  TEST_ENTRY(not_woken), TEST_ENTRY(event_about_timeout), TEST_ENTRY(woken_by_shutdown), TEST_ENTRY(several_readers),
-	  TEST_ENTRY(one_event_one_reader))
+          TEST_ENTRY(after_stop), TEST_ENTRY(try_empty), TEST_ENTRY(timeout), TEST_ENTRY(timeout_in_the_past),
+          TEST_ENTRY(timeout_with_event), TEST_ENTRY(invalid_time), TEST_ENTRY(woken_by_event),
+          TEST_ENTRY(woken_by_start), TEST_ENTRY(not_woken), TEST_ENTRY(event_about_timeout),
+          TEST_ENTRY(woken_by_shutdown), TEST_ENTRY(several_readers), TEST_ENTRY(one_event_one_reader))

@@ -19,8 +19,8 @@
 enum { MAIN, HANDLER, NESTED };
 
 static trace_event_id_t id, other_id;
-static trace_id_t witness; /* of which nothing may be missing */
-static trace_id_t victim;  /* with which the thread plays */
+static trace_id_t witness; /* must not lose an event */
+static trace_id_t victim;  /* the thread's calls use this stream */
 static timer_t timer;
 static atomic_uint main_sent, handler_sent, nested_sent;
 static unsigned long long random_state = 88172645463325252ull;
@@ -70,7 +70,7 @@ static void storm_begin(void)
 
 	id = stream_id("signals");
 	other_id = stream_id("other");
-	/* For both writers, and far more than they need. */
+	/* For both writers, and much larger than necessary. */
 	witness = large_stream(3 * (size_t)STORM_EVENTS * 256);
 	MUST(posix_trace_start(witness) == 0);
 	stream_expect(witness, POSIX_TRACE_START, &e);
@@ -78,7 +78,7 @@ static void storm_begin(void)
 	MUST(timer_create(CLOCK_MONOTONIC, &by_signal, &timer) == 0);
 }
 
-/* The witness has everything. */
+/* Checks that the witness has all events. */
 static void storm_check(const char *what)
 {
 	unsigned next[3] = { 0 };
@@ -92,13 +92,14 @@ static void storm_check(const char *what)
 		n = number_of(e.data, e.len);
 		MUST(n.writer <= NESTED);
 		if (n.number != next[n.writer])
-			TEST_FAIL("THR-3 THR-13 READ-20", "%s: writer %u, number %u instead of %u", what, n.writer, n.number, next[n.writer]);
+			TEST_FAIL("THR-3 THR-13 READ-20", "%s: writer %u, number %u instead of %u", what, n.writer,
+			          n.number, next[n.writer]);
 		next[n.writer] = n.number + 1;
 	}
 	CHECK_EQ("THR-3 THR-13 MODEL-8", next[MAIN], atomic_load(&main_sent));
 	CHECK_EQ("THR-3 MODEL-8", next[HANDLER], atomic_load(&handler_sent));
 	CHECK_EQ("THR-3 MODEL-8", next[NESTED], atomic_load(&nested_sent));
-	CHECK_OP("-", atomic_load(&handler_sent), >, 10); /* else the test has shown nothing */
+	CHECK_OP("-", atomic_load(&handler_sent), >, 10); /* otherwise the test proves nothing */
 	CHECK_LOST("MODEL-8", lost_events(witness), ==, 0);
 	CHECK_STR("THR-13", state(witness), "RN");
 }
@@ -146,7 +147,7 @@ static void call_open(unsigned i)
 	trace_event_id_t a, b;
 	char name[32];
 
-	snprintf(name, sizeof name, "storm %u", i % 3000); /* more than there can be */
+	snprintf(name, sizeof name, "storm %u", i % 3000); /* more than the maximum */
 	CHECK_EQ("THR-13 EVT-22", posix_trace_eventid_open(name, &a), 0);
 	CHECK_EQ("THR-13 EVT-19", posix_trace_eventid_open(name, &b), 0);
 	CHECK_EQ("THR-13 EVT-19", a, b);
@@ -214,7 +215,7 @@ static void call_filter(unsigned i)
 	if (!victim) {
 		victim = small_stream(POSIX_TRACE_LOOP);
 		sets[0] = set_of(NO_TYPE);
-		sets[1] = set_of(id); /* the handler's events too */
+		sets[1] = set_of(id); /* filters the handler's events too */
 		MUST(posix_trace_start(victim) == 0);
 	}
 	CHECK_EQ("THR-13 FILT-14", posix_trace_set_filter(victim, &sets[i & 1], POSIX_TRACE_SET_EVENTSET), 0);
@@ -231,7 +232,7 @@ static void call_clear(unsigned i)
 	}
 	posix_trace_event(other_id, "x", 1);
 	CHECK_EQ("THR-13 CLEAR-13", posix_trace_clear(victim), 0);
-	/* Only the handler can have traced since. */
+	/* Only the handler can have recorded since. */
 	for (struct stream_event e; stream_try(victim, &e);) {
 		CHECK_EQ("THR-13 CLEAR-5", e.info.posix_event_id, id);
 		CHECK_EQ("THR-13 CLEAR-5", number_of(e.data, e.len).writer, HANDLER);
@@ -249,7 +250,7 @@ static void call_create_shutdown(unsigned i)
 	CHECK_EQ("THR-13 SHUT-4", posix_trace_shutdown(trid), EINVAL);
 }
 
-/* A full stream, and a reader that makes room, under both policies. */
+/* A full stream and a reader that makes room, under both policies. */
 static void call_trygetnext(unsigned i)
 {
 	static trace_id_t both[2];
@@ -267,7 +268,8 @@ static void call_trygetnext(unsigned i)
 
 			MUST(k.writer <= NESTED);
 			if (k.number < next[i & 1][k.writer])
-				TEST_FAIL("THR-13 READ-20 READ-22", "writer %u: number %u after %u", k.writer, k.number, next[i & 1][k.writer] - 1);
+				TEST_FAIL("THR-13 READ-20 READ-22", "writer %u: number %u after %u", k.writer, k.number,
+				          next[i & 1][k.writer] - 1);
 			next[i & 1][k.writer] = k.number + 1;
 		}
 	}
@@ -286,7 +288,7 @@ static void call_getnext(unsigned i)
 		MUST(posix_trace_start(victim) == 0);
 	}
 	if (atomic_load(&handler_sent) >= STORM_EVENTS)
-		return; /* nobody would end the wait */
+		return; /* nothing would end the wait */
 	/* Nearly always empty, so that the handler itself ends the wait. */
 	if (i & 1) {
 		until = now_plus_ms(1);
@@ -317,13 +319,13 @@ STORM(trygetnext)
 
 TEST(getnext)
 {
-	NOT_WITH_TSAN(); /* nobody would end the wait */
+	NOT_WITH_TSAN(); /* nothing would end the wait */
 	storm("getnext", call_getnext);
 }
 
 /* -- More than one handler, more than one thread ------------------------ */
 
-/* A handler that interrupts the other one, which interrupts a trace point. */
+/* A handler that interrupts another handler, which interrupts a trace point. */
 static void nested_handler(int signal)
 {
 	(void)signal;
@@ -429,7 +431,7 @@ TEST(errno_is_kept)
 	}
 }
 
-/* Nor is it set to 0, by any function. */
+/* No function sets errno to 0. */
 TEST(errno_is_never_zero)
 {
 	struct stream_event e;
@@ -505,6 +507,7 @@ TEST(after_fork)
 	stream_end(witness);
 }
 
-TEST_MAIN(TEST_ENTRY(event), TEST_ENTRY(open), TEST_ENTRY(trid_open), TEST_ENTRY(list), TEST_ENTRY(inquiries), TEST_ENTRY(start_stop),
-	  TEST_ENTRY(filter), TEST_ENTRY(clear), TEST_ENTRY(create_shutdown), TEST_ENTRY(trygetnext), TEST_ENTRY(getnext),
-	  TEST_ENTRY(nested), TEST_ENTRY(errno_is_kept), TEST_ENTRY(errno_is_never_zero), TEST_ENTRY(after_fork))
+TEST_MAIN(TEST_ENTRY(event), TEST_ENTRY(open), TEST_ENTRY(trid_open), TEST_ENTRY(list), TEST_ENTRY(inquiries),
+          TEST_ENTRY(start_stop), TEST_ENTRY(filter), TEST_ENTRY(clear), TEST_ENTRY(create_shutdown),
+          TEST_ENTRY(trygetnext), TEST_ENTRY(getnext), TEST_ENTRY(nested), TEST_ENTRY(errno_is_kept),
+          TEST_ENTRY(errno_is_never_zero), TEST_ENTRY(after_fork))

@@ -1,5 +1,5 @@
 /*
- * start_stop.c - posix_trace_start(), posix_trace_stop(), and what a stream does by itself when it is full or read empty
+ * start_stop.c - posix_trace_start(), posix_trace_stop(), and automatic changes of a stream that is full or has been read
  *
  * Every state of a stream meets every happening:
  *
@@ -35,7 +35,7 @@ static void enter_rn(int policy)
 	MUST(strcmp(state(trid), "RN") == 0);
 }
 
-/* RF under LOOP, SA under UNTIL_FULL: then the numbers 0 to sent - 2 are recorded, behind a START. */
+/* RF under LOOP, SA under UNTIL_FULL: START and the numbers 0 to sent - 2 are recorded. */
 static void enter_full(int policy)
 {
 	enter_rn(policy);
@@ -95,18 +95,23 @@ static void expect_nothing(void)
 	CHECK_EQ("START-10", stream_drain(trid), 0);
 }
 
-/* Before a gap there may be a START that has not been overwritten; which event goes first is the matter of oldest_first. */
+/*
+ * A START that has not been overwritten may come before the gap. oldest_first checks which event is overwritten first.
+ */
 static void expect_overflow(void)
 {
 	stream_next(trid, &event);
 	if (event.info.posix_event_id == POSIX_TRACE_START)
 		stream_next(trid, &event);
 	CHECK_EQ("SYS-7 SYS-18", event.info.posix_event_id, POSIX_TRACE_OVERFLOW);
-	/* Reading may lose what is older than what was overwritten, which is an overrun too; it is told once. */
+	/* Reading may drop events older than the overwritten ones. This is an overrun too, and reported once. */
 	state(trid);
 }
 
-/* Of a LOOP stream that has overwritten: the pair of events, then numbers to the last one; the first of these. */
+/*
+ * Reads a LOOP stream that has overwritten: OVERFLOW and RESUME, then numbers to the last one. Returns the first
+ * number.
+ */
 static unsigned expect_window(void)
 {
 	unsigned first;
@@ -120,7 +125,7 @@ static unsigned expect_window(void)
 	return first;
 }
 
-/* Of an UNTIL_FULL stream that was full: everything up to the last event but one, which was the first that did not fit. */
+/* Reads an UNTIL_FULL stream that was full: all events except the last one, which did not fit. */
 static void expect_all_but_lost(unsigned end)
 {
 	for (unsigned number = 0; number < end; number++) {
@@ -148,7 +153,7 @@ static void sn_stop(int policy)
 	CHECK_EQ("START-5 START-9", posix_trace_stop(trid), 0);
 	CHECK_STR("START-5 STAT-13", state(trid), "SN");
 	expect_nothing();
-	/* Also after a stop by call. */
+	/* Also after a stop by a call. */
 	MUST(posix_trace_start(trid) == 0);
 	MUST(posix_trace_stop(trid) == 0);
 	CHECK_EQ("START-5", posix_trace_stop(trid), 0);
@@ -162,7 +167,7 @@ static void sn_stop(int policy)
 static void sn_event(int policy)
 {
 	enter_sn(policy);
-	for (int i = 0; i < 2000; i++) /* more than it could hold */
+	for (int i = 0; i < 2000; i++) /* more than it can hold */
 		send_one();
 	CHECK_STR("MODEL-5 EVT-4 STAT-9 STAT-13", state(trid), "SN");
 	CHECK_LOST("EVT-4 MODEL-8", lost_events(trid), ==, 0);
@@ -247,7 +252,7 @@ static void rn_event(int policy)
 	stream_end(trid);
 }
 
-/* One by one, until an event does not fit. */
+/* Records events until one does not fit. */
 static const char *rn_event_too_many(int policy)
 {
 	const char *s;
@@ -276,7 +281,7 @@ static void rn_read(int policy)
 	stream_end(trid);
 }
 
-/* What has been read makes room: far more goes through than the stream can hold, and nothing is lost. */
+/* Reading makes room: many more events pass through the stream than it can hold, and none is lost. */
 static void rn_read_all_the_time(int policy)
 {
 	enter_rn(policy);
@@ -406,13 +411,14 @@ TEST(l_rf_event)
 TEST(l_rf_read)
 {
 	enter_full(POSIX_TRACE_LOOP);
-	/* Space is free again at the latest when everything has been read; it runs all the time. */
+	/* There is room when everything has been read, at the latest. The stream runs all the time. */
 	for (int full = 1; stream_try(trid, &event);) {
 		const char *s = state(trid);
 
 		if (strcmp(s, "RN") == 0)
 			full = 0;
-		else if (strncmp(s, "RF", 2) != 0 || !full) /* the first time it may be an overrun: see expect_overflow() */
+		else if (strncmp(s, "RF", 2) != 0 || !full) /* the first time it may be an overrun: see
+		                                             * expect_overflow() */
 			TEST_FAIL("STAT-11 STAT-12", "%s while it is read", s);
 	}
 	CHECK_STR("STAT-11 READ-23", state(trid), "RN");
@@ -422,7 +428,7 @@ TEST(l_rf_read)
 	stream_end(trid);
 }
 
-/* Half read, there is room for something. */
+/* After half of the events are read, there is room for more. */
 TEST(l_rf_read_some)
 {
 	unsigned first;
@@ -470,7 +476,7 @@ TEST(u_sa_start)
 	CHECK_STR("START-3", state(trid), "SF");
 	expect_start();
 	expect_all_but_lost(sent - 1);
-	/* It still restarts by itself. */
+	/* It still restarts automatically. */
 	CHECK_STR("START-15", state(trid), "RN");
 	expect_stop(1);
 	expect_start();
@@ -488,9 +494,9 @@ TEST(u_sa_stop)
 	expect_start();
 	for (unsigned number = 0; number < sent - 1; number++)
 		expect_number(number);
-	expect_stop(1); /* and none of the call */
+	expect_stop(1); /* without a STOP of the call */
 	expect_nothing();
-	/* It does not restart by itself any more. */
+	/* It no longer restarts automatically. */
 	CHECK_STR("START-5 STAT-13", state(trid), "SN");
 	send_one();
 	expect_nothing();
@@ -517,7 +523,7 @@ TEST(u_sa_event)
 		CHECK_STR("STAT-3", state(trid), "SF");
 	}
 	CHECK_LOST("STAT-15", lost_events(trid), ==, 11);
-	/* Also when there is room again, for it is still stopped. */
+	/* Also when there is room again, as the stream is still stopped. */
 	expect_start();
 	for (unsigned number = 0; number < recorded - 1; number++)
 		expect_number(number);
@@ -539,7 +545,7 @@ TEST(u_sa_read)
 	enter_full(POSIX_TRACE_UNTIL_FULL);
 	expect_start();
 	expect_all_but_lost(sent - 1);
-	/* The last recorded event has been reported: it runs, and STOP and START come before anything new. */
+	/* The last event has been read: the stream runs, and STOP and START come before new events. */
 	CHECK_STR("START-15 STAT-11", state(trid), "RN");
 	send_one();
 	expect_stop(1);
@@ -549,7 +555,7 @@ TEST(u_sa_read)
 	stream_end(trid);
 }
 
-/* Full, read, full, read: the same each time. */
+/* Filled and read several times, with the same result. */
 TEST(u_sa_again)
 {
 	unsigned first = 0, end;
@@ -572,7 +578,7 @@ TEST(u_sa_again)
 	stream_end(trid);
 }
 
-/* START tells the filter of the moment of the restart. */
+/* START contains the filter at the time of the restart. */
 TEST(u_sa_filter)
 {
 	trace_event_set_t hidden = set_of(stream_id("hidden")), filter;
@@ -598,7 +604,7 @@ TEST(u_sa_clear)
 	CHECK_STR("CLEAR-4 CLEAR-6 STAT-13", state(trid), "SN");
 	send_one();
 	CHECK_STR("CLEAR-4 STAT-13", state(trid), "SN");
-	expect_nothing(); /* no STOP, and it does not restart */
+	expect_nothing(); /* no STOP and no restart */
 	CHECK_STR("CLEAR-4 STAT-13", state(trid), "SN");
 	CHECK_EQ("START-1", posix_trace_start(trid), 0);
 	send_one();
@@ -638,7 +644,7 @@ TEST(u_sc_start)
 	enter_sc(POSIX_TRACE_UNTIL_FULL);
 	CHECK_EQ("START-3 START-9", posix_trace_start(trid), 0);
 	CHECK_STR("START-3", state(trid), "SF");
-	/* Not now, but it may restart by itself again. */
+	/* Not now, but it may restart automatically again. */
 	expect_start();
 	expect_all_but_lost(sent - 1);
 	CHECK_STR("START-15", state(trid), "RN");
@@ -668,8 +674,10 @@ static void sc_stop(int policy)
 	stream_end(trid);
 }
 
+/* Under UNTIL_FULL an event is lost while the stream is full, even if a call has stopped the stream. */
 static void sc_event(int policy)
 {
+	int counted = policy != POSIX_TRACE_LOOP;
 	unsigned long long lost;
 
 	enter_sc(policy);
@@ -677,8 +685,18 @@ static void sc_event(int policy)
 	lost = lost_events(trid);
 	for (int i = 0; i < 2000; i++)
 		number_send(id, 0, 0);
-	CHECK_STR("EVT-4 STAT-14 STAT-15", state(trid), "SF");
-	CHECK_LOST("EVT-4", lost_events(trid), ==, lost);
+	CHECK_STR("EVT-4 STAT-14 STAT-15", state(trid), counted ? "SF!" : "SF");
+	CHECK_STR("STAT-3", state(trid), "SF");
+	CHECK_LOST("EVT-4 STAT-15", lost_events(trid), ==, lost + (counted ? 2000 : 0));
+	if (counted) {
+		/* Until the stream is no longer full. It does not restart. */
+		while (strncmp(state(trid), "SF", 2) == 0)
+			stream_next(trid, &event);
+		lost = lost_events(trid);
+		number_send(id, 0, 0);
+		CHECK_STR("STAT-13 STAT-15", state(trid), "SN");
+		CHECK_LOST("EVT-4", lost_events(trid), ==, lost);
+	}
 	stream_end(trid);
 }
 
@@ -731,7 +749,7 @@ BOTH(sc_shutdown)
 
 /* -- Beside the table --------------------------------------------------- */
 
-/* What LOOP overwrites is the oldest there is: no event survives one that is younger. */
+/* LOOP overwrites the oldest event: no event survives a younger one. */
 TEST(oldest_first)
 {
 	unsigned first = 0;
@@ -753,7 +771,7 @@ static void *send_some(void *arg)
 	return NULL;
 }
 
-/* The same when threads have taken turns: the numbers that are left follow each other, to the last. */
+/* The same with threads that record in turn: the remaining numbers are consecutive, to the last one. */
 TEST(oldest_first_of_threads)
 {
 	static int some[] = { 1, 3, 10, 40, 5, 100, 2 };
@@ -780,7 +798,7 @@ TEST(oldest_first_of_threads)
 	}
 }
 
-/* However much is in the stream, also when there is just no room for one event more: a stop is told, and then a start. */
+/* With any amount of data in the stream, even if the next event would not fit: a stop is recorded, and then a start. */
 static void at_any_fill(int policy)
 {
 	NEEDS_LOST_EVENTS();
@@ -796,7 +814,7 @@ static void at_any_fill(int policy)
 		lost = lost_events(trid);
 		CHECK_EQ("START-4 START-9", posix_trace_stop(trid), 0);
 		CHECK_EQ("START-4", stream_status(trid).posix_stream_status, POSIX_TRACE_SUSPENDED);
-		if (k & 1) { /* now, or when it has been read */
+		if (k & 1) { /* now, or after reading */
 			CHECK_EQ("START-1 START-9", posix_trace_start(trid), 0);
 			if (policy == POSIX_TRACE_LOOP)
 				CHECK_EQ("START-1", stream_status(trid).posix_stream_status, POSIX_TRACE_RUNNING);
@@ -804,7 +822,8 @@ static void at_any_fill(int policy)
 		while (stream_try(trid, &event)) {
 			if (event.info.posix_event_id == id)
 				numbers++;
-			else if (event.info.posix_event_id == POSIX_TRACE_OVERFLOW || event.info.posix_event_id == POSIX_TRACE_RESUME)
+			else if (event.info.posix_event_id == POSIX_TRACE_OVERFLOW ||
+			         event.info.posix_event_id == POSIX_TRACE_RESUME)
 				continue;
 			last = event.info.posix_event_id;
 			starts += last == POSIX_TRACE_START;
@@ -812,7 +831,8 @@ static void at_any_fill(int policy)
 				stops++;
 				memcpy(&value, event.data, sizeof value);
 				if (stops == 1)
-					CHECK_EQ("START-4 START-13 SYS-5", value != 0, policy == POSIX_TRACE_UNTIL_FULL && lost > 0);
+					CHECK_EQ("START-4 START-13 SYS-5", value != 0,
+					         policy == POSIX_TRACE_UNTIL_FULL && lost > 0);
 			}
 		}
 		if (policy == POSIX_TRACE_UNTIL_FULL)
@@ -821,7 +841,8 @@ static void at_any_fill(int policy)
 		CHECK_OP("START-4 START-10", stops, >=, 1);
 		if (policy == POSIX_TRACE_UNTIL_FULL)
 			CHECK_EQ("START-10 START-17 SYS-18", starts, stops + (k & 1));
-		CHECK("START-1 START-4", strncmp(state(trid), k & 1 ? "RN" : "SN", policy == POSIX_TRACE_LOOP ? 2 : 4) == 0);
+		CHECK("START-1 START-4", strncmp(state(trid), k & 1 ? "RN" : "SN",
+		                                 policy == POSIX_TRACE_LOOP ? 2 : 4) == 0);
 		CHECK_EQ("START-1 START-9", posix_trace_start(trid), 0);
 		CHECK_EQ("START-1 START-2", stream_count(trid, POSIX_TRACE_START), !(k & 1));
 		stream_end(trid);
@@ -832,7 +853,7 @@ static void at_any_fill(int policy)
 
 BOTH(at_any_fill)
 
-/* The same for a filter that is changed: the change happens, and what is not told is counted. */
+/* The same for a changed filter: the change takes place, and a lost FILTER event is counted. */
 TEST(u_filter_at_any_fill)
 {
 	trace_event_set_t hidden = set_of(stream_id("hidden")), got;
@@ -854,7 +875,7 @@ TEST(u_filter_at_any_fill)
 		filters = event.info.posix_event_id == POSIX_TRACE_FILTER;
 		if (lost == 0)
 			CHECK_EQ("FILT-6 MODEL-8", filters, 1);
-		/* It has stopped before the change, or because of it. */
+		/* The stream stopped before the change or because of it. */
 		CHECK_EQ("FILT-6 MODEL-8 STAT-15", recorded + filters + lost, k + (filters || recorded == k));
 		stream_drain(trid);
 		CHECK_STR("START-15", state(trid)[0] == 'R' ? "R" : "S", "R");
@@ -864,7 +885,7 @@ TEST(u_filter_at_any_fill)
 	}
 }
 
-/* START carries the filter, if there is one, of the moment of each start. */
+/* START contains the filter at the time of each start. */
 TEST(start_data)
 {
 	trace_event_set_t filter, one = set_of(stream_id("one")), both = one, got;
@@ -892,7 +913,7 @@ TEST(start_data)
 	stream_end(trid);
 }
 
-/* Even the smallest data is not cut from system events. */
+/* Data of system events is not truncated, even with the smallest limit. */
 TEST(small_max_data)
 {
 	trace_attr_t attr;
@@ -908,17 +929,20 @@ TEST(small_max_data)
 	stream_end(trid);
 }
 
-TEST_MAIN(TEST_ENTRY(l_sn_start), TEST_ENTRY(u_sn_start), TEST_ENTRY(l_sn_stop), TEST_ENTRY(u_sn_stop), TEST_ENTRY(l_sn_event),
-	  TEST_ENTRY(u_sn_event), TEST_ENTRY(l_sn_read), TEST_ENTRY(u_sn_read), TEST_ENTRY(l_sn_clear), TEST_ENTRY(u_sn_clear),
-	  TEST_ENTRY(l_sn_shutdown), TEST_ENTRY(u_sn_shutdown), TEST_ENTRY(l_rn_start), TEST_ENTRY(u_rn_start),
-	  TEST_ENTRY(l_rn_stop), TEST_ENTRY(u_rn_stop), TEST_ENTRY(l_rn_event), TEST_ENTRY(u_rn_event), TEST_ENTRY(l_rn_too_many),
-	  TEST_ENTRY(u_rn_too_many), TEST_ENTRY(l_rn_read), TEST_ENTRY(u_rn_read), TEST_ENTRY(l_rn_read_all_the_time),
-	  TEST_ENTRY(u_rn_read_all_the_time), TEST_ENTRY(l_rn_clear), TEST_ENTRY(u_rn_clear), TEST_ENTRY(l_rn_shutdown),
-	  TEST_ENTRY(u_rn_shutdown), TEST_ENTRY(l_rf_start), TEST_ENTRY(l_rf_stop), TEST_ENTRY(l_rf_event), TEST_ENTRY(l_rf_read),
-	  TEST_ENTRY(l_rf_read_some), TEST_ENTRY(l_rf_clear), TEST_ENTRY(l_rf_shutdown), TEST_ENTRY(u_sa_start),
-	  TEST_ENTRY(u_sa_stop), TEST_ENTRY(u_sa_event), TEST_ENTRY(u_sa_read), TEST_ENTRY(u_sa_again), TEST_ENTRY(u_sa_filter),
-	  TEST_ENTRY(u_sa_clear), TEST_ENTRY(u_sa_shutdown), TEST_ENTRY(l_sc_start), TEST_ENTRY(u_sc_start), TEST_ENTRY(l_sc_stop),
-	  TEST_ENTRY(u_sc_stop), TEST_ENTRY(l_sc_event), TEST_ENTRY(u_sc_event), TEST_ENTRY(l_sc_read), TEST_ENTRY(u_sc_read),
-	  TEST_ENTRY(l_sc_clear), TEST_ENTRY(u_sc_clear), TEST_ENTRY(l_sc_shutdown), TEST_ENTRY(u_sc_shutdown),
-	  TEST_ENTRY(oldest_first), TEST_ENTRY(oldest_first_of_threads), TEST_ENTRY(l_at_any_fill), TEST_ENTRY(u_at_any_fill),
-	  TEST_ENTRY(u_filter_at_any_fill), TEST_ENTRY(start_data), TEST_ENTRY(small_max_data))
+TEST_MAIN(TEST_ENTRY(l_sn_start), TEST_ENTRY(u_sn_start), TEST_ENTRY(l_sn_stop), TEST_ENTRY(u_sn_stop),
+          TEST_ENTRY(l_sn_event), TEST_ENTRY(u_sn_event), TEST_ENTRY(l_sn_read), TEST_ENTRY(u_sn_read),
+          TEST_ENTRY(l_sn_clear), TEST_ENTRY(u_sn_clear), TEST_ENTRY(l_sn_shutdown), TEST_ENTRY(u_sn_shutdown),
+          TEST_ENTRY(l_rn_start), TEST_ENTRY(u_rn_start), TEST_ENTRY(l_rn_stop), TEST_ENTRY(u_rn_stop),
+          TEST_ENTRY(l_rn_event), TEST_ENTRY(u_rn_event), TEST_ENTRY(l_rn_too_many), TEST_ENTRY(u_rn_too_many),
+          TEST_ENTRY(l_rn_read), TEST_ENTRY(u_rn_read), TEST_ENTRY(l_rn_read_all_the_time),
+          TEST_ENTRY(u_rn_read_all_the_time), TEST_ENTRY(l_rn_clear), TEST_ENTRY(u_rn_clear),
+          TEST_ENTRY(l_rn_shutdown), TEST_ENTRY(u_rn_shutdown), TEST_ENTRY(l_rf_start), TEST_ENTRY(l_rf_stop),
+          TEST_ENTRY(l_rf_event), TEST_ENTRY(l_rf_read), TEST_ENTRY(l_rf_read_some), TEST_ENTRY(l_rf_clear),
+          TEST_ENTRY(l_rf_shutdown), TEST_ENTRY(u_sa_start), TEST_ENTRY(u_sa_stop), TEST_ENTRY(u_sa_event),
+          TEST_ENTRY(u_sa_read), TEST_ENTRY(u_sa_again), TEST_ENTRY(u_sa_filter), TEST_ENTRY(u_sa_clear),
+          TEST_ENTRY(u_sa_shutdown), TEST_ENTRY(l_sc_start), TEST_ENTRY(u_sc_start), TEST_ENTRY(l_sc_stop),
+          TEST_ENTRY(u_sc_stop), TEST_ENTRY(l_sc_event), TEST_ENTRY(u_sc_event), TEST_ENTRY(l_sc_read),
+          TEST_ENTRY(u_sc_read), TEST_ENTRY(l_sc_clear), TEST_ENTRY(u_sc_clear), TEST_ENTRY(l_sc_shutdown),
+          TEST_ENTRY(u_sc_shutdown), TEST_ENTRY(oldest_first), TEST_ENTRY(oldest_first_of_threads),
+          TEST_ENTRY(l_at_any_fill), TEST_ENTRY(u_at_any_fill), TEST_ENTRY(u_filter_at_any_fill),
+          TEST_ENTRY(start_data), TEST_ENTRY(small_max_data))

@@ -14,7 +14,7 @@
 
 static trace_event_id_t id;
 
-/* Only the overrun status is reset, and by nothing else. */
+/* Only the overrun status is reset, and only by reading the status. */
 TEST(reset_by_reading)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL };
@@ -49,7 +49,7 @@ TEST(reset_by_reading)
 	}
 }
 
-/* Event by event: an overrun is shown exactly if something was lost since the last call. */
+/* The status shows an overrun exactly if an event was lost since the last call. */
 TEST(overrun_for_each_loss)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL };
@@ -81,7 +81,7 @@ TEST(overrun_for_each_loss)
 	}
 }
 
-/* LOOP, nobody reads: all that was generated is either still there or counted as lost. */
+/* LOOP without a reader: each event is either in the stream or counted as lost. */
 TEST(lost_loop)
 {
 	static const unsigned counts[] = { 1, 10, 100, 1000, 1003, 1017, 5000 };
@@ -99,7 +99,8 @@ TEST(lost_loop)
 		MUST(posix_trace_stop(trid) == 0);
 		lost = lost_events(trid);
 		while (stream_try(trid, &e)) {
-			if (e.info.posix_event_id == POSIX_TRACE_OVERFLOW || e.info.posix_event_id == POSIX_TRACE_RESUME) {
+			if (e.info.posix_event_id == POSIX_TRACE_OVERFLOW ||
+			    e.info.posix_event_id == POSIX_TRACE_RESUME) {
 				pairs++;
 				continue;
 			}
@@ -123,7 +124,7 @@ TEST(lost_loop)
 	}
 }
 
-/* UNTIL_FULL: the first ones are there, the others are counted. */
+/* UNTIL_FULL: the first events are in the stream, the others are counted. */
 TEST(lost_until_full)
 {
 	trace_id_t trid = small_stream(POSIX_TRACE_UNTIL_FULL);
@@ -144,7 +145,7 @@ TEST(lost_until_full)
 		if (round > 0)
 			stream_expect(trid, POSIX_TRACE_STOP, &e);
 		stream_expect(trid, POSIX_TRACE_START, &e);
-		/* Not to the end: that is the next round's beginning. */
+		/* The rest is read in the next round. */
 		for (end = sent - (unsigned)lost; first < end; first++) {
 			stream_expect(trid, id, &e);
 			CHECK_EQ("READ-20 START-12", number_of(e.data, e.len).number, first);
@@ -160,7 +161,7 @@ TEST(lost_until_full)
 	stream_end(trid);
 }
 
-/* What the filter or a stop keeps out is not lost. */
+/* Events that are filtered out or come after a stop are not lost. */
 TEST(not_lost)
 {
 	trace_id_t trid = small_stream(POSIX_TRACE_LOOP);
@@ -218,7 +219,7 @@ static void join_writers(pthread_t *thread)
 }
 
 struct seen {
-	unsigned next[WRITERS]; /* numbers grow, with gaps */
+	unsigned next[WRITERS]; /* increasing numbers, with gaps */
 	unsigned long long user, starts, stops, pairs;
 	long long time;
 };
@@ -237,7 +238,8 @@ static int see(trace_id_t trid, struct seen *seen)
 
 		MUST(n.writer < WRITERS);
 		if (n.number < seen->next[n.writer])
-			TEST_FAIL("READ-20 READ-22", "writer %u: number %u after %u", n.writer, n.number, seen->next[n.writer] - 1);
+			TEST_FAIL("READ-20 READ-22", "writer %u: number %u after %u", n.writer, n.number,
+			          seen->next[n.writer] - 1);
 		seen->next[n.writer] = n.number + 1;
 		seen->user++;
 	} else if (e.info.posix_event_id == POSIX_TRACE_START) {
@@ -250,7 +252,7 @@ static int see(trace_id_t trid, struct seen *seen)
 	return 1;
 }
 
-/* Several writers and a reader: what was not read is counted, to the last event. */
+/* Several writers and a reader: every event that was not read is counted. */
 static void lost_with_threads(int policy)
 {
 	trace_id_t trid;
@@ -286,7 +288,8 @@ static void lost_with_threads(int policy)
 	lost = lost_events(trid);
 	CHECK_LOST("STAT-15 STAT-3", overrun, ==, lost > 0);
 	if (policy == POSIX_TRACE_LOOP) {
-		CHECK_LOST("MODEL-8 STAT-15 READ-22", seen.user + seen.starts + lost, ==, (unsigned long long)WRITERS * to_send + 1);
+		CHECK_LOST("MODEL-8 STAT-15 READ-22", seen.user + seen.starts + lost, ==,
+		           (unsigned long long)WRITERS * to_send + 1);
 		CHECK_EQ("SYS-5", seen.stops, 0);
 		CHECK_EQ("SYS-7 SYS-9", seen.pairs % 2, 0);
 	} else {
@@ -309,7 +312,10 @@ TEST(threads_until_full)
 	lost_with_threads(POSIX_TRACE_UNTIL_FULL);
 }
 
-/* Starts and stops of one thread are seen whole by another: never a pair that the policy does not know. */
+/*
+ * While one thread starts and stops the stream, the other never sees a combination of statuses that the policy
+ * excludes.
+ */
 static atomic_int finished;
 static trace_id_t shared;
 
@@ -364,6 +370,6 @@ TEST(null_result)
 	MUST(posix_trace_shutdown(trid) == 0);
 }
 
-TEST_MAIN(TEST_ENTRY(reset_by_reading), TEST_ENTRY(overrun_for_each_loss), TEST_ENTRY(lost_loop), TEST_ENTRY(lost_until_full),
-	  TEST_ENTRY(not_lost), TEST_ENTRY(threads_loop), TEST_ENTRY(threads_until_full), TEST_ENTRY(consistent_loop),
-	  TEST_ENTRY(consistent_until_full), TEST_ENTRY(null_result))
+TEST_MAIN(TEST_ENTRY(reset_by_reading), TEST_ENTRY(overrun_for_each_loss), TEST_ENTRY(lost_loop),
+          TEST_ENTRY(lost_until_full), TEST_ENTRY(not_lost), TEST_ENTRY(threads_loop), TEST_ENTRY(threads_until_full),
+          TEST_ENTRY(consistent_loop), TEST_ENTRY(consistent_until_full), TEST_ENTRY(null_result))

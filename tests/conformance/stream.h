@@ -15,14 +15,14 @@
 #include "ids.h"
 #include "test.h"
 
-/* One event as it was reported. data is large enough for every system event; longer user data comes TRUNCATED_READ. */
+/* An event as it was reported. data has room for every system event. Longer user data is TRUNCATED_READ. */
 struct stream_event {
 	struct posix_trace_event_info info;
 	size_t len;
 	unsigned char data[8192];
 };
 
-/* *attr initialised; 0 leaves the default of that attribute alone. */
+/* Initializes *attr. 0 leaves an attribute at its default. */
 static inline void stream_attr(trace_attr_t *attr, int policy, size_t stream_size, size_t max_data_size)
 {
 	MUST(posix_trace_attr_init(attr) == 0);
@@ -34,20 +34,20 @@ static inline void stream_attr(trace_attr_t *attr, int policy, size_t stream_siz
 		MUST(posix_trace_attr_setmaxdatasize(attr, max_data_size) == 0);
 }
 
-/* A new stream of this process, suspended. attr may be NULL. */
+/* Returns a new, suspended stream of this process. attr may be NULL. */
 static inline trace_id_t stream_create(const trace_attr_t *attr)
 {
 	trace_id_t trid;
 	int error;
 
-	/* Streams are counted for the whole system: another program may have them all for a moment, a test of that limit. */
+	/* The limit is for the whole system: a test of the limit may have all streams for a moment. */
 	for (int i = 0; (error = posix_trace_create(0, attr, &trid)) == EAGAIN && i < 100; i++)
 		usleep(100000);
 	MUST(error == 0);
 	return trid;
 }
 
-/* The oldest event; 0 if there is none. */
+/* Reads the oldest event. Returns 0 if there is none. */
 static inline int stream_try(trace_id_t trid, struct stream_event *e)
 {
 	int unavailable = -1;
@@ -57,13 +57,13 @@ static inline int stream_try(trace_id_t trid, struct stream_event *e)
 	return unavailable == 0;
 }
 
-/* The oldest event, which must be there. */
+/* Reads the oldest event, which must exist. */
 static inline void stream_next(trace_id_t trid, struct stream_event *e)
 {
 	MUST(stream_try(trid, e));
 }
 
-/* The same, and it must be of this type. */
+/* The same, and the event must have this type. */
 static inline void stream_expect(trace_id_t trid, trace_event_id_t id, struct stream_event *e)
 {
 	stream_next(trid, e);
@@ -73,7 +73,7 @@ static inline void stream_expect(trace_id_t trid, trace_event_id_t id, struct st
 	}
 }
 
-/* A new stream of this process that runs and is empty: its POSIX_TRACE_START has been read. attr may be NULL. */
+/* Returns a new, running stream of this process, whose POSIX_TRACE_START has been read. attr may be NULL. */
 static inline trace_id_t stream_running(const trace_attr_t *attr)
 {
 	trace_id_t trid = stream_create(attr);
@@ -84,7 +84,7 @@ static inline trace_id_t stream_running(const trace_attr_t *attr)
 	return trid;
 }
 
-/* Reads all events there are; how many. */
+/* Reads all events. Returns how many there were. */
 static inline size_t stream_drain(trace_id_t trid)
 {
 	struct stream_event e;
@@ -95,7 +95,7 @@ static inline size_t stream_drain(trace_id_t trid)
 	return n;
 }
 
-/* Reads all events there are; how many were of this type. */
+/* Reads all events. Returns how many had this type. */
 static inline size_t stream_count(trace_id_t trid, trace_event_id_t id)
 {
 	struct stream_event e;
@@ -106,7 +106,7 @@ static inline size_t stream_count(trace_id_t trid, trace_event_id_t id)
 	return n;
 }
 
-/* The user event type of this name. */
+/* Returns the user event type of this name. */
 static inline trace_event_id_t stream_id(const char *name)
 {
 	trace_event_id_t id;
@@ -117,7 +117,7 @@ static inline trace_event_id_t stream_id(const char *name)
 	return id;
 }
 
-/* The status; as always, asking resets the overrun status. */
+/* Returns the status. As always, asking resets the overrun status. */
 static inline struct posix_trace_status_info stream_status(trace_id_t trid)
 {
 	struct posix_trace_status_info status;

@@ -27,14 +27,16 @@ TEST(names)
 		for (size_t i = 0; i < PREDEFINED; i++) {
 			char name[TRACE_EVENT_NAME_MAX + 1] = "";
 
-			CHECK_EQ("SYS-1 SYS-14 ID-12", posix_trace_eventid_get_name(trid[s], predefined[i].id, name), 0);
-			CHECK_STR("SYS-1 SYS-2 SYS-3 SYS-5 SYS-6 SYS-7 SYS-9 SYS-11 SYS-12 SYS-13 ID-12", name, predefined[i].name);
+			CHECK_EQ("SYS-1 SYS-14 ID-12", posix_trace_eventid_get_name(trid[s], predefined[i].id, name),
+			         0);
+			CHECK_STR("SYS-1 SYS-2 SYS-3 SYS-5 SYS-6 SYS-7 SYS-9 SYS-11 SYS-12 SYS-13 ID-12", name,
+			          predefined[i].name);
 			CHECK_EQ("SYS-14 ID-25", posix_trace_trid_eventid_open(trid[s], predefined[i].name, &got), 0);
 			CHECK_EQ("SYS-14 ID-25 MODEL-12", got, predefined[i].id);
 			CHECK_EQ("SYS-14 MODEL-12", posix_trace_eventid_open(predefined[i].name, &got), 0);
 			CHECK_EQ("SYS-14 MODEL-12", got, predefined[i].id);
 		}
-		/* Eight of the system, one of the user; no other system events. */
+		/* Eight system types and one user type, and no other system types. */
 		for (;;) {
 			MUST(posix_trace_eventtypelist_getnext_id(trid[s], &got, &unavailable) == 0);
 			if (unavailable)
@@ -47,7 +49,7 @@ TEST(names)
 	}
 }
 
-/* A user cannot make one. */
+/* A trace point cannot record one. */
 TEST(not_by_trace_point)
 {
 	trace_id_t trid = stream_running(NULL);
@@ -101,7 +103,7 @@ struct origin {
 	trace_id_t trid;
 	pthread_t thread;
 	pid_t tid;
-	struct timespec time[4]; /* between these the three calls were */
+	struct timespec time[4]; /* the three calls were made between these times */
 };
 
 static void *control(void *arg)
@@ -121,7 +123,7 @@ static void *control(void *arg)
 	return NULL;
 }
 
-/* Events that a call has caused say which. */
+/* Events caused by a call contain the caller. */
 TEST(origin_of_calls)
 {
 	static const trace_event_id_t expected[] = { POSIX_TRACE_START, POSIX_TRACE_FILTER, POSIX_TRACE_STOP };
@@ -148,9 +150,10 @@ TEST(origin_of_calls)
 				address[j] = e.info.posix_prog_address;
 			else
 				CHECK("SYS-17", e.info.posix_prog_address == address[j]);
-			/* A wall clock that is steered may differ a little from the event's. */
+			/* The wall clock may be slewed, the clock of events is not. */
 			CHECK_OP("EVT-9", nanoseconds(e.info.posix_timestamp), >=, nanoseconds(o[i].time[j]) - 2000000);
-			CHECK_OP("EVT-9", nanoseconds(e.info.posix_timestamp), <=, nanoseconds(o[i].time[j + 1]) + 2000000);
+			CHECK_OP("EVT-9", nanoseconds(e.info.posix_timestamp), <=,
+			         nanoseconds(o[i].time[j + 1]) + 2000000);
 			CHECK_EQ("SYS-3 SYS-5 SYS-6", e.info.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
 		}
 		CHECK_EQ("SYS-1", stream_drain(o[i].trid), 0);
@@ -171,11 +174,12 @@ static void check_no_origin(const struct stream_event *e)
 	CHECK_EQ("SYS-1", e->info.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
 }
 
-/* The two filters, the old one first. */
+/* The data has two filters, the old one first. */
 TEST(filter_data)
 {
 	trace_id_t trid = stream_running(NULL);
-	trace_event_set_t a = set_of(stream_id("a")), b = set_of(stream_id("b")), both = a, empty = set_of(NO_TYPE), got[2];
+	trace_event_set_t a = set_of(stream_id("a")), b = set_of(stream_id("b")), both = a,
+	                  empty = set_of(NO_TYPE), got[2];
 	const struct {
 		int how;
 		const trace_event_set_t *set, *from, *to;
@@ -203,7 +207,7 @@ TEST(filter_data)
 
 /* -- Full streams ------------------------------------------------------- */
 
-/* The pair around a gap, and its times. */
+/* OVERFLOW and RESUME around a gap, and their times. */
 TEST(overflow_and_resume)
 {
 	trace_id_t trid;
@@ -221,7 +225,7 @@ TEST(overflow_and_resume)
 		before = now();
 		number_send(id, 0, 0);
 		after = now();
-		sleep_ms(30); /* far from the next one */
+		sleep_ms(30); /* long before the next event */
 		sent = fill(trid, id, 1);
 		for (int i = 0; i < 1000; i++)
 			number_send(id, 0, sent++);
@@ -242,7 +246,7 @@ TEST(overflow_and_resume)
 		CHECK_EQ("SYS-10", nanoseconds(resume.info.posix_timestamp), nanoseconds(e.info.posix_timestamp));
 		CHECK_OP("SYS-8 SYS-10", time, <=, nanoseconds(resume.info.posix_timestamp));
 
-		/* One gap, one pair. */
+		/* A single gap, with one pair of events. */
 		first = number_of(e.data, e.len).number;
 		CHECK_OP("START-11", first, >, 0);
 		CHECK_EQ("SYS-10 SYS-18", number_run(trid, id, first + 1, &e), sent);
@@ -251,7 +255,7 @@ TEST(overflow_and_resume)
 	stream_end(trid);
 }
 
-/* Read a part, be overrun again: the second gap is told as the first was. */
+/* After a partial read the stream is overrun again: the second gap is reported like the first. */
 TEST(second_gap)
 {
 	trace_id_t trid;
@@ -266,7 +270,7 @@ TEST(second_gap)
 	for (int round = 0; round < 50; round++) {
 		stream_next(trid, &e);
 		if (e.info.posix_event_id == POSIX_TRACE_START)
-			stream_next(trid, &e); /* it may have survived */
+			stream_next(trid, &e); /* it may not have been overwritten */
 		CHECK_EQ("SYS-7 SYS-18", e.info.posix_event_id, POSIX_TRACE_OVERFLOW);
 		last = nanoseconds(e.info.posix_timestamp);
 		stream_expect(trid, POSIX_TRACE_RESUME, &e);
@@ -284,7 +288,10 @@ TEST(second_gap)
 		pairs++;
 		for (int i = 0; i < 1000; i++)
 			number_send(id, 0, sent++);
-		/* The gap begins with the event after the last one read. Some may have been taken out of the stream with those that were read. */
+		/*
+		 * The gap begins after the last event read. Some events may have left the stream with the ones that
+		 * were read.
+		 */
 		while (stream_try(trid, &e) && e.info.posix_event_id == id) {
 			CHECK_EQ("READ-20", number_of(e.data, e.len).number, ++n);
 			CHECK_OP("READ-21", nanoseconds(e.info.posix_timestamp), >=, last);
@@ -301,7 +308,7 @@ TEST(second_gap)
 	stream_end(trid);
 }
 
-/* Threads take turns: wherever a number is missing, the pair says so. */
+/* Threads record in turn: wherever a number is missing, a gap is reported. */
 static unsigned sent_by_all;
 
 static void *send_some(void *arg)
@@ -311,7 +318,7 @@ static void *send_some(void *arg)
 	return NULL;
 }
 
-TEST(each_gap_is_told)
+TEST(each_gap_is_reported)
 {
 	static int some[] = { 1, 3, 10, 40, 5, 100, 2 };
 
@@ -340,7 +347,8 @@ TEST(each_gap_is_told)
 				continue;
 			n = number_of(e.data, e.len).number;
 			if (n != next && !told)
-				TEST_FAIL("SYS-7 SYS-9 SYS-18", "%u follows %u, and nothing is said of what is missing", n, next - 1);
+				TEST_FAIL("SYS-7 SYS-9 SYS-18", "%u follows %u, and nothing is said of what is missing",
+				          n, next - 1);
 			if (n == next && told)
 				TEST_FAIL("SYS-7 SYS-9 SYS-18", "a loss is told before %u, but nothing is missing", n);
 			next = n + 1;
@@ -351,7 +359,7 @@ TEST(each_gap_is_told)
 	}
 }
 
-/* The stop and the start that nobody asked for. */
+/* The automatic stop and start. */
 TEST(automatic_stop_and_start)
 {
 	trace_id_t trid;
@@ -397,7 +405,7 @@ TEST(automatic_stop_and_start)
 	stream_end(trid);
 }
 
-/* Everything a stream of one thread reports is in order of time, its own events included. */
+/* All events of a stream of one thread are in order of time, system events included. */
 static void times_grow(int policy)
 {
 	trace_id_t trid = small_stream(policy);
@@ -416,7 +424,8 @@ static void times_grow(int policy)
 			MUST(posix_trace_stop(trid) == 0);
 		for (int i = 0; i < 40 && stream_try(trid, &e); i++) {
 			if (nanoseconds(e.info.posix_timestamp) < last)
-				TEST_FAIL("READ-21", "type %u is %lld ns before the event before it", (unsigned)e.info.posix_event_id,
+				TEST_FAIL("READ-21", "type %u is %lld ns before the event before it",
+				          (unsigned)e.info.posix_event_id,
 					  last - nanoseconds(e.info.posix_timestamp));
 			last = nanoseconds(e.info.posix_timestamp);
 		}
@@ -436,5 +445,5 @@ TEST(times_grow_until_full)
 }
 
 TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(not_by_trace_point), TEST_ENTRY(origin_of_calls), TEST_ENTRY(filter_data),
-	  TEST_ENTRY(overflow_and_resume), TEST_ENTRY(second_gap), TEST_ENTRY(each_gap_is_told), TEST_ENTRY(automatic_stop_and_start),
-	  TEST_ENTRY(times_grow_loop), TEST_ENTRY(times_grow_until_full))
+          TEST_ENTRY(overflow_and_resume), TEST_ENTRY(second_gap), TEST_ENTRY(each_gap_is_reported),
+          TEST_ENTRY(automatic_stop_and_start), TEST_ENTRY(times_grow_loop), TEST_ENTRY(times_grow_until_full))

@@ -42,7 +42,7 @@ struct target {
 typedef long long target_task(const void *arg);
 
 struct target_order {
-	long long task; /* its distance from target_command(), the same in each image of this program */
+	long long task; /* its distance from target_command(), which is the same in each image of this program */
 	_Alignas(16) unsigned char arg[1024];
 };
 
@@ -51,27 +51,28 @@ struct target_answer {
 	long long failures;
 };
 
-/* Where targets come to: an abstract socket of the kernel's choice. */
-static struct sockaddr_un target_place;
-static socklen_t target_place_size;
+/* Targets connect to this abstract socket, whose name the kernel chooses. */
+static struct sockaddr_un target_shm_dir;
+static socklen_t target_shm_dir_size;
 static int target_listener = -1;
 
-/* A child that came about behind somebody's back ends without destructors and what else there is. */
+/* Set in children made without the C library's knowledge, which end without destructors. */
 static int target_quick;
 
 static inline void target_listen(void)
 {
-	if (target_place_size) /* of a new image, it is the test's */
+	if (target_shm_dir_size) /* a new image uses the test's socket */
 		return;
 	target_listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	target_place.sun_family = AF_UNIX;
-	MUST(target_listener >= 0 && bind(target_listener, (struct sockaddr *)&target_place, sizeof(sa_family_t)) == 0);
+	target_shm_dir.sun_family = AF_UNIX;
+	MUST(target_listener >= 0 && bind(target_listener, (struct sockaddr *)&target_shm_dir, sizeof(sa_family_t)) ==
+	     0);
 	MUST(listen(target_listener, 256) == 0);
-	target_place_size = sizeof target_place;
-	MUST(getsockname(target_listener, (struct sockaddr *)&target_place, &target_place_size) == 0);
+	target_shm_dir_size = sizeof target_shm_dir;
+	MUST(getsockname(target_listener, (struct sockaddr *)&target_shm_dir, &target_shm_dir_size) == 0);
 }
 
-/* The file of this program. */
+/* Returns the file name of this program. */
 static inline const char *target_path(void)
 {
 	static char path[PATH_MAX];
@@ -81,14 +82,14 @@ static inline const char *target_path(void)
 	return path;
 }
 
-/* The arguments of a new image: its file, "--target", and where to come to. */
+/* Returns the arguments of a new image: its file, "--target", and the name of the socket. */
 static inline char **target_command(void)
 {
-	static char place[sizeof target_place.sun_path], option[] = "--target";
+	static char place[sizeof target_shm_dir.sun_path], option[] = "--target";
 	static char *arguments[4];
 
 	target_listen();
-	memcpy(place, target_place.sun_path + 1, target_place_size - offsetof(struct sockaddr_un, sun_path) - 1);
+	memcpy(place, target_shm_dir.sun_path + 1, target_shm_dir_size - offsetof(struct sockaddr_un, sun_path) - 1);
 	arguments[0] = (char *)(uintptr_t)target_path();
 	arguments[1] = option;
 	arguments[2] = place;
@@ -105,7 +106,7 @@ static inline target_task *target_at(long long distance)
 	return (target_task *)((uintptr_t)target_command + (uintptr_t)distance);
 }
 
-/* From now on this process does what it is told. Only async-signal-safe calls, but for the tasks. */
+/* Makes this process execute the test's orders. Uses only async-signal-safe calls, except in tasks. */
 static inline void target_serve(void) __attribute__((noreturn));
 static inline void target_serve(void)
 {
@@ -115,7 +116,7 @@ static inline void target_serve(void)
 
 	alarm((unsigned)(TEST_TIMEOUT * test_slow()));
 	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (s < 0 || connect(s, (struct sockaddr *)&target_place, target_place_size) != 0)
+	if (s < 0 || connect(s, (struct sockaddr *)&target_shm_dir, target_shm_dir_size) != 0)
 		_exit(98);
 	test_failures = 0;
 	while (recv(s, &order, sizeof order, 0) == sizeof order) {
@@ -130,19 +131,19 @@ static inline void target_serve(void)
 	exit(0);
 }
 
-/* In main(): is this a new image that shall be a target? Then it does not come back. */
+/* Called by main(): serves as a target, and does not return, if this is a new image for that purpose. */
 static inline void target_main(int argc, char **argv)
 {
 	size_t n;
 
 	if (argc != 3 || strcmp(argv[1], "--target") != 0)
 		return;
-	target_place.sun_family = AF_UNIX;
+	target_shm_dir.sun_family = AF_UNIX;
 	n = strlen(argv[2]);
-	if (n + 1 > sizeof target_place.sun_path)
+	if (n + 1 > sizeof target_shm_dir.sun_path)
 		_exit(98);
-	memcpy(target_place.sun_path + 1, argv[2], n);
-	target_place_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+	memcpy(target_shm_dir.sun_path + 1, argv[2], n);
+	target_shm_dir_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 	target_serve();
 }
 
@@ -154,7 +155,7 @@ static inline void target_main(int argc, char **argv)
 		return test_main(tests, argc, argv);                                \
 	}
 
-/* Has another target come within so many seconds? */
+/* Returns whether a target has connected within this many seconds. */
 static inline int target_wait(int seconds)
 {
 	struct pollfd p = { .fd = target_listener, .events = POLLIN };
@@ -167,7 +168,7 @@ static inline int target_wait(int seconds)
 	return r == 1;
 }
 
-/* The next target that has come. */
+/* Returns the next target that connects. */
 static inline struct target target_accept(void)
 {
 	struct ucred who;
@@ -194,7 +195,7 @@ static inline void target_tell(const struct target *t, target_task *task, const 
 	MUST(send(t->socket, &order, sizeof order, MSG_NOSIGNAL) == sizeof order);
 }
 
-/* The result of what it was told. */
+/* Returns the result of the last order. */
 static inline long long target_result(const struct target *t)
 {
 	struct target_answer answer;
@@ -202,7 +203,7 @@ static inline long long target_result(const struct target *t)
 
 	while ((n = recv(t->socket, &answer, sizeof answer, 0)) < 0 && errno == EINTR)
 		;
-	MUST(n == sizeof answer); /* else it has ended */
+	MUST(n == sizeof answer); /* otherwise the target has ended */
 	test_failures += (int)answer.failures;
 	return answer.value;
 }
@@ -213,15 +214,15 @@ static inline long long target_do(const struct target *t, target_task *task, con
 	return target_result(t);
 }
 
-/* It ends, as a program does that has nothing more to do; not waited for. */
+/* Lets the target end normally. Does not wait for its end. */
 static inline void target_dismiss(struct target *t)
 {
-	shutdown(t->socket, SHUT_RDWR); /* children have copies, so that close() alone would not be noticed */
+	shutdown(t->socket, SHUT_RDWR); /* children have copies of the socket, so close() alone would not be noticed */
 	close(t->socket);
 	t->socket = -1;
 }
 
-/* The same for a child of this process; its status. */
+/* The same for a child of this process. Returns its status. */
 static inline int target_status(struct target *t)
 {
 	int status;
@@ -236,7 +237,7 @@ static inline void target_end(struct target *t)
 	CHECK_EQ("-", target_status(t), 0);
 }
 
-/* It is killed, now. */
+/* Kills the target at once. */
 static inline void target_kill(struct target *t)
 {
 	int status;
@@ -247,7 +248,7 @@ static inline void target_kill(struct target *t)
 	t->socket = -1;
 }
 
-/* Waits until a process that is not our child is gone, or a zombie that nobody waits for. */
+/* Waits until a process that is not a child of this one has ended, or is a zombie. */
 static inline void target_gone(pid_t pid)
 {
 	char path[64], line[512];
@@ -285,7 +286,7 @@ static inline pid_t target_start_fork(void)
 	return pid;
 }
 
-/* This program again. Another user may not get to where it lies, but holds it as we do. */
+/* Executes this program again. A different user may have no access to its directory, but has it open. */
 static inline void target_execute(char **arguments) __attribute__((noreturn));
 static inline void target_execute(char **arguments)
 {
@@ -306,7 +307,7 @@ static inline pid_t target_start_image(void)
 	return pid;
 }
 
-/* A child of this process, which has not made a call of the library unless this one has. */
+/* Returns a forked child, which has used the library only if this process has. */
 static inline struct target target_fork(void)
 {
 	pid_t pid = target_start_fork();
@@ -316,7 +317,7 @@ static inline struct target target_fork(void)
 	return t;
 }
 
-/* A new image, which knows nothing yet. */
+/* Returns a target with a new image, which has not used the library. */
 static inline struct target target_image(void)
 {
 	pid_t pid = target_start_image();
@@ -328,19 +329,19 @@ static inline struct target target_image(void)
 
 /* -- Tasks -------------------------------------------------------------- */
 
-/* Opens a name; its id. */
+/* Opens a name. Returns its id. */
 static inline long long target_name(const void *name)
 {
 	return stream_id(name);
 }
 
-/* The same, called from here. */
+/* The same, called by the test. */
 static inline trace_event_id_t target_id(const struct target *t, const char *name)
 {
 	return (trace_event_id_t)target_do(t, target_name, name, strlen(name) + 1);
 }
 
-/* Numbered events. The values are those of one run of a target's trace point. */
+/* Numbered events, recorded by one run of a target's trace point. */
 struct target_numbers {
 	trace_event_id_t id;
 	unsigned writer, first, count;
@@ -355,14 +356,15 @@ static inline long long target_send_task(const void *arg)
 	return 0;
 }
 
-static inline void target_send(const struct target *t, trace_event_id_t id, unsigned writer, unsigned first, unsigned count)
+static inline void target_send(const struct target *t, trace_event_id_t id, unsigned writer, unsigned first,
+                               unsigned count)
 {
 	struct target_numbers n = { id, writer, first, count };
 
 	target_do(t, target_send_task, &n, sizeof n);
 }
 
-/* A trace point before anything else: no name was opened in this image. */
+/* Records an event before a name is opened in this image. */
 static inline long long target_point(const void *id)
 {
 	trace_event_id_t i;
@@ -377,7 +379,7 @@ static inline long long target_pthread(const void *arg)
 	return (long long)(uintptr_t)pthread_self();
 }
 
-/* Executes this program again: a new image, to be met by target_accept(). */
+/* Executes this program again. The new image connects, for target_accept(). */
 static inline long long target_exec_task(const void *arg)
 {
 	target_execute(target_command());
@@ -407,7 +409,7 @@ static inline long long target_leave_task(const void *arg)
 	pthread_exit(NULL);
 }
 
-/* The thread that was first ends, another one goes on. */
+/* The first thread ends, and a second one continues. */
 static inline void target_leave_first(struct target *t)
 {
 	pid_t pid = t->pid;
@@ -417,13 +419,12 @@ static inline void target_leave_first(struct target *t)
 	*t = target_accept();
 	MUST(t->pid == pid);
 	close(old);
-	target_gone(pid); /* its first thread: the kernel shows the process as a zombie */
+	target_gone(pid); /* the kernel shows a process without its first thread as a zombie */
 }
 
 /*
- * Processes as a controller may meet them: one that has not made a trace call
- * yet, and shares the beginning of its life with this one; one that has
- * executed a program, and not made a call; one that has long been at it.
+ * Kinds of processes that a controller may trace: a forked one that has not made a trace call; a new image that has not
+ * made a trace call; one that has used the library for some time.
  */
 enum { FRESH, IMAGE, USED, KINDS };
 
@@ -436,7 +437,7 @@ static inline struct target target_make(int kind)
 	return t;
 }
 
-/* Of another user, the test's own file may be out of reach. */
+/* Returns whether this user can execute the test's own file. */
 static inline int target_kind(int kind)
 {
 	return kind != IMAGE || access(target_path(), X_OK) == 0;
@@ -450,11 +451,11 @@ static trace_id_t target_trid;
 
 struct target_stream {
 	pid_t pid;
-	int policy, inherited; /* 0: the default */
+	int policy, inherited; /* 0 for the default */
 	unsigned size;
 };
 
-/* The error of posix_trace_create(). */
+/* Returns the error of posix_trace_create(). */
 static inline long long target_create_task(const void *arg)
 {
 	const struct target_stream *s = arg;
@@ -496,7 +497,7 @@ static inline long long target_trid_task(const void *arg)
 	return (long long)target_trid;
 }
 
-/* Reads all; how many of this type. */
+/* Reads all events. Returns how many had this type. */
 static inline long long target_count_task(const void *id)
 {
 	trace_event_id_t i;
@@ -510,7 +511,7 @@ static inline long long target_count(const struct target *t, trace_event_id_t id
 	return target_do(t, target_count_task, &id, sizeof id);
 }
 
-/* Creates a stream of this process and starts it. */
+/* Creates a stream for a process in the target, and starts it. */
 static inline void target_control(const struct target *t, pid_t pid, int inherited)
 {
 	MUST(target_create(t, pid, inherited) == 0);
@@ -519,10 +520,10 @@ static inline void target_control(const struct target *t, pid_t pid, int inherit
 
 /* -- What can be seen of a process from outside --------------------------- */
 
-/* How many streams it has mapped, in how many pieces ever. */
+/* Returns how many streams a process has mapped, however many mappings each of them has. */
 static inline int target_streams(pid_t pid)
 {
-	static unsigned long long inode[512];
+	static unsigned long long inode[2 * TRACE_SYS_MAX];
 	char path[64], line[4096], *p;
 	int n = 0, i;
 	FILE *f;
@@ -536,7 +537,7 @@ static inline int target_streams(pid_t pid)
 		p = line;
 		for (i = 0; i < 4 && p; i++) /* addresses, permissions, offset, device */
 			p = strchr(p + 1, ' ');
-		MUST(p && n < 512);
+		MUST(p && n < 2 * TRACE_SYS_MAX);
 		inode[n] = strtoull(p, NULL, 10);
 		for (i = 0; inode[i] != inode[n]; i++)
 			;
@@ -566,7 +567,7 @@ static inline int target_threads(pid_t pid)
 
 /* -- Other users -------------------------------------------------------- */
 
-/* Becomes another user altogether. The kernel then protects a process like one of set-user-ID; this one need not be. */
+/* Changes to a different user. The kernel then makes the process undumpable, which is undone. */
 static inline void target_become(unsigned uid, unsigned gid)
 {
 	if (geteuid() != 0 || setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
@@ -576,7 +577,7 @@ static inline void target_become(unsigned uid, unsigned gid)
 
 /* -- Streams of another process ------------------------------------------- */
 
-/* stream_create() for another process. */
+/* stream_create() for a different process. */
 static inline trace_id_t stream_create_for(pid_t pid, const trace_attr_t *attr)
 {
 	trace_id_t trid;
@@ -591,7 +592,7 @@ static inline trace_id_t stream_create_for(pid_t pid, const trace_attr_t *attr)
 	return trid;
 }
 
-/* A new stream that runs and is empty: its POSIX_TRACE_START has been read. */
+/* Returns a new, running stream whose POSIX_TRACE_START has been read. */
 static inline trace_id_t stream_running_for(pid_t pid, const trace_attr_t *attr)
 {
 	trace_id_t trid = stream_create_for(pid, attr);
@@ -602,8 +603,9 @@ static inline trace_id_t stream_running_for(pid_t pid, const trace_attr_t *attr)
 	return trid;
 }
 
-/* So many numbered events of one process, with nothing before, between and behind the first and the last. */
-static inline void expect_numbers(const char *ids, int line, trace_id_t trid, trace_event_id_t id, pid_t pid, unsigned writer,
+/* Expects this many numbered events of one process, and no other events before, between or after them. */
+static inline void expect_numbers(const char *ids, int line, trace_id_t trid, trace_event_id_t id, pid_t pid,
+                                  unsigned writer,
 				  unsigned first, unsigned count)
 {
 	struct stream_event e;
@@ -621,7 +623,8 @@ static inline void expect_numbers(const char *ids, int line, trace_id_t trid, tr
 		}
 		n = number_of(e.data, e.len);
 		if (e.info.posix_pid != pid || n.writer != writer || n.number != first + i) {
-			TEST_FAIL(ids, "line %d: event %u of writer %u in process %d, not %u of %u in %d", line, n.number, n.writer,
+			TEST_FAIL(ids, "line %d: event %u of writer %u in process %d, not %u of %u in %d", line,
+			          n.number, n.writer,
 				  (int)e.info.posix_pid, first + i, writer, (int)pid);
 			return;
 		}
@@ -629,7 +632,7 @@ static inline void expect_numbers(const char *ids, int line, trace_id_t trid, tr
 }
 #define EXPECT_NUMBERS(ids, ...) expect_numbers(ids, __LINE__, __VA_ARGS__)
 
-/* The target sends, and that is what comes. */
+/* Checks that events that the target records come in the stream. */
 #define CHECK_TRACED(ids, trid, target, id)                                           \
 	do {                                                                          \
 		static unsigned test_number;                                          \

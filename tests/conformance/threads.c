@@ -46,7 +46,7 @@ static void *numbering(void *arg)
 		if (n % 50 == me)
 			sched_yield();
 	}
-	pthread_barrier_wait(&barrier); /* so that no thread number is used twice */
+	pthread_barrier_wait(&barrier); /* so that no thread id is used twice */
 	return NULL;
 }
 
@@ -81,7 +81,7 @@ TEST(origin)
 	stream_end(shared);
 }
 
-/* One thread after the other: in this order, although by different threads, perhaps on different processors. */
+/* Threads record one after the other, possibly on different processors: the events are in this order. */
 static void *one_event(void *arg)
 {
 	number_send(id, 0, (unsigned)(size_t)arg);
@@ -106,7 +106,7 @@ TEST(order_between_threads)
 	stream_end(shared);
 }
 
-/* Two threads hand a token to and fro: what one does after it has seen the other's event comes after that. */
+/* Two threads pass a token to each other: an event recorded after seeing the other's event comes after it. */
 static atomic_uint token;
 
 static void *to_and_fro(void *arg)
@@ -116,7 +116,7 @@ static void *to_and_fro(void *arg)
 	for (unsigned n = me; n < 4000 / (unsigned)test_slow(); n += 2) {
 		while (atomic_load(&token) != n)
 			sched_yield();
-		/* An emulator's clock stands still for a microsecond. */
+		/* An emulator's clock may stand still for a microsecond. */
 		if (test_slow() > 1)
 			usleep(2);
 		number_send(id, 0, n);
@@ -139,7 +139,9 @@ TEST(order_of_causes)
 	stream_end(shared);
 }
 
-/* Threads that end leave their events, and room for others: far more threads than at one time. */
+/*
+ * The events of threads that have ended stay, and new threads find room: many more threads than exist at the same time.
+ */
 TEST(many_short_threads)
 {
 	trace_id_t trid = small_stream(POSIX_TRACE_UNTIL_FULL);
@@ -203,7 +205,7 @@ TEST(names)
 	stream_end(shared);
 }
 
-/* The first call of a process, by all threads at a time. */
+/* All threads make the first call of a process at the same time. */
 TEST(first_call)
 {
 	for (int round = 0; round < 30 / test_slow() + 1; round++) {
@@ -280,10 +282,7 @@ static void use_sets(unsigned n)
 	CHECK_EQ("THR-1", posix_trace_eventset_del(100 + n % 100, &set), 0);
 }
 
-/*
- * Waits, for while another thread is in the middle of a trace point, a
- * younger event need not be ready, which posix_trace_trygetnext_event() says.
- */
+/* Waits for an event, as posix_trace_trygetnext_event() may find none while another thread is within a trace point. */
 static void next(trace_id_t trid, struct stream_event *e)
 {
 	int unavailable = 1;
@@ -292,7 +291,7 @@ static void next(trace_id_t trid, struct stream_event *e)
 	CHECK_EQ("READ-7", unavailable, 0);
 }
 
-/* A stream of the thread's own: all of it is as if there were no other thread. */
+/* A stream used by one thread only: other threads have no effect on it. */
 static void use_own_stream(unsigned me, unsigned n)
 {
 	trace_id_t trid = large_stream(200000);
@@ -315,7 +314,7 @@ static void use_own_stream(unsigned me, unsigned n)
 	next(trid, &e);
 	CHECK_EQ("THR-1 START-1", e.info.posix_event_id, POSIX_TRACE_START);
 	number_send(id, me, n);
-	/* Everybody's events are in it, this one's too. */
+	/* The stream has events of all threads, including this one. */
 	do {
 		next(trid, &e);
 		MUST(e.info.posix_event_id == id);
@@ -328,7 +327,8 @@ static void use_own_stream(unsigned me, unsigned n)
 		next(trid, &e);
 	} while (e.info.posix_event_id == id);
 	CHECK_EQ("THR-1 START-4", e.info.posix_event_id, POSIX_TRACE_STOP);
-	CHECK_EQ("THR-1", posix_trace_timedgetnext_event(trid, &info, data, sizeof data, &len, &unavailable, &past), ETIMEDOUT);
+	CHECK_EQ("THR-1", posix_trace_timedgetnext_event(trid, &info, data, sizeof data, &len, &unavailable, &past),
+	         ETIMEDOUT);
 	CHECK_EQ("THR-1", posix_trace_get_attr(trid, &attr), 0);
 	CHECK_EQ("THR-1", posix_trace_trid_eventid_open(trid, "own", &t), 0);
 	CHECK_EQ("THR-1", posix_trace_eventid_get_name(trid, t, text), 0);
@@ -345,7 +345,7 @@ static void use_own_stream(unsigned me, unsigned n)
 	CHECK_EQ("THR-1", posix_trace_shutdown(trid), EINVAL);
 }
 
-/* A stream of all: each call is in order, whatever the others do meanwhile. */
+/* A stream shared by all threads: each call works, whatever the other threads do. */
 static void use_shared_stream(unsigned me, unsigned n)
 {
 	struct posix_trace_status_info s;
@@ -366,13 +366,16 @@ static void use_shared_stream(unsigned me, unsigned n)
 		CHECK_EQ("THR-1", posix_trace_stop(shared), 0);
 		break;
 	case 2:
-		CHECK_EQ("THR-1", posix_trace_set_filter(shared, &set, n & 1 ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET), 0);
+		CHECK_EQ("THR-1", posix_trace_set_filter(shared, &set,
+		                                         n & 1 ? POSIX_TRACE_ADD_EVENTSET
+		                                         	: POSIX_TRACE_SUB_EVENTSET), 0);
 		break;
 	case 3:
 		CHECK_EQ("THR-1", posix_trace_clear(shared), 0);
 		break;
 	case 4:
-		CHECK_EQ("THR-1", posix_trace_trygetnext_event(shared, &info, data, sizeof data, &len, &unavailable), 0);
+		CHECK_EQ("THR-1", posix_trace_trygetnext_event(shared, &info, data, sizeof data, &len, &unavailable),
+		         0);
 		break;
 	case 5:
 		error = posix_trace_timedgetnext_event(shared, &info, data, sizeof data, &len, &unavailable, &past);
@@ -414,7 +417,7 @@ static void all_functions(int policy)
 	id = stream_id("threads");
 	shared = small_stream(policy);
 	run(everything, thread, THREADS);
-	/* And it is as good as before. */
+	/* The stream still works. */
 	MUST(posix_trace_stop(shared) == 0);
 	CHECK_EQ("THR-1", posix_trace_clear(shared), 0);
 	CHECK_STR("THR-1 THR-2", state(shared), "SN");
@@ -436,7 +439,7 @@ TEST(all_functions_until_full)
 	all_functions(POSIX_TRACE_UNTIL_FULL);
 }
 
-/* Shutdown among uses: each of them works or returns EINVAL. */
+/* Shutdown during other calls: each of them works or returns EINVAL. */
 static atomic_int finished;
 static _Atomic trace_id_t current;
 
@@ -510,6 +513,6 @@ TEST(shutdown_among_uses)
 	stream_end(atomic_load(&current));
 }
 
-TEST_MAIN(TEST_ENTRY(origin), TEST_ENTRY(order_between_threads), TEST_ENTRY(order_of_causes), TEST_ENTRY(many_short_threads),
-	  TEST_ENTRY(names), TEST_ENTRY(first_call), TEST_ENTRY(all_functions_loop), TEST_ENTRY(all_functions_until_full),
-	  TEST_ENTRY(shutdown_among_uses))
+TEST_MAIN(TEST_ENTRY(origin), TEST_ENTRY(order_between_threads), TEST_ENTRY(order_of_causes),
+          TEST_ENTRY(many_short_threads), TEST_ENTRY(names), TEST_ENTRY(first_call), TEST_ENTRY(all_functions_loop),
+          TEST_ENTRY(all_functions_until_full), TEST_ENTRY(shutdown_among_uses))

@@ -25,7 +25,7 @@ TEST(data)
 	struct stream_event e;
 
 	make_pattern();
-	/* Each length up to the default limit, from each alignment. */
+	/* Each length up to the default limit, with each alignment. */
 	for (size_t length = 0; length <= 1024; length++) {
 		const unsigned char *from = pattern + length % 8;
 
@@ -93,7 +93,7 @@ TEST(data_of_every_type)
 	m.p = &m;
 	posix_trace_event(id, &m, sizeof m);
 	posix_trace_event(id, &d, sizeof d);
-	/* The data is taken at the call. */
+	/* The data is copied at the call. */
 	{
 		struct mixture copy = m;
 
@@ -102,7 +102,8 @@ TEST(data_of_every_type)
 		CHECK_EQ("EVT-12", e.len, sizeof got);
 		memcpy(&got, e.data, sizeof got);
 		CHECK_EQ("EVT-12", memcmp(&got, &copy, sizeof got), 0);
-		CHECK("EVT-12", got.c == 'c' && got.s == -2 && got.l == 1LL << 60 && got.d == 3.25 && got.f[2] == 0.5f &&
+		CHECK("EVT-12", got.c == 'c' && got.s == -2 && got.l == 1LL << 60 && got.d == 3.25 &&
+		      got.f[2] == 0.5f &&
 		      got.point.y == 9 && got.p == &m);
 	}
 	stream_expect(trid, id, &e);
@@ -111,7 +112,7 @@ TEST(data_of_every_type)
 	stream_end(trid);
 }
 
-/* Undefined for the caller; here an event without data, and no fault. */
+/* Undefined by the standard. Ours: an event without data, and no fault. */
 TEST(null_data)
 {
 	trace_event_id_t id = stream_id("point.null");
@@ -157,7 +158,7 @@ TEST(no_effect)
 	trace_event_set_t set;
 	trace_id_t trid;
 
-	/* No stream; then it comes too late for it. */
+	/* Without a stream. */
 	posix_trace_event(id, "early", 5);
 	trid = stream_create(NULL);
 	/* Not started. */
@@ -183,7 +184,7 @@ TEST(no_effect)
 	stream_expect(trid, POSIX_TRACE_STOP, &e);
 	posix_trace_event(id, "stopped", 7);
 	CHECK("EVT-4", !stream_try(trid, &e));
-	/* None of that is a loss. */
+	/* None of these events counts as lost. */
 	CHECK_EQ("EVT-4", stream_status(trid).posix_stream_overrun_status, POSIX_TRACE_NO_OVERRUN);
 	status = stream_status(trid);
 	CHECK_LOST("EVT-4", ours_lost(&status), ==, 0);
@@ -191,13 +192,14 @@ TEST(no_effect)
 	posix_trace_event(id, "late", 4);
 }
 
-/* The system's types and ids that nobody was given record nothing, whatever is running. */
+/* System types and ids that were not given out are not recorded in any state. */
 TEST(not_a_user_event)
 {
 	static const trace_event_id_t ids[] = {
 		0, POSIX_TRACE_START, POSIX_TRACE_STOP, POSIX_TRACE_FILTER, POSIX_TRACE_OVERFLOW, POSIX_TRACE_RESUME,
-		POSIX_TRACE_FLUSH_START, POSIX_TRACE_FLUSH_STOP, POSIX_TRACE_ERROR, 9, 40, 62, 1983, 1984, 4096, 65535, 65536,
-		0x7fffffffu, 0x80000000u, 0xffffffffu,
+		POSIX_TRACE_FLUSH_START, POSIX_TRACE_FLUSH_STOP, POSIX_TRACE_ERROR, 9, 40, 62, 1983, 1984, 4096, 8127,
+		8128,
+		65535, 65536, 0x7fffffffu, 0x80000000u, 0xffffffffu,
 	};
 	trace_event_id_t known = stream_id("point.known");
 	trace_id_t trid = stream_running(NULL);
@@ -214,7 +216,7 @@ TEST(not_a_user_event)
 	stream_end(trid);
 }
 
-/* errno is the program's, and a stream that cannot record is not its business. */
+/* errno does not change, and a stream that cannot record has no effect on the program. */
 TEST(no_trouble)
 {
 	trace_event_id_t id = stream_id("point.no_trouble");
@@ -284,9 +286,8 @@ TEST(process_and_thread)
 }
 
 /*
- * Each function of its own section, so that the linker tells where it begins
- * and ends. The compiler may make the last call of a function a jump: then the
- * address of the return would lie in the caller.
+ * Each function has its own section, so that the linker defines symbols for its beginning and end. The compiler may
+ * turn the last call of a function into a jump, and the return address would then be in the caller.
  */
 #define IN_SECTION(name) __attribute__((noinline, noclone, section(#name)))
 #if defined __clang__
@@ -334,14 +335,18 @@ IN_SECTION(point_two) static void two(trace_event_id_t id, const void *data, siz
 	posix_trace_event(id, data, length);
 }
 
-static const void *address_in(trace_id_t trid, trace_event_id_t id, const char *start, const char *stop, const char *name)
+static const void *address_in(trace_id_t trid, trace_event_id_t id, const char *start, const char *stop,
+                              const char *name)
 {
 	struct stream_event e;
 	const char *address;
 
 	stream_expect(trid, id, &e);
 	address = e.info.posix_prog_address;
-	/* Behind the call, so it may be the byte after a function that does not return; ours do. */
+	/*
+	 * The address is after the call. After a call that does not return it could be outside of the function, but
+	 * these calls return.
+	 */
 	if (address <= start || address >= stop)
 		TEST_FAIL("EVT-8", "%s: %p is not between %p and %p", name, (const void *)address, (const void *)start,
 			  (const void *)stop);
@@ -369,11 +374,11 @@ TEST(address)
 		address_in(trid, id, __start_point_branch, __stop_point_branch, "branch");
 		function(id, data, length);
 		address_in(trid, id, __start_point_function, __stop_point_function, "function");
-		/* Two points of one type are told apart. */
+		/* Two trace points of one type have different addresses. */
 		two(id, data, length);
 		first = address_in(trid, id, __start_point_two, __stop_point_two, "first of two");
 		second = address_in(trid, id, __start_point_two, __stop_point_two, "second of two");
-		CHECK("EVT-8", first != second); /* in which order is the compiler's choice */
+		CHECK("EVT-8", first != second); /* the compiler chooses their order */
 	}
 	stream_end(trid);
 }
@@ -395,7 +400,7 @@ static long long now(void)
 
 TEST(time_of_an_event)
 {
-	/* Our clock goes on evenly where the system's may be corrected meanwhile. */
+	/* The library's clock is not slewed as the system's may be. */
 	const long long tolerance = 2000000;
 	trace_event_id_t id = stream_id("point.time");
 	trace_id_t trid = stream_running(NULL);
@@ -414,7 +419,7 @@ TEST(time_of_an_event)
 		posix_trace_event(id, NULL, 0);
 		end = now();
 		if (i % 10 == 0)
-			usleep(3000); /* the time of the record, not of the reading */
+			usleep(3000); /* the time of recording counts, not of reading */
 		stream_expect(trid, id, &e);
 		CHECK("EVT-9", e.info.posix_timestamp.tv_nsec >= 0 && e.info.posix_timestamp.tv_nsec < 1000000000);
 		t = nanoseconds(e.info.posix_timestamp);
@@ -424,7 +429,7 @@ TEST(time_of_an_event)
 		CHECK_OP("EVT-9", t, >=, nanoseconds(created));
 		last = t;
 	}
-	/* It tells short times apart. */
+	/* Short intervals can be distinguished. */
 	posix_trace_event(id, NULL, 0);
 	usleep(20);
 	posix_trace_event(id, NULL, 0);
@@ -480,7 +485,7 @@ TEST(several_streams)
 		stream_end(trid[i]);
 }
 
-/* One trace point, one moment, one place: the records agree in all streams. */
+/* One trace point: the records in all streams agree in time and address. */
 TEST(same_in_all_streams)
 {
 	trace_event_id_t id = stream_id("point.same");
@@ -501,7 +506,7 @@ TEST(same_in_all_streams)
 		stream_end(trid[i]);
 }
 
-/* As many as there may be, up to twenty: each has what it does not filter, all of it, in order. */
+/* As many streams as possible, up to twenty: each has all events that it does not filter out, in order. */
 TEST(many_streams)
 {
 	enum { MOST = 20, IDS = 3, EVENTS = 60 };
@@ -541,6 +546,6 @@ TEST(many_streams)
 }
 
 TEST_MAIN(TEST_ENTRY(data), TEST_ENTRY(data_too_long), TEST_ENTRY(data_of_every_type), TEST_ENTRY(null_data),
-	  TEST_ENTRY(unnamed), TEST_ENTRY(no_effect), TEST_ENTRY(not_a_user_event), TEST_ENTRY(no_trouble),
-	  TEST_ENTRY(process_and_thread), TEST_ENTRY(address), TEST_ENTRY(time_of_an_event), TEST_ENTRY(several_streams),
-	  TEST_ENTRY(same_in_all_streams), TEST_ENTRY(many_streams))
+          TEST_ENTRY(unnamed), TEST_ENTRY(no_effect), TEST_ENTRY(not_a_user_event), TEST_ENTRY(no_trouble),
+          TEST_ENTRY(process_and_thread), TEST_ENTRY(address), TEST_ENTRY(time_of_an_event),
+          TEST_ENTRY(several_streams), TEST_ENTRY(same_in_all_streams), TEST_ENTRY(many_streams))

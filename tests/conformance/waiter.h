@@ -14,7 +14,7 @@
 
 struct waiter {
 	trace_id_t trid;
-	const struct timespec *abstime; /* null: posix_trace_getnext_event() */
+	const struct timespec *abstime; /* null for posix_trace_getnext_event() */
 	struct timespec until;
 	pthread_t thread;
 	atomic_int tid;
@@ -33,14 +33,16 @@ static inline void *waiter_run(void *arg)
 
 	atomic_store(&w->tid, (int)syscall(SYS_gettid));
 	if (w->abstime)
-		w->result = posix_trace_timedgetnext_event(w->trid, &w->info, w->data, sizeof w->data, &w->len, &w->unavailable, w->abstime);
+		w->result = posix_trace_timedgetnext_event(w->trid, &w->info, w->data, sizeof w->data, &w->len,
+		                                           &w->unavailable, w->abstime);
 	else
-		w->result = posix_trace_getnext_event(w->trid, &w->info, w->data, sizeof w->data, &w->len, &w->unavailable);
+		w->result = posix_trace_getnext_event(w->trid, &w->info, w->data, sizeof w->data, &w->len,
+		                                      &w->unavailable);
 	atomic_store(&w->done, 1);
 	return NULL;
 }
 
-/* Sleeps in the kernel, as far as /proc can tell. */
+/* Returns whether the thread sleeps in the kernel, according to /proc. */
 static inline int waiter_asleep(const struct waiter *w)
 {
 	char path[64], line[512];
@@ -61,7 +63,7 @@ static inline int waiter_asleep(const struct waiter *w)
 	return p && p[1] == ' ' && p[2] == 'S';
 }
 
-/* Waits until the thread sleeps and goes on sleeping, or has returned. */
+/* Waits until the thread stays asleep or has returned. */
 static inline void waiter_settle(const struct waiter *w)
 {
 	for (int asleep = 0; asleep < 5 && !atomic_load(&w->done);) {
@@ -70,12 +72,12 @@ static inline void waiter_settle(const struct waiter *w)
 	}
 }
 
-/* Starts the thread; returns when it waits. */
+/* Starts the thread. Returns when it waits. */
 static inline void waiter_start(struct waiter *w, trace_id_t trid, const struct timespec *abstime)
 {
 	memset(w, 0, sizeof *w);
 	w->trid = trid;
-	if (abstime) { /* which is the caller's again */
+	if (abstime) { /* copied, as the caller may reuse it */
 		w->until = *abstime;
 		w->abstime = &w->until;
 	}

@@ -1,16 +1,16 @@
 /*
- * kernel.c - what Linux does and qemu-user 7.2 only says it has done, for the programs under test
+ * kernel.c - what Linux does and qemu-user 7.2 only pretends to do, for the programs under test
  *
- * Loaded into each of them in front of the C library (script/test-more aarch64):
+ * Loaded into each of them before the C library (script/test-more aarch64, armhf):
  *
- *  - madvise() with MADV_WIPEONFORK and MADV_DONTFORK. qemu-user takes all
- *    advice for hints, says yes and forgets it. Here it is kept, and done in
- *    the child, whichever way it was forked: fork(), _Fork(), clone().
- *  - A program executed by another one, which the kernel could only do with
- *    qemu-user registered as its interpreter; that wants root and is the whole
- *    machine's.
+ * - madvise() with MADV_WIPEONFORK and MADV_DONTFORK. qemu-user treats all
+ *   advice as hints, reports success and ignores it. This library remembers the
+ *   advice, and applies it in the child of fork(), _Fork() and clone().
+ * - A program that executes another one. The kernel could only do this with
+ *   qemu-user registered as its interpreter, which needs root and affects the
+ *   whole machine.
  *
- * The rest that it lacks is for each test to see and say.
+ * Each test has to detect and report what else qemu-user lacks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,6 +18,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
@@ -31,7 +32,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The C library's own; found before main(), as a handler may not look for them. */
+/* The C library's functions, found before main(), because a signal handler may not search for them. */
 static __typeof__(&mmap) real_mmap;
 static __typeof__(&munmap) real_munmap;
 static __typeof__(&syscall) real_syscall;
@@ -46,10 +47,10 @@ static void find(void)
 	real_fork = (__typeof__(&_Fork))dlsym(RTLD_NEXT, "_Fork");
 	real_execve = (__typeof__(&execve))dlsym(RTLD_NEXT, "execve");
 	real_spawn = (__typeof__(&posix_spawn))dlsym(RTLD_NEXT, "posix_spawn");
-	real_mmap = (__typeof__(&mmap))dlsym(RTLD_NEXT, "mmap");
+	real_mmap = (__typeof__(&mmap))dlsym(RTLD_NEXT, "mmap64");
 }
 
-/* Other libraries may begin before. */
+/* Another library's constructor may run before ours. */
 #define REAL(name) (real_mmap ? (void)0 : find(), real_##name)
 
 /* -- Advice ----------------------------------------------------------------- */
@@ -57,11 +58,11 @@ static void find(void)
 #define RANGES 4096
 #define SHARED (-1)
 
-/* Taken by a compare-and-swap: a handler may come to it too. */
+/* Entries are claimed by a compare-and-swap, because a signal handler may use them, too. */
 static struct range {
 	uintptr_t begin; /* 0: free; 1: being filled */
 	uintptr_t end;
-	int advice; /* or SHARED: none, but not private memory */
+	int advice; /* or SHARED: no advice, a shared mapping */
 } range[RANGES];
 static unsigned used;
 
@@ -76,7 +77,8 @@ static int keep(uintptr_t begin, size_t size, int advice)
 		range[i].end = begin + ((size + 4095) & ~(size_t)4095);
 		range[i].advice = advice;
 		__atomic_store_n(&range[i].begin, begin, __ATOMIC_SEQ_CST);
-		while (before <= i && !__atomic_compare_exchange_n(&used, &before, i + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		while (before <= i &&
+		       !__atomic_compare_exchange_n(&used, &before, i + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			;
 		return 0;
 	}
@@ -114,7 +116,7 @@ static void in_child(void)
 	errno = saved;
 }
 
-/* As the kernel: what is shared cannot be wiped. */
+/* Returns true for shared memory, which cannot be wiped, as in the kernel. */
 static bool is_shared(uintptr_t at)
 {
 	for (unsigned i = 0; i < __atomic_load_n(&used, __ATOMIC_SEQ_CST); i++)
@@ -144,8 +146,10 @@ void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offse
 	return p;
 }
 
-/* With _FILE_OFFSET_BITS it is called by this name. */
+#if __SIZEOF_POINTER__ == 8 /* otherwise mmap() with 64-bit offsets already has this name */
+/* With _FILE_OFFSET_BITS programs call mmap64(). */
 void *mmap64(void *, size_t, int, int, int, off_t) __attribute__((alias("mmap")));
+#endif
 
 int munmap(void *at, size_t size)
 {
@@ -179,7 +183,7 @@ long syscall(long number, ...)
 	return result;
 }
 
-/* In front of all that the program registers. */
+/* Runs before the program registers its own fork handlers. */
 __attribute__((constructor)) static void begin(void)
 {
 	find();
@@ -188,15 +192,23 @@ __attribute__((constructor)) static void begin(void)
 
 /* -- Programs ---------------------------------------------------------------- */
 
-#define QEMU "/usr/bin/qemu-aarch64"
+#if defined __aarch64__
+# define QEMU    "qemu-aarch64"
+# define PREFIX  "/usr/aarch64-linux-gnu"
+# define MACHINE EM_AARCH64
+#else
+# define QEMU    "qemu-arm"
+# define PREFIX  "/usr/arm-linux-gnueabihf"
+# define MACHINE EM_ARM
+#endif
 #define ARGUMENTS 64
 
 static bool for_arm(const char *path)
 {
-	Elf64_Ehdr header;
+	ElfW(Ehdr) header;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool yes = fd >= 0 && read(fd, &header, sizeof header) == sizeof header && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-	           header.e_machine == EM_AARCH64;
+	bool yes = fd >= 0 && read(fd, &header, sizeof header) == sizeof header &&
+	           memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_machine == MACHINE;
 
 	if (fd >= 0)
 		close(fd);
@@ -210,7 +222,8 @@ struct command {
 	char preload[4096];
 };
 
-/* The same command for a machine of this kind; what is to be loaded in front goes to qemu, whose own loader would not know what to do with it. */
+/* Makes the same command for a program of this machine type. LD_PRELOAD is passed to qemu for the program, because
+ * qemu's own loader could not load our library. */
 static void make(struct command *c, const char *path, char *const argument[], char *const variable[])
 {
 	int n = 0, v = 0;
@@ -218,8 +231,8 @@ static void make(struct command *c, const char *path, char *const argument[], ch
 
 	c->path = path;
 	if (arm) {
-		c->path = QEMU;
-		c->argument[n++] = (char *)"qemu-aarch64";
+		c->path = "/usr/bin/" QEMU;
+		c->argument[n++] = (char *)QEMU;
 		c->argument[n++] = (char *)"-0";
 		c->argument[n++] = argument && argument[0] ? argument[0] : (char *)path;
 		c->argument[n++] = (char *)path;
@@ -229,11 +242,12 @@ static void make(struct command *c, const char *path, char *const argument[], ch
 	c->argument[n] = NULL;
 	for (int i = 0; variable && variable[i] && v < 1020; i++) {
 		if (strncmp(variable[i], "LD_PRELOAD=", 11) == 0)
-			snprintf(c->preload, sizeof c->preload, "QEMU_SET_ENV=%s", variable[i]), c->variable[v++] = c->preload;
+			snprintf(c->preload, sizeof c->preload, "QEMU_SET_ENV=%s", variable[i]),
+				c->variable[v++] = c->preload;
 		else if (strncmp(variable[i], "QEMU_", 5) != 0)
 			c->variable[v++] = variable[i];
 	}
-	c->variable[v++] = (char *)"QEMU_LD_PREFIX=/usr/aarch64-linux-gnu";
+	c->variable[v++] = (char *)"QEMU_LD_PREFIX=" PREFIX;
 	c->variable[v] = NULL;
 }
 
@@ -250,7 +264,7 @@ int execv(const char *path, char *const argument[])
 	return execve(path, argument, environ);
 }
 
-/* The arguments of a call as an array. */
+/* Copies the arguments of a variadic call into an array. */
 #define GATHER(first)                                                             \
 	char *argument[ARGUMENTS] = { (char *)(uintptr_t)(first) };               \
 	va_list list;                                                             \

@@ -1,9 +1,8 @@
 /*
- * containers.c - a traced process with process ids, users, a /dev/shm or a root of its own
+ * containers.c - traces a process that has its own process ids, users, /dev/shm or root
  *
- * The surroundings are made with unshare() and chroot(), one for each test; what the
- * machine does not permit is skipped. The controller is outside, and has a
- * /dev/shm of the test's own, so that it can see what appears there.
+ * Each test makes an environment with unshare() and chroot(); an environment that the machine does not permit is
+ * skipped. The controller is outside, with a private /dev/shm, so that it can see what appears there.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +16,7 @@
 #define BOX    "/dev/shm/box"
 #define MANY   200
 
-/* Leak checks at exit need a /proc, which not every container has. */
+/* Leak checks at exit need /proc, which some of the containers lack. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -29,13 +28,13 @@ const char *__asan_default_options(void)
 enum root { ROOT_SAME, ROOT_CHROOT, ROOT_PIVOT };
 
 struct box {
-	bool user;      /* user ids of its own; 0 in there is uid outside */
-	unsigned uid;   /* without: the user that it becomes */
-	bool pid;       /* process ids of its own */
-	bool shm;       /* a /dev/shm of its own; with another root, always */
+	bool user;      /* own user ids; user 0 inside is `uid` outside */
+	unsigned uid;   /* without `user`: the user that the process becomes */
+	bool pid;       /* own process ids */
+	bool shm;       /* own /dev/shm; always with another root */
 	enum root root;
-	bool no_proc;   /* with another root: it has no /proc */
-	void (*arrange)(void); /* done before it is shut in; BOX is its root, if it has one */
+	bool no_proc;   /* another root without /proc */
+	void (*arrange)(void); /* called before the process is shut in; BOX is its root, if it has its own */
 };
 
 static void write_map(pid_t pid, const char *file, unsigned inside, unsigned outside)
@@ -49,7 +48,7 @@ static void write_map(pid_t pid, const char *file, unsigned inside, unsigned out
 	shm_write(path, map);
 }
 
-/* In the test process: who has a new user namespace cannot say itself who is who in it. */
+/* Writes the user map, in the test process: a process cannot map its own new user namespace. */
 static void box_map(pid_t keeper, int s, const void *arg)
 {
 	const struct box *box = arg;
@@ -58,7 +57,7 @@ static void box_map(pid_t keeper, int s, const void *arg)
 	if (!box->user)
 		return;
 	if (recv(s, &c, 1, 0) != 1)
-		return; /* it has skipped the test */
+		return; /* the keeper has skipped the test */
 	write_map(keeper, "uid_map", 0, box->uid);
 	write_map(keeper, "gid_map", 0, box->uid);
 	MUST(send(s, &c, 1, MSG_NOSIGNAL) == 1);
@@ -68,7 +67,7 @@ static void box_user(int s, unsigned owner)
 {
 	char c = 0;
 
-	/* The user outside owns it, as if it were its own doing. */
+	/* The user outside owns the namespace, as if that user had made it. */
 	if (owner && (setresgid(owner, owner, owner) < 0 || setresuid(owner, owner, owner) < 0))
 		_exit(99);
 	if (unshare(CLONE_NEWUSER) < 0)
@@ -76,7 +75,7 @@ static void box_user(int s, unsigned owner)
 	if (send(s, &c, 1, MSG_NOSIGNAL) != 1 || recv(s, &c, 1, 0) != 1)
 		_exit(99);
 	MUST(setresgid(0, 0, 0) == 0 && setresuid(0, 0, 0) == 0);
-	/* Otherwise /proc hides it from itself. */
+	/* Otherwise the process cannot read its own /proc. */
 	MUST(prctl(PR_SET_DUMPABLE, 1) == 0);
 }
 
@@ -86,7 +85,7 @@ static void box_mount(const char *what, const char *where, const char *options)
 		SKIP("what a container has cannot be mounted here");
 }
 
-/* In the keeper: everything but what has to be done by the first process of a pid namespace. */
+/* Prepares the box in the keeper, except for what the first process of a pid namespace must do. */
 static void box_prepare(int s, const void *arg)
 {
 	const struct box *box = arg;
@@ -112,7 +111,7 @@ static void box_prepare(int s, const void *arg)
 		box->arrange();
 }
 
-/* In the process itself. */
+/* Settles the process itself in the box. */
 static void box_settle(const void *arg)
 {
 	const struct box *box = arg;
@@ -139,7 +138,7 @@ static struct other box_start(const struct box *box)
 	return other_start_with(box_prepare, box_map, box_settle, box);
 }
 
-/* The test's own surroundings: root, and a /dev/shm that nobody else uses. */
+/* Prepares the test's own environment: root, and a private /dev/shm. */
 static void outside(void)
 {
 	if (geteuid() != 0)
@@ -148,7 +147,7 @@ static void outside(void)
 	MUST(mkdir(BOX, 0755) == 0);
 }
 
-/* -- What they are told to do ---------------------------------------------- */
+/* -- Tasks of the traced process ------------------------------------------- */
 
 static long task_pid(const void *arg)
 {
@@ -163,7 +162,7 @@ static long task_open(const void *name)
 struct events {
 	trace_event_id_t id;
 	int first, count;
-	const char *name; /* not null: opened again, which must give the id */
+	const char *name; /* if not null, it is opened again, which must give the id */
 };
 
 static long task_events(const void *arg)
@@ -177,7 +176,7 @@ static long task_events(const void *arg)
 	return getpid();
 }
 
-/* By a child, or a child's child. */
+/* Sends the events in a grandchild. Returns its process id. */
 static long task_child_events(const void *arg)
 {
 	int status, fd[2];
@@ -206,7 +205,8 @@ static long task_child_events(const void *arg)
 	}
 }
 
-/* Files of ours, in this user's directory, whatever number that has in its name. */
+/* Returns the number of our files in this user's directory, whose name has an unknown user id, or -1 without a
+ * directory. */
 static long task_files(const void *begin)
 {
 	DIR *d = opendir("/dev/shm");
@@ -219,7 +219,7 @@ static long task_files(const void *begin)
 	while ((e = readdir(d))) {
 		snprintf(path, sizeof path, "/dev/shm/%s", e->d_name);
 		if (strncmp(e->d_name, "posixtrace-", 11) == 0 && stat(path, &st) == 0 && st.st_uid == geteuid()) {
-			CHECK_EQ("-", n, -1); /* not two */
+			CHECK_EQ("-", n, -1); /* only one directory */
 			n = shm_count(path, begin);
 		}
 	}
@@ -239,7 +239,7 @@ static long __attribute__((noreturn)) task_for_ever(const void *arg)
 		posix_trace_event(e.id, &e.first, sizeof e.first);
 }
 
-/* -- What the controller does ------------------------------------------------ */
+/* -- The controller's part --------------------------------------------------- */
 
 static trace_id_t control(pid_t pid, int policy, int inheritance)
 {
@@ -267,7 +267,7 @@ static trace_event_id_t open_outside(trace_id_t trid, const char *name)
 	return id;
 }
 
-/* The next event, of whatever kind; false if none has come in time. */
+/* Reads the next event of any type. Returns false if none has come in time. */
 static bool next_event(trace_id_t trid, struct posix_trace_event_info *info, int *data, int seconds)
 {
 	struct timespec until;
@@ -283,7 +283,7 @@ static bool next_event(trace_id_t trid, struct posix_trace_event_info *info, int
 	return !error && !unavailable;
 }
 
-/* Events first ... first + count - 1 of this type are what comes next, all of this process. */
+/* Checks that the next events are first ... first + count - 1, all of this type and process. */
 static void expect(trace_id_t trid, const struct events *e, pid_t pid)
 {
 	struct posix_trace_event_info info;
@@ -325,7 +325,8 @@ static void expect_nothing(trace_id_t trid)
 		TEST_FAIL("-", "type %u, data %d, of process %d", info.posix_event_id, data, (int)info.posix_pid);
 }
 
-/* A controller's day with a process in a box. early: before that has done anything of the library's. */
+/* Makes a typical session of a controller with a process in a box. `early`: before the process has made any call of the
+ * library. */
 static void session(const struct other *o, bool early)
 {
 	long inside = other_do(o, task_pid, NULL, 0);
@@ -385,7 +386,7 @@ static void inherited(const struct other *o)
 
 	a.id = open_outside(trid, "box.child");
 	CHECK_EQ("-", posix_trace_start(trid), 0);
-	/* First the child: its parent may never have come to a trace point. */
+	/* The child first: its parent may not have reached a trace point yet. */
 	child = other_do(o, task_child_events, &a, sizeof a);
 	parent = other_do(o, task_events, &a, sizeof a);
 	CHECK("INH-5", child != parent);
@@ -396,7 +397,7 @@ static void inherited(const struct other *o)
 	CHECK_EQ("-", other_do(o, task_files, "stream-", 8), 0);
 }
 
-/* Nothing appears outside, whatever the box is. */
+/* Checks that nothing has appeared outside of the box. */
 static void nothing_outside(void)
 {
 	CHECK_EQ("-", shm_count("/dev/shm", ""), 1); /* BOX */
@@ -428,7 +429,7 @@ TEST(pid_namespace)
 	CHECK_EQ("-", other_do(&o, task_pid, NULL, 0), 1);
 	other_end(&o);
 	whole(&box, false);
-	/* Children have ended by _exit(): what they left goes at the next use, though they were of another namespace. */
+	/* Children have ended by _exit(): the next call removes what they left, even from another namespace. */
 	fault_works(fault_open("box.outside"));
 	CHECK_EQ("-", shm_count(shm_directory(), "page-"), 1);
 	CHECK_EQ("-", shm_count(shm_directory(), "names-"), 1);
@@ -470,11 +471,11 @@ TEST(user_namespace)
 
 	outside();
 	whole(&box, false);
-	/* 0 in there is not root: what it has made is not in the way of root. */
+	/* User 0 inside is not root: what it has made does not obstruct root. */
 	fault_works(fault_open("box.outside"));
 }
 
-/* Its tmpfs has only users of its own: root outside is none of them. */
+/* The tmpfs of the namespace knows its own users only; root outside is none of them. */
 TEST(user_namespace_own_shm)
 {
 	static const struct box box[] = {
@@ -486,7 +487,7 @@ TEST(user_namespace_own_shm)
 		whole(&box[i], true);
 }
 
-/* As containers are: everything their own. */
+/* Boxes with everything of their own, as real containers. */
 TEST(everything)
 {
 	static const struct box box[] = {
@@ -501,7 +502,7 @@ TEST(everything)
 		whole(&box[i], true);
 }
 
-/* A user's container, controlled by that user. */
+/* Becomes nobody: that user's container is controlled by the same user. */
 static void as_nobody(void)
 {
 	MUST(setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0);
@@ -524,7 +525,7 @@ TEST(rootless)
 	other_end(&o);
 }
 
-/* Without /proc it does not know who it is. */
+/* Without /proc the process cannot identify itself. */
 TEST(no_proc)
 {
 	static const struct box box = { .root = ROOT_CHROOT, .no_proc = true };
@@ -548,8 +549,9 @@ TEST(no_proc)
 
 /* -- Deaths ------------------------------------------------------------------ */
 
-/* As little of a container, and as much. */
-static const struct box small = { .pid = true }, large = { .pid = true, .shm = true, .root = ROOT_PIVOT, .uid = NOBODY };
+/* The smallest and the largest box. */
+static const struct box small = { .pid = true },
+			large = { .pid = true, .shm = true, .root = ROOT_PIVOT, .uid = NOBODY };
 
 static void *killer(void *o)
 {
@@ -558,14 +560,15 @@ static void *killer(void *o)
 	return NULL;
 }
 
-/* Killed in the middle of recording, with the controller in the middle of reading, or of a call. */
+/* Kills the process while it is recording and the controller is reading, or in another call. */
 static void killed(const struct box *box, int rounds)
 {
 	int descriptors = shm_descriptors();
 
 	for (int i = 0; i < rounds; i++) {
 		struct other o = box_start(box);
-		trace_id_t trid = control(o.pid, i % 2 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_CLOSE_FOR_CHILD);
+		trace_id_t trid = control(o.pid, i % 2 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL,
+		                          POSIX_TRACE_CLOSE_FOR_CHILD);
 		struct events e = { 0, 0, 0, NULL };
 		struct posix_trace_event_info info;
 		int64_t begin = other_now();
@@ -586,7 +589,7 @@ static void killed(const struct box *box, int rounds)
 		}
 		MUST(pthread_join(thread, NULL) == 0);
 		CHECK_EQ("-", other_status(&o), 128 + SIGKILL);
-		/* Every event is there, in order; then there are none. */
+		/* The events are in order; then the stream is empty. */
 		for (n = 0; n < 10000000; n++) {
 			MUST(posix_trace_trygetnext_event(trid, &info, &data, sizeof data, &length, &unavailable) == 0);
 			if (unavailable)
@@ -622,7 +625,7 @@ TEST(killed_large)
 	nothing_outside();
 }
 
-/* The controller is killed; it was outside. */
+/* Kills the controller, which is outside. */
 static void controller_killed(const struct box *box)
 {
 	for (int i = 0; i < 4; i++) {
@@ -648,11 +651,11 @@ static void controller_killed(const struct box *box)
 		MUST(waitpid(pid, &status, 0) == pid);
 		other_do(&o, task_events, &e, sizeof e);
 		if (i % 2 == 0) {
-			/* Noticed by those who record, a second later at the latest. */
+			/* A recording process notices it within a second. */
 			usleep(1200000);
 			other_do(&o, task_events, &e, sizeof e);
 		} else {
-			/* Or by the next one who creates a stream in there. */
+			/* The next process that creates a stream in the box notices it. */
 			other_do(&o, task_works, "box.itself", 11);
 		}
 		CHECK_EQ("-", other_do(&o, task_files, "stream-", 8), 0);
@@ -678,7 +681,7 @@ TEST(controller_killed_large)
 	nothing_outside();
 }
 
-/* -- What a container may have where its /dev/shm should be -------------------- */
+/* -- Boxes with something else in place of /dev/shm ---------------------------- */
 
 #define VICTIM "/dev/shm/victim" /* outside: a directory of root's */
 
@@ -730,7 +733,7 @@ static void bind_directory(void)
 		MUST(mkdir(directories[i], 0700) == 0 && mount(link_to, directories[i], NULL, MS_BIND, NULL) == 0);
 }
 
-/* What there is outside: names, owners, modes. */
+/* Returns a list of the files outside, with owners and modes. */
 static char *outside_list(void)
 {
 	static const char *const where[] = { "/", "/dev", "/dev/shm", VICTIM };
@@ -746,10 +749,12 @@ static char *outside_list(void)
 
 		MUST(d);
 		while ((e = readdir(d))) {
-			if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || strncmp(e->d_name, "pts", 3) == 0)
-				continue; /* others work on this machine, too */
+			if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+			    strncmp(e->d_name, "pts", 3) == 0)
+				continue; /* not of this test */
 			if (strcmp(where[i], "/dev") != 0 || S_ISDIR(st.st_mode))
-				fprintf(f, "%s/%s %u %o\n", where[i], e->d_name, (unsigned)st.st_uid, (unsigned)st.st_mode);
+				fprintf(f, "%s/%s %u %o\n", where[i], e->d_name, (unsigned)st.st_uid,
+				        (unsigned)st.st_mode);
 		}
 		closedir(d);
 	}
@@ -775,7 +780,7 @@ static void refused(const char *what, const char *to, void (*arrange)(void), con
 			TEST_FAIL("SEC-5", "%s %s, user %u: %s", what, to, box.uid, strerror(error));
 		if (error == 0)
 			posix_trace_shutdown(trid);
-		/* And when it has tried to do something itself, whatever it has got. */
+		/* The process in the box also tries for itself, whatever the environment. */
 		other_do(&o, task_open, "box.refused", 12);
 	}
 	other_end(&o);
@@ -800,7 +805,8 @@ static void victim(void)
 
 TEST(links)
 {
-	static const char *const to[] = { "/", "/dev/shm", VICTIM, "/proc/self/root/dev/shm", "/proc/self/root", "../..", "." };
+	static const char *const to[] = { "/",     "/dev/shm", VICTIM, "/proc/self/root/dev/shm", "/proc/self/root",
+		                          "../..", "." };
 
 	victim();
 	for (unsigned b = 0; b < sizeof shut_in / sizeof shut_in[0]; b++) {
@@ -822,7 +828,7 @@ TEST(no_directories)
 	}
 }
 
-/* A directory of root's, where it has mounted that: a process may do this in a user namespace. */
+/* A directory of root's that the process has mounted: a process can do this in a user namespace. */
 TEST(mounted)
 {
 	victim();
@@ -836,7 +842,7 @@ TEST(mounted)
 
 #define EVIL "/dev/shm/evil" /* a directory of the container's user */
 
-static char evil_source[64]; /* VICTIM, by a way that stays when EVIL is its /dev/shm */
+static char evil_source[64]; /* VICTIM, by a path that stays valid when EVIL is mounted on /dev/shm */
 
 static void bind_evil(void)
 {
@@ -844,7 +850,7 @@ static void bind_evil(void)
 	MUST(mount(EVIL, "/dev/shm", NULL, MS_BIND, NULL) == 0);
 }
 
-/* Puts root's directory over what appears there, when it is told, and takes it away again. */
+/* The attacker mounts root's directory over a name as soon as it appears, on demand, and unmounts it again. */
 enum { RACE_OFF, RACE_MADE, RACE_MOUNTED, RACE_OVER };
 
 static volatile int *race;
@@ -870,7 +876,7 @@ static long task_mount(const void *arg)
 	}
 }
 
-/* The library's call, with what others can do at that instant. The test is linked with --wrap=sys_mkdir. */
+/* Lets the attacker act between the library's mkdir and its next step. The test is linked with --wrap=sys_mkdir. */
 int __real_sys_mkdir(int dir, const char *name, unsigned mode);
 int __wrap_sys_mkdir(int dir, const char *name, unsigned mode);
 int __wrap_sys_mkdir(int dir, const char *name, unsigned mode)
@@ -904,7 +910,7 @@ TEST(mounted_meanwhile)
 	if (error != EACCES)
 		TEST_FAIL("SEC-5", "create: %s", strerror(error));
 	*race = RACE_OVER;
-	CHECK_EQ("-", other_result(&o), race_names); /* else there was no race */
+	CHECK_EQ("-", other_result(&o), race_names); /* otherwise there was no race */
 	CHECK_EQ("-", race_names, 1);
 	MUST(stat(VICTIM, &st) == 0);
 	CHECK_EQ("SEC-5", st.st_uid, 0);
@@ -954,7 +960,8 @@ static uint64_t start_time(pid_t pid)
 	return start;
 }
 
-/* Process 1 in both, of the same user, begun at the same time: the same process, by what each can see of the other. */
+/* Traces two processes that look the same to each other: both have process id 1, the same user and the same start
+ * time. */
 static void two(unsigned uid)
 {
 	const struct box box = { .pid = true, .uid = uid };
@@ -982,7 +989,7 @@ static void two(unsigned uid)
 			other_do(&b, task_goes_on, NULL, 0);
 			other_do(j % 2 ? &a : &b, task_works, "pod.other", 10);
 		}
-		/* And both from outside. */
+		/* Trace both from outside, too. */
 		of_a = control(a.pid, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_CLOSE_FOR_CHILD);
 		of_b = control(b.pid, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_CLOSE_FOR_CHILD);
 		CHECK_EQ("-", posix_trace_start(of_a), 0);
@@ -1001,11 +1008,11 @@ static void two(unsigned uid)
 		expect_nothing(of_b);
 		CHECK_EQ("-", posix_trace_shutdown(of_a), 0);
 		CHECK_EQ("-", posix_trace_shutdown(of_b), 0);
-		/* These have recorded it, too. */
+		/* The processes' own streams have recorded the events, too. */
 		CHECK_EQ("-", other_do(&a, task_finish, NULL, 0), 0);
 		CHECK_EQ("-", other_do(&b, task_finish, NULL, 0), 0);
 	}
-	/* One ends, in either way: the other goes on. */
+	/* The first process ends, normally or killed. The second continues. */
 	other_do(&a, task_begin, "pod.a", 6);
 	other_do(&b, task_begin, "pod.b", 6);
 	if (uid)
@@ -1031,5 +1038,5 @@ TEST(two_containers)
 TEST_MAIN(TEST_ENTRY(pid_namespace), TEST_ENTRY(pid_namespace_of_a_user), TEST_ENTRY(own_shm), TEST_ENTRY(own_root),
           TEST_ENTRY(user_namespace), TEST_ENTRY(user_namespace_own_shm), TEST_ENTRY(everything), TEST_ENTRY(rootless),
           TEST_ENTRY(no_proc), TEST_ENTRY(killed_small), TEST_ENTRY(killed_large), TEST_ENTRY(controller_killed_small),
-          TEST_ENTRY(controller_killed_large), TEST_ENTRY(links), TEST_ENTRY(no_directories), TEST_ENTRY(mounted), TEST_ENTRY(mounted_meanwhile),
-          TEST_ENTRY(two_containers))
+          TEST_ENTRY(controller_killed_large), TEST_ENTRY(links), TEST_ENTRY(no_directories), TEST_ENTRY(mounted),
+          TEST_ENTRY(mounted_meanwhile), TEST_ENTRY(two_containers))

@@ -1,20 +1,18 @@
 /*
- * crowd.c - some fifty processes that come and go in every way, and controllers who do so too
+ * crowd.c - some fifty processes that start and end in every way, traced by controllers that do the same
  *
- * Families of processes trace with several threads each; they fork, execute
- * themselves anew, exit and are killed at random, while controllers trace them,
- * some from before their first event until behind their last, others when they like,
- * in LOOP, UNTIL_FULL, and into logs. Controllers are killed too. No event may be
- * unaccounted for (crowd_books.h, crowd_log.h).
+ * Families of processes trace with several threads each. They fork, execute themselves again, exit and are killed at
+ * random. Controllers trace them, some from before the first event until after the last, others at random times; in
+ * LOOP, in UNTIL_FULL, and into logs. Controllers are killed, too. Every event must be accounted for (crowd_books.h,
+ * crowd_log.h).
  *
- * Four live as long as the test: it itself, which makes all others and waits for them;
- * the *elder*, a family of one, that everybody may trace; the *steward*, a
- * controller; and the *auditor*, who reads all logs. At each *census* nobody else is there, and in them
- * are as many descriptors, mappings and threads as at the first one, and hardly more memory; nor
- * is there a file of anybody else.
+ * Four processes live as long as the test: the test itself, which starts all others and waits for them; the *elder*, a
+ * family of one process, which any controller may trace; the *steward*, a controller; and the *auditor*, which reads
+ * all logs. At each *census* all other processes have ended. The four must then have as many descriptors, mappings and
+ * threads as at the first census, and hardly more memory, and no file of a dead process may be left.
  *
- * CROWD_SEED chooses, CROWD_SECONDS says how long, CROWD_PROGRESS prints a line a minute. script/soak
- * --crowd sets these. See docs/testing.md.
+ * CROWD_SEED repeats a run, CROWD_SECONDS sets its duration, and CROWD_PROGRESS prints a line a minute. script/soak
+ * --crowd sets these variables. See docs/testing.md.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,22 +33,22 @@
 extern char **environ;
 
 #define POPULATION 50
-#define CROWDED    58 /* then nobody has children */
+#define CROWDED    58 /* from this population on processes make no children */
 
-/* Memory that a lasting process may have more than at the first census, KiB: the C library's own, above all. */
+/* How much more memory a lasting process may have than at the first census, in KiB: mostly the C library's. */
 #define MORE_MEMORY 3072
 
-/* Events of one thread, before it slows down: they have to be looked at, too. */
+/* Events of one thread before it slows down: all of them have to be read, too. */
 #define ENOUGH 40000
 
-/* How long anybody may take to end who has been told to. */
+/* The longest that a process may take to end after it was told to. */
 #define DEADLINE_NS (20000000000ll * test_slow())
 
 static trace_event_id_t number_id;
 
 /*
- * Leaks are looked for by the census. AddressSanitizer does it at each exit(), with all threads stopped, and may wait for them for ever in a process
- * that has been forked.
+ * The census looks for leaks. AddressSanitizer would do so at each exit() with all threads stopped, and may then wait
+ * forever in a forked process.
  */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -60,7 +58,7 @@ const char *__asan_default_options(void)
 
 /* -- Members -------------------------------------------------------------------- */
 
-/* Calls this program again. */
+/* Returns the arguments for executing this program again, as this member. */
 static char **image_arguments(const struct family *f, int member)
 {
 	static char path[] = "/proc/self/exe", option[] = "--member", numbers[2][12];
@@ -71,7 +69,7 @@ static char **image_arguments(const struct family *f, int member)
 	return arguments;
 }
 
-/* Some events, and a rest. */
+/* Sends some events, and rests. */
 static void burst(struct family *f, struct source *s, uint64_t *state)
 {
 	static const uint32_t most[] = { 500, 60, 12 }, rest[] = { 40, 3000, 30000 };
@@ -86,7 +84,7 @@ struct tracer {
 	struct family *f;
 	int member;
 	uint64_t seed;
-	bool mortal; /* it may end before its process does */
+	bool mortal; /* the thread may end before its process */
 };
 
 static void *trace(void *arg)
@@ -108,7 +106,9 @@ static bool start_thread(struct family *f, int member, uint64_t *state, pthread_
 	struct tracer *t = malloc(sizeof *t);
 
 	MUST(t);
-	*t = (struct tracer){ .f = f, .member = member, .seed = chance_mix(*state), .mortal = !f->lasting && chance(state, 3) == 0 };
+	*t = (struct tracer){
+		.f = f, .member = member, .seed = chance_mix(*state), .mortal = !f->lasting && chance(state, 3) == 0
+	};
 	chance(state, 2);
 	if (pthread_create(thread, NULL, trace, t) == 0)
 		return true;
@@ -116,7 +116,7 @@ static bool start_thread(struct family *f, int member, uint64_t *state, pthread_
 	return false;
 }
 
-/* A place for a child; -1: there is none. */
+/* Returns the index of a new member for a child, or -1 if there is none. */
 static int member_new(struct family *f, int parent)
 {
 	int m;
@@ -141,7 +141,7 @@ static void execute(struct family *f, int m)
 	_exit(9);
 }
 
-/* What may be done in the child of a process with threads. */
+/* Runs the child of a multithreaded process: only async-signal-safe functions are allowed here. */
 static void member_bare(struct family *f, int m) __attribute__((noreturn));
 static void member_bare(struct family *f, int m)
 {
@@ -164,7 +164,7 @@ static void member_bare(struct family *f, int m)
 	}
 }
 
-/* Ends are counted before they come. */
+/* Counts the end of a process. Called before the end. */
 static void noted(_Atomic uint64_t *what)
 {
 	atomic_fetch_add(what, 1);
@@ -182,7 +182,7 @@ static void make_child(struct family *f, int parent, uint64_t *state)
 	switch (way) {
 	case 0:
 	case 1:
-		/* AddressSanitizer holds the locks of its memory over no fork(). */
+		/* AddressSanitizer does not hold its allocator's locks across fork(). */
 		pid = fork();
 		if (pid == 0 && SANITIZER_ADDRESS)
 			member_bare(f, m);
@@ -208,7 +208,7 @@ static void make_child(struct family *f, int parent, uint64_t *state)
 		}
 		break;
 	}
-	default: /* whoever is in between has ended, and has never traced */
+	default: /* a grandchild: the process in between has ended, and has never traced */
 		pid = fork();
 		if (pid == 0) {
 			pid = fork_underscore();
@@ -221,11 +221,12 @@ static void make_child(struct family *f, int parent, uint64_t *state)
 		CROWD_FAIL("fork: %s", strerror(errno));
 }
 
-/* Whoever ends has meant to, or was killed. */
-static void ended_well(const char *who, pid_t pid, int status)
+/* Checks that a process has ended normally, or was killed. */
+static void ended_well(const char *ref, pid_t pid, int status)
 {
 	if (status != 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
-		CROWD_FAIL("seed %#llx: %s %d has ended with %#x", (unsigned long long)shared->seed, who, (int)pid, status);
+		CROWD_FAIL("seed %#llx: %s %d has ended with %#x", (unsigned long long)shared->seed, ref, (int)pid,
+		           status);
 }
 
 static void reap_children(void)
@@ -238,8 +239,8 @@ static void reap_children(void)
 }
 
 /*
- * Who is not through in time. Each thread gets into this handler, the one that the alarm has come to first, and says
- * where it is, in the kernel and in this program, whose places have names by addr2line.
+ * Reports where a process is that has not ended in time. Each of its threads runs this handler, first the thread that
+ * got the alarm. It prints its place in the kernel and in this program; addr2line gives the places names.
  */
 
 static void say_file(const char *path)
@@ -254,12 +255,13 @@ static void say_file(const char *path)
 		return;
 }
 
-/* What the kernel says of a thread. */
+/* Prints what the kernel knows of a thread. */
 static void say_kernel(pid_t pid, pid_t thread)
 {
 	char path[128];
 
-	for (const char *const *name = (const char *const[]){ "stat", "wchan", "syscall", "stack", "schedstat", NULL }; *name; name++) {
+	for (const char *const *name = (const char *const[]){ "stat", "wchan", "syscall", "stack", "schedstat", NULL };
+	     *name; name++) {
 		snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)pid, (int)thread, *name);
 		say_file(path);
 		if (write(STDERR_FILENO, "\n", 1) < 0)
@@ -276,7 +278,8 @@ static void say_where(int signal)
 	int none = 0;
 	DIR *dir;
 
-	snprintf(line, sizeof line, "process %d of %d, thread %d: not through in time\n", (int)getpid(), (int)getpgrp(), (int)me);
+	snprintf(line, sizeof line, "process %d of %d, thread %d: not through in time\n", (int)getpid(), (int)getpgrp(),
+	         (int)me);
 	if (write(STDERR_FILENO, line, strlen(line)) < 0)
 		_exit(9);
 	say_kernel(getpid(), me);
@@ -305,7 +308,7 @@ static void end_in_time(int64_t ns)
 	alarm((unsigned)(ns / 1000000000));
 }
 
-/* A stream of one's own, for a moment; what is left of it is for whoever comes by. */
+/* Traces this process for a moment. Sometimes the stream is left for a later process to remove. */
 static void trace_self(uint64_t *state)
 {
 	struct posix_trace_event_info e;
@@ -318,7 +321,7 @@ static void trace_self(uint64_t *state)
 	posix_trace_attr_init(&attr);
 	posix_trace_attr_setstreamsize(&attr, 4096);
 	if (posix_trace_create(0, &attr, &trid) != 0)
-		return; /* for each page there are only so many */
+		return; /* the number of streams per page is limited */
 	posix_trace_start(trid);
 	sleep_us(chance(state, 3000));
 	for (int i = 0; i < 100 && !unavailable; i++)
@@ -328,7 +331,7 @@ static void trace_self(uint64_t *state)
 		posix_trace_shutdown(trid);
 }
 
-/* One thing that a process may do. */
+/* Does something random that a process may do. */
 static void member_act(struct family *f, int m, uint64_t *state)
 {
 	reap_children();
@@ -347,7 +350,7 @@ static void member_act(struct family *f, int m, uint64_t *state)
 		execute(f, m);
 	case 5:
 		noted(&shared->total.exits);
-		exit(0); /* with all threads at it */
+		exit(0); /* while all other threads are recording */
 	case 6:
 		noted(&shared->total.exits);
 		_exit(0);
@@ -374,7 +377,7 @@ static void member_live(struct family *f, int m)
 	if (!f->lasting)
 		end_in_time(DEADLINE_NS * 3);
 	source_visible();
-	/* Some have traced before anybody else can know them. */
+	/* Some members trace before any other process can know them. */
 	if (!f->member[m].pid && m == HEAD && chance(&state, 2))
 		posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, NULL, 0);
 	f->member[m].pid = getpid();
@@ -398,7 +401,7 @@ static void member_live(struct family *f, int m)
 	exit(0);
 }
 
-/* A stream, for no other reason than that what the dead have left is removed. */
+/* Creates a stream and shuts it down, only to remove what dead processes have left. */
 static void create_once(pid_t pid)
 {
 	trace_id_t trid;
@@ -412,7 +415,7 @@ static void create_once(pid_t pid)
 
 #define STREAMS 3
 
-/* A process of the family that is traced; -1: none is there. */
+/* Returns the index of a living member of the family, or -1 if there is none. */
 static int choose_target(struct family *f, uint64_t *state)
 {
 	int members = f->members < MEMBERS ? f->members : MEMBERS;
@@ -434,7 +437,8 @@ static bool stream_attributes(struct job *j, struct subject *s, bool log, trace_
 		posix_trace_attr_setinherited(attr, POSIX_TRACE_INHERITED);
 	if (!log) {
 		posix_trace_attr_setstreamsize(attr, sizes[chance(state, 5)]);
-		posix_trace_attr_setstreamfullpolicy(attr, chance(state, 2) ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL);
+		posix_trace_attr_setstreamfullpolicy(attr,
+		                                     chance(state, 2) ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL);
 		return true;
 	}
 	posix_trace_attr_setstreamsize(attr, j->stream_size);
@@ -461,7 +465,7 @@ static int create(struct job *j, struct subject *s, bool log, pid_t pid, trace_i
 	return error;
 }
 
-/* A stream, or none, if its process has ended. */
+/* Begins a stream. Returns false if its process has ended. */
 static bool begin_stream(struct job *j, struct books *b, struct subject *s, bool log, uint64_t *state)
 {
 	struct family *f = &shared->family[j->family];
@@ -473,7 +477,7 @@ static bool begin_stream(struct job *j, struct books *b, struct subject *s, bool
 	memset(s, 0, sizeof *s);
 	s->family = j->family;
 	s->all = !f->lasting && chance(state, 2);
-	s->told = !log || chance(state, 2);
+	s->with_system = !log || chance(state, 2);
 	s->target = j->early ? HEAD : choose_target(f, state);
 	if (s->target < 0)
 		return false;
@@ -482,19 +486,19 @@ static bool begin_stream(struct job *j, struct books *b, struct subject *s, bool
 		f->member[s->target].headed++;
 	error = create(j, s, log, pid, &trid, state);
 	s->created = now_ns();
-	/* Is it still whom it was? Process ids are used again. */
+	/* Check that pid is still the same process: process ids are reused. */
 	if (kill(pid, 0) != 0 || f->member[s->target].pid != pid || getpgid(pid) != f->group)
 		s->doubtful = true;
 	books_begin(b, s, trid, false);
 	if (error) {
-		/* In the middle of its end, or of an execution, it cannot be looked into. */
+		/* A process cannot be looked into while it is ending or executing another file. */
 		if (error != ESRCH && !((error == EACCES || error == EPERM) && !j->early) && error != EAGAIN)
 			BOOKS_FAIL(b, "create: %s", strerror(error));
 		return false;
 	}
 	if ((error = posix_trace_trid_eventid_open(trid, "crowd", &b->id)) != 0)
 		BOOKS_FAIL(b, "trid_eventid_open: %s", strerror(error));
-	if (!s->told) {
+	if (!s->with_system) {
 		posix_trace_eventset_fill(&set, POSIX_TRACE_SYSTEM_EVENTS);
 		if (posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) != 0)
 			BOOKS_FAIL(b, "set_filter");
@@ -503,7 +507,7 @@ static bool begin_stream(struct job *j, struct books *b, struct subject *s, bool
 	if ((error = posix_trace_start(trid)) != 0)
 		BOOKS_FAIL(b, "start: %s", strerror(error));
 	sources_note(f, BEGUN, s->after);
-	/* Nobody has begun. */
+	/* No source may have begun yet. */
 	if (j->early)
 		for (int i = 0; i < SOURCES; i++)
 			if (s->after[i])
@@ -514,7 +518,7 @@ static bool begin_stream(struct job *j, struct books *b, struct subject *s, bool
 	return true;
 }
 
-/* Everything that makes it unclear how many events there have to be. */
+/* Makes a call after which the number of events is uncertain. */
 static void disturb(struct books *b, uint64_t *state)
 {
 	trace_event_set_t set;
@@ -531,7 +535,8 @@ static void disturb(struct books *b, uint64_t *state)
 	case 2:
 		posix_trace_eventset_empty(&set);
 		posix_trace_eventset_add(POSIX_TRACE_UNNAMED_USEREVENT, &set);
-		error = posix_trace_set_filter(b->trid, &set, chance(state, 2) ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET);
+		error = posix_trace_set_filter(b->trid, &set,
+		                               chance(state, 2) ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET);
 		break;
 	default:
 		error = posix_trace_start(b->trid);
@@ -540,7 +545,7 @@ static void disturb(struct books *b, uint64_t *state)
 		BOOKS_FAIL(b, "stop, start, clear or set_filter: %s", strerror(error));
 }
 
-/* What a controller does with a stream while it is there. */
+/* Makes one random call of a controller on its stream. */
 static void go_on(struct books *b, bool log, bool disturbs, uint64_t *state)
 {
 	struct posix_trace_status_info status;
@@ -581,7 +586,7 @@ static void go_on(struct books *b, bool log, bool disturbs, uint64_t *state)
 	}
 }
 
-/* All that is there, for as long as somebody has to be waited for. */
+/* Reads all events, and waits as long as the reader may have to wait for a writer. */
 static void drain(struct books *b)
 {
 	int64_t until = now_ns() + DEADLINE_NS / 4;
@@ -619,14 +624,14 @@ static void end_log(struct job *j, struct books *b, bool leave)
 	job_cut(j);
 	j->phase = LOG_ENDING;
 	if (leave)
-		return; /* to exit() */
+		return; /* exit() does the rest */
 	if (posix_trace_shutdown(b->trid) != 0)
 		BOOKS_FAIL(b, "shutdown of a stream with a log");
 	sources_note(b->family, BEGUN, j->log.end);
 	j->phase = LOG_ENDED;
 }
 
-/* All that a controller does, but for its end. mine: its process ends with it. */
+/* Does all that a controller does, except for ending. `mine`: the process ends with the job. */
 static void job_do(struct job *j, bool mine)
 {
 	static struct books books[STREAMS];
@@ -646,7 +651,7 @@ static void job_do(struct job *j, bool mine)
 	while (n > 0 && (j->patient ? !f->stop && f->state != FAMILY_DEAD : now_ns() < until))
 		for (int i = 0; i < n; i++)
 			go_on(&books[i], log[i], disturbs, &state);
-	/* Until everybody has gone: then it is known how many events there were. */
+	/* Continue until the whole family has ended: then the number of events is known. */
 	while (n > 0 && j->patient && f->state != FAMILY_DEAD)
 		for (int i = 0; i < n; i++)
 			go_on(&books[i], log[i], false, &state);
@@ -660,7 +665,7 @@ static void job_do(struct job *j, bool mine)
 	}
 }
 
-/* Does what it is given, as long as the test goes on. */
+/* Runs the steward: does jobs until the test ends. */
 static void steward(void)
 {
 	create_once(0);
@@ -681,7 +686,7 @@ static void steward(void)
 	exit(test_failures > 0);
 }
 
-/* Looks at the logs of those whose controller and family have ended. */
+/* Runs the auditor: checks the logs of controllers that have ended, together with their families. */
 static void auditor(void)
 {
 	create_once(0);
@@ -700,7 +705,7 @@ static void auditor(void)
 	exit(test_failures > 0);
 }
 
-/* -- The keeper: whoever makes, kills, and waits for all others ------------------------------ */
+/* -- The keeper, which starts, kills and reaps all other processes --------------------------- */
 
 static pid_t steward_pid, auditor_pid;
 static struct family *elder;
@@ -760,12 +765,13 @@ static bool steward_is_free(void)
 	return true;
 }
 
-/* A controller for this family: the steward, if it has nothing to do and is wanted, or a new process. */
+/* Starts a controller of this family: the steward, if it is wanted and free, or a new process. */
 static void job_start(struct family *f, bool early, bool to_steward, uint64_t *state)
 {
 	static const int logs[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
 	static const int streams[] = { POSIX_TRACE_FLUSH, POSIX_TRACE_FLUSH, POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL };
-	static const size_t log_sizes[] = { 0, 20000, 300000, 5000000 }, stream_sizes[] = { 0, 4096, 65536, 300000, 1 << 20 };
+	static const size_t log_sizes[] = { 0, 20000, 300000, 5000000 },
+			    stream_sizes[] = { 0, 4096, 65536, 300000, 1 << 20 };
 	struct job *j = NULL;
 	pid_t pid;
 
@@ -787,7 +793,9 @@ static void job_start(struct family *f, bool early, bool to_steward, uint64_t *s
 	j->pid = to_steward ? steward_pid : 0;
 	j->state = JOB_GIVEN;
 	noted(&shared->total.controllers);
-	job_until[j - shared->job] = to_steward || chance(state, 5) < 3 ? 0 : now_ns() + chance(state, chance(state, 2) ? 50 : 1500) * 1000000ll;
+	job_until[j - shared->job] = to_steward || chance(state, 5) < 3
+	                                     ? 0
+	                                     : now_ns() + chance(state, chance(state, 2) ? 50 : 1500) * 1000000ll;
 	job_killed[j - shared->job] = false;
 	if (to_steward)
 		return;
@@ -802,7 +810,7 @@ static void job_start(struct family *f, bool early, bool to_steward, uint64_t *s
 	j->pid = pid;
 }
 
-/* Kills whoever has this id, if it belongs to this group. */
+/* Kills the process with this id, if the process belongs to this group. Returns true on success. */
 static bool kill_member(pid_t pid, pid_t group)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -815,7 +823,7 @@ static bool kill_member(pid_t pid, pid_t group)
 	return killed;
 }
 
-/* Who has ended. */
+/* Reaps processes that have ended. */
 static void reap(void)
 {
 	int status;
@@ -852,12 +860,13 @@ static void family_step(struct family *f, uint64_t *state)
 		f->go = 1;
 		return;
 	case FAMILY_LIVES:
-		if (!f->lasting && chance(state, 40) == 0 && (m = choose_target(f, state)) >= 0 && kill_member(f->member[m].pid, f->group))
+		if (!f->lasting && chance(state, 40) == 0 && (m = choose_target(f, state)) >= 0 &&
+		    kill_member(f->member[m].pid, f->group))
 			noted(&shared->total.kills);
 		if (!f->lasting && (now_ns() > family_until[i] || family_gone(f))) {
 			f->state = FAMILY_ENDS;
 			f->stop = 1;
-			/* All at once, without another word. */
+			/* Kill the whole family at once. */
 			if (chance(state, 3) == 0 && kill(-f->group, SIGKILL) == 0)
 				noted(&shared->total.kills);
 			family_until[i] = now_ns() + DEADLINE_NS;
@@ -867,7 +876,8 @@ static void family_step(struct family *f, uint64_t *state)
 		if (family_gone(f)) {
 			f->state = FAMILY_DEAD;
 		} else if (now_ns() > family_until[i]) {
-			CROWD_FAIL("seed %#llx: a process of family %d does not end", (unsigned long long)shared->seed, i);
+			CROWD_FAIL("seed %#llx: a process of family %d does not end", (unsigned long long)shared->seed,
+			           i);
 			kill(-f->group, SIGKILL);
 			family_until[i] = now_ns() + DEADLINE_NS;
 		}
@@ -889,8 +899,9 @@ static void job_step(struct job *j)
 {
 	int i = (int)(j - shared->job), family_state = shared->family[j->family].state;
 
-	if ((j->state == JOB_RUNS || j->state == JOB_GIVEN) && job_until[i] && !job_killed[i] && now_ns() > job_until[i]) {
-		/* What has to be in its log is known now. */
+	if ((j->state == JOB_RUNS || j->state == JOB_GIVEN) && job_until[i] && !job_killed[i] &&
+	    now_ns() > job_until[i]) {
+		/* Note the events that must be in the log. */
 		if (j->phase >= LOG_STARTED)
 			job_cut(j);
 		kill(j->pid, SIGKILL);
@@ -918,7 +929,7 @@ static void count_population(void)
 
 static uint64_t population_sum, population_count;
 
-/* A new family, with those who trace it from its beginning. */
+/* Starts a new family, and its controllers from the beginning. */
 static void more_people(uint64_t *state)
 {
 	struct family *f = family_start(state, false);
@@ -950,7 +961,8 @@ static void step(uint64_t *state, bool more)
 	sleep_us(1500);
 }
 
-/* Somebody was not through in time, perhaps because of others, who do not know of it yet: each of them says where it is. */
+/* Makes each controller print where it is, after a process was not ready in time: a controller may be the cause without
+ * knowing it. */
 static void ask_controllers(void)
 {
 	for (int i = 0; i < JOBS; i++) {
@@ -961,7 +973,7 @@ static void ask_controllers(void)
 		fprintf(stderr, "controller %d of family %d: %s\n", (int)j->pid, (int)shared->family[j->family].group,
 		        j->ready ? "traces" : "is not ready");
 		say_kernel(j->pid, j->pid);
-		/* The steward would die of it without a word. */
+		/* SIGALRM would kill the steward without any output. */
 		if (j->pid != steward_pid)
 			kill(j->pid, SIGALRM);
 	}
@@ -972,7 +984,7 @@ static void ask_controllers(void)
 
 struct census {
 	int descriptors, mappings, threads;
-	long memory, space; /* KiB: what it uses of its own, what it may use */
+	long memory, space; /* KiB: resident private memory, size of the data segment */
 };
 
 static long status_line(pid_t pid, const char *name)
@@ -1005,7 +1017,7 @@ static struct census census_of(pid_t pid)
 	return c;
 }
 
-/* A file that belongs to nobody who lives. */
+/* Returns true if a file of a dead process exists, and copies its name. */
 static bool strange_file(char *name, size_t size)
 {
 	DIR *d = opendir(shm_directory());
@@ -1015,9 +1027,10 @@ static bool strange_file(char *name, size_t size)
 	int pid;
 
 	while (d && (e = readdir(d)))
-		if (e->d_name[0] != '.' && (sscanf(e->d_name, "%15[a-z]-%d-", kind, &pid) != 2 ||
-		                            (pid != getpid() && pid != steward_pid && pid != auditor_pid && pid != elder->group) ||
-		                            strcmp(kind, "page") * strcmp(kind, "names") != 0)) {
+		if (e->d_name[0] != '.' &&
+		    (sscanf(e->d_name, "%15[a-z]-%d-", kind, &pid) != 2 ||
+		     (pid != getpid() && pid != steward_pid && pid != auditor_pid && pid != elder->group) ||
+		     (strcmp(kind, "page") != 0 && strcmp(kind, "names") != 0))) {
 			snprintf(name, size, "%s", e->d_name);
 			found = true;
 		}
@@ -1034,7 +1047,7 @@ static long space_used(void)
 	return (long)((s.f_blocks - s.f_bfree) * (s.f_frsize / 1024));
 }
 
-#define BARE 4 /* mappings of a process that traces, and has no stream */
+#define BARE 5 /* mappings of a process that traces without a stream: page, page for looking, names, and two holds */
 #define LASTING 4 /* the test, the elder, the steward, the auditor */
 
 static struct census first[LASTING], last[LASTING];
@@ -1045,10 +1058,11 @@ static const char *const lasting[] = { "the test", "the elder", "the steward", "
 
 static bool census_differs(int i)
 {
-	return last[i].descriptors != first[i].descriptors || last[i].mappings > first[i].mappings || last[i].threads != first[i].threads;
+	return last[i].descriptors != first[i].descriptors || last[i].mappings > first[i].mappings ||
+	       last[i].threads != first[i].threads;
 }
 
-/* All streams that the system may have can be made. */
+/* Checks that the system's maximum of streams can be created. */
 static void check_sys_max(void)
 {
 	trace_id_t trid[TRACE_SYS_MAX + 1];
@@ -1065,16 +1079,17 @@ static void check_sys_max(void)
 		posix_trace_shutdown(trid[--n]);
 }
 
-/* Nobody is there but those who last. */
+/* Checks the lasting processes, after all others have ended. */
 static void census(void)
 {
-	pid_t who[] = { getpid(), elder->group, steward_pid, auditor_pid };
+	pid_t ref[] = { getpid(), elder->group, steward_pid, auditor_pid };
 	int64_t until = now_ns() + DEADLINE_NS;
 	char name[300] = "";
 	bool strange;
 
 	create_once(0);
-	/* Somebody who looks at /proc/PID of the dead keeps their memory, and so their locks, for a moment longer. */
+	/* A process that is reading /proc/PID of a dead process keeps its memory, and so its locks, for a moment
+	 * longer. */
 	while ((strange = strange_file(name, sizeof name)) && now_ns() < until) {
 		sleep_us(20000);
 		create_once(0);
@@ -1084,43 +1099,46 @@ static void census(void)
 	if (censuses % 4 == 0)
 		check_sys_max();
 	for (int i = 0; i < LASTING; i++) {
-		/* The elder lets go at its next trace points, or with the next stream. */
+		/* The elder drops mappings at its next trace points, or with the next stream. */
 		for (;;) {
-			last[i] = census_of(who[i]);
+			last[i] = census_of(ref[i]);
 			if (censuses && (!census_differs(i) || now_ns() > until))
 				break;
-			/* They have come so far that they have a page, and have nothing more. */
+			/* At the first census each of them has a page, and nothing more. */
 			if (!censuses && (last[i].mappings == BARE || now_ns() > until))
 				break;
 			create_once(elder->group);
 			sleep_us(20000);
 		}
-		/* What the C library keeps has grown to its size at the second one. */
+		/* The C library's memory has reached its size at the second census. */
 		if (!censuses)
 			first[i] = last[i];
 		if (censuses == 1)
 			first[i].memory = last[i].memory, first[i].space = last[i].space;
 		if (!censuses && last[i].mappings != BARE)
-			CROWD_FAIL("seed %#llx: %s begins with %d mappings", (unsigned long long)shared->seed, lasting[i], last[i].mappings);
+			CROWD_FAIL("seed %#llx: %s begins with %d mappings", (unsigned long long)shared->seed,
+			           lasting[i], last[i].mappings);
 		if (census_differs(i))
-			CROWD_FAIL("seed %#llx: %s has %d descriptors, %d mappings and %d threads, where it had %d, %d and %d",
-			           (unsigned long long)shared->seed, lasting[i], last[i].descriptors, last[i].mappings, last[i].threads,
-			           first[i].descriptors, first[i].mappings, first[i].threads);
+			CROWD_FAIL(
+				"seed %#llx: %s has %d descriptors, %d mappings and %d threads, where it had %d, %d and %d",
+				(unsigned long long)shared->seed, lasting[i], last[i].descriptors, last[i].mappings,
+				last[i].threads, first[i].descriptors, first[i].mappings, first[i].threads);
 		if (!SANITIZER_ADDRESS && censuses &&
 		    (last[i].memory > first[i].memory + MORE_MEMORY || last[i].space > first[i].space + MORE_MEMORY))
 			CROWD_FAIL("seed %#llx: %s has %ld KiB of memory and %ld of data, where it had %ld and %ld",
-			           (unsigned long long)shared->seed, lasting[i], last[i].memory, last[i].space, first[i].memory, first[i].space);
+			           (unsigned long long)shared->seed, lasting[i], last[i].memory, last[i].space,
+			           first[i].memory, first[i].space);
 	}
 	last_space = space_used();
 	if (censuses <= 1)
 		first_space = last_space;
 	if (last_space > first_space)
-		CROWD_FAIL("seed %#llx: %ld KiB of /dev/shm are in use, where it was %ld", (unsigned long long)shared->seed, last_space,
-		           first_space);
+		CROWD_FAIL("seed %#llx: %ld KiB of /dev/shm are in use, where it was %ld",
+		           (unsigned long long)shared->seed, last_space, first_space);
 	censuses++;
 }
 
-/* All others end. */
+/* Ends all families and controllers but the lasting ones. */
 static void clear_the_place(uint64_t *state)
 {
 	int64_t until = now_ns() + 4 * DEADLINE_NS;
@@ -1156,12 +1174,11 @@ static void figures(void)
 	       "    %llu families, %llu forks, %llu executions, %llu exits, %llu kills; %d processes at a time\n"
 	       "    %llu controllers, %llu killed; %llu streams; %llu logs, %llu completed by others; %d censuses: memory %ld, %ld, %ld, %ld KiB"
 	       " (%ld, %ld, %ld, %ld at first), %ld KiB of files\n",
-	       (long long)(now_ns() - begin_ns) / 1000000000, (unsigned long long)events, F(sources), F(read), F(lost), F(discarded), F(gaps),
-	       F(balanced), F(exact), F(families), F(forks), F(images), F(exits), F(kills),
-	       population_count ? (int)(population_sum / population_count) : 0, F(controllers), F(controllers_killed), F(streams), F(logs),
-	       F(logs_saved), censuses, last[0].memory, last[1].memory, last[2].memory, last[3].memory, first[0].memory, first[1].memory,
-	       first[2].memory, first[3].memory,
-	       last_space);
+	       (long long)(now_ns() - begin_ns) / 1000000000, (unsigned long long)events, F(sources), F(read), F(lost),
+	       F(discarded), F(gaps), F(balanced), F(exact), F(families), F(forks), F(images), F(exits), F(kills),
+	       population_count ? (int)(population_sum / population_count) : 0, F(controllers), F(controllers_killed),
+	       F(streams), F(logs), F(logs_saved), censuses, last[0].memory, last[1].memory, last[2].memory,
+	       last[3].memory, first[0].memory, first[1].memory, first[2].memory, first[3].memory, last_space);
 #undef F
 	fflush(stdout);
 }
@@ -1211,7 +1228,7 @@ static void finish(void)
 		CROWD_FAIL("the elder, the steward or the auditor does not end");
 }
 
-/* For so long. */
+/* Runs the crowd for some seconds, with a census after each epoch. */
 static void crowd(int seconds, int epoch)
 {
 	const char *given = getenv("CROWD_SEED");
@@ -1240,7 +1257,7 @@ static void crowd(int seconds, int epoch)
 	finish();
 	if (shared->failures)
 		test_failures++;
-	/* It was what it is meant to be. */
+	/* Check that all kinds of incidents have occurred in the run. */
 	if (!shared->failures && seconds > 5) {
 		CHECK_NE("-", shared->total.gaps, 0);
 		CHECK_NE("-", shared->total.exact, 0);

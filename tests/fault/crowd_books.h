@@ -1,14 +1,14 @@
 /*
- * crowd_books.h - what was read of a stream or a log, and whether that is all
+ * crowd_books.h - checks that what was read of a stream or a log is complete
  *
- * Of each source: each event once, whole, in order, of its process and thread. Where numbers
- * are missing between two, an event of the system between them has said so, and by then at
- * least so many are reported as lost. In the end
+ * For each source the reader must get each event once, intact, in order, with its process and thread. If numbers are
+ * missing between two events, a system event between them must report it, and at least as many events must be counted
+ * as lost by then. In the end
  *
- *     what surely was generated and was not read <= lost + discarded <= what may have been generated and was not read
+ *     surely generated, not read <= lost + discarded <= possibly generated, not read
  *
- * Both are one number where the stream has been there for the whole life of its family, and
- * nobody was killed in the middle of a trace point: that book is *exact*.
+ * Both bounds are equal if the stream existed during the whole life of its family and no process was killed in the
+ * middle of a trace point: that book is *exact*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,26 +21,28 @@ struct books {
 	struct subject *subject;
 	struct family *family;
 	trace_id_t trid;
-	trace_event_id_t id;       /* of the event type that the crowd records */
-	bool log, wraps;           /* it is a log, and may begin anywhere */
+	trace_event_id_t id;       /* the event type that the crowd records */
+	bool log, wraps;           /* for a log; a log that wraps may begin at any event */
 	uint64_t first[SOURCES], last[SOURCES], seen[SOURCES];
-	uint64_t unsure[SOURCES];  /* of those seen: up to what had begun when the stream had started */
-	uint64_t report[SOURCES];  /* which report was the source's last event */
+	uint64_t unsure[SOURCES];  /* of those seen: numbers that had begun when the stream had started */
+	uint64_t report[SOURCES];  /* number of the report with the source's last event */
 	int64_t at[SOURCES];
-	uint64_t reports, told;    /* events so far; which of them last said that some are missing */
+	uint64_t reports, reported;    /* number of events so far; the last event that reported a loss */
 	uint64_t users, starts, gaps, gaps_of[SOURCES];
 	int failures;
 };
 
-#define BOOKS_FAIL(b, ...)                                                                                   \
-	do {                                                                                                 \
-		char what_[300];                                                                             \
-		snprintf(what_, sizeof what_, __VA_ARGS__);                                                  \
-		if ((b)->failures++ < 5)                                                                     \
-			CROWD_FAIL("seed %#llx, family %d, %s of member %d%s%s%s: %s", (unsigned long long)shared->seed, \
-			           (b)->subject->family, (b)->log ? "log" : "stream", (b)->subject->target,          \
-			           (b)->subject->all ? " and its children" : "", (b)->subject->told ? "" : ", untold", \
-			           (b)->subject->doubtful ? ", doubtful" : "", what_);                               \
+#define BOOKS_FAIL(b, ...)                                                                                             \
+	do {                                                                                                           \
+		char what_[300];                                                                                       \
+		snprintf(what_, sizeof what_, __VA_ARGS__);                                                            \
+		if ((b)->failures++ < 5)                                                                               \
+			CROWD_FAIL("seed %#llx, family %d, %s of member %d%s%s%s: %s",                                 \
+			           (unsigned long long)shared->seed, (b)->subject->family,                             \
+			           (b)->log ? "log" : "stream", (b)->subject->target,                                  \
+			           (b)->subject->all ? " and its children" : "",                                       \
+			           (b)->subject->with_system ? "" : ", without system events",                                           \
+			           (b)->subject->doubtful ? ", doubtful" : "", what_);                                 \
 	} while (0)
 
 static inline void books_begin(struct books *b, struct subject *s, trace_id_t trid, bool log)
@@ -52,7 +54,8 @@ static inline void books_begin(struct books *b, struct subject *s, trace_id_t tr
 	b->log = log;
 }
 
-/* Is this source one that the stream is about? surely: not only perhaps, as one that was made while the stream was. */
+/* Returns true if the stream may record this source. `surely`: it does. A source that was made during the creation of
+ * the stream may or may not be recorded. */
 static inline bool books_about(const struct books *b, int source, bool *surely)
 {
 	int member = b->family->source[source].member;
@@ -67,7 +70,7 @@ static inline bool books_about(const struct books *b, int source, bool *surely)
 	return true;
 }
 
-/* So many are missing before this event of the source. */
+/* Checks a gap of n events before this event of the source. */
 static inline void books_gap(struct books *b, unsigned source, uint64_t n, uint64_t number)
 {
 	struct posix_trace_status_info status;
@@ -77,7 +80,7 @@ static inline void books_gap(struct books *b, unsigned source, uint64_t n, uint6
 	if (b->subject->doubtful)
 		return;
 	shared->total.gaps++;
-	if (b->subject->told && b->told <= b->report[source])
+	if (b->subject->with_system && b->reported <= b->report[source])
 		BOOKS_FAIL(b, "source %u: %llu events are missing before %llu, and nothing has said so", source,
 		           (unsigned long long)n, (unsigned long long)number);
 	if (b->log)
@@ -86,10 +89,12 @@ static inline void books_gap(struct books *b, unsigned source, uint64_t n, uint6
 		BOOKS_FAIL(b, "no status");
 	else if (status.__posix_lost_events < b->gaps)
 		BOOKS_FAIL(b, "source %u: before %llu, %llu events are missing so far, but %llu lost", source,
-		           (unsigned long long)number, (unsigned long long)b->gaps, (unsigned long long)status.__posix_lost_events);
+		           (unsigned long long)number, (unsigned long long)b->gaps,
+		           (unsigned long long)status.__posix_lost_events);
 }
 
-static inline void books_number(struct books *b, const struct posix_trace_event_info *e, const struct number *n, size_t length)
+static inline void books_number(struct books *b, const struct posix_trace_event_info *e, const struct number *n,
+                                size_t length)
 {
 	unsigned s = n->source;
 	struct number right;
@@ -98,7 +103,8 @@ static inline void books_number(struct books *b, const struct posix_trace_event_
 	bool surely;
 
 	if (length < 16 || n->stamp != b->family->stamp || s >= SOURCES || !b->family->source[s].pid) {
-		BOOKS_FAIL(b, "an event of nobody: %zu bytes, stamp %u, not %u, source %u", length, n->stamp, b->family->stamp, s);
+		BOOKS_FAIL(b, "an event of nobody: %zu bytes, stamp %u, not %u, source %u", length, n->stamp,
+		           b->family->stamp, s);
 		return;
 	}
 	source = &b->family->source[s];
@@ -107,15 +113,17 @@ static inline void books_number(struct books *b, const struct posix_trace_event_
 	if (n->number > source->begun)
 		BOOKS_FAIL(b, "source %u: event %llu was never sent", s, (unsigned long long)n->number);
 	if (e->posix_pid != source->pid || e->__posix_kernel_tid != source->tid)
-		BOOKS_FAIL(b, "source %u: event of process %d and thread %d", s, (int)e->posix_pid, (int)e->__posix_kernel_tid);
+		BOOKS_FAIL(b, "source %u: event of process %d and thread %d", s, (int)e->posix_pid,
+		           (int)e->__posix_kernel_tid);
 	if (!books_about(b, (int)s, &surely))
 		BOOKS_FAIL(b, "source %u: an event of member %d", s, source->member);
 	if (timespec_ns(&e->posix_timestamp) < b->at[s])
-		BOOKS_FAIL(b, "source %u: event %llu is %lld ns older than the one before it", s, (unsigned long long)n->number,
-		           (long long)(b->at[s] - timespec_ns(&e->posix_timestamp)));
+		BOOKS_FAIL(b, "source %u: event %llu is %lld ns older than the one before it", s,
+		           (unsigned long long)n->number, (long long)(b->at[s] - timespec_ns(&e->posix_timestamp)));
 	if (n->number <= b->last[s])
-		BOOKS_FAIL(b, "source %u: event %llu behind %llu", s, (unsigned long long)n->number, (unsigned long long)b->last[s]);
-	/* What was under way when the stream started may have come too early. */
+		BOOKS_FAIL(b, "source %u: event %llu behind %llu", s, (unsigned long long)n->number,
+		           (unsigned long long)b->last[s]);
+	/* An event in progress when the stream started may be missing or recorded. */
 	from = b->last[s] ? b->last[s] : b->wraps || !surely ? n->number - 1 : b->subject->after[s];
 	if (n->number > from + 1)
 		books_gap(b, s, n->number - from - 1, n->number);
@@ -129,7 +137,8 @@ static inline void books_number(struct books *b, const struct posix_trace_event_
 	b->users++;
 }
 
-static inline void books_event(struct books *b, const struct posix_trace_event_info *e, const struct number *n, size_t length)
+static inline void books_event(struct books *b, const struct posix_trace_event_info *e, const struct number *n,
+                               size_t length)
 {
 	b->reports++;
 	if (e->posix_event_id == b->id) {
@@ -138,10 +147,10 @@ static inline void books_event(struct books *b, const struct posix_trace_event_i
 	}
 	b->starts += e->posix_event_id == POSIX_TRACE_START && e->posix_pid != 0;
 	if (e->posix_pid == 0 && (e->posix_event_id == POSIX_TRACE_OVERFLOW || e->posix_event_id == POSIX_TRACE_STOP))
-		b->told = b->reports;
+		b->reported = b->reports;
 }
 
-/* One event, without waiting; false: there is none. */
+/* Reads one event without waiting. Returns false if there is none. */
 static inline bool books_try(struct books *b)
 {
 	struct posix_trace_event_info e;
@@ -157,7 +166,7 @@ static inline bool books_try(struct books *b)
 	return true;
 }
 
-/* One event, or this time is over. */
+/* Reads one event. Returns false if the time is over. */
 static inline bool books_timed(struct books *b, int64_t us)
 {
 	struct posix_trace_event_info e;
@@ -180,9 +189,9 @@ static inline bool books_timed(struct books *b, int64_t us)
 	return true;
 }
 
-/* -- In the end --------------------------------------------------------------- */
+/* -- The balance -------------------------------------------------------------- */
 
-/* How many are missing of a source, surely; and how many may be. */
+/* Calculates how many events of a source are missing: surely, and possibly. */
 static inline void books_missing(const struct books *b, int source, uint64_t *least, uint64_t *most)
 {
 	const struct subject *s = b->subject;
@@ -201,12 +210,12 @@ static inline void books_missing(const struct books *b, int source, uint64_t *le
 		*most = end - before - b->seen[source];
 }
 
-/* Of all together, and START. */
+/* Calculates the same for all sources together, including START. */
 static inline void books_missing_all(const struct books *b, uint64_t *least, uint64_t *most)
 {
 	uint64_t one, other;
 
-	*least = *most = b->subject->told && !b->starts;
+	*least = *most = b->subject->with_system && !b->starts;
 	for (int i = 0; i < sources_of(b->family); i++) {
 		books_missing(b, i, &one, &other);
 		*least += one;
@@ -234,47 +243,51 @@ static inline void books_show(const struct books *b, uint64_t least, uint64_t mo
 			        " read %llu from %llu to %llu, %llu in between missing\n",
 			        i, at->member, b->family->member[at->member].parent, at->pid, surely ? "" : ", perhaps",
 			        (unsigned long long)one, (unsigned long long)other, (unsigned long long)s->before[i],
-			        (unsigned long long)s->after[i], (unsigned long long)s->kept[i], (unsigned long long)s->end[i],
-			        (unsigned long long)at->done, (unsigned long long)at->begun, (unsigned long long)b->seen[i],
-			        (unsigned long long)b->first[i], (unsigned long long)b->last[i], (unsigned long long)b->gaps_of[i]);
+			        (unsigned long long)s->after[i], (unsigned long long)s->kept[i],
+			        (unsigned long long)s->end[i], (unsigned long long)at->done,
+			        (unsigned long long)at->begun, (unsigned long long)b->seen[i],
+			        (unsigned long long)b->first[i], (unsigned long long)b->last[i],
+			        (unsigned long long)b->gaps_of[i]);
 		member_show(b->family, at->member);
 	}
 }
 
-/* Everything was read: is that all? extra: so many of the system may be among those that were discarded. */
+/* Checks the books after everything was read. `extra`: number of discarded events that may be system events. */
 static inline void books_balance(struct books *b, uint64_t lost, uint64_t discarded, uint64_t extra)
 {
-	uint64_t least, most, told = lost + discarded;
+	uint64_t least, most, reported = lost + discarded;
 
 	shared->total.read += b->users;
 	shared->total.lost += lost;
 	shared->total.discarded += discarded;
-	/* Nobody records as many, so this is said of the doubtful ones too. */
-	if (told >> 32)
+	/* Such numbers are impossible, also if the stream is doubtful. */
+	if (reported >> 32)
 		BOOKS_FAIL(b, "%llu are lost, %llu discarded", (unsigned long long)lost, (unsigned long long)discarded);
 	if (b->subject->doubtful)
 		return;
 	books_missing_all(b, &least, &most);
-	if (told < least || told > most + extra) {
-		BOOKS_FAIL(b, "%llu are lost%s, but %llu to %llu missing", (unsigned long long)told, discarded ? " or discarded" : "",
-		           (unsigned long long)least, (unsigned long long)most);
+	if (reported < least || reported > most + extra) {
+		BOOKS_FAIL(b, "%llu are lost%s, but %llu to %llu missing", (unsigned long long)reported,
+		           discarded ? " or discarded" : "", (unsigned long long)least, (unsigned long long)most);
 		books_show(b, least, most);
 	} else if (b->gaps > lost) {
-		BOOKS_FAIL(b, "%llu are missing in between, and %llu are lost", (unsigned long long)b->gaps, (unsigned long long)lost);
+		BOOKS_FAIL(b, "%llu are missing in between, and %llu are lost", (unsigned long long)b->gaps,
+		           (unsigned long long)lost);
 		books_show(b, least, most);
 	}
 	shared->total.balanced++;
 	shared->total.exact += least == most && extra == 0;
 }
 
-/* Is it still not all? */
+/* Returns true if events are not accounted for yet. */
 static inline bool books_open(const struct books *b)
 {
 	struct posix_trace_status_info status;
 	uint64_t least, most;
 
 	books_missing_all(b, &least, &most);
-	return !b->subject->doubtful && posix_trace_get_status(b->trid, &status) == 0 && status.__posix_lost_events < least;
+	return !b->subject->doubtful && posix_trace_get_status(b->trid, &status) == 0 &&
+	       status.__posix_lost_events < least;
 }
 
 #endif

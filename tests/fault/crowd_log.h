@@ -1,8 +1,8 @@
 /*
- * crowd_log.h - the log of a job, when its controller has ended or was killed
+ * crowd_log.h - checks the log of a job whose controller has ended or was killed
  *
- * It can be opened, which completes it, and its books balance. Where it does not wrap, each segment says
- * how many events were lost before it: at its end no more are missing than have been told so far.
+ * The log can be opened, which completes it, and its books balance. If it does not wrap, each segment has the number of
+ * events lost before it: up to the end of a segment no more events are missing than were reported as lost.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,14 +13,14 @@
 
 #include "crowd_books.h"
 
-/* What the frames of a log say, docs/log-format.md. */
+/* The contents of a log's frames (docs/log-format.md). */
 struct log_frames {
 	int fd;
-	off_t at;                /* of the next frame */
-	uint64_t mark;           /* of this log */
-	uint64_t events, lost;   /* up to the end of the segment that was come to */
+	off_t at;                /* position of the next frame */
+	uint64_t mark;           /* the mark of this log */
+	uint64_t events, lost;   /* up to the end of the current segment */
 	uint64_t segments;
-	uint64_t written, all_lost, discarded; /* by the index */
+	uint64_t written, all_lost, discarded; /* according to the index */
 };
 
 static inline const char *log_path(const struct job *j)
@@ -43,7 +43,7 @@ static inline bool log_frame(struct log_frames *l, unsigned char frame[64])
 	return mark == l->mark;
 }
 
-/* To the end of the next segment of a log that does not wrap. */
+/* Moves to the end of the next segment of a log that does not wrap. Returns false if there is none. */
 static inline bool log_next_segment(struct log_frames *l)
 {
 	unsigned char frame[64];
@@ -66,7 +66,7 @@ static inline bool log_next_segment(struct log_frames *l)
 	return false;
 }
 
-/* False: it has none. */
+/* Reads the index. Returns false if the log has none. */
 static inline bool log_index(struct log_frames *l)
 {
 	unsigned char foot[64];
@@ -90,7 +90,7 @@ static inline bool log_index(struct log_frames *l)
 	return true;
 }
 
-/* The id of what the crowd records; 0: nothing of it is in the log. */
+/* Returns the id of the crowd's event type, or 0 if it is not in the log. */
 static inline trace_event_id_t log_number_id(trace_id_t trid)
 {
 	char name[TRACE_EVENT_NAME_MAX + 1];
@@ -121,14 +121,16 @@ static inline void log_read(struct books *b, struct log_frames *l, bool segments
 			;
 		books_event(b, &e, &n, length);
 		if (segments && b->gaps > l->lost && !b->subject->doubtful)
-			BOOKS_FAIL(b, "in segment %llu %llu are missing so far, but %llu lost", (unsigned long long)l->segments,
-			           (unsigned long long)b->gaps, (unsigned long long)l->lost);
+			BOOKS_FAIL(b, "in segment %llu %llu are missing so far, but %llu lost",
+			           (unsigned long long)l->segments, (unsigned long long)b->gaps,
+			           (unsigned long long)l->lost);
 	}
 	if (segments && !b->failures)
 		while (log_next_segment(l))
 			;
 	if (segments && l->events != b->reports && !b->failures)
-		BOOKS_FAIL(b, "%llu events in segments, %llu read", (unsigned long long)l->events, (unsigned long long)b->reports);
+		BOOKS_FAIL(b, "%llu events in segments, %llu read", (unsigned long long)l->events,
+		           (unsigned long long)b->reports);
 }
 
 static inline void log_check_open(const struct job *j, struct books *b, struct log_frames *l)
@@ -152,17 +154,18 @@ static inline void log_check_open(const struct job *j, struct books *b, struct l
 		BOOKS_FAIL(b, "%llu were written, %llu discarded, %llu are there", (unsigned long long)l->written,
 		           (unsigned long long)l->discarded, (unsigned long long)b->reports);
 	if (!wraps && l->lost > l->all_lost)
-		BOOKS_FAIL(b, "%llu are lost in segments, %llu in all", (unsigned long long)l->lost, (unsigned long long)l->all_lost);
+		BOOKS_FAIL(b, "%llu are lost in segments, %llu in all", (unsigned long long)l->lost,
+		           (unsigned long long)l->all_lost);
 	if (j->log_policy == POSIX_TRACE_APPEND && l->discarded)
 		BOOKS_FAIL(b, "%llu are discarded", (unsigned long long)l->discarded);
 	/* The stream may not have started. */
 	if (j->phase < LOG_STARTED)
 		s->doubtful = true;
-	/* Of those that were discarded some may be of the system. */
-	books_balance(b, l->all_lost, l->discarded, s->told ? l->discarded : 0);
+	/* Some of the discarded events may be system events. */
+	books_balance(b, l->all_lost, l->discarded, s->with_system ? l->discarded : 0);
 }
 
-/* Its controller has ended, or is dead. */
+/* Checks the log of a job whose controller has ended. */
 static inline void log_check(struct job *j)
 {
 	static struct books b;
@@ -183,10 +186,11 @@ static inline void log_check(struct job *j)
 	if (!error && posix_trace_close(trid) != 0)
 		BOOKS_FAIL(&b, "close");
 	if (b.failures)
-		fprintf(stderr, "  log policy %d, %zu bytes, stream policy %d, %zu bytes, phase %d, %s, %s; written %llu, lost %llu, discarded %llu\n",
-		        j->log_policy, j->log_size, j->stream_policy, j->stream_size, j->phase, j->early ? "early" : "late",
-		        j->patient ? "patient" : "not patient", (unsigned long long)l.written, (unsigned long long)l.all_lost,
-		        (unsigned long long)l.discarded);
+		fprintf(stderr,
+		        "  log policy %d, %zu bytes, stream policy %d, %zu bytes, phase %d, %s, %s; written %llu, lost %llu, discarded %llu\n",
+		        j->log_policy, j->log_size, j->stream_policy, j->stream_size, j->phase,
+		        j->early ? "early" : "late", j->patient ? "patient" : "not patient",
+		        (unsigned long long)l.written, (unsigned long long)l.all_lost, (unsigned long long)l.discarded);
 	shared->total.logs++;
 	shared->total.logs_saved += j->phase < LOG_ENDED;
 	close(l.fd);

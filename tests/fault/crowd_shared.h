@@ -1,13 +1,11 @@
 /*
- * crowd_shared.h - memory that all of a crowd share, and that outlives those who are killed
+ * crowd_shared.h - memory that all processes of a crowd share, and that survives killed processes
  *
- * A *family* is a process and all that descend from it, its *members*; they are
- * one process group, so the kernel knows when the last one has gone. A member stays
- * the same when it executes itself anew. Each thread that traces is a *source*: it numbers
- * its events from 1 on, and says before each trace point which number it is about
- * to give, and behind it that it is done. So of whoever is killed, all events up to *done* are
- * committed, and at most *begun*, one more, may be. A *job* is what a controller does: streams
- * of one family, and perhaps one with a log.
+ * A *family* is a process and all its descendants, its *members*. A family is one process group, so the kernel knows
+ * when its last member has ended. A member stays the same member when it executes this program again. Each thread that
+ * traces is a *source*. It numbers its events from 1 on; it stores the number in *begun* before each trace point and in
+ * *done* after it. So of a killed source all events up to *done* are committed, and at most one more, *begun*, may be.
+ * A *job* is the work of a controller: streams of one family, one of them perhaps with a log.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,24 +28,24 @@
 #define SHARED_FILE "/dev/shm/crowd" /* in the test's own /dev/shm */
 
 #define FAMILIES 80
-#define MEMBERS  32 /* of one family, as long as it is there */
+#define MEMBERS  32 /* of a family during its whole life */
 #define SOURCES  96
 #define JOBS     80
 
-#define HEAD 0 /* the member that a family begins with */
+#define HEAD 0 /* the first member of a family */
 
 struct source {
-	_Atomic uint64_t begun, done; /* number of the trace point that has begun last, and returned last */
-	_Atomic int member, pid, tid; /* pid is set last; 0: not in use */
+	_Atomic uint64_t begun, done; /* numbers of the last trace points that have begun and returned */
+	_Atomic int member, pid, tid; /* pid is set last; 0: unused */
 } __attribute__((aligned(64)));
 
 struct member {
 	_Atomic int pid;
-	_Atomic int parent;      /* which member */
-	_Atomic int64_t born;    /* just before its parent has made it */
-	_Atomic int images;      /* that it has executed */
+	_Atomic int parent;      /* index of a member */
+	_Atomic int64_t born;    /* just before the parent made the member */
+	_Atomic int images;      /* number of executions */
 	_Atomic int way;         /* how it was made */
-	_Atomic int headed;      /* streams that were created for it, and all that descend from it */
+	_Atomic int headed;      /* number of streams created for the member and its descendants */
 };
 
 enum family_state { FAMILY_FREE, FAMILY_WAITS, FAMILY_LIVES, FAMILY_ENDS, FAMILY_DEAD };
@@ -55,32 +53,32 @@ enum family_state { FAMILY_FREE, FAMILY_WAITS, FAMILY_LIVES, FAMILY_ENDS, FAMILY
 struct family {
 	_Atomic int state;
 	uint64_t seed;
-	uint32_t stamp;       /* in each of its events; no other family has it */
+	uint32_t stamp;       /* in each of its events, unique to the family */
 	_Atomic int group;    /* process id of the head */
 	_Atomic int go, stop;
-	int pace;             /* how fast it traces, 0: as fast as it can */
-	bool lasting;         /* it is there as long as the test, and has no children */
-	_Atomic int members, sources; /* taken; may be more than there is room for */
+	int pace;             /* how fast it traces; 0: as fast as possible */
+	bool lasting;         /* it lives as long as the test, and has no children */
+	_Atomic int members, sources; /* may exceed the sizes of the arrays */
 	struct member member[MEMBERS];
 	struct source source[SOURCES];
 };
 
-/* How far the creator of a log has come. */
+/* The progress of a log's creator. */
 enum log_phase { LOG_NONE, LOG_CREATING, LOG_CREATED, LOG_STARTED, LOG_ENDING, LOG_ENDED };
 
 enum job_state { JOB_FREE, JOB_GIVEN, JOB_RUNS, JOB_OVER, JOB_AUDIT };
 
-/* What a stream is about; that of a log has to be known when its creator is dead. */
+/* What a stream records. For a log this must be known after the death of its creator. */
 struct subject {
-	int family, target;      /* of which member */
-	bool all;                /* and all that descend from it */
-	bool told;               /* events of the system are in it */
-	_Atomic bool doubtful;   /* a stop, start or clear has begun: it is not known how many there have to be */
-	_Atomic int64_t created; /* when the call had returned */
-	_Atomic uint64_t before[SOURCES]; /* done when the stream was about to start, */
-	_Atomic uint64_t after[SOURCES];  /* begun when it had, */
-	_Atomic uint64_t kept[SOURCES];   /* done when its end was about to begin, */
-	_Atomic uint64_t end[SOURCES];    /* begun when it had ended */
+	int family, target;      /* `target`: index of the member */
+	bool all;                /* its descendants inherit the stream */
+	bool with_system;            /* the stream records system events */
+	_Atomic bool doubtful;   /* a stop, start or clear has begun: the number of events is uncertain */
+	_Atomic int64_t created; /* when the create call had returned */
+	_Atomic uint64_t before[SOURCES]; /* `done` when the stream was about to start, */
+	_Atomic uint64_t after[SOURCES];  /* `begun` when it had started, */
+	_Atomic uint64_t kept[SOURCES];   /* `done` when its end was about to begin, */
+	_Atomic uint64_t end[SOURCES];    /* `begun` when it had ended */
 };
 
 struct job {
@@ -88,21 +86,22 @@ struct job {
 	_Atomic int pid;      /* of the controller */
 	uint64_t seed;
 	int family;
-	bool early;           /* its streams start before the family does */
-	bool patient;         /* and end after it */
-	_Atomic int ready;    /* they have started */
+	bool early;           /* its streams start before the family */
+	bool patient;         /* its streams end after the family */
+	_Atomic int ready;    /* its streams have started */
 	_Atomic int phase;    /* of its log */
-	_Atomic int cut;      /* that its end begins has been noted */
+	_Atomic int cut;      /* `log.kept` has been set */
 	int log_policy, stream_policy;
 	size_t log_size, stream_size;
 	struct subject log;
 };
 
 struct totals {
-	_Atomic uint64_t events, read, lost, discarded; /* the latter three: as told to all controllers that came to their end */
+	_Atomic uint64_t events, read, lost, discarded; /* read, lost, discarded: as reported to all controllers that
+							 * ended normally */
 	_Atomic uint64_t forks, images, sources, exits, kills, families;
 	_Atomic uint64_t controllers, controllers_killed, streams, logs, logs_saved, gaps;
-	_Atomic uint64_t exact; /* books in which each event was accounted for, with no slack at all */
+	_Atomic uint64_t exact; /* books in which each event was accounted for, with no uncertainty */
 	_Atomic uint64_t balanced;
 };
 
@@ -111,7 +110,7 @@ struct shared {
 	uint64_t seed;
 	_Atomic uint32_t stamps;
 	_Atomic int population; /* processes of all families */
-	_Atomic int leave;      /* the lasting ones end */
+	_Atomic int leave;      /* tells the lasting processes to end */
 	struct totals total;
 	struct family family[FAMILIES];
 	struct job job[JOBS];
@@ -131,7 +130,7 @@ static inline void shared_map(bool create)
 {
 	int fd = open(SHARED_FILE, O_RDWR | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0), 0600);
 
-	/* All its space at once: how much is in use is looked at. */
+	/* Allocate the whole file at once: the census checks how much space is in use. */
 	MUST(fd >= 0 && (!create || posix_fallocate(fd, 0, sizeof *shared) == 0));
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	MUST(shared != MAP_FAILED);
@@ -156,7 +155,7 @@ struct number {
 	unsigned char filler[NUMBER_SIZE - 16];
 };
 
-/* The event with this number: its length follows from all three, its bytes too. */
+/* Makes the event with this number, and returns its length. Length and bytes follow from stamp, source and number. */
 static inline size_t number_fill(struct number *n, uint32_t stamp, uint32_t source, uint64_t number)
 {
 	uint64_t mix = chance_mix((uint64_t)stamp << 40 ^ (uint64_t)source << 32 ^ number);
@@ -169,7 +168,7 @@ static inline size_t number_fill(struct number *n, uint32_t stamp, uint32_t sour
 	return 16 + filler;
 }
 
-/* A place for this thread's books; NULL: there is none left, so it must not trace. */
+/* Returns an entry for this thread, or NULL if none is left: then the thread must not trace. */
 static inline struct source *source_take(struct family *f, int member)
 {
 	int i = atomic_fetch_add(&f->sources, 1);
@@ -202,8 +201,9 @@ static inline int sources_of(struct family *f)
 }
 
 /*
- * A processor may have begun to look at what another one has not seen it leave: what a source says that it has done may
- * be some events old. Behind source_settle() it is not, of those who have called source_visible().
+ * Makes source_settle() apply to this process. The store to `done` may still be in a store buffer when its source has
+ * looked at the state of the stream for later events: the value that another processor reads may be some events old.
+ * After source_settle() it is up to date.
  */
 static inline void source_visible(void)
 {
@@ -218,7 +218,7 @@ static inline void source_settle(void)
 
 enum note { DONE, BEGUN };
 
-/* How far each source is. */
+/* Copies the progress of each source. */
 static inline void sources_note(struct family *f, enum note what, _Atomic uint64_t *note)
 {
 	source_settle();
@@ -226,7 +226,8 @@ static inline void sources_note(struct family *f, enum note what, _Atomic uint64
 		note[i] = what == DONE ? f->source[i].done : f->source[i].begun;
 }
 
-/* The end of a log's stream, or of its creator, is about to begin; the first time counts. */
+/* Notes what must be in the log. Called when the end of a log's stream, or of its creator, is about to begin. Only the
+ * first call has an effect. */
 static inline void job_cut(struct job *j)
 {
 	if (atomic_fetch_add(&j->cut, 1) == 0)
@@ -235,22 +236,22 @@ static inline void job_cut(struct job *j)
 
 /* -- Families --------------------------------------------------------------- */
 
-/* Has everybody gone, and been waited for? */
+/* Returns true if all members have ended and been reaped. */
 static inline bool family_gone(const struct family *f)
 {
 	return kill(-f->group, 0) != 0 && errno == ESRCH;
 }
 
-/* To standard error: how it descends from the head. */
+/* Prints to standard error how a member descends from the head. */
 static inline void member_show(const struct family *f, int m)
 {
 	for (; m != HEAD; m = f->member[m].parent)
-		fprintf(stderr, " %d (made in way %d, %d images, heads %d streams) <-", m, f->member[m].way, f->member[m].images,
-		        f->member[m].headed);
+		fprintf(stderr, " %d (made in way %d, %d images, heads %d streams) <-", m, f->member[m].way,
+		        f->member[m].images, f->member[m].headed);
 	fprintf(stderr, " %d (%d images, heads %d streams)\n", m, f->member[m].images, f->member[m].headed);
 }
 
-/* Member m descends from the target by a branch that has begun at this time; false: it does not. */
+/* Returns true if member m is the target or descends from it. `begun` is then the time when that branch began. */
 static inline bool member_branch(const struct family *f, int m, int target, int64_t *begun)
 {
 	while (m != target && m != HEAD) {

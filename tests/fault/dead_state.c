@@ -1,9 +1,8 @@
 /*
- * dead_state.c - what is in memory about a log, spoilt: whoever writes or completes the log is not harmed
+ * dead_state.c - the state of a log in memory is corrupted: a process that writes or completes the log is not harmed
  *
- * The state of a log lies in the stream. Whoever is traced can write there,
- * also while a controller with more rights writes its log, or comes by when
- * another controller has been killed and completes that one's.
+ * The state of a log is in the stream. A traced process can write there, also while a controller with more rights
+ * writes its log, or completes the log of another controller that was killed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,26 +16,26 @@
 
 #define NOBODY 65534
 
-/* Of the stream in question, in its file. */
+/* The stream under test, mapped from its file. */
 static struct stream_header *header;
 static size_t stream_bytes;
 static struct log_state *state;
 
-/* -- At a place of the library ------------------------------------------------------------ */
+/* -- At a test point ---------------------------------------------------------------------- */
 
 static const char *spoil_at, *die_at;
 static int spoiled;
-static _Atomic int hold, held; /* who writes the log, before it has anything to write */
+static _Atomic int hold, held; /* stops the flusher before it has anything to write */
 
 void test_point(const char *name);
 
-/* Both places: which of them counts is not for us to know. */
+/* Corrupts both positions, because the test does not know which one is current. */
 static void spoil(void)
 {
 	for (int i = 0; i < 2; i++) {
-		state->place[i].slots = 0x10000000;
-		state->place[i].slot = 0x7654321;
-		state->place[i].slot_used = UINT64_MAX / 2;
+		state->position[i].slots = 0x10000000;
+		state->position[i].slot = 0x7654321;
+		state->position[i].slot_used = UINT64_MAX / 2;
 	}
 	spoiled++;
 }
@@ -54,11 +53,12 @@ void test_point(const char *name)
 	}
 }
 
-/* -- Somebody who is killed ------------------------------------------------------------------ */
+/* -- A creator that is killed ---------------------------------------------------------------- */
 
 static void become_nobody(void)
 {
-	MUST(setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0);
+	MUST(setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+	     setresuid(NOBODY, NOBODY, NOBODY) == 0);
 	MUST(prctl(PR_SET_DUMPABLE, 1) == 0);
 }
 
@@ -83,7 +83,7 @@ static void find_state(unsigned user)
 	state = (struct log_state *)(void *)((char *)header + st.st_size - header->log_state);
 }
 
-/* A LOOP log with nothing in it yet, and a stream with events; then its state is ours to change. */
+/* Leaves an empty LOOP log, and a stream with events, of a killed creator. Maps the log's state. */
 static void kill_creator(bool nobody)
 {
 	int status, fd;
@@ -107,12 +107,12 @@ static void kill_creator(bool nobody)
 	MUST(waitpid(pid, &status, 0) == pid);
 	MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	find_state(nobody ? NOBODY : (unsigned)geteuid());
-	/* It has written the beginning of its log, and no segment. */
-	MUST(state->place[state->place_now & 1].log != 0);
-	MUST(state->place[0].slots == 0 && state->place[1].slots == 0);
+	/* The beginning of the log has been written, and no segment. */
+	MUST(state->position[state->position_now & 1].log != 0);
+	MUST(state->position[0].slots == 0 && state->position[1].slots == 0);
 }
 
-/* Events of the log as it is now; -1: it cannot be opened. */
+/* Returns the number of events in the log, or -1 if it cannot be opened. */
 static int events(void)
 {
 	int fd = log_open(LOG_PATH, O_RDONLY);
@@ -132,7 +132,7 @@ static void come_by(pid_t pid)
 
 /* -- Tests ------------------------------------------------------------------------------------- */
 
-/* As it was left. */
+/* An intact state. */
 TEST(unspoilt)
 {
 	kill_creator(false);
@@ -140,7 +140,7 @@ TEST(unspoilt)
 	CHECK_EQ("-", events(), 100);
 }
 
-/* No slot of this size fits into the log: there was not to be a first one, and no next one. */
+/* No slot of this size fits into the log, neither the first nor a next one. */
 TEST(slot_size)
 {
 	kill_creator(false);
@@ -157,7 +157,7 @@ TEST(no_slot_size)
 	CHECK_EQ("-", events(), 0);
 }
 
-/* Root creates a stream for a process of the other user. then: what spoil_at is while it does. */
+/* Makes root create a stream for a process of the other user, with this value of spoil_at. */
 static void root_comes_by(const char *then)
 {
 	int wait[2];
@@ -188,11 +188,12 @@ static void root_comes_by(const char *then)
 	MUST(waitpid(pid, NULL, 0) == pid);
 }
 
-/* Changed by another user when all of it has been looked at. */
+/* Lets another user corrupt the state after all of it has been checked. */
 static void spoilt_at(const char *name)
 {
 	if (geteuid() != 0)
 		SKIP("only root can be another user");
+	NEEDS_OTHERS();
 	kill_creator(true);
 	root_comes_by(name);
 	CHECK_EQ("-", spoiled, 1);
@@ -209,7 +210,7 @@ TEST(spoilt_before_stop)
 	spoilt_at("save_stopped");
 }
 
-/* A file, whole. */
+/* Returns the contents of a file. */
 static char *content(const char *path, size_t *size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -226,7 +227,7 @@ static char *content(const char *path, size_t *size)
 
 #define ROOTS_LOG "/dev/shm/roots"
 
-/* The dead stream says that its log is one of root's, and root comes by. */
+/* The dead stream claims one of root's logs as its own, and root recovers the stream. */
 TEST(log_of_another)
 {
 	char *before, *after;
@@ -236,6 +237,7 @@ TEST(log_of_another)
 
 	if (geteuid() != 0)
 		SKIP("only root can be another user");
+	NEEDS_OTHERS();
 	kill_creator(true);
 	fd = open(ROOTS_LOG, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	MUST(log_try(0, fd, POSIX_TRACE_LOOP, 1 << 20, 0, 1 << 20) == 0 && posix_trace_start(log_trid) == 0);
@@ -248,9 +250,9 @@ TEST(log_of_another)
 	state->inode = st.st_ino;
 	state->device_major = major(st.st_dev);
 	state->device_minor = minor(st.st_dev);
-	/* In its HEADER's frame, docs/log-format.md. */
+	/* In the frame of the HEADER (docs/log-format.md). */
 	for (int i = 0; i < 2; i++)
-		memcpy(&state->place[i].log, before + 8, sizeof state->place[i].log);
+		memcpy(&state->position[i].log, before + 8, sizeof state->position[i].log);
 	root_comes_by(NULL);
 	after = content(ROOTS_LOG, &now);
 	CHECK_EQ("-", now, size);
@@ -259,7 +261,8 @@ TEST(log_of_another)
 	free(after);
 }
 
-/* The dead stream says that its events are those of a process of root's: what that executes gets into nobody's log. */
+/* The dead stream claims that root's process recorded its events. The path of the executable of root's process must not
+ * get into nobody's log. */
 TEST(process_of_another)
 {
 	uint32_t owner = 0;
@@ -269,6 +272,7 @@ TEST(process_of_another)
 
 	if (geteuid() != 0)
 		SKIP("only root can be another user");
+	NEEDS_OTHERS();
 	kill_creator(true);
 	pid = fork();
 	MUST(pid >= 0);
@@ -295,7 +299,7 @@ TEST(process_of_another)
 	MUST(waitpid(pid, NULL, 0) == pid);
 }
 
-/* A log of root's, of another user's process, which writes to the state while root's library does. */
+/* Root's log of another user's process, which changes the state while root's library writes the log. */
 TEST(spoilt_by_traced)
 {
 	int go[2], done[2], fd;
@@ -304,6 +308,7 @@ TEST(spoilt_by_traced)
 
 	if (geteuid() != 0)
 		SKIP("only root can be another user");
+	NEEDS_OTHERS();
 	shm_private("");
 	MUST(pipe(go) == 0 && pipe(done) == 0);
 	pid = fork();
@@ -334,7 +339,8 @@ TEST(spoilt_by_traced)
 	MUST(waitpid(pid, NULL, 0) == pid);
 }
 
-/* A stream and its log that have lost some, killed in posix_trace_clear(): the log has lost no more than there were. */
+/* Checks a stream and its log that have lost events and whose creator is killed in posix_trace_clear(): the log must
+ * not report more lost events than there were. */
 static void killed_in_clear(const char *place)
 {
 	struct log_seen seen;
@@ -346,7 +352,8 @@ static void killed_in_clear(const char *place)
 	MUST(pid >= 0);
 	if (pid == 0) {
 		fd = open(LOG_PATH, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-		MUST(log_try(0, fd, POSIX_TRACE_APPEND, 0, POSIX_TRACE_UNTIL_FULL, 4096) == 0 && posix_trace_start(log_trid) == 0);
+		MUST(log_try(0, fd, POSIX_TRACE_APPEND, 0, POSIX_TRACE_UNTIL_FULL, 4096) == 0 &&
+		     posix_trace_start(log_trid) == 0);
 		log_record(20000);
 		MUST(posix_trace_flush(log_trid) == 0);
 		die_at = place;
@@ -371,5 +378,5 @@ TEST(killed_in_clear)
 }
 
 TEST_MAIN(TEST_ENTRY(unspoilt), TEST_ENTRY(slot_size), TEST_ENTRY(no_slot_size), TEST_ENTRY(spoilt_before_events),
-          TEST_ENTRY(spoilt_before_stop), TEST_ENTRY(log_of_another), TEST_ENTRY(process_of_another), TEST_ENTRY(spoilt_by_traced),
-          TEST_ENTRY(killed_in_clear))
+          TEST_ENTRY(spoilt_before_stop), TEST_ENTRY(log_of_another), TEST_ENTRY(process_of_another),
+          TEST_ENTRY(spoilt_by_traced), TEST_ENTRY(killed_in_clear))

@@ -1,11 +1,11 @@
 /*
- * descriptors.c - the program closes descriptors that it has not opened, or has none for its output
+ * descriptors.c - the program closes descriptors that it has not opened, or lacks standard descriptors
  *
  * SPDX-License-Identifier: MIT
  */
 #include "fault.h"
 
-/* H14: the library keeps none open, so there is none to be closed. */
+/* H14: the library keeps no descriptor open, so none can be closed by the program. */
 TEST(none_kept)
 {
 	trace_event_id_t id;
@@ -31,7 +31,7 @@ static void *trace_for_ever(void *id)
 	while (!stop) {
 		for (int i = 0; i < 100; i++)
 			posix_trace_event(*(trace_event_id_t *)id, id, sizeof(trace_event_id_t));
-		usleep(100); /* the reader shall come to an end now and then */
+		usleep(100); /* lets the reader reach the end now and then */
 	}
 	return NULL;
 }
@@ -60,7 +60,7 @@ TEST(closefrom)
 	fault_works(id);
 }
 
-/* Standard descriptors closed from the start: what the program writes to them must not end up in a stream. */
+/* The standard descriptors are closed from the start: the program's output must not end up in a stream. */
 TEST(no_standard_descriptors)
 {
 	int saved[3], before;
@@ -77,7 +77,7 @@ TEST(no_standard_descriptors)
 	id = fault_open("fault");
 	error = posix_trace_create(0, NULL, &trid);
 	for (int i = 0; i < 3; i++)
-		status |= fcntl(i, F_GETFD) >= 0; /* nobody has moved in there */
+		status |= fcntl(i, F_GETFD) >= 0; /* the library keeps none of these numbers */
 	error |= posix_trace_start(trid);
 	posix_trace_event(id, "x", 1);
 	for (int i = 0; i < 3; i++)

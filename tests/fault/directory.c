@@ -1,7 +1,7 @@
 /*
- * directory.c - no /dev/shm, or a directory there that is not ours: create says so, trace points say nothing
+ * directory.c - no /dev/shm, or a foreign directory there: create returns an error, trace points stay silent
  *
- * In each case again when all is well: the misfortune leaves nothing behind.
+ * Each case is followed by a run in good order: a failure leaves nothing behind.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Before anything else in the process has attached, and after create has failed. */
+/* Checks trace points before the process has attached, and after create has failed. */
 static void check(const char *what, int error)
 {
 	trace_event_id_t id;
@@ -47,19 +47,19 @@ TEST(no_dev_shm)
 
 TEST(read_only)
 {
-	shm_private("");
+	shm_mounted("");
 	shm_remount(MS_RDONLY, NULL);
 	check("read-only", EROFS);
 	shm_remount(0, NULL);
 	fault_works(fault_open("fault"));
 }
 
-/* Read-only since a stream was made there. */
+/* The file system becomes read-only after a stream was made there. */
 TEST(read_only_later)
 {
 	trace_event_id_t id;
 
-	shm_private("");
+	shm_mounted("");
 	id = fault_open("fault");
 	fault_works(id);
 	MUST(mount("test", "/dev/shm", "tmpfs", MS_RDONLY, "mode=1777") == 0);
@@ -77,7 +77,8 @@ TEST(foreign)
 	MUST(mkdir(shm_directory(), 0700) == 0 && chown(shm_directory(), 65534, 65534) == 0);
 	check("somebody else's", EACCES);
 	CHECK_EQ("-", shm_count(shm_directory(), ""), 0);
-	mend();
+	MUST(rmdir(shm_directory()) == 0);
+	fault_works(fault_open("fault"));
 }
 
 TEST(open_to_others)
@@ -117,25 +118,25 @@ TEST(file)
 	fault_works(fault_open("fault"));
 }
 
-/* /dev/shm itself is closed to this user. */
+/* This user has no access to /dev/shm itself. */
 TEST(forbidden)
 {
 	if (geteuid() != 0)
 		SKIP("only root can close /dev/shm to somebody");
-	shm_private("");
+	shm_mounted("");
 	MUST(chmod("/dev/shm", 0700) == 0);
 	if (setgid(65534) < 0 || setuid(65534) < 0)
 		SKIP("root cannot become somebody else here");
 	check("forbidden", EACCES);
 }
 
-/* The directory is removed, or closed, while a stream is running: that goes on, and nothing breaks. */
+/* The directory is replaced while a stream is running: the stream continues. */
 TEST(removed_later)
 {
 	trace_event_id_t id;
 	trace_id_t trid;
 
-	shm_private("");
+	shm_mounted("");
 	id = fault_open("fault");
 	MUST(posix_trace_create(0, NULL, &trid) == 0 && posix_trace_start(trid) == 0);
 	posix_trace_event(id, NULL, 0);
@@ -148,19 +149,19 @@ TEST(removed_later)
 	fault_works(id);
 }
 
-/* -- Squatters in the directory itself: by the names of our files there are other things --------------- */
+/* -- Squatters in the directory: other things under the names of our files ----------------------------- */
 
 #define USER 65534
 
-/* What may stand where a file of ours should. */
+/* Things that may be in the place of our files. */
 enum thing { LINK, DANGLING, QUEUE, DEVICE, FOLDER, EMPTY, SHORT, FOREIGN, OPEN_TO_OTHERS, HARD_LINK, SOCKET, THINGS };
 
 static const char *const thing_name[THINGS] = {
-	"a link", "a dangling link", "a queue", "a device", "a directory", "an empty file", "a short file", "somebody else's file",
-	"a file open to others", "a hard link", "a socket",
+	"a link", "a dangling link", "a queue", "a device", "a directory", "an empty file", "a short file",
+	"somebody else's file", "a file open to others", "a hard link", "a socket",
 };
 
-/* A file that would be harmed if a link was followed. */
+/* A file that would be damaged if a link to it were followed. */
 #define VICTIM "/dev/shm/victim"
 
 static void make_victim(void)
@@ -203,7 +204,7 @@ static void put(const char *directory, const char *name, enum thing thing, unsig
 		MUST(mkfifo(path, 0600) == 0);
 		break;
 	case DEVICE:
-		if (mknod(path, S_IFCHR | 0600, 5 << 8) < 0) /* a terminal; without the right to make one, another queue */
+		if (mknod(path, S_IFCHR | 0600, 5 << 8) < 0) /* a terminal; without the right to make one, a queue */
 			MUST(mkfifo(path, 0600) == 0);
 		break;
 	case FOLDER:
@@ -234,7 +235,7 @@ static void put(const char *directory, const char *name, enum thing thing, unsig
 		close(fd);
 }
 
-/* The names of a process's page and registry: as they are when it has them. */
+/* Finds the names of a process's page and registry, while they exist. */
 static void names_of(const char *directory, char page[80], char names[80])
 {
 	DIR *d = opendir(directory);
@@ -268,7 +269,7 @@ static void clear_directory(const char *directory)
 	closedir(d);
 }
 
-/* A process of this user that does nothing, or traces as fast as it is told. */
+/* A process of this user that does nothing, or traces on demand. */
 struct traced {
 	pid_t pid;
 	int to, from;
@@ -319,7 +320,7 @@ static void traced_end(const struct traced *t)
 	CHECK_EQ("-", status, 0);
 }
 
-/* The controller of a process with a squatter in the place of this file, which is there before, is refused, at once. */
+/* Checks that create for a process is refused at once if a squatter is in the place of this file. */
 static void check_squatted(const char *directory, const char *name, enum thing thing, unsigned owner, pid_t pid)
 {
 	trace_id_t trid = 4711;
@@ -333,8 +334,9 @@ static void check_squatted(const char *directory, const char *name, enum thing t
 	snprintf(path, sizeof path, "%s/%s", directory, name);
 	MUST(lstat(path, &before) == 0);
 	error = posix_trace_create(pid, NULL, &trid);
-	/* A queue of the right owner may be taken for what somebody has left behind; it goes, and all is well. */
-	if (lstat(path, &after) == 0 && before.st_ino == after.st_ino && thing != HARD_LINK && thing != EMPTY && thing != SHORT) {
+	/* A queue of the right owner may be treated as an abandoned file: it is removed, and create succeeds. */
+	if (lstat(path, &after) == 0 && before.st_ino == after.st_ino && thing != HARD_LINK && thing != EMPTY &&
+	    thing != SHORT) {
 		if (error <= 0)
 			TEST_FAIL("-", "%s in the place of %s: error %d", thing_name[thing], name, error);
 		CHECK_EQ("-", after.st_mode, before.st_mode);
@@ -344,13 +346,14 @@ static void check_squatted(const char *directory, const char *name, enum thing t
 		CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 	else
 		CHECK_EQ("-", trid, 4711);
-	if (error != 0 && error != EACCES && error != EINVAL && error != ENOMEM && error != EEXIST && error != EISDIR && error != ENXIO)
+	if (error != 0 && error != EACCES && error != EINVAL && error != ENOMEM && error != EEXIST && error != EISDIR &&
+	    error != ENXIO)
 		TEST_FAIL("-", "%s in the place of %s: error %d", thing_name[thing], name, error);
 	if (!victim_unharmed())
 		TEST_FAIL("-", "%s in the place of %s: harm was done through it", thing_name[thing], name);
 	CHECK("-", access("/dev/shm/made-through-link", F_OK) < 0);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
-	/* With the squatter gone, all is well. */
+	/* Without the squatter create succeeds. */
 	if (unlink(path) < 0)
 		rmdir(path);
 	error = posix_trace_create(pid, NULL, &trid);
@@ -380,7 +383,7 @@ static void check_others_files(unsigned user)
 		check_squatted(directory, page, (enum thing)thing, user, t.pid);
 		check_squatted(directory, names, (enum thing)thing, user, t.pid);
 	}
-	/* And the process itself has taken no harm: it is traced like any. */
+	/* The process itself is unharmed, and can be traced. */
 	clear_directory(directory);
 	MUST(posix_trace_create(t.pid, NULL, &trid) == 0 && posix_trace_start(trid) == 0);
 	traced_traces(&t);
@@ -398,10 +401,11 @@ TEST(files_of_another_user)
 {
 	if (geteuid() != 0)
 		SKIP("only root traces other users' processes");
+	NEEDS_OTHERS();
 	check_others_files(USER);
 }
 
-/* The same in the place of the process's own page and registry: trace points say nothing, create tells. */
+/* Squatters in the place of the process's own page and registry: trace points stay silent, create returns an error. */
 TEST(own_files)
 {
 	char page[80], names[80];
@@ -421,16 +425,18 @@ TEST(own_files)
 			trace_id_t trid;
 			int fd[2];
 
-			/* Which names it will have is known by asking a controller. */
+			/* The child's controller finds out which names it will have. */
 			MUST(pipe(fd) == 0);
 			if (fork() == 0) {
 				MUST(posix_trace_create(getppid(), NULL, &trid) == 0);
 				names_of(shm_directory(), page, names);
 				MUST(posix_trace_shutdown(trid) == 0);
-				MUST(write(fd[1], page, sizeof page) == sizeof page && write(fd[1], names, sizeof names) == sizeof names);
+				MUST(write(fd[1], page, sizeof page) == sizeof page &&
+				     write(fd[1], names, sizeof names) == sizeof names);
 				exit(0);
 			}
-			MUST(read(fd[0], page, sizeof page) == sizeof page && read(fd[0], names, sizeof names) == sizeof names);
+			MUST(read(fd[0], page, sizeof page) == sizeof page &&
+			     read(fd[0], names, sizeof names) == sizeof names);
 			wait(&status);
 			clear_directory(shm_directory());
 			put(shm_directory(), page, (enum thing)thing, 0);
@@ -438,7 +444,8 @@ TEST(own_files)
 			alarm(20 * (unsigned)test_slow());
 			fault_trace(&(trace_event_id_t){ POSIX_TRACE_UNNAMED_USEREVENT });
 			status = posix_trace_create(0, NULL, &trid);
-			if (status == 0 && (thing == LINK || thing == DANGLING || thing == FOLDER || thing == FOREIGN || thing == OPEN_TO_OTHERS))
+			if (status == 0 && (thing == LINK || thing == DANGLING || thing == FOLDER || thing == FOREIGN ||
+			                    thing == OPEN_TO_OTHERS))
 				TEST_FAIL("-", "%s was believed", thing_name[thing]);
 			CHECK("-", fault_open("squatted") >= POSIX_TRACE_UNNAMED_USEREVENT);
 			clear_directory(shm_directory());
@@ -453,7 +460,7 @@ TEST(own_files)
 	}
 }
 
-/* By the names that streams and new files have, whatever: create clears away what it may and goes round the rest. */
+/* Checks squatters under names of streams and new files: create removes what it may, and ignores the rest. */
 static void check_other_names(unsigned user)
 {
 	static const char *const name[] = { "stream-1-2-3", "new-1-2-3", "page-1-2-3", "names-1-2-3" };
@@ -471,7 +478,7 @@ static void check_other_names(unsigned user)
 
 			if (thing == FOREIGN && geteuid() != 0)
 				continue;
-			/* Who links his own file there under the name of a stream has said what it is. */
+			/* A user who links an own file under a stream's name has declared it a stream. */
 			if (thing == HARD_LINK && !user)
 				continue;
 			make_victim();
@@ -485,7 +492,8 @@ static void check_other_names(unsigned user)
 			if (unlink(path) < 0)
 				rmdir(path);
 			if (!victim_unharmed())
-				TEST_FAIL("-", "%s in the place of %s: harm was done through it", thing_name[thing], name[k]);
+				TEST_FAIL("-", "%s in the place of %s: harm was done through it", thing_name[thing],
+				          name[k]);
 		}
 	}
 	CHECK("-", access("/dev/shm/made-through-link", F_OK) < 0);
@@ -501,10 +509,11 @@ TEST(other_names_of_another_user)
 {
 	if (geteuid() != 0)
 		SKIP("only root traces other users' processes");
+	NEEDS_OTHERS();
 	check_other_names(USER);
 }
 
-/* A stream that a traced process is told of, but whose file is a squatter by now: nothing is recorded, nobody waits. */
+/* The traced process is to map a stream whose file a squatter has replaced: nothing is recorded, and no call hangs. */
 TEST(stream_replaced)
 {
 	struct traced t;
@@ -568,9 +577,10 @@ TEST(directory_of_another_user)
 
 	if (geteuid() != 0)
 		SKIP("only root traces other users' processes");
+	NEEDS_OTHERS();
 	shm_private("");
 	t = traced_start(USER);
-	/* Made by a third. */
+	/* Made by a third user. */
 	MUST(mkdir(path, 0700) == 0 && chown(path, 65533, 65533) == 0);
 	check_refused(t.pid, "somebody else's", path);
 	MUST(chown(path, 0, 0) == 0);
@@ -601,7 +611,7 @@ TEST(directory_of_another_user)
 	traced_end(&t);
 }
 
-/* It has a /dev/shm of its own, and by that name a link that leads out of it, as its controller would see it. */
+/* Enters a namespace with its own /dev, in which a link leads out of the directory, as its controller would see it. */
 static void unshare_and_squat(int way)
 {
 	shm_namespace();
@@ -619,7 +629,8 @@ TEST(through_a_root)
 {
 	if (geteuid() != 0)
 		SKIP("only root traces other users' processes");
-	shm_private("");
+	NEEDS_OTHERS();
+	shm_mounted("");
 	for (int way = 0; way < 3; way++) {
 		int fd[2];
 		pid_t pid;
@@ -634,7 +645,11 @@ TEST(through_a_root)
 				pause();
 		}
 		MUST(read(fd[0], &c, 1) == 1);
-		check_refused(pid, way == 0 ? "/dev/shm is a link" : way == 1 ? "the directory is a link" : "/dev/shm is a queue", NULL);
+		check_refused(pid,
+		              way == 0   ? "/dev/shm is a link"
+		              : way == 1 ? "the directory is a link"
+		                         : "/dev/shm is a queue",
+		              NULL);
 		CHECK_EQ("-", shm_count("/tmp", "posixtrace"), 0);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
@@ -643,7 +658,7 @@ TEST(through_a_root)
 	}
 }
 
-/* The directory was removed: made anew by the next create, for the process itself and for another. */
+/* The directory was removed: the next create makes it again, for the process itself and for another one. */
 TEST(removed_meanwhile)
 {
 	struct traced t;
@@ -668,8 +683,8 @@ TEST(removed_meanwhile)
 }
 
 TEST_MAIN(TEST_ENTRY(no_dev_shm), TEST_ENTRY(read_only), TEST_ENTRY(read_only_later), TEST_ENTRY(foreign),
-          TEST_ENTRY(open_to_others), TEST_ENTRY(link), TEST_ENTRY(file), TEST_ENTRY(forbidden), TEST_ENTRY(removed_later),
-          TEST_ENTRY(files_of_another_process), TEST_ENTRY(files_of_another_user), TEST_ENTRY(own_files),
-          TEST_ENTRY(other_names), TEST_ENTRY(other_names_of_another_user), TEST_ENTRY(stream_replaced),
-          TEST_ENTRY(directory_of_another_user),
-          TEST_ENTRY(through_a_root), TEST_ENTRY(removed_meanwhile))
+          TEST_ENTRY(open_to_others), TEST_ENTRY(link), TEST_ENTRY(file), TEST_ENTRY(forbidden),
+          TEST_ENTRY(removed_later), TEST_ENTRY(files_of_another_process), TEST_ENTRY(files_of_another_user),
+          TEST_ENTRY(own_files), TEST_ENTRY(other_names), TEST_ENTRY(other_names_of_another_user),
+          TEST_ENTRY(stream_replaced), TEST_ENTRY(directory_of_another_user), TEST_ENTRY(through_a_root),
+          TEST_ENTRY(removed_meanwhile))

@@ -1,24 +1,20 @@
 /*
- * each_call.c - each system call of the library fails once, in each of its calls that a test makes
+ * each_call.c - makes each system call of the library fail once, in each library call of a test
  *
- * Linked into a test program, the linker puts it between the test and the
- * library, and between the library and src/base/sys.c. A call of the library
- * is made with its first call into the system failing, then its second, until
- * none fails any more: that result the test gets, and has to pass with, as ever.
+ * Linked into a test program, by the linker's --wrap it sits between the test and the library, and between the library
+ * and src/base/sys.c. It makes each library call with the first system call failing, then with the second, until no
+ * system call fails any more. The test gets that last result, and has to pass with it as usual.
  *
- * A call that fails is checked here and made again. One that succeeds although
- * something has failed in it cannot always be made again, so its result goes to
- * the test; the program is run once more, and goes on with the next failure
- * there. What has failed already is in a file, see each_call.h; each_call.py
- * runs the programs. Without it nothing fails.
+ * A library call that fails is checked here and made again. A call that succeeds despite a failed system call cannot
+ * always be repeated, so the test gets its result; the program is then run again and continues with the next failure. A
+ * file records what has failed already, see each_call.h. each_call.py runs the programs; without it nothing fails.
  *
- * A test may make a call a thousand times, and a call may come to the system as
- * often. So what fails is a situation: one place in the library, behind another
- * one, in a call from one place in the test; and each fails some times only.
+ * A test may make a call a thousand times, and a call may make as many system calls. So the unit of failure is a
+ * situation: a place in the library, after a certain previous place, in a call from a certain place in the test. Each
+ * situation fails a few times only.
  *
- * What a thread of the library does for a call (src/control/flusher.c) fails
- * with that call. What a trace point does never fails here: it has no result,
- * and its test would rightly miss an event; tests/fault/inject.c has that.
+ * A thread of the library (src/control/flusher.c) fails together with the call that it works for. Trace points never
+ * fail here: they have no result, and the test would rightly miss an event. tests/fault/inject.c tests them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,10 +31,10 @@
 #include <sys/syscall.h>
 #include <trace.h>
 
-#include "base/file.h"
 #include "base/helper.h"
 #include "base/sys.h"
 #include "control/recover.h"
+#include "host/file.h"
 #include "record/self.h"
 #include "shm.h"
 
@@ -46,16 +42,16 @@
 #define TRIES_MAX    4
 
 static struct each_call *shared; /* null: nothing fails */
-static pid_t program;            /* whose children the tests are */
+static pid_t program;            /* the parent of the tests' processes */
 
 #define NAME(name, ...) "posix_trace_" #name,
 static const char *const function_name[] = { EACH_CALL(NAME) };
 #define ERRORS(name, ...) { __VA_ARGS__, 0 },
 static const int function_errors[][16] = { EACH_CALL(ERRORS) };
 
-/* -- The call that is made ------------------------------------------------------------ */
+/* -- The current library call --------------------------------------------------------- */
 
-/* What a process has that it should have again. */
+/* The state of a process that a failed call must restore. */
 struct have {
 	int descriptors, threads, files, dumpable, file_user;
 	sigset_t signals;
@@ -64,19 +60,20 @@ struct have {
 struct call {
 	int which;
 	bool active;
-	unsigned made;        /* how often */
-	_Atomic unsigned left_out; /* what would have failed otherwise, this time */
-	uint32_t number;      /* of this function in this process */
-	uint64_t id;          /* no other call has it */
-	uint64_t place;       /* in the test */
-	_Atomic bool failing; /* for this thread, or for one of the library's that works for it: no more fails */
-	const char *failed;   /* null: nothing yet */
-	struct each_call_situation *situation; /* in which it has */
-	uint64_t again;       /* the one that is tried once more; 0: none */
-	int error;            /* with which it has failed */
+	unsigned made;        /* number of tries */
+	_Atomic unsigned left_out; /* how often a situation left out of this test came up in this try */
+	uint32_t number;      /* number of this call among the calls of the function in this process */
+	uint64_t id;          /* unique */
+	uint64_t call_site;       /* where the test calls */
+	_Atomic bool failing; /* no more failures in this try, by this thread or by a library thread working for it */
+	const char *failed;   /* null: nothing has failed yet */
+	struct each_call_situation *situation; /* the situation of the failure */
+	uint64_t again;       /* key of the situation to repeat; 0: none */
+	int error;            /* error number of the failure */
 	int tries;            /* with the same failure */
-	int strange;          /* an error that may not come of a failure, so without it has to come too */
-	int opened, mapped;   /* by this thread, less what it has let go */
+	int strange;          /* an error that the failure does not explain: the call must give it without a failure,
+			       * too */
+	int opened, mapped;   /* by this thread, minus those closed or unmapped again */
 	char stays[256];      /* a file that could not be removed */
 	int stays_in;
 	struct have before;
@@ -86,18 +83,18 @@ struct call {
 
 static __thread struct call call;
 
-/* A thread of the library: whose calls it works for, if anybody's. */
+/* A thread of the library, and the call that it works for. */
 static __thread struct served {
 	struct call *_Atomic caller;
 	trace_id_t trid;
 	_Atomic pid_t pid;          /* 0: free */
-	_Atomic pid_t by;           /* the thread that makes a call which it serves; 0: none */
-	bool overrun, log_overrun;  /* asked for here, so the test has not seen it */
-	int flush_error;            /* likewise */
+	_Atomic pid_t by;           /* thread id of the caller; 0: none */
+	bool overrun, log_overrun;  /* consumed by ask_status(), so the test has not seen it yet */
+	int flush_error;            /* consumed by ask_status() as well */
 } *serves;
 
 static struct served served[TRACE_SYS_MAX];
-static __thread struct served *starting; /* by the call that is made just now */
+static __thread struct served *starting; /* the thread that the current call starts */
 
 static struct served *served_find(trace_id_t trid)
 {
@@ -114,8 +111,8 @@ static void say(const char *format, ...)
 	va_start(ap, format);
 	fprintf(stderr, "each call: %s: ", function_name[call.which]);
 	vfprintf(stderr, format, ap);
-	fprintf(stderr, " (call %u, failure: %s, error %d; pass %u)\n", call.number, call.failed ? call.failed : "none", call.error,
-	        shared->pass);
+	fprintf(stderr, " (call %u, failure: %s, error %d; pass %u)\n", call.number, call.failed ? call.failed : "none",
+	        call.error, shared->pass);
 	va_end(ap);
 	(*each_call_failures)++;
 	atomic_fetch_add(&shared->wrong, 1);
@@ -136,32 +133,33 @@ static uint32_t choose(uint64_t a, uint64_t b)
 
 /* -- Situations ----------------------------------------------------------------------- */
 
-#define PLACE_DEPTH 16
+#define CALL_SITE_DEPTH 16
 #define FRAME_MAX   65536 /* bytes */
 
 extern const char __executable_start[], etext[];
 
-/* The same in each run, wherever the program is loaded. 0: not in it. */
-static uint64_t place(const void *address)
+/* Returns the offset of an address in the program, the same in every run, or 0 if it is outside of the program. */
+static uint64_t call_site(const void *address)
 {
 	return (const char *)address >= __executable_start && (const char *)address < etext
 		? (uint64_t)((const char *)address - __executable_start) : 0;
 }
 
 /*
- * Where the test is: who has called whom, as far as that is the program itself. It
- * keeps frame pointers; a C library that is linked statically does not, so there they lead nowhere.
+ * Returns a key for the place of the call in the test: the chain of return addresses within the program. The program
+ * keeps frame pointers; a statically linked C library does not, so the chain ends there.
  */
 static uint64_t place_of_call(void)
 {
 	void *const *frame = __builtin_frame_address(0), *const *below;
 	uint64_t key = 0, from;
 
-	for (int i = 0; i < PLACE_DEPTH && (from = place(frame[1])); i++) {
+	for (int i = 0; i < CALL_SITE_DEPTH && (from = call_site(frame[1])); i++) {
 		key = mix(key, from);
 		below = frame;
 		frame = *frame;
-		if (frame <= below || (uintptr_t)frame - (uintptr_t)below > FRAME_MAX || (uintptr_t)frame % sizeof *frame)
+		if (frame <= below || (uintptr_t)frame - (uintptr_t)below > FRAME_MAX ||
+		    (uintptr_t)frame % sizeof *frame)
 			break;
 	}
 	return key;
@@ -180,11 +178,12 @@ static struct each_call_situation *situation_find(uint64_t key)
 	return NULL;
 }
 
-/* Is it left out in this test? */
+/* Returns true if the test leaves this failure out. */
 static bool left_out(const struct call *c, const char *name)
 {
 	for (int i = 0; i < EACH_CALL_LEFT_OUT; i++)
-		if (strcmp(shared->left_out[i].function, function_name[c->which]) == 0 && strcmp(shared->left_out[i].name, name) == 0)
+		if (strcmp(shared->left_out[i].function, function_name[c->which]) == 0 &&
+		    strcmp(shared->left_out[i].name, name) == 0)
 			return true;
 	return false;
 }
@@ -199,19 +198,20 @@ static bool one_less(_Atomic uint32_t *n)
 	return false;
 }
 
-/* Its turn, in this call? */
+/* Returns true if the situation shall fail in this call. */
 static bool situation_fails(struct call *c, struct each_call_situation *s, const char *name)
 {
 	if (shared->only.situation)
 		return s->key == shared->only.situation && !atomic_exchange(&s->failed, 1);
-	/* What is left out is tried alone too: wherever a call comes there, but for the first of them if it is made again. */
+	/* Failures that are left out can also be tried alone: at every occurrence, but a repeated call skips the first
+	 * occurrences. */
 	if (shared->left_out_alone)
 		return left_out(c, name) && atomic_fetch_add(&c->left_out, 1) + 1 >= c->made;
 	if (left_out(c, name))
 		return false;
 	if (s->key == c->again)
 		return true;
-	/* Once in each call; again after each_call.c has made it undone. */
+	/* Fails once in each call, and again if each_call.c has undone the call. */
 	if (atomic_load(&s->last) == c->id || (shared->some > 1 && choose(s->key, 0) % shared->some))
 		return false;
 	if (shared->pass && one_less(&s->undone))
@@ -225,27 +225,26 @@ static bool situation_fails(struct call *c, struct each_call_situation *s, const
 /* -- The seam ------------------------------------------------------------------------- */
 
 /*
- * A handler may interrupt a call, and have a trace point, which first of all
- * blocks signals when it has to do anything. Of calls only those do that
- * which put on a guise.
+ * A signal handler may interrupt a call and reach a trace point, and a trace point blocks signals before it does
+ * anything complicated. Of the library calls only those block signals that switch the file system credentials.
  */
-static __thread bool suspended, in_guise;
+static __thread bool suspended, with_credentials;
 
-struct guise;
-void __real_guise_put_on(struct guise *g, uint32_t uid, uint32_t gid);
-void __wrap_guise_put_on(struct guise *g, uint32_t uid, uint32_t gid);
-void __wrap_guise_put_on(struct guise *g, uint32_t uid, uint32_t gid)
+struct fs_credentials;
+void __real_fs_credentials_use(struct fs_credentials *g, uint32_t uid, uint32_t gid);
+void __wrap_fs_credentials_use(struct fs_credentials *g, uint32_t uid, uint32_t gid);
+void __wrap_fs_credentials_use(struct fs_credentials *g, uint32_t uid, uint32_t gid)
 {
-	in_guise = true;
-	__real_guise_put_on(g, uid, gid);
-	in_guise = false;
+	with_credentials = true;
+	__real_fs_credentials_use(g, uid, gid);
+	with_credentials = false;
 }
 
 uint64_t __real_sys_signals_block(void);
 uint64_t __wrap_sys_signals_block(void);
 uint64_t __wrap_sys_signals_block(void)
 {
-	suspended = !in_guise;
+	suspended = !with_credentials;
 	return __real_sys_signals_block();
 }
 
@@ -257,9 +256,9 @@ void __wrap_sys_signals_restore(uint64_t before)
 	__real_sys_signals_restore(before);
 }
 
-static __thread uint64_t place_before; /* the place in the library from which it has come to the system last */
+static __thread uint64_t position_before; /* the place in the library that made the previous system call */
 
-/* An error number if this is the call that fails, else 0. */
+/* Returns an error number if this system call shall fail, else 0. */
 static int fails(const char *name, const int *errors, const void *from)
 {
 	struct call *c = serves ? atomic_load(&serves->caller) : &call;
@@ -269,8 +268,8 @@ static int fails(const char *name, const int *errors, const void *from)
 
 	if (!c || !c->active || suspended)
 		return 0;
-	key = mix(c->place, mix(place_before, place(from)));
-	place_before = place(from);
+	key = mix(c->call_site, mix(position_before, call_site(from)));
+	position_before = call_site(from);
 	if (atomic_load(&c->failing) || !(s = situation_find(key ? key : 1)) || !situation_fails(c, s, name))
 		return 0;
 	if (atomic_exchange(&c->failing, !shared->left_out_alone))
@@ -288,7 +287,7 @@ static int fails(const char *name, const int *errors, const void *from)
 
 #define FAILS(name, errors) fails(name, errors, __builtin_return_address(0))
 
-/* What there may be of errors; not those that say something about what was asked for, such as ENOENT. */
+/* The possible errors, without errors that answer a question, such as ENOENT. */
 static const int of_open[] = { EMFILE, ENFILE, ENOMEM, EACCES, 0 };
 static const int of_read[] = { EIO, ENOMEM, 0 };
 static const int of_kernel[] = { ENOMEM, 0 };
@@ -350,11 +349,12 @@ SEAM(int, sys_membarrier, of_kernel, (int command), (command))
 		return r;                                               \
 	}
 
-/* Who may look into a process is asked before. */
-OPENING(sys_open, strncmp(p, "/proc/", 6) == 0 ? of_descriptor : of_open, (int d, const char *p, int f, unsigned m), (d, p, f, m))
+/* The permission to look into a process is checked before, so /proc/ does not fail with EACCES. */
+OPENING(sys_open, strncmp(p, "/proc/", 6) == 0 ? of_descriptor : of_open, (int d, const char *p, int f, unsigned m),
+        (d, p, f, m))
 OPENING(sys_dup, of_descriptor, (int fd), (fd))
 
-/* It never fails in a way that anybody could do something about: the descriptor is gone. */
+/* A failure of close() could not be handled in any way: the descriptor is closed. */
 int __real_sys_close(int fd);
 int __wrap_sys_close(int fd);
 int __wrap_sys_close(int fd)
@@ -363,7 +363,7 @@ int __wrap_sys_close(int fd)
 	return __real_sys_close(fd);
 }
 
-/* Who comes by later would remove it; here that is the end of the call. */
+/* A later process would remove the file; here come_by() removes it at the end of the call. */
 int __real_sys_unlink(int dir, const char *path);
 int __wrap_sys_unlink(int dir, const char *path);
 int __wrap_sys_unlink(int dir, const char *path)
@@ -379,10 +379,10 @@ int __wrap_sys_unlink(int dir, const char *path)
 	return -error;
 }
 
-/* In the directory of this user, or as root of any. */
+/* Recovers the directory of one user: of this user, or as root of any user. */
 static void recover_in(int all, const char *name)
 {
-	struct place place;
+	struct shm_dir shm_dir;
 	struct ident me;
 	struct stat st;
 	int dir = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -390,17 +390,18 @@ static void recover_in(int all, const char *name)
 	if (dir < 0)
 		return;
 	if (fstat(dir, &st) == 0 && ident_self(&me) == 0) {
-		memset(&place, 0, sizeof place);
-		snprintf(place.path, sizeof place.path, "/dev/shm/%.60s", name);
-		place.owner = st.st_uid;
-		place.group = st.st_gid;
-		place.guarded = st.st_uid != geteuid();
-		recover_directory(dir, &place, me.space);
+		memset(&shm_dir, 0, sizeof shm_dir);
+		snprintf(shm_dir.path, sizeof shm_dir.path, "/dev/shm/%.60s", name);
+		shm_dir.owner = st.st_uid;
+		shm_dir.group = st.st_gid;
+		shm_dir.guarded = st.st_uid != geteuid();
+		recover_directory(dir, &shm_dir, me.pidns, NULL);
 	}
 	close(dir);
 }
 
-/* What a call could not put away, whoever comes by does: at once, or tests would rightly see it. One that is refused is made again. */
+/* Removes at once what a failed call has left for later processes; otherwise tests would rightly see it. A refused call
+ * is made again, so only its file is removed. */
 static void come_by(bool refused)
 {
 	int opened = call.opened, mapped = call.mapped;
@@ -413,7 +414,9 @@ static void come_by(bool refused)
 			close(call.stays_in);
 		call.stays[0] = 0;
 	}
-	if (!call.failed || refused || (call.which != EACH_CALL_create && call.which != EACH_CALL_create_withlog && call.which != EACH_CALL_shutdown) ||
+	if (!call.failed || refused ||
+	    (call.which != EACH_CALL_create && call.which != EACH_CALL_create_withlog &&
+	     call.which != EACH_CALL_shutdown) ||
 	    !(all = opendir("/dev/shm")))
 		return;
 	while ((e = readdir(all)))
@@ -506,7 +509,8 @@ int __wrap_helper_start(pthread_t *thread, void *(*run)(void *), void *arg)
 
 /* -- What a call leaves behind ----------------------------------------------------------- */
 
-/* Entries of a directory. Also for a child of a process with threads: nothing is allocated. */
+/* Returns the number of entries of a directory. Allocates nothing, so that the child of a multithreaded process may
+ * call it. */
 static int count(const char *path)
 {
 	_Alignas(8) char entries[4096];
@@ -522,7 +526,7 @@ static int count(const char *path)
 	return n - 2;
 }
 
-/* Where a thread may be cancelled, too. */
+/* Returns the number of threads. Is not a cancellation point. */
 static int threads(void)
 {
 	int state, n;
@@ -551,7 +555,7 @@ static bool same_signals(const sigset_t *a, const sigset_t *b)
 	return true;
 }
 
-/* Of another process that does something just now there may be files for a moment; of a thread that has ended, its number. */
+/* Waits until temporary files of another process, and a thread that has just ended, have disappeared. */
 static void wait_for_others(struct have *h)
 {
 	for (int i = 0; i < 2000 && (h->files > call.before.files || h->threads > call.before.threads); i++) {
@@ -561,8 +565,8 @@ static void wait_for_others(struct have *h)
 }
 
 /*
- * A call has failed. True: it has left something, which may be for the whole
- * life of the process; so the same failure once more, and then there should not be any more of it.
+ * Checks what a failed call has left. Returns true if it has left something that may belong to the process for its
+ * whole life. The same failure is tried again then, and must not leave more of it.
  */
 static bool check_left(void)
 {
@@ -573,7 +577,8 @@ static bool check_left(void)
 		say("%d descriptors stay open", call.opened);
 	look(&now);
 	if (now.dumpable != call.before.dumpable || now.file_user != call.before.file_user)
-		say("dumpable %d, not %d; user %d, not %d", now.dumpable, call.before.dumpable, now.file_user, call.before.file_user);
+		say("dumpable %d, not %d; user %d, not %d", now.dumpable, call.before.dumpable, now.file_user,
+		    call.before.file_user);
 	if (!same_signals(&now.signals, &call.before.signals))
 		say("other signals are blocked");
 	if (last)
@@ -586,16 +591,17 @@ static bool check_left(void)
 		if (last)
 			say("%d files, before it were %d", now.files, call.before.files);
 	}
-	/* Others of the process may do what they like. */
+	/* Other threads of the process may open descriptors and start threads. */
 	if (call.before.threads == 1 && (now.threads != 1 || now.descriptors != call.before.descriptors)) {
 		more = true;
 		if (last)
-			say("%d threads; %d descriptors, before it were %d", now.threads, now.descriptors, call.before.descriptors);
+			say("%d threads; %d descriptors, before it were %d", now.threads, now.descriptors,
+			    call.before.descriptors);
 	}
 	return more && !last;
 }
 
-/* May this call give this error, when this has failed in it? */
+/* Returns true if the current call may give this error after its failure. */
 static bool allowed(int error)
 {
 	for (const int *e = function_errors[call.which]; *e; e++)
@@ -608,7 +614,7 @@ static bool allowed(int error)
 
 static struct {
 	pid_t pid;
-	uint32_t role; /* which process of the test it is, in the order of their first calls */
+	uint32_t role; /* index of the process in the test, in the order of their first calls */
 	_Atomic uint32_t calls[EACH_CALL_FUNCTIONS];
 } self;
 
@@ -627,7 +633,7 @@ static void begin(int which)
 	int before = errno;
 	uint32_t number;
 
-	/* May still be there of a call that was left by a jump, or by the end of a thread. */
+	/* `call` may have contents of a call that was left by longjmp(), or by the end of its thread. */
 	memset(&call, 0, sizeof call);
 	if (!shared)
 		return;
@@ -636,7 +642,7 @@ static void begin(int which)
 	call.which = which;
 	call.number = number;
 	call.id = mix(mix(self.role + 1, (uint64_t)which), mix(number, shared->pass));
-	call.place = place_of_call();
+	call.call_site = place_of_call();
 	if (shared->only.situation &&
 	    (self.role != shared->only.role || which != (int)shared->only.function || number != shared->only.number))
 		return;
@@ -651,12 +657,12 @@ static void enter(void)
 
 	if (!call.active)
 		return;
-	/* Nothing that is done here may be where a thread is cancelled. */
+	/* The work done here must not contain a cancellation point of the test's thread. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	atomic_store(&call.failing, false);
 	atomic_store(&call.left_out, 0);
 	call.made++;
-	place_before = 0;
+	position_before = 0;
 	call.failed = NULL;
 	call.error = 0;
 	call.opened = call.mapped = 0;
@@ -665,7 +671,7 @@ static void enter(void)
 	errno = ERRNO_BEFORE;
 }
 
-/* No more of this call: the result is the test's. */
+/* Ends the tries of the current call: the test gets the result. */
 static void finish(bool more)
 {
 	if (more)
@@ -679,7 +685,8 @@ enum outcome { OVER, AGAIN, UNDO };
 static void tell(const char *what, int error)
 {
 	if (shared->verbose)
-		fprintf(stderr, "each call: %s %s %d: %s %d\n", function_name[call.which], call.failed, call.error, what, error);
+		fprintf(stderr, "each call: %s %s %d: %s %d\n", function_name[call.which], call.failed, call.error,
+		        what, error);
 }
 
 static enum outcome judge_refused(int error)
@@ -695,7 +702,7 @@ static enum outcome judge_refused(int error)
 	return AGAIN;
 }
 
-/* The test has the result of this call, with a failure in it. */
+/* Records that the test gets the result of a call in which something failed. */
 static void write_down(void)
 {
 	struct each_call_on *on;
@@ -704,18 +711,20 @@ static void write_down(void)
 	if (n >= EACH_CALL_GONE_ON)
 		return;
 	on = &shared->on[n];
-	*on = (struct each_call_on){ call.situation->key, self.role, (uint32_t)call.which, call.number, (uint32_t)call.error, "" };
+	*on = (struct each_call_on){ call.situation->key,  self.role, (uint32_t)call.which, call.number,
+		                     (uint32_t)call.error, "" };
 	snprintf(on->name, sizeof on->name, "%s", call.failed);
 }
 
-/* refused: it has failed, with that error or, if it is 0, in another way that is documented. */
+/* Decides how the current call continues. `refused`: it has failed, with this error or, if that is 0, in another
+ * documented way. */
 static enum outcome judge_call(bool refused, int error, bool can_undo, bool always)
 {
 	if (call.strange && (!call.failed || !refused) && error != call.strange) {
 		say("it has given error %d, and now %d", call.strange, error);
 		call.strange = 0;
 	}
-	if (!call.failed) { /* there are no more */
+	if (!call.failed) { /* all situations have been tried */
 		finish(false);
 		return OVER;
 	}
@@ -729,8 +738,9 @@ static enum outcome judge_call(bool refused, int error, bool can_undo, bool alwa
 		say("%d descriptors stay open", call.opened);
 	if (shared->only.situation || shared->left_out_alone)
 		can_undo = false;
-	/* In the first pass all are tried as far as that can be undone; then the test has one result after the other. */
-	if (can_undo && (always || (shared->some == 1 ? shared->pass == 0 : choose(call.id, call.situation->key) % 4 != 0))) {
+	/* The first pass tries everything that can be undone. Later passes give the test one result after the other. */
+	if (can_undo &&
+	    (always || (shared->some == 1 ? shared->pass == 0 : choose(call.id, call.situation->key) % 4 != 0))) {
 		if (!always && shared->some == 1) {
 			atomic_fetch_add(&call.situation->undone, 1);
 			atomic_fetch_add(&shared->pending, 1);
@@ -766,7 +776,7 @@ static void left(void *unused)
 	call.active = false;
 }
 
-/* refused, undo: expressions with its result r. */
+/* `refused` and `undo` are expressions that may use the result r. */
 #define TRY(which, expression, refused, can_undo, undo, always)                 \
 	int r;                                                                  \
 	char until_left __attribute__((cleanup(left), unused));                 \
@@ -790,7 +800,7 @@ static void left(void *unused)
 	int __wrap_posix_trace_##name declared; \
 	int __wrap_posix_trace_##name declared
 
-/* One that no failure keeps from doing what it should: what it says is the test's. */
+/* A function that works despite any failure: the test gets its result. */
 #define PLAIN(name, declared, passed)                                                                     \
 	DECLARED(name, declared)                                                                          \
 	{                                                                                                 \
@@ -810,18 +820,20 @@ PLAIN(timedgetnext_event,
       (trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length, int *none,
        const struct timespec *until),
       (trid, event, data, size, length, none, until))
-PLAIN(trygetnext_event, (trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length, int *none),
+PLAIN(trygetnext_event,
+      (trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length, int *none),
       (trid, event, data, size, length, none))
 
-/* Where there is no room for a name it is the unnamed one (docs/choices.md), and that is a failure too. */
+/* Returns true if a name got no id of its own. Without memory it is the unnamed type (docs/choices.md), which is a
+ * failure, too. */
 static bool unnamed(int r, const trace_event_id_t *id)
 {
 	return r != 0 || *id == POSIX_TRACE_UNNAMED_USEREVENT;
 }
 
-/* -- Logs that are read ----------------------------------------------------------------------- */
+/* -- Reading logs ----------------------------------------------------------------------------- */
 
-/* How many events the test has seen of each. */
+/* The number of events that the test has read of each open log. */
 static struct {
 	trace_id_t trid; /* 0: free */
 	uint64_t seen;
@@ -849,7 +861,8 @@ static void log_know(trace_id_t trid)
 int __real_posix_trace_open(int fd, trace_id_t *trid);
 int __real_posix_trace_rewind(trace_id_t trid);
 int __real_posix_trace_close(trace_id_t trid);
-int __real_posix_trace_getnext_event(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length, int *none);
+int __real_posix_trace_getnext_event(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size,
+                                     size_t *length, int *none);
 
 DECLARED(rewind, (trace_id_t trid))
 {
@@ -857,7 +870,7 @@ DECLARED(rewind, (trace_id_t trid))
 
 	if (seen)
 		*seen = 0;
-	/* What cannot be read is not there, until the next one. */
+	/* An unreadable part of the log is missing until the next rewind. */
 	TRY(EACH_CALL_rewind, __real_posix_trace_rewind(trid), false, true, (void)0, true)
 }
 
@@ -879,7 +892,7 @@ static int try_open(int fd, trace_id_t *trid)
 {
 	trace_id_t before = shared && trid ? *trid : 0;
 
-	/* What could not be read of it, or not be completed, is not there this time. */
+	/* A part that could not be read, or not be completed, is missing from this opening. */
 	TRY(EACH_CALL_open, __real_posix_trace_open(fd, trid), r != 0, true, undo_open(trid, before), true)
 }
 
@@ -892,7 +905,7 @@ DECLARED(open, (int fd, trace_id_t *trid))
 	return r;
 }
 
-/* Once more from the beginning, to where the test is. */
+/* Rewinds the log and reads up to the position of the test. */
 static void log_again(trace_id_t trid, uint64_t seen)
 {
 	struct posix_trace_event_info event;
@@ -906,12 +919,12 @@ static void log_again(trace_id_t trid, uint64_t seen)
 			say("%llu events are not there any more", (unsigned long long)seen + 1);
 }
 
-/* What cannot be read of a log passes for lost. After a rewind it is there again, so the test sees no such thing. */
-static int try_getnext_event(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length, int *none,
-                             const uint64_t *seen)
+/* An unreadable part of a log counts as lost. After a rewind it is there again, so the test sees no loss. */
+static int try_getnext_event(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size,
+                             size_t *length, int *none, const uint64_t *seen)
 {
-	TRY(EACH_CALL_getnext_event, __real_posix_trace_getnext_event(trid, event, data, size, length, none), false, seen != NULL,
-	    log_again(trid, *seen), seen != NULL)
+	TRY(EACH_CALL_getnext_event, __real_posix_trace_getnext_event(trid, event, data, size, length, none), false,
+	    seen != NULL, log_again(trid, *seen), seen != NULL)
 }
 
 DECLARED(getnext_event,
@@ -920,7 +933,7 @@ DECLARED(getnext_event,
 	uint64_t *seen = shared ? log_seen(trid) : NULL;
 	int r;
 
-	/* Several that read it get one event each, so nobody can go back to where he was. */
+	/* Several threads read different events of a log, so the position of a thread cannot be restored. */
 	if (seen && threads() > 1)
 		return __real_posix_trace_getnext_event(trid, event, data, size, length, none);
 	r = try_getnext_event(trid, event, data, size, length, none, seen);
@@ -930,12 +943,11 @@ DECLARED(getnext_event,
 	return r;
 }
 
-/* -- Names, streams ------------------------------------------------------------------------------ */
+/* -- Names and streams --------------------------------------------------------------------------- */
 
 /*
- * A process that cannot be traced when it first opens a name has names of its
- * own for its whole life, and no other knows them. A test rightly sees that: so it
- * has come as far before.
+ * Makes the process traceable. A process that cannot be traced when it first opens a name has private names for its
+ * whole life. A test would rightly notice that.
  */
 static void be_traceable(void)
 {
@@ -953,7 +965,8 @@ DECLARED(eventid_open, (const char *name, trace_event_id_t *id))
 
 DECLARED(trid_eventid_open, (trace_id_t trid, const char *name, trace_event_id_t *id))
 {
-	TRY(EACH_CALL_trid_eventid_open, __real_posix_trace_trid_eventid_open(trid, name, id), unnamed(r, id), false, (void)0, false)
+	TRY(EACH_CALL_trid_eventid_open, __real_posix_trace_trid_eventid_open(trid, name, id), unnamed(r, id), false,
+	    (void)0, false)
 }
 
 int __real_posix_trace_shutdown(trace_id_t trid);
@@ -962,7 +975,7 @@ int __real_posix_trace_flush(trace_id_t trid);
 int __real_posix_trace_clear(trace_id_t trid);
 int __real_posix_trace_get_status(trace_id_t trid, struct posix_trace_status_info *status);
 
-/* As if it had never been. */
+/* Shuts the new stream down, and restores the identifier. */
 static void undo_create(trace_id_t *trid, trace_id_t before)
 {
 	__real_posix_trace_shutdown(*trid);
@@ -973,12 +986,13 @@ DECLARED(create, (pid_t pid, const trace_attr_t *attr, trace_id_t *trid))
 {
 	trace_id_t before = shared && trid ? *trid : 0;
 
-	TRY(EACH_CALL_create, __real_posix_trace_create(pid, attr, trid), r != 0, true, undo_create(trid, before), false)
+	TRY(EACH_CALL_create, __real_posix_trace_create(pid, attr, trid), r != 0, true, undo_create(trid, before),
+	    false)
 }
 
-/* -- Calls of streams with a log, whose thread works for them -------------------------------- */
+/* -- Calls of streams with a log, for which a thread works ----------------------------------- */
 
-/* From now on what its thread does is done for the call of this one, and of no other: who else has one waits. */
+/* Makes the stream's thread work for the current call only. Waits while it works for the call of another thread. */
 static void serve(struct served *s)
 {
 	pid_t none = 0;
@@ -1003,9 +1017,9 @@ static void unserve(struct served *s)
 }
 
 /*
- * Something has failed in a call of this stream, which may have been for its
- * thread that writes by itself just then, and then only the status tells of it. Asking for
- * that resets it: what is not of this failure is kept for the test.
+ * Asks for the status after a failure in a call of this stream. The failure may have hit the stream's thread while it
+ * was writing on its own, and then only the status reports it. The question resets the status, so whatever this failure
+ * did not cause is kept for the test.
  */
 static void ask_status(struct served *s, trace_id_t trid, int r)
 {
@@ -1035,7 +1049,7 @@ static struct served *served_new(void)
 	return NULL;
 }
 
-/* The end of that pipe that nobody else reads. */
+/* The read end of the pipe of other_pipe(); -1: none. */
 static __thread int other_end = -1;
 
 static void empty_pipe(void)
@@ -1050,13 +1064,15 @@ static void empty_pipe(void)
 	errno = before;
 }
 
-/* A pipe for tries that are not the last: what has gone into one stays there. -1: it is something else. */
+/* Returns the write end of a pipe for all tries but the last, because data written to a pipe cannot be taken back.
+ * Returns fd if that is a regular file, a directory or read-only. */
 static int other_pipe(int fd, int ends[2])
 {
 	struct stat st;
 
 	ends[0] = ends[1] = -1;
-	if (!shared || fstat(fd, &st) < 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+	if (!shared || fstat(fd, &st) < 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
+	    (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return fd;
 	if (pipe2(ends, O_CLOEXEC) < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
 		return fd;
@@ -1064,7 +1080,7 @@ static int other_pipe(int fd, int ends[2])
 	return ends[1];
 }
 
-/* As long as it was; what it held nobody is promised. */
+/* Truncates a file to its former size. Its former contents are not guaranteed. */
 static void cut(int fd, off_t size)
 {
 	int before = errno;
@@ -1100,16 +1116,17 @@ static void undo_log(trace_id_t *trid, trace_id_t before, int fd, off_t size)
 	empty_pipe();
 }
 
-/* always: no result is the test's. */
-static int try_create_withlog(struct served *s, pid_t pid, const trace_attr_t *attr, int fd, bool always, trace_id_t *trid)
+/* `always`: the test gets none of the results. */
+static int try_create_withlog(struct served *s, pid_t pid, const trace_attr_t *attr, int fd, bool always,
+                              trace_id_t *trid)
 {
 	trace_id_t before = shared && trid ? *trid : 0;
 	struct stat st = { .st_size = 0 };
 
 	if (shared)
 		fstat(fd, &st);
-	TRY(EACH_CALL_create_withlog, create_withlog(s, pid, attr, fd, st.st_size, trid), r != 0, true, undo_log(trid, before, fd, st.st_size),
-	    always)
+	TRY(EACH_CALL_create_withlog, create_withlog(s, pid, attr, fd, st.st_size, trid), r != 0, true,
+	    undo_log(trid, before, fd, st.st_size), always)
 }
 
 DECLARED(create_withlog, (pid_t pid, const trace_attr_t *attr, int fd, trace_id_t *trid))
@@ -1194,9 +1211,8 @@ DECLARED(clear, (trace_id_t trid))
 }
 
 /*
- * It ends the stream also when it fails, and then the log has what could be
- * written: no test can know what. So this one ends here, as far as it has come;
- * the rest of it another pass sees.
+ * Handles a failed shutdown. The stream has ended nevertheless, and its log has what could be written: a test cannot
+ * know how much. So this test process ends here; another pass tests the rest of it.
  */
 static int shutdown_failed(trace_id_t trid, int error)
 {
@@ -1242,6 +1258,12 @@ DECLARED(shutdown, (trace_id_t trid))
 
 /* -- The file --------------------------------------------------------------------------------- */
 
+static void end_program(void)
+{
+	if (getpid() == program)
+		alone_end();
+}
+
 __attribute__((constructor)) static void begin_program(void)
 {
 	const char *path = getenv("EACH_CALL"), *first = getenv("EACH_CALL_PROGRAM");
@@ -1251,7 +1273,7 @@ __attribute__((constructor)) static void begin_program(void)
 
 	if (!path)
 		return;
-	/* A new image of another user, or in another root, may not get there: nothing fails in it. */
+	/* A new image of another user, or in another root, may not reach the file: nothing fails in it. */
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -1262,8 +1284,9 @@ __attribute__((constructor)) static void begin_program(void)
 	if (!first) {
 		snprintf(number, sizeof number, "%d", (int)getpid());
 		setenv("EACH_CALL_PROGRAM", number, 1);
-		/* What is left in there is ours. */
+		/* Whatever is left in the private /dev/shm was made by this program. */
 		shm_private("");
+		atexit(end_program);
 	}
 	program = first ? atoi(first) : getpid();
 	shared = p;

@@ -1,7 +1,8 @@
 /*
- * each_call_test.h - read before a test program (gcc -include): lets tests/fault/each_call.c see, and add to, its failures
+ * each_call_test.h - included before a test program (gcc -include): gives tests/fault/each_call.c access to its
+ * failures
  *
- * Includes nothing, so that the program begins with its own headers.
+ * Includes nothing, so that the program's own headers come first.
  *
  * SPDX-License-Identifier: MIT
  */

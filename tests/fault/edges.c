@@ -1,8 +1,8 @@
 /*
  * edges.c - trace points before main() and after exit(): in constructors, destructors, atexit() functions
  *
- * H9, H10. Runs itself, because that is over when the harness begins and not
- * yet begun when it ends. Built with the shared and with the static library.
+ * H9, H10. The test executes itself, because the harness begins after the constructors and ends before the destructors.
+ * Built with the shared and with the static library.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@ static trace_event_id_t early_id, late_id;
 static trace_id_t trid;
 static int early_error = -1, early_count = -1;
 
-/* Before all constructors without a number, the library's own too if it had some. */
+/* Runs before all constructors without a priority, and would run before the library's own. */
 __attribute__((constructor(101))) static void early(void)
 {
 	errno = ERRNO_BEFORE;
@@ -32,7 +32,7 @@ static void say(const char *text)
 		_exit(1);
 }
 
-/* After all destructors without a number, the library's too, which removes its files. */
+/* Runs after all destructors without a priority, including the library's, which removes its files. */
 __attribute__((destructor(101))) static void late(void)
 {
 	if (!getenv("EDGES"))
@@ -43,12 +43,13 @@ __attribute__((destructor(101))) static void late(void)
 	if (strcmp(getenv("EDGES"), "shutdown") == 0)
 		return;
 #ifdef EDGES_ENDED
-	/* Linked statically the library's destructor comes before: the stream has ended, and says so. */
+	/* With the static library the library's destructor runs first: the stream has ended, and calls return
+	 * errors. */
 	if (fault_count(trid, late_id) != -1 || posix_trace_shutdown(trid) != EINVAL)
 		say("it has not ended\n");
 #else
-	/* What it has recorded it may still read, and end; if other threads have not overwritten it meanwhile. */
-	if (fault_count(trid, late_id) < 1000 && strcmp(getenv("EDGES"), "threads") != 0)
+	/* The stream can still be read and shut down. Other threads may have overwritten its events. */
+	if (strcmp(getenv("EDGES"), "threads") != 0 && fault_count(trid, late_id) < 1000)
 		say("events are missing\n");
 	if (posix_trace_shutdown(trid) != 0)
 		say("shutdown failed\n");
@@ -127,7 +128,7 @@ TEST(shut_down_before)
 	check_run("shutdown", "exit\nlate\n");
 }
 
-/* Other threads go on tracing while the program ends. */
+/* Other threads continue to trace while the program ends. */
 TEST(with_threads)
 {
 	check_run("threads", "exit\nlate\nlater\n");

@@ -1,9 +1,8 @@
 /*
- * emptied.c - a reader begins anew, and at each step of that a taker empties the chunk that it looks at
+ * emptied.c - a reader begins again, and at each step an acquirer empties the chunk that it looks at
  *
- * As when a stream is cleared while a thread that had stood still in the
- * middle of a record goes on, or what a dead controller has left is read: what is
- * recorded behind that is read, and what was overwritten is counted once at most.
+ * This happens when a stream is cleared while a thread that had stopped in the middle of a record continues, or when a
+ * dead controller's stream is read. Events recorded later are read, and overwritten events are counted once at most.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -41,7 +40,7 @@ static void begin(void)
 	unit_record(&s, &s.chunks[0], start + 20, 70, NULL, 0);
 }
 
-/* The next event's ticks, from start on; 0: none. */
+/* Returns the ticks of the next event, relative to start, or 0 if there is none. */
 static uint64_t next(void)
 {
 	uint32_t chunk;
@@ -68,7 +67,7 @@ static void end_and_use_again(void)
 	use_again();
 }
 
-/* Nothing behind the step is lost, and no more than what came between it and the beginning. */
+/* Checks that nothing after the step is lost, and before it no more than was recorded since the beginning. */
 static void check_rest(uint64_t lost)
 {
 	MUST(!stop_at);

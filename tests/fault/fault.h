@@ -1,5 +1,5 @@
 /*
- * fault.h - for the tests of misfortunes: trace points that say nothing, and what a stream has got
+ * fault.h - helpers for failure tests: trace points must stay silent, and streams are counted
  *
  * SPDX-License-Identifier: MIT
  */
@@ -43,8 +43,8 @@ static inline void *fault_trace(void *id)
 }
 
 /*
- * Trace points where nothing can be traced, in this thread, a new one, a child
- * and a handler: no harm, no word, and errno as it was.
+ * Calls trace points where tracing is impossible: in this thread, a new thread, a child and a signal handler. They must
+ * do no harm, print nothing, and preserve errno.
  */
 static volatile sig_atomic_t fault_handled;
 static trace_event_id_t fault_id;
@@ -95,7 +95,7 @@ static inline void fault_silent(trace_event_id_t id)
 	}
 }
 
-/* Events of this type that wait in the stream; reads all. */
+/* Reads all waiting events. Returns the number of events of this type, or -1 on an error. */
 static inline int fault_count(trace_id_t trid, trace_event_id_t id)
 {
 	struct posix_trace_event_info event;
@@ -120,7 +120,7 @@ static inline trace_event_id_t fault_open(const char *name)
 	return id;
 }
 
-/* A stream works, from its creation to its end. */
+/* Checks a stream from creation to shutdown. */
 static inline void fault_works(trace_event_id_t id)
 {
 	trace_id_t trid;
@@ -137,7 +137,7 @@ static inline void fault_works(trace_event_id_t id)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
-/* The error that create gives; no stream is made. */
+/* Creates a stream, shuts it down if that succeeded, and returns the error number of the creation. */
 static inline int fault_create(size_t stream_size)
 {
 	trace_id_t trid = 4711;

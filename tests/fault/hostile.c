@@ -1,14 +1,12 @@
 /*
- * hostile.c - the traced user does what it can to the files, while a controller with more rights uses them
+ * hostile.c - a traced user attacks the files that a controller with more rights uses
  *
- * Root controls and reads a process of nobody; two threads of another of nobody's
- * processes write nonsense into all files, cut them, replace them, lock them, move
- * the directory away. Whatever the calls say then, it must be an error number that
- * they may give, and soon; nothing outside of the directory changes, nothing
- * leaks, and afterwards all is well.
+ * Root controls and reads a process of nobody. Two threads of another process of nobody write garbage into all files,
+ * truncate, replace and lock them, and move the directory away. Whatever happens, each call must return a documented
+ * error number, and soon; nothing outside of the directory may change, nothing may leak, and afterwards everything
+ * works.
  *
- * HOSTILE_ROUNDS (of 0.1 s each) and HOSTILE_SEED are for longer runs, and for
- * the same again, as far as threads allow.
+ * HOSTILE_ROUNDS (of 0.1 s each) makes longer runs. HOSTILE_SEED repeats a run as far as threads allow.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,13 +26,13 @@
 
 #define NOBODY    65534u
 #define ROUNDS    25 /* of each kind */
-#define ROUND_NS  (100000000LL * test_slow()) /* no more calls in a round after this */
+#define ROUND_NS  (100000000LL * test_slow()) /* no new calls in a round after this time */
 #define LIMIT_NS  (3000000000LL * test_slow()) /* for one call, in fair_time() */
 #define DIRECTORY "/dev/shm/posixtrace-65534"
-#define AWAY      "/dev/shm/away-65534" /* where it is moved to */
-#define CANARY    "/dev/shm/canary"     /* root's: must stay as it is */
+#define AWAY      "/dev/shm/away-65534" /* the directory is moved here */
+#define CANARY    "/dev/shm/canary"     /* root's: must not change */
 
-/* No leaks of memory are looked for, in a process with threads that never end; and a bus error is left to the library. */
+/* No leak check, because the threads of this process never end. Bus errors are left to the library. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -66,7 +64,7 @@ enum { GARBAGE = 1, CUT = 2, HOLES = 4, REPLACE = 8, MOVE = 16, LOCK = 32, FLOOD
 /* Shared by the test and the attackers. */
 static struct shared {
 	atomic_uint kinds; /* what to do now; 0: nothing */
-	atomic_uint idle;  /* attackers that do nothing */
+	atomic_uint idle;  /* number of attackers that do nothing */
 	atomic_uint done;  /* acts */
 	uint64_t seed;
 } *shared;
@@ -76,19 +74,19 @@ static struct shared {
 static uint64_t nasty(void)
 {
 	static const uint64_t values[] = {
-		0, 1, 2, 7, 8, 23, 24, 25, 39, 40, 41, 63, 64, 65, 127, 128, 4095, 4096, 65534, 65535, 65536, 0x7fffffff,
-		0x80000000, 0xfffffff8, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000, ~UINT64_C(0),
-		~UINT64_C(0) - 7,
+		0, 1, 2, 7, 8, 23, 24, 25, 39, 40, 41, 63, 64, 65, 127, 128, 4095, 4096, 65534, 65535, 65536,
+		0x7fffffff, 0x80000000, 0xfffffff8, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000,
+		~UINT64_C(0), ~UINT64_C(0) - 7,
 	};
 
 	if (below(8) == 0)
 		return chance();
-	if (below(8) == 0) /* off by a little, in both halves */
+	if (below(8) == 0) /* a little more or less, in both halves */
 		return (chance() & 0xffffffff00000000) | (uint32_t)(values[below(30)] + below(5) - 2);
 	return values[below(sizeof values / sizeof values[0])] + (below(4) ? 0 : below(5) - 2);
 }
 
-/* Writes a word; what is there already may be moved a little instead. */
+/* Writes a word, or changes the present one a little. */
 static void spoil(unsigned char *at)
 {
 	if (below(2)) {
@@ -102,7 +100,7 @@ static void spoil(unsigned char *at)
 	}
 }
 
-/* A chunk that says that it is full of something. */
+/* Fills a chunk with made-up records, and claims that it is full. */
 static void lie(unsigned char *map, size_t size, const struct stream_header *h, uint32_t number)
 {
 	size_t chunks = STREAM_HEADER_BYTES + (size_t)h->seat_count * sizeof(struct seat);
@@ -113,7 +111,8 @@ static void lie(unsigned char *map, size_t size, const struct stream_header *h, 
 
 	if (at + room > size)
 		return;
-	for (uint32_t i = 0; i + sizeof(struct record_owner) <= room; i += below(8) ? record_size(length) : 8 * below(9)) {
+	for (uint32_t i = 0; i + sizeof(struct record_owner) <= room;
+	     i += below(8) ? record_size(length) : 8 * below(9)) {
 		struct record *r = (struct record *)(map + at + i);
 
 		if (below(4) == 0)
@@ -131,7 +130,7 @@ static void lie(unsigned char *map, size_t size, const struct stream_header *h, 
 
 static void garbage_stream(unsigned char *map, size_t size)
 {
-	/* As it was made: the attacker knows. */
+	/* The original layout, which the attacker knows. */
 	struct stream_header h = *(struct stream_header *)map;
 	size_t seats = STREAM_HEADER_BYTES, chunks, memory;
 
@@ -145,18 +144,19 @@ static void garbage_stream(unsigned char *map, size_t size)
 	case 0:
 		spoil(map + below(sizeof h / 4) * 4);
 		break;
-	case 1: /* what readers look at */
-		spoil(map + offsetof(struct stream_header, state) + below((sizeof h - offsetof(struct stream_header, state)) / 4) * 4);
+	case 1: /* fields that readers use */
+		spoil(map + offsetof(struct stream_header, state) +
+		      below((sizeof h - offsetof(struct stream_header, state)) / 4) * 4);
 		break;
 	case 2:
 		spoil(map + seats + below(h.seat_count) * sizeof(struct seat) + below(2) * 4);
 		break;
-	case 3: /* all threads say that they are in the middle of a record */
+	case 3: /* all threads claim to be in the middle of a record */
 		for (uint32_t i = 0; i < h.seat_count; i++) {
 			struct seat *s = (struct seat *)(map + seats) + i;
 
 			s->busy = 1 + i % h.chunk_count;
-			s->who = below(2) ? (uint32_t)getpid() : (uint32_t)nasty();
+			s->ref = below(2) ? (uint32_t)getpid() : (uint32_t)nasty();
 			((struct chunk *)(map + chunks))[i % h.chunk_count].owner = chance() << 32 | (i + 1);
 		}
 		break;
@@ -189,7 +189,7 @@ static void garbage(const char *name, unsigned char *map, size_t size)
 	}
 }
 
-static sigjmp_buf *volatile cut_short[ATTACKERS]; /* it cuts what it writes to, itself */
+static sigjmp_buf *volatile cut_short[ATTACKERS]; /* for SIGBUS: an attacker may truncate the file that it writes to */
 static __thread int attacker;
 
 static void on_bus(int signal)
@@ -232,7 +232,7 @@ static void cut_file(int dir, const char *name)
 		long size = below(3) ? to[below(8)] : (long)below((uint32_t)st.st_size + 10000);
 
 		if (ftruncate(fd, size) == 0 && below(2))
-			(void)!ftruncate(fd, st.st_size); /* zeros, and no space for them */
+			(void)!ftruncate(fd, st.st_size); /* zeros without allocated space */
 	}
 	close(fd);
 }
@@ -245,11 +245,12 @@ static void punch_file(int dir, const char *name)
 	if (fd < 0)
 		return;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size)
-		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, below((uint32_t)st.st_size), 4096 * (1 + below(20)));
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, below((uint32_t)st.st_size),
+		          4096 * (1 + below(20)));
 	close(fd);
 }
 
-/* Takes all space there is, for a moment. */
+/* Takes all free space for a moment. */
 static void fill_up(void)
 {
 	int fd = open("/dev/shm/filler", O_RDWR | O_CREAT, 0600);
@@ -294,7 +295,7 @@ static void replace_file(int dir, const char *name)
 		unlinkat(dir, name, 0);
 		mkdirat(dir, name, 0700);
 		break;
-	case 6: /* root's file, under another name: where links to others' files are allowed */
+	case 6: /* root's file, under another name: where links to files of other users are allowed */
 		renameat(dir, link, dir, name);
 		break;
 	case 7:
@@ -341,7 +342,7 @@ static void move_directory(void)
 	usleep(below(500));
 }
 
-/* Locks as the library has them, and a lease, which would let others wait at open(). */
+/* Takes locks like the library's, or a lease, which would block others in open(). */
 static void lock_file(int dir, const char *name)
 {
 	struct flock64 lock = { .l_type = below(2) ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET };
@@ -360,7 +361,7 @@ static void lock_file(int dir, const char *name)
 	close(fd);
 }
 
-/* Many files with our names, some held. */
+/* Makes many files with names like the library's, and fills some with garbage. */
 static void flood(int dir)
 {
 	static const char *const kinds[] = { "page", "names", "stream", "new" };
@@ -454,13 +455,13 @@ static long task_attack(const void *arg)
 
 	signal(SIGBUS, on_bus);
 	signal(SIGSEGV, on_bus);
-	signal(SIGIO, SIG_IGN); /* somebody opens what has a lease */
+	signal(SIGIO, SIG_IGN); /* a process opens a file with a lease */
 	for (intptr_t i = 0; i < ATTACKERS; i++)
 		MUST(pthread_create(&thread, NULL, attack, (void *)i) == 0);
 	return 0;
 }
 
-/* Now nothing happens any more. */
+/* Stops the attackers, and waits until they are idle. */
 static void peace(void)
 {
 	atomic_store(&shared->kinds, 0);
@@ -469,7 +470,7 @@ static void peace(void)
 	MUST(atomic_load(&shared->idle) == ATTACKERS);
 }
 
-/* -- Its traced process ------------------------------------------------------------ */
+/* -- The traced process of the hostile user ---------------------------------------- */
 
 static void *trace_on(void *arg)
 {
@@ -499,7 +500,7 @@ static void become_nobody(const void *arg)
 	MUST(prctl(PR_SET_DUMPABLE, 1) == 0);
 }
 
-/* It may crash when its files are not what they were: its own affair. */
+/* Returns a traced process, a new one if the former has ended: it may crash when its files are changed. */
 static struct other traced(struct other *before)
 {
 	struct other o;
@@ -516,7 +517,7 @@ static struct other traced(struct other *before)
 /* -- The controller -------------------------------------------------------------- */
 
 static struct call {
-	_Atomic int64_t begin; /* 0: none is going on */
+	_Atomic int64_t begin; /* 0: no call is in progress */
 	const char *name;
 } calls[2];
 
@@ -527,14 +528,13 @@ static long calls_made;
 static uint64_t seed;
 static int64_t round_end;
 
-static long processors; /* to ask for it opens a file, too */
-static int load = -1; /* what the kernel says of that; open all the time, as descriptors are counted */
+static long processors; /* called once, because sysconf() opens a file */
+static int load = -1; /* /proc/loadavg; always open, because descriptors are counted */
 
 /*
- * How long it would have been if nobody else wanted the processors. On a machine
- * with much to do a call takes long because its thread waits for one, or the
- * kernel's threads do or whoever is in its way (to read the list of all locks
- * takes some rounds of all processors): it does not hang.
+ * Returns how long a call would have taken with the processors to itself. On a loaded machine a call takes long because
+ * its thread, a kernel thread or another process in its way waits for a processor (reading the list of all locks takes
+ * several rounds of all processors): it does not hang.
  */
 static int64_t fair_time(int64_t ns)
 {
@@ -562,7 +562,8 @@ static void *watch(void *arg)
 			taken[i] = begin && begin == of[i] ? taken[i] + time : 0;
 			of[i] = begin;
 			if (taken[i] > LIMIT_NS) {
-				fprintf(stderr, "%s hangs; kinds %u, seed %llu\n", calls[i].name, kinds_now, (unsigned long long)seed);
+				fprintf(stderr, "%s hangs; kinds %u, seed %llu\n", calls[i].name, kinds_now,
+				        (unsigned long long)seed);
 				abort();
 			}
 		}
@@ -595,7 +596,7 @@ static void end_call(int i, const char *name, int error, const int *allowed)
 }
 
 static const int only_einval[] = { EINVAL, 0 }, of_reading[] = { EINVAL, ETIMEDOUT, 0 };
-/* What <trace.h> has for create. */
+/* The errors of create in <trace.h>. */
 static const int of_create[] = { EAGAIN, EINVAL, ENOMEM, EPERM, ESRCH, ENOENT, EACCES, 0 };
 
 #define CALL(name, call)                                    \
@@ -623,7 +624,7 @@ static void read_one(trace_id_t trid)
 	struct timespec until;
 	size_t size = below(4) ? below(3000) : 0, length = 0;
 	int unavailable = 1, error;
-	unsigned char *data = malloc(size + 8); /* the sanitizers see its end; a mark does so without them */
+	unsigned char *data = malloc(size + 8); /* sanitizers check the end; the mark replaces them in other builds */
 
 	memset(data, 0xaa, size + 8);
 	if (below(2)) {
@@ -648,7 +649,7 @@ static void read_one(trace_id_t trid)
 	free(data);
 }
 
-/* Sleeps until an event comes, or the stream is shut down. */
+/* Reads events until the stream is shut down. */
 static void *read_on(void *arg)
 {
 	trace_id_t trid = *(trace_id_t *)arg;
@@ -718,7 +719,8 @@ static void one_call(trace_id_t trid)
 		break;
 	case 12:
 		for (int i = 0; i < 100; i++)
-			if (CALL("eventtypelist", posix_trace_eventtypelist_getnext_id(trid, &id, &unavailable)) || unavailable)
+			if (CALL("eventtypelist", posix_trace_eventtypelist_getnext_id(trid, &id, &unavailable)) ||
+			    unavailable)
 				break;
 		break;
 	default:
@@ -738,7 +740,7 @@ static void round_of(unsigned kinds, struct other *o, int n)
 	kinds_now = kinds;
 	round_end = other_now() + ROUND_NS;
 	*o = traced(o);
-	/* Half of them from the beginning on, the others when a sound stream is there. */
+	/* Half of the rounds attack from the beginning, the others after a sound stream was created. */
 	if (n % 2)
 		atomic_store(&shared->kinds, kinds);
 	MUST(posix_trace_attr_init(&attr) == 0);
@@ -775,7 +777,7 @@ static void round_of(unsigned kinds, struct other *o, int n)
 	}
 }
 
-/* As nobody: everything away, so that the next round has a sound beginning. */
+/* Removes everything, as nobody, so that the next round begins with a clean directory. */
 static long task_clean(const void *arg)
 {
 	static const char *const where[] = { DIRECTORY, AWAY };
@@ -784,7 +786,7 @@ static long task_clean(const void *arg)
 		struct dirent *e;
 		DIR *d;
 
-		unlink(where[i]); /* a link */
+		unlink(where[i]); /* if it is a link */
 		chmod(where[i], 0700);
 		d = opendir(where[i]);
 		while (d && (e = readdir(d))) {
@@ -799,7 +801,7 @@ static long task_clean(const void *arg)
 	return 0;
 }
 
-/* -- What must stay as it is ---------------------------------------------------------- */
+/* -- What must not change ------------------------------------------------------------- */
 
 static unsigned char canary[65536];
 
@@ -815,7 +817,7 @@ static void canary_make(void)
 	close(fd);
 }
 
-/* Root's file by other names in nobody's directory: what nobody can do itself where such links are not forbidden. */
+/* Links root's file into nobody's directory, as user nobody could where links to others' files are allowed. */
 static void canary_link(void)
 {
 	char name[64];
@@ -901,13 +903,13 @@ static void attacked(unsigned kinds, bool root)
 		CHECK_EQ("-", shm_descriptors(), descriptors);
 		CHECK_EQ("-", shm_mappings(getpid(), "/posixtrace-"), maps);
 	}
-	/* And then it works as if nothing had been. */
+	/* Everything works again. */
 	kill(victim.pid, SIGKILL);
 	waitpid(victim.keeper, NULL, 0);
 	victim.pid = 0;
 	victim = traced(&victim);
 	for (int i = 0; i < 2; i++) {
-		int64_t until = other_now() + 10 * LIMIT_NS; /* its threads may have to wait for a processor */
+		int64_t until = other_now() + 10 * LIMIT_NS; /* the threads may have to wait for a processor */
 		trace_id_t trid = 0;
 		trace_event_id_t id;
 		int count = 0;
@@ -976,8 +978,8 @@ static long task_silent(const void *arg)
 }
 
 /*
- * Root's file by the names of files that are used, or found unused and removed:
- * links, as anybody may make where the system does not forbid links to others' files.
+ * Links root's file to names of files that are in use, or that are found unused and removed. Any user can do this where
+ * links to files of other users are allowed.
  */
 
 TEST(linked)
@@ -998,7 +1000,7 @@ TEST(linked)
 		if (e->d_name[0] != '.' && n < 4)
 			snprintf(names[n++], sizeof names[0], DIRECTORY "/%s", e->d_name);
 	closedir(d);
-	MUST(n > 0); /* its page, its names */
+	MUST(n > 0); /* the victim's page and names */
 	for (int i = 0; i < 4; i++)
 		snprintf(names[n++], sizeof names[0], DIRECTORY "/%s", dead[i]);
 	for (int i = 0; i < n; i++) {
@@ -1024,7 +1026,7 @@ TEST(linked)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
-/* -- SIGBUS is the application's, too ------------------------------------------------- */
+/* -- SIGBUS belongs to the application, too ------------------------------------------- */
 
 static sigjmp_buf bus_jump;
 static volatile int bus_seen;
@@ -1035,7 +1037,7 @@ static void application_bus(int signal)
 	siglongjmp(bus_jump, 1);
 }
 
-/* A bus error of the application's own making. */
+/* Causes a bus error of the application. */
 static void application_error(void)
 {
 	int fd = memfd_create("cut", MFD_CLOEXEC);
@@ -1067,7 +1069,7 @@ static long task_cut(const void *arg)
 	return 0;
 }
 
-/* how: when the application installs its handler: 0 before the library's, 1 after it, 2 never. */
+/* `how`: the application installs its handler 0: before the library, 1: after it, 2: never. */
 static void bus_errors(int how)
 {
 	struct posix_trace_status_info status;
@@ -1083,11 +1085,11 @@ static void bus_errors(int how)
 		signal(SIGBUS, application_bus);
 	CHECK_EQ("-", posix_trace_start(trid), 0);
 	other_do(&attackers, task_cut, NULL, 0);
-	/* The library's are the library's ... */
+	/* The library handles its own bus errors ... */
 	CALL("get_status", posix_trace_get_status(trid, &status));
 	CHECK_EQ("-", CALL("stop", posix_trace_stop(trid)), EINVAL);
 	CHECK_EQ("-", bus_seen, 0);
-	/* ... and the application's the application's. */
+	/* ... and the application handles the others. */
 	if (how < 2) {
 		application_error();
 		CHECK_EQ("-", bus_seen, 1);
@@ -1096,7 +1098,7 @@ static void bus_errors(int how)
 	CHECK_EQ("-", CALL("shutdown", posix_trace_shutdown(trid)), 0);
 	pid = fork();
 	if (pid == 0) {
-		/* Where there is no other handler than the library's, it is as if there were none. */
+		/* A bus error with only the library's handler installed must have the default effect. */
 		if (how < 2)
 			signal(SIGBUS, SIG_DFL);
 		application_error();
@@ -1125,7 +1127,7 @@ TEST(bus_alone)
 	bus_errors(2);
 }
 
-/* Among equals: files keep their length, their content is anything. */
+/* Among equal users: files keep their length, their content is arbitrary. */
 TEST(equals)
 {
 	attacked(GARBAGE, false);

@@ -1,13 +1,12 @@
 /*
- * inject.c - each call into the system fails once, in turn
+ * inject.c - makes each system call fail once, in turn
  *
- * The linker puts what is here in front of src/base/sys.c. A whole run is
- * repeated with its first call failing, then its second, until none fails any
- * more: the life of a stream, the same for another process, the first trace
- * points of a process that is traced already, those of a child that has
- * inherited, a log from its creation to its last reader, and the log of one
- * that has died. Whatever fails: no crash, no word, errno kept, an error that is
- * told, nothing left behind; and without failures all works again.
+ * The linker's --wrap puts the functions of this file in front of src/base/sys.c. A whole run is repeated with its
+ * first system call failing, then with the second, until none fails any more. The runs are: the life of a stream; the
+ * same for another process; the first trace points of a process that is already traced; those of a child that has
+ * inherited a stream; a log from its creation to its last reader; and the log of a killed process. Whichever call
+ * fails: no crash, no output, errno is preserved, the error is reported, and nothing is left behind. Without failures
+ * everything works again.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,13 +17,13 @@
 #include "base/sys.h"
 #include "log_file.h"
 
-/* The call that fails, counted from 1; how many there were, in whatever thread. */
+/* The number of the call that fails, counted from 1, and the number of calls so far, in all threads. */
 static long fail_at;
 static _Atomic long calls;
 static int fail_with;
 static const char *failed;
-static int phase, failed_in; /* what the run was at */
-static int between[2];       /* to and from a process that does something then: see there */
+static int phase, failed_in; /* what the run is doing */
+static int between[2];       /* a socket to the process of begin_between() */
 
 static int fails(const char *name)
 {
@@ -33,7 +32,7 @@ static int fails(const char *name)
 	if (!fail_with) {
 		char c;
 
-		/* Nothing fails, but somebody else comes in between. */
+		/* Nothing fails, but another process acts at this point. */
 		MUST(write(between[1], "", 1) == 1 && read(between[0], &c, 1) == 1);
 		return 0;
 	}
@@ -50,7 +49,7 @@ static int fails(const char *name)
 		return fails(#name) ? (type)(result) : __real_##name passed; \
 	}
 
-/* Mappings that there are now. */
+/* The number of current mappings. */
 static _Atomic int mapped;
 
 #define MAPPED(name, declared, passed)                  \
@@ -91,7 +90,7 @@ WRAPPED(int, sys_wipe_on_fork, (void *p, size_t n), (p, n), -fail_with)
 WRAPPED(int, sys_not_on_fork, (void *p, size_t n), (p, n), -fail_with)
 WRAPPED(int, sys_membarrier, (int command), (command), -fail_with)
 
-/* What only a log has. */
+/* Calls that only logs make. */
 WRAPPED(long, sys_read_at, (int fd, void *b, size_t n, uint64_t o), (fd, b, n, o), -fail_with)
 WRAPPED(long, sys_write, (int fd, const void *b, size_t n), (fd, b, n), -fail_with)
 WRAPPED(int, sys_dup, (int fd), (fd), -fail_with)
@@ -122,12 +121,12 @@ static bool failed_was(const char *name)
 static void check_directory(void)
 {
 	CHECK_EQ("-", shm_count(shm_directory(), "stream-") > 0, 0);
-	/* One that passes for cleared away by others is not removed; but by the next. */
+	/* A file whose removal failed as if it had been removed already stays until the next recovery. */
 	if (!failed || (fail_with != ENOENT && fail_with != EAGAIN))
 		CHECK_EQ("-", shm_count(shm_directory(), "new-") > 0, 0);
 }
 
-/* What may be said when a call has failed with this. */
+/* Returns true if this error may be returned after a failure with fail_with. */
 static bool documented(int error)
 {
 	static const int may_be[] = { 0, EAGAIN, EINVAL, ENOMEM, EPERM, ESRCH, ENOENT, EACCES, ENOSYS };
@@ -138,21 +137,21 @@ static bool documented(int error)
 	return error == fail_with;
 }
 
-/* May all be well later? */
+/* Returns true if everything may work later. */
 static bool may_pass(void)
 {
-	/* Where /proc is not there, or closed, a process does without for ever. */
+	/* If /proc is missing or closed, a process never uses it again. */
 	return fail_with == ENOMEM || fail_with == EMFILE || fail_with == EAGAIN;
 }
 
-/* -- Another process, which is never the one that fails ------------------------------ */
+/* -- Another process, in which no call fails ----------------------------------------- */
 
 struct other {
 	pid_t pid;
 	int to, from;
 };
 
-/* What it answers when it has done what it was told to. */
+/* The answer of the other process to each order. */
 struct answer {
 	int descriptors, mappings, failures;
 };
@@ -166,7 +165,7 @@ static void serve(const struct other *o)
 	while (read(o->to, &c, 1) == 1) {
 		struct answer a;
 
-		/* Only now: it has not come to a trace call before its controller did. */
+		/* Not earlier: the process has made no trace call before its controller does. */
 		if (!id)
 			id = fault_open("inject");
 		errno = ERRNO_BEFORE;
@@ -224,15 +223,15 @@ static void other_end(const struct other *o)
 /* -- The runs ----------------------------------------------------------------------------- */
 
 struct scenario {
-	void (*begin)(void);  /* in the process that does not fail, before each run */
+	void (*begin)(void);  /* before each run, in the process that does not fail */
 	void (*run)(void);    /* with a failure */
-	void (*after)(void);  /* in the same process, without */
-	void (*end)(void);    /* in the process that does not fail, when that one has ended */
-	void (*finish)(void); /* at the very end */
-	bool leaves_nothing;  /* in shared memory and of mappings: what has failed is checked for that */
+	void (*after)(void);  /* in the same process, without a failure */
+	void (*end)(void);    /* in the process that does not fail, after the failing process has ended */
+	void (*finish)(void); /* after all runs */
+	bool leaves_nothing;  /* no files and no mappings are left after a failure */
 };
 
-/* A stream's life. Each call may fail, but says so, and what was not created is not used. */
+/* Runs a stream's life. Each call may fail with an error number; a stream that was not created is not used. */
 static void own_run(void)
 {
 	trace_event_id_t id = 0;
@@ -265,18 +264,18 @@ static void own_run(void)
 
 static void own_after(void)
 {
-	/* A kernel that cannot wipe memory in a child is too old, and stays so. */
+	/* A kernel that cannot wipe memory in a child is too old, and will remain so. */
 	if (!failed_was("sys_wipe_on_fork") || fault_create(0) != ENOSYS)
 		fault_works(fault_open("inject"));
 }
 
 static const struct scenario own = { NULL, own_run, own_after, NULL, NULL, true };
 
-/* A stream for another process, which has attached meanwhile, or not. */
+/* A stream for another process, which may have attached before. */
 static struct other other;
 static struct answer first_answer;
 static int answers, controlled;
-static trace_event_id_t own_id; /* that the one from which the other was forked has for the name */
+static trace_event_id_t own_id; /* the id of the name in the process from which the other was forked */
 
 static void control(bool may_fail, int inheritance)
 {
@@ -297,7 +296,7 @@ static void control(bool may_fail, int inheritance)
 	error = posix_trace_trid_eventid_open(trid, "inject", &id);
 	CHECK_EQ("-", error, 0);
 	CHECK("-", id >= POSIX_TRACE_UNNAMED_USEREVENT && (may_fail || id > POSIX_TRACE_UNNAMED_USEREVENT));
-	/* Its names are those that it was born with, or there is no stream: what is made for it now is there for good. */
+	/* The process keeps the names that it inherited, or there is no stream: a new registry would be permanent. */
 	if (id > POSIX_TRACE_UNNAMED_USEREVENT && may_pass())
 		CHECK_EQ("INH-10", id, own_id);
 	CHECK_EQ("-", posix_trace_start(trid), 0);
@@ -309,7 +308,7 @@ static void control(bool may_fail, int inheritance)
 
 static void control_begin(void)
 {
-	/* A new one now and then, which has not come to a trace call before. */
+	/* Start a new process now and then, which has not made a trace call yet. */
 	if (other.pid && answers % 8 == 0) {
 		other_end(&other);
 		other.pid = 0;
@@ -342,12 +341,12 @@ static void control_inherited_after(void)
 	control(false, POSIX_TRACE_INHERITED);
 }
 
-/* In the traced process nothing gathers. */
+/* Checks that nothing accumulates in the traced process. */
 static void control_end(void)
 {
 	struct answer a;
 
-	other_traces(&other); /* it lets go of what has ended */
+	other_traces(&other); /* it drops the mappings of ended streams */
 	a = other_traces(&other);
 	if (!first_answer.descriptors)
 		first_answer = a;
@@ -362,12 +361,14 @@ static void control_finish(void)
 	other.pid = 0;
 }
 
-static const struct scenario controller = { control_begin, control_run, control_after, control_end, control_finish, true };
+static const struct scenario controller = {
+	control_begin, control_run, control_after, control_end, control_finish, true
+};
 static const struct scenario controller_inherited = {
 	control_begin, control_inherited_run, control_inherited_after, control_end, control_finish, true,
 };
 
-/* A process that is traced before it comes to its first trace point. */
+/* A process traced before its first trace point. */
 static trace_id_t traced_trid;
 static int go[2];
 static pid_t failing;
@@ -391,20 +392,20 @@ static void traced_run(void)
 	char c;
 
 	close(go[1]);
-	MUST(read(go[0], &c, 1) == 1); /* by now it is traced */
+	MUST(read(go[0], &c, 1) == 1); /* now it is traced */
 	calls = 0;
 	trace(5);
 	CHECK_EQ("-", posix_trace_eventid_open("inject", &id), 0);
 	trace(5);
 }
 
-/* A failure that may pass is no reason never to be traced. */
+/* A temporary failure must not prevent tracing forever. */
 static void traced_after(void)
 {
 	trace(4000);
 }
 
-/* Between: the failing process is there. */
+/* Traces the failing process. Called between its start and its first trace point. */
 static void traced_control(pid_t pid)
 {
 	close(go[0]);
@@ -412,7 +413,7 @@ static void traced_control(pid_t pid)
 	MUST(write(go[1], "", 1) == 1);
 }
 
-static char failed_there[32]; /* as the failing process has told */
+static char failed_there[32]; /* reported by the failing process */
 
 static void traced_end(void)
 {
@@ -428,7 +429,7 @@ static void traced_end(void)
 
 static const struct scenario traced = { traced_begin, traced_run, traced_after, traced_end, NULL, false };
 
-/* A child of a family that is traced. */
+/* A child of a traced family. */
 static void inherited_begin(void)
 {
 	trace_attr_t attr;
@@ -449,7 +450,7 @@ static void inherited_run(void)
 	trace(5);
 	CHECK_EQ("-", posix_trace_eventid_open("inject", &id), 0);
 	trace(5);
-	/* And its own child. */
+	/* Its own child. */
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
@@ -478,9 +479,9 @@ enum { CREATING, TRACING, FLUSHING, ENDING, OPENING, CLOSING };
 
 static int log_fd, log_policy;
 static bool created, complete;
-static pid_t dead; /* that has begun the log, and was killed */
+static pid_t dead; /* the process that began the log and was killed */
 
-/* What a process has but for its logs it has before: that is the other scenarios' matter. */
+/* Does what every process does before its first log. Other scenarios test failures of these steps. */
 static void without_failures(void)
 {
 	long at = fail_at;
@@ -500,13 +501,13 @@ static void log_begin_run(void)
 	log_number = 0;
 }
 
-/* Descriptors that cannot be asked about are bad ones. */
+/* Checks the error. A descriptor that cannot be queried counts as a bad one. */
 static void check_documented(int error)
 {
 	CHECK("FLUSH-20", documented(error) || error == EBADF);
 }
 
-/* How many events are seen. */
+/* Reads the log. Returns the number of events. */
 static int open_log(void)
 {
 	trace_id_t trid;
@@ -518,7 +519,7 @@ static int open_log(void)
 	check_documented(error);
 	if (error)
 		return 0;
-	/* Whatever cannot be read is not there; each event once at the most, and rewind begins anew. */
+	/* An unreadable part is missing. Each event comes once at most, and rewind begins again. */
 	for (int i = 0; i < 2; i++) {
 		struct posix_trace_event_info e;
 		uint32_t data[LOG_WORDS], last = 0;
@@ -586,7 +587,7 @@ static void log_after(void)
 		log_check_all(&seen);
 	else if (created && failed_in != CREATING && failed_in != TRACING && seen.count)
 		CHECK("OPEN-3", seen.first == 1 && seen.missing == 0);
-	/* And once more. */
+	/* Make another log. */
 	CHECK_EQ("-", log_try(0, log_fd, log_policy, 100000, 0, 1 << 20), 0);
 	MUST(posix_trace_start(log_trid) == 0);
 	log_number = 0;
@@ -618,7 +619,7 @@ static const struct scenario log_loop = { log_loop_begin, log_run, log_after, NU
 static const struct scenario log_until_full = { log_until_full_begin, log_run, log_after, NULL, NULL, true };
 static const struct scenario log_append = { log_append_begin, log_run, log_after, NULL, NULL, true };
 
-/* One that creates a stream when it is told to, and by that completes what the dead have left. */
+/* A process that creates a stream on demand, and thereby completes what dead processes have left. */
 static pid_t creator;
 
 static void begin_between(void)
@@ -652,7 +653,7 @@ static void dead_end(void)
 	CHECK_EQ("-", status, 0);
 }
 
-/* One that nobody has ended. Some of it is in the file, some in the stream. */
+/* Makes a log whose creator is killed. Some of its events are in the file, some in the stream. */
 static void dead_begin(void)
 {
 	log_policy = POSIX_TRACE_LOOP;
@@ -674,7 +675,7 @@ static void dead_begin(void)
 		begin_between();
 }
 
-/* The process itself has traced before, but has not looked at what the dead have left. */
+/* Opens a dead process's log. This process has traced before, but has not recovered anything yet. */
 static void opened_dead_run(void)
 {
 	long at = fail_at;
@@ -685,7 +686,7 @@ static void opened_dead_run(void)
 	calls = 0;
 	fail_at = at;
 	at = open_log();
-	/* Whoever has completed it: who opens it then has all. */
+	/* Whichever process has completed the log, it has all events. */
 	if (!fail_with)
 		CHECK_EQ("OPEN-8 SHUT-6", at, 200);
 }
@@ -710,7 +711,7 @@ static bool log_names(const char *wanted)
 	return strcmp(name, wanted) == 0;
 }
 
-/* Whatever failed: there is still somebody who completes it. */
+/* Checks that the log can still be completed, whatever has failed. */
 static void dead_after(void)
 {
 	struct log_seen seen;
@@ -724,7 +725,8 @@ static void dead_after(void)
 }
 
 static const struct scenario opened_dead = { dead_begin, opened_dead_run, dead_after, dead_end, NULL, false };
-static const struct scenario created_beside_dead = { dead_begin, created_beside_dead_run, dead_after, dead_end, NULL, false };
+static const struct scenario created_beside_dead = { dead_begin, created_beside_dead_run, dead_after, dead_end, NULL,
+	                                             false };
 
 /* -- Each call in turn ---------------------------------------------------------------------- */
 
@@ -761,7 +763,7 @@ static struct done run_failing(const struct scenario *s, long at, int error, con
 		done.calls = calls;
 		fail_at = 0;
 		before = test_failures;
-		/* Of one that cannot be asked about nobody knows whose it is by now: rather that than somebody else's. */
+		/* A descriptor that cannot be queried may have a new owner by now, so the library leaves it open. */
 		descriptors += failed && failed_in == CLOSING && failed_was("sys_stat");
 		CHECK_EQ("-", shm_descriptors(), descriptors);
 		if (s->leaves_nothing)
@@ -770,13 +772,13 @@ static struct done run_failing(const struct scenario *s, long at, int error, con
 		CHECK_EQ("-", shm_descriptors(), descriptors);
 		if (s->leaves_nothing)
 			CHECK_EQ("-", shm_count(shm_directory(), "new-"), 0);
-		/* A thread that has been joined may be seen for a moment. */
+		/* A thread may be visible for a moment after it was joined. */
 		for (int i = 0; i < 5000 && shm_count("/proc/self/task", "") != threads; i++)
 			usleep(1000);
 		CHECK_EQ("-", shm_count("/proc/self/task", ""), threads);
 		done.mappings = shm_mappings(getpid(), "/posixtrace-");
 		done.mapped = mapped;
-		/* Who does not know who he is has names of his own. */
+		/* A process that cannot identify itself has a registry of its own. */
 		if (whole) {
 			CHECK_OP("-", done.mappings, <=, whole->mappings + !may_pass());
 			if (s->leaves_nothing)
@@ -828,7 +830,7 @@ static void check_each(const struct scenario *s, int error)
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 	if (s->finish)
 		s->finish();
-	/* The dead are cleared away by the next, and there is nobody left but us. */
+	/* The next call recovers what the dead have left. Only this process is left. */
 	fault_works(fault_open("inject"));
 	CHECK_EQ("-", shm_count(shm_directory(), "page-"), 1);
 	CHECK_EQ("-", shm_count(shm_directory(), "names-"), 1);
@@ -848,7 +850,7 @@ SCENARIO(controller_inherited)
 SCENARIO(traced)
 SCENARIO(inherited)
 
-/* Which error it is matters less here than which call; each of these somewhere. */
+/* The call matters more than the error number here; each of these errors occurs somewhere. */
 TEST(log_loop_too_many_files) { check_each(&log_loop, EMFILE); }
 TEST(log_loop_no_space) { check_each(&log_loop, ENOSPC); }
 TEST(log_until_full_no_memory) { check_each(&log_until_full, ENOMEM); }

@@ -1,28 +1,26 @@
 /*
- * kills.c - processes that end by SIGKILL, at any instant and at every named place
+ * kills.c - kills processes by SIGKILL, at random instants and at every test point
  *
- * A *round* is one victim, some survivors, and one kill; after it, the books of
- * all streams that a survivor reads must balance (kills_books.h), and after the next
- * posix_trace_create() nothing of the dead is left: no file, no stream that
- * counts, no descriptor and no mapping in those that live. The test itself is
- * controller and analyzer of most rounds, and so has to live through all of them.
+ * A *round* is one victim, some survivors, and one kill. After a round, the books of all streams that a survivor reads
+ * must balance (kills_books.h). After the next posix_trace_create() nothing of the dead may be left: no file, no stream
+ * that counts towards TRACE_SYS_MAX, and no descriptor or mapping in the survivors. The test process is controller and
+ * analyzer of most rounds, so it has to survive all of them.
  *
- *     TRACED      the victim is traced; reading goes on
- *     CONTROLLER  the victim traces the target, which lives for many rounds, has a
- *                 stream of its own that loses nothing, and one that the test reads
- *     FAMILY      a process and its children, one stream; one of them is killed
- *     SELF        the victim traces itself; there is nobody else
- *     RECOVERER   the victim finds what another one left behind
+ *     TRACED      the victim is traced; the reader continues
+ *     CONTROLLER  the victim traces the target. The target lives for many rounds and has two streams:
+ *                 its own, which may lose nothing, and one that the test reads
+ *     FAMILY      a process and its children share one stream; one of them is killed
+ *     SELF        the victim traces itself; no other process is involved
+ *     RECOVERER   the victim finds what another victim left behind
  *     ORPHAN      the victim's controller has been killed
  *     LOGGER      the victim creates a stream with a log, for itself or for another
- *                 process, which lives on or is killed as well
- *     LOG_TRACED  the victim is traced into a log, whose creator is the test
- *     SAVER       the victim comes by a log whose creator has been killed
+ *                 process, which survives or is killed as well
+ *     LOG_TRACED  the victim is traced into a log that the test creates
+ *     SAVER       the victim finds a log whose creator has been killed
  *
- * KILLS_SEED repeats a run, KILLS_ROUND=KIND:SEED[:POINT[:PASSAGES[:STOP]]] a
- * round that has failed (KILLS times); KILLS and KILLS_SECONDS say how many and
- * how long, KILLS_POINT which point only, KILLS_KIND which kind, KILLS_PROGRESS prints a line every ten
- * seconds. script/soak sets these. See docs/testing.md.
+ * KILLS_SEED repeats a run. KILLS_ROUND=KIND:SEED[:POINT[:PASSAGES[:STOP]]] repeats a failed round (KILLS times). KILLS
+ * and KILLS_SECONDS limit the number of kills and the time, KILLS_POINT and KILLS_KIND select one point or kind, and
+ * KILLS_PROGRESS prints a line every ten seconds. script/soak sets these variables. See docs/testing.md.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,19 +32,20 @@
 
 #include "fork.h"
 #include "kills_books.h"
+#include "control/lifecycle.h"
 #include "kills_log.h"
 #include "shm.h"
 
 extern char **environ;
 
-/* Sources: the first ones belong to the victim or its family, those of the target are apart. */
+/* Sources: the first ones belong to the victim or its family, the last ones to the target. */
 #define PER_PROCESS    6 /* up to three threads and their handlers */
 #define TARGET_SOURCES 28
 #define TARGET_THREADS 2
 
 #define STRANGER 65534
 
-/* -- Those who trace ------------------------------------------------------ */
+/* -- Recording ------------------------------------------------------------ */
 
 static __thread int handler_source = -1;
 static trace_event_id_t number_id;
@@ -71,7 +70,7 @@ static void start_handlers(void)
 	MUST(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &often, NULL) == 0);
 }
 
-/* Names have one id for all of a family, whoever opens them first. */
+/* Opens a random name. With `compare`, checks that a name has the same id in all processes of a family. */
 static void open_name(uint64_t *state, bool compare)
 {
 	char name[32];
@@ -109,7 +108,7 @@ static void *trace(void *arg)
 	return NULL;
 }
 
-/* Threads that trace until they are told to stop, or killed. */
+/* Traces in several threads until they are told to stop, or killed. */
 static void trace_with(int first, int threads)
 {
 	pthread_t thread[3];
@@ -157,7 +156,7 @@ static void open_number_id(void)
 static void role_traced(void)
 {
 	begin_role(true);
-	/* Where it is early, what was said before its stream was there is in nobody's books. */
+	/* An early event is recorded before the stream exists, so no books count it. */
 	if (shared->round.early || shared->round.running)
 		open_number_id();
 	if (shared->round.early)
@@ -193,7 +192,7 @@ static void read_some(trace_id_t trid, uint64_t *state)
 	size_t length;
 	int unavailable = 0;
 
-	/* Now and then all that there is: a stream that has stopped because it is full starts again then. */
+	/* Sometimes reads all events: a stream that stopped because it was full starts again after that. */
 	for (int i = chance(state, 4) ? (int)chance(state, 100) : 3000; i >= 0 && !unavailable; i--) {
 		if (i > 100 || chance(state, 20)) {
 			posix_trace_trygetnext_event(trid, &event, &n, sizeof n, &length, &unavailable);
@@ -210,7 +209,7 @@ static void read_some(trace_id_t trid, uint64_t *state)
 	}
 }
 
-/* Everything that a controller can do. */
+/* Creates streams and makes random calls of all kinds that a controller can make. */
 static void control(pid_t pid, uint64_t *state)
 {
 	trace_id_t trid[3];
@@ -236,7 +235,7 @@ static void control(pid_t pid, uint64_t *state)
 	for (int i = shared->round.tight ? 400 : (int)chance(state, 12); i >= 0; i--) {
 		trace_id_t t = trid[chance(state, (uint32_t)count)];
 
-		/* The fourth that writes, where there are three chunks: that is lost. */
+		/* The stream has three chunks: an event of the fourth concurrent writer is lost. */
 		if (shared->round.tight)
 			posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, NULL, 0);
 		switch (shared->round.tight ? 7 : chance(state, 8)) {
@@ -252,7 +251,8 @@ static void control(pid_t pid, uint64_t *state)
 		case 3:
 			posix_trace_eventset_empty(&set);
 			posix_trace_eventset_add(POSIX_TRACE_UNNAMED_USEREVENT, &set);
-			posix_trace_set_filter(t, &set, chance(state, 2) ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET);
+			posix_trace_set_filter(t, &set,
+			                       chance(state, 2) ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET);
 			break;
 		case 4:
 			snprintf(name, sizeof name, "name %u", chance(state, NAMES));
@@ -265,7 +265,7 @@ static void control(pid_t pid, uint64_t *state)
 			read_some(t, state);
 		}
 	}
-	/* The rest is left for exit(). */
+	/* exit() shuts down the remaining streams. */
 	for (int i = 0; i < count; i++)
 		if (chance(state, 4))
 			posix_trace_shutdown(trid[i]);
@@ -293,7 +293,7 @@ static void *control_self(void *arg)
 	return NULL;
 }
 
-/* Another user, who has no directory yet. */
+/* Becomes another user, whose directory does not exist yet. */
 static void become_stranger(void)
 {
 	MUST(setresgid(STRANGER, STRANGER, STRANGER) == 0 && setresuid(STRANGER, STRANGER, STRANGER) == 0);
@@ -318,7 +318,7 @@ static void role_self(void)
 	MUST(pthread_create(&thread, NULL, control_self, NULL) == 0);
 	trace_with(0, shared->round.threads);
 	pthread_join(thread, NULL);
-	/* A child that goes its own way, and the end of its parent. */
+	/* Forks a child that traces itself, and waits for its end. */
 	if (chance(&state, 3) == 0) {
 		child = fork();
 		if (child == 0) {
@@ -345,7 +345,7 @@ static void role_recoverer(void)
 	end_role();
 }
 
-/* -- Those with a log -------------------------------------------------------- */
+/* -- Roles with a log -------------------------------------------------------- */
 
 static void role_logged(void)
 {
@@ -412,7 +412,7 @@ static void role_child(int index)
 	end_role();
 }
 
-/* Calls this program again. */
+/* Returns the arguments that execute this program again, in the given role. */
 static char **image_arguments(const char *role)
 {
 	static char path[64] = "/proc/self/exe", option[] = "--image", name[32];
@@ -446,7 +446,7 @@ static void start_child(int index)
 			_exit(1);
 		}
 		break;
-	default: /* whoever is in between has ended */
+	default: /* a grandchild: the process in between has ended */
 		pid = fork();
 		if (pid == 0) {
 			if (fork() == 0)
@@ -511,7 +511,7 @@ static void role(const char *name)
 
 static _Atomic int target_stop;
 
-/* Never further ahead of its reader than its stream holds: so nothing may be lost. */
+/* Traces, but never gets further ahead of the reader than the stream's capacity: so no event may be lost. */
 static void *target_trace(void *arg)
 {
 	int source = (int)(intptr_t)arg;
@@ -528,20 +528,20 @@ static void *target_trace(void *arg)
 	return NULL;
 }
 
-static void target_told(int signal)
+static void on_terminate(int signal)
 {
 	target_stop = 1;
 }
 
 static void role_target(void)
 {
-	struct books books = { .first = TARGET_SOURCES, .count = TARGET_THREADS, .system = 1, .told = true };
+	struct books books = { .first = TARGET_SOURCES, .count = TARGET_THREADS, .system = 1, .awaited = true };
 	pthread_t thread[TARGET_THREADS];
 	trace_attr_t attr;
 
 	begin_role(false);
 	alarm((unsigned)(300 * test_slow()));
-	signal(SIGTERM, target_told);
+	signal(SIGTERM, on_terminate);
 	open_number_id();
 	posix_trace_attr_init(&attr);
 	posix_trace_attr_setmaxdatasize(&attr, NUMBER_SIZE);
@@ -555,7 +555,7 @@ static void role_target(void)
 	for (int i = 0; i < TARGET_THREADS; i++)
 		pthread_join(thread[i], NULL);
 	shared->ready = 1;
-	/* Until the test has read its stream, too. */
+	/* Wait until the test has read its stream of the target, too. */
 	while (shared->ready)
 		sleep_us(100);
 	posix_trace_stop(books.trid);
@@ -567,7 +567,7 @@ static void role_target(void)
 	end_role();
 }
 
-/* -- What is left ------------------------------------------------------------ */
+/* -- What is left behind ----------------------------------------------------- */
 
 struct left {
 	int descriptors, mappings;
@@ -584,7 +584,7 @@ static struct left left_in(pid_t pid)
 	return left;
 }
 
-/* To standard error: what a process has mapped. */
+/* Prints the mappings of trace files of a process to standard error. */
 static void show_maps(pid_t pid)
 {
 	char path[64], line[512];
@@ -599,12 +599,12 @@ static void show_maps(pid_t pid)
 		fclose(f);
 }
 
-static pid_t target_pid;          /* 0: there is none */
+static pid_t target_pid;          /* 0: no target is running */
 static struct left target_before, own_before;
-static struct books target_books; /* the test's stream on it */
+static struct books target_books; /* the test's stream of the target */
 static int target_rounds;
 
-/* The files of those who live, and nothing else. */
+/* Returns true if the directory has the files of living processes only. Else puts the reason into `what`. */
 static bool only_the_living(char *what, size_t size)
 {
 	DIR *d = opendir(shm_directory());
@@ -620,8 +620,8 @@ static bool only_the_living(char *what, size_t size)
 
 		if (e->d_name[0] == '.')
 			continue;
-		if (sscanf(e->d_name, "%15[a-z]-%d-", kind, &pid) != 2 || (pid != getpid() && (pid != target_pid || !pid)) ||
-		    strcmp(kind, "new") == 0) {
+		if (sscanf(e->d_name, "%15[a-z]-%d-", kind, &pid) != 2 ||
+		    (pid != getpid() && (pid != target_pid || !pid)) || strcmp(kind, "new") == 0) {
 			snprintf(what, size, "%s", e->d_name);
 			right = false;
 		}
@@ -635,7 +635,7 @@ static bool only_the_living(char *what, size_t size)
 	return right;
 }
 
-/* Somebody of this user creates a stream and shuts it down. */
+/* Creates and shuts down a stream as this user. */
 static void create_once(uint64_t *state)
 {
 	pid_t pid = target_pid && chance(state, 2) ? target_pid : 0;
@@ -651,7 +651,7 @@ static void create_once(uint64_t *state)
 		ROUND_FAIL("create and shutdown took %lld ms", (long long)(now_ns() - begin) / 1000000);
 }
 
-/* The stranger's directory: after the next create by that user there is nothing in it. */
+/* Checks that the stranger's directory is empty after the next create by the same user. */
 static void check_stranger(void)
 {
 	char path[64];
@@ -686,7 +686,8 @@ static void check_left(uint64_t *state)
 	if (shared->round.stranger)
 		check_stranger();
 	create_once(state);
-	/* Somebody who looks at /proc/PID of the dead keeps their memory, and so their locks, for a moment longer. */
+	/* A process that is reading /proc/PID of a dead process keeps its memory, and so its locks, for a moment
+	 * longer. */
 	for (int i = 0; i < 50 && !only_the_living(what, sizeof what); i++) {
 		sleep_us(10000);
 		create_once(state);
@@ -701,7 +702,7 @@ static void check_left(uint64_t *state)
 		show_maps(getpid());
 	if (!target_pid)
 		return;
-	/* The target may have one open at the moment, and lets go at its next trace point. */
+	/* The target may have a descriptor open at the moment. It drops mappings at its next trace point. */
 	until = now_ns() + DEADLINE_NS;
 	again = now_ns() + 20000000;
 	do {
@@ -710,8 +711,9 @@ static void check_left(uint64_t *state)
 			return;
 		sleep_us(300);
 		/*
-		 * What could not be let go because the other threads were inside for long, or where who has emptied
-		 * the slot was killed before it could say so, goes when the next stream does.
+		 * Two kinds of mappings are dropped only together with the next stream: mappings that other threads
+		 * used for too long, and a stream whose remover was killed after it emptied the slot and before it
+		 * reported that.
 		 */
 		if (now_ns() > again) {
 			again += 300000000;
@@ -724,7 +726,8 @@ static void check_left(uint64_t *state)
 	show_maps(target_pid);
 }
 
-/* None of the dead counts: all streams that the system may have can be made, but for those that live. */
+/* Checks that dead processes' streams do not count: the survivors' streams and new ones together reach
+ * TRACE_SYS_MAX. */
 static void check_sys_max(void)
 {
 	trace_id_t trid[TRACE_SYS_MAX + 1];
@@ -743,7 +746,7 @@ static void check_sys_max(void)
 
 /* -- The target's life -------------------------------------------------------- */
 
-/* Waits for a process; false if it was not there in time. */
+/* Returns true if the process has ended, and reaps it if `reap` is set. Does not wait. */
 static bool gone(pid_t pid, bool reap, siginfo_t *info)
 {
 	info->si_pid = 0;
@@ -781,7 +784,7 @@ static void target_begin(uint64_t *state)
 		;
 	sleep_us(2000);
 	target_before = left_in(target_pid);
-	/* It opens and closes when it finds something new. */
+	/* The target opens and closes descriptors whenever it finds something new: take the minimum. */
 	for (int i = 0; i < 5; i++) {
 		struct left again = left_in(target_pid);
 
@@ -799,7 +802,7 @@ static void target_read(void)
 		;
 }
 
-/* It goes on, whatever has happened to others. */
+/* Checks that the target continues to trace, whatever happened to other processes. */
 static void target_lives(void)
 {
 	uint64_t done[TARGET_THREADS];
@@ -845,11 +848,15 @@ static void target_end(void)
 
 /* -- A round --------------------------------------------------------------- */
 
-enum reading { READ_ALONG, READ_AFTER, READ_THREAD, READ_DISTURB, READINGS };
+enum reading { READ_ALONG, READ_AFTER, READ_THREAD, READ_DISTURB, READINGS, READ_TURNS };
+
+/* The number of the group of streams that take turns: each event is in one stream of the group, or lost in one. */
+#define TURNS 7
 
 struct reader {
 	struct books books[2];
 	int streams;
+	int running; /* index of the running stream, if two take turns */
 	enum reading how;
 	pthread_t thread;
 	_Atomic int ended;
@@ -874,8 +881,8 @@ static bool reader_create(struct reader *r, pid_t pid, uint64_t *state, int firs
 	trace_attr_t attr;
 
 	memset(r, 0, sizeof *r);
-	r->streams = 1 + (chance(state, 4) == 0);
-	r->how = (enum reading)chance(state, READINGS);
+	r->streams = 1 + (shared->round.turns || chance(state, 4) == 0);
+	r->how = shared->round.turns ? READ_TURNS : (enum reading)chance(state, READINGS);
 	for (int i = 0; i < r->streams; i++) {
 		struct books *b = &r->books[i];
 		int error, policy;
@@ -887,7 +894,9 @@ static bool reader_create(struct reader *r, pid_t pid, uint64_t *state, int firs
 		if (r->how == READ_DISTURB && policy != POSIX_TRACE_LOOP)
 			r->how = READ_ALONG;
 		*b = (struct books){ .first = first, .count = count, .system = 1 };
-		error = posix_trace_create(pid, &attr, &b->trid);
+		if (shared->round.turns)
+			posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_UNTIL_FULL);
+		error = lifecycle_create(pid, &attr, NULL, shared->round.turns ? TURNS : 0, &b->trid);
 		if (error) {
 			ROUND_FAIL("create: %s", strerror(error));
 			r->streams = i;
@@ -895,6 +904,8 @@ static bool reader_create(struct reader *r, pid_t pid, uint64_t *state, int firs
 			return false;
 		}
 		MUST(posix_trace_trid_eventid_open(b->trid, "number", &b->id) == 0);
+		if (shared->round.turns && i > 0)
+			break;
 		b->running = shared->round.running;
 		if (b->running)
 			books_mark(b, b->before);
@@ -907,9 +918,55 @@ static bool reader_create(struct reader *r, pid_t pid, uint64_t *state, int firs
 	return true;
 }
 
-static trace_id_t own_log; /* a stream with a log whose creator is the test; 0: there is none */
+static trace_id_t own_log; /* a stream with a log that the test created; 0: none */
 
-/* What the reader does while the victim lives. */
+static void take_turns(struct reader *r)
+{
+	MUST(posix_trace_start(r->books[!r->running].trid) == 0);
+	MUST(posix_trace_stop(r->books[r->running].trid) == 0);
+	r->running = !r->running;
+}
+
+/* Returns how many of the sources' events both streams together lack. A negative value means that they have too
+ * many. */
+static int64_t turns_lacking(struct reader *r, int64_t *sources)
+{
+	uint64_t lost[2] = { 0, 0 };
+	int64_t lacking = 0;
+
+	*sources = 0;
+	for (int i = 0; i < 2; i++)
+		books_have(&r->books[i], &lost[i]);
+	for (int i = r->books[0].first; i < r->books[0].first + r->books[0].count; i++) {
+		const struct source *s = &shared->source[i];
+
+		lacking += (int64_t)(s->done - r->books[0].seen[i] - r->books[1].seen[i]);
+		*sources += s->pid != 0;
+	}
+	return lacking - (int64_t)(lost[0] + lost[1]);
+}
+
+/* Checks, after all writers have ended, that each event is in one of the two streams, or lost in one. */
+static void turns_end(struct reader *r)
+{
+	int64_t until = now_ns() + DEADLINE_NS, lacking, sources;
+
+	for (int i = 0; i < 2; i++)
+		posix_trace_stop(r->books[i].trid);
+	do {
+		for (int i = 0; i < 2; i++)
+			while (books_try(&r->books[i]))
+				;
+		lacking = turns_lacking(r, &sources);
+		sleep_us(lacking > 0 ? 1000 : 0);
+	} while (lacking > 0 && now_ns() < until);
+	if (lacking > 0)
+		ROUND_FAIL("of two streams that take turns %lld events are in neither", (long long)lacking);
+	else if (lacking < -sources)
+		ROUND_FAIL("two streams that take turns have %lld events more than there were", (long long)-lacking);
+}
+
+/* Makes the reader do its part while the victim lives. */
 static void reader_go_on(struct reader *r, uint64_t *state)
 {
 	trace_event_set_t set;
@@ -922,8 +979,15 @@ static void reader_go_on(struct reader *r, uint64_t *state)
 			for (int j = 0; j < 100 && books_try(&r->books[i]); j++)
 				;
 		break;
+	case READ_TURNS:
+		if (!shared->arrived)
+			take_turns(r);
+		for (int i = 0; i < r->streams; i++)
+			for (int j = 0; j < 100 && books_try(&r->books[i]); j++)
+				;
+		break;
 	case READ_DISTURB:
-		/* A type that nobody records: writers are looked for in the middle of their records. */
+		/* A type that is never recorded: setting the filter searches for writers in the middle of a record. */
 		posix_trace_eventset_empty(&set);
 		posix_trace_eventset_add(POSIX_TRACE_UNNAMED_USEREVENT, &set);
 		for (int i = 0; i < r->streams; i++) {
@@ -938,12 +1002,14 @@ static void reader_go_on(struct reader *r, uint64_t *state)
 	sleep_us(30);
 }
 
-/* All that trace have ended. */
+/* Stops, checks and shuts down the reader's streams, after all writers have ended. */
 static void reader_end(struct reader *r)
 {
 	int64_t begin = now_ns(), until;
 
-	for (int i = 0; i < r->streams; i++) {
+	if (r->how == READ_TURNS)
+		turns_end(r);
+	for (int i = 0; i < r->streams && r->how != READ_TURNS; i++) {
 		struct books *b = &r->books[i];
 
 		posix_trace_stop(b->trid);
@@ -953,7 +1019,7 @@ static void reader_end(struct reader *r)
 			books_drain(b);
 			books_balance(b);
 		} else {
-			/* It is woken by what came last, and reads on by itself. */
+			/* The reader thread is woken by the last event, and reads on by itself. */
 			until = now_ns() + DEADLINE_NS;
 			for (uint64_t total = 0; now_ns() < until;) {
 				if (total == *(volatile uint64_t *)&b->total && !books_open(b))
@@ -963,7 +1029,8 @@ static void reader_end(struct reader *r)
 			}
 		}
 		if (r->how == READ_THREAD && i == 0) {
-			/* It sleeps, and has read everything: so only this thread is at the books now. */
+			/* The reader thread sleeps and has read everything, so only this thread accesses the books
+			 * now. */
 			books_balance(b);
 		} else if (i == 0 && chance(&(uint64_t){ shared->round.seed }, 8) == 0 && books_timed(b, 2000)) {
 			ROUND_FAIL("one more event after all had been read");
@@ -1009,7 +1076,7 @@ static void wait_ready(pid_t pid)
 	}
 }
 
-/* Lets the victim go on until its end comes. True: by our hand, or at the point. */
+/* Runs the victim until its end. Returns true if it was killed from here or at the point. */
 static bool kill_victim(pid_t pid, struct reader *r, uint64_t *state)
 {
 	static const unsigned longest[] = { 100, 500, 3000, 12000 };
@@ -1021,7 +1088,7 @@ static bool kill_victim(pid_t pid, struct reader *r, uint64_t *state)
 	while (now_ns() < until && !gone(pid, false, &info) && !shared->arrived)
 		reader_go_on(r, state);
 	if (shared->arrived) {
-		/* The others go on beside the one that stays there. */
+		/* One thread of the victim stays at the point; its other threads continue for a while. */
 		until = now_ns() + 1000 * (int64_t)chance(state, 2000);
 		while (now_ns() < until)
 			reader_go_on(r, state);
@@ -1062,7 +1129,7 @@ static bool has_other_child(void)
 	return other;
 }
 
-/* All but the target, who come to us when their parents have ended. */
+/* Reaps all children but the target. Orphaned grandchildren become children of the test. */
 static void reap_all(void)
 {
 	int64_t until = now_ns() + DEADLINE_NS;
@@ -1071,7 +1138,7 @@ static void reap_all(void)
 	for (;;) {
 		info.si_pid = 0;
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
-			return; /* there are none */
+			return; /* no children */
 		if (info.si_pid && info.si_pid != target_pid) {
 			reap(info.si_pid);
 		} else if (info.si_pid || (target_pid && !has_other_child())) {
@@ -1100,7 +1167,7 @@ static bool round_traced(uint64_t *state)
 	}
 	shared->go = 1;
 	killed = kill_victim(pid, &r, state);
-	/* A zombie's threads can still be found. */
+	/* The threads of a zombie can still be found. */
 	early = chance(state, 4) != 0;
 	if (early)
 		reap(pid);
@@ -1132,7 +1199,7 @@ static bool round_controller(uint64_t *state)
 	return killed;
 }
 
-/* Does anybody of the family live? */
+/* Returns true if a process of the family is alive. */
 static bool family_lives(void)
 {
 	for (int i = 0; i < 4; i++)
@@ -1158,7 +1225,7 @@ static bool round_family(uint64_t *state)
 		return false;
 	}
 	shared->go = 1;
-	/* Until the victim is there. */
+	/* Wait for the victim. */
 	while (!shared->family[index] && now_ns() < until && !gone(parent, false, &info))
 		reader_go_on(&r, state);
 	pid = shared->family[index];
@@ -1167,13 +1234,13 @@ static bool round_family(uint64_t *state)
 	if (pid == parent) {
 		killed = kill_victim(pid, &r, state);
 	} else if (pid) {
-		/* Not our child, as long as its parent lives. */
+		/* The victim is not our child as long as its parent lives. */
 		until = now_ns() + (shared->arm ? 25000000ll * test_slow() : 1000 * (int64_t)chance(state, 3000));
 		while (now_ns() < until && !shared->arrived)
 			reader_go_on(&r, state);
 		killed = kill(pid, SIGKILL) == 0;
 	}
-	/* The others go on. */
+	/* The rest of the family continues. */
 	until = now_ns() + 1000 * (int64_t)chance(state, 3000);
 	while (now_ns() < until)
 		reader_go_on(&r, state);
@@ -1205,13 +1272,13 @@ static bool round_alone(const char *name, uint64_t *state)
 	wait_ready(pid);
 	shared->go = 1;
 	killed = kill_victim(pid, NULL, state);
-	/* And its child, if it has one just now. */
+	/* Kill the victim's child, too. */
 	kill(-pid, SIGKILL);
 	reap_all();
 	return killed;
 }
 
-/* First somebody leaves something, then the victim comes by. */
+/* First a process leaves files behind, then the victim finds them. */
 static bool round_recoverer(uint64_t *state)
 {
 	int arm = shared->arm;
@@ -1228,7 +1295,7 @@ static bool round_recoverer(uint64_t *state)
 	return round_alone("recoverer", state);
 }
 
-/* Until the victim's companion is there, or so far. */
+/* Waits until the word has reached the value, or the process has ended. */
 static void wait_word(_Atomic int *word, int value, pid_t pid, const char *what)
 {
 	int64_t until = now_ns() + 5 * DEADLINE_NS;
@@ -1243,7 +1310,7 @@ static void wait_word(_Atomic int *word, int value, pid_t pid, const char *what)
 	}
 }
 
-/* From the beginning of a log to the death of its creator. */
+/* Runs a log from its beginning to the death of its creator. */
 static bool logger_killed(uint64_t *state)
 {
 	pid_t traced = 0, pid;
@@ -1262,7 +1329,7 @@ static bool logger_killed(uint64_t *state)
 	if (traced && shared->round.log.of == LOG_OF_BOTH) {
 		kill(traced, SIGKILL);
 	} else if (traced) {
-		/* It goes on, and so does its recording, until somebody comes by. */
+		/* The traced process continues to record until the log is recovered. */
 		sleep_us(chance(state, 2000));
 		shared->stop = 1;
 	}
@@ -1304,7 +1371,7 @@ static bool round_log_traced(uint64_t *state)
 	return killed;
 }
 
-/* First somebody leaves an unfinished log, then the victim comes by. */
+/* First a process leaves an unfinished log, then the victim finds it. */
 static bool round_saver(uint64_t *state)
 {
 	int arm = shared->arm;
@@ -1321,7 +1388,7 @@ static bool round_saver(uint64_t *state)
 	return killed;
 }
 
-/* Nobody creates anything, and the traced process finds out by itself that its controller is dead. */
+/* Checks that the traced process finds out by itself that its controller is dead: no stream is created meanwhile. */
 static void check_noticed(void)
 {
 	int64_t until = now_ns() + 2 * DEADLINE_NS;
@@ -1333,7 +1400,7 @@ static void check_noticed(void)
 		ROUND_FAIL("the stream of a dead controller stays, although it is recorded to");
 }
 
-/* A traced process asks only then whether its controller lives. */
+/* Returns true for a point of the check that a traced process makes once a second: is the controller alive? */
 static bool after_a_second(int point)
 {
 	return strncmp(kills_points[point], "check_", 6) == 0;
@@ -1356,7 +1423,7 @@ static bool round_orphan(uint64_t *state)
 			log_create(pid, &trid);
 		else if (posix_trace_create(pid, NULL, &trid) == 0)
 			posix_trace_start(trid);
-		/* Before the victim has mapped its stream, or while it records there. */
+		/* The controller dies before the victim has mapped its stream, or while the victim records into it. */
 		if (!early) {
 			shared->go = 1;
 			sleep_us(2000);
@@ -1373,7 +1440,7 @@ static bool round_orphan(uint64_t *state)
 		while (now_ns() < until && !gone(pid, false, &info) && !shared->arrived)
 			sleep_us(500);
 	}
-	/* The stream of one with a log stays until somebody comes by who can write that. */
+	/* A stream with a log stays until a process finds it that can write the log. */
 	if (!early && !logged && shared->arm == ARM_NOT && chance(state, 10) == 0)
 		check_noticed();
 	killed = kill_victim(pid, NULL, state);
@@ -1408,6 +1475,7 @@ static void round_choose(int kind, uint64_t seed)
 		r->threads = 3;
 		r->handlers = true;
 	}
+	r->turns = kind == TRACED && !r->tight && !r->running && chance(&state, 4) == 0;
 	if (kind == FAMILY)
 		r->handlers = false;
 	if (kind == LOGGER || kind == LOG_TRACED || kind == SAVER || (kind == ORPHAN && chance(&state, 3) == 0))
@@ -1415,7 +1483,7 @@ static void round_choose(int kind, uint64_t seed)
 	r->log.endless = kind == SAVER;
 }
 
-/* True: somebody was killed. */
+/* Runs a round. Returns true if the victim was killed. */
 static bool round_run(int kind, uint64_t seed, int arm, int point, int passages)
 {
 	uint64_t state = chance_mix(seed);
@@ -1469,12 +1537,14 @@ static bool round_run(int kind, uint64_t seed, int arm, int point, int passages)
 	if (failed()) {
 		const struct round *r = &shared->round;
 
-		fprintf(stderr, "%d threads%s%s%s%s%s%s%s, jitter %d, child %d of %d %d %d\n", r->threads,
+		fprintf(stderr, "%d threads%s%s%s%s%s%s%s%s, jitter %d, child %d of %d %d %d\n", r->threads,
 		        r->handlers ? ", handlers" : "", r->image ? ", image" : "", r->tight ? ", tight" : "",
-		        r->early ? ", early" : "", r->running ? ", running" : "", r->names ? ", names" : "",
-		        r->stranger ? ", stranger" : "", jitter, r->child, r->how[0], r->how[1], r->how[2]);
-		fprintf(stderr, "to repeat it: KILLS_ROUND=%d:%#llx:%s:%d:%d %s round\n", kind, (unsigned long long)seed,
-		        arm == ARM_NOT ? "-" : kills_points[point], passages, arm == ARM_STOP, program_invocation_short_name);
+		        r->turns ? ", turns" : "", r->early ? ", early" : "", r->running ? ", running" : "",
+		        r->names ? ", names" : "", r->stranger ? ", stranger" : "", jitter, r->child, r->how[0],
+		        r->how[1], r->how[2]);
+		fprintf(stderr, "to repeat it: KILLS_ROUND=%d:%#llx:%s:%d:%d %s round\n", kind,
+		        (unsigned long long)seed, arm == ARM_NOT ? "-" : kills_points[point], passages, arm == ARM_STOP,
+		        program_invocation_short_name);
 	}
 	return killed;
 }
@@ -1533,7 +1603,7 @@ static void prepare(void)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	shared_map(true);
 	failures_before = test_failures;
-	/* What the test itself needs is there before anything is counted. */
+	/* Make what the test itself needs, before anything is counted. */
 	create_once(&state);
 	own_before = left_in(getpid());
 }
@@ -1546,7 +1616,8 @@ static void finish(void)
 }
 
 static const int often[] = {
-	TRACED, TRACED, TRACED, CONTROLLER, CONTROLLER, FAMILY, SELF, RECOVERER, ORPHAN, LOGGER, LOGGER, LOG_TRACED, SAVER,
+	TRACED,    TRACED, TRACED, CONTROLLER, CONTROLLER, FAMILY, SELF,
+	RECOVERER, ORPHAN, LOGGER, LOGGER,     LOG_TRACED, SAVER,
 };
 
 static void random_rounds(uint64_t *state, int wanted)
@@ -1563,11 +1634,11 @@ static void random_rounds(uint64_t *state, int wanted)
 	}
 }
 
-/* At random instants. */
+/* Kills at random instants. */
 TEST(random)
 {
 	uint64_t state = seed_given();
-	int wanted = number_given("KILLS", 1200 / test_slow());
+	int wanted = number_given("KILLS", (test_thorough() ? 1200 : 500) / test_slow());
 
 	prepare();
 	random_rounds(&state, wanted);
@@ -1577,7 +1648,15 @@ TEST(random)
 
 static unsigned surveyed[KINDS];
 
-/* A kind of round in which a victim comes by the point; -1 if none is known. */
+/* Returns how often victims of a kind have passed the point in a round on average, in thousandths, at most 1000. */
+static unsigned rate(int kind, int point)
+{
+	unsigned passed = shared->passed[kind][point];
+
+	return !surveyed[kind] ? 0 : passed >= surveyed[kind] ? 1000 : passed * 1000 / surveyed[kind];
+}
+
+/* Returns a random kind of round in which victims pass the point, or -1 if none is known. */
 static int kind_with(int point, uint64_t *state)
 {
 	int kind = (int)chance(state, KINDS);
@@ -1588,7 +1667,18 @@ static int kind_with(int point, uint64_t *state)
 	return -1;
 }
 
-/* Not so late that the victim does not come there so often. */
+/* Returns the kind whose victims pass the point most often, a random one of several, or -1 if none is known. */
+static int kind_best(int point, uint64_t *state)
+{
+	int best = -1, kind = (int)chance(state, KINDS);
+
+	for (int i = 0; i < KINDS; i++, kind = (kind + 1) % KINDS)
+		if (shared->passed[kind][point] && (best < 0 || rate(kind, point) > rate(best, point)))
+			best = kind;
+	return best;
+}
+
+/* Returns a random passage for the end of the victim, not later than victims of this kind usually get. */
 static int passages_at(int point, int kind, uint64_t *state)
 {
 	unsigned times = kind < 0 || !surveyed[kind] ? 0 : shared->passed[kind][point] / surveyed[kind];
@@ -1596,64 +1686,119 @@ static int passages_at(int point, int kind, uint64_t *state)
 	return 1 + (int)chance(state, times > 20 ? 20 : times > 1 ? times : 1);
 }
 
-/* Under LOOP nothing is lost for want of a chunk, but where all are in somebody's hands. */
+/* Returns true for points of lost events. Under LOOP an event is lost only if all chunks are in use by other
+ * writers. */
 static bool needs_tight(int point)
 {
 	return strcmp(kills_points[point], "lost_last") == 0 || strcmp(kills_points[point], "read_lost") == 0;
 }
 
-/* Some points need a special round. */
+/* Returns true for a point that is passed only if some streams of a process run and others do not. */
+static bool needs_turns(int point)
+{
+	return strcmp(kills_points[point], "record_looked") == 0;
+}
+
+/* Returns true for a point that only another user passes: the test's own directory exists. */
+static bool needs_root(int point)
+{
+	return strcmp(kills_points[point], "directory_made") == 0;
+}
+
+/* Returns a seed for a round in which the point can be passed. */
 static uint64_t seed_for(int point, int kind, uint64_t *state)
 {
 	do
 		round_choose(kind, *state = chance_mix(*state));
-	while (needs_tight(point) && !shared->round.tight);
+	while ((needs_tight(point) && !shared->round.tight) || (needs_turns(point) && !shared->round.turns));
 	return *state;
 }
 
-/* At each named place. */
+#define TRIES_GOOD 8 /* tries with the best kinds; later tries use all kinds in turn as well */
+
+/* Returns the kind of round to try next. */
+static int kind_for(int point, int try, uint64_t *state)
+{
+	int kind;
+
+	if (needs_tight(point)) /* lost_last needs a writer that loses events, read_lost a reader as well */
+		return strcmp(kills_points[point], "read_lost") == 0 ? SELF : TRACED;
+	if (needs_turns(point))
+		return TRACED;
+	if (after_a_second(point))
+		return ORPHAN;
+	if (try >= TRIES_GOOD && try % 2)
+		return try / 2 % KINDS;
+	kind = try < TRIES_GOOD / 2 ? kind_with(point, state) : kind_best(point, state);
+	return kind >= 0 ? kind : (int)chance(state, KINDS);
+}
+
+/* Runs one round in which the victim may end at the point. */
+static void try_point(int point, int try, uint64_t *state)
+{
+	int kind = kind_for(point, try, state), passages = try < TRIES_GOOD ? passages_at(point, kind, state) : 1;
+	uint64_t seed = seed_for(point, kind, state);
+
+	kills += round_run(kind, seed, chance(state, 2) ? ARM_KILL : ARM_STOP, point, passages);
+	surveyed[kind]++;
+	rounds_run++;
+	progress(false);
+}
+
+/* Runs rounds until `wanted` victims have ended at each point, or the time is over. */
+static void try_points(unsigned wanted, int64_t until, uint64_t *state)
+{
+	const char *only = getenv("KILLS_POINT");
+
+	for (int point = 0; point < POINTS; point++) {
+		unsigned enough = needs_tight(point) || after_a_second(point) ? 2 : wanted;
+
+		if (only && strcmp(only, kills_points[point]) != 0)
+			continue;
+		for (int try = 0; shared->ended[point] < (wanted < enough ? wanted : enough); try++) {
+			if (failed() || now_ns() > until || (needs_root(point) && geteuid() != 0))
+				break;
+			try_point(point, try, state);
+		}
+		if (only && wanted == 1)
+			printf("%s: %u\n", only, shared->ended[point]);
+	}
+}
+
+/* In seconds, multiplied by test_slow(): the time to reach each point once, and to reach points more often. */
+#define REACH_SECONDS 120
+#define MORE_SECONDS  40
+
+/* Kills at each test point: first once at all of them, then more often while there is time. */
 TEST(points)
 {
 	uint64_t state = seed_given();
 	const char *only = getenv("KILLS_POINT");
-	int each = number_given("KILLS", 0) ? number_given("KILLS", 0) / POINTS + 1 : test_slow() > 3 ? 2 : 5;
+	int each = number_given("KILLS", 0) ? number_given("KILLS", 0) / POINTS + 1
+	           : test_slow() > 3        ? 1
+	           : test_thorough()        ? 5
+	                                    : 2;
+	int64_t begin = now_ns();
+	bool patient = test_thorough() || getenv("KILLS");
 
 	prepare();
-	/* Who comes by where? */
-	for (int i = 0; i < 10 * KINDS && !failed(); i++) {
+	/* Find out which kinds pass which points. */
+	for (int i = 0; i < (test_slow() > 3 ? 4 : 10) * KINDS && !failed(); i++) {
 		kills += round_run(i % KINDS, state = chance_mix(state), ARM_NOT, 0, 0);
 		surveyed[i % KINDS]++;
 		rounds_run++;
 	}
-	for (int point = 0; point < POINTS && !failed(); point++) {
-		int wanted = needs_tight(point) || after_a_second(point) ? 2 : each;
-
-		if (only && strcmp(only, kills_points[point]) != 0)
-			continue;
-		for (int try = 0; (int)shared->ended[point] < wanted && try < each * 40 && !failed(); try++) {
-			int kind = kind_with(point, &state), passages = passages_at(point, kind, &state);
-			uint64_t seed;
-
-			if (needs_tight(point)) /* there is one who loses, and one who reads */
-				kind = strcmp(kills_points[point], "read_lost") == 0 ? SELF : TRACED;
-			else if (kind < 0)
-				kind = after_a_second(point) ? ORPHAN : (int)chance(&state, ORPHAN);
-			seed = seed_for(point, kind, &state);
-			kills += round_run(kind, seed, chance(&state, 2) ? ARM_KILL : ARM_STOP, point, passages);
-			surveyed[kind]++;
-			rounds_run++;
-			progress(false);
-		}
-		/* Only another user has to make a directory. */
-		if (only)
-			printf("%s: %u\n", only, shared->ended[point]);
-		if (!shared->ended[point] && !failed() && (geteuid() == 0 || strcmp(kills_points[point], "directory_made") != 0))
+	try_points(1, begin + REACH_SECONDS * 1000000000ll, &state);
+	for (int point = 0; point < POINTS && !failed(); point++)
+		if (!shared->ended[point] && (!only || strcmp(only, kills_points[point]) == 0) &&
+		    (geteuid() == 0 || !needs_root(point)))
 			TEST_FAIL("-", "nobody was killed at %s", kills_points[point]);
-	}
+	if (each > 1)
+		try_points((unsigned)each, patient ? INT64_MAX : begin + MORE_SECONDS * 1000000000ll, &state);
 	finish();
 }
 
-/* Both, for as long as it shall be. */
+/* Kills at random instants and at test points, for as long as requested. */
 static void soak(void)
 {
 	uint64_t state = seed_given();
@@ -1666,7 +1811,10 @@ static void soak(void)
 
 		if (!at_point)
 			kind = often[chance(&state, sizeof often / sizeof often[0])];
-		kills += round_run(kind, state = chance_mix(state), !at_point ? ARM_NOT : chance(&state, 2) ? ARM_KILL : ARM_STOP,
+		kills += round_run(kind, state = chance_mix(state),
+		                   !at_point           ? ARM_NOT
+		                   : chance(&state, 2) ? ARM_KILL
+		                                       : ARM_STOP,
 		                   point, 1 + (int)chance(&state, 20));
 		if (++rounds_run % 500 == 0)
 			check_sys_max();
@@ -1681,7 +1829,7 @@ TEST(soak)
 	soak();
 }
 
-/* A round that has failed, again. */
+/* Repeats a round that has failed. */
 TEST(round)
 {
 	const char *text = getenv("KILLS_ROUND");
@@ -1697,7 +1845,11 @@ TEST(round)
 	MUST(point < POINTS || strcmp(name, "-") == 0);
 	prepare();
 	for (int i = 0; i < times && !failed(); i++, rounds_run++)
-		kills += round_run(kind, seed, point == POINTS ? ARM_NOT : stop ? ARM_STOP : ARM_KILL, point % POINTS, passages);
+		kills += round_run(kind, seed,
+		                   point == POINTS ? ARM_NOT
+		                   : stop          ? ARM_STOP
+		                                   : ARM_KILL,
+		                   point % POINTS, passages);
 	finish();
 }
 

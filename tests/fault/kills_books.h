@@ -1,14 +1,13 @@
 /*
- * kills_books.h - what a surviving reader has read, and whether that is all
+ * kills_books.h - what a surviving reader has read, and whether it is complete
  *
- * Of each source: every event once, in order, with the bytes that belong to it.
- * In the end no event is missing that the stream does not say it lost:
+ * For each source the reader must get every event once, in order, with the right bytes. In the end an event may be
+ * missing only if the stream reports it as lost:
  *
  *     committed <= read + lost <= committed + one for each source
  *
- * where committed is what the sources say in shared memory. The events that are
- * no process's (OVERFLOW, RESUME, the automatic STOP and START) and those of
- * posix_trace_stop() are never lost, and do not count.
+ * The sources store in shared memory what is committed. Events without a process (OVERFLOW, RESUME, the automatic STOP
+ * and START) and those of posix_trace_stop() are never lost, and do not count.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,33 +16,36 @@
 
 #include "kills_shared.h"
 
-/* How long a reader may be in a call that has nothing to wait for. */
+/* The longest that a reader may spend in a call without anything to wait for. */
 #define DEADLINE_NS (5000000000ll * test_slow())
 
-/* A record that was held up for longer than this may be read behind a newer one (docs/recording.md). */
+/*
+ * A record that was held up for longer than this may be read after a newer one (docs/reading.md). Readers wait 100 ms
+ * in any call, because no thread of these tests is stopped by a signal. The rest is for differences of the clocks.
+ */
 #define PATIENCE_NS 90000000ll
 
 struct books {
 	trace_id_t trid;
 	trace_event_id_t id;
-	int first, count;              /* which sources */
-	uint64_t system;               /* events that this controller caused: START, FILTER */
-	bool told;                     /* the sources wait for this reader */
-	bool running;                  /* the sources were at it already when the stream started */
-	uint64_t before[SOURCES];      /* done when the stream was about to start, */
-	uint64_t after[SOURCES];       /* and when it had */
+	int first, count;              /* the sources of this stream */
+	uint64_t system;               /* events caused by this controller: START, FILTER */
+	bool awaited;                      /* the sources wait for this reader */
+	bool running;                  /* the sources were already recording when the stream started */
+	uint64_t before[SOURCES];      /* `done` when the stream was about to start, */
+	uint64_t after[SOURCES];       /* and when it had started */
 	uint64_t last[SOURCES];        /* number read last */
 	uint64_t seen[SOURCES], total; /* events read; total counts START and FILTER too */
-	uint64_t skipped[SOURCES];     /* the first number that did not come in its turn */
+	uint64_t skipped[SOURCES];     /* the first number that was missing in the sequence */
 	struct timespec newest;
-	int64_t newest_read;           /* when that was */
-	uint64_t lost;                 /* as the status has said last */
+	int64_t newest_read;           /* when `newest` was read */
+	uint64_t lost;                 /* according to the last status */
 };
 
-/* For the messages: what else is special. */
+/* Further circumstances, for the messages. */
 static const char *round_note __attribute__((unused)) = "";
 
-/* Where a failure belongs to, for those who want to repeat it. */
+/* Reports a failure, with what is needed to repeat the round. */
 #define ROUND_FAIL(...)                                                                               \
 	do {                                                                                          \
 		char message_[256];                                                                   \
@@ -62,7 +64,7 @@ static inline bool failed(void)
 	return test_failures > failures_before || shared->failures > 0;
 }
 
-/* Note: before the stream starts, and when it has started. */
+/* Notes the progress of the sources: before the stream starts, and after it has started. */
 static inline void books_mark(const struct books *b, uint64_t *mark)
 {
 	source_settle();
@@ -116,11 +118,11 @@ static inline void books_event(struct books *b, const struct posix_trace_event_i
 	if (e->posix_pid != shared->source[n->source].pid)
 		ROUND_FAIL("source %u: event of process %d", n->source, (int)e->posix_pid);
 	b->last[n->source] = n->number;
-	if (b->told)
+	if (b->awaited)
 		shared->source[n->source].read = n->number;
 }
 
-/* One event, without waiting: false if there is none. */
+/* Reads one event without waiting. Returns false if there is none. */
 static inline bool books_try(struct books *b)
 {
 	struct posix_trace_event_info e;
@@ -140,7 +142,7 @@ static inline bool books_try(struct books *b)
 	return true;
 }
 
-/* One event, or the time is over. */
+/* Reads one event. Returns false if the time is over. */
 static inline bool books_timed(struct books *b, int64_t us)
 {
 	struct posix_trace_event_info e;
@@ -156,7 +158,8 @@ static inline bool books_timed(struct books *b, int64_t us)
 	t.tv_nsec = until % 1000000000;
 	error = posix_trace_timedgetnext_event(b->trid, &e, &n, sizeof n, &length, &unavailable, &t);
 	if (now_ns() - begin > us * 1000 + DEADLINE_NS)
-		ROUND_FAIL("timedgetnext of %lld us took %lld ms", (long long)us, (long long)(now_ns() - begin) / 1000000);
+		ROUND_FAIL("timedgetnext of %lld us took %lld ms", (long long)us,
+		           (long long)(now_ns() - begin) / 1000000);
 	if (error && error != ETIMEDOUT)
 		ROUND_FAIL("timedgetnext: error %d", error);
 	if (error)
@@ -165,13 +168,13 @@ static inline bool books_timed(struct books *b, int64_t us)
 	return true;
 }
 
-/* What has to have been read or lost by now, and what can have been. */
+/* Calculates the least and the greatest possible number of events read or lost by now. */
 static inline void books_bounds(const struct books *b, uint64_t *least, uint64_t *most)
 {
 	*least = *most = b->system;
 	for (int i = b->first; i < b->first + b->count; i++) {
 		uint64_t done = shared->source[i].done;
-		/* One may have been on its way when the stream started. */
+		/* One event may have been in progress when the stream started. */
 		uint64_t unsure = b->after[i] + b->running;
 
 		*least += done > unsure ? done - unsure : 0;
@@ -179,7 +182,7 @@ static inline void books_bounds(const struct books *b, uint64_t *least, uint64_t
 	}
 }
 
-/* Read and lost. */
+/* Returns the number of events read and lost. */
 static inline uint64_t books_have(struct books *b, uint64_t *lost)
 {
 	struct posix_trace_status_info status;
@@ -192,12 +195,13 @@ static inline uint64_t books_have(struct books *b, uint64_t *lost)
 	*lost = status.__posix_lost_events;
 	overrun = status.posix_stream_overrun_status == POSIX_TRACE_OVERRUN;
 	if (*lost < b->lost || overrun != (*lost > b->lost))
-		ROUND_FAIL("overrun %d, lost before %llu, now %llu", overrun, (unsigned long long)b->lost, (unsigned long long)*lost);
+		ROUND_FAIL("overrun %d, lost before %llu, now %llu", overrun, (unsigned long long)b->lost,
+		           (unsigned long long)*lost);
 	b->lost = *lost;
 	return *(const volatile uint64_t *)&b->total + *lost;
 }
 
-/* Is something not accounted for? */
+/* Returns true if an event is not accounted for yet. */
 static inline bool books_open(struct books *b)
 {
 	uint64_t least, most, lost = 0;
@@ -209,7 +213,8 @@ static inline bool books_open(struct books *b)
 	return books_have(b, &lost) < least || (behind && lost == 0);
 }
 
-/* Everything that is there, now that nobody traces any more; for as long as somebody is waited for who may be dead. */
+/* Reads all remaining events, after all writers have stopped. Waits as long as the reader may wait for a dead
+ * writer. */
 static inline void books_drain(struct books *b)
 {
 	int64_t begin = now_ns();
@@ -223,7 +228,7 @@ static inline void books_drain(struct books *b)
 		;
 }
 
-/* Nobody traces, and all was read. */
+/* Checks the books, after all writers have stopped and everything was read. */
 static inline void books_balance(struct books *b)
 {
 	uint64_t least, most, lost = 0, have = books_have(b, &lost);
@@ -234,8 +239,9 @@ static inline void books_balance(struct books *b)
 		           (unsigned long long)lost, (unsigned long long)least, (unsigned long long)most);
 		for (int i = b->first; i < b->first + b->count; i++)
 			if (shared->source[i].pid)
-				fprintf(stderr, "  source %d: %llu committed, %llu read, the last was %llu, %llu is missing\n", i,
-				        (unsigned long long)shared->source[i].done, (unsigned long long)b->seen[i],
+				fprintf(stderr,
+				        "  source %d: %llu committed, %llu read, the last was %llu, %llu is missing\n",
+				        i, (unsigned long long)shared->source[i].done, (unsigned long long)b->seen[i],
 				        (unsigned long long)b->last[i], (unsigned long long)b->skipped[i]);
 	}
 	for (int i = b->first; i < b->first + b->count; i++) {
@@ -243,13 +249,13 @@ static inline void books_balance(struct books *b)
 		uint64_t from = b->last[i] - b->seen[i] + 1; /* if none is missing in between */
 
 		if (b->last[i] > done + (shared->source[i].pid != 0))
-			ROUND_FAIL("source %d: %llu was never sent, %llu is the last", i, (unsigned long long)b->last[i],
-			           (unsigned long long)done);
+			ROUND_FAIL("source %d: %llu was never sent, %llu is the last", i,
+			           (unsigned long long)b->last[i], (unsigned long long)done);
 		if (lost)
 			continue;
 		if (b->last[i] < done && done > unsure)
-			ROUND_FAIL("source %d: %llu is read last, but %llu was committed", i, (unsigned long long)b->last[i],
-			           (unsigned long long)done);
+			ROUND_FAIL("source %d: %llu is read last, but %llu was committed", i,
+			           (unsigned long long)b->last[i], (unsigned long long)done);
 		else if (b->seen[i] && from > unsure + 1)
 			ROUND_FAIL("source %d: %llu events up to %llu: some are missing, and none is lost", i,
 			           (unsigned long long)b->seen[i], (unsigned long long)b->last[i]);

@@ -1,16 +1,15 @@
 /*
- * kills_log.h - what is in the log of one who was killed, and whether that is all
+ * kills_log.h - checks that the log of a killed process is complete
  *
- * Who creates a stream with a log says in shared memory (kills_shared.h, log_life)
- * how far it has come. Afterwards the log is opened, by posix_trace_open(), and read. Of each source:
- * every event once, in order, with the bytes that belong to it, and its
- * name. The log is complete, it has an index, and with that the books balance:
+ * The creator of a stream with a log stores its progress in shared memory (kills_shared.h, log_life). Afterwards the
+ * log is opened by posix_trace_open(), and read. For each source it must contain every event once, in order, with the
+ * right bytes and the right name. The log is complete and has an index, with which the books balance:
  *
  *     committed before the kill <= read + lost + discarded <= committed at all + one for each source
  *
- * Lost are events that the stream had no room for, discarded those that the log had
- * none for. Where nothing is lost or discarded, nothing is missing in between. Whoever opens it once
- * more finds the same, and the file has not changed by that.
+ * The stream had no memory for the lost events, the log no space for the discarded ones. If no event is lost or
+ * discarded, no event in between is missing. A second reader finds the same events, and reading does not change the
+ * file.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +23,7 @@
 #define LOG_FILE  "/dev/shm/log" /* in the test's own /dev/shm */
 #define LOG_MOVED "/dev/shm/log that was moved"
 
-/* Beginning: sources 0 .. LOG_SOURCES - 1 trace into it. */
+/* Sources 0 .. LOG_SOURCES - 1 trace into the log. */
 #define LOG_SOURCES 6
 
 #define LOG_IDS 2048
@@ -33,19 +32,19 @@ static const char *const log_names[] = { "NONE", "CREATING", "CREATED", "STARTED
 
 struct log_books {
 	uint64_t first[LOG_SOURCES], last[LOG_SOURCES], seen[LOG_SOURCES];
-	uint64_t skipped[LOG_SOURCES]; /* numbers between first and last that are missing */
-	uint64_t users, called, all;   /* events: of sources; START and FILTER of calls; all that are in segments */
-	uint64_t lost, discarded, written; /* by the index */
-	uint64_t sum;                  /* of all that was read */
+	uint64_t skipped[LOG_SOURCES]; /* missing numbers between first and last */
+	uint64_t users, called, all;   /* events: of sources; START and FILTER of calls; all in segments */
+	uint64_t lost, discarded, written; /* as the index says */
+	uint64_t sum;                  /* checksum of everything read */
 	int last_id, last_value;
-	int gaps;                      /* OVERFLOW of the system */
+	int gaps;                      /* OVERFLOW events */
 	bool full;
 	struct posix_trace_status_info status;
 };
 
 /* -- The end of the file ------------------------------------------------------------------- */
 
-/* INDEX and FOOTER, docs/log-format.md. False: it has none. */
+/* Reads INDEX and FOOTER (docs/log-format.md). Returns false if the log has none. */
 static inline bool log_index(int fd, struct log_books *b)
 {
 	unsigned char foot[64], index[24];
@@ -67,7 +66,7 @@ static inline bool log_index(int fd, struct log_books *b)
 	return true;
 }
 
-/* A sum of all its bytes, to see whether they change. */
+/* Returns a checksum of the file, to notice changes. */
 static inline uint64_t log_bytes_sum(int fd)
 {
 	static unsigned char block[1 << 16];
@@ -87,7 +86,7 @@ static inline uint64_t log_bytes_sum(int fd)
 	return sum + (uint64_t)at;
 }
 
-/* -- Reading it ------------------------------------------------------------------------------- */
+/* -- Reading a log ---------------------------------------------------------------------------- */
 
 static inline void log_source(struct log_books *b, const struct posix_trace_event_info *e, const struct number *n,
                               size_t length)
@@ -131,7 +130,8 @@ static inline void log_one(struct log_books *b, trace_id_t trid, const struct po
 	b->last_id = (int)e->posix_event_id;
 	if (e->posix_event_id == POSIX_TRACE_STOP && length == sizeof(int))
 		memcpy(&b->last_value, n, sizeof(int));
-	b->called += e->posix_pid != 0 && (e->posix_event_id == POSIX_TRACE_START || e->posix_event_id == POSIX_TRACE_FILTER);
+	b->called += e->posix_pid != 0 &&
+	             (e->posix_event_id == POSIX_TRACE_START || e->posix_event_id == POSIX_TRACE_FILTER);
 	b->gaps += e->posix_event_id == POSIX_TRACE_OVERFLOW;
 	if (e->posix_event_id < POSIX_TRACE_UNNAMED_USEREVENT)
 		return;
@@ -151,7 +151,7 @@ static inline void log_one(struct log_books *b, trace_id_t trid, const struct po
 		ROUND_FAIL("in the log: source %u: event with the id %u", n->source, e->posix_event_id);
 }
 
-/* Was its thread held up for longer than readers wait, or killed there, as far as is known? */
+/* Returns true if the thread of the event was, as far as is known, held up for longer than readers wait, or killed. */
 static inline bool log_held_up(const struct posix_trace_event_info *e, const struct number *n)
 {
 	const struct source *s = &shared->source[n->source];
@@ -160,20 +160,21 @@ static inline bool log_held_up(const struct posix_trace_event_info *e, const str
 	       (s->longest > PATIENCE_NS || n->number > s->done);
 }
 
-/* Older than one before it only if its thread was held up for long (docs/reading.md). */
+/* Checks that an event is older than one before it only if its thread was held up for long (docs/reading.md). */
 static inline void log_order(const struct log_books *b, const struct posix_trace_event_info *e, const struct number *n,
                              int64_t *newest)
 {
 	int64_t ns = timespec_ns(&e->posix_timestamp);
 
 	if (ns < *newest && ns > *newest - PATIENCE_NS && !log_held_up(e, n))
-		ROUND_FAIL("in the log: event %llu, of type %u, is %lld ns older than one before it, the last of type %d",
-		           (unsigned long long)b->all, e->posix_event_id, (long long)(*newest - ns), b->last_id);
+		ROUND_FAIL(
+			"in the log: event %llu, of type %u, is %lld ns older than one before it, the last of type %d",
+			(unsigned long long)b->all, e->posix_event_id, (long long)(*newest - ns), b->last_id);
 	if (ns > *newest)
 		*newest = ns;
 }
 
-/* All of a log. The error number of posix_trace_open(). */
+/* Reads a whole log. Returns the error number of posix_trace_open(). */
 static inline int log_read(const char *path, struct log_books *b)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), error, unavailable = 0;
@@ -211,7 +212,7 @@ static inline int log_read(const char *path, struct log_books *b)
 	return 0;
 }
 
-/* -- Is that all? ---------------------------------------------------------------------------------- */
+/* -- Completeness ---------------------------------------------------------------------------------- */
 
 static inline void log_show(const struct log_books *b)
 {
@@ -220,34 +221,37 @@ static inline void log_show(const struct log_books *b)
 	fprintf(stderr,
 	        "  log: policies %d and %d, size %zu, stream %zu, of %d, next %d%s%s%s; phase %s\n"
 	        "  read %llu (%llu of sources, %llu of calls), written %llu, lost %llu, discarded %llu, %d gaps; calls %d to %d\n",
-	        shared->round.log.policy, shared->round.log.stream, shared->round.log.size, shared->round.log.stream_size,
-	        (int)shared->round.log.of, (int)shared->round.log.next, shared->round.log.system ? ", system" : "",
-	        shared->round.log.changes ? ", changes" : "", shared->round.log.moved ? ", moved" : "", log_names[l->phase],
-	        (unsigned long long)b->all, (unsigned long long)b->users, (unsigned long long)b->called,
-	        (unsigned long long)b->written, (unsigned long long)b->lost, (unsigned long long)b->discarded, b->gaps, l->least,
-	        l->most);
+	        shared->round.log.policy, shared->round.log.stream, shared->round.log.size,
+	        shared->round.log.stream_size, (int)shared->round.log.of, (int)shared->round.log.next,
+	        shared->round.log.system ? ", system" : "", shared->round.log.changes ? ", changes" : "",
+	        shared->round.log.moved ? ", moved" : "", log_names[l->phase], (unsigned long long)b->all,
+	        (unsigned long long)b->users, (unsigned long long)b->called, (unsigned long long)b->written,
+	        (unsigned long long)b->lost, (unsigned long long)b->discarded, b->gaps, l->least, l->most);
 	for (int i = 0; i < LOG_SOURCES; i++)
 		if (shared->source[i].pid)
-			fprintf(stderr, "  source %d: begins behind %llu to %llu, %llu to %llu committed; read %llu from %llu to %llu, %llu missing\n", i,
-			        (unsigned long long)l->before[i], (unsigned long long)l->after[i], (unsigned long long)l->kept[i],
-			        (unsigned long long)shared->source[i].done, (unsigned long long)b->seen[i],
-			        (unsigned long long)b->first[i], (unsigned long long)b->last[i], (unsigned long long)b->skipped[i]);
+			fprintf(stderr,
+			        "  source %d: begins behind %llu to %llu, %llu to %llu committed; read %llu from %llu to %llu, %llu missing\n",
+			        i, (unsigned long long)l->before[i], (unsigned long long)l->after[i],
+			        (unsigned long long)l->kept[i], (unsigned long long)shared->source[i].done,
+			        (unsigned long long)b->seen[i], (unsigned long long)b->first[i],
+			        (unsigned long long)b->last[i], (unsigned long long)b->skipped[i]);
 }
 
-/* No event that was never sent, whatever else is in doubt. */
+/* Checks that the log has no event that was never sent, whatever else is in doubt. */
 static inline void log_possible(const struct log_books *b)
 {
 	for (int i = 0; i < LOG_SOURCES; i++)
 		if (b->last[i] > shared->source[i].done + (shared->source[i].pid != 0))
-			ROUND_FAIL("in the log: source %d: %llu was never sent, %llu is the last", i, (unsigned long long)b->last[i],
-			           (unsigned long long)shared->source[i].done);
-	/* A log that wraps knows what it has written over; the others have all that was ever written. */
+			ROUND_FAIL("in the log: source %d: %llu was never sent, %llu is the last", i,
+			           (unsigned long long)b->last[i], (unsigned long long)shared->source[i].done);
+	/* A log that wraps counts overwritten events; other logs have all events ever written. */
 	if (b->written != b->all + (shared->round.log.policy == POSIX_TRACE_LOOP ? b->discarded : 0))
-		ROUND_FAIL("in the log: %llu events were written, %llu discarded, %llu are there", (unsigned long long)b->written,
-		           (unsigned long long)b->discarded, (unsigned long long)b->all);
+		ROUND_FAIL("in the log: %llu events were written, %llu discarded, %llu are there",
+		           (unsigned long long)b->written, (unsigned long long)b->discarded,
+		           (unsigned long long)b->all);
 	if (b->status.__posix_lost_events != b->lost)
-		ROUND_FAIL("in the log: the status says %llu lost, the index %llu", (unsigned long long)b->status.__posix_lost_events,
-		           (unsigned long long)b->lost);
+		ROUND_FAIL("in the log: the status says %llu lost, the index %llu",
+		           (unsigned long long)b->status.__posix_lost_events, (unsigned long long)b->lost);
 	if (shared->round.log.system && shared->round.log.policy == POSIX_TRACE_UNTIL_FULL && b->discarded &&
 	    (b->last_id != POSIX_TRACE_STOP || !b->last_value))
 		ROUND_FAIL("a full log does not end with STOP, but with %d", b->last_id);
@@ -265,7 +269,7 @@ static inline void log_balance(const struct log_books *b)
 		have += b->called;
 	}
 	for (int i = 0; i < LOG_SOURCES; i++) {
-		/* One may have been on its way when the stream started. */
+		/* One event of the source may have been in progress when the stream started. */
 		uint64_t kept = l->kept[i], done = shared->source[i].done;
 		uint64_t unsure = l->phase < LOG_STARTED ? kept : l->after[i] + l->early[i];
 
@@ -275,20 +279,22 @@ static inline void log_balance(const struct log_books *b)
 			ROUND_FAIL("in the log: source %d: %llu are missing in between, and none is lost", i,
 			           (unsigned long long)b->skipped[i]);
 		if (whole && kept > unsure && (b->last[i] < kept || b->first[i] > unsure + 1))
-			ROUND_FAIL("in the log: source %d: %llu to %llu have to be there, and are not all, but nothing is lost", i,
-			           (unsigned long long)unsure + 1, (unsigned long long)kept);
-		if (b->lost == 0 && shared->round.log.policy != POSIX_TRACE_UNTIL_FULL && b->seen[i] && b->last[i] < kept)
-			ROUND_FAIL("in the log: source %d: %llu is the last one, not %llu", i, (unsigned long long)b->last[i],
-			           (unsigned long long)kept);
+			ROUND_FAIL(
+				"in the log: source %d: %llu to %llu have to be there, and are not all, but nothing is lost",
+				i, (unsigned long long)unsure + 1, (unsigned long long)kept);
+		if (b->lost == 0 && shared->round.log.policy != POSIX_TRACE_UNTIL_FULL && b->seen[i] &&
+		    b->last[i] < kept)
+			ROUND_FAIL("in the log: source %d: %llu is the last one, not %llu", i,
+			           (unsigned long long)b->last[i], (unsigned long long)kept);
 	}
-	/* What is discarded may be an event of the system itself. */
+	/* A discarded event may be a system event. */
 	if (have < least || (have > most && !(shared->round.log.system && b->discarded)))
 		ROUND_FAIL("in the log: %llu read, %llu lost, %llu discarded, but there were %llu to %llu",
 		           (unsigned long long)(have - b->lost - b->discarded), (unsigned long long)b->lost,
 		           (unsigned long long)b->discarded, (unsigned long long)least, (unsigned long long)most);
 }
 
-/* Somebody comes by: in a process of its own, so that two can do so at the same time. */
+/* Starts a process that finds the log. Two such processes can run at the same time. */
 static inline pid_t log_visitor(bool opens, const char *path)
 {
 	pid_t pid = fork();
@@ -310,7 +316,7 @@ static inline void log_visited(pid_t pid, bool opens)
 	int status = 0;
 
 	MUST(waitpid(pid, &status, 0) == pid);
-	/* Where the log was just being created there may be none. */
+	/* A log that was just being created may not exist. */
 	if (status && (!opens || shared->log.phase > LOG_CREATING))
 		ROUND_FAIL("who comes by a log ends with %#x", status);
 }
@@ -335,7 +341,7 @@ static inline void log_come_by(const char *path, uint64_t *state)
 	}
 }
 
-/* All who wrote are dead, or have ended. */
+/* Checks the log after all its writers have died or ended. */
 static inline void log_check(uint64_t *state)
 {
 	const char *path = LOG_FILE;
@@ -364,7 +370,7 @@ static inline void log_check(uint64_t *state)
 			log_possible(&b);
 		if (!shared->log.doubtful)
 			log_balance(&b);
-		/* Nothing is left to be done, and is not done. */
+		/* A complete log is not changed any more. */
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		sum = log_bytes_sum(fd);
 		log_visited(log_visitor(false, path), false);
@@ -380,7 +386,7 @@ static inline void log_check(uint64_t *state)
 		unlink(path);
 }
 
-/* -- Its creator ---------------------------------------------------------------------------------------- */
+/* -- The creator of a log ------------------------------------------------------------------------------- */
 
 static inline void log_choose(struct round *r, uint64_t *state)
 {
@@ -446,7 +452,7 @@ static inline int log_create(pid_t pid, trace_id_t *trid)
 	return 0;
 }
 
-/* One thing that its creator can do. */
+/* Makes a random call of the creator. */
 static inline void log_call(trace_id_t trid, uint64_t *state)
 {
 	struct posix_trace_status_info status;
@@ -469,12 +475,13 @@ static inline void log_call(trace_id_t trid, uint64_t *state)
 		error = posix_trace_get_attr(trid, &attr);
 		break;
 	case 5:
-		/* A type that nobody records. */
+		/* A type that is never recorded. */
 		posix_trace_eventset_empty(&set);
 		posix_trace_eventset_add(POSIX_TRACE_UNNAMED_USEREVENT, &set);
 		l->most++;
-		error = posix_trace_set_filter(trid, &set, chance(state, 2) ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET);
-		/* The others may have stopped by themselves, and then it is no event. */
+		error = posix_trace_set_filter(trid, &set,
+		                               chance(state, 2) ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET);
+		/* Under other policies the stream may have stopped by itself, and then the call is not recorded. */
 		l->least += shared->round.log.stream == POSIX_TRACE_LOOP;
 		break;
 	case 6:
@@ -513,7 +520,7 @@ static inline void log_end(trace_id_t trid)
 	shared->log.phase = LOG_ENDED;
 }
 
-/* From the beginning to the end, or to that of its process. */
+/* Runs a log from its beginning to its end, or to the end of this process. */
 static inline void log_life(pid_t pid, uint64_t *state)
 {
 	int calls = (int)chance(state, 40);
@@ -526,7 +533,7 @@ static inline void log_life(pid_t pid, uint64_t *state)
 	if (chance(state, 4)) {
 		log_end(trid);
 	} else {
-		/* The rest is left for exit(). */
+		/* exit() does the rest. */
 		log_cut();
 		shared->log.phase = LOG_ENDING;
 	}

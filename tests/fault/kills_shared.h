@@ -1,13 +1,11 @@
 /*
- * kills_shared.h - memory that survives those who are killed, and the places where they are
+ * kills_shared.h - memory that survives killed processes, and the test points where they are killed
  *
- * One block, shared by all processes of a test, new images too. In it: what the
- * round is like, how far each source of events has come, and at which named
- * place of the library (base/testpoint.h) the victim ends.
+ * One block is shared by all processes of a test, also after an exec. It describes the round, how far each source of
+ * events has come, and the test point of the library (base/testpoint.h) at which the victim ends.
  *
- * A *source* is a thread, or the handlers of one. It numbers its events from 1
- * on and stores the number of the last trace point that has returned: all up to
- * that one are committed, and one more may be.
+ * A *source* is a thread, or the signal handlers of a thread. It numbers its events from 1 on and stores the number of
+ * the last trace point that has returned: all events up to that number are committed, and one more may be.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,97 +29,98 @@
 #define SHARED_FILE "/dev/shm/kills" /* in the test's own /dev/shm */
 
 #define SOURCES 32
-#define NAMES   150 /* more than there is room for at first */
+#define NAMES   150 /* more than fit into the initial registry */
 
 enum kind { TRACED, CONTROLLER, FAMILY, SELF, RECOVERER, ORPHAN, LOGGER, LOG_TRACED, SAVER, KINDS };
 
 enum arm {
 	ARM_NOT,  /* killed from outside */
 	ARM_KILL, /* kills itself at the point */
-	ARM_STOP, /* one thread stays at the point, the others go on, until it is killed */
+	ARM_STOP, /* one thread stays at the point, the other threads continue until the kill */
 };
 
 struct source {
 	_Atomic uint64_t done; /* number of the last trace point that has returned */
-	_Atomic uint64_t read; /* for those who wait for their reader */
-	_Atomic int64_t longest; /* ns that one of them took: it may have been held up in the middle of its record */
-	_Atomic int pid;       /* 0: not in use */
+	_Atomic uint64_t read; /* number of the last event read, for sources that wait for their reader */
+	_Atomic int64_t longest; /* longest trace point in ns: it may have been held up in the middle of its record */
+	_Atomic int pid;       /* 0: unused */
 };
 
-/* Whom a stream with a log traces. */
+/* Which process a stream with a log traces. */
 enum log_of {
 	LOG_OF_SELF,  /* its creator */
-	LOG_OF_OTHER, /* a process that lives on */
-	LOG_OF_BOTH,  /* one that is killed as well */
+	LOG_OF_OTHER, /* a process that survives */
+	LOG_OF_BOTH,  /* a process that is killed as well */
 	LOG_OFS,
 };
 
-/* Who comes by a log whose writer was killed. */
+/* What happens to a log whose writer was killed. */
 enum log_next {
-	LOG_NEXT_OPENS,   /* who wants to read it */
-	LOG_NEXT_CREATES, /* first somebody who creates a stream */
-	LOG_NEXT_TWO,     /* two at the same time, each does one or the other */
+	LOG_NEXT_OPENS,   /* a reader opens it */
+	LOG_NEXT_CREATES, /* a process creates a stream first */
+	LOG_NEXT_TWO,     /* two processes at the same time, each does either */
 	LOG_NEXTS,
 };
 
-/* A stream with a log: chosen by the round's seed too. */
+/* A stream with a log, also chosen by the round's seed. */
 struct log_round {
 	int policy;         /* log-full-policy */
-	int stream;         /* stream-full-policy; 0: not set, so FLUSH */
+	int stream;         /* stream-full-policy; 0: not set, the default is FLUSH */
 	size_t size;        /* log-max-size */
 	size_t stream_size;
 	enum log_of of;
 	enum log_next next;
-	bool system;        /* system events are in the log, too */
-	bool changes;       /* it is stopped, started and cleared: nobody can tell then which events there have to be */
+	bool system;        /* system events are in the log */
+	bool changes;       /* the stream is stopped, started and cleared: which events must be in the log is unknown */
 	bool append;        /* the file is opened for appending */
-	bool moved;         /* the file has another name when somebody comes by */
-	bool endless;       /* its creator does not end by itself */
+	bool moved;         /* the file is renamed before it is recovered */
+	bool endless;       /* the creator does not end by itself */
 };
 
-/* What a round is like: chosen by its seed before anything begins. */
+/* Describes a round. The seed determines it before the round begins. */
 struct round {
 	int kind;
 	uint64_t seed;
 	int threads;       /* of the victim, or of each process of a family */
 	bool handlers;     /* trace points in signal handlers as well */
-	bool image;        /* the victim executes this program anew */
-	bool early;        /* it has made a trace call before the stream is created */
-	bool running;      /* it is at it already when the stream is created */
+	bool image;        /* the victim executes this program again */
+	bool early;        /* the victim has made a trace call before the stream is created */
+	bool running;      /* the victim is already recording when the stream is created */
 	bool names;        /* opens names all the time */
-	bool tight;        /* a stream of three chunks, and more who write there at once */
-	bool stranger;     /* the victim is another user, who has nothing there yet */
-	int child;         /* in a family: which one is the victim; -1: the first process */
-	int how[3];        /* and how each child comes about */
-	int jitter;        /* one passage of a point in so many takes a while; 0: none */
+	bool tight;        /* a stream of three chunks, and more writers than that */
+	bool turns;        /* two streams take turns */
+	bool stranger;     /* the victim is another user, without any files yet */
+	int child;         /* in a family: index of the victim; -1: the first process */
+	int how[3];        /* how each child of a family is made */
+	int jitter;        /* one passage of a point in this many is delayed; 0: none */
 	struct log_round log;
 };
 
-/* How far the creator of a log has come. */
+/* The progress of a log's creator. */
 enum log_phase { LOG_NONE, LOG_CREATING, LOG_CREATED, LOG_STARTED, LOG_ENDING, LOG_ENDED };
 
-/* What it says about that. Of each source the number of its last trace point, when ... */
+/* What the creator of a log reports. The arrays have, for each source, the number of its last trace point when ... */
 struct log_life {
 	_Atomic int phase;
 	_Atomic int doubtful;             /* a stop, start or clear has begun */
 	_Atomic uint64_t before[SOURCES]; /* ... the stream was about to start, */
 	_Atomic uint64_t after[SOURCES];  /* ... it had, */
-	_Atomic bool early[SOURCES];      /* (and had the source begun by then?) */
-	_Atomic uint64_t kept[SOURCES];   /* ... its end was about to begin: so far all has to be there */
-	_Atomic int cut;                  /* this has been noted */
-	_Atomic int least, most;          /* of START and FILTER, how many there have to be, or can be */
-	_Atomic int error;                /* of its creation */
+	_Atomic bool early[SOURCES];      /* (and whether the source had begun by then) */
+	_Atomic uint64_t kept[SOURCES];   /* ... its end was about to begin: all events so far must be in the log */
+	_Atomic int cut;                  /* `kept` has been set */
+	_Atomic int least, most;          /* least and greatest possible number of START and FILTER events */
+	_Atomic int error;                /* error number of the creation */
 };
 
 struct shared {
 	struct round round;
-	_Atomic int arm, point, passages; /* the victim's end: at this passage of this point */
-	_Atomic int arrived;              /* ARM_STOP: it is there */
-	_Atomic int losses; /* of events, in rounds with little room */
+	_Atomic int arm, point, passages; /* the end of the victim: at this passage of this point */
+	_Atomic int arrived;              /* ARM_STOP: the victim stays at the point */
+	_Atomic int losses; /* lost events, in rounds with little memory */
 	_Atomic int ready, go, stop;
-	_Atomic int target;               /* process id of the long-lived one */
-	_Atomic int failures;             /* of other processes than the test's own */
-	_Atomic int name_id[NAMES];       /* ids of a family's names, as the first one saw them */
+	_Atomic int target;               /* process id of the target */
+	_Atomic int failures;             /* failures in other processes than the test's own */
+	_Atomic int name_id[NAMES];       /* ids of a family's names, as the first process got them */
 	_Atomic int family[4];            /* process ids */
 	struct source source[SOURCES];
 	struct log_life log;
@@ -130,7 +129,7 @@ struct shared {
 };
 
 static struct shared *shared __attribute__((unused));
-static bool kills_victim __attribute__((unused)); /* this process */
+static bool kills_victim __attribute__((unused)); /* this process is the victim */
 
 static inline void shared_map(bool create)
 {
@@ -144,7 +143,7 @@ static inline void shared_map(bool create)
 
 /* -- The points ------------------------------------------------------------ */
 
-/* The place of a name in the list; names are compared once for each place of the library. */
+/* Returns the index of a name in kills_points, or POINTS. Compares names only once for each address. */
 static inline int point_number(const char *name)
 {
 	static struct {
@@ -182,8 +181,8 @@ static inline void point_wait(int jitter)
 }
 
 /*
- * In the middle of a record, whatever signals come: so there is no chunk for others. Until that has cost somebody an
- * event: on a machine with much to do they wait for long.
+ * Stays in the middle of a record, whatever signals arrive, to keep the chunk from other writers. Stops after 60 ms, or
+ * when a writer has lost an event: on a loaded machine writers wait for long.
  */
 static inline void point_stay(void)
 {
@@ -195,8 +194,9 @@ static inline void point_stay(void)
 }
 
 /*
- * A processor may have begun to look at what another one has not seen it leave: what a source says that it has done may
- * be some events old. Behind this it is not: who is found to have done n events is at n + 1. For those who have called source_visible().
+ * Makes source_settle() apply to this process. The store to `done` may still be in a store buffer when its source has
+ * looked at the state of the stream for later events: the value that another processor reads may be some events old.
+ * After source_settle(), a source whose `done` reads n is at event n + 1.
  */
 static inline void source_visible(void)
 {
@@ -209,7 +209,8 @@ static inline void source_settle(void)
 		sleep_us(1000);
 }
 
-/* The end of a log's creator, or of its stream, is about to begin; the first time counts. */
+/* Notes what must be in the log. Called when the end of a log's creator, or of its stream, is about to begin. Only the
+ * first call has an effect. */
 static inline void log_cut(void)
 {
 	if (atomic_fetch_add(&shared->log.cut, 1) > 0)
@@ -218,14 +219,14 @@ static inline void log_cut(void)
 		shared->log.kept[i] = shared->source[i].done;
 }
 
-/* Somebody is about to be killed: if that is a log's creator, what has to be in its log is known now. */
+/* Notes, before a kill, what must be in the log if the victim is a log's creator. */
 static inline void log_killed(void)
 {
 	if (shared->log.phase != LOG_NONE && shared->round.kind != LOG_TRACED)
 		log_cut();
 }
 
-/* The library calls this at each named place. */
+/* The library calls this function at each test point. */
 void test_point(const char *name);
 void test_point(const char *name)
 {
@@ -242,7 +243,7 @@ void test_point(const char *name)
 			point_stay();
 		number = point_number(name);
 		if (number >= POINTS)
-			abort(); /* tests/check/points.py says so in words */
+			abort(); /* tests/check/points.py reports it in words */
 		atomic_fetch_add(&shared->passed[shared->round.kind][number], 1);
 		if (shared->arm != ARM_NOT && shared->point == number && atomic_fetch_sub(&shared->passages, 1) == 1) {
 			atomic_fetch_add(&shared->ended[number], 1);
@@ -269,7 +270,7 @@ struct number {
 	unsigned char filler[NUMBER_SIZE - 16];
 };
 
-/* The event with this number: its length follows from number and source, its bytes too. */
+/* Makes the event with this number, and returns its length. Length and bytes follow from number and source. */
 static inline size_t number_fill(struct number *n, int source, uint64_t number)
 {
 	uint64_t mix = chance_mix(number * SOURCES + (unsigned)source);

@@ -1,9 +1,10 @@
 /*
- * leaving.c - a process that has begun to exit, while another thread of it still traces
+ * leaving.c - a process has begun to exit while another of its threads still traces
  *
- * At exit the process's page is removed, if nobody else holds it. Who comes then is told that there is no process to trace: another page of this name
- * would be looked at by nobody, and what is traced be missing without a word (H9). tests/fault/crowd.c found that, where exit() took long. The same
- * holds where somebody has removed the page (H24). As long as a controller holds it, others may come, too.
+ * At exit a process removes its page, if no other process holds it. A controller that comes later is told that there is
+ * no such process: nobody would look at a new page of that name, and events would be missing without a report (H9).
+ * tests/fault/crowd.c found that when exit() took long. The same applies if the page was removed otherwise (H24). As
+ * long as a controller holds the page, further controllers may come.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,7 +45,7 @@ static void *trace(void *arg)
 	return arg;
 }
 
-/* A process with a thread that traces for as long as it is there. */
+/* Starts a process with a thread that traces until the process ends. */
 static pid_t start(void)
 {
 	pthread_t thread;
@@ -83,7 +84,7 @@ static void end(pid_t pid)
 	CHECK("-", WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* Events that a stream has, of a thread that traces on. */
+/* Returns the number of events in a stream after the thread has traced for a while. */
 static int events_of(trace_id_t trid)
 {
 	struct posix_trace_event_info e;

@@ -24,7 +24,7 @@ static void *trace_for_ever(void *arg)
 	return NULL;
 }
 
-/* H11, H6: killed at any instruction. */
+/* H11, H6: the process is killed at a random instruction. */
 TEST(killed)
 {
 	int status, fd[2];
@@ -51,7 +51,7 @@ TEST(killed)
 		CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 3);
 		CHECK_EQ("-", shm_count(shm_directory(), "page-"), 1);
 
-		/* Another process of this user creates a stream. */
+		/* Another process of the same user creates a stream. */
 		pid = fork();
 		if (pid == 0) {
 			trace_id_t trid = make();
@@ -66,11 +66,11 @@ TEST(killed)
 		}
 		MUST(waitpid(pid, &status, 0) == pid);
 		CHECK_EQ("-", status, 0);
-		CHECK_EQ("-", shm_count(shm_directory(), ""), 0); /* and exit() leaves nothing at all */
+		CHECK_EQ("-", shm_count(shm_directory(), ""), 0); /* exit() leaves nothing at all */
 	}
 }
 
-/* All streams of the system are those of dead processes: none of them counts. */
+/* All streams of the system belong to dead processes: none of them counts. */
 TEST(all_killed)
 {
 	int status;
@@ -111,7 +111,8 @@ TEST(exit_without_destructors)
 	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 1);
 }
 
-/* H21: a program that traces itself, shuts nothing down and executes this one again; the second half is in main(). */
+/* H21: runs a program that traces itself and executes this program again without a shutdown. The second half is in
+ * main(). */
 static int run(const char *how)
 {
 	int status;
@@ -137,7 +138,7 @@ static int second_image(const char *how)
 		return 0;
 	if (strcmp(how, "killed") == 0)
 		raise(SIGKILL);
-	/* What is left of the image before does no harm. */
+	/* The rest of the former image does no harm. */
 	for (int i = 0; i < 1000; i++)
 		posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, &i, sizeof i);
 	CHECK_EQ("MODEL-20", shm_count(shm_directory(), "stream-"), 0);
@@ -158,7 +159,7 @@ TEST(exec_then_trace)
 	CHECK_EQ("-", shm_count(shm_directory(), "page-"), 1);
 }
 
-/* An image that has nothing to do with tracing; what the one before has left goes later. */
+/* An image that does not trace: a later process removes what the former image has left. */
 TEST(exec_then_end)
 {
 	static const char *const how[] = { "plain", "killed" };
@@ -176,8 +177,8 @@ TEST(exec_then_end)
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
-		TEST_ENTRY(killed), TEST_ENTRY(all_killed), TEST_ENTRY(exit_without_destructors), TEST_ENTRY(exec_then_trace),
-		TEST_ENTRY(exec_then_end), { NULL, NULL },
+		TEST_ENTRY(killed),          TEST_ENTRY(all_killed),    TEST_ENTRY(exit_without_destructors),
+		TEST_ENTRY(exec_then_trace), TEST_ENTRY(exec_then_end), { NULL, NULL },
 	};
 
 	if (getenv("LEFTOVERS"))

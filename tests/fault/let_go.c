@@ -1,11 +1,10 @@
 /*
- * let_go.c - streams that have ended while a thread was inside a trace point are let go soon
+ * let_go.c - streams that ended while a thread was inside a trace point are soon unmapped
  *
- * They are unmapped at a trace point that finds nobody else inside. One that
- * does not tries again after a while, which doubles each time; but not for what
- * others have held up before. tests/fault/crowd.c found a process which, having
- * seen many streams end while it had no processor, kept the last one for a million trace points; or for ever,
- * where whoever had ended it had not got the page's slot.
+ * Streams are unmapped at a trace point that finds no other thread inside. Otherwise the process tries again after a
+ * while, which doubles each time; but delays of earlier streams must not count for later ones. tests/fault/crowd.c
+ * found a process that had seen many streams end while another thread had no processor: it kept the last one for a
+ * million trace points. It kept a stream forever if the process that had ended it could not lock the page's slot.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +18,7 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
-#define ROUNDS 20   /* doubled so often, it is for ever */
+#define ROUNDS 20   /* a delay doubled this often never ends */
 #define SOON   1000 /* trace points */
 
 enum { PASS, STOP, STOPPED };
@@ -28,7 +27,7 @@ static _Atomic int inside;
 static _Atomic int tries;
 static _Thread_local bool stoppable;
 static trace_event_id_t id;
-static _Atomic int turn, done; /* the other thread traces when the one rises, and says so by the other */
+static _Atomic int turn, done; /* the other thread traces when `turn` changes, and then copies it to `done` */
 
 void test_point(const char *name);
 
@@ -66,7 +65,7 @@ static void trace(int n)
 		posix_trace_event(id, "data", 4);
 }
 
-/* A controller comes, sees, and goes. */
+/* Lets a controller create a stream, calls meanwhile(), and lets the controller shut the stream down. */
 static void visit(void (*meanwhile)(void))
 {
 	pid_t self = getpid(), child;
@@ -80,8 +79,8 @@ static void visit(void (*meanwhile)(void))
 		trace_id_t trid;
 
 		close(go[1]);
-		if (posix_trace_create(self, NULL, &trid) != 0 || posix_trace_start(trid) != 0 || write(come[1], "", 1) != 1 ||
-		    read(go[0], &c, 1) != 0 || posix_trace_shutdown(trid) != 0)
+		if (posix_trace_create(self, NULL, &trid) != 0 || posix_trace_start(trid) != 0 ||
+		    write(come[1], "", 1) != 1 || read(go[0], &c, 1) != 0 || posix_trace_shutdown(trid) != 0)
 			_exit(1);
 		_exit(0);
 	}
@@ -137,7 +136,7 @@ TEST(soon)
 	visit(other_stops);
 	for (int i = 0; i < ROUNDS; i++)
 		visit(nothing);
-	/* Or nobody was inside, and this shows nothing. */
+	/* Otherwise no thread was inside, and the test proves nothing. */
 	CHECK_OP("-", shm_mappings(getpid(), "/stream-"), >=, ROUNDS);
 	tries = 0;
 	trace(SOON);
@@ -151,7 +150,7 @@ TEST(soon)
 	pthread_join(thread, NULL);
 }
 
-/* -- One that nobody has taken out of the page ---------------------------------- */
+/* -- A stream that was not removed from the page -------------------------------- */
 
 static struct procpage *page;
 
@@ -169,11 +168,11 @@ static void find_page(void)
 	MUST(page && page->magic == PAGE_MAGIC);
 }
 
-/* Somebody has claimed all slots, and has no processor for a while. */
-static void claim_all(void)
+/* Locks all slots, as a process without a processor would. */
+static void lock_all(void)
 {
 	for (int i = 0; i < PAGE_SLOTS; i++)
-		page->slot[i].claim = (uint32_t)syscall(SYS_gettid);
+		page->slot[i].lock = (uint32_t)syscall(SYS_gettid);
 }
 
 TEST(left_in_the_page)
@@ -182,10 +181,10 @@ TEST(left_in_the_page)
 	id = fault_open("fault");
 	visit(nothing);
 	find_page();
-	visit(claim_all);
+	visit(lock_all);
 	CHECK_OP("-", shm_mappings(getpid(), "/stream-"), >, 0);
 	for (int i = 0; i < PAGE_SLOTS; i++)
-		page->slot[i].claim = 0;
+		page->slot[i].lock = 0;
 	CHECK_EQ("SHUT-2", shm_count(shm_directory(), "stream-"), 0);
 	trace(10);
 	CHECK_EQ("SHUT-2", shm_mappings(getpid(), "/stream-"), 0);

@@ -1,5 +1,5 @@
 /*
- * log_changing.c - a log that is cut off anywhere, and one that changes while it is read (H26)
+ * log_changing.c - a log that is truncated anywhere, and a log that changes while it is read (H26)
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,8 @@ static trace_event_id_t id;
 
 #define EVENTS 150
 
-/* Numbers 0 .. EVENTS - 1, each with data that follows from it, in many segments; as their writer left them, or complete. */
+/* Makes a log with events 0 .. EVENTS - 1, with data that follows from the number, in many segments. `complete`: after
+ * shutdown; otherwise as its writer left it. */
 static void make_log(int policy, size_t size, bool complete)
 {
 	int fd = memfd_create("log", MFD_CLOEXEC);
@@ -26,7 +27,8 @@ static void make_log(int policy, size_t size, bool complete)
 	id = fault_open("changing");
 	MUST(fd >= 0 && posix_trace_attr_init(&attr) == 0);
 	MUST(posix_trace_attr_setlogfullpolicy(&attr, policy) == 0 && posix_trace_attr_setlogsize(&attr, size) == 0);
-	MUST(posix_trace_attr_setmaxdatasize(&attr, sizeof data) == 0 && posix_trace_attr_setstreamsize(&attr, 65536) == 0);
+	MUST(posix_trace_attr_setmaxdatasize(&attr, sizeof data) == 0 &&
+	     posix_trace_attr_setstreamsize(&attr, 65536) == 0);
 	MUST(posix_trace_create_withlog(0, &attr, fd, &trid) == 0 && posix_trace_start(trid) == 0);
 	for (uint64_t i = 0; i < EVENTS; i++) {
 		data[0] = i;
@@ -50,7 +52,7 @@ struct seen {
 	unsigned gaps;
 };
 
-/* All of our events, in order, each whole. False: something else. */
+/* Reads a log. Returns false unless all our events are intact and in order. */
 static bool read_log(trace_id_t trid, struct seen *seen)
 {
 	struct posix_trace_event_info event;
@@ -66,7 +68,8 @@ static bool read_log(trace_id_t trid, struct seen *seen)
 		seen->gaps += event.posix_event_id == POSIX_TRACE_OVERFLOW;
 		if (event.posix_event_id != id)
 			continue;
-		if (length != sizeof data || data[0] >= EVENTS || data[1] != data[0] * UINT64_C(0x9e3779b97f4a7c15) || data[2] != ~data[0])
+		if (length != sizeof data || data[0] >= EVENTS || data[1] != data[0] * UINT64_C(0x9e3779b97f4a7c15) ||
+		    data[2] != ~data[0])
 			return false;
 		if (seen->count && data[0] <= seen->last)
 			return false;
@@ -76,7 +79,7 @@ static bool read_log(trace_id_t trid, struct seen *seen)
 	}
 }
 
-/* -- Cut off --------------------------------------------------------------------------------- */
+/* -- Truncated logs -------------------------------------------------------------------------- */
 
 static void check_cut(int policy, size_t size, bool complete)
 {
@@ -91,7 +94,7 @@ static void check_cut(int policy, size_t size, bool complete)
 		trace_id_t trid;
 		int error;
 
-		/* Grows by a byte. */
+		/* The log grows by a byte. */
 		MUST(cut == 0 || pwrite(fd, log_bytes + cut - 1, 1, (off_t)cut - 1) == 1);
 		error = posix_trace_open(fd, &trid);
 		CHECK("OPEN-8", error == 0 || (error == EINVAL && !opened));
@@ -102,8 +105,9 @@ static void check_cut(int policy, size_t size, bool complete)
 		if (policy == POSIX_TRACE_LOOP) {
 			CHECK("LOG-24", seen.last < EVENTS);
 		} else {
-			/* From the first on, without a gap, and not less than before. */
-			CHECK("LOG-24", seen.gaps == 0 && seen.count >= most && (seen.count == 0 || seen.last == seen.count - 1));
+			/* The events are complete from the first one on, and not fewer than before. */
+			CHECK("LOG-24",
+			      seen.gaps == 0 && seen.count >= most && (seen.count == 0 || seen.last == seen.count - 1));
 			most = seen.count;
 		}
 		if (cut == log_size)
@@ -131,7 +135,7 @@ TEST(cut_loop)
 	check_cut(POSIX_TRACE_LOOP, 2500, false);
 }
 
-/* -- Changing ----------------------------------------------------------------------------------- */
+/* -- Changing logs ------------------------------------------------------------------------------ */
 
 static int changing;
 static volatile int stop;
@@ -158,7 +162,8 @@ static void *change(void *arg)
 			break;
 		}
 		sched_yield();
-		MUST(pwrite(changing, log_bytes, log_size, 0) == (ssize_t)log_size && ftruncate(changing, (off_t)log_size) == 0);
+		MUST(pwrite(changing, log_bytes, log_size, 0) == (ssize_t)log_size &&
+		     ftruncate(changing, (off_t)log_size) == 0);
 		sched_yield();
 	}
 	return NULL;
@@ -172,7 +177,7 @@ static int64_t now(void)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* However often it is read, each event is one that was recorded, or there is none. Returns how often it could be opened. */
+/* Reads the log repeatedly: each event must be one that was recorded. Returns how often the log could be opened. */
 static void *read_often(void *arg)
 {
 	int64_t begin = now();
@@ -216,7 +221,7 @@ static void check_changing(int policy, bool complete)
 	}
 	stop = 1;
 	pthread_join(changer, NULL);
-	/* It is as it was, and read so. */
+	/* After all changes the log is the original one, and is read as such. */
 	{
 		struct seen seen;
 		trace_id_t trid;
@@ -240,4 +245,5 @@ TEST(changing_loop)
 	check_changing(POSIX_TRACE_LOOP, false);
 }
 
-TEST_MAIN(TEST_ENTRY(cut_append), TEST_ENTRY(cut_until_full), TEST_ENTRY(cut_loop), TEST_ENTRY(changing_append), TEST_ENTRY(changing_loop))
+TEST_MAIN(TEST_ENTRY(cut_append), TEST_ENTRY(cut_until_full), TEST_ENTRY(cut_loop), TEST_ENTRY(changing_append),
+          TEST_ENTRY(changing_loop))

@@ -1,11 +1,10 @@
 /*
- * log_disk.c - the file of a log: no space, a limit, errors, others who remove, rename, cut or overwrite it
+ * log_disk.c - the file of a log: no space, limits, errors, and programs that remove, rename, truncate or overwrite it
  *
- * Whatever it is, trace points do not notice. The flush error says so, what was written can be
- * read, what could not be written waits in the stream, and when it can be written again the log
- * goes on as if nothing had been.
+ * Trace points notice none of this. The status has the flush error, what was written can be read, what could not be
+ * written waits in the stream, and when writing is possible again the log continues without a gap.
  *
- * The linker puts what is here in front of src/base/sys.c, so that a write can fail as the test likes.
+ * The linker's --wrap puts the functions of this file in front of src/base/sys.c, so that a test can make writes fail.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,11 +17,12 @@
 
 /* -- Writes that fail --------------------------------------------------------------------- */
 
-static _Atomic int write_error;  /* for as long as it is not 0 */
-static _Atomic int write_short;  /* so many bytes at a time; 0: all */
-static _Atomic int interrupted;  /* so many writes are, first */
+static _Atomic int write_error;  /* 0: writes succeed */
+static _Atomic int write_error_from; /* ... from this offset on */
+static _Atomic int write_short;  /* the most bytes per write; 0: no limit */
+static _Atomic int interrupted;  /* the number of writes to interrupt first */
 static _Atomic int no_own_table; /* as before Linux 5.9 */
-static _Atomic int stat_error;   /* for as long as it is not 0 */
+static _Atomic int stat_error;   /* the error of sys_stat(); 0: it does not fail */
 static _Atomic int link_error;
 
 long __real_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset);
@@ -31,7 +31,7 @@ long __wrap_sys_write_at(int fd, const void *buf, size_t size, uint64_t offset)
 {
 	if (interrupted > 0 && interrupted-- > 0)
 		return -EINTR;
-	if (write_error)
+	if (write_error && offset >= (uint64_t)write_error_from)
 		return -write_error;
 	if (write_short && size > (size_t)write_short)
 		size = (size_t)write_short;
@@ -62,7 +62,7 @@ int __wrap_sys_stat(int fd, struct sys_stat *st)
 
 /* -- A small disk ------------------------------------------------------------------------------ */
 
-/* A log on it, of which 100 events have got there before the disk was full. */
+/* Begins a log on a small disk, writes 100 events to it, and fills the disk. */
 static void begin_and_fill(const char *options, size_t stream_size)
 {
 	disk(options);
@@ -72,17 +72,17 @@ static void begin_and_fill(const char *options, size_t stream_size)
 	disk_fill(0);
 }
 
-/* FLUSH-16: the first error is kept until it is asked for. */
+/* Checks that a flush fails. FLUSH-16: the status keeps the first error until it is read. */
 static void check_flush_fails(int with)
 {
-	int told;
+	int reported;
 
 	CHECK_EQ("FLUSH-12 FLUSH-20", posix_trace_flush(log_trid), with);
-	told = log_flush_error();
-	CHECK_EQ("FLUSH-16", told, with);
+	reported = log_flush_error();
+	CHECK_EQ("FLUSH-16", reported, with);
 }
 
-/* H12: as much as the stream holds waits for the disk, and then nothing is lost. */
+/* H12: the stream's contents wait for the disk. Up to its size nothing is lost. */
 TEST(full_for_a_while)
 {
 	struct log_seen seen;
@@ -92,7 +92,7 @@ TEST(full_for_a_while)
 	check_flush_fails(ENOSPC);
 	log_record(1000);
 	check_flush_fails(ENOSPC);
-	/* What was written can be read, by somebody else as well. */
+	/* Another process can read what was written. */
 	seen = log_read_file(FILE_ON_DISK);
 	CHECK("-", seen.error == 0 && seen.first == 1 && seen.count >= 100 && seen.missing == 0);
 	disk_free();
@@ -107,7 +107,7 @@ TEST(full_for_a_while)
 	log_check_gone();
 }
 
-static bool flush_error_told(void *arg)
+static bool flush_error_reported(void *arg)
 {
 	return log_flush_error() == *(int *)arg;
 }
@@ -120,7 +120,8 @@ static bool nothing_lost_more(void *arg)
 	return (*(uint64_t *)arg = log_lost()) == before;
 }
 
-/* More than that: it is lost, and known, and behind it the log goes on. By itself, nobody asks for a flush. */
+/* More than the stream can hold: events are lost and counted, and then the log continues by itself, without
+ * posix_trace_flush(). */
 TEST(full_for_long)
 {
 	struct log_seen seen;
@@ -129,7 +130,7 @@ TEST(full_for_long)
 
 	begin_and_fill("size=512k", 65536);
 	log_record(20000);
-	CHECK("FLUSH-16", log_wait(flush_error_told, &full));
+	CHECK("FLUSH-16", log_wait(flush_error_reported, &full));
 	lost = log_lost();
 	CHECK_OP("-", lost, >, 5000);
 	disk_free();
@@ -141,11 +142,22 @@ TEST(full_for_long)
 	CHECK("-", seen.first == 1 && seen.last == log_number);
 	CHECK_EQ("-", seen.count + seen.status.__posix_lost_events, log_number);
 	CHECK_EQ("-", seen.missing, seen.status.__posix_lost_events);
-	/* FLUSH-14: where it is missing the stream has stopped by itself. */
+	/* FLUSH-14: the stream has stopped by itself where events are missing. */
 	CHECK("FLUSH-14", seen.stopped > 0 && seen.starts == seen.stopped + 1);
 }
 
-/* There is no next flush: what could not be written is gone, and that is said. */
+/* Checks that the events in the log and its count of lost events add up exactly. */
+static void check_incomplete(const struct log_seen *seen, int error)
+{
+	CHECK_OP("STAT-18", seen->status.__posix_lost_events, >, 0);
+	CHECK_EQ("STAT-18", seen->count + seen->status.__posix_lost_events, log_number);
+	CHECK_EQ("STAT-18", seen->status.posix_log_overrun_status, POSIX_TRACE_OVERRUN);
+	CHECK_EQ("FLUSH-16", seen->status.posix_stream_flush_error, error);
+	/* After the last event. */
+	CHECK_EQ("-", seen->last_id, POSIX_TRACE_OVERFLOW);
+}
+
+/* No further flush follows: what could not be written is lost, and the log says so. */
 TEST(full_at_the_end)
 {
 	struct log_seen seen;
@@ -156,10 +168,11 @@ TEST(full_at_the_end)
 	CHECK_EQ("SHUT-14 SHUT-4", posix_trace_shutdown(log_trid), EINVAL);
 	seen = log_read_file(FILE_ON_DISK);
 	CHECK("SHUT-14", seen.error == 0 && seen.first == 1 && seen.count >= 100 && seen.missing == 0);
+	check_incomplete(&seen, ENOSPC);
 	log_check_gone();
 }
 
-/* Room for all events, but not for the index. */
+/* The disk has space for all events, but not for the index. */
 TEST(full_before_the_index)
 {
 	struct log_seen seen;
@@ -172,7 +185,7 @@ TEST(full_before_the_index)
 		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
 	}
 	disk_fill(0);
-	/* What is left of the file's last page is enough for the STOP, and not for a hundred segments' index. */
+	/* The rest of the file's last page is enough for STOP, but not for the index of a hundred segments. */
 	error = posix_trace_shutdown(log_trid);
 	CHECK("SHUT-13", error == ENOSPC || error == 0);
 	seen = log_read_file(FILE_ON_DISK);
@@ -187,7 +200,7 @@ TEST(full_at_the_beginning)
 	for (unsigned i = 0; i < 3; i++) {
 		int fd = disk_file(O_TRUNC);
 
-		/* What it can become is reserved, but for APPEND. */
+		/* The final size is reserved, except for APPEND. */
 		if (policies[i] != POSIX_TRACE_APPEND)
 			CHECK_EQ("LOG-11", log_try(0, fd, policies[i], 1 << 20, 0, 0), ENOSPC);
 		MUST(ftruncate(fd, 0) == 0);
@@ -202,7 +215,7 @@ TEST(full_at_the_beginning)
 	}
 }
 
-/* Space that the application has reserved is there, whatever others take. */
+/* Space that the application has reserved remains available when the disk is full. */
 TEST(reserved_before)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
@@ -228,7 +241,7 @@ TEST(reserved_before)
 	}
 }
 
-/* -- A limit of file sizes: SIGXFSZ would end this program (H13) ---------------------------- */
+/* -- Limits of the file size: SIGXFSZ would end this program (H13) -------------------------- */
 
 static void limit(rlim_t most)
 {
@@ -275,6 +288,46 @@ TEST(file_size_at_the_end)
 	log_check_gone();
 	seen = log_read_file(LOG_PATH);
 	CHECK("SHUT-14", seen.error == 0 && seen.missing == 0);
+	check_incomplete(&seen, EFBIG);
+}
+
+/* More than the stream can hold: some events are lost in the stream, and the rest could not be written. */
+TEST(full_for_ever)
+{
+	struct log_seen seen;
+
+	begin_and_fill("size=512k", 65536);
+	log_record(20000);
+	CHECK_EQ("SHUT-13", posix_trace_shutdown(log_trid), ENOSPC);
+	seen = log_read_file(FILE_ON_DISK);
+	CHECK("SHUT-14", seen.error == 0 && seen.first == 1 && seen.missing == 0);
+	CHECK_EQ("STAT-15", seen.status.posix_stream_overrun_status, POSIX_TRACE_OVERRUN);
+	check_incomplete(&seen, ENOSPC);
+}
+
+/* Writes fail beyond an offset only, as with a quota. */
+TEST(errors_at_the_end)
+{
+	static const int errors[] = { EIO, EDQUOT, ENOSPC, EFBIG };
+
+	shm_private("");
+	for (unsigned i = 0; i < 4; i++) {
+		struct log_seen seen;
+
+		log_begin(log_open(LOG_PATH, O_RDWR | O_CREAT | O_TRUNC), 1 << 20);
+		log_number = 0;
+		log_record(100);
+		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
+		write_error = errors[i];
+		write_error_from = 4096;
+		log_record(1000);
+		CHECK_EQ("SHUT-14", posix_trace_shutdown(log_trid), errors[i]);
+		write_error = 0;
+		write_error_from = 0;
+		seen = log_read_file(LOG_PATH);
+		CHECK("SHUT-14", seen.error == 0 && seen.first == 1 && seen.count >= 100 && seen.missing == 0);
+		check_incomplete(&seen, errors[i]);
+	}
 }
 
 TEST(file_size_at_the_beginning)
@@ -290,10 +343,10 @@ TEST(file_size_at_the_beginning)
 
 		MUST(getrlimit(RLIMIT_FSIZE, &before) == 0);
 		limit(0);
-		/* No stream either, under such a limit. */
+		/* Under such a limit a stream without a log cannot be created either. */
 		error = log_try(0, fd, policies[i], 100000, 0, 0);
 		CHECK("CREATE-21", error == ENOMEM);
-		/* One that has room for the stream and not for the log. */
+		/* A limit that allows the stream, but not the log. */
 		limit(2000000);
 		error = log_try(0, fd, policies[i], 4000000, 0, 65536);
 		if (policies[i] == POSIX_TRACE_APPEND)
@@ -305,7 +358,7 @@ TEST(file_size_at_the_beginning)
 	}
 }
 
-/* -- Errors of all kinds, as of a disk that breaks or is made read-only --------------------------- */
+/* -- All kinds of errors, as of a disk that breaks or becomes read-only --------------------------- */
 
 TEST(errors)
 {
@@ -327,7 +380,7 @@ TEST(errors)
 			check_flush_fails(errors[i]);
 			CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), errors[i]);
 			write_error = i ? errors[0] : errors[1];
-			/* FLUSH-16: later ones do not matter until the first has been read. */
+			/* FLUSH-16: later errors do not matter until the first one has been read. */
 			CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), write_error);
 			CHECK_EQ("FLUSH-16", log_flush_error(), errors[i]);
 			write_error = 0;
@@ -340,7 +393,7 @@ TEST(errors)
 	log_check_gone();
 }
 
-/* Interrupted, and a few bytes at a time: no error. */
+/* Interrupted and short writes are no errors. */
 TEST(short_writes)
 {
 	static const int sizes[] = { 1, 63, 511, 4096 };
@@ -361,7 +414,7 @@ TEST(short_writes)
 	log_check_all(&seen);
 }
 
-/* -- Others ------------------------------------------------------------------------------------------ */
+/* -- Other programs ---------------------------------------------------------------------------------- */
 
 TEST(removed)
 {
@@ -379,13 +432,13 @@ TEST(removed)
 	CHECK_EQ("FLUSH-16", log_flush_error(), 0);
 	log_record(10);
 	CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
-	/* Who has it open still has all. */
+	/* A process that has the file open has all of it. */
 	seen = log_read(fd);
 	log_check_all(&seen);
 	CHECK_EQ("-", access(LOG_PATH, F_OK), -1);
 }
 
-/* A child records into the log, until it is killed. Numbers are in memory that both see. */
+/* A child records into the log until it is killed. It stores its progress in shared memory. */
 static volatile uint32_t *recorded;
 
 static pid_t killed_child(void (*misfortune)(void))
@@ -418,7 +471,8 @@ static void rename_it(void)
 	MUST(rename(LOG_PATH, LOG_PATH " elsewhere") == 0);
 }
 
-/* H25: who opens it by its new name has all. Somebody who creates a stream cannot know that name, and leaves all as it is. */
+/* H25: a process that opens the log by its new name has all of it. A process that creates a stream cannot know the new
+ * name, and changes nothing. */
 TEST(renamed_then_killed)
 {
 	struct log_seen seen;
@@ -439,7 +493,8 @@ static void leave_it(void)
 {
 }
 
-/* The creator has not found out what its log is called, and so nobody else does; until somebody opens it. */
+/* The creator could not find out the name of its log, so other processes cannot know it either. The log is completed
+ * when it is opened. */
 TEST(not_found_then_killed)
 {
 	struct log_seen seen;
@@ -463,7 +518,7 @@ static void remove_it(void)
 	MUST(unlink(LOG_PATH) == 0);
 }
 
-/* Who has the file open has all of it, too. */
+/* A process that has the removed file open has all of it. */
 TEST(removed_then_killed)
 {
 	struct log_seen seen;
@@ -487,7 +542,7 @@ static void put_another_there(void)
 	close(fd);
 }
 
-/* Another file has its name by now: nothing is written there. */
+/* Another file has the log's name: it must not be written to. */
 TEST(replaced_then_killed)
 {
 	struct log_seen seen;
@@ -506,7 +561,7 @@ TEST(replaced_then_killed)
 	log_check_gone();
 }
 
-/* A program that rotates its logs by copying and cutting them. */
+/* As a program that rotates logs by copying and truncating them. */
 TEST(cut_to_nothing)
 {
 	struct log_seen seen;
@@ -531,7 +586,7 @@ TEST(cut_to_nothing)
 
 #define OTHERS 40
 
-/* Files of the application's that come to have the numbers of those that were closed. */
+/* Files of the application that get the numbers of the closed descriptors. */
 static int others[OTHERS];
 
 static void others_open(void)
@@ -539,7 +594,7 @@ static void others_open(void)
 	for (int i = 0; i < OTHERS; i++) {
 		char path[64];
 
-		snprintf(path, sizeof path, "/dev/shm/other%d", i);
+		snprintf(path, sizeof path, "/dev/shm/test-other%d", i);
 		others[i] = log_open(path, O_RDWR | O_CREAT);
 	}
 }
@@ -549,7 +604,7 @@ static void others_check(void)
 	for (int i = 0; i < OTHERS; i++) {
 		struct stat st;
 
-		MUST(fstat(others[i], &st) == 0); /* nobody has closed it */
+		MUST(fstat(others[i], &st) == 0); /* the library has not closed it */
 		CHECK_EQ("-", st.st_size, 0);
 	}
 }
@@ -578,7 +633,8 @@ TEST(all_closed)
 	}
 }
 
-/* An old kernel: the flusher cannot have a table of its own, and loses the log. But it writes nowhere else, and closes nothing. */
+/* On an old kernel the flusher cannot have its own descriptor table, and loses the log. But it writes to no other file,
+ * and closes none. */
 TEST(all_closed_without_own_table)
 {
 	static const int flags[] = { 0, O_APPEND };
@@ -608,7 +664,8 @@ TEST(all_closed_without_own_table)
 	}
 }
 
-/* Whose file it is cannot be found out for a while: nothing is written, that is told as it is, and afterwards it goes on. */
+/* The file's identity cannot be determined for a while: nothing is written, the error is reported, and then the log
+ * continues. */
 TEST(unknown_without_own_table)
 {
 	struct log_seen seen;
@@ -628,7 +685,7 @@ TEST(unknown_without_own_table)
 	log_check_all(&seen);
 }
 
-/* Nothing is left open of an old kernel's way, either. */
+/* On an old kernel no descriptor is left open either. */
 TEST(without_own_table)
 {
 	struct log_seen seen;
@@ -655,9 +712,11 @@ TEST(without_own_table)
 	CHECK_EQ("-", shm_descriptors(), before);
 }
 
-TEST_MAIN(TEST_ENTRY(full_for_a_while), TEST_ENTRY(full_for_long), TEST_ENTRY(full_at_the_end), TEST_ENTRY(full_before_the_index),
-          TEST_ENTRY(full_at_the_beginning), TEST_ENTRY(reserved_before), TEST_ENTRY(file_size), TEST_ENTRY(file_size_at_the_end),
-          TEST_ENTRY(file_size_at_the_beginning), TEST_ENTRY(errors), TEST_ENTRY(short_writes), TEST_ENTRY(removed),
-          TEST_ENTRY(renamed_then_killed), TEST_ENTRY(not_found_then_killed), TEST_ENTRY(removed_then_killed), TEST_ENTRY(replaced_then_killed),
+TEST_MAIN(TEST_ENTRY(full_for_a_while), TEST_ENTRY(full_for_long), TEST_ENTRY(full_at_the_end),
+          TEST_ENTRY(full_before_the_index), TEST_ENTRY(full_for_ever), TEST_ENTRY(errors_at_the_end),
+          TEST_ENTRY(full_at_the_beginning), TEST_ENTRY(reserved_before), TEST_ENTRY(file_size),
+          TEST_ENTRY(file_size_at_the_end), TEST_ENTRY(file_size_at_the_beginning), TEST_ENTRY(errors),
+          TEST_ENTRY(short_writes), TEST_ENTRY(removed), TEST_ENTRY(renamed_then_killed),
+          TEST_ENTRY(not_found_then_killed), TEST_ENTRY(removed_then_killed), TEST_ENTRY(replaced_then_killed),
           TEST_ENTRY(cut_to_nothing), TEST_ENTRY(all_closed), TEST_ENTRY(all_closed_without_own_table),
           TEST_ENTRY(unknown_without_own_table), TEST_ENTRY(without_own_table))

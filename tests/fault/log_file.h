@@ -1,5 +1,5 @@
 /*
- * log_file.h - numbered events that go into a log, and what of them is in it
+ * log_file.h - numbered events that are recorded into a log, and what a reader finds of them
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,12 +13,12 @@
 
 #define LOG_PATH "/dev/shm/log" /* in the test's own /dev/shm */
 
-/* Longest data of an event; its length follows from its number. */
+/* Longest data of an event in words. The length of an event follows from its number. */
 #define LOG_WORDS 32
 
 static trace_id_t log_trid;
 static trace_event_id_t log_id;
-static uint32_t log_number; /* of the last event that was recorded */
+static uint32_t log_number; /* number of the last recorded event */
 
 /* -- Recording --------------------------------------------------------------------------- */
 
@@ -29,7 +29,7 @@ static inline size_t log_fill(uint32_t data[LOG_WORDS], uint32_t number)
 	return sizeof data[0] * (1 + number * 7 % LOG_WORDS);
 }
 
-/* Events; errno stays as it is. */
+/* Records events; preserves errno. */
 static inline void log_record(uint32_t count)
 {
 	uint32_t data[LOG_WORDS];
@@ -45,7 +45,8 @@ static inline void log_record(uint32_t count)
 	errno = before;
 }
 
-/* With these policies and sizes; 0: the default. Not started. */
+/* Creates a stream with a log, with these policies and sizes (0: the default), and does not start it. Returns the
+ * error. */
 static inline int log_try(pid_t pid, int fd, int log_policy, size_t log_size, int stream_policy, size_t stream_size)
 {
 	trace_attr_t attr;
@@ -68,7 +69,7 @@ static inline int log_try(pid_t pid, int fd, int log_policy, size_t log_size, in
 	return error;
 }
 
-/* One that works: APPEND, FLUSH, and this much room in the stream. */
+/* Creates and starts a stream with a log that works: APPEND, FLUSH, and a stream of this size. */
 static inline void log_begin(int fd, size_t stream_size)
 {
 	MUST(log_try(0, fd, POSIX_TRACE_APPEND, 0, 0, stream_size) == 0 && posix_trace_start(log_trid) == 0);
@@ -101,12 +102,12 @@ static inline uint64_t log_lost(void)
 /* -- Reading ------------------------------------------------------------------------------------ */
 
 struct log_seen {
-	int error;             /* of posix_trace_open(); then the rest means nothing */
-	uint32_t first, last;  /* numbers of ours; 0: there is none */
+	int error;             /* of posix_trace_open(); if not 0, the rest is undefined */
+	uint32_t first, last;  /* numbers of our events; 0: none */
 	uint32_t count;
 	uint32_t missing;      /* between the first and the last */
 	int gaps;              /* OVERFLOW */
-	int starts, stops, stopped; /* STOP by a call, and by itself */
+	int starts, stops, stopped; /* STOP by a call, and automatic STOP */
 	int last_id;
 	struct posix_trace_status_info status;
 };
@@ -137,9 +138,11 @@ static inline struct log_seen log_read(int fd)
 		if (e.posix_event_id < POSIX_TRACE_UNNAMED_USEREVENT)
 			continue;
 		if (!seen.count)
-			CHECK("LOG-20", posix_trace_eventid_get_name(trid, e.posix_event_id, name) == 0 && strcmp(name, "logged") == 0);
+			CHECK("LOG-20", posix_trace_eventid_get_name(trid, e.posix_event_id, name) == 0 &&
+			                        strcmp(name, "logged") == 0);
 		if (length != log_fill(right, data[0]) || memcmp(data, right, length) != 0 || data[0] <= seen.last) {
-			TEST_FAIL("EVT-1", "event %u behind %u, of %zu bytes, is not as it was", data[0], seen.last, length);
+			TEST_FAIL("EVT-1", "event %u behind %u, of %zu bytes, is not as it was", data[0], seen.last,
+			          length);
 			break;
 		}
 		if (seen.count++)
@@ -161,7 +164,7 @@ static inline struct log_seen log_read_file(const char *path)
 	return seen;
 }
 
-/* All from the first to the last that was recorded, and nothing lost. */
+/* Checks that the log has all recorded events, and that none was lost. */
 static inline void log_check_all(const struct log_seen *seen)
 {
 	CHECK_EQ("OPEN-8", seen->error, 0);
@@ -172,7 +175,7 @@ static inline void log_check_all(const struct log_seen *seen)
 	CHECK_EQ("-", seen->gaps, 0);
 }
 
-/* Nothing of ours is left in shared memory but what this process itself needs. */
+/* Checks that no stream and no temporary file is left in shared memory. */
 static inline void log_check_gone(void)
 {
 	CHECK_EQ("SHUT-2", shm_count(shm_directory(), "stream-") > 0, 0);
@@ -187,7 +190,7 @@ static inline int64_t log_now(void)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* Waits until f(arg) says so, for as long as a test may. */
+/* Waits until f(arg) returns true. Returns false after the longest time that a test may take. */
 static inline bool log_wait(bool (*f)(void *), void *arg)
 {
 	int64_t until = log_now() + 20000000000ll * test_slow();

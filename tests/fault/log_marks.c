@@ -1,10 +1,9 @@
 /*
  * log_marks.c - a death at each instruction between a record's chunk and the log's draft
  *
- * tests/unit/draft.c stops between the steps. Here a process is led through them, instruction by
- * instruction, and at each of them another goes on with a copy of the shared memory as it
- * is then, as if the first one had been killed there: also in the middle of a
- * mark, half of which is the new one. Each record is in the draft or in its chunk, and in one of them only.
+ * tests/unit/draft.c stops between the steps. Here a process is single-stepped through them. After each instruction the
+ * test recovers a copy of the shared memory, as if the process had been killed there, even in the middle of a mark that
+ * is half written. Each record must be either in the draft or in its chunk.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +18,7 @@
 #define CAPACITY 4096
 #define CHUNKS   3
 
-/* What both see: a stream as small as can be, and the state of its log. */
+/* The shared memory: the smallest possible stream, and the state of its log. */
 static struct memory {
 	struct stream_header header;
 	struct chunk chunk[CHUNKS];
@@ -53,7 +52,7 @@ static void add(char letter)
 	MUST(draft_add(&d, &e, &letter, e.time));
 }
 
-/* The events of the draft, as letters; each of them is whole, or this says so. */
+/* Returns the events of the draft as letters, or a message if the draft is no segment. */
 static const char *contents(void)
 {
 	static struct unpack u;
@@ -72,8 +71,8 @@ static const char *contents(void)
 }
 
 /*
- * Records a, b, c, ... come from three chunks by turns, one and then two at once. Each take is a
- * stretch of its own.
+ * Records a, b, c, ... come from three chunks in turn, alternately one and two at once. Each take is single-stepped
+ * separately.
  */
 static const struct take {
 	char letters[3];
@@ -94,14 +93,14 @@ static void run(void)
 		step_begin();
 		for (const char *p = t->letters; *p; p++)
 			add(*p);
-		draft_intend(&d, t->chunk, t->number, t->count);
+		draft_prepare(&d, t->chunk, t->number, t->count);
 		store_release(&s.chunks[t->chunk].read, t->number + 1);
-		draft_done(&d);
+		draft_commit(&d);
 		step_end();
 	}
 }
 
-/* What has to be in the draft: all that was taken. */
+/* Returns the required contents of the draft: everything that was taken. */
 static const char *taken(void)
 {
 	static char text[16];

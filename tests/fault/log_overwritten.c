@@ -1,8 +1,8 @@
 /*
- * log_overwritten.c - a log's creator is killed, and who it traced goes on
+ * log_overwritten.c - a log's creator is killed, and the traced process continues
  *
- * H25. The stream overwrites itself until its end is noticed. Whoever completes the log says
- * where events are missing, not only how many: tests/fault/crowd.c found a log without a word of it.
+ * H25. The stream overwrites itself until its end is noticed. Completing the log must report where events are missing,
+ * not only how many: tests/fault/crowd.c found a log without such a report.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,8 @@ static void trace(unsigned from, unsigned until)
 		posix_trace_event(id, &i, sizeof i);
 }
 
-/* Has traced this process into a log, and flushed if so; when it is dead 5000 more events come. */
+/* Lets a creator trace this process into a log, flush it if `flushed`, and be killed. Then records until there are 5000
+ * events. */
 static void killed_creator(const char *log, int policy, bool flushed)
 {
 	pid_t self = getpid(), child;
@@ -53,28 +54,29 @@ static void killed_creator(const char *log, int policy, bool flushed)
 		close(come[i]), close(go[i]);
 }
 
-/* What is missing, the START too, if it is said where; else a failure. */
+/* Returns the number of missing events including START. Checks that each gap is reported in its place. */
 static unsigned long missing(trace_id_t trid)
 {
 	unsigned long n = 1, first = 0;
 	struct posix_trace_event_info e;
 	int unavailable = 0;
-	bool told = false;
+	bool reported = false;
 	size_t length;
 	unsigned number;
 
-	while (posix_trace_getnext_event(trid, &e, &number, sizeof number, &length, &unavailable) == 0 && !unavailable) {
+	while (posix_trace_getnext_event(trid, &e, &number, sizeof number, &length, &unavailable) == 0 &&
+	       !unavailable) {
 		if (e.posix_event_id == POSIX_TRACE_OVERFLOW || e.posix_event_id == POSIX_TRACE_STOP)
-			told = true;
+			reported = true;
 		if (e.posix_event_id == POSIX_TRACE_START)
 			n = 0;
 		if (e.posix_event_id < POSIX_TRACE_UNNAMED_USEREVENT || length != sizeof number)
 			continue;
 		CHECK_OP("LOG-20", number, >=, first);
-		CHECK("SYS-7 SYS-18", number == first || told);
+		CHECK("SYS-7 SYS-18", number == first || reported);
 		n += number - first;
 		first = number + 1;
-		told = false;
+		reported = false;
 	}
 	return n + 5000 - first;
 }
@@ -89,7 +91,7 @@ static void check(int policy, bool flushed)
 	shm_private("");
 	id = fault_open("fault");
 	killed_creator(log, policy, flushed);
-	/* Whoever comes by completes it. */
+	/* The next process that creates a stream completes the log. */
 	MUST(posix_trace_create(0, NULL, &trid) == 0 && posix_trace_shutdown(trid) == 0);
 	fd = open(log, O_RDONLY | O_CLOEXEC);
 	MUST(fd >= 0 && posix_trace_open(fd, &trid) == 0);

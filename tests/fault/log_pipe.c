@@ -1,9 +1,9 @@
 /*
- * log_pipe.c - a log that goes to somebody who reads it: who is slow, stops, or has gone
+ * log_pipe.c - a log that is piped to a reader that is slow, stops or exits
  *
- * The reader is another process, which copies what it gets to a file: it is stopped and
- * killed by signals, as readers are. Trace points do not notice any of that, nothing is lost as
- * long as the stream has room, no signal reaches the program, and what was copied opens.
+ * The reader is another process, which copies the log to a file. It is stopped and killed by signals. Trace points
+ * notice none of this, nothing is lost while the stream has room, no signal reaches the program, and the copy can be
+ * opened.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,12 +15,13 @@
 #define COPY_PATH "/dev/shm/copy"
 #define FIFO_PATH "/dev/shm/fifo"
 
-/* -- What the log goes through -------------------------------------------------------- */
+/* -- Links between log and reader ----------------------------------------------------- */
 
 enum { PIPE, PIPE_NONBLOCK, FIFO, STREAM, STREAM_NONBLOCK, PACKETS, DATAGRAMS, LINKS };
 
 static const char *const link_name[LINKS] = {
-	"pipe", "pipe, O_NONBLOCK", "FIFO", "stream socket", "stream socket, O_NONBLOCK", "packet socket", "datagram socket",
+	"pipe",          "pipe, O_NONBLOCK", "FIFO", "stream socket", "stream socket, O_NONBLOCK",
+	"packet socket", "datagram socket",
 };
 
 static bool nonblocking(int kind)
@@ -33,11 +34,14 @@ static bool is_socket(int kind)
 	return kind >= STREAM;
 }
 
-/* As little as possible in between: end[0] to read from, end[1] to write to. */
+/* Opens a link with the smallest possible buffer: end[0] to read from, end[1] to write to. */
 static void link_open(int kind, int end[2])
 {
 	static const int type[LINKS] = {
-		[STREAM] = SOCK_STREAM, [STREAM_NONBLOCK] = SOCK_STREAM, [PACKETS] = SOCK_SEQPACKET, [DATAGRAMS] = SOCK_DGRAM,
+		[STREAM] = SOCK_STREAM,
+		[STREAM_NONBLOCK] = SOCK_STREAM,
+		[PACKETS] = SOCK_SEQPACKET,
+		[DATAGRAMS] = SOCK_DGRAM,
 	};
 	int least = 1;
 
@@ -58,11 +62,11 @@ static void link_open(int kind, int end[2])
 		MUST(fcntl(end[1], F_SETFL, O_NONBLOCK) == 0);
 }
 
-/* -- Who reads --------------------------------------------------------------------------- */
+/* -- The reader -------------------------------------------------------------------------- */
 
 static pid_t reader;
 
-/* So much of it, then it goes. */
+/* Copies at most `most` bytes, in steps, with a pause after each. */
 static void copy(int from, int to, size_t step, long pause_us, size_t most)
 {
 	static char bytes[1 << 20];
@@ -81,13 +85,13 @@ static void copy(int from, int to, size_t step, long pause_us, size_t most)
 	}
 }
 
-/* Returns where to write to. most 0: all. */
+/* Starts the reader. Returns the descriptor to write to. `most` 0: no limit. */
 static int reader_start(int kind, size_t step, long pause_us, size_t most)
 {
 	int end[2], to = log_open(COPY_PATH, O_WRONLY | O_CREAT | O_TRUNC);
 
 	link_open(kind, end);
-	/* A message that is not read at once is cut off. */
+	/* A message is truncated if it is not read at once. */
 	if (kind >= PACKETS)
 		step = 1 << 20;
 	fflush(stdout);
@@ -120,7 +124,7 @@ static void reader_kill(void)
 	MUST(kill(reader, SIGKILL) == 0 && waitpid(reader, NULL, 0) == reader);
 }
 
-/* Nobody writes any more: that ends it. */
+/* Waits for the reader, which ends because the last writer has closed the link. */
 static void reader_finished(void)
 {
 	int status;
@@ -129,7 +133,8 @@ static void reader_finished(void)
 	CHECK_EQ("SHUT-2", status, 0);
 }
 
-/* Socket messages have no end: who writes is gone, but a reader of datagrams does not notice. */
+/* Ends the reader. A reader of datagrams does not notice that its writer has closed the socket, so it gets an empty
+ * message. */
 static void reader_end(int kind, int fd)
 {
 	struct stat st;
@@ -140,7 +145,7 @@ static void reader_end(int kind, int fd)
 	reader_finished();
 }
 
-/* -- What must not happen ---------------------------------------------------------------- */
+/* -- Forbidden effects ------------------------------------------------------------------- */
 
 static volatile sig_atomic_t signals;
 
@@ -149,7 +154,7 @@ static void count_signal(int number)
 	signals++;
 }
 
-/* SIGPIPE ends this process, or is counted. */
+/* Makes SIGPIPE kill this process, or counts the signals. */
 static void sigpipe(bool handled)
 {
 	signals = 0;
@@ -173,7 +178,7 @@ static int64_t cpu_time(void)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* Who waits, sleeps. */
+/* Checks that waiting threads sleep. */
 static void check_idle(void)
 {
 	int64_t before = cpu_time();
@@ -193,9 +198,9 @@ static bool reader_error(int error)
 	return error == EPIPE || error == ECONNRESET || error == ECONNREFUSED || error == ENOTCONN;
 }
 
-/* -- Slow ------------------------------------------------------------------------------------ */
+/* -- A slow reader --------------------------------------------------------------------------- */
 
-/* What waits for the reader is in the stream. */
+/* Data that waits for the reader is in the stream. */
 TEST(slow_reader)
 {
 	shm_private("");
@@ -227,7 +232,7 @@ TEST(slow_reader)
 	}
 }
 
-/* Data of an event and its segment are longer than the socket takes in one message. */
+/* An event's data and its segment are longer than one message of the socket. */
 TEST(long_segments)
 {
 	shm_private("");
@@ -246,7 +251,7 @@ TEST(long_segments)
 	}
 }
 
-/* The application closes what it has, and the flusher's own is the only one. */
+/* The application closes its descriptors, and the flusher has the only one. */
 TEST(closed_by_application)
 {
 	shm_private("");
@@ -261,7 +266,7 @@ TEST(closed_by_application)
 		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
 		log_record(100);
 		CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
-		/* And that is closed with the stream. */
+		/* The flusher closes its own at shutdown. */
 		reader_finished();
 		seen = log_read_file(COPY_PATH);
 		log_check_all(&seen);
@@ -286,7 +291,7 @@ static bool nothing_lost_more(void *arg)
 	return false;
 }
 
-/* More than the stream holds: it is lost, and counted, and behind it the log goes on. */
+/* More than the stream can hold: events are lost and counted, and then the log continues. */
 TEST(stopped_for_long)
 {
 	shm_private("");
@@ -303,7 +308,7 @@ TEST(stopped_for_long)
 		log_record(10000);
 		CHECK("FLUSH-14", log_wait(lost_much, NULL));
 		check_idle();
-		CHECK_EQ("FLUSH-16", log_flush_error(), 0); /* it has not failed, it takes its time */
+		CHECK_EQ("FLUSH-16", log_flush_error(), 0); /* no error, only a delay */
 		lost = log_lost();
 		reader_go_on();
 		CHECK("FLUSH-14", log_wait(nothing_lost_more, &lost));
@@ -322,9 +327,9 @@ TEST(stopped_for_long)
 	}
 }
 
-/* -- Gone -------------------------------------------------------------------------------------- */
+/* -- The reader is gone ------------------------------------------------------------------------ */
 
-static bool flush_error_told(void *arg)
+static bool flush_error_reported(void *arg)
 {
 	int error = log_flush_error();
 
@@ -332,7 +337,7 @@ static bool flush_error_told(void *arg)
 	return error != 0;
 }
 
-/* SIGPIPE would end this process, or come to the handler. */
+/* SIGPIPE would kill this process, or run the handler. */
 TEST(gone)
 {
 	shm_private("");
@@ -348,12 +353,12 @@ TEST(gone)
 			log_record(100);
 			CHECK("FLUSH-20", reader_error(posix_trace_flush(log_trid)));
 			CHECK("FLUSH-16", reader_error(log_flush_error()));
-			/* And the program goes on, for as long as it likes. */
+			/* The program can continue as long as it likes. */
 			log_record(10000);
 			CHECK("FLUSH-14", log_wait(lost_much, NULL));
 			if (!handled) {
 				check_idle();
-				CHECK("FLUSH-16", log_wait(flush_error_told, NULL));
+				CHECK("FLUSH-16", log_wait(flush_error_reported, NULL));
 			}
 			CHECK_EQ("FLUSH-20", posix_trace_stop(log_trid), 0);
 			CHECK("FLUSH-20", reader_error(posix_trace_flush(log_trid)));
@@ -371,7 +376,7 @@ TEST(gone)
 	}
 }
 
-/* Before there is anything to read. */
+/* The reader is gone before there is anything to read. */
 TEST(gone_before)
 {
 	shm_private("");
@@ -393,16 +398,16 @@ TEST(gone_before)
 	}
 }
 
-static uint32_t copied_before; /* of a reader that has got less */
+static uint32_t copied_before; /* events of the reader that has read fewer bytes */
 
-/* What it has read opens as far as it goes, wherever it has stopped. */
+/* Checks that the copy can be opened and read as far as it goes, wherever the reader has stopped. */
 static void check_copy_begins(size_t most)
 {
 	struct log_seen seen = log_read_file(COPY_PATH);
 
 	CHECK("OPEN-8", seen.error == 0 || seen.error == EINVAL);
 	if (seen.error)
-		CHECK_OP("OPEN-8", most, <, 4096); /* not even the header */
+		CHECK_OP("OPEN-8", most, <, 4096); /* less than the header */
 	else if (seen.count)
 		CHECK("OPEN-3", seen.first == 1 && seen.missing == 0 && seen.last <= log_number);
 	CHECK_OP("OPEN-8", seen.count, >=, copied_before);
@@ -431,7 +436,7 @@ TEST(gone_in_a_frame)
 					CHECK("FLUSH-20", error == 0 || reader_error(error));
 				}
 				CHECK("FLUSH-20", reader_error(error));
-				/* Nothing can follow half a frame, and nothing is tried. */
+				/* Nothing can follow half a frame, and no write is tried. */
 				if (!is_socket(kind))
 					CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), EPIPE);
 				CHECK("SHUT-8", reader_error(posix_trace_shutdown(log_trid)));
@@ -446,7 +451,7 @@ TEST(gone_in_a_frame)
 	}
 }
 
-/* While somebody waits for it. */
+/* The reader is killed while a call waits for it. */
 static void *flush_there(void *arg)
 {
 	*(int *)arg = posix_trace_flush(log_trid);
@@ -467,7 +472,7 @@ static bool is_flushing(void *arg)
 	return status.posix_stream_flush_status == POSIX_TRACE_FLUSHING;
 }
 
-/* A writer that can go no further is not seen from outside; but what it has left for the reader is. */
+/* Returns true if the link is full. A blocked writer cannot be observed directly, but its data for the reader can. */
 static bool link_is_full(void *arg)
 {
 	struct pollfd p = { .fd = *(int *)arg, .events = POLLOUT };
@@ -507,17 +512,18 @@ TEST(gone_while_waited_for)
 	}
 }
 
-/* -- An end while the reader does not read ----------------------------------------------------- */
+/* -- The program exits while the reader does not read ------------------------------------------ */
 
 enum { GO_ON, KILL_READER, TERMINATE, ENDS };
 
-/* As for any output that is written at exit: the program waits. It can be ended all the same. */
+/* As with any output that is written at exit, the program waits. It can be killed nevertheless. */
 TEST(exit_waits)
 {
 	shm_private("");
 	fault_works(fault_open("other"));
 	for (int how = 0; how < ENDS; how++) {
-		for (int policy = POSIX_TRACE_UNTIL_FULL; policy; policy = policy == POSIX_TRACE_FLUSH ? 0 : POSIX_TRACE_FLUSH) {
+		for (int policy = POSIX_TRACE_UNTIL_FULL; policy;
+		     policy = policy == POSIX_TRACE_FLUSH ? 0 : POSIX_TRACE_FLUSH) {
 			int fd = reader_start(PIPE, 1 << 16, 0, 0), status;
 			struct log_seen seen;
 			pid_t creator;
@@ -528,7 +534,8 @@ TEST(exit_waits)
 			if (creator == 0) {
 				sigpipe(false);
 				log_number = 0;
-				MUST(log_try(0, fd, POSIX_TRACE_APPEND, 0, policy, 1 << 20) == 0 && posix_trace_start(log_trid) == 0);
+				MUST(log_try(0, fd, POSIX_TRACE_APPEND, 0, policy, 1 << 20) == 0 &&
+				     posix_trace_start(log_trid) == 0);
 				log_record(2500);
 				exit(test_failures ? 1 : 0);
 			}
@@ -536,7 +543,7 @@ TEST(exit_waits)
 			log_number = 2500;
 			CHECK("-", log_wait(link_is_full, &fd));
 			close(fd);
-			usleep(100000); /* in which it could have ended */
+			usleep(100000); /* enough time for a premature end */
 			CHECK_EQ("SHUT-6 SHUT-8", waitpid(creator, &status, WNOHANG), 0);
 			if (how == GO_ON)
 				reader_go_on();
@@ -558,7 +565,7 @@ TEST(exit_waits)
 				log_check_all(&seen);
 			else if (how == TERMINATE)
 				CHECK("OPEN-8", seen.error == 0 && seen.missing == 0 && seen.last <= log_number);
-			/* What there is cannot be brought to its log by anybody: it goes. */
+			/* The rest cannot be written to the log by any process, so it is removed. */
 			fault_works(fault_open("other"));
 			log_check_gone();
 		}
@@ -600,7 +607,8 @@ TEST(null_device)
 		CHECK_EQ("FLUSH-20", posix_trace_flush(log_trid), 0);
 		MUST(posix_trace_get_status(log_trid, &status) == 0);
 		CHECK_EQ("FLUSH-16", status.posix_stream_flush_error, 0);
-		CHECK_EQ("LOG-14 LOG-16", status.posix_log_full_status == POSIX_TRACE_FULL, policies[i] == POSIX_TRACE_UNTIL_FULL);
+		CHECK_EQ("LOG-14 LOG-16", status.posix_log_full_status == POSIX_TRACE_FULL,
+		         policies[i] == POSIX_TRACE_UNTIL_FULL);
 		CHECK_EQ("-", status.__posix_lost_events, 0);
 		CHECK_EQ("SHUT-8", posix_trace_shutdown(log_trid), 0);
 		CHECK_EQ("OPEN-8", log_read(fd).error, EINVAL);
@@ -609,6 +617,6 @@ TEST(null_device)
 	log_check_gone();
 }
 
-TEST_MAIN(TEST_ENTRY(slow_reader), TEST_ENTRY(long_segments), TEST_ENTRY(closed_by_application), TEST_ENTRY(stopped_for_long),
-          TEST_ENTRY(gone), TEST_ENTRY(gone_before), TEST_ENTRY(gone_in_a_frame), TEST_ENTRY(gone_while_waited_for),
-          TEST_ENTRY(exit_waits), TEST_ENTRY(full_device), TEST_ENTRY(null_device))
+TEST_MAIN(TEST_ENTRY(slow_reader), TEST_ENTRY(long_segments), TEST_ENTRY(closed_by_application),
+          TEST_ENTRY(stopped_for_long), TEST_ENTRY(gone), TEST_ENTRY(gone_before), TEST_ENTRY(gone_in_a_frame),
+          TEST_ENTRY(gone_while_waited_for), TEST_ENTRY(exit_waits), TEST_ENTRY(full_device), TEST_ENTRY(null_device))

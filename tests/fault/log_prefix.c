@@ -1,11 +1,10 @@
 /*
- * log_prefix.c - a log whose last writes never came to the disk
+ * log_prefix.c - a log whose last writes never reached the disk
  *
- * The linker puts what is here in front of src/base/sys.c: all that is written to a log is noted.
- * Then the file is built again as it was after each write, and with the next one torn: cut off at
- * several places, some of its sectors missing, or there while the one before is
- * not. However it is: it can be opened as soon as its header is there, and
- * what is read lies between what was read before that write and after it.
+ * The linker's --wrap puts the functions of this file in front of src/base/sys.c: they note all writes to a log. Then
+ * the file is rebuilt as it was after each write, with the next write torn: truncated at several places, with some of
+ * its sectors missing, or present while the write before it is missing. In each case the log can be opened as soon as
+ * its header is there, and the events read lie between those before and after the write.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +18,7 @@
 struct op {
 	uint64_t offset;
 	size_t size;
-	unsigned char *data; /* null: the file was cut to this offset */
+	unsigned char *data; /* null: the file was truncated to this offset */
 };
 
 #define OPS_MAX 4096
@@ -28,7 +27,7 @@ static struct op ops[OPS_MAX];
 static int ops_count;
 static struct stat log_file;
 
-/* By the one thread that writes. */
+/* Notes a write. Called by the only thread that writes. */
 static void note(int fd, const void *data, size_t size, uint64_t offset)
 {
 	struct stat st;
@@ -70,9 +69,9 @@ int __wrap_sys_truncate(int fd, uint64_t size)
 	return r;
 }
 
-/* -- The file, as it may be after the power has failed ---------------------------------------- */
+/* -- The file as it may be after a power failure ---------------------------------------------- */
 
-static unsigned char *image; /* what it held after the writes so far */
+static unsigned char *image; /* contents after the writes so far */
 static size_t image_size, image_room;
 static int image_fd;
 
@@ -93,33 +92,33 @@ static void apply(unsigned char *to, size_t *size, const struct op *op, size_t f
 		*size = op->offset + until;
 }
 
-/* -- What is read from it -------------------------------------------------------------------------- */
+/* -- Reading the file ------------------------------------------------------------------------------ */
 
 #define EVENTS_MAX 20000
-#define PER_TYPE   150 /* so many events, then those of a new type */
+#define PER_TYPE   150 /* events per type */
 
 struct seen {
 	trace_event_id_t id;
-	unsigned number; /* of an event of ours; else 0 */
+	unsigned number; /* of our event; else 0 */
 	struct timespec time;
 };
 
 struct reading {
 	bool opens;
 	int count, holes;
-	unsigned first, last; /* numbers of ours */
+	unsigned first, last; /* numbers of our events */
 	struct seen event[EVENTS_MAX];
 };
 
-static int failures_told;
+static int failures_reported;
 
 #define TOLD(...)                                              \
 	do {                                                   \
-		if (failures_told++ < 20)                      \
+		if (failures_reported++ < 20)                      \
 			TEST_FAIL("-", __VA_ARGS__);           \
 	} while (0)
 
-static bool names_missing; /* the write that had them is */
+static bool names_missing; /* the write with the names is missing */
 
 static void check_name(trace_id_t trid, trace_event_id_t id, unsigned number)
 {
@@ -179,7 +178,8 @@ static void read_image(struct reading *r, const unsigned char *bytes, size_t siz
 
 static bool same(const struct seen *a, const struct seen *b)
 {
-	return a->id == b->id && a->number == b->number && a->time.tv_sec == b->time.tv_sec && a->time.tv_nsec == b->time.tv_nsec;
+	return a->id == b->id && a->number == b->number && a->time.tv_sec == b->time.tv_sec &&
+	       a->time.tv_nsec == b->time.tv_nsec;
 }
 
 static bool begins_with(const struct reading *whole, const struct reading *part)
@@ -192,20 +192,21 @@ static bool begins_with(const struct reading *whole, const struct reading *part)
 	return true;
 }
 
-/* -- Torn ----------------------------------------------------------------------------------------------- */
+/* -- Torn writes ---------------------------------------------------------------------------------------- */
 
 static bool wraps; /* the log's policy is LOOP */
 
 /*
- * cut: what there is of the write is its beginning. Otherwise, if it was over an older segment of a slot, some of that
- * one may be left in front of what is destroyed: then that is told.
+ * Checks the events read after a torn write. `cut`: the beginning of the write is there. Otherwise, if the write
+ * replaced an older segment of a slot, a part of that segment may be left before the destroyed part: then a loss is
+ * reported.
  */
 static void check_torn(const struct reading *before, const struct reading *torn, const struct reading *after, int n,
                        bool cut, const char *how, size_t at)
 {
 	const struct op *op = &ops[n];
 
-	/* A header that is written over one of before: half of it is no log. */
+	/* A header that replaces an older one is written in part: no log. */
 	if (!torn->opens) {
 		if (before->opens && op->offset != 0)
 			TOLD("write %d, %s at %zu: cannot be opened", n, how, at);
@@ -213,19 +214,20 @@ static void check_torn(const struct reading *before, const struct reading *torn,
 	}
 	if (torn->holes && (cut || !wraps))
 		TOLD("write %d, %s at %zu: a hole", n, how, at);
-	/* Begun anew, over an older one. */
+	/* A new log over an older one. */
 	if (wraps && op->offset == 0 && (torn->count == 0 || torn->last == before->last))
 		return;
 	if (wraps) {
-		if (before->last > torn->last || torn->last > after->last || (torn->last && torn->first > after->first && after->first) ||
-		    torn->first < before->first)
-			TOLD("write %d, %s at %zu: %u to %u, but %u to %u before and %u to %u after", n, how, at, torn->first,
-			     torn->last, before->first, before->last, after->first, after->last);
+		if (before->last > torn->last || torn->last > after->last ||
+		    (torn->last && torn->first > after->first && after->first) || torn->first < before->first)
+			TOLD("write %d, %s at %zu: %u to %u, but %u to %u before and %u to %u after", n, how, at,
+			     torn->first, torn->last, before->first, before->last, after->first, after->last);
 		return;
 	}
-	/* Where the log has begun anew, nothing of before is in it any more. */
+	/* After a new beginning the log has no older events. */
 	if (!begins_with(after, torn) && !(op->offset == 0 && begins_with(before, torn)))
-		TOLD("write %d, %s at %zu: %d events, which are not among the %d behind it", n, how, at, torn->count, after->count);
+		TOLD("write %d, %s at %zu: %d events, which are not among the %d behind it", n, how, at, torn->count,
+		     after->count);
 	if (op->offset != 0 && !begins_with(torn, before))
 		TOLD("write %d, %s at %zu: %d events, there were %d", n, how, at, torn->count, before->count);
 }
@@ -235,7 +237,8 @@ static void tear(int n, const struct reading *before, const struct reading *afte
 	static struct reading torn;
 	const struct op *op = &ops[n];
 	unsigned char *copy = malloc(image_room);
-	size_t cuts[] = { 1, 8, 40, 63, 64, 65, 72, 511, 512, 4096, op->size / 3, op->size / 2, op->size - 8, op->size - 1 };
+	size_t cuts[] = { 1,   8,   40,   63,           64,           65,           72,
+		          511, 512, 4096, op->size / 3, op->size / 2, op->size - 8, op->size - 1 };
 	size_t size;
 
 	MUST(copy);
@@ -247,14 +250,14 @@ static void tear(int n, const struct reading *before, const struct reading *afte
 		apply(copy, &size, op, 0, cuts[i]);
 		read_image(&torn, copy, size);
 		check_torn(before, &torn, after, n, true, "cut off", cuts[i]);
-		/* The other part is there, this one not. */
+		/* Only the rest of the write is there. */
 		memcpy(copy, image, image_size);
 		size = image_size;
 		apply(copy, &size, op, cuts[i], op->size);
 		read_image(&torn, copy, size);
 		check_torn(before, &torn, after, n, false, "there only", cuts[i]);
 	}
-	/* Every other sector. */
+	/* Every other sector is there. */
 	for (unsigned odd = 0; op->data && op->size > 512 && odd < 2; odd++) {
 		memcpy(copy, image, image_size);
 		size = image_size;
@@ -267,7 +270,7 @@ static void tear(int n, const struct reading *before, const struct reading *afte
 	free(copy);
 }
 
-/* The last write is on the disk, the one before is not: what is missing is told. */
+/* Checks a file with the last write, but without the one before it: missing events must be reported. */
 static void swap(int n, const unsigned char *before, size_t before_size, const struct reading *after)
 {
 	static struct reading r;
@@ -287,10 +290,11 @@ static void swap(int n, const unsigned char *before, size_t before_size, const s
 	if (r.last > after->last ||
 	    (!wraps && r.count != after->count && r.count && !r.holes &&
 	     same(&r.event[r.count - 1], &after->event[after->count - 1])))
-		TOLD("write %d without %d: %d events to %u of %d to %u, and no hole", n, n - 1, r.count, r.last, after->count, after->last);
+		TOLD("write %d without %d: %d events to %u of %d to %u, and no hole", n, n - 1, r.count, r.last,
+		     after->count, after->last);
 }
 
-/* All of them in turn; the last reading is that of the whole log. */
+/* Replays all writes in turn. Returns what is read of the whole log. */
 static const struct reading *replay(const void *old, size_t old_size)
 {
 	static struct reading readings[2];
@@ -310,7 +314,7 @@ static const struct reading *replay(const void *old, size_t old_size)
 		memcpy(image, old, old_size);
 	image_size = previous_size = old_size;
 	read_image(before, image, image_size);
-	for (int i = 0; i < ops_count && failures_told < 20; i++) {
+	for (int i = 0; i < ops_count && failures_reported < 20; i++) {
 		static struct reading next;
 		unsigned char *now = malloc(image_room);
 		size_t now_size = image_size;
@@ -383,7 +387,7 @@ static void flush(void)
 	CHECK_EQ("FLUSH-20", posix_trace_flush(trid), 0);
 }
 
-/* Segments of one event, of some, of many. */
+/* Records segments of one event, of some, and of many. */
 static void record_all(unsigned times)
 {
 	static const unsigned counts[] = { 1, 30, 2, 200, 100, 5, 400, 60 };
@@ -442,7 +446,7 @@ TEST(loop)
 	CHECK("LOG-13", r->first > 100 && r->last == number && !r->holes);
 }
 
-/* Two slots: half of all goes with each turn. */
+/* Two slots: each turn of the log discards half of it. */
 TEST(loop_of_two)
 {
 	const struct reading *r;
@@ -455,7 +459,7 @@ TEST(loop_of_two)
 	CHECK("LOG-13", r->first > 100 && r->last == number && !r->holes);
 }
 
-/* posix_trace_clear() in the middle: from then on only what comes behind it. */
+/* After posix_trace_clear() the log has only what follows. */
 TEST(cleared)
 {
 	const struct reading *r;
@@ -472,7 +476,7 @@ TEST(cleared)
 	CHECK("CLEAR-8", r->first == from + 1 && r->last == number && !r->holes);
 }
 
-/* A file that holds an older log, longer than the new one. Nothing of that is taken for the new one's. */
+/* Writes a log over a longer, older log. Nothing of the older one may be read as part of the new one. */
 static void over_an_older(int policy)
 {
 	const struct reading *r;

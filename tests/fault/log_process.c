@@ -1,9 +1,8 @@
 /*
- * log_process.c - a process that writes a log forks, executes, exits or closes what it finds, while its flusher is at work
+ * log_process.c - a process with a log forks, executes, exits or closes descriptors while its flusher is active
  *
- * H1 to H3, H9, H21, H25, H27 for the thread that writes a log. Each test lets a
- * creator live in a process of its own, which says in shared memory how many
- * events it has recorded; what it leaves is a log with all of them.
+ * H1 to H3, H9, H21, H25, H27 for the thread that writes a log. In each test a creator lives in its own process and
+ * stores in shared memory how many events it has recorded. The log that it leaves must have all of them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,9 +20,9 @@ extern char **environ;
 static trace_event_id_t id;
 
 static struct shared {
-	atomic_uint sent; /* numbers that were recorded */
+	atomic_uint sent; /* number of recorded events */
 	atomic_int ready, faults;
-	atomic_bool ends; /* the process: from then on its identifiers are nobody's */
+	atomic_bool ends; /* the process is ending: its identifiers may be invalid */
 } *shared;
 
 static const char *path(void)
@@ -88,9 +87,9 @@ static pthread_t thread_start(void *(*run)(void *))
 	return thread;
 }
 
-/* -- What is left of it --------------------------------------------------------------- */
+/* -- What is left --------------------------------------------------------------------- */
 
-/* All that was recorded; one more may have been on its way. The file goes. */
+/* Checks that the log has all recorded events; one more may have been in progress. Closes the file. */
 static void check_left(const char *ids, int line, int fd)
 {
 	unsigned sent = atomic_load(&shared->sent), number;
@@ -119,7 +118,7 @@ static int log_left(void)
 	return fd;
 }
 
-/* What nobody can complete any more: so it was complete. */
+/* Returns a copy of the log, which cannot be completed any more: so the log was complete. */
 static int copy_left(void)
 {
 	int fd = log_left(), copy = log_copy(fd);
@@ -134,10 +133,12 @@ enum { FORK, UNDERSCORE, CLONE, WAYS };
 
 static pid_t make_child(int way)
 {
-	return way == UNDERSCORE && !SANITIZER_THREAD ? fork_underscore() : way == CLONE && !SANITIZER_THREAD ? fork_clone() : fork();
+	return way == UNDERSCORE && !SANITIZER_THREAD ? fork_underscore()
+	       : way == CLONE && !SANITIZER_THREAD    ? fork_clone()
+	                                              : fork();
 }
 
-/* In a child only what is async-signal-safe: threads of this process. */
+/* Returns the number of this process's threads. Async-signal-safe, for a child. */
 static int threads_of_mine(void)
 {
 	struct stat st;
@@ -145,7 +146,7 @@ static int threads_of_mine(void)
 	return stat("/proc/self/task", &st) == 0 ? (int)st.st_nlink - 2 : -1;
 }
 
-/* The child's exit status: what is wrong there. */
+/* Runs the child. Returns its exit status, a mask of what is wrong. */
 static int child_of(int way, trace_id_t parents, int log)
 {
 	struct posix_trace_status_info status;
@@ -155,11 +156,11 @@ static int child_of(int way, trace_id_t parents, int log)
 	wrong |= posix_trace_flush(parents) != EINVAL;
 	wrong |= (posix_trace_get_status(parents, &status) != EINVAL) << 1;
 	wrong |= (posix_trace_shutdown(parents) != EINVAL) << 2;
-	if (!SANITIZER_THREAD) /* it has a thread of its own */
+	if (!SANITIZER_THREAD) /* ThreadSanitizer has a thread of its own */
 		wrong |= (threads_of_mine() != 1) << 3;
 	posix_trace_event(id, "of the child", 12);
 	close(log);
-	/* With a log of its own; not where the C library has not noticed that this is a child. */
+	/* The child makes its own log, unless the C library does not know that this is a child. */
 	if (way == FORK && !SANITIZER_THREAD && !SANITIZER_ADDRESS) {
 		int fd = log_file();
 		trace_id_t own = log_running(POSIX_TRACE_FLUSH, POSIX_TRACE_APPEND, 0, 0, fd);
@@ -191,13 +192,13 @@ TEST(children_while_flushing)
 		for (int i = 0; i < 3000; i++)
 			send_one();
 		log_flusher_start(&flusher, stream);
-		log_wait_readable(sink.from); /* the flusher is in the middle of it, and stays there */
+		log_wait_readable(sink.from); /* the flusher is in the middle of a write, and blocks there */
 		pid = make_child(way);
 		if (pid == 0) {
 			c = (char)child_of(way, stream, fd);
 			MUST(write(from[1], &c, 1) == 1);
 			close(to[1]);
-			/* It outlives the parent's stream. */
+			/* The child outlives the parent's stream. */
 			while (read(to[0], &c, 1) < 0 && errno == EINTR)
 				;
 			if (way == FORK)
@@ -213,7 +214,8 @@ TEST(children_while_flushing)
 		send_one();
 		CHECK_EQ("SHUT-7 INH-8", posix_trace_shutdown(stream), 0);
 		close(fd);
-		/* The end of the pipe: the child, which has closed what it knows, does not hold another descriptor of it. */
+		/* End of file on the pipe: the child has closed the descriptor that it knows, and has no further
+		 * one. */
 		CHECK_LEFT("INH-8 SHUT-7", log_sink_file(&sink));
 		MUST(write(to[1], &c, 1) == 1);
 		MUST(waitpid(pid, &status, 0) == pid);
@@ -225,7 +227,7 @@ TEST(children_while_flushing)
 	}
 }
 
-/* How many descriptors a program has that is executed by a child, by vfork() or posix_spawn(). */
+/* Returns the number of descriptors of a program that a child executes, by vfork() or posix_spawn(). */
 static int program(int spawn)
 {
 	static char script[] = "set -- /proc/$$/fd/*; exit $#";
@@ -246,7 +248,7 @@ static int program(int spawn)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Children that become other programs, while another thread flushes: they get no descriptor of it. */
+/* Children that execute other programs while another thread flushes inherit no descriptor of the log. */
 TEST(programs_while_flushing)
 {
 	int fd, before;
@@ -270,7 +272,8 @@ TEST(programs_while_flushing)
 	CHECK_LEFT("SHUT-7 INH-8", copy_left());
 }
 
-/* Its child becomes a daemon, closes all, and lives on; the log is the creator's, and complete when that has ended. */
+/* A child becomes a daemon, closes all descriptors, and survives. The log belongs to the creator, and is complete after
+ * its end. */
 TEST(daemon_of_a_child)
 {
 	prepare();
@@ -313,14 +316,15 @@ TEST(daemon_of_a_child)
 		CHECK_EQ("INH-8", c, 1);
 		MUST(waitpid(pid, &status, 0) == pid);
 		CHECK_EQ("-", status, 0);
-		/* By exit() it is complete; else whoever opens it does that, though a child lives. */
+		/* exit() completes the log. After _exit() the next process that opens it does so, although a child is
+		 * alive. */
 		CHECK_LEFT("SHUT-6 INH-14", parent_ends ? log_left() : copy_left());
 		close(to[1]);
 		close(from[0]);
 	}
 }
 
-/* -- Ends, while all its threads are at work ------------------------------------------------- */
+/* -- Ends while all threads are active ------------------------------------------------------- */
 
 enum { EXIT, EXIT_OF_HANDLER, QUICK_EXIT, MAIN_ENDED, TERMINATED, ABORTED, EXECUTED, ENDS };
 
@@ -341,7 +345,7 @@ static void *exit_soon(void *arg)
 	return arg;
 }
 
-/* Two threads record and flush; this one ends the process. round: a little later each time. */
+/* Ends this process while two threads record and flush, a little later in each round. */
 static void live_and_end(int how, int stream_policy, int log_policy, int round)
 {
 	struct sigaction action = { .sa_handler = exit_now };
@@ -352,7 +356,7 @@ static void live_and_end(int how, int stream_policy, int log_policy, int round)
 	stream = log_running(stream_policy, log_policy, 1 << 20, 16 << 20, create_file());
 	thread[0] = thread_start(flush_often);
 	thread[1] = how == QUICK_EXIT || how == EXECUTED ? thread_start(flush_often) : thread[0];
-	/* No more than the stream has room for. */
+	/* Do not record more than the stream can hold. */
 	while (atomic_load(&shared->ready) < 2)
 		sched_yield();
 	for (int i = 0; i < 2000 + round * 37; i++)
@@ -362,7 +366,7 @@ static void live_and_end(int how, int stream_policy, int log_policy, int round)
 	case EXIT:
 		exit(0);
 	case EXIT_OF_HANDLER:
-		/* In the thread that flushes: it interrupts whatever that is about to do. */
+		/* In the thread that flushes: the handler interrupts it at any place. */
 		sigaction(SIGUSR1, &action, NULL);
 		pthread_kill(thread[0], SIGUSR1);
 		for (;;)
@@ -370,7 +374,7 @@ static void live_and_end(int how, int stream_policy, int log_policy, int round)
 	case QUICK_EXIT:
 		quick_exit(0);
 	case MAIN_ENDED:
-		thread_start(exit_soon); /* which does not end by itself: see H27, open */
+		thread_start(exit_soon);
 		pthread_exit(NULL);
 	case TERMINATED:
 		signal(SIGTERM, SIG_DFL);
@@ -405,10 +409,67 @@ static void end_so(int how)
 		MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
 		if (how == TERMINATED)
 			CHECK_EQ("-", WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, 1);
-		else if (how != ABORTED) /* of which sanitizers make an exit */
+		else if (how != ABORTED) /* sanitizers turn an abort into an exit */
 			CHECK_EQ("-", status, 0);
 		CHECK_EQ("FLUSH-20", atomic_load(&shared->faults), 0);
 		CHECK_LEFT("SHUT-6 INH-14 MODEL-20", log_left());
+	}
+}
+
+/* -- The end of the last thread ------------------------------------------------------------- */
+
+static void *send_some(void *arg)
+{
+	for (int i = 0; i < 500; i++)
+		send_one();
+	usleep(50000);
+	printf("the last words");
+	return arg;
+}
+
+static void at_exit(void)
+{
+	atomic_store(&shared->ready, 77);
+}
+
+/* main() and the last thread end without a call of exit(). Two logs make more than one thread of the library. */
+TEST(last_thread_ends)
+{
+	if (SANITIZER_THREAD || test_in_valgrind())
+		SKIP("has threads of its own, or keeps the first one");
+	prepare();
+	for (int round = 0; round < 3; round++) {
+		int out[2], status;
+		char words[64] = "";
+		pid_t pid;
+
+		memset(shared, 0, sizeof *shared);
+		MUST(pipe2(out, O_CLOEXEC) == 0);
+		pid = fork();
+		if (pid == 0) {
+			alarm((unsigned)(20 * test_slow()));
+			MUST(dup2(out[1], 1) == 1);
+			setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
+			atexit(at_exit);
+			stream = log_running(round == 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_FLUSH, POSIX_TRACE_APPEND,
+			                     1 << 20, 0, create_file());
+			if (round == 2)
+				log_running(POSIX_TRACE_FLUSH, POSIX_TRACE_APPEND, 1 << 20, 0, log_file());
+			if (round > 0)
+				thread_start(send_some);
+			else
+				send_some(NULL);
+			pthread_exit(NULL);
+		}
+		MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+		CHECK_EQ("-", status, 0);
+		CHECK_EQ("-", atomic_load(&shared->ready), 77);
+		close(out[1]);
+		CHECK_EQ("-", read(out[0], words, sizeof words - 1), strlen("the last words"));
+		CHECK_STR("-", words, "the last words");
+		close(out[0]);
+		CHECK_EQ("-", atomic_load(&shared->sent), 500);
+		CHECK_LEFT("SHUT-6 INH-14 MODEL-20", copy_left());
 	}
 }
 
@@ -420,7 +481,8 @@ TEST(terminated)       { end_so(TERMINATED); }
 TEST(aborted)          { end_so(ABORTED); }
 TEST(executes)         { end_so(EXECUTED); }
 
-/* exit() waits for a reader of its log only where nobody else does so already; this one here never reads on. */
+/* exit() does not wait for a reader of its log if another thread is already waiting for it. This reader never
+ * continues. */
 TEST(exit_beside_a_flush_that_hangs)
 {
 	struct log_sink sink;
@@ -445,7 +507,7 @@ TEST(exit_beside_a_flush_that_hangs)
 	close(fd);
 	log_sink_release(&sink);
 	close(log_sink_file(&sink));
-	/* Nothing is in the way of others. */
+	/* Other streams are not affected. */
 	stream_end(stream_running(NULL));
 }
 
@@ -468,13 +530,13 @@ static void *aim(void *arg)
 {
 	while (!atomic_load(&aim_over)) {
 		pthread_kill(aimed_at, SIGUSR1);
-		kill(getpid(), SIGUSR2); /* whoever does not block it */
+		kill(getpid(), SIGUSR2); /* goes to any thread with the signal unblocked */
 		usleep(50);
 	}
 	return arg;
 }
 
-/* Signals without end, SA_RESTART or not: no call is cut short, and none of them reaches the flusher. */
+/* Endless signals, with and without SA_RESTART: no call is interrupted, and no signal reaches the flusher. */
 TEST(signals_without_end)
 {
 	prepare();
@@ -488,7 +550,8 @@ TEST(signals_without_end)
 		sigemptyset(&set);
 		sigaddset(&set, SIGUSR2);
 		atomic_store(&aim_over, 0);
-		/* It blocks them itself, so that there is this thread, and the flusher. */
+		/* The new thread inherits a mask that blocks the signals, so only this thread and the flusher can get
+		 * them. */
 		sigaddset(&set, SIGUSR1);
 		pthread_sigmask(SIG_BLOCK, &set, NULL);
 		thread = thread_start(aim);
@@ -505,7 +568,9 @@ TEST(signals_without_end)
 			}
 			CHECK_EQ("SHUT-10 THR-6", posix_trace_shutdown(trid), 0);
 			CHECK_EQ("OPEN-1", posix_trace_open(fd, &trid), 0);
-			while ((error = posix_trace_getnext_event(trid, &e.info, e.data, sizeof e.data, &e.len, &unavailable)) == 0 && !unavailable)
+			while ((error = posix_trace_getnext_event(trid, &e.info, e.data, sizeof e.data, &e.len,
+			                                          &unavailable)) == 0 &&
+			       !unavailable)
 				n += e.info.posix_event_id == id && e.len == NUMBER_SIZE;
 			CHECK_EQ("READ-25", error, 0);
 			CHECK_EQ("FLUSH-1 SHUT-7", n, 500);
@@ -519,7 +584,7 @@ TEST(signals_without_end)
 	}
 }
 
-/* One that all of the application's threads block stays pending. */
+/* A signal that all threads of the application block stays pending. */
 TEST(signal_that_all_block)
 {
 	trace_id_t trid;
@@ -531,7 +596,7 @@ TEST(signal_that_all_block)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGUSR1, exit_now);
 	for (int i = 0; i < 20; i++) {
-		kill(getpid(), SIGTERM); /* or this is the end */
+		kill(getpid(), SIGTERM); /* the process would end if it were delivered */
 		kill(getpid(), SIGUSR1);
 		log_send(id, 0, 100);
 		CHECK_EQ("FLUSH-20", posix_trace_flush(trid), 0);
@@ -541,9 +606,9 @@ TEST(signal_that_all_block)
 	stream_end(trid);
 }
 
-/* -- Before main() and behind it ------------------------------------------------------------------- */
+/* -- Before and after main() ----------------------------------------------------------------------- */
 
-static const char *edge; /* how: this is the program that edges() runs */
+static const char *edge; /* not null: edges, how this program ends, as run by constructors_and_destructors */
 static trace_id_t early_stream;
 static int early_error;
 
@@ -571,7 +636,8 @@ __attribute__((constructor(101))) static void early(void)
 	early_error |= posix_trace_flush(early_stream);
 }
 
-/* After those without a number, before the library's own; linked with it statically it is the other way round. */
+/* Runs after destructors without a priority, and before the library's destructor. With the static library it is the
+ * other way round. */
 __attribute__((destructor(101))) static void late(void)
 {
 	if (!edge)
@@ -582,7 +648,7 @@ __attribute__((destructor(101))) static void late(void)
 	if (strcmp(edge, "flush") == 0 && posix_trace_flush(early_stream) != 0)
 		edge_fail("flush");
 	if (strcmp(edge, "create") == 0) {
-		/* One more, when the process has all but ended. */
+		/* Create another stream when the process has almost ended. */
 		trace_id_t trid;
 
 		if (posix_trace_shutdown(early_stream) != 0)
@@ -624,10 +690,21 @@ TEST(constructors_and_destructors)
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
-		TEST_ENTRY(children_while_flushing), TEST_ENTRY(programs_while_flushing), TEST_ENTRY(daemon_of_a_child),
-		TEST_ENTRY(exits), TEST_ENTRY(exits_in_handler), TEST_ENTRY(exits_quickly), TEST_ENTRY(main_has_ended),
-		TEST_ENTRY(terminated), TEST_ENTRY(aborted), TEST_ENTRY(executes), TEST_ENTRY(exit_beside_a_flush_that_hangs),
-		TEST_ENTRY(signals_without_end), TEST_ENTRY(signal_that_all_block), TEST_ENTRY(constructors_and_destructors),
+		TEST_ENTRY(children_while_flushing),
+		TEST_ENTRY(programs_while_flushing),
+		TEST_ENTRY(daemon_of_a_child),
+		TEST_ENTRY(last_thread_ends),
+		TEST_ENTRY(exits),
+		TEST_ENTRY(exits_in_handler),
+		TEST_ENTRY(exits_quickly),
+		TEST_ENTRY(main_has_ended),
+		TEST_ENTRY(terminated),
+		TEST_ENTRY(aborted),
+		TEST_ENTRY(executes),
+		TEST_ENTRY(exit_beside_a_flush_that_hangs),
+		TEST_ENTRY(signals_without_end),
+		TEST_ENTRY(signal_that_all_block),
+		TEST_ENTRY(constructors_and_destructors),
 		{ NULL, NULL },
 	};
 

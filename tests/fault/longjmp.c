@@ -1,8 +1,8 @@
 /*
- * longjmp.c - a handler that interrupts a trace point and never returns to it
+ * longjmp.c - a signal handler interrupts a trace point and never returns to it
  *
- * H17. The timer's handler jumps back to where the loop began. One event may
- * be lost each time, and is counted; the thread goes on recording.
+ * H17. The timer's handler jumps back to the beginning of the loop. Each time one event may be lost, and is counted;
+ * the thread continues to record.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -58,10 +58,10 @@ static void check(size_t stream_size, int policy)
 	read = fault_count(trid, id);
 	CHECK_EQ("-", posix_trace_get_status(trid, &status), 0);
 	CHECK("-", read >= 0);
-	/* A jump from between the record and the end of the call leaves an event that is there, and has not "ended". */
+	/* A jump after the record was written and before the end of the call leaves an event that has not "ended". */
 	CHECK("-", (unsigned long)read + status.__posix_lost_events <= begun);
 	CHECK("-", (unsigned long)read + status.__posix_lost_events >= ended);
-	/* All is well again. */
+	/* Everything works again. */
 	posix_trace_clear(trid);
 	CHECK_EQ("-", posix_trace_start(trid), 0);
 	for (int i = 0; i < 50; i++)
@@ -75,7 +75,7 @@ TEST(large)
 	check(8 << 20, POSIX_TRACE_LOOP);
 }
 
-/* The jump is often from the long way: there signals are blocked, so the handler comes before or after it. */
+/* The slow path is often interrupted. Signals are blocked in it, so the handler runs before or after it. */
 TEST(small)
 {
 	check(4096, POSIX_TRACE_LOOP);

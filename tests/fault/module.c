@@ -1,8 +1,8 @@
 /*
- * module.c - the library comes by dlopen() and goes by dlclose(), while events are recorded
+ * module.c - the library is loaded by dlopen() and closed by dlclose() while events are recorded
  *
- * This program is not linked with the library. H8: a thread may be inside a
- * trace point when the last dlclose() comes, so the library stays.
+ * This program is not linked with the library. H8: a thread may be inside a trace point at the last dlclose(), so the
+ * library stays mapped.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -39,7 +39,8 @@ static void *load(void)
 	MUST((start = (int (*)(trace_id_t))dlsym(library, "posix_trace_start")));
 	MUST((end = (int (*)(trace_id_t))dlsym(library, "posix_trace_shutdown")));
 	MUST((name_open = (int (*)(const char *, trace_event_id_t *))dlsym(library, "posix_trace_eventid_open")));
-	MUST((create_withlog = (int (*)(pid_t, const trace_attr_t *, int, trace_id_t *))dlsym(library, "posix_trace_create_withlog")));
+	MUST((create_withlog = (int (*)(pid_t, const trace_attr_t *, int, trace_id_t *))dlsym(
+		      library, "posix_trace_create_withlog")));
 	MUST((flush = (int (*)(trace_id_t))dlsym(library, "posix_trace_flush")));
 	MUST((log_open = (int (*)(int, trace_id_t *))dlsym(library, "posix_trace_open")));
 	MUST((log_next = (int (*)(trace_id_t, struct posix_trace_event_info *, void *, size_t, size_t *, int *))
@@ -109,7 +110,7 @@ TEST(opened_and_closed)
 	event(id, NULL, 0);
 }
 
-/* A thread that was there before the library, and one that ends after it was closed. */
+/* A thread older than the library, which ends after the library was closed. */
 static volatile int loaded;
 
 static void *trace_once_loaded(void *arg)
@@ -139,7 +140,7 @@ TEST(older_thread)
 	CHECK_EQ("-", end(trid), 0);
 }
 
-/* At exit the files go, closed or not. */
+/* Exit removes the files, whether the library was closed or not. */
 TEST(exit_after_close)
 {
 	int status;
@@ -161,7 +162,7 @@ TEST(exit_after_close)
 	CHECK_EQ("-", shm_count(shm_directory(), ""), 0);
 }
 
-/* How many events of ours a log has. */
+/* Returns the number of our events in a log. */
 static int log_count(int fd)
 {
 	struct posix_trace_event_info info;
@@ -177,12 +178,13 @@ static int log_count(int fd)
 	return n;
 }
 
-/* The thread that writes a log runs the library's code, whoever has closed that; and exit() completes the log. */
+/* The thread that writes a log runs the library's code after dlclose(), and exit() completes the log. */
 TEST(log_after_close)
 {
 	int fd, status;
 
 	shm_private("");
+	NEEDS_ROOM(128);
 	fd = open("/dev/shm/log", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 	MUST(fd >= 0);
 	for (int how = 0; how < 3; how++) {

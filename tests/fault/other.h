@@ -1,13 +1,13 @@
 /*
- * other.h - another process that does what it is told, in whatever surroundings it was put
+ * other.h - another process that runs functions of the test in a prepared environment
  *
- * A child of a child, so that it can be the first process of a pid namespace:
+ * It is a grandchild, so that it can be the first process of a pid namespace:
  *
- *     struct other o = other_start(prepare, &arg);     prepare() runs in between, before the fork
- *     other_do(&o, task, &value, sizeof value);        a function of this program, run there
+ *     struct other o = other_start(settle, &arg);      settle() runs in the other process first
+ *     other_do(&o, task, &value, sizeof value);        runs a function of this program there
  *     other_end(&o);
  *
- * It ends with the test, however that ends. A check that fails there fails here.
+ * It ends with the test, however the test ends. A check that fails in it fails the test.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -56,7 +56,7 @@ static inline void other_serve(int s)
 	struct other_answer answer = { 0, 0 };
 
 	test_failures = 0;
-	send(s, &answer, sizeof answer, MSG_NOSIGNAL); /* here it is */
+	send(s, &answer, sizeof answer, MSG_NOSIGNAL); /* ready */
 	while (recv(s, &order, sizeof order, 0) == sizeof order) {
 		answer.value = order.task(order.arg);
 		answer.failures = test_failures;
@@ -74,12 +74,12 @@ static inline long other_result(const struct other *o)
 	struct other_answer answer;
 
 	MUST(poll(&p, 1, OTHER_PATIENCE * 1000 * test_slow()) == 1);
-	MUST(recv(o->socket, &answer, sizeof answer, 0) == sizeof answer); /* else it has ended */
+	MUST(recv(o->socket, &answer, sizeof answer, 0) == sizeof answer); /* otherwise it has ended */
 	test_failures += answer.failures;
 	return answer.value;
 }
 
-/* Tells it what to do, and does not wait. */
+/* Sends a task to the other process, and does not wait for it. */
 static inline void other_tell(const struct other *o, other_task *task, const void *arg, size_t size)
 {
 	struct other_order order;
@@ -99,9 +99,8 @@ static inline long other_do(const struct other *o, other_task *task, const void 
 }
 
 /*
- * prepare runs in the keeper, settle in the other process itself, either of
- * which may skip the test; assist in the test process. Between prepare and
- * assist is a socket, and each may be null.
+ * Starts the other process. `prepare` runs in the keeper and `settle` in the other process; either may skip the test.
+ * `assist` runs in the test process and is connected with `prepare` by a socket. Each of them may be null.
  */
 static inline struct other other_start_with(void (*prepare)(int s, const void *arg),
                                             void (*assist)(pid_t keeper, int s, const void *arg),
@@ -131,7 +130,7 @@ static inline struct other other_start_with(void (*prepare)(int s, const void *a
 			alarm((unsigned)(TEST_TIMEOUT * test_slow()));
 			if (settle)
 				settle(arg);
-			prctl(PR_SET_PDEATHSIG, SIGKILL); /* forgotten when the user changes */
+			prctl(PR_SET_PDEATHSIG, SIGKILL); /* the kernel clears it when the user changes */
 			other_serve(order[1]);
 		}
 		close(order[1]);
@@ -139,7 +138,7 @@ static inline struct other other_start_with(void (*prepare)(int s, const void *a
 			_exit(99);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
-		/* As the child has ended, so that the test can tell. */
+		/* End as the child has ended, so that the test can tell. */
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 	}
 	close(keeper[1]);
@@ -151,7 +150,7 @@ static inline struct other other_start_with(void (*prepare)(int s, const void *a
 	if (n != sizeof o.pid || recv(order[0], &ready, sizeof ready, 0) != sizeof ready) {
 		MUST(waitpid(o.keeper, &status, 0) == o.keeper);
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-			_exit(77); /* it has said why */
+			_exit(77); /* the process has printed the reason */
 		MUST(!"it does not come up");
 	}
 	o.socket = order[0];
@@ -163,12 +162,12 @@ static inline struct other other_start(void (*settle)(const void *arg), const vo
 	return other_start_with(NULL, NULL, settle, arg);
 }
 
-/* How it has ended: its exit status, or 128 + signal. */
+/* Ends the other process. Returns the exit status, or 128 + signal. */
 static inline int other_status(struct other *o)
 {
 	int status;
 
-	shutdown(o->socket, SHUT_RDWR); /* others have copies */
+	shutdown(o->socket, SHUT_RDWR); /* further processes have copies of the descriptor */
 	close(o->socket);
 	o->socket = -1;
 	MUST(waitpid(o->keeper, &status, 0) == o->keeper);

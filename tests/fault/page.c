@@ -1,8 +1,8 @@
 /*
- * page.c - streams that come and go at a process's page, at each place of the other's change
+ * page.c - streams enter and leave a process's page at each step of another stream's change
  *
- * The word that trace points look at never says "nobody traces" where a stream is in the page: also while whoever takes another one out stands
- * still at the most unlucky place, and for ever if it is killed there (H11).
+ * The word that trace points read never says "nobody traces" while a stream is in the page: not even while a thread
+ * that removes another stream has stopped at the worst place, or was killed there (H11).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/thread_ref.h"
 #include "shm/procpage.h"
-#include "shm/who.h"
 #include "test.h"
 #include "unit.h"
 
@@ -63,7 +63,7 @@ static bool some(void)
 	return (load_relaxed(&page->sum.vacant) | PAGE_LOOK) != UINT32_MAX;
 }
 
-/* Whoever has entered is traced from now on, whatever the other one is at. */
+/* A stream that has entered is traced from now on, whatever the other stream's change has reached. */
 static void enter_between(void)
 {
 	MUST(enter(2) >= 0);
@@ -84,8 +84,8 @@ static void enter_second(void)
 	MUST(enter(2) == 1);
 }
 
-/* One does something, and another in between; alone, and killed there. */
-static void between(const char *place, void (*one)(void), void (*other)(void))
+/* Runs one(), and other() at a point in the middle of it; once normally, and once with a kill at the point. */
+static void between(const char *point, void (*one)(void), void (*other)(void))
 {
 	for (int killed = 0; killed <= 1; killed++) {
 		pid_t pid;
@@ -95,7 +95,7 @@ static void between(const char *place, void (*one)(void), void (*other)(void))
 		pid = fork();
 		MUST(pid >= 0);
 		if (pid == 0) {
-			stop_at = place;
+			stop_at = point;
 			then = other;
 			die = killed;
 			one();
@@ -107,16 +107,18 @@ static void between(const char *place, void (*one)(void), void (*other)(void))
 			CHECK("-", WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 		else
 			CHECK("-", WIFEXITED(status) && WEXITSTATUS(status) == 0);
-		/* Whoever is in the page is seen, but for one who was killed before it had entered. */
+		/* The word covers each stream in the page, except one whose process was killed before it had entered
+		 * it. */
 		for (int i = 0; i < PAGE_SLOTS; i++) {
 			struct page_entry e;
 
 			if (!procpage_read(page, i, &e))
 				continue;
-			CHECK("-", some() || (killed && one == enter_second && e.serial == 2 && strcmp(place, "page_bit") == 0));
+			CHECK("-", some() || (killed && one == enter_second && e.serial == 2 &&
+			                      strcmp(point, "page_bit") == 0));
 			leave(i, e.serial);
 		}
-		/* At worst it says "some" in vain, until the next one has gone. */
+		/* At worst the word says "some" unnecessarily, until the next stream has left. */
 		leave(enter(3), 3);
 		CHECK("-", !some());
 	}
@@ -124,16 +126,18 @@ static void between(const char *place, void (*one)(void), void (*other)(void))
 
 TEST(page)
 {
-	static const char *leaving[] = { "page_leave_claimed", "page_bit_back", "page_none", "page_sum_back", "page_left", "page_freed" };
-	static const char *entering[] = { "page_claimed", "page_filled", "page_bit", "page_sum", "page_freed", "page_entered" };
+	static const char *leaving[] = { "page_leave_locked", "page_bit_back", "page_none",
+		                         "page_sum_back",     "page_left",     "page_freed" };
+	static const char *entering[] = { "page_locked", "page_filled", "page_bit",
+		                          "page_sum",    "page_freed",  "page_entered" };
 	struct procpage *made;
 	struct hold hold = { NULL };
 	char path[32];
-	struct place place;
+	struct shm_dir shm_dir;
 	int dir = unit_directory(path);
 
-	place = unit_place(path);
-	MUST(procpage_open(dir, &place, someone, NULL, NULL, &made, &hold) == 0);
+	shm_dir = unit_shm_dir(path);
+	MUST(procpage_open(dir, &shm_dir, someone, NULL, NULL, &made, &hold) == 0);
 	page = made;
 	for (unsigned i = 0; i < sizeof leaving / sizeof *leaving; i++) {
 		between(leaving[i], leave_first, enter_between);

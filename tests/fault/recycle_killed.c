@@ -1,8 +1,8 @@
 /*
- * recycle_killed.c - who overwrites a chunk is killed at each step: what is lost is counted, and the reader says where
+ * recycle_killed.c - a writer that overwrites a chunk is killed at each step: losses are counted, and reported in place
  *
- * tests/model/ found that a second taker, which came before the reader, forgot
- * the gap that the first one had noted, or had not come to noting.
+ * tests/model/ found that a second acquirer, coming before the reader, discarded the gap that the first one had
+ * recorded, or was about to record.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -43,7 +43,7 @@ static void killed_at(const char *name, struct chunk *c)
 	CHECK("-", WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* The next event's ticks, from start on; 0: none. */
+/* Returns the ticks of the next event, relative to start, or 0 if there is none. */
 static uint64_t next(void)
 {
 	uint32_t chunk;
@@ -64,7 +64,7 @@ static void overwritten_by_two(const char *name, bool after_another)
 	c = &s.chunks[0];
 	unit_record(&s, &s.chunks[1], start + 1, 70, NULL, 0);
 	if (after_another) {
-		/* A gap that has been told, so that what is noted of it is of no use any more. */
+		/* This gap is reported, so the chunk's note of the gap is outdated. */
 		unit_record(&s, c, start + 2, 70, NULL, 0);
 		unit_recycle(&s, c);
 		unit_record(&s, c, start + 3, 70, NULL, 0);
@@ -73,7 +73,7 @@ static void overwritten_by_two(const char *name, bool after_another)
 	} else {
 		CHECK_EQ("-", next(), 1);
 	}
-	/* Not in hand yet: older than what is lost, so dropped with it. */
+	/* The cursor has not read this event yet. The event is older than the loss, so it is dropped as well. */
 	unit_record(&s, &s.chunks[1], start + 15, 70, NULL, 0);
 	unit_record(&s, c, start + 20, 70, NULL, 0);
 	unit_record(&s, c, start + 21, 70, NULL, 0);
@@ -123,7 +123,7 @@ TEST(first_after_a_gap)
 	overwritten_by_two("recycle_first", true);
 }
 
-/* The reader comes before the next taker: nothing is lost at all. */
+/* The reader comes before the next acquirer: nothing is lost. */
 TEST(put_back)
 {
 	struct chunk *c;

@@ -1,9 +1,8 @@
 /*
  * rights.c - processes that have, or can get, more rights than the user whose files they would use
  *
- * None of them records into memory that this user can write to: not a
- * set-user-ID program into its caller's, not one that has given up its rights
- * for a while, not root's processes into anybody's.
+ * None of them records into memory that this user can write to: a set-user-ID program does not use its caller's files,
+ * nor does a program that has dropped its rights temporarily, nor do root's processes use another user's files.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,9 +11,10 @@
 #include "other.h"
 
 #define NOBODY  65534u
-#define PROGRAM "/dev/shm/programs/rights" /* this one, with its mode as it is needed */
+static char programs[64] = "/dev/shm/programs";
+static char program_path[80]; /* a copy of this program, with the mode that a test needs */
 
-/* The check for leaks at exit may not look into such programs. */
+/* The leak check at exit may not look into such programs. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -44,7 +44,7 @@ static void outside(void)
 	shm_private("");
 }
 
-/* A trace point, and what it would need: names, and somebody who traces. */
+/* Opens a name and calls trace points. */
 static void trace(void)
 {
 	trace_event_id_t id = fault_open("rights");
@@ -53,7 +53,17 @@ static void trace(void)
 		posix_trace_event(id, &i, sizeof i);
 }
 
-/* -- As a program with other rights than its caller -------------------------------- */
+/* -- A program with rights that its caller lacks ----------------------------------- */
+
+static pid_t installer;
+
+static void uninstall(void)
+{
+	if (getpid() == installer) {
+		unlink(program_path);
+		rmdir(programs);
+	}
+}
 
 static void install(unsigned uid, unsigned gid, unsigned mode)
 {
@@ -61,11 +71,18 @@ static void install(unsigned uid, unsigned gid, unsigned mode)
 	int from, to;
 	long n;
 
-	MUST(mkdir("/dev/shm/programs", 0755) == 0);
-	/* The test's own /dev/shm does not let such programs be. */
-	MUST(mount("test", "/dev/shm/programs", "tmpfs", 0, "mode=755") == 0);
+	MUST(mkdir(programs, 0755) == 0);
+	/* Such programs have no effect on a /dev/shm mounted with nosuid. */
+	if (mount("test", programs, "tmpfs", 0, "mode=755") < 0) {
+		MUST(rmdir(programs) == 0);
+		strcpy(programs, "/tmp/posixtrace-rights-XXXXXX");
+		MUST(mkdtemp(programs) && chmod(programs, 0755) == 0);
+		installer = getpid();
+		atexit(uninstall);
+	}
+	snprintf(program_path, sizeof program_path, "%s/rights", programs);
 	from = open("/proc/self/exe", O_RDONLY);
-	to = open(PROGRAM, O_CREAT | O_WRONLY, 0700);
+	to = open(program_path, O_CREAT | O_WRONLY, 0700);
 	MUST(from >= 0 && to >= 0);
 	while ((n = read(from, block, sizeof block)) > 0)
 		MUST(write(to, block, (size_t)n) == n);
@@ -79,7 +96,7 @@ struct program {
 	int in, out;
 };
 
-/* Runs it as this user; it says when it has done what it is called for, and waits. */
+/* Runs the program as this user. Returns after the program has done its work and waits. */
 static struct program run(unsigned uid, const char *how)
 {
 	struct program p;
@@ -93,7 +110,7 @@ static struct program run(unsigned uid, const char *how)
 		dup2(out[1], 1);
 		if (uid)
 			MUST(setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0);
-		execl(PROGRAM, PROGRAM, "--program", how, (char *)NULL);
+		execl(program_path, program_path, "--program", how, (char *)NULL);
 		_exit(97);
 	}
 	close(in[0]);
@@ -117,7 +134,7 @@ static void finish(struct program *p)
 	CHECK_EQ("-", status, 0);
 }
 
-/* The program's part. */
+/* Runs the program's part. Returns the exit status. */
 static int program(const char *how)
 {
 	uid_t real = getuid(), effective = geteuid();
@@ -131,7 +148,7 @@ static int program(const char *how)
 	if (strcmp(how, "dropped") == 0) {
 		trace_id_t trid;
 
-		/* It is told, too. */
+		/* A call returns an error. */
 		CHECK_EQ("SEC-1", posix_trace_create(0, NULL, &trid), EPERM);
 		CHECK_EQ("SEC-1", files_of(real), 0);
 		MUST(seteuid(effective) == 0);
@@ -177,7 +194,7 @@ TEST(set_user_id)
 	finish(&p);
 }
 
-/* It has given up its rights, and can have them back. */
+/* The program has dropped its rights temporarily. */
 TEST(set_user_id_dropped)
 {
 	struct program p;
@@ -191,7 +208,7 @@ TEST(set_user_id_dropped)
 	CHECK_EQ("SEC-1", files_of(NOBODY), 0);
 }
 
-/* The same user, with rights of a group that this user has not. */
+/* The same user, with the rights of a group that the user is not in. */
 TEST(set_group_id)
 {
 	struct program p;
@@ -204,7 +221,7 @@ TEST(set_group_id)
 	finish(&p);
 }
 
-/* Root runs somebody's program: it can become root again. */
+/* Root runs a program of nobody: it can become root again. */
 TEST(run_by_root)
 {
 	struct program p;
@@ -217,13 +234,14 @@ TEST(run_by_root)
 	finish(&p);
 }
 
-/* Root may. */
+/* Root may trace it. */
 TEST(traced_by_root)
 {
 	struct program p;
 	trace_id_t trid;
 
 	outside();
+	NEEDS_OTHERS();
 	install(0, 0, 04755);
 	p = run(NOBODY, "plain");
 	CHECK_EQ("-", posix_trace_create(p.pid, NULL, &trid), 0);
@@ -231,7 +249,7 @@ TEST(traced_by_root)
 	finish(&p);
 }
 
-/* -- Root, for a while somebody else ------------------------------------------------- */
+/* -- Root, temporarily another user -------------------------------------------------- */
 
 static void for_a_while(uid_t real, uid_t effective, uid_t saved)
 {
@@ -258,11 +276,11 @@ TEST(root_for_a_while)
 {
 	outside();
 	for_a_while(0, NOBODY, 0); /* seteuid() */
-	for_a_while(0, NOBODY, NOBODY); /* setreuid(-1, nobody), and back by the real one */
+	for_a_while(0, NOBODY, NOBODY); /* setreuid(-1, nobody); the real user id allows the return */
 	for_a_while(NOBODY, NOBODY, 0);
 }
 
-/* -- Somebody puts files there for root's process ------------------------------------- */
+/* -- Files forged for root's process -------------------------------------------------- */
 
 struct forged {
 	char page[64], names[64];
@@ -292,7 +310,7 @@ static long task_forge(const void *arg)
 			MUST(linkat(dirfd(d), e->d_name, dirfd(d), f->names, 0) == 0);
 	}
 	closedir(d);
-	usleep(300000); /* in which root's process traces */
+	usleep(300000); /* meanwhile root's process traces */
 	do {
 		MUST(posix_trace_trygetnext_event(trid, &info, NULL, 0, &length, &unavailable) == 0);
 		if (!unavailable && info.posix_pid != getpid())
@@ -339,8 +357,10 @@ TEST(forged)
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
-		TEST_ENTRY(set_user_id), TEST_ENTRY(set_user_id_dropped), TEST_ENTRY(set_group_id), TEST_ENTRY(run_by_root),
-		TEST_ENTRY(traced_by_root), TEST_ENTRY(root_for_a_while), TEST_ENTRY(forged), { NULL, NULL },
+		TEST_ENTRY(set_user_id),    TEST_ENTRY(set_user_id_dropped),
+		TEST_ENTRY(set_group_id),   TEST_ENTRY(run_by_root),
+		TEST_ENTRY(traced_by_root), TEST_ENTRY(root_for_a_while),
+		TEST_ENTRY(forged),         { NULL, NULL },
 	};
 
 	if (argc > 2 && strcmp(argv[1], "--program") == 0)

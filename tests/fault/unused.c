@@ -1,14 +1,12 @@
 /*
- * unused.c - a program that is linked with the library, and never uses it, does nothing for it (H10)
+ * unused.c - a program that is linked with the library and never uses it makes no extra system calls (H10)
  *
- * Three programs that differ in the library alone that they are linked with are led
- * from one system call to the next: with ours, with one in which nothing
- * is, and with one that does something when it is loaded, which shows that it would
- * be seen. Calls that the loader makes to map a library do not count:
- * they are told by where they come from. At its end each program's mappings are
- * counted, less those of the library itself.
+ * Three programs, which differ only in the library that they are linked with, are single-stepped from one system call
+ * to the next: with ours, with an empty library, and with a library that is active when it is loaded, which proves that
+ * activity is noticed. Calls of the loader that map a library do not count; they are recognized by their instruction's
+ * address. At the end of each program its mappings are counted, without those of the library itself.
  *
- * Prints a line for bench/table.py: what ours has more, and what the empty one has.
+ * Prints a line for bench/table.py: the excess of ours, and the figures of the empty library.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,13 +22,13 @@
 #define MOST_CALLS 256
 
 struct program {
-	const char *path, *library; /* what is in the names of the files that it is mapped from */
-	int calls;                  /* that its loader has not made */
+	const char *path, *library; /* `library`: a part of the names of its files */
+	int calls;                  /* system calls outside of the loader */
 	long call[MOST_CALLS];
-	long kib; /* mapped, less the library */
+	long kib; /* mappings without the library */
 };
 
-/* A line of /proc/PID/smaps that begins a mapping. */
+/* A line of /proc/PID/maps. */
 struct mapping {
 	unsigned long from, to;
 	char path[PATH_MAX];
@@ -58,7 +56,7 @@ static FILE *open_maps(pid_t pid)
 	return f;
 }
 
-/* Is this instruction one of the dynamic loader's? */
+/* Returns true if the instruction is in the dynamic loader. */
 static bool in_loader(pid_t pid, unsigned long at)
 {
 	FILE *f = open_maps(pid);
@@ -72,7 +70,7 @@ static bool in_loader(pid_t pid, unsigned long at)
 	return found;
 }
 
-/* KiB of all mappings less those of the library, which end with memory that is mapped from no file. */
+/* Returns the KiB of all mappings without those of the library, which end with anonymous memory. */
 static long mapped(const struct program *p, pid_t pid)
 {
 	FILE *f = open_maps(pid);
@@ -155,7 +153,7 @@ TEST(unused)
 	CHECK_EQ("-", with.calls, empty.calls);
 	CHECK("-", memcmp(with.call, empty.call, sizeof with.call) == 0);
 	CHECK_EQ("-", with.kib, empty.kib);
-	/* The end of a program is a call at the least; and this test is not blind. */
+	/* The end of a program is at least one call. The busy library proves that the test notices activity. */
 	CHECK_OP("-", empty.calls, >=, 1);
 	CHECK_EQ("-", busy.calls, empty.calls + 2);
 	CHECK_OP("-", busy.kib, >=, empty.kib + 64);

@@ -1,5 +1,5 @@
 /*
- * unused_library.c - what the library is compared with: one that does nothing; and one that does, which has to be noticed
+ * unused_library.c - libraries for comparison: an empty one, and one whose activity must be noticed
  *
  * SPDX-License-Identifier: MIT
  */

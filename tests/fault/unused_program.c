@@ -1,5 +1,5 @@
 /*
- * unused_program.c - a program with a trace point that it never comes to, linked with the library or with another one
+ * unused_program.c - a program with a trace point that it never reaches, linked with the library or another one
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@ void empty_library(void);
 
 int main(int argc, char **argv)
 {
-	/* Nobody knows that before it runs, so the library is needed. */
+	/* The compiler and the linker cannot know that this is false, so the library is needed. */
 	if (argc > 100) {
 #ifdef WITH_TRACE
 		trace_event_id_t id;

@@ -1,8 +1,8 @@
 /*
- * word_size.c - programs of both word sizes share streams: one controls, the other is traced, and families are mixed
+ * word_size.c - programs of both word sizes share streams, as controller and traced process, and in mixed families
  *
- * Run with the path of this same program, built for the other word size. That one
- * is traced by this one; then the other way round.
+ * The argument is the path of this same program, built for the other word size. This program traces the other one; then
+ * the roles are swapped.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 #include "shm/layout.h"
 
 #define THREADS  4
-#define DATA_MAX 1024 /* longer data is cut, and there is some */
+#define DATA_MAX 1024 /* some events have longer data, which is truncated */
 
 static const char *other_program, *this_program;
 
@@ -45,10 +45,10 @@ TEST(layout)
 
 	for (char *a, *b; (a = strsep(&ours, "\n")) && (b = strsep(&theirs, "\n"));)
 		CHECK_STR("-", a, b);
-	CHECK("-", !ours && !theirs); /* neither has more */
+	CHECK("-", !ours && !theirs); /* both have the same number of lines */
 }
 
-/* -- Traced ------------------------------------------------------------------------ */
+/* -- The traced program ------------------------------------------------------------ */
 
 enum { DO_OPEN, DO_RECORD, DO_FOREVER, DO_CHILDREN, DO_EXEC, DO_LOG, DO_LOG_AND_DIE };
 
@@ -57,7 +57,7 @@ struct order {
 	char name[64];
 };
 
-/* What comes with an event, by who and which. */
+/* The data of an event; it follows from thread and number. */
 struct data {
 	uint32_t thread, number;
 	unsigned char rest[2000];
@@ -109,8 +109,8 @@ static void record_threads(const struct order *o)
 /* -- Families ------------------------------------------------------------------------ */
 
 /*
- * A generation records, and then another program, of the other word size, does: by
- * turns in its place, and in a child's.
+ * Records as one generation, and then runs the program of the other word size: alternately in its place, and in a
+ * child.
  */
 static int leaf(int depth, const char *self, const char *other, uint32_t count)
 {
@@ -136,10 +136,11 @@ static int leaf(int depth, const char *self, const char *other, uint32_t count)
 	return 99;
 }
 
-/* More than the smaller programs can express, where one can. */
+/* With 64 bits, more than a 32-bit program can express. */
 #define LOG_SIZE ((size_t)(sizeof(size_t) == 8 ? UINT64_C(5) << 30 : 12345678))
 
-/* A stream of this process, with a log; its types, events, and attributes are what log_as_written() looks for. */
+/* Creates a stream of this process with a log, and records. log_as_written() checks its types, events and
+ * attributes. */
 static int write_log(struct order *o, bool die)
 {
 	int fd = open(o->name, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
@@ -148,7 +149,8 @@ static int write_log(struct order *o, bool die)
 
 	if (fd < 0 || posix_trace_attr_init(&attr) || posix_trace_attr_setname(&attr, "of another size") ||
 	    posix_trace_attr_setmaxdatasize(&attr, DATA_MAX) || posix_trace_attr_setstreamsize(&attr, 16 << 20) ||
-	    posix_trace_attr_setlogsize(&attr, LOG_SIZE) || posix_trace_attr_setlogfullpolicy(&attr, POSIX_TRACE_APPEND) ||
+	    posix_trace_attr_setlogsize(&attr, LOG_SIZE) ||
+	    posix_trace_attr_setlogfullpolicy(&attr, POSIX_TRACE_APPEND) ||
 	    posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_UNTIL_FULL) ||
 	    posix_trace_create_withlog(0, &attr, fd, &trid) || posix_trace_start(trid))
 		return 1;
@@ -235,7 +237,8 @@ static struct target target_start(void)
 	return t;
 }
 
-static void target_tell(const struct target *t, uint32_t what, uint32_t threads, uint32_t count, uint32_t id, const char *name)
+static void target_tell(const struct target *t, uint32_t what, uint32_t threads, uint32_t count, uint32_t id,
+                        const char *name)
 {
 	struct order o = { what, threads, count, id, "" };
 
@@ -268,7 +271,7 @@ static void target_end(struct target *t)
 	CHECK_EQ("-", status, 0);
 }
 
-/* -- Controlling ------------------------------------------------------------------------ */
+/* -- The controller --------------------------------------------------------------------- */
 
 static trace_id_t control(pid_t pid, int policy, size_t size, int inheritance)
 {
@@ -288,11 +291,13 @@ struct books {
 	uint32_t next[64];   /* of each thread, or generation */
 	pid_t tid[64], pid[64];
 	uint64_t events;
-	uint64_t starts; /* of ours */
+	uint64_t starts; /* START events of ours */
 };
 
-/* One event, as it was made, and in its thread's order; a thread that begins anew does so with number 0. */
-static void keep(struct books *b, const struct posix_trace_event_info *info, const struct data *d, size_t length, trace_event_id_t id)
+/* Checks one event: its data must be intact, and in its thread's order. A thread that begins anew starts with number
+ * 0. */
+static void keep(struct books *b, const struct posix_trace_event_info *info, const struct data *d, size_t length,
+                 trace_event_id_t id)
 {
 	static struct data made;
 	uint32_t full, t;
@@ -305,7 +310,8 @@ static void keep(struct books *b, const struct posix_trace_event_info *info, con
 	t = d->thread;
 	full = data_length(t, d->number);
 	CHECK_EQ("-", length, full < DATA_MAX ? full : DATA_MAX);
-	CHECK_EQ("-", info->posix_truncation_status, full > DATA_MAX ? POSIX_TRACE_TRUNCATED_RECORD : POSIX_TRACE_NOT_TRUNCATED);
+	CHECK_EQ("-", info->posix_truncation_status,
+	         full > DATA_MAX ? POSIX_TRACE_TRUNCATED_RECORD : POSIX_TRACE_NOT_TRUNCATED);
 	data_make(&made, t, d->number);
 	CHECK("-", memcmp(d, &made, length) == 0);
 	CHECK_OP("-", d->number, >=, b->next[t]);
@@ -322,7 +328,7 @@ static void keep(struct books *b, const struct posix_trace_event_info *info, con
 		exit(1);
 }
 
-/* Reads until nothing is left. */
+/* Reads until no event is left. */
 static void read_all(trace_id_t trid, trace_event_id_t id, struct books *b)
 {
 	struct posix_trace_event_info info;
@@ -346,7 +352,7 @@ static uint64_t lost(trace_id_t trid)
 	return status.__posix_lost_events;
 }
 
-/* All there is room for: every event, once. */
+/* The stream has room for every event: each is read once. */
 TEST(all)
 {
 	struct target t = target_start();
@@ -406,7 +412,7 @@ static void exact(int policy, bool at_once)
 	target_result(&t);
 	CHECK_EQ("-", posix_trace_stop(trid), 0);
 	read_all(trid, id, &b);
-	/* START is lost too, where LOOP overwrites. */
+	/* START is lost, too, when LOOP overwrites it. */
 	CHECK_EQ("-", b.events + b.starts + lost(trid), THREADS * 20000 + 1);
 	CHECK_OP("-", b.events, >, 100);
 	if (!at_once)
@@ -427,7 +433,7 @@ TEST(until_full)
 		exact(POSIX_TRACE_UNTIL_FULL, i % 2);
 }
 
-/* Generations of both sizes, in processes of their own and in their predecessors'. */
+/* Generations of both sizes, in their own processes and in their predecessors'. */
 TEST(family)
 {
 	enum { DEPTH = 7, COUNT = 300 };
@@ -445,7 +451,7 @@ TEST(family)
 	for (int i = 0; i <= DEPTH; i++) {
 		CHECK_EQ("INH-9", b.next[i], COUNT);
 		CHECK_NE("INH-6", b.pid[i], t.pid);
-		/* An odd one executes the next in its own place. */
+		/* An odd generation executes the next one in its own process. */
 		if (i < DEPTH)
 			CHECK_EQ("INH-11", b.pid[i] == b.pid[i + 1], (i + 1) % 2);
 	}
@@ -454,7 +460,7 @@ TEST(family)
 	target_end(&t);
 }
 
-/* The traced process goes on as a program of the other size, and back. */
+/* The traced process executes the program of the other size, and back. */
 TEST(exec_and_back)
 {
 	struct target t = target_start();
@@ -480,7 +486,7 @@ TEST(exec_and_back)
 	target_end(&t);
 }
 
-/* A log that a program of the other size has written, or began to. */
+/* Checks a log that a program of the other size has written, or begun. */
 static void log_as_written(const char *path, pid_t pid, uint32_t count, size_t log_size)
 {
 	struct posix_trace_event_info info;
@@ -507,7 +513,7 @@ static void log_as_written(const char *path, pid_t pid, uint32_t count, size_t l
 		if (posix_trace_eventid_get_name(trid, type, name) == 0 && strcmp(name, "words.log") == 0)
 			id = type;
 	CHECK("MODEL-16", id != 0);
-	/* Each thread has been there twice. */
+	/* Each thread has recorded twice. */
 	for (int run = 0; run < 2; run++) {
 		memset(&b, 0, sizeof b);
 		while (b.events < THREADS * count) {
@@ -546,14 +552,14 @@ TEST(logs)
 			CHECK_EQ("SHUT-7", target_result(&t), 0);
 			target_end(&t);
 		}
-		/* One who reads it to the end completes it, if that is needed; the other finds it complete. */
+		/* The first reader completes the log if necessary; the second finds it complete. */
 		for (int i = 0; i < 2; i++)
 			log_as_written(path, t.pid, 3000, sizeof(size_t) == 8 ? 12345678 : SIZE_MAX);
 	}
 	MUST(unlink(path) == 0);
 }
 
-/* A process of the other size is traced with a log, and ends before that. */
+/* A process of the other size is traced into a log, and ends before the stream does. */
 TEST(log_of_the_other)
 {
 	char path[64];
@@ -566,7 +572,8 @@ TEST(log_of_the_other)
 	snprintf(path, sizeof path, "/dev/shm/posixtrace-words-%d", (int)getpid());
 	fd = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
 	MUST(fd >= 0 && posix_trace_attr_init(&attr) == 0 && posix_trace_attr_setname(&attr, "of another size") == 0);
-	MUST(posix_trace_attr_setmaxdatasize(&attr, DATA_MAX) == 0 && posix_trace_attr_setlogsize(&attr, LOG_SIZE) == 0);
+	MUST(posix_trace_attr_setmaxdatasize(&attr, DATA_MAX) == 0 &&
+	     posix_trace_attr_setlogsize(&attr, LOG_SIZE) == 0);
 	MUST(posix_trace_attr_setlogfullpolicy(&attr, POSIX_TRACE_APPEND) == 0);
 	MUST(posix_trace_attr_setstreamsize(&attr, 32 << 20) == 0);
 	MUST(posix_trace_create_withlog(t.pid, &attr, fd, &trid) == 0 && posix_trace_start(trid) == 0);
@@ -583,13 +590,14 @@ TEST(log_of_the_other)
 	close(fd);
 }
 
-/* Killed at any instruction: what was committed can be read. */
+/* The process is killed at a random instruction: what was committed can be read. */
 TEST(killed)
 {
 	shm_private("");
 	for (int i = 0; i < 40 / test_slow() + 4; i++) {
 		struct target t = target_start();
-		trace_id_t trid = control(t.pid, i % 2 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL, 65536, POSIX_TRACE_CLOSE_FOR_CHILD);
+		trace_id_t trid = control(t.pid, i % 2 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL, 65536,
+		                          POSIX_TRACE_CLOSE_FOR_CHILD);
 		trace_event_id_t id = target_open(&t, "words.victim");
 		int64_t begin;
 		struct books b;
@@ -614,7 +622,7 @@ TEST(killed)
 	CHECK_EQ("-", shm_count(shm_directory(), "stream-"), 0);
 }
 
-/* The controller is killed: the traced process of the other size notices. */
+/* The controller is killed, and the traced process of the other size notices it. */
 TEST(controller_killed)
 {
 	trace_event_id_t id;
@@ -641,7 +649,7 @@ TEST(controller_killed)
 	target_end(&t);
 }
 
-/* -- Both ways ------------------------------------------------------------------------------ */
+/* -- The roles swapped ---------------------------------------------------------------------- */
 
 static int other_way_round(void)
 {
@@ -660,7 +668,7 @@ static int other_way_round(void)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* Can the other one run at all? */
+/* Returns 0 if the program of the other size can run, or its exit status. */
 static int other_runs(void)
 {
 	pid_t pid = fork();
@@ -670,7 +678,7 @@ static int other_runs(void)
 		if (freopen("/dev/null", "w", stdout) == NULL)
 			_exit(99);
 		execl(other_program, other_program, "--layout", (char *)NULL);
-		_exit(77); /* a kernel without programs of that size */
+		_exit(77); /* a kernel without support for this word size */
 	}
 	MUST(waitpid(pid, &status, 0) == pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
@@ -679,8 +687,12 @@ static int other_runs(void)
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
-		TEST_ENTRY(layout), TEST_ENTRY(all), TEST_ENTRY(loop), TEST_ENTRY(until_full), TEST_ENTRY(family),
-		TEST_ENTRY(exec_and_back), TEST_ENTRY(logs), TEST_ENTRY(log_of_the_other), TEST_ENTRY(killed), TEST_ENTRY(controller_killed), { NULL, NULL },
+		TEST_ENTRY(layout), TEST_ENTRY(all),
+		TEST_ENTRY(loop),   TEST_ENTRY(until_full),
+		TEST_ENTRY(family), TEST_ENTRY(exec_and_back),
+		TEST_ENTRY(logs),   TEST_ENTRY(log_of_the_other),
+		TEST_ENTRY(killed), TEST_ENTRY(controller_killed),
+		{ NULL, NULL },
 	};
 	bool again = argc > 2 && strcmp(argv[2], "--again") == 0;
 	static char self[4096];

@@ -1,9 +1,9 @@
 /*
- * attr.c - attributes objects and sets of event types of which any byte may be anything
+ * attr.c - fuzzes attributes objects and sets of event types with arbitrary bytes
  *
- * The input is a row of acts on one object, in memory that ends where it does. What a function answers is EINVAL, or what it
- * should be: beside each set there is one that the test keeps itself, and what was set in attributes is what is there.
- * In the end a stream is made with the attributes, with a log too, if that is not too much for this machine.
+ * The input is a sequence of acts on one object, in memory of exactly its size. A function must return EINVAL or the
+ * right answer: the test keeps a model of each set, and remembers the attributes set. In the end a stream is created
+ * with the attributes, also with a log, if it is not too large for this machine.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,16 +22,17 @@
 #include <trace.h>
 #include <unistd.h>
 
-#define IDS      1984 /* one past the last event type */
+#define IDS      8128 /* one past the last event type */
 #define DATA_MAX 65535
-/* Of streams and logs that are made; all others do not fit. */
+/* The largest streams and logs that are made; larger ones do not fit. */
 #define BYTES_MAX ((size_t)2 << 20)
 
 /* -- The input ---------------------------------------------------------------------------------- */
 
 static const uint64_t harmful[] = {
-	0, 1, 2, 8, 62, 63, 64, 255, 1024, 1983, 1984, 4096, 65535, 65536, 1048576, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 31, UINT32_MAX,
-	UINT64_C(1) << 32, UINT64_C(1) << 40, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX,
+	0, 1, 2, 8, 62, 63, 64, 255, 1024, 1983, 1984, 4096, 8127, 8128, 65535, 65536, 1048576, INT32_MAX,
+	UINT32_C(1) << 31, UINT32_MAX - 31, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 40, INT64_MAX,
+	UINT64_C(1) << 63, UINT64_MAX,
 };
 
 static uint64_t number(void)
@@ -45,7 +46,7 @@ static uint64_t number(void)
 	return harmful[(kind >> 2) % (sizeof harmful / sizeof harmful[0])];
 }
 
-/* Some bytes of an object become others. */
+/* Overwrites some bytes of an object. */
 static void poke(void *object, size_t size)
 {
 	size_t at = (size_t)take(2) % size, n = 1 + (size_t)take(1) % 64;
@@ -53,7 +54,7 @@ static void poke(void *object, size_t size)
 
 	if (n > size - at)
 		n = size - at;
-	/* The same byte all along, as of memory that was never set, or what the input has. */
+	/* One byte repeated, as in uninitialized memory, or bytes of the input. */
 	if (take(1) & 1)
 		memset(p + at, (int)take(1), n);
 	else
@@ -63,7 +64,7 @@ static void poke(void *object, size_t size)
 
 /* -- Attributes ---------------------------------------------------------------------------------- */
 
-/* 0 or EINVAL. */
+/* Returns true if the call succeeded, and checks that it gave EINVAL otherwise. */
 static bool done(int error)
 {
 	MUST(error == 0 || error == EINVAL);
@@ -85,7 +86,7 @@ static bool inheritance(int value)
 	return value == POSIX_TRACE_CLOSE_FOR_CHILD || value == POSIX_TRACE_INHERITED;
 }
 
-/* All that can be asked; either it is an object, or it is none. */
+/* Gets all attributes. Returns true if this is a valid object; each function must agree. */
 static bool ask_all(const trace_attr_t *attr)
 {
 	char *name = malloc(TRACE_NAME_MAX);
@@ -98,17 +99,21 @@ static bool ask_all(const trace_attr_t *attr)
 	object = done(posix_trace_attr_getname(attr, name));
 	MUST(!object || strlen(name) < TRACE_NAME_MAX);
 	MUST(done(posix_trace_attr_getgenversion(attr, name)) == object && (!object || strlen(name) < TRACE_NAME_MAX));
-	MUST(done(posix_trace_attr_getclockres(attr, &t)) == object && (!object || (t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < 1000000000)));
-	MUST(done(posix_trace_attr_getcreatetime(attr, &t)) == object && (!object || (t.tv_nsec >= 0 && t.tv_nsec < 1000000000)));
+	MUST(done(posix_trace_attr_getclockres(attr, &t)) == object &&
+	     (!object || (t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < 1000000000)));
+	MUST(done(posix_trace_attr_getcreatetime(attr, &t)) == object &&
+	     (!object || (t.tv_nsec >= 0 && t.tv_nsec < 1000000000)));
 	MUST(done(posix_trace_attr_getstreamfullpolicy(attr, &value)) == object && (!object || stream_policy(value)));
 	MUST(done(posix_trace_attr_getlogfullpolicy(attr, &value)) == object && (!object || log_policy(value)));
 	MUST(done(posix_trace_attr_getinherited(attr, &value)) == object && (!object || inheritance(value)));
 	MUST(done(posix_trace_attr_getstreamsize(attr, &size)) == object);
 	MUST(done(posix_trace_attr_getlogsize(attr, &size)) == object);
-	MUST(done(posix_trace_attr_getmaxsystemeventsize(attr, &size)) == object && (!object || (size > 0 && size < DATA_MAX)));
+	MUST(done(posix_trace_attr_getmaxsystemeventsize(attr, &size)) == object &&
+	     (!object || (size > 0 && size < DATA_MAX)));
 	MUST(done(posix_trace_attr_getmaxdatasize(attr, &size)) == object && (!object || size <= DATA_MAX));
 	for (size_t n = 0; object && n <= DATA_MAX; n = 3 * n + 1) {
-		MUST(posix_trace_attr_getmaxusereventsize(attr, n, &all) == 0 && all >= (n < size ? n : size) && all <= DATA_MAX + 256);
+		MUST(posix_trace_attr_getmaxusereventsize(attr, n, &all) == 0 && all >= (n < size ? n : size) &&
+		     all <= DATA_MAX + 256);
 	}
 	free(name);
 	return object;
@@ -127,31 +132,34 @@ static void set_name(trace_attr_t *attr, bool object)
 	MUST(done(posix_trace_attr_setname(attr, given)) == object);
 	if (object) {
 		MUST(posix_trace_attr_getname(attr, name) == 0);
-		MUST(strlen(name) == (length < TRACE_NAME_MAX ? length : TRACE_NAME_MAX - 1) && strncmp(name, given, strlen(name)) == 0);
+		MUST(strlen(name) == (length < TRACE_NAME_MAX ? length : TRACE_NAME_MAX - 1) &&
+		     strncmp(name, given, strlen(name)) == 0);
 	}
 	free(name);
 	free(given);
 }
 
-#define SET_INT(what, possible)                                                                          \
-	do {                                                                                             \
-		int given = (int)number(), before, after;                                                \
-		bool was = done(posix_trace_attr_get##what(attr, &before));                              \
-		MUST(done(posix_trace_attr_set##what(attr, given)) == (was && possible(given)));         \
-		if (was)                                                                                 \
-			MUST(posix_trace_attr_get##what(attr, &after) == 0 && after == (possible(given) ? given : before)); \
+#define SET_INT(what, possible)                                                                                        \
+	do {                                                                                                           \
+		int given = (int)number(), before, after;                                                              \
+		bool was = done(posix_trace_attr_get##what(attr, &before));                                            \
+		MUST(done(posix_trace_attr_set##what(attr, given)) == (was && possible(given)));                       \
+		if (was)                                                                                               \
+			MUST(posix_trace_attr_get##what(attr, &after) == 0 &&                                          \
+			     after == (possible(given) ? given : before));                                             \
 	} while (0)
 
 #define ANY_SIZE(size)  ((void)(size), true)
 #define DATA_SIZE(size) ((size) <= DATA_MAX)
 
-#define SET_SIZE(what, possible)                                                                         \
-	do {                                                                                             \
-		size_t given = (size_t)number(), before, after;                                          \
-		bool was = done(posix_trace_attr_get##what(attr, &before));                              \
-		MUST(done(posix_trace_attr_set##what(attr, given)) == (was && possible(given)));         \
-		if (was)                                                                                 \
-			MUST(posix_trace_attr_get##what(attr, &after) == 0 && after == (possible(given) ? given : before)); \
+#define SET_SIZE(what, possible)                                                                                       \
+	do {                                                                                                           \
+		size_t given = (size_t)number(), before, after;                                                        \
+		bool was = done(posix_trace_attr_get##what(attr, &before));                                            \
+		MUST(done(posix_trace_attr_set##what(attr, given)) == (was && possible(given)));                       \
+		if (was)                                                                                               \
+			MUST(posix_trace_attr_get##what(attr, &after) == 0 &&                                          \
+			     after == (possible(given) ? given : before));                                             \
 	} while (0)
 
 static void change_attributes(trace_attr_t *attr)
@@ -195,7 +203,7 @@ static void change_attributes(trace_attr_t *attr)
 static bool fits(const trace_attr_t *attr)
 {
 	size_t stream, log, data;
-	uint64_t size; /* more bits than a size_t may have */
+	uint64_t size; /* the size may exceed a size_t */
 
 	if (posix_trace_attr_getstreamsize(attr, &stream) != 0)
 		return true;
@@ -222,7 +230,8 @@ static void create(const trace_attr_t *attr, bool object)
 	fd = memfd_create("fuzz", MFD_CLOEXEC);
 	MUST(fd >= 0);
 	error = posix_trace_create_withlog(0, attr, fd, &trid);
-	MUST(object ? error == 0 || error == EINVAL || error == ENOMEM || error == ENOSPC || error == EFBIG : error == EINVAL);
+	MUST(object ? error == 0 || error == EINVAL || error == ENOMEM || error == ENOSPC || error == EFBIG
+	            : error == EINVAL);
 	if (error == 0) {
 		MUST(posix_trace_eventid_open("fuzz", &id) == 0 && posix_trace_start(trid) == 0);
 		for (int i = 0; i < 100; i++)
@@ -255,11 +264,11 @@ static void try_attributes(void)
 /* -- Sets of event types ------------------------------------------------------------------------------ */
 
 struct model {
-	bool set; /* it is one */
+	bool set; /* it is a valid set */
 	bool has[IDS];
 };
 
-/* The filter of a stream that is suspended. */
+/* A suspended stream, and the model of its filter. */
 static trace_id_t stream;
 static struct model filter;
 
@@ -287,31 +296,36 @@ static void compare(const struct model *m, const trace_event_set_t *set)
 		MUST(done(posix_trace_eventset_ismember(id, set, &member)) == m->set);
 		MUST(m->set ? member == (int)m->has[id] : member == 4711);
 	}
-	MUST(posix_trace_eventset_ismember(0, set, &member) == EINVAL && posix_trace_eventset_ismember(IDS, set, &member) == EINVAL);
+	MUST(posix_trace_eventset_ismember(0, set, &member) == EINVAL &&
+	     posix_trace_eventset_ismember(IDS, set, &member) == EINVAL);
 }
 
 static void fill(struct model *m, int what)
 {
-	static const trace_event_id_t of_the_system[] = { POSIX_TRACE_ERROR, POSIX_TRACE_OVERFLOW, POSIX_TRACE_RESUME, POSIX_TRACE_FLUSH_START,
-		POSIX_TRACE_FLUSH_STOP };
+	static const trace_event_id_t of_the_system[] = { POSIX_TRACE_ERROR, POSIX_TRACE_OVERFLOW, POSIX_TRACE_RESUME,
+		                                          POSIX_TRACE_FLUSH_START, POSIX_TRACE_FLUSH_STOP };
 
 	memset(m, 0, sizeof *m);
 	m->set = true;
 	for (unsigned id = 1; id < IDS; id++)
-		m->has[id] = what == POSIX_TRACE_ALL_EVENTS || (what == POSIX_TRACE_SYSTEM_EVENTS && id < POSIX_TRACE_UNNAMED_USEREVENT);
-	for (unsigned i = 0; what == POSIX_TRACE_WOPID_EVENTS && i < sizeof of_the_system / sizeof of_the_system[0]; i++)
+		m->has[id] = what == POSIX_TRACE_ALL_EVENTS ||
+		             (what == POSIX_TRACE_SYSTEM_EVENTS && id < POSIX_TRACE_UNNAMED_USEREVENT);
+	for (unsigned i = 0; what == POSIX_TRACE_WOPID_EVENTS && i < sizeof of_the_system / sizeof of_the_system[0];
+	     i++)
 		m->has[of_the_system[i]] = true;
 }
 
 static void set_filter(const struct model *m, const trace_event_set_t *set, int how)
 {
-	bool known = how == POSIX_TRACE_SET_EVENTSET || how == POSIX_TRACE_ADD_EVENTSET || how == POSIX_TRACE_SUB_EVENTSET;
+	bool known = how == POSIX_TRACE_SET_EVENTSET || how == POSIX_TRACE_ADD_EVENTSET ||
+	             how == POSIX_TRACE_SUB_EVENTSET;
 	trace_event_set_t now;
 
 	MUST(done(posix_trace_set_filter(stream, set, how)) == (known && m->set));
 	for (unsigned id = 1; known && m->set && id < IDS; id++)
-		filter.has[id] = how == POSIX_TRACE_SET_EVENTSET ? m->has[id]
-		                                                 : how == POSIX_TRACE_ADD_EVENTSET ? filter.has[id] || m->has[id] : filter.has[id] && !m->has[id];
+		filter.has[id] = how == POSIX_TRACE_SET_EVENTSET   ? m->has[id]
+		                 : how == POSIX_TRACE_ADD_EVENTSET ? filter.has[id] || m->has[id]
+		                                                   : filter.has[id] && !m->has[id];
 	MUST(posix_trace_get_filter(stream, &now) == 0);
 	compare(&filter, &now);
 }
@@ -325,7 +339,8 @@ static void try_sets(void)
 	memset(set, (int)take(1), sizeof *set);
 	model_of(&m, set);
 	fill(&filter, 0);
-	MUST(posix_trace_eventset_empty(&none) == 0 && posix_trace_set_filter(stream, &none, POSIX_TRACE_SET_EVENTSET) == 0);
+	MUST(posix_trace_eventset_empty(&none) == 0 &&
+	     posix_trace_set_filter(stream, &none, POSIX_TRACE_SET_EVENTSET) == 0);
 	for (int i = 0; i < 100 && left > 0; i++) {
 		unsigned act = (unsigned)take(1) % 9;
 		trace_event_id_t id;
@@ -341,13 +356,15 @@ static void try_sets(void)
 			if (done(posix_trace_eventset_fill(set, value)))
 				fill(&m, value);
 			else
-				MUST(value != POSIX_TRACE_WOPID_EVENTS && value != POSIX_TRACE_SYSTEM_EVENTS && value != POSIX_TRACE_ALL_EVENTS);
+				MUST(value != POSIX_TRACE_WOPID_EVENTS && value != POSIX_TRACE_SYSTEM_EVENTS &&
+				     value != POSIX_TRACE_ALL_EVENTS);
 			break;
 		case 2:
 		case 3:
 		case 4:
 			id = (trace_event_id_t)number();
-			MUST(done(act == 4 ? posix_trace_eventset_del(id, set) : posix_trace_eventset_add(id, set)) == (m.set && possible(id)));
+			MUST(done(act == 4 ? posix_trace_eventset_del(id, set) : posix_trace_eventset_add(id, set)) ==
+			     (m.set && possible(id)));
 			if (m.set && possible(id))
 				m.has[id] = act != 4;
 			break;
@@ -366,7 +383,7 @@ static void try_sets(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	/* What is too large cannot be made, rather than take all memory. */
+	/* Creation of a huge stream must fail rather than use all memory. */
 	struct rlimit limit = { 16 * BYTES_MAX, 16 * BYTES_MAX };
 
 	(void)argc;

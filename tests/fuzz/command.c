@@ -1,9 +1,9 @@
 /*
- * command.c - the whole command over a log of any bytes: report, stat, check, convert, view, recover
+ * command.c - fuzzes the whole command with a log of any bytes: report, stat, check, convert, view, recover
  *
- * The first eight bytes of the input say what is asked for, the rest is the log. Each run is one of a child, because the command
- * keeps what it was told and ends by exit(): what it has printed and what it has cost are looked at from outside. What code
- * the child has reached is brought back, so that libFuzzer sees it as its own.
+ * The first eight bytes of the input select the command line, the rest is the log. Each run is a child process, because
+ * the command keeps its settings and ends by exit(). The parent checks what the child has printed and used. The child's
+ * coverage is copied back, so that libFuzzer sees it as its own.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,23 +24,23 @@
 #include <unistd.h>
 
 #include "mutate.h"
-#include "out.h"
-#include "page_parts.h"
-#include "utf8.h"
+#include "common/out.h"
+#include "view/page_parts.h"
+#include "common/utf8.h"
 
-#define CHOICE 8 /* bytes of the input that say what is asked for */
+#define CHOICE 8 /* bytes of the input that select the command line */
 
-/* A run takes a hundredth of all this, and a log of a few KiB has nothing that needs more. */
+/* Limits. A run needs a hundredth of them, and a log of a few KiB has no reason to need more. */
 #define SECONDS_MAX 20
-#define MEMORY_MAX  (512L << 10) /* KiB, more than the parent has */
+#define MEMORY_MAX  (512L << 10) /* KiB, in addition to the parent's */
 #define OUTPUT_MAX  (64L << 20)
 
-/* main() of the command, which is called so here. */
+/* The command's main(), renamed for this program. */
 int command_main(int argc, char **argv);
 
-/* -- What is asked for ---------------------------------------------------------------------------- */
+/* -- Command lines -------------------------------------------------------------------------------- */
 
-/* What was printed must be. */
+/* What the output must be. */
 enum form { FORM_LINES, FORM_JSON, FORM_JSON_LINES, FORM_CSV, FORM_PACKETS, FORM_PAGE, FORM_DIRECTORY };
 
 #define WORDS 8
@@ -73,10 +73,10 @@ static const struct line {
 
 #define LINES (sizeof lines / sizeof lines[0])
 
-/* Filters, for what has them. */
+/* Filters, for some subcommands only. */
 static const char *const filters[][2] = {
-	{ NULL }, { NULL }, { NULL }, { NULL }, { NULL }, { "-e", "!x*" }, { "-e", "posix_*" }, { "--pid", "1" }, { "--thread", "*a*" },
-	{ "--from", "1us" }, { "--from", "2030-01-01" },
+	{ NULL }, { NULL }, { NULL }, { NULL }, { NULL }, { "-e", "!x*" }, { "-e", "posix_*" }, { "--pid", "1" },
+	{ "--thread", "*a*" }, { "--from", "1us" }, { "--from", "2030-01-01" },
 };
 
 #define FILTERS (sizeof filters / sizeof filters[0])
@@ -91,13 +91,13 @@ static bool has_filters(const struct line *l)
 static int in_directory, printed_fd, said_fd;
 static char place[32];
 
-/* Counters of clang's coverage, and where the child leaves them; there are none without it. */
+/* Counters of clang's coverage, and where the child copies them; null without coverage. */
 static uint8_t *counters, *counted;
 static size_t counters_size;
 
 void __real___sanitizer_cov_8bit_counters_init(uint8_t *begin, uint8_t *end) __attribute__((weak));
 void __wrap___sanitizer_cov_8bit_counters_init(uint8_t *begin, uint8_t *end);
-/* And of the lines that were reached, for script/fuzz --coverage. */
+/* Writes the coverage of lines, for script/fuzz --coverage. */
 int write_profile(void) __asm__("__llvm_profile_write_file") __attribute__((weak));
 
 void __wrap___sanitizer_cov_8bit_counters_init(uint8_t *begin, uint8_t *end)
@@ -126,7 +126,7 @@ int __wrap_atexit(void (*f)(void))
 	return 0;
 }
 
-/* libFuzzer takes it for a fault when exit() is called. */
+/* libFuzzer treats a call of exit() as a fault. */
 void __wrap_exit(int code)
 {
 	if (!running)
@@ -160,9 +160,9 @@ static void run(const struct line *l, const char *const *filter)
 	exit(command_main(argc, argv));
 }
 
-/* -- What it has printed ------------------------------------------------------------------------------- */
+/* -- The output ---------------------------------------------------------------------------------------- */
 
-/* All of it, with a null behind. */
+/* Returns the contents of a file, terminated by a null. */
 static char *take(int fd, size_t *size)
 {
 	struct stat st;
@@ -176,7 +176,7 @@ static char *take(int fd, size_t *size)
 	return text;
 }
 
-/* Escape sequences of colours are ours. */
+/* Removes the escape sequences of colours. */
 static void strip_colours(char *text, size_t *size)
 {
 	size_t to = 0;
@@ -217,7 +217,7 @@ static void check_json(const char *text, size_t size)
 	MUST(json_blanks(json_read(text)) == text + size);
 }
 
-/* RFC 4180, and the same number of fields in each line. */
+/* Checks RFC 4180, and that each line has the same number of fields. */
 static void check_csv(const char *text, size_t size)
 {
 	size_t fields = 1, columns = 0;
@@ -246,7 +246,7 @@ static void check_csv(const char *text, size_t size)
 	}
 }
 
-/* A number of Protocol Buffers. */
+/* Reads a varint of Protocol Buffers. */
 static const unsigned char *varint(const unsigned char *p, const unsigned char *end, uint64_t *n)
 {
 	*n = 0;
@@ -260,7 +260,8 @@ static const unsigned char *varint(const unsigned char *p, const unsigned char *
 	return p;
 }
 
-/* Fields of any message: a number, and something as long as it says. Only the field only, if that is not 0. */
+/* Checks the fields of a message: a number, and contents of its length. Only the field `only` is allowed, if that is
+ * not 0. */
 static void check_message(const unsigned char *p, const unsigned char *end, uint64_t only)
 {
 	while (p < end) {
@@ -300,10 +301,11 @@ static unsigned from_base64(char c)
 	return (unsigned)(at - digits);
 }
 
-/* What is between the page's two constant parts: blocks. */
+/* Checks the blocks between the page's two constant parts. */
 static void check_blocks(const char *p, const char *end)
 {
-	static const char kind[] = "<script type=\"application/octet-stream\" data-kind=\"", none[] = "\" data-packing=\"none\" data-size=\"";
+	static const char kind[] = "<script type=\"application/octet-stream\" data-kind=\"",
+			  none[] = "\" data-packing=\"none\" data-size=\"";
 
 	while (p < end) {
 		size_t size, length, n = 0;
@@ -323,7 +325,8 @@ static void check_blocks(const char *p, const char *end)
 		block = malloc(length + 1);
 		MUST(block);
 		for (size_t i = 0; i < length; i += 4) {
-			uint32_t three = from_base64(p[i]) << 18 | from_base64(p[i + 1]) << 12 | (p[i + 2] == '=' ? 0 : from_base64(p[i + 2]) << 6) |
+			uint32_t three = from_base64(p[i]) << 18 | from_base64(p[i + 1]) << 12 |
+			                 (p[i + 2] == '=' ? 0 : from_base64(p[i + 2]) << 6) |
 			                 (p[i + 3] == '=' ? 0 : from_base64(p[i + 3]));
 
 			block[n++] = (char)(three >> 16);
@@ -351,7 +354,8 @@ static void check_page(const char *text, size_t size)
 	check_blocks(text + head, text + size - page_tail_size);
 }
 
-/* Packets, one behind the other, to the end of the file; and metadata that are text. tests/fuzz/command.py has babeltrace2 read them. */
+/* Checks that packets follow each other up to the end of the file, and that the metadata are text.
+ * tests/fuzz/command.py lets babeltrace2 read them. */
 static void check_directory(void)
 {
 	int fd = openat(in_directory, "out.ctf/events", O_RDONLY | O_CLOEXEC);
@@ -433,7 +437,7 @@ static void clean(void)
 	MUST(close(in_directory) == 0 && rmdir(place) == 0);
 }
 
-/* What is the matter, and what it was about. */
+/* Prints the command line, its exit status, and its messages. */
 static void tell(const struct line *l, const char *const *filter, int status, const char *said)
 {
 	fprintf(stderr, "posixtrace");
@@ -458,7 +462,7 @@ static void try(const struct line *l, const char *const *filter)
 	pid = fork();
 	if (pid == 0)
 		run(l, filter);
-	/* libFuzzer looks at its watch now and then. */
+	/* libFuzzer's alarm may interrupt the wait. */
 	while ((ended = wait4(pid, &status, 0, &usage)) < 0 && errno == EINTR)
 		;
 	MUST(pid > 0 && ended == pid);
@@ -471,7 +475,7 @@ static void try(const struct line *l, const char *const *filter)
 	MUST(usage.ru_maxrss < own.ru_maxrss + MEMORY_MAX);
 	MUST(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec < SECONDS_MAX);
 	check_lines(said, said_size);
-	/* What could not be done has been said; what was printed before that may have no end. */
+	/* A failure must print a message; the output before it may be incomplete. */
 	MUST(WEXITSTATUS(status) == 0 || said_size > 0 || strcmp(l->word[0], "check") == 0);
 	printed = take(printed_fd, &printed_size);
 	if (WEXITSTATUS(status) == 0 || strcmp(l->word[0], "check") == 0)

@@ -1,5 +1,5 @@
 /*
- * command_mutate.c - changes what command.c takes: another command, or another log
+ * command_mutate.c - changes inputs of command.c: another command line, or another log
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max_size, uns
 {
 	if (size < CHOICE || max_size < CHOICE)
 		return LLVMFuzzerMutate(bytes, size, max_size);
-	/* The same log asked for something else. */
+	/* The same log with another command line. */
 	if (seed % 4 == 0) {
 		bytes[seed / 4 % 2] = (uint8_t)(seed >> 8);
 		return size;
@@ -22,11 +22,12 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max_size, uns
 	return CHOICE + mutate_log(bytes + CHOICE, size - CHOICE, max_size - CHOICE, seed);
 }
 
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *out, size_t max_size,
-                                 unsigned seed)
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *out,
+                                 size_t max_size, unsigned seed)
 {
 	if (size_a < CHOICE || size_b < CHOICE || max_size < CHOICE)
 		return 0;
 	memcpy(out, a, CHOICE);
-	return CHOICE + mutate_cross(a + CHOICE, size_a - CHOICE, b + CHOICE, size_b - CHOICE, out + CHOICE, max_size - CHOICE, seed);
+	return CHOICE + mutate_cross(a + CHOICE, size_a - CHOICE, b + CHOICE, size_b - CHOICE, out + CHOICE,
+	                             max_size - CHOICE, seed);
 }

@@ -1,5 +1,5 @@
 /*
- * fuzz.h - what libFuzzer calls
+ * fuzz.h - the functions that libFuzzer calls
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,9 +12,9 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max_size, unsigned seed);
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *out, size_t max_size,
-                                 unsigned seed);
-/* libFuzzer's own. */
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *out,
+                                 size_t max_size, unsigned seed);
+/* Provided by libFuzzer. */
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t max_size);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * heap.c - the library's memory, so that a byte too many is seen
+ * heap.c - the library's memory, with accesses beyond its ends detected
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,20 +19,20 @@ void __real_sys_unmap(void *p, size_t size);
 void *__wrap_sys_map(size_t size, int fd, int writable);
 void __wrap_sys_unmap(void *p, size_t size);
 
-/* On each side of a mapping. */
+/* The unmapped bytes on each side of a mapping. */
 #define FENCE ((size_t)1 << 20)
 
 #define PIECES 64
 static struct {
-	uintptr_t p; /* all bits turned round: what is only known here is a leak */
+	uintptr_t p; /* inverted, so that a piece known only here counts as a leak */
 	size_t size;
-	void *fenced; /* where its fence begins; null: it is from the heap */
+	void *fenced; /* the beginning of its fence; null: it is from the heap */
 	size_t whole;
 } pieces[PIECES];
 static unsigned pieces_now;
 static bool begun;
 
-/* Nothing can be mapped over the fence by chance. */
+/* Maps a file with a fence on each side, which keeps other mappings away. Returns null on failure. */
 static void *fenced(size_t size, int fd, int writable, void **fence, size_t *whole)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -56,7 +56,8 @@ void *__wrap_sys_map(size_t size, int fd, int writable)
 {
 	for (int i = 0; begun && i < PIECES; i++)
 		if (!pieces[i].p) {
-			void *p = fd < 0 ? calloc(1, size) : fenced(size, fd, writable, &pieces[i].fenced, &pieces[i].whole);
+			void *p = fd < 0 ? calloc(1, size)
+			                 : fenced(size, fd, writable, &pieces[i].fenced, &pieces[i].whole);
 
 			if (!p)
 				return NULL;

@@ -1,19 +1,19 @@
 /*
- * heap.h - the library's memory, so that a byte too many is seen
+ * heap.h - the library's memory, with accesses beyond its ends detected
  *
- * Of its own memory (the linker calls this, --wrap) each piece comes from the heap, where AddressSanitizer looks after it.
- * What it maps of a file stands alone, with nothing before and behind that could be touched.
+ * The linker's --wrap replaces the library's mappings. Anonymous memory comes from the heap, where AddressSanitizer
+ * checks it. A mapping of a file has unmapped memory before and after it.
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef HEAP_H
 #define HEAP_H
 
-/* A /dev/shm of this process's own, where that is possible. */
+/* Makes a /dev/shm of this process's own, if possible. */
 void heap_own_shm(void);
-/* From now on. What lives longer than that is made before: the library wants pages for it. */
+/* Begins the replacement. Long-lived memory must be made before, because the library needs whole pages for it. */
 void heap_begin(void);
-/* Pieces that there are now. */
+/* Returns the current number of pieces. */
 unsigned heap_pieces(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * input.h - a fuzzer's input, of which numbers are taken until nothing is left
+ * input.h - a fuzzer's input, from which numbers are taken until nothing is left
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 static const uint8_t *input;
 static size_t left;
 
-/* So many bytes of it, or as many as there are. */
+/* Takes a number of this many bytes, or of the bytes that are left. */
 static uint64_t take(unsigned bytes)
 {
 	uint64_t n = 0;

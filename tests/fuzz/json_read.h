@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "must.h"
-#include "utf8.h"
+#include "common/utf8.h"
 
 static inline const char *json_value(const char *p, unsigned depth);
 
@@ -87,7 +87,7 @@ static inline const char *json_value(const char *p, unsigned depth)
 	return p;
 }
 
-/* One value, at the beginning of a text with a null behind it. Returns where it ends. */
+/* Reads one value at the beginning of a null-terminated text. Returns its end. */
 static inline const char *json_read(const char *text)
 {
 	return json_value(text, 0);

@@ -1,8 +1,8 @@
 /*
- * log.c - any bytes at all as a log: opened and read by <trace.h>, with all that can be asked of it
+ * log.c - fuzzes <trace.h> with arbitrary bytes as a log: opens it, reads it, and makes all queries
  *
- * For libFuzzer (script/fuzz), and with replay.c a program that tries what
- * it has found once more. What must not be ends the program.
+ * For libFuzzer (script/fuzz); with replay.c it is a program that repeats the inputs found. A violation ends the
+ * program.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +23,7 @@ static trace_id_t trid;
 
 /* -- Events ------------------------------------------------------------------------------ */
 
-/* What was read, as a number. */
+/* A checksum of what was read. */
 struct sum {
 	uint64_t events;
 	uint64_t sum;
@@ -35,7 +35,7 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 	return sum ^ sum >> 29;
 }
 
-/* The next event, with at most so many bytes of its data in a place that has no more. False: there is none. */
+/* Reads the next event, with at most `size` bytes of its data, into memory of that size. Returns 0 if there is none. */
 static int next(struct posix_trace_event_info *e, unsigned char *data, size_t size, size_t *length)
 {
 	int unavailable = 4711;
@@ -45,10 +45,12 @@ static int next(struct posix_trace_event_info *e, unsigned char *data, size_t si
 	MUST(posix_trace_getnext_event(trid, e, data, size, length, &unavailable) == 0);
 	if (unavailable)
 		return 0;
-	MUST(e->posix_event_id >= 1 && e->posix_event_id < 1984);
-	MUST(e->posix_timestamp.tv_sec >= 0 && e->posix_timestamp.tv_nsec >= 0 && e->posix_timestamp.tv_nsec < 1000000000);
+	MUST(e->posix_event_id >= 1 && e->posix_event_id < 8128);
+	MUST(e->posix_timestamp.tv_sec >= 0 && e->posix_timestamp.tv_nsec >= 0 &&
+	     e->posix_timestamp.tv_nsec < 1000000000);
 	MUST(*length <= size && *length <= DATA_MAX);
-	MUST(e->posix_truncation_status == POSIX_TRACE_NOT_TRUNCATED || e->posix_truncation_status == POSIX_TRACE_TRUNCATED_RECORD ||
+	MUST(e->posix_truncation_status == POSIX_TRACE_NOT_TRUNCATED ||
+	     e->posix_truncation_status == POSIX_TRACE_TRUNCATED_RECORD ||
 	     (e->posix_truncation_status == POSIX_TRACE_TRUNCATED_READ && *length == size));
 	return 1;
 }
@@ -86,7 +88,7 @@ static void read_events(unsigned char *data)
 	unsigned char *short_data = malloc(little ? little : 1);
 
 	MUST(short_data);
-	/* From the middle back to the beginning, with short buffers, and then as before. */
+	/* Rewind from the middle, and read with short buffers; then read everything again. */
 	MUST(posix_trace_rewind(trid) == 0);
 	for (uint64_t i = 0; i < first.events; i++)
 		MUST(next(&e, short_data, little, &length));
@@ -100,7 +102,7 @@ static void read_events(unsigned char *data)
 	free(short_data);
 }
 
-/* -- The rest ------------------------------------------------------------------------------- */
+/* -- Other queries -------------------------------------------------------------------------- */
 
 static void read_attributes(void)
 {
@@ -115,17 +117,20 @@ static void read_attributes(void)
 	MUST(posix_trace_attr_getname(&attr, name) == 0 && strlen(name) < TRACE_NAME_MAX);
 	MUST(posix_trace_attr_getgenversion(&attr, version) == 0 && strlen(version) < TRACE_NAME_MAX);
 	MUST(posix_trace_attr_getcreatetime(&attr, &created) == 0);
-	/* After 2038 seconds of 32 bits are negative. */
-	MUST((created.tv_sec >= 0 || sizeof created.tv_sec == 4) && created.tv_nsec >= 0 && created.tv_nsec < 1000000000);
+	/* After 2038, 32-bit seconds are negative. */
+	MUST((created.tv_sec >= 0 || sizeof created.tv_sec == 4) && created.tv_nsec >= 0 &&
+	     created.tv_nsec < 1000000000);
 	MUST(posix_trace_attr_getclockres(&attr, &resolution) == 0);
 	MUST(resolution.tv_sec >= 0 && resolution.tv_nsec >= 0 && resolution.tv_nsec < 1000000000);
 	MUST(posix_trace_attr_getstreamsize(&attr, &size) == 0);
 	MUST(posix_trace_attr_getlogsize(&attr, &size) == 0);
 	MUST(posix_trace_attr_getmaxdatasize(&attr, &size) == 0 && size <= DATA_MAX);
 	MUST(posix_trace_attr_getstreamfullpolicy(&attr, &stream_policy) == 0);
-	MUST(stream_policy == POSIX_TRACE_LOOP || stream_policy == POSIX_TRACE_UNTIL_FULL || stream_policy == POSIX_TRACE_FLUSH);
+	MUST(stream_policy == POSIX_TRACE_LOOP || stream_policy == POSIX_TRACE_UNTIL_FULL ||
+	     stream_policy == POSIX_TRACE_FLUSH);
 	MUST(posix_trace_attr_getlogfullpolicy(&attr, &log_policy) == 0);
-	MUST(log_policy == POSIX_TRACE_LOOP || log_policy == POSIX_TRACE_UNTIL_FULL || log_policy == POSIX_TRACE_APPEND);
+	MUST(log_policy == POSIX_TRACE_LOOP || log_policy == POSIX_TRACE_UNTIL_FULL ||
+	     log_policy == POSIX_TRACE_APPEND);
 	MUST(posix_trace_attr_getinherited(&attr, &inheritance) == 0);
 	MUST(inheritance == POSIX_TRACE_CLOSE_FOR_CHILD || inheritance == POSIX_TRACE_INHERITED);
 	MUST(posix_trace_attr_destroy(&attr) == 0);
@@ -146,13 +151,13 @@ static void read_types(void)
 		if (unavailable)
 			break;
 		count++;
-		MUST(id >= 1 && id < 1984);
+		MUST(id >= 1 && id < 8128);
 		MUST(posix_trace_eventid_get_name(trid, id, name) == 0 && strlen(name) <= TRACE_EVENT_NAME_MAX);
 	}
-	MUST(count >= 9 && count <= 1983); /* the predefined ones are always there */
+	MUST(count >= 9 && count <= 8127); /* at least the predefined types */
 	MUST(posix_trace_eventtypelist_rewind(trid) == 0);
 	MUST(posix_trace_eventid_get_name(trid, 0, name) == EINVAL);
-	MUST(posix_trace_eventid_get_name(trid, 1984, name) == EINVAL);
+	MUST(posix_trace_eventid_get_name(trid, 8128, name) == EINVAL);
 	MUST(posix_trace_eventid_get_name(trid, UINT32_MAX, name) == EINVAL);
 	free(name);
 }
@@ -164,7 +169,8 @@ static void read_status(void)
 	MUST(posix_trace_get_status(trid, &s) == 0);
 	MUST(s.posix_stream_status == POSIX_TRACE_SUSPENDED && s.posix_stream_flush_status == POSIX_TRACE_NOT_FLUSHING);
 	MUST(s.posix_stream_full_status == POSIX_TRACE_FULL || s.posix_stream_full_status == POSIX_TRACE_NOT_FULL);
-	MUST(s.posix_stream_overrun_status == POSIX_TRACE_OVERRUN || s.posix_stream_overrun_status == POSIX_TRACE_NO_OVERRUN);
+	MUST(s.posix_stream_overrun_status == POSIX_TRACE_OVERRUN ||
+	     s.posix_stream_overrun_status == POSIX_TRACE_NO_OVERRUN);
 	MUST(s.posix_log_full_status == POSIX_TRACE_FULL || s.posix_log_full_status == POSIX_TRACE_NOT_FULL);
 	MUST(s.posix_log_overrun_status == POSIX_TRACE_OVERRUN || s.posix_log_overrun_status == POSIX_TRACE_NO_OVERRUN);
 }
@@ -174,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	static unsigned char *data;
 	int fd = memfd_create("fuzz", MFD_CLOEXEC), error;
 
-	/* On the heap, so that a byte too many is noticed. */
+	/* On the heap, so that an access beyond the end is noticed. */
 	if (!data)
 		data = malloc(DATA_MAX);
 	MUST(data && fd >= 0 && pwrite(fd, bytes, size, 0) == (ssize_t)size);

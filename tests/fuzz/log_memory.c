@@ -1,5 +1,5 @@
 /*
- * log_memory.c - what log.c has only with libFuzzer: memory where a byte too many is seen, and changes as mutate.h makes them
+ * log_memory.c - additions to log.c for libFuzzer: checked memory (heap.h), and changes by mutate.h
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@
 #include "log/unpack.h"
 #include "mutate.h"
 
-/* Before anything is read; see heap.h. */
+/* Prepares the memory before anything is read; see heap.h. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	trace_id_t trid;
@@ -32,7 +32,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Each body is in a place as long as itself. */
+/* Copies each body into memory of its size, so that accesses beyond the end are noticed. */
 bool __real_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body);
 bool __wrap_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body);
 
@@ -54,8 +54,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max_size, uns
 	return mutate_log(bytes, size, max_size, seed);
 }
 
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *out, size_t max_size,
-                                 unsigned seed)
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *out,
+                                 size_t max_size, unsigned seed)
 {
 	return mutate_cross(a, size_a, b, size_b, out, max_size, seed);
 }

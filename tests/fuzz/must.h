@@ -1,5 +1,5 @@
 /*
- * must.h - what must be, or the program ends and libFuzzer has found something
+ * must.h - ends the program if a condition is false, so that libFuzzer reports the input
  *
  * SPDX-License-Identifier: MIT
  */

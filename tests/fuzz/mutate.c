@@ -1,11 +1,10 @@
 /*
- * mutate.c - changes logs as logs: by frames, and mostly with the CRCs that belong to them
+ * mutate.c - mutates logs by frames, mostly with valid CRCs
  *
- * A CRC keeps what libFuzzer does to single bytes from ever being looked at. So here a log is
- * taken apart into its frames; one of them is changed, doubled, moved or left out; and then, most
- * times, what would be noticed at once is set right: CRCs, the log's number, sequence numbers, how
- * many events, where the index is and what it says of offsets. Each of these by itself, so
- * that each check is met by logs that pass all the others.
+ * With CRCs, libFuzzer's changes of single bytes would never get past the first check. So a log is split into its
+ * frames here, and a frame is changed, duplicated, moved or removed. Then, most times, fields that would be rejected at
+ * once are corrected: CRCs, the log's number, sequence numbers, numbers of events, the position of the index and its
+ * offsets. Each is corrected independently, so that each check meets logs that pass all other checks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +18,7 @@
 #include "log/crc.h"
 #include "log/format.h"
 
-/* -- Chance ---------------------------------------------------------------------------------- */
+/* -- Random numbers -------------------------------------------------------------------------- */
 
 static uint64_t state;
 
@@ -34,12 +33,13 @@ static bool one_of(uint32_t n)
 	return below(n) == 0;
 }
 
-/* Numbers that have done harm before. */
+/* Returns a new number, often one that has caused bugs before. */
 static uint64_t number(uint64_t was)
 {
 	static const uint64_t harmful[] = {
-		0, 1, 7, 8, 63, 64, 65, 255, 256, 257, 4095, 4096, 65535, 65536, UINT32_C(16) << 20, (UINT32_C(16) << 20) + 1, INT32_MAX,
-		UINT32_C(1) << 31, UINT32_MAX - 63, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 63, UINT64_MAX,
+		0, 1, 7, 8, 63, 64, 65, 255, 256, 257, 4095, 4096, 65535, 65536, UINT32_C(16) << 20,
+		(UINT32_C(16) << 20) + 1, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 63, UINT32_MAX, UINT64_C(1) << 32,
+		INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 63, UINT64_MAX,
 	};
 
 	switch (below(5)) {
@@ -62,7 +62,7 @@ static uint64_t number(uint64_t was)
 
 static struct {
 	size_t at;
-	size_t size; /* with its header; a slot is only that */
+	size_t size; /* with its header; a slot has only the header */
 } frames[FRAMES];
 static unsigned count;
 
@@ -96,7 +96,7 @@ static void take_apart(const uint8_t *bytes, size_t size)
 	}
 }
 
-/* Room of so many bytes in front of at. Returns the new size; the same if there is none. */
+/* Makes room for n bytes at `at`. Returns the new size, or the old one if there is no room. */
 static size_t insert(uint8_t *bytes, size_t size, size_t max_size, size_t at, size_t n)
 {
 	if (n > max_size - size)
@@ -113,13 +113,13 @@ static size_t take_out(uint8_t *bytes, size_t size, size_t at, size_t n)
 
 /* -- Bodies of segments ------------------------------------------------------------------------ */
 
-/* A place in a body where something stands that can be changed by itself. */
+/* A part of a body that can be changed on its own. */
 enum point_kind {
 	POINT_ITEM,   /* the beginning of an item */
 	POINT_NUMBER, /* a varint */
 	POINT_BYTE,
 	POINT_NAME,   /* length and name of a thread */
-	POINT_HALVES, /* how many bytes of each word */
+	POINT_HALVES, /* the lengths of the words */
 };
 
 #define POINTS 3000
@@ -140,7 +140,8 @@ static void add_point(const uint8_t *body, const unsigned char *from, const unsi
 	points[point_count++].kind = kind;
 }
 
-static const unsigned char *pass_number(const uint8_t *body, const unsigned char *p, const unsigned char *end, uint64_t *v)
+static const unsigned char *pass_number(const uint8_t *body, const unsigned char *p, const unsigned char *end,
+                                        uint64_t *v)
 {
 	const unsigned char *behind = p ? get_varint(p, end, v) : NULL;
 
@@ -149,7 +150,7 @@ static const unsigned char *pass_number(const uint8_t *body, const unsigned char
 	return behind;
 }
 
-/* What a body consists of, as far as it can be told; how many events, and when the last one was. */
+/* Parses a body as far as possible. Finds its points, the number of its events, and the time of the last one. */
 static void look_through(const uint8_t *body, size_t size, uint64_t first, uint32_t *events, uint64_t *last)
 {
 	static uint32_t length[SHAPES_MAX];
@@ -223,11 +224,12 @@ static void look_through(const uint8_t *body, size_t size, uint64_t first, uint3
 	}
 }
 
-/* -- What is set right ---------------------------------------------------------------------------- */
+/* -- Corrections ---------------------------------------------------------------------------------- */
 
 static void set_right(uint8_t *bytes, size_t size)
 {
-	bool crcs = !one_of(16), logs = !one_of(8), numbers = one_of(3), events = !one_of(3), ends = !one_of(3), offsets = one_of(3);
+	bool crcs = !one_of(16), logs = !one_of(8), numbers = one_of(3), events = !one_of(3), ends = !one_of(3),
+	     offsets = one_of(3);
 	uint64_t log = 0, sequence = 1, index = 0;
 
 	take_apart(bytes, size);
@@ -285,13 +287,14 @@ static void set_right(uint8_t *bytes, size_t size)
 	}
 }
 
-/* -- What is changed --------------------------------------------------------------------------------- */
+/* -- Changes ----------------------------------------------------------------------------------------- */
 
 static void change_header(uint8_t *p)
 {
 	static const struct {
 		unsigned char at, bytes;
-	} fields[] = { { 4, 2 }, { 6, 2 }, { 8, 8 }, { 16, 8 }, { 24, 4 }, { 28, 4 }, { 32, 8 }, { 40, 8 }, { 48, 4 }, { 52, 4 }, { 56, 4 } };
+	} fields[] = { { 4, 2 },  { 6, 2 },  { 8, 8 },  { 16, 8 }, { 24, 4 }, { 28, 4 },
+		       { 32, 8 }, { 40, 8 }, { 48, 4 }, { 52, 4 }, { 56, 4 } };
 	unsigned i = below(sizeof fields / sizeof fields[0]);
 	uint64_t value = 0;
 	unsigned char *at = p + fields[i].at;
@@ -303,7 +306,7 @@ static void change_header(uint8_t *p)
 
 #define BODY_MAX (1u << 16)
 
-static uint8_t body_now[BODY_MAX + 1024]; /* of the frame that is being changed */
+static uint8_t body_now[BODY_MAX + 1024]; /* the body of the frame that is being changed */
 static size_t length_now;
 
 static void take_body(const uint8_t *bytes, unsigned i)
@@ -318,7 +321,7 @@ static void take_body(const uint8_t *bytes, unsigned i)
 	memcpy(body_now, bytes + frames[i].at + FRAME_BYTES, length_now);
 }
 
-/* So many bytes of it become so many others, whatever they are. False: there is no room. */
+/* Resizes a part of the body; its contents are arbitrary. Returns false if there is no room. */
 static bool resize_now(size_t at, size_t was, size_t is)
 {
 	if (length_now - was + is > BODY_MAX)
@@ -328,10 +331,11 @@ static bool resize_now(size_t at, size_t was, size_t is)
 	return true;
 }
 
-/* It becomes the frame's body; what is behind it moves. */
+/* Stores the body in its frame, and moves what follows. Returns the new size. */
 static size_t put_body(uint8_t *bytes, size_t size, size_t max_size, unsigned i)
 {
-	size_t at = frames[i].at + FRAME_BYTES, room = frames[i].size - FRAME_BYTES, want = (length_now + 7) & ~(size_t)7;
+	size_t at = frames[i].at + FRAME_BYTES, room = frames[i].size - FRAME_BYTES,
+	       want = (length_now + 7) & ~(size_t)7;
 
 	if (size - room + want > max_size)
 		return size;
@@ -342,7 +346,7 @@ static size_t put_body(uint8_t *bytes, size_t size, size_t max_size, unsigned i)
 	return size - room + want;
 }
 
-/* As libFuzzer likes it, longer or shorter. */
+/* Lets libFuzzer mutate the body, which may change its length. */
 static void change_bytes(void)
 {
 	size_t at, n;
@@ -351,7 +355,7 @@ static void change_bytes(void)
 		length_now = LLVMFuzzerMutate(body_now, length_now, length_now + 64);
 		return;
 	}
-	/* A few bytes only, of those that numbers are made of. */
+	/* Change a few bytes only, such as those of a number. */
 	at = below(length_now);
 	n = length_now - at < 16 ? length_now - at : 1 + below(16);
 	LLVMFuzzerMutate(body_now + at, n, n);
@@ -372,7 +376,7 @@ static void put_number(size_t at, size_t was, uint64_t n)
 		memcpy(body_now + at, bytes, is);
 }
 
-/* A length in so many bytes, and what it is the length of: mostly together, else one of them. */
+/* Changes a string, its length field, or mostly both. */
 static void change_string(size_t at, size_t width, size_t was)
 {
 	static const uint16_t lengths[] = { 0, 1, 14, 15, 16, 17, 61, 62, 63, 64, 65, 66, 67, 255, 256, 257 };
@@ -391,7 +395,7 @@ static void change_string(size_t at, size_t width, size_t was)
 		put16(body_now + at, (uint16_t)is);
 }
 
-/* One number, name or item of a segment. */
+/* Changes one number, name or item of a segment. */
 static void change_segment(void)
 {
 	uint32_t events;
@@ -404,7 +408,7 @@ static void change_segment(void)
 		change_bytes();
 		return;
 	}
-	/* Half of them at the beginning, where definitions are. */
+	/* Half of the changes are at the beginning, where definitions are. */
 	i = below(one_of(2) ? point_count : point_count < 12 ? point_count : 12);
 	at = points[i].at;
 	n = points[i].size;
@@ -426,7 +430,7 @@ static void change_segment(void)
 		for (size_t k = 0; k < half; k++)
 			behind += body_now[at + k / 2] >> k % 2 * 4 & 15;
 		body_now[byte] = (uint8_t)((body_now[byte] & ~(15u << shift)) | now << shift);
-		/* Mostly with as many bytes. */
+		/* Mostly change the number of bytes accordingly. */
 		if (!one_of(4) && behind + before <= length_now && resize_now(behind, before, now))
 			random_bytes(behind, now);
 		break;
@@ -436,14 +440,15 @@ static void change_segment(void)
 		case 0:
 			resize_now(at, n, 0);
 			break;
-		case 1: /* once more */
+		case 1: /* duplicate it */
 			if (resize_now(at, 0, n))
 				memcpy(body_now + at, body_now + at + n, n);
 			break;
-		default: /* with another one before it */
+		default: /* insert another item before it */
 			if (one_of(2)) {
 				if (resize_now(at, 0, 3))
-					body_now[at] = 0, body_now[at + 1] = ITEM_BACK, body_now[at + 2] = (uint8_t)below(128);
+					body_now[at] = 0, body_now[at + 1] = ITEM_BACK,
+					body_now[at + 2] = (uint8_t)below(128);
 			} else if (resize_now(at, 0, 14)) {
 				static const unsigned char shape[14] = { 0, ITEM_SHAPE, 0, 64, 0, 8 };
 
@@ -456,7 +461,7 @@ static void change_segment(void)
 	}
 }
 
-/* One of the six strings, or what stands before them. */
+/* Changes one of the six strings, or the fixed part before them. */
 static void change_header_body(void)
 {
 	size_t at = HEADER_FIXED;
@@ -536,7 +541,7 @@ static size_t change_body(uint8_t *bytes, size_t size, size_t max_size, unsigned
 	return put_body(bytes, size, max_size, i);
 }
 
-/* A number somewhere in the body, of any width. */
+/* Changes a number of any width somewhere in the body. */
 static void change_number(uint8_t *bytes, unsigned i)
 {
 	size_t room = frames[i].size - FRAME_BYTES, width = (size_t)1 << below(4);
@@ -562,7 +567,7 @@ static size_t copy_frame(uint8_t *bytes, size_t size, size_t max_size, unsigned 
 	return larger;
 }
 
-/* One of them; each kind as often as the others, though most are segments. */
+/* Returns a random frame. Each kind is equally likely, although most frames are segments. */
 static unsigned some_frame(const uint8_t *bytes)
 {
 	unsigned kind = 1 + below(FRAME_FOOTER), first = below(count);
@@ -623,7 +628,8 @@ size_t mutate_log(uint8_t *bytes, size_t size, size_t max_size, unsigned seed)
 	return size;
 }
 
-size_t mutate_cross(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *out, size_t max_size, unsigned seed)
+size_t mutate_cross(const uint8_t *a, size_t size_a, const uint8_t *b, size_t size_b, uint8_t *out, size_t max_size,
+                    unsigned seed)
 {
 	size_t from_a, from_b;
 

@@ -1,5 +1,5 @@
 /*
- * replay.c - inputs of a fuzzer once more, without libFuzzer: each file of the directories in a process of its own
+ * replay.c - runs inputs of a fuzzer without libFuzzer: each file of the directories in its own process
  *
  *     replay DIRECTORY...
  *
@@ -11,9 +11,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "test.h"
+#include "shm.h"
 
-/* Not every target needs to be prepared. */
+/* Some targets need no preparation. */
 #pragma weak LLVMFuzzerInitialize
 
 static int passed, failed, skipped;
@@ -25,13 +25,16 @@ static void try(int directory, const char *name)
 	uint8_t *bytes;
 
 	MUST(fd >= 0 && fstat(fd, &st) == 0);
-	/* As long as the file, so that a byte too many is noticed. */
+	/* Exactly as long as the file, so that an access beyond the end is noticed. */
 	bytes = malloc((size_t)st.st_size + !st.st_size);
 	MUST(bytes && read(fd, bytes, (size_t)st.st_size) == st.st_size);
 	close(fd);
 	alarm(60 * (unsigned)test_slow());
-	if (LLVMFuzzerInitialize)
+	if (LLVMFuzzerInitialize) {
+		/* The target may trace, or leave files that look like a dead process's. */
+		shm_private("");
 		LLVMFuzzerInitialize(NULL, NULL);
+	}
 	LLVMFuzzerTestOneInput(bytes, (size_t)st.st_size);
 	free(bytes);
 }
@@ -47,17 +50,20 @@ static void try_all(DIR *directory)
 		if (e->d_name[0] == '.' || strcmp(e->d_name, "README.md") == 0)
 			continue;
 		fflush(stdout);
+		alone_share();
 		pid = fork();
 		if (pid == 0) {
+			alone_tell();
 			try(dirfd(directory), e->d_name);
 			_exit(0);
 		}
 		MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+		alone_end();
 		if (status == 0) {
 			passed++;
 			continue;
 		}
-		/* It cannot be tried here, and it has said why. */
+		/* The input cannot be run here; the child has printed the reason. */
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
 			skipped++;
 			continue;

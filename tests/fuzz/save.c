@@ -1,9 +1,10 @@
 /*
- * save.c - what a dead creator has left of a stream with a log, of any bytes, is brought to the log
+ * save.c - fuzzes the recovery of a log from what a killed creator has left of its stream, with arbitrary bytes
  *
- * It is memory that a program had when it was killed, perhaps because it had written where it should not. The input: two bytes that
- * say which of some streams, killed in the middle of a flush, and how it is found; then changes of eight bytes each, to the stream's
- * file or to the log's. Whoever comes by must not suffer from them, and can go on to read what the log has then.
+ * The memory of a program that was killed may be corrupt, perhaps because of stray writes. The first two bytes of the
+ * input select one of several streams, killed in the middle of a flush, and how it is found. The rest are changes of
+ * eight bytes each, to the stream's file or to the log. A process that recovers the log must survive them, and can then
+ * read what the log has.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,33 +25,34 @@
 #include <trace.h>
 #include <unistd.h>
 
-#include "base/ident.h"
 #include "base/testpoint.h"
 #include "control/recover.h"
 #include "control/save.h"
+#include "host/ident.h"
 #include "heap.h"
 #include "log/format.h"
 #include "model/record.h"
+#include "shm/reap.h"
 #include "shm/stream.h"
 
 #define EVENTS 120 /* of each creator */
 
-/* -- Who dies --------------------------------------------------------------------------------------- */
+/* -- The creators that are killed ------------------------------------------------------------------- */
 
 static const struct death {
 	int policy;        /* of the log */
-	const char *point; /* where it is killed; see base/testpoint.h */
+	const char *point; /* the test point where the creator is killed, see base/testpoint.h */
 	unsigned passage;
 } deaths[] = {
 	{ POSIX_TRACE_LOOP, "draft_marked", 2 },        { POSIX_TRACE_LOOP, "read_run", 1 },
 	{ POSIX_TRACE_LOOP, "output_written", 1 },      { POSIX_TRACE_UNTIL_FULL, "draft_marked", 2 },
-	{ POSIX_TRACE_UNTIL_FULL, "output_moved", 1 },  { POSIX_TRACE_APPEND, "draft_done", 2 },
+	{ POSIX_TRACE_UNTIL_FULL, "output_moved", 1 },  { POSIX_TRACE_APPEND, "draft_commit", 2 },
 	{ POSIX_TRACE_APPEND, "output_written", 1 },    { POSIX_TRACE_APPEND, "end_flushed", 1 },
 };
 
 #define DEATHS (sizeof deaths / sizeof deaths[0])
 
-/* What each has left. */
+/* What each creator has left. */
 static struct left {
 	struct page_entry entry;
 	unsigned char *stream, *log;
@@ -62,7 +64,7 @@ static unsigned kill_passage, points;
 
 static void change_meanwhile(void);
 
-/* More than a call should pass, however much nonsense it meets. */
+/* No call should pass more points than this, whatever garbage it meets. */
 #define POINTS_MAX 1000000
 
 void test_point(const char *name)
@@ -86,7 +88,7 @@ static void live_and_die(const struct death *death, int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	MUST(posix_trace_attr_init(&attr) == 0 && posix_trace_attr_setstreamsize(&attr, 8192) == 0);
 	MUST(posix_trace_attr_setmaxdatasize(&attr, 100) == 0 && posix_trace_attr_setlogsize(&attr, 4096) == 0);
-	/* No flush but those that are asked for. */
+	/* Only explicit flushes. */
 	MUST(posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_UNTIL_FULL) == 0);
 	MUST(posix_trace_attr_setlogfullpolicy(&attr, death->policy) == 0);
 	for (int i = 0; i < 4; i++) {
@@ -103,7 +105,7 @@ static void live_and_die(const struct death *death, int fd)
 		}
 	}
 	posix_trace_shutdown(trid);
-	_exit(1); /* it should not have come to that */
+	_exit(1); /* not reached */
 }
 
 static unsigned char *whole_file(int fd, size_t *size)
@@ -119,8 +121,8 @@ static unsigned char *whole_file(int fd, size_t *size)
 }
 
 static int directory;
-static struct place place;
-static uint32_t space;
+static struct shm_dir shm_dir;
+static uint32_t pidns;
 static char log_path[64];
 
 static void name_of(const struct left *l, char name[FILE_NAME_SIZE])
@@ -138,8 +140,8 @@ static bool find(struct left *l, pid_t pid)
 	MUST(d);
 	rewinddir(d);
 	while (!found && (e = readdir(d)))
-		found = file_name_parse(e->d_name, kind, &l->entry.creator, &l->entry.serial) && strcmp(kind, "stream") == 0 &&
-		        (pid_t)l->entry.creator.pid == pid;
+		found = file_name_parse(e->d_name, kind, &l->entry.creator, &l->entry.serial) &&
+		        strcmp(kind, "stream") == 0 && (pid_t)l->entry.creator.pid == pid;
 	closedir(d);
 	return found;
 }
@@ -180,11 +182,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		fprintf(stderr, "nothing can be traced here\n");
 		exit(77);
 	}
-	place = place_own();
-	directory = file_directory(&place, false);
+	shm_dir = shm_dir_own();
+	directory = file_directory(&shm_dir, false);
 	MUST(directory >= 0 && ident_self(&self) == 0);
-	space = self.space;
-	/* As long for each process: it is in what is changed. And not on a disk, which a log is synchronized with in the end. */
+	pidns = self.pidns;
+	/* The same length in each process, because the path is part of the changed memory. Not on a disk, because a log
+	 * is synchronized in the end. */
 	snprintf(log_path, sizeof log_path, "/dev/shm/fuzz-save-%010d.log", (int)getpid());
 	for (unsigned i = 0; i < DEATHS; i++)
 		make(&left[i], &deaths[i]);
@@ -192,7 +195,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* -- What is changed ------------------------------------------------------------------------------------ */
+/* -- Changes -------------------------------------------------------------------------------------------- */
 
 struct change {
 	uint8_t area, kind;
@@ -205,8 +208,9 @@ _Static_assert(sizeof(struct change) == 8, "so is the input");
 static uint64_t nonsense(const struct change *c, uint64_t was)
 {
 	static const uint64_t harmful[] = {
-		0, 1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 255, 4095, 4096, 65535, 65536, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 63, UINT32_MAX - 7,
-		UINT32_MAX, UINT64_C(1) << 32, INT64_MAX / 2, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 63, UINT64_MAX - 7, UINT64_MAX,
+		0, 1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 255, 4095, 4096, 65535, 65536, INT32_MAX, UINT32_C(1) << 31,
+		UINT32_MAX - 63, UINT32_MAX - 7, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX / 2, INT64_MAX,
+		UINT64_C(1) << 63, UINT64_MAX - 63, UINT64_MAX - 7, UINT64_MAX,
 	};
 	int32_t delta = (int32_t)(c->value << 8) >> 8;
 
@@ -243,37 +247,43 @@ static void change_word(unsigned char *bytes, size_t size, size_t at, const stru
 #define AREAS    10
 #define AREA_LOG 9
 
-/* stream: where it is changed; log: likewise, null: it is not. */
-static void change(const struct left *l, unsigned char *stream, unsigned char *log, size_t *log_size, const struct change *c)
+/* Changes the stream, or the log unless that is null. */
+static void change(const struct left *l, unsigned char *stream, unsigned char *log, size_t *log_size,
+                   const struct change *c)
 {
 	const struct stream_header *h = (const struct stream_header *)l->stream;
-	size_t chunks = STREAM_HEADER_BYTES + h->seat_count * sizeof(struct seat), memory = chunks + h->chunk_count * sizeof(struct chunk);
+	size_t chunks = STREAM_HEADER_BYTES + h->seat_count * sizeof(struct seat),
+	       memory = chunks + h->chunk_count * sizeof(struct chunk);
 	size_t state = memory + (size_t)h->chunk_count * h->chunk_size, body = state + LOG_BODY_OFFSET;
 
 	switch (c->area % AREAS) {
-	case 0: /* what decides, more often than the rest */
+	case 0: /* important fields, more often than the rest */
 	case 1:
 	case 2:
-		change_word(stream + state, sizeof(struct log_state), c->index % offsetof(struct log_state, names) & ~3u, c);
+		change_word(stream + state, sizeof(struct log_state),
+		            c->index % offsetof(struct log_state, names) & ~3u, c);
 		break;
 	case 3:
 		change_word(stream, sizeof *h, c->index % sizeof *h & ~3u, c);
 		break;
 	case 4:
 	case 5:
-		change_word(stream + chunks, h->chunk_count * sizeof(struct chunk), c->index * 4u % (h->chunk_count * sizeof(struct chunk)), c);
+		change_word(stream + chunks, h->chunk_count * sizeof(struct chunk),
+		            c->index * 4u % (h->chunk_count * sizeof(struct chunk)), c);
 		break;
 	case 6:
-		change_word(stream + memory, (size_t)h->chunk_count * h->chunk_size, c->index * 8u % (h->chunk_count * h->chunk_size), c);
+		change_word(stream + memory, (size_t)h->chunk_count * h->chunk_size,
+		            c->index * 8u % (h->chunk_count * h->chunk_size), c);
 		break;
 	case 7:
 		change_word(stream + body - FRAME_BYTES, l->stream_size - body + FRAME_BYTES, c->index % 4096 & ~3u, c);
 		break;
 	case 8:
-		change_word(stream + state + offsetof(struct log_state, names), LOG_NAMES_BYTES + 200, c->index % (LOG_NAMES_BYTES + 200), c);
+		change_word(stream + state + offsetof(struct log_state, names), LOG_NAMES_BYTES + 200,
+		            c->index % (LOG_NAMES_BYTES + 200), c);
 		break;
 	default:
-		/* Somebody has cut it. */
+		/* Truncate the log. */
 		if (c->kind == 255)
 			*log_size = c->value % (l->log_size + 1);
 		else
@@ -282,7 +292,7 @@ static void change(const struct left *l, unsigned char *stream, unsigned char *l
 	}
 }
 
-/* Changes to the file of a stream while it is saved, one at each test point. */
+/* Changes to a stream's file while it is recovered, one at each test point. */
 static struct {
 	const struct left *of;
 	unsigned char *map;
@@ -303,11 +313,11 @@ static void change_meanwhile(void)
 		change(hostile.of, hostile.map, NULL, NULL, &c);
 }
 
-/* -- What comes of it ---------------------------------------------------------------------------------------- */
+/* -- The result ---------------------------------------------------------------------------------------------- */
 
 static trace_id_t trid;
 
-/* False: there is no more. */
+/* Reads one event. Returns false at the end of the log. */
 static bool read_one(unsigned char *data, uint64_t *sum)
 {
 	struct posix_trace_event_info e;
@@ -322,7 +332,7 @@ static bool read_one(unsigned char *data, uint64_t *sum)
 	return true;
 }
 
-/* How many events of the program's are in the log; -1: it is none. */
+/* Returns the number of events in the log, or -1 if it is no log. */
 static long read_log(void)
 {
 	static unsigned char *data;
@@ -348,7 +358,7 @@ static long read_log(void)
 	return error ? -1 : events;
 }
 
-/* The files as they are found. */
+/* Writes the files to be found. */
 static void put(const struct left *l, unsigned char *stream, const unsigned char *log, size_t log_size)
 {
 	const struct stream_header *h = (const struct stream_header *)l->stream;
@@ -360,7 +370,7 @@ static void put(const struct left *l, unsigned char *stream, const unsigned char
 
 	MUST(fd >= 0 && write(fd, log, log_size) == (ssize_t)log_size && fstat(fd, &st) == 0);
 	close(fd);
-	/* It is another file each time; where that was not changed, it is found. */
+	/* The log is a new file each time. If the input has not changed the stored identity, make it match. */
 	if (s->inode == was->inode && s->device_major == was->device_major && s->device_minor == was->device_minor) {
 		s->inode = st.st_ino;
 		s->device_major = major(st.st_dev);
@@ -372,11 +382,11 @@ static void put(const struct left *l, unsigned char *stream, const unsigned char
 	close(fd);
 }
 
-/* Whoever made the stream has fewer rights than who saves it, and changes it meanwhile (H18). */
+/* Recovers a stream whose creator has fewer rights, and changes the stream meanwhile (H18). */
 static void save_hostile(const struct left *l, const unsigned char *changes, unsigned count)
 {
-	struct place guarded = place;
-	struct save save = { directory, &guarded, space, log_path };
+	struct shm_dir guarded = shm_dir;
+	struct save save = { directory, &guarded, pidns, log_path };
 	char name[FILE_NAME_SIZE];
 	int fd;
 
@@ -389,7 +399,7 @@ static void save_hostile(const struct left *l, const unsigned char *changes, uns
 	hostile.of = l;
 	hostile.next = changes;
 	hostile.left = count;
-	MUST(stream_bury(directory, &guarded, space, &l->entry, save_stream, &save));
+	MUST(stream_reap(directory, &guarded, pidns, &l->entry, save_stream, &save));
 	hostile.left = 0;
 	MUST(munmap(hostile.map, l->stream_size) == 0);
 }
@@ -397,7 +407,7 @@ static void save_hostile(const struct left *l, const unsigned char *changes, uns
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	static unsigned char *stream, *log;
-	struct save save = { directory, &place, space, NULL };
+	struct save save = { directory, &shm_dir, pidns, NULL };
 	const struct left *l;
 	char name[FILE_NAME_SIZE];
 	unsigned pieces = heap_pieces();
@@ -419,7 +429,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	memcpy(log, l->log, l->log_size);
 	log_size = l->log_size;
 	count = (unsigned)((size - 2) / sizeof c < 64 ? (size - 2) / sizeof c : 64);
-	/* In the middle of it, the second half of them. */
+	/* The second half of the changes happens during the recovery. */
 	if (bytes[1] % 4 == 2)
 		count -= meanwhile = (count + 1) / 2;
 	for (unsigned i = 0; i < count; i++, at += sizeof c) {
@@ -428,24 +438,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	}
 	put(l, stream, log, log_size);
 	points = 0;
-	/* By whoever comes by, or by who opens the log; posix_trace_open() finds it, too. */
+	/* Recover by another creator, or by the opener of the log; posix_trace_open() finds the stream, too. */
 	if (bytes[1] % 4 < 2) {
 		save.log = bytes[1] % 4 ? log_path : NULL;
-		MUST(stream_bury(directory, &place, space, &l->entry, save_stream, &save));
+		MUST(stream_reap(directory, &shm_dir, pidns, &l->entry, save_stream, &save));
 	} else if (bytes[1] % 4 == 2) {
 		save_hostile(l, bytes + at, meanwhile);
 	}
 	events = read_log();
-	/* Where nothing was changed, all is there, but what a log of this size has no room for. */
+	/* Without changes all events are there, except those for which the log has no room. */
 	if (count + meanwhile == 0)
 		MUST(deaths[bytes[0] % DEATHS].policy == POSIX_TRACE_APPEND ? events >= EVENTS : events > 0);
-	/* The same as before. */
+	/* The log is read the same way again. */
 	MUST(read_log() == events);
 	name_of(l, name);
 	unlinkat(directory, name, 0);
 	unlink(log_path);
 	MUST(heap_pieces() == pieces);
-	MUST(dup(0) == fd); /* none is left open */
+	MUST(dup(0) == fd); /* no descriptor is left open */
 	close(fd);
 	return 0;
 }

@@ -1,12 +1,12 @@
 /*
- * stream.c - a controller whose traced process writes what it likes into their shared memory (H18)
+ * stream.c - fuzzes a controller whose traced process writes garbage into their shared memory (H18)
  *
- * The input is what happens, in acts of eight bytes: somebody changes a word of the stream, of the process's page or of its
- * registry of names, at once or at one of the next test points (base/testpoint.h), in the middle of whatever call is under way;
- * records an event as it should be; or the controller makes a call. In the end it reads all there is, and shuts down.
+ * The input is a sequence of acts of eight bytes. An act changes a word of the stream, of the process's page or of its
+ * registry, at once or at a later test point (base/testpoint.h) in the middle of any call; or it records a valid event;
+ * or the controller makes a call. In the end the controller reads everything and shuts the stream down.
  *
- * The traced process is a child that does nothing: what it could write, this one writes for it, so that the same input
- * is the same run. Time goes by as often as somebody looks at the clock, and whoever sleeps has slept at once.
+ * The traced process is a child that does nothing: this process writes what the child could write, so that the same
+ * input makes the same run. Time passes only when the clock is read, and a sleep returns at once.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,9 +27,9 @@
 #include <trace.h>
 #include <unistd.h>
 
-#include "base/ident.h"
 #include "base/testpoint.h"
 #include "control/handle.h"
+#include "host/ident.h"
 #include "heap.h"
 #include "model/record.h"
 #include "read/live.h"
@@ -38,10 +38,10 @@
 
 /* -- Time --------------------------------------------------------------------------------- */
 
-#define LOOK_NS  20000 /* that a look at the clock takes */
+#define LOOK_NS  20000 /* the duration of reading the clock */
 #define BEGIN_NS (INT64_C(1700000000) * NS_PER_S)
 
-static int64_t gone_by; /* since each input has begun */
+static int64_t gone_by; /* time since the beginning of the input */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
@@ -58,7 +58,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 
 	if (r != 0 || (clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME && clock != CLOCK_BOOTTIME))
 		return r;
-	/* When processes have begun is the kernel's to say, by the clock that really is. */
+	/* The kernel tells start times of processes by the real clock. */
 	ns += clock == CLOCK_BOOTTIME ? t->tv_sec * NS_PER_S + t->tv_nsec : BEGIN_NS;
 	gone_by += LOOK_NS;
 	t->tv_sec = (time_t)(ns / NS_PER_S);
@@ -66,7 +66,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 	return 0;
 }
 
-/* Not the processor's counter, which goes on meanwhile. */
+/* The processor's counter would continue meanwhile. */
 uint32_t __wrap_ticks_kind(void)
 {
 	return CLOCK_KIND_MONOTONIC;
@@ -78,7 +78,7 @@ int __wrap_sys_futex_wait(uint32_t *word, uint32_t value, const struct timespec 
 
 	if (load_relaxed(word) != value)
 		return -EAGAIN;
-	MUST(deadline); /* nobody would wake it */
+	MUST(deadline); /* nothing would wake it */
 	left = deadline->tv_sec * NS_PER_S + deadline->tv_nsec - clock_ns(CLOCK_REALTIME);
 	if (left > 0)
 		gone_by += left;
@@ -95,7 +95,7 @@ void __wrap_sys_sleep_ns(long ns)
 	gone_by += ns;
 }
 
-/* There is no other thread. */
+/* No other thread exists. */
 int __wrap_sys_membarrier(int command)
 {
 	(void)command;
@@ -121,7 +121,7 @@ static void be_traced(int ready)
 		pause();
 }
 
-/* Its files, and what they were before anybody wrote nonsense. */
+/* The files of the traced process, and their original contents. */
 static struct file {
 	const char *kind;
 	unsigned char *map, *sound;
@@ -143,7 +143,8 @@ static void map_file(struct file *f)
 	MUST(d);
 	rewinddir(d);
 	while (f->fd < 0 && (e = readdir(d)))
-		if (file_name_parse(e->d_name, kind, &id, &number) && strcmp(kind, f->kind) == 0 && (pid_t)id.pid == traced)
+		if (file_name_parse(e->d_name, kind, &id, &number) && strcmp(kind, f->kind) == 0 &&
+		    (pid_t)id.pid == traced)
 			f->fd = openat(directory, e->d_name, O_RDWR | O_CLOEXEC);
 	closedir(d);
 	MUST(f->fd >= 0 && fstat(f->fd, &st) == 0);
@@ -158,14 +159,14 @@ static void make_sound(const struct file *f)
 {
 	struct stat st;
 
-	/* It may have grown. */
+	/* The file may have grown. */
 	MUST(fstat(f->fd, &st) == 0);
 	if ((size_t)st.st_size != f->size)
 		MUST(ftruncate(f->fd, (off_t)f->size) == 0);
 	memcpy(f->map, f->sound, f->size);
 }
 
-/* What an input has made beside them is not there for the next one. */
+/* Removes files that an input has made. */
 static void clean(void)
 {
 	DIR *d = fdopendir(dup(directory));
@@ -177,7 +178,8 @@ static void clean(void)
 	MUST(d);
 	rewinddir(d);
 	while ((e = readdir(d)))
-		if (file_name_parse(e->d_name, kind, &id, &number) && (pid_t)id.pid != traced && (pid_t)id.pid != getpid())
+		if (file_name_parse(e->d_name, kind, &id, &number) && (pid_t)id.pid != traced &&
+		    (pid_t)id.pid != getpid())
 			unlinkat(directory, e->d_name, 0);
 	closedir(d);
 }
@@ -196,15 +198,16 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	if (traced == 0)
 		be_traced(ready[1]);
 	close(ready[1]);
-	if (traced < 0 || read(ready[0], &c, 1) != 1 || posix_trace_create(traced, NULL, &trid) != 0 || posix_trace_shutdown(trid) != 0) {
+	if (traced < 0 || read(ready[0], &c, 1) != 1 || posix_trace_create(traced, NULL, &trid) != 0 ||
+	    posix_trace_shutdown(trid) != 0) {
 		fprintf(stderr, "nothing can be traced here\n");
 		exit(77);
 	}
 	close(ready[0]);
 	{
-		struct place place = place_own();
+		struct shm_dir shm_dir = shm_dir_own();
 
-		directory = file_directory(&place, false);
+		directory = file_directory(&shm_dir, false);
 		MUST(directory >= 0);
 	}
 	map_file(&page);
@@ -222,14 +225,14 @@ struct act {
 _Static_assert(sizeof(struct act) == 8, "so is the input");
 
 static trace_id_t trid;
-static struct handle *handle; /* null: there is no stream */
+static struct handle *handle; /* null: no stream */
 
 static uint32_t value_of(const struct act *a)
 {
 	return a->value[0] | (uint32_t)a->value[1] << 8 | (uint32_t)a->value[2] << 16;
 }
 
-/* -- Nonsense ------------------------------------------------------------------------------------- */
+/* -- Garbage -------------------------------------------------------------------------------------- */
 
 enum area { HEADER, SEAT, CHUNK, RECORD, MEMORY, PAGE, SLOT, NAMES, INDEX, NAME };
 
@@ -240,40 +243,53 @@ static const struct field {
 	uint16_t offset;
 	uint8_t size;
 } fields[] = {
-	/* What decides most comes more than once. */
-	FIELD(CHUNK, chunk, owner), FIELD(CHUNK, chunk, progress), FIELD(CHUNK, chunk, progress), FIELD(CHUNK, chunk, progress),
-	FIELD(CHUNK, chunk, last_ticks), FIELD(CHUNK, chunk, gap_from), FIELD(CHUNK, chunk, gap_until), FIELD(CHUNK, chunk, first),
-	FIELD(CHUNK, chunk, first), FIELD(CHUNK, chunk, claim), FIELD(CHUNK, chunk, read), FIELD(CHUNK, chunk, read),
+	/* Important fields come several times. */
+	FIELD(CHUNK, chunk, owner), FIELD(CHUNK, chunk, progress), FIELD(CHUNK, chunk, progress),
+	FIELD(CHUNK, chunk, progress),
+	FIELD(CHUNK, chunk, last_ticks), FIELD(CHUNK, chunk, gap_from), FIELD(CHUNK, chunk, gap_until),
+	FIELD(CHUNK, chunk, first),
+	FIELD(CHUNK, chunk, first), FIELD(CHUNK, chunk, lock), FIELD(CHUNK, chunk, read), FIELD(CHUNK, chunk, read),
 	FIELD(CHUNK, chunk, seen),
 	{ CHUNK, offsetof(struct chunk, progress), 4 }, { CHUNK, offsetof(struct chunk, progress) + 4, 4 },
 	{ CHUNK, offsetof(struct chunk, owner), 4 },
-	FIELD(SEAT, seat, busy), FIELD(SEAT, seat, who),
-	FIELD(RECORD, record, length), FIELD(RECORD, record, length), FIELD(RECORD, record, type), FIELD(RECORD, record, ticks),
+	FIELD(SEAT, seat, busy), FIELD(SEAT, seat, ref),
+	FIELD(RECORD, record, length), FIELD(RECORD, record, length), FIELD(RECORD, record, type),
+	FIELD(RECORD, record, ticks),
 	FIELD(RECORD, record, address), FIELD(RECORD, record_owner, pid), FIELD(RECORD, record_owner, tid),
 	{ MEMORY, 0, 8 }, { MEMORY, 0, 2 },
 	FIELD(HEADER, stream_header, state), FIELD(HEADER, stream_header, state), FIELD(HEADER, stream_header, waiting),
-	FIELD(HEADER, stream_header, wakeups), FIELD(HEADER, stream_header, seats_used), { HEADER, offsetof(struct stream_header, filter), 4 },
-	FIELD(HEADER, stream_header, flush_waiting), FIELD(HEADER, stream_header, stopped_ticks), FIELD(HEADER, stream_header, lost),
+	FIELD(HEADER, stream_header, wakeups), FIELD(HEADER, stream_header, seats_used),
+	{ HEADER, offsetof(struct stream_header, filter), 4 },
+	FIELD(HEADER, stream_header, flush_waiting), FIELD(HEADER, stream_header, stops),
+	FIELD(HEADER, stream_header, stopped_ticks), FIELD(HEADER, stream_header, lost),
 	FIELD(HEADER, stream_header, lost_ticks), FIELD(HEADER, stream_header, lost_last),
-	/* Figures, which were copied. */
-	FIELD(HEADER, stream_header, magic), FIELD(HEADER, stream_header, version), FIELD(HEADER, stream_header, header_size),
-	FIELD(HEADER, stream_header, chunk_size), FIELD(HEADER, stream_header, chunk_count), FIELD(HEADER, stream_header, seat_count),
-	FIELD(HEADER, stream_header, event_size_max), FIELD(HEADER, stream_header, file_size), FIELD(HEADER, stream_header, space),
-	FIELD(HEADER, stream_header, data_size), FIELD(HEADER, stream_header, stream_policy), FIELD(HEADER, stream_header, clock_kind),
+	/* Values that the library has copied. */
+	FIELD(HEADER, stream_header, magic), FIELD(HEADER, stream_header, version),
+	FIELD(HEADER, stream_header, header_size),
+	FIELD(HEADER, stream_header, chunk_size), FIELD(HEADER, stream_header, chunk_count),
+	FIELD(HEADER, stream_header, seat_count),
+	FIELD(HEADER, stream_header, event_size_max), FIELD(HEADER, stream_header, file_size),
+	FIELD(HEADER, stream_header, pidns),
+	FIELD(HEADER, stream_header, data_size), FIELD(HEADER, stream_header, stream_policy),
+	FIELD(HEADER, stream_header, clock_kind),
 	FIELD(HEADER, stream_header, stream_size), FIELD(HEADER, stream_header, log_state),
-	FIELD(PAGE, procpage, magic), FIELD(PAGE, procpage, pid), FIELD(PAGE, procpage, start), FIELD(PAGE, procpage, names_space),
+	FIELD(PAGE, procpage, magic), FIELD(PAGE, procpage, pid), FIELD(PAGE, procpage, start),
+	FIELD(PAGE, procpage, names_pidns),
 	FIELD(PAGE, procpage, names_start), FIELD(PAGE, procpage, names_pid), FIELD(PAGE, procpage, names_before),
-	FIELD(PAGE, procpage, image), FIELD(PAGE, procpage, sum.vacant), FIELD(PAGE, procpage, sum.change), { PAGE, offsetof(struct procpage, word), 8 },
-	FIELD(SLOT, page_slot, creator_start), FIELD(SLOT, page_slot, inherit_from), FIELD(SLOT, page_slot, creator_pid),
-	FIELD(SLOT, page_slot, serial), FIELD(SLOT, page_slot, claim),
-	FIELD(NAMES, registry_header, magic), FIELD(NAMES, registry_header, places), FIELD(NAMES, registry_header, bytes),
+	FIELD(PAGE, procpage, image), FIELD(PAGE, procpage, sum.vacant), FIELD(PAGE, procpage, sum.generation),
+	{ PAGE, offsetof(struct procpage, word), 8 },
+	FIELD(SLOT, page_slot, creator_start), FIELD(SLOT, page_slot, inherit_from),
+	FIELD(SLOT, page_slot, creator_pid),
+	FIELD(SLOT, page_slot, serial), FIELD(SLOT, page_slot, lock),
+	FIELD(NAMES, registry_header, magic), FIELD(NAMES, registry_header, entries),
+	FIELD(NAMES, registry_header, bytes),
 	{ INDEX, offsetof(struct registry_header, index), 2 }, { INDEX, offsetof(struct registry_header, index), 2 },
 	{ NAME, REGISTRY_NAMES_OFFSET, 8 },
 };
 
 #define FIELDS (sizeof fields / sizeof fields[0])
 
-/* Where the n-th record of a chunk begins, as far as they follow one another. */
+/* Returns the offset of the n-th record of a chunk, as far as the records are consistent. */
 static size_t record_at(const struct chunk *c, unsigned n)
 {
 	const unsigned char *memory = stream_chunk_memory(&handle->stream, c);
@@ -355,12 +371,13 @@ static unsigned char *place_of_field(const struct field *f, unsigned index)
 	return base + index % count * stride;
 }
 
-/* A number for a field that has another one now. */
+/* Returns a new value for a field. */
 static uint64_t nonsense(const struct act *a, uint64_t was)
 {
 	static const uint64_t harmful[] = {
-		0, 1, 2, 7, 8, 23, 24, 25, 39, 40, 63, 64, 255, 256, 4095, 4096, 65535, 65536, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 63,
-		UINT32_MAX - 7, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 63, UINT64_MAX,
+		0, 1, 2, 7, 8, 23, 24, 25, 39, 40, 63, 64, 255, 256, 4095, 4096, 65535, 65536, INT32_MAX,
+		UINT32_C(1) << 31, UINT32_MAX - 63, UINT32_MAX - 7, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX,
+		UINT64_C(1) << 63, UINT64_MAX - 63, UINT64_MAX,
 	};
 	uint32_t v = value_of(a);
 	int32_t delta = (int32_t)(v << 8) >> 8;
@@ -375,11 +392,11 @@ static uint64_t nonsense(const struct act *a, uint64_t was)
 		return was ^ UINT64_C(1) << v % 64;
 	case 3:
 		return harmful[v % (sizeof harmful / sizeof harmful[0])];
-	case 4: /* a position and a number of records, or the like */
+	case 4: /* e.g. a position and a number of records */
 		return (uint64_t)(v >> 16) << 32 | (v & 0xffff);
 	case 5: /* time */
 		return ticks_read(s ? s->clock_kind : CLOCK_KIND_MONOTONIC) + (uint64_t)(int64_t)delta * 1000;
-	case 6: /* a thread that lives */
+	case 6: /* a living thread */
 		return v % 2 ? (uint32_t)syscall(SYS_gettid) : (uint32_t)traced;
 	case 7: /* the end of a chunk */
 		return (s ? s->chunk_size : 4096) - (uint64_t)(int64_t)delta;
@@ -409,7 +426,7 @@ static struct {
 } waiting[WAITING];
 static unsigned waiting_count, points;
 
-/* More than a call should pass, however much nonsense it meets. */
+/* No call should pass more points than this, whatever garbage it meets. */
 #define POINTS_MAX 1000000
 
 void test_point(const char *name)
@@ -426,17 +443,21 @@ void test_point(const char *name)
 	}
 }
 
-/* -- Events as they should be ------------------------------------------------------------------------ */
+/* -- Valid events ------------------------------------------------------------------------------------ */
 
-/* What a trace point does, in a chunk of the input's choice. */
+/* Records an event as a trace point does, in the chunk that the input selects. */
 static void append(const struct act *a)
 {
 	const struct stream *s = &handle->stream;
 	struct chunk *c = &s->chunks[a->index % s->chunk_count];
 	uint64_t p = load_relaxed(&c->progress);
 	uint32_t at = progress_position(p), length = value_of(a) % (s->data_size + 1);
-	struct record_owner o = { .type = RECORD_OWNER, .pid = (uint32_t)traced, .tid = (uint32_t)traced, .name = "fuzz" };
-	struct record r = { .length = (uint16_t)length, .type = (uint16_t)(EVENT_ID_USER + a->kind % 8), .ticks = ticks_read(s->clock_kind) };
+	struct record_owner o = {
+		.type = RECORD_OWNER, .pid = (uint32_t)traced, .tid = (uint32_t)traced, .name = "fuzz"
+	};
+	struct record r = { .length = (uint16_t)length,
+		            .type = (uint16_t)(EVENT_ID_USER + a->kind % 8),
+		            .ticks = ticks_read(s->clock_kind) };
 	uint32_t more = (uint32_t)sizeof o + record_size(length);
 
 	if (at > s->chunk_size || at % RECORD_ALIGN || s->chunk_size - at < more)
@@ -447,14 +468,15 @@ static void append(const struct act *a)
 	store_release(&c->progress, progress_make(progress_records(p) + 1, at + more));
 }
 
-/* The same by the library, which chooses the chunk: LOOP overwrites. */
+/* Records events by the library, which selects the chunk: LOOP overwrites. */
 static void emit(const struct act *a)
 {
 	static unsigned char data[RECORD_DATA_MAX];
-	struct writer w = { .pid = (uint32_t)traced, .tid = (uint32_t)syscall(SYS_gettid), .name = "fuzz" };
+	struct owner_id w = { .pid = (uint32_t)traced, .tid = (uint32_t)syscall(SYS_gettid), .name = "fuzz" };
 
 	for (unsigned i = 0; i <= a->index % 16u; i++)
-		if (!emit_alone(&handle->stream, &w, false, EVENT_ID_USER + a->kind % 8, data, value_of(a) % (handle->stream.data_size + 1), data))
+		if (!emit_alone(&handle->stream, &w, false, EVENT_ID_USER + a->kind % 8, data,
+		                value_of(a) % (handle->stream.data_size + 1), data))
 			emit_full(&handle->stream);
 }
 
@@ -463,13 +485,15 @@ static void emit(const struct act *a)
 static void check_event(const struct posix_trace_event_info *e, size_t length, size_t size)
 {
 	MUST(e->posix_event_id >= 1 && e->posix_event_id < EVENT_ID_END);
-	MUST(e->posix_timestamp.tv_sec >= 0 && e->posix_timestamp.tv_nsec >= 0 && e->posix_timestamp.tv_nsec < NS_PER_S);
+	MUST(e->posix_timestamp.tv_sec >= 0 && e->posix_timestamp.tv_nsec >= 0 &&
+	     e->posix_timestamp.tv_nsec < NS_PER_S);
 	MUST(length <= size && length <= handle->stream.event_size_max);
-	MUST(e->posix_truncation_status == POSIX_TRACE_NOT_TRUNCATED || e->posix_truncation_status == POSIX_TRACE_TRUNCATED_RECORD ||
+	MUST(e->posix_truncation_status == POSIX_TRACE_NOT_TRUNCATED ||
+	     e->posix_truncation_status == POSIX_TRACE_TRUNCATED_RECORD ||
 	     (e->posix_truncation_status == POSIX_TRACE_TRUNCATED_READ && length == size));
 }
 
-/* One event, with at most so many bytes of its data in a place that has no more. False: there is none. */
+/* Reads one event, with at most `size` bytes of its data, into memory of that size. Returns false if there is none. */
 static bool read_one(size_t size, bool timed, long nsec)
 {
 	struct posix_trace_event_info e;
@@ -503,8 +527,10 @@ static void check_status(void)
 	MUST(posix_trace_get_status(trid, &s) == 0);
 	MUST(s.posix_stream_status == POSIX_TRACE_RUNNING || s.posix_stream_status == POSIX_TRACE_SUSPENDED);
 	MUST(s.posix_stream_full_status == POSIX_TRACE_FULL || s.posix_stream_full_status == POSIX_TRACE_NOT_FULL);
-	MUST(s.posix_stream_overrun_status == POSIX_TRACE_OVERRUN || s.posix_stream_overrun_status == POSIX_TRACE_NO_OVERRUN);
-	MUST(s.posix_stream_flush_status == POSIX_TRACE_FLUSHING || s.posix_stream_flush_status == POSIX_TRACE_NOT_FLUSHING);
+	MUST(s.posix_stream_overrun_status == POSIX_TRACE_OVERRUN ||
+	     s.posix_stream_overrun_status == POSIX_TRACE_NO_OVERRUN);
+	MUST(s.posix_stream_flush_status == POSIX_TRACE_FLUSHING ||
+	     s.posix_stream_flush_status == POSIX_TRACE_NOT_FLUSHING);
 	MUST(s.posix_stream_flush_error >= 0);
 }
 
@@ -523,7 +549,8 @@ static void check_types(void)
 		MUST(id >= 1 && id < EVENT_ID_END && ++count < EVENT_ID_END);
 		memset(name, 1, TRACE_EVENT_NAME_MAX + 1);
 		error = posix_trace_eventid_get_name(trid, id, name);
-		MUST(error == EINVAL || (error == 0 && strnlen(name, TRACE_EVENT_NAME_MAX + 1) <= TRACE_EVENT_NAME_MAX));
+		MUST(error == EINVAL ||
+		     (error == 0 && strnlen(name, TRACE_EVENT_NAME_MAX + 1) <= TRACE_EVENT_NAME_MAX));
 	}
 	free(name);
 }
@@ -538,19 +565,21 @@ static void open_name(unsigned n)
 	MUST(id >= POSIX_TRACE_UNNAMED_USEREVENT && id < EVENT_ID_END);
 }
 
-/* The stream as another process would map it, by what its header says now, and what is in there. */
+/* Maps the stream as another process would, according to its current header, and reads its events. */
 static void attach_and_read(void)
 {
-	struct place place = place_own();
+	struct shm_dir shm_dir = shm_dir_own();
 	struct anchor anchor = anchor_now(CLOCK_KIND_MONOTONIC);
 	struct stream s;
 	struct live live;
 	struct event event;
 	unsigned char *data;
 
-	if (stream_map(directory, &place, handle->entry.creator, handle->entry.serial, handle->target.ident.space, &s) != 0)
+	if (stream_map(directory, &shm_dir, handle->entry.creator, handle->entry.serial, handle->target.ident.pidns,
+	               &s) != 0)
 		return;
-	MUST(s.chunk_count > 0 && s.memory + (size_t)s.chunk_count * s.chunk_size <= (unsigned char *)s.header + s.size);
+	MUST(s.chunk_count > 0 &&
+	     s.memory + (size_t)s.chunk_count * s.chunk_size <= (unsigned char *)s.header + s.size);
 	data = malloc(s.event_size_max);
 	MUST(data && live_init(&live, &s, anchor) == 0);
 	for (size_t i = 0; i < s.size && live_next(&live, &event, data, s.event_size_max) == MERGE_RECORD; i++)
@@ -648,18 +677,19 @@ static void create(const struct act *a)
 	MUST(posix_trace_attr_setstreamsize(&attr, a->index * 256u) == 0);
 	MUST(posix_trace_attr_setmaxdatasize(&attr, value_of(a) % 3000) == 0);
 	MUST(posix_trace_attr_setstreamfullpolicy(&attr, a->kind % 2 ? POSIX_TRACE_UNTIL_FULL : POSIX_TRACE_LOOP) == 0);
-	MUST(posix_trace_attr_setinherited(&attr, a->kind & 2 ? POSIX_TRACE_INHERITED : POSIX_TRACE_CLOSE_FOR_CHILD) == 0);
+	MUST(posix_trace_attr_setinherited(&attr, a->kind & 2 ? POSIX_TRACE_INHERITED : POSIX_TRACE_CLOSE_FOR_CHILD) ==
+	     0);
 	error = posix_trace_create(traced, &attr, &trid);
-	/* What <trace.h> has for create. */
-	MUST(error == 0 || error == EAGAIN || error == EINVAL || error == ENOMEM || error == EPERM || error == ESRCH || error == ENOENT ||
-	     error == EACCES);
+	/* The errors of create in <trace.h>. */
+	MUST(error == 0 || error == EAGAIN || error == EINVAL || error == ENOMEM || error == EPERM || error == ESRCH ||
+	     error == ENOENT || error == EACCES);
 	if (error)
 		return;
 	handle = &handle_table_lock()[(trid & 0xff) - 1];
 	handle_table_unlock();
 }
 
-/* Nobody changes anything any more: so it comes to an end. */
+/* Reads all events. Nothing changes any more, so this must come to an end. */
 static void read_all(void)
 {
 	const struct stream *s = &handle->stream;
@@ -684,7 +714,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	gone_by = 0;
 	make_sound(&page);
 	make_sound(&names);
-	/* The first act is the stream's making; those that come with it are there before. */
+	/* The first act creates the stream; some of the following acts may precede it. */
 	if (size < sizeof a)
 		return 0;
 	memcpy(&a, bytes, sizeof a);
@@ -714,7 +744,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	}
 	clean();
 	MUST(heap_pieces() == pieces);
-	MUST(dup(0) == fd); /* none is left open */
+	MUST(dup(0) == fd); /* no descriptor is left open */
 	close(fd);
 	return 0;
 }

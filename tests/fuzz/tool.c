@@ -1,8 +1,8 @@
 /*
- * tool.c - the small languages of the command: declared layouts and data, times, sizes, patterns, spans
+ * tool.c - fuzzes the small languages of the command: declared layouts and data, times, sizes, patterns, spans
  *
- * The first byte says which of them the rest is of. What is printed is read again: JSON by a reader that allows nothing else,
- * texts and numbers by what they were before. What ends the command (wrong usage) comes back here instead.
+ * The first byte selects the language of the rest. Output is read again: JSON by a strict reader, texts and numbers by
+ * comparison with the input. When the command would exit (wrong usage), control returns here instead.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,22 +20,23 @@
 #include <string.h>
 #include <time.h>
 
-#include "bytes.h"
-#include "chart.h"
-#include "command.h"
-#include "json.h"
-#include "layout.h"
-#include "layout_json.h"
-#include "layout_print.h"
-#include "layouts.h"
-#include "match.h"
-#include "moment.h"
-#include "out.h"
-#include "pairs.h"
-#include "span.h"
-#include "utf8.h"
+#include "common/bytes.h"
+#include "analysis/chart.h"
+#include "common/message.h"
+#include "common/options.h"
+#include "common/json.h"
+#include "event/layout.h"
+#include "event/layout_json.h"
+#include "event/layout_print.h"
+#include "event/layouts.h"
+#include "logs/match.h"
+#include "common/moment.h"
+#include "common/out.h"
+#include "analysis/pairs.h"
+#include "analysis/span.h"
+#include "common/utf8.h"
 
-/* -- What the command does, and the test does not ----------------------------------------------- */
+/* -- Replaced functions of the command ---------------------------------------------------------- */
 
 static jmp_buf over;
 static bool running;
@@ -53,7 +54,7 @@ void __wrap_exit(int code)
 	longjmp(over, 1);
 }
 
-/* Messages: of one line, of what can be shown. */
+/* Checks that a message is one printable line. */
 int __wrap_fprintf(FILE *f, const char *format, ...)
 {
 	char *text = NULL;
@@ -72,7 +73,7 @@ int __wrap_fprintf(FILE *f, const char *format, ...)
 	return n;
 }
 
-/* Does the call, or it ends the command: then with wrong usage. */
+/* Makes the call. Returns false if the call ended the command, which must be for wrong usage. */
 #define COMES_BACK(call)                                   \
 	({                                                 \
 		bool back_;                                \
@@ -90,7 +91,7 @@ int __wrap_fprintf(FILE *f, const char *format, ...)
 
 /* -- The input ------------------------------------------------------------------------------------ */
 
-/* Up to a null or that many bytes, in memory that ends where it does. */
+/* Takes text up to a null or this many bytes, into memory of exactly its size. */
 static char *take_text(size_t most)
 {
 	size_t n = 0;
@@ -111,7 +112,7 @@ static char *take_text(size_t most)
 	return text;
 }
 
-/* All that is left. */
+/* Takes the rest of the input. */
 static unsigned char *take_data(size_t *size)
 {
 	unsigned char *data = malloc(left ? left : 1);
@@ -124,7 +125,7 @@ static unsigned char *take_data(size_t *size)
 	return data;
 }
 
-/* -- What was printed ------------------------------------------------------------------------------- */
+/* -- Output ----------------------------------------------------------------------------------------- */
 
 static char *printed;
 static size_t printed_size;
@@ -152,7 +153,7 @@ static void print_end(void)
 	out_flush();
 }
 
-/* Nothing that a terminal obeys, in one line. */
+/* Checks that the output is a line without control characters. */
 static void check_harmless(void)
 {
 	MUST(utf8_harmless((const unsigned char *)printed, printed_size, "", NULL));
@@ -169,11 +170,13 @@ static void check_json(void)
 
 /* -- Layouts -------------------------------------------------------------------------------------------- */
 
-/* The declaration once more, from what was understood of it. */
+/* Writes the declaration that the parsed fields correspond to. */
 static void declare(const struct layout *l, unsigned from, char *text)
 {
-	static const char *const letters[] = { [LAYOUT_UNSIGNED] = "u", [LAYOUT_SIGNED] = "i", [LAYOUT_HEX] = "x", [LAYOUT_FLOAT] = "f",
-		[LAYOUT_CHARS] = "c", [LAYOUT_TEXT] = "s", [LAYOUT_BYTES] = "b" };
+	static const char *const letters[] = {
+		[LAYOUT_UNSIGNED] = "u", [LAYOUT_SIGNED] = "i", [LAYOUT_HEX] = "x",  [LAYOUT_FLOAT] = "f",
+		[LAYOUT_CHARS] = "c",    [LAYOUT_TEXT] = "s",   [LAYOUT_BYTES] = "b"
+	};
 
 	text += sprintf(text, "n{");
 	for (unsigned i = from; i < l->count; i++) {
@@ -196,12 +199,14 @@ static void check_fields(const struct layout *l, size_t length)
 	unsigned char *none = calloc(1, length ? length : 1);
 	uint32_t end = 0;
 
-	MUST(none && l->count <= LAYOUT_FIELDS && (l->align == 1 || l->align == 2 || l->align == 4 || l->align == 8 || l->count == 0));
+	MUST(none && l->count <= LAYOUT_FIELDS &&
+	     (l->align == 1 || l->align == 2 || l->align == 4 || l->align == 8 || l->count == 0));
 	for (unsigned i = 0; i < l->count; i++) {
 		const struct layout_field *f = &l->field[i];
 		size_t there = layout_there(f, length);
 
-		MUST(f->offset >= end && f->count >= 1 && f->name_length == strlen(f->name) && f->unit_length == strlen(f->unit));
+		MUST(f->offset >= end && f->count >= 1 && f->name_length == strlen(f->name) &&
+		     f->unit_length == strlen(f->unit));
 		MUST(f->size == 1 || f->size == 2 || f->size == 4 || f->size == 8);
 		MUST(f->offset % (l->align_most && f->size > l->align_most ? l->align_most : f->size) == 0);
 		MUST(there == 0 || (f->offset + there <= length && there % f->size == 0));
@@ -210,15 +215,16 @@ static void check_fields(const struct layout *l, size_t length)
 	}
 	MUST(l->end == end);
 	if (l->count > 0) {
-		MUST(layout_unsaid(l, length) <= length);
+		MUST(layout_silent(l, length) <= length);
 		form = layout_form(l, none, length);
 		for (unsigned i = 0; i < l->count && (form == FORM_FIELDS || form == FORM_MORE); i++)
-			MUST(layout_rest(&l->field[i]) || layout_there(&l->field[i], length) == (size_t)l->field[i].size * l->field[i].count);
+			MUST(layout_rest(&l->field[i]) ||
+			     layout_there(&l->field[i], length) == (size_t)l->field[i].size * l->field[i].count);
 	}
 	free(none);
 }
 
-/* What stands in quotation marks is what there was. */
+/* Checks that the quoted text represents the data. */
 static void check_text(const unsigned char *data, size_t length)
 {
 	size_t at = 0;
@@ -291,10 +297,13 @@ static void try_layout(void)
 		if (parsed) {
 			declare(&l, before.count, text);
 			again = before;
-			MUST(layout_parse(&again, text) && again.count == l.count && again.end == l.end && again.align == l.align);
+			MUST(layout_parse(&again, text) && again.count == l.count && again.end == l.end &&
+			     again.align == l.align);
 			for (unsigned f = before.count; f < l.count; f++)
-				MUST(strcmp(again.field[f].name, l.field[f].name) == 0 && again.field[f].offset == l.field[f].offset &&
-				     again.field[f].kind == l.field[f].kind && strcmp(again.field[f].unit, l.field[f].unit) == 0);
+				MUST(strcmp(again.field[f].name, l.field[f].name) == 0 &&
+				     again.field[f].offset == l.field[f].offset &&
+				     again.field[f].kind == l.field[f].kind &&
+				     strcmp(again.field[f].unit, l.field[f].unit) == 0);
 		}
 		free(name);
 	}
@@ -332,7 +341,7 @@ static void try_moment(void)
 	MUST(small);
 	if (!moment_parse(text, begin, &time))
 		MUST(time == 4711);
-	/* What is shown is understood; years of four digits. */
+	/* What is printed can be parsed, for years of four digits. */
 	print_begin();
 	moment_print(begin);
 	print_end();
@@ -355,7 +364,7 @@ static void try_moment(void)
 
 /* -- Arguments ---------------------------------------------------------------------------------------------- */
 
-/* Digits and a unit: what it is, or too much for 64 bits. */
+/* Parses digits and a unit. Sets *beyond if the size exceeds 64 bits. Returns false for anything else. */
 static bool size_of(const char *text, uint64_t *n, bool *beyond)
 {
 	static const char units[] = "kmgt";
@@ -363,11 +372,12 @@ static bool size_of(const char *text, uint64_t *n, bool *beyond)
 
 	*beyond = false;
 	for (*n = 0; *p >= '0' && *p <= '9'; p++)
-		*beyond |= __builtin_mul_overflow(*n, UINT64_C(10), n) | __builtin_add_overflow(*n, (uint64_t)(*p - '0'), n);
+		*beyond |= __builtin_mul_overflow(*n, UINT64_C(10), n) |
+		           __builtin_add_overflow(*n, (uint64_t)(*p - '0'), n);
 	if (p == text)
 		return false;
 	unit = *p ? strchr(units, *p | 0x20) : NULL;
-	/* Not of what is a letter only with that bit. */
+	/* Exclude characters that become letters by this bit. */
 	if (unit && ((*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z'))) {
 		*beyond |= *n >> (64 - 10 * (unit - units + 1)) != 0;
 		*n <<= 10 * (unit - units + 1);
@@ -380,11 +390,12 @@ static bool size_of(const char *text, uint64_t *n, bool *beyond)
 	return !*p;
 }
 
-/* Decimal digits, perhaps with a point among them, and a unit. */
+/* Returns true for decimal digits, perhaps with a point, and a unit. */
 static bool looks_like_a_duration(const char *text)
 {
 	static const char *const units[] = { "", "ns", "us", "ms", "s", "m", "min", "h" };
-	size_t whole = strspn(text, "0123456789"), part = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
+	size_t whole = strspn(text, "0123456789"),
+	       part = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
 
 	if (whole + part == 0)
 		return false;
@@ -430,7 +441,7 @@ static void try_match(void)
 	size_t length;
 
 	for (unsigned i = 0; i < count; i++) {
-		/* What a pattern of many stars costs is for who writes it. */
+		/* A pattern with many stars may be slow; the user has to avoid it. */
 		pattern[i] = take_text(12);
 		MUST(match_option(m, 'e', pattern[i]));
 	}
@@ -448,7 +459,7 @@ static void try_match(void)
 	free(name);
 	name = take_text(64);
 	COMES_BACK(match_option(m, MATCH_FROM + (int)take(1) % 2, name));
-	/* It may still point there: there is no end of what was asked for but that of the command. */
+	/* The match may point into the text: it is never freed before the command ends. */
 	for (unsigned i = 0; i < count; i++)
 		free(pattern[i]);
 	free(name);
@@ -461,7 +472,7 @@ static void try_match(void)
 #define SCOPES 3
 #define OPEN   300
 
-/* What span.h says, as simple as can be. */
+/* A simple model of what span.h specifies. */
 struct model {
 	uint64_t begins, ends, cut, count, sum;
 	unsigned depth[SCOPES];
@@ -521,7 +532,7 @@ static void print_spans(const struct spans *spans)
 	MUST(utf8_harmless((const unsigned char *)printed, printed_size, "\n", NULL));
 }
 
-/* A function of its own: what is changed between setjmp() and longjmp() is lost. */
+/* A separate function, because variables that change between setjmp() and longjmp() are lost. */
 static bool add_span(struct spans *spans, const char *text)
 {
 	return COMES_BACK(span_add(spans, text));
@@ -561,7 +572,8 @@ static void try_spans(void)
 
 		span_event(&spans, role[of], cuts, scope, time);
 		for (unsigned i = 0; i < spans.count; i++)
-			model_event(&model[i], role[of].begins >> i & 1, role[of].ends >> i & 1, cuts, spans.nested, scope, time);
+			model_event(&model[i], role[of].begins >> i & 1, role[of].ends >> i & 1, cuts, spans.nested,
+			            scope, time);
 	}
 	span_finish(&spans);
 	for (unsigned i = 0; i < spans.count; i++) {
@@ -600,7 +612,7 @@ static void try_pairs(void)
 		unsigned begins = 0, ends = 0;
 
 		MUST(spans.span[i]->name && *spans.span[i]->name);
-		/* Each is of exactly those types whose name it has. */
+		/* Each pair matches exactly the types with its name. */
 		for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++) {
 			const char *name = layouts_name(source.layouts, id);
 			struct span_role role = name ? span_role(&spans, name) : (struct span_role){ 0, 0 };
@@ -625,7 +637,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		fprintf(stderr, "there is no locale C.UTF-8\n");
 		exit(77);
 	}
-	/* There a time has one meaning. */
+	/* In UTC each local time is unambiguous. */
 	setenv("TZ", "UTC", 1);
 	tzset();
 	return 0;
@@ -633,7 +645,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	static void (*const of[])(void) = { try_layout, try_layout, try_moment, try_arguments, try_match, try_spans, try_pairs };
+	static void (*const of[])(void) = { try_layout, try_layout, try_moment, try_arguments,
+		                            try_match,  try_spans,  try_pairs };
 
 	input = bytes;
 	left = size;

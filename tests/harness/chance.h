@@ -1,5 +1,5 @@
 /*
- * chance.h - what is chosen at random, and can be chosen again; and a clock
+ * chance.h - reproducible random choices, and a clock
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The same number for the same one, and nothing else in common with it. */
+/* Returns a hash of x. */
 static inline uint64_t chance_mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15u;
@@ -18,7 +18,7 @@ static inline uint64_t chance_mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* 0 .. below - 1 */
+/* Returns a random number from 0 to below - 1. */
 static inline uint32_t chance(uint64_t *state, uint32_t below)
 {
 	return (uint32_t)((*state = chance_mix(*state)) >> 32) % below;

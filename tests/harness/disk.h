@@ -1,8 +1,8 @@
 /*
- * disk.h - a small disk of the test's own, that gets full when the test wants it
+ * disk.h - a small disk for one test, which the test can fill up
  *
- * A tmpfs in a mount namespace (shm.h): nobody else sees it, nothing is left of it. Skips the test where there can be
- * none.
+ * It is a tmpfs in a mount namespace (shm.h), invisible to other processes and gone after the test. The test is skipped
+ * where this is impossible.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,16 +15,16 @@
 #define FILE_ON_DISK DISK "/log"
 #define DISK_OTHERS  DISK "/others"
 
-/* options as for mount, such as "size=64k". */
+/* Mounts the disk. options as for mount, such as "size=64k". */
 static inline void disk(const char *options)
 {
-	shm_private("");
+	shm_mounted("");
 	MUST(mkdir(DISK, 0700) == 0);
 	if (mount("disk", DISK, "tmpfs", 0, options) != 0)
 		SKIP("no tmpfs can be mounted here");
 }
 
-/* FILE_ON_DISK, created if need be. */
+/* Opens FILE_ON_DISK, creating it if necessary. */
 static inline int disk_file(int flags)
 {
 	int fd = open(FILE_ON_DISK, O_CREAT | O_RDWR | O_CLOEXEC | flags, 0600);
@@ -33,7 +33,7 @@ static inline int disk_file(int flags)
 	return fd;
 }
 
-/* Until not a byte more fits, but for so much that is left free. */
+/* Fills the disk, except for this many bytes. */
 static inline void disk_fill(off_t but)
 {
 	static char block[4096];

@@ -1,8 +1,8 @@
 /*
- * fork.h - children that handlers for fork() do not notice
+ * fork.h - forks children that handlers for fork() do not notice
  *
- * Neither those of the library nor those of the C library: if the parent has
- * threads, only async-signal-safe functions are good in such a child.
+ * Neither the library's handlers nor the C library's run. If the parent has threads, such a child may call only
+ * async-signal-safe functions.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@ static inline pid_t fork_clone(void)
 	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
 
-/* Where there is no _Fork(), the system call behind it. */
+/* Forks by the system call where the C library has no _Fork(). */
 static inline pid_t fork_underscore(void)
 {
 #if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)

@@ -1,23 +1,21 @@
 /*
- * step.h - a process that is led through a stretch of its own code, instruction by instruction
+ * step.h - leads a process through a section of its own code, instruction by instruction
  *
- * The process marks the stretch by step_begin() and step_end(). Whoever has
- * started it takes it to the n-th instruction in there and does something to
- * it: step_signal() lets it go on with a signal, as if that had arrived just
- * then; step_kill() kills it.
+ * The process marks the section by step_begin() and step_end(). The test, which has started the process, takes it to
+ * the n-th instruction of the section and acts there: step_signal() continues the process with a signal, as if the
+ * signal had arrived just then; step_kill() kills it.
  *
  *     step_start(&s, run);                    run() calls step_begin(), ..., step_end(), again and again
- *     for (n = 0; step_to(&s, n); n++)        stands in front of instruction n of the next stretch
- *             step_signal(&s, SIGUSR1);       goes on behind it
+ *     for (n = 0; step_to(&s, n); n++)        stops before instruction n of the next section
+ *             step_signal(&s, SIGUSR1);       continues after the section
  *     status = step_finish(&s);               run() sees that step_last() is true
  *
- * A step interrupts, and a restartable sequence (rseq) ends when it is
- * interrupted: nobody would ever come to its second instruction. So the word
- * in which the thread says that it is in such a sequence is kept away from the
- * kernel while it is led, and put back before it goes on.
+ * Each step is an interruption, and an interrupted restartable sequence (rseq) is aborted: the process would never
+ * reach its second instruction. So the word that announces the sequence is hidden from the kernel while the process is
+ * led, and put back before it continues.
  *
- * Skips the test where a process may not be traced. One thread, one process at
- * a time; its children are not led.
+ * Skips the test where a process may not be traced. Leads one thread of one process at a time; its children are not
+ * led.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -32,26 +30,26 @@
 
 #include "test.h"
 
-#define STEP_MOST 200000 /* instructions; a stretch that has more has no end */
+#define STEP_MOST 200000 /* instructions; a longer section does not end */
 
 enum { STEP_BEGIN = 1, STEP_END = 2 };
 
 static volatile struct {
-	int mark; /* the last one that was passed */
-	int last; /* no more of them are wanted */
+	int mark; /* the last mark that was passed */
+	int last; /* no more sections are wanted */
 } *step_shared;
 
 struct step {
 	pid_t pid;
 	int status;
 	bool ended;
-	unsigned long word;  /* where the thread's word about sequences is; 0: it has none */
-	unsigned long saved; /* what it has written there */
+	unsigned long word;  /* the address of the thread's word for restartable sequences; 0: none */
+	unsigned long saved; /* the content of this word */
 };
 
-/* -- In the process that is led ---------------------------------------------- */
+/* -- In the led process -------------------------------------------------------- */
 
-/* A child that comes here, and is not led, gets SIGTRAP. */
+/* Stops at a mark. A child that comes here, and is not led, gets SIGTRAP. */
 static inline __attribute__((always_inline)) void step_mark(int mark)
 {
 	step_shared->mark = mark;
@@ -77,9 +75,9 @@ static inline bool step_last(void)
 	return step_shared->last;
 }
 
-/* -- Who leads it ------------------------------------------------------------ */
+/* -- In the test ------------------------------------------------------------- */
 
-/* Until the process stops: the signal; 0 if it has ended. */
+/* Waits until the process stops. Returns the signal, or 0 if the process has ended. */
 static inline int step_wait(struct step *s)
 {
 	while (waitpid(s->pid, &s->status, 0) < 0)
@@ -88,7 +86,7 @@ static inline int step_wait(struct step *s)
 	return s->ended ? 0 : WSTOPSIG(s->status);
 }
 
-/* On to the next mark, or the end; signals arrive as they do. True: it stands at a mark. */
+/* Continues to the next mark or the end; signals arrive as usual. Returns true if the process has stopped at a mark. */
 static inline bool step_run(struct step *s, int signal)
 {
 	do {
@@ -140,7 +138,7 @@ static inline void step_start(struct step *s, void (*run)(void))
 	s->word = step_find_word(s->pid);
 }
 
-/* The thread's word, out of the kernel's sight. */
+/* Hides the thread's word from the kernel. */
 static inline void step_hide(struct step *s)
 {
 	unsigned long word;
@@ -163,7 +161,7 @@ static inline void step_show(struct step *s)
 	s->saved = 0;
 }
 
-/* On to the begin of the next stretch. False: the process has ended. */
+/* Continues to the beginning of the next section. Returns false if the process has ended. */
 static inline bool step_enter(struct step *s)
 {
 	step_shared->mark = 0;
@@ -175,7 +173,7 @@ static inline bool step_enter(struct step *s)
 	return true;
 }
 
-/* One instruction. False: the stretch, or the process, is at its end. */
+/* Executes one instruction. Returns false at the end of the section or of the process. */
 static inline bool step_one(struct step *s)
 {
 	int signal;
@@ -189,10 +187,7 @@ static inline bool step_one(struct step *s)
 	return step_shared->mark != STEP_END;
 }
 
-/*
- * Begins the next stretch, and stops in front of its instruction n. False: it
- * has no such instruction.
- */
+/* Begins the next section and stops before its instruction n. Returns false if the section is shorter. */
 static inline bool step_to(struct step *s, int n)
 {
 	MUST(n < STEP_MOST);
@@ -204,7 +199,7 @@ static inline bool step_to(struct step *s, int n)
 	return true;
 }
 
-/* The signal, now (0: none); then on to the end of the stretch. False: the process has ended. */
+/* Sends the signal now (0: none), then continues to the end of the section. Returns false if the process has ended. */
 static inline bool step_signal(struct step *s, int signal)
 {
 	step_show(s);
@@ -218,7 +213,7 @@ static inline void step_kill(struct step *s)
 		;
 }
 
-/* A word of its memory. */
+/* Returns a word of the process's memory. */
 static inline long step_peek(struct step *s, const volatile void *at)
 {
 	long word;
@@ -229,7 +224,7 @@ static inline long step_peek(struct step *s, const volatile void *at)
 	return word;
 }
 
-/* Lets it run to its end. What waitpid() says about it. */
+/* Lets the process run to its end. Returns the status of waitpid(). */
 static inline int step_finish(struct step *s)
 {
 	step_shared->last = 1;

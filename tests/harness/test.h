@@ -1,8 +1,8 @@
 /*
  * test.h - a test program: named tests, each in a process of its own
  *
- * A check names the requirements it checks (docs/CONFORMANCE.md is made from
- * these names), or "-" where it only prepares or guards the test:
+ * A check names the requirements it checks (docs/CONFORMANCE.md is made from these names), or "-" where it only
+ * prepares or guards the test:
  *
  *     TEST(short_buffer)
  *     {
@@ -10,19 +10,17 @@
  *     }
  *     TEST_MAIN(TEST_ENTRY(short_buffer))
  *
- * A failed check prints where, both values, and goes on; MUST ends the test.
- * The program's argument is the name of the only test that shall run, or
- * --list, which prints all names.
- * The program's exit status: 0 all passed, 1 one failed, 77 all were skipped.
- * TEST_TIMEOUT (seconds, default 60; the environment multiplies it by
- * TEST_SLOW, for valgrind) ends a test that hangs.
+ * A failed check prints its place and both values, and the test goes on; MUST ends the test. The program's argument is
+ * the name of the only test to run, or --list, which prints all names. The exit status is 0 if all tests passed, 1 if
+ * one failed, 77 if all were skipped. TEST_TIMEOUT (seconds, default 60; the environment multiplies it by TEST_SLOW,
+ * for valgrind) ends a test that hangs. With TEST_THOROUGH tests try all cases instead of some.
  *
- * TEST_REPORT=FILE adds to that file what a script can read (script/conformance):
- * lines of words between tabs, by whoever has something to say.
+ * TEST_REPORT=FILE appends to this file a report for a script (script/conformance). Each line has words separated by
+ * tabs:
  *
  *     fail    TEST  REQUIREMENTS  PLACE: a check has failed
- *     done    TEST                it came to its end, so all its checks were made
- *     because TEST  WHY           it is skipped
+ *     done    TEST                the test came to its end, so all its checks were made
+ *     because TEST  WHY           the test is skipped
  *     passed, failed or skipped   TEST  HOW
  *
  * SPDX-License-Identifier: MIT
@@ -32,6 +30,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +38,9 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "alone.h"
+#include "sanitizer.h"
 
 #ifndef TEST_TIMEOUT
 # define TEST_TIMEOUT 60
@@ -53,7 +55,7 @@ static volatile int test_failures __attribute__((unused));
 
 #define TEST(name) static void test_##name(void)
 
-/* Processes, images and users of one test all add to the report: a line is one write. */
+/* Appends to the report. Several processes, images and users of one test do so, so a line is a single write. */
 static inline void test_report(const char *kind, const char *name, const char *what, const char *file, int number)
 {
 	const char *path = getenv("TEST_REPORT"), *program = strrchr(file, '/');
@@ -64,9 +66,10 @@ static inline void test_report(const char *kind, const char *name, const char *w
 		return;
 	if (!name)
 		name = getenv("TEST_NAME");
-	n = snprintf(line, sizeof line, "%s\t%s\t%s\t%s:%d\n", kind, name ? name : "-", what, program ? program + 1 : file, number);
+	n = snprintf(line, sizeof line, "%s\t%s\t%s\t%s:%d\n", kind, name ? name : "-", what,
+	             program ? program + 1 : file, number);
 	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-	/* What cannot be told is missed by who reads it: a failed test without a failed check. */
+	/* If this line cannot be written, the reader of the report misses it: a failed test without a failed check. */
 	if (fd < 0 || n < 0 || write(fd, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1) < 0)
 		perror(path);
 	if (fd >= 0)
@@ -89,7 +92,7 @@ static inline void test_report(const char *kind, const char *name, const char *w
 			TEST_FAIL(ids, "%s", #condition);                           \
 	} while (0)
 
-/* Integers of any kind, compared as long long. */
+/* Compares integers of any kind, as long long. */
 #define CHECK_OP(ids, a, op, b)                                                     \
 	do {                                                                        \
 		long long test_a = (long long)(a), test_b = (long long)(b);         \
@@ -106,7 +109,7 @@ static inline void test_report(const char *kind, const char *name, const char *w
 			TEST_FAIL(ids, "%s is \"%s\", not \"%s\"", #a, test_a, test_b); \
 	} while (0)
 
-/* Without this the rest of the test has no sense. */
+/* Ends the test if the condition is false, because the rest would make no sense. */
 #define MUST(condition)                                                             \
 	do {                                                                        \
 		if (!(condition)) {                                                 \
@@ -123,13 +126,49 @@ static inline void test_report(const char *kind, const char *name, const char *w
 		_exit(77);                                                          \
 	} while (0)
 
-/* How much slower this environment is; for time limits and for how much to do. */
+/* Skips the test where root may not look at processes of other users, as in a container. */
+#define NEEDS_OTHERS()                                                              \
+	do {                                                                        \
+		if (!test_capable(CAP_SYS_PTRACE))                                  \
+			SKIP("this root may not look at processes of other users"); \
+	} while (0)
+
+/* Skips the test without room for this many MiB of streams or logs; a container's /dev/shm may have 64. */
+#define NEEDS_ROOM(mib)                                                             \
+	do {                                                                        \
+		struct statvfs test_room;                                           \
+		if (statvfs("/dev/shm", &test_room) == 0 && test_room.f_blocks * test_room.f_frsize / 1048576 < (mib)) \
+			SKIP("/dev/shm is too small");                              \
+	} while (0)
+
+/* Returns how much slower this environment is, for time limits and for the amount of work. */
 static inline int test_slow(void)
 {
 	const char *s = getenv("TEST_SLOW");
 	int n = s ? atoi(s) : 1;
 
 	return n > 0 ? n : 1;
+}
+
+/* Returns whether to try all cases (script/test-more) instead of a different selection each time. */
+static inline int test_thorough(void)
+{
+	return getenv("TEST_THOROUGH") != NULL;
+}
+
+/* Returns whether this process has a capability that root may lack in a container: a CAP_ of <linux/capability.h>. */
+static inline int test_capable(int capability)
+{
+	char line[256];
+	unsigned long long rights = 0;
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "CapEff: %llx", &rights) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return (int)(rights >> capability & 1);
 }
 
 static inline int test_in_valgrind(void)
@@ -156,9 +195,11 @@ static inline int test_main(const struct test *tests, int argc, char **argv)
 			continue;
 		fflush(stdout);
 		fflush(stderr);
+		alone_share();
 		pid = fork();
 		if (pid == 0) {
 			setenv("TEST_NAME", t->name, 1);
+			alone_tell();
 			alarm(TEST_TIMEOUT * test_slow());
 			t->run();
 			test_report("done", t->name, "", __FILE__, __LINE__);
@@ -171,6 +212,7 @@ static inline int test_main(const struct test *tests, int argc, char **argv)
 		}
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
+		alone_end();
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
 			passed++;
 			test_report("passed", t->name, "", __FILE__, __LINE__);
@@ -180,9 +222,11 @@ static inline int test_main(const struct test *tests, int argc, char **argv)
 			test_report("skipped", t->name, "", __FILE__, __LINE__);
 		} else {
 			failed++;
-			test_report("failed", t->name, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "", __FILE__, __LINE__);
+			test_report("failed", t->name, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "", __FILE__,
+			            __LINE__);
 			if (WIFSIGNALED(status))
-				printf("FAIL %s: signal %d (%s)\n", t->name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+				printf("FAIL %s: signal %d (%s)\n", t->name, WTERMSIG(status),
+				       strsignal(WTERMSIG(status)));
 			else
 				printf("FAIL %s: exit status %d\n", t->name, WEXITSTATUS(status));
 		}

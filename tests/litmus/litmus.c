@@ -1,13 +1,12 @@
 /*
- * litmus.c - the orders between threads that the library counts on, one pattern at a time
+ * litmus.c - the orders between threads that the library relies on, one pattern at a time
  *
- * Each is two threads that meet again and again, with another distance between
- * them each time, and use the operations of base/atomic.h as the library does.
- * What may not come out never does. The counterparts are without what makes
- * the order: where the machine lets that be seen, it has to be seen, or the
- * test would see nothing at all. pairs.tsv tells which pair is which pattern.
+ * In each pattern two threads meet again and again, at a different distance each time, and use the operations of
+ * base/atomic.h as the library does. The forbidden result must never come out. Counterparts without the ordering
+ * operation must show the forbidden result where the machine can show it; otherwise the test would be blind. pairs.tsv
+ * maps each pair to its pattern.
  *
- * LITMUS_ROUNDS (100000 by default): more for a machine that one does not know.
+ * LITMUS_ROUNDS (100000 by default) can be raised for an unfamiliar machine.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,12 +24,12 @@
 #define LINE 64
 #define PLACES 64 /* rounds between two meetings, each with words of its own */
 
-/* What one round is about; each word on a line of its own. */
+/* The words of one round, each on a cache line of its own. */
 struct words {
 	_Alignas(LINE) uint32_t x;
 	_Alignas(LINE) uint32_t y;
 	_Alignas(LINE) uint32_t z;
-	_Alignas(LINE) uint32_t seen[2][2]; /* what each side has loaded */
+	_Alignas(LINE) uint32_t seen[2][2]; /* the values that each side has loaded */
 };
 
 struct pattern {
@@ -50,7 +49,7 @@ static unsigned count_rounds(void)
 	return text ? (unsigned)strtoul(text, NULL, 10) : 100000;
 }
 
-/* Both are here. On one processor, or a busy one, the other needs it. */
+/* Waits until both threads are here. Yields the processor, because the other thread may need it. */
 static void meet(uint32_t *generation)
 {
 	uint32_t mine = ++*generation;
@@ -100,7 +99,7 @@ static void *other_side(void *unused)
 	return NULL;
 }
 
-/* How often what is forbidden came out. */
+/* Returns how often the forbidden result came out. */
 static unsigned run(const struct pattern *pattern)
 {
 	uint32_t generation = 0;
@@ -116,7 +115,7 @@ static unsigned run(const struct pattern *pattern)
 	return outcomes;
 }
 
-/* -- Message passing: what was stored before the release is seen behind the acquire ------- */
+/* -- Message passing: stores before the release are seen after the acquire ---------------- */
 
 static void message_send(struct words *w, unsigned round)
 {
@@ -170,7 +169,7 @@ TEST(message_by_cas)
 	CHECK_EQ("-", run(&p), 0);
 }
 
-/* The acquire is a compare-and-swap: it succeeds only behind the release, and then sees all. */
+/* The acquire is a compare-and-swap: it succeeds only after the release, and then sees everything before it. */
 static void message_send_free(struct words *w, unsigned round)
 {
 	store_relaxed(&w->x, round + 1);
@@ -192,7 +191,7 @@ TEST(hand_over)
 	CHECK_EQ("-", run(&p), 0);
 }
 
-/* What a weak machine shows, and x86 does not: told, not asked for. */
+/* A weak machine shows this, x86 does not: printed, not checked. */
 TEST(message_relaxed)
 {
 	static const struct pattern p = { { message_send_relaxed, message_receive_relaxed }, message_lost };
@@ -204,10 +203,10 @@ TEST(message_relaxed)
 #endif
 }
 
-/* -- Read, then claim: a copy that was claimed is whole ------------------------------------ */
+/* -- Read, then lock: a locked copy is intact -------------------------------------------- */
 
-/* The reader: a copy, and then the claim by compare-and-swap. */
-static void copy_claim(struct words *w, unsigned round)
+/* The reader: copies, and then locks by compare-and-swap. */
+static void copy_lock(struct words *w, unsigned round)
 {
 	uint32_t unread = 0;
 
@@ -215,26 +214,26 @@ static void copy_claim(struct words *w, unsigned round)
 	w->seen[0][0] = cas(&w->y, &unread, 1);
 }
 
-/* The taker: takes what was not read away, and only then writes there. */
-static void take_overwrite(struct words *w, unsigned round)
+/* The acquirer: takes the unread words, and only then overwrites the copy's source. */
+static void acquire_overwrite(struct words *w, unsigned round)
 {
 	w->seen[1][0] = exchange(&w->y, 2);
 	store_relaxed(&w->x, round + 1);
 }
 
-static bool torn_claimed(const struct words *w)
+static bool torn_consumed(const struct words *w)
 {
 	return w->seen[0][0] && w->seen[0][1];
 }
 
-TEST(copy_and_claim)
+TEST(copy_and_lock)
 {
-	static const struct pattern p = { { copy_claim, take_overwrite }, torn_claimed };
+	static const struct pattern p = { { copy_lock, acquire_overwrite }, torn_consumed };
 
 	CHECK_EQ("-", run(&p), 0);
 }
 
-/* -- Look, copy, look again: what was written anew shows in the first word ------------------ */
+/* -- Look, copy, look again: an overwritten copy shows in the first word -------------------- */
 
 static void write_anew(struct words *w, unsigned round)
 {
@@ -264,7 +263,7 @@ TEST(look_again)
 	CHECK_EQ("-", run(&p), 0);
 }
 
-/* -- Store buffering: of two that each store and then look at the other's, one sees it ------- */
+/* -- Store buffering: each side stores and then loads; at least one side sees the other's store ------- */
 
 static void flag_fenced(struct words *w, unsigned round)
 {
@@ -313,7 +312,7 @@ TEST(flags)
 	CHECK_EQ("-", run(&p), 0);
 }
 
-/* One side plain, as in a trace point; the other passes a barrier on all processors. */
+/* One side is plain, as in a trace point. The other passes a barrier on all processors. */
 TEST(flags_by_membarrier)
 {
 	static const struct pattern p = { { flag_plain, other_flag_barrier }, neither_sees };
@@ -353,7 +352,7 @@ static void other_flag_locked_fence(struct words *w, unsigned round)
 	w->seen[1][0] = load_relaxed(&w->x);
 }
 
-/* As a claim and a state: emit_alone() and quiesce(). */
+/* Like a lock and a state: emit_alone() and quiesce(). */
 TEST(flags_locked)
 {
 	static const struct pattern p = { { flag_locked_fence, other_flag_locked_fence }, neither_sees };
@@ -361,7 +360,7 @@ TEST(flags_locked)
 	CHECK_EQ("-", run(&p), 0);
 }
 
-/* Told only: sequentially consistent operations and relaxed loads are no order in C11. */
+/* Printed only: in C11, sequentially consistent operations and relaxed loads are not ordered. */
 TEST(flags_locked_without_fence)
 {
 	static const struct pattern p = { { flag_locked, other_flag_locked }, neither_sees };
@@ -373,7 +372,9 @@ TEST(flags_locked_without_fence)
 #endif
 }
 
-/* Without any barrier every machine with more than one processor shows it: or this test is blind. */
+/*
+ * Without any barrier every machine with several processors shows the forbidden result; otherwise this test is blind.
+ */
 TEST(flags_plain)
 {
 	static const struct pattern p = { { flag_plain, other_flag_plain }, neither_sees };
@@ -383,14 +384,14 @@ TEST(flags_plain)
 		SKIP("one processor");
 	if (getenv("LITMUS_BLIND"))
 		SKIP("told that this machine keeps stores in order: emulated, or one thread at a time");
-	/* Beside other work the two threads may not run at once for a while. */
+	/* On a busy machine the two threads may not run at the same time for a while. */
 	for (time_t until = time(NULL) + 20; !seen && time(NULL) < until;)
 		seen = run(&p);
 	printf("neither seen without a barrier: %u\n", seen);
 	CHECK("-", seen > 0);
 }
 
-/* -- Coherence: no word goes back; what was stored last is there in the end ------------------- */
+/* -- Coherence: no word goes back; the last stored value remains ----------------------------- */
 
 static void count_up(struct words *w, unsigned round)
 {
@@ -417,16 +418,16 @@ TEST(coherence)
 	CHECK_EQ("-", run(&p), 0);
 }
 
-/* -- One of two: a compare-and-swap succeeds for one, and the other sees what that one made ---- */
+/* -- Mutual exclusion: a compare-and-swap succeeds once, and the loser sees the winner's value ---- */
 
-static void claim_first(struct words *w, unsigned round)
+static void lock_first(struct words *w, unsigned round)
 {
 	uint32_t none = 0;
 
 	w->seen[0][0] = cas(&w->x, &none, 1);
 }
 
-static void claim_second(struct words *w, unsigned round)
+static void lock_second(struct words *w, unsigned round)
 {
 	uint32_t none = 0;
 
@@ -440,12 +441,12 @@ static bool both_or_none(const struct words *w)
 
 TEST(one_of_two)
 {
-	static const struct pattern p = { { claim_first, claim_second }, both_or_none };
+	static const struct pattern p = { { lock_first, lock_second }, both_or_none };
 
 	CHECK_EQ("-", run(&p), 0);
 }
 
 TEST_MAIN(TEST_ENTRY(message), TEST_ENTRY(message_by_cas), TEST_ENTRY(hand_over), TEST_ENTRY(message_relaxed),
-          TEST_ENTRY(copy_and_claim), TEST_ENTRY(look_again), TEST_ENTRY(flags), TEST_ENTRY(flags_by_membarrier),
+          TEST_ENTRY(copy_and_lock), TEST_ENTRY(look_again), TEST_ENTRY(flags), TEST_ENTRY(flags_by_membarrier),
           TEST_ENTRY(flags_locked), TEST_ENTRY(flags_locked_without_fence), TEST_ENTRY(flags_plain),
           TEST_ENTRY(coherence), TEST_ENTRY(one_of_two))

@@ -1,9 +1,9 @@
 /*
- * corpus.c - makes logs of all kinds, as programs make them: complete and not, gone round, full, cleared, of several processes
+ * corpus.c - makes logs of all kinds: complete and incomplete, wrapped, full, cleared, of several processes
  *
  *     corpus DIRECTORY        a file NAME.log for each kind
  *
- * For agree.py, which has two readers read them, and for script/fuzz. None is large.
+ * For agree.py, which compares two readers, and for script/fuzz. All logs are small.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,7 @@ static trace_attr_t attr;
 static char path[1000];
 static int fd;
 
-/* -- A log, from its beginning to its end ----------------------------------------------- */
+/* -- The life of a log ------------------------------------------------------------------ */
 
 static const char *directory;
 
@@ -45,7 +45,7 @@ static int new_file(const char *name)
 	return file;
 }
 
-/* Attributes first; then those that differ are set, and begin() makes the stream. */
+/* Sets the attributes. The caller may change some before begin() creates the stream. */
 static void plan(int log_policy, size_t log_size)
 {
 	MUST(posix_trace_attr_init(&attr) == 0);
@@ -73,7 +73,7 @@ static void end(void)
 	close(fd);
 }
 
-/* As the file is now, under another name: the log of one who has died, say. */
+/* Copies the file in its present state, as the log of a killed process would be. */
 static void copy_as(const char *name)
 {
 	static char buf[1 << 16];
@@ -97,7 +97,7 @@ static trace_event_id_t event_type(const char *name)
 	return id;
 }
 
-/* A row of events, each with a number, some with more data. */
+/* Records events, each with a number, some with more data. */
 static void trace_some(unsigned count)
 {
 	static unsigned number;
@@ -115,7 +115,7 @@ static void trace_some(unsigned count)
 	}
 }
 
-/* -- By policies -------------------------------------------------------------------------- */
+/* -- Policies ----------------------------------------------------------------------------- */
 
 static void make_append(void)
 {
@@ -153,7 +153,7 @@ static void make_until_full(void)
 	trace_some(50);
 	end();
 
-	/* The least there is. */
+	/* The smallest size. */
 	plan(POSIX_TRACE_UNTIL_FULL, 1);
 	begin("until_full_small");
 	trace_some(100);
@@ -192,7 +192,7 @@ static void make_loop(void)
 	end();
 }
 
-/* The stream has lost events, so OVERFLOW and RESUME are in the log; with slots that are as small as they can be. */
+/* Makes logs of streams that have lost events, with OVERFLOW and RESUME, and with the smallest slots. */
 static void make_lost(void)
 {
 	char data[100] = "data";
@@ -222,7 +222,9 @@ static void make_cleared(void)
 		const char *name;
 		int policy;
 	} kinds[] = {
-		{ "cleared_loop", POSIX_TRACE_LOOP }, { "cleared_until_full", POSIX_TRACE_UNTIL_FULL }, { "cleared_append", POSIX_TRACE_APPEND },
+		{ "cleared_loop", POSIX_TRACE_LOOP },
+		{ "cleared_until_full", POSIX_TRACE_UNTIL_FULL },
+		{ "cleared_append", POSIX_TRACE_APPEND },
 	};
 	char name[100];
 
@@ -234,7 +236,7 @@ static void make_cleared(void)
 			flush();
 		}
 		MUST(posix_trace_clear(trid) == 0);
-		/* What was there before is behind it still. */
+		/* The old contents are still in the rest of the file. */
 		trace_some(20);
 		flush();
 		snprintf(name, sizeof name, "%s_open", kinds[i].name);
@@ -244,7 +246,7 @@ static void make_cleared(void)
 	}
 }
 
-/* -- By contents ----------------------------------------------------------------------------- */
+/* -- Contents -------------------------------------------------------------------------------- */
 
 static void make_data(void)
 {
@@ -260,7 +262,7 @@ static void make_data(void)
 	for (unsigned length = 0; length < 300; length++) {
 		posix_trace_event(id, data, length);
 		posix_trace_event(id, data + 1, length);
-		/* A bit here and there. */
+		/* A single bit differs. */
 		data[length] ^= 0x10;
 		posix_trace_event(id, data + 1, length);
 		data[length] ^= 0x10;
@@ -269,7 +271,7 @@ static void make_data(void)
 	posix_trace_event(id, data, 65535);
 	end();
 
-	/* Cut to what is recorded of it. */
+	/* Truncated to the maximum size. */
 	plan(POSIX_TRACE_APPEND, 0);
 	MUST(posix_trace_attr_setmaxdatasize(&attr, 13) == 0);
 	begin("truncated");
@@ -298,17 +300,17 @@ static void make_types(void)
 	name[sizeof name - 1] = 0;
 	posix_trace_event(event_type(name), NULL, 0);
 	flush();
-	/* More frames, and more types than there may be; the rest has no name of its own. */
+	/* More frames, and more types than the maximum; the remaining names have no id of their own. */
 	for (int i = 0; i < TRACE_USER_EVENT_MAX + 10; i++) {
 		snprintf(name, sizeof name, "type %d", i);
 		posix_trace_event(event_type(name), &i, sizeof i);
-		if (i % 100 == 0)
+		if (i % 1000 == 0)
 			flush();
 	}
 	end();
 }
 
-/* The events of the system itself: filters, starts and stops, flushes. */
+/* Makes a log with system events: filters, starts and stops, flushes. */
 static void make_system(void)
 {
 	trace_event_set_t set;
@@ -332,7 +334,7 @@ static void make_system(void)
 	end();
 }
 
-/* -- By who records --------------------------------------------------------------------------- */
+/* -- Threads and processes -------------------------------------------------------------------- */
 
 static void *trace_as(void *name)
 {
@@ -343,7 +345,9 @@ static void *trace_as(void *name)
 
 static void make_threads(void)
 {
-	static const char *const names[] = { "one", "another thread", "of fifteen char", "", "\x01\xff strange", "one" };
+	static const char *const names[] = {
+		"one", "another thread", "of fifteen char", "", "\x01\xff strange", "one"
+	};
 	pthread_t thread[6];
 
 	plan(POSIX_TRACE_APPEND, 0);
@@ -368,7 +372,7 @@ static void make_processes(void)
 	pid_t child;
 	char c;
 
-	/* Those that inherit. */
+	/* Processes that inherit the stream. */
 	plan(POSIX_TRACE_APPEND, 0);
 	MUST(posix_trace_attr_setinherited(&attr, POSIX_TRACE_INHERITED) == 0);
 	begin("inherited");
@@ -388,7 +392,7 @@ static void make_processes(void)
 	}
 	end();
 
-	/* Another one, traced by this one. */
+	/* Another traced process. */
 	MUST(pipe(ready) == 0 && pipe(go) == 0);
 	child = fork();
 	if (child == 0) {
@@ -406,7 +410,7 @@ static void make_processes(void)
 	end();
 }
 
-/* -- By where it goes ---------------------------------------------------------------------------- */
+/* -- Destinations -------------------------------------------------------------------------------- */
 
 static int into[2];
 
@@ -439,7 +443,7 @@ static void make_piped(void)
 	close(file);
 }
 
-/* Over something larger that was there before: an older log. */
+/* Writes a log over a larger, older log. */
 static void make_over(void)
 {
 	int file;
@@ -481,7 +485,7 @@ int main(int argc, char **argv)
 	make_processes();
 	make_piped();
 	make_over();
-	/* The last one: from then on there are no more names. */
+	/* The last test, because it uses up all names. */
 	make_types();
 	return test_failures != 0;
 }

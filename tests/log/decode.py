@@ -23,8 +23,8 @@ import sys
 from collections import namedtuple
 from itertools import islice
 
-KINDS = dict(enumerate('HEADER TYPES PROCESS SLOT SEGMENT INDEX FOOTER'.split(), 1))
-HEADER, TYPES, PROCESS, SLOT, SEGMENT, INDEX, FOOTER = KINDS
+KINDS = dict(enumerate('HEADER TYPES PROCESS SLOT SEGMENT INDEX FOOTER SUM'.split(), 1))
+HEADER, TYPES, PROCESS, SLOT, SEGMENT, INDEX, FOOTER, SUM = KINDS
 MAGIC = b'PTLF'
 FRAME = struct.Struct('<4sHHQQIIQQIIII')
 MAX_BODY, MAX_NUMBERS = 16 << 20, 4096  # of all kinds but SLOT; of threads, shapes and marks
@@ -104,7 +104,7 @@ class Shape:
     def __init__(self, body, threads):
         thread, self.type, self.flags = body.varint(), body.varint(), body.number(1)
         self.length, self.address = body.varint(), body.number(8)
-        check(thread < len(threads) and self.type < 1 << 11)
+        check(thread < len(threads) and self.type < 1 << 13)
         self.thread = threads[thread]
         self.before = 0  # data of its event before, as a number
 
@@ -154,7 +154,10 @@ class Log:
             raise NotALog('no frame HEADER at its beginning')
         self.id = frame.log
         self.read_header(Body(self.body(frame)))
+        self.begin = self.behind(frame)
         self.index = self.read_index()
+        self.sum = None if self.index else self.read_sum()
+        self.unwritten = self.index[-1] if self.index else self.sum[3] if self.sum else 0
 
     def frame(self, offset, end=None):
         """The frame there, if its header is right and its body ends before `end`, of the file or of a slot."""
@@ -205,7 +208,18 @@ class Log:
             slots, frames, marks = numbers[5:8]
             check(marks <= MAX_NUMBERS)
             body.take(8 * slots + 8 * frames + 24 * marks)
-            return numbers
+            # Version 1.0 has nothing behind the marks.
+            return numbers + [body.number(8) if len(body.data) - body.at >= 8 else 0]
+        except Damaged:
+            return None
+
+    def read_sum(self):
+        """The numbers of SUM, which only counts where there is no INDEX; None if there is none."""
+        try:
+            frame = self.frame(self.begin)
+            check(frame and frame.kind == SUM and frame.size >= 64)
+            body = Body(self.body(frame))
+            return [body.number(width) for width in (8, 8, 8, 8, 4, 4, 8, 4)]
         except Damaged:
             return None
 
@@ -272,6 +286,8 @@ class Log:
                     missing = False
                 time = event.time
                 yield event
+        if self.unwritten:
+            yield Event(OVERFLOW, 0, 0, 0, 0, time, 0, b'')
 
     def rows(self, kind, read):
         """What `read` finds in the frames of a kind, without those that are damaged."""
@@ -285,7 +301,7 @@ class Log:
 def read_types(body):
     while body.at < len(body.data):
         number, name = body.number(2), body.take(body.number(1))
-        check(number < 1 << 11)
+        check(number < 1 << 13)
         yield number, name
 
 
@@ -295,6 +311,10 @@ def read_process(body):
     for _ in range(count):
         start, end, offset, path, build = *(body.number(8) for _ in range(3)), body.string(), body.string()
         yield f'mapping {start:x} {end:x} {offset:x} {build.hex() or "-"} {text(path)}'
+    if body.at < len(body.data):
+        yield f'parent {body.number(4)}'
+        arguments = body.string().removesuffix(b'\0').split(b'\0')
+        yield f'command {" ".join(map(text, arguments))}'
 
 
 def show_log(log):
@@ -304,10 +324,14 @@ def show_log(log):
         *numbers, pthread, address, time, truncated, data = event
         yield (f'event {" ".join(map(str, numbers))} {pthread:x} {address:x} {time} {truncated} {len(data)} '
                f'{data.hex() or "-"}')
-    if log.index is None:
+    if log.index:
+        _, lost, _, status, error = log.index[:5]
+    elif log.sum and log.sum[7] & 1:
+        _, lost, _, _, status, error = log.sum[:6]
+    else:
         yield f'incomplete skipped={log.skipped}'
         return
-    _, lost, _, status, error = log.index[:5]
+    lost += log.unwritten
     flags = [f'{name}={status >> bit & 1}' for bit, name in enumerate(['full', 'overrun', 'log-overrun', 'log-full'])]
     yield f'status {" ".join(flags)} error={error} lost={lost}'
 

@@ -324,7 +324,7 @@ def test_items():
         'unending varint': (good + b'\xff', 5, 5, 1), 'time below 0': (thread + shape + b'\0\3\6' + b'\1\6', 5, 5, 1),
         'time above': (good + b'\1\1' + b'\0\3\1' + b'\1\0', top, top, 3),
         'first': (thread + shape + b'\1\1', 5, 6, 1), 'last': (good, 5, 6, 1),
-        'type of 12 bits': (thread + b'\0\2\0\x80\x10\0\0' + bytes(8) + b'\1\0', 5, 5, 1),
+        'type of 14 bits': (thread + b'\0\2\0\x80\x40\0\0' + bytes(8) + b'\1\0', 5, 5, 1),
         'data missing': (nine + b'\x18' + b'abcdefgh', 5, 5, 1),
         'a word of 9': (nine + b'\x19' + b'abcdefghi' + b'i', 5, 5, 1),
         'more than the last word': (nine + b'\x28' + b'abcdefgh' + b'ij', 5, 5, 1),
@@ -490,7 +490,7 @@ def test_damaged():
           [*lines[0], *gap(parts[0][1].time, parts[3][0].time), *lines[3], CLOSED])
     equal('twice', of_events(close(begin() + frames[0] + frames[1] + frames[1] + frames[0] + frames[2])),
           [*lines[0], *lines[1], *lines[2], CLOSED])
-    for name, body in {'half a name': b'\1\0\5abc', 'no length': b'\1\0', 'an id of 12 bits': b'\0\10\1a'}.items():
+    for name, body in {'half a name': b'\1\0\5abc', 'no length': b'\1\0', 'an id of 14 bits': b'\0\x20\1a'}.items():
         bare = close(begin().replace(OTHERS, frame(TYPES, body)) + frames[0])
         equal(f'TYPES with {name}', [row for row in decoded(bare) if row.startswith('type')],
               [f'type {number} {NAMES[number].decode()}' for number in (1, 4, 5)])

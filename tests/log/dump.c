@@ -1,9 +1,9 @@
 /*
- * dump.c - what posix_trace_open() and the functions behind it say of logs, in the lines of decode.py
+ * dump.c - prints what posix_trace_open() and the functions for logs return, in the format of decode.py
  *
- *     dump FILE...        "FILE NAME" before each; "not a log" where it is none
+ *     dump FILE...        "FILE NAME" before each; "not a log" if it is none
  *
- * Exit status 1 if something was said that must not be.
+ * Exit status 1 if a function returned something forbidden.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -57,7 +57,8 @@ static void print_attributes(void)
 	print_text(name);
 	printf("attr created %" PRIu64 "\nattr resolution %" PRIu64 "\n", ns(created), ns(resolution));
 	printf("attr stream-size %zu\nattr log-size %zu\nattr data-size %zu\n", stream_size, log_size, data_size);
-	printf("attr stream-policy %d\nattr log-policy %d\nattr inheritance %d\n", stream_policy, log_policy, inheritance);
+	printf("attr stream-policy %d\nattr log-policy %d\nattr inheritance %d\n", stream_policy, log_policy,
+	       inheritance);
 }
 
 static void print_types(void)
@@ -87,9 +88,10 @@ static void print_events(void)
 		MUST(posix_trace_getnext_event(trid, &e, data, sizeof data, &length, &unavailable) == 0);
 		if (unavailable)
 			return;
-		printf("event %u %u %u %" PRIxMAX " %" PRIxMAX " %" PRIu64 " %d %zu ", e.posix_event_id, (unsigned)e.posix_pid,
-		       (unsigned)e.__posix_kernel_tid, (uintmax_t)(uintptr_t)e.posix_thread_id, (uintmax_t)(uintptr_t)e.posix_prog_address,
-		       ns(e.posix_timestamp), e.posix_truncation_status == POSIX_TRACE_TRUNCATED_RECORD, length);
+		printf("event %u %u %u %" PRIxMAX " %" PRIxMAX " %" PRIu64 " %d %zu ", e.posix_event_id,
+		       (unsigned)e.posix_pid, (unsigned)e.__posix_kernel_tid, (uintmax_t)(uintptr_t)e.posix_thread_id,
+		       (uintmax_t)(uintptr_t)e.posix_prog_address, ns(e.posix_timestamp),
+		       e.posix_truncation_status == POSIX_TRACE_TRUNCATED_RECORD, length);
 		for (size_t i = 0; i < length; i++)
 			printf("%02x", data[i]);
 		puts(length ? "" : "-");
@@ -104,8 +106,8 @@ static void print_status(void)
 	MUST(s.posix_stream_status == POSIX_TRACE_SUSPENDED && s.posix_stream_flush_status == POSIX_TRACE_NOT_FLUSHING);
 	printf("status full=%d overrun=%d log-overrun=%d log-full=%d error=%d lost=%" PRIu64 "\n",
 	       s.posix_stream_full_status == POSIX_TRACE_FULL, s.posix_stream_overrun_status == POSIX_TRACE_OVERRUN,
-	       s.posix_log_overrun_status == POSIX_TRACE_OVERRUN, s.posix_log_full_status == POSIX_TRACE_FULL, s.posix_stream_flush_error,
-	       (uint64_t)s.__posix_lost_events);
+	       s.posix_log_overrun_status == POSIX_TRACE_OVERRUN, s.posix_log_full_status == POSIX_TRACE_FULL,
+	       s.posix_stream_flush_error, (uint64_t)s.__posix_lost_events);
 }
 
 int main(int argc, char **argv)

@@ -40,7 +40,7 @@
 #endif
 
 #ifdef CHANGE
-#define RESTART
+#define HAVE_RSEQ
 #endif
 
 #define READER  WRITERS       /* thread numbers */
@@ -78,7 +78,7 @@ byte m[MEMORY];
 #define RUNNING 1
 #define ARMED   2
 
-/* owner: tenure << 2 | seat + 1 */
+/* owner: generation << 2 | seat + 1 */
 #define OWNER_IS(o)      (((o) & 3) != 0)
 #define OWNER_SEAT(o)    (((o) & 3) - 1)
 #define OWNER_NEXT(o, s) ((((((o) >> 2) + 1) & 7) << 2) | (s))
@@ -97,10 +97,10 @@ bool gone[WRITERS];     /* and the kernel says so: its stores are out by then */
 bool inside[WRITERS];   /* thread.ready, as its own handler sees it */
 bool blocked[WRITERS];  /* its signals are */
 bool handling[WRITERS]; /* a handler runs: the thread does not */
-bool broken[WRITERS];   /* a handler ran in its stretch: it does not go on there */
+bool broken[WRITERS];   /* a handler ran in its restartable sequence: it does not go on there */
 byte own_busy[WRITERS]; /* the seat's busy as its own processor sees it */
 #ifdef CHANGE
-byte taking[WRITERS];   /* the chunk + 1 that it is about to take in a stretch; its lane says so */
+byte taking[WRITERS];   /* the chunk + 1 that it is about to take in a restartable sequence; its writer says so */
 bool loses[WRITERS];    /* by that */
 #define TAKING(t) (taking[t] != 0)
 #else
@@ -284,9 +284,9 @@ proctype memory(byte t)
 	od
 }
 
-/* -- Chunks: claims, revoking, recycling --------------------------------------- */
+/* -- Chunks: locks, revoking, recycling --------------------------------------- */
 
-/* src/record/take.c: rank_of() */
+/* src/record/acquire.c: rank_of() */
 #define HELD(c)   OWNER_IS(m[OWNER(c)])
 #define EMPTY(c)  (RECORDS(m[PROG(c)]) == m[READ(c)])
 #define ROOM(c)   (POSITION(m[PROG(c)]) + 2 <= CAP)
@@ -312,7 +312,7 @@ proctype memory(byte t)
 #endif
 #endif
 
-/* src/record/take.c: own_record(), choose(). Of the best rank any one, not only that of the longest idle thread. */
+/* src/record/acquire.c: own_record(), choose(). Of the best rank any one, not only that of the longest idle thread. */
 #define POSSIBLE(t, c) (RANK(c) != R_NONE && CLAIMABLE(t, c) && !(HELD(c) && OWNER_SEAT(m[OWNER(c)]) == (t) && own_busy[t] == (c) + 1))
 #define NOT_BETTER(t, c, d) (!POSSIBLE(t, d) || RANK(c) <= RANK(d))
 #define CHOICE(t, c) (POSSIBLE(t, c) && NOT_BETTER(t, c, 0) && NOT_BETTER(t, c, CHUNKS / 2) && NOT_BETTER(t, c, CHUNKS - 1))
@@ -321,8 +321,8 @@ proctype memory(byte t)
 #define WRAPPED_CHOICE(t, c) (m[FULL] && POSSIBLE(t, c) && IDLE_OR_WORSE(t, 0) && IDLE_OR_WORSE(t, CHUNKS / 2) && \
 	IDLE_OR_WORSE(t, CHUNKS - 1))
 
-/* src/shm/chunk.c: chunk_unclaim() */
-inline chunk_unclaim(t, c)
+/* src/shm/chunk.c: chunk_unlock() */
+inline chunk_unlock(t, c)
 {
 	store_release(t, CLAIM(c), 0)
 }
@@ -361,8 +361,8 @@ inline settle(t, c)
 	fi
 }
 
-/* src/shm/chunk.c: chunk_claim() */
-inline chunk_claim(t, c)
+/* src/shm/chunk.c: chunk_trylock() */
+inline chunk_trylock(t, c)
 {
 	d_step {
 		LOCKED(t) ->
@@ -486,15 +486,15 @@ inline chunk_recycle(t, c)
 	LOCKED(t);
 #endif
 	store_release(t, PROG(c), PROGRESS(records, 0));
-	/* src/record/take.c: take_chunk() */
+	/* src/record/acquire.c: acquire_chunk() */
 	if
 	:: records != x -> d_step { LOCKED(t) -> m[FULL] = 1; say_overrun(); x = 0; records = 0 }
 	:: else -> atomic { x = 0; records = 0 }
 	fi
 }
 
-/* src/record/take.c: take_chunk(), late(). The result is in chunk; NONE: the stream is full. */
-inline take_chunk(t)
+/* src/record/acquire.c: acquire_chunk(), late(). The result is in chunk; NONE: the stream is full. */
+inline acquire_chunk(t)
 {
 	do
 	:: atomic {
@@ -519,16 +519,16 @@ inline take_chunk(t)
 		:: else -> break
 		fi
 	   }
-	   chunk_claim(t, chunk);
+	   chunk_trylock(t, chunk);
 	   if
 	   :: !ok -> chunk = NONE
-	   :: ok && RANK(chunk) > best -> chunk_unclaim(t, chunk); chunk = NONE
+	   :: ok && RANK(chunk) > best -> chunk_unlock(t, chunk); chunk = NONE
 	   :: ok && RANK(chunk) <= best ->
 		chunk_revoke(t, chunk);
 		if
 		:: ok && RANK(chunk) == R_ROOM -> break
 		:: ok && RANK(chunk) != R_ROOM && RANK(chunk) <= best -> chunk_recycle(t, chunk); break
-		:: !ok || (RANK(chunk) != R_ROOM && RANK(chunk) > best) -> chunk_unclaim(t, chunk); chunk = NONE
+		:: !ok || (RANK(chunk) != R_ROOM && RANK(chunk) > best) -> chunk_unlock(t, chunk); chunk = NONE
 		fi
 	   fi
 	od;
@@ -559,7 +559,7 @@ inline emit_lost(t)
 #endif
 }
 
-/* src/record/lane.h: lane_record(), step 3, where the stream does not run */
+/* src/record/writer.h: writer_record(), step 3, where the stream does not run */
 inline not_running(t)
 {
 	if
@@ -638,14 +638,14 @@ inline chunk_leave(t, c, word)
 	}
 }
 
-/* src/record/lane.c: lane_take() */
-inline lane_take(t)
+/* src/record/writer.c: writer_acquire() */
+inline writer_acquire(t)
 {
 	if
 	:: chunk != NONE -> chunk_leave(t, chunk, mine)
 	:: else
 	fi;
-	take_chunk(t);
+	acquire_chunk(t);
 	if
 	:: d_step {
 		chunk != NONE ->
@@ -659,12 +659,12 @@ inline lane_take(t)
 		x = 0;
 #ifdef MUTANT_HELD_BEFORE_BEGUN
 		store(t, OWNER(chunk), mine);
-		chunk_unclaim(t, chunk);
+		chunk_unlock(t, chunk);
 		store_release(t, PROG(chunk), progress)
 #else
 		store_release(t, PROG(chunk), progress);
 		store(t, OWNER(chunk), mine);
-		chunk_unclaim(t, chunk)
+		chunk_unlock(t, chunk)
 #endif
 	:: chunk == NONE
 	fi
@@ -683,11 +683,11 @@ inline commit(t, c, word)
 }
 #endif
 
-/* src/record/lane.h: lane_record(); src/record/stretch.h: lane_write(), lanes_write(): steps 4 to 7. Sets result. */
+/* src/record/writer.h: writer_record(); src/record/record_rseq.h: writer_write(), writers_write(): steps 4 to 7. Sets result. */
 #define R_DONE    0
 #define R_NO_ROOM 1
 #define R_BROKEN  2
-inline lane_record(t)
+inline writer_record(t)
 {
 #ifdef MUTANT_TICKS_BEFORE_BUSY
 	d_step { ticks_read(t) };
@@ -722,10 +722,10 @@ inline lane_record(t)
 		d_step { progress = progress + PROGRESS(1, 1) };
 		commit(t, chunk, progress);
 #endif
-#ifdef MUTANT_STRETCH_ENDS_LATE
+#ifdef MUTANT_RSEQ_ENDS_LATE
 		store_late(t, BUSY(t), 0, true);
 #elif !defined(MUTANT_BUSY_ENDS_FIRST)
-		/* The stretch ends with this store: who is interrupted behind it comes back to where he was. */
+		/* The restartable sequence ends with this store: who is interrupted behind it comes back to where he was. */
 		d_step { ROOM_FOR(t) -> own_busy[t] = 0; hold(t, BUSY(t), 0, true) };
 #endif
 		d_step { own_busy[t] = 0; at++; k = 0; result = R_DONE }
@@ -733,10 +733,10 @@ inline lane_record(t)
 }
 
 /*
- * src/record/lane.c: lane_mend(), lane_committed()
- * After a stretch was broken off by a handler.
+ * src/record/writer.c: writer_mend(), writer_committed()
+ * After a restartable sequence was aborted by a handler.
  */
-inline lane_mend(t)
+inline writer_mend(t)
 {
 	d_step {
 		if
@@ -750,17 +750,17 @@ inline lane_mend(t)
 	d_step { ROOM_FOR(t) -> own_busy[t] = 0; k = 0; hold(t, BUSY(t), 0, true) }
 }
 
-#ifdef RESTART
-/* src/record/lane.c: lane_finish(): a record that may be broken off, in a trace point that a handler may interrupt. */
-inline lane_record_open(t)
+#ifdef HAVE_RSEQ
+/* src/record/writer.c: writer_finish(): a record that may be aborted, in a trace point that a handler may interrupt. */
+inline writer_record_open(t)
 {
-	{ lane_record(t) } unless { d_step { broken[t] -> result = R_BROKEN; blocked[t] = true } };
+	{ writer_record(t) } unless { d_step { broken[t] -> result = R_BROKEN; blocked[t] = true } };
 	if
 	:: result == R_BROKEN ->
-		lane_mend(t);
+		writer_mend(t);
 		if
 		:: result == R_NO_ROOM && (m[STATE] & RUNNING) == 0 -> not_running(t); result = R_DONE
-		:: result == R_NO_ROOM && (m[STATE] & RUNNING) != 0 -> lane_record(t)
+		:: result == R_NO_ROOM && (m[STATE] & RUNNING) != 0 -> writer_record(t)
 		:: else
 		fi;
 		broken[t] = false
@@ -768,101 +768,101 @@ inline lane_record_open(t)
 	fi
 }
 #else
-#define lane_record_open(t) lane_record(t)
+#define writer_record_open(t) writer_record(t)
 #endif
 
 #ifdef CHANGE
-/* src/record/take.c: take_offer(), the choice */
-#define OFFERED(t, c) (CHOICE(t, c) && !HELD(c) && RANK(c) != R_ROOM)
+/* src/record/acquire.c: acquire_candidate(), the choice */
+#define CANDIDATE(t, c) (CHOICE(t, c) && !HELD(c) && RANK(c) != R_ROOM)
 
-/* src/record/take.c: take_offer() Sets offer, word and words; NONE: there is none. */
-inline take_offer(t)
+/* src/record/acquire.c: acquire_candidate() Sets candidate, word and words; NONE: there is none. */
+inline acquire_candidate(t)
 {
 	atomic {
 		if
-		:: OFFERED(t, 0) -> offer = 0; best = RANK(0); was = m[LAST(0)]
+		:: CANDIDATE(t, 0) -> candidate = 0; best = RANK(0); was = m[LAST(0)]
 #if CHUNKS > 1
-		:: OFFERED(t, 1) -> offer = 1; best = RANK(1); was = m[LAST(1)]
+		:: CANDIDATE(t, 1) -> candidate = 1; best = RANK(1); was = m[LAST(1)]
 #endif
-		:: else -> offer = NONE
+		:: else -> candidate = NONE
 		fi
 	}
 	if
-	:: d_step { offer != NONE && !HELD(offer) && (best == R_EMPTY -> EMPTY(offer) : m[LAST(offer)] == was) ->
-		word = m[OWNER(offer)]; words = m[PROG(offer)]; best = 0; was = 0 }
-	:: else -> d_step { offer = NONE; best = 0; was = 0 }
+	:: d_step { candidate != NONE && !HELD(candidate) && (best == R_EMPTY -> EMPTY(candidate) : m[LAST(candidate)] == was) ->
+		word = m[OWNER(candidate)]; words = m[PROG(candidate)]; best = 0; was = 0 }
+	:: else -> d_step { candidate = NONE; best = 0; was = 0 }
 	fi
 }
 
-/* src/record/stretch.h: lane_hold() Sets chunk, if all is well. */
-inline lane_hold(t)
+/* src/record/record_rseq.h: writer_hold() Sets chunk, if all is well. */
+inline writer_hold(t)
 {
-	taking[t] = offer + 1;
-	d_step { LOCKED(t) -> ok = (m[CLAIM(offer)] == 0); if :: ok -> m[CLAIM(offer)] = (t) + 1 :: else fi };
+	taking[t] = candidate + 1;
+	d_step { LOCKED(t) -> ok = (m[CLAIM(candidate)] == 0); if :: ok -> m[CLAIM(candidate)] = (t) + 1 :: else fi };
 	if
 #ifdef MUTANT_TAKES_WHAT_IT_SAW
 	:: ok ->
 #else
-	:: ok && m[OWNER(offer)] == word && m[PROG(offer)] == words && (EMPTY(offer) || m[READ(offer)] == m[FIRST(offer)]) ->
+	:: ok && m[OWNER(candidate)] == word && m[PROG(candidate)] == words && (EMPTY(candidate) || m[READ(candidate)] == m[FIRST(candidate)]) ->
 #endif
-		loses[t] = !EMPTY(offer);
-		chunk_recycle(t, offer);
-		d_step { progress = m[PROG(offer)]; at = POSITION(progress); mine = OWNER_NEXT(word, (t) + 1) };
-		store(t, HEAD(offer, at), OWNER_RECORD(t));
+		loses[t] = !EMPTY(candidate);
+		chunk_recycle(t, candidate);
+		d_step { progress = m[PROG(candidate)]; at = POSITION(progress); mine = OWNER_NEXT(word, (t) + 1) };
+		store(t, HEAD(candidate, at), OWNER_RECORD(t));
 		d_step { at++; progress++; x = now };
-		store(t, LAST(offer), x);
+		store(t, LAST(candidate), x);
 		x = 0;
-		store_release(t, PROG(offer), progress);
-		store(t, OWNER(offer), mine);
-		/* The stretch's last instruction; behind it nothing is broken off. */
-		d_step { LOCKED(t) -> m[CLAIM(offer)] = 0; chunk = offer; taking[t] = 0; loses[t] = false }
+		store_release(t, PROG(candidate), progress);
+		store(t, OWNER(candidate), mine);
+		/* The restartable sequence's last instruction; behind it nothing is aborted. */
+		d_step { LOCKED(t) -> m[CLAIM(candidate)] = 0; chunk = candidate; taking[t] = 0; loses[t] = false }
 	:: else
 	fi
 }
 
-/* src/record/lane.c: lane_give_back() */
-inline lane_give_back(t)
+/* src/record/writer.c: writer_give_back() */
+inline writer_give_back(t)
 {
-	d_step { x = 0; records = 0; was = 0; best = 0; offer = NONE };
+	d_step { x = 0; records = 0; was = 0; best = 0; candidate = NONE };
 	if
 #ifdef MUTANT_GIVES_NOTHING_BACK
 	:: false ->
 #else
-	:: d_step { TAKING(t) && m[CLAIM(taking[t] - 1)] == (t) + 1 -> offer = taking[t] - 1 };
+	:: d_step { TAKING(t) && m[CLAIM(taking[t] - 1)] == (t) + 1 -> candidate = taking[t] - 1 };
 #endif
 		d_step {
 			LOCKED(t) ->
 			if
-			:: loses[t] && EMPTY(offer) -> m[FULL] = 1; say_overrun()
+			:: loses[t] && EMPTY(candidate) -> m[FULL] = 1; say_overrun()
 			:: else
 			fi
 		};
-		chunk_leave(t, offer, mine);
-		chunk_unclaim(t, offer)
+		chunk_leave(t, candidate, mine);
+		chunk_unlock(t, candidate)
 	:: else
 	fi;
 	d_step { taking[t] = 0; loses[t] = false; chunk = NONE; mine = 0; progress = 0; at = 0 }
 }
 
-/* src/record/lane.c: lane_change() */
-inline lane_change(t)
+/* src/record/writer.c: writer_change() */
+inline writer_change(t)
 {
 	chunk_leave(t, chunk, mine);
-	take_offer(t);
+	acquire_candidate(t);
 	if
-	:: offer != NONE -> lane_hold(t)
+	:: candidate != NONE -> writer_hold(t)
 	:: else
 	fi
 }
 #endif
 
-/* src/record/tracepoint.c: posix_trace_event(); src/record/lane.c: lane_finish(), lane_record_slow() */
+/* src/record/tracepoint.c: posix_trace_event(); src/record/writer.c: writer_finish(), writer_record_slow() */
 proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
 {
-	byte chunk = NONE, mine, at, progress; /* the lane */
+	byte chunk = NONE, mine, at, progress; /* the writer */
 	byte k, x, best, was, records, u, result, tries;
 #ifdef CHANGE
-	byte offer = NONE, word, words;
+	byte candidate = NONE, word, words;
 #endif
 	bool ok;
 
@@ -874,7 +874,7 @@ proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
 		:: d_step { (m[STATE] & (RUNNING | ARMED)) == 0 -> none++ }
 		:: d_step { (m[STATE] & RUNNING) != 0 && (chunk == NONE || at >= CAP) -> inside[t] = true; result = R_NO_ROOM }
 		:: d_step { (m[STATE] & RUNNING) != 0 && chunk != NONE && at < CAP -> inside[t] = true; result = R_NO_ROOM };
-			lane_record_open(t);
+			writer_record_open(t);
 			if
 			:: result == R_DONE && ASKED -> blocked[t] = true; emit_wake(t)
 			:: else
@@ -883,21 +883,21 @@ proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
 #ifdef CHANGE
 		if
 		:: result == R_NO_ROOM && chunk != NONE && !blocked[t] ->
-			{ lane_change(t) } unless { d_step { broken[t] -> blocked[t] = true } };
+			{ writer_change(t) } unless { d_step { broken[t] -> blocked[t] = true } };
 			if
 			:: chunk == NONE || broken[t] ->
 				blocked[t] = true;
-				lane_give_back(t);
+				writer_give_back(t);
 				broken[t] = false
 			:: chunk != NONE && !broken[t] && (m[STATE] & RUNNING) == 0 -> not_running(t); result = R_DONE
 			:: chunk != NONE && !broken[t] && (m[STATE] & RUNNING) != 0 ->
-				lane_record_open(t);
+				writer_record_open(t);
 				if
 				:: result == R_DONE && ASKED -> blocked[t] = true; emit_wake(t)
 				:: else
 				fi
 			fi;
-			d_step { offer = NONE; word = 0; words = 0; ok = false }
+			d_step { candidate = NONE; word = 0; words = 0; ok = false }
 		:: else
 		fi;
 #endif
@@ -905,12 +905,12 @@ proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
 		:: result == R_NO_ROOM && tries == TRIES -> emit_lost(t); result = R_DONE
 		:: result == R_NO_ROOM && tries < TRIES ->
 			d_step { blocked[t] = true; tries++ };
-			lane_take(t);
+			writer_acquire(t);
 			if
 			:: chunk == NONE -> emit_full(t); result = R_DONE
 			:: chunk != NONE && (m[STATE] & RUNNING) == 0 -> not_running(t); result = R_DONE
 			:: chunk != NONE && (m[STATE] & RUNNING) != 0 ->
-				lane_record(t);
+				writer_record(t);
 				if
 				:: result == R_DONE && ASKED -> emit_wake(t)
 				:: else
@@ -938,13 +938,13 @@ proctype handler(byte t; bool nested) provided (!killed[t])
 	d_step {
 		!nested || (inside[t] && !blocked[t]) ->
 		handling[t] = nested;
-#ifdef RESTART
+#ifdef HAVE_RSEQ
 		broken[t] = (own_busy[t] != 0 || TAKING(t))
 #endif
 	};
 	if
 	:: m[STATE] & RUNNING ->
-		take_chunk(t);
+		acquire_chunk(t);
 		if
 		:: chunk == NONE -> emit_full(t)
 		:: else ->
@@ -953,7 +953,7 @@ proctype handler(byte t; bool nested) provided (!killed[t])
 			if
 			:: (m[STATE] & RUNNING) == 0 ->
 				LOCKED(t);
-				chunk_unclaim(t, chunk);
+				chunk_unlock(t, chunk);
 				if
 				:: m[STATE] & ARMED -> emit_lost(t)
 				:: (m[STATE] & ARMED) == 0 -> none++
@@ -970,7 +970,7 @@ proctype handler(byte t; bool nested) provided (!killed[t])
 				store(t, LAST(chunk), k);
 				d_step { progress = progress + PROGRESS(1, 2) };
 				commit(t, chunk, progress);
-				chunk_unclaim(t, chunk);
+				chunk_unlock(t, chunk);
 				LOCKED(t);
 				if
 				:: ASKED -> emit_wake(t)
@@ -1107,7 +1107,7 @@ inline forget_waiting()
 	d_step { w_word = 0; w_value = 0; w_progress = 0; w_p = 0; w_thread = 0; waiting = false }
 }
 
-/* src/read/merge.c: holds_up(). src/base/ident.c: thread_lives() */
+/* src/read/merge.c: holds_up(). src/host/ident.c: thread_lives() */
 inline holds_up(word, c, thread)
 {
 	if
@@ -1117,7 +1117,7 @@ inline holds_up(word, c, thread)
 		held_up_by(word, x, c, thread);
 		holds[c] = true;
 		if
-		:: m[LAST(c)] < horizon -> horizon = m[LAST(c)]
+		:: m[LAST(c)] < watermark -> watermark = m[LAST(c)]
 		:: else
 		fi;
 		x = 0; p = 0
@@ -1126,7 +1126,7 @@ inline holds_up(word, c, thread)
 	:: d_step { m[word] == x -> x = 0; p = 0 }
 #endif
 #ifdef GIVES_UP
-	/* A taker that has stood for so long where it is about to overwrite. */
+	/* An acquirer that has stood for so long where it is about to overwrite. */
 	:: d_step { word == CLAIM(c) && m[word] == x && m[READ(c)] != c_next[c] -> x = 0; p = 0 }
 #endif
 	fi
@@ -1173,7 +1173,7 @@ inline look_for_writers()
 /* src/read/merge.c: put_back() */
 inline put_back(c)
 {
-	chunk_claim(READER, c);
+	chunk_trylock(READER, c);
 	if
 	:: ok ->
 		d_step {
@@ -1190,7 +1190,7 @@ inline put_back(c)
 /* src/read/merge.c: refill() */
 inline refill()
 {
-	d_step { horizon = now + 1; waiting = false };
+	d_step { watermark = now + 1; waiting = false };
 #ifndef MUTANT_HORIZON_WITHOUT_BARRIER
 	barrier_everywhere();
 #endif
@@ -1202,7 +1202,7 @@ inline refill()
 		:: else
 		fi;
 		if
-		:: d_step { moving[n] && holds[n] -> horizon = (c_head[n] < horizon -> c_head[n] : horizon); n++ }
+		:: d_step { moving[n] && holds[n] -> watermark = (c_head[n] < watermark -> c_head[n] : watermark); n++ }
 		:: moving[n] && !holds[n] ->
 #ifdef MUTANT_NO_PUT_BACK
 			ok = true;
@@ -1222,7 +1222,7 @@ inline refill()
 				:: ok
 				:: d_step {
 					!ok ->
-					horizon = (c_head[n] < horizon -> c_head[n] : horizon);
+					watermark = (c_head[n] < watermark -> c_head[n] : watermark);
 					x = m[CLAIM(n)];
 					if
 					:: x != 0 && x <= WRITERS -> held_up_by(CLAIM(n), x, n, x - 1)
@@ -1282,7 +1282,7 @@ inline report()
 #ifdef MUTANT_RUN_PASSES_HORIZON
 #define FOLLOWS(ticks) OLDER_THAN_OTHERS(ticks)
 #else
-#define FOLLOWS(ticks) ((ticks) < horizon && OLDER_THAN_OTHERS(ticks))
+#define FOLLOWS(ticks) ((ticks) < watermark && OLDER_THAN_OTHERS(ticks))
 #endif
 
 /* src/read/live.c: take_run(); src/read/cursor.c: cursor_step(). The one behind it, to be taken with it. */
@@ -1306,7 +1306,7 @@ inline step()
 	fi
 }
 
-/* src/read/live.c: report_next(). In the same claim: the first has been reported. */
+/* src/read/live.c: report_next(). In the same lock: the first has been reported. */
 inline report_another()
 {
 	if
@@ -1323,8 +1323,8 @@ inline report_another()
 #endif
 
 /*
- * src/read/cursor.c: cursor_take(), cursor_copy(), cursor_claim()
- * src/read/merge.c: merge_take(), replace_top(); src/read/live.c: live_peek(), live_take()
+ * src/read/cursor.c: cursor_read(), cursor_copy(), cursor_consume()
+ * src/read/merge.c: merge_read(), replace_top(); src/read/live.c: live_peek(), live_read()
  */
 inline take()
 {
@@ -1430,7 +1430,7 @@ inline read_all()
 		od;
 		i_ = 0;
 		if
-		:: fresh && (top == NONE || c_head[top] >= horizon) -> young = (top != NONE); break
+		:: fresh && (top == NONE || c_head[top] >= watermark) -> young = (top != NONE); break
 		:: else
 		fi
 	   };
@@ -1450,12 +1450,12 @@ inline read_all()
 #define ALL_OVER (OVER(0) && OVER(WRITERS / 2) && OVER(WRITERS - 1) && !stopping)
 #define ANY_KILLED (killed[0] || killed[WRITERS / 2] || killed[WRITERS - 1])
 
-/* src/control/reading.c: next_active(), wait_for_event(); src/control/lifecycle.c: lifecycle_drained() */
+/* src/control/reading.c: next_active(), wait_for_event(); src/control/resume.c: resume_drained() */
 proctype reader()
 {
 	byte c_first[CHUNKS], c_next[CHUNKS], c_at[CHUNKS], c_head[CHUNKS], c_owner[CHUNKS];
 	bool have[CHUNKS], moving[CHUNKS], holds[CHUNKS];
-	byte gap_from, gap_until, horizon, reported, overwritten, dropped;
+	byte gap_from, gap_until, watermark, reported, overwritten, dropped;
 	byte f, p, a, o, h, gf, gu, u, x, y, n, was, top = NONE;
 #ifdef GIVES_UP
 	byte c_given_up[CHUNKS], c_given_up_end[CHUNKS];
@@ -1571,7 +1571,7 @@ proctype reader()
 proctype stopper()
 {
 	byte wanted[CHUNKS], was, n, u;
-	bool ok, again, claimed[CHUNKS];
+	bool ok, again, locked[CHUNKS];
 
 	m[STATE] = 0;
 	do
@@ -1585,10 +1585,10 @@ proctype stopper()
 		:: !HELD(n) && m[CLAIM(n)] == 0
 #endif
 		:: else ->
-			chunk_claim(STOPPER, n);
+			chunk_trylock(STOPPER, n);
 			if
 			:: ok ->
-				claimed[n] = true;
+				locked[n] = true;
 				d_step { wanted[n] = m[OWNER(n)];
 					if
 					:: OWNER_IS(wanted[n]) -> m[OWNER(n)] = OWNER_NEXT(wanted[n], 0)
@@ -1606,7 +1606,7 @@ proctype stopper()
 	   do
 	   :: n < CHUNKS ->
 		if
-		:: claimed[n] ->
+		:: locked[n] ->
 			ok = true;
 			if
 			:: OWNER_IS(wanted[n]) -> chunk_withdrawn(n, OWNER_SEAT(wanted[n]))
@@ -1616,8 +1616,8 @@ proctype stopper()
 			:: ok
 			:: else -> store(STOPPER, OWNER(n), wanted[n]); again = true
 			fi;
-			chunk_unclaim(STOPPER, n);
-			d_step { claimed[n] = false; wanted[n] = 0 }
+			chunk_unlock(STOPPER, n);
+			d_step { locked[n] = false; wanted[n] = 0 }
 		:: else
 		fi;
 		n++

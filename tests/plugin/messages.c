@@ -1,10 +1,11 @@
 /*
- * messages.c - all that babeltrace2 gives of traces, a line of JSON for each message
+ * messages.c - prints everything that babeltrace2 reads from traces, one line of JSON for each message
  *
- *     messages PLUGIN CLASS N INPUT...     PLUGIN.CLASS reads INPUT...; the first N messages twice, by going back to the beginning
+ *     messages PLUGIN CLASS N INPUT...     PLUGIN.CLASS reads INPUT...; after the first N messages
+ *                                          it goes back to the beginning
  *
- * A structure is a list of pairs, and text has a character for each byte. Merged by the muxer of babeltrace2, as its
- * command does. Exit status 1: babeltrace2 says that something failed; what, on standard error.
+ * A structure is a list of pairs, and text has a character for each byte. babeltrace2's muxer merges the traces, as in
+ * its command. Exit status 1: babeltrace2 reports a failure, on standard error.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -65,7 +66,8 @@ static void put_structure(const bt_field *field)
 	putchar('[');
 	for (uint64_t i = 0; i < bt_field_class_structure_get_member_count(fc); i++) {
 		printf(i > 0 ? ", [" : "[");
-		put_text(bt_field_class_structure_member_get_name(bt_field_class_structure_borrow_member_by_index_const(fc, i)));
+		put_text(bt_field_class_structure_member_get_name(
+			bt_field_class_structure_borrow_member_by_index_const(fc, i)));
 		printf(", ");
 		put_field(bt_field_structure_borrow_member_field_by_index_const(field, i));
 		putchar(']');
@@ -133,7 +135,7 @@ static void put_event(const bt_message *m)
 	put_member("payload", bt_event_borrow_payload_field_const(event));
 }
 
-/* The streams' names tell them apart, and the traces' addresses. */
+/* Streams are identified by their names, traces by their addresses. */
 static void put_stream(const bt_stream *stream)
 {
 	const char *name = bt_stream_get_name(stream);
@@ -188,7 +190,8 @@ static void put_message(const bt_message *m)
 		       value(bt_message_packet_beginning_borrow_default_clock_snapshot_const(m)));
 		break;
 	case BT_MESSAGE_TYPE_PACKET_END:
-		printf("{\"type\": \"packet end\", \"time\": %" PRIu64, value(bt_message_packet_end_borrow_default_clock_snapshot_const(m)));
+		printf("{\"type\": \"packet end\", \"time\": %" PRIu64,
+		       value(bt_message_packet_end_borrow_default_clock_snapshot_const(m)));
 		break;
 	case BT_MESSAGE_TYPE_EVENT:
 		printf("{\"type\": \"event\"");
@@ -214,7 +217,7 @@ static void put_message(const bt_message *m)
 	printf("}\n");
 }
 
-/* False: the first of them are to come once more. */
+/* Prints messages. Returns false after the first `again` messages, which are to be read again. */
 static bool put_messages(bt_message_array_const messages, uint64_t count)
 {
 	bool go_on = true;
@@ -240,7 +243,9 @@ static bt_graph_simple_sink_component_consume_func_status consume(bt_message_ite
 	case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK:
 		if (put_messages(messages, count))
 			return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
-		MUST(bt_message_iterator_can_seek_beginning(iterator, &can) == BT_MESSAGE_ITERATOR_CAN_SEEK_BEGINNING_STATUS_OK && can);
+		MUST(bt_message_iterator_can_seek_beginning(iterator, &can) ==
+		             BT_MESSAGE_ITERATOR_CAN_SEEK_BEGINNING_STATUS_OK &&
+		     can);
 		MUST(bt_message_iterator_seek_beginning(iterator) == BT_MESSAGE_ITERATOR_SEEK_BEGINNING_STATUS_OK);
 		again = 0;
 		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
@@ -281,7 +286,8 @@ static void connect(bt_graph *graph, const bt_component_source *source, const bt
 		                            bt_component_filter_borrow_input_port_by_index_const(muxer, i), NULL) ==
 		     BT_GRAPH_CONNECT_PORTS_STATUS_OK);
 	MUST(bt_graph_connect_ports(graph, bt_component_filter_borrow_output_port_by_index_const(muxer, 0),
-	                            bt_component_sink_borrow_input_port_by_index_const(sink, 0), NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK);
+	                            bt_component_sink_borrow_input_port_by_index_const(sink, 0),
+	                            NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK);
 }
 
 int main(int argc, char **argv)
@@ -302,9 +308,11 @@ int main(int argc, char **argv)
 	params = parameters(argv + 4, argc - 4);
 	MUST(class && bt_graph_add_source_component(graph, class, "log", params, BT_LOGGING_LEVEL_WARNING, &source) ==
 	                      BT_GRAPH_ADD_COMPONENT_STATUS_OK);
-	MUST(bt_graph_add_filter_component(graph, bt_plugin_borrow_filter_component_class_by_name_const(utils, "muxer"), "muxer", NULL,
-	                                   BT_LOGGING_LEVEL_WARNING, &muxer) == BT_GRAPH_ADD_COMPONENT_STATUS_OK);
-	MUST(bt_graph_add_simple_sink_component(graph, "sink", NULL, consume, NULL, NULL, &sink) == BT_GRAPH_ADD_COMPONENT_STATUS_OK);
+	MUST(bt_graph_add_filter_component(graph, bt_plugin_borrow_filter_component_class_by_name_const(utils, "muxer"),
+	                                   "muxer", NULL, BT_LOGGING_LEVEL_WARNING,
+	                                   &muxer) == BT_GRAPH_ADD_COMPONENT_STATUS_OK);
+	MUST(bt_graph_add_simple_sink_component(graph, "sink", NULL, consume, NULL, NULL, &sink) ==
+	     BT_GRAPH_ADD_COMPONENT_STATUS_OK);
 	connect(graph, source, muxer, sink);
 	MUST(bt_graph_run(graph) == BT_GRAPH_RUN_STATUS_OK);
 	bt_graph_put_ref(graph);

@@ -1,9 +1,8 @@
 /*
- * controllers.c - controllers come to a busy process and go, as fast as they can, or are killed
+ * controllers.c - controllers attach to a busy process and leave as fast as they can, or are killed
  *
- * The process has threads that record all the time. One stream of it stays, and
- * loses nothing that it does not say; and the process has no more mapped in the
- * end than before.
+ * The process has threads that record all the time. One of its streams stays, and loses nothing that it does not
+ * report. In the end the process has no more memory mapped than before.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,9 +17,9 @@
 
 static struct shared {
 	_Atomic bool stop;
-	_Atomic uint64_t lives;  /* of streams that were created, used and shut down */
-	_Atomic uint64_t events; /* that their controllers have read */
-	_Atomic uint64_t faults; /* what went wrong for them */
+	_Atomic uint64_t lives;  /* streams that were created, used and shut down */
+	_Atomic uint64_t events; /* events that the controllers have read */
+	_Atomic uint64_t faults; /* errors that the controllers have met */
 	_Atomic int error;
 	const char *_Atomic call;
 	struct stress_source sources[THREADS];
@@ -46,7 +45,7 @@ static void *record(void *arg)
 		for (uint64_t i = 0; i < random % 256; i++)
 			stress_record(s);
 		if (random >> 32 & 1)
-			stress_sleep(10000); /* two processors are not many */
+			stress_sleep(10000); /* on two processors the threads must not take all the time */
 	}
 	return NULL;
 }
@@ -67,7 +66,7 @@ static void be_busy(const struct busy *b)
 		MUST(pthread_create(&threads[i], NULL, record, &shared->sources[i]) == 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	/* Its threads have ended; one event now and then, for its controllers' sake. */
+	/* The threads have ended. Record an event now and then for the controllers. */
 	MUST(write(b->from, "", 1) == 1);
 	while (read(b->to, &c, 1) == 1) {
 		posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, NULL, 0);
@@ -122,7 +121,7 @@ static void busy_wait(const struct busy *b)
 	exit(1);
 }
 
-/* -- Those that come and go ----------------------------------------------------------------- */
+/* -- The controllers --------------------------------------------------------------------------- */
 
 static bool right(int error, const char *call)
 {
@@ -141,10 +140,10 @@ static void come_and_go(pid_t pid, uint64_t random)
 		trace_id_t trid;
 
 		random = chance_mix(random);
-		if (!right(stress_create_for(pid, random & 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL, sizes[random % 3],
-		                             POSIX_TRACE_CLOSE_FOR_CHILD, &trid), "create"))
+		if (!right(stress_create_for(pid, random & 1 ? POSIX_TRACE_LOOP : POSIX_TRACE_UNTIL_FULL,
+		                             sizes[random % 3], POSIX_TRACE_CLOSE_FOR_CHILD, &trid), "create"))
 			break;
-		/* All of what is read is what was recorded. */
+		/* All events read must be as they were recorded. */
 		tally_init(&t);
 		t.pid = -1;
 		for (int i = 0; i < THREADS; i++)
@@ -158,7 +157,9 @@ static void come_and_go(pid_t pid, uint64_t random)
 				right(posix_trace_stop(trid), "stop");
 		}
 		atomic_fetch_add(&shared->events, t.read);
-		atomic_fetch_add(&shared->faults, t.torn + t.foreign + t.repeated + t.backwards + t.wrong_thread + t.wrong_type + t.truncated);
+		atomic_fetch_add(&shared->faults,
+		                 t.torn + t.foreign + t.repeated + t.backwards + t.wrong_thread + t.wrong_type +
+		                 t.truncated);
 		if (!right(posix_trace_shutdown(trid), "shutdown"))
 			break;
 		atomic_fetch_add(&shared->lives, 1);
@@ -178,15 +179,17 @@ static pid_t controller_start(pid_t busy, uint64_t random)
 	return pid;
 }
 
-/* Which files those are, and who locks what in this file system: it tells why they stay. */
+/* Prints which files are left and all locks in this file system, to show why the files stay. */
 static void say_left(const pid_t *killed, int n)
 {
 	char command[256];
 
 	fflush(stdout);
 	for (int i = 0; i < n; i++) {
-		snprintf(command, sizeof command, "stat -c '%%n: inode %%i, links %%h, mode %%a, %%s bytes, of %%x' "
-		         "/dev/shm/posixtrace-%u/stream*-%d-* 2>&1; ls -ld /proc/%d 2>/dev/null", (unsigned)geteuid(), (int)killed[i], (int)killed[i]);
+		snprintf(command, sizeof command,
+		         "stat -c '%%n: inode %%i, links %%h, mode %%a, %%s bytes, of %%x' "
+		         "/dev/shm/posixtrace-%u/stream*-%d-* 2>&1; ls -ld /proc/%d 2>/dev/null",
+		         (unsigned)geteuid(), (int)killed[i], (int)killed[i]);
 		if (stress_files_of(killed[i]) && system(command) != 0)
 			break;
 	}
@@ -243,15 +246,16 @@ static void run(int policy, size_t size, bool kill_them)
 	for (int i = 0; i < THREADS; i++)
 		CHECK_NE("-", shared->sources[i].generated, 0);
 
-	/* The one that stays has lost nothing that it does not say. */
+	/* The lasting stream has reported all its losses. */
 	tally_drain(&tally, trid);
 	tally_check(&tally);
 	CHECK_NE("EVT-1", tally.read, 0);
 	tally_balance(&tally, 1, trid, 1);
 
 	/*
-	 * Other streams make all that is left of the killed go; and then nothing more is mapped than this one. Somebody who looks
-	 * at /proc/PID of the dead keeps their memory, and so their locks, for a moment longer.
+	 * New streams cause the removal of everything that killed controllers have left. Then only this stream is
+	 * mapped. A process that reads /proc/PID of a dead process keeps the dead process's memory, and so its locks,
+	 * for a moment longer.
 	 */
 	for (int try = 0; try == 0 || (left && try < 1000); try++) {
 		if (try > 20)
@@ -259,8 +263,9 @@ static void run(int policy, size_t size, bool kill_them)
 		MUST(stress_create_for(busy.pid, POSIX_TRACE_LOOP, 4096, POSIX_TRACE_CLOSE_FOR_CHILD, &another) == 0);
 		CHECK_EQ("SHUT-1", posix_trace_shutdown(another), 0);
 		left = 0;
+		/* A live process may have the process id of a killed controller by now: the files are its own. */
 		for (int i = 0; i < n_killed; i++)
-			left += stress_files_of(killed[i]);
+			left += kill(killed[i], 0) == 0 ? 0 : stress_files_of(killed[i]);
 	}
 	CHECK_EQ("SHUT-6 INH-14", left, 0);
 	if (left)
@@ -270,7 +275,7 @@ static void run(int policy, size_t size, bool kill_them)
 		busy_wait(&busy);
 	}
 	CHECK_EQ("SHUT-2", shm_mappings(busy.pid, "/stream-"), 1);
-	/* While all went on there were those in use, and those of the dead and the gone for a moment. */
+	/* At the peak the process had mapped the streams in use and, for a moment, those of dead controllers. */
 	CHECK_OP("SHUT-2", most, <, 2 * TRACE_SYS_MAX);
 	CHECK_EQ("SHUT-1", posix_trace_shutdown(trid), 0);
 	for (int i = 0; i < 2; i++) {

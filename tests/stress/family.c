@@ -1,11 +1,10 @@
 /*
  * family.c - a whole family of processes records into one stream
  *
- * A controller in another process traces the first of them, and all that it
- * starts: by fork(), _Fork() and posix_spawn(), from processes with threads and
- * without, also from ones that have never traced themselves, to a depth of three;
- * some end before their children. Each thread of each of them is a source, and
- * the books balance to the last event, whatever the controller does meanwhile.
+ * A controller in another process traces the first process and all its descendants, to a depth of three. They are made
+ * by fork(), _Fork() and posix_spawn(), from processes with threads and without, also from processes that have never
+ * traced themselves. Some processes end before their children. Each thread of each process is a source, and the books
+ * balance to the last event, whatever the controller does meanwhile.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,17 +15,17 @@
 #include <sys/prctl.h>
 
 #define DEPTH   3
-#define EACH    3 /* children, at the most */
+#define EACH    3 /* children of a process, at most */
 #define SHARED  60 /* descriptor */
 #define MEMBERS 512
 
 extern char **environ;
 
-/* What all members of the family and their controller share. */
+/* Shared by all members of the family and their controller. */
 static struct shared {
 	_Atomic uint64_t until;
 	_Atomic unsigned sources_taken, members;
-	_Atomic unsigned failures; /* of members */
+	_Atomic unsigned failures; /* failures of members */
 	struct {
 		pid_t pid;
 		char start[24]; /* as in /proc, and in names of files */
@@ -60,7 +59,7 @@ static struct stress_source *take_source(void)
 	return s;
 }
 
-/* A few events, and then others may have the processor. */
+/* Records a few events, then yields the processor. */
 static void burst(struct stress_source *s, uint64_t *random)
 {
 	*random = chance_mix(*random);
@@ -92,7 +91,7 @@ static pid_t make_child(int depth, int way, uint64_t random)
 	pid_t pid = -1;
 	int next = (int)(random % WAYS);
 
-	/* From here on only what may be done in the child of a process with threads. */
+	/* From here on only what is allowed in the child of a process with threads. */
 	if (way == FORK_PLAIN && next == FORK)
 		next = FORK_PLAIN;
 	if (SANITIZER_THREAD)
@@ -114,8 +113,8 @@ static pid_t make_child(int depth, int way, uint64_t random)
 		pid = fork();
 		if (pid == 0) {
 			/*
-			 * AddressSanitizer holds the locks of its memory over no fork(), so
-			 * that the first thread of the child may wait for one for ever.
+			 * AddressSanitizer does not hold its allocator's locks over fork(), so the first thread of the
+			 * child may wait for one without end.
 			 */
 			live(depth + 1, SANITIZER_ADDRESS ? FORK_PLAIN : FORK);
 			_exit(test_failures ? 1 : 0);
@@ -127,7 +126,10 @@ static pid_t make_child(int depth, int way, uint64_t random)
 	return posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ) == 0 ? pid : -1;
 }
 
-/* Which process this is: numbers are given out again. Only with what may be done in the child of a process with threads. */
+/*
+ * Enters this process, by process id and start time because ids are reused. Does only what is allowed in the child of a
+ * process with threads.
+ */
 static void enrol(void)
 {
 	unsigned member = atomic_fetch_add(&shared->members, 1);
@@ -163,15 +165,15 @@ static void live(int depth, int way)
 		for (int i = 0; i < n_threads; i++)
 			MUST(pthread_create(&threads[i], NULL, record, NULL) == 0);
 	}
-	/* Some trace before they have children, others only afterwards. */
+	/* Some processes trace before they have children, others only afterwards. */
 	if (!quiet)
 		s = take_source();
 	for (int i = 0; depth < DEPTH && i < EACH; i++) {
 		random = chance_mix(random);
 		if (s)
 			burst(s, &random);
-		if (atomic_load(&shared->sources_taken) < STRESS_SOURCES && stress_now() < atomic_load(&shared->until) &&
-		    make_child(depth, way, random) < 0)
+		if (atomic_load(&shared->sources_taken) < STRESS_SOURCES &&
+		    stress_now() < atomic_load(&shared->until) && make_child(depth, way, random) < 0)
 			atomic_fetch_add(&shared->failures, 1);
 	}
 	if (!s)
@@ -185,7 +187,7 @@ static void live(int depth, int way)
 	for (int i = 0; i < n_threads; i++)
 		pthread_join(threads[i], NULL);
 	if (early)
-		return; /* its children are left to others */
+		return; /* the controller waits for the children */
 	while ((pid = waitpid(-1, &status, 0)) > 0 || errno == EINTR)
 		if (pid > 0 && status)
 			atomic_fetch_add(&shared->failures, 1);
@@ -207,14 +209,14 @@ struct family {
 	struct tally_reader reader;
 };
 
-/* The first of the family is there, is traced, and begins. */
+/* Starts the first process of the family, traces it and lets it begin. */
 static void family_start(struct family *f, int policy, size_t size, unsigned ms)
 {
 	int go[2];
 	char c;
 
 	share(true);
-	/* Those whose parents have ended are ours to wait for. */
+	/* Processes whose parents have ended become our children to wait for. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		SKIP("nobody can be made to take orphans here");
 	tally_init(&f->tally);
@@ -240,7 +242,10 @@ static void family_start(struct family *f, int policy, size_t size, unsigned ms)
 	atomic_store(&shared->until, UINT64_MAX);
 	MUST(write(go[1], "", 1) == 1);
 	close(go[1]);
-	/* From when there is a family, which may have to wait for a processor: the first has some children in any case. */
+	/*
+	 * Wait until there is a family, which may take a while on a busy processor. The first process always has
+	 * children.
+	 */
 	while (atomic_load(&shared->members) <= EACH || atomic_load(&shared->sources_taken) <= EACH)
 		stress_sleep(1000000);
 	atomic_store(&shared->until, stress_now() + stress_ms(ms));
@@ -284,7 +289,7 @@ static void family_finish(struct family *f, bool exact, uint64_t called)
 	trace_event_id_t id;
 	trace_id_t trid;
 
-	/* The same ids for all of them, and outside. */
+	/* All members have the same ids, and so has the controller. */
 	for (unsigned i = 0; i < STRESS_TYPES; i++) {
 		char name[32];
 
@@ -293,7 +298,10 @@ static void family_finish(struct family *f, bool exact, uint64_t called)
 		CHECK_EQ("ID-1", id, stress_type(i));
 	}
 	tally_drain(&f->tally, f->trid);
-	/* Where the books balance, what was not read was lost, and counted: some may have come to nothing else. */
+	/*
+	 * If the books balance, an event that was not read was counted as lost. Some sources may have had only such
+	 * events.
+	 */
 	for (unsigned i = 0; i < STRESS_SOURCES; i++)
 		sources += (exact ? shared->sources[i].generated : f->tally.by_source[i]) > 0;
 	CHECK_OP("INH-1", members, >, EACH);
@@ -310,9 +318,9 @@ static void family_finish(struct family *f, bool exact, uint64_t called)
 	CHECK_NE("INH-1", f->tally.read, 0);
 	CHECK_EQ("SHUT-1", posix_trace_shutdown(f->trid), 0);
 	CHECK_EQ("SHUT-2", stress_files(), 0);
-	/* At the latest with the next stream nothing is left of them. */
+	/* After the next stream is created at the latest, nothing of the family is left. */
 	trid = stress_stream(POSIX_TRACE_LOOP, 4096);
-	/* But for what another program is just removing, which may have to wait for a processor. */
+	/* Except files that another program is removing at this moment, which may have to wait for a processor. */
 	for (uint64_t end = stress_now() + stress_ms(10000); files_of_members() > 0 && stress_now() < end;)
 		stress_sleep(1000000);
 	CHECK_EQ("INH-14", files_of_members(), 0);
@@ -321,7 +329,7 @@ static void family_finish(struct family *f, bool exact, uint64_t called)
 
 /* -- The tests ----------------------------------------------------------------------------- */
 
-/* The controller changes the filter all the time, of a type that nobody records. */
+/* Runs a family while the controller keeps changing the filter, for a type that is never recorded. */
 static void run(int policy, size_t size, bool filter)
 {
 	static struct family f;
@@ -336,7 +344,9 @@ static void run(int policy, size_t size, bool filter)
 		posix_trace_eventset_empty(&set);
 		posix_trace_eventset_add(nobodys, &set);
 		while (stress_now() < atomic_load(&shared->until)) {
-			CHECK_EQ("FILT-6", posix_trace_set_filter(f.trid, &set, called & 1 ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET), 0);
+			CHECK_EQ("FILT-6", posix_trace_set_filter(f.trid, &set,
+			                                          called & 1 ? POSIX_TRACE_ADD_EVENTSET
+			                                                     : POSIX_TRACE_SUB_EVENTSET), 0);
 			called++;
 			stress_sleep(300000);
 		}
@@ -352,7 +362,9 @@ TEST(full_16m)        { run(POSIX_TRACE_UNTIL_FULL, 16 << 20, false); }
 TEST(loop_64k_filter) { run(POSIX_TRACE_LOOP, 65536, true); }
 TEST(loop_1m_filter)  { run(POSIX_TRACE_LOOP, 1 << 20, true); }
 
-/* It stops, starts and clears it: what is read is whole, of whom it says, in its order, and not twice. */
+/*
+ * Stops, starts and clears the stream: each event that is read is intact, from its source, in order and not repeated.
+ */
 static void steer(int policy, size_t size)
 {
 	static struct family f;
@@ -369,7 +381,9 @@ static void steer(int policy, size_t size)
 			CHECK_EQ("START-9", posix_trace_stop(f.trid), 0);
 			break;
 		case 1:
-			CHECK_EQ("FILT-6", posix_trace_set_filter(f.trid, &set, random & 4 ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET), 0);
+			CHECK_EQ("FILT-6", posix_trace_set_filter(f.trid, &set,
+			                                          random & 4 ? POSIX_TRACE_ADD_EVENTSET
+			                                                     : POSIX_TRACE_SUB_EVENTSET), 0);
 			break;
 		default:
 			CHECK_EQ("START-9", posix_trace_start(f.trid), 0);
@@ -388,7 +402,8 @@ TEST(steered_full) { steer(POSIX_TRACE_UNTIL_FULL, 1 << 18); }
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
-		TEST_ENTRY(loop_64k), TEST_ENTRY(loop_1m), TEST_ENTRY(full_64k), TEST_ENTRY(full_16m), TEST_ENTRY(loop_64k_filter),
+		TEST_ENTRY(loop_64k), TEST_ENTRY(loop_1m), TEST_ENTRY(full_64k), TEST_ENTRY(full_16m),
+		TEST_ENTRY(loop_64k_filter),
 		TEST_ENTRY(loop_1m_filter), TEST_ENTRY(steered_loop), TEST_ENTRY(steered_full), { NULL, NULL },
 	};
 

@@ -1,9 +1,8 @@
 /*
  * fork.c - a process forks while its threads record
  *
- * The child is not traced, whichever way it was made and whatever its copied
- * memory says; it may have streams of its own; it may not touch its parent's,
- * and it cannot spoil the parent's books however it ends.
+ * The child is not traced, whichever way it was made and whatever its copied memory says. It may have streams of its
+ * own. It must not touch its parent's streams, and cannot spoil the parent's books however it ends.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +17,7 @@
 extern char **environ;
 
 static _Atomic bool stop;
-static struct stress_source sources[THREADS + 1]; /* the last one: who forks */
+static struct stress_source sources[THREADS + 1]; /* the last one: the forking thread */
 static struct stress_source childs;               /* in no tally */
 
 static void *record(void *arg)
@@ -35,7 +34,7 @@ static void *record(void *arg)
 
 enum { FORK, FORK_PLAIN, CLONE, WAYS };
 
-/* What the C library and thus our atfork handlers notice, then what they do not. */
+/* The C library and our atfork handlers notice the first way, but not the others. */
 static pid_t make_child(int way)
 {
 	if (way == FORK_PLAIN && !SANITIZER_THREAD)
@@ -45,18 +44,18 @@ static pid_t make_child(int way)
 	return fork();
 }
 
-/* Only trace points: async-signal-safe, so right in any child. */
+/* Reaches trace points only: async-signal-safe, so allowed in any child. */
 static void record_in_child(int events)
 {
 	childs.number = STRESS_SOURCES + 1;
 	for (int i = 0; i < events; i++) {
 		stress_record(&childs);
-		/* As the thread that the child has a copy of. */
+		/* Uses the source of the thread that the child is a copy of. */
 		stress_record(&sources[THREADS]);
 	}
 }
 
-/* A stream of the child's own has the child's events and no others. */
+/* Checks that the child's own stream has the child's events and no others. */
 static int use_own_stream(trace_id_t parents)
 {
 	static struct stress_source source;
@@ -72,7 +71,7 @@ static int use_own_stream(trace_id_t parents)
 	tally_add(&tally, &source, 0);
 	source.thread = pthread_self();
 	trid = stress_stream(POSIX_TRACE_UNTIL_FULL, 65536);
-	stress_record(&source); /* not yet */
+	stress_record(&source); /* not recorded: the stream is not running yet */
 	CHECK_EQ("START-1", posix_trace_start(trid), 0);
 	source.generated = 0;
 	for (int i = 0; i < 50; i++)
@@ -85,20 +84,10 @@ static int use_own_stream(trace_id_t parents)
 	return test_failures ? 1 : 0;
 }
 
-/* Leaks are looked for with all threads stopped, and a child that has been forked beside threads may wait for them for ever. */
-static bool is_child;
-
-int __lsan_is_turned_off(void);
-int __lsan_is_turned_off(void)
-{
-	return is_child;
-}
-
 enum { UNDERSCORE_EXIT, EXIT, KILLED, GRANDCHILD, OWN_STREAM, ENDS };
 
 static void live_as_child(int way, int end, trace_id_t parents)
 {
-	is_child = true;
 	alarm((unsigned)(20 * test_slow()));
 	record_in_child(5);
 	switch (end) {
@@ -151,7 +140,8 @@ static void fork_once(int way, int end, trace_id_t trid)
 	if (end == KILLED)
 		CHECK("-", WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		TEST_FAIL("INH-3 INH-8 THR-5", "child (way %d, end %d): %s %d", way, end, WIFSIGNALED(status) ? "signal" : "exit status",
+		TEST_FAIL("INH-3 INH-8 THR-5", "child (way %d, end %d): %s %d", way, end,
+		          WIFSIGNALED(status) ? "signal" : "exit status",
 		          WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
@@ -209,7 +199,7 @@ TEST(full)       { run(POSIX_TRACE_UNTIL_FULL, 65536, true); }
 TEST(loop_small) { run(POSIX_TRACE_LOOP, 4096, false); }
 TEST(full_small) { run(POSIX_TRACE_UNTIL_FULL, 4096, false); }
 
-/* No threads, and room for all: the parent's stream has exactly the parent's events. */
+/* No threads, and room for everything: the parent's stream has exactly the parent's events. */
 TEST(alone)
 {
 	static struct tally tally;
@@ -231,7 +221,7 @@ TEST(alone)
 	CHECK_EQ("SHUT-1", posix_trace_shutdown(trid), 0);
 }
 
-/* A child that never had a stream before, as its parent had none. */
+/* The child of a parent without streams makes its first stream. */
 TEST(untraced_parent)
 {
 	stress_types();
@@ -252,7 +242,7 @@ TEST(untraced_parent)
 	}
 }
 
-/* The stream ends in the parent while the child lives: nothing of the child's holds or breaks it. */
+/* The parent shuts the stream down while the child lives: the child neither delays nor breaks this. */
 TEST(shutdown_before_child_ends)
 {
 	int to_child[2], from_child[2], status;
@@ -315,8 +305,8 @@ static void on_timer(int sig)
 }
 
 /*
- * The child returns into what was interrupted, as it may after fork(), which is
- * async-signal-safe; there it finishes an event that is not its own.
+ * The child returns into the interrupted function, as it may after fork(), which is async-signal-safe. There it
+ * finishes an event of its parent.
  */
 TEST(in_handler)
 {
@@ -344,12 +334,12 @@ TEST(in_handler)
 	MUST(timer_settime(timer, 0, &when, NULL) == 0);
 	while (forks < wanted && !in_child)
 		stress_record(&sources[THREADS]);
-	/* What comes below is not for children: none begins behind this. */
+	/* The rest is not for children: no handler forks after this. */
 	sigemptyset(&timers);
 	sigaddset(&timers, SIGRTMIN);
 	MUST(pthread_sigmask(SIG_BLOCK, &timers, NULL) == 0);
 	if (in_child) {
-		/* A child has none of its parent's timers. */
+		/* a child has none of its parent's timers */
 		record_in_child(100);
 		_exit(0);
 	}

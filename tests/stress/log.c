@@ -1,14 +1,14 @@
 /*
- * log.c - streams with a log, and everything at once: many threads, handlers, forks, ends of threads; flushes, stops, clears
+ * log.c - streams with a log, and everything at once: many threads, handlers, forks, ends of threads; flushes, stops,
+ * clears
  *
- * What goes into a log goes through one more pair of hands, the flusher's, who
- * takes it out of the stream while it is recorded. Whatever the two policies and
- * the sizes, the log has each event once, whole, in its thread's order and in
- * the order of time; and to the last event
+ * Events of a log pass through one more stage, the flusher, which takes them out of the stream while threads record.
+ * Whatever the two policies and the sizes, the log has each event once, intact, in its thread's order and in the order
+ * of time; and to the last event
  *
- *     what was generated == what is in the log + what the stream has lost + what the log has discarded
+ *     events generated == events in the log + events lost by the stream + events discarded by the log
  *
- * How many were discarded only the end of the file says (docs/log-format.md, INDEX).
+ * Only the end of the file says how many were discarded (docs/log-format.md, INDEX).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,17 +22,18 @@
 #include "fork.h"
 
 #define RECORDERS 3
-#define MORTALS   12 /* threads that record a little and end, one after the other */
+#define MORTALS   12 /* threads that record a little and end, started in sequence */
 #define SOURCES   (2 * RECORDERS + MORTALS + 1)
 #define FORKER    (SOURCES - 1)
-#define HELD_UP   50000000 /* ns; a record that was held up for twice as long may be behind newer ones (docs/reading.md) */
+/* ns; a record that was held up for twice as long may come after newer ones (docs/reading.md) */
+#define HELD_UP   50000000
 
 static const int stream_policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_FLUSH };
 static const size_t stream_sizes[] = { 4096, 1 << 20 };
 
-/* -- Those that record ------------------------------------------------------------- */
+/* -- Recording threads -------------------------------------------------------------- */
 
-/* 0 to RECORDERS - 1: threads; then their handlers; then the mortals; at last who forks. */
+/* 0 to RECORDERS - 1: threads; then their handlers; then the mortals; last the forking thread. */
 static struct stress_source sources[SOURCES];
 static pthread_t recorders[RECORDERS], others[3];
 static _Thread_local struct stress_source *handlers_source;
@@ -40,7 +41,7 @@ static _Atomic bool stop, stop_signals;
 static atomic_int begun;
 static trace_id_t current;
 
-static _Atomic bool held_up; /* some record: then times may fall */
+static _Atomic bool held_up; /* some records were held up: times may go backwards */
 
 static void record_one(struct stress_source *s)
 {
@@ -60,7 +61,7 @@ static void on_signal(int sig)
 
 static void rest(uint64_t random)
 {
-	/* Two processors are not many: for the flusher too. */
+	/* Leave time for the flusher, too: there may be only two processors. */
 	if (random & 3)
 		stress_sleep(random >> 8 & 0x1ffff);
 }
@@ -118,7 +119,10 @@ static void *bear(void *arg)
 
 static int children;
 
-/* A child has a copy of its parent's memory, and no part in the log: it records as every source, and its pid is nobody's here. */
+/*
+ * Forks often. A child has a copy of its parent's memory but no part in the log: it records as every source, with a
+ * process id that is not expected in the log.
+ */
 static void *fork_often(void *arg)
 {
 	struct stress_source *s = &sources[FORKER];
@@ -186,14 +190,14 @@ static void sources_end(void)
 		pthread_join(others[i], NULL);
 	CHECK_NE("-", children, 0);
 	for (int i = 0; i < SOURCES; i++)
-		/* ThreadSanitizer keeps signals back until it likes to deliver them. */
+		/* ThreadSanitizer delays the delivery of signals. */
 		if (!SANITIZER_THREAD || i < RECORDERS || i >= 2 * RECORDERS)
 			CHECK_NE("-", sources[i].generated, 0);
 }
 
 /* -- The stream and its log ----------------------------------------------------------- */
 
-/* No disk is waited for, and nothing is left of it. */
+/* Returns a file that needs no disk and is gone after the test. */
 static int log_file(void)
 {
 	char path[] = "/dev/shm/test-log-XXXXXX";
@@ -236,19 +240,19 @@ static void filter_of(trace_event_set_t *set, bool system, trace_event_id_t user
 
 struct books {
 	struct tally *tally;
-	bool wraps;       /* it may begin anywhere */
-	uint64_t all;     /* events */
-	uint64_t started; /* START and FILTER of a call */
-	uint64_t flushes, begun, ended; /* FLUSH_START and FLUSH_STOP of calls; of all */
-	uint64_t late;    /* in time before one that is before them */
+	bool wraps;       /* the log may begin at any event */
+	uint64_t all;     /* all events */
+	uint64_t started; /* START and FILTER of calls */
+	uint64_t flushes, begun, ended; /* FLUSH_START and FLUSH_STOP: of calls; of all flushes */
+	uint64_t late;    /* events with an earlier time than their predecessor */
 	int64_t late_by;
-	uint64_t written, lost, discarded; /* by the end of the file */
+	uint64_t written, lost, discarded; /* as the end of the file says */
 	trace_event_id_t last_id;
 	struct timespec newest;
-	uint64_t sum; /* of all that was read */
+	uint64_t sum; /* checksum of everything read */
 };
 
-/* docs/log-format.md, INDEX and FOOTER. */
+/* Reads the index, see docs/log-format.md, INDEX and FOOTER. */
 static void read_index(int fd, struct books *b)
 {
 	unsigned char foot[64];
@@ -272,7 +276,8 @@ static void take(struct books *b, const struct posix_trace_event_info *e, const 
 
 	b->all++;
 	memcpy(&word, data, len < sizeof word ? len : sizeof word);
-	b->sum = chance_mix(b->sum ^ id ^ (uint64_t)e->posix_timestamp.tv_nsec << 12 ^ (uint64_t)e->posix_pid << 44) + word;
+	b->sum = chance_mix(b->sum ^ id ^ (uint64_t)e->posix_timestamp.tv_nsec << 12 ^
+	                    (uint64_t)e->posix_pid << 44) + word;
 	if (behind > 0) {
 		b->late++;
 		b->late_by = behind > b->late_by ? behind : b->late_by;
@@ -285,21 +290,21 @@ static void take(struct books *b, const struct posix_trace_event_info *e, const 
 		b->ended += id == POSIX_TRACE_FLUSH_STOP;
 		return;
 	}
-	/* But for the end of a flush that had begun before. */
+	/* Except the end of a flush that had begun before. */
 	b->last_id = id;
 	b->started += e->posix_pid != 0 && (id == POSIX_TRACE_START || id == POSIX_TRACE_FILTER);
-	/* The other half of the first one's pair may be gone. */
+	/* The log may have lost the first half of a pair. */
 	if (b->wraps && b->tally->reports == 0)
 		b->tally->last_id = id == POSIX_TRACE_RESUME ? POSIX_TRACE_OVERFLOW : POSIX_TRACE_STOP;
-	/* Behind a stop numbers are missing, whoever has stopped. */
+	/* After a stop numbers are missing, whether a call has stopped the stream or the library. */
 	if (id == POSIX_TRACE_STOP)
-		b->tally->loss_told = b->tally->reports + 1;
+		b->tally->loss_reported = b->tally->reports + 1;
 	tally_event(b->tally, e, data, len);
 	if (id == POSIX_TRACE_STOP)
-		b->tally->loss_told = b->tally->reports;
+		b->tally->loss_reported = b->tally->reports;
 }
 
-/* Reads a log, up to so many events. False: it cannot be opened. */
+/* Reads a log, up to this many events. Returns false if the log cannot be opened. */
 static bool read_log(int fd, struct books *b, uint64_t most)
 {
 	struct posix_trace_event_info e;
@@ -332,7 +337,7 @@ static uint64_t status_lost(int fd)
 	return status.__posix_lost_events;
 }
 
-/* What holds of every log. told: system events are in it, so it says where some are missing. */
+/* Checks what holds for every log. told: the log has system events, which say where events are missing. */
 static void check_books(struct books *b, int stream_policy, int log_policy, bool told)
 {
 	/* This policy has OVERFLOW and RESUME between its STOP and START (SYS-20). */
@@ -340,17 +345,21 @@ static void check_books(struct books *b, int stream_policy, int log_policy, bool
 		b->tally->unpaired = 0;
 	if (!told)
 		b->tally->unannounced = 0;
-	/* A handler's may be before that of its thread, which it has interrupted; and what is late comes where it can, inside a pair too. */
+	/*
+	 * A handler's event may come before that of the thread that it has interrupted. Late events are placed where
+	 * possible, even inside a pair.
+	 */
 	if (held_up)
 		b->late = b->tally->backwards = b->tally->unpaired = 0;
-	/* A full log has room left for the last STOP, not for the START before it. */
-	if (log_policy == POSIX_TRACE_UNTIL_FULL && b->discarded && b->tally->unpaired == 1 && b->tally->unpaired_at == b->tally->reports)
+	/* A full log has room left for the last STOP, but not for the START before it. */
+	if (log_policy == POSIX_TRACE_UNTIL_FULL && b->discarded && b->tally->unpaired == 1 &&
+	    b->tally->unpaired_at == b->tally->reports)
 		b->tally->unpaired = 0;
 	tally_check(b->tally);
 	if (b->late)
-		TEST_FAIL("READ-20 READ-21", "%llu events before an older one, up to %lld ns", (unsigned long long)b->late,
-		          (long long)b->late_by);
-	/* A log that wraps may begin between the two, and one that is full end there. */
+		TEST_FAIL("READ-20 READ-21", "%llu events before an older one, up to %lld ns",
+		          (unsigned long long)b->late, (long long)b->late_by);
+	/* A log that wraps may begin between the two, and a full log may end between them. */
 	CHECK_OP("FLUSH-19", b->begun + (log_policy == POSIX_TRACE_LOOP), >=, b->ended);
 	CHECK_OP("FLUSH-19", b->begun, <=, b->ended + (log_policy == POSIX_TRACE_UNTIL_FULL));
 	CHECK_EQ("FLUSH-1 LOG-13 LOG-14", b->written, b->all + (log_policy == POSIX_TRACE_LOOP ? b->discarded : 0));
@@ -371,7 +380,10 @@ static uint64_t generated(void)
 
 /* -- Books to the last event ----------------------------------------------------------------- */
 
-/* One that controls the stream, but neither stops nor empties it. system: do events of the system count? */
+/*
+ * Controls the stream, but neither stops nor empties it. system: system events count. Returns the number of such
+ * events.
+ */
 static uint64_t control(trace_id_t trid, unsigned ms, bool system)
 {
 	uint64_t end = stress_now() + stress_ms(ms), random = stress_now(), flushes = 0;
@@ -390,7 +402,10 @@ static uint64_t control(trace_id_t trid, unsigned ms, bool system)
 			CHECK_EQ("FLUSH-16", status.posix_stream_flush_error, 0);
 			break;
 		case 2:
-			/* FILTER is recorded only where a stream runs, and full it does not; so only where it is filtered itself. */
+			/*
+			 * FILTER is recorded only while the stream runs, which a full stream does not: filter FILTER
+			 * itself in this case.
+			 */
 			filter_of(&set, !system, random & 256 ? POSIX_TRACE_UNNAMED_USEREVENT : 0);
 			if (!system)
 				CHECK_EQ("THR-1", posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET), 0);
@@ -422,21 +437,23 @@ static void run(int log_policy, int stream_policy, size_t stream_size, bool syst
 	CHECK_EQ("SHUT-2", stress_files(), 0);
 
 	read_index(fd, &b);
-	/* A log that wraps does not say what is missing before its first event. */
+	/* A log that wraps does not say which events are missing before its first one. */
 	b.wraps = log_policy == POSIX_TRACE_LOOP;
 	if (b.wraps)
-		tally.loss_told = 1;
+		tally.loss_reported = 1;
 	MUST(read_log(fd, &b, UINT64_MAX));
 	CHECK_EQ("STAT-5", status_lost(fd), b.lost);
 	check_books(&b, stream_policy, log_policy, system);
 	CHECK_NE("FLUSH-1 SHUT-7", tally.read, 0);
 	CHECK_OP("FLUSH-19", b.flushes, <=, 2 * flushes);
 	have = tally.read + b.started + b.lost + b.discarded;
-	/* What the log has discarded may be of the system itself, where that is traced. */
+	/* Where system events are traced, the log may have discarded some, too. */
 	if (have != generated() + system && !(system && b.discarded))
-		TEST_FAIL("MODEL-8 MODEL-9 SHUT-7", "policies %d and %d, stream of %zu%s: generated %llu, read %llu, lost %llu, discarded %llu: %lld unaccounted for",
-		          log_policy, stream_policy, stream_size, system ? ", system events" : "", (unsigned long long)generated() + system,
-		          (unsigned long long)(tally.read + b.started), (unsigned long long)b.lost, (unsigned long long)b.discarded,
+		TEST_FAIL("MODEL-8 MODEL-9 SHUT-7",
+		          "policies %d and %d, stream of %zu%s: generated %llu, read %llu, lost %llu, discarded %llu: %lld unaccounted for",
+		          log_policy, stream_policy, stream_size, system ? ", system events" : "",
+		          (unsigned long long)generated() + system, (unsigned long long)(tally.read + b.started),
+		          (unsigned long long)b.lost, (unsigned long long)b.discarded,
 		          (long long)(generated() + system - have));
 	CHECK_OP("MODEL-8 MODEL-9 SHUT-7", have, >=, generated() + system);
 	close(fd);
@@ -457,13 +474,15 @@ TEST(until_full) { run_all(POSIX_TRACE_UNTIL_FULL); }
 /* -- Stops, starts, filters and clears as well --------------------------------------------------- */
 
 /*
- * Of each source: what it had generated when the stream was cleared last; and
- * what it has surely generated while the stream ran. With what it was about to
- * generate at an end of that nobody can know.
+ * For each source: the number of events it had generated at the last clear, and the number it has certainly generated
+ * while the stream ran. The event in progress at either end is uncertain.
  */
 static uint64_t cleared[SOURCES], begins[SOURCES], surely[SOURCES];
 
-/* A processor may look before others see what it has done: behind this who is said to have generated n is not farther than that. */
+/*
+ * Passes a barrier: a processor may load before its stores are visible to others. After this, a source that is seen at
+ * n events has really got no farther than n.
+ */
 static void settle(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
@@ -488,7 +507,7 @@ static void window_end(void)
 	for (int i = 0; i < SOURCES; i++) {
 		uint64_t now = generated_by(i);
 
-		/* Events of this type are filtered now and then. */
+		/* Events of this type are filtered out now and then. */
 		if (sources[i].number % STRESS_TYPES != STRESS_TYPES - 1 && now > begins[i] + 1)
 			surely[i] += now - begins[i] - 1;
 	}
@@ -509,7 +528,7 @@ static void clear(trace_id_t trid)
 	for (int i = 0; i < SOURCES; i++)
 		cleared[i] = generated_by(i);
 	CHECK_EQ("CLEAR-13 THR-1", posix_trace_clear(trid), 0);
-	/* Where it had stopped by itself it stays so. */
+	/* A stream that has stopped because it is full stays stopped. */
 	CHECK_EQ("START-1 THR-1", posix_trace_start(trid), 0);
 	memset(surely, 0, sizeof surely);
 	window_begin();
@@ -583,21 +602,23 @@ static void run_disturbed(int log_policy, int stream_policy, size_t stream_size)
 	CHECK_NE("-", flushes, 0);
 
 	read_index(fd, &b);
-	/* Behind a clear the numbers begin anywhere, and those filtered are missing without a word. */
+	/* After a clear the numbers begin anywhere, and filtered events are missing without a report. */
 	MUST(read_log(fd, &b, UINT64_MAX));
 	check_books(&b, stream_policy, log_policy, false);
 	for (int i = 0; i < SOURCES; i++) {
 		least += surely[i];
-		/* One more that had been about to be recorded when the stream was cleared. */
+		/* One more event may have been in progress when the stream was cleared. */
 		most += sources[i].generated - cleared[i] + (cleared[i] != 0);
 	}
 	have = tally.read + b.lost + b.discarded;
 	if (have < least || tally.read > most)
-		TEST_FAIL("MODEL-8 MODEL-9 CLEAR-9", "policies %d and %d, stream of %zu: generated %llu to %llu, read %llu, lost %llu, discarded %llu",
+		TEST_FAIL("MODEL-8 MODEL-9 CLEAR-9",
+		          "policies %d and %d, stream of %zu: generated %llu to %llu, read %llu, lost %llu, discarded %llu",
 		          log_policy, stream_policy, stream_size, (unsigned long long)least, (unsigned long long)most,
 		          (unsigned long long)tally.read, (unsigned long long)b.lost, (unsigned long long)b.discarded);
 	for (int i = 0; i < SOURCES; i++)
-		CHECK_OP("CLEAR-5 CLEAR-9", tally.by_source[i], <=, sources[i].generated - cleared[i] + (cleared[i] != 0));
+		CHECK_OP("CLEAR-5 CLEAR-9", tally.by_source[i], <=,
+		         sources[i].generated - cleared[i] + (cleared[i] != 0));
 	close(fd);
 }
 
@@ -616,7 +637,7 @@ TEST(until_full_disturbed) { run_all_disturbed(POSIX_TRACE_UNTIL_FULL); }
 
 #define LOOKS 64
 
-/* What somebody has read of a log that was not complete yet. */
+/* The result of reading a log that was not complete yet. */
 struct look {
 	uint64_t all, sum, faults;
 };
@@ -633,7 +654,7 @@ static void look_once(struct looker *l, struct tally *t)
 {
 	struct books b = { .tally = t };
 
-	/* As it was prepared: nothing read. */
+	/* Back to the initial state: nothing read. */
 	tally_init(t);
 	t->pid = sources[0].pid;
 	for (int i = 0; i < SOURCES; i++)
@@ -642,7 +663,7 @@ static void look_once(struct looker *l, struct tally *t)
 		l->refused++;
 		return;
 	}
-	/* The same once more takes no more room. */
+	/* The same result again takes no more room. */
 	if (l->n && l->looks[l->n - 1].all == b.all)
 		l->n--;
 	l->looks[l->n] = (struct look){ b.all, b.sum,
@@ -663,7 +684,7 @@ static void *look(void *arg)
 	return NULL;
 }
 
-/* Each is the beginning of what the log is in the end. */
+/* Checks that each look has read a beginning of the final log. */
 static void check_looks(const struct looker *l, int fd)
 {
 	static struct tally tally;
@@ -717,18 +738,18 @@ static void run_read(int stream_policy)
 	atomic_store(&thread_looks.end, true);
 	pthread_join(thread, NULL);
 	sources_end();
-	/* One looks on until after the end. */
+	/* One process goes on looking until after the end. */
 	CHECK_EQ("SHUT-7 SHUT-10", posix_trace_shutdown(trid), 0);
 	atomic_store(&process_looks->end, true);
 	MUST(waitpid(pid, &status, 0) == pid);
 	CHECK_EQ("-", status, 0);
-	/* Between its first look and its last one the log has grown. */
+	/* The log has grown between the first look and the last. */
 	CHECK_OP("LOG-24", process_looks->n + thread_looks.n, >, 2);
 
 	read_index(fd, &b);
 	MUST(read_log(fd, &b, UINT64_MAX));
 	check_books(&b, stream_policy, POSIX_TRACE_APPEND, true);
-	/* Nobody who has opened it has taken anything from it. */
+	/* Opening the log while it was written has taken nothing from it. */
 	CHECK_EQ("MODEL-8 MODEL-9 SHUT-7", tally.read + b.started + b.lost, generated() + 1);
 	check_looks(&thread_looks, fd);
 	check_looks(process_looks, fd);
@@ -742,5 +763,5 @@ TEST(read_while_written)
 		run_read(stream_policies[s]);
 }
 
-TEST_MAIN(TEST_ENTRY(append), TEST_ENTRY(loop), TEST_ENTRY(until_full), TEST_ENTRY(append_disturbed), TEST_ENTRY(loop_disturbed),
-          TEST_ENTRY(until_full_disturbed), TEST_ENTRY(read_while_written))
+TEST_MAIN(TEST_ENTRY(append), TEST_ENTRY(loop), TEST_ENTRY(until_full), TEST_ENTRY(append_disturbed),
+          TEST_ENTRY(loop_disturbed), TEST_ENTRY(until_full_disturbed), TEST_ENTRY(read_while_written))

@@ -1,10 +1,9 @@
 /*
  * setfilter.c - the filter changes while threads record
  *
- * When posix_trace_set_filter() has returned, the new filter holds, in every
- * thread: what begins after it and ends before the next change is recorded or
- * not as it says, each single event. And the FILTER event stands in the stream
- * where the change took place: what it newly filters out does not come later.
+ * When posix_trace_set_filter() has returned, the new filter holds in every thread: each single event that begins after
+ * the return and ends before the next change is recorded, or filtered out, according to the filter. The FILTER event
+ * stands in the stream where the change took place: no event that it newly filters out comes later.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +13,7 @@
 #define TYPES   3
 #define CHANGES 400
 
-/* May an event be there? Told by who recorded it, who knows what the filter was all the time. */
+/* May an event be in the stream? Decided by the recording thread, which knows the filter during the whole event. */
 enum { NEVER_RECORDED, MAY, MUST_BE, MUST_NOT };
 
 struct recorder {
@@ -34,8 +33,8 @@ static trace_event_id_t types[TYPES];
 static struct recorder recorders[THREADS];
 static _Atomic bool stop;
 /*
- * Odd while the filter is being changed; the low bits of its other half say
- * what is filtered out. One word, so that nobody sees parts.
+ * Odd while the filter is being changed. The low bits of the other half are the types filtered out. A single word, so
+ * that it is always read as a whole.
  */
 static _Atomic uint64_t state;
 
@@ -64,7 +63,7 @@ static void *record(void *arg)
 		else
 			r->fate[number] = FILTER_OF(before) >> type & 1 ? MUST_NOT : MUST_BE;
 		r->n = number + 1;
-		/* As long as the changes go on: the stream has to hold it all. */
+		/* Record for as long as the changes go on: the stream has to hold all events. */
 		if (number % 16 == 0)
 			stress_sleep(500000);
 	}
@@ -94,9 +93,9 @@ static unsigned from_set(const trace_event_set_t *set)
 
 struct reading {
 	uint64_t user, torn, repeated, late, filters, out_of_order;
-	unsigned filter; /* as the last FILTER event says */
+	unsigned filter; /* according to the last FILTER event */
 	struct timespec filter_at[TYPES]; /* since when each type is filtered out, if it is */
-	const unsigned char *expected; /* the filters set, one after the other */
+	const unsigned char *expected; /* the filters set, in order */
 };
 
 static void take(struct reading *r, const struct posix_trace_event_info *info, const void *data, size_t len)
@@ -123,8 +122,8 @@ static void take(struct reading *r, const struct posix_trace_event_info *info, c
 	if (info->posix_event_id < POSIX_TRACE_UNNAMED_USEREVENT)
 		return;
 	r->user++;
-	if (len != sizeof *d || d->recorder >= THREADS || d->check != ~(d->recorder * 31 + d->number) || d->type >= TYPES ||
-	    d->number >= recorders[d->recorder].most || info->posix_event_id != types[d->type]) {
+	if (len != sizeof *d || d->recorder >= THREADS || d->check != ~(d->recorder * 31 + d->number) ||
+	    d->type >= TYPES || d->number >= recorders[d->recorder].most || info->posix_event_id != types[d->type]) {
 		r->torn++;
 		return;
 	}
@@ -142,7 +141,8 @@ static void read_all(struct reading *r, trace_id_t trid)
 	size_t len;
 
 	for (;;) {
-		CHECK_EQ("READ-14", posix_trace_trygetnext_event(trid, &info, data.bytes, sizeof data, &len, &unavailable), 0);
+		CHECK_EQ("READ-14", posix_trace_trygetnext_event(trid, &info, data.bytes, sizeof data, &len,
+		                                                 &unavailable), 0);
 		if (unavailable || test_failures > 20)
 			break;
 		take(r, &info, data.bytes, len);
@@ -265,10 +265,11 @@ static void *read_fast(void *arg)
 	int unavailable;
 	size_t len;
 
-	/* Ends when the stream does not have any more, after the others have. */
+	/* Ends when the stream is empty and the writers have ended. */
 	for (;;) {
 		bool ending = atomic_load(&reader->end);
-		int error = posix_trace_trygetnext_event(reader->trid, &info, data.bytes, sizeof data, &len, &unavailable);
+		int error = posix_trace_trygetnext_event(reader->trid, &info, data.bytes, sizeof data, &len,
+		                                         &unavailable);
 
 		if (error) {
 			reader->tally->error++;
@@ -282,7 +283,7 @@ static void *read_fast(void *arg)
 			continue;
 		}
 		if (info.posix_event_id == POSIX_TRACE_FILTER || info.posix_event_id == POSIX_TRACE_START) {
-			/* The last set is the filter from now on: FILTER has two, START one. */
+			/* The last set is the filter from now on: FILTER has two sets, START has one. */
 			const trace_event_set_t *sets = (const trace_event_set_t *)data.bytes;
 			int is = 0;
 
@@ -301,8 +302,8 @@ static void *read_fast(void *arg)
 }
 
 /*
- * Not all events can be kept here, but each one that is there must not be
- * behind the FILTER event, or the START of a stream that was full, that forbids it.
+ * The reader cannot keep up with all events. But no event that is read may come after the FILTER event that filters it
+ * out, or after such a START of a stream that was full.
  */
 TEST(full_speed)
 {
@@ -326,7 +327,9 @@ TEST(full_speed)
 	end = stress_now() + stress_ms(1500);
 	while (stress_now() < end) {
 		filtered = !filtered;
-		CHECK_EQ("FILT-2 FILT-3", posix_trace_set_filter(trid, &set, filtered ? POSIX_TRACE_ADD_EVENTSET : POSIX_TRACE_SUB_EVENTSET), 0);
+		CHECK_EQ("FILT-2 FILT-3", posix_trace_set_filter(trid, &set,
+		                                                 filtered ? POSIX_TRACE_ADD_EVENTSET
+		                                                          : POSIX_TRACE_SUB_EVENTSET), 0);
 		stress_sleep(filtered ? 20000 : 100000);
 	}
 	atomic_store(&stop, true);

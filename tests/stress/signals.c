@@ -1,10 +1,9 @@
 /*
  * signals.c - signal handlers that trace, at any instant
  *
- * Timers at random intervals interrupt threads that record, read, control
- * streams, begin or end; the handlers of two signals, each of which may
- * interrupt the other, record events too. Each thread and each of its handlers
- * is a source, so the books show every event that was lost or came twice.
+ * Timers at random intervals interrupt threads that record, read, control streams, begin or end. The handlers of two
+ * signals, each of which may interrupt the other, record events too. Each thread and each of its handlers is a source,
+ * so the books show every event that was lost or repeated.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,8 +13,8 @@
 
 #define RECORDERS 4
 #define HANDLERS  2 /* signals SIGRTMIN + 0, 1 */
-#define RARELY    20000  /* ns between two signals of a timer, at the least */
-#define OFTEN     300000 /* at the most */
+#define RARELY    20000  /* shortest time between two signals of a timer, ns */
+#define OFTEN     300000 /* the longest, ns */
 
 #ifndef sigev_notify_thread_id
 # define sigev_notify_thread_id _sigev_un._tid
@@ -76,7 +75,7 @@ static void victim_add(struct tally *t, struct victim *v, unsigned timeline)
 		tally_add(t, &v->sources[i], timeline);
 }
 
-/* In the thread itself. */
+/* Called in the thread itself. */
 static void victim_begin(struct victim *v)
 {
 	for (int i = 0; i < 1 + HANDLERS; i++)
@@ -106,13 +105,13 @@ static void victim_end(struct victim *v)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	for (int i = 0; i < HANDLERS; i++)
 		timer_delete(v->timers[i]);
-	/* What is pending now stays so until the thread ends. */
+	/* Signals that are pending now stay pending until the thread ends. */
 }
 
 static void victim_check(const struct victim *v)
 {
 	CHECK_EQ("THR-6", v->errno_changed, 0);
-	/* ThreadSanitizer keeps signals back until it likes to deliver them. */
+	/* ThreadSanitizer delays the delivery of signals. */
 	if (!SANITIZER_THREAD)
 		for (int i = 0; i < HANDLERS; i++)
 			CHECK_NE("-", v->sources[1 + i].generated, 0);
@@ -177,12 +176,12 @@ static void run(int policy, size_t size)
 	CHECK_EQ("SHUT-2", stress_files(), 0);
 }
 
-TEST(loop_small) { run(POSIX_TRACE_LOOP, 4096); } /* half of all events want a new chunk */
+TEST(loop_small) { run(POSIX_TRACE_LOOP, 4096); } /* half of all events need a new chunk */
 TEST(loop)       { run(POSIX_TRACE_LOOP, 1 << 20); }
 TEST(full_small) { run(POSIX_TRACE_UNTIL_FULL, 4096); }
 TEST(full)       { run(POSIX_TRACE_UNTIL_FULL, 1 << 20); }
 
-/* One life of a stream, with every kind of call; all must do what they do without signals. */
+/* Runs a stream from creation to shutdown, with every kind of call. All calls must work as they do without signals. */
 static void control(trace_id_t stream, uint64_t round, uint64_t *called)
 {
 	struct posix_trace_status_info status;
@@ -208,17 +207,18 @@ static void control(trace_id_t stream, uint64_t round, uint64_t *called)
 	++*called; /* FILTER */
 	CHECK_EQ("FILT-13 THR-13", posix_trace_get_filter(stream, &got), 0);
 	CHECK_EQ("FILT-8 THR-13", memcmp(&set, &got, sizeof set), 0);
-	posix_trace_event(id, name, sizeof name); /* not in this stream, and in the new one */
+	posix_trace_event(id, name, sizeof name); /* filtered out here, recorded in the new stream */
 	CHECK_EQ("THR-13", posix_trace_get_status(stream, &status), 0);
 	CHECK_EQ("THR-13", posix_trace_eventtypelist_rewind(trid), 0);
 	do {
 		CHECK_EQ("ID-26 THR-13", posix_trace_eventtypelist_getnext_id(trid, &again, &unavailable), 0);
 	} while (!unavailable && ++n < 10000);
 	CHECK_OP("ID-29", n, >, STRESS_TYPES);
-	/* Somebody else records all the time, so this need not come to an end. */
+	/* Another thread records all the time, so reading need not come to an end. */
 	n = 0;
 	do {
-		CHECK_EQ("READ-14 THR-13", posix_trace_trygetnext_event(trid, &info, name, sizeof name, &len, &unavailable), 0);
+		CHECK_EQ("READ-14 THR-13", posix_trace_trygetnext_event(trid, &info, name, sizeof name, &len,
+		                                                        &unavailable), 0);
 	} while (!unavailable && info.posix_event_id != id && ++n < 1000);
 	if (round % 3 == 0)
 		CHECK_EQ("CLEAR-13 THR-13", posix_trace_clear(trid), 0);
@@ -259,7 +259,7 @@ TEST(control_calls)
 
 /* -- Threads interrupted while they begin and end ------------------------ */
 
-static struct stress_source anybody; /* of whichever thread */
+static struct stress_source anybody; /* the source of any thread */
 static _Atomic uint64_t numbers;
 
 static void on_anybody(int sig)
@@ -279,7 +279,7 @@ static void *live_shortly(void *arg)
 	sigemptyset(&set);
 	pthread_sigmask(SIG_SETMASK, &set, NULL);
 	on_anybody(0);
-	return NULL; /* as it is: the C library has things to do yet, and signals still come */
+	return NULL; /* signals stay unblocked: they still come while the C library ends the thread */
 }
 
 static void *shoot(void *arg)
@@ -294,7 +294,7 @@ static void *shoot(void *arg)
 	return NULL;
 }
 
-/* The signals go to any thread that takes them, of which there are only those that live shortly. */
+/* Signals go to any thread that takes them, and only short-lived threads do. */
 TEST(births_and_deaths)
 {
 	struct sigaction action = { .sa_handler = on_anybody, .sa_flags = SA_RESTART };

@@ -1,18 +1,16 @@
 /*
  * stress.h - events that prove themselves, and the books kept about them
  *
- * A *source* numbers its events from 0 on and fills them with bytes that
- * follow from source and number, so the reader sees a torn, repeated or
- * misplaced one. A *tally* is what one reader has seen of a stream. At the
- * end the books must balance to the last event:
+ * A *source* numbers its events from 0 on and fills them with bytes that follow from source and number, so a reader
+ * recognizes torn, repeated and misplaced events. A *tally* is the account of one reader of a stream. At the end the
+ * books must balance to the last event:
  *
- *     what was generated == what was read + what the stream says it lost
+ *     events generated == events read + events that the stream reports as lost
  *
- * where OVERFLOW, RESUME, the automatic STOP and START do not count: these
- * are made by the system, belong to no process (pid 0) and are never lost.
+ * OVERFLOW, RESUME and the automatic STOP and START do not count: the system makes them, they belong to no process (pid
+ * 0) and are never lost.
  *
- * Nothing here fails a test from another thread than the one that calls
- * tally_check(); readers only count.
+ * A test fails only in the thread that calls tally_check(); readers only count.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,9 +32,9 @@
 #include "test.h"
 
 #define STRESS_TYPES   4   /* event types, by the source's number */
-#define STRESS_WORDS   16  /* the longest event, in words of 8 bytes */
-#define STRESS_LEAST   16  /* the shortest, in bytes */
-#define STRESS_SOURCES 128 /* of one tally */
+#define STRESS_WORDS   16  /* longest event, in words of 8 bytes */
+#define STRESS_LEAST   16  /* shortest event, in bytes */
+#define STRESS_SOURCES 128 /* in one tally */
 
 /* -- Time ---------------------------------------------------------------- */
 
@@ -56,7 +54,7 @@ static inline void stress_sleep(uint64_t ns)
 		;
 }
 
-/* How long something goes on that is said to take this many milliseconds: longer where all is slower, within reason. */
+/* Returns a duration for about this many milliseconds: longer where everything is slower, within limits. */
 static inline uint64_t stress_ms(unsigned ms)
 {
 	int slow = test_slow();
@@ -64,7 +62,7 @@ static inline uint64_t stress_ms(unsigned ms)
 	return (uint64_t)ms * 1000000 * (unsigned)(slow > 3 ? 3 : slow);
 }
 
-/* The same for a number of things to do: fewer. */
+/* Returns a number of repetitions: smaller where everything is slower, but not below least. */
 static inline int stress_count(int n, int least)
 {
 	n /= test_slow();
@@ -75,10 +73,10 @@ static inline int stress_count(int n, int least)
 
 struct stress_source {
 	unsigned number;
-	unsigned timeline; /* sources of one thread have the same */
-	_Atomic pthread_t thread; /* who records; set before its first event */
-	bool threadless;          /* no thread of its own: many record for it */
-	volatile pid_t pid;       /* of which process; set before its first event; 0: the tally's */
+	unsigned timeline; /* the same for all sources of one thread */
+	_Atomic pthread_t thread; /* the recording thread; set before its first event */
+	bool threadless;          /* no thread of its own: many threads record for it */
+	volatile pid_t pid;       /* the recording process; set before its first event; 0: the tally's */
 	volatile uint64_t generated;
 } __attribute__((aligned(64)));
 
@@ -97,7 +95,7 @@ static inline trace_event_id_t stress_type(unsigned source)
 	return id;
 }
 
-/* Opens all types. Before anything that traces in a signal handler. */
+/* Opens all event types. To be called before any signal handler traces. */
 static inline void stress_types(void)
 {
 	for (unsigned i = 0; i < STRESS_TYPES; i++)
@@ -115,7 +113,7 @@ static inline size_t stress_fill(uint64_t words[STRESS_WORDS], unsigned source, 
 	return len;
 }
 
-/* Is this what stress_fill() made? */
+/* Returns whether these bytes come from stress_fill(), and from which source and number. */
 static inline bool stress_intact(const void *data, size_t len, unsigned *source, uint64_t *number)
 {
 	uint64_t words[STRESS_WORDS], key;
@@ -128,19 +126,19 @@ static inline bool stress_intact(const void *data, size_t len, unsigned *source,
 	return stress_fill(words, *source, *number) == len && memcmp(words, data, len) == 0;
 }
 
-/* One event. Of one thread, outside of its own other calls for the same source. */
+/* Records one event. Called by one thread, and not while the same source is in use. */
 static inline void stress_record(struct stress_source *s)
 {
 	uint64_t words[STRESS_WORDS], number = s->generated;
 	size_t len = stress_fill(words, s->number, number);
 
-	__atomic_store_n(&s->generated, number + 1, __ATOMIC_RELAXED); /* others may look how far it is */
+	__atomic_store_n(&s->generated, number + 1, __ATOMIC_RELAXED); /* other threads may look at the progress */
 	posix_trace_event(stress_type(s->number), words, len);
 }
 
 /* -- Streams ------------------------------------------------------------- */
 
-/* TRACE_SYS_MAX is about the whole system, so others may have what we want for a while. */
+/* Creates a stream, waiting if necessary: TRACE_SYS_MAX is for the whole system, and other processes may use it up. */
 static inline int stress_create_for(pid_t pid, int policy, size_t size, int inherited, trace_id_t *trid)
 {
 	uint64_t end = stress_now() + stress_ms(10000);
@@ -157,7 +155,7 @@ static inline int stress_create_for(pid_t pid, int policy, size_t size, int inhe
 	return error;
 }
 
-/* Of this process alone. */
+/* Creates a stream for this process alone. */
 static inline int stress_create(int policy, size_t size, trace_id_t *trid)
 {
 	return stress_create_for(0, policy, size, POSIX_TRACE_CLOSE_FOR_CHILD, trid);
@@ -173,7 +171,7 @@ static inline trace_id_t stress_stream(int policy, size_t size)
 	return trid;
 }
 
-/* Files of streams that a process has in the directory of shared memory. */
+/* Returns how many stream files a process has in the directory of shared memory. */
 static inline int stress_files_of(pid_t of)
 {
 	char path[64], begin[32];
@@ -182,7 +180,7 @@ static inline int stress_files_of(pid_t of)
 	int n = 0;
 
 	snprintf(path, sizeof path, "/dev/shm/posixtrace-%u", (unsigned)geteuid());
-	/* Not anywhere in the name: there it may be when its process began. */
+	/* At the beginning of the name only: elsewhere the number may be the start time of a process. */
 	snprintf(begin, sizeof begin, "stream-%d-", (int)of);
 	dir = opendir(path);
 	if (!dir)
@@ -200,31 +198,31 @@ static inline int stress_files(void)
 
 /* -- Tallies ------------------------------------------------------------- */
 
-/* For whom is in the middle of an event, at the most. */
+/* The longest time that a reader waits for a thread in the middle of an event. */
 #define READER_WAITS_NS 100000000
 
 struct tally {
-	pid_t pid; /* whose events these are */
+	pid_t pid; /* the process that records the events */
 	int n_sources;
 	struct stress_source *sources[STRESS_SOURCES]; /* by number */
 
 	uint64_t read;      /* user events */
-	uint64_t called;    /* system events of a call */
+	uint64_t called;    /* system events made by calls */
 	uint64_t automatic; /* system events of no process */
-	uint64_t unordered; /* in time before their predecessor; while threads record, that may be */
-	int64_t furthest;   /* how far, ns */
+	uint64_t unordered; /* events with an earlier time than their predecessor: possible while threads record */
+	int64_t furthest;   /* largest step backwards, ns */
 	uint64_t by_source[STRESS_SOURCES];
 
-	/* Faults, each counted. */
+	/* Counters of faults. */
 	uint64_t torn, foreign, repeated, backwards, wrong_thread, wrong_type, truncated, unpaired, unannounced, error;
 	int last_error;
-	int64_t back_by; /* how far backwards at the most, ns */
-	uint64_t unpaired_at; /* the last of these, by number of reports */
+	int64_t back_by; /* largest step backwards within a source, ns */
+	uint64_t unpaired_at; /* the number of reports at the last unpaired event */
 
 	uint64_t next[STRESS_SOURCES];
-	uint64_t reports;                /* events of all kinds, so far */
-	uint64_t loss_told;              /* which of them last said that events were lost */
-	uint64_t report[STRESS_SOURCES]; /* which was the source's last one */
+	uint64_t reports;                /* events of all kinds until now */
+	uint64_t loss_reported;              /* number of the last report that events were lost */
+	uint64_t report[STRESS_SOURCES]; /* number of the last report of each source */
 	struct timespec at[STRESS_SOURCES]; /* by timeline */
 	struct timespec last;
 	trace_event_id_t last_id;
@@ -237,7 +235,7 @@ static inline void tally_init(struct tally *t)
 	t->pid = getpid();
 }
 
-/* A new source for this tally. timeline: its thread's number, below STRESS_SOURCES. */
+/* Adds a new source to this tally. timeline: its thread's number, below STRESS_SOURCES. */
 static inline void tally_add(struct tally *t, struct stress_source *s, unsigned timeline)
 {
 	MUST(t->n_sources < STRESS_SOURCES && timeline < STRESS_SOURCES);
@@ -284,14 +282,17 @@ static inline void tally_user(struct tally *t, const struct posix_trace_event_in
 		t->wrong_thread++;
 	if (number < t->next[source])
 		t->repeated++;
-	if (number > t->next[source] && t->loss_told <= t->report[source])
+	if (number > t->next[source] && t->loss_reported <= t->report[source])
 		t->unannounced++;
 	t->report[source] = t->reports;
 	t->next[source] = number + 1;
 	if (stress_before(&info->posix_timestamp, &t->at[s->timeline])) {
 		int64_t by = stress_behind(&info->posix_timestamp, &t->at[s->timeline]);
 
-		/* Held up in the middle, in or below a handler, for longer than a reader waits (CH-23): seen only where all is slow. */
+		/*
+		 * A thread was held up in the middle, in or below a handler, for longer than a reader waits (CH-23):
+		 * only on slow machines.
+		 */
 		if (test_slow() > 1 && by >= READER_WAITS_NS)
 			return;
 		t->backwards++;
@@ -314,8 +315,8 @@ static inline void tally_event(struct tally *t, const struct posix_trace_event_i
 	t->last = info->posix_timestamp;
 	t->reports++;
 	if (automatic && (id == POSIX_TRACE_OVERFLOW || id == POSIX_TRACE_STOP))
-		t->loss_told = t->reports;
-	/* OVERFLOW, RESUME and STOP, START of the system come in pairs with nothing between. */
+		t->loss_reported = t->reports;
+	/* OVERFLOW and RESUME, and STOP and START of the system, come in pairs without an event in between. */
 	if ((t->last_automatic && t->last_id == POSIX_TRACE_OVERFLOW && id != POSIX_TRACE_RESUME) ||
 	    (t->last_automatic && t->last_id == POSIX_TRACE_STOP && id != POSIX_TRACE_START) ||
 	    (automatic && id == POSIX_TRACE_RESUME && t->last_id != POSIX_TRACE_OVERFLOW) ||
@@ -336,8 +337,8 @@ static inline void tally_event(struct tally *t, const struct posix_trace_event_i
 enum { TALLY_TRY, TALLY_WAIT };
 
 /*
- * Reports one event into the tally. 0, or ETIMEDOUT if there was none (TALLY_WAIT: for 20 ms), or the error of the
- * library. EINTR is none where signals arrive: nothing happened.
+ * Reads one event and enters it into the tally. Returns 0, ETIMEDOUT if there was no event (TALLY_WAIT: for 20 ms), or
+ * the library's error. EINTR does not count as an error where signals arrive.
  */
 static inline int tally_next(struct tally *t, trace_id_t trid, int how)
 {
@@ -368,7 +369,7 @@ static inline int tally_next(struct tally *t, trace_id_t trid, int how)
 	return error;
 }
 
-/* A thread that reads a stream until it is told to end. */
+/* A thread that reads a stream until the test ends it. */
 struct tally_reader {
 	struct tally *tally;
 	trace_id_t trid;
@@ -413,7 +414,7 @@ static inline void tally_reader_end(struct tally_reader *r)
 	pthread_join(r->thread, NULL);
 }
 
-/* Reads what is left when nobody records any more: now there is one order of time. */
+/* Reads the remaining events after all threads have stopped recording. Now the events are in the order of time. */
 static inline void tally_drain(struct tally *t, trace_id_t trid)
 {
 	uint64_t unordered = t->unordered;
@@ -422,7 +423,7 @@ static inline void tally_drain(struct tally *t, trace_id_t trid)
 
 	t->furthest = 0;
 	while ((error = tally_next(t, trid, TALLY_TRY)) == 0) {
-		/* The first may belong before what was read live. */
+		/* The first event may be older than events that were read live. */
 		if (first) {
 			unordered = t->unordered;
 			t->furthest = 0;
@@ -431,8 +432,8 @@ static inline void tally_drain(struct tally *t, trace_id_t trid)
 	}
 	CHECK_EQ("READ-14", error, ETIMEDOUT);
 	if (t->unordered != unordered)
-		TEST_FAIL("READ-20 READ-21", "%llu events before their predecessors, up to %lld ns", (unsigned long long)(t->unordered - unordered),
-		          (long long)t->furthest);
+		TEST_FAIL("READ-20 READ-21", "%llu events before their predecessors, up to %lld ns",
+		          (unsigned long long)(t->unordered - unordered), (long long)t->furthest);
 	CHECK("READ-20 READ-21", t->unordered == unordered);
 }
 
@@ -445,19 +446,19 @@ static inline void tally_check(const struct tally *t)
 	CHECK_EQ("EVT-1", t->wrong_type, 0);
 	CHECK_EQ("READ-21 READ-22", t->repeated, 0);
 	if (t->backwards)
-		TEST_FAIL("READ-21 EVT-9", "%llu events before their thread's last one, up to %lld ns", (unsigned long long)t->backwards,
-		          (long long)t->back_by);
+		TEST_FAIL("READ-21 EVT-9", "%llu events before their thread's last one, up to %lld ns",
+		          (unsigned long long)t->backwards, (long long)t->back_by);
 	CHECK("READ-21 EVT-9", t->backwards == 0);
 	CHECK_EQ("SYS-10 START-13 START-17", t->unpaired, 0);
-	/* What is missing between two events of a source is missing behind an OVERFLOW or STOP. */
+	/* Numbers of a source may be missing only after an OVERFLOW or STOP. */
 	CHECK_EQ("SYS-7 SYS-9 SYS-18", t->unannounced, 0);
 	if (t->error)
 		TEST_FAIL("READ-25", "a reader got error %d", t->last_error);
 }
 
 /*
- * The balance, when nobody records any more and everything was read. tallies:
- * those of all readers; called: how many system events calls have recorded.
+ * Checks the balance, after all threads have stopped recording and everything was read. tallies: those of all readers.
+ * called: how many system events calls have recorded.
  */
 static inline void tally_balance(const struct tally *tallies, int n, trace_id_t trid, uint64_t called)
 {
@@ -476,8 +477,9 @@ static inline void tally_balance(const struct tally *tallies, int n, trace_id_t 
 		read += tallies[k].read + tallies[k].called;
 	MUST(posix_trace_get_status(trid, &status) == 0);
 	if (generated != read + status.__posix_lost_events)
-		TEST_FAIL("MODEL-8 EVT-1", "generated %llu, read %llu and lost %llu: %lld unaccounted for", (unsigned long long)generated,
-		          (unsigned long long)read, (unsigned long long)status.__posix_lost_events,
+		TEST_FAIL("MODEL-8 EVT-1", "generated %llu, read %llu and lost %llu: %lld unaccounted for",
+		          (unsigned long long)generated, (unsigned long long)read,
+		          (unsigned long long)status.__posix_lost_events,
 		          (long long)(generated - read - status.__posix_lost_events));
 	CHECK("MODEL-8 EVT-1", generated == read + status.__posix_lost_events);
 }

@@ -1,9 +1,9 @@
 /*
  * thousand.c - a thousand threads that live at the same time record into one stream
  *
- * Its size is a promise about events, whoever records them: nothing is lost of
- * events whose maximum sizes add up to no more. Beyond that nothing is lost that is
- * not counted. The memory is what was configured, however many threads there are.
+ * The size of a stream is a promise about events, whichever threads record them: events whose maximum sizes add up to
+ * no more are not lost. Beyond the promise all losses are counted. The stream takes the configured memory, however many
+ * threads there are.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,12 +35,12 @@ static void *record(void *arg)
 	pthread_barrier_wait(&gate);
 	for (; e.number < t->events; e.number++)
 		posix_trace_event(type, &e, sizeof e);
-	/* Nobody's end makes room for somebody else. */
+	/* No thread ends early, which would make room for other threads. */
 	pthread_barrier_wait(&gate);
 	return NULL;
 }
 
-/* So many events, shared among so many threads. */
+/* Records this many events, shared among n threads. */
 static void record_all(int n, long events)
 {
 	static struct thread threads[THREADS];
@@ -49,7 +49,8 @@ static void record_all(int n, long events)
 	MUST(pthread_barrier_init(&gate, NULL, (unsigned)n) == 0);
 	MUST(pthread_attr_init(&attr) == 0 && pthread_attr_setstacksize(&attr, STACK) == 0);
 	for (int i = 0; i < n; i++) {
-		threads[i] = (struct thread){ .number = (uint32_t)i, .events = (uint32_t)(events / n + (i < events % n)) };
+		threads[i] = (struct thread){ .number = (uint32_t)i,
+		                             .events = (uint32_t)(events / n + (i < events % n)) };
 		MUST(pthread_create(&threads[i].thread, &attr, record, &threads[i]) == 0);
 	}
 	pthread_attr_destroy(&attr);
@@ -58,7 +59,7 @@ static void record_all(int n, long events)
 	pthread_barrier_destroy(&gate);
 }
 
-/* How many of our events, and as many system events as there may be besides, its size has room for. */
+/* Returns how many events of ours, besides all possible system events, the size of the stream has room for. */
 static long promised(trace_id_t trid, size_t *size)
 {
 	size_t most, most_system;
@@ -70,11 +71,11 @@ static long promised(trace_id_t trid, size_t *size)
 	MUST(posix_trace_attr_getmaxsystemeventsize(&attr, &most_system) == 0);
 	MUST(posix_trace_attr_destroy(&attr) == 0);
 	CHECK_OP("-", *size, >=, SIZE);
-	/* The START. */
+	/* minus the START */
 	return (long)((*size - most_system) / most);
 }
 
-/* Bytes of the file of our stream, and how much of it has memory. */
+/* Returns the size of our stream's file and the memory that it takes. */
 static struct stat stream_file(void)
 {
 	char path[64], begin[32];
@@ -98,7 +99,7 @@ static struct stat stream_file(void)
 	return st;
 }
 
-/* All that is in a stream which nobody records into any more: each thread's events from the first on. */
+/* Reads all events of a stream that is no longer recorded into: those of each thread begin with the first. */
 static long read_all(trace_id_t trid)
 {
 	static uint32_t next[THREADS];
@@ -131,7 +132,7 @@ static long lost(trace_id_t trid)
 	return (long)status.__posix_lost_events;
 }
 
-/* A thousand threads, fewer where all is slow; so many events of each, or as many as are promised. */
+/* Runs a thousand threads, fewer on a slow machine, each with this many events; 0: as many as are promised. */
 static void run(long each)
 {
 	int n = stress_count(THREADS, 100);
@@ -145,17 +146,20 @@ static void run(long each)
 	after = stream_file();
 	gone = lost(trid);
 	CHECK_EQ("-", after.st_size, before.st_size);
-	/* Two chunks of sixteen more, and what is known of each of up to a thousand threads: docs/memory-layout.md. */
+	/* Two more chunks than sixteen, and the seats of up to a thousand threads: docs/memory-layout.md. */
 	CHECK_OP("ATTR-49", after.st_size, <=, size / 4 * 5);
 	CHECK_OP("-", (long long)after.st_blocks * 512, <=, after.st_size + 4096);
 	if (events <= most)
 		CHECK_EQ("ATTR-49", gone, 0);
-	/* Each has a process, thread, time, type and address too: so many cannot be there. */
+	/* Each event also has a process, thread, time, type and address, so they cannot all be in the stream. */
 	if ((size_t)events * 4 * sizeof(struct event) > (size_t)after.st_size)
 		CHECK_NE("-", gone, 0);
 	read = read_all(trid);
 	CHECK_EQ("EVT-1", read + gone, events);
-	/* Where all is slow many are held up in the middle of a record, and keep a chunk with room from who finds the stream full. */
+	/*
+	 * On a slow machine many threads are held up in the middle of a record, and keep chunks with room from threads
+	 * that find the stream full.
+	 */
 	if (events <= most || test_slow() == 1)
 		CHECK_OP("ATTR-49", read, >=, events < most ? events : most);
 	CHECK_EQ("SHUT-1", posix_trace_shutdown(trid), 0);
@@ -166,7 +170,7 @@ TEST(as_promised)
 {
 	MUST(posix_trace_eventid_open("thousand", &type) == 0);
 	run(0);
-	/* Once more, with threads that come where a thousand others have been. */
+	/* Once more, with new threads after a thousand others. */
 	run(0);
 }
 
@@ -176,7 +180,7 @@ TEST(hundred_each)
 	run(100);
 }
 
-/* So many that not all can be there. */
+/* More events than the stream has room for. */
 TEST(too_many)
 {
 	MUST(posix_trace_eventid_open("thousand", &type) == 0);

@@ -1,9 +1,8 @@
 /*
  * thread_exit.c - threads that record a little and end
  *
- * The guarantee about a stream's size knows nothing of threads: events whose
- * sizes add up to it are all kept, though each of two thousand threads records
- * only one to three of them, one thread after the other or all at once.
+ * The guarantee about a stream's size does not depend on threads: events whose sizes add up to it are all kept, even if
+ * each of two thousand threads records only one to three of them, one thread after the other or all at once.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +11,7 @@
 #define THREADS 2000
 #define AT_ONCE 1000
 
-/* One source for all: the number of an event says thread and place in it. */
+/* One source for all: the number of an event tells the thread and its position there. */
 #define MOST   4 /* events of a thread */
 #define SOURCE 0
 
@@ -28,7 +27,7 @@ static void set_up(void)
 {
 	stress_types();
 	MUST(pthread_attr_init(&small_stack) == 0);
-	/* Sanitizers and valgrind want more than a thread would. */
+	/* Sanitizers and valgrind need more stack than the thread itself. */
 	MUST(pthread_attr_setstacksize(&small_stack, 256 << 10) == 0);
 }
 
@@ -40,7 +39,9 @@ static void record(const struct mortal *m, unsigned i)
 	posix_trace_event(stress_type(SOURCE), words, len);
 }
 
-/* Bytes that the stream needs for the events of these, by the library's own word, and START. */
+/*
+ * Returns the bytes that the stream needs for the events of these threads, by the library's own count, and for START.
+ */
 static size_t size_for(const struct mortal *mortals, int n)
 {
 	uint64_t words[STRESS_WORDS];
@@ -61,7 +62,7 @@ static size_t size_for(const struct mortal *mortals, int n)
 	return sum;
 }
 
-/* Each event of these once, and nothing else. A thread's own are in order. */
+/* Checks that the stream has each event of these threads once, in each thread's order, and no others. */
 static void read_all(trace_id_t trid, const struct mortal *mortals, int n)
 {
 	unsigned *next = calloc((size_t)n, sizeof *next), seen = 0, expected = 0;
@@ -80,7 +81,8 @@ static void read_all(trace_id_t trid, const struct mortal *mortals, int n)
 		unsigned source, thread;
 		uint64_t number;
 
-		CHECK_EQ("READ-14", posix_trace_trygetnext_event(trid, &info, data, sizeof data, &len, &unavailable), 0);
+		CHECK_EQ("READ-14", posix_trace_trygetnext_event(trid, &info, data, sizeof data, &len, &unavailable),
+		         0);
 		if (unavailable || test_failures > 10)
 			break;
 		if (info.posix_event_id < POSIX_TRACE_UNNAMED_USEREVENT) {
@@ -135,7 +137,7 @@ static void finish(trace_id_t trid)
 	CHECK_EQ("SHUT-2", stress_files(), 0);
 }
 
-/* -- One after the other, so many at a time ------------------------------ */
+/* -- One after the other, some at a time --------------------------------- */
 
 static void *live(void *arg)
 {
@@ -188,7 +190,7 @@ static void *live_together(void *arg)
 	return NULL;
 }
 
-/* None has ended when all is read, so what a thread did not use of its memory must be there for others. */
+/* No thread ends before everything is read, so memory that a thread did not use must be available to others. */
 TEST(all_at_once)
 {
 	int n = stress_count(AT_ONCE, 50);
@@ -212,7 +214,7 @@ TEST(all_at_once)
 	free(m);
 }
 
-/* The same, one event after another over all threads: each thread's memory is the last one's when it wants more. */
+/* The same, but the events alternate over all threads: when a thread needs more memory, others hold the rest. */
 static _Atomic unsigned turn;
 static pthread_mutex_t turn_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn_cond = PTHREAD_COND_INITIALIZER;
@@ -261,7 +263,7 @@ static pthread_key_t keys[2];
 static _Thread_local struct mortal *dying;
 static _Thread_local unsigned last_words;
 
-/* Called in several rounds: other destructors, the library's among them, run before, between and after. */
+/* Called in several rounds: other destructors, also the library's, run before, between and after. */
 static void record_at_end(void *arg)
 {
 	const struct mortal *m = dying;
@@ -295,7 +297,7 @@ TEST(destructors)
 	set_up();
 	m = make(n);
 	trid = running(POSIX_TRACE_UNTIL_FULL, size_for(m, n));
-	/* One key from before the library's first act, one from behind it. */
+	/* One key is older than the library's key, the other is newer. */
 	MUST(pthread_key_create(&keys[1], record_at_end) == 0);
 	for (int i = 0; i < n; i += 4) {
 		for (int k = i; k < i + 4 && k < n; k++)
@@ -328,7 +330,7 @@ static void *live_until_cancelled(void *arg)
 	return NULL;
 }
 
-/* Cancelled before it begins, but posix_trace_event() is no cancellation point: all its events come first. */
+/* Cancelled before it begins. But posix_trace_event() is no cancellation point, so all events come first. */
 TEST(cancelled)
 {
 	int n = stress_count(THREADS / 2, 50);
@@ -351,9 +353,9 @@ TEST(cancelled)
 	free(m);
 }
 
-/* -- More threads than anything has room for ----------------------------- */
+/* -- More threads than the stream has room for ---------------------------- */
 
-/* In LOOP the last events stay, and the others are counted. */
+/* In LOOP the last events stay, and all others are counted. */
 TEST(many_in_a_small_loop)
 {
 	int n = stress_count(10000, 200);
@@ -377,7 +379,8 @@ TEST(many_in_a_small_loop)
 		unsigned source;
 		uint64_t number = 0;
 
-		CHECK_EQ("READ-14", posix_trace_trygetnext_event(trid, &info, data, sizeof data, &len, &unavailable), 0);
+		CHECK_EQ("READ-14", posix_trace_trygetnext_event(trid, &info, data, sizeof data, &len, &unavailable),
+		         0);
 		if (unavailable)
 			break;
 		if (info.posix_event_id == POSIX_TRACE_OVERFLOW || info.posix_event_id == POSIX_TRACE_RESUME)

@@ -1,8 +1,7 @@
 /*
  * threads.c - many threads record as fast as they can while others read
  *
- * Whole events only, each thread's in its order, and none unaccounted for;
- * whatever the size of the stream and whichever policy.
+ * Events are intact, in each thread's order, and all accounted for, whatever the size and policy of the stream.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +18,7 @@ static void *record(void *arg)
 	s->thread = pthread_self();
 	while (!atomic_load(&go))
 		sched_yield();
-	/* One at least, however late its turn comes. */
+	/* At least one event, however late the thread starts. */
 	do
 		stress_record(s);
 	while (!atomic_load_explicit(&stop, memory_order_relaxed));
@@ -51,7 +50,7 @@ static void recorders_run(struct recorders *r, unsigned ms)
 		CHECK_NE("-", r->sources[i].generated, 0);
 }
 
-/* A last look at a stream of which all was read: its policy made it what it is. */
+/* Checks the final state of a stream after everything was read. It depends on the policy. */
 static void check_end(trace_id_t trid, int policy)
 {
 	struct posix_trace_status_info status;
@@ -63,7 +62,7 @@ static void check_end(trace_id_t trid, int policy)
 	CHECK_EQ("SHUT-2", stress_files(), 0);
 }
 
-/* Readers: so many while it runs; 0: all is read at the end. */
+/* Runs the writers with this many readers; 0: everything is read at the end. */
 static void run(int policy, size_t size, int n_readers)
 {
 	static struct recorders recorders;
@@ -81,7 +80,7 @@ static void run(int policy, size_t size, int n_readers)
 	for (int i = 0; i < n_readers; i++)
 		tally_reader_end(&readers[i]);
 	tally_drain(&tallies[0], trid);
-	/* Each event goes to one of two readers only, and the halves of a pair may go to both. */
+	/* Each event goes to only one of two readers, and the halves of a pair may go to both. */
 	if (n_readers > 1)
 		tallies[0].unpaired = tallies[1].unpaired = tallies[0].unannounced = tallies[1].unannounced = 0;
 	tally_check(&tallies[0]);
@@ -105,7 +104,7 @@ TEST(full_unread) { run(POSIX_TRACE_UNTIL_FULL, 1 << 20, 0); }
 TEST(two_readers_loop) { run(POSIX_TRACE_LOOP, 65536, 2); }
 TEST(two_readers_full) { run(POSIX_TRACE_UNTIL_FULL, 65536, 2); }
 
-/* Three streams of one process: what one loses is none of the others' business. */
+/* Three streams of the same process: losses in a stream affect no other stream. */
 TEST(three_streams)
 {
 	static const struct { int policy; size_t size; } of[3] = {
@@ -124,7 +123,7 @@ TEST(three_streams)
 		trids[i] = stress_stream(of[i].policy, of[i].size);
 		CHECK_EQ("START-1", posix_trace_start(trids[i]), 0);
 	}
-	/* Nobody reads the last one while it runs. */
+	/* The last stream is not read while the writers run. */
 	for (int i = 0; i < 2; i++)
 		tally_reader_start(&readers[i], &tallies[i], trids[i]);
 	recorders_run(&recorders, 700);
@@ -140,7 +139,7 @@ TEST(three_streams)
 	CHECK_EQ("SHUT-2", stress_files(), 0);
 }
 
-static uint64_t each; /* events */
+static uint64_t each; /* events of each thread */
 
 static void *record_some(void *arg)
 {
@@ -154,7 +153,7 @@ static void *record_some(void *arg)
 	return NULL;
 }
 
-/* A stream that has room for all of it loses none of it, though eight threads fill it at once. */
+/* A stream with room for all events loses none, though eight threads fill it at once. */
 TEST(room_for_all)
 {
 	static struct stress_source sources[THREADS];
@@ -193,5 +192,6 @@ TEST(room_for_all)
 }
 
 TEST_MAIN(TEST_ENTRY(loop_4k), TEST_ENTRY(loop_64k), TEST_ENTRY(loop_1m), TEST_ENTRY(loop_16m), TEST_ENTRY(full_4k),
-          TEST_ENTRY(full_64k), TEST_ENTRY(full_1m), TEST_ENTRY(full_16m), TEST_ENTRY(loop_unread), TEST_ENTRY(full_unread),
-          TEST_ENTRY(two_readers_loop), TEST_ENTRY(two_readers_full), TEST_ENTRY(three_streams), TEST_ENTRY(room_for_all))
+          TEST_ENTRY(full_64k), TEST_ENTRY(full_1m), TEST_ENTRY(full_16m), TEST_ENTRY(loop_unread),
+          TEST_ENTRY(full_unread), TEST_ENTRY(two_readers_loop), TEST_ENTRY(two_readers_full),
+          TEST_ENTRY(three_streams), TEST_ENTRY(room_for_all))

@@ -7,6 +7,7 @@
 # SPDX-License-Identifier: MIT
 
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'log'))
 import decode  # noqa: E402
-from decode import FOOTER, HEADER, INDEX, SEGMENT, SLOT, TYPES  # noqa: E402
+from decode import FOOTER, HEADER, INDEX, PROCESS, SEGMENT, SLOT, TYPES  # noqa: E402
 
 POSIXTRACE, CORPUS = (str(Path(argument).resolve()) for argument in sys.argv[1:3])
 FLIP = 0x41
@@ -56,7 +57,7 @@ def problems(said):
 # -- The frames of a log, as decode.py finds them ---------------------------------------------------------------
 
 class Whole:
-    """A log that nothing is wrong with."""
+    """A log without damage."""
 
     def __init__(self, path):
         self.path, self.bytes = path, path.read_bytes()
@@ -153,7 +154,7 @@ def found_at(offset, missing=None, kinds=None, segment=None, named=False):
 
 
 def fine(name, said):
-    expect(said['ok'] and not problems(said), f'{name}: found although nothing is wrong')
+    expect(said['ok'] and not problems(said), f'{name}: found although there is none')
 
 
 def header_bytes(whole, trials):
@@ -218,7 +219,8 @@ def ends(whole, trials):
         for frame in whole.segments:
             if frame.size > 16:
                 trials.add(f'{whole.path.name}: cut in segment {frame.number}', whole.bytes[:frame.offset + 70],
-                           found_at(frame.offset, frame.events, ('end',), frame.number))
+                           # The frame SUM has counted those behind it too.
+                           found_at(frame.offset, sum(f.events for f in whole.segments if f.number >= frame.number), ('end',), frame.number))
     trials.add(f'{whole.path.name}: more behind', whole.bytes + b'more', found_at(len(whole.bytes), None, ('end', 'frame')))
 
 
@@ -254,6 +256,11 @@ def forged(whole, trials):
     trials.add(f'{name}: long name', whole.with_frame(types, bytes(names)), found_at(types.offset, None, ('content',)))
     trials.add(f'{name}: no names', whole.with_frame(types, kind=99), lambda n, said: expect(
         any(f['kind'] == 'type' or f['kind'] == 'index' for f in problems(said)), n))
+    process = next((f for f in whole.frames if f.kind == PROCESS), None)
+    if process:
+        paths = bytearray(whole.body(process))
+        paths[20] = 0  # in the path of the executable
+        trials.add(f'{name}: a null byte in a path', whole.with_frame(process, bytes(paths)), found_at(process.offset, None, ('content',)))
     header = bytearray(whole.body(whole.frames[0]))
     header[16] = 2
     trials.add(f'{name}: version', whole.with_frame(whole.frames[0], bytes(header)), found_at(0, None, ('header',)))
@@ -299,7 +306,7 @@ def hostile_index(whole, trials):
     """An index of nothing but wrong offsets: as many are told of as anybody reads."""
     index, footer = (next(f for f in whole.frames if f.kind == kind) for kind in (INDEX, FOOTER))
     for list_at, words, item in ((36, 'TYPES', struct.pack('<Q', 13)), (40, 'segments', struct.pack('<QQQ', 0, 1, 1))):
-        body = bytearray(whole.body(index)[:48]) + item * 5000
+        body = bytearray(whole.body(index)[:48]) + item * 5000 + bytes(8)
         struct.pack_into('<III', body, 32, 0, 0, 0)
         struct.pack_into('<I', body, list_at, 5000)
         header = bytearray(whole.bytes[index.offset:index.offset + 64])
@@ -371,7 +378,7 @@ def with_right_bodies(log):
 
 def as_text(directory, log):
     done = run(log)
-    expect(done.returncode == 0 and 'nothing is wrong' in done.stdout and not done.stderr, f'whole: {done}')
+    expect(done.returncode == 0 and 'no damage' in done.stdout and not done.stderr, f'whole: {done}')
     whole = Whole(log)
     segment = whole.segments[0]
     bad = directory / 'bad.log'
@@ -380,18 +387,40 @@ def as_text(directory, log):
     expect(done.returncode == 1, f'exit status {done.returncode}')
     expect(f'{bad}: offset {segment.offset}: segment 1: the body does not match its checksum; {segment.events} events are missing'
            in done.stdout, f'text: {done.stdout}')
-    expect(done.stdout.splitlines()[-1].startswith(f'{log}: nothing is wrong'), f'text: {done.stdout}')
+    expect(done.stdout.splitlines()[-1].startswith(f'{log}: no damage'), f'text: {done.stdout}')
     expect('\33[' not in done.stdout and '\33[' in run('--color=always', bad).stdout, 'colours')
     with open(log) as file:
         done = run('-', stdin=file)
     expect(done.returncode == 0, f'standard input: {done}')
 
 
+def sparse_files(directory, log):
+    """A file of terabytes with nothing in them takes no time, whoever reads it."""
+    whole, sparse = log.read_bytes(), directory / 'sparse.log'
+    for at in [], [1 << 40, 3 << 40]:
+        with open(sparse, 'wb') as file:
+            for offset in [0, *at]:
+                file.seek(offset)
+                file.write(whole)
+            file.truncate(4 << 40)
+        for command in 'check', 'report', 'stat', 'recover':
+            done = subprocess.run([POSIXTRACE, command, str(sparse)], capture_output=True, text=True, timeout=20)
+            expect(done.returncode in (0, 1), f'{command} of a sparse log: {done}')
+            if command == 'check':
+                expect(f'offset {len(whole)}: ' in done.stdout, f'a sparse log: {done.stdout}')
+                expect(not at or f'offset {at[1]}: a HEADER in the middle' in done.stdout, f'behind a hole: {done.stdout}')
+        with open(sparse) as file:
+            file.seek(64)
+            run('-', stdin=file)
+            expect(os.lseek(file.fileno(), 0, os.SEEK_CUR) == 64, 'the position of standard input')
+    sparse.unlink()
+
+
 def no_logs(directory):
     empty, text = directory / 'empty', directory / 'text'
     empty.write_bytes(b'')
     text.write_text('hello\n' * 100)
-    for path, words in ((empty, 'empty'), (text, 'not a log'), (directory, 'not a file'), (directory / 'missing', 'No such file')):
+    for path, words in ((empty, 'empty'), (text, 'not a posixtrace log'), (directory, 'neither a regular file'), (directory / 'missing', 'No such file')):
         done = run(path)
         expect(done.returncode == 1 and words in done.stderr and str(path) in done.stderr, f'{path}: {done}')
     expect(run(cwd=directory).returncode == 1, 'no posixtrace.log here')
@@ -413,6 +442,7 @@ def main():
         count += hostile_index(Whole(directory / 'append.log'), trials)
         as_read([log for log in logs if log.stat().st_size < 50000], directory)
         as_text(directory, directory / 'append.log')
+        sparse_files(directory, directory / 'append.log')
         no_logs(directory)
     print(f'{count} damaged logs, {failures} failures')
     sys.exit(1 if failures else 0)

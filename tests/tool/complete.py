@@ -55,6 +55,7 @@ def subcommands():
 		options = offers(name, "--")
 		check("--help" in options and len(set(options)) == len(options), f"options of {name}: {options}")
 		usage = subprocess.run([TOOL, name, "--help"], stdout=subprocess.PIPE, text=True).stdout
+		check(all(len(line) <= 80 for line in usage.splitlines()), f"lines of {name} --help that are too long")
 		check(all(option in usage or option == "--help" for option in options), f"options of {name} that it does not have: {options}")
 
 
@@ -65,6 +66,7 @@ def options():
 	check(offers("event", "--f64", "") == [] == offers("event", "--u16", ""), "a number")
 	check(offers("convert", "--to", "c") == ["ctf", "chrome", "csv"], "a format")
 	check(offers("stat", "--by", "p") == ["process"], "a scope")
+	check(set(offers("record", "--policy", "")) == {"flush", "loop", "until-full"}, "choices of an option")
 	check(offers("record", "--loop", "--ch") == ["--children"], "an argument that may be missing is not the next word")
 	check(offers("record", "--loop", "=", "") == [] == offers("record", "--loop", "="), "it is behind =")
 	for words in ("--output", "=", "x.log"), ("--loop", "=", "4M"), ("--output", "x.log"), ("--loop",):

@@ -12,8 +12,10 @@ import json
 import os
 import pty
 import re
+import resource
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,8 @@ ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8'}
 
 
 def run(*arguments, status=0, **more):
+    if arguments[0] in ('convert', 'report', 'stat'):
+        arguments = (arguments[0], '--system', *arguments[1:])
     done = subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=60, **more)
     assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
     return done.stdout.decode(), done.stderr.decode()
@@ -39,7 +43,7 @@ def report(*arguments):
 
 
 def leftovers():
-    return [name for name in os.listdir() if 'unfinished' in name]
+    return [name for name in os.listdir() if name.startswith('.')]
 
 
 # -- JSON lines ----------------------------------------------------------------------------------------
@@ -120,6 +124,31 @@ def test_csv_odd_names():
     assert rows[5]['event'] == 'no \ufffd UTF-8\ufffd' and rows[6]['s'] == 'ä\ufffd"'
 
 
+def test_csv_no_formulas():
+    log = Log()
+    begins = ['=', '+', '-', '@', "'", '\t', '\r', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20']
+    formulas = [begin + 'cmd|"/C calc"!A1' for begin in begins] + ['=1', '-', '@SUM(1)']
+    harmless = ['a=1', ' ', '', '1+1', '\uff1c', '(=1)']
+    for i, text in enumerate(formulas + harmless):
+        log.event(i, 'typed{s:s}', data=text.encode())
+    log.event(100, '=1+1', thread='@thread')
+    log.event(101, 'plain', data=b'=2+2\0')
+    log.event(102, 'numbers{i:i32,f:f64,a:i8[2],=x:u8}', data=struct.pack('<i4xdbbB', -5, -0.5, -1, -2, 3))
+    log.segment()
+    Path('=formulas.log').write_bytes(log.closed())
+    rows = table('./=formulas.log', './=formulas.log')
+    assert all(row['file'] == './=formulas.log' for row in rows)
+    rows = table('=formulas.log')
+    assert [row['s'] for row in rows[:len(formulas)]] == ["'" + text for text in formulas]
+    assert [row['s'] for row in rows[len(formulas):-3]] == harmless
+    assert rows[-3]['event'] == "'=1+1" and rows[-3]['thread'] == "'@thread" and rows[-2]['text'] == "'=2+2"
+    # Numbers are numbers.
+    assert (rows[-1]['i'], rows[-1]['f'], rows[-1]['a']) == ('-5', '-0.5', '-1 -2')
+    assert {row['file'] for row in table('=formulas.log', './=formulas.log')} == {"'=formulas.log", './=formulas.log'}
+    # A cell of a header is as any other.
+    assert not [name for name in rows[0] if name[0] in '=+-@']
+
+
 def test_csv_many_columns():
     log = Log()
     for i in range(300):
@@ -154,17 +183,13 @@ def test_output():
 def test_output_elsewhere():
     os.mkdir('directory')
     assert 'is a directory' in run('convert', '--to', 'csv', '-o', 'directory', 'server.log', status=1)[1]
-    assert 'No such file' in run('convert', '--to', 'csv', '-o', 'nowhere/x.csv', 'server.log', status=1)[1]
+    assert 'there is no directory nowhere' in run('convert', '--to', 'csv', '-o', 'nowhere/x.csv', 'server.log', status=1)[1]
     run('convert', '--to', 'csv', '-o', '/dev/null', 'server.log')
     assert 'No space' in run('convert', '--to', 'csv', '-o', '/dev/full', 'server.log', status=1)[1]
     os.mkfifo('fifo')
     reader = subprocess.Popen(['cat', 'fifo'], stdout=subprocess.PIPE)
     run('convert', '--to', 'csv', '-o', 'fifo', 'server.log')
     assert reader.communicate()[0].decode() == run('convert', '--to', 'csv', '-o', '-', 'server.log')[0]
-    # A link that somebody has laid there is not followed.
-    os.symlink('victim', 'linked.csv.unfinished')
-    run('convert', '-o', 'linked.csv', 'server.log')
-    assert not os.path.lexists('victim') and not leftovers()
     # What it was made from may be standard input.
     run('convert', '--to', 'csv', '-o', 'stdin.csv', '-', stdin=open('server.log'))
     assert Path('stdin.csv').read_text() == run('convert', '--to', 'csv', '-o', '-', 'server.log')[0]
@@ -180,7 +205,7 @@ def test_usage():
     for arguments in [], ['--to', 'xml', 'server.log'], ['-o', 'x.xml', 'server.log'], ['--to', 'csv', '--span', 'a,b', 'server.log'], ['--by', 'x']:
         run('convert', *arguments, status=2)
     assert 'No such file' in run('convert', '--to', 'csv', 'none.log', status=1)[1]
-    assert 'not a log' in run('convert', '--to', 'csv', __file__, status=1)[1]
+    assert 'not a posixtrace log' in run('convert', '--to', 'csv', __file__, status=1)[1]
     assert not leftovers() and not os.path.exists('none.csv')
 
 
@@ -192,6 +217,32 @@ def test_full_disk():
     assert done.stdout == b'1\n' and b'No space left' in done.stderr, done
 
 
+def test_limit_of_file_sizes():
+    """ulimit -f is an error like a full disk, and no signal."""
+    for arguments in ('convert', '--to', 'csv', '-o', 'long.csv'), ('convert', '--to', 'ctf', '-o', 'long.ctf'), ('view', '-o', 'long.html'), ('report',):
+        with open('standard', 'wb') as standard:
+            done = subprocess.run([POSIXTRACE, *arguments, 'many.log'], stdout=standard, stderr=subprocess.PIPE, env=ENVIRONMENT, timeout=60,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+        assert done.returncode == 1 and done.stderr.endswith(b': File too large\n') and done.stderr.count(b'\n') == 1, done
+        assert not leftovers()
+
+
+def test_commands():
+    for wrong, why in (('recrod',), "unknown command recrod; did you mean record?"), (('stats',), 'did you mean stat?'), (('frobnicate',), 'unknown command frobnicate\n'), \
+            (('-o', 'x', 'record'), 'unknown option -o; options of a command follow its name'):
+        assert why in run(*wrong, status=2)[1], why
+
+
+def begun(process, to):
+    if to == 'ctf':
+        return bool(leftovers())
+    directory = f'/proc/{process.pid}/fd'
+    try:
+        return any(os.readlink(f'{directory}/{fd}').startswith(os.getcwd() + '/#') for fd in os.listdir(directory)) or bool(leftovers())
+    except OSError:
+        return False
+
+
 def test_interrupted():
     """Nothing is left, and it is seen what ended it."""
     os.mkfifo('held')
@@ -200,7 +251,8 @@ def test_interrupted():
             out = 'stopped.' + to
             process = subprocess.Popen([POSIXTRACE, 'convert', '-o', out, *['many.log'] * 8], stderr=subprocess.PIPE, env=ENVIRONMENT)
             end = time.monotonic() + 30
-            while not os.path.exists(out + '.unfinished') and process.poll() is None and time.monotonic() < end:
+            # A directory is there from the beginning; a file has no name yet, and is among the descriptors.
+            while not begun(process, to) and process.poll() is None and time.monotonic() < end:
                 time.sleep(0.001)
             process.send_signal(signal_)
             process.communicate(timeout=30)

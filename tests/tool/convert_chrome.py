@@ -13,8 +13,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from made_log import OVERFLOW, RESUME, START, STOP, Log
-from viewer import (LOST, PAIRS, Event, Found, Slice, check_events, check_slices, cut_log, equal, odd_log, random_log, report,
-                    run, run_tests, wild_log, write)
+from viewer import (LOST, PAIRS, ROWS, Event, Found, Slice, check_events, check_slices, cut_log, equal, odd_log, random_log, report,
+                    rows_log, run, run_tests, wild_log, write)
 
 POSIXTRACE, STAT_LOG, REPORT_LOGS = (Path(path).resolve() for path in sys.argv[1:4])
 PIDS = 4194304
@@ -56,7 +56,7 @@ class Reader:
         return self.begin + int(ts * 1000)
 
     def name(self, event):
-        equal('what names say', list(event), ['ph', 'name', 'pid', 'tid', 'args'])
+        equal('what names say', list(event), ['ph', 'name', 'ts', 'pid', 'tid', 'args'])
         number = (event['pid'], event['tid']) if event['name'] == 'thread_name' else (event['pid'],)
         self.names[event['name'], *number] = event['args']['name']
 
@@ -81,15 +81,25 @@ class Reader:
         else:
             # Nestable async events are found by their category and id, others by their thread.
             stack = self.stacks.setdefault((event['cat'], event['id']) if phase in 'be' else (event['pid'], event['tid']), [])
-            self.slice(phase in 'bB', stack, Slice(name, time), values, where)
+            self.slice(phase, stack, Slice(name, time), values, where)
 
-    def slice(self, begins, stack, slice, values, where):
-        if begins:
+    def slice(self, phase, stack, slice, values, where):
+        if phase in 'bB':
             stack.append(slice)
-            self.found.events.append(Event(slice.begin, values['event'], values, **where))
+            if phase == 'b':
+                self.found.events.append(Event(slice.begin, values['event'], values, **where))
+            else:
+                # What is the same function has the same values, for speedscope.
+                equal('values of B', values, {})
             return
         begun = stack.pop()
         equal('name', begun.span, slice.span)
+        if phase == 'E':
+            assert slice.begin > begun.begin, 'an E of the time of its B comes before it in speedscope'
+            values = dict(values)
+            last = {name: values.pop(name) for name in ('end', 'incomplete') if name in values}
+            self.found.events.append(Event(begun.begin, values['event'], values, **where))
+            values = last
         begun.end, begun.incomplete = slice.begin, values.get('incomplete')
         equal('what ends say', list(values), ['incomplete' if begun.incomplete else 'end'])
         if not begun.incomplete:
@@ -117,11 +127,12 @@ def test_whole():
     log.segment()
     equal('all of it', json.loads(convert(write('one.log', log.closed()))), {
         'traceEvents': [
-            {'ph': 'M', 'name': 'thread_name', 'pid': 100, 'tid': 100, 'args': {'name': 'main'}},
+            {'ph': 'M', 'name': 'thread_name', 'ts': 0, 'pid': 100, 'tid': 100, 'args': {'name': 'main'}},
             {'ph': 'i', 'name': 'a', 'cat': 'posixtrace', 'ts': 1234567.891, 'pid': 100, 'tid': 100, 's': 't', 'args': {'text': 'hello'}}],
         'displayTimeUnit': 'ns',
         'otherData': {'begin': 10**18 + 7, 'logs': [{'file': 'one.log', 'created': 10**18 + 7, 'host': 'host', 'kernel': '6.1',
-                                                     'machine': 'x86_64'}]}})
+                                                     'machine': 'x86_64', 'complete': True, 'lost': 0, 'discarded': 0,
+                                                     'unwritten': 0}]}})
     equal('nothing', json.loads(convert(write('none.log', Log().closed())))['traceEvents'], [])
 
 
@@ -129,8 +140,8 @@ def test_odd():
     found = read(write('odd.log', odd_log()))
     check_events(POSIXTRACE, found, 'odd.log')
     values = {event.name: event.values for event in found.events}
-    equal('a field like what is said of events', {name: values['address'][name] for name in ('address_', 'time (ns)', 'text_')},
-          {'address_': 7, 'time (ns)': 2**64 - 1, 'text_': 'a\0b\ufffd'})
+    equal('a field like what is said of events', {name: values['address'][name] for name in ('address_', 'time (ns)', 'text')},
+          {'address_': 7, 'time (ns)': str(2**64 - 1), 'text': 'a\0b\ufffd'})
     equal('unit', values['nür'], {'ö (µs)': 255, 'more': '80'})
     equal('behind the declared', values['more'], {'a': 513, 'more': '030405'})
     assert values['cut']['truncated'] is True
@@ -140,13 +151,15 @@ def test_program():
     run(STAT_LOG, 'program.log', 4, 50)
     job, depth = ('job.begin', 'job.end', 'job'), ('depth.in', 'depth.out', 'depth.in to depth.out')
     for options, spans, phases in (([], [job], 'iBEM'), (['--by', 'process'], [job], 'ibeM'), (['--no-pairs'], [], 'iM'),
-                                   (['--nested', '--span', 'depth.in,depth.out'], [job, depth], 'ibeM'),
+                                   (['--nested', '--span', 'depth.in,depth.out'], [job, depth], 'iBEM'),
                                    (['--nested', '--no-pairs', '--span', 'depth.in,depth.out'], [depth], 'iBEM')):
         reader = Reader(convert(*options, 'program.log'))
         check_slices(POSIXTRACE, reader.found, spans, *(o for o in options if o in ('--nested', '--by', 'process')), 'program.log')
         if '--by' not in options:
             check_events(POSIXTRACE, reader.found, 'program.log')
-        equal('phases', {event['ph'] for event in reader.trace['traceEvents']}, set(phases))
+        # A slice of no time is asynchronous, whatever the span.
+        no_time = 'be' if any(s.begin == s.end for s in reader.found.slices) else ''
+        equal('phases', {event['ph'] for event in reader.trace['traceEvents']}, set(phases + no_time))
         assert set(reader.names.values()) >= {f'worker {i}' for i in range(4)} | {str(STAT_LOG)}
 
 
@@ -169,6 +182,65 @@ def test_wild():
             found = Reader(convert(*options, log), same_names=True).found
             equal('types', {event.name for event in found.events}, {line['event'] for line in report(POSIXTRACE, log)} - LOST)
             assert len(found.slices) > 10
+
+
+def speedscope(events):
+    """The importer of speedscope 1.25, for one thread: B and E in two queues by time, frames told apart by names and values.
+
+    Returns (name of the frame, begin, end, depth) for each. Where it would drop an event, or end a frame by itself, the test fails.
+    """
+    def key(event):
+        return event['name'] + (json.dumps(event['args'], default=str) if 'args' in event else '')
+    begins, ends = ([e for e in sorted(events, key=lambda e: e['ts']) if e['ph'] == phase] for phase in 'BE')
+    stack, frames = [], []
+    while begins or ends:
+        if begins and (not ends or begins[0]['ts'] < ends[0]['ts'] or begins[0]['ts'] == ends[0]['ts'] and key(begins[0]) == key(ends[0])):
+            stack.append(begins.pop(0))
+            continue
+        at = next((i for i, e in enumerate(ends) if stack and e['ts'] == ends[0]['ts'] and e['name'] == stack[-1]['name']), 0)
+        last = ends.pop(at)
+        assert stack and stack[-1]['name'] == last['name'], f'{last} is dropped, {stack} is open'
+        frames.append((key(stack[-1]), stack[-1]['ts'], last['ts'], len(stack)))
+        stack.pop()
+    equal('open at the end', stack, [])
+    return frames
+
+
+def frames_of(reader):
+    threads = {}
+    for event in reader.trace['traceEvents']:
+        assert 'ts' in event
+        threads.setdefault((event['pid'], event['tid']), []).append(event)
+    return [frame for events in threads.values() for frame in speedscope(events)]
+
+
+def test_one_row():
+    """What nests is in the row of its thread, and one function to speedscope; what overlaps it is not."""
+    reader = Reader(convert(write('rows.log', rows_log())))
+    check_slices(POSIXTRACE, reader.found, ROWS, 'rows.log')
+    check_events(POSIXTRACE, reader.found, 'rows.log')
+    frames = frames_of(reader)
+    equal('frames', sorted({(name, depth) for name, _, _, depth in frames}), [('db.query', 2), ('disk', 3), ('request', 1)])
+    equal('count', len(frames), 6 + 12 + 6)
+    equal('async', {e['name'] for e in reader.trace['traceEvents'] if e['ph'] in 'be'}, {'wait'})
+
+
+def test_speedscope():
+    """No begin and no end is dropped, whatever the times are."""
+    for seed in range(2):
+        log = write('random.log', random_log(seed))
+        for options in ([], ['--nested'], ['--nested', '--span', 'lock,mark']):
+            frames = frames_of(Reader(convert(*options, log)))
+            assert len({name for name, *_ in frames}) in (1, 2) and len(frames) > 20, frames[:5]
+    log = Log()
+    for time, name in ((5, 'a.begin'), (5, 'b.begin'), (5, 'b.end'), (5, 'a.end'), (5, 'a.begin'), (5, 'b.begin'), (5, 'b.end'), (6, 'b.begin'),
+                       (7, 'b.end'), (7, 'a.end'), (7, 'a.begin'), (7, 'a.end'), (7, 'b.begin'), (8, 'b.end')):
+        log.event(time, name)
+    log.segment()
+    reader = Reader(convert(write('instants.log', log.closed())))
+    check_slices(POSIXTRACE, reader.found, [('a.begin', 'a.end', 'a'), ('b.begin', 'b.end', 'b')], 'instants.log')
+    check_events(POSIXTRACE, reader.found, 'instants.log')
+    equal('frames', [name for name, *_ in frames_of(reader)], ['b', 'a', 'b'])
 
 
 def test_too_deep():

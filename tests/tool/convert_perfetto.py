@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from made_log import OVERFLOW, RESUME, START, STOP, Log
-from viewer import (LOST, PAIRS, Event, Found, Slice, check_events, check_slices, cut_log, equal, odd_log, random_log, report,
-                    run, run_tests, wild_log, write)
+from viewer import (LOST, PAIRS, ROWS, Event, Found, Slice, check_events, check_slices, cut_log, equal, odd_log, random_log, report,
+                    rows_log, run, run_tests, wild_log, write)
 
 HERE = Path(__file__).resolve().parent
 POSIXTRACE, STAT_LOG, REPORT_LOGS = (Path(path).resolve() for path in sys.argv[1:4])
@@ -78,6 +78,7 @@ class Reader:
         self.names, self.labels, self.texts = {}, {}, {}
         self.tracks, self.known = {}, set()
         self.found = Found()
+        self.rows = {}  # of each span: the names of tracks, and how deep slices are
         events = []
         for packet in packets:
             sequence = one(packet, 'trusted_packet_sequence_id')
@@ -147,9 +148,10 @@ class Reader:
         if kind == 'INSTANT':
             self.found.events.append(Event(time, name, values, **where))
         elif kind == 'SLICE_BEGIN':
-            assert name in (track['name'], values.get('event', name))
+            # A slice says its event where its name is that of its span; else its track has the name of the span.
             self.found.events.append(Event(time, values.get('event', name), values, **where))
-            stack.append(Slice(track['name'], time))
+            stack.append(Slice(name if 'event' in values else track['name'], time))
+            self.rows.setdefault(stack[-1].span, set()).add((track['name'] or '', len(stack)))
         else:
             assert stack, f'nothing is open where {event} ends it'
             slice = stack.pop()
@@ -208,8 +210,8 @@ def test_odd():
     found = read(write('odd.log', odd_log()))
     check_events(POSIXTRACE, found, 'odd.log')
     values = {event.name: event.values for event in found.events}
-    equal('a field like what is said of events', {name: values['address'][name] for name in ('address_', 'time (ns)', 'text_')},
-          {'address_': 7, 'time (ns)': 2**64 - 1, 'text_': 'a\0b\ufffd'})
+    equal('a field like what is said of events', {name: values['address'][name] for name in ('address_', 'time (ns)', 'text')},
+          {'address_': 7, 'time (ns)': 2**64 - 1, 'text': 'a\0b\ufffd'})
     equal('unit', values['nür'], {'ö (µs)': 255, 'more': '80'})
     equal('types', values['numbers'], {'a': -2**63, 'b': 2**64 - 1, 'c': list(range(200))})
     equal('behind the declared', values['more'], {'a': 513, 'more': '030405'})
@@ -263,6 +265,14 @@ def test_nested():
         found = read(*options, 'nested.log')
         check_slices(POSIXTRACE, found, [('x.begin', 'x.end', 'x')], *options, 'nested.log')
         check_events(POSIXTRACE, found, 'nested.log')
+
+
+def test_one_row():
+    """Slices that nest are on the track of their thread, in each other; what overlaps them has a track of its own."""
+    reader = Reader(convert(write('rows.log', rows_log())))
+    check_slices(POSIXTRACE, reader.found, ROWS, 'rows.log')
+    check_events(POSIXTRACE, reader.found, 'rows.log')
+    equal('rows', reader.rows, {'request': {('', 1)}, 'db.query': {('', 2)}, 'disk': {('', 3)}, 'wait': {('wait', 1)}})
 
 
 def test_wild():

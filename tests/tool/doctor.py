@@ -47,12 +47,12 @@ def place():
 def healthy():
     found = lines()
     has(found, 'ok', '/dev/shm', 'tmpfs')
-    has(found, 'ok', 'directory', 'can be made')
+    has(found, 'ok', 'directory', 'can be created')
     has(found, 'ok', 'trial', 'this process traced itself: 5000 events')
     has(found, 'ok', 'trial', 'a child process was traced by its process id: 1000 events')
     has(found, 'ok', 'trial', 'a log of 1000 events')
     has(found, 'ok', 'leftovers', 'none')
-    has(found, 'ok', 'streams', 'of at most 240')
+    has(found, 'ok', 'streams', 'of at most 1024')
     done = run()
     expect(done.returncode == 0 and 'no problems' in done.stdout.splitlines()[-1], f'{done}')
     expect('\33[' not in done.stdout and '\33[' in run('--color=always').stdout, 'colours')
@@ -61,7 +61,7 @@ def healthy():
 def directory_wrong():
     place().chmod(0o755)
     found = lines(status=1)
-    has(found, 'problem', 'directory', 'open to others (mode 755)')
+    has(found, 'problem', 'directory', 'other users can use')
     has(found, 'problem', 'trial', 'cannot be created: Permission denied')
     path = place()
     path.chmod(0o700)
@@ -78,7 +78,7 @@ def memory_full():
         space = os.statvfs('/dev/shm')
         full.write(bytes(space.f_bavail * space.f_bsize - 50000))
     found = lines(status=1)
-    has(found, 'problem', 'space', 'are left in /dev/shm')
+    has(found, 'problem', 'space', 'are free in /dev/shm')
     has(found, 'problem', 'trial', 'Cannot allocate memory')
     os.unlink('/dev/shm/full')
 
@@ -86,7 +86,7 @@ def memory_full():
 def limits():
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
-    has(lines(status=1, preexec_fn=limit), 'problem', 'limits', 'files may have 0.1 MiB')
+    has(lines(status=1, preexec_fn=limit), 'problem', 'limits', 'files may have at most 0.1 MiB')
 
 
 def leftovers(directory):
@@ -100,7 +100,7 @@ def leftovers(directory):
     tracer.kill()
     log.unlink()
     for _ in range(2):
-        has(lines(), 'warning', 'leftovers', '1 stream of programs that were killed waits for a log that is not there')
+        has(lines(), 'warning', 'leftovers', '1 stream of programs that were killed belongs to logs that no longer exist')
     # One that cannot be finished, and one that only its own version can.
     tracer = Tracer(TRACER, '-l', directory / 'other.log')
     other = next(file for file in place().glob('stream-*') if f'{tracer.pid:x}' in file.name or f'{tracer.pid}' in file.name)
@@ -110,7 +110,7 @@ def leftovers(directory):
     tracer.kill()
     sizes = {file: f'{file.stat().st_size / 1048576:.1f} MiB' for file in place().glob('stream-*')}
     one = next(size for file, size in sizes.items() if file != other)
-    has(lines(), 'warning', 'leftovers', f'1 stream of programs that were killed waits for a log that is not there any more, {one}; '
+    has(lines(), 'warning', 'leftovers', f'1 stream of programs that were killed belongs to logs that no longer exist, {one}; '
         f'1 other of killed programs, {sizes[other]}')
     for file in place().iterdir():
         file.unlink()
@@ -132,7 +132,7 @@ def a_process():
     found = lines('-p', tracer.pid)
     has(found, 'ok', 'process', f'{tracer.pid} tracer')
     has(found, 'ok', 'library', '')
-    has(found, 'ok', 'trace points', 'it has come to one')
+    has(found, 'ok', 'trace points', 'it has reached a trace point')
     has(found, 'ok', 'streams', '0 trace it')
     has(found, 'ok', 'event types', '2 of its own')
     has(found, 'ok', 'trial', 'was created, and removed again')
@@ -160,7 +160,7 @@ def names_it(directory):
 
 
 def no_process():
-    has(lines('-p', 4194303, status=1), 'problem', 'process', 'there is none with this id')
+    has(lines('-p', 4194303, status=1), 'problem', 'process', 'there is no process with this id')
     with subprocess.Popen(['true']) as zombie:
         os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
         has(lines('-p', zombie.pid, status=1), 'problem', 'process', 'has ended')
@@ -182,7 +182,7 @@ def other_user():
     tracer = Tracer(TRACER)
     try:
         found = lines('-p', tracer.pid, status=1, preexec_fn=become)
-        has(found, 'problem', 'permission', 'it belongs to user 0, and this one is 65534')
+        has(found, 'problem', 'permission', 'it belongs to user 0, this command to user 65534')
     except (subprocess.SubprocessError, PermissionError):
         print('no other user to be tried')
     tracer.end()

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -39,9 +40,9 @@ def nothing():
     done = run('-p', os.getpid())
     expect(done.returncode == 0 and f'doctor -p {os.getpid()}' in done.stderr, f'{done}')
     done = run('-p', 4194303)
-    expect(done.returncode == 1 and 'there is none' in done.stderr, f'{done}')
+    expect(done.returncode == 1 and 'there is no process 4194303' in done.stderr, f'{done}')
     done = run('--json', '-p', 4194303)
-    expect(done.returncode == 1 and not done.stdout and 'there is none' in done.stderr, f'{done}')
+    expect(done.returncode == 1 and not done.stdout and 'there is no process 4194303' in done.stderr, f'{done}')
     expect(processes('-p', os.getpid()) == [], 'one that has nothing of the library')
 
 
@@ -65,6 +66,12 @@ def not_traced():
     lines = run().stdout.splitlines()
     expect(len(lines) == 2 and lines[0].split()[0] == 'PID', f'{lines}')
     expect(lines[1].split() == [str(tracer.pid), 'tracer', '-', 'not', 'traced'], f'{lines}')
+    # Nor is its child, or a process that does not trace at all, which is no error.
+    with subprocess.Popen(['sh', '-c', 'sleep 20 & echo $!; wait'], stdout=subprocess.PIPE, text=True) as shell:
+        child = int(shell.stdout.readline())
+        done = run('-p', child)
+        expect(done.returncode == 0 and f'process {child} has not used the library' in done.stderr and not done.stdout.strip(), f'{done}')
+        os.kill(child, 9)
     tracer.end()
     expect(processes() == [], 'it has ended')
 

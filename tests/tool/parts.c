@@ -5,20 +5,24 @@
  */
 #include <locale.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-#include "bytes.h"
-#include "layout_json.h"
-#include "layout_print.h"
-#include "layouts.h"
-#include "match.h"
-#include "moment.h"
-#include "out.h"
-#include "rates.h"
+#include "common/bytes.h"
+#include "logs/debuginfo.h"
+#include "common/json.h"
+#include "event/layout_json.h"
+#include "event/layout_print.h"
+#include "event/layouts.h"
+#include "logs/match.h"
+#include "common/moment.h"
+#include "common/out.h"
+#include "live/rates.h"
 #include "base/ticks.h"
 #include "test.h"
 
-/* What was put since the last time. */
+/* Returns the output since the last call. */
 static const char *put(void)
 {
 	static char text[4096];
@@ -72,10 +76,14 @@ TEST(sizes)
 		uint64_t bytes;
 		const char *text, *brief;
 	} sizes[] = {
-		{ 0, "0 bytes", "0" }, { 1023, "1023 bytes", "1023" }, { 1024, "1 KiB", "1.0K" }, { 1536, "1.5 KiB", "1.5K" }, { 65536, "64 KiB", "64K" },
-		{ 10188, "9.9 KiB", "9.9K" }, { 10200, "10.0 KiB", "10K" }, { 102348, "99.9 KiB", "100K" }, { 102399, "100 KiB", "100K" },
-		{ 240000, "234 KiB", "234K" }, { 1048063, "1023 KiB", "1023K" }, { 1048064, "1.0 MiB", "1.0M" }, { 4 << 20, "4 MiB", "4.0M" },
-		{ 59035320, "56.3 MiB", "56M" }, { UINT64_C(5) << 40, "5 TiB", "5.0T" }, { UINT64_MAX, "16 EiB", "16E" },
+		{ 0, "0 bytes", "0" }, { 1023, "1023 bytes", "1023" }, { 1024, "1 KiB", "1.0K" },
+		{ 1536, "1.5 KiB", "1.5K" }, { 65536, "64 KiB", "64K" },
+		{ 10188, "9.9 KiB", "9.9K" }, { 10200, "10.0 KiB", "10K" }, { 102348, "99.9 KiB", "100K" },
+		{ 102399, "100 KiB", "100K" },
+		{ 240000, "234 KiB", "234K" }, { 1048063, "1023 KiB", "1023K" }, { 1048064, "1.0 MiB", "1.0M" },
+		{ 4 << 20, "4 MiB", "4.0M" },
+		{ 59035320, "56.3 MiB", "56M" }, { UINT64_C(5) << 40, "5 TiB", "5.0T" },
+		{ UINT64_MAX, "16 EiB", "16E" },
 	};
 	char text[16];
 
@@ -97,10 +105,12 @@ static unsigned fields(const char *name)
 TEST(layout_names)
 {
 	static const char *const wrong[] = {
-		"", "name", "{a:u8}", "name{}", "name{a}", "name{a:}", "name{a:u9}", "name{:u8}", "name{a:u8", "name a:u8}", "name{a:u8,}", "name{,a:u8}",
-		"name{a:u8}x", "name{a:u8[0]}", "name{a:u8[]}", "name{a:u8[65536]}", "name{a:u8[2}", "name{a:u8[-1]}", "name{a:s,b:u8}", "name{a:s[2]}",
+		"", "name", "{a:u8}", "name{}", "name{a}", "name{a:}", "name{a:u9}", "name{:u8}", "name{a:u8",
+		"name a:u8}", "name{a:u8,}", "name{,a:u8}",
+		"name{a:u8}x", "name{a:u8[0]}", "name{a:u8[]}", "name{a:u8[65536]}", "name{a:u8[2}", "name{a:u8[-1]}",
+		"name{a:s,b:u8}", "name{a:s[2]}",
 		"name{a:u8/}", "name{a:u8}}", "name{a:u8]}", "name{a:u8/0123456789abcdef}",
-		/* What a terminal would obey, and no UTF-8. */
+		/* Terminal control characters, and invalid UTF-8. */
 		"name{a:u8/\33[31mRED}", "name{\33[2J:u8}", "name{a\n:u8}", "name{a:u8/\177}", "name{a:u8/\xc2\x9b" "31m}", "name{\x9b" "2J:u8}",
 		"name{a:u8/\xc2}",
 	};
@@ -117,7 +127,7 @@ TEST(layout_names)
 	}
 }
 
-/* As the compiler has it. */
+/* Offsets as the compiler computes them. */
 struct sample {
 	uint8_t a;
 	double b;
@@ -131,8 +141,10 @@ struct sample {
 TEST(layout_places)
 {
 	struct layout l = { 0 };
-	static const size_t expected[] = { offsetof(struct sample, a), offsetof(struct sample, b), offsetof(struct sample, c), offsetof(struct sample, d),
-		                           offsetof(struct sample, e), offsetof(struct sample, f), offsetof(struct sample, g) };
+	static const size_t expected[] = { offsetof(struct sample, a), offsetof(struct sample, b),
+	                                   offsetof(struct sample, c), offsetof(struct sample, d),
+		                           offsetof(struct sample, e), offsetof(struct sample, f),
+		                           offsetof(struct sample, g) };
 
 	/* i386. */
 	if (_Alignof(struct sample) < 8)
@@ -144,17 +156,68 @@ TEST(layout_places)
 	l = (struct layout){ .align_most = 4 };
 	MUST(layout_parse(&l, "n{a:u32,b:u64}"));
 	CHECK_EQ("-", l.field[1].offset, 4);
-	/* Nothing behind all the rest. */
+	/* No field can follow an unlimited one. */
 	MUST(layout_parse(&l, "n{c:s}"));
 	CHECK("-", !layout_parse(&l, "n{d:u8}"));
 	CHECK_EQ("-", l.count, 3);
 	l = (struct layout){ 0 };
-	while (layout_parse(&l, "n{d:u8}"))
-		;
+	for (unsigned i = 0; i < LAYOUT_FIELDS + 1; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "n{d%u:u8}", i);
+		CHECK("-", layout_parse(&l, name) == (i < LAYOUT_FIELDS));
+	}
 	CHECK_EQ("-", l.count, LAYOUT_FIELDS);
+	/* A duplicate field, in one name or in two. */
+	l = (struct layout){ 0 };
+	CHECK("-", !layout_parse(&l, "n{a:u8,a:u16}"));
+	MUST(layout_parse(&l, "n{a:u8}"));
+	CHECK("-", !layout_parse(&l, "n{b:u8,a:u8}") && l.count == 1);
 }
 
-/* Every length, at the end of memory that there is: a sanitizer sees who reads further. */
+/* Errors in a layout are reported with their place. */
+TEST(layout_faults)
+{
+	static const struct {
+		const char *name, *at; /* at is null if the layout is valid */
+	} names[] = {
+		{ "n", NULL }, { "n{a:u8}", NULL }, { "{a:u9}", NULL }, { "f{x", NULL }, { "a{b}c", NULL },
+		{ "n{a:u99}", "u99" }, { "n{a:u8,b:}", "" },
+		{ "n{}", NULL }, { "n{a}", NULL }, { "n{a:u8,b}", "b" }, { "n{a:u8,a:u16}", "a:u16" },
+		{ "n{a:u8[0]}", "[0]" }, { "n{a:s[2]}", "[2]" }, { "n{a:s,b:u8}", "b:u8" },
+		{ "n{a:u8/}", "/" }, { "n{a:u8]}", "]" }, { "n{a:u8", "{a:u8" }, { "n{a:u8}x", "x" },
+		{ "n{a:u8}}", "}" },
+	};
+	const struct layout none = { 0 };
+
+	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+		struct layout_fault fault;
+		bool wrong = layout_wrong(&none, names[i].name, &fault);
+		char at[64] = "";
+
+		if (wrong)
+			snprintf(at, sizeof at, "%.*s", (int)fault.length, fault.at);
+		CHECK(names[i].name, wrong == (names[i].at != NULL));
+		CHECK_STR(names[i].name, at, names[i].at ? names[i].at : "");
+	}
+}
+
+TEST(layout_json_exact)
+{
+	const int64_t most = INT64_C(1) << 53, numbers[] = { most, most + 1, -most, -most - 1, INT64_MAX, INT64_MIN };
+	struct layout l = { 0 }, u = { 0 };
+
+	MUST(layout_parse(&l, "n{a:i64[6]}") && layout_parse(&u, "n{a:x64[2]}"));
+	layout_json(&l, (const unsigned char *)numbers, sizeof numbers);
+	CHECK_STR("-", put(), "{\"a\":[9007199254740992,\"9007199254740993\",-9007199254740992,\"-9007199254740993\","
+	                      "\"9223372036854775807\",\"-9223372036854775808\"]}");
+	json_done();
+	put();
+	layout_json(&u, (const unsigned char *)numbers, 16);
+	CHECK_STR("-", put(), "{\"a\":[9007199254740992,\"9007199254740993\"]}");
+}
+
+/* Every length, at the end of an allocation, so that a sanitizer detects reads beyond it. */
 TEST(layout_lengths)
 {
 	struct sample s = { .a = 1, .b = 0.5, .c = { 1, 2, 3 }, .d = "abc", .e = UINT64_MAX, .f = -1, .g = 255 };
@@ -179,11 +242,32 @@ TEST(layout_lengths)
 		put();
 		free(data);
 	}
+	json_done();
+	put();
+	/* A number beyond the precision of a double is a string. */
+	layout_json(&l, (unsigned char *)&s, sizeof s);
+	CHECK_STR("-", put(),
+	          "{\"a\":1,\"b\":0.5,\"c\":[1,2,3],\"d\":\"abc\",\"e\":\"18446744073709551615\",\"f\":-1,\"g\":255}");
 	layout_print(&l, (unsigned char *)&s, sizeof s);
 	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2 3] d=\"abc\" e=18446744073709551615 f=-1 g=255}");
 	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, c) + 4);
 	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2] ...}");
-	/* As the locale has it. */
+	/* An incomplete item is shown as bytes, padding between fields is not shown. */
+	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, c) + 5);
+	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2] ... +03}");
+	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, b));
+	CHECK_STR("-", put(), "{a=1 ...}");
+	layout_print(&l, (unsigned char *)&s, 0);
+	CHECK_STR("-", put(), "{...}");
+	layout_print(&l, (const unsigned char *)"\1\0\0\0\0\0\0\0\2\3", 10);
+	CHECK_STR("-", put(), l.field[1].offset == 8 ? "{a=1 ... +0203}" : "{a=1 ... +00000000 0203}");
+	l = (struct layout){ 0 };
+	MUST(layout_parse(&l, "n{a:u32,b:s}"));
+	layout_print(&l, (const unsigned char *)"abc", 3);
+	CHECK_STR("-", put(), "{... +616263}");
+	layout_print(&l, (const unsigned char *)"\1\0\0\0x", 5);
+	CHECK_STR("-", put(), "{a=1 b=\"x\"}");
+	/* According to the locale. */
 	l = (struct layout){ 0 };
 	MUST(layout_parse(&l, "n{größe:u8/µs}"));
 	setlocale(LC_CTYPE, "C");
@@ -208,7 +292,8 @@ TEST(layouts_together)
 		CHECK_STR("-", layouts_name(l, id), id == 65 ? "other" : "row");
 	CHECK("-", layouts_find(l, 64) == layouts_find(l, 67) && layouts_find(l, 64)->count == 2);
 	CHECK_EQ("-", layouts_find(l, 65)->count, 1);
-	CHECK("-", !layouts_find(l, 68) && !layouts_find(l, 69) && !layouts_name(l, 69) && !layouts_find(l, UINT32_MAX));
+	CHECK("-", !layouts_find(l, 68) && !layouts_find(l, 69) && !layouts_name(l, 69) &&
+	      !layouts_find(l, UINT32_MAX));
 }
 
 TEST(texts)
@@ -271,9 +356,12 @@ static uint64_t parsed(const char *text)
 
 TEST(moments_read)
 {
-	static const char *const wrong[] = { "", "x", "-1", "1x", "1 y", "25:00", "14:60", "2026-13-01", "2026-11-21x", "2026-11-21 ", "14:30:05.",
-		                             "14:30:05.1x", "2026-1-1", "1e300", "nan", "inf", "0x10", "1e3", "1e3s", "1.5.2", ".", ".s",
-		                             "2026-02-29", "2026-02-31 12:00", "2100-02-29", "2026-04-31", "2026-00-10", "2026-01-00" };
+	static const char *const wrong[] = { "", "x", "-1", "1x", "1 y", "25:00", "14:60", "2026-13-01", "2026-11-21x",
+	                                     "2026-11-21 ", "14:30:05.",
+		                             "14:30:05.1x", "2026-1-1", "1e300", "nan", "inf", "0x10", "1e3", "1e3s",
+		                             "1.5.2", ".", ".s",
+		                             "2026-02-29", "2026-02-31 12:00", "2100-02-29", "2026-04-31", "2026-00-10",
+		                             "2026-01-00" };
 
 	setenv("TZ", "UTC0", 1);
 	CHECK_EQ("-", parsed("0"), 0);
@@ -284,7 +372,7 @@ TEST(moments_read)
 	CHECK_EQ("-", parsed("7ns"), 7);
 	CHECK_EQ("-", parsed("2m"), 120 * NS_PER_S);
 	CHECK_EQ("-", parsed("1h"), 3600 * NS_PER_S);
-	/* Each nanosecond, as it is printed. */
+	/* Exact to the nanosecond, as printed. */
 	CHECK_EQ("-", parsed("86399.123456789"), 86399123456789);
 	CHECK_EQ("-", parsed("21:05:06"), NS_PER_S - 500);
 	CHECK_EQ("-", parsed("21:05:05.000000501"), 1);
@@ -296,10 +384,10 @@ TEST(moments_read)
 	CHECK_EQ("-", parsed("2."), 2 * NS_PER_S);
 	CHECK_EQ("-", parsed("2028-02-29") - parsed("2028-02-28"), 86400 * NS_PER_S);
 	CHECK_EQ("-", parsed("2026-12-31 23:59:60"), parsed("2027-01-01"));
-	/* Farther away than 64 bits of nanoseconds. */
+	/* Beyond 64 bits of nanoseconds. */
 	CHECK_EQ("-", parsed("2600-01-01") + BEGIN, UINT64_MAX);
 	CHECK_EQ("-", parsed("9999-12-31 23:59:59.999999999") + BEGIN, UINT64_MAX);
-	/* More than a time_t of 32 bits holds. */
+	/* Beyond a time_t of 32 bits. */
 	CHECK_EQ("-", parsed("2040-01-01 00:00:00.5") + BEGIN, UINT64_C(2208988800) * NS_PER_S + 500000000);
 	CHECK_EQ("-", parsed("1969-12-31 23:59:59") + BEGIN, 0);
 	CHECK_EQ("-", parsed("1960-01-01") + BEGIN, 0);
@@ -313,9 +401,12 @@ TEST(moments_printed)
 		uint64_t ns;
 		const char *text;
 	} durations[] = {
-		{ 0, "0 ns" }, { 999, "999 ns" }, { 1000, "1 us" }, { 1234567, "1.23 ms" }, { 1500000, "1.5 ms" }, { 20000, "20 us" },
-		{ 999499, "999 us" }, { 999500, "1 ms" }, { 99949, "99.9 us" }, { 99951, "100 us" }, { 9995, "10 us" }, { 59999999999, "60 s" },
-		{ 60000000000, "1 min 0 s" }, { 125000000000, "2 min 5 s" }, { 3723000000000, "1 h 2 min" }, { 180000000000000, "2 d 2 h" },
+		{ 0, "0 ns" }, { 999, "999 ns" }, { 1000, "1 us" }, { 1234567, "1.23 ms" }, { 1500000, "1.5 ms" },
+		{ 20000, "20 us" },
+		{ 999499, "999 us" }, { 999500, "1 ms" }, { 99949, "99.9 us" }, { 99951, "100 us" }, { 9995, "10 us" },
+		{ 59999999999, "60 s" },
+		{ 60000000000, "1 min 0 s" }, { 125000000000, "2 min 5 s" }, { 3723000000000, "1 h 2 min" },
+		{ 180000000000000, "2 d 2 h" },
 	};
 	char text[32], utc[40];
 
@@ -357,11 +448,36 @@ TEST(names)
 	struct match *m = match_new();
 
 	CHECK("-", match_all(m) && match_name(m, "any") && !match_option(m, 'x', "y"));
-	CHECK("-", wanted("sql.*", NULL, "sql.row") && !wanted("sql.*", NULL, "sql") && !wanted("sql", NULL, "sql.row"));
+	CHECK("-", wanted("sql.*", NULL, "sql.row") && !wanted("sql.*", NULL, "sql") &&
+	      !wanted("sql", NULL, "sql.row"));
+	CHECK("-", wanted("sql.row{a:u8}", NULL, "sql.row{a:u8}") && wanted("sql.row{a:u8,b:s}", NULL, "sql.row"));
+	CHECK("-", !wanted("!sql.row{a:u8}", NULL, "sql.row{a:u8}") && wanted("bad{a:u99}", NULL, "bad{a:u99}"));
 	CHECK("-", wanted("sql.row", NULL, "sql.row{a:u8}") && !wanted("*}", NULL, "sql.row{a:u8}"));
 	CHECK("-", !wanted("!sql.row", NULL, "sql.row") && wanted("!sql.row", NULL, "other"));
-	CHECK("-", !wanted("sql.*", "!sql.row", "sql.row") && wanted("sql.*", "!sql.row", "sql.open") && !wanted("sql.*", "!sql.row", "other"));
-	CHECK("-", wanted("!sql.*", "sql.row", "sql.row") && !wanted("!sql.*", "sql.row", "sql.open") && wanted("!sql.*", "sql.row", "other"));
+	CHECK("-", !wanted("sql.*", "!sql.row", "sql.row") && wanted("sql.*", "!sql.row", "sql.open") &&
+	      !wanted("sql.*", "!sql.row", "other"));
+	CHECK("-", wanted("!sql.*", "sql.row", "sql.row") && !wanted("!sql.*", "sql.row", "sql.open") &&
+	      wanted("!sql.*", "sql.row", "other"));
+}
+
+/* -- debuginfo.h ---------------------------------------------------------------------------------- */
+
+/* A path of a damaged log with a length far beyond its end, outside of the heap. */
+TEST(image_paths)
+{
+	static const unsigned char id[] = "id";
+	size_t length = 64 << 20;
+	char *path = calloc(1, length);
+	struct image *i;
+
+	MUST(path);
+	strcpy(path, "/bin/true");
+	i = image_of(path, length, id, 0);
+	CHECK_STR("-", image_path(i), "/bin/true");
+	CHECK("-", image_of(path, length, id, 0) == i && image_of(path, 9, id, 0) == i);
+	CHECK("-", image_of(path, 8, id, 0) != i && image_of(path, 9, id, 2) != i);
+	CHECK("-", image_of(path, 0, id, 0) == image_of("", 0, id, 0));
+	free(path);
 }
 
 /* -- rates.h ------------------------------------------------------------------------------------- */
@@ -378,7 +494,7 @@ TEST(seconds)
 	rates_add(r, 5, 1);
 	rates_add(r, 6, 1);
 	rates_look(r, 11 * NS_PER_S + 1);
-	/* A minute and more without a look, but time goes on, and more events come. */
+	/* More than a minute without a look, while time passes and events come. */
 	for (unsigned second = 11; second < 90; second++) {
 		CHECK_EQ("-", rates_history(r, 5, seconds), 11);
 		CHECK_EQ("-", seconds[RATES_SECONDS - 1], 1);
@@ -397,6 +513,7 @@ TEST(seconds)
 	rates_free(r);
 }
 
-TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(sizes), TEST_ENTRY(layout_names), TEST_ENTRY(layout_places), TEST_ENTRY(layout_lengths),
-          TEST_ENTRY(layouts_together), TEST_ENTRY(texts), TEST_ENTRY(forms), TEST_ENTRY(moments_read), TEST_ENTRY(moments_printed), TEST_ENTRY(names),
-          TEST_ENTRY(seconds))
+TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(sizes), TEST_ENTRY(layout_names), TEST_ENTRY(layout_places),
+          TEST_ENTRY(layout_json_exact), TEST_ENTRY(layout_faults), TEST_ENTRY(layout_lengths),
+          TEST_ENTRY(layouts_together), TEST_ENTRY(texts), TEST_ENTRY(forms), TEST_ENTRY(moments_read),
+          TEST_ENTRY(moments_printed), TEST_ENTRY(names), TEST_ENTRY(image_paths), TEST_ENTRY(seconds))

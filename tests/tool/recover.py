@@ -37,8 +37,8 @@ def whole(log, events):
 
 def nothing():
     done = run()
-    expect(done.returncode == 0 and done.stdout == 'nothing was left behind\n', f'{done}')
-    expect(run('--dry-run').stdout == 'nothing was left behind\n', 'nothing')
+    expect(done.returncode == 0 and done.stdout == 'nothing to recover\n', f'{done}')
+    expect(run('--dry-run').stdout == 'nothing to recover\n', 'nothing')
 
 
 def finishes(log):
@@ -108,13 +108,13 @@ def gone(log):
     for path in Path('/dev/shm').glob('posixtrace-*/*'):
         path.unlink()
     done = run(log)
-    expect(done.returncode == 1 and 'what its stream had is gone' in done.stderr, f'{done}')
+    expect(done.returncode == 1 and 'the rest of its stream is lost' in done.stderr, f'{done}')
     nothing()
 
 
 def alive(log):
     tracer = Tracer(TRACER, '-l', log)
-    expect(run().stdout == 'nothing was left behind\n', 'it lives')
+    expect(run().stdout == 'nothing to recover\n', 'it lives')
     done = run(log)
     expect(done.returncode == 1 and f'process {tracer.pid} tracer is writing it' in done.stderr, f'{done}')
     expect(check(log).returncode == 0 and 'it is being written' in check(log).stdout, 'check')

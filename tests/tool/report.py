@@ -7,6 +7,8 @@
 #
 # SPDX-License-Identifier: MIT
 
+import contextlib
+import gzip
 import json
 import os
 import pty
@@ -16,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 
@@ -31,9 +34,9 @@ for name in ('NO_COLOR', 'PAGER', 'LESS', 'POSIXLY_CORRECT'):
     ENVIRONMENT.pop(name, None)
 
 
-def run(*arguments, status=0, messages='', environment=None, **more):
+def run(*arguments, status=0, messages='', environment=None, system=True, **more):
     """What it prints; its exit status and its messages are as they should be."""
-    done = subprocess.run([POSIXTRACE, 'report', *map(str, arguments)], capture_output=True, env={**ENVIRONMENT, **(environment or {})},
+    done = subprocess.run([POSIXTRACE, 'report', *(['--system'] if system else []), *map(str, arguments)], capture_output=True, env={**ENVIRONMENT, **(environment or {})},
                           timeout=60, **more)
     assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
     assert re.fullmatch(messages, done.stderr.decode(), re.S), f'{arguments}: {done.stderr.decode()}'
@@ -105,13 +108,56 @@ def test_filters():
     assert sorted(events('-e', '!sql.*') + ['sql.row'] * 3) == sorted(everything)
     assert set(events('--pid', 4800)) == {'an \\x1b[31mevil\\x0a name', 'request', 'posix_trace_start', 'posix_trace_stop', *lost}
     assert set(events('--pid', 4800, '--pid', 4711)) == set(everything) - {'posix_trace_flush_start', 'posix_trace_flush_stop'}
-    assert set(events('--tid', 4712)) == {'line', 'brace{but no:layout}', '?90', *lost}
+    assert set(events('--tid', 4712)) == {'line', 'brace{but no layout}', '?90', *lost}
     assert events('--thread', 'chi*', '-e', 'request') == [lost[0], 'request']
     # From the first time on, up to the second.
     assert events('--from', '2ms', '--to', '0.0020001') == ['sql.row']
-    assert events('--from', '8500us', '--to', '9ms') == []
+    assert lines('--from', '8us', '--to', '9us', 'server.log', messages='posixtrace report: no event is between --from and --to; the log has .*') == []
     assert events('--from', '22:13:20.129456789', '--to', '2023-11-14 22:13:20.132456790') == events('--from', '6ms', '--to', '9000001ns')
     assert events('--from', '1h') == ['posix_trace_stop']
+
+
+def test_system():
+    """What the recording itself does is not shown, but on request; where events are missing is."""
+    hidden = {'posix_trace_start', 'posix_trace_filter', 'posix_trace_flush_start', 'posix_trace_flush_stop'}
+
+    def events(*arguments):
+        return [line.strip() for line in lines('--fields', 'event', *arguments, 'server.log', system=False)]
+
+    assert set(events('--system')) - set(events()) == hidden and hidden <= set(events('--system'))
+    # It stopped by itself, which is where events are missing; the other one was wanted.
+    assert events('--system').count('posix_trace_stop') == 2 and events().count('posix_trace_stop') == 1
+    assert set(events('-e', 'posix_*')) >= hidden and not set(events('-e', '*')) & hidden
+    assert not any(json.loads(line)['event'] in hidden for line in run('--json', 'server.log', system=False).splitlines())
+    assert lines(made('flushes.log', (1, 'a'), (2, 'posix_trace_start')), '--fields', 'event', system=False) == ['a']
+    csv = {all: subprocess.run([POSIXTRACE, 'convert', '--to', 'csv', *all, '-o', '-', 'server.log'], capture_output=True, check=True).stdout
+           for all in ((), ('--system',))}
+    assert csv[()] != csv['--system',] and b'flush_start' not in csv[()] and b'flush_start' in csv['--system',]
+
+
+def test_names_with_layouts():
+    """A name can be given as the program writes it, with its braces."""
+    for pattern in ('sql.row', 'sql.row{rows:u32,time:u64/ns}', 'sql.r*{rows:u32}'):
+        assert lines('--fields', 'event', '-e', pattern, 'server.log')[:3] == ['sql.row'] * 3, pattern
+    assert 'sql.row' not in lines('--fields', 'event', '-e', '!sql.row{rows:u32,time:u64/ns}', 'server.log')
+
+
+def test_nothing_there():
+    """What cannot be there is told, with what there is, the nearest first."""
+    def told(*arguments, status=1):
+        done = subprocess.run([POSIXTRACE, 'report', '--no-header', *map(str, arguments), log], capture_output=True, env=ENVIRONMENT, timeout=60)
+        assert done.returncode == status and done.stdout == b'', (arguments, done)
+        return done.stderr.decode()
+
+    log = made('names.log', *((0.1 * i, name) for i, name in enumerate(('disk.read', 'order', 'shop.order', 'shop.done'), 1)))
+    assert told('-e', 'shop.ordre').endswith('-e shop.ordre: no event type has that name; there are shop.order, shop.done, order, disk.read\n')
+    assert 'there are disk.read, ' in told('--json', '-e', 'dsk.*')
+    assert told('-e', 'shop.ordre', '-e', 'ordr').count('\n') == 2
+    assert 'there are 100\n' in told('--pid', 9) and 'there are 100\n' in told('--tid', 9) and 'there are main\n' in told('--thread', 'b')
+    assert 'from 0.1' in told('--from', '5s', status=0) and 'all of the options together' in told('-e', 'order', '-e', '!o*', status=0)
+    assert '--from 2s is not before --to 1s' in told('--from', '2s', '--to', '1s', status=2)
+    # One of two is there.
+    assert lines('--fields', 'event', '-e', 'order', '-e', 'x', log, messages='.*-e x: no event type has that name.*') == ['order']
 
 
 def test_time_zones():
@@ -176,10 +222,41 @@ def test_wrong():
         assert run(*wrong, 'server.log', status=2, messages=usage) == ''
     Path('empty').touch()
     Path('text').write_text('no log\n' * 100)
-    os.mkfifo('fifo')
-    for path, why in (('fifo', 'a log is read from a file only'), ('empty', 'the file is empty'), ('text', 'not a log of posixtrace'), ('.', 'a log is read from a file only'),
+    for path, why in (('empty', 'the file is empty'), ('text', 'not a posixtrace log'), ('.', 'neither a regular file nor a pipe'),
                       ('nothing', 'No such file or directory')):
         run(path, status=1, messages=re.escape(f'posixtrace report: {path}: {why}\n'))
+
+
+def test_pipes():
+    """A log may come through a pipe, whole, to each reader, and to one that reads it twice."""
+    with open('server.log', 'rb') as file:
+        log = file.read()
+
+    def through(*arguments, data=log, more=()):
+        with subprocess.Popen([POSIXTRACE, *arguments, '-', *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=ENVIRONMENT) as reader:
+            # In pieces: no read has all of it.
+            with contextlib.suppress(BrokenPipeError):
+                for i in range(0, len(data), 1000):
+                    reader.stdin.write(data[i:i + 1000])
+                    reader.stdin.flush()
+            out, err = reader.communicate(timeout=60)
+            return reader.returncode, out.decode(), err.decode()
+
+    assert through('report', '--system', '--no-header') == (0, '\n'.join(lines('server.log')) + '\n', '')
+    assert through('report', '--system', '--no-header', '--tail', '3')[1].splitlines() == lines('server.log')[-3:]
+    for arguments in (['stat', '--json'], ['stat', '--json', '-e', 'sql.row'], ['convert', '--to', 'csv', '-o', '-'], ['check', '--json']):
+        status, out, err = through(*arguments)
+        done = subprocess.run([POSIXTRACE, *arguments, 'server.log'], capture_output=True, env=ENVIRONMENT, text=True)
+        assert (status, out) == (done.returncode, done.stdout.replace('"server.log"', '"-"' if 'check' in arguments else '"standard input"')), (out, err)
+    assert through('view', '-o', 'piped.html')[0] == 0
+    for data, why in ((b'', 'the pipe is empty'), (b'no log\n' * 100000, 'not a posixtrace log')):
+        assert through('report', data=data) == (1, '', f'posixtrace report: standard input: {why}\n')
+    os.mkfifo('fifo')
+    with subprocess.Popen(['cp', 'server.log', 'fifo']):
+        assert lines('fifo') == lines('server.log')
+    # A device has no end.
+    run('/dev/zero', status=1, messages='posixtrace report: /dev/zero: neither a regular file nor a pipe\n')
 
 
 # -- JSON -------------------------------------------------------------------------------------------------
@@ -196,7 +273,7 @@ def test_json():
     assert [object['text'] for object in objects if 'text' in object] == ['a "line"\tof\\text\n', 'grüß', 'x' + 100 * 'ü', 'no name', 'as far as it']
     assert bytes.fromhex([object for object in objects if len(object.get('data', '')) == 600][0]['data'])[255] == 255
     assert [object['event'] for object in objects if object.get('truncated')] == ['line']
-    assert by_name['an \33[31mevil\n name']['thread'] == 'child' and by_name['brace{but no:layout}']['thread'] == 'work \33[2J'
+    assert by_name['an \33[31mevil\n name']['thread'] == 'child' and by_name['brace{but no layout}']['thread'] == 'work \33[2J'
     assert len(objects) == len(lines('server.log')) + 1  # a loss is two events
     # What the system does has no process, and is cut as other data is, even where nothing of it is left.
     assert not {'pid', 'tid', 'thread'} & set(by_name['posix_trace_overflow'])
@@ -255,11 +332,77 @@ def test_other_file():
     here = os.path.realpath('copy')
     assert places('traced.log')[0] == expected_places()[0]
     for change, why in ((lambda: shutil.copy(FIXED, 'copy'), 'not the file that was traced'), (lambda: os.unlink('copy'), 'No such file'),
-                        (lambda: Path('copy').write_text('x'), r'[^\n]+'), (lambda: (os.unlink('copy'), os.mkfifo('copy')), 'no regular file')):
+                        (lambda: Path('copy').write_text('x'), 'not an ELF file'),
+                        # libdw would expand it.
+                        (lambda: Path('copy').write_bytes(gzip.compress(Path(PIE).read_bytes())), 'not an ELF file'),
+                        # A regular file, by its mode.
+                        (lambda: (os.unlink('copy'), os.symlink('/proc/cpuinfo', 'copy')), 'not a regular file'), (lambda: (os.unlink('copy'), os.mkfifo('copy')), 'not a regular file')):
         change()
-        found = places('traced.log', messages=rf'posixtrace report: {re.escape(here)}: no functions and lines: {why}[^\n]*\n')
+        found = places('traced.log', messages=rf'posixtrace report: {re.escape(here)}: no functions and source lines: {why}[^\n]*\n')
         assert re.fullmatch(rf'{re.escape(here)}\+0x[0-9a-f]+', found[0]) and found[0] == found[3], found
         assert found[2] == expected_places()[2]
+
+
+def test_separate_debug_file():
+    """Beside a file in a directory that others can write to, no debug file is opened: it may be a FIFO."""
+    if LIBDW != 'libdw' or not shutil.which('objcopy'):
+        return
+    os.mkdir('beside')
+    shutil.copy(PIE, 'beside/copy')
+    subprocess.run(['objcopy', '--only-keep-debug', 'copy', 'copy.debug'], check=True, cwd='beside')
+    subprocess.run(['objcopy', '--strip-debug', '--add-gnu-debuglink=copy.debug', 'copy'], check=True, cwd='beside')
+    subprocess.run(['beside/copy', 'traced.log'], check=True, env={**os.environ, 'LD_LIBRARY_PATH': f'{LIBRARY.parent}:{LIBPOSIXTRACE.parent}'})
+
+    def first():
+        done = subprocess.run([POSIXTRACE, 'report', '--symbols', '--no-header', '--fields', 'symbol', '-e', 'place', '-n', '1', 'traced.log'],
+                              capture_output=True, text=True, timeout=20, env=ENVIRONMENT, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0 and done.stderr == '', done
+        return done.stdout.strip()
+
+    assert first() == expected_places()[0].strip()
+    os.chmod('beside', 0o777)
+    # The file itself has names of functions, and no lines.
+    assert re.fullmatch(r'called\+0x[0-9a-f]+ \(.*\)', first()), first()
+    os.unlink('beside/copy.debug')
+    os.mkfifo('beside/copy.debug')
+    assert re.fullmatch(r'called\+0x[0-9a-f]+ \(.*\)', first()), first()
+    # Nor beside a link to a file in order: it is looked for where the file is.
+    os.mkdir('apart')
+    os.rename('beside/copy', 'apart/copy')
+    os.symlink('../apart/copy', 'beside/copy')
+    assert re.fullmatch(r'called\+0x[0-9a-f]+ \(.*\)', first()), first()
+    subprocess.run(['objcopy', '--only-keep-debug', PIE, 'apart/copy.debug'], check=True)
+    assert first() == expected_places()[0].strip()
+
+
+def test_file_of_another_user():
+    """Its owner may cut it short or change it while it is read: so it is copied, and nothing of the file itself is mapped."""
+    if LIBDW != 'libdw' or os.geteuid() != 0:
+        return
+    shutil.copy(PIE, 'theirs')
+    subprocess.run(['./theirs', 'traced.log'], check=True, env={**os.environ, 'LD_LIBRARY_PATH': f'{LIBRARY.parent}:{LIBPOSIXTRACE.parent}'})
+    os.chown('theirs', 65534, 65534)
+    assert places('traced.log') == expected_places()
+    out, full = os.pipe()
+    os.set_blocking(full, False)
+    try:
+        while True:
+            os.write(full, b'x' * 4096)
+    except BlockingIOError:
+        os.set_blocking(full, True)
+    with subprocess.Popen([POSIXTRACE, 'report', '--symbols', 'traced.log'], stdout=full, env=ENVIRONMENT, stdin=subprocess.DEVNULL) as report:
+        asleep, deadline = 0, time.monotonic() + 30
+        while asleep < 5 and time.monotonic() < deadline:
+            asleep = asleep + 1 if Path(f'/proc/{report.pid}/stat').read_text().rsplit(')', 1)[1].split()[0] == 'S' else 0
+            time.sleep(0.01)
+        maps = Path(f'/proc/{report.pid}/maps').read_text()
+        os.truncate('theirs', 0)
+        os.close(full)
+        while os.read(out, 1 << 16):
+            pass
+        assert report.wait() == 0
+    os.close(out)
+    assert '/memfd:posixtrace' in maps and os.path.realpath('theirs') not in maps, maps
 
 
 # -- Pipes and terminals ------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ static struct log_writer writer;
 
 static struct log_event who = { .pid = 4711, .tid = 4711, .pthread = 7, .address = 0x401136, .name = "server" };
 
-/* ns: behind the creation */
+/* ns: nanoseconds after the creation */
 static void put(uint32_t id, uint64_t ns, const void *data, uint32_t length)
 {
 	struct log_event e = who;
@@ -52,7 +52,7 @@ static void begin(const char *path, const char *machine)
 	log_writer_begin(&writer, fd, POSIX_TRACE_APPEND, 64 << 20, 1024);
 	strcpy(writer.header.machine, machine);
 	MUST(output_begin(&writer.output, &writer.header) == 0);
-	draft_begin(&writer.draft, output_place(&writer.output)->sequence, output_room(&writer.output));
+	draft_begin(&writer.draft, output_position(&writer.output)->sequence, output_room(&writer.output));
 	log_writer_type(&writer, 70, "sql.row{rows:u32,time:u64/ns}");
 	log_writer_type(&writer, 71, "request");
 	log_writer_type(&writer, 72, "line");
@@ -60,7 +60,7 @@ static void begin(const char *path, const char *machine)
 	log_writer_type(&writer, 74, "all{f:f64,g:b}");
 	log_writer_type(&writer, 75, "an \33[31mevil\n name");
 	log_writer_type(&writer, 76, "request{id:u32/#,path:s}");
-	log_writer_type(&writer, 77, "brace{but no:layout}");
+	log_writer_type(&writer, 77, "brace{but no layout}");
 }
 
 /* -- The kinds ------------------------------------------------------------------------------ */
@@ -114,7 +114,7 @@ static void put_unknown(void)
 	put(72, 5 * MS, "no\xfftext", 7);
 	put(72, 5 * MS, "A", 2);
 	put(72, 5 * MS, bytes, sizeof bytes);
-	/* It would be cut inside of a character. */
+	/* Truncation would fall into a character. */
 	bytes[0] = 'x';
 	for (unsigned i = 1; i < 201; i += 2)
 		memcpy(bytes + i, "\xc3\xbc", 2);
@@ -165,7 +165,7 @@ static void make_client(void)
 	put(71, 8 * MS, "\3\0\0\0/third", 11);
 }
 
-/* Of three segments the one in the middle has been overwritten by zeroes. */
+/* Overwrites the middle one of three segments with zeroes. */
 static void make_hole(void)
 {
 	uint64_t from = 0, until = 0;
@@ -192,7 +192,7 @@ static unsigned char *put_string(unsigned char *p, const char *text)
 	return p + 2 + strlen(text);
 }
 
-/* What who.pid had mapped, looked at so many ns behind the creation. */
+/* Adds the mappings of process who.pid, as of this many ns after the creation. */
 static void put_process(uint64_t ns, uint64_t start, const char *path)
 {
 	unsigned char body[256], *p = body;
@@ -206,10 +206,11 @@ static void put_process(uint64_t ns, uint64_t start, const char *path)
 	put64(p + 16, 0x5000);
 	p = put_string(p + 24, path);
 	p = put_string(p, "id");
-	MUST(output_frame(&writer.output, FRAME_PROCESS, body, (size_t)(p - body), output_place(&writer.output)->types) == 0);
+	MUST(output_frame(&writer.output, FRAME_PROCESS, body, (size_t)(p - body),
+	                  output_position(&writer.output)->types) == 0);
 }
 
-/* Its first events are older than the first look at it. */
+/* The first events are older than the first look at the process. */
 static void make_exec(void)
 {
 	put_process(2 * MS, 0x400000, "/nowhere/first");
@@ -221,7 +222,7 @@ static void make_exec(void)
 	put(72, 7 * MS, "line", 4);
 	who.address = 0x702000;
 	put(72, 8 * MS, "line", 4);
-	/* A child has what its parent has, where that is sure. */
+	/* A child is assumed to have its parent's mappings where this is certain. */
 	who.pid = who.tid = 4800;
 	who.address = 0x700000;
 	put(72, 9 * MS, "line", 4);
@@ -239,7 +240,7 @@ static void make_many(void)
 		put(72, i * 10, &i, sizeof i);
 }
 
-/* As a program with words of four bytes has it: the number of eight bytes lies at a multiple of four. */
+/* As in a program with 32-bit words, where a 64-bit number is aligned to four bytes. */
 static void make_i386(void)
 {
 	put(70, MS, "\3\0\0\0\xb0\4\0\0\0\0\0\0", 12);

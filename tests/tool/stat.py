@@ -38,8 +38,8 @@ def equal(what, found, wanted):
         print(f'FAILED: {what}\n  {str(found)[:2000]}\n  not: {str(wanted)[:2000]}')
 
 
-def run(*arguments, status=0, locale='C.UTF-8'):
-    done = subprocess.run([POSIXTRACE, 'stat', *map(str, arguments)], capture_output=True, cwd=folder,
+def run(*arguments, status=0, locale='C.UTF-8', system=('--system',)):
+    done = subprocess.run([POSIXTRACE, 'stat', *system, *map(str, arguments)], capture_output=True, cwd=folder,
                           env=dict(ENVIRONMENT, LC_ALL=locale), timeout=120)
     equal(f'status of {arguments}: {done.stderr.decode()}', done.returncode, status)
     return done.stdout.decode() if status == 0 else done.stderr.decode()
@@ -225,6 +225,8 @@ def test_pairs():
     for time, name, pid, tid in ((0, 'end', 1, 1), (10, 'begin', 1, 1), (20, 'begin', 1, 2), (30, 'begin', 2, 3),
                                  (50, 'begin', 1, 1), (60, 'end', 1, 1), (100, 'end', 1, 1), (120, 'end', 1, 2), (400, 'begin', 1, 2)):
         log.event(time, name, pid, tid, f'{tid}')
+    log.types['gone'] = 200
+    log.add_types({200: 'gone'})
     log.segment()
     data = log.closed()
     #                                                         count, no end, no begin, cut, min, max
@@ -233,7 +235,7 @@ def test_pairs():
     equal('process', spans_of(data, '--span', 'begin,end', '--by', 'process'), [(1, 4, 3, 0, 10, 10)])
     equal('all', spans_of(data, '--span', 'begin,end', '--by', 'all'), [(1, 4, 3, 0, 10, 10)])
     equal('all, nested', spans_of(data, '--span', 'begin,end', '--by', 'all', '--nested'), [(3, 2, 1, 0, 10, 100)])
-    equal('patterns', spans_of(data, '--span', 'b*,e*', '--span', '*n,nothing'), [(2, 3, 2, 0, 10, 100), (0, 5, 0, 0)])
+    equal('patterns', spans_of(data, '--span', 'b*,e*', '--span', '*n,gone'), [(2, 3, 2, 0, 10, 100), (0, 5, 0, 0)])
     equal('periods', spans_of(data, '--span', 'begin,begin', '--by', 'all'), [(4, 1, 0, 0, 10, 350)])
     equal('only some', spans_of(data, '--span', 'begin,end', '--tid', 2), [(1, 1, 0, 0, 100, 100)])
 
@@ -361,6 +363,37 @@ def test_complaints():
                                     (['missing.log'], 1, 'missing.log'), (['text.log'], 1, 'text.log')):
         equal(f'{arguments}', word in run(*arguments, status=status), True)
     equal('help', run('--help').startswith('usage: posixtrace stat'), True)
+
+
+def test_system():
+    """What the recording itself does is counted on request only."""
+    log = Log()
+    log.event(0, 'posix_trace_start', 0, 0, '')
+    log.event(50, 'a', 1, 1, 'a')
+    log.event(70, 'b', 1, 1, 'a')
+    log.event(90, 'posix_trace_stop', 0, 0, '')
+    log.segment()
+    write('system.log', log.closed())
+    equal('all', len(stat('system.log')['types']), 4)
+    hidden = json.loads(run('--json', 'system.log', system=()))
+    equal('hidden', sorted(by(hidden['types'], 'name')), ['a', 'b'])
+    equal('title', 'system.log: 2 events in 20 ns' in run('system.log', system=()), True)
+    equal('by name', sorted(by(json.loads(run('--json', '-e', 'posix_trace_sto*', 'system.log', system=()))['types'], 'name')), ['posix_trace_stop'])
+
+
+def test_nothing_there():
+    log = Log()
+    log.event(0, 'sql.begin{id:u32,text:s}', 1, 1, 'a')
+    log.event(5, 'sql.end', 1, 1, 'a')
+    log.segment()
+    write('names.log', log.closed())
+    for arguments, words in ((['-e', 'sql.bgin'], '-e sql.bgin: no event type has that name; there are sql.begin, sql.end\n'),
+                             (['--span', 'sql.begin,sql.edn'], '--span sql.edn: no event type has that name; there are sql.end, sql.begin\n'),
+                             (['--pid', 9], 'no event is of a process given by --pid; there are 1\n')):
+        equal(arguments, words in run(*arguments, 'names.log', status=1), True)
+    equal('reversed', 'is not before' in run('--from', '2s', '--to', '1s', 'names.log', status=2), True)
+    # With its braces, the commas in which do not end it.
+    equal('braces', [span['count'] for span in stat('--span', 'sql.begin{id:u32,text:s},sql.end', 'names.log')['spans']], [1])
 
 
 def test_program():

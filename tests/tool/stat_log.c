@@ -29,7 +29,7 @@ struct thread {
 	pthread_t thread;
 	int number;
 	long tid;
-	int64_t outside; /* the sum of durations, as seen from outside */
+	int64_t outside; /* the sum of durations, measured around the calls */
 };
 
 static int64_t now(void)

@@ -107,7 +107,7 @@ static void child(void)
 		exit(1);
 	pid = fork();
 	if (pid == 0) {
-		/* "attached" comes behind its process id. */
+		/* "attached" follows the process id. */
 		if (read(told[0], &data, 1) != 1)
 			_exit(1);
 		posix_trace_eventid_open("child.only", &plain);

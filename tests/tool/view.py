@@ -4,7 +4,7 @@
 #
 #     view.py POSIXTRACE STAT_LOG
 #
-# Pages are taken apart here by what tool/columns.h says, and compared with what report and stat say of the same logs. How they look and work is
+# Pages are taken apart here by what tool/view/columns.h says, and compared with what report and stat say of the same logs. How they look and work is
 # view_browser.py's.
 #
 # SPDX-License-Identifier: MIT
@@ -31,14 +31,14 @@ NAMES = {name: number for number, name in PREDEFINED.items()}
 
 
 def run(*arguments, status=0, messages='.*', **more):
-    done = subprocess.run([POSIXTRACE, 'view', *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=120, **more)
+    done = subprocess.run([POSIXTRACE, 'view', '--system', *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=120, **more)
     assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
     assert re.fullmatch(messages, done.stderr.decode(), re.S), f'{arguments}: {done.stderr.decode()}'
     return done.stdout
 
 
 def tell(command, *arguments):
-    return subprocess.run([POSIXTRACE, command, '--json', *map(str, arguments)], capture_output=True, env=ENVIRONMENT, check=True).stdout.decode()
+    return subprocess.run([POSIXTRACE, command, '--json', '--system', *map(str, arguments)], capture_output=True, env=ENVIRONMENT, check=True).stdout.decode()
 
 
 # -- What is in a page -------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def shop(name='shop.log', host='host', created=1_600_000_000_000_000_000):
     log.segment(damaged=True)
     log.event(20000, 'sale.begin', tid=101, thread='till')
     of_system(log, 21000, STOP, struct.pack('=i', 1))
-    of_system(log, 25000, START, bytes(256))
+    of_system(log, 25000, START, struct.pack('=Q248x', 0x7465736576652131))  # a set as logs of 2026 have it
     log.event(26000, 'sale.end', tid=101, thread='till')
     log.segment()
     return write(name, log.closed(lost=5))
@@ -240,14 +240,21 @@ def test_extremes():
     assert [event['time'] for event in page.events] == [0, 2**62]
     empty = page_of(write('empty.log', Log().closed()))
     assert empty.events == [] and empty.tables['logs'][0]['gaps'] == []
-    assert page_of('-e', 'nothing', 'shop.log', messages='.*: 4 events\n').tables['events'] == 4, 'losses are always there'
+    assert page_of('-e', '!*', 'shop.log', messages='.*: 4 events\n').tables['events'] == 4, 'losses are always there'
+
+
+def test_nothing_there():
+    shop()
+    for arguments in (['-e', 'sael'], ['--span', 'sale.begin,sael.end']):
+        run('-o', 'nothing.html', *arguments, 'shop.log', status=1, messages='.*: no event type has that name; there are sale.*')
+        assert not Path('nothing.html').exists()
 
 
 def test_damaged_files():
     data = Path(shop()).read_bytes()
     for at in range(64, len(data), 97):
         Path('cut.log').write_bytes(data[:at])
-        done = subprocess.run([POSIXTRACE, 'view', '-o', 'cut.html', 'cut.log'], capture_output=True, env=ENVIRONMENT)
+        done = subprocess.run([POSIXTRACE, 'view', '--system', '-o', 'cut.html', 'cut.log'], capture_output=True, env=ENVIRONMENT)
         assert done.returncode in (0, 1), done
         if done.returncode == 0:
             same(Page(Path('cut.html').read_bytes()), 'cut.log')
@@ -264,7 +271,7 @@ def test_page_alone():
 
 def test_output():
     shop()
-    message = r'posixtrace view: shop\.html: 14 events, [0-9.]+ KiB; to be opened in a browser:\n  file:///.*/shop\.html\n'
+    message = r'posixtrace view: shop\.html: 14 events, [0-9.]+ KiB; open it in a browser:\n  file:///.*/shop\.html\n'
     run('shop.log', messages=message)
     first = Path('shop.html').read_bytes()
     assert Path('shop.html').stat().st_mode & 0o777 == 0o600
@@ -276,21 +283,21 @@ def test_output():
         run('-', stdin=file)
     shutil.copy('shop.log', 'a trace')
     run('a trace', messages='.*a%20trace.html\n')
-    assert sorted(path.name for path in Path('.').glob('*.unfinished')) == []
+    assert sorted(path.name for path in Path('.').glob('.*')) == []
 
 
 def test_what_is_not_overwritten():
     shop()
     Path('letter.html').write_text('dear')
-    run('-o', 'letter.html', 'shop.log', status=1, messages=r'posixtrace view: letter\.html: is there already, .*--force replaces it\n')
+    run('-o', 'letter.html', 'shop.log', status=1, messages=r'posixtrace view: letter\.html: already exists, .*--force replaces it\n')
     assert Path('letter.html').read_text() == 'dear'
     run('-f', '-o', 'letter.html', 'shop.log')
     assert Page(Path('letter.html').read_bytes()).events
     shutil.copy('shop.log', 'kept.log')
     for option in ([], ['-f']):
-        run(*option, '-o', 'kept.log', 'shop.log', status=1, messages=r'posixtrace view: kept\.log: is a log, and not overwritten.*')
+        run(*option, '-o', 'kept.log', 'shop.log', status=1, messages=r'posixtrace view: kept\.log: is a log, which is never overwritten.*')
     assert Path('kept.log').read_bytes() == Path('shop.log').read_bytes()
-    assert sorted(path.name for path in Path('.').glob('*.unfinished')) == []
+    assert sorted(path.name for path in Path('.').glob('.*')) == []
 
 
 def test_trouble():
@@ -299,7 +306,7 @@ def test_trouble():
         run(*wrong, 'shop.log', status=2, messages=usage)
     run('absent.log', status=1, messages=r'posixtrace view: absent\.log: No such file or directory\n')
     run('/dev/null', status=1)
-    run('-o', '/no/such/place.html', 'shop.log', status=1, messages=r'posixtrace view: /no/such/place\.html: No such file or directory\n')
+    run('-o', '/no/such/place.html', 'shop.log', status=1, messages=r'posixtrace view: /no/such/place\.html: there is no directory /no\n')
     run('-o', '/dev/full', 'real.log', status=1, messages=r'posixtrace view: /dev/full: No space left on device\n')
     read, write_end = os.pipe()
     os.close(read)

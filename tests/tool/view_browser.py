@@ -26,7 +26,7 @@ FRAME_MS, LOAD_MS = 100, 20000
 
 
 def tool(*arguments):
-    return subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, env=ENVIRONMENT, check=True).stdout.decode()
+    return subprocess.run([POSIXTRACE, arguments[0], *(['--system'] if arguments[0] in ('report', 'stat', 'view') else []), *map(str, arguments[1:])], capture_output=True, env=ENVIRONMENT, check=True).stdout.decode()
 
 
 def page_of(name, *arguments, wait=None):

@@ -7,16 +7,16 @@
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { absolute, duration, exactDuration, parseQuantity, plainSeconds, roundStep, seconds, ticks } from '../../tool/view/time.mjs';
-import { bytes, count, plural, shortened, visible } from '../../tool/view/text.mjs';
-import { asText, decode, ownText, summary } from '../../tool/view/fields.mjs';
-import { eachBin, lowerBound, lowerBoundNear } from '../../tool/view/seek.mjs';
-import { emptyColumns, unpackCuts, unpackEvents, unpackShapes } from '../../tool/view/unpack.mjs';
-import { eventAt, laneOf, makeTrace, summaryOf } from '../../tool/view/trace.mjs';
-import { layOut, layersMost, measure, nameOf, pairEvents, spansOf as spansOfEvent } from '../../tool/view/spans.mjs';
-import { histogram, mean, percentile } from '../../tool/view/spread.mjs';
-import { compile, find, splitWords } from '../../tool/view/search.mjs';
-import { chooseHues, hueCount, huesOfTexts, palette } from '../../tool/view/colours.mjs';
+import { absolute, duration, exactDuration, parseQuantity, plainSeconds, roundStep, seconds, ticks } from '../../tool/view/page/time.mjs';
+import { bytes, count, plural, shortened, visible } from '../../tool/view/page/text.mjs';
+import { asText, decode, ownText, summary } from '../../tool/view/page/fields.mjs';
+import { eachBin, lowerBound, lowerBoundNear } from '../../tool/view/page/seek.mjs';
+import { emptyColumns, unpackCuts, unpackEvents, unpackShapes } from '../../tool/view/page/unpack.mjs';
+import { eventAt, laneOf, makeTrace, summaryOf } from '../../tool/view/page/trace.mjs';
+import { layOut, layersMost, measure, nameOf, pairEvents, spansOf as spansOfEvent } from '../../tool/view/page/spans.mjs';
+import { histogram, mean, percentile } from '../../tool/view/page/spread.mjs';
+import { compile, find, splitWords } from '../../tool/view/page/search.mjs';
+import { chooseHues, hueCount, huesOfTexts, palette } from '../../tool/view/page/colours.mjs';
 
 const plain = (text) => text.replace(/\u2009/g, ' ');
 
@@ -136,6 +136,7 @@ test('fields of all kinds', () => {
 	view.setInt32(36, 7, true);
 	assert.equal(summary(type, data, true), 'u=200 i=-3 x=0xbeefB f=0.25 big=18446744073709551615 c="hi" n=[-1 7]');
 	assert.equal(summary(type, data.subarray(0, 8), true), 'u=200 i=-3 x=0xbeefB …');
+	assert.equal(summary(type, data.subarray(0, 6), true), 'u=200 i=-3 … +efbe');
 	assert.equal(decode(type, data, true).values[4].value, 18446744073709551615n);
 	const more = new Uint8Array(44);
 	assert.equal(decode(type, more, true).more.length, 4);

@@ -65,7 +65,7 @@ def run(*arguments, status=0, **more):
 
 
 def report(posixtrace, *arguments):
-    return [json.loads(line) for line in run(posixtrace, 'report', '--json', *arguments).decode().splitlines()]
+    return [json.loads(line) for line in run(posixtrace, 'report', '--system', '--json', *arguments).decode().splitlines()]
 
 
 # -- What has to be there ---------------------------------------------------------------------------------------
@@ -77,9 +77,11 @@ def unlabelled(values):
 
 
 def number(value):
-    """Hexadecimal numbers are texts in JSON; what is no number has none there."""
+    """Integers that a double cannot hold are texts in JSON; what is no number has none there."""
     if isinstance(value, list):
         return [number(item) for item in value]
+    if isinstance(value, str) and re.fullmatch(r'-?\d{16,20}', value):
+        return int(value)
     if isinstance(value, float):
         return float(struct.unpack('f', struct.pack('f', value))[0]) if math.isfinite(value) else None
     return value
@@ -130,7 +132,7 @@ def check_events(posixtrace, found, *arguments, machine=True):
 def check_slices(posixtrace, found, spans, *arguments):
     """As many and as long as they are counted. spans: (begin, end, what its slices are called)."""
     options = [part for begin, end, _ in spans for part in ('--span', f'{begin},{end}')]
-    rows = json.loads(run(posixtrace, 'stat', '--json', *options, *arguments))['spans']
+    rows = json.loads(run(posixtrace, 'stat', '--system', '--json', *options, *arguments))['spans']
     for row, (_, _, name) in zip(rows, spans):
         slices = [s for s in found.slices if s.span == name]
         durations = [s.end - s.begin for s in slices if not s.incomplete]
@@ -178,6 +180,19 @@ def random_log(seed, host='host', created=10**18):
     return log.closed(lost=3)
 
 
+def rows_log():
+    """Calls in calls in two threads, one of no time, and a wait that begins in one and ends in another."""
+    log = Log()
+    for n, (name, tid) in enumerate((name, tid) for _ in range(3) for tid in (100, 101) for name in
+                                    ('request.begin{id:u64}', 'db.query.begin{rows:u32}', 'disk.begin', 'disk.end', 'wait.begin', 'db.query.end',
+                                     'db.query.begin{rows:u32}', 'db.query.end', 'wait.end', 'request.end')):
+        log.event(10 * n, name, tid=tid, thread=f't{tid}', data=struct.pack('<Q', 2**60 + n)[:8 if 'id' in name else 4 if 'rows' in name else 0])
+    log.segment()
+    return log.closed()
+
+
+ROWS = [('request.begin', 'request.end', 'request'), ('db.query.begin', 'db.query.end', 'db.query'), ('disk.begin', 'disk.end', 'disk'),
+        ('wait.begin', 'wait.end', 'wait')]
 PAIRS = [('a.begin', 'a.end', 'a'), ('b/enter', 'b/exit', 'b')]
 
 

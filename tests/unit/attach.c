@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "base/file.h"
 #include "base/wait.h"
+#include "host/file.h"
 #include "shm.h"
 #include "unit.h"
 
@@ -27,7 +27,7 @@ static void begin(void)
 	MUST(self);
 	page = self_process(self)->page;
 	me = self_thread(self);
-	dir = file_directory(&self_process(self)->place, true);
+	dir = file_directory(&self_process(self)->shm_dir, true);
 	MUST(me && dir >= 0);
 	if (self_process(self)->locked)
 		SKIP("no membarrier() here");
@@ -38,7 +38,7 @@ static struct page_entry entry_of(uint32_t serial)
 	return (struct page_entry){ { 1234, 5678, 0 }, serial, 0 };
 }
 
-/* A stream that somebody has made and that exists, entered in this process's page. */
+/* Enters a stream that exists, with a hold on its file, in this process's page. */
 static struct hold held[20];
 
 static int enter(uint32_t serial)
@@ -51,7 +51,7 @@ static int enter(uint32_t serial)
 	struct attr a;
 
 	unit_attr(&a, 4096, 16 + serial, 0);
-	MUST(stream_create(dir, &self_process(self)->place, &origin, &a, false, &s, &held[serial]) == 0);
+	MUST(stream_create(dir, &self_process(self)->shm_dir, &origin, &a, false, &s, &held[serial]) == 0);
 	stream_unmap(&s);
 	return procpage_enter(page, unit_tid(), &entry);
 }
@@ -80,7 +80,7 @@ static bool empty(int slot, uint32_t serial)
 	return procpage_leave(page, slot, unit_tid(), &entry);
 }
 
-/* As its controller does it, from within. */
+/* Takes a stream out of the page as its controller does within the same process. */
 static void leave(int slot)
 {
 	uint32_t serial = page->slot[slot].serial;
@@ -98,7 +98,7 @@ static struct attached *attach_to(int slot)
 
 static bool is_mapped(const void *p)
 {
-	return mprotect((void *)(uintptr_t)p, 4096, PROT_READ | PROT_WRITE) == 0; /* as it was */
+	return mprotect((void *)(uintptr_t)p, 4096, PROT_READ | PROT_WRITE) == 0; /* does not change the protection */
 }
 
 static void *attach_too(void *slot)
@@ -131,7 +131,7 @@ TEST(slot)
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 }
 
-/* Its file is gone, or is nonsense: it goes from the page. */
+/* A stream whose file is gone or corrupt is taken out of the page. */
 TEST(cannot_be_mapped)
 {
 	struct page_entry entry;
@@ -155,10 +155,10 @@ TEST(cannot_be_mapped)
 	MUST(close(openat(dir, name, O_WRONLY | O_TRUNC)) == 0);
 	CHECK("-", attach_to(slot) == NULL);
 	CHECK("-", !procpage_read(page, slot, &entry));
-	CHECK_EQ("-", page->slot[slot].claim, 0);
+	CHECK_EQ("-", page->slot[slot].lock, 0);
 }
 
-/* No descriptor just now is no reason to throw it out. */
+/* A lack of descriptors is temporary: the stream stays in the page. */
 TEST(not_now)
 {
 	struct rlimit limit, none;
@@ -179,7 +179,7 @@ TEST(not_now)
 	CHECK("-", a && a->stream.header->serial == 1);
 }
 
-/* H11, H21: its creator has ended, by whatever, without a word. It has ended then, and goes. */
+/* H11, H21: the creator has ended without shutting the stream down. The stream is marked as ended and removed. */
 TEST(creator_has_ended)
 {
 	struct page_entry entry;
@@ -197,7 +197,10 @@ TEST(creator_has_ended)
 	CHECK("-", a && a->stream.header->serial == 2);
 }
 
-/* While events are recorded: noticed when it is time to ask, and not asked all the time. */
+/*
+ * The creator ends while events are recorded. The writer notices at its next check, and does not check at every
+ * event.
+ */
 TEST(creator_ends_later)
 {
 	struct page_entry entry;
@@ -211,24 +214,24 @@ TEST(creator_ends_later)
 	store_relaxed(&a->stream.header->state, STATE_RUNNING);
 	a->checked -= 10 * NS_PER_S;
 	attach_check(self, a);
-	CHECK_EQ("-", a->stream.header->state, STATE_RUNNING); /* it lives */
+	CHECK_EQ("-", a->stream.header->state, STATE_RUNNING); /* the creator is alive */
 	lock_release(&held[1]);
 	attach_check(self, a);
-	CHECK_EQ("-", a->stream.header->state, STATE_RUNNING); /* asked a moment ago */
+	CHECK_EQ("-", a->stream.header->state, STATE_RUNNING); /* checked a moment ago */
 	a->checked -= 10 * NS_PER_S;
 	attach_check(self, a);
 	CHECK_EQ("-", a->stream.header->state, STATE_ENDED | STATE_CUT);
 	CHECK("-", !procpage_read(page, slot, &entry));
 	CHECK("-", !file_there(1));
-	CHECK_EQ("-", page->slot[slot].claim, 0);
-	/* And the next look lets go of it. */
+	CHECK_EQ("-", page->slot[slot].lock, 0);
+	/* The next update unmaps the stream. */
 	attach_update(self, page, me);
 	CHECK("-", self->attached[slot] == NULL && me->count == 0);
 }
 
 /*
- * A slot whose stream has gone without a word, and another one is there now. A trace point that this thread has
- * interrupted may still be using the old one: so that stays until a look from outside of all.
+ * The stream of a slot has gone and a new one uses the slot. A trace point that this handler interrupted may still
+ * be using the old stream, so its mapping stays until an update outside of all trace points.
  */
 TEST(slot_used_again)
 {
@@ -257,7 +260,10 @@ TEST(slot_used_again)
 	CHECK("-", self->retired == NULL);
 }
 
-/* Its controller, in another process, has gone: the next look lets go of the mapping, and later events need none. */
+/*
+ * The controller in another process has shut down. The next update unmaps the stream, and later events need no
+ * update.
+ */
 TEST(let_go)
 {
 	const struct stream_header *old;
@@ -268,12 +274,12 @@ TEST(let_go)
 	slot[1] = enter(2);
 	attach_update(self, page, me);
 	CHECK_EQ("-", me->count, 2);
-	old = me->lane[slot[0]].header;
+	old = me->writer[slot[0]].header;
 	CHECK("-", page->sum.vacant & PAGE_LOOK);
 	unlink_stream(1);
 	CHECK("-", empty(slot[0], 1));
 	procpage_free(page, slot[0]);
-	CHECK("-", !(page->sum.vacant & PAGE_LOOK)); /* that is how the process notices */
+	CHECK("-", !(page->sum.vacant & PAGE_LOOK)); /* makes the process look at the page */
 	CHECK("-", is_mapped(old));
 	attach_update(self, page, me);
 	CHECK("-", !is_mapped(old));
@@ -284,51 +290,51 @@ TEST(let_go)
 	procpage_free(page, slot[1]);
 	CHECK("-", page->sum.vacant != UINT32_MAX);
 	attach_update(self, page, me);
-	CHECK("-", page->sum.vacant == UINT32_MAX); /* and from now on a trace point costs nothing */
+	CHECK("-", page->sum.vacant == UINT32_MAX); /* from now on a trace point costs nothing */
 	CHECK("-", self->attached[slot[1]] == NULL);
 }
 
-TEST(lanes)
+TEST(writers)
 {
 	int slot[3];
 	struct chunk mark;
 
 	begin();
-	me->change = 0;
+	me->generation = 0;
 	attach_update(self, page, me);
 	CHECK_EQ("-", me->count, 0);
-	CHECK_EQ("-", me->change, page->sum.change);
+	CHECK_EQ("-", me->generation, page->sum.generation);
 	for (uint32_t i = 0; i < 3; i++)
 		slot[i] = enter(i + 1);
-	CHECK("-", me->change != page->sum.change); /* that is how a thread notices */
+	CHECK("-", me->generation != page->sum.generation); /* makes the thread look at the page */
 	attach_update(self, page, me);
 	CHECK_EQ("-", me->count, 3);
-	CHECK_EQ("-", me->change, page->sum.change);
+	CHECK_EQ("-", me->generation, page->sum.generation);
 	for (uint32_t i = 0; i < 3; i++) {
-		const struct lane *lane = &me->lane[slot[i]];
+		const struct writer *writer = &me->writer[slot[i]];
 
-		MUST(lane->header && lane->attached);
-		CHECK_EQ("-", lane->header->serial, i + 1);
-		CHECK_EQ("-", lane->data_size, 17 + i);
-		CHECK_EQ("-", lane->clock_kind, lane->header->clock_kind);
-		CHECK("-", lane->chunk == NULL && lane->seat == NULL);
-		CHECK("-", me->order[i] == lane);
+		MUST(writer->header && writer->attached);
+		CHECK_EQ("-", writer->header->serial, i + 1);
+		CHECK_EQ("-", writer->data_size, 17 + i);
+		CHECK_EQ("-", writer->clock_kind, writer->header->clock_kind);
+		CHECK("-", writer->chunk == NULL && writer->seat == NULL);
+		CHECK("-", me->order[i] == writer);
 	}
-	/* A change elsewhere leaves a lane as it is; what is gone is empty. */
-	me->lane[slot[2]].chunk = &mark;
+	/* Writers of other slots stay as they are. The writer of an empty slot is empty. */
+	me->writer[slot[2]].chunk = &mark;
 	leave(slot[1]);
 	attach_update(self, page, me);
 	CHECK_EQ("-", me->count, 2);
-	CHECK("-", me->lane[slot[1]].header == NULL && me->lane[slot[1]].attached == NULL);
-	CHECK("-", me->lane[slot[2]].chunk == &mark);
-	/* Another stream in the same slot is another lane. */
-	me->lane[slot[0]].chunk = &mark;
+	CHECK("-", me->writer[slot[1]].header == NULL && me->writer[slot[1]].attached == NULL);
+	CHECK("-", me->writer[slot[2]].chunk == &mark);
+	/* A new stream in the same slot gets a new writer. */
+	me->writer[slot[0]].chunk = &mark;
 	leave(slot[0]);
 	CHECK_EQ("-", enter(9), slot[0]);
 	attach_update(self, page, me);
-	CHECK("-", me->lane[slot[0]].chunk == NULL);
-	MUST(me->lane[slot[0]].header);
-	CHECK_EQ("-", me->lane[slot[0]].header->serial, 9);
+	CHECK("-", me->writer[slot[0]].chunk == NULL);
+	MUST(me->writer[slot[0]].header);
+	CHECK_EQ("-", me->writer[slot[0]].header->serial, 9);
 }
 
 static bool filtered(trace_event_id_t id)
@@ -336,7 +342,10 @@ static bool filtered(trace_event_id_t id)
 	return me->filters && (me->filter[id / 32] >> id % 32 & 1);
 }
 
-/* What all streams filter out, a thread knows by itself; but not of streams that others inherit, as nobody tells it of a change there. */
+/*
+ * A thread filters out by itself the types that all streams filter out, except where a stream is inherited: a change
+ * of an inherited stream's filter is not announced to this process.
+ */
 TEST(filters)
 {
 	int slot[2];
@@ -346,18 +355,18 @@ TEST(filters)
 	slot[0] = enter(1);
 	attach_update(self, page, me);
 	CHECK("FILT-2", !filtered(70) && !filtered(100));
-	h[0] = me->lane[slot[0]].header;
+	h[0] = me->writer[slot[0]].header;
 	h[0]->filter[70 / 32] |= 1u << 70 % 32;
 	h[0]->filter[100 / 32] |= 1u << 100 % 32;
 	procpage_look_again(page);
-	CHECK("-", me->change != page->sum.change);
+	CHECK("-", me->generation != page->sum.generation);
 	attach_update(self, page, me);
 	CHECK("FILT-2", filtered(70) && filtered(100) && !filtered(71));
-	/* Another stream wants one of them. */
+	/* The second stream wants type 100. */
 	slot[1] = enter(2);
 	attach_update(self, page, me);
 	CHECK("FILT-4", !filtered(70) && !filtered(100));
-	h[1] = me->lane[slot[1]].header;
+	h[1] = me->writer[slot[1]].header;
 	h[1]->filter[100 / 32] |= 1u << 100 % 32;
 	procpage_look_again(page);
 	attach_update(self, page, me);
@@ -367,12 +376,16 @@ TEST(filters)
 	CHECK("FILT-4", filtered(70) && filtered(100));
 	leave(slot[0]);
 	attach_update(self, page, me);
-	CHECK("FILT-4", !filtered(70) && !filtered(100));
-	/* Inherited, or not to be looked at: the stream itself decides. */
+	/* Without streams, all types are filtered out. */
+	CHECK("-", filtered(70) && filtered(71) && filtered(100));
+	/*
+	 * Where a stream is inherited, or its page is not to be looked at, the thread leaves filtering to the
+	 * stream.
+	 */
 	slot[0] = enter(3);
 	attach_update(self, page, me);
-	me->lane[slot[0]].header->filter[70 / 32] |= 1u << 70 % 32;
-	me->lane[slot[0]].attached->entry.inherit_from = 1;
+	me->writer[slot[0]].header->filter[70 / 32] |= 1u << 70 % 32;
+	me->writer[slot[0]].attached->entry.inherit_from = 1;
 	procpage_look_again(page);
 	attach_update(self, page, me);
 	CHECK("FILT-2", !filtered(70));
@@ -393,7 +406,7 @@ TEST(detach)
 	leave(slot);
 	CHECK("-", !is_mapped(header));
 	CHECK("-", self->attached[slot] == NULL);
-	leave(enter(2)); /* one that nobody has mapped */
+	leave(enter(2)); /* a stream that no thread has mapped */
 }
 
 static struct thread *inside;
@@ -409,7 +422,7 @@ static void *stay_inside(void *arg)
 	return NULL;
 }
 
-/* H7: a thread that stays inside a trace point keeps its mapping: it must not be killed by a store there. */
+/* H7: while a thread is inside a trace point the mapping stays, as the thread's next store would otherwise kill it. */
 TEST(detach_from_one_inside)
 {
 	const struct stream_header *header;
@@ -429,14 +442,14 @@ TEST(detach_from_one_inside)
 	before = unit_now();
 	leave(slot);
 	CHECK("-", is_mapped(header));
-	CHECK_OP("-", unit_now() - before, <, 5000000000ll * test_slow()); /* and nobody waits for it for ever */
-	/* The slot can be used again all the same. */
+	CHECK_OP("-", unit_now() - before, <, 5000000000ll * test_slow()); /* the wait has a limit */
+	/* The slot can be used again. */
 	CHECK_EQ("-", enter(2), slot);
 	a = attach_to(slot);
 	CHECK("-", a && a->stream.header->serial == 2 && a->stream.header != header);
 }
 
-/* The same where it is the process itself that notices: it waits for nobody, and whoever comes next looks again. */
+/* If the process itself notices the shutdown, it does not wait for the thread inside. The next update tries again. */
 TEST(let_go_while_one_is_inside)
 {
 	const struct stream_header *old;
@@ -468,5 +481,5 @@ TEST(let_go_while_one_is_inside)
 
 TEST_MAIN(TEST_ENTRY(slot), TEST_ENTRY(cannot_be_mapped), TEST_ENTRY(not_now), TEST_ENTRY(creator_has_ended),
           TEST_ENTRY(creator_ends_later),
-          TEST_ENTRY(slot_used_again), TEST_ENTRY(let_go), TEST_ENTRY(lanes), TEST_ENTRY(filters), TEST_ENTRY(detach),
+          TEST_ENTRY(slot_used_again), TEST_ENTRY(let_go), TEST_ENTRY(writers), TEST_ENTRY(filters), TEST_ENTRY(detach),
           TEST_ENTRY(detach_from_one_inside), TEST_ENTRY(let_go_while_one_is_inside))

@@ -33,7 +33,7 @@ TEST(recognised)
 	CHECK("-", attr_get(&u.attr) == &u.a);
 }
 
-/* What the functions cannot have set: somebody else has written there. */
+/* Values that the functions never set: the application has overwritten the object. */
 TEST(overwritten)
 {
 	union {
@@ -56,7 +56,7 @@ TEST(overwritten)
 	WITH(create_nsec, -1);
 	WITH(create_nsec, 1000000000);
 	WITH(resolution_nsec, -1);
-	/* Without an end, copied to the caller they would go on. */
+	/* A string without a terminating null byte would make the caller's copy run on. */
 	attr_init(&u.a);
 	memset(u.a.name, 'n', sizeof u.a.name);
 	CHECK("-", !attr_get(&u.attr) && !attr_get_const(&u.attr));
@@ -80,7 +80,8 @@ TEST(defaults)
 	CHECK_EQ("-", a.create_sec, 0);
 	CHECK_EQ("-", a.create_nsec, 0);
 	CHECK_EQ("-", a.resolution_nsec, 1);
-	CHECK("-", strncmp(a.version, "posixtrace ", 11) == 0 && strlen(a.version) > 11 && strlen(a.version) < TRACE_NAME_MAX);
+	CHECK("-", strncmp(a.version, "posixtrace ", 11) == 0 && strlen(a.version) > 11 &&
+	      strlen(a.version) < TRACE_NAME_MAX);
 	CHECK_STR("-", a.name, "");
 	CHECK("-", attr_valid(&a, false));
 	CHECK("-", attr_valid(&a, true));
@@ -101,7 +102,10 @@ TEST(name_is_cut)
 		attr_set_name(&a, name);
 		CHECK_EQ("-", strlen(a.name), kept);
 		CHECK("-", strncmp(a.name, name, kept) == 0);
-		/* Nothing of an older, longer name stays behind: objects are compared and stored as bytes. */
+		/*
+		 * Nothing of an older, longer name stays after the new one: objects are compared and stored as
+		 * bytes.
+		 */
 		for (size_t i = kept; i < sizeof a.name; i++)
 			CHECK_EQ("-", a.name[i], 0);
 	}
@@ -156,7 +160,7 @@ TEST(event_sizes)
 			uint32_t size = attr_user_event_size(&a, length);
 
 			CHECK("-", size >= last && size % RECORD_ALIGN == 0);
-			/* Longer data is cut, so it takes no more. */
+			/* Longer data is truncated, so it takes no more space. */
 			if (length <= data_size[d])
 				CHECK_EQ("-", size, sizeof(struct record_owner) + record_size(length));
 			else
@@ -168,11 +172,11 @@ TEST(event_sizes)
 		CHECK("-", attr_event_size_max(&a) >= attr_system_event_size(&a));
 		CHECK("-", attr_event_size_max(&a) == limit || attr_event_size_max(&a) == attr_system_event_size(&a));
 	}
-	/* The data of START is one set, that of FILTER two. */
+	/* START has the data of one event set, FILTER of two. */
 	CHECK("-", attr_system_event_size(&a) >= record_size_max(2 * sizeof(trace_event_set_t)));
 }
 
-/* Programs hold these objects, and a newer library reads those of older programs. */
+/* Programs store these objects, and a newer library reads the objects of older programs. */
 TEST(layout)
 {
 	CHECK_EQ("-", sizeof(struct attr), 192);
@@ -190,5 +194,5 @@ TEST(layout)
 	CHECK_EQ("-", offsetof(struct attr, name), 128);
 }
 
-TEST_MAIN(TEST_ENTRY(recognised), TEST_ENTRY(overwritten), TEST_ENTRY(defaults), TEST_ENTRY(name_is_cut), TEST_ENTRY(stream_policy), TEST_ENTRY(valid),
-          TEST_ENTRY(event_sizes), TEST_ENTRY(layout))
+TEST_MAIN(TEST_ENTRY(recognised), TEST_ENTRY(overwritten), TEST_ENTRY(defaults), TEST_ENTRY(name_is_cut),
+          TEST_ENTRY(stream_policy), TEST_ENTRY(valid), TEST_ENTRY(event_sizes), TEST_ENTRY(layout))

@@ -15,7 +15,7 @@ static void check_vector(const void *data, size_t size, uint32_t want)
 	CHECK_EQ("-", crc32c_plain(data, size), want);
 }
 
-/* RFC 3720, B.4, and the check value of the catalogues. */
+/* RFC 3720, B.4, and the check value of the CRC catalogues. */
 TEST(vectors)
 {
 	static const unsigned char command[48] = {
@@ -37,11 +37,12 @@ TEST(vectors)
 	check_vector(command, sizeof command, 0xd9963a56);
 }
 
-/* Each length and each alignment; and nothing is read in front of it or behind it. */
+/* Each length and each alignment. No byte before or after the buffer is read. */
 TEST(both_ways)
 {
 	enum { SIZE = 8192 };
-	unsigned char *map = mmap(NULL, SIZE + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *end = map + SIZE;
+	unsigned char *map = mmap(NULL, SIZE + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	              *end = map + SIZE;
 	unsigned seed = 11, different = 0;
 
 	MUST(map != MAP_FAILED && munmap(end, 4096) == 0);
@@ -59,7 +60,7 @@ TEST(both_ways)
 	CHECK_EQ("-", different, 0);
 }
 
-/* What it is for: any single bit, and any two bytes that have changed places. */
+/* Detects any change of a single bit and any exchange of two bytes. */
 TEST(sees_changes)
 {
 	unsigned char bytes[60];

@@ -1,5 +1,5 @@
 /*
- * cursor.c - src/read/cursor.c: the next record of one chunk, whatever lies there
+ * cursor.c - src/read/cursor.c: the next record of one chunk, whatever its memory contains
  *
  * SPDX-License-Identifier: MIT
  */
@@ -45,25 +45,25 @@ TEST(in_order)
 	CHECK_EQ("-", cur.head.length, 5);
 	CHECK_EQ("-", cur.head.ticks, 1000);
 	CHECK_EQ("-", cur.owner.tid, 501);
-	CHECK("-", cursor_look(&cur, &s, c)); /* a second look is at the same one */
+	CHECK("-", cursor_look(&cur, &s, c)); /* a second look finds the same record */
 	CHECK_EQ("-", cur.head.ticks, 1000);
-	CHECK_EQ("-", c->read, 0); /* nothing is read by looking */
+	CHECK_EQ("-", c->read, 0); /* looking does not consume */
 	memset(data, '#', sizeof data);
-	CHECK("-", cursor_take(&cur, &s, c, data, sizeof data));
+	CHECK("-", cursor_read(&cur, &s, c, data, sizeof data));
 	CHECK("-", memcmp(data, "abcde#", 6) == 0);
 	CHECK_EQ("-", c->read, 1);
 
 	CHECK("-", cursor_look(&cur, &s, c));
 	CHECK_EQ("-", cur.head.ticks, 1001);
 	CHECK_EQ("-", cur.owner.tid, 501);
-	CHECK("-", cursor_take(&cur, &s, c, NULL, 0));
+	CHECK("-", cursor_read(&cur, &s, c, NULL, 0));
 
 	CHECK("-", cursor_look(&cur, &s, c));
 	CHECK_EQ("-", cur.head.ticks, 1002);
-	CHECK_EQ("-", cur.owner.tid, 503); /* the last one counts */
+	CHECK_EQ("-", cur.owner.tid, 503); /* the last owner record counts */
 	memset(data, '#', sizeof data);
-	CHECK("-", cursor_take(&cur, &s, c, data, 4));
-	CHECK("-", memcmp(data, "0123#", 5) == 0); /* no more than asked for */
+	CHECK("-", cursor_read(&cur, &s, c, data, 4));
+	CHECK("-", memcmp(data, "0123#", 5) == 0); /* no more than the requested length */
 
 	CHECK("-", !cursor_look(&cur, &s, c));
 	CHECK_EQ("-", chunk_unread(c, c->progress), 0);
@@ -81,30 +81,30 @@ TEST(overwritten)
 	for (unsigned i = 0; i < 5; i++)
 		unit_record(&s, c, 1000 + i, 70, NULL, 0);
 	CHECK("-", cursor_look(&cur, &s, c));
-	CHECK("-", cursor_take(&cur, &s, c, NULL, 0));
+	CHECK("-", cursor_read(&cur, &s, c, NULL, 0));
 	CHECK("-", cursor_look(&cur, &s, c));
 	recycle();
-	/* What it has in hand is not there any more. */
-	CHECK("-", !cursor_take(&cur, &s, c, NULL, 0));
+	/* The record under the cursor has been overwritten. */
+	CHECK("-", !cursor_read(&cur, &s, c, NULL, 0));
 	CHECK("-", !cursor_look(&cur, &s, c));
 	CHECK_EQ("-", cur.lost, 4);
 	CHECK_EQ("-", cur.gap_from, 1001);
 	CHECK_EQ("-", cur.gap_until, 1004);
-	CHECK("-", cur.unsaid && c->seen != 5);
-	cursor_said(&cur, c);
-	CHECK_EQ("-", c->seen, 5); /* tells the writer that this gap is known */
-	CHECK("-", !cur.unsaid);
+	CHECK("-", cur.unacknowledged && c->seen != 5);
+	cursor_acknowledge(&cur, c);
+	CHECK_EQ("-", c->seen, 5); /* acknowledges the gap to the writer */
+	CHECK("-", !cur.unacknowledged);
 
-	cur.gap_from = 0; /* the caller has looked */
+	cur.gap_from = 0; /* as the caller does when it has reported the gap */
 	unit_owner(&s, c, 502);
 	unit_record(&s, c, 2000, 71, NULL, 0);
 	CHECK("-", cursor_look(&cur, &s, c));
 	CHECK_EQ("-", cur.head.ticks, 2000);
 	CHECK_EQ("-", cur.owner.tid, 502);
 	CHECK_EQ("-", cur.gap_from, 0);
-	CHECK("-", cursor_take(&cur, &s, c, NULL, 0));
+	CHECK("-", cursor_read(&cur, &s, c, NULL, 0));
 
-	/* Used again with nothing lost: no gap. */
+	/* Recycled with nothing lost: no gap. */
 	recycle();
 	unit_owner(&s, c, 503);
 	unit_record(&s, c, 3000, 72, NULL, 0);
@@ -112,9 +112,9 @@ TEST(overwritten)
 	CHECK_EQ("-", cur.head.ticks, 3000);
 	CHECK_EQ("-", cur.gap_from, 0);
 	CHECK_EQ("-", cur.lost, 4);
-	cursor_said(&cur, c);
+	cursor_acknowledge(&cur, c);
 
-	/* Several times before anybody looked: one gap, from the first to the last. */
+	/* Overwritten several times before the reader looks: one gap, from the first loss to the last. */
 	for (unsigned i = 1; i <= 3; i++) {
 		recycle();
 		unit_owner(&s, c, 504);
@@ -129,7 +129,7 @@ TEST(overwritten)
 
 /* -- H18: what only a hostile writer makes ------------------------------------------------ */
 
-/* The chunk is the last one, and behind it is nothing: a step too far is the end of the test. */
+/* The chunk is the last one and the page after it is not mapped: a read beyond the chunk kills the test. */
 static void begin_at_the_edge(void)
 {
 	unsigned char *map, *end;
@@ -158,7 +158,7 @@ TEST(position_outside)
 	CHECK("-", !cursor_look(&cur, &s, c));
 	c->progress = progress_make(1, 0);
 	CHECK("-", !cursor_look(&cur, &s, c));
-	c->progress = progress_make(1, 63); /* one byte short of the two records */
+	c->progress = progress_make(1, 63); /* one byte short of two records */
 	CHECK("-", !cursor_look(&cur, &s, c));
 }
 
@@ -172,7 +172,7 @@ TEST(length_outside)
 	cur.at = s.chunk_size - (uint32_t)sizeof r;
 	CHECK("-", !cursor_look(&cur, &s, c));
 
-	/* An owner that is cut by the end. */
+	/* An owner record that is cut off by the end of the chunk. */
 	r.type = RECORD_OWNER;
 	memcpy(stream_chunk_memory(&s, c) + s.chunk_size - sizeof r, &r, sizeof r);
 	CHECK("-", !cursor_look(&cur, &s, c));
@@ -187,7 +187,10 @@ TEST(only_owners)
 	CHECK("-", !cursor_look(&cur, &s, c));
 }
 
-/* Whatever bytes: it comes to an end, reads nothing outside, and never gives out more data than was asked for. */
+/*
+ * With arbitrary bytes the cursor terminates, reads nothing outside of the chunk, and never copies more data than
+ * requested.
+ */
 TEST(any_bytes)
 {
 	unsigned char data[100];
@@ -208,7 +211,7 @@ TEST(any_bytes)
 		c->progress = progress_make(10000, s.chunk_size);
 		while (cursor_look(&cur, &s, c) && taken++ < 20000) {
 			memset(data, '#', sizeof data);
-			if (!cursor_take(&cur, &s, c, data, 50))
+			if (!cursor_read(&cur, &s, c, data, 50))
 				break;
 			CHECK("-", data[50] == '#');
 		}
@@ -216,9 +219,9 @@ TEST(any_bytes)
 	}
 }
 
-/* -- Many at once, and from where another has left off ---------------------------------------- */
+/* -- Runs of records, and where another reader has left off ------------------------------------ */
 
-/* Events with ticks 1000, 1001, ... of threads 501, 502, ..., two of each. */
+/* Records events with ticks 1000, 1001, ... of threads 501, 502, ..., two of each thread. */
 static void put_events(unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -247,7 +250,7 @@ static void check_event(unsigned i)
 	CHECK("-", memcmp(data, want, sizeof data) == 0);
 }
 
-/* A look at the data takes nothing. */
+/* Copying the data does not consume the record. */
 TEST(copied)
 {
 	char data[8];
@@ -256,17 +259,20 @@ TEST(copied)
 	put_events(3);
 	CHECK("-", cursor_look(&cur, &s, c));
 	check_event(0);
-	CHECK("-", cursor_take(&cur, &s, c, NULL, 0) && cursor_look(&cur, &s, c));
+	CHECK("-", cursor_read(&cur, &s, c, NULL, 0) && cursor_look(&cur, &s, c));
 	memset(data, '#', sizeof data);
-	cursor_copy(&cur, &s, c, data, 1); /* no more than asked for */
+	cursor_copy(&cur, &s, c, data, 1); /* no more than the requested length */
 	CHECK("-", memcmp(data, "b#", 2) == 0);
 	cursor_copy(&cur, &s, c, NULL, 0);
 	check_event(1);
 	CHECK("-", c->read == 1 && cur.next == 1);
-	CHECK("-", cursor_take(&cur, &s, c, data, sizeof data) && data[0] == 'b');
+	CHECK("-", cursor_read(&cur, &s, c, data, sizeof data) && data[0] == 'b');
 }
 
-/* Whoever read up to some event before, and whoever that was: the next one is the next, with its owner. */
+/*
+ * Resumes after the last record that was consumed, whichever reader consumed it, and finds the owner of the next
+ * one.
+ */
 TEST(resumed)
 {
 	enum { COUNT = 7 };
@@ -282,20 +288,20 @@ TEST(resumed)
 			}
 			put_events(COUNT);
 			for (unsigned i = 0; i < read; i++)
-				CHECK("-", cursor_look(&cur, &s, c) && cursor_take(&cur, &s, c, NULL, 0));
+				CHECK("-", cursor_look(&cur, &s, c) && cursor_read(&cur, &s, c, NULL, 0));
 			if (read)
-				cursor_said(&cur, c);
+				cursor_acknowledge(&cur, c);
 			memset(&cur, 0xee, sizeof cur);
 			cursor_resume(&cur, &s, c);
 			CHECK("-", cur.lost == 0 && !cur.have);
-			/* What was overwritten before it looked belongs to the one before. */
+			/* Records overwritten before the cursor resumed are reported by the earlier reader. */
 			CHECK_EQ("-", cur.gap_from, recycled && !read ? 5 : 0);
 			CHECK_EQ("-", cur.gap_until, recycled && !read ? 6 : 0);
 			CHECK_EQ("-", cur.next, c->first + read);
 			for (unsigned i = read; i < COUNT; i++) {
 				CHECK("-", cursor_look(&cur, &s, c));
 				check_event(i);
-				CHECK("-", cursor_take(&cur, &s, c, NULL, 0));
+				CHECK("-", cursor_read(&cur, &s, c, NULL, 0));
 			}
 			CHECK("-", !cursor_look(&cur, &s, c));
 			CHECK_EQ("-", cur.lost, 0);
@@ -304,14 +310,14 @@ TEST(resumed)
 		}
 }
 
-/* H18, and a taker that died half way: nothing is read outside, and it comes to an end. */
+/* H18, and an acquirer that died in recycling the chunk: the cursor reads nothing outside and terminates. */
 TEST(resumed_at_nonsense)
 {
 	unsigned seed = 3;
 
 	begin_at_the_edge();
 	put_events(5);
-	c->read = 77; /* more than there are */
+	c->read = 77; /* more than the chunk has */
 	cursor_resume(&cur, &s, c);
 	CHECK_EQ("-", cur.next, 5);
 	c->read = UINT32_MAX;
@@ -335,7 +341,7 @@ TEST(resumed_at_nonsense)
 	}
 }
 
-/* A run is claimed as a whole. */
+/* A run of records is consumed as a whole. */
 TEST(runs)
 {
 	struct cursor before;
@@ -350,24 +356,24 @@ TEST(runs)
 		CHECK("-", cursor_step(&cur, &s, c));
 	}
 	CHECK_EQ("-", c->read, 0);
-	CHECK("-", cursor_claim(&cur, c, &before));
+	CHECK("-", cursor_consume(&cur, c, &before));
 	CHECK_EQ("-", c->read, 3);
-	/* The next one is at hand. */
+	/* The cursor is at the next record. */
 	check_event(3);
 	before = cur;
 	CHECK("-", cursor_step(&cur, &s, c));
 	CHECK("-", cursor_step(&cur, &s, c));
 	check_event(5);
-	CHECK("-", !cursor_step(&cur, &s, c)); /* that was the last */
+	CHECK("-", !cursor_step(&cur, &s, c)); /* the run ends after the last record */
 	CHECK("-", !cur.have);
-	CHECK("-", cursor_claim(&cur, c, &before));
+	CHECK("-", cursor_consume(&cur, c, &before));
 	CHECK_EQ("-", c->read, 6);
 	CHECK("-", !cursor_look(&cur, &s, c));
 	unit_record(&s, c, 2000, 99, NULL, 0);
 	CHECK("-", cursor_look(&cur, &s, c) && cur.head.ticks == 2000 && cur.owner.tid == 503);
 }
 
-/* Overwritten while the run was looked at: none of it counts, and what is lost is counted once. */
+/* The chunk is overwritten while the run is read: none of the run is consumed, and its loss is counted once. */
 TEST(run_overwritten)
 {
 	struct cursor before;
@@ -385,7 +391,7 @@ TEST(run_overwritten)
 			}
 			cursor_step(&cur, &s, c);
 		}
-		CHECK("-", !cursor_claim(&cur, c, &before));
+		CHECK("-", !cursor_consume(&cur, c, &before));
 		CHECK("-", !cur.have && cur.next == before.next && cur.at == before.at);
 		CHECK("-", cursor_look(&cur, &s, c));
 		CHECK("-", cur.head.ticks == 3000 && cur.owner.tid == 600);
@@ -393,7 +399,7 @@ TEST(run_overwritten)
 	}
 }
 
-/* H18: steps through any bytes stay inside, and come to an end. */
+/* H18: with arbitrary bytes, cursor_step() stays inside the chunk and terminates. */
 TEST(steps_through_any_bytes)
 {
 	unsigned seed = 6;
@@ -424,7 +430,7 @@ TEST(steps_through_any_bytes)
 static uint32_t stop;
 static uint64_t sent;
 
-/* Overwrites the chunk without end, as LOOP does; each event says its number three times. */
+/* Overwrites the chunk all the time, as LOOP does. Each event contains its number three times. */
 static void *write_for_ever(void *arg)
 {
 	while (!load_relaxed(&stop)) {
@@ -460,19 +466,20 @@ TEST(while_overwritten)
 				break;
 			continue;
 		}
-		if (!cursor_take(&cur, &s, c, data, sizeof data))
+		if (!cursor_read(&cur, &s, c, data, sizeof data))
 			continue;
-		/* What was claimed was whole, and none comes twice. */
+		/* Every record that was consumed is intact, and no record is consumed twice. */
 		broken += cur.head.ticks != data[0] + 1 || data[0] != data[1] || cur.head.ticks <= last;
 		last = data[0] + 1;
 		got++;
 	}
 	CHECK_EQ("-", broken, 0);
 	CHECK("-", got > 0);
-	/* Each was either read or counted as lost. */
+	/* Each event was either read or counted as lost. */
 	CHECK_EQ("-", got + cur.lost, sent);
 }
 
 TEST_MAIN(TEST_ENTRY(in_order), TEST_ENTRY(overwritten), TEST_ENTRY(position_outside), TEST_ENTRY(length_outside),
-          TEST_ENTRY(only_owners), TEST_ENTRY(any_bytes), TEST_ENTRY(copied), TEST_ENTRY(resumed), TEST_ENTRY(resumed_at_nonsense),
-          TEST_ENTRY(runs), TEST_ENTRY(run_overwritten), TEST_ENTRY(steps_through_any_bytes), TEST_ENTRY(while_overwritten))
+          TEST_ENTRY(only_owners), TEST_ENTRY(any_bytes), TEST_ENTRY(copied), TEST_ENTRY(resumed),
+          TEST_ENTRY(resumed_at_nonsense), TEST_ENTRY(runs), TEST_ENTRY(run_overwritten),
+          TEST_ENTRY(steps_through_any_bytes), TEST_ENTRY(while_overwritten))

@@ -1,5 +1,5 @@
 /*
- * draft.c - src/log/draft.c: wherever its writer dies, each record is in the draft or in its chunk, and in one of them only
+ * draft.c - src/log/draft.c: wherever the writer dies, each record is either in the draft or in its chunk
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +33,7 @@ static bool add(unsigned char number, uint32_t length)
 	return draft_add(&d, &e, data, e.time + 5);
 }
 
-/* What the one that counts says is in the body: numbers of the events, one after the other, as text. */
+/* Returns the events that the current mark counts, as a string of the first byte of each event's data. */
 static const char *contents(void)
 {
 	static struct unpack u;
@@ -50,7 +50,7 @@ static const char *contents(void)
 	return text;
 }
 
-/* Who comes after a death. */
+/* Recovers the draft as the process does that finds the writer dead. */
 static void another(void)
 {
 	draft_free(&d);
@@ -59,7 +59,7 @@ static void another(void)
 	draft_recover(&d, &s);
 }
 
-/* A record in the chunk, and what a reader does that takes it. */
+/* put() records an event in a chunk, take() consumes it as a reader does. */
 static void put(uint32_t chunk)
 {
 	unit_record(&s, &s.chunks[chunk], now, 70, "x", 1);
@@ -73,7 +73,7 @@ static void take(uint32_t chunk)
 TEST(first)
 {
 	begin();
-	/* Nothing there, and nothing can be added before it begins. */
+	/* The draft is empty, and nothing can be added before draft_begin(). */
 	CHECK("-", draft_empty(&d));
 	CHECK("-", !add('a', 1));
 	CHECK_EQ("-", draft_mark(&d)->position, 0);
@@ -92,37 +92,39 @@ TEST(marks)
 	draft_begin(&d, 1, CAPACITY);
 	CHECK("-", add('a', 4));
 	CHECK("-", !draft_empty(&d));
-	CHECK_STR("-", contents(), ""); /* not yet */
-	draft_intend(&d, 3, 17, 1);
+	CHECK_STR("-", contents(), ""); /* not committed yet */
+	draft_prepare(&d, 3, 17, 1);
 	CHECK_STR("-", contents(), "");
-	draft_done(&d);
+	draft_commit(&d);
 	CHECK_STR("-", contents(), "a");
 	m = draft_mark(&d);
-	CHECK("-", m->sequence == 1 && m->events == 1 && m->records == 1 && m->chunk == 3 && m->number == 17 && m->position > 0);
+	CHECK("-", m->sequence == 1 && m->events == 1 && m->records == 1 && m->chunk == 3 && m->number == 17 &&
+	      m->position > 0);
 	CHECK("-", m->first == 1000 && m->last == 1000 && m->last_ticks == 1005);
 
-	/* Several at once, one of them a record; then one that is none. */
+	/* Three events at once, one of them stored as a record; then an event without a record. */
 	CHECK("-", add('b', 4) && add('c', 0) && add('d', 300));
-	draft_intend(&d, 5, 1, 1);
-	draft_done(&d);
+	draft_prepare(&d, 5, 1, 1);
+	draft_commit(&d);
 	CHECK("-", add('e', 4));
-	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	draft_prepare(&d, LOG_NO_CHUNK, 0, 0);
 	m = draft_mark(&d);
-	CHECK("-", m->events == 5 && m->records == 2 && m->chunk == LOG_NO_CHUNK && m->first == 1000 && m->last == 1040);
+	CHECK("-", m->events == 5 && m->records == 2 && m->chunk == LOG_NO_CHUNK && m->first == 1000 &&
+	      m->last == 1040);
 
-	/* The next segment: records are counted on. */
+	/* The next segment: the count of records continues. */
 	draft_begin(&d, 2, CAPACITY);
 	CHECK("-", draft_empty(&d));
 	m = draft_mark(&d);
 	CHECK("-", m->sequence == 2 && m->events == 0 && m->position == 0 && m->records == 2);
 	CHECK("-", add('f', 4));
-	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	draft_prepare(&d, LOG_NO_CHUNK, 0, 0);
 	CHECK_STR("-", contents(), "f");
 	CHECK_EQ("-", draft_mark(&d)->first, 1050);
 	draft_free(&d);
 }
 
-/* Many at once: they count together, or none of them. */
+/* A run of events is committed as a whole or not at all. */
 TEST(runs)
 {
 	begin();
@@ -130,26 +132,29 @@ TEST(runs)
 		put(3);
 	draft_begin(&d, 1, CAPACITY);
 	CHECK("-", add('a', 4) && add('b', 4) && add('c', 4));
-	draft_intend(&d, 3, 2, 3);
+	draft_prepare(&d, 3, 2, 3);
 	another();
 	CHECK("-", draft_empty(&d) && draft_mark(&d)->records == 0);
 	draft_begin(&d, 1, CAPACITY);
 	CHECK("-", add('a', 4) && add('b', 4) && add('c', 4));
-	draft_intend(&d, 3, 2, 3);
+	draft_prepare(&d, 3, 2, 3);
 	s.chunks[3].read = 3;
 	another();
 	CHECK_STR("-", contents(), "abc");
 	CHECK_EQ("-", draft_mark(&d)->records, 3);
 	draft_begin(&d, 2, CAPACITY);
 	CHECK("-", add('d', 4) && add('e', 4));
-	draft_intend(&d, 3, 4, 2);
-	draft_done(&d);
+	draft_prepare(&d, 3, 4, 2);
+	draft_commit(&d);
 	CHECK_STR("-", contents(), "de");
 	CHECK_EQ("-", draft_mark(&d)->records, 5);
 	draft_free(&d);
 }
 
-/* What is told before an event that finds no room goes with it; what was there before stays, and the segment can go on. */
+/*
+ * If an event finds no room, draft_rollback() also removes the loss reported before it. Earlier events stay, and the
+ * segment can go on after draft_extend().
+ */
 TEST(back)
 {
 	uint32_t position;
@@ -157,30 +162,30 @@ TEST(back)
 	begin();
 	draft_begin(&d, 1, 1000);
 	while (add('a', 200))
-		draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+		draft_prepare(&d, LOG_NO_CHUNK, 0, 0);
 	position = draft_mark(&d)->position;
 	draft_begin(&d, 1, 1000);
 	CHECK("-", add('a', 200));
-	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	draft_prepare(&d, LOG_NO_CHUNK, 0, 0);
 	CHECK("-", add('o', 0) && add('r', 0) && !add('b', 800));
-	draft_back(&d);
+	draft_rollback(&d);
 	CHECK_STR("-", contents(), "a");
 	CHECK_EQ("-", d.next.events, 1);
 	CHECK_EQ("-", d.next.position, draft_mark(&d)->position);
-	CHECK("-", !add('b', 1)); /* ended all the same */
+	CHECK("-", !add('b', 1)); /* the segment is closed even though the event would fit */
 	draft_extend(&d, position);
 	CHECK("-", add('c', 1) && add('d', 0));
-	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	draft_prepare(&d, LOG_NO_CHUNK, 0, 0);
 	CHECK("-", memcmp(contents(), "ac", 2) == 0);
 	CHECK_EQ("-", draft_mark(&d)->events, 3);
-	/* Nothing was there: the next one is the first again, with its time. */
+	/* The draft was empty before: the next event is the first again, and sets the segment's first time. */
 	draft_begin(&d, 2, 300);
 	CHECK("-", add('o', 0) && !add('b', 800));
-	draft_back(&d);
+	draft_rollback(&d);
 	CHECK("-", draft_empty(&d));
 	draft_extend(&d, 300);
 	CHECK("-", add('c', 1));
-	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	draft_prepare(&d, LOG_NO_CHUNK, 0, 0);
 	CHECK_STR("-", contents(), "c");
 	CHECK_EQ("-", draft_mark(&d)->first, now - 10);
 	draft_free(&d);
@@ -191,20 +196,20 @@ TEST(forgotten)
 	begin();
 	draft_begin(&d, 1, CAPACITY);
 	CHECK("-", add('a', 4));
-	draft_intend(&d, 0, 0, 1);
-	draft_done(&d);
+	draft_prepare(&d, 0, 0, 1);
+	draft_commit(&d);
 	CHECK("-", add('b', 4));
-	draft_intend(&d, 0, 1, 1);
-	draft_forget(&d); /* could not be taken */
+	draft_prepare(&d, 0, 1, 1);
+	draft_abort(&d); /* as when the record could not be consumed */
 	CHECK_STR("-", contents(), "a");
 	CHECK("-", !draft_empty(&d));
 	CHECK_EQ("-", draft_mark(&d)->records, 1);
-	/* The segment ends there: what pack knows of shapes is of events that are not in it. */
+	/* The segment ends after draft_abort(): the encoder knows shapes of events that are not in the segment. */
 	CHECK("-", !add('c', 4));
 	draft_begin(&d, 2, CAPACITY);
 	CHECK("-", add('c', 4));
-	draft_intend(&d, 0, 1, 1);
-	draft_done(&d);
+	draft_prepare(&d, 0, 1, 1);
+	draft_commit(&d);
 	CHECK_STR("-", contents(), "c");
 	CHECK_EQ("-", draft_mark(&d)->records, 2);
 	draft_free(&d);
@@ -217,20 +222,20 @@ TEST(full)
 	begin();
 	draft_begin(&d, 1, 1000);
 	for (events = 0; add('a', 250); events++)
-		draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+		draft_prepare(&d, LOG_NO_CHUNK, 0, 0);
 	CHECK("-", events > 2);
 	position = draft_mark(&d)->position;
 	CHECK("-", position <= 1000);
 	CHECK_EQ("-", draft_mark(&d)->events, events);
-	CHECK("-", !add('b', 0)); /* even a small one: the order would be another */
+	CHECK("-", !add('b', 0)); /* not even a small event, which would be out of order */
 	CHECK_EQ("-", draft_mark(&d)->position, position);
-	/* A little more after all, for the last event. */
+	/* An extension for the last event. */
 	draft_extend(&d, position + pack_size_max(4));
 	CHECK("-", add('z', 4));
-	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	draft_prepare(&d, LOG_NO_CHUNK, 0, 0);
 	CHECK_EQ("-", strlen(contents()), events + 1);
 	CHECK_EQ("-", contents()[events], 'z');
-	/* Never more than there is memory. */
+	/* Never more than the draft's memory. */
 	draft_begin(&d, 2, UINT32_MAX);
 	CHECK_EQ("-", d.pack->capacity, CAPACITY);
 	draft_extend(&d, UINT64_MAX);
@@ -240,25 +245,28 @@ TEST(full)
 
 /* -- H25: deaths --------------------------------------------------------------------------- */
 
-/* "a" is safe, 'b' is under way: the record is in the draft or in the chunk, by when its writer has died. */
+/*
+ * Event 'a' is committed and 'b' is under way. The step at which the writer dies decides where b's record is: in the
+ * draft or in the chunk.
+ */
 static void die(unsigned step)
 {
 	begin();
 	put(2);
 	draft_begin(&d, 4, CAPACITY);
 	MUST(add('a', 4));
-	draft_intend(&d, 2, 0, 1);
+	draft_prepare(&d, 2, 0, 1);
 	take(2);
-	draft_done(&d);
+	draft_commit(&d);
 	put(2);
 	if (step >= 1)
 		MUST(add('b', 4));
 	if (step >= 2)
-		draft_intend(&d, 2, 1, 1);
+		draft_prepare(&d, 2, 1, 1);
 	if (step >= 3)
 		take(2);
 	if (step >= 4)
-		draft_done(&d);
+		draft_commit(&d);
 	another();
 }
 
@@ -271,13 +279,13 @@ TEST(death_at_each_step)
 		CHECK_EQ("-", draft_mark(&d)->records, step < 3 ? 1 : 2);
 		CHECK_EQ("-", d.next.events, draft_mark(&d)->events);
 		CHECK_EQ("-", d.next.position, draft_mark(&d)->position);
-		CHECK("-", !add('c', 4)); /* goes on with a segment of its own */
-		/* The next one who comes, if that one dies too, finds the same. */
+		CHECK("-", !add('c', 4)); /* the next process begins a segment of its own */
+		/* If that process dies as well, its successor finds the same state. */
 		another();
 		CHECK_STR("-", contents(), step < 3 ? "a" : "ab");
 		draft_begin(&d, 5, CAPACITY);
 		CHECK("-", add('c', 4));
-		draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+		draft_prepare(&d, LOG_NO_CHUNK, 0, 0);
 		another();
 		CHECK_STR("-", contents(), "c");
 		CHECK_EQ("-", draft_mark(&d)->sequence, 5);
@@ -285,7 +293,7 @@ TEST(death_at_each_step)
 	}
 }
 
-/* Between two segments: what is left of the one before, in the other mark, is not taken for this one's. */
+/* A death between two segments: the other mark, of the segment before, does not count for this segment. */
 TEST(death_between_segments)
 {
 	die(3);
@@ -303,27 +311,27 @@ TEST(death_between_segments)
 	draft_free(&d);
 }
 
-/* Overwritten while its writer was dying: counted as that, and not in the log as well. */
+/* The record was overwritten while its writer was dying: it counts as lost, and is not in the log. */
 TEST(overwritten)
 {
 	begin();
 	put(2);
 	draft_begin(&d, 4, CAPACITY);
 	MUST(add('a', 4));
-	draft_intend(&d, 2, 0, 1);
-	s.chunks[2].claim = unit_tid();
+	draft_prepare(&d, 2, 0, 1);
+	s.chunks[2].lock = unit_tid();
 	chunk_recycle(&s, &s.chunks[2]);
-	chunk_unclaim(&s.chunks[2]);
+	chunk_unlock(&s.chunks[2]);
 	another();
 	CHECK("-", draft_empty(&d));
 	put(2);
-	take(2); /* number 1; 0 is gone */
+	take(2); /* consumes record 1; record 0 was overwritten */
 	another();
 	CHECK("-", draft_empty(&d));
 	draft_free(&d);
 }
 
-/* Numbers of records go round. */
+/* Record numbers wrap. */
 TEST(numbers_go_round)
 {
 	begin();
@@ -333,59 +341,59 @@ TEST(numbers_go_round)
 	for (unsigned i = 0; i < 3; i++) {
 		put(1);
 		MUST(add((unsigned char)('a' + i), 1));
-		draft_intend(&d, 1, UINT32_MAX + i, 1);
+		draft_prepare(&d, 1, UINT32_MAX + i, 1);
 		take(1);
 		if (i < 2)
-			draft_done(&d);
+			draft_commit(&d);
 	}
 	another();
 	CHECK_STR("-", contents(), "abc");
 	draft_free(&d);
 }
 
-/* H18: a mark that is nonsense leads nowhere. */
+/* H18: an invalid mark is ignored. */
 TEST(nonsense)
 {
 	begin();
 	draft_begin(&d, 1, CAPACITY);
 	MUST(add('a', 1));
-	draft_intend(&d, s.chunk_count, 0, 1);
+	draft_prepare(&d, s.chunk_count, 0, 1);
 	another();
 	CHECK("-", draft_empty(&d));
 	draft_begin(&d, 1, CAPACITY);
 	MUST(add('a', 1));
-	draft_intend(&d, LOG_NO_CHUNK - 1, 0, 1);
+	draft_prepare(&d, LOG_NO_CHUNK - 1, 0, 1);
 	another();
 	CHECK("-", draft_empty(&d));
 	draft_free(&d);
 }
 
-/* -- What is in no segment -------------------------------------------------------------------- */
+/* -- Events that are in no segment ---------------------------------------------------------------- */
 
 TEST(skipped)
 {
 	begin();
 	draft_begin(&d, 1, CAPACITY);
 	MUST(add('a', 1));
-	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
-	draft_skip(&d, 10, 3);
+	draft_prepare(&d, LOG_NO_CHUNK, 0, 0);
+	draft_skip(&d, 10, 3, 0);
 	CHECK_STR("-", contents(), "a");
 	CHECK_EQ("-", draft_mark(&d)->records, 10);
 	CHECK_EQ("-", draft_mark(&d)->discarded, 3);
-	draft_skip(&d, UINT32_MAX, 0);
+	draft_skip(&d, UINT32_MAX, 0, 0);
 	CHECK_EQ("-", draft_mark(&d)->records, 9);
 	another();
 	CHECK_EQ("-", draft_mark(&d)->records, 9);
 	draft_free(&d);
 }
 
-/* The last event of a log that is full, and that it is full: both, or neither. */
+/* The last event of a full log and the information that the log is full are committed together or not at all. */
 TEST(last)
 {
 	begin();
 	draft_begin(&d, 1, CAPACITY);
 	MUST(add('a', 1));
-	draft_intend(&d, LOG_NO_CHUNK, 0, 0);
+	draft_prepare(&d, LOG_NO_CHUNK, 0, 0);
 	MUST(add('b', 1));
 	another();
 	CHECK("-", !draft_mark(&d)->full);
@@ -397,14 +405,14 @@ TEST(last)
 	another();
 	CHECK("LOG-15", draft_mark(&d)->full);
 	CHECK_STR("LOG-15", contents(), "c");
-	draft_skip(&d, 1, 1);
+	draft_skip(&d, 1, 1, 0);
 	CHECK("-", draft_mark(&d)->full);
 	draft_clear(&d, &s);
 	CHECK("-", !draft_mark(&d)->full && draft_mark(&d)->discarded == 0);
 	draft_free(&d);
 }
 
-/* posix_trace_clear(): what was taken so far is known, and not more. */
+/* posix_trace_clear(): the mark counts exactly the records consumed so far. */
 TEST(cleared)
 {
 	uint32_t records = 0;
@@ -418,13 +426,13 @@ TEST(cleared)
 	}
 	s.chunks[1].read = 0;
 	MUST(add('a', 1));
-	draft_intend(&d, 1, 0, 1);
+	draft_prepare(&d, 1, 0, 1);
 	draft_clear(&d, &s);
 	CHECK("-", draft_empty(&d) && !add('b', 1));
 	for (uint32_t i = 0; i < s.chunk_count; i++)
 		records += s.chunks[i].read;
 	CHECK_EQ("-", draft_mark(&d)->records, records);
-	/* A death now: the record that was under way before is of the log that there is no more. */
+	/* After a death now, the record that was under way belongs to the log that has been cleared. */
 	take(1);
 	another();
 	CHECK("-", draft_empty(&d));
@@ -435,6 +443,7 @@ TEST(cleared)
 	draft_free(&d);
 }
 
-TEST_MAIN(TEST_ENTRY(first), TEST_ENTRY(marks), TEST_ENTRY(runs), TEST_ENTRY(back), TEST_ENTRY(forgotten), TEST_ENTRY(full), TEST_ENTRY(death_at_each_step),
-          TEST_ENTRY(death_between_segments), TEST_ENTRY(overwritten), TEST_ENTRY(numbers_go_round), TEST_ENTRY(nonsense),
-          TEST_ENTRY(skipped), TEST_ENTRY(last), TEST_ENTRY(cleared))
+TEST_MAIN(TEST_ENTRY(first), TEST_ENTRY(marks), TEST_ENTRY(runs), TEST_ENTRY(back), TEST_ENTRY(forgotten),
+          TEST_ENTRY(full), TEST_ENTRY(death_at_each_step), TEST_ENTRY(death_between_segments),
+          TEST_ENTRY(overwritten), TEST_ENTRY(numbers_go_round), TEST_ENTRY(nonsense), TEST_ENTRY(skipped),
+          TEST_ENTRY(last), TEST_ENTRY(cleared))

@@ -1,5 +1,5 @@
 /*
- * emit.c - src/record/emit.c: one event into one stream, the long way
+ * emit.c - src/record/emit.c: one event into one stream, the slow path
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,13 +10,13 @@
 #define ADDRESS ((void *)0x1234)
 
 static struct stream s;
-static struct writer w;
+static struct owner_id w;
 
 static void begin(uint64_t size, uint32_t data_size, int policy, uint32_t state)
 {
 	unit_stream(&s, size, data_size, policy);
 	s.header->state = state;
-	w = (struct writer){ .pid = 21, .tid = unit_tid(), .pthread = 23, .name = "unit-emit" };
+	w = (struct owner_id){ .pid = 21, .tid = unit_tid(), .pthread = 23, .name = "unit-emit" };
 }
 
 static uint32_t records(void)
@@ -28,7 +28,7 @@ static uint32_t records(void)
 	return n;
 }
 
-/* The only chunk with a record. */
+/* Returns the only chunk that has records. */
 static struct chunk *written(void)
 {
 	struct chunk *c = NULL;
@@ -60,7 +60,7 @@ TEST(bytes)
 	CHECK("-", emit(false, 100, "hello", 5));
 	after = ticks_read(s.clock_kind);
 	c = written();
-	CHECK_EQ("-", c->claim, 0);
+	CHECK_EQ("-", c->lock, 0);
 	CHECK("-", !owner_is(c->owner));
 	CHECK_EQ("-", progress_records(c->progress), 1);
 	CHECK_EQ("-", progress_position(c->progress), sizeof *owner + record_size(5));
@@ -101,11 +101,11 @@ TEST(lengths)
 		stream_unmap(&s);
 	}
 	begin(16384, 64, POSIX_TRACE_LOOP, STATE_RUNNING);
-	CHECK("-", emit(false, 64, NULL, 50)); /* nothing to be copied */
+	CHECK("-", emit(false, 64, NULL, 50)); /* nothing to copy */
 	CHECK_EQ("-", last_record()->length, 0);
 	CHECK_EQ("-", last_record()->type, 64);
 
-	/* What the system says is never cut. */
+	/* Data of system events is never truncated. */
 	begin(16384, 0, POSIX_TRACE_LOOP, STATE_RUNNING);
 	CHECK("-", emit(false, POSIX_TRACE_FILTER, data, 300));
 	CHECK_EQ("-", last_record()->length, 300);
@@ -114,28 +114,35 @@ TEST(lengths)
 
 TEST(states)
 {
-	/* Suspended by a call: nothing, and nothing is lost. */
+	/* Suspended by posix_trace_stop(): nothing is recorded and nothing is lost. */
 	begin(16384, 64, POSIX_TRACE_LOOP, 0);
 	CHECK("-", emit(false, 64, NULL, 0));
 	CHECK_EQ("-", records(), 0);
 	CHECK_EQ("-", s.header->lost, 0);
 	CHECK_EQ("-", s.header->state, 0);
 	for (uint32_t i = 0; i < s.chunk_count; i++)
-		CHECK_EQ("-", s.chunks[i].claim, 0);
+		CHECK_EQ("-", s.chunks[i].lock, 0);
 
-	/* But START is recorded before the stream runs, and STOP when it does not any more. */
+	/* START is recorded before the stream runs, and STOP when it no longer runs. */
 	CHECK("-", emit(true, POSIX_TRACE_START, NULL, 0));
 	CHECK_EQ("-", records(), 1);
 
-	/* Stopped by itself: lost, and counted. */
-	begin(16384, 64, POSIX_TRACE_UNTIL_FULL, STATE_FULL | STATE_ARMED);
+	/* Stopped by itself: the event is lost, and counted. */
+	begin(16384, 64, POSIX_TRACE_UNTIL_FULL, STATE_FULL | STATE_ARMED | STATE_LOSING);
 	CHECK("-", emit(false, 64, NULL, 0));
 	CHECK_EQ("-", records(), 0);
 	CHECK_EQ("-", s.header->lost, 1);
-	CHECK_EQ("-", s.header->state, STATE_FULL | STATE_ARMED | STATE_OVERRUN);
+	CHECK_EQ("-", s.header->state, STATE_FULL | STATE_ARMED | STATE_LOSING | STATE_OVERRUN);
+
+	/* A call has disabled the automatic restart. As long as the stream is full, events are lost. */
+	begin(16384, 64, POSIX_TRACE_UNTIL_FULL, STATE_FULL | STATE_LOSING);
+	CHECK("-", emit(false, 64, NULL, 0));
+	CHECK_EQ("-", records(), 0);
+	CHECK_EQ("-", s.header->lost, 1);
+	CHECK_EQ("-", s.header->state, STATE_FULL | STATE_LOSING | STATE_OVERRUN);
 }
 
-/* What the stream was asked to hold, it holds, whatever the sizes. */
+/* Checks that a stream has room for as many bytes of events as its attributes ask for, whatever the sizes. */
 static void check_capacity(uint64_t size, uint32_t data_size, unsigned seed)
 {
 	static unsigned char data[RECORD_DATA_MAX];
@@ -146,10 +153,11 @@ static void check_capacity(uint64_t size, uint32_t data_size, unsigned seed)
 	begin(size, data_size, POSIX_TRACE_UNTIL_FULL, STATE_RUNNING);
 	unit_attr(&a, size, data_size, 0);
 	for (;;) {
-		uint32_t length = seed == 0 ? data_size : seed == 1 ? 0 : (uint32_t)(rand_r(&seed) % (int)(data_size + 1));
+		uint32_t length = seed == 0 ? data_size : seed == 1 ? 0
+			: (uint32_t)(rand_r(&seed) % (int)(data_size + 1));
 
 		if (!emit(false, 64, data, length)) {
-			sum += attr_user_event_size(&a, length); /* the one that it refused need not have fitted */
+			sum += attr_user_event_size(&a, length); /* the refused event need not have fitted */
 			break;
 		}
 		sum += attr_user_event_size(&a, length);
@@ -182,11 +190,11 @@ TEST(loop)
 	for (int i = 0; i < 10000; i++)
 		CHECK("-", emit(false, 64, &i, sizeof i));
 	for (c = s.chunks; c < s.chunks + s.chunk_count; c++)
-		lost += c->read; /* by the writer, as nobody reads */
+		lost += c->read; /* counted as read by the writer: the test has no reader */
 	CHECK("-", lost > 0);
 	CHECK_EQ("-", records(), 10000);
 	CHECK_EQ("-", s.header->state, STATE_RUNNING | STATE_FULL | STATE_OVERRUN);
-	CHECK_EQ("-", s.header->lost, 0); /* those overwritten are counted by the chunks */
+	CHECK_EQ("-", s.header->lost, 0); /* overwritten events are counted by the chunks */
 }
 
 /* -- Full ---------------------------------------------------------------------- */
@@ -200,13 +208,13 @@ TEST(until_full)
 	emit_full(&s);
 	after = ticks_read(s.clock_kind);
 	stopped = s.header->stopped_ticks;
-	CHECK_EQ("-", s.header->state, STATE_FULL | STATE_ARMED | STATE_OVERRUN);
+	CHECK_EQ("-", s.header->state, STATE_FULL | STATE_ARMED | STATE_LOSING | STATE_OVERRUN);
 	CHECK("-", before <= stopped && stopped <= after);
 	CHECK_EQ("-", s.header->lost, 1);
 
-	/* Another thread, a moment later: its event is lost too, the time stays. */
+	/* A little later in another thread: its event is lost as well, and the time of the stop stays. */
 	emit_full(&s);
-	CHECK_EQ("-", s.header->state, STATE_FULL | STATE_ARMED | STATE_OVERRUN);
+	CHECK_EQ("-", s.header->state, STATE_FULL | STATE_ARMED | STATE_LOSING | STATE_OVERRUN);
 	CHECK("-", s.header->stopped_ticks == stopped);
 	CHECK_EQ("-", s.header->lost, 2);
 }
@@ -220,7 +228,7 @@ TEST(full_and_stopped)
 	CHECK("-", s.header->stopped_ticks == 0);
 }
 
-/* Under LOOP there is always something to be overwritten, only not just now: it goes on running. */
+/* Under LOOP something can always be overwritten, if not just now: the stream keeps running. */
 TEST(full_loop)
 {
 	begin(4096, 64, POSIX_TRACE_LOOP, STATE_RUNNING);
@@ -236,7 +244,7 @@ TEST(wakes)
 {
 	begin(4096, 64, POSIX_TRACE_UNTIL_FULL, STATE_RUNNING);
 	CHECK("-", emit(false, 64, NULL, 0));
-	CHECK_EQ("-", s.header->wakeups, 0); /* nobody sleeps: nothing is written there */
+	CHECK_EQ("-", s.header->wakeups, 0); /* no sleeping reader: the word is not written */
 	s.header->waiting = 1;
 	CHECK("-", emit(false, 64, NULL, 0));
 	CHECK_EQ("-", s.header->wakeups, 1);
@@ -244,7 +252,7 @@ TEST(wakes)
 	CHECK("-", emit(false, 64, NULL, 0));
 	CHECK_EQ("-", s.header->wakeups, 1);
 	s.header->waiting = 1;
-	emit_full(&s); /* the STOP is to be read */
+	emit_full(&s); /* the automatic STOP can be read now */
 	CHECK_EQ("-", s.header->wakeups, 2);
 	CHECK_EQ("-", s.header->waiting, 0);
 	CHECK("-", emit(false, 64, NULL, 0));

@@ -33,7 +33,7 @@ TEST(names)
 		const char *name = eventtype_predefined_name(id);
 
 		CHECK("-", eventtype_possible(id) && id < EVENT_ID_USER);
-		CHECK("-", !(seen >> id & 1)); /* each once */
+		CHECK("-", !(seen >> id & 1)); /* each id occurs once */
 		seen |= 1ull << id;
 		MUST(name);
 		CHECK("-", strlen(name) <= TRACE_EVENT_NAME_MAX && strncmp(name, "posix_trace_", 12) == 0);

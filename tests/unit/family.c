@@ -1,5 +1,5 @@
 /*
- * family.c - src/shm/family.c: what a process inherits from those that it descends from
+ * family.c - src/shm/family.c: what a process inherits from its ancestors
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,32 +9,32 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "base/birthmark.h"
 #include "base/sys.h"
+#include "host/ancestor_tag.h"
 #include "shm.h"
 #include "unit.h"
 
 static char path[32];
 static int dir;
-static struct place place;
-static struct procpage *page; /* of this process */
+static struct shm_dir shm_dir;
+static struct procpage *page; /* the page of this process */
 static struct hold hold;
 
 static struct procpage *make_page(struct ident id, struct hold *held)
 {
 	struct procpage *p;
 
-	MUST(procpage_open(dir, &place, id, NULL, NULL, &p, held) == 0);
+	MUST(procpage_open(dir, &shm_dir, id, NULL, NULL, &p, held) == 0);
 	return p;
 }
 
-/* Not with a page of this process already. */
+/* Prepares a test in which this process has no page. */
 static void begin_bare(void)
 {
 	shm_private("");
 	strcpy(path, "/dev/shm");
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	place = unit_place(path);
+	shm_dir = unit_shm_dir(path);
 }
 
 static void begin(void)
@@ -43,7 +43,7 @@ static void begin(void)
 	page = make_page(unit_ident(), &hold);
 }
 
-/* A stream that is inherited by what begins from the next tick on; 0: one that is not inherited. */
+/* Enters a stream. If inherited is set, processes inherit it that begin at the next tick or later. */
 static void enter(struct procpage *p, uint32_t serial, bool inherited)
 {
 	struct page_entry e = { { 11, 22, 0 }, serial, inherited ? ident_ticks() + 1 : 0 };
@@ -52,29 +52,32 @@ static void enter(struct procpage *p, uint32_t serial, bool inherited)
 	ident_next_tick();
 }
 
-/* Which serial numbers the page of a process has that is made now, as bits; and who is above it. */
+/*
+ * Returns the serial numbers of the streams that a process inherits if its page is made now, as bits. Sets above to
+ * the ancestor that was found.
+ */
 static struct ident above;
 
 static uint32_t inherits(uint32_t number, struct ident id, const struct procpage *known)
 {
-	struct family f = { .dir = dir, .place = &place, .number = number, .ident = id, .known = known };
+	struct family f = { .dir = dir, .shm_dir = &shm_dir, .number = number, .ident = id, .known = known };
 	struct procpage *p = NULL;
 	struct hold held = { NULL };
 	char name[FILE_NAME_SIZE];
 	struct page_entry e;
 	uint32_t bits = 0;
 
-	MUST(procpage_open(dir, &place, id, family_inherit, &f, &p, &held) == 0);
+	MUST(procpage_open(dir, &shm_dir, id, family_inherit, &f, &p, &held) == 0);
 	above = f.above;
 	for (int i = 0; i < PAGE_SLOTS; i++)
 		if (procpage_read(p, i, &e))
 			bits |= 1u << e.serial;
-	/* The names go with the streams. */
+	/* The registry is inherited with the streams. */
 	CHECK("-", ident_same(procpage_names(p), bits ? (struct ident){ 7, 8, 9 } : id));
 	lock_release(&held);
 	procpage_close(p);
 	file_name_once(name, "page", id);
-	MUST(file_remove_unused(dir, &place, name, NULL, NULL));
+	MUST(file_remove_unused(dir, &shm_dir, name, NULL, NULL));
 	return bits;
 }
 
@@ -82,7 +85,7 @@ static void name_family(struct procpage *p)
 {
 	p->names_pid = 7;
 	p->names_start = 8;
-	p->names_space = 9;
+	p->names_pidns = 9;
 }
 
 static uint32_t child_inherits(const struct unit_child *child)
@@ -108,12 +111,15 @@ TEST(child)
 	unit_end_child(&before);
 }
 
-/* Without descriptors nobody knows who is above: then there is no page yet, rather than one that has inherited nothing for good. */
+/*
+ * Without descriptors the ancestor cannot be found. Then no page is made, as a page without inherited streams would
+ * be final.
+ */
 TEST(not_now)
 {
 	static struct procpage untouched, p;
 	struct unit_child child;
-	struct family f = { .place = &place };
+	struct family f = { .shm_dir = &shm_dir };
 	struct rlimit before, none;
 
 	begin();
@@ -140,14 +146,14 @@ TEST(nobody_above)
 	struct hold other;
 
 	begin_bare();
-	make_page((struct ident){ 77, 88, 99 }, &other); /* of somebody else */
+	make_page((struct ident){ 77, 88, 99 }, &other); /* page of a different process */
 	child = unit_child(NULL, NULL);
 	CHECK_EQ("-", child_inherits(&child), 0);
 	CHECK_EQ("-", above.pid, 0);
 	unit_end_child(&child);
 }
 
-/* One that nobody holds is of no process that lives. */
+/* A page without a hold belongs to no live process. */
 TEST(stale)
 {
 	struct unit_child child;
@@ -161,17 +167,17 @@ TEST(stale)
 	unit_end_child(&child);
 }
 
-/* -- Through processes that know nothing of it ---------------------------------------- */
+/* -- Through processes that do not use the library ------------------------------------ */
 
 static int to_test[2], from_test[2];
 
-/* A child whose child tells who it is when it is made, which it is when told so. */
+/* A child that forks on request. Each grandchild sends its identity. */
 static void make_grandchild(void *arg)
 {
 	pid_t pid;
 	char c;
 
-	if (fork() == 0) { /* in the background, so that the child can be waited for */
+	if (fork() == 0) { /* in the background, so that the parent can wait for the child */
 		if (read(from_test[0], &c, 1) != 1)
 			_exit(0);
 		pid = fork();
@@ -190,7 +196,7 @@ static void pipes(void)
 	MUST(pipe(to_test) == 0 && pipe(from_test) == 0);
 }
 
-/* Its branch begins with that of the child, which is when it counts. */
+/* The time at which the branch left the traced process counts, which is the start of the child. */
 TEST(grandchild)
 {
 	struct unit_child child;
@@ -210,7 +216,7 @@ TEST(grandchild)
 	unit_end_child(&child);
 }
 
-/* The nearest page counts: what that one has not inherited is not inherited through it. */
+/* The nearest page decides: a stream that it has not inherited is not inherited through it. */
 TEST(nearest)
 {
 	struct unit_child child;
@@ -228,7 +234,7 @@ TEST(nearest)
 	enter(childs, 2, true);
 	MUST(write(from_test[1], "", 1) == 1);
 	id = unit_receive_ident(to_test[0]);
-	/* make_grandchild() has one in between, which is of before. */
+	/* The process in between, from make_grandchild(), began before the stream was entered. */
 	CHECK_EQ("-", inherits(id.pid, id, NULL), 0);
 	CHECK("-", ident_same(above, child.ident));
 	MUST(write(from_test[1], "", 1) == 1);
@@ -255,12 +261,12 @@ TEST(caller)
 	expected = 1u << 1;
 	child = unit_child(ask, NULL);
 	unit_end_child(&child);
-	child = unit_child(ask, page); /* forked from it: its page is known */
+	child = unit_child(ask, page); /* forked from this process, so the page is known */
 	unit_end_child(&child);
-	/* Known, it need not have a name any more, nor be held. */
+	/* A known page needs neither a name nor a hold. */
 	lock_release(&hold);
 	file_name_once(name, "page", unit_ident());
-	MUST(file_remove_unused(dir, &place, name, NULL, NULL));
+	MUST(file_remove_unused(dir, &shm_dir, name, NULL, NULL));
 	child = unit_child(ask, page);
 	unit_end_child(&child);
 	expected = 0;
@@ -268,7 +274,7 @@ TEST(caller)
 	unit_end_child(&child);
 }
 
-/* Nothing to be had there: then nothing more is asked. */
+/* If the known page has nothing to inherit, no further ancestors are looked for. */
 TEST(known_without)
 {
 	struct unit_child child;
@@ -280,7 +286,7 @@ TEST(known_without)
 	unit_end_child(&child);
 }
 
-/* Who is in between has ended, so nobody knows when the branch began: the caller's own beginning counts. */
+/* The process in between has ended, so the start of the branch is unknown. The start of the caller counts instead. */
 static void ask_as_orphan(void *known)
 {
 	pid_t middle = fork();
@@ -322,7 +328,7 @@ TEST(orphan)
 	check_orphan(ask_as_orphan, page);
 }
 
-/* -- The marked one, where parents have ended -------------------------------------------- */
+/* -- The tagged ancestor, where parents have ended --------------------------------------- */
 
 static struct procpage *begin_below(uint32_t serial)
 {
@@ -334,15 +340,18 @@ static struct procpage *begin_below(uint32_t serial)
 	return own;
 }
 
-/* A process that is traced and has never attached: what its child has in memory is the page of somebody above it. */
+/*
+ * The parent is traced and has never attached, so the page that its child has in memory belongs to an ancestor above
+ * it.
+ */
 static void marked_bears(void *known)
 {
 	begin_below(2);
-	birthmark_set(0, unit_ident());
+	ancestor_tag_set(0, unit_ident());
 	ask_as_orphan(known);
 }
 
-/* And one that has attached. */
+/* The parent has attached. */
 static void known_bears(void *arg)
 {
 	ask_as_orphan(begin_below(2));
@@ -354,8 +363,11 @@ static void each_adoption(void (*bear)(void *))
 
 	MUST(sys_unused_limit(0, &soft, &hard) == 0);
 	if (hard != SYS_NO_LIMIT)
-		SKIP("somebody has set the limit that is used for the birthmark");
-	/* Adopted by whoever adopts here, who has no page, and then by this process, which has one. */
+		SKIP("somebody has set the limit that is used for the ancestor tag");
+	/*
+	 * The orphan is adopted first by the init process of this machine, which has no page, then by this process,
+	 * which has.
+	 */
 	for (int reaper = 0; reaper < 2; reaper++) {
 		if (prctl(PR_SET_CHILD_SUBREAPER, reaper) < 0)
 			SKIP("nobody can be made to take orphans here");
@@ -373,7 +385,7 @@ TEST(marked_below_known)
 	each_adoption(marked_bears);
 }
 
-/* All of them began within one clock tick, or not. */
+/* The processes may have begun within one clock tick or in several. */
 TEST(marked_right_below_known)
 {
 	begin();
@@ -387,15 +399,15 @@ TEST(marked_above_known)
 	begin();
 	name_family(page);
 	enter(page, 1, true);
-	birthmark_set(0, unit_ident());
+	ancestor_tag_set(0, unit_ident());
 	pipes();
 	each_adoption(known_bears);
 }
 
-/* A mark whose page is gone means nothing. */
+/* A tag whose page is gone is ignored. */
 static void marked_once_bears(void *known)
 {
-	birthmark_set(0, unit_ident());
+	ancestor_tag_set(0, unit_ident());
 	expected = 1u << 1;
 	ask_as_orphan(known);
 }
@@ -409,6 +421,7 @@ TEST(marked_once)
 	each_adoption(marked_once_bears);
 }
 
-TEST_MAIN(TEST_ENTRY(child), TEST_ENTRY(not_now), TEST_ENTRY(nobody_above), TEST_ENTRY(stale), TEST_ENTRY(grandchild), TEST_ENTRY(nearest),
-          TEST_ENTRY(caller), TEST_ENTRY(known_without), TEST_ENTRY(orphan), TEST_ENTRY(marked_below_known),
-          TEST_ENTRY(marked_right_below_known), TEST_ENTRY(marked_above_known), TEST_ENTRY(marked_once))
+TEST_MAIN(TEST_ENTRY(child), TEST_ENTRY(not_now), TEST_ENTRY(nobody_above), TEST_ENTRY(stale), TEST_ENTRY(grandchild),
+          TEST_ENTRY(nearest), TEST_ENTRY(caller), TEST_ENTRY(known_without), TEST_ENTRY(orphan),
+          TEST_ENTRY(marked_below_known), TEST_ENTRY(marked_right_below_known), TEST_ENTRY(marked_above_known),
+          TEST_ENTRY(marked_once))

@@ -1,15 +1,15 @@
 /*
- * file.c - src/base/file.c: the user's directory of shared memory, and the files in it
+ * file.c - src/host/file.c: the user's directory of shared memory, and the files in it
  *
  * SPDX-License-Identifier: MIT
  */
-#include "base/file.h"
+#include "host/file.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "base/atomic.h"
-#include "base/guise.h"
+#include "host/fs_credentials.h"
 #include "shm.h"
 #include "unit.h"
 
@@ -39,7 +39,10 @@ TEST(names)
 		CHECK_STR("-", kind, good[i].kind);
 		CHECK("-", id.pid == good[i].id.pid && id.start == good[i].id.start && number == good[i].serial);
 	}
-	/* What exists once has the number of the process's namespace: two of the same number in two namespaces differ. */
+	/*
+	 * Pages and registries have the number of the pid namespace in their name: the same pid occurs in several
+	 * namespaces.
+	 */
 	file_name_once(name, "page", (struct ident){ 1, 2, 3 });
 	CHECK_STR("-", name, "page-1-2-3");
 }
@@ -47,9 +50,11 @@ TEST(names)
 TEST(no_names)
 {
 	static const char *const bad[] = {
-		"", ".", "..", "-", "--", "---", "page", "page-", "page-1", "page-1-", "page-1-2", "page--2-3", "page-1--3",
+		"", ".", "..", "-", "--", "---", "page", "page-", "page-1", "page-1-", "page-1-2", "page--2-3",
+		"page-1--3",
 		"page-1-2-", "page-01-2-3", "page-1-02-3", "page-1-2-03", "page-1-2-3-4", "page-1-2-3x", "page-1x-2-3",
-		"page-x-2-3", "page-1-x-3", "page-1-2-x", "page-1-2-3 ", "page-4294967296-1-1", "page-1-18446744073709551616-1",
+		"page-x-2-3", "page-1-x-3", "page-1-2-x", "page-1-2-3 ", "page-4294967296-1-1",
+		"page-1-18446744073709551616-1",
 		"page-1-2-4294967296", "page-+1-2-3", "page-1--2-3", "sixteen-letters-", "abcdefghijklmnop-1-2-3",
 	};
 	char kind[16];
@@ -59,14 +64,14 @@ TEST(no_names)
 	for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		if (file_name_parse(bad[i], kind, &id, &number))
 			TEST_FAIL("-", "\"%s\" passes for a name", bad[i]);
-	CHECK("-", file_name_parse("abcdefghijklmno-1-2-3", kind, &id, &number)); /* 15 letters do fit */
+	CHECK("-", file_name_parse("abcdefghijklmno-1-2-3", kind, &id, &number)); /* 15 letters fit */
 }
 
 /* -- Places ---------------------------------------------------------------- */
 
-TEST(own_place)
+TEST(own_shm_dir)
 {
-	struct place p = place_own();
+	struct shm_dir p = shm_dir_own();
 
 	CHECK_STR("-", p.path, shm_directory());
 	CHECK_EQ("-", p.owner, geteuid());
@@ -80,22 +85,22 @@ static void become_nobody(void *arg)
 
 static void other_shm(void *arg)
 {
-	shm_private("");
+	shm_mounted("");
 }
 
-static struct place place_of_child(const struct unit_child *child)
+static struct shm_dir shm_dir_of_child(const struct unit_child *child)
 {
 	struct proc proc;
 
 	MUST(proc_read((uint32_t)child->pid, &proc) == 0);
-	return place_of(&proc);
+	return shm_dir_of(&proc);
 }
 
-/* Of the same user and file system: the same way, which stays when the process has ended. */
-TEST(place_of_child)
+/* A child of the same user with the same file system has the same path, which outlives the child. */
+TEST(shm_dir_of_child)
 {
 	struct unit_child child = unit_child(NULL, NULL);
-	struct place p = place_of_child(&child);
+	struct shm_dir p = shm_dir_of_child(&child);
 
 	CHECK_STR("-", p.path, shm_directory());
 	CHECK_EQ("-", p.owner, geteuid());
@@ -103,7 +108,10 @@ TEST(place_of_child)
 	unit_end_child(&child);
 }
 
-/* Without a descriptor that cannot be told, and is not guessed: the other way would end with the process. */
+/*
+ * Without a descriptor it is unknown whether the path is the same. It is not guessed, as a path through the child's
+ * root would end with the child.
+ */
 TEST(place_not_known)
 {
 	struct unit_child child = unit_child(NULL, NULL);
@@ -114,38 +122,38 @@ TEST(place_not_known)
 	MUST(getrlimit(RLIMIT_NOFILE, &limit) == 0);
 	none = limit;
 	none.rlim_cur = 0;
-	CHECK_EQ("-", place_of(&proc).error, 0);
+	CHECK_EQ("-", shm_dir_of(&proc).error, 0);
 	MUST(setrlimit(RLIMIT_NOFILE, &none) == 0);
-	CHECK_EQ("-", place_of(&proc).error, -EMFILE);
+	CHECK_EQ("-", shm_dir_of(&proc).error, -EMFILE);
 	MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-	CHECK_STR("-", place_of(&proc).path, shm_directory());
+	CHECK_STR("-", shm_dir_of(&proc).path, shm_directory());
 	unit_end_child(&child);
 }
 
 TEST(place_of_another_user)
 {
 	struct unit_child child;
-	struct place p;
+	struct shm_dir p;
 
 	if (geteuid() != 0)
 		SKIP("only root has children of other users");
+	NEEDS_OTHERS();
 	child = unit_child(become_nobody, NULL);
-	p = place_of_child(&child);
+	p = shm_dir_of_child(&child);
 	CHECK_STR("-", p.path, "/dev/shm/posixtrace-65534");
 	CHECK_EQ("-", p.owner, 65534);
 	CHECK("-", p.guarded);
 	unit_end_child(&child);
 }
 
-/* With a /dev/shm of its own: through its root. */
-/* Tried in a child, as it cannot be taken back. */
+/* Skips the test unless a process can mount a /dev/shm of its own. Tried in a child, as a mount cannot be undone. */
 static void can_mount(void)
 {
 	int status;
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		shm_private("");
+		shm_mounted("");
 		_exit(0);
 	}
 	MUST(waitpid(pid, &status, 0) == pid);
@@ -157,13 +165,13 @@ TEST(place_of_another_mount)
 {
 	struct unit_child child;
 	char want[96];
-	struct place p;
+	struct shm_dir p;
 
 	if (geteuid() != 0)
 		SKIP("only root makes mount namespaces here");
 	can_mount();
 	child = unit_child(other_shm, NULL);
-	p = place_of_child(&child);
+	p = shm_dir_of_child(&child);
 	snprintf(want, sizeof want, "/proc/%d/root/dev/shm/posixtrace-0", (int)child.pid);
 	CHECK_STR("-", p.path, want);
 	CHECK("-", p.guarded);
@@ -174,39 +182,39 @@ TEST(place_of_another_mount)
 
 TEST(directory_made)
 {
-	struct place place;
+	struct shm_dir shm_dir;
 	struct stat st;
 	int fd, descriptors;
 
 	shm_private("");
 	descriptors = shm_descriptors();
-	place = place_own();
-	CHECK_EQ("-", file_directory(&place, false), -ENOENT);
+	shm_dir = shm_dir_own();
+	CHECK_EQ("-", file_directory(&shm_dir, false), -ENOENT);
 	CHECK_EQ("-", shm_count("/dev/shm", ""), 0);
 	umask(0);
-	fd = file_directory(&place, true);
+	fd = file_directory(&shm_dir, true);
 	CHECK("-", fd > 2);
 	MUST(stat(shm_directory(), &st) == 0 && S_ISDIR(st.st_mode));
 	CHECK_EQ("-", st.st_mode & 07777, 0700);
 	CHECK_EQ("-", st.st_uid, geteuid());
 	CHECK("-", fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(fd);
-	fd = file_directory(&place, false);
+	fd = file_directory(&shm_dir, false);
 	CHECK("-", fd > 2);
 	close(fd);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 }
 
-/* The directory is refused, whether it may be made or not, and nobody changes it. */
+/* Checks that the directory is refused, with and without permission to create it, and stays as it is. */
 static void check_refused(const char *what)
 {
 	int descriptors = shm_descriptors();
-	struct place place = place_own();
+	struct shm_dir shm_dir = shm_dir_own();
 	struct stat before, after;
 
 	MUST(lstat(shm_directory(), &before) == 0);
 	for (int create = 0; create < 2; create++) {
-		int fd = file_directory(&place, create);
+		int fd = file_directory(&shm_dir, create);
 
 		if (fd != -EACCES)
 			TEST_FAIL("-", "%s: %d, not -EACCES", what, fd);
@@ -240,7 +248,7 @@ TEST(directory_is_something_else)
 	check_refused("a pipe");
 	MUST(unlink(shm_directory()) == 0);
 
-	/* A link, even to a directory that would do. */
+	/* A symbolic link is refused, even to a directory that would do. */
 	snprintf(target, sizeof target, "%s-target", shm_directory());
 	MUST(mkdir(target, 0700) == 0 && symlink(target, shm_directory()) == 0);
 	check_refused("a link");
@@ -259,7 +267,7 @@ TEST(directory_foreign)
 
 TEST(unlinked)
 {
-	struct place place = place_own(), others = place;
+	struct shm_dir shm_dir = shm_dir_own(), others = shm_dir;
 	struct rlimit limit, none;
 	int fd;
 
@@ -268,83 +276,81 @@ TEST(unlinked)
 	none = limit;
 	none.rlim_cur = 3;
 	strcat(others.path, "1");
-	fd = file_directory(&place, true);
+	fd = file_directory(&shm_dir, true);
 	MUST(fd >= 0);
 	MUST(close(openat(fd, "one", O_CREAT | O_WRONLY, 0600)) == 0);
 	file_unlink(&others, "one");
-	file_unlink(&place, "two");
+	file_unlink(&shm_dir, "two");
 	CHECK_EQ("-", faccessat(fd, "one", F_OK, 0), 0);
-	MUST(setrlimit(RLIMIT_NOFILE, &none) == 0); /* without a descriptor */
-	file_unlink(&place, "one");
+	MUST(setrlimit(RLIMIT_NOFILE, &none) == 0); /* without descriptors */
+	file_unlink(&shm_dir, "one");
 	MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	CHECK("-", faccessat(fd, "one", F_OK, 0) < 0);
 }
 
-/* Made by root for somebody else: it is that one's. */
+/* A directory that root creates for a different user belongs to this user. */
 TEST(directory_given)
 {
-	struct place place = place_own();
-	struct guise guise;
+	struct shm_dir shm_dir = shm_dir_own();
+	struct fs_credentials fs_credentials;
 	struct stat st;
 	int fd;
 
 	if (geteuid() != 0)
 		SKIP("only root makes directories for others");
 	shm_private("");
-	place.owner = place.group = 65534;
-	strcpy(place.path, "/dev/shm/posixtrace-65534");
-	CHECK_EQ("-", file_directory(&place, false), -ENOENT);
-	guise_put_on(&guise, place.owner, place.group);
-	fd = file_directory(&place, true);
-	guise_take_off(&guise);
+	shm_dir.owner = shm_dir.group = 65534;
+	strcpy(shm_dir.path, "/dev/shm/posixtrace-65534");
+	CHECK_EQ("-", file_directory(&shm_dir, false), -ENOENT);
+	fs_credentials_use(&fs_credentials, shm_dir.owner, shm_dir.group);
+	fd = file_directory(&shm_dir, true);
+	fs_credentials_restore(&fs_credentials);
 	CHECK("-", fd > 2);
-	MUST(stat(place.path, &st) == 0);
+	MUST(stat(shm_dir.path, &st) == 0);
 	CHECK_EQ("-", st.st_uid, 65534);
 	CHECK_EQ("-", st.st_mode & 07777, 0700);
 	close(fd);
-	/* One that is there is not changed, whoever has made it. */
-	MUST(chown(place.path, 0, 0) == 0);
-	CHECK_EQ("-", file_directory(&place, true), -EACCES);
-	MUST(stat(place.path, &st) == 0);
+	/* An existing directory is not changed, whoever its owner is. */
+	MUST(chown(shm_dir.path, 0, 0) == 0);
+	CHECK_EQ("-", file_directory(&shm_dir, true), -EACCES);
+	MUST(stat(shm_dir.path, &st) == 0);
 	CHECK_EQ("-", st.st_uid, 0);
 }
 
-/* Through another process's root: no step of the way may be a link, which would lead out of it. */
+/* In a path through another process's root, no component may be a symbolic link, which could lead out of that root. */
 TEST(directory_through_root)
 {
-	struct place place = place_own();
+	struct shm_dir shm_dir = shm_dir_own();
 	int fd, descriptors;
 
-	shm_private("");
-	snprintf(place.path, sizeof place.path, "/proc/%d/root%s", (int)getpid(), shm_directory());
+	shm_mounted("");
+	snprintf(shm_dir.path, sizeof shm_dir.path, "/proc/%d/root%s", (int)getpid(), shm_directory());
 	descriptors = shm_descriptors();
-	fd = file_directory(&place, true);
+	fd = file_directory(&shm_dir, true);
 	CHECK("-", fd > 2);
 	close(fd);
 	CHECK_EQ("-", shm_count(shm_directory(), ""), 0);
 	MUST(rmdir(shm_directory()) == 0);
 	MUST(mount("test", "/dev", "tmpfs", 0, NULL) == 0 && mkdir("/dev/elsewhere", 01777) == 0);
 	MUST(symlink("/dev/elsewhere", "/dev/shm") == 0);
-	CHECK_EQ("-", file_directory(&place, true), -EACCES);
+	CHECK_EQ("-", file_directory(&shm_dir, true), -EACCES);
 	CHECK_EQ("-", shm_count("/dev/elsewhere", ""), 0);
 	MUST(unlink("/dev/shm") == 0 && close(open("/dev/shm", O_CREAT | O_WRONLY, 0600)) == 0);
-	CHECK_EQ("-", file_directory(&place, true), -EACCES);
+	CHECK_EQ("-", file_directory(&shm_dir, true), -EACCES);
 	MUST(unlink("/dev/shm") == 0);
-	CHECK_EQ("-", file_directory(&place, true), -ENOENT);
+	CHECK_EQ("-", file_directory(&shm_dir, true), -ENOENT);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 }
 
 TEST(no_tmpfs)
 {
-	struct place place = place_own();
+	struct shm_dir shm_dir = shm_dir_own();
 
-	shm_private("");
+	shm_mounted("");
 	shm_remount(MS_RDONLY, NULL);
-	CHECK_EQ("-", file_directory(&place, true), -EROFS);
-	CHECK_EQ("-", file_count_all(&place), 0);
+	CHECK_EQ("-", file_directory(&shm_dir, true), -EROFS);
 	MUST(mount("test", "/dev", "tmpfs", 0, NULL) == 0);
-	CHECK_EQ("-", file_directory(&place, true), -ENOENT);
-	CHECK("-", file_count_all(&place) == UINT64_MAX);
+	CHECK_EQ("-", file_directory(&shm_dir, true), -ENOENT);
 }
 
 static bool name_listed(int dir, const char *name, void *arg)
@@ -372,7 +378,7 @@ TEST(listed)
 		CHECK_EQ("-", left, 700);
 	}
 	left = 7;
-	CHECK_EQ("-", file_each(dir, name_listed, &left), 0); /* until told to end */
+	CHECK_EQ("-", file_each(dir, name_listed, &left), 0); /* until the callback ends the loop */
 	CHECK_EQ("-", left, 0);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 	for (int i = 0; i < 300; i++) {
@@ -383,29 +389,23 @@ TEST(listed)
 	CHECK("-", file_each(-1, name_listed, &left) < 0);
 }
 
-/* No fewer than there are, and few more, in the directories of all users, also those that one may not enter. */
+/* Counts at least as many as there are, and not many more. */
 TEST(counted)
 {
-	struct place place = place_own();
-	int fd, others;
+	struct shm_dir shm_dir = shm_dir_own();
+	int fd;
 
 	shm_private("");
-	CHECK_EQ("-", file_count_all(&place), 0);
-	fd = file_directory(&place, true); /* a directory by itself counts for some */
-	MUST(mkdir("/dev/shm/posixtrace-4711", 0700) == 0 && mkdir("/dev/shm/somethingelse", 0700) == 0);
-	others = open("/dev/shm/posixtrace-4711", O_RDONLY | O_DIRECTORY);
-	MUST(fd >= 0 && others >= 0);
+	fd = file_directory(&shm_dir, true);
+	MUST(fd >= 0);
 	for (int i = 1; i <= 30; i++) {
 		char name[32];
 
 		sprintf(name, "stream-1-2-%d", i);
-		MUST(close(openat(i % 3 ? fd : others, name, O_CREAT | O_WRONLY, 0600)) == 0);
-		sprintf(name, "/dev/shm/somethingelse/%d", i);
-		MUST(close(open(name, O_CREAT | O_WRONLY, 0600)) == 0);
-		CHECK("-", file_count_all(&place) >= (uint64_t)i && file_count_all(&place) <= (uint64_t)i + 6);
+		MUST(close(openat(fd, name, O_CREAT | O_WRONLY, 0600)) == 0);
+		CHECK("-", file_count(fd) >= (uint64_t)i && file_count(fd) <= (uint64_t)i + 6);
 	}
-	if (geteuid() == 0 && setgid(65534) == 0 && setuid(65534) == 0)
-		CHECK("-", file_count_all(&place) >= 30 && file_count_all(&place) <= 36);
+	CHECK("-", file_count(-1) == UINT64_MAX);
 }
 
 /* -- Files ------------------------------------------------------------------- */
@@ -414,8 +414,8 @@ struct filling {
 	int dir;
 	const char *name;
 	int calls;
-	bool visible; /* when it was filled */
-	int error;    /* what comes of it */
+	bool visible; /* the name existed when the file was filled */
+	int error;    /* what fill() returns */
 };
 
 static int fill(void *map, void *arg)
@@ -431,14 +431,14 @@ static int fill(void *map, void *arg)
 }
 
 static int dir;
-static struct place place;
+static struct shm_dir shm_dir;
 static char path[32];
 static struct filling filling;
 
 static void begin(void)
 {
 	dir = unit_directory(path);
-	place = unit_place(path);
+	shm_dir = unit_shm_dir(path);
 	filling = (struct filling){ dir, "one", 0, true, 0 };
 }
 
@@ -447,7 +447,7 @@ static void begin_in_shm(const char *options)
 	shm_private(options);
 	strcpy(path, "/dev/shm");
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	place = unit_place(path);
+	shm_dir = unit_shm_dir(path);
 	filling = (struct filling){ dir, "one", 0, true, 0 };
 }
 
@@ -463,15 +463,15 @@ static int create(size_t size, void **map, struct hold *hold)
 	struct file_new file = { "one", size, LOCK_SHARED, fill, &filling };
 
 	hold->at = NULL;
-	return file_create(dir, &place, &file, map, hold);
+	return file_create(dir, &shm_dir, &file, map, hold);
 }
 
 static int map_file(const char *name, size_t at_least, size_t size, struct file_mapped *mapped, struct hold *hold)
 {
-	return file_map(dir, &place, name, at_least, size, mapped, hold);
+	return file_map(dir, &shm_dir, name, at_least, size, mapped, hold);
 }
 
-/* Who fills it cannot: there is no file. */
+/* If the file cannot be filled, it is not created. */
 TEST(not_filled)
 {
 	struct hold hold;
@@ -515,7 +515,7 @@ TEST(create_and_map)
 	CHECK_EQ("-", ((char *)mapped.map)[9999], 7);
 	file_unmap(mapped.map, 10000);
 
-	/* Who comes second gets nothing, and harms nothing. */
+	/* The second creator gets nothing, and changes nothing. */
 	again = NULL;
 	CHECK_EQ("-", create(5000, &again, &second), -EEXIST);
 	CHECK("-", again == NULL && second.at == NULL);
@@ -523,16 +523,16 @@ TEST(create_and_map)
 	CHECK_EQ("-", st.st_size, 10000);
 	CHECK("-", unit_held(dir, "one"));
 	file_unmap(map, 10000);
-	CHECK("-", unit_held(dir, "one")); /* the hold is a mapping of its own */
+	CHECK("-", unit_held(dir, "one")); /* the hold is a separate mapping */
 	lock_release(&hold);
 	CHECK("-", !unit_held(dir, "one"));
 
-	CHECK_EQ("-", shm_count(path, ""), 1); /* no hidden one is left */
+	CHECK_EQ("-", shm_count(path, ""), 1); /* no temporary file is left */
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 	end();
 }
 
-/* Nobody uses it: it is as good as gone for who wants to look, and found again by who wants to use it. */
+/* A file without a hold counts as gone for a process that only reads it. A process that wants to hold it finds it. */
 TEST(held_or_stale)
 {
 	struct hold hold, second = { NULL };
@@ -545,7 +545,7 @@ TEST(held_or_stale)
 	CHECK("-", second.at != NULL);
 	file_unmap(mapped.map, 4096);
 	lock_release(&hold);
-	CHECK("-", unit_held(dir, "one")); /* by the second */
+	CHECK("-", unit_held(dir, "one")); /* by the second hold */
 	CHECK("-", file_held(dir, "one"));
 	lock_release(&second);
 	CHECK("-", !file_held(dir, "one"));
@@ -558,23 +558,23 @@ TEST(held_or_stale)
 	lock_release(&second);
 	CHECK("-", file_held(dir, "one"));
 	lock_release(&hold);
-	CHECK_EQ("-", file_hold(dir, "one", mapped.inode + 1, &hold), -EAGAIN); /* another file */
+	CHECK_EQ("-", file_hold(dir, "one", mapped.inode + 1, &hold), -EAGAIN); /* a different file */
 	CHECK_EQ("-", file_hold(dir, "two", mapped.inode, &hold), -EAGAIN);
 	CHECK("-", hold.at == NULL && !file_held(dir, "one"));
 	CHECK("-", !file_held(dir, "two"));
 	end();
 }
 
-static int buried, buried_linked;
+static int reaped, reaped_linked;
 
-/* arg: not yet. */
-static bool bury(int fd, void *arg)
+/* Refuses the removal if arg is set. */
+static bool reap(int fd, void *arg)
 {
 	struct stat st;
 
-	buried++;
+	reaped++;
 	MUST(fstat(fd, &st) == 0);
-	buried_linked = (int)st.st_nlink;
+	reaped_linked = (int)st.st_nlink;
 	return !arg;
 }
 
@@ -587,27 +587,48 @@ TEST(removed_if_unused)
 	begin();
 	descriptors = shm_descriptors();
 	MUST(create(4096, &map, &hold) == 0);
-	CHECK("-", !file_remove_unused(dir, &place, "one", bury, NULL));
-	CHECK_EQ("-", buried, 0);
+	CHECK("-", !file_remove_unused(dir, &shm_dir, "one", reap, NULL));
+	CHECK_EQ("-", reaped, 0);
 	CHECK_EQ("-", faccessat(dir, "one", F_OK, 0), 0);
 	lock_release(&hold);
-	CHECK("-", file_remove_unused(dir, &place, "one", bury, &hold));
-	CHECK_EQ("-", faccessat(dir, "one", F_OK, 0), 0); /* it is still needed */
-	CHECK_EQ("-", buried, 1);
-	buried = 0;
-	CHECK("-", file_remove_unused(dir, &place, "one", bury, NULL));
-	CHECK_EQ("-", buried, 1);
-	CHECK_EQ("-", buried_linked, 1); /* before it is gone */
+	CHECK("-", file_remove_unused(dir, &shm_dir, "one", reap, &hold));
+	CHECK_EQ("-", faccessat(dir, "one", F_OK, 0), 0); /* still needed */
+	CHECK_EQ("-", reaped, 1);
+	reaped = 0;
+	CHECK("-", file_remove_unused(dir, &shm_dir, "one", reap, NULL));
+	CHECK_EQ("-", reaped, 1);
+	CHECK_EQ("-", reaped_linked, 1); /* called before the name was removed */
 	CHECK("-", faccessat(dir, "one", F_OK, 0) < 0);
-	CHECK("-", !file_remove_unused(dir, &place, "one", bury, NULL));
+	CHECK("-", !file_remove_unused(dir, &shm_dir, "one", reap, NULL));
 	MUST(create(4096, &map, &hold) == 0); /* the name is free again */
 	lock_release(&hold);
-	CHECK("-", file_remove_unused(dir, &place, "one", NULL, NULL));
+	CHECK("-", file_remove_unused(dir, &shm_dir, "one", NULL, NULL));
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 	end();
 }
 
-/* By name something else than a file of ours: not followed, not waited for, not removed. */
+/*
+ * The creator was killed before it set the mode, under a umask like 0777. The unfinished file is removed although it
+ * cannot be opened.
+ */
+TEST(removed_if_closed)
+{
+	static const unsigned mode[] = { 0, 0200, 0400 };
+	static const char *const name[] = { "new-1-2-3", "page-1-2-3" };
+
+	begin_in_shm("");
+	if (geteuid() == 0)
+		become_nobody(NULL);
+	shm_dir = unit_shm_dir(path);
+	for (unsigned i = 0; i < sizeof mode / sizeof mode[0]; i++)
+		for (int n = 0; n < 2; n++) {
+			MUST(close(openat(dir, name[n], O_CREAT | O_EXCL | O_WRONLY, mode[i])) == 0);
+			CHECK_EQ("-", file_remove_unused(dir, &shm_dir, name[n], NULL, NULL), n == 0);
+			CHECK_EQ("-", unlinkat(dir, name[n], 0), n == 0 ? -1 : 0);
+		}
+}
+
+/* Anything but a regular file by that name is neither followed, waited for nor removed. */
 TEST(map_refuses)
 {
 	static const char *const other[] = { "link", "dangling", "folder", "pipe", "device" };
@@ -628,17 +649,19 @@ TEST(map_refuses)
 	MUST(symlinkat("one", dir, "link") == 0 && symlinkat("nowhere", dir, "dangling") == 0);
 	MUST(mkdirat(dir, "folder", 0700) == 0);
 	MUST(mkfifoat(dir, "pipe", 0600) == 0);
-	if (mknodat(dir, "device", S_IFCHR | 0600, 5 << 8) < 0) /* /dev/tty; without the right to make one, a second pipe */
+	if (mknodat(dir, "device", S_IFCHR | 0600, 5 << 8) < 0) /* /dev/tty; without the right to make a device, a
+	                                                         * second pipe */
 		MUST(mkfifoat(dir, "device", 0600) == 0);
 	for (unsigned i = 0; i < sizeof other / sizeof other[0]; i++) {
-		int r[2] = { map_file(other[i], 0, 4096, &mapped, NULL), map_file(other[i], 0, 4096, &mapped, &second) };
+		int r[2] = { map_file(other[i], 0, 4096, &mapped, NULL),
+		             map_file(other[i], 0, 4096, &mapped, &second) };
 
 		for (int k = 0; k < 2; k++)
 			if (r[k] >= 0)
 				TEST_FAIL("-", "%s: %d", other[i], r[k]);
 		CHECK("-", file_grow(dir, other[i], st.st_ino, 8192) < 0);
 		CHECK("-", file_hold(dir, other[i], st.st_ino, &second) < 0);
-		CHECK("-", !file_remove_unused(dir, &place, other[i], NULL, NULL) || i == 3 || i == 4);
+		CHECK("-", !file_remove_unused(dir, &shm_dir, other[i], NULL, NULL) || i == 3 || i == 4);
 	}
 	CHECK("-", mapped.map == NULL && mapped.size == 0 && second.at == NULL);
 	CHECK_EQ("-", fstatat(dir, "one", &st, 0), 0);
@@ -649,7 +672,7 @@ TEST(map_refuses)
 	end();
 }
 
-/* Others could have written there, or it is another one's: refused, with and without a hold. */
+/* A file that others may write, or that belongs to another user, is refused with and without a hold. */
 TEST(map_refuses_mode)
 {
 	static const unsigned mode[] = { 0601, 0602, 0604, 0610, 0620, 0640, 0666, 0644 };
@@ -665,16 +688,16 @@ TEST(map_refuses_mode)
 		CHECK_EQ("-", map_file("one", 1, 0, &mapped, &second), -EACCES);
 	}
 	MUST(fchmodat(dir, "one", 0600, 0) == 0);
-	place.owner++;
+	shm_dir.owner++;
 	CHECK_EQ("-", map_file("one", 1, 0, &mapped, NULL), -EACCES);
 	CHECK_EQ("-", map_file("one", 1, 0, &mapped, &second), -EACCES);
-	place.owner--;
+	shm_dir.owner--;
 	CHECK_EQ("-", map_file("one", 1, 0, &mapped, NULL), 0);
 	CHECK("-", second.at == NULL);
 	end();
 }
 
-/* Made for somebody else: that one's, before it has its name. */
+/* A file made for a different user has this owner before it gets its name. */
 static int check_owner(void *map, void *arg)
 {
 	CHECK_EQ("-", shm_count(path, "one"), 0);
@@ -686,24 +709,24 @@ TEST(given_away)
 	struct file_new file = { "one", 4096, LOCK_SHARED, check_owner, NULL };
 	struct hold hold = { NULL }, second = { NULL };
 	struct file_mapped mapped;
-	struct guise guise;
+	struct fs_credentials fs_credentials;
 	struct stat st;
 	void *map;
 
 	if (geteuid() != 0)
 		SKIP("only root can make a file for somebody else");
 	begin();
-	place.owner = place.group = 65534;
-	place.guarded = true;
-	MUST(chown(path, place.owner, place.group) == 0);
-	guise_put_on(&guise, place.owner, place.group);
-	CHECK_EQ("-", file_create(dir, &place, &file, &map, &hold), 0);
-	guise_take_off(&guise);
+	shm_dir.owner = shm_dir.group = 65534;
+	shm_dir.guarded = true;
+	MUST(chown(path, shm_dir.owner, shm_dir.group) == 0);
+	fs_credentials_use(&fs_credentials, shm_dir.owner, shm_dir.group);
+	CHECK_EQ("-", file_create(dir, &shm_dir, &file, &map, &hold), 0);
+	fs_credentials_restore(&fs_credentials);
 	MUST(fstatat(dir, "one", &st, 0) == 0);
 	CHECK_EQ("-", st.st_uid, 65534);
 	CHECK_EQ("-", st.st_mode & 07777, 0600);
 	CHECK_EQ("-", map_file("one", 4096, 0, &mapped, &second), 0);
-	/* A guarded mapping, both ways. */
+	/* Both mappings are guarded. */
 	MUST(truncate(strcat(strcpy((char[64]){ 0 }, path), "/one"), 0) == 0);
 	CHECK_EQ("-", *(volatile char *)map, 0);
 	CHECK_EQ("-", *(volatile char *)mapped.map, 0);
@@ -723,7 +746,7 @@ TEST(grow)
 
 	begin();
 	MUST(create(4096, &map, &hold) == 0);
-	/* Mapped for more than it has; what comes later is seen. */
+	/* Mapped beyond its end: space that is added later can be used. */
 	MUST(map_file("one", 4096, 65536, &whole, NULL) == 0);
 	CHECK_EQ("-", whole.size, 4096);
 	CHECK_EQ("-", file_grow(dir, "one", whole.inode, 12288), 0);
@@ -732,18 +755,18 @@ TEST(grow)
 	CHECK_EQ("-", ((unsigned char *)whole.map)[4095], 0x55);
 	CHECK_EQ("-", ((unsigned char *)whole.map)[12287], 0);
 	((char *)whole.map)[12287] = 1;
-	CHECK_EQ("-", file_grow(dir, "one", whole.inode, 4096), 0); /* never shorter */
+	CHECK_EQ("-", file_grow(dir, "one", whole.inode, 4096), 0); /* never shrinks */
 	MUST(fstatat(dir, "one", &st, 0) == 0);
 	CHECK_EQ("-", st.st_size, 12288);
 	CHECK_EQ("-", file_grow(dir, "two", whole.inode, 4096), -ENOENT);
-	/* Another file by that name. */
+	/* A different file of that name. */
 	CHECK_EQ("-", file_grow(dir, "one", whole.inode + 1, 65536), -ESTALE);
 	MUST(fstatat(dir, "one", &st, 0) == 0);
 	CHECK_EQ("-", st.st_size, 12288);
 	end();
 }
 
-/* H12: no space is found out when the file is made, not when it is written. */
+/* H12: a lack of space is noticed when the file is created, not when it is written to. */
 TEST(no_space)
 {
 	void *map = NULL;
@@ -771,7 +794,7 @@ TEST(no_space)
 	CHECK_EQ("-", file_grow(dir, "one", st.st_ino, 32768), 0);
 }
 
-/* Too many files for the tmpfs: memory that is missing, too. */
+/* Too many files for the tmpfs counts as a lack of memory. */
 TEST(no_inodes)
 {
 	void *map = NULL;
@@ -799,14 +822,14 @@ TEST(file_size_limit)
 	CHECK_EQ("-", create(8192, &map, &hold), 0);
 	MUST(fstatat(dir, "one", &st, 0) == 0);
 	CHECK_EQ("-", file_grow(dir, "one", st.st_ino, 8193), -ENOMEM);
-	MUST(setrlimit(RLIMIT_FSIZE, &before) == 0); /* script/coverage writes at the end */
+	MUST(setrlimit(RLIMIT_FSIZE, &before) == 0); /* script/coverage writes at exit */
 	end();
 }
 
-/* What the program writes to its standard descriptors must not end up in one of these files. */
+/* What the program writes to its standard descriptors must not end up in a file of the library. */
 TEST(no_standard_descriptors)
 {
-	struct place own = place_own();
+	struct shm_dir own = shm_dir_own();
 	int fd[3];
 
 	shm_private("");
@@ -850,7 +873,7 @@ static void *create_all(void *arg)
 		int r;
 
 		file_name(name, "race", (struct ident){ 1, 1, 0 }, (uint32_t)i + 1);
-		r = file_create(dir, &place, &file, &map, &hold);
+		r = file_create(dir, &shm_dir, &file, &map, &hold);
 		if (r == 0) {
 			fetch_add(&race.won[i], 1);
 			CHECK_EQ("-", *(uint32_t *)map, me);
@@ -885,8 +908,8 @@ TEST(one_wins)
 }
 
 /*
- * Who uses the file makes it, or maps it and holds it; who removes it does so only where nobody has it. So what is
- * held has its name, at each moment.
+ * Maps and holds the file, or creates it. Threads remove it only while it has no holds, so a file that is held has
+ * its name at every moment.
  */
 static void *use_often(void *arg)
 {
@@ -897,10 +920,10 @@ static void *use_often(void *arg)
 		struct hold hold = { NULL };
 		struct file_mapped mapped;
 		struct stat st;
-		int r = file_map(dir, &place, "one", 4096, 4096, &mapped, &hold);
+		int r = file_map(dir, &shm_dir, "one", 4096, 4096, &mapped, &hold);
 
 		if (r == -ENOENT)
-			r = file_create(dir, &place, &file, &mapped.map, &hold);
+			r = file_create(dir, &shm_dir, &file, &mapped.map, &hold);
 		if (r < 0) {
 			if (r != -EEXIST)
 				refused++;
@@ -911,7 +934,7 @@ static void *use_often(void *arg)
 		file_unmap(mapped.map, 4096);
 		lock_release(&hold);
 		fetch_add(&race.used, 1);
-		file_remove_unused(dir, &place, "one", NULL, NULL);
+		file_remove_unused(dir, &shm_dir, "one", NULL, NULL);
 	}
 	CHECK_EQ("-", lost, 0);
 	CHECK_EQ("-", refused, 0);
@@ -921,7 +944,7 @@ static void *use_often(void *arg)
 static void *remove_often(void *arg)
 {
 	while (!load_relaxed(&race.stop))
-		if (file_remove_unused(dir, &place, "one", NULL, NULL))
+		if (file_remove_unused(dir, &shm_dir, "one", NULL, NULL))
 			fetch_add(&race.removed, 1);
 	return NULL;
 }
@@ -939,7 +962,7 @@ TEST(removing_races_with_holding)
 		MUST(pthread_create(&user[i], NULL, use_often, (void *)(uintptr_t)(i + 1)) == 0);
 	for (int i = 0; i < 3; i++)
 		pthread_join(user[i], NULL);
-	/* If they never met: here is one that nobody uses. */
+	/* If the threads never met: a file without a hold for the remover. */
 	for (int i = 0; i < 5000 && !load_relaxed(&race.removed); i++) {
 		if (create(4096, &map, &hold) == 0) {
 			file_unmap(map, 4096);
@@ -955,8 +978,8 @@ TEST(removing_races_with_holding)
 	end();
 }
 
-/* Who removes has the lock, and loses its processor for a while. */
-static bool bury_slowly(int fd, void *arg)
+/* Holds the lock and loses its processor for a while. */
+static bool reap_slowly(int fd, void *arg)
 {
 	(void)fd;
 	store_release((uint32_t *)arg, 1);
@@ -966,7 +989,7 @@ static bool bury_slowly(int fd, void *arg)
 
 static void *remove_slowly(void *locked)
 {
-	CHECK("-", file_remove_unused(dir, &place, "one", bury_slowly, locked));
+	CHECK("-", file_remove_unused(dir, &shm_dir, "one", reap_slowly, locked));
 	return NULL;
 }
 
@@ -985,18 +1008,18 @@ TEST(slow_remover)
 	MUST(pthread_create(&remover, NULL, remove_slowly, &locked) == 0);
 	while (!load_acquire(&locked))
 		usleep(100);
-	CHECK_EQ("-", file_map(dir, &place, "one", 4096, 4096, &mapped, &hold), -ENOENT);
+	CHECK_EQ("-", file_map(dir, &shm_dir, "one", 4096, 4096, &mapped, &hold), -ENOENT);
 	pthread_join(remover, NULL);
 	end();
 }
 
-TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(no_names), TEST_ENTRY(own_place), TEST_ENTRY(place_of_child),
-          TEST_ENTRY(place_not_known),
-          TEST_ENTRY(place_of_another_user), TEST_ENTRY(place_of_another_mount), TEST_ENTRY(directory_made),
-          TEST_ENTRY(directory_mode), TEST_ENTRY(directory_is_something_else), TEST_ENTRY(directory_foreign),
-          TEST_ENTRY(unlinked), TEST_ENTRY(directory_given), TEST_ENTRY(directory_through_root), TEST_ENTRY(no_tmpfs),
-          TEST_ENTRY(listed), TEST_ENTRY(counted), TEST_ENTRY(not_filled), TEST_ENTRY(create_and_map), TEST_ENTRY(held_or_stale),
-          TEST_ENTRY(removed_if_unused), TEST_ENTRY(map_refuses), TEST_ENTRY(map_refuses_mode), TEST_ENTRY(given_away),
+TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(no_names), TEST_ENTRY(own_shm_dir), TEST_ENTRY(shm_dir_of_child),
+          TEST_ENTRY(place_not_known), TEST_ENTRY(place_of_another_user), TEST_ENTRY(place_of_another_mount),
+          TEST_ENTRY(directory_made), TEST_ENTRY(directory_mode), TEST_ENTRY(directory_is_something_else),
+          TEST_ENTRY(directory_foreign), TEST_ENTRY(unlinked), TEST_ENTRY(directory_given),
+          TEST_ENTRY(directory_through_root), TEST_ENTRY(no_tmpfs), TEST_ENTRY(listed), TEST_ENTRY(counted),
+          TEST_ENTRY(not_filled), TEST_ENTRY(create_and_map), TEST_ENTRY(held_or_stale), TEST_ENTRY(removed_if_unused),
+          TEST_ENTRY(removed_if_closed), TEST_ENTRY(map_refuses), TEST_ENTRY(map_refuses_mode), TEST_ENTRY(given_away),
           TEST_ENTRY(grow), TEST_ENTRY(no_space), TEST_ENTRY(no_inodes), TEST_ENTRY(file_size_limit),
           TEST_ENTRY(no_standard_descriptors), TEST_ENTRY(one_wins), TEST_ENTRY(removing_races_with_holding),
           TEST_ENTRY(slow_remover))

@@ -1,5 +1,5 @@
 /*
- * format.c - src/log/format.c: numbers and frame headers, byte by byte as docs/log-format.md has them
+ * format.c - src/log/format.c: numbers and frame headers, byte by byte as in docs/log-format.md
  *
  * SPDX-License-Identifier: MIT
  */
@@ -63,14 +63,16 @@ TEST(varints)
 	for (unsigned i = 0; i < sizeof too_large / sizeof too_large[0]; i++)
 		CHECK("-", get_varint(too_large[i], too_large[i] + 11, &value) == NULL);
 	CHECK_EQ("-", value, 4711);
-	/* More bytes than it needs, but not too many. */
+	/* More bytes than necessary are accepted, up to the limit. */
 	CHECK("-", get_varint(more, more + 3, &value) == more + 3 && value == 5);
 	CHECK("-", get_varint(more, more + 2, &value) == NULL);
 }
 
 static const struct frame example = {
-	.kind = FRAME_SEGMENT, .log = UINT64_C(0x1112131415161718), .number = UINT64_C(0x2122232425262728), .size = 0x31323334,
-	.body_crc = 0x41424344, .first = UINT64_C(0x5152535455565758), .last = UINT64_C(0x6162636465666768), .events = 0x71727374,
+	.kind = FRAME_SEGMENT, .log = UINT64_C(0x1112131415161718), .number = UINT64_C(0x2122232425262728),
+	.size = 0x31323334,
+	.body_crc = 0x41424344, .first = UINT64_C(0x5152535455565758), .last = UINT64_C(0x6162636465666768),
+	.events = 0x71727374,
 	.lost = 0x81828384,
 };
 
@@ -78,8 +80,10 @@ TEST(frame_layout)
 {
 	static const unsigned char want[60] = {
 		'P', 'T', 'L', 'F', 5, 0, 0, 0, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0x28, 0x27, 0x26, 0x25,
-		0x24, 0x23, 0x22, 0x21, 0x34, 0x33, 0x32, 0x31, 0x44, 0x43, 0x42, 0x41, 0x58, 0x57, 0x56, 0x55, 0x54, 0x53,
-		0x52, 0x51, 0x68, 0x67, 0x66, 0x65, 0x64, 0x63, 0x62, 0x61, 0x74, 0x73, 0x72, 0x71, 0x84, 0x83, 0x82, 0x81,
+		0x24, 0x23, 0x22, 0x21, 0x34, 0x33, 0x32, 0x31, 0x44, 0x43, 0x42, 0x41, 0x58, 0x57, 0x56, 0x55, 0x54,
+		0x53,
+		0x52, 0x51, 0x68, 0x67, 0x66, 0x65, 0x64, 0x63, 0x62, 0x61, 0x74, 0x73, 0x72, 0x71, 0x84, 0x83, 0x82,
+		0x81,
 		0, 0, 0, 0,
 	};
 	unsigned char bytes[FRAME_BYTES + 1];
@@ -95,7 +99,8 @@ TEST(frame_layout)
 
 static bool same(const struct frame *a, const struct frame *b)
 {
-	return a->kind == b->kind && a->log == b->log && a->number == b->number && a->size == b->size && a->body_crc == b->body_crc &&
+	return a->kind == b->kind && a->log == b->log && a->number == b->number && a->size == b->size &&
+		a->body_crc == b->body_crc &&
 	       a->first == b->first && a->last == b->last && a->events == b->events && a->lost == b->lost;
 }
 
@@ -106,18 +111,18 @@ TEST(frame_read)
 
 	frame_put(bytes, &example);
 	CHECK("-", frame_get(bytes, &frame) && same(&frame, &example));
-	/* What is reserved is ignored, if it is the CRC's. */
+	/* Reserved fields are ignored as long as the CRC is right. */
 	put16(bytes + 6, 0xffff);
 	put32(bytes + 56, 0xffffffff);
 	CHECK("-", !frame_get(bytes, &frame));
 	put32(bytes + 60, crc32c(bytes, 60));
 	memset(&frame, 0, sizeof frame);
 	CHECK("-", frame_get(bytes, &frame) && same(&frame, &example));
-	/* A kind that does not exist yet is one. */
+	/* An unknown kind is accepted. */
 	put16(bytes + 4, 77);
 	put32(bytes + 60, crc32c(bytes, 60));
 	CHECK("-", frame_get(bytes, &frame) && frame.kind == 77);
-	/* But not another magic. */
+	/* An unknown magic is not. */
 	put32(bytes, 0x464c5451);
 	put32(bytes + 60, crc32c(bytes, 60));
 	CHECK("-", !frame_get(bytes, &frame));
@@ -158,5 +163,5 @@ TEST(frame_size)
 	CHECK_EQ("-", frame_bytes(UINT32_MAX), INT64_C(0x100000040));
 }
 
-TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(varints), TEST_ENTRY(frame_layout), TEST_ENTRY(frame_read), TEST_ENTRY(frame_damaged),
-          TEST_ENTRY(frame_size))
+TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(varints), TEST_ENTRY(frame_layout), TEST_ENTRY(frame_read),
+          TEST_ENTRY(frame_damaged), TEST_ENTRY(frame_size))

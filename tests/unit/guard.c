@@ -1,9 +1,9 @@
 /*
- * guard.c - src/base/guard.c: memory that another may take away
+ * guard.c - src/host/guard.c: mapped memory that another process can truncate
  *
  * SPDX-License-Identifier: MIT
  */
-#include "base/guard.h"
+#include "host/guard.h"
 
 #include <setjmp.h>
 #include <sys/mman.h>
@@ -35,7 +35,7 @@ static void *plain(volatile unsigned char *p)
 	return (void *)(uintptr_t)p;
 }
 
-/* Nothing that a sanitizer has put there. */
+/* Removes the handler of a sanitizer. */
 static void default_action(void)
 {
 	signal(SIGBUS, SIG_DFL);
@@ -56,11 +56,11 @@ TEST(taken_away)
 		CHECK("-", !guard_broken(plain(p)));
 		CHECK_EQ("-", p[touched[i]], 0x55);
 		MUST(ftruncate(fd, 0) == 0);
-		CHECK("-", !guard_broken(plain(p))); /* not known before it is touched */
+		CHECK("-", !guard_broken(plain(p))); /* not noticed before it is touched */
 		CHECK_EQ("-", p[touched[i]], 0);
 		CHECK("-", guard_broken(plain(p)));
 		CHECK("-", guard_broken(plain(p) + SIZE - 1));
-		/* All of it is private memory now, and works. */
+		/* All of the mapping is private memory now, and can be used. */
 		memset(plain(p), 0xaa, SIZE);
 		CHECK_EQ("-", p[0] + p[SIZE - 1], 0xaa * 2);
 		MUST(ftruncate(fd, SIZE) == 0);
@@ -72,7 +72,7 @@ TEST(taken_away)
 	}
 }
 
-/* A part of it; a store; and a place that is guarded anew is not broken. */
+/* Part of the mapping is truncated and then stored to. An address range that is guarded again is not broken. */
 TEST(cut_short)
 {
 	int fd = file();
@@ -92,7 +92,7 @@ TEST(cut_short)
 	CHECK("-", !guard_broken(plain(p)));
 }
 
-/* -- What is not its own ---------------------------------------------------------- */
+/* -- Signals for the application -------------------------------------------------- */
 
 static volatile unsigned char *unguarded(void)
 {
@@ -152,7 +152,7 @@ static void touch_ignored(void)
 
 	signal(SIGBUS, SIG_IGN);
 	guarded(&fd);
-	unguarded()[0] = 1; /* that cannot be ignored */
+	unguarded()[0] = 1; /* a synchronous SIGBUS cannot be ignored */
 }
 
 static void sent_ignored(void)
@@ -205,7 +205,7 @@ static void install(bool with_info)
 	MUST(sigaction(SIGBUS, &a, NULL) == 0);
 }
 
-/* A touch of this address is the application's business, and one of a guarded one is not. */
+/* Checks that SIGBUS for p is passed on to the application and SIGBUS for the guarded mapping is not. */
 static void check_passed(int by, volatile unsigned char *p, volatile unsigned char *of_guard, int fd)
 {
 	handled = 0;
@@ -245,7 +245,7 @@ TEST(handler_with_info_is_passed_on)
 	check_passed(10, unguarded(), p, fd);
 }
 
-/* The application comes later; with the library's next call it is behind us. */
+/* The application installs its handler later. The library's next call puts the guard's handler in front of it. */
 TEST(handler_replaced)
 {
 	volatile unsigned char *p;
@@ -256,7 +256,7 @@ TEST(handler_replaced)
 	for (int with_info = 0; with_info < 2; with_info++) {
 		install(with_info);
 		guard_renew();
-		guard_renew(); /* not behind itself */
+		guard_renew(); /* a second call does not chain the handler to itself */
 		p = guarded(&fd);
 		check_passed(with_info ? 10 : 1, unguarded(), p, fd);
 	}
@@ -286,7 +286,7 @@ TEST(many)
 	while ((r = guard_add(memory + n * 16, 16)) == 0 && n < 5000)
 		n++;
 	CHECK_EQ("-", r, -ENOMEM);
-	CHECK_OP("-", n, >=, 3 * TRACE_SYS_MAX); /* a page, a registry and a stream for each of one controller */
+	CHECK_OP("-", n, >=, 3 * TRACE_SYS_MAX); /* a page, a registry and a stream for each stream of one controller */
 	guard_remove(memory + 17 * 16);
 	CHECK_EQ("-", guard_add(memory + 17 * 16, 16), 0);
 	CHECK_EQ("-", guard_add(memory, 16), -ENOMEM);
@@ -296,7 +296,7 @@ TEST(many)
 		CHECK_EQ("-", guard_add(memory + i * 16, 16), 0);
 }
 
-/* The neighbours of a guarded mapping are not guarded. */
+/* Touching memory next to a guarded mapping is passed on. */
 static unsigned char *between;
 
 static void touch_before(void)
@@ -365,7 +365,7 @@ TEST(two_threads)
 		MUST(pthread_create(&thread[i], NULL, be_cut, NULL) == 0);
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
-	/* And both the same one, at once. */
+	/* All threads touch the same mapping at once. */
 	for (int i = 0; i < 50; i++) {
 		common = guarded(&fd);
 		for (int k = 0; k < 2; k++)
@@ -380,6 +380,6 @@ TEST(two_threads)
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(taken_away), TEST_ENTRY(cut_short), TEST_ENTRY(default_is_passed_on), TEST_ENTRY(handler_is_passed_on),
-          TEST_ENTRY(handler_with_info_is_passed_on), TEST_ENTRY(handler_replaced), TEST_ENTRY(nothing_without_guards),
-          TEST_ENTRY(many), TEST_ENTRY(edges), TEST_ENTRY(two_threads))
+TEST_MAIN(TEST_ENTRY(taken_away), TEST_ENTRY(cut_short), TEST_ENTRY(default_is_passed_on),
+          TEST_ENTRY(handler_is_passed_on), TEST_ENTRY(handler_with_info_is_passed_on), TEST_ENTRY(handler_replaced),
+          TEST_ENTRY(nothing_without_guards), TEST_ENTRY(many), TEST_ENTRY(edges), TEST_ENTRY(two_threads))

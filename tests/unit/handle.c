@@ -15,7 +15,7 @@ static trace_id_t publish(void)
 	trace_id_t id = 0;
 
 	MUST(handle_table_lock());
-	h = handle_new();
+	h = handle_new(HANDLE_ACTIVE);
 	if (h) {
 		h->stream.header = &header;
 		id = handle_publish(h);
@@ -53,13 +53,13 @@ TEST(life)
 	handle_put(h);
 	handle_put(h);
 	CHECK_EQ("-", h->users, 0);
-	/* Near misses. */
+	/* Identifiers with one bit changed are invalid. */
 	for (int bit = 0; bit < 64; bit++)
 		CHECK("-", handle_get(id ^ UINT64_C(1) << bit, HANDLE_ANY) == NULL);
 	end(id);
 	CHECK("-", handle_get(id, HANDLE_ACTIVE) == NULL);
 	CHECK("-", handle_end(id, HANDLE_ACTIVE) == NULL);
-	/* The same place, another identifier. */
+	/* The same table entry gets a different identifier. */
 	next = publish();
 	CHECK("-", next != id);
 	CHECK("-", handle_get(next, HANDLE_ACTIVE) == h && handle_get(id, HANDLE_ACTIVE) == NULL);
@@ -93,7 +93,7 @@ TEST(all)
 		CHECK("-", again != id[i]);
 }
 
-/* At exit: each once, and then there are none. */
+/* At exit: each handle is ended once, and none is left. */
 TEST(end_all)
 {
 	trace_id_t id[5];
@@ -115,7 +115,7 @@ TEST(end_all)
 	CHECK_EQ("-", counted, 4);
 }
 
-/* exit() may have interrupted who holds the table, so it does not wait for that for ever. */
+/* exit() may have interrupted the thread that has locked the table, so the wait for the lock has a limit. */
 TEST(end_all_while_locked)
 {
 	int64_t before = unit_now();
@@ -137,7 +137,7 @@ static void *end_in_thread(void *id)
 	return NULL;
 }
 
-/* The end waits for calls in progress, wakes those that sleep, and lets no new ones in. */
+/* handle_end() waits for calls in progress, wakes those that sleep, and lets no new calls in. */
 TEST(end_waits)
 {
 	trace_id_t id = publish();
@@ -159,7 +159,10 @@ TEST(end_waits)
 	CHECK_EQ("-", h->users, 0);
 }
 
-/* The same for who has only the lock; and for who then keeps the handle without it. */
+/*
+ * handle_end() also waits for a caller that only has the handle's lock, and for one that keeps the handle after
+ * unlocking.
+ */
 TEST(end_waits_for_entered)
 {
 	trace_id_t id = publish();
@@ -204,7 +207,7 @@ TEST(entered)
 	handle_leave(h);
 }
 
-/* Identifiers end while others enter by them. */
+/* Identifiers end while two threads enter by them. */
 static trace_id_t current;
 static uint32_t stop, entered;
 
@@ -236,7 +239,7 @@ TEST(end_among_entries)
 
 		MUST(id);
 		store_release(&current, id);
-		/* The first one until somebody is there. */
+		/* The first one stays until a thread has entered. */
 		for (int j = 0; j < (i ? i % 50 : 5000) && load_relaxed(&entered) == before; j++)
 			i ? spin_pause() : unit_sleep_ms(1);
 		end(id);
@@ -247,7 +250,7 @@ TEST(end_among_entries)
 	CHECK_OP("-", entered, >, 0);
 }
 
-/* CREATE-15: what the parent's identifiers name is not the child's. */
+/* CREATE-15: the child does not have the parent's identifiers. */
 TEST(child)
 {
 	trace_id_t id = publish(), childs;
@@ -271,6 +274,6 @@ TEST(child)
 	CHECK("-", handle_get(id, HANDLE_ACTIVE) != NULL);
 }
 
-TEST_MAIN(TEST_ENTRY(none), TEST_ENTRY(life), TEST_ENTRY(all), TEST_ENTRY(end_all),
-          TEST_ENTRY(end_all_while_locked), TEST_ENTRY(end_waits), TEST_ENTRY(end_waits_for_entered), TEST_ENTRY(entered),
-          TEST_ENTRY(end_among_entries), TEST_ENTRY(child))
+TEST_MAIN(TEST_ENTRY(none), TEST_ENTRY(life), TEST_ENTRY(all), TEST_ENTRY(end_all), TEST_ENTRY(end_all_while_locked),
+          TEST_ENTRY(end_waits), TEST_ENTRY(end_waits_for_entered), TEST_ENTRY(entered), TEST_ENTRY(end_among_entries),
+          TEST_ENTRY(child))

@@ -1,5 +1,5 @@
 /*
- * header.c - src/log/header.c: what a log says of itself comes back, and what it may not say is refused
+ * header.c - src/log/header.c: a log's header can be read back, and invalid headers are refused
  *
  * SPDX-License-Identifier: MIT
  */
@@ -60,19 +60,20 @@ TEST(there_and_back)
 	MUST(taken());
 	CHECK("LOG-20", memcmp(&got.attr, &h.attr, sizeof h.attr) == 0);
 	CHECK_EQ("LOG-20", got.word, 4);
-	CHECK("LOG-20", got.monotonic == 77 && got.target == 12 && got.creator == 34 && memcmp(got.boot, h.boot, sizeof h.boot) == 0);
+	CHECK("LOG-20", got.monotonic == 77 && got.target == 12 && got.creator == 34 &&
+	      memcmp(got.boot, h.boot, sizeof h.boot) == 0);
 	CHECK_STR("LOG-20", got.host, h.host);
 	CHECK_STR("LOG-20", got.kernel, h.kernel);
 	CHECK_STR("LOG-20", got.machine, h.machine);
 	CHECK_STR("LOG-20", got.stream, h.stream);
 }
 
-/* Byte by byte, as docs/log-format.md has it. */
+/* The bytes as in docs/log-format.md. */
 TEST(layout)
 {
 	begin();
 	CHECK("-", memcmp(body, "posixtrace log\n", 16) == 0);
-	CHECK("-", get16(body + 16) == 1 && get16(body + 18) == 0);
+	CHECK("-", get16(body + 16) == 1 && get16(body + 18) == FORMAT_MINOR);
 	CHECK("-", body[20] == (*(const uint16_t *)"\1" == 1 ? 1 : 2) && body[21] == 4 && get16(body + 22) == 0);
 	CHECK_EQ("-", get64(body + 24), INT64_C(1700000000123456789));
 	CHECK_EQ("-", get64(body + 32), 77);
@@ -85,11 +86,12 @@ TEST(layout)
 	CHECK("-", memcmp(body + 80, h.boot, 16) == 0);
 	CHECK_EQ("-", get16(body + 96), strlen(h.attr.version));
 	CHECK("-", memcmp(body + 98, h.attr.version, strlen(h.attr.version)) == 0);
-	CHECK("-", memcmp(body + 98 + strlen(h.attr.version), "\10\0a stream\6\0a host\3\0" "6.1\6\0x86_64\42\0/dev/shm/", 42) == 0);
+	CHECK("-", memcmp(body + 98 + strlen(h.attr.version),
+	                  "\10\0a stream\6\0a host\3\0" "6.1\6\0x86_64\42\0/dev/shm/", 42) == 0);
 	CHECK_EQ("-", size, 96 + 6 * 2 + strlen(h.attr.version) + 8 + 6 + 3 + 6 + 34);
 }
 
-/* A later minor version has more behind it, or in what is reserved. */
+/* A later minor version may add fields at the end and use reserved bytes. */
 TEST(later_version)
 {
 	begin();
@@ -121,7 +123,7 @@ TEST(refused)
 	check_refused(16, 2, 2);
 	check_refused(16, 2, 256);
 	check_refused(20, 1, 0);
-	check_refused(20, 1, 3 - FORMAT_ORDER); /* LOG-22: another type of machine */
+	check_refused(20, 1, 3 - FORMAT_ORDER); /* LOG-22: byte order of a different machine */
 	check_refused(24, 8, UINT64_MAX);
 	check_refused(40, 8, UINT64_MAX);
 	check_refused(64, 4, RECORD_DATA_MAX + 1);
@@ -133,10 +135,10 @@ TEST(refused)
 	check_refused(69, 1, 3);
 	check_refused(69, 1, 5);
 	check_refused(70, 1, 2);
-	check_refused(96, 2, 65535); /* a string longer than all */
+	check_refused(96, 2, 65535); /* a string longer than the header */
 }
 
-/* Cut at each byte; and each string that says that it is longer than what is left. */
+/* Cut off at each byte; and each string with a length beyond the end. */
 TEST(cut)
 {
 	size_t whole, at;
@@ -159,7 +161,7 @@ TEST(cut)
 	CHECK_EQ("-", at, whole);
 }
 
-/* Longer than we have room for: cut, as posix_trace_attr_setname() does, and nothing behind it. */
+/* Strings that are too long are truncated, as posix_trace_attr_setname() does, and followed by nothing else. */
 TEST(long_strings)
 {
 	unsigned char *p = body + HEADER_FIXED;
@@ -172,7 +174,7 @@ TEST(long_strings)
 	}
 	size = (size_t)(p - body);
 	MUST(taken());
-	/* The functions that give them out have room for so many bytes, null included. */
+	/* The posix_trace_attr_get*() functions have this many bytes for them, including the terminating null byte. */
 	CHECK_EQ("ATTR-16", strlen(got.attr.version), TRACE_NAME_MAX - 1);
 	CHECK_EQ("ATTR-18", strlen(got.attr.name), TRACE_NAME_MAX - 1);
 	CHECK("-", got.attr.version[0] == 'a' && got.attr.name[0] == 'b' && got.host[0] == 'c' && got.stream[0] == 'f');
@@ -182,7 +184,7 @@ TEST(long_strings)
 	CHECK_EQ("-", strlen(got.stream), 150);
 }
 
-/* The longest that we can write ourselves, all at once, fit. */
+/* The longest strings that the library itself writes all fit into one header. */
 TEST(longest)
 {
 	begin();
@@ -240,5 +242,5 @@ TEST(machine)
 	CHECK_STR("-", hex, boot);
 }
 
-TEST_MAIN(TEST_ENTRY(there_and_back), TEST_ENTRY(layout), TEST_ENTRY(later_version), TEST_ENTRY(refused), TEST_ENTRY(cut),
-          TEST_ENTRY(long_strings), TEST_ENTRY(longest), TEST_ENTRY(any_bytes), TEST_ENTRY(machine))
+TEST_MAIN(TEST_ENTRY(there_and_back), TEST_ENTRY(layout), TEST_ENTRY(later_version), TEST_ENTRY(refused),
+          TEST_ENTRY(cut), TEST_ENTRY(long_strings), TEST_ENTRY(longest), TEST_ENTRY(any_bytes), TEST_ENTRY(machine))

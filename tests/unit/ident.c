@@ -1,10 +1,11 @@
 /*
- * ident.c - src/base/ident.c: which process or thread, and does it still live
+ * ident.c - src/host/ident.c: the identity of a process or thread, and whether it is alive
  *
  * SPDX-License-Identifier: MIT
  */
-#include "base/ident.h"
+#include "host/ident.h"
 
+#include <linux/capability.h>
 #include <sys/prctl.h>
 
 #include "unit.h"
@@ -16,14 +17,15 @@ TEST(self)
 
 	CHECK_EQ("-", a.pid, getpid());
 	CHECK("-", a.start != 0);
-	CHECK("-", a.space != 0);
+	CHECK("-", a.pidns != 0);
 	CHECK("-", ident_same(a, b));
-	CHECK("-", !ident_same(a, (struct ident){ a.pid + 1, a.start, a.space }));
-	CHECK("-", !ident_same(a, (struct ident){ a.pid, a.start + 1, a.space })); /* somebody who had this number before */
-	CHECK("-", !ident_same(a, (struct ident){ a.pid, a.start, a.space + 1 }));
+	CHECK("-", !ident_same(a, (struct ident){ a.pid + 1, a.start, a.pidns }));
+	CHECK("-", !ident_same(a, (struct ident){ a.pid, a.start + 1, a.pidns })); /* an earlier process with the
+	                                                                            * same pid */
+	CHECK("-", !ident_same(a, (struct ident){ a.pid, a.start, a.pidns + 1 }));
 	CHECK_EQ("-", proc_number(), getpid());
 
-	/* As others see it. */
+	/* The process as seen through /proc by its number. */
 	for (uint32_t number = 0; number <= (uint32_t)getpid(); number += (uint32_t)getpid()) {
 		CHECK_EQ("-", proc_read(number, &proc), 0);
 		CHECK("-", ident_same(proc.ident, a));
@@ -48,13 +50,14 @@ TEST(nobody)
 	CHECK_EQ("-", proc_read(UINT32_MAX, &proc), -ESRCH);
 	CHECK("-", proc_parent(0x7ffffff0, &parent, &start) < 0);
 	CHECK("-", parent == 0 && start == 0);
-	CHECK_EQ("-", proc_read(thread, &proc), -ESRCH); /* no process has that id */
+	CHECK_EQ("-", proc_read(thread, &proc), -ESRCH); /* a thread id is not a process id */
 }
 
-/* The name of the command stands in the same line of /proc, and may contain what looks like the rest of it. */
+/* The command's name is in the same line of /proc, and may look like the fields that follow it. */
 TEST(odd_name)
 {
-	static const char *const name[] = { ") Z 1 1 1 (", "x\nTgid:\t1", "x\nUid:\t7 7 7 7", "x\nNSpid:\t1", "(((", "", "\\\n" };
+	static const char *const name[] = { ") Z 1 1 1 (", "x\nTgid:\t1", "x\nUid:\t7 7 7 7", "x\nNSpid:\t1", "(((", "",
+	                                    "\\\n" };
 	struct ident before = unit_ident();
 	struct proc proc;
 
@@ -83,7 +86,7 @@ TEST(child)
 	CHECK_EQ("-", proc_permit((uint32_t)child.pid), 0);
 	close(child.end);
 	MUST(waitid(P_PID, (id_t)child.pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) == 0);
-	CHECK_EQ("-", proc_read((uint32_t)child.pid, &proc), 0); /* waits to be reaped: still a process */
+	CHECK_EQ("-", proc_read((uint32_t)child.pid, &proc), 0); /* a zombie is still a process */
 	CHECK("-", proc.ended);
 	CHECK("-", proc.ident.pid == child.ident.pid && proc.ident.start == child.ident.start);
 	CHECK_EQ("-", proc_permit((uint32_t)child.pid), 0);
@@ -117,15 +120,15 @@ TEST(survives_exec)
 	CHECK_EQ("-", status, 0);
 }
 
-/* -- Who may look ------------------------------------------------------------------ */
+/* -- Permission ---------------------------------------------------------------------- */
 
 static void become(void *uid)
 {
 	MUST(setgid((gid_t)(uintptr_t)uid) == 0 && setuid((uid_t)(uintptr_t)uid) == 0);
-	MUST(prctl(PR_SET_DUMPABLE, 1) == 0); /* as any program is that was executed as this user */
+	MUST(prctl(PR_SET_DUMPABLE, 1) == 0); /* as for any program executed by this user */
 }
 
-/* Like a program that is set-user-ID, as others see it. */
+/* As for a set-user-ID program, other processes of the user may not inspect this one. */
 static void hide(void *arg)
 {
 	MUST(prctl(PR_SET_DUMPABLE, 0) == 0);
@@ -144,10 +147,11 @@ TEST(permitted)
 
 	if (geteuid() != 0)
 		SKIP("only root has children of several users");
+	NEEDS_OTHERS();
 	mine = unit_child(become, (void *)65533);
 	hidden = unit_child(become_and_hide, (void *)65533);
 	others = unit_child(become, (void *)65534);
-	/* Root may see all of them, and reads whose they are. */
+	/* Root may inspect all of them, and sees their owners. */
 	CHECK_EQ("-", proc_permit((uint32_t)mine.pid), 0);
 	CHECK_EQ("-", proc_permit((uint32_t)hidden.pid), 0);
 	CHECK_EQ("-", proc_read((uint32_t)others.pid, &proc), 0);
@@ -178,7 +182,7 @@ static void unshare_pids(void *arg)
 	MUST(pipe(go) == 0);
 	pid = fork();
 	if (pid == 0) {
-		/* With the old namespace's /proc: what it says of "self" counts. */
+		/* With /proc of the old namespace: the identity is taken from what it says about "self". */
 		MUST(read(go[0], word, 1) == 1);
 		_exit(!unit_send_ident(fd[1]) || pause());
 	}
@@ -195,8 +199,8 @@ TEST(namespace)
 	uint64_t word[3];
 	pid_t pid;
 
-	if (geteuid() != 0)
-		SKIP("only root makes pid namespaces here");
+	if (!test_capable(CAP_SYS_ADMIN))
+		SKIP("only root makes pid namespaces, and not here");
 	MUST(pipe(fd) == 0);
 	child = unit_child(unshare_pids, fd);
 	close(fd[1]);
@@ -206,8 +210,8 @@ TEST(namespace)
 	MUST(pid > 1);
 	CHECK_EQ("-", proc_read((uint32_t)pid, &proc), 0);
 	CHECK_EQ("-", proc.number, pid);
-	CHECK("-", ident_same(proc.ident, id)); /* as it calls itself: process 1 of another namespace */
-	CHECK("-", proc.ident.space != unit_ident().space);
+	CHECK("-", ident_same(proc.ident, id)); /* the identity within its own namespace, where it is process 1 */
+	CHECK("-", proc.ident.pidns != unit_ident().pidns);
 	CHECK("-", proc_contained((uint32_t)pid));
 	kill(pid, SIGKILL);
 	unit_kill_child(&child);
@@ -215,7 +219,7 @@ TEST(namespace)
 
 /* -- Time ------------------------------------------------------------------------------ */
 
-/* What begins after a tick has begun has that tick, or a later one, as its start time. */
+/* A process that starts after a tick has begun has this tick or a later one as its start time. */
 TEST(ticks)
 {
 	for (int i = 0; i < 10; i++) {
@@ -229,7 +233,7 @@ TEST(ticks)
 		CHECK_OP("-", early.ident.start, <, from);
 		CHECK_OP("-", early.ident.start, >=, before);
 		CHECK_OP("-", late.ident.start, >=, from);
-		unit_end_child(&late); /* it has a copy of what the other one waits for */
+		unit_end_child(&late); /* it has inherited the pipe on which the other child waits */
 		unit_end_child(&early);
 	}
 }

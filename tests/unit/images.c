@@ -8,14 +8,16 @@
 #include <elf.h>
 #include <link.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
+#include "host/image.h"
 #include "log/format.h"
 #include "unit_log.h"
 
 #define SIZE (256 << 10)
 
 static struct images images;
-static unsigned char *body; /* SIZE bytes, and then nothing */
+static unsigned char *body; /* SIZE bytes, followed by an unmapped page */
 static size_t size;
 
 struct mapping {
@@ -28,6 +30,8 @@ struct mapping {
 static struct mapping mapping[256];
 static unsigned mappings;
 static char executable[512];
+static uint32_t parent;
+static char command[2048];
 
 static const unsigned char *string(const unsigned char *p, char *to, size_t room)
 {
@@ -39,7 +43,7 @@ static const unsigned char *string(const unsigned char *p, char *to, size_t room
 	return p + 2 + n;
 }
 
-/* The body as docs/log-format.md has it. */
+/* Reads a body as docs/log-format.md describes it into mapping[]. */
 static void parse(uint32_t pid, uint64_t time)
 {
 	const unsigned char *p = body + 16;
@@ -63,7 +67,17 @@ static void parse(uint32_t pid, uint64_t time)
 		p = string(p, id, sizeof id);
 		memcpy(m->build_id, id, m->build_id_size);
 	}
+	parent = 0;
+	command[0] = 0;
+	if (p < body + size) {
+		MUST(p + 4 <= body + size);
+		parent = get32(p);
+		p = string(p + 4, command, sizeof command);
+	}
 	CHECK("-", p == body + size);
+	CHECK("-", image_valid(body, size));
+	for (size_t cut = 1; cut <= size; cut += 7)
+		image_valid(body, size - cut);
 }
 
 static void look(uint32_t number, size_t room)
@@ -71,9 +85,10 @@ static void look(uint32_t number, size_t room)
 	if (!body)
 		body = log_memory(SIZE);
 	images.pid = 4711;
-	/* Its end is where the memory ends. */
+	/* The body ends where the mapped memory ends. */
 	body += SIZE - room;
-	size = images_look(&images, number, 99, body, room);
+	size = images_look(&images, &(struct images_whose){ .number = number, .owner = geteuid(), .group = getegid() },
+	                   99, body, room);
 	CHECK("-", size <= room);
 	if (size)
 		parse(4711, 99);
@@ -88,7 +103,7 @@ static const struct mapping *find(const void *address)
 	return NULL;
 }
 
-/* The build-id in memory, of what has this address. */
+/* Searches for the build-id, in memory, of the object that contains an address. */
 struct search {
 	const void *address;
 	unsigned char id[64];
@@ -152,22 +167,25 @@ TEST(self)
 	look((uint32_t)getpid(), SIZE);
 	MUST(size > 0);
 	CHECK_STR("-", executable, exe);
+	CHECK_EQ("-", parent, getppid());
+	CHECK("-", strstr(command, "images"));
 	check_mapping((const void *)(uintptr_t)test_self);
 	CHECK_STR("-", find((const void *)(uintptr_t)test_self)->path, exe);
-	check_mapping((const void *)(uintptr_t)getenv); /* of the C library, or of what stands in for it */
+	check_mapping((const void *)(uintptr_t)getenv); /* in the C library, or in the sanitizer's replacement */
 	CHECK("-", !images_have(&images, (uintptr_t)&local));
 	CHECK("-", !images_have(&images, (uintptr_t)&images));
 	CHECK("-", !images_have(&images, 0) && !images_have(&images, UINT64_MAX));
 	CHECK_EQ("-", images.count, mappings);
 	for (unsigned i = 0; i < mappings; i++) {
 		CHECK("-", images_have(&images, mapping[i].start) && images_have(&images, mapping[i].end - 1));
-		CHECK("-", !images_have(&images, mapping[i].end) || (i + 1 < mappings && mapping[i + 1].start == mapping[i].end));
-		/* What is no file has no build-id. */
+		CHECK_EQ("-", images_have(&images, mapping[i].end),
+		         find((const void *)(uintptr_t)mapping[i].end) != NULL);
+		/* A mapping without a file has no build-id. */
 		CHECK("-", mapping[i].path[0] == '/' || mapping[i].build_id_size == 0);
 	}
 }
 
-/* Memory without a file, as of a compiler that runs in the process. */
+/* Memory without a file, as of a just-in-time compiler. */
 TEST(no_file)
 {
 	void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -180,7 +198,7 @@ TEST(no_file)
 	CHECK_EQ("-", find(p)->build_id_size, 0);
 }
 
-/* As much as there is room for, each mapping whole; and all of them are known nevertheless. */
+/* As many whole mappings are written as fit. All of them are remembered nevertheless. */
 TEST(little_room)
 {
 	unsigned all, known;
@@ -216,6 +234,27 @@ TEST(nobody)
 	CHECK_EQ("-", size, 0);
 }
 
+/* If a process ends during the look, either all of its mappings are found or none. */
+TEST(ends_meanwhile)
+{
+	unsigned found = 0;
+
+	for (int round = 0; round < 300; round++) {
+		pid_t child = fork();
+
+		MUST(child >= 0);
+		if (child == 0)
+			_exit(0);
+		do {
+			look((uint32_t)child, SIZE);
+			found += size > 0;
+			CHECK("-", size == 0 || (mappings > 0 && command[0] && parent == (uint32_t)getpid()));
+		} while (size > 0 && test_failures == 0);
+		MUST(waitpid(child, NULL, 0) == child);
+	}
+	CHECK_OP("-", found, >, 0);
+}
+
 /* More mappings than are remembered. */
 TEST(many)
 {
@@ -233,7 +272,7 @@ TEST(many)
 		MUST(find(p + 2 * i * 4096));
 }
 
-/* -- Files that only look like a program: H26 for what a traced process maps ------------------ */
+/* -- Files that only look like programs: H26 for the mappings of a traced process ------------- */
 
 static unsigned char file[8192];
 static size_t file_bytes;
@@ -258,13 +297,14 @@ static size_t id_of_file(void)
 
 static void make_file(void)
 {
-	Elf64_Ehdr h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 }, .e_phoff = 64, .e_phentsize = 56, .e_phnum = 2 };
+	Elf64_Ehdr h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 }, .e_phoff = 64,
+	                 .e_phentsize = 56, .e_phnum = 2 };
 	Elf64_Phdr part[2] = { { .p_type = PT_LOAD }, { .p_type = PT_NOTE, .p_offset = 256, .p_filesz = 40 } };
 
 	memset(file, 0, sizeof file);
 	memcpy(file, &h, sizeof h);
 	memcpy(file + 64, part, sizeof part);
-	/* Another note first. */
+	/* A note of a different type comes first. */
 	put32(file + 256, 3);
 	put32(file + 260, 1);
 	put32(file + 264, 1);
@@ -289,7 +329,7 @@ TEST(files)
 	file[4] = ELFCLASS32;
 	CHECK_EQ("-", id_of_file(), 0);
 	make_file();
-	put32(file + 280, 65); /* longer than any */
+	put32(file + 280, 65); /* longer than the maximum */
 	CHECK_EQ("-", id_of_file(), 0);
 	make_file();
 	put32(file + 260, UINT32_MAX);
@@ -327,7 +367,7 @@ TEST(same)
 	static struct images a = { .pid = 1, .count = 2, .image = { { 10, 20 }, { 30, 40 } } }, b;
 
 	b = a;
-	b.looked = 5; /* when it was looked at does not matter, nor what is behind the last one */
+	b.looked = 5; /* the time of the look does not matter, and neither do entries after the last one */
 	b.image[2].start = 50;
 	CHECK("-", images_same(&a, &b));
 	b.image[1].end++;
@@ -337,4 +377,5 @@ TEST(same)
 	CHECK("-", !images_same(&a, &b) && !images_same(&b, &a));
 }
 
-TEST_MAIN(TEST_ENTRY(self), TEST_ENTRY(no_file), TEST_ENTRY(little_room), TEST_ENTRY(nobody), TEST_ENTRY(many), TEST_ENTRY(files), TEST_ENTRY(same))
+TEST_MAIN(TEST_ENTRY(self), TEST_ENTRY(no_file), TEST_ENTRY(little_room), TEST_ENTRY(nobody),
+          TEST_ENTRY(ends_meanwhile), TEST_ENTRY(many), TEST_ENTRY(files), TEST_ENTRY(same))

@@ -1,5 +1,5 @@
 /*
- * input.c - src/log/input.c: a file that may be anything, as events that pass all checks
+ * input.c - src/log/input.c: any file read as a log: only valid events come out
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,30 +10,30 @@
 
 static struct input in;
 
-/* Null: there is no such type. */
+/* Returns the name of an event type, or null if the log does not define it. */
 static const char *name_of(trace_event_id_t id)
 {
 	return eventtype_possible(id) && in.type[id] ? in.name[id] : NULL;
 }
 
-/* Processor time of this process, ns. */
+/* Returns the processor time of this process in ns. */
 static int64_t worked(void)
 {
 	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* -- What is read ------------------------------------------------------------------------ */
+/* -- Reading back ------------------------------------------------------------------------ */
 
 /*
- * The numbers that log_put_numbers() and log_writer_number() have written, and where some are missing what tells
- * of it. Everything else is a failure.
+ * The numbers that log_put_numbers() and log_writer_number() have written. Where some are missing, the log must
+ * report a loss. Any other event counts as a failure.
  */
 struct seen {
 	uint64_t count;
 	uint64_t first, last; /* numbers */
 	unsigned gaps;
-	uint64_t from; /* the first one missing at the last gap */
-	uint32_t crc;  /* of all numbers, one after the other */
+	uint64_t from; /* the first missing number of the last gap */
+	uint32_t crc;  /* of all numbers in sequence */
 };
 
 static struct seen read_all(void)
@@ -46,8 +46,9 @@ static struct seen read_all(void)
 
 	while ((e = input_next(&in, &data))) {
 		if (e->id == POSIX_TRACE_OVERFLOW) {
-			wrong += overflow || resume || e->length || e->pid || e->tid || e->address || e->pthread || e->truncated;
-			/* The time of the last one before, or of the creation. */
+			wrong += overflow || resume || e->length || e->pid || e->tid || e->address || e->pthread ||
+				e->truncated;
+			/* The time of the event before, or of the creation. */
 			overflow = e->time;
 			wrong += overflow != LOG_WRITER_CREATED + s.last;
 			continue;
@@ -72,7 +73,7 @@ static struct seen read_all(void)
 			overflow = resume = 0;
 		} else {
 			wrong += overflow != 0;
-			/* Without a word, none is missing. */
+			/* Without a reported loss, no number is missing. */
 			wrong += s.count > 0 && number != s.last + 1;
 		}
 		if (s.count++ == 0)
@@ -81,12 +82,15 @@ static struct seen read_all(void)
 		s.crc ^= crc32c(&number, sizeof number) + (uint32_t)s.count;
 	}
 	wrong += overflow || resume;
-	CHECK("-", input_next(&in, &data) == NULL); /* the end is the end */
+	CHECK("-", input_next(&in, &data) == NULL); /* the end is final */
 	CHECK_EQ("OPEN-8", wrong, 0);
 	return s;
 }
 
-/* Opens it, reads it twice, the second time after some of a third. False: it is none. */
+/*
+ * Opens the file and reads it twice, the second time after reading a third of it and rewinding. Returns false if it
+ * is not a log.
+ */
 static bool read_file(int fd, struct seen *s)
 {
 	const unsigned char *data;
@@ -104,7 +108,8 @@ static bool read_file(int fd, struct seen *s)
 		CHECK("-", input_next(&in, &data));
 	input_rewind(&in);
 	again = read_all();
-	CHECK("OPEN-9", again.count == s->count && again.crc == s->crc && again.first == s->first && again.gaps == s->gaps);
+	CHECK("OPEN-9", again.count == s->count && again.crc == s->crc && again.first == s->first &&
+	      again.gaps == s->gaps);
 	input_close(&in);
 	return true;
 }
@@ -122,7 +127,7 @@ static bool read_bytes(const struct log_bytes *b, struct seen *s)
 
 static unsigned char small[20000];
 static size_t small_size;
-static uint64_t small_events, small_from; /* how many there were, and the first one still there */
+static uint64_t small_events, small_from; /* number of events, and the first one still in the log */
 
 static void make_small(int policy, bool complete)
 {
@@ -131,7 +136,7 @@ static void make_small(int policy, bool complete)
 
 	log_writer_begin(&w, -1, policy, 2600, 8);
 	if (policy == POSIX_TRACE_LOOP) {
-		/* Not as many slots as there can be: several segments in each. */
+		/* Fewer slots than the maximum, with several segments in each. */
 		w.state->slot_size = 1000;
 		w.state->capacity = 1000 - FRAME_BYTES;
 		w.state->size = 3 * w.state->slot_size;
@@ -145,7 +150,7 @@ static void make_small(int policy, bool complete)
 		if (small_events == 30)
 			log_writer_type(&w, 71, "later");
 	}
-	small_from = output_place(&w.output)->discarded;
+	small_from = output_position(&w.output)->discarded;
 	if (complete)
 		log_writer_end(&w);
 	small_size = (size_t)pread(w.fd, small, sizeof small, 0);
@@ -163,7 +168,7 @@ TEST(small_ones)
 		int fd;
 
 		make_small(policies[i % 3], i < 3);
-		CHECK_EQ("-", small_from > 0, i % 3 == 0); /* has gone round */
+		CHECK_EQ("-", small_from > 0, i % 3 == 0); /* the log has wrapped */
 		fd = log_file(small, small_size);
 		CHECK("OPEN-1", read_file(fd, &s));
 		CHECK("OPEN-3", s.count == small_events - small_from && s.first == small_from && s.gaps == 0);
@@ -174,14 +179,14 @@ TEST(small_ones)
 		CHECK_STR("LOG-20", name_of(POSIX_TRACE_START), "posix_trace_start");
 		CHECK("-", !name_of(72));
 		input_close(&in);
-		/* Where the file's position is does not matter, and it stays there. */
+		/* The file's position does not matter, and stays where it is. */
 		MUST(lseek(fd, 77, SEEK_SET) == 77);
 		CHECK("-", read_file(fd, &s) && lseek(fd, 0, SEEK_CUR) == 77);
 		close(fd);
 	}
 }
 
-/* Cut off at each byte: what opens is as much of the beginning as there are whole segments; of a LOOP log, a part. */
+/* Cut off at each byte: the whole segments before the cut can be read, or in a LOOP log part of them. */
 TEST(cut)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
@@ -195,12 +200,13 @@ TEST(cut)
 			int fd = log_file(small, size);
 			struct seen s = { .count = 0 };
 
-			CHECK("OPEN-8", read_file(fd, &s) || !opened); /* once there is a header, it is a log */
+			CHECK("OPEN-8", read_file(fd, &s) || !opened); /* from the header on, the file is a log */
 			opened |= size > 400;
 			if (i % 3 == 0) {
 				CHECK("LOG-24", s.count == 0 || (s.first >= small_from && s.last < small_events));
 			} else {
-				CHECK("LOG-24", s.gaps == 0 && s.first == 0 && s.count >= most && s.count <= small_events);
+				CHECK("LOG-24", s.gaps == 0 && s.first == 0 && s.count >= most &&
+				      s.count <= small_events);
 				most = s.count;
 			}
 			CHECK("-", size < small_size || s.count == small_events - small_from);
@@ -209,7 +215,10 @@ TEST(cut)
 	}
 }
 
-/* Each byte damaged, one bit or all: it is no log, or what is there is right, and what is missing is told. */
+/*
+ * Each byte is damaged, in one bit or in all. The file is refused, or the remaining events are right and losses are
+ * reported.
+ */
 TEST(damaged)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
@@ -230,7 +239,7 @@ TEST(damaged)
 			else if (s.count < small_events - small_from)
 				less++;
 			MUST(s.count == 0 || (s.first >= small_from && s.last < small_events));
-			/* One segment is gone; in LOOP a slot at the most. */
+			/* One segment is lost; in LOOP one slot at most. */
 			MUST(s.count == 0 || s.count + (i % 3 ? 4 : 32) >= small_events - small_from);
 			MUST(pwrite(fd, &small[at], 1, (off_t)at) == 1);
 		}
@@ -239,7 +248,7 @@ TEST(damaged)
 	}
 }
 
-/* Many places at once, pieces that are zero, missing, doubled, or of another log. */
+/* Damage in many places: parts that are zero, missing, duplicated, or of a different log. */
 TEST(much_damaged)
 {
 	static unsigned char bytes[sizeof small * 2];
@@ -287,7 +296,7 @@ TEST(much_damaged)
 	CHECK("-", opened > 100);
 }
 
-/* -- Lies, with the CRCs that belong to them ------------------------------------------------- */
+/* -- Wrong contents with matching CRCs ------------------------------------------------------- */
 
 TEST(no_log)
 {
@@ -309,7 +318,7 @@ TEST(no_log)
 	CHECK("OPEN-8", !read_file(-1, &s));
 	CHECK("OPEN-8", !read_file(1 << 20, &s));
 
-	/* Another frame first; no random number; a body that is too short, or cut. */
+	/* A different frame first; no random number; a body that is too short or cut off. */
 	CHECK("OPEN-1", read_bytes(&b, &s) && s.count == 0);
 	whole = get32(b.bytes + 24);
 	for (uint32_t size = 0; size <= whole; size++) {
@@ -335,7 +344,10 @@ TEST(no_log)
 	free(b.bytes);
 }
 
-/* Three segments and an end, made anew each time: numbers 0 .. 29. */
+/*
+ * Returns a new log with three segments and an index, with the numbers 0 to 29, and sets at[] to the segments'
+ * offsets.
+ */
 static struct log_bytes three(uint64_t at[3])
 {
 	struct log_bytes b = log_bytes_begin(POSIX_TRACE_APPEND);
@@ -356,9 +368,10 @@ TEST(footers)
 	log_put_end(&b, NULL, 0, NULL, 0);
 	footer = b.size - FRAME_BYTES;
 	CHECK("-", read_bytes(&b, &s) && s.count == 30);
-	/* Wherever it leads: the log is there, complete or not. */
+	/* Wherever the footer points, the events can be read, whether the log counts as complete or not. */
 	for (unsigned i = 0; i < 400; i++) {
-		uint64_t number = i < 300 ? i * 8 : i < 340 ? UINT64_MAX - (i - 300) * 8 : i < 380 ? end + i - 360 : UINT64_C(1) << (i - 340);
+		uint64_t number = i < 300 ? i * 8 : i < 340 ? UINT64_MAX - (i - 300) * 8 : i < 380 ? end + i - 360
+			: UINT64_C(1) << (i - 340);
 		struct frame f = { .kind = FRAME_FOOTER, .log = b.log, .number = number };
 
 		frame_put(b.bytes + footer, &f);
@@ -372,7 +385,7 @@ TEST(footers)
 			close(fd);
 		}
 	}
-	/* Of another log: left from before. */
+	/* A footer of a different log, left in the file. */
 	frame_put(b.bytes + footer, &(struct frame){ .kind = FRAME_FOOTER, .log = b.log + 1, .number = end });
 	CHECK("-", read_bytes(&b, &s) && s.count == 30);
 	free(b.bytes);
@@ -392,6 +405,9 @@ static void check_index(uint32_t slots, uint32_t frames, uint32_t marks, uint32_
 	put32(body + 36, frames);
 	put32(body + 40, marks);
 	memset(body + 48, 0xa5, sizeof body - 48);
+	/* The index says that no events are unwritten. */
+	if (48 + 8 * ((uint64_t)slots + frames) + 24 * (uint64_t)marks + INDEX_BEHIND <= size)
+		memset(body + 48 + 8 * (slots + frames) + 24 * marks, 0, INDEX_BEHIND);
 	end = log_put_frame(&b, (struct frame){ .kind = FRAME_INDEX }, body, size);
 	log_put_frame(&b, (struct frame){ .kind = FRAME_FOOTER, .number = end }, NULL, 0);
 	fd = log_file(b.bytes, b.size);
@@ -410,8 +426,8 @@ TEST(indices)
 	check_index(0, 0, 0, 2000, true); /* of a later version */
 	check_index(0, 0, 0, 47, false);
 	check_index(0, 0, 0, 0, false);
-	check_index(16, 10, 5, 2000, true); /* offsets that lead nowhere */
-	check_index(16, 10, UINT32_MAX, 2000, true); /* marks are not needed */
+	check_index(16, 10, 5, 2000, true); /* invalid offsets */
+	check_index(16, 10, UINT32_MAX, 2000, true); /* marks are optional */
 	check_index(16, 228, 0, 2000, true);
 	check_index(16, 229, 0, 2000, false);
 	check_index(17, 0, 0, 2000, false);
@@ -422,16 +438,18 @@ TEST(indices)
 	check_index(0, UINT32_C(1) << 31, 0, 2000, false);
 }
 
-/* Numbers of segments: each that is missing leaves a gap, and none counts twice. */
+/* Each missing segment number leaves a gap, and no number counts twice. */
 TEST(numbers)
 {
 	static const struct {
 		uint64_t number[5];
-		uint64_t count; /* events that count, of ten each */
+		uint64_t count; /* events of valid segments, ten in each */
 		unsigned gaps;
 	} rows[] = {
-		{ { 1, 2, 3, 4, 5 }, 50, 0 }, { { 2, 3, 4, 5, 6 }, 50, 1 }, { { 1, 2, 4, 5, 6 }, 50, 1 }, { { 1, 3, 5, 7, 9 }, 50, 4 },
-		{ { 1, 1, 1, 1, 1 }, 10, 0 }, { { 5, 4, 3, 2, 1 }, 10, 1 }, { { 1, 2, 2, 3, 3 }, 30, 0 }, { { 1, 2, 3, 1, 4 }, 40, 0 },
+		{ { 1, 2, 3, 4, 5 }, 50, 0 }, { { 2, 3, 4, 5, 6 }, 50, 1 }, { { 1, 2, 4, 5, 6 }, 50, 1 },
+		{ { 1, 3, 5, 7, 9 }, 50, 4 },
+		{ { 1, 1, 1, 1, 1 }, 10, 0 }, { { 5, 4, 3, 2, 1 }, 10, 1 }, { { 1, 2, 2, 3, 3 }, 30, 0 },
+		{ { 1, 2, 3, 1, 4 }, 40, 0 },
 		{ { 0, 1, 2, 3, 4 }, 40, 0 }, { { 0, 0, 0, 0, 0 }, 0, 0 }, { { 1, UINT64_MAX, 2, 3, 4 }, 40, 0 },
 		{ { UINT64_MAX, UINT64_MAX, 1, 2, 2 }, 20, 0 }, { { 1, UINT64_MAX - 1, 3, 4, UINT64_MAX }, 20, 1 },
 	};
@@ -449,7 +467,7 @@ TEST(numbers)
 	}
 }
 
-/* A segment whose body is none is missing, whatever is wrong with it. */
+/* A segment with an invalid body counts as missing, whatever is wrong with it. */
 TEST(bodies)
 {
 	for (unsigned what = 0; what < 6; what++) {
@@ -475,7 +493,7 @@ TEST(bodies)
 	}
 }
 
-/* One that counts may come behind one of the same number that does not. */
+/* A valid segment may follow an invalid one of the same number. */
 TEST(second_try)
 {
 	struct log_bytes b = log_bytes_begin(POSIX_TRACE_APPEND);
@@ -492,7 +510,7 @@ TEST(second_try)
 	free(b.bytes);
 }
 
-/* What fills the last frame up may be missing. */
+/* The padding after the last frame may be missing. */
 TEST(not_filled_up)
 {
 	struct log_bytes b = log_bytes_begin(POSIX_TRACE_APPEND);
@@ -509,10 +527,11 @@ TEST(not_filled_up)
 	free(b.bytes);
 }
 
-/* Longer than any body may be, and longer than the file. */
+/* Sizes larger than a body may be, and larger than the file. */
 TEST(sizes)
 {
-	static const uint32_t sizes[] = { FORMAT_BODY_MAX + 1, FORMAT_BODY_MAX, 1000000, UINT32_MAX, UINT32_MAX - 7, 0x80000000 };
+	static const uint32_t sizes[] = { FORMAT_BODY_MAX + 1, FORMAT_BODY_MAX, 1000000, UINT32_MAX, UINT32_MAX - 7,
+	                                  0x80000000 };
 
 	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
 		for (unsigned kind = FRAME_TYPES; kind <= 20; kind++) {
@@ -520,22 +539,24 @@ TEST(sizes)
 			struct seen s;
 
 			log_put_numbers(&b, 1, 0, 10);
-			log_put_frame(&b, (struct frame){ .kind = (uint16_t)kind, .number = 2, .size = sizes[i] }, "", 0);
+			log_put_frame(&b, (struct frame){ .kind = (uint16_t)kind, .number = 2, .size = sizes[i] }, "",
+			              0);
 			log_put_numbers(&b, 2, 10, 10);
-			/* A slot may be as long as it likes, and cut off. */
+			/* A slot may have any size, and be cut off. */
 			CHECK("LOG-24", read_bytes(&b, &s) && s.count == (kind == FRAME_SLOT ? 10 : 20) && s.gaps == 0);
 			free(b.bytes);
 		}
 }
 
-/* Kinds that do not exist yet are skipped, with and without an index. */
+/* Unknown kinds of frames are skipped, with and without an index. */
 TEST(unknown_kinds)
 {
 	struct log_bytes b = log_bytes_begin(POSIX_TRACE_APPEND);
 	struct seen s;
 
 	for (unsigned kind = 8; kind < 40; kind++) {
-		log_put_frame(&b, (struct frame){ .kind = (uint16_t)kind, .number = 1 }, "whatever it is, it has some bytes, as many as its kind", kind);
+		log_put_frame(&b, (struct frame){ .kind = (uint16_t)kind, .number = 1 },
+		              "whatever it is, it has some bytes, as many as its kind", kind);
 		log_put_numbers(&b, kind - 7, 10 * (kind - 8), 10);
 	}
 	log_put_frame(&b, (struct frame){ .kind = 0, .number = 1 }, NULL, 0);
@@ -577,27 +598,27 @@ TEST(types)
 	unsigned char body[4000], *p = body;
 
 	p += type(p, 64, 3, "one");
-	p += type(p, 1983, TRACE_EVENT_NAME_MAX, "");
-	p += type(p, 65, 255, "long"); /* cut */
-	p += type(p, 0, 3, "no"); /* no type can be that */
-	p += type(p, 1984, 3, "no");
+	p += type(p, EVENT_ID_END - 1, TRACE_EVENT_NAME_MAX, "");
+	p += type(p, 65, 255, "long"); /* truncated */
+	p += type(p, 0, 3, "no"); /* an invalid id */
+	p += type(p, EVENT_ID_END, 3, "no");
 	p += type(p, 65535, 3, "no");
-	p += type(p, 64, 3, "two"); /* the later one counts */
+	p += type(p, 64, 3, "two"); /* the later definition counts */
 	p += type(p, 67, 0, "");
 	for (unsigned index = 0; index < 2; index++) {
 		open_types(body, (size_t)(p - body), index);
 		CHECK_STR("LOG-20", name_of(64), "two");
-		CHECK_EQ("LOG-20", strlen(name_of(1983)), TRACE_EVENT_NAME_MAX);
+		CHECK_EQ("LOG-20", strlen(name_of(EVENT_ID_END - 1)), TRACE_EVENT_NAME_MAX);
 		CHECK_EQ("LOG-20", strlen(name_of(65)), TRACE_EVENT_NAME_MAX);
 		CHECK("LOG-20", memcmp(name_of(65), "longxxx", 7) == 0);
-		CHECK_STR("LOG-20", name_of(67), ""); /* none is a name, too */
-		CHECK("-", !name_of(66) && !name_of(0) && !name_of(1984) && !name_of(65535));
+		CHECK_STR("LOG-20", name_of(67), ""); /* an empty name is a name */
+		CHECK("-", !name_of(66) && !name_of(0) && !name_of(EVENT_ID_END) && !name_of(65535));
 		input_close(&in);
-		/* Cut at each byte: those that are whole. */
+		/* Cut off at each byte: the complete entries count. */
 		for (size_t cut = 0; cut < 3 + 3 + 3 + TRACE_EVENT_NAME_MAX; cut++) {
 			open_types(body, cut, index);
 			CHECK_EQ("-", name_of(64) != NULL, cut >= 6);
-			CHECK("-", !name_of(1983));
+			CHECK("-", !name_of(EVENT_ID_END - 1));
 			input_close(&in);
 		}
 	}
@@ -605,7 +626,7 @@ TEST(types)
 
 /* -- Slots ----------------------------------------------------------------------------------------- */
 
-/* Two slots, of segments 1 2 and 3 4, size bytes each; what offsets the index has is for the caller to say. */
+/* Returns a log with two slots of size bytes, with segments 1, 2 and 3, 4. The index is left to the caller. */
 static struct log_bytes two_slots(uint64_t slot[2], uint32_t size)
 {
 	struct log_bytes b = log_bytes_begin(POSIX_TRACE_LOOP);
@@ -630,21 +651,21 @@ TEST(slots)
 	uint64_t slot[16];
 	struct seen s;
 
-	/* As they should be, in either order: without an index the numbers tell. */
+	/* In either order: without an index, the numbers determine the order. */
 	b = two_slots(slot, 1000);
 	CHECK("OPEN-3", read_bytes(&b, &s) && s.count == 40 && s.first == 1 && s.gaps == 0);
 	log_put_end(&b, slot, 2, NULL, 0);
 	CHECK("OPEN-3", read_bytes(&b, &s) && s.count == 40 && s.gaps == 0);
 	free(b.bytes);
 
-	/* The newest first: what is older than what has been read does not come any more. */
+	/* The newest slot first: the reader skips segments older than those that it has read. */
 	b = two_slots(slot, 1000);
 	slot[2] = slot[0];
 	log_put_end(&b, slot + 1, 2, NULL, 0);
 	CHECK("OPEN-8", read_bytes(&b, &s) && s.count == 20 && s.first == 21);
 	free(b.bytes);
 
-	/* All the same one; others lead nowhere, or to a segment. */
+	/* Many offsets of the same slot; others are invalid, or lead to a segment. */
 	b = two_slots(slot, 1000);
 	for (unsigned i = 1; i < 16; i++)
 		slot[i] = i % 2 ? slot[0] : i % 4 ? UINT64_MAX - i * 8 : slot[0] + FRAME_BYTES;
@@ -652,21 +673,21 @@ TEST(slots)
 	CHECK("OPEN-8", read_bytes(&b, &s) && s.count == 20 && s.first == 1);
 	free(b.bytes);
 
-	/* None at all. */
+	/* No slots at all. */
 	b = log_bytes_begin(POSIX_TRACE_LOOP);
 	log_put_end(&b, NULL, 0, NULL, 0);
 	CHECK("-", read_bytes(&b, &s) && s.count == 0);
 	free(b.bytes);
 }
 
-/* Of each size: a segment that does not end in its slot is none of it. */
+/* For each size of the slot: a segment that does not end within its slot is ignored. */
 TEST(slot_sizes)
 {
 	uint64_t slot[2], one, two;
 	struct log_bytes b;
 	struct seen s;
 
-	/* Without what fills it up. */
+	/* The sizes without padding. */
 	b = two_slots(slot, 1000);
 	one = FRAME_BYTES + get32(b.bytes + slot[0] + FRAME_BYTES + 24);
 	two = frame_bytes(get32(b.bytes + slot[0] + FRAME_BYTES + 24));
@@ -679,10 +700,10 @@ TEST(slot_sizes)
 		log_put_end(&b, slot, 2, NULL, 0);
 		MUST(read_bytes(&b, &s));
 		CHECK_EQ("LOG-24", s.count, 2 * in_first);
-		CHECK_EQ("LOG-24", s.gaps, in_first == 10); /* segment 2 */
+		CHECK_EQ("LOG-24", s.gaps, in_first == 10); /* segment 2 is missing */
 		free(b.bytes);
 	}
-	/* Far beyond the file, and over the next one: each segment once. */
+	/* A slot that extends far beyond the file, or over the next slot: each segment counts once. */
 	for (unsigned i = 0; i < 3; i++) {
 		b = two_slots(slot, i == 0 ? UINT32_MAX : i == 1 ? 0x80000000 : 2000);
 		log_put_end(&b, slot, 2, NULL, 0);
@@ -691,7 +712,7 @@ TEST(slot_sizes)
 	}
 }
 
-/* What an earlier round has left behind the newest segment of a slot. */
+/* Segments of an earlier round, left after the newest segment of a slot. */
 TEST(slot_rests)
 {
 	struct log_bytes b = log_bytes_begin(POSIX_TRACE_LOOP);
@@ -700,8 +721,8 @@ TEST(slot_rests)
 
 	slot[0] = log_put_frame(&b, (struct frame){ .kind = FRAME_SLOT, .size = 1000 }, NULL, 0);
 	log_put_numbers(&b, 7, 60, 10);
-	log_put_numbers(&b, 2, 10, 10); /* two rounds ago */
-	log_put_numbers(&b, 8, 70, 10); /* not behind 7 any more */
+	log_put_numbers(&b, 2, 10, 10); /* written two rounds ago */
+	log_put_numbers(&b, 8, 70, 10); /* not the successor of 7's segment */
 	b.bytes = realloc(b.bytes, slot[0] + FRAME_BYTES + 1000);
 	MUST(b.bytes);
 	memset(b.bytes + b.size, 0, slot[0] + FRAME_BYTES + 1000 - b.size);
@@ -714,7 +735,7 @@ TEST(slot_rests)
 	free(b.bytes);
 }
 
-/* More of them than there may be; the rest is not looked at. */
+/* More slots than the maximum: the rest is ignored. */
 TEST(many_slots)
 {
 	struct log_bytes b = log_bytes_begin(POSIX_TRACE_LOOP);
@@ -735,9 +756,9 @@ TEST(many_slots)
 
 /* -- No hang ------------------------------------------------------------------------------------- */
 
-#define LARGE (UINT64_C(1) << 40) /* a file of that size with nothing in it costs nothing */
+#define LARGE (UINT64_C(1) << 40) /* size of a sparse file, which takes no space */
 
-/* Opened and read in a moment, whatever its size. */
+/* Checks that the file is opened and read quickly, whatever its size. */
 static void check_quick(int fd, const char *what)
 {
 	int64_t before = worked(), spent;
@@ -792,9 +813,31 @@ TEST(large_and_empty)
 	check_quick(large_file(&(struct log_bytes){ NULL, 0, 0 }), "nothing at all");
 }
 
+/* The log continues after a hole of any size. */
+TEST(large_hole)
+{
+	struct log_bytes b = log_bytes_begin(POSIX_TRACE_APPEND);
+	uint64_t before, half = LARGE / 2 / 65536 * 65536;
+	struct seen s;
+	int fd;
+
+	log_put_numbers(&b, 1, 0, 10);
+	before = b.size;
+	fd = large_file(&b);
+	log_put_numbers(&b, 2, 10, 10);
+	MUST(pwrite(fd, b.bytes + before, b.size - before, (off_t)(half + 4096 + FRAME_ALIGN)) ==
+	     (ssize_t)(b.size - before));
+	CHECK("OPEN-8", lseek(fd, 7, SEEK_SET) == 7);
+	read_file(fd, &s);
+	CHECK("OPEN-8", s.count == 20 && s.first == 0 && s.gaps == 0);
+	CHECK("OPEN-8", lseek(fd, 0, SEEK_CUR) == 7);
+	check_quick(fd, "a hole in the middle");
+	free(b.bytes);
+}
+
 #define MANY 4000
 
-/* Frames with so much between them, all over the file. */
+/* Writes frames at the given distance all over the file. */
 static void spread(const char *what, int policy, struct frame f, uint64_t distance)
 {
 	struct log_bytes b = log_bytes_begin(policy);
@@ -814,7 +857,7 @@ TEST(large_and_sparse)
 	uint32_t zeroes = 0, crc = ~UINT32_C(0);
 	static const unsigned char nothing[1 << 16];
 
-	/* Of 16 MiB of zeroes, so that nothing is found out before they have been read. */
+	/* 16 MiB of zeroes, so that the frame is found to be invalid only after all of them have been read. */
 	zeroes = crc32c(nothing, sizeof nothing);
 	{
 		unsigned char *all = sys_map(FORMAT_BODY_MAX, -1, 1);
@@ -824,23 +867,31 @@ TEST(large_and_sparse)
 		sys_unmap(all, FORMAT_BODY_MAX);
 	}
 	spread("holes", POSIX_TRACE_APPEND, (struct frame){ .kind = 99 }, UINT64_C(60) << 20);
-	spread("segments of zeroes", POSIX_TRACE_APPEND, (struct frame){ .kind = FRAME_SEGMENT, .size = FORMAT_BODY_MAX, .body_crc = crc },
+	spread("segments of zeroes", POSIX_TRACE_APPEND, (struct frame){ .kind = FRAME_SEGMENT, .size = FORMAT_BODY_MAX,
+	                                                                 .body_crc = crc },
 	       FORMAT_BODY_MAX + FRAME_BYTES);
 	spread("segments of zeroes, with an event", POSIX_TRACE_APPEND,
-	       (struct frame){ .kind = FRAME_SEGMENT, .size = FORMAT_BODY_MAX, .body_crc = crc, .events = 1 }, FORMAT_BODY_MAX + FRAME_BYTES);
-	spread("segments that are damaged", POSIX_TRACE_APPEND, (struct frame){ .kind = FRAME_SEGMENT, .size = FORMAT_BODY_MAX, .body_crc = 1 },
+	       (struct frame){ .kind = FRAME_SEGMENT, .size = FORMAT_BODY_MAX, .body_crc = crc, .events = 1 },
 	       FORMAT_BODY_MAX + FRAME_BYTES);
-	spread("types of zeroes", POSIX_TRACE_APPEND, (struct frame){ .kind = FRAME_TYPES, .size = FORMAT_BODY_MAX, .body_crc = crc },
+	spread("segments that are damaged", POSIX_TRACE_APPEND,
+	       (struct frame){ .kind = FRAME_SEGMENT, .size = FORMAT_BODY_MAX, .body_crc = 1 },
 	       FORMAT_BODY_MAX + FRAME_BYTES);
-	spread("types that are damaged", POSIX_TRACE_LOOP, (struct frame){ .kind = FRAME_TYPES, .size = FORMAT_BODY_MAX, .body_crc = 1 },
+	spread("types of zeroes", POSIX_TRACE_APPEND, (struct frame){ .kind = FRAME_TYPES, .size = FORMAT_BODY_MAX,
+	                                                              .body_crc = crc },
 	       FORMAT_BODY_MAX + FRAME_BYTES);
-	spread("small types", POSIX_TRACE_LOOP, (struct frame){ .kind = FRAME_TYPES, .size = sizeof nothing, .body_crc = zeroes },
+	spread("types that are damaged", POSIX_TRACE_LOOP, (struct frame){ .kind = FRAME_TYPES, .size = FORMAT_BODY_MAX,
+	                                                                   .body_crc = 1 },
+	       FORMAT_BODY_MAX + FRAME_BYTES);
+	spread("small types", POSIX_TRACE_LOOP, (struct frame){ .kind = FRAME_TYPES, .size = sizeof nothing,
+	                                                        .body_crc = zeroes },
 	       sizeof nothing + FRAME_BYTES);
-	spread("slots", POSIX_TRACE_LOOP, (struct frame){ .kind = FRAME_SLOT, .size = 200 << 20 }, (200 << 20) + FRAME_BYTES);
-	spread("processes", POSIX_TRACE_LOOP, (struct frame){ .kind = FRAME_PROCESS, .size = FORMAT_BODY_MAX }, FORMAT_BODY_MAX + FRAME_BYTES);
+	spread("slots", POSIX_TRACE_LOOP, (struct frame){ .kind = FRAME_SLOT, .size = 200 << 20 },
+	       (200 << 20) + FRAME_BYTES);
+	spread("processes", POSIX_TRACE_LOOP, (struct frame){ .kind = FRAME_PROCESS, .size = FORMAT_BODY_MAX },
+	       FORMAT_BODY_MAX + FRAME_BYTES);
 }
 
-/* Slots with nothing but large segments that are none. */
+/* Slots that contain only large, invalid segments. */
 TEST(large_slots)
 {
 	struct log_bytes b = log_bytes_begin(POSIX_TRACE_LOOP);
@@ -852,13 +903,14 @@ TEST(large_slots)
 		put_at(fd, slot[i], (struct frame){ .kind = FRAME_SLOT, .size = UINT32_C(250) << 24 });
 		for (uint64_t k = 0; k < 249; k++)
 			put_at(fd, slot[i] + FRAME_BYTES + k * (FORMAT_BODY_MAX + FRAME_BYTES),
-			       (struct frame){ .kind = FRAME_SEGMENT, .number = 249 * i + k + 1, .size = FORMAT_BODY_MAX, .body_crc = 1 });
+			       (struct frame){ .kind = FRAME_SEGMENT, .number = 249 * i + k + 1,
+			                       .size = FORMAT_BODY_MAX, .body_crc = 1 });
 	}
 	check_quick(fd, "slots of segments that are none");
 	free(b.bytes);
 }
 
-/* The index says the same frame as often as it can. */
+/* The index names the same frame as often as possible. */
 TEST(same_frame_often)
 {
 	enum { TIMES = (FORMAT_BODY_MAX - INDEX_FIXED) / 8 };
@@ -880,7 +932,7 @@ TEST(same_frame_often)
 	sys_unmap(body, 1 << 20);
 }
 
-/* A disk that has damage in many places is another matter: all of the rest is there. */
+/* Damage in many places, as on a failing disk: all intact segments are read. */
 TEST(damage_in_many_places)
 {
 	struct log_bytes b = log_bytes_begin(POSIX_TRACE_APPEND);
@@ -892,7 +944,8 @@ TEST(damage_in_many_places)
 	memset(body, 0x11, 1 << 18);
 	for (uint64_t i = 0; i < 200; i++) {
 		if (i % 2)
-			log_put_frame(&b, (struct frame){ .kind = FRAME_SEGMENT, .number = i + 1, .body_crc = 1 }, body, 1 << 18);
+			log_put_frame(&b, (struct frame){ .kind = FRAME_SEGMENT, .number = i + 1, .body_crc = 1 }, body,
+			              1 << 18);
 		else
 			log_put_numbers(&b, i + 1, i * 10, 10), good += 10;
 	}
@@ -901,9 +954,9 @@ TEST(damage_in_many_places)
 	free(body);
 }
 
-/* -- Memory in proportion --------------------------------------------------------------------------- */
+/* -- Memory use ------------------------------------------------------------------------------------ */
 
-/* KiB of address space, at the most so far. */
+/* Returns the peak of this process's address space in KiB. */
 static long peak(void)
 {
 	FILE *f = fopen("/proc/self/status", "r");
@@ -929,12 +982,15 @@ TEST(memory)
 		SKIP("what memory is used cannot be told here");
 	log_put_numbers(&b, 1, 0, 10);
 	MUST(read_bytes(&b, &s));
-	/* What any log needs: shapes, names. */
+	/* Every log needs memory for shapes and names. */
 	CHECK_OP("OPEN-8", peak() - before, <, 3 << 10);
 	fd = large_file(&b);
-	put_at(fd, b.size, (struct frame){ .kind = FRAME_SEGMENT, .size = FORMAT_BODY_MAX, .events = UINT32_MAX, .number = 2 });
-	put_at(fd, b.size + FRAME_BYTES + FORMAT_BODY_MAX, (struct frame){ .kind = FRAME_TYPES, .size = FORMAT_BODY_MAX });
-	put_at(fd, b.size + 2 * (FRAME_BYTES + FORMAT_BODY_MAX), (struct frame){ .kind = FRAME_SLOT, .size = UINT32_MAX });
+	put_at(fd, b.size, (struct frame){ .kind = FRAME_SEGMENT, .size = FORMAT_BODY_MAX, .events = UINT32_MAX,
+	                                   .number = 2 });
+	put_at(fd, b.size + FRAME_BYTES + FORMAT_BODY_MAX,
+	       (struct frame){ .kind = FRAME_TYPES, .size = FORMAT_BODY_MAX });
+	put_at(fd, b.size + 2 * (FRAME_BYTES + FORMAT_BODY_MAX),
+	       (struct frame){ .kind = FRAME_SLOT, .size = UINT32_MAX });
 	check_quick(fd, "frames as large as they may be");
 	CHECK_OP("OPEN-8", peak() - before, <, (3 + 17) << 10);
 	free(b.bytes);
@@ -974,7 +1030,7 @@ static void *change(void *arg)
 			break;
 		}
 		sched_yield();
-		/* And it is as it was. */
+		/* The original contents again. */
 		MUST(pwrite(changing.fd, changing.bytes, changing.size, 0) == (ssize_t)changing.size);
 		MUST(ftruncate(changing.fd, (off_t)changing.size) == 0);
 	}
@@ -1007,7 +1063,8 @@ static void read_changing(int policy, bool complete)
 					continue;
 				MUST(e->id == 70 && e->length == 8);
 				memcpy(&number, data, sizeof number);
-				bad += number >= small_events || (count > 0 && number <= last) || e->time != LOG_WRITER_CREATED + number;
+				bad += number >= small_events || (count > 0 && number <= last) ||
+					e->time != LOG_WRITER_CREATED + number;
 				last = number;
 				count++;
 			}
@@ -1032,7 +1089,7 @@ TEST(changing)
 	read_changing(POSIX_TRACE_LOOP, false);
 }
 
-/* Gone between two reads: the end, and no more than that. */
+/* The file is truncated between two reads: the log ends there, and nothing else happens. */
 TEST(truncated)
 {
 	const unsigned char *data;
@@ -1044,7 +1101,7 @@ TEST(truncated)
 	CHECK("-", input_next(&in, &data));
 	MUST(ftruncate(fd, 0) == 0);
 	for (int i = 0; i < 3; i++)
-		CHECK("-", input_next(&in, &data)); /* of the segment at hand */
+		CHECK("-", input_next(&in, &data)); /* from the segment in memory */
 	CHECK("OPEN-8", !input_next(&in, &data));
 	input_rewind(&in);
 	CHECK("OPEN-8", !input_next(&in, &data));
@@ -1055,8 +1112,10 @@ TEST(truncated)
 	input_close(&in);
 }
 
-TEST_MAIN(TEST_ENTRY(small_ones), TEST_ENTRY(cut), TEST_ENTRY(damaged), TEST_ENTRY(much_damaged), TEST_ENTRY(no_log), TEST_ENTRY(footers),
-          TEST_ENTRY(indices), TEST_ENTRY(numbers), TEST_ENTRY(bodies), TEST_ENTRY(second_try), TEST_ENTRY(not_filled_up), TEST_ENTRY(sizes), TEST_ENTRY(unknown_kinds), TEST_ENTRY(types),
-          TEST_ENTRY(slots), TEST_ENTRY(slot_sizes), TEST_ENTRY(slot_rests), TEST_ENTRY(many_slots), TEST_ENTRY(large_and_empty),
-          TEST_ENTRY(large_and_sparse), TEST_ENTRY(large_slots), TEST_ENTRY(same_frame_often), TEST_ENTRY(damage_in_many_places),
-          TEST_ENTRY(memory), TEST_ENTRY(changing), TEST_ENTRY(truncated))
+TEST_MAIN(TEST_ENTRY(small_ones), TEST_ENTRY(cut), TEST_ENTRY(damaged), TEST_ENTRY(much_damaged), TEST_ENTRY(no_log),
+          TEST_ENTRY(footers), TEST_ENTRY(indices), TEST_ENTRY(numbers), TEST_ENTRY(bodies), TEST_ENTRY(second_try),
+          TEST_ENTRY(not_filled_up), TEST_ENTRY(sizes), TEST_ENTRY(unknown_kinds), TEST_ENTRY(types),
+          TEST_ENTRY(slots), TEST_ENTRY(slot_sizes), TEST_ENTRY(slot_rests), TEST_ENTRY(many_slots),
+          TEST_ENTRY(large_and_empty), TEST_ENTRY(large_and_sparse), TEST_ENTRY(large_hole), TEST_ENTRY(large_slots),
+          TEST_ENTRY(same_frame_often), TEST_ENTRY(damage_in_many_places), TEST_ENTRY(memory), TEST_ENTRY(changing),
+          TEST_ENTRY(truncated))

@@ -1,5 +1,5 @@
 /*
- * latch.c - src/base/latch.c: one thread at a time, and none sleeps when it is free
+ * latch.c - src/base/latch.c: one holder at a time, and no waiter sleeps while it is free
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,7 @@
 #define THREADS 4
 
 static struct latch latch;
-static uint64_t counter; /* no atomic operations on it */
+static uint64_t counter; /* incremented without atomic operations */
 static uint32_t inside, done;
 
 TEST(alone)
@@ -18,7 +18,7 @@ TEST(alone)
 	CHECK("-", latch_try(&latch));
 	CHECK("-", !latch_try(&latch));
 	latch_release(&latch);
-	latch_take(&latch);
+	latch_acquire(&latch);
 	CHECK("-", !latch_try(&latch));
 	latch_release(&latch);
 	CHECK("-", latch.held == 0 && latch.waiting == 0);
@@ -29,7 +29,7 @@ static void *take_often(void *arg)
 	uint64_t rounds = *(uint64_t *)arg;
 
 	for (uint64_t i = 0; i < rounds; i++) {
-		latch_take(&latch);
+		latch_acquire(&latch);
 		counter++;
 		latch_release(&latch);
 	}
@@ -49,11 +49,11 @@ TEST(excludes)
 	CHECK("-", latch.held == 0 && latch.waiting == 0);
 }
 
-/* Who has it sleeps, so the others do, and each release has to wake one of them. */
+/* The holder sleeps, so that the waiting threads sleep too, and each release must wake one of them. */
 static void *sleep_inside(void *arg)
 {
 	for (int i = 0; i < 200 / test_slow() + 5; i++) {
-		latch_take(&latch);
+		latch_acquire(&latch);
 		CHECK_EQ("-", fetch_add(&inside, 1), 0);
 		counter++;
 		usleep(i % 3 * 100);
@@ -80,21 +80,21 @@ TEST(wakes)
 
 static void *take_once(void *arg)
 {
-	latch_take(&latch);
+	latch_acquire(&latch);
 	counter = 1;
 	latch_release(&latch);
 	store_release(&done, 1);
 	return arg;
 }
 
-/* The one release that there is comes while somebody sleeps, or is about to. */
+/* The only release comes while the waiting thread sleeps or is about to sleep. */
 TEST(one_release)
 {
 	for (int i = 0; i < 300 / test_slow() + 20; i++) {
 		pthread_t thread;
 
 		store_relaxed(&done, 0);
-		latch_take(&latch);
+		latch_acquire(&latch);
 		MUST(pthread_create(&thread, NULL, take_once, NULL) == 0);
 		usleep((unsigned)i % 30 * 10);
 		CHECK_EQ("-", load_acquire(&done), 0);

@@ -1,5 +1,5 @@
 /*
- * lines.c - a file of the kernel's, line by line
+ * lines.c - src/base/lines.c: a file of the kernel read line by line
  *
  * SPDX-License-Identifier: MIT
  */
@@ -32,7 +32,7 @@ static void line(const char *text, void *arg)
 	strncpy(g->last, text, sizeof g->last - 1);
 }
 
-/* What is given for lines of n bytes each, count of them, and one more that has no end. */
+/* Returns what is read from count lines of n bytes each, followed by rest. */
 static struct got each(size_t n, int count, const char *rest)
 {
 	char path[] = "/tmp/linesXXXXXX", *text = malloc(n + 1);
@@ -61,7 +61,7 @@ static struct got each(size_t n, int count, const char *rest)
 
 TEST(whole_lines)
 {
-	/* Of every length, so that the border of what is read at once is everywhere. */
+	/* Lines of every length, so that the end of the read buffer falls on each place in a line. */
 	for (size_t n = 0; n < 300; n++) {
 		struct got g = each(n, 100, "last\n");
 
@@ -84,7 +84,7 @@ TEST(too_long)
 
 	CHECK_EQ("-", g.count, 4);
 	CHECK_EQ("-", g.longest, LONGEST - 1);
-	/* What is too long is left out, and no part of it is taken for a line. */
+	/* A line that is too long is skipped entirely, and no part of it is returned as a line. */
 	for (size_t n = LONGEST; n < 3 * LONGEST; n += 117) {
 		g = each(n, 2, "last\n");
 		CHECK_EQ("-", g.count, 1);

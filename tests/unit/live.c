@@ -13,7 +13,7 @@ static struct stream s;
 static struct live l;
 static uint64_t start;
 static struct event e;
-static unsigned char data[400];
+static unsigned char data[sizeof(trace_event_set_t) + 100];
 
 static void begin(void)
 {
@@ -27,7 +27,7 @@ static void begin(void)
 	start = creation.ticks + 1;
 }
 
-/* The next one's id; 0: none. Its ticks, from start on, in *ticks. */
+/* Returns the id of the next event and sets *ticks to its ticks after start. Returns 0 if there is no event. */
 static trace_event_id_t next(int64_t *ticks)
 {
 	memset(&e, 0xee, sizeof e);
@@ -45,7 +45,7 @@ static void check_next(trace_event_id_t want, int64_t at)
 
 	if (id != want || (want && ticks != at))
 		TEST_FAIL("-", "event %u at %lld, not %u at %lld", id, (long long)ticks, want, (long long)at);
-	/* The system's own belong to nobody. */
+	/* System events have no process, thread or address. */
 	if (id && eventtype_system(id))
 		CHECK("-", e.pid == 0 && e.tid == 0 && e.pthread == 0 && e.address == 0 && !e.truncated);
 }
@@ -63,7 +63,7 @@ TEST(stored)
 	CHECK("-", e.pid == 1 && e.tid == 55 && e.pthread == 7 && e.address == 5);
 	CHECK_EQ("-", e.length, 6);
 	CHECK("-", memcmp(data, "abcdef#", 7) == 0);
-	/* A short buffer gets its part; how long it was is said. */
+	/* A short buffer gets the first part of the data. The event has the full length. */
 	memset(data, '#', sizeof data);
 	CHECK_EQ("-", live_next(&l, &e, data, 2), MERGE_RECORD);
 	CHECK("-", e.id == 81 && e.length == 3 && !e.truncated);
@@ -73,7 +73,10 @@ TEST(stored)
 	live_free(&l);
 }
 
-/* OVERFLOW with the time of the first that is lost, RESUME with that of the first that is not, then this one with its data. */
+/*
+ * OVERFLOW has the time of the first lost event. RESUME has that of the first event that is not lost, which follows
+ * it.
+ */
 TEST(overflow)
 {
 	begin();
@@ -112,7 +115,7 @@ TEST(overflow_filtered)
 	check_next(0, 0);
 }
 
-/* Only once for what was lost in several chunks, and what is older than that is not reported at all. */
+/* A loss in several chunks is reported once. Events older than the last lost one are dropped. */
 TEST(overflow_of_several)
 {
 	begin();
@@ -121,7 +124,7 @@ TEST(overflow_of_several)
 	unit_recycle(&s, &s.chunks[4]);
 	unit_recycle(&s, &s.chunks[1]);
 	unit_record(&s, &s.chunks[1], start + 30, 80, NULL, 0);
-	check_next(POSIX_TRACE_OVERFLOW, 10); /* number 0 is dropped, as those after it up to 4 */
+	check_next(POSIX_TRACE_OVERFLOW, 10); /* number 0 is dropped, as are 1 to 4 */
 	check_next(POSIX_TRACE_RESUME, 15);
 	check_next(75, 15);
 	check_next(80, 30);
@@ -129,8 +132,8 @@ TEST(overflow_of_several)
 	CHECK_EQ("-", merge_lost(&l.merge), 5);
 }
 
-/* A thread was held up between the look at the clock and the word that something is lost. */
-TEST(overflow_told_late)
+/* A writer was held up between reading the clock and reporting the loss. */
+TEST(overflow_reported_late)
 {
 	begin();
 	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
@@ -139,12 +142,12 @@ TEST(overflow_told_late)
 	s.header->lost_ticks = start + 30;
 	unit_record(&s, &s.chunks[0], start + 60, 71, NULL, 0);
 	unit_record(&s, &s.chunks[0], start + 61, 72, NULL, 0);
-	check_next(POSIX_TRACE_OVERFLOW, 50); /* times never fall */
+	check_next(POSIX_TRACE_OVERFLOW, 50); /* times never decrease */
 	check_next(POSIX_TRACE_RESUME, 60);
 	check_next(71, 60);
 	check_next(72, 61);
 	check_next(0, 0);
-	/* The first of all may be older than what is lost. */
+	/* The first event of all may be older than the loss. */
 	live_reset(&l, anchor_now(s.clock_kind));
 	s.header->lost_last = start + 80;
 	s.header->lost_ticks = start + 75;
@@ -176,7 +179,7 @@ TEST(stop_and_start)
 	eventset_add(&filter, 100);
 	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
 	check_next(70, 50);
-	/* A thread may have finished its event a moment after the one that found the stream full: times never fall. */
+	/* A thread may finish its event just after another one found the stream full: times never decrease. */
 	live_stop(&l, start + 40);
 	live_start(&l, &filter, start + 60);
 	CHECK("-", !live_empty(&l));
@@ -188,14 +191,14 @@ TEST(stop_and_start)
 	check_next(71, 70);
 	check_next(0, 0);
 
-	/* By a call, which the stream had no room for: it is known who called. */
+	/* Stopped by a call whose STOP found no room in the stream: the caller is known. */
 	l.stop_call = (struct event){ .id = POSIX_TRACE_STOP, .pid = 3, .tid = 4, .pthread = 5, .address = 6 };
 	live_stop(&l, start + 80);
 	CHECK_EQ("-", next(&ticks), POSIX_TRACE_STOP);
 	CHECK_EQ("-", ticks, 80);
 	CHECK("-", e.pid == 3 && e.tid == 4 && e.pthread == 5 && e.address == 6);
 	check_stop_data(0);
-	/* Only that one. */
+	/* The caller's identity is used for one STOP only. */
 	live_stop(&l, start + 85);
 	check_next(POSIX_TRACE_STOP, 85);
 	check_stop_data(1);
@@ -218,13 +221,13 @@ TEST(reset)
 	live_reset(&l, anchor_now(s.clock_kind));
 	CHECK("-", live_empty(&l));
 	check_next(0, 0);
-	/* Older than what was before the reset: that does not count any more. */
+	/* An event older than those before the reset: times before the reset no longer count. */
 	unit_record(&s, &s.chunks[1], start + 20, 72, NULL, 0);
 	check_next(72, 20);
 	check_next(0, 0);
 }
 
-/* Those that follow one another in a chunk are taken together, and come before what is queued later. */
+/* Consecutive records of a chunk are consumed as a run, and returned before events that are queued later. */
 TEST(run)
 {
 	static const char large[LIVE_RUN_DATA + 1] = { 1 };
@@ -236,7 +239,7 @@ TEST(run)
 	unit_record(&s, &s.chunks[0], start + 14, 73, NULL, 0);
 	check_next(70, 10);
 	CHECK("-", e.length == 0 && data[0] == '#');
-	CHECK_EQ("-", s.chunks[0].read, 3); /* up to the one in the other chunk */
+	CHECK_EQ("-", s.chunks[0].read, 3); /* up to the event in chunk 1 */
 	unit_recycle(&s, &s.chunks[0]);
 	CHECK_EQ("-", merge_lost(&l.merge), 1);
 	live_stop(&l, start + 11);
@@ -244,7 +247,7 @@ TEST(run)
 	CHECK("-", e.length == 1 && memcmp(data, "a#", 2) == 0);
 	check_next(72, 12);
 	CHECK("-", e.length == 2 && memcmp(data, "ab#", 3) == 0);
-	check_next(POSIX_TRACE_STOP, 12); /* times never fall */
+	check_next(POSIX_TRACE_STOP, 12); /* times never decrease */
 	check_next(80, 13);
 	unit_record(&s, &s.chunks[0], start + 20, 74, NULL, 0);
 	check_next(POSIX_TRACE_OVERFLOW, 14);
@@ -253,7 +256,10 @@ TEST(run)
 	check_next(0, 0);
 	CHECK_EQ("-", merge_lost(&l.merge), 1);
 
-	/* So many at the most; it is not empty while some are left; and one that is large goes alone. */
+	/*
+	 * A run has at most LIVE_RUN events. live_empty() is false while some of them are left. A large event is not
+	 * part of a run.
+	 */
 	for (unsigned i = 0; i < LIVE_RUN + 2; i++)
 		unit_record(&s, &s.chunks[0], start + 30 + i, 81, NULL, 0);
 	unit_record(&s, &s.chunks[0], start + 60, 82, large, sizeof large);
@@ -301,13 +307,14 @@ TEST(queue_front)
 	live_stop(&l, start + 5);
 	live_start(&l, &(trace_event_set_t){ .__mark = 9 }, start + 6);
 	for (int twice = 0; twice < 2; twice++)
-		CHECK("-", live_front(&l, &waits) && live_front(&l, &waits)->id == POSIX_TRACE_STOP && *(const int *)waits == 1);
+		CHECK("-", live_front(&l, &waits) && live_front(&l, &waits)->id == POSIX_TRACE_STOP &&
+		      *(const int *)waits == 1);
 	live_pop(&l);
 	CHECK("-", live_front(&l, &waits) && live_front(&l, &waits)->id == POSIX_TRACE_START);
 	CHECK_EQ("-", ((const trace_event_set_t *)waits)->__mark, 9);
 	live_pop(&l);
 	CHECK("-", live_front(&l, &waits) == NULL);
-	/* Round and round. */
+	/* The queue wraps several times. */
 	for (int i = 0; i < 3 * LIVE_QUEUE; i++) {
 		live_stop(&l, start + 10 + (uint64_t)i);
 		CHECK("-", live_front(&l, &waits) && live_front(&l, &waits)->ticks == start + 10 + (uint64_t)i);
@@ -316,7 +323,7 @@ TEST(queue_front)
 	CHECK("-", live_empty(&l));
 }
 
-/* It stays until it is taken. */
+/* The event stays until it is consumed. */
 TEST(peeked)
 {
 	begin();
@@ -326,19 +333,20 @@ TEST(peeked)
 	unit_record(&s, &s.chunks[1], start + 11, 81, NULL, 0);
 	for (int i = 0; i < 3; i++) {
 		check_turn(80, 10, false);
-		CHECK("-", turn.chunk == 2 && turn.event.truncated && turn.event.tid == 55 && turn.event.length == 6 && turn.event.address == 5);
+		CHECK("-", turn.chunk == 2 && turn.event.truncated && turn.event.tid == 55 && turn.event.length == 6 &&
+		      turn.event.address == 5);
 		live_leave(&l, &turn);
 	}
 	CHECK("-", !live_empty(&l));
 	memset(data, '#', sizeof data);
-	CHECK("-", live_take(&l, &turn, data, 4) && memcmp(data, "abcd#", 5) == 0);
+	CHECK("-", live_read(&l, &turn, data, 4) && memcmp(data, "abcd#", 5) == 0);
 	check_turn(81, 11, false);
-	CHECK("-", live_take(&l, &turn, NULL, 0));
+	CHECK("-", live_read(&l, &turn, NULL, 0));
 	CHECK_EQ("-", live_peek(&l, &turn), MERGE_NONE);
 	CHECK("-", live_empty(&l));
 }
 
-/* What is told before an event is told with it: as often as it is left, and once when it was taken. */
+/* OVERFLOW and RESUME come with the event after the gap: each time the event is left, and once when it is consumed. */
 TEST(peeked_behind_a_gap)
 {
 	begin();
@@ -350,20 +358,20 @@ TEST(peeked_behind_a_gap)
 		check_turn(71, 20, true);
 		CHECK("-", turn.before[0].id == POSIX_TRACE_OVERFLOW && turn.before[0].ticks == start + 10);
 		CHECK("-", turn.before[1].id == POSIX_TRACE_RESUME && turn.before[1].ticks == start + 20);
-		CHECK_EQ("-", live_limit(&l, &turn), 0); /* alone */
+		CHECK_EQ("-", live_limit(&l, &turn), 0); /* not in a run */
 		live_leave(&l, &turn);
 	}
 	check_turn(71, 20, true);
-	/* Overwritten before it is taken: then what comes instead stands behind the gap, which is longer. */
+	/* Overwritten before it is consumed: the next event comes after a gap that has grown. */
 	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 40, 73, NULL, 0);
-	CHECK("-", !live_take(&l, &turn, NULL, 0));
+	CHECK("-", !live_read(&l, &turn, NULL, 0));
 	check_turn(73, 40, true);
 	CHECK_EQ("-", turn.before[0].ticks - start, 10);
-	CHECK("-", live_take(&l, &turn, NULL, 0));
+	CHECK("-", live_read(&l, &turn, NULL, 0));
 	unit_record(&s, &s.chunks[0], start + 50, 74, NULL, 0);
 	check_turn(74, 50, false);
-	CHECK("-", live_take(&l, &turn, NULL, 0));
+	CHECK("-", live_read(&l, &turn, NULL, 0));
 	CHECK_EQ("-", merge_lost(&l.merge), 3);
 }
 
@@ -380,10 +388,10 @@ TEST(peeked_with_a_filter)
 	s.header->filter[0] |= 1u << POSIX_TRACE_RESUME;
 	CHECK_EQ("-", live_peek(&l, &turn), MERGE_RECORD);
 	CHECK("-", turn.gap && turn.befores == 0);
-	CHECK("-", live_take(&l, &turn, NULL, 0));
+	CHECK("-", live_read(&l, &turn, NULL, 0));
 }
 
-/* An automatic stop that nobody was told of comes before the events of the next start: in the queue first. */
+/* An automatic STOP that has not been reported comes before the events of the next start: it is queued first. */
 TEST(peeked_behind_a_stop)
 {
 	const void *waits;
@@ -395,18 +403,19 @@ TEST(peeked_behind_a_stop)
 	s.header->stopped_ticks = start + 20;
 	check_turn(70, 10, false);
 	CHECK_EQ("-", live_limit(&l, &turn), 0);
-	CHECK("-", live_take(&l, &turn, NULL, 0));
+	CHECK("-", live_read(&l, &turn, NULL, 0));
 	CHECK_EQ("-", live_peek(&l, &turn), MERGE_RECORD);
-	CHECK_EQ("-", turn.event.id, 0); /* not this one yet */
-	CHECK("-", live_front(&l, &waits) && live_front(&l, &waits)->id == POSIX_TRACE_STOP && live_front(&l, &waits)->ticks == start + 20);
+	CHECK_EQ("-", turn.event.id, 0); /* the event has to wait */
+	CHECK("-", live_front(&l, &waits) && live_front(&l, &waits)->id == POSIX_TRACE_STOP &&
+	      live_front(&l, &waits)->ticks == start + 20);
 	live_pop(&l);
 	CHECK_EQ("-", s.header->stopped_ticks, 0);
 	check_turn(71, 30, false);
-	CHECK("-", live_take(&l, &turn, NULL, 0));
+	CHECK("-", live_read(&l, &turn, NULL, 0));
 	CHECK_EQ("-", live_peek(&l, &turn), MERGE_NONE);
 }
 
-/* A run of one chunk, up to where another chunk's events come. */
+/* A run of one chunk ends where events of a different chunk come next. */
 TEST(claimed)
 {
 	struct cursor *cur, before;
@@ -424,23 +433,23 @@ TEST(claimed)
 	while (cursor_step(cur, &s, &s.chunks[1]) && cur->head.ticks <= limit)
 		;
 	CHECK_EQ("-", cur->head.ticks - start, 15);
-	CHECK("-", live_claim(&l, &turn, &before, start + 14));
+	CHECK("-", live_consume(&l, &turn, &before, start + 14));
 	CHECK_EQ("-", s.chunks[1].read, 5);
 	CHECK_EQ("-", l.last_ticks - start, 14);
-	/* The two of one time in any order, then the rest. */
+	/* Two events of the same time come in any order, followed by the rest. */
 	CHECK_EQ("-", live_peek(&l, &turn), MERGE_RECORD);
-	CHECK("-", turn.event.ticks == start + 15 && live_take(&l, &turn, NULL, 0));
+	CHECK("-", turn.event.ticks == start + 15 && live_read(&l, &turn, NULL, 0));
 	CHECK_EQ("-", live_peek(&l, &turn), MERGE_RECORD);
-	CHECK("-", turn.event.ticks == start + 15 && live_take(&l, &turn, NULL, 0));
+	CHECK("-", turn.event.ticks == start + 15 && live_read(&l, &turn, NULL, 0));
 	check_turn(76, 16, false);
-	CHECK("-", live_limit(&l, &turn) >= start + 19); /* nobody else is there */
+	CHECK("-", live_limit(&l, &turn) >= start + 19); /* no other chunk has events */
 
-	/* Overwritten: asked again, and what is lost is told. */
+	/* The run was overwritten: it is not consumed, and the loss is reported. */
 	cur = &l.merge.cursor[turn.chunk];
 	before = *cur;
 	cursor_step(cur, &s, &s.chunks[1]);
 	unit_recycle(&s, &s.chunks[1]);
-	CHECK("-", !live_claim(&l, &turn, &before, start + 16));
+	CHECK("-", !live_consume(&l, &turn, &before, start + 16));
 	CHECK_EQ("-", l.last_ticks - start, 15);
 	CHECK_EQ("-", live_peek(&l, &turn), MERGE_NONE);
 	unit_record(&s, &s.chunks[1], start + 30, 95, NULL, 0);
@@ -450,6 +459,6 @@ TEST(claimed)
 }
 
 TEST_MAIN(TEST_ENTRY(stored), TEST_ENTRY(overflow), TEST_ENTRY(overflow_filtered), TEST_ENTRY(overflow_of_several),
-          TEST_ENTRY(overflow_told_late), TEST_ENTRY(stop_and_start), TEST_ENTRY(reset), TEST_ENTRY(run), TEST_ENTRY(queue_front),
-          TEST_ENTRY(peeked), TEST_ENTRY(peeked_behind_a_gap), TEST_ENTRY(peeked_with_a_filter), TEST_ENTRY(peeked_behind_a_stop),
-          TEST_ENTRY(claimed))
+          TEST_ENTRY(overflow_reported_late), TEST_ENTRY(stop_and_start), TEST_ENTRY(reset), TEST_ENTRY(run),
+          TEST_ENTRY(queue_front), TEST_ENTRY(peeked), TEST_ENTRY(peeked_behind_a_gap),
+          TEST_ENTRY(peeked_with_a_filter), TEST_ENTRY(peeked_behind_a_stop), TEST_ENTRY(claimed))

@@ -1,9 +1,9 @@
 /*
- * lock.c - src/base/lock.c: who still uses a file, told by the kernel, without a descriptor
+ * lock.c - src/host/lock.c: whether a file is still used, found out from the kernel without a descriptor
  *
  * SPDX-License-Identifier: MIT
  */
-#include "base/lock.h"
+#include "host/lock.h"
 
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
@@ -40,7 +40,7 @@ static struct hold hold_one(enum lock_kind kind)
 	struct hold hold = { NULL };
 	int fd = open_one();
 
-	CHECK_EQ("-", lock_take(fd, kind), 0);
+	CHECK_EQ("-", lock_acquire(fd, kind), 0);
 	CHECK_EQ("-", lock_hold(fd, &hold), 0);
 	CHECK("-", hold.at != NULL);
 	close(fd);
@@ -52,11 +52,11 @@ static bool held(void)
 	return unit_held(dir, "one");
 }
 
-/* -- Which exclude which --------------------------------------------------------- */
+/* -- Kinds of locks -------------------------------------------------------------------- */
 
 TEST(kinds)
 {
-	/* The second beside the first? */
+	/* Can the second be acquired while the first is held? */
 	static const bool beside[3][3] = {
 		[LOCK_STREAM] = { [LOCK_STREAM] = false, [LOCK_SHARED] = true, [LOCK_REMOVE] = false },
 		[LOCK_SHARED] = { [LOCK_STREAM] = true, [LOCK_SHARED] = true, [LOCK_REMOVE] = false },
@@ -69,10 +69,10 @@ TEST(kinds)
 			int first = open_one(), second = open_one(), third = open_one();
 
 			CHECK("-", !lock_held(third));
-			CHECK_EQ("-", lock_take(first, (enum lock_kind)a), 0);
+			CHECK_EQ("-", lock_acquire(first, (enum lock_kind)a), 0);
 			CHECK("-", lock_held(third));
-			CHECK("-", !lock_held(first)); /* its own is none */
-			CHECK_EQ("-", lock_take(second, (enum lock_kind)b), beside[a][b] ? 0 : -EAGAIN);
+			CHECK("-", !lock_held(first)); /* a descriptor does not see its own lock */
+			CHECK_EQ("-", lock_acquire(second, (enum lock_kind)b), beside[a][b] ? 0 : -EAGAIN);
 			close(first);
 			CHECK_EQ("-", lock_held(third), beside[a][b]);
 			close(second);
@@ -83,7 +83,7 @@ TEST(kinds)
 	end();
 }
 
-/* -- What keeps it ------------------------------------------------------------------ */
+/* -- Lifetime --------------------------------------------------------------------------- */
 
 TEST(by_a_mapping)
 {
@@ -95,10 +95,10 @@ TEST(by_a_mapping)
 	hold = hold_one(LOCK_STREAM);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 	CHECK("-", held());
-	CHECK("-", mprotect(hold.at, 4096, PROT_NONE) == 0); /* it is a page of ours */
+	CHECK("-", mprotect(hold.at, 4096, PROT_NONE) == 0); /* the hold is a page of this process */
 	lock_release(&hold);
 	CHECK("-", hold.at == NULL && !held());
-	lock_release(&hold); /* nothing is held: nothing happens */
+	lock_release(&hold); /* no effect when nothing is held */
 
 	hold = hold_one(LOCK_SHARED);
 	second = hold_one(LOCK_SHARED);
@@ -109,7 +109,7 @@ TEST(by_a_mapping)
 	end();
 }
 
-/* A file that has lost its name is held all the same. */
+/* A file that has been unlinked is still held. */
 TEST(unlinked)
 {
 	struct hold hold;
@@ -145,13 +145,13 @@ TEST(until_exit)
 		CHECK("-", held());
 		kill(child.pid, SIGKILL);
 		MUST(waitid(P_PID, (id_t)child.pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) == 0);
-		CHECK("-", !held()); /* and not only when it is reaped */
+		CHECK("-", !held()); /* as soon as it has ended, before it is reaped */
 		unit_kill_child(&child);
 	}
 	end();
 }
 
-/* A child that executes cat, which lives until it is told to end and has told that it is there. */
+/* A child that executes cat, has sent a byte to show that cat runs, and ends when its input ends. */
 struct cat {
 	pid_t pid;
 	int end;
@@ -206,7 +206,10 @@ TEST(until_exec)
 	end();
 }
 
-/* Children, however they are made, hold nothing of their parent's: when it lets go, or ends, nobody has it. */
+/*
+ * Children do not inherit holds, however they are made. When the parent releases the hold or ends, the file is not
+ * held.
+ */
 TEST(not_in_children)
 {
 	struct unit_child child;
@@ -254,7 +257,7 @@ TEST(not_in_children)
 	end();
 }
 
-/* The child of one that has been killed. */
+/* The holder is killed, and its child lives on. */
 static int grandchild_end[2];
 
 static void hold_and_fork(void *arg)
@@ -286,12 +289,12 @@ TEST(no_descriptor)
 {
 	struct hold hold = { NULL };
 
-	CHECK("-", lock_take(-1, LOCK_STREAM) < 0);
-	CHECK("-", lock_take(-1, LOCK_SHARED) < 0);
-	CHECK("-", lock_take(-1, LOCK_REMOVE) < 0);
+	CHECK("-", lock_acquire(-1, LOCK_STREAM) < 0);
+	CHECK("-", lock_acquire(-1, LOCK_SHARED) < 0);
+	CHECK("-", lock_acquire(-1, LOCK_REMOVE) < 0);
 	CHECK_EQ("-", lock_hold(-1, &hold), -ENOMEM);
 	CHECK("-", hold.at == NULL);
-	CHECK("-", lock_held(-1)); /* where nothing can be told it passes for used: nothing is removed */
+	CHECK("-", lock_held(-1)); /* in case of doubt a file counts as held, so that it is not removed */
 }
 
 /* -- Removing against holding --------------------------------------------------------- */
@@ -304,14 +307,14 @@ static void *hold_often(void *arg)
 		struct hold hold = { NULL };
 		int fd = open_one();
 
-		if (lock_take(fd, LOCK_SHARED) == 0 && lock_hold(fd, &hold) == 0) {
+		if (lock_acquire(fd, LOCK_SHARED) == 0 && lock_hold(fd, &hold) == 0) {
 			fetch_add(&inside, 1);
 			close(fd);
 			sched_yield();
 			fetch_add(&inside, -1u);
 			lock_release(&hold);
 			fetch_add(&taken, 1);
-			unit_sleep_ms(1); /* or there would always be somebody */
+			unit_sleep_ms(1); /* or the file would be held all the time */
 		} else {
 			close(fd);
 			fetch_add(&refused, 1);
@@ -332,7 +335,7 @@ TEST(removing_excludes)
 	while (unit_now() < until || (removing < 10 && unit_now() < until + 10 * NS_PER_S)) {
 		int fd = open_one();
 
-		if (lock_take(fd, LOCK_REMOVE) == 0) {
+		if (lock_acquire(fd, LOCK_REMOVE) == 0) {
 			wrong += load_acquire(&inside) != 0;
 			sched_yield();
 			wrong += load_acquire(&inside) != 0;
@@ -349,76 +352,6 @@ TEST(removing_excludes)
 	end();
 }
 
-/* -- How many there are ------------------------------------------------------------------ */
-
-static int count(void)
-{
-	struct stat st;
-
-	MUST(fstat(dir, &st) == 0);
-	return lock_count_streams(major(st.st_dev), minor(st.st_dev));
-}
-
-static struct hold hold_number(unsigned n, enum lock_kind kind)
-{
-	struct hold hold = { NULL };
-	char name[32];
-	int fd;
-
-	sprintf(name, "file %u", n);
-	fd = openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	MUST(fd >= 0 && lock_take(fd, kind) == 0 && lock_hold(fd, &hold) == 0);
-	close(fd);
-	return hold;
-}
-
-static void hold_many(void *arg)
-{
-	for (unsigned i = 1000; i < 1100; i++)
-		hold_number(i, LOCK_STREAM);
-}
-
-TEST(counted)
-{
-	struct flock other = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
-	struct hold hold[200];
-	struct unit_child child;
-	int fd;
-
-	shm_private(""); /* a file system of this test's own */
-	dir = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (count() < 0)
-		SKIP("the kernel does not tell its locks here");
-	CHECK_EQ("-", count(), 0);
-	for (unsigned i = 0; i < 200; i++) { /* more than one page of text */
-		hold[i] = hold_number(i, LOCK_STREAM);
-		if (i % 50 == 0)
-			CHECK_EQ("-", count(), i + 1);
-	}
-	CHECK_EQ("-", count(), 200);
-	/* What else is locked there does not count. */
-	hold_number(300, LOCK_SHARED);
-	hold_number(5, LOCK_SHARED);
-	fd = openat(dir, "other", O_RDWR | O_CREAT, 0600);
-	MUST(fd >= 0 && fcntl(fd, F_SETLK, &other) == 0);
-	MUST(lock_take(fd, LOCK_REMOVE) == 0);
-	CHECK_EQ("-", count(), 200);
-	/* Nor what is on another file system. */
-	MUST(mkdir("/dev/shm/mount", 0700) == 0 && mount("other", "/dev/shm/mount", "tmpfs", 0, NULL) == 0);
-	close(fd);
-	fd = open("/dev/shm/mount/file", O_RDWR | O_CREAT, 0600);
-	MUST(fd >= 0 && lock_take(fd, LOCK_STREAM) == 0);
-	CHECK_EQ("-", count(), 200);
-	/* Of all processes, while they live. */
-	child = unit_child(hold_many, NULL);
-	CHECK_EQ("-", count(), 300);
-	unit_kill_child(&child);
-	CHECK_EQ("-", count(), 200);
-	for (unsigned i = 0; i < 200; i += 2)
-		lock_release(&hold[i]);
-	CHECK_EQ("-", count(), 100);
-}
-
-TEST_MAIN(TEST_ENTRY(kinds), TEST_ENTRY(by_a_mapping), TEST_ENTRY(unlinked), TEST_ENTRY(until_exit), TEST_ENTRY(until_exec),
-          TEST_ENTRY(not_in_children), TEST_ENTRY(not_in_orphans), TEST_ENTRY(no_descriptor),
-          TEST_ENTRY(removing_excludes), TEST_ENTRY(counted))
+TEST_MAIN(TEST_ENTRY(kinds), TEST_ENTRY(by_a_mapping), TEST_ENTRY(unlinked), TEST_ENTRY(until_exit),
+          TEST_ENTRY(until_exec), TEST_ENTRY(not_in_children), TEST_ENTRY(not_in_orphans), TEST_ENTRY(no_descriptor),
+          TEST_ENTRY(removing_excludes))

@@ -1,9 +1,13 @@
 /*
- * merge.c - src/read/merge.c: the records of all chunks, in the order of their times
+ * merge.c - src/read/merge.c: the records of all chunks in order of their times
  *
  * SPDX-License-Identifier: MIT
  */
 #include "read/merge.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/wait.h"
 #include "unit.h"
@@ -11,7 +15,7 @@
 static struct stream s;
 static struct merge m;
 static struct anchor creation;
-static uint64_t start; /* ticks; well in the past, so that all of the tests' records are */
+static uint64_t start; /* ticks far enough in the past for the records of all tests */
 
 static void begin(void)
 {
@@ -23,7 +27,7 @@ static void begin(void)
 	start = creation.ticks + 1;
 }
 
-/* The next event's ticks, from start on; 0: none. */
+/* Returns the ticks of the next event after start, or 0 if there is none. */
 static uint64_t next(void)
 {
 	uint32_t chunk;
@@ -32,7 +36,7 @@ static uint64_t next(void)
 	return ticks ? ticks - start : 0;
 }
 
-/* A clock that stands still, as one of few ticks does between two looks; 0: the system's. */
+/* A clock that stands still, as a coarse clock does between two looks. If still is 0, the system's clock counts. */
 static int64_t still;
 
 int clock_gettime(clockid_t clock, struct timespec *t)
@@ -52,7 +56,7 @@ TEST(empty)
 	CHECK("-", merge_empty(&m));
 	CHECK_EQ("-", merge_gap(&m), 0);
 	CHECK_EQ("-", merge_lost(&m), 0);
-	unit_owner(&s, &s.chunks[0], 1); /* is no event */
+	unit_owner(&s, &s.chunks[0], 1); /* not an event */
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
 	CHECK("-", merge_empty(&m));
 }
@@ -67,9 +71,10 @@ TEST(order)
 	begin();
 	for (uint32_t i = 0; i < s.chunk_count; i++)
 		unit_owner(&s, &s.chunks[i], i + 1);
-	/* Times rise, chunks come as they like. */
+	/* Increasing times, in random chunks. */
 	for (unsigned i = 1; i <= COUNT; i++)
-		unit_record(&s, &s.chunks[(unsigned)rand_r(&seed) % s.chunk_count], start + i * 2 / 3 + 1, 70, &i, sizeof i);
+		unit_record(&s, &s.chunks[(unsigned)rand_r(&seed) % s.chunk_count], start + i * 2 / 3 + 1, 70, &i,
+		            sizeof i);
 	CHECK("-", !merge_empty(&m));
 	while ((t = next())) {
 		CHECK("-", t >= last);
@@ -94,13 +99,13 @@ TEST(contents)
 	CHECK_EQ("-", chunk, 4);
 	CHECK_EQ("-", m.cursor[4].head.type, 80);
 	CHECK_EQ("-", m.cursor[4].owner.tid, 77);
-	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD); /* still the same */
-	CHECK("-", merge_take(&m, chunk, data, sizeof data));
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD); /* the same record again */
+	CHECK("-", merge_read(&m, chunk, data, sizeof data));
 	CHECK("-", memcmp(data, "abc", 3) == 0);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
 }
 
-/* Recorded and read within one tick: it has been recorded, so it is there. */
+/* An event that is recorded and read within the same tick is found. */
 TEST(same_tick)
 {
 	uint32_t chunk;
@@ -114,13 +119,13 @@ TEST(same_tick)
 		unit_record(&s, &s.chunks[i % 2], (uint64_t)still, 70, NULL, 0);
 		CHECK_EQ("READ-14", merge_next(&m, &chunk), MERGE_RECORD);
 		CHECK_EQ("-", chunk, i % 2);
-		CHECK("-", merge_take(&m, chunk, NULL, 0));
+		CHECK("-", merge_read(&m, chunk, NULL, 0));
 		CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
 	}
 	still = 0;
 }
 
-/* Older ones that come later, in a chunk that was empty before, are not passed by. */
+/* Older events that are recorded later, in a chunk that was empty, are not skipped. */
 TEST(seen_later)
 {
 	begin();
@@ -145,20 +150,20 @@ TEST(gap)
 		unit_record(&s, &s.chunks[1], start + 5 + 10 * i, 70, NULL, 0); /* 5 15 25 35 */
 	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
-	CHECK_EQ("-", merge_lost(&m), 10); /* also before anybody has come across it */
-	/* What is older than the newest that was overwritten is dropped: 5 and 15. */
+	CHECK_EQ("-", merge_lost(&m), 10); /* the loss is known before the reader reaches the gap */
+	/* Events older than the newest overwritten one are dropped: 5 and 15. */
 	CHECK_EQ("-", next(), 25);
 	CHECK_EQ("-", m.dropped, 2);
 	CHECK_EQ("-", merge_lost(&m), 12);
-	CHECK_EQ("-", merge_gap(&m), start + 5); /* the first that is missing */
-	CHECK_EQ("-", merge_gap(&m), 0); /* is told once */
+	CHECK_EQ("-", merge_gap(&m), start + 5); /* the first lost event */
+	CHECK_EQ("-", merge_gap(&m), 0); /* reported once */
 	CHECK_EQ("-", next(), 35);
 	CHECK_EQ("-", next(), 40);
 	CHECK_EQ("-", next(), 0);
 	CHECK_EQ("-", merge_lost(&m), 12);
 	CHECK_EQ("-", merge_gap(&m), 0);
 
-	/* A second one. */
+	/* A second gap. */
 	unit_record(&s, &s.chunks[1], start + 50, 70, NULL, 0);
 	unit_recycle(&s, &s.chunks[1]);
 	unit_record(&s, &s.chunks[1], start + 60, 70, NULL, 0);
@@ -167,7 +172,7 @@ TEST(gap)
 	CHECK_EQ("-", merge_lost(&m), 13);
 }
 
-/* Between the look and the taking. */
+/* The record is overwritten between the look and its consumption. */
 TEST(overwritten_in_hand)
 {
 	uint32_t chunk;
@@ -178,7 +183,7 @@ TEST(overwritten_in_hand)
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
 	CHECK_EQ("-", chunk, 0);
 	unit_recycle(&s, &s.chunks[0]);
-	CHECK("-", !merge_take(&m, chunk, NULL, 0));
+	CHECK("-", !merge_read(&m, chunk, NULL, 0));
 	CHECK_EQ("-", next(), 20);
 	CHECK_EQ("-", merge_gap(&m), start + 10);
 	CHECK_EQ("-", merge_lost(&m), 1);
@@ -203,7 +208,10 @@ TEST(reset)
 	CHECK_EQ("-", merge_lost(&m), 0);
 }
 
-/* A chunk that could not be emptied, because a thread is in the middle of a record: what comes behind that is still its own. */
+/*
+ * A thread in the middle of a record keeps its chunk at a reset. Records that follow in the chunk still have their
+ * owner.
+ */
 TEST(reset_keeps_owner)
 {
 	uint32_t chunk;
@@ -222,7 +230,7 @@ TEST(reset_keeps_owner)
 	CHECK_EQ("-", merge_lost(&m), 0);
 }
 
-/* Somebody writes nonsense (H18): a position so far behind the end that the next record's end, in 32 bits, is at the beginning. */
+/* H18: a position so far beyond the end that the end of the next record wraps in 32 bits to the chunk's beginning. */
 TEST(reset_far_behind)
 {
 	struct record forged = { .length = 0, .type = 70, .ticks = 1 };
@@ -232,7 +240,7 @@ TEST(reset_far_behind)
 	for (uint32_t before = RECORD_ALIGN; before <= 2 * sizeof forged; before += RECORD_ALIGN) {
 		struct chunk *c = &s.chunks[1];
 
-		/* It would be found there, in another chunk. */
+		/* The forged record would be found in the previous chunk. */
 		memcpy(stream_chunk_memory(&s, c) - before, &forged, sizeof forged);
 		store_release(&c->progress, progress_make(5, 0 - before));
 		merge_reset(&m, anchor_now(s.clock_kind));
@@ -241,9 +249,12 @@ TEST(reset_far_behind)
 	}
 }
 
-/* -- Somebody in the middle of a record --------------------------------------------------- */
+/* -- Writers in the middle of a record ---------------------------------------------------- */
 
-/* Records from times to come, which somebody has written over: gone past, counted and told, and what is of our time is reported. */
+/*
+ * Records with timestamps far in the future are corrupt. They are skipped, counted and reported as lost, and records
+ * of the present are returned.
+ */
 TEST(to_come)
 {
 	static const uint64_t far[] = { UINT64_C(1) << 40, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX / 4 * 3 };
@@ -264,7 +275,7 @@ TEST(to_come)
 		CHECK_EQ("-", next(), 0);
 		CHECK("-", merge_empty(&m));
 	}
-	/* A little ahead it may be: it is waited for. */
+	/* A record slightly in the future is waited for. */
 	now = ticks_read(s.clock_kind);
 	unit_record(&s, &s.chunks[2], now + 2000000, 70, NULL, 0);
 	for (uint64_t t = 0; t == 0;)
@@ -278,7 +289,7 @@ static void check_held_up(void)
 	int64_t before = unit_now();
 	uint32_t chunk;
 
-	/* Chunk 0 has its last one at 10; whoever writes there may come with anything after that. */
+	/* The last record of chunk 0 is at 10, and its writer may still record any time after that. */
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
 	CHECK_EQ("-", next(), 5);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
@@ -286,7 +297,7 @@ static void check_held_up(void)
 		unit_sleep_ms(5);
 	CHECK("-", unit_now() - before >= MERGE_PATIENCE_NS);
 	CHECK_OP("-", unit_now() - before, <, 10 * MERGE_PATIENCE_NS * (int64_t)test_slow());
-	/* Not for ever. */
+	/* The wait has a limit. */
 	CHECK_EQ("-", next(), 10);
 	CHECK_EQ("-", next(), 20);
 }
@@ -303,16 +314,16 @@ TEST(held_up_by_a_busy_thread)
 {
 	begin();
 	put_three();
-	s.seats[2].who = unit_living_thread();
+	s.seats[2].ref = unit_living_thread();
 	s.seats[2].busy = 1;
 	check_held_up();
 }
 
-TEST(held_up_by_a_claim)
+TEST(held_up_by_a_lock)
 {
 	begin();
 	put_three();
-	s.chunks[0].claim = unit_living_thread();
+	s.chunks[0].lock = unit_living_thread();
 	check_held_up();
 }
 
@@ -320,23 +331,23 @@ TEST(not_held_up_by_the_dead)
 {
 	begin();
 	put_three();
-	s.seats[2].who = unit_dead_thread();
+	s.seats[2].ref = unit_dead_thread();
 	s.seats[2].busy = 1;
-	s.chunks[1].claim = unit_dead_thread();
+	s.chunks[1].lock = unit_dead_thread();
 	CHECK_EQ("-", next(), 5);
 	CHECK_EQ("-", next(), 10);
 	CHECK_EQ("-", next(), 20);
 	CHECK_EQ("-", next(), 0);
 }
 
-/* Its end is noticed at once, and what it wrote comes in its place. */
+/* The reader notices at once that the writer has finished, and returns its record in order. */
 TEST(held_up_no_longer)
 {
 	uint32_t chunk;
 
 	begin();
 	put_three();
-	s.seats[2].who = unit_living_thread();
+	s.seats[2].ref = unit_living_thread();
 	s.seats[2].busy = 1;
 	CHECK_EQ("-", next(), 5);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
@@ -348,13 +359,114 @@ TEST(held_up_no_longer)
 	CHECK_EQ("-", next(), 0);
 }
 
+/*
+ * A writer does not hold up events that were complete before it began, even while the reader waits for other
+ * writers. A writer that begins later records later events. So a reader only has to wait for the writers that it
+ * found first.
+ */
+TEST(held_up_by_none_that_came_later)
+{
+	uint32_t chunk;
+	uint64_t now;
+
+	begin();
+	put_three();
+	s.seats[2].ref = s.seats[1].ref = unit_living_thread();
+	s.seats[2].busy = 1;
+	CHECK_EQ("-", next(), 5);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
+	s.seats[1].busy = 3; /* a chunk without records */
+	s.chunks[1].lock = s.seats[1].ref;
+	s.seats[2].busy = 0;
+	CHECK_EQ("-", next(), 10);
+	CHECK_EQ("-", next(), 20);
+	/* The event is younger than the writer's record. */
+	now = ticks_read(s.clock_kind) - start;
+	s.chunks[1].lock = 0;
+	unit_record(&s, &s.chunks[1], start + now + 1, 70, NULL, 0);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
+	unit_record(&s, &s.chunks[2], start + now, 70, NULL, 0);
+	s.seats[1].busy = 0;
+	CHECK_EQ("-", next(), now);
+	CHECK_EQ("-", next(), now + 1);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
+}
+
+/*
+ * The machine, or the reader, stands still for longer than a reader waits. The pause does not count, as the writer
+ * could not run either.
+ */
+TEST(pause_is_no_wait)
+{
+	uint32_t chunk;
+
+	begin();
+	put_three();
+	s.seats[2].ref = unit_living_thread();
+	s.seats[2].busy = 1;
+	CHECK_EQ("-", next(), 5);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
+	unit_sleep_ms(3 * MERGE_PATIENCE_NS / 1000000);
+	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
+	unit_record(&s, &s.chunks[0], start + 15, 70, NULL, 0);
+	s.seats[2].busy = 0;
+	CHECK_EQ("-", next(), 10);
+	CHECK_EQ("-", next(), 15);
+	CHECK_EQ("-", next(), 20);
+}
+
+/* Returns for how many ns the writer holds up the event. */
+static int64_t kept_back_by(uint32_t ref, bool hurry)
+{
+	int64_t begun;
+
+	begin();
+	put_three();
+	m.hurry = hurry;
+	s.seats[2].ref = ref;
+	s.seats[2].busy = 1;
+	begun = unit_now();
+	CHECK_EQ("-", next(), 5);
+	while (next() != 10 && unit_now() - begun < 20 * MERGE_PATIENCE_NS)
+		unit_sleep_ms(1);
+	CHECK_EQ("-", next(), 20);
+	return unit_now() - begun;
+}
+
+/*
+ * A non-blocking reader waits for a writer that can run, but hardly for one that is stopped. A blocking reader
+ * cannot know when a stopped writer goes on.
+ */
+TEST(stopped_writer)
+{
+	int64_t shortest = INT64_MAX, took;
+	int status;
+	pid_t pid = fork();
+
+	MUST(pid >= 0);
+	if (pid == 0)
+		for (;;)
+			pause();
+	MUST(kill(pid, SIGSTOP) == 0 && waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+	/* The best of several attempts, as the machine may be busy. */
+	for (int i = 0; i < 5; i++) {
+		took = kept_back_by((uint32_t)pid, true);
+		shortest = took < shortest ? took : shortest;
+		CHECK_OP("-", took, >=, MERGE_STOPPED_NS / 2);
+	}
+	CHECK_OP("-", shortest, <, MERGE_PATIENCE_NS);
+	CHECK_OP("-", kept_back_by((uint32_t)pid, false), >=, MERGE_PATIENCE_NS);
+	MUST(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
+	CHECK_OP("READ-21", kept_back_by(unit_living_thread(), true), >=, MERGE_PATIENCE_NS);
+}
+
 TEST(nothing_but_a_busy_thread)
 {
 	uint32_t chunk;
 
 	begin();
 	s.header->seats_used = 3;
-	s.seats[2].who = unit_living_thread();
+	s.seats[2].ref = unit_living_thread();
 	s.seats[2].busy = 1;
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
 	s.seats[2].busy = s.chunk_count + 1; /* no such chunk */
@@ -363,7 +475,10 @@ TEST(nothing_but_a_busy_thread)
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
 }
 
-/* Stopped, by a debugger for example, when it was about to overwrite a chunk: the others' events come all the same, behind a gap. */
+/*
+ * A writer was stopped, for example by a debugger, just before overwriting a chunk. Events of other chunks are
+ * returned, after a gap.
+ */
 static void give_up(void)
 {
 	int64_t before = unit_now();
@@ -375,10 +490,10 @@ static void give_up(void)
 	unit_record(&s, &s.chunks[0], start + 12, 70, NULL, 0);
 	unit_record(&s, &s.chunks[2], start + 11, 70, NULL, 0);
 	CHECK_EQ("-", next(), 5);
-	s.chunks[0].claim = unit_living_thread();
+	s.chunks[0].lock = unit_living_thread();
 	s.chunks[0].gap_from = start + 10;
 	s.chunks[0].gap_until = start + 12;
-	s.chunks[0].read = 2; /* as chunk_recycle() */
+	s.chunks[0].read = 2; /* as chunk_recycle() does */
 	CHECK_EQ("-", merge_lost(&m), 0);
 	while ((got = next()) == 0 && unit_now() - before < 20 * MERGE_PATIENCE_NS) {
 		CHECK_EQ("-", m.gap_from, 0);
@@ -386,11 +501,11 @@ static void give_up(void)
 	}
 	CHECK_OP("-", unit_now() - before, >=, MERGE_PATIENCE_NS);
 	CHECK_OP("-", unit_now() - before, <, 10 * MERGE_PATIENCE_NS * (int64_t)test_slow());
-	/* As if it were overwritten: what is older than the last one is dropped. */
+	/* As if the chunk had been overwritten: events older than its last one are dropped. */
 	CHECK_EQ("-", got, 20);
 	CHECK_EQ("-", merge_lost(&m), 3);
 	CHECK_EQ("-", merge_gap(&m), start + 10);
-	/* That is told once. */
+	/* The gap is reported once. */
 	unit_record(&s, &s.chunks[2], start + 30, 70, NULL, 0);
 	CHECK_EQ("-", next(), 30);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
@@ -398,21 +513,21 @@ static void give_up(void)
 	CHECK_EQ("-", merge_lost(&m), 3);
 }
 
-TEST(stopped_taker_is_killed)
+TEST(stopped_acquirer_is_killed)
 {
 	uint32_t chunk;
 
 	give_up();
-	s.chunks[0].claim = unit_dead_thread();
+	s.chunks[0].lock = unit_dead_thread();
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
 	CHECK_EQ("-", merge_gap(&m), 0);
 	CHECK_EQ("-", merge_lost(&m), 3);
-	/* There is room behind them. */
+	/* The chunk has room for more records. */
 	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
 	CHECK_EQ("-", next(), 40);
 	CHECK_EQ("-", merge_gap(&m), 0);
 	CHECK_EQ("-", merge_lost(&m), 3);
-	/* And what is lost there another time is told another time. */
+	/* A later loss in the chunk is reported separately. */
 	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
 	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 60, 70, NULL, 0);
@@ -421,12 +536,12 @@ TEST(stopped_taker_is_killed)
 	CHECK_EQ("-", merge_lost(&m), 4);
 }
 
-TEST(stopped_taker_goes_on)
+TEST(stopped_acquirer_goes_on)
 {
 	give_up();
 	s.chunks[0].first = 2;
 	s.chunks[0].progress = progress_make(2, 0);
-	s.chunks[0].claim = 0;
+	s.chunks[0].lock = 0;
 	CHECK_EQ("-", merge_lost(&m), 3);
 	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
 	CHECK_EQ("-", next(), 40);
@@ -434,13 +549,13 @@ TEST(stopped_taker_goes_on)
 	CHECK_EQ("-", merge_lost(&m), 3);
 }
 
-/* The chunk is used again before anybody looks. */
-TEST(stopped_taker_goes_far)
+/* The chunk is used again before the reader looks. */
+TEST(stopped_acquirer_goes_far)
 {
 	give_up();
 	s.chunks[0].first = 2;
 	s.chunks[0].progress = progress_make(2, 0);
-	s.chunks[0].claim = 0;
+	s.chunks[0].lock = 0;
 	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
 	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
@@ -465,13 +580,13 @@ TEST(times)
 		real[i] = unit_now();
 		ticks[i] = ticks_read(s.clock_kind);
 		if (i % 4 == 0)
-			merge_next(&m, &chunk); /* takes an anchor, more of them than are kept */
+			merge_next(&m, &chunk); /* adds an anchor; more of them than are kept */
 		if (i % 40 == 0)
 			unit_sleep_ms(1);
 		if (i < 4)
 			continue;
 		ns = merge_time(&m, ticks[i - 4]);
-		/* Rising ticks, rising times, whatever anchors have come in between. */
+		/* Increasing ticks give increasing times, whatever anchors are added in between. */
 		if (ns < last)
 			TEST_FAIL("-", "number %d: %lld after %lld", i - 4, (long long)ns, (long long)last);
 		last = ns;
@@ -483,10 +598,10 @@ TEST(times)
 	CHECK("-", llabs(merge_time(&m, creation.ticks) - creation.monotonic) <= 1000);
 }
 
-/* The lines by which they are converted move, by what is known now and was not then. */
+/* Checks that times stay monotonic when newer anchors change the conversion. */
 static void check_moved(uint64_t first, uint64_t second, int64_t by)
 {
-	int64_t told = merge_time(&m, first), then;
+	int64_t reported = merge_time(&m, first), then;
 	uint32_t chunk;
 
 	/* As if the clock had been slewed since the creation. */
@@ -494,13 +609,13 @@ static void check_moved(uint64_t first, uint64_t second, int64_t by)
 	for (int i = 0; i < MERGE_ANCHORS; i++)
 		merge_next(&m, &chunk);
 	then = merge_time(&m, second);
-	CHECK_OP("-", then, >=, told);
+	CHECK_OP("-", then, >=, reported);
 	CHECK_OP("-", merge_time(&m, second + 1000), >=, then);
-	/* What is older than what was told last keeps its place. */
-	CHECK_OP("-", merge_time(&m, creation.ticks), <=, told);
+	/* Ticks before the last reported event are still converted to an earlier time. */
+	CHECK_OP("-", merge_time(&m, creation.ticks), <=, reported);
 }
 
-/* Events wait for a writer while the reader looks more often than there are anchors. */
+/* Events are held up by a writer while the reader looks more often than there are anchors. */
 TEST(times_after_waiting)
 {
 	uint32_t chunk;
@@ -512,7 +627,7 @@ TEST(times_after_waiting)
 	check_moved(ticks, ticks + 1, 1000000);
 }
 
-/* The system's own events may be of now, behind all anchors. */
+/* System events may be newer than all anchors. */
 TEST(times_of_now)
 {
 	uint32_t chunk;
@@ -526,9 +641,9 @@ TEST(times_of_now)
 	check_moved(ticks, ticks + 1, 0);
 }
 
-/* -- From where another reader has left off ---------------------------------------------------- */
+/* -- Where another reader has left off ------------------------------------------------------------ */
 
-/* Whatever one has read, the next one reads the rest, in order. */
+/* Wherever the first reader stopped, the next one reads the rest, in order. */
 TEST(resumed)
 {
 	enum { COUNT = 60 };
@@ -541,7 +656,8 @@ TEST(resumed)
 		for (uint32_t i = 0; i < s.chunk_count; i++)
 			unit_owner(&s, &s.chunks[i], i + 1);
 		for (unsigned i = 1; i <= COUNT; i++)
-			unit_record(&s, &s.chunks[(unsigned)rand_r(&seed) % s.chunk_count], start + i, 70, &i, sizeof i);
+			unit_record(&s, &s.chunks[(unsigned)rand_r(&seed) % s.chunk_count], start + i, 70, &i,
+			            sizeof i);
 		for (unsigned i = 1; i <= read; i++)
 			CHECK_EQ("-", next(), i);
 		merge_free(&m);
@@ -561,7 +677,7 @@ TEST(resumed)
 	}
 }
 
-/* It knew of events that were overwritten: what is older than those is dropped still, and that there is a gap is told. */
+/* The first reader knew of overwritten events: older events are still dropped, and the gap is reported. */
 TEST(resumed_behind_a_gap)
 {
 	begin();
@@ -585,7 +701,7 @@ static void another_reader(void)
 	merge_resume(&m, 0, 0, 0);
 }
 
-/* What was overwritten since it looked last, or since it had come to saying so, is in the chunks. */
+/* Overwritten since the first reader looked, or acknowledged a gap: the chunks know about the loss. */
 TEST(resumed_after_overwriting)
 {
 	struct chunk *c;
@@ -601,14 +717,14 @@ TEST(resumed_after_overwriting)
 	CHECK_EQ("-", next(), 30);
 	CHECK_EQ("-", merge_gap(&m), start + 20);
 	CHECK_EQ("-", next(), 0);
-	/* And told it is, if nobody has to keep it. */
+	/* Without a log, the gap is acknowledged to the writers at once. */
 	CHECK_EQ("-", c->seen, c->first);
 	another_reader();
 	CHECK_EQ("-", next(), 0);
 	CHECK_EQ("-", merge_gap(&m), 0);
 }
 
-/* With a log the takers keep a gap until it is where it outlives the reader. */
+/* With a log, the gap is not acknowledged until it is stored where it outlives the reader. */
 TEST(gap_is_kept)
 {
 	static struct log_state log;
@@ -622,13 +738,13 @@ TEST(gap_is_kept)
 	unit_record(&s, c, start + 30, 70, NULL, 0);
 	CHECK_EQ("-", next(), 30);
 	CHECK_EQ("-", m.gap_from, start + 10);
-	CHECK("-", c->seen != c->first && m.unsaid);
-	merge_said(&m);
-	CHECK("-", c->seen == c->first && !m.unsaid);
+	CHECK("-", c->seen != c->first && m.unacknowledged);
+	merge_acknowledge(&m);
+	CHECK("-", c->seen == c->first && !m.unacknowledged);
 	s.log = NULL;
 }
 
-/* -- How far one chunk goes ------------------------------------------------------------------------- */
+/* -- Length of a run of one chunk -------------------------------------------------------------------- */
 
 TEST(limits)
 {
@@ -652,19 +768,19 @@ TEST(limits)
 		if (i < 2)
 			CHECK_EQ("-", limit, start + 20 + 10 * i - 1);
 		else
-			CHECK("-", limit >= start + 34 && limit < m.horizon);
+			CHECK("-", limit >= start + 34 && limit < m.watermark);
 		before = m.cursor[chunk];
 		do {
 			last = m.cursor[chunk].head.ticks;
 			n++;
 		} while (cursor_step(&m.cursor[chunk], &s, &s.chunks[chunk]) && m.cursor[chunk].head.ticks <= limit);
 		CHECK("-", n == 5 && last == start + 14 + 10 * i);
-		CHECK("-", merge_claim(&m, chunk, &before, last));
+		CHECK("-", merge_consume(&m, chunk, &before, last));
 		CHECK_EQ("-", m.taken, last);
 	}
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
 	CHECK("-", merge_empty(&m));
-	/* Where something was lost, nobody can tell. */
+	/* After a loss the limit is unknown. */
 	unit_record(&s, &s.chunks[3], start + 50, 70, NULL, 0);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
 	m.gap_from = start + 1;
@@ -674,9 +790,12 @@ TEST(limits)
 	CHECK_EQ("-", merge_limit(&m), 0);
 }
 
-TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(same_tick), TEST_ENTRY(seen_later), TEST_ENTRY(gap), TEST_ENTRY(to_come),
-          TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset), TEST_ENTRY(reset_keeps_owner), TEST_ENTRY(reset_far_behind), TEST_ENTRY(held_up_by_a_busy_thread),
-          TEST_ENTRY(held_up_by_a_claim), TEST_ENTRY(not_held_up_by_the_dead), TEST_ENTRY(held_up_no_longer),
-          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(stopped_taker_is_killed),
-          TEST_ENTRY(stopped_taker_goes_on), TEST_ENTRY(stopped_taker_goes_far), TEST_ENTRY(resumed), TEST_ENTRY(resumed_behind_a_gap), TEST_ENTRY(resumed_after_overwriting), TEST_ENTRY(gap_is_kept), TEST_ENTRY(limits), TEST_ENTRY(times),
-          TEST_ENTRY(times_after_waiting), TEST_ENTRY(times_of_now))
+TEST_MAIN(TEST_ENTRY(empty), TEST_ENTRY(order), TEST_ENTRY(contents), TEST_ENTRY(same_tick), TEST_ENTRY(seen_later),
+          TEST_ENTRY(gap), TEST_ENTRY(to_come), TEST_ENTRY(overwritten_in_hand), TEST_ENTRY(reset),
+          TEST_ENTRY(reset_keeps_owner), TEST_ENTRY(reset_far_behind), TEST_ENTRY(held_up_by_a_busy_thread),
+          TEST_ENTRY(held_up_by_a_lock), TEST_ENTRY(not_held_up_by_the_dead), TEST_ENTRY(held_up_no_longer),
+          TEST_ENTRY(held_up_by_none_that_came_later), TEST_ENTRY(pause_is_no_wait), TEST_ENTRY(stopped_writer),
+          TEST_ENTRY(nothing_but_a_busy_thread), TEST_ENTRY(stopped_acquirer_is_killed),
+          TEST_ENTRY(stopped_acquirer_goes_on), TEST_ENTRY(stopped_acquirer_goes_far), TEST_ENTRY(resumed),
+          TEST_ENTRY(resumed_behind_a_gap), TEST_ENTRY(resumed_after_overwriting), TEST_ENTRY(gap_is_kept),
+          TEST_ENTRY(limits), TEST_ENTRY(times), TEST_ENTRY(times_after_waiting), TEST_ENTRY(times_of_now))

@@ -1,5 +1,5 @@
 /*
- * output.c - src/log/output.c: where in the file things go, by each policy, and what of it counts if it is interrupted
+ * output.c - src/log/output.c: the places of segments in a file, by policy, and what counts after an interruption
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,9 +13,9 @@
 
 static struct log_writer w;
 
-static const struct log_place *place(void)
+static const struct log_position *place(void)
 {
-	return output_place(&w.output);
+	return output_position(&w.output);
 }
 
 static uint64_t file_bytes_now(void)
@@ -30,13 +30,13 @@ static uint64_t file_bytes_now(void)
 
 static struct input in;
 
-/* Null: there is no such type. */
+/* Returns the name of an event type, or null if the log does not define it. */
 static const char *name_of(trace_event_id_t id)
 {
 	return eventtype_possible(id) && in.type[id] ? in.name[id] : NULL;
 }
 
-/* Numbers of the events, one after the other without a hole; how many, and the first in *from. */
+/* Returns how many events the log has, and sets *from to the number of the first. Checks that no number is missing. */
 static uint64_t read_numbers(int fd, uint64_t *from)
 {
 	const struct log_event *e;
@@ -45,6 +45,8 @@ static uint64_t read_numbers(int fd, uint64_t *from)
 
 	MUST(input_open(&in, fd) == 0);
 	while ((e = input_next(&in, &data))) {
+		if (input_end_gap(&in, e))
+			continue;
 		if (e->id != 70 || e->length != sizeof number) {
 			wrong++;
 			continue;
@@ -59,18 +61,19 @@ static uint64_t read_numbers(int fd, uint64_t *from)
 	return count;
 }
 
-/* A frame of the file; the test knows that there is one. */
+/* Returns the frame at an offset where the test knows that there is one. */
 static struct frame frame_at(uint64_t at)
 {
 	unsigned char bytes[FRAME_BYTES];
 	struct frame f = { .kind = 0 };
 
-	if (pread(w.fd, bytes, sizeof bytes, (off_t)at) != FRAME_BYTES || !frame_get(bytes, &f) || f.log != place()->log)
+	if (pread(w.fd, bytes, sizeof bytes, (off_t)at) != FRAME_BYTES || !frame_get(bytes, &f) ||
+	    f.log != place()->log)
 		TEST_FAIL("-", "no frame of this log at %llu", (unsigned long long)at);
 	return f;
 }
 
-/* -- Which files, which sizes -------------------------------------------------------------- */
+/* -- Files and sizes ---------------------------------------------------------------------- */
 
 static void check_possible(int fd, int loop, int others, bool regular)
 {
@@ -116,26 +119,33 @@ TEST(files)
 TEST(sizes)
 {
 	static const uint32_t data[] = { 0, 1, 100, 255, 256, 257, 512, 1024, 4096, 65535 };
-	static const uint64_t asked[] = { 0, 1, 1000, 4096, 70000, 1 << 20, 100 << 20, UINT64_C(1) << 40, UINT64_MAX / 2 };
+	static const uint64_t asked[] = { 0, 1, 1000, 4096, 70000, 1 << 20, 100 << 20, UINT64_C(1) << 40,
+	                                  UINT64_MAX / 2 };
 
 	for (unsigned d = 0; d < sizeof data / sizeof data[0]; d++) {
-		/* With what is told before it; they are taken out of the stream together. */
+		/* With OVERFLOW and RESUME before it, which are consumed together with it. */
 		uint32_t largest = 2 * pack_size_max(0) + pack_size_max(output_longest(data[d]));
 
-		/* A filter is an event too. */
-		CHECK("-", output_longest(data[d]) >= data[d] && output_longest(data[d]) >= 2 * sizeof(trace_event_set_t));
+		/* FILTER is an event too. */
+		CHECK("-", output_longest(data[d]) >= data[d] &&
+		      output_longest(data[d]) >= 2 * sizeof(trace_event_set_t));
 		for (unsigned a = 0; a < sizeof asked / sizeof asked[0]; a++) {
 			struct log_state state = { .capacity = 0 };
 			uint64_t size;
 
 			CHECK_EQ("LOG-16", output_size(POSIX_TRACE_APPEND, asked[a], data[d]), asked[a]);
-			/* The largest event, and the last one. */
+			/* Room for the largest event and for the last one. */
 			size = output_size(POSIX_TRACE_UNTIL_FULL, asked[a], data[d]);
-			CHECK("LOG-14", size >= asked[a] && size >= largest + 100 && (size == asked[a] || size <= largest + 1000));
+			CHECK("LOG-14", size >= asked[a] && size >= largest + 100 &&
+			      (size == asked[a] || size <= largest + 1000));
 			output_plan(&state, POSIX_TRACE_UNTIL_FULL, size, data[d]);
 			CHECK("-", state.slot_size == 0 && state.capacity >= largest && state.size == size);
-			CHECK("-", state.capacity <= FORMAT_BODY_MAX && stream_log_bytes(state.capacity) <= LOG_BYTES_MAX);
-			/* Two slots at least, each for the largest event, and all together no more than asked for. */
+			CHECK("-", state.capacity <= FORMAT_BODY_MAX &&
+			      stream_log_bytes(state.capacity) <= LOG_BYTES_MAX);
+			/*
+			 * At least two slots, each with room for the largest event. Together they take no more than
+			 * requested.
+			 */
 			size = output_size(POSIX_TRACE_LOOP, asked[a], data[d]);
 			CHECK("LOG-13", size >= asked[a] && (size == asked[a] || size <= 2 * (largest + 200)));
 			output_plan(&state, POSIX_TRACE_LOOP, size, data[d]);
@@ -143,7 +153,7 @@ TEST(sizes)
 			CHECK("-", state.capacity >= largest && state.capacity + FRAME_BYTES <= state.slot_size);
 			CHECK("-", 2 * state.slot_size <= size);
 			CHECK("-", size / state.slot_size <= LOG_SLOTS || state.slot_size > UINT32_MAX - 100);
-			/* Asked again for what is in use: the same. */
+			/* The resulting size stays the same when it is requested. */
 			CHECK("-", output_size(POSIX_TRACE_LOOP, size, data[d]) == size);
 		}
 	}
@@ -161,7 +171,7 @@ TEST(append)
 		log_writer_number(&w, i);
 	CHECK_EQ("LOG-16", place()->discarded, 0);
 	log_writer_end(&w);
-	CHECK_OP("-", place()->sequence, >, 2); /* by itself */
+	CHECK_OP("-", place()->sequence, >, 2); /* without a call */
 	CHECK_EQ("LOG-16", read_numbers(w.fd, &from), 100000);
 	CHECK_EQ("-", from, 0);
 	CHECK("-", in.complete && in.events == 100000 && in.discarded == 0 && in.slots == 0 && in.skipped == 0);
@@ -185,7 +195,7 @@ TEST(until_full)
 		log_writer_number(&w, n);
 		MUST(log_writer_segment(&w) == 0);
 	}
-	/* The bodies of segments count, and there is room for the last event still. */
+	/* The segments' bodies count, and the last event still has room. */
 	CHECK_OP("LOG-14", place()->bytes, <=, 10000 - pack_size_max(4));
 	CHECK_OP("LOG-14", place()->bytes, >, 10000 - 128 - 2 * pack_size_max(8));
 	CHECK_OP("LOG-15", output_room(&w.output) + pack_size_max(sizeof(int)), <=, w.state->size - place()->bytes);
@@ -194,13 +204,13 @@ TEST(until_full)
 	CHECK_EQ("LOG-14", read_numbers(w.fd, &from), n);
 	CHECK_EQ("-", in.discarded, 8);
 	input_close(&in);
-	/* All of it gone, and it never has any again. */
-	w.state->place[0].bytes = w.state->place[1].bytes = 20000;
+	/* A full log stays full. */
+	w.state->position[0].bytes = w.state->position[1].bytes = 20000;
 	CHECK_EQ("-", output_room(&w.output), 0);
 	log_writer_free(&w);
 }
 
-/* Into a pipe the same bytes go as into a file, and none is looked for elsewhere. */
+/* A pipe gets the same bytes as a file, without seeking. */
 TEST(pipe_as_file)
 {
 	static unsigned char a[1 << 18], b[1 << 18];
@@ -215,7 +225,7 @@ TEST(pipe_as_file)
 	for (uint64_t i = 0; i < 10000; i++)
 		log_writer_number(&w, i);
 	log_writer_type(&w, 70, "unit");
-	/* A clear leaves what is in it. */
+	/* A clear leaves the pipe's contents. */
 	CHECK_EQ("CLEAR-8", output_begin(&w.output, &w.header), 0);
 	log_writer_number(&w, 10000);
 	log_writer_end(&w);
@@ -231,30 +241,34 @@ TEST(pipe_as_file)
 		input_close(&in);
 		log_writer_free(&w);
 	}
-	/* The same again, into a file. */
+	/* The same events, written to a file. */
 	log_writer_begin(&w, -1, POSIX_TRACE_APPEND, 0, 100);
 	for (uint64_t i = 0; i < 10000; i++)
 		log_writer_number(&w, i);
 	log_writer_type(&w, 70, "unit");
 	log_writer_number(&w, 10000);
 	log_writer_end(&w);
-	CHECK_EQ("LOG-17", pread(w.fd, b, sizeof b, 0), got);
+	/* Except for the SUM frame: it is rewritten in place at the end, so a pipe cannot have it. */
+	CHECK_EQ("LOG-17", pread(w.fd, b, sizeof b, 0), got + FRAME_BYTES + SUM_BYTES);
 	log_writer_free(&w);
 }
 
 /* -- LOOP ------------------------------------------------------------------------------------------ */
 
-/* Segments of so many events, until the log has gone round that often. */
+/*
+ * Records segments of this many events until the log has wrapped the given number of times. Returns the number of
+ * events.
+ */
 static uint64_t loop(uint64_t size, uint64_t events, unsigned rounds)
 {
 	uint64_t n = 0, sequence = 0;
 	unsigned round = 0;
 
 	log_writer_begin(&w, -1, POSIX_TRACE_LOOP, size, 100);
-	log_writer_type(&w, 70, "before"); /* frames behind the header */
+	log_writer_type(&w, 70, "before"); /* frames after the header */
 	while (round < rounds) {
 		for (uint64_t i = 0; i < events; i++) {
-			/* Whatever comes next finds room (FLUSH-8). */
+			/* The next event always has room (FLUSH-8). */
 			CHECK_OP("LOG-13", output_room(&w.output), >=, w.state->largest);
 			log_writer_number(&w, n++);
 		}
@@ -276,14 +290,15 @@ TEST(slots)
 
 			CHECK("-", place()->slots <= LOG_SLOTS);
 			CHECK_OP("LOG-13", place()->slots * w.state->slot_size, <=, w.state->size);
-			/* None of them overlaps another, or what is to be kept. */
+			/* No slot overlaps another slot, or frames that are to be kept. */
 			for (uint32_t i = 0; i < place()->slots; i++) {
 				uint64_t at = place()->slot_offset[i];
 				struct frame f = frame_at(at);
 
 				CHECK_EQ("-", f.kind, FRAME_SLOT);
 				CHECK_EQ("-", f.size, w.state->slot_size);
-				CHECK("-", at >= frame_bytes(frame_at(0).size) && at + FRAME_BYTES + f.size <= place()->end);
+				CHECK("-", at >= frame_bytes(frame_at(0).size) &&
+				      at + FRAME_BYTES + f.size <= place()->end);
 				for (uint32_t k = 0; k < i; k++)
 					CHECK("-", at >= place()->slot_offset[k] + FRAME_BYTES + f.size);
 				kept += place()->slot_events[i];
@@ -292,7 +307,7 @@ TEST(slots)
 			CHECK_EQ("-", place()->discarded + kept, n);
 			CHECK_EQ("-", place()->discarded > 0, rounds > 1);
 
-			/* As it is now, of a writer that has died; and completed. */
+			/* As it is now, after the death of its writer; and completed. */
 			count = read_numbers(w.fd, &from);
 			CHECK("LOG-13", !in.complete && count == kept && from + count == n);
 			input_close(&in);
@@ -312,7 +327,7 @@ TEST(slots)
 	}
 }
 
-/* While nothing is written over, nothing is discarded; and the log has most of what it was given room for. */
+/* Until the log wraps nothing is discarded, and the log uses most of its size. */
 TEST(loop_room)
 {
 	uint64_t n = 0, from;
@@ -328,7 +343,7 @@ TEST(loop_room)
 	log_writer_free(&w);
 }
 
-/* The end of the file is cut to what is used; other slots are as long as they were. */
+/* At the end the file is cut to the used part of the last slot. Other slots keep their size. */
 TEST(last_slot_cut)
 {
 	uint64_t before, from;
@@ -341,7 +356,7 @@ TEST(last_slot_cut)
 	input_close(&in);
 	log_writer_free(&w);
 
-	/* A frame behind the slot: so it is not the end. */
+	/* A frame after the slot, so the slot is not at the end. */
 	log_writer_begin(&w, -1, POSIX_TRACE_LOOP, 1 << 20, 100);
 	log_writer_number(&w, 0);
 	MUST(log_writer_segment(&w) == 0);
@@ -355,7 +370,7 @@ TEST(last_slot_cut)
 	log_writer_free(&w);
 }
 
-/* Nothing was ever written: a log all the same. */
+/* A log without events is a valid log. */
 TEST(empty)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
@@ -373,16 +388,16 @@ TEST(empty)
 		input_close(&in);
 		log_writer_free(&w);
 	}
-	/* Not even begun: no bytes. */
+	/* Not begun: no bytes. */
 	log_writer_begin(&w, -1, POSIX_TRACE_APPEND, 0, 100);
 	MUST(ftruncate(w.fd, 0) == 0);
-	memset(w.state->place, 0, sizeof w.state->place);
+	memset(w.state->position, 0, sizeof w.state->position);
 	CHECK_EQ("-", output_end(&w.output, &(struct output_end){ .lost = 0 }), 0);
 	CHECK_EQ("-", file_bytes_now(), 0);
 	log_writer_free(&w);
 }
 
-/* -- What was in the file before ---------------------------------------------------------------------- */
+/* -- Earlier contents of the file --------------------------------------------------------------------- */
 
 static void over(int before, int now, bool complete)
 {
@@ -425,7 +440,7 @@ TEST(over_an_older_log)
 		}
 }
 
-/* posix_trace_clear(): the same, by the same writer. */
+/* posix_trace_clear(): the same writer begins the log again. */
 TEST(begun_again)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
@@ -441,7 +456,8 @@ TEST(begun_again)
 		log = place()->log;
 		w.header.attr.create_sec++;
 		MUST(output_begin(&w.output, &w.header) == 0);
-		CHECK("CLEAR-8", place()->log != log && place()->sequence == 1 && place()->events == 0 && place()->slots == 0 &&
+		CHECK("CLEAR-8", place()->log != log && place()->sequence == 1 && place()->events == 0 &&
+		      place()->slots == 0 &&
 		      place()->discarded == 0 && place()->types == 0 && place()->bytes == 0);
 		draft_begin(&w.draft, 1, output_room(&w.output));
 		for (uint64_t k = 0; k < 10; k++)
@@ -474,7 +490,10 @@ static unsigned char *read_index(struct frame *index, uint64_t *at)
 	return body;
 }
 
-/* Each mark is of a segment; they are in order, evenly spread, and not more than there may be. Returns how many. */
+/*
+ * Checks that each mark names a segment, and that marks are in order, evenly spread, and not too many. Returns the
+ * number of marks.
+ */
 static uint32_t check_marks(const unsigned char *p, uint32_t marks, uint64_t oldest)
 {
 	uint64_t before = 0, first = 0, distance = 0;
@@ -500,7 +519,8 @@ static uint32_t check_marks(const unsigned char *p, uint32_t marks, uint64_t old
 
 TEST(index_contents)
 {
-	struct output_end end = { .lost = 5, .discarded = 3, .status = INDEX_STREAM_FULL | INDEX_LOG_OVERRUN, .flush_error = ENOSPC };
+	struct output_end end = { .lost = 5, .discarded = 3, .status = INDEX_STREAM_FULL | INDEX_LOG_OVERRUN,
+	                          .flush_error = ENOSPC };
 	unsigned char *body;
 	struct frame index;
 	uint64_t at;
@@ -517,7 +537,7 @@ TEST(index_contents)
 	CHECK("LOG-20", get64(body) == 100 && get64(body + 8) == 5 && get64(body + 16) == 3);
 	CHECK("LOG-20", get32(body + 24) == (INDEX_STREAM_FULL | INDEX_LOG_OVERRUN) && get32(body + 28) == ENOSPC);
 	CHECK("-", get32(body + 32) == 0 && get32(body + 36) == 2 && get32(body + 40) == 100 && get32(body + 44) == 0);
-	CHECK_EQ("-", index.size, 48 + 2 * 8 + 100 * 24);
+	CHECK_EQ("-", index.size, 48 + 2 * 8 + 100 * 24 + INDEX_BEHIND);
 	CHECK("-", frame_at(get64(body + 48)).kind == FRAME_TYPES && frame_at(get64(body + 56)).kind == FRAME_TYPES);
 	CHECK("-", get64(body + 48) < get64(body + 56));
 	check_marks(body + 64, 100, 1);
@@ -529,7 +549,7 @@ TEST(index_contents)
 	log_writer_free(&w);
 }
 
-/* Far more segments than marks, and more frames than there was memory for at first. */
+/* Far more segments than marks, and more frames than the initial memory has room for. */
 TEST(marks_thinned)
 {
 	unsigned char *body;
@@ -553,7 +573,7 @@ TEST(marks_thinned)
 	log_writer_free(&w);
 }
 
-/* LOOP: none of a segment that has been overwritten. */
+/* LOOP: no mark names an overwritten segment. */
 TEST(marks_of_a_loop)
 {
 	unsigned char *body;
@@ -574,14 +594,15 @@ TEST(marks_of_a_loop)
 		CHECK_OP("OPEN-3", frame_at(slot + FRAME_BYTES).number, >, before); /* oldest first */
 		before = (uint32_t)frame_at(slot + FRAME_BYTES).number;
 	}
-	CHECK("-", check_marks(body + 48 + 8 * (size_t)(place()->slots + get32(body + 36)), get32(body + 40), oldest) > 0);
+	CHECK("-", check_marks(body + 48 + 8 * (size_t)(place()->slots + get32(body + 36)), get32(body + 40), oldest) >
+	      0);
 	free(body);
 	log_writer_free(&w);
 }
 
-/* -- What others go on with ---------------------------------------------------------------------------------- */
+/* -- Continuing a log ------------------------------------------------------------------------------------------- */
 
-/* Who comes after a death knows what is in the file, and makes the same index. */
+/* A process that continues the log after a death finds the contents of the file and writes the same index. */
 TEST(recalled)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
@@ -612,7 +633,8 @@ TEST(recalled)
 		CHECK_EQ("-", other.frames, 2);
 		CHECK("-", memcmp(other.frame, w.output.frame, 2 * sizeof *other.frame) == 0);
 		if (policies[i] != POSIX_TRACE_LOOP)
-			CHECK("-", other.marks == w.output.marks && memcmp(other.mark, w.output.mark, other.marks * sizeof *other.mark) == 0);
+			CHECK("-", other.marks == w.output.marks &&
+			      memcmp(other.mark, w.output.mark, other.marks * sizeof *other.mark) == 0);
 		output_free(&w.output);
 		w.output = other;
 		log_writer_number(&w, 2000);
@@ -624,11 +646,11 @@ TEST(recalled)
 	}
 }
 
-/* -- H25, H12: what fails, or is interrupted ----------------------------------------------------------------- */
+/* -- H25, H12: failures and interruptions ---------------------------------------------------------------------- */
 
 static struct rlimit no_limit;
 
-/* From here on the file grows no further than that. */
+/* Limits the size of files from here on. */
 static void limit(uint64_t bytes)
 {
 	struct rlimit l = no_limit;
@@ -639,13 +661,13 @@ static void limit(uint64_t bytes)
 }
 
 /*
- * The file may grow byte by byte only. Each call that fails has changed nothing that counts, and the log opens, with what
- * was written before; as soon as there is room it goes on at the same place.
+ * The file can only grow byte by byte. A call that fails changes nothing that counts, and the log can be opened,
+ * with the events written before. As soon as there is room, writing goes on at the same place.
  */
 static void grow(int policy)
 {
 	uint64_t n = 0, from, end, most = 0;
-	struct log_place before;
+	struct log_position before;
 
 	signal(SIGXFSZ, SIG_IGN);
 	MUST(getrlimit(RLIMIT_FSIZE, &no_limit) == 0);
@@ -657,7 +679,7 @@ static void grow(int policy)
 			before = *place();
 			log_writer_number(&w, n);
 			end = file_bytes_now();
-			/* More and more of it is written, and then it fails. */
+			/* More and more of the segment is written before the call fails. */
 			for (uint64_t some = 0; some < 200; some += 11) {
 				uint64_t from_now = place()->end < end ? place()->end : end;
 
@@ -685,21 +707,27 @@ static void grow(int policy)
 		input_close(&in);
 	}
 	CHECK_EQ("-", most > 0, policy == POSIX_TRACE_LOOP);
-	/* The end likewise. */
+	/* Also at the end. */
 	for (uint64_t some = 0;; some += 9) {
 		int r;
 
 		limit(place()->end + some);
-		r = output_end(&w.output, &(struct output_end){ .lost = 0 });
+		/* All events are in the log, and the SUM frame says so without needing further space. */
+		CHECK_EQ("SHUT-12", output_end(&w.output, &(struct output_end){ .lost = 5 }), 0);
+		CHECK("SHUT-12", read_numbers(w.fd, &from) + from == n && in.ended && in.lost == 5 &&
+		      (in.complete || in.segments == place()->sequence - 1));
+		input_close(&in);
+		r = output_end(&w.output, &(struct output_end){ .unwritten = 7 });
 		limit(UINT64_MAX);
 		if (r == 0)
 			break;
 		CHECK_EQ("SHUT-12", r, -EFBIG);
-		CHECK("SHUT-12", read_numbers(w.fd, &from) + from == n && !in.complete);
+		CHECK("SHUT-12", read_numbers(w.fd, &from) + from == n && !in.complete && in.ended &&
+		      in.unwritten == 7);
 		input_close(&in);
 		MUST(some < 100000);
 	}
-	CHECK("-", read_numbers(w.fd, &from) + from == n && in.complete);
+	CHECK("-", read_numbers(w.fd, &from) + from == n && in.complete && in.unwritten == 7);
 	input_close(&in);
 	log_writer_free(&w);
 	close(w.fd);
@@ -712,10 +740,10 @@ TEST(no_room)
 	grow(POSIX_TRACE_LOOP);
 }
 
-/* What has gone into a pipe half stays there: nothing can follow. */
+/* After part of a segment went into a pipe, nothing can follow it. */
 TEST(pipe_broken)
 {
-	struct log_place before;
+	struct log_position before;
 	int ends[2];
 
 	signal(SIGPIPE, SIG_IGN);
@@ -728,14 +756,14 @@ TEST(pipe_broken)
 	log_writer_number(&w, 2);
 	CHECK_EQ("-", output_segment(&w.output, &w.draft, 0), -EPIPE);
 	CHECK("-", memcmp(place(), &before, sizeof before) == 0);
-	/* Another reader does not help. */
+	/* A new reader does not help. */
 	CHECK_EQ("-", output_segment(&w.output, &w.draft, 0), -EPIPE);
 	CHECK_EQ("-", output_end(&w.output, &(struct output_end){ .lost = 0 }), -EPIPE);
 	close(ends[1]);
 	log_writer_free(&w);
 }
 
-/* A pipe that does not wait: the writer does. */
+/* For a non-blocking pipe, the writer waits itself. */
 static void *read_slowly(void *arg)
 {
 	static unsigned char bytes[1 << 20];
@@ -767,7 +795,7 @@ TEST(pipe_slow)
 	log_writer_free(&w);
 }
 
-/* Lost events are told with the next segment, and more than 32 bits of them as many as fit. */
+/* Lost events are reported with the next segment. A number beyond 32 bits is reported as the largest that fits. */
 TEST(lost)
 {
 	log_writer_begin(&w, -1, POSIX_TRACE_APPEND, 0, 100);
@@ -789,7 +817,8 @@ TEST(lost)
 	log_writer_free(&w);
 }
 
-TEST_MAIN(TEST_ENTRY(files), TEST_ENTRY(sizes), TEST_ENTRY(append), TEST_ENTRY(until_full), TEST_ENTRY(pipe_as_file), TEST_ENTRY(slots),
-          TEST_ENTRY(loop_room), TEST_ENTRY(last_slot_cut), TEST_ENTRY(empty), TEST_ENTRY(over_an_older_log), TEST_ENTRY(begun_again),
-          TEST_ENTRY(index_contents), TEST_ENTRY(marks_thinned), TEST_ENTRY(marks_of_a_loop), TEST_ENTRY(recalled), TEST_ENTRY(no_room),
+TEST_MAIN(TEST_ENTRY(files), TEST_ENTRY(sizes), TEST_ENTRY(append), TEST_ENTRY(until_full), TEST_ENTRY(pipe_as_file),
+          TEST_ENTRY(slots), TEST_ENTRY(loop_room), TEST_ENTRY(last_slot_cut), TEST_ENTRY(empty),
+          TEST_ENTRY(over_an_older_log), TEST_ENTRY(begun_again), TEST_ENTRY(index_contents),
+          TEST_ENTRY(marks_thinned), TEST_ENTRY(marks_of_a_loop), TEST_ENTRY(recalled), TEST_ENTRY(no_room),
           TEST_ENTRY(pipe_broken), TEST_ENTRY(pipe_slow), TEST_ENTRY(lost))

@@ -1,5 +1,5 @@
 /*
- * pack.c - src/log/pack.c: what is packed comes back as it was, within the room there is
+ * pack.c - src/log/pack.c: packed events can be unpacked, and fit into the given room
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@ static struct {
 } sent[20000];
 static unsigned count;
 
-static unsigned char *body; /* capacity bytes, and then nothing */
+static unsigned char *body; /* capacity bytes, followed by an unmapped page */
 static uint32_t capacity;
 
 static void begin(uint32_t bytes)
@@ -33,7 +33,7 @@ static void begin(uint32_t bytes)
 	count = 0;
 }
 
-/* False: there was no room. */
+/* Packs an event and remembers it in sent[]. Returns false if there was no room. */
 static bool put(const struct log_event *e, const void *data)
 {
 	uint32_t before;
@@ -46,7 +46,7 @@ static bool put(const struct log_event *e, const void *data)
 		CHECK_EQ("-", p.position, before);
 		return false;
 	}
-	/* No event takes more than was said, and none is taken without the room for that. */
+	/* An event takes at most pack_size_max(), and is refused without room for that. */
 	CHECK_OP("-", p.position - before, <=, pack_size_max(e->length));
 	CHECK_OP("-", capacity - before, >=, pack_size_max(e->length));
 	sent[count].event = *e;
@@ -58,17 +58,18 @@ static bool put(const struct log_event *e, const void *data)
 	return true;
 }
 
-/* The segment, with the body where it ends and what unpack may read behind it; all events come back. */
+/* Unpacks the body and checks that all events come back. The copy ends where unpack must stop reading. */
 static void check_round_trip(void)
 {
 	unsigned char *copy = log_memory((size_t)p.position + UNPACK_SLACK);
-	struct frame f = { .size = p.position, .events = count, .first = sent[0].event.time, .last = sent[count - 1].event.time };
+	struct frame f = { .size = p.position, .events = count, .first = sent[0].event.time,
+	                   .last = sent[count - 1].event.time };
 	const unsigned char *data;
 	const struct log_event *e;
 	int failures = test_failures;
 
 	memcpy(copy, body, p.position);
-	memset(copy + p.position, 0xa5, UNPACK_SLACK); /* whatever is there */
+	memset(copy + p.position, 0xa5, UNPACK_SLACK); /* any contents */
 	MUST(unpack_begin(&u, &f, copy));
 	for (unsigned i = 0; i < count && test_failures == failures; i++) {
 		e = unpack_next(&u, &data);
@@ -78,10 +79,14 @@ static void check_round_trip(void)
 	}
 	CHECK("-", unpack_next(&u, &data) == NULL);
 	CHECK("-", unpack_next(&u, &data) == NULL);
-	munmap((void *)((uintptr_t)copy & ~(uintptr_t)4095), ((size_t)p.position + UNPACK_SLACK + 4095) & ~(size_t)4095);
+	munmap((void *)((uintptr_t)copy & ~(uintptr_t)4095),
+	       ((size_t)p.position + UNPACK_SLACK + 4095) & ~(size_t)4095);
 }
 
-/* Each length there can be of those that are packed, and around where that ends; twice, so that something is before. */
+/*
+ * Each length up to the longest packed data and a little beyond, twice, so that there is earlier data to compare
+ * with.
+ */
 TEST(all_lengths)
 {
 	static unsigned char data[DATA_MAX];
@@ -107,7 +112,7 @@ TEST(all_lengths)
 	check_round_trip();
 }
 
-/* Each number of bytes that a word needs, at each place of a word, and the last one not whole. */
+/* Each number of bytes in a word, at each place, with an incomplete last word. */
 TEST(words)
 {
 	struct log_event e = { .id = 64, .pid = 1, .tid = 2 };
@@ -142,8 +147,9 @@ TEST(random_events)
 		for (;;) {
 			log_event_make(&e, data, &seed, round % 5 ? 300 : 5000);
 			switch (log_random(&seed, 20)) {
-			case 0: /* back */
-				time -= log_random(&seed, 1000) < time ? log_random(&seed, 1 + (unsigned)(time < 1000 ? time : 1000)) : 0;
+			case 0: /* backwards */
+				time -= log_random(&seed, 1000) < time
+					? log_random(&seed, 1 + (unsigned)(time < 1000 ? time : 1000)) : 0;
 				break;
 			case 1:
 				time += UINT64_C(1) << log_random(&seed, 40);
@@ -160,10 +166,11 @@ TEST(random_events)
 	}
 }
 
-/* From one end of time to the other. */
+/* Times from 0 to the maximum. */
 TEST(times)
 {
-	static const uint64_t time[] = { 0, UINT64_MAX, 0, 1, UINT64_MAX - 1, UINT64_MAX, UINT64_MAX, 1, 1, 0, UINT64_MAX / 2, 127, 128, 255 };
+	static const uint64_t time[] = { 0, UINT64_MAX, 0, 1, UINT64_MAX - 1, UINT64_MAX, UINT64_MAX, 1, 1, 0,
+	                                 UINT64_MAX / 2, 127, 128, 255 };
 	struct log_event e = { .id = 64 };
 
 	begin(10000);
@@ -174,10 +181,11 @@ TEST(times)
 	check_round_trip();
 }
 
-/* What makes a shape: each of these alone makes another one. */
+/* Every part of a shape: a change in one of them makes a new shape. */
 TEST(shapes)
 {
-	struct log_event base = { .id = 64, .pid = 1, .tid = 2, .pthread = 3, .address = 4, .length = 8, .name = "name" }, e;
+	struct log_event base = { .id = 64, .pid = 1, .tid = 2, .pthread = 3, .address = 4, .length = 8,
+	                          .name = "name" }, e;
 	uint64_t data = 0;
 
 	begin(100000);
@@ -203,7 +211,7 @@ TEST(shapes)
 	check_round_trip();
 }
 
-/* As many shapes and threads as there may be; one more, and nothing is changed. */
+/* The maximum of shapes and threads. One more is refused, and changes nothing. */
 TEST(limits)
 {
 	struct log_event e = { .id = 64, .pid = 1, .tid = 2, .length = 8 };
@@ -225,14 +233,14 @@ TEST(limits)
 		e.tid = i;
 		MUST(put(&e, &data));
 	}
-	MUST(put(&e, &data)); /* the same as before goes on */
+	MUST(put(&e, &data)); /* a known shape can still be used */
 	e.tid = PACK_THREADS;
 	CHECK("-", !put(&e, &data));
 	CHECK("-", PACK_SHAPES <= SHAPES_MAX && PACK_THREADS <= THREADS_MAX);
 	check_round_trip();
 }
 
-/* Filled up to the last byte: nothing goes behind it, and what is refused leaves no trace. */
+/* The body is filled up to the last byte. Nothing is written beyond it, and a refused event changes nothing. */
 TEST(room)
 {
 	static unsigned char data[300];
@@ -247,13 +255,13 @@ TEST(room)
 
 			e.length = log_random(&seed, 290);
 			e.address = log_random(&seed, 20);
-			e.time = e.time ? 0 : UINT64_MAX; /* the most that time can take */
+			e.time = e.time ? 0 : UINT64_MAX; /* the longest encoding of a time */
 			memset(data, (int)log_random(&seed, 256), sizeof data);
 			if (pack_event(&p, &e, data))
 				continue;
 			CHECK_EQ("-", p.position, before);
 			CHECK("-", bytes - before < pack_size_max(e.length));
-			/* A smaller one may still fit. */
+			/* A smaller event may still fit. */
 			e.length = 0;
 			CHECK_EQ("-", pack_event(&p, &e, data), bytes - before >= pack_size_max(0));
 			break;
@@ -262,7 +270,10 @@ TEST(room)
 	}
 }
 
-/* Events without data that are taken back, with their shapes and threads; then others, and the same again. */
+/*
+ * Events without data are removed again with their shapes and threads. Afterwards new events and the same ones again
+ * are packed.
+ */
 TEST(taken_back)
 {
 	static struct pack before;
@@ -274,7 +285,7 @@ TEST(taken_back)
 		unsigned seed = round, n;
 		uint64_t time = 1000;
 
-		begin(1 << 15); /* long rows are seldom, but each C library has other numbers */
+		begin(1 << 15); /* long runs are rare, but each C library has a different rand_r() */
 		do {
 			log_event_make(&e, data, &seed, 60);
 			e.time = time += log_random(&seed, 300) - log_random(&seed, 100);
@@ -289,7 +300,8 @@ TEST(taken_back)
 			MUST(pack_event(&p, &e, NULL));
 		}
 		pack_back(&p, &point);
-		CHECK("-", p.position == before.position && p.shapes == before.shapes && p.threads == before.threads && p.time == before.time);
+		CHECK("-", p.position == before.position && p.shapes == before.shapes && p.threads == before.threads &&
+		      p.time == before.time);
 		CHECK("-", memcmp(p.bucket, before.bucket, sizeof p.bucket) == 0);
 		do {
 			log_event_make(&e, data, &seed, 60);
@@ -300,10 +312,11 @@ TEST(taken_back)
 	}
 }
 
-/* Why all this: an event that is like the one before takes few bytes. */
+/* The purpose of packing: an event similar to the previous one takes few bytes. */
 TEST(small)
 {
-	struct log_event e = { .id = 64, .pid = 1234567, .tid = 1234568, .pthread = UINT64_C(0x7f0000001000), .address = 0x55550000, .length = 8,
+	struct log_event e = { .id = 64, .pid = 1234567, .tid = 1234568, .pthread = UINT64_C(0x7f0000001000),
+	                       .address = 0x55550000, .length = 8,
 	                       .time = LOG_WRITER_CREATED, .name = "thread" };
 	uint32_t before;
 
@@ -312,7 +325,7 @@ TEST(small)
 		before = p.position;
 		e.time += 100;
 		MUST(put(&e, &i));
-		/* Shape, time, how many bytes, one or two bytes. */
+		/* Shape, time, number of bytes, one or two bytes of data. */
 		if (i > 0)
 			CHECK_OP("-", p.position - before, <=, 1 + 1 + 1 + 2);
 	}
@@ -329,5 +342,5 @@ TEST(small)
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(all_lengths), TEST_ENTRY(words), TEST_ENTRY(random_events), TEST_ENTRY(times), TEST_ENTRY(shapes), TEST_ENTRY(limits),
-          TEST_ENTRY(room), TEST_ENTRY(taken_back), TEST_ENTRY(small))
+TEST_MAIN(TEST_ENTRY(all_lengths), TEST_ENTRY(words), TEST_ENTRY(random_events), TEST_ENTRY(times), TEST_ENTRY(shapes),
+          TEST_ENTRY(limits), TEST_ENTRY(room), TEST_ENTRY(taken_back), TEST_ENTRY(small))

@@ -6,7 +6,7 @@
 #include "shm/procpage.h"
 
 #include "shm.h"
-#include "shm/who.h"
+#include "host/thread_ref.h"
 #include "unit.h"
 
 static const struct ident someone = { 77, 88, 99 };
@@ -14,14 +14,14 @@ static const struct ident someone = { 77, 88, 99 };
 
 static char path[32];
 static int dir;
-static struct place place;
+static struct shm_dir shm_dir;
 static uint32_t me;
 
 static int open_of(struct ident id, struct procpage **page, struct hold *hold)
 {
 	*page = NULL;
 	hold->at = NULL;
-	return procpage_open(dir, &place, id, NULL, NULL, page, hold);
+	return procpage_open(dir, &shm_dir, id, NULL, NULL, page, hold);
 }
 
 static struct procpage *open_page(void)
@@ -37,7 +37,7 @@ static struct procpage *open_page(void)
 static void begin(void)
 {
 	dir = unit_directory(path);
-	place = unit_place(path);
+	shm_dir = unit_shm_dir(path);
 	me = unit_tid();
 }
 
@@ -80,10 +80,10 @@ TEST(made_once)
 	page = open_page();
 	CHECK_EQ("-", page->pid, someone.pid);
 	CHECK("-", page->start == someone.start);
-	CHECK_EQ("-", page->space, someone.space);
-	CHECK("-", ident_same(procpage_names(page), someone)); /* names of its own */
+	CHECK_EQ("-", page->pidns, someone.pidns);
+	CHECK("-", ident_same(procpage_names(page), someone)); /* its own names */
 	CHECK("-", page->sum.vacant == UINT32_MAX);
-	CHECK("-", page->sum.change != 0); /* 0 is a thread that has never looked */
+	CHECK("-", page->sum.generation != 0); /* 0 stands for a thread that has never looked */
 	for (int i = 0; i < PAGE_SLOTS; i++)
 		CHECK("-", !procpage_read(page, i, &e));
 	CHECK_EQ("-", faccessat(dir, FILE_NAME, F_OK, 0), 0);
@@ -98,25 +98,25 @@ TEST(made_once)
 	end();
 }
 
-/* Its file is there as long as somebody holds it; a look alone makes nothing, and holds nothing. */
+/* The file exists while it has a hold. procpage_look() creates nothing and holds nothing. */
 TEST(looked_at)
 {
 	struct procpage *page, *seen = NULL;
 	struct hold hold;
 
 	begin();
-	CHECK_EQ("-", procpage_look(dir, &place, someone, &seen), -ENOENT);
+	CHECK_EQ("-", procpage_look(dir, &shm_dir, someone, &seen), -ENOENT);
 	MUST(open_of(someone, &page, &hold) == 0);
-	CHECK_EQ("-", procpage_look(dir, &place, someone, &seen), 0);
+	CHECK_EQ("-", procpage_look(dir, &shm_dir, someone, &seen), 0);
 	CHECK("-", seen && seen != page);
 	procpage_close(seen);
 	lock_release(&hold);
-	CHECK_EQ("-", procpage_look(dir, &place, someone, &seen), -ESTALE);
+	CHECK_EQ("-", procpage_look(dir, &shm_dir, someone, &seen), -ESTALE);
 	CHECK("-", !unit_held(dir, FILE_NAME));
-	MUST(open_of(someone, &page, &hold) == 0); /* who opens it makes it live again */
-	CHECK_EQ("-", procpage_look(dir, &place, someone, &seen), 0);
+	MUST(open_of(someone, &page, &hold) == 0); /* procpage_open() makes a stale page usable again */
+	CHECK_EQ("-", procpage_look(dir, &shm_dir, someone, &seen), 0);
 	page->start++;
-	CHECK_EQ("-", procpage_look(dir, &place, someone, &seen), -EINVAL);
+	CHECK_EQ("-", procpage_look(dir, &shm_dir, someone, &seen), -EINVAL);
 	end();
 }
 
@@ -142,7 +142,7 @@ TEST(refused)
 	REFUSED(size);
 	REFUSED(pid);
 	REFUSED(start);
-	REFUSED(space);
+	REFUSED(pidns);
 	CHECK_EQ("-", open_of(someone, &none, &hold), 0);
 	MUST(truncate(strcat(strcpy((char[64]){ 0 }, path), "/" FILE_NAME), PAGE_SIZE_BYTES - 1) == 0);
 	CHECK_EQ("-", open_of(someone, &none, &hold), -EINVAL); /* too short to be touched */
@@ -150,14 +150,14 @@ TEST(refused)
 	end();
 }
 
-/* The words that a trace point looks at, for each slot. */
+/* Checks the words that a trace point reads, for each slot. */
 static void check_words(const struct procpage *page, int taken)
 {
 	for (int i = 0; i < PAGE_SLOTS; i++)
 		CHECK_EQ("-", procpage_taken(page->word[i / 64], i), i < taken);
 	for (int w = 0; w < PAGE_WORDS; w++)
 		CHECK_EQ("-", page->sum.vacant >> w & 1, taken <= 64 * w);
-	/* Bits that stand for nothing never say that somebody traces. */
+	/* Unused bits always say "vacant". */
 	for (int w = PAGE_WORDS; w < 31; w++)
 		CHECK("-", page->sum.vacant >> w & 1);
 	for (int i = PAGE_SLOTS; i < 64 * PAGE_WORDS; i++)
@@ -174,41 +174,41 @@ TEST(slots)
 	page = open_page();
 	check_words(page, 0);
 	for (uint32_t i = 0; i < PAGE_SLOTS; i++) {
-		change = page->sum.change;
+		change = page->sum.generation;
 		e = (struct page_entry){ { 5, 6, 0 }, i + 1, i % 2 ? 1000 + i : 0 };
 		CHECK_EQ("-", procpage_enter(page, me, &e), i);
-		CHECK("-", page->sum.change != change);
+		CHECK("-", page->sum.generation != change);
 		check_words(page, (int)i + 1);
 		CHECK("-", procpage_read(page, (int)i, &e));
 		CHECK("-", e.creator.pid == 5 && e.creator.start == 6 && e.inherit_from == (i % 2 ? 1000 + i : 0));
 		CHECK_EQ("-", e.serial, i + 1);
-		CHECK_EQ("-", page->slot[i].claim, 0);
+		CHECK_EQ("-", page->slot[i].lock, 0);
 	}
 	CHECK_EQ("-", enter(page, 1000), -EAGAIN);
 
-	/* Only who names its stream empties a slot. */
+	/* A slot is only emptied by a caller that names its stream. */
 	CHECK("-", !leave(page, 17, 17));
-	CHECK("-", procpage_read(page, 17, &e) && page->slot[17].claim == 0);
+	CHECK("-", procpage_read(page, 17, &e) && page->slot[17].lock == 0);
 	e = entry_of(18);
 	e.creator.start++;
 	CHECK("-", !procpage_leave(page, 17, me, &e));
 	CHECK("-", procpage_read(page, 17, &e));
 
-	/* Vacant, but not to be had until the mappings of the old stream are gone. */
-	change = page->sum.change;
+	/* Vacant, but not free until the mappings of the old stream are gone. */
+	change = page->sum.generation;
 	CHECK("-", leave(page, 17, 18));
 	CHECK("-", !procpage_read(page, 17, &e));
-	CHECK("-", page->sum.change != change);
-	CHECK("-", !(page->sum.vacant & PAGE_LOOK)); /* the next trace point is to look */
+	CHECK("-", page->sum.generation != change);
+	CHECK("-", !(page->sum.vacant & PAGE_LOOK)); /* the next trace point looks */
 	CHECK_EQ("-", enter(page, 1000), -EAGAIN);
-	CHECK("-", !leave(page, 17, 18)); /* not twice */
+	CHECK("-", !leave(page, 17, 18)); /* only once */
 	procpage_free(page, 17);
 	CHECK_EQ("-", enter(page, 1000), 17);
 	CHECK("-", procpage_read(page, 17, &e) && e.serial == 1000);
 	end();
 }
 
-/* The sums over 64 slots each are right when the last one goes. */
+/* The bits that summarize 64 slots each are right when the last slot of a group is emptied. */
 TEST(sums)
 {
 	struct procpage *page;
@@ -244,7 +244,10 @@ TEST(sums)
 	end();
 }
 
-/* Claims: those of the living are respected, one's own too, those of the dead are nobody's, of other namespaces not asked about. */
+/*
+ * Locks of live threads are respected, including the caller's own. Locks of dead threads are ignored. Locks of other
+ * namespaces count as held.
+ */
 TEST(claims)
 {
 	uint32_t other = unit_living_thread(), dead = unit_dead_thread();
@@ -253,26 +256,27 @@ TEST(claims)
 
 	begin();
 	page = open_page();
-	page->slot[0].claim = other;
-	page->slot[1].claim = me;
-	page->slot[2].claim = dead | WHO_OUTSIDER;
-	page->slot[3].claim = dead;
+	page->slot[0].lock = other;
+	page->slot[1].lock = me;
+	page->slot[2].lock = dead | THREAD_REF_OUTSIDER;
+	page->slot[3].lock = dead;
 	CHECK_EQ("-", enter(page, 1), 3);
-	CHECK_EQ("-", page->slot[3].claim, 0);
-	CHECK("-", page->slot[0].claim == other && page->slot[1].claim == me && page->slot[2].claim == (dead | WHO_OUTSIDER));
-	/* An outsider cannot ask, so it leaves all of them alone. */
-	page->slot[4].claim = dead;
-	CHECK_EQ("-", procpage_enter(page, me | WHO_OUTSIDER, &e), 5);
+	CHECK_EQ("-", page->slot[3].lock, 0);
+	CHECK("-", page->slot[0].lock == other && page->slot[1].lock == me &&
+	      page->slot[2].lock == (dead | THREAD_REF_OUTSIDER));
+	/* An outsider cannot probe the other threads, so it respects all locks. */
+	page->slot[4].lock = dead;
+	CHECK_EQ("-", procpage_enter(page, me | THREAD_REF_OUTSIDER, &e), 5);
 
-	/* Killed between its bits: an entry that stands, and one that is gone. */
-	page->slot[3].claim = dead;
+	/* The holder was killed between two of its steps, with an entry or without one. */
+	page->slot[3].lock = dead;
 	CHECK("-", leave(page, 3, 1));
 	procpage_free(page, 3);
-	CHECK_EQ("-", page->slot[3].claim, 0);
-	/* In the hands of somebody who stays there: not for ever. */
-	page->slot[5].claim = other;
+	CHECK_EQ("-", page->slot[3].lock, 0);
+	/* If a thread keeps the lock, the wait has a limit. */
+	page->slot[5].lock = other;
 	CHECK("-", !procpage_leave(page, 5, me, &e));
-	CHECK_EQ("-", page->slot[5].claim, other);
+	CHECK_EQ("-", page->slot[5].lock, other);
 	end();
 }
 
@@ -280,7 +284,7 @@ TEST(claims)
 
 TEST(inherited)
 {
-	/* from: never, long ago, now, later */
+	/* inherited from: never, long ago, now, later */
 	static const uint64_t from[] = { 0, 10, 100, 101, 0, 50, UINT64_MAX };
 	struct procpage *parent, *child;
 	struct ident names = { 7, 8, 9 };
@@ -291,7 +295,7 @@ TEST(inherited)
 	parent = open_page();
 	parent->names_pid = names.pid;
 	parent->names_start = names.start;
-	parent->names_space = names.space;
+	parent->names_pidns = names.pidns;
 	for (uint32_t i = 0; i < sizeof from / sizeof from[0]; i++) {
 		e = (struct page_entry){ { 50 + i, 60 + i, 0 }, i + 1, from[i] };
 		MUST(procpage_enter(parent, me, &e) == (int)i);
@@ -304,12 +308,13 @@ TEST(inherited)
 
 		CHECK("-", procpage_read(child, i, &e));
 		CHECK_EQ("-", e.serial, want[i]);
-		CHECK("-", e.creator.pid == 49 + want[i] && e.creator.start == 59 + want[i] && e.inherit_from == from[want[i] - 1]);
+		CHECK("-", e.creator.pid == 49 + want[i] && e.creator.start == 59 + want[i] &&
+		      e.inherit_from == from[want[i] - 1]);
 	}
-	CHECK("-", ident_same(procpage_names(child), names)); /* the family's */
+	CHECK("-", ident_same(procpage_names(child), names)); /* the family's names */
 	unlinkat(dir, "page-2-2-2", 0);
 
-	/* Nothing to inherit: its names are its own. */
+	/* With nothing to inherit, the child has its own names. */
 	MUST(open_of((struct ident){ 3, 3, 3 }, &child, &hold) == 0);
 	procpage_inherit(child, parent, 9);
 	check_words(child, 0);
@@ -323,7 +328,7 @@ static int prepare(struct procpage *page, void *arg)
 	struct page_entry e = entry_of(9);
 
 	++*(int *)arg;
-	CHECK("-", faccessat(dir, FILE_NAME, F_OK, 0) < 0); /* before anybody sees it */
+	CHECK("-", faccessat(dir, FILE_NAME, F_OK, 0) < 0); /* called before the page has its name */
 	CHECK_EQ("-", procpage_enter(page, me, &e), 0);
 	return 0;
 }
@@ -340,17 +345,17 @@ TEST(prepared)
 	int calls = 0;
 
 	begin();
-	CHECK_EQ("-", procpage_open(dir, &place, someone, fail, NULL, &page, &hold), -EMFILE);
+	CHECK_EQ("-", procpage_open(dir, &shm_dir, someone, fail, NULL, &page, &hold), -EMFILE);
 	CHECK("-", !hold.at && faccessat(dir, FILE_NAME, F_OK, 0) < 0);
-	CHECK_EQ("-", procpage_open(dir, &place, someone, prepare, &calls, &page, &hold), 0);
+	CHECK_EQ("-", procpage_open(dir, &shm_dir, someone, prepare, &calls, &page, &hold), 0);
 	CHECK_EQ("-", calls, 1);
 	CHECK("-", traced(page));
-	CHECK_EQ("-", procpage_open(dir, &place, someone, prepare, &calls, &page, &hold), 0);
-	CHECK_EQ("-", calls, 1); /* only by who makes it */
+	CHECK_EQ("-", procpage_open(dir, &shm_dir, someone, prepare, &calls, &page, &hold), 0);
+	CHECK_EQ("-", calls, 1); /* called by the creator of the page only */
 	end();
 }
 
-/* A stream goes out of all pages, and nothing else does. */
+/* A stream is removed from all pages, and other streams are not. */
 TEST(forgotten)
 {
 	struct procpage *page[3];
@@ -361,16 +366,16 @@ TEST(forgotten)
 	for (uint32_t i = 0; i < 3; i++) {
 		MUST(open_of((struct ident){ 10 + i, 1, 1 }, &page[i], &hold[i]) == 0);
 		for (uint32_t k = 0; k < i; k++)
-			enter(page[i], 100 + k); /* in another slot in each */
+			enter(page[i], 100 + k); /* in a different slot in each page */
 		if (i != 1)
 			MUST(enter(page[i], 4) >= 0);
 		other = e;
 		other.creator.pid++;
 		MUST(procpage_enter(page[i], me, &other) >= 0);
 	}
-	lock_release(&hold[2]); /* its process has ended: nobody looks there any more */
-	MUST(mkdirat(dir, "page-1-2-3", 0700) == 0); /* what is no page is no harm */
-	procpage_forget(dir, &place, 1, &e);
+	lock_release(&hold[2]); /* its process has ended: a page without a hold is skipped */
+	MUST(mkdirat(dir, "page-1-2-3", 0700) == 0); /* anything but a page is skipped */
+	procpage_forget(dir, &shm_dir, 1, &e, false);
 	for (int i = 0; i < 3; i++) {
 		int taken = 0;
 
@@ -378,7 +383,7 @@ TEST(forgotten)
 			taken += procpage_read(page[i], k, &other);
 		CHECK_EQ("-", taken, i == 2 ? 4 : i + 1);
 		for (int k = 0; k < PAGE_SLOTS; k++)
-			CHECK_EQ("-", page[i]->slot[k].claim, 0);
+			CHECK_EQ("-", page[i]->slot[k].lock, 0);
 	}
 	CHECK("-", !procpage_read(page[0], 0, &other));
 	unlinkat(dir, "page-1-2-3", AT_REMOVEDIR);
@@ -403,7 +408,7 @@ static void *enter_all(void *arg)
 {
 	struct ident creator = { (uint32_t)(uintptr_t)arg, (uintptr_t)arg * 1000, 0 };
 	struct procpage *page = open_page();
-	uint32_t who = unit_tid();
+	uint32_t ref = unit_tid();
 
 	for (int round = 0; round < ROUNDS; round++) {
 		int slot[EACH];
@@ -411,8 +416,8 @@ static void *enter_all(void *arg)
 		for (uint32_t i = 0; i < EACH; i++) {
 			struct page_entry e = { creator, i + 1, 0 };
 
-			/* There is one for each, but a scan may pass by what is being freed behind it. */
-			while ((slot[i] = procpage_enter(page, who, &e)) == -EAGAIN)
+			/* There are enough slots, but a scan may miss a slot that is freed after it has passed. */
+			while ((slot[i] = procpage_enter(page, ref, &e)) == -EAGAIN)
 				sched_yield();
 			MUST(slot[i] >= 0 && slot[i] < PAGE_SLOTS);
 			CHECK_EQ("-", fetch_add(&taken[slot[i]], 1), 0);
@@ -420,12 +425,15 @@ static void *enter_all(void *arg)
 		for (uint32_t i = 0; i < EACH; i++) {
 			struct page_entry e = { creator, i + 1, 0 }, read;
 
-			/* Others change theirs all the time, so a look may fail; it never gives a mixture. */
+			/*
+			 * Other threads change their slots all the time, so a read may fail, but never returns a
+			 * mixture.
+			 */
 			for (int try = 0; !procpage_read(page, slot[i], &read); try++)
 				MUST(try < 10000);
 			CHECK("-", ident_same(read.creator, creator) && read.serial == i + 1);
 			fetch_add(&taken[slot[i]], -1);
-			CHECK("-", procpage_leave(page, slot[i], who, &e));
+			CHECK("-", procpage_leave(page, slot[i], ref, &e));
 			procpage_free(page, slot[i]);
 		}
 	}
@@ -433,7 +441,7 @@ static void *enter_all(void *arg)
 	return NULL;
 }
 
-/* Also the page is made by all of them at once. */
+/* All threads also create the page at the same time. */
 TEST(several_at_once)
 {
 	pthread_t thread[THREADS];
@@ -447,26 +455,29 @@ TEST(several_at_once)
 	page = open_page();
 	CHECK("-", (page->sum.vacant | PAGE_LOOK) == UINT32_MAX);
 	for (int i = 0; i < PAGE_SLOTS; i++)
-		CHECK_EQ("-", page->slot[i].claim, 0);
+		CHECK_EQ("-", page->slot[i].lock, 0);
 	end();
 }
 
-/* One slot comes and goes while another looks: what it reads was there, whole. */
+/* A slot is filled and emptied while another thread reads it: the reader gets a complete entry or none. */
 static uint32_t stop;
 
 static void *change_often(void *arg)
 {
 	struct procpage *page = arg;
-	uint32_t who = unit_tid();
+	uint32_t ref = unit_tid();
 
 	for (uint32_t i = 1; !load_relaxed(&stop); i++) {
 		struct page_entry e = { { i, (uint64_t)i * 3, 0 }, i * 7, (uint64_t)i * 11 };
-		int slot = procpage_enter(page, who, &e);
+		int slot = procpage_enter(page, ref, &e);
 
-		/* Valgrind lets a thread run for a fixed number of steps: not a multiple of a round's, or it would always stand at the same place. */
+		/*
+		 * Valgrind lets a thread run for a fixed number of steps. The steps of a round vary, or the thread
+		 * would always be stopped at the same place.
+		 */
 		for (uint32_t steps = i % 7; steps > 0; steps--)
 			fence_signal();
-		if (slot >= 0 && procpage_leave(page, slot, who, &e))
+		if (slot >= 0 && procpage_leave(page, slot, ref, &e))
 			procpage_free(page, slot);
 	}
 	return NULL;

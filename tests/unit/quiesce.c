@@ -1,5 +1,5 @@
 /*
- * quiesce.c - src/control/quiesce.c: nobody in the middle of a record, nobody holds a chunk
+ * quiesce.c - src/control/quiesce.c: no thread in the middle of a record, no thread with a chunk
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@ static void begin(void)
 	MUST(h.wanted);
 	for (uint32_t i = 0; i < h.stream.chunk_count; i += 2) {
 		unit_record(&h.stream, &h.stream.chunks[i], 100 + i, 64, NULL, 0);
-		h.stream.seats[i].who = unit_tid();
+		h.stream.seats[i].ref = unit_tid();
 		h.stream.chunks[i].owner = (uint64_t)3 << 32 | (i + 1);
 	}
 }
@@ -30,8 +30,8 @@ static void check_quiet(void)
 		const struct chunk *c = &h.stream.chunks[i];
 
 		CHECK("-", !owner_is(c->owner));
-		CHECK_EQ("-", c->claim, 0);
-		/* What is recorded stays. */
+		CHECK_EQ("-", c->lock, 0);
+		/* The records stay. */
 		CHECK_EQ("-", chunk_unread(c, c->progress), i % 2 == 0);
 	}
 }
@@ -50,9 +50,9 @@ TEST(dead)
 	uint32_t dead = unit_dead_thread();
 
 	begin();
-	h.stream.seats[2].who = dead;
+	h.stream.seats[2].ref = dead;
 	h.stream.seats[2].busy = 2 + 1;
-	h.stream.chunks[5].claim = dead;
+	h.stream.chunks[5].lock = dead;
 	CHECK("-", quiesce(&h));
 	check_quiet();
 }
@@ -64,14 +64,14 @@ static void *come_out(void *arg)
 	return NULL;
 }
 
-/* Somebody is busy, or has a claim, for a while: he is waited for. */
+/* A busy thread, or one with a lock, is waited for. */
 TEST(waits)
 {
 	uint32_t other = unit_living_thread();
 	pthread_t thread;
 
 	begin();
-	h.stream.seats[4].who = other;
+	h.stream.seats[4].ref = other;
 	h.stream.seats[4].busy = 4 + 1;
 	MUST(pthread_create(&thread, NULL, come_out, &h.stream.seats[4].busy) == 0);
 	CHECK("-", quiesce(&h));
@@ -79,28 +79,28 @@ TEST(waits)
 	pthread_join(thread, NULL);
 	check_quiet();
 
-	h.stream.chunks[7].claim = other;
-	MUST(pthread_create(&thread, NULL, come_out, &h.stream.chunks[7].claim) == 0);
+	h.stream.chunks[7].lock = other;
+	MUST(pthread_create(&thread, NULL, come_out, &h.stream.chunks[7].lock) == 0);
 	CHECK("-", quiesce(&h));
 	pthread_join(thread, NULL);
 	check_quiet();
 }
 
-/* Not for ever, and what he has is given back to him. */
+/* The wait has a limit, and the chunk is given back to its owner. */
 TEST(gives_up)
 {
 	int64_t before;
 
 	begin();
-	h.stream.seats[4].who = unit_living_thread();
+	h.stream.seats[4].ref = unit_living_thread();
 	h.stream.seats[4].busy = 4 + 1;
 	before = unit_now();
 	CHECK("-", !quiesce(&h));
 	CHECK_OP("-", unit_now() - before, <, 3000000000ll * test_slow());
 	CHECK("-", unit_now() - before > 50000000);
 	CHECK("-", h.stream.chunks[4].owner == ((uint64_t)3 << 32 | 5));
-	CHECK_EQ("-", h.stream.chunks[4].claim, 0);
-	CHECK("-", !owner_is(h.stream.chunks[2].owner)); /* the others are quiet */
+	CHECK_EQ("-", h.stream.chunks[4].lock, 0);
+	CHECK("-", !owner_is(h.stream.chunks[2].owner)); /* the other chunks are quiet */
 }
 
 TEST_MAIN(TEST_ENTRY(idle), TEST_ENTRY(dead), TEST_ENTRY(waits), TEST_ENTRY(gives_up))

@@ -1,5 +1,5 @@
 /*
- * reading.c - src/control/reading.c: who finds nothing sleeps, and is woken
+ * reading.c - src/control/reading.c: a reader without an event sleeps, and is woken
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,7 +28,7 @@ static void begin(void)
 	trace_event_set_t all;
 
 	shm_private("");
-	/* Of the system's own events there are none here. */
+	/* The system events are filtered out. */
 	MUST(posix_trace_eventset_fill(&all, POSIX_TRACE_SYSTEM_EVENTS) == 0);
 	MUST(posix_trace_eventid_open("unit", &id) == 0);
 	MUST(posix_trace_create(0, NULL, &trid) == 0);
@@ -64,7 +64,10 @@ TEST(try)
 	CHECK_EQ("-", unavailable, 1);
 }
 
-/* The last that there is, the last that fits into nanoseconds, and one beyond 2038; where a time has 32 bits, the last each time. */
+/*
+ * The latest time, the last one that fits into nanoseconds, and one after 2038. Where time_t has 32 bits, the latest
+ * time in each case.
+ */
 #define SECONDS(n) (sizeof(time_t) > 4 ? (time_t)(n) : (time_t)LONG_MAX)
 static const struct timespec far[] = {
 	{ LONG_MAX, 999999999 },
@@ -86,7 +89,7 @@ TEST(deadlines)
 	CHECK_EQ("-", read_one(READING_UNTIL, &bad), EINVAL);
 	bad.tv_nsec = NS_PER_S;
 	CHECK_EQ("-", read_one(READING_UNTIL, &bad), EINVAL);
-	/* An event that is there excuses everything. */
+	/* With an event to return, an invalid time is not an error. */
 	for (int i = 0; i < 4; i++) {
 		posix_trace_event(id, NULL, 0);
 		CHECK_EQ("-", read_one(READING_UNTIL, &past[i]), 0);
@@ -146,7 +149,7 @@ TEST(shut_down_meanwhile)
 	CHECK("-", unavailable != 0);
 }
 
-/* -- A clock that runs away: each look at it takes longer than a call may ---------------------- */
+/* -- A fast clock: it advances at each look by more than a call may take ------------------- */
 
 static _Atomic int64_t stride, away;
 
@@ -162,7 +165,7 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 	return (int)r;
 }
 
-#define BY_TURNS 12000 /* so that it ends in the middle */
+#define BY_TURNS 12000 /* the last turn ends within a chunk */
 
 static _Atomic int turn;
 
@@ -180,8 +183,8 @@ static void *record_by_turns(void *arg)
 }
 
 /*
- * Two threads by turns: so where a chunk of one is overwritten, much of what the other has recorded is older, and has to be gone past.
- * However long that takes, nobody is told that there is nothing before there is nothing.
+ * Two threads record in turn. Where a chunk of one is overwritten, many events of the other are older and must be
+ * skipped. However long that takes, a call does not report an empty stream before it is empty.
  */
 static void read_slowly(enum reading_wait wait)
 {
@@ -208,7 +211,7 @@ static void read_slowly(enum reading_wait wait)
 	stride = 0;
 	CHECK_EQ("READ-14", error, wait == READING_TRY ? 0 : ETIMEDOUT);
 	MUST(posix_trace_get_status(trid, &status) == 0);
-	/* START has been overwritten, and lost; STOP has not. */
+	/* START was overwritten and lost, STOP was not. */
 	CHECK_OP("READ-14", count, >, 1000);
 	CHECK_EQ("READ-14", count + status.__posix_lost_events, 2 * BY_TURNS + 1);
 	MUST(posix_trace_shutdown(trid) == 0);
@@ -217,4 +220,5 @@ static void read_slowly(enum reading_wait wait)
 TEST(slow_try) { read_slowly(READING_TRY); }
 TEST(slow_deadline) { read_slowly(READING_UNTIL); }
 
-TEST_MAIN(TEST_ENTRY(slow_try), TEST_ENTRY(slow_deadline), TEST_ENTRY(try), TEST_ENTRY(deadlines), TEST_ENTRY(woken), TEST_ENTRY(shut_down_meanwhile))
+TEST_MAIN(TEST_ENTRY(slow_try), TEST_ENTRY(slow_deadline), TEST_ENTRY(try), TEST_ENTRY(deadlines), TEST_ENTRY(woken),
+          TEST_ENTRY(shut_down_meanwhile))

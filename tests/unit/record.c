@@ -25,7 +25,7 @@ TEST(layout)
 	CHECK_EQ("-", sizeof(struct record_owner), 40);
 }
 
-/* A reader tells kinds, ids and flags apart by their bits. */
+/* Kinds, ids and flags have separate bits. */
 TEST(bits)
 {
 	static const unsigned flag[] = { RECORD_OWNER, RECORD_TRUNCATED };
@@ -50,7 +50,7 @@ TEST(sizes)
 		if (record_size_max(length) != size + sizeof(struct record_owner))
 			TEST_FAIL("-", "record_size_max(%u) is %u", length, record_size_max(length));
 	}
-	/* An owner record keeps what follows it aligned. */
+	/* The record after an owner record is aligned. */
 	CHECK_EQ("-", sizeof(struct record_owner) % RECORD_ALIGN, 0);
 }
 

@@ -16,19 +16,19 @@ static const struct ident someone = { 77, 88, 99 };
 #define FILE_NAME "names-77-88-99"
 
 static int dir;
-static struct place place;
+static struct shm_dir shm_dir;
 
 static void begin(const char *options)
 {
 	shm_private(options);
-	place = place_own();
-	dir = file_directory(&place, true); /* one grows in there */
+	shm_dir = shm_dir_own();
+	dir = file_directory(&shm_dir, true); /* the registry's file is extended through dir */
 	MUST(dir >= 0);
 }
 
 static void open_registry(struct registry *r)
 {
-	MUST(registry_open(dir, &place, someone, NULL, r) == 0);
+	MUST(registry_open(dir, &shm_dir, someone, NULL, r) == 0);
 }
 
 static const char *name_of(const struct registry *r, trace_event_id_t id)
@@ -62,13 +62,13 @@ TEST(names)
 	memset(longest, 'x', sizeof longest - 1);
 	longest[sizeof longest - 1] = 0;
 	strcpy(other, longest);
-	other[sizeof other - 2] = 'y'; /* only the last byte tells them apart */
+	other[sizeof other - 2] = 'y'; /* the names differ in the last byte only */
 	CHECK_EQ("-", registry_id(&r, longest, NAMES_MAX), EVENT_ID_USER + 4);
 	CHECK_EQ("-", registry_id(&r, other, NAMES_MAX), EVENT_ID_USER + 5);
 	CHECK_EQ("-", registry_id(&r, longest, NAMES_MAX), EVENT_ID_USER + 4);
 	CHECK_EQ("-", registry_count(&r), 6);
 
-	/* Another mapping is the same registry. */
+	/* A second mapping is of the same registry. */
 	open_registry(&again);
 	CHECK("-", again.header != r.header);
 	CHECK_EQ("-", registry_count(&again), 6);
@@ -83,12 +83,12 @@ TEST(names)
 	CHECK_STR("-", name_of(&r, EVENT_ID_USER + 6), "three");
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 	registry_close(&r);
-	CHECK("-", r.header == NULL && unit_held(dir, FILE_NAME)); /* by the other one */
+	CHECK("-", r.header == NULL && unit_held(dir, FILE_NAME)); /* by the other mapping */
 	registry_close(&again);
 	CHECK("-", !unit_held(dir, FILE_NAME));
 }
 
-/* One that begins with another's names has them under the same ids, and goes its own way from there. */
+/* A registry that begins as a copy has the same names with the same ids, and develops separately. */
 TEST(seeded)
 {
 	struct registry seed, r, third;
@@ -100,7 +100,7 @@ TEST(seeded)
 		sprintf(name, "name %u", i);
 		registry_id(&seed, name, NAMES_MAX);
 	}
-	CHECK_EQ("-", registry_open(dir, &place, (struct ident){ 1, 2, 3 }, &seed, &r), 0);
+	CHECK_EQ("-", registry_open(dir, &shm_dir, (struct ident){ 1, 2, 3 }, &seed, &r), 0);
 	CHECK_EQ("-", registry_count(&r), 200);
 	for (unsigned i = 0; i < 200; i++) {
 		sprintf(name, "name %u", i);
@@ -110,14 +110,14 @@ TEST(seeded)
 	CHECK_EQ("-", registry_id(&r, "new", NAMES_MAX), EVENT_ID_USER + 200);
 	CHECK_EQ("-", registry_count(&seed), 200);
 	CHECK_EQ("-", registry_id(&seed, "another", NAMES_MAX), EVENT_ID_USER + 200);
-	/* Only who makes it copies. */
+	/* Only the creator copies. */
 	registry_id(&seed, "later", NAMES_MAX);
-	CHECK_EQ("-", registry_open(dir, &place, (struct ident){ 1, 2, 3 }, &seed, &third), 0);
+	CHECK_EQ("-", registry_open(dir, &shm_dir, (struct ident){ 1, 2, 3 }, &seed, &third), 0);
 	CHECK_EQ("-", registry_count(&third), 201);
 	CHECK_STR("-", name_of(&third, EVENT_ID_USER + 200), "new");
 }
 
-/* H18: the index and the names are of others: whatever they say, an answer comes from within. */
+/* H18: other processes can write to the index and the names. Whatever is there, only memory of the registry is read. */
 TEST(nonsense)
 {
 	char name[REGISTRY_NAME_BYTES];
@@ -133,18 +133,18 @@ TEST(nonsense)
 		if (registry_name(&r, EVENT_ID_USER, name))
 			CHECK_EQ("-", strlen(name), REGISTRY_NAME_BYTES - 1);
 		else
-			CHECK("-", at == 0 || at > REGISTRY_PLACES);
+			CHECK("-", at == 0 || at > REGISTRY_ENTRIES);
 		registry_id(&r, "one", NAMES_MAX);
 	}
 	memset(r.header->index, 0xff, sizeof r.header->index);
 	CHECK_EQ("-", registry_id(&r, "two", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
 	CHECK("-", registry_count(&r) <= EVENT_USER_MAX);
-	r.header->places = UINT32_MAX;
+	r.header->entries = UINT32_MAX;
 	memset(r.header->index, 0, sizeof r.header->index);
 	CHECK_EQ("-", registry_id(&r, "two", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
 }
 
-/* By its name there is another file now: that one is not made longer. */
+/* The name now belongs to a new file, which is not extended. */
 TEST(another_by_that_name)
 {
 	struct registry old, r;
@@ -166,12 +166,12 @@ TEST(another_by_that_name)
 	CHECK_EQ("-", registry_count(&r), 0);
 }
 
-/* What a child has mapped from its parent it holds for itself. */
+/* A child holds a registry itself that it maps from its parent's data. */
 static struct registry of_parent;
 
 static void hold_in_child(void *arg)
 {
-	int d = file_directory(&place, false);
+	int d = file_directory(&shm_dir, false);
 
 	registry_hold(d, &of_parent);
 	close(d);
@@ -199,7 +199,7 @@ static void numbered(char *name, unsigned i)
 	sprintf(name, "name %u", i);
 }
 
-/* From its first page of names, 64 of them, to the last that there can be. */
+/* Fills a registry from its first page of names, which has 64 of them, to the maximum. */
 static void fill(struct registry *r)
 {
 	char name[REGISTRY_NAME_BYTES];
@@ -229,15 +229,15 @@ TEST(limit)
 	fill(&r);
 }
 
-/* Names need no tmpfs; children know those that they were born with. */
+/* Names need no tmpfs. A child knows the names that existed when it was forked. */
 TEST(without_tmpfs)
 {
 	struct registry r;
 	int status;
 
-	begin("");
+	begin("size=1m");
 	shm_remount(MS_RDONLY, NULL);
-	CHECK_EQ("-", registry_open(dir, &place, someone, NULL, &r), -EROFS);
+	CHECK_EQ("-", registry_open(dir, &shm_dir, someone, NULL, &r), -EROFS);
 	CHECK("-", r.header == NULL && r.hold.at == NULL);
 	MUST(registry_open_private(NULL, &r) == 0);
 	CHECK_STR("-", r.file, "");
@@ -249,14 +249,14 @@ TEST(without_tmpfs)
 	registry_close(&r);
 }
 
-/* H12: where the tmpfs is full, a name gets no id of its own, and nothing breaks; later it does. */
+/* H12: where the tmpfs is full, a name gets no id of its own and nothing breaks. When there is space, it gets one. */
 TEST(no_space_to_grow)
 {
 	struct registry r;
 	char name[32];
 	unsigned i;
 
-	begin("size=12k,nr_inodes=100");
+	begin("size=24k,nr_inodes=100");
 	open_registry(&r);
 	CHECK("-", r.file[0] != 0);
 	for (i = 0; i < NAMES_MAX; i++) {
@@ -268,34 +268,34 @@ TEST(no_space_to_grow)
 	CHECK_EQ("-", registry_id(&r, name, NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
 	CHECK_EQ("-", registry_count(&r), i);
 	CHECK_EQ("-", registry_id(&r, "name 5", NAMES_MAX), EVENT_ID_USER + 5);
-	shm_remount(0, "size=1m");
+	shm_remount(0, "size=2m");
 	CHECK_EQ("-", registry_id(&r, name, NAMES_MAX), EVENT_ID_USER + i);
 }
 
-/* However often it is tried while there is no space, the names that fit later still have theirs. */
+/* Failed attempts while there is no space do not use up room for later names. */
 TEST(no_space_for_long)
 {
 	struct registry r;
 	char name[32];
 
-	begin("size=8k,nr_inodes=100");
+	begin("size=20k,nr_inodes=100");
 	open_registry(&r);
 	for (unsigned i = 0; i < 64; i++) {
 		numbered(name, i);
 		CHECK_EQ("-", registry_id(&r, name, NAMES_MAX), EVENT_ID_USER + i);
 	}
-	for (int i = 0; i < 2 * REGISTRY_PLACES; i++)
+	for (int i = 0; i < 2 * REGISTRY_ENTRIES; i++)
 		CHECK_EQ("-", registry_id(&r, "no room", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
-	shm_remount(0, "size=1m");
+	shm_remount(0, "size=2m");
 	CHECK_EQ("-", registry_id(&r, "no room", NAMES_MAX), EVENT_ID_USER + 64);
 }
 
-/* What is no registry is not used; that is for the caller to mend. */
+/* Checks that the file is refused. Repairing it is up to the caller. */
 static void check_refused(void)
 {
 	struct registry r;
 
-	CHECK_EQ("-", registry_open(dir, &place, someone, NULL, &r), -EINVAL);
+	CHECK_EQ("-", registry_open(dir, &shm_dir, someone, NULL, &r), -EINVAL);
 	CHECK("-", r.header == NULL && r.hold.at == NULL);
 }
 
@@ -316,7 +316,7 @@ TEST(refused)
 	good.header->size++;
 	check_refused();
 	good.header->size--;
-	good.header->bytes += 1 << 20; /* more than the file has: touching it would be SIGBUS */
+	good.header->bytes += 1 << 20; /* more than the file has, so touching it would raise SIGBUS */
 	open_registry(&r);
 	for (unsigned i = 1; i < 64; i++) {
 		numbered(name, i);
@@ -329,17 +329,20 @@ TEST(refused)
 	good.header->bytes -= 1 << 20;
 	open_registry(&r);
 	CHECK_EQ("-", registry_count(&r), 64);
-	CHECK_EQ("-", registry_look(dir, &place, someone), 64);
-	CHECK_EQ("-", registry_look(dir, &place, (struct ident){ 1, 2, 3 }), 0);
-	/* As many as the caller allows. */
+	CHECK_EQ("-", registry_look(dir, &shm_dir, someone), 64);
+	CHECK_EQ("-", registry_look(dir, &shm_dir, (struct ident){ 1, 2, 3 }), 0);
+	/* At most as many names as the caller allows. */
 	CHECK_EQ("-", registry_id(&r, "one too many", 64), POSIX_TRACE_UNNAMED_USEREVENT);
 	CHECK_EQ("-", registry_id(&r, "one more", 65), EVENT_ID_USER + 64);
 	CHECK_EQ("-", registry_id(&r, "one more", 1000), EVENT_ID_USER + 64);
-	MUST(truncate(strcat(strcpy((char[96]){ 0 }, place.path), "/" FILE_NAME), REGISTRY_NAMES_OFFSET) == 0);
+	MUST(truncate(strcat(strcpy((char[96]){ 0 }, shm_dir.path), "/" FILE_NAME), REGISTRY_NAMES_OFFSET) == 0);
 	check_refused();
 }
 
-/* By the name of its file, as it is known to who was not there: from a log's state, or a directory. */
+/*
+ * The registry is found by the name of its file, as in a log's state or in a directory, by a process without access
+ * to the family's memory.
+ */
 TEST(found)
 {
 	struct registry good, r;
@@ -349,15 +352,15 @@ TEST(found)
 	open_registry(&good);
 	registry_id(&good, "one", NAMES_MAX);
 	descriptors = shm_descriptors();
-	MUST(registry_find(dir, &place, good.file, &r) == 0);
+	MUST(registry_find(dir, &shm_dir, good.file, &r) == 0);
 	CHECK_STR("-", name_of(&r, EVENT_ID_USER), "one");
 	registry_close(&r);
-	CHECK_EQ("-", registry_find(dir, &place, "names-1-2-9", &r), -ENOENT);
-	CHECK_EQ("-", registry_find(dir, &place, "../names-1-2-3", &r), -EINVAL);
-	CHECK_EQ("-", registry_find(dir, &place, "", &r), -EINVAL);
-	CHECK_EQ("-", registry_find(dir, &place, "page-1-2-3", &r), -EINVAL);
+	CHECK_EQ("-", registry_find(dir, &shm_dir, "names-1-2-9", &r), -ENOENT);
+	CHECK_EQ("-", registry_find(dir, &shm_dir, "../names-1-2-3", &r), -EINVAL);
+	CHECK_EQ("-", registry_find(dir, &shm_dir, "", &r), -EINVAL);
+	CHECK_EQ("-", registry_find(dir, &shm_dir, "page-1-2-3", &r), -EINVAL);
 	good.header->magic++;
-	CHECK_EQ("-", registry_find(dir, &place, good.file, &r), -EINVAL);
+	CHECK_EQ("-", registry_find(dir, &shm_dir, good.file, &r), -EINVAL);
 	CHECK("-", r.header == NULL);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 }
@@ -368,7 +371,7 @@ TEST(found)
 #define THREADS 4
 #define NAMES 150
 
-/* Ids that each thread of each process got; in memory that they share. */
+/* Ids that each thread of each process got, in shared memory. */
 static trace_event_id_t (*got)[NAMES];
 
 static void *open_all(void *arg)
@@ -379,7 +382,7 @@ static void *open_all(void *arg)
 
 	open_registry(&r);
 	for (unsigned i = 0; i < NAMES; i++) {
-		/* In an order of its own: half of them start at the same end. */
+		/* Half of the threads go from the first name to the last, the others in orders of their own. */
 		unsigned n = me % 2 ? i : (i * 7 + me) % NAMES;
 
 		numbered(name, n);
@@ -403,7 +406,8 @@ TEST(several_at_once)
 			pthread_t thread[THREADS];
 
 			for (unsigned t = 0; t < THREADS; t++)
-				MUST(pthread_create(&thread[t], NULL, open_all, (void *)(uintptr_t)(p * THREADS + t)) == 0);
+				MUST(pthread_create(&thread[t], NULL, open_all, (void *)(uintptr_t)(p * THREADS + t)) ==
+				     0);
 			for (unsigned t = 0; t < THREADS; t++)
 				pthread_join(thread[t], NULL);
 			_exit(test_failures ? 1 : 0);

@@ -12,9 +12,9 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "base/file.h"
 #include "base/sys.h"
 #include "base/wait.h"
+#include "host/file.h"
 #include "shm.h"
 #include "unit.h"
 
@@ -37,7 +37,7 @@ TEST(attached_once)
 	shm_private("");
 	descriptors = shm_descriptors();
 	CHECK("-", self_peek() == NULL);
-	CHECK_EQ("-", shm_count("/dev/shm", ""), 0); /* nothing happens before the first use (H10) */
+	CHECK_EQ("-", shm_count("/dev/shm", ""), 0); /* nothing is created before the first use (H10) */
 	self = get();
 	CHECK("-", self_peek() == self);
 	CHECK("-", get() == self);
@@ -46,9 +46,9 @@ TEST(attached_once)
 	MUST(self_process(self) && self_process(self)->page);
 	CHECK_EQ("-", self_process(self)->page->pid, getpid());
 	CHECK_EQ("-", shm_count(shm_directory(), "page-"), 1);
-	/* The way of a trace point to the word that says whether anybody traces. */
+	/* The word that a trace point reads to find out whether the process is traced. */
 	CHECK("-", (const void *)__posix_trace_gate == self);
-	CHECK("-", (uint32_t *)(void *)((char *)self + self->gate) == &self_process(self)->page->sum.vacant);
+	CHECK("-", (uint32_t *)(void *)((char *)self + self->gate) == &self_process(self)->page_seen->sum.vacant);
 	CHECK_EQ("-", shm_descriptors(), descriptors);
 }
 
@@ -57,22 +57,23 @@ TEST(failure)
 	struct self *self;
 	int error = 0;
 
-	shm_private("");
+	shm_mounted("");
 	shm_remount(MS_RDONLY, NULL);
 	CHECK("-", self_get(false, &error) == NULL);
 	CHECK_EQ("-", error, EROFS);
 	CHECK("-", self_peek() == NULL);
-	/* Trace points return at once from now on. */
-	CHECK("-", *(const uint32_t *)(const void *)((const char *)__posix_trace_gate + *(const uint64_t *)(const void *)__posix_trace_gate) ==
+	/* From now on trace points return at once. */
+	CHECK("-", *(const uint32_t *)(const void *)((const char *)__posix_trace_gate +
+	                                             *(const uint64_t *)(const void *)__posix_trace_gate) ==
 	      UINT32_MAX);
 	shm_remount(0, "size=1m");
 	error = 0;
-	CHECK("-", self_get(false, &error) == NULL); /* only who creates a stream tries again */
+	CHECK("-", self_get(false, &error) == NULL); /* only a caller that creates a stream tries again */
 	CHECK_EQ("-", error, EROFS);
 	self = self_get(true, &error);
 	MUST(self);
 	CHECK("-", self_process(self) && self->failed == 0 && self_peek() == self);
-	CHECK("-", (uint32_t *)(void *)((char *)self + self->gate) == &self_process(self)->page->sum.vacant);
+	CHECK("-", (uint32_t *)(void *)((char *)self + self->gate) == &self_process(self)->page_seen->sum.vacant);
 }
 
 static void *get_too(void *arg)
@@ -80,7 +81,7 @@ static void *get_too(void *arg)
 	return get();
 }
 
-/* From now on the kernel says yes to all advice, and does nothing. */
+/* From now on the kernel accepts all advice and ignores it. */
 static void ignore_advice(void)
 {
 	struct sock_filter filter[] = {
@@ -96,7 +97,7 @@ static void ignore_advice(void)
 		SKIP("no seccomp filters here");
 }
 
-/* As in an emulator that takes advice for a hint: a child would write as its parent, so nobody records at all. */
+/* As in an emulator that ignores advice: a child would write as if it were its parent, so recording is disabled. */
 TEST(not_wiped)
 {
 	int error = 0;
@@ -127,7 +128,7 @@ TEST(threads_agree)
 	CHECK_EQ("-", shm_count(shm_directory(), "page-"), 1);
 }
 
-/* H1, H2: the child knows nothing of its parent's streams. */
+/* H1, H2: the child does not know its parent's streams. */
 TEST(child)
 {
 	struct self *self;
@@ -138,12 +139,13 @@ TEST(child)
 	self = get();
 	t = self_thread(self);
 	MUST(t);
-	CHECK("-", thread_self == t && t->page_change == &self_process(self)->page->sum.change && t->tid == unit_tid());
+	CHECK("-", thread_self == t && t->page_generation == &self_process(self)->page_seen->sum.generation &&
+	      t->tid == unit_tid());
 	if (fork() == 0) {
 		CHECK("-", self_peek() == NULL);
-		CHECK_EQ("-", self->gate, 0); /* leads to itself: "look" */
+		CHECK_EQ("-", self->gate, 0); /* points to itself, which means "look" */
 		CHECK_EQ("-", t->tid, 0);
-		CHECK("-", t->page_change == NULL && t->ready == 0);
+		CHECK("-", t->page_generation == NULL && t->ready == 0);
 		self = get();
 		CHECK_EQ("-", self_process(self)->ident.pid, getpid());
 		CHECK_EQ("-", self_process(self)->page->pid, getpid());
@@ -154,7 +156,7 @@ TEST(child)
 	wait(&status);
 	CHECK_EQ("-", status, 0);
 	CHECK("-", self_peek() == self && t->tid == unit_tid());
-	CHECK_EQ("-", shm_count(shm_directory(), "page-"), 2); /* the child's is left for whoever comes by */
+	CHECK_EQ("-", shm_count(shm_directory(), "page-"), 2); /* the child's page is left for the next recovery */
 }
 
 /* -- Thread blocks ---------------------------------------------------------------- */
@@ -165,10 +167,11 @@ static void *take_block(void *arg)
 
 	CHECK("-", t && load_relaxed(&t->tid) == unit_tid() && t->pid == (uint32_t)getpid() && thread_self == t);
 	CHECK("-", t && t->pthread == (uint64_t)(uintptr_t)pthread_self());
-	for (int i = 0; t && i < PAGE_SLOTS; i++)
-		CHECK("-", t->lane[i].header == NULL && t->lane[i].chunk == NULL);
+	for (int i = 0; t && i < SLOT_GROUP; i++)
+		CHECK("-", t->writer[i].header == NULL && t->writer[i].chunk == NULL);
 	if (t)
-		t->lane[3] = (struct lane){ .header = (void *)1, .attached = (void *)1 }; /* dirt, for the next one */
+		/* Left for the next owner of the block to reset. */
+		t->writer[3] = (struct writer){ .header = (void *)1, .attached = (void *)1 };
 	return t;
 }
 
@@ -191,7 +194,7 @@ TEST(blocks_of_the_dead)
 		if (k == blocks && blocks < KNOWN)
 			known[blocks++] = t;
 	}
-	CHECK_OP("-", blocks, <=, 17); /* those of one slab, and one that had not quite ended */
+	CHECK_OP("-", blocks, <=, 17); /* one slab, and the block of a thread that had not quite ended */
 }
 
 static uint32_t arrived;
@@ -233,7 +236,10 @@ static void *take_block_at_once(void *arg)
 	return t;
 }
 
-/* Some twice as many as there ever were at once, a few more if all come together; and the dead leave theirs to others. */
+/*
+ * About twice as many blocks as threads at the same time, and a few more if all start at once. Blocks of dead
+ * threads are reused.
+ */
 TEST(blocks_of_many)
 {
 	enum { COUNT = 200, SETS = 6 };
@@ -252,7 +258,7 @@ TEST(blocks_of_many)
 	}
 }
 
-/* -- Waiting for those that are inside ----------------------------------------------- */
+/* -- Waiting for threads within a trace point ---------------------------------------- */
 
 static struct thread *others;
 
@@ -281,24 +287,24 @@ static void check_inside(void *how)
 	MUST(pthread_create(&thread, NULL, be_inside, how) == 0);
 	while (!(t = load_acquire(&others)))
 		sched_yield();
-	CHECK("-", !self_wait_outside(self, 3));
+	CHECK("-", !self_wait_quiescent(self, 3));
 	store_release(&others, NULL);
-	CHECK("-", self_wait_outside(self, 100000));
+	CHECK("-", self_wait_quiescent(self, 100000));
 	pthread_join(thread, NULL);
-	CHECK("-", self_wait_outside(self, 0));
-	/* One that was killed inside does not come out. */
+	CHECK("-", self_wait_quiescent(self, 0));
+	/* A thread that was killed inside a trace point is not waited for. */
 	store_relaxed(&t->ready, (uintptr_t)&t);
 	t->tid = unit_dead_thread();
-	CHECK("-", self_wait_outside(self, 0));
+	CHECK("-", self_wait_quiescent(self, 0));
 }
 
-TEST(wait_outside)
+TEST(wait_quiescent)
 {
 	shm_private("");
 	if (!barrier_register())
 		SKIP("no membarrier() here");
 	self_thread(get());
-	CHECK("-", self_wait_outside(get(), 0)); /* the caller itself does not count */
+	CHECK("-", self_wait_quiescent(get(), 0)); /* the caller itself does not count */
 	check_inside(NULL);
 	check_inside(&others);
 }
@@ -317,18 +323,18 @@ TEST(mapped)
 	at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	unlinkat(dir, "file", 0);
 	rmdir(path);
-	MUST(self_registry()); /* from then on children are prepared for */
+	MUST(self_registry()); /* from now on forks are prepared */
 	self_mapped((uint32_t)getpid(), at, 4096);
 	at[0] = 1;
 	if (fork() == 0) {
-		at[0] = 2; /* goes nowhere */
+		at[0] = 2; /* has no effect in the parent */
 		_exit(0);
 	}
 	wait(&status);
 	CHECK_EQ("-", at[0], 1);
 	self_unmapped(at);
 	if (fork() == 0) {
-		at[0] = 3; /* not the library's business any more */
+		at[0] = 3; /* shared memory that is no longer registered */
 		_exit(0);
 	}
 	wait(&status);
@@ -364,7 +370,7 @@ TEST(names)
 	CHECK_EQ("-", (uintptr_t)id, EVENT_ID_USER + 2);
 
 	if (fork() == 0) {
-		/* What it was born with it keeps; what it adds is its own. */
+		/* The child keeps the names that existed at the fork, and the names it adds are its own. */
 		CHECK_EQ("-", self_event_id("two"), two);
 		CHECK_EQ("-", self_event_id("child"), EVENT_ID_USER + 3);
 		CHECK("-", registry_name(self_registry(), one, name));
@@ -378,5 +384,5 @@ TEST(names)
 }
 
 TEST_MAIN(TEST_ENTRY(attached_once), TEST_ENTRY(failure), TEST_ENTRY(not_wiped), TEST_ENTRY(threads_agree),
-          TEST_ENTRY(child), TEST_ENTRY(blocks_of_the_dead), TEST_ENTRY(blocks_of_the_living), TEST_ENTRY(blocks_of_many), TEST_ENTRY(wait_outside), TEST_ENTRY(mapped),
-          TEST_ENTRY(names))
+          TEST_ENTRY(child), TEST_ENTRY(blocks_of_the_dead), TEST_ENTRY(blocks_of_the_living),
+          TEST_ENTRY(blocks_of_many), TEST_ENTRY(wait_quiescent), TEST_ENTRY(mapped), TEST_ENTRY(names))

@@ -1,5 +1,5 @@
 /*
- * sys.c - src/base/sys.c: results as in the kernel, and errno as it was
+ * sys.c - src/base/sys.c: results as from the kernel, errno unchanged
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +17,7 @@
 
 #define ERRNO_BEFORE 4711
 
-/* Every one of them, made to fail. */
+/* Each function, made to fail. */
 TEST(errno_kept)
 {
 	struct timespec past = { 1, 0 };
@@ -70,7 +70,7 @@ TEST(errno_kept)
 	CHECK_EQ("-", errno, ERRNO_BEFORE);
 }
 
-TEST(who)
+TEST(ref)
 {
 	char name[16] = "";
 
@@ -122,13 +122,13 @@ TEST(missing_in_child)
 
 	MUST(p && sys_not_on_fork(p, 4096) == 0);
 	if (fork() == 0)
-		_exit(msync(p, 4096, MS_ASYNC) == 0 || errno != ENOMEM); /* nothing is mapped there */
+		_exit(msync(p, 4096, MS_ASYNC) == 0 || errno != ENOMEM); /* nothing is mapped at the address */
 	wait(&status);
 	CHECK_EQ("-", status, 0);
 	CHECK_EQ("-", p[0], 0);
 }
 
-/* Pages that nobody can touch, but that keep the file open. */
+/* Pages that cannot be accessed, but keep the file open. */
 TEST(untouched)
 {
 	int fd = memfd_create("unit", MFD_CLOEXEC), ends[2];
@@ -139,7 +139,7 @@ TEST(untouched)
 	MUST(p);
 	close(fd);
 	MUST(pipe(ends) == 0);
-	if (!getenv("TEST_SLOW")) /* valgrind knows it too, and says so */
+	if (!getenv("TEST_SLOW")) /* valgrind would report the write */
 		CHECK("-", write(ends[1], p, 1) < 0 && errno == EFAULT);
 	sys_unmap(p, 4096);
 }
@@ -156,7 +156,7 @@ TEST(written)
 	CHECK("-", memcmp(buf, "\0abc", 4) == 0);
 }
 
-/* By position beyond what 32 bits hold, and the position of the descriptor is where it was. */
+/* Positions beyond 32 bits. The file offset of the descriptor stays where it was. */
 TEST(by_position)
 {
 	const uint64_t far = UINT64_C(0x123456789a);
@@ -180,13 +180,13 @@ TEST(by_position)
 	CHECK_EQ("-", st.st_size, far - 1);
 	CHECK_EQ("-", sys_sync_data(fd), 0);
 
-	/* Space without a size. */
+	/* Reserves space without changing the size. */
 	CHECK_EQ("-", sys_truncate(fd, 10), 0);
 	CHECK_EQ("-", sys_reserve_space(fd, 100000), 0);
 	MUST(fstat(fd, &st) == 0);
 	CHECK("-", st.st_size == 10 && st.st_blocks * 512 >= 100000);
 
-	/* A second descriptor is the same file, is closed by exec, and never one of the first three. */
+	/* The duplicate refers to the same file, is closed by exec, and is never one of the first three descriptors. */
 	close(0);
 	other = sys_dup(fd);
 	CHECK("-", other > 2 && fcntl(other, F_GETFD) == FD_CLOEXEC && lseek(other, 0, SEEK_CUR) == 3);
@@ -207,13 +207,13 @@ TEST(links)
 	CHECK_EQ("-", sys_read_link("link", buf, sizeof buf), 14);
 	CHECK_STR("-", buf, "where it leads");
 	memset(buf, '#', sizeof buf);
-	CHECK_EQ("-", sys_read_link("link", buf, 6), 5); /* as far as there is room */
+	CHECK_EQ("-", sys_read_link("link", buf, 6), 5); /* as much as fits */
 	CHECK("-", memcmp(buf, "where\0#", 7) == 0);
 	unlinkat(dir, "link", 0);
 	rmdir(path);
 }
 
-/* A pipe that is full and does not wait. */
+/* A full, non-blocking pipe. */
 static void *empty(void *fd)
 {
 	char buf[4096];
@@ -243,22 +243,22 @@ TEST(writable)
 	CHECK_EQ("-", sys_write(ends[1], page, sizeof page), sizeof page);
 	pthread_join(thread, NULL);
 	close(ends[0]);
-	CHECK("-", sys_wait_writable(ends[1]) > 0); /* its end can be seen */
+	CHECK("-", sys_wait_writable(ends[1]) > 0); /* the closed reading end wakes the caller */
 }
 
-/* -- H27: descriptors of one thread's own ------------------------------------------------------- */
+/* -- H27: a descriptor table of one thread ------------------------------------------------------- */
 
 static struct {
 	int fd;
 	int result;
-	unsigned before, after; /* how many it had */
-	int other; /* one that it opened itself */
+	unsigned before, after; /* number of descriptors */
+	int other; /* a descriptor that the thread opened itself */
 	uint32_t step;
 } own;
 
 static unsigned open_descriptors(void)
 {
-	return (unsigned)shm_count("/proc/thread-self/fd", "") - 1; /* that of the directory not counted */
+	return (unsigned)shm_count("/proc/thread-self/fd", "") - 1; /* without that of the directory */
 }
 
 static void step(uint32_t to)
@@ -282,7 +282,7 @@ static void *keep_one(void *arg)
 	own.after = open_descriptors();
 	own.other = open("/dev/null", O_RDONLY);
 	step(1);
-	wait_step(2); /* the process has closed it, and opened others */
+	wait_step(2); /* by now the process has closed it and opened others */
 	CHECK_EQ("-", sys_write_at(own.fd, "mine", 4, 0), 4);
 	CHECK_EQ("-", open_descriptors(), own.after + 1);
 	return NULL;
@@ -304,7 +304,7 @@ static void check_own(int fd)
 		SKIP("no table of descriptors for a thread here");
 	CHECK_EQ("-", own.before, before + 1);
 	CHECK_EQ("-", own.after, 1);
-	/* Neither has anything changed here, nor does what either of them opens or closes. */
+	/* The process's table has not changed, and is independent of what either of them opens or closes. */
 	CHECK_EQ("-", open_descriptors(), before + 1);
 	for (int i = 0; i < 3; i++)
 		others += fcntl(i, F_GETFD) >= 0;
@@ -324,9 +324,9 @@ TEST(own_descriptors)
 
 	if (test_in_valgrind())
 		SKIP("valgrind has some of its own there");
-	check_own(fcntl(fd, F_DUPFD, 57)); /* in between */
-	check_own(fcntl(fd, F_DUPFD, 500)); /* the last */
-	/* The first there is. */
+	check_own(fcntl(fd, F_DUPFD, 57)); /* in the middle */
+	check_own(fcntl(fd, F_DUPFD, 500)); /* the last descriptor */
+	/* The first descriptor. */
 	zero = dup(0);
 	MUST(dup2(fd, 0) == 0 && zero > 0);
 	own.fd = 0;
@@ -345,7 +345,7 @@ TEST(own_descriptors)
 	MUST(dup2(zero, 0) == 0);
 }
 
-/* For so long, whatever the clock says. */
+/* A wait for a span of time does not depend on a clock that can be set. */
 static void *wake_at_once(void *arg)
 {
 	uint32_t *word = arg;
@@ -374,7 +374,7 @@ TEST(sleeping_for)
 	pthread_join(thread, NULL);
 }
 
-/* Signals that are a whole thread's: those too that the C library keeps for itself stay open. */
+/* Blocks all signals of a thread except those that the C library uses internally. */
 TEST(signals_of_a_thread)
 {
 	uint64_t before = sys_signals_block_thread(), now;
@@ -384,7 +384,8 @@ TEST(signals_of_a_thread)
 	if (now >> (SIGRTMAX - 1) == 0)
 		SKIP("not all signals of the kernel are there");
 	for (int signal = 1; signal < 64; signal++) {
-		bool blocked = now >> (signal - 1) & 1, fault = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+		bool blocked = now >> (signal - 1) & 1, fault = signal == SIGSEGV || signal == SIGBUS ||
+			signal == SIGILL || signal == SIGFPE ||
 		                                                signal == SIGTRAP || signal == SIGSYS;
 
 		if (signal == SIGKILL || signal == SIGSTOP)
@@ -396,7 +397,7 @@ TEST(signals_of_a_thread)
 	}
 }
 
-/* Locks of an open file: of two of the same process too, and far behind the end. */
+/* Locks of open file descriptions also exclude each other within a process, far beyond the end of the file. */
 TEST(locks)
 {
 	const int64_t far = INT64_C(0x706f736978740000);
@@ -418,14 +419,14 @@ TEST(locks)
 	CHECK_EQ("-", sys_lock(fd[2], true, far, 2), -EAGAIN);
 	CHECK_EQ("-", sys_lock_probe(fd[2], far, 1), 1);
 	CHECK_EQ("-", sys_lock_probe(fd[2], far + 2, 1), 0);
-	CHECK_EQ("-", sys_lock_probe(fd[0], far, 1), 0); /* its own is none */
+	CHECK_EQ("-", sys_lock_probe(fd[0], far, 1), 0); /* a descriptor does not see its own lock */
 	close(fd[0]);
 	CHECK_EQ("-", sys_lock_probe(fd[2], far, 1), 0);
 	close(fd[1]);
 	CHECK_EQ("-", sys_lock(fd[2], true, far, 2), 0);
 }
 
-/* Never in the place of something that is there. */
+/* Does not replace an existing file. */
 TEST(renamed)
 {
 	char path[32];
@@ -527,7 +528,7 @@ TEST(reserved)
 	limit = (struct rlimit){ 4096, before.rlim_max };
 	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 	CHECK_EQ("-", sys_reserve(fd, 6000), -EFBIG);
-	MUST(setrlimit(RLIMIT_FSIZE, &before) == 0); /* script/coverage writes at the end */
+	MUST(setrlimit(RLIMIT_FSIZE, &before) == 0); /* script/coverage writes at exit */
 }
 
 static int handled;
@@ -549,7 +550,7 @@ TEST(signals_blocked)
 	CHECK_EQ("-", handled, 0);
 	sigprocmask(SIG_BLOCK, NULL, &after);
 	CHECK("-", sigismember(&after, SIGUSR1) == 1 && sigismember(&after, SIGALRM) == 1);
-	/* An address that cannot be read must reach the program's own handler. */
+	/* A fault on an unreadable address must reach the application's handler. */
 	CHECK("-", sigismember(&after, SIGSEGV) == 0 && sigismember(&after, SIGBUS) == 0);
 	sys_signals_restore(old);
 	sanitizer_signals();
@@ -595,10 +596,9 @@ TEST(sleeping)
 	pthread_join(thread, NULL);
 }
 
-TEST_MAIN(TEST_ENTRY(errno_kept), TEST_ENTRY(who), TEST_ENTRY(memory), TEST_ENTRY(wiped_in_child),
+TEST_MAIN(TEST_ENTRY(errno_kept), TEST_ENTRY(ref), TEST_ENTRY(memory), TEST_ENTRY(wiped_in_child),
           TEST_ENTRY(missing_in_child), TEST_ENTRY(untouched), TEST_ENTRY(written), TEST_ENTRY(locks),
-          TEST_ENTRY(renamed), TEST_ENTRY(users),
-          TEST_ENTRY(limits), TEST_ENTRY(family),
-          TEST_ENTRY(processors), TEST_ENTRY(reserved), TEST_ENTRY(signals_blocked), TEST_ENTRY(sleeping),
-          TEST_ENTRY(by_position), TEST_ENTRY(links), TEST_ENTRY(writable), TEST_ENTRY(own_descriptors), TEST_ENTRY(sleeping_for),
+          TEST_ENTRY(renamed), TEST_ENTRY(users), TEST_ENTRY(limits), TEST_ENTRY(family), TEST_ENTRY(processors),
+          TEST_ENTRY(reserved), TEST_ENTRY(signals_blocked), TEST_ENTRY(sleeping), TEST_ENTRY(by_position),
+          TEST_ENTRY(links), TEST_ENTRY(writable), TEST_ENTRY(own_descriptors), TEST_ENTRY(sleeping_for),
           TEST_ENTRY(signals_of_a_thread))

@@ -1,5 +1,5 @@
 /*
- * target.c - src/control/target.c: which process is meant, may it be traced, and where its files are
+ * target.c - src/control/target.c: which process a pid means, whether it may be traced, and where its files are
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,11 +30,11 @@ TEST(self)
 	MUST(t.self && t.page && t.names);
 	CHECK("-", t.page == self_process(t.self)->page);
 	CHECK("-", ident_same(t.ident, unit_ident()));
-	CHECK_STR("-", t.place.path, shm_directory());
-	CHECK("-", !t.place.guarded);
+	CHECK_STR("-", t.shm_dir.path, shm_directory());
+	CHECK("-", !t.shm_dir.guarded);
 	CHECK_EQ("-", open_target(getpid()), 0);
 	CHECK("-", t.self != NULL);
-	target_leave(&t); /* what the process itself uses stays */
+	target_leave(&t); /* the process's own page and registry stay */
 	target_close(&t);
 	file_name_once(name, "page", unit_ident());
 	CHECK("-", unit_held(target_directory(&t), name));
@@ -47,14 +47,14 @@ TEST(nobody)
 
 	shm_private("");
 	CHECK_EQ("-", open_target(-1), ESRCH);
-	CHECK_EQ("-", open_target(-getpid()), ESRCH); /* no process groups */
+	CHECK_EQ("-", open_target(-getpid()), ESRCH); /* process groups are not accepted */
 	CHECK_EQ("-", open_target(INT_MIN), ESRCH);
 	CHECK_EQ("-", open_target(INT_MAX), ESRCH);
-	CHECK_EQ("-", open_target(thread), ESRCH); /* a thread is no process */
+	CHECK_EQ("-", open_target(thread), ESRCH); /* nor are thread ids */
 	child = unit_child(NULL, NULL);
 	unit_kill_child(&child);
 	CHECK_EQ("-", open_target(child.pid), ESRCH);
-	CHECK("-", shm_count(shm_directory(), "") <= 0); /* and nothing was made */
+	CHECK("-", shm_count(shm_directory(), "") <= 0); /* nothing was created */
 }
 
 static int count(const char *kind)
@@ -62,7 +62,7 @@ static int count(const char *kind)
 	return shm_count(shm_directory(), kind);
 }
 
-/* One that has never come to a trace call. */
+/* A process that has never made a trace call. */
 TEST(another)
 {
 	struct unit_child child;
@@ -79,8 +79,8 @@ TEST(another)
 	CHECK_EQ("-", count("names-"), 1);
 	CHECK_EQ("-", count(""), 2);
 	target_leave(&t);
-	CHECK_EQ("-", count(""), 0); /* nobody else used them */
-	CHECK("-", procpage_is(t.page, child.ident)); /* the memory stays */
+	CHECK_EQ("-", count(""), 0); /* not used by another process */
+	CHECK("-", procpage_is(t.page, child.ident)); /* the memory stays mapped */
 	target_close(&t);
 	unit_end_child(&child);
 }
@@ -93,7 +93,7 @@ static void attach_itself(void *arg)
 	MUST(self_event_id("childs") == EVENT_ID_USER);
 }
 
-/* One that uses its page and names itself: they are the same, and stay. */
+/* A process that already has a page and names: the controller uses the same files, and they stay. */
 TEST(another_that_traces)
 {
 	struct unit_child child;
@@ -110,7 +110,7 @@ TEST(another_that_traces)
 	unit_kill_child(&child);
 }
 
-/* Several controllers, and the process comes to trace later: all have the same files, until the last has gone. */
+/* With several controllers, and a process that traces later, all use the same files until the last one leaves. */
 static void open_parent_of(void *pid)
 {
 	MUST(target_open(*(pid_t *)pid, &t) == 0);
@@ -126,7 +126,7 @@ TEST(several_controllers)
 	CHECK_EQ("-", open_target(child.pid), 0);
 	CHECK_EQ("-", count(""), 2);
 	target_close(&t);
-	CHECK_EQ("-", count(""), 2); /* the other one has them */
+	CHECK_EQ("-", count(""), 2); /* the other controller uses them */
 	unit_kill_child(&controller);
 	CHECK_EQ("-", open_target(child.pid), 0);
 	target_close(&t);
@@ -134,7 +134,7 @@ TEST(several_controllers)
 	unit_end_child(&child);
 }
 
-/* It has ended, and waits to be reaped: still a process. */
+/* A zombie is still a process. */
 TEST(ended)
 {
 	struct unit_child child;
@@ -150,7 +150,7 @@ TEST(ended)
 	CHECK_EQ("-", open_target(child.pid), ESRCH);
 }
 
-/* Ids that a child was born with mean the same to its controller. */
+/* The ids that a child inherited mean the same to its controller. */
 TEST(born_with_names)
 {
 	struct unit_child child;
@@ -167,7 +167,7 @@ TEST(born_with_names)
 	CHECK_EQ("-", open_target(child.pid), 0);
 	CHECK_EQ("-", registry_count(t.names), 100);
 	CHECK("-", registry_name(t.names, EVENT_ID_USER + 42, name) && strcmp(name, "name 42") == 0);
-	CHECK("-", !ident_same(t.registry.id, unit_ident())); /* but it goes its own way: no family */
+	CHECK("-", !ident_same(t.registry.id, unit_ident())); /* but the registry is separate: not a family */
 	target_close(&t);
 	unit_end_child(&child);
 }
@@ -192,6 +192,7 @@ TEST(somebody_elses)
 
 	if (geteuid() != 0)
 		SKIP("only root has children of several users");
+	NEEDS_OTHERS();
 	shm_private("");
 	same = unit_child(become, (void *)65533);
 	hidden = unit_child(become_and_hide, (void *)65533);
@@ -199,11 +200,11 @@ TEST(somebody_elses)
 	become((void *)65533);
 	CHECK_EQ("-", open_target(hidden.pid), EPERM);
 	CHECK_EQ("-", open_target(other.pid), EPERM);
-	CHECK_EQ("-", open_target(getppid()), EPERM); /* root's */
+	CHECK_EQ("-", open_target(getppid()), EPERM); /* root's process */
 	CHECK_EQ("-", open_target(1), EPERM);
 	CHECK_EQ("-", shm_count("/dev/shm", ""), 0);
 	CHECK_EQ("-", open_target(same.pid), 0);
-	CHECK("-", !t.place.guarded);
+	CHECK("-", !t.shm_dir.guarded);
 	target_close(&t);
 	close(same.end);
 	close(hidden.end);
@@ -217,16 +218,17 @@ TEST(as_root)
 
 	if (geteuid() != 0)
 		SKIP("not root");
+	NEEDS_OTHERS();
 	shm_private("");
 	child[0] = unit_child(become, (void *)65534);
 	child[1] = unit_child(become_and_hide, (void *)65534);
 	for (int i = 0; i < 2; i++) {
 		CHECK_EQ("-", open_target(child[i].pid), 0);
-		CHECK_STR("-", t.place.path, "/dev/shm/posixtrace-65534");
-		CHECK("-", t.place.guarded);
-		MUST(stat(t.place.path, &st) == 0);
+		CHECK_STR("-", t.shm_dir.path, "/dev/shm/posixtrace-65534");
+		CHECK("-", t.shm_dir.guarded);
+		MUST(stat(t.shm_dir.path, &st) == 0);
 		CHECK("-", st.st_uid == 65534 && (st.st_mode & 07777) == 0700);
-		CHECK_EQ("-", shm_count(t.place.path, ""), 2);
+		CHECK_EQ("-", shm_count(t.shm_dir.path, ""), 2);
 		target_close(&t);
 		CHECK_EQ("-", shm_count("/dev/shm/posixtrace-65534", ""), 0);
 	}
@@ -234,7 +236,7 @@ TEST(as_root)
 	unit_end_child(&child[0]);
 }
 
-/* What root has made, the process itself uses: it comes to trace later, and finds the entry there. */
+/* Files that root created are used by the process itself: it traces later, and finds the entry. */
 static int go[2], done[2];
 
 static void attach_when_told(void *arg)
@@ -262,6 +264,7 @@ TEST(made_by_root)
 
 	if (geteuid() != 0)
 		SKIP("not root");
+	NEEDS_OTHERS();
 	shm_private("");
 	MUST(pipe(go) == 0 && pipe(done) == 0);
 	child = unit_child(attach_when_told, (void *)65534);

@@ -1,5 +1,5 @@
 /*
- * text.c - src/base/text.h: names put together from pieces
+ * text.c - src/base/text.h: names made of several parts
  *
  * SPDX-License-Identifier: MIT
  */
@@ -41,7 +41,7 @@ TEST(numbers)
 	CHECK_EQ("-", text_number("-1"), 0);
 }
 
-/* What does not fit is left out, and nothing behind the buffer is touched. */
+/* Text that does not fit is left out, and nothing is written beyond the buffer. */
 TEST(no_room)
 {
 	char buf[8];

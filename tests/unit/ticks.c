@@ -7,7 +7,7 @@
 
 #include "unit.h"
 
-/* How far two clocks read one after the other may be apart on a machine that does something else too. */
+/* How far two clocks may be apart that are read one after the other on a busy machine. */
 #define SLACK_NS 200000
 
 TEST(rises)
@@ -26,7 +26,8 @@ TEST(rises)
 			uint64_t t = ticks_read(kind[k]);
 
 			if (t < last || t == 0)
-				TEST_FAIL("-", "kind %u: %llu after %llu", kind[k], (unsigned long long)t, (unsigned long long)last);
+				TEST_FAIL("-", "kind %u: %llu after %llu", kind[k], (unsigned long long)t,
+				          (unsigned long long)last);
 			last = t;
 		}
 	}
@@ -49,7 +50,10 @@ TEST(slope)
 	struct anchor a = { 1000, 500 }, b = { 3000, 1500 }, later = { 3000, 400 };
 
 	CHECK("-", anchor_slope(&a, &b) == 0.5);
-	/* Nothing can be told from two that are one, or the wrong way round: time stands still, and does not run backwards. */
+	/*
+	 * Two equal anchors, or two in the wrong order, give no slope: time stands still, and does not run
+	 * backwards.
+	 */
 	CHECK("-", anchor_slope(&a, &a) == 0);
 	CHECK("-", anchor_slope(&b, &a) == 0);
 	CHECK("-", anchor_slope(&a, &later) == 0);
@@ -59,7 +63,10 @@ TEST(slope)
 	CHECK_EQ("-", anchor_convert(&a, 0, 1u << 30), 500);
 }
 
-/* What was read between two anchors is converted to a time between them, and later is never earlier. */
+/*
+ * Ticks read between two anchors are converted to a time between them, and later ticks to a time that is not
+ * earlier.
+ */
 TEST(conversion)
 {
 	enum { COUNT = 2000 };
@@ -94,7 +101,7 @@ TEST(conversion)
 	CHECK("-", llabs(anchor_convert(&a, slope, b.ticks) - b.monotonic) <= 1);
 }
 
-/* Large numbers, as on a machine that has been running for years: neighbouring ticks still keep their order. */
+/* Large numbers, as on a machine that has been running for years: neighbouring ticks keep their order. */
 TEST(large)
 {
 	struct anchor a = { UINT64_C(3) << 58, INT64_C(300000000000000000) };
@@ -106,7 +113,8 @@ TEST(large)
 		int64_t ns = anchor_convert(&a, slope, t);
 
 		if (ns < last || ns > b.monotonic) {
-			TEST_FAIL("-", "at %llu: %lld after %lld", (unsigned long long)(t - a.ticks), (long long)ns, (long long)last);
+			TEST_FAIL("-", "at %llu: %lld after %lld", (unsigned long long)(t - a.ticks), (long long)ns,
+			          (long long)last);
 			break;
 		}
 		last = ns;
@@ -114,7 +122,10 @@ TEST(large)
 	CHECK("-", b.monotonic - last < 10);
 }
 
-/* Ticks that nobody has read, of a hostile stream: a time that is far away, on the right side, and that a day can be added to. */
+/*
+ * Forged ticks of a hostile stream are converted to a time that is far away in the right direction, and to which a
+ * day can be added.
+ */
 TEST(far)
 {
 	struct anchor a = { 1000, INT64_C(3000000000000000000) };
@@ -126,4 +137,5 @@ TEST(far)
 	CHECK_OP("-", anchor_convert(&a, 2, a.ticks + INT64_MAX) + day, >, 0);
 }
 
-TEST_MAIN(TEST_ENTRY(rises), TEST_ENTRY(anchors), TEST_ENTRY(slope), TEST_ENTRY(conversion), TEST_ENTRY(large), TEST_ENTRY(far))
+TEST_MAIN(TEST_ENTRY(rises), TEST_ENTRY(anchors), TEST_ENTRY(slope), TEST_ENTRY(conversion), TEST_ENTRY(large),
+          TEST_ENTRY(far))

@@ -1,5 +1,5 @@
 /*
- * unit.h - what several tests of single parts need: threads that are dead, streams that are in no directory
+ * unit.h - helpers of the unit tests: dead threads, streams without a file name
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "base/atomic.h"
-#include "base/ident.h"
 #include "base/ticks.h"
+#include "host/ident.h"
 #include "model/attr.h"
 #include "model/record.h"
 #include "read/merge.h"
@@ -41,7 +41,7 @@ static inline void *unit_store_tid(void *p)
 	return NULL;
 }
 
-/* The id of a thread that has ended. */
+/* Returns the id of a thread that has ended. */
 static inline uint32_t unit_dead_thread(void)
 {
 	pthread_t thread;
@@ -49,13 +49,13 @@ static inline uint32_t unit_dead_thread(void)
 
 	MUST(pthread_create(&thread, NULL, unit_store_tid, &tid) == 0);
 	MUST(pthread_join(thread, NULL) == 0);
-	/* The kernel needs another moment than pthread_join() does. */
+	/* The kernel may need a moment longer than pthread_join(). */
 	for (int i = 0; i < 1000 && syscall(SYS_tkill, tid, 0) == 0; i++)
 		unit_sleep_ms(1);
 	return tid;
 }
 
-/* A thread that lives until the test ends. */
+/* Stores its thread id and lives until the test ends. */
 static inline void *unit_live(void *p)
 {
 	store_release((uint32_t *)p, unit_tid());
@@ -76,7 +76,7 @@ static inline uint32_t unit_living_thread(void)
 	return load_relaxed(&tid);
 }
 
-/* A directory of the test's own in shared memory; gone as soon as it has been opened, if nobody makes files in it. */
+/* Creates a directory in /dev/shm, sets path, and returns a descriptor of it. The caller removes the directory. */
 static inline int unit_directory(char path[32])
 {
 	int fd;
@@ -89,17 +89,17 @@ static inline int unit_directory(char path[32])
 	return fd;
 }
 
-/* Such a directory as a place: of this user, and unguarded. */
-static inline struct place unit_place(const char *path)
+/* Returns the directory as a shm_dir of this user, unguarded. */
+static inline struct shm_dir unit_shm_dir(const char *path)
 {
-	struct place place = { .owner = geteuid(), .group = getegid() };
+	struct shm_dir shm_dir = { .owner = geteuid(), .group = getegid() };
 
-	MUST(strlen(path) < sizeof place.path);
-	strcpy(place.path, path);
-	return place;
+	MUST(strlen(path) < sizeof shm_dir.path);
+	strcpy(shm_dir.path, path);
+	return shm_dir;
 }
 
-/* Does somebody hold the file? */
+/* Returns whether the file is held. */
 static inline bool unit_held(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDWR | O_CLOEXEC);
@@ -111,7 +111,7 @@ static inline bool unit_held(int dir, const char *name)
 	return held;
 }
 
-/* Who this process is. */
+/* Returns the identity of this process. */
 static inline struct ident unit_ident(void)
 {
 	struct ident id;
@@ -120,11 +120,11 @@ static inline struct ident unit_ident(void)
 	return id;
 }
 
-/* The same, for its parent. False: nobody reads. */
+/* Sends it to another process. Returns false if no process reads. */
 static inline bool unit_send_ident(int fd)
 {
 	struct ident self = unit_ident();
-	uint64_t word[3] = { self.pid, self.start, self.space }; /* a struct has bytes that nobody has set */
+	uint64_t word[3] = { self.pid, self.start, self.pidns }; /* the struct has uninitialized padding */
 
 	return write(fd, word, sizeof word) == sizeof word;
 }
@@ -137,11 +137,11 @@ static inline struct ident unit_receive_ident(int fd)
 	return (struct ident){ (uint32_t)word[0], word[1], (uint32_t)word[2] };
 }
 
-/* A child that lives until unit_end_child(), and runs f first; it is known to have run when this returns. */
+/* A child that runs f and then lives until unit_end_child(). unit_child() returns when f has run. */
 struct unit_child {
 	pid_t pid;
 	struct ident ident;
-	int end; /* closed: it ends */
+	int end; /* the child ends when this is closed */
 };
 
 static inline struct unit_child unit_child(void (*f)(void *arg), void *arg)
@@ -191,24 +191,24 @@ static inline void unit_kill_child(const struct unit_child *child)
 	close(child->end);
 }
 
-/* A chunk that nobody claims is emptied, by this thread: so many events are lost. */
+/* Recycles a chunk that is not locked. Returns how many events were lost. */
 static inline uint32_t unit_recycle(const struct stream *s, struct chunk *c)
 {
 	uint32_t lost;
 
-	MUST(chunk_claim(s, c, unit_tid(), true));
+	MUST(chunk_trylock(s, c, unit_tid(), true));
 	lost = chunk_recycle(s, c);
-	chunk_unclaim(c);
+	chunk_unlock(c);
 	return lost;
 }
 
-/* Takes the next event: its ticks, and the chunk that it was in; 0: there is none. */
+/* Consumes the next event. Returns its ticks and sets *chunk, or returns 0 if there is none. */
 static inline uint64_t unit_next(struct merge *m, uint32_t *chunk)
 {
 	while (merge_next(m, chunk) == MERGE_RECORD) {
 		uint64_t ticks = m->cursor[*chunk].head.ticks;
 
-		if (merge_take(m, *chunk, NULL, 0))
+		if (merge_read(m, *chunk, NULL, 0))
 			return ticks;
 	}
 	return 0;
@@ -222,7 +222,7 @@ static inline void unit_attr(struct attr *a, uint64_t stream_size, uint32_t data
 	a->stream_policy = policy;
 }
 
-/* A stream that is in no directory any more. */
+/* Creates a stream whose file has been unlinked. */
 static inline void unit_stream(struct stream *s, uint64_t stream_size, uint32_t data_size, int policy)
 {
 	struct stream_origin origin = { .creator = { 1, 2, 0 }, .target = { 1, 2, 0 }, .serial = 3 };
@@ -230,10 +230,10 @@ static inline void unit_stream(struct stream *s, uint64_t stream_size, uint32_t 
 	struct attr attr;
 	char path[32];
 	int dir = unit_directory(path), r;
-	struct place place = unit_place(path);
+	struct shm_dir shm_dir = unit_shm_dir(path);
 
 	unit_attr(&attr, stream_size, data_size, policy);
-	r = stream_create(dir, &place, &origin, &attr, false, s, &hold);
+	r = stream_create(dir, &shm_dir, &origin, &attr, false, s, &hold);
 	lock_release(&hold);
 	unlinkat(dir, "stream-1-2-3", 0);
 	close(dir);
@@ -241,7 +241,7 @@ static inline void unit_stream(struct stream *s, uint64_t stream_size, uint32_t 
 	MUST(r == 0);
 }
 
-/* What a writer does, with ticks of the test's choice: appends to a chunk, without asking whose it is. */
+/* Append records to a chunk as a writer does, with ticks chosen by the test, whatever the chunk's owner. */
 static inline void unit_owner(const struct stream *s, struct chunk *c, uint32_t tid)
 {
 	uint64_t p = load_relaxed(&c->progress);

@@ -1,5 +1,5 @@
 /*
- * unit_log.h - for the tests of src/log: events of all kinds, logs put together frame by frame, memory that ends where it ends
+ * unit_log.h - for the tests of src/log: events of all kinds, logs made of any frames, memory with a guard page
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 #include "log/output.h"
 #include "unit.h"
 
-/* Memory of so many bytes; whoever goes one further ends the test. */
+/* Returns size bytes followed by an unmapped page, so that an access beyond them ends the test. */
 static inline unsigned char *log_memory(size_t size)
 {
 	size_t pages = (size + 4095) & ~(size_t)4095;
@@ -26,7 +26,7 @@ static inline unsigned char *log_memory(size_t size)
 
 /* -- Events ------------------------------------------------------------------------ */
 
-/* The same one for the same seed, and seldom the same for two seeds: with data of up to most bytes. */
+/* Makes an event with up to most bytes of data, determined by the seed. Two seeds rarely give the same event. */
 static inline uint32_t log_random(unsigned *seed, unsigned below)
 {
 	return (unsigned)rand_r(seed) % below;
@@ -45,19 +45,22 @@ static inline void log_event_make(struct log_event *e, unsigned char *data, unsi
 	if (e->length > most)
 		e->length = most;
 	snprintf(e->name, sizeof e->name, "%.*s", (int)e->tid * 5, "many a thread");
-	/* Data that changes here and there, as counters and pointers do. */
+	/* Data in which few bytes change, as in counters and pointers. */
 	for (uint32_t i = 0; i < e->length; i++)
 		data[i] = log_random(seed, 4) ? (unsigned char)(i % 3) : (unsigned char)log_random(seed, 256);
 }
 
-static inline bool log_event_same(const struct log_event *a, const void *data_a, const struct log_event *b, const void *data_b)
+static inline bool log_event_same(const struct log_event *a, const void *data_a, const struct log_event *b,
+                                  const void *data_b)
 {
-	return a->id == b->id && a->truncated == b->truncated && a->pid == b->pid && a->tid == b->tid && a->pthread == b->pthread &&
-	       a->address == b->address && a->time == b->time && a->length == b->length && memcmp(a->name, b->name, sizeof a->name) == 0 &&
+	return a->id == b->id && a->truncated == b->truncated && a->pid == b->pid && a->tid == b->tid &&
+		a->pthread == b->pthread &&
+	       a->address == b->address && a->time == b->time && a->length == b->length &&
+	       memcmp(a->name, b->name, sizeof a->name) == 0 &&
 	       (a->length == 0 || memcmp(data_a, data_b, a->length) == 0);
 }
 
-/* -- A log by the library's own writer -------------------------------------------------- */
+/* -- A log made by the library's own writer ---------------------------------------------- */
 
 #define LOG_WRITER_CREATED UINT64_C(1700000000123456789)
 
@@ -87,8 +90,8 @@ static inline void log_header_make(struct log_header *h, int policy, uint64_t si
 }
 
 /*
- * Into fd, or a new file in memory if fd is negative. size is rounded up as the library does. The state's memory is
- * larger than that, for tests that change figures in it.
+ * Writes to fd, or to a new file in memory if fd is negative. size is rounded up as the library does. The state has
+ * more memory than that, for tests that change its fields.
  */
 static inline void log_writer_begin(struct log_writer *w, int fd, int policy, uint64_t size, uint32_t data_size)
 {
@@ -98,22 +101,23 @@ static inline void log_writer_begin(struct log_writer *w, int fd, int policy, ui
 	w->fd = fd >= 0 ? fd : memfd_create("unit log", MFD_CLOEXEC);
 	MUST(w->fd >= 0 && output_possible(w->fd, policy, &seeks) == 0);
 	size = output_size(policy, size, data_size);
-	w->state = (struct log_state *)(void *)log_memory(stream_log_bytes(output_capacity(policy, size, data_size)) + 4096);
+	w->state = (struct log_state *)(void *)log_memory(stream_log_bytes(output_capacity(policy, size, data_size)) +
+	                                                  4096);
 	output_plan(w->state, policy, size, data_size);
 	MUST(draft_init(&w->draft, w->state) == 0);
 	MUST(output_init(&w->output, w->fd, seeks, policy, w->state) == 0);
 	log_header_make(&w->header, policy, size, data_size);
 	MUST(output_begin(&w->output, &w->header) == 0);
-	draft_begin(&w->draft, output_place(&w->output)->sequence, output_room(&w->output));
+	draft_begin(&w->draft, output_position(&w->output)->sequence, output_room(&w->output));
 }
 
 /* Writes the segment as it is, and begins the next. */
 static inline int log_writer_segment(struct log_writer *w)
 {
-	int r = draft_empty(&w->draft) ? 0 : output_segment(&w->output, &w->draft, output_place(&w->output)->lost);
+	int r = draft_empty(&w->draft) ? 0 : output_segment(&w->output, &w->draft, output_position(&w->output)->lost);
 
 	if (r == 0)
-		draft_begin(&w->draft, output_place(&w->output)->sequence, output_room(&w->output));
+		draft_begin(&w->draft, output_position(&w->output)->sequence, output_room(&w->output));
 	return r;
 }
 
@@ -123,13 +127,14 @@ static inline void log_writer_add(struct log_writer *w, const struct log_event *
 		MUST(log_writer_segment(w) == 0);
 		MUST(draft_add(&w->draft, e, data, e->time));
 	}
-	draft_intend(&w->draft, LOG_NO_CHUNK, 0, 0);
+	draft_prepare(&w->draft, LOG_NO_CHUNK, 0, 0);
 }
 
-/* An event whose data is the number; its time is that too. */
+/* Adds an event whose data is the number and whose time is the creation plus the number. */
 static inline void log_writer_number(struct log_writer *w, uint64_t number)
 {
-	struct log_event e = { .id = 70, .pid = 11, .tid = 11, .pthread = 7, .address = 0x1000, .time = LOG_WRITER_CREATED + number,
+	struct log_event e = { .id = 70, .pid = 11, .tid = 11, .pthread = 7, .address = 0x1000,
+	                       .time = LOG_WRITER_CREATED + number,
 	                       .length = sizeof number, .name = "unit" };
 
 	log_writer_add(w, &e, &number);
@@ -143,7 +148,7 @@ static inline void log_writer_type(struct log_writer *w, uint16_t id, const char
 	put16(body, id);
 	body[2] = (unsigned char)length;
 	memcpy(body + 3, name, length);
-	MUST(output_frame(&w->output, FRAME_TYPES, body, 3 + length, output_place(&w->output)->types + 1) == 0);
+	MUST(output_frame(&w->output, FRAME_TYPES, body, 3 + length, output_position(&w->output)->types + 1) == 0);
 }
 
 static inline void log_writer_end(struct log_writer *w)
@@ -160,7 +165,7 @@ static inline void log_writer_free(struct log_writer *w)
 	output_free(&w->output);
 }
 
-/* -- A log frame by frame, whatever it says ------------------------------------------------- */
+/* -- A log made of any frames -------------------------------------------------------------- */
 
 struct log_bytes {
 	unsigned char *bytes;
@@ -168,7 +173,10 @@ struct log_bytes {
 	uint64_t log; /* number in the frames */
 };
 
-/* The frame with its CRCs; those of the body too, unless frame.body_crc is set. Returns its offset. */
+/*
+ * Adds a frame with its CRCs. If frame.body_crc is set, the CRC of the body stays as it is. Returns the frame's
+ * offset.
+ */
 static inline uint64_t log_put_frame(struct log_bytes *b, struct frame frame, const void *body, size_t size)
 {
 	uint64_t at = b->size;
@@ -200,7 +208,7 @@ static inline struct log_bytes log_bytes_begin(int policy)
 	return b;
 }
 
-/* Events of one shape, each with its number as data: from .. from + count - 1. Returns the size of the body. */
+/* Packs events of one shape with the numbers from ... from + count - 1 as data. Returns the size of the body. */
 static inline size_t log_numbers(unsigned char *body, uint32_t capacity, uint64_t from, uint32_t count, struct frame *f)
 {
 	struct pack *p = malloc(sizeof *p);
@@ -223,7 +231,7 @@ static inline size_t log_numbers(unsigned char *body, uint32_t capacity, uint64_
 	return size;
 }
 
-/* Such a segment, with this sequence number. */
+/* Adds a segment with numbered events and this sequence number. Returns the offset of the segment. */
 static inline uint64_t log_put_numbers(struct log_bytes *b, uint64_t number, uint64_t from, uint32_t count)
 {
 	struct frame f = { .kind = FRAME_SEGMENT, .number = number };
@@ -247,7 +255,7 @@ static inline int log_file(const void *bytes, size_t size)
 	return fd;
 }
 
-/* The index, with these slots and frames, and a footer that leads there. */
+/* Adds an index with these slots and frames, and a footer that points to it. */
 static inline void log_put_end(struct log_bytes *b, const uint64_t *slots, uint32_t slot_count, const uint64_t *frames,
                                uint32_t frame_count)
 {

@@ -1,5 +1,5 @@
 /*
- * unpack.c - src/log/unpack.c: a body that is anything is refused, or gives as many events as it should
+ * unpack.c - src/log/unpack.c: any bytes as a body: refused, or as many events as announced
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,11 +12,11 @@
 
 static struct unpack u;
 static unsigned char body[SIZE_MAX_];
-static size_t size; /* of it */
+static size_t size; /* of the body */
 static struct frame frame;
 static uint64_t now; /* time of the last event */
 
-/* Where the body is read: behind it are the bytes that unpack may read, and then nothing. */
+/* The body is copied to the end of this memory. After the bytes that unpack may read, the memory is not mapped. */
 static unsigned char *edge;
 
 static void begin(void)
@@ -80,7 +80,7 @@ static void add_back(uint64_t n)
 	now -= n;
 }
 
-/* Of a shape without data. */
+/* Adds an event of a shape without data. */
 static void add_event(uint64_t shape, uint64_t step)
 {
 	add_number(shape + 1);
@@ -90,9 +90,12 @@ static void add_event(uint64_t shape, uint64_t step)
 	frame.last = now;
 }
 
-static uint32_t total; /* or nobody would read the data */
+static uint32_t total; /* keeps the compiler from removing the reads */
 
-/* Is it taken, as so many bytes? Then there are as many events as it says, each as it may be. */
+/*
+ * Returns whether the bytes are accepted as a body. If so, checks the number of events and that each of them is
+ * valid.
+ */
 static bool taken_of(const unsigned char *bytes, size_t n)
 {
 	unsigned char *at = edge - UNPACK_SLACK - n;
@@ -110,9 +113,10 @@ static bool taken_of(const unsigned char *bytes, size_t n)
 	while ((e = unpack_next(&u, &data))) {
 		events++;
 		latest = e->time > latest ? e->time : latest;
-		CHECK("-", eventtype_possible(e->id) && e->length <= RECORD_DATA_MAX && memchr(e->name, 0, sizeof e->name));
+		CHECK("-", eventtype_possible(e->id) && e->length <= RECORD_DATA_MAX &&
+		      memchr(e->name, 0, sizeof e->name));
 		for (uint32_t i = 0; i < e->length; i++)
-			sum += data[i]; /* readable */
+			sum += data[i]; /* the data is readable */
 	}
 	CHECK_EQ("OPEN-8", events, frame.events);
 	CHECK_EQ("-", u.latest, latest);
@@ -134,7 +138,7 @@ TEST(nothing)
 	CHECK("-", !taken());
 }
 
-/* As docs/log-format.md has it. */
+/* The bytes as in docs/log-format.md. */
 TEST(by_hand)
 {
 	const struct log_event *e;
@@ -156,7 +160,8 @@ TEST(by_hand)
 	MUST(unpack_begin(&u, &frame, edge - UNPACK_SLACK - size));
 	e = unpack_next(&u, &data);
 	MUST(e);
-	CHECK("LOG-20", e->id == 64 && e->truncated && e->pid == 1 && e->tid == 2 && e->pthread == 3 && e->time == 1000 && e->length == 9);
+	CHECK("LOG-20", e->id == 64 && e->truncated && e->pid == 1 && e->tid == 2 && e->pthread == 3 &&
+	      e->time == 1000 && e->length == 9);
 	CHECK("LOG-20", e->address == UINT64_C(0x0807060504030201));
 	CHECK_STR("LOG-20", e->name, "fifteen letters");
 	CHECK("LOG-20", memcmp(data, "\xaa\xbb\0\0\0\0\0\0\xcc", 9) == 0);
@@ -183,7 +188,7 @@ TEST(latest)
 	CHECK_EQ("-", u.latest, 1007);
 }
 
-/* Each of these alone is refused; without it, the body is taken. */
+/* Checks that this change alone makes the body invalid. */
 #define REFUSED(what)                                            \
 	do {                                                     \
 		size_t size_ = size;                             \
@@ -207,13 +212,13 @@ TEST(refused)
 	REFUSED(frame.events++);
 	REFUSED(frame.events--);
 	REFUSED(frame.events = UINT32_MAX);
-	REFUSED(frame.first--); /* the first event is then, the last then */
+	REFUSED(frame.first--); /* frame.first must be the first event's time, frame.last the last one's */
 	REFUSED(frame.last++);
 	REFUSED((add_event(0, 1), frame.last--));
 	REFUSED(add_event(1, 0)); /* no such shape */
 	REFUSED(add_event(UINT64_MAX - 1, 0));
 	REFUSED(add_event(SHAPES_MAX, 0));
-	REFUSED(add_event(0, UINT64_MAX)); /* beyond the end of time */
+	REFUSED(add_event(0, UINT64_MAX)); /* beyond the maximum */
 	REFUSED(add_event(0, UINT64_MAX - 999));
 	REFUSED(add_back(1001));
 	REFUSED(add_back(UINT64_MAX));
@@ -231,7 +236,7 @@ TEST(refused)
 	REFUSED((add_byte(0), add_byte(0)));
 	REFUSED((add_byte(0), add_byte(4)));
 	REFUSED((add_byte(0), add_byte(255)));
-	REFUSED(add_byte(0)); /* cut off behind it */
+	REFUSED(add_byte(0)); /* cut off after it */
 	REFUSED(add_byte(0x80));
 	REFUSED(add("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 11));
 	REFUSED((add_byte(0), add_byte(ITEM_THREAD)));
@@ -240,7 +245,7 @@ TEST(refused)
 	REFUSED((add_thread(3, "name", 4), size--));
 	REFUSED((add_shape(0, 64, 0, 0), size--));
 	REFUSED((add_event(0, 1), size--));
-	/* And these are not. */
+	/* These changes are accepted. */
 	add_shape(0, 1, 0xff, RECORD_DATA_MAX);
 	add_shape(0, EVENT_ID_END - 1, 0, 0);
 	add_back(1000);
@@ -256,7 +261,7 @@ TEST(data_refused)
 	add_shape(0, 64, 0, 12);
 	add_shape(0, 64, 0, 257);
 	add_event(0, 0);
-	add("\x48" "12345678" "1234", 13); /* all there can be */
+	add("\x48" "12345678" "1234", 13); /* the maximum */
 	REFUSED((add_event(0, 0), add("\x58" "12345678" "12345", 14))); /* more than the last word has */
 	REFUSED((add_event(0, 0), add("\x80" "12345678", 9)));
 	REFUSED((add_event(0, 0), add("\x09" "123456789", 10)));
@@ -269,7 +274,7 @@ TEST(data_refused)
 	add_event(1, 0);
 	add(raw, 257);
 	CHECK("-", taken());
-	/* Three words: the fourth half byte is nobody's. */
+	/* Three words: the fourth half byte must be zero. */
 	begin();
 	add_thread(2, "name", 4);
 	add_shape(0, 64, 0, 17);
@@ -296,7 +301,7 @@ TEST(limits)
 	CHECK("-", taken());
 	add_shape(0, 64, 0, 0);
 	CHECK("OPEN-8", !taken());
-	/* All of them with the most data that is packed: the memory is for that. */
+	/* All shapes with the longest packed data: the memory suffices. */
 	begin();
 	add_thread(1, "", 0);
 	for (uint32_t i = 0; i < SHAPES_MAX; i++) {
@@ -309,11 +314,11 @@ TEST(limits)
 	CHECK("-", taken());
 }
 
-/* -- A good one, damaged ---------------------------------------------------------------- */
+/* -- Damaged bodies --------------------------------------------------------------------- */
 
 static struct log_event good[200];
 static unsigned char good_data[200][600];
-static uint32_t good_end[200]; /* of the body behind each event */
+static uint32_t good_end[200]; /* end of each event in the body */
 static uint32_t goods;
 
 static void begin_good(unsigned seed)
@@ -340,7 +345,7 @@ static void begin_good(unsigned seed)
 	frame.events = goods;
 }
 
-/* Cut at each byte: refused, unless that is behind an event, and it is said that there are no more. */
+/* Cut off at each byte: refused, except after an event if the frame's count matches. */
 TEST(cut)
 {
 	for (unsigned seed = 1; seed <= 6; seed++) {
@@ -359,7 +364,7 @@ TEST(cut)
 	}
 }
 
-/* Each byte, to each other value where there is time for it: refused, or valid. */
+/* Each byte is changed to other values: refused or valid. */
 TEST(changed)
 {
 	unsigned refused = 0, all = 0;
@@ -374,11 +379,11 @@ TEST(changed)
 				body[i] ^= (unsigned char)change;
 			}
 	}
-	/* Most bytes are data, and those can be anything. */
+	/* Most bytes are data, in which any value is valid. */
 	CHECK("-", refused > all / 20 && refused < all);
 }
 
-/* Bytes inserted, removed, repeated, and those that are nothing else. */
+/* Bytes are inserted, removed and repeated, or all are random. */
 TEST(any_bytes)
 {
 	static unsigned char other[SIZE_MAX_];

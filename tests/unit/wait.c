@@ -1,5 +1,5 @@
 /*
- * wait.c - src/base/wait.c: one of two sees the other's store, and only one of them pays for a barrier
+ * wait.c - src/base/wait.c: one of two threads sees the other's store, and only one of them pays for a barrier
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 
 #define ROUNDS 10000
 
-/* Each round has words of its own, on lines of their own. */
+/* Each round has its own words, on separate cache lines. */
 static struct {
 	_Alignas(64) uint32_t a;
 	_Alignas(64) uint32_t b;
@@ -60,7 +60,7 @@ TEST(one_sees_the_other)
 	CHECK_EQ("-", neither, 0);
 }
 
-/* A process need not be registered to ask for a barrier in those that are. */
+/* A process need not be registered to ask for a barrier in registered processes. */
 TEST(without_registration)
 {
 	int status;

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+#
+# walk.py - runs the commands of the documents, and compares what they print
+#
+#     walk.py POSIXTRACE LIBRARY COMPILER... -- DOCUMENT...
+#
+# A document is walked through from top to bottom in an empty directory, in one shell:
+#
+# - A block of C whose first line is a comment with a name, as in "jobs.c - three jobs", is written to a file of that name.
+#   So is a block that follows a line which ends with "FILE:", where FILE is in backquotes.
+# - A block that is marked "console" is run: lines that begin with "$ " are commands, "> " continues one. The other lines are
+#   what the command prints, with standard error.
+#
+# Outputs are compared loosely: numbers, units, bars of histograms, the width of columns and the name of the machine may differ. A line "..." stands for
+# any number of lines, "..." in a line for any text. A command without lines below it prints nothing, and must succeed.
+#
+# SPDX-License-Identifier: MIT
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from check import finish
+
+SECONDS = 30 * int(os.environ.get('TEST_SLOW', '1'))
+NUMBER = r'(?:0x[0-9a-f]+|\d[\d.:,]*)'
+UNIT = r'(?: ?(?:ns|us|ms|s|B|[KMGT]iB|[kKMGT]B?)(?:/s)?\b)?'
+
+
+def blocks(text):
+    """Yields the blocks of a document: line number, language, the line before the block, and the lines of the block."""
+    language, code, begun, above = None, [], 0, ''
+    for number, line in enumerate(text.splitlines(), 1):
+        fence = re.match(r'```(\w*)$', line)
+        if fence and language is None:
+            language, code, begun = fence[1], [], number
+        elif fence:
+            yield begun, language, above, code
+            language = None
+        elif language is not None:
+            code.append(line)
+        elif line.strip():
+            above = line
+
+
+def file_of(language, above, code):
+    """Returns the name of the file that a block is the content of, or None."""
+    named = re.match(r'/\* ([\w.-]+\.[ch]) - ', code[0]) if language == 'c' and code else None
+    named = named or (re.search(r'`([\w.-]+)`:$', above) if language not in ('console', 'sh') else None)
+    return named and named[1]
+
+
+def commands(number, code):
+    """Yields the commands of a console block: line number, command, and what it prints."""
+    command, printed, begun = None, [], 0
+    for offset, line in enumerate(code, 1):
+        if line.startswith('$ '):
+            if command is not None:
+                yield begun, command, printed
+            command, printed, begun = line[2:], [], number + offset
+        elif line.startswith('> ') and not printed:
+            command += '\n' + line[2:]
+        else:
+            printed.append(line)
+    if command is not None:
+        yield begun, command, printed
+
+
+def pattern(line):
+    """Returns the regular expression of a line of expected output."""
+    line = re.sub(r'[▏▎▍▌▋▊▉█▁▂▃▄▅▆▇]+', '█', line)
+    # The machine, and the directory.
+    line = re.sub(r'^(# .* on) [\w.-]+$', r'\1 ...', line)
+    line = re.sub(r'file:///home/user/', 'file://.../', line)
+    parts = []
+    for part in re.split(rf'(\.\.\.|█|<?{NUMBER}%|\b{NUMBER}{UNIT}(?![\w-])|\d+|\s+)', line.strip()):
+        if part == '...':
+            parts.append('.*')
+        elif part == '█':
+            parts.append('[▏▎▍▌▋▊▉█▁▂▃▄▅▆▇ ]*')
+        elif part and part.isspace():
+            parts.append(r'\s+')
+        elif part and part[0].isdigit() or part.startswith('<') and part.endswith('%'):
+            parts.append(rf'-?<?{NUMBER}(?:%|{UNIT})')
+        else:
+            parts.append(re.escape(part))
+    return re.compile('-?' + ''.join(parts))
+
+
+def differs(expected, lines):
+    """Returns what is wrong with the lines that a command has printed, or None."""
+    lines = [line.strip() for line in lines if line.strip()]
+    wanted = [line.strip() for line in expected if line.strip()]
+    at, free = 0, False
+    for want in wanted:
+        if want == '...':
+            free = True
+            continue
+        match = pattern(want)
+        while free and at < len(lines) and not match.fullmatch(lines[at]):
+            at += 1
+        if at == len(lines):
+            return f'does not print "{want}"'
+        if not match.fullmatch(lines[at]):
+            return f'prints "{lines[at]}" and not "{want}"'
+        at, free = at + 1, False
+    return f'prints also "{lines[at]}"' if at < len(lines) and not free else None
+
+
+class Shell:
+    """One shell, for all commands of a document."""
+
+    def __init__(self, directory, environment):
+        self.output = directory / '.output'
+        self.process = subprocess.Popen(['bash', '--norc'], cwd=directory, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+
+    def run(self, command):
+        """Returns the exit status and the output of a command; None, and what there is, if it takes too long."""
+        self.process.stdin.write(f'{{ {command}\n}} >{self.output} 2>&1 </dev/null; echo $?\n')
+        self.process.stdin.flush()
+        previous = signal.signal(signal.SIGALRM, lambda *_: self.stop())
+        signal.alarm(SECONDS)
+        status = self.process.stdout.readline().strip()
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+        return int(status) if status else None, self.output.read_text(errors='replace').splitlines()
+
+    def stop(self):
+        """Ends the shell and all that it has started."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+def environment_of(directory, posixtrace, library, compiler):
+    """Makes a directory of commands: posixtrace, and a cc that finds the header and the library as if they were installed."""
+    root = Path(__file__).resolve().parent.parent.parent
+    bin_ = directory / 'bin'
+    bin_.mkdir()
+    (bin_ / 'posixtrace').symlink_to(posixtrace)
+    flags = f'-I{root / "include"} -L{library.parent} -Wl,-rpath,{library.parent}'
+    # The compiler may be called cc, too, and ccache looks for it in PATH.
+    (bin_ / 'cc').write_text(f'#!/bin/sh\nPATH="{os.environ["PATH"]}"\nexec {" ".join(compiler)} "$@" {flags}\n')
+    (bin_ / 'cc').chmod(0o755)
+    return {**os.environ, 'PATH': f'{bin_}:{os.environ["PATH"]}', 'LC_ALL': 'C.UTF-8', 'PAGER': 'cat',
+            'LD_LIBRARY_PATH': f'{library.parent}:{os.environ.get("LD_LIBRARY_PATH", "")}'.rstrip(':')}
+
+
+def walk(document, text, tools):
+    """Yields what is wrong with the commands of a document."""
+    count = 0
+    with tempfile.TemporaryDirectory(prefix='walk-') as name:
+        work = Path(name) / 'work'
+        work.mkdir()
+        shell = Shell(work, environment_of(Path(name), *tools))
+        try:
+            for number, language, above, code in blocks(text):
+                file = file_of(language, above, code)
+                if file:
+                    (work / file).write_text('\n'.join(code) + '\n')
+                if language != 'console':
+                    continue
+                for line, command, printed in commands(number, code):
+                    count += 1
+                    status, lines = shell.run(command)
+                    if status is None:
+                        yield f'{document}:{line}: {command}: takes longer than {SECONDS} s'
+                        return
+                    # Where there is no curses, there is no live.
+                    if any(text.startswith('posixtrace: unknown command live') for text in lines):
+                        continue
+                    wrong = differs(printed, lines)
+                    if wrong or (status and not printed):
+                        yield f'{document}:{line}: {command}: {wrong or f"exit status {status}"}:\n  ' + '\n  '.join(lines[:40])
+        finally:
+            shell.stop()
+    if not count:
+        yield f'{document}: no command'
+
+
+def problems(arguments):
+    tools, documents = arguments[:arguments.index('--')], arguments[arguments.index('--') + 1:]
+    tools = (Path(tools[0]).resolve(), Path(tools[1]).resolve(), tools[2:])
+    for path in documents:
+        yield from walk(Path(path).name, Path(path).read_text(), tools)
+    # The check itself must see a different text, a line too many, a line too few, a failure, and a file.
+    for block in ('$ echo a 1 b\na 2 c', '$ echo a', '$ echo a\na\nb', '$ false', '$ cat none.c', '$ echo 5 ms\n5 kg'):
+        if not list(walk('spoiled', f'```console\n{block}\n```\n', tools)):
+            yield f'the check itself: does not see what is wrong with\n{block}'
+    for block in ('$ echo a 1.5 ms b\na 2.0 us b', '$ printf "a\\nb\\nc\\n"\na\n...\nc', '$ echo some text here\nsome ... here'):
+        yield from walk('the check itself', f'```console\n{block}\n```\n', tools)
+
+
+finish(problems(sys.argv[1:]))

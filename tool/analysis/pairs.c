@@ -1,0 +1,64 @@
+/*
+ * pairs.c - what begins and ends something, as the names of events tell
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "analysis/pairs.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* A begin has one end: the first of these that there is. */
+static const char *const words[][2] = {
+	{ "begin", "end" }, { "start", "end" }, { "start", "stop" }, { "start", "finish" }, { "start", "done" }, { "enter", "exit" },
+	{ "enter", "leave" }, { "entry", "exit" }, { "entry", "return" }, { "acquire", "release" }, { "lock", "unlock" },
+};
+
+#define WORDS (sizeof words / sizeof words[0])
+
+/* Where the last word begins; 0: it is the only one. */
+static size_t last_word(const char *name)
+{
+	size_t i = strlen(name);
+
+	while (i > 0 && !strchr("._-:/ ", name[i - 1]))
+		i--;
+	return i > 1 ? i : 0;
+}
+
+/* Is there a type of this name, all of it the same but the last word? Its id, or 0. */
+static uint32_t find(const struct layouts *l, const char *name, size_t common, const char *word)
+{
+	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++) {
+		const char *other = layouts_name(l, id);
+
+		if (other && strncmp(other, name, common) == 0 && strcasecmp(other + common, word) == 0)
+			return id;
+	}
+	return 0;
+}
+
+static void add(struct spans *spans, const struct layouts *l, const char *name)
+{
+	size_t common = last_word(name);
+
+	for (unsigned i = 0; common && i < WORDS; i++) {
+		uint32_t end = strcasecmp(name + common, words[i][0]) == 0 ? find(l, name, common, words[i][1]) : 0;
+
+		if (end) {
+			span_add_pair(spans, name, layouts_name(l, end), common - 1);
+			return;
+		}
+	}
+}
+
+void pairs_add(struct spans *spans, const struct sources *logs)
+{
+	for (unsigned i = 0; i < logs->count; i++) {
+		const struct layouts *l = logs->source[i].layouts;
+
+		for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++)
+			if (layouts_name(l, id))
+				add(spans, l, layouts_name(l, id));
+	}
+}

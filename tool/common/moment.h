@@ -1,0 +1,39 @@
+/*
+ * moment.h - times of events, as people write and read them
+ *
+ *     absolute   2026-11-21 14:30:05.123456789, local time
+ *     relative   seconds since the beginning of the log: 1.500000000
+ *     delta      seconds since the line before
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef MOMENT_H
+#define MOMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Limit of durations in ns, below which they fit into an integer. */
+#define DURATION_MAX 9e18L
+
+/*
+ * Parses 1.5s, 500 ms, 20us, 100ns, 2m, 2min, 1h, or a number of seconds: decimal digits, no sign, no exponent. Returns
+ * false if the text is nothing like this.
+ */
+bool moment_parse_duration(const char *text, long double *ns);
+/*
+ * 1.5s, 500ms or a number alone: after begin; 14:30:05[.123]: on the day of begin; 2026-11-21 [14:30[:05[.123]]],
+ * with a T instead of the blank too. Local time. ns of CLOCK_REALTIME; 0 and UINT64_MAX stand for all that is farther away.
+ * False: none of these.
+ */
+bool moment_parse(const char *text, uint64_t begin, uint64_t *time);
+/* Prints a local time to out.h. Fast for consecutive times that are close together. */
+void moment_print(uint64_t time);
+/* 2026-11-21T21:05:05Z, in text of at least 40 bytes. Returns text. */
+char *moment_utc(char *text, uint64_t time);
+/* Prints seconds with nine digits, right-aligned in a column of this width. May be negative. */
+void moment_print_seconds(int64_t ns, int width);
+/* Formats a duration for people: 1.5 ms, 20 us, 3 ns, 2 min 5 s. text has at least 16 bytes. Returns text. */
+char *moment_duration(char *text, uint64_t ns);
+
+#endif

@@ -1,0 +1,546 @@
+/*
+ * chrome.c - trace events as JSON: for chrome://tracing, Perfetto, speedscope
+ *
+ * One object, as the Trace Event Format of Chrome has it; written event by event, and nothing is kept but one place for each
+ * event type, thread and slice track. Times are microseconds with three decimals since the creation of the first log: programs
+ * read them as double, which has no room for nanoseconds since 1970.
+ *
+ * Slices that nest are those of their thread's own row, which are all that speedscope shows. It takes slices for the same
+ * function if their B events are the same, values and all, so all values are in the E event, where other viewers find
+ * them as well. It also puts an E before each B of the same time, so a slice that takes no time is no slice of a row.
+ * Slices that overlap without nesting, and those of no time, are nestable async events, whose id is that of their track.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/message.h"
+#include "common/out.h"
+#include "convert/export.h"
+#include "convert/slices.h"
+#include "event/labels.h"
+#include "event/layout_json.h"
+#include "event/system_text.h"
+
+/* Linux has no more process ids than that. Those of another machine than the first log's are shifted by its number of them. */
+#define PIDS 4194304
+
+/* What all events of one shape in one segment share. */
+struct cell {
+	uint64_t segment;
+	struct task *thread;
+	const struct layout *layout;
+	struct span_role role;
+};
+
+struct log {
+	uint64_t uuid;
+	bool told;
+	struct cell *cell; /* of its next event */
+	struct cell cells[SHAPES_MAX + 1];
+};
+
+static struct {
+	const struct sources *logs;
+	struct tasks tasks;
+	struct slices slices;
+} all;
+
+static struct log *log_of(const struct source *s)
+{
+	return s->own;
+}
+
+static const char *type_name(const struct source *s)
+{
+	const char *name = layouts_name(s->layouts, s->event->id);
+
+	return name ? name : logfile_type(s->file, s->event->id);
+}
+
+/* -- Objects -------------------------------------------------------------------------------------- */
+
+static void put_time(const char *key, uint64_t time, uint64_t since)
+{
+	json_key(key);
+	json_thousandths((int64_t)(time - since));
+}
+
+/* An event of this phase. */
+static void begin_object(const char *phase, const char *name, uint64_t time, uint64_t pid, uint64_t tid)
+{
+	json_begin('{');
+	json_key("ph");
+	json_string(phase);
+	json_key("name");
+	json_string(name);
+	json_key("cat");
+	json_string("posixtrace");
+	put_time("ts", time, all.logs->begin);
+	json_key("pid");
+	json_number(pid);
+	json_key("tid");
+	json_number(tid);
+}
+
+static void end_object(void)
+{
+	json_end('}');
+	out_char('\n');
+}
+
+/* -- Processes and threads -------------------------------------------------------------------------- */
+
+static void put_name(const char *what, uint64_t pid, uint64_t tid, const char *name)
+{
+	json_begin('{');
+	json_key("ph");
+	json_string("M");
+	json_key("name");
+	json_string(what);
+	/* Older speedscopes take no event without a time. */
+	json_key("ts");
+	json_number(0);
+	json_key("pid");
+	json_number(pid);
+	json_key("tid");
+	json_number(tid);
+	json_key("args");
+	json_begin('{');
+	json_key("name");
+	json_string(name);
+	json_end('}');
+	end_object();
+}
+
+static uint64_t shifted(const struct task *t, uint32_t id)
+{
+	return t->machine * (uint64_t)PIDS + id;
+}
+
+/* What belongs to no process is of one that is none, behind those of all machines; a row for each log. */
+static uint64_t recording_pid(void)
+{
+	return all.logs->count * (uint64_t)PIDS;
+}
+
+static uint64_t recording_tid(const struct source *s)
+{
+	if (!log_of(s)->told) {
+		log_of(s)->told = true;
+		put_name("process_name", recording_pid(), recording_pid(), "recording");
+		put_name("thread_name", recording_pid(), recording_pid() + s->index,
+		         all.logs->count > 1 ? s->path : "recording");
+	}
+	return recording_pid() + s->index;
+}
+
+static bool foreign(const struct task *t)
+{
+	return t->machine != all.tasks.machine[0];
+}
+
+static void tell_process(const struct source *s, struct task *t)
+{
+	char name[4096 + 128];
+
+	if (t->told)
+		return;
+	t->told = true;
+	if (foreign(t))
+		snprintf(name, sizeof name, "%s: %.4000s %u", s->file->in.header.host,
+		         t->executable ? t->executable : "process", t->pid);
+	else
+		snprintf(name, sizeof name, "%.4000s", t->executable ? t->executable : "");
+	if (name[0])
+		put_name("process_name", shifted(t, t->pid), shifted(t, t->pid), name);
+}
+
+static void tell_thread(const struct source *s, struct task *t)
+{
+	char name[64];
+
+	tell_process(s, t->process);
+	if (t->told)
+		return;
+	t->told = true;
+	if (foreign(t))
+		snprintf(name, sizeof name, "%.*s %u", (int)strnlen(t->name, sizeof t->name), t->name, t->tid);
+	else
+		snprintf(name, sizeof name, "%.*s", (int)strnlen(t->name, sizeof t->name), t->name);
+	if (name[0])
+		put_name("thread_name", shifted(t, t->pid), shifted(t, t->tid), name);
+}
+
+/* -- What an event says ------------------------------------------------------------------------------- */
+
+static void put_bytes(enum label label, const unsigned char *data, size_t size)
+{
+	json_key(labels[label]);
+	layout_json(NULL, data, size);
+}
+
+static void put_text(enum label label, const char *text, size_t length)
+{
+	json_key(labels[label]);
+	json_text(text, length);
+}
+
+static void put_declared(const struct source *s, const struct layout *l)
+{
+	size_t length = s->event->length, said;
+
+	for (unsigned i = 0; i < l->count; i++) {
+		const struct layout_field *f = &l->field[i];
+		size_t size = layout_there(f, length);
+		char name[LABEL_BYTES];
+
+		if (size == 0 && !layout_rest(f))
+			break;
+		label_field(name, f);
+		json_key(name);
+		layout_json_field(f, s->data + (size > 0 ? f->offset : 0), size);
+	}
+	said = layout_silent(l, length);
+	if (said < length)
+		put_bytes(LABEL_MORE, s->data + said, length - said);
+}
+
+static void put_undeclared(const struct source *s)
+{
+	const struct log_event *e = s->event;
+	char text[SYSTEM_TEXT];
+
+	if (e->id < POSIX_TRACE_UNNAMED_USEREVENT && system_text(text, s->layouts, e, s->data)) {
+		if (text[0])
+			put_text(LABEL_TEXT, text, strlen(text));
+	} else if (layout_form(NULL, s->data, e->length) == FORM_TEXT) {
+		put_text(LABEL_TEXT, (const char *)s->data, layout_text_length(s->data, e->length));
+	} else {
+		put_bytes(LABEL_DATA, s->data, e->length);
+	}
+}
+
+/* Members of an object. */
+static void put_values(const struct source *s, const struct layout *l)
+{
+	if (s->event->length > 0 && l)
+		put_declared(s, l);
+	else if (s->event->length > 0)
+		put_undeclared(s);
+	if (s->event->truncated) {
+		json_key(labels[LABEL_TRUNCATED]);
+		json_bool(true);
+	}
+	if (s->event->address) {
+		json_key(labels[LABEL_ADDRESS]);
+		json_hex(s->event->address);
+	}
+}
+
+/* -- Slices --------------------------------------------------------------------------------------------- */
+
+/* And which event it is, as far as its track does not tell. */
+static void put_slice_values(const struct source *s)
+{
+	const char *name = type_name(s);
+
+	put_text(LABEL_EVENT, name, strlen(name));
+	if (all.slices.spans->scope == SPAN_ALL && s->event->tid) {
+		json_key(labels[LABEL_PID]);
+		json_number(s->event->pid);
+	}
+	if (all.slices.spans->scope != SPAN_THREAD && s->event->tid) {
+		json_key(labels[LABEL_TID]);
+		json_number(s->event->tid);
+	}
+	put_values(s, layouts_find(s->layouts, s->event->id));
+}
+
+static bool of_recording(const struct slice_track *t)
+{
+	return !t->scope || (t->scope->process ? t->scope->tid == 0 : t->scope->pid == 0);
+}
+
+/* A slice's event of this phase, up to its values. */
+static void begin_slice(const char *phase, const struct slice_track *t, uint64_t time)
+{
+	uint64_t pid, tid, scope = t->scope ? t->scope->uuid : 0;
+	char name[256];
+
+	pid = of_recording(t) ? recording_pid() : shifted(t->scope, t->scope->pid);
+	tid = of_recording(t) ? recording_tid(t->source) :
+	      shifted(t->scope, t->scope->process ? t->scope->tid : t->scope->pid);
+	slices_title(all.slices.spans, t->span, name, sizeof name);
+	begin_object(phase, name, time, pid, tid);
+	if (*phase == 'b' || *phase == 'e') {
+		json_key("id");
+		json_hex(lookup_mix(lookup_mix(log_of(t->source)->uuid, (uint64_t)t->writer << 8 | t->span), scope));
+	}
+	if (*phase == 'B')
+		return;
+	json_key("args");
+	json_begin('{');
+}
+
+static void end_slice(void)
+{
+	json_end('}');
+	end_object();
+}
+
+static void put_end_values(const struct source *s, enum slice_end how)
+{
+	if (s) {
+		json_key(labels[LABEL_END]);
+		json_begin('{');
+		put_slice_values(s);
+		json_end('}');
+	} else {
+		put_text(LABEL_INCOMPLETE, slice_ends[how], strlen(slice_ends[how]));
+	}
+}
+
+/* -- Slices in rows of threads: values are written at the end --------------------------------------------- */
+
+struct kept {
+	struct log_event event;
+	unsigned char data[];
+};
+
+static struct kept *keep(const struct source *s)
+{
+	struct kept *k = malloc(sizeof *k + s->event->length);
+
+	if (!k)
+		fail("no memory");
+	k->event = *s->event;
+	if (s->event->length)
+		memcpy(k->data, s->data, s->event->length);
+	return k;
+}
+
+static void put_kept(const struct slice_track *t, const struct kept *k)
+{
+	struct source s = *t->source;
+
+	s.event = &k->event;
+	s.data = k->data;
+	put_slice_values(&s);
+}
+
+/* Writes the begins that are earlier than time: these slices take some. */
+static void write_begins(struct slice_row *row, uint64_t time)
+{
+	for (; row->written < row->count && row->open[row->written].time < time; row->written++) {
+		begin_slice("B", row->open[row->written].track, row->open[row->written].time);
+		end_object();
+	}
+}
+
+static void end_in_row(const struct slice_track *t, const struct source *s, uint64_t time, enum slice_end how)
+{
+	struct slice_row *row = t->row;
+	struct slice_open *open = &row->open[row->count - 1];
+	bool instant;
+
+	write_begins(row, time);
+	instant = row->written < row->count;
+	begin_slice(instant ? "b" : "E", t, time);
+	put_kept(t, open->own);
+	if (instant) {
+		end_slice();
+		begin_slice("e", t, time);
+	} else {
+		row->written--;
+	}
+	put_end_values(s, how);
+	end_slice();
+	free(open->own);
+}
+
+/* -- All slices ------------------------------------------------------------------------------------------- */
+
+static void slice_begins(struct slice_track *t, struct source *s, uint64_t time)
+{
+	if (t->row) {
+		t->row->open[t->row->count - 1].own = keep(s);
+		write_begins(t->row, time);
+		return;
+	}
+	begin_slice("b", t, time);
+	put_slice_values(s);
+	end_slice();
+}
+
+static void slice_is_over(struct slice_track *t, struct source *s, uint64_t time, enum slice_end how)
+{
+	if (t->row) {
+		end_in_row(t, s, time, how);
+		return;
+	}
+	begin_slice("e", t, time);
+	put_end_values(s, how);
+	end_slice();
+}
+
+/* -- Events --------------------------------------------------------------------------------------------- */
+
+static void fill(struct cell *cell, const struct export *x, const struct source *s, uint64_t segment)
+{
+	cell->segment = segment;
+	cell->thread = tasks_thread(&all.tasks, s);
+	if (cell->thread->tid)
+		tell_thread(s, cell->thread);
+	cell->layout = layouts_find(s->layouts, s->event->id);
+	cell->role = span_role(&x->spans, type_name(s));
+}
+
+static void find_cell(const struct export *x, const struct source *s)
+{
+	struct log *log = log_of(s);
+	unsigned shape = logfile_shape(s->file, s->event);
+	uint64_t segment = logfile_segment(s->file);
+
+	log->cell = &log->cells[shape];
+	if (!log->cell->thread || log->cell->segment != segment || shape == SHAPES_MAX)
+		fill(log->cell, x, s, segment);
+}
+
+static void event(struct export *x, struct source *s)
+{
+	const struct log_event *e = s->event;
+	const struct cell *cell;
+	const struct task *t;
+
+	find_cell(x, s);
+	cell = log_of(s)->cell;
+	t = cell->thread;
+	slices_time(&all.slices, s);
+	if ((cell->role.begins | cell->role.ends || e->id == POSIX_TRACE_START) &&
+	    slices_event(&all.slices, s, cell->thread, cell->role))
+		return;
+	/* What the system does belongs to none. */
+	begin_object("i", type_name(s), e->time, t->tid ? shifted(t, t->pid) : recording_pid(),
+	             t->tid ? shifted(t, t->tid) : recording_tid(s));
+	json_key("s");
+	json_string("t");
+	json_key("args");
+	json_begin('{');
+	put_values(s, cell->layout);
+	json_end('}');
+	end_object();
+}
+
+static void cut(struct export *x, struct source *s)
+{
+	slices_cut(&all.slices, s, s->event->time, SLICE_STARTED);
+}
+
+static void lost(struct export *x, struct source *s, struct loss loss)
+{
+	uint64_t tid = recording_tid(s);
+
+	if (!loss.resumed)
+		slices_cut(&all.slices, s, loss.from, SLICE_LOST);
+	begin_object(loss.until ? "X" : "i", "events lost", loss.from, recording_pid(), tid);
+	if (loss.until) {
+		put_time("dur", loss.until, loss.from);
+	} else {
+		json_key("s");
+		json_string("t");
+	}
+	if (loss.unwritten) {
+		json_key("args");
+		json_begin('{');
+		json_key("unwritten");
+		json_number(loss.unwritten);
+		json_end('}');
+	}
+	end_object();
+}
+
+/* -- Beginning and end ------------------------------------------------------------------------------------ */
+
+static void begin(struct export *x)
+{
+	all.logs = &x->logs;
+	tasks_begin(&all.tasks, &x->logs);
+	all.slices = (struct slices){ .spans = &x->spans, .tasks = &all.tasks, .nested = x->nested,
+	                              .begin = slice_begins, .end = slice_is_over };
+	slices_begin(&all.slices, &x->logs);
+	for (unsigned i = 0; i < x->logs.count; i++) {
+		struct log *log = calloc(1, sizeof *log);
+
+		if (!log)
+			fail("no memory");
+		log->uuid = lookup_mix(x->logs.source[i].file->in.log, i);
+		x->logs.source[i].own = log;
+	}
+	json_begin('{');
+	json_key("traceEvents");
+	json_begin('[');
+	out_char('\n');
+}
+
+static void put_log(const struct source *s)
+{
+	const struct input *in = &s->file->in;
+	const struct log_header *h = &in->header;
+
+	json_begin('{');
+	json_key("file");
+	json_string(s->path);
+	json_key("created");
+	json_number(logfile_created(s->file));
+	json_key("host");
+	json_string(h->host);
+	json_key("kernel");
+	json_string(h->kernel);
+	json_key("machine");
+	json_string(h->machine);
+	json_key("complete");
+	json_bool(in->ended && in->unwritten == 0);
+	json_key("lost");
+	json_number(in->lost);
+	json_key("discarded");
+	json_number(in->discarded);
+	json_key("unwritten");
+	json_number(in->unwritten);
+	json_end('}');
+}
+
+static void end(struct export *x)
+{
+	slices_finish(&all.slices, &x->logs);
+	json_end(']');
+	json_key("displayTimeUnit");
+	json_string("ns");
+	json_key("otherData");
+	json_begin('{');
+	/* ns since 1970: what ts counts from. */
+	json_key("begin");
+	json_number(x->logs.begin);
+	json_key("logs");
+	json_begin('[');
+	for (unsigned i = 0; i < x->logs.count; i++)
+		put_log(&x->logs.source[i]);
+	json_end(']');
+	json_end('}');
+	json_end('}');
+	json_done();
+}
+
+const struct exporter export_chrome = {
+	.name = "chrome",
+	.suffix = ".json",
+	.spans = true,
+	.begin = begin,
+	.event = event,
+	.lost = lost,
+	.cut = cut,
+	.end = end,
+};

@@ -1,0 +1,304 @@
+/*
+ * ctf.c - a trace directory in the Common Trace Format, version 1.8 (ctf.h)
+ *
+ * Events of one shape in one segment differ in nothing but time and data: the bytes of all the rest are put together once
+ * and then copied.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/message.h"
+#include "convert/ctf/ctf.h"
+#include "convert/export.h"
+#include "event/names.h"
+#include "event/system_text.h"
+#include "logs/outfile.h"
+
+/* -- What is kept of a log -------------------------------------------------------------------------- */
+
+/* Kind, time, vpid, vtid, ip, truncated, procname and its null. */
+#define TIME_AT  4
+#define FIXED    (4 + 8 + 4 + 4 + 8 + 1)
+#define HEAD_MAX (FIXED + 16)
+
+/* Bytes of the data that follow each other in the layout too. */
+struct run {
+	uint32_t from, size;
+};
+
+/* Of events of one shape. */
+struct head {
+	uint64_t segment; /* for which all this is true; 0: none */
+	const struct layout *layout;
+	const struct run *runs; /* of the layout, up to its text or bytes at the end; size 0: no more */
+	uint8_t size;
+	unsigned char bytes[HEAD_MAX];
+};
+
+struct trace {
+	int directory; /* descriptor */
+	struct ctf_file file;
+	bool kinds[CTF_KINDS];
+	struct run *runs[CTF_TYPES]; /* of the types' layouts; null: not asked for yet */
+	uint64_t segment;            /* number of that of the packet; 0: none yet */
+	uint64_t lost;               /* events, as far as packets tell */
+	uint64_t time;               /* of the event before */
+	struct head head[SHAPES_MAX + 1];
+};
+
+static uint64_t bounded(uint64_t time)
+{
+	return time < CTF_TIME_MAX ? time : CTF_TIME_MAX;
+}
+
+/* -- Traces -------------------------------------------------------------------------------------- */
+
+/* Of its own for each log, and always the same. */
+static void make_uuid(unsigned char uuid[16], const struct logfile *f)
+{
+	uint64_t created = logfile_created(f);
+
+	memcpy(uuid, &f->in.log, 8);
+	memcpy(uuid + 8, &created, 8);
+	/* Version 4, variant 1: as if all of it were random. */
+	uuid[6] = (unsigned char)((uuid[6] & 0x0f) | 0x40);
+	uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80);
+}
+
+/* One log is the directory, several are directories in it. */
+static void make_directory(struct trace *t, const struct export *x, const struct source *s)
+{
+	const char *slash = strrchr(s->path, '/');
+	char *name;
+
+	t->directory = x->directory;
+	if (x->logs.count == 1)
+		return;
+	if (asprintf(&name, "%u-%s", s->index + 1, slash ? slash + 1 : s->path) < 0)
+		fail("no memory");
+	t->directory = outfile_inner(name);
+	free(name);
+}
+
+static void begin(struct export *x)
+{
+	for (unsigned i = 0; i < x->logs.count; i++) {
+		struct source *s = &x->logs.source[i];
+		struct trace *t = calloc(1, sizeof *t);
+		unsigned char uuid[16];
+
+		if (!t)
+			fail("no memory");
+		s->own = t;
+		make_directory(t, x, s);
+		make_uuid(uuid, s->file);
+		ctf_open(&t->file, t->directory, outfile_path(), uuid);
+	}
+}
+
+/* A new segment is a new packet. What was lost is seen only between two: an empty one stands before the first, and behind the last. */
+static void next_packet(struct trace *t, const struct source *s)
+{
+	const struct frame *segment = &s->file->in.segment;
+	uint64_t lost = segment->lost, created = bounded(logfile_created(s->file));
+
+	if (t->segment == 0)
+		lost += input_lost_early(&s->file->in);
+	if (t->segment == 0 && lost > 0)
+		ctf_packet(&t->file, created < t->time ? created : t->time, segment->number - 1, 0);
+	t->segment = segment->number;
+	t->lost += lost;
+	ctf_packet(&t->file, t->time, segment->number, lost);
+}
+
+/* What the log says that the stream has lost, and no segment does; and what could not be written. */
+static void last_packet(struct trace *t, const struct source *s)
+{
+	uint64_t lost = s->file->in.lost > t->lost ? s->file->in.lost - t->lost : 0,
+	        created = bounded(logfile_created(s->file));
+
+	lost += s->file->in.unwritten;
+	if (lost == 0)
+		return;
+	if (!t->segment)
+		ctf_packet(&t->file, created, 0, 0);
+	ctf_packet(&t->file, t->time > created ? t->time : created, t->segment + 1, lost);
+}
+
+static void end(struct export *x)
+{
+	for (unsigned i = 0; i < x->logs.count; i++) {
+		struct source *s = &x->logs.source[i];
+		struct trace *t = s->own;
+
+		last_packet(t, s);
+		ctf_close(&t->file);
+		ctf_metadata(t->directory, outfile_path(), s->file, s->layouts, t->file.uuid, t->kinds);
+	}
+}
+
+/* -- Events ---------------------------------------------------------------------------------------- */
+
+/* What of the data is to be copied: fields without what lies between them. */
+static const struct run *find_runs(struct trace *t, uint32_t id, const struct layout *l)
+{
+	unsigned n = 0;
+
+	if (t->runs[id])
+		return t->runs[id];
+	t->runs[id] = calloc(LAYOUT_FIELDS + 1, sizeof **t->runs);
+	if (!t->runs[id])
+		fail("no memory");
+	for (unsigned i = 0; i < l->count && !layout_rest(&l->field[i]); i++) {
+		const struct layout_field *f = &l->field[i];
+		struct run *before = n > 0 ? &t->runs[id][n - 1] : NULL;
+		uint32_t size = (uint32_t)f->size * f->count;
+
+		if (before && before->from + before->size == f->offset)
+			before->size += size;
+		else
+			t->runs[id][n++] = (struct run){ f->offset, size };
+	}
+	return t->runs[id];
+}
+
+static void make_head(struct trace *t, struct head *h, const struct source *s, const struct log_event *e)
+{
+	unsigned char *p = h->bytes + TIME_AT + 8;
+	const char *thread = e->tid == 0 && !e->name[0] ? NAMES_NO_THREAD : e->name;
+	size_t name = strnlen(thread, sizeof e->name - 1);
+
+	h->segment = t->segment;
+	h->layout = layouts_find(s->layouts, e->id);
+	h->runs = h->layout ? find_runs(t, e->id, h->layout) : NULL;
+	memcpy(p, &e->pid, 4);
+	memcpy(p + 4, &e->tid, 4);
+	memcpy(p + 8, &e->address, 8);
+	p[16] = e->truncated;
+	memcpy(p + 17, thread, name);
+	p[17 + name] = 0;
+	h->size = (uint8_t)(FIXED + name + 1);
+}
+
+static unsigned char *put_bytes(unsigned char *to, const unsigned char *data, size_t size)
+{
+	const uint16_t length = (uint16_t)size;
+
+	memcpy(to, &length, 2);
+	memcpy(to + 2, data, size);
+	return to + 2 + size;
+}
+
+static unsigned char *put_text(unsigned char *to, const unsigned char *data, size_t size)
+{
+	memcpy(to, data, size);
+	to[size] = 0;
+	return to + size + 1;
+}
+
+static unsigned char *put_fields(unsigned char *to, const struct head *h, const unsigned char *data, size_t length)
+{
+	const struct layout_field *last = &h->layout->field[h->layout->count - 1];
+
+	for (const struct run *r = h->runs; r->size; r++) {
+		memcpy(to, data + r->from, r->size);
+		to += r->size;
+	}
+	if (last->kind == LAYOUT_TEXT)
+		return put_text(to, data + last->offset,
+		                layout_text_length(data + last->offset, length - last->offset));
+	if (last->kind == LAYOUT_BYTES)
+		return put_bytes(to, data + last->offset, length - last->offset);
+	return to;
+}
+
+/* Sets of event types are names, for people. False: it is another event. */
+static bool put_system(struct ctf_file *f, uint32_t *kind, const struct source *s)
+{
+	const struct log_event *e = s->event;
+	char text[SYSTEM_TEXT];
+
+	if (e->length == 0 || !system_text(text, s->layouts, e, s->data))
+		return false;
+	*kind = (uint32_t)(e->id + CTF_TYPES * (*text ? FORM_TEXT : FORM_NONE));
+	if (*text)
+		f->at = put_text(f->at, (unsigned char *)text, strlen(text));
+	return true;
+}
+
+static void put_data(struct ctf_file *f, const struct head *h, enum layout_form form, const unsigned char *data,
+                     size_t length)
+{
+	size_t more;
+
+	switch (form) {
+	case FORM_FIELDS:
+		f->at = put_fields(f->at, h, data, length);
+		break;
+	case FORM_MORE:
+		more = layout_silent(h->layout, length);
+		f->at = put_bytes(put_fields(f->at, h, data, length), data + more, length - more);
+		break;
+	case FORM_TEXT:
+		f->at = put_text(f->at, data, layout_text_length(data, length));
+		break;
+	case FORM_BYTES:
+		f->at = put_bytes(f->at, data, length);
+		break;
+	default:
+		break;
+	}
+}
+
+static void event(struct export *x, struct source *s)
+{
+	const struct log_event *e = s->event;
+	struct trace *t = s->own;
+	unsigned shape = logfile_shape(s->file, e);
+	struct head *h = &t->head[shape];
+	uint64_t time = bounded(e->time), late;
+	unsigned char *at;
+	uint32_t kind;
+
+	/* It is in no segment, so in no packet; last_packet() tells it. */
+	if (logfile_at_end_gap(s->file, e))
+		return;
+	late = time < t->time ? t->time - time : 0;
+	t->time += late ? 0 : time - t->time;
+	if (t->segment != s->file->in.segment.number)
+		next_packet(t, s);
+	/* Those that tell of a damaged part have all the same shape, which is none. */
+	if (h->segment != t->segment || shape == SHAPES_MAX)
+		make_head(t, h, s, e);
+	ctf_room(&t->file);
+	at = t->file.at;
+	t->file.at += h->size;
+	if (late) {
+		memcpy(t->file.at, &late, 8);
+		t->file.at += 8;
+	}
+	if (!eventtype_system(e->id) || !put_system(&t->file, &kind, s)) {
+		enum layout_form form = layout_form(h->layout, s->data, e->length);
+
+		kind = e->id + CTF_TYPES * (uint32_t)form;
+		put_data(&t->file, h, form, s->data, e->length);
+	}
+	kind += late ? CTF_LATE : 0;
+	memcpy(at, h->bytes, h->size);
+	memcpy(at, &kind, 4);
+	memcpy(at + TIME_AT, &t->time, 8);
+	t->kinds[kind] = true;
+	ctf_packet_end(&t->file, t->time);
+}
+
+const struct exporter export_ctf = {
+	.name = "ctf",
+	.suffix = ".ctf",
+	.directory = true,
+	.begin = begin,
+	.event = event,
+	.end = end,
+};

@@ -1,0 +1,198 @@
+/*
+ * metadata.c - how a trace in the Common Trace Format is to be read, in its own language
+ *
+ * Names come from programs and may be anything: names.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/message.h"
+#include "common/moment.h"
+#include "convert/ctf/ctf.h"
+#include "event/layouts.h"
+#include "event/names.h"
+
+/* -- Names -------------------------------------------------------------------------------------------- */
+
+/* Of at most so many bytes. */
+#define STRING_MAX 256
+
+static void put_string(FILE *out, const char *text)
+{
+	char shown[NAMES_SHOWN(STRING_MAX)];
+
+	fputc('"', out);
+	for (const char *p = names_shown(shown, text, STRING_MAX); *p; p++) {
+		if (*p == '"' || *p == '\\')
+			fputc('\\', out);
+		fputc(*p, out);
+	}
+	fputc('"', out);
+}
+
+/* -- Fields ------------------------------------------------------------------------------------------- */
+
+static const char *type_name(char text[16], const struct layout_field *f)
+{
+	static const char kinds[] = { [LAYOUT_UNSIGNED] = 'u', [LAYOUT_SIGNED] = 'i', [LAYOUT_HEX] = 'x',
+	                              [LAYOUT_FLOAT] = 'f' };
+
+	if (f->kind == LAYOUT_CHARS)
+		return "c8";
+	snprintf(text, 16, "%c%u", kinds[f->kind], 8u * f->size);
+	return text;
+}
+
+/* Readers take an underscore in front away, so that no name is a keyword. */
+static void put_bytes_field(FILE *out, const char *name)
+{
+	fprintf(out, "\t\tu16 __%s_length;\n\t\tx8 _%s[__%s_length];\n", name, name, name);
+}
+
+static void put_field(FILE *out, const struct layout_field *f, const char *name)
+{
+	char type[16];
+
+	if (f->kind == LAYOUT_TEXT)
+		fprintf(out, "\t\tstring { encoding = UTF8; } _%s;\n", name);
+	else if (f->kind == LAYOUT_BYTES)
+		put_bytes_field(out, name);
+	else if (f->count > 1 || f->kind == LAYOUT_CHARS)
+		fprintf(out, "\t\t%s _%s[%u];\n", type_name(type, f), name, f->count);
+	else
+		fprintf(out, "\t\t%s _%s;\n", type_name(type, f), name);
+}
+
+static void put_fields(FILE *out, const struct layout *l, enum layout_form form)
+{
+	struct names names = { 0 };
+
+	fputs("\tfields := struct {\n", out);
+	for (unsigned i = 0; (form == FORM_FIELDS || form == FORM_MORE) && i < l->count; i++)
+		put_field(out, &l->field[i], names_identifier(&names, l->field[i].name));
+	if (form == FORM_MORE)
+		put_bytes_field(out, names_identifier(&names, "more"));
+	else if (form == FORM_TEXT)
+		fputs("\t\tstring { encoding = UTF8; } _text;\n", out);
+	else if (form == FORM_BYTES)
+		put_bytes_field(out, "data");
+	fputs("\t};\n", out);
+}
+
+/* -- The parts ------------------------------------------------------------------------------------------ */
+
+static void put_types(FILE *out)
+{
+	fputs("/* CTF 1.8 */\n\n", out);
+	for (unsigned size = 8; size <= 64; size *= 2)
+		fprintf(out,
+		        "typealias integer { size = %u; align = 8; signed = false; } := u%u;\n"
+		        "typealias integer { size = %u; align = 8; signed = true; } := i%u;\n"
+		        "typealias integer { size = %u; align = 8; signed = false; base = 16; } := x%u;\n",
+		        size, size, size, size, size, size);
+	fputs("typealias integer { size = 8; align = 8; signed = true; encoding = UTF8; } := c8;\n"
+	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32;\n"
+	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64;\n\n", out);
+}
+
+static void put_uuid(FILE *out, const unsigned char uuid[16])
+{
+	for (unsigned i = 0; i < 16; i++)
+		fprintf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+}
+
+static void put_trace(FILE *out, const unsigned char uuid[16])
+{
+	fputs("trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", out);
+	put_uuid(out, uuid);
+	fprintf(out,
+	        "\";\n\tbyte_order = %s;\n"
+	        "\tpacket.header := struct {\n\t\tu32 magic;\n\t\tu8 uuid[16];\n\t\tu32 stream_id;\n\t};\n};\n\n",
+	        *(const uint16_t *)"\1" == 1 ? "le" : "be");
+}
+
+static void put_text(FILE *out, const char *key, const char *value)
+{
+	fprintf(out, "\t%s = ", key);
+	put_string(out, value);
+	fputs(";\n", out);
+}
+
+static void put_env(FILE *out, const struct logfile *f)
+{
+	const struct log_header *h = &f->in.header;
+	char date[40];
+
+	fputs("env {\n", out);
+	put_text(out, "hostname", h->host);
+	put_text(out, "tracer_name", "posixtrace");
+	put_text(out, "tracer_version", h->attr.version);
+	put_text(out, "trace_name", h->attr.name);
+	put_text(out, "trace_creation_datetime", moment_utc(date, logfile_created(f)));
+	put_text(out, "sysname", "Linux");
+	put_text(out, "kernel_release", h->kernel);
+	put_text(out, "machine", h->machine);
+	fputs("\tboot_id = \"", out);
+	put_uuid(out, h->boot);
+	fprintf(out, "\";\n\tarchitecture_bit_width = %u;\n\ttarget_pid = %u;\n\tcreator_pid = %u;\n};\n\n",
+	        8u * h->word, h->target, h->creator);
+}
+
+static void put_clock(FILE *out, const struct logfile *f)
+{
+	int64_t resolution = f->in.header.attr.resolution_nsec;
+
+	fprintf(out,
+	        "clock {\n\tname = realtime;\n\tdescription = \"CLOCK_REALTIME as it was set when the stream was created\";\n"
+	        "\tfreq = 1000000000;\n\tprecision = %lld;\n\toffset = 0;\n\tabsolute = TRUE;\n};\n\n"
+	        "typealias integer { size = 64; align = 8; signed = false; map = clock.realtime.value; } := moment;\n\n",
+	        (long long)(resolution > 0 ? resolution : 1));
+}
+
+static void put_stream(FILE *out)
+{
+	fputs("stream {\n\tid = 0;\n"
+	      "\tpacket.context := struct {\n\t\tmoment timestamp_begin;\n\t\tmoment timestamp_end;\n\t\tu64 content_size;\n\t\tu64 packet_size;\n"
+	      "\t\tu64 packet_seq_num;\n\t\tu64 events_discarded;\n\t};\n"
+	      "\tevent.header := struct {\n\t\tu32 id;\n\t\tmoment timestamp;\n\t};\n"
+	      "\tevent.context := struct {\n\t\tu32 _vpid;\n\t\tu32 _vtid;\n\t\tx64 _ip;\n\t\tu8 _truncated;\n"
+	      "\t\tstring { encoding = UTF8; } _procname;\n\t};\n};\n\n", out);
+}
+
+static void put_kind(FILE *out, const struct logfile *f, const struct layouts *layouts, unsigned kind)
+{
+	uint32_t id = kind % CTF_TYPES;
+	const char *name = layouts_name(layouts, id);
+
+	fputs("event {\n\tname = ", out);
+	put_string(out, name ? name : logfile_type(f, id));
+	fprintf(out, ";\n\tid = %u;\n\tstream_id = 0;\n", kind);
+	if (kind >= CTF_LATE)
+		fputs("\tcontext := struct {\n\t\tu64 _late;\n\t};\n", out);
+	put_fields(out, layouts_find(layouts, id), (enum layout_form)(kind / CTF_TYPES % FORMS));
+	fputs("};\n\n", out);
+}
+
+void ctf_metadata(int directory, const char *path, const struct logfile *log, const struct layouts *layouts,
+                  const unsigned char uuid[16], const bool *kinds)
+{
+	int fd = openat(directory, "metadata", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+
+	if (!out)
+		fail("%s: %s", path, strerror(errno));
+	put_types(out);
+	put_trace(out, uuid);
+	put_env(out, log);
+	put_clock(out, log);
+	put_stream(out);
+	for (unsigned kind = 0; kind < CTF_KINDS; kind++)
+		if (kinds[kind])
+			put_kind(out, log, layouts, kind);
+	if (ferror(out) | fclose(out))
+		fail("%s: %s", path, strerror(errno));
+}

@@ -1,0 +1,288 @@
+/*
+ * perfetto.c - a trace of Perfetto (perfetto.h): for ui.perfetto.dev and trace_processor
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/message.h"
+#include "convert/perfetto/perfetto.h"
+
+struct perfetto perfetto;
+
+/* -- Slices --------------------------------------------------------------------------------------- */
+
+/* Which event it is, as far as its track and its name do not tell. */
+static void put_ref(struct proto *p, unsigned field, const struct source *s, bool named)
+{
+	size_t value;
+
+	if (!named) {
+		value = perfetto_value(p, field, LABEL_EVENT);
+		proto_number(p, VALUE_INTERNED, perfetto_type(s)->text);
+		proto_end(p, value);
+	}
+	if (perfetto.slices.spans->scope == SPAN_ALL && s->event->tid)
+		perfetto_put_number(p, field, LABEL_PID, VALUE_UNSIGNED, s->event->pid);
+	if (perfetto.slices.spans->scope != SPAN_THREAD && s->event->tid)
+		perfetto_put_number(p, field, LABEL_TID, VALUE_UNSIGNED, s->event->tid);
+}
+
+static void slice_begins(struct slice_track *t, struct source *s, uint64_t time)
+{
+	const struct perfetto_log *log = perfetto_log(s);
+	uint64_t track = perfetto_slice_track(t);
+	bool named = !t->row && !perfetto.slices.spans->span[t->span]->name;
+	uint32_t name = perfetto_span(s, t);
+	struct proto *p;
+
+	if (!named)
+		perfetto_text(s);
+	p = perfetto_event(KIND_BEGIN, track);
+	proto_number(p, EVENT_NAME, name);
+	put_ref(p, EVENT_VALUES, s, named);
+	perfetto_put_constant(p, EVENT_VALUES, s->event);
+	perfetto_put_data(p, EVENT_VALUES, s, log->cell->layout);
+	perfetto_put_event(log, time);
+}
+
+/* Its values are members of one, since the slice has those of its begin too, which may have the same names. */
+static void slice_ends_with(struct proto *p, const struct source *s)
+{
+	size_t value = perfetto_value(p, EVENT_VALUES, LABEL_END);
+
+	put_ref(p, VALUE_MEMBERS, s, false);
+	perfetto_put_constant(p, VALUE_MEMBERS, s->event);
+	perfetto_put_data(p, VALUE_MEMBERS, s, perfetto_log(s)->cell->layout);
+	proto_end(p, value);
+}
+
+static void slice_is_over(struct slice_track *t, struct source *s, uint64_t time, enum slice_end how)
+{
+	uint64_t track = perfetto_slice_track(t);
+	struct proto *p;
+
+	if (s)
+		perfetto_text(s);
+	p = perfetto_event(KIND_END, track);
+	if (s)
+		slice_ends_with(p, s);
+	else
+		perfetto_put_text(p, EVENT_VALUES, LABEL_INCOMPLETE, slice_ends[how], strlen(slice_ends[how]));
+	perfetto_put_event(perfetto_log(t->source), time);
+}
+
+/* -- Events --------------------------------------------------------------------------------------- */
+
+static void fill(struct perfetto_cell *cell, const struct export *x, struct source *s, uint64_t segment)
+{
+	struct task *thread = tasks_thread(&perfetto.tasks, s);
+	struct proto *p;
+	uint64_t track = perfetto_thread_track(s, thread);
+	uint32_t name = perfetto_name(s);
+
+	cell->segment = segment;
+	cell->thread = thread;
+	cell->layout = layouts_find(s->layouts, s->event->id);
+	cell->role = span_role(&x->spans, perfetto_type_name(s));
+	perfetto_fields(s, cell->layout);
+	p = perfetto_event(KIND_INSTANT, track);
+	proto_number(p, EVENT_NAME, name);
+	perfetto_put_constant(p, EVENT_VALUES, s->event);
+	cell->constant_size = (unsigned)p->size;
+	memcpy(cell->constant, p->data, p->size);
+}
+
+static struct perfetto_cell *cell_of(const struct export *x, struct source *s)
+{
+	struct perfetto_log *log = perfetto_log(s);
+	unsigned shape = logfile_shape(s->file, s->event);
+	uint64_t segment = logfile_segment(s->file);
+	struct perfetto_cell *cell = &log->cells[shape];
+
+	if (!cell->thread || cell->segment != segment || shape == SHAPES_MAX)
+		fill(cell, x, s, segment);
+	log->cell = cell;
+	return cell;
+}
+
+static void event(struct export *x, struct source *s)
+{
+	struct perfetto_cell *cell = cell_of(x, s);
+
+	slices_time(&perfetto.slices, s);
+	if ((cell->role.begins | cell->role.ends || s->event->id == POSIX_TRACE_START) &&
+	    slices_event(&perfetto.slices, s, cell->thread, cell->role))
+		return;
+	proto_clear(&perfetto.event);
+	proto_room(&perfetto.event, sizeof cell->constant);
+	memcpy(perfetto.event.data, cell->constant, sizeof cell->constant);
+	perfetto.event.size = cell->constant_size;
+	perfetto_put_data(&perfetto.event, EVENT_VALUES, s, cell->layout);
+	perfetto_put_event(perfetto_log(s), s->event->time);
+}
+
+static void cut(struct export *x, struct source *s)
+{
+	slices_cut(&perfetto.slices, s, s->event->time, SLICE_STARTED);
+}
+
+/* -- Losses --------------------------------------------------------------------------------------- */
+
+static void put_loss(const struct source *s, enum kind kind, uint64_t time, uint64_t unwritten)
+{
+	char text[64] = "events lost";
+	struct proto *p = perfetto_event(kind, perfetto_lost_track(s));
+
+	if (unwritten)
+		snprintf(text, sizeof text, "%" PRIu64 " events could not be written", unwritten);
+	if (kind != KIND_END)
+		proto_text(p, EVENT_TEXT, text, strlen(text));
+	perfetto_put_event(perfetto_log(s), time);
+}
+
+static void lost(struct export *x, struct source *s, struct loss loss)
+{
+	struct perfetto_log *log = perfetto_log(s);
+
+	if (!loss.resumed)
+		slices_cut(&perfetto.slices, s, loss.from, SLICE_LOST);
+	perfetto_lost_track(s);
+	if (!loss.until) {
+		put_loss(s, KIND_INSTANT, loss.from, loss.unwritten);
+		return;
+	}
+	/* They follow each other, but for events that are late. */
+	if (loss.from < log->lost)
+		loss.from = log->lost;
+	if (loss.until < loss.from)
+		loss.until = loss.from;
+	log->lost = loss.until;
+	put_loss(s, KIND_BEGIN, loss.from, 0);
+	put_loss(s, KIND_END, loss.until, 0);
+}
+
+/* -- The beginning ---------------------------------------------------------------------------------- */
+
+static void put_clock(struct proto *p, unsigned id, uint64_t time)
+{
+	size_t clock = proto_begin(p, CLOCKS_CLOCK);
+
+	proto_number(p, CLOCK_ID, id);
+	proto_number(p, CLOCK_TIME, time);
+	proto_end(p, clock);
+}
+
+/* The same moment on both, of the first log: others may have another offset, and all times are those of the one clock. */
+static void put_clocks(const struct source *s)
+{
+	size_t clocks;
+
+	proto_clear(&perfetto.packet);
+	clocks = proto_begin(&perfetto.packet, PACKET_CLOCKS);
+	put_clock(&perfetto.packet, REALTIME, logfile_created(s->file));
+	if (s->file->in.header.monotonic)
+		put_clock(&perfetto.packet, MONOTONIC, s->file->in.header.monotonic);
+	proto_number(&perfetto.packet, CLOCKS_PRIMARY, REALTIME);
+	proto_end(&perfetto.packet, clocks);
+	perfetto_put_packet();
+}
+
+static void put_uuid(void)
+{
+	uint64_t high = 0, low = 0;
+	size_t uuid;
+
+	for (unsigned i = 0; i < perfetto.logs->count; i++) {
+		high = lookup_mix(high, perfetto.logs->source[i].file->in.log);
+		low = lookup_mix(low, logfile_created(perfetto.logs->source[i].file));
+	}
+	proto_clear(&perfetto.packet);
+	uuid = proto_begin(&perfetto.packet, PACKET_UUID);
+	proto_number(&perfetto.packet, UUID_HIGH, high);
+	proto_number(&perfetto.packet, UUID_LOW, low);
+	proto_end(&perfetto.packet, uuid);
+	perfetto_put_packet();
+}
+
+static void put_machine(const struct log_header *h)
+{
+	size_t system, name;
+
+	proto_clear(&perfetto.packet);
+	system = proto_begin(&perfetto.packet, PACKET_SYSTEM);
+	name = proto_begin(&perfetto.packet, SYSTEM_NAME);
+	proto_text(&perfetto.packet, NAME_SYSTEM, "Linux", strlen("Linux"));
+	proto_text(&perfetto.packet, NAME_RELEASE, h->kernel, strlen(h->kernel));
+	proto_text(&perfetto.packet, NAME_MACHINE, h->machine, strlen(h->machine));
+	proto_end(&perfetto.packet, name);
+	proto_end(&perfetto.packet, system);
+	perfetto_put_packet();
+}
+
+/* The first packet of a log's sequence. */
+static void put_first(struct perfetto_log *log)
+{
+	struct proto *p = &perfetto.packet;
+	size_t inner;
+
+	proto_clear(p);
+	proto_number(p, PACKET_SEQUENCE, log->sequence);
+	proto_number(p, PACKET_FLAGS, FLAG_CLEARED);
+	proto_number(p, PACKET_FIRST, true);
+	inner = proto_begin(p, PACKET_DEFAULTS);
+	proto_number(p, DEFAULTS_CLOCK, REALTIME);
+	proto_end(p, inner);
+	inner = proto_begin(p, PACKET_INTERNED);
+	for (unsigned i = 0; i < LABELS; i++)
+		perfetto_entry(p, INTERNED_LABEL, ++log->fields, labels[i], strlen(labels[i]));
+	proto_end(p, inner);
+	perfetto_put_packet();
+}
+
+static void begin(struct export *x)
+{
+	const struct source *first = &x->logs.source[0];
+
+	perfetto.logs = &x->logs;
+	tasks_begin(&perfetto.tasks, &x->logs);
+	perfetto.slices = (struct slices){ .spans = &x->spans, .tasks = &perfetto.tasks, .nested = x->nested,
+	                                   .begin = slice_begins, .end = slice_is_over };
+	slices_begin(&perfetto.slices, &x->logs);
+	perfetto.machine_reported = calloc(x->logs.count, sizeof *perfetto.machine_reported);
+	if (!perfetto.machine_reported)
+		fail("no memory");
+	put_uuid();
+	put_clocks(first);
+	put_machine(&first->file->in.header);
+	for (unsigned i = 0; i < x->logs.count; i++) {
+		struct perfetto_log *log = calloc(1, sizeof *log);
+
+		if (!log)
+			fail("no memory");
+		log->sequence = i + 1;
+		log->uuid = lookup_mix(x->logs.source[i].file->in.log, i);
+		x->logs.source[i].own = log;
+		put_first(log);
+	}
+}
+
+static void end(struct export *x)
+{
+	slices_finish(&perfetto.slices, &x->logs);
+}
+
+const struct exporter export_perfetto = {
+	.name = "perfetto",
+	.suffix = ".pftrace",
+	.binary = true,
+	.spans = true,
+	.begin = begin,
+	.event = event,
+	.lost = lost,
+	.cut = cut,
+	.end = end,
+};

@@ -1,0 +1,148 @@
+/*
+ * values.c - what a trace of Perfetto says of an event: its data
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "convert/perfetto/perfetto.h"
+#include "event/system_text.h"
+
+static void put_item(struct proto *p, const struct layout_field *f, const unsigned char *at)
+{
+	switch (f->kind) {
+	case LAYOUT_SIGNED:
+		proto_number(p, VALUE_SIGNED, (uint64_t)layout_signed(at, f->size));
+		break;
+	case LAYOUT_HEX:
+		proto_number(p, VALUE_POINTER, layout_unsigned(at, f->size));
+		break;
+	case LAYOUT_FLOAT:
+		proto_double(p, VALUE_DOUBLE, layout_real(at, f->size));
+		break;
+	default:
+		proto_number(p, VALUE_UNSIGNED, layout_unsigned(at, f->size));
+		break;
+	}
+}
+
+static void put_items(struct proto *p, const struct layout_field *f, const unsigned char *at, size_t size)
+{
+	for (size_t i = 0; i < size; i += f->size) {
+		size_t item = proto_begin(p, VALUE_ITEMS);
+
+		put_item(p, f, at + i);
+		proto_end(p, item);
+	}
+}
+
+static void put_field(struct proto *p, const struct layout_field *f, const unsigned char *at, size_t size)
+{
+	switch (f->kind) {
+	case LAYOUT_CHARS:
+	case LAYOUT_TEXT:
+		proto_text(p, VALUE_TEXT, (const char *)at, layout_text(f, at, size));
+		break;
+	case LAYOUT_BYTES:
+		proto_hex(p, VALUE_TEXT, at, size);
+		break;
+	default:
+		if (f->count == 1)
+			put_item(p, f, at);
+		else
+			put_items(p, f, at, size);
+	}
+}
+
+/* The names of what is said of events have the first numbers. */
+size_t perfetto_value(struct proto *p, unsigned field, enum label label)
+{
+	size_t value = proto_begin(p, field);
+
+	proto_number(p, VALUE_NAME, label + 1);
+	return value;
+}
+
+void perfetto_put_number(struct proto *p, unsigned field, enum label label, enum value_field type, uint64_t n)
+{
+	size_t value = perfetto_value(p, field, label);
+
+	proto_number(p, type, n);
+	proto_end(p, value);
+}
+
+void perfetto_put_text(struct proto *p, unsigned field, enum label label, const char *text, size_t length)
+{
+	size_t value = perfetto_value(p, field, label);
+
+	proto_text(p, VALUE_TEXT, text, length);
+	proto_end(p, value);
+}
+
+static void put_hex(struct proto *p, unsigned field, enum label label, const unsigned char *data, size_t size)
+{
+	size_t value = perfetto_value(p, field, label);
+
+	proto_hex(p, VALUE_TEXT, data, size);
+	proto_end(p, value);
+}
+
+static void put_declared(struct proto *p, unsigned field, const struct source *s, const struct layout *l)
+{
+	uint32_t name = perfetto_type(s)->field, length = s->event->length;
+	size_t said;
+
+	for (unsigned i = 0; i < l->count; i++) {
+		const struct layout_field *f = &l->field[i];
+		size_t size = layout_there(f, length), value;
+
+		if (size == 0 && !layout_rest(f))
+			break;
+		value = proto_begin(p, field);
+		proto_number(p, VALUE_NAME, name + i);
+		put_field(p, f, s->data + (size > 0 ? f->offset : 0), size);
+		proto_end(p, value);
+	}
+	said = layout_silent(l, length);
+	if (said < length)
+		put_hex(p, field, LABEL_MORE, s->data + said, length - said);
+}
+
+static void put_undeclared(struct proto *p, unsigned field, const struct source *s)
+{
+	const struct log_event *e = s->event;
+	char text[SYSTEM_TEXT];
+
+	if (e->id < POSIX_TRACE_UNNAMED_USEREVENT && system_text(text, s->layouts, e, s->data)) {
+		if (text[0])
+			perfetto_put_text(p, field, LABEL_TEXT, text, strlen(text));
+		return;
+	}
+	switch (layout_form(NULL, s->data, e->length)) {
+	case FORM_TEXT:
+		perfetto_put_text(p, field, LABEL_TEXT, (const char *)s->data, layout_text_length(s->data, e->length));
+		break;
+	case FORM_BYTES:
+		put_hex(p, field, LABEL_DATA, s->data, e->length);
+		break;
+	default:
+		break;
+	}
+}
+
+/* All data of the next event. */
+void perfetto_put_data(struct proto *p, unsigned field, const struct source *s, const struct layout *l)
+{
+	if (s->event->length == 0)
+		return;
+	if (l)
+		put_declared(p, field, s, l);
+	else
+		put_undeclared(p, field, s);
+}
+
+void perfetto_put_constant(struct proto *p, unsigned field, const struct log_event *e)
+{
+	if (e->address)
+		perfetto_put_number(p, field, LABEL_ADDRESS, VALUE_POINTER, e->address);
+	if (e->truncated)
+		perfetto_put_number(p, field, LABEL_TRUNCATED, VALUE_BOOL, true);
+}

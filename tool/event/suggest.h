@@ -1,0 +1,25 @@
+/*
+ * suggest.h - the names that there are, the nearest first, for a message on a name that there is not
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef SUGGEST_H
+#define SUGGEST_H
+
+#include <stdbool.h>
+#include <trace.h>
+
+struct suggest {
+	unsigned count, room;
+	char (*name)[TRACE_EVENT_NAME_MAX + 1];
+};
+
+/* Adds a name without its layout, once. */
+void suggest_add(struct suggest *s, const char *name);
+/*
+ * Returns "order, item, done", nearest to the given name first; the text is never freed here. Returns null if there are
+ * no names.
+ */
+const char *suggest_text(struct suggest *s, const char *asked);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * debuginfo.h - looks up addresses in files that traced processes had mapped
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef DEBUGINFO_H
+#define DEBUGINFO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct symbol {
+	const char *function; /* null: unknown */
+	uint64_t into;        /* offset from the function's beginning, where the source is unknown */
+	const char *source;   /* path as given to the compiler; null: unknown */
+	unsigned line;
+	const char *image;    /* path of the mapped file; null: unknown */
+	uint64_t offset;      /* address as in the file's symbols or, if the file cannot be read, offset in the file */
+	const char *text;     /* all of this as text */
+};
+
+struct image;
+
+/* Returns the image of this path and build-id. Always returns the same one for the same arguments. */
+struct image *image_of(const char *path, size_t length, const unsigned char *id, size_t id_length);
+const char *image_path(const struct image *i);
+/*
+ * Fills in the other members of a symbol whose s->offset is an offset in the file. Prints once for each file why it
+ * cannot be read.
+ */
+void image_look_up(struct image *i, struct symbol *s);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * logfile.c - a log, as the subcommands read it
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "logs/logfile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <trace.h>
+#include <unistd.h>
+
+#include "common/message.h"
+#include "log/crc.h"
+#include "logs/logpipe.h"
+
+/* Ends the program with a reason: posix_trace_open() only says EINVAL. */
+static void refuse(const char *path, int fd, int error) __attribute__((noreturn));
+static void refuse(const char *path, int fd, int error)
+{
+	char magic[sizeof FORMAT_MAGIC] = "";
+	struct stat st;
+
+	if (error != EINVAL)
+		fail("%s: %s", path, strerror(error));
+	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+		fail("%s: neither a regular file nor a pipe", path);
+	if (fstat(fd, &st) == 0 && st.st_size == 0)
+		fail("%s: the file is empty", path);
+	/* The frame of the header comes before its body, which begins with the magic. */
+	if (pread(fd, magic, sizeof FORMAT_MAGIC - 1, FRAME_BYTES) != sizeof FORMAT_MAGIC - 1 ||
+	    memcmp(magic, FORMAT_MAGIC, sizeof FORMAT_MAGIC - 1) != 0)
+		fail("%s: not a posixtrace log", path);
+	fail("%s: a log, but its header is damaged, or it is of another version, or of a machine with another byte order",
+	     path);
+}
+
+struct logfile *logfile_open(const char *path)
+{
+	bool standard = strcmp(path, "-") == 0;
+	int fd = logpipe_open(path), error;
+	struct logfile *f = malloc(sizeof *f);
+	trace_id_t trid;
+
+	if (!f)
+		fail("no memory");
+	if (standard)
+		path = "standard input";
+	error = posix_trace_open(fd, &trid);
+	if (error)
+		refuse(path, fd, error);
+	posix_trace_close(trid);
+	f->path = path;
+	error = -input_open(&f->in, fd);
+	if (error)
+		refuse(path, fd, error);
+	return f;
+}
+
+void logfile_close(struct logfile *f)
+{
+	input_close(&f->in);
+	close(f->in.fd);
+	free(f);
+}
+
+const struct log_event *logfile_end_gap(struct logfile *f, const struct log_event *e, const unsigned char **data)
+{
+	const struct system_gap gap = { f->in.unwritten, !f->in.ended };
+
+	_Static_assert(sizeof gap == sizeof f->end_data, "its data");
+	f->end = *e;
+	f->end.length = sizeof gap;
+	memcpy(f->end_data, &gap, sizeof gap);
+	*data = f->end_data;
+	return &f->end;
+}
+
+void logfile_rewind(struct logfile *f)
+{
+	input_rewind(&f->in);
+}
+
+const char *logfile_type(const struct logfile *f, uint32_t id)
+{
+	static char unknown[16];
+
+	if (id < EVENT_ID_END && f->in.type[id])
+		return f->in.name[id];
+	snprintf(unknown, sizeof unknown, "?%u", id);
+	return unknown;
+}
+
+uint64_t logfile_created(const struct logfile *f)
+{
+	return attr_created(&f->in.header.attr);
+}
+
+void logfile_processes(struct logfile *f, void (*each)(const unsigned char *body, size_t size, void *arg), void *arg)
+{
+	unsigned char *body = malloc(FORMAT_BODY_MAX);
+	uint64_t at = f->in.begin;
+	struct frame frame;
+
+	if (!body)
+		fail("no memory");
+	while (input_frame(&f->in, &frame, &at)) {
+		if (frame.kind == FRAME_PROCESS &&
+		    pread(f->in.fd, body, frame.size, (off_t)(at + FRAME_BYTES)) == (ssize_t)frame.size &&
+		    crc32c(body, frame.size) == frame.body_crc)
+			each(body, frame.size, arg);
+		at += frame_bytes(frame.size);
+	}
+	free(body);
+	input_rewind(&f->in);
+}

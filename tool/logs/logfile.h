@@ -1,0 +1,72 @@
+/*
+ * logfile.h - a log, as the subcommands read it
+ *
+ * The log is opened by posix_trace_open() first, which completes the log of a dead creator. Then it is read by the
+ * library's internal reader, which is faster and knows thread names. Reading begins with the oldest event.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LOGFILE_H
+#define LOGFILE_H
+
+#include "event/system_text.h"
+#include "log/input.h"
+
+/* Default of `posixtrace record -o` and of the FILE of other subcommands. */
+#define LOGFILE_DEFAULT "posixtrace.log"
+
+struct logfile {
+	const char *path;
+	struct input in;
+	struct log_event end;      /* event made by logfile_end_gap() */
+	unsigned char end_data[16];
+};
+
+/* Opens a log, or ends the program with a message. "-" is standard input. The log may come through a pipe. */
+struct logfile *logfile_open(const char *path);
+void logfile_close(struct logfile *f);
+
+/* Returns the OVERFLOW after the last event, with data, which it lacks in the log: a struct system_gap. */
+
+const struct log_event *logfile_end_gap(struct logfile *f, const struct log_event *e, const unsigned char **data);
+
+static inline const struct log_event *logfile_next(struct logfile *f, const unsigned char **data)
+{
+	const struct log_event *e = input_next(&f->in, data);
+
+	return e && input_end_gap(&f->in, e) ? logfile_end_gap(f, e, data) : e;
+}
+
+static inline bool logfile_at_end_gap(const struct logfile *f, const struct log_event *e)
+{
+	return e == &f->end;
+}
+
+void logfile_rewind(struct logfile *f);
+
+/*
+ * Returns the number of the event's shape. Events of one shape in one segment differ only in time and data, so a result
+ * found for one event holds for the others. Returns SHAPES_MAX for an event that stands for a damaged part; other
+ * shapes are smaller.
+ */
+static inline unsigned logfile_shape(const struct logfile *f, const struct log_event *e)
+{
+	size_t n = ((size_t)e - (size_t)f->in.unpack->shape_of) / sizeof(struct unpack_shape);
+
+	return n < SHAPES_MAX ? (unsigned)n : SHAPES_MAX;
+}
+
+/* Returns a number that is different for each segment. */
+static inline uint64_t logfile_segment(const struct logfile *f)
+{
+	return f->in.expected;
+}
+
+/* Returns the name of an event type, or "?" and the number if the log does not have it. */
+const char *logfile_type(const struct logfile *f, uint32_t id);
+/* Returns the log's creation time, in ns of CLOCK_REALTIME. */
+uint64_t logfile_created(const struct logfile *f);
+/* Calls each for the body of each PROCESS frame (docs/log-format.md), in the order of the file. */
+void logfile_processes(struct logfile *f, void (*each)(const unsigned char *body, size_t size, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,166 @@
+/*
+ * launch.c - starts a command that waits until it is traced
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "process/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/file_limit.h"
+#include "host/ident.h"
+
+/* -- Which file ------------------------------------------------------------------------- */
+
+/* Returns 0, or an error number if the file cannot be executed. */
+static int executable(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return errno;
+	if (!S_ISREG(st.st_mode) || access(path, X_OK) != 0)
+		return EACCES;
+	return 0;
+}
+
+char *launch_find(const char *name)
+{
+	const char *from = getenv("PATH"), *end;
+	int error = ENOENT;
+
+	if (strchr(name, '/')) {
+		error = executable(name);
+		errno = error;
+		return error ? NULL : strdup(name);
+	}
+	for (from = from ? from : "/bin:/usr/bin"; *name; from = end + 1) {
+		char *path;
+		int e;
+
+		end = strchrnul(from, ':');
+		if (asprintf(&path, "%.*s%s%s", (int)(end - from), from, end == from ? "./" : "/", name) < 0)
+			return NULL;
+		e = executable(path);
+		if (e == 0)
+			return path;
+		/* EACCES of a file is reported if no other file is found; EACCES of a directory is not. */
+		if (e == EACCES && access(path, F_OK) == 0)
+			error = e;
+		free(path);
+		if (!*end)
+			break;
+	}
+	errno = error;
+	return NULL;
+}
+
+/* -- The process --------------------------------------------------------------------------- */
+
+static void execute(const char *path, char **argv, int tell) __attribute__((noreturn));
+static void execute(const char *path, char **argv, int tell)
+{
+	int error;
+
+	execv(path, argv);
+	error = errno;
+	if (error == ENOEXEC) {
+		/* A script without "#!": run it with /bin/sh, as shells do. */
+		size_t n = 0;
+		char **with_shell;
+
+		while (argv[n])
+			n++;
+		with_shell = calloc(n + 2, sizeof *with_shell);
+		if (with_shell) {
+			with_shell[0] = argv[0];
+			with_shell[1] = (char *)path;
+			memcpy(with_shell + 2, argv + 1, n * sizeof *argv);
+			execv("/bin/sh", with_shell);
+		}
+	}
+	if (write(tell, &error, sizeof error) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+int launch_start(struct launch *l, const char *path, char **argv, void (*set_up)(void *arg), void *arg)
+{
+	int go[2], told[2];
+
+	if (pipe2(go, O_CLOEXEC) != 0)
+		return errno;
+	if (pipe2(told, O_CLOEXEC) != 0) {
+		close(go[0]);
+		close(go[1]);
+		return EMFILE;
+	}
+	l->go = go[1];
+	l->told = told[0];
+	l->pid = fork();
+	if (l->pid == 0) {
+		char byte;
+
+		/*
+		 * The child closes its copy of the write end: else it would never see the end of the pipe if its parent
+		 * is killed.
+		 */
+		close(l->go);
+		if (read(go[0], &byte, 1) != 1)
+			_exit(0);
+		set_up(arg);
+		file_limit_is_a_signal();
+		execute(path, argv, told[1]);
+	}
+	close(go[0]);
+	close(told[1]);
+	if (l->pid > 0)
+		return 0;
+	close(l->go);
+	close(l->told);
+	return EAGAIN;
+}
+
+int launch_go(struct launch *l)
+{
+	int error = 0;
+	ssize_t n;
+
+	do
+		n = write(l->go, "", 1);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		error = errno;
+	close(l->go);
+	do
+		n = read(l->told, &error, sizeof error);
+	while (n < 0 && errno == EINTR);
+	close(l->told);
+	if (error)
+		waitpid(l->pid, NULL, 0);
+	return error;
+}
+
+bool launch_ended(pid_t pid)
+{
+	struct proc p;
+
+	if (kill(pid, 0) != 0 && errno == ESRCH)
+		return true;
+	return proc_read((uint32_t)pid, &p) == 0 && p.ended;
+}
+
+void launch_cancel(struct launch *l)
+{
+	close(l->go);
+	close(l->told);
+	waitpid(l->pid, NULL, 0);
+}

@@ -1,0 +1,113 @@
+/*
+ * kin.c - finds the living descendants of a process
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "record/kin.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/message.h"
+#include "host/ancestor_tag.h"
+
+static bool has(const struct kin *k, struct ident id)
+{
+	for (unsigned i = 0; i < k->count; i++)
+		/* An ancestor tag has no pid namespace. */
+		if (k->ident[i].pid == id.pid && k->ident[i].start == id.start)
+			return true;
+	return false;
+}
+
+static void add(struct kin *k, struct ident id)
+{
+	if (has(k, id))
+		return;
+	if (k->count == k->room) {
+		k->room = k->room ? 2 * k->room : 16;
+		k->ident = realloc(k->ident, k->room * sizeof *k->ident);
+		if (!k->ident)
+			fail("no memory");
+	}
+	k->ident[k->count++] = id;
+}
+
+void kin_begin(struct kin *k, pid_t pid)
+{
+	struct proc p;
+
+	memset(k, 0, sizeof *k);
+	k->began = ident_ticks();
+	if (proc_read((uint32_t)pid, &p) == 0)
+		add(k, p.ident);
+}
+
+/*
+ * Returns the ancestor tag of a process, or pid 0 if it has none. For a process of another user, the system call needs
+ * CAP_SYS_RESOURCE, which root in a container lacks. The file in /proc needs no right.
+ */
+static struct ident mark_of(uint32_t number)
+{
+	struct ident mark = ancestor_tag_get(number);
+	char path[32], line[128];
+	uint64_t limit = 0;
+	FILE *file;
+
+	if (mark.pid)
+		return mark;
+	sprintf(path, "/proc/%" PRIu32 "/limits", number);
+	file = fopen(path, "re");
+	if (!file)
+		return mark;
+	while (fgets(line, sizeof line, file))
+		if (sscanf(line, "Max file locks %" SCNu64, &limit) == 1)
+			break;
+	fclose(file);
+	return ancestor_tag_of(limit);
+}
+
+/* Returns whether the process's parent is in the list, or its ancestor tag names a process of the list. */
+static bool is_kin(const struct kin *k, const struct proc *p)
+{
+	struct ident mark = mark_of(p->number);
+	struct proc parent;
+
+	if (mark.pid && has(k, mark))
+		return true;
+	return p->parent > 1 && proc_read(p->parent, &parent) == 0 && has(k, parent.ident);
+}
+
+static void look_at(struct kin *k, uint32_t number)
+{
+	struct proc p;
+
+	if (proc_read(number, &p) != 0 || p.ended || !is_kin(k, &p))
+		return;
+	if (p.ident.start < k->began && !has(k, p.ident))
+		return;
+	add(k, p.ident);
+	if (p.ident.pid == k->ident[0].pid && p.ident.start == k->ident[0].start)
+		return;
+	if (k->alive < KIN_SHOWN)
+		k->shown[k->alive] = number;
+	k->alive++;
+}
+
+void kin_look(struct kin *k)
+{
+	DIR *dir = k->count ? opendir("/proc") : NULL;
+	struct dirent *entry;
+
+	k->alive = 0;
+	while (dir && (entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			look_at(k, (uint32_t)atoi(entry->d_name));
+	if (dir)
+		closedir(dir);
+}

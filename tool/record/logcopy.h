@@ -1,0 +1,25 @@
+/*
+ * logcopy.h - copies the events of a log into a new log, all of them or those of a period
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LOGCOPY_H
+#define LOGCOPY_H
+
+#include <stdint.h>
+
+struct logcopy {
+	int from; /* a log that is not written meanwhile; it may be incomplete */
+	const char *to; /* path of the new file, which must not exist */
+	const char *copy; /* its name until it is complete, if the file system needs one: see newlog_make() */
+	uint64_t begin, end; /* period to copy; 0, UINT64_MAX: everything */
+	uint64_t lost; /* number of events that the stream lost */
+	/* Results: */
+	uint64_t events, bytes;
+	uint64_t first, last; /* times of the first and the last event of the whole log; 0: no events */
+};
+
+/* Returns 0 or an error number; then there is no new file. EEXIST: the name is taken. EINVAL: `from` is not a log. */
+int logcopy(struct logcopy *c);
+
+#endif

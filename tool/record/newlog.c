@@ -1,0 +1,517 @@
+/*
+ * newlog.c - the file for a new log
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "record/newlog.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <trace.h>
+#include <unistd.h>
+
+#include "common/folder.h"
+#include "common/message.h"
+#include "log/format.h"
+#include "model/eventtype.h"
+
+#define IN_USE "another recorder writes to it: choose another file, -o FILE"
+
+/* Only logs are overwritten: the user may have mistyped the name. */
+static bool is_log(int fd)
+{
+	char magic[sizeof FORMAT_MAGIC - 1];
+
+	return pread(fd, magic, sizeof magic, FRAME_BYTES) == sizeof magic &&
+	       memcmp(magic, FORMAT_MAGIC, sizeof magic) == 0;
+}
+
+/*
+ * Returns whether a log has an event of its program. Opening the log completes it if its recorder was killed; that is
+ * not possible after the file is renamed. A log that cannot be opened counts as having events.
+ */
+static bool has_events(int fd)
+{
+	struct posix_trace_event_info event;
+	int unavailable = 0;
+	trace_id_t trid;
+	size_t length;
+	bool some = false;
+
+	if (posix_trace_open(fd, &trid) != 0)
+		return true;
+	while (!some && posix_trace_getnext_event(trid, &event, NULL, 0, &length, &unavailable) == 0 && !unavailable)
+		some = !eventtype_system(event.posix_event_id);
+	posix_trace_close(trid);
+	return some;
+}
+
+/* -- What was there before ---------------------------------------------------------------- */
+
+static char *with(const char *path, const char *what)
+{
+	char *text;
+
+	if (asprintf(&text, "%s.%s", path, what) < 0)
+		fail("no memory");
+	return text;
+}
+
+/* Returns null if there is no such file, or it is a log that may be replaced; else the reason why not. */
+static const char *not_replaceable(const struct folder *f, const char *name)
+{
+	struct stat st;
+	const char *why;
+	static char text[PATH_MAX + 400];
+	bool log;
+	int fd;
+
+	if (fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT ? NULL : strerror(errno);
+	why = folder_objection(f, &st);
+	fd = !why && S_ISREG(st.st_mode) ? openat(f->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+	log = fd >= 0 && (st.st_size == 0 || is_log(fd));
+	if (fd >= 0)
+		close(fd);
+	if (log)
+		return NULL;
+	snprintf(text, sizeof text, why ? "%s, which it would replace: %s"
+	                                : "%s is not a log, and this log would replace it: remove it, or choose another file, -o FILE",
+	                                        name, why);
+	return text;
+}
+
+/*
+ * Renames FILE to FILE.old, and a previous FILE.old to FILE.older. newlog_settle() removes FILE.older, so nothing is
+ * gone before the new recording has an event. Returns a descriptor of the new FILE, or -1 and the reason.
+ */
+static int keep_old(const struct folder *f, const char **why)
+{
+	char *old = with(f->name, "old"), *older = with(f->name, "older");
+	int fd = -1;
+
+	*why = not_replaceable(f, old);
+	if (!*why)
+		*why = not_replaceable(f, older);
+	if (!*why && renameat(f->fd, old, f->fd, older) != 0 && errno != ENOENT)
+		*why = strerror(errno);
+	if (!*why && renameat(f->fd, f->name, f->fd, old) != 0)
+		*why = strerror(errno);
+	if (!*why) {
+		fd = openat(f->fd, f->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0)
+			*why = strerror(errno);
+		else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+			*why = IN_USE;
+	}
+	free(old);
+	free(older);
+	return fd;
+}
+
+/* Does the same as keep_old(), if the log that is open as fd still has this name. */
+static int replace(const char *path, int fd, const char **why)
+{
+	struct stat here, open;
+	struct folder folder;
+	int fresh = -1;
+
+	*why = folder_find(&folder, path, true);
+	if (*why)
+		return -1;
+	if (folder.magic || fstat(fd, &open) != 0 || fstatat(folder.fd, folder.name, &here, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    here.st_dev != open.st_dev || here.st_ino != open.st_ino)
+		*why = "it is a log that cannot be renamed here: give its path, or choose another file, -o FILE";
+	else
+		fresh = keep_old(&folder, why);
+	folder_close(&folder);
+	return fresh;
+}
+
+void newlog_settle(const char *path, int fd, bool empty)
+{
+	struct folder f;
+	char *old, *older;
+
+	if (folder_find(&f, path, true))
+		return;
+	old = with(f.name, "old");
+	older = with(f.name, "older");
+	if (!empty) {
+		if (!not_replaceable(&f, older))
+			unlinkat(f.fd, older, 0);
+	} else if (folder_remove(&f, fd) == 0 && renameat(f.fd, old, f.fd, f.name) == 0) {
+		renameat(f.fd, older, f.fd, old);
+	}
+	free(old);
+	free(older);
+	folder_close(&f);
+}
+
+/* -- The file ----------------------------------------------------------------------------- */
+
+static const char *in_the_way(int fd, const struct stat *st)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		return IN_USE;
+	if (st->st_size > 0 && !is_log(fd))
+		return "it exists and is not a log, so it is not overwritten: remove it, or choose another file, -o FILE";
+	return NULL;
+}
+
+static int open_file(const char *path, bool *kept, const char **why)
+{
+	int fd = folder_write(path, true, 0600, why), fresh;
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) != 0)
+		*why = strerror(errno);
+	else if (S_ISREG(st.st_mode))
+		*why = in_the_way(fd, &st);
+	if (*why || !S_ISREG(st.st_mode) || st.st_size == 0)
+		return fd;
+	if (!has_events(fd)) {
+		if (ftruncate(fd, 0) != 0)
+			*why = strerror(errno);
+		return fd;
+	}
+	fresh = replace(path, fd, why);
+	*kept = fresh >= 0;
+	close(fd);
+	return fresh;
+}
+
+int newlog_open(const char *path, bool *kept)
+{
+	const char *why = NULL;
+	struct stat st;
+	int fd;
+
+	*kept = false;
+	if (strcmp(path, "-") == 0) {
+		if (fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+			complain("standard output is a file that is not empty, and is not overwritten: use -o FILE");
+		else if (isatty(STDOUT_FILENO))
+			complain("refusing to write a log to a terminal; to watch events use 'posixtrace live'");
+		else
+			return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		return -1;
+	}
+	fd = open_file(path, kept, &why);
+	if (!why)
+		return fd;
+	complain("%s: %s", path, why);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+int newlog_wait_for_reader(const char *path)
+{
+	struct folder folder;
+	const char *why;
+	struct stat st;
+	int fd = -1;
+
+	if (strcmp(path, "-") == 0 || folder_find(&folder, path, true))
+		return -1;
+	/* Errors are left to newlog_open(), which reports them. */
+	if (fstatat(folder.fd, folder.name, &st, folder.magic ? 0 : AT_SYMLINK_NOFOLLOW) == 0 && S_ISFIFO(st.st_mode))
+		fd = folder_open_there(&folder, O_WRONLY, &why);
+	folder_close(&folder);
+	return fd;
+}
+
+/* -- Files beside it -------------------------------------------------------------------------- */
+
+/*
+ * Opens a file that an earlier recording may have left. Does not follow a link, because no recording leaves one, and
+ * does not open a file that another user may have put there. *folder: the file's directory, to be closed by the caller
+ * unless -1 is returned.
+ */
+static int open_left(struct folder *folder, const char *path)
+{
+	int fd;
+
+	if (folder_find(folder, path, false))
+		return -1;
+	fd = folder_open(folder, O_RDONLY);
+	if (fd < 0)
+		folder_close(folder);
+	return fd;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static char *beside(const char *path, const char *name)
+{
+	char *made;
+
+	if (asprintf(&made, "%.*s%s", (int)(base_name(path) - path), path, name) < 0)
+		fail("no memory");
+	return made;
+}
+
+int newlog_make(const char *copy, char **meanwhile)
+{
+	char *name = NULL;
+	struct folder f;
+	int fd, error;
+
+	*meanwhile = NULL;
+	if (folder_find(&f, copy, false)) {
+		errno = EACCES;
+		return -1;
+	}
+	fd = folder_make(&f, O_RDWR, f.name, &name);
+	error = errno;
+	folder_close(&f);
+	if (name)
+		*meanwhile = beside(copy, name);
+	free(name);
+	/* Another recorder that starts meanwhile sees the file in use. */
+	if (fd >= 0)
+		flock(fd, LOCK_EX | LOCK_NB);
+	errno = error;
+	return fd;
+}
+
+int newlog_name(int fd, const char *meanwhile, const char *to)
+{
+	struct folder f;
+	int error;
+
+	if (meanwhile)
+		return newlog_rename(meanwhile, to, false);
+	if (folder_find(&f, to, false))
+		return EACCES;
+	error = folder_give_name(&f, fd, f.name) == 0 ? 0 : errno;
+	folder_close(&f);
+	return error;
+}
+
+void newlog_remove(const char *path, int fd)
+{
+	struct folder folder;
+
+	if (folder_find(&folder, path, true))
+		return;
+	folder_remove(&folder, fd);
+	folder_close(&folder);
+}
+
+/* Calls f for each existing FILE.N. */
+static void each_number(const char *path, void (*f)(const char *path, unsigned number, void *arg), void *arg)
+{
+	const char *name = base_name(path);
+	struct folder folder;
+	int fd = folder_find(&folder, path, false) ? -1 : openat(folder.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	size_t n = strlen(name);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)) != NULL) {
+		char *end;
+		unsigned long number;
+
+		if (strncmp(e->d_name, name, n) != 0 || e->d_name[n] != '.' || e->d_name[n + 1] < '1' ||
+		    e->d_name[n + 1] > '9')
+			continue;
+		number = strtoul(e->d_name + n + 1, &end, 10);
+		if (!*end && number < 1u << 30)
+			f(path, (unsigned)number, arg);
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	folder_close(&folder);
+}
+
+static void find_last(const char *path, unsigned number, void *arg)
+{
+	unsigned *last = arg;
+
+	(void)path;
+	if (number > *last)
+		*last = number;
+}
+
+unsigned newlog_last(const char *path)
+{
+	unsigned last = 0;
+
+	each_number(path, find_last, &last);
+	return last;
+}
+
+static void remove_old(const char *path, unsigned number, void *arg)
+{
+	char *numbered = newlog_numbered(path, number);
+	struct folder folder;
+	int fd = number <= *(unsigned *)arg ? open_left(&folder, numbered) : -1;
+
+	/* Only logs are removed: any other file may have such a name by chance. */
+	if (fd >= 0 && is_log(fd))
+		folder_remove(&folder, fd);
+	if (fd >= 0) {
+		close(fd);
+		folder_close(&folder);
+	}
+	free(numbered);
+}
+
+void newlog_keep(const char *path, unsigned keep)
+{
+	unsigned last = newlog_last(path);
+
+	if (!keep || last <= keep)
+		return;
+	last -= keep;
+	each_number(path, remove_old, &last);
+}
+
+static int rename_new(int dir, const char *from, const char *to)
+{
+	if (syscall(SYS_renameat2, dir, from, dir, to, 1 /* RENAME_NOREPLACE */) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return errno;
+	/* The file system or the kernel does not support RENAME_NOREPLACE. */
+	if (linkat(dir, from, dir, to, 0) == 0)
+		return unlinkat(dir, from, 0) == 0 ? 0 : errno;
+	if (errno == EEXIST || faccessat(dir, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return EEXIST;
+	return renameat(dir, from, dir, to) == 0 ? 0 : errno;
+}
+
+int newlog_rename(const char *from, const char *to, bool replace)
+{
+	struct folder folder;
+	int error;
+
+	if (folder_find(&folder, from, false))
+		return EACCES;
+	if (replace)
+		error = renameat(folder.fd, folder.name, folder.fd, base_name(to)) == 0 ? 0 : errno;
+	else
+		error = rename_new(folder.fd, folder.name, base_name(to));
+	folder_close(&folder);
+	return error;
+}
+
+char *newlog_numbered(const char *path, unsigned number)
+{
+	char digits[12];
+
+	snprintf(digits, sizeof digits, "%u", number);
+	return with(path, digits);
+}
+
+char *newlog_next(const char *path)
+{
+	return with(path, "next");
+}
+
+char *newlog_copy(const char *path)
+{
+	return with(path, "unfinished");
+}
+
+/*
+ * Returns whether the file is a log to be kept, and in *first the time of its first event, 0 if that cannot be read.
+ * Opening the log completes it if its recorder was killed; that is not possible after the file is renamed. A log that
+ * cannot be opened is kept.
+ */
+static bool to_be_kept(const char *path, struct timespec *first)
+{
+	struct posix_trace_event_info event;
+	struct folder folder;
+	struct stat st;
+	trace_id_t trid;
+	size_t length;
+	bool keep = false;
+	int fd = open_left(&folder, path), unavailable;
+
+	*first = (struct timespec){ 0, 0 };
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_log(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		keep = true;
+		if (posix_trace_open(fd, &trid) == 0) {
+			if (posix_trace_getnext_event(trid, &event, NULL, 0, &length, &unavailable) == 0) {
+				keep = !unavailable;
+				if (!unavailable)
+					*first = event.posix_timestamp;
+			}
+			posix_trace_close(trid);
+		}
+	}
+	close(fd);
+	folder_close(&folder);
+	return keep;
+}
+
+static bool retire(const char *file, const char *path)
+{
+	char *numbered = newlog_numbered(path, newlog_last(path) + 1);
+	int error = newlog_rename(file, numbered, false);
+
+	free(numbered);
+	if (error)
+		complain("%s: its old contents cannot be kept: %s", file, strerror(error));
+	return error == 0;
+}
+
+/* Removes an unfinished copy. The log it was copied from still exists. */
+static void remove_copy(const char *path)
+{
+	char *copy = newlog_copy(path);
+	struct folder folder;
+	int fd = open_left(&folder, copy);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_size == 0 || is_log(fd)) &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0)
+		folder_remove(&folder, fd);
+	if (fd >= 0) {
+		close(fd);
+		folder_close(&folder);
+	}
+	free(copy);
+}
+
+bool newlog_retire(const char *path)
+{
+	char *next = newlog_next(path);
+	struct timespec first, other;
+	bool one = to_be_kept(path, &first), two = to_be_kept(next, &other), done = true;
+
+	if (one && two &&
+	    (other.tv_sec < first.tv_sec || (other.tv_sec == first.tv_sec && other.tv_nsec < first.tv_nsec))) {
+		done = retire(next, path);
+		two = false;
+	}
+	if (one)
+		done = done && retire(path, path);
+	if (two)
+		done = done && retire(next, path);
+	remove_copy(path);
+	free(next);
+	return done;
+}

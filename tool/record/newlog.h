@@ -1,0 +1,62 @@
+/*
+ * newlog.h - the file for a new log
+ *
+ * An existing log that no process writes any more becomes FILE.old. Any other existing file is left alone. A recording
+ * with several files writes to FILE; FILE.1, FILE.2, ... are the earlier parts, the oldest first.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef NEWLOG_H
+#define NEWLOG_H
+
+#include <stdbool.h>
+
+/*
+ * Returns a descriptor of an empty file, which is locked against other recorders as long as it is open. "-" means
+ * standard output. Returns -1 after it has printed the reason. kept: the file was a log with events, which is FILE.old
+ * now; then the caller must call newlog_settle().
+ */
+int newlog_open(const char *path, bool *kept);
+/* Completes newlog_open(). empty: the new log, open as fd, has no event, so the previous files get their names back. */
+void newlog_settle(const char *path, int fd, bool empty);
+/*
+ * Opens a FIFO, waiting until it has a reader. As long as the descriptor is open, newlog_open() does not wait. Returns
+ * -1 if the file is not a FIFO, or must not be written to.
+ */
+int newlog_wait_for_reader(const char *path);
+/* Returns the largest N of the existing FILE.N, or 0 if there is none. */
+unsigned newlog_last(const char *path);
+/* Returns FILE.N, to be freed by the caller. */
+char *newlog_numbered(const char *path, unsigned number);
+/* Removes all FILE.N but the newest `keep`; 0 removes nothing. Removes only logs. */
+void newlog_keep(const char *path, unsigned keep);
+/*
+ * Creates a file for a copy, whatever other users have put beside it. The file has no name, and *meanwhile is null. If
+ * the file system does not support files without names, *meanwhile is its name, to be freed: FILE.unfinished or, if
+ * that is taken, an unpredictable name. Returns a descriptor, or -1 and errno.
+ */
+int newlog_make(const char *copy, char **meanwhile);
+/* Gives a file of newlog_make() the name `to`. Returns 0 or an error number: EEXIST if the name is taken. */
+int newlog_name(int fd, const char *meanwhile, const char *to);
+/* Removes the file that is open as fd, if it still has this name. */
+void newlog_remove(const char *path, int fd);
+/*
+ * Renames a file within its directory. replace: replaces an existing file, else the result is EEXIST. Returns 0 or an
+ * error number.
+ */
+int newlog_rename(const char *from, const char *to, bool replace);
+/* Returns FILE.next, the file of the second stream where two streams take turns; to be freed by the caller. */
+char *newlog_next(const char *path);
+/*
+ * Returns FILE.unfinished, which is renamed to FILE.N when it is complete, if the file system needs a name until then;
+ * to be freed by the caller.
+ */
+char *newlog_copy(const char *path);
+/*
+ * Renames an existing FILE to the next FILE.N, and also FILE.next, which a killed recorder leaves, the older of the two
+ * first. A log stays if it is certain to have no events, or is being written. Removes the copy that a killed recorder
+ * has begun. Returns false after it has printed why a log cannot be kept.
+ */
+bool newlog_retire(const char *path);
+
+#endif

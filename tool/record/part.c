@@ -1,0 +1,172 @@
+/*
+ * part.c - a stream with its log
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "record/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "control/flusher.h"
+#include "control/handle.h"
+#include "control/lifecycle.h"
+#include "process/typenames.h"
+#include "record/newlog.h"
+
+int part_create(struct part *p, pid_t pid, const trace_attr_t *attr, uint32_t turns, char *path)
+{
+	struct stat st;
+	int error;
+
+	*p = (struct part){ .path = path };
+	p->fd = newlog_open(path, &p->kept);
+	if (p->fd < 0)
+		return -1;
+	p->seeks = fstat(p->fd, &st) == 0 && S_ISREG(st.st_mode);
+	error = lifecycle_create(pid, attr, &p->fd, turns, &p->trid);
+	p->there = error == 0;
+	return error;
+}
+
+/* -- Event types --------------------------------------------------------------------------- */
+
+void part_follow(struct part *p, const struct match *m)
+{
+	char name[TRACE_EVENT_NAME_MAX + 1];
+	trace_event_set_t unwanted;
+	trace_event_id_t id;
+	bool some = false;
+
+	posix_trace_eventset_empty(&unwanted);
+	while (stream_next_type(p->trid, false, &id, name)) {
+		if (match_name(m, name))
+			continue;
+		posix_trace_eventset_add(id, &unwanted);
+		some = true;
+	}
+	if (some)
+		posix_trace_set_filter(p->trid, &unwanted, POSIX_TRACE_ADD_EVENTSET);
+}
+
+/* -- Numbers ---------------------------------------------------------------------------------- */
+
+struct part_numbers part_numbers(const struct part *p)
+{
+	struct handle *h = p->there ? handle_get(p->trid, HANDLE_ACTIVE) : NULL;
+	struct part_numbers n = { 0 };
+
+	if (!h)
+		return n;
+	/* The segment that the flusher is writing may be counted or not. */
+	if (h->flusher && handle_works(h)) {
+		const struct log_state *state = h->flusher->flush.state;
+		const struct log_position *place = &state->position[load_relaxed(&state->position_now) & 1];
+		const struct log_mark *mark = &state->mark[load_relaxed(&state->mark_now) & 1];
+
+		n.events = load_relaxed(&place->events);
+		n.users = load_relaxed(&place->users);
+		if (load_relaxed(&mark->sequence) == load_relaxed(&place->sequence)) {
+			n.events += load_relaxed(&mark->events);
+			n.users += load_relaxed(&mark->users);
+		}
+		n.bytes = load_relaxed(&place->end);
+	}
+	handle_put(h);
+	return n;
+}
+
+void part_describe(const struct part *p)
+{
+	struct handle *h = handle_get(p->trid, HANDLE_ACTIVE);
+
+	if (!h)
+		return;
+	if (h->flusher && handle_works(h))
+		flusher_describe(h);
+	handle_put(h);
+}
+
+void part_look(struct part *p)
+{
+	struct posix_trace_status_info status;
+
+	if (posix_trace_get_status(p->trid, &status) != 0)
+		return;
+	if (status.posix_stream_flush_error)
+		p->error = status.posix_stream_flush_error;
+	if (status.posix_log_full_status == POSIX_TRACE_FULL)
+		p->log_full = true;
+	p->lost = status.__posix_lost_events;
+}
+
+/* -- Its life ------------------------------------------------------------------------------------ */
+
+int part_flush(struct part *p)
+{
+	return posix_trace_flush(p->trid);
+}
+
+void part_stop(struct part *p)
+{
+	struct handle *h;
+
+	posix_trace_stop(p->trid);
+	h = handle_get(p->trid, HANDLE_ACTIVE);
+	if (!h)
+		return;
+	if (handle_works(h))
+		fetch_and(&h->stream.header->state, ~STATE_LOSING);
+	handle_put(h);
+}
+
+void part_lost(struct part *p, uint64_t lost)
+{
+	struct handle *h = lost ? handle_get(p->trid, HANDLE_ACTIVE) : NULL;
+
+	if (!h)
+		return;
+	if (handle_works(h))
+		fetch_add(&h->stream.header->lost, lost);
+	handle_put(h);
+}
+
+void part_clear(struct part *p)
+{
+	uint64_t lost = 0, told = p->lost;
+
+	p->lost = 0;
+	/*
+	 * A thread may have counted its lost event late, long after it found the stream full. Such events are reported
+	 * for the next part.
+	 */
+	if (lifecycle_clear(p->trid, __builtin_return_address(0), &lost) == 0 && lost > told)
+		part_lost(p, lost - told);
+	/* The file still has the old events after its new header. They are not needed any more. */
+	if (p->seeks && ftruncate(p->fd, (off_t)part_numbers(p).bytes) != 0)
+		return;
+}
+
+int part_end(struct part *p)
+{
+	/*
+	 * Like posix_trace_shutdown(), but also returns how many events could not be written where even the log cannot
+	 * say so.
+	 */
+	int error = p->there ? lifecycle_shutdown(p->trid, __builtin_return_address(0), &p->sum) : 0;
+
+	p->there = false;
+	return error;
+}
+
+void part_free(struct part *p)
+{
+	part_end(p);
+	if (p->fd >= 0)
+		close(p->fd);
+	free(p->path);
+	*p = (struct part){ .fd = -1 };
+}

@@ -1,0 +1,61 @@
+/*
+ * part.h - a stream with its log; a recording has one or two
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PART_H
+#define PART_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <trace.h>
+
+#include "log/output.h"
+#include "logs/match.h"
+
+struct part {
+	char *path;
+	int fd;
+	bool seeks; /* a regular file */
+	bool kept;  /* the file was a log with events before, which is FILE.old now */
+	trace_id_t trid;
+	bool there;
+	bool log_full; /* was seen full */
+	int error;     /* the last write error that was seen; 0: none */
+	uint64_t lost; /* lost events, as of part_look() */
+	struct output_end sum; /* after part_end(): exact numbers of events in the log and of missing events */
+};
+
+/* Totals since the part was created or last cleared. */
+struct part_numbers {
+	uint64_t events; /* including system events */
+	uint64_t users;  /* events of programs only */
+	uint64_t bytes;  /* size of the log */
+};
+
+/*
+ * Creates the stream, suspended, and its log. turns: 0, or the same number for all parts that take turns. The part
+ * takes over the path. Returns 0, an error number, or -1 after it has printed the reason.
+ */
+int part_create(struct part *p, pid_t pid, const trace_attr_t *attr, uint32_t turns, char *path);
+/* Filters out event types that have got a name since the last call and are not wanted. */
+void part_follow(struct part *p, const struct match *m);
+struct part_numbers part_numbers(const struct part *p);
+/* Adds to the log what the process executes now, if that has changed. */
+void part_describe(const struct part *p);
+/* Updates error, log_full and lost. */
+void part_look(struct part *p);
+/* Writes all recorded events to the file. Returns 0 or an error number. */
+int part_flush(struct part *p);
+/* Suspends the stream. The other part has begun already, so an event without room here is not lost. */
+void part_stop(struct part *p);
+/* Adds events that were lost in another part, and are in no log. */
+void part_lost(struct part *p, uint64_t lost);
+/* Clears a suspended part: its file is empty, its stream has no events and no filter. */
+void part_clear(struct part *p);
+/* Shuts the stream down, which completes the log. Returns 0 or an error number. The file stays open. */
+int part_end(struct part *p);
+void part_free(struct part *p);
+
+#endif

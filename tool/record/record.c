@@ -1,0 +1,284 @@
+/*
+ * record.c - posixtrace record: records a program that it starts, or a running process
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/command.h"
+#include "common/message.h"
+#include "common/options.h"
+#include "log/output.h"
+#include "logs/logfile.h"
+#include "record/session.h"
+
+/* More than the library's default, because the program may be faster than the disk. */
+#define STREAM_SIZE (UINT64_C(4) << 20)
+
+#define ROTATE_LEAST 4096
+
+enum {
+	CHILDREN = OPTIONS_OWN, FAMILY, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE, KEEP, LOOP, TRIGGER,
+	        BEFORE, AFTER, PROGRESS,
+	NO_PROGRESS, DESPITE_SECCOMP,
+};
+
+static const struct option_row option_rows[] = {
+	OPTION('o', "output", "FILE", "write the log to FILE (default " LOGFILE_DEFAULT "); - is standard output"),
+	OPTION('p', "pid", "PID",
+	       "trace this running process; may be repeated, each process then has its own log FILE.pidPID"),
+	OPTION(CHILDREN, "children", NULL,
+	       "also trace processes that it starts from now on; the recording ends with the first process"),
+	OPTION(FAMILY, "family", NULL,
+	       "like --children, but the recording ends with the last process: for programs that go to the background"),
+	OPTION(DESPITE_SECCOMP, "despite-seccomp", NULL,
+	       "with -p, trace a process with a seccomp filter, although the filter may kill it"),
+	OPTION('e', "event", "PATTERN", "only events" MATCH_PATTERN_HELP),
+	OPTION(DURATION, "duration", "TIME", "stop after this time: 10s, 500ms, 2m"),
+	OPTION('q', "quiet", NULL, "report errors only"),
+	OPTION(PROGRESS, "progress", NULL,
+	       "show a line with the progress, even if COMMAND writes to the same terminal"),
+	OPTION(NO_PROGRESS, "no-progress", NULL, "never show that line"),
+	OPTION_HEADING("Memory and log:"),
+	OPTION('s', "stream-size", "SIZE", "memory for events that are not in the log yet (default 4M)"),
+	OPTION(POLICY, "policy", "POLICY",
+	       "of the stream: flush (default); loop or until-full, which write the log only at the end",
+	  "flush loop until-full"),
+	OPTION(LOG_POLICY, "log-policy", "POLICY",
+	       "the log keeps all events (append, default), the newest (loop), or the first (until-full)",
+	  "append loop until-full"),
+	OPTION(LOG_SIZE, "log-size", "SIZE", "of a log that is loop or until-full; without --log-policy: loop"),
+	OPTION(MAX_DATA, "max-data", "SIZE", "cut the data of an event to this length (default 1024, at most 65535)"),
+	OPTION(ROTATE, "rotate", "SIZE",
+	       "when FILE has this size, rename it to FILE.1, then FILE.2, ... and begin a new one"),
+	OPTION(KEEP, "keep", "N", "keep only the last N of these files"),
+	OPTION_HEADING("Flight recorder:"),
+	OPTION(LOOP, "loop", "[SIZE]",
+	       "keep the newest events in memory (default 4M); write them to FILE at the end, and to FILE.1, FILE.2, ... "
+	  "at each SIGUSR1"),
+	OPTION(TRIGGER, "trigger", "PATTERN",
+	       "also write them when an event with such a name is recorded, and at the end only if COMMAND crashes"),
+	OPTION(BEFORE, "before", "TIME", "write only this much of what preceded the trigger"),
+	OPTION(AFTER, "after", "TIME", "wait for this time after the trigger, then write"),
+	{ 0 },
+};
+
+struct reading {
+	struct session_options o;
+	size_t log_size;
+	const char *log_size_text; /* null: not given */
+	/* Whether the options were given. */
+	bool policy, log_policy;
+	int stream_policy_number, log_policy_number;
+};
+
+static void add_pid(struct session_options *o, const char *text)
+{
+	o->pids = realloc(o->pids, (o->pid_count + 1) * sizeof *o->pids);
+	if (!o->pids)
+		fail("no memory");
+	o->pids[o->pid_count++] = (pid_t)argument_number("-p", text, 1, INT_MAX);
+}
+
+static void take_stream_option(struct reading *r, int option, const char *argument)
+{
+	static const int stream_policies[] = { POSIX_TRACE_FLUSH, POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL };
+	static const int log_policies[] = { POSIX_TRACE_APPEND, POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL };
+	struct plan *plan = &r->o.plan;
+
+	switch (option) {
+	case 's':
+		plan->stream_size = argument_size("--stream-size", argument);
+		return;
+	case POLICY:
+		r->policy = true;
+		r->stream_policy_number = stream_policies[option_choice()];
+		return;
+	case LOG_POLICY:
+		r->log_policy = true;
+		r->log_policy_number = log_policies[option_choice()];
+		return;
+	case LOG_SIZE:
+		r->log_size = argument_size("--log-size", argument);
+		r->log_size_text = argument;
+		return;
+	case MAX_DATA:
+		posix_trace_attr_setmaxdatasize(&plan->attr, (size_t)argument_number("--max-data", argument, 0, 65535));
+		return;
+	case ROTATE:
+		plan->rotate = argument_size("--rotate", argument);
+		if (plan->rotate < ROTATE_LEAST)
+			wrong_usage("--rotate %s: too small; the minimum is 4K, as each file has a header", argument);
+		return;
+	case KEEP:
+		plan->keep = (unsigned)argument_number("--keep", argument, 1, 1 << 20);
+		return;
+	case LOOP:
+		plan->loop = true;
+		if (argument)
+			plan->stream_size = argument_size("--loop", argument);
+		return;
+	}
+}
+
+/* Takes the SIZE of "--loop SIZE": getopt_long() only accepts "--loop=SIZE". A command is never called "1M". */
+static const char *size_behind(int argc, char **argv)
+{
+	if (optind < argc && argument_is_size(argv[optind]))
+		return argv[optind++];
+	return NULL;
+}
+
+static void take_option(struct reading *r, int option, const char *argument)
+{
+	struct plan *plan = &r->o.plan;
+
+	switch (option) {
+	case 'o':
+		plan->output = argument_file("-o", argument);
+		return;
+	case 'p':
+		add_pid(&r->o, argument);
+		return;
+	case 'e':
+		match_option(plan->match, 'e', argument);
+		return;
+	case 'q':
+		plan->quiet = r->o.no_progress = true;
+		return;
+	case CHILDREN:
+		plan->children = true;
+		return;
+	case FAMILY:
+		plan->children = plan->family = true;
+		return;
+	case DESPITE_SECCOMP:
+		r->o.despite_seccomp = true;
+		return;
+	case DURATION:
+		plan->duration = argument_duration("--duration", argument);
+		if (plan->duration == 0)
+			wrong_usage("--duration %s: too short", argument);
+		return;
+	case TRIGGER:
+		plan->loop = true;
+		if (!plan->trigger)
+			plan->trigger = match_new();
+		match_option(plan->trigger, 'e', argument);
+		return;
+	case BEFORE:
+		plan->before = argument_duration("--before", argument);
+		return;
+	case AFTER:
+		plan->after = argument_duration("--after", argument);
+		return;
+	case PROGRESS:
+		r->o.beside = true;
+		return;
+	case NO_PROGRESS:
+		r->o.no_progress = true;
+		return;
+	default:
+		take_stream_option(r, option, argument);
+	}
+}
+
+/* Checks for options that exclude each other. */
+static void check(const struct reading *r)
+{
+	const struct plan *plan = &r->o.plan;
+	bool several = plan->loop || plan->rotate;
+
+	if (!r->o.command && !r->o.pid_count)
+		wrong_usage("nothing to record: give COMMAND or -p PID");
+	if (r->o.command && r->o.pid_count)
+		wrong_usage("COMMAND and -p cannot be combined");
+	if (r->o.command && r->o.despite_seccomp)
+		wrong_usage("--despite-seccomp needs -p: the filter that COMMAND will install is not known yet");
+	if (plan->loop && plan->rotate)
+		wrong_usage("--loop and --rotate cannot be combined");
+	if (several && (r->policy || r->log_policy || r->log_size_text))
+		wrong_usage("--loop and --rotate cannot be combined with --policy, --log-policy or --log-size");
+	if (several && strcmp(plan->output, "-") == 0)
+		wrong_usage("--loop and --rotate write several files; they cannot write to standard output");
+	if (r->o.pid_count > 1 && strcmp(plan->output, "-") == 0)
+		wrong_usage("standard output can take the log of one process only");
+	if (plan->keep && !several)
+		wrong_usage("--keep needs --rotate or --loop");
+	if (!plan->trigger && (plan->before >= 0 || plan->after >= 0))
+		wrong_usage("--before and --after need --trigger");
+	if (r->log_policy && r->log_policy_number == POSIX_TRACE_APPEND && r->log_size_text)
+		wrong_usage("--log-size needs --log-policy loop or until-full; to split a log use --rotate");
+}
+
+/* Refuses a size that is too small: the library would silently enlarge it. */
+static void check_log_size(const struct reading *r, int policy)
+{
+	size_t longest = 0;
+	uint64_t least;
+
+	posix_trace_attr_getmaxdatasize(&r->o.plan.attr, &longest);
+	least = output_size(policy, 0, (uint32_t)longest);
+	if (r->log_size < least)
+		wrong_usage("--log-size %s: too small; with events of up to %zu bytes (--max-data) the minimum is %" PRIu64,
+		            r->log_size_text, longest, least);
+}
+
+static void set_attributes(struct reading *r)
+{
+	struct plan *plan = &r->o.plan;
+	int policy = POSIX_TRACE_APPEND;
+
+	posix_trace_attr_setname(&plan->attr, r->o.command ? r->o.command[0] : "");
+	posix_trace_attr_setstreamsize(&plan->attr, plan->stream_size);
+	posix_trace_attr_setinherited(&plan->attr,
+	                              plan->children ? POSIX_TRACE_INHERITED : POSIX_TRACE_CLOSE_FOR_CHILD);
+	if (plan->loop)
+		posix_trace_attr_setstreamfullpolicy(&plan->attr, POSIX_TRACE_LOOP);
+	else if (r->policy)
+		posix_trace_attr_setstreamfullpolicy(&plan->attr, r->stream_policy_number);
+	if (r->log_policy)
+		policy = r->log_policy_number;
+	else if (r->log_size_text)
+		policy = POSIX_TRACE_LOOP;
+	posix_trace_attr_setlogfullpolicy(&plan->attr, policy);
+	if (!r->log_size_text)
+		return;
+	check_log_size(r, policy);
+	posix_trace_attr_setlogsize(&plan->attr, r->log_size);
+}
+
+static int run(int argc, char **argv)
+{
+	struct reading r = {
+		.o.plan = { .output = LOGFILE_DEFAULT, .stream_size = STREAM_SIZE, .before = -1, .after = -1 },
+	};
+	int option;
+
+	posix_trace_attr_init(&r.o.plan.attr);
+	r.o.plan.match = match_new();
+	while ((option = next_option(argc, argv)) != -1)
+		take_option(&r, option, option == LOOP && !optarg ? size_behind(argc, argv) : optarg);
+	if (optind < argc)
+		r.o.command = argv + optind;
+	check(&r);
+	set_attributes(&r);
+	return session_run(&r.o);
+}
+
+const struct command command_record = {
+	.name = "record",
+	.summary = "record the events of a program: start it, or attach to it",
+	.synopsis = "[options] -- COMMAND [ARGUMENT...]\n[options] -p PID...",
+	.about = "Records the events of COMMAND, from its first instruction to its end, or of a running process.",
+	.options = option_rows,
+	.ending = "Exit status: that of COMMAND, 128 + n if signal n killed it; 123 COMMAND succeeded, but events are missing because they could "
+		"not be written; 127 COMMAND was not found; 126 COMMAND cannot be executed; 125 COMMAND was not started because it could not be "
+		"recorded. With -p: 0, or 1 if something could not be recorded.",
+	.operand = "COMMAND",
+	.run = run,
+};

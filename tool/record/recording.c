@@ -1,0 +1,612 @@
+/*
+ * recording.c - the recording of one process
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "record/recording.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/ticks.h"
+#include "common/bytes.h"
+#include "common/message.h"
+#include "common/moment.h"
+#include "common/progress.h"
+#include "host/ident.h"
+#include "logs/declared.h"
+#include "model/eventtype.h"
+#include "process/streams.h"
+#include "process/typenames.h"
+#include "record/logcopy.h"
+#include "record/newlog.h"
+
+#define EVENTS_LEAST 16 /* a smaller part is not worth its header, which may be larger than --rotate */
+#define NUMBER_TRIES 16 /* limits the search if other processes keep taking the next numbers */
+#define STREAM_MORE (1 << 20) /* upper bound of a stream's size beside its events */
+#define RETRY_NS NS_PER_S /* pause after a part could not be written */
+
+static bool turns(const struct plan *plan)
+{
+	return plan->loop || plan->rotate;
+}
+
+/* -- Beginning --------------------------------------------------------------------------- */
+
+static void say_no_stream(const struct recording *r, const char *path, int error)
+{
+	char size[16], most[16], why[96];
+	const char *remedy;
+	struct rlimit limit;
+
+	switch (error) {
+	case -1:
+		return;
+	case EPERM:
+		explain_permission(r->pid, why, &remedy);
+		complain("%s may not be traced: %s: %s", r->what, why, remedy);
+		return;
+	case ESRCH:
+		complain("%s: there is no such process", r->what);
+		return;
+	case EAGAIN:
+		complain("%s: no more streams: its user has the maximum of %d, or no thread can be created; 'posixtrace list' shows streams",
+		         r->what, TRACE_SYS_MAX);
+		return;
+	case ENOMEM:
+		if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+		    limit.rlim_cur / 2 < r->plan->stream_size + STREAM_MORE)
+			complain("%s: the limit of file sizes, %s, may be too low for a stream of %s: use ulimit -f unlimited, or a smaller --stream-size",
+			         r->what, bytes_text(most, limit.rlim_cur), bytes_text(size, r->plan->stream_size));
+		else
+			complain("%s: no space in /dev/shm for a stream of %s: use a smaller --stream-size", r->what,
+			         bytes_text(size, r->plan->stream_size));
+		return;
+	case EMFILE:
+		complain("%s cannot be traced: this process may not open more files: raise ulimit -n", r->what);
+		return;
+	case ENOENT:
+		complain("%s: there is no /dev/shm for its stream", r->what);
+		return;
+	case EINVAL:
+		complain("%s: not a regular file, as --log-policy loop needs", path);
+		return;
+	case ENOSPC:
+	case EFBIG:
+	case EDQUOT:
+	case EPIPE:
+	case EIO:
+		complain("%s: %s", path, strerror(error));
+		return;
+	default:
+		complain("%s cannot be traced: %s; 'posixtrace doctor' may tell more", r->what, strerror(error));
+	}
+}
+
+/* Names the stream after the running program, unless a command has given it a name. */
+static void name_program(trace_attr_t *attr, pid_t pid)
+{
+	char name[TRACE_NAME_MAX + 1];
+
+	if (posix_trace_attr_getname(attr, name) == 0 && name[0])
+		return;
+	process_name((uint32_t)pid, name);
+	posix_trace_attr_setname(attr, name);
+}
+
+static bool create_parts(struct recording *r, char *path)
+{
+	trace_attr_t attr = r->plan->attr;
+	/* Not 0, and most likely different from the numbers of other recordings. */
+	uint32_t number = r->parts > 1 ? (uint32_t)clock_ns(CLOCK_MONOTONIC) | 1 : 0;
+
+	name_program(&attr, r->pid);
+	for (unsigned i = 0; i < r->parts; i++) {
+		char *own = i == 1 ? newlog_next(path) : path;
+		int error = part_create(&r->part[i], r->pid, &attr, number, own);
+
+		if (error) {
+			say_no_stream(r, own, error);
+			return false;
+		}
+		part_follow(&r->part[i], r->plan->match);
+	}
+	return true;
+}
+
+bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path)
+{
+	int error;
+
+	r->plan = plan;
+	r->pid = pid;
+	kin_begin(&r->kin, pid);
+	snprintf(r->what, sizeof r->what, "%s", what);
+	r->part[0].fd = r->part[1].fd = -1;
+	r->parts = turns(plan) ? 2 : 1;
+	explain_user(&r->evidence, pid);
+	/* Check the process before the file is overwritten. */
+	error = kill(pid, 0) != 0 && errno == ESRCH ? ESRCH : -proc_permit((uint32_t)pid);
+	if (error == ESRCH || error == EPERM) {
+		say_no_stream(r, path, error);
+		free(path);
+		return false;
+	}
+	if (turns(plan)) {
+		if (!newlog_retire(path)) {
+			free(path);
+			return false;
+		}
+		newlog_keep(path, plan->keep);
+		r->number = newlog_last(path);
+	}
+	if (create_parts(r, path)) {
+		error = posix_trace_start(r->part[0].trid);
+		if (error == 0)
+			return true;
+		say_no_stream(r, path, error);
+	}
+	recording_cancel(r);
+	return false;
+}
+
+/* Removes the part's file if it is a regular file. */
+static void remove_file(const struct part *p)
+{
+	if (p->fd >= 0 && p->seeks && strcmp(p->path, "-") != 0)
+		newlog_remove(p->path, p->fd);
+}
+
+static void remove_part(struct part *p)
+{
+	if (p->kept)
+		newlog_settle(p->path, p->fd, true);
+	else
+		remove_file(p);
+	part_free(p);
+}
+
+void recording_cancel(struct recording *r)
+{
+	for (unsigned i = 0; i < r->parts; i++)
+		remove_part(&r->part[i]);
+	r->ended = true;
+}
+
+/* -- Writing a part, and going on -------------------------------------------------------------- */
+
+static void say_kept(const struct recording *r, const struct snapshot *s, const struct logcopy *c)
+{
+	char before[16], after[16], wanted[16];
+	bool short_of = s->at && r->plan->before >= 0 && c->lost && c->first > s->begin;
+
+	if (r->plan->quiet || !r->plan->loop)
+		return;
+	if (!s->at) {
+		progress_say("%s: %" PRIu64 " events%s%s", c->to, c->events, s->why[0] ? ", " : "", s->why);
+		return;
+	}
+	moment_duration(before, s->at - (c->first > s->begin ? c->first : s->begin));
+	moment_duration(after, (c->last < s->end ? c->last : s->end) - s->at);
+	progress_say("%s: %" PRIu64 " events, from %s before %s to %s after it", c->to, c->events,
+	             c->first < s->at ? before : "0 s", s->why, c->last > s->at ? after : "0 s");
+	if (short_of)
+		progress_say("%s: less than %s before it: use a larger --loop", c->to,
+		             moment_duration(wanted, (uint64_t)r->plan->before));
+}
+
+/*
+ * Copies a log into the next FILE.N, or a later one if other processes have taken the number meanwhile. *to: its path,
+ * to be freed by the caller. Returns 0 or an error number.
+ */
+static int copy_log(struct recording *r, struct logcopy *c, char **to)
+{
+	const char *path = r->part[0].path;
+	char *copy = newlog_copy(path);
+	int error = EEXIST;
+
+	c->copy = copy;
+	for (int i = 0; i < NUMBER_TRIES && error == EEXIST; i++) {
+		unsigned last = i > 0 ? newlog_last(path) : 0;
+
+		if (i > 0)
+			r->number = last > r->number ? last : r->number + 1;
+		free(*to);
+		c->to = *to = newlog_numbered(path, r->number + 1);
+		error = logcopy(c);
+	}
+	free(copy);
+	return error;
+}
+
+/* Writes the suspended part to a file and clears it. Returns false if the file could not be written yet. */
+static bool keep_part(struct recording *r, struct part *p, const struct snapshot *s)
+{
+	struct logcopy c = { .from = p->fd, .begin = s->begin, .end = s->end };
+	int error = part_flush(p);
+	char *to = NULL;
+
+	part_look(p);
+	c.lost = p->lost;
+	if (error == 0)
+		error = copy_log(r, &c, &to);
+	if (error) {
+		r->retry = clock_ns(CLOCK_MONOTONIC) + RETRY_NS;
+		if (error != r->told)
+			progress_say("%s: %s: will be tried again; the recording continues", to ? to : p->path,
+			             strerror(error));
+		r->told = error;
+	} else {
+		r->number++;
+		r->kept++;
+		r->told = 0;
+		r->past.events += c.events;
+		r->past.bytes += c.bytes;
+		r->past.lost += r->plan->loop ? 0 : c.lost;
+		say_kept(r, s, &c);
+		newlog_keep(r->part[0].path, r->plan->keep);
+		part_clear(p);
+		p->error = 0;
+	}
+	free(to);
+	return error == 0;
+}
+
+static void swap(struct recording *r, const struct snapshot *s)
+{
+	struct part *old = &r->part[r->now], *next = &r->part[!r->now];
+	int error;
+
+	part_follow(next, r->plan->match);
+	error = posix_trace_start(next->trid);
+	if (error) {
+		r->failed = true;
+		progress_say("%s: continues in the same file: %s", old->path, strerror(error));
+		return;
+	}
+	part_stop(old);
+	r->now = !r->now;
+	r->waiting = *s;
+	r->waits = !keep_part(r, old, s);
+}
+
+/*
+ * Tries again to write the waiting part, and then a snapshot that was asked for meanwhile, whose events are in the
+ * other part. Returns whether no part is waiting any more.
+ */
+static bool keep_waiting(struct recording *r)
+{
+	if (r->waits && clock_ns(CLOCK_MONOTONIC) >= r->retry)
+		r->waits = !keep_part(r, &r->part[!r->now], &r->waiting);
+	if (!r->waits && r->owed) {
+		r->owed = false;
+		swap(r, &r->owes);
+	}
+	return !r->waits;
+}
+
+/*
+ * Remembers a snapshot for later: the running part of a flight recorder still has its events. Only one can be
+ * remembered.
+ */
+static void owe(struct recording *r, const struct snapshot *s)
+{
+	if (!r->plan->loop)
+		return;
+	if (r->owed) {
+		r->failed = true;
+		progress_say("%s: no snapshot for %s: the previous ones could not be written yet", r->part[0].path,
+		             s->at ? s->why : "a signal");
+		return;
+	}
+	r->owed = true;
+	r->owes = *s;
+}
+
+void recording_keep(struct recording *r, const struct snapshot *s)
+{
+	if (r->ended || r->parts < 2)
+		return;
+	if (keep_waiting(r))
+		swap(r, s);
+	else
+		owe(r, s);
+}
+
+/* -- Now and then ---------------------------------------------------------------------------------- */
+
+void recording_follow(struct recording *r)
+{
+	if (!r->ended)
+		part_follow(&r->part[r->now], r->plan->match);
+}
+
+void recording_describe(struct recording *r)
+{
+	for (unsigned i = 0; !r->ended && i < r->parts; i++)
+		part_describe(&r->part[i]);
+}
+
+void recording_look(struct recording *r)
+{
+	struct part *p = &r->part[r->now];
+
+	if (r->ended)
+		return;
+	part_look(p);
+	if (p->error && p->error != r->told) {
+		char size[16];
+
+		r->told = p->error;
+		r->trouble = true;
+		if (p->seeks)
+			progress_say("%s: %s: events wait in memory until they can be written, and are lost when %s of them are there",
+			             p->path, strerror(p->error), bytes_text(size, r->plan->stream_size));
+		else
+			progress_say("%s: %s: events are lost from now on", p->path, strerror(p->error));
+	}
+	if (p->log_full && !r->full_reported && !r->plan->loop) {
+		int policy;
+
+		r->full_reported = true;
+		if (posix_trace_attr_getlogfullpolicy(&r->plan->attr, &policy) == 0 && policy == POSIX_TRACE_UNTIL_FULL)
+			progress_say("%s: the log is full; further events are not in it", p->path);
+	}
+	keep_waiting(r);
+	if (r->plan->rotate) {
+		struct part_numbers n = part_numbers(&r->part[r->now]);
+
+		if (n.bytes >= r->plan->rotate && n.events >= EVENTS_LEAST)
+			recording_keep(r, SNAPSHOT_ALL);
+	}
+}
+
+struct totals recording_totals(const struct recording *r)
+{
+	struct totals t = r->past;
+
+	for (unsigned i = 0; !r->ended && i < r->parts; i++) {
+		struct part_numbers n = part_numbers(&r->part[i]);
+
+		t.events += n.users;
+		t.bytes += i == r->now || r->waits ? n.bytes : 0;
+		t.lost += r->plan->loop ? 0 : r->part[i].lost;
+	}
+	return t;
+}
+
+/* -- The end ---------------------------------------------------------------------------------------- */
+
+/*
+ * Adds the log's numbers to t; events are those of programs, as `report` counts them. Returns whether the log has an
+ * event that is wanted.
+ */
+static bool count(struct recording *r, const struct part *p, struct totals *t, struct part_numbers before)
+{
+	const struct log_event *e;
+	const unsigned char *data;
+	struct input *in = calloc(1, sizeof *in);
+	int policy = POSIX_TRACE_APPEND;
+	bool some = false, all;
+
+	posix_trace_attr_getlogfullpolicy(&r->plan->attr, &policy);
+	/* The number of program events in a log that loops is only known by reading it. */
+	all = policy == POSIX_TRACE_LOOP;
+	if (!in || !p->seeks || input_open(in, p->fd) < 0) {
+		/* A pipe cannot be read again. */
+		t->events += p->sum.users;
+		t->bytes += before.bytes;
+		t->lost += r->plan->loop ? 0 : p->sum.lost;
+		free(in);
+		return true;
+	}
+	t->events += all ? 0 : p->sum.users;
+	t->bytes += in->size;
+	/* The index of a log that could not be completed lacks the events lost at its end. */
+	t->lost += r->plan->loop ? 0 : in->lost > p->sum.lost ? in->lost : p->sum.lost;
+	while ((all || !some) && (e = input_next(in, &data)) != NULL) {
+		bool user = !eventtype_system(e->id);
+
+		t->events += all && user;
+		some = some || (user && match_name(r->plan->match, in->name[e->id]));
+	}
+	input_close(in);
+	free(in);
+	return some;
+}
+
+static void say_end(const struct recording *r, const struct part *p, bool dropped)
+{
+	const char *path = strcmp(p->path, "-") == 0 ? "standard output" : p->path;
+	char size[16];
+
+	if (r->past.lost && !r->trouble)
+		progress_say("%s: %" PRIu64 " events were lost, because the stream was full: use a larger --stream-size, or fewer events by -e",
+		             path, r->past.lost);
+	else if (r->past.lost)
+		progress_say("%s: %" PRIu64 " events were lost, because the stream was full while nothing could be written",
+		             path, r->past.lost);
+	if (r->past.lost && r->past.unwritten)
+		progress_say("%s: %" PRIu64 " events are missing in total", path, r->past.lost + r->past.unwritten);
+	if (r->plan->quiet)
+		return;
+	if (dropped)
+		progress_say("%s: there %s %u snapshot%s", path, r->kept == 1 ? "was" : "were", r->kept,
+		             r->kept == 1 ? "" : "s");
+	else
+		progress_say("%s%s: %" PRIu64 " event%s, %s%s", path, r->kept ? " and those with numbers" : "",
+		             r->past.events, r->past.events == 1 ? "" : "s",
+		             bytes_text(size, r->past.bytes), r->past.unwritten ? ", incomplete" : "");
+}
+
+/* Returns the number of events whose types have no name. Reads the whole log, which may take long. */
+static uint64_t count_unnamed(const struct part *p)
+{
+	struct input *in = calloc(1, sizeof *in);
+	const struct log_event *e;
+	const unsigned char *data;
+	uint64_t count = 0;
+
+	if (in && p->seeks && input_open(in, p->fd) == 0) {
+		while ((e = input_next(in, &data)) != NULL)
+			count += e->id >= EVENT_ID_USER && !in->type[e->id];
+		input_close(in);
+	}
+	free(in);
+	return count;
+}
+
+/* Names are in shared memory. Another controller of the same processes may remove it when they have ended. */
+static void say_unnamed(const struct part *p)
+{
+	const char *path = strcmp(p->path, "-") == 0 ? "standard output" : p->path;
+	char events[48] = "the events";
+	uint64_t count;
+
+	if (!p->sum.unnamed)
+		return;
+	count = count_unnamed(p);
+	if (count)
+		snprintf(events, sizeof events, "%" PRIu64 " event%s", count, count == 1 ? "" : "s");
+	progress_say("%s: %s of %" PRIu32 " type%s %s no name: a process that had become another user opened %s, and ended before the name%s could be read",
+	             path, events, p->sum.unnamed, p->sum.unnamed == 1 ? "" : "s", count == 1 ? "has" : "have",
+	             p->sum.unnamed == 1 ? "it" : "them", p->sum.unnamed == 1 ? "" : "s");
+}
+
+/* Prints the descendants that still run, but are not recorded any more. */
+static void say_kin(const struct recording *r)
+{
+	char some[KIN_SHOWN * 12 + 8] = "";
+
+	if (!r->kin.alive || r->plan->quiet)
+		return;
+	for (unsigned i = 0; i < r->kin.alive && i < KIN_SHOWN; i++)
+		sprintf(some + strlen(some), "%s%u", i > 0 ? ", " : "", r->kin.shown[i]);
+	progress_say("%s has started %s that still run%s (%s%s)%s", r->what,
+	             r->kin.alive == 1 ? "a process" : "processes",
+	             r->kin.alive == 1 ? "s" : "", some, r->kin.alive > KIN_SHOWN ? ", ..." : "",
+	             r->plan->family ? "" : "; --family records until the last of them ends");
+}
+
+/*
+ * Prints how many events could not be written. The number is exact, even if the log could not be marked as incomplete.
+ */
+static void say_missing(struct recording *r, const struct part *p, int error)
+{
+	const char *path = strcmp(p->path, "-") == 0 ? "standard output" : p->path;
+	const char *why = strerror(error ? error : (int)p->sum.flush_error);
+
+	r->failed = true;
+	r->past.unwritten += p->sum.unwritten;
+	if (p->sum.unwritten)
+		progress_say("%s: %s: %" PRIu64 " event%s could not be written; the log is incomplete", path, why,
+		             p->sum.unwritten, p->sum.unwritten == 1 ? "" : "s");
+	else
+		progress_say("%s: %s: complete, but it could not be closed", path, why);
+}
+
+static void end_parts(struct recording *r, bool drop)
+{
+	/* End the suspended part first. */
+	for (unsigned n = 0; n < r->parts; n++) {
+		unsigned i = n + 1 == r->parts ? r->now : !r->now;
+		struct part *p = &r->part[i];
+		int error;
+
+		part_look(p);
+		error = part_end(p);
+		if (p->error || error)
+			r->trouble = true;
+		/*
+		 * The suspended part has no events, unless it could not be written. If the part is dropped, nothing is
+		 * missing.
+		 */
+		if (i != r->now && !r->waits)
+			part_lost(&r->part[r->now], r->plan->loop ? 0 : p->sum.lost);
+		if (i == r->now ? drop : !r->waits)
+			continue;
+		if (error || p->sum.unwritten)
+			say_missing(r, p, error);
+	}
+}
+
+/* Leaves the last part in FILE, and removes the other part's file. */
+static void settle_files(struct recording *r, bool drop, bool some)
+{
+	const struct part *p = &r->part[r->now], *other = &r->part[!r->now];
+
+	if (p->kept) {
+		newlog_settle(p->path, p->fd, !some);
+		if (!some)
+			progress_say("%s: is the previous log", p->path);
+	} else if (drop) {
+		remove_file(p);
+	}
+	if (r->parts < 2)
+		return;
+	if (r->waits) {
+		progress_say("%s: this part could not be kept in a file of its own, and is here", other->path);
+	} else if (r->now == 1 && !drop) {
+		int error = newlog_rename(p->path, other->path, true);
+
+		if (error) {
+			r->failed = true;
+			progress_say("%s: has the last part of the recording: %s", p->path, strerror(error));
+		}
+	} else {
+		newlog_remove(other->path, other->fd);
+	}
+}
+
+void recording_end(struct recording *r, bool drop)
+{
+	struct part_numbers before;
+	struct part *p;
+	bool some = true, waiting = false;
+
+	if (r->ended)
+		return;
+	if (r->plan->children)
+		kin_look(&r->kin);
+	if (r->waits)
+		r->retry = 0;
+	keep_waiting(r);
+	p = &r->part[r->now];
+	if (!p->seeks)
+		part_flush(p);
+	before = part_numbers(p);
+	explain_user(&r->evidence, r->pid);
+	explain_stream(&r->evidence, p->trid, r->plan->match);
+	stream_say_wrong(p->trid, r->plan->match, r->what);
+	if (r->owed)
+		progress_say("%s: no snapshot for %s", p->path, r->owes.at ? r->owes.why : "a signal");
+	if (r->plan->trigger && !r->kept)
+		explain_names(p->trid, r->what, r->plan->trigger, "--trigger");
+	end_parts(r, drop);
+	if (!drop)
+		some = count(r, p, &r->past, before);
+	if (!drop)
+		say_unnamed(p);
+	if (r->waits) {
+		waiting = count(r, &r->part[!r->now], &r->past, (struct part_numbers){ 0 });
+		r->failed = true;
+	}
+	/* The stream was full because it could not be written. Without lost events that is no failure. */
+	if (r->trouble && r->past.lost)
+		r->failed = true;
+	if (some || waiting || r->kept || r->failed)
+		say_end(r, &r->part[0], drop);
+	else
+		explain_say(&r->evidence, r->what, r->plan->match, r->plan->children, r->kin.alive);
+	say_kin(r);
+	settle_files(r, drop, some);
+	for (unsigned i = 0; i < r->parts; i++)
+		part_free(&r->part[i]);
+	r->ended = true;
+}

@@ -1,0 +1,95 @@
+/*
+ * recording.h - the recording of one process: its log, the parts that are kept, and the messages about them
+ *
+ * Without rotation a recording is one stream with its log, FILE. With rotation it has two streams that take turns. Both
+ * exist before the first event, so all descendants inherit both, but only one runs. To end a part, the other stream is
+ * started before the current one is stopped, so no event is missed, and events recorded in between are in both. The
+ * part that ended is written to FILE.N, and its stream is cleared for its next turn. A flight recorder works the same
+ * way, with streams that keep the newest events in memory until a part ends.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef RECORDING_H
+#define RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "process/explain.h"
+#include "record/kin.h"
+#include "record/part.h"
+
+/* The options of the command line. */
+struct plan {
+	const char *output;
+	trace_attr_t attr;
+	size_t stream_size;
+	bool children;
+	bool family;           /* record until the last descendant ends */
+	struct match *match;   /* event types to record */
+	bool loop;             /* flight recorder */
+	uint64_t rotate;       /* bytes; 0: no rotation */
+	unsigned keep;         /* files; 0: all */
+	struct match *trigger; /* null: none */
+	int64_t before, after; /* ns; -1: not given */
+	int64_t duration;      /* ns; 0: until the process ends */
+	bool quiet;
+};
+
+struct totals {
+	uint64_t events, bytes, lost, unwritten;
+};
+
+/* The period that a snapshot covers, and its trigger. */
+struct snapshot {
+	uint64_t begin, end; /* 0, UINT64_MAX: everything */
+	uint64_t at;         /* time of the trigger; 0: none */
+	char why[TRACE_EVENT_NAME_MAX + 1]; /* name of the trigger */
+};
+
+struct recording {
+	const struct plan *plan;
+	pid_t pid;
+	char what[32]; /* "process 12", or the name of the command */
+	struct part part[2];
+	unsigned parts, now;
+	bool waits; /* the suspended part could not be written yet */
+	struct snapshot waiting; /* the period to write */
+	bool owed; /* another snapshot was asked for meanwhile: */
+	struct snapshot owes;
+	int64_t retry;
+	unsigned number; /* N of the last FILE.N */
+	unsigned kept;   /* number of files that this recording has written */
+	struct totals past; /* totals of the parts that have ended */
+	int told; /* the last write error that was reported */
+	bool full_reported;
+	bool ended;
+	bool trouble; /* writing failed; perhaps only for a while, and no event was lost */
+	bool failed;  /* some events are missing, or in another file than they should be */
+	struct evidence evidence;
+	struct kin kin;
+};
+
+#define SNAPSHOT_ALL (&(const struct snapshot){ .end = UINT64_MAX })
+
+/*
+ * Begins to record the process into the file. The recording takes over the path. Returns false after it has printed the
+ * reason; then nothing is left.
+ */
+bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path);
+/* Filters out event types that are not wanted, as their names become known. */
+void recording_follow(struct recording *r);
+/* Adds to the log the file that the process executes now and its libraries. Called from time to time. */
+void recording_describe(struct recording *r);
+/* Rotates, and reports problems. Called from time to time. */
+void recording_look(struct recording *r);
+/* Writes the events recorded so far to FILE.N. */
+void recording_keep(struct recording *r, const struct snapshot *s);
+struct totals recording_totals(const struct recording *r);
+/* Completes the log. drop: the events in FILE are not wanted. */
+void recording_end(struct recording *r, bool drop);
+/* Undoes recording_start(): no file remains. */
+void recording_cancel(struct recording *r);
+
+#endif

@@ -1,0 +1,296 @@
+/*
+ * report.c - posixtrace report: the events of logs, in the order of their times
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/nothing.h"
+#include "common/command.h"
+#include "common/display.h"
+#include "common/message.h"
+#include "common/moment.h"
+#include "common/options.h"
+#include "common/out.h"
+#include "logs/event_json.h"
+
+enum {
+	OPTION_TAIL = MATCH_OPTIONS_END,
+	OPTION_RELATIVE,
+	OPTION_ABSOLUTE,
+	OPTION_DELTA,
+	OPTION_SYMBOLS,
+	OPTION_FULL,
+	OPTION_FIELDS,
+	OPTION_NO_HEADER,
+};
+
+static const struct option_row option_rows[] = {
+	MATCH_ROWS,
+	OPTION_HEADING("Output:"),
+	OPTION('n', "lines", "N", "only the first N lines"),
+	OPTION(OPTION_TAIL, "tail", "N", "only the last N lines"),
+	OPTION(OPTION_RELATIVE, "relative", NULL, "times as seconds since the beginning of the log (default)"),
+	OPTION(OPTION_ABSOLUTE, "absolute", NULL, "times as date and time of day"),
+	OPTION(OPTION_DELTA, "delta", NULL, "times as seconds since the previous line"),
+	OPTION(OPTION_SYMBOLS, "symbols", NULL, "show function and source line of each trace point"),
+	OPTION(OPTION_FULL, "full", NULL, "do not shorten long data of undeclared layout"),
+	OPTION(OPTION_FIELDS, "fields", "LIST",
+	       "columns, separated by commas: time, pid, tid, thread, event, data, symbol, file"),
+	OPTION(OPTION_JSON, "json", NULL, "a JSON object on each line"),
+	OPTION(OPTION_NO_HEADER, "no-header", NULL, "omit the lines that describe the logs"),
+	OPTION_ROW_COLOR,
+	OPTION_ROW_NO_PAGER,
+	{ 0 },
+};
+
+struct options {
+	struct match *match;
+	const char *color;
+	bool header, pager;
+	long lines, tail; /* -1: all */
+};
+
+/* -- Options --------------------------------------------------------------------------------- */
+
+static const char *const column_names[COLUMNS] = {
+	[COLUMN_TIME] = "time",   [COLUMN_PID] = "pid",   [COLUMN_TID] = "tid",       [COLUMN_THREAD] = "thread",
+	[COLUMN_EVENT] = "event", [COLUMN_DATA] = "data", [COLUMN_SYMBOL] = "symbol", [COLUMN_FILE] = "file",
+};
+
+static bool has_column(const struct report *r, enum column column)
+{
+	for (unsigned i = 0; i < r->columns; i++)
+		if (r->column[i] == column)
+			return true;
+	return false;
+}
+
+static void add_column(struct report *r, const char *name, size_t length)
+{
+	for (unsigned i = 0; i < COLUMNS; i++) {
+		if (strlen(column_names[i]) != length || memcmp(column_names[i], name, length) != 0)
+			continue;
+		if (has_column(r, i))
+			wrong_usage("--fields: %.*s twice", (int)length, name);
+		r->column[r->columns++] = i;
+		r->symbols |= i == COLUMN_SYMBOL;
+		return;
+	}
+	wrong_usage("--fields: unknown field %.*s; the fields are time, pid, tid, thread, event, data, symbol and file",
+	            (int)length, name);
+}
+
+static void parse_columns(struct report *r, const char *list)
+{
+	r->columns = 0;
+	for (;;) {
+		size_t length = strcspn(list, ",");
+
+		add_column(r, list, length);
+		if (!list[length])
+			return;
+		list += length + 1;
+	}
+}
+
+static void take_option(struct report *r, struct options *o, int option, const char **columns)
+{
+	switch (option) {
+	case 'n':
+		o->lines = argument_number("--lines", optarg, 0, __LONG_MAX__);
+		break;
+	case OPTION_TAIL:
+		o->tail = argument_number("--tail", optarg, 0, __LONG_MAX__);
+		break;
+	case OPTION_RELATIVE:
+	case OPTION_ABSOLUTE:
+	case OPTION_DELTA:
+		r->time = option == OPTION_RELATIVE ? TIME_RELATIVE : option == OPTION_ABSOLUTE ? TIME_ABSOLUTE :
+		          TIME_DELTA;
+		break;
+	case OPTION_SYMBOLS:
+		r->symbols = true;
+		break;
+	case OPTION_FULL:
+		r->full = true;
+		break;
+	case OPTION_FIELDS:
+		*columns = optarg;
+		break;
+	case OPTION_JSON:
+		r->json = true;
+		break;
+	case OPTION_NO_HEADER:
+		o->header = false;
+		break;
+	case OPTION_COLOR:
+		o->color = optarg;
+		break;
+	case OPTION_NO_PAGER:
+		o->pager = false;
+		break;
+	default:
+		match_option(o->match, option, optarg);
+	}
+}
+
+static void parse(struct report *r, struct options *o, int argc, char **argv)
+{
+	const char *columns = NULL;
+	int c;
+
+	while ((c = next_option(argc, argv)) != -1)
+		take_option(r, o, c, &columns);
+	if (o->lines >= 0 && o->tail >= 0)
+		wrong_usage("--lines and --tail cannot be combined");
+	match_hide_system(o->match);
+	parse_columns(r, columns ? columns : argc - optind > 1 ? "time,file,pid,thread,event,data" :
+	              "time,pid,thread,event,data");
+	if (r->symbols && !has_column(r, COLUMN_SYMBOL))
+		add_column(r, "symbol", 6);
+}
+
+/* -- Logs ---------------------------------------------------------------------------------------- */
+
+static void print_header(const struct report *r)
+{
+	for (unsigned i = 0; i < r->logs.count; i++) {
+		const struct source *s = &r->logs.source[i];
+		const struct input *in = &s->file->in;
+		const struct attr *a = &in->header.attr;
+
+		display_colour(DIM);
+		out_text("# ");
+		out_foreign(s->path, strlen(s->path), 0);
+		out_text(": ");
+		moment_print(logfile_created(s->file));
+		if (*a->name) {
+			out_text(", ");
+			out_foreign(a->name, strlen(a->name), 0);
+		}
+		if (*in->header.host) {
+			out_text(" on ");
+			out_foreign(in->header.host, strlen(in->header.host), 0);
+		}
+		display_colour(PLAIN);
+		if (in->lost) {
+			display_colour(RED);
+			out_printf(", %llu events lost", (unsigned long long)in->lost);
+			display_colour(PLAIN);
+		}
+		if (in->unwritten) {
+			display_colour(RED);
+			out_printf(", incomplete: %s%llu could not be written", in->ended ? "" : "at least ",
+			           (unsigned long long)in->unwritten);
+			display_colour(PLAIN);
+		} else if (!in->ended) {
+			out_text(", not complete");
+		}
+		out_char('\n');
+	}
+}
+
+/* -- Lines ------------------------------------------------------------------------------------------- */
+
+/* Which of the lines are printed. */
+struct range {
+	uint64_t at, first, end;
+};
+
+static bool turn(struct range *range)
+{
+	return range->at++ >= range->first;
+}
+
+/* Returns whether it was wanted. */
+static bool print_loss(struct report *r, struct source *s, struct range *range)
+{
+	struct loss loss = source_take_loss(s);
+
+	if (!loss.wanted)
+		return false;
+	if (turn(range))
+		report_lost(r, s, &loss);
+	else
+		r->before = loss.until ? loss.until : loss.from;
+	return true;
+}
+
+/* Returns how many events, and lines on losses, were wanted. */
+static uint64_t go_through(struct report *r, struct range *range)
+{
+	uint64_t wanted = 0;
+
+	bool all = r->logs.count == 1 && match_all_user(r->logs.source[0].match);
+	struct source *s;
+
+	r->before = r->logs.begin;
+	sources_rewind(&r->logs);
+	while ((s = sources_oldest(&r->logs)) != NULL && range->at < range->end) {
+		if (source_tells_of_loss(s) && !r->json) {
+			wanted += print_loss(r, s, range);
+			continue;
+		}
+		if ((all && !eventtype_system(s->event->id)) || source_wanted(s)) {
+			wanted++;
+			if (!turn(range))
+				r->before = s->event->time;
+			else if (r->json)
+				event_json(&r->logs, s);
+			else
+				report_line(r, s);
+		}
+		source_advance(s);
+	}
+	return wanted;
+}
+
+static int report(int argc, char **argv)
+{
+	struct options o = { .match = match_new(), .color = "auto", .header = true, .pager = true, .lines = -1,
+	                     .tail = -1 };
+	struct range range = { .end = UINT64_MAX };
+	struct report r = { 0 };
+	bool missing;
+
+	parse(&r, &o, argc, argv);
+	sources_open(&r.logs, o.match, r.symbols, argc - optind, argv + optind);
+	sources_declared(&r.logs);
+	missing = nothing_matches(&r.logs, o.match, NULL);
+	for (unsigned i = 0; i < r.logs.count; i++)
+		report_names(&r, &r.logs.source[i]);
+	display_colours(o.color);
+	if (o.tail >= 0) {
+		/* Counted first: the last ones are known only at the end. */
+		range.first = UINT64_MAX;
+		go_through(&r, &range);
+		range.first = range.at > (uint64_t)o.tail ? range.at - (uint64_t)o.tail : 0;
+		range.at = 0;
+	} else if (o.lines >= 0) {
+		range.end = (uint64_t)o.lines;
+	}
+	if (o.pager)
+		display_pager();
+	if (o.header && !r.json)
+		print_header(&r);
+	if (go_through(&r, &range) == 0 && !missing && range.end > 0 && match_given(o.match)) {
+		out_flush();
+		missing = nothing_wanted(&r.logs);
+	}
+	sources_close(&r.logs);
+	return missing ? STATUS_FAILED : STATUS_DONE;
+}
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "print the events of logs, line by line",
+	.synopsis = "[options] [FILE...]",
+	.about = "Prints the events of logs, line by line, in the order of their times. FILE defaults to " LOGFILE_DEFAULT "; - is standard input.",
+	.options = option_rows,
+	.operand = "FILE",
+	.run = report,
+};

@@ -1,0 +1,332 @@
+/*
+ * stat.c - posixtrace stat: how often, how much, how long, and what is missing
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "common/command.h"
+#include "common/message.h"
+#include "common/options.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/nothing.h"
+#include "common/display.h"
+#include "common/json.h"
+#include "common/out.h"
+#include "logs/about.h"
+#include "logs/declared.h"
+#include "stat/count.h"
+
+#define LINES_DEFAULT 20
+
+enum section { HEADER, LOSSES, TYPES, PROCESSES, THREADS, SPANS, HISTOGRAMS, SECTIONS };
+
+static const char *const section_names[SECTIONS] = {
+	[HEADER] = "header", [LOSSES] = "losses", [TYPES] = "types", [PROCESSES] = "processes", [THREADS] = "threads",
+	[SPANS] = "spans", [HISTOGRAMS] = "histograms",
+};
+
+static struct {
+	unsigned sections; /* a bit for each; 0: not said */
+	bool json, no_pager;
+	const char *colour;
+	struct tally_view view;
+} options = { .colour = "auto", .view = { .lines = LINES_DEFAULT } };
+
+static struct count count;
+/* One for each file, in the order of their creation. */
+static struct about *abouts;
+static unsigned files;
+
+/* -- Arguments --------------------------------------------------------------------------------- */
+
+static void take_sections(const char *text)
+{
+	do {
+		size_t length = strcspn(text, ",");
+		unsigned i = 0;
+
+		while (i < SECTIONS &&
+		       (strlen(section_names[i]) != length || memcmp(section_names[i], text, length) != 0))
+			i++;
+		if (i == SECTIONS)
+			wrong_usage("--show %.*s: not header, losses, types, processes, threads, spans or histograms",
+			            (int)length, text);
+		options.sections |= 1u << i;
+		text += length;
+	} while (*text++ == ',');
+}
+
+enum { OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW };
+
+static const struct option_row option_rows[] = {
+	SPAN_ROWS("measure the time"),
+	OPTION(OPTION_SORT, "sort", "KEY", "sort tables by events (default), bytes, first, last, pause or name",
+	       "events bytes first last pause name"),
+	OPTION_FLAG('r', "reverse", &options.view.reverse, "reverse the order"),
+	OPTION('n', "lines", "N", "at most N lines of each table (default 20); 0: all"),
+	OPTION(OPTION_SHOW, "show", "LIST",
+	       "only these parts, separated by commas: header, losses, types, processes, threads, spans, histograms"),
+	OPTION_FLAG(OPTION_JSON, "json", &options.json, "everything as one JSON object"),
+	OPTION_ROW_COLOR,
+	OPTION_ROW_NO_PAGER,
+	OPTION_HEADING("Which events:"),
+	MATCH_ROWS,
+	{ 0 },
+};
+
+static void take(int option, const char *argument)
+{
+	switch (option) {
+	case OPTION_SORT:
+		options.view.order = (enum tally_order)option_choice();
+		break;
+	case 'n':
+		options.view.lines = (size_t)argument_number("--lines", argument, 0, INT_MAX);
+		break;
+	case OPTION_SHOW:
+		take_sections(argument);
+		break;
+	case OPTION_COLOR:
+		options.colour = argument;
+		break;
+	case OPTION_NO_PAGER:
+		options.no_pager = true;
+		break;
+	default:
+		if (!span_option(&count.spans, option, argument))
+			match_option(count.match, option, argument);
+		break;
+	}
+}
+
+static void take_all(int argc, char **argv)
+{
+	int c;
+
+	while ((c = next_option(argc, argv)) != -1)
+		take(c, optarg);
+	match_hide_system(count.match);
+	display_colours(options.colour);
+	if (!options.sections && count.spans.count)
+		options.sections = 1u << HEADER | 1u << SPANS | 1u << HISTOGRAMS;
+	else if (!options.sections)
+		options.sections = ~0u;
+}
+
+/* -- Reading --------------------------------------------------------------------------------------- */
+
+static uint64_t created(const struct about *a)
+{
+	return attr_created(&a->header.attr);
+}
+
+static int compare_created(const void *a, const void *b)
+{
+	uint64_t one = created(a), other = created(b);
+
+	return (one > other) - (one < other);
+}
+
+static void order_files(const char *const *paths)
+{
+	abouts = calloc(files, sizeof *abouts);
+	if (!abouts)
+		fail("no memory");
+	for (unsigned i = 0; i < files; i++) {
+		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): there are as many as files, which nobody changes */
+		struct logfile *f = logfile_open(paths[i]);
+
+		about_begin(&abouts[i], f);
+		abouts[i].path = paths[i];
+		logfile_close(f);
+	}
+	qsort(abouts, files, sizeof *abouts, compare_created);
+}
+
+/* Number of the first file of the same machine. */
+static uint32_t machine_of(unsigned file)
+{
+	const struct log_header *h = &abouts[file].header;
+
+	for (unsigned i = 0; i < file; i++) {
+		const struct log_header *other = &abouts[i].header;
+
+		if (memcmp(h->boot, other->boot, sizeof h->boot) == 0 && strcmp(h->host, other->host) == 0)
+			return i;
+	}
+	return file;
+}
+
+static const char *host_of(uint32_t machine)
+{
+	return abouts[machine].header.host;
+}
+
+static void count_all(const char *const *paths)
+{
+	order_files(paths);
+	options.view.begin = created(&abouts[0]);
+	match_origin(count.match, options.view.begin);
+	for (unsigned i = 0; i < files; i++) {
+		const char *path = abouts[i].path;
+		struct logfile *f = logfile_open(path);
+
+		about_begin(&abouts[i], f);
+		abouts[i].machine = machine_of(i);
+		if (abouts[i].machine != 0)
+			options.view.host = host_of;
+		count_file(&count, f, &abouts[i]);
+		abouts[i].path = strcmp(path, "-") == 0 ? "standard input" : path;
+		declared_say_log(&f->in, abouts[i].path);
+		logfile_close(f);
+	}
+}
+
+/* The time that all counted events take, for rates. */
+static void measure(void)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (unsigned i = 0; i < count.types.count; i++) {
+		const struct tally *t = count.types.list[i];
+
+		first = t->first < first ? t->first : first;
+		last = t->last > last ? t->last : last;
+	}
+	options.view.seconds = last > first ? (double)(last - first) / 1e9 : 0;
+}
+
+/* -- Results ----------------------------------------------------------------------------------------- */
+
+static bool shown(enum section section)
+{
+	return options.sections >> section & 1;
+}
+
+/* An empty line between two sections. */
+static void begin_section(void)
+{
+	static bool again;
+
+	if (again)
+		out_char('\n');
+	again = true;
+}
+
+static void print_tables(void)
+{
+	const struct {
+		enum section section;
+		enum tally_kind kind;
+		const struct tally_set *set;
+	} tables[] = { { TYPES, TALLY_TYPES, &count.types }, { PROCESSES, TALLY_PROCESSES, &count.processes },
+		{ THREADS, TALLY_THREADS, &count.threads } };
+
+	for (unsigned i = 0; i < 3; i++)
+		if (shown(tables[i].section)) {
+			begin_section();
+			tally_print(tables[i].set, tables[i].kind, &options.view);
+		}
+}
+
+static void print(void)
+{
+	if (!options.no_pager)
+		display_pager();
+	for (unsigned i = 0; i < files && shown(HEADER); i++) {
+		begin_section();
+		about_print(&abouts[i]);
+	}
+	for (unsigned i = 0; i < files && shown(LOSSES); i++)
+		if (abouts[i].holes) {
+			begin_section();
+			if (files > 1) {
+				out_foreign(abouts[i].path, strlen(abouts[i].path), 0);
+				out_char('\n');
+			}
+			about_print_holes(&abouts[i], options.view.begin, options.view.lines);
+		}
+	print_tables();
+	if (shown(SPANS) && count.spans.count) {
+		begin_section();
+		span_print(&count.spans);
+	}
+	for (unsigned i = 0; i < count.spans.count && shown(HISTOGRAMS); i++)
+		if (count.spans.span[i]->durations.count) {
+			begin_section();
+			span_chart(count.spans.span[i]);
+		}
+}
+
+static void print_json(void)
+{
+	json_begin('{');
+	json_key("files");
+	json_begin('[');
+	for (unsigned i = 0; i < files; i++)
+		about_json(&abouts[i]);
+	json_end(']');
+	json_key("seconds");
+	json_real(options.view.seconds);
+	json_key("types");
+	tally_json(&count.types, TALLY_TYPES, &options.view);
+	json_key("processes");
+	tally_json(&count.processes, TALLY_PROCESSES, &options.view);
+	json_key("threads");
+	tally_json(&count.threads, TALLY_THREADS, &options.view);
+	json_key("spans");
+	span_json(&count.spans);
+	json_end('}');
+	json_done();
+}
+
+/* Whether something was asked for that the logs cannot have; that is said. */
+static bool missing(bool counted, int number, char **paths)
+{
+	struct sources logs;
+	bool wrong;
+
+	if (!match_given(count.match) && !count.spans.count)
+		return false;
+	sources_open(&logs, count.match, false, number, paths);
+	wrong = counted ? nothing_wanted(&logs) : nothing_matches(&logs, count.match, &count.spans);
+	sources_close(&logs);
+	return wrong;
+}
+
+static int stat(int argc, char **argv)
+{
+	static const char *const standard[] = { LOGFILE_DEFAULT };
+	bool wrong;
+
+	count.match = match_new();
+	take_all(argc, argv);
+	files = optind < argc ? (unsigned)(argc - optind) : 1;
+	wrong = missing(false, argc - optind, argv + optind);
+	count_all(optind < argc ? (const char *const *)argv + optind : standard);
+	if (!wrong && match_given(count.match) && count.types.count == 0)
+		wrong = missing(true, argc - optind, argv + optind);
+	measure();
+	if (options.json)
+		print_json();
+	else
+		print();
+	for (unsigned i = 0; i < files; i++)
+		about_free(&abouts[i]);
+	out_flush();
+	return wrong ? STATUS_FAILED : STATUS_DONE;
+}
+
+const struct command command_stat = {
+	.name = "stat",
+	.summary = "count events, measure how long things take, and tell what is missing",
+	.synopsis = "[options] [FILE...]",
+	.about = "Counts the events of a log, or of several together, for each type, process and thread; measures the time from one "
+		"event to another, and tells what is missing. FILE defaults to " LOGFILE_DEFAULT "; - is standard input.",
+	.options = option_rows,
+	.operand = "FILE",
+	.run = stat,
+};

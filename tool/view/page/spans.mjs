@@ -1,0 +1,235 @@
+/*
+ * spans.mjs - from one event to another
+ *
+ * Pairs events as posixtrace stat --span does (tool/analysis/span.h): an end with the begin before it, of the same thread, process or log.
+ * Where events were lost, or recording began again, what is open is cut.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+import { ownText } from './fields.mjs';
+import { lowerBound } from './seek.mjs';
+import { dataOf, typeOf } from './trace.mjs';
+
+/* Recursion deeper than this is somebody's mistake; the oldest begins are given up. */
+const depthMost = 65536;
+/* Rows in a lane: what lies deeper is drawn in the last one. */
+export const layersMost = 12;
+
+const begins = 1, ends = 2;
+
+function rolesOfShapes(trace, definition) {
+	const roles = new Uint8Array(trace.types.length);
+	for (const type of definition.from)
+		roles[type] |= begins;
+	for (const type of definition.to)
+		roles[type] |= ends;
+	return Uint8Array.from(trace.shapes.type, (type) => roles[type]);
+}
+
+/* A number for each place in which a begin waits for its end; logs do not share any. */
+function scopesOfShapes(trace, definition) {
+	const numbers = new Map();
+	return Uint32Array.from(trace.shapes.thread, (thread) => {
+		const [log, pid, tid] = trace.tables.threads[thread];
+		const machine = trace.tables.logs[log].machine;
+		const key = definition.by === 'all' ? `${log}` : definition.by === 'process' ? `${log} ${machine} ${pid}` : `${log} ${machine} ${pid} ${tid}`;
+		if (!numbers.has(key))
+			numbers.set(key, numbers.size);
+		return numbers.get(key);
+	});
+}
+
+class List {
+	constructor() {
+		this.array = new Uint32Array(1024);
+		this.length = 0;
+	}
+
+	push(value) {
+		if (this.length === this.array.length) {
+			const longer = new Uint32Array(2 * this.length);
+			longer.set(this.array);
+			this.array = longer;
+		}
+		this.array[this.length++] = value;
+	}
+
+	done() {
+		return this.array.slice(0, this.length);
+	}
+}
+
+/*
+ * definition: {begin, end, by, nested, from, to}, the last two numbers of types. What comes out: numbers of the events that
+ * begin and end each span, in the order of their ends; and how many have no other.
+ */
+export function pairEvents(trace, definition) {
+	const roles = rolesOfShapes(trace, definition), scopes = scopesOfShapes(trace, definition), { shape, count } = trace.columns;
+	const open = new Map(), openOfLog = new Map(), first = new List(), last = new List();
+	let noEnd = 0, noBegin = 0, cut = 0, nextCut = 0;
+
+	function cutLog(log) {
+		for (const stack of openOfLog.get(log) || []) {
+			cut += stack.length;
+			stack.length = 0;
+		}
+	}
+
+	function stackOf(event) {
+		const scope = scopes[shape[event]];
+		let stack = open.get(scope);
+		if (!stack) {
+			const log = trace.tables.threads[trace.shapes.thread[shape[event]]][0];
+			stack = [];
+			open.set(scope, stack);
+			if (!openOfLog.has(log))
+				openOfLog.set(log, []);
+			openOfLog.get(log).push(stack);
+		}
+		return stack;
+	}
+
+	function end(event, again) {
+		const stack = stackOf(event);
+		if (stack.length) {
+			first.push(stack.pop());
+			last.push(event);
+		} else if (!again) {
+			noBegin++;
+		}
+	}
+
+	function begin(event) {
+		const stack = stackOf(event);
+		if (stack.length && !definition.nested) {
+			noEnd++;
+			stack[stack.length - 1] = event;
+			return;
+		}
+		if (stack.length === depthMost) {
+			noEnd++;
+			stack.shift();
+		}
+		stack.push(event);
+	}
+
+	for (let i = 0; i <= count; i++) {
+		const role = i < count ? roles[shape[i]] : 0;
+		let due = nextCut < trace.cuts.length && trace.cuts[nextCut].event <= i;
+		for (; due && nextCut < trace.cuts.length && trace.cuts[nextCut].event <= i && trace.cuts[nextCut].hidden; nextCut++)
+			cutLog(trace.cuts[nextCut].log);
+		if (role & ends)
+			end(i, role & begins);
+		for (; due && nextCut < trace.cuts.length && trace.cuts[nextCut].event <= i; nextCut++)
+			cutLog(trace.cuts[nextCut].log);
+		if (role & begins)
+			begin(i);
+	}
+	for (const stack of open.values())
+		noEnd += stack.length;
+	return { first: first.done(), last: last.done(), noEnd, noBegin, cut };
+}
+
+/* A definition with its spans: durations, in their order, and sorted. */
+export function measure(trace, definition) {
+	const { first, last, noEnd, noBegin, cut } = pairEvents(trace, definition), { time } = trace.columns;
+	const durations = new Float64Array(first.length);
+	for (let i = 0; i < first.length; i++)
+		durations[i] = Math.max(time[last[i]] - time[first[i]], 0);
+	return { ...definition, name: nameOf(definition), first, last, durations, sorted: durations.slice().sort(), noEnd, noBegin, cut,
+		hue: new Uint8Array(first.length) };
+}
+
+/* What the names of its ends have in common: sql of sql.begin and sql.end. */
+export function nameOf(definition) {
+	if (definition.name)
+		return definition.name;
+	const { begin, end } = definition;
+	let n = 0;
+	while (n < begin.length && n < end.length && begin[n] === end[n])
+		n++;
+	const common = begin.slice(0, n).replace(/[^A-Za-z0-9]*$/, '');
+	const whole = begin === end || /[^A-Za-z0-9]$/.test(begin.slice(0, n));
+	return common && whole && !/[*?[\\]/.test(begin + end) ? common : `${begin} → ${end}`;
+}
+
+/* Those that an event begins or ends: [{set, index}, ...]. */
+export function spansOf(sets, event) {
+	const found = [];
+	for (const set of sets) {
+		const end = lowerBound(set.last, event), begin = set.first.indexOf(event);
+		if (end < set.last.length && set.last[end] === event)
+			found.push({ set, index: end });
+		if (begin >= 0)
+			found.push({ set, index: begin });
+	}
+	return found;
+}
+
+/* What a span is called: the text that its first event has; else the name of all of them. */
+export function spanText(trace, set, index) {
+	const event = set.first[index], type = typeOf(trace, event), text = type.system ? null : ownText(type, dataOf(trace, event), trace.little);
+	return text === null || text === '' ? set.name : text;
+}
+
+/*
+ * Spans of all definitions, laid out in each lane in layers, so that no two in one layer overlap: what lies inside of another
+ * is below it. busy: the sum of durations before each.
+ */
+export function layOut(trace, sets) {
+	const { time } = trace.columns, of = trace.lanes.map(() => []);
+	sets.forEach((set, number) => {
+		if (set.hidden)
+			return;
+		for (let i = 0; i < set.first.length; i++)
+			of[trace.laneOfShape[trace.columns.shape[set.first[i]]]].push(number, i);
+	});
+	trace.lanes.forEach((lane, index) => {
+		lane.layers = layersOf(of[index], sets, time);
+	});
+	for (const group of trace.groups)
+		group.layers = [];
+}
+
+function layersOf(pairs, sets, time) {
+	const n = pairs.length / 2, start = new Float64Array(n), length = new Float64Array(n), order = new Uint32Array(n);
+	for (let i = 0; i < n; i++) {
+		const set = sets[pairs[2 * i]], span = pairs[2 * i + 1];
+		start[i] = time[set.first[span]];
+		length[i] = set.durations[span];
+		order[i] = i;
+	}
+	order.sort((a, b) => start[a] - start[b] || length[b] - length[a] || a - b);
+	const free = [], members = [];
+	for (const i of order) {
+		let layer = 0;
+		while (layer < free.length && free[layer] > start[i])
+			layer++;
+		layer = Math.min(layer, layersMost - 1);
+		if (layer === free.length) {
+			free.push(0);
+			members.push(new List());
+		}
+		free[layer] = Math.max(free[layer], start[i] + length[i]);
+		members[layer].push(i);
+	}
+	return members.map((list) => columnsOf(list.done(), pairs, start, length));
+}
+
+function columnsOf(list, pairs, start, length) {
+	const n = list.length, layer = {
+		start: new Float64Array(n), end: new Float64Array(n), reach: new Float64Array(n), busy: new Float64Array(n + 1),
+		set: new Uint16Array(n), span: new Uint32Array(n),
+	};
+	let reach = -Infinity;
+	list.forEach((i, at) => {
+		layer.start[at] = start[i];
+		layer.end[at] = start[i] + length[i];
+		reach = Math.max(reach, layer.end[at]);
+		layer.reach[at] = reach;
+		layer.busy[at + 1] = layer.busy[at] + length[i];
+		layer.set[at] = pairs[2 * i];
+		layer.span[at] = pairs[2 * i + 1];
+	});
+	return layer;
+}

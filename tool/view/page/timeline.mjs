@@ -1,0 +1,327 @@
+/*
+ * timeline.mjs - the time line: ruler, names of rows, the canvas, and what one does there by mouse
+ *
+ * SPDX-License-Identifier: MIT
+ */
+import { byId, element, sizeCanvas, onceAFrame } from './dom.mjs';
+import { lowerBound } from './seek.mjs';
+import { count, plural, shortened, visible } from './text.mjs';
+import { exactDuration, seconds, ticks } from './time.mjs';
+import { makeRows, rowAt, padding, sliceHeight, rowOfLane } from './rows.mjs';
+import { paintRows, gapPixels, font } from './paint.mjs';
+import { spanText } from './spans.mjs';
+import { laneOf, summaryOf, typeOf } from './trace.mjs';
+
+const near = 6; /* pixels, in which the mouse need not be exact */
+
+/* -- What is where ------------------------------------------------------------------------------------ */
+
+function spanAt(state, lane, layerIndex, t, tolerance) {
+	const layer = lane.layers[layerIndex];
+	if (!layer)
+		return null;
+	for (let i = lowerBound(layer.reach, t - tolerance), tries = 0; i < layer.start.length && layer.start[i] <= t + tolerance && tries < 100; i++, tries++)
+		if (layer.end[i] >= t - tolerance)
+			return { set: state.sets[layer.set[i]], index: layer.span[i] };
+	return null;
+}
+
+/* The event that is nearest to a time; -1: none is so near. */
+function eventNear(times, events, t, tolerance) {
+	const at = lowerBound(times, t);
+	let best = -1, distance = tolerance;
+	for (const i of [at - 1, at])
+		if (i >= 0 && i < times.length && Math.abs(times[i] - t) <= distance) {
+			best = events[i];
+			distance = Math.abs(times[i] - t);
+		}
+	return best;
+}
+
+/* What the mouse points to: {gap} or {span} or {event}, or neither. */
+function thingAt(state, layout, x, y, width) {
+	const { t0, t1 } = state.view, scale = width / (t1 - t0), t = t0 + x / scale, row = rowAt(layout, y);
+	if (!row)
+		return { row, t };
+	const logs = row.lane ? row.lane.logs : new Set(row.group.lanes.flatMap((lane) => [...lane.logs]));
+	const gap = state.trace.gaps.find((each) => {
+		const [left, right] = gapPixels(each, t0, scale);
+		return logs.has(each.log) && x >= left - 1 && x <= right + 1;
+	});
+	if (row.lane) {
+		const layer = Math.floor((y - row.top - padding) / sliceHeight), span = spanAt(state, row.lane, layer, t, 2 / scale);
+		if (span)
+			return { row, t, span };
+	}
+	const owner = row.lane || row.group, event = eventNear(owner.times, owner.events, t, near / scale);
+	return gap ? { row, t, gap } : { row, t, event };
+}
+
+/* -- Tooltips ------------------------------------------------------------------------------------------- */
+
+const reasons = { lost: 'Events were lost', full: 'No room: recording stopped by itself', damaged: 'Events are missing: the log is damaged here',
+	unwritten: 'Events are missing: they could not be written' };
+
+function lossText(log) {
+	const { lost, discarded, unwritten } = log.about;
+	return [lost ? `the whole log has lost ${plural(lost, 'event')}` : '', unwritten ? `${plural(unwritten, 'event')} could not be written` : '', discarded ? `${plural(discarded, 'event')} overwritten or discarded` : '']
+		.filter(Boolean).join('; ');
+}
+
+export function describe(state, thing) {
+	const { trace } = state;
+	if (thing.gap) {
+		const { gap } = thing;
+		return [reasons[gap.reason], gap.until === null ? 'nobody knows for how long' : `for ${exactDuration(gap.until - gap.from)}`,
+			lossText(trace.tables.logs[gap.log])];
+	}
+	if (thing.span) {
+		const { set, index } = thing.span;
+		return [shortened(visible(spanText(trace, set, index)), 240), `${exactDuration(set.durations[index])} · ${set.name === spanText(trace, set, index) ? '' : `${visible(set.name)} · `}${laneOf(trace, set.first[index]).label}`,
+			`from ${seconds(trace.columns.time[set.first[index]])} s`];
+	}
+	if (thing.event >= 0)
+		return [visible(typeOf(trace, thing.event).name), shortened(visible(summaryOf(trace, thing.event)), 240),
+			`${seconds(trace.columns.time[thing.event])} s · ${laneOf(trace, thing.event).label}`];
+	return null;
+}
+
+function placeTip(tip, lines, x, y) {
+	tip.replaceChildren(...lines.filter(Boolean).map((line, i) => element('div', { class: i ? 'tip-more' : 'tip-first' }, line)));
+	tip.hidden = false;
+	const { width, height } = tip.getBoundingClientRect();
+	tip.style.transform = `translate(${Math.max(4, Math.min(x + 14, window.innerWidth - width - 6))}px, ${y + 18 + height > window.innerHeight ? y - height - 10 : y + 18}px)`;
+}
+
+/* -- Ruler ------------------------------------------------------------------------------------------------ */
+
+function paintRuler(state, canvas, width, height) {
+	const context = sizeCanvas(canvas, width, height), { t0, t1 } = state.view, scale = width / (t1 - t0), { colours } = state;
+	context.fillStyle = colours.back;
+	context.fillRect(0, 0, width, height);
+	context.font = font;
+	context.textBaseline = 'middle';
+	const { base, step, marks } = ticks(t0, t1, Math.max(2, width / 80));
+	const small = step * scale > 70 ? 10 : 5;
+	context.fillStyle = colours.strong;
+	if (marks.length)
+		for (let k = -small; k <= marks.length * small; k++)
+			context.fillRect(Math.round((marks[0].time + k * step / small - t0) * scale), height - 4, 1, 4);
+	for (const { time, label } of marks) {
+		const x = Math.round((time - t0) * scale);
+		context.fillStyle = colours.strong;
+		context.fillRect(x, height - 9, 1, 9);
+		context.fillStyle = colours.dim;
+		context.fillText(label, x + 4, height / 2 - 2);
+	}
+	if (state.range) {
+		context.fillStyle = colours.accent;
+		const left = (state.range.t0 - t0) * scale, right = (state.range.t1 - t0) * scale, text = exactDuration(state.range.t1 - state.range.t0);
+		const room = context.measureText(text).width + 12, middle = Math.min(Math.max((left + right) / 2, room / 2), width - room / 2);
+		context.fillRect(left, height - 3, right - left, 3);
+		if (right > 0 && left < width) {
+			context.beginPath();
+			context.roundRect(middle - room / 2, 3, room, 17, 4);
+			context.fill();
+			context.fillStyle = colours.inverse;
+			context.fillText(text, middle - room / 2 + 6, 12);
+		}
+	}
+	return base;
+}
+
+/* -- All of it ----------------------------------------------------------------------------------------------- */
+
+export function makeTimeline(state) {
+	const scroller = byId('scroller'), sheet = byId('sheet'), pane = byId('pane'), canvas = byId('rows'), labels = byId('labels');
+	const ruler = byId('ruler'), baseLabel = byId('base'), tip = byId('tip'), hair = byId('hair'), hairTime = byId('hair-time');
+	const { trace } = state;
+	let layout = makeRows(trace), width = 1, height = 1;
+	/* How long frames took; the newest last. For who wants to know. */
+	const frames = [];
+
+	function measureSizes() {
+		width = Math.max(pane.clientWidth - labels.offsetWidth, 10);
+		height = scroller.clientHeight;
+		pane.style.height = `${height}px`;
+	}
+
+	function paint() {
+		const begin = performance.now();
+		paintRows(state, layout, sizeCanvas(canvas, width, height), { width, height, scroll: scroller.scrollTop });
+		const base = paintRuler(state, ruler, width, 30);
+		baseLabel.textContent = base ? `${seconds(base)} s` : 'time';
+		frames.push(performance.now() - begin);
+		if (frames.length > 500)
+			frames.shift();
+	}
+	const repaint = onceAFrame(paint);
+
+	function label(row) {
+		const { group, lane, single } = row, style = `top:${row.top}px;height:${row.height}px`;
+		const amount = element('span', { class: 'amount' }, count((lane || group).count));
+		const name = single ? group.label : lane ? lane.label : group.label;
+		let node;
+		if (!lane)
+			node = element('button', { class: 'label group', type: 'button', 'aria-expanded': String(!group.collapsed), onclick: () => toggle(group) },
+				element('span', { class: 'arrow', 'aria-hidden': 'true' }, '▾'), element('span', { class: 'name' }, name), amount);
+		else
+			node = element('div', { class: `label ${single ? 'single' : 'thread'}` }, element('span', { class: 'name' }, name), amount);
+		node.style.cssText = style;
+		node.title = `${name}: ${plural((lane || group).count, 'event')}${group.path ? `\n${visible(group.path)}` : ''}`;
+		return node;
+	}
+
+	/* Only those that can be seen: there may be thousands. */
+	let shown = '';
+	function placeLabels() {
+		const top = scroller.scrollTop, rows = layout.rows.filter((row) => row.top + row.height > top - 200 && row.top < top + height + 200);
+		const key = rows.map((row) => `${row.top} ${row.height} ${row.group.collapsed}`).join();
+		if (key === shown)
+			return;
+		shown = key;
+		const focused = document.activeElement && labels.contains(document.activeElement) ? document.activeElement.textContent : null;
+		labels.replaceChildren(...rows.map(label));
+		if (focused !== null)
+			[...labels.children].find((node) => node.textContent === focused)?.focus({ preventScroll: true });
+	}
+
+	function relayout() {
+		layout = makeRows(trace);
+		sheet.style.height = `${layout.height}px`;
+		placeLabels();
+		repaint();
+	}
+
+	function toggle(group) {
+		group.collapsed = !group.collapsed;
+		shown = '';
+		relayout();
+	}
+
+	/* The row of what is selected comes into sight. */
+	function revealRow(event) {
+		const row = rowOfLane(layout, laneOf(trace, event));
+		if (row && row.top < scroller.scrollTop)
+			scroller.scrollTop = row.top - 8;
+		else if (row && row.top + row.height > scroller.scrollTop + height)
+			scroller.scrollTop = row.top + row.height - height + 8;
+	}
+
+	/* -- Mouse ------------------------------------------------------------------------------------------ */
+
+	const timeAt = (x) => state.view.t0 + x / width * (state.view.t1 - state.view.t0);
+	const place = (e) => {
+		const box = canvas.getBoundingClientRect();
+		return { x: e.clientX - box.left, y: e.clientY - box.top + scroller.scrollTop };
+	};
+
+	pane.addEventListener('wheel', (e) => {
+		if (e.altKey || e.clientX < canvas.getBoundingClientRect().left)
+			return;
+		e.preventDefault();
+		const unit = e.deltaMode === 1 ? 30 : 1;
+		if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY))
+			state.pan((e.shiftKey ? e.deltaY || e.deltaX : e.deltaX) * unit / width * (state.view.t1 - state.view.t0));
+		else
+			state.zoom(Math.exp(Math.max(-1, Math.min(1, e.deltaY * unit * (e.ctrlKey ? 0.01 : 0.0022)))), timeAt(place(e).x));
+	}, { passive: false });
+
+	let drag = null;
+	canvas.addEventListener('pointerdown', (e) => {
+		if (e.button !== 0)
+			return;
+		canvas.setPointerCapture(e.pointerId);
+		drag = { x: e.clientX, y: e.clientY, from: timeAt(place(e).x), view: { ...state.view }, scroll: scroller.scrollTop, measure: e.shiftKey, moved: false };
+	});
+	canvas.addEventListener('pointermove', (e) => {
+		hover(e);
+		if (!drag)
+			return;
+		const dx = e.clientX - drag.x, dy = e.clientY - drag.y;
+		if (!drag.moved && Math.hypot(dx, dy) < 4)
+			return;
+		drag.moved = true;
+		tip.hidden = true;
+		canvas.classList.add(drag.measure ? 'measuring' : 'panning');
+		if (drag.measure) {
+			state.setRange({ t0: drag.from, t1: timeAt(place(e).x) });
+			return;
+		}
+		const by = dx / width * (drag.view.t1 - drag.view.t0);
+		state.show(drag.view.t0 - by, drag.view.t1 - by);
+		scroller.scrollTop = drag.scroll - dy;
+	});
+	function release(e) {
+		canvas.classList.remove('measuring', 'panning');
+		if (drag && !drag.moved && e.type === 'pointerup')
+			choose(e);
+		drag = null;
+	}
+	canvas.addEventListener('pointerup', release);
+	canvas.addEventListener('pointercancel', release);
+
+	function choose(e) {
+		const { x, y } = place(e), thing = thingAt(state, layout, x, y, width);
+		if (thing.span)
+			state.selectSpan(thing.span.set, thing.span.index, { reveal: false });
+		else if (thing.event >= 0)
+			state.select(thing.event, { reveal: false });
+		else
+			state.select(-1);
+	}
+
+	canvas.addEventListener('dblclick', (e) => {
+		const { x, y } = place(e), { span } = thingAt(state, layout, x, y, width);
+		if (!span)
+			return state.zoom(0.25, timeAt(x));
+		const from = trace.columns.time[span.set.first[span.index]], long = span.set.durations[span.index];
+		return state.show(from - long * 0.1 - 1, from + long * 1.1 + 1);
+	});
+
+	function hover(e) {
+		const { x, y } = place(e);
+		hair.hidden = hairTime.hidden = false;
+		hair.style.transform = `translateX(${Math.round(x) + labels.offsetWidth}px)`;
+		hairTime.textContent = `${seconds(timeAt(x))} s`;
+		hairTime.style.transform = `translateX(${Math.round(Math.min(Math.max(x - 50, 0), width - 110))}px)`;
+		if (drag && drag.moved)
+			return;
+		const thing = thingAt(state, layout, x, y, width), lines = describe(state, thing);
+		canvas.classList.toggle('over', Boolean(lines));
+		if (lines)
+			placeTip(tip, lines, e.clientX, e.clientY);
+		else
+			tip.hidden = true;
+	}
+	canvas.addEventListener('pointerleave', () => {
+		hair.hidden = hairTime.hidden = tip.hidden = true;
+	});
+
+	scroller.addEventListener('scroll', () => {
+		placeLabels();
+		repaint();
+	});
+	new ResizeObserver(() => {
+		measureSizes();
+		placeLabels();
+		repaint();
+	}).observe(scroller);
+
+	state.on('view range theme search', repaint);
+	state.on('rows', relayout);
+	state.on('select', () => {
+		if (state.selected >= 0)
+			revealRow(state.selected);
+		repaint();
+	});
+	measureSizes();
+	relayout();
+	return { frames, paint, toggle, width: () => width, layout: () => layout, collapseAll: (collapsed) => {
+		for (const group of trace.groups)
+			group.collapsed = collapsed;
+		shown = '';
+		relayout();
+	} };
+}
+
