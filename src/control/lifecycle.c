@@ -16,6 +16,7 @@
 #include "control/flusher.h"
 #include "control/quiesce.h"
 #include "control/recover.h"
+#include "control/resume.h"
 #include "host/file.h"
 #include "host/fs_credentials.h"
 #include "model/eventset.h"
@@ -277,6 +278,7 @@ int lifecycle_start(struct handle *h, const void *address)
 	if (state & (STATE_RUNNING | STATE_ARMED))
 		return 0;
 	if ((state & STATE_FULL) && h->stream.stream_policy != POSIX_TRACE_LOOP) {
+		resume_note_stop(h);
 		/* "Full: no event, status unchanged"; the stream starts when it has been read. */
 		fetch_or(&header->state, STATE_ARMED);
 		return 0;
@@ -290,10 +292,11 @@ int lifecycle_start(struct handle *h, const void *address)
 	}
 	filter_load(h, &set);
 	TEST_POINT("start_filter");
-	if (announce(h, true, POSIX_TRACE_START, &set, sizeof set, address))
-		fetch_or(&header->state, STATE_RUNNING);
-	else
+	h->live.start_waits = !announce(h, true, POSIX_TRACE_START, &set, sizeof set, address);
+	if (h->live.start_waits)
 		become_full(h, STATE_FULL | STATE_ARMED);
+	else
+		fetch_or(&header->state, STATE_RUNNING);
 	TEST_POINT("start_done");
 	return 0;
 }

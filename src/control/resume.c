@@ -13,6 +13,18 @@
 #include "read/live.h"
 #include "shm/chunk.h"
 
+void resume_note_stop(struct handle *h)
+{
+	struct stream_header *header = h->stream.header;
+	uint32_t state = load_relaxed(&header->state);
+	uint64_t none = 0;
+
+	if (h->stream.stream_policy == POSIX_TRACE_LOOP || h->live.start_waits || h->live.stop_reported)
+		return;
+	if ((state & (STATE_RUNNING | STATE_FULL)) == STATE_FULL && !load_relaxed(&header->stopped_ticks))
+		cas(&header->stopped_ticks, &none, ticks_read(h->stream.clock_kind));
+}
+
 void resume_drained(struct handle *h)
 {
 	struct stream_header *header = h->stream.header;
@@ -23,6 +35,7 @@ void resume_drained(struct handle *h)
 
 	if (state & STATE_RUNNING)
 		return;
+	resume_note_stop(h);
 	quiesce(h);
 	if (!live_empty(&h->live))
 		return;
@@ -34,6 +47,7 @@ void resume_drained(struct handle *h)
 		return;
 	store_relaxed(&header->stopped_ticks, 0);
 	h->live.stop_reported = 0;
+	h->live.start_waits = false;
 	TEST_POINT("drained_ticks");
 	by_itself = stopped && h->live.stop_value;
 	if (state & STATE_ARMED) {
@@ -59,6 +73,7 @@ void resume_read(struct handle *h)
 
 	if (!(state & STATE_FULL) || (state & STATE_ARMED))
 		return;
+	resume_note_stop(h);
 	for (uint32_t i = 0; i < h->stream.chunk_count; i++) {
 		struct chunk *c = &h->stream.chunks[i];
 		uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */

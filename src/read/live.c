@@ -44,6 +44,7 @@ void live_reset(struct live *l, struct anchor anchor)
 	l->run_next = l->run_end = 0;
 	l->last_ticks = 0;
 	l->stop_before = l->stop_reported = 0;
+	l->start_waits = false;
 	memset(&l->stop_call, 0, sizeof l->stop_call);
 }
 

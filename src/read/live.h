@@ -54,6 +54,7 @@ struct live {
 	 */
 	uint64_t stop_before;
 	uint64_t stop_reported; /* the value of stopped_ticks whose STOP was queued, until it is reset; 0: none */
+	bool start_waits; /* a call has found no room for its START: the stream is full, but did not stop by itself */
 };
 
 int live_init(struct live *l, struct stream *s, struct anchor anchor);

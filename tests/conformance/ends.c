@@ -843,7 +843,7 @@ static long long become_task(const void *uid)
 TEST(limit)
 {
 	shm_private("");
-	for (int how = 0; how < ENDS; how += 4) {
+	for (int how = 0; how < ENDS; how += test_thorough() ? 1 : 6) {
 		struct target t = target_make(FRESH), c[CONTROLLERS], another = target_fork();
 		unsigned uid = 65534;
 		int n = 0;

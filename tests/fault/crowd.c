@@ -37,6 +37,8 @@ extern char **environ;
 
 /* How much more memory a lasting process may have than at the first census, in KiB: mostly the C library's. */
 #define MORE_MEMORY 3072
+/* As much of the stacks of ended threads as glibc keeps for later threads, and as much again. */
+#define MORE_SPACE 81920
 
 /* Events of one thread before it slows down: all of them have to be read, too. */
 #define ENOUGH 40000
@@ -1124,7 +1126,7 @@ static void census(void)
 				(unsigned long long)shared->seed, lasting[i], last[i].descriptors, last[i].mappings,
 				last[i].threads, first[i].descriptors, first[i].mappings, first[i].threads);
 		if (!SANITIZER_ADDRESS && censuses &&
-		    (last[i].memory > first[i].memory + MORE_MEMORY || last[i].space > first[i].space + MORE_MEMORY))
+		    (last[i].memory > first[i].memory + MORE_MEMORY || last[i].space > first[i].space + MORE_SPACE))
 			CROWD_FAIL("seed %#llx: %s has %ld KiB of memory and %ld of data, where it had %ld and %ld",
 			           (unsigned long long)shared->seed, lasting[i], last[i].memory, last[i].space,
 			           first[i].memory, first[i].space);
