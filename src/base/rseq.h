@@ -1,24 +1,22 @@
 /*
- * rseq.h - a restartable sequence of instructions that a signal handler never returns into
+ * rseq.h - restartable sequences: a signal handler never returns into the middle of one
  *
- * Linux calls it a restartable sequence. The thread says which restartable sequence it is
- * about to enter by one store. If it is interrupted there (by a signal, or
- * because another thread gets the processor) the kernel moves it to the
- * restartable sequence's way out before anything else runs: so a handler returns there, and
- * so does the child of a handler that forks, never into the middle.
+ * A thread announces a restartable sequence of instructions to the kernel by one store. If the thread is interrupted
+ * inside, by a signal or because another thread gets the processor, the kernel moves it to the sequence's abort handler
+ * before anything else runs. So a handler, and the child of a handler that forks, return to the abort handler and never
+ * into the middle.
  *
- * The C library tells the kernel where each thread's word for it lies; glibc
- * does from 2.35 on. Without it, in musl, or where the kernel refuses, there
- * are none: a handler that forks would return into the middle of the restartable sequence.
+ * The C library tells the kernel where each thread's word for the announcement is; glibc does so since 2.35. With musl,
+ * or if the kernel refuses, there are no restartable sequences.
  *
  * Rules for a restartable sequence:
  *
- *  - The sequence is one piece of assembler without calls and system calls.
- *  - Registers have changed when the way out is reached.
- *  - Nothing of it is ever unloaded (H8): the word goes on pointing to the
- *    restartable sequence's description until the kernel clears it, at the next interruption.
- *  - A debugger that steps by instructions interrupts at each: the way out must
- *    not lead back into the restartable sequence.
+ *  - It is one piece of assembler without calls and system calls.
+ *  - Registers have changed when the abort handler is reached.
+ *  - Its code is never unloaded (H8): the word points to the sequence's description until the kernel clears it, at the
+ *    next interruption.
+ *  - A debugger that steps by instructions interrupts at each of them. So the abort handler must not lead back into the
+ *    sequence.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -60,14 +58,12 @@ static inline ptrdiff_t rseq_find(void)
 }
 
 /*
- * The restartable sequence, in an asm goto: label 1 is its begin, 2 its end, 3 the way out.
- * Spoils a and b. offset is a memory operand, with what rseq_find() has
- * returned; out is a label of the asm goto, to which the way out leads.
+ * The beginning and the end of a restartable sequence in an asm goto: label 1 is its begin, 2 its end, 3 the abort
+ * handler. Clobbers a and b. offset is a memory operand with the result of rseq_find(). out is a label of the asm goto,
+ * to which the abort handler jumps.
  *
- * The way out stands in the function, where a handler that looks at the stack
- * knows its way. The number in front of it is the one that the C library has
- * agreed upon with the kernel; an instruction is made of it, for those who
- * disassemble.
+ * The abort handler is inside the function, so that a handler can unwind the stack. The number before it is the
+ * signature that the C library has registered with the kernel; it is part of an instruction, for disassemblers.
  */
 #define RSEQ_BEGIN(offset, a, b)                                    \
 	".pushsection .data.rel.ro.posixtrace_rseq, \"aw\"\n\t"     \
@@ -88,6 +84,13 @@ static inline ptrdiff_t rseq_find(void)
 	"3:\n\t"                                                       \
 	"jmp " out "\n"                                                \
 	"2:\n\t"
+
+#else
+
+static inline ptrdiff_t rseq_find(void)
+{
+	return 0;
+}
 
 #endif
 

@@ -33,10 +33,11 @@ struct event announce_origin(const struct handle *h, const void *address)
 
 bool announce(struct handle *h, bool always, trace_event_id_t id, const void *data, size_t length, const void *address)
 {
+	const struct call call = { id, data, length, address };
 	struct owner_id w;
 
 	if (stream_filters(h->stream.header, id))
 		return true;
 	w = announce_caller(h);
-	return emit_alone(&h->stream, &w, always, id, data, length, address) != EMIT_NO_ROOM;
+	return emit_alone(&h->stream, &w, always, &call) != EMIT_NO_ROOM;
 }

@@ -216,11 +216,8 @@ struct attached *attach_slot(struct self *self, struct procpage *page, int i)
  */
 static bool uses_rseq(const struct writer *writer)
 {
-#if HAVE_RSEQ
-	if (!rseq_find())
-		return false; /* this C library or kernel has none */
-#endif
-	return writer->clock_kind == CLOCK_KIND_COUNTER;
+	/* This C library or kernel may have none. */
+	return (!HAVE_RSEQ || rseq_find()) && writer->clock_kind == CLOCK_KIND_COUNTER;
 }
 
 /* Sets up a thread's writer of a slot for the stream that is attached there. */

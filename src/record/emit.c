@@ -89,14 +89,28 @@ bool emit_full(const struct stream *s)
 	return true;
 }
 
-enum emit_outcome emit_alone(struct stream *s, const struct owner_id *w, bool always, trace_event_id_t id,
-                             const void *data, size_t length, const void *address)
+/* Returns the call as it is recorded in the stream: with its data cut to the stream's size, and the id saying so. */
+static struct call fit(const struct stream *s, const struct call *call)
 {
+	struct call c = *call;
+
+	if (!c.data)
+		c.length = 0;
+	if (!eventtype_system(c.id) && c.length > s->data_size) {
+		c.length = s->data_size;
+		c.id |= RECORD_TRUNCATED;
+	}
+	return c;
+}
+
+enum emit_outcome emit_alone(struct stream *s, const struct owner_id *w, bool always, const struct call *call)
+{
+	const struct call fitting = fit(s, call);
 	struct stream_header *h = s->header;
 	struct chunk *c = acquire_chunk(s, w->tid | s->outsider, false);
 	unsigned char *memory;
 	uint64_t p, ticks;
-	uint32_t position, type = id, state;
+	uint32_t position, state;
 
 	if (!c)
 		return EMIT_NO_ROOM;
@@ -116,7 +130,7 @@ enum emit_outcome emit_alone(struct stream *s, const struct owner_id *w, bool al
 	fence_full();
 	state = load_relaxed(&h->state);
 	/* filtered since the caller looked; posix_trace_set_filter() waits for the lock, too */
-	if (!always && stream_filters(h, id)) {
+	if (!always && stream_filters(h, call->id)) {
 		chunk_unlock(c);
 		return EMIT_MISSED;
 	}
@@ -130,15 +144,9 @@ enum emit_outcome emit_alone(struct stream *s, const struct owner_id *w, bool al
 	ticks = ticks_read(s->clock_kind);
 	TEST_POINT("alone_ticks");
 	position += put_owner(memory + position, w);
-	if (!data)
-		length = 0;
-	if (!eventtype_system(id) && length > s->data_size) {
-		length = s->data_size;
-		type |= RECORD_TRUNCATED;
-	}
-	put(memory + position, type, (uint32_t)length, ticks, address, data);
+	put(memory + position, fitting, ticks);
 	TEST_POINT("alone_written");
-	position += record_size((uint32_t)length);
+	position += record_size((uint32_t)fitting.length);
 
 	store_relaxed(&c->last_ticks, ticks);
 	store_release(&c->progress, progress_make(progress_records(p) + 1, position)); /* PAIR(commit) */

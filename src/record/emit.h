@@ -10,8 +10,6 @@
 #define RECORD_EMIT_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "record/put.h"
 #include "shm/stream.h"
@@ -26,8 +24,7 @@ enum emit_outcome {
  * Records an event in a chunk that no other thread has meanwhile. Records nothing if the stream is not running, unless
  * always is set. Safe in handlers.
  */
-enum emit_outcome emit_alone(struct stream *s, const struct owner_id *w, bool always, trace_event_id_t id,
-                const void *data, size_t length, const void *address);
+enum emit_outcome emit_alone(struct stream *s, const struct owner_id *w, bool always, const struct call *call);
 
 /*
  * Handles an event that finds no room: does what the stream's policy requires, and counts the event as lost. Returns

@@ -6,8 +6,10 @@
 #ifndef RECORD_PUT_H
 #define RECORD_PUT_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <trace.h>
 
 #include "base/copy.h"
 #include "model/record.h"
@@ -20,17 +22,27 @@ struct owner_id {
 	char name[16];
 };
 
-static inline __attribute__((always_inline)) void put(unsigned char *at, unsigned type, uint32_t length, uint64_t ticks,
-                                                      const void *address, const void *data)
+/*
+ * A call of posix_trace_event(), or of a function that records a system event. Where records are written, the length is
+ * that of the record, and RECORD_TRUNCATED is added to the id if the data is longer.
+ */
+struct call {
+	trace_event_id_t id;
+	const void *data;
+	size_t length;
+	const void *address; /* where it was called */
+};
+
+static inline __attribute__((always_inline)) void put(unsigned char *at, struct call call, uint64_t ticks)
 {
 	struct record *r = (struct record *)at;
 
-	r->length = (uint16_t)length;
-	r->type = (uint16_t)type;
+	r->length = (uint16_t)call.length;
+	r->type = (uint16_t)call.id;
 	r->reserved = 0;
 	r->ticks = ticks;
-	r->address = (uint64_t)(uintptr_t)address;
-	copy(at + sizeof *r, data, length);
+	r->address = (uint64_t)(uintptr_t)call.address;
+	copy(at + sizeof *r, call.data, (uint32_t)call.length);
 }
 
 /* Writes an owner record and returns its size. */

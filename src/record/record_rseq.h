@@ -21,13 +21,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <trace.h>
 
 #include "base/rseq.h"
 #include "model/record.h"
-#include "record/self.h"
 #include "record/acquire.h"
+#include "record/put.h"
+#include "record/self.h"
 #include "shm/chunk.h"
+
+enum together_outcome {
+	TOGETHER_WRITTEN,
+	TOGETHER_AWAITED, /* written, and a reader of one of the streams sleeps */
+	TOGETHER_BROKEN,  /* interrupted: *written says which are written */
+};
 
 #if HAVE_RSEQ
 
@@ -39,11 +45,13 @@ extern bool rseq_wide __attribute__((visibility("hidden")));
 /* Sets both. To be called before a thread's first event; safe in handlers. */
 void rseq_prepare(void);
 
+/* -- A record ------------------------------------------------------------------------- */
+
 /*
- * Copies the data like copy() of base/copy.h, from (data) to the end of the record's head, which is at rcx. Changes
- * rax, rdx, xmm0 to xmm3. Uses the labels 5 to 9, and leads to label 9 of its user.
+ * copy() of base/copy.h: copies the data from (data) to the end of the record's head, which is at rcx. Changes rax, rdx,
+ * xmm0 to xmm3. Uses the labels 5 to 9, and leads to label 9 of its user.
  */
-#define RSEQ_COPY					\
+#define STEP_COPY					\
 	"cmpq $32, %[length]\n\t"			\
 	"ja 6f\n\t"					\
 	"cmpl $16, %k[length]\n\t"			\
@@ -154,71 +162,95 @@ void rseq_prepare(void);
 	"movups %%xmm0, 56(%%rcx, %%rdx)\n\t"		\
 	"movups %%xmm1, 72(%%rcx, %%rdx)\n"
 
+/*
+ * The steps of a record. Each is followed by the same step in C, as in writer_write_plain() (writer.h). W is the
+ * register with the writer; rcx is the record's place. A step may change rax and rdx.
+ */
+#define RECORD_OFFSETS                                                                                                  \
+	[at] "i"(offsetof(struct writer, at)), [seat] "i"(offsetof(struct writer, seat)),                              \
+		[number] "i"(offsetof(struct writer, chunk_number)), [chunk] "i"(offsetof(struct writer, chunk)),      \
+		[owner] "i"(offsetof(struct writer, owner)), [progress] "i"(offsetof(struct writer, progress)),        \
+		[busy] "i"(offsetof(struct seat, busy)), [chunk_owner] "i"(offsetof(struct chunk, owner)),             \
+		[last_ticks] "i"(offsetof(struct chunk, last_ticks)),                                                  \
+		[chunk_progress] "i"(offsetof(struct chunk, progress))
+
+/* at = writer->at;  if (!at) broken; */
+#define STEP_PLACE(W)                     \
+	"movq %c[at](" W "), %%rcx\n\t"  \
+	"testq %%rcx, %%rcx\n\t"         \
+	"jz %l[broken]\n\t"
+
+/* seat->busy = writer->chunk_number;  if (chunk->owner != writer->owner) broken;    PAIR(busy): each store is a release */
+#define STEP_BUSY(W)                                \
+	"movq %c[seat](" W "), %%rdx\n\t"          \
+	"movl %c[number](" W "), %%eax\n\t"        \
+	"movl %%eax, %c[busy](%%rdx)\n\t"          \
+	"movq %c[chunk](" W "), %%rdx\n\t"         \
+	"movq %c[owner](" W "), %%rax\n\t"         \
+	"cmpq %%rax, %c[chunk_owner](%%rdx)\n\t"   \
+	"jne %l[broken]\n\t"
+
+/* TICKS = ticks_read(); */
+#define STEP_TICKS(TICKS)                      \
+	"rdtsc\n\t"                           \
+	"shlq $32, %%rdx\n\t"                 \
+	"leaq (%%rdx, %%rax), " TICKS "\n\t"
+
+/* if (writer->at != at) broken;    for systems where restartable sequences are interrupted like other code */
+#define STEP_STILL_THERE(W)                    \
+	"cmpq %%rcx, %c[at](" W ")\n\t"       \
+	"jne %l[broken]\n\t"
+
+/* chunk->last_ticks = TICKS; */
+#define STEP_NOTE_TICKS(W, TICKS)                       \
+	"movq %c[chunk](" W "), %%rdx\n\t"             \
+	"movq " TICKS ", %c[last_ticks](%%rdx)\n\t"
+
+/* chunk->progress = writer->progress = rax;    chunk is in rdx. PAIR(commit): the store is a release */
+#define STEP_COMMIT(W)                                  \
+	"movq %%rax, %c[progress](" W ")\n\t"          \
+	"movq %%rax, %c[chunk_progress](%%rdx)\n\t"
+
+/* seat->busy = 0;    PAIR(busy): the store is a release */
+#define STEP_IDLE(W)                            \
+	"movq %c[seat](" W "), %%rdx\n\t"      \
+	"movl $0, %c[busy](%%rdx)"
+
 /* Writes a record for one writer. Returns false if the record may not have been written, see above. */
-static inline __attribute__((always_inline)) bool writer_write(struct writer *writer, trace_event_id_t id,
-                                                               const void *data, size_t length, const void *address)
+static inline __attribute__((always_inline)) bool writer_write(struct writer *writer, struct call call)
 {
-	/*
-	 * rcx is the record's place, and then that of the next one. PAIR(commit), PAIR(busy): on this processor each
-	 * store is a release.
-	 */
 	__asm__ goto(
 		RSEQ_BEGIN("%[offset]", "%%rax", "%%rdx")
-		"movq %c[at](%[writer]), %%rcx\n\t"
-		"testq %%rcx, %%rcx\n\t"
-		"jz %l[broken]\n\t"
-		"movq %c[seat](%[writer]), %%rdx\n\t"
-		"movl %c[number](%[writer]), %%eax\n\t"
-		"movl %%eax, %c[busy](%%rdx)\n\t"
-		"movq %c[chunk](%[writer]), %%rdx\n\t"
-		"movq %c[owner](%[writer]), %%rax\n\t"
-		"cmpq %%rax, %c[chunk_owner](%%rdx)\n\t"
-		"jne %l[broken]\n\t"
+		STEP_PLACE("%[writer]")
+		STEP_BUSY("%[writer]")
+		/* put() */
 		"movq %[length], (%%rcx)\n\t"
 		"movw %w[id], 2(%%rcx)\n\t"
 		"movq %[address], 16(%%rcx)\n\t"
-		RSEQ_COPY
+		STEP_COPY
 		"9:\n\t"
-		"rdtsc\n\t"
-		"shlq $32, %%rdx\n\t"
-		"orq %%rdx, %%rax\n\t"
+		STEP_TICKS("%%rax")
 		"movq %%rax, 8(%%rcx)\n\t"
-		/* Compared again, for systems where restartable sequences are interrupted like other code. */
-		"cmpq %%rcx, %c[at](%[writer])\n\t"
-		"jne %l[broken]\n\t"
-		"movq %c[chunk](%[writer]), %%rdx\n\t"
-		"movq %%rax, %c[last_ticks](%%rdx)\n\t"
+		STEP_STILL_THERE("%[writer]")
+		STEP_NOTE_TICKS("%[writer]", "%%rax")
+		/* rax = writer->progress + 1 record of record_size(length) bytes, rcx = the place of the next record */
 		"leaq 31(%[length]), %%rax\n\t"
 		"andq $-8, %%rax\n\t"
 		"addq %%rax, %%rcx\n\t"
 		"btsq $32, %%rax\n\t"
 		"addq %c[progress](%[writer]), %%rax\n\t"
-		"movq %%rax, %c[progress](%[writer])\n\t"
-		"movq %%rax, %c[chunk_progress](%%rdx)\n\t"
-		"movq %c[seat](%[writer]), %%rdx\n\t"
-		"movl $0, %c[busy](%%rdx)" RSEQ_END("%l[broken]")
+		STEP_COMMIT("%[writer]")
+		STEP_IDLE("%[writer]") RSEQ_END("%l[broken]")
 		"movq %%rcx, %c[at](%[writer])"
 		:
-		: [writer] "r"(writer), [id] "r"(id), [data] "r"(data), [length] "r"(length), [address] "r"(address),
-		  [offset] "m"(rseq_offset), [wide] "m"(rseq_wide),
-		  [at] "i"(offsetof(struct writer, at)), [seat] "i"(offsetof(struct writer, seat)),
-		  [number] "i"(offsetof(struct writer, chunk_number)), [chunk] "i"(offsetof(struct writer, chunk)),
-		  [owner] "i"(offsetof(struct writer, owner)), [progress] "i"(offsetof(struct writer, progress)),
-		  [busy] "i"(offsetof(struct seat, busy)), [chunk_owner] "i"(offsetof(struct chunk, owner)),
-		  [last_ticks] "i"(offsetof(struct chunk, last_ticks)),
-		  [chunk_progress] "i"(offsetof(struct chunk, progress))
+		: [writer] "r"(writer), [id] "r"(call.id), [data] "r"(call.data), [length] "r"(call.length),
+		  [address] "r"(call.address), [offset] "m"(rseq_offset), [wide] "m"(rseq_wide), RECORD_OFFSETS
 		: "rax", "rcx", "rdx", "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory"
 		: broken);
 	return true;
 broken:
 	return false;
 }
-
-enum together_outcome {
-	TOGETHER_WRITTEN,
-	TOGETHER_AWAITED, /* written, and a reader of one of the streams sleeps */
-	TOGETHER_BROKEN,  /* interrupted: *written says which are written */
-};
 
 /*
  * Writes a record for several writers, from first to before end, and reads the counter once: reading it is the most
@@ -232,15 +264,13 @@ enum together_outcome {
  */
 static inline __attribute__((always_inline)) enum together_outcome
 writers_write(struct writer *const *first, struct writer *const *end, struct writer *const *volatile *written,
-              trace_event_id_t id, const void *data, size_t length, const void *address)
+              struct call call)
 {
 	/* The record's first word, and what the record adds to the progress. */
-	uint64_t head = length | (uint64_t)id << 16, grow = ((uint64_t)1 << 32) + record_size((uint32_t)length);
+	uint64_t head = call.length | (uint64_t)call.id << 16;
+	uint64_t grow = ((uint64_t)1 << 32) + record_size((uint32_t)call.length);
 
-	/*
-	 * r8 goes through the writers, r9 is the writer, rcx its place, r10 the ticks, r11 is not 0 if a reader waits.
-	 * PAIR(commit), PAIR(busy): as in writer_write().
-	 */
+	/* r8 goes through the writers, r9 is the writer, r10 the ticks, r11 is not 0 if a reader waits. */
 	__asm__ goto(
 		RSEQ_BEGIN("%[offset]", "%%rax", "%%rdx")
 		"movq %[first], %%r8\n"
@@ -248,46 +278,33 @@ writers_write(struct writer *const *first, struct writer *const *end, struct wri
 		"movq (%%r8), %%r9\n\t"
 		"testq %%r9, %%r9\n\t"
 		"jz %l[broken]\n\t"
-		"movq %c[seat](%%r9), %%rdx\n\t"
-		"movl %c[number](%%r9), %%eax\n\t"
-		"testq %%rdx, %%rdx\n\t"
-		"jz %l[broken]\n\t"
-		"movl %%eax, %c[busy](%%rdx)\n\t"
-		"movq %c[chunk](%%r9), %%rdx\n\t"
-		"movq %c[owner](%%r9), %%rax\n\t"
-		"cmpq %%rax, %c[chunk_owner](%%rdx)\n\t"
-		"jne %l[broken]\n\t"
+		"cmpq $0, %c[seat](%%r9)\n\t"
+		"je %l[broken]\n\t"
+		STEP_BUSY("%%r9")
 		"addq $8, %%r8\n\t"
 		"cmpq %[end], %%r8\n\t"
 		"jb 5b\n\t"
-		"rdtsc\n\t"
-		"shlq $32, %%rdx\n\t"
-		"leaq (%%rdx, %%rax), %%r10\n\t"
+		STEP_TICKS("%%r10")
 		"xorl %%r11d, %%r11d\n\t"
 		"movq %[first], %%r8\n"
 		"10:\n\t"
 		"movq (%%r8), %%r9\n\t"
-		"movq %c[at](%%r9), %%rcx\n\t"
-		"testq %%rcx, %%rcx\n\t"
-		"jz %l[broken]\n\t"
+		STEP_PLACE("%%r9")
+		/* put() */
 		"movq %[head], (%%rcx)\n\t"
 		"movq %%r10, 8(%%rcx)\n\t"
 		"movq %[address], 16(%%rcx)\n\t"
-		RSEQ_COPY
-		/* The writer's place is compared again, as in writer_write(). */
+		STEP_COPY
 		"9:\n\t"
+		STEP_STILL_THERE("%%r9")
+		STEP_NOTE_TICKS("%%r9", "%%r10")
 		"movq %c[progress](%%r9), %%rax\n\t"
-		"movq %c[chunk](%%r9), %%rdx\n\t"
 		"addq %[grow], %%rax\n\t"
-		"cmpq %%rcx, %c[at](%%r9)\n\t"
-		"jne %l[broken]\n\t"
-		"movq %%rax, %c[progress](%%r9)\n\t"
-		"movq %%r10, %c[last_ticks](%%rdx)\n\t"
-		"movq %%rax, %c[chunk_progress](%%rdx)\n\t"
+		STEP_COMMIT("%%r9")
+		/* *written = the next writer;  while the seat is still busy */
 		"addq $8, %%r8\n\t"
 		"movq %%r8, %[written]\n\t"
-		"movq %c[seat](%%r9), %%rdx\n\t"
-		"movl $0, %c[busy](%%rdx)\n\t"
+		STEP_IDLE("%%r9") "\n\t"
 		"movl %k[grow], %%eax\n\t"
 		"addq %%rax, %%rcx\n\t"
 		"movq %%rcx, %c[at](%%r9)\n\t"
@@ -299,16 +316,9 @@ writers_write(struct writer *const *first, struct writer *const *end, struct wri
 		"jnz %l[awaited]"
 		:
 		: [first] "r"(first), [end] "rm"(end), [written] "m"(*written), [head] "r"(head), [grow] "rm"(grow),
-		  [data] "r"(data), [length] "r"(length), [address] "r"(address),
-		  [offset] "m"(rseq_offset), [wide] "m"(rseq_wide),
-		  [header] "i"(offsetof(struct writer, header)), [chunk] "i"(offsetof(struct writer, chunk)),
-		  [at] "i"(offsetof(struct writer, at)), [owner] "i"(offsetof(struct writer, owner)),
-		  [progress] "i"(offsetof(struct writer, progress)), [seat] "i"(offsetof(struct writer, seat)),
-		  [number] "i"(offsetof(struct writer, chunk_number)), [busy] "i"(offsetof(struct seat, busy)),
-		  [waiting] "i"(offsetof(struct stream_header, waiting)),
-		  [chunk_owner] "i"(offsetof(struct chunk, owner)),
-		  [last_ticks] "i"(offsetof(struct chunk, last_ticks)),
-		  [chunk_progress] "i"(offsetof(struct chunk, progress))
+		  [data] "r"(call.data), [length] "r"(call.length), [address] "r"(call.address),
+		  [offset] "m"(rseq_offset), [wide] "m"(rseq_wide), [header] "i"(offsetof(struct writer, header)),
+		  [waiting] "i"(offsetof(struct stream_header, waiting)), RECORD_OFFSETS
 		: "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory"
 		: broken, awaited);
 	return TOGETHER_WRITTEN;
@@ -317,6 +327,8 @@ awaited:
 broken:
 	return TOGETHER_BROKEN;
 }
+
+/* -- An event that is lost ---------------------------------------------------------------- */
 
 /* Counts an event as lost in the writer's stream. Returns false if it was not counted, because that was aborted. */
 static inline __attribute__((always_inline)) bool writer_count_lost(struct writer *writer)
@@ -341,9 +353,134 @@ broken:
 	return false;
 }
 
+/* -- The next chunk ------------------------------------------------------------------- */
+
 #define RSEQ_TEXT_(n) #n
 #define RSEQ_TEXT(n)  RSEQ_TEXT_(n)
-#define CANDIDATE(n)       "%c[word]+8*" RSEQ_TEXT(n) "(%[candidate])"
+#define CANDIDATE(n)  "%c[word]+8*" RSEQ_TEXT(n) "(%[candidate])"
+
+/*
+ * The steps of writer_hold(), each after the same step in C, as in chunk_trylock(), chunk_recycle() (shm/chunk.c) and
+ * writer_acquire() (writer.c). On this processor each store is a release, each load an acquire.
+ */
+
+/* writer->taking = number;    the first note for writer_give_back(): the chunk may be locked */
+#define HOLD_NOTE_CHUNK                                         \
+	"movl " CANDIDATE(CANDIDATE_NUMBER) ", %%edx\n\t"      \
+	"movl %%edx, %c[taking](%[writer])\n\t"
+
+/* if (!cas(&chunk->lock, 0, ref)) broken;    PAIR(lock) */
+#define HOLD_LOCK                                               \
+	"movl " CANDIDATE(CANDIDATE_REF) ", %%ecx\n\t"         \
+	"xorl %%eax, %%eax\n\t"                                \
+	"lock cmpxchgl %%ecx, %c[lock](%[chunk])\n\t"          \
+	"jne %l[broken]\n\t"
+
+/* if (chunk->owner != owner || chunk->progress != progress) broken;    another thread has had the chunk meanwhile */
+#define HOLD_UNCHANGED                                          \
+	"movq " CANDIDATE(CANDIDATE_OWNER) ", %%rax\n\t"       \
+	"cmpq %%rax, %c[chunk_owner](%[chunk])\n\t"            \
+	"jne %l[broken]\n\t"                                   \
+	"movq " CANDIDATE(CANDIDATE_PROGRESS) ", %%rax\n\t"    \
+	"cmpq %%rax, %c[chunk_progress](%[chunk])\n\t"         \
+	"jne %l[broken]\n\t"
+
+/*
+ * if (chunk->seen == chunk->first && chunk->gap_until != chunk->last_ticks) chunk->gap_from = 0;
+ * The reader has seen the old gap. PAIR(seen). Leaves first in ecx, last_ticks in rdx. Label 5 is behind it.
+ */
+#define HOLD_FORGET_GAP                                         \
+	"movl %c[first](%[chunk]), %%ecx\n\t"                  \
+	"movq %c[last_ticks](%[chunk]), %%rdx\n\t"             \
+	"cmpl %%ecx, %c[seen](%[chunk])\n\t"                   \
+	"jne 5f\n\t"                                           \
+	"cmpq %%rdx, %c[gap_until](%[chunk])\n\t"              \
+	"je 5f\n\t"                                            \
+	"movq $0, %c[gap_from](%[chunk])\n"                     \
+	"5:\n\t"
+
+/*
+ * if (chunk->read != records) {    unread records will be overwritten
+ *         if (chunk->read != chunk->first) broken;
+ *         writer->taking |= WRITER_LOSES;    the second note for writer_give_back()
+ *         if (!chunk->gap_from) chunk->gap_from = oldest;
+ *         chunk->gap_until = chunk->last_ticks;
+ * }
+ * Leaves records in eax. Label 7 is behind it.
+ */
+#define HOLD_NOTE_GAP                                           \
+	"movl " CANDIDATE(CANDIDATE_RECORDS) ", %%eax\n\t"     \
+	"cmpl %%eax, %c[read](%[chunk])\n\t"                   \
+	"je 7f\n\t"                                            \
+	"cmpl %%ecx, %c[read](%[chunk])\n\t"                   \
+	"jne %l[broken]\n\t"                                   \
+	"orl %[loses], %c[taking](%[writer])\n\t"              \
+	"cmpq $0, %c[gap_from](%[chunk])\n\t"                  \
+	"jne 6f\n\t"                                           \
+	"movq " CANDIDATE(CANDIDATE_OLDEST) ", %%rcx\n\t"      \
+	"movq %%rcx, %c[gap_from](%[chunk])\n"                  \
+	"6:\n\t"                                               \
+	"movq %%rdx, %c[gap_until](%[chunk])\n"                 \
+	"7:\n\t"
+
+/*
+ * if (exchange(&chunk->read, records) != records) header->state |= STATE_FULL | STATE_OVERRUN;
+ * From the exchange on a reader's compare-and-swap fails: PAIR(read), PAIR(reset). Leaves records in ecx.
+ */
+#define HOLD_MOVE_READ                                          \
+	"xchgl %%eax, %c[read](%[chunk])\n\t"                  \
+	"movl " CANDIDATE(CANDIDATE_RECORDS) ", %%ecx\n\t"     \
+	"cmpl %%eax, %%ecx\n\t"                                \
+	"je 8f\n\t"                                            \
+	"movq %c[header](%[writer]), %%rdx\n\t"                \
+	"testq %%rdx, %%rdx\n\t"                               \
+	"jz %l[broken]\n\t"                                    \
+	"movl %c[state](%%rdx), %%eax\n\t"                     \
+	"andl %[full], %%eax\n\t"                              \
+	"cmpl %[full], %%eax\n\t"                              \
+	"je 8f\n\t"                                            \
+	"lock orl %[full], %c[state](%%rdx)\n"                  \
+	"8:\n\t"
+
+/* chunk->first = records;  chunk->progress = progress_make(records, 0);    PAIR(recycle) */
+#define HOLD_EMPTY                                              \
+	"movl %%ecx, %c[first](%[chunk])\n\t"                  \
+	"movq " CANDIDATE(CANDIDATE_EMPTIED) ", %%rax\n\t"     \
+	"movq %%rax, %c[chunk_progress](%[chunk])\n\t"
+
+/* at = memory + put_owner(memory, &owner_id);    rcx is the place from here on */
+#define HOLD_PUT_OWNER                                          \
+	"movq " CANDIDATE(CANDIDATE_MEMORY) ", %%rcx\n\t"      \
+	"movups %c[owner_id](%[candidate]), %%xmm0\n\t"        \
+	"movups %c[owner_id]+16(%[candidate]), %%xmm1\n\t"     \
+	"movq %c[owner_id]+32(%[candidate]), %%rax\n\t"        \
+	"movups %%xmm0, (%%rcx)\n\t"                           \
+	"movups %%xmm1, 16(%%rcx)\n\t"                         \
+	"movq %%rax, 32(%%rcx)\n\t"                            \
+	"addq $40, %%rcx\n\t"
+
+/* writer->chunk_number, chunk, progress, owner, at = ...;    progress stays in rax, owner in rdx */
+#define HOLD_FILL_WRITER                                        \
+	"movl " CANDIDATE(CANDIDATE_NUMBER) ", %%eax\n\t"      \
+	"movl %%eax, %c[number](%[writer])\n\t"                \
+	"movq %[chunk], %c[writer_chunk](%[writer])\n\t"       \
+	"movq " CANDIDATE(CANDIDATE_BEGUN) ", %%rax\n\t"       \
+	"movq %%rax, %c[progress](%[writer])\n\t"              \
+	"movq " CANDIDATE(CANDIDATE_HELD) ", %%rdx\n\t"        \
+	"movq %%rdx, %c[owner](%[writer])\n\t"                 \
+	"movq %%rcx, %c[at](%[writer])\n\t"
+
+/* chunk->last_ticks = ticks;  chunk->progress = ...;  chunk->owner = ...;    PAIR(commit). Else it would be the oldest. */
+#define HOLD_BEGIN_CHUNK                                        \
+	"movq %[ticks], %c[last_ticks](%[chunk])\n\t"          \
+	"movq %%rax, %c[chunk_progress](%[chunk])\n\t"         \
+	"movq %%rdx, %c[chunk_owner](%[chunk])\n\t"
+
+/* writer->room_end = ...;  chunk->lock = 0;    PAIR(lock) */
+#define HOLD_UNLOCK                                             \
+	"movq " CANDIDATE(CANDIDATE_ROOM_END) ", %%rax\n\t"    \
+	"movq %%rax, %c[room_end](%[writer])\n\t"              \
+	"movl $0, %c[lock](%[chunk])"
 
 /*
  * Gives the candidate's chunk to the writer, which holds no chunk. Does the work of chunk_trylock(), chunk_recycle()
@@ -352,92 +489,23 @@ broken:
  * aborted sequence. Returns false if the sequence was aborted, or the chunk has changed.
  */
 static inline __attribute__((always_inline)) bool writer_hold(struct writer *writer, const struct attached *attached,
-                                                            const struct candidate *candidate, uint64_t ticks)
+                                                              const struct candidate *candidate, uint64_t ticks)
 {
-	/*
-	 * rcx is `first`, and then the writer's place. On this processor each store is a release: PAIR(lock),
-	 * PAIR(recycle), PAIR(commit); and the load of `seen` is an acquire: PAIR(seen). PAIR(read), PAIR(reset): xchg;
-	 * from then on a reader's compare-and-swap fails.
-	 */
 	__asm__ goto(
 		RSEQ_BEGIN("%[offset]", "%%rax", "%%rdx")
 		"cmpq %[attached], %c[writer_attached](%[writer])\n\t"
 		"jne %l[broken]\n\t"
-		"movl " CANDIDATE(CANDIDATE_NUMBER) ", %%edx\n\t"
-		"movl %%edx, %c[taking](%[writer])\n\t"
-		"movl " CANDIDATE(CANDIDATE_REF) ", %%ecx\n\t"
-		"xorl %%eax, %%eax\n\t"
-		"lock cmpxchgl %%ecx, %c[lock](%[chunk])\n\t"
-		"jne %l[broken]\n\t"
-		"movq " CANDIDATE(CANDIDATE_OWNER) ", %%rax\n\t"
-		"cmpq %%rax, %c[chunk_owner](%[chunk])\n\t"
-		"jne %l[broken]\n\t"
-		"movq " CANDIDATE(CANDIDATE_PROGRESS) ", %%rax\n\t"
-		"cmpq %%rax, %c[chunk_progress](%[chunk])\n\t"
-		"jne %l[broken]\n\t"
-		/* Forget the old gap if the reader has seen it. */
-		"movl %c[first](%[chunk]), %%ecx\n\t"
-		"movq %c[last_ticks](%[chunk]), %%rdx\n\t"
-		"cmpl %%ecx, %c[seen](%[chunk])\n\t"
-		"jne 5f\n\t"
-		"cmpq %%rdx, %c[gap_until](%[chunk])\n\t"
-		"je 5f\n\t"
-		"movq $0, %c[gap_from](%[chunk])\n"
-		/* Note the new gap. */
-		"5:\n\t"
-		"movl " CANDIDATE(CANDIDATE_RECORDS) ", %%eax\n\t"
-		"cmpl %%eax, %c[read](%[chunk])\n\t"
-		"je 7f\n\t"
-		"cmpl %%ecx, %c[read](%[chunk])\n\t"
-		"jne %l[broken]\n\t"
-		"orl %[loses], %c[taking](%[writer])\n\t"
-		"cmpq $0, %c[gap_from](%[chunk])\n\t"
-		"jne 6f\n\t"
-		"movq " CANDIDATE(CANDIDATE_OLDEST) ", %%rcx\n\t"
-		"movq %%rcx, %c[gap_from](%[chunk])\n"
-		"6:\n\t"
-		"movq %%rdx, %c[gap_until](%[chunk])\n"
-		"7:\n\t"
-		"xchgl %%eax, %c[read](%[chunk])\n\t"
-		"movl " CANDIDATE(CANDIDATE_RECORDS) ", %%ecx\n\t"
-		"cmpl %%eax, %%ecx\n\t"
-		"je 8f\n\t"
-		"movq %c[header](%[writer]), %%rdx\n\t"
-		"testq %%rdx, %%rdx\n\t"
-		"jz %l[broken]\n\t"
-		"movl %c[state](%%rdx), %%eax\n\t"
-		"andl %[full], %%eax\n\t"
-		"cmpl %[full], %%eax\n\t"
-		"je 8f\n\t"
-		"lock orl %[full], %c[state](%%rdx)\n"
-		/* Empty the chunk. */
-		"8:\n\t"
-		"movl %%ecx, %c[first](%[chunk])\n\t"
-		"movq " CANDIDATE(CANDIDATE_EMPTIED) ", %%rax\n\t"
-		"movq %%rax, %c[chunk_progress](%[chunk])\n\t"
-		/* Make it the writer's. */
-		"movq " CANDIDATE(CANDIDATE_MEMORY) ", %%rcx\n\t"
-		"movups %c[owner_id](%[candidate]), %%xmm0\n\t"
-		"movups %c[owner_id]+16(%[candidate]), %%xmm1\n\t"
-		"movq %c[owner_id]+32(%[candidate]), %%rax\n\t"
-		"movups %%xmm0, (%%rcx)\n\t"
-		"movups %%xmm1, 16(%%rcx)\n\t"
-		"movq %%rax, 32(%%rcx)\n\t"
-		"addq $40, %%rcx\n\t"
-		"movl " CANDIDATE(CANDIDATE_NUMBER) ", %%eax\n\t"
-		"movl %%eax, %c[number](%[writer])\n\t"
-		"movq %[chunk], %c[writer_chunk](%[writer])\n\t"
-		"movq " CANDIDATE(CANDIDATE_BEGUN) ", %%rax\n\t"
-		"movq %%rax, %c[progress](%[writer])\n\t"
-		"movq " CANDIDATE(CANDIDATE_HELD) ", %%rdx\n\t"
-		"movq %%rdx, %c[owner](%[writer])\n\t"
-		"movq %%rcx, %c[at](%[writer])\n\t"
-		"movq %[ticks], %c[last_ticks](%[chunk])\n\t" /* otherwise it would count as the oldest */
-		"movq %%rax, %c[chunk_progress](%[chunk])\n\t"
-		"movq %%rdx, %c[chunk_owner](%[chunk])\n\t"
-		"movq " CANDIDATE(CANDIDATE_ROOM_END) ", %%rax\n\t"
-		"movq %%rax, %c[room_end](%[writer])\n\t"
-		"movl $0, %c[lock](%[chunk])" RSEQ_END("%l[broken]")
+		HOLD_NOTE_CHUNK
+		HOLD_LOCK
+		HOLD_UNCHANGED
+		HOLD_FORGET_GAP
+		HOLD_NOTE_GAP
+		HOLD_MOVE_READ
+		HOLD_EMPTY
+		HOLD_PUT_OWNER
+		HOLD_FILL_WRITER
+		HOLD_BEGIN_CHUNK
+		HOLD_UNLOCK RSEQ_END("%l[broken]")
 		"movl $0, %c[taking](%[writer])"
 		:
 		: [writer] "r"(writer), [candidate] "r"(candidate), [chunk] "r"(candidate->chunk),
@@ -462,10 +530,36 @@ broken:
 	return false;
 }
 
-#else /* no restartable sequences */
+#else /* no restartable sequences: what uses these is left out, because HAVE_RSEQ is 0 */
 
 static inline void rseq_prepare(void)
 {
+}
+
+static inline bool writer_write(struct writer *writer, struct call call)
+{
+	(void)writer, (void)call;
+	return false;
+}
+
+static inline enum together_outcome writers_write(struct writer *const *first, struct writer *const *end,
+                                                  struct writer *const *volatile *written, struct call call)
+{
+	(void)first, (void)end, (void)written, (void)call;
+	return TOGETHER_BROKEN;
+}
+
+static inline bool writer_count_lost(struct writer *writer)
+{
+	(void)writer;
+	return false;
+}
+
+static inline bool writer_hold(struct writer *writer, const struct attached *attached, const struct candidate *candidate,
+                               uint64_t ticks)
+{
+	(void)writer, (void)attached, (void)candidate, (void)ticks;
+	return false;
 }
 
 #endif

@@ -140,6 +140,13 @@ static inline uint32_t thread_stops(const struct thread *t)
 	return stops;
 }
 
+/* Ends a trace point: the thread is ready for the fast path again. */
+static inline __attribute__((always_inline)) void thread_leave(struct thread *t)
+{
+	fence_signal();
+	store_release(&t->ready, (uintptr_t)THREAD_READY); /* PAIR(inside) */
+}
+
 /* What attaching finds out; never changes afterwards. */
 struct process {
 	struct procpage *page;            /* for writing; not mapped in children */

@@ -113,8 +113,7 @@ static bool writer_acquire(struct thread *t, struct writer *writer, struct strea
 }
 
 /* Records an event in a newly acquired chunk, with signals blocked. Returns what writer_finish() returns. */
-static bool writer_record_slow(struct thread *t, struct writer *writer, trace_event_id_t id, const void *data,
-                               size_t length, const void *address)
+static bool writer_record_slow(struct thread *t, struct writer *writer, const struct call *call)
 {
 	const struct attached *attached = load_relaxed(&writer->attached);
 	struct stream stream;
@@ -124,7 +123,7 @@ static bool writer_record_slow(struct thread *t, struct writer *writer, trace_ev
 	stream = attached->stream;
 	if (!writer_seat(t, writer, &stream)) {
 		struct owner_id w = writer_owner_id(t);
-		enum emit_outcome outcome = emit_alone(&stream, &w, false, id, data, length, address);
+		enum emit_outcome outcome = emit_alone(&stream, &w, false, call);
 
 		return outcome == EMIT_NO_ROOM ? emit_full(&stream) : outcome == EMIT_DONE;
 	}
@@ -132,7 +131,7 @@ static bool writer_record_slow(struct thread *t, struct writer *writer, trace_ev
 	for (int try = 0; try < WRITER_TRIES; try++) {
 		if (!writer_acquire(t, writer, &stream))
 			return emit_full(&stream);
-		switch (writer_record(writer, writer->clock_kind, PATH_SLOW, id, data, length, address)) {
+		switch (writer_record(writer, writer->clock_kind, PATH_SLOW, *call)) {
 		case WRITER_DONE:
 			return true;
 		case WRITER_MISSED:
@@ -165,7 +164,6 @@ static bool writer_committed(const struct writer *writer, const struct stream *s
 	       load_relaxed(&c->progress) == writer->progress;
 }
 
-#if HAVE_RSEQ
 /*
  * Repairs a writer and its seat after its restartable sequence was aborted. Returns true if the record had been
  * committed: the caller is certain of it, or the writer's fields show it. Called with signals blocked, and not in a
@@ -184,9 +182,7 @@ static bool writer_mend(struct writer *writer, const struct stream *s, bool cert
 	store_release(&writer->seat->busy, 0); /* PAIR(busy) */
 	return committed;
 }
-#endif
 
-#if HAVE_RSEQ
 /*
  * Gets a writer's next chunk like writer_acquire(), but without blocking signals, which takes twice as long as
  * everything else. Before the restartable sequence it writes to the stream only in chunk_leave(), which changes the
@@ -256,9 +252,7 @@ static void writer_give_back(struct writer *writer, const struct stream *s, uint
 	}
 	writer->taking = 0;
 }
-#endif
 
-#if HAVE_RSEQ
 /*
  * Counts an event that meets a full stream, as all events do until the stream has been read: emit_lost() without
  * blocking signals, which takes twenty times as long. Under LOOP no stream loses events in this way. Returns false if
@@ -283,24 +277,20 @@ static bool writer_lose(struct writer *writer)
 	}
 	return true;
 }
-#endif
 
-bool writer_finish(enum writer_outcome outcome, struct thread *t, struct writer *writer, trace_event_id_t id,
-                 const void *data, size_t length, const void *address)
+bool writer_finish(enum writer_outcome outcome, struct thread *t, struct writer *writer, const struct call *call)
 {
 	struct attached *attached;
 	uint64_t signals;
 	bool taken = true;
 
-#if HAVE_RSEQ
-	if (outcome == WRITER_NO_ROOM && writer_change(t, writer)) {
-		outcome = writer_record(writer, writer->clock_kind, PATH_FAST, id, data, length, address);
+	if (HAVE_RSEQ && outcome == WRITER_NO_ROOM && writer_change(t, writer)) {
+		outcome = writer_record(writer, writer->clock_kind, PATH_FAST, *call);
 		if (outcome == WRITER_DONE || outcome == WRITER_MISSED)
 			return outcome == WRITER_DONE;
 	}
-	if (outcome == WRITER_LOST && writer_lose(writer))
+	if (HAVE_RSEQ && outcome == WRITER_LOST && writer_lose(writer))
 		return true;
-#endif
 	signals = sys_signals_block();
 	attached = load_relaxed(&writer->attached);
 	if (!attached) {
@@ -308,29 +298,25 @@ bool writer_finish(enum writer_outcome outcome, struct thread *t, struct writer 
 		sys_signals_restore(signals);
 		return true;
 	}
-#if HAVE_RSEQ
 	writer_give_back(writer, &attached->stream, load_relaxed(&t->tid));
-#endif
 	if ((outcome == WRITER_NO_ROOM || outcome == WRITER_LOST) && self_peek())
 		attach_check(self_peek(), attached);
 	if (outcome == WRITER_ENDED && self_peek())
 		attach_ended(self_peek(), attached, (int)writer->slot);
-#if HAVE_RSEQ
-	if (outcome == WRITER_ABORTED || outcome == WRITER_ABORTED_BEHIND) {
+	if (HAVE_RSEQ && (outcome == WRITER_ABORTED || outcome == WRITER_ABORTED_BEHIND)) {
 		if (!writer->at)
 			outcome = WRITER_DONE; /* considered abandoned by a handler's trace point (H17) */
 		else if (writer_mend(writer, &attached->stream, outcome == WRITER_ABORTED_BEHIND))
 			outcome = load_relaxed(&writer->header->waiting) ? WRITER_WAKE : WRITER_DONE;
 		else
-			outcome = writer_record(writer, writer->clock_kind, PATH_SLOW, id, data, length, address);
+			outcome = writer_record(writer, writer->clock_kind, PATH_SLOW, *call);
 	}
-#endif
 	if (outcome == WRITER_WAKE)
 		emit_wake(attached->stream.header);
 	else if (outcome == WRITER_LOST)
 		emit_lost(&attached->stream);
 	else if (outcome == WRITER_NO_ROOM)
-		taken = writer_record_slow(t, writer, id, data, length, address);
+		taken = writer_record_slow(t, writer, call);
 	else if (outcome == WRITER_MISSED || outcome == WRITER_ENDED)
 		taken = false;
 	sys_signals_restore(signals);
@@ -346,9 +332,7 @@ void writer_abandon(struct thread *t, struct writer *writer)
 		if (!committed)
 			emit_lost(&writer->attached->stream);
 	}
-#if HAVE_RSEQ
 	writer_give_back(writer, &writer->attached->stream, load_relaxed(&t->tid));
-#endif
 	/* The writer's position may be out of date, so it writes no more into this chunk. */
 	if (writer->chunk)
 		chunk_leave(writer->chunk, writer->owner);

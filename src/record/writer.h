@@ -27,12 +27,12 @@ enum writer_outcome {
 	WRITER_LOST,    /* the stream has stopped because it is full */
 	WRITER_ENDED,   /* the stream has ended, but is still in the page */
 	WRITER_NO_ROOM, /* not recorded, because the writer has no chunk with room */
-	WRITER_ABORTED,  /* the restartable sequence was aborted; the event may be recorded or not */
+	WRITER_ABORTED, /* the restartable sequence was aborted; the event may be recorded or not */
 	/*
 	 * The restartable sequence was aborted after the record was committed; the writer's own fields may lag behind.
 	 */
 	WRITER_ABORTED_BEHIND,
-	WRITER_SLOW,    /* cannot be recorded on the inline path */
+	WRITER_SLOW, /* cannot be recorded on the inline path */
 };
 
 static inline __attribute__((always_inline)) bool writer_fits(const struct writer *writer, size_t length)
@@ -42,67 +42,28 @@ static inline __attribute__((always_inline)) bool writer_fits(const struct write
 
 /* How a record is written. Always a compile-time constant, so that testing it costs nothing. */
 enum path {
-	PATH_SLOW,  /* with signals blocked, so no handler interrupts */
-	PATH_FAST,     /* in a restartable sequence, where the machine has them */
+	PATH_SLOW, /* with signals blocked, so no handler interrupts */
+	PATH_FAST, /* in a restartable sequence, where the machine has them */
 	/* in a restartable sequence, where the program is compiled with them; thread.only says that they work */
 	PATH_INLINE,
 };
 
 /*
- * Does steps 3 to 8 of a trace point, except what the outcome leaves to writer_finish(). clock_kind is the writer's.
- *
- * A handler that interrupts this function may fork, and the child may return into the middle of it (H1). By then the
- * writer is zeroed and the stream's memory is replaced (record/self.c). So everything is loaded once, before the first
- * store, and whatever the child still writes has no effect. After a _Fork() nothing is replaced (H2). So whatever
- * writes to the stream is a restartable sequence, where the machine has them, or runs with signals blocked.
+ * Does steps 4 to 7 of a trace point without a restartable sequence. Returns WRITER_DONE or WRITER_NO_ROOM. In a child
+ * that was forked meanwhile it writes nothing that anybody sees, and returns WRITER_DONE.
  */
-static inline __attribute__((always_inline)) enum writer_outcome writer_record(struct writer *writer,
-                                                                               uint32_t clock_kind, enum path path,
-                                                                               trace_event_id_t id, const void *data,
-                                                                               size_t length, const void *address)
+static inline __attribute__((always_inline)) enum writer_outcome writer_write_plain(struct writer *writer,
+                                                                                    uint32_t clock_kind,
+                                                                                    struct call call)
 {
-	struct stream_header *h = load_relaxed(&writer->header);
-	struct seat *seat;
-	struct chunk *c;
+	struct seat *seat = load_relaxed(&writer->seat);
+	struct chunk *c = load_relaxed(&writer->chunk);
 	unsigned char *at;
 	uint64_t progress, ticks;
-	uint32_t state, size;
-	/* With a single writer, no other stream has to be looked at again. */
-	enum writer_outcome missed = path == PATH_INLINE ? WRITER_DONE : WRITER_MISSED;
+	uint32_t size;
 
-	if (unlikely(!h))
-		return WRITER_DONE;
-	state = load_relaxed(&h->state);
-	if (unlikely(!(state & STATE_RUNNING))) {
-		if (unlikely(state & STATE_ENDED))
-			return WRITER_ENDED;
-		return (state & STATE_LOSING) && !stream_filters(h, id) ? WRITER_LOST : missed;
-	}
-	if (stream_filters(h, id))
-		return missed;
-	if (path == PATH_INLINE && unlikely(length > load_relaxed(&writer->short_size) || (!data && length)))
-		return WRITER_SLOW;
-	/* Tells the compiler that the data is short, so that no call is left in the copy. */
-	if (path == PATH_INLINE && length > COPY_INLINE)
-		__builtin_unreachable();
-	if (path != PATH_INLINE && unlikely(length > writer->data_size)) {
-		length = writer->data_size;
-		id |= RECORD_TRUNCATED;
-	}
-#if HAVE_RSEQ
-	if (path == PATH_INLINE || (path == PATH_FAST && load_relaxed(&writer->rseq_end))) {
-		if (unlikely(!writer_fits(writer, length)))
-			return WRITER_NO_ROOM;
-		if (!writer_write(writer, id, data, length, address))
-			return WRITER_ABORTED;
-		h = load_relaxed(&writer->header);
-		return likely(h) && unlikely(load_relaxed(&h->waiting)) ? WRITER_WAKE : WRITER_DONE;
-	}
-#endif
-	seat = load_relaxed(&writer->seat);
-	c = load_relaxed(&writer->chunk);
 	/* A writer without a chunk has no room. */
-	if (unlikely(!writer_fits(writer, length)))
+	if (unlikely(!writer_fits(writer, call.length)))
 		return WRITER_NO_ROOM;
 	store_relaxed(&seat->busy, writer->chunk_number);
 	TEST_POINT("record_busy");
@@ -122,12 +83,12 @@ static inline __attribute__((always_inline)) enum writer_outcome writer_record(s
 	at = load_relaxed(&writer->at);
 	if (unlikely(!at))
 		return WRITER_DONE;
-	put(at, id, (uint32_t)length, ticks, address, data);
+	put(at, call, ticks);
 	TEST_POINT("record_written");
 	fence_signal();
 	if (unlikely(load_relaxed(&writer->at) != at))
 		return WRITER_DONE;
-	size = record_size((uint32_t)length);
+	size = record_size((uint32_t)call.length);
 	progress += ((uint64_t)1 << 32) + size;
 	store_relaxed(&c->last_ticks, ticks);
 	writer->progress = progress;
@@ -142,7 +103,56 @@ static inline __attribute__((always_inline)) enum writer_outcome writer_record(s
 	TEST_POINT("record_idle");
 	fence_signal();
 	writer->at = at + size;
-	return unlikely(load_relaxed(&h->waiting)) ? WRITER_WAKE : WRITER_DONE;
+	return WRITER_DONE;
+}
+
+/*
+ * Does steps 3 to 8 of a trace point, except what the outcome leaves to writer_finish(). clock_kind is the writer's.
+ *
+ * A handler that interrupts this function may fork, and the child may return into the middle of it (H1). By then the
+ * writer is zeroed and the stream's memory is replaced (record/self.c). So everything is loaded once, before the first
+ * store, and whatever the child still writes has no effect. After a _Fork() nothing is replaced (H2). So whatever
+ * writes to the stream is a restartable sequence, where the machine has them, or runs with signals blocked.
+ */
+static inline __attribute__((always_inline)) enum writer_outcome writer_record(struct writer *writer,
+                                                                               uint32_t clock_kind, enum path path,
+                                                                               struct call call)
+{
+	struct stream_header *h = load_relaxed(&writer->header);
+	/* With a single writer, no other stream has to be looked at again. */
+	enum writer_outcome missed = path == PATH_INLINE ? WRITER_DONE : WRITER_MISSED, outcome = WRITER_DONE;
+	uint32_t state;
+
+	if (unlikely(!h))
+		return WRITER_DONE;
+	state = load_relaxed(&h->state);
+	if (unlikely(!(state & STATE_RUNNING))) {
+		if (unlikely(state & STATE_ENDED))
+			return WRITER_ENDED;
+		return (state & STATE_LOSING) && !stream_filters(h, call.id) ? WRITER_LOST : missed;
+	}
+	if (stream_filters(h, call.id))
+		return missed;
+	if (path == PATH_INLINE && unlikely(call.length > load_relaxed(&writer->short_size) ||
+	                                    (!call.data && call.length)))
+		return WRITER_SLOW;
+	/* Tells the compiler that the data is short, so that no call is left in the copy. */
+	if (path == PATH_INLINE && call.length > COPY_INLINE)
+		__builtin_unreachable();
+	if (path != PATH_INLINE && unlikely(call.length > writer->data_size)) {
+		call.length = writer->data_size;
+		call.id |= RECORD_TRUNCATED;
+	}
+	if (HAVE_RSEQ && (path == PATH_INLINE || (path == PATH_FAST && load_relaxed(&writer->rseq_end)))) {
+		if (unlikely(!writer_fits(writer, call.length)))
+			return WRITER_NO_ROOM;
+		if (!writer_write(writer, call))
+			return WRITER_ABORTED;
+		h = load_relaxed(&writer->header);
+		return likely(h) && unlikely(load_relaxed(&h->waiting)) ? WRITER_WAKE : WRITER_DONE;
+	}
+	outcome = writer_write_plain(writer, clock_kind, call);
+	return outcome == WRITER_DONE && unlikely(load_relaxed(&h->waiting)) ? WRITER_WAKE : outcome;
 }
 
 /*
@@ -150,8 +160,7 @@ static inline __attribute__((always_inline)) enum writer_outcome writer_record(s
  * that no other thread unmaps the stream. Returns false if the event is neither recorded nor counted as lost, because
  * the stream does not run or filters it out.
  */
-bool writer_finish(enum writer_outcome outcome, struct thread *t, struct writer *writer, trace_event_id_t id,
-                 const void *data, size_t length, const void *address);
+bool writer_finish(enum writer_outcome outcome, struct thread *t, struct writer *writer, const struct call *call);
 
 /*
  * Cleans up after a trace point that was left by longjmp() (H17): a record that was begun is committed or counted as

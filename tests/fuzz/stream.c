@@ -474,10 +474,13 @@ static void emit(const struct act *a)
 	static unsigned char data[RECORD_DATA_MAX];
 	struct owner_id w = { .pid = (uint32_t)traced, .tid = (uint32_t)syscall(SYS_gettid), .name = "fuzz" };
 
-	for (unsigned i = 0; i <= a->index % 16u; i++)
-		if (!emit_alone(&handle->stream, &w, false, EVENT_ID_USER + a->kind % 8, data,
-		                value_of(a) % (handle->stream.data_size + 1), data))
+	for (unsigned i = 0; i <= a->index % 16u; i++) {
+		const struct call call = { EVENT_ID_USER + a->kind % 8, data,
+			                   value_of(a) % (handle->stream.data_size + 1), data };
+
+		if (!emit_alone(&handle->stream, &w, false, &call))
 			emit_full(&handle->stream);
+	}
 }
 
 /* -- Calls ----------------------------------------------------------------------------------------------- */

@@ -45,7 +45,9 @@ static struct chunk *written(void)
 
 static bool emit(bool always, trace_event_id_t id, const void *data, size_t length)
 {
-	return emit_alone(&s, &w, always, id, data, length, ADDRESS);
+	const struct call call = { id, data, length, ADDRESS };
+
+	return emit_alone(&s, &w, always, &call);
 }
 
 TEST(bytes)
