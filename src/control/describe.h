@@ -24,10 +24,10 @@ struct describe {
 	struct later later;           /* names from the directories of other users */
 	const struct stream *stream;
 	uint32_t target, target_number; /* the traced process's id, in events and in /proc; 0: do not look at it */
-	bool strangers;               /* other processes' ids: another pid namespace's, or unreliable; do not use */
-	bool guarded;                 /* the processes have fewer rights than this one: open their files with these */
-	uint32_t owner, group;        /* user and group with these rights */
-	int64_t real_time;            /* CLOCK_REALTIME - CLOCK_MONOTONIC, ns */
+	bool strangers;                 /* other processes' ids: another pid namespace's, or unreliable; do not use */
+	bool guarded;                   /* the processes have fewer rights than this one: open their files with these */
+	uint32_t owner, group;          /* user and group with these rights */
+	int64_t real_time;              /* CLOCK_REALTIME - CLOCK_MONOTONIC, ns */
 	/* Processes whose mappings have been written. */
 	struct images *images;
 	uint32_t images_next;

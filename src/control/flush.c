@@ -112,7 +112,7 @@ static bool log_ends(const struct flush *f, uint32_t length)
 
 static uint64_t time_of(const struct flush *f, uint64_t ticks)
 {
-	int64_t ns = merge_time(&f->live->merge, ticks) + f->real_time;
+	int64_t ns = times_convert(&f->live->merge.times, ticks) + f->real_time;
 
 	return ns < 0 ? 0 : (uint64_t)ns; /* corrupt: events have no negative times */
 }
@@ -204,10 +204,10 @@ static void remember_gaps(struct flush *f, const struct live_turn *turn)
 {
 	struct merge *m = &f->live->merge;
 
-	store_relaxed(&f->state->gap_from, turn->lost ? turn->lost : m->gap_from);
-	store_relaxed(&f->state->gap_until, m->gap_until);
-	store_relaxed(&f->state->unsure_until, m->unsure_until);
-	if (m->unacknowledged)
+	store_relaxed(&f->state->gap_from, turn->lost ? turn->lost : m->gaps.from);
+	store_relaxed(&f->state->gap_until, m->gaps.until);
+	store_relaxed(&f->state->unsure_until, m->gaps.unsure_until);
+	if (m->gaps.unacknowledged)
 		merge_acknowledge(m);
 }
 

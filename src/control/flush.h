@@ -31,17 +31,17 @@ struct flush {
 	struct draft draft;
 	struct output output;
 	struct describe describe;
-	uint64_t lost;      /* events lost by the stream, at the last count */
+	uint64_t lost;        /* events lost by the stream, at the last count */
 	uint64_t lost_before; /* events overwritten before the creator's death */
-	uint64_t newest;    /* ticks of the newest event added to the draft */
-	uint32_t longest;   /* longest data of an event, bytes */
-	uint32_t unmarked;  /* records consumed without being added, not counted in the draft's mark yet */
-	uint64_t discarded; /* events discarded because the log is full, not counted in the draft's mark yet */
-	uint64_t unwritten; /* user events given up, not counted in the draft's mark yet */
-	bool given_up;      /* nothing more can be written: new events are only counted */
-	bool full;          /* the log is full under UNTIL_FULL: new events are discarded */
-	uint32_t room;      /* largest body of the draft's segment, bytes */
-	unsigned char *data; /* buffer for one event's data */
+	uint64_t newest;      /* ticks of the newest event added to the draft */
+	uint32_t longest;     /* longest data of an event, bytes */
+	uint32_t unmarked;    /* records consumed without being added, not counted in the draft's mark yet */
+	uint64_t discarded;   /* events discarded because the log is full, not counted in the draft's mark yet */
+	uint64_t unwritten;   /* user events given up, not counted in the draft's mark yet */
+	bool given_up;        /* nothing more can be written: new events are only counted */
+	bool full;            /* the log is full under UNTIL_FULL: new events are discarded */
+	uint32_t room;        /* largest body of the draft's segment, bytes */
+	unsigned char *data;  /* buffer for one event's data */
 
 	/* FLUSH_START and FLUSH_STOP events that wait until all older events are in the draft. */
 	struct event marker[FLUSH_MARKERS];

@@ -114,8 +114,8 @@ static void describe_beginning(struct flusher *g)
 	g->header.monotonic = attr_created(&g->header.attr) - (uint64_t)f->handle->real_time;
 	f->real_time = f->describe.real_time = f->handle->real_time;
 	f->state->real_time = f->real_time;
-	f->state->created_ticks = f->live->merge.creation.ticks;
-	f->state->created_monotonic = f->live->merge.creation.monotonic;
+	f->state->created_ticks = f->live->merge.times.creation.ticks;
+	f->state->created_monotonic = f->live->merge.times.creation.monotonic;
 }
 
 static int begin(struct flusher *g)

@@ -44,16 +44,16 @@ struct flusher {
 	pthread_t thread;
 	pthread_t keeper;
 	uint32_t keeper_ends; /* enum keeper_end; the keeper sleeps on it while it is 0 */
-	sigset_t signals; /* of the thread that created the log, for the keeper's exit() */
+	sigset_t signals;     /* of the thread that created the log, for the keeper's exit() */
 	pthread_mutex_t asking;
 	uint32_t asked, answered; /* both rise by one with each question */
 	enum flusher_question question;
-	struct event caller; /* origin of the requested flush; an unasked flush has no origin */
-	int answer;          /* an error number */
-	int64_t last;        /* end of the last flush, ns of CLOCK_MONOTONIC */
-	int64_t looked;      /* last check for the application's threads, ns of CLOCK_MONOTONIC */
-	bool failed;         /* the last flush has failed */
-	bool reported;       /* the log says that events wait to be written */
+	struct event caller;    /* origin of the requested flush; an unasked flush has no origin */
+	int answer;             /* an error number */
+	int64_t last;           /* end of the last flush, ns of CLOCK_MONOTONIC */
+	int64_t looked;         /* last check for the application's threads, ns of CLOCK_MONOTONIC */
+	bool failed;            /* the last flush has failed */
+	bool reported;          /* the log says that events wait to be written */
 	struct output_end *sum; /* result of FLUSHER_END for the caller; null: not wanted */
 	bool paused;
 };

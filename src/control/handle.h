@@ -23,23 +23,23 @@
 #include "shm/stream.h"
 
 struct handle {
-	uint32_t number; /* 0: free */
-	uint32_t users;  /* calls in progress */
+	uint32_t number;   /* 0: free */
+	uint32_t users;    /* calls in progress */
 	struct latch lock; /* for everything below */
-	uint32_t dying;  /* being shut down: calls in progress return EINVAL */
+	uint32_t dying;    /* being shut down: calls in progress return EINVAL */
 
 	struct target target;
 	struct hold hold; /* keeps the stream's file in existence */
 	struct stream stream;
 	struct live live;
-	uint64_t *wanted; /* one word for each chunk, see quiesce() */
+	uint64_t *wanted;        /* one word for each chunk, see quiesce() */
 	struct flusher *flusher; /* null: the stream has no log */
 	struct input *input;     /* null: an active stream; a pre-recorded stream uses only input, attr and type_next */
 	struct page_entry entry; /* the stream's name */
 	int slot;                /* in the process page */
-	struct attr attr;  /* with the creation time */
-	int64_t real_time; /* CLOCK_REALTIME - CLOCK_MONOTONIC at creation, ns */
-	unsigned type_next; /* position in the event type list */
+	struct attr attr;        /* with the creation time */
+	int64_t real_time;       /* CLOCK_REALTIME - CLOCK_MONOTONIC at creation, ns */
+	unsigned type_next;      /* position in the event type list */
 };
 
 /*

@@ -31,7 +31,7 @@
 static void report(struct handle *h, const struct event *e, size_t size, struct posix_trace_event_info *event,
                    size_t *length)
 {
-	int64_t ns = merge_time(&h->live.merge, e->ticks) + h->real_time;
+	int64_t ns = times_convert(&h->live.merge.times, e->ticks) + h->real_time;
 
 	if (ns < 0)
 		ns = 0; /* corrupt: events have no negative times */
@@ -60,7 +60,7 @@ static enum merge_result next(struct handle *h, bool hurry, struct posix_trace_e
 	struct event e;
 	enum merge_result result;
 
-	h->live.merge.hurry = hurry;
+	h->live.merge.held_up.hurry = hurry;
 	result = live_next(&h->live, &e, data, size);
 
 	/* A stream that has stopped for lack of room restarts when its last event is reported (CH-35). */
@@ -186,7 +186,7 @@ static bool goes_on(struct patience *p, struct handle *h)
  */
 static bool look_again(unsigned *looks)
 {
-	if (++*looks > 2 * MERGE_PATIENCE_NS / HELD_UP_NS)
+	if (++*looks > 2 * HELD_UP_PATIENCE_NS / HELD_UP_NS)
 		return false;
 	sys_sleep_ns(HELD_UP_NS);
 	return true;

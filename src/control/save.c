@@ -168,7 +168,7 @@ static int go_on(struct rescue *r, const struct input *in)
 	f->live->last_ticks = mark->last_ticks;
 	/* With fewer clock samples than the creator's, times differ slightly. Report none before the log's last. */
 	if (mark->last_ticks)
-		f->live->merge.reported = (struct anchor){ mark->last_ticks, (int64_t)mark->last - f->real_time };
+		f->live->merge.times.reported = (struct anchor){ mark->last_ticks, (int64_t)mark->last - f->real_time };
 	count_lost(f);
 	f->full = mark->full;
 	error = flush_until(f, UINT64_MAX);

@@ -8,10 +8,36 @@
 #include <errno.h>
 
 #include "base/atomic.h"
+#include "base/invariant.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
 #include "model/eventtype.h"
 #include "shm/chunk.h"
+
+#ifdef POSIXTRACE_CHECKS
+static bool mark_holds(const struct draft *d, const struct log_mark *m)
+{
+	return m->users <= m->events && m->events <= m->position / 2 && m->position <= d->state->capacity &&
+	       m->full <= 1;
+}
+
+void draft_check(const struct draft *d)
+{
+	const struct log_mark *m = draft_mark(d);
+
+	INVARIANT(load_relaxed(&d->state->mark_now) <= 1);
+	INVARIANT(mark_holds(d, m));
+	INVARIANT(mark_holds(d, &d->next));
+	/* The events added since the mark follow those that it covers. */
+	INVARIANT(d->next.sequence == m->sequence);
+	INVARIANT(d->next.position >= m->position && d->next.events - m->events <= d->next.position - m->position);
+	INVARIANT(d->next.users - m->users <= d->next.events - m->events);
+	INVARIANT(d->next.discarded >= m->discarded && d->next.unwritten >= m->unwritten);
+	/* While the segment is open, the packer is where the draft is, and can go back to the mark. */
+	INVARIANT(d->ended || (d->pack->body == d->body && d->pack->position == d->next.position &&
+	                       d->pack->capacity <= d->state->capacity && d->point.position == m->position));
+}
+#endif
 
 int draft_init(struct draft *d, struct log_state *state)
 {
@@ -72,6 +98,7 @@ void draft_extend(struct draft *d, uint64_t room)
 {
 	d->pack->capacity = room < d->state->capacity ? (uint32_t)room : d->state->capacity;
 	d->ended = false;
+	draft_check(d);
 }
 
 bool draft_add(struct draft *d, const struct log_event *event, const void *data, uint64_t ticks)
@@ -89,6 +116,7 @@ bool draft_add(struct draft *d, const struct log_event *event, const void *data,
 	d->next.users += !eventtype_system(event->id);
 	d->next.last = event->time;
 	d->next.last_ticks = ticks;
+	draft_check(d);
 	return true;
 }
 
@@ -98,6 +126,7 @@ void draft_prepare(struct draft *d, uint32_t chunk, uint32_t number, uint32_t co
 	d->next.number = number;
 	d->next.records += count;
 	write_mark(d);
+	draft_check(d);
 	if (chunk == LOG_NO_CHUNK)
 		draft_commit(d);
 }
@@ -106,6 +135,7 @@ void draft_commit(struct draft *d)
 {
 	store_release(&d->state->mark_now, ~load_relaxed(&d->state->mark_now) & 1);
 	d->point = pack_point(d->pack);
+	draft_check(d);
 	TEST_POINT("draft_commit");
 }
 
@@ -113,12 +143,14 @@ void draft_rollback(struct draft *d)
 {
 	d->next = *draft_mark(d);
 	pack_back(d->pack, &d->point);
+	draft_check(d);
 }
 
 void draft_abort(struct draft *d)
 {
 	d->next = *draft_mark(d);
 	d->ended = true;
+	draft_check(d);
 }
 
 void draft_skip(struct draft *d, uint32_t records, uint64_t discarded, uint64_t unwritten)
@@ -162,8 +194,10 @@ void draft_recover(struct draft *d, const struct stream *s)
 		 * The record is between first and read. If the chunk was recycled since, this is unknown, and the
 		 * record counts as overwritten.
 		 */
-		if (other->number - first < read - first)
+		if (other->number - first < read - first) {
+			d->next = *other;
 			draft_commit(d);
+		}
 	}
 	d->next = *draft_mark(d);
 	d->ended = true;

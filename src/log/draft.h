@@ -35,6 +35,13 @@ struct draft {
 	bool ended; /* the segment is full */
 };
 
+/* Checks what holds of a draft between two calls, in tests (base/invariant.h). */
+#ifdef POSIXTRACE_CHECKS
+void draft_check(const struct draft *d);
+#else
+# define draft_check(d) ((void)0)
+#endif
+
 /* Uses memory for the state and the body after it. Returns 0 or -ENOMEM. */
 int draft_init(struct draft *d, struct log_state *state);
 void draft_free(struct draft *d);

@@ -8,36 +8,39 @@
 #include "log/crc.h"
 
 #define FRAME_MAGIC 0x464c5450u
-#define CRC_AT      60
 
 void frame_put(unsigned char bytes[FRAME_BYTES], const struct frame *frame)
 {
-	memset(bytes, 0, FRAME_BYTES);
-	put32(bytes, FRAME_MAGIC);
-	put16(bytes + 4, frame->kind);
-	put64(bytes + 8, frame->log);
-	put64(bytes + 16, frame->number);
-	put32(bytes + 24, frame->size);
-	put32(bytes + 28, frame->body_crc);
-	put64(bytes + 32, frame->first);
-	put64(bytes + 40, frame->last);
-	put32(bytes + 48, frame->events);
-	put32(bytes + 52, frame->lost);
-	put32(bytes + CRC_AT, crc32c(bytes, CRC_AT));
+	struct frame_layout *l = (struct frame_layout *)bytes;
+
+	memset(l, 0, sizeof *l);
+	PUT_FIELD(l->magic, FRAME_MAGIC);
+	PUT_FIELD(l->kind, frame->kind);
+	PUT_FIELD(l->log, frame->log);
+	PUT_FIELD(l->number, frame->number);
+	PUT_FIELD(l->size, frame->size);
+	PUT_FIELD(l->body_crc, frame->body_crc);
+	PUT_FIELD(l->first, frame->first);
+	PUT_FIELD(l->last, frame->last);
+	PUT_FIELD(l->events, frame->events);
+	PUT_FIELD(l->lost, frame->lost);
+	PUT_FIELD(l->crc, crc32c(bytes, offsetof(struct frame_layout, crc)));
 }
 
 bool frame_get(const unsigned char bytes[FRAME_BYTES], struct frame *frame)
 {
-	if (get32(bytes) != FRAME_MAGIC || get32(bytes + CRC_AT) != crc32c(bytes, CRC_AT))
+	const struct frame_layout *l = (const struct frame_layout *)bytes;
+
+	if (GET_FIELD(l->magic) != FRAME_MAGIC || GET_FIELD(l->crc) != crc32c(bytes, offsetof(struct frame_layout, crc)))
 		return false;
-	frame->kind = get16(bytes + 4);
-	frame->log = get64(bytes + 8);
-	frame->number = get64(bytes + 16);
-	frame->size = get32(bytes + 24);
-	frame->body_crc = get32(bytes + 28);
-	frame->first = get64(bytes + 32);
-	frame->last = get64(bytes + 40);
-	frame->events = get32(bytes + 48);
-	frame->lost = get32(bytes + 52);
+	frame->kind = GET_FIELD(l->kind);
+	frame->log = GET_FIELD(l->log);
+	frame->number = GET_FIELD(l->number);
+	frame->size = GET_FIELD(l->size);
+	frame->body_crc = GET_FIELD(l->body_crc);
+	frame->first = GET_FIELD(l->first);
+	frame->last = GET_FIELD(l->last);
+	frame->events = GET_FIELD(l->events);
+	frame->lost = GET_FIELD(l->lost);
 	return true;
 }

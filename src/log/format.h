@@ -1,7 +1,9 @@
 /*
  * format.h - the numbers of docs/log-format.md
  *
- * A log consists of bytes, not structures. Written and read by these functions, a log is the same on every machine.
+ * A log is the same on every machine: all numbers are little-endian bytes. The layouts below consist of bytes only, so
+ * no compiler pads or aligns them. Writers and readers share them, with PUT_FIELD() and GET_FIELD(), which take the
+ * width of the number from the layout.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,6 +31,13 @@
 #endif
 
 /* -- Numbers ------------------------------------------------------------------ */
+
+#define PUT_FIELD(field, v)                                                                             \
+	_Generic(&(field), unsigned char(*)[2]: put16, unsigned char(*)[4]: put32,                       \
+	         unsigned char(*)[8]: put64)((field), (v))
+#define GET_FIELD(field)                                                                                \
+	_Generic(&(field), const unsigned char(*)[2]: get16, const unsigned char(*)[4]: get32,           \
+	         const unsigned char(*)[8]: get64)(field)
 
 #define VARINT_BYTES 10
 
@@ -77,6 +86,25 @@ enum frame_kind {
 #define FRAME_BYTES 64
 #define FRAME_ALIGN 8
 
+struct frame_layout {
+	unsigned char magic[4];
+	unsigned char kind[2];
+	unsigned char reserved_6[2];
+	unsigned char log[8];
+	unsigned char number[8];
+	unsigned char size[4];
+	unsigned char body_crc[4];
+	unsigned char first[8];
+	unsigned char last[8];
+	unsigned char events[4];
+	unsigned char lost[4];
+	unsigned char reserved_56[4];
+	unsigned char crc[4]; /* of all bytes before */
+};
+
+_Static_assert(sizeof(struct frame_layout) == FRAME_BYTES, "docs/log-format.md");
+_Static_assert(offsetof(struct frame_layout, reserved_56) == 56, "docs/log-format.md");
+
 struct frame {
 	uint16_t kind;
 	uint64_t log;
@@ -108,6 +136,14 @@ enum item {
 	ITEM_BACK,
 };
 
+/* The definition of a thread; its name follows. */
+struct thread_layout {
+	unsigned char pid[4];
+	unsigned char tid[4];
+	unsigned char pthread[8];
+	unsigned char length; /* of the name */
+};
+
 #define SHAPE_TRUNCATED 1u
 #define SHAPES_MAX      4096u
 #define THREADS_MAX     4096u
@@ -135,6 +171,68 @@ struct log_event {
 #define SUM_BYTES    64
 #define MARK_BYTES   24
 #define MARKS_MAX    4096u
+
+struct header_layout { /* strings follow */
+	unsigned char magic[16];
+	unsigned char major[2];
+	unsigned char minor[2];
+	unsigned char order;
+	unsigned char word;
+	unsigned char reserved_22[2];
+	unsigned char created[8];
+	unsigned char monotonic[8];
+	unsigned char resolution[8];
+	unsigned char stream_size[8];
+	unsigned char log_size[8];
+	unsigned char data_size[4];
+	unsigned char stream_policy;
+	unsigned char log_policy;
+	unsigned char inheritance;
+	unsigned char reserved_71;
+	unsigned char target[4];
+	unsigned char creator[4];
+	unsigned char boot[16];
+};
+
+struct totals_layout {
+	unsigned char events[8];
+	unsigned char lost[8];
+	unsigned char discarded[8];
+};
+
+struct index_layout { /* offsets of SLOT, offsets of TYPES and PROCESS, marks and unwritten follow */
+	struct totals_layout totals;
+	unsigned char status[4];
+	unsigned char flush_error[4];
+	unsigned char slots[4];
+	unsigned char frames[4];
+	unsigned char marks[4];
+	unsigned char reserved_44[4];
+};
+
+struct mark_layout {
+	unsigned char offset[8];
+	unsigned char number[8];
+	unsigned char first[8];
+};
+
+struct sum_layout {
+	struct totals_layout totals;
+	unsigned char unwritten[8];
+	unsigned char status[4];
+	unsigned char flush_error[4];
+	unsigned char segments[8];
+	unsigned char ended[4];
+	unsigned char reserved_52[4];
+	unsigned char reserved_56[8];
+};
+
+_Static_assert(sizeof(struct header_layout) == HEADER_FIXED && sizeof(struct index_layout) == INDEX_FIXED &&
+               sizeof(struct mark_layout) == MARK_BYTES && sizeof(struct sum_layout) == SUM_BYTES,
+               "docs/log-format.md");
+_Static_assert(offsetof(struct header_layout, reserved_22) == 22 && offsetof(struct header_layout, reserved_71) == 71 &&
+               offsetof(struct index_layout, reserved_44) == 44 && offsetof(struct sum_layout, reserved_52) == 52,
+               "docs/log-format.md");
 
 #define INDEX_STREAM_FULL    1u
 #define INDEX_STREAM_OVERRUN 2u

@@ -72,26 +72,27 @@ static unsigned char *put_string(unsigned char *p, const char *s)
 size_t header_put(unsigned char body[HEADER_BODY_MAX], const struct log_header *h)
 {
 	const struct attr *a = &h->attr;
-	unsigned char *p = body + HEADER_FIXED;
+	struct header_layout *l = (struct header_layout *)body;
+	unsigned char *p = body + sizeof *l;
 
-	memset(body, 0, HEADER_FIXED);
-	memcpy(body, FORMAT_MAGIC, sizeof FORMAT_MAGIC);
-	put16(body + 16, FORMAT_MAJOR);
-	put16(body + 18, FORMAT_MINOR);
-	body[20] = FORMAT_ORDER;
-	body[21] = h->word;
-	put64(body + 24, attr_created(a));
-	put64(body + 32, h->monotonic);
-	put64(body + 40, (uint64_t)a->resolution_nsec);
-	put64(body + 48, a->stream_size);
-	put64(body + 56, a->log_size);
-	put32(body + 64, a->data_size);
-	body[68] = (unsigned char)a->stream_policy;
-	body[69] = (unsigned char)a->log_policy;
-	body[70] = (unsigned char)a->inheritance;
-	put32(body + 72, h->target);
-	put32(body + 76, h->creator);
-	memcpy(body + 80, h->boot, sizeof h->boot);
+	memset(l, 0, sizeof *l);
+	memcpy(l->magic, FORMAT_MAGIC, sizeof FORMAT_MAGIC);
+	PUT_FIELD(l->major, FORMAT_MAJOR);
+	PUT_FIELD(l->minor, FORMAT_MINOR);
+	l->order = FORMAT_ORDER;
+	l->word = h->word;
+	PUT_FIELD(l->created, attr_created(a));
+	PUT_FIELD(l->monotonic, h->monotonic);
+	PUT_FIELD(l->resolution, (uint64_t)a->resolution_nsec);
+	PUT_FIELD(l->stream_size, a->stream_size);
+	PUT_FIELD(l->log_size, a->log_size);
+	PUT_FIELD(l->data_size, a->data_size);
+	l->stream_policy = (unsigned char)a->stream_policy;
+	l->log_policy = (unsigned char)a->log_policy;
+	l->inheritance = (unsigned char)a->inheritance;
+	PUT_FIELD(l->target, h->target);
+	PUT_FIELD(l->creator, h->creator);
+	memcpy(l->boot, h->boot, sizeof l->boot);
 	p = put_string(p, a->version);
 	p = put_string(p, a->name);
 	p = put_string(p, h->host);
@@ -128,30 +129,31 @@ static bool policies_valid(const struct attr *a)
 
 bool header_get(struct log_header *h, const unsigned char *body, size_t size)
 {
-	const unsigned char *p = body + HEADER_FIXED, *end = body + size;
+	const struct header_layout *l = (const struct header_layout *)body;
+	const unsigned char *p = body + sizeof *l, *end = body + size;
 	struct attr *a = &h->attr;
 	uint64_t created;
 
 	memset(h, 0, sizeof *h);
-	if (size < HEADER_FIXED || memcmp(body, FORMAT_MAGIC, sizeof FORMAT_MAGIC - 1) != 0 ||
-	    get16(body + 16) != FORMAT_MAJOR || body[20] != FORMAT_ORDER)
+	if (size < sizeof *l || memcmp(l->magic, FORMAT_MAGIC, sizeof FORMAT_MAGIC - 1) != 0 ||
+	    GET_FIELD(l->major) != FORMAT_MAJOR || l->order != FORMAT_ORDER)
 		return false;
 	attr_init(a);
-	h->word = body[21];
-	created = get64(body + 24);
+	h->word = l->word;
+	created = GET_FIELD(l->created);
 	a->create_sec = (int64_t)(created / NS_PER_S);
 	a->create_nsec = (int64_t)(created % NS_PER_S);
-	h->monotonic = get64(body + 32);
-	a->resolution_nsec = (int64_t)get64(body + 40);
-	a->stream_size = get64(body + 48);
-	a->log_size = get64(body + 56);
-	a->data_size = get32(body + 64);
-	a->stream_policy = body[68];
-	a->log_policy = body[69];
-	a->inheritance = body[70];
-	h->target = get32(body + 72);
-	h->creator = get32(body + 76);
-	memcpy(h->boot, body + 80, sizeof h->boot);
+	h->monotonic = GET_FIELD(l->monotonic);
+	a->resolution_nsec = (int64_t)GET_FIELD(l->resolution);
+	a->stream_size = GET_FIELD(l->stream_size);
+	a->log_size = GET_FIELD(l->log_size);
+	a->data_size = GET_FIELD(l->data_size);
+	a->stream_policy = l->stream_policy;
+	a->log_policy = l->log_policy;
+	a->inheritance = l->inheritance;
+	h->target = GET_FIELD(l->target);
+	h->creator = GET_FIELD(l->creator);
+	memcpy(h->boot, l->boot, sizeof h->boot);
 	/* Truncated to the size of the buffers of posix_trace_attr_get*(). */
 	p = get_string(p, end, a->version, TRACE_NAME_MAX);
 	p = get_string(p, end, a->name, TRACE_NAME_MAX);

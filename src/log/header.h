@@ -17,9 +17,9 @@
 #define HEADER_BODY_MAX   1024
 
 struct log_header {
-	struct attr attr; /* with the creation time */
+	struct attr attr;   /* with the creation time */
 	uint64_t monotonic; /* the creation time on CLOCK_MONOTONIC, ns */
-	uint32_t target;  /* process ids, each in its own pid namespace */
+	uint32_t target;    /* process ids, each in its own pid namespace */
 	uint32_t creator;
 	uint8_t word; /* bytes in a pointer of the controller */
 	unsigned char boot[16];

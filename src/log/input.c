@@ -14,7 +14,7 @@
 #include "log/format.h"
 
 /* How far to look for a frame after a damaged one: further than the longest frame. */
-#define SEARCH_MAX (UINT64_C(64) << 20)
+#define SEARCH_MAX  (UINT64_C(64) << 20)
 #define SEARCH_STEP (UINT32_C(64) << 10)
 /*
  * Upper limit of bytes read without a valid frame, in each pass through a log. A sparse file can be huge and cost
@@ -202,6 +202,7 @@ static void add_frame(struct input *in, const struct frame *f, uint64_t at)
 static bool open_index(struct input *in)
 {
 	struct frame footer, index, f;
+	const struct index_layout *l;
 	const unsigned char *p;
 	uint32_t frames;
 	uint64_t *list, end = 0, marks;
@@ -213,18 +214,19 @@ static bool open_index(struct input *in)
 	    !get_body(in, &index, footer.number))
 		return false;
 	p = in->body;
-	in->slots = get32(p + 32);
-	frames = get32(p + 36);
+	l = (const struct index_layout *)p;
+	in->slots = GET_FIELD(l->slots);
+	frames = GET_FIELD(l->frames);
 	if (in->slots > LOG_SLOTS || INDEX_FIXED + 8 * ((uint64_t)in->slots + frames) > index.size)
 		return false;
-	marks = INDEX_FIXED + 8 * ((uint64_t)in->slots + frames) + MARK_BYTES * (uint64_t)get32(p + 40);
+	marks = INDEX_FIXED + 8 * ((uint64_t)in->slots + frames) + MARK_BYTES * (uint64_t)GET_FIELD(l->marks);
 	/* Before version 1.1 nothing followed the marks. */
 	in->unwritten = marks + INDEX_BEHIND <= index.size ? get64(p + marks) : 0;
-	in->events = get64(p);
-	in->lost = get64(p + 8);
-	in->discarded = get64(p + 16);
-	in->status = get32(p + 24);
-	in->flush_error = get32(p + 28);
+	in->events = GET_FIELD(l->totals.events);
+	in->lost = GET_FIELD(l->totals.lost);
+	in->discarded = GET_FIELD(l->totals.discarded);
+	in->status = GET_FIELD(l->status);
+	in->flush_error = GET_FIELD(l->flush_error);
 	p += INDEX_FIXED;
 	for (uint32_t i = 0; i < in->slots; i++, p += 8)
 		in->slot[i] = get64(p);
@@ -266,26 +268,26 @@ static uint64_t last_segment(struct input *in, uint64_t last)
  */
 static bool take_sum(struct input *in, uint64_t last)
 {
-	const unsigned char *p;
+	const struct sum_layout *l;
 	struct frame f;
 
 	if (!get_frame(in, &f, in->begin, in->size) || f.kind != FRAME_SUM || f.size < SUM_BYTES ||
 	    !get_body(in, &f, in->begin))
 		return false;
-	p = in->body;
-	in->unwritten = get64(p + 24);
-	in->flush_error = get32(p + 36);
-	in->ended = get32(p + 48) & 1;
-	if (in->lost < get64(p + 8))
-		in->lost = get64(p + 8);
-	in->status |= get32(p + 32);
+	l = (const struct sum_layout *)in->body;
+	in->unwritten = GET_FIELD(l->unwritten);
+	in->flush_error = GET_FIELD(l->flush_error);
+	in->ended = GET_FIELD(l->ended) & 1;
+	if (in->lost < GET_FIELD(l->totals.lost))
+		in->lost = GET_FIELD(l->totals.lost);
+	in->status |= GET_FIELD(l->status);
 	if (!in->ended)
 		return false;
-	in->events = get64(p);
-	in->lost = get64(p + 8);
-	in->discarded = get64(p + 16);
-	in->status = get32(p + 32);
-	in->segments = get64(p + 40);
+	in->events = GET_FIELD(l->totals.events);
+	in->lost = GET_FIELD(l->totals.lost);
+	in->discarded = GET_FIELD(l->totals.discarded);
+	in->status = GET_FIELD(l->status);
+	in->segments = GET_FIELD(l->segments);
 	/* If the file was truncated since, at least the number of events is known. */
 	in->ended = in->segments == last_segment(in, last);
 	return true;

@@ -20,8 +20,8 @@
 /* Where to look for the next segment. */
 struct input_position {
 	uint64_t at;
-	uint64_t end;  /* of the file, or of the slot */
-	uint32_t slot; /* of a LOOP log: index in input.slot */
+	uint64_t end;     /* of the file, or of the slot */
+	uint32_t slot;    /* of a LOOP log: index in input.slot */
 	uint64_t follows; /* number of the next segment in this slot, or the slot ends; 0: none was read yet */
 };
 
@@ -44,7 +44,7 @@ struct input {
 	uint64_t events, lost, discarded;
 	uint64_t unwritten; /* user events missing from the log, because they could not be written */
 	uint64_t segments;  /* number of the last segment if ended by the frame SUM; else 0 */
-	uint32_t status; /* INDEX_... */
+	uint32_t status;    /* INDEX_... */
 	uint32_t flush_error;
 	uint64_t slot[LOG_SLOTS]; /* offsets of frames, oldest first */
 	uint32_t slots;
@@ -56,7 +56,7 @@ struct input {
 	struct input_position position;
 	uint64_t expected; /* number of the next segment; 0: any */
 	uint64_t last;     /* time of the last event returned */
-	bool end_reported;     /* whether events are missing at the end has been dealt with */
+	bool end_reported; /* whether events are missing at the end has been dealt with */
 	uint64_t patience; /* bytes that may still be read without result */
 	int error;         /* negative: last error of reading or of memory, so frames may seem to be missing */
 	unsigned char *body;

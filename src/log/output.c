@@ -241,13 +241,12 @@ void output_close(struct output *o)
 		sys_close(o->fd);
 }
 
-/* Puts the totals that begin a frame SUM and a frame INDEX. Returns their size. */
-static size_t put_totals(unsigned char *to, const struct log_position *p, const struct output_end *end)
+/* Writes the totals that begin a frame SUM and a frame INDEX. */
+static void put_totals(struct totals_layout *l, const struct log_position *p, const struct output_end *end)
 {
-	put64(to, p->events);
-	put64(to + 8, end->lost);
-	put64(to + 16, p->discarded + end->discarded);
-	return 24;
+	PUT_FIELD(l->events, p->events);
+	PUT_FIELD(l->lost, end->lost);
+	PUT_FIELD(l->discarded, p->discarded + end->discarded);
 }
 
 /* Makes a frame SUM. ended: the log is finished. */
@@ -255,16 +254,16 @@ static void put_sum(unsigned char bytes[FRAME_BYTES + SUM_BYTES], const struct l
                     const struct output_end *end, bool ended)
 {
 	struct frame frame = { .kind = FRAME_SUM, .log = p->log, .size = SUM_BYTES };
-	unsigned char *body = bytes + FRAME_BYTES, *at = body;
+	struct sum_layout *l = (struct sum_layout *)(bytes + FRAME_BYTES);
 
-	memset(body, 0, SUM_BYTES);
-	at += put_totals(at, p, end);
-	put64(at, end->unwritten);
-	put32(at + 8, end->status);
-	put32(at + 12, end->flush_error);
-	put64(at + 16, p->sequence - 1);
-	put32(at + 24, ended);
-	frame.body_crc = crc32c(body, SUM_BYTES);
+	memset(l, 0, sizeof *l);
+	put_totals(&l->totals, p, end);
+	PUT_FIELD(l->unwritten, end->unwritten);
+	PUT_FIELD(l->status, end->status);
+	PUT_FIELD(l->flush_error, end->flush_error);
+	PUT_FIELD(l->segments, p->sequence - 1);
+	PUT_FIELD(l->ended, ended);
+	frame.body_crc = crc32c(l, sizeof *l);
 	frame_put(bytes, &frame);
 }
 
@@ -521,29 +520,32 @@ static uint64_t oldest(const struct log_position *p)
 static size_t put_index(unsigned char *to, const struct output *o, const struct log_position *p,
                         const struct output_end *end)
 {
-	unsigned char *at = to + INDEX_FIXED, *fixed = to;
+	struct index_layout *l = (struct index_layout *)to;
+	unsigned char *at = to + sizeof *l;
 	uint32_t marks = 0;
 
-	memset(to, 0, INDEX_FIXED);
-	fixed += put_totals(fixed, p, end);
-	put32(fixed, end->status);
-	put32(fixed + 4, end->flush_error);
-	put32(fixed + 8, p->slots);
-	put32(fixed + 12, o->frames);
+	memset(l, 0, sizeof *l);
+	put_totals(&l->totals, p, end);
+	PUT_FIELD(l->status, end->status);
+	PUT_FIELD(l->flush_error, end->flush_error);
+	PUT_FIELD(l->slots, p->slots);
+	PUT_FIELD(l->frames, o->frames);
 	for (uint32_t i = 1; i <= p->slots; i++, at += 8)
 		put64(at, p->slot_offset[(p->slot + i) % p->slots]);
 	for (uint32_t i = 0; i < o->frames; i++, at += 8)
 		put64(at, o->frame[i]);
 	for (uint32_t i = 0; i < o->marks; i++) {
+		struct mark_layout *mark = (struct mark_layout *)at;
+
 		if (o->mark[i].number < oldest(p))
 			continue;
-		put64(at, o->mark[i].offset);
-		put64(at + 8, o->mark[i].number);
-		put64(at + 16, o->mark[i].first);
-		at += MARK_BYTES;
+		PUT_FIELD(mark->offset, o->mark[i].offset);
+		PUT_FIELD(mark->number, o->mark[i].number);
+		PUT_FIELD(mark->first, o->mark[i].first);
+		at += sizeof *mark;
 		marks++;
 	}
-	put32(fixed + 16, marks);
+	PUT_FIELD(l->marks, marks);
 	put64(at, end->unwritten);
 	return (size_t)(at - to) + INDEX_BEHIND;
 }

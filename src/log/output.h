@@ -50,7 +50,7 @@ struct output_end {
 	uint64_t unwritten; /* user events missing from the log, because they could not be written */
 	uint64_t events;    /* in the log; only for the creator */
 	uint64_t users;     /* user events among them */
-	uint32_t status; /* INDEX_... */
+	uint32_t status;    /* INDEX_... */
 	uint32_t flush_error;
 	uint32_t unnamed; /* event types with events but no name; only for the creator */
 };

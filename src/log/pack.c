@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define THREAD_SIZE_MAX (2 + 4 + 4 + 8 + 1 + 15)
+#define THREAD_SIZE_MAX (2 + (uint32_t)sizeof(struct thread_layout) + 15)
 #define SHAPE_SIZE_MAX  (2 + 5 + 5 + 1 + 5 + 8)
 #define EVENT_SIZE_MAX  (2 + VARINT_BYTES + 5 + VARINT_BYTES)
 /* Words are stored whole, however few of their bytes count. */
@@ -53,22 +53,21 @@ static inline uint32_t find_thread(const struct pack *p, const struct log_event 
 static uint32_t define_thread(struct pack *p, const struct log_event *e, unsigned char **to)
 {
 	struct pack_thread *t = &p->thread_of[p->threads];
-	unsigned char *at = *to;
-	size_t name;
+	struct thread_layout *l = (struct thread_layout *)(*to + 2);
+	size_t name = strnlen(e->name, sizeof e->name - 1);
 
 	t->pid = e->pid;
 	t->tid = e->tid;
 	t->pthread = e->pthread;
 	memcpy(t->name, e->name, sizeof t->name);
-	*at++ = ITEM_DEFINITION;
-	*at++ = ITEM_THREAD;
-	put32(at, e->pid);
-	put32(at + 4, e->tid);
-	put64(at + 8, e->pthread);
-	name = strnlen(e->name, sizeof e->name - 1);
-	at[16] = (unsigned char)name;
-	memcpy(at + 17, e->name, name);
-	*to = at + 17 + name;
+	(*to)[0] = ITEM_DEFINITION;
+	(*to)[1] = ITEM_THREAD;
+	PUT_FIELD(l->pid, e->pid);
+	PUT_FIELD(l->tid, e->tid);
+	PUT_FIELD(l->pthread, e->pthread);
+	l->length = (unsigned char)name;
+	memcpy(l + 1, e->name, name);
+	*to += 2 + sizeof *l + name;
 	return p->threads++;
 }
 

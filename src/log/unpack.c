@@ -10,8 +10,7 @@
 #include "model/eventtype.h"
 #include "model/record.h"
 
-#define THREAD_FIXED 17
-#define NAME_MAX_    15
+#define THREAD_NAME_MAX 15
 
 /* -- The check ------------------------------------------------------------------- */
 
@@ -36,6 +35,17 @@ static bool has(const struct check *c, uint64_t bytes)
 	return (uint64_t)(c->end - c->at) >= bytes;
 }
 
+static bool check_thread(struct check *c)
+{
+	const struct thread_layout *l = (const struct thread_layout *)c->at;
+
+	if (c->threads++ == THREADS_MAX || !has(c, sizeof *l) || l->length > THREAD_NAME_MAX ||
+	    !has(c, sizeof *l + l->length))
+		return false;
+	c->at += sizeof *l + l->length;
+	return true;
+}
+
 static bool check_definition(struct check *c, struct unpack *u)
 {
 	uint64_t thread, id, length, back;
@@ -44,11 +54,7 @@ static bool check_definition(struct check *c, struct unpack *u)
 		return false;
 	switch (*c->at++) {
 	case ITEM_THREAD:
-		if (c->threads++ == THREADS_MAX || !has(c, THREAD_FIXED) || c->at[16] > NAME_MAX_ ||
-		    !has(c, THREAD_FIXED + c->at[16]))
-			return false;
-		c->at += THREAD_FIXED + c->at[16];
-		return true;
+		return check_thread(c);
 	case ITEM_SHAPE:
 		if (c->shapes == SHAPES_MAX || !number(c, &thread) || !number(c, &id) || !has(c, 1))
 			return false;
@@ -166,13 +172,14 @@ static inline uint64_t next_number(struct unpack *u)
 static void define_thread(struct unpack *u)
 {
 	struct unpack_thread *t = &u->thread_of[u->threads++];
+	const struct thread_layout *l = (const struct thread_layout *)u->at;
 
-	t->pid = get32(u->at);
-	t->tid = get32(u->at + 4);
-	t->pthread = get64(u->at + 8);
+	t->pid = GET_FIELD(l->pid);
+	t->tid = GET_FIELD(l->tid);
+	t->pthread = GET_FIELD(l->pthread);
 	memset(t->name, 0, sizeof t->name);
-	memcpy(t->name, u->at + THREAD_FIXED, u->at[16]);
-	u->at += THREAD_FIXED + u->at[16];
+	memcpy(t->name, l + 1, l->length);
+	u->at += sizeof *l + l->length;
 }
 
 static void define_shape(struct unpack *u)

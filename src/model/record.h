@@ -1,19 +1,17 @@
 /*
  * record.h - the bytes of one record in a chunk
  *
- * Records follow one another from the start of a chunk, each rounded up to
- * RECORD_ALIGN. There are two kinds. An event:
+ * Records follow one another from the start of a chunk, each rounded up to RECORD_ALIGN. There are two kinds. An event:
  *
  *      0  u16  length of its data
- *      2  u16  trace event type (bits 0..10), flags (bits 11..15)
+ *      2  u16  trace event type (bits 0..12), flags (bits 13..15)
  *      4  u32  0
  *      8  u64  ticks
- *     16  u64  address behind the call of the trace point
+ *     16  u64  address after the call of the trace point
  *     24       data
  *
- * and an owner: the events after it, up to the next owner, are of this thread.
- * Each thread that begins to write in a chunk writes an owner first, so that no
- * table of threads can overflow.
+ * and an owner: the events after it, up to the next owner, are of this thread. Each thread that begins to write in a
+ * chunk writes an owner first, so that no table of threads can overflow.
  *
  *      0  u16  0
  *      2  u16  flags: RECORD_OWNER
@@ -21,7 +19,7 @@
  *      8  u32  thread id, the kernel's
  *     12  u32  0
  *     16  u64  pthread_t
- *     24  char[16]  name of the thread, when it began to write here
+ *     24  char[16]  name of the thread, as last looked up
  *
  * SPDX-License-Identifier: MIT
  */

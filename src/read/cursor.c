@@ -77,6 +77,13 @@ void cursor_acknowledge(struct cursor *cur, struct chunk *c)
 	TEST_POINT("read_seen");
 }
 
+uint64_t cursor_lost(const struct cursor *cur, const struct chunk *c)
+{
+	uint32_t first = load_acquire(&c->first); /* PAIR(recycle) */
+
+	return cur->lost + (first != cur->first ? first - cur->next : cursor_given_up(cur));
+}
+
 /* An acquirer takes some 100 ns from moving read to changing first, unless it is interrupted. */
 #define MOVING_LOOKS 300
 
@@ -90,10 +97,10 @@ static inline bool find_event(struct cursor *cur, const unsigned char *memory, u
 	uint32_t at = cur->at;
 	bool another = false;
 
-		/*
-		 * A hostile position may be before the cursor, and the cursor anywhere (merge_reset()). So add
-		 * nothing to either.
-		 */
+	/*
+	 * A hostile position may be before the cursor, and the cursor anywhere (merge_reset()). So add nothing to
+	 * either.
+	 */
 	while (at <= end && end - at >= sizeof cur->head) {
 		copy_shared(&cur->head, memory + at, sizeof cur->head);
 		if (!(cur->head.type & RECORD_OWNER)) {
@@ -177,7 +184,7 @@ void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c)
 		cur->gap_until = load_relaxed(&c->gap_until);
 		cur->unacknowledged = true;
 	}
-	p = load_acquire(&c->progress);                   /* PAIR(commit) */
+	p = load_acquire(&c->progress); /* PAIR(commit) */
 	end = progress_position(p);
 	if (end > s->chunk_size)
 		return;

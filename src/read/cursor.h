@@ -18,12 +18,12 @@
 #include "shm/stream.h"
 
 struct cursor {
-	uint32_t first; /* chunk.first when last seen */
-	uint32_t next;  /* number of the next record */
-	uint32_t at;    /* offset of the next record */
-	bool have;      /* head is the next record's */
-	bool unacknowledged;    /* the chunk was recycled; cursor_acknowledge() is still to be called */
-	bool moving;    /* an acquirer is about to overwrite the chunk: head's record is lost */
+	uint32_t first;      /* chunk.first when last seen */
+	uint32_t next;       /* number of the next record */
+	uint32_t at;         /* offset of the next record */
+	bool have;           /* head is the next record's */
+	bool unacknowledged; /* the chunk was recycled; cursor_acknowledge() is still to be called */
+	bool moving;         /* an acquirer is about to overwrite the chunk: head's record is lost */
 	struct record head;
 	struct record_owner owner; /* of head */
 	/* Ticks of the first and the last event overwritten since the caller last looked; gap_from 0: none. */
@@ -56,6 +56,8 @@ static inline uint32_t cursor_given_up(const struct cursor *cur)
 
 	return cur->given_up_until && n > 0 ? (uint32_t)n : 0;
 }
+/* Returns the number of events overwritten or given up so far, including those that the cursor has not noticed yet. */
+uint64_t cursor_lost(const struct cursor *cur, const struct chunk *c);
 /* Begins after the last record consumed by another reader, and notes later overwrites. */
 void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c);
 /*

@@ -159,11 +159,11 @@ enum merge_result live_peek(struct live *l, struct live_turn *turn)
 	 * Report events lost before this one; later looks may find more. While single events are missing at unknown
 	 * places, each event is reported to follow a gap.
 	 */
-	if (l->merge.gap_from ? l->merge.gap_from <= event->ticks : l->merge.unsure_until != 0) {
+	if (l->merge.gaps.from ? l->merge.gaps.from <= event->ticks : l->merge.gaps.unsure_until != 0) {
 		uint64_t gap;
 
 		turn->gap = true;
-		turn->lost = merge_gap(&l->merge);
+		turn->lost = gaps_report(&l->merge.gaps);
 		/*
 		 * The writer that loses an event may be held up before it notes the time. Times must not fall for
 		 * that.
@@ -184,8 +184,8 @@ bool live_read(struct live *l, const struct live_turn *turn, void *data, size_t 
 		live_leave(l, turn);
 		return false;
 	}
-	if (turn->gap && turn->event.ticks > l->merge.unsure_until)
-		l->merge.unsure_until = 0;
+	if (turn->gap && turn->event.ticks > l->merge.gaps.unsure_until)
+		l->merge.gaps.unsure_until = 0;
 	l->last_ticks = turn->event.ticks;
 	return true;
 }
@@ -201,8 +201,8 @@ bool live_consume(struct live *l, const struct live_turn *turn, const struct cur
 		live_leave(l, turn);
 		return false;
 	}
-	if (turn->gap && last > l->merge.unsure_until)
-		l->merge.unsure_until = 0;
+	if (turn->gap && last > l->merge.gaps.unsure_until)
+		l->merge.gaps.unsure_until = 0;
 	l->last_ticks = last;
 	return true;
 }
@@ -210,7 +210,7 @@ bool live_consume(struct live *l, const struct live_turn *turn, const struct cur
 void live_leave(struct live *l, const struct live_turn *turn)
 {
 	if (turn->lost)
-		merge_gap_again(&l->merge, turn->lost);
+		gaps_add(&l->merge.gaps, turn->lost, 0);
 }
 
 /* Takes the event of this turn, and the events that follow it directly. Returns false if overwritten: peek again. */

@@ -71,8 +71,8 @@ enum merge_result live_next(struct live *l, struct event *event, void *data, siz
 struct live_turn {
 	struct event event;
 	uint32_t chunk;
-	bool gap;      /* events were lost before it */
-	uint64_t lost; /* result of merge_gap() for the lost events */
+	bool gap;               /* events were lost before it */
+	uint64_t lost;          /* result of gaps_report() for the lost events */
 	struct event before[2]; /* events to report directly before the event: OVERFLOW and RESUME */
 	unsigned befores;
 };

@@ -9,6 +9,7 @@
 #include "record/writer.h"
 
 #include "base/atomic.h"
+#include "base/invariant.h"
 #include "base/sys.h"
 #include "record/attach.h"
 #include "record/emit.h"
@@ -19,6 +20,29 @@
 
 /* How many chunks to acquire for one event: each may be revoked before the event is written. */
 #define WRITER_TRIES 16
+
+#ifdef POSIXTRACE_CHECKS
+void writer_check(const struct writer *writer)
+{
+	const struct attached *attached = load_relaxed(&writer->attached);
+	const struct chunk *c = writer->chunk;
+	const struct stream *s = &attached->stream;
+
+	if (!attached || load_relaxed(&writer->header) != s->header)
+		return; /* not in use, or in a forked child */
+	INVARIANT(!writer->taking);
+	INVARIANT(!writer->seat || !load_relaxed(&writer->seat->busy));
+	INVARIANT(!c == !writer->at && !c == !writer->room_end);
+	if (!c)
+		return;
+	INVARIANT(writer->seat && writer->seat == &s->seats[(uint32_t)writer->owner - 1]);
+	INVARIANT(c == &s->chunks[writer->chunk_number - 1]);
+	INVARIANT(writer->at == stream_chunk_memory(s, c) + progress_position(writer->progress));
+	INVARIANT(progress_position(writer->progress) <= s->chunk_size);
+	/* What the writer knows of the chunk is right as long as it owns the chunk. */
+	INVARIANT(load_relaxed(&c->progress) == writer->progress || load_relaxed(&c->owner) != writer->owner);
+}
+#endif
 
 /* Reuses the name, because it seldom changes and asking for it takes a tenth of the time of a chunk change. */
 struct owner_id writer_owner_id(struct thread *t)
@@ -109,6 +133,7 @@ static bool writer_acquire(struct thread *t, struct writer *writer, struct strea
 	store_relaxed(&c->owner, writer->owner);
 	TEST_POINT("writer_held");
 	chunk_unlock(c);
+	writer_check(writer);
 	return true;
 }
 
@@ -319,6 +344,7 @@ bool writer_finish(enum writer_outcome outcome, struct thread *t, struct writer 
 		taken = writer_record_slow(t, writer, call);
 	else if (outcome == WRITER_MISSED || outcome == WRITER_ENDED)
 		taken = false;
+	writer_check(writer);
 	sys_signals_restore(signals);
 	return taken;
 }
@@ -337,4 +363,5 @@ void writer_abandon(struct thread *t, struct writer *writer)
 	if (writer->chunk)
 		chunk_leave(writer->chunk, writer->owner);
 	writer_forget(writer);
+	writer_check(writer);
 }

@@ -35,6 +35,13 @@ enum writer_outcome {
 	WRITER_SLOW, /* cannot be recorded on the inline path */
 };
 
+/* Checks what holds of a writer outside of a record, in tests (base/invariant.h). Signals are blocked. */
+#ifdef POSIXTRACE_CHECKS
+void writer_check(const struct writer *writer);
+#else
+# define writer_check(writer) ((void)0)
+#endif
+
 static inline __attribute__((always_inline)) bool writer_fits(const struct writer *writer, size_t length)
 {
 	return (uintptr_t)load_relaxed(&writer->at) + length < load_relaxed(&writer->room_end);

@@ -5,6 +5,7 @@
  */
 #include "shm/chunk.h"
 
+#include "base/invariant.h"
 #include "base/testpoint.h"
 #include "base/wait.h"
 #include "host/ident.h"
@@ -21,6 +22,41 @@
  * unless a process lies (H18).
  */
 #define SETTLE_LOOKS 8
+
+#ifdef POSIXTRACE_CHECKS
+void chunk_check(const struct stream *s, struct chunk *c)
+{
+	const unsigned char *memory = stream_chunk_memory(s, c);
+	/* In this order: the reader and the owner may go on meanwhile. Committed bytes stay while the lock is held. */
+	uint32_t first = load_relaxed(&c->first), read = load_acquire(&c->read); /* PAIR(read) */
+	uint32_t at = 0, events = 0;
+	uint64_t progress = load_acquire(&c->progress), ticks = 0; /* PAIR(commit) */
+	uint32_t records = progress_records(progress), position = progress_position(progress);
+
+	INVARIANT(load_relaxed(&c->lock) != 0);
+	INVARIANT((uint32_t)load_relaxed(&c->owner) <= s->seat_count);
+	INVARIANT(read - first <= records - first);
+	if (!INVARIANT(position <= s->chunk_size && position % RECORD_ALIGN == 0))
+		return;
+	while (at < position) {
+		const struct record *r = (const struct record *)(memory + at);
+		bool owner = r->type & RECORD_OWNER;
+		uint32_t size = owner ? (uint32_t)sizeof(struct record_owner) : record_size(r->length);
+
+		if (!INVARIANT(size <= position - at))
+			return;
+		if (!owner) {
+			INVARIANT(r->ticks >= ticks);
+			ticks = r->ticks;
+			events++;
+		}
+		at += size;
+	}
+	INVARIANT(ticks <= load_relaxed(&c->last_ticks));
+	/* An acquirer killed in chunk_recycle() leaves bytes of records that count no more. */
+	INVARIANT(records - first == events || records == first);
+}
+#endif
 
 void chunk_unlock(struct chunk *c)
 {
@@ -103,8 +139,10 @@ bool chunk_trylock(const struct stream *s, struct chunk *c, uint32_t ref, bool s
 	/* PAIR(lock): the new holder sees all that the last acquirer has written. */
 	if (!cas(&c->lock, &lock, ref))
 		return false;
-	if (!lock || settle(s, c))
+	if (!lock || settle(s, c)) {
+		chunk_check(s, c);
 		return true;
+	}
 	chunk_unlock(c);
 	return false;
 }
@@ -184,6 +222,7 @@ uint32_t chunk_recycle(const struct stream *s, struct chunk *c)
 	fence_full();
 	store_release(&c->progress, progress_make(records, 0)); /* PAIR(commit) */
 	TEST_POINT("recycle_done");
+	chunk_check(s, c);
 	return lost;
 }
 

@@ -6,22 +6,22 @@
  *
  *     63         32 31          0         63         32 31          0
  *    +-------------+-------------+       +-------------+-------------+
- *    |   generation    |  seat + 1   |       |   records   |  position   |
+ *    | generation  |  seat + 1   |       |   records   |  position   |
  *    +-------------+-------------+       +-------------+-------------+
  *               owner                              progress
  *
- * generation    changes with each change of hands, so no value of the word comes twice
- * seat + 1  the owner's seat; 0: the chunk is nobody's
- * records   all records ever committed here, modulo 2^32: it goes on when the
- *           chunk is used again, so a reader can tell how many it has missed
- * position  where the next record goes; everything before it is committed
+ * generation  changes with each change of hands, so no value of the word comes twice
+ * seat + 1    the owner's seat; 0: the chunk is nobody's
+ * records     all records ever committed here, modulo 2^32: it goes on when the chunk is used again, so a reader can
+ *             tell how many it has missed
+ * position    where the next record goes; everything before it is committed
  *
- *                    take (any thread, with the lock)
- *      NOBODY'S ------------------------------------------> HELD by a seat --+
+ *                    acquire (any thread, with the lock)
+ *      NOBODY'S ------------------------------------------> OWNED by a seat -+
  *         ^  ^                                                |  |  ^        | record
  *         |  |       leave (the owner, no room)               |  |  +--------+ (the owner)
  *         |  +------------------------------------------------+  |
- *         |          revoke (any thread, with the lock)         |
+ *         |          revoke (any thread, with the lock)          |
  *         +------------------------------------------------------+
  *
  * A record, by the owner, without a locked instruction:
@@ -103,6 +103,16 @@ static inline bool chunk_has_room(const struct stream *s, uint64_t progress)
 	return position <= s->chunk_size && s->chunk_size - position >= s->event_size_max &&
 	       position % RECORD_ALIGN == 0;
 }
+
+/*
+ * Checks what holds of a chunk that the caller has locked, in tests (base/invariant.h), whoever may have died in it or
+ * be writing to it.
+ */
+#ifdef POSIXTRACE_CHECKS
+void chunk_check(const struct stream *s, struct chunk *c);
+#else
+# define chunk_check(s, c) ((void)0)
+#endif
 
 /*
  * Locks a chunk against other acquirers. Returns false if the lock is held. ref: the calling thread

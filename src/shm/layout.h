@@ -35,10 +35,10 @@ struct names_moved {
 	uint32_t reserved;
 };
 
-#define MOVED_FREE    0
-#define MOVED_LOCKED 1
-#define MOVED_REPORTED    2
-#define MOVED_MAX     4 /* entries in a registry */
+#define MOVED_FREE     0
+#define MOVED_LOCKED   1
+#define MOVED_REPORTED 2
+#define MOVED_MAX      4 /* entries in a registry */
 
 _Static_assert(sizeof(struct names_moved) == 32, "docs/memory-layout.md");
 
@@ -121,16 +121,16 @@ _Static_assert(PAGE_SLOTS <= 64 * PAGE_WORDS, "one bit for each");
 struct registry_header {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t size;   /* of this header */
+	uint32_t size;    /* of this header */
 	uint32_t entries; /* number used so far; an entry is 64 bytes, from REGISTRY_NAMES_OFFSET on */
-	uint64_t bytes;  /* of the file, all of it with reserved space; only rises */
+	uint64_t bytes;   /* of the file, all of it with reserved space; only rises */
 	/* How often posix_trace_eventid_open() has refused a name longer than TRACE_EVENT_NAME_MAX. */
 	uint64_t refused;
 	uint64_t reserved[4];
 	/* The name of event EVENT_ID_USER + i is in entry index[i] - 1. 0: no such event, and none after it. */
 	_Alignas(LINE) uint16_t index[EVENT_USER_MAX];
 	char refused_name[REGISTRY_NAME_BYTES]; /* the beginning of the first refused name, and its null */
-	struct names_moved moved[MOVED_MAX]; /* by processes whose names were here */
+	struct names_moved moved[MOVED_MAX];    /* by processes whose names were here */
 };
 
 _Static_assert(sizeof(struct registry_header) <= REGISTRY_NAMES_OFFSET, "docs/memory-layout.md");
@@ -179,7 +179,7 @@ struct stream_header {
 	uint64_t target_start;
 	uint32_t creator_pid;
 	uint32_t target_pid;
-	uint32_t pidns; /* pid namespace of the traced process, and of all process and thread ids in the stream */
+	uint32_t pidns;    /* pid namespace of the traced process, and of all process and thread ids in the stream */
 	uint32_t programs; /* number of entries for descriptions of programs; 0: there is no log */
 	uint32_t serial;
 
@@ -265,7 +265,7 @@ struct chunk {
 	uint64_t gap_from;   /* first and last ticks of the records that were overwritten */
 	uint64_t gap_until;  /* since the reader last looked; gap_from 0: none */
 	uint32_t first;      /* number of the chunk's oldest record */
-	uint32_t lock;      /* the thread that is taking the chunk or writing one record, host/thread_ref.h; 0: free */
+	uint32_t lock;       /* the thread that is taking the chunk or writing one record, host/thread_ref.h; 0: free */
 	uint32_t reserved[4];
 
 	/* Written by the reader. */
@@ -290,10 +290,10 @@ _Static_assert(offsetof(struct chunk, read) == LINE, "docs/memory-layout.md");
 #define PROGRAMS_MAX 256
 
 struct program {
-	uint64_t key;  /* equal in all parts of a description: CLOCK_MONOTONIC in ns when it was made; 0: empty */
+	uint64_t key;      /* equal in all parts of a description: CLOCK_MONOTONIC in ns when it was made; 0: empty */
 	uint64_t reported; /* by the process that writes the log: the key of a description that is in the log */
-	uint32_t lock; /* the thread that is filling the entry, host/thread_ref.h; 0: free */
-	uint32_t pid;   /* as in events */
+	uint32_t lock;     /* the thread that is filling the entry, host/thread_ref.h; 0: free */
+	uint32_t pid;      /* as in events */
 	uint32_t part, parts;
 	uint32_t length; /* bytes of this part */
 	uint32_t reserved[5];
@@ -343,7 +343,7 @@ struct log_mark {
 	uint64_t last_ticks;
 	uint64_t discarded; /* events that came when the log was full */
 	uint64_t unwritten; /* user events given up at the end, because the log could not be written any more */
-	uint32_t position; /* bytes of the body */
+	uint32_t position;  /* bytes of the body */
 	uint32_t events;
 	uint32_t users;   /* user events among them */
 	uint32_t records; /* taken out of chunks so far, all segments, modulo 2^32 */
@@ -380,7 +380,7 @@ struct log_state {
 	struct log_position position[2];
 	struct log_mark mark[2];
 	char names[LOG_NAMES_BYTES]; /* file of the registry of event types' names */
-	char path[LOG_PATH_BYTES]; /* of the log file, as its creator saw it; "": none; "?": not known */
+	char path[LOG_PATH_BYTES];   /* of the log file, as its creator saw it; "": none; "?": not known */
 };
 
 _Static_assert(sizeof(struct log_position) == 472 && sizeof(struct log_mark) == 80, "docs/memory-layout.md");

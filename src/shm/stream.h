@@ -30,8 +30,8 @@ struct stream {
 	uint32_t data_size;
 	int32_t stream_policy, log_policy;
 	uint64_t made_size; /* stream-min-size as in use */
-	uint32_t pidns;    /* pid namespace of the ids in the stream */
-	uint32_t outsider; /* THREAD_REF_OUTSIDER if this process is in another pid namespace, else 0 */
+	uint32_t pidns;     /* pid namespace of the ids in the stream */
+	uint32_t outsider;  /* THREAD_REF_OUTSIDER if this process is in another pid namespace, else 0 */
 	size_t size;
 	struct program *program; /* shm/program.h */
 	uint32_t programs;

@@ -925,7 +925,7 @@ proctype writer(byte t; byte events) provided (!killed[t] && !handling[t])
 }
 
 /*
- * src/record/emit.c: emit_alone(); src/record/tracepoint.c: record_slow()
+ * src/record/emit.c: emit_alone(); src/record/slow.c: record_slow()
  * The one event of a handler that has interrupted a trace point of thread t:
  * the thread does not go on before it has ended, and is killed with it. Or, not
  * nested, the one event of a thread that has no seat.
@@ -992,7 +992,7 @@ proctype handler(byte t; bool nested) provided (!killed[t])
 
 bool reading_done;
 
-/* src/read/merge.c: add_gap() */
+/* src/read/gaps.h: gaps_add() */
 inline add_gap(from, until)
 {
 	if
@@ -1010,7 +1010,7 @@ inline add_gap(from, until)
 #define GIVEN_UP(c) (c_given_up[c] && c_next[c] < c_given_up_end[c])
 #define forget_given_up(c) c_given_up[c] = 0; c_given_up_end[c] = 0
 
-/* src/read/merge.c: is_stopped(); src/read/cursor.c: cursor_give_up() */
+/* src/read/held_up.c: held_up_too_long(); src/read/cursor.c: cursor_give_up() */
 inline give_up(c)
 {
 	if
@@ -1107,7 +1107,7 @@ inline forget_waiting()
 	d_step { w_word = 0; w_value = 0; w_progress = 0; w_p = 0; w_thread = 0; waiting = false }
 }
 
-/* src/read/merge.c: holds_up(). src/host/ident.c: thread_lives() */
+/* src/read/held_up.c: holds_up(). src/host/ident.c: thread_lives() */
 inline holds_up(word, c, thread)
 {
 	if
@@ -1132,7 +1132,7 @@ inline holds_up(word, c, thread)
 	fi
 }
 
-/* src/read/merge.c: look_for_writers() */
+/* src/read/held_up.c: held_up_look() */
 inline hold_nobody()
 {
 	u = 0;
@@ -1143,7 +1143,7 @@ inline hold_nobody()
 	u = 0
 }
 
-/* src/read/merge.c: look_for_writers() */
+/* src/read/held_up.c: held_up_look() */
 inline look_for_writers()
 {
 #ifndef MUTANT_HORIZON_IGNORES_BUSY
@@ -1187,7 +1187,7 @@ inline put_back(c)
 	fi
 }
 
-/* src/read/merge.c: refill() */
+/* src/read/merge.c: refill(), waits_for_acquirer() */
 inline refill()
 {
 	d_step { watermark = now + 1; waiting = false };
@@ -1378,7 +1378,7 @@ inline take()
 }
 
 /*
- * src/control/lifecycle.c: lifecycle_status(); src/read/merge.c: merge_lost()
+ * src/control/lifecycle.c: lifecycle_status(); src/read/merge.c: merge_lost(); src/read/cursor.c: cursor_lost()
  * Who loses events counts them first and sets the bit then, and may be killed
  * in between. So it is by the number that one knows.
  */

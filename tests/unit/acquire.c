@@ -11,6 +11,19 @@
 static struct stream s;
 static uint32_t me, other;
 
+/* Returns the only event of a chunk. */
+static struct record *event_of(struct chunk *c)
+{
+	return (struct record *)(void *)(stream_chunk_memory(&s, c) + sizeof(struct record_owner));
+}
+
+/* Lets the event end at this position. */
+static void end_at(struct chunk *c, uint32_t position)
+{
+	event_of(c)->length = (uint16_t)(position - sizeof(struct record_owner) - sizeof(struct record));
+	c->progress = progress_make(1, position);
+}
+
 /* All chunks are held by a living thread that is not busy, full and unread. The first chunk is the oldest. */
 static void begin(int policy)
 {
@@ -26,7 +39,7 @@ static void begin(int policy)
 
 		unit_owner(&s, c, other);
 		unit_record(&s, c, 1000 + i, 64, NULL, 0);
-		c->progress = progress_make(1, s.chunk_size);
+		end_at(c, s.chunk_size);
 		c->owner = (uint64_t)1 << 32 | (i + 1);
 	}
 }
@@ -46,12 +59,12 @@ static void make_empty(struct chunk *c)
 static void make_room(struct chunk *c)
 {
 	c->owner = owner_next(c->owner, 0);
-	c->progress = progress_make(1, position_with_room());
+	end_at(c, position_with_room());
 }
 
 static void make_idle(struct chunk *c)
 {
-	c->progress = progress_make(1, position_with_room());
+	end_at(c, position_with_room());
 }
 
 static void make_idle_read(struct chunk *c)
@@ -103,7 +116,7 @@ TEST(no_room)
 {
 	begin(POSIX_TRACE_UNTIL_FULL);
 	make_room(&s.chunks[3]);
-	s.chunks[3].progress += RECORD_ALIGN;
+	end_at(&s.chunks[3], position_with_room() + RECORD_ALIGN);
 	CHECK("-", acquire_chunk(&s, me, false) == NULL);
 	CHECK_EQ("-", s.chunks[3].lock, 0);
 }
@@ -140,7 +153,7 @@ TEST(full)
 TEST(then_the_oldest)
 {
 	begin(POSIX_TRACE_LOOP);
-	s.chunks[7].last_ticks = 1;
+	s.chunks[7].last_ticks = event_of(&s.chunks[7])->ticks = 1;
 	check_taken(acquire_chunk(&s, me, false), 7);
 	CHECK_EQ("-", s.chunks[7].first, 1);
 	CHECK_EQ("-", s.chunks[7].gap_until, 1);

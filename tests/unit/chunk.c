@@ -5,10 +5,23 @@
  */
 #include "shm/chunk.h"
 
+#include "base/invariant.h"
 #include "base/wait.h"
 #include "unit.h"
 
 static struct stream s;
+
+/* -- Invariants: those that tests break on purpose ---------------------------- */
+
+static bool breaks;
+static unsigned broken;
+
+void invariant_broken(const char *what)
+{
+	if (!breaks)
+		TEST_FAIL("-", "%s", what);
+	broken++;
+}
 
 static void begin(void)
 {
@@ -376,6 +389,7 @@ TEST(revoke_while_recording)
 	pthread_t thread;
 	struct chunk *c;
 
+	breaks = true; /* these records have no ticks and no end */
 	begin();
 	if (!barrier_register())
 		SKIP("no membarrier() here");
@@ -618,9 +632,69 @@ TEST(seats_differ)
 	}
 }
 
+/* Returns how many invariants of the locked chunk do not hold. */
+static unsigned check(struct chunk *c)
+{
+	breaks = true;
+	broken = 0;
+	chunk_check(&s, c);
+	breaks = false;
+	return broken;
+}
+
+TEST(invariants)
+{
+	struct chunk *c, good;
+	struct record *second;
+
+	begin();
+	c = &s.chunks[0];
+	unit_owner(&s, c, 1);
+	unit_record(&s, c, 10, 70, "data", 4);
+	second = (struct record *)(void *)(stream_chunk_memory(&s, c) + progress_position(c->progress));
+	unit_record(&s, c, 20, 70, NULL, 0);
+	CHECK_EQ("-", check(c), 1); /* not locked */
+	MUST(chunk_trylock(&s, c, unit_tid(), true));
+	c->read = 1;
+	CHECK_EQ("-", check(c), 0);
+	good = *c;
+	c->owner = owner_next(c->owner, s.seat_count + 1);
+	CHECK_EQ("-", check(c), 1);
+	*c = good;
+	c->read = 3; /* one was read that was not written */
+	CHECK_EQ("-", check(c), 1);
+	c->read = c->first - 1;
+	CHECK_EQ("-", check(c), 1);
+	*c = good;
+	c->progress += 4; /* not aligned */
+	CHECK_EQ("-", check(c), 1);
+	c->progress = progress_make(2, s.chunk_size + RECORD_ALIGN);
+	CHECK_EQ("-", check(c), 1);
+	*c = good;
+	c->progress -= RECORD_ALIGN; /* in the middle of a record */
+	CHECK_EQ("-", check(c), 1);
+	*c = good;
+	c->progress = progress_make(3, progress_position(c->progress)); /* one record counts twice */
+	CHECK_EQ("-", check(c), 1);
+	*c = good;
+	c->last_ticks = 19;
+	CHECK_EQ("-", check(c), 1);
+	*c = good;
+	second->ticks = 9; /* time goes back */
+	CHECK_EQ("-", check(c), 1);
+	second->ticks = 20;
+	/* As an acquirer leaves it that is killed. */
+	c->first = c->read = 2;
+	CHECK_EQ("-", check(c), 0);
+	*c = good;
+	CHECK_EQ("-", chunk_recycle(&s, c), 1);
+	chunk_unlock(c);
+}
+
 TEST_MAIN(TEST_ENTRY(words), TEST_ENTRY(unread), TEST_ENTRY(lock), TEST_ENTRY(lock_of_the_dead_over_a_record),
           TEST_ENTRY(ref), TEST_ENTRY(lock_of_zombies), TEST_ENTRY(lock_of_outsiders), TEST_ENTRY(lock_excludes),
           TEST_ENTRY(revoke_as_outsider), TEST_ENTRY(revoke_nobodys), TEST_ENTRY(revoke_idle), TEST_ENTRY(revoke_busy),
           TEST_ENTRY(revoke_dead), TEST_ENTRY(revoke_nonsense), TEST_ENTRY(revoke_in_two_halves), TEST_ENTRY(leave),
           TEST_ENTRY(revoke_while_recording), TEST_ENTRY(recycle), TEST_ENTRY(recycle_wraps),
-          TEST_ENTRY(recycle_nonsense), TEST_ENTRY(seats), TEST_ENTRY(seats_of_outsiders), TEST_ENTRY(seats_differ))
+          TEST_ENTRY(recycle_nonsense), TEST_ENTRY(seats), TEST_ENTRY(seats_of_outsiders), TEST_ENTRY(seats_differ),
+          TEST_ENTRY(invariants))

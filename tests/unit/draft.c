@@ -5,6 +5,7 @@
  */
 #include "log/draft.h"
 
+#include "base/invariant.h"
 #include "log/unpack.h"
 #include "unit_log.h"
 
@@ -14,6 +15,18 @@ static struct stream s;
 static struct log_state *state;
 static struct draft d;
 static uint64_t now = 1000;
+
+/* -- Invariants: those that tests break on purpose ---------------------------- */
+
+static bool breaks;
+static unsigned broken;
+
+void invariant_broken(const char *what)
+{
+	if (!breaks)
+		TEST_FAIL("-", "%s", what);
+	broken++;
+}
 
 static void begin(void)
 {
@@ -443,7 +456,73 @@ TEST(cleared)
 	draft_free(&d);
 }
 
+/* Returns how many invariants of the draft do not hold. */
+static unsigned check(void)
+{
+	breaks = true;
+	broken = 0;
+	draft_check(&d);
+	breaks = false;
+	return broken;
+}
+
+TEST(invariants)
+{
+	struct log_state was;
+	struct draft good;
+	struct log_mark *m;
+
+	begin();
+	draft_begin(&d, 1, CAPACITY);
+	CHECK("-", add('a', 8));
+	draft_prepare(&d, 0, 0, 1);
+	draft_commit(&d);
+	CHECK("-", add('b', 8));
+	CHECK_EQ("-", check(), 0);
+	good = d;
+	was = *state;
+	m = &state->mark[state->mark_now];
+	state->mark_now += 2;
+	CHECK_EQ("-", check(), 1);
+	*state = was;
+	m->users = m->events + 1;
+	CHECK_OP("-", check(), >=, 1);
+	*state = was;
+	m->position = CAPACITY + 1;
+	CHECK_OP("-", check(), >=, 1);
+	*state = was;
+	state->mark_now ^= 1; /* the one of before */
+	CHECK_OP("-", check(), >=, 1);
+	*state = was;
+	m->sequence++;
+	CHECK_EQ("-", check(), 1);
+	*state = was;
+	m->discarded++; /* more than the next one */
+	CHECK_EQ("-", check(), 1);
+	*state = was;
+	d.next.events = m->events - 1; /* an event was forgotten */
+	CHECK_OP("-", check(), >=, 1);
+	d = good;
+	d.next.position = m->position - 1;
+	CHECK_OP("-", check(), >=, 1);
+	d = good;
+	d.next.full = 2;
+	CHECK_EQ("-", check(), 1);
+	d = good;
+	d.pack->position--;
+	CHECK_EQ("-", check(), 1);
+	d.ended = true;
+	CHECK_EQ("-", check(), 0);
+	d = good;
+	d.pack->position++;
+	d.point.position--;
+	CHECK_EQ("-", check(), 1);
+	d = good;
+	CHECK_EQ("-", check(), 0);
+	draft_free(&d);
+}
+
 TEST_MAIN(TEST_ENTRY(first), TEST_ENTRY(marks), TEST_ENTRY(runs), TEST_ENTRY(back), TEST_ENTRY(forgotten),
           TEST_ENTRY(full), TEST_ENTRY(death_at_each_step), TEST_ENTRY(death_between_segments),
           TEST_ENTRY(overwritten), TEST_ENTRY(numbers_go_round), TEST_ENTRY(nonsense), TEST_ENTRY(skipped),
-          TEST_ENTRY(last), TEST_ENTRY(cleared))
+          TEST_ENTRY(last), TEST_ENTRY(cleared), TEST_ENTRY(invariants))

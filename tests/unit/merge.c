@@ -54,7 +54,7 @@ TEST(empty)
 	begin();
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
 	CHECK("-", merge_empty(&m));
-	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps), 0);
 	CHECK_EQ("-", merge_lost(&m), 0);
 	unit_owner(&s, &s.chunks[0], 1); /* not an event */
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
@@ -83,7 +83,7 @@ TEST(order)
 	}
 	CHECK_EQ("-", n, COUNT);
 	CHECK("-", merge_empty(&m));
-	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps), 0);
 	CHECK_EQ("-", merge_lost(&m), 0);
 }
 
@@ -153,22 +153,22 @@ TEST(gap)
 	CHECK_EQ("-", merge_lost(&m), 10); /* the loss is known before the reader reaches the gap */
 	/* Events older than the newest overwritten one are dropped: 5 and 15. */
 	CHECK_EQ("-", next(), 25);
-	CHECK_EQ("-", m.dropped, 2);
+	CHECK_EQ("-", m.gaps.dropped, 2);
 	CHECK_EQ("-", merge_lost(&m), 12);
-	CHECK_EQ("-", merge_gap(&m), start + 5); /* the first lost event */
-	CHECK_EQ("-", merge_gap(&m), 0); /* reported once */
+	CHECK_EQ("-", gaps_report(&m.gaps), start + 5); /* the first lost event */
+	CHECK_EQ("-", gaps_report(&m.gaps), 0); /* reported once */
 	CHECK_EQ("-", next(), 35);
 	CHECK_EQ("-", next(), 40);
 	CHECK_EQ("-", next(), 0);
 	CHECK_EQ("-", merge_lost(&m), 12);
-	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps), 0);
 
 	/* A second gap. */
 	unit_record(&s, &s.chunks[1], start + 50, 70, NULL, 0);
 	unit_recycle(&s, &s.chunks[1]);
 	unit_record(&s, &s.chunks[1], start + 60, 70, NULL, 0);
 	CHECK_EQ("-", next(), 60);
-	CHECK_EQ("-", merge_gap(&m), start + 50);
+	CHECK_EQ("-", gaps_report(&m.gaps), start + 50);
 	CHECK_EQ("-", merge_lost(&m), 13);
 }
 
@@ -185,7 +185,7 @@ TEST(overwritten_in_hand)
 	unit_recycle(&s, &s.chunks[0]);
 	CHECK("-", !merge_read(&m, chunk, NULL, 0));
 	CHECK_EQ("-", next(), 20);
-	CHECK_EQ("-", merge_gap(&m), start + 10);
+	CHECK_EQ("-", gaps_report(&m.gaps), start + 10);
 	CHECK_EQ("-", merge_lost(&m), 1);
 }
 
@@ -199,7 +199,7 @@ TEST(reset)
 	merge_reset(&m, anchor_now(s.clock_kind));
 	CHECK("-", merge_empty(&m));
 	CHECK_EQ("-", next(), 0);
-	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps), 0);
 	CHECK_EQ("-", merge_lost(&m), 0);
 	unit_record(&s, &s.chunks[1], start + 100, 70, NULL, 0);
 	unit_record(&s, &s.chunks[2], start + 90, 70, NULL, 0);
@@ -271,7 +271,7 @@ TEST(to_come)
 		CHECK_EQ("READ-14", next(), 20 + i);
 		CHECK_EQ("-", next(), now - start);
 		CHECK_EQ("-", merge_lost(&m), i + 1);
-		CHECK_OP("-", merge_gap(&m), <=, now);
+		CHECK_OP("-", gaps_report(&m.gaps), <=, now);
 		CHECK_EQ("-", next(), 0);
 		CHECK("-", merge_empty(&m));
 	}
@@ -293,10 +293,10 @@ static void check_held_up(void)
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
 	CHECK_EQ("-", next(), 5);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
-	while (merge_next(&m, &chunk) == MERGE_HELD_UP && unit_now() - before < 20 * MERGE_PATIENCE_NS)
+	while (merge_next(&m, &chunk) == MERGE_HELD_UP && unit_now() - before < 20 * HELD_UP_PATIENCE_NS)
 		unit_sleep_ms(5);
-	CHECK("-", unit_now() - before >= MERGE_PATIENCE_NS);
-	CHECK_OP("-", unit_now() - before, <, 10 * MERGE_PATIENCE_NS * (int64_t)test_slow());
+	CHECK("-", unit_now() - before >= HELD_UP_PATIENCE_NS);
+	CHECK_OP("-", unit_now() - before, <, 10 * HELD_UP_PATIENCE_NS * (int64_t)test_slow());
 	/* The wait has a limit. */
 	CHECK_EQ("-", next(), 10);
 	CHECK_EQ("-", next(), 20);
@@ -406,7 +406,7 @@ TEST(pause_is_no_wait)
 	s.seats[2].busy = 1;
 	CHECK_EQ("-", next(), 5);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
-	unit_sleep_ms(3 * MERGE_PATIENCE_NS / 1000000);
+	unit_sleep_ms(3 * HELD_UP_PATIENCE_NS / 1000000);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_HELD_UP);
 	unit_record(&s, &s.chunks[0], start + 15, 70, NULL, 0);
 	s.seats[2].busy = 0;
@@ -422,12 +422,12 @@ static int64_t kept_back_by(uint32_t ref, bool hurry)
 
 	begin();
 	put_three();
-	m.hurry = hurry;
+	m.held_up.hurry = hurry;
 	s.seats[2].ref = ref;
 	s.seats[2].busy = 1;
 	begun = unit_now();
 	CHECK_EQ("-", next(), 5);
-	while (next() != 10 && unit_now() - begun < 20 * MERGE_PATIENCE_NS)
+	while (next() != 10 && unit_now() - begun < 20 * HELD_UP_PATIENCE_NS)
 		unit_sleep_ms(1);
 	CHECK_EQ("-", next(), 20);
 	return unit_now() - begun;
@@ -452,12 +452,12 @@ TEST(stopped_writer)
 	for (int i = 0; i < 5; i++) {
 		took = kept_back_by((uint32_t)pid, true);
 		shortest = took < shortest ? took : shortest;
-		CHECK_OP("-", took, >=, MERGE_STOPPED_NS / 2);
+		CHECK_OP("-", took, >=, HELD_UP_STOPPED_NS / 2);
 	}
-	CHECK_OP("-", shortest, <, MERGE_PATIENCE_NS);
-	CHECK_OP("-", kept_back_by((uint32_t)pid, false), >=, MERGE_PATIENCE_NS);
+	CHECK_OP("-", shortest, <, HELD_UP_PATIENCE_NS);
+	CHECK_OP("-", kept_back_by((uint32_t)pid, false), >=, HELD_UP_PATIENCE_NS);
 	MUST(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
-	CHECK_OP("READ-21", kept_back_by(unit_living_thread(), true), >=, MERGE_PATIENCE_NS);
+	CHECK_OP("READ-21", kept_back_by(unit_living_thread(), true), >=, HELD_UP_PATIENCE_NS);
 }
 
 TEST(nothing_but_a_busy_thread)
@@ -495,21 +495,21 @@ static void give_up(void)
 	s.chunks[0].gap_until = start + 12;
 	s.chunks[0].read = 2; /* as chunk_recycle() does */
 	CHECK_EQ("-", merge_lost(&m), 0);
-	while ((got = next()) == 0 && unit_now() - before < 20 * MERGE_PATIENCE_NS) {
-		CHECK_EQ("-", m.gap_from, 0);
+	while ((got = next()) == 0 && unit_now() - before < 20 * HELD_UP_PATIENCE_NS) {
+		CHECK_EQ("-", m.gaps.from, 0);
 		unit_sleep_ms(5);
 	}
-	CHECK_OP("-", unit_now() - before, >=, MERGE_PATIENCE_NS);
-	CHECK_OP("-", unit_now() - before, <, 10 * MERGE_PATIENCE_NS * (int64_t)test_slow());
+	CHECK_OP("-", unit_now() - before, >=, HELD_UP_PATIENCE_NS);
+	CHECK_OP("-", unit_now() - before, <, 10 * HELD_UP_PATIENCE_NS * (int64_t)test_slow());
 	/* As if the chunk had been overwritten: events older than its last one are dropped. */
 	CHECK_EQ("-", got, 20);
 	CHECK_EQ("-", merge_lost(&m), 3);
-	CHECK_EQ("-", merge_gap(&m), start + 10);
+	CHECK_EQ("-", gaps_report(&m.gaps), start + 10);
 	/* The gap is reported once. */
 	unit_record(&s, &s.chunks[2], start + 30, 70, NULL, 0);
 	CHECK_EQ("-", next(), 30);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
-	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps), 0);
 	CHECK_EQ("-", merge_lost(&m), 3);
 }
 
@@ -520,19 +520,19 @@ TEST(stopped_acquirer_is_killed)
 	give_up();
 	s.chunks[0].lock = unit_dead_thread();
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
-	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps), 0);
 	CHECK_EQ("-", merge_lost(&m), 3);
 	/* The chunk has room for more records. */
 	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
 	CHECK_EQ("-", next(), 40);
-	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps), 0);
 	CHECK_EQ("-", merge_lost(&m), 3);
 	/* A later loss in the chunk is reported separately. */
 	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
 	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 60, 70, NULL, 0);
 	CHECK_EQ("-", next(), 60);
-	CHECK_EQ("-", merge_gap(&m), start + 50);
+	CHECK_EQ("-", gaps_report(&m.gaps), start + 50);
 	CHECK_EQ("-", merge_lost(&m), 4);
 }
 
@@ -545,7 +545,7 @@ TEST(stopped_acquirer_goes_on)
 	CHECK_EQ("-", merge_lost(&m), 3);
 	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
 	CHECK_EQ("-", next(), 40);
-	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps), 0);
 	CHECK_EQ("-", merge_lost(&m), 3);
 }
 
@@ -560,7 +560,7 @@ TEST(stopped_acquirer_goes_far)
 	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
 	CHECK_EQ("-", next(), 50);
-	CHECK_NE("-", merge_gap(&m), 0);
+	CHECK_NE("-", gaps_report(&m.gaps), 0);
 	CHECK_EQ("-", merge_lost(&m), 4);
 }
 
@@ -585,7 +585,7 @@ TEST(times)
 			unit_sleep_ms(1);
 		if (i < 4)
 			continue;
-		ns = merge_time(&m, ticks[i - 4]);
+		ns = times_convert(&m.times, ticks[i - 4]);
 		/* Increasing ticks give increasing times, whatever anchors are added in between. */
 		if (ns < last)
 			TEST_FAIL("-", "number %d: %lld after %lld", i - 4, (long long)ns, (long long)last);
@@ -594,25 +594,25 @@ TEST(times)
 			worst = llabs(ns - real[i - 4]);
 	}
 	CHECK_OP("-", worst, <, 500000ll * test_slow());
-	CHECK("-", merge_time(&m, creation.ticks) <= merge_time(&m, ticks[0]));
-	CHECK("-", llabs(merge_time(&m, creation.ticks) - creation.monotonic) <= 1000);
+	CHECK("-", times_convert(&m.times, creation.ticks) <= times_convert(&m.times, ticks[0]));
+	CHECK("-", llabs(times_convert(&m.times, creation.ticks) - creation.monotonic) <= 1000);
 }
 
 /* Checks that times stay monotonic when newer anchors change the conversion. */
 static void check_moved(uint64_t first, uint64_t second, int64_t by)
 {
-	int64_t reported = merge_time(&m, first), then;
+	int64_t reported = times_convert(&m.times, first), then;
 	uint32_t chunk;
 
 	/* As if the clock had been slewed since the creation. */
-	m.creation.monotonic -= by;
-	for (int i = 0; i < MERGE_ANCHORS; i++)
+	m.times.creation.monotonic -= by;
+	for (int i = 0; i < TIMES_ANCHORS; i++)
 		merge_next(&m, &chunk);
-	then = merge_time(&m, second);
+	then = times_convert(&m.times, second);
 	CHECK_OP("-", then, >=, reported);
-	CHECK_OP("-", merge_time(&m, second + 1000), >=, then);
+	CHECK_OP("-", times_convert(&m.times, second + 1000), >=, then);
 	/* Ticks before the last reported event are still converted to an earlier time. */
-	CHECK_OP("-", merge_time(&m, creation.ticks), <=, reported);
+	CHECK_OP("-", times_convert(&m.times, creation.ticks), <=, reported);
 }
 
 /* Events are held up by a writer while the reader looks more often than there are anchors. */
@@ -623,7 +623,7 @@ TEST(times_after_waiting)
 
 	begin();
 	merge_next(&m, &chunk);
-	ticks = m.anchor[1].ticks - 1000;
+	ticks = m.times.anchor[1].ticks - 1000;
 	check_moved(ticks, ticks + 1, 1000000);
 }
 
@@ -635,7 +635,7 @@ TEST(times_of_now)
 
 	begin();
 	merge_next(&m, &chunk);
-	m.slope[1] *= 2;
+	m.times.slope[1] *= 2;
 	unit_sleep_ms(1);
 	ticks = ticks_read(s.clock_kind);
 	check_moved(ticks, ticks + 1, 0);
@@ -672,7 +672,7 @@ TEST(resumed)
 			CHECK_EQ("-", t, i);
 		}
 		CHECK_EQ("-", next(), 0);
-		CHECK("-", merge_empty(&m) && merge_gap(&m) == 0 && merge_lost(&m) == 0);
+		CHECK("-", merge_empty(&m) && gaps_report(&m.gaps) == 0 && merge_lost(&m) == 0);
 		merge_free(&m);
 	}
 }
@@ -685,13 +685,13 @@ TEST(resumed_behind_a_gap)
 		unit_record(&s, &s.chunks[1], start + 5 + 10 * i, 70, NULL, 0); /* 5 15 25 35 */
 	merge_resume(&m, start + 2, start + 20, 0);
 	CHECK_EQ("-", next(), 25);
-	CHECK_EQ("-", m.dropped, 2);
-	CHECK_EQ("-", merge_gap(&m), start + 2);
+	CHECK_EQ("-", m.gaps.dropped, 2);
+	CHECK_EQ("-", gaps_report(&m.gaps), start + 2);
 	CHECK_EQ("-", next(), 35);
-	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps), 0);
 	CHECK_EQ("-", merge_lost(&m), 2);
 	merge_resume(&m, 0, 0, start + 100);
-	CHECK_EQ("-", m.unsure_until, start + 100);
+	CHECK_EQ("-", m.gaps.unsure_until, start + 100);
 }
 
 static void another_reader(void)
@@ -715,13 +715,13 @@ TEST(resumed_after_overwriting)
 	unit_record(&s, c, start + 30, 70, NULL, 0);
 	another_reader();
 	CHECK_EQ("-", next(), 30);
-	CHECK_EQ("-", merge_gap(&m), start + 20);
+	CHECK_EQ("-", gaps_report(&m.gaps), start + 20);
 	CHECK_EQ("-", next(), 0);
 	/* Without a log, the gap is acknowledged to the writers at once. */
 	CHECK_EQ("-", c->seen, c->first);
 	another_reader();
 	CHECK_EQ("-", next(), 0);
-	CHECK_EQ("-", merge_gap(&m), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps), 0);
 }
 
 /* With a log, the gap is not acknowledged until it is stored where it outlives the reader. */
@@ -737,10 +737,10 @@ TEST(gap_is_kept)
 	CHECK_EQ("-", unit_recycle(&s, c), 1);
 	unit_record(&s, c, start + 30, 70, NULL, 0);
 	CHECK_EQ("-", next(), 30);
-	CHECK_EQ("-", m.gap_from, start + 10);
-	CHECK("-", c->seen != c->first && m.unacknowledged);
+	CHECK_EQ("-", m.gaps.from, start + 10);
+	CHECK("-", c->seen != c->first && m.gaps.unacknowledged);
 	merge_acknowledge(&m);
-	CHECK("-", c->seen == c->first && !m.unacknowledged);
+	CHECK("-", c->seen == c->first && !m.gaps.unacknowledged);
 	s.log = NULL;
 }
 
@@ -783,10 +783,10 @@ TEST(limits)
 	/* After a loss the limit is unknown. */
 	unit_record(&s, &s.chunks[3], start + 50, 70, NULL, 0);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_RECORD);
-	m.gap_from = start + 1;
+	m.gaps.from = start + 1;
 	CHECK_EQ("-", merge_limit(&m), 0);
-	m.gap_from = 0;
-	m.unsure_until = start + 1;
+	m.gaps.from = 0;
+	m.gaps.unsure_until = start + 1;
 	CHECK_EQ("-", merge_limit(&m), 0);
 }
 

@@ -1,0 +1,42 @@
+/*
+ * times.h - ticks of records to ns of CLOCK_MONOTONIC
+ *
+ * Each look of the reader adds an anchor (base/ticks.h); the latest ones are in a ring. Ticks between two anchors are
+ * on the line between them, later ones on the last line. Earlier ones are on the line from the stream's creation to
+ * the ring's first anchor.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef READ_TIMES_H
+#define READ_TIMES_H
+
+#include <stdbool.h>
+
+#include "base/ticks.h"
+
+#define TIMES_ANCHORS 64
+
+struct times {
+	/* The line of the last converted ticks: it applies from begin to before end. */
+	struct {
+		uint64_t begin, end;
+		struct anchor anchor;
+		double slope;
+	} line;
+	/* The newest time reported. The lines change, but later ticks never get an earlier time. */
+	struct anchor reported;
+	struct anchor creation;
+	uint32_t anchors; /* so far; the newest is anchor[(anchors - 1) % TIMES_ANCHORS] */
+	struct anchor anchor[TIMES_ANCHORS];
+	double slope[TIMES_ANCHORS]; /* from anchor i to the next */
+};
+
+/* Begins with the anchor of the stream's creation. */
+void times_start(struct times *t, struct anchor creation);
+void times_add(struct times *t, struct anchor now);
+/* Returns ns of CLOCK_MONOTONIC, for a report. Rising ticks give times that do not fall. */
+int64_t times_convert(struct times *t, uint64_t ticks);
+/* Returns whether the ticks are more than ns after the newest anchor. */
+bool times_after(const struct times *t, uint64_t ticks, int64_t ns);
+
+#endif
