@@ -79,7 +79,7 @@ struct sys_fd_path sys_fd_path(int fd)
 	struct sys_fd_path path;
 	struct text t = text_into(path.text, sizeof path.text);
 
-	text_add(&t, "/proc/self/fd/");
+	text_add(&t, "/proc/thread-self/fd/");
 	text_add_number(&t, (uint64_t)fd);
 	return path;
 }

@@ -39,7 +39,10 @@ static inline bool sys_same_file(const struct sys_stat *a, const struct sys_stat
 }
 
 int sys_open(int dir, const char *path, int flags, unsigned mode);
-/* Returns the name that an open descriptor has in /proc: a link to its file, whatever has the file's own name by now. */
+/*
+ * Returns the name that an open descriptor of this thread has in /proc: a link to its file, whatever has the file's own
+ * name by now. A thread may have a descriptor table of its own (sys_own_descriptors()), which /proc/self does not show.
+ */
 struct sys_fd_path {
 	char text[40];
 };
