@@ -284,9 +284,19 @@ int sys_unlink(int dir, const char *name)
 	return (int)CALL(SYS_unlinkat, dir, name, 0);
 }
 
+int sys_remove_directory(int dir, const char *name)
+{
+	return (int)CALL(SYS_unlinkat, dir, name, AT_REMOVEDIR);
+}
+
 int sys_rename(int dir, const char *from, const char *to)
 {
 	return (int)CALL(SYS_renameat2, dir, from, dir, to, RENAME_NOREPLACE);
+}
+
+int sys_exchange(int dir, const char *one, const char *other)
+{
+	return (int)CALL(SYS_renameat2, dir, one, dir, other, RENAME_EXCHANGE);
 }
 
 bool sys_size_allowed(uint64_t size)

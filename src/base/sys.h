@@ -80,8 +80,11 @@ int sys_mkdir(int dir, const char *name, unsigned mode);
 int sys_set_mode(int fd, unsigned mode);
 int sys_set_mode_path(const char *path, unsigned mode);
 int sys_unlink(int dir, const char *name);
+int sys_remove_directory(int dir, const char *name);
 /* Returns -EEXIST if the new name exists. */
 int sys_rename(int dir, const char *from, const char *to);
+/* Exchanges two names in one step. Follows no link. */
+int sys_exchange(int dir, const char *one, const char *other);
 /* Returns false if writing to a file up to this size would cause a SIGXFSZ for the application (H13). */
 bool sys_size_allowed(uint64_t size);
 /* Sets the file's size and allocates all of its space, or fails. */

@@ -109,7 +109,7 @@ static void look(struct later *l, const struct registry *r)
 	void *memory;
 
 	for (unsigned i = 0; i < MOVED_MAX; i++)
-		note(l, &r->header->moved[i]);
+		note(l, &registry_moved(r)[i]);
 	if (l->page)
 		note(l, &l->page->moved);
 	if (!l->count)

@@ -25,7 +25,7 @@ struct recovery {
 	const struct recover_own *own;
 	/* Deadlines in CPU time and CLOCK_MONOTONIC. What remains then is left to the next recovery. */
 	int64_t until, until_time;
-	int unasked; /* entries that may be skipped before the clocks are read */
+	int unasked;  /* entries that may be skipped before the clocks are read */
 	bool streams; /* this pass handles streams only; else all other files */
 };
 

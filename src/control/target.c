@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/atomic.h"
 #include "base/sys.h"
@@ -196,47 +197,98 @@ struct former {
 	char page[FILE_NAME_SIZE];
 	const char *directory; /* of the process's present page */
 	uint64_t at;           /* address of the former page in the process; 0: not mapped */
+	uint32_t user;         /* the number in the name of its directory */
 };
 
 static void look_for_former(const char *line, void *arg)
 {
 	struct former *f = arg;
 	const char *slash = strrchr(line, '/'), *rights = strchr(line, ' ');
-	size_t length = strlen(f->directory);
+	size_t length = strlen(f->directory), first = strlen("/" FILE_DIRECTORY);
+	const char *in = strstr(line, "/" FILE_DIRECTORY);
 
 	if (slash && rights && strncmp(rights, " rw-s ", 6) == 0 && strcmp(slash + 1, f->page) == 0 &&
-	    strstr(line, "/" FILE_DIRECTORY) &&
-	    ((size_t)(slash - line) < length || strncmp(slash - length, f->directory, length) != 0))
+	    in && in < slash &&
+	    ((size_t)(slash - line) < length || strncmp(slash - length, f->directory, length) != 0)) {
 		f->at = text_hex(line);
+		f->user = (uint32_t)text_number(in + first);
+	}
 }
 
 /*
- * Makes a process that has become another user check its user at the next trace point. Until a check, such a process
- * uses the page that it had as its former user. This function changes, in the process's memory, the word of that page
- * that trace points load. A controller that may use ptrace() on the process may do so, without attaching to it, and
- * writes only what the process itself could write.
+ * Wakes by the page's file. What the process maps says only in which user's directory to look. The file is opened with
+ * that user's rights, and it must be a page of this process that somebody holds. So a process that maps something else
+ * under such a name, or executes a program with more rights meanwhile, makes root write nowhere else.
  */
-static void wake_former(const struct target *t)
+static void wake_by_file(const struct target *t, struct former *f)
 {
-	struct former f = { .directory = strrchr(t->shm_dir.path, '/'), .at = 0 };
-	union page_sum sum;
+	struct fs_credentials fs_credentials;
+	struct procpage *page;
+	struct shm_dir former;
+	int dir;
+
+	if (proc_each_map(t->number, look_for_former, f) < 0 || !f->at)
+		return;
+	former = shm_dir_beside(&t->shm_dir, f->user);
+	if (former.error < 0)
+		return;
+	fs_credentials_use(&fs_credentials, former.owner, former.group);
+	dir = file_directory(&former, false);
+	if (dir >= 0 && procpage_look(dir, &former, t->ident, &page) == 0) {
+		fetch_and(&page->sum.vacant, ~PAGE_LOOK);
+		procpage_look_again(page);
+		procpage_close(page);
+	}
+	if (dir >= 0)
+		sys_close(dir);
+	fs_credentials_restore(&fs_credentials);
+}
+
+/*
+ * Wakes by the process's memory, for a controller that has no right to the former user's files but could use ptrace()
+ * on the process. The memory is opened before the mappings are read: each descriptor stays with the memory that it was
+ * opened for, so if the process executes a file in between, the address is of the new memory and the old memory has
+ * gone. The page must say that it is this process's, and only the word that trace points load is written. A program
+ * that has the rights of its file does not do this: it would use these rights for any user.
+ */
+static void wake_by_memory(const struct target *t, struct former *f)
+{
+	const size_t at = offsetof(struct procpage, sum), head = at + sizeof(union page_sum);
+	struct procpage *page;
 	int fd;
 
-	if (load_relaxed(&t->page->image))
-		return;
-	file_name_once(f.page, "page", t->ident);
-	if (proc_each_map(t->number, look_for_former, &f) < 0 || !f.at)
+	if (getauxval(AT_SECURE))
 		return;
 	fd = proc_memory(t->number);
 	if (fd < 0)
 		return;
-	f.at += offsetof(struct procpage, sum);
-	if (sys_read_at(fd, &sum, sizeof sum, f.at) == (long)sizeof sum) {
-		sum.vacant &= ~PAGE_LOOK;
-		sum.generation++;
-		sys_write_at(fd, &sum, sizeof sum, f.at);
+	page = sys_map(PAGE_SIZE_BYTES, -1, 1);
+	if (page && proc_each_map(t->number, look_for_former, f) == 0 && f->at &&
+	    sys_read_at(fd, page, head, f->at) == (long)head && procpage_is(page, t->ident)) {
+		page->sum.vacant &= ~PAGE_LOOK;
+		page->sum.generation++;
+		sys_write_at(fd, &page->sum, sizeof page->sum, f->at + at);
 	}
+	if (page)
+		sys_unmap(page, PAGE_SIZE_BYTES);
 	sys_close(fd);
+}
+
+/*
+ * Makes a process that has become another user check its user at the next trace point. Until a check, such a process
+ * uses the page that it had as its former user. This function changes the word of that page that trace points load.
+ */
+static void wake_former(const struct target *t)
+{
+	struct former f = { .directory = strrchr(t->shm_dir.path, '/'), .at = 0 };
+
+	if (load_relaxed(&t->page->image))
+		return;
+	file_name_once(f.page, "page", t->ident);
+	if (sys_geteuid() == 0)
+		wake_by_file(t, &f);
+	else
+		wake_by_memory(t, &f);
 }
 
 static int open_other(struct target *t, const struct proc *proc)
@@ -357,6 +409,8 @@ trace_event_id_t target_event_id(struct target *t, const char *name)
 	trace_event_id_t id;
 	struct fs_credentials fs_credentials;
 
+	if (t->self)
+		return self_event_id(name);
 	fs_credentials_use(&fs_credentials, t->shm_dir.owner, t->shm_dir.group);
 	id = registry_id(t->names, name, procpage_names_limit(t->page));
 	fs_credentials_restore(&fs_credentials);

@@ -212,14 +212,11 @@ static int mend_directory(int parent, const char *name, const struct shm_dir *sh
 	return r;
 }
 
-int file_directory(const struct shm_dir *shm_dir, bool create)
+static int open_directory(int parent, const char *name, const struct shm_dir *shm_dir, bool create)
 {
-	const char *name;
 	struct sys_stat st;
-	int parent = open_parent(shm_dir->path, &name), fd, r;
+	int fd, r;
 
-	if (parent < 0)
-		return parent == -ELOOP || parent == -ENOTDIR ? -EACCES : parent;
 	for (int try = 0;; try++) {
 		fd = sys_open(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 		if (fd == -EACCES && create && try < 2 && mend_directory(parent, name, shm_dir) == 0)
@@ -233,7 +230,6 @@ int file_directory(const struct shm_dir *shm_dir, bool create)
 		}
 		TEST_POINT("directory_made");
 	}
-	sys_close(parent);
 	if (fd == -ELOOP || fd == -ENOTDIR)
 		return -EACCES; /* the name is a link or a file */
 	if (fd < 0)
@@ -248,6 +244,85 @@ int file_directory(const struct shm_dir *shm_dir, bool create)
 		return r;
 	}
 	return fd;
+}
+
+/* Gets the owner of a name, and whether it is a directory. Follows no link. */
+static int owner_of(int parent, const char *name, uint32_t *owner, bool *directory)
+{
+	struct sys_stat st;
+	int fd = sys_open(parent, name, O_PATH | O_NOFOLLOW, 0), r;
+
+	if (fd < 0)
+		return fd;
+	r = sys_stat(fd, &st);
+	*owner = st.uid;
+	*directory = S_ISDIR(st.mode);
+	sys_close(fd);
+	return r;
+}
+
+/*
+ * Gives root's directory its name if another user's file, link or directory has that name. Anybody may make one, once,
+ * while there is none, and would keep root from tracing. It is not changed and gets a name that says what it is. The
+ * two names are exchanged in one step, so that the other user cannot take the name again in between.
+ *
+ * No other user has the right to do this in a sticky directory. Root does not do it in another process's root.
+ */
+static bool displace(int parent, const char *name, const struct shm_dir *shm_dir)
+{
+	char other[FILE_NAME_SIZE];
+	struct text t = text_into(other, sizeof other);
+	uint32_t owner;
+	uint64_t random;
+	bool directory, done;
+
+	if (shm_dir->owner != 0 || sys_geteuid() != 0 || shm_dir->guarded ||
+	    owner_of(parent, name, &owner, &directory) < 0 || owner == 0)
+		return false;
+	sys_random(&random, sizeof random);
+	text_add(&t, "foreign-");
+	text_add(&t, name);
+	text_add(&t, "-");
+	text_add_number(&t, random);
+	if (sys_mkdir(parent, other, DIRECTORY_MODE) < 0)
+		return false;
+	done = sys_exchange(parent, other, name) == 0;
+	/* Another process of root may have been faster: then this is its directory, and goes back. */
+	if (done && owner_of(parent, other, &owner, &directory) == 0 && owner == 0 && directory)
+		done = sys_exchange(parent, other, name) == 0;
+	/* Empty: the directory that was made here. A directory of another user stays, even an empty one. */
+	if (owner_of(parent, other, &owner, &directory) == 0 && owner == 0)
+		sys_remove_directory(parent, other);
+	return done;
+}
+
+int file_directory(const struct shm_dir *shm_dir, bool create)
+{
+	const char *name;
+	int parent = open_parent(shm_dir->path, &name), fd;
+
+	if (parent < 0)
+		return parent == -ELOOP || parent == -ENOTDIR ? -EACCES : parent;
+	fd = open_directory(parent, name, shm_dir, create);
+	if (fd == -EACCES && create && displace(parent, name, shm_dir))
+		fd = open_directory(parent, name, shm_dir, create);
+	sys_close(parent);
+	return fd;
+}
+
+struct shm_dir shm_dir_beside(const struct shm_dir *shm_dir, uint32_t outside)
+{
+	struct shm_dir p = shm_dir_other(shm_dir, 0, outside);
+	const char *name;
+	bool directory;
+	int parent = open_parent(p.path, &name);
+
+	p.error = parent;
+	if (parent >= 0) {
+		p.error = owner_of(parent, name, &p.owner, &directory);
+		sys_close(parent);
+	}
+	return p;
 }
 
 /* The kernel's format. */
@@ -315,12 +390,17 @@ static int reserve(int fd, uint64_t size)
 }
 
 /* Opens a file without waiting, even if a queue has been put there. */
+static int open_with(int dir, const char *name, int flags)
+{
+	int fd = sys_open(dir, name, O_NOFOLLOW | O_NONBLOCK | flags, FILE_MODE);
+
+	/* A link, a queue, a directory, or a device. */
+	return fd == -ELOOP || fd == -ENXIO || fd == -EISDIR || fd == -ENODEV ? -EACCES : fd;
+}
+
 static int open_file(int dir, const char *name, int flags)
 {
-	int fd = sys_open(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | flags, FILE_MODE);
-
-		/* A link, a queue, a directory, or a device. */
-	return fd == -ELOOP || fd == -ENXIO || fd == -EISDIR || fd == -ENODEV ? -EACCES : fd;
+	return open_with(dir, name, O_RDWR | flags);
 }
 
 /*
@@ -329,7 +409,8 @@ static int open_file(int dir, const char *name, int flags)
  */
 static int hold_file(int dir, const char *name, const struct sys_stat *st, enum lock_kind lock, struct hold *hold)
 {
-	int fd = open_file(dir, name, 0), r;
+	/* The hold is a mapping. If children inherit it, they must not be able to make it writable (H20). */
+	int fd = open_with(dir, name, lock == LOCK_SHARED ? O_RDONLY : O_RDWR), r;
 	struct sys_stat again;
 
 	if (fd < 0)
@@ -524,7 +605,8 @@ int file_open_reading(int dir, const struct shm_dir *shm_dir, const char *name)
 	return r;
 }
 
-int file_map_reading(int dir, const struct shm_dir *shm_dir, const char *name, size_t size, void **map)
+int file_map_reading(int dir, const struct shm_dir *shm_dir, const char *name, uint64_t inode, size_t size,
+                     void **map)
 {
 	int fd = sys_open(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0), r;
 	struct sys_stat st;
@@ -532,8 +614,10 @@ int file_map_reading(int dir, const struct shm_dir *shm_dir, const char *name, s
 	if (fd < 0)
 		return fd;
 	r = sys_stat(fd, &st);
-	if (r == 0 && (!private_file(&st, shm_dir->owner) || st.size < size))
+	if (r == 0 && (!private_file(&st, shm_dir->owner) || (!inode && st.size < size)))
 		r = -EACCES;
+	if (r == 0 && inode && st.inode != inode)
+		r = -ESTALE;
 	*map = r < 0 ? NULL : sys_map(size, fd, 0);
 	sys_close(fd);
 	return *map ? 0 : r < 0 ? r : -ENOMEM;

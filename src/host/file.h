@@ -52,6 +52,8 @@ struct shm_dir shm_dir_of(const struct proc *proc);
 
 /* Returns another user's directory beside shm_dir, for reading. outside: the user id in the directory's name. */
 struct shm_dir shm_dir_other(const struct shm_dir *shm_dir, uint32_t owner, uint32_t outside);
+/* Does the same with the owner that the directory has. Sets error if there is none. */
+struct shm_dir shm_dir_beside(const struct shm_dir *shm_dir, uint32_t outside);
 
 void file_name(char name[FILE_NAME_SIZE], const char *kind, struct ident id, uint32_t number);
 /* Like file_name(), for files of which a process has only one: the number is id.pidns. */
@@ -66,9 +68,9 @@ bool file_name_parse(const char *name, char kind[16], struct ident *id, uint32_t
 bool file_is_want(int r);
 
 /*
- * Opens the directory, and creates it if it is missing and create is true. Returns a descriptor, or -ENOENT (no
- * /dev/shm, or not created), -EACCES (the directory is not the user's, others may enter it, or its name is a link),
- * or another error of the system.
+ * Opens the directory, and creates it if it is missing and create is true. For root, create also renames what another
+ * user has put in its place. Returns a descriptor, or -ENOENT (no /dev/shm, or not created), -EACCES (the directory is
+ * not the user's, others may enter it, or its name is a link), or another error of the system.
  */
 int file_directory(const struct shm_dir *shm_dir, bool create);
 
@@ -106,8 +108,13 @@ int file_map(int dir, const struct shm_dir *shm_dir, const char *name, size_t at
  * number.
  */
 int file_open_reading(int dir, const struct shm_dir *shm_dir, const char *name);
-/* Maps the first size bytes of a file that only its owner can access, for reading only. */
-int file_map_reading(int dir, const struct shm_dir *shm_dir, const char *name, size_t size, void **map);
+/*
+ * Maps the first size bytes of a file that only its owner can access, for reading only: no process that has just this
+ * mapping can make it writable. inode 0: the file must have these bytes. Else it must be the file with this inode, and
+ * may be shorter; returns -ESTALE otherwise.
+ */
+int file_map_reading(int dir, const struct shm_dir *shm_dir, const char *name, uint64_t inode, size_t size,
+                     void **map);
 /* Takes a shared lock on the file, if the name still belongs to the file with this inode. */
 int file_hold(int dir, const char *name, uint64_t inode, struct hold *hold);
 /* Unmaps a mapping made by file_create() or file_map(). */

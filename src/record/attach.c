@@ -87,7 +87,7 @@ static struct attached *map(struct self *self, int slot, const struct page_entry
 
 	if (!a)
 		return NULL;
-	kept = self_take_kept(process, entry, &a->stream);
+	kept = self_take_kept(process, entry, a);
 	if (kept == 0)
 		r = 0;
 	dir = kept == -ENOENT ? file_directory(&process->shm_dir, false) : -1;
@@ -104,9 +104,10 @@ static struct attached *map(struct self *self, int slot, const struct page_entry
 	}
 	a->entry = *entry;
 	if (kept == 0) {
-		a->foreign = true;
+		a->foreign = a->user != process->shm_dir.owner;
 		self_mapped_for_children(a->stream.header, a);
 	} else {
+		a->user = process->shm_dir.owner;
 		self_mapped(process->ident.pid, a->stream.header, a->stream.size);
 	}
 	TEST_POINT("attach_mapped");
@@ -134,16 +135,6 @@ static void unmap_all(struct attached *a)
 	}
 }
 
-/* Leaves a stream to unmap_retired(), which the next thread calls that finds no other thread inside. */
-static void retire(struct self *self, struct attached *a)
-{
-	if (!a)
-		return;
-	a->next = load_relaxed(&self->retired);
-	while (!cas(&self->retired, &a->next, a))
-		;
-}
-
 /*
  * Unmaps all retired streams, if no other thread stays inside for more than this many steps. Returns false otherwise.
  * The calling thread may itself be inside, if it uses none of these streams.
@@ -161,7 +152,7 @@ static bool unmap_retired(struct self *self, int steps)
 	while (a) {
 		struct attached *next = a->next;
 
-		retire(self, a);
+		self_retire(self, a);
 		a = next;
 	}
 	return false;
@@ -179,7 +170,7 @@ static void let_go(struct self *self, struct procpage *page, int slot, struct at
 		return;
 	fetch_add(&page->sum.generation, 1);
 	TEST_POINT("letgo_taken");
-	retire(self, a);
+	self_retire(self, a);
 }
 
 struct attached *attach_slot(struct self *self, struct procpage *page, int i)
@@ -379,8 +370,9 @@ void attach_ahead(void)
 	if (load_relaxed(&self->ahead) == generation || process->shm_dir.owner != sys_geteuid())
 		return;
 	signals = sys_signals_block();
-	t = thread_self;
-	if (!t || !t->page_generation) {
+	/* If a handler has just forked this process, the child's memory is wiped: it begins at its first trace point. */
+	t = self_peek() ? thread_self : NULL;
+	if (self_peek() && (!t || !t->page_generation)) {
 		rseq_prepare();
 		t = self_thread(self);
 	}
@@ -482,7 +474,8 @@ void attach_detach(struct self *self, int slot)
 	 * seen inside, or it will see the new generation, which was written before, and not use its old writer. A
 	 * thread that was inside may have mapped the stream once more, so look again.
 	 */
-	retire(self, a);
+	if (a)
+		self_retire(self, a);
 	if (unmap_retired(self, DETACH_STEPS)) {
 		a = exchange(&self->attached[slot], NULL);
 		if (a)

@@ -163,20 +163,21 @@ static void replace_in_child(uint32_t pid)
 	}
 }
 
-int self_take_kept(const struct process *process, const struct page_entry *entry, struct stream *s)
+int self_take_kept(const struct process *process, const struct page_entry *entry, struct attached *a)
 {
 	for (unsigned i = 0; i < load_relaxed(&mappings); i++) {
 		struct mapping *m = &mapping[i];
-		const struct attached *a = load_relaxed(&m->pid) == process->ident.pid
+		const struct attached *of = load_relaxed(&m->pid) == process->ident.pid
 		                           ? load_acquire(&m->for_children) /* PAIR(mapping) */
 		                           : NULL;
 		uint32_t kept = KEPT;
 
-		if (!a || !page_entry_same(&a->entry, entry))
+		if (!of || !page_entry_same(&of->entry, entry))
 			continue;
 		if (!cas(&m->kept, &kept, TAKEN)) /* PAIR(mapping) */
 			return -EBUSY;
-		stream_again(&a->stream, m->at, process->ident.pidns, s);
+		stream_again(&of->stream, m->at, process->ident.pidns, &a->stream);
+		a->user = of->user;
 		return 0;
 	}
 	return -ENOENT;
@@ -202,7 +203,9 @@ static void drop_kept(const struct process *process)
 
 /*
  * The registry of a process. Not in memory that is wiped, because ids in the child's variables mean the same as in the
- * parent. After publication only move_names() changes it.
+ * parent. After publication only move_names() and publish_names() change it. A forked child can only read it
+ * (registry_protect()), because it may become another user. So signals are blocked while the process writes there: a
+ * handler might fork, and the child would go on writing.
  */
 struct process_names {
 	struct registry registry;
@@ -218,6 +221,44 @@ static bool same_names(const struct registry *r, const struct process *process, 
 	return ident_same(r->id, id) && r->shm_dir.owner == process->shm_dir.owner;
 }
 
+/* The page of a registry that has the notes of processes whose names have moved. */
+#define NOTES_PAGE   4096u
+#define NOTES_OFFSET (offsetof(struct registry_header, moved) & ~(size_t)(NOTES_PAGE - 1))
+
+_Static_assert(offsetof(struct registry_header, moved) + sizeof(struct names_moved[MOVED_MAX]) <=
+               NOTES_OFFSET + NOTES_PAGE, "one page");
+
+/*
+ * Maps one page of the family's registry, for the note that move_names() leaves there. Without it the note is not made.
+ * The process may become another user and notice it late, so it does not map all of the names for writing.
+ */
+static void map_family_notes(int dir, struct process *process, const struct registry *family)
+{
+	struct file_mapped mapped;
+	char *map;
+
+	if (file_map(dir, &process->shm_dir, family->file, REGISTRY_NAMES_OFFSET, REGISTRY_NAMES_OFFSET, &mapped,
+	             NULL) < 0)
+		return;
+	if (mapped.inode != family->inode || sys_not_on_fork(mapped.map, REGISTRY_NAMES_OFFSET) < 0) {
+		file_unmap(mapped.map, REGISTRY_NAMES_OFFSET);
+		return;
+	}
+	map = mapped.map;
+	sys_unmap(map, NOTES_OFFSET);
+	sys_unmap(map + NOTES_OFFSET + NOTES_PAGE, REGISTRY_NAMES_OFFSET - NOTES_OFFSET - NOTES_PAGE);
+	process->family_moved = ((struct registry_header *)(void *)map)->moved;
+}
+
+static void unmap_family_notes(struct process *process)
+{
+	char *notes = (char *)process->family_moved;
+
+	if (notes)
+		sys_unmap(notes - offsetof(struct registry_header, moved) + NOTES_OFFSET, NOTES_PAGE);
+	process->family_moved = NULL;
+}
+
 /*
  * Makes a registry for a child that belongs to no family: it defines names for itself, and the names that it was born
  * with keep their ids. Done at once, because a controller may open further names.
@@ -226,18 +267,24 @@ static void copy_names(int dir, struct process *process)
 {
 	const struct process_names *names = load_acquire(&names_now); /* PAIR(registry) */
 	struct ident id = procpage_names(process->page);
-	struct registry copy;
+	struct registry copy, born;
 
-	if (!names || same_names(&names->registry, process, id))
+	if (!names)
 		return;
-	if (registry_open(dir, &process->shm_dir, id, &names->registry, &copy) < 0)
+	if (same_names(&names->registry, process, id)) {
+		if (names->pid != process->ident.pid)
+			map_family_notes(dir, process, &names->registry);
+		return;
+	}
+	born = registry_in_child(&names->registry);
+	if (registry_open(dir, &process->shm_dir, id, &born, &copy) < 0)
 		return;
 	process->names_hold = copy.hold;
 	TEST_POINT("names_copied");
 	/*
 	 * A controller that could not find the names that this process was born with has made a registry without them.
 	 */
-	registry_append(&copy, &names->registry);
+	registry_append(&copy, &born);
 	copy.hold.at = NULL;
 	registry_close(&copy);
 }
@@ -254,6 +301,7 @@ static void close_page(struct process *process)
 	if (process->page_seen)
 		sys_unmap((void *)(uintptr_t)process->page_seen, PAGE_SIZE_BYTES);
 	process->page_seen = NULL;
+	unmap_family_notes(process);
 	procpage_close(process->page);
 	lock_release(&process->page_hold);
 }
@@ -365,8 +413,7 @@ static int attach(struct self *self)
 	return 0;
 }
 
-static bool open_same_names(int dir, const struct process *process, const struct registry *names,
-                            struct registry *fresh)
+static bool open_same(int dir, const struct process *process, const struct registry *names, struct registry *fresh)
 {
 	if (registry_open(dir, &process->shm_dir, procpage_names(process->page), names, fresh) < 0)
 		return false;
@@ -377,47 +424,64 @@ static bool open_same_names(int dir, const struct process *process, const struct
 }
 
 /*
- * Copies the names to a registry of the new user, with the same ids, and moves it over the old one in memory, so that
- * every pointer to the old one leads to the new one. Returns false if the names stay as they are; the page must stay
- * then, too. Processes of one family that become the same user go on sharing a registry, unless the family has opened
- * more names since the first of them did.
+ * Opens the registry of the process's page and adds these names, with the same ids. If the page names that of the
+ * family, which has other names by now, the process gets a registry of its own. Returns false on failure.
+ */
+static bool open_same_names(int dir, const struct process *process, const struct registry *names,
+                            struct registry *fresh)
+{
+	if (open_same(dir, process, names, fresh))
+		return true;
+	if (ident_same(procpage_names(process->page), process->ident))
+		return false;
+	procpage_set_names(process->page, process->ident);
+	return open_same(dir, process, names, fresh);
+}
+
+/*
+ * Moves another registry over this process's in memory, so that every pointer to the old one leads to the new one.
+ * Closes the other one and returns false if that is not possible.
+ */
+static bool replace_names(int dir, struct process_names *names, struct registry *fresh)
+{
+	if (registry_protect(dir, fresh) == 0 && registry_move_over(&names->registry, fresh))
+		return true;
+	registry_close(fresh);
+	return false;
+}
+
+/*
+ * Copies the names to a registry of the new user, with the same ids. Returns false if the names stay as they are; the
+ * page must stay then, too. Processes of one family that become the same user go on sharing a registry, unless the
+ * family has opened more names since the first of them did.
  */
 static bool move_names(int dir, struct process *process, struct procpage *page_before)
 {
 	struct process_names *names = load_acquire(&names_now); /* PAIR(registry) */
+	bool own = names && names->pid == process->ident.pid;
 	uint32_t outside = proc_user_outside(process->shm_dir.owner);
-	struct registry fresh;
+	struct names_moved *moved = own ? names->registry.header->moved : process->family_moved;
+	struct registry fresh, before;
 	struct ident id;
 
 	if (!names || !names->registry.file[0])
 		return true;
-	if (!open_same_names(dir, process, &names->registry, &fresh)) {
-		if (ident_same(procpage_names(process->page), process->ident))
-			return false;
-		procpage_set_names(process->page, process->ident);
-		if (!open_same_names(dir, process, &names->registry, &fresh))
-			return false;
-	}
+	before = registry_in_child(&names->registry);
+	if (!open_same_names(dir, process, &before, &fresh))
+		return false;
 	/* Tell readers of the old names where the new ones are. */
 	id = procpage_names(process->page);
-	names_moved_tell(names->registry.header->moved, MOVED_MAX, &process->shm_dir, outside, id);
+	if (moved)
+		names_moved_tell(moved, MOVED_MAX, &process->shm_dir, outside, id);
 	names_moved_tell(&page_before->moved, 1, &process->shm_dir, outside, id);
-	if (names->pid != process->ident.pid) {
+	if (!own) {
 		/* The names in memory are still the parent's. The process opens its own when it needs them. */
 		process->names_hold = fresh.hold;
 		fresh.hold.at = NULL;
 		registry_close(&fresh);
 		return true;
 	}
-	if (sys_move_over(fresh.header, names->registry.header, REGISTRY_BYTES_MAX) < 0) {
-		registry_close(&fresh);
-		return false;
-	}
-	lock_release(&names->registry.hold);
-	fresh.header = names->registry.header;
-	names->registry = fresh;
-	lock_pass_on(&names->registry.hold);
-	return true;
+	return replace_names(dir, names, &fresh);
 }
 
 /* Puts the new user's page into the family of the old page. Returns 0. */
@@ -427,30 +491,50 @@ static int same_family(struct procpage *page, void *before)
 	return 0;
 }
 
-/* Enters the streams that the process records into in its new page, in the same slots as far as these are free. */
+void self_retire(struct self *self, struct attached *a)
+{
+	a->next = load_relaxed(&self->retired);
+	while (!cas(&self->retired, &a->next, a))
+		;
+}
+
+/*
+ * Enters the streams that the process records into in its new page, in the same slots as far as these are free. If the
+ * process has been this user before, it finds its former page, which may have some of the streams. A stream must not
+ * be in two slots: each event would be recorded twice.
+ */
 static void move_streams(struct self *self, const struct process *process, struct procpage *page)
 {
 	uint32_t ref = thread_ref_make((uint32_t)sys_gettid(), process->ident.pidns, page->pidns);
-	bool entered[PAGE_SLOTS];
+	struct attached *others = NULL, *a;
 
 	for (int i = 0; i < PAGE_SLOTS; i++) {
-		struct attached *a = load_acquire(&self->attached[i]); /* PAIR(attached) */
+		int there;
 
-		entered[i] = a && procpage_enter_slot(page, i, ref, &a->entry);
+		a = load_acquire(&self->attached[i]); /* PAIR(attached) */
 		if (!a)
 			continue;
-		a->foreign = true;
+		a->foreign = a->user != process->shm_dir.owner;
 		if (a->entry.inherit_from)
-			self_mapped_for_children(a->stream.header, a);
-	}
-	for (int i = 0; i < PAGE_SLOTS; i++) {
-		struct attached *a = entered[i] ? NULL : exchange(&self->attached[i], NULL);
-		int slot = a ? procpage_enter(page, ref, &a->entry) : -1;
-
-		if (slot < 0)
+			self_mapped_for_children(a->stream.header, a->foreign ? a : NULL);
+		there = procpage_find(page, &a->entry);
+		if (there == i || (there < 0 && procpage_enter_slot(page, i, ref, &a->entry)))
 			continue;
-		entered[slot] = true;
-		store_release(&self->attached[slot], a); /* PAIR(attached) */
+		if (cas(&self->attached[i], &a, NULL)) {
+			a->next = others;
+			others = a;
+		}
+	}
+	/* All of these are out of their slots before the first gets another one. */
+	while ((a = others)) {
+		struct attached *none = NULL;
+		int slot = procpage_find(page, &a->entry);
+
+		others = a->next;
+		if (slot < 0)
+			slot = procpage_enter(page, ref, &a->entry);
+		if (slot < 0 || !cas(&self->attached[slot], &none, a)) /* PAIR(attached) */
+			self_retire(self, a);
 	}
 }
 
@@ -460,7 +544,7 @@ static void move_streams(struct self *self, const struct process *process, struc
  * old ones. The streams that it records into go on, because their memory has nothing but the process's own events. If
  * the move is not possible now, everything stays as it is.
  */
-static void move(struct self *self, const struct process *old)
+static void move_now(struct self *self, const struct process *old)
 {
 	static uint32_t moving;
 	uint32_t nobody = 0;
@@ -488,6 +572,7 @@ static void move(struct self *self, const struct process *old)
 		close_page(process);
 		goto unmap;
 	}
+	unmap_family_notes(process);
 	move_streams(self, process, process->page);
 	/* A generation that no thread has seen. */
 	fetch_add(&process->page->sum.generation, load_relaxed(&old->page->sum.generation) + 16);
@@ -510,6 +595,15 @@ unmap:
 	sys_unmap(process, sizeof *process);
 end:
 	store_release(&moving, 0);
+}
+
+/* Does so with signals blocked: a handler might fork, and the child must not go on with it. */
+static void move(struct self *self, const struct process *old)
+{
+	uint64_t signals = sys_signals_block();
+
+	move_now(self, old);
+	sys_signals_restore(signals);
 }
 
 /* Returns whether an error may be temporary: a resource was exhausted, or the effective user may change again. */
@@ -552,6 +646,7 @@ struct self *self_get(bool retry, int *error)
 			return self;
 	}
 	*error = err;
+	store_relaxed(&self->failed_user, sys_geteuid());
 	store_relaxed(&self->failed, (uint32_t)err);
 	if (passing(err)) {
 		failures = load_relaxed(&self->failures);
@@ -743,13 +838,9 @@ static void before_fork(void)
 {
 	struct self *self = self_peek();
 	const struct process *process = self ? self_process(self) : NULL;
-	uint64_t signals;
 
-	if (!process || process->ident.pid != (uint32_t)sys_getpid() || process->shm_dir.owner == sys_geteuid())
-		return;
-	signals = sys_signals_block();
-	move(self, process);
-	sys_signals_restore(signals);
+	if (process && process->ident.pid == (uint32_t)sys_getpid() && process->shm_dir.owner != sys_geteuid())
+		move(self, process);
 }
 
 static void child_of_fork(void)
@@ -760,6 +851,19 @@ static void child_of_fork(void)
 }
 
 /*
+ * Returns whether to try again to attach, in a call that may take longer than a trace point: the process has, or is,
+ * another user than when that failed.
+ */
+static bool user_changed(void)
+{
+	struct self *self = load_acquire(&self_area); /* PAIR(area) */
+	uint32_t failed = self ? load_relaxed(&self->failed) : 0;
+
+	return (failed == EPERM && !has_more_rights()) ||
+	       (failed == EACCES && load_relaxed(&self->failed_user) != sys_geteuid());
+}
+
+/*
  * Opens the names of this process. Returns 0 or a negative error number. Forked children hold the registry as well, so
  * that its file stays for as long as the process or one of its descendants may need it. A controller of a child that
  * has not attached yet finds there the names that the child was born with, even if the parent has ended.
@@ -767,50 +871,73 @@ static void child_of_fork(void)
 static int open_names(struct process_names *names, const struct process_names *before)
 {
 	int error = 0, dir, r;
-	struct self *self = self_get(false, &error);
+	struct self *self = self_get(user_changed(), &error);
 	const struct process *process = self ? self_process(self) : NULL;
-	const struct registry *seed = before ? &before->registry : NULL;
+	struct registry born, *seed = NULL;
 	struct ident id;
 
+	if (before) {
+		born = registry_in_child(&before->registry);
+		seed = &born;
+	}
 	if (!process)
 		return registry_open_private(seed, &names->registry);
 	id = procpage_names(process->page);
 	dir = file_directory(&process->shm_dir, true);
 	if (dir < 0)
 		return dir;
-	if (seed && same_names(seed, process, id)) {
-		/*
-		 * Born into a family: all share its names. If the file is gone, only processes that have it mapped are
-		 * left.
-		 */
-		names->registry = *seed;
-		registry_hold(dir, &names->registry);
-		r = 0;
-	} else {
-		r = registry_open(dir, &process->shm_dir, id, seed, &names->registry);
-		if (r == 0 && seed)
-			registry_append(&names->registry, seed);
+	r = registry_open(dir, &process->shm_dir, id, seed, &names->registry);
+	/* A child born into a family shares its registry, and adds nothing unless somebody has removed the file. */
+	if (r == 0 && seed && (!same_names(seed, process, id) || seed->inode != names->registry.inode))
+		registry_append(&names->registry, seed);
+	if (r == 0) {
+		r = registry_protect(dir, &names->registry);
+		if (r < 0)
+			registry_close(&names->registry);
 	}
-	if (r == 0)
-		lock_pass_on(&names->registry.hold);
 	sys_close(dir);
 	return r;
+}
+
+/*
+ * Copies names that the process has opened before it could attach to the registry of its page, where others find them.
+ * It goes on with that registry. The caller has locked names_lock.
+ */
+static void publish_names(struct process_names *names)
+{
+	int error = 0, dir;
+	struct self *self = self_peek() || user_changed() ? self_get(true, &error) : NULL;
+	const struct process *process = self ? self_process(self) : NULL;
+	struct registry fresh;
+
+	if (!process || names->registry.file[0])
+		return;
+	dir = file_directory(&process->shm_dir, true);
+	if (dir < 0)
+		return;
+	if (open_same_names(dir, process, &names->registry, &fresh))
+		replace_names(dir, names, &fresh);
+	sys_close(dir);
 }
 
 struct registry *self_registry(void)
 {
 	uint32_t pid = (uint32_t)sys_getpid();
 	struct process_names *names = load_acquire(&names_now), *fresh; /* PAIR(registry) */
+	uint64_t signals;
 
-	if (names && names->pid == pid) {
+	if (names && names->pid == pid && names->registry.file[0]) {
 		int error;
 
-		if (names->registry.file[0] && names->registry.shm_dir.owner != sys_geteuid())
+		if (names->registry.shm_dir.owner != sys_geteuid())
 			self_get(false, &error); /* the names move along if the process has become another user */
 		return &names->registry;
 	}
+	signals = sys_signals_block();
 	pthread_mutex_lock(&names_lock);
 	names = names_now;
+	if (names && names->pid == pid)
+		publish_names(names);
 	if (!names || names->pid != pid) {
 		/*
 		 * pthread_atfork() belongs here: this code runs before every event with a name, never in a handler, and
@@ -835,6 +962,7 @@ struct registry *self_registry(void)
 		names = fresh;
 	}
 	pthread_mutex_unlock(&names_lock);
+	sys_signals_restore(signals);
 	return names ? &names->registry : NULL;
 }
 
@@ -881,12 +1009,23 @@ void self_leave(struct self *self)
 
 trace_event_id_t self_event_id(const char *name)
 {
+	uint64_t signals = sys_signals_block();
 	struct registry *r = self_registry();
 	struct self *self = self_peek();
 	uint32_t limit = self ? procpage_names_limit(self_process(self)->page) : TRACE_USER_EVENT_MAX - 1;
-	trace_event_id_t id = r ? registry_id(r, name, limit) : POSIX_TRACE_UNNAMED_USEREVENT;
-	uint32_t known = load_relaxed(&self_names), names = id - POSIX_TRACE_UNNAMED_USEREVENT;
+	/* Until the names are in a file: publish_names() must not miss one. */
+	bool lock = r && !r->file[0];
+	trace_event_id_t id = POSIX_TRACE_UNNAMED_USEREVENT;
+	uint32_t known = load_relaxed(&self_names), names;
 
+	if (lock)
+		pthread_mutex_lock(&names_lock);
+	if (r)
+		id = registry_id(r, name, limit);
+	if (lock)
+		pthread_mutex_unlock(&names_lock);
+	sys_signals_restore(signals);
+	names = id - POSIX_TRACE_UNNAMED_USEREVENT;
 	while (known < names && !cas(&self_names, &known, names))
 		;
 	return id;
@@ -894,8 +1033,10 @@ trace_event_id_t self_event_id(const char *name)
 
 void self_refuse_name(const char *name)
 {
+	uint64_t signals = sys_signals_block();
 	struct registry *r = self_registry();
 
 	if (r)
 		registry_refuse(r, name);
+	sys_signals_restore(signals);
 }

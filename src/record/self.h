@@ -26,7 +26,8 @@ struct attached {
 	struct stream stream;
 	int64_t checked; /* when the creator was last seen alive, ns of CLOCK_MONOTONIC */
 	uint32_t number; /* unique among the streams this process has attached */
-	bool foreign;    /* the file belongs to a former user of this process, which is now another user (H20) */
+	uint32_t user;   /* the owner of the file */
+	bool foreign;    /* the process is another user by now (H20) */
 	struct attached *next; /* in self.retired */
 };
 
@@ -151,6 +152,11 @@ static inline __attribute__((always_inline)) void thread_leave(struct thread *t)
 struct process {
 	struct procpage *page;            /* for writing; not mapped in children */
 	const struct procpage *page_seen; /* the same page for reading, also in trace points; children keep it */
+	/*
+	 * In the registry of the family: where the process notes its new registry if it becomes another user. Null: the
+	 * process has none from its parent, or has opened it itself. Not mapped in children.
+	 */
+	struct names_moved *family_moved;
 	struct ident ident;
 	struct shm_dir shm_dir; /* the directory of the page and of the streams that it names */
 	struct hold page_hold;
@@ -167,6 +173,7 @@ struct self {
 	uint32_t quiet;          /* all ones: where the gate leads to if the process has no shared memory */
 	struct process *process; /* null: not attached */
 	uint32_t failed;         /* 0 or an error number */
+	uint32_t failed_user;    /* the effective user at that time */
 	uint32_t failures;       /* how many attempts to attach have failed with an error that may go away */
 	uint32_t skip;           /* how many more trace points do not try to attach */
 	uint32_t attach_count;
@@ -234,10 +241,12 @@ void self_unmapped(void *at);
  */
 void self_mapped_for_children(void *at, const struct attached *a);
 /*
- * Takes over a stream that the process was forked with. Returns 0 and sets *s to the mapping; -ENOENT if the process
- * was forked with no such stream; -EBUSY if another thread has taken it or is about to.
+ * Takes over a stream that the process was forked with. Returns 0 and sets the stream and the user of a; -ENOENT if the
+ * process was forked with no such stream; -EBUSY if another thread has taken it or is about to.
  */
-int self_take_kept(const struct process *process, const struct page_entry *entry, struct stream *s);
+int self_take_kept(const struct process *process, const struct page_entry *entry, struct attached *a);
+/* Leaves a stream to be unmapped when no thread is inside any more. */
+void self_retire(struct self *self, struct attached *a);
 
 /*
  * Returns the registry of this process's event names, or null if there is no memory. Safe in threads, not in handlers.

@@ -96,7 +96,7 @@ int procpage_see(int dir, const struct shm_dir *shm_dir, const struct procpage *
 	int r;
 
 	file_name_once(name, "page", (struct ident){ page->pid, page->start, page->pidns });
-	r = file_map_reading(dir, shm_dir, name, PAGE_SIZE_BYTES, &map);
+	r = file_map_reading(dir, shm_dir, name, 0, PAGE_SIZE_BYTES, &map);
 	if (r < 0)
 		return r;
 	*seen = map;

@@ -24,6 +24,19 @@ static bool possible_entry(uint16_t at)
 	return at >= 1 && at <= REGISTRY_ENTRIES;
 }
 
+/* Returns what can be read even if the process has been forked since the registry was opened. */
+static const struct registry_header *reading(const struct registry *r)
+{
+	const struct registry_header *seen = load_relaxed(&r->seen);
+
+	return seen ? seen : r->header;
+}
+
+const struct names_moved *registry_moved(const struct registry *r)
+{
+	return reading(r)->moved;
+}
+
 static int init(void *map, void *arg)
 {
 	const struct make *make = arg;
@@ -125,7 +138,7 @@ int registry_find(int dir, const struct shm_dir *shm_dir, const char *file, stru
 int registry_open_private(const struct registry *seed, struct registry *r)
 {
 	struct make make = { REGISTRY_BYTES_MAX, seed };
-	void *whole = sys_map_family(REGISTRY_BYTES_MAX);
+	void *whole = sys_map(REGISTRY_BYTES_MAX, -1, 1);
 
 	memset(r, 0, sizeof *r);
 	if (!whole)
@@ -135,18 +148,54 @@ int registry_open_private(const struct registry *seed, struct registry *r)
 	return 0;
 }
 
-void registry_hold(int dir, struct registry *r)
+int registry_protect(int dir, struct registry *r)
 {
-	r->hold.at = NULL;
-	if (r->file[0])
-		file_hold(dir, r->file, r->inode, &r->hold);
+	void *seen;
+	int err;
+
+	if (!r->file[0])
+		return 0;
+	err = file_map_reading(dir, &r->shm_dir, r->file, r->inode, REGISTRY_BYTES_MAX, &seen);
+	if (err < 0)
+		return err;
+	r->seen = seen;
+	err = sys_not_on_fork(r->header, REGISTRY_BYTES_MAX);
+	if (err == 0)
+		lock_pass_on(&r->hold);
+	return err;
+}
+
+struct registry registry_in_child(const struct registry *r)
+{
+	struct registry child = *r;
+
+	child.header = (struct registry_header *)(uintptr_t)reading(r);
+	child.seen = NULL;
+	child.hold.at = NULL;
+	return child;
+}
+
+bool registry_move_over(struct registry *r, struct registry *fresh)
+{
+	if (sys_move_over(fresh->header, r->header, REGISTRY_BYTES_MAX) < 0)
+		return false;
+	fresh->header = r->header;
+	if (r->seen && sys_move_over((void *)(uintptr_t)fresh->seen, (void *)(uintptr_t)r->seen,
+	                             REGISTRY_BYTES_MAX) == 0)
+		fresh->seen = r->seen;
+	lock_release(&r->hold);
+	*r = *fresh;
+	return true;
 }
 
 void registry_close(struct registry *r)
 {
 	if (r->header)
 		file_unmap(r->header, REGISTRY_BYTES_MAX);
+	if (r->seen)
+		sys_unmap((void *)(uintptr_t)r->seen, REGISTRY_BYTES_MAX);
 	r->header = NULL;
+	r->seen = NULL;
 	lock_release(&r->hold);
 }
 
@@ -196,30 +245,44 @@ void names_moved_tell(struct names_moved *moved, unsigned count, const struct sh
 	}
 }
 
-static char *entry_name(const struct registry *r, uint32_t entry)
+static const char *entry_name(const struct registry *r, uint32_t entry)
 {
-	return (char *)r->header + REGISTRY_NAMES_OFFSET + (size_t)entry * REGISTRY_NAME_BYTES;
+	return (const char *)reading(r) + REGISTRY_NAMES_OFFSET + (size_t)entry * REGISTRY_NAME_BYTES;
 }
+
+/* How often one call asks for the file's size. Between two times others must have added 64 names. */
+#define ASK_MAX 16
 
 /*
  * Returns whether the entry may be touched. Only the end of the file decides, which never moves back; index and
- * header may be forged (H18).
+ * header may be forged (H18). header.bytes rises after the file has grown and before an entry there is used. So an
+ * entry that lies behind the end, as asked for with the same header.bytes, is forged, and is not asked for again.
+ * asks: how often the caller may still ask.
  */
-static bool within(const struct registry *r, uint32_t entry)
+static bool within(const struct registry *r, uint32_t entry, int *asks)
 {
-	uint64_t end = REGISTRY_NAMES_OFFSET + (uint64_t)(entry + 1) * REGISTRY_NAME_BYTES,
-	         size = load_relaxed(&r->size);
+	uint64_t end = REGISTRY_NAMES_OFFSET + (uint64_t)(entry + 1) * REGISTRY_NAME_BYTES;
+	uint64_t bytes, size;
 	int dir;
 
-	if (end <= size || !r->file[0])
+	if (end <= load_relaxed(&r->size) || !r->file[0])
 		return end <= REGISTRY_BYTES_MAX;
+	bytes = load_acquire(&reading(r)->bytes);
+	/* PAIR(grown): with the answer of another thread, its size. */
+	if (load_acquire(&r->asked) == bytes)
+		return end <= load_relaxed(&r->size);
+	if (*asks == 0)
+		return false;
+	--*asks;
 	dir = file_directory(&r->shm_dir, false);
 	if (dir < 0)
 		return false;
 	size = file_size(dir, r->file, r->inode);
 	sys_close(dir);
-	if (size)
+	if (size) {
 		store_relaxed(&((struct registry *)r)->size, size);
+		store_release(&((struct registry *)r)->asked, bytes); /* PAIR(grown) */
+	}
 	return end <= size;
 }
 
@@ -269,8 +332,8 @@ static int acquire_entry(struct registry *r)
 	return -ENOMEM; /* the number of entries only rises, unless a process resets it on purpose (H18) */
 }
 
-/* Returns the id of a name, which it looks for, or appends, from index `from` on. */
-static trace_event_id_t find_or_append(struct registry *r, const char *name, uint32_t from, uint32_t limit)
+/* Returns the id of a name, which it looks for, or appends, from index `from` on. asks: as in within(). */
+static trace_event_id_t find_or_append(struct registry *r, const char *name, uint32_t from, uint32_t limit, int *asks)
 {
 	int entry = -1;
 
@@ -281,17 +344,18 @@ static trace_event_id_t find_or_append(struct registry *r, const char *name, uin
 		if (!at) {
 			if (entry < 0) {
 				entry = acquire_entry(r);
-				if (entry < 0 || !within(r, (uint32_t)entry))
+				if (entry < 0 || !within(r, (uint32_t)entry, asks))
 					return POSIX_TRACE_UNNAMED_USEREVENT;
 				TEST_POINT("registry_entry");
-				strncpy(entry_name(r, (uint32_t)entry), name, REGISTRY_NAME_BYTES - 1);
+				strncpy((char *)r->header + REGISTRY_NAMES_OFFSET + (size_t)entry * REGISTRY_NAME_BYTES,
+				        name, REGISTRY_NAME_BYTES - 1);
 				TEST_POINT("registry_name");
 			}
 			/* PAIR(name) */
 			if (cas(&r->header->index[i], &at, (uint16_t)(entry + 1)))
 				return EVENT_ID_USER + i;
 		}
-		if (possible_entry(at) && within(r, at - 1u) &&
+		if (possible_entry(at) && within(r, at - 1u, asks) &&
 		    strncmp(entry_name(r, at - 1u), name, REGISTRY_NAME_BYTES) == 0)
 			return EVENT_ID_USER + i;
 	}
@@ -300,7 +364,9 @@ static trace_event_id_t find_or_append(struct registry *r, const char *name, uin
 
 trace_event_id_t registry_id(struct registry *r, const char *name, uint32_t limit)
 {
-	return find_or_append(r, name, 0, limit);
+	int asks = ASK_MAX;
+
+	return find_or_append(r, name, 0, limit, &asks);
 }
 
 void registry_refuse(struct registry *r, const char *name)
@@ -313,19 +379,20 @@ void registry_refuse(struct registry *r, const char *name)
 uint64_t registry_refused(const struct registry *r, char name[REGISTRY_NAME_BYTES])
 {
 	/* Other processes may write here at any time, so terminate the copy. */
-	memcpy(name, r->header->refused_name, REGISTRY_NAME_BYTES);
+	memcpy(name, reading(r)->refused_name, REGISTRY_NAME_BYTES);
 	name[REGISTRY_NAME_BYTES - 1] = 0;
-	return load_relaxed(&r->header->refused);
+	return load_relaxed(&reading(r)->refused);
 }
 
 bool registry_append(struct registry *r, const struct registry *seed)
 {
 	uint32_t count = registry_count(seed);
 	char name[REGISTRY_NAME_BYTES];
+	int asks = ASK_MAX + (int)(count / (4096 / REGISTRY_NAME_BYTES)); /* r itself grows */
 
 	for (uint32_t i = 0; i < count; i++)
 		if (!registry_name(seed, EVENT_ID_USER + i, name) ||
-		    find_or_append(r, name, i, i + 1) != EVENT_ID_USER + i)
+		    find_or_append(r, name, i, i + 1, &asks) != EVENT_ID_USER + i)
 			return false;
 	return true;
 }
@@ -342,6 +409,7 @@ uint32_t registry_look(int dir, const struct shm_dir *shm_dir, struct ident id)
 	if (file_map(dir, shm_dir, name, REGISTRY_NAMES_OFFSET, REGISTRY_NAMES_OFFSET, &mapped, &hold) < 0)
 		return 0;
 	r.header = mapped.map;
+	r.seen = NULL;
 	if (valid(r.header))
 		count = registry_count(&r);
 	file_unmap(mapped.map, REGISTRY_NAMES_OFFSET);
@@ -357,7 +425,7 @@ uint32_t registry_count(const struct registry *r)
 	while (low < high) {
 		uint32_t middle = (low + high) / 2;
 
-		if (load_relaxed(&r->header->index[middle]))
+		if (load_relaxed(&reading(r)->index[middle]))
 			low = middle + 1;
 		else
 			high = middle;
@@ -367,12 +435,13 @@ uint32_t registry_count(const struct registry *r)
 
 bool registry_name(const struct registry *r, trace_event_id_t id, char name[REGISTRY_NAME_BYTES])
 {
+	int asks = 1;
 	uint16_t at;
 
 	if (id < EVENT_ID_USER || id >= EVENT_ID_END)
 		return false;
-	at = load_acquire(&r->header->index[id - EVENT_ID_USER]); /* PAIR(name) */
-	if (!possible_entry(at) || !within(r, at - 1u))
+	at = load_acquire(&reading(r)->index[id - EVENT_ID_USER]); /* PAIR(name) */
+	if (!possible_entry(at) || !within(r, at - 1u, &asks))
 		return false;
 	/* Other processes may write here at any time, so terminate the copy. */
 	memcpy(name, entry_name(r, at - 1u), REGISTRY_NAME_BYTES);

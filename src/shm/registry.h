@@ -17,11 +17,17 @@
 
 struct registry {
 	struct registry_header *header;
-	char file[FILE_NAME_SIZE]; /* "": memory shared by this process and its children, for lack of a tmpfs */
+	/*
+	 * The same memory, mapped for reading only. Forked children have this mapping instead of header, so that a
+	 * child that becomes another user cannot change its parent's names (H20). Null: header is in children, too.
+	 */
+	const struct registry_header *seen;
+	char file[FILE_NAME_SIZE]; /* "": memory of this process, because it could not open a file */
 	struct shm_dir shm_dir;
 	struct ident id; /* of the process that the registry is named after, the first of its family */
 	uint64_t inode;
-	uint64_t size; /* of the file when last checked */
+	uint64_t size;  /* of the file when last checked */
+	uint64_t asked; /* header.bytes just before that check; 0: none yet */
 	struct hold hold;
 };
 
@@ -33,15 +39,23 @@ int registry_open(int dir, const struct shm_dir *shm_dir, struct ident id, const
                   struct registry *r);
 /* Maps and holds the registry with this file name, if there is one. Returns 0 or a negative error number. */
 int registry_find(int dir, const struct shm_dir *shm_dir, const char *file, struct registry *r);
-/* Makes a registry in memory that forked children share, for systems without tmpfs. Returns 0 or -ENOMEM. */
+/* Makes a registry in memory of this process alone, for systems without tmpfs. Returns 0 or -ENOMEM. */
 int registry_open_private(const struct registry *seed, struct registry *r);
 /*
  * Appends the names of seed to a registry that is empty or has the first of them, so that each name keeps its id.
  * Returns false if an id is already in use for another name, or there is no space; the names before it are appended.
  */
 bool registry_append(struct registry *r, const struct registry *seed);
-/* Gives a forked child a hold of its own on the registry that it has inherited. */
-void registry_hold(int dir, struct registry *r);
+/*
+ * Keeps forked children from writing to the registry: they get a mapping for reading in place of the writable one, and
+ * the hold, so that the file stays for as long as one of them may need its names. A registry without a file stays as it
+ * is. Returns 0 or a negative error number.
+ */
+int registry_protect(int dir, struct registry *r);
+/* Returns the registry as a forked child has it: for reading only. */
+struct registry registry_in_child(const struct registry *r);
+/* Puts the mappings of another registry in the place of this one's, which may be in use. Returns false on failure. */
+bool registry_move_over(struct registry *r, struct registry *fresh);
 void registry_close(struct registry *r);
 /*
  * Reads a registry of another user's process into private memory of REGISTRY_BYTES_MAX bytes, for registry_count()
@@ -66,6 +80,8 @@ static inline bool names_moved_is(const struct names_moved *m, uint32_t user, st
 /* Records where the names of a process are from now on, in its former registry or page. */
 void names_moved_tell(struct names_moved *moved, unsigned count, const struct shm_dir *shm_dir, uint32_t outside,
                       struct ident id);
+/* Returns the notes of processes whose names were in this registry. */
+const struct names_moved *registry_moved(const struct registry *r);
 /* Removes the file unless the registry has a holder, or a stream exists whose log will need the names. */
 void registry_remove_unused(int dir, const struct shm_dir *shm_dir, const char *file);
 

@@ -74,11 +74,92 @@ TEST(foreign)
 	if (geteuid() != 0)
 		SKIP("only root can give a directory to somebody else");
 	shm_private("");
-	MUST(mkdir(shm_directory(), 0700) == 0 && chown(shm_directory(), 65534, 65534) == 0);
+	MUST(mkdir("/dev/shm/posixtrace-65533", 0700) == 0 && chown("/dev/shm/posixtrace-65533", 65534, 65534) == 0);
+	if (setresuid(65533, 65533, 65533) < 0)
+		SKIP("root cannot become somebody else here");
 	check("somebody else's", EACCES);
-	CHECK_EQ("-", shm_count(shm_directory(), ""), 0);
-	MUST(rmdir(shm_directory()) == 0);
+}
+
+/* Returns the number of names in /dev/shm that begin with this, and copies one of them. */
+static int named(const char *begin, char name[300])
+{
+	DIR *d = opendir("/dev/shm");
+	struct dirent *e;
+	int n = 0;
+
+	MUST(d);
+	while ((e = readdir(d)))
+		if (strncmp(e->d_name, begin, strlen(begin)) == 0) {
+			snprintf(name, 300, "/dev/shm/%s", e->d_name);
+			n++;
+		}
+	closedir(d);
+	return n;
+}
+
+enum { THEIR_DIRECTORY, THEIR_LINK, THEIR_QUEUE };
+
+/* Root gets its directory, whatever another user has put there, and traces. What was there is not touched. */
+static void displaced(int what)
+{
+	char name[300], inside[400], target[64];
+	struct stat st;
+
+	if (geteuid() != 0)
+		SKIP("only root may rename another user's directory");
+	shm_private("");
+	snprintf(inside, sizeof inside, "%s/precious", shm_directory());
+	if (what == THEIR_DIRECTORY)
+		MUST(mkdir(shm_directory(), 0700) == 0 && mkdir(inside, 0700) == 0);
+	if (what == THEIR_LINK)
+		MUST(mkdir("/dev/shm/target", 0700) == 0 && symlink("/dev/shm/target", shm_directory()) == 0);
+	if (what == THEIR_QUEUE)
+		MUST(mkfifo(shm_directory(), 0600) == 0);
+	MUST(lchown(shm_directory(), 65534, 65534) == 0);
 	fault_works(fault_open("fault"));
+	MUST(lstat(shm_directory(), &st) == 0);
+	CHECK("SEC-1", S_ISDIR(st.st_mode) && st.st_uid == 0 && (st.st_mode & 0777) == 0700);
+	CHECK_EQ("SEC-1", named("foreign-", name), 1);
+	MUST(lstat(name, &st) == 0);
+	CHECK_EQ("SEC-1", st.st_uid, 65534);
+	if (what == THEIR_DIRECTORY) {
+		snprintf(inside, sizeof inside, "%s/precious", name);
+		CHECK_EQ("SEC-1", access(inside, F_OK), 0);
+	}
+	if (what == THEIR_LINK) {
+		CHECK("SEC-1", readlink(name, target, sizeof target) > 0);
+		CHECK_EQ("SEC-1", rmdir("/dev/shm/target"), 0); /* nothing is in it */
+	}
+	if (what == THEIR_QUEUE)
+		CHECK("SEC-1", S_ISFIFO(st.st_mode));
+}
+
+TEST(displaced_directory)
+{
+	displaced(THEIR_DIRECTORY);
+}
+
+TEST(displaced_link)
+{
+	displaced(THEIR_LINK);
+}
+
+TEST(displaced_queue)
+{
+	displaced(THEIR_QUEUE);
+}
+
+/* What is root's own stays as it is. */
+TEST(not_displaced)
+{
+	char name[300];
+
+	if (geteuid() != 0)
+		SKIP("only root may rename another user's directory");
+	shm_private("");
+	MUST(symlink("/dev/shm/target", shm_directory()) == 0);
+	check("a link of root's", EACCES);
+	CHECK_EQ("SEC-1", named("foreign-", name), 0);
 }
 
 TEST(open_to_others)
@@ -683,6 +764,8 @@ TEST(removed_meanwhile)
 }
 
 TEST_MAIN(TEST_ENTRY(no_dev_shm), TEST_ENTRY(read_only), TEST_ENTRY(read_only_later), TEST_ENTRY(foreign),
+          TEST_ENTRY(displaced_directory), TEST_ENTRY(displaced_link), TEST_ENTRY(displaced_queue),
+          TEST_ENTRY(not_displaced),
           TEST_ENTRY(open_to_others), TEST_ENTRY(link), TEST_ENTRY(file), TEST_ENTRY(forbidden),
           TEST_ENTRY(removed_later), TEST_ENTRY(files_of_another_process), TEST_ENTRY(files_of_another_user),
           TEST_ENTRY(own_files), TEST_ENTRY(other_names), TEST_ENTRY(other_names_of_another_user),

@@ -166,17 +166,21 @@ TEST(another_by_that_name)
 	CHECK_EQ("-", registry_count(&r), 0);
 }
 
-/* A child holds a registry itself that it maps from its parent's data. */
+/* A child reads and holds its parent's registry, cannot write there, and opens it for itself. */
 static struct registry of_parent;
 
 static void hold_in_child(void *arg)
 {
-	int d = file_directory(&shm_dir, false);
+	struct registry born = registry_in_child(&of_parent), own;
 
-	registry_hold(d, &of_parent);
-	close(d);
-	CHECK("-", of_parent.hold.at != NULL);
-	CHECK_EQ("-", registry_id(&of_parent, "childs", NAMES_MAX), EVENT_ID_USER + 1);
+	CHECK_STR("-", name_of(&born, EVENT_ID_USER), "parents");
+	CHECK_EQ("SEC-1", mprotect((void *)born.header, 4096, PROT_READ | PROT_WRITE), -1);
+	CHECK_EQ("SEC-1", mprotect(of_parent.hold.at, 4096, PROT_READ | PROT_WRITE), -1);
+	CHECK_EQ("SEC-1", msync(of_parent.header, 4096, MS_ASYNC), -1); /* not mapped */
+	MUST(registry_open(file_directory(&shm_dir, false), &shm_dir, someone, &born, &own) == 0);
+	CHECK_EQ("-", own.inode, born.inode);
+	CHECK_EQ("-", registry_id(&own, "childs", NAMES_MAX), EVENT_ID_USER + 1);
+	registry_close(&own);
 }
 
 TEST(held_in_child)
@@ -185,6 +189,7 @@ TEST(held_in_child)
 
 	begin("");
 	open_registry(&of_parent);
+	MUST(registry_protect(dir, &of_parent) == 0);
 	registry_id(&of_parent, "parents", NAMES_MAX);
 	child = unit_child(hold_in_child, NULL);
 	lock_release(&of_parent.hold);
@@ -192,6 +197,35 @@ TEST(held_in_child)
 	CHECK_STR("-", name_of(&of_parent, EVENT_ID_USER + 1), "childs");
 	unit_kill_child(&child);
 	CHECK("-", !unit_held(dir, FILE_NAME));
+}
+
+/* H18: an index full of forged entries makes nobody ask for the file's size each time. */
+TEST(forged_index)
+{
+	struct registry r, other;
+	char name[REGISTRY_NAME_BYTES];
+	uint64_t asked;
+
+	begin("");
+	open_registry(&r);
+	open_registry(&other);
+	registry_id(&r, "first", NAMES_MAX);
+	for (unsigned i = 1; i < EVENT_USER_MAX; i++)
+		other.header->index[i] = 16000;
+	CHECK_EQ("-", registry_id(&r, "second", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
+	asked = r.asked;
+	CHECK_EQ("-", asked, REGISTRY_NAMES_OFFSET + 4096);
+	/* Cut off: another question would get no answer. */
+	MUST(unlinkat(dir, FILE_NAME, 0) == 0);
+	CHECK("-", !registry_name(&r, EVENT_ID_USER + 5, name) && r.asked == asked);
+	CHECK_EQ("-", registry_id(&r, "first", NAMES_MAX), EVENT_ID_USER);
+	/* With header.bytes changing all the time there are some questions, but not one for each entry. */
+	for (unsigned i = 0; i < 100; i++) {
+		other.header->bytes++;
+		CHECK_EQ("-", registry_id(&r, "third", NAMES_MAX), POSIX_TRACE_UNNAMED_USEREVENT);
+	}
+	registry_close(&other);
+	registry_close(&r);
 }
 
 static void numbered(char *name, unsigned i)
@@ -433,5 +467,6 @@ TEST(several_at_once)
 }
 
 TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(seeded), TEST_ENTRY(nonsense), TEST_ENTRY(another_by_that_name),
-          TEST_ENTRY(held_in_child), TEST_ENTRY(limit), TEST_ENTRY(without_tmpfs), TEST_ENTRY(no_space_to_grow),
+          TEST_ENTRY(held_in_child), TEST_ENTRY(forged_index),
+          TEST_ENTRY(limit), TEST_ENTRY(without_tmpfs), TEST_ENTRY(no_space_to_grow),
           TEST_ENTRY(no_space_for_long), TEST_ENTRY(refused), TEST_ENTRY(found), TEST_ENTRY(several_at_once))
