@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/command.h"
+#include "commands.h"
 #include "common/help.h"
 #include "common/message.h"
 #include "common/options.h"
@@ -25,24 +25,15 @@ static void list_commands(void)
 {
 	const struct command *c;
 
-	for (unsigned i = 0; (c = command_each(i)); i++)
-		if (c->summary)
-			out_printf("%s\n", c->name);
+	for (unsigned i = 0; (c = commands_each(i)); i++)
+		out_printf("%s\n", c->name);
 	out_text("help\n");
 }
 
-static const struct command *find_command(const char *name)
-{
-	static const struct command none;
-	const struct command *c;
-
-	for (unsigned i = 0; (c = command_each(i)); i++)
-		if (strcmp(c->name, name) == 0)
-			return c;
-	return &none;
-}
-
-/* Prints each option, the name of its argument, and the choices: "--by SCOPE thread process all". "-": the next word is no argument. */
+/*
+ * Prints each option, the name of its argument, and the choices: "--by SCOPE thread process all". "-": no argument
+ * follows as a separate word.
+ */
 static void list_options(const struct option_row *o)
 {
 	for (; option_is_row(o); o++) {
@@ -55,7 +46,8 @@ static void list_options(const struct option_row *o)
 				out_printf("-%c", o->value);
 			else
 				out_printf("--%s", o->name);
-			out_printf(" %s%s%s\n", next ? o->argument : "-", o->choices ? " " : "", o->choices ? o->choices : "");
+			out_printf(" %s%s%s\n", next ? o->argument : "-", o->choices ? " " : "",
+			           o->choices ? o->choices : "");
 		}
 	}
 	out_text("-h -\n--help -\n");
@@ -81,7 +73,10 @@ static void print_name(const char *name, void *unused)
 	out_char('\n');
 }
 
-/* Nothing is brought into a log of a dead creator because somebody presses a key; so not by logfile_open(). */
+/*
+ * Prints the event types of a log. Does not use logfile_open(), because completion must not change the log of a dead
+ * creator.
+ */
 static void list_log(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -98,15 +93,16 @@ static void list_log(const char *path)
 static int run(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "", *more = argc > 2 ? argv[2] : NULL;
+	const struct command *c = more ? commands_find(more) : NULL;
 
 	if (strcmp(what, "--help") == 0 || strcmp(what, "-h") == 0)
 		help_print();
 	if (strcmp(what, "commands") == 0)
 		list_commands();
 	else if (strcmp(what, "options") == 0 && more)
-		list_options(find_command(more)->options);
+		list_options(c ? c->options : NULL);
 	else if (strcmp(what, "operand") == 0 && more)
-		out_printf("%s\n", find_command(more)->operand ? find_command(more)->operand : "");
+		out_printf("%s\n", c && c->operand ? c->operand : "");
 	else if (strcmp(what, "pids") == 0)
 		list_pids();
 	else if (strcmp(what, "events") == 0 && more && argc == 4 && strcmp(more, "-p") == 0)
@@ -119,7 +115,6 @@ static int run(int argc, char **argv)
 	return STATUS_DONE;
 }
 
-/* Without a summary, so that the list of commands does not have it. */
 const struct command command_complete = {
 	.name = "complete",
 	.synopsis = "commands | options COMMAND | operand COMMAND | pids | events [-p PID | FILE]",

@@ -8,34 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "commands.h"
 #include "common/command.h"
 #include "common/edit_distance.h"
 #include "common/file_limit.h"
 #include "common/message.h"
-
-static const struct command *const commands[] = {
-	&command_record,
-	&command_report,
-	&command_stat,
-	&command_view,
-#ifdef POSIXTRACE_CURSES
-	&command_live,
-#endif
-	&command_convert,
-	&command_list,
-	&command_check,
-	&command_recover,
-	&command_doctor,
-	&command_event,
-	&command_complete,
-};
-
-#define COMMANDS (sizeof commands / sizeof commands[0])
-
-const struct command *command_each(unsigned index)
-{
-	return index < COMMANDS ? commands[index] : NULL;
-}
 
 /* Returns the exit status after something was printed. */
 static int printed(void)
@@ -47,10 +24,12 @@ static int printed(void)
 
 static int print_help(void)
 {
-	printf("usage: posixtrace COMMAND [ARGUMENT...]\n\nRecords the events of programs that use <trace.h>, and shows them.\n\n");
-	for (unsigned i = 0; i < COMMANDS; i++)
-		if (commands[i]->summary)
-			printf("  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+	const struct command *c;
+
+	printf("usage: posixtrace COMMAND [ARGUMENT...]\n\nRecords the events of programs that use <trace.h>, "
+	       "and shows them.\n\n");
+	for (unsigned i = 0; (c = commands_each(i)); i++)
+		printf("  %-8s  %s\n", c->name, c->summary);
 	printf("\n'posixtrace COMMAND --help' shows its options; see also 'man posixtrace'.\n");
 	return printed();
 }
@@ -59,16 +38,18 @@ static void no_command(const char *asked) __attribute__((noreturn));
 static void no_command(const char *asked)
 {
 	struct nearest nearest = { 0 };
+	const struct command *c;
 
 	if (*asked == '-')
-		wrong_usage("unknown option %s; options of a command follow its name, as in 'posixtrace record -o FILE'", asked);
+		wrong_usage("unknown option %s; options of a command follow its name, "
+		            "as in 'posixtrace record -o FILE'", asked);
 #ifndef POSIXTRACE_CURSES
 	if (strcmp(asked, "live") == 0)
-		wrong_usage("this posixtrace was built without the command live; it needs ncurses (Debian: libncurses-dev)");
+		wrong_usage("this posixtrace was built without the command live; it needs ncurses (Debian: "
+		            "libncurses-dev)");
 #endif
-	for (unsigned i = 0; i < COMMANDS; i++)
-		if (commands[i]->summary)
-			nearest_add(&nearest, asked, commands[i]->name);
+	for (unsigned i = 0; (c = commands_each(i)); i++)
+		nearest_add(&nearest, asked, c->name);
 	if (nearest.name)
 		wrong_usage("unknown command %s; did you mean %s?", asked, nearest.name);
 	wrong_usage("unknown command %s", asked);
@@ -93,10 +74,8 @@ int main(int argc, char **argv)
 		argv[2] = "--help";
 		argc = 3;
 	}
-	for (unsigned i = 0; i < COMMANDS; i++)
-		if (strcmp(argv[1], commands[i]->name) == 0) {
-			command = commands[i];
-			return command->run(argc - 1, argv + 1);
-		}
-	no_command(argv[1]);
+	command = strcmp(argv[1], command_complete.name) == 0 ? &command_complete : commands_find(argv[1]);
+	if (!command)
+		no_command(argv[1]);
+	return command->run(argc - 1, argv + 1);
 }

@@ -7,11 +7,14 @@
 # No subcommand includes another, and no two files include each other, directly
 # or through others. Includes name the folder, and no two files of src/ share a
 # name: so an include shows its layer, and a function's noun leads to its file.
+# A function that NAME.h declares is defined in NAME.c or inline in NAME.h, so
+# what a file includes is also what it calls: there are no hidden circles.
 #
 # SPDX-License-Identifier: MIT
 
 import re
 from collections import defaultdict
+from functools import lru_cache
 
 from check import ROOT, files, finish, spoiled
 
@@ -38,6 +41,10 @@ TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
 PLUGIN = ('base/', 'model/', 'shm/layout.h', 'log/', 'event/', 'common/utf8.h')
 # What sees the library only as programs do.
 OUTSIDE = ['tests/conformance', 'tests/stress', 'bench', 'examples']
+
+# Functions that a header declares, and another program defines.
+# src/base/testpoint.h, invariant.h: the test that is linked with the library
+DEFINED_ELSEWHERE = {'test_point', 'invariant_broken'}
 
 # A member that only our structures have.
 ADDITION = re.compile(r'(?:\.|->)(__posix_\w+)')
@@ -89,9 +96,9 @@ def check_tool(root):
             elif (root / 'src' / name).exists():
                 if to not in TOOL_SRC.split():
                     yield f'tool/{file}: must not include {name}'
-            elif '/' not in name or not (root / 'tool' / name).exists():
+            elif '/' not in name and folder or not (root / 'tool' / name).exists():
                 yield f'tool/{file}: "{name}" is not FOLDER/FILE in tool/ or src/'
-            elif to != folder and to not in TOOL_BELOW[folder].split():
+            elif '/' in name and to != folder and to not in TOOL_BELOW[folder].split():
                 yield f'tool/{file}: {folder or "main"} must not include {name}'
 
 
@@ -116,6 +123,40 @@ def check_circles(root, folder):
 
     for unit in sorted(graph):
         yield from walk(unit, [])
+
+
+def outline(text):
+    """The text without comments, strings, preprocessor lines, and what is inside of braces."""
+    text = re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', ' ', text, flags=re.S)
+    text = re.sub(r'^[ \t]*#(?:.*\\\n)*.*$', '', text, flags=re.M)
+    depth, kept = 0, ''
+    for part in re.split(r'([{}])', text):
+        depth -= part == '}'
+        kept += part if depth == 0 and part != '{' else ''
+        depth += part == '{'
+    return kept
+
+
+@lru_cache(None)
+def functions(text):
+    """The names of the functions that a file's text declares, and of those that it defines."""
+    declared, defined = set(), set()
+    for head, end in re.findall(r'([^;{}]*)(;|\})', outline(text)):
+        head = re.sub(r'\b(?:__attribute__|__asm__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)', '', head)
+        name = re.search(r'(\w+)\s*\(', head)
+        if name and name[1] != '_Static_assert' and not re.search(r'\btypedef\b|=', head):
+            (declared if end == ';' else defined).add(name[1])
+    return declared, defined
+
+
+def check_definitions(root, folder):
+    """A header declares the functions of its own .c only."""
+    for path in files(root, folder, '.h'):
+        declared, inline = functions(path.read_text())
+        own = path.with_suffix('.c')
+        defined = functions(own.read_text())[1] if own.exists() else set()
+        for name in sorted(declared - inline - defined - DEFINED_ELSEWHERE):
+            yield f'{path.relative_to(root)}: {name}() is not defined in {path.stem}.c'
 
 
 def check_plugin(root):
@@ -143,6 +184,8 @@ def check(root):
     yield from check_tool(root)
     yield from check_circles(root, 'src')
     yield from check_circles(root, 'tool')
+    yield from check_definitions(root, 'src')
+    yield from check_definitions(root, 'tool')
     yield from check_plugin(root)
     yield from check_outside(root)
 
@@ -169,6 +212,12 @@ def all_problems():
         ('tool/report/report.c', None, '#include "record/attach.h"\n'),
         ('tool/report/report.c', None, '#include "line.h"\n'),
         ('tool/common/message.c', None, '#include "common/moment.h"\n#include "common/options.h"\n'),
+        ('tool/report/line.h', None, '#include "main.h"\n'),
+        ('tool/check/frames.h', None, 'void verify_index(struct verify *v, const struct frame *f, uint64_t at);\n'),
+        ('tool/common/json.h', None, 'static inline int json_depth(void)\n{\n\treturn json_level();\n}\nint '
+         'json_level(void);\n'),
+        ('src/model/attr.h', None, 'extern int *attr_far(int (*with)(int), char *of)\n\t__attribute__((format(printf, '
+         '1, 2)));\n'),
         ('tool/log/input.h', None, '/* of no folder */\n'),
         ('plugin/babeltrace2/source.c', None, '#include "control/recover.h"\n'),
         ('plugin/babeltrace2/fields.c', None, '#include "shm/stream.h"\n'),

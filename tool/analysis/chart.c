@@ -15,14 +15,14 @@
 #include "common/moment.h"
 #include "common/out.h"
 
-/* So many empty rows one after the other are a single one, of dots. */
+/* More consecutive empty rows than this are printed as one row of dots. */
 #define EMPTY_MAX 3
 #define BAR_LEAST 4
 #define BAR_MOST  200
 
 /* -- Rows ---------------------------------------------------------------------------------- */
 
-/* a * b, or the largest number there is. */
+/* Returns a * b, or the largest number if the product is larger. */
 static uint64_t times(uint64_t a, uint64_t b)
 {
 	uint64_t product;
@@ -30,7 +30,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* 10, 20, 50, 100 ... : the least that divides the range into at most so many. */
+/* Returns the smallest step of the row 1, 2, 5, 10, 20, 50, ... that divides the range into at most this many parts. */
 static uint64_t round_step(uint64_t range, unsigned parts)
 {
 	static const uint64_t rounds[] = { 1, 2, 5 };
@@ -55,7 +55,7 @@ static unsigned even_rows(uint64_t least, uint64_t most, struct chart_row *rows)
 	return n;
 }
 
-/* Tenths of the bounds in each power of ten, up to 0: the wider the range the fewer. */
+/* Returns the bounds of rows within a power of ten, in tenths, ended by 0. A wider range has fewer. */
 static const unsigned *ratios(uint64_t least, uint64_t most)
 {
 	static const unsigned ten[] = { 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 0 }, five[] = { 10, 15, 25, 40, 60, 0 },
@@ -119,7 +119,7 @@ static void print_bar(uint64_t count, uint64_t most, int columns, bool blocks)
 	unsigned length = (unsigned)((double)count / (double)most * columns * units + 0.5);
 	int used = 0;
 
-	/* What is there is seen. */
+	/* A count above 0 is visible. */
 	if (count && length == 0)
 		length = 1;
 	display_colour(CYAN);

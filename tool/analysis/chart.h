@@ -1,8 +1,8 @@
 /*
  * chart.h - a histogram as a picture of bars, a row for each range of durations
  *
- * Rows are few, with round bounds: even ones where all values are close to each other, else of a ratio.
- * A bar has blocks of an eighth of a column, or # where the locale is not UTF-8, and fits into the terminal.
+ * Rows are few and have round bounds: equal steps if all values are close to each other, else equal ratios. A bar is
+ * made of eighths of a column, or of # if the locale is not UTF-8, and fits into the terminal.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,16 +12,16 @@
 #include "analysis/histogram.h"
 
 struct chart_row {
-	uint64_t from, to; /* ns, to is not in it */
+	uint64_t from, to; /* ns, without to itself */
 	uint64_t count;
 };
 
 #define CHART_ROWS 80
 
-/* Returns how many; none if nothing is counted. */
+/* Fills the rows. Returns their number, 0 if the histogram is empty. */
 unsigned chart_rows(const struct histogram *h, struct chart_row rows[CHART_ROWS]);
 void chart_print(const struct histogram *h);
-/* An array of the rows that are not empty. */
+/* Prints the rows with values as a JSON array. */
 void chart_json(const struct histogram *h);
 
 #endif

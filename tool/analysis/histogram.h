@@ -1,8 +1,8 @@
 /*
  * histogram.h - how values are spread, in a memory that does not grow
  *
- * Values below 256 are counted each by itself, those above in 128 steps for each doubling. So a percentile,
- * the middle of its step, is wrong by 1/256, 0.4 percent, at most; count, sum, least and most are exact.
+ * Each value below 256 has its own counter. Above, each doubling has 128 steps. A percentile is the middle of its step,
+ * so its error is at most 1/256 (0.4 percent). count, sum, least and most are exact.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 
 #define HISTOGRAM_BITS  7
 #define HISTOGRAM_STEPS (1u << HISTOGRAM_BITS)
-/* Of all values of 64 bits. */
+/* Number of steps for all values of 64 bits. */
 #define HISTOGRAM_SIZE ((64 - HISTOGRAM_BITS + 1) * HISTOGRAM_STEPS)
 
 struct histogram {
@@ -45,9 +45,12 @@ static inline void histogram_add(struct histogram *h, uint64_t value)
 	h->step[histogram_step(value)]++;
 }
 
-/* A value in the middle of a step, which stands for all of it. */
+/* Returns the middle of a step, which represents all values of the step. */
 uint64_t histogram_middle(unsigned step);
-/* The value that so many percent of all do not exceed, within least and most; 0 if there is none. */
+/*
+ * Returns the value that this percentage of all values does not exceed, within least and most; 0 if the histogram is
+ * empty.
+ */
 uint64_t histogram_percentile(const struct histogram *h, double percent);
 double histogram_mean(const struct histogram *h);
 

@@ -1,5 +1,5 @@
 /*
- * nothing.c - says why no event is what was asked for
+ * nothing.c - says why no event matches the options
  *
  * SPDX-License-Identifier: MIT
  */
@@ -113,7 +113,7 @@ static bool list_say(const struct list *l, const char *what)
 			strcat(text, ", ");
 		strcat(text, l->text[i]);
 	}
-	complain("%s; there are %s%s", what, l->count ? text : "none", l->count > LISTED ? ", ..." : "");
+	complain("%s; the log has %s%s", what, l->count ? text : "none", l->count > LISTED ? ", ..." : "");
 	return true;
 }
 
@@ -142,8 +142,11 @@ static void look(struct found *found, struct source *s, const struct log_event *
 
 static void say_times(const struct sources *all, const struct found *found)
 {
-	complain("no event is between --from and --to; the log has events from %.9fs to %.9fs after its beginning",
-	         (double)(int64_t)(found->first - all->begin) / (double)NS_PER_S, (double)(int64_t)(found->last - all->begin) / (double)NS_PER_S);
+	double first = (double)(int64_t)(found->first - all->begin), last = (double)(int64_t)(found->last - all->begin);
+	char times[MATCH_TIMES];
+
+	complain("no event is %s; the log has events from %.9fs to %.9fs after its beginning",
+	         match_times(all->source[0].match, times), first / (double)NS_PER_S, last / (double)NS_PER_S);
 }
 
 bool nothing_wanted(struct sources *all)

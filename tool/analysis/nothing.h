@@ -1,5 +1,5 @@
 /*
- * nothing.h - says why no event is what was asked for
+ * nothing.h - says why no event matches the options
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,11 +13,14 @@
 /* Adds the names of the event types of a log's programs. */
 void nothing_names(struct suggest *names, const struct logfile *f);
 /*
- * Says of each pattern of -e, and of each end of a --span, that matches no event type of the logs which names there are. Returns true if
- * nothing of what was asked for can be there: every pattern of -e is such a one, or every span has such an end.
+ * Prints each pattern of -e, and each end of a --span, that matches no event type of the logs, with the names that
+ * exist. Returns true if no result is possible: no pattern of -e matches, or every span lacks an end.
  */
 bool nothing_matches(const struct sources *all, const struct match *m, const struct spans *spans);
-/* Says what the logs have instead, after all of them were read and no event was wanted. Returns false if nothing wrong was found. */
+/*
+ * Prints what the logs have instead. Call it after no event of the logs was selected. Returns false if no option alone
+ * is to blame.
+ */
 bool nothing_wanted(struct sources *all);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * pairs.c - what begins and ends something, as the names of events tell
+ * pairs.c - finds spans by the names of event types
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,15 +8,16 @@
 #include <string.h>
 #include <strings.h>
 
-/* A begin has one end: the first of these that there is. */
+/* A begin has one end: the first end of this table for which an event type exists. */
 static const char *const words[][2] = {
-	{ "begin", "end" }, { "start", "end" }, { "start", "stop" }, { "start", "finish" }, { "start", "done" }, { "enter", "exit" },
-	{ "enter", "leave" }, { "entry", "exit" }, { "entry", "return" }, { "acquire", "release" }, { "lock", "unlock" },
+	{ "begin", "end" }, { "start", "end" }, { "start", "stop" }, { "start", "finish" }, { "start", "done" },
+	{ "enter", "exit" }, { "enter", "leave" }, { "entry", "exit" }, { "entry", "return" }, { "acquire", "release" },
+	{ "lock", "unlock" },
 };
 
 #define WORDS (sizeof words / sizeof words[0])
 
-/* Where the last word begins; 0: it is the only one. */
+/* Returns the offset of the last word; 0 if the name has only one word. */
 static size_t last_word(const char *name)
 {
 	size_t i = strlen(name);
@@ -26,7 +27,7 @@ static size_t last_word(const char *name)
 	return i > 1 ? i : 0;
 }
 
-/* Is there a type of this name, all of it the same but the last word? Its id, or 0. */
+/* Returns the event type whose name differs from this name only in its last word; 0 if there is none. */
 static uint32_t find(const struct layouts *l, const char *name, size_t common, const char *word)
 {
 	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++) {

@@ -1,8 +1,8 @@
 /*
- * pairs.h - what begins and ends something, as the names of events tell
+ * pairs.h - finds spans by the names of event types
  *
- * Names of user event types that differ in their last word only, and there are a begin and its end: db.query.begin and
- * db.query.end are the span db.query. Words are parted by one of . _ - : / or a blank.
+ * Two user event types are a pair if their names differ only in the last word, and these words are a begin and its end:
+ * db.query.begin and db.query.end are the span db.query. Words are separated by . _ - : / or a blank.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 #include "analysis/span.h"
 #include "logs/sources.h"
 
-/* Adds them to those that were asked for, as many as there is room for. */
+/* Adds the pairs to the spans of the options, until the table of spans is full. */
 void pairs_add(struct spans *spans, const struct sources *logs);
 
 #endif

@@ -18,7 +18,7 @@
 #include "common/out.h"
 #include "common/table.h"
 
-/* Recursion deeper than this is somebody's mistake; the oldest begins are given up. A power of two. */
+/* Deeper recursion is assumed to be an error: the oldest begins are dropped. A power of two. */
 #define DEPTH_MAX 65536
 
 static const double percents[] = { 50, 90, 99, 99.9 };
@@ -27,7 +27,9 @@ static const double percents[] = { 50, 90, 99, 99.9 };
 
 /* -- Definition ----------------------------------------------------------------------------- */
 
-/* The comma after the first pattern, or the null. Commas in the braces of a layout, and after a backslash, are none of these. */
+/*
+ * Returns the comma after the first pattern, or the null. Skips commas after a backslash and in the braces of a layout.
+ */
 static const char *end_of_first(const char *text)
 {
 	while (*text && *text != ',') {
@@ -61,7 +63,7 @@ void span_add(struct spans *spans, const char *text)
 	spans->span[spans->count++] = s;
 }
 
-/* A pattern that matches this name only. */
+/* Returns a pattern for this name only. */
 static char *pattern_of(const char *name)
 {
 	char *pattern = malloc(2 * strlen(name) + 1), *at = pattern;
@@ -173,7 +175,7 @@ static void begin(struct span *s, unsigned scope, uint64_t time, bool nested)
 	s->open_count++;
 }
 
-/* again: the same event begins a span. */
+/* Ends the latest open span. again: the same event also begins a span. */
 static void end(struct span *s, unsigned scope, uint64_t time, bool again)
 {
 	struct span_open *o = open_of(s, scope);
@@ -186,7 +188,7 @@ static void end(struct span *s, unsigned scope, uint64_t time, bool again)
 	since = o->time[--o->top % DEPTH_MAX];
 	o->depth--;
 	s->open_count--;
-	/* Events of several threads are in order as good as their clocks can tell. */
+	/* The order of events of several threads is as exact as their clocks. */
 	histogram_add(&s->durations, time > since ? time - since : 0);
 }
 

@@ -1,10 +1,10 @@
 /*
  * span.h - how long it takes from one event to another
  *
- * From an event whose name matches the one pattern to the next event, of the same thread, whose name matches the
- * other. A begin whose thread begins once more, or never ends, and an end without a begin are counted as that. Where
- * events were lost, or recording stopped and started again, nobody knows what the next end belongs to: spans that
- * are open then are cut.
+ * A span is the time from an event whose name matches one pattern to the next event, in the same thread, whose name
+ * matches another pattern. A begin that is followed by another begin or has no end, and an end without a begin, are
+ * counted separately. After lost events, or after the recording was stopped and started again, it is unknown to which
+ * begin the next end belongs: spans that are open at that point are cut.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,32 +18,35 @@
 #include "analysis/histogram.h"
 #include "logs/match.h"
 
-/* Rows for the tables of options; what: what is done with the time "from an event ...". */
+/* Rows for tables of options. what: how --help begins the description, which continues "from an event ...". */
 enum { SPAN_PAIR = MATCH_OPTIONS_END, SPAN_BY, SPAN_NESTED, SPAN_OPTIONS_END };
 #define SPAN_ROWS(what) \
-	OPTION(SPAN_PAIR, "span", "BEGIN,END", what " from an event that matches BEGIN to the next event that matches END; may be repeated, up to 32 times"), \
-	OPTION(SPAN_BY, "by", "SCOPE", "look for the next event in the same thread (default), process, or all", "thread process all"), \
+	OPTION(SPAN_PAIR, "span", "BEGIN,END", \
+	       what " from an event that matches BEGIN to the next event that matches END; may be repeated, " \
+	            "up to 32 times"), \
+	OPTION(SPAN_BY, "by", "SCOPE", "look for the next event in the same thread (default), process, or all", \
+	       "thread process all"), \
 	OPTION(SPAN_NESTED, "nested", NULL, "for recursion: END belongs to the latest BEGIN that has none yet")
 
-#define SPANS_MAX 32 /* bits of the masks below */
+#define SPANS_MAX 32 /* bits of struct span_role */
 
 /* In the order of the choices of --by. */
 enum span_scope { SPAN_THREAD, SPAN_PROCESS, SPAN_ALL };
 
-/* The begins of a thread, or of whatever spans are looked for in, that have no end yet. */
+/* Open begins in one scope: a thread, a process, or all. */
 struct span_open {
-	uint64_t cuts; /* as span.cuts when they began; later they are cut */
+	uint64_t cuts; /* span.cuts at the time of these begins; if span.cuts is higher now, they are cut */
 	uint32_t depth, room;
-	uint32_t top; /* behind the latest: depth, and how many older ones were given up */
+	uint32_t top; /* index after the latest begin: depth, plus the number of dropped older begins */
 	uint64_t *time;
 };
 
 struct span {
 	char *begin, *end; /* patterns */
-	char *name;        /* of both together; null: they were asked for by patterns */
+	char *name;        /* common name of a pair; null: given by patterns */
 	struct histogram durations;
-	uint64_t begins, ends; /* that have no other */
-	uint64_t cut, cuts;    /* spans that were cut, and how often everything was */
+	uint64_t begins, ends; /* begins without an end, ends without a begin */
+	uint64_t cut, cuts;    /* number of spans that were cut, and number of cuts */
 	uint64_t open_count;
 	struct span_open *open;
 	unsigned room;
@@ -51,32 +54,39 @@ struct span {
 
 struct spans {
 	enum span_scope scope;
-	bool nested; /* an end belongs to the latest begin that has none; else a begin replaces the one before */
+	bool nested; /* an end belongs to the latest open begin; else a begin replaces the previous one */
 	unsigned count;
 	struct span *span[SPANS_MAX];
 };
 
-/* What an event type does, a bit for each span. */
+/* The spans that an event type begins and ends: a bit for each. */
 struct span_role {
 	uint32_t begins, ends;
 };
 
-/* A,B; a comma in a pattern has a backslash in front. Ends the program if that is none, or one too many. */
+/*
+ * Adds the span BEGIN,END; a backslash precedes a comma in a pattern. Ends the program if the text is invalid, or the
+ * table is full.
+ */
 void span_add(struct spans *spans, const char *text);
-/* Of event types with these names, name is the first so many bytes of both. Not if they are one already, or there are too many. */
+/*
+ * Adds the span between two event types. name: length of the common prefix, which becomes its name. Does nothing if the
+ * spans have it already, or the table is full.
+ */
 void span_add_pair(struct spans *spans, const char *begin, const char *end, size_t name);
-/* Takes one of the options above; returns false if it is none of them. */
+/* Handles an option of SPAN_ROWS. Returns false if it is another option. */
 bool span_option(struct spans *spans, int option, const char *argument);
+/* Returns the role of event types with this name. */
 struct span_role span_role(const struct spans *spans, const char *name);
-/* An event with such a role, in the scope of this number. cuts: nothing goes on beyond it. */
+/* Records an event with this role. cuts: the event cuts open spans. scope: number of the thread or process; 0: all. */
 void span_event(struct spans *spans, struct span_role role, bool cuts, unsigned scope, uint64_t time);
-/* The end of a log: what is open stays without an end. */
+/* Ends a log: open begins stay without an end. */
 void span_finish(struct spans *spans);
 
 void span_print(const struct spans *spans);
-/* Of a span that has been measured. */
+/* Prints the histogram of a span with durations. */
 void span_chart(const struct span *s);
-/* An array. */
+/* Prints all spans as a JSON array. */
 void span_json(const struct spans *spans);
 
 #endif

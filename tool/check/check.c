@@ -31,22 +31,27 @@ enum writer { WRITER_NONE, WRITER_ALIVE, WRITER_DEAD };
 
 struct check {
 	bool json;
-	bool wrong; /* something is, in any of the files */
+	bool wrong; /* damage was found in any of the files */
 };
 
 /* -- The stream ----------------------------------------------------------------------------------------- */
 
-/* Does the stream write to this file, and not to another that it is a copy of? */
+/* Returns whether the stream writes to this file, and not to a file that the log was copied from. */
 static bool writes_to(const struct seen_stream *s, int fd)
 {
 	struct sys_stat st;
 
-	/* What cannot be read does not tell, and whatever comes out of a pipe may be in any file. */
+	/*
+	 * Assume that it does if the stream cannot be read, or has a pipe as its log: the pipe may lead into any file.
+	 */
 	return s->trouble || !s->log[0] ||
 	       (sys_stat(fd, &st) == 0 && sys_is_file(&st, s->log_inode, s->log_device_major, s->log_device_minor));
 }
 
-/* The stream's file is in this user's directory while it has something that the log lacks. */
+/*
+ * Returns the state of the log's stream. A stream has a file in its user's directory as long as it has events that the
+ * log lacks.
+ */
 static enum writer find_writer(const struct verify *v)
 {
 	struct shm_dir shm_dir = shm_dir_own();
@@ -54,14 +59,15 @@ static enum writer find_writer(const struct verify *v)
 	size_t length = strlen(shm_dir.path);
 	struct seen_stream s;
 
-	if (!name || (size_t)(name - v->header.stream) != length || strncmp(v->header.stream, shm_dir.path, length) != 0)
+	if (!name || (size_t)(name - v->header.stream) != length ||
+	    strncmp(v->header.stream, shm_dir.path, length) != 0)
 		return WRITER_NONE;
 	if (!streams_read_one(&s, &shm_dir, name + 1) || !writes_to(&s, v->fd))
 		return WRITER_NONE;
 	return s.alive ? WRITER_ALIVE : WRITER_DEAD;
 }
 
-/* Whoever writes it has not come to the end, and may have written half a frame. */
+/* Makes notes of the findings that are normal in a log that is being written: no end, and half a frame. */
 static void forgive(struct verify *v)
 {
 	for (size_t i = 0; i < v->finding.count; i++) {
@@ -111,6 +117,8 @@ static void show_sum(const char *path, const struct verify *v, size_t problems, 
 	display_colour(PLAIN);
 	out_text("; ");
 	plural(v->events, "event");
+	if (v->system)
+		out_printf(", %" PRIu64 " of the recording itself,", v->system);
 	out_text(" in ");
 	plural(v->segments, "segment");
 	if (problems)
@@ -146,9 +154,10 @@ static void json_count(const char *key, uint64_t n)
 static void json_finding(const struct finding *f)
 {
 	static const char *const kinds[] = {
-		[FINDING_HEADER] = "header", [FINDING_FRAME] = "frame", [FINDING_CHECKSUM] = "checksum",
-		[FINDING_CONTENT] = "content", [FINDING_PADDING] = "padding", [FINDING_SEQUENCE] = "sequence", [FINDING_TIME] = "time", [FINDING_TYPE] = "type",
-		[FINDING_INDEX] = "index", [FINDING_END] = "end", [FINDING_UNWRITTEN] = "unwritten",
+		[FINDING_HEADER] = "header",     [FINDING_FRAME] = "frame",         [FINDING_CHECKSUM] = "checksum",
+		[FINDING_CONTENT] = "content",   [FINDING_PADDING] = "padding",     [FINDING_SEQUENCE] = "sequence",
+		[FINDING_TIME] = "time",         [FINDING_TYPE] = "type",           [FINDING_INDEX] = "index",
+		[FINDING_END] = "end",           [FINDING_UNWRITTEN] = "unwritten",
 	};
 
 	json_begin('{');
@@ -204,11 +213,11 @@ static void json_sum(const char *path, const struct verify *v, size_t problems, 
 
 /* -- The command ----------------------------------------------------------------------------------------------- */
 
-/* A descriptor, or -1 and a message. */
-static int open_log(const char *path, struct stat *st)
+/* Opens a log; path: its name in messages. Returns the descriptor, or -1 after a message. */
+static int open_log(const char *file, const char *path, struct stat *st)
 {
-	bool there = strcmp(path, "-") == 0 || stat(path, st) == 0;
-	int fd = there ? logpipe_open(path) : -1;
+	bool there = strcmp(file, "-") == 0 || stat(file, st) == 0;
+	int fd = there ? logpipe_open(file) : -1;
 
 	if (fd < 0 || fstat(fd, st) < 0) {
 		complain("%s: %s", path, strerror(errno));
@@ -224,7 +233,7 @@ static int open_log(const char *path, struct stat *st)
 	return -1;
 }
 
-/* Says what is wrong in the layouts of event types; that is the program's doing, and no damage of the log. */
+/* Prints errors in the layouts of event types. They are errors of the program, and not damage of the log. */
 static void check_layouts(int fd, const char *path)
 {
 	struct input *in = calloc(1, sizeof *in);
@@ -238,13 +247,14 @@ static void check_layouts(int fd, const char *path)
 	free(in);
 }
 
-static void check_file(struct check *c, const char *path)
+static void check_file(struct check *c, const char *file)
 {
+	const char *path = strcmp(file, "-") == 0 ? "standard input" : file;
 	enum writer writer;
 	struct verify *v;
 	struct stat st;
 	size_t problems;
-	int fd = open_log(path, &st);
+	int fd = open_log(file, path, &st);
 
 	if (fd < 0) {
 		c->wrong = true;
@@ -262,7 +272,7 @@ static void check_file(struct check *c, const char *path)
 	} else if (v->log == 0) {
 		complain("%s: not a posixtrace log", path);
 	} else {
-		/* That it has no end yet, the last line says. */
+		/* The last line says that the log is being written, so a missing end is not printed. */
 		for (size_t i = 0; i < v->finding.count; i++)
 			if (writer != WRITER_ALIVE || verify_finding(v, i)->kind != FINDING_END)
 				show_finding(path, verify_finding(v, i));
@@ -305,8 +315,8 @@ const struct command command_check = {
 	.name = "check",
 	.summary = "verify that logs are undamaged",
 	.synopsis = "[options] [FILE...]",
-	.about = "Verifies every frame, checksum, number and time of logs, and reports what is damaged and where. Changes nothing. "
-		"FILE defaults to " LOGFILE_DEFAULT ".",
+	.about = "Verifies every frame, checksum, number and time of logs, and reports what is damaged and where. "
+	         "Changes nothing. FILE defaults to " LOGFILE_DEFAULT "; - is standard input.",
 	.options = option_rows,
 	.ending = "Exit status: 0 no damage, 1 damage, 2 wrong usage.",
 	.operand = "FILE",

@@ -3,11 +3,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "check/index.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/verify.h"
 #include "common/message.h"
 
 void verify_index(struct verify *v, const struct frame *f, uint64_t at)
@@ -22,7 +23,7 @@ void verify_index(struct verify *v, const struct frame *f, uint64_t at)
 	lists = 0;
 	if (body && f->size >= INDEX_FIXED)
 		lists = 8 * ((uint64_t)get32(body + 32) + get32(body + 36)) + MARK_BYTES * (uint64_t)get32(body + 40);
-	/* A later version may have put more behind it. */
+	/* A later version of the format may have appended fields. */
 	if (!body || f->size < INDEX_FIXED || get32(body + 32) > LOG_SLOTS || INDEX_FIXED + lists > f->size ||
 	    (v->has_header && v->minor <= FORMAT_MINOR &&
 	     INDEX_FIXED + lists + (v->minor > 0 ? INDEX_BEHIND : 0) != f->size)) {
@@ -59,7 +60,7 @@ void verify_sum(struct verify *v, const struct frame *f, uint64_t at)
 	v->has_sum = true;
 }
 
-/* What its creator last said, if that did not come to writing an index. */
+/* Takes the totals of the last SUM frame, for a log whose creator did not write an index. */
 static void take_sum(struct verify *v)
 {
 	v->unwritten = get64(v->sum + 24);
@@ -72,7 +73,7 @@ static void take_sum(struct verify *v)
 	v->index_discarded = get64(v->sum + 16);
 }
 
-/* Both were written at the end. */
+/* Compares the INDEX with a SUM that was also written at the end. */
 static void compare_sum(struct verify *v)
 {
 	if (!(get32(v->sum + 48) & 1) || get64(v->sum + 24) == v->unwritten)
@@ -83,19 +84,24 @@ static void compare_sum(struct verify *v)
 	v->unwritten = get64(v->sum + 24);
 }
 
+/*
+ * Adds the events that could not be written. If the creator did not end the log, the segment in whose middle the file
+ * ends is among them, and was counted.
+ */
 static void add_unwritten(struct verify *v)
 {
+	uint64_t counted = v->ended ? 0 : v->torn_events;
 	struct finding *f;
 
-	if (!v->unwritten)
+	if (v->unwritten <= counted)
 		return;
 	f = verify_add(v, FINDING_UNWRITTEN, v->size, "%s could not be written%s%s%s",
 	               v->ended ? "the end" : "the end, or more than that,",
 	               v->index_error ? ": " : "", v->index_error ? strerror((int)v->index_error) : "",
 	                       v->ended ? "" : "; at least so many");
-	f->events = v->unwritten;
+	f->events = v->unwritten - counted;
 	if (v->missing != EVENTS_UNKNOWN)
-		v->missing += v->unwritten;
+		v->missing += v->unwritten - counted;
 }
 
 static struct finding *finding(struct verify *v, size_t i)
@@ -103,9 +109,9 @@ static struct finding *finding(struct verify *v, size_t i)
 	return (struct finding *)v->finding.item + i;
 }
 
-/* -- Damage that was told of already ------------------------------------------------------------------- */
+/* -- Damage that was reported already ------------------------------------------------------------------- */
 
-/* Bytes of the file, and how far any that begin before them go. */
+/* A damaged range of the file. to: the highest end of all ranges up to this one. */
 struct range {
 	uint64_t from, to;
 };
@@ -117,7 +123,7 @@ static int by_begin(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* In order, as each of as many offsets is looked for as a hostile log likes. */
+/* Collects the damaged ranges, sorted for a binary search: a hostile log may have any number of offsets to look up. */
 static void find_damage(const struct verify *v, struct verify_list *damage)
 {
 	struct range *r;
@@ -127,7 +133,8 @@ static void find_damage(const struct verify *v, struct verify_list *damage)
 		const struct finding *f = verify_finding(v, i);
 
 		if (f->size)
-			*(struct range *)verify_append(damage, sizeof *r) = (struct range){ f->offset, f->offset + f->size };
+			*(struct range *)verify_append(damage, sizeof *r) =
+				(struct range){ f->offset, f->offset + f->size };
 	}
 	r = damage->item;
 	if (damage->count)
@@ -142,7 +149,7 @@ static bool damaged(const struct verify_list *damage, uint64_t offset)
 	const struct range *r = damage->item;
 	size_t low = 0, high = damage->count;
 
-	/* The last one that begins there or before. */
+	/* Find the last range that begins at or before the offset. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -163,7 +170,10 @@ static int by_number(const void *a, const void *b)
 	return x->first_number < y->first_number ? -1 : x->first_number > y->first_number;
 }
 
-/* Bytes that were no frames, of which it is not known yet what they have cost; from the *at-th finding on. */
+/*
+ * Returns the next finding, from the *at-th on, about bytes that are not frames and whose missing events are unknown.
+ * Returns null if there is none.
+ */
 static struct finding *unexplained(struct verify *v, size_t *at)
 {
 	for (; *at < v->finding.count; ++*at)
@@ -186,7 +196,7 @@ static void between(struct verify *v, const struct verify_slot *before, const st
 		f->last_segment = s->first_number - 1;
 		f->events = EVENTS_UNKNOWN;
 	}
-	/* One event may be late, and be all that the slot has. */
+	/* A slot with a single event may be older: the event may be late. */
 	if (s->events > 1 && s->last < before->last)
 		verify_add(v, FINDING_TIME, s->offset, "the slot's events are older than those of the slot before");
 	else if (s->first < before->last)
@@ -217,6 +227,7 @@ static void check_slots(struct verify *v)
 			           "the slot begins with segment %" PRIu64 ", which is also in another slot",
 			           slot[i].first_number);
 			v->events -= slot[i].events;
+			v->system -= slot[i].system;
 			v->segments -= slot[i].segments;
 			continue;
 		}
@@ -230,7 +241,7 @@ static void check_slots(struct verify *v)
 
 /* -- What the index lists ----------------------------------------------------------------------------------- */
 
-/* After so many of one kind, the others are only counted. */
+/* After this many findings of one kind, the rest is only counted. */
 #define WRONG_MAX 100
 
 static void and_more(struct verify *v, uint32_t wrong, const char *what)
@@ -246,7 +257,7 @@ static int compare_offsets(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The list is in the order of the file. */
+/* Returns whether the list of offsets, which is sorted, has this offset. */
 static bool has_offset(const struct verify_list *list, uint64_t offset)
 {
 	return list->count && bsearch(&offset, list->item, list->count, sizeof offset, compare_offsets);
@@ -309,22 +320,23 @@ static void check_marks(struct verify *v, const unsigned char *mark, uint32_t co
 		if ((verify_peek(v, offset, &f) ? f.kind != FRAME_SEGMENT || f.number != number || f.first != first :
 		     all) &&
 		    ++wrong <= WRONG_MAX)
-			verify_add(v, FINDING_INDEX, v->index_at,
-			           "INDEX: segment %" PRIu64 " is not at offset %" PRIu64 ", or does not begin when it says",
-			                   number, offset);
+			verify_add(v, FINDING_INDEX, v->index_at, "INDEX: segment %" PRIu64 " is not at offset %"
+			           PRIu64 ", or does not begin when it says", number, offset);
 	}
 	and_more(v, wrong, "segments");
 }
 
 /* -- Events ----------------------------------------------------------------------------------------------------- */
 
-/* The number of a segment that the index lists: that at this offset, or for 0 the last one. 0: there is none. */
+/*
+ * Returns the number that the index gives for the segment at this offset; for offset 0, for the last segment. Returns 0
+ * if the index does not list the segment.
+ */
 static uint64_t marked(const struct verify *v, uint64_t offset)
 {
 	uint32_t marks = v->has_index ? get32(v->index + 40) : 0;
-	const unsigned char *mark = marks ?
-	                            v->index + INDEX_FIXED + 8 * ((uint64_t)get32(v->index + 32) + get32(v->index + 36)) :
-	                            NULL;
+	uint64_t lists = marks ? 8 * ((uint64_t)get32(v->index + 32) + get32(v->index + 36)) : 0;
+	const unsigned char *mark = marks ? v->index + INDEX_FIXED + lists : NULL;
 	uint64_t number = 0;
 
 	for (uint32_t i = 0; i < marks; i++, mark += MARK_BYTES)
@@ -333,7 +345,10 @@ static uint64_t marked(const struct verify *v, uint64_t offset)
 	return number;
 }
 
-/* Which segments are missing that stood before the first, or behind the last that is there? Between others, it is known. */
+/*
+ * Sets which segments a finding has cost, if they were before the first or after the last remaining segment. Between
+ * two segments this is known already.
+ */
 static void number_segments(const struct verify *v, struct finding *f)
 {
 	const struct verify_slot *slot = v->slot.item;
@@ -352,7 +367,10 @@ static void number_segments(const struct verify *v, struct finding *f)
 	}
 }
 
-/* Nothing is missing: the file was emptied while it was written, and what was before is nobody's damage. */
+/*
+ * Corrects the findings when the totals show that no event is missing: the file was emptied while it was written, and
+ * the earlier segments were dropped on purpose.
+ */
 static void nothing_missing(struct verify *v)
 {
 	for (size_t i = 0; i < v->finding.count; i++) {
@@ -365,7 +383,7 @@ static void nothing_missing(struct verify *v)
 	}
 }
 
-/* So many are missing that nobody has accounted for: of which damage? */
+/* Assigns missing events, which no finding accounts for, to the only finding with an unknown number of events. */
 static void explain(struct verify *v, uint64_t missing)
 {
 	const struct verify_slot *newest = v->slot.count ? (struct verify_slot *)v->slot.item + v->slot.count - 1 :

@@ -10,9 +10,9 @@
 
 /* Both functions write to a text of at least 16 bytes, and return it. */
 
-/* 100 bytes, 4 KiB, 56.3 MiB */
+/* Formats a size: 100 bytes, 4 KiB, 56.3 MiB. */
 char *bytes_text(char *text, uint64_t bytes);
-/* At most five characters, for a column: 512, 4.2M, 64K */
+/* Formats a size in at most five characters, for a column: 512, 4.2M, 64K. */
 char *bytes_short(char *text, uint64_t bytes);
 
 #endif

@@ -15,7 +15,10 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* The edit distance of Levenshtein, by rows; a '*' takes any number of letters, a '?' one, and neither costs anything. */
+/*
+ * Returns the edit distance of Levenshtein, by rows; a '*' matches any number of letters, a '?' matches one, at no
+ * cost.
+ */
 unsigned edit_distance(const char *asked, const char *name)
 {
 	unsigned row[TRACE_EVENT_NAME_MAX + 2];
@@ -42,7 +45,7 @@ unsigned edit_distance(const char *asked, const char *name)
 	return row[n];
 }
 
-/* With more wrong letters it is another word. */
+/* More wrong letters make a different word. */
 #define WRONG_LETTERS 2
 
 void nearest_add(struct nearest *n, const char *asked, const char *name)

@@ -75,7 +75,8 @@ static const char *follow(const struct folder *f, int link, const struct stat *s
 	ssize_t n;
 
 	if (f->shared && st->st_uid != geteuid() && st->st_uid != f->owner)
-		return because("the link %s in its path belongs to another user (%u), in a directory that other users can write to: "
+		return because("the link %s in its path belongs to another user (%u), "
+		               "in a directory that other users can write to: "
 		               "give the path of the file itself, or choose another file", *rest, (unsigned)st->st_uid);
 	n = readlinkat(link, "", target, sizeof target - 1);
 	if (n < 0)
@@ -192,16 +193,18 @@ const char *folder_objection(const struct folder *f, const struct stat *st)
 	if (!f->shared || f->magic)
 		return NULL;
 	if (st->st_uid != geteuid() && st->st_uid != f->owner)
-		return because("it belongs to another user (%u), in a directory that other users can write to: remove it, or choose another file",
+		return because("it belongs to another user (%u), in a directory that other users can write to: "
+		               "remove it, or choose another file",
 		               (unsigned)st->st_uid);
 	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
-		return "it has another name (a hard link), in a directory that other users can write to: remove it, or choose another file";
+		return "it has another name (a hard link), in a directory that other users can write to: remove it, "
+		       "or choose another file";
 	return NULL;
 }
 
 /*
- * Opens the file of entry, an O_PATH descriptor, so no other file can take its place. Without /proc the name is opened
- * again: another file of that name does not block, and is refused.
+ * Opens the file of entry, an O_PATH descriptor, so the file cannot be exchanged. Without /proc the name is opened
+ * again: a different file does not block, and is refused.
  */
 static int open_entry(const struct folder *f, int entry, const struct stat *st, int flags)
 {
@@ -335,7 +338,7 @@ int folder_make(const struct folder *f, int flags, const char *preferred, char *
 	return fd;
 }
 
-/* AT_EMPTY_PATH would need a privilege. */
+/* Links the file through /proc, because AT_EMPTY_PATH would need a privilege. */
 int folder_give_name(const struct folder *f, int fd, const char *name)
 {
 	char path[40];

@@ -16,7 +16,9 @@
 #define WIDTH       80
 #define DESCRIPTION 25 /* column where the description of an option begins */
 
-/* Prints text from this column on, wrapped at WIDTH; further lines are indented. A newline in the text begins a line. */
+/*
+ * Prints text from this column on, wrapped at WIDTH with further lines indented. A newline in the text begins a line.
+ */
 static void print_wrapped(const char *text, size_t column, size_t indent)
 {
 	while (*text) {
@@ -40,7 +42,7 @@ static void print_wrapped(const char *text, size_t column, size_t indent)
 	putchar('\n');
 }
 
-/* Prints an option with its argument after what was printed before on the line. Returns the column then. */
+/* Prints an option with its argument, after earlier options on the same line. Returns the column after it. */
 static size_t print_option(const struct option_row *o, size_t column)
 {
 	if (column)

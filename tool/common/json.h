@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* bracket: '{' or '['. Commas are inserted automatically. */
+/* Begins an object or an array: '{' or '['. Commas are inserted automatically. */
 void json_begin(char bracket);
 void json_end(char bracket);
 void json_key(const char *key);
@@ -26,7 +26,7 @@ void json_signed(int64_t n);
 void json_real(double n);
 /* Prints a string like "0x7f": JSON has no hexadecimal numbers. */
 void json_hex(uint64_t n);
-/* n / 1000, exactly. */
+/* Prints n / 1000 exactly. */
 void json_thousandths(int64_t n);
 void json_bool(bool b);
 void json_null(void);

@@ -9,7 +9,9 @@
 
 #include "common/message.h"
 
-/* Multiplied by odd numbers without a pattern, the high bits folded onto the low ones. */
+/*
+ * Mixes the bits of a number: multiplies by odd numbers without a pattern, and folds the high bits onto the low ones.
+ */
 static uint64_t scatter(uint64_t n)
 {
 	n = (n ^ n >> 32) * UINT64_C(0x9e6c63d0876a9a47);
@@ -31,7 +33,7 @@ static struct lookup_key **slot_of(const struct lookup *l, struct lookup_key key
 	return &l->slot[i];
 }
 
-/* At most half of the slots are used. */
+/* Grows the table before more than half of the slots are used. */
 static void grow(struct lookup *l)
 {
 	struct lookup_key **old = l->slot;

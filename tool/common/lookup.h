@@ -25,7 +25,7 @@ struct lookup {
  * no memory.
  */
 void *lookup(struct lookup *l, struct lookup_key key, size_t size);
-/* Returns a hash that depends on all bits, so consecutive keys are far apart. */
+/* Returns a hash of all bits: consecutive keys get distant values. */
 uint64_t lookup_mix(uint64_t first, uint64_t second);
 
 #endif

@@ -16,7 +16,7 @@
 const struct command *command;
 
 #ifdef __SANITIZE_ADDRESS__
-/* Memory is kept until exit on purpose, so it is no leak. */
+/* Memory is kept until exit on purpose, which is not a leak. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

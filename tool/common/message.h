@@ -6,7 +6,7 @@
 #ifndef MESSAGE_H
 #define MESSAGE_H
 
-/* Exit statuses. `posixtrace record` passes on that of its command, and has its own beyond it. */
+/* Exit statuses. `posixtrace record` also returns the status of its command. */
 enum {
 	STATUS_DONE = 0,
 	STATUS_FAILED = 1, /* the command failed, or it found damage, leftovers, ... */
@@ -14,7 +14,7 @@ enum {
 	STATUS_INCOMPLETE = 123,  /* record: the command has succeeded, but events could not be written */
 	STATUS_RECORD = 125,      /* record: nothing could be recorded */
 	STATUS_NOT_RUN = 126,     /* record: the command cannot be executed */
-	STATUS_NOT_FOUND = 127,   /* record: there is no such command */
+	STATUS_NOT_FOUND = 127,   /* record: the command does not exist */
 };
 
 /* -- Messages, to standard error: "posixtrace report: ..." ---------------------------- */

@@ -59,7 +59,7 @@ static const char *parse_digits(const char *p, int digits, int most, int *n)
 	return *n <= most ? p : NULL;
 }
 
-/* 14:30[:05[.123]] */
+/* Parses 14:30[:05[.123]]. */
 static bool parse_clock(const char *p, struct tm *tm, int *ns)
 {
 	*ns = 0;
@@ -77,7 +77,7 @@ static bool parse_clock(const char *p, struct tm *tm, int *ns)
 	return p && !*p;
 }
 
-/* month: from 1 on */
+/* Returns the number of days of a month, from 1 on. */
 static int days_of(int year, int month)
 {
 	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };

@@ -22,14 +22,14 @@
  */
 bool moment_parse_duration(const char *text, long double *ns);
 /*
- * 1.5s, 500ms or a number alone: after begin; 14:30:05[.123]: on the day of begin; 2026-11-21 [14:30[:05[.123]]],
- * with a T instead of the blank too. Local time. ns of CLOCK_REALTIME; 0 and UINT64_MAX stand for all that is farther away.
- * False: none of these.
+ * Parses a time: 1.5s, 500ms or a number alone is relative to begin; 14:30:05[.123] is on the day of begin; 2026-11-21
+ * [14:30[:05[.123]]], also with a T instead of the blank, is absolute. Local time. *time: ns of CLOCK_REALTIME; 0 and
+ * UINT64_MAX stand for all times out of range. Returns false if the text is no time.
  */
 bool moment_parse(const char *text, uint64_t begin, uint64_t *time);
 /* Prints a local time to out.h. Fast for consecutive times that are close together. */
 void moment_print(uint64_t time);
-/* 2026-11-21T21:05:05Z, in text of at least 40 bytes. Returns text. */
+/* Formats a time in UTC, 2026-11-21T21:05:05Z, in text of at least 40 bytes. Returns text. */
 char *moment_utc(char *text, uint64_t time);
 /* Prints seconds with nine digits, right-aligned in a column of this width. May be negative. */
 void moment_print_seconds(int64_t ns, int width);

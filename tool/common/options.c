@@ -24,8 +24,9 @@
 #define ROWS_MAX 48
 
 static unsigned chosen;
+static const char *given; /* the name of the last option, without "--"; null: it was a letter */
 
-/* Says that an option is unknown or abbreviates several ones; word: as it was given, with "--". */
+/* Prints that an option is unknown or an ambiguous abbreviation. word: as given, with "--". */
 static void refuse_long(const char *word) __attribute__((noreturn));
 static void refuse_long(const char *word)
 {
@@ -69,17 +70,18 @@ static unsigned choose(const struct option_row *o, const char *text)
 		snprintf(words + used, sizeof words - used, "%s%.*s", !used ? "" : i > 1 ? ", " : " or ", (int)n, word);
 		word = word[n] ? word + n + 1 : NULL;
 	}
-	wrong_usage("--%s %s: not %s", o->name, text, words);
+	wrong_usage("--%s %s: must be "
+	            "one of %s%s%s", o->name, text, words, o->hint ? "; " : "", o->hint ? o->hint : "");
 }
 
 int next_option(int argc, char **argv)
 {
 	struct option longs[ROWS_MAX + 2] = { { "help", no_argument, NULL, 'h' } };
 	bool mixed = command->operand && strcmp(command->operand, "FILE") == 0;
-	/* Errors are reported here; optopt tells of which option. */
+	/* Errors are reported here; optopt is the wrong option. */
 	char letters[2 * ROWS_MAX + 4] = "+:h", *letter = letters + 3;
 	unsigned n = 1;
-	int c;
+	int c, index = 0;
 
 	for (const struct option_row *o = command->options; option_is_row(o) && n <= ROWS_MAX; o++) {
 		if (!o->value)
@@ -93,12 +95,16 @@ int next_option(int argc, char **argv)
 				*letter++ = ':';
 		}
 	}
-	c = getopt_long(argc, argv, letters + mixed, longs, NULL);
+	c = getopt_long(argc, argv, letters + mixed, longs, &index);
+	given = index ? longs[index].name : NULL;
 	if (c == 'h')
 		help_print();
 	if (c == ':')
 		wrong_usage("option %s needs an argument", argv[optind - 1]);
-	/* argv[optind - 1] is another word while letters of a group remain. No value of an option is an unknown letter. */
+	/*
+	 * argv[optind - 1] is a different word while letters of a group remain. No option has an unknown letter as its
+	 * value.
+	 */
 	for (const struct option *o = longs; c == '?' && optopt && o->name; o++)
 		if (o->val == optopt && o->has_arg == no_argument)
 			wrong_usage("option --%s takes no argument", o->name);
@@ -117,6 +123,11 @@ int next_option(int argc, char **argv)
 	return c;
 }
 
+const char *option_name(void)
+{
+	return given;
+}
+
 unsigned option_choice(void)
 {
 	return chosen;
@@ -132,7 +143,7 @@ long argument_number(const char *option, const char *text, long least, long most
 	if (errno || end == text || *end)
 		wrong_usage("%s %s: not a number", option, text);
 	if (n < least || n > most)
-		wrong_usage("%s %s: not from %ld to %ld", option, text, least, most);
+		wrong_usage("%s %s: must be from %ld to %ld", option, text, least, most);
 	return n;
 }
 
@@ -154,7 +165,7 @@ static enum size_fault parse_size(const char *text, size_t *size)
 
 	errno = 0;
 	n = strtoull(text, &end, 10);
-	/* Not of a blank, which would be the null behind the units. */
+	/* A blank would match the null at the end of units. */
 	unit = *end & ~0x20 ? strchr(units, *end & ~0x20) : NULL;
 	for (long i = unit ? unit - units : -1; i >= 0; i--) {
 		if (n > SIZE_MAX / 1024)

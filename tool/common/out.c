@@ -18,7 +18,7 @@
 
 char out_buffer[OUT_SIZE], *out_at = out_buffer;
 
-/* Where it goes, and what to do if it cannot. */
+/* The destination of output, and the handler of write errors. */
 static int out_fd = STDOUT_FILENO;
 static const char *out_name = "standard output";
 static void (*out_failed)(void);

@@ -1,10 +1,9 @@
 /*
  * out.h - standard output, faster than stdio
  *
- * A line of a report takes a third of a microsecond, so numbers are not
- * formatted by printf(). What is written is seen when the buffer is full, by out_flush(), and at exit.
- * A reader that goes away ends the program by SIGPIPE, as with other filters; any other error
- * by a message and STATUS_FAILED.
+ * A line of a report takes a third of a microsecond, so numbers are not formatted by printf(). Output appears when the
+ * buffer is full, after out_flush(), and at exit. If the reader goes away, SIGPIPE ends the program like other filters;
+ * any other error ends it with a message and STATUS_FAILED.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +16,7 @@
 #include <string.h>
 
 #define OUT_SIZE (UINT32_C(256) << 10)
-/* What may be put after one call of out_room(). */
+/* The room after one call of out_room(). */
 #define OUT_ROOM 1024
 
 extern char *out_at, out_buffer[OUT_SIZE];
@@ -48,7 +47,7 @@ static inline void out_char(char c)
 	*out_at++ = c;
 }
 
-/* Any length. */
+/* Prints any number of bytes. */
 void out_bytes(const char *bytes, size_t size);
 
 static inline void out_text(const char *text)
@@ -66,8 +65,8 @@ void out_digits(uint64_t n, int digits);
 /* Prints 0x and the hexadecimal digits. */
 void out_hex(uint64_t n);
 /*
- * Text from elsewhere, which may be anything: what is not printable comes as \xHH, and
- * UTF-8 as it is, but for what turns the direction of writing. Left-aligned in so many columns; returns the columns that it takes.
+ * Prints a text with any contents: unprintable bytes, and characters that change the direction of writing, as \xHH;
+ * other UTF-8 unchanged. Left-aligned in a column of this width. Returns the columns used.
  */
 int out_foreign(const char *text, size_t size, int width);
 

@@ -59,7 +59,7 @@ static void hide(void)
 	shown = false;
 }
 
-/* A line longer than the terminal's could not be erased. */
+/* Shows a line, cut to the width of the terminal: a longer line could not be erased. */
 static void show(char *line)
 {
 	struct winsize window;

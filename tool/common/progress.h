@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * On standard error, if that is a terminal, and this program's group is in its foreground; beside: whatever the
- * command writes there.
+ * Starts the progress line, on standard error if this is a terminal and the program's process group is in its
+ * foreground. beside: even if the command writes to the same terminal.
  */
 void progress_start(bool beside);
 bool progress_wanted(void);

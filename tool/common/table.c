@@ -102,7 +102,7 @@ void table_foreign(struct table *t, const char *text, size_t size)
 		add(t, NULL, 0, 0);
 }
 
-/* Prints a cell after the blanks due before it. Returns the blanks due after it if another cell follows. */
+/* Prints a cell after pending blanks. Returns the blanks that are due before the next cell. */
 static int print_cell(const struct table *t, int column, int blanks, const char *text, size_t size, int columns)
 {
 	int more = t->column[column].width - columns;

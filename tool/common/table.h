@@ -15,7 +15,7 @@
 
 struct table;
 
-/* The heads of the columns up to NULL: '>' aligns one to the right, '<' to the left. */
+/* Makes a table. The heads of the columns end with NULL: '>' aligns a column to the right, '<' to the left. */
 struct table *table_new(const char *head, ...) __attribute__((sentinel));
 /* Adds a cell; rows are filled from left to right. */
 void table_cell(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,14 +1,14 @@
 /*
  * chrome.c - trace events as JSON: for chrome://tracing, Perfetto, speedscope
  *
- * One object, as the Trace Event Format of Chrome has it; written event by event, and nothing is kept but one place for each
- * event type, thread and slice track. Times are microseconds with three decimals since the creation of the first log: programs
- * read them as double, which has no room for nanoseconds since 1970.
+ * The output is one object in the Trace Event Format of Chrome. It is written event by event; memory is needed only for
+ * each event type, thread and slice track. Times are microseconds with three decimals since the creation of the first
+ * log: programs read them as double, which cannot hold nanoseconds since 1970.
  *
- * Slices that nest are those of their thread's own row, which are all that speedscope shows. It takes slices for the same
- * function if their B events are the same, values and all, so all values are in the E event, where other viewers find
- * them as well. It also puts an E before each B of the same time, so a slice that takes no time is no slice of a row.
- * Slices that overlap without nesting, and those of no time, are nestable async events, whose id is that of their track.
+ * Slices that nest are in the row of their thread; speedscope shows no others. Speedscope takes slices for the same
+ * function if their B events are equal, values included, so all values are in the E event, where other viewers find
+ * them too. It also moves an E before every B of the same time, so a slice without duration cannot be in a row. Slices
+ * that overlap without nesting, and slices without duration, are nestable async events with the id of their track.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,10 +25,10 @@
 #include "event/layout_json.h"
 #include "event/system_text.h"
 
-/* Linux has no more process ids than that. Those of another machine than the first log's are shifted by its number of them. */
+/* The number of process ids of Linux. Ids of further machines are shifted by multiples of it. */
 #define PIDS 4194304
 
-/* What all events of one shape in one segment share. */
+/* Properties of the events of a shape in a segment. */
 struct cell {
 	uint64_t segment;
 	struct task *thread;
@@ -38,8 +38,8 @@ struct cell {
 
 struct log {
 	uint64_t uuid;
-	bool told;
-	struct cell *cell; /* of its next event */
+	bool recording_written; /* the names of the process and thread that recording_pid() stands for */
+	struct cell *cell; /* of the next event */
 	struct cell cells[SHAPES_MAX + 1];
 };
 
@@ -69,7 +69,7 @@ static void put_time(const char *key, uint64_t time, uint64_t since)
 	json_thousandths((int64_t)(time - since));
 }
 
-/* An event of this phase. */
+/* Begins an event of this phase. */
 static void begin_object(const char *phase, const char *name, uint64_t time, uint64_t pid, uint64_t tid)
 {
 	json_begin('{');
@@ -101,7 +101,7 @@ static void put_name(const char *what, uint64_t pid, uint64_t tid, const char *n
 	json_string("M");
 	json_key("name");
 	json_string(what);
-	/* Older speedscopes take no event without a time. */
+	/* Older versions of speedscope refuse events without a time. */
 	json_key("ts");
 	json_number(0);
 	json_key("pid");
@@ -121,7 +121,10 @@ static uint64_t shifted(const struct task *t, uint32_t id)
 	return t->machine * (uint64_t)PIDS + id;
 }
 
-/* What belongs to no process is of one that is none, behind those of all machines; a row for each log. */
+/*
+ * Returns the id of a pseudo process, above the ids of all machines, for what belongs to no process. Each log is a
+ * thread in it.
+ */
 static uint64_t recording_pid(void)
 {
 	return all.logs->count * (uint64_t)PIDS;
@@ -129,8 +132,8 @@ static uint64_t recording_pid(void)
 
 static uint64_t recording_tid(const struct source *s)
 {
-	if (!log_of(s)->told) {
-		log_of(s)->told = true;
+	if (!log_of(s)->recording_written) {
+		log_of(s)->recording_written = true;
 		put_name("process_name", recording_pid(), recording_pid(), "recording");
 		put_name("thread_name", recording_pid(), recording_pid() + s->index,
 		         all.logs->count > 1 ? s->path : "recording");
@@ -143,13 +146,13 @@ static bool foreign(const struct task *t)
 	return t->machine != all.tasks.machine[0];
 }
 
-static void tell_process(const struct source *s, struct task *t)
+static void write_process(const struct source *s, struct task *t)
 {
 	char name[4096 + 128];
 
-	if (t->told)
+	if (t->written)
 		return;
-	t->told = true;
+	t->written = true;
 	if (foreign(t))
 		snprintf(name, sizeof name, "%s: %.4000s %u", s->file->in.header.host,
 		         t->executable ? t->executable : "process", t->pid);
@@ -159,14 +162,14 @@ static void tell_process(const struct source *s, struct task *t)
 		put_name("process_name", shifted(t, t->pid), shifted(t, t->pid), name);
 }
 
-static void tell_thread(const struct source *s, struct task *t)
+static void write_thread(const struct source *s, struct task *t)
 {
 	char name[64];
 
-	tell_process(s, t->process);
-	if (t->told)
+	write_process(s, t->process);
+	if (t->written)
 		return;
-	t->told = true;
+	t->written = true;
 	if (foreign(t))
 		snprintf(name, sizeof name, "%.*s %u", (int)strnlen(t->name, sizeof t->name), t->name, t->tid);
 	else
@@ -224,7 +227,7 @@ static void put_undeclared(const struct source *s)
 	}
 }
 
-/* Members of an object. */
+/* Writes the values of an event, as members of an object. */
 static void put_values(const struct source *s, const struct layout *l)
 {
 	if (s->event->length > 0 && l)
@@ -243,7 +246,7 @@ static void put_values(const struct source *s, const struct layout *l)
 
 /* -- Slices --------------------------------------------------------------------------------------------- */
 
-/* And which event it is, as far as its track does not tell. */
+/* Writes the values of a begin or end, and which event it was unless the track shows that. */
 static void put_slice_values(const struct source *s)
 {
 	const char *name = type_name(s);
@@ -265,7 +268,7 @@ static bool of_recording(const struct slice_track *t)
 	return !t->scope || (t->scope->process ? t->scope->tid == 0 : t->scope->pid == 0);
 }
 
-/* A slice's event of this phase, up to its values. */
+/* Begins an event of a slice, up to its values. */
 static void begin_slice(const char *phase, const struct slice_track *t, uint64_t time)
 {
 	uint64_t pid, tid, scope = t->scope ? t->scope->uuid : 0;
@@ -278,7 +281,7 @@ static void begin_slice(const char *phase, const struct slice_track *t, uint64_t
 	begin_object(phase, name, time, pid, tid);
 	if (*phase == 'b' || *phase == 'e') {
 		json_key("id");
-		json_hex(lookup_mix(lookup_mix(log_of(t->source)->uuid, (uint64_t)t->writer << 8 | t->span), scope));
+		json_hex(lookup_mix(lookup_mix(log_of(t->source)->uuid, (uint64_t)t->lane << 8 | t->span), scope));
 	}
 	if (*phase == 'B')
 		return;
@@ -332,7 +335,7 @@ static void put_kept(const struct slice_track *t, const struct kept *k)
 	put_slice_values(&s);
 }
 
-/* Writes the begins that are earlier than time: these slices take some. */
+/* Writes the begins before this time: their slices have a duration. */
 static void write_begins(struct slice_row *row, uint64_t time)
 {
 	for (; row->written < row->count && row->open[row->written].time < time; row->written++) {
@@ -394,7 +397,7 @@ static void fill(struct cell *cell, const struct export *x, const struct source 
 	cell->segment = segment;
 	cell->thread = tasks_thread(&all.tasks, s);
 	if (cell->thread->tid)
-		tell_thread(s, cell->thread);
+		write_thread(s, cell->thread);
 	cell->layout = layouts_find(s->layouts, s->event->id);
 	cell->role = span_role(&x->spans, type_name(s));
 }
@@ -423,7 +426,7 @@ static void event(struct export *x, struct source *s)
 	if ((cell->role.begins | cell->role.ends || e->id == POSIX_TRACE_START) &&
 	    slices_event(&all.slices, s, cell->thread, cell->role))
 		return;
-	/* What the system does belongs to none. */
+	/* System events belong to no thread. */
 	begin_object("i", type_name(s), e->time, t->tid ? shifted(t, t->pid) : recording_pid(),
 	             t->tid ? shifted(t, t->tid) : recording_tid(s));
 	json_key("s");
@@ -521,7 +524,7 @@ static void end(struct export *x)
 	json_string("ns");
 	json_key("otherData");
 	json_begin('{');
-	/* ns since 1970: what ts counts from. */
+	/* The time that ts counts from, in ns since 1970. */
 	json_key("begin");
 	json_number(x->logs.begin);
 	json_key("logs");

@@ -41,17 +41,16 @@ static const struct option_row option_rows[] = {
 	  "          speedscope, ui.perfetto.dev\n"
 	  "csv       table with a column for each declared field\n"
 	  "jsonl     a JSON object on each line\n"
-	  "The default is what the ending of OUT means.", FORMATS),
+	  "The default is what the ending of OUT means.", FORMATS, "the end of the time range is --until"),
 	OPTION('o', "output", "OUT",
 	       "write to OUT; - is standard output. Default: FILE with .ctf, .pftrace, .json, .csv or .jsonl"),
 	OPTION_FLAG('f', "force", &options.force, "replace OUT if it is a trace directory with nothing else in it"),
 	SPAN_ROWS("perfetto, chrome: make slices"),
 	OPTION_FLAG(OPTION_NO_PAIRS, "no-pairs", &options.no_pairs,
 	            "do not make slices of names that end in begin and end, or the like"),
-	OPTION_FLAG('q', "quiet", &options.quiet, "do not tell how much was written"),
+	OPTION_FLAG('q', "quiet", &options.quiet, "do not print how much was written"),
 	OPTION_HEADING("Which events:"),
-	MATCH_ROWS_BUT_TO,
-	MATCH_ROW_TO("until", MATCH_TO_HELP),
+	MATCH_ROWS_UNTIL,
 	{ 0 },
 };
 
@@ -124,11 +123,11 @@ static void open_output(struct export *x)
 
 /* -- The work --------------------------------------------------------------------------------------- */
 
-/* Events between two looks at the clock. */
+/* Number of events between two looks at the clock. */
 #define STEP 65536
 #define PROGRESS_NS (INT64_C(200) * 1000000)
 
-/* How many events there are, as far as it is known. */
+/* Returns the number of events, as far as known. */
 static uint64_t count_all(const struct export *x)
 {
 	uint64_t all = 0;
@@ -141,7 +140,7 @@ static uint64_t count_all(const struct export *x)
 	return all;
 }
 
-static void tell(uint64_t read, uint64_t all)
+static void show_progress(uint64_t read, uint64_t all)
 {
 	static int64_t before;
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -163,7 +162,7 @@ static void go_through(struct export *x)
 	sources_rewind(&x->logs);
 	while ((s = sources_oldest(&x->logs)) != NULL) {
 		if (read++ % STEP == 0)
-			tell(read, all);
+			show_progress(read, all);
 		if (source_tells_of_loss(s)) {
 			x->losses += s->event->id == POSIX_TRACE_OVERFLOW;
 			if (to->lost) {
@@ -241,7 +240,8 @@ const struct command command_convert = {
 	.name = "convert",
 	.summary = "write logs in other formats: CTF, Perfetto, Chrome, CSV, JSON lines",
 	.synopsis = "--to FORMAT [options] [FILE...]",
-	.about = "Writes the events of logs in a format of other programs. FILE defaults to " LOGFILE_DEFAULT "; - is standard input.",
+	.about = "Writes the events of logs in a format of other programs. FILE defaults to " LOGFILE_DEFAULT "; - "
+	         "is standard input.",
 	.options = option_rows,
 	.operand = "FILE",
 	.run = convert,

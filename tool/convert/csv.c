@@ -1,12 +1,12 @@
 /*
  * csv.c - a table with a column for each declared field, quoted as in RFC 4180
  *
- * A spreadsheet takes a cell that begins with =, +, - or @ for a formula, which may run programs and send data away; and the
- * traced program chooses the texts. Such a text gets an apostrophe in front, and so does a text that begins with an apostrophe: a
- * reader that removes one apostrophe from the front of a cell has what was traced. Numbers stay as they are.
+ * Spreadsheets treat a cell that begins with =, +, - or @ as a formula, which may run programs and send data away, and
+ * the traced program determines the texts. Such a text gets a leading apostrophe, and so does a text that begins with
+ * an apostrophe: a reader that removes one leading apostrophe gets the traced text. Numbers are never changed.
  *
- * Fields of the same name share a column, whichever types have them. Only types that are wanted have columns, so one type alone
- * makes a table without holes.
+ * Fields with the same name share a column, whatever their types. Only selected event types have columns, so a single
+ * type makes a table without empty cells.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,7 @@
 #include "event/layout_print.h"
 #include "event/system_text.h"
 
-/* More are not readable; types whose fields have no room have their data in hex. */
+/* Larger tables are not readable. Event types whose fields do not fit have their data in hex. */
 #define COLUMNS_MAX 1024
 
 static const char *const fixed[] = { "time", "relative", "pid", "tid", "thread", "event", "address", "truncated",
@@ -28,20 +28,20 @@ static const char *const fixed[] = { "time", "relative", "pid", "tid", "thread",
 
 #define FIXED (sizeof fixed / sizeof fixed[0])
 
-/* Those of the fields. */
+/* The columns of fields. */
 static struct {
 	const char *name[COLUMNS_MAX];
 	unsigned count;
 } columns;
 
-/* What is kept of a log: for each type the field that is in each column, its index and 1; null: it has no fields. */
-struct places {
+/* The state of a log: for each event type, the field in each column, as index + 1. Null: no columns. */
+struct column_map {
 	uint8_t *field[EVENT_ID_END];
 };
 
 /* -- Columns -------------------------------------------------------------------------------------- */
 
-/* COLUMNS_MAX: there is no room. */
+/* Returns the column with this name, which is added if necessary. Returns COLUMNS_MAX if the table is full. */
 static unsigned column_of(const char *name)
 {
 	for (unsigned i = 0; i < columns.count; i++)
@@ -53,7 +53,7 @@ static unsigned column_of(const char *name)
 	return columns.count++;
 }
 
-static void place_fields(struct places *p, uint32_t id, const struct layout *l)
+static void map_fields(struct column_map *p, uint32_t id, const struct layout *l)
 {
 	uint8_t *field = calloc(COLUMNS_MAX, 1);
 
@@ -63,7 +63,7 @@ static void place_fields(struct places *p, uint32_t id, const struct layout *l)
 	for (unsigned i = 0; i < l->count; i++) {
 		unsigned column = column_of(l->field[i].name);
 
-		/* Nobody could tell two of the same name apart. */
+		/* Two fields of the same name cannot share a column. */
 		if (column == COLUMNS_MAX || field[column]) {
 			free(field);
 			p->field[id] = NULL;
@@ -73,9 +73,9 @@ static void place_fields(struct places *p, uint32_t id, const struct layout *l)
 	}
 }
 
-static void place_all(struct source *s)
+static void map_all(struct source *s)
 {
-	struct places *p = calloc(1, sizeof *p);
+	struct column_map *p = calloc(1, sizeof *p);
 
 	if (!p)
 		fail("no memory");
@@ -84,16 +84,19 @@ static void place_all(struct source *s)
 		const struct layout *l = layouts_find(s->layouts, id);
 
 		if (l && match_type(s->match, id))
-			place_fields(p, id, l);
+			map_fields(p, id, l);
 	}
 }
 
 /* -- Cells ---------------------------------------------------------------------------------------- */
 
-/* Returns whether a spreadsheet may take the text for a formula, after what it may remove in front, or for our apostrophe. */
+/*
+ * Returns whether a spreadsheet may take the text for a formula, perhaps after removing leading bytes, or for our
+ * apostrophe.
+ */
 static bool needs_apostrophe(const char *text, size_t size)
 {
-	/* =, +, - and @ of double width, which are the same to some. */
+	/* The full-width forms of =, +, - and @, which some spreadsheets accept. */
 	static const char wide[4][3] = { "\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0" };
 
 	if (size > 0 && text[0] && strchr("=+-@'\t\r\n", text[0]))
@@ -104,7 +107,7 @@ static bool needs_apostrophe(const char *text, size_t size)
 	return false;
 }
 
-/* In quotation marks where it has to be; what is no character becomes U+FFFD, as readers expect UTF-8 or nothing. */
+/* Writes a text, quoted if necessary. Invalid bytes become U+FFFD, because readers expect UTF-8. */
 static void put_text(const char *text, size_t size)
 {
 	bool marks = false, plain = true;
@@ -177,7 +180,7 @@ static bool is_fixed(const char *name)
 static void begin(struct export *x)
 {
 	for (unsigned i = 0; i < x->logs.count; i++)
-		place_all(&x->logs.source[i]);
+		map_all(&x->logs.source[i]);
 	out_text(x->logs.count > 1 ? "file," : "");
 	for (unsigned i = 0; i < FIXED; i++) {
 		out_text(i > 0 ? "," : "");
@@ -192,11 +195,11 @@ static void begin(struct export *x)
 	out_char('\n');
 }
 
-/* text,data and the columns of the fields. */
+/* Writes the columns text and data, and those of the fields. */
 static void put_data(const struct source *s, const struct log_event *e, const unsigned char *data)
 {
 	const struct layout *l = layouts_find(s->layouts, e->id);
-	const uint8_t *field = ((const struct places *)s->own)->field[e->id];
+	const uint8_t *field = ((const struct column_map *)s->own)->field[e->id];
 	enum layout_form form = field ? FORM_FIELDS : layout_form(NULL, data, e->length);
 	size_t more = field ? layout_silent(l, e->length) : 0;
 	char text[SYSTEM_TEXT];
@@ -232,7 +235,7 @@ static void event(struct export *x, struct source *s)
 	out_char(',');
 	out_signed((int64_t)(e->time - x->logs.begin), 0);
 	out_char(',');
-	/* What the system does belongs to none. */
+	/* System events belong to no thread. */
 	if (e->tid) {
 		out_number(e->pid, 0);
 		out_char(',');

@@ -1,8 +1,8 @@
 /*
  * export.h - the formats that posixtrace convert writes
  *
- * Each in a file of its own, export_NAME.c. It is called once for each event in the order of their times, and writes to
- * out.h, or, where the format is a directory, files there.
+ * Each format has a file or a folder of its own. It is called for each event, in the order of times, and writes to
+ * common/out.h or, if the format is a directory, to files there.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,25 +14,25 @@
 
 struct export {
 	struct sources logs;
-	struct spans spans;    /* what begins and ends something, as asked for and as names tell */
-	uint32_t nested;       /* a bit for each span whose slices always nest on their threads: nesting.h */
-	int directory;         /* descriptor, of a format that is one */
+	struct spans spans;    /* from --span, and from pairs of names */
+	uint32_t nested;       /* spans whose slices always nest on their threads, a bit for each: nesting.h */
+	int directory;         /* the descriptor, if the format is a directory */
 	uint64_t events, losses;
 };
 
 struct exporter {
 	const char *name;   /* --to */
-	const char *suffix; /* of files, with the point */
+	const char *suffix; /* of file names, with the point */
 	bool directory;
 	bool binary; /* not for terminals */
-	bool rows;   /* a table of a program's events: those of the recording itself only with --system */
-	bool spans;  /* has something for them */
+	bool rows;   /* a table of events of programs: events of the recording itself only with --system */
+	bool spans;  /* the format has slices */
 	void (*begin)(struct export *x);
-	/* The next event of this log. */
+	/* Writes the next event of this log. */
 	void (*event)(struct export *x, struct source *s);
-	/* Events are missing there. Null: OVERFLOW and RESUME are events like others. */
+	/* Writes a loss. Null: OVERFLOW and RESUME are written like other events. */
 	void (*lost)(struct export *x, struct source *s, struct loss loss);
-	/* A START that is not asked for: spans do not go on beyond it. */
+	/* Handles a START that is not selected: it cuts open spans. */
 	void (*cut)(struct export *x, struct source *s);
 	void (*end)(struct export *x);
 };

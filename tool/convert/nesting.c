@@ -1,5 +1,5 @@
 /*
- * nesting.c - which slices of a thread always lie in each other
+ * nesting.c - finds the spans whose slices always nest on their thread
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,8 +13,8 @@
 _Static_assert(SPANS_MAX <= 32, "a bit for each span");
 
 static struct {
-	uint32_t overlaps[SPANS_MAX]; /* of each span: those that it overlaps and does not nest with */
-	uint32_t alone;               /* spans with times that go back */
+	uint32_t overlaps[SPANS_MAX]; /* for each span, the spans with overlaps that do not nest */
+	uint32_t alone;               /* spans with decreasing times */
 } found;
 
 static void overlap(unsigned a, unsigned b)
@@ -27,7 +27,7 @@ static void slice_begins(struct slice_track *t, struct source *s, uint64_t time)
 {
 	const struct slice_row *row = t->row;
 
-	/* Below it is what was last begun there. */
+	/* The slice below it on the stack began before. */
 	if (s->event->time < time || (row && row->count > 1 && row->open[row->count - 2].time > time))
 		found.alone |= UINT32_C(1) << t->span;
 }
@@ -40,7 +40,7 @@ static void slice_is_over(struct slice_track *t, struct source *s, uint64_t time
 		return;
 	if (s && s->event->time < time)
 		found.alone |= UINT32_C(1) << t->span;
-	/* Where all slices of a log are cut, the innermost end first. */
+	/* When all slices of a log are cut, the innermost one ends first. */
 	for (size_t i = row->count; i > 0 && row->open[i - 1].track != t; i--) {
 		if (how == SLICE_COMPLETE || how == SLICE_REPLACED || row->open[i - 1].track->source != t->source)
 			overlap(t->span, row->open[i - 1].track->span);
@@ -49,20 +49,20 @@ static void slice_is_over(struct slice_track *t, struct source *s, uint64_t time
 	}
 }
 
-/* The latest time of a thread: times go back where a log is damaged, or two logs have the same thread. */
+/* The latest time of a thread. Times decrease if a log is damaged, or if two logs have the same thread. */
 struct latest {
 	struct lookup_key key;
 	uint64_t time;
 };
 
-/* What an event type does, for events of this segment. */
+/* The role of an event type in a segment. */
 struct cached_role {
 	uint64_t segment;
 	bool known;
 	struct span_role role;
 };
 
-/* Of everything that is read; kept to the end of the program. */
+/* The state of the search, kept until the program ends. */
 static struct {
 	struct tasks tasks;
 	struct slices slices;
@@ -79,7 +79,9 @@ static struct span_role role_of(const struct source *s)
 	if (!r->known || r->segment != segment || id == 0) {
 		const char *name = layouts_name(s->layouts, s->event->id);
 
-		*r = (struct cached_role){ segment, true, span_role(all.slices.spans, name ? name : logfile_type(s->file, s->event->id)) };
+		if (!name)
+			name = logfile_type(s->file, s->event->id);
+		*r = (struct cached_role){ segment, true, span_role(all.slices.spans, name) };
 	}
 	return r->role;
 }

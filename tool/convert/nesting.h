@@ -1,8 +1,8 @@
 /*
- * nesting.h - which slices of a thread always lie in each other
+ * nesting.h - finds the spans whose slices always nest on their thread
  *
- * A viewer draws slices of one row as it draws calls of functions: one that begins later ends earlier. Names do not tell which
- * spans keep to that, so all events are read once before the conversion.
+ * A viewer draws the slices of a row like function calls: a slice that begins later ends earlier. Names do not show
+ * which spans have this property, so all events are read once before the conversion.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,8 +13,8 @@
 #include "logs/sources.h"
 
 /*
- * Returns a bit for each span of spans whose slices, together with those of all other spans with a bit, can be in the rows of
- * their threads. None has one where slices belong to no thread. everything: no event is left out by a filter.
+ * Returns a bit for each span whose slices, together with those of all other spans with a bit, fit into the rows of
+ * their threads. Returns 0 if slices belong to no thread. everything: no filter is given.
  */
 uint32_t nesting_find(struct sources *logs, const struct spans *spans, bool everything);
 

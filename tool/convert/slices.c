@@ -1,5 +1,5 @@
 /*
- * slices.c - what begins and ends something, on tracks
+ * slices.c - slices: spans between a begin and an end, on tracks
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 
 #include "common/message.h"
 
-/* As deep as spans are counted; the oldest begins have no end then. */
+/* The same limit as that of spans. The oldest begins beyond it have no end. */
 #define DEPTH_MAX 65536
 
 const char *const slice_ends[] = {
@@ -81,9 +81,9 @@ static void begin(struct slices *all, struct slice_track *t, struct source *s, u
 {
 	struct slice_track **open = &all->open[s->index];
 
-	if (time < t->last && t->depth + t->reaped == 0) {
-		t->writer++;
-		t->told = false;
+	if (time < t->last && t->depth + t->abandoned == 0) {
+		t->lane++;
+		t->written = false;
 		t->last = 0;
 	}
 	if (time > t->last)
@@ -91,7 +91,7 @@ static void begin(struct slices *all, struct slice_track *t, struct source *s, u
 	if (t->row)
 		push(t->row, t, t->last);
 	all->begin(t, s, t->last);
-	if (t->depth + t->reaped == 0) {
+	if (t->depth + t->abandoned == 0) {
 		t->next = *open;
 		t->link = open;
 		if (t->next)
@@ -99,15 +99,15 @@ static void begin(struct slices *all, struct slice_track *t, struct source *s, u
 		*open = t;
 	}
 	if (t->depth == DEPTH_MAX)
-		t->reaped++;
+		t->abandoned++;
 	else
 		t->depth++;
 }
 
-/* s null: not by an event. */
+/* Ends the innermost slice of a track. s null: without an event. */
 static void end(struct slices *all, struct slice_track *t, struct source *s, uint64_t time, enum slice_end how)
 {
-	/* Events of several threads are in order as good as their clocks can tell. */
+	/* The order of events of several threads is as exact as their clocks. */
 	if (time > t->last)
 		t->last = time;
 	all->end(t, s, t->last, how);
@@ -116,8 +116,8 @@ static void end(struct slices *all, struct slice_track *t, struct source *s, uin
 	if (t->depth > 0)
 		t->depth--;
 	else
-		t->reaped--;
-	if (t->depth + t->reaped > 0)
+		t->abandoned--;
+	if (t->depth + t->abandoned > 0)
 		return;
 	*t->link = t->next;
 	if (t->next)
@@ -164,7 +164,7 @@ static void begins(struct slices *all, struct source *s, struct task *scope, uin
 	}
 }
 
-/* An end comes before a cut, and that before a begin, as where spans are counted. */
+/* The same order as in analysis/span.c: ends, then the cut, then begins. */
 bool slices_event(struct slices *all, struct source *s, struct task *thread, struct span_role role)
 {
 	struct task *scope = scope_of(all, thread);
@@ -178,10 +178,10 @@ bool slices_event(struct slices *all, struct source *s, struct task *thread, str
 
 static void end_all(struct slices *all, struct slice_track *t, uint64_t time, enum slice_end how)
 {
-	/* The innermost slices of the row end first. */
+	/* End the innermost slices of the row first. */
 	while (t->row && t->row->count && t->row->open[t->row->count - 1].track->source == t->source)
 		end(all, t->row->open[t->row->count - 1].track, NULL, time, how);
-	while (t->depth + t->reaped > 0)
+	while (t->depth + t->abandoned > 0)
 		end(all, t, NULL, time, how);
 }
 

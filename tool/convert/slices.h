@@ -1,9 +1,9 @@
 /*
- * slices.h - what begins and ends something, on tracks
+ * slices.h - slices: spans between a begin and an end, on tracks
  *
- * Each span of span.h has a track for each thread, process, or for all, of each log: there slices follow each other, or lie
- * in each other if they may be nested, and those that are complete are the spans that posixtrace stat counts. Spans whose
- * slices always nest (nesting.h) have their slices in the row of their thread, as calls of functions have.
+ * Each span (analysis/span.h) of each log has a track for each thread, for each process, or for all. Slices on a track
+ * follow each other, or nest if --nested is given. Complete slices are the spans that posixtrace stat counts. Slices of
+ * spans that always nest (nesting.h) are in the row of their thread, like function calls.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 
 struct slice_track;
 
-/* A slice in the row of a thread that has not ended. */
+/* An open slice in the row of a thread. */
 struct slice_open {
 	struct slice_track *track;
 	uint64_t time;
@@ -35,63 +35,63 @@ struct slice_track {
 	const struct source *source;
 	unsigned span;            /* its number */
 	struct task *scope;       /* null: all */
-	struct slice_row *row;    /* null: the track is a row of its own */
+	struct slice_row *row;    /* null: the track has a row of its own */
 	/*
-	 * Events of several threads may be late, so a slice may begin before the one before it has ended. It does so in
-	 * another writer, where nothing is that is later.
+	 * A late event of another thread may begin a slice before the previous slice has ended. The track then
+	 * continues in another lane, which has no later slices.
 	 */
-	uint32_t writer;
-	bool told; /* of this writer; of whoever tells of it */
-	uint64_t last; /* time of whatever was last there; nothing in the writer is earlier */
-	/* Slices that are open, and those below them that will have no end. */
-	uint64_t depth, reaped;
-	struct slice_track *next, **link; /* of the open ones of a log */
+	uint32_t lane;
+	bool written; /* for the exporter: the lane was written to the output */
+	uint64_t last; /* time of the last begin or end in the lane; no time in the lane decreases */
+	/* Number of open slices, and of older slices beyond DEPTH_MAX, which no event can end any more. */
+	uint64_t depth, abandoned;
+	struct slice_track *next, **link; /* list of the tracks of a log with open slices */
 };
 
 /* How a slice ends. */
 enum slice_end {
 	SLICE_COMPLETE,
-	SLICE_REPLACED, /* it has begun once more */
-	SLICE_LOST,     /* events were lost: nobody knows */
-	SLICE_STARTED,  /* recording has been stopped meanwhile */
+	SLICE_REPLACED, /* the span began again */
+	SLICE_LOST,     /* events were lost, the end perhaps among them */
+	SLICE_STARTED,  /* the recording was stopped and started again */
 	SLICE_LOG_ENDS,
 };
 
-/* What a slice says of its end. Null: it is complete. */
+/* The texts for slices that are not complete; null for SLICE_COMPLETE. */
 extern const char *const slice_ends[];
 
 struct slices {
 	const struct spans *spans;
 	struct tasks *tasks;
-	uint32_t nested; /* a bit for each span whose slices lie in the rows of their threads */
-	/* The next event of the source begins a slice there. */
+	uint32_t nested; /* spans whose slices are in the rows of their threads, a bit for each */
+	/* Begins a slice by the next event of the source. */
 	void (*begin)(struct slice_track *t, struct source *s, uint64_t time);
-	/* The innermost slice there ends; s null: not by an event. */
+	/* Ends the innermost slice of the track. s null: without an event. */
 	void (*end)(struct slice_track *t, struct source *s, uint64_t time, enum slice_end how);
 	struct lookup tracks, rows;
-	struct slice_track **open; /* of each source */
-	uint64_t *latest;          /* time of its last event */
+	struct slice_track **open; /* for each source */
+	uint64_t *latest;          /* time of the last event of each source */
 };
 
-/* All above tracks is set. */
+/* Prepares the tracks. The members before tracks must be set. */
 void slices_begin(struct slices *all, const struct sources *logs);
 /*
- * The next event of the source, which has this role; one that has none, and is no START, may be left out. False: it is in no
- * slice, it is a mark.
+ * Handles the next event of the source. The call is optional for an event without a role that is no START. Returns
+ * false if the event belongs to no slice.
  */
 bool slices_event(struct slices *all, struct source *s, struct task *thread, struct span_role role);
-/* For each event. */
+/* Records the time of an event. Call it for each event. */
 static inline void slices_time(struct slices *all, const struct source *s)
 {
 	if (s->event->time > all->latest[s->index])
 		all->latest[s->index] = s->event->time;
 }
 
-/* Nothing that is open in this log goes on beyond it. */
+/* Ends all open slices of a log. */
 void slices_cut(struct slices *all, const struct source *s, uint64_t time, enum slice_end how);
-/* It is the end of all logs. */
+/* Ends all open slices of all logs, at the end. */
 void slices_finish(struct slices *all, const struct sources *logs);
-/* What all slices of a span are called together. Ends with a null; returns the length. */
+/* Fills text with the common title of the slices of a span. Returns its length. */
 size_t slices_title(const struct spans *spans, unsigned span, char *text, size_t size);
 
 #endif

@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "doctor/library.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
@@ -15,7 +17,7 @@
 #include <trace.h>
 #include <unistd.h>
 
-#include "doctor/doctor.h"
+#include "doctor/findings.h"
 #include "process/streams.h"
 
 #define SONAME "libposixtrace.so.1"
@@ -83,9 +85,10 @@ static void look_in(const char *directory, const char *found)
 	if (glob(pattern, 0, NULL, &files) == 0)
 		for (size_t i = 0; i < files.gl_pathc; i++)
 			if (realpath(files.gl_pathv[i], path) && strcmp(path, found) != 0)
-				tell(GRADE_WARNING, "library",
-				     "remove the unwanted library, or select the other one by LD_LIBRARY_PATH or ldconfig",
-				     "there is another library: %s", path);
+				finding(GRADE_WARNING, "library",
+					"remove the unwanted library, "
+					"or select the other one by LD_LIBRARY_PATH or ldconfig",
+					"there is another library: %s", path);
 	globfree(&files);
 }
 
@@ -101,14 +104,15 @@ void doctor_library(void)
 	if (posix_trace_attr_init(&attr) == 0)
 		posix_trace_attr_getgenversion(&attr, own);
 	if (!l.path[0])
-		tell(GRADE_WARNING, "library",
-		     "run ninja install and ldconfig, or set LD_LIBRARY_PATH; statically linked programs do not need it",
-		     "the dynamic loader does not find " SONAME ": programs that are linked with it do not start");
+		finding(GRADE_WARNING, "library",
+			"run ninja install and ldconfig, or set LD_LIBRARY_PATH; "
+			"statically linked programs do not need it",
+			"the dynamic loader does not find " SONAME ": programs that are linked with it do not start");
 	else if (strcmp(l.version, own) != 0)
-		tell(GRADE_WARNING, "library", "install the command and the library in the same version",
-		     "%s is %s, this command %s", l.path, l.version, own);
+		finding(GRADE_WARNING, "library", "install the command and the library in the same version",
+			"%s is %s, this command %s", l.path, l.version, own);
 	else
-		tell(GRADE_OK, "library", NULL, "%s, %s", l.path, l.version);
+		finding(GRADE_OK, "library", NULL, "%s, %s", l.path, l.version);
 	for (unsigned i = 0; i < sizeof directories / sizeof directories[0]; i++)
 		look_in(directories[i], l.path);
 }
@@ -119,15 +123,16 @@ static void other_versions(const struct streams *all)
 {
 	for (size_t i = 0; i < all->streams; i++)
 		if (all->stream[i].trouble == STREAM_VERSION)
-			tell(GRADE_WARNING, "versions", "restart the older program; all versions can read the logs",
-			     "a stream of process %u %s has layout %u, this version %u: they cannot trace each other",
-			             all->stream[i].entry.creator.pid,
-			     all->stream[i].creator.name, all->stream[i].header.version, LAYOUT_VERSION);
+			finding(GRADE_WARNING, "versions", "restart the older program; all versions can read the logs",
+				"a stream of process %u %s has layout %u, this version %u: "
+				"they cannot trace each other",
+				all->stream[i].entry.creator.pid, all->stream[i].creator.name,
+				all->stream[i].header.version, LAYOUT_VERSION);
 	for (size_t i = 0; i < all->pages; i++)
 		if (all->page[i].alive && all->page[i].version && all->page[i].version != LAYOUT_VERSION)
-			tell(GRADE_WARNING, "versions", "restart it with this version of the library",
-			     "process %u %s has layout %u, this version %u",
-			     all->page[i].ident.pid, all->page[i].process.name, all->page[i].version, LAYOUT_VERSION);
+			finding(GRADE_WARNING, "versions", "restart it with this version of the library",
+				"process %u %s has layout %u, this version %u", all->page[i].ident.pid,
+				all->page[i].process.name, all->page[i].version, LAYOUT_VERSION);
 }
 
 void doctor_directory(void)
@@ -162,17 +167,18 @@ void doctor_directory(void)
 		snprintf(others, sizeof others, "; %u other%s of killed programs, %.1f MiB", dead, dead == 1 ? "" : "s",
 		         bytes / 1048576);
 	if (stuck)
-		tell(GRADE_WARNING, "leftovers",
-		     "if the log was moved: 'posixtrace recover FILE'; if it was removed: 'posixtrace recover --discard'",
-		     "%u stream%s of programs that were killed belong%s to logs that no longer exist, %.1f MiB%s",
-		             stuck, stuck == 1 ? "" : "s",
-		     stuck == 1 ? "s" : "", stuck_bytes / 1048576, others);
+		finding(GRADE_WARNING, "leftovers",
+			"if the log was moved: 'posixtrace recover FILE'; if it was removed: "
+			"'posixtrace recover --discard'",
+			"%u stream%s of programs that were killed belong%s to logs that no longer exist, %.1f MiB%s",
+			stuck, stuck == 1 ? "" : "s", stuck == 1 ? "s" : "", stuck_bytes / 1048576, others);
 	else if (dead)
-		tell(GRADE_WARNING, "leftovers",
-		     "'posixtrace recover' finishes their logs; so does the next program that creates a stream",
-		     "%u stream%s of programs that were killed, %.1f MiB", dead, dead == 1 ? "" : "s", bytes / 1048576);
+		finding(GRADE_WARNING, "leftovers",
+			"'posixtrace recover' finishes their logs; so does the next program that creates a stream",
+			"%u stream%s of programs that were killed, %.1f MiB", dead, dead == 1 ? "" : "s",
+			bytes / 1048576);
 	else
-		tell(GRADE_OK, "leftovers", NULL, "none of importance: %u file%s of processes that have ended", left,
-		     left == 1 ? "" : "s");
+		finding(GRADE_OK, "leftovers", NULL, "none of importance: %u file%s of processes that have ended", left,
+			left == 1 ? "" : "s");
 	streams_free(&all);
 }

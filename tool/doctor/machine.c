@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "doctor/machine.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/magic.h>
@@ -22,9 +24,9 @@
 #include "base/ticks.h"
 #include "base/wait.h"
 #include "control/recover.h"
+#include "doctor/findings.h"
 #include "host/file.h"
 #include "host/ident.h"
-#include "doctor/doctor.h"
 #include "shm/stream.h"
 
 #define MIB (1024.0 * 1024.0)
@@ -39,15 +41,15 @@ static void kernel(void)
 	uname(&name);
 	sscanf(name.release, "%u.%u", &major, &minor);
 	if (major < 4 || (major == 4 && minor < 14))
-		tell(GRADE_PROBLEM, "kernel", "use Linux 4.14 or later", "Linux %s is too old", name.release);
+		finding(GRADE_PROBLEM, "kernel", "use Linux 4.14 or later", "Linux %s is too old", name.release);
 	else if (major == 4 && minor < 16)
-		tell(GRADE_WARNING, "kernel", "Linux 4.16 and later have the fast membarrier()",
-		     "Linux %s: every event takes the slow path", name.release);
+		finding(GRADE_WARNING, "kernel", "Linux 4.16 and later have the fast membarrier()",
+			"Linux %s: every event takes the slow path", name.release);
 	else
-		tell(GRADE_OK, "kernel", NULL, "Linux %s, %s", name.release, name.machine);
+		finding(GRADE_OK, "kernel", NULL, "Linux %s, %s", name.release, name.machine);
 }
 
-/* -- /dev/shm ------------------------------------------------------------------------------------------- */
+/* -- /dev/shm --------------------------------------------------------------------------------- */
 
 static void shm_space(const struct statfs *fs)
 {
@@ -55,17 +57,19 @@ static void shm_space(const struct statfs *fs)
 	double left = (double)fs->f_bavail * (double)fs->f_bsize / MIB;
 
 	if (left < STREAM_MIB)
-		tell(left < 0.1 ? GRADE_PROBLEM : GRADE_WARNING, "space",
-		     "mount -o remount,size=256m /dev/shm (docker: --shm-size), run 'posixtrace recover', or use smaller streams",
-		     "%.1f of %.1f MiB are free in /dev/shm, which all users share; a stream with a log takes about %.0f",
-		             left, size, STREAM_MIB);
+		finding(left < 0.1 ? GRADE_PROBLEM : GRADE_WARNING, "space",
+			"mount -o remount,size=256m /dev/shm (docker: --shm-size), run 'posixtrace recover', "
+			"or use smaller streams",
+			"%.1f of %.1f MiB are free in /dev/shm, which all users share; "
+			"a stream with a log takes about %.0f",
+			left, size, STREAM_MIB);
 	else
-		tell(GRADE_OK, "space", NULL, "%.0f of %.0f MiB are free in /dev/shm", left, size);
+		finding(GRADE_OK, "space", NULL, "%.0f of %.0f MiB are free in /dev/shm", left, size);
 	if (fs->f_files && fs->f_ffree < 100)
-		tell(fs->f_ffree < 3 ? GRADE_PROBLEM : GRADE_WARNING, "files",
-		     "remove unneeded files, or mount -o remount,nr_inodes=100k /dev/shm",
-		     "only %llu more files can be created in /dev/shm, which all users share",
-		             (unsigned long long)fs->f_ffree);
+		finding(fs->f_ffree < 3 ? GRADE_PROBLEM : GRADE_WARNING, "files",
+			"remove unneeded files, or mount -o remount,nr_inodes=100k /dev/shm",
+			"only %llu more files can be created in /dev/shm, which all users share",
+			(unsigned long long)fs->f_ffree);
 }
 
 /* Returns false if further checks of /dev/shm are useless. */
@@ -75,22 +79,22 @@ static bool shm_mount(void)
 	struct stat st;
 
 	if (stat("/dev/shm", &st) < 0 || !S_ISDIR(st.st_mode)) {
-		tell(GRADE_PROBLEM, "/dev/shm", "mount -t tmpfs -o mode=1777 tmpfs /dev/shm",
-		     "there is no such directory");
+		finding(GRADE_PROBLEM, "/dev/shm", "mount -t tmpfs -o mode=1777 tmpfs /dev/shm",
+			"there is no such directory");
 		return false;
 	}
 	if (statfs("/dev/shm", &fs) < 0) {
-		tell(GRADE_PROBLEM, "/dev/shm", NULL, "%s", strerror(errno));
+		finding(GRADE_PROBLEM, "/dev/shm", NULL, "%s", strerror(errno));
 		return false;
 	}
 	if (fs.f_type != TMPFS_MAGIC)
-		tell(GRADE_WARNING, "/dev/shm", "mount -t tmpfs -o mode=1777 tmpfs /dev/shm",
-		     "it is not a tmpfs, but a slower file system");
+		finding(GRADE_WARNING, "/dev/shm", "mount -t tmpfs -o mode=1777 tmpfs /dev/shm",
+			"it is not a tmpfs, but a slower file system");
 	else if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
-		tell(GRADE_WARNING, "/dev/shm", "chmod 1777 /dev/shm",
-		     "any user can remove files of other users in it");
+		finding(GRADE_WARNING, "/dev/shm", "chmod 1777 /dev/shm",
+			"any user can remove files of other users in it");
 	else
-		tell(GRADE_OK, "/dev/shm", NULL, "a tmpfs");
+		finding(GRADE_OK, "/dev/shm", NULL, "a tmpfs");
 	shm_space(&fs);
 	return true;
 }
@@ -102,23 +106,23 @@ static void own_directory(void)
 
 	if (lstat(shm_dir.path, &st) < 0 && errno == ENOENT) {
 		if (access("/dev/shm", W_OK | X_OK) < 0)
-			tell(GRADE_PROBLEM, "directory", "chmod 1777 /dev/shm", "this user cannot create %s: %s",
-			     shm_dir.path, strerror(errno));
+			finding(GRADE_PROBLEM, "directory", "chmod 1777 /dev/shm", "this user cannot create %s: %s",
+				shm_dir.path, strerror(errno));
 		else
-			tell(GRADE_OK, "directory", NULL, "%s does not exist yet, and can be created", shm_dir.path);
+			finding(GRADE_OK, "directory", NULL, "%s does not exist yet, and can be created", shm_dir.path);
 	} else if (!S_ISDIR(st.st_mode)) {
-		tell(GRADE_PROBLEM, "directory", "remove it", "%s is not a directory",
-		     shm_dir.path);
+		finding(GRADE_PROBLEM, "directory", "remove it", "%s is not a directory",
+			shm_dir.path);
 	} else if (st.st_uid != shm_dir.owner) {
-		tell(GRADE_PROBLEM, "directory", "ask its owner, or root, to remove it", "%s belongs to user %u",
-		     shm_dir.path, st.st_uid);
+		finding(GRADE_PROBLEM, "directory", "ask its owner, or root, to remove it", "%s belongs to user %u",
+			shm_dir.path, st.st_uid);
 	} else if (st.st_mode & 077) {
-		tell(GRADE_PROBLEM, "directory", "look at its contents, then chmod 700 it",
-		     "other users can use %s (mode %03o)", shm_dir.path, st.st_mode & 0777);
+		finding(GRADE_PROBLEM, "directory", "look at its contents, then chmod 700 it",
+			"other users can use %s (mode %03o)", shm_dir.path, st.st_mode & 0777);
 	} else if (access(shm_dir.path, W_OK | X_OK) < 0) {
-		tell(GRADE_PROBLEM, "directory", "chmod 700 it", "%s: %s", shm_dir.path, strerror(errno));
+		finding(GRADE_PROBLEM, "directory", "chmod 700 it", "%s: %s", shm_dir.path, strerror(errno));
 	} else {
-		tell(GRADE_OK, "directory", NULL, "%s", shm_dir.path);
+		finding(GRADE_OK, "directory", NULL, "%s", shm_dir.path);
 	}
 }
 
@@ -131,14 +135,14 @@ static void stream_count(void)
 	if (dir >= 0)
 		sys_close(dir);
 	if (count >= TRACE_SYS_MAX)
-		tell(GRADE_PROBLEM, "streams", "end some of them; 'posixtrace list --all' shows them",
-		     "this user has the maximum of %d streams", TRACE_SYS_MAX);
+		finding(GRADE_PROBLEM, "streams", "end some of them; 'posixtrace list --all' shows them",
+			"this user has the maximum of %d streams", TRACE_SYS_MAX);
 	else
-		tell(count > TRACE_SYS_MAX * 9 / 10 ? GRADE_WARNING : GRADE_OK, "streams", NULL,
-		     "%d of at most %d of this user exist", count, TRACE_SYS_MAX);
+		finding(count > TRACE_SYS_MAX * 9 / 10 ? GRADE_WARNING : GRADE_OK, "streams", NULL,
+			"%d of at most %d of this user exist", count, TRACE_SYS_MAX);
 }
 
-/* -- Limits ------------------------------------------------------------------------------------------------ */
+/* -- Limits ----------------------------------------------------------------------------------- */
 
 static void limits(void)
 {
@@ -146,27 +150,27 @@ static void limits(void)
 	bool fine = true;
 
 	if (getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur != RLIM_INFINITY) {
-		tell((double)r.rlim_cur < 1.5 * MIB ? GRADE_PROBLEM : GRADE_WARNING, "limits", "ulimit -f unlimited",
-		     "files may have at most %.1f MiB: larger streams and logs are impossible",
-		             (double)r.rlim_cur / MIB);
+		finding((double)r.rlim_cur < 1.5 * MIB ? GRADE_PROBLEM : GRADE_WARNING, "limits", "ulimit -f unlimited",
+			"files may have at most %.1f MiB: larger streams and logs are impossible",
+			(double)r.rlim_cur / MIB);
 		fine = false;
 	}
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < 32) {
-		tell(r.rlim_cur < 8 ? GRADE_PROBLEM : GRADE_WARNING, "limits", "ulimit -n 1024",
-		     "only %llu descriptors; tracing needs some now and then",
-		     (unsigned long long)r.rlim_cur);
+		finding(r.rlim_cur < 8 ? GRADE_PROBLEM : GRADE_WARNING, "limits", "ulimit -n 1024",
+			"only %llu descriptors; tracing needs some now and then",
+			(unsigned long long)r.rlim_cur);
 		fine = false;
 	}
 	if (getrlimit(RLIMIT_AS, &r) == 0 && r.rlim_cur != RLIM_INFINITY && (double)r.rlim_cur < 256 * MIB) {
-		tell(GRADE_WARNING, "limits", "ulimit -v unlimited",
-		     "only %.0f MiB of address space: large streams cannot be mapped", (double)r.rlim_cur / MIB);
+		finding(GRADE_WARNING, "limits", "ulimit -v unlimited",
+			"only %.0f MiB of address space: large streams cannot be mapped", (double)r.rlim_cur / MIB);
 		fine = false;
 	}
 	if (fine)
-		tell(GRADE_OK, "limits", NULL, "file size, descriptors and address space are sufficient");
+		finding(GRADE_OK, "limits", NULL, "file size, descriptors and address space are sufficient");
 }
 
-/* -- What the kernel does for us ------------------------------------------------------------------------------ */
+/* -- What the kernel does for us -------------------------------------------------------------- */
 
 static double clock_cost(uint32_t kind)
 {
@@ -194,12 +198,16 @@ static void clock_source(void)
 
 	first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
 	if (kind == CLOCK_KIND_COUNTER)
-		tell(GRADE_OK, "clock", NULL, "the processor's counter, %.1f ns to read", cost);
+		finding(GRADE_OK, "clock", NULL, "the processor's counter, %.1f ns to read", cost);
+	else if (!source[0])
+		finding(GRADE_WARNING, "clock", "mount -t sysfs sysfs /sys",
+			"clock_gettime(), %.1f ns for each event; "
+			"the kernel's clock source is not known without /sys", cost);
 	else
-		tell(GRADE_WARNING, "clock",
-		     "the kernel does not trust the counter (dmesg | grep -i tsc); give a virtual machine an invariant TSC",
-		     "clock_gettime(), %.1f ns for each event; the kernel's clock source is %s", cost,
-		             source[0] ? source : "not known");
+		finding(GRADE_WARNING, "clock",
+			"the kernel does not trust the counter (dmesg | grep -i tsc); "
+			"give a virtual machine an invariant TSC",
+			"clock_gettime(), %.1f ns for each event; the kernel's clock source is %s", cost, source);
 }
 
 static void membarrier(void)
@@ -210,18 +218,18 @@ static void membarrier(void)
 	if (commands < 0 || !(commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED) ||
 	    !(commands & MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ||
 	    !barrier_register()) {
-		tell(GRADE_WARNING, "membarrier",
-		     "allow membarrier() in the container's seccomp profile; the kernel needs CONFIG_MEMBARRIER",
-		     "not available: every event takes the slow path; the trial below shows its cost");
+		finding(GRADE_WARNING, "membarrier",
+			"allow membarrier() in the container's seccomp profile; the kernel needs CONFIG_MEMBARRIER",
+			"not available: every event takes the slow path; the trial below shows its cost");
 		return;
 	}
 	begin = clock_ns(CLOCK_MONOTONIC);
 	if (barrier_everywhere())
-		tell(GRADE_OK, "membarrier", NULL, "all needed commands are available, %.1f us for a barrier",
-		     (double)(clock_ns(CLOCK_MONOTONIC) - begin) / 1e3);
+		finding(GRADE_OK, "membarrier", NULL, "all needed commands are available, %.1f us for a barrier",
+			(double)(clock_ns(CLOCK_MONOTONIC) - begin) / 1e3);
 	else
-		tell(GRADE_WARNING, "membarrier", NULL,
-		     "registered, but refused when used: every event takes the slow path");
+		finding(GRADE_WARNING, "membarrier", NULL,
+			"registered, but refused when used: every event takes the slow path");
 }
 
 /* Tests close_range() in a child, which loses its descriptors. */
@@ -235,11 +243,11 @@ static void close_range_(void)
 	if (child > 0)
 		waitpid(child, &status, 0);
 	if (status == 0)
-		tell(GRADE_OK, "close_range", NULL, "the program cannot close a log's descriptor by accident");
+		finding(GRADE_OK, "close_range", NULL, "the program cannot close a log's descriptor by accident");
 	else
-		tell(GRADE_WARNING, "close_range",
-		     "use Linux 5.9 or later, and allow it in the container's seccomp profile",
-		     "not available: a program that closes all descriptors ends its log");
+		finding(GRADE_WARNING, "close_range",
+			"use Linux 5.9 or later, and allow it in the container's seccomp profile",
+			"not available: a program that closes all descriptors ends its log");
 }
 
 static void rseq(void)
@@ -248,14 +256,15 @@ static void rseq(void)
 	const unsigned *size = dlsym(RTLD_DEFAULT, "__rseq_size");
 
 	if (size && *size)
-		tell(GRADE_OK, "rseq", NULL, "registered by the C library");
+		finding(GRADE_OK, "rseq", NULL, "registered by the C library");
 	else
-		tell(GRADE_WARNING, "rseq", "use glibc 2.35 or later, without glibc.pthread.rseq=0 in GLIBC_TUNABLES",
-		     "not registered: matters only where a signal handler forks in the middle of a trace point");
+		finding(GRADE_WARNING, "rseq", "use glibc 2.35 or later, "
+		                               "without glibc.pthread.rseq=0 in GLIBC_TUNABLES",
+			"not registered: matters only where a signal handler forks in the middle of a trace point");
 #endif
 }
 
-/* -- /proc ---------------------------------------------------------------------------------------------------------- */
+/* -- /proc ------------------------------------------------------------------------------------ */
 
 static bool hidden(void)
 {
@@ -278,18 +287,18 @@ static void proc_mount(void)
 	char yama[16];
 
 	if (proc_number() == 0)
-		tell(GRADE_PROBLEM, "/proc", "mount -t proc proc /proc",
-		     "not mounted: other processes cannot be traced");
+		finding(GRADE_PROBLEM, "/proc", "mount -t proc proc /proc",
+			"not mounted: other processes cannot be traced");
 	else if (proc_number() != (uint32_t)getpid())
-		tell(GRADE_PROBLEM, "/proc", "mount -t proc proc /proc",
-		     "it belongs to another pid namespace: other processes cannot be traced");
+		finding(GRADE_PROBLEM, "/proc", "mount -t proc proc /proc",
+			"it belongs to another pid namespace: other processes cannot be traced");
 	else if (hidden() && geteuid() != 0)
-		tell(GRADE_OK, "/proc", NULL,
-		     "mounted with hidepid: hides processes of other users, which this user may not trace anyway");
+		finding(GRADE_OK, "/proc", NULL,
+			"mounted with hidepid: hides processes of other users, which this user may not trace anyway");
 	else
-		tell(GRADE_OK, "/proc", NULL, "belongs to this pid namespace");
+		finding(GRADE_OK, "/proc", NULL, "belongs to this pid namespace");
 	if (first_line("/proc/sys/kernel/yama/ptrace_scope", yama, sizeof yama)[0] && yama[0] != '0')
-		tell(GRADE_OK, "ptrace_scope", NULL, "%s, which does not matter: tracing needs no ptrace()", yama);
+		finding(GRADE_OK, "ptrace_scope", NULL, "%s, which does not matter: tracing needs no ptrace()", yama);
 }
 
 void doctor_machine(void)

@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "doctor/process.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +15,8 @@
 #include <trace.h>
 #include <unistd.h>
 
-#include "doctor/doctor.h"
+#include "doctor/findings.h"
+#include "doctor/library.h"
 #include "event/layouts.h"
 #include "process/confinement.h"
 #include "process/explain.h"
@@ -28,27 +31,27 @@ static bool is_there(uint32_t pid, struct proc *proc)
 	char name[COMMAND_SIZE];
 
 	if (r == -ESRCH && kill((pid_t)pid, 0) == 0) {
-		tell(GRADE_PROBLEM, "process", "give the id of the process, which includes all its threads",
-		     "%u is a thread of another process", pid);
+		finding(GRADE_PROBLEM, "process", "give the id of the process, which includes all its threads",
+			"%u is a thread of another process", pid);
 		return false;
 	}
 	if (r == -ESRCH && errno == EPERM) {
-		tell(GRADE_PROBLEM, "process", "run as its user, or as root",
-		     "%u belongs to another user, and is hidden (/proc is mounted with hidepid)", pid);
+		finding(GRADE_PROBLEM, "process", "run as its user, or as root",
+			"%u belongs to another user, and is hidden (/proc is mounted with hidepid)", pid);
 		return false;
 	}
 	if (r < 0) {
-		tell(GRADE_PROBLEM, "process", "pgrep -a NAME finds it", "%u: %s", pid,
-		     r == -ESRCH ? "there is no process with this id" : strerror(-r));
+		finding(GRADE_PROBLEM, "process", "pgrep -a NAME finds it", "%u: %s", pid,
+			r == -ESRCH ? "there is no process with this id" : strerror(-r));
 		return false;
 	}
 	process_name(pid, name);
 	if (proc->ended) {
-		tell(GRADE_PROBLEM, "process", "pgrep -a NAME finds running processes",
-		     "%u %s has ended, but its parent has not waited for it (zombie)", pid, name);
+		finding(GRADE_PROBLEM, "process", "pgrep -a NAME finds running processes",
+			"%u %s has ended, but its parent has not waited for it (zombie)", pid, name);
 		return false;
 	}
-	tell(GRADE_OK, "process", NULL, "%u %s, of user %u", pid, name, proc->uid);
+	finding(GRADE_OK, "process", NULL, "%u %s, of user %u", pid, name, proc->uid);
 	return true;
 }
 
@@ -59,11 +62,11 @@ static bool permitted(uint32_t pid)
 	char text[96];
 
 	if (r == 0) {
-		tell(GRADE_OK, "permission", NULL, "this user may trace it");
+		finding(GRADE_OK, "permission", NULL, "this user may trace it");
 		return true;
 	}
 	explain_permission((pid_t)pid, text, &remedy);
-	tell(GRADE_PROBLEM, "permission", remedy, "%s", text);
+	finding(GRADE_PROBLEM, "permission", remedy, "%s", text);
 	return false;
 }
 
@@ -74,31 +77,33 @@ static bool unconfined(uint32_t pid)
 	enum confinement c = confinement_look((pid_t)pid, text);
 
 	if (c == CONFINEMENT_OWN)
-		tell(GRADE_PROBLEM, "seccomp",
-		     "if its filter allows the system calls listed in docs/processes.md (\"Seccomp\"), use --despite-seccomp of record or live",
-		             "%s", text);
+		finding(GRADE_PROBLEM, "seccomp",
+			"if its filter allows the system calls listed in docs/processes.md (\"Seccomp\"), use "
+			"--despite-seccomp of record or live",
+			"%s", text);
 	else if (c == CONFINEMENT_STRICT)
-		tell(GRADE_PROBLEM, "seccomp",
-		     "a filter instead of strict mode can allow the system calls listed in docs/processes.md (\"Seccomp\")",
-		             "%s", text);
+		finding(GRADE_PROBLEM, "seccomp",
+			"a filter instead of strict mode can allow the system calls "
+			"listed in docs/processes.md (\"Seccomp\")",
+			"%s", text);
 	else
-		tell(GRADE_OK, "seccomp", NULL, "%s", text);
+		finding(GRADE_OK, "seccomp", NULL, "%s", text);
 	return c < CONFINEMENT_OWN;
 }
 
 static void surroundings(uint32_t pid, const struct shm_dir *shm_dir)
 {
 	if (proc_number() != (uint32_t)getpid())
-		tell(GRADE_PROBLEM, "/proc", "mount -t proc proc /proc",
-		     "it belongs to a pid namespace other than this program's");
+		finding(GRADE_PROBLEM, "/proc", "mount -t proc proc /proc",
+			"it belongs to a pid namespace other than this program's");
 	if (proc_other_users(pid) > 0)
-		tell(GRADE_OK, "container", NULL, "it is in another user namespace; its files are in %s",
-		     shm_dir->path);
+		finding(GRADE_OK, "container", NULL, "it is in another user namespace; its files are in %s",
+			shm_dir->path);
 	else if (proc_contained(pid))
-		tell(GRADE_OK, "container", NULL, "it is in other namespaces; its files are in %s", shm_dir->path);
+		finding(GRADE_OK, "container", NULL, "it is in other namespaces; its files are in %s", shm_dir->path);
 	if (proc_blind(pid))
-		tell(GRADE_WARNING, "container", "mount /proc there",
-		     "it has no /proc, so it cannot find out when it started");
+		finding(GRADE_WARNING, "container", "mount /proc there",
+			"it has no /proc, so it cannot find out when it started");
 }
 
 /* -- Does it use the library? --------------------------------------------------------------------------------- */
@@ -118,20 +123,20 @@ static void uses_library(uint32_t pid, bool attached)
 	process_library(pid, path);
 	library_found(ours, sizeof ours);
 	if (strstr(path, " (deleted)"))
-		tell(GRADE_WARNING, "library", "restart it", "its library has been replaced since it started: %s",
-		     path);
+		finding(GRADE_WARNING, "library", "restart it", "its library has been replaced since it started: %s",
+			path);
 	else if (path[0] && ours[0] && strcmp(path, ours) != 0)
-		tell(GRADE_OK, "library", NULL, "%s, while the dynamic loader finds %s here", path, ours);
+		finding(GRADE_OK, "library", NULL, "%s, while the dynamic loader finds %s here", path, ours);
 	else if (path[0])
-		tell(GRADE_OK, "library", NULL, "%s", path);
+		finding(GRADE_OK, "library", NULL, "%s", path);
 	else if (attached)
-		tell(GRADE_OK, "library", NULL, "linked into its executable");
+		finding(GRADE_OK, "library", NULL, "linked into its executable");
 	else if (names_library(pid))
-		tell(GRADE_OK, "library", NULL, "its executable names it: linked into that, or loaded by it later");
+		finding(GRADE_OK, "library", NULL, "its executable names it: linked into that, or loaded by it later");
 	else
-		tell(GRADE_PROBLEM, "library",
-		     "link it with -lposixtrace and add trace points; libraries that it loads later may have some",
-		     "it is not linked with the library, so it has no trace points");
+		finding(GRADE_PROBLEM, "library",
+			"link it with -lposixtrace and add trace points; libraries that it loads later may have some",
+			"it is not linked with the library, so it has no trace points");
 }
 
 /* -- What traces it ----------------------------------------------------------------------------------------------- */
@@ -145,8 +150,8 @@ static void look_at_name(trace_event_id_t id, const char *name, void *arg)
 	layouts_add(l, id, name);
 	wrong = layouts_wrong(l, id);
 	if (wrong)
-		tell(GRADE_WARNING, "event types", "name{FIELD:TYPE,...}: docs/command.md has the types",
-		     "wrong layout: %s", wrong);
+		finding(GRADE_WARNING, "event types", "name{FIELD:TYPE,...}: docs/command.md has the types",
+			"wrong layout: %s", wrong);
 }
 
 static void its_names(const struct streams *all, const struct seen_page *page)
@@ -158,14 +163,14 @@ static void its_names(const struct streams *all, const struct seen_page *page)
 
 	layouts_free(l);
 	if (names == 0)
-		tell(GRADE_WARNING, "event types", "posix_trace_eventid_open() creates them", "none of its own yet");
+		finding(GRADE_WARNING, "event types", "posix_trace_eventid_open() creates them", "none of its own yet");
 	else
-		tell(GRADE_OK, "event types", NULL, "%u of its own", names);
+		finding(GRADE_OK, "event types", NULL, "%u of its own", names);
 	if (refused)
-		tell(GRADE_WARNING, "event types", "use a shorter name; a layout can be split over several names",
-		     "a name of more than %d bytes was refused %llu time%s (ENAMETOOLONG); the first was '%s...'",
-		             TRACE_EVENT_NAME_MAX,
-		     (unsigned long long)refused, refused == 1 ? "" : "s", first);
+		finding(GRADE_WARNING, "event types", "use a shorter name; a layout can be split over several names",
+			"a name of more than %d bytes was refused %llu time%s (ENAMETOOLONG); the first was '%s...'",
+			TRACE_EVENT_NAME_MAX,
+			(unsigned long long)refused, refused == 1 ? "" : "s", first);
 }
 
 static void its_streams(const struct streams *all, const struct seen_page *page)
@@ -178,32 +183,34 @@ static void its_streams(const struct streams *all, const struct seen_page *page)
 		count += s && s->alive;
 		running += s && s->alive && (s->header.state & STATE_RUNNING);
 		if (s && s->alive && s->losing)
-			tell(GRADE_WARNING, "streams", "use a larger stream, a filter, or a faster reader",
-			     "a stream of process %u %s loses events",
-			     s->creator.number, s->creator.name);
+			finding(GRADE_WARNING, "streams", "use a larger stream, a filter, or a faster reader",
+				"a stream of process %u %s loses events",
+				s->creator.number, s->creator.name);
 	}
-	tell(GRADE_OK, "streams", NULL, "%u trace it, %u of them are running; 'posixtrace list -p' shows them", count,
-	     running);
+	finding(GRADE_OK, "streams", NULL, "%u trace it, %u of them are running; 'posixtrace list -p' shows them",
+		count, running);
 	its_names(all, page);
 }
 
 static void its_page(const struct streams *all, const struct seen_page *page)
 {
 	if (!page || !page->alive) {
-		tell(GRADE_WARNING, "trace points",
-		     "if this does not change, the program does not execute its trace points",
-		     "it has not reached a trace point yet, nor opened an event type");
+		finding(GRADE_WARNING, "trace points",
+			"if this does not change, the program does not execute its trace points",
+			"it has not reached a trace point yet, nor opened an event type");
 	} else if (!page->readable) {
-		tell(GRADE_PROBLEM, "versions", "restart it with this version of the library",
-		     "its library has layout %u, this version has %u",
-		     page->version, LAYOUT_VERSION);
+		finding(GRADE_PROBLEM, "versions", "restart it with this version of the library",
+			"its library has layout %u, this version has %u",
+			page->version, LAYOUT_VERSION);
 	} else {
 		if (!page->attached)
-			tell(GRADE_WARNING, "trace points",
-			     "if this does not change, the program does not execute its trace points",
-			     "it has not reached a trace point yet, nor opened an event type; a stream waits for it");
+			finding(GRADE_WARNING, "trace points",
+				"if this does not change, the program does not execute its trace points",
+				"it has not reached a trace point yet, nor opened an event type; "
+				"a stream waits for it");
 		else
-			tell(GRADE_OK, "trace points", NULL, "it has reached a trace point, or opened an event type");
+			finding(GRADE_OK, "trace points", NULL,
+				"it has reached a trace point, or opened an event type");
 		its_streams(all, page);
 	}
 }
@@ -214,12 +221,12 @@ static void trial(uint32_t pid)
 	int error = posix_trace_create((pid_t)pid, NULL, &trid);
 
 	if (error) {
-		tell(GRADE_PROBLEM, "trial", create_error(error), "a stream for it cannot be created: %s",
-		     strerror(error));
+		finding(GRADE_PROBLEM, "trial", create_error(error), "a stream for it cannot be created: %s",
+			strerror(error));
 		return;
 	}
 	posix_trace_shutdown(trid);
-	tell(GRADE_OK, "trial", NULL, "a stream for it was created, and removed again");
+	finding(GRADE_OK, "trial", NULL, "a stream for it was created, and removed again");
 }
 
 void doctor_process(uint32_t pid)
@@ -240,8 +247,8 @@ void doctor_process(uint32_t pid)
 	page = r == 0 ? streams_page(&all, pid) : NULL;
 	uses_library(pid, page && page->attached);
 	if (r < 0 && r != -ENOENT)
-		tell(GRADE_PROBLEM, "directory", "ask its owner, or root, to remove it or to chmod 700 it", "%s: %s",
-		     shm_dir.path, strerror(-r));
+		finding(GRADE_PROBLEM, "directory", "ask its owner, or root, to remove it or to chmod 700 it", "%s: %s",
+			shm_dir.path, strerror(-r));
 	else
 		its_page(&all, page);
 	streams_free(&all);

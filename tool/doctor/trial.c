@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "doctor/trial.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/ticks.h"
-#include "doctor/doctor.h"
+#include "doctor/findings.h"
 
 #define EVENTS 1000
 #define ROUNDS 5
@@ -54,8 +56,8 @@ static void own_stream(void)
 	if (error == 0)
 		error = posix_trace_create(0, NULL, &trid);
 	if (error) {
-		tell(GRADE_PROBLEM, "trial", create_error(error), "a stream for this process cannot be created: %s",
-		     strerror(error));
+		finding(GRADE_PROBLEM, "trial", create_error(error), "a stream for this process cannot be created: %s",
+			strerror(error));
 		return;
 	}
 	posix_trace_start(trid);
@@ -71,18 +73,18 @@ static void own_stream(void)
 	count = read_all(trid, id, false);
 	posix_trace_shutdown(trid);
 	if (count == EVENTS * ROUNDS)
-		tell(GRADE_OK, "trial", NULL, "this process traced itself: %u events, all read, %.1f ns for each",
-		     count, (double)best / EVENTS);
+		finding(GRADE_OK, "trial", NULL, "this process traced itself: %u events, all read, %.1f ns for each",
+			count, (double)best / EVENTS);
 	else
-		tell(GRADE_PROBLEM, "trial", "please report it",
-		     "this process traced %u events of its own, but read %u", EVENTS * ROUNDS, count);
+		finding(GRADE_PROBLEM, "trial", "please report it",
+			"this process traced %u events of its own, but read %u", EVENTS * ROUNDS, count);
 }
 
 /*
  * -- Another process ------------------------------------------------------------------------------------------------
  */
 
-/* Starts a child that records events when it is told to, and then waits. */
+/* Starts a child that records events on request, and waits. */
 static pid_t start_child(int *order, int *answer)
 {
 	int there[2], back[2];
@@ -119,8 +121,8 @@ static void trace_child(pid_t child, int order, int answer)
 	int error = posix_trace_create(child, NULL, &trid);
 
 	if (error) {
-		tell(GRADE_PROBLEM, "trial", create_error(error),
-		     "a child process cannot be traced by its process id: %s", strerror(error));
+		finding(GRADE_PROBLEM, "trial", create_error(error),
+			"a child process cannot be traced by its process id: %s", strerror(error));
 		return;
 	}
 	posix_trace_trid_eventid_open(trid, NAME, &id);
@@ -129,10 +131,10 @@ static void trace_child(pid_t child, int order, int answer)
 		count = read_all(trid, id, false);
 	posix_trace_shutdown(trid);
 	if (count == EVENTS)
-		tell(GRADE_OK, "trial", NULL, "a child process was traced by its process id: %u events", count);
+		finding(GRADE_OK, "trial", NULL, "a child process was traced by its process id: %u events", count);
 	else
-		tell(GRADE_PROBLEM, "trial", "please report it",
-		     "a child process traced %u events, but %u of them were read", EVENTS, count);
+		finding(GRADE_PROBLEM, "trial", "please report it",
+			"a child process traced %u events, but %u of them were read", EVENTS, count);
 }
 
 static void other_process(void)
@@ -141,7 +143,7 @@ static void other_process(void)
 	pid_t child = start_child(&order, &answer);
 
 	if (child < 0) {
-		tell(GRADE_PROBLEM, "trial", "ulimit -u, -n", "cannot create a child process: %s", strerror(errno));
+		finding(GRADE_PROBLEM, "trial", "ulimit -u, -n", "cannot create a child process: %s", strerror(errno));
 		return;
 	}
 	trace_child(child, order, answer);
@@ -162,8 +164,8 @@ static void log_file(void)
 	int error;
 
 	if (!file) {
-		tell(GRADE_WARNING, "trial", "set TMPDIR, or make room in /tmp",
-		     "cannot create a temporary file for a log: %s", strerror(errno));
+		finding(GRADE_WARNING, "trial", "set TMPDIR, or make room in /tmp",
+			"cannot create a temporary file for a log: %s", strerror(errno));
 		return;
 	}
 	posix_trace_eventid_open(NAME, &id);
@@ -178,12 +180,12 @@ static void log_file(void)
 		posix_trace_close(log);
 	}
 	if (error)
-		tell(GRADE_PROBLEM, "trial", create_error(error), "a log cannot be written: %s", strerror(error));
+		finding(GRADE_PROBLEM, "trial", create_error(error), "a log cannot be written: %s", strerror(error));
 	else if (count != EVENTS || fstat(fileno(file), &st) < 0)
-		tell(GRADE_PROBLEM, "trial", "please report it", "a log of %u events has only %u", EVENTS, count);
+		finding(GRADE_PROBLEM, "trial", "please report it", "a log of %u events has only %u", EVENTS, count);
 	else
-		tell(GRADE_OK, "trial", NULL, "a log of %u events: %.1f bytes per event", count,
-		     (double)st.st_size / EVENTS);
+		finding(GRADE_OK, "trial", NULL, "a log of %u events: %.1f bytes per event", count,
+			(double)st.st_size / EVENTS);
 	fclose(file);
 }
 

@@ -67,7 +67,7 @@ static const char *wrong(struct layout_fault *fault, const char *at, size_t leng
 	return NULL;
 }
 
-/* Parses [count]. Returns the text after it, or null if it is wrong. */
+/* Parses [count]. Returns the text after it, or null on an error. */
 static const char *parse_count(struct layout_field *f, const char *p, struct layout_fault *fault)
 {
 	size_t n = strcspn(p, ",/}");
@@ -123,7 +123,7 @@ static bool has_field(const struct layout *l, const struct layout_field *f)
 }
 
 /* Sets the field's offset as a C compiler would. */
-static void place(struct layout *l, struct layout_field *f)
+static void set_offset(struct layout *l, struct layout_field *f)
 {
 	uint8_t most = l->align_most ? l->align_most : 8, align = f->size < most ? f->size : most;
 
@@ -150,7 +150,7 @@ static bool parse_fields(struct layout *l, const char *p, struct layout_fault *f
 			             "is after a field that takes all the rest, s or b");
 		if (has_field(l, &field))
 			return wrong(fault, begin, (size_t)(p - begin), "is the name of an earlier field");
-		place(l, &field);
+		set_offset(l, &field);
 		l->field[l->count++] = field;
 	} while (*p++ == ',');
 	return !*p || wrong(fault, p, strlen(p), "is after the closing brace");

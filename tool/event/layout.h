@@ -1,9 +1,9 @@
 /*
  * layout.h - what the data of events is, as their programs have declared it
  *
- * By a naming convention, docs/command.md: the name of an event type may end in the layout of
- * its data in braces, as "sql.row{rows:u32,time:u64/ns}". Whoever opens a type of that name has declared it;
- * the events may be of that type, or of one with the name in front of the brace.
+ * A naming convention (docs/command.md): the name of an event type may end in the layout of its data in braces, as
+ * "sql.row{rows:u32,time:u64/ns}". Opening a type of this name declares the layout. The events may have this type, or
+ * the type whose name ends before the brace.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -51,11 +51,11 @@ struct layout {
 /* Returns the length of a name without its layout, or the whole length if there is no valid layout. */
 size_t layout_name(const char *name);
 
-/* What is wrong in a layout. */
+/* An error in a layout. */
 struct layout_fault {
 	const char *at; /* in the name */
 	size_t length;
-	const char *why; /* continues a sentence that begins with these characters */
+	const char *why; /* the rest of a sentence that begins with these characters */
 };
 
 /*
@@ -76,11 +76,11 @@ bool layout_rest(const struct layout_field *f);
 /* Returns how many bytes of a field are present in data of this length; only whole items count, except for text. */
 size_t layout_there(const struct layout_field *f, size_t length);
 /*
- * Returns the offset of the bytes that belong to no field: they follow the last one, or the data ends in the middle of one. The end of
- * the data if there are none, or only what fills a structure up.
+ * Returns the offset of the bytes that belong to no field: bytes after the last field, or of an incomplete field.
+ * Returns length if there are none but padding.
  */
 size_t layout_silent(const struct layout *l, size_t length);
-/* One number of 1, 2, 4 or 8 bytes; a floating-point number of 4 or 8. */
+/* Return a number of 1, 2, 4 or 8 bytes; a floating-point number of 4 or 8. */
 uint64_t layout_unsigned(const unsigned char *p, unsigned size);
 int64_t layout_signed(const unsigned char *p, unsigned size);
 double layout_real(const unsigned char *p, unsigned size);

@@ -49,7 +49,7 @@ void layout_print_text(const unsigned char *data, size_t length)
 		} else if (*p == '\t') {
 			out_text("\\t");
 		} else {
-			/* Take the whole run, so that multibyte characters stay whole. */
+			/* Print the whole run at once, because multibyte characters must not be split. */
 			while (i + n < length && data[i + n] >= 0x80 && data[i] >= 0x80)
 				n++;
 			out_foreign(p, n, 0);

@@ -17,7 +17,7 @@ bool layout_is_text(const unsigned char *data, size_t length);
 /* Prints undeclared data: text in quotation marks, anything else as hex in groups of four bytes. */
 void layout_print_unknown(const unsigned char *data, size_t length);
 void layout_print_text(const unsigned char *data, size_t length);
-/* group: bytes between blanks; 0: none */
+/* Prints bytes in hex. group: bytes between blanks; 0: none. */
 void layout_print_hex(const unsigned char *data, size_t length, unsigned group);
 
 #endif

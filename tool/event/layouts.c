@@ -102,7 +102,7 @@ bool layouts_add(struct layouts *l, uint32_t id, const char *name)
 	return true;
 }
 
-/* On i386 numbers of eight bytes lie at multiples of four. */
+/* Returns the maximum alignment in the log: 4 on i386, where numbers of eight bytes lie at multiples of four. */
 static uint8_t alignment(const struct log_header *h)
 {
 	const char *machine = h->machine;

@@ -30,7 +30,7 @@ char *names_shown(char *to, const char *name, size_t size)
 	return to;
 }
 
-/* Not isalnum(), which asks the locale. */
+/* Returns whether a character may be in an identifier. isalnum() would depend on the locale. */
 static bool allowed(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

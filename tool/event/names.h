@@ -1,8 +1,7 @@
 /*
- * names.h - names from a log as those who read CTF can take them, by babeltrace2 or not
+ * names.h - names from a log in a form that readers of CTF accept
  *
- * A log may have been written by anybody. What is text in a field is marked as such by whoever shows it;
- * names of events and of fields are shown as they are.
+ * A log may have any contents. Names are made valid here, while texts in fields are the business of the exporter.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,11 +10,14 @@
 
 #include <stddef.h>
 
-/* For a name of so many bytes. */
+/* The size of the result for a name of this size. */
 #define NAMES_SHOWN(bytes) (4 * (bytes) + 1)
 #define NAMES_IDENTIFIER   48
 
-/* UTF-8 without control characters; what is anything else becomes \xHH. Up to a null or to size; to is of NAMES_SHOWN(size) bytes. Returns to. */
+/*
+ * Copies a name as UTF-8 without control characters; other bytes become \xHH. The name ends at a null or after size
+ * bytes. to has NAMES_SHOWN(size) bytes. Returns to.
+ */
 char *names_shown(char *to, const char *name, size_t size);
 
 /*
@@ -24,13 +26,16 @@ char *names_shown(char *to, const char *name, size_t size);
  */
 #define NAMES_NO_THREAD "recording"
 
-/* Those of one structure, which are different from each other. */
+/* The names in one structure, all different. */
 struct names {
 	unsigned count;
 	char name[40][NAMES_IDENTIFIER];
 };
 
-/* As in an identifier of C: what is not allowed becomes _, and one that is there already gets a number. It stays as long as n does. */
+/*
+ * Returns the name as an identifier of C: invalid characters become _, and a name in use gets a number. The result is
+ * valid as long as n.
+ */
 const char *names_identifier(struct names *n, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * suggest.h - the names that there are, the nearest first, for a message on a name that there is not
+ * suggest.h - existing names, the nearest first, for a message about an unknown name
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@ struct suggest {
 	char (*name)[TRACE_EVENT_NAME_MAX + 1];
 };
 
-/* Adds a name without its layout, once. */
+/* Adds a name without its layout, unless it was added before. */
 void suggest_add(struct suggest *s, const char *name);
 /*
  * Returns "order, item, done", nearest to the given name first; the text is never freed here. Returns null if there are

@@ -31,7 +31,7 @@ static void add(struct words *w, const char *before, const char *name)
 	w->length += head + n;
 }
 
-/* Adds the types that are in one set, but not in the other. Returns false if there are none. */
+/* Adds the types in one set, but not in the other. Returns false if no type was added. */
 static bool add_types(struct words *w, const struct layouts *l, const char *before, const trace_event_set_t *in,
                       const trace_event_set_t *not_in)
 {

@@ -1,8 +1,8 @@
 /*
  * event.c - posixtrace event: an event from a script
  *
- * It goes into the streams that this process inherits from those that have started it. Where there are
- * none it is nothing, and no failure: a script does the same, traced or not.
+ * The event goes into the streams that this process inherits from its ancestors. Without such a stream nothing happens,
+ * which is no failure: a script runs the same way, traced or not.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -63,14 +63,14 @@ static void add(const void *bytes, size_t size)
 
 static void add_hex(const char *digits)
 {
-	while (*digits) {
-		char pair[3] = { digits[0], digits[1], 0 }, *end;
-		unsigned char byte = (unsigned char)strtoul(pair, &end, 16);
+	for (const char *p = digits; *p; p += 2) {
+		char pair[3] = { p[0], p[1], 0 };
+		unsigned char byte;
 
-		if (end != pair + 2 || strspn(pair, "0123456789abcdefABCDEF") != 2)
+		if (strspn(pair, "0123456789abcdefABCDEF") != 2)
 			wrong_usage("--hex %s: not pairs of hex digits", digits);
+		byte = (unsigned char)strtoul(pair, NULL, 16);
 		add(&byte, 1);
-		digits += 2;
 	}
 }
 
@@ -123,7 +123,7 @@ static void add_number(unsigned which, const char *text)
 #endif
 }
 
-/* Returns whether a stream traces this process. Its page also has the inherited streams. */
+/* Returns whether a stream traces this process. The page of the process also lists inherited streams. */
 static bool traced(void)
 {
 	struct target self;
@@ -166,6 +166,8 @@ static int run(int argc, char **argv)
 		else
 			add_number((unsigned)option - NUMBERS, optarg);
 	}
+	if (argc - optind > 2 && argv[optind + 1][0] == '-')
+		wrong_usage("options must come before NAME");
 	if (argc - optind > 2 || (argc == optind && (!must || length)))
 		wrong_usage("expected NAME [DATA]; quote DATA to make it one argument");
 	if (argc - optind == 2)
@@ -181,7 +183,8 @@ static int run(int argc, char **argv)
 	}
 	if (verbose)
 		complain(some ? "traced" :
-		         "not traced: run the script under 'posixtrace record --children', or create an inherited stream in a parent");
+		         "not traced: run the script under 'posixtrace record --children', "
+		         "or create an inherited stream in a parent");
 	return must && !some ? STATUS_FAILED : STATUS_DONE;
 }
 
@@ -189,10 +192,12 @@ const struct command command_event = {
 	.name = "event",
 	.summary = "record one event, from a script",
 	.synopsis = "[options] NAME [DATA]\n--traced",
-	.about = "Records one event of the type NAME, with DATA as text, in the streams that trace the calling script and its children. "
-		"Numbers and bytes precede DATA in the order of their options, aligned as in a C struct.",
+	.about = "Records one event of the type NAME, with DATA as text, in the streams that trace the calling "
+	         "script and its children. Numbers and bytes precede DATA in the order of their options, aligned "
+	         "as in a C struct.",
 	.options = option_rows,
-	.ending = "Exit status: 0, also if no stream traces this process; 1 the event could not be recorded, or --traced and no stream.",
+	.ending = "Exit status: 0, also if no stream traces this process; 1 the event could not be recorded, or "
+	          "--traced and no stream.",
 	.operand = "NAME",
 	.run = run,
 };

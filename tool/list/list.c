@@ -455,7 +455,7 @@ static void list_all(struct list *l, const struct streams *all)
 	}
 }
 
-static void list_place(const struct shm_dir *shm_dir, void *arg)
+static void list_directory(const struct shm_dir *shm_dir, void *arg)
 {
 	struct list *l = arg;
 	struct streams all;
@@ -515,7 +515,8 @@ static void list_process(struct list *l)
 static void say_none(const struct list *l)
 {
 	if (l->pid && l->parent)
-		complain("process %u has not reached a trace point of its own yet, and is not traced; if it was forked without exec, it has the event types "
+		complain("process %u has not reached a trace point of its own yet, and is not traced; if it was "
+		         "forked without exec, it has the event types "
 		         "of its parent: 'posixtrace list -p %u'", l->pid, l->parent);
 	else if (l->pid)
 		complain("process %u has not used the library, and is not traced; 'posixtrace doctor -p %u' tells why",
@@ -560,9 +561,9 @@ static int run(int argc, char **argv)
 	if (l.pid)
 		list_process(&l);
 	else if (l.all)
-		streams_each_user(list_place, &l);
+		streams_each_user(list_directory, &l);
 	else
-		list_place(&own, &l);
+		list_directory(&own, &l);
 	if (l.json) {
 		json_end(']');
 		json_done();
@@ -571,7 +572,8 @@ static int run(int argc, char **argv)
 	if (l.rows == 0 && !l.json && !l.failed)
 		say_none(&l);
 	if (l.dead && !l.json)
-		complain("%zu stream%s of creators that have ended; 'posixtrace recover' finishes their logs and removes them",
+		complain("%zu stream%s of creators that have ended; "
+		         "'posixtrace recover' finishes their logs and removes them",
 		         l.dead, l.dead == 1 ? "" : "s");
 	return l.failed ? STATUS_FAILED : STATUS_DONE;
 }

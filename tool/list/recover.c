@@ -1,5 +1,5 @@
 /*
- * recover.c - posixtrace recover: what the dead left behind
+ * recover.c - posixtrace recover: completes logs of creators that were killed
  *
  * What posix_trace_create() does in passing, and posix_trace_open() for one log: here it is said what was done, and
  * what could not be. With the library's own locks, so two at once do no harm.
@@ -204,13 +204,14 @@ static void plan(struct recover *r, const struct seen_stream *s)
 
 static void recover_one(struct recover *r, const struct streams *all, const struct seen_stream *s)
 {
-	/* --discard applies to logs that are gone, not to logs that can be completed. */
+	/* --discard applies only to streams whose logs are gone. */
 	bool discard = r->discard;
 
 	r->done++;
 	if (s->trouble == STREAM_VERSION) {
 		r->failed++;
-		out_printf("cannot finish %s: made by another version of the library; use the command of that version\n",
+		out_printf("cannot finish %s: made by another version of the library; "
+		           "use the command of that version\n",
 		           s->file);
 		return;
 	}
@@ -295,7 +296,8 @@ static void say_gone(const char *path, const struct log_header *h, uint64_t even
 	struct log_header now;
 
 	header_machine(&now);
-	complain("%s: it was not closed, and the rest of its stream is lost%s; the %" PRIu64 " event%s in it can be read",
+	complain("%s: it was not closed, "
+	         "and the rest of its stream is lost%s; the %" PRIu64 " event%s in it can be read",
 	         path,
 	         memcmp(h->boot, now.boot, sizeof now.boot) != 0 ?
 	         ": the machine has been restarted, or the log is from another machine" : "", events, plural(events));
@@ -322,9 +324,10 @@ static bool finish(const struct recover *r, const char *path, const struct log_h
 
 	if (s->trouble) {
 		complain(s->trouble == STREAM_VERSION ?
-		         "%s: its stream was made by another version of the library; finish it with the command of that version"
-		                                      : "%s: it was not closed, and its stream is damaged; 'posixtrace check' tells what it contains",
-		                                              path);
+		         "%s: its stream was made by another version of the library; "
+		         "finish it with the command of that version" :
+		         "%s: it was not closed, and its stream is damaged; 'posixtrace check' tells what it contains",
+		         path);
 		return false;
 	}
 	if (!same_file(path, s)) {
@@ -432,8 +435,8 @@ const struct command command_recover = {
 	.name = "recover",
 	.summary = "finish logs of programs that were killed, and remove what they left",
 	.synopsis = "[options] [FILE...]",
-	.about = "Finishes the logs of this user's programs that were killed, and removes what they left in /dev/shm. "
-		"With FILE, finishes only that log, wherever it is now.",
+	.about = "Finishes the logs of this user's programs that were killed, and removes what they left in "
+	         "/dev/shm. With FILE, finishes only that log, wherever it is now.",
 	.options = option_rows,
 	.ending = "Exit status: 0 everything is finished, 1 something cannot be finished, 2 wrong usage.",
 	.operand = "FILE",

@@ -371,7 +371,7 @@ static int open_output(void)
 	return fd;
 }
 
-/* Ends the program by the signal, so that its parent sees the cause. */
+/* Ends the program by the signal, for its parent to see the cause. */
 static void end_by(int signal)
 {
 	sigset_t set;
@@ -472,7 +472,7 @@ static void check_options(void)
  * Prints errors in the declarations of event types. Returns false if there are event types, but none that was asked
  * for.
  */
-static bool tell(const struct watch *w)
+static bool say_missing(const struct watch *w)
 {
 	char refused[TRACE_EVENT_NAME_MAX + 1], what[32];
 	uint64_t count = stream_refused(w->trid, refused);
@@ -494,7 +494,7 @@ static int run(int argc, char **argv)
 	take_options(argc, argv);
 	check_options();
 	live.interval = asked.interval ? asked.interval : asked.batch ? 1000000000 : 250000000;
-	/* Do first what can fail, so that its message is visible. */
+	/* First the steps that can fail, while messages are visible. */
 	if (!asked.batch)
 		terminal_check();
 	if (asked.command) {
@@ -518,7 +518,7 @@ static int run(int argc, char **argv)
 		view(&live);
 	terminal_close();
 	if (live.watch.pid)
-		wanted = tell(&live.watch);
+		wanted = say_missing(&live.watch);
 	if (live.watch.pid)
 		watch_end(&live.watch);
 	if (asked.command)
@@ -532,8 +532,8 @@ const struct command command_live = {
 	.name = "live",
 	.summary = "show on the screen what a running program does",
 	.synopsis = "[options] [-p PID | -- COMMAND [ARGUMENT...]]",
-	.about = "Shows which events a running program records, how many and how fast, and the latest ones. Without PID and COMMAND it shows a list "
-		"of processes to choose from.",
+	.about = "Shows which events a running program records, how many and how fast, and the latest ones. "
+	         "Without PID and COMMAND it shows a list of processes to choose from.",
 	.options = option_rows,
 	.ending = "COMMAND is terminated (SIGTERM) when the view ends. In the view, ? shows the keys.",
 	.operand = "COMMAND",

@@ -91,7 +91,8 @@ void rates_tick(struct rates *r, uint64_t time)
 	/* If several seconds have passed since the last call, the events are spread evenly over them. */
 	for (uint64_t s = second - passed; s < second; s++) {
 		for (uint32_t id = 0; id < p->end; id++) {
-			p->history[s % RATES_SECONDS][id] = as_history((r->now[id].events - p->before[id].events) / passed);
+			p->history[s % RATES_SECONDS][id] =
+				as_history((r->now[id].events - p->before[id].events) / passed);
 		}
 	}
 	memcpy(p->before, r->now, p->end * sizeof p->before[0]);

@@ -43,7 +43,7 @@ static void draw_title(const struct watch *w, const struct view *view)
 		terminal_put(0, wide - n, n, LOOK_TITLE, right, (size_t)n, false);
 }
 
-/* Draws the number of lost events. They are lost to this view only, which is said if there is room. */
+/* Draws the number of lost events and, if there is room, that only this view has lost them. */
 static void draw_losses(const struct watch *w, int column, double seen_per_s)
 {
 	double all = seen_per_s + w->lost_per_s;

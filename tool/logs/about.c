@@ -46,7 +46,8 @@ void about_free(struct about *a)
 
 static uint64_t all_holes(const struct about *a)
 {
-	return a->holes_of[HOLE_LOST] + a->holes_of[HOLE_FULL] + a->holes_of[HOLE_DAMAGED] + a->holes_of[HOLE_UNWRITTEN];
+	return a->holes_of[HOLE_LOST] + a->holes_of[HOLE_FULL] + a->holes_of[HOLE_DAMAGED] +
+	       a->holes_of[HOLE_UNWRITTEN];
 }
 
 void about_hole(struct about *a, uint64_t from, enum hole_reason reason)
@@ -243,8 +244,10 @@ static void print_losses(const struct about *a)
 	}
 	if (a->unnamed) {
 		print_loss(&head, a->unnamed,
-		           "event has a type without a name: its process had ended before the name was read, or the log is damaged",
-			"events have types without names: their processes had ended before the names were read, or the log is damaged");
+		           "event has a type without a name: its process had ended before the name was read, "
+		           "or the log is damaged",
+			"events have types without names: their processes had ended before the names were read, "
+			"or the log is damaged");
 		print_places(0, "");
 	}
 	if (*head)

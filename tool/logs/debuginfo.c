@@ -39,7 +39,7 @@ struct image {
 	size_t path_length, id_length;
 	bool tried;
 #ifdef HAVE_LIBDW
-	bool alone;          /* libdw may open no other file for this one */
+	bool alone;          /* libdw may not open further files */
 	bool lines;          /* the debug information may be read */
 	Dwfl_Module *module; /* null: the file cannot be read */
 	GElf_Addr bias;
@@ -197,7 +197,7 @@ static bool made_up(int fd)
 	return false;
 }
 
-/* Opens the file that was found; without /proc, by its name again. */
+/* Opens the file that was found; without /proc, by its name. */
 static int open_found(const char *name, int entry, const struct stat *st, char path[PATH_MAX])
 {
 	int fd = sys_open_again(entry, O_RDONLY | O_NONBLOCK);
@@ -216,8 +216,8 @@ static int open_found(const char *name, int entry, const struct stat *st, char p
 }
 
 /*
- * Opens the file that a log names, which may be anything. Opening a device or a FIFO has side effects, so the file that
- * is opened is the one that was checked. path: its name without symbolic links.
+ * Opens a file that is named by a log, and may be anything. Opening a device or a FIFO has side effects, so exactly the
+ * checked file is opened. path: its name without symbolic links.
  */
 static int open_regular(const char *name, struct stat *st, char path[PATH_MAX], const char **why)
 {
@@ -271,7 +271,8 @@ static int copy_of(int fd, const struct stat *st, const char **why)
 		if (end < 0 || end > st->st_size)
 			end = st->st_size;
 		if (end - at > left)
-			*why = "it belongs to another user, who could change it while it is read, and is too large to copy";
+			*why = "it belongs to another user, who could change it while it is read, "
+			       "and is too large to copy";
 		else if (!copy_piece(fd, copy, at, end))
 			*why = strerror(errno);
 		left -= end - at;
@@ -336,7 +337,8 @@ static const char *open_image(struct image *i)
 		return dwfl_errmsg(-1);
 	/* Check the build-id before anything else is read. */
 	if (!same(i))
-		return "not the file that was traced: its build-id differs";
+		return i->id_length ? "not the file that was traced: its build-id differs"
+		                    : "perhaps not the file that was traced: the log has no build-id of it";
 	i->lines = !i->alone || has_all(i->elf);
 	return NULL;
 }

@@ -16,7 +16,7 @@ struct symbol {
 	unsigned line;
 	const char *image;    /* path of the mapped file; null: unknown */
 	uint64_t offset;      /* address as in the file's symbols or, if the file cannot be read, offset in the file */
-	const char *text;     /* all of this as text */
+	const char *text;     /* the whole symbol as text */
 };
 
 struct image;

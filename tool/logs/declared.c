@@ -37,7 +37,8 @@ void declared_say_log(const struct input *in, const char *where)
 void declared_say_refused(const char *what, uint64_t count, const char *first)
 {
 	if (count)
-		progress_say("%s: posix_trace_eventid_open() has refused a name of more than %d bytes %llu time%s, and events without a type are not recorded; "
+		progress_say("%s: posix_trace_eventid_open() has refused a name of more than %d bytes %llu time%s, "
+		             "and events without a type are not recorded; "
 		             "the first was '%s...'", what, TRACE_EVENT_NAME_MAX, (unsigned long long)count,
 		                     count == 1 ? "" : "s", first);
 }

@@ -34,7 +34,8 @@ static void refuse(const char *path, int fd, int error)
 	if (pread(fd, magic, sizeof FORMAT_MAGIC - 1, FRAME_BYTES) != sizeof FORMAT_MAGIC - 1 ||
 	    memcmp(magic, FORMAT_MAGIC, sizeof FORMAT_MAGIC - 1) != 0)
 		fail("%s: not a posixtrace log", path);
-	fail("%s: a log, but its header is damaged, or it is of another version, or of a machine with another byte order",
+	fail("%s: a log, but its header is damaged, or it is of another version, "
+	     "or of a machine with another byte order",
 	     path);
 }
 
@@ -116,4 +117,17 @@ void logfile_processes(struct logfile *f, void (*each)(const unsigned char *body
 	}
 	free(body);
 	input_rewind(&f->in);
+}
+
+bool logfile_is_log(int fd)
+{
+	char magic[sizeof FORMAT_MAGIC - 1];
+
+	return pread(fd, magic, sizeof magic, FRAME_BYTES) == sizeof magic &&
+	       memcmp(magic, FORMAT_MAGIC, sizeof magic) == 0;
+}
+
+bool logfile_same_machine(const struct log_header *a, const struct log_header *b)
+{
+	return memcmp(a->boot, b->boot, sizeof a->boot) == 0 && strcmp(a->host, b->host) == 0;
 }

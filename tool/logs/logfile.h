@@ -26,8 +26,12 @@ struct logfile {
 struct logfile *logfile_open(const char *path);
 void logfile_close(struct logfile *f);
 
-/* Returns the OVERFLOW after the last event, with data, which it lacks in the log: a struct system_gap. */
+/* Returns whether an open file begins like a log. Only logs are overwritten: the user may have mistyped the name. */
+bool logfile_is_log(int fd);
+/* Returns whether both logs are from the same boot of the same machine, so process ids mean the same processes. */
+bool logfile_same_machine(const struct log_header *a, const struct log_header *b);
 
+/* Returns the OVERFLOW after the last event, with data, which it lacks in the log: a struct system_gap. */
 const struct log_event *logfile_end_gap(struct logfile *f, const struct log_event *e, const unsigned char **data);
 
 static inline const struct log_event *logfile_next(struct logfile *f, const unsigned char **data)
@@ -46,8 +50,8 @@ void logfile_rewind(struct logfile *f);
 
 /*
  * Returns the number of the event's shape. Events of one shape in one segment differ only in time and data, so a result
- * found for one event holds for the others. Returns SHAPES_MAX for an event that stands for a damaged part; other
- * shapes are smaller.
+ * for one event is valid for all. Returns SHAPES_MAX for an event that represents a damaged part; other shapes are
+ * smaller.
  */
 static inline unsigned logfile_shape(const struct logfile *f, const struct log_event *e)
 {

@@ -20,7 +20,7 @@
 #define PIECE (1u << 16)
 #define MAGIC_END (FRAME_BYTES + sizeof FORMAT_MAGIC - 1)
 
-/* Copies of the data that has come through pipes so far. */
+/* Copies of the data from pipes. */
 static struct copy {
 	struct copy *next;
 	dev_t dev;

@@ -7,6 +7,7 @@
 
 #include <fnmatch.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ struct match {
 	struct patterns events, threads;
 	struct numbers pids, tids;
 	const char *from, *to; /* as given */
+	const char *to_name;   /* name of the option for to: "to" or "until" */
 	bool system;           /* --system */
 	bool hides;            /* events of the recording itself are hidden */
 	uint64_t origin;       /* 0: the log's creation */
@@ -102,7 +104,7 @@ static const char *checked_time(const char *option, const char *text)
 	uint64_t t;
 
 	if (!moment_parse(text, SOME_DAY, &t))
-		wrong_usage("%s %s: not a time, such as 1.5s, 14:30:05 or '2026-11-21 14:30'", option, text);
+		wrong_usage("--%s %s: not a time, such as 1.5s, 14:30:05 or '2026-11-21 14:30'", option, text);
 	return text;
 }
 
@@ -122,13 +124,14 @@ bool match_option(struct match *m, int option, const char *argument)
 		add_pattern(&m->threads, argument);
 		return true;
 	case MATCH_FROM:
-		m->from = checked_time("--from", argument);
+		m->from = checked_time("from", argument);
 		return true;
 	case MATCH_SYSTEM:
 		m->system = true;
 		return true;
 	case MATCH_TO:
-		m->to = checked_time("--to", argument);
+		m->to_name = option_name();
+		m->to = checked_time(m->to_name, argument);
 		return true;
 	default:
 		return false;
@@ -243,7 +246,7 @@ void match_begin(struct match *m, const struct logfile *f)
 	if ((m->from && !moment_parse(m->from, begin, &m->first)) || (m->to && !moment_parse(m->to, begin, &m->end)))
 		fail("%s: its time is out of range", f->path);
 	if (m->from && m->to && m->first >= m->end)
-		wrong_usage("--from %s is not before --to %s", m->from, m->to);
+		wrong_usage("--from %s is not before --%s %s", m->from, m->to_name, m->to);
 	for (uint32_t id = 0; id < EVENT_ID_END; id++)
 		m->type[id] = match_name(m, logfile_type(f, id)) && !match_hides(m, id);
 }
@@ -256,6 +259,13 @@ bool match_type(const struct match *m, uint32_t id)
 bool match_time(const struct match *m, const struct log_event *e)
 {
 	return e->time >= m->first && e->time < m->end;
+}
+
+const char *match_times(const struct match *m, char text[MATCH_TIMES])
+{
+	snprintf(text, MATCH_TIMES, "%s%s%s%s", m->from ? "at or after --from" : "", m->from && m->to ? ", and " : "",
+	         m->to ? "before --" : "", m->to ? m->to_name : "");
+	return text;
 }
 
 uint64_t match_first(const struct match *m)
@@ -276,8 +286,10 @@ bool match_event(struct match *m, const struct log_event *e)
 
 unsigned match_kinds(struct match *m, const struct log_event *e)
 {
-	return (m->type[e->id] ? MATCHES_EVENT : 0u) | (has(&m->pids, e->pid) ? MATCHES_PID :
-	                                                0u) | (has(&m->tids, e->tid) ? MATCHES_TID : 0u) |
-	       (m->threads.count == 0 || match_thread(m, e) ? MATCHES_THREAD : 0u) | (match_time(m, e) ? MATCHES_TIME :
-	                                                                              0u);
+	unsigned kinds = m->type[e->id] ? MATCHES_EVENT : 0;
+
+	kinds |= has(&m->pids, e->pid) ? MATCHES_PID : 0;
+	kinds |= has(&m->tids, e->tid) ? MATCHES_TID : 0;
+	kinds |= m->threads.count == 0 || match_thread(m, e) ? MATCHES_THREAD : 0;
+	return kinds | (match_time(m, e) ? MATCHES_TIME : 0);
 }

@@ -12,26 +12,28 @@
 
 struct match;
 
-/* Rows of option tables that select events. MATCH_ROWS_BUT_TO is for subcommands where --to is another option. */
+/* Rows of option tables that select events. MATCH_ROWS_UNTIL is for subcommands where --to is another option. */
 enum { MATCH_PID = OPTIONS_OWN, MATCH_TID, MATCH_THREAD, MATCH_FROM, MATCH_TO, MATCH_SYSTEM, MATCH_OPTIONS_END };
 #define MATCH_PATTERN_HELP " whose names match PATTERN, as file names in a shell: 'sql.*'; '!sql.row': all others"
 #define MATCH_ROW_SYSTEM \
 	OPTION(MATCH_SYSTEM, "system", NULL, "include events of the recording itself: start, stop, filter, flush")
-#define MATCH_ROWS_BUT_TO \
-	OPTION('e', "event", "PATTERN", "only events" MATCH_PATTERN_HELP ". The last of several patterns that matches decides"), \
+#define MATCH_ROWS_ANY_TIME \
+	OPTION('e', "event", "PATTERN", \
+	       "only events" MATCH_PATTERN_HELP ". The last of several patterns that matches decides"), \
 	OPTION(MATCH_PID, "pid", "PID", "only events of this process; may be repeated"), \
 	OPTION(MATCH_TID, "tid", "TID", "only events of this thread; may be repeated"), \
 	OPTION(MATCH_THREAD, "thread", "THREAD", "only events of threads whose names match THREAD, a pattern"), \
-	OPTION(MATCH_FROM, "from", "TIME", "only events at or after this time: 1.5s after the beginning, 14:30:05, '2026-11-21 14:30'"), \
-	MATCH_ROW_SYSTEM
-#define MATCH_ROW_TO(name, help) OPTION(MATCH_TO, name, "TIME", help)
-#define MATCH_TO_HELP "only events before this time"
-#define MATCH_ROWS MATCH_ROWS_BUT_TO, MATCH_ROW_TO("to", MATCH_TO_HELP), MATCH_ROW_TO("until", NULL)
+	OPTION(MATCH_FROM, "from", "TIME", \
+	       "only events at or after this time: 1.5s after the beginning, 14:30:05, '2026-11-21 14:30'")
+#define MATCH_ROW_TO(name) OPTION(MATCH_TO, name, "TIME", "only events before this time")
+#define MATCH_ROWS \
+	MATCH_ROWS_ANY_TIME, MATCH_ROW_TO("to"), OPTION(MATCH_TO, "until", "TIME", NULL), MATCH_ROW_SYSTEM
+#define MATCH_ROWS_UNTIL MATCH_ROWS_ANY_TIME, MATCH_ROW_TO("until"), MATCH_ROW_SYSTEM
 
 struct match *match_new(void);
 /* Returns a copy with the same options, for another log that is read at the same time. */
 struct match *match_copy(const struct match *m);
-/* Returns whether the option is one of these options, and handles it. */
+/* Handles an option of MATCH_ROWS. Returns false if it is another option. */
 bool match_option(struct match *m, int option, const char *argument);
 /*
  * Returns the pattern to compare names with; it is never freed. A layout is cut off, so a name can be given as in the
@@ -78,6 +80,9 @@ enum match_kind { MATCHES_EVENT = 1, MATCHES_PID = 2, MATCHES_TID = 4, MATCHES_T
 unsigned match_kinds(struct match *m, const struct log_event *e);
 /* Returns whether the event's time is selected. For reports of losses, which belong to no process. */
 bool match_time(const struct match *m, const struct log_event *e);
+/* Returns the given options --from, --to and --until as a condition, such as "at or after --from, and before --to". */
+#define MATCH_TIMES 48
+const char *match_times(const struct match *m, char text[MATCH_TIMES]);
 /* Returns the time before which no event is selected. */
 uint64_t match_first(const struct match *m);
 /* Returns the time from which on no event is selected, UINT64_MAX if there is none. */

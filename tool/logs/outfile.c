@@ -19,7 +19,6 @@
 #include "common/folder.h"
 #include "common/message.h"
 #include "common/out.h"
-#include "log/format.h"
 #include "logs/logfile.h"
 
 #define TRIES 8 /* to find an unused name */
@@ -86,7 +85,7 @@ static uint64_t go_through(int dir, const char *name, bool removed, int depth)
 	return size;
 }
 
-/* Removes the output of this process, unless its name belongs to another file by now. */
+/* Removes the output of this process, unless the name belongs to another file now. */
 static void give_up(void)
 {
 	struct stat made, there;
@@ -167,14 +166,6 @@ static void find(const char *path)
 	outfile.path = path;
 }
 
-static bool is_log(int fd)
-{
-	char magic[sizeof FORMAT_MAGIC - 1];
-
-	return pread(fd, magic, sizeof magic, FRAME_BYTES) == sizeof magic &&
-	       memcmp(magic, FORMAT_MAGIC, sizeof magic) == 0;
-}
-
 /* Checks the existing file. Returns true if a new file will replace it, false if it is written to in place. */
 static bool look(bool (*ours)(int fd), const char *instead)
 {
@@ -189,18 +180,18 @@ static bool look(bool (*ours)(int fd), const char *instead)
 		return true;
 	}
 	if (S_ISDIR(st.st_mode))
-		fail("%s: is a directory", outfile.path);
+		fail("%s is a directory", outfile.path);
 	why = folder_objection(f, &st);
 	if (why)
 		fail("%s: %s", outfile.path, why);
 	if (!S_ISREG(st.st_mode))
 		return false;
 	fd = folder_open(f, O_RDONLY);
-	if (fd >= 0 && is_log(fd))
-		fail("%s: is a log, which is never overwritten: remove it, or choose another file, -o OUT",
+	if (fd >= 0 && logfile_is_log(fd))
+		fail("%s is a log, which is never overwritten: remove it, or choose another file, -o OUT",
 		     outfile.path);
 	if (ours && st.st_size > 0 && (fd < 0 || !ours(fd)))
-		fail("%s: %s", outfile.path, instead);
+		fail("%s %s", outfile.path, instead);
 	if (fd >= 0)
 		close(fd);
 	return !f->magic;
@@ -231,7 +222,7 @@ void outfile_open(const char *path, bool (*ours)(int fd), const char *instead)
 
 enum kind { KIND_NOTHING, KIND_EMPTY, KIND_TRACE, KIND_OTHER };
 
-/* Returns whether the directory has a file "metadata" that begins like one of ours. */
+/* Returns whether the directory has a file "metadata" that begins like the output of `convert`. */
 static bool is_trace(int dir)
 {
 	static const char mark[] = "/* CTF 1.8 */";
@@ -277,8 +268,8 @@ static int make_directory(int dir, const char *name)
 int outfile_directory(const char *path, bool force)
 {
 	const struct folder *f = &outfile.folder;
+	struct stat st = { 0 };
 	const char *why;
-	struct stat st;
 	enum kind kind;
 
 	if (strcmp(path, "-") == 0)
@@ -287,11 +278,11 @@ int outfile_directory(const char *path, bool force)
 	if (fstatat(f->fd, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (why = folder_objection(f, &st)) != NULL)
 		fail("%s: %s", path, why);
 	kind = kind_of(f->fd, f->name, 1);
-	if (kind >= KIND_TRACE && !force)
-		fail("%s: already exists; --force replaces it if it is a trace", path);
 	if (kind == KIND_OTHER)
-		fail("%s: is not a trace, or contains other files, so it is not replaced: remove it, or choose another name, -o OUT",
-		     path);
+		fail("%s already exists, and is not a trace%s; choose another OUT", path,
+		     S_ISDIR(st.st_mode) ? ", or has other files in it" : "");
+	if (kind == KIND_TRACE && !force)
+		fail("%s already exists; --force replaces it", path);
 	outfile.directory = outfile.whole = true;
 	outfile.force = force;
 	begin();
@@ -363,14 +354,11 @@ static bool replace_directory(void)
 		old = aside;
 	}
 	outfile.unfinished = NULL;
-	/*
-	 * The old directory has a name that nobody else knows, but its contents may have changed: only a trace is
-	 * removed.
-	 */
+	/* The old directory now has an unpredictable name, but its contents may have changed: remove only a trace. */
 	if (kind_of(dir, old, 1) <= KIND_TRACE)
 		go_through(dir, old, true, 1);
 	else
-		complain("%s: was replaced in the meantime, and is now %s", outfile.path, old);
+		complain("%s was replaced in the meantime, and is now %s", outfile.path, old);
 	return true;
 }
 

@@ -17,7 +17,7 @@
 /* Returns FILE.suffix for FILE.log. Standard input counts as LOGFILE_DEFAULT. */
 char *outfile_name(const char *log, const char *suffix);
 
-/* All of these functions end the program with a message if they fail. */
+/* All functions end the program with a message on failure. */
 
 /*
  * Directs the output of out.h to the file; "-" is standard output. A log is never overwritten. A file that is not a
@@ -25,11 +25,11 @@ char *outfile_name(const char *log, const char *suffix);
  * `instead`; null allows any file.
  */
 void outfile_open(const char *path, bool (*ours)(int fd), const char *instead);
-/* Creates a directory, and returns its descriptor. force: replaces an existing directory that this function made. */
+/* Creates a directory. Returns its descriptor. force: replaces an existing directory made by this function. */
 int outfile_directory(const char *path, bool force);
 /* Returns the name of the output, for messages. */
 const char *outfile_path(void);
-/* Creates a subdirectory, for one of several traces. Returns its descriptor. */
+/* Creates a subdirectory for one of several traces. Returns its descriptor. */
 int outfile_inner(const char *name);
 /* Ends the program if a signal has asked it to. Called from time to time. */
 void outfile_check(void);

@@ -109,7 +109,10 @@ bool source_tells_of_loss(const struct source *s)
 	return s->event->id == POSIX_TRACE_OVERFLOW || s->event->id == POSIX_TRACE_RESUME;
 }
 
-/* A STOP caused by a full stream marks missing events, so it is not only a matter of the recording. */
+/*
+ * Returns whether the event is a STOP of a full stream: the STOP marks missing events, and is not only about the
+ * recording.
+ */
 static bool stopped_by_itself(const struct source *s)
 {
 	int by_itself = 0;

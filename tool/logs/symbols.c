@@ -94,10 +94,10 @@ struct symbols *symbols_of(struct logfile *f)
 }
 
 /*
- * Returns the mapping at an address, or null. A process that has executed another file has several: then the last one
- * before the event counts, or the first one, because a process is described after its first events. A child that ended
- * before it was described has the mapping of any other process, unless other processes have different ones. *alone: the
- * result is the same at any time.
+ * Returns the mapping at an address, or null. A process that has executed several files has several mappings: the last
+ * one before the event counts, or the first one, because a process is described after its first events. A child that
+ * ended before its description has the mapping of any other process, unless these differ. *alone: the result is the
+ * same for any time.
  */
 static const struct mapping *find_mapping(const struct symbols *s, uint32_t pid, uint64_t address, uint64_t time,
                                           bool *alone)
@@ -198,7 +198,8 @@ const struct symbol *symbols_find(struct symbols *s, uint32_t pid, uint64_t addr
 		e = slot(s, pid, m, address);
 	if (e->used)
 		return e->symbol;
-	*e = (struct entry){ .pid = pid, .used = true, .mapping = alone ? NULL : m, .address = address, .symbol = look_up(m, address) };
+	*e = (struct entry){ .pid = pid, .used = true, .mapping = alone ? NULL : m, .address = address,
+	                     .symbol = look_up(m, address) };
 	if (++s->used <= s->entries / 2)
 		return e->symbol;
 	grow(s);

@@ -21,12 +21,9 @@ static unsigned machine_of(const struct sources *logs, unsigned index)
 {
 	const struct log_header *h = header(&logs->source[index]);
 
-	for (unsigned i = 0; i < index; i++) {
-		const struct log_header *other = header(&logs->source[i]);
-
-		if (memcmp(h->boot, other->boot, sizeof h->boot) == 0 && strcmp(h->host, other->host) == 0)
+	for (unsigned i = 0; i < index; i++)
+		if (logfile_same_machine(h, header(&logs->source[i])))
 			return i;
-	}
 	return index;
 }
 
@@ -71,7 +68,7 @@ struct task *tasks_thread(struct tasks *tasks, const struct source *s)
 	/* Some events have no thread name. */
 	if (e->name[0] && memcmp(t->name, e->name, sizeof t->name) != 0) {
 		memcpy(t->name, e->name, sizeof t->name);
-		t->told = false;
+		t->written = false;
 	}
 	return t;
 }

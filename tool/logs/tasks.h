@@ -23,7 +23,7 @@ struct task {
 	struct task *process;       /* for a thread */
 	char *executable;           /* for a process; null: unknown */
 	char name[16];              /* for a thread, in its latest event */
-	bool told;                  /* for the caller: the name was written to the output */
+	bool written;               /* for the caller: the name was written to the output */
 };
 
 struct tasks {
@@ -36,8 +36,8 @@ struct tasks {
 void tasks_begin(struct tasks *tasks, const struct sources *logs);
 struct task *tasks_process(struct tasks *tasks, const struct source *s, uint32_t pid);
 /*
- * Returns the thread of the source's event, with its name at that event. Clears told if the name has changed. An event
- * that was recorded by no thread gets a task with tid 0.
+ * Returns the thread of the next event, with its name at the time of the event. Clears written if the name has changed.
+ * An event without a thread gets a task with tid 0.
  */
 struct task *tasks_thread(struct tasks *tasks, const struct source *s);
 /* Returns a number for the log's host, for uuids. */

@@ -126,6 +126,7 @@ bool confinement_refuses(pid_t pid, const char *what, bool despite)
 		return false;
 	complain("%s is not traced: %s", what, text);
 	if (most == CONFINEMENT_OWN)
-		complain("use --despite-seccomp if its filter allows the system calls listed in docs/processes.md (\"Seccomp\")");
+		complain("use --despite-seccomp if its filter allows the system calls "
+		         "listed in docs/processes.md (\"Seccomp\")");
 	return true;
 }

@@ -15,9 +15,9 @@
 
 enum confinement {
 	CONFINEMENT_NONE,
-	/* filters that this program most likely has too, as in a container: calls allowed here are allowed there */
+	/* filters that probably apply to this program too, as in a container: both allow the same calls */
 	CONFINEMENT_SHARED,
-	CONFINEMENT_OWN,    /* filters that this program does not have */
+	CONFINEMENT_OWN,    /* filters for the process only */
 	CONFINEMENT_STRICT, /* read(), write() and exit() only */
 };
 

@@ -164,21 +164,21 @@ static void say_not_attached(const struct evidence *e, const char *what, bool ch
 		complain("%s runs with the rights of its file (set-user-ID), so the user who starts it cannot trace it",
 		         what);
 	else if (e->linked && e->user_known && e->last_user != e->user)
-		complain("%s became user %u before it reached a trace point, and earlier streams are not open to that user: "
-		         "record it again, with -p", what, e->last_user);
+		complain("%s became user %u before it reached a trace point, and earlier streams are not open to "
+		         "that user: record it again, with -p", what, e->last_user);
 	else if (e->linked && e->user_known && e->user == 0 && !e->last_known)
-		complain("%s is linked with lib" LIBRARY ", or loads it, but has not reached a trace point as root: it reached none at all, "
-		         "or became another user first, then record it again, with -p", what);
+		complain("%s is linked with lib" LIBRARY ", or loads it, but has not reached a trace point as root: "
+		         "it reached none at all, or became another user first, then record it again, with -p", what);
 	else if (e->linked)
 		complain("%s is linked with lib" LIBRARY ", or loads it, but has not reached a trace point", what);
 	else if (e->script)
 		complain("%s is a script, and its interpreter has no trace points", what);
 	else
-		complain("%s has no trace points: its file does not name lib" LIBRARY ", and no library that it has loaded has reached a trace point",
-		         what);
+		complain("%s has no trace points: its file does not name lib" LIBRARY ", and no library that it has "
+		         "loaded has reached a trace point", what);
 	if (children && !e->other_user)
 		complain("no program that it started has reached a trace point either");
-	else if (!e->other_user)
+	else if (!e->other_user && !e->not_found)
 		complain("use --children to trace the programs that it starts");
 }
 
@@ -194,13 +194,15 @@ void explain_say(struct evidence *e, const char *what, const struct match *m, bo
 	else if (e->types && !e->wanted)
 		complain("no event type of %s matches; it has %s", what, names);
 	else if (e->became)
-		complain("%s became user %u before its first event, and earlier streams are not open to that user: record it again, with -p",
-		         what, e->became);
+		complain("%s became user %u before its first event, and earlier streams are not open to that user: "
+		         "record it again, with -p", what, e->became);
 	else if (e->types)
-		complain("%s has opened event types (%s), but reached none of their trace points while it was recorded",
-		         what, names);
+		complain("%s has opened event types (%s), but reached none of their trace points while it was "
+		         "recorded%s", what, names, e->last_known && !children ?
+		         "; --family records a program that goes to the background" : "");
 	else
 		complain("%s uses lib" LIBRARY ", and has opened no event type", what);
 	if (children && e->attached && !e->became && (!e->types || e->wanted) && e->user_known && e->user == 0)
-		complain("a child that becomes another user before its first trace call is not recorded with its parent: record it with -p");
+		complain("a child that becomes another user before its first trace call is not "
+		         "recorded with its parent: record it with -p");
 }

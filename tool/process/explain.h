@@ -22,6 +22,7 @@ struct evidence {
 	bool script;   /* the file is a script */
 	bool other_user; /* the process has the rights of its file (set-user-ID) */
 	bool attached; /* the process has called the library */
+	bool not_found; /* the process ended with status 127, as a shell that did not find a command */
 	uint32_t became; /* the user that the process became after the stream was created; 0: same user */
 	uint32_t user, last_user; /* users when the recording began, and at the last explain_user() */
 	bool user_known, last_known; /* last_known: the last look was at the end of the process */

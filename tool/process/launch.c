@@ -65,8 +65,8 @@ char *launch_find(const char *name)
 
 /* -- The process --------------------------------------------------------------------------- */
 
-static void execute(const char *path, char **argv, int tell) __attribute__((noreturn));
-static void execute(const char *path, char **argv, int tell)
+static void execute(const char *path, char **argv, int failure) __attribute__((noreturn));
+static void execute(const char *path, char **argv, int failure)
 {
 	int error;
 
@@ -87,24 +87,24 @@ static void execute(const char *path, char **argv, int tell)
 			execv("/bin/sh", with_shell);
 		}
 	}
-	if (write(tell, &error, sizeof error) < 0)
+	if (write(failure, &error, sizeof error) < 0)
 		_exit(126);
 	_exit(127);
 }
 
 int launch_start(struct launch *l, const char *path, char **argv, void (*set_up)(void *arg), void *arg)
 {
-	int go[2], told[2];
+	int go[2], failure[2];
 
 	if (pipe2(go, O_CLOEXEC) != 0)
 		return errno;
-	if (pipe2(told, O_CLOEXEC) != 0) {
+	if (pipe2(failure, O_CLOEXEC) != 0) {
 		close(go[0]);
 		close(go[1]);
 		return EMFILE;
 	}
 	l->go = go[1];
-	l->told = told[0];
+	l->failure = failure[0];
 	l->pid = fork();
 	if (l->pid == 0) {
 		char byte;
@@ -118,14 +118,14 @@ int launch_start(struct launch *l, const char *path, char **argv, void (*set_up)
 			_exit(0);
 		set_up(arg);
 		file_limit_is_a_signal();
-		execute(path, argv, told[1]);
+		execute(path, argv, failure[1]);
 	}
 	close(go[0]);
-	close(told[1]);
+	close(failure[1]);
 	if (l->pid > 0)
 		return 0;
 	close(l->go);
-	close(l->told);
+	close(l->failure);
 	return EAGAIN;
 }
 
@@ -141,9 +141,9 @@ int launch_go(struct launch *l)
 		error = errno;
 	close(l->go);
 	do
-		n = read(l->told, &error, sizeof error);
+		n = read(l->failure, &error, sizeof error);
 	while (n < 0 && errno == EINTR);
-	close(l->told);
+	close(l->failure);
 	if (error)
 		waitpid(l->pid, NULL, 0);
 	return error;
@@ -161,6 +161,6 @@ bool launch_ended(pid_t pid)
 void launch_cancel(struct launch *l)
 {
 	close(l->go);
-	close(l->told);
+	close(l->failure);
 	waitpid(l->pid, NULL, 0);
 }

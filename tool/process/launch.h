@@ -15,7 +15,7 @@
 struct launch {
 	pid_t pid;
 	int go;   /* write one byte to let the child execute the program */
-	int told; /* yields an error number if execv() failed, or end of file if it succeeded */
+	int failure; /* yields an error number if execv() failed, else end of file */
 };
 
 /*

@@ -215,8 +215,8 @@ static void read_chunks(struct seen_stream *s, int fd)
 	if (!s->header.log_state)
 		return;
 	/*
-	 * Overwritten: all records that left the chunks, less those that the flusher took. It may be taking some just
-	 * now.
+	 * Overwritten: all records that left the chunks, less the records that the flusher took. It may just be taking
+	 * more.
 	 */
 	overwritten = read - s->mark.records;
 	if (overwritten < UINT32_MAX / 2)
@@ -344,9 +344,7 @@ static void read_page(struct seen_page *p, int fd)
 		struct page_entry entry;
 		size_t count = p->entries;
 
-		/*
-		 * The entry is read in one piece. An entry that changed meanwhile names a stream that does not exist.
-		 */
+		/* The entry is read in one piece. The stream of a changed entry does not exist. */
 		if (!procpage_read(page, i, &entry))
 			continue;
 		*(struct page_entry *)append(&p->entry, &count, sizeof entry) = entry;

@@ -44,7 +44,7 @@ struct seen_stream {
 	struct stream_header header; /* a copy; its strings are terminated */
 	uint64_t file_size;
 	/* Its contents: */
-	uint64_t unread; /* events that no reader has read, or that are not in the log yet */
+	uint64_t unread; /* events not yet read by a reader, or not yet in the log */
 	uint64_t used;   /* bytes of the unread events, approximately */
 	uint64_t lost;
 	/* without a log, only the reader knows how many of the events that LOOP overwrote were lost */
@@ -97,7 +97,7 @@ struct streams {
 int streams_read(struct streams *s, const struct shm_dir *shm_dir);
 void streams_free(struct streams *s);
 /*
- * Reads the stream in this file of the directory. Returns false if there is no such stream. There is nothing to free.
+ * Reads the stream in a file of the directory. Returns false if the stream does not exist. Nothing needs to be freed.
  */
 bool streams_read_one(struct seen_stream *s, const struct shm_dir *shm_dir, const char *file);
 

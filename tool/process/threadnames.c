@@ -12,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PLACES 512
+#define ENTRIES 512
 
-static struct {
+static struct entry {
 	pid_t pid, tid;
 	char name[16];
-} place[PLACES];
+} entries[ENTRIES];
 
 static bool ours;
 
@@ -28,28 +28,29 @@ void threadnames_begin(pid_t pid)
 
 	snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
 	ours = stat("/proc/self/ns/pid", &here) == 0 && stat(path, &there) == 0 && here.st_ino == there.st_ino;
-	memset(place, 0, sizeof place);
+	memset(entries, 0, sizeof entries);
 }
 
 const char *threadnames_get(pid_t pid, pid_t tid)
 {
-	char path[64], *name = place[(unsigned)tid % PLACES].name;
+	struct entry *e = &entries[(unsigned)tid % ENTRIES];
+	char path[64];
 	ssize_t n = 0;
 	int fd;
 
 	if (!ours || tid <= 0)
 		return "";
-	if (place[(unsigned)tid % PLACES].tid == tid && place[(unsigned)tid % PLACES].pid == pid)
-		return name;
-	place[(unsigned)tid % PLACES].pid = pid;
-	place[(unsigned)tid % PLACES].tid = tid;
+	if (e->tid == tid && e->pid == pid)
+		return e->name;
+	e->pid = pid;
+	e->tid = tid;
 	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		n = read(fd, name, sizeof place[0].name - 1);
+		n = read(fd, e->name, sizeof e->name - 1);
 		close(fd);
 	}
-	name[n > 0 ? n : 0] = 0;
-	name[strcspn(name, "\n")] = 0;
-	return name;
+	e->name[n > 0 ? n : 0] = 0;
+	e->name[strcspn(e->name, "\n")] = 0;
+	return e->name;
 }

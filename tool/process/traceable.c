@@ -41,7 +41,7 @@ static bool with_page(const struct proc *proc,
 	int dir;
 
 	if (proc_blind(proc->number))
-		id.start = id.pidns = 0; /* the process itself does not know them, so its page has zeroes */
+		id.start = id.pidns = 0; /* unknown to the process itself, and zero in its page */
 	fs_credentials_use(&fs_credentials, shm_dir.owner, shm_dir.group);
 	dir = file_directory(&shm_dir, false);
 	if (dir >= 0 && procpage_look(dir, &shm_dir, id, &page) == 0) {

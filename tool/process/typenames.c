@@ -47,7 +47,7 @@ bool typenames_look(struct typenames *t, trace_id_t trid)
 	bool new = false;
 	int none;
 
-	/* The list keeps its position, so later calls return only the types that were defined meanwhile. */
+	/* The list keeps its position: later calls return only newly defined types. */
 	while (posix_trace_eventtypelist_getnext_id(trid, &id, &none) == 0 && !none) {
 		if (id >= EVENT_ID_END || t->known[id] || posix_trace_eventid_get_name(trid, id, name) != 0)
 			continue;
@@ -152,6 +152,7 @@ void stream_say_wrong(trace_id_t trid, const struct match *m, const char *what)
 	declared_say_refused(what, refused, name);
 	taken = stream_names_taken(trid);
 	if (taken)
-		progress_say("%s: %u event type%s of processes that have become other users %s of another type: events of both are shown with one of the names",
+		progress_say("%s: %u event type%s of processes that have become other users %s of another type: "
+		             "events of both are shown with one of the names",
 		             what, taken, taken == 1 ? "" : "s", taken == 1 ? "has the id" : "have the ids");
 }

@@ -24,7 +24,7 @@ struct typenames {
 	uint32_t end; /* ids from here on are not known */
 };
 
-/* Returns null if there is no memory. */
+/* Returns an empty list of names, or null if there is no memory. */
 struct typenames *typenames_new(void);
 /* Reads the stream's new event types. Returns whether there were any. */
 bool typenames_look(struct typenames *t, trace_id_t trid);
@@ -41,8 +41,8 @@ bool stream_attached(trace_id_t trid);
  */
 uint64_t stream_refused(trace_id_t trid, char name[TRACE_EVENT_NAME_MAX + 1]);
 /*
- * Returns the number of event types without a name: processes that became other users defined them with ids that other
- * types have.
+ * Returns the number of event types without a name, because processes that became other users defined them with ids of
+ * other types.
  */
 uint32_t stream_names_taken(trace_id_t trid);
 /*

@@ -89,7 +89,7 @@ static int copy_all(struct copy *k)
 	struct output_end end = { .lost = k->c->lost };
 	int r;
 
-	/* The stream goes on with another log: nobody may complete this log from the stream. */
+	/* The stream continues with another log, so this log must not be completed from the stream. */
 	k->in.header.stream[0] = 0;
 	r = output_begin(&k->out, &k->in.header);
 	if (r == 0)

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 struct logcopy {
-	int from; /* a log that is not written meanwhile; it may be incomplete */
+	int from; /* a log that nothing is written to; it may be incomplete */
 	const char *to; /* path of the new file, which must not exist */
-	const char *copy; /* its name until it is complete, if the file system needs one: see newlog_make() */
+	const char *copy; /* temporary name, if the file system needs one: see newlog_make() */
 	uint64_t begin, end; /* period to copy; 0, UINT64_MAX: everything */
 	uint64_t lost; /* number of events that the stream lost */
 	/* Results: */

@@ -20,19 +20,10 @@
 
 #include "common/folder.h"
 #include "common/message.h"
-#include "log/format.h"
+#include "logs/logfile.h"
 #include "model/eventtype.h"
 
 #define IN_USE "another recorder writes to it: choose another file, -o FILE"
-
-/* Only logs are overwritten: the user may have mistyped the name. */
-static bool is_log(int fd)
-{
-	char magic[sizeof FORMAT_MAGIC - 1];
-
-	return pread(fd, magic, sizeof magic, FRAME_BYTES) == sizeof magic &&
-	       memcmp(magic, FORMAT_MAGIC, sizeof magic) == 0;
-}
 
 /*
  * Returns whether a log has an event of its program. Opening the log completes it if its recorder was killed; that is
@@ -65,7 +56,7 @@ static char *with(const char *path, const char *what)
 	return text;
 }
 
-/* Returns null if there is no such file, or it is a log that may be replaced; else the reason why not. */
+/* Returns null if the file does not exist or is a log that may be replaced; else the reason why not. */
 static const char *not_replaceable(const struct folder *f, const char *name)
 {
 	struct stat st;
@@ -78,13 +69,14 @@ static const char *not_replaceable(const struct folder *f, const char *name)
 		return errno == ENOENT ? NULL : strerror(errno);
 	why = folder_objection(f, &st);
 	fd = !why && S_ISREG(st.st_mode) ? openat(f->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
-	log = fd >= 0 && (st.st_size == 0 || is_log(fd));
+	log = fd >= 0 && (st.st_size == 0 || logfile_is_log(fd));
 	if (fd >= 0)
 		close(fd);
 	if (log)
 		return NULL;
 	snprintf(text, sizeof text, why ? "%s, which it would replace: %s"
-	                                : "%s is not a log, and this log would replace it: remove it, or choose another file, -o FILE",
+	                                : "%s is not a log, and this log would replace it: remove it, "
+	                                  "or choose another file, -o FILE",
 	                                        name, why);
 	return text;
 }
@@ -162,8 +154,9 @@ static const char *in_the_way(int fd, const struct stat *st)
 {
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 		return IN_USE;
-	if (st->st_size > 0 && !is_log(fd))
-		return "it exists and is not a log, so it is not overwritten: remove it, or choose another file, -o FILE";
+	if (st->st_size > 0 && !logfile_is_log(fd))
+		return "it exists and is not a log, so it is not overwritten: remove it, "
+		       "or choose another file, -o FILE";
 	return NULL;
 }
 
@@ -284,7 +277,7 @@ int newlog_make(const char *copy, char **meanwhile)
 	if (name)
 		*meanwhile = beside(copy, name);
 	free(name);
-	/* Another recorder that starts meanwhile sees the file in use. */
+	/* A recorder that starts meanwhile sees the file in use. */
 	if (fd >= 0)
 		flock(fd, LOCK_EX | LOCK_NB);
 	errno = error;
@@ -367,7 +360,7 @@ static void remove_old(const char *path, unsigned number, void *arg)
 	int fd = number <= *(unsigned *)arg ? open_left(&folder, numbered) : -1;
 
 	/* Only logs are removed: any other file may have such a name by chance. */
-	if (fd >= 0 && is_log(fd))
+	if (fd >= 0 && logfile_is_log(fd))
 		folder_remove(&folder, fd);
 	if (fd >= 0) {
 		close(fd);
@@ -451,7 +444,7 @@ static bool to_be_kept(const char *path, struct timespec *first)
 	*first = (struct timespec){ 0, 0 };
 	if (fd < 0)
 		return false;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_log(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && logfile_is_log(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0) {
 		keep = true;
 		if (posix_trace_open(fd, &trid) == 0) {
 			if (posix_trace_getnext_event(trid, &event, NULL, 0, &length, &unavailable) == 0) {
@@ -486,7 +479,7 @@ static void remove_copy(const char *path)
 	int fd = open_left(&folder, copy);
 	struct stat st;
 
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_size == 0 || is_log(fd)) &&
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_size == 0 || logfile_is_log(fd)) &&
 	    flock(fd, LOCK_EX | LOCK_NB) == 0)
 		folder_remove(&folder, fd);
 	if (fd >= 0) {

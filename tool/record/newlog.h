@@ -38,7 +38,7 @@ void newlog_keep(const char *path, unsigned keep);
 int newlog_make(const char *copy, char **meanwhile);
 /* Gives a file of newlog_make() the name `to`. Returns 0 or an error number: EEXIST if the name is taken. */
 int newlog_name(int fd, const char *meanwhile, const char *to);
-/* Removes the file that is open as fd, if it still has this name. */
+/* Removes the file if the open file fd still has this name. */
 void newlog_remove(const char *path, int fd);
 /*
  * Renames a file within its directory. replace: replaces an existing file, else the result is EEXIST. Returns 0 or an

@@ -64,16 +64,16 @@ struct part_numbers part_numbers(const struct part *p)
 	/* The segment that the flusher is writing may be counted or not. */
 	if (h->flusher && handle_works(h)) {
 		const struct log_state *state = h->flusher->flush.state;
-		const struct log_position *place = &state->position[load_relaxed(&state->position_now) & 1];
+		const struct log_position *position = &state->position[load_relaxed(&state->position_now) & 1];
 		const struct log_mark *mark = &state->mark[load_relaxed(&state->mark_now) & 1];
 
-		n.events = load_relaxed(&place->events);
-		n.users = load_relaxed(&place->users);
-		if (load_relaxed(&mark->sequence) == load_relaxed(&place->sequence)) {
+		n.events = load_relaxed(&position->events);
+		n.users = load_relaxed(&position->users);
+		if (load_relaxed(&mark->sequence) == load_relaxed(&position->sequence)) {
 			n.events += load_relaxed(&mark->events);
 			n.users += load_relaxed(&mark->users);
 		}
-		n.bytes = load_relaxed(&place->end);
+		n.bytes = load_relaxed(&position->end);
 	}
 	handle_put(h);
 	return n;
@@ -136,15 +136,15 @@ void part_lost(struct part *p, uint64_t lost)
 
 void part_clear(struct part *p)
 {
-	uint64_t lost = 0, told = p->lost;
+	uint64_t lost = 0, reported = p->lost;
 
 	p->lost = 0;
 	/*
 	 * A thread may have counted its lost event late, long after it found the stream full. Such events are reported
 	 * for the next part.
 	 */
-	if (lifecycle_clear(p->trid, __builtin_return_address(0), &lost) == 0 && lost > told)
-		part_lost(p, lost - told);
+	if (lifecycle_clear(p->trid, __builtin_return_address(0), &lost) == 0 && lost > reported)
+		part_lost(p, lost - reported);
 	/* The file still has the old events after its new header. They are not needed any more. */
 	if (p->seeks && ftruncate(p->fd, (off_t)part_numbers(p).bytes) != 0)
 		return;

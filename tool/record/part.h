@@ -42,7 +42,7 @@ int part_create(struct part *p, pid_t pid, const trace_attr_t *attr, uint32_t tu
 /* Filters out event types that have got a name since the last call and are not wanted. */
 void part_follow(struct part *p, const struct match *m);
 struct part_numbers part_numbers(const struct part *p);
-/* Adds to the log what the process executes now, if that has changed. */
+/* Adds the file that the process executes now to the log, if it has changed. */
 void part_describe(const struct part *p);
 /* Updates error, log_full and lost. */
 void part_look(struct part *p);

@@ -58,7 +58,8 @@ static const struct option_row option_rows[] = {
 	OPTION(KEEP, "keep", "N", "keep only the last N of these files"),
 	OPTION_HEADING("Flight recorder:"),
 	OPTION(LOOP, "loop", "[SIZE]",
-	       "keep the newest events in memory (default 4M); write them to FILE at the end, and to FILE.1, FILE.2, ... "
+	       "keep the newest events in memory (default 4M); write them to FILE at the end, and to FILE.1, "
+	       "FILE.2, ... "
 	  "at each SIGUSR1"),
 	OPTION(TRIGGER, "trigger", "PATTERN",
 	       "also write them when an event with such a name is recorded, and at the end only if COMMAND crashes"),
@@ -187,7 +188,7 @@ static void take_option(struct reading *r, int option, const char *argument)
 	}
 }
 
-/* Checks for options that exclude each other. */
+/* Refuses options that cannot be combined. */
 static void check(const struct reading *r)
 {
 	const struct plan *plan = &r->o.plan;
@@ -195,6 +196,8 @@ static void check(const struct reading *r)
 
 	if (!r->o.command && !r->o.pid_count)
 		wrong_usage("nothing to record: give COMMAND or -p PID");
+	if (r->o.command && r->o.pid_count && strspn(r->o.command[0], "0123456789") == strlen(r->o.command[0]))
+		wrong_usage("COMMAND and -p cannot be combined; for several processes repeat -p");
 	if (r->o.command && r->o.pid_count)
 		wrong_usage("COMMAND and -p cannot be combined");
 	if (r->o.command && r->o.despite_seccomp)
@@ -215,7 +218,7 @@ static void check(const struct reading *r)
 		wrong_usage("--log-size needs --log-policy loop or until-full; to split a log use --rotate");
 }
 
-/* Refuses a size that is too small: the library would silently enlarge it. */
+/* Refuses too small a size, which the library would silently enlarge. */
 static void check_log_size(const struct reading *r, int policy)
 {
 	size_t longest = 0;
@@ -224,7 +227,8 @@ static void check_log_size(const struct reading *r, int policy)
 	posix_trace_attr_getmaxdatasize(&r->o.plan.attr, &longest);
 	least = output_size(policy, 0, (uint32_t)longest);
 	if (r->log_size < least)
-		wrong_usage("--log-size %s: too small; with events of up to %zu bytes (--max-data) the minimum is %" PRIu64,
+		wrong_usage("--log-size %s: too small; "
+		            "with events of up to %zu bytes (--max-data) the minimum is %" PRIu64,
 		            r->log_size_text, longest, least);
 }
 
@@ -276,9 +280,10 @@ const struct command command_record = {
 	.synopsis = "[options] -- COMMAND [ARGUMENT...]\n[options] -p PID...",
 	.about = "Records the events of COMMAND, from its first instruction to its end, or of a running process.",
 	.options = option_rows,
-	.ending = "Exit status: that of COMMAND, 128 + n if signal n killed it; 123 COMMAND succeeded, but events are missing because they could "
-		"not be written; 127 COMMAND was not found; 126 COMMAND cannot be executed; 125 COMMAND was not started because it could not be "
-		"recorded. With -p: 0, or 1 if something could not be recorded.",
+	.ending = "Exit status: that of COMMAND, 128 + n if signal n killed it; 123 COMMAND succeeded, but events "
+	          "are missing because they could not be written; 127 COMMAND was not found; 126 COMMAND cannot be "
+	          "executed; 125 COMMAND was not started because it could not be recorded. With -p: 0, or 1 if "
+	          "something could not be recorded.",
 	.operand = "COMMAND",
 	.run = run,
 };

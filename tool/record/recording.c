@@ -31,10 +31,18 @@
 #define NUMBER_TRIES 16 /* limits the search if other processes keep taking the next numbers */
 #define STREAM_MORE (1 << 20) /* upper bound of a stream's size beside its events */
 #define RETRY_NS NS_PER_S /* pause after a part could not be written */
+/* The beginning of a log in which unwanted events are counted. */
+#define UNWANTED_BYTES (UINT64_C(64) << 20)
 
 static bool turns(const struct plan *plan)
 {
 	return plan->loop || plan->rotate;
+}
+
+/* Returns the name of the part's file, for messages. */
+static const char *shown_path(const struct part *p)
+{
+	return strcmp(p->path, "-") == 0 ? "standard output" : p->path;
 }
 
 /* -- Beginning --------------------------------------------------------------------------- */
@@ -56,13 +64,15 @@ static void say_no_stream(const struct recording *r, const char *path, int error
 		complain("%s: there is no such process", r->what);
 		return;
 	case EAGAIN:
-		complain("%s: no more streams: its user has the maximum of %d, or no thread can be created; 'posixtrace list' shows streams",
+		complain("%s: no more streams: its user has the maximum of %d, or no thread can be created; "
+		         "'posixtrace list' shows streams",
 		         r->what, TRACE_SYS_MAX);
 		return;
 	case ENOMEM:
 		if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
 		    limit.rlim_cur / 2 < r->plan->stream_size + STREAM_MORE)
-			complain("%s: the limit of file sizes, %s, may be too low for a stream of %s: use ulimit -f unlimited, or a smaller --stream-size",
+			complain("%s: the limit of file sizes, %s, may be too low for a stream of %s: use ulimit -f "
+			         "unlimited, or a smaller --stream-size",
 			         r->what, bytes_text(most, limit.rlim_cur), bytes_text(size, r->plan->stream_size));
 		else
 			complain("%s: no space in /dev/shm for a stream of %s: use a smaller --stream-size", r->what,
@@ -238,14 +248,14 @@ static bool keep_part(struct recording *r, struct part *p, const struct snapshot
 		error = copy_log(r, &c, &to);
 	if (error) {
 		r->retry = clock_ns(CLOCK_MONOTONIC) + RETRY_NS;
-		if (error != r->told)
+		if (error != r->reported)
 			progress_say("%s: %s: will be tried again; the recording continues", to ? to : p->path,
 			             strerror(error));
-		r->told = error;
+		r->reported = error;
 	} else {
 		r->number++;
 		r->kept++;
-		r->told = 0;
+		r->reported = 0;
 		r->past.events += c.events;
 		r->past.bytes += c.bytes;
 		r->past.lost += r->plan->loop ? 0 : c.lost;
@@ -340,13 +350,14 @@ void recording_look(struct recording *r)
 	if (r->ended)
 		return;
 	part_look(p);
-	if (p->error && p->error != r->told) {
+	if (p->error && p->error != r->reported) {
 		char size[16];
 
-		r->told = p->error;
+		r->reported = p->error;
 		r->trouble = true;
 		if (p->seeks)
-			progress_say("%s: %s: events wait in memory until they can be written, and are lost when %s of them are there",
+			progress_say("%s: %s: events wait in memory until they can be written, "
+			             "and are lost when %s of them are there",
 			             p->path, strerror(p->error), bytes_text(size, r->plan->stream_size));
 		else
 			progress_say("%s: %s: events are lost from now on", p->path, strerror(p->error));
@@ -389,11 +400,11 @@ struct totals recording_totals(const struct recording *r)
  */
 static bool count(struct recording *r, const struct part *p, struct totals *t, struct part_numbers before)
 {
-	const struct log_event *e;
+	const struct log_event *e = NULL;
 	const unsigned char *data;
 	struct input *in = calloc(1, sizeof *in);
 	int policy = POSIX_TRACE_APPEND;
-	bool some = false, all;
+	bool some = false, all, filtered = !match_all_user(r->plan->match);
 
 	posix_trace_attr_getlogfullpolicy(&r->plan->attr, &policy);
 	/* The number of program events in a log that loops is only known by reading it. */
@@ -410,12 +421,15 @@ static bool count(struct recording *r, const struct part *p, struct totals *t, s
 	t->bytes += in->size;
 	/* The index of a log that could not be completed lacks the events lost at its end. */
 	t->lost += r->plan->loop ? 0 : in->lost > p->sum.lost ? in->lost : p->sum.lost;
-	while ((all || !some) && (e = input_next(in, &data)) != NULL) {
-		bool user = !eventtype_system(e->id);
+	while ((all || !some || (filtered && in->position.at < UNWANTED_BYTES)) &&
+	       (e = input_next(in, &data)) != NULL) {
+		bool user = !eventtype_system(e->id), wanted = match_name(r->plan->match, in->name[e->id]);
 
 		t->events += all && user;
-		some = some || (user && match_name(r->plan->match, in->name[e->id]));
+		some = some || (user && wanted);
+		r->unwanted += user && !wanted;
 	}
+	r->unwanted_more = e != NULL;
 	input_close(in);
 	free(in);
 	return some;
@@ -423,14 +437,16 @@ static bool count(struct recording *r, const struct part *p, struct totals *t, s
 
 static void say_end(const struct recording *r, const struct part *p, bool dropped)
 {
-	const char *path = strcmp(p->path, "-") == 0 ? "standard output" : p->path;
+	const char *path = shown_path(p);
 	char size[16];
 
 	if (r->past.lost && !r->trouble)
-		progress_say("%s: %" PRIu64 " events were lost, because the stream was full: use a larger --stream-size, or fewer events by -e",
+		progress_say("%s: %" PRIu64 " events were lost, because the stream was full: use a larger "
+		                            "--stream-size, or fewer events by -e",
 		             path, r->past.lost);
 	else if (r->past.lost)
-		progress_say("%s: %" PRIu64 " events were lost, because the stream was full while nothing could be written",
+		progress_say("%s: %" PRIu64 " events were lost, because the stream was full "
+		                            "while nothing could be written",
 		             path, r->past.lost);
 	if (r->past.lost && r->past.unwritten)
 		progress_say("%s: %" PRIu64 " events are missing in total", path, r->past.lost + r->past.unwritten);
@@ -462,10 +478,13 @@ static uint64_t count_unnamed(const struct part *p)
 	return count;
 }
 
-/* Names are in shared memory. Another controller of the same processes may remove it when they have ended. */
+/*
+ * Reports event types without names. Another controller of the same processes may remove the shared memory with the
+ * names when these processes have ended.
+ */
 static void say_unnamed(const struct part *p)
 {
-	const char *path = strcmp(p->path, "-") == 0 ? "standard output" : p->path;
+	const char *path = shown_path(p);
 	char events[48] = "the events";
 	uint64_t count;
 
@@ -474,9 +493,20 @@ static void say_unnamed(const struct part *p)
 	count = count_unnamed(p);
 	if (count)
 		snprintf(events, sizeof events, "%" PRIu64 " event%s", count, count == 1 ? "" : "s");
-	progress_say("%s: %s of %" PRIu32 " type%s %s no name: a process that had become another user opened %s, and ended before the name%s could be read",
+	progress_say("%s: %s of %" PRIu32 " type%s %s no name: a process that had become another user opened %s, and "
+	                                  "ended before the name%s could be read",
 	             path, events, p->sum.unnamed, p->sum.unnamed == 1 ? "" : "s", count == 1 ? "has" : "have",
 	             p->sum.unnamed == 1 ? "it" : "them", p->sum.unnamed == 1 ? "" : "s");
+}
+
+/* Prints how many events are in the log although -e does not select them. */
+static void say_unwanted(const struct recording *r, const struct part *p)
+{
+	if (r->unwanted && !r->kept && !r->plan->quiet)
+		progress_say("%s: %s%" PRIu64 " event%s of other types %s recorded before %s could be filtered out",
+		             shown_path(p), r->unwanted_more ? "at least " : "", r->unwanted,
+		             r->unwanted == 1 ? "" : "s", r->unwanted == 1 ? "was" : "were",
+		             r->unwanted == 1 ? "it" : "they");
 }
 
 /* Prints the descendants that still run, but are not recorded any more. */
@@ -499,7 +529,7 @@ static void say_kin(const struct recording *r)
  */
 static void say_missing(struct recording *r, const struct part *p, int error)
 {
-	const char *path = strcmp(p->path, "-") == 0 ? "standard output" : p->path;
+	const char *path = shown_path(p);
 	const char *why = strerror(error ? error : (int)p->sum.flush_error);
 
 	r->failed = true;
@@ -544,7 +574,7 @@ static void settle_files(struct recording *r, bool drop, bool some)
 	if (p->kept) {
 		newlog_settle(p->path, p->fd, !some);
 		if (!some)
-			progress_say("%s: is the previous log", p->path);
+			progress_say("%s is the previous log, unchanged", p->path);
 	} else if (drop) {
 		remove_file(p);
 	}
@@ -557,7 +587,7 @@ static void settle_files(struct recording *r, bool drop, bool some)
 
 		if (error) {
 			r->failed = true;
-			progress_say("%s: has the last part of the recording: %s", p->path, strerror(error));
+			progress_say("%s has the last part of the recording: %s", p->path, strerror(error));
 		}
 	} else {
 		newlog_remove(other->path, other->fd);
@@ -604,6 +634,7 @@ void recording_end(struct recording *r, bool drop)
 		say_end(r, &r->part[0], drop);
 	else
 		explain_say(&r->evidence, r->what, r->plan->match, r->plan->children, r->kin.alive);
+	say_unwanted(r, p);
 	say_kin(r);
 	settle_files(r, drop, some);
 	for (unsigned i = 0; i < r->parts; i++)

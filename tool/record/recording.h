@@ -41,7 +41,7 @@ struct totals {
 	uint64_t events, bytes, lost, unwritten;
 };
 
-/* The period that a snapshot covers, and its trigger. */
+/* The period of a snapshot, and its trigger. */
 struct snapshot {
 	uint64_t begin, end; /* 0, UINT64_MAX: everything */
 	uint64_t at;         /* time of the trigger; 0: none */
@@ -60,9 +60,11 @@ struct recording {
 	struct snapshot owes;
 	int64_t retry;
 	unsigned number; /* N of the last FILE.N */
-	unsigned kept;   /* number of files that this recording has written */
+	unsigned kept;   /* number of files written by this recording */
+	uint64_t unwanted; /* events in the log that -e does not select */
+	bool unwanted_more; /* only the beginning of the log was searched for them */
 	struct totals past; /* totals of the parts that have ended */
-	int told; /* the last write error that was reported */
+	int reported; /* the last write error that was reported */
 	bool full_reported;
 	bool ended;
 	bool trouble; /* writing failed; perhaps only for a while, and no event was lost */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,8 +49,8 @@ struct source {
 	struct trigger *trigger;
 	int pidfd; /* readable when the process has ended; -1: none */
 	pid_t pid;
-	bool alone; /* the process has ended, and its descendants are recorded until they end */
-	/* A snapshot that waits for events after its trigger. */
+	bool alone; /* the process has ended, but its descendants are still recorded */
+	/* The snapshot that is due after a trigger: */
 	int64_t due; /* CLOCK_MONOTONIC; 0: none */
 	struct trigger_event event;
 };
@@ -158,6 +159,20 @@ static void as_without(void *arg)
 	signals_restore(&s->signals);
 }
 
+/* Prints why no file can be executed as the command, with the file of this directory that may be meant. */
+static void say_not_found(const char *name, int error)
+{
+	bool not_found = error == ENOENT && !strchr(name, '/');
+	char here[PATH_MAX], *path = NULL;
+
+	snprintf(here, sizeof here, "./%s", name);
+	if (not_found)
+		path = launch_find(here);
+	complain("%s: %s%s%s%s", name, not_found ? "command not found" : strerror(error), path ? "; did you mean " : "",
+	         path ? path : "", path ? "?" : "");
+	free(path);
+}
+
 /* Returns 0, or the exit status if the command could not be started. */
 static int launch(struct session *s)
 {
@@ -165,8 +180,7 @@ static int launch(struct session *s)
 	int error = path ? 0 : errno;
 
 	if (error) {
-		complain("%s: %s", argv[0],
-		         error == ENOENT && !strchr(argv[0], '/') ? "command not found" : strerror(error));
+		say_not_found(argv[0], error);
 		return error == ENOENT ? STATUS_NOT_FOUND : error == ENOMEM ? STATUS_RECORD : STATUS_NOT_RUN;
 	}
 	error = launch_start(&s->launch, path, argv, as_without, s);
@@ -242,7 +256,7 @@ static void end_source(struct session *s, struct source *source)
 		return;
 	trigger_end(source->trigger);
 	source->trigger = NULL;
-	/* Triggers that were written to the pipe before its end. */
+	/* Take the triggers that arrived before the end. */
 	if (s->trigger_in >= 0)
 		take_triggers(s);
 	if (source->due)
@@ -261,7 +275,8 @@ static void stop(struct session *s)
 		complain("%s: %s%s", s->o->command[0], strsignal(WTERMSIG(s->status)),
 		         WCOREDUMP(s->status) ? " (core dumped)" : "");
 	if (s->o->command && crashed(s) && WTERMSIG(s->status) == SIGSYS)
-		complain("this looks like a seccomp filter; docs/processes.md (\"Seccomp\") lists the system calls that trace points need");
+		complain("this looks like a seccomp filter; docs/processes.md (\"Seccomp\") lists the system calls "
+		         "that trace points need");
 	for (unsigned i = 0; i < s->count; i++)
 		end_source(s, &s->source[i]);
 }
@@ -276,11 +291,14 @@ static void command_changed(struct session *s)
 	if (s->o->command && !s->ended && waitid(P_PID, (id_t)s->launch.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	    info.si_pid)
 		explain_user(&s->source->recording.evidence, s->launch.pid);
-	if (s->o->command && !s->ended && waitpid(s->launch.pid, &s->status, WNOHANG) == s->launch.pid)
+	if (s->o->command && !s->ended && waitpid(s->launch.pid, &s->status, WNOHANG) == s->launch.pid) {
 		s->ended = true;
+		if (WIFEXITED(s->status) && WEXITSTATUS(s->status) == STATUS_NOT_FOUND)
+			s->source->recording.evidence.not_found = true;
+	}
 }
 
-/* When a terminal is closed, the kernel sends SIGHUP only to the session leader. */
+/* Returns whether the signal means a closed terminal: the kernel sends SIGHUP only to the session leader. */
 static bool hangs_up(int signal)
 {
 	return signal == SIGHUP && getsid(0) == getpid();
@@ -468,7 +486,7 @@ static void wait_for_more(struct session *s, struct pollfd *fds, int64_t until)
 		processes_ended(s);
 }
 
-/* The session lasts until the command ends, even if nothing is recorded any more. */
+/* Returns whether the session is over. It lasts until the command ends, even if the recording has ended before. */
 static bool over(const struct session *s)
 {
 	if (s->o->command)

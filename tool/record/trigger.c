@@ -26,7 +26,7 @@ struct trigger {
 	int fd;
 };
 
-static void tell(const struct trigger *t, const struct posix_trace_event_info *e, const char *name)
+static void notify(const struct trigger *t, const struct posix_trace_event_info *e, const char *name)
 {
 	struct trigger_event event = { .source = t->source };
 	size_t n = layout_name(name);
@@ -54,7 +54,7 @@ static void *run(void *arg)
 		if (none || posix_trace_eventid_get_name(t->trid, e.posix_event_id, name) != 0)
 			continue;
 		if (match_name(t->match, name)) {
-			tell(t, &e, name);
+			notify(t, &e, name);
 			continue;
 		}
 		posix_trace_eventset_empty(&set);

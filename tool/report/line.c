@@ -1,10 +1,12 @@
 /*
  * line.c - a line of a report, as text
  *
- * Whatever may be anything, names above all, is made printable once and kept.
+ * Names may contain any bytes. Each is made printable once and kept.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "report/line.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +18,11 @@
 #include "event/layout_print.h"
 #include "event/system_text.h"
 #include "model/eventset.h"
-#include "report/report.h"
 
 #define SECONDS_WIDTH 14
-#define EVENT_WIDTH   24 /* what longer names are not aligned to */
+#define EVENT_WIDTH   24 /* longer names are not aligned */
 #define THREAD_WIDTH  20
-/* Of data that nobody has declared, as long as --full does not ask for all. */
+/* Bytes shown of data without a declared layout, unless --full shows all. */
 #define DATA_SHOWN 128
 
 /* -- Names ------------------------------------------------------------------------------------ */
@@ -34,19 +35,19 @@ struct label {
 	int length, width; /* bytes, columns */
 };
 
-/* What is kept with each log. */
+/* The labels of a log; source.own. */
 struct labels {
 	struct label event[EVENT_ID_END];
 };
 
-/* As out_foreign() prints it: into memory, for ever. */
+/* Returns the text as out_foreign() prints it, in memory that is never freed. */
 static struct label render(const char *text, size_t length)
 {
 	struct label label;
 	const char *from;
 	char *kept;
 
-	/* The longest name is far shorter than this. */
+	/* Any name is shorter than the room that is left. */
 	if (out_at > out_buffer + OUT_SIZE - 4 * OUT_ROOM)
 		out_flush();
 	from = out_at;
@@ -61,7 +62,7 @@ static struct label render(const char *text, size_t length)
 	return label;
 }
 
-/* In steps of a fixed size, which take less time than the right one. */
+/* Prints a label. Copies blocks of a fixed size, which is faster than copying the exact size. */
 static inline void put_label(const struct label *label)
 {
 	out_room();
@@ -103,7 +104,7 @@ static const struct label *event_label(struct source *s, uint32_t id)
 	return label;
 }
 
-/* "name/tid", filled up with blanks. */
+/* A thread as it is printed: "name/tid", and blanks. */
 #define THREADS 1024
 #define THREAD_TEXT (4 * 15 + 12)
 
@@ -134,7 +135,7 @@ static const struct thread *thread_of(const struct log_event *e)
 
 /* -- Data ---------------------------------------------------------------------------------------- */
 
-/* Is there anything that print_data() would print? */
+/* Returns whether print_data() prints anything. */
 static bool has_data(const struct log_event *e, const unsigned char *data)
 {
 	trace_event_set_t set;
@@ -147,7 +148,7 @@ static bool has_data(const struct log_event *e, const unsigned char *data)
 	return !eventset_is_empty(&set);
 }
 
-/* False: it is no event of the system, or nothing that is understood. */
+/* Prints the data of a system event. Returns false if the event is of another kind or its data is not understood. */
 static bool print_system(const struct source *s, const struct log_event *e, const unsigned char *data)
 {
 	char text[SYSTEM_TEXT];
@@ -164,7 +165,7 @@ static void print_unknown(const struct report *r, const unsigned char *data, siz
 
 	if (!r->full && length > DATA_SHOWN)
 		shown = DATA_SHOWN;
-	/* Not in the middle of a character. */
+	/* Do not cut a character. */
 	while (shown < length && shown > DATA_SHOWN - 4 && (data[shown] & 0xc0) == 0x80 && layout_is_text(data, length))
 		shown--;
 	layout_print_unknown(data, shown);
@@ -195,10 +196,10 @@ static void print_time(const struct report *r, uint64_t time)
 		                     SECONDS_WIDTH);
 }
 
-/* So many blanks. */
+/* Prints n blanks; none if n is negative. */
 static void blanks(int n)
 {
-	/* No column is wider than this. */
+	/* All columns are narrower than OUT_ROOM. */
 	out_room();
 	for (int i = 0; i < n; i += 16)
 		memset(out_at + i, ' ', 16);
@@ -207,7 +208,7 @@ static void blanks(int n)
 
 static void print_id(uint32_t id)
 {
-	/* The system's own events have none. */
+	/* System events belong to no process. */
 	if (id)
 		out_number(id, 7);
 	else
@@ -219,7 +220,7 @@ static int print_thread(const struct log_event *e)
 	const struct thread *t = thread_of(e);
 
 	out_room();
-	/* All of it is copied faster than as much as there is. */
+	/* A copy of a fixed size is faster. */
 	memcpy(out_at, t->text, sizeof t->text);
 	out_at += t->length;
 	return THREAD_WIDTH - t->width;
@@ -229,7 +230,7 @@ static int print_event(const struct report *r, struct source *s, const struct lo
 {
 	const struct label *label = event_label(s, e->id);
 
-	/* Where it stops by itself, events are missing. */
+	/* A stream that stopped by itself lost events. */
 	if (e->id == POSIX_TRACE_STOP && has_data(e, data))
 		display_colour(RED);
 	else
@@ -239,7 +240,7 @@ static int print_event(const struct report *r, struct source *s, const struct lo
 	return r->event_width - label->width;
 }
 
-/* What the system says has no place in the program. */
+/* Returns whether the event has a trace point in the program. System events have none. */
 static bool has_symbol(const struct log_event *e)
 {
 	return e->address && !eventtype_system(e->id);
@@ -251,13 +252,13 @@ static int print_symbol(struct source *s, const struct log_event *e)
 
 	out_char(' ');
 	display_colour(DIM);
-	/* It comes from files that may say anything, also to terminals. */
+	/* The text is from files that may contain any bytes, escape sequences included. */
 	out_foreign(text, strlen(text), 0);
 	display_colour(PLAIN);
 	return 0;
 }
 
-/* One of them; returns how many blanks fill it up. */
+/* Prints a column. Returns the number of blanks that fill it. */
 static int print_column(const struct report *r, struct source *s, enum column column, const struct log_event *e,
                         const unsigned char *data)
 {

@@ -3,8 +3,6 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "report/report.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +14,7 @@
 #include "common/options.h"
 #include "common/out.h"
 #include "logs/event_json.h"
+#include "report/line.h"
 
 enum {
 	OPTION_TAIL = MATCH_OPTIONS_END,
@@ -147,6 +146,10 @@ static void parse(struct report *r, struct options *o, int argc, char **argv)
 		take_option(r, o, c, &columns);
 	if (o->lines >= 0 && o->tail >= 0)
 		wrong_usage("--lines and --tail cannot be combined");
+	if (r->json && columns)
+		wrong_usage("--json and --fields cannot be combined");
+	if (columns && !*columns)
+		wrong_usage("--fields '': no field given");
 	match_hide_system(o->match);
 	parse_columns(r, columns ? columns : argc - optind > 1 ? "time,file,pid,thread,event,data" :
 	              "time,pid,thread,event,data");
@@ -196,7 +199,7 @@ static void print_header(const struct report *r)
 
 /* -- Lines ------------------------------------------------------------------------------------------- */
 
-/* Which of the lines are printed. */
+/* The lines that are printed. at: the number of the next line. */
 struct range {
 	uint64_t at, first, end;
 };
@@ -206,7 +209,7 @@ static bool turn(struct range *range)
 	return range->at++ >= range->first;
 }
 
-/* Returns whether it was wanted. */
+/* Prints a loss if it is in the range. Returns whether the loss is selected by the options. */
 static bool print_loss(struct report *r, struct source *s, struct range *range)
 {
 	struct loss loss = source_take_loss(s);
@@ -220,7 +223,7 @@ static bool print_loss(struct report *r, struct source *s, struct range *range)
 	return true;
 }
 
-/* Returns how many events, and lines on losses, were wanted. */
+/* Prints the selected events and losses that are in the range. Returns the number of selected ones. */
 static uint64_t go_through(struct report *r, struct range *range)
 {
 	uint64_t wanted = 0;
@@ -265,7 +268,7 @@ static int report(int argc, char **argv)
 		report_names(&r, &r.logs.source[i]);
 	display_colours(o.color);
 	if (o.tail >= 0) {
-		/* Counted first: the last ones are known only at the end. */
+		/* Count first: only the total tells which lines are the last ones. */
 		range.first = UINT64_MAX;
 		go_through(&r, &range);
 		range.first = range.at > (uint64_t)o.tail ? range.at - (uint64_t)o.tail : 0;
@@ -277,9 +280,12 @@ static int report(int argc, char **argv)
 		display_pager();
 	if (o.header && !r.json)
 		print_header(&r);
-	if (go_through(&r, &range) == 0 && !missing && range.end > 0 && match_given(o.match)) {
+	if (go_through(&r, &range) == 0 && !missing && range.end > 0) {
 		out_flush();
-		missing = nothing_wanted(&r.logs);
+		if (match_given(o.match))
+			missing = nothing_wanted(&r.logs);
+		else
+			complain("the log has no events");
 	}
 	sources_close(&r.logs);
 	return missing ? STATUS_FAILED : STATUS_DONE;
@@ -289,7 +295,8 @@ const struct command command_report = {
 	.name = "report",
 	.summary = "print the events of logs, line by line",
 	.synopsis = "[options] [FILE...]",
-	.about = "Prints the events of logs, line by line, in the order of their times. FILE defaults to " LOGFILE_DEFAULT "; - is standard input.",
+	.about = "Prints the events of logs, line by line, in the order of their times. FILE defaults to "
+	         LOGFILE_DEFAULT "; - is standard input.",
 	.options = option_rows,
 	.operand = "FILE",
 	.run = report,

@@ -11,7 +11,7 @@
 
 /* -- What an event is added to ------------------------------------------------------------ */
 
-/* Those of the segment before are added to their tallies. */
+/* Adds the counts of the current segment to the tallies. */
 static void fold(struct count *c)
 {
 	for (unsigned i = 0; i < c->used_count; i++) {
@@ -44,7 +44,7 @@ static struct tally *process_of(struct count *c, uint32_t machine, uint32_t pid)
 	return tally_find(&c->processes, &(struct tally_key){ .machine = machine, .pid = pid });
 }
 
-/* The first event of its shape in this segment. */
+/* Fills a cell for the first event of a shape in a segment. */
 static void fill(struct count *c, struct count_cell *cell, const struct logfile *f, const struct log_event *e,
 	const struct about *about)
 {
@@ -77,7 +77,7 @@ struct executables {
 	uint32_t machine;
 };
 
-/* The beginning of a frame PROCESS: docs/log-format.md. */
+/* Reads the beginning of a PROCESS frame (docs/log-format.md). */
 static void add_executable(const unsigned char *body, size_t size, void *arg)
 {
 	struct executables *x = arg;
@@ -126,7 +126,7 @@ void count_file(struct count *c, struct logfile *f, struct about *about)
 			if (match_hides(c->match, e->id)) {
 				about->hidden++;
 			} else {
-				/* Some are late. */
+				/* Events may be late. */
 				if (!some || e->time < about->first)
 					about->first = e->time;
 				if (e->time > about->last)

@@ -1,8 +1,8 @@
 /*
  * count.h - goes once through logs, and counts
  *
- * What an event has to be added to is found once for each shape in each segment, not for each
- * event: so counting takes less time than reading.
+ * The tallies of an event are looked up once for each shape in each segment, not for each event, so counting is faster
+ * than reading.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,10 +14,10 @@
 #include "logs/match.h"
 #include "stat/tally.h"
 
-/* What events of one shape are added to. */
+/* The tallies of the events of one shape, and counts that are not in the tallies yet. */
 struct count_cell {
-	uint64_t segment; /* for which all this is true */
-	uint64_t events;  /* of that segment, not yet added */
+	uint64_t segment; /* the segment that the cell is filled for */
+	uint64_t events;  /* of the segment, not in the tallies yet */
 	struct tally *type, *process, *thread;
 	struct span_role role;
 	unsigned scope;
@@ -29,14 +29,14 @@ struct count {
 	struct match *match;
 	struct spans spans;
 	struct tally_set types, processes, threads;
-	/* Of the file that is read. */
+	/* The current file: */
 	uint64_t segment;
 	struct count_cell cell[SHAPES_MAX];
 	uint16_t used[SHAPES_MAX];
 	unsigned used_count;
 };
 
-/* All of a log. about: as about_begin() has left it. */
+/* Counts the events of a log. about: after about_begin(). */
 void count_file(struct count *c, struct logfile *f, struct about *about);
 
 #endif

@@ -29,14 +29,14 @@ static const char *const section_names[SECTIONS] = {
 };
 
 static struct {
-	unsigned sections; /* a bit for each; 0: not said */
+	unsigned sections; /* a bit for each; 0: not given */
 	bool json, no_pager;
 	const char *colour;
 	struct tally_view view;
 } options = { .colour = "auto", .view = { .lines = LINES_DEFAULT } };
 
 static struct count count;
-/* One for each file, in the order of their creation. */
+/* The files, in the order of their creation. */
 static struct about *abouts;
 static unsigned files;
 
@@ -52,8 +52,8 @@ static void take_sections(const char *text)
 		       (strlen(section_names[i]) != length || memcmp(section_names[i], text, length) != 0))
 			i++;
 		if (i == SECTIONS)
-			wrong_usage("--show %.*s: not header, losses, types, processes, threads, spans or histograms",
-			            (int)length, text);
+			wrong_usage("--show %.*s: must be one of header, losses, types, processes, threads, "
+			            "spans or histograms", (int)length, text);
 		options.sections |= 1u << i;
 		text += length;
 	} while (*text++ == ',');
@@ -110,6 +110,9 @@ static void take_all(int argc, char **argv)
 		take(c, optarg);
 	match_hide_system(count.match);
 	display_colours(options.colour);
+	if (!count.spans.count && options.sections & (1u << SPANS | 1u << HISTOGRAMS))
+		wrong_usage("--show %s needs --span BEGIN,END",
+		            section_names[options.sections & 1u << SPANS ? SPANS : HISTOGRAMS]);
 	if (!options.sections && count.spans.count)
 		options.sections = 1u << HEADER | 1u << SPANS | 1u << HISTOGRAMS;
 	else if (!options.sections)
@@ -136,7 +139,7 @@ static void order_files(const char *const *paths)
 	if (!abouts)
 		fail("no memory");
 	for (unsigned i = 0; i < files; i++) {
-		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): there are as many as files, which nobody changes */
+		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): paths has as many elements as there are files */
 		struct logfile *f = logfile_open(paths[i]);
 
 		about_begin(&abouts[i], f);
@@ -146,17 +149,14 @@ static void order_files(const char *const *paths)
 	qsort(abouts, files, sizeof *abouts, compare_created);
 }
 
-/* Number of the first file of the same machine. */
+/* Returns the index of the first file of the same machine. */
 static uint32_t machine_of(unsigned file)
 {
 	const struct log_header *h = &abouts[file].header;
 
-	for (unsigned i = 0; i < file; i++) {
-		const struct log_header *other = &abouts[i].header;
-
-		if (memcmp(h->boot, other->boot, sizeof h->boot) == 0 && strcmp(h->host, other->host) == 0)
+	for (unsigned i = 0; i < file; i++)
+		if (logfile_same_machine(h, &abouts[i].header))
 			return i;
-	}
 	return file;
 }
 
@@ -185,7 +185,7 @@ static void count_all(const char *const *paths)
 	}
 }
 
-/* The time that all counted events take, for rates. */
+/* Measures the time between the first and the last counted event, for rates. */
 static void measure(void)
 {
 	uint64_t first = UINT64_MAX, last = 0;
@@ -206,7 +206,7 @@ static bool shown(enum section section)
 	return options.sections >> section & 1;
 }
 
-/* An empty line between two sections. */
+/* Prints an empty line between two sections. */
 static void begin_section(void)
 {
 	static bool again;
@@ -283,7 +283,10 @@ static void print_json(void)
 	json_done();
 }
 
-/* Whether something was asked for that the logs cannot have; that is said. */
+/*
+ * Returns whether the options select something that the logs cannot have, after printing what. counted: no event was
+ * counted.
+ */
 static bool missing(bool counted, int number, char **paths)
 {
 	struct sources logs;
@@ -324,8 +327,9 @@ const struct command command_stat = {
 	.name = "stat",
 	.summary = "count events, measure how long things take, and tell what is missing",
 	.synopsis = "[options] [FILE...]",
-	.about = "Counts the events of a log, or of several together, for each type, process and thread; measures the time from one "
-		"event to another, and tells what is missing. FILE defaults to " LOGFILE_DEFAULT "; - is standard input.",
+	.about = "Counts the events of a log, or of several together, for each type, process and thread; measures "
+	         "the time from one event to another, and tells what is missing. FILE defaults to "
+	         LOGFILE_DEFAULT "; - is standard input.",
 	.options = option_rows,
 	.operand = "FILE",
 	.run = stat,

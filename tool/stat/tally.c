@@ -33,7 +33,7 @@ static struct tally **slot_of(const struct tally_set *set, const struct tally_ke
 	return &set->slot[i];
 }
 
-/* So that at most half of the slots are taken. */
+/* Grows the set before more than half of the slots are used. */
 static void grow(struct tally_set *set)
 {
 	set->room = set->room ? 2 * set->room : 64;
@@ -102,7 +102,7 @@ static int compare_keys(const struct tally_key *a, const struct tally_key *b)
 	return c ? c : compare_numbers(a->tid, b->tid);
 }
 
-/* Most first, but names and times as they rise. */
+/* Compares two tallies: numbers in descending order, names and times in ascending order. */
 static int compare(const void *left, const void *right)
 {
 	const struct tally *a = *(struct tally *const *)left, *b = *(struct tally *const *)right;
@@ -133,7 +133,7 @@ static int compare(const void *left, const void *right)
 	return sorted_by->reverse ? -c : c;
 }
 
-/* Those that have events; *count says how many. */
+/* Returns the tallies that have events, in order, to be freed by the caller. *count: their number. */
 static struct tally **sort(const struct tally_set *set, const struct tally_view *view, size_t *count)
 {
 	struct tally **list = malloc((set->count + 1) * sizeof *list);

@@ -1,8 +1,8 @@
 /*
  * tally.h - how often something happened, with how much data, when, and how long not
  *
- * A set has a tally for each event type, process or thread, found by its key. To find one takes time, so who counts
- * millions keeps the pointer: tallies stay where they are.
+ * A set has a tally for each event type, process or thread, found by its key. Tallies never move, so a caller that
+ * counts many events keeps the pointer.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <trace.h>
 
-/* What is none of its own is zero: types have a name, processes a machine and a pid, threads a tid too. */
+/* Unused members are zero: event types have only a name, processes a machine and a pid, threads also a tid. */
 struct tally_key {
 	uint32_t machine, pid, tid;
 	char name[TRACE_EVENT_NAME_MAX + 1];
@@ -22,12 +22,12 @@ struct tally_key {
 
 struct tally {
 	struct tally_key key;
-	unsigned index; /* in its set */
-	bool begun;     /* there are times */
+	unsigned index; /* index in the set */
+	bool begun;     /* first and last are set */
 	uint64_t events, bytes, truncated;
 	uint64_t first, last;
-	uint64_t pause, pause_from; /* the longest time without an event, between two */
-	char *label;                /* of a thread its name, of a process its executable; or null */
+	uint64_t pause, pause_from; /* the longest time between two events, and its beginning */
+	char *label;                /* name of a thread, executable of a process, or null */
 };
 
 struct tally_set {
@@ -40,18 +40,18 @@ struct tally_set {
 enum tally_kind { TALLY_TYPES, TALLY_PROCESSES, TALLY_THREADS };
 enum tally_order { BY_EVENTS, BY_BYTES, BY_FIRST, BY_LAST, BY_PAUSE, BY_NAME, TALLY_ORDERS };
 
-/* Names of the orders, as --sort has them. */
+/* The names of the orders for --sort. */
 extern const char *const tally_orders[TALLY_ORDERS];
 
-/* Found or made. */
+/* Returns the tally with this key, which is created if necessary. */
 struct tally *tally_find(struct tally_set *set, const struct tally_key *key);
 void tally_label(struct tally *t, const char *label, size_t size);
-/* The time of its first event, or of any later one. */
+/* Records a time. Must be called for the first event, and may be called for any. */
 void tally_begin(struct tally *t, uint64_t time);
 
 /*
- * An event, but for its number and bytes, which are added many at a time. One that is late, in its log or because logs
- * overlap, ends no pause.
+ * Records the time of an event. Numbers and bytes are added later, for many events at a time. A late event ends no
+ * pause.
  */
 static inline void tally_time(struct tally *t, uint64_t time)
 {
@@ -71,13 +71,13 @@ struct tally_view {
 	enum tally_order order;
 	bool reverse;
 	size_t lines;   /* 0: all */
-	uint64_t begin; /* times are shown from here on */
+	uint64_t begin; /* times are shown as differences to this time */
 	double seconds; /* for rates */
-	const char *(*host)(uint32_t machine); /* or null: all are of one */
+	const char *(*host)(uint32_t machine); /* null: all logs are from one machine */
 };
 
 void tally_print(const struct tally_set *set, enum tally_kind kind, const struct tally_view *view);
-/* An array, of all. */
+/* Prints all tallies as a JSON array. */
 void tally_json(const struct tally_set *set, enum tally_kind kind, const struct tally_view *view);
 
 #endif

@@ -14,24 +14,24 @@
 #include "view/page.h"
 
 #define EVENTS 65536
-#define DATA   (1u << 20) /* about so much in a block */
+#define DATA   (1u << 20) /* approximate bytes of data in a block */
 #define HEAD   24
 
-/* What the block being filled has. Apart from the rest, so that the program's file has no copy of all these zeros. */
+/* The current block. Separate from the struct below, so that the executable does not contain these zeros. */
 static unsigned char times_memory[EVENTS * VARINT_BYTES], shapes_memory[EVENTS * 5],
         data_memory[DATA + COLUMNS_DATA_MAX];
 
 static struct {
-	/* The block that is being filled. */
+	/* The current block: */
 	uint32_t count;
 	int64_t base, time;
 	unsigned char *times_at, *shapes_at, *data_at;
-	/* All of them. */
+	/* All blocks: */
 	uint32_t events;
 	uint64_t bytes;
 	struct shape *shape;
 	uint32_t shape_count, room;
-	uint32_t *slot; /* a hash of them, from 1 on; at most half of it is used */
+	uint32_t *slot; /* a hash table of the shapes, as index + 1; at most half of it is used */
 	uint32_t slots;
 } columns = { .times_at = times_memory, .shapes_at = shapes_memory, .data_at = data_memory };
 

@@ -18,10 +18,10 @@
 #include "logs/outfile.h"
 #include "view/page_parts.h"
 
-/* By this line a page of ours is known. */
+/* Identifies the pages of this command. */
 static const char mark[] = "<!DOCTYPE html>\n<!-- posixtrace view -->\n";
 
-/* Returns whether an open file is a page that was made before. */
+/* Returns whether the file is a page of posixtrace view. */
 static bool is_page(int fd)
 {
 	char head[sizeof mark - 1];
@@ -99,7 +99,8 @@ static void put_packed(const void *bytes, size_t size)
 void page_block(const char *kind, const void *bytes, size_t size)
 {
 	outfile_check();
-	out_printf("<script type=\"application/octet-stream\" data-kind=\"%s\" data-packing=\"" PACKING "\" data-size=\"%zu\">",
+	out_printf("<script type=\"application/octet-stream\" data-kind=\"%s\" "
+	           "data-packing=\"" PACKING "\" data-size=\"%zu\">",
 	           kind, size);
 	put_packed(bytes, size);
 	out_text("</script>\n");

@@ -1,8 +1,8 @@
 /*
  * page.h - a web page that has everything in it: the program that shows it, and data
  *
- * Written as outfile.h writes files: whole, or not at all. Data are stored in blocks, which the page's
- * own program finds by their kind; all of them as bytes, in base64, so that nothing in them can be taken for the page's text.
+ * The page is written like all output files (logs/outfile.h): completely or not at all. Data are stored in blocks,
+ * which the program in the page finds by their kind. They are encoded in base64, so no data can be taken for HTML.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,13 +14,14 @@
 #include <stdint.h>
 
 /*
- * All of out.h goes there from now on. "-": standard output. What is there already is replaced if it is such a page, or with force; never
- * a log. All of these end the program with a message if they cannot do it.
+ * Begins the page. Output (common/out.h) goes to this file from now on; "-" is standard output. Replaces an existing
+ * file only if it is such a page, or with force, but never a log. Like page_block() and page_end(), ends the program
+ * with a message on failure.
  */
 void page_begin(const char *path, bool force);
-/* kind: of letters only. */
+/* Writes a block. kind: letters only. */
 void page_block(const char *kind, const void *bytes, size_t size);
-/* The program, and the end of the file. Returns its bytes; 0: nobody knows. */
+/* Writes the end of the page. Returns its size in bytes; 0: unknown. */
 uint64_t page_end(void);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Up to where the blocks are, and what is behind them. */
+/* The page before and after the blocks. */
 extern const char page_head[], page_tail[];
 extern const size_t page_head_size, page_tail_size;
 

@@ -26,22 +26,22 @@ struct type {
 	const struct layout *layout; /* null: none */
 };
 
-struct shm_dir {
+struct trace_point {
 	uint64_t address;
-	const struct symbol *symbol; /* null: not known */
+	const struct symbol *symbol; /* null: unknown */
 };
 
-/* Rows that are found again by their bytes. */
+/* A table of different rows, found by their bytes. */
 struct rows_found {
 	unsigned char *row;
 	size_t size; /* of one */
 	uint32_t count, room;
-	uint32_t *slot; /* a hash, from 1 on; at most half of it is used */
+	uint32_t *slot; /* a hash table of the rows, as index + 1; at most half of it is used */
 	uint32_t slots;
 };
 
 static struct rows_found threads = { .size = sizeof(struct thread) }, types = { .size = sizeof(struct type) },
-	shm_dirs = { .size = sizeof(struct shm_dir) };
+	trace_points = { .size = sizeof(struct trace_point) };
 
 /* -- Rows ---------------------------------------------------------------------------------------- */
 
@@ -94,14 +94,14 @@ uint32_t view_thread(const struct source *s)
 	return row_of(&threads, &thread);
 }
 
-/* The same data mean the same in both. */
+/* Returns whether both layouts are equal. */
 static bool same_layout(const struct layout *a, const struct layout *b)
 {
 	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): layouts begin with zeroes everywhere */
 	return a == b || (a && b && memcmp(a, b, sizeof *a) == 0);
 }
 
-/* One of the same name in several logs is the same, if its data are. */
+/* Returns the row of a type. Types of several logs share a row if name, id and layout are equal. */
 static uint32_t find_type(const struct type *type)
 {
 	for (uint32_t i = 0; i < types.count; i++) {
@@ -136,16 +136,16 @@ uint32_t view_type(const struct source *s)
 uint32_t view_place(const struct source *s)
 {
 	const struct log_event *e = s->event;
-	struct shm_dir shm_dir;
+	struct trace_point trace_point;
 
-	/* The system's own events are recorded by the library. */
+	/* System events are recorded by the library. */
 	if (!e->address || e->id < POSIX_TRACE_UNNAMED_USEREVENT)
 		return 0;
-	memset(&shm_dir, 0, sizeof shm_dir);
-	shm_dir.address = e->address;
+	memset(&trace_point, 0, sizeof trace_point);
+	trace_point.address = e->address;
 	if (s->symbols)
-		shm_dir.symbol = symbols_find(s->symbols, e->pid, e->address, e->time);
-	return row_of(&shm_dirs, &shm_dir) + 1;
+		trace_point.symbol = symbols_find(s->symbols, e->pid, e->address, e->time);
+	return row_of(&trace_points, &trace_point) + 1;
 }
 
 /* -- JSON ------------------------------------------------------------------------------------------ */
@@ -162,7 +162,7 @@ static void number_member(const char *key, uint64_t n)
 	json_number(n);
 }
 
-/* One that may be too large for a number of JavaScript. */
+/* Writes a number as text: it may be too large for a number of JavaScript. */
 static void long_member(const char *key, uint64_t n)
 {
 	char text[24];
@@ -236,8 +236,8 @@ static void write_places(void)
 {
 	json_key("places");
 	json_begin('[');
-	for (uint32_t i = 0; i < shm_dirs.count; i++) {
-		const struct shm_dir *p = (const struct shm_dir *)shm_dirs.row + i;
+	for (uint32_t i = 0; i < trace_points.count; i++) {
+		const struct trace_point *p = (const struct trace_point *)trace_points.row + i;
 		char address[24];
 
 		json_begin('{');
@@ -259,7 +259,7 @@ static void write_places(void)
 	json_end(']');
 }
 
-/* The beginning of a frame PROCESS: docs/log-format.md. */
+/* Writes the pid and the executable from the beginning of a PROCESS frame (docs/log-format.md). */
 static void write_process(const unsigned char *body, size_t size, void *arg)
 {
 	if (size < 18 || get16(body + 16) > size - 18)
@@ -270,7 +270,7 @@ static void write_process(const unsigned char *body, size_t size, void *arg)
 	json_end(']');
 }
 
-/* The ends of a hole, as the page counts times. */
+/* Writes the holes of a log, with times relative to the beginning of the page. */
 static void write_holes(const struct about *a, uint64_t begin)
 {
 	static const char *const reasons[HOLE_REASONS] = { [HOLE_LOST] = "lost", [HOLE_FULL] = "full",
@@ -297,17 +297,14 @@ static const struct view_log *log_of(const struct source *s)
 	return s->own;
 }
 
-/* The first log of the same machine, in the same boot: there a process id means the same. */
+/* Returns the first log of the same boot of the same machine, where process ids mean the same processes. */
 static uint32_t machine_of(const struct sources *logs, uint32_t number)
 {
 	const struct log_header *h = &log_of(&logs->source[number])->about.header;
 
-	for (uint32_t i = 0; i < number; i++) {
-		const struct log_header *other = &log_of(&logs->source[i])->about.header;
-
-		if (memcmp(h->boot, other->boot, sizeof h->boot) == 0 && strcmp(h->host, other->host) == 0)
+	for (uint32_t i = 0; i < number; i++)
+		if (logfile_same_machine(h, &log_of(&logs->source[i])->about.header))
 			return i;
-	}
 	return number;
 }
 
@@ -373,7 +370,10 @@ static void write_spans(const struct spans *spans)
 static unsigned char *text;
 static size_t text_size, text_room;
 
-/* All of it in memory, as it is one block: it grows with types, threads and places, not with events. */
+/*
+ * Keeps the output in memory, because it becomes one block. Its size depends on the number of types, threads and trace
+ * points, not of events.
+ */
 static void keep(const char *bytes, size_t size)
 {
 	if (text_size + size > text_room) {

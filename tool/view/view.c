@@ -21,10 +21,10 @@
 #include "view/page.h"
 #include "view/tables.h"
 
-/* What a browser shows without any delay. */
+/* The number of events that a browser shows without delay. */
 #define LIMIT_DEFAULT 2000000
 #define LIMIT_MOST    20000000
-/* Data in the page; the browser has all of it in memory. */
+/* Limit of the data in the page, all of which the browser keeps in memory. */
 #define DATA_LIMIT (UINT64_C(512) << 20)
 
 static struct {
@@ -41,7 +41,7 @@ static const struct option_row option_rows[] = {
 	OPTION('o', "output", "PAGE",
 	       "write the page to PAGE; - is standard output. Default: the name of the log with .html for .log"),
 	OPTION_FLAG('f', "force", &options.force,
-	            "overwrite PAGE even if it is no such page; a log is never overwritten"),
+	            "overwrite PAGE even if it is not a page of posixtrace view; a log is never overwritten"),
 	OPTION(OPTION_TITLE, "title", "TEXT", "title of the page (default: the name of the log)"),
 	SPAN_ROWS("show the time"),
 	OPTION_FLAG(OPTION_NO_PAIRS, "no-pairs", &options.no_pairs, "do not pair names such as sql.begin and sql.end"),
@@ -54,15 +54,15 @@ static const struct option_row option_rows[] = {
 	{ 0 },
 };
 
-/* What is known of all events of one shape in one segment. */
+/* The row of a shape that occurred in a segment. */
 struct known {
 	uint64_t segment;
 	uint32_t shape;
 };
 
-/* Of a log: source.own. */
+/* The state of a log; source.own. */
 struct own {
-	struct view_log log; /* first: it is what the tables know */
+	struct view_log log; /* must be first: tables.c reads source.own as struct view_log */
 	struct known known[SHAPES_MAX];
 };
 
@@ -106,7 +106,7 @@ static bool is_damaged(const struct source *s)
 	return logfile_shape(s->file, s->event) == SHAPES_MAX;
 }
 
-/* whole: length of the data, of which the page has not more than COLUMNS_DATA_MAX. */
+/* Returns the row of a shape. whole: length of the data, of which the page has at most COLUMNS_DATA_MAX bytes. */
 static uint32_t make_shape(const struct source *s, uint32_t whole, uint32_t flags)
 {
 	struct shape shape = {
@@ -146,7 +146,7 @@ static void add_event(const struct source *s)
 		columns_add(time, shape_of(s), s->data);
 }
 
-/* Where no span goes on: in front of an event that is not in the page, or at one that is. */
+/* A point where open spans are cut: before an event that is hidden from the page, or at an event in the page. */
 struct cut {
 	uint32_t event, log, hidden;
 };
@@ -158,7 +158,7 @@ static void add_cut(const struct source *s, bool hidden)
 {
 	struct cut cut = { columns_count(), s->index, hidden };
 
-	/* Several in front of the same event are one. */
+	/* Several hidden cuts before the same event are one. */
 	if (hidden && cut_count && memcmp(&cuts[cut_count - 1], &cut, sizeof cut) == 0)
 		return;
 	if (cut_count == cut_room) {
@@ -179,7 +179,7 @@ static void count_read(struct about *a, const struct log_event *e)
 	a->truncated += e->truncated;
 }
 
-/* before: events that are wanted, and come before those of the page. */
+/* Adds the event to the page if it is selected. before: number of selected events to leave out first. */
 static void take_event(const struct source *s, uint64_t before)
 {
 	struct own *own = s->own;
@@ -269,13 +269,14 @@ static void print_url(const char *path)
 	free(absolute);
 }
 
-static void tell(const char *path, uint64_t size)
+static void say_made(const char *path, uint64_t size)
 {
 	uint32_t there = columns_count();
 	char bytes[16];
 
 	if (there < facts.events)
-		complain("the %s %u of %llu events are in the page; --from, --to and -e choose others, --limit more, --last the %s",
+		complain("the %s %u of %llu events are in the page; --from, --to and -e choose others, --limit more, "
+		         "--last the %s",
 			options.last ? "last" : "first", there, (unsigned long long)facts.events,
 			        options.last ? "last ones" : "last ones");
 	complain("%s: %u event%s%s%s%s", strcmp(path, "-") == 0 ? "standard output" : path, there,
@@ -302,7 +303,7 @@ static int view(int argc, char **argv)
 	facts.title = options.title ? options.title : logs.source[0].path;
 	facts.last = options.last;
 	view_write_tables(&facts);
-	tell(path, page_end());
+	say_made(path, page_end());
 	if (facts.events == 0 && match_given(options.match) && nothing_wanted(&logs))
 		return STATUS_FAILED;
 	sources_close(&logs);
@@ -313,8 +314,8 @@ const struct command command_view = {
 	.name = "view",
 	.summary = "make a web page of logs, with a time line",
 	.synopsis = "[options] [FILE...]",
-	.about = "Makes a web page with the events of logs on a time line, to be opened in a browser. The page is one file and needs no network. "
-		"FILE defaults to " LOGFILE_DEFAULT "; - is standard input.",
+	.about = "Makes a web page with the events of logs on a time line, to be opened in a browser. The page is "
+	         "one file and needs no network. FILE defaults to " LOGFILE_DEFAULT "; - is standard input.",
 	.options = option_rows,
 	.operand = "FILE",
 	.run = view,

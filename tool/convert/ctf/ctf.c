@@ -1,8 +1,8 @@
 /*
- * ctf.c - a trace directory in the Common Trace Format, version 1.8 (ctf.h)
+ * ctf.c - a trace directory in the Common Trace Format, version 1.8 (packet.h)
  *
- * Events of one shape in one segment differ in nothing but time and data: the bytes of all the rest are put together once
- * and then copied.
+ * Events of one shape in one segment differ only in time and data: all other bytes are put together once and then
+ * copied.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "common/message.h"
-#include "convert/ctf/ctf.h"
+#include "convert/ctf/metadata.h"
+#include "convert/ctf/packet.h"
 #include "convert/export.h"
 #include "event/names.h"
 #include "event/system_text.h"
@@ -19,21 +20,21 @@
 
 /* -- What is kept of a log -------------------------------------------------------------------------- */
 
-/* Kind, time, vpid, vtid, ip, truncated, procname and its null. */
+/* Offsets and sizes of an event: kind, time, vpid, vtid, ip, truncated, procname with its null. */
 #define TIME_AT  4
 #define FIXED    (4 + 8 + 4 + 4 + 8 + 1)
 #define HEAD_MAX (FIXED + 16)
 
-/* Bytes of the data that follow each other in the layout too. */
+/* Bytes of the data that are contiguous in the output too. */
 struct run {
 	uint32_t from, size;
 };
 
-/* Of events of one shape. */
+/* The constant bytes of events of one shape. */
 struct head {
-	uint64_t segment; /* for which all this is true; 0: none */
+	uint64_t segment; /* the segment of these events; 0: not filled */
 	const struct layout *layout;
-	const struct run *runs; /* of the layout, up to its text or bytes at the end; size 0: no more */
+	const struct run *runs; /* of the layout, without its text or bytes at the end; size 0 ends the list */
 	uint8_t size;
 	unsigned char bytes[HEAD_MAX];
 };
@@ -42,10 +43,10 @@ struct trace {
 	int directory; /* descriptor */
 	struct ctf_file file;
 	bool kinds[CTF_KINDS];
-	struct run *runs[CTF_TYPES]; /* of the types' layouts; null: not asked for yet */
-	uint64_t segment;            /* number of that of the packet; 0: none yet */
-	uint64_t lost;               /* events, as far as packets tell */
-	uint64_t time;               /* of the event before */
+	struct run *runs[CTF_TYPES]; /* of the layouts of event types; null: unknown yet */
+	uint64_t segment;            /* number of the segment of the current packet; 0: no packet yet */
+	uint64_t lost;               /* lost events in packets so far */
+	uint64_t time;               /* time of the previous event */
 	struct head head[SHAPES_MAX + 1];
 };
 
@@ -56,19 +57,19 @@ static uint64_t bounded(uint64_t time)
 
 /* -- Traces -------------------------------------------------------------------------------------- */
 
-/* Of its own for each log, and always the same. */
+/* Makes a uuid that differs between logs, and is the same in each conversion. */
 static void make_uuid(unsigned char uuid[16], const struct logfile *f)
 {
 	uint64_t created = logfile_created(f);
 
 	memcpy(uuid, &f->in.log, 8);
 	memcpy(uuid + 8, &created, 8);
-	/* Version 4, variant 1: as if all of it were random. */
+	/* Version 4, variant 1: as for random uuids. */
 	uuid[6] = (unsigned char)((uuid[6] & 0x0f) | 0x40);
 	uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80);
 }
 
-/* One log is the directory, several are directories in it. */
+/* Uses the output directory for a single log; makes a directory in it for each of several logs. */
 static void make_directory(struct trace *t, const struct export *x, const struct source *s)
 {
 	const char *slash = strrchr(s->path, '/');
@@ -99,7 +100,10 @@ static void begin(struct export *x)
 	}
 }
 
-/* A new segment is a new packet. What was lost is seen only between two: an empty one stands before the first, and behind the last. */
+/*
+ * Begins a packet for a new segment. Readers see losses only between two packets, so a loss before the first segment
+ * needs an empty packet before it, and a loss after the last one an empty packet after it.
+ */
 static void next_packet(struct trace *t, const struct source *s)
 {
 	const struct frame *segment = &s->file->in.segment;
@@ -114,7 +118,10 @@ static void next_packet(struct trace *t, const struct source *s)
 	ctf_packet(&t->file, t->time, segment->number, lost);
 }
 
-/* What the log says that the stream has lost, and no segment does; and what could not be written. */
+/*
+ * Adds an empty packet at the end if the index counts more lost events than the segments, or events could not be
+ * written.
+ */
 static void last_packet(struct trace *t, const struct source *s)
 {
 	uint64_t lost = s->file->in.lost > t->lost ? s->file->in.lost - t->lost : 0,
@@ -142,7 +149,7 @@ static void end(struct export *x)
 
 /* -- Events ---------------------------------------------------------------------------------------- */
 
-/* What of the data is to be copied: fields without what lies between them. */
+/* Returns the bytes of the data to copy: the fields without padding. */
 static const struct run *find_runs(struct trace *t, uint32_t id, const struct layout *l)
 {
 	unsigned n = 0;
@@ -215,7 +222,7 @@ static unsigned char *put_fields(unsigned char *to, const struct head *h, const 
 	return to;
 }
 
-/* Sets of event types are names, for people. False: it is another event. */
+/* Writes the data of a system event as text. Returns false if the event is of another kind. */
 static bool put_system(struct ctf_file *f, uint32_t *kind, const struct source *s)
 {
 	const struct log_event *e = s->event;
@@ -263,14 +270,14 @@ static void event(struct export *x, struct source *s)
 	unsigned char *at;
 	uint32_t kind;
 
-	/* It is in no segment, so in no packet; last_packet() tells it. */
+	/* The event is in no segment and so in no packet: last_packet() counts it. */
 	if (logfile_at_end_gap(s->file, e))
 		return;
 	late = time < t->time ? t->time - time : 0;
 	t->time += late ? 0 : time - t->time;
 	if (t->segment != s->file->in.segment.number)
 		next_packet(t, s);
-	/* Those that tell of a damaged part have all the same shape, which is none. */
+	/* All events that report damage have the shape SHAPES_MAX, and nothing in common. */
 	if (h->segment != t->segment || shape == SHAPES_MAX)
 		make_head(t, h, s, e);
 	ctf_room(&t->file);

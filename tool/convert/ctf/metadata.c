@@ -5,6 +5,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "convert/ctf/metadata.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,13 +14,13 @@
 
 #include "common/message.h"
 #include "common/moment.h"
-#include "convert/ctf/ctf.h"
+#include "convert/ctf/packet.h"
 #include "event/layouts.h"
 #include "event/names.h"
 
 /* -- Names -------------------------------------------------------------------------------------------- */
 
-/* Of at most so many bytes. */
+/* The longest string, in bytes. */
 #define STRING_MAX 256
 
 static void put_string(FILE *out, const char *text)
@@ -47,7 +49,7 @@ static const char *type_name(char text[16], const struct layout_field *f)
 	return text;
 }
 
-/* Readers take an underscore in front away, so that no name is a keyword. */
+/* Names begin with an underscore, which readers remove, so no name is a keyword. */
 static void put_bytes_field(FILE *out, const char *name)
 {
 	fprintf(out, "\t\tu16 __%s_length;\n\t\tx8 _%s[__%s_length];\n", name, name, name);
@@ -147,16 +149,19 @@ static void put_clock(FILE *out, const struct logfile *f)
 	int64_t resolution = f->in.header.attr.resolution_nsec;
 
 	fprintf(out,
-	        "clock {\n\tname = realtime;\n\tdescription = \"CLOCK_REALTIME as it was set when the stream was created\";\n"
+	        "clock {\n\tname = realtime;\n\tdescription = \"CLOCK_REALTIME as it was set when the stream was "
+	        "created\";\n"
 	        "\tfreq = 1000000000;\n\tprecision = %lld;\n\toffset = 0;\n\tabsolute = TRUE;\n};\n\n"
-	        "typealias integer { size = 64; align = 8; signed = false; map = clock.realtime.value; } := moment;\n\n",
+	        "typealias integer { size = 64; align = 8; signed = false; map = clock.realtime.value; "
+	        "} := moment;\n\n",
 	        (long long)(resolution > 0 ? resolution : 1));
 }
 
 static void put_stream(FILE *out)
 {
 	fputs("stream {\n\tid = 0;\n"
-	      "\tpacket.context := struct {\n\t\tmoment timestamp_begin;\n\t\tmoment timestamp_end;\n\t\tu64 content_size;\n\t\tu64 packet_size;\n"
+	      "\tpacket.context := struct {\n\t\tmoment timestamp_begin;\n\t\tmoment timestamp_end;\n\t\tu64 "
+	      "content_size;\n\t\tu64 packet_size;\n"
 	      "\t\tu64 packet_seq_num;\n\t\tu64 events_discarded;\n\t};\n"
 	      "\tevent.header := struct {\n\t\tu32 id;\n\t\tmoment timestamp;\n\t};\n"
 	      "\tevent.context := struct {\n\t\tu32 _vpid;\n\t\tu32 _vtid;\n\t\tx64 _ip;\n\t\tu8 _truncated;\n"

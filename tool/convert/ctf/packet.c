@@ -1,11 +1,13 @@
 /*
  * packet.c - the packets of a trace in the Common Trace Format
  *
- * What is at the beginning of a packet is known at its end. A packet may be larger than the buffer, so that may be in
- * the file already.
+ * The beginning of a packet has values that are known only at its end. A packet may be larger than the buffer, so its
+ * beginning may be in the file already.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "convert/ctf/packet.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,10 +15,9 @@
 #include <unistd.h>
 
 #include "common/message.h"
-#include "convert/ctf/ctf.h"
 
 #define MAGIC UINT32_C(0xc1fc1fc1)
-/* Where that is which is known at its end: end, content, size. */
+/* Offset in the packet of the values that are known at its end: end, content, size. */
 #define LATER   (4 + 16 + 4 + 8)
 #define NO_PACKET UINT64_MAX
 
@@ -81,7 +82,7 @@ void ctf_packet(struct ctf_file *f, uint64_t begin, uint64_t number, uint64_t di
 
 	if (f->packet != NO_PACKET)
 		finish(f);
-	/* A header is never half in the file. */
+	/* Keep the header in one piece, in the buffer or in the file. */
 	ctf_room(f);
 	f->packet = f->written + (uint64_t)(f->at - f->buffer);
 	f->begin = f->end = begin;

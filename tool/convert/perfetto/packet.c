@@ -3,10 +3,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "convert/perfetto/packet.h"
+
 #include <string.h>
 
 #include "common/out.h"
-#include "convert/perfetto/perfetto.h"
+
+struct perfetto perfetto;
 
 /* -- Packets ----------------------------------------------------------------------------------- */
 
@@ -31,7 +34,7 @@ void perfetto_put_event(const struct perfetto_log *log, uint64_t time)
 {
 	unsigned char head[6 * PROTO_FIELD_BYTES], length[PROTO_FIELD_BYTES], *at = head, *to;
 
-	/* Perfetto's numbers are signed. */
+	/* Perfetto reads times as signed numbers. */
 	at = put_varint(proto_put_tag(at, PACKET_TIME, PROTO_VARINT), time < INT64_MAX ? time : INT64_MAX);
 	at = put_varint(proto_put_tag(at, PACKET_SEQUENCE, PROTO_VARINT), log->sequence);
 	at = put_varint(proto_put_tag(at, PACKET_FLAGS, PROTO_VARINT), FLAG_NEEDS);
@@ -83,7 +86,6 @@ struct perfetto_type *perfetto_type(const struct source *s)
 	return &perfetto_log(s)->type[s->event->id < EVENT_ID_END ? s->event->id : 0];
 }
 
-/* Of the next event's type, as the name of events. */
 uint32_t perfetto_name(const struct source *s)
 {
 	struct perfetto_log *log = perfetto_log(s);
@@ -96,7 +98,6 @@ uint32_t perfetto_name(const struct source *s)
 	return t->name;
 }
 
-/* The same as the value of something. */
 uint32_t perfetto_text(const struct source *s)
 {
 	struct perfetto_type *t = perfetto_type(s);
@@ -113,7 +114,7 @@ uint32_t perfetto_span(const struct source *s, const struct slice_track *t)
 	struct perfetto_log *log = perfetto_log(s);
 	char name[256];
 
-	/* A track of its own has the title of the span, and its slices may have the names of their events. */
+	/* A row of its own has the title of the span, and its slices have the names of their events. */
 	if (!t->row && !perfetto.slices.spans->span[t->span]->name)
 		return perfetto_name(s);
 	slices_title(perfetto.slices.spans, t->span, name, sizeof name);
@@ -124,7 +125,6 @@ uint32_t perfetto_span(const struct source *s, const struct slice_track *t)
 	return log->span_name[t->span];
 }
 
-/* All fields of the next event's type. */
 void perfetto_fields(const struct source *s, const struct layout *l)
 {
 	struct perfetto_log *log = perfetto_log(s);

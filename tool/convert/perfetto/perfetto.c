@@ -1,5 +1,5 @@
 /*
- * perfetto.c - a trace of Perfetto (perfetto.h): for ui.perfetto.dev and trace_processor
+ * perfetto.c - a trace of Perfetto (packet.h): for ui.perfetto.dev and trace_processor
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "common/message.h"
-#include "convert/perfetto/perfetto.h"
-
-struct perfetto perfetto;
+#include "convert/perfetto/packet.h"
+#include "convert/perfetto/tracks.h"
+#include "convert/perfetto/values.h"
 
 /* -- Slices --------------------------------------------------------------------------------------- */
 
-/* Which event it is, as far as its track and its name do not tell. */
+/* Puts which event it was, unless the track and the name show that. */
 static void put_ref(struct proto *p, unsigned field, const struct source *s, bool named)
 {
 	size_t value;
@@ -49,7 +49,10 @@ static void slice_begins(struct slice_track *t, struct source *s, uint64_t time)
 	perfetto_put_event(log, time);
 }
 
-/* Its values are members of one, since the slice has those of its begin too, which may have the same names. */
+/*
+ * Puts the values of the end as members of one value: the slice also has the values of the begin, perhaps with the same
+ * names.
+ */
 static void slice_ends_with(struct proto *p, const struct source *s)
 {
 	size_t value = perfetto_value(p, EVENT_VALUES, LABEL_END);
@@ -155,7 +158,7 @@ static void lost(struct export *x, struct source *s, struct loss loss)
 		put_loss(s, KIND_INSTANT, loss.from, loss.unwritten);
 		return;
 	}
-	/* They follow each other, but for events that are late. */
+	/* Losses on the track must not overlap, even if events are late. */
 	if (loss.from < log->lost)
 		loss.from = log->lost;
 	if (loss.until < loss.from)
@@ -176,7 +179,10 @@ static void put_clock(struct proto *p, unsigned id, uint64_t time)
 	proto_end(p, clock);
 }
 
-/* The same moment on both, of the first log: others may have another offset, and all times are those of the one clock. */
+/*
+ * Writes the same moment on both clocks, for the first log. The offset may differ in other logs, but all times are of
+ * one clock.
+ */
 static void put_clocks(const struct source *s)
 {
 	size_t clocks;
@@ -223,7 +229,7 @@ static void put_machine(const struct log_header *h)
 	perfetto_put_packet();
 }
 
-/* The first packet of a log's sequence. */
+/* Writes the first packet of a log's sequence. */
 static void put_first(struct perfetto_log *log)
 {
 	struct proto *p = &perfetto.packet;

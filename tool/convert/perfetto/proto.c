@@ -42,7 +42,7 @@ void proto_bytes(struct proto *p, unsigned field, const void *data, size_t size)
 	p->size = (size_t)(at + size - p->data);
 }
 
-/* Each byte may become three. */
+/* One invalid byte becomes three. */
 #define REPLACEMENT "\xef\xbf\xbd"
 
 static unsigned char *put_text(unsigned char *to, const unsigned char *from, size_t size)

@@ -1,10 +1,10 @@
 /*
  * proto.h - messages as Protocol Buffers write them
  *
- * A row of fields: a number and how it is written, then a value, which may be a message of its own. They are made in memory
- * first, since the length stands in front.
+ * A message is a sequence of fields: a number and a wire type, then a value, which may be a message. Messages are made
+ * in memory, because a length precedes its contents.
  *
- *     proto_number(p, 1, 7); at = proto_begin(p, 2); proto_string(p, 1, "x", 1); proto_end(p, at);
+ *     proto_number(p, 1, 7); at = proto_begin(p, 2); proto_text(p, 1, "x", 1); proto_end(p, at);
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,15 +21,15 @@ struct proto {
 	size_t size, room;
 };
 
-/* Of field numbers below 2048. */
+/* The size of a tag with a field number below 2048. */
 #define PROTO_TAG_BYTES 2
-/* All but texts and bytes. */
+/* The largest size of a field other than text and bytes. */
 #define PROTO_FIELD_BYTES (PROTO_TAG_BYTES + VARINT_BYTES)
 
 /* How a value is written. */
 enum proto_wire { PROTO_VARINT = 0, PROTO_FIXED64 = 1, PROTO_BYTES = 2 };
 
-/* Room for so many more bytes. Ends the program if there is no memory. */
+/* Makes room for size more bytes. Ends the program if there is no memory. */
 void proto_grow(struct proto *p, size_t size);
 
 static inline void proto_room(struct proto *p, size_t size)
@@ -43,13 +43,13 @@ static inline void proto_clear(struct proto *p)
 	p->size = 0;
 }
 
-/* Where there is room. */
+/* Puts a tag. There must be room. Returns the end. */
 static inline unsigned char *proto_put_tag(unsigned char *at, unsigned field, enum proto_wire wire)
 {
 	return put_varint(at, field << 3 | wire);
 }
 
-/* An unsigned number, an enum, a bool; of signed ones their bits, all 64. */
+/* Adds an unsigned number, an enum, a bool, or a signed number as its 64 bits. */
 static inline void proto_number(struct proto *p, unsigned field, uint64_t n)
 {
 	unsigned char *at;
@@ -60,13 +60,13 @@ static inline void proto_number(struct proto *p, unsigned field, uint64_t n)
 }
 
 void proto_double(struct proto *p, unsigned field, double n);
-/* Messages that are made already, and bytes. */
+/* Adds bytes, or a complete message. */
 void proto_bytes(struct proto *p, unsigned field, const void *data, size_t size);
-/* Texts: what is no UTF-8 becomes U+FFFD. */
+/* Adds a text. Bytes that are not UTF-8 become U+FFFD. */
 void proto_text(struct proto *p, unsigned field, const char *text, size_t size);
 void proto_hex(struct proto *p, unsigned field, const unsigned char *data, size_t size);
 
-/* Fields that follow are those of a message. Returns where it begins, for proto_end(). */
+/* Begins a message: the following fields belong to it. Returns its offset, for proto_end(). */
 static inline size_t proto_begin(struct proto *p, unsigned field)
 {
 	proto_room(p, PROTO_FIELD_BYTES);
@@ -74,7 +74,7 @@ static inline size_t proto_begin(struct proto *p, unsigned field)
 	return ++p->size;
 }
 
-/* A message of this size, longer than its length has room for in one byte. */
+/* Ends a message whose length needs more than one byte. */
 void proto_end_long(struct proto *p, size_t begin);
 
 static inline void proto_end(struct proto *p, size_t begin)

@@ -3,13 +3,18 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "convert/perfetto/tracks.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "convert/perfetto/perfetto.h"
+#include "convert/perfetto/packet.h"
 
-/* A track of no process or thread; parent 0: none. merge: it may look as one with others of the same name and parent. */
-static void tell_track(const struct perfetto_log *log, uint64_t uuid, uint64_t parent, const char *name, bool merge)
+/*
+ * Writes a track that is no process or thread. parent 0: none. merge: viewers may merge tracks of the same name and
+ * parent.
+ */
+static void write_track(const struct perfetto_log *log, uint64_t uuid, uint64_t parent, const char *name, bool merge)
 {
 	struct proto *p = perfetto_packet(log);
 	size_t track = proto_begin(p, PACKET_TRACK);
@@ -24,14 +29,14 @@ static void tell_track(const struct perfetto_log *log, uint64_t uuid, uint64_t p
 	perfetto_put_packet();
 }
 
-/* A track of a log, which says of which if there are several. */
-static void tell_log_track(const struct source *s, uint64_t uuid, const char *what)
+/* Writes a track of a log, named after the log if there are several. */
+static void write_log_track(const struct source *s, uint64_t uuid, const char *what)
 {
 	char name[4096 + 32];
 
 	if (perfetto.logs->count > 1)
 		snprintf(name, sizeof name, "%s (%.4096s)", what, s->path);
-	tell_track(perfetto_log(s), uuid, 0, perfetto.logs->count > 1 ? name : what, false);
+	write_track(perfetto_log(s), uuid, 0, perfetto.logs->count > 1 ? name : what, false);
 }
 
 static uint64_t recording_track(const struct source *s)
@@ -40,7 +45,7 @@ static uint64_t recording_track(const struct source *s)
 	uint64_t uuid = lookup_mix(log->uuid, 1);
 
 	if (!log->recording_reported)
-		tell_log_track(s, uuid, "recording");
+		write_log_track(s, uuid, "recording");
 	log->recording_reported = true;
 	return uuid;
 }
@@ -51,17 +56,17 @@ uint64_t perfetto_lost_track(const struct source *s)
 	uint64_t uuid = lookup_mix(log->uuid, 2);
 
 	if (!log->lost_reported)
-		tell_log_track(s, uuid, "events lost");
+		write_log_track(s, uuid, "events lost");
 	log->lost_reported = true;
 	return uuid;
 }
 
-static uint64_t tell_machine(const struct source *s, uint32_t machine)
+static uint64_t write_machine(const struct source *s, uint32_t machine)
 {
 	uint64_t uuid = tasks_machine_uuid(s);
 
 	if (!perfetto.machine_reported[machine])
-		tell_track(perfetto_log(s), uuid, 0, s->file->in.header.host, false);
+		write_track(perfetto_log(s), uuid, 0, s->file->in.header.host, false);
 	perfetto.machine_reported[machine] = true;
 	return uuid;
 }
@@ -73,20 +78,20 @@ static const char *file_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Without a process, so that it is not taken for one of the first machine. */
-static void tell_foreign(const struct source *s, const struct task *t)
+/* Writes a task of another machine, without a process, which Perfetto would take for one of the first machine. */
+static void write_foreign(const struct source *s, const struct task *t)
 {
-	uint64_t parent = t->process ? t->process->uuid : tell_machine(s, t->machine);
+	uint64_t parent = t->process ? t->process->uuid : write_machine(s, t->machine);
 	char name[300];
 
 	if (t->process)
 		snprintf(name, sizeof name, "%.*s %u", (int)strnlen(t->name, sizeof t->name), t->name, t->tid);
 	else
 		snprintf(name, sizeof name, "%.256s %u", t->executable ? file_name(t->executable) : "process", t->pid);
-	tell_track(perfetto_log(s), t->uuid, parent, name, false);
+	write_track(perfetto_log(s), t->uuid, parent, name, false);
 }
 
-/* Perfetto's are signed. */
+/* Returns the value as Perfetto reads it, signed. */
 static uint64_t as_int32(uint32_t n)
 {
 	return (uint64_t)(int64_t)(int32_t)n;
@@ -117,18 +122,18 @@ static void put_thread(struct proto *p, const struct task *t)
 	proto_end(p, thread);
 }
 
-static void tell_task(const struct source *s, struct task *t)
+static void write_task(const struct source *s, struct task *t)
 {
 	struct proto *p;
 	size_t track;
 
-	if (t->told)
+	if (t->written)
 		return;
-	t->told = true;
+	t->written = true;
 	if (t->process)
-		tell_task(s, t->process);
+		write_task(s, t->process);
 	if (t->machine != perfetto.tasks.machine[0]) {
-		tell_foreign(s, t);
+		write_foreign(s, t);
 		return;
 	}
 	p = perfetto_packet(perfetto_log(s));
@@ -144,10 +149,10 @@ static void tell_task(const struct source *s, struct task *t)
 
 uint64_t perfetto_thread_track(const struct source *s, struct task *thread)
 {
-	/* What the system does belongs to none. */
+	/* System events belong to no thread. */
 	if (thread->tid == 0)
 		return recording_track(s);
-	tell_task(s, thread);
+	write_task(s, thread);
 	return thread->uuid;
 }
 
@@ -155,19 +160,19 @@ uint64_t perfetto_slice_track(struct slice_track *t)
 {
 	struct perfetto_log *log = perfetto_log(t->source);
 	uint64_t scope = t->scope ? t->scope->uuid : 0, parent = scope;
-	uint64_t uuid = lookup_mix(lookup_mix(log->uuid, (uint64_t)t->writer << 8 | t->span), scope) | 1;
+	uint64_t uuid = lookup_mix(lookup_mix(log->uuid, (uint64_t)t->lane << 8 | t->span), scope) | 1;
 	char name[256];
 
 	if (t->row && t->scope)
 		return perfetto_thread_track(t->source, t->scope);
-	if (t->told)
+	if (t->written)
 		return uuid;
-	t->told = true;
+	t->written = true;
 	if (t->scope && (t->scope->process ? t->scope->tid == 0 : t->scope->pid == 0))
 		parent = recording_track(t->source);
 	else if (t->scope)
-		tell_task(t->source, t->scope);
+		write_task(t->source, t->scope);
 	slices_title(perfetto.slices.spans, t->span, name, sizeof name);
-	tell_track(log, uuid, parent, name, true);
+	write_track(log, uuid, parent, name, true);
 	return uuid;
 }

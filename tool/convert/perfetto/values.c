@@ -1,9 +1,10 @@
 /*
- * values.c - what a trace of Perfetto says of an event: its data
+ * values.c - the values of events in a trace of Perfetto: their data
  *
  * SPDX-License-Identifier: MIT
  */
-#include "convert/perfetto/perfetto.h"
+#include "convert/perfetto/values.h"
+
 #include "event/system_text.h"
 
 static void put_item(struct proto *p, const struct layout_field *f, const unsigned char *at)
@@ -52,7 +53,6 @@ static void put_field(struct proto *p, const struct layout_field *f, const unsig
 	}
 }
 
-/* The names of what is said of events have the first numbers. */
 size_t perfetto_value(struct proto *p, unsigned field, enum label label)
 {
 	size_t value = proto_begin(p, field);
@@ -128,7 +128,6 @@ static void put_undeclared(struct proto *p, unsigned field, const struct source 
 	}
 }
 
-/* All data of the next event. */
 void perfetto_put_data(struct proto *p, unsigned field, const struct source *s, const struct layout *l)
 {
 	if (s->event->length == 0)

@@ -1,5 +1,5 @@
 /*
- * about.mjs - the lists of event types, of threads, and of what is known of each log
+ * about.mjs - the lists of event types, of threads, and of the properties of each log
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,23 +14,37 @@ function bar(share, hue) {
 }
 
 function typeList(state) {
-	const types = state.trace.types.filter((type) => type.count).sort((a, b) => b.count - a.count), most = types.length ? types[0].count : 1;
-	return element('section', {}, element('h2', {}, element('span', { class: 'what' }, 'Event types'), element('span', { class: 'number' }, count(types.length))),
-		element('ul', { class: 'counts' }, ...types.map((type) => element('li', {}, element('button', { type: 'button', title: 'Only these', onclick: () => state.wantSearch(`name:${type.name}`) },
-			element('span', { class: 'row' }, element('i', { class: `dot hue-${type.hue}` }), element('span', { class: 'what' }, visible(type.name)),
-				element('span', { class: 'more' }, bytes(type.bytes)), element('span', { class: 'number' }, count(type.count))),
+	const types = state.trace.types.filter((type) => type.count).sort((a, b) => b.count - a.count),
+		most = types.length ? types[0].count : 1;
+	return element('section', {}, element('h2', {}, element('span', { class: 'what' }, 'Event types'),
+		element('span', { class: 'number' }, count(types.length))),
+		element('ul', { class: 'counts' },
+			...types.map((type) => element('li', {},
+			element('button', { type: 'button', title: 'Only these',
+			onclick: () => state.wantSearch(`name:${type.name}`) },
+			element('span', { class: 'row' }, element('i', { class: `dot hue-${type.hue}` }),
+				element('span', { class: 'what' }, visible(type.name)),
+				element('span', { class: 'more' }, bytes(type.bytes)),
+					element('span', { class: 'number' }, count(type.count))),
 			element('span', { class: 'row' }, bar(type.count / most, type.hue)))))));
 }
 
 function laneList(state) {
-	const lanes = state.trace.lanes.filter((lane) => !lane.group.system).sort((a, b) => b.count - a.count).slice(0, 200), most = lanes.length ? lanes[0].count : 1;
-	return element('section', {}, element('h2', {}, element('span', { class: 'what' }, 'Threads'), element('span', { class: 'number' }, count(lanes.length))),
-		element('ul', { class: 'counts' }, ...lanes.map((lane) => element('li', {}, element('button', { type: 'button', title: 'Only these', onclick: () => state.wantSearch(`tid:${lane.tid}`) },
-			element('span', { class: 'row' }, element('span', { class: 'what' }, lane.label), element('span', { class: 'more' }, lane.group.label), element('span', { class: 'number' }, count(lane.count))),
+	const ours = state.trace.lanes.filter((lane) => !lane.group.system);
+	const lanes = ours.sort((a, b) => b.count - a.count).slice(0, 200), most = lanes.length ? lanes[0].count : 1;
+	return element('section', {}, element('h2', {}, element('span', { class: 'what' }, 'Threads'),
+		element('span', { class: 'number' }, count(lanes.length))),
+		element('ul', { class: 'counts' },
+			...lanes.map((lane) => element('li', {},
+			element('button', { type: 'button', title: 'Only these',
+			onclick: () => state.wantSearch(`tid:${lane.tid}`) },
+			element('span', { class: 'row' }, element('span', { class: 'what' }, lane.label),
+				element('span', { class: 'more' }, lane.group.label),
+				element('span', { class: 'number' }, count(lane.count))),
 			element('span', { class: 'row' }, bar(lane.count / most, 0)))))));
 }
 
-/* Of all gaps together; they may overlap. */
+/* Returns the total duration of all gaps, which may overlap. */
 function timeOf(gaps) {
 	let sum = 0, reached = -Infinity;
 	for (const [from, until] of [...gaps].sort((a, b) => a[0] - b[0])) {
@@ -46,20 +60,25 @@ function logPart(trace, log) {
 		['recorded', absolute(BigInt(log.created), 0)],
 		['program', visible(about.name || '(without a name)'), `process ${about.target}`],
 		['machine', visible(about.host), visible(`Linux ${about.kernel}, ${about.machine}`)],
-		['events', count(about.events), about.complete ? 'complete' : about.unwritten ? 'incomplete: not all of it could be written' : 'not closed: cut off, or still being written'],
+		['events', count(about.events), about.complete ? 'complete' : about.unwritten ?
+			'incomplete: not all of it could be written' : 'not closed: cut off, or still being written'],
 		about.lost ? ['lost', plural(about.lost, 'event')] : null,
 		about.unwritten ? ['not written', plural(about.unwritten, 'event')] : null,
-		about.discarded ? ['discarded', plural(about.discarded, 'event'), 'overwritten, or behind the end'] : null,
+		about.discarded ? ['discarded', plural(about.discarded, 'event'), 'overwritten, or behind the end'] :
+			null,
 		about.missing ? ['damaged', plural(about.missing, 'event')] : null,
 		about.truncated ? ['cut', `the data of ${plural(about.truncated, 'event')}`] : null,
 		log.gaps.length ? ['gaps', count(log.gaps.length), `${duration(timeOf(log.gaps))} in all`] : null,
 	].filter(Boolean);
 	return element('section', {}, element('h2', {}, element('span', { class: 'what' }, visible(about.file))),
-		element('dl', { class: 'facts' }, ...rows.flatMap(([name, value, more]) => [element('dt', {}, name), element('dd', {}, value, more ? element('span', { class: 'more' }, ` ${more}`) : null)])));
+		element('dl', { class: 'facts' },
+			...rows.flatMap(([name, value, more]) => [element('dt', {}, name),
+			element('dd', {}, value, more ? element('span', { class: 'more' }, ` ${more}`) : null)])));
 }
 
 export function makeLists(state) {
 	byId('panel-types').replaceChildren(typeList(state), laneList(state));
 	byId('panel-logs').replaceChildren(...state.trace.tables.logs.map((log) => logPart(state.trace, log)),
-		element('p', { class: 'hint' }, `Made by posixtrace ${visible(state.trace.tables.version)}. Everything is in this file; it asks no network for anything.`));
+		element('p', { class: 'hint' }, `Made by posixtrace ${visible(state.trace.tables.version)}. ` +
+			'Everything is in this file; it asks no network for anything.'));
 }

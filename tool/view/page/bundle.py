@@ -4,8 +4,8 @@
 #     bundle.py OUT.c DEPFILE PAGE.html STYLE.css MAIN.mjs      the modules are found by their imports
 #     bundle.py --program MAIN.mjs                              the program alone, to standard output
 #
-# The modules become one function, in the order in which they need each other; names at their top level may not meet. The page's own policy
-# permits exactly this program and this style, by their hashes, and no network.
+# The modules become one function, in the order in which they need each other; names at their top level may not meet.
+# The page's own policy permits exactly this program and this style, by their hashes, and no network.
 #
 # SPDX-License-Identifier: MIT
 
@@ -73,7 +73,8 @@ def sha(text):
 
 def c_string(name, text):
     def quoted(line):
-        return ''.join(chr(byte) if 32 <= byte < 127 and byte not in b'"\\\\?' else f'\\{byte:03o}' for byte in line.encode())
+        return ''.join(chr(byte) if 32 <= byte < 127 and byte not in b'"\\\\?' else f'\\{byte:03o}'
+                       for byte in line.encode())
 
     lines = '\n'.join(f'\t"{quoted(line)}"' for line in text.splitlines(keepends=True))
     return f'const char {name}[] =\n{lines};\nconst size_t {name}_size = sizeof {name} - 1;\n'
@@ -87,9 +88,11 @@ def main():
     code, files = program(script)
     css = style.read_text()
     policy = f"default-src 'none'; script-src {sha(code)}; style-src {sha(css)}"
-    head, tail = page.read_text().replace('<!-- policy -->', policy).replace('<!-- style -->', css).split('<!-- blocks -->\n')
+    text = page.read_text().replace('<!-- policy -->', policy).replace('<!-- style -->', css)
+    head, tail = text.split('<!-- blocks -->\n')
     tail = tail.replace('<!-- program -->', code)
-    out.write_text(f'/* {out.name} - made by bundle.py */\n#include "view/page_parts.h"\n\n' + c_string('page_head', head) + '\n' + c_string('page_tail', tail))
+    out.write_text(f'/* {out.name} - made by bundle.py */\n#include "view/page_parts.h"\n\n' +
+                   c_string('page_head', head) + '\n' + c_string('page_tail', tail))
     depfile.write_text(f'{out}: ' + ' '.join(str(file) for file in files) + '\n')
 
 

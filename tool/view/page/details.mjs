@@ -1,5 +1,5 @@
 /*
- * details.mjs - all that is known of what is selected: an event, a span, a range of time
+ * details.mjs - the details of the selection: an event, a span, a range of time
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,16 +7,19 @@ import { byId, element } from './dom.mjs';
 import { asText, decode, hex, valueText } from './fields.mjs';
 import { count, plural, visible } from './text.mjs';
 import { absolute, duration, exactDuration, plainSeconds, seconds } from './time.mjs';
-import { dataOf, damaged, eventAt, flagsOf, laneOf, logOf, placeOf, summaryOf, truncated, typeOf, words } from './trace.mjs';
+import { dataOf, damaged, eventAt, flagsOf, laneOf, logOf, placeOf, summaryOf, truncated, typeOf,
+	words } from './trace.mjs';
 import { spansOf, spanText } from './spans.mjs';
 
 function table(...rows) {
 	return element('dl', { class: 'facts' }, ...rows.filter(Boolean).flatMap(([name, value, more]) => [
-		element('dt', {}, name), element('dd', {}, value, more ? element('span', { class: 'more' }, ` ${more}`) : null)]));
+		element('dt', {}, name), element('dd', {}, value, more ?
+			element('span', { class: 'more' }, ` ${more}`) : null)]));
 }
 
 function heading(text, hue, ...more) {
-	return element('h2', {}, hue === null ? null : element('i', { class: `dot hue-${hue}` }), element('span', { class: 'what' }, text), ...more);
+	return element('h2', {}, hue === null ? null : element('i', { class: `dot hue-${hue}` }),
+		element('span', { class: 'what' }, text), ...more);
 }
 
 function button(text, title, action) {
@@ -36,7 +39,8 @@ function fieldRows(trace, event) {
 		return text === null ? [] : [['text', visible(text.replace(/\0+$/, ''))]];
 	}
 	const { values, missing, more } = decode(type, data, trace.little);
-	const rows = values.map(({ field, value }) => [visible(field.name), visible(typeof value === 'string' ? value : valueText(field, value)), readable(field, value)]);
+	const rows = values.map(({ field, value }) => [visible(field.name),
+		visible(typeof value === 'string' ? value : valueText(field, value)), readable(field, value)]);
 	if (missing)
 		rows.push(['…', 'the data end before the other fields']);
 	if (more.length)
@@ -44,11 +48,12 @@ function fieldRows(trace, event) {
 	return rows;
 }
 
-/* A unit, and a large time in a better one. */
+/* Returns the unit of a field; for a large time also the value in a larger unit. */
 function readable(field, value) {
 	const factor = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 }[field.unit];
 	const unit = visible(field.unit === 'us' ? 'µs' : field.unit);
-	return factor && typeof value === 'number' && value * factor >= 1000 && field.unit !== 's' ? `${unit} = ${duration(value * factor)}` : unit;
+	return factor && typeof value === 'number' && value * factor >= 1000 && field.unit !== 's' ?
+		`${unit} = ${duration(value * factor)}` : unit;
 }
 
 function rawData(trace, event) {
@@ -58,12 +63,14 @@ function rawData(trace, event) {
 	const lines = [];
 	for (let at = 0; at < data.length && at < 1024; at += 16) {
 		const part = data.subarray(at, at + 16);
-		const text = Array.from(part, (byte) => byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '·').join('');
+		const text = Array.from(part, (byte) => byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) :
+			'·').join('');
 		lines.push(`${at.toString(16).padStart(4, '0')}  ${hex(part, 4).padEnd(35)}  ${text}`);
 	}
 	if (whole > 1024)
 		lines.push(`… ${count(whole)} bytes in all`);
-	return element('details', { class: 'raw' }, element('summary', {}, `Data, ${plural(whole, 'byte')}`), element('pre', {}, lines.join('\n')));
+	return element('details', { class: 'raw' }, element('summary', {}, `Data, ${plural(whole, 'byte')}`),
+		element('pre', {}, lines.join('\n')));
 }
 
 function placeRows(trace, event) {
@@ -79,47 +86,66 @@ function placeRows(trace, event) {
 }
 
 function eventPart(state) {
-	const { trace, selected } = state, type = typeOf(trace, selected), lane = laneOf(trace, selected), log = trace.tables.logs[logOf(trace, selected)];
-	const time = trace.columns.time[selected], flags = flagsOf(trace, selected), shape = trace.columns.shape[selected];
+	const { trace, selected } = state, type = typeOf(trace, selected), lane = laneOf(trace, selected),
+		log = trace.tables.logs[logOf(trace, selected)];
+	const time = trace.columns.time[selected], flags = flagsOf(trace, selected),
+		shape = trace.columns.shape[selected];
 	const cut = trace.shapes.whole[shape] > trace.shapes.length[shape];
 	return [
-		heading(visible(type.name), type.hue, element('span', { class: 'number' }, `event ${count(selected + 1)}`)),
+		heading(visible(type.name), type.hue,
+			element('span', { class: 'number' }, `event ${count(selected + 1)}`)),
 		table(
 			['time', `${seconds(time)} s`], ['', absolute(trace.begin, time)],
-			state.mark >= 0 && state.mark !== selected ? ['since mark', exactDuration(time - trace.columns.time[state.mark]), `${seconds(time - trace.columns.time[state.mark])} s`] : null,
-			lane.group.system ? ['by', 'recording itself'] : ['process', lane.group.label, lane.group.path ? visible(lane.group.path) : ''],
+			state.mark >= 0 && state.mark !== selected ?
+				['since mark', exactDuration(time - trace.columns.time[state.mark]),
+				`${seconds(time - trace.columns.time[state.mark])} s`] : null,
+			lane.group.system ? ['by', 'recording itself'] :
+				['process', lane.group.label, lane.group.path ? visible(lane.group.path) : ''],
 			lane.group.system ? null : ['thread', lane.label],
 			trace.tables.logs.length > 1 ? ['log', visible(log.about.file)] : null,
 			...placeRows(trace, selected)),
 		table(...fieldRows(trace, selected),
 			flags & truncated ? ['cut', 'the data were longer than the stream takes'] : null,
-			cut ? ['cut', `the page has the first ${count(trace.shapes.length[shape])} bytes of ${count(trace.shapes.whole[shape])}`] : null,
+			cut ? ['cut', `the page has the first ${count(trace.shapes.length[shape])} bytes ` +
+				`of ${count(trace.shapes.whole[shape])}`] : null,
 			flags & damaged ? ['damage', 'a part of the log cannot be read; this stands for it'] : null),
 		rawData(trace, selected),
 		element('p', { class: 'actions' },
 			...(state.span ? [] : spansOf(state.sets, selected).map(({ set, index }) =>
-				button(`${visible(set.name)}: ${duration(set.durations[index])}`, 'The span that it begins or ends', () => state.selectSpan(set, index)))),
-			button(state.mark === selected ? 'Unmark' : 'Mark', 'Measure from here to what is selected next (m)', () => state.setMark(state.mark === selected ? -1 : selected)),
-			button('Zoom in', 'To the surroundings of this event (f)', () => state.show(time - 500, time + 500)),
-			button('Only this type', 'Search for events of this type', () => state.wantSearch(`name:${type.name}`)),
-			lane.group.system ? null : button('Only this thread', 'Search for events of this thread', () => state.wantSearch(`tid:${lane.tid}`))),
+				button(`${visible(set.name)}: ${duration(set.durations[index])}`,
+					'The span that it begins or ends', () => state.selectSpan(set, index)))),
+			button(state.mark === selected ? 'Unmark' : 'Mark',
+				'Measure from here to what is selected next (m)',
+				() => state.setMark(state.mark === selected ? -1 : selected)),
+			button('Zoom in', 'To the surroundings of this event (f)',
+				() => state.show(time - 500, time + 500)),
+			button('Only this type', 'Search for events of this type',
+				() => state.wantSearch(`name:${type.name}`)),
+			lane.group.system ? null : button('Only this thread', 'Search for events of this thread',
+				() => state.wantSearch(`tid:${lane.tid}`))),
 	];
 }
 
 /* -- A span ------------------------------------------------------------------------------------------------ */
 
 function spanPart(state) {
-	const { trace, span: { set, index } } = state, first = set.first[index], last = set.last[index], time = trace.columns.time[first];
+	const { trace, span: { set, index } } = state, first = set.first[index], last = set.last[index],
+		time = trace.columns.time[first];
 	let slower = 0;
 	for (const each of set.sorted)
 		slower += each > set.durations[index];
 	return [
 		heading(visible(spanText(trace, set, index)), null, element('span', { class: 'number' }, 'span')),
 		table(
-			['duration', exactDuration(set.durations[index]), `longer than ${((1 - (slower + 1) / set.sorted.length) * 100).toFixed(1)} % of ${plural(set.sorted.length, 'span')}`],
-			['of', visible(set.name)], ['from', `${seconds(time)} s`], ['to', `${seconds(trace.columns.time[last])} s`]),
+			['duration', exactDuration(set.durations[index]),
+				`longer than ${((1 - (slower + 1) / set.sorted.length) * 100).toFixed(1)} % ` +
+				`of ${plural(set.sorted.length, 'span')}`],
+			['of', visible(set.name)], ['from', `${seconds(time)} s`],
+				['to', `${seconds(trace.columns.time[last])} s`]),
 		element('p', { class: 'actions' },
-			button('Zoom in', 'To this span (f)', () => state.show(time - set.durations[index] * 0.1 - 1, time + set.durations[index] * 1.1 + 1)),
+			button('Zoom in', 'To this span (f)',
+				() => state.show(time - set.durations[index] * 0.1 - 1,
+				time + set.durations[index] * 1.1 + 1)),
 			button('Its begin', visible(typeOf(trace, first).name), () => state.select(first)),
 			button('Its end', visible(typeOf(trace, last).name), () => state.select(last))),
 	];
@@ -130,7 +156,8 @@ function spanPart(state) {
 const countedMost = 2e6;
 
 function rangePart(state) {
-	const { trace, range } = state, from = eventAt(trace, range.t0), to = eventAt(trace, range.t1), long = range.t1 - range.t0, counts = new Map();
+	const { trace, range } = state, from = eventAt(trace, range.t0), to = eventAt(trace, range.t1),
+		long = range.t1 - range.t0, counts = new Map();
 	for (let i = from; i < Math.min(to, from + countedMost); i++) {
 		const type = typeOf(trace, i);
 		counts.set(type, (counts.get(type) || 0) + 1);
@@ -140,7 +167,8 @@ function rangePart(state) {
 		heading(exactDuration(long), null, element('span', { class: 'number' }, 'range')),
 		table(
 			['from', `${seconds(range.t0)} s`], ['to', `${seconds(range.t1)} s`],
-			['events', count(to - from), to > from ? `${count(Math.round((to - from) / long * 1e9))} per second` : ''],
+			['events', count(to - from), to > from ?
+				`${count(Math.round((to - from) / long * 1e9))} per second` : ''],
 			...top.map(([type, n]) => [visible(type.name), count(n)])),
 		element('p', { class: 'actions' },
 			button('Zoom in', 'To this range (f)', () => state.show(range.t0, range.t1)),
@@ -150,25 +178,31 @@ function rangePart(state) {
 }
 
 function nothing() {
-	return [element('p', { class: 'hint' }, 'Nothing is selected. Click an event or a span on the time line, or a line of the table. ',
+	return [element('p', { class: 'hint' },
+		'Nothing is selected. Click an event or a span on the time line, or a line of the table. ',
 		'Drag with Shift to measure a time; press ', element('kbd', {}, '?'), ' for all keys.')];
 }
 
 export function makeDetails(state) {
 	const node = byId('details'), status = byId('status'), { trace } = state;
 	function paint() {
-		const parts = [state.range ? rangePart(state) : null, state.span ? spanPart(state) : null, state.selected >= 0 ? eventPart(state) : null].filter(Boolean);
+		const parts = [state.range ? rangePart(state) : null, state.span ? spanPart(state) : null,
+			state.selected >= 0 ? eventPart(state) : null].filter(Boolean);
 		const opened = node.querySelector('details.raw')?.open;
-		node.replaceChildren(...(parts.length ? parts : [nothing()]).map((part) => element('section', {}, ...part)));
+		node.replaceChildren(...(parts.length ? parts :
+			[nothing()]).map((part) => element('section', {}, ...part)));
 		const raw = node.querySelector('details.raw');
 		if (raw && opened)
 			raw.open = true;
 	}
 	state.on('select range', paint);
 	state.on('select', () => {
-		if (state.selected >= 0)
-			status.textContent = `${visible(typeOf(trace, state.selected).name)}, ${seconds(trace.columns.time[state.selected])} seconds, ` +
-				`${laneOf(trace, state.selected).label}${state.span ? `, span of ${exactDuration(state.span.set.durations[state.span.index])}` : ''}`;
+		if (state.selected < 0)
+			return;
+		const { span } = state, time = trace.columns.time[state.selected];
+		const ofSpan = span ? `, span of ${exactDuration(span.set.durations[span.index])}` : '';
+		status.textContent = `${visible(typeOf(trace, state.selected).name)}, ${seconds(time)} seconds, ` +
+			`${laneOf(trace, state.selected).label}${ofSpan}`;
 	});
 	state.on('range', () => {
 		status.textContent = state.range ? `range of ${exactDuration(state.range.t1 - state.range.t0)}` : '';

@@ -1,7 +1,7 @@
 /*
- * dom.mjs - elements of the page
+ * dom.mjs - makes elements of the page
  *
- * What they show comes in as text, never as HTML.
+ * Contents are inserted as text, never as HTML.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,9 +22,10 @@ export function element(name, attributes = {}, ...children) {
 	return node;
 }
 
-/* The page's own canvas in so many pixels of CSS, as sharp as the screen is. */
+/* Sets the size of a canvas in CSS pixels, with the resolution of the screen. */
 export function sizeCanvas(canvas, width, height) {
-	const ratio = window.devicePixelRatio || 1, w = Math.max(1, Math.round(width * ratio)), h = Math.max(1, Math.round(height * ratio));
+	const ratio = window.devicePixelRatio || 1, w = Math.max(1, Math.round(width * ratio)),
+		h = Math.max(1, Math.round(height * ratio));
 	if (canvas.width !== w || canvas.height !== h) {
 		canvas.width = w;
 		canvas.height = h;
@@ -36,7 +37,7 @@ export function sizeCanvas(canvas, width, height) {
 	return context;
 }
 
-/* Many calls before the next frame are one. */
+/* Returns a function that calls f once in the next frame, however often it is called before. */
 export function onceAFrame(draw) {
 	let asked = false;
 	return () => {

@@ -1,7 +1,7 @@
 /*
  * fields.mjs - what the data of an event mean
  *
- * By the layout that its program has declared (docs/command.md), or by looking at the bytes.
+ * Decodes data by the layout that the program has declared (docs/command.md), or guesses from the bytes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,21 +29,26 @@ function withoutNulls(bytes) {
 	return bytes.subarray(0, end);
 }
 
-/* Bytes of the character of UTF-8 that begins there; 0: it is none, or one that is not shown. */
+/* Returns the length of the UTF-8 character at a position; 0 if it is invalid or not printable. */
 function characterLength(bytes, at) {
-	const first = bytes[at], second = bytes[at + 1], n = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+	const first = bytes[at], second = bytes[at + 1], n = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 :
+		first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
 	if (n === 1)
 		return (first < 0x20 && first !== 10 && first !== 9) || first === 0x7f ? 0 : 1;
 	for (let i = 1; i < n; i++)
-		if ((bytes[at + i] & 0xc0) !== 0x80) /* also behind the end */
+		if ((bytes[at + i] & 0xc0) !== 0x80) /* also true after the end */
 			return 0;
-	/* Overlong ones, halves of others, what is beyond Unicode, and control characters. */
-	const wrong = (first === 0xe0 && second < 0xa0) || (first === 0xed && second > 0x9f) || (first === 0xf0 && second < 0x90) || (first === 0xf4 && second > 0x8f) ||
+	/* Reject overlong encodings, surrogates, values beyond Unicode, and control characters. */
+	const wrong = (first === 0xe0 && second < 0xa0) || (first === 0xed && second > 0x9f) ||
+		(first === 0xf0 && second < 0x90) || (first === 0xf4 && second > 0x8f) ||
 		(first === 0xc2 && second < 0xa0);
 	return wrong ? 0 : n;
 }
 
-/* Text, perhaps with a null at its end? A small number of two bytes looks like a string of one character. Null: no. */
+/*
+ * Returns the bytes as text, which may end in a null, or null if they are not text. A small number of two bytes looks
+ * like a string of one character.
+ */
 export function asText(bytes) {
 	const part = bytes.length > 2 && bytes[bytes.length - 1] === 0 ? bytes.subarray(0, bytes.length - 1) : bytes;
 	if (part.length === 0)
@@ -58,7 +63,7 @@ export function asText(bytes) {
 
 const isRest = (field) => field.kind === 'text' || field.kind === 'bytes';
 
-/* Bytes of a field that are there; of one that is no text, whole items. */
+/* Returns how many bytes of a field are in the data; except in texts, only complete items count. */
 function there(field, length) {
 	const left = Math.max(length - field.offset, 0), all = field.size * field.count;
 	if (isRest(field))
@@ -66,10 +71,11 @@ function there(field, length) {
 	return left < all ? Math.floor(left / field.size) * field.size : all;
 }
 
-/* A number, or a BigInt where that is not exact. */
+/* Returns a number, or a BigInt if a number would not be exact. */
 function item(field, view, at, little) {
 	if (field.kind === 'float')
-		return field.size === 8 ? view.getFloat64(at, little) : Number(view.getFloat32(at, little).toPrecision(7));
+		return field.size === 8 ? view.getFloat64(at, little) :
+			Number(view.getFloat32(at, little).toPrecision(7));
 	const signed = field.kind === 'signed';
 	switch (field.size) {
 	case 1:
@@ -85,7 +91,7 @@ function item(field, view, at, little) {
 	}
 }
 
-/* As many items as there are; null: not one. */
+/* Returns the items that are complete, or null if there are none. */
 export function fieldValue(field, bytes, little) {
 	const size = there(field, bytes.length);
 	if (size === 0 && !isRest(field))
@@ -110,7 +116,7 @@ function numberText(field, value) {
 	return field.kind === 'hex' ? '0x' + value.toString(16) : String(value);
 }
 
-/* Of a field's value, for people. */
+/* Returns a field's value as text for display. */
 export function valueText(field, value) {
 	if (typeof value === 'string')
 		return JSON.stringify(value);
@@ -121,7 +127,7 @@ export function valueText(field, value) {
 	return numberText(field, value);
 }
 
-/* Where the first item begins that is not whole, of data that ends before the last field does. */
+/* Returns the offset of the first incomplete item, for data that end before the last field. */
 function endOfWhole(type, length) {
 	for (const field of type.fields) {
 		const size = there(field, length);
@@ -131,27 +137,27 @@ function endOfWhole(type, length) {
 	return length;
 }
 
-/* Offset of the bytes that belong to no field; the length: there are none, or only what fills a structure up. */
-function unsaid(type, length) {
+/* Returns the offset of the bytes that belong to no field, or the length if there are only padding bytes or none. */
+function undeclaredFrom(type, length) {
 	const all = Math.ceil(type.end / type.align) * type.align, last = type.fields[type.fields.length - 1];
 	if (length < (isRest(last) ? last.offset : type.end))
 		return endOfWhole(type, length);
 	return isRest(last) || length === all ? length : type.end;
 }
 
-/* [{field, value}, ...] and the bytes behind them. */
+/* Returns [{field, value}, ...] and the bytes after the fields. */
 export function decode(type, bytes, little) {
 	const values = [];
 	for (const field of type.fields) {
 		const value = fieldValue(field, bytes, little);
 		if (value === null)
-			return { values, missing: true, more: bytes.subarray(unsaid(type, bytes.length)) };
+			return { values, missing: true, more: bytes.subarray(undeclaredFrom(type, bytes.length)) };
 		values.push({ field, value });
 	}
-	return { values, missing: false, more: bytes.subarray(unsaid(type, bytes.length)) };
+	return { values, missing: false, more: bytes.subarray(undeclaredFrom(type, bytes.length)) };
 }
 
-/* One line: rows=3 time=1200ns; "text"; bytes in hex. */
+/* Returns data as one line: rows=3 time=1200ns; "text"; bytes in hex. */
 export function summary(type, bytes, little) {
 	if (!type.fields) {
 		const text = asText(bytes);
@@ -170,7 +176,7 @@ function withoutEnd(text) {
 	return text.replace(/\0+$/, '');
 }
 
-/* The text in it, of which an event tells most: its first field that is one; null: there is none. */
+/* Returns the most informative text of an event: its first text field, or null if it has none. */
 export function ownText(type, bytes, little) {
 	if (!type.fields)
 		return asText(bytes);

@@ -1,5 +1,5 @@
 /*
- * keys.mjs - what can be done without a mouse
+ * keys.mjs - keyboard commands
  *
  * SPDX-License-Identifier: MIT
  */
@@ -43,11 +43,13 @@ const help = [
 ];
 
 function fillHelp(dialog) {
-	dialog.querySelector('.columns').replaceChildren(...help.map(([title, keys]) => element('section', {}, element('h3', {}, title),
-		element('dl', {}, ...keys.flatMap(([key, text]) => [element('dt', {}, key), element('dd', {}, text)])))));
+	dialog.querySelector('.columns').replaceChildren(...help.map(([title, keys]) => element('section', {},
+		element('h3', {}, title),
+		element('dl', {}, ...keys.flatMap(([key, text]) => [element('dt', {}, key),
+			element('dd', {}, text)])))));
 }
 
-/* The next event of the same thread. */
+/* Selects the next event of the same thread. */
 function stepInLane(state, by) {
 	const { trace } = state;
 	if (state.selected < 0)
@@ -62,14 +64,15 @@ function zoomToSelection(state) {
 	if (state.range)
 		state.show(state.range.t0, state.range.t1);
 	else if (state.span) {
-		const from = trace.columns.time[state.span.set.first[state.span.index]], long = state.span.set.durations[state.span.index];
+		const from = trace.columns.time[state.span.set.first[state.span.index]],
+			long = state.span.set.durations[state.span.index];
 		state.show(from - long * 0.1 - 1, from + long * 1.1 + 1);
 	} else if (state.selected >= 0) {
 		state.show(trace.columns.time[state.selected] - 500, trace.columns.time[state.selected] + 500);
 	}
 }
 
-/* One thing at a time: the last that was taken up. */
+/* Clears one thing at a time, the most recent first. */
 function letGo(state) {
 	if (state.range)
 		state.setRange(null);
@@ -82,14 +85,17 @@ function letGo(state) {
 }
 
 export function makeKeys(state, { timeline, table, tabs, toggleTheme }) {
-	const dialog = byId('help'), scroller = byId('scroller'), step = (share) => share * (state.view.t1 - state.view.t0);
+	const dialog = byId('help'), scroller = byId('scroller'),
+		step = (share) => share * (state.view.t1 - state.view.t0);
 	fillHelp(dialog);
 	const keys = {
-		'+': () => state.zoom(0.6), '=': () => state.zoom(0.6), w: () => state.zoom(0.6), '-': () => state.zoom(1 / 0.6), s: () => state.zoom(1 / 0.6),
+		'+': () => state.zoom(0.6), '=': () => state.zoom(0.6), w: () => state.zoom(0.6),
+			'-': () => state.zoom(1 / 0.6), s: () => state.zoom(1 / 0.6),
 		a: () => state.pan(step(-0.15)), d: () => state.pan(step(0.15)),
 		0: () => state.show(state.all.t0, state.all.t1), f: () => zoomToSelection(state),
 		c: () => timeline.collapseAll(!state.trace.groups.some((group) => group.collapsed)),
-		'/': () => byId('search').focus(), n: () => table.step(1), N: () => table.step(-1), j: () => table.step(1), k: () => table.step(-1),
+		'/': () => byId('search').focus(), n: () => table.step(1), N: () => table.step(-1),
+			j: () => table.step(1), k: () => table.step(-1),
 		']': () => stepInLane(state, 1), '[': () => stepInLane(state, -1),
 		m: () => state.setMark(state.mark === state.selected ? -1 : state.selected),
 		t: toggleTheme, '?': () => dialog.showModal(), Escape: () => letGo(state),
@@ -98,13 +104,15 @@ export function makeKeys(state, { timeline, table, tabs, toggleTheme }) {
 	const timelineKeys = {
 		ArrowLeft: () => state.pan(step(-0.15)), ArrowRight: () => state.pan(step(0.15)),
 		ArrowUp: () => scroller.scrollBy(0, -40), ArrowDown: () => scroller.scrollBy(0, 40),
-		PageUp: () => scroller.scrollBy(0, -scroller.clientHeight), PageDown: () => scroller.scrollBy(0, scroller.clientHeight),
+		PageUp: () => scroller.scrollBy(0, -scroller.clientHeight),
+			PageDown: () => scroller.scrollBy(0, scroller.clientHeight),
 		Home: () => state.pan(state.all.t0 - state.view.t0), End: () => state.pan(state.all.t1 - state.view.t1),
 	};
 	document.addEventListener('keydown', (e) => {
 		if (e.ctrlKey || e.metaKey || e.altKey || dialog.open || e.target.closest('input, select, textarea'))
 			return;
-		const action = ((e.target === document.body || e.target.closest('#time')) && timelineKeys[e.key]) || keys[e.key];
+		const action = ((e.target === document.body || e.target.closest('#time')) && timelineKeys[e.key]) ||
+			keys[e.key];
 		if (!action || (e.key === 'Escape' && e.defaultPrevented))
 			return;
 		e.preventDefault();

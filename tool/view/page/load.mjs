@@ -1,12 +1,12 @@
 /*
- * load.mjs - from the blocks in the page to the trace
+ * load.mjs - makes the trace from the blocks in the page
  *
  * SPDX-License-Identifier: MIT
  */
 import { emptyColumns, fromBase64, inflate, unpackCuts, unpackEvents, unpackShapes } from './unpack.mjs';
 import { makeTrace } from './trace.mjs';
 
-/* The block's bytes; what it takes as text is given back. */
+/* Returns a block's bytes, and frees the memory of its text. */
 async function bytesOf(node) {
 	const packed = fromBase64(node.textContent), { packing, size } = node.dataset;
 	node.remove();

@@ -1,5 +1,5 @@
 /*
- * main.mjs - begins: loads what is in the page, and puts the parts together
+ * main.mjs - loads the trace and assembles the parts of the page
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,10 +26,12 @@ function makeTheme(state) {
 	const button = byId('theme'), system = matchMedia('(prefers-color-scheme: dark)');
 	let choice = 'system';
 	try {
-		choice = themes.includes(localStorage.getItem(remembered)) ? localStorage.getItem(remembered) : 'system';
-	} catch { /* some browsers have none for files */ }
+		choice = themes.includes(localStorage.getItem(remembered)) ? localStorage.getItem(remembered) :
+			'system';
+	} catch { /* some browsers have no storage for files */ }
 	function apply() {
-		const theme = choice === 'system' ? (system.matches ? 'dark' : 'light') : choice, colours = palette(theme);
+		const theme = choice === 'system' ? (system.matches ? 'dark' : 'light') : choice,
+			colours = palette(theme);
 		document.documentElement.dataset.theme = theme;
 		colours.hues.forEach((colour, i) => document.documentElement.style.setProperty(`--hue-${i}`, colour));
 		button.textContent = { system: '◐', light: '☀', dark: '☾' }[choice];
@@ -78,7 +80,7 @@ function makeTabs(onShow) {
 	return { show };
 }
 
-/* -- How much room the parts have ------------------------------------------------------------------------- */
+/* -- Sizes of the parts ------------------------------------------------------------------------- */
 
 function makeSplitter() {
 	const splitter = byId('splitter'), stage = byId('stage');
@@ -92,7 +94,8 @@ function makeSplitter() {
 		splitter.setPointerCapture(e.pointerId);
 		const move = (each) => set(window.innerWidth - each.clientX - 3);
 		splitter.addEventListener('pointermove', move);
-		splitter.addEventListener('lostpointercapture', () => splitter.removeEventListener('pointermove', move), { once: true });
+		splitter.addEventListener('lostpointercapture', () => splitter.removeEventListener('pointermove', move),
+			{ once: true });
 	});
 	splitter.addEventListener('keydown', (e) => {
 		const by = { ArrowLeft: 24, ArrowRight: -24 }[e.key];
@@ -107,20 +110,25 @@ function makeSplitter() {
 /* -- The head of the page ----------------------------------------------------------------------------------- */
 
 function fillHead(trace) {
-	const { tables } = trace, lost = tables.logs.reduce((sum, log) => sum + log.about.lost + log.about.unwritten, 0), gaps = trace.gaps.length;
-	const processes = trace.groups.filter((group) => !group.system), threads = processes.reduce((sum, group) => sum + group.lanes.length, 0);
+	const { tables } = trace, lost = tables.logs.reduce((sum, log) => sum + log.about.lost + log.about.unwritten,
+		0), gaps = trace.gaps.length;
+	const processes = trace.groups.filter((group) => !group.system),
+		threads = processes.reduce((sum, group) => sum + group.lanes.length, 0);
 	const title = visible(tables.title), host = visible(tables.logs[0].about.host);
 	document.title = `${title} – posixtrace`;
 	byId('title').textContent = title;
 	byId('title').title = tables.logs.map((log) => visible(log.about.file)).join('\n');
 	byId('facts').replaceChildren(...[
-		[plural(trace.count, 'event'), ''], [duration(trace.last - trace.first), ''], [plural(processes.length, 'process', 'processes'), ''], [plural(threads, 'thread'), ''],
+		[plural(trace.count, 'event'), ''], [duration(trace.last - trace.first), ''],
+			[plural(processes.length, 'process', 'processes'), ''], [plural(threads, 'thread'), ''],
 		host ? [`on ${host}`, ''] : null,
-		lost || gaps ? [lost ? `${plural(lost, 'event')} lost` : plural(gaps, 'gap'), 'bad'] : ['nothing lost', 'good'],
+		lost || gaps ? [lost ? `${plural(lost, 'event')} lost` : plural(gaps, 'gap'), 'bad'] :
+			['nothing lost', 'good'],
 	].filter(Boolean).map(([text, kind]) => element('span', { class: `fact ${kind}` }, text)));
 	if (tables.wanted > tables.events) {
 		byId('partial').hidden = false;
-		byId('partial').textContent = `Only the ${tables.last ? 'last' : 'first'} ${count(tables.events)} of ${count(tables.wanted)} events are in this page: ` +
+		byId('partial').textContent = `Only the ${tables.last ? 'last' : 'first'} ${count(tables.events)} ` +
+			`of ${count(tables.wanted)} events are in this page: ` +
 			'posixtrace view has --from, --to and -e to choose others, and --limit for more.';
 	}
 }
@@ -155,11 +163,13 @@ async function begin() {
 	makeKeys(state, { timeline, table, tabs, toggleTheme });
 	byId('empty').hidden = trace.count > 0;
 	/* For the console, and for tests. */
-	window.posixtrace = { trace, state, timeline, table, times: { load: loaded - started, all: performance.now() - started } };
+	window.posixtrace = { trace, state, timeline, table,
+		times: { load: loaded - started, all: performance.now() - started } };
 }
 
 begin().catch((error) => {
 	byId('loading').hidden = false;
-	byId('loading').textContent = `This page cannot be shown: ${error.message}. A newer browser may be able to, or the file is not whole.`;
+	byId('loading').textContent = `This page cannot be shown: ${error.message}. ` +
+		'A newer browser may be able to, or the file is not whole.';
 	throw error;
 });

@@ -1,5 +1,5 @@
 /*
- * overview.mjs - all of the trace in a strip, and which part of it is shown
+ * overview.mjs - a strip with the whole trace, and the part that is shown
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@ export function makeOverview(state) {
 
 	const scale = () => width / (state.all.t1 - state.all.t0);
 
-	/* It does not change when the view moves. */
+	/* Drawn once, because moving the view does not change the picture. */
 	function paintBackground() {
 		const context = sizeCanvas(background, width, height), { colours } = state, bins = [];
 		let most = 1;
@@ -30,7 +30,8 @@ export function makeOverview(state) {
 		}
 		context.fillStyle = colours.loss;
 		for (const gap of trace.gaps)
-			context.fillRect((gap.from - state.all.t0) * scale() - 1, 0, Math.max(2, ((gap.until ?? gap.from) - gap.from) * scale()), 5);
+			context.fillRect((gap.from - state.all.t0) * scale() - 1, 0,
+				Math.max(2, ((gap.until ?? gap.from) - gap.from) * scale()), 5);
 		if (state.hits) {
 			context.fillStyle = colours.mark;
 			let before = -1;
@@ -46,7 +47,8 @@ export function makeOverview(state) {
 	function paint() {
 		const context = sizeCanvas(canvas, width, height), { colours } = state;
 		context.drawImage(background, 0, 0, width, height);
-		const left = (state.view.t0 - state.all.t0) * scale(), right = Math.max((state.view.t1 - state.all.t0) * scale(), left + 3);
+		const left = (state.view.t0 - state.all.t0) * scale(),
+			right = Math.max((state.view.t1 - state.all.t0) * scale(), left + 3);
 		context.fillStyle = colours.window;
 		context.fillRect(left, 0, right - left, height);
 		context.strokeStyle = colours.accent;
@@ -63,7 +65,10 @@ export function makeOverview(state) {
 		paint();
 	});
 
-	/* Inside of the window it is moved; elsewhere a new one is drawn, or, by a click, it comes there. */
+	/*
+	 * Dragging inside of the window moves it; elsewhere dragging draws a new window, and a click centres the
+	 * window.
+	 */
 	let drag = null;
 	const timeAt = (e) => state.all.t0 + (e.clientX - canvas.getBoundingClientRect().left) / scale();
 	canvas.addEventListener('pointerdown', (e) => {

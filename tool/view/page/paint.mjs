@@ -1,8 +1,9 @@
 /*
  * paint.mjs - the rows of the time line, on a canvas
  *
- * What a frame costs depends on the pixels, not on the events: from one pixel to the next it goes by binary search, and what is narrower
- * than one is drawn together with its neighbours, as strong as it fills the time.
+ * The cost of a frame depends on the number of pixels, not of events: a binary search finds the next pixel. Slices that
+ * are narrower than a pixel are drawn together with their neighbours, with an opacity that shows how much time they
+ * fill.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +20,7 @@ export const font = '11px system-ui, -apple-system, "Segoe UI", "Noto Sans", "Li
 
 const votes = new Uint8Array(hueCount + 1);
 
-/* The hue of most of these events, of a few of them if they are many. */
+/* Returns the most frequent hue of some events; of many events only a sample is examined. */
 function commonHue(trace, events, from, to) {
 	const { shape } = trace.columns, { type } = trace.shapes, n = Math.min(to - from, sampled);
 	if (n === 1)
@@ -34,7 +35,7 @@ function commonHue(trace, events, from, to) {
 	return votes[best] ? best : hueCount;
 }
 
-/* Rectangles that touch, of the same height and colour, are one. */
+/* Merges adjacent rectangles of the same height and colour. */
 function makeRun(context, colours) {
 	let left = 0, right = -1, top = 0, height = 0, colour = -1;
 	const flush = () => {
@@ -64,14 +65,15 @@ function makeRun(context, colours) {
 function paintMarks(p, times, events, bottom, colours, hueOf) {
 	const { t0, t1, scale } = p, run = makeRun(p.context, colours);
 	eachBin(times, t0, t1, binPixels / scale, (bin, from, to) => {
-		const n = to - from, x = n === 1 ? Math.round((times[from] - t0) * scale - 1) : Math.round((bin * binPixels / scale - t0) * scale);
+		const n = to - from, x = n === 1 ? Math.round((times[from] - t0) * scale - 1) :
+			Math.round((bin * binPixels / scale - t0) * scale);
 		const height = n === 1 ? 8 : Math.min(8 + Math.round(Math.log2(n)), marksHeight);
 		run.add(x, x + binPixels, bottom - height, height, hueOf(events, from, to));
 	});
 	run.flush();
 }
 
-/* All events of a process: how dense they are, up to the densest part that is seen. */
+/* Paints the density of all events of a process, relative to the densest visible part. */
 function paintDensity(p, group, top, height, colour) {
 	const bins = [];
 	let most = 1;
@@ -81,7 +83,8 @@ function paintDensity(p, group, top, height, colour) {
 	});
 	const run = makeRun(p.context, [colour]);
 	for (let i = 0; i < bins.length; i += 2) {
-		const x = Math.round((bins[i] * binPixels / p.scale - p.t0) * p.scale), h = Math.max(2, Math.round((height - 8) * Math.log2(1 + bins[i + 1]) / Math.log2(1 + most)));
+		const x = Math.round((bins[i] * binPixels / p.scale - p.t0) * p.scale),
+			h = Math.max(2, Math.round((height - 8) * Math.log2(1 + bins[i + 1]) / Math.log2(1 + most)));
 		run.add(x, x + binPixels, top + height - 4 - h, h, 0);
 	}
 	run.flush();
@@ -89,7 +92,7 @@ function paintDensity(p, group, top, height, colour) {
 
 /* -- Slices ------------------------------------------------------------------------------------------ */
 
-/* Looked at to choose hues for their texts. */
+/* The number of slices that are examined to choose hues for their texts. */
 const textsMost = 2000;
 
 function textOf(trace, set, index) {
@@ -107,12 +110,13 @@ function chooseHueOfText(trace, set) {
 	return weighed.length ? huesOfTexts(weighed) : null;
 }
 
-/* By its text, if there are any; else by the type that begins it. */
+/* Returns the hue of a slice: that of its text, or without texts that of its first event type. */
 function hueOfSpan(trace, set, index) {
 	if (set.hue[index] === 0) {
 		if (set.hueOfText === undefined)
 			set.hueOfText = chooseHueOfText(trace, set);
-		const text = set.hueOfText && textOf(trace, set, index), type = trace.types[trace.shapes.type[trace.columns.shape[set.first[index]]]];
+		const text = set.hueOfText && textOf(trace, set, index),
+			type = trace.types[trace.shapes.type[trace.columns.shape[set.first[index]]]];
 		set.hue[index] = 1 + (text ? set.hueOfText(text) : type.hue);
 	}
 	return set.hue[index] - 1;
@@ -131,7 +135,7 @@ function widthOf(context, text) {
 	return width;
 }
 
-/* As much of a text as has room. */
+/* Returns the part of a text that fits. */
 function fitted(context, text, room) {
 	let width = widthOf(context, text), letters = text.length, part = text;
 	while (width > room) {
@@ -145,7 +149,8 @@ function fitted(context, text, room) {
 }
 
 function paintSlice(p, set, index, left, right, y, height) {
-	const { context, state } = p, { colours, trace } = state, hue = hueOfSpan(trace, set, index), x = Math.max(left, -2), width = Math.min(right, p.width + 2) - x;
+	const { context, state } = p, { colours, trace } = state, hue = hueOfSpan(trace, set, index),
+		x = Math.max(left, -2), width = Math.min(right, p.width + 2) - x;
 	context.fillStyle = colours.fills[hue];
 	context.fillRect(x, y, width, height);
 	if (width > 3) {
@@ -154,7 +159,7 @@ function paintSlice(p, set, index, left, right, y, height) {
 	}
 	if (width < 24)
 		return;
-	/* What begins far to the left has its text where it can be seen. */
+	/* The text of a slice that begins left of the view is moved into the view. */
 	const text = fitted(context, visible(spanText(trace, set, index).slice(0, 200)), width - 10);
 	if (text) {
 		context.fillStyle = colours.sliceText;
@@ -163,7 +168,8 @@ function paintSlice(p, set, index, left, right, y, height) {
 }
 
 function paintLayer(p, layer, y) {
-	const { t0, t1, scale, context, state } = p, { start, end, reach, busy, set, span } = layer, n = start.length, height = sliceHeight - 2;
+	const { t0, t1, scale, context, state } = p, { start, end, reach, busy, set, span } = layer, n = start.length,
+		height = sliceHeight - 2;
 	let i = lowerBound(reach, t0);
 	while (i < n && start[i] < t1) {
 		const left = (start[i] - t0) * scale, right = (end[i] - t0) * scale;
@@ -172,7 +178,7 @@ function paintLayer(p, layer, y) {
 			i++;
 			continue;
 		}
-		/* All that begin in these pixels; but one that is longer stands for itself. */
+		/* Combines the slices that begin in these pixels, except a slice that is longer than they are. */
 		const x = Math.floor(left / binPixels) * binPixels, until = t0 + (x + binPixels) / scale;
 		let next = Math.max(lowerBoundNear(start, until, i, n), i + 1);
 		if (next - 1 > i && (end[next - 1] - start[next - 1]) * scale >= binPixels)
@@ -194,7 +200,8 @@ function paintLane(p, lane, top, height) {
 	context.globalAlpha = p.alpha;
 	lane.layers.forEach((layer, i) => paintLayer(p, layer, top + padding + i * sliceHeight));
 	context.globalAlpha = searching ? 0.3 : 1;
-	paintMarks(p, lane.times, lane.events, top + height - padding, colours.hues, (events, from, to) => commonHue(trace, events, from, to));
+	paintMarks(p, lane.times, lane.events, top + height - padding, colours.hues,
+		(events, from, to) => commonHue(trace, events, from, to));
 	context.globalAlpha = 1;
 	if (searching)
 		paintMarks(p, state.hitTimes[lane.index], null, top + height - padding, [colours.mark], () => 0);
@@ -239,14 +246,15 @@ function hatch(context, colours) {
 	return hatching;
 }
 
-/* Where a gap is drawn: not too narrow to be seen. */
+/* Returns where to draw a gap, with a minimum width. */
 export function gapPixels(gap, t0, scale) {
 	const left = (gap.from - t0) * scale, right = gap.until === null ? left + 8 : (gap.until - t0) * scale;
 	return right - left < 4 ? [left - 2, left + 2] : [left, right];
 }
 
 function paintGaps(p, rows) {
-	const { context, state, t0, scale, width } = p, { trace } = state, severalLogs = trace.tables.logs.length > 1, reached = new Map();
+	const { context, state, t0, scale, width } = p, { trace } = state, severalLogs = trace.tables.logs.length > 1,
+		reached = new Map();
 	const bottom = rows.length ? rows[rows.length - 1].top + rows[rows.length - 1].row.height : 0;
 	context.fillStyle = hatch(context, state.colours);
 	for (const gap of trace.gaps) {
@@ -259,12 +267,13 @@ function paintGaps(p, rows) {
 			context.fillRect(x, 0, w, bottom);
 		else
 			for (const { row, top } of rows)
-				if (row.lane ? row.lane.logs.has(gap.log) : row.group.lanes.some((lane) => lane.logs.has(gap.log)))
+				if (row.lane ? row.lane.logs.has(gap.log) :
+					row.group.lanes.some((lane) => lane.logs.has(gap.log)))
 					context.fillRect(x, top, w, row.height);
 	}
 }
 
-/* -- What is selected -------------------------------------------------------------------------------------- */
+/* -- Selection -------------------------------------------------------------------------------------- */
 
 function paintRange(p) {
 	const { context, state, t0, scale } = p, { range, colours } = state;
@@ -302,21 +311,26 @@ function paintEvent(p, layout, event, colour) {
 	context.globalAlpha = 1;
 	const row = rowOfLane(layout, laneOf(trace, event));
 	if (row)
-		paintDiamond(context, Math.round(x) + 0.5, row.top - p.scroll + row.height - padding - 5, 5.5, colour, state.colours.back);
+		paintDiamond(context, Math.round(x) + 0.5, row.top - p.scroll + row.height - padding - 5, 5.5, colour,
+			state.colours.back);
 }
 
 function paintSpan(p, layout) {
-	const { context, state, t0, scale } = p, { set, index } = state.span, lane = laneOf(state.trace, set.first[index]), row = rowOfLane(layout, lane);
+	const { context, state, t0, scale } = p, { set, index } = state.span,
+		lane = laneOf(state.trace, set.first[index]), row = rowOfLane(layout, lane);
 	if (!row || !row.lane)
 		return;
 	const number = state.sets.indexOf(set);
 	lane.layers.forEach((layer, i) => {
-		for (let at = lowerBound(layer.start, state.trace.columns.time[set.first[index]]); at < layer.start.length; at++) {
+		const begin = state.trace.columns.time[set.first[index]];
+		for (let at = lowerBound(layer.start, begin); at < layer.start.length; at++) {
 			if (layer.span[at] === index && layer.set[at] === number) {
-				const left = Math.max((layer.start[at] - t0) * scale, -4), right = Math.min((layer.end[at] - t0) * scale, p.width + 4);
+				const left = Math.max((layer.start[at] - t0) * scale, -4),
+					right = Math.min((layer.end[at] - t0) * scale, p.width + 4);
 				context.strokeStyle = state.colours.accent;
 				context.lineWidth = 2;
-				context.strokeRect(left, row.top - p.scroll + padding + i * sliceHeight, Math.max(right - left, 2), sliceHeight - 2);
+				context.strokeRect(left, row.top - p.scroll + padding + i * sliceHeight,
+					Math.max(right - left, 2), sliceHeight - 2);
 				return;
 			}
 			if (layer.start[at] > state.trace.columns.time[set.first[index]])
@@ -325,7 +339,7 @@ function paintSpan(p, layout) {
 	});
 }
 
-/* The part of the rows that begins at scroll, into the canvas. */
+/* Paints the visible part of the rows, which begins at scroll. */
 export function paintRows(state, layout, context, { width, height, scroll }) {
 	const { t0, t1 } = state.view, scale = width / (t1 - t0), rows = [];
 	const p = { context, state, t0, t1, scale, width, height, scroll, alpha: 1 };

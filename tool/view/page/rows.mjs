@@ -1,8 +1,8 @@
 /*
- * rows.mjs - what is below what on the time line, and how high it is
+ * rows.mjs - the order and heights of the rows of the time line
  *
- * A process with several threads is a row that shows all of its events, and a row for each of them. One with a
- * single thread is one row.
+ * A process with several threads has a row with all of its events, and a row for each thread. A process with a
+ * single thread has one row.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +10,8 @@
 export const groupHeight = 26, sliceHeight = 18, marksHeight = 15, padding = 4;
 
 function laneHeight(lane) {
-	return 2 * padding + lane.layers.length * sliceHeight + (lane.layers.length ? 3 : 0) + marksHeight + (lane.layers.length ? 0 : 4);
+	return 2 * padding + lane.layers.length * sliceHeight + (lane.layers.length ? 3 : 0) + marksHeight +
+		(lane.layers.length ? 0 : 4);
 }
 
 export function makeRows(trace) {
@@ -23,7 +24,8 @@ export function makeRows(trace) {
 	for (const group of trace.groups) {
 		const single = group.lanes.length === 1;
 		if (single) {
-			add({ group, lane: group.lanes[0], single, height: Math.max(laneHeight(group.lanes[0]), groupHeight) });
+			add({ group, lane: group.lanes[0], single,
+				height: Math.max(laneHeight(group.lanes[0]), groupHeight) });
 			continue;
 		}
 		add({ group, lane: null, single, height: groupHeight });
@@ -34,7 +36,7 @@ export function makeRows(trace) {
 	return { rows, height: top };
 }
 
-/* The row at this height; null: there is none. */
+/* Returns the row at a height, or null if there is none. */
 export function rowAt(layout, y) {
 	let lo = 0, hi = layout.rows.length;
 	while (lo < hi) {
@@ -48,5 +50,6 @@ export function rowAt(layout, y) {
 }
 
 export function rowOfLane(layout, lane) {
-	return layout.rows.find((row) => row.lane === lane) || layout.rows.find((row) => row.group === lane.group && !row.lane);
+	return layout.rows.find((row) => row.lane === lane) ||
+		layout.rows.find((row) => row.group === lane.group && !row.lane);
 }

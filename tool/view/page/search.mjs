@@ -1,15 +1,15 @@
 /*
- * search.mjs - which events match what somebody has typed
+ * search.mjs - finds the events that match a search
  *
  *     commit            in the name of the type, of the thread or process, or in the data; any case
- *     "two words"       as they are written
+ *     "two words"       the words together
  *     name:sql.*        the type's name, * for anything; also thread:, process:, data:, source:
  *     pid:71  tid:72    a number
  *     rows>3  time>=1ms a field of the data; = != < <= > >=; units of time where the field has one
  *     -word             not this
  *
- * All have to be true. What type and thread alone decide is decided once for each shape; only where the data matter are
- * events looked at one by one, some thousands at a time, so that the page goes on meanwhile.
+ * All words have to match. If the type and the thread alone decide, the result is calculated once for each shape. Only
+ * if the data matter, events are examined one by one, some thousands at a time, so that the page stays responsive.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,38 +25,45 @@ function unquoted(text) {
 	return text.replace(/"/g, '');
 }
 
-/* With * for anything it is the whole text, otherwise a part of it. */
+/* Returns a test: a pattern with * must match the whole text, other patterns a part of the text. */
 function textTest(pattern) {
 	const wanted = pattern.toLowerCase();
 	if (!wanted.includes('*'))
 		return (text) => text.toLowerCase().includes(wanted);
-	const whole = new RegExp('^' + wanted.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&')).join('.*') + '$', 's');
+	const whole = new RegExp('^' +
+		wanted.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&')).join('.*') + '$', 's');
 	return (text) => whole.test(text.toLowerCase());
 }
 
 const comparisons = {
-	'=': (a, b) => a === b, '!=': (a, b) => a !== b, '<': (a, b) => a < b, '<=': (a, b) => a <= b, '>': (a, b) => a > b, '>=': (a, b) => a >= b,
+	'=': (a, b) => a === b, '!=': (a, b) => a !== b, '<': (a, b) => a < b, '<=': (a, b) => a <= b,
+		'>': (a, b) => a > b, '>=': (a, b) => a >= b,
 };
 const timeUnits = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 };
 
 function fieldTest(name, operator, wanted) {
-	const compare = comparisons[operator], quantity = parseQuantity(wanted), literal = /^0x[0-9a-f]+$/i.test(wanted) ? Number(wanted) : quantity.value;
+	const compare = comparisons[operator], quantity = parseQuantity(wanted),
+		literal = /^0x[0-9a-f]+$/i.test(wanted) ? Number(wanted) : quantity.value;
 	return (field, value) => {
 		if (typeof value === 'string')
 			return operator === '=' || operator === '!=' ? compare(value, wanted) : false;
 		const factor = quantity.time ? timeUnits[field.unit] || 1 : 1;
 		const all = Array.isArray(value) ? value : [value];
-		return all.some((each) => (typeof each === 'number' || typeof each === 'bigint') && compare(Number(each) * factor, literal));
+		return all.some((each) => (typeof each === 'number' || typeof each === 'bigint') &&
+			compare(Number(each) * factor, literal));
 	};
 }
 
 /*
- * One word: {shape(row): 0 no, 1 yes, 2 it depends on the data; event(number): then that}.
+ * Compiles one word: {shape(row): 0 no, 1 yes, 2 depends on the data; event(number): the result in case 2}.
  */
 function compileWord(trace, word) {
-	const { shapes, types, tables } = trace, not = word.length > 1 && word[0] === '-', body = not ? word.slice(1) : word;
-	const threadOf = (row) => tables.threads[shapes.thread[row]], laneOf = (row) => trace.lanes[trace.laneOfShape[row]];
-	const comparison = /^([^\s:<>=!"]+)(<=|>=|!=|=|<|>)(.+)$/.exec(body), key = /^(name|thread|process|data|source|pid|tid):(.*)$/i.exec(body);
+	const { shapes, types, tables } = trace, not = word.length > 1 && word[0] === '-', body = not ? word.slice(1) :
+		word;
+	const threadOf = (row) => tables.threads[shapes.thread[row]],
+		laneOf = (row) => trace.lanes[trace.laneOfShape[row]];
+	const comparison = /^([^\s:<>=!"]+)(<=|>=|!=|=|<|>)(.+)$/.exec(body),
+		key = /^(name|thread|process|data|source|pid|tid):(.*)$/i.exec(body);
 	let shape, event = null;
 
 	if (key) {
@@ -77,18 +84,21 @@ function compileWord(trace, word) {
 		const fieldOf = types.map((type) => (type.fields || []).find((each) => each.name === name));
 		shape = (row) => fieldOf[shapes.type[row]] ? 2 : 0;
 		event = (i) => {
-			const field = fieldOf[shapes.type[trace.columns.shape[i]]], value = fieldValue(field, dataOf(trace, i), trace.little);
+			const field = fieldOf[shapes.type[trace.columns.shape[i]]],
+				value = fieldValue(field, dataOf(trace, i), trace.little);
 			return value !== null && test(field, value);
 		};
 	} else {
 		const test = textTest(unquoted(body));
-		shape = (row) => test(types[shapes.type[row]].name) || test(laneOf(row).label) || test(laneOf(row).group.label) ? 1 : shapes.length[row] ? 2 : 0;
+		shape = (row) => test(types[shapes.type[row]].name) || test(laneOf(row).label) ||
+			test(laneOf(row).group.label) ? 1 : shapes.length[row] ? 2 : 0;
 		event = (i) => test(summaryOf(trace, i));
 	}
-	return not ? { shape: (row) => [1, 0, 2][Number(shape(row))], event: event && ((i) => !event(i)) } : { shape: (row) => Number(shape(row)), event };
+	return not ? { shape: (row) => [1, 0, 2][Number(shape(row))], event: event && ((i) => !event(i)) } :
+		{ shape: (row) => Number(shape(row)), event };
 }
 
-/* Null: everything matches. */
+/* Compiles a search. Returns null if everything matches. */
 export function compile(trace, text) {
 	const words = splitWords(text).map((word) => compileWord(trace, word));
 	if (words.length === 0)
@@ -105,8 +115,8 @@ export function compile(trace, text) {
 const pause = () => new Promise((resolve) => setTimeout(resolve));
 
 /*
- * The numbers of all events that match, in order. Gives the page a chance each few milliseconds; stopped(): it is not wanted any more, and
- * there is no result then (null).
+ * Returns the numbers of all events that match, in order. Yields to the page every few milliseconds. Returns null if
+ * stopped() says that the result is not needed any more.
  */
 export async function find(trace, text, { progress = () => {}, stopped = () => false, sliceMs = 12 } = {}) {
 	const query = compile(trace, text);
@@ -135,7 +145,7 @@ export async function find(trace, text, { progress = () => {}, stopped = () => f
 	return found.slice(0, n);
 }
 
-/* For each lane, where its events among these are, by the numbers of all its events. */
+/* Returns for each lane the indices of its matching events, among all events of the lane. */
 export function byLane(trace, found) {
 	const lists = trace.lanes.map(() => []);
 	for (const event of found)

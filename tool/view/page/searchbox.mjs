@@ -1,5 +1,5 @@
 /*
- * searchbox.mjs - the field in which one searches, and how many events match
+ * searchbox.mjs - the search field, and the number of matches
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,8 @@ import { lowerBound } from './seek.mjs';
 import { count } from './text.mjs';
 
 export function makeSearchBox(state, table) {
-	const field = byId('search'), said = byId('search-said'), next = byId('search-next'), before = byId('search-before');
+	const field = byId('search'), said = byId('search-said'), next = byId('search-next'),
+		before = byId('search-before');
 	let waiting = 0;
 
 	function paint() {
@@ -21,11 +22,13 @@ export function makeSearchBox(state, table) {
 			said.textContent = '';
 		else {
 			const at = selected >= 0 ? lowerBound(hits, selected) : -1;
-			said.textContent = at >= 0 && hits[at] === selected ? `${count(at + 1)} of ${count(hits.length)}` : hits.length ? `${count(hits.length)} match` : 'none';
+			said.textContent = at >= 0 && hits[at] === selected ?
+				`${count(at + 1)} of ${count(hits.length)}` : hits.length ?
+				`${count(hits.length)} match` : 'none';
 		}
 	}
 
-	/* While somebody types, not at each letter. */
+	/* Waits for a pause in typing. */
 	field.addEventListener('input', () => {
 		clearTimeout(waiting);
 		waiting = setTimeout(() => state.search(field.value), 120);
@@ -50,7 +53,7 @@ export function makeSearchBox(state, table) {
 	before.addEventListener('click', () => table.step(-1));
 	state.wantSearch = (query) => {
 		clearTimeout(waiting);
-		/* In a name, for what parts words or cannot be in the field anything may stand. */
+		/* Replaces characters that separate words, or are not allowed in the field, by wildcards. */
 		field.value = query.startsWith('name:') ? query.replace(/["\s\p{Cc}]/gu, '*') : query;
 		return state.search(field.value);
 	};

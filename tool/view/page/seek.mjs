@@ -1,10 +1,10 @@
 /*
- * seek.mjs - finds places in sorted arrays
+ * seek.mjs - searches in sorted arrays
  *
  * SPDX-License-Identifier: MIT
  */
 
-/* Index of the first value that is not less than the wanted one, from lo up to hi. */
+/* Returns the index of the first value that is not less than the wanted value, from lo up to hi. */
 export function lowerBound(values, wanted, lo = 0, hi = values.length) {
 	while (lo < hi) {
 		const middle = (lo + hi) >>> 1;
@@ -16,7 +16,7 @@ export function lowerBound(values, wanted, lo = 0, hi = values.length) {
 	return lo;
 }
 
-/* The same; faster if it is not far behind lo, as from one pixel to the next. */
+/* Like lowerBound(), but faster if the result is near lo, as from one pixel to the next. */
 export function lowerBoundNear(values, wanted, lo, hi = values.length) {
 	let step = 1;
 	while (lo + step < hi && values[lo + step] < wanted) {
@@ -27,8 +27,8 @@ export function lowerBoundNear(values, wanted, lo, hi = values.length) {
 }
 
 /*
- * How many of the sorted times lie in each of the bins of one width. Bins begin at whole multiples of the width, so that they
- * stay the same when the view moves. Only bins with something in them: each(bin, from, to), indices into times.
+ * Calls each(bin, from, to) for each bin of a fixed width that contains sorted times; from and to are indices into
+ * times. Bins begin at multiples of the width, so that they stay the same when the view moves.
  */
 export function eachBin(times, t0, t1, width, each) {
 	const end = lowerBound(times, t1);
@@ -36,7 +36,7 @@ export function eachBin(times, t0, t1, width, each) {
 	while (at < end) {
 		const bin = Math.floor(times[at] / width);
 		let next = lowerBoundNear(times, (bin + 1) * width, at, times.length);
-		/* Where times are large and the width is small, rounding must not stop it. */
+		/* Advance in any case, even if rounding makes the next bin the same: large times and a small width. */
 		if (next <= at)
 			next = at + 1;
 		each(bin, at, next);

@@ -1,5 +1,5 @@
 /*
- * spanlist.mjs - the spans that are shown: how long they take, how that is spread, and how to add others
+ * spanlist.mjs - the list of spans: durations, histograms, and a form to add spans
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,8 @@ const longestShown = 5, chartHeight = 120, axis = 17;
 /* -- The histogram ------------------------------------------------------------------------------------ */
 
 function paintChart(state, canvas, bars, over) {
-	const width = canvas.parentElement.clientWidth, context = sizeCanvas(canvas, width, chartHeight), { colours } = state;
+	const width = canvas.parentElement.clientWidth, context = sizeCanvas(canvas, width, chartHeight),
+		{ colours } = state;
 	const most = Math.max(...bars.map((bar) => bar.count)), step = width / bars.length, floor = chartHeight - axis;
 	context.clearRect(0, 0, width, chartHeight);
 	context.font = font;
@@ -30,7 +31,8 @@ function paintChart(state, canvas, bars, over) {
 	context.fillStyle = colours.dim;
 	context.textBaseline = 'alphabetic';
 	for (let i = 0, free = 0; i <= bars.length; i++) {
-		const text = exactDuration(i < bars.length ? bars[i].from : bars[i - 1].to), room = context.measureText(text).width, x = Math.min(i * step, width - room);
+		const text = exactDuration(i < bars.length ? bars[i].from : bars[i - 1].to),
+			room = context.measureText(text).width, x = Math.min(i * step, width - room);
 		if (x >= free) {
 			context.fillText(text, x, chartHeight - 4);
 			free = x + room + 14;
@@ -39,13 +41,15 @@ function paintChart(state, canvas, bars, over) {
 }
 
 function chart(state, set) {
-	const bars = histogram(set.sorted), canvas = element('canvas', { role: 'img', 'aria-label': chartText(bars) }), said = element('p', { class: 'chart-said' }, '\u00a0');
+	const bars = histogram(set.sorted), canvas = element('canvas', { role: 'img', 'aria-label': chartText(bars) }),
+		said = element('p', { class: 'chart-said' }, '\u00a0');
 	let over = -1;
 	const paint = () => canvas.isConnected && paintChart(state, canvas, bars, over);
 	canvas.addEventListener('pointermove', (e) => {
 		over = Math.min(bars.length - 1, Math.max(0, Math.floor(e.offsetX / canvas.clientWidth * bars.length)));
 		const bar = bars[over];
-		said.textContent = `${exactDuration(bar.from)} to ${exactDuration(bar.to)}: ${plural(bar.count, 'span')}, ${(bar.count / set.sorted.length * 100).toFixed(1)} %`;
+		said.textContent = `${exactDuration(bar.from)} to ${exactDuration(bar.to)}: ${plural(bar.count, 'span')}, ` +
+			`${(bar.count / set.sorted.length * 100).toFixed(1)} %`;
 		paint();
 	});
 	canvas.addEventListener('pointerleave', () => {
@@ -57,43 +61,56 @@ function chart(state, set) {
 }
 
 function chartText(bars) {
-	return 'Histogram of durations: ' + bars.filter((bar) => bar.count).map((bar) => `${exactDuration(bar.from)} to ${exactDuration(bar.to)}: ${bar.count}`).join('; ');
+	return 'Histogram of durations: ' +
+		bars.filter((bar) => bar.count).map((bar) =>
+		`${exactDuration(bar.from)} to ${exactDuration(bar.to)}: ${bar.count}`).join('; ');
 }
 
 /* -- One set of spans ---------------------------------------------------------------------------------- */
 
 function numbers(set) {
-	const cells = [['min', set.sorted[0]], ['mean', mean(set.sorted)], ['50 %', percentile(set.sorted, 50)], ['90 %', percentile(set.sorted, 90)],
+	const cells = [['min', set.sorted[0]], ['mean', mean(set.sorted)], ['50 %', percentile(set.sorted, 50)],
+		['90 %', percentile(set.sorted, 90)],
 		['99 %', percentile(set.sorted, 99)], ['max', set.sorted[set.sorted.length - 1]]];
-	return element('dl', { class: 'numbers' }, ...cells.map(([name, value]) => element('div', {}, element('dt', {}, name),
+	return element('dl', { class: 'numbers' },
+		...cells.map(([name, value]) => element('div', {}, element('dt', {}, name),
 		element('dd', { title: exactDuration(value) }, duration(value)))));
 }
 
 function longest(state, set) {
 	const order = Uint32Array.from(set.durations, (value, i) => i);
-	/* All of them are not sorted for five. */
+	/* Five are needed, so not all of them are sorted. */
 	const least = set.sorted[Math.max(0, set.sorted.length - longestShown)];
-	const few = order.filter((i) => set.durations[i] >= least).sort((a, b) => set.durations[b] - set.durations[a]).slice(0, longestShown);
-	return element('ol', { class: 'longest' }, ...Array.from(few, (i) => element('li', {}, element('button', { type: 'button', onclick: () => {
+	const few = order.filter((i) => set.durations[i] >= least)
+		.sort((a, b) => set.durations[b] - set.durations[a]).slice(0, longestShown);
+	return element('ol', { class: 'longest' },
+		...Array.from(few, (i) => element('li', {}, element('button', { type: 'button', onclick: () => {
 		const from = state.trace.columns.time[set.first[i]];
 		state.show(from - set.durations[i] * 0.6 - 50, from + set.durations[i] * 1.6 + 50);
 		state.selectSpan(set, i);
-	} }, element('b', {}, duration(set.durations[i])), ' ', shortened(visible(spanText(state.trace, set, i)), 120)))));
+	} }, element('b', {}, duration(set.durations[i])), ' ',
+		shortened(visible(spanText(state.trace, set, i)), 120)))));
 }
 
 function without(set) {
-	const parts = [[set.noEnd, 'without an end'], [set.noBegin, 'ends without a begin'], [set.cut, 'cut by losses']].filter(([n]) => n);
-	return parts.length ? element('p', { class: 'hint' }, parts.map(([n, text]) => `${count(n)} ${text}`).join(' · ')) : null;
+	const parts = [[set.noEnd, 'without an end'], [set.noBegin, 'ends without a begin'],
+		[set.cut, 'cut by losses']].filter(([n]) => n);
+	return parts.length ? element('p', { class: 'hint' },
+		parts.map(([n, text]) => `${count(n)} ${text}`).join(' · ')) : null;
 }
 
 function setPart(state, set, charts) {
-	const parts = [element('h2', {}, element('span', { class: 'what' }, visible(set.name)), element('span', { class: 'number' }, plural(set.first.length, 'span')),
-		element('button', { type: 'button', class: 'small', 'aria-pressed': String(!set.hidden), title: 'On the time line', onclick: () => {
+	const parts = [element('h2', {}, element('span', { class: 'what' }, visible(set.name)),
+		element('span', { class: 'number' }, plural(set.first.length, 'span')),
+		element('button', { type: 'button', class: 'small', 'aria-pressed': String(!set.hidden),
+			title: 'On the time line', onclick: () => {
 			set.hidden = !set.hidden;
 			state.layOut();
 		} }, set.hidden ? 'Show' : 'Hide'),
-		element('button', { type: 'button', class: 'small', 'aria-label': `Remove ${visible(set.name)}`, title: 'Remove', onclick: () => state.removeSet(set) }, '✕')),
-	element('p', { class: 'hint' }, `${visible(set.begin)} → ${visible(set.end)}, of the same ${{ thread: 'thread', process: 'process', all: 'log' }[set.by]}${set.nested ? ', nested' : ''}`)];
+		element('button', { type: 'button', class: 'small', 'aria-label': `Remove ${visible(set.name)}`,
+			title: 'Remove', onclick: () => state.removeSet(set) }, '✕')),
+	element('p', { class: 'hint' }, `${visible(set.begin)} → ${visible(set.end)}, of the same ` +
+		`${{ thread: 'thread', process: 'process', all: 'log' }[set.by]}${set.nested ? ', nested' : ''}`)];
 	if (set.first.length) {
 		const drawn = chart(state, set);
 		charts.push(drawn.paint);
@@ -108,25 +125,31 @@ function setPart(state, set, charts) {
 /* -- New ones ------------------------------------------------------------------------------------------- */
 
 function choice(label, id, options) {
-	return element('label', { for: id }, element('span', {}, label), element('select', { id }, ...options.map(([value, text]) => element('option', { value }, text))));
+	return element('label', { for: id }, element('span', {}, label),
+		element('select', { id }, ...options.map(([value, text]) => element('option', { value }, text))));
 }
 
 function form(state) {
-	const { types } = state.trace, names = types.map((type, i) => [i, visible(type.name)]).filter(([i]) => !types[i].system).sort((a, b) => a[1].localeCompare(b[1]));
+	const { types } = state.trace;
+	const names = types.map((type, i) => [i, visible(type.name)]).filter(([i]) => !types[i].system)
+		.sort((a, b) => a[1].localeCompare(b[1]));
 	if (names.length === 0)
 		return null;
 	const nested = element('input', { type: 'checkbox', id: 'span-nested' });
 	const made = element('form', { class: 'measure', onsubmit: (e) => {
 		e.preventDefault();
-		const from = Number(made.querySelector('#span-from').value), to = Number(made.querySelector('#span-to').value);
-		state.addSet({ begin: types[from].name, end: types[to].name, from: [from], to: [to], by: made.querySelector('#span-by').value, nested: nested.checked });
+		const from = Number(made.querySelector('#span-from').value),
+			to = Number(made.querySelector('#span-to').value);
+		state.addSet({ begin: types[from].name, end: types[to].name, from: [from], to: [to],
+			by: made.querySelector('#span-by').value, nested: nested.checked });
 	} },
 	element('h2', {}, 'Measure'),
 	choice('from', 'span-from', names), choice('to the next', 'span-to', names),
 	choice('of the same', 'span-by', [['thread', 'thread'], ['process', 'process'], ['all', 'log']]),
 	element('label', { class: 'check', for: 'span-nested' }, nested, element('span', {}, 'nested')),
 	element('button', { type: 'submit', class: 'strong' }, 'Measure'));
-	const chosen = state.selected >= 0 ? state.trace.shapes.type[state.trace.columns.shape[state.selected]] : names[0][0];
+	const chosen = state.selected >= 0 ? state.trace.shapes.type[state.trace.columns.shape[state.selected]] :
+		names[0][0];
 	if (!types[chosen].system)
 		made.querySelector('#span-from').value = chosen;
 	made.querySelector('#span-to').value = names[Math.min(1, names.length - 1)][0];
@@ -139,7 +162,9 @@ export function makeSpanList(state) {
 	function paint() {
 		charts = [];
 		node.replaceChildren(...[...state.sets.map((set) => setPart(state, set, charts)),
-			state.sets.length ? null : element('p', { class: 'hint' }, 'No spans are shown. Choose below from which event to which one time is measured; or give --span to posixtrace view.'),
+			state.sets.length ? null : element('p', { class: 'hint' },
+				'No spans are shown. Choose below from which event to which one time is measured; ' +
+				'or give --span to posixtrace view.'),
 			form(state)].filter(Boolean));
 		paintCharts();
 	}

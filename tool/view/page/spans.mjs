@@ -1,8 +1,8 @@
 /*
- * spans.mjs - from one event to another
+ * spans.mjs - pairs events that begin and end spans
  *
- * Pairs events as posixtrace stat --span does (tool/analysis/span.h): an end with the begin before it, of the same thread, process or log.
- * Where events were lost, or recording began again, what is open is cut.
+ * Follows the rules of posixtrace stat --span (tool/analysis/span.h): an end belongs to the begin before it, of the
+ * same thread, process or log. Where events were lost, or recording was started again, open spans are cut.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,9 +10,9 @@ import { ownText } from './fields.mjs';
 import { lowerBound } from './seek.mjs';
 import { dataOf, typeOf } from './trace.mjs';
 
-/* Recursion deeper than this is somebody's mistake; the oldest begins are given up. */
+/* Deeper recursion is assumed to be an error in the names; the oldest begins are dropped. */
 const depthMost = 65536;
-/* Rows in a lane: what lies deeper is drawn in the last one. */
+/* Rows in a lane; deeper spans are drawn in the last row. */
 export const layersMost = 12;
 
 const begins = 1, ends = 2;
@@ -26,13 +26,14 @@ function rolesOfShapes(trace, definition) {
 	return Uint8Array.from(trace.shapes.type, (type) => roles[type]);
 }
 
-/* A number for each place in which a begin waits for its end; logs do not share any. */
+/* Returns the number of the scope in which a begin waits for its end; logs do not share scopes. */
 function scopesOfShapes(trace, definition) {
 	const numbers = new Map();
 	return Uint32Array.from(trace.shapes.thread, (thread) => {
 		const [log, pid, tid] = trace.tables.threads[thread];
 		const machine = trace.tables.logs[log].machine;
-		const key = definition.by === 'all' ? `${log}` : definition.by === 'process' ? `${log} ${machine} ${pid}` : `${log} ${machine} ${pid} ${tid}`;
+		const key = definition.by === 'all' ? `${log}` : definition.by === 'process' ?
+			`${log} ${machine} ${pid}` : `${log} ${machine} ${pid} ${tid}`;
 		if (!numbers.has(key))
 			numbers.set(key, numbers.size);
 		return numbers.get(key);
@@ -60,11 +61,13 @@ class List {
 }
 
 /*
- * definition: {begin, end, by, nested, from, to}, the last two numbers of types. What comes out: numbers of the events that
- * begin and end each span, in the order of their ends; and how many have no other.
+ * Pairs events by a definition {begin, end, by, nested, from, to}; from and to are numbers of types. Returns the
+ * numbers of the events that begin and end each span, in the order of the ends, and the counts of begins and ends
+ * without the other.
  */
 export function pairEvents(trace, definition) {
-	const roles = rolesOfShapes(trace, definition), scopes = scopesOfShapes(trace, definition), { shape, count } = trace.columns;
+	const roles = rolesOfShapes(trace, definition), scopes = scopesOfShapes(trace, definition),
+		{ shape, count } = trace.columns;
 	const open = new Map(), openOfLog = new Map(), first = new List(), last = new List();
 	let noEnd = 0, noBegin = 0, cut = 0, nextCut = 0;
 
@@ -116,7 +119,8 @@ export function pairEvents(trace, definition) {
 	for (let i = 0; i <= count; i++) {
 		const role = i < count ? roles[shape[i]] : 0;
 		let due = nextCut < trace.cuts.length && trace.cuts[nextCut].event <= i;
-		for (; due && nextCut < trace.cuts.length && trace.cuts[nextCut].event <= i && trace.cuts[nextCut].hidden; nextCut++)
+		for (; due && nextCut < trace.cuts.length && trace.cuts[nextCut].event <= i &&
+			trace.cuts[nextCut].hidden; nextCut++)
 			cutLog(trace.cuts[nextCut].log);
 		if (role & ends)
 			end(i, role & begins);
@@ -130,17 +134,18 @@ export function pairEvents(trace, definition) {
 	return { first: first.done(), last: last.done(), noEnd, noBegin, cut };
 }
 
-/* A definition with its spans: durations, in their order, and sorted. */
+/* Returns a definition with its spans and their durations, in order and sorted. */
 export function measure(trace, definition) {
 	const { first, last, noEnd, noBegin, cut } = pairEvents(trace, definition), { time } = trace.columns;
 	const durations = new Float64Array(first.length);
 	for (let i = 0; i < first.length; i++)
 		durations[i] = Math.max(time[last[i]] - time[first[i]], 0);
-	return { ...definition, name: nameOf(definition), first, last, durations, sorted: durations.slice().sort(), noEnd, noBegin, cut,
+	return { ...definition, name: nameOf(definition), first, last, durations, sorted: durations.slice().sort(),
+		noEnd, noBegin, cut,
 		hue: new Uint8Array(first.length) };
 }
 
-/* What the names of its ends have in common: sql of sql.begin and sql.end. */
+/* Returns the common part of the names of begin and end: sql for sql.begin and sql.end. */
 export function nameOf(definition) {
 	if (definition.name)
 		return definition.name;
@@ -153,7 +158,7 @@ export function nameOf(definition) {
 	return common && whole && !/[*?[\\]/.test(begin + end) ? common : `${begin} → ${end}`;
 }
 
-/* Those that an event begins or ends: [{set, index}, ...]. */
+/* Returns the spans that an event begins or ends: [{set, index}, ...]. */
 export function spansOf(sets, event) {
 	const found = [];
 	for (const set of sets) {
@@ -166,15 +171,16 @@ export function spansOf(sets, event) {
 	return found;
 }
 
-/* What a span is called: the text that its first event has; else the name of all of them. */
+/* Returns the label of a span: the text of its first event, or else the name of its set. */
 export function spanText(trace, set, index) {
-	const event = set.first[index], type = typeOf(trace, event), text = type.system ? null : ownText(type, dataOf(trace, event), trace.little);
+	const event = set.first[index], type = typeOf(trace, event), text = type.system ? null :
+		ownText(type, dataOf(trace, event), trace.little);
 	return text === null || text === '' ? set.name : text;
 }
 
 /*
- * Spans of all definitions, laid out in each lane in layers, so that no two in one layer overlap: what lies inside of another
- * is below it. busy: the sum of durations before each.
+ * Arranges the spans of all definitions in layers of each lane, so that no two spans of a layer overlap: a span inside
+ * of another is below it. busy is the sum of the durations before each span.
  */
 export function layOut(trace, sets) {
 	const { time } = trace.columns, of = trace.lanes.map(() => []);
@@ -192,7 +198,8 @@ export function layOut(trace, sets) {
 }
 
 function layersOf(pairs, sets, time) {
-	const n = pairs.length / 2, start = new Float64Array(n), length = new Float64Array(n), order = new Uint32Array(n);
+	const n = pairs.length / 2, start = new Float64Array(n), length = new Float64Array(n),
+		order = new Uint32Array(n);
 	for (let i = 0; i < n; i++) {
 		const set = sets[pairs[2 * i]], span = pairs[2 * i + 1];
 		start[i] = time[set.first[span]];
@@ -218,7 +225,8 @@ function layersOf(pairs, sets, time) {
 
 function columnsOf(list, pairs, start, length) {
 	const n = list.length, layer = {
-		start: new Float64Array(n), end: new Float64Array(n), reach: new Float64Array(n), busy: new Float64Array(n + 1),
+		start: new Float64Array(n), end: new Float64Array(n), reach: new Float64Array(n),
+			busy: new Float64Array(n + 1),
 		set: new Uint16Array(n), span: new Uint32Array(n),
 	};
 	let reach = -Infinity;

@@ -1,12 +1,12 @@
 /*
- * spread.mjs - how durations are spread: percentiles, and the bars of a histogram
+ * spread.mjs - percentiles and histograms of durations
  *
  * SPDX-License-Identifier: MIT
  */
 import { lowerBound } from './seek.mjs';
 import { roundStep } from './time.mjs';
 
-/* The value that so many percent of all do not exceed. */
+/* Returns a percentile: the value that this share of all values does not exceed. */
 export function percentile(sorted, percent) {
 	if (sorted.length === 0)
 		return NaN;
@@ -27,10 +27,11 @@ function evenBounds(least, most) {
 	return bounds;
 }
 
-/* The wider the range, the fewer in each power of ten. */
+/* A wider range has fewer bars in each power of ten. */
 function growingBounds(least, most) {
 	const ratio = most / Math.max(least, 1);
-	const factors = ratio < 100 ? [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8] : ratio < 1e4 ? [1, 1.5, 2.5, 4, 6] : [1, 2, 5];
+	const factors = ratio < 100 ? [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8] : ratio < 1e4 ? [1, 1.5, 2.5, 4, 6] :
+		[1, 2, 5];
 	const bounds = least < 1 ? [0] : [];
 	for (let power = 10 ** Math.floor(Math.log10(Math.max(least, 1))); ; power *= 10)
 		for (const factor of factors) {
@@ -44,11 +45,12 @@ function growingBounds(least, most) {
 		}
 }
 
-/* [{from, to, count}, ...]; each has its lower bound, and not its upper one. */
+/* Returns [{from, to, count}, ...]; each bar includes its lower bound, but not its upper bound. */
 export function histogram(sorted) {
 	if (sorted.length === 0)
 		return [];
 	const least = sorted[0], most = sorted[sorted.length - 1];
 	const bounds = (most - least) / 3 < least ? evenBounds(least, most) : growingBounds(least, most);
-	return bounds.slice(1).map((to, i) => ({ from: bounds[i], to, count: lowerBound(sorted, to) - lowerBound(sorted, bounds[i]) }));
+	return bounds.slice(1).map((to,
+		i) => ({ from: bounds[i], to, count: lowerBound(sorted, to) - lowerBound(sorted, bounds[i]) }));
 }

@@ -1,5 +1,5 @@
 /*
- * state.mjs - what is shown now, and who wants to know when that changes
+ * state.mjs - what is shown now, and listeners for changes
  *
  * Topics: view (the times that are shown), select, range, search, rows (lanes and spans), theme.
  *
@@ -9,7 +9,7 @@ import { measure, layOut } from './spans.mjs';
 import { find, byLane } from './search.mjs';
 import { palette } from './colours.mjs';
 
-/* Not less than a tenth of a nanosecond for each pixel of a screen. */
+/* The smallest range that can be shown: a tenth of a nanosecond for each pixel. */
 const spanLeast = 100;
 
 export function makeState(trace) {
@@ -22,10 +22,10 @@ export function makeState(trace) {
 		span: null,        /* {set, index} */
 		mark: -1,          /* an event to measure from */
 		range: null,       /* {t0, t1} */
-		hits: null,        /* numbers of events that match; null: nothing is searched for */
-		hitTimes: null,    /* the same by lane, times */
+		hits: null,        /* numbers of events that match; null: no search */
+		hitTimes: null,    /* times of these events, by lane */
 		query: '',
-		searching: null,   /* how far, from 0 to 1 */
+		searching: null,   /* progress, from 0 to 1 */
 		sets: [],          /* of spans */
 		theme: 'light',
 		colours: palette('light'),
@@ -39,13 +39,16 @@ export function makeState(trace) {
 	state.view = { ...state.all };
 
 	state.show = (t0, t1) => {
-		const most = state.all.t1 - state.all.t0, span = Math.min(Math.max(t1 - t0, spanLeast), most), middle = (t0 + t1) / 2;
+		const most = state.all.t1 - state.all.t0, span = Math.min(Math.max(t1 - t0, spanLeast), most),
+			middle = (t0 + t1) / 2;
 		const from = Math.min(Math.max(middle - span / 2, state.all.t0), state.all.t1 - span);
 		state.view = { t0: from, t1: from + span };
 		state.changed('view');
 	};
 	state.zoom = (factor, at = (state.view.t0 + state.view.t1) / 2) => {
-		const { t0, t1 } = state.view, span = Math.min(Math.max((t1 - t0) * factor, spanLeast), state.all.t1 - state.all.t0), share = (at - t0) / (t1 - t0);
+		const { t0, t1 } = state.view,
+			span = Math.min(Math.max((t1 - t0) * factor, spanLeast), state.all.t1 - state.all.t0),
+			share = (at - t0) / (t1 - t0);
 		state.show(at - share * span, at - share * span + span);
 	};
 	state.pan = (by) => state.show(state.view.t0 + by, state.view.t1 + by);

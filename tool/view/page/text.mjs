@@ -1,7 +1,8 @@
 /*
- * text.mjs - text from elsewhere, made harmless and visible; numbers for people
+ * text.mjs - makes text from logs harmless and visible; formats numbers
  *
- * It comes into the page as text only. What cannot be seen, or turns the direction of writing, is shown as its code.
+ * Such text is inserted into the page only as text. Invisible characters, and characters that change the direction of
+ * writing, are shown as their codes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,7 +39,7 @@ export function bytes(n) {
 	return `${i === 0 ? n : n.toPrecision(3)} ${i === 0 && n === 1 ? 'byte' : names[i]}`;
 }
 
-/* Not longer than most characters. */
+/* Returns a text shortened to a number of characters. */
 export function shortened(text, most) {
 	return text.length > most ? text.slice(0, most - 1) + '…' : text;
 }

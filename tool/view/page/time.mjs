@@ -1,14 +1,14 @@
 /*
- * time.mjs - times and durations for people
+ * time.mjs - formats and parses times and durations
  *
- * All are numbers of nanoseconds after the page's beginning, or between two events.
+ * Times are nanoseconds since the beginning of the page, durations are nanoseconds.
  *
  * SPDX-License-Identifier: MIT
  */
 
 const units = [['ns', 1], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]];
 
-/* Digits in groups of three, by a thin space that does not break. */
+/* Separates groups of three digits by a narrow no-break space. */
 function grouped(digits) {
 	return digits.replace(/(\d{3})(?=\d)/g, '$1\u2009');
 }
@@ -25,25 +25,29 @@ export function duration(ns) {
 			: `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 	}
 	for (let i = 0; i < units.length; i++) {
-		const value = ns / units[i][1], text = units[i][1] === 1 ? String(Math.round(value)) : value.toPrecision(3);
+		const value = ns / units[i][1], text = units[i][1] === 1 ? String(Math.round(value)) :
+			value.toPrecision(3);
 		if (Number(text) < 1000 || i === units.length - 1)
 			return `${Number(text) < 1000 ? text : Math.round(value)} ${units[i][0]}`;
 	}
 	return '';
 }
 
-/* To the nanosecond, in the unit that suits: 1 350.204 µs would be 1.350 204 ms. */
+/* Returns an exact duration in a suitable unit: 1.350 204 ms, not 1 350.204 µs. */
 export function exactDuration(ns) {
 	if (!Number.isFinite(ns))
 		return '?';
 	const size = Math.abs(ns), sign = ns < 0 ? '\u2212' : '';
-	const unit = units[size < 1e3 ? 0 : size < 1e6 ? 1 : size < 1e9 ? 2 : 3], digits = Math.round(Math.log10(unit[1]));
+	const unit = units[size < 1e3 ? 0 : size < 1e6 ? 1 : size < 1e9 ? 2 : 3],
+		digits = Math.round(Math.log10(unit[1]));
 	const whole = Math.floor(size / unit[1]), rest = Math.round(size - whole * unit[1]);
 	const fraction = digits ? String(rest).padStart(digits, '0').replace(/(000)+$/, '') : '';
 	return `${sign}${whole}${fraction ? '.' + grouped(fraction) : ''} ${unit[0]}`;
 }
 
-/* Seconds with all nine digits, as posixtrace report has them; what it takes in --from and --to without the spaces. */
+/*
+ * Returns seconds with all nine digits, as posixtrace report prints them; without the spaces also for --from and --to.
+ */
 export function seconds(ns) {
 	const size = Math.abs(ns), whole = Math.floor(size / 1e9);
 	return `${ns < 0 ? '\u2212' : ''}${whole}.${grouped(String(Math.round(size - whole * 1e9)).padStart(9, '0'))}`;
@@ -55,16 +59,17 @@ export function plainSeconds(ns) {
 
 const pad = (n, digits = 2) => String(n).padStart(digits, '0');
 
-/* Date and time of day, local: begin is a BigInt of nanoseconds since 1970. */
+/* Returns local date and time of day; begin is a BigInt of nanoseconds since 1970. */
 export function absolute(begin, ns) {
 	const time = begin + BigInt(Math.round(ns)), day = new Date(Number(time / 1000000n));
 	if (Number.isNaN(day.getTime()))
 		return `${time} ns`;
 	return `${day.getFullYear()}-${pad(day.getMonth() + 1)}-${pad(day.getDate())} ` +
-		`${pad(day.getHours())}:${pad(day.getMinutes())}:${pad(day.getSeconds())}.${grouped(pad(String(time % 1000000000n), 9))}`;
+		`${pad(day.getHours())}:${pad(day.getMinutes())}:${pad(day.getSeconds())}.` +
+		`${grouped(pad(String(time % 1000000000n), 9))}`;
 }
 
-/* The least of 1, 2, 5, 10, 20, ... that is not below. */
+/* Returns the smallest of 1, 2, 5, 10, 20, ... that is not less than a value. */
 export function roundStep(least) {
 	const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
 	for (const factor of [1, 2, 5])
@@ -73,7 +78,7 @@ export function roundStep(least) {
 	return 10 * power;
 }
 
-/* All of a ruler are in one unit, with as many digits as the step needs. */
+/* Returns a function for the labels of a ruler: one unit, and as many digits as the step needs. */
 function tickLabel(ns, step, most) {
 	const unit = units[most < 1e3 ? 0 : most < 1e6 ? 1 : most < 1e9 ? 2 : 3];
 	const digits = Math.max(0, Math.round(Math.log10(unit[1])) - Math.floor(Math.log10(step) + 1e-9));
@@ -81,8 +86,8 @@ function tickLabel(ns, step, most) {
 }
 
 /*
- * The marks of a ruler from t0 to t1, not more than most. Far from the beginning labels would be long: then they
- * count from base, which is said once.
+ * Returns the marks of a ruler from t0 to t1, at most a given number. Far from the beginning, labels would be long;
+ * then they are relative to base, which is shown once.
  */
 export function ticks(t0, t1, most) {
 	const step = roundStep((t1 - t0) / Math.max(most, 1));
@@ -97,7 +102,7 @@ export function ticks(t0, t1, most) {
 	return { base, step, marks };
 }
 
-/* 100us, 1.5ms, 2s as nanoseconds; a number alone as it is; NaN: neither. */
+/* Parses 100us, 1.5ms, 2s to nanoseconds, and a number without a unit to itself. Returns NaN for anything else. */
 export function parseQuantity(text) {
 	const match = /^([+-]?[0-9]*\.?[0-9]+(?:e[+-]?\d+)?)(ns|us|µs|ms|s)?$/i.exec(text);
 	if (!match)

@@ -1,5 +1,5 @@
 /*
- * timeline.mjs - the time line: ruler, names of rows, the canvas, and what one does there by mouse
+ * timeline.mjs - the time line: ruler, names of rows, the canvas, and mouse handling
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,21 +12,22 @@ import { paintRows, gapPixels, font } from './paint.mjs';
 import { spanText } from './spans.mjs';
 import { laneOf, summaryOf, typeOf } from './trace.mjs';
 
-const near = 6; /* pixels, in which the mouse need not be exact */
+const near = 6; /* pixels: tolerance for the mouse */
 
-/* -- What is where ------------------------------------------------------------------------------------ */
+/* -- Hit testing ------------------------------------------------------------------------------------ */
 
 function spanAt(state, lane, layerIndex, t, tolerance) {
 	const layer = lane.layers[layerIndex];
 	if (!layer)
 		return null;
-	for (let i = lowerBound(layer.reach, t - tolerance), tries = 0; i < layer.start.length && layer.start[i] <= t + tolerance && tries < 100; i++, tries++)
+	for (let i = lowerBound(layer.reach, t - tolerance), tries = 0; i < layer.start.length &&
+		layer.start[i] <= t + tolerance && tries < 100; i++, tries++)
 		if (layer.end[i] >= t - tolerance)
 			return { set: state.sets[layer.set[i]], index: layer.span[i] };
 	return null;
 }
 
-/* The event that is nearest to a time; -1: none is so near. */
+/* Returns the event that is nearest to a time, or -1 if none is near enough. */
 function eventNear(times, events, t, tolerance) {
 	const at = lowerBound(times, t);
 	let best = -1, distance = tolerance;
@@ -38,7 +39,7 @@ function eventNear(times, events, t, tolerance) {
 	return best;
 }
 
-/* What the mouse points to: {gap} or {span} or {event}, or neither. */
+/* Returns what the mouse points to: {gap}, {span}, {event} or {}. */
 function thingAt(state, layout, x, y, width) {
 	const { t0, t1 } = state.view, scale = width / (t1 - t0), t = t0 + x / scale, row = rowAt(layout, y);
 	if (!row)
@@ -49,7 +50,8 @@ function thingAt(state, layout, x, y, width) {
 		return logs.has(each.log) && x >= left - 1 && x <= right + 1;
 	});
 	if (row.lane) {
-		const layer = Math.floor((y - row.top - padding) / sliceHeight), span = spanAt(state, row.lane, layer, t, 2 / scale);
+		const layer = Math.floor((y - row.top - padding) / sliceHeight),
+			span = spanAt(state, row.lane, layer, t, 2 / scale);
 		if (span)
 			return { row, t, span };
 	}
@@ -59,12 +61,15 @@ function thingAt(state, layout, x, y, width) {
 
 /* -- Tooltips ------------------------------------------------------------------------------------------- */
 
-const reasons = { lost: 'Events were lost', full: 'No room: recording stopped by itself', damaged: 'Events are missing: the log is damaged here',
+const reasons = { lost: 'Events were lost', full: 'No room: recording stopped by itself',
+	damaged: 'Events are missing: the log is damaged here',
 	unwritten: 'Events are missing: they could not be written' };
 
 function lossText(log) {
 	const { lost, discarded, unwritten } = log.about;
-	return [lost ? `the whole log has lost ${plural(lost, 'event')}` : '', unwritten ? `${plural(unwritten, 'event')} could not be written` : '', discarded ? `${plural(discarded, 'event')} overwritten or discarded` : '']
+	return [lost ? `the whole log has lost ${plural(lost, 'event')}` : '', unwritten ?
+		`${plural(unwritten, 'event')} could not be written` : '', discarded ?
+		`${plural(discarded, 'event')} overwritten or discarded` : '']
 		.filter(Boolean).join('; ');
 }
 
@@ -72,31 +77,39 @@ export function describe(state, thing) {
 	const { trace } = state;
 	if (thing.gap) {
 		const { gap } = thing;
-		return [reasons[gap.reason], gap.until === null ? 'nobody knows for how long' : `for ${exactDuration(gap.until - gap.from)}`,
+		return [reasons[gap.reason], gap.until === null ? 'nobody knows for how long' :
+			`for ${exactDuration(gap.until - gap.from)}`,
 			lossText(trace.tables.logs[gap.log])];
 	}
 	if (thing.span) {
 		const { set, index } = thing.span;
-		return [shortened(visible(spanText(trace, set, index)), 240), `${exactDuration(set.durations[index])} · ${set.name === spanText(trace, set, index) ? '' : `${visible(set.name)} · `}${laneOf(trace, set.first[index]).label}`,
+		const text = spanText(trace, set, index), name = set.name === text ? '' : `${visible(set.name)} · `;
+		return [shortened(visible(text), 240),
+			`${exactDuration(set.durations[index])} · ${name}${laneOf(trace, set.first[index]).label}`,
 			`from ${seconds(trace.columns.time[set.first[index]])} s`];
 	}
 	if (thing.event >= 0)
-		return [visible(typeOf(trace, thing.event).name), shortened(visible(summaryOf(trace, thing.event)), 240),
+		return [visible(typeOf(trace, thing.event).name),
+			shortened(visible(summaryOf(trace, thing.event)), 240),
 			`${seconds(trace.columns.time[thing.event])} s · ${laneOf(trace, thing.event).label}`];
 	return null;
 }
 
 function placeTip(tip, lines, x, y) {
-	tip.replaceChildren(...lines.filter(Boolean).map((line, i) => element('div', { class: i ? 'tip-more' : 'tip-first' }, line)));
+	tip.replaceChildren(...lines.filter(Boolean).map((line, i) => element('div',
+		{ class: i ? 'tip-more' : 'tip-first' }, line)));
 	tip.hidden = false;
 	const { width, height } = tip.getBoundingClientRect();
-	tip.style.transform = `translate(${Math.max(4, Math.min(x + 14, window.innerWidth - width - 6))}px, ${y + 18 + height > window.innerHeight ? y - height - 10 : y + 18}px)`;
+	const left = Math.max(4, Math.min(x + 14, window.innerWidth - width - 6));
+	const top = y + 18 + height > window.innerHeight ? y - height - 10 : y + 18;
+	tip.style.transform = `translate(${left}px, ${top}px)`;
 }
 
 /* -- Ruler ------------------------------------------------------------------------------------------------ */
 
 function paintRuler(state, canvas, width, height) {
-	const context = sizeCanvas(canvas, width, height), { t0, t1 } = state.view, scale = width / (t1 - t0), { colours } = state;
+	const context = sizeCanvas(canvas, width, height), { t0, t1 } = state.view, scale = width / (t1 - t0),
+		{ colours } = state;
 	context.fillStyle = colours.back;
 	context.fillRect(0, 0, width, height);
 	context.font = font;
@@ -116,8 +129,10 @@ function paintRuler(state, canvas, width, height) {
 	}
 	if (state.range) {
 		context.fillStyle = colours.accent;
-		const left = (state.range.t0 - t0) * scale, right = (state.range.t1 - t0) * scale, text = exactDuration(state.range.t1 - state.range.t0);
-		const room = context.measureText(text).width + 12, middle = Math.min(Math.max((left + right) / 2, room / 2), width - room / 2);
+		const left = (state.range.t0 - t0) * scale, right = (state.range.t1 - t0) * scale,
+			text = exactDuration(state.range.t1 - state.range.t0);
+		const room = context.measureText(text).width + 12,
+			middle = Math.min(Math.max((left + right) / 2, room / 2), width - room / 2);
 		context.fillRect(left, height - 3, right - left, 3);
 		if (right > 0 && left < width) {
 			context.beginPath();
@@ -130,14 +145,19 @@ function paintRuler(state, canvas, width, height) {
 	return base;
 }
 
-/* -- All of it ----------------------------------------------------------------------------------------------- */
+/*
+ * -- The whole time line
+ * -----------------------------------------------------------------------------------------------
+ */
 
 export function makeTimeline(state) {
-	const scroller = byId('scroller'), sheet = byId('sheet'), pane = byId('pane'), canvas = byId('rows'), labels = byId('labels');
-	const ruler = byId('ruler'), baseLabel = byId('base'), tip = byId('tip'), hair = byId('hair'), hairTime = byId('hair-time');
+	const scroller = byId('scroller'), sheet = byId('sheet'), pane = byId('pane'), canvas = byId('rows'),
+		labels = byId('labels');
+	const ruler = byId('ruler'), baseLabel = byId('base'), tip = byId('tip'), hair = byId('hair'),
+		hairTime = byId('hair-time');
 	const { trace } = state;
 	let layout = makeRows(trace), width = 1, height = 1;
-	/* How long frames took; the newest last. For who wants to know. */
+	/* Durations of frames, the newest last; for tests and measurements. */
 	const frames = [];
 
 	function measureSizes() {
@@ -148,7 +168,8 @@ export function makeTimeline(state) {
 
 	function paint() {
 		const begin = performance.now();
-		paintRows(state, layout, sizeCanvas(canvas, width, height), { width, height, scroll: scroller.scrollTop });
+		paintRows(state, layout, sizeCanvas(canvas, width, height),
+			{ width, height, scroll: scroller.scrollTop });
 		const base = paintRuler(state, ruler, width, 30);
 		baseLabel.textContent = base ? `${seconds(base)} s` : 'time';
 		frames.push(performance.now() - begin);
@@ -163,27 +184,35 @@ export function makeTimeline(state) {
 		const name = single ? group.label : lane ? lane.label : group.label;
 		let node;
 		if (!lane)
-			node = element('button', { class: 'label group', type: 'button', 'aria-expanded': String(!group.collapsed), onclick: () => toggle(group) },
-				element('span', { class: 'arrow', 'aria-hidden': 'true' }, '▾'), element('span', { class: 'name' }, name), amount);
+			node = element('button', { class: 'label group', type: 'button',
+				'aria-expanded': String(!group.collapsed), onclick: () => toggle(group) },
+				element('span', { class: 'arrow', 'aria-hidden': 'true' }, '▾'),
+					element('span', { class: 'name' }, name), amount);
 		else
-			node = element('div', { class: `label ${single ? 'single' : 'thread'}` }, element('span', { class: 'name' }, name), amount);
+			node = element('div', { class: `label ${single ? 'single' : 'thread'}` },
+				element('span', { class: 'name' }, name), amount);
 		node.style.cssText = style;
-		node.title = `${name}: ${plural((lane || group).count, 'event')}${group.path ? `\n${visible(group.path)}` : ''}`;
+		node.title = `${name}: ${plural((lane || group).count, 'event')}` +
+			(group.path ? `\n${visible(group.path)}` : '');
 		return node;
 	}
 
-	/* Only those that can be seen: there may be thousands. */
+	/* Makes elements for the visible names only, because there may be thousands. */
 	let shown = '';
 	function placeLabels() {
-		const top = scroller.scrollTop, rows = layout.rows.filter((row) => row.top + row.height > top - 200 && row.top < top + height + 200);
+		const top = scroller.scrollTop,
+			rows = layout.rows.filter((row) => row.top + row.height > top - 200 &&
+			row.top < top + height + 200);
 		const key = rows.map((row) => `${row.top} ${row.height} ${row.group.collapsed}`).join();
 		if (key === shown)
 			return;
 		shown = key;
-		const focused = document.activeElement && labels.contains(document.activeElement) ? document.activeElement.textContent : null;
+		const focused = document.activeElement && labels.contains(document.activeElement) ?
+			document.activeElement.textContent : null;
 		labels.replaceChildren(...rows.map(label));
 		if (focused !== null)
-			[...labels.children].find((node) => node.textContent === focused)?.focus({ preventScroll: true });
+			[...labels.children].find((node) =>
+				node.textContent === focused)?.focus({ preventScroll: true });
 	}
 
 	function relayout() {
@@ -199,7 +228,7 @@ export function makeTimeline(state) {
 		relayout();
 	}
 
-	/* The row of what is selected comes into sight. */
+	/* Scrolls to the row of the selection. */
 	function revealRow(event) {
 		const row = rowOfLane(layout, laneOf(trace, event));
 		if (row && row.top < scroller.scrollTop)
@@ -222,9 +251,11 @@ export function makeTimeline(state) {
 		e.preventDefault();
 		const unit = e.deltaMode === 1 ? 30 : 1;
 		if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY))
-			state.pan((e.shiftKey ? e.deltaY || e.deltaX : e.deltaX) * unit / width * (state.view.t1 - state.view.t0));
+			state.pan((e.shiftKey ? e.deltaY || e.deltaX :
+				e.deltaX) * unit / width * (state.view.t1 - state.view.t0));
 		else
-			state.zoom(Math.exp(Math.max(-1, Math.min(1, e.deltaY * unit * (e.ctrlKey ? 0.01 : 0.0022)))), timeAt(place(e).x));
+			state.zoom(Math.exp(Math.max(-1, Math.min(1, e.deltaY * unit * (e.ctrlKey ? 0.01 : 0.0022)))),
+				timeAt(place(e).x));
 	}, { passive: false });
 
 	let drag = null;
@@ -232,7 +263,8 @@ export function makeTimeline(state) {
 		if (e.button !== 0)
 			return;
 		canvas.setPointerCapture(e.pointerId);
-		drag = { x: e.clientX, y: e.clientY, from: timeAt(place(e).x), view: { ...state.view }, scroll: scroller.scrollTop, measure: e.shiftKey, moved: false };
+		drag = { x: e.clientX, y: e.clientY, from: timeAt(place(e).x), view: { ...state.view },
+			scroll: scroller.scrollTop, measure: e.shiftKey, moved: false };
 	});
 	canvas.addEventListener('pointermove', (e) => {
 		hover(e);

@@ -1,8 +1,8 @@
 /*
- * trace.mjs - what is in the page: events, the threads and processes that they are of, and what is missing
+ * trace.mjs - the trace in the page: events, threads, processes, and gaps
  *
- * Events are numbered in the order in which posixtrace report shows them, and are in columns. Each thread (lane) and each process
- * (group) has the numbers of its events, and their times, in order: what is drawn is found there by binary search.
+ * Events are numbered in the order of posixtrace report, and stored in columns. Each thread (lane) and each process
+ * (group) has the numbers and times of its events, in order, so that a binary search finds what is drawn.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,10 @@ import { visible } from './text.mjs';
 /* Flags of shapes, columns.h. */
 export const truncated = 1, damaged = 2, words = 4;
 
-/* Times that never go back, to search in: clocks of processors differ by a little, and anything can be in a file. */
+/*
+ * Returns times that never decrease, for binary search. Recorded times can decrease, because clocks of processors
+ * differ slightly and a file can contain anything.
+ */
 function rising(times) {
 	let i = 1;
 	while (i < times.length && times[i] >= times[i - 1])
@@ -31,7 +34,10 @@ function baseName(path) {
 	return path.slice(path.lastIndexOf('/') + 1);
 }
 
-/* One row of the time line each; several rows of the table of threads are the same thread, if it was renamed, or is in two logs. */
+/*
+ * Makes lanes, the rows of the time line. Several rows of the table of threads are the same thread, if the thread was
+ * renamed, or is in two logs.
+ */
 function makeLanes(tables) {
 	const lanes = [], of = new Map(), laneOfThread = new Uint32Array(tables.threads.length);
 	tables.threads.forEach(([log, pid, tid, name], row) => {
@@ -63,30 +69,33 @@ function makeGroups(tables, lanes) {
 	for (const lane of lanes) {
 		const key = lane.tid ? `${lane.machine} ${lane.pid}` : `system ${[...lane.logs][0]}`;
 		if (!groups.has(key))
-			groups.set(key, { system: !lane.tid, machine: lane.machine, pid: lane.pid, path: paths.get(key) || '', lanes: [], count: 0, collapsed: false });
+			groups.set(key, { system: !lane.tid, machine: lane.machine, pid: lane.pid,
+				path: paths.get(key) || '', lanes: [], count: 0, collapsed: false });
 		groups.get(key).lanes.push(lane);
 		lane.group = groups.get(key);
 	}
 	return [...groups.values()];
 }
 
-/* Names, for people. */
+/* Names for display. */
 function nameAll(trace) {
 	const { tables } = trace, several = tables.logs.length > 1;
 	const hosts = new Set(tables.logs.map((log) => log.about.host));
 	for (const group of trace.groups) {
-		const main = group.lanes.find((lane) => lane.tid === group.pid), log = tables.logs[[...group.lanes[0].logs][0]];
+		const main = group.lanes.find((lane) => lane.tid === group.pid),
+			log = tables.logs[[...group.lanes[0].logs][0]];
 		const own = group.path ? baseName(group.path) : (main || group.lanes[0]).names[0] || 'process';
 		group.name = visible(group.system ? (several ? `recording of ${log.about.file}` : 'recording') : own);
 		group.label = group.system ? group.name : `${group.name} ${group.pid}`;
 		if (hosts.size > 1)
 			group.label += ` on ${visible(log.about.host)}`;
 		for (const lane of group.lanes) {
-			lane.name = group.system ? group.name : visible(lane.names[lane.names.length - 1] || (lane.tid === group.pid ? own : 'thread'));
+			lane.name = group.system ? group.name :
+				visible(lane.names[lane.names.length - 1] || (lane.tid === group.pid ? own : 'thread'));
 			lane.label = group.system ? group.name : `${lane.name} ${lane.tid}`;
 		}
 	}
-	/* Where a name is enough, in the table. */
+	/* The short name, for the table. */
 	const often = new Map();
 	for (const lane of trace.lanes)
 		often.set(lane.name, (often.get(lane.name) || 0) + 1);
@@ -94,10 +103,10 @@ function nameAll(trace) {
 		lane.short = often.get(lane.name) > 1 ? lane.label : lane.name;
 }
 
-/* A process with more threads is folded at first. */
+/* A process with more threads is initially folded. */
 const threadsShown = 100;
 
-/* The numbers of the events of each owner, and their times. */
+/* Collects the numbers and times of the events of each owner. */
 function distribute(columns, owners, ownerOfShape) {
 	const starts = new Uint32Array(owners.length + 1), { shape, time, count } = columns;
 	for (let i = 0; i < count; i++)
@@ -139,7 +148,7 @@ function makeGaps(trace) {
 	return gaps.sort((a, b) => a.from - b.from);
 }
 
-/* First and last time of anything. */
+/* Returns the first and the last time of events and gaps. */
 function extent(trace) {
 	const { time, count } = trace.columns;
 	let first = Infinity, last = -Infinity;
@@ -154,7 +163,8 @@ function extent(trace) {
 
 export function makeTrace(tables, columns, shapes, cuts) {
 	const { lanes, laneOfThread } = makeLanes(tables), groups = makeGroups(tables, lanes);
-	const trace = { tables, columns, shapes, cuts, lanes, laneOfThread, groups, types: tables.types, count: columns.count };
+	const trace = { tables, columns, shapes, cuts, lanes, laneOfThread, groups, types: tables.types,
+		count: columns.count };
 	const groupIndex = new Map(groups.map((group, i) => [group, i]));
 	const laneOfShape = Uint32Array.from(shapes.thread, (thread) => laneOfThread[thread]);
 
@@ -165,14 +175,15 @@ export function makeTrace(tables, columns, shapes, cuts) {
 	nameAll(trace);
 	distribute(columns, lanes, laneOfShape);
 	distribute(columns, groups, Uint32Array.from(laneOfShape, (lane) => groupIndex.get(lanes[lane].group)));
-	/* In the order of their beginning; what recording itself tells last. */
+	/* In the order of their beginning; the recording itself comes last. */
 	const rank = (group) => group.system ? 2 : group.events.every((event) => typeOf(trace, event).system) ? 1 : 0;
 	const ranks = new Map(groups.map((group) => [group, rank(group)]));
 	groups.sort((a, b) => ranks.get(a) - ranks.get(b) || (a.times[0] ?? 0) - (b.times[0] ?? 0));
 	for (const group of groups)
 		group.collapsed = group.lanes.length > threadsShown;
 	for (const group of groups)
-		group.lanes.sort((a, b) => (b.tid === group.pid) - (a.tid === group.pid) || (a.times[0] ?? 0) - (b.times[0] ?? 0));
+		group.lanes.sort((a, b) => (b.tid === group.pid) - (a.tid === group.pid) ||
+			(a.times[0] ?? 0) - (b.times[0] ?? 0));
 	countTypes(trace);
 	trace.gaps = makeGaps(trace);
 	Object.assign(trace, extent(trace));
@@ -198,7 +209,7 @@ export function dataOf(trace, event) {
 	return trace.columns.data.subarray(from, from + trace.shapes.length[trace.columns.shape[event]]);
 }
 
-/* Null: not known. */
+/* Returns null if unknown. */
 export function placeOf(trace, event) {
 	const place = trace.shapes.place[trace.columns.shape[event]];
 	return place ? trace.tables.places[place - 1] : null;
@@ -208,7 +219,7 @@ export function flagsOf(trace, event) {
 	return trace.shapes.flags[trace.columns.shape[event]];
 }
 
-/* Its data in one line, not made harmless yet. */
+/* Returns the data of an event in one line, not yet made harmless. */
 export function summaryOf(trace, event) {
 	const type = typeOf(trace, event), data = dataOf(trace, event);
 	if (data.length === 0)
@@ -218,7 +229,7 @@ export function summaryOf(trace, event) {
 	return summary(type, data, trace.little);
 }
 
-/* The number of the first event at this time or later. */
+/* Returns the number of the first event at or after a time. */
 export function eventAt(trace, time) {
 	return lowerBound(trace.times, time);
 }

@@ -1,7 +1,7 @@
 /*
- * unpack.mjs - the blocks of the page become arrays again
+ * unpack.mjs - unpacks the blocks of the page into arrays
  *
- * The other side of columns.h and page.c.
+ * The counterpart of columns.h and page.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@ export function fromBase64(text) {
 	return bytes;
 }
 
-/* size: how many bytes come out of it. */
+/* Decompresses a block; size is the number of bytes after that. */
 export async function inflate(packed, size) {
 	const reader = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate')).getReader();
 	const bytes = new Uint8Array(size);
@@ -27,7 +27,7 @@ export async function inflate(packed, size) {
 	}
 }
 
-/* Columns for so many events with so much data. */
+/* Allocates columns for a number of events and of bytes of data. */
 export function emptyColumns(events, data) {
 	return {
 		count: 0,
@@ -39,7 +39,7 @@ export function emptyColumns(events, data) {
 	};
 }
 
-/* Shapes as columns; block: rows of six numbers. */
+/* Returns shapes as columns, from a block of rows of six numbers. */
 export function unpackShapes(blocks) {
 	const rows = blocks.reduce((sum, block) => sum + block.length / 24, 0);
 	const names = ['thread', 'type', 'place', 'flags', 'length', 'whole'], shapes = { count: rows };
@@ -61,7 +61,8 @@ export function unpackShapes(blocks) {
 export function unpackEvents(columns, shapes, block) {
 	const view = new DataView(block.buffer, block.byteOffset, block.byteLength);
 	const count = view.getUint32(0, true), times = view.getUint32(4, true), shapeBytes = view.getUint32(8, true);
-	let timeAt = 24, shapeAt = 24 + times, dataAt = columns.dataEnd, time = view.getFloat64(16, true), index = columns.count;
+	let timeAt = 24, shapeAt = 24 + times, dataAt = columns.dataEnd, time = view.getFloat64(16, true),
+		index = columns.count;
 	const { time: timeOf, shape: shapeOf, offset: offsetOf } = columns, { length } = shapes;
 
 	columns.data.set(block.subarray(24 + times + shapeBytes), dataAt);
@@ -90,6 +91,7 @@ export function unpackEvents(columns, shapes, block) {
 export function unpackCuts(block) {
 	const view = new DataView(block.buffer, block.byteOffset, block.byteLength), cuts = [];
 	for (let at = 0; at < block.length; at += 12)
-		cuts.push({ event: view.getUint32(at, true), log: view.getUint32(at + 4, true), hidden: view.getUint32(at + 8, true) !== 0 });
+		cuts.push({ event: view.getUint32(at, true), log: view.getUint32(at + 4, true),
+			hidden: view.getUint32(at + 8, true) !== 0 });
 	return cuts;
 }

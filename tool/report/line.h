@@ -1,14 +1,17 @@
 /*
- * report.h - what the parts of posixtrace report share
+ * line.h - a line of a report, as text
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef REPORT_H
-#define REPORT_H
+#ifndef LINE_H
+#define LINE_H
 
 #include "logs/sources.h"
 
-enum column { COLUMN_TIME, COLUMN_PID, COLUMN_TID, COLUMN_THREAD, COLUMN_EVENT, COLUMN_DATA, COLUMN_SYMBOL, COLUMN_FILE, COLUMNS };
+enum column {
+	COLUMN_TIME, COLUMN_PID, COLUMN_TID, COLUMN_THREAD, COLUMN_EVENT, COLUMN_DATA, COLUMN_SYMBOL, COLUMN_FILE,
+	COLUMNS,
+};
 
 enum time_kind { TIME_RELATIVE, TIME_ABSOLUTE, TIME_DELTA };
 
@@ -20,14 +23,14 @@ struct report {
 	unsigned columns;
 	struct sources logs;
 	int event_width, file_width;
-	uint64_t before; /* time of the line before */
+	uint64_t before; /* time of the previous line */
 };
 
-/* A line with the next event of a log, to out.h. */
+/* Prints a line with the next event of a log. */
 void report_line(struct report *r, struct source *s);
-/* Events were lost. */
+/* Prints a line about lost events. */
 void report_lost(struct report *r, const struct source *s, const struct loss *loss);
-/* Once for each source, before the first line. */
+/* Prepares the names of a log. Call it once for each source, before the first line. */
 void report_names(struct report *r, struct source *s);
 
 #endif

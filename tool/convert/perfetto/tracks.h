@@ -1,0 +1,16 @@
+/*
+ * tracks.h - the tracks of a trace of Perfetto: threads, processes, slices, losses
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PERFETTO_TRACKS_H
+#define PERFETTO_TRACKS_H
+
+#include "convert/slices.h"
+
+/* Return the uuid of a track, after writing the track if necessary. */
+uint64_t perfetto_lost_track(const struct source *s);
+uint64_t perfetto_thread_track(const struct source *s, struct task *thread);
+uint64_t perfetto_slice_track(struct slice_track *t);
+
+#endif
