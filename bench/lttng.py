@@ -40,9 +40,10 @@ def daemon():
     with tempfile.TemporaryFile() as log:
         if not answers():
             # Without --no-kernel, it would want to know about the kernel's tracer, too.
-            # Out of the terminal's way, but not in a session of its own: where the kernel shares processors among sessions,
-            # it would have more of them than our flusher has.
-            started = subprocess.Popen(['lttng-sessiond', '--no-kernel'], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            # Out of the terminal's way, but not in a session of its own: where the kernel shares processors among
+            # sessions, it would have more of them than our flusher has.
+            started = subprocess.Popen(['lttng-sessiond', '--no-kernel'], stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=log,
                                        preexec_fn=os.setpgrp)
         try:
             for _ in range(40):

@@ -53,7 +53,8 @@ class Peers:
     def ours(self, program, only):
         """The figures of one round of a program: {(section, row): figure}."""
         file = self.options.directory / 'ours.json'
-        command = [self.options.build / 'bench' / program, '--only', only, '--directory', self.options.directory, '--json', file,
+        command = [self.options.build / 'bench' / program, '--only', only, '--directory', self.options.directory,
+                   '--json', file,
                    *(['--quick'] if self.options.quick else ['--rounds', '1'])]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         rows = json.loads(file.read_text())['rows']
@@ -80,7 +81,8 @@ class Peers:
         # Long enough that even a rate a little too high fills the buffers.
         seconds = min(max(16 * kib * 1024 / ((20 + length) * rate), 0.1), 0.5)
         for _ in range(TRIES):
-            with Session(self.options.directory, ['--discard', f'--subbuf-size={kib // 4}k', '--num-subbuf=4']) as session:
+            with Session(self.options.directory, ['--discard', f'--subbuf-size={kib // 4}k',
+                                                  '--num-subbuf=4']) as session:
                 events, took = self.peer('rate', length, rate, seconds)
                 session.stop()
                 if session.discarded() == 0:

@@ -60,7 +60,9 @@ class Axis:
             self.low, self.high = 0, max(values) * 1.15
 
     def at(self, value):
-        low, high, value = (math.log10(v) for v in (self.low, self.high, value)) if self.factors else (self.low, self.high, value)
+        low, high = self.low, self.high
+        if self.factors:
+            low, high, value = (math.log10(v) for v in (low, high, value))
         return self.begin + (value - low) / (high - low) * (self.end - self.begin)
 
     def ticks(self):
@@ -78,7 +80,8 @@ def short(x):
 
 
 def text(x, y, what, anchor='middle', size=12, color='#222', more=''):
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{color}"{more}>{escape(what)}</text>'
+    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{color}"{more}>'
+            f'{escape(what)}</text>')
 
 
 def axes(picture, across, up):
@@ -100,9 +103,11 @@ def axes(picture, across, up):
 def curve(points, across, up, color):
     """Points: (x, figures)."""
     places = [(across.at(x), up.at(statistics.median(figures))) for x, figures in points]
-    yield f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in places)}" fill="none" stroke="{color}" stroke-width="2"/>'
+    points = ' '.join(f'{x:.1f},{y:.1f}' for x, y in places)
+    yield f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>'
     for (x, y), (_, figures) in zip(places, points):
-        yield (f'<line x1="{x:.1f}" y1="{up.at(min(figures)):.1f}" x2="{x:.1f}" y2="{up.at(max(figures)):.1f}" stroke="{color}" '
+        yield (f'<line x1="{x:.1f}" y1="{up.at(min(figures)):.1f}" x2="{x:.1f}" y2="{up.at(max(figures)):.1f}" '
+               f'stroke="{color}" '
                'stroke-opacity="0.5"/>')
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>'
 
@@ -115,7 +120,8 @@ def draw(picture, rows, machine):
     up = Axis([y for _, figures in ours + floor for y in figures], HEIGHT - BOTTOM, TOP, picture.factors)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
            'font-family="DejaVu Sans, Arial, sans-serif">',
-           f'<title>{escape(picture.title)}: {escape(picture.y)}</title>', '<rect width="100%" height="100%" fill="#fff"/>']
+           f'<title>{escape(picture.title)}: {escape(picture.y)}</title>',
+           '<rect width="100%" height="100%" fill="#fff"/>']
     out += axes(picture, across, up)
     ends = []
     for points, color, name in [(floor, FLOOR, picture.floor), (ours, OURS, 'ours')]:

@@ -42,9 +42,11 @@ def median(cell):
 def figures():
     text = (ROOT / 'docs' / 'PERFORMANCE.md').read_text()
     rows, (machine,) = part_of(text, '<!-- begin: script/bench --update-docs -->', '<!-- end -->')
-    tracers, (versions,) = part_of(text, '<!-- begin: script/bench --tracers --update-docs -->', '<!-- end: tracers -->')
+    tracers, (versions,) = part_of(text, '<!-- begin: script/bench --tracers --update-docs -->',
+                                   '<!-- end: tracers -->')
     cpu, cpus, kernel = re.search(r'; (.*?), (\d+) CPUs, Linux ([\d.]+)', machine).groups()
-    lines = [['', 'posixtrace', 'LTTng-UST', 'uftrace', 'USDT probes, perf'], ['---'] * 5, ['to record you need', *NEEDS],
+    lines = [['', 'posixtrace', 'LTTng-UST', 'uftrace', 'USDT probes, perf'], ['---'] * 5,
+             ['to record you need', *NEEDS],
              ['begin and end of a function', *(median(tracers[name][2]) for name in TRACERS)],
              ['the same, while nobody records', *(median(tracers[name][1]) for name in TRACERS)]]
     lines += [[says, median(rows[name][1]), median(rows[name][3]), '', ''] for says, name in ROWS]

@@ -632,7 +632,8 @@ int main(int argc, char **argv)
 	machine_print();
 	printf("%d rounds, slices of %.0f ms; ns of CPU time for each event and thread: median, least, most\n",
 	       options.rounds, options.slice * 1e3);
-	puts("relative: times the floor of the same size (x), or more than the empty loop (ns); medians over the rounds");
+	puts("relative: times the floor of the same size (x), or more than the empty loop (ns); "
+	     "medians over the rounds");
 #ifndef __OPTIMIZE__
 	puts("NOT OPTIMISED: the figures mean nothing. meson setup --buildtype=release ...");
 #endif

@@ -40,7 +40,8 @@ def run(build, program, arguments, peers):
 def unused(build, results):
     """What the library costs a program that is linked with it: a test measures that."""
     print('\n== linked and unused', flush=True)
-    done = subprocess.run([build / 'tests' / 'fault' / 'fault-unused', 'unused'], capture_output=True, text=True, check=False)
+    done = subprocess.run([build / 'tests' / 'fault' / 'fault-unused', 'unused'], capture_output=True, text=True,
+                          check=False)
     print(done.stdout, end='')
     if done.returncode not in (0, 77):
         sys.exit(f'bench: FAILED: fault-unused: exit status {done.returncode}\n{done.stderr}')
@@ -63,7 +64,8 @@ def everything(options):
         unused(options.build, results)
         if options.peers:
             print('\n== peers', flush=True)
-            subprocess.run([sys.executable, Path(__file__).with_name('peers.py'), *(['--quick'] if options.quick else []),
+            subprocess.run([sys.executable, Path(__file__).with_name('peers.py'),
+                            *(['--quick'] if options.quick else []),
                             options.build, logs, results / 'peers.json'], check=True)
 
 

@@ -52,14 +52,16 @@ class Line:
 
     def cells(self):
         floor = cell(self.floor, self.unit) + (f', {self.floor_is}' if self.floor and self.floor_is else '')
-        return [self.what, cell(self.ours, self.unit), floor, cell(self.peer, self.unit), cell(self.ratio, 'x'), self.goal(),
+        return [self.what, cell(self.ours, self.unit), floor, cell(self.peer, self.unit), cell(self.ratio, 'x'),
+                self.goal(),
                 {True: 'yes', False: 'NO', None: ''}[self.met()]]
 
 
 def digits(x):
     """Three of them."""
     size = abs(x)
-    return f'{x:.0f}' if size >= 100 or size == 0 else f'{x:.1f}' if size >= 10 else f'{x:.2f}' if size >= 0.1 else f'{x:.3f}'
+    places = 0 if size >= 100 or size == 0 else 1 if size >= 10 else 2 if size >= 0.1 else 3
+    return f'{x:.{places}f}'
 
 
 def cell(values, unit):
@@ -109,7 +111,8 @@ class Results:
                 yield Line(f'record, {length} bytes, LTTng-UST flight recorder', 'ns', ours, peer=peer,
                            ratio=peer and ratio(peer, ours), least=5, to_peer=True)
         loop = self.cases.get(('loop', 32, 1))
-        for key, what, most in [('off', 'off, over an empty loop', 0.5), ('off-call', 'off, called as a function, over an empty loop', 2),
+        for key, what, most in [('off', 'off, over an empty loop', 0.5),
+                                ('off-call', 'off, called as a function, over an empty loop', 2),
                                 ('off-gone', 'off, called as a function, the stream gone', 2),
                                 ('off-child', 'off, called as a function, in a forked child', 2),
                                 ('filtered', 'filtered out, over an empty loop', 2)]:
@@ -150,13 +153,15 @@ class Results:
 
     def streams(self):
         for length in [8, 32]:
-            yield from self.row('live', f'{length} bytes', f'read a live stream, {length} bytes', 'M/s', 'store and copy',
+            yield from self.row('live', f'{length} bytes', f'read a live stream, {length} bytes', 'M/s',
+                                'store and copy',
                                 least=15)
         yield from self.row('wake', 'median', 'wake a sleeping reader, median', 'us', 'futex', most=60)
         yield from self.row('life', 'median of 50', 'create, start, shutdown, 1 MiB', 'us', 'a file', most=150)
         yield from self.row('unused', 'system calls', 'linked and unused: system calls', '', 'a program', most=0)
         yield from self.row('unused', 'memory', 'linked and unused: memory', 'KiB', 'a program', most=0)
-        yield from self.row('thousand lost', 'as many as promised', '1000 threads, 4 MiB: lost within the promise', '', most=0)
+        yield from self.row('thousand lost', 'as many as promised', '1000 threads, 4 MiB: lost within the promise', '',
+                            most=0)
         # A stream's file is larger than its size by what docs/memory-layout.md says.
         yield from self.row('thousand shared', '100 events each', '1000 threads, 100 events each: shared memory', 'KiB',
                             'as configured', to_floor=True, most=1.25)
@@ -164,8 +169,10 @@ class Results:
     def growth(self):
         """What a hundred cost for each, to what one costs."""
         for section, what, unit, each, most in [
-                ('threads', '100 threads, an event', 'ns', 1, 1.5), ('streams', '100 streams, an event in each', 'ns', 100, 1.5),
-                ('types', '100 event types, an event', 'ns', 1, 1.5), ('log open', 'a log of 100 MiB, opened', 'ms', 1, 1.5),
+                ('threads', '100 threads, an event', 'ns', 1, 1.5),
+                ('streams', '100 streams, an event in each', 'ns', 100, 1.5),
+                ('types', '100 event types, an event', 'ns', 1, 1.5),
+                ('log open', 'a log of 100 MiB, opened', 'ms', 1, 1.5),
                 ('log read', 'a log of 100 MiB, an event read', 'ns', 1, 1.5)]:
             one, many = self.rows.get((f'grow {section}', '1')), self.rows.get((f'grow {section}', '100'))
             if one and many:

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 #
-# tracers.py - what it costs to trace a function's beginning and end: posixtrace, LTTng-UST, uftrace, probes with perf, in turns
+# tracers.py - what it costs to trace a function's beginning and end: posixtrace, LTTng-UST, uftrace, probes with perf,
+# in turns
 #
 # usage: tracers.py [--rounds N] [--update FILE] BUILD
 #
 #   BUILD     with the library, and tool/posixtrace
 #   --update  puts the table between its two marks in this document
 #
-# Each tracer has the function of tracers.c, compiled for it. Two events a call, with 8 bytes; uftrace records the call and the
-# return, without arguments. All keep the newest events in memory but uftrace and perf, which write a file. Processor time of the
-# thread that calls, over that of the same loop without trace points; what other threads and processes do is not in it. perf has to
-# be root.
+# Each tracer has the function of tracers.c, compiled for it. Two events a call, with 8 bytes; uftrace records the call
+# and the return, without arguments. All keep the newest events in memory but uftrace and perf, which write a file.
+# Processor time of the thread that calls, over that of the same loop without trace points; what other threads and
+# processes do is not in it. perf has to be root.
 #
 # SPDX-License-Identifier: MIT
 
@@ -46,7 +47,8 @@ class Tracers:
         self.directory = directory
         library = build / 'src'
         for name, (flags, _) in VARIANTS.items():
-            run(['cc', '-O2', '-g', *flags, f'-I{HERE.parent / "include"}', f'-I{HERE}', HERE / 'tracers.c', '-o', self.program(name),
+            run(['cc', '-O2', '-g', *flags, f'-I{HERE.parent / "include"}', f'-I{HERE}', HERE / 'tracers.c', '-o',
+                 self.program(name),
                  *([f'-L{library}', '-lposixtrace', f'-Wl,-rpath,{library}'] if name == 'posixtrace' else []),
                  *(['-llttng-ust', '-ldl'] if name == 'LTTng-UST' else [])])
 
@@ -57,20 +59,23 @@ class Tracers:
         return [self.program(name), str(VARIANTS[name][1])]
 
     def off(self, name):
-        """Returns the time of a call that nobody records. uftrace's functions call a counter of the C library, as with gprof."""
+        """Returns the time of a call that is not recorded. uftrace's functions call the counter for gprof."""
         return float(run(self.command(name), cwd=self.directory).split()[0])
 
     def recorded(self, name):
         if name == 'posixtrace':
-            out = run([self.posixtrace, 'record', '-q', '--loop', '1M', '-o', self.directory / 'ours.log', '--', *self.command(name)])
+            out = run([self.posixtrace, 'record', '-q', '--loop', '1M', '-o', self.directory / 'ours.log', '--',
+                       *self.command(name)])
         elif name == 'LTTng-UST':
             with Session(self.directory, ['--overwrite', '--subbuf-size=256K', '--num-subbuf=4'], snapshot=True):
                 out = run(self.command(name))
         elif name == 'uftrace':
-            out = run(['uftrace', 'record', '--no-libcall', '--no-event', '-d', self.directory / 'uftrace', *self.command(name)])
+            out = run(['uftrace', 'record', '--no-libcall', '--no-event', '-d', self.directory / 'uftrace',
+                       *self.command(name)])
             shutil.rmtree(self.directory / 'uftrace')
         else:
-            out = run(['perf', 'record', '-q', '-o', self.directory / 'perf.data', '-e', 'sdt_bench:begin', '-e', 'sdt_bench:end', '--',
+            out = run(['perf', 'record', '-q', '-o', self.directory / 'perf.data', '-e', 'sdt_bench:begin', '-e',
+                       'sdt_bench:end', '--',
                        *self.command(name)])
         return float(next(line for line in out.splitlines() if line.replace('.', '').isdigit()))
 
@@ -119,8 +124,10 @@ def main():
     ours = statistics.median(times['posixtrace'][1])
     table = '\n'.join([
         '| tracer | nobody records | recorded | times ours |', '| --- | --- | --- | --- |',
-        *(f'| {name} | {cell(off)} | {cell(recorded)} | {digits(statistics.median(recorded) / ours)} |' for name, (off, recorded) in times.items()),
-        '', f'LTTng {versions[0]}, uftrace {versions[1]}, perf {versions[2]}; {options.rounds} rounds, load {os.getloadavg()[0]:.2f}.'])
+        *(f'| {name} | {cell(off)} | {cell(recorded)} | {digits(statistics.median(recorded) / ours)} |' for name,
+          (off, recorded) in times.items()),
+        '', f'LTTng {versions[0]}, uftrace {versions[1]}, perf {versions[2]}; {options.rounds} rounds, '
+            f'load {os.getloadavg()[0]:.2f}.'])
     print(table)
     if options.update:
         before, found, rest = options.update.read_text().partition(BEGIN)

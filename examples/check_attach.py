@@ -24,7 +24,8 @@ def check(ok, what):
 class Lines:
 	"""A program that counts words, by default lines itself."""
 	def __init__(self, *command):
-		self.process = subprocess.Popen(command or [LINES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+		self.process = subprocess.Popen(command or [LINES], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+			text=True)
 		self.pid = self.process.pid
 
 	def count(self, line):
@@ -66,7 +67,8 @@ class Watch:
 		check(self.before - 0.01 <= times[0] <= times[-1] <= time.time() + 0.01,
 			f"{what}: the times are not those of this run")
 		for event, name in (events[0], "posix_trace_start"), (events[-1], "posix_trace_stop"):
-			check(event[4] == name and int(event[2]) == self.process.pid, f"{what}: not {name} by attach: {event[0]}")
+			check(event[4] == name and int(event[2]) == self.process.pid,
+				f"{what}: not {name} by attach: {event[0]}")
 		for event in events[1:-1]: # all that is watched here has one thread
 			check(event[2] == event[3], f"{what}: thread {event[3]} of process {event[2]}")
 		return [(int(event[2]), event[4], event[5]) for event in events[1:-1]], said
@@ -156,7 +158,8 @@ def check_grandchildren():
 	lines = Lines("sh", "-c", script, LINES)
 	watch = Watch(lines, "-f")
 	lines.count("1")
-	check(lines.process.stdout.readline() + lines.process.stdout.readline() == "3\n1\n", "what the shell has started")
+	check(lines.process.stdout.readline() + lines.process.stdout.readline() == "3\n1\n",
+		"what the shell has started")
 	lines.count("and exec")
 	lines.end()
 	events, _ = watch.end("started by shells", interrupt=True)
@@ -169,7 +172,8 @@ def check_refused():
 	gone = subprocess.Popen(["true"])
 	gone.wait()
 	for arguments, status, told in (
-			([], 2, "usage"), (["0"], 2, "usage"), (["-1"], 2, "usage"), (["1x"], 2, "usage"), (["-f"], 2, "usage"),
+			([], 2, "usage"), (["0"], 2, "usage"), (["-1"], 2, "usage"), (["1x"], 2, "usage"),
+			(["-f"], 2, "usage"),
 			(["1", "2"], 2, "usage"), ([str(gone.pid)], 1, "No such process")):
 		run = subprocess.run([ATTACH] + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 		check(run.returncode == status and told in run.stderr and not run.stdout,

@@ -17,7 +17,8 @@ FLUSHES = ["posix_trace_flush_start", "posix_trace_flush_stop"]
 
 before = time.time()
 with tempfile.TemporaryDirectory() as directory:
-	run = subprocess.run([os.path.abspath(sys.argv[1]), *sys.argv[2:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, cwd=directory)
+	run = subprocess.run([os.path.abspath(sys.argv[1]), *sys.argv[2:]], stdin=subprocess.DEVNULL,
+		stdout=subprocess.PIPE, text=True, cwd=directory)
 after = time.time()
 print(run.stdout, end="")
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# check_logs.py - runs the examples of the three log policies, and compares what is in their logs with what they have done
+# check_logs.py - runs the examples of the three log policies, and compares what is in their logs with what they have
+# done
 #
 # SPDX-License-Identifier: MIT
 #
@@ -23,14 +24,16 @@ def check(ok, what):
 
 
 def run(*command):
-	return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+	return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+		text=True)
 
 
 class Log:
 	"""What log_print says."""
 	def __init__(self, file, *options):
 		printed = run(PRINT, *options, file)
-		check(printed.returncode == 0 and not printed.stderr, f"log_print {file}: {printed.returncode}, {printed.stderr}")
+		check(printed.returncode == 0 and not printed.stderr, f"log_print {file}: {printed.returncode}, "
+			f"{printed.stderr}")
 		head, *rest = printed.stdout.split("\n\n") + [""]
 		self.text = printed.stdout
 		self.head = head
@@ -50,7 +53,8 @@ class Log:
 
 	def show(self, what):
 		lines = self.text.splitlines()
-		print(f"== {what}", *lines[:12], *([f"... {len(lines) - 22} more"] + lines[-10:] if len(lines) > 22 else lines[12:]), sep="\n")
+		print(f"== {what}", *lines[:12], *([f"... {len(lines) - 22} more"] + lines[-10:] if len(lines) > 22
+			else lines[12:]), sep="\n")
 
 
 def check_loop():
@@ -120,7 +124,8 @@ class Lines:
 
 	def end_append(self, what, status=0):
 		self.said += self.append.stderr.read()
-		check(self.append.wait() == status, f"{what}: exit status {self.append.returncode} of log_append: {self.said}")
+		check(self.append.wait() == status, f"{what}: exit status {self.append.returncode} of log_append: "
+			f"{self.said}")
 
 	def check_log(self, what, file):
 		log = Log(file)
@@ -130,7 +135,8 @@ class Lines:
 		check(log.named("line", "words") == self.expected, f"{what}: {log.named('line', 'words')}")
 		# A flush that was under way at the stop may end behind it.
 		names = [name for name in log.names() if name != "posix_trace_flush_stop"]
-		check(names[:1] == ["posix_trace_start"] and names[-1:] == ["posix_trace_stop"], f"{what}: not from start to stop")
+		check(names[:1] == ["posix_trace_start"] and names[-1:] == ["posix_trace_stop"],
+			f"{what}: not from start to stop")
 		return log
 
 
@@ -181,8 +187,10 @@ def check_refused():
 		text.write("no log\n" * 1000)
 	for command, status, told in (
 			([APPEND], 2, "usage"), ([APPEND, "0"], 2, "usage"), ([APPEND, "1x"], 2, "usage"),
-			([APPEND, str(gone.pid)], 1, "No such process"), ([PRINT], 2, "usage"), ([PRINT, "-n", "0", "text"], 2, "usage"),
-			([PRINT, "-n", "text"], 2, "usage"), ([PRINT, "text"], 1, "not a log"), ([PRINT, "."], 1, "not a log"),
+			([APPEND, str(gone.pid)], 1, "No such process"), ([PRINT], 2,
+				"usage"), ([PRINT, "-n", "0", "text"], 2, "usage"),
+			([PRINT, "-n", "text"], 2, "usage"), ([PRINT, "text"], 1, "not a log"), ([PRINT, "."], 1,
+				"not a log"),
 			([PRINT, "missing"], 1, "No such file"), ([LOOP], 2, "usage"), ([UNTIL_FULL], 2, "usage")):
 		refused = run(*command)
 		check(refused.returncode == status and told in refused.stderr and not refused.stdout,

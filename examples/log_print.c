@@ -59,7 +59,8 @@ static void print_head(void)
 	if (log_policy != POSIX_TRACE_APPEND)
 		printf(", %zu KiB", log_size / 1024);
 	if (status.posix_log_overrun_status == POSIX_TRACE_OVERRUN)
-		printf(log_policy == POSIX_TRACE_LOOP ? ": the oldest events were overwritten" : ": full, the newest events were dropped");
+		printf(log_policy == POSIX_TRACE_LOOP ? ": the oldest events were overwritten" :
+			": full, the newest events were dropped");
 	if (status.posix_stream_flush_error != 0)
 		printf("; %s", strerror(status.posix_stream_flush_error));
 	printf("\n\n");

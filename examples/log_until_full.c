@@ -48,7 +48,8 @@ static void stop(void)
 	int error = posix_trace_shutdown(trid);
 
 	tracing = false;
-	printf("traced for %ld comparisons%s%s\n", comparisons, error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
+	printf("traced for %ld comparisons%s%s\n", comparisons, error != 0 ? ": " : "",
+	       error != 0 ? strerror(error) : "");
 }
 
 /* Checks whether the log is full, after a flush: the status is that of the last flush. */

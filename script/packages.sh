@@ -1,11 +1,11 @@
 # shellcheck shell=sh
 # packages.sh - installs the Debian packages that are missing; to be sourced
 #
-#     packages_install PACKAGE...     0: all are there now
-#     packages_there PACKAGE...       0: all are there
+#     packages_install PACKAGE...     returns 0 if all are installed afterwards
+#     packages_there PACKAGE...       returns 0 if all are installed
 #
-# Does nothing, and needs no network, where nothing is missing. Uses sudo where
-# it is not root.
+# Does nothing, and needs no network, if no package is missing. Uses sudo if it
+# is not run by root.
 #
 # SPDX-License-Identifier: MIT
 
@@ -48,11 +48,12 @@ packages_install()
 
 	echo "-- installs with apt-get:$packages_wanted"
 	packages_log=$(mktemp) || return 1
-	# The lists may be missing, or too old: then once more with new ones.
+	# The package lists may be missing, or too old: update them and try again.
 	# shellcheck disable=SC2086 # one word each
 	if packages_apt install --yes --no-install-recommends $packages_wanted </dev/null >"$packages_log" 2>&1 ||
 		{ packages_apt update </dev/null >"$packages_log" 2>&1 &&
-			packages_apt install --yes --no-install-recommends $packages_wanted </dev/null >>"$packages_log" 2>&1; }; then
+			packages_apt install --yes --no-install-recommends $packages_wanted </dev/null \
+				>>"$packages_log" 2>&1; }; then
 		rm -f "$packages_log"
 		return 0
 	fi

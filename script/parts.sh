@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# parts.sh - parts of tests, built and run, and the sum of their results; to be sourced
+# parts.sh - builds and runs parts of the tests, and adds up their results; to be sourced
 #
-# The directory is that of the project, and $root the one to build into.
+# The current directory is that of the project; $root is the directory to build into.
 #
 # SPDX-License-Identifier: MIT
 
@@ -9,7 +9,7 @@
 passed=0 failed=0 skipped=0
 failures= # a line for each
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-# One failure must not depend on where it is run from.
+# Failures must not depend on the environment of the caller.
 unset MESON_TESTTHREADS TEST_SLOW || :
 exec </dev/null
 
@@ -38,7 +38,7 @@ skip()
 	echo "skip $*"
 }
 
-# finish: the failures once more, for whoever gets to see only the end of all this, and the sum
+# finish: prints all failures again, so that they are at the end of the output, and the sum
 finish()
 {
 	[ -z "$failures" ] || printf '\n== What failed\n%s\n' "$failures"
@@ -47,7 +47,7 @@ finish()
 	exit
 }
 
-# build NAME OPTION...: builds into $root/NAME; a failure is counted, and told
+# build NAME OPTION...: builds into $root/NAME; a failure is counted and printed
 build()
 {
 	directory=$root/$1
@@ -66,7 +66,7 @@ build()
 	grep -E -A4 'warning:' "$directory/log" || :
 }
 
-# run NAME [WRAPPER...] -- ARGUMENT...: meson test with the arguments, and adds up its results
+# run NAME [WRAPPER...] -- ARGUMENT...: runs meson test with the arguments, and adds up its results
 run()
 {
 	directory=$root/$1
@@ -79,11 +79,12 @@ run()
 	shift
 	rm -f "$directory"/meson-logs/results*.json # of a setup, its name is in the middle
 	# shellcheck disable=SC2086 # one word each
-	$wrapper meson test -C "$directory" --no-rebuild --logbase results --print-errorlogs --num-processes "$jobs" "$@" \
+	$wrapper meson test -C "$directory" --no-rebuild --logbase results --print-errorlogs --num-processes "$jobs" \
+		"$@" \
 		>"$directory/test-log" 2>&1
 	status=$?
 	cat "$directory/test-log"
-	# The first line is the counts, the others are of what failed: its name and its last words.
+	# The first line has the counts; the others have the names of failed tests, and the end of their output.
 	results=$(python3 - "$directory"/meson-logs/results*.json <<'END'
 import json
 import sys
@@ -98,7 +99,8 @@ for line in open(sys.argv[1]):
 	if result == "fail":
 		failures.append(f"FAIL {test['name']}: {test['result']} after {test['duration']:.1f} s")
 		said = (test.get("stdout", "") + "\n" + test.get("stderr", "")).splitlines()
-		failures += ["     " + words for words in said if words.strip() and not words.startswith("ok ")][-LAST_WORDS:]
+		failures += ["     " + words for words in said
+			if words.strip() and not words.startswith("ok ")][-LAST_WORDS:]
 print(count["pass"], count["fail"], count["skip"])
 print("\n".join(failures))
 END
@@ -116,14 +118,15 @@ ${directory#"$root/"}: $told"
 	[ "$status" -eq 0 ] || [ "$2" -gt 0 ] || fail "meson test in $directory: exit status $status"
 }
 
-# build_musl: into $root/musl, linked statically; a part that this machine has not is skipped
+# build_musl: builds into $root/musl, linked statically; skipped if the machine does not support it
 build_musl()
 {
-	if [ "$(uname -m)" != x86_64 ] || ! packages_install musl-tools linux-libc-dev || ! command -v musl-gcc >/dev/null; then
+	if [ "$(uname -m)" != x86_64 ] || ! packages_install musl-tools linux-libc-dev ||
+		! command -v musl-gcc >/dev/null; then
 		skip "musl: there is no musl-gcc, or not for this processor"
 		return 1
 	fi
-	# musl has no headers of the kernel: these, and nothing else of the system's.
+	# musl has no kernel headers: use those of the system, and no other headers of the system.
 	headers=$PWD/$root/musl-headers
 	mkdir -p "$headers"
 	ln -sfn /usr/include/linux "$headers/linux"

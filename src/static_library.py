@@ -3,8 +3,8 @@
 #
 # usage: static_library.py ARCHIVE MAP OUT --ar AR --objcopy OBJCOPY -- COMPILER...
 #
-# A linker sees all global names of an archive. So the objects are linked to one, and all names that
-# the shared library does not export are made local. By the compiler, as objects for link-time optimisation have no code yet.
+# A linker sees all global names of an archive. So the objects are linked to one, and all names that the shared library
+# does not export are made local. The compiler does it, because objects for link-time optimisation have no code yet.
 #
 # SPDX-License-Identifier: MIT
 
@@ -23,8 +23,10 @@ def exported(script):
 
 def one_object(archive, out, compiler):
     """Links all objects to one. A compiler that does not know -flinker-output has real code in its objects."""
-    # Without groups of sections: of several that have the same name a linker keeps one, and a local name in another is lost (__x86.get_pc_thunk.*).
-    command = [*compiler, '-r', '-nostdlib', '-Wl,--force-group-allocation', '-o', out, '-Wl,--whole-archive', archive, '-Wl,--no-whole-archive']
+    # Without groups of sections: a linker keeps one of several groups with the same name, and a local name in another
+    # one is lost (__x86.get_pc_thunk.*).
+    command = [*compiler, '-r', '-nostdlib', '-Wl,--force-group-allocation', '-o', out,
+               '-Wl,--whole-archive', archive, '-Wl,--no-whole-archive']
     native = subprocess.run([*command, '-flinker-output=nolto-rel'], capture_output=True, check=False)
     if native.returncode:
         subprocess.run(command, check=True)

@@ -72,7 +72,8 @@ static const char *show_time(char *buffer, size_t size, uint64_t ns)
 		value /= 1000;
 		unit++;
 	}
-	snprintf(buffer, size, "%7.*f %s", unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value, units[unit]);
+	snprintf(buffer, size, "%7.*f %s", unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value,
+		units[unit]);
 	return buffer;
 }
 #define SHOW_TIME(ns) show_time((char[16]){ 0 }, 16, ns)
@@ -165,13 +166,15 @@ static void running_remove(struct statement *s)
 	memmove(s, s + 1, (size_t)(&seen.running[seen.count] - s) * sizeof *s);
 }
 
-static void print_statement(const struct timespec *when, const struct sqltrace_finish *finish, const struct statement *s,
+static void print_statement(const struct timespec *when, const struct sqltrace_finish *finish,
+	const struct statement *s,
                             const char *text)
 {
 	if (finish->nanoseconds < stream.slower)
 		return;
 	if (!seen.heading)
-		fprintf(stream.out, "%11s %4s %8s %10s %10s  %s\n", "when", "conn", "rows", "first row", "time ", "statement");
+		fprintf(stream.out, "%11s %4s %8s %10s %10s  %s\n", "when", "conn", "rows", "first row", "time ",
+			"statement");
 	seen.heading = true;
 	fprintf(stream.out, "%9.6f s %4u %8llu %10s %10s  %s\n", (double)between(&stream.created, when) / 1e9,
 	        finish->connection, (unsigned long long)finish->rows,
@@ -320,7 +323,8 @@ uint64_t analysis_report(void)
 		        "statement, the longest total first");
 	for (size_t i = 0; i < n && i < stream.top; i++)
 		fprintf(stream.out, "%8llu %9llu %10s %10s %10s  %s\n", (unsigned long long)all[i]->runs,
-		        (unsigned long long)all[i]->rows, SHOW_TIME(all[i]->total), SHOW_TIME(all[i]->total / all[i]->runs),
+		        (unsigned long long)all[i]->rows, SHOW_TIME(all[i]->total),
+		        	SHOW_TIME(all[i]->total / all[i]->runs),
 		        SHOW_TIME(all[i]->max), TEXT_SHOW(all[i]->text));
 	if (n > stream.top)
 		fprintf(stream.out, "%8s %zu more\n", "...", n - stream.top);

@@ -65,7 +65,8 @@ def run(command, output, stdin=subprocess.DEVNULL, **values):
 
 class Trace:
 	"""What sqlanalyze or sqlattach has written: a line for each statement, tables, totals."""
-	LINE = re.compile(r" *(\d+\.\d{6}) s +(\d+) +(\d+) +(-|[\d.]+ (?:ns|us|ms|s)) +(<1 ms|[\d.]+ (?:ns|us|ms|s)) +(.*)")
+	LINE = re.compile(r" *(\d+\.\d{6}) s +(\d+) +(\d+) +(-|[\d.]+ (?:ns|us|ms|s)) +(<1 ms|[\d.]+ (?:ns|us|ms|s)) "
+		r"+(.*)")
 	TOTAL = re.compile(r"(\d+) statements of (\d+) texts, (\d+) rows; (\d+) events read, (\d+) lost")
 	ROW = re.compile(r" +(\d+) +(\d+) +[\d.]+ \w+ +[\d.]+ \w+ +[\d.]+ \w+ +(.*)")
 
@@ -129,7 +130,8 @@ class Logged:
 			self.process.send_signal(how)
 		said = self.process.stderr.read()
 		self.process.wait()
-		check(self.process.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 0), f"log_append has ended: {said}")
+		check(self.process.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 0),
+			f"log_append has ended: {said}")
 		return Trace(run([self.read, self.file], os.devnull, **self.values))
 
 
@@ -138,7 +140,8 @@ class Shell:
 	def __init__(self, program, database, folder):
 		self.output = os.path.join(folder, "shell")
 		with open(self.output, "w") as output:
-			self.process = subprocess.Popen([program, database], env=settings(SQLANALYZE_OUTPUT=os.path.join(folder, "trace")),
+			self.process = subprocess.Popen([program, database],
+				env=settings(SQLANALYZE_OUTPUT=os.path.join(folder, "trace")),
 				stdin=subprocess.PIPE, stdout=output, text=True)
 		self.pid = self.process.pid
 		self.done = os.path.join(folder, "done")
@@ -188,7 +191,8 @@ def check_workload(program, attach, logs, extensions, folder):
 	check("without text" not in trace.text and "still running" not in trace.text, "something is missing")
 
 	# The filter: the same statements without an event for each row.
-	run([program, "-t", "3", "-r", "10", "-l", extensions[0], "-l", extensions[1], database], output, SQLANALYZE_ROWS="0")
+	run([program, "-t", "3", "-r", "10", "-l", extensions[0], "-l", extensions[1], database], output,
+		SQLANALYZE_ROWS="0")
 	check(Trace(read(output)).total()[0:3] == (statements, texts, rows), "without sql.row events the totals differ")
 	check(Trace(read(output)).total()[3] == 2 * statements + 2, "sql.row was not filtered out")
 
@@ -211,7 +215,8 @@ def check_workload(program, attach, logs, extensions, folder):
 		check(statements > 50, f"only {statements} statements")
 		check({m[2] for m in trace.statements} >= threads, "not all threads are in the trace")
 		check(len(trace.statements) == statements, f"{len(trace.statements)} lines for {statements} statements")
-		check(len([m for m in trace.statements if m[6] == "(no text)"]) <= 4, "each thread runs one statement at a time")
+		check(len([m for m in trace.statements if m[6] == "(no text)"]) <= 4,
+			"each thread runs one statement at a time")
 		check(lost == 0, f"{lost} events lost")
 
 	# The trace points alone change nothing.
@@ -238,14 +243,15 @@ def check_shell(program, extensions, folder):
 	check(rows == len(plain.splitlines()), f"{rows} rows in the trace, {len(plain.splitlines())} printed")
 	check(lost == 0, f"{lost} events lost")
 
-	# A report on demand sees what has ended before it. Triggers belong to their statement, EXPLAIN is one (the shell
-	# runs it twice, to indent its lines), and so is one that fails.
+	# A report on demand sees what has ended before it. Triggers belong to their statement, EXPLAIN is one (the
+	# shell runs it twice, to indent its lines), and so is one that fails.
 	number = run([program] + load + [":memory:", "CREATE TABLE t(a CHECK (a < 20))",
 		"CREATE TRIGGER more AFTER INSERT ON t WHEN new.a < 15 BEGIN INSERT INTO t VALUES(new.a + 10); END",
 		"INSERT INTO t VALUES(1), (2)", "EXPLAIN SELECT 1", "SELECT sqlanalyze_report()"], output).split("\n")
 	check(number[-2] == "5", f"5 statements were run before the report, not {number[-2]}")
 	trace = Trace(read(output))
-	check([total[0] for total in trace.totals] == [5, 6], f"5 statements in the first report, 6 in the last: {trace.totals}")
+	check([total[0] for total in trace.totals] == [5, 6], f"5 statements in the first report, 6 in the last: "
+		f"{trace.totals}")
 	check("1 still running" in trace.text, "the SELECT that makes the report runs meanwhile")
 
 	# Nothing to trace, and no stream: the shell says why, and goes on.
@@ -256,7 +262,7 @@ def check_shell(program, extensions, folder):
 
 
 def check_attach(program, attach, logs, extensions, folder):
-	"""Another process traces the shell; it comes at different times, and has always what the shell does from then on."""
+	"""Another process traces the shell, beginning at different times, and records everything from then on."""
 	database = os.path.join(folder, "shop.db")
 	queries = os.path.join(HERE, "queries.sql")
 	number = number_of_statements(queries)
@@ -280,15 +286,18 @@ def check_attach(program, attach, logs, extensions, folder):
 	check(shell.end() == plain, "the shell's output is another one when it is traced from outside")
 	inside = Trace(read(os.path.join(folder, "trace")))
 	early, idle, log = early.end("has ended"), idle.end("has ended"), log.end()
-	check(log.total()[:3] == inside.total()[:3] and log.total()[4] == 0, f"{log.total()} in the log, {inside.total()}")
+	check(log.total()[:3] == inside.total()[:3] and log.total()[4] == 0,
+		f"{log.total()} in the log, {inside.total()}")
 	check([(m[2], m[3], m[6]) for m in log.statements] == [(m[2], m[3], m[6]) for m in inside.statements],
 		"statements in the log other than from inside")
 	check(inside.total()[0] == number and inside.total()[2] == rows, "the trace from inside is not whole")
 	for trace, events in (early, 2 * number + rows + 2), (idle, 2 * number + 2):
-		check(trace.total() == (number, number - 1, rows, events, 0), f"{trace.total()}: not {number} statements, "
+		check(trace.total() == (number, number - 1, rows, events, 0),
+			f"{trace.total()}: not {number} statements, "
 			f"{rows} rows, {events} events")
 		check(len(trace.statements) == number, f"{len(trace.statements)} lines for {number} statements")
-		check([m[6] for m in trace.statements] == [m[6] for m in inside.statements], "statements other than from inside")
+		check([m[6] for m in trace.statements] == [m[6] for m in inside.statements],
+			"statements other than from inside")
 		check("without text" not in trace.text and "still running" not in trace.text, "something is missing")
 	check(all((m[4] != "-") == (m[3] != "0") for m in early.statements), "the time of the first row is missing")
 
@@ -296,7 +305,8 @@ def check_attach(program, attach, logs, extensions, folder):
 	shell = Shell(program, database, folder)
 	shell.tell(load[0], "SELECT 1;", "SELECT 2;")
 	shell.wait()
-	shell.tell(f"WITH RECURSIVE n(i) AS (SELECT writefile('{shell.done}', '') UNION ALL SELECT i + 1 FROM n LIMIT 6000000) "
+	shell.tell(f"WITH RECURSIVE n(i) AS (SELECT writefile('{shell.done}', '') UNION ALL SELECT i + 1 FROM n LIMIT "
+		f"6000000) "
 		"SELECT max(i) FROM n;")
 	shell.wait_for_file()
 	first = Attached(attach, shell.pid)
@@ -312,7 +322,8 @@ def check_attach(program, attach, logs, extensions, folder):
 	shell.process.kill()
 	shell.process.wait()
 	first = first.end("has ended")
-	check([m[6] for m in first.statements] == ["(no text)", "SELECT 3", "SELECT 4", "SELECT 5"], "attached in a statement")
+	check([m[6] for m in first.statements] == ["(no text)", "SELECT 3", "SELECT 4", "SELECT 5"],
+		"attached in a statement")
 	check("\n1 without text" in first.text and first.total()[0] == 4 and first.total()[4] == 0, f"{first.total()}")
 	check([m[6] for m in second.statements] == ["SELECT 3", "SELECT 4"] and second.total() == (2, 2, 2, 8, 0),
 		f"attached second: {second.total()}")

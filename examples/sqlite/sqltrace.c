@@ -131,7 +131,10 @@ static void on_row(struct connection *c, sqlite3_stmt *stmt)
 	struct running *r = running_find(c, stmt);
 	struct sqltrace_row data;
 
-	/* Not known: SQLite reads its schema, or it was begun before we were loaded, or again after the schema had changed. */
+	/*
+	 * Not known: SQLite reads its schema, or it was begun before we were loaded, or again after the schema had
+	 * changed.
+	 */
 	if (!r && sqlite3_sql(stmt) && sqlite3_stmt_status(stmt, SQLITE_STMTSTATUS_REPREPARE, 0) > 0)
 		r = begin(c, stmt, sqlite3_sql(stmt), SQLTRACE_LATE);
 	if (!r)
@@ -219,9 +222,13 @@ static int connection_trace(sqlite3 *db, char **error, const sqlite3_api_routine
 	c->number = atomic_fetch_add(&connections, 1) + 1;
 	c->running = c->few;
 	c->room = sizeof c->few / sizeof c->few[0];
-	/* Loaded twice into one connection, it begins anew: this order, since the second call frees the former context. */
-	sqlite3_trace_v2(db, SQLITE_TRACE_STMT | SQLITE_TRACE_ROW | SQLITE_TRACE_PROFILE | SQLITE_TRACE_CLOSE, traced, c);
-	status = sqlite3_create_function_v2(db, "sqltrace_connection", 0, SQLITE_UTF8, c, function_connection, NULL, NULL,
+	/*
+	 * Loaded twice into one connection, it begins anew: this order, since the second call frees the former context.
+	 */
+	sqlite3_trace_v2(db, SQLITE_TRACE_STMT | SQLITE_TRACE_ROW | SQLITE_TRACE_PROFILE | SQLITE_TRACE_CLOSE, traced,
+		c);
+	status = sqlite3_create_function_v2(db, "sqltrace_connection", 0, SQLITE_UTF8, c, function_connection, NULL,
+		NULL,
 	                                    connection_free);
 	if (status != SQLITE_OK) /* it has freed the context */
 		sqlite3_trace_v2(db, 0, NULL, NULL);

@@ -29,11 +29,13 @@ static const struct {
 } mix[] = {
 	{ "SELECT name, city FROM customer WHERE id = ?1", 1, 10 },
 	{ "SELECT id, day FROM orders WHERE customer = ?1", 1, 5 },
-	{ "SELECT sum(pieces * cents) FROM orders JOIN item ON item.orders = orders.id JOIN product ON product.id = item.product "
+	{ "SELECT sum(pieces * cents) FROM orders "
+	  "JOIN item ON item.orders = orders.id JOIN product ON product.id = item.product "
 	  "WHERE customer = ?1", 1, 2 },
 	{ "SELECT count(*) FROM customer WHERE city = (SELECT city FROM customer WHERE id = ?1)", 5, 1 },
 	{ "SELECT count(*), sum(pieces) FROM item WHERE product = ?1", 10, 1 },
-	{ "SELECT substr(day, 1, 7) AS month, count(*) FROM orders WHERE id % 10 = ?1 % 10 GROUP BY month ORDER BY 2 DESC", 10, 1 },
+	{ "SELECT substr(day, 1, 7) AS month, count(*) FROM orders WHERE id % 10 = ?1 % 10 "
+	  "GROUP BY month ORDER BY 2 DESC", 10, 1 },
 };
 enum { QUERIES = sizeof mix / sizeof mix[0] };
 
@@ -193,7 +195,8 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (optind != argc - 1 || readers < 0 || readers > 1000) {
-		fprintf(stderr, "usage: workload [-t READERS] [-r ROUNDS] [-p MILLISECONDS] [-l EXTENSION]... DATABASE\n");
+		fprintf(stderr, "usage: workload [-t READERS] [-r ROUNDS] [-p MILLISECONDS] [-l EXTENSION]... "
+		        "DATABASE\n");
 		return 2;
 	}
 	path = argv[optind];

@@ -155,8 +155,8 @@ static bool set_fields(struct classes *c, bt_event_class *event, uint32_t id, en
 	bool done = (context || !late) && (data || form == FORM_NONE);
 
 	if (done && context)
-		done = bt_event_class_set_specific_context_field_class(event,
-		                                                       context) == BT_EVENT_CLASS_SET_FIELD_CLASS_STATUS_OK;
+		done = bt_event_class_set_specific_context_field_class(event, context) ==
+		       BT_EVENT_CLASS_SET_FIELD_CLASS_STATUS_OK;
 	if (done && data)
 		done = bt_event_class_set_payload_field_class(event, data) == BT_EVENT_CLASS_SET_FIELD_CLASS_STATUS_OK;
 	bt_field_class_put_ref(context);
@@ -185,10 +185,10 @@ static bt_stream_class *stream_class(bt_trace_class *tc, bt_clock_class *clock_c
 	bt_stream_class *sc = bt_stream_class_create(tc);
 	bt_field_class *context = sc ? common(tc) : NULL;
 	bool done = context &&
-	            bt_stream_class_set_default_clock_class(sc,
-	                                                    clock_class) == BT_STREAM_CLASS_SET_DEFAULT_CLOCK_CLASS_STATUS_OK &&
-	            bt_stream_class_set_event_common_context_field_class(sc,
-	                                                                 context) == BT_STREAM_CLASS_SET_FIELD_CLASS_STATUS_OK;
+	            bt_stream_class_set_default_clock_class(sc, clock_class) ==
+	                    BT_STREAM_CLASS_SET_DEFAULT_CLOCK_CLASS_STATUS_OK &&
+	            bt_stream_class_set_event_common_context_field_class(sc, context) ==
+	                    BT_STREAM_CLASS_SET_FIELD_CLASS_STATUS_OK;
 
 	bt_field_class_put_ref(context);
 	if (!done) {

@@ -338,9 +338,9 @@ bt_message_iterator_class_next_method_status iterator_next(bt_self_message_itera
 
 /* -- The other methods ----------------------------------------------------------------------------------------- */
 
-bt_message_iterator_class_initialize_method_status iterator_initialize(bt_self_message_iterator *self,
-                                                                       bt_self_message_iterator_configuration *configuration,
-                                                                       bt_self_component_port_output *port)
+bt_message_iterator_class_initialize_method_status
+iterator_initialize(bt_self_message_iterator *self, bt_self_message_iterator_configuration *configuration,
+                    bt_self_component_port_output *port)
 {
 	struct reader *r = calloc(1, sizeof *r);
 	int error;

@@ -20,9 +20,9 @@
 #include <babeltrace2/babeltrace.h>
 
 /* Methods of the message iterator class. */
-bt_message_iterator_class_initialize_method_status iterator_initialize(bt_self_message_iterator *self,
-                                                                       bt_self_message_iterator_configuration *configuration,
-                                                                       bt_self_component_port_output *port);
+bt_message_iterator_class_initialize_method_status
+iterator_initialize(bt_self_message_iterator *self, bt_self_message_iterator_configuration *configuration,
+                    bt_self_component_port_output *port);
 void iterator_finalize(bt_self_message_iterator *self);
 bt_message_iterator_class_next_method_status iterator_next(bt_self_message_iterator *self,
                                                            bt_message_array_const messages,

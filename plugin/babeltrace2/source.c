@@ -49,7 +49,8 @@ static const bt_value *find_inputs(bt_self_component *self, const bt_value *para
 	if (inputs && bt_value_is_array(inputs) && !bt_value_array_is_empty(inputs))
 		return inputs;
 	BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(self,
-	                                                    "The parameter `inputs` is needed: an array of paths of logs.");
+	                                                    "The parameter `inputs` is needed: "
+	                                                    "an array of paths of logs.");
 	return NULL;
 }
 
@@ -84,7 +85,8 @@ static status open_log(bt_self_component *self, struct source_log *log, const ch
 	if (identity_read(log->fd, &log->header))
 		return DONE;
 	return refuse(self, path,
-	              "a log, but damaged at its beginning, or of another version, or of a machine with another byte order");
+	              "a log, but damaged at its beginning, or of another version, "
+	              "or of a machine with another byte order");
 }
 
 /* Returns the header of the log that was created first; it describes the trace. */

@@ -28,5 +28,6 @@ int posix_trace_get_status(trace_id_t trid, struct posix_trace_status_info *stat
 {
 	if (!statusinfo)
 		return EINVAL;
-	return HANDLE_CALL(trid, HANDLE_ANY, h->input ? recorded_status(h, statusinfo) : lifecycle_status(h, statusinfo));
+	return HANDLE_CALL(trid, HANDLE_ANY,
+	                   h->input ? recorded_status(h, statusinfo) : lifecycle_status(h, statusinfo));
 }

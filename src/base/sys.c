@@ -218,7 +218,10 @@ int sys_open_flags(int fd)
 	return (int)CALL(SYS_fcntl, fd, F_GETFL);
 }
 
-/* struct statx as the kernel has it: musl 1.2.3 declares none, and the kernel's header and a C library's do not always go together. */
+/*
+ * struct statx as the kernel has it: musl 1.2.3 declares none, and the kernel's header and a C library's do not always
+ * go together.
+ */
 struct file_status {
 	uint32_t mask, block_size;
 	uint64_t attributes;
@@ -729,7 +732,8 @@ static bool only_restarting_handlers(void)
 		if (blocked & SIGNAL_BIT(i) || sigaction(i, NULL, &action) < 0)
 			continue;
 		/* With SA_RESETHAND the handler is not there any more, its flags are. */
-		if ((action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) || (action.sa_flags & (int)SA_RESETHAND))
+		if ((action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) ||
+		    (action.sa_flags & (int)SA_RESETHAND))
 			only = action.sa_flags & SA_RESTART;
 	}
 	errno = saved;

@@ -45,7 +45,10 @@ static void note(struct later *l, const struct names_moved *moved)
 	if (load_acquire(&moved->state) != MOVED_REPORTED || l->count == LATER_SOURCES) /* PAIR(moved) */
 		return;
 	memcpy(&at, moved, sizeof at);
-	/* A process without root's rights cannot become root: a note of that is false, and must not borrow root's rights. */
+	/*
+	 * A process without root's rights cannot become root: a note of that is false, and must not borrow root's
+	 * rights.
+	 */
 	if (at.user == 0)
 		return;
 	owner = shm_dir_at(l, &at).owner;

@@ -61,8 +61,8 @@ static size_t wanted_size(const struct stream *s)
 }
 
 /*
- * First and last serial number of this process's streams, protected by the table's lock; 0: no stream yet. Numbers start
- * differently after each exec, so that all streams from the first to the last number are of the present image.
+ * First and last serial number of this process's streams, protected by the table's lock; 0: no stream yet. Numbers
+ * start differently after each exec, so that all streams from the first to the last number are of the present image.
  */
 static uint32_t serial_first, serial_last;
 
@@ -352,13 +352,15 @@ static uint64_t clear(struct handle *h, const void *address)
 	store_relaxed(&header->lost_last, 0);
 	store_relaxed(&header->lost_reported, 0);
 	store_relaxed(&header->stopped_ticks, 0);
-	fetch_and(&header->state, ~(STATE_FULL | STATE_ARMED | STATE_LOSING | STATE_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
+	fetch_and(&header->state,
+	          ~(STATE_FULL | STATE_ARMED | STATE_LOSING | STATE_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
 
 	TEST_POINT("clear_filter");
 	filter_load(h, &sets[0]);
 	eventset_empty(&sets[1]);
 	if (running && !eventset_is_empty(&sets[0]))
-		announce(h, true, POSIX_TRACE_FILTER, sets, sizeof sets, address); /* cannot fail: the stream is empty */
+		/* Cannot fail: the stream is empty. */
+		announce(h, true, POSIX_TRACE_FILTER, sets, sizeof sets, address);
 	filter_store(h, &sets[1]);
 	if (running)
 		fetch_or(&header->state, STATE_RUNNING);
@@ -410,8 +412,11 @@ int lifecycle_flush(trace_id_t trid, const void *address)
 int lifecycle_status(struct handle *h, struct posix_trace_status_info *status)
 {
 	struct stream_header *header = h->stream.header;
-	/* One atomic step: the members are consistent, and no overrun or error is lost between reading and resetting. */
-	uint32_t state = fetch_and(&header->state, ~(STATE_OVERRUN | STATE_LOG_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
+	/*
+	 * One atomic step: the members are consistent, and no overrun or error is lost between reading and resetting.
+	 */
+	uint32_t state = fetch_and(&header->state,
+	                           ~(STATE_OVERRUN | STATE_LOG_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
 	uint64_t lost = load_relaxed(&header->lost) + merge_lost(&h->live.merge);
 
 	memset(status, 0, sizeof *status);

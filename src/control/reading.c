@@ -47,7 +47,8 @@ static void report(struct handle *h, const struct event *e, size_t size, struct 
 		event->posix_truncation_status = POSIX_TRACE_TRUNCATED_READ;
 		*length = size;
 	} else {
-		event->posix_truncation_status = e->truncated ? POSIX_TRACE_TRUNCATED_RECORD : POSIX_TRACE_NOT_TRUNCATED;
+		event->posix_truncation_status =
+			e->truncated ? POSIX_TRACE_TRUNCATED_RECORD : POSIX_TRACE_NOT_TRUNCATED;
 		*length = e->length;
 	}
 }
@@ -238,7 +239,10 @@ static int next_active(struct handle *h, struct posix_trace_event_info *event, v
 			break;
 		}
 		if (wait == READING_UNTIL) {
-			/* abstime is checked only if no event is at hand, and only now a past abstime times out (TRAP-45). */
+			/*
+			 * abstime is checked only if no event is at hand, and only now a past abstime times out
+			 * (TRAP-45).
+			 */
 			if (deadline->tv_nsec < 0 || deadline->tv_nsec >= NS_PER_S) {
 				error = EINVAL;
 				break;
@@ -280,7 +284,9 @@ int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *da
 	} else {
 		result = next(h, wait == READING_TRY, event, data, size, length);
 		*unavailable = result != MERGE_RECORD;
-		/* A non-blocking read is finished too, unless merge has reached its time limit or keeps an event back. */
+		/*
+		 * A non-blocking read is finished too, unless merge has reached its time limit or keeps an event back.
+		 */
 		if (*unavailable && (wait != READING_TRY || result == MERGE_AGAIN || result == MERGE_HELD_UP)) {
 			handle_keep(h);
 			error = next_active(h, event, data, size, length, unavailable, wait, deadline);

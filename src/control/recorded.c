@@ -123,10 +123,12 @@ int recorded_status(const struct handle *h, struct posix_trace_status_info *stat
 	memset(status, 0, sizeof *status);
 	status->posix_stream_status = POSIX_TRACE_SUSPENDED;
 	status->posix_stream_full_status = in->status & INDEX_STREAM_FULL ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL;
-	status->posix_stream_overrun_status = in->status & INDEX_STREAM_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
+	status->posix_stream_overrun_status =
+		in->status & INDEX_STREAM_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
 	status->posix_stream_flush_status = POSIX_TRACE_NOT_FLUSHING;
 	status->posix_stream_flush_error = (int)in->flush_error;
-	status->posix_log_overrun_status = in->status & INDEX_LOG_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
+	status->posix_log_overrun_status =
+		in->status & INDEX_LOG_OVERRUN ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
 	status->posix_log_full_status = in->status & INDEX_LOG_FULL ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL;
 	status->__posix_lost_events = in->lost + in->unwritten;
 	return 0;

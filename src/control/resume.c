@@ -57,8 +57,11 @@ void resume_drained(struct handle *h)
 			live_gap(&h->live, stopped, started);
 		filter_load(h, &set);
 		live_start(&h->live, &set, started);
-		/* In one step: an event that found the stream neither running nor armed would be lost and not counted. */
-		while (!cas(&header->state, &state, (state & ~(STATE_FULL | STATE_ARMED | STATE_LOSING)) | STATE_RUNNING))
+		/*
+		 * In one step: an event that found the stream neither running nor armed would be lost and not counted.
+		 */
+		while (!cas(&header->state, &state,
+		            (state & ~(STATE_FULL | STATE_ARMED | STATE_LOSING)) | STATE_RUNNING))
 			;
 		TEST_POINT("drained_started");
 	} else {

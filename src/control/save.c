@@ -115,8 +115,8 @@ static int find_index(struct flush *f, struct input *in)
 
 /*
  * Counts the overwritten events: all recorded events except the consumed and the remaining ones. The count may be less
- * than the number in the log: the creator may have been killed while it cleared the stream, or may have given up records
- * (cursor_give_up()) that are still in the chunks and are about to be dropped.
+ * than the number in the log: the creator may have been killed while it cleared the stream, or may have given up
+ * records (cursor_give_up()) that are still in the chunks and are about to be dropped.
  */
 static void count_lost(struct flush *f)
 {
@@ -199,7 +199,9 @@ static int find_names(struct rescue *r)
 		r->flush.describe.names = &r->names;
 		later_init(&r->flush.describe.later, r->save->shm_dir, NULL, 0);
 	}
-	/* If the registry is gone or invalid, the log has only its present names. After other errors, try again later. */
+	/*
+	 * If the registry is gone or invalid, the log has only its present names. After other errors, try again later.
+	 */
 	return error == -ENOENT || error == -EINVAL || error == -EACCES ? 0 : error;
 }
 

@@ -31,7 +31,8 @@ bool frame_get(const unsigned char bytes[FRAME_BYTES], struct frame *frame)
 {
 	const struct frame_layout *l = (const struct frame_layout *)bytes;
 
-	if (GET_FIELD(l->magic) != FRAME_MAGIC || GET_FIELD(l->crc) != crc32c(bytes, offsetof(struct frame_layout, crc)))
+	if (GET_FIELD(l->magic) != FRAME_MAGIC ||
+	    GET_FIELD(l->crc) != crc32c(bytes, offsetof(struct frame_layout, crc)))
 		return false;
 	frame->kind = GET_FIELD(l->kind);
 	frame->log = GET_FIELD(l->log);

@@ -18,9 +18,11 @@ _Static_assert(sizeof VERSION <= TRACE_NAME_MAX, "fits in the array that a calle
 static bool sound(const struct attr *a)
 {
 	return a->magic == MAGIC && a->data_size <= RECORD_DATA_MAX &&
-	       (a->stream_policy == 0 || a->stream_policy == POSIX_TRACE_LOOP || a->stream_policy == POSIX_TRACE_UNTIL_FULL ||
+	       (a->stream_policy == 0 || a->stream_policy == POSIX_TRACE_LOOP ||
+	        a->stream_policy == POSIX_TRACE_UNTIL_FULL ||
 	        a->stream_policy == POSIX_TRACE_FLUSH) &&
-	       (a->log_policy == POSIX_TRACE_LOOP || a->log_policy == POSIX_TRACE_UNTIL_FULL || a->log_policy == POSIX_TRACE_APPEND) &&
+	       (a->log_policy == POSIX_TRACE_LOOP || a->log_policy == POSIX_TRACE_UNTIL_FULL ||
+	        a->log_policy == POSIX_TRACE_APPEND) &&
 	       (a->inheritance == POSIX_TRACE_CLOSE_FOR_CHILD || a->inheritance == POSIX_TRACE_INHERITED) &&
 	       a->create_nsec >= 0 && a->create_nsec < NS_PER_S && a->resolution_nsec >= 0 &&
 	       memchr(a->version, 0, TRACE_NAME_MAX) && memchr(a->name, 0, TRACE_NAME_MAX);

@@ -370,7 +370,9 @@ void attach_ahead(void)
 	if (load_relaxed(&self->ahead) == generation || process->shm_dir.owner != sys_geteuid())
 		return;
 	signals = sys_signals_block();
-	/* If a handler has just forked this process, the child's memory is wiped: it begins at its first trace point. */
+	/*
+	 * If a handler has just forked this process, the child's memory is wiped: it begins at its first trace point.
+	 */
 	t = self_peek() ? thread_self : NULL;
 	if (self_peek() && (!t || !t->page_generation)) {
 		rseq_prepare();

@@ -48,8 +48,8 @@ void rseq_prepare(void);
 /* -- A record ------------------------------------------------------------------------- */
 
 /*
- * copy() of base/copy.h: copies the data from (data) to the end of the record's head, which is at rcx. Changes rax, rdx,
- * xmm0 to xmm3. Uses the labels 5 to 9, and leads to label 9 of its user.
+ * copy() of base/copy.h: copies the data from (data) to the end of the record's head, which is at rcx. Changes rax,
+ * rdx, xmm0 to xmm3. Uses the labels 5 to 9, and leads to label 9 of its user.
  */
 #define STEP_COPY					\
 	"cmpq $32, %[length]\n\t"			\
@@ -166,7 +166,7 @@ void rseq_prepare(void);
  * The steps of a record. Each is followed by the same step in C, as in writer_write_plain() (writer.h). W is the
  * register with the writer; rcx is the record's place. A step may change rax and rdx.
  */
-#define RECORD_OFFSETS                                                                                                  \
+#define RECORD_OFFSETS                                                                                \
 	[at] "i"(offsetof(struct writer, at)), [seat] "i"(offsetof(struct writer, seat)),                              \
 		[number] "i"(offsetof(struct writer, chunk_number)), [chunk] "i"(offsetof(struct writer, chunk)),      \
 		[owner] "i"(offsetof(struct writer, owner)), [progress] "i"(offsetof(struct writer, progress)),        \
@@ -180,7 +180,9 @@ void rseq_prepare(void);
 	"testq %%rcx, %%rcx\n\t"         \
 	"jz %l[broken]\n\t"
 
-/* seat->busy = writer->chunk_number;  if (chunk->owner != writer->owner) broken;    PAIR(busy): each store is a release */
+/*
+ * seat->busy = writer->chunk_number;  if (chunk->owner != writer->owner) broken;    PAIR(busy): each store is a release
+ */
 #define STEP_BUSY(W)                                \
 	"movq %c[seat](" W "), %%rdx\n\t"          \
 	"movl %c[number](" W "), %%eax\n\t"        \
@@ -470,7 +472,9 @@ broken:
 	"movq %%rdx, %c[owner](%[writer])\n\t"                 \
 	"movq %%rcx, %c[at](%[writer])\n\t"
 
-/* chunk->last_ticks = ticks;  chunk->progress = ...;  chunk->owner = ...;    PAIR(commit). Else it would be the oldest. */
+/*
+ * chunk->last_ticks = ticks;  chunk->progress = ...;  chunk->owner = ...;    PAIR(commit). Else it would be the oldest.
+ */
 #define HOLD_BEGIN_CHUNK                                        \
 	"movq %[ticks], %c[last_ticks](%[chunk])\n\t"          \
 	"movq %%rax, %c[chunk_progress](%[chunk])\n\t"         \
@@ -555,8 +559,8 @@ static inline bool writer_count_lost(struct writer *writer)
 	return false;
 }
 
-static inline bool writer_hold(struct writer *writer, const struct attached *attached, const struct candidate *candidate,
-                               uint64_t ticks)
+static inline bool writer_hold(struct writer *writer, const struct attached *attached,
+                               const struct candidate *candidate, uint64_t ticks)
 {
 	(void)writer, (void)attached, (void)candidate, (void)ticks;
 	return false;

@@ -1,8 +1,8 @@
 /*
  * several.c - a trace point in a thread that has several writers
  *
- * Writers with room are written together, in one restartable sequence that reads the counter once; each of the others is
- * written by itself.
+ * Writers with room are written together, in one restartable sequence that reads the counter once; each of the others
+ * is written by itself.
  *
  * SPDX-License-Identifier: MIT
  */

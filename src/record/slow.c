@@ -78,7 +78,8 @@ static void record_outermost(const struct passage *passage, struct procpage *pag
 
 static const struct stream_header *slot_stream(const struct passage *passage, uint32_t n)
 {
-	const struct attached *a = n < PAGE_SLOTS ? load_acquire(&passage->self->attached[n]) : NULL; /* PAIR(attached) */
+	/* PAIR(attached) */
+	const struct attached *a = n < PAGE_SLOTS ? load_acquire(&passage->self->attached[n]) : NULL;
 
 	return a ? a->stream.header : NULL;
 }

@@ -3,8 +3,8 @@
 #
 #     abi.py COMPILER...
 #
-# A program is generated that prints each expression of abi.txt; programs that
-# were compiled long ago count on the values. On other machines: skipped.
+# Generates a program that prints each expression of abi.txt. Programs that were
+# compiled with earlier versions rely on the values. Skipped on other machines.
 #
 # SPDX-License-Identifier: MIT
 
@@ -37,7 +37,8 @@ def values(compiler, expressions):
     with tempfile.TemporaryDirectory() as name:
         source = Path(name) / 'abi.c'
         source.write_text('\n'.join(program(expressions)) + '\n')
-        subprocess.run([*compiler, f'-I{ROOT / "include"}', '-Wall', '-Werror', source, '-o', Path(name) / 'abi'], check=True)
+        subprocess.run([*compiler, f'-I{ROOT / "include"}', '-Wall', '-Werror', source, '-o', Path(name) / 'abi'],
+                       check=True)
         return subprocess.run([Path(name) / 'abi'], check=True, capture_output=True, text=True).stdout.split()
 
 
@@ -50,7 +51,7 @@ def problems(expected, found):
 expected = list(rows())
 found = values(sys.argv[1:], [expression for expression, _ in expected])
 if found == ['other']:
-    print('skipped: abi.txt is that of x86-64')
+    print('skipped: abi.txt is for x86-64')
     sys.exit(77)
 wrong = [(expression, value + 1) for expression, value in expected]
 if len(found) != len(expected) or len(list(problems(wrong, found))) != len(expected):

@@ -1,8 +1,8 @@
 #
-# atomics.py - nothing but src/base/atomic.h uses an atomic builtin
+# atomics.py - only src/base/atomic.h uses atomic builtins
 #
-# So each operation has its memory order in its name, and there is one place to
-# look for how it is done.
+# So each operation has its memory order in its name, and one file implements all
+# operations.
 #
 # SPDX-License-Identifier: MIT
 

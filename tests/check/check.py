@@ -1,9 +1,9 @@
 #
-# check.py - what the checks share: where the repository is, and how one says what is wrong
+# check.py - shared by the checks: the place of the repository, the self-test, the report
 #
-# A check is a function that takes the root of a tree and yields complaints.
-# Where it is cheap, it is tried on a spoiled copy too: a check that finds
-# nothing there is worth nothing.
+# A check is a function that takes the root of a tree and yields problems. It is
+# also run on copies of the tree that were spoiled on purpose, to show that it
+# finds the problems there.
 #
 # SPDX-License-Identifier: MIT
 
@@ -20,12 +20,15 @@ def files(root, folder, *endings):
 
 
 def spoiled(check, folders, *changes):
-    """Each change, (file, old text, new text), must be complained about; old None: the text is appended."""
+    """Yields a problem for each change that the check does not find.
+
+    A change is (file, old text, new text); if old is None, the new text is appended.
+    """
     for file, old, new in changes:
         with tempfile.TemporaryDirectory() as name:
             root = Path(name)
             for folder in folders:
-                # What fuzzers have collected is hundreds of files, and none for a check.
+                # The inputs that fuzzers have collected are hundreds of files, and not checked.
                 shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns('corpus', 'found'))
             path = root / file
             text = path.read_text() if path.exists() else ''

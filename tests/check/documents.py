@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 #
-# documents.py - what the documents show is there, and works
+# documents.py - files, links, options and commands in the documents exist and work
 #
 #     documents.py ROOT POSIXTRACE EXAMPLES
 #
-# Code stands in fences, files that commands name exist, links lead somewhere, options are known,
-# and commands on the log of an example are run.
+# Code is in fences, files in commands exist, links lead to existing targets, options are known,
+# and commands on the log of an example succeed.
 #
 # SPDX-License-Identifier: MIT
 
@@ -18,13 +18,13 @@ import tempfile
 from pathlib import Path
 
 ROOT, POSIXTRACE, EXAMPLES = (Path(path).resolve() for path in sys.argv[1:4])
-# Of other programs; and of the shell.
+# The subcommands that are run on the log of the example.
 READERS = ('report', 'stat', 'convert', 'view')
 failures = []
 
 
 def blocks(path):
-    """Code of a document; a complaint about lines outside of it that look like code."""
+    """Returns the code of a document, and reports lines outside of fences that look like code."""
     code, fence, begun = [], False, 0
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if line.startswith('```'):
@@ -41,7 +41,7 @@ def blocks(path):
 
 
 def check_links(path):
-    """Those to files of the repository, and to headings of documents."""
+    """Checks links to files of the repository, and to headings of documents."""
     for number, line in enumerate(path.read_text().splitlines(), 1):
         for target, heading in re.findall(r'\]\(([^():# ]*)(?:#([^() ]+))?\)', line):
             there = path.parent / target if target else path
@@ -59,17 +59,18 @@ def headings(path):
 
 def usage(command, known={}):  # noqa: B006
     if command not in known:
-        known[command] = subprocess.run([POSIXTRACE, command, '--help'], capture_output=True, text=True, check=False).stdout
+        known[command] = subprocess.run([POSIXTRACE, command, '--help'], capture_output=True, text=True,
+                                        check=False).stdout
     return known[command]
 
 
 def check_options(path, number, words):
-    """Those of posixtrace, up to a command that it starts."""
+    """Checks the options of posixtrace, but not those of a command that it starts."""
     if len(words) < 2 or words[0] != 'posixtrace' or not re.fullmatch('[a-z]+', words[1]):
         return
     text = usage(words[1])
     if not text:
-        # Where there is no curses, there is no live.
+        # Without ncurses there is no live.
         return
     for word in words[2:words.index('--') if '--' in words else None]:
         option = re.match(r'--[a-z][a-z0-9-]*', word)
@@ -90,7 +91,8 @@ def check_command(path, number, line, there):
     except ValueError:
         return
     check_options(path, number, words)
-    if words[:1] != ['posixtrace'] or words[1:2] == [] or words[1] not in READERS or words[-1] not in there or '|' in words:
+    ours = words[:1] == ['posixtrace'] and words[1:2] != []
+    if not ours or words[1] not in READERS or words[-1] not in there or '|' in words:
         return
     done = subprocess.run([POSIXTRACE, *words[1:]], capture_output=True, text=True, timeout=20, check=False)
     if done.returncode != 0 or (not done.stdout and words[1] != 'view'):
@@ -98,12 +100,13 @@ def check_command(path, number, line, there):
 
 
 os.chdir(tempfile.mkdtemp(prefix='documents-'))
-# It crashes, as is shown.
+# It crashes, as the documents show.
 subprocess.run([EXAMPLES / 'log_loop', 'flight.log'], stderr=subprocess.DEVNULL, check=False)
 there = {path.name for path in Path('.').iterdir()}
 if not there:
     failures.append('log_loop: no flight.log')
-for path in [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').glob('*.md')), ROOT / 'examples' / 'README.md']:
+for path in [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').glob('*.md')),
+             ROOT / 'examples' / 'README.md']:
     check_links(path)
     for number, line in blocks(path):
         if line.startswith(('$ ', 'posixtrace ')):

@@ -1,8 +1,8 @@
 #
-# hazards.py - docs/hazards.md and the H-numbers of code and tests are about the same things
+# hazards.py - docs/hazards.md agrees with the H-numbers in code and tests
 #
-# Each number in src/ and tests/ has a section. Each section that says what is
-# done has its number in the code or in a test, and the tests that it names exist.
+# Each number in src/ and tests/ has a section. The number of each section with a
+# "Done" is in the code or in a test, and the tests that the section names exist.
 #
 # SPDX-License-Identifier: MIT
 
@@ -21,7 +21,7 @@ def sections(root):
 
 
 def item(text, name):
-    """A point of a section, such as "Done", in one line."""
+    """Returns an item of a section, such as "Done", as one line."""
     match = re.search(rf'^- \*{name}:\*(.*?)(?=^- \*|\Z)', text, re.M | re.S)
     return ' '.join(match[1].split()) if match else ''
 

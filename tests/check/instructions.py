@@ -3,12 +3,13 @@
 #
 # usage: instructions.py PROGRAM BUILDTYPE COMPILER...
 #
-# The program, instructions.c, counts them, always the same for the same
-# library. instructions.tsv says how many there were when somebody looked last; 3 %
-# more is a failure. Who has a reason for more changes the limit, and says the
-# reason; who has made it less lowers it.
+# The program, instructions.c, counts the instructions of each case. The counts
+# are the same in each run with the same library. instructions.tsv has the last
+# accepted counts, which are the limits; 3 % more is a failure. If a change
+# needs more instructions, raise the limit and give the reason in the commit; if
+# it needs fewer, lower the limit.
 #
-# Limits are those of one compiler, processor and kind of build. Elsewhere it prints the counts, and skips.
+# The limits are for one compiler, processor and kind of build. On others the check prints the counts and is skipped.
 #
 # SPDX-License-Identifier: MIT
 
@@ -30,13 +31,14 @@ def skip(why):
 
 
 def limits():
-    """The line of machines, and instructions for each case."""
+    """Returns the machine of the limits, and the limit of each case."""
     lines = [line for line in LIMITS.read_text().splitlines() if line and not line.startswith('#')]
     return lines[0], {name: int(n) for name, n in (line.split('\t') for line in lines[1:])}
 
 
 def machine(compiler):
-    macros = subprocess.run([*compiler, '-dM', '-E', '-x', 'c', '/dev/null'], check=True, capture_output=True, text=True).stdout
+    macros = subprocess.run([*compiler, '-dM', '-E', '-x', 'c', '/dev/null'], check=True, capture_output=True,
+                            text=True).stdout
     major = re.search(r'__GNUC__ (\d+)', macros)
     kind = 'clang' if '__clang__' in macros else 'gcc'
     processor = 'x86_64' if '__x86_64__ 1' in macros and '__ILP32__' not in macros else 'another'
@@ -44,7 +46,7 @@ def machine(compiler):
 
 
 def count(program):
-    """Instructions of each case, for one event."""
+    """Returns the number of instructions of each case, for one event."""
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     if done.returncode == SKIP:
         skip(done.stdout.strip() or 'it cannot be counted here')
@@ -73,7 +75,7 @@ def all_problems(program, buildtype, compiler):
     if here != where:
         skip(f'the limits are those of {where}, and this is {here}')
     yield from problems(counted, allowed)
-    # That it can fail at all.
+    # The check itself must be able to fail.
     worse = {name: n * MORE * 1.01 for name, n in allowed.items()}
     if len(list(problems(worse, allowed))) != len(allowed):
         yield 'more instructions are not found'

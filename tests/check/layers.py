@@ -37,16 +37,16 @@ for command in ['record', 'live', 'check', 'doctor', 'list']:
     TOOL_BELOW[command] = 'common event logs process'
 TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
 
-# In a program of others: it reads logs, and nothing that lives but what <trace.h> does.
+# The plugin runs inside another program: it reads logs, and no living streams.
 PLUGIN = ('base/', 'model/', 'shm/layout.h', 'log/', 'event/', 'common/utf8.h')
-# What sees the library only as programs do.
+# Folders that use the library only through <trace.h>.
 OUTSIDE = ['tests/conformance', 'tests/stress', 'bench', 'examples']
 
 # Functions that a header declares, and another program defines.
 # src/base/testpoint.h, invariant.h: the test that is linked with the library
 DEFINED_ELSEWHERE = {'test_point', 'invariant_broken'}
 
-# A member that only our structures have.
+# A member that only the structures of this implementation have.
 ADDITION = re.compile(r'(?:\.|->)(__posix_\w+)')
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)

@@ -1,5 +1,5 @@
 #
-# lists.py - a source or a test that is in no meson.build is neither built nor run
+# lists.py - each source and each test is in a meson.build, so it is built and run
 #
 # SPDX-License-Identifier: MIT
 

@@ -1,5 +1,5 @@
 #
-# litmus.py - each pair of docs/recording.md is tried by a litmus test, and tests/litmus/pairs.tsv says by which
+# litmus.py - each pair of docs/recording.md has a litmus test, which tests/litmus/pairs.tsv names
 #
 # SPDX-License-Identifier: MIT
 

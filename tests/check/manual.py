@@ -1,8 +1,9 @@
 #
-# manual.py - the manual pages of <trace.h> say what the header says
+# manual.py - the manual pages of <trace.h> agree with the header
 #
-# Each function has one page, with its prototype, its errors and an example; trace.h(7) has every type, constant and limit. The
-# errors are also those that docs/choices.md and tests/fault/each_call.h know of. Programs in the pages: manual_examples.py.
+# Each function has one page, with its prototype, its errors and an example; trace.h(7) has every type, constant and
+# limit. The errors are also those of docs/choices.md and tests/fault/each_call.h. manual_examples.py runs the programs
+# in the pages.
 #
 # SPDX-License-Identifier: MIT
 
@@ -12,8 +13,9 @@ import re
 from check import ROOT, files, finish, spoiled
 
 FOLDERS = ['include', 'man', 'docs', 'src', 'tests/fault']
-SECTIONS = ['NAME', 'LIBRARY', 'SYNOPSIS', 'DESCRIPTION', 'IMPLEMENTATION NOTES', 'RETURN VALUES', 'EXAMPLES', 'ERRORS', 'SEE ALSO', 'STANDARDS']
-# Names of structures, which look like names of functions; and macros of the header that no program uses.
+SECTIONS = ['NAME', 'LIBRARY', 'SYNOPSIS', 'DESCRIPTION', 'IMPLEMENTATION NOTES', 'RETURN VALUES', 'EXAMPLES',
+            'ERRORS', 'SEE ALSO', 'STANDARDS']
+# Structures with names like functions, and internal macros of the header.
 OTHER_NAMES = {'posix_trace_event_info', 'posix_trace_status_info'}
 PRIVATE = re.compile(r'__POSIX_TRACE_(H|RESTRICT)$')
 
@@ -34,7 +36,7 @@ class Header:
     def __init__(self, path):
         text = path.read_text()
         # The inline trace point follows the last declaration.
-        declarations = text.split('/* -- The trace point in line')[0]
+        declarations = text.split('/* -- The inline trace point')[0]
         self.prototype, self.errors = {}, {}
         section, here = set(), set()
         for comment, kind, name, arguments in re.findall(
@@ -54,9 +56,11 @@ class Header:
                 for other in re.findall(r'The errors of (\w+)\(\)', comment):
                     here = here | self.errors[other]
         code = re.sub(r'/\*.*?\*/', '', text, flags=re.S)
-        self.value = {name: value for name, value in re.findall(r'^#\s*define (_?(?:POSIX_)?TRACE\w*|__POSIX_TRACE_\w+)[ \t]+(\S+)', code, re.M)
+        constant = re.compile(r'^#\s*define (_?(?:POSIX_)?TRACE\w*|__POSIX_TRACE_\w+)[ \t]+(\S+)', re.M)
+        self.value = {name: value for name, value in constant.findall(code)
                       if not PRIVATE.match(name)}
-        self.types = set(re.findall(r'^(?:typedef .*|\} )(trace_\w+_t);', code, re.M)) | set(re.findall(r'^struct (posix_\w+) \{', code, re.M))
+        self.types = set(re.findall(r'^(?:typedef .*|\} )(trace_\w+_t);', code,
+                                    re.M)) | set(re.findall(r'^struct (posix_\w+) \{', code, re.M))
         self.members = set(re.findall(r'^\t.*?\b(_*posix_\w+);', code.split('extern const struct')[0], re.M))
 
 
@@ -92,7 +96,7 @@ class Page:
         return found
 
     def errors_by_function(self):
-        """Assigns each list of errors to the functions named in the lines before the list, or to all functions of the page."""
+        """Assigns each list of errors to the functions in the lines before it, or to all functions of the page."""
         found, whose, inside = {name: set() for name in self.prototype}, [], False
         for line in self.body.get('ERRORS', '').splitlines():
             if line.startswith('.Bl'):
@@ -104,7 +108,8 @@ class Page:
             elif line.startswith('.It '):
                 name = re.fullmatch(r'\.It Bq Er (E\w+)', line)
                 for function in whose or found:
-                    found.setdefault(function, set()).add(name[1] if name else 'others' if line == '.It other errors' else line)
+                    found.setdefault(function, set()).add(name[1] if name else 'others' if line == '.It other errors'
+                                                          else line)
         return found
 
 
@@ -143,7 +148,8 @@ def check_names(page, header, pages, manual_names):
     events = {name.lower() for name in header.value if name.startswith('POSIX_TRACE_')}
     for name in sorted(set(re.findall(r'\bposix_trace_\w+', page.text)) - set(header.prototype) - OTHER_NAMES - events):
         yield f'{where}: trace.h has no {name}'
-    for name in sorted(set(re.findall(r'\b_*(?:POSIX_)?TRACE_[A-Z]\w*|\b_POSIX_TRACE\b', page.text)) - set(header.value)):
+    for name in sorted(set(re.findall(r'\b_*(?:POSIX_)?TRACE_[A-Z]\w*|\b_POSIX_TRACE\b',
+                                      page.text)) - set(header.value)):
         if name not in ('__POSIX_TRACE_NO_INLINE',) and name.lower() not in {other.path.stem for other in pages}:
             yield f'{where}: trace.h has no {name}'
     for name, section in re.findall(r'(?:^\.|\b)Xr (\S+) (\d)', page.text, re.M):
@@ -179,7 +185,8 @@ def check_elsewhere(root, errors):
     wanted = {name for row in table.splitlines() if row.startswith('| E') for name in error_names(row.split('|')[1])}
     both = errors.get('posix_trace_create', set()) | errors.get('posix_trace_create_withlog', set())
     if wanted != both - {'others'}:
-        yield f'docs/choices.md has other errors of posix_trace_create() and _withlog() than the page: {listed(wanted ^ (both - {"others"}))}'
+        yield ('docs/choices.md has other errors of posix_trace_create() and _withlog() than the page: '
+               f'{listed(wanted ^ (both - {"others"}))}')
 
 
 def aliases(root):
@@ -192,7 +199,8 @@ def check(root):
     header = Header(root / 'include' / 'trace.h')
     pages = [Page(path) for path in files(root, 'man', '.3')]
     overview = Page(root / 'man' / 'trace.h.7')
-    known = {(path.stem, path.suffix[1:]) for path in files(root, 'man', '.1', '.7')} | {(name, '3') for page in pages for name in page.names}
+    known = {(path.stem, path.suffix[1:]) for path in files(root, 'man', '.1', '.7')}
+    known |= {(name, '3') for page in pages for name in page.names}
     for page in pages:
         yield from check_function_page(page, header)
     for page in [*pages, overview]:
@@ -218,7 +226,8 @@ def all_problems():
         ('man/posix_trace_start.3', '.Ft int\n.Fn posix_trace_stop', '.Ft void\n.Fn posix_trace_stop'),
         ('man/posix_trace_open.3', None, '.Sh NAME\n'),
         ('man/posix_trace_close.3', '.It Bq Er EMFILE', '.It Bq Er ENFILE'),
-        ('man/posix_trace_close.3', 'fail if:\n.Bl -tag -width Er\n.It Bq Er EINVAL\n', 'fail if:\n.Bl -tag -width Er\n'),
+        ('man/posix_trace_close.3', 'fail if:\n.Bl -tag -width Er\n.It Bq Er EINVAL\n',
+         'fail if:\n.Bl -tag -width Er\n'),
         ('man/posix_trace_create.3', '.It other errors\nThe system reports the error for the write.\n', ''),
         ('man/posix_trace_event.3', 'int main(void)', 'int main()'),
         ('man/posix_trace_event.3', '.Xr posix_trace_create 3', '.Xr posix_trace_make 3'),
@@ -230,7 +239,8 @@ def all_problems():
         ('include/trace.h', 'EMFILE no descriptor is left', 'EBUSY no descriptor is left'),
         ('include/trace.h', 'int posix_trace_rewind(trace_id_t __trid);', 'int posix_trace_rewind(trace_id_t __id);'),
         ('include/trace.h', 'int posix_trace_start(', 'int posix_trace_more(int __a);\nint posix_trace_start('),
-        ('include/trace.h', '#define POSIX_TRACE_RUNNING ', '#define POSIX_TRACE_WALKING 2\n#define POSIX_TRACE_RUNNING '),
+        ('include/trace.h', '#define POSIX_TRACE_RUNNING ',
+         '#define POSIX_TRACE_WALKING 2\n#define POSIX_TRACE_RUNNING '),
         ('docs/choices.md', '| ENOENT | there is no /dev/shm |', '| ENOTDIR | there is no /dev/shm |'),
         ('tests/fault/each_call.h', 'FUNCTION(start, 0)', 'FUNCTION(start, ENOMEM)'),
         ('src/host/file.c', None, 'getenv("HOME");\n'))

@@ -1,9 +1,10 @@
 #
-# manual_examples.py - the programs in the manual pages of <trace.h> compile without a warning, run, and print what the pages say
+# manual_examples.py - the programs in the manual pages of <trace.h> compile without a warning, run, and print what the
+# pages say
 #
 #     manual_examples.py LIBRARY COMPILER...
 #
-# They are compiled as any program is, as C99 with all warnings, against the shared library.
+# They are compiled like ordinary programs, as C99 with all warnings, against the shared library.
 #
 # SPDX-License-Identifier: MIT
 
@@ -38,7 +39,8 @@ def problems_of(path, library, compiler, folder):
         where = f'man/{path.name}:{line}'
         source, program = folder / f'{path.stem}.c', folder / path.stem
         source.write_text(code)
-        built = subprocess.run([*compiler, *FLAGS, f'-I{ROOT / "include"}', source, library, f'-Wl,-rpath,{library.parent}', '-o', program],
+        built = subprocess.run([*compiler, *FLAGS, f'-I{ROOT / "include"}', source, library,
+                                f'-Wl,-rpath,{library.parent}', '-o', program],
                                capture_output=True, text=True, check=False)
         if built.returncode:
             yield f'{where}: does not compile:\n{built.stderr}'

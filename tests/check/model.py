@@ -1,5 +1,5 @@
 #
-# model.py - each transition of the model names a function that src/ has; each mutant is tried, and README.md has all of them
+# model.py - transitions of the model name functions of src/; mutants are tried, and listed in README.md
 #
 # SPDX-License-Identifier: MIT
 
@@ -13,7 +13,7 @@ README = 'tests/model/README.md'
 
 
 def defines(text, name):
-    """A definition, not a call: its first line begins at the margin, and is no declaration."""
+    """Returns the match of a definition: its first line begins at the margin, and is not a declaration."""
     return re.search(rf'^(?:[a-z_].*\b)?{name}\)?\([^;]*$', text, re.M)
 
 
@@ -35,27 +35,29 @@ def check(root):
                 yield f'{MODEL}: {file} has no {part}'
     if not named:
         yield f'{MODEL}: names no function'
-    for match in re.finditer(r'((?:/\*(?:(?!\*/).)*\*/|#define \w[^\n]*|\s)*)^(?:inline|proctype) (\w+)\(', text, re.M | re.S):
+    for match in re.finditer(r'((?:/\*(?:(?!\*/).)*\*/|#define \w[^\n]*|\s)*)^(?:inline|proctype) (\w+)\(', text,
+                             re.M | re.S):
         before, name = match[1], match[2]
         if name not in OURS and not re.search(r'src/\w+/\w+\.[ch]', before):
             yield f'{MODEL}: {name} does not say which function it stands for'
     run = (root / RUN).read_text()
     for name in sorted(set(re.findall(r'MUTANT_([A-Z_]+)', text)) - {''}):
         if f"'{name}'" not in run:
-            yield f'{RUN}: nobody tries MUTANT_{name}'
+            yield f'{RUN}: MUTANT_{name} is not tried'
     for name in re.findall(r"^    '([A-Z_]+)':", run, re.M):
         if f'MUTANT_{name}\n' not in text:
             yield f'{MODEL}: no MUTANT_{name}'
     told = set(re.findall(r'^\| ([\w-]+) \|', (root / README).read_text(), re.M))
     tried = set(re.findall(r"^    '([\w-]+)':", run, re.M))
     for name in sorted(tried - told):
-        yield f'{README}: does not tell of {name}'
+        yield f'{README}: does not list {name}'
     for name in sorted(told - tried - {'mutant', 'configuration', '---'}):
         yield f'{README}: {RUN} has no {name}'
 
 
-# What the model has for itself: memory and its buffers, the books, what happens from outside.
-OURS = {'hold', 'store_late', 'store', 'store_release', 'out', 'all_out', 'memory', 'committed', 'commit', 'say_overrun',
+# Parts of the model without a counterpart in src/: memory and store buffers, accounting, external events.
+OURS = {'hold', 'store_late', 'store', 'store_release', 'out', 'all_out', 'memory', 'committed', 'commit',
+        'say_overrun',
         'held_up_by', 'forget_waiting', 'report', 'killer', 'monitor'}
 
 

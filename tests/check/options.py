@@ -3,8 +3,9 @@
 #
 # usage: options.py POSIXTRACE
 #
-# The command makes --help and completion from its tables of options, and prints these tables by `posixtrace complete options`. Each
-# manual page describes these options, with these arguments and choices. Options in the documents: documents.py.
+# The command makes --help and completion from its tables of options, and prints these tables by `posixtrace complete
+# options`. Each manual page describes these options, with these arguments and choices. Options in the documents:
+# documents.py.
 #
 # SPDX-License-Identifier: MIT
 
@@ -32,7 +33,10 @@ TABLES = {command: table(command) for command in complete('commands') if command
 
 
 def described(page):
-    """Yields each option in a manual page, the name of its argument ('-': none, '?': optional, None: not named), and the text."""
+    """Yields each option in a manual page, the name of its argument, and the text.
+
+    The name is '-' for no argument, '?' for an optional argument, and None for an argument without a name.
+    """
     for item in re.split(r'^\.It (?=Fl )', page.replace('\\', ''), flags=re.M)[1:]:
         line, _, text = item.partition('\n')
         line = line.replace(' , Ns Ar ', ',').replace(' Ns Op = Ns Ar size', ' Ar ?').replace(' Ns = Ns ', ' ')

@@ -1,7 +1,7 @@
 #
-# pairs.py - each PAIR(label) stands in two places at least, and in the table of docs/recording.md
+# pairs.py - each PAIR(label) is in at least two places, and in the table of docs/recording.md
 #
-# An acquire without a release is a mistake, and so is the other way round.
+# An acquire without a release is an error, and so is a release without an acquire.
 #
 # SPDX-License-Identifier: MIT
 
@@ -14,7 +14,7 @@ TABLE = 'docs/recording.md'
 
 
 def table(root):
-    """Labels in the first column of the table below the heading "## Pairs"."""
+    """Returns the labels in the first column of the table below the heading "## Pairs"."""
     text = (root / TABLE).read_text()
     match = re.search(r'^## Pairs\n(.*?)(?=^## |\Z)', text, re.M | re.S)
     return re.findall(r'^\| *`?(?:PAIR\()?(\w+)\)?`? *\|', match[1], re.M) if match else []
@@ -25,7 +25,7 @@ def check(root):
     for path in files(root, 'src', '.c', '.h'):
         text = path.read_text()
         if path.name == 'atomic.h':
-            text = text.replace('PAIR(name), at both places', '')  # where the word is explained
+            text = text.replace('PAIR(name), at both places', '')  # the explanation of the macro
         places.update(re.findall(r'PAIR\((\w+)\)', text))
     rows = [label for label in table(root) if label != 'label']
     if not rows:

@@ -1,5 +1,5 @@
 #
-# points.py - each test point of the library has a name of its own, and the fault tests know it
+# points.py - each test point of the library has a unique name, which the fault tests list
 #
 # SPDX-License-Identifier: MIT
 

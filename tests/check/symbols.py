@@ -1,5 +1,5 @@
 #
-# symbols.py - both libraries export exactly what symbols.txt says, and want nothing but the C library
+# symbols.py - both libraries export exactly the names in symbols.txt, and need only the C library
 #
 #     symbols.py SHARED STATIC
 #
@@ -13,7 +13,7 @@ from pathlib import Path
 from check import ROOT, finish
 
 LIST = Path(__file__).parent / 'symbols.txt'
-# The C library and its loader; and what a sanitizer build asks for besides.
+# The C library and its loader, and the libraries of a sanitizer build.
 NEEDED = re.compile(r'libc\.so\.\d+|ld-linux\S*\.so\.\d+|lib(?:asan|ubsan|tsan|gcc_s|m)\.so\.\d+')
 SANITIZED = re.compile(r'libasan|libubsan|libtsan')
 
@@ -23,8 +23,9 @@ def output(*command):
 
 
 def static_problems(library, listed):
-    """A program that is linked statically sees every global name."""
-    names = {line.split()[2] for line in output('nm', '-g', '--defined-only', library).splitlines() if len(line.split()) == 3}
+    """Yields wrong global names of the static library, all of which a statically linked program sees."""
+    names = {line.split()[2] for line in output('nm', '-g', '--defined-only', library).splitlines()
+             if len(line.split()) == 3}
     for name in sorted(names ^ listed):
         yield f'{name}: ' + ('global in the static library' if name in names else 'not in the static library')
 
@@ -45,7 +46,7 @@ def problems(library, static):
 
     yield from static_problems(static, listed)
 
-    # The functions that the header declares, no more and no less.
+    # Exactly the functions that the header declares.
     header = re.sub(r'/\*.*?\*/', '', (ROOT / 'include' / 'trace.h').read_text(), flags=re.S)
     declared = set(re.findall(r'^(?:int|void)\s+(posix_trace_\w+)\(', header, re.M))
     functions = {name for name in listed if name.startswith('posix_trace_')}

@@ -6,13 +6,14 @@
 #
 # A document is walked through from top to bottom in an empty directory, in one shell:
 #
-# - A block of C whose first line is a comment with a name, as in "jobs.c - three jobs", is written to a file of that name.
-#   So is a block that follows a line which ends with "FILE:", where FILE is in backquotes.
-# - A block that is marked "console" is run: lines that begin with "$ " are commands, "> " continues one. The other lines are
-#   what the command prints, with standard error.
+# - A block of C whose first line is a comment with a name, as in "jobs.c - three jobs", is written to a file of that
+#   name. So is a block that follows a line which ends with "FILE:", where FILE is in backquotes.
+# - A block that is marked "console" is run: lines that begin with "$ " are commands, "> " continues a command. The
+#   other lines are the output of the command, including standard error.
 #
-# Outputs are compared loosely: numbers, units, bars of histograms, the width of columns and the name of the machine may differ. A line "..." stands for
-# any number of lines, "..." in a line for any text. A command without lines below it prints nothing, and must succeed.
+# Outputs are compared loosely: numbers, units, bars of histograms, the width of columns and the name of the machine may
+# differ. A line "..." stands for any number of lines, "..." in a line for any text. A command without lines below it
+# must print nothing, and succeed.
 #
 # SPDX-License-Identifier: MIT
 
@@ -116,11 +117,12 @@ class Shell:
 
     def __init__(self, directory, environment):
         self.output = directory / '.output'
-        self.process = subprocess.Popen(['bash', '--norc'], cwd=directory, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen(['bash', '--norc'], cwd=directory, env=environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True, start_new_session=True)
 
     def run(self, command):
-        """Returns the exit status and the output of a command; None, and what there is, if it takes too long."""
+        """Returns the exit status and the output of a command; the status is None if the command takes too long."""
         self.process.stdin.write(f'{{ {command}\n}} >{self.output} 2>&1 </dev/null; echo $?\n')
         self.process.stdin.flush()
         previous = signal.signal(signal.SIGALRM, lambda *_: self.stop())
@@ -131,7 +133,7 @@ class Shell:
         return int(status) if status else None, self.output.read_text(errors='replace').splitlines()
 
     def stop(self):
-        """Ends the shell and all that it has started."""
+        """Ends the shell and all processes that it has started."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -140,7 +142,7 @@ class Shell:
 
 
 def environment_of(directory, posixtrace, library, compiler):
-    """Makes a directory of commands: posixtrace, and a cc that finds the header and the library as if they were installed."""
+    """Makes a directory of commands: posixtrace, and a cc that finds header and library as if they were installed."""
     root = Path(__file__).resolve().parent.parent.parent
     bin_ = directory / 'bin'
     bin_.mkdir()
@@ -173,12 +175,13 @@ def walk(document, text, tools):
                     if status is None:
                         yield f'{document}:{line}: {command}: takes longer than {SECONDS} s'
                         return
-                    # Where there is no curses, there is no live.
-                    if any(text.startswith('posixtrace: unknown command live') for text in lines):
+                    # Without ncurses there is no live.
+                    if any('was built without the command live' in text for text in lines):
                         continue
                     wrong = differs(printed, lines)
                     if wrong or (status and not printed):
-                        yield f'{document}:{line}: {command}: {wrong or f"exit status {status}"}:\n  ' + '\n  '.join(lines[:40])
+                        wrong = wrong or f'exit status {status}'
+                        yield f'{document}:{line}: {command}: {wrong}:\n  ' + '\n  '.join(lines[:40])
         finally:
             shell.stop()
     if not count:
@@ -194,7 +197,8 @@ def problems(arguments):
     for block in ('$ echo a 1 b\na 2 c', '$ echo a', '$ echo a\na\nb', '$ false', '$ cat none.c', '$ echo 5 ms\n5 kg'):
         if not list(walk('spoiled', f'```console\n{block}\n```\n', tools)):
             yield f'the check itself: does not see what is wrong with\n{block}'
-    for block in ('$ echo a 1.5 ms b\na 2.0 us b', '$ printf "a\\nb\\nc\\n"\na\n...\nc', '$ echo some text here\nsome ... here'):
+    for block in ('$ echo a 1.5 ms b\na 2.0 us b', '$ printf "a\\nb\\nc\\n"\na\n...\nc',
+                  '$ echo some text here\nsome ... here'):
         yield from walk('the check itself', f'```console\n{block}\n```\n', tools)
 
 

@@ -1,5 +1,5 @@
 #
-# words.py - nothing in the repository speaks of the place where it was made
+# words.py - no file of the repository names the machine on which it was made
 #
 # SPDX-License-Identifier: MIT
 
@@ -9,7 +9,7 @@ import sys
 
 from check import ROOT, finish
 
-# In two pieces each, or this file would be the first one found.
+# Each is in two pieces, so that this file does not contain it.
 WORDS = ['..' + '/shared', '/work' + '/']
 
 
@@ -23,9 +23,11 @@ def problems(paths):
                     yield f'{path.relative_to(ROOT)}:{number}: {word}'
 
 
-git = subprocess.run(['git', '-c', f'safe.directory={ROOT}', '-C', ROOT, 'ls-files', '-z', '--cached', '--others',
-                      '--exclude-standard'], capture_output=True, text=True) if (ROOT / '.git').exists() and shutil.which('git') else None
+git = None
+if (ROOT / '.git').exists() and shutil.which('git'):
+    git = subprocess.run(['git', '-c', f'safe.directory={ROOT}', '-C', ROOT, 'ls-files', '-z', '--cached', '--others',
+                          '--exclude-standard'], capture_output=True, text=True)
 if git is None or git.returncode != 0:
-    print('skipped: no clone, or no git, so nobody knows which files belong to it')
+    print('skipped: no clone, or no git, so the files of the repository are unknown')
     sys.exit(77)
 finish(problems(ROOT / name for name in git.stdout.split('\0') if name))

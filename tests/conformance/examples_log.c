@@ -335,7 +335,8 @@ TEST(first_analyzer)
 	analyzer(path, out);
 	fclose(out);
 	check_output("EX-4 READ-16 READ-17", text,
-		     "posix_trace_start ...\nexample.first\nexample.second ...\nexample.first ...\nposix_trace_stop ...\n");
+		     "posix_trace_start ...\nexample.first\nexample.second ...\nexample.first ...\n"
+		     "posix_trace_stop ...\n");
 	unlink(path);
 }
 
@@ -351,7 +352,8 @@ TEST(second_analyzer)
 	analyzer_of_data(path, out, types, TYPES);
 	fclose(out);
 	check_output("EX-5 EX-8 EX-9", text,
-		     "data of 48 bytes at most\n11 types\nexample.first:\nexample.second: 01 FE\nexample.first: 61 62 63\n");
+		     "data of 48 bytes at most\n11 types\nexample.first:\nexample.second: 01 FE\n"
+		     "example.first: 61 62 63\n");
 	unlink(path);
 }
 

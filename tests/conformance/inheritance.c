@@ -1235,7 +1235,8 @@ TEST(shutdown)
 		for (int i = 0; i < 5; i++) {
 			target_send(&member[i], NO_ID, 0, 0, 3);
 			if (OURS_FILES && target_streams(member[i].pid))
-				TEST_FAIL("SHUT-2", "member %d of the family of a target of kind %d has the stream mapped", i, kind);
+				TEST_FAIL("SHUT-2", "member %d of the family of a target of kind %d has the stream "
+				    "mapped", i, kind);
 		}
 		CHECK_FILES("SHUT-2", target_descriptors(t.pid), ==, before);
 		again = closed(t.pid);

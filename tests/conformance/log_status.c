@@ -1,5 +1,5 @@
 /*
- * log_status.c - posix_trace_get_status() of streams with a log and of opened logs: what is reported, and what asking resets
+ * log_status.c - posix_trace_get_status() of streams with a log and of opened logs: results, and what asking resets
  *
  * What a flush does to the status while it runs, and errors, are in log_flush.c.
  *

@@ -98,28 +98,28 @@ static long long ask_task(const void *arg)
 	return error;
 }
 
-static int ask(const struct target *who, pid_t whom)
+static int ask(const struct target *controller, pid_t traced)
 {
-	return (int)target_do(who, ask_task, &whom, sizeof whom);
+	return (int)target_do(controller, ask_task, &traced, sizeof traced);
 }
 
 /* Checks that one process can trace the other: create, start, events, and shutdown. */
-static void check_traces(const char *ids, const struct target *who, const struct target *whom)
+static void check_traces(const char *ids, const struct target *controller, const struct target *traced)
 {
 	trace_event_id_t id;
-	int error = target_create(who, whom->pid, 0);
+	int error = target_create(controller, traced->pid, 0);
 
 	if (error) {
 		TEST_FAIL(ids, "posix_trace_create: error %d", error);
 		return;
 	}
-	id = target_id(whom, "permission");
-	CHECK_EQ(ids, target_do(who, target_start_task, NULL, 0), 0);
-	target_send(whom, id, 0, 0, 10);
-	CHECK_EQ(ids, target_count(who, id), 10);
-	CHECK_EQ(ids, target_do(who, target_shutdown_task, NULL, 0), 0);
-	target_send(whom, id, 0, 0, 2);
-	CHECK_FILES(ids, target_streams(whom->pid), ==, 0);
+	id = target_id(traced, "permission");
+	CHECK_EQ(ids, target_do(controller, target_start_task, NULL, 0), 0);
+	target_send(traced, id, 0, 0, 10);
+	CHECK_EQ(ids, target_count(controller, id), 10);
+	CHECK_EQ(ids, target_do(controller, target_shutdown_task, NULL, 0), 0);
+	target_send(traced, id, 0, 0, 2);
+	CHECK_FILES(ids, target_streams(traced->pid), ==, 0);
 }
 
 /* -- Users ---------------------------------------------------------------------- */

@@ -140,7 +140,8 @@ TEST(truncation)
 			MUST(get(f, trid, &e, cases[i].room ? data : NULL, cases[i].room, &len, &unavailable) == 0);
 			if (len != cases[i].len || e.posix_truncation_status != cases[i].status || unavailable != 0)
 				TEST_FAIL("READ-16 READ-17 READ-18 READ-19 READ-24",
-					  "function %d, %zu sent, room for %zu: length %zu not %zu, truncation %d not %d, unavailable %d",
+					  "function %d, %zu sent, room for %zu: length %zu not %zu, truncation %d not "
+					  "%d, unavailable %d",
 					  f, cases[i].sent, cases[i].room, len, cases[i].len, e.posix_truncation_status,
 					  cases[i].status, unavailable);
 			CHECK("READ-4 READ-18", memcmp(data, text, cases[i].len) == 0);

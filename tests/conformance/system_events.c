@@ -327,7 +327,7 @@ TEST(each_gap_is_reported)
 		trace_id_t trid = small_stream(POSIX_TRACE_LOOP);
 		struct stream_event e;
 		unsigned next = 0;
-		int told = 0;
+		int reported = 0;
 
 		MUST(posix_trace_start(trid) == 0);
 		sent_by_all = 0;
@@ -342,17 +342,18 @@ TEST(each_gap_is_reported)
 			unsigned n;
 
 			if (e.info.posix_event_id == POSIX_TRACE_RESUME)
-				told = 1;
+				reported = 1;
 			if (e.info.posix_event_id != id)
 				continue;
 			n = number_of(e.data, e.len).number;
-			if (n != next && !told)
+			if (n != next && !reported)
 				TEST_FAIL("SYS-7 SYS-9 SYS-18", "%u follows %u, and nothing is said of what is missing",
 				          n, next - 1);
-			if (n == next && told)
-				TEST_FAIL("SYS-7 SYS-9 SYS-18", "a loss is told before %u, but nothing is missing", n);
+			if (n == next && reported)
+				TEST_FAIL("SYS-7 SYS-9 SYS-18",
+				          "a loss is reported before %u, but nothing is missing", n);
 			next = n + 1;
-			told = 0;
+			reported = 0;
 		}
 		CHECK_EQ("START-11", next, sent_by_all);
 		stream_end(trid);

@@ -171,14 +171,14 @@ static inline int target_wait(int seconds)
 /* Returns the next target that connects. */
 static inline struct target target_accept(void)
 {
-	struct ucred who;
-	socklen_t size = sizeof who;
+	struct ucred peer;
+	socklen_t size = sizeof peer;
 	struct target t;
 
 	MUST(target_wait(20 * test_slow()));
 	t.socket = accept4(target_listener, NULL, NULL, SOCK_CLOEXEC);
-	MUST(t.socket >= 0 && getsockopt(t.socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0);
-	t.pid = who.pid;
+	MUST(t.socket >= 0 && getsockopt(t.socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0);
+	t.pid = peer.pid;
 	return t;
 }
 

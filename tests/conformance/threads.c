@@ -32,14 +32,14 @@ static void run(void *(*function)(void *), pthread_t *thread, unsigned threads)
 static struct {
 	pthread_t thread;
 	pid_t tid;
-} who[THREADS];
+} origin_of[THREADS];
 
 static void *numbering(void *arg)
 {
 	unsigned me = (unsigned)(size_t)arg;
 
-	who[me].thread = pthread_self();
-	who[me].tid = (pid_t)syscall(SYS_gettid);
+	origin_of[me].thread = pthread_self();
+	origin_of[me].tid = (pid_t)syscall(SYS_gettid);
 	pthread_barrier_wait(&barrier);
 	for (unsigned n = 0; n < PER_THREAD; n++) {
 		number_send(id, me, n);
@@ -68,8 +68,8 @@ TEST(origin)
 		MUST(n.writer < THREADS);
 		CHECK_EQ("READ-20 READ-22 THR-1", n.number, next[n.writer]);
 		next[n.writer] = n.number + 1;
-		CHECK("EVT-7 MODEL-17", pthread_equal(e.info.posix_thread_id, who[n.writer].thread));
-		CHECK_TID("EVT-7 MODEL-17", &e.info, ==, who[n.writer].tid);
+		CHECK("EVT-7 MODEL-17", pthread_equal(e.info.posix_thread_id, origin_of[n.writer].thread));
+		CHECK_TID("EVT-7 MODEL-17", &e.info, ==, origin_of[n.writer].tid);
 		CHECK_EQ("EVT-6", e.info.posix_pid, getpid());
 		CHECK_OP("READ-21", nanoseconds(e.info.posix_timestamp), >=, last);
 		last = nanoseconds(e.info.posix_timestamp);
@@ -399,7 +399,7 @@ static void *everything(void *arg)
 	unsigned me = (unsigned)(size_t)arg;
 
 	pthread_barrier_wait(&barrier);
-	for (unsigned n = 0; n < 800 / (unsigned)test_slow() && test_failures < 20; n++) {
+	for (unsigned n = 0; n < (test_thorough() ? 800u : 300u) / (unsigned)test_slow() && test_failures < 20; n++) {
 		use_attributes(n);
 		use_sets(n);
 		use_shared_stream(me, n);
@@ -498,7 +498,7 @@ TEST(shutdown_among_uses)
 	atomic_store(&current, small_stream(POSIX_TRACE_LOOP));
 	for (size_t i = 0; i < THREADS; i++)
 		MUST(pthread_create(&thread[i], NULL, user, (void *)i) == 0);
-	for (int i = 0; i < 1000 / test_slow(); i++) {
+	for (int i = 0; i < (test_thorough() ? 1000 : 300) / test_slow(); i++) {
 		trace_id_t old = atomic_load(&current);
 
 		if (i & 1)

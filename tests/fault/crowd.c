@@ -3,8 +3,8 @@
  *
  * Families of processes trace with several threads each. They fork, execute themselves again, exit and are killed at
  * random. Controllers trace them, some from before the first event until after the last, others at random times; in
- * LOOP, in UNTIL_FULL, and into logs. Controllers are killed, too. Every event must be accounted for (crowd_books.h,
- * crowd_log.h).
+ * LOOP, in UNTIL_FULL, and into logs. Controllers are killed, too. Every event must be accounted for (crowd_books.c,
+ * crowd_log.c).
  *
  * Four processes live as long as the test: the test itself, which starts all others and waits for them; the *elder*, a
  * family of one process, which any controller may trace; the *steward*, a controller; and the *auditor*, which reads
@@ -25,7 +25,7 @@
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
 
-#include "crowd_log.h"
+#include "crowd.h"
 #include "fork.h"
 #include "sanitizer.h"
 #include "shm.h"
@@ -43,7 +43,7 @@ extern char **environ;
 /* Events of one thread before it slows down: all of them have to be read, too. */
 #define ENOUGH 40000
 
-/* The longest that a process may take to end after it was told to. */
+/* The longest that a process may take to end after the request to do so. */
 #define DEADLINE_NS (20000000000ll * test_slow())
 
 static trace_event_id_t number_id;
@@ -839,7 +839,7 @@ static void reap(void)
 				j = &shared->job[i];
 		ended_well(j ? "controller" : "process", pid, status);
 		if (pid == steward_pid || pid == auditor_pid || (elder && pid == elder->group))
-			CROWD_FAIL("somebody has ended who was to last: %#x", status);
+			CROWD_FAIL("a lasting process has ended: %#x", status);
 		else if (j)
 			j->state = JOB_OVER;
 	}
@@ -1049,7 +1049,7 @@ static long space_used(void)
 	return (long)((s.f_blocks - s.f_bfree) * (s.f_frsize / 1024));
 }
 
-#define BARE 5 /* mappings of a process that traces without a stream: page, page for looking, names, and two holds */
+#define BARE 6 /* mappings of a process without a stream: page and names, each read-only as well, and two holds */
 #define LASTING 4 /* the test, the elder, the steward, the auditor */
 
 static struct census first[LASTING], last[LASTING];
@@ -1122,7 +1122,8 @@ static void census(void)
 			           lasting[i], last[i].mappings);
 		if (census_differs(i))
 			CROWD_FAIL(
-				"seed %#llx: %s has %d descriptors, %d mappings and %d threads, where it had %d, %d and %d",
+				"seed %#llx: %s has %d descriptors, %d mappings and %d threads, where it had %d, %d "
+				"and %d",
 				(unsigned long long)shared->seed, lasting[i], last[i].descriptors, last[i].mappings,
 				last[i].threads, first[i].descriptors, first[i].mappings, first[i].threads);
 		if (!SANITIZER_ADDRESS && censuses &&
@@ -1172,9 +1173,11 @@ static void figures(void)
 		for (int k = 0; shared->family[i].state != FAMILY_FREE && k < sources_of(&shared->family[i]); k++)
 			events += shared->family[i].source[k].done;
 #define F(name) (unsigned long long)t->name
-	printf("%lld s: %llu trace points of %llu threads; read %llu, lost %llu, discarded %llu, %llu gaps; %llu books balance, %llu exactly\n"
+	printf("%lld s: %llu trace points of %llu threads; read %llu, lost %llu, discarded %llu, %llu gaps; %llu books "
+	    "balance, %llu exactly\n"
 	       "    %llu families, %llu forks, %llu executions, %llu exits, %llu kills; %d processes at a time\n"
-	       "    %llu controllers, %llu killed; %llu streams; %llu logs, %llu completed by others; %d censuses: memory %ld, %ld, %ld, %ld KiB"
+	       "    %llu controllers, %llu killed; %llu streams; %llu logs, %llu completed by others; %d censuses: "
+	       "memory %ld, %ld, %ld, %ld KiB"
 	       " (%ld, %ld, %ld, %ld at first), %ld KiB of files\n",
 	       (long long)(now_ns() - begin_ns) / 1000000000, (unsigned long long)events, F(sources), F(read), F(lost),
 	       F(discarded), F(gaps), F(balanced), F(exact), F(families), F(forks), F(images), F(exits), F(kills),
@@ -1201,7 +1204,7 @@ static void prepare(uint64_t *state, uint64_t seed)
 {
 	shm_private("");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	shared_map(true);
+	shared = memory_map(SHARED_FILE, sizeof *shared, true);
 	shared->seed = seed;
 	elder = family_start(state, true);
 	elder->state = FAMILY_LIVES;
@@ -1222,7 +1225,7 @@ static void finish(void)
 	elder->stop = 1;
 	for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) >= 0 && now_ns() < until;) {
 		if (pid > 0)
-			ended_well("who lasts,", pid, status);
+			ended_well("a lasting process", pid, status);
 		else
 			sleep_us(1000);
 	}
@@ -1284,7 +1287,7 @@ int main(int argc, char **argv)
 	static const struct test tests[] = { TEST_ENTRY(crowd), { NULL, NULL } };
 
 	if (argc == 4 && strcmp(argv[1], "--member") == 0) {
-		shared_map(false);
+		shared = memory_map(SHARED_FILE, sizeof *shared, false);
 		member_live(&shared->family[atoi(argv[2])], atoi(argv[3]));
 	}
 	return test_main(tests, argc, argv);

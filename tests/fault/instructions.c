@@ -154,7 +154,7 @@ static void fill(size_t length)
 }
 
 /* Records the event in question. Only the trace point is single-stepped; its data is prepared before. */
-static __attribute__((noinline)) void stretch(void)
+static __attribute__((noinline)) void record_stepped(void)
 {
 	struct stress_source *s = &source[QUESTION];
 	uint64_t words[STRESS_WORDS];
@@ -243,7 +243,7 @@ static void run_forks(void)
 		atomic_store(&family->wanted, 0);
 		atomic_store(&family->go, 0);
 		atomic_store(&family->came, 0);
-		stretch();
+		record_stepped();
 		drain();
 		/* The event is in the streams, and the tally ensures that it is there only once. Later losses come from
 		 * overwriting. */
@@ -253,7 +253,7 @@ static void run_forks(void)
 			stress_record(&source[FILLER]);
 		CHECK("-", nobody_busy());
 		/* The child continues in the middle of this trace point. */
-		stretch();
+		record_stepped();
 		if (child > 0) {
 			while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 				;
@@ -370,7 +370,7 @@ static void run_traces(void)
 
 	prepare(trace_in_handler);
 	for (; !step_last() && !test_failures; n++) {
-		stretch();
+		record_stepped();
 		CHECK("-", nobody_busy());
 		drain();
 		for (int i = 0; i < streams; i++) {
@@ -631,7 +631,7 @@ static void run_until_killed(void)
 		stress_record(&source[FILLER]);
 	find_seats();
 	while (!step_last())
-		stretch();
+		record_stepped();
 }
 
 /* Kills a process before instruction n of its event. Returns false if the event has no such instruction. */
@@ -693,7 +693,7 @@ CHANGED(kill_overwrites, OVERWRITES, kills(16, 31))
 
 #define FRAMES 64
 
-static void *above[FRAMES]; /* the callers of stretch()'s caller */
+static void *above[FRAMES]; /* the callers of record_stepped()'s caller */
 static int n_above, whole;
 
 static void look_at_stack(int signal)
@@ -713,7 +713,7 @@ static void run_looks(void)
 	prepare(look_at_stack);
 	for (; !step_last() && !test_failures; n++) {
 		whole = 0;
-		stretch();
+		record_stepped();
 		if (!step_last())
 			CHECK_EQ("-", whole, 1);
 		drain();

@@ -48,7 +48,9 @@ static const char *const kills_points[] = {
 	/* read/cursor.c */
 	"resume_first", "read_seen", "read_copied", "read_consumed", "read_run",
 	/* read/merge.c */
-	"reset_progress", "reset_past", "read_writers", "read_lost", "read_watermark",
+	"reset_progress", "reset_past", "read_writers", "read_watermark",
+	/* read/gaps.h */
+	"read_lost",
 	/* control/filter.c */
 	"filter_both", "filter_quiet", "filter_new",
 	/* control/handle.c */

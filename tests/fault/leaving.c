@@ -1,7 +1,7 @@
 /*
  * leaving.c - a process has begun to exit while another of its threads still traces
  *
- * At exit a process removes its page, if no other process holds it. A controller that comes later is told that there is
+ * At exit a process removes its page, if no other process holds it. A later controller gets the answer that there is
  * no such process: nobody would look at a new page of that name, and events would be missing without a report (H9).
  * tests/fault/crowd.c found that when exit() took long. The same applies if the page was removed otherwise (H24). As
  * long as a controller holds the page, further controllers may come.

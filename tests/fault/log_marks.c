@@ -112,7 +112,7 @@ static const char *taken(void)
 	return text;
 }
 
-static void check_death(unsigned stretch, int n)
+static void check_death(unsigned take, int n)
 {
 	static struct memory copy;
 	struct memory *shared = memory;
@@ -122,11 +122,11 @@ static void check_death(unsigned stretch, int n)
 	use(&copy);
 	another();
 	if (strcmp(contents(), taken()) != 0)
-		TEST_FAIL("-", "stretch %u, instruction %d: %s, not %s", stretch, n, contents(), taken());
+		TEST_FAIL("-", "take %u, instruction %d: %s, not %s", take, n, contents(), taken());
 	for (uint32_t i = 0; i < CHUNKS; i++)
 		records += s.chunks[i].read;
 	if (draft_mark(&d)->records != records)
-		TEST_FAIL("-", "stretch %u, instruction %d: %u records are in the draft, %u were taken", stretch, n,
+		TEST_FAIL("-", "take %u, instruction %d: %u records are in the draft, %u were taken", take, n,
 		          draft_mark(&d)->records, records);
 	draft_free(&d);
 	use(shared);
@@ -140,10 +140,10 @@ TEST(taken_once)
 
 	use(mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 	step_start(&step, run);
-	for (unsigned stretch = 0; stretch < TAKES; stretch++) {
+	for (unsigned take = 0; take < TAKES; take++) {
 		MUST(step_enter(&step));
 		for (n = 0; step_one(&step) && test_failures < 5; n++)
-			check_death(stretch, n);
+			check_death(take, n);
 		CHECK_OP("-", n, >, 50);
 	}
 	CHECK_EQ("-", step_finish(&step), 0);

@@ -438,7 +438,8 @@ static bool ordered_at(const char *name)
 /* Returns true for a point that recording threads pass. */
 static bool of_recording(const char *name)
 {
-	static const char *const prefixes[] = { "revoke_", "recycle_", "chunk_", "take_", "acquire_", "writer_", "record_",
+	static const char *const prefixes[] = { "revoke_", "recycle_", "chunk_", "take_", "acquire_", "writer_",
+	    "record_",
 		                                "alone_",  "lost_",    "wake_",  "slow_", "event_" };
 
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)

@@ -40,7 +40,8 @@ if not up_to_date():
     built = subprocess.run([*compiler, flag, '-std=gnu11', '-D_GNU_SOURCE', '-DPOSIXTRACE_VERSION="other"', '-O1', '-g',
                             *includes.split(), *sources, '-o', output, '-pthread'], capture_output=True, text=True)
     if built.returncode != 0:
-        trial = subprocess.run([*compiler, flag, '-xc', '-', '-o', '/dev/null'], input='#include <stdio.h>\nint main(void) { return puts(""); }\n',
+        trial = subprocess.run([*compiler, flag, '-xc', '-', '-o', '/dev/null'],
+                               input='#include <stdio.h>\nint main(void) { return puts(""); }\n',
                                capture_output=True, text=True)
         if trial.returncode == 0: # it is not the machine's fault
             sys.exit(built.stderr)

@@ -1,8 +1,10 @@
 #
 # command.py - what the command makes of the logs of fuzzers, read by readers that others have written
 #
-# Each log of the directories becomes some of the formats: CSV and JSON by Python's modules, protocol buffers by protoc, CTF by
-# babeltrace2, where they are there. A log that is none is said to be none. What the formats have to contain is in tests/tool/.
+# Each log of the directories becomes some of the formats: CSV and JSON by Python's modules, protocol buffers by protoc,
+# CTF by
+# babeltrace2, where they are there. A log that is none is said to be none. What the formats have to contain is in
+# tests/tool/.
 #
 # SPDX-License-Identifier: MIT
 
@@ -18,7 +20,8 @@ import tempfile
 from pathlib import Path
 
 POSIXTRACE, *DIRECTORIES = sys.argv[1:]
-ENVIRONMENT = dict(os.environ, TZ='UTC', LC_ALL='C.UTF-8', ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0')
+ENVIRONMENT = dict(os.environ, TZ='UTC', LC_ALL='C.UTF-8',
+                   ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0')
 SLOW = int(os.environ.get('TEST_SLOW', '1'))
 
 

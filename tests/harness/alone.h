@@ -171,10 +171,10 @@ static inline void alone_tell(void)
 /* Lets no other test run from here on, and moves their files aside. Returns false if that is impossible. */
 static inline bool alone_acquire(void)
 {
-	const char *told = alone_lock < 0 ? getenv(ALONE_ENVIRONMENT) : NULL;
+	const char *setting = alone_lock < 0 ? getenv(ALONE_ENVIRONMENT) : NULL;
 	int aside, fd;
 
-	if (told && strcmp(told, "alone") == 0) {
+	if (setting && strcmp(setting, "alone") == 0) {
 		fd = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		alone_each(fd, ALONE_REMOVE, -1);
 		close(fd);

@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 
 SHM = Path('/dev/shm')
-ROOM = 256 << 20  # with less than that one at a time
-LIBRARY = 'posixtrace-*'  # of what alone.h puts aside, all that scripts make there
+ROOM = 256 << 20  # with less space, scripts run one at a time
+LIBRARY = 'posixtrace-*'  # the files of scripts among those that alone.h moves away
 
 
 def wait(lock, how):
-    """Takes the lock; who waits holds its turn."""
+    """Takes the lock. A waiting script holds a second lock, so that scripts queue up."""
     turn = os.open('/dev', os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(turn, fcntl.LOCK_EX)
     fcntl.flock(lock, how)
@@ -43,7 +43,8 @@ def alone():
     """From here on no other test runs, and there is no directory of the library."""
     if os.environ.get('TEST_SHM') == 'alone':
         return
-    lock = int(os.environ['TEST_SHM_LOCK']) if 'TEST_SHM_LOCK' in os.environ else os.open(SHM, os.O_RDONLY | os.O_DIRECTORY)
+    lock = int(os.environ['TEST_SHM_LOCK']) if 'TEST_SHM_LOCK' in os.environ else os.open(SHM,
+        os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(lock, fcntl.LOCK_UN)
     wait(lock, fcntl.LOCK_EX)
     aside = SHM / f'.aside-{os.geteuid()}'
@@ -68,7 +69,7 @@ def alone():
 def main():
     script = sys.argv[1:]
     if SHM.is_dir() and 'TEST_SHM' not in os.environ:
-        # The script holds it, and nothing that it starts.
+        # The script holds the lock; its children do not inherit it.
         lock = fcntl.fcntl(os.open(SHM, os.O_RDONLY | os.O_DIRECTORY), fcntl.F_DUPFD, 200)
         room = os.statvfs(SHM)
         wait(lock, fcntl.LOCK_EX if room.f_blocks * room.f_frsize < ROOM else fcntl.LOCK_SH)

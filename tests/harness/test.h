@@ -51,7 +51,11 @@ struct test {
 	void (*run)(void);
 };
 
+#ifdef TEST_PARTS /* the program has several files, which count together */
+__attribute__((weak)) volatile int test_failures;
+#else
 static volatile int test_failures __attribute__((unused));
+#endif
 
 #define TEST(name) static void test_##name(void)
 

@@ -42,7 +42,8 @@ def by_decoder(path):
 
 def by_library(dump, paths):
     """The lines of each of these files."""
-    output = subprocess.run([*WRAPPER, dump, *paths], check=True, capture_output=True).stdout.decode(errors='surrogateescape')
+    output = subprocess.run([*WRAPPER, dump, *paths], check=True,
+                            capture_output=True).stdout.decode(errors='surrogateescape')
     logs = {}
     for line in output.split('\n')[:-1]:
         if line.startswith('FILE '):
@@ -53,13 +54,15 @@ def by_library(dump, paths):
 
 
 def same(path, library, decoder):
-    """What differs, as one says it and the other; None if nothing does."""
-    # Whether a log is complete is not for the interface to tell; of one that is not, the status is that of what is there.
+    """Returns the first difference between both readers, or None."""
+    # Whether a log is complete is not for the interface to tell; of one that is not, the status is that of what is
+    # there.
     if decoder[-1].startswith('incomplete'):
         library, decoder = library[:-1], decoder[:-1]
     for i in range(max(len(library), len(decoder))):
         if library[i:i + 1] != decoder[i:i + 1]:
-            return f'{path}: line {i + 1} of {len(library)} and {len(decoder)}:\n  library {library[i:i + 1]}\n  decoder {decoder[i:i + 1]}'
+            return f'{path}: line {i + 1} of {len(library)} and {len(decoder)}:\n  library {library[i:i + 1]}\n  ' \
+                f'decoder {decoder[i:i + 1]}'
     return None
 
 

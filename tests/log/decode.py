@@ -290,7 +290,7 @@ class Log:
             yield Event(OVERFLOW, 0, 0, 0, 0, time, 0, b'')
 
     def rows(self, kind, read):
-        """What `read` finds in the frames of a kind, without those that are damaged."""
+        """Yields what `read` finds in the intact frames of a kind."""
         for frame in self.frames():
             try:
                 yield from list(read(Body(self.body(frame)))) if frame.kind == kind else ()

@@ -2,7 +2,7 @@
 #
 # decode_test.py - decode.py gives back what was put into a log, and never fails otherwise than by saying so
 #
-#     decode_test.py [SEED]       the seed of random events and mutations (1)
+#     decode_test.py [SEED]       the seed of random events and mutations; else another one each time, which is printed
 #
 # The logs are made here, in memory, from docs/log-format.md: nothing is shared
 # with decode.py but that document, nor with the library.
@@ -27,7 +27,7 @@ LOOP, UNTIL_FULL, APPEND = 1, 2, 4
 LOG = 0x1122334455667788
 ORDER = 1 if sys.byteorder == 'little' else 2
 LENGTHS = [0, 1, 7, 8, 9, 16, 17, 63, 64, 65, 255, 256, 257, 1000]
-MUTATIONS = 2000
+MUTATIONS = 2000 if os.environ.get('TEST_THOROUGH') else 300
 DECODE = Path(__file__).with_name('decode.py')
 
 Event = namedtuple('Event', 'type pid tid pthread address time truncated data')
@@ -386,7 +386,7 @@ def test_loop():
     equal('a gap', of_events(close(bytes(spoiled))),
           [*lines[:20], *gap(events[19].time, events[30].time), *lines[30:], CLOSED])
     spoiled = bytearray(log)
-    spoiled[offsets[2] + 64 + 17] ^= 1  # its header: the slot ends there
+    spoiled[offsets[2] + 64 + 17] ^= 1  # damages a header, which ends the slot
     equal('a slot lost', of_events(close(bytes(spoiled))),
           [*lines[:20], *gap(events[19].time, events[40].time), *lines[40:], CLOSED])
 
@@ -562,7 +562,7 @@ def frames_in(data, offset, end, found):
 
 
 def repair(data, offset):
-    """Makes the CRCs of a frame right again, so that it is its contents that are looked at."""
+    """Corrects the CRCs of a frame, so that the decoder looks at its contents."""
     size = struct.unpack_from('<I', data, offset + 24)[0]
     if size < 1 << 16 and data[offset + 4] != SLOT:
         struct.pack_into('<I', data, offset + 28, crc32c(data[offset + 64:offset + 64 + size]))
@@ -570,7 +570,7 @@ def repair(data, offset):
 
 
 def mutate(data):
-    """Any bytes; or those of one frame, which is right again then, header and all."""
+    """Changes random bytes, or bytes of one frame, whose CRCs are corrected afterwards."""
     data = bytearray(data)
     how = random.randrange(4)
     if how == 0:
@@ -623,7 +623,8 @@ def alarm(*_):
     raise Hangs
 
 
-seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+seed = int(sys.argv[1]) if len(sys.argv) > 1 else random.randrange(1 << 32)
+print(f'seed {seed}', flush=True)
 random.seed(seed)
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
 signal.signal(signal.SIGALRM, alarm)

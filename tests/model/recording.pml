@@ -1,13 +1,14 @@
 /*
- * recording.pml - the protocol of those who record and of who reads, for SPIN
+ * recording.pml - the protocol of the recording threads and the reader, for SPIN
  *
  * Each step of a process is one access to shared memory, so SPIN tries every
- * order of them. README.md beside this has the drawing, says how to read it,
- * what is checked, and what is not. Above each transition stands the function
- * of src/ that it stands for; tests/check/model.py looks whether that is there.
+ * order of the steps. README.md in this folder has a drawing, and explains how
+ * to read the model, what is checked, and what is not. The comment above each
+ * transition names the function of src/ that it models; tests/check/model.py
+ * checks that the function exists.
  *
- * What a configuration has is said by -D: README.md and script/model list them.
- * -DMUTANT_x breaks the protocol in one place, and SPIN has to notice.
+ * -D selects a configuration: README.md and script/model list them. -DMUTANT_x
+ * breaks the protocol in one place, and SPIN has to find the error.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,7 +45,7 @@
 #endif
 
 #define READER  WRITERS       /* thread numbers */
-#define STOPPER (WRITERS + 1) /* who calls stop; only with STOP */
+#define STOPPER (WRITERS + 1) /* the thread that calls stop; only with STOP */
 #define THREADS (WRITERS + 2)
 #define NONE 255
 
@@ -60,7 +61,7 @@
 #define CLAIM(c) (6 * CHUNKS + (c))
 #define READ(c)  (7 * CHUNKS + (c))
 #define SEEN(c)  (8 * CHUNKS + (c))
-/* A record is two words, both with its ticks, which no two events share: if they differ it is torn. */
+/* A record is two words with the same ticks, which are unique to an event: if the words differ, the record is torn. */
 #define HEAD(c, s) (9 * CHUNKS + (c) * CAP + (s))
 #define DATA(c, s) (9 * CHUNKS + CHUNKS * CAP + (c) * CAP + (s))
 /* A seat, one for each writer; and the stream's header. */
@@ -93,14 +94,14 @@ byte m[MEMORY];
 /* -- Threads: alive, interrupted, dead; and what is only for the books --------- */
 
 bool killed[WRITERS];   /* makes no step any more */
-bool gone[WRITERS];     /* and the kernel says so: its stores are out by then */
-bool inside[WRITERS];   /* thread.ready, as its own handler sees it */
+bool gone[WRITERS];     /* and the kernel reports its death: its stores are visible by then */
+bool inside[WRITERS];   /* thread.ready, as seen by the handler of the thread */
 bool blocked[WRITERS];  /* its signals are */
 bool handling[WRITERS]; /* a handler runs: the thread does not */
-bool broken[WRITERS];   /* a handler ran in its restartable sequence: it does not go on there */
-byte own_busy[WRITERS]; /* the seat's busy as its own processor sees it */
+bool broken[WRITERS];   /* a handler interrupted its restartable sequence, which is aborted */
+byte own_busy[WRITERS]; /* the busy word of the seat, as seen by its own processor */
 #ifdef CHANGE
-byte taking[WRITERS];   /* the chunk + 1 that it is about to take in a restartable sequence; its writer says so */
+byte taking[WRITERS];   /* the chunk + 1 that its writer is about to acquire in a restartable sequence */
 bool loses[WRITERS];    /* by that */
 #define TAKING(t) (taking[t] != 0)
 #else
@@ -112,9 +113,9 @@ byte now = 1;           /* the clock: each reading of a writer is another, and r
 byte by[TICKS];         /* whose event */
 byte what[TICKS];       /* 1: committed, 2: reported */
 byte ended;             /* events whose trace point has ended */
-byte none;              /* of them, events that are none: the stream did not run */
+byte none;              /* of these, events that do not count, because the stream did not run */
 bool over;              /* all writers have ended */
-bool stopping;          /* there is somebody who calls stop, and has not come back */
+bool stopping;          /* a thread has called stop, and the call has not returned */
 bool quiet;             /* stop has returned: nothing is committed any more */
 
 #define LIVES(t) (!gone[t])
@@ -149,7 +150,7 @@ hidden byte k_;
 /* A locked instruction, and a full barrier, wait until the processor's own stores are out. */
 #define LOCKED(t) ((t) >= WRITERS || b_n[t] == 0)
 
-/* Inside of a d_step that has seen that there is ROOM_FOR one more. */
+/* Used inside of a d_step that has checked ROOM_FOR another store. */
 #define ROOM_FOR(t) (b_n[t] < DEPTH)
 inline hold(t, at, value, release)
 {
@@ -160,11 +161,11 @@ inline hold(t, at, value, release)
 }
 
 /*
- * Of three kinds: one that the processor may hold back over the loads that
- * follow; others, behind which nothing is loaded before the next store, so
- * that to hold them back is the same as to come to them later; and with WEAK,
- * where stores pass each other, all are held back. Only writers have a buffer:
- * what the others store is locked, or nobody minds its being late.
+ * There are three kinds of stores. The processor may delay a store after the
+ * loads that follow it. If no load follows before the next store, delaying the
+ * store is the same as executing it later. With WEAK, stores may pass each
+ * other, and all are delayed. Only writers have a store buffer: stores of other
+ * processes are under a lock, or their delay does not matter.
  */
 inline store_late(t, at, value, release)
 {
@@ -221,7 +222,7 @@ inline all_out(t)
 	od
 }
 
-/* What a thread loads where it may have stored itself. */
+/* Returns the value that a thread loads from a location in which it may have stored. */
 #define HELD_1(t, at) (b_n[t] > 1 && b_at[(t) * DEPTH + 1] == (at))
 #define HELD_0(t, at) (b_n[t] > 0 && b_at[(t) * DEPTH] == (at))
 #ifdef WEAK
@@ -267,7 +268,7 @@ proctype memory(byte t)
 	do
 	:: d_step { b_n[t] > 0 -> k_ = 0; out(t) }
 #ifdef WEAK
-	/* Stores to different places may pass each other, but a release none that was before it. */
+	/* Stores to different locations may pass each other, but a release store does not pass earlier stores. */
 	:: d_step {
 		b_n[t] > 1 && !b_release[t * DEPTH + 1] && b_at[t * DEPTH] != b_at[t * DEPTH + 1] ->
 		k_ = 1; out(t)
@@ -317,7 +318,7 @@ proctype memory(byte t)
 #define NOT_BETTER(t, c, d) (!POSSIBLE(t, d) || RANK(c) <= RANK(d))
 #define CHOICE(t, c) (POSSIBLE(t, c) && NOT_BETTER(t, c, 0) && NOT_BETTER(t, c, CHUNKS / 2) && NOT_BETTER(t, c, CHUNKS - 1))
 #define IDLE_OR_WORSE(t, d) (!POSSIBLE(t, d) || RANK(d) >= R_IDLE)
-/* The reader says at any time that the stream is not full any more: so it may be, once it was. */
+/* The reader may clear the full flag at any time, so the flag may be clear once the stream was full. */
 #define WRAPPED_CHOICE(t, c) (m[FULL] && POSSIBLE(t, c) && IDLE_OR_WORSE(t, 0) && IDLE_OR_WORSE(t, CHUNKS / 2) && \
 	IDLE_OR_WORSE(t, CHUNKS - 1))
 
@@ -433,7 +434,7 @@ inline ticks_of(c, number, ticks)
 #define GAP_IS_OLD(c) && m[GAPU(c)] != m[LAST(c)]
 #endif
 
-/* Only who asks for the status looks at it. */
+/* Only the call for the status reads this. */
 inline say_overrun()
 {
 #ifdef STATUS
@@ -543,7 +544,7 @@ inline ticks_read(t)
 	now++; k = now; by[k] = t
 }
 
-/* For the books: it is certain from here on, though others see it later. */
+/* For the accounting: the event is committed from here on, although other processes may see it later. */
 inline committed()
 {
 	assert(!quiet);
@@ -725,7 +726,7 @@ inline writer_record(t)
 #ifdef MUTANT_RSEQ_ENDS_LATE
 		store_late(t, BUSY(t), 0, true);
 #elif !defined(MUTANT_BUSY_ENDS_FIRST)
-		/* The restartable sequence ends with this store: who is interrupted behind it comes back to where he was. */
+		/* The restartable sequence ends with this store: a thread that is interrupted after the store continues here. */
 		d_step { ROOM_FOR(t) -> own_busy[t] = 0; hold(t, BUSY(t), 0, true) };
 #endif
 		d_step { own_busy[t] = 0; at++; k = 0; result = R_DONE }
@@ -1096,7 +1097,7 @@ inline look(c)
 	od
 }
 
-/* Where it has to wait for somebody, it remembers for whom: if that one is dead, it would wait for ever. */
+/* Stores the process that the caller waits for: if that process is dead, the wait would never end. */
 inline held_up_by(word, value, c, thread)
 {
 	waiting = true; w_word = word; w_value = value; w_progress = PROG(c); w_p = m[PROG(c)]; w_thread = thread
@@ -1126,7 +1127,7 @@ inline holds_up(word, c, thread)
 	:: d_step { m[word] == x -> x = 0; p = 0 }
 #endif
 #ifdef GIVES_UP
-	/* An acquirer that has stood for so long where it is about to overwrite. */
+	/* An acquirer that has been held up for that long just before it overwrites a chunk. */
 	:: d_step { word == CLAIM(c) && m[word] == x && m[READ(c)] != c_next[c] -> x = 0; p = 0 }
 #endif
 	fi
@@ -1239,7 +1240,7 @@ inline refill()
 	od
 }
 
-/* What is checked of each event that is reported. */
+/* Checks each event that is reported. */
 inline report()
 {
 	h = c_head[top];
@@ -1247,11 +1248,11 @@ inline report()
 	assert(what[h] == 1);          /* committed, and not reported before */
 	assert(c_owner[top] == by[h]); /* whose it is */
 #ifndef PATIENCE
-	assert(h > reported);          /* times rise, those of all threads together */
+	assert(h > reported);          /* times increase, over all threads */
 	if
 	:: told
 	:: else ->
-		/* Nothing is missing between two events if nobody says so. */
+		/* No event is missing between two events unless a loss was reported. */
 		i_ = reported + 1;
 		do
 		:: i_ < h -> assert(what[i_] != 1 && what[i_] != 3); i_++
@@ -1285,7 +1286,7 @@ inline report()
 #define FOLLOWS(ticks) ((ticks) < watermark && OLDER_THAN_OTHERS(ticks))
 #endif
 
-/* src/read/live.c: take_run(); src/read/cursor.c: cursor_step(). The one behind it, to be taken with it. */
+/* src/read/live.c: take_run(); src/read/cursor.c: cursor_step(). The record after it, which is consumed with it. */
 inline step()
 {
 	if
@@ -1355,7 +1356,7 @@ inline take()
 		if
 		:: !ok
 		:: ok && c_head[top] <= gap_until ->
-			/* Older than one that was overwritten. */
+			/* The event is older than an overwritten event. */
 			assert(what[c_head[top]] == 1);
 			what[c_head[top]] = 3;
 			dropped++;
@@ -1379,8 +1380,8 @@ inline take()
 
 /*
  * src/control/lifecycle.c: lifecycle_status(); src/read/merge.c: merge_lost(); src/read/cursor.c: cursor_lost()
- * Who loses events counts them first and sets the bit then, and may be killed
- * in between. So it is by the number that one knows.
+ * A thread that loses events counts them first and then sets the bit, and may be
+ * killed in between. So the reader uses the number.
  */
 inline status()
 {
@@ -1461,7 +1462,7 @@ proctype reader()
 	byte c_given_up[CHUNKS], c_given_up_end[CHUNKS];
 #endif
 #ifdef RUN
-	byte another, another_x; /* the ticks of the one behind, its data */
+	byte another, another_x; /* the ticks of the next record, and its data */
 #endif
 	byte w_word, w_value, w_progress, w_p, w_thread;
 #ifdef SLEEP
@@ -1469,10 +1470,10 @@ proctype reader()
 #endif
 	bool ok, told, fresh, waiting;
 #ifdef STATUS
-	byte asked, lost; /* how often, and what was answered last */
+	byte asked, lost; /* the number of calls, and the last result */
 	bool overrun;
 #endif
-	bool young; /* there is one that may be reported next time */
+	bool young; /* an event is ready for the next report */
 
 	do
 	:: atomic {
@@ -1487,16 +1488,16 @@ proctype reader()
 		over = ALL_OVER
 	   };
 	   read_all();
-	   /* Nobody is left, so nobody is waited for. */
+	   /* No process is left to wait for. */
 	   assert(!over || !waiting);
 	   if
 	   :: waiting ->
-		/* Again when something has changed. Nobody is waited for who is dead: that would never end. */
+		/* Look again after a change. The reader must not wait for a dead process, because the wait would never end. */
 		w_thread == NONE || m[w_word] != w_value || m[w_progress] != w_p || !WAITS_FOR(w_thread);
 		forget_waiting()
 	   :: else ->
 #ifdef UNTIL_FULL
-		/* All has been read: it runs again. */
+		/* Everything was read: the stream runs again. */
 		if
 		:: d_step { m[STATE] == ARMED -> m[STATE] = RUNNING }
 		:: m[STATE] != ARMED
@@ -1520,7 +1521,7 @@ proctype reader()
 			if
 			:: m[WAKEUPS] != wakeups
 			:: ALL_OVER ->
-				/* Nobody will wake us any more. Is there something? */
+				/* No process is left that could wake the reader. Look for events once more. */
 				assert(ANY_KILLED || m[WAKEUPS] != wakeups || !UNREAD)
 			fi
 		fi;
@@ -1566,7 +1567,7 @@ proctype reader()
 #ifdef STOP
 /*
  * src/control/quiesce.c: quiesce(); src/control/lifecycle.c: lifecycle_stop()
- * Here it waits for whom the library waits a tenth of a second for, to see that it is nobody dead.
+ * The model waits where the library waits for a tenth of a second, to check that the awaited process is not dead.
  */
 proctype stopper()
 {
@@ -1649,7 +1650,7 @@ proctype killer()
 }
 #endif
 
-/* When nobody can go on: everybody has ended who lives. */
+/* If no step is possible, every living process has ended. */
 proctype monitor()
 {
 	timeout ->

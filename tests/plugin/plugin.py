@@ -2,7 +2,8 @@
 #
 # plugin.py - babeltrace2 reads logs as posixtrace report does, and does with them what it does with other traces
 #
-#     plugin.py POSIXTRACE REPORT_LOGS CORPUS TRACER MESSAGES PLUGINS [PRELOAD]     what makes logs and reads them; where the plugin is
+# plugin.py POSIXTRACE REPORT_LOGS CORPUS TRACER MESSAGES PLUGINS [PRELOAD]     what makes logs and reads them; where
+# the plugin is
 #
 # PRELOAD: what a plugin with sanitizers needs in a program that is without. None may be lost of what it allocates.
 #
@@ -28,8 +29,10 @@ sys.path[:0] = [str(HERE.parent / 'tool'), str(HERE.parent / 'log')]
 import decode  # noqa: E402
 from made_log import INDEX, OVERFLOW, PREDEFINED, RESUME, SLOT, Log, crc32c  # noqa: E402
 
-POSIXTRACE, REPORT_LOGS, CORPUS, TRACER, MESSAGES, PLUGINS, *PRELOAD = (str(Path(argument).resolve()) for argument in sys.argv[1:])
-ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8', 'BABELTRACE_PLUGIN_PATH': PLUGINS, 'HOME': '/nonexistent'}
+POSIXTRACE, REPORT_LOGS, CORPUS, TRACER, MESSAGES, PLUGINS, *PRELOAD = (str(Path(argument).resolve())
+    for argument in sys.argv[1:])
+ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8', 'BABELTRACE_PLUGIN_PATH': PLUGINS,
+               'HOME': '/nonexistent'}
 if PRELOAD:
     ENVIRONMENT['LD_PRELOAD'] = PRELOAD[0]
 SEED = int(os.environ.get('SEED', '1'))
@@ -39,12 +42,13 @@ MS = 1_000_000
 
 def run(*arguments, status=0):
     done = subprocess.run([str(argument) for argument in arguments], capture_output=True, env=ENVIRONMENT, timeout=120)
-    assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode(errors="replace")}'
+    assert done.returncode == status, f'{arguments}: exit status {done.returncode}: ' \
+        f'{done.stderr.decode(errors="replace")}'
     return done
 
 
 def babeltrace(*arguments, status=0):
-    """What it prints, and its messages."""
+    """Runs babeltrace2. Returns its output and its messages."""
     done = run('babeltrace2', *arguments, status=status)
     return done.stdout.decode(errors='surrogateescape'), done.stderr.decode(errors='surrogateescape')
 
@@ -82,13 +86,15 @@ def text(value):
 
 def shown(name):
     """A name without what a terminal obeys, as a pattern: JSON does not tell which byte was no UTF-8."""
-    return ''.join(r'\\x[89a-f][0-9a-f]' if c == '\ufffd' else f'\\\\x{ord(c):02x}' if ord(c) < 32 or ord(c) == 127 else re.escape(text(c))
+    return ''.join(r'\\x[89a-f][0-9a-f]' if c == '\ufffd' else f'\\\\x{ord(c):02x}' if ord(c) < 32 or ord(c) == 127
+                   else re.escape(text(c))
                    for c in name)
 
 
 def declared(value):
     """A field of report's JSON as the plugin gives it."""
-    return [declared(item) for item in value] if isinstance(value, list) else text(value) if isinstance(value, str) else value
+    return [declared(item) for item in value] if isinstance(value, list) else text(value) if isinstance(value,
+            str) else value
 
 
 def near(mine, theirs):
@@ -123,13 +129,14 @@ def same_data(payload, data, fields):
 
 
 def system_words(theirs):
-    """What an event of the system says; None: its data is that of an event like others."""
+    """Returns the text of a system event, or None if its data is shown as for user events."""
     now, before = theirs.get('filter'), theirs.get('filter_before')
     if 'by_itself' in theirs:
         return 'by itself: it is full' if theirs['by_itself'] else ''
     if now is None:
         return None
-    words = {'without ': [name for name in now if name not in (before or [])], 'again with ': [name for name in before or [] if name not in now]}
+    words = {'without ': [name for name in now if name not in (before or [])],
+             'again with ': [name for name in before or [] if name not in now]}
     return '; '.join(word + ', '.join(names) for word, names in words.items() if names)
 
 
@@ -139,7 +146,8 @@ def same_event(mine, theirs, address, data):
     assert list(common) == COMMON, mine
     assert mine['time'] - late == theirs['time'], (mine, theirs)
     assert re.fullmatch(shown(theirs['event']), mine['name']), (mine, theirs)
-    assert (common['vpid'], common['vtid'], common['ip']) == (theirs.get('pid', common['vpid']), theirs.get('tid', 0), address)
+    assert (common['vpid'], common['vtid'], common['ip']) == (theirs.get('pid', common['vpid']), theirs.get('tid', 0),
+        address)
     assert common['truncated'] == theirs.get('truncated', False)
     assert common['vtid'] or common['procname'], mine
     assert not common['vtid'] or common['procname'] == text(theirs['thread']) or '\ufffd' in theirs['thread'] or \
@@ -154,7 +162,8 @@ def same_event(mine, theirs, address, data):
 def same_log(path):
     rows, expected, data = messages(path), report(path), raw(path)
     events = kind('event', rows)
-    assert len(events) == len(expected) == len(data), f'{path}: {len(events)} events, {len(expected)} in report, {len(data)} decoded'
+    assert len(events) == len(expected) == len(data), \
+        f'{path}: {len(events)} events, {len(expected)} in report, {len(data)} decoded'
     for mine, theirs, (address, bytes_) in zip(events, expected, data):
         same_event(mine, theirs, address, bytes_)
     return rows
@@ -186,7 +195,8 @@ def test_same_as_report():
 def test_forms():
     """Data that is not as declared is given as it is; nothing is lost."""
     run(REPORT_LOGS, 'server', 'server.log')
-    forms = [(event['name'], [name for name, _ in event.get('payload', [])]) for event in kind('event', messages('server.log'))]
+    forms = [(event['name'], [name for name, _ in event.get('payload', [])])
+             for event in kind('event', messages('server.log'))]
     assert ('sql.row', ['rows', 'time']) in forms and ('sql.row', ['data']) in forms
     assert ('all', ['a', 'b', 'c', 'd', 'e', 'f', 'g']) in forms
     assert ('line', ['text']) in forms and ('line', ['data']) in forms and ('line', []) in forms
@@ -207,7 +217,7 @@ def test_forms():
 
 
 def test_late_event():
-    """It keeps its place, and says how late it is; what comes behind it has its own time."""
+    """Keeps a late event in its place with a field for the delay. Later events keep their times."""
     log = Log()
     log.event(10, 'a')
     log.event(20, 'a')
@@ -225,7 +235,7 @@ def test_late_event():
 
 
 def test_times_at_the_end():
-    """Those that babeltrace2 does not take become the last one that it does."""
+    """Replaces times that babeltrace2 rejects by the last one it accepts."""
     last = (1 << 63) - 2
     log = Log(created=last - 1)
     for time in (0, 1, 2, 3, 1 << 63):
@@ -244,9 +254,11 @@ def test_environment():
     log.segment()
     stream = messages(write('environment.log', log.closed()))[0]
     assert stream['name'] == 'shop' and stream['stream'] == 'environment.log', stream
-    expected = {'hostname': 'h\\x1b[1m', 'tracer_name': 'posixtrace', 'trace_name': '/usr/bin/shop', 'target_pid': 4711, 'creator_pid': 99,
+    expected = {'hostname': 'h\\x1b[1m', 'tracer_name': 'posixtrace', 'trace_name': '/usr/bin/shop', 'target_pid': 4711,
+                'creator_pid': 99,
                 'kernel_release': '6.1', 'machine': 'x86_64', 'boot_id': '00010203-0405-0607-0809-0a0b0c0d0e0f',
-                'trace_creation_datetime': '20200913T122640+0000', 'trace_creation_ns': log.created, 'architecture_bit_width': 64,
+                'trace_creation_datetime': '20200913T122640+0000', 'trace_creation_ns': log.created,
+                'architecture_bit_width': 64,
                 'tracer_major': 1, 'tracer_minor': 0}
     assert expected.items() <= stream['environment'].items(), stream
 
@@ -273,7 +285,8 @@ def test_lost_events():
     rows = messages(write('lost.log', log.closed(lost=15)))
     in_order(rows)
     at = log.created
-    assert [(row['from'] - at, row['until'] - at, row['count']) for row in kind('lost events', rows)] == [(0, 5, 5), (15, 25, 7), (35, 35, 3)]
+    assert [(row['from'] - at, row['until'] - at, row['count']) for row in kind('lost events', rows)] == [(0, 5, 5),
+        (15, 25, 7), (35, 35, 3)]
     output, warnings = babeltrace('lost.log')
     assert output.count('\n') == 8 and re.findall(r'discarded (\d+) events', warnings) == ['5', '7', '3'], warnings
     assert lost(messages(write('open.log', lossy().open()))) == 12
@@ -304,11 +317,12 @@ def test_missing_segments():
     in_order(rows)
     same_log('missing.log')
     at = log.created
-    assert [(row['from'] - at, row['until'] - at, row['count']) for row in kind('lost packets', rows)] == [(0, 10, 1), (10, 40, 2)]
+    assert [(row['from'] - at, row['until'] - at, row['count']) for row in kind('lost packets', rows)] == [(0, 10, 1),
+        (10, 40, 2)]
     names = [(event['name'], event['time'] - at) for event in kind('event', rows)]
     gap = [PREDEFINED[OVERFLOW], PREDEFINED[RESUME]]
     assert names == [(gap[0], 0), (gap[1], 10), ('a', 10), (gap[0], 10), (gap[1], 40), ('a', 40), ('a', 50)], names
-    # One for each segment, and one for what is before the first.
+    # One packet for each segment, and one for the loss before the first.
     assert [row['time'] - at for row in kind('packet', rows)] == [0, 10, 40, 50]
 
 
@@ -353,12 +367,14 @@ def test_lost_before_the_oldest():
     assert lost(messages('corpus/loop_round.log')) == 0
     assert [row['count'] for row in kind('lost events', rows)] == [9]
     types = [row['type'] for row in rows]
-    assert types.index('lost events') < types.index('event') and kind('lost events', rows)[0]['until'] >= kind('event', rows)[0]['time']
+    assert types.index('lost events') < types.index('event') and kind('lost events', rows)[0]['until'] >= kind('event',
+        rows)[0]['time']
 
 
 def test_finished():
-    """A program was killed while its events were in memory: who opens its log brings them there."""
-    tracer = subprocess.Popen([TRACER, '-l', 'killed.log', '-s', 'loop'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    """Reads the log of a killed program, whose last events were still in memory: opening the log adds them."""
+    tracer = subprocess.Popen([TRACER, '-l', 'killed.log', '-s', 'loop'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True)
     tracer.stdin.write('trace 1000\n')
     tracer.stdin.flush()
     assert [tracer.stdout.readline() for _ in range(2)] == ['ready\n', 'done\n']
@@ -372,7 +388,7 @@ def test_finished():
 
 
 def two_logs():
-    """Two programs that take turns, on one clock."""
+    """Makes the logs of two programs that record alternately, by one clock."""
     names = []
     for number, name in enumerate(['shop', 'bank']):
         log = Log(name=name, target=100 + number)
@@ -386,7 +402,7 @@ def two_logs():
 
 
 def test_recognised():
-    """By what it is, whatever its name; what is none is not claimed, and costs no time."""
+    """Recognizes a log by its contents, not by its name. Rejects other files quickly."""
     one, two = two_logs()
     os.rename(one, 'photo.jpeg')
     assert babeltrace('photo.jpeg')[0].count('shop: {') == 10
@@ -404,7 +420,8 @@ def test_query():
     (name, _), ask = two_logs(), ('query', 'src.posixtrace.log', 'babeltrace.support-info', '--params')
     assert re.search(r'group: .*\n.*weight: 0\.9', babeltrace(*ask, f'type="file",input="{name}"')[0])
     os.mkfifo('query_fifo')
-    for type, path in ('file', '/dev/null'), ('file', 'query_fifo'), ('file', '.'), ('directory', '.'), ('string', name), ('file', 'none'):
+    for type, path in ('file', '/dev/null'), ('file', 'query_fifo'), ('file', '.'), ('directory', '.'), ('string',
+            name), ('file', 'none'):
         assert float(babeltrace(*ask, f'type="{type}",input="{path}"')[0]) == 0, path
     assert '`input`' in babeltrace(*ask, 'type="file"', status=1)[1]
     assert '`input`' in babeltrace(*ask, 'type="file",input=7', status=1)[1]
@@ -413,7 +430,8 @@ def test_query():
 
 def test_what_is_wrong():
     def says(words, parameters):
-        messages = babeltrace('convert', '-c', 'src.posixtrace.log', '--params', parameters, '-c', 'sink.utils.dummy', status=1)[1]
+        messages = babeltrace('convert', '-c', 'src.posixtrace.log', '--params', parameters, '-c', 'sink.utils.dummy',
+                              status=1)[1]
         assert words in messages, messages
 
     name = two_logs()[0]
@@ -444,7 +462,7 @@ def test_merged():
 
 
 def test_parts_of_one_trace():
-    """Those of one recorder and one process are streams of one trace; the oldest tells when it began."""
+    """Combines logs of one recorder and one process in one trace, which begins with the oldest."""
     for number in range(3):
         log = Log(created=1_600_000_000_000_000_000 + (2 - number) * 1000 * MS, name='shop')
         log.event(number * MS, 'a')
@@ -488,7 +506,8 @@ def test_back_to_the_beginning():
             again = messages(name, again=n)
             for row in again:
                 row['trace'] = once[0]['trace']
-            assert len(again) >= len(once) and [{**row, 'trace': once[0]['trace']} for row in once] == again[-len(once):], (name, n)
+            assert len(again) >= len(once) and [{**row, 'trace': once[0]['trace']}
+                                                for row in once] == again[-len(once):], (name, n)
 
 
 def converted(path, to):
@@ -497,11 +516,13 @@ def converted(path, to):
 
 
 def comparable(row):
-    """What is the same when it has been through CTF 1.8. babeltrace2 2.0.4 reads the text before in the place of one that is empty."""
+    """What is the same when it has been through CTF 1.8. babeltrace2 2.0.4 reads the text before in the place of one
+    that is empty."""
     def members(pairs):
         return [[name, value] for name, value in pairs if value != '' and not name.endswith('_len')]
 
-    return row['time'], row['name'], members(row['common']), members(row.get('specific', [])), members(row.get('payload', []))
+    return row['time'], row['name'], members(row['common']), members(row.get('specific',
+            [])), members(row.get('payload', []))
 
 
 def without_empty(mine, theirs):
@@ -557,7 +578,8 @@ def damage(data, chance):
 
 
 def test_damaged_logs():
-    """babeltrace2 reads what can be read or says what is wrong, and never dies of it; what is read is what report reads."""
+    """Checks that babeltrace2 reads a damaged log or reports an error, never crashes, and reads the same events as
+    posixtrace report."""
     chance = random.Random(SEED)
     Path('corpus').mkdir(exist_ok=True)
     run(CORPUS, 'corpus')
@@ -569,15 +591,18 @@ def test_damaged_logs():
     for number in range(200):
         write('damaged.log', damage(chance.choice(logs), chance))
         done = subprocess.run(['babeltrace2', 'damaged.log'], capture_output=True, env=ENVIRONMENT, timeout=60)
-        assert done.returncode in (0, 1), f'SEED={SEED}, number {number}: exit status {done.returncode}: {done.stderr.decode(errors="replace")}'
+        assert done.returncode in (0, 1), \
+            f'SEED={SEED}, number {number}: exit status {done.returncode}: {done.stderr.decode(errors="replace")}'
         if done.returncode == 0:
             theirs = run(POSIXTRACE, 'report', '--system', '--json', 'damaged.log').stdout
             # What could not be written is told as events that were discarded, which is no line.
-            assert done.stdout.count(b'\n') == theirs.count(b'\n') - theirs.count(b'"unwritten":'), f'SEED={SEED}, number {number}'
+            assert done.stdout.count(b'\n') == theirs.count(b'\n') - theirs.count(b'"unwritten":'), \
+                f'SEED={SEED}, number {number}'
             read += 1
         shutil.rmtree('damaged.ctf', ignore_errors=True)
         if number % 4 == 0 and done.returncode == 0:
-            done = subprocess.run(['babeltrace2', 'damaged.log', '-o', 'ctf', '-w', 'damaged.ctf'], capture_output=True, env=ENVIRONMENT, timeout=60)
+            done = subprocess.run(['babeltrace2', 'damaged.log', '-o', 'ctf', '-w', 'damaged.ctf'], capture_output=True,
+                                  env=ENVIRONMENT, timeout=60)
             assert done.returncode == 0, f'SEED={SEED}, number {number}: {done.stderr.decode(errors="replace")}'
     assert read > 100
 

@@ -193,7 +193,8 @@ static void say_left(const pid_t *killed, int n)
 		if (stress_files_of(killed[i]) && system(command) != 0)
 			break;
 	}
-	if (system("ls -l /dev/shm/posixtrace-$(id -u); cat /proc/locks; ps -eo pid,ppid,lstart,stat,args 2>/dev/null") != 0)
+	if (system("ls -l /dev/shm/posixtrace-$(id -u); cat /proc/locks; "
+		           "ps -eo pid,ppid,lstart,stat,args 2>/dev/null") != 0)
 		fprintf(stderr, "ls, cat or ps: failed\n");
 }
 

@@ -337,13 +337,13 @@ static uint64_t status_lost(int fd)
 	return status.__posix_lost_events;
 }
 
-/* Checks what holds for every log. told: the log has system events, which say where events are missing. */
-static void check_books(struct books *b, int stream_policy, int log_policy, bool told)
+/* Checks what holds for every log. with_system: the log has system events, which report losses. */
+static void check_books(struct books *b, int stream_policy, int log_policy, bool with_system)
 {
 	/* This policy has OVERFLOW and RESUME between its STOP and START (SYS-20). */
-	if (stream_policy == POSIX_TRACE_FLUSH || !told)
+	if (stream_policy == POSIX_TRACE_FLUSH || !with_system)
 		b->tally->unpaired = 0;
-	if (!told)
+	if (!with_system)
 		b->tally->unannounced = 0;
 	/*
 	 * A handler's event may come before that of the thread that it has interrupted. Late events are placed where
@@ -365,7 +365,7 @@ static void check_books(struct books *b, int stream_policy, int log_policy, bool
 	CHECK_EQ("FLUSH-1 LOG-13 LOG-14", b->written, b->all + (log_policy == POSIX_TRACE_LOOP ? b->discarded : 0));
 	if (log_policy == POSIX_TRACE_APPEND)
 		CHECK_EQ("LOG-16", b->discarded, 0);
-	if (told && (log_policy != POSIX_TRACE_UNTIL_FULL || b->discarded))
+	if (with_system && (log_policy != POSIX_TRACE_UNTIL_FULL || b->discarded))
 		CHECK_EQ("SHUT-1 LOG-15 START-13", b->last_id, POSIX_TRACE_STOP);
 }
 
@@ -450,7 +450,8 @@ static void run(int log_policy, int stream_policy, size_t stream_size, bool syst
 	/* Where system events are traced, the log may have discarded some, too. */
 	if (have != generated() + system && !(system && b.discarded))
 		TEST_FAIL("MODEL-8 MODEL-9 SHUT-7",
-		          "policies %d and %d, stream of %zu%s: generated %llu, read %llu, lost %llu, discarded %llu: %lld unaccounted for",
+		          "policies %d and %d, stream of %zu%s: generated %llu, read %llu, lost %llu, discarded %llu: "
+		          "%lld unaccounted for",
 		          log_policy, stream_policy, stream_size, system ? ", system events" : "",
 		          (unsigned long long)generated() + system, (unsigned long long)(tally.read + b.started),
 		          (unsigned long long)b.lost, (unsigned long long)b.discarded,
@@ -613,7 +614,8 @@ static void run_disturbed(int log_policy, int stream_policy, size_t stream_size)
 	have = tally.read + b.lost + b.discarded;
 	if (have < least || tally.read > most)
 		TEST_FAIL("MODEL-8 MODEL-9 CLEAR-9",
-		          "policies %d and %d, stream of %zu: generated %llu to %llu, read %llu, lost %llu, discarded %llu",
+		          "policies %d and %d, stream of %zu: generated %llu to %llu, read %llu, lost %llu, discarded "
+		          "%llu",
 		          log_policy, stream_policy, stream_size, (unsigned long long)least, (unsigned long long)most,
 		          (unsigned long long)tally.read, (unsigned long long)b.lost, (unsigned long long)b.discarded);
 	for (int i = 0; i < SOURCES; i++)

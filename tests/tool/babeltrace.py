@@ -10,8 +10,10 @@ import sys
 
 BABELTRACE = shutil.which('babeltrace2')
 BEGIN = re.compile(r'^\[(\d+)\.(\d{9})\] \(.{12,}?\) ', re.M)
-TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(0x[0-9A-Fa-f]+)|(-?[0-9.]+(?:e[+-]?\d+)?|-?inf|-?nan)|([{}\[\],=])|([^\s={}\[\],"]+)', re.S)
-ESCAPES = {'n': '\n', 't': '\t', '"': '"', '\\': '\\', 'e': '\33', 'a': '\a', 'b': '\b', 'f': '\f', 'r': '\r', 'v': '\v'}
+TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(0x[0-9A-Fa-f]+)|(-?[0-9.]+(?:e[+-]?\d+)?|-?inf|-?nan)'
+                   r'|([{}\[\],=])|([^\s={}\[\],"]+)', re.S)
+ESCAPES = {'n': '\n', 't': '\t', '"': '"', '\\': '\\', 'e': '\33', 'a': '\a', 'b': '\b', 'f': '\f', 'r': '\r',
+           'v': '\v'}
 
 
 def there():
@@ -23,12 +25,14 @@ def there():
 
 def run(*arguments, status=0, environment=None):
     done = subprocess.run([BABELTRACE, *map(str, arguments)], capture_output=True, timeout=60, env=environment)
-    assert done.returncode == status, f'babeltrace2 {arguments}: exit status {done.returncode}: {done.stderr.decode(errors="replace")}'
+    assert done.returncode == status, f'babeltrace2 {arguments}: exit status {done.returncode}: ' \
+        f'{done.stderr.decode(errors="replace")}'
     return done.stdout.decode(errors='surrogateescape'), done.stderr.decode(errors='replace')
 
 
 def unescape(text):
-    return re.sub(r'\\(x[0-9A-Fa-f]{2}|.)', lambda m: chr(int(m[1][1:], 16)) if m[1][0] == 'x' else ESCAPES[m[1]], text, flags=re.S)
+    return re.sub(r'\\(x[0-9A-Fa-f]{2}|.)', lambda m: chr(int(m[1][1:], 16)) if m[1][0] == 'x' else ESCAPES[m[1]], text,
+                  flags=re.S)
 
 
 class Values:
@@ -48,7 +52,8 @@ class Values:
         if token[1] is not None:
             return unescape(token[1])
         if token[2] or token[3]:
-            return int(token[2], 16) if token[2] else float(token[3]) if re.search('[.enif]', token[3]) else int(token[3])
+            return int(token[2], 16) if token[2] else float(token[3]) if re.search('[.enif]',
+                    token[3]) else int(token[3])
         close = {'{': '}', '[': ']'}[token[0]]
         pairs = []
         while self.peek() != close:

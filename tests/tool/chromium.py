@@ -1,7 +1,8 @@
 #
 # chromium.py - a browser without a window, driven through a pipe
 #
-# Chromium's own protocol (--remote-debugging-pipe): it reads JSON from descriptor 3 and writes to 4, each message ended by a null.
+# Chromium's own protocol (--remote-debugging-pipe): it reads JSON from descriptor 3 and writes to 4, each message ended
+# by a null.
 # Needs nothing but the program. What it keeps, it keeps in a temporary directory; it does not outlive the test.
 #
 #     with Browser(width, height) as browser:
@@ -58,11 +59,15 @@ class Browser:
             os.set_inheritable(4, True)
 
         self.process = subprocess.Popen(
-            [self.program, '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--disable-extensions',
-             '--disable-background-networking', '--disable-component-update', '--hide-scrollbars', '--mute-audio', '--remote-debugging-pipe',
+            [self.program, '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
+             '--no-first-run', '--disable-extensions',
+             '--disable-background-networking', '--disable-component-update', '--hide-scrollbars', '--mute-audio',
+             '--remote-debugging-pipe',
              f'--user-data-dir={self.home}/profile', 'about:blank'],
-            preexec_fn=descriptors, pass_fds=(3, 4, read, write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True, env={**os.environ, 'HOME': self.home, 'XDG_CONFIG_HOME': self.home, 'XDG_CACHE_HOME': self.home, 'TMPDIR': self.home})
+            preexec_fn=descriptors, pass_fds=(3, 4, read, write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True, env={**os.environ, 'HOME': self.home, 'XDG_CONFIG_HOME': self.home,
+                                         'XDG_CACHE_HOME': self.home, 'TMPDIR': self.home})
         os.close(read)
         os.close(write)
         self.buffer, self.number, self.events = b'', 0, []
@@ -109,7 +114,8 @@ class Browser:
                 return answer['result']
             self.events.append(answer)
 
-    def open(self, path, wait="window.posixtrace || document.getElementById('loading')?.textContent.startsWith('This page')"):
+    def open(self, path, wait="window.posixtrace || document.getElementById('loading')?.textContent.startsWith('This "
+                              "page')"):
         """A page, when it is ready."""
         target = self.call('Target.createTarget', url='about:blank')['targetId']
         session = self.call('Target.attachToTarget', targetId=target, flatten=True)['sessionId']
@@ -117,7 +123,8 @@ class Browser:
         for domain in ('Page', 'Runtime', 'Network', 'Log'):
             page.call(f'{domain}.enable')
         width, height, scale = self.size
-        page.call('Emulation.setDeviceMetricsOverride', width=int(width), height=int(height), deviceScaleFactor=scale, mobile=False)
+        page.call('Emulation.setDeviceMetricsOverride', width=int(width), height=int(height), deviceScaleFactor=scale,
+                  mobile=False)
         page.colours('dark' if self.dark else 'light')
         page.call('Page.navigate', url=Path(path).resolve().as_uri())
         page.wait(wait)
@@ -125,7 +132,8 @@ class Browser:
         return page
 
 
-KEYS = {'Enter': 13, 'Tab': 9, 'Escape': 27, 'ArrowLeft': 37, 'ArrowUp': 38, 'ArrowRight': 39, 'ArrowDown': 40, 'Home': 36, 'End': 35, 'PageUp': 33,
+KEYS = {'Enter': 13, 'Tab': 9, 'Escape': 27, 'ArrowLeft': 37, 'ArrowUp': 38, 'ArrowRight': 39, 'ArrowDown': 40,
+        'Home': 36, 'End': 35, 'PageUp': 33,
         'PageDown': 34, ' ': 32}
 
 
@@ -171,7 +179,8 @@ class Page:
         self.mouse('mouseMoved', x0, y0, modifiers=modifiers)
         self.mouse('mousePressed', x0, y0, button='left', buttons=1, clickCount=1, modifiers=modifiers)
         for i in range(1, 6):
-            self.mouse('mouseMoved', x0 + (x1 - x0) * i / 5, y0 + (y1 - y0) * i / 5, button='left', buttons=1, modifiers=modifiers)
+            self.mouse('mouseMoved', x0 + (x1 - x0) * i / 5, y0 + (y1 - y0) * i / 5, button='left', buttons=1,
+                       modifiers=modifiers)
         self.mouse('mouseReleased', x1, y1, button='left', clickCount=1, modifiers=modifiers)
         self.frame()
 
@@ -183,7 +192,8 @@ class Page:
         code = KEYS.get(key, ord(key.upper()) if len(key) == 1 else 0)
         text = {'Enter': '\r'}.get(key, key if len(key) == 1 else '')
         more = {'text': text} if text else {}
-        self.call('Input.dispatchKeyEvent', type='keyDown' if text else 'rawKeyDown', key=key, windowsVirtualKeyCode=code, modifiers=modifiers, **more)
+        self.call('Input.dispatchKeyEvent', type='keyDown' if text else 'rawKeyDown', key=key,
+                  windowsVirtualKeyCode=code, modifiers=modifiers, **more)
         self.call('Input.dispatchKeyEvent', type='keyUp', key=key, windowsVirtualKeyCode=code, modifiers=modifiers)
         self.frame()
 
@@ -196,7 +206,8 @@ class Page:
         Path(path).write_bytes(base64.b64decode(self.call('Page.captureScreenshot', format='png')['data']))
 
     def complaints(self):
-        """What the console and the network have had to say since the beginning: errors, exceptions, requests beyond the file."""
+        """What the console and the network have had to say since the beginning: errors, exceptions, requests beyond
+        the file."""
         self.value('1')
         found = []
         for event in self.browser.events:
@@ -209,7 +220,8 @@ class Page:
                 found.append(f'console: {params["args"]}')
             elif method == 'Log.entryAdded' and params['entry']['level'] in ('error', 'warning'):
                 found.append(f'log: {params["entry"]["text"]}')
-            elif method == 'Network.requestWillBeSent' and params['request']['url'].split(':')[0] not in ('file', 'data', 'blob'):
+            elif method == 'Network.requestWillBeSent' and params['request']['url'].split(':')[0] not in ('file',
+                    'data', 'blob'):
                 found.append(f'request: {params["request"]["url"]}')
             elif method == 'Page.javascriptDialogOpening':
                 found.append(f'dialog: {params["message"]}')

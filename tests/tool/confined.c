@@ -51,7 +51,8 @@ static const struct {
 	int number;
 } calls[] = {
 #define CALL(name) { #name, SYS_##name }
-	CALL(close), CALL(futex), CALL(getdents64), CALL(getegid), CALL(geteuid), CALL(getpid), CALL(getppid), CALL(getresuid), CALL(gettid), CALL(getuid),
+	CALL(close), CALL(futex), CALL(getdents64), CALL(getegid), CALL(geteuid), CALL(getpid), CALL(getppid),
+	CALL(getresuid), CALL(gettid), CALL(getuid),
 	CALL(kill), CALL(madvise), CALL(membarrier), CALL(munmap), CALL(openat), CALL(prctl), CALL(pread64),
 	CALL(prlimit64), CALL(pwrite64), CALL(read), CALL(readlinkat),
 	CALL(rt_sigprocmask), CALL(sched_yield), CALL(statx), CALL(tgkill), CALL(tkill), CALL(unlinkat),

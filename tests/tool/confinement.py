@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 #
-# confinement.py - processes under seccomp filters: what the command refuses to trace, and why; what is killed, and what is not
+# confinement.py - processes under seccomp filters: what the command refuses to trace, and why; what is killed, and what
+# is not
 #
 #     confinement.py POSIXTRACE CONFINED
 #
@@ -26,12 +27,14 @@ MAY_KILL = 'runs under a seccomp filter, which may kill it'
 
 
 def run(*arguments, **more):
-    return subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False, **more)
+    return subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False,
+                          **more)
 
 
 class Confined:
     def __init__(self, name, **more):
-        self.process = subprocess.Popen([CONFINED, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
+        self.process = subprocess.Popen([CONFINED, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        **more)
         self.pid = self.process.pid
         self.works = self.process.stdout.readline() == 'ready\n'
 
@@ -72,7 +75,8 @@ def refused(name, words, anyway):
         expect(('--despite-seccomp' in done.stderr) == anyway, f'{name}: {done}')
         expect(not Path('a.log').exists(), f'{name}: a log')
         found, status = doctor(confined)
-        expect(status == 1 and found['seccomp']['grade'] == 'problem' and words in found['seccomp']['text'], f'{name}: {found}')
+        expect(status == 1 and found['seccomp']['grade'] == 'problem' and words in found['seccomp']['text'],
+               f'{name}: {found}')
         expect('trial' not in found, f'{name}: {found}')
         done = run('live', '--once', '--interval', '50ms', '-p', confined.pid)
         expect(done.returncode == 1 and words in done.stderr or 'unknown' in done.stderr, f'{name}: {done}')
@@ -84,7 +88,7 @@ def refused(name, words, anyway):
 
 
 def killed():
-    """The option does what it says."""
+    """Records in spite of the filter with --despite-seccomp."""
     with Confined('openat') as confined:
         if confined.works:
             record(confined, '--despite-seccomp')
@@ -97,19 +101,23 @@ def listed():
         if not confined.works:
             return print('listed: no such filter here')
         done = record(confined, '--despite-seccomp', '-s', '64K')
-        expect(done.returncode == 0 and confined.lives() and events('a.log') > 1000, f'{done}, {confined.process.poll()}')
-        with subprocess.Popen([POSIXTRACE, 'record', '-q', '-o', 'b.log', '--despite-seccomp', '-p', str(confined.pid)]) as recorder:
+        expect(done.returncode == 0 and confined.lives() and events('a.log') > 1000,
+               f'{done}, {confined.process.poll()}')
+        with subprocess.Popen([POSIXTRACE, 'record', '-q', '-o', 'b.log', '--despite-seccomp', '-p',
+                               str(confined.pid)]) as recorder:
             time.sleep(0.3)
             recorder.kill()
         time.sleep(1.3)  # a traced process asks once in a second whether the stream's creator lives
         expect(confined.lives(), f'{confined.process.poll()}, after the recorder')
         done = record(confined, '--despite-seccomp', '-s', '64K')
-        expect(done.returncode == 0 and confined.lives() and events('a.log') > 1000, f'{done}, {confined.process.poll()}')
+        expect(done.returncode == 0 and confined.lives() and events('a.log') > 1000,
+               f'{done}, {confined.process.poll()}')
     return None
 
 
 def harmless():
-    """As in a container: under the recorder's own filter nothing is refused; under one that the recorder has not it is, for want of knowledge."""
+    """As in a container: under the recorder's own filter nothing is refused; under one that the recorder has not it
+    is, for want of knowledge."""
     with Confined('none', preexec_fn=scene.without_pidfd) as confined:
         expect(confined.works, 'no filter')
         done = record(confined)

@@ -18,24 +18,20 @@ import stat
 import struct
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
 from pathlib import Path
 
+import scene
 from made_log import Log
-from scene import has_terminals
+from scene import ENVIRONMENT, has_terminals
 
 POSIXTRACE, REPORT_LOGS = (os.path.abspath(argument) for argument in sys.argv[1:3])
-ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8'}
 
 
-def run(*arguments, status=0, **more):
-    if arguments[0] in ('convert', 'report', 'stat'):
-        arguments = (arguments[0], '--system', *arguments[1:])
-    done = subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=60, **more)
-    assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
-    return done.stdout.decode(), done.stderr.decode()
+def run(command, *arguments, status=0, **more):
+    system = ['--system'] if command in ('convert', 'report', 'stat') else []
+    out, messages = scene.run(POSIXTRACE, command, *system, *arguments, status=status, **more)
+    return out.decode(), messages.decode()
 
 
 def report(*arguments):
@@ -170,7 +166,7 @@ def test_output():
     assert stat.S_IMODE(os.stat('server.csv').st_mode) == 0o600
     assert run('convert', '-q', '-o', 'other.csv', 'server.log') == ('', '')
     assert Path('other.csv').read_bytes() == Path('server.csv').read_bytes()
-    # What is there goes, but not what is a log.
+    # An existing file is replaced, unless it is a log.
     run('convert', '-o', 'other.csv', 'client.log')
     assert Path('other.csv').read_bytes() != Path('server.csv').read_bytes()
     before = Path('client.log').read_bytes()
@@ -183,27 +179,35 @@ def test_output():
 def test_output_elsewhere():
     os.mkdir('directory')
     assert 'is a directory' in run('convert', '--to', 'csv', '-o', 'directory', 'server.log', status=1)[1]
-    assert 'there is no directory nowhere' in run('convert', '--to', 'csv', '-o', 'nowhere/x.csv', 'server.log', status=1)[1]
+    assert 'there is no directory nowhere' in run('convert', '--to', 'csv', '-o', 'nowhere/x.csv', 'server.log',
+                                                  status=1)[1]
     run('convert', '--to', 'csv', '-o', '/dev/null', 'server.log')
     assert 'No space' in run('convert', '--to', 'csv', '-o', '/dev/full', 'server.log', status=1)[1]
     os.mkfifo('fifo')
     reader = subprocess.Popen(['cat', 'fifo'], stdout=subprocess.PIPE)
     run('convert', '--to', 'csv', '-o', 'fifo', 'server.log')
     assert reader.communicate()[0].decode() == run('convert', '--to', 'csv', '-o', '-', 'server.log')[0]
-    # What it was made from may be standard input.
+    # The log may be standard input.
     run('convert', '--to', 'csv', '-o', 'stdin.csv', '-', stdin=open('server.log'))
     assert Path('stdin.csv').read_text() == run('convert', '--to', 'csv', '-o', '-', 'server.log')[0]
 
 
 def test_until():
     text, _ = run('convert', '--to', 'jsonl', '-o', '-', '--from', '3ms', '--until', '6ms', 'server.log')
-    assert text == run('report', '--json', '--from', '3ms', '--to', '6ms', 'server.log')[0] == run('report', '--json', '--from', '3ms', '--until', '6ms', 'server.log')[0]
+    assert text == run('report', '--json', '--from', '3ms', '--to', '6ms', 'server.log')[0] == run('report', '--json',
+        '--from', '3ms', '--until', '6ms', 'server.log')[0]
     assert text
 
 
 def test_usage():
-    for arguments in [], ['--to', 'xml', 'server.log'], ['-o', 'x.xml', 'server.log'], ['--to', 'csv', '--span', 'a,b', 'server.log'], ['--by', 'x']:
+    for arguments in [], ['--to', 'xml', 'server.log'], ['-o', 'x.xml', 'server.log'], ['--to', 'csv', '--span', 'a,b',
+            'server.log'], ['--by', 'x']:
         run('convert', *arguments, status=2)
+    # --to is the format here.
+    assert '--to 2s: must be one of ctf, perfetto, chrome, csv or jsonl; the end of the time range is --until\n' in \
+        run('convert', '--from', '1s', '--to', '2s', 'server.log', status=2)[1]
+    assert '--from 2s is not before --until 1s\n' in run('convert', '--to', 'csv', '--from', '2s', '--until', '1s',
+        'server.log', status=2)[1]
     assert 'No such file' in run('convert', '--to', 'csv', 'none.log', status=1)[1]
     assert 'not a posixtrace log' in run('convert', '--to', 'csv', __file__, status=1)[1]
     assert not leftovers() and not os.path.exists('none.csv')
@@ -212,23 +216,29 @@ def test_usage():
 def test_full_disk():
     if os.geteuid() != 0 or subprocess.run(['unshare', '-m', 'true'], capture_output=True).returncode != 0:
         return
-    script = 'mkdir disk && mount -t tmpfs -o size=64k none disk && "$1" convert -o disk/out.csv many.log; echo $?; ls disk'
-    done = subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', POSIXTRACE], capture_output=True, env=ENVIRONMENT, timeout=60)
+    script = 'mkdir disk && mount -t tmpfs -o size=64k none disk && "$1" convert -o disk/out.csv many.log; echo $?; ' \
+        'ls disk'
+    done = subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', POSIXTRACE], capture_output=True, env=ENVIRONMENT,
+                          timeout=60)
     assert done.stdout == b'1\n' and b'No space left' in done.stderr, done
 
 
 def test_limit_of_file_sizes():
     """ulimit -f is an error like a full disk, and no signal."""
-    for arguments in ('convert', '--to', 'csv', '-o', 'long.csv'), ('convert', '--to', 'ctf', '-o', 'long.ctf'), ('view', '-o', 'long.html'), ('report',):
+    for arguments in ('convert', '--to', 'csv', '-o', 'long.csv'), ('convert', '--to', 'ctf', '-o',
+            'long.ctf'), ('view', '-o', 'long.html'), ('report',):
         with open('standard', 'wb') as standard:
-            done = subprocess.run([POSIXTRACE, *arguments, 'many.log'], stdout=standard, stderr=subprocess.PIPE, env=ENVIRONMENT, timeout=60,
+            done = subprocess.run([POSIXTRACE, *arguments, 'many.log'], stdout=standard, stderr=subprocess.PIPE,
+                                  env=ENVIRONMENT, timeout=60,
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
-        assert done.returncode == 1 and done.stderr.endswith(b': File too large\n') and done.stderr.count(b'\n') == 1, done
+        assert done.returncode == 1 and done.stderr.endswith(b': File too large\n') and done.stderr.count(b'\n') == 1, \
+            done
         assert not leftovers()
 
 
 def test_commands():
-    for wrong, why in (('recrod',), "unknown command recrod; did you mean record?"), (('stats',), 'did you mean stat?'), (('frobnicate',), 'unknown command frobnicate\n'), \
+    for wrong, why in (('recrod',), "unknown command recrod; did you mean record?"), (('stats',),
+            'did you mean stat?'), (('frobnicate',), 'unknown command frobnicate\n'), \
             (('-o', 'x', 'record'), 'unknown option -o; options of a command follow its name'):
         assert why in run(*wrong, status=2)[1], why
 
@@ -238,25 +248,28 @@ def begun(process, to):
         return bool(leftovers())
     directory = f'/proc/{process.pid}/fd'
     try:
-        return any(os.readlink(f'{directory}/{fd}').startswith(os.getcwd() + '/#') for fd in os.listdir(directory)) or bool(leftovers())
+        return any(os.readlink(f'{directory}/{fd}').startswith(os.getcwd() + '/#')
+                   for fd in os.listdir(directory)) or bool(leftovers())
     except OSError:
         return False
 
 
 def test_interrupted():
-    """Nothing is left, and it is seen what ended it."""
+    """Leaves no files, and ends by the signal."""
     os.mkfifo('held')
     for signal_ in signal.SIGINT, signal.SIGTERM:
         for to in 'csv', 'ctf':
             out = 'stopped.' + to
-            process = subprocess.Popen([POSIXTRACE, 'convert', '-o', out, *['many.log'] * 8], stderr=subprocess.PIPE, env=ENVIRONMENT)
+            process = subprocess.Popen([POSIXTRACE, 'convert', '-o', out, *['many.log'] * 8], stderr=subprocess.PIPE,
+                                       env=ENVIRONMENT)
             end = time.monotonic() + 30
             # A directory is there from the beginning; a file has no name yet, and is among the descriptors.
             while not begun(process, to) and process.poll() is None and time.monotonic() < end:
                 time.sleep(0.001)
             process.send_signal(signal_)
             process.communicate(timeout=30)
-            assert process.returncode == -signal_ and not os.path.exists(out) and not leftovers(), (process.returncode, os.listdir())
+            assert process.returncode == -signal_ and not os.path.exists(out) and not leftovers(), (process.returncode,
+                os.listdir())
 
 
 def test_progress():
@@ -264,7 +277,8 @@ def test_progress():
     if not has_terminals():
         return
     master, slave = pty.openpty()
-    process = subprocess.Popen([POSIXTRACE, 'convert', '-o', 'seen.csv', *['many.log'] * 4], stderr=slave, stdin=slave, env=ENVIRONMENT,
+    process = subprocess.Popen([POSIXTRACE, 'convert', '-o', 'seen.csv', *['many.log'] * 4], stderr=slave, stdin=slave,
+                               env=ENVIRONMENT,
                                start_new_session=True, preexec_fn=lambda: __import__('fcntl').ioctl(0, 0x540e, 0))
     os.close(slave)
     shown = b''
@@ -279,22 +293,9 @@ def test_progress():
     assert shown.rsplit(b'\33[K', 1)[1].startswith(b'posixtrace convert: seen.csv: '), shown
 
 
-def main():
-    tests = [(name, f) for name, f in globals().items() if name.startswith('test_')]
-    failed = 0
-    with tempfile.TemporaryDirectory() as directory:
-        os.chdir(directory)
-        for kind in 'server', 'client', 'hole', 'open', 'i386', 'many':
-            subprocess.run([REPORT_LOGS, kind, kind + '.log'], check=True)
-        for name, f in tests:
-            try:
-                f()
-            except Exception:
-                failed += 1
-                print(f'{name}:')
-                traceback.print_exc(file=sys.stdout)
-        os.chdir('/')
-    return failed > 0
+def prepare():
+    for kind in 'server', 'client', 'hole', 'open', 'i386', 'many':
+        subprocess.run([REPORT_LOGS, kind, kind + '.log'], check=True)
 
 
-sys.exit(main())
+scene.Suite(globals()).main(prepare)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 #
-# convert_chrome.py - posixtrace convert --to chrome: what viewers of trace events would show of it is what is in the log
+# convert_chrome.py - posixtrace convert --to chrome: what viewers of trace events would show of it is what is in the
+# log
 #
 #     convert_chrome.py POSIXTRACE STAT_LOG REPORT_LOGS
 #
@@ -13,8 +14,10 @@ from decimal import Decimal
 from pathlib import Path
 
 from made_log import OVERFLOW, RESUME, START, STOP, Log
-from viewer import (LOST, PAIRS, ROWS, Event, Found, Slice, check_events, check_slices, cut_log, equal, odd_log, random_log, report,
-                    rows_log, run, run_tests, wild_log, write)
+from scene import Suite, equal, write
+from viewer import (LOST, PAIRS, ROWS, Event, Found, Slice, check_events, check_slices, cut_log, odd_log, random_log,
+                    report,
+                    rows_log, run, wild_log)
 
 POSIXTRACE, STAT_LOG, REPORT_LOGS = (Path(path).resolve() for path in sys.argv[1:4])
 PIDS = 4194304
@@ -46,7 +49,8 @@ class Reader:
                 self.name(event)
             else:
                 # The name of a thread as it is in this place.
-                events.append((self.time(event['ts']), event, self.names.get(('thread_name', event['pid'], event['tid']))))
+                events.append((self.time(event['ts']), event,
+                               self.names.get(('thread_name', event['pid'], event['tid']))))
         for event in sorted(events, key=lambda event: event[0]):
             self.event(*event)
         equal('slices without an end', [s for s in self.stacks.values() if s], [])
@@ -80,7 +84,8 @@ class Reader:
             self.found.events.append(Event(time, name, values, **where))
         else:
             # Nestable async events are found by their category and id, others by their thread.
-            stack = self.stacks.setdefault((event['cat'], event['id']) if phase in 'be' else (event['pid'], event['tid']), [])
+            stack = self.stacks.setdefault((event['cat'], event['id']) if phase in 'be'
+                                           else (event['pid'], event['tid']), [])
             self.slice(phase, stack, Slice(name, time), values, where)
 
     def slice(self, phase, stack, slice, values, where):
@@ -128,9 +133,11 @@ def test_whole():
     equal('all of it', json.loads(convert(write('one.log', log.closed()))), {
         'traceEvents': [
             {'ph': 'M', 'name': 'thread_name', 'ts': 0, 'pid': 100, 'tid': 100, 'args': {'name': 'main'}},
-            {'ph': 'i', 'name': 'a', 'cat': 'posixtrace', 'ts': 1234567.891, 'pid': 100, 'tid': 100, 's': 't', 'args': {'text': 'hello'}}],
+            {'ph': 'i', 'name': 'a', 'cat': 'posixtrace', 'ts': 1234567.891, 'pid': 100, 'tid': 100, 's': 't',
+             'args': {'text': 'hello'}}],
         'displayTimeUnit': 'ns',
-        'otherData': {'begin': 10**18 + 7, 'logs': [{'file': 'one.log', 'created': 10**18 + 7, 'host': 'host', 'kernel': '6.1',
+        'otherData': {'begin': 10**18 + 7,
+                      'logs': [{'file': 'one.log', 'created': 10**18 + 7, 'host': 'host', 'kernel': '6.1',
                                                      'machine': 'x86_64', 'complete': True, 'lost': 0, 'discarded': 0,
                                                      'unwritten': 0}]}})
     equal('nothing', json.loads(convert(write('none.log', Log().closed())))['traceEvents'], [])
@@ -140,7 +147,8 @@ def test_odd():
     found = read(write('odd.log', odd_log()))
     check_events(POSIXTRACE, found, 'odd.log')
     values = {event.name: event.values for event in found.events}
-    equal('a field like what is said of events', {name: values['address'][name] for name in ('address_', 'time (ns)', 'text')},
+    equal('a field like what is said of events',
+          {name: values['address'][name] for name in ('address_', 'time (ns)', 'text')},
           {'address_': 7, 'time (ns)': str(2**64 - 1), 'text': 'a\0b\ufffd'})
     equal('unit', values['nür'], {'ö (µs)': 255, 'more': '80'})
     equal('behind the declared', values['more'], {'a': 513, 'more': '030405'})
@@ -150,11 +158,13 @@ def test_odd():
 def test_program():
     run(STAT_LOG, 'program.log', 4, 50)
     job, depth = ('job.begin', 'job.end', 'job'), ('depth.in', 'depth.out', 'depth.in to depth.out')
-    for options, spans, phases in (([], [job], 'iBEM'), (['--by', 'process'], [job], 'ibeM'), (['--no-pairs'], [], 'iM'),
+    for options, spans, phases in (([], [job], 'iBEM'), (['--by', 'process'], [job], 'ibeM'),
+                                   (['--no-pairs'], [], 'iM'),
                                    (['--nested', '--span', 'depth.in,depth.out'], [job, depth], 'iBEM'),
                                    (['--nested', '--no-pairs', '--span', 'depth.in,depth.out'], [depth], 'iBEM')):
         reader = Reader(convert(*options, 'program.log'))
-        check_slices(POSIXTRACE, reader.found, spans, *(o for o in options if o in ('--nested', '--by', 'process')), 'program.log')
+        check_slices(POSIXTRACE, reader.found, spans, *(o for o in options if o in ('--nested', '--by', 'process')),
+                     'program.log')
         if '--by' not in options:
             check_events(POSIXTRACE, reader.found, 'program.log')
         # A slice of no time is asynchronous, whatever the span.
@@ -171,7 +181,8 @@ def test_slices():
             check_slices(POSIXTRACE, found, PAIRS, *options, log)
             if '--by' not in options:
                 check_events(POSIXTRACE, found, *options, log)
-        equal('losses', len(read(log).losses), sum(line['event'] == 'posix_trace_overflow' for line in report(POSIXTRACE, log)))
+        equal('losses', len(read(log).losses),
+              sum(line['event'] == 'posix_trace_overflow' for line in report(POSIXTRACE, log)))
 
 
 def test_wild():
@@ -180,24 +191,28 @@ def test_wild():
         log = write('wild.log', wild_log(seed))
         for options in (['--span', '*,*'], ['--nested', '--by', 'all', '--span', '*a*,?*']):
             found = Reader(convert(*options, log), same_names=True).found
-            equal('types', {event.name for event in found.events}, {line['event'] for line in report(POSIXTRACE, log)} - LOST)
+            equal('types', {event.name for event in found.events},
+                  {line['event'] for line in report(POSIXTRACE, log)} - LOST)
             assert len(found.slices) > 10
 
 
 def speedscope(events):
-    """The importer of speedscope 1.25, for one thread: B and E in two queues by time, frames told apart by names and values.
+    """Imports as speedscope 1.25 does, for one thread: B and E in two queues by time, frames known by names and values.
 
-    Returns (name of the frame, begin, end, depth) for each. Where it would drop an event, or end a frame by itself, the test fails.
+    Returns (name of the frame, begin, end, depth) for each. Fails where speedscope would drop an event or end a
+    frame by itself.
     """
     def key(event):
         return event['name'] + (json.dumps(event['args'], default=str) if 'args' in event else '')
     begins, ends = ([e for e in sorted(events, key=lambda e: e['ts']) if e['ph'] == phase] for phase in 'BE')
     stack, frames = [], []
     while begins or ends:
-        if begins and (not ends or begins[0]['ts'] < ends[0]['ts'] or begins[0]['ts'] == ends[0]['ts'] and key(begins[0]) == key(ends[0])):
+        if begins and (not ends or begins[0]['ts'] < ends[0]['ts'] or begins[0]['ts'] == ends[0]['ts']
+                       and key(begins[0]) == key(ends[0])):
             stack.append(begins.pop(0))
             continue
-        at = next((i for i, e in enumerate(ends) if stack and e['ts'] == ends[0]['ts'] and e['name'] == stack[-1]['name']), 0)
+        at = next((i for i, e in enumerate(ends) if stack and e['ts'] == ends[0]['ts']
+                   and e['name'] == stack[-1]['name']), 0)
         last = ends.pop(at)
         assert stack and stack[-1]['name'] == last['name'], f'{last} is dropped, {stack} is open'
         frames.append((key(stack[-1]), stack[-1]['ts'], last['ts'], len(stack)))
@@ -215,12 +230,13 @@ def frames_of(reader):
 
 
 def test_one_row():
-    """What nests is in the row of its thread, and one function to speedscope; what overlaps it is not."""
+    """Puts nested slices in the row of their thread, as one call stack for speedscope; overlapping ones apart."""
     reader = Reader(convert(write('rows.log', rows_log())))
     check_slices(POSIXTRACE, reader.found, ROWS, 'rows.log')
     check_events(POSIXTRACE, reader.found, 'rows.log')
     frames = frames_of(reader)
-    equal('frames', sorted({(name, depth) for name, _, _, depth in frames}), [('db.query', 2), ('disk', 3), ('request', 1)])
+    equal('frames', sorted({(name, depth) for name, _, _, depth in frames}),
+          [('db.query', 2), ('disk', 3), ('request', 1)])
     equal('count', len(frames), 6 + 12 + 6)
     equal('async', {e['name'] for e in reader.trace['traceEvents'] if e['ph'] in 'be'}, {'wait'})
 
@@ -233,7 +249,8 @@ def test_speedscope():
             frames = frames_of(Reader(convert(*options, log)))
             assert len({name for name, *_ in frames}) in (1, 2) and len(frames) > 20, frames[:5]
     log = Log()
-    for time, name in ((5, 'a.begin'), (5, 'b.begin'), (5, 'b.end'), (5, 'a.end'), (5, 'a.begin'), (5, 'b.begin'), (5, 'b.end'), (6, 'b.begin'),
+    for time, name in ((5, 'a.begin'), (5, 'b.begin'), (5, 'b.end'), (5, 'a.end'), (5, 'a.begin'), (5, 'b.begin'),
+                       (5, 'b.end'), (6, 'b.begin'),
                        (7, 'b.end'), (7, 'a.end'), (7, 'a.begin'), (7, 'a.end'), (7, 'b.begin'), (8, 'b.end')):
         log.event(time, name)
     log.segment()
@@ -258,7 +275,8 @@ def test_too_deep():
 
 
 def test_cuts():
-    for name, reason in ((OVERFLOW, 'events lost'), (START, 'recording stopped'), (STOP, 'end of log'), (RESUME, 'end of log')):
+    for name, reason in ((OVERFLOW, 'events lost'), (START, 'recording stopped'), (STOP, 'end of log'),
+                         (RESUME, 'end of log')):
         log = write('cut.log', cut_log(name))
         for options in ([], ['-e', '!posix*']):
             found = read(*options, log)
@@ -276,7 +294,8 @@ def test_machines():
     equal('processes', {number[0]: name for (what, *number), name in reader.names.items() if what == 'process_name'},
           {100: '/usr/bin/one', 200: '/opt/two "quoted"', PIDS + 100: 'there: /usr/bin/one 100',
            PIDS + 200: 'there: /opt/two "quoted" 200', 3 * PIDS: 'recording'})
-    equal('threads', (reader.names['thread_name', 200, 200], reader.names['thread_name', PIDS + 200, PIDS + 200]), ('other', 'other 200'))
+    equal('threads', (reader.names['thread_name', 200, 200], reader.names['thread_name', PIDS + 200, PIDS + 200]),
+          ('other', 'other 200'))
 
 
-run_tests(globals())
+Suite(globals()).main()

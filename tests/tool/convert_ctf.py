@@ -12,23 +12,20 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
-import traceback
 from pathlib import Path
 
 import babeltrace
+import scene
 from made_log import OVERFLOW, PREDEFINED, RESUME, START, STOP, Log
+from scene import ENVIRONMENT
 
 POSIXTRACE, REPORT_LOGS, STAT_LOG, CORPUS = (os.path.abspath(argument) for argument in sys.argv[1:5])
-ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8'}
 
 
-def run(*arguments, status=0, **more):
-    if arguments[0] in ('convert', 'report', 'stat'):
-        arguments = (arguments[0], '--system', *arguments[1:])
-    done = subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=60, **more)
-    assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
-    return done.stdout.decode(), done.stderr.decode()
+def run(command, *arguments, status=0, **more):
+    system = ['--system'] if command in ('convert', 'report', 'stat') else []
+    out, messages = scene.run(POSIXTRACE, command, *system, *arguments, status=status, **more)
+    return out.decode(), messages.decode()
 
 
 def convert(*arguments, out='out.ctf', **more):
@@ -55,7 +52,8 @@ def shown(name):
 
 def compare_fields(wanted, fields, what):
     """What the command prints as JSON, and what babeltrace2 has found."""
-    fields = {name: value for name, value in fields.items() if not name.endswith('_length') or name in wanted.get('fields', {})}
+    fields = {name: value for name, value in fields.items() if not name.endswith('_length')
+              or name in wanted.get('fields', {})}
     if 'fields' in wanted and 'data' not in fields and 'text' not in fields:
         for name, value in wanted['fields'].items():
             found = fields[identifier(name)]
@@ -100,14 +98,17 @@ def test_same_events():
 
 def test_system_events_in_words():
     convert('server.log')
-    found = [(name.split()[-1], fields) for _, name, _, fields in babeltrace.events('out.ctf') if 'posix_trace_' in name]
+    found = [(name.split()[-1], fields) for _, name, _,
+             fields in babeltrace.events('out.ctf') if 'posix_trace_' in name]
     assert found[0] == ('posix_trace_start', {'text': 'without request, line'}), found
     assert ('posix_trace_filter', {'text': 'without sql.row; again with line'}) in found
-    assert ('posix_trace_stop', {'text': 'by itself: it is full'}) in found and found[-1] == ('posix_trace_stop', {}), found
+    assert ('posix_trace_stop', {'text': 'by itself: it is full'}) in found and found[-1] == ('posix_trace_stop',
+        {}), found
 
 
 def test_real_program():
-    subprocess.run([STAT_LOG, 'real.log', '3', '50'], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT, timeout=60)
+    subprocess.run([STAT_LOG, 'real.log', '3', '50'], check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT,
+                   timeout=60)
     convert('real.log')
     assert len(compare('out.ctf', 'real.log')) > 100
 
@@ -127,7 +128,7 @@ def test_several_logs():
 
 
 def test_packets():
-    """One for each segment: its number, and what the stream has lost before it."""
+    """Writes one packet for each segment, with its number and the losses before it."""
     log = Log()
     for i, lost in enumerate((3, 0, 5)):
         log.event(1000 * i + 10, 'a')
@@ -135,7 +136,8 @@ def test_packets():
     Path('lost.log').write_bytes(log.closed())
     convert('lost.log')
     details, _ = babeltrace.run('out.ctf', '-c', 'sink.text.details')
-    assert [int(n) for n in re.findall(r'Discarded events \((\d+) events\)', details)] == [3, 5] and discarded(details) == 8, details
+    assert [int(n) for n in re.findall(r'Discarded events \((\d+) events\)', details)] == [3,
+        5] and discarded(details) == 8, details
     # From the end of the packet before to the end of the one with the number.
     assert len(re.findall('Packet beginning', details)) == 4
     _, messages = babeltrace.run('out.ctf')
@@ -150,7 +152,7 @@ def test_damaged_part():
 
 
 def test_late_event():
-    """It has the time of the one before, and says how late it is."""
+    """Gives a late event the time of the event before, and a field for the delay."""
     log = Log()
     log.event(1000, 'a')
     log.event(400, 'b', data=b'text')
@@ -161,7 +163,8 @@ def test_late_event():
     Path('late.log').write_bytes(log.closed())
     convert('late.log')
     found = [(time - log.created, name.split()[-1], values) for time, name, _, values in babeltrace.events('out.ctf')]
-    assert found == [(1000, 'a', {}), (1000, 'b', {'late': 600, 'text': 'text'}), (1100, 'b', {'text': 'text'}), (1100, 'c', {'late': 600}),
+    assert found == [(1000, 'a', {}), (1000, 'b', {'late': 600, 'text': 'text'}), (1100, 'b', {'text': 'text'}),
+                     (1100, 'c', {'late': 600}),
                      (2000, 'd', {})], found
 
 
@@ -202,12 +205,14 @@ def test_corpus():
 def test_environment():
     convert('server.log')
     details, _ = babeltrace.run('out.ctf', '-c', 'sink.text.details')
-    for text in 'hostname: host', 'trace_name: unit', 'tracer_name: posixtrace', 'Origin is Unix epoch: Yes', '(1 GHz)' if '(1 GHz)' in details else '1,000,000,000':
+    for text in 'hostname: host', 'trace_name: unit', 'tracer_name: posixtrace', 'Origin is Unix epoch: Yes', \
+            '(1 GHz)' if '(1 GHz)' in details else '1,000,000,000':
         assert text in details, (text, details[:3000])
 
 
 def test_odd_names():
-    names = ['quote"and\\back', 'trace', 'event { }', '/* no comment', 'tab\there', 'ümlaut', '"', ';', '%s%n', 'a' * 63]
+    names = ['quote"and\\back', 'trace', 'event { }', '/* no comment', 'tab\there', 'ümlaut', '"', ';', '%s%n',
+             'a' * 63]
     log = Log()
     for i, name in enumerate(names):
         log.event(10 + i, name)
@@ -243,6 +248,9 @@ def test_directory():
     Path('precious').mkdir()
     Path('precious/file').write_text('x')
     assert 'is not a trace' in run('convert', '--to', 'ctf', '-f', '-o', 'precious', 'client.log', status=1)[1]
+    Path('shop.c').write_text('int x;')
+    assert 'shop.c already exists, and is not a trace; choose another OUT\n' in run('convert', '--to', 'ctf', '-o',
+        'shop.c', 'client.log', status=1)[1]
     assert Path('precious/file').read_text() == 'x'
     # Its name is made from that of the log, and tells the format.
     shutil.rmtree('server.ctf', ignore_errors=True)
@@ -257,28 +265,17 @@ def test_directory():
 def test_full_disk():
     if os.geteuid() != 0 or subprocess.run(['unshare', '-m', 'true'], capture_output=True).returncode != 0:
         return
-    script = 'mkdir disk && mount -t tmpfs -o size=64k none disk && "$1" convert --to ctf -o disk/out big.log; echo $?; ls disk'
-    done = subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', POSIXTRACE], capture_output=True, env=ENVIRONMENT, timeout=60)
+    script = 'mkdir disk && mount -t tmpfs -o size=64k none disk && "$1" convert --to ctf -o disk/out big.log; echo ' \
+        '$?; ls disk'
+    done = subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', POSIXTRACE], capture_output=True, env=ENVIRONMENT,
+                          timeout=60)
     assert done.stdout == b'1\n' and done.stderr == b'posixtrace convert: disk/out: No space left on device\n', done
 
 
-def main():
+def prepare():
     babeltrace.there()
-    tests = [(name, f) for name, f in globals().items() if name.startswith('test_')]
-    failed = 0
-    with tempfile.TemporaryDirectory() as directory:
-        os.chdir(directory)
-        for kind in 'server', 'client', 'hole', 'open', 'i386', 'exec':
-            subprocess.run([REPORT_LOGS, kind, kind + '.log'], check=True)
-        for name, f in tests:
-            try:
-                f()
-            except Exception:
-                failed += 1
-                print(f'{name}:')
-                traceback.print_exc(file=sys.stdout)
-        os.chdir('/')
-    return failed > 0
+    for kind in 'server', 'client', 'hole', 'open', 'i386', 'exec':
+        subprocess.run([REPORT_LOGS, kind, kind + '.log'], check=True)
 
 
-sys.exit(main())
+scene.Suite(globals()).main(prepare)

@@ -12,8 +12,10 @@ import sys
 from pathlib import Path
 
 from made_log import OVERFLOW, RESUME, START, STOP, Log
-from viewer import (LOST, PAIRS, ROWS, Event, Found, Slice, check_events, check_slices, cut_log, equal, odd_log, random_log, report,
-                    rows_log, run, run_tests, wild_log, write)
+from scene import Suite, equal, write
+from viewer import (LOST, PAIRS, ROWS, Event, Found, Slice, check_events, check_slices, cut_log, odd_log, random_log,
+                    report,
+                    rows_log, run, wild_log)
 
 HERE = Path(__file__).resolve().parent
 POSIXTRACE, STAT_LOG, REPORT_LOGS = (Path(path).resolve() for path in sys.argv[1:4])
@@ -61,7 +63,8 @@ def parsed(text):
 
 
 def decoded(data):
-    return parsed(run('protoc', f'-I{HERE}', '--decode=viewer.Trace', 'perfetto.proto', input=data).decode('latin-1'))['packet']
+    return parsed(run('protoc', f'-I{HERE}', '--decode=viewer.Trace', 'perfetto.proto',
+                      input=data).decode('latin-1'))['packet']
 
 
 def one(message, name, otherwise=None):
@@ -71,7 +74,8 @@ def one(message, name, otherwise=None):
 
 
 class Reader:
-    """As trace_processor does it: names by sequence, then events in the order of their times, slices on a stack for each track."""
+    """As trace_processor does it: names by sequence, then events in the order of their times, slices on a stack for
+    each track."""
 
     def __init__(self, packets, same_names=False):
         self.same_names = same_names  # a layout has fields of the same name
@@ -115,7 +119,8 @@ class Reader:
         parent = self.tracks[one(track, 'parent_uuid')] if 'parent_uuid' in track else {}
         self.tracks[uuid] = dict(parent, name=one(track, 'name'), parent=parent.get('name'))
         if thread:
-            self.tracks[uuid].update(pid=one(thread, 'pid') % 2**32, tid=one(thread, 'tid'), thread=one(thread, 'thread_name', ''))
+            self.tracks[uuid].update(pid=one(thread, 'pid') % 2**32, tid=one(thread, 'tid'),
+                                     thread=one(thread, 'thread_name', ''))
         if process:
             self.tracks[uuid].update(pid=one(process, 'pid') % 2**32)
             self.found.executables[one(process, 'pid')] = one(process, 'cmdline'), one(process, 'process_name')
@@ -148,7 +153,7 @@ class Reader:
         if kind == 'INSTANT':
             self.found.events.append(Event(time, name, values, **where))
         elif kind == 'SLICE_BEGIN':
-            # A slice says its event where its name is that of its span; else its track has the name of the span.
+            # A slice named after its span has its event in a value; otherwise its track is named after the span.
             self.found.events.append(Event(time, values.get('event', name), values, **where))
             stack.append(Slice(name if 'event' in values else track['name'], time))
             self.rows.setdefault(stack[-1].span, set()).add((track['name'] or '', len(stack)))
@@ -171,7 +176,7 @@ def read(*arguments):
 
 
 def test_text_format():
-    """The parser of these tests sees what it should, and what it should not."""
+    """Checks that the parser of these tests accepts valid text, and rejects unknown fields."""
     equal('text', parsed('a: 1\nb {\n  c: "x\\n\\303\\274\\"\\\\"\n  c: true\n}\nd: -inf\ne: 1.5e-07'),
           {'a': [1], 'b': [{'c': ['x\nü"\\', True]}], 'd': [float('-inf')], 'e': [1.5e-7]})
     for text in ('7: 3', '8 {\n}'):
@@ -189,7 +194,8 @@ def test_events():
         check_events(POSIXTRACE, read(*logs), *logs)
     created = 1700000000123456789
     equal('losses', read('server.log').losses, [(created + 6000000, created + 8500000)])
-    equal('executables', read('exec.log').executables[4711][1], 'lib\33\302\233\342\200\256.so'.encode('latin-1').decode())
+    equal('executables', read('exec.log').executables[4711][1],
+          'lib\33\302\233\342\200\256.so'.encode('latin-1').decode())
 
 
 def test_head():
@@ -199,10 +205,12 @@ def test_head():
     log.segment()
     packets = convert(write('made.log', log.closed()))
     clocks = one(packets[1], 'clock_snapshot')
-    equal('clocks', ({one(c, 'clock_id'): one(c, 'timestamp') for c in clocks['clocks']}, one(clocks, 'primary_trace_clock')),
+    equal('clocks', ({one(c, 'clock_id'): one(c, 'timestamp') for c in clocks['clocks']},
+                     one(clocks, 'primary_trace_clock')),
           ({1: 10**18, 3: 77}, 'REALTIME'))
     assert 'trace_uuid' in packets[0]
-    equal('machine', one(one(packets[2], 'system_info'), 'utsname'), {'sysname': ['Linux'], 'release': ['6.1'], 'machine': ['x86_64']})
+    equal('machine', one(one(packets[2], 'system_info'), 'utsname'),
+          {'sysname': ['Linux'], 'release': ['6.1'], 'machine': ['x86_64']})
     equal('again', convert('made.log'), packets)
 
 
@@ -210,7 +218,8 @@ def test_odd():
     found = read(write('odd.log', odd_log()))
     check_events(POSIXTRACE, found, 'odd.log')
     values = {event.name: event.values for event in found.events}
-    equal('a field like what is said of events', {name: values['address'][name] for name in ('address_', 'time (ns)', 'text')},
+    equal('a field like what is said of events',
+          {name: values['address'][name] for name in ('address_', 'time (ns)', 'text')},
           {'address_': 7, 'time (ns)': 2**64 - 1, 'text': 'a\0b\ufffd'})
     equal('unit', values['nür'], {'ö (µs)': 255, 'more': '80'})
     equal('types', values['numbers'], {'a': -2**63, 'b': 2**64 - 1, 'c': list(range(200))})
@@ -229,7 +238,8 @@ def test_program():
     equal('executable', list(found.executables.values()), [(str(STAT_LOG), STAT_LOG.name)])
     nested = read('--nested', '--span', 'depth.in,depth.out', 'program.log')
     check_events(POSIXTRACE, nested, 'program.log')
-    check_slices(POSIXTRACE, nested, [('job.begin', 'job.end', 'job'), ('depth.in', 'depth.out', 'depth.in to depth.out')],
+    check_slices(POSIXTRACE, nested, [('job.begin', 'job.end', 'job'),
+                                      ('depth.in', 'depth.out', 'depth.in to depth.out')],
                  '--nested', 'program.log')
     equal('none', read('--no-pairs', 'program.log').slices, [])
 
@@ -256,7 +266,8 @@ def test_slices():
 def test_nested():
     """Where times do not go back; else an inner end may be later than its outer one's."""
     log = Log()
-    for i, (name, tid) in enumerate((('x.begin', 1), ('x.begin', 1), ('x.begin', 2), ('x.end', 1), ('x.end', 2), ('x.end', 1),
+    for i, (name, tid) in enumerate((('x.begin', 1), ('x.begin', 1), ('x.begin', 2), ('x.end', 1), ('x.end', 2),
+                                     ('x.end', 1),
                                      ('x.end', 1), ('x.begin', 2))):
         log.event(i * i, name, tid=tid, thread=str(tid))
     log.segment()
@@ -268,7 +279,7 @@ def test_nested():
 
 
 def test_one_row():
-    """Slices that nest are on the track of their thread, in each other; what overlaps them has a track of its own."""
+    """Puts nested slices on the track of their thread, and overlapping ones on separate tracks."""
     reader = Reader(convert(write('rows.log', rows_log())))
     check_slices(POSIXTRACE, reader.found, ROWS, 'rows.log')
     check_events(POSIXTRACE, reader.found, 'rows.log')
@@ -295,7 +306,8 @@ def test_names_change():
 
 
 def test_cuts():
-    for name, reason in ((OVERFLOW, 'events lost'), (START, 'recording stopped'), (STOP, 'end of log'), (RESUME, 'end of log')):
+    for name, reason in ((OVERFLOW, 'events lost'), (START, 'recording stopped'), (STOP, 'end of log'),
+                         (RESUME, 'end of log')):
         log = write('cut.log', cut_log(name))
         for options in ([], ['-e', '!posix*']):
             found = read(*options, log)
@@ -311,12 +323,15 @@ def test_machines():
     reader = Reader(packets)
     check_events(POSIXTRACE, reader.found, *logs, machine=False)
     check_slices(POSIXTRACE, reader.found, PAIRS, *logs)
-    processes = [one(packet, 'track_descriptor') for packet in packets if 'process' in one(packet, 'track_descriptor', {})]
+    processes = [one(packet, 'track_descriptor') for packet in packets
+                 if 'process' in one(packet, 'track_descriptor', {})]
     equal('processes', sorted(one(one(track, 'process'), 'pid') for track in processes), [100, 200])
     names = {track['name']: track['parent'] for track in reader.tracks.values()}
-    equal('those of another machine', {name: names[name] for name in ('there', 'one 100', 'two "quoted" 200', 'main 100', 'other 200')},
-          {'there': None, 'one 100': 'there', 'two "quoted" 200': 'there', 'main 100': 'one 100', 'other 200': 'two "quoted" 200'})
+    equal('those of another machine', {name: names[name]
+                                       for name in ('there', 'one 100', 'two "quoted" 200', 'main 100', 'other 200')},
+          {'there': None, 'one 100': 'there', 'two "quoted" 200': 'there', 'main 100': 'one 100',
+           'other 200': 'two "quoted" 200'})
     assert f'events lost ({logs[1]})' in names
 
 
-run_tests(globals())
+Suite(globals()).main()

@@ -70,7 +70,8 @@ def not_traced():
     with subprocess.Popen(['sh', '-c', 'sleep 20 & echo $!; wait'], stdout=subprocess.PIPE, text=True) as shell:
         child = int(shell.stdout.readline())
         done = run('-p', child)
-        expect(done.returncode == 0 and f'process {child} has not used the library' in done.stderr and not done.stdout.strip(), f'{done}')
+        expect(done.returncode == 0 and f'process {child} has not used the library' in done.stderr
+               and not done.stdout.strip(), f'{done}')
         os.kill(child, 9)
     tracer.end()
     expect(processes() == [], 'it has ended')
@@ -92,7 +93,8 @@ def one_stream():
     s, = stream_of(tracer.pid)
     expect('full' in s['status'] and 'running' not in s['status'] and s['used'] > 4096, f'{s}')
     line = run().stdout.splitlines()[1]
-    expect('mine' in line and f'{tracer.pid} tracer' in line and 'UNTIL_FULL' in line and 'suspended, full' in line, line)
+    expect('mine' in line and f'{tracer.pid} tracer' in line and 'UNTIL_FULL' in line and 'suspended, full' in line,
+           line)
     tracer.do('shutdown')
     expect(stream_of(tracer.pid) == [], 'shut down')
     tracer.end()
@@ -112,7 +114,8 @@ def with_log(directory):
     tracer.do('trace 100')
     tracer.do('flush')
     s, = stream_of(tracer.pid)
-    expect(s['policy'] == 'FLUSH' and s['log']['path'] == str(log) and s['log']['there'] and s['log']['policy'] == 'APPEND', f'{s}')
+    expect(s['policy'] == 'FLUSH' and s['log']['path'] == str(log) and s['log']['there']
+           and s['log']['policy'] == 'APPEND', f'{s}')
     expect(s['log']['events'] >= 100 and s['log']['bytes'] == log.stat().st_size, f'{s}')
     expect(str(log) in run().stdout, 'the path is not shown')
     log.rename(directory / 'moved')
@@ -127,7 +130,8 @@ def with_log(directory):
 def events():
     tracer = Tracer(TRACER, '-0')
     lines = run('-p', tracer.pid).stdout.splitlines()
-    expect([line.split() for line in lines[2:]] == [['64', 'plain'], ['65', 'sql.row', '{rows:u32,time:u64/ns}']], f'{lines}')
+    expect([line.split() for line in lines[2:]] == [['64', 'plain'], ['65', 'sql.row', '{rows:u32,time:u64/ns}']],
+           f'{lines}')
     expect(run('--events').stdout.splitlines() == lines, 'all processes')
     p, = processes('-p', tracer.pid)
     expect([(e['id'], e['name'], e['layout']) for e in p['events']] ==
@@ -139,14 +143,15 @@ def inherited():
     tracer = Tracer(TRACER, '-i', '-n', 'family')
     child = tracer.child()
     s, = stream_of(child)
-    expect(s['name'] == 'family' and s['inheritance'] and 'inherited' in s['status'] and s['target']['pid'] == tracer.pid, f'{s}')
+    expect(s['name'] == 'family' and s['inheritance'] and 'inherited' in s['status']
+           and s['target']['pid'] == tracer.pid, f'{s}')
     expect('inherited' not in stream_of(tracer.pid)[0]['status'], 'its own')
     os.kill(child, signal.SIGKILL)
     tracer.end()
 
 
 def hostile(directory):
-    """What others have put there is looked at, and does no harm."""
+    """Lists foreign files in the directory without harm."""
     tracer = Tracer(TRACER)
     place = next(Path('/dev/shm').glob('posixtrace-*'))
     stream = next(place.glob('stream-*'))

@@ -1,10 +1,11 @@
 /*
- * live_target.c - a program that records what it is told to, for tests of views of running programs
+ * live_target.c - a program that records the events requested on its input, for tests of views of running programs
  *
  *     live_target [N [stay]]       records N rows at once; stay: goes on until it is killed
  *     live_target log FILE         records a row and a note of itself into a log
  *
- * Each line of its input is "COUNT NAME": so many events of that name; it answers "done". At the end of its input it ends.
+ * Each line of its input is "COUNT NAME": so many events of that name; it answers "done". At the end of its input it
+ * ends.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -68,7 +68,8 @@ class Log:
     def frame(self, kind, body=b'', number=0, first=0, last=0, events=0, lost=0):
         if kind in (TYPES, PROCESS):
             self.frames.append(len(self.out))
-        head = struct.pack('<IHHQQIIQQIII', 0x464c5450, kind, 0, ID, number, len(body), crc32c(body), first, last, events,
+        head = struct.pack('<IHHQQIIQQIII', 0x464c5450, kind, 0, ID, number, len(body), crc32c(body), first, last,
+                           events,
                            lost, 0)
         self.out += head + struct.pack('<I', crc32c(head)) + body + bytes(-len(body) % 8)
 
@@ -87,7 +88,7 @@ class Log:
         self.events.append((self.created + time, self.types[name], (pid, tid, thread if tid else ''), data, truncated))
 
     def segment(self, damaged=False, lost=0):
-        """damaged: its body is not what its frame says."""
+        """Writes the pending events as a segment. damaged: with a wrong checksum."""
         body, threads, shapes = bytearray(), {}, {}
         at = self.events[0][0]
         for time, number, thread, data, truncated in self.events:
@@ -115,7 +116,7 @@ class Log:
         self.events = []
 
     def open(self):
-        """As it is before it is closed."""
+        """Returns the log as it is before it is closed."""
         return bytes(self.out)
 
     def closed(self, lost=0, discarded=0, status=0, error=0):

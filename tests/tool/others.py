@@ -37,7 +37,8 @@ def as_nobody():
 
 def leave_stream(directory):
     """A stream with a log, whose recorder and program were killed."""
-    with subprocess.Popen([POSIXTRACE, 'record', '-q', '-o', f'{directory}/left.log', '--', STEPS, 'a*100', 'say:there', 'read'],
+    with subprocess.Popen([POSIXTRACE, 'record', '-q', '-o', f'{directory}/left.log', '--', STEPS, 'a*100', 'say:there',
+                           'read'],
                           preexec_fn=as_nobody, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as recorder:
         recorder.stdout.readline()
         children = Path(f'/proc/{recorder.pid}/task/{recorder.pid}/children').read_text().split()
@@ -58,7 +59,8 @@ def make_huge(path, chunks):
 
         file.seek(size - get(LOG_STATE, 'Q'))
         state = file.read()
-        size = 4096 + 64 * get(SEAT_COUNT, 'I') + chunks * (128 + get(CHUNK_SIZE, 'I')) + 2048 * get(PROGRAMS, 'I') + len(state)
+        size = 4096 + 64 * get(SEAT_COUNT, 'I') + chunks * (128 + get(CHUNK_SIZE, 'I')) + 2048 * get(PROGRAMS,
+            'I') + len(state)
         struct.pack_into('=I', header, CHUNK_COUNT, chunks)
         struct.pack_into('=Q', header, FILE_SIZE, size)
         file.seek(0)
@@ -77,10 +79,12 @@ def test_huge_streams():
         began = time.monotonic()
         listed = posixtrace_list('-a')
         expect(listed.returncode == 0 and 'damaged' in listed.stdout, listed)
-        with subprocess.Popen([STEPS, '+a', 'say:there', 'read', 'a*3'], preexec_fn=as_nobody, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        with subprocess.Popen([STEPS, '+a', 'say:there', 'read', 'a*3'], preexec_fn=as_nobody, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE,
                               text=True) as victim:
             victim.stdout.readline()
-            recorder = subprocess.Popen([POSIXTRACE, 'record', '-q', '-o', f'{directory}/root.log', '--duration', '300ms', '-p', str(victim.pid)])
+            recorder = subprocess.Popen([POSIXTRACE, 'record', '-q', '-o', f'{directory}/root.log', '--duration',
+                                         '300ms', '-p', str(victim.pid)])
             expect(recorder.wait(timeout=50) == 0, 'recorded')
             victim.stdin.close()
         expect(time.monotonic() - began < 20, f'{time.monotonic() - began} s')

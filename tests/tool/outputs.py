@@ -4,7 +4,8 @@
 #
 #     outputs.py POSIXTRACE STEPS
 #
-# In a directory that everybody can write to (like /tmp), another user may have put links, FIFOs and files where an output goes.
+# In a directory that everybody can write to (like /tmp), another user may have put links, FIFOs and files where an
+# output goes.
 # As root the other user is nobody; as an ordinary user only what needs no other user is tried.
 #
 # SPDX-License-Identifier: MIT
@@ -30,7 +31,8 @@ ROOT = os.geteuid() == 0
 
 
 def run(*arguments, status=0):
-    done = subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=60, stdin=subprocess.DEVNULL)
+    done = subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=60,
+                          stdin=subprocess.DEVNULL)
     assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
     return done.stderr.decode()
 
@@ -40,7 +42,7 @@ def record(path, *options, failed=False, count=3):
 
 
 def foreign(path, *, link=None, fifo=False, mode=0o666):
-    """Something that nobody has put there."""
+    """Makes a link, a FIFO or a file of another user."""
     if link is not None:
         os.symlink(link, path)
     elif fifo:
@@ -184,13 +186,13 @@ def test_files_of_others():
 
 
 def test_rotation_beside_files_of_others():
-    """FILE.next, FILE.unfinished and FILE.N that others have put there."""
+    """Rotates beside FILE.next, FILE.unfinished and FILE.N of another user."""
     shared()
     os.mkdir('mine')
     record('mine/victim.log', count=50)
     before = Path('mine/victim.log').read_bytes()
     foreign('shared/r.next', link='../mine/victim.log')
-    # It is said what is in the way; nothing goes through it.
+    # The message names the obstacle, and nothing is written through it.
     assert 'r.next' in record('shared/r', '--rotate', '8K', failed=True)
     os.unlink('shared/r.next')
     foreign('shared/r.unfinished', link='../mine/nothing')
@@ -201,7 +203,7 @@ def test_rotation_beside_files_of_others():
     assert 'tried again' not in message and 'r and those with numbers: 20001 events' in message, message
     assert sorted(os.listdir('mine')) == ['victim.log'] and Path('mine/victim.log').read_bytes() == before
     assert os.path.islink('shared/r.1') and os.path.islink('shared/r.unfinished')
-    assert sorted(os.listdir('shared')) == ['r', 'r.1', 'r.1073741823', 'r.1073741824', 'r.unfinished'], os.listdir('shared')
+    assert sorted(os.listdir('shared')) == ['r', 'r.1', 'r.1073741823', 'r.2', 'r.unfinished'], os.listdir('shared')
 
 
 def test_directories_swapped():
@@ -255,7 +257,8 @@ class Exchange:
 
 
 def test_fifos_swapped():
-    """Where everybody may rename everything, a FIFO comes between the look at a file and its opening: it is not waited for, nor written to."""
+    """Where everybody may rename everything, a FIFO comes between the look at a file and its opening: it is not
+    waited for, nor written to."""
     os.mkdir('shared')
     os.chmod('shared', 0o777)
     record('a.log')
@@ -263,7 +266,8 @@ def test_fifos_swapped():
 
     def attempts(count, *arguments):
         for _ in range(count):
-            done = subprocess.run([POSIXTRACE, *arguments], capture_output=True, env=ENVIRONMENT, timeout=20, stdin=subprocess.DEVNULL)
+            done = subprocess.run([POSIXTRACE, *arguments], capture_output=True, env=ENVIRONMENT, timeout=20,
+                                  stdin=subprocess.DEVNULL)
             assert done.returncode in (0, 1, 125), done
 
     Path('shared/out').write_text('')
@@ -315,7 +319,8 @@ def test_leases_of_others():
         os.waitpid(holder, 0)
 
 
-NEED_ROOT = (test_links_of_others, test_files_of_others, test_rotation_beside_files_of_others, test_directories_swapped, test_fifos_swapped,
+NEED_ROOT = (test_links_of_others, test_files_of_others, test_rotation_beside_files_of_others, test_directories_swapped,
+             test_fifos_swapped,
              test_leases_of_others)
 
 

@@ -111,7 +111,8 @@ TEST(layout_names)
 		"name{a:s,b:u8}", "name{a:s[2]}",
 		"name{a:u8/}", "name{a:u8}}", "name{a:u8]}", "name{a:u8/0123456789abcdef}",
 		/* Terminal control characters, and invalid UTF-8. */
-		"name{a:u8/\33[31mRED}", "name{\33[2J:u8}", "name{a\n:u8}", "name{a:u8/\177}", "name{a:u8/\xc2\x9b" "31m}", "name{\x9b" "2J:u8}",
+		"name{a:u8/\33[31mRED}", "name{\33[2J:u8}", "name{a\n:u8}", "name{a:u8/\177}",
+		"name{a:u8/\xc2\x9b" "31m}", "name{\x9b" "2J:u8}",
 		"name{a:u8/\xc2}",
 	};
 

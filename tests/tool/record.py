@@ -85,7 +85,7 @@ class Run:
                     file.close()
 
     def line(self):
-        """The next line that the command writes: it has come as far as that."""
+        """Waits for the next line that the command writes, and returns it."""
         ready, _, _ = select.select([self.process.stdout], [], [], LIMIT)
         assert ready, 'nothing comes'
         return self.process.stdout.readline().strip()
@@ -125,7 +125,8 @@ def until(true, what):
 def seen(pid, what):
     """What `list` says of a process, as soon as it satisfies what is asked for."""
     def satisfies():
-        done = subprocess.run([POSIXTRACE, 'list', '--json', '--events', '-p', str(pid)], capture_output=True, timeout=LIMIT, check=False)
+        done = subprocess.run([POSIXTRACE, 'list', '--json', '--events', '-p', str(pid)], capture_output=True,
+                              timeout=LIMIT, check=False)
         return done.returncode == 0 and any(process['process'] and what(process) for process in json.loads(done.stdout))
 
     until(satisfies, 'the process as it is wanted')
@@ -170,9 +171,11 @@ def test_what_it_executes():
         time.sleep(0.3)
         run.go()
         run.end()
-    lines = [line.split() for line in decode.decode('posixtrace.log', lambda log: log.rows(decode.PROCESS, decode.read_process))]
+    lines = [line.split() for line in decode.decode('posixtrace.log',
+        lambda log: log.rows(decode.PROCESS, decode.read_process))]
     address = Log().events[0].address
-    equal({line[-1] for line in lines if line[0] == 'mapping' and int(line[1], 16) <= address < int(line[2], 16)}, {STEPS})
+    equal({line[-1] for line in lines if line[0] == 'mapping' and int(line[1], 16) <= address < int(line[2], 16)},
+          {STEPS})
 
 
 class Process:
@@ -192,7 +195,8 @@ class Process:
                 self.command = rest
 
     def where(self, address):
-        return [(build, path) for start, end, _, build, path in self.mappings if int(start, 16) <= address < int(end, 16)]
+        return [(build, path) for start, end, _, build,
+                path in self.mappings if int(start, 16) <= address < int(end, 16)]
 
 
 def processes(path='posixtrace.log'):
@@ -244,19 +248,22 @@ def test_ends_at_once():
             recorder = run.process.pid
             run.end()
         check_identity(STEPS, arguments=['a*3'], parents={recorder})
-    out = subprocess.run([POSIXTRACE, 'stat', '--show', 'processes', 'posixtrace.log'], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([POSIXTRACE, 'stat', '--show', 'processes', 'posixtrace.log'], capture_output=True, text=True,
+                         check=True).stdout
     contains(out, STEPS)
 
 
 def test_children_end_at_once():
-    """More of them than there are places, at once and one after the other; and a program that becomes another one."""
+    """Records more children than there are entries, at once and in sequence; and a program that executes another."""
     record('-q', '--children', '--', 'sh', '-c', f'for i in 1 2 3 4 5 6; do {STEPS} a & done; wait')
     equal(len(check_identity(STEPS)), 6)
     copy = shutil.copy(STEPS, str(Path('copy').resolve()))
-    record('-q', '--children', '--', 'sh', '-c', f'i=0; while [ $i -lt 40 ]; do {STEPS} a; {copy} b; i=$((i+1)); done', env=with_libraries())
+    record('-q', '--children', '--', 'sh', '-c', f'i=0; while [ $i -lt 40 ]; do {STEPS} a; {copy} b; i=$((i+1)); done',
+           env=with_libraries())
     equal(len(check_identity(STEPS)), 40)
     equal(len(check_identity(copy, names=('b',))), 40)
-    record('-q', '--children', '-s', '64K', '--', 'sh', '-c', f'i=0; while [ $i -lt 60 ]; do {STEPS} a; i=$((i+1)); done')
+    record('-q', '--children', '-s', '64K', '--', 'sh', '-c',
+           f'i=0; while [ $i -lt 60 ]; do {STEPS} a; i=$((i+1)); done')
     equal(len(check_identity(STEPS)), 60)
 
 
@@ -280,7 +287,8 @@ def test_flight_recorder_knows_processes():
 
 def test_rotation_knows_processes():
     """A process that goes on is described in each file."""
-    with Run('record', '-q', '--children', '--rotate', '8K', '-o', 'r', '--', 'sh', '-c', f'{STEPS} each:30:tick; true') as run:
+    with Run('record', '-q', '--children', '--rotate', '8K', '-o', 'r', '--', 'sh', '-c',
+             f'{STEPS} each:30:tick; true') as run:
         until(lambda: len(files_of('r')) >= 3, 'rotation')
         run.go()
         run.end()
@@ -289,11 +297,12 @@ def test_rotation_knows_processes():
 
 
 def test_identity_without_proc():
-    """A process that has no /proc tells what the kernel has told it: its executable, and where that is."""
+    """Identifies a process without /proc by the kernel's auxiliary vector: the executable and its address."""
     if subprocess.run(['unshare', '-m', 'true'], capture_output=True, check=False).returncode != 0:
         return 'no namespaces here'
     script = f'mount -t tmpfs none /proc && exec {STEPS} say:there read a'
-    with subprocess.Popen(['unshare', '-m', 'sh', '-c', script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    with subprocess.Popen(['unshare', '-m', 'sh', '-c', script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True,
                           env=with_libraries()) as target:
         equal(target.stdout.readline(), 'there\n')
         with Run('record', '-q', '-p', str(target.pid)) as run:
@@ -324,6 +333,10 @@ def test_no_command():
     before = Path('posixtrace.log').read_bytes()
     out, err = record('--', 'no-such-command', status=127)
     contains(err, 'no-such-command', 'not found')
+    Path('shop').write_text('#!/bin/sh\n')
+    lacks(record('--', 'shop', status=127)[1], 'did you mean')
+    os.chmod('shop', 0o755)
+    contains(record('--', 'shop', status=127)[1], 'shop: command not found; did you mean ./shop?')
     record('--', './missing/file', status=127)
     Path('text').write_text('text')
     out, err = record('--', './text', status=126)
@@ -335,11 +348,17 @@ def test_no_command():
     record(status=2)
     record('--', status=2)
     record('--no-such-option', status=2)
-    for wrong, why in ((['--rotat0=1M'], 'unknown option --rotat0; did you mean --rotate?'), (['--log'], 'option --log is ambiguous: --log-policy or --log-size'),
-                       (['--policy', 'x'], '--policy x: not flush, loop or until-full'), (['--no-such-option=1'], 'unknown option --no-such-option'), (['-x'], 'unknown option -x'), (['--quiet', '-xq'], 'unknown option -x'),
-                       (['--output=x', '-xq'], 'unknown option -x'), (['-qx'], 'unknown option -x'), (['--children=1'], '--children takes no argument'),
-                       (['--quiet=1'], '--quiet takes no argument'), (['--help=1'], '--help takes no argument'), (['-o'], '-o needs an argument'),
-                       (['--output'], '--output needs an argument')):
+    for wrong, why in ((['--rotat0=1M'], 'unknown option --rotat0; did you mean --rotate?'),
+                       (['--log'], 'option --log is ambiguous: --log-policy or --log-size'),
+                       (['--policy', 'x'], '--policy x: must be one of flush, loop or until-full'),
+                       (['--no-such-option=1'], 'unknown option --no-such-option'), (['-x'], 'unknown option -x'),
+                       (['--quiet', '-xq'], 'unknown option -x'),
+                       (['--output=x', '-xq'], 'unknown option -x'), (['-qx'], 'unknown option -x'),
+                       (['--children=1'], '--children takes no argument'),
+                       (['--quiet=1'], '--quiet takes no argument'), (['--help=1'], '--help takes no argument'),
+                       (['-o'], '-o needs an argument'),
+                       (['--output'], '--output needs an argument'),
+                       (['-p', '4144', '4156'], 'for several processes repeat -p')):
         out, err = record(*wrong, status=2)
         contains(err, 'record: ', why)
     for size in ('4 B', '4 ', ' 5', ' -5', '-5', '+5', '5KK', '5X', '5iB', 'K', ''):
@@ -383,7 +402,7 @@ def test_signals_passed_on():
             run.process.wait(LIMIT)
             run.end(128 + number)
         equal(Log().names, ['a'])
-    # One that does not mind goes on, and is recorded to its end.
+    # A command that ignores the signal continues, and is recorded to its end.
     with Run('record', '-q', '--', STEPS, f'ignore:{signal.SIGTERM:d}', 'a', 'say:there', 'read', 'b', 'exit:7') as run:
         run.line()
         run.process.send_signal(signal.SIGTERM)
@@ -394,7 +413,8 @@ def test_signals_passed_on():
 
 
 def in_terminal(*arguments, keys, when='there', program=POSIXTRACE):
-    """With a terminal of its own; the keys are typed when the word has been written. What was written, and the status."""
+    """With a terminal of its own; the keys are typed when the word has been written. What was written, and the
+    status."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execv(program, [program, *arguments])
@@ -428,7 +448,8 @@ def test_interrupt():
     equal(Log().count('a'), 10)
     contains(out, 'posixtrace.log: 1')
     # A command that takes the key itself goes on, and so does the recording.
-    out, status = in_terminal('record', '--', STEPS, f'ignore:{signal.SIGINT:d}', 'a', 'say:there', 'read', 'b', 'exit:4', keys=b'\3\n')
+    out, status = in_terminal('record', '--', STEPS, f'ignore:{signal.SIGINT:d}', 'a', 'say:there', 'read', 'b',
+                              'exit:4', keys=b'\3\n')
     equal(status, 4)
     equal(Log().names, ['a', 'b'])
 
@@ -447,7 +468,8 @@ def test_log_on_a_terminal():
 
 
 def test_terminal_closed():
-    """The recorder leads the session, as in a new window: so the kernel tells it alone that there is no terminal any more."""
+    """The recorder leads the session, as in a new window: so the kernel tells it alone that there is no terminal any
+    more."""
     if not has_terminals():
         return 'no terminals here'
     pid, terminal = pty.fork()
@@ -474,7 +496,8 @@ def test_terminal_closed():
 def test_progress_line():
     if not has_terminals():
         return 'no terminals here'
-    out, status = in_terminal('record', '--progress', '--', STEPS, 'a*1000', 'say:there', 'read', keys=b'\n', when=r'10\d\d events.*lost')
+    out, status = in_terminal('record', '--progress', '--', STEPS, 'a*1000', 'say:there', 'read', keys=b'\n',
+                              when=r'10\d\d events.*lost')
     equal(status, 0)
     contains(out, ' 0 lost', '/s')
     # Not where the command writes to the same terminal, unless it is asked for.
@@ -524,7 +547,8 @@ def test_what_is_there_stays():
     for content, mode in ('', 'wb'), ('header', 'ab'):
         Path('out').write_text(content)
         with open('out', mode) as file:
-            run = subprocess.run([POSIXTRACE, 'record', '-q', '-o', '-', '--', STEPS, 'a'], stdout=file, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+            run = subprocess.run([POSIXTRACE, 'record', '-q', '-o', '-', '--', STEPS, 'a'], stdout=file,
+                                 stderr=subprocess.PIPE, text=True, timeout=LIMIT)
         equal(run.returncode, 125 if content else 0)
         if content:
             contains(run.stderr, 'not overwritten')
@@ -543,14 +567,14 @@ def test_log_before_is_kept():
         _, err = record('-q', '-o', 'k', *options, '--', *empty, status=status)
         equal(old(), {'k': ['a', 3]})
         if status == 0:
-            contains(err, 'no events were recorded', 'k: is the previous log')
+            contains(err, 'no events were recorded', 'k is the previous log, unchanged')
     record('-q', '-o', 'k', '--', STEPS, 'b*4')
     equal(old(), {'k': ['b', 4], 'k.old': ['a', 3]})
     record('-q', '-o', 'k', '--', 'true')
     equal(old(), {'k': ['b', 4], 'k.old': ['a', 3]})
     record('-q', '-o', 'k', '--', STEPS, 'c*5')
     equal(old(), {'k': ['c', 5], 'k.old': ['b', 4]})
-    # A recorder that is killed has what it has recorded there, and what was before stays, too.
+    # After SIGKILL of the recorder both its log and the previous one are there.
     with Run('record', '-o', 'k', '--', STEPS, 'd*6', 'say:there', 'read', 'exit:0') as run:
         run.line()
         run.process.kill()
@@ -585,14 +609,15 @@ def test_into_a_fifo():
             Path('log').write_bytes(file.read())
         run.end(4)
     equal(Log('log').names, ['a'] * 3)
-    # As long as nobody reads it, the recorder can be ended, and its command with it.
+    # While the FIFO has no reader, a signal ends the recorder and its command.
     for number in (signal.SIGINT, signal.SIGTERM):
         with Run('record', '-o', 'fifo', '--', 'touch', 'file') as run:
             command = child_of(run.process.pid)
             time.sleep(0.1)
             run.process.send_signal(number)
             equal(run.process.wait(LIMIT), -number)
-            until(lambda: not os.path.exists(f'/proc/{command}') or '\nState:\tZ' in Path(f'/proc/{command}/status').read_text(), 'its end')
+            until(lambda: not os.path.exists(f'/proc/{command}')
+                  or '\nState:\tZ' in Path(f'/proc/{command}/status').read_text(), 'its end')
     equal(os.path.exists('file'), False)
 
 
@@ -635,7 +660,7 @@ def test_huge_executable():
 
 
 def test_attach_without_pidfd():
-    """One that nobody has waited for yet has ended all the same."""
+    """Notices the end of a process that is still a zombie."""
     with subprocess.Popen([STEPS, 'each:1000:tick'], stdin=subprocess.PIPE) as target:
         with Run('record', '-q', '-p', str(target.pid), preexec_fn=without_pidfd) as run:
             until(lambda: os.path.exists('posixtrace.log') or run.process.poll() is not None, 'the log')
@@ -651,7 +676,8 @@ def test_attach_without_pidfd():
 
 def test_attach_to_several():
     with contextlib.ExitStack() as stack:
-        targets = [stack.enter_context(subprocess.Popen([STEPS, f'each:500:tick{i}'], stdin=subprocess.PIPE)) for i in range(3)]
+        targets = [stack.enter_context(subprocess.Popen([STEPS, f'each:500:tick{i}'], stdin=subprocess.PIPE))
+                   for i in range(3)]
         with Run('record', '-o', 'all', *(option for t in targets for option in ('-p', str(t.pid)))) as run:
             for target in targets:
                 traced(target.pid)
@@ -692,7 +718,8 @@ def test_family_of_another_user():
     if os.geteuid() != 0:
         return
     daemon = 'import os, time; os.setuid(65534); os.fork() and os._exit(0); os.setsid(); time.sleep(1.5)'
-    without = ['setpriv', '--bounding-set', '-sys_resource', '--inh-caps', '-sys_resource'] if shutil.which('setpriv') else []
+    without = ['setpriv', '--bounding-set', '-sys_resource', '--inh-caps',
+               '-sys_resource'] if shutil.which('setpriv') else []
     begun = time.monotonic()
     subprocess.run([*without, POSIXTRACE, 'record', '--family', '--', sys.executable, '-c', daemon], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT)
@@ -700,9 +727,10 @@ def test_family_of_another_user():
 
 
 def test_children_from_before():
-    """They are not recorded: nobody is told to wait for them. Those that begin later are."""
+    """Does not record children from before the start, nor waits for them; records later ones."""
     script = 'sleep 20 <&- >&- 2>&- & echo $!; read x; sleep 20 <&- >&- 2>&- & echo $!; read x; exit'
-    with subprocess.Popen(['sh', '-c', script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+    with subprocess.Popen(['sh', '-c', script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          bufsize=1) as process:
         children = [int(process.stdout.readline())]
         for later in False, True:
             time.sleep(0.05)
@@ -742,7 +770,8 @@ def test_duration():
         run.go()
         run.end(6)
     equal(Log().names, ['a'])
-    for none in ('0', '0ms', '0.1ns', '', 's', '-1', '+1', '0x10', '1e3', '1e3ms', 'inf', 'nan', '1.5.2', '5 weeks', '3000000h', '9' * 400):
+    for none in ('0', '0ms', '0.1ns', '', 's', '-1', '+1', '0x10', '1e3', '1e3ms', 'inf', 'nan', '1.5.2', '5 weeks',
+                 '3000000h', '9' * 400):
         contains(record('--duration', none, '--', STEPS, 'never', status=2)[1], f'--duration {none}: ')
 
 
@@ -756,7 +785,8 @@ def test_filter():
         options = [option for p in patterns for option in ('-e', p)]
         with Run('record', '-q', *options, '--', STEPS, *steps) as run:
             run.line()
-            seen(child_of(run.process.pid), lambda process: {e['name'] for e in process['events'] if not e['filtered_out_by']} == wanted)
+            seen(child_of(run.process.pid),
+                 lambda process: {e['name'] for e in process['events'] if not e['filtered_out_by']} == wanted)
             run.go()
             run.end()
         equal(set(Log().names), wanted)
@@ -770,6 +800,9 @@ def test_filter_with_layout():
         equal(Log().names, ['shop.order{id:i32,item:s}'] * 3)
     out, err = record('-e', 'shop.ordre{id:i32}', '--', STEPS, '+other', '+shop.done', '+shop.order{id:i32,item:s}')
     contains(err, 'no event type', 'it has shop.order, shop.done, other')
+    # Before the names are known nothing can be filtered out.
+    out, err = record('-e', 'x', '--', STEPS, 'y*3', 'x')
+    contains(err, 'posixtrace.log: 3 events of other types were recorded before they could be filtered out')
     out, err = record('--trigger', 'shop.ordre', '--', STEPS, 'other', 'shop.order')
     contains(err, '--trigger shop.ordre: no event type', 'it has shop.order, other')
 
@@ -779,7 +812,8 @@ def test_name_of_program():
     with subprocess.Popen([STEPS, 'each:1000:a'], stdin=subprocess.PIPE) as target:
         record('-p', str(target.pid), '--duration', '50ms')
         target.stdin.close()
-    contains(subprocess.run([POSIXTRACE, 'report', '-n', '0'], capture_output=True, text=True, check=True).stdout, f', {os.path.basename(STEPS)[:15]}')
+    contains(subprocess.run([POSIXTRACE, 'report', '-n', '0'], capture_output=True, text=True, check=True).stdout,
+             f', {os.path.basename(STEPS)[:15]}')
 
 
 def test_loop_size():
@@ -814,23 +848,26 @@ def test_data_and_sizes():
     assert len(Log().numbers) < 20000
     record('-q', '--policy', 'loop', '-s', '16K', '--', STEPS, 'a*20000')
     equal(Log().numbers[-1], 19999)
-    for wrong in (['--rotate', '1M', '--log-size', '1M'], ['--loop', '--rotate', '1M'], ['--keep', '2'], ['--before', '1s'],
+    for wrong in (['--rotate', '1M', '--log-size', '1M'], ['--loop', '--rotate', '1M'], ['--keep', '2'],
+                  ['--before', '1s'],
                   ['--policy', 'none'], ['-s', 'much'], ['-p', '1']):
         record(*wrong, '--', STEPS, 'never', status=2)
 
 
 def test_sizes_that_are_too_small():
     """They are refused, and not made larger without a word."""
-    for wrong in ('--log-size', '0'), ('--log-size', '1'), ('--log-size', '4K'), ('--rotate', '1'), ('--rotate', '4095'):
+    for wrong in ('--log-size', '0'), ('--log-size', '1'), ('--log-size', '4K'), ('--rotate', '1'), ('--rotate',
+            '4095'):
         contains(record(*wrong, '--', STEPS, 'never', status=2)[1], ' '.join(wrong) + ': too small', 'the minimum is')
     record('-q', '--log-size', '4800', '--max-data', '8', '--', STEPS, 'a')
 
 
 def test_names_of_outputs():
-    """What is missing is named, and not only what cannot be made without it."""
+    """Names the missing directory in the message, not only the file."""
     os.symlink('nowhere/x', 'dangling')
     Path('file').write_text('')
-    for path, why in ('nodir/x.log', 'there is no directory nodir\n'), ('./nodir//sub/x.log', 'there is no directory ./nodir\n'), ('dangling', 'no directory nowhere, to which a link points'), \
+    for path, why in ('nodir/x.log', 'there is no directory nodir\n'), ('./nodir//sub/x.log',
+            'there is no directory ./nodir\n'), ('dangling', 'no directory nowhere, to which a link points'), \
             ('file/x.log', 'file is not a directory'):
         contains(record('-o', path, '--', STEPS, 'never', status=125)[1], f'{path}: ', why)
     contains(record('-o', '', '--', STEPS, 'never', status=2)[1], "-o '': empty file name")
@@ -839,7 +876,8 @@ def test_names_of_outputs():
 def test_few_descriptors():
     told = set()
     for most in range(4, 20):
-        with Run('record', '-q', '--', STEPS, 'a', preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))) as run:
+        with Run('record', '-q', '--', STEPS, 'a',
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))) as run:
             out, err = run.process.communicate(timeout=LIMIT)
         if run.process.returncode != 0 and 'cannot be traced' in err:
             told.add(err.split(': ', 1)[1])
@@ -854,9 +892,11 @@ def test_limit_of_file_sizes():
 
     for options in (), ('--rotate', '8M'):
         # With pauses: what comes too fast is lost before it gets to the file.
-        out, err = record('-s', '16K', *options, '--', STEPS, *['a*2000', 'wait:5'] * 100, status=123, preexec_fn=limit(1 << 19))
+        out, err = record('-s', '16K', *options, '--', STEPS, *['a*2000', 'wait:5'] * 100, status=123,
+                          preexec_fn=limit(1 << 19))
         contains(err, 'File too large')
-    record('-q', '-s', '16K', '--', 'sh', '-c', 'exec head -c 2M /dev/zero > long', status=128 + signal.SIGXFSZ, preexec_fn=limit(1 << 20))
+    record('-q', '-s', '16K', '--', 'sh', '-c', 'exec head -c 2M /dev/zero > long', status=128 + signal.SIGXFSZ,
+           preexec_fn=limit(1 << 20))
     # There is not even a stream.
     contains(record('-s', '16K', '--', STEPS, 'never', status=125, preexec_fn=limit(1 << 16))[1], 'ulimit -f unlimited')
 
@@ -870,7 +910,8 @@ def test_losses_are_told():
 
 
 def files_of(path):
-    numbered = sorted((f for f in glob.glob(f'{path}.*') if f.rsplit('.', 1)[1].isdigit()), key=lambda f: int(f.rsplit('.', 1)[1]))
+    numbered = sorted((f for f in glob.glob(f'{path}.*') if f.rsplit('.', 1)[1].isdigit()),
+                      key=lambda f: int(f.rsplit('.', 1)[1]))
     return numbered + [path]
 
 
@@ -896,17 +937,20 @@ def stat(*paths):
 
 def data_of(name, path):
     """Of each event: where there are very many, `report` is faster than Log."""
-    done = subprocess.run([POSIXTRACE, 'report', '--fields', 'event,data', path], capture_output=True, text=True, timeout=LIMIT, check=True)
+    done = subprocess.run([POSIXTRACE, 'report', '--fields', 'event,data', path], capture_output=True, text=True,
+                          timeout=LIMIT, check=True)
     return [line for line in done.stdout.splitlines() if line.startswith(name + ' ')]
 
 
 def test_rotation_books():
-    """Of a program that traces faster than anybody writes, each event is in one file, or one file says that it is missing."""
+    """Checks, for a program that traces faster than the disk writes, that each event is in one file or is counted as
+    lost in one."""
     for way in ('SIGINT', 'SIGKILL', 'end', 'SIGINT'):
         shutil.rmtree('books', ignore_errors=True)
         os.mkdir('books')
         many = 1000000 if way == 'end' else 1 << 31
-        with Run('record', '-q', '--rotate', '64K', '--stream-size', '256K', '-o', 'books/r', '--', STEPS, f'most:{many}:books/n:busy') as run:
+        with Run('record', '-q', '--rotate', '64K', '--stream-size', '256K', '-o', 'books/r', '--', STEPS,
+                 f'most:{many}:books/n:busy') as run:
             if way != 'end':
                 until(lambda: len(files_of('books/r')) >= 4, 'rotation')
             if way == 'SIGINT':
@@ -921,11 +965,12 @@ def test_rotation_books():
         numbers = [data for path in files for data in data_of('busy', path)]
         equal((len(numbers), len(set(numbers))), (events, events))
         # The event under way was recorded or lost, and the program killed before it counted it.
-        assert 0 <= events + lost - traced <= (way != 'end'), f'{way}: {traced} traced, {events} recorded, {lost} missing'
+        assert 0 <= events + lost - traced <= (way != 'end'), \
+            f'{way}: {traced} traced, {events} recorded, {lost} missing'
 
 
 def test_keep_of_all():
-    """Also of what was there before."""
+    """Also removes files of earlier recordings."""
     for _ in range(5):
         record('-q', '--rotate', '1M', '--keep', '2', '-o', 'r', '--', STEPS, 'a')
     equal(files_of('r'), ['r.3', 'r.4', 'r'])
@@ -953,7 +998,8 @@ def test_keep():
 
 
 def test_flight_recorder():
-    with Run('record', '--loop=16K', '-o', 'f', '--', STEPS, 'a*20000', 'say:one', 'read', 'b*3', 'say:two', 'read', 'c', 'exit:3') as run:
+    with Run('record', '--loop=16K', '-o', 'f', '--', STEPS, 'a*20000', 'say:one', 'read', 'b*3', 'say:two', 'read',
+             'c', 'exit:3') as run:
         run.line()
         run.process.send_signal(signal.SIGUSR1)
         contains(run.message(), 'f.1: ')
@@ -986,7 +1032,7 @@ def test_crash():
         record('-q', '--trigger', 'never', '-o', 'lives', '-p', str(target.pid), '--duration', '100ms')
         equal(glob.glob('lives*'), [])
         with Run('record', '-q', '--trigger', 'never', '-o', 'ends', '-p', str(target.pid)) as run:
-            traced(target.pid, 2)  # one of two that take turns, and that of the trigger
+            traced(target.pid, 2)  # one of the two alternating streams, and the trigger's
             target.kill()
             target.wait(LIMIT)
             run.end()
@@ -994,7 +1040,8 @@ def test_crash():
 
 
 def test_trigger():
-    with Run('record', '--trigger', 'bo*', '-o', 't', '--', STEPS, 'a*100', 'boom', 'say:there', 'read', 'b', 'boring', 'say:there', 'read') as run:
+    with Run('record', '--trigger', 'bo*', '-o', 't', '--', STEPS, 'a*100', 'boom', 'say:there', 'read', 'b', 'boring',
+             'say:there', 'read') as run:
         contains(run.message(), 't.1: ', 'boom')
         log = Log('t.1')
         equal(log.names[:101], ['a'] * 100 + ['boom'])
@@ -1017,7 +1064,8 @@ def test_trigger_at_the_end():
 
 
 def test_before_and_after():
-    with Run('record', '--trigger', 'boom', '--before', '100ms', '--after', '200ms', '-o', 't', '--', STEPS, 'old', 'say:there', 'read',
+    with Run('record', '--trigger', 'boom', '--before', '100ms', '--after', '200ms', '-o', 't', '--', STEPS, 'old',
+             'say:there', 'read',
              'boom', 'new', 'each:1000:tick') as run:
         run.line()
         time.sleep(0.3)
@@ -1037,7 +1085,8 @@ def test_before_and_after():
 
 
 def test_recorder_killed():
-    """Who comes next completes the log, with all that was recorded after the recorder's death too, while it was there."""
+    """Who comes next completes the log, with all that was recorded after the recorder's death too, while it was
+    there."""
     with Run('record', '--', STEPS, 'a*5000', 'say:there', 'read', 'exit:0') as run:
         run.line()
         run.process.kill()
@@ -1048,7 +1097,8 @@ def test_recorder_killed():
 
 
 def test_rotating_recorder_killed():
-    """Whichever of the two parts was running: what it has stays, under the next number, when somebody records there again."""
+    """Whichever of the two parts was running: what it has stays, under the next number, when somebody records there
+    again."""
     for files in 2, 3:
         with Run('record', '-q', '--rotate', '8K', '-o', 'r', '--', STEPS, 'each:30:tick') as run:
             until(lambda: len(files_of('r')) >= files, 'rotation')
@@ -1090,12 +1140,14 @@ def test_numbers_of_others():
 
 
 def test_snapshot_later():
-    """One that is asked for while the one before cannot be written."""
+    """Requests a snapshot while the previous one cannot be written."""
     os.mkdir('small')
-    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=128k', 'none', 'small'], capture_output=True, check=False).returncode:
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=128k', 'none', 'small'], capture_output=True,
+                      check=False).returncode:
         return 'no mount without privilege'
     try:
-        with Run('record', '--trigger', 't*', '-o', 'small/log', '--', STEPS, 'a', 'say:there', 'read', 't1', 'b', 'read', 't2', 'say:there', 'read') as run:
+        with Run('record', '--trigger', 't*', '-o', 'small/log', '--', STEPS, 'a', 'say:there', 'read', 't1', 'b',
+                 'read', 't2', 'say:there', 'read') as run:
             run.line()
             with contextlib.suppress(OSError), open('small/fill', 'wb', buffering=0) as fill:
                 while fill.write(bytes(4096)):
@@ -1119,7 +1171,8 @@ def test_snapshot_later():
 
 def test_disk_full():
     os.mkdir('small')
-    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', 'small'], capture_output=True, check=False).returncode:
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', 'small'], capture_output=True,
+                      check=False).returncode:
         return 'no mount without privilege'
     try:
         # Until the file is full: what comes too fast is lost before it gets there.
@@ -1131,7 +1184,7 @@ def test_disk_full():
         numbers = Log('small/log', complete=False).numbers
         assert len(numbers) > 1000
         os.unlink('small/log')
-        # It cannot be kept, so it goes on where it is, and says so.
+        # The log cannot be kept, so recording continues in the same file, with a message.
         with Run('record', '-o', 'small/log', '--rotate', '30K', '--', STEPS, 'each:10:tick') as run:
             contains(run.message(), 'small/log', 'No space left on device')
             run.close_input()
@@ -1142,9 +1195,11 @@ def test_disk_full():
 
 
 def test_part_not_kept():
-    """All events are in a part that there is no space to copy, and none is in the part after it: they are counted, and it is said where they are."""
+    """All events are in a part that there is no space to copy, and none is in the part after it: they are counted,
+    and it is said where they are."""
     os.mkdir('small')
-    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=96k', 'none', 'small'], capture_output=True, check=False).returncode:
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=96k', 'none', 'small'], capture_output=True,
+                      check=False).returncode:
         return 'no mount without privilege'
     try:
         out, err = record('-o', 'small/log', '--rotate', '30K', '--', STEPS, 'a*14000', 'wait:300', status=123)
@@ -1152,7 +1207,7 @@ def test_part_not_kept():
         lacks(err, 'no events')
         equal(Log('small/log').numbers, list(range(14000)))
         equal(sorted(os.listdir('small')), ['log', 'log.next'])
-        # The next recording gives it its number.
+        # The next recording numbers the file.
         record('-q', '-o', 'small/log', '--rotate', '30K', '--', STEPS, 'b')
         equal(Log('small/log.1').numbers, list(range(14000)))
     finally:
@@ -1163,10 +1218,13 @@ def test_part_not_kept():
 def test_empty():
     out, err = record('--', 'true')
     contains(err, 'no events', 'true', 'has no trace points', '--children')
+    out, err = record('--', 'sh', '-c', 'no-such-command', status=127)
+    contains(err, 'has no trace points')
+    lacks(err, '--children')
     out, err = record('--', STEPS)
     contains(err, 'no events', 'linked', 'not reached a trace point')
     out, err = record('--', STEPS, '+one', '+two')
-    contains(err, 'no events', 'one, two')
+    contains(err, 'no events', 'one, two', '--family records a program that goes to the background')
     out, err = record('-e', 'sql.*', '--', STEPS, '+one', 'two')
     contains(err, 'no event type', 'it has one, two')
 
@@ -1178,7 +1236,8 @@ def test_wrong_layouts():
     lacks(err, 'in good')
     contains(err, *told)
     for command in ('report', 'stat', 'check', 'convert'):
-        done = subprocess.run([POSIXTRACE, command, *(('--to', 'csv', '-o', 'x.csv') if command == 'convert' else ()), 'posixtrace.log'],
+        done = subprocess.run([POSIXTRACE, command, *(('--to', 'csv', '-o', 'x.csv') if command == 'convert' else ()),
+                               'posixtrace.log'],
                               capture_output=True, text=True, check=True)
         contains(done.stderr, *told)
         equal(done.stderr.count('wrong layout'), 2)
@@ -1186,9 +1245,11 @@ def test_wrong_layouts():
     contains(done.stderr, told[0])
     with Run('record', '-o', 'p.log', '--', STEPS, '+bad{a:u99}', 'read') as run:
         pid = child_of(run.process.pid)
-        until(lambda: 'bad{a:u99}' in subprocess.run([POSIXTRACE, 'list', '-p', str(pid)], capture_output=True, text=True, check=False).stdout, 'the name')
+        until(lambda: 'bad{a:u99}' in subprocess.run([POSIXTRACE, 'list', '-p', str(pid)], capture_output=True,
+            text=True, check=False).stdout, 'the name')
         for command in ('list', 'doctor'):
-            contains(subprocess.run([POSIXTRACE, command, '-p', str(pid)], capture_output=True, text=True, check=False).stdout, told[0])
+            contains(subprocess.run([POSIXTRACE, command, '-p', str(pid)], capture_output=True, text=True,
+                                    check=False).stdout, told[0])
         os.kill(pid, signal.SIGKILL)
 
 
@@ -1208,7 +1269,8 @@ def test_counts_as_report():
     for options in ((), ('--log-size', '64K'), ('-e', 'a'), ('--loop', '64K'), ('--rotate', '1M')):
         out, err = record(*options, '--', STEPS, 'a', 'a', 'a')
         contains(err, 'posixtrace.log: 3 events,')
-        out = subprocess.run([POSIXTRACE, 'report', '--no-header', 'posixtrace.log'], capture_output=True, text=True, check=True).stdout
+        out = subprocess.run([POSIXTRACE, 'report', '--no-header', 'posixtrace.log'], capture_output=True, text=True,
+                             check=True).stdout
         equal(len(out.splitlines()), 3)
 
 
@@ -1254,15 +1316,23 @@ set -e
     record('-q', '--children', '--', 'sh', 'script')
     log = Log()
     equal(log.names, ['begin', 'typed', 'bases', 'plain'])
-    equal([e.data for e in log.events], [b'some text', struct.pack('=B3xIh6xd2s', 1, 7, -2, 0.5, b'\x0a\xff'), struct.pack('BBBbbB', 8, 10, 31, -16, 9, 7), b''])
+    equal([e.data for e in log.events], [b'some text', struct.pack('=B3xIh6xd2s', 1, 7, -2, 0.5, b'\x0a\xff'),
+                                         struct.pack('BBBbbB', 8, 10, 31, -16, 9, 7), b''])
     # Nobody traces.
     for arguments, status in ((['x'], 0), (['--traced', 'x'], 1), (['--traced'], 1), ([], 2), (['--u8', '256', 'x'], 2),
-                              (['--i8', '-129', 'x'], 2), (['--u8', '-1', 'x'], 2), (['x' * 64], 1), (['--hex', '123', 'x'], 2),
-                              *((['--u8', n, 'x'], 2) for n in ('0x', '1f', '0b1', '--1', '')), (['--u64', ' -1', 'x'], 2)):
+                              (['--i8', '-129', 'x'], 2), (['--u8', '-1', 'x'], 2), (['x' * 64], 1),
+                              (['--hex', '123', 'x'], 2),
+                              *((['--u8', n, 'x'], 2) for n in ('0x', '1f', '0b1', '--1', '')),
+                              (['--u64', ' -1', 'x'], 2)):
         done = subprocess.run([POSIXTRACE, 'event', *arguments], capture_output=True, text=True, check=False)
         equal((arguments, done.returncode), (arguments, status))
         equal(done.stdout, '')
-    contains(subprocess.run([POSIXTRACE, 'event', '-v', 'x'], capture_output=True, text=True, check=True).stderr, 'not traced')
+    for arguments, why in ((['a{b:u32}', '--u32', '1'], 'options must come before NAME'),
+                           (['--hex', '0abc1', 'x'], "--hex 0abc1: not pairs")):
+        contains(subprocess.run([POSIXTRACE, 'event', *arguments], capture_output=True, text=True, check=False).stderr,
+                 why)
+    contains(subprocess.run([POSIXTRACE, 'event', '-v', 'x'], capture_output=True, text=True, check=True).stderr,
+             'not traced')
     record('-q', '--children', '--', POSIXTRACE, 'event', '--traced')
 
 

@@ -22,7 +22,7 @@ run, check = Tool(POSIXTRACE, 'recover'), Tool(POSIXTRACE, 'check')
 
 
 def killed(log, *arguments, events=1000):
-    """A program that was killed with events that are not in its log yet."""
+    """Kills a program whose last events are not in its log yet."""
     tracer = Tracer(TRACER, '-l', log, '-n', 'mine', '-s', 'loop', *arguments)
     tracer.do(f'trace {events}')
     tracer.kill()
@@ -45,12 +45,15 @@ def finishes(log):
     tracer = killed(log)
     before, files = log.read_bytes(), shared_files()
     done = run('--dry-run')
-    expect(done.returncode == 0 and f'would finish {log}, by stream mine of process {tracer.pid}\n' in done.stdout, f'{done}')
+    expect(done.returncode == 0 and f'would finish {log}, by stream mine of process {tracer.pid}\n' in done.stdout,
+           f'{done}')
     expect(log.read_bytes() == before and shared_files() == files, '--dry-run has changed something')
     expect('its creator has ended' in check(log).stdout, 'check does not tell')
     done = run()
-    expect(done.returncode == 0 and f'finished {log}: 1002 events, by stream mine of process {tracer.pid}\n' in done.stdout, f'{done}')
-    expect(f'removed the page of process {tracer.pid}' in done.stdout and f'removed the names of process {tracer.pid}' in done.stdout, f'{done}')
+    expect(done.returncode == 0 and f'finished {log}: 1002 events, by stream mine of process '
+                                    f'{tracer.pid}\n' in done.stdout, f'{done}')
+    expect(f'removed the page of process {tracer.pid}' in done.stdout
+           and f'removed the names of process {tracer.pid}' in done.stdout, f'{done}')
     whole(log, 1000)
     expect(shared_files() == [], f'{shared_files()}')
     nothing()
@@ -73,7 +76,8 @@ def moved(log):
     shutil.copy(log, copy)
     log.rename(other)
     done = run()
-    expect(done.returncode == 1 and f'cannot finish {log}, 1001 events of stream mine' in done.stdout and 'posixtrace recover FILE' in done.stdout,
+    expect(done.returncode == 1 and f'cannot finish {log}, 1001 events of stream mine' in done.stdout
+           and 'posixtrace recover FILE' in done.stdout,
            f'{done}')
     expect(run('--dry-run').returncode == 1, 'it cannot be')
     done = run(copy)
@@ -157,9 +161,10 @@ def wrong_stream(log):
             names.write_bytes(good_names[:4] + b'\7' + good_names[5:])
         for option in ([], ['--dry-run']):
             done = run(*option, log)
-            expect(done.returncode == 1 and words in done.stderr and 'a copy' not in done.stderr and stream_file(), f'{done}')
+            expect(done.returncode == 1 and words in done.stderr and 'a copy' not in done.stderr and stream_file(),
+                   f'{done}')
         if at == 4:
-            # Whoever comes by leaves it alone.
+            # Another program leaves the log alone.
             Tracer(TRACER, '-l', log.with_name('next.log')).end()
             done = run()
             expect(done.returncode == 1 and 'made by another version' in done.stdout, f'{done}')
@@ -178,7 +183,8 @@ def strange_name(log):
     killed(log)
     for arguments, words in ((['--dry-run', log], 'would finish'), ([log], 'finished'), ([log], 'is complete')):
         done = run(*arguments)
-        expect(done.returncode == 0 and words in done.stdout and '\33' not in done.stdout and 'a\\x1b[31m.log' in done.stdout, f'{done}')
+        expect(done.returncode == 0 and words in done.stdout and '\33' not in done.stdout
+               and 'a\\x1b[31m.log' in done.stdout, f'{done}')
 
 
 def without_log():
@@ -186,11 +192,12 @@ def without_log():
     tracer.do('trace 5')
     tracer.kill()
     done = run()
-    expect(done.returncode == 0 and f'removed stream alone of process {tracer.pid}: without a log, 6 events' in done.stdout, f'{done}')
+    expect(done.returncode == 0 and f'removed stream alone of process {tracer.pid}: without a log, 6 '
+                                    f'events' in done.stdout, f'{done}')
 
 
 def limited(log):
-    """It cannot be written now; later it can."""
+    """Fails while the log cannot be written, and recovers it later."""
     killed(log)
     size = log.stat().st_size
     done = run(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY)))
@@ -229,7 +236,8 @@ def no_logs(directory):
 with scene.directory() as name:
     here = Path(name)
     nothing()
-    for i, test in enumerate((finishes, one_file, moved, removed, discard_finishes, gone, alive, not_readable, wrong_stream, strange_name, limited)):
+    for i, test in enumerate((finishes, one_file, moved, removed, discard_finishes, gone, alive, not_readable,
+                              wrong_stream, strange_name, limited)):
         test(here / f'{test.__name__}.log')
         run()
     without_log()

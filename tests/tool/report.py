@@ -2,7 +2,8 @@
 #
 # report.py - posixtrace report, as a person uses it
 #
-#     report.py POSIXTRACE REPORT_LOGS LIBPOSIXTRACE LIBRARY PIE FIXED libdw|...     what is tested, and what makes its logs
+# report.py POSIXTRACE REPORT_LOGS LIBPOSIXTRACE LIBRARY PIE FIXED LATE libdw|...     what is tested, and what makes its
+#                                                                                logs
 #     report.py --update ...                                                         writes the golden files anew
 #
 # SPDX-License-Identifier: MIT
@@ -17,30 +18,27 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
 from pathlib import Path
 
+import scene
 from made_log import OVERFLOW, PREDEFINED, RESUME, START, Log
-from scene import has_terminals
+from scene import ENVIRONMENT, has_terminals
 
 HERE = Path(__file__).parent
 UPDATE = '--update' in sys.argv
-POSIXTRACE, REPORT_LOGS, LIBPOSIXTRACE, LIBRARY, PIE, FIXED, LIBDW = (argument for argument in sys.argv[1:] if argument != '--update')
-LIBPOSIXTRACE, LIBRARY, PIE, FIXED = (Path(path).resolve() for path in (LIBPOSIXTRACE, LIBRARY, PIE, FIXED))
-ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8', 'TERM': 'xterm'}
-for name in ('NO_COLOR', 'PAGER', 'LESS', 'POSIXLY_CORRECT'):
-    ENVIRONMENT.pop(name, None)
+POSIXTRACE, REPORT_LOGS, LIBPOSIXTRACE, LIBRARY, PIE, FIXED, LATE, LIBDW = (argument for argument in sys.argv[1:]
+    if argument != '--update')
+LIBPOSIXTRACE, LIBRARY, PIE, FIXED, LATE = (Path(path).resolve()
+    for path in (LIBPOSIXTRACE, LIBRARY, PIE, FIXED, LATE))
+POSIXTRACE, REPORT_LOGS = os.path.abspath(POSIXTRACE), os.path.abspath(REPORT_LOGS)
 
 
-def run(*arguments, status=0, messages='', environment=None, system=True, **more):
-    """What it prints; its exit status and its messages are as they should be."""
-    done = subprocess.run([POSIXTRACE, 'report', *(['--system'] if system else []), *map(str, arguments)], capture_output=True, env={**ENVIRONMENT, **(environment or {})},
-                          timeout=60, **more)
-    assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
-    assert re.fullmatch(messages, done.stderr.decode(), re.S), f'{arguments}: {done.stderr.decode()}'
-    return done.stdout.decode()
+def run(*arguments, messages='', system=True, **more):
+    """Checks the exit status and the messages. Returns the output."""
+    out, err = scene.run(POSIXTRACE, 'report', *(['--system'] if system else []), *arguments, **more)
+    assert re.fullmatch(messages, err.decode(), re.S), f'{arguments}: {err.decode()}'
+    return out.decode()
 
 
 def lines(*arguments, **more):
@@ -106,14 +104,18 @@ def test_filters():
     assert events('-e', 'sql.*') == ['sql.row'] * 3 + lost
     assert events('-e', 'sql.*', '-e', '!*row') == lost
     assert sorted(events('-e', '!sql.*') + ['sql.row'] * 3) == sorted(everything)
-    assert set(events('--pid', 4800)) == {'an \\x1b[31mevil\\x0a name', 'request', 'posix_trace_start', 'posix_trace_stop', *lost}
-    assert set(events('--pid', 4800, '--pid', 4711)) == set(everything) - {'posix_trace_flush_start', 'posix_trace_flush_stop'}
+    assert set(events('--pid', 4800)) == {'an \\x1b[31mevil\\x0a name', 'request', 'posix_trace_start',
+                                          'posix_trace_stop', *lost}
+    assert set(events('--pid', 4800, '--pid', 4711)) == set(everything) - {'posix_trace_flush_start',
+        'posix_trace_flush_stop'}
     assert set(events('--tid', 4712)) == {'line', 'brace{but no layout}', '?90', *lost}
     assert events('--thread', 'chi*', '-e', 'request') == [lost[0], 'request']
     # From the first time on, up to the second.
     assert events('--from', '2ms', '--to', '0.0020001') == ['sql.row']
-    assert lines('--from', '8us', '--to', '9us', 'server.log', messages='posixtrace report: no event is between --from and --to; the log has .*') == []
-    assert events('--from', '22:13:20.129456789', '--to', '2023-11-14 22:13:20.132456790') == events('--from', '6ms', '--to', '9000001ns')
+    assert lines('--from', '8us', '--to', '9us', 'server.log',
+                 messages='posixtrace report: no event is at or after --from, and before --to; the log has .*') == []
+    assert events('--from', '22:13:20.129456789', '--to', '2023-11-14 22:13:20.132456790') == events('--from', '6ms',
+        '--to', '9000001ns')
     assert events('--from', '1h') == ['posix_trace_stop']
 
 
@@ -125,12 +127,14 @@ def test_system():
         return [line.strip() for line in lines('--fields', 'event', *arguments, 'server.log', system=False)]
 
     assert set(events('--system')) - set(events()) == hidden and hidden <= set(events('--system'))
-    # It stopped by itself, which is where events are missing; the other one was wanted.
+    # The automatic stop is shown, as events are missing after it; the stop by a call is hidden.
     assert events('--system').count('posix_trace_stop') == 2 and events().count('posix_trace_stop') == 1
     assert set(events('-e', 'posix_*')) >= hidden and not set(events('-e', '*')) & hidden
-    assert not any(json.loads(line)['event'] in hidden for line in run('--json', 'server.log', system=False).splitlines())
+    assert not any(json.loads(line)['event'] in hidden
+                   for line in run('--json', 'server.log', system=False).splitlines())
     assert lines(made('flushes.log', (1, 'a'), (2, 'posix_trace_start')), '--fields', 'event', system=False) == ['a']
-    csv = {all: subprocess.run([POSIXTRACE, 'convert', '--to', 'csv', *all, '-o', '-', 'server.log'], capture_output=True, check=True).stdout
+    csv = {all: subprocess.run([POSIXTRACE, 'convert', '--to', 'csv', *all, '-o', '-', 'server.log'],
+                               capture_output=True, check=True).stdout
            for all in ((), ('--system',))}
     assert csv[()] != csv['--system',] and b'flush_start' not in csv[()] and b'flush_start' in csv['--system',]
 
@@ -143,21 +147,31 @@ def test_names_with_layouts():
 
 
 def test_nothing_there():
-    """What cannot be there is told, with what there is, the nearest first."""
+    """Reports names and ids that are not in the log, with those that are, the nearest first."""
     def told(*arguments, status=1):
-        done = subprocess.run([POSIXTRACE, 'report', '--no-header', *map(str, arguments), log], capture_output=True, env=ENVIRONMENT, timeout=60)
+        done = subprocess.run([POSIXTRACE, 'report', '--no-header', *map(str, arguments), log], capture_output=True,
+                              env=ENVIRONMENT, timeout=60)
         assert done.returncode == status and done.stdout == b'', (arguments, done)
         return done.stderr.decode()
 
-    log = made('names.log', *((0.1 * i, name) for i, name in enumerate(('disk.read', 'order', 'shop.order', 'shop.done'), 1)))
-    assert told('-e', 'shop.ordre').endswith('-e shop.ordre: no event type has that name; there are shop.order, shop.done, order, disk.read\n')
+    log = made('names.log', *((0.1 * i, name) for i,
+                              name in enumerate(('disk.read', 'order', 'shop.order', 'shop.done'), 1)))
+    assert told('-e', 'shop.ordre').endswith('-e shop.ordre: no event type has that name; there are shop.order, '
+                                             'shop.done, order, disk.read\n')
     assert 'there are disk.read, ' in told('--json', '-e', 'dsk.*')
     assert told('-e', 'shop.ordre', '-e', 'ordr').count('\n') == 2
-    assert 'there are 100\n' in told('--pid', 9) and 'there are 100\n' in told('--tid', 9) and 'there are main\n' in told('--thread', 'b')
-    assert 'from 0.1' in told('--from', '5s', status=0) and 'all of the options together' in told('-e', 'order', '-e', '!o*', status=0)
+    assert 'the log has 100\n' in told('--pid', 9) and 'the log has 100\n' in told('--tid',
+        9) and 'the log has main\n' in told('--thread', 'b')
+    assert 'from 0.1' in told('--from', '5s', status=0) and 'all of the options together' in told('-e', 'order', '-e',
+        '!o*', status=0)
     assert '--from 2s is not before --to 1s' in told('--from', '2s', '--to', '1s', status=2)
+    assert '--from 2s is not before --until 1s' in told('--from', '2s', '--until', '1s', status=2)
+    assert 'no event is before --until; the log has' in told('--until', '1ns', status=0)
+    assert run('--no-header', made('none.log', (1, 'posix_trace_start')), system=False,
+               messages='posixtrace report: the log has no events\n') == ''
     # One of two is there.
-    assert lines('--fields', 'event', '-e', 'order', '-e', 'x', log, messages='.*-e x: no event type has that name.*') == ['order']
+    assert lines('--fields', 'event', '-e', 'order', '-e', 'x', log,
+                 messages='.*-e x: no event type has that name.*') == ['order']
 
 
 def test_time_zones():
@@ -182,17 +196,20 @@ def made(name, *events):
 
 def made_loss():
     """Events from 0.1 s to 0.9 s, and from 1.5 s on; what was between them has been lost."""
-    return made('loss.log', *((i / 10, 'a') for i in range(1, 10)), (0.9, PREDEFINED[OVERFLOW]), (1.5, PREDEFINED[RESUME]), (1.6, 'b'), (2, 'b'))
+    return made('loss.log', *((i / 10, 'a') for i in range(1, 10)), (0.9, PREDEFINED[OVERFLOW]),
+                (1.5, PREDEFINED[RESUME]), (1.6, 'b'), (2, 'b'))
 
 
 def test_losses():
     log, lost = made_loss(), '   0.900000000 -- events lost for 600 ms --'
     assert lost in lines(log)
-    for some, shown in ((['--from', '1s'], True), (['--from', '1s', '--to', '1.2s'], True), (['--to', '1s'], True), (['--from', '1.5s'], False),
-                        (['--from', '1.6s'], False), (['--to', '0.9s'], False), (['--from', '0.9s', '--to', '0.91s'], True)):
+    for some, shown in ((['--from', '1s'], True), (['--from', '1s', '--to', '1.2s'], True), (['--to', '1s'], True),
+                        (['--from', '1.5s'], False),
+                        (['--from', '1.6s'], False), (['--to', '0.9s'], False),
+                        (['--from', '0.9s', '--to', '0.91s'], True)):
         assert (lost in lines(*some, log)) == shown, some
     assert lines('--from', '1s', '--fields', 'time,event', log) == [lost, '   1.600000000 b', '   2.000000000 b']
-    # Its end is far behind all that is wanted.
+    # The gap ends far after the range.
     long = made('long.log', (0.1, 'a'), (0.9, PREDEFINED[OVERFLOW]), (90, PREDEFINED[RESUME]), (90, 'b'))
     assert lines('--from', '1s', '--to', '2s', long) == ['   0.900000000 -- events lost for 1 min 29 s --']
     # Only times leave them out of JSON.
@@ -200,9 +217,10 @@ def test_losses():
                         (['--from', '1s'], 1), (['--from', '1.55s'], 0)):
         objects = [json.loads(line)['event'] for line in run('--json', *some, log).splitlines()]
         assert sum(name in (PREDEFINED[OVERFLOW], PREDEFINED[RESUME]) for name in objects) == shown, (some, objects)
-    # The line before, even if it is one of these and not shown.
+    # Differences refer to the event before, even if that is a hidden one.
     delta = lines('--delta', '--fields', 'time,event', log)
-    assert delta[-2:] == ['   0.100000000 b', '   0.400000000 b'] == lines('--delta', '--fields', 'time,event', '--tail', 2, log)
+    assert delta[-2:] == ['   0.100000000 b', '   0.400000000 b'] == lines('--delta', '--fields', 'time,event',
+        '--tail', 2, log)
 
 
 def test_several():
@@ -217,12 +235,18 @@ def test_several():
 
 def test_wrong():
     usage = r"posixtrace report: .*\nTry 'posixtrace report --help'\.\n"
-    for wrong in (['--nothing'], ['-n', 'x'], ['-n'], ['--tail', '-1'], ['-n', '1', '--tail', '1'], ['--fields', 'a'], ['--fields', 'time,time'],
-                  ['--fields', ''], ['--from', 'x'], ['--pid', 'x'], ['--color', 'blue'], ['--json=1']):
+    for wrong in (['--nothing'], ['-n', 'x'], ['-n'], ['--tail', '-1'], ['-n', '1', '--tail', '1'], ['--fields', 'a'],
+                  ['--fields', 'time,time'],
+                  ['--fields', ''], ['--json', '--fields', 'event'], ['--from', 'x'], ['--pid', 'x'],
+                  ['--color', 'blue'], ['--json=1']):
         assert run(*wrong, 'server.log', status=2, messages=usage) == ''
+    for wrong, why in (['--fields', ''], "--fields '': no field given"), (['--json', '--fields', 'event'],
+            '--json and --fields cannot be combined'), (['-n', '-3'], '--lines -3: must be from 0 to'):
+        run(*wrong, 'server.log', status=2, messages=f'posixtrace report: {why}.*\n.*\n')
     Path('empty').touch()
     Path('text').write_text('no log\n' * 100)
-    for path, why in (('empty', 'the file is empty'), ('text', 'not a posixtrace log'), ('.', 'neither a regular file nor a pipe'),
+    for path, why in (('empty', 'the file is empty'), ('text', 'not a posixtrace log'),
+                      ('.', 'neither a regular file nor a pipe'),
                       ('nothing', 'No such file or directory')):
         run(path, status=1, messages=re.escape(f'posixtrace report: {path}: {why}\n'))
 
@@ -233,7 +257,8 @@ def test_pipes():
         log = file.read()
 
     def through(*arguments, data=log, more=()):
-        with subprocess.Popen([POSIXTRACE, *arguments, '-', *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        with subprocess.Popen([POSIXTRACE, *arguments, '-', *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE,
                               env=ENVIRONMENT) as reader:
             # In pieces: no read has all of it.
             with contextlib.suppress(BrokenPipeError):
@@ -245,10 +270,11 @@ def test_pipes():
 
     assert through('report', '--system', '--no-header') == (0, '\n'.join(lines('server.log')) + '\n', '')
     assert through('report', '--system', '--no-header', '--tail', '3')[1].splitlines() == lines('server.log')[-3:]
-    for arguments in (['stat', '--json'], ['stat', '--json', '-e', 'sql.row'], ['convert', '--to', 'csv', '-o', '-'], ['check', '--json']):
+    for arguments in (['stat', '--json'], ['stat', '--json', '-e', 'sql.row'], ['convert', '--to', 'csv', '-o', '-'],
+                      ['check', '--json']):
         status, out, err = through(*arguments)
         done = subprocess.run([POSIXTRACE, *arguments, 'server.log'], capture_output=True, env=ENVIRONMENT, text=True)
-        assert (status, out) == (done.returncode, done.stdout.replace('"server.log"', '"-"' if 'check' in arguments else '"standard input"')), (out, err)
+        assert (status, out) == (done.returncode, done.stdout.replace('"server.log"', '"standard input"')), (out, err)
     assert through('view', '-o', 'piped.html')[0] == 0
     for data, why in ((b'', 'the pipe is empty'), (b'no log\n' * 100000, 'not a posixtrace log')):
         assert through('report', data=data) == (1, '', f'posixtrace report: standard input: {why}\n')
@@ -269,17 +295,21 @@ def test_json():
     assert (objects[0]['filter'], objects[-1]['by_itself']) == (['request', 'line'], False)
     assert (objects[1]['filter'], objects[1]['filter_before']) == (['sql.row', 'request'], ['request', 'line'])
     assert objects[2]['fields'] == {'rows': 3, 'time': 1200}
-    assert objects[5]['fields'] == {'a': -1, 'b': [-32768, 0, 32767], 'c': 0xdeadbeefcafe, 'd': 12.5, 'e': 'six', 'f': -0.1, 'g': '0102030405'}
-    assert [object['text'] for object in objects if 'text' in object] == ['a "line"\tof\\text\n', 'grüß', 'x' + 100 * 'ü', 'no name', 'as far as it']
+    assert objects[5]['fields'] == {'a': -1, 'b': [-32768, 0, 32767], 'c': 0xdeadbeefcafe, 'd': 12.5, 'e': 'six',
+                                    'f': -0.1, 'g': '0102030405'}
+    assert [object['text'] for object in objects if 'text' in object] == ['a "line"\tof\\text\n', 'grüß',
+        'x' + 100 * 'ü', 'no name', 'as far as it']
     assert bytes.fromhex([object for object in objects if len(object.get('data', '')) == 600][0]['data'])[255] == 255
     assert [object['event'] for object in objects if object.get('truncated')] == ['line']
-    assert by_name['an \33[31mevil\n name']['thread'] == 'child' and by_name['brace{but no layout}']['thread'] == 'work \33[2J'
+    assert by_name['an \33[31mevil\n name']['thread'] == 'child' \
+        and by_name['brace{but no layout}']['thread'] == 'work \33[2J'
     assert len(objects) == len(lines('server.log')) + 1  # a loss is two events
     # What the system does has no process, and is cut as other data is, even where nothing of it is left.
     assert not {'pid', 'tid', 'thread'} & set(by_name['posix_trace_overflow'])
-    cut = made('cut.log', (0.1, 'a', {'truncated': True}), (0.2, PREDEFINED[START], {'data': bytes(4), 'truncated': True}), (0.3, 'a'))
+    cut = made('cut.log', (0.1, 'a', {'truncated': True}),
+               (0.2, PREDEFINED[START], {'data': bytes(4), 'truncated': True}), (0.3, 'a'))
     assert [json.loads(line).get('truncated') for line in run('--json', cut).splitlines()] == [True, True, None]
-    # One alone, and nothing around it.
+    # Only this event.
     assert json.loads(run('--json', '-n', 1, '-e', 'sql.row', 'server.log'))['address'] == '0x401136'
 
 
@@ -309,36 +339,54 @@ def test_symbols():
             assert re.fullmatch(rf'{re.escape(str(program))}\+0x[0-9a-f]+', found[0]), found
             continue
         assert places('traced.log') == expected_places()
-        # They come last if nobody says where.
+        # Symbols come last by default.
         assert lines('--symbols', '--fields', 'event', 'traced.log') == lines('--fields', 'event,symbol', 'traced.log')
-        assert lines('--symbols', '--fields', 'symbol,event', 'traced.log') == lines('--fields', 'symbol,event', 'traced.log')
+        assert lines('--symbols', '--fields', 'symbol,event', 'traced.log') == lines('--fields', 'symbol,event',
+            'traced.log')
         object = json.loads(run('--json', '--symbols', '-e', 'place', '-n', 1, 'traced.log'))
-        assert (object['function'], object['line'], object['image']) == ('called', line_of('traced.c', 'called'), str(program))
+        assert (object['function'], object['line'], object['image']) == ('called', line_of('traced.c', 'called'),
+            str(program))
+
+
+def test_loaded_late():
+    """The recorder describes a process once more when it has loaded a library, and keeps the build-ids."""
+    if LIBDW != 'libdw':
+        return
+    subprocess.run([POSIXTRACE, 'record', '-q', '-o', 'late.log', '--', LATE, LIBRARY], check=True)
+    assert places('late.log') == [f'main (traced_late.c:{line_of("traced_late.c", "before")})',
+                                  f'traced_lib (traced_lib.c:{line_of("traced_lib.c", "traced_lib")})',
+                                  f'main (traced_late.c:{line_of("traced_late.c", "after")})']
 
 
 def test_exec():
-    first, second, library = '/nowhere/first+0x6136', '/nowhere/second+0x6136', r'/nowhere/lib\x1b\xc2\x9b\xe2\x80\xae.so'
-    # What was mapped where the last one looks, two others have different things.
-    assert lines('--fields', 'symbol', 'exec.log', messages=r'(posixtrace report: [^\n\33]*\n)+') == [' ' + place for place in [
+    first, second, library = '/nowhere/first+0x6136', '/nowhere/second+0x6136', \
+        r'/nowhere/lib\x1b\xc2\x9b\xe2\x80\xae.so'
+    # Two other processes have different files mapped at the last address.
+    assert lines('--fields', 'symbol', 'exec.log',
+                 messages=r'(posixtrace report: [^\n\33]*\n)+') == [' ' + place for place in [
         *[first] * 4, *[second] * 2, f'{library}+0x6fff', '0x702000', f'{library}+0x5000', '0x401136', '0x401136']]
 
 
 def test_other_file():
-    """Only the very file that was traced tells; without it there are places in it."""
+    """Prints functions from the traced file only, and otherwise offsets in it."""
     if LIBDW != 'libdw':
         return
     shutil.copy(PIE, 'copy')
-    subprocess.run(['./copy', 'traced.log'], check=True, env={**os.environ, 'LD_LIBRARY_PATH': f'{LIBRARY.parent}:{LIBPOSIXTRACE.parent}'})
+    subprocess.run(['./copy', 'traced.log'], check=True,
+                   env={**os.environ, 'LD_LIBRARY_PATH': f'{LIBRARY.parent}:{LIBPOSIXTRACE.parent}'})
     here = os.path.realpath('copy')
     assert places('traced.log')[0] == expected_places()[0]
-    for change, why in ((lambda: shutil.copy(FIXED, 'copy'), 'not the file that was traced'), (lambda: os.unlink('copy'), 'No such file'),
+    for change, why in ((lambda: shutil.copy(FIXED, 'copy'), 'not the file that was traced'),
+                        (lambda: os.unlink('copy'), 'No such file'),
                         (lambda: Path('copy').write_text('x'), 'not an ELF file'),
                         # libdw would expand it.
                         (lambda: Path('copy').write_bytes(gzip.compress(Path(PIE).read_bytes())), 'not an ELF file'),
                         # A regular file, by its mode.
-                        (lambda: (os.unlink('copy'), os.symlink('/proc/cpuinfo', 'copy')), 'not a regular file'), (lambda: (os.unlink('copy'), os.mkfifo('copy')), 'not a regular file')):
+                        (lambda: (os.unlink('copy'), os.symlink('/proc/cpuinfo', 'copy')), 'not a regular file'),
+                        (lambda: (os.unlink('copy'), os.mkfifo('copy')), 'not a regular file')):
         change()
-        found = places('traced.log', messages=rf'posixtrace report: {re.escape(here)}: no functions and source lines: {why}[^\n]*\n')
+        found = places('traced.log', messages=rf'posixtrace report: {re.escape(here)}: no functions and source '
+                                              rf'lines: {why}[^\n]*\n')
         assert re.fullmatch(rf'{re.escape(here)}\+0x[0-9a-f]+', found[0]) and found[0] == found[3], found
         assert found[2] == expected_places()[2]
 
@@ -351,10 +399,12 @@ def test_separate_debug_file():
     shutil.copy(PIE, 'beside/copy')
     subprocess.run(['objcopy', '--only-keep-debug', 'copy', 'copy.debug'], check=True, cwd='beside')
     subprocess.run(['objcopy', '--strip-debug', '--add-gnu-debuglink=copy.debug', 'copy'], check=True, cwd='beside')
-    subprocess.run(['beside/copy', 'traced.log'], check=True, env={**os.environ, 'LD_LIBRARY_PATH': f'{LIBRARY.parent}:{LIBPOSIXTRACE.parent}'})
+    subprocess.run(['beside/copy', 'traced.log'], check=True,
+                   env={**os.environ, 'LD_LIBRARY_PATH': f'{LIBRARY.parent}:{LIBPOSIXTRACE.parent}'})
 
     def first():
-        done = subprocess.run([POSIXTRACE, 'report', '--symbols', '--no-header', '--fields', 'symbol', '-e', 'place', '-n', '1', 'traced.log'],
+        done = subprocess.run([POSIXTRACE, 'report', '--symbols', '--no-header', '--fields', 'symbol', '-e', 'place',
+                               '-n', '1', 'traced.log'],
                               capture_output=True, text=True, timeout=20, env=ENVIRONMENT, stdin=subprocess.DEVNULL)
         assert done.returncode == 0 and done.stderr == '', done
         return done.stdout.strip()
@@ -376,11 +426,12 @@ def test_separate_debug_file():
 
 
 def test_file_of_another_user():
-    """Its owner may cut it short or change it while it is read: so it is copied, and nothing of the file itself is mapped."""
+    """Copies a file of another user instead of mapping it: the owner may truncate or change it at any time."""
     if LIBDW != 'libdw' or os.geteuid() != 0:
         return
     shutil.copy(PIE, 'theirs')
-    subprocess.run(['./theirs', 'traced.log'], check=True, env={**os.environ, 'LD_LIBRARY_PATH': f'{LIBRARY.parent}:{LIBPOSIXTRACE.parent}'})
+    subprocess.run(['./theirs', 'traced.log'], check=True,
+                   env={**os.environ, 'LD_LIBRARY_PATH': f'{LIBRARY.parent}:{LIBPOSIXTRACE.parent}'})
     os.chown('theirs', 65534, 65534)
     assert places('traced.log') == expected_places()
     out, full = os.pipe()
@@ -390,10 +441,12 @@ def test_file_of_another_user():
             os.write(full, b'x' * 4096)
     except BlockingIOError:
         os.set_blocking(full, True)
-    with subprocess.Popen([POSIXTRACE, 'report', '--symbols', 'traced.log'], stdout=full, env=ENVIRONMENT, stdin=subprocess.DEVNULL) as report:
+    with subprocess.Popen([POSIXTRACE, 'report', '--symbols', 'traced.log'], stdout=full, env=ENVIRONMENT,
+                          stdin=subprocess.DEVNULL) as report:
         asleep, deadline = 0, time.monotonic() + 30
         while asleep < 5 and time.monotonic() < deadline:
-            asleep = asleep + 1 if Path(f'/proc/{report.pid}/stat').read_text().rsplit(')', 1)[1].split()[0] == 'S' else 0
+            asleep = asleep + 1 if Path(f'/proc/{report.pid}/stat').read_text().rsplit(')',
+                1)[1].split()[0] == 'S' else 0
             time.sleep(0.01)
         maps = Path(f'/proc/{report.pid}/maps').read_text()
         os.truncate('theirs', 0)
@@ -410,8 +463,10 @@ def test_file_of_another_user():
 
 def test_closed_early():
     for ignored in (False, True):
-        report = subprocess.Popen([POSIXTRACE, 'report', 'many.log'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT,
-                                  preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN if ignored else signal.SIG_DFL), restore_signals=False)
+        report = subprocess.Popen([POSIXTRACE, 'report', 'many.log'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env=ENVIRONMENT,
+                                  preexec_fn=lambda: signal.signal(signal.SIGPIPE,
+                                      signal.SIG_IGN if ignored else signal.SIG_DFL), restore_signals=False)
         assert report.stdout.readline().startswith(b'# many.log: ')
         report.stdout.close()
         assert report.stderr.read() == b''
@@ -456,9 +511,10 @@ def test_terminal():
         assert '\33' not in on_terminal('client.log', PAGER='cat', **plain)
     assert '\33' not in on_terminal('client.log', '--color=never', '--no-pager')
     assert '\33' not in run('client.log')
-    # One that there is not, however much is shown; one that has seen enough.
+    # A pager that does not exist, with any amount of output; and one that exits early.
     for log in ('client.log', 'many.log'):
-        assert 'posixtrace report: the pager $PAGER cannot be executed' in on_terminal(log, PAGER='/nowhere/pager', status=1)
+        assert 'posixtrace report: the pager $PAGER cannot be executed' in on_terminal(log, PAGER='/nowhere/pager',
+            status=1)
     assert len(on_terminal('many.log', PAGER='head -n 3', status=-signal.SIGPIPE).splitlines()) == 3
     assert '# client.log' in on_terminal('client.log', PAGER='sed q; exit 3')
 
@@ -469,24 +525,9 @@ def test_many():
     assert run('--fields', 'time,event', '--no-header', 'many.log') == expected
 
 
-def main():
-    failed = 0
-    tests = [(name, test) for name, test in globals().items() if name.startswith('test_')]
-    with tempfile.TemporaryDirectory() as folder:
-        global POSIXTRACE
-        POSIXTRACE, logs = os.path.abspath(POSIXTRACE), os.path.abspath(REPORT_LOGS)
-        os.chdir(folder)
-        for kind in ('server', 'client', 'hole', 'open', 'i386', 'exec', 'many'):
-            subprocess.run([logs, kind, f'{kind}.log'], check=True)
-        for name, test in tests:
-            try:
-                test()
-            except Exception:
-                failed += 1
-                print(f'FAIL {name}')
-                traceback.print_exc(file=sys.stdout)
-    print(f'{len(tests) - failed} passed, {failed} failed')
-    return 1 if failed else 0
+def prepare():
+    for kind in ('server', 'client', 'hole', 'open', 'i386', 'exec', 'many'):
+        subprocess.run([REPORT_LOGS, kind, f'{kind}.log'], check=True)
 
 
-sys.exit(main())
+scene.Suite(globals()).main(prepare)

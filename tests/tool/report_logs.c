@@ -24,12 +24,12 @@ static struct log_writer writer;
 
 /* -- Events ------------------------------------------------------------------------------ */
 
-static struct log_event who = { .pid = 4711, .tid = 4711, .pthread = 7, .address = 0x401136, .name = "server" };
+static struct log_event origin = { .pid = 4711, .tid = 4711, .pthread = 7, .address = 0x401136, .name = "server" };
 
 /* ns: nanoseconds after the creation */
 static void put(uint32_t id, uint64_t ns, const void *data, uint32_t length)
 {
-	struct log_event e = who;
+	struct log_event e = origin;
 
 	e.id = id;
 	e.time = LOG_WRITER_CREATED + ns;
@@ -122,9 +122,9 @@ static void put_unknown(void)
 	put(72, 5 * MS, NULL, 0);
 	put(77, 5 * MS, "\1\2\3\4\5", 5);
 	put(90, 5 * MS, "no name", 7);
-	who.truncated = true;
+	origin.truncated = true;
 	put(72, 5 * MS, "as far as it", 12);
-	who.truncated = false;
+	origin.truncated = false;
 }
 
 static void make_server(void)
@@ -141,11 +141,11 @@ static void make_server(void)
 	put(POSIX_TRACE_START, MS, &set[0], sizeof set[0]);
 	put(POSIX_TRACE_FILTER, MS + 10, set, sizeof set);
 	put_layouts();
-	who.tid = 4712;
-	strcpy(who.name, "work \33[2J");
+	origin.tid = 4712;
+	strcpy(origin.name, "work \33[2J");
 	put_unknown();
-	who.pid = who.tid = 4800;
-	strcpy(who.name, "child");
+	origin.pid = origin.tid = 4800;
+	strcpy(origin.name, "child");
 	put(75, 6 * MS, NULL, 0);
 	system_event(POSIX_TRACE_OVERFLOW, 6 * MS, NULL, 0);
 	system_event(POSIX_TRACE_RESUME, 8 * MS + 500000, NULL, 0);
@@ -159,7 +159,7 @@ static void make_server(void)
 
 static void make_client(void)
 {
-	who = (struct log_event){ .pid = 5000, .tid = 5001, .name = "client" };
+	origin = (struct log_event){ .pid = 5000, .tid = 5001, .name = "client" };
 	put(71, 2 * MS, "\1\0\0\0/first", 11);
 	put(71, 4 * MS, "\2\0\0\0/second", 12);
 	put(71, 8 * MS, "\3\0\0\0/third", 11);
@@ -192,12 +192,12 @@ static unsigned char *put_string(unsigned char *p, const char *text)
 	return p + 2 + strlen(text);
 }
 
-/* Adds the mappings of process who.pid, as of this many ns after the creation. */
+/* Adds the mappings of process origin.pid, as of this many ns after the creation. */
 static void put_process(uint64_t ns, uint64_t start, const char *path)
 {
 	unsigned char body[256], *p = body;
 
-	put32(p, who.pid);
+	put32(p, origin.pid);
 	put32(p + 4, 1);
 	put64(p + 8, LOG_WRITER_CREATED + ns);
 	p = put_string(p + 16, path);
@@ -218,19 +218,19 @@ static void make_exec(void)
 	put_process(5 * MS, 0x700000, "/nowhere/lib\33\302\233\342\200\256.so");
 	for (unsigned i = 1; i <= 6; i++)
 		put(72, i * MS, "line", 4);
-	who.address = 0x701fff;
+	origin.address = 0x701fff;
 	put(72, 7 * MS, "line", 4);
-	who.address = 0x702000;
+	origin.address = 0x702000;
 	put(72, 8 * MS, "line", 4);
 	/* A child is assumed to have its parent's mappings where this is certain. */
-	who.pid = who.tid = 4800;
-	who.address = 0x700000;
+	origin.pid = origin.tid = 4800;
+	origin.address = 0x700000;
 	put(72, 9 * MS, "line", 4);
-	who.address = 0x401136;
+	origin.address = 0x401136;
 	put(72, 9 * MS, "line", 4);
-	who.pid = 4900;
+	origin.pid = 4900;
 	put_process(9 * MS, 0x401000, "/nowhere/other");
-	who.pid = 4800;
+	origin.pid = 4800;
 	put(72, 10 * MS, "line", 4);
 }
 

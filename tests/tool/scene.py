@@ -12,16 +12,21 @@ import struct
 import subprocess
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / 'harness'))
 import shared
 
+ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8', 'TERM': 'xterm'}
+for variable in ('NO_COLOR', 'PAGER', 'LESS', 'POSIXLY_CORRECT'):
+    ENVIRONMENT.pop(variable, None)
 failures = 0
 
 
 def private():
-    """Starts the test again in namespaces of its own, where nobody else traces. Where that is not permitted, no other test runs."""
+    """Starts the test again in namespaces of its own, where nobody else traces. Where that is not permitted, no
+    other test runs."""
     if os.environ.get('SCENE_PRIVATE'):
         return
     command = ['unshare', '--mount'] + ([] if os.geteuid() == 0 else ['--map-root-user'])
@@ -71,13 +76,65 @@ def expect(right, text):
     return right
 
 
+def equal(what, found, wanted):
+    assert found == wanted, f'{what}:\n  {str(found)[:2000]}\n  not: {str(wanted)[:2000]}'
+
+
+def run(*command, status=0, environment=None, **more):
+    """Runs a command in UTC and in the language of C. Returns its output and its messages, as bytes."""
+    done = subprocess.run([*map(str, command)], capture_output=True, env={**ENVIRONMENT, **(environment or {})},
+                          timeout=120, **more)
+    assert done.returncode == status, f'{command}: exit status {done.returncode}: {done.stderr.decode()}'
+    return done.stdout, done.stderr
+
+
+def write(name, data):
+    """Writes a file. Returns its name."""
+    Path(name).write_bytes(data)
+    return name
+
+
+class Suite:
+    """Runs the functions test_* of a module, all in the same temporary folder. Arguments of the program may name
+    some of them."""
+
+    def __init__(self, module):
+        tests = {name: test for name, test in module.items() if name.startswith('test_')}
+        self.tests = {name: test for name, test in tests.items() if name in sys.argv} or tests
+
+    def main(self, prepare=None, needs=(), missing=''):
+        """Calls `prepare` in the folder first. Skips the tests named in `needs` if something is `missing`."""
+        failed = skipped = 0
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            if prepare:
+                prepare()
+            for name, test in self.tests.items():
+                before = failed + failures
+                if missing and name in needs:
+                    skipped += 1
+                    continue
+                try:
+                    test()
+                except Exception:
+                    traceback.print_exc(file=sys.stdout)
+                    failed += 1
+                if failed + failures > before:
+                    print(f'FAILED: {name}', flush=True)
+            os.chdir('/')
+        failed += failures
+        print(f'{len(self.tests) - skipped} tests, {failed} failures' +
+              (f', {skipped} skipped: {missing}' if skipped else ''))
+        sys.exit(1 if failed else 77 if skipped else 0)
+
+
 def finish():
     print(f'{failures} failures')
     sys.exit(1 if failures else 0)
 
 
 def shared_files():
-    """What lies in this user's directory."""
+    """Returns the names of the library's files."""
     return sorted(path.name for path in Path('/dev/shm').glob('posixtrace-*/*'))
 
 
@@ -93,12 +150,13 @@ class Tracer:
     """tests/tool/tracer.c"""
 
     def __init__(self, path, *arguments):
-        self.process = subprocess.Popen([path, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.process = subprocess.Popen([path, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, bufsize=1)
         self.pid = self.process.pid
         self.line('ready')
 
     def line(self, begin):
-        """The next line that begins so; without that."""
+        """Waits for a line that begins with this word. Returns the rest of the line."""
         while True:
             line = self.process.stdout.readline()
             if not line:

@@ -15,43 +15,26 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 from pathlib import Path
 
+import scene
 from made_log import OVERFLOW, PREDEFINED, RESUME, START, STOP, Log
-from scene import has_terminals
+from scene import ENVIRONMENT, Suite, equal, has_terminals, write
 
 POSIXTRACE, STAT_LOG = (Path(p).resolve() for p in sys.argv[1:3])
 GOLDEN = Path(__file__).resolve().parent / 'golden' / 'stat.txt'
-ENVIRONMENT = dict(os.environ, TZ='UTC', LC_ALL='C.UTF-8', NO_COLOR='', PAGER='')
 # Of a percentile: half a step of the histogram.
 ERROR = 1 / 256
 
-failures = 0
-
-
-def equal(what, found, wanted):
-    global failures
-    if found != wanted:
-        failures += 1
-        print(f'FAILED: {what}\n  {str(found)[:2000]}\n  not: {str(wanted)[:2000]}')
-
 
 def run(*arguments, status=0, locale='C.UTF-8', system=('--system',)):
-    done = subprocess.run([POSIXTRACE, 'stat', *system, *map(str, arguments)], capture_output=True, cwd=folder,
-                          env=dict(ENVIRONMENT, LC_ALL=locale), timeout=120)
-    equal(f'status of {arguments}: {done.stderr.decode()}', done.returncode, status)
-    return done.stdout.decode() if status == 0 else done.stderr.decode()
+    out, messages = scene.run(POSIXTRACE, 'stat', *system, *arguments, status=status, environment={'LC_ALL': locale})
+    return (messages if status else out).decode()
 
 
 def stat(*arguments):
     return json.loads(run('--json', *arguments))
-
-
-def write(name, data):
-    (folder / name).write_bytes(data)
-    return name
 
 
 def by(rows, *keys):
@@ -99,7 +82,8 @@ def test_counts():
     threads = by(found['threads'], 'pid', 'tid')
     equal('threads', {key: some(row, 'events', 'name') for key, row in threads.items()},
           {(0, 0): (4, None), (100, 101): (3, 'till'), (100, 100): (1, 'main'), (200, 200): (1, 'office')})
-    keys = ('file complete name version host kernel machine created target creator stream_policy log_policy events first '
+    keys = ('file complete name version host kernel machine created target creator stream_policy log_policy events '
+            'first '
             'last lost discarded missing truncated stream_overrun stream_full skipped_bytes')
     equal('file', some(found['files'][0], *keys.split()),
           ('small.log', True, 'shop', 'posixtrace 1', 'host', '6.1', 'x86_64', at, 100, 99, 'FLUSH', 'APPEND', 9, at,
@@ -115,7 +99,8 @@ def test_late():
     log.segment()
     found = stat(write('late.log', log.closed()))
     wanted = log.created + 50, log.created + 300
-    equal('late', some(found['types'][0], 'first', 'last', 'longest_pause', 'longest_pause_from'), (*wanted, 200, log.created + 100))
+    equal('late', some(found['types'][0], 'first', 'last', 'longest_pause', 'longest_pause_from'),
+          (*wanted, 200, log.created + 100))
     equal('late, the file', some(found['files'][0], 'first', 'last'), wanted)
     equal('late, the thread', some(found['threads'][0], 'first', 'last'), wanted)
 
@@ -123,7 +108,8 @@ def test_late():
 def test_order():
     file = write('small.log', small_log().closed())
     for key, names in (('events', ['sale', 'posix_trace_overflow']),
-                       ('name', ['posix_trace_overflow', 'posix_trace_resume']), ('last', ['posix_trace_start', 'refund']), ('pause', ['sale', 'posix_trace_overflow']),
+                       ('name', ['posix_trace_overflow', 'posix_trace_resume']),
+                       ('last', ['posix_trace_start', 'refund']), ('pause', ['sale', 'posix_trace_overflow']),
                        ('first', ['posix_trace_start', 'sale']), ('bytes', ['sale', 'posix_trace_start'])):
         found = [row['name'] for row in stat('--sort', key, file)['types']]
         equal(f'by {key}', found[:2], names)
@@ -136,7 +122,8 @@ def test_order():
 def test_filters():
     file = write('small.log', small_log().closed())
     for options, wanted in ((['-e', 'sale'], {'sale': 4}), (['--pid', 200], {'refund': 1}),
-                            (['--thread', 'till'], {'sale': 3}), (['-e', '!posix*'], {'sale': 4, 'refund': 1}), (['--from', '2us', '--to', '8us'], {'sale': 2}),
+                            (['--thread', 'till'], {'sale': 3}), (['-e', '!posix*'], {'sale': 4, 'refund': 1}),
+                            (['--from', '2us', '--to', '8us'], {'sale': 2}),
                             (['--tid', 100], {'sale': 1})):
         found = stat(*options, file)
         equal(f'{options}', {row['name']: row['events'] for row in found['types']}, wanted)
@@ -168,11 +155,13 @@ def test_losses():
 
 
 def test_holes_in_holes():
-    """Each end belongs to a hole of its own kind, whatever came in between; but not to one on the other side of damage."""
+    """Each end belongs to a hole of its own kind, whatever came in between; but not to one on the other side of
+    damage."""
     ends = {STOP: struct.pack('=i', 1), START: bytes(4)}
     for damaged in (False, True):
         log = Log()
-        for time, number in ((100, STOP), (200, OVERFLOW), (300, RESUME), (400, START), (500, STOP), (600, 0), (700, START)):
+        for time, number in ((100, STOP), (200, OVERFLOW), (300, RESUME), (400, START), (500, STOP), (600, 0),
+                             (700, START)):
             if number:
                 log.event(time, PREDEFINED[number], pid=0, tid=0, data=ends.get(number, b''))
                 log.segment()
@@ -223,7 +212,8 @@ def spans_of(log, *options):
 def test_pairs():
     log = Log()
     for time, name, pid, tid in ((0, 'end', 1, 1), (10, 'begin', 1, 1), (20, 'begin', 1, 2), (30, 'begin', 2, 3),
-                                 (50, 'begin', 1, 1), (60, 'end', 1, 1), (100, 'end', 1, 1), (120, 'end', 1, 2), (400, 'begin', 1, 2)):
+                                 (50, 'begin', 1, 1), (60, 'end', 1, 1), (100, 'end', 1, 1), (120, 'end', 1, 2),
+                                 (400, 'begin', 1, 2)):
         log.event(time, name, pid, tid, f'{tid}')
     log.types['gone'] = 200
     log.add_types({200: 'gone'})
@@ -249,7 +239,8 @@ def test_too_deep():
         if i % 4096 == 4095:
             log.segment()
     log.segment()
-    equal('too deep', spans_of(log.closed(), '--span', 'begin,end', '--nested'), [(kept, more, more, 0, 1, 2 * kept - 1)])
+    equal('too deep', spans_of(log.closed(), '--span', 'begin,end', '--nested'),
+          [(kept, more, more, 0, 1, 2 * kept - 1)])
 
 
 def test_cuts():
@@ -280,11 +271,14 @@ def test_files():
     found = stat('--span', 'begin,end', *files)
     equal('in order', [row['file'] for row in found['files']], ['file1.log', 'file2.log', 'file0.log'])
     types = by(found['types'], 'name')
-    equal('begin', some(types['begin'], 'events', 'first', 'last', 'longest_pause'), (6, 10**18 + 100, 10**18 + 2300, 1300))
-    equal('threads', [some(row, 'host', 'tid', 'events') for row in found['threads']], [('one', 100, 6), ('two', 100, 3)])
+    equal('begin', some(types['begin'], 'events', 'first', 'last', 'longest_pause'),
+          (6, 10**18 + 100, 10**18 + 2300, 1300))
+    equal('threads', [some(row, 'host', 'tid', 'events') for row in found['threads']],
+          [('one', 100, 6), ('two', 100, 3)])
     equal('spans', some(found['spans'][0], 'count', 'no_end', 'min', 'max'), (3, 3, 100, 100))
-    with open(folder / files[0]) as file:
-        done = subprocess.run([POSIXTRACE, 'stat', '--json', '-'], stdin=file, env=ENVIRONMENT, capture_output=True, check=True)
+    with open(files[0]) as file:
+        done = subprocess.run([POSIXTRACE, 'stat', '--json', '-'], stdin=file, env=ENVIRONMENT, capture_output=True,
+                              check=True)
     equal('stdin', json.loads(done.stdout)['files'][0]['file'], 'standard input')
     for i in range(2):
         log = Log(created=10**18 + 10 * i)
@@ -304,15 +298,15 @@ def test_files():
     a, = stat('o1.log', 'o2.log')['types']
     equal('overlap', some(a, 'first', 'last', 'longest_pause', 'longest_pause_from'),
           (log.created + 50, log.created + 2000, 1000, log.created + 1000))
-    os.symlink(files[0], folder / 'posixtrace.log')
+    os.symlink(files[0], 'posixtrace.log')
     equal('no file', stat()['files'][0]['file'], 'posixtrace.log')
 
 
 def on_terminal(columns, *arguments):
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    with subprocess.Popen([POSIXTRACE, 'stat', *map(str, arguments)], stdout=slave, cwd=folder,
-                          env=dict(ENVIRONMENT, TERM='xterm')) as child:
+    with subprocess.Popen([POSIXTRACE, 'stat', *map(str, arguments)], stdout=slave,
+                          env={**ENVIRONMENT, 'NO_COLOR': '', 'PAGER': ''}) as child:
         os.close(slave)
         out = b''
         while True:
@@ -344,7 +338,8 @@ def test_output():
     text = ''
     for options, locale in (([], 'C.UTF-8'), (['--span', 'sale.begin,sale.end'], 'C.UTF-8'),
                             (['--show', 'histograms', '--span', 'sale.begin,sale.end'], 'C')):
-        text += f"$ LC_ALL={locale} posixtrace stat {' '.join(options + ['shop.log'])}\n{run(*options, 'shop.log', locale=locale)}\n"
+        text += f"$ LC_ALL={locale} posixtrace stat " \
+            f"{' '.join(options + ['shop.log'])}\n{run(*options, 'shop.log', locale=locale)}\n"
     if '--golden' in sys.argv:
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(text)
@@ -357,9 +352,13 @@ def test_output():
 
 def test_complaints():
     write('text.log', b'not a log\n' * 100)
-    wrong = [['--span', 'a'], ['--span', ',b'], ['--sort', 'x'], ['--show', 'x'], ['--by', ''], ['--lines', 'x'], ['--nothing']]
+    wrong = [['--span', 'a'], ['--span', ',b'], ['--sort', 'x'], ['--show', 'x'], ['--by', ''], ['--lines', 'x'],
+             ['--nothing']]
     for arguments, status, word in (*((arguments, 2, ' '.join(arguments)) for arguments in wrong),
-                                    (['--show', 'types,x'], 2, '--show x'), (['--span', 'a,b'] * 33, 2, '32'),
+                                    (['--show', 'types,x'], 2, '--show x: must be one of header, '),
+                                    (['--show', 'types,spans'], 2, '--show spans needs --span BEGIN,END'),
+                                    (['--show', 'histograms'], 2, '--show histograms needs --span'),
+                                    (['--span', 'a,b'] * 33, 2, '32'),
                                     (['missing.log'], 1, 'missing.log'), (['text.log'], 1, 'text.log')):
         equal(f'{arguments}', word in run(*arguments, status=status), True)
     equal('help', run('--help').startswith('usage: posixtrace stat'), True)
@@ -378,7 +377,8 @@ def test_system():
     hidden = json.loads(run('--json', 'system.log', system=()))
     equal('hidden', sorted(by(hidden['types'], 'name')), ['a', 'b'])
     equal('title', 'system.log: 2 events in 20 ns' in run('system.log', system=()), True)
-    equal('by name', sorted(by(json.loads(run('--json', '-e', 'posix_trace_sto*', 'system.log', system=()))['types'], 'name')), ['posix_trace_stop'])
+    equal('by name', sorted(by(json.loads(run('--json', '-e', 'posix_trace_sto*', 'system.log', system=()))['types'],
+                               'name')), ['posix_trace_stop'])
 
 
 def test_nothing_there():
@@ -387,19 +387,22 @@ def test_nothing_there():
     log.event(5, 'sql.end', 1, 1, 'a')
     log.segment()
     write('names.log', log.closed())
-    for arguments, words in ((['-e', 'sql.bgin'], '-e sql.bgin: no event type has that name; there are sql.begin, sql.end\n'),
-                             (['--span', 'sql.begin,sql.edn'], '--span sql.edn: no event type has that name; there are sql.end, sql.begin\n'),
-                             (['--pid', 9], 'no event is of a process given by --pid; there are 1\n')):
+    for arguments, words in ((['-e', 'sql.bgin'],
+                              '-e sql.bgin: no event type has that name; there are sql.begin, sql.end\n'),
+                             (['--span', 'sql.begin,sql.edn'],
+                              '--span sql.edn: no event type has that name; there are sql.end, sql.begin\n'),
+                             (['--pid', 9], 'no event is of a process given by --pid; the log has 1\n')):
         equal(arguments, words in run(*arguments, 'names.log', status=1), True)
     equal('reversed', 'is not before' in run('--from', '2s', '--to', '1s', 'names.log', status=2), True)
-    # With its braces, the commas in which do not end it.
-    equal('braces', [span['count'] for span in stat('--span', 'sql.begin{id:u32,text:s},sql.end', 'names.log')['spans']], [1])
+    # A name with braces: commas inside them do not separate names.
+    equal('braces', [span['count'] for span in stat('--span', 'sql.begin{id:u32,text:s},sql.end',
+        'names.log')['spans']], [1])
 
 
 def test_program():
     """A log as the library writes it."""
     threads, rounds = 3, 5000
-    done = subprocess.run([STAT_LOG, folder / 'program.log', str(threads), str(rounds)], capture_output=True, check=True,
+    done = subprocess.run([STAT_LOG, 'program.log', str(threads), str(rounds)], capture_output=True, check=True,
                           timeout=120)
     pid, *rest = done.stdout.decode().splitlines()
     outside = {int(tid): int(ns) for tid, ns in (line.split() for line in rest)}
@@ -407,7 +410,8 @@ def test_program():
     types = by(found['types'], 'name')
     jobs, ended = threads * rounds, threads * (rounds - rounds // 10)
     equal('program: lost', some(found['files'][0], 'lost', 'missing', 'complete', 'holes'), (0, 0, True, []))
-    equal('program: types', {name: some(types[name], 'events', 'bytes') for name in types if not name.startswith('posix')},
+    equal('program: types', {name: some(types[name], 'events', 'bytes') for name in types
+                             if not name.startswith('posix')},
           {'job.begin': (jobs, 16 * jobs), 'job.end': (ended, 8 * ended), 'depth.in': (2 * jobs, 8 * jobs),
            'depth.out': (2 * jobs, 8 * jobs)})
     rows = by(found['threads'], 'pid', 'tid')
@@ -425,9 +429,4 @@ def test_program():
 
 
 random.seed(1)
-with tempfile.TemporaryDirectory() as name:
-    folder = Path(name)
-    for test in [value for key, value in list(globals().items()) if key.startswith('test_')]:
-        test()
-print(f'{failures} failed')
-sys.exit(failures != 0)
+Suite(globals()).main()

@@ -74,21 +74,24 @@ static void *run(void *arg)
 
 static int open_types(void)
 {
-	return posix_trace_eventid_open("job.begin{thread:u64,number:u64}", &begin) || posix_trace_eventid_open("job.end", &end) ||
+	return posix_trace_eventid_open("job.begin{thread:u64,number:u64}", &begin) ||
+	    posix_trace_eventid_open("job.end", &end) ||
 	       posix_trace_eventid_open("depth.in{depth:u32}", &in) || posix_trace_eventid_open("depth.out", &out);
 }
 
 int main(int argc, char **argv)
 {
 	struct thread thread[THREADS_MAX];
-	int threads = argc > 3 ? atoi(argv[2]) : 0, fd = argc > 3 ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
+	int threads = argc > 3 ? atoi(argv[2]) : 0, fd = argc > 3 ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC,
+	    0600) : -1;
 	trace_attr_t attr;
 	trace_id_t trid;
 
 	rounds = argc > 3 ? atol(argv[3]) : 0;
 	if (fd < 0 || threads > THREADS_MAX || open_types() || posix_trace_attr_init(&attr) ||
 	    posix_trace_attr_setname(&attr, "stat_log") || posix_trace_attr_setstreamsize(&attr, 16 << 20) ||
-	    posix_trace_attr_setlogfullpolicy(&attr, POSIX_TRACE_APPEND) || posix_trace_create_withlog(0, &attr, fd, &trid) ||
+	    posix_trace_attr_setlogfullpolicy(&attr, POSIX_TRACE_APPEND) || posix_trace_create_withlog(0, &attr, fd,
+	        &trid) ||
 	    posix_trace_start(trid))
 		return 1;
 	for (int i = 0; i < threads; i++) {

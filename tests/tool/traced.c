@@ -33,7 +33,8 @@ int main(int argc, char **argv)
 	trace_attr_t attr;
 	trace_id_t trid;
 
-	if (fd < 0 || posix_trace_attr_init(&attr) != 0 || posix_trace_attr_setinherited(&attr, POSIX_TRACE_INHERITED) != 0 ||
+	if (fd < 0 || posix_trace_attr_init(&attr) != 0 || posix_trace_attr_setinherited(&attr,
+	    POSIX_TRACE_INHERITED) != 0 ||
 	    posix_trace_eventid_open("place", &id) != 0 || posix_trace_create_withlog(0, &attr, fd, &trid) != 0 ||
 	    posix_trace_start(trid) != 0)
 		return 99;

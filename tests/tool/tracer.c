@@ -44,7 +44,8 @@ static int log_policy(const char *name)
 
 static int stream_policy(const char *name)
 {
-	return !strcmp(name, "loop") ? POSIX_TRACE_LOOP : !strcmp(name, "flush") ? POSIX_TRACE_FLUSH : POSIX_TRACE_UNTIL_FULL;
+	return !strcmp(name, "loop") ? POSIX_TRACE_LOOP : !strcmp(name,
+	    "flush") ? POSIX_TRACE_FLUSH : POSIX_TRACE_UNTIL_FULL;
 }
 
 static void create(int argc, char **argv)
@@ -81,7 +82,8 @@ static void create(int argc, char **argv)
 		}
 	if (no)
 		return;
-	must(log < 0 ? posix_trace_create(0, &attr, &trid) : posix_trace_create_withlog(0, &attr, log, &trid), "create");
+	must(log < 0 ? posix_trace_create(0, &attr, &trid) : posix_trace_create_withlog(0, &attr, log, &trid),
+	    "create");
 	must(posix_trace_start(trid), "start");
 }
 
@@ -99,16 +101,16 @@ static void trace(unsigned count)
 
 static void child(void)
 {
-	int told[2];
+	int word[2];
 	pid_t pid;
 
 	fflush(stdout);
-	if (pipe(told) != 0)
+	if (pipe(word) != 0)
 		exit(1);
 	pid = fork();
 	if (pid == 0) {
 		/* "attached" follows the process id. */
-		if (read(told[0], &data, 1) != 1)
+		if (read(word[0], &data, 1) != 1)
 			_exit(1);
 		posix_trace_eventid_open("child.only", &plain);
 		posix_trace_event(plain, NULL, 0);
@@ -118,10 +120,10 @@ static void child(void)
 	}
 	printf("child %d\n", (int)pid);
 	fflush(stdout);
-	if (write(told[1], "", 1) != 1)
+	if (write(word[1], "", 1) != 1)
 		exit(1);
-	close(told[0]);
-	close(told[1]);
+	close(word[0]);
+	close(word[1]);
 }
 
 static void obey(const char *line)

@@ -66,11 +66,12 @@ def test_no_event_before(directory):
 
 
 def test_attached_no_event_before(directory):
-    """The same, recorded by its number from before it opened them."""
+    """Attaches before the program opens its event types."""
     log = f'{directory}/p.log'
     for before in ([], ['+z']):
         steps = [*before, 'pid', 'read', '+a', '+b', f'become:{NOBODY}', '!a*3', '!b', 'say:end', 'read']
-        with subprocess.Popen([STEPS, *steps], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        with subprocess.Popen([STEPS, *steps], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              bufsize=1) as process:
             pid = process.stdout.readline().strip()
             with subprocess.Popen([POSIXTRACE, 'record', '-q', '-o', log, '-p', pid]) as recorder:
                 recorded_by(pid, recorder.pid)
@@ -99,7 +100,8 @@ def test_two_names(directory):
                   ['a', f'child:a,become:{NOBODY},c', f'child:a,become:{OTHER},p*2']):
         # With a filter the recorder asks for names all the time.
         recorded = record('--children', '-e', '?', '-o', log, '--', STEPS, *steps)
-        expect('1 event type of processes that have become other users has the id of another type' in recorded.stderr, recorded)
+        expect('1 event type of processes that have become other users has the id of another type' in recorded.stderr,
+               recorded)
         got = events(log)
         expect(got in ({'a': got['a'], 'c': 3}, {'a': got['a'], 'p': 3}), f'{steps}: {got}')
 
@@ -116,9 +118,11 @@ def test_told(directory):
     for steps, told in ((['pid', 'read', nobody, 'a'], f'became user {NOBODY} before it reached a trace point'),
                         (['+a', 'pid', 'read', nobody, '!a'], f'became user {NOBODY} before its first event'),
                         (['pid', 'read'], 'but has not reached a trace point\n')):
-        with subprocess.Popen([STEPS, *steps], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        with subprocess.Popen([STEPS, *steps], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              bufsize=1) as process:
             pid = process.stdout.readline().strip()
-            with subprocess.Popen([POSIXTRACE, 'record', '-o', log, '-p', pid], stderr=subprocess.PIPE, text=True) as recorder:
+            with subprocess.Popen([POSIXTRACE, 'record', '-o', log, '-p', pid], stderr=subprocess.PIPE,
+                                  text=True) as recorder:
                 recorded_by(pid, recorder.pid)
                 process.stdin.write('\n')
                 said = recorder.communicate(timeout=20)[1]
@@ -127,7 +131,8 @@ def test_told(directory):
 
 def recorded_by(pid, recorder):
     end = time.monotonic() + 20
-    while not any(str(recorder) in line and 'running' in line for line in posixtrace_list('-p', pid).stdout.splitlines()):
+    while not any(str(recorder) in line and 'running' in line
+                  for line in posixtrace_list('-p', pid).stdout.splitlines()):
         if not expect(time.monotonic() < end, f'{pid} is not recorded'):
             break
         time.sleep(0.02)
@@ -137,8 +142,10 @@ def test_attached(directory):
     """By its number, before the change and after."""
     log, later = f'{directory}/p.log', f'{directory}/q.log'
     for daemon in ([], ['daemon']):
-        steps = ['+a', *daemon, 'pid', 'read', 'a', f'become:{NOBODY}', 'b*2', 'say:changed', 'read', 'b', 'c', 'say:end', 'read', 'd']
-        with subprocess.Popen([STEPS, *steps], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        steps = ['+a', *daemon, 'pid', 'read', 'a', f'become:{NOBODY}', 'b*2', 'say:changed', 'read', 'b', 'c',
+                 'say:end', 'read', 'd']
+        with subprocess.Popen([STEPS, *steps], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              bufsize=1) as process:
             pid = process.stdout.readline().strip()
             recorders = []
             for name in (log, later):
@@ -148,7 +155,7 @@ def test_attached(directory):
                 process.stdout.readline()
             listed = posixtrace_list('--events', '-p', pid)
             expect({'a', 'b', 'c'} <= set(listed.stdout.split()) and '?' not in listed.stdout, listed)
-            # The recorder that began after the change removes the names when it ends: the other one has to have read them.
+            # The recorder from after the change removes the names at its end: the other one must have read them before.
             os.kill(recorders[1].pid, signal.SIGSTOP)
             os.waitid(os.P_PID, recorders[1].pid, os.WSTOPPED)
             process.stdin.write('\n')
@@ -163,9 +170,11 @@ def test_names_removed(directory):
     """Names that another controller has removed before the recorder came to read them: that is told."""
     log = f'{directory}/r.log'
     steps = ['pid', 'read', '+a', 'a', f'become:{NOBODY}', 'b*3', 'c', 'say:end', 'read']
-    with subprocess.Popen([STEPS, *steps], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+    with subprocess.Popen([STEPS, *steps], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          bufsize=1) as process:
         pid = process.stdout.readline().strip()
-        with subprocess.Popen([POSIXTRACE, 'record', '-o', log, '-p', pid], stderr=subprocess.PIPE, text=True) as recorder:
+        with subprocess.Popen([POSIXTRACE, 'record', '-o', log, '-p', pid], stderr=subprocess.PIPE,
+                              text=True) as recorder:
             recorded_by(pid, recorder.pid)
             os.kill(recorder.pid, signal.SIGSTOP)
             os.waitid(os.P_PID, recorder.pid, os.WSTOPPED)

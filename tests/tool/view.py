@@ -4,7 +4,8 @@
 #
 #     view.py POSIXTRACE STAT_LOG
 #
-# Pages are taken apart here by what tool/view/columns.h says, and compared with what report and stat say of the same logs. How they look and work is
+# Pages are taken apart here by what tool/view/columns.h says, and compared with what report and stat say of the same
+# logs. How they look and work is
 # view_browser.py's.
 #
 # SPDX-License-Identifier: MIT
@@ -18,27 +19,27 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import zlib
 from pathlib import Path
 
+import scene
 from made_log import OVERFLOW, PREDEFINED, RESUME, START, STOP, Log
+from scene import ENVIRONMENT, Suite
 
 POSIXTRACE, STAT_LOG = (Path(path).resolve() for path in sys.argv[1:3])
-ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8'}
 TRUNCATED, DAMAGED, WORDS = 1, 2, 4
 NAMES = {name: number for number, name in PREDEFINED.items()}
 
 
-def run(*arguments, status=0, messages='.*', **more):
-    done = subprocess.run([POSIXTRACE, 'view', '--system', *map(str, arguments)], capture_output=True, env=ENVIRONMENT, timeout=120, **more)
-    assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
-    assert re.fullmatch(messages, done.stderr.decode(), re.S), f'{arguments}: {done.stderr.decode()}'
-    return done.stdout
+def run(*arguments, messages='.*', **more):
+    out, err = scene.run(POSIXTRACE, 'view', '--system', *arguments, **more)
+    assert re.fullmatch(messages, err.decode(), re.S), f'{arguments}: {err.decode()}'
+    return out
 
 
 def tell(command, *arguments):
-    return subprocess.run([POSIXTRACE, command, '--json', '--system', *map(str, arguments)], capture_output=True, env=ENVIRONMENT, check=True).stdout.decode()
+    return subprocess.run([POSIXTRACE, command, '--json', '--system', *map(str, arguments)], capture_output=True,
+                          env=ENVIRONMENT, check=True).stdout.decode()
 
 
 # -- What is in a page -------------------------------------------------------------------------------------
@@ -58,7 +59,9 @@ class Page:
     def __init__(self, text):
         self.text = text.decode()
         self.blocks = {}
-        for kind, packing, size, packed in re.findall(r'<script type="application/octet-stream" data-kind="(\w+)" data-packing="(\w+)" data-size="(\d+)">([^<]*)<', self.text):
+        for kind, packing, size, packed in \
+                re.findall(r'<script type="application/octet-stream" data-kind="(\w+)" data-packing="(\w+)" '
+                           r'data-size="(\d+)">([^<]*)<', self.text):
             data = base64.b64decode(packed, validate=True)
             data = zlib.decompress(data) if packing == 'deflate' else data
             assert len(data) == int(size)
@@ -80,7 +83,8 @@ class Page:
             shape, shape_at = varint(block, shape_at)
             thread, kind, place, flags, length, whole = self.shapes[shape]
             log, pid, tid, name = self.tables['threads'][thread]
-            yield {'time': time, 'type': self.tables['types'][kind], 'log': log, 'pid': pid, 'tid': tid, 'thread': name, 'data': block[data_at:data_at + length],
+            yield {'time': time, 'type': self.tables['types'][kind], 'log': log, 'pid': pid, 'tid': tid, 'thread': name,
+                   'data': block[data_at:data_at + length],
                    'place': self.tables['places'][place - 1] if place else None, 'flags': flags, 'whole': whole}
             data_at += length
 
@@ -127,8 +131,10 @@ def same(page, *arguments):
     lines = [json.loads(line) for line in tell('report', *arguments).splitlines()]
     assert len(lines) == len(page.events), (len(lines), len(page.events), arguments)
     for line, event in zip(lines, page.events):
-        found = event['time'], event['type']['name'], event['pid'] if event['tid'] else None, event['tid'] or None, bool(event['flags'] & TRUNCATED)
-        assert found == (line['relative'], line['event'], line.get('pid'), line.get('tid'), line.get('truncated', False)), (found, line)
+        found = event['time'], event['type']['name'], event['pid'] if event['tid'] else None, event['tid'] or None, \
+            bool(event['flags'] & TRUNCATED)
+        assert found == (line['relative'], line['event'], line.get('pid'), line.get('tid'),
+                         line.get('truncated', False)), (found, line)
         assert not event['tid'] or event['thread'] == line['thread']
         if 'data' in line:
             assert event['data'].hex() == line['data'][:2 * 4096] and event['whole'] == len(line['data']) // 2
@@ -160,28 +166,36 @@ def test_real_log():
     page = page_of('real.log')
     assert len(page.blocks['events']) > 1, 'more than one block'
     same(page, 'real.log')
-    assert {(span.get('name'), span['begin'], span['end']) for span in page.tables['spans']} == {('job', 'job.begin', 'job.end')}
+    assert {(span.get('name'), span['begin'], span['end'])
+            for span in page.tables['spans']} == {('job', 'job.begin', 'job.end')}
     assert page_of('--no-pairs', 'real.log').tables['spans'] == []
 
 
 def test_symbols():
     page = page_of('real.log')
-    names = {event['place'].get('function') for event in page.events if event['place']} | {event['place'].get('image') for event in page.events if event['place']}
+    names = {event['place'].get('function') for event in page.events if event['place']} | {event['place'].get('image')
+        for event in page.events if event['place']}
     assert any(name and 'stat_log' in name or name in ('run', 'recurse') for name in names), names
-    assert all(not event['place'] or 'text' not in event['place'] for event in page_of('--no-symbols', 'real.log').events)
+    assert all(not event['place'] or 'text' not in event['place']
+               for event in page_of('--no-symbols', 'real.log').events)
 
 
 def test_losses():
     page = page_of(shop())
     stat = json.loads(tell('stat', 'shop.log'))['files'][0]
     begin = stat['created']
-    assert page.tables['logs'][0]['gaps'] == [[hole['from'] - begin, hole['until'] - begin if hole['until'] else None, hole['reason']] for hole in stat['holes']]
+    assert page.tables['logs'][0]['gaps'] == [[hole['from'] - begin, hole['until'] - begin if hole['until'] else None,
+                                               hole['reason']] for hole in stat['holes']]
     assert len(page.tables['logs'][0]['gaps']) == 3, page.tables['logs'][0]['gaps']
     assert page.tables['logs'][0]['about']['lost'] == 5 == stat['lost']
-    flags = [(event['type']['name'], bool(event['flags'] & DAMAGED)) for event in page.events if event['type']['name'] in (PREDEFINED[OVERFLOW], PREDEFINED[RESUME])]
-    assert flags == [(PREDEFINED[OVERFLOW], False), (PREDEFINED[RESUME], False), (PREDEFINED[OVERFLOW], True), (PREDEFINED[RESUME], True)]
-    # Nothing goes on beyond: the two beginnings of losses, and the start behind the stop; also where they were filtered out.
-    position = [i for i, event in enumerate(page.events) if event['type']['name'] in (PREDEFINED[OVERFLOW], PREDEFINED[START])]
+    flags = [(event['type']['name'], bool(event['flags'] & DAMAGED)) for event in page.events
+             if event['type']['name'] in (PREDEFINED[OVERFLOW], PREDEFINED[RESUME])]
+    assert flags == [(PREDEFINED[OVERFLOW], False), (PREDEFINED[RESUME], False), (PREDEFINED[OVERFLOW], True),
+                     (PREDEFINED[RESUME], True)]
+    # Nothing goes on beyond: the two beginnings of losses, and the start behind the stop; also where they were filtered
+    # out.
+    position = [i for i, event in enumerate(page.events)
+                if event['type']['name'] in (PREDEFINED[OVERFLOW], PREDEFINED[START])]
     assert page.cuts == [(i, 0, 0) for i in position]
     filtered = page_of('-e', 'sale.*', 'shop.log')
     assert filtered.cuts[-1] == (len(filtered.events) - 1, 0, 1), 'in front of the last end'
@@ -195,9 +209,12 @@ def test_system_words():
 def test_spans_asked_for():
     page = page_of('--span', 'sale.b*,*.end', '--span', 'sale,sale', '--by', 'process', '--nested', shop())
     names = [type['name'] for type in page.tables['types']]
-    spans = [{**span, 'from': [names[i] for i in span['from']], 'to': [names[i] for i in span['to']]} for span in page.tables['spans']]
-    assert spans == [{'begin': 'sale.b*', 'end': '*.end', 'by': 'process', 'nested': True, 'from': ['sale.begin'], 'to': ['sale.end']},
-                     {'begin': 'sale', 'end': 'sale', 'by': 'process', 'nested': True, 'from': ['sale'], 'to': ['sale']}], spans
+    spans = [{**span, 'from': [names[i] for i in span['from']], 'to': [names[i] for i in span['to']]}
+             for span in page.tables['spans']]
+    assert spans == [{'begin': 'sale.b*', 'end': '*.end', 'by': 'process', 'nested': True, 'from': ['sale.begin'],
+                      'to': ['sale.end']},
+                     {'begin': 'sale', 'end': 'sale', 'by': 'process', 'nested': True, 'from': ['sale'],
+                      'to': ['sale']}], spans
 
 
 def test_limit():
@@ -205,7 +222,8 @@ def test_limit():
     page = page_of('--limit', 4, 'shop.log', messages='.*the first 4 of 14 events are in the page.*')
     assert page.events == everything.events[:4] and (page.tables['wanted'], page.tables['last']) == (14, False)
     page = page_of('--limit', 4, '--last', 'shop.log', messages='.*the last 4 of 14 events.*')
-    assert [event['time'] for event in page.events] == [event['time'] for event in everything.events[-4:]] and page.tables['last']
+    assert [event['time'] for event in page.events] == [event['time']
+        for event in everything.events[-4:]] and page.tables['last']
     assert page_of('--limit', 14, 'shop.log', messages='[^\n]*14 events[^\n]*\n').tables['wanted'] == 14
 
 
@@ -226,7 +244,8 @@ def test_hostile_names():
     log.segment()
     page = page_of('--title', evil, write('evil.log', log.closed()))
     # Nothing of a log is in the page as text.
-    assert 'onerror' not in page.text and 'alert(' not in page.text and page.text.count('</script>') == page.text.count('<script')
+    assert 'onerror' not in page.text and 'alert(' not in page.text \
+        and page.text.count('</script>') == page.text.count('<script')
     same(page, 'evil.log')
     assert page.tables['title'] == evil and page.tables['logs'][0]['processes'][0][1] == '/bin/' + evil
 
@@ -246,7 +265,8 @@ def test_extremes():
 def test_nothing_there():
     shop()
     for arguments in (['-e', 'sael'], ['--span', 'sale.begin,sael.end']):
-        run('-o', 'nothing.html', *arguments, 'shop.log', status=1, messages='.*: no event type has that name; there are sale.*')
+        run('-o', 'nothing.html', *arguments, 'shop.log', status=1,
+            messages='.*: no event type has that name; there are sale.*')
         assert not Path('nothing.html').exists()
 
 
@@ -254,17 +274,19 @@ def test_damaged_files():
     data = Path(shop()).read_bytes()
     for at in range(64, len(data), 97):
         Path('cut.log').write_bytes(data[:at])
-        done = subprocess.run([POSIXTRACE, 'view', '--system', '-o', 'cut.html', 'cut.log'], capture_output=True, env=ENVIRONMENT)
+        done = subprocess.run([POSIXTRACE, 'view', '--system', '-o', 'cut.html', 'cut.log'], capture_output=True,
+                              env=ENVIRONMENT)
         assert done.returncode in (0, 1), done
         if done.returncode == 0:
             same(Page(Path('cut.html').read_bytes()), 'cut.log')
 
 
 def test_page_alone():
-    """It asks nobody for anything, and nothing else runs in it."""
+    """Checks that the page loads nothing from elsewhere, and runs no other script."""
     text = page_of(shop()).text
     outside = re.sub(r'<script type="application/octet-stream".*?</script>', '', text)
-    assert not re.search(r'https?:|//[a-z]+\.|@import|\bsrc=|\bhref=|url\(|XMLHttpRequest|fetch\(|WebSocket|importScripts', outside)
+    assert not re.search(r'https?:|//[a-z]+\.|@import|\bsrc=|\bhref=|url\('
+                         r'|XMLHttpRequest|fetch\(|WebSocket|importScripts', outside)
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1]
     assert policy.startswith("default-src 'none'; script-src 'sha256-") and 'unsafe' not in policy
 
@@ -289,35 +311,41 @@ def test_output():
 def test_what_is_not_overwritten():
     shop()
     Path('letter.html').write_text('dear')
-    run('-o', 'letter.html', 'shop.log', status=1, messages=r'posixtrace view: letter\.html: already exists, .*--force replaces it\n')
+    run('-o', 'letter.html', 'shop.log', status=1,
+        messages=r'posixtrace view: letter\.html already exists, .*--force replaces it\n')
     assert Path('letter.html').read_text() == 'dear'
     run('-f', '-o', 'letter.html', 'shop.log')
     assert Page(Path('letter.html').read_bytes()).events
     shutil.copy('shop.log', 'kept.log')
     for option in ([], ['-f']):
-        run(*option, '-o', 'kept.log', 'shop.log', status=1, messages=r'posixtrace view: kept\.log: is a log, which is never overwritten.*')
+        run(*option, '-o', 'kept.log', 'shop.log', status=1,
+            messages=r'posixtrace view: kept\.log is a log, which is never overwritten.*')
     assert Path('kept.log').read_bytes() == Path('shop.log').read_bytes()
     assert sorted(path.name for path in Path('.').glob('.*')) == []
 
 
 def test_trouble():
     usage = r"posixtrace view: .*\nTry 'posixtrace view --help'\.\n"
-    for wrong in (['--nothing'], ['--limit', '0'], ['--limit', 'x'], ['--span', 'a'], ['--by', 'what'], ['--from', 'never']):
+    for wrong in (['--nothing'], ['--limit', '0'], ['--limit', 'x'], ['--span', 'a'], ['--by', 'what'],
+                  ['--from', 'never']):
         run(*wrong, 'shop.log', status=2, messages=usage)
     run('absent.log', status=1, messages=r'posixtrace view: absent\.log: No such file or directory\n')
     run('/dev/null', status=1)
-    run('-o', '/no/such/place.html', 'shop.log', status=1, messages=r'posixtrace view: /no/such/place\.html: there is no directory /no\n')
+    run('-o', '/no/such/place.html', 'shop.log', status=1,
+        messages=r'posixtrace view: /no/such/place\.html: there is no directory /no\n')
     run('-o', '/dev/full', 'real.log', status=1, messages=r'posixtrace view: /dev/full: No space left on device\n')
     read, write_end = os.pipe()
     os.close(read)
-    done = subprocess.run([POSIXTRACE, 'view', '-o', '-', 'real.log'], stdout=write_end, stderr=subprocess.PIPE, env=ENVIRONMENT)
+    done = subprocess.run([POSIXTRACE, 'view', '-o', '-', 'real.log'], stdout=write_end, stderr=subprocess.PIPE,
+                          env=ENVIRONMENT)
     os.close(write_end)
     assert done.returncode != 0
     try:
         terminal = pty.openpty()
     except OSError:
         return
-    done = subprocess.run([POSIXTRACE, 'view', '-o', '-', 'shop.log'], stdout=terminal[1], stderr=subprocess.PIPE, env=ENVIRONMENT)
+    done = subprocess.run([POSIXTRACE, 'view', '-o', '-', 'shop.log'], stdout=terminal[1], stderr=subprocess.PIPE,
+                          env=ENVIRONMENT)
     assert done.returncode == 1 and b'terminal' in done.stderr
 
 
@@ -328,23 +356,9 @@ def test_bounded():
     # What has been built with a sanitizer does not even start.
     if not shutil.which('prlimit') or subprocess.run([*limited, '--help'], capture_output=True).returncode != 0:
         return
-    done = subprocess.run([*limited, '--no-symbols', '-o', '/dev/null', 'long.log'], capture_output=True, env=ENVIRONMENT)
+    done = subprocess.run([*limited, '--no-symbols', '-o', '/dev/null', 'long.log'], capture_output=True,
+                          env=ENVIRONMENT)
     assert done.returncode == 0, done
 
 
-with tempfile.TemporaryDirectory() as folder:
-    os.chdir(folder)
-    failed = []
-    for name, test in list(globals().items()):
-        if not name.startswith('test_'):
-            continue
-        try:
-            test()
-            print(f'ok   {name}')
-        except Exception as error:
-            failed.append(name)
-            import traceback
-            traceback.print_exc()
-            print(f'FAIL {name}: {type(error).__name__}')
-    os.chdir('/')
-sys.exit(1 if failed else 0)
+Suite(globals()).main()

@@ -26,11 +26,14 @@ FRAME_MS, LOAD_MS = 100, 20000
 
 
 def tool(*arguments):
-    return subprocess.run([POSIXTRACE, arguments[0], *(['--system'] if arguments[0] in ('report', 'stat', 'view') else []), *map(str, arguments[1:])], capture_output=True, env=ENVIRONMENT, check=True).stdout.decode()
+    return subprocess.run([POSIXTRACE, arguments[0],
+                           *(['--system'] if arguments[0] in ('report', 'stat', 'view') else []),
+                           *map(str, arguments[1:])], capture_output=True, env=ENVIRONMENT, check=True).stdout.decode()
 
 
 def page_of(name, *arguments, wait=None):
-    tool('view', '-f', '-o', f'{name}.html', *arguments, *([] if any(str(each).endswith('.log') for each in arguments) else [f'{name}.log']))
+    tool('view', '-f', '-o', f'{name}.html', *arguments,
+         *([] if any(str(each).endswith('.log') for each in arguments) else [f'{name}.log']))
     return browser.open(f'{name}.html')
 
 
@@ -43,14 +46,17 @@ def close(page):
 
 def place(page, selector):
     """The middle of an element, and its size."""
-    return page.value(f'(() => {{ const b = document.querySelector({selector!r}).getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2, b.width, b.height]; }})()')
+    return page.value(f'(() => {{ const b = document.querySelector({selector!r}).getBoundingClientRect(); '
+                      'return [b.x + b.width / 2, b.y + b.height / 2, b.width, b.height]; })()')
 
 
 def of_event(page, event):
     """Where its mark is."""
     return page.value(f'''(() => {{
-        const {{ trace, state, timeline }} = posixtrace, lane = trace.lanes[trace.laneOfShape[trace.columns.shape[{event}]]];
-        const row = timeline.layout().rows.find((each) => each.lane === lane), box = document.getElementById('rows').getBoundingClientRect();
+        const {{ trace, state, timeline }} = posixtrace;
+        const lane = trace.lanes[trace.laneOfShape[trace.columns.shape[{event}]]];
+        const row = timeline.layout().rows.find((each) => each.lane === lane),
+            box = document.getElementById('rows').getBoundingClientRect();
         return [box.x + (trace.columns.time[{event}] - state.view.t0) / (state.view.t1 - state.view.t0) * box.width,
             box.y + row.top + row.height - 8 - document.getElementById('scroller').scrollTop];
     }})()''')
@@ -69,8 +75,9 @@ def selected(page):
 
 
 def lines(page):
-    """Of the table, those that can be seen."""
-    return page.value('[...document.querySelectorAll("#table-body .line")].map((line) => [...line.children].map((cell) => cell.textContent))')
+    """Returns the visible lines of the table."""
+    return page.value('[...document.querySelectorAll("#table-body .line")].map((line) => '
+                      '[...line.children].map((cell) => cell.textContent))')
 
 
 # -- Logs ------------------------------------------------------------------------------------------------------
@@ -116,33 +123,44 @@ def test_what_is_shown():
     assert page.value('document.title') == 'shop.log – posixtrace'
     facts = text(page, '#facts')
     assert '1\u2009008 events' in facts and '17 events lost' in facts and '3 threads' in facts, facts
-    assert page.value('posixtrace.trace.groups.map((group) => [group.label, group.lanes.map((lane) => lane.label)])') == [
+    assert page.value('posixtrace.trace.groups.map((group) => [group.label, group.lanes.map((lane) => '
+                      'lane.label)])') == [
         ['shop 100', ['main 100', 'till 101', 'till 102']], ['recording', ['recording']]]
     assert page.value('posixtrace.trace.gaps') == [{'log': 0, 'from': 2_002_000, 'until': 2_402_000, 'reason': 'lost'},
                                                    {'log': 0, 'from': 2_500_000, 'until': 2_800_000, 'reason': 'full'}]
     assert lines(page)[1][1:] == ['till 101', 'order.begin', '"customer 0"']
-    assert page.value('[...document.querySelectorAll("#labels .label .name")].map((node) => node.textContent)') == ['shop 100', 'main 100', 'till 101', 'till 102', 'recording']
+    assert page.value('[...document.querySelectorAll("#labels .label .name")].map((node) => node.textContent)') == \
+        ['shop 100', 'main 100', 'till 101', 'till 102', 'recording']
     close(page)
 
 
 def test_spans_are_those_of_stat():
     subprocess.run([STAT_LOG, 'real.log', '3', '3000'], stdout=subprocess.DEVNULL, check=True)
     for name in 'shop', 'real':
-        for options in ([], ['--nested'], ['--by', 'process'], ['--by', 'all', '--nested'], ['-e', 'order.*', '-e', 'depth.*', '-e', 'job.*']):
-            spans = ['--span', 'order.begin,order.end', '--span', 'stock.begin,*.end', '--span', 'job.begin,job.end', '--span', 'depth.*,depth.out', '--span', 'sale,sale']
+        for options in ([], ['--nested'], ['--by', 'process'], ['--by', 'all', '--nested'],
+                        ['-e', 'order.*', '-e', 'depth.*', '-e', 'job.*']):
+            spans = ['--span', 'order.begin,order.end', '--span', 'stock.begin,*.end', '--span', 'job.begin,job.end',
+                     '--span', 'depth.*,depth.out', '--span', 'sale,sale']
             page = page_of(name, '--no-pairs', *spans, *options)
-            found = page.value('''posixtrace.state.sets.map((set) => ({ begin: set.begin, end: set.end, count: set.first.length, no_end: set.noEnd, no_begin: set.noBegin, cut: set.cut,
-                min: set.sorted[0], max: set.sorted[set.sorted.length - 1], sum: set.sorted.reduce((sum, each) => sum + each, 0) }))''')
-            for mine, told in zip(found, json.loads(tool('stat', '--json', *spans, *options, f'{name}.log'))['spans'], strict=True):
+            found = page.value('''posixtrace.state.sets.map((set) => ({ begin: set.begin, end: set.end,
+                count: set.first.length, no_end: set.noEnd, no_begin: set.noBegin, cut: set.cut,
+                min: set.sorted[0], max: set.sorted[set.sorted.length - 1], sum: set.sorted.reduce((sum, each) =>
+                    sum + each, 0) }))''')
+            for mine, told in zip(found, json.loads(tool('stat', '--json', *spans, *options, f'{name}.log'))['spans'],
+                                  strict=True):
                 for key in 'begin', 'end', 'count', 'no_end', 'no_begin', 'cut':
                     assert mine[key] == told[key], (name, options, key, mine, told)
                 if told['count']:
-                    assert (mine['min'], mine['max']) == (told['min'], told['max']) and abs(mine['sum'] / mine['count'] - told['mean']) < 1e-3 * told['mean'] + 1e-6, (mine, told)
+                    assert (mine['min'], mine['max']) == (told['min'],
+                        told['max']) and abs(mine['sum'] / mine['count'] - told['mean']) < 1e-3 * told['mean'] + 1e-6, \
+                            (mine, told)
             close(page)
     page = page_of('shop')
-    assert page.value('posixtrace.state.sets.map((set) => [set.name, set.first.length, set.cut])') == [['order', 200, 1], ['stock', 200, 0]]
+    assert page.value('posixtrace.state.sets.map((set) => [set.name, set.first.length, set.cut])') == [['order', 200,
+        1], ['stock', 200, 0]]
     # What lies inside is below.
-    assert page.value('posixtrace.trace.lanes.find((lane) => lane.tid === 102).layers.map((layer) => layer.start.length)') == [100, 100]
+    assert page.value('posixtrace.trace.lanes.find((lane) => lane.tid === 102).layers.map((layer) => '
+                      'layer.start.length)') == [100, 100]
     close(page)
 
 
@@ -157,7 +175,8 @@ def test_zoom_and_pan():
     assert abs(near[0] + 0.7 * (near[1] - near[0]) - under) < 0.01 * (whole[1] - whole[0]), 'around the mouse'
     page.drag(x, y, x - 100, y)
     moved = view(page)
-    assert abs((moved[0] - near[0]) / (near[1] - near[0]) * width - 100) < 3 and abs(moved[1] - moved[0] - near[1] + near[0]) < 1
+    assert abs((moved[0] - near[0]) / (near[1] - near[0]) * width - 100) < 3 and abs(moved[1] - moved[0] - near[1] +
+        near[0]) < 1
     page.wheel(x, y, 5000)
     page.wheel(x, y, 5000)
     page.wheel(x, y, 5000)
@@ -184,19 +203,22 @@ def test_select():
     page.click(*of_event(page, 4))
     assert selected(page) == 4
     details = text(page, '#details')
-    for part in ('sale', '0.000\u2009003\u2009000 s', '2020-09-13', 'shop 100', 'main 100', 'items\n0', 'took\n0', 'Data, 16 bytes'):
+    for part in ('sale', '0.000\u2009003\u2009000 s', '2020-09-13', 'shop 100', 'main 100', 'items\n0', 'took\n0',
+                 'Data, 16 bytes'):
         assert part in details, (part, details)
     assert page.value('document.querySelector("#table-body .selected").dataset.event') == '4'
     # A line of the table.
-    x, y = page.value('(() => { const b = document.querySelectorAll("#table-body .line")[9].getBoundingClientRect(); return [b.x + 30, b.y + 5]; })()')
+    x, y = page.value('(() => { const b = document.querySelectorAll("#table-body .line")[9].getBoundingClientRect(); '
+                      'return [b.x + 30, b.y + 5]; })()')
     page.click(x, y)
     assert selected(page) == 9 and 'items\n1' in text(page, '#details') and 'took\n20 µs' in text(page, '#details')
-    # A slice: its text, its time, its two ends.
+    # The details of a slice: text, duration, both ends.
     x, y = of_event(page, 1)
     height = page.value('posixtrace.timeline.layout().rows.find((each) => each.lane && each.lane.tid === 101).height')
     page.click(x + 20, y + 8 - height + 10)
     details = text(page, '#details')
-    assert 'customer 0' in details and '8 µs' in details and page.value('posixtrace.state.span.set.name') == 'order', details
+    assert 'customer 0' in details and '8 µs' in details and page.value('posixtrace.state.span.set.name') == 'order', \
+        details
     # The next of the same thread, and the one before.
     page.key(']')
     assert selected(page) == 2 and page.value('posixtrace.state.span') is None
@@ -206,7 +228,8 @@ def test_select():
     page.key('m')
     page.key('j')
     page.key('j')
-    assert selected(page) == 3 and 'since mark\n1.500 µs' in text(page, '#details').replace('\u2009', ' '), text(page, '#details')
+    assert selected(page) == 3 and 'since mark\n1.500 µs' in text(page, '#details').replace('\u2009', ' '), text(page,
+        '#details')
     page.key('Escape')
     assert selected(page) == -1 and 'Nothing is selected' in text(page, '#details')
     close(page)
@@ -219,7 +242,8 @@ def test_measure_a_range():
     page.drag(x - 200, y, x + 100, y, modifiers=SHIFT)
     times = page.value('[posixtrace.state.range.t0, posixtrace.state.range.t1]')
     assert abs((times[1] - times[0]) / 1000000 * width - 300) < 3
-    inside = sum(times[0] <= json.loads(line)['relative'] < times[1] for line in tool('report', '--json', 'shop.log').splitlines())
+    inside = sum(times[0] <= json.loads(line)['relative'] < times[1]
+                 for line in tool('report', '--json', 'shop.log').splitlines())
     assert f'events\n{inside} ' in text(page, '#details'), (inside, text(page, '#details'))
     page.key('f')
     assert [round(t) for t in view(page)] == [round(t) for t in times]
@@ -242,9 +266,12 @@ def test_losses_are_told():
     assert tip(2_700_000).startswith('No room: recording stopped by itself\nfor 300 µs')
     assert tip(2_900_000) is None
     # They are hatched in red there, over the rows, and nowhere else.
-    reds = page.value('''(() => { const canvas = document.getElementById('rows'), { state } = posixtrace, context = canvas.getContext('2d'), red = (time) => {
-        const at = Math.round((time - state.view.t0) / (state.view.t1 - state.view.t0) * canvas.width), { data } = context.getImageData(at, 0, 12, 100);
-        let n = 0; for (let i = 0; i < data.length; i += 4) n += data[i] > data[i + 1] + 40 && data[i] > data[i + 2] + 40; return n; };
+    reds = page.value('''(() => { const canvas = document.getElementById('rows'), { state } = posixtrace,
+        context = canvas.getContext('2d'), red = (time) => {
+        const at = Math.round((time - state.view.t0) / (state.view.t1 - state.view.t0) * canvas.width),
+            { data } = context.getImageData(at, 0, 12, 100);
+        let n = 0; for (let i = 0; i < data.length;
+            i += 4) n += data[i] > data[i + 1] + 40 && data[i] > data[i + 2] + 40; return n; };
         return [red(2200000), red(2600000), red(2440000), red(2900000)]; })()''')
     assert reds[0] > 50 and reds[1] > 50 and reds[2] == reds[3] == 0, reds
     close(page)
@@ -257,7 +284,8 @@ def test_search():
     page.type('took>=3.9ms')
     page.wait('posixtrace.state.hits')
     page.frame()
-    assert page.value('[...posixtrace.state.hits]') == [page.value('posixtrace.trace.lanes.find((lane) => lane.tid === 100).events')[str(i)] for i in range(195, 200)]
+    assert page.value('[...posixtrace.state.hits]') == \
+        [page.value('posixtrace.trace.lanes.find((lane) => lane.tid === 100).events')[str(i)] for i in range(195, 200)]
     assert text(page, '#search-said') == '5 match' and len(lines(page)) == 5
     page.key('Enter')
     first = selected(page)
@@ -281,7 +309,8 @@ def test_search():
     page.value('posixtrace.state.wantSearch("customer 3")')
     page.wait('posixtrace.state.hits && posixtrace.state.hits.length')
     page.frame()
-    expected = [i for i, line in enumerate(tool('report', '--json', 'shop.log').splitlines()) if json.loads(line).get('text') == 'customer 3']
+    expected = [i for i, line in enumerate(tool('report', '--json', 'shop.log').splitlines())
+                if json.loads(line).get('text') == 'customer 3']
     assert page.value('[...posixtrace.state.hits]') == expected
     page.value('document.activeElement.blur()')
     page.key('n')
@@ -296,17 +325,22 @@ def test_measure_other_spans():
     page.key('2')
     assert not page.value('document.getElementById("panel-spans").hidden') and 'order' in text(page, '#panel-spans')
     assert page.value('document.querySelectorAll("#panel-spans canvas").length') == 2
-    page.value('''(() => { const name = (i) => [...document.querySelectorAll(`#${i} option`)]; const set = (i, text) => {
+    page.value('''(() => { const name = (i) => [...document.querySelectorAll(`#${i} option`)]; const set = (i,
+        text) => {
         document.getElementById(i).value = name(i).find((option) => option.textContent === text).value; };
         set('span-from', 'stock.end'); set('span-to', 'order.end'); })()''')
-    page.click(*place(page, '#panel-spans button.strong')[:2]) if place(page, '#panel-spans button.strong')[1] < 500 else page.value('document.querySelector("#panel-spans form").requestSubmit()')
-    assert page.value('posixtrace.state.sets.map((set) => [set.name, set.first.length])')[2] == ['stock.end → order.end', 200]
+    page.click(*place(page, '#panel-spans button.strong')[:2]) if place(page,
+        '#panel-spans button.strong')[1] < 500 \
+            else page.value('document.querySelector("#panel-spans form").requestSubmit()')
+    assert page.value('posixtrace.state.sets.map((set) => [set.name, set.first.length])')[2] == \
+        ['stock.end → order.end', 200]
     assert page.value('posixtrace.state.sets[2].sorted[0]') == 9000 - 2500 - 199
     # The longest is found.
     page.value('document.querySelectorAll("#panel-spans section")[2].querySelector(".longest button").click()')
     assert page.value('posixtrace.state.span.set.durations[posixtrace.state.span.index]') == 6500
     page.value('posixtrace.state.removeSet(posixtrace.state.sets[0])')
-    assert page.value('posixtrace.state.sets.length') == 2 and page.value('document.querySelectorAll("#panel-spans canvas").length') == 2
+    assert page.value('posixtrace.state.sets.length') == 2 \
+        and page.value('document.querySelectorAll("#panel-spans canvas").length') == 2
     close(page)
 
 
@@ -316,11 +350,14 @@ def test_without_a_mouse():
     seen = []
     for _ in range(14):
         page.key('Tab')
-        what, visible = page.value('''(() => { const node = document.activeElement, style = getComputedStyle(node), after = getComputedStyle(document.getElementById('pane'), '::after');
-            return [node.id || node.className, (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0) || (node.id === 'scroller' && after.borderTopStyle === 'solid')]; })()''')
+        what, visible = page.value('''(() => { const node = document.activeElement, style = getComputedStyle(node),
+            after = getComputedStyle(document.getElementById('pane'), '::after');
+            return [node.id || node.className, (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0) ||
+                (node.id === 'scroller' && after.borderTopStyle === 'solid')]; })()''')
         seen.append(what)
         assert visible or page.value('document.activeElement === document.body'), f'the focus cannot be seen: {what}'
-    for wanted in ('search', 'theme', 'help-open', 'scroller', 'label group', 'splitter', 'tab-events', 'table', 'details'):
+    for wanted in ('search', 'theme', 'help-open', 'scroller', 'label group', 'splitter', 'tab-events', 'table',
+                   'details'):
         assert wanted in seen, (wanted, seen)
     page.value('document.getElementById("scroller").focus()')
     whole = view(page)
@@ -340,7 +377,8 @@ def test_without_a_mouse():
     page.value('document.getElementById("table").focus()')
     page.key('ArrowDown')
     page.key('ArrowDown')
-    assert selected(page) == 1 and page.value('document.getElementById("table").getAttribute("aria-activedescendant")') == 'row-1'
+    assert selected(page) == 1
+    assert page.value('document.getElementById("table").getAttribute("aria-activedescendant")') == 'row-1'
     assert page.value('document.getElementById("status").textContent').startswith('order.begin, 0.000')
     page.key('End')
     assert selected(page) == 1007
@@ -349,7 +387,8 @@ def test_without_a_mouse():
     # A process is folded, by its button.
     page.value('document.querySelector("#labels button").focus()')
     page.key('Enter')
-    assert page.value('posixtrace.timeline.layout().rows.length') == 2 and page.value('document.activeElement.getAttribute("aria-expanded")') == 'false'
+    assert page.value('posixtrace.timeline.layout().rows.length') == 2 \
+        and page.value('document.activeElement.getAttribute("aria-expanded")') == 'false'
     page.key('c')
     assert page.value('posixtrace.timeline.layout().rows.length') == 5
     # Tabs.
@@ -377,8 +416,10 @@ def test_roles_and_names():
     """Whoever cannot see the page is told what everything is."""
     page = page_of('shop')
     tree = page.call('Accessibility.getFullAXTree')['nodes']
-    controls = [(node['role']['value'], node.get('name', {}).get('value', '')) for node in tree if not node.get('ignored')
-                and node['role']['value'] in ('button', 'searchbox', 'textbox', 'tab', 'combobox', 'checkbox', 'grid', 'application', 'splitter', 'tabpanel', 'separator')]
+    controls = [(node['role']['value'], node.get('name', {}).get('value', '')) for node in tree
+                if not node.get('ignored')
+                and node['role']['value'] in ('button', 'searchbox', 'textbox', 'tab', 'combobox', 'checkbox', 'grid',
+                                              'application', 'splitter', 'tabpanel', 'separator')]
     assert len(controls) > 10 and all(name for _, name in controls), controls
     assert {role for role, _ in controls} >= {'button', 'tab', 'grid', 'application'}, controls
     close(page)
@@ -387,7 +428,8 @@ def test_roles_and_names():
 def test_light_and_dark():
     page = page_of('shop')
     back = 'getComputedStyle(document.body).backgroundColor'
-    corner = '[...document.getElementById("rows").getContext("2d").getImageData(1, document.getElementById("rows").height - 2, 1, 1).data].slice(0, 3)'
+    corner = '[...document.getElementById("rows").getContext("2d").getImageData(1, ' \
+        'document.getElementById("rows").height - 2, 1, 1).data].slice(0, 3)'
     assert page.value(back) == 'rgb(255, 255, 255)' and page.value(corner) == [255, 255, 255]
     page.colours('dark')
     page.frame()
@@ -407,10 +449,12 @@ def test_sharp_and_still():
     try:
         page = page_of('shop')
         assert page.value('document.getElementById("rows").width / document.getElementById("rows").clientWidth') == 2
-        shifts = page.value('''new Promise((done) => new PerformanceObserver((list) => done(list.getEntries().reduce((sum, each) => sum + each.value, 0)))
+        shifts = page.value('''new Promise((done) => new PerformanceObserver((list) =>
+            done(list.getEntries().reduce((sum, each) => sum + each.value, 0)))
             .observe({ type: 'layout-shift', buffered: true }) || setTimeout(() => done(0), 300))''')
         assert shifts < 0.01, shifts
-        assert page.value('document.documentElement.scrollWidth') <= 1000, page.value('document.documentElement.scrollWidth')
+        assert page.value('document.documentElement.scrollWidth') <= 1000, \
+            page.value('document.documentElement.scrollWidth')
         close(page)
         browser.size = 600, 800, 1
         page = page_of('shop')
@@ -424,7 +468,8 @@ def test_hostile_names():
     evil = '</script><img src=x onerror=alert(1)>'
     log = Log(name=evil, host='"\'><b>')
     log.process(100, '/bin/<img src=x onerror=alert(2)>')
-    for i, name in enumerate((evil, '"quotes\'', 'line\nbreak', 'esc\x1b[31m', 'ab\u202edc', evil.replace('1', '3') + '.begin', evil.replace('1', '3') + '.end', 'f{<b>:u8}', 'f')):
+    for i, name in enumerate((evil, '"quotes\'', 'line\nbreak', 'esc\x1b[31m', 'ab\u202edc',
+                              evil.replace('1', '3') + '.begin', evil.replace('1', '3') + '.end', 'f{<b>:u8}', 'f')):
         log.event(1000 * (i + 1), name, thread='<i>\u202e"', data=b'<img src=x onerror=alert(4)>\xff\x00')
     log.segment()
     Path('evil.log').write_bytes(log.closed())
@@ -439,10 +484,12 @@ def test_hostile_names():
     page.mouse('mouseMoved', *of_event(page, 0))
     page.frame()
     assert page.value('document.querySelectorAll("img, b:not(.longest b), svg, iframe, object").length') == 0
-    assert page.value('[...document.querySelectorAll("*")].every((node) => [...node.attributes].every((each) => !each.name.startsWith("on")))')
-    # "Only this type", of each of them.
+    assert page.value('[...document.querySelectorAll("*")].every((node) => [...node.attributes].every((each) => '
+                      '!each.name.startsWith("on")))')
+    # "Only this type" for each event.
     for i in range(9):
-        found = page.value(f'(async () => {{ await posixtrace.state.wantSearch("name:" + posixtrace.trace.types[posixtrace.trace.shapes.type[posixtrace.trace.columns.shape[{i}]]].name); '
+        found = page.value(f'(async () => {{ const {{ types, shapes, columns }} = posixtrace.trace; '
+                           f'await posixtrace.state.wantSearch("name:" + types[shapes.type[columns.shape[{i}]]].name); '
                            'return [...posixtrace.state.hits]; })()')
         assert i in found and len(found) <= 2, (i, found)
     page.value('posixtrace.state.wantSearch("")')
@@ -466,7 +513,8 @@ def test_nothing_in_it():
 
 def test_part_of_a_log():
     page = page_of('shop', '--limit', 50)
-    assert text(page, '#partial').replace('\u2009', ' ').startswith('Only the first 50 of 1 008 events are in this page')
+    assert text(page, '#partial').replace('\u2009',
+                                          ' ').startswith('Only the first 50 of 1 008 events are in this page')
     close(page)
 
 
@@ -474,7 +522,8 @@ def test_several_logs():
     Path('other.log').write_bytes(Path('shop.log').read_bytes())
     page = page_of('both', 'shop.log', 'other.log')
     # The same machine and processes: the same rows; recording is another one in each.
-    assert page.value('posixtrace.trace.groups.map((group) => group.label)') == ['shop 100', 'recording of shop.log', 'recording of other.log']
+    assert page.value('posixtrace.trace.groups.map((group) => group.label)') == ['shop 100', 'recording of shop.log',
+        'recording of other.log']
     assert page.value('posixtrace.trace.count') == 2016 and page.value('posixtrace.state.sets[0].first.length') == 400
     close(page)
 
@@ -487,7 +536,8 @@ def test_a_million_events():
     assert count == stat['files'][0]['events'] and count > 400_000, count
     assert page.value('posixtrace.state.sets[0].first.length') == stat['spans'][0]['count']
     load = page.value('posixtrace.times')
-    slowest = page.value('''(() => { const { state, timeline } = posixtrace, all = state.all.t1 - state.all.t0, slow = [];
+    slowest = page.value('''(() => { const { state, timeline } = posixtrace, all = state.all.t1 - state.all.t0,
+        slow = [];
         for (const part of [1, 0.5, 0.1, 0.02, 0.004, 5e-4, 5e-5, 1e-6]) {
             let most = 0;
             for (let k = 0; k < 10; k++) {
@@ -502,13 +552,15 @@ def test_a_million_events():
         return slow; })()''')
     # All data are looked at; meanwhile the page is drawn.
     pauses = page.value('''(async () => { let before = performance.now(), most = 0, on = true;
-        const tick = (now) => { most = Math.max(most, now - before); before = now; if (on) requestAnimationFrame(tick); };
+        const tick = (now) => { most = Math.max(most, now - before); before = now;
+            if (on) requestAnimationFrame(tick); };
         requestAnimationFrame(tick);
         const begin = performance.now();
         await posixtrace.state.search('number=777');
         on = false;
         return [Math.round(most), Math.round(performance.now() - begin), posixtrace.state.hits.length]; })()''')
-    print(f'     {count} events, {os.stat("million.html").st_size >> 10} KiB: {load["load"]:.0f} ms to load, {load["all"]:.0f} ms in all; frames (part, ms): {slowest}; '
+    print(f'     {count} events, {os.stat("million.html").st_size >> 10} KiB: {load["load"]:.0f} ms to load, '
+          f'{load["all"]:.0f} ms in all; frames (part, ms): {slowest}; '
           f'search {pauses[1]} ms, the longest without a frame {pauses[0]} ms')
     assert load['all'] < LOAD_MS and all(ms < FRAME_MS for _, ms in slowest)
     assert pauses[0] < 1000 and pauses[2] > 0
@@ -519,7 +571,8 @@ def test_a_million_events():
     page.value("posixtrace.state.search('')")
     page.value('document.getElementById("table").scrollTop = 1e9')
     page.frame()
-    inside = """(event) => { const line = document.getElementById(`row-${event}`).getBoundingClientRect(), table = document.getElementById('table').getBoundingClientRect();
+    inside = """(event) => { const line = document.getElementById(`row-${event}`).getBoundingClientRect(),
+        table = document.getElementById('table').getBoundingClientRect();
         return line.top >= table.top - 1 && line.bottom <= table.bottom + 1; }"""
     assert page.value(f'({inside})({count - 1})'), 'the last line can be reached'
     page.value(f'posixtrace.state.select({count // 3})')

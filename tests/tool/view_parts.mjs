@@ -7,40 +7,64 @@
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { absolute, duration, exactDuration, parseQuantity, plainSeconds, roundStep, seconds, ticks } from '../../tool/view/page/time.mjs';
-import { bytes, count, plural, shortened, visible } from '../../tool/view/page/text.mjs';
-import { asText, decode, ownText, summary } from '../../tool/view/page/fields.mjs';
-import { eachBin, lowerBound, lowerBoundNear } from '../../tool/view/page/seek.mjs';
-import { emptyColumns, unpackCuts, unpackEvents, unpackShapes } from '../../tool/view/page/unpack.mjs';
-import { eventAt, laneOf, makeTrace, summaryOf } from '../../tool/view/page/trace.mjs';
-import { layOut, layersMost, measure, nameOf, pairEvents, spansOf as spansOfEvent } from '../../tool/view/page/spans.mjs';
-import { histogram, mean, percentile } from '../../tool/view/page/spread.mjs';
-import { compile, find, splitWords } from '../../tool/view/page/search.mjs';
-import { chooseHues, hueCount, huesOfTexts, palette } from '../../tool/view/page/colours.mjs';
+
+import {chooseHues, hueCount, huesOfTexts, palette} from '../../tool/view/page/colours.mjs';
+import {asText, decode, ownText, summary} from '../../tool/view/page/fields.mjs';
+import {compile, find, splitWords} from '../../tool/view/page/search.mjs';
+import {eachBin, lowerBound, lowerBoundNear} from '../../tool/view/page/seek.mjs';
+import {layersMost, layOut, measure, nameOf, pairEvents, spansOf as spansOfEvent} from '../../tool/view/page/spans.mjs';
+import {histogram, mean, percentile} from '../../tool/view/page/spread.mjs';
+import {bytes, count, plural, shortened, visible} from '../../tool/view/page/text.mjs';
+import {absolute,
+	duration,
+	exactDuration,
+	parseQuantity,
+	plainSeconds,
+	roundStep,
+	seconds,
+	ticks} from '../../tool/view/page/time.mjs';
+import {eventAt, laneOf, makeTrace, summaryOf} from '../../tool/view/page/trace.mjs';
+import {emptyColumns, unpackCuts, unpackEvents, unpackShapes} from '../../tool/view/page/unpack.mjs';
 
 const plain = (text) => text.replace(/\u2009/g, ' ');
 
 /* -- A trace, made by hand ---------------------------------------------------------------------------- */
 
-const types = () => [
-	{ name: 'a.begin', system: 0, fields: [{ name: 'rows', unit: '', kind: 'unsigned', size: 4, count: 1, offset: 0 },
-		{ name: 'took', unit: 'us', kind: 'unsigned', size: 8, count: 1, offset: 8 }], end: 16, align: 8 },
-	{ name: 'a.end', system: 0 },
-	{ name: 'posix_trace_overflow', system: 4 },
+const types = () => [{
+	name : 'a.begin',
+	system : 0,
+	fields : [
+		{ name : 'rows', unit : '', kind : 'unsigned', size : 4, count : 1, offset : 0 },
+		{ name : 'took', unit : 'us', kind : 'unsigned', size : 8, count : 1, offset : 8 }
+	],
+	end : 16,
+	align : 8
+},
+		     { name : 'a.end', system : 0 },
+		     { name : 'posix_trace_overflow', system : 4 },
 ];
 
 /* events: [time, thread, type, data]; threads: [log, pid, tid, name] */
-function made(events, { threads = [[0, 7, 7, 'main'], [0, 7, 8, 'worker'], [0, 0, 0, '']], cuts = [], logs = 1 } = {}) {
-	const about = { file: 'a.log', host: 'h', lost: 0 };
-	const tables = { begin: '1700000000000000000', order: 'little', events: events.length, types: types(), threads, places: [], spans: [],
-		logs: Array.from({ length: logs }, (_, i) => ({ machine: i, processes: [[7, '/bin/shop']], gaps: [], about })) };
-	const rows = events.map(([, thread, type, data = []]) => [thread, type, 0, 0, data.length, data.length]);
-	const shapes = { count: rows.length };
-	['thread', 'type', 'place', 'flags', 'length', 'whole'].forEach((name, i) => {
-		shapes[name] = Uint32Array.from(rows, (row) => row[i]);
-	});
+function made(events,
+	      { threads = [ [ 0, 7, 7, 'main' ], [ 0, 7, 8, 'worker' ], [ 0, 0, 0, '' ] ], cuts = [], logs = 1 } = {}) {
+	const about = { file : 'a.log', host : 'h', lost : 0 };
+	const tables = {
+		begin : '1700000000000000000',
+		order : 'little',
+		events : events.length,
+		types : types(),
+		threads,
+		places : [],
+		spans : [],
+		logs : Array.from({ length : logs },
+				  (_, i) => ({ machine : i, processes : [ [ 7, '/bin/shop' ] ], gaps : [], about }))
+	};
+	const rows = events.map(([, thread, type, data = [] ]) => [thread, type, 0, 0, data.length, data.length]);
+	const shapes = { count : rows.length };
+	['thread', 'type', 'place', 'flags', 'length', 'whole'].forEach(
+		(name, i) => { shapes[name] = Uint32Array.from(rows, (row) => row[i]); });
 	const columns = emptyColumns(events.length, rows.reduce((sum, row) => sum + row[4], 0));
-	events.forEach(([time, , , data = []], i) => {
+	events.forEach(([ time, , , data = [] ], i) => {
 		columns.time[i] = time;
 		columns.shape[i] = i;
 		columns.offset[i] = columns.dataEnd;
@@ -51,22 +75,32 @@ function made(events, { threads = [[0, 7, 7, 'main'], [0, 7, 8, 'worker'], [0, 0
 	return makeTrace(tables, columns, shapes, cuts);
 }
 
-const pair = { begin: 'a.begin', end: 'a.end', from: [0], to: [1], by: 'thread', nested: false };
+const pair = {
+	begin : 'a.begin',
+	end : 'a.end',
+	from : [ 0 ],
+	to : [ 1 ],
+	by : 'thread',
+	nested : false
+};
 const spansOf = (trace, more = {}) => {
-	const { first, last, ...rest } = pairEvents(trace, { ...pair, ...more });
-	return { pairs: Array.from(first, (event, i) => [event, last[i]]), ...rest };
+	const { first, last, ...rest } = pairEvents(trace, {...pair, ...more });
+	return { pairs : Array.from(first, (event, i) => [event, last[i]]), ...rest };
 };
 
 /* -- Times -------------------------------------------------------------------------------------------- */
 
 test('durations have three digits and a unit', () => {
-	for (const [ns, text] of [[0, '0 ns'], [820, '820 ns'], [999, '999 ns'], [1000, '1.00 µs'], [12345, '12.3 µs'], [999999, '1.00 ms'], [1.35e6, '1.35 ms'], [2e9, '2.00 s'],
-		[59.9e9, '59.9 s'], [125e9, '2 min 5 s'], [3661e9, '1 h 1 min'], [-5, '−5 ns'], [NaN, '?']])
+	for (const [ns, text] of [[ 0, '0 ns' ], [ 820, '820 ns' ], [ 999, '999 ns' ], [ 1000, '1.00 µs' ],
+				  [ 12345, '12.3 µs' ], [ 999999, '1.00 ms' ], [ 1.35e6, '1.35 ms' ], [ 2e9, '2.00 s' ],
+				  [ 59.9e9, '59.9 s' ], [ 125e9, '2 min 5 s' ], [ 3661e9, '1 h 1 min' ],
+				  [ -5, '−5 ns' ], [ NaN, '?' ]])
 		assert.equal(duration(ns), text);
 });
 
 test('exact durations lose nothing', () => {
-	for (const [ns, text] of [[0, '0 ns'], [1, '1 ns'], [1350204, '1.350 204 ms'], [1000, '1 µs'], [1500, '1.500 µs'], [2000000001, '2.000 000 001 s'], [-1500, '−1.500 µs']])
+	for (const [ns, text] of [[ 0, '0 ns' ], [ 1, '1 ns' ], [ 1350204, '1.350 204 ms' ], [ 1000, '1 µs' ],
+				  [ 1500, '1.500 µs' ], [ 2000000001, '2.000 000 001 s' ], [ -1500, '−1.500 µs' ]])
 		assert.equal(plain(exactDuration(ns)), text);
 });
 
@@ -82,20 +116,23 @@ test('absolute times keep their nanoseconds', () => {
 });
 
 test('ticks are round, in order, and not too many', () => {
-	assert.deepEqual([3, 10, 11, 40, 51].map(roundStep), [5, 10, 20, 50, 100]);
-	for (const [t0, t1] of [[0, 1e9], [-50, 733], [1e12, 1e12 + 500], [5e6, 5.3e6]]) {
+	assert.deepEqual([ 3, 10, 11, 40, 51 ].map(roundStep), [ 5, 10, 20, 50, 100 ]);
+	for (const [t0, t1] of [[ 0, 1e9 ], [ -50, 733 ], [ 1e12, 1e12 + 500 ], [ 5e6, 5.3e6 ]]) {
 		const { marks, step } = ticks(t0, t1, 8);
 		assert.ok(marks.length > 2 && marks.length <= 9, `${marks.length} from ${t0} to ${t1}`);
-		marks.forEach(({ time }, i) => assert.ok(time >= t0 && time <= t1 && (i === 0 || Math.abs(time - marks[i - 1].time - step) < 1e-3)));
+		marks.forEach(({ time }, i) =>
+				      assert.ok(time >= t0 && time <= t1 &&
+						(i === 0 || Math.abs(time - marks[i - 1].time - step) < 1e-3)));
 		assert.equal(new Set(marks.map(({ label }) => label)).size, marks.length, 'each has another label');
 	}
-	assert.deepEqual(ticks(0, 2e6, 4).marks.map(({ label }) => label), ['0.0 ms', '0.5 ms', '1.0 ms', '1.5 ms', '2.0 ms']);
+	assert.deepEqual(ticks(0, 2e6, 4).marks.map(({ label }) => label),
+			 [ '0.0 ms', '0.5 ms', '1.0 ms', '1.5 ms', '2.0 ms' ]);
 	assert.ok(ticks(1e12, 1e12 + 500, 8).base > 0 && ticks(1e12, 1e12 + 500, 8).marks[0].label.startsWith('+'));
 });
 
 test('quantities with units', () => {
-	assert.deepEqual(parseQuantity('1.5ms'), { value: 1.5e6, time: true });
-	assert.deepEqual(parseQuantity('42'), { value: 42, time: false });
+	assert.deepEqual(parseQuantity('1.5ms'), { value : 1.5e6, time : true });
+	assert.deepEqual(parseQuantity('42'), { value : 42, time : false });
 	assert.ok(Number.isNaN(parseQuantity('many').value));
 });
 
@@ -120,18 +157,26 @@ test('numbers for people', () => {
 
 /* -- Data --------------------------------------------------------------------------------------------- */
 
-const field = (name, kind, size, offset, more = {}) => ({ name, unit: '', kind, size, count: 1, offset, ...more });
+const field = (name, kind, size, offset, more = {}) => ({ name, unit : '', kind, size, count : 1, offset, ...more });
 
 test('fields of all kinds', () => {
-	const type = { end: 40, align: 8, fields: [field('u', 'unsigned', 1, 0), field('i', 'signed', 2, 2), field('x', 'hex', 4, 4, { unit: 'B' }), field('f', 'float', 8, 8),
-		field('big', 'unsigned', 8, 16), field('c', 'chars', 1, 24, { count: 8 }), field('n', 'signed', 4, 32, { count: 2 })] };
+	const type = {
+		end : 40,
+		align : 8,
+		fields : [
+			field('u', 'unsigned', 1, 0), field('i', 'signed', 2, 2),
+			field('x', 'hex', 4, 4, { unit : 'B' }), field('f', 'float', 8, 8),
+			field('big', 'unsigned', 8, 16), field('c', 'chars', 1, 24, { count : 8 }),
+			field('n', 'signed', 4, 32, { count : 2 })
+		]
+	};
 	const data = new Uint8Array(40), view = new DataView(data.buffer);
 	data[0] = 200;
 	view.setInt16(2, -3, true);
 	view.setUint32(4, 0xbeef, true);
 	view.setFloat64(8, 0.25, true);
 	view.setBigUint64(16, 18446744073709551615n, true);
-	data.set([104, 105, 0, 120], 24);
+	data.set([ 104, 105, 0, 120 ], 24);
 	view.setInt32(32, -1, true);
 	view.setInt32(36, 7, true);
 	assert.equal(summary(type, data, true), 'u=200 i=-3 x=0xbeefB f=0.25 big=18446744073709551615 c="hi" n=[-1 7]');
@@ -143,10 +188,12 @@ test('fields of all kinds', () => {
 });
 
 test('all the rest, as text or bytes', () => {
-	const type = { end: 4, align: 4, fields: [field('n', 'unsigned', 4, 0), field('s', 'text', 1, 4)] };
-	assert.equal(summary(type, new Uint8Array([1, 0, 0, 0, 0x78, 0x22, 0]), true), 'n=1 s="x\\""');
-	assert.equal(summary({ end: 0, align: 1, fields: [field('b', 'bytes', 1, 0)] }, new Uint8Array([1, 2, 3, 4, 5]), true), 'b=01020304 05');
-	assert.equal(ownText(type, new Uint8Array([1, 0, 0, 0, 0x78]), true), 'x');
+	const type = { end : 4, align : 4, fields : [ field('n', 'unsigned', 4, 0), field('s', 'text', 1, 4) ] };
+	assert.equal(summary(type, new Uint8Array([ 1, 0, 0, 0, 0x78, 0x22, 0 ]), true), 'n=1 s="x\\""');
+	assert.equal(summary({ end : 0, align : 1, fields : [ field('b', 'bytes', 1, 0) ] },
+			     new Uint8Array([ 1, 2, 3, 4, 5 ]), true),
+		     'b=01020304 05');
+	assert.equal(ownText(type, new Uint8Array([ 1, 0, 0, 0, 0x78 ]), true), 'x');
 });
 
 test('text without a declaration, or not', () => {
@@ -157,16 +204,19 @@ test('text without a declaration, or not', () => {
 	assert.equal(of('a\0'), null);
 	assert.equal(of('\x1b[0m'), null);
 	assert.equal(of('a\u0085'), null);
-	const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+	const strict = new TextDecoder('utf-8', { fatal : true, ignoreBOM : true });
 	for (let i = 0; i < 20000; i++) {
-		const some = Uint8Array.from({ length: 1 + i % 5 }, () => Math.random() < 0.3 ? 0x41 : 0x80 + Math.floor(Math.random() * 128));
+		const some = Uint8Array.from({ length : 1 + i % 5 },
+					     () => Math.random() < 0.3 ? 0x41 : 0x80 + Math.floor(Math.random() * 128));
 		let right = null;
 		try {
 			right = strict.decode(some);
-		} catch { /* it is not */ }
+		} catch { /* it is not */
+		}
 		assert.equal(asText(some), right !== null && /[\u0080-\u009f]/.test(right) ? null : right, `${some}`);
 	}
-	for (const bytes of [[0xe0, 0x80, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc0, 0x80], [0xe2, 0x82], [0xff]])
+	for (const bytes of [[ 0xe0, 0x80, 0x80 ], [ 0xed, 0xa0, 0x80 ], [ 0xf4, 0x90, 0x80, 0x80 ], [ 0xc0, 0x80 ],
+			     [ 0xe2, 0x82 ], [ 0xff ]])
 		assert.equal(asText(new Uint8Array(bytes)), null);
 	assert.equal(asText(new Uint8Array(0)), null);
 });
@@ -174,7 +224,7 @@ test('text without a declaration, or not', () => {
 /* -- Places in arrays ---------------------------------------------------------------------------------- */
 
 test('binary search finds what going through finds', () => {
-	const times = Float64Array.from({ length: 500 }, (_, i) => Math.floor(i / 3) * 7);
+	const times = Float64Array.from({ length : 500 }, (_, i) => Math.floor(i / 3) * 7);
 	for (let wanted = -5; wanted < 1200; wanted += 3) {
 		let slow = 0;
 		while (slow < times.length && times[slow] < wanted)
@@ -186,8 +236,8 @@ test('binary search finds what going through finds', () => {
 });
 
 test('each event is in one bin, and bins stay where they are', () => {
-	const times = Float64Array.from({ length: 1000 }, () => Math.random() * 1e6).sort(), seen = new Map();
-	for (const [t0, t1] of [[0, 1e6], [12345.6, 765432.1]]) {
+	const times = Float64Array.from({ length : 1000 }, () => Math.random() * 1e6).sort(), seen = new Map();
+	for (const [t0, t1] of [[ 0, 1e6 ], [ 12345.6, 765432.1 ]]) {
 		let n = 0;
 		eachBin(times, t0, t1, 777, (bin, from, to) => {
 			for (let i = from; i < to; i++)
@@ -200,7 +250,7 @@ test('each event is in one bin, and bins stay where they are', () => {
 		assert.ok(n >= lowerBound(times, t1) - lowerBound(times, t0));
 	}
 	let calls = 0;
-	eachBin(Float64Array.from([1e18, 1e18 + 256]), 0, 2e18, 1e-6, () => calls++);
+	eachBin(Float64Array.from([ 1e18, 1e18 + 256 ]), 0, 2e18, 1e-6, () => calls++);
 	assert.ok(calls <= 2, 'rounding does not stop it');
 });
 
@@ -213,34 +263,35 @@ test('a block of events becomes columns', () => {
 	view.setUint32(8, 3, true);
 	view.setUint32(12, 5, true);
 	view.setFloat64(16, 1000, true);
-	bytesOf.set([0, 0xd8, 0x04, 3, 0, 1, 0, 9, 8, 7, 6, 5], 24); /* steps 0, 300, -2 */
+	bytesOf.set([ 0, 0xd8, 0x04, 3, 0, 1, 0, 9, 8, 7, 6, 5 ], 24); /* steps 0, 300, -2 */
 	const shapeBlock = new Uint8Array(48);
-	new Uint32Array(shapeBlock.buffer).set([0, 0, 0, 0, 2, 2, 1, 1, 0, 0, 1, 5]);
-	const shapes = unpackShapes([shapeBlock]), columns = emptyColumns(3, 5);
+	new Uint32Array(shapeBlock.buffer).set([ 0, 0, 0, 0, 2, 2, 1, 1, 0, 0, 1, 5 ]);
+	const shapes = unpackShapes([ shapeBlock ]), columns = emptyColumns(3, 5);
 	unpackEvents(columns, shapes, bytesOf.subarray(0, 36));
-	assert.deepEqual([...columns.time], [1000, 1300, 1298]);
-	assert.deepEqual([...columns.shape], [0, 1, 0]);
-	assert.deepEqual([...columns.offset], [0, 2, 3]);
-	assert.deepEqual([...columns.data], [9, 8, 7, 6, 5]);
+	assert.deepEqual([...columns.time ], [ 1000, 1300, 1298 ]);
+	assert.deepEqual([...columns.shape ], [ 0, 1, 0 ]);
+	assert.deepEqual([...columns.offset ], [ 0, 2, 3 ]);
+	assert.deepEqual([...columns.data ], [ 9, 8, 7, 6, 5 ]);
 	assert.equal(shapes.whole[1], 5);
-	assert.deepEqual(unpackCuts(new Uint8Array([1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0])), [{ event: 1, log: 2, hidden: true }]);
+	assert.deepEqual(unpackCuts(new Uint8Array([ 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0 ])),
+			 [ { event : 1, log : 2, hidden : true } ]);
 });
 
 /* -- The trace ------------------------------------------------------------------------------------------- */
 
 test('threads are grouped under their processes', () => {
-	const trace = made([[10, 0, 0], [20, 1, 0], [15, 0, 1], [30, 2, 2]]);
-	assert.deepEqual(trace.groups.map((group) => group.label), ['shop 7', 'recording']);
-	assert.deepEqual(trace.groups[0].lanes.map((lane) => lane.label), ['main 7', 'worker 8']);
-	assert.deepEqual([...trace.groups[0].events], [0, 1, 2]);
-	assert.deepEqual([...trace.groups[0].times], [10, 20, 20], 'what goes back can be searched all the same');
-	assert.deepEqual([...laneOf(trace, 0).events], [0, 2]);
+	const trace = made([ [ 10, 0, 0 ], [ 20, 1, 0 ], [ 15, 0, 1 ], [ 30, 2, 2 ] ]);
+	assert.deepEqual(trace.groups.map((group) => group.label), [ 'shop 7', 'recording' ]);
+	assert.deepEqual(trace.groups[0].lanes.map((lane) => lane.label), [ 'main 7', 'worker 8' ]);
+	assert.deepEqual([...trace.groups[0].events ], [ 0, 1, 2 ]);
+	assert.deepEqual([...trace.groups[0].times ], [ 10, 20, 20 ], 'what goes back can be searched all the same');
+	assert.deepEqual([...laneOf(trace, 0).events ], [ 0, 2 ]);
 	assert.equal(eventAt(trace, 16), 1);
-	assert.deepEqual([trace.first, trace.last], [10, 30]);
+	assert.deepEqual([ trace.first, trace.last ], [ 10, 30 ]);
 });
 
 test('an empty trace', () => {
-	const trace = made([], { threads: [] });
+	const trace = made([], { threads : [] });
 	assert.equal(trace.count, 0);
 	assert.ok(trace.last > trace.first);
 	assert.deepEqual(spansOf(trace).pairs, []);
@@ -249,75 +300,94 @@ test('an empty trace', () => {
 /* -- Spans ------------------------------------------------------------------------------------------------- */
 
 test('an end belongs to the begin before it, of its thread', () => {
-	assert.deepEqual(spansOf(made([[0, 0, 0], [1, 1, 0], [2, 0, 1], [3, 1, 1]])), { pairs: [[0, 2], [1, 3]], noEnd: 0, noBegin: 0, cut: 0 });
-	assert.deepEqual(spansOf(made([[0, 0, 0], [1, 1, 0], [2, 0, 1], [3, 1, 1]]), { by: 'process', nested: true }).pairs, [[1, 2], [0, 3]]);
-	assert.deepEqual(spansOf(made([[0, 0, 1], [1, 0, 0], [2, 0, 0], [3, 0, 1], [4, 0, 0]])), { pairs: [[2, 3]], noEnd: 2, noBegin: 1, cut: 0 });
-	assert.deepEqual(spansOf(made([[0, 0, 0], [1, 0, 0], [2, 0, 1], [3, 0, 1]]), { nested: true }).pairs, [[1, 2], [0, 3]]);
-	assert.deepEqual(spansOf(made([[0, 0, 0], [1, 0, 0], [2, 0, 0]]), { to: [0] }), { pairs: [[0, 1], [1, 2]], noEnd: 1, noBegin: 0, cut: 0 });
+	assert.deepEqual(spansOf(made([ [ 0, 0, 0 ], [ 1, 1, 0 ], [ 2, 0, 1 ], [ 3, 1, 1 ] ])),
+			 { pairs : [ [ 0, 2 ], [ 1, 3 ] ], noEnd : 0, noBegin : 0, cut : 0 });
+	assert.deepEqual(spansOf(made([ [ 0, 0, 0 ], [ 1, 1, 0 ], [ 2, 0, 1 ], [ 3, 1, 1 ] ]), {
+				 by : 'process',
+				 nested : true
+			 }).pairs,
+			 [ [ 1, 2 ], [ 0, 3 ] ]);
+	assert.deepEqual(spansOf(made([ [ 0, 0, 1 ], [ 1, 0, 0 ], [ 2, 0, 0 ], [ 3, 0, 1 ], [ 4, 0, 0 ] ])),
+			 { pairs : [ [ 2, 3 ] ], noEnd : 2, noBegin : 1, cut : 0 });
+	assert.deepEqual(spansOf(made([ [ 0, 0, 0 ], [ 1, 0, 0 ], [ 2, 0, 1 ], [ 3, 0, 1 ] ]), { nested : true }).pairs,
+			 [ [ 1, 2 ], [ 0, 3 ] ]);
+	assert.deepEqual(spansOf(made([ [ 0, 0, 0 ], [ 1, 0, 0 ], [ 2, 0, 0 ] ]), { to : [ 0 ] }),
+			 { pairs : [ [ 0, 1 ], [ 1, 2 ] ], noEnd : 1, noBegin : 0, cut : 0 });
 });
 
 test('nothing goes on where events were lost', () => {
-	const events = [[0, 0, 0], [1, 2, 2], [2, 0, 1], [3, 0, 0], [4, 0, 1]];
-	assert.deepEqual(spansOf(made(events, { cuts: [{ event: 1, log: 0, hidden: false }] })), { pairs: [[3, 4]], noEnd: 0, noBegin: 1, cut: 1 });
-	/* One that is not in the page is before the event with its number; one that is, between its end and its begin. */
-	const two = [[0, 0, 0], [1, 0, 1]];
-	assert.equal(spansOf(made(two, { cuts: [{ event: 1, log: 0, hidden: true }] })).cut, 1);
-	assert.equal(spansOf(made(two, { cuts: [{ event: 1, log: 0, hidden: false }] })).cut, 0);
-	assert.equal(spansOf(made([[0, 0, 0]], { cuts: [{ event: 1, log: 0, hidden: true }] })).cut, 1, 'behind the last event');
+	const events = [ [ 0, 0, 0 ], [ 1, 2, 2 ], [ 2, 0, 1 ], [ 3, 0, 0 ], [ 4, 0, 1 ] ];
+	assert.deepEqual(spansOf(made(events, { cuts : [ { event : 1, log : 0, hidden : false } ] })),
+			 { pairs : [ [ 3, 4 ] ], noEnd : 0, noBegin : 1, cut : 1 });
+	/* One that is not in the page is before the event with its number; one that is, between its end and its begin.
+	 */
+	const two = [ [ 0, 0, 0 ], [ 1, 0, 1 ] ];
+	assert.equal(spansOf(made(two, { cuts : [ { event : 1, log : 0, hidden : true } ] })).cut, 1);
+	assert.equal(spansOf(made(two, { cuts : [ { event : 1, log : 0, hidden : false } ] })).cut, 0);
+	assert.equal(spansOf(made([ [ 0, 0, 0 ] ], { cuts : [ { event : 1, log : 0, hidden : true } ] })).cut, 1,
+		     'behind the last event');
 });
 
 test('logs do not share spans', () => {
-	const threads = [[0, 7, 7, 'main'], [1, 7, 7, 'main']];
-	assert.deepEqual(spansOf(made([[0, 0, 0], [1, 1, 1]], { threads, logs: 2 })), { pairs: [], noEnd: 1, noBegin: 1, cut: 0 });
-	const cut = [{ event: 1, log: 1, hidden: true }];
-	assert.equal(spansOf(made([[0, 0, 0], [1, 0, 1]], { threads, logs: 2, cuts: cut })).pairs.length, 1);
+	const threads = [ [ 0, 7, 7, 'main' ], [ 1, 7, 7, 'main' ] ];
+	assert.deepEqual(spansOf(made([ [ 0, 0, 0 ], [ 1, 1, 1 ] ], { threads, logs : 2 })),
+			 { pairs : [], noEnd : 1, noBegin : 1, cut : 0 });
+	const cut = [ { event : 1, log : 1, hidden : true } ];
+	assert.equal(spansOf(made([ [ 0, 0, 0 ], [ 1, 0, 1 ] ], { threads, logs : 2, cuts : cut })).pairs.length, 1);
 });
 
 test('layers do not overlap', () => {
 	const events = [];
 	for (let i = 0; i < 300; i++)
-		events.push([i * 10, 0, 0], [i * 10 + 3, 0, 0], [i * 10 + 5, 0, 1], [i * 10 + 9, 0, 1]);
-	const trace = made(events), set = measure(trace, { ...pair, nested: true });
-	layOut(trace, [set]);
+		events.push([ i * 10, 0, 0 ], [ i * 10 + 3, 0, 0 ], [ i * 10 + 5, 0, 1 ], [ i * 10 + 9, 0, 1 ]);
+	const trace = made(events), set = measure(trace, {...pair, nested : true });
+	layOut(trace, [ set ]);
 	const { layers } = trace.lanes[0];
 	assert.equal(layers.length, 2);
 	for (const { start, end, reach, busy } of layers)
 		for (let i = 0; i < start.length; i++)
-			assert.ok((i === 0 || start[i] >= end[i - 1]) && reach[i] === end[i] && busy[i + 1] - busy[i] === end[i] - start[i]);
-	const deep = made([...Array.from({ length: 40 }, (_, i) => [i, 0, 0]), ...Array.from({ length: 40 }, (_, i) => [100 + i, 0, 1])]);
-	layOut(deep, [measure(deep, { ...pair, nested: true })]);
+			assert.ok((i === 0 || start[i] >= end[i - 1]) && reach[i] === end[i] &&
+				  busy[i + 1] - busy[i] === end[i] - start[i]);
+	const deep = made([
+		...Array.from({ length : 40 }, (_, i) => [i, 0, 0]),
+		...Array.from({ length : 40 }, (_, i) => [100 + i, 0, 1])
+	]);
+	layOut(deep, [ measure(deep, {...pair, nested : true }) ]);
 	assert.equal(deep.lanes[0].layers.length, layersMost);
 	assert.equal(deep.lanes[0].layers.reduce((sum, layer) => sum + layer.start.length, 0), 40);
 });
 
 test('the spans of an event', () => {
-	const trace = made([[0, 0, 0], [1, 0, 0], [2, 0, 1], [3, 0, 1]]), set = measure(trace, { ...pair, nested: true });
-	assert.deepEqual([0, 1, 2, 3].map((event) => spansOfEvent([set], event).map(({ index }) => index)), [[1], [0], [0], [1]]);
-	const periods = measure(trace, { ...pair, to: [0] });
-	assert.deepEqual(spansOfEvent([periods], 1).map(({ index }) => index), [0]);
+	const trace = made([ [ 0, 0, 0 ], [ 1, 0, 0 ], [ 2, 0, 1 ], [ 3, 0, 1 ] ]),
+	      set = measure(trace, {...pair, nested : true });
+	assert.deepEqual([ 0, 1, 2, 3 ].map((event) => spansOfEvent([ set ], event).map(({ index }) => index)),
+			 [ [ 1 ], [ 0 ], [ 0 ], [ 1 ] ]);
+	const periods = measure(trace, {...pair, to : [ 0 ] });
+	assert.deepEqual(spansOfEvent([ periods ], 1).map(({ index }) => index), [ 0 ]);
 });
 
 test('names of spans', () => {
-	assert.equal(nameOf({ begin: 'sql.begin', end: 'sql.end' }), 'sql');
-	assert.equal(nameOf({ begin: 'request', end: 'answer' }), 'request → answer');
-	assert.equal(nameOf({ begin: 'sql.*', end: 'sql.end' }), 'sql.* → sql.end');
-	assert.equal(nameOf({ begin: 'x', end: 'y', name: 'z' }), 'z');
+	assert.equal(nameOf({ begin : 'sql.begin', end : 'sql.end' }), 'sql');
+	assert.equal(nameOf({ begin : 'request', end : 'answer' }), 'request → answer');
+	assert.equal(nameOf({ begin : 'sql.*', end : 'sql.end' }), 'sql.* → sql.end');
+	assert.equal(nameOf({ begin : 'x', end : 'y', name : 'z' }), 'z');
 });
 
 /* -- Spread ----------------------------------------------------------------------------------------------- */
 
 test('percentiles are values', () => {
-	const sorted = Float64Array.from({ length: 200 }, (_, i) => i + 1);
-	assert.deepEqual([0, 1, 50, 99, 100].map((p) => percentile(sorted, p)), [1, 2, 100, 198, 200]);
+	const sorted = Float64Array.from({ length : 200 }, (_, i) => i + 1);
+	assert.deepEqual([ 0, 1, 50, 99, 100 ].map((p) => percentile(sorted, p)), [ 1, 2, 100, 198, 200 ]);
 	assert.equal(mean(sorted), 100.5);
 	assert.ok(Number.isNaN(percentile(new Float64Array(0), 50)));
 });
 
 test('a histogram has everything, once', () => {
 	for (const make of [(i) => i, (i) => 1000 + i / 10, (i) => 2 ** (i / 20), () => 5, () => 0, (i) => i * 1e9]) {
-		const sorted = Float64Array.from({ length: 500 }, (_, i) => make(i)).sort(), bars = histogram(sorted);
+		const sorted = Float64Array.from({ length : 500 }, (_, i) => make(i)).sort(), bars = histogram(sorted);
 		assert.equal(bars.reduce((sum, bar) => sum + bar.count, 0), 500, make.toString());
-		assert.ok(bars.length <= 80 && bars.every((bar, i) => bar.from < bar.to && (i === 0 || bar.from === bars[i - 1].to)));
+		assert.ok(bars.length <= 80 &&
+			  bars.every((bar, i) => bar.from < bar.to && (i === 0 || bar.from === bars[i - 1].to)));
 	}
 	assert.deepEqual(histogram(new Float64Array(0)), []);
 });
@@ -328,30 +398,38 @@ const rows = (n, took) => {
 	const data = new Uint8Array(16), view = new DataView(data.buffer);
 	view.setUint32(0, n, true);
 	view.setBigUint64(8, BigInt(took), true);
-	return [...data];
+	return [...data ];
 };
 const letters = (text) => [...new TextEncoder().encode(text)];
 
 test('words of a search', () => {
-	assert.deepEqual(splitWords('a name:"x y" -b "c d"'), ['a', 'name:"x y"', '-b', '"c d"']);
+	assert.deepEqual(splitWords('a name:"x y" -b "c d"'), [ 'a', 'name:"x y"', '-b', '"c d"' ]);
 });
 
 test('what matches', async () => {
-	const trace = made([[0, 0, 0, rows(3, 1500)], [1, 1, 0, rows(30, 20)], [2, 1, 1, letters('Two Words, here')], [3, 2, 2]]);
+	const trace = made([
+		[ 0, 0, 0, rows(3, 1500) ], [ 1, 1, 0, rows(30, 20) ], [ 2, 1, 1, letters('Two Words, here') ],
+		[ 3, 2, 2 ]
+	]);
 	const found = async (query) => [...(await find(trace, query))];
-	for (const [query, expected] of [['name:a.begin', [0, 1]], ['name:a.*', [0, 1, 2]], ['begin', [0, 1]], ['"two words"', [2]], ['two here', [2]], ['-begin', [2, 3]], ['tid:8', [1, 2]],
-		['pid:7 -tid:7', [1, 2]], ['rows=3', [0]], ['rows>3', [1]], ['rows!=3', [1]], ['took>1ms', [0]], ['took>=20', [0, 1]], ['took<1ms', [1]], ['thread:worker words', [2]], ['process:shop', [0, 1, 2]],
-		['data:rows', [0, 1]], ['nothing', []], ['overflow', [3]], ['name:.*', []], ['rows=30 -tid:8', []], ['TWO', [2]], ['rows=0x1e', [1]]])
+	for (const [query, expected] of [
+		     [ 'name:a.begin', [ 0, 1 ] ], [ 'name:a.*', [ 0, 1, 2 ] ], [ 'begin', [ 0, 1 ] ],
+		     [ '"two words"', [ 2 ] ], [ 'two here', [ 2 ] ], [ '-begin', [ 2, 3 ] ], [ 'tid:8', [ 1, 2 ] ],
+		     [ 'pid:7 -tid:7', [ 1, 2 ] ], [ 'rows=3', [ 0 ] ], [ 'rows>3', [ 1 ] ], [ 'rows!=3', [ 1 ] ],
+		     [ 'took>1ms', [ 0 ] ], [ 'took>=20', [ 0, 1 ] ], [ 'took<1ms', [ 1 ] ],
+		     [ 'thread:worker words', [ 2 ] ], [ 'process:shop', [ 0, 1, 2 ] ], [ 'data:rows', [ 0, 1 ] ],
+		     [ 'nothing', [] ], [ 'overflow', [ 3 ] ], [ 'name:.*', [] ], [ 'rows=30 -tid:8', [] ],
+		     [ 'TWO', [ 2 ] ], [ 'rows=0x1e', [ 1 ] ]])
 		assert.deepEqual(await found(query), expected, query);
 	assert.equal(await find(trace, '  '), null);
 	assert.equal(summaryOf(trace, 0), 'rows=3 took=1500us');
-	assert.deepEqual([...compile(trace, 'name:a.end').verdict], [0, 0, 1, 0]);
+	assert.deepEqual([...compile(trace, 'name:a.end').verdict ], [ 0, 0, 1, 0 ]);
 });
 
 test('a search can be stopped, and lets others work', async () => {
-	const trace = made(Array.from({ length: 5000 }, (_, i) => [i, 0, 1, letters(`number ${i}`)]));
+	const trace = made(Array.from({ length : 5000 }, (_, i) => [i, 0, 1, letters(`number ${i}`)]));
 	let turns = 0;
-	assert.equal(await find(trace, 'number', { sliceMs: -1, stopped: () => ++turns > 3 }), null);
+	assert.equal(await find(trace, 'number', { sliceMs : -1, stopped : () => ++turns > 3 }), null);
 	assert.equal(turns, 4);
 	assert.equal((await find(trace, 'number 49')).length, 5000 - 5000 + (await find(trace, '49')).length);
 });
@@ -359,23 +437,26 @@ test('a search can be stopped, and lets others work', async () => {
 /* -- Colours ----------------------------------------------------------------------------------------------- */
 
 test('colours', () => {
-	const some = types().map((type, i) => ({ ...type, count: 10 - i }));
+	const some = types().map((type, i) => ({...type, count : 10 - i }));
 	chooseHues(some);
-	assert.deepEqual(some.map((type) => type.hue), [0, 1, hueCount]);
-	const hue = huesOfTexts([['a', 1], ['b', 5], ['a', 9]]);
-	assert.deepEqual([hue('a'), hue('b')], [0, 1]);
+	assert.deepEqual(some.map((type) => type.hue), [ 0, 1, hueCount ]);
+	const hue = huesOfTexts([ [ 'a', 1 ], [ 'b', 5 ], [ 'a', 9 ] ]);
+	assert.deepEqual([ hue('a'), hue('b') ], [ 0, 1 ]);
 	assert.equal(hue('other'), hue('other'));
 	assert.ok(hue('other') < hueCount);
 	/* Text in slices can be read: WCAG's contrast. */
 	const linear = (byte) => byte / 255 <= 0.04045 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4;
-	const light = (colour) => 0.2126 * linear(parseInt(colour.slice(1, 3), 16)) + 0.7152 * linear(parseInt(colour.slice(3, 5), 16)) + 0.0722 * linear(parseInt(colour.slice(5, 7), 16));
+	const light = (colour) => 0.2126 * linear(parseInt(colour.slice(1, 3), 16)) +
+				  0.7152 * linear(parseInt(colour.slice(3, 5), 16)) +
+				  0.0722 * linear(parseInt(colour.slice(5, 7), 16));
 	const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
 	for (const name of ['light', 'dark']) {
 		const colours = palette(name);
 		for (const fill of colours.fills)
 			assert.ok(contrast(fill, colours.sliceText) >= 4.5, `${name} ${fill}`);
 		for (const each of colours.hues)
-			assert.ok(contrast(each, colours.back) >= 3, `${name} ${each}: ${contrast(each, colours.back)}`);
+			assert.ok(contrast(each, colours.back) >= 3,
+				  `${name} ${each}: ${contrast(each, colours.back)}`);
 		assert.ok(contrast(colours.dim, colours.stripe) >= 4.5);
 	}
 });

@@ -1,35 +1,32 @@
 #
 # viewer.py - logs for tests of what viewers are given, and what has to be in it
 #
-# A test turns what posixtrace convert has written into marks and slices, as the viewer would; here they are compared with what
+# A test turns what posixtrace convert has written into marks and slices, as the viewer would; here they are compared
+# with what
 # posixtrace report and posixtrace stat say of the same logs.
 #
 # SPDX-License-Identifier: MIT
 
 import json
 import math
-import os
 import random
 import re
 import struct
-import subprocess
-import sys
-import tempfile
-import traceback
 from dataclasses import dataclass, field
-from pathlib import Path
 
+import scene
 from made_log import OVERFLOW, PREDEFINED, PROCESS, RESUME, START, STOP, TYPES, Log
+from scene import equal
 
 SYSTEM = {PREDEFINED[START], PREDEFINED[STOP], 'posix_trace_filter'}
 LOST = {PREDEFINED[OVERFLOW], PREDEFINED[RESUME]}
 RESERVED = {'address', 'truncated', 'text', 'data', 'more', 'event', 'pid', 'tid', 'end', 'incomplete'}
-ENVIRONMENT = dict(os.environ, TZ='UTC', LC_ALL='C.UTF-8')
 
 
 @dataclass
 class Event:
-    """A mark, or what begins or ends a slice. Of a process whose machine is not the first one's pid and tid are not known to all."""
+    """A mark, or what begins or ends a slice. Of a process whose machine is not the first one's pid and tid are not
+    known to all."""
     time: int
     name: str
     values: dict
@@ -54,26 +51,23 @@ class Found:
     executables: dict = field(default_factory=dict)
 
 
-def equal(what, found, wanted):
-    assert found == wanted, f'{what}:\n  {str(found)[:1500]}\n  not: {str(wanted)[:1500]}'
-
-
-def run(*arguments, status=0, **more):
-    done = subprocess.run(list(map(str, arguments)), capture_output=True, env=ENVIRONMENT, timeout=120, **more)
-    assert done.returncode == status, f'{arguments}: {done.returncode}, {done.stderr.decode()}'
-    return done.stdout
+def run(*command, **more):
+    return scene.run(*command, **more)[0]
 
 
 def report(posixtrace, *arguments):
-    return [json.loads(line) for line in run(posixtrace, 'report', '--system', '--json', *arguments).decode().splitlines()]
+    return [json.loads(line) for line in run(posixtrace, 'report', '--system', '--json',
+                                             *arguments).decode().splitlines()]
 
 
 # -- What has to be there ---------------------------------------------------------------------------------------
 
 
 def unlabelled(values):
-    """Fields by the names that were declared: without units, and without what tells them apart from what is said of events."""
-    return {name[:-1] if name[:-1] in RESERVED else re.sub(r' \([^()]*\)$', '', name): value for name, value in values.items()}
+    """Fields by the names that were declared: without units, and without what tells them apart from what is said of
+    events."""
+    return {name[:-1] if name[:-1] in RESERVED else re.sub(r' \([^()]*\)$', '', name): value for name,
+            value in values.items()}
 
 
 def number(value):
@@ -90,7 +84,8 @@ def number(value):
 def same_data(line, values):
     """What is declared, or all data as text or hex."""
     if 'fields' in line:
-        return {name: number(value) for name, value in unlabelled(values).items()} == {name: number(value) for name, value in line['fields'].items()}
+        return {name: number(value) for name, value in unlabelled(values).items()} == {name: number(value) for name,
+                value in line['fields'].items()}
     data = bytes.fromhex(line.get('data', ''))
     if line['event'] in SYSTEM:
         return 'data' not in values
@@ -118,7 +113,8 @@ def check_events(posixtrace, found, *arguments, machine=True):
     """Each event is there once, with all that the report says. machine: all logs are of one."""
     wanted = [line for line in report(posixtrace, *arguments) if line['event'] not in LOST]
     events = sorted(found.events, key=lambda event: (event.time, event.name, str(event.values)))
-    equal('times and names', [(e.time, e.name) for e in events], sorted((line['time'], line['event']) for line in wanted))
+    equal('times and names', [(e.time, e.name) for e in events],
+          sorted((line['time'], line['event']) for line in wanted))
     left = {}
     for event in events:
         left.setdefault((event.time, event.name), []).append(event)
@@ -166,9 +162,11 @@ def random_log(seed, host='host', created=10**18):
             time += choose.choice((0, 1, 10, 100, 12345))
             # Of several threads some are late; each by itself is in order.
             before[tid] = max(before[tid], time - choose.choice((0,) * 20 + (5, 50)))
-            event = choose.choice(('a.begin', 'a.end', 'b/enter{n:u32,s:s}', 'b/exit', 'lock', 'mark', 'posix_trace_start', 'mark{x:i8}')
+            event = choose.choice(('a.begin', 'a.end', 'b/enter{n:u32,s:s}', 'b/exit', 'lock', 'mark',
+                                   'posix_trace_start', 'mark{x:i8}')
                                   if choose.random() < 0.1 else ('a.begin', 'a.end', 'b/enter{n:u32,s:s}', 'b/exit'))
-            data = struct.pack('<I', choose.randrange(10)) + b'text' if event.startswith('b/enter') else bytes(choose.randrange(3))
+            data = struct.pack('<I', choose.randrange(10)) + b'text' if event.startswith('b/enter') \
+                else bytes(choose.randrange(3))
             if event.startswith('posix'):
                 pid, tid, data = 0, 0, b''
             log.event(before.get(tid, time), event, pid, tid, name, data)
@@ -184,22 +182,26 @@ def rows_log():
     """Calls in calls in two threads, one of no time, and a wait that begins in one and ends in another."""
     log = Log()
     for n, (name, tid) in enumerate((name, tid) for _ in range(3) for tid in (100, 101) for name in
-                                    ('request.begin{id:u64}', 'db.query.begin{rows:u32}', 'disk.begin', 'disk.end', 'wait.begin', 'db.query.end',
+                                    ('request.begin{id:u64}', 'db.query.begin{rows:u32}', 'disk.begin', 'disk.end',
+                                     'wait.begin', 'db.query.end',
                                      'db.query.begin{rows:u32}', 'db.query.end', 'wait.end', 'request.end')):
-        log.event(10 * n, name, tid=tid, thread=f't{tid}', data=struct.pack('<Q', 2**60 + n)[:8 if 'id' in name else 4 if 'rows' in name else 0])
+        log.event(10 * n, name, tid=tid, thread=f't{tid}',
+                  data=struct.pack('<Q', 2**60 + n)[:8 if 'id' in name else 4 if 'rows' in name else 0])
     log.segment()
     return log.closed()
 
 
-ROWS = [('request.begin', 'request.end', 'request'), ('db.query.begin', 'db.query.end', 'db.query'), ('disk.begin', 'disk.end', 'disk'),
+ROWS = [('request.begin', 'request.end', 'request'), ('db.query.begin', 'db.query.end', 'db.query'),
+        ('disk.begin', 'disk.end', 'disk'),
         ('wait.begin', 'wait.end', 'wait')]
 PAIRS = [('a.begin', 'a.end', 'a'), ('b/enter', 'b/exit', 'b')]
 
 
 def cut_log(name):
-    """What is open in the middle of it, where the system says this."""
+    """Returns a log with open spans around a system event of this type."""
     log = Log()
-    for time, event, tid in ((0, 'x.begin', 100), (5, 'x.begin', 7), (10, PREDEFINED[name], 0), (20, 'x.end', 100), (30, 'x.begin', 100),
+    for time, event, tid in ((0, 'x.begin', 100), (5, 'x.begin', 7), (10, PREDEFINED[name], 0), (20, 'x.end', 100),
+                             (30, 'x.begin', 100),
                              (37, 'x.end', 100)):
         log.event(time, event, 100 if tid else 0, tid, f'{tid}', bytes(4) if not tid else b'')
     log.segment()
@@ -209,14 +211,16 @@ def cut_log(name):
 def odd_log():
     """Names and data that are no good text."""
     log = Log(name='odd "log"\n', host='a\x1bhost')
-    for n, name in enumerate((b'\xff\xfe{x:u8}', b'a"b\\c\n', b'a\x01\x7f', b'', b'</script>', b'n\xc3\xbcr{\xc3\xb6:u16/\xc2\xb5s}', b'x' * 63)):
+    for n, name in enumerate((b'\xff\xfe{x:u8}', b'a"b\\c\n', b'a\x01\x7f', b'', b'</script>',
+                              b'n\xc3\xbcr{\xc3\xb6:u16/\xc2\xb5s}', b'x' * 63)):
         log.types[f'odd{n}'] = 200 + n
         log.frame(TYPES, struct.pack('<HB', 200 + n, len(name)) + name)
     executable = b'/bin/\xff"\n\0x'
     log.frame(PROCESS, struct.pack('<IIQH', 100, 0, 0, len(executable)) + executable)
     for n in range(7):
         log.event(10 * n, f'odd{n}', data=b'\xff\0\x80', tid=100 + n, thread='t"\n\x02')
-    log.event(100, 'address{address:u8,time:u64/ns,text:s}', data=bytes([7]) + bytes(7) + struct.pack('<Q', 2**64 - 1) + b'a\0b\xff')
+    log.event(100, 'address{address:u8,time:u64/ns,text:s}',
+              data=bytes([7]) + bytes(7) + struct.pack('<Q', 2**64 - 1) + b'a\0b\xff')
     log.event(110, 'real{f:f64,d:f32,a:f64[2]}', data=struct.pack('<dfxxxxdd', math.inf, math.nan, -0.5, 1e300))
     log.event(120, 'bytes', data=bytes(range(256)) * 4)
     log.event(130, 'numbers{a:i64,b:x64,c:u8[200]}', data=struct.pack('<qQ', -2**63, 2**64 - 1) + bytes(range(200)))
@@ -229,48 +233,24 @@ def odd_log():
 
 
 def wild_log(seed):
-    """Names, layouts and data that nobody would think of."""
+    """Returns a log of random names, layouts and data."""
     choose = random.Random(seed)
     log = Log(host='\x7f"' * choose.randrange(9))
     kinds = ('u8', 'u16', 'i32', 'x64', 'f32', 'f64', 'c[9]', 'i8[3]', 'u16[400]', 'b', 's')
     for n in range(40):
         names = choose.choices('abc.-é"\\ ', k=choose.randrange(1, 5))
         fields = ','.join(f'{name}:{choose.choice(kinds)}{choose.choice(("", "/ns", "/%"))}' for name in names)
-        name = choose.choice((choose.randbytes(choose.randrange(63)), f'n{n}{{{fields}}}'.encode()[:63], b'x.begin', b'x.end', b''))
+        name = choose.choice((choose.randbytes(choose.randrange(63)), f'n{n}{{{fields}}}'.encode()[:63], b'x.begin',
+                              b'x.end', b''))
         log.types[f'wild{n}'] = 70 + n
         log.frame(TYPES, struct.pack('<HB', 70 + n, len(name)) + name)
     for time in range(400):
         pid = choose.choice((0, 1, 100, 2**31, 2**32 - 1))
-        data = choose.choice((choose.randbytes(choose.randrange(60)), bytes(choose.randrange(900)), b'text\0', b'\xff' * 300))
-        log.event(choose.randrange(1000) if choose.random() < 0.1 else time, f'wild{choose.randrange(40)}', pid, choose.choice((pid, 5, 0)),
+        data = choose.choice((choose.randbytes(choose.randrange(60)), bytes(choose.randrange(900)), b'text\0',
+                              b'\xff' * 300))
+        log.event(choose.randrange(1000) if choose.random() < 0.1 else time, f'wild{choose.randrange(40)}', pid,
+                  choose.choice((pid, 5, 0)),
                   choose.choice(('', 'a', '\x1b"\\', 'ü')), data, choose.random() < 0.1)
         if time % 100 == 99:
             log.segment(damaged=choose.random() < 0.2)
     return log.closed()
-
-
-# -- Tests ------------------------------------------------------------------------------------------------------
-
-
-def run_tests(tests):
-    """All functions whose name begins with test_, each in the same empty folder."""
-    failed = 0
-    with tempfile.TemporaryDirectory() as name:
-        os.chdir(name)
-        for key, test in list(tests.items()):
-            if not key.startswith('test_'):
-                continue
-            try:
-                test()
-            except Exception:
-                failed += 1
-                print(f'FAILED: {key}')
-                traceback.print_exc(file=sys.stdout)
-        os.chdir('/')
-    print(f'{failed} failed')
-    sys.exit(failed != 0)
-
-
-def write(name, data):
-    Path(name).write_bytes(data)
-    return name

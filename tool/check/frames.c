@@ -59,9 +59,48 @@ size_t verify_problems(const struct verify *v)
 
 /* -- Bytes and frames ------------------------------------------------------------------------------------ */
 
+/*
+ * Calls lseek() for data or a hole. Restores the position: other processes may read the same standard input. Returns a
+ * negative error number on failure.
+ */
+static off_t seek(const struct verify *v, uint64_t from, int whence)
+{
+	off_t before = lseek(v->fd, 0, SEEK_CUR), to;
+	int error;
+
+	if (before < 0)
+		return -errno;
+	to = lseek(v->fd, (off_t)from, whence);
+	error = errno;
+	lseek(v->fd, before, SEEK_SET);
+	return to < 0 ? -error : to;
+}
+
+/* Returns the next offset where the file has data. A hole reads as zeros, and may take hours to read (H26). */
+static uint64_t next_data(const struct verify *v, uint64_t offset)
+{
+	off_t data = seek(v, offset, SEEK_DATA);
+
+	return data == -ENXIO ? v->size : data > (off_t)offset ? (uint64_t)data : offset;
+}
+
+/* Returns the offset of the next hole, which is `offset` if that is in a hole. */
+static uint64_t next_hole(struct verify *v, uint64_t offset)
+{
+	/* The answer is kept, because a file system may go through all data up to the hole for it. */
+	if (offset < v->data_from || offset >= v->data_end) {
+		off_t hole = seek(v, offset, SEEK_HOLE);
+
+		v->data_from = offset;
+		v->data_end = hole < 0 ? v->size : (uint64_t)hole;
+	}
+	return v->data_end;
+}
+
 static bool fill(struct verify *v, uint64_t offset, size_t size)
 {
 	size_t want = size < WINDOW ? WINDOW : size, have = 0;
+	uint64_t hole;
 
 	if (want > v->window_room) {
 		free(v->window);
@@ -70,6 +109,10 @@ static bool fill(struct verify *v, uint64_t offset, size_t size)
 		if (!v->window)
 			fail("no memory");
 	}
+	/* Read no more of a hole than is asked for: a sparse file may have any number of holes. */
+	hole = want > size ? next_hole(v, offset) : 0;
+	if (want > size && hole < offset + want)
+		want = hole > offset + size ? (size_t)(hole - offset) : size;
 	while (have < want) {
 		ssize_t n = pread(v->fd, v->window + have, want - have, (off_t)(offset + have));
 
@@ -123,31 +166,35 @@ bool verify_fits(const struct verify *v, uint64_t at, const struct frame *f)
 	return f->kind == FRAME_SLOT || f->size <= v->size - at - FRAME_BYTES;
 }
 
-/* Returns the next offset where the file has data. A hole reads as zeros, and may take hours to read (H26). */
-static uint64_t skip_hole(const struct verify *v, uint64_t offset)
+/*
+ * Returns how many bytes from this offset on to search at once. The piece ends with the data or with the window: a frame
+ * may begin before the hole, and have zeros at its end.
+ */
+static size_t piece(struct verify *v, uint64_t block, uint64_t data)
 {
-	/* Restore the position: other processes may read the same standard input. */
-	off_t before = lseek(v->fd, 0, SEEK_CUR), data;
-	int error;
+	uint64_t end = next_hole(v, data) + FRAME_BYTES;
 
-	if (before < 0)
-		return offset;
-	data = lseek(v->fd, (off_t)offset, SEEK_DATA);
-	error = errno;
-	lseek(v->fd, before, SEEK_SET);
-	if (data < 0)
-		return error == ENXIO ? v->size : offset;
-	/* Data begins at a block of the file system, which may be smaller than the alignment of frames. */
-	data -= data % FRAME_ALIGN;
-	return (uint64_t)data > offset ? (uint64_t)data : offset;
+	if (end < block + FRAME_BYTES + FRAME_ALIGN)
+		end = block + FRAME_BYTES + FRAME_ALIGN;
+	end += (block - end) % FRAME_ALIGN;
+	if (end > block + WINDOW)
+		end = block + WINDOW;
+	return (size_t)((end < v->size ? end : v->size) - block);
 }
 
 bool verify_search(struct verify *v, uint64_t *at, struct frame *f)
 {
-	for (uint64_t block = *at; (block = skip_hole(v, block)) < v->size;) {
-		size_t size = v->size - block < WINDOW ? (size_t)(v->size - block) : WINDOW;
-		const unsigned char *bytes = verify_bytes(v, block, size);
+	uint64_t block = *at, data;
 
+	while ((data = next_data(v, block)) < v->size) {
+		const unsigned char *bytes;
+		size_t size;
+
+		/* Data begins at a block of the file system, which may be smaller than the alignment of frames. */
+		if (data - data % FRAME_ALIGN > block)
+			block = data - data % FRAME_ALIGN;
+		size = piece(v, block, data);
+		bytes = verify_bytes(v, block, size);
 		if (!bytes)
 			return false;
 		for (size_t i = 0; i + FRAME_BYTES <= size; i += FRAME_ALIGN)
@@ -156,10 +203,24 @@ bool verify_search(struct verify *v, uint64_t *at, struct frame *f)
 				*at = block + i;
 				return true;
 			}
-		if (size < WINDOW)
+		if (block + size == v->size)
 			return false;
 		block += size - FRAME_BYTES;
 	}
+	return false;
+}
+
+/* Counts bytes to be read. Returns false if the limit is reached, and then adds a finding, once. */
+static bool may_read(struct verify *v, const struct frame *f, uint64_t at, const char *what)
+{
+	if (f->size <= v->patience) {
+		v->patience -= f->size;
+		return true;
+	}
+	if (v->patience)
+		verify_add(v, FINDING_CONTENT, at, "%s: its body is not checked, nor are later ones: the file has far "
+		           "less data than it is long, and most of it is no event", what);
+	v->patience = 0;
 	return false;
 }
 
@@ -167,9 +228,12 @@ const unsigned char *verify_body(struct verify *v, const struct frame *f, uint64
 {
 	size_t all = (size_t)frame_bytes(f->size) - FRAME_BYTES;
 	bool whole = all <= v->size - at - FRAME_BYTES;
-	const unsigned char *body = verify_bytes(v, at + FRAME_BYTES, whole ? all : f->size);
+	const unsigned char *body;
 	struct finding *finding;
 
+	if (!may_read(v, f, at, what))
+		return NULL;
+	body = verify_bytes(v, at + FRAME_BYTES, whole ? all : f->size);
 	if (!body) {
 		verify_add(v, FINDING_END, at, "%s: its body cannot be read", what);
 		return NULL;

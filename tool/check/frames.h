@@ -60,6 +60,8 @@ struct verify {
 	unsigned char *window;
 	uint64_t window_from;
 	size_t window_size, window_room;
+	uint64_t data_from, data_end; /* a part of the file without a hole, as far as known */
+	uint64_t patience; /* bytes of bodies that may still be read and are not events */
 
 	uint64_t log; /* random number of the log; 0: unknown yet */
 	bool has_header, loop;
@@ -126,7 +128,10 @@ bool verify_fits(const struct verify *v, uint64_t at, const struct frame *f);
  * be read. Returns false if there are no more frames.
  */
 bool verify_search(struct verify *v, uint64_t *at, struct frame *f);
-/* Checks the frame's body and padding, and adds findings. Returns the body, or null if it is wrong. */
+/*
+ * Checks the frame's body and padding, and adds findings. Returns the body, or null if it is wrong. Bodies beyond the
+ * limit of patience are not read.
+ */
 const unsigned char *verify_body(struct verify *v, const struct frame *f, uint64_t at, const char *what);
 /* Adds a finding, and returns it. */
 struct finding *verify_add(struct verify *v, enum finding_kind kind, uint64_t offset, const char *format, ...)

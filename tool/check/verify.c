@@ -9,8 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "check/index.h"
+#include "logs/logfile.h"
+
+/*
+ * Limit of bytes in bodies that are not events, besides twice what the file occupies on its disk. A sparse file can have
+ * any number of bodies, and cost nothing (H26).
+ */
+#define VAIN_MAX (UINT64_C(256) << 20)
 
 /* Marks the finding as one about this segment. Does not set the number of missing events. */
 static void about(const struct frame *f, struct finding *finding)
@@ -46,6 +54,7 @@ static bool segment_body(struct verify *v, const struct frame *f, uint64_t at)
 	snprintf(what, sizeof what, "segment %" PRIu64, f->number);
 	body = verify_body(v, f, at, what);
 	if (body && unpack_begin(&v->unpack, f, body)) {
+		v->patience += f->size;
 		read_events(v, f, at);
 		v->events += f->events;
 		v->segments++;
@@ -213,10 +222,16 @@ static const unsigned char *skip_string(const unsigned char *p, const unsigned c
 
 static void process(struct verify *v, const struct frame *f, uint64_t at)
 {
-	const unsigned char *body = verify_body(v, f, at, "PROCESS"), *end, *p;
+	const unsigned char *body, *end, *p;
 	uint32_t count;
 
 	*(uint64_t *)verify_append(&v->frame, sizeof(uint64_t)) = at;
+	if (f->size > PROCESS_BODY_MAX) {
+		verify_add(v, FINDING_CONTENT, at, "PROCESS: its body has %u bytes, but %u is the most", f->size,
+		           PROCESS_BODY_MAX);
+		return;
+	}
+	body = verify_body(v, f, at, "PROCESS");
 	if (!body)
 		return;
 	end = body + f->size;
@@ -418,12 +433,14 @@ static int by_offset(const void *a, const void *b)
 struct verify *verify_log(int fd, uint64_t size)
 {
 	struct verify *v = calloc(1, sizeof *v);
+	struct stat st;
 	uint64_t at;
 
 	if (!v)
 		return NULL;
 	v->fd = fd;
 	v->size = size;
+	v->patience = VAIN_MAX + (fstat(fd, &st) == 0 ? 2 * 512 * (uint64_t)st.st_blocks : 0);
 	for (unsigned i = 0; i < EVENTTYPE_PREDEFINED; i++)
 		v->named[eventtype_predefined(i)] = true;
 	at = header(v);

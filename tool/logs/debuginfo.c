@@ -30,6 +30,8 @@
 
 /* Limit for all copies of other users' files together, in bytes. */
 # define COPIES_MAX ((off_t)1 << 30)
+/* Limit for what libdw may make of the compressed sections of these files, in bytes. */
+# define EXPANDED_MAX (UINT64_C(256) << 20)
 #endif
 
 struct image {
@@ -291,6 +293,55 @@ static bool is_elf(int fd)
 	return pread(fd, magic, SELFMAG, 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
+/*
+ * Returns the size of a compressed section when it is expanded, 0 for other sections. libdw expands no section to more
+ * than the size that it declares. UINT64_MAX: it declares none, as an embedded symbol table does (.gnu_debugdata).
+ */
+static uint64_t expanded_size(Elf *elf, size_t names, Elf_Scn *section)
+{
+	unsigned char size[12];
+	GElf_Shdr header;
+	GElf_Chdr compressed;
+	const char *name;
+	Elf_Data *data;
+	uint64_t expanded = 0;
+
+	if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+		return 0;
+	if (header.sh_flags & SHF_COMPRESSED)
+		return gelf_getchdr(section, &compressed) ? compressed.ch_size : 0;
+	name = elf_strptr(elf, names, header.sh_name);
+	if (name && strcmp(name, ".gnu_debugdata") == 0)
+		return UINT64_MAX;
+	/* The older form: "ZLIB", and the size as a big-endian number. */
+	data = name && strncmp(name, ".zdebug", 7) == 0 ? elf_rawdata(section, NULL) : NULL;
+	if (!data || !data->d_buf || data->d_size < sizeof size)
+		return 0;
+	memcpy(size, data->d_buf, sizeof size);
+	for (unsigned k = 4; k < sizeof size; k++)
+		expanded = expanded << 8 | size[k];
+	return expanded;
+}
+
+/* Returns whether a copied file, and those before it, stay below the limit when libdw expands their sections. */
+static bool may_expand(Elf *elf)
+{
+	static uint64_t left = EXPANDED_MAX;
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return true; /* no section can be found by its name */
+	while ((section = elf_nextscn(elf, section)) != NULL) {
+		uint64_t size = expanded_size(elf, names, section);
+
+		if (size > left)
+			return false;
+		left -= size;
+	}
+	return true;
+}
+
 static const char *open_image(struct image *i)
 {
 	static char *nowhere;
@@ -305,12 +356,14 @@ static const char *open_image(struct image *i)
 	const char *why;
 	struct stat st = { 0 };
 	void **data;
+	bool foreign;
 	int fd = open_regular(i->path, &st, path, &why);
 
 	/* Refuses compressed files: libdw would expand them to any size. */
 	if (!why && !is_elf(fd))
 		why = "not an ELF file";
-	if (!why && (!belongs_here(&st) || (st.st_mode & S_IWOTH)))
+	foreign = !belongs_here(&st) || (st.st_mode & S_IWOTH);
+	if (!why && foreign)
 		fd = copy_of(fd, &st, &why);
 	if (!why && !(dwfl = dwfl_begin(&callbacks)))
 		why = dwfl_errmsg(-1);
@@ -335,6 +388,8 @@ static const char *open_image(struct image *i)
 	i->elf = dwfl_module_getelf(i->module, &i->bias);
 	if (!i->elf)
 		return dwfl_errmsg(-1);
+	if (foreign && !may_expand(i->elf))
+		return "it belongs to another user, and its compressed sections are too large";
 	/* Check the build-id before anything else is read. */
 	if (!same(i))
 		return i->id_length ? "not the file that was traced: its build-id differs"

@@ -15,6 +15,9 @@
 /* Default of `posixtrace record -o` and of the FILE of other subcommands. */
 #define LOGFILE_DEFAULT "posixtrace.log"
 
+/* No PROCESS frame has a larger body. A larger one, in a sparse file, would only take time to read. */
+#define PROCESS_BODY_MAX (UINT32_C(256) << 10)
+
 struct logfile {
 	const char *path;
 	struct input in;

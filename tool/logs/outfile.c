@@ -36,10 +36,16 @@ static volatile sig_atomic_t asked;
 
 /* -- Removal ------------------------------------------------------------------------------------ */
 
-/* Opens a subdirectory. Returns null if it cannot be read, is not a directory, or is a symbolic link. */
-static DIR *open_directory(int dir, const char *name)
+/* Opens a subdirectory. Returns -1 if it cannot be read, is not a directory, or is a symbolic link. */
+static int open_directory(int dir, const char *name)
 {
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Returns a stream of the entries of an open directory, from the first one. The descriptor stays open. */
+static DIR *entries(int dir)
+{
+	int fd = open_directory(dir, ".");
 	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (fd >= 0 && !stream)
@@ -57,13 +63,10 @@ static const char *next_name(DIR *dir)
 	return NULL;
 }
 
-/*
- * Goes through the files of a trace directory and, to this depth, of the traces in it. Removes them, or returns their
- * size in bytes.
- */
-static uint64_t go_through(int dir, const char *name, bool removed, int depth)
+/* Returns the size of the files in an open directory and, to this depth, in its subdirectories. */
+static uint64_t size_of(int dir, int depth)
 {
-	DIR *d = open_directory(dir, name);
+	DIR *d = entries(dir);
 	uint64_t size = 0;
 	const char *inner;
 	struct stat st;
@@ -71,35 +74,141 @@ static uint64_t go_through(int dir, const char *name, bool removed, int depth)
 	while (d && (inner = next_name(d)) != NULL) {
 		if (fstatat(dirfd(d), inner, &st, AT_SYMLINK_NOFOLLOW) != 0)
 			continue;
-		if (S_ISDIR(st.st_mode) && depth > 0)
-			size += go_through(dirfd(d), inner, removed, depth - 1);
-		else if (removed)
-			unlinkat(dirfd(d), inner, 0);
-		else if (S_ISREG(st.st_mode))
+		if (S_ISREG(st.st_mode))
 			size += (uint64_t)st.st_size;
+		if (S_ISDIR(st.st_mode) && depth > 0) {
+			int fd = open_directory(dirfd(d), inner);
+
+			size += fd >= 0 ? size_of(fd, depth - 1) : 0;
+			if (fd >= 0)
+				close(fd);
+		}
 	}
 	if (d)
 		closedir(d);
-	if (removed)
-		unlinkat(dir, name, AT_REMOVEDIR);
 	return size;
 }
 
-/* Removes the output of this process, unless the name belongs to another file now. */
+enum kind { KIND_NOTHING, KIND_EMPTY, KIND_TRACE, KIND_OTHER };
+
+static bool is_file_of_trace(const char *name)
+{
+	return strcmp(name, "metadata") == 0 || strcmp(name, "events") == 0;
+}
+
+/* Returns whether the directory has a file "metadata" that begins like the output of `convert`. */
+static bool is_trace(int dir)
+{
+	static const char mark[] = "/* CTF 1.8 */";
+	char head[sizeof mark - 1];
+	int fd = openat(dir, "metadata", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool trace = fd >= 0 && read(fd, head, sizeof head) == sizeof head && memcmp(head, mark, sizeof head) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return trace;
+}
+
+static bool same_owner(int one, int other)
+{
+	struct stat a, b;
+
+	return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_uid == b.st_uid;
+}
+
+static enum kind kind_of(int dir, int depth);
+
+/*
+ * Opens one of several traces in a directory. Returns -1 if it is anything else. It must belong to the owner of the
+ * directory, because that user can put directories of others there.
+ */
+static int open_trace(int dir, const char *name)
+{
+	int fd = open_directory(dir, name);
+
+	if (fd >= 0 && same_owner(dir, fd) && kind_of(fd, 0) == KIND_TRACE)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/*
+ * Returns what an open directory contains. A trace contains only its own files; a directory of traces contains only
+ * traces. Only these are ever removed.
+ */
+static enum kind kind_of(int dir, int depth)
+{
+	DIR *d = entries(dir);
+	bool empty = true, other = !d;
+	const char *inner;
+
+	while (!other && (inner = next_name(d)) != NULL) {
+		empty = false;
+		if (is_file_of_trace(inner)) {
+			other = !is_trace(dir);
+		} else {
+			int fd = depth > 0 ? open_trace(dir, inner) : -1;
+
+			other = fd < 0;
+			if (fd >= 0)
+				close(fd);
+		}
+	}
+	if (d)
+		closedir(d);
+	return other ? KIND_OTHER : empty ? KIND_EMPTY : KIND_TRACE;
+}
+
+/*
+ * Removes the files of a trace from an open directory and, to this depth, the traces in it; nothing else, whatever the
+ * directory contains by now. Each directory is opened once, and what is removed from it is what was found in it: its
+ * name may belong to another directory meanwhile. made: this process made the directories, so they need not be whole
+ * traces.
+ */
+static void empty_trace(int dir, int depth, bool made)
+{
+	DIR *d = entries(dir);
+	const char *inner;
+
+	while (d && (inner = next_name(d)) != NULL) {
+		int fd;
+
+		if (is_file_of_trace(inner)) {
+			unlinkat(dir, inner, 0);
+			continue;
+		}
+		fd = depth == 0 ? -1 : made ? open_directory(dir, inner) : open_trace(dir, inner);
+		if (fd < 0)
+			continue;
+		empty_trace(fd, depth - 1, made);
+		close(fd);
+		unlinkat(dir, inner, AT_REMOVEDIR);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Returns whether the name in the output's directory belongs to the open file. */
+static bool has_name(int fd, const char *name)
+{
+	struct stat open, there;
+
+	return fstat(fd, &open) == 0 && fstatat(outfile.folder.fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       open.st_dev == there.st_dev && open.st_ino == there.st_ino;
+}
+
+/* Removes the output of this process. Its name is left alone if it belongs to another file now. */
 static void give_up(void)
 {
-	struct stat made, there;
+	char *name = outfile.unfinished;
 
-	if (!outfile.unfinished)
+	if (!name)
 		return;
-	if (fstat(outfile.fd, &made) == 0 &&
-	    fstatat(outfile.folder.fd, outfile.unfinished, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    made.st_dev == there.st_dev && made.st_ino == there.st_ino) {
-		if (outfile.directory)
-			go_through(outfile.folder.fd, outfile.unfinished, true, 1);
-		else
-			unlinkat(outfile.folder.fd, outfile.unfinished, 0);
-	}
+	if (outfile.directory)
+		empty_trace(outfile.fd, 1, true);
+	if (has_name(outfile.fd, name))
+		unlinkat(outfile.folder.fd, name, outfile.directory ? AT_REMOVEDIR : 0);
 	outfile.unfinished = NULL;
 }
 
@@ -220,42 +329,16 @@ void outfile_open(const char *path, bool (*ours)(int fd), const char *instead)
 
 /* -- Directories -------------------------------------------------------------------------------- */
 
-enum kind { KIND_NOTHING, KIND_EMPTY, KIND_TRACE, KIND_OTHER };
-
-/* Returns whether the directory has a file "metadata" that begins like the output of `convert`. */
-static bool is_trace(int dir)
-{
-	static const char mark[] = "/* CTF 1.8 */";
-	char head[sizeof mark - 1];
-	int fd = openat(dir, "metadata", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	bool trace = fd >= 0 && read(fd, head, sizeof head) == sizeof head && memcmp(head, mark, sizeof head) == 0;
-
-	if (fd >= 0)
-		close(fd);
-	return trace;
-}
-
 /*
- * Tells what a directory contains. A trace contains only its own files; a directory of traces contains only traces.
- * Only these are ever removed.
+ * Opens the existing directory of the output's name. Returns what it contains; its descriptor is -1 if it cannot be
+ * opened, and is to be closed by the caller.
  */
-static enum kind kind_of(int dir, const char *name, int depth)
+static enum kind open_existing(int *fd)
 {
-	DIR *d = open_directory(dir, name);
-	bool empty = true, other = false;
-	const char *inner;
-
-	if (!d)
+	*fd = open_directory(outfile.folder.fd, outfile.folder.name);
+	if (*fd < 0)
 		return errno == ENOENT ? KIND_NOTHING : KIND_OTHER;
-	while (!other && (inner = next_name(d)) != NULL) {
-		empty = false;
-		if (strcmp(inner, "metadata") == 0 || strcmp(inner, "events") == 0)
-			other = !is_trace(dirfd(d));
-		else
-			other = depth == 0 || kind_of(dirfd(d), inner, depth - 1) != KIND_TRACE;
-	}
-	closedir(d);
-	return empty ? KIND_EMPTY : other ? KIND_OTHER : KIND_TRACE;
+	return kind_of(*fd, 1);
 }
 
 static int make_directory(int dir, const char *name)
@@ -271,13 +354,16 @@ int outfile_directory(const char *path, bool force)
 	struct stat st = { 0 };
 	const char *why;
 	enum kind kind;
+	int there;
 
 	if (strcmp(path, "-") == 0)
 		fail("the output is a directory, and cannot go to standard output: use -o OUT");
 	find(path);
 	if (fstatat(f->fd, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (why = folder_objection(f, &st)) != NULL)
 		fail("%s: %s", path, why);
-	kind = kind_of(f->fd, f->name, 1);
+	kind = open_existing(&there);
+	if (there >= 0)
+		close(there);
 	if (kind == KIND_OTHER)
 		fail("%s already exists, and is not a trace%s; choose another OUT", path,
 		     S_ISDIR(st.st_mode) ? ", or has other files in it" : "");
@@ -336,29 +422,56 @@ static bool name_file(void)
 	return false;
 }
 
-/* Renames the new directory to its final name. Replaces an existing trace. */
+/* Exchanges the new directory and the existing one. Returns the name of the existing one, or null and errno. */
+static char *exchange(char *made)
+{
+	const struct folder *f = &outfile.folder;
+	char *aside;
+	int error;
+
+	if (syscall(SYS_renameat2, f->fd, made, f->fd, f->name, 2 /* RENAME_EXCHANGE */) == 0)
+		return made;
+	/* The kernel or the file system cannot: rename the existing one to another name first. */
+	aside = folder_random_name(f);
+	if (renameat(f->fd, f->name, f->fd, aside) == 0) {
+		if (renameat(f->fd, made, f->fd, f->name) == 0)
+			return aside;
+		error = errno;
+		renameat(f->fd, aside, f->fd, f->name);
+		errno = error;
+	}
+	free(aside);
+	return NULL;
+}
+
+/*
+ * Renames the new directory to its final name. Replaces an existing trace: it is opened before it is checked, and what
+ * is removed is in the directory that was opened, whatever other users do with its names meanwhile.
+ */
 static bool replace_directory(void)
 {
 	const struct folder *f = &outfile.folder;
-	char *old = outfile.unfinished;
-	int dir = f->fd;
+	char *made = outfile.unfinished, *old;
+	enum kind kind;
+	int existing = -1;
 
-	if (!outfile.force || kind_of(dir, f->name, 1) <= KIND_EMPTY)
-		return renameat(dir, old, dir, f->name) == 0;
-	/* Exchange both directories; if the kernel cannot, rename the old one to another name first. */
-	if (syscall(SYS_renameat2, dir, old, dir, f->name, 2 /* RENAME_EXCHANGE */) != 0) {
-		char *aside = folder_random_name(f);
-
-		if (renameat(dir, f->name, dir, aside) != 0 || renameat(dir, old, dir, f->name) != 0)
-			return false;
-		old = aside;
-	}
+	kind = outfile.force ? open_existing(&existing) : KIND_NOTHING;
+	if (kind == KIND_OTHER)
+		fail("%s was replaced meanwhile, and is not a trace; choose another OUT", outfile.path);
+	if (kind == KIND_NOTHING)
+		return renameat(f->fd, made, f->fd, f->name) == 0;
+	old = exchange(made);
+	if (!old)
+		return false;
 	outfile.unfinished = NULL;
-	/* The old directory now has an unpredictable name, but its contents may have changed: remove only a trace. */
-	if (kind_of(dir, old, 1) <= KIND_TRACE)
-		go_through(dir, old, true, 1);
-	else
-		complain("%s was replaced in the meantime, and is now %s", outfile.path, old);
+	if (has_name(existing, old)) {
+		empty_trace(existing, 1, false);
+		if (unlinkat(f->fd, old, AT_REMOVEDIR) != 0)
+			complain("%s was changed while it was replaced: the rest is now %s", outfile.path, old);
+	} else {
+		complain("%s was replaced by another process meanwhile; the directory before that may now be %s", outfile.path, old);
+	}
+	close(existing);
 	return true;
 }
 
@@ -371,7 +484,7 @@ uint64_t outfile_done(void)
 	out_flush();
 	outfile_check();
 	if (outfile.directory)
-		size = go_through(f->fd, outfile.unfinished, false, 1);
+		size = size_of(outfile.fd, 1);
 	else if (fstat(outfile.fd, &st) == 0 && S_ISREG(st.st_mode))
 		size = (uint64_t)st.st_size;
 	if (!outfile.whole)

@@ -7,12 +7,16 @@
 
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/message.h"
+#include "process/confinement.h"
 #include "process/streams.h"
 #include "process/typenames.h"
 
@@ -74,20 +78,49 @@ void explain_file(struct evidence *e, const char *path)
 
 void explain_process(struct evidence *e, pid_t pid)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], text[CONFINEMENT_TEXT];
 
 	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
 	explain_file(e, path);
+	e->filtered = confinement_look(pid, text) >= CONFINEMENT_OWN;
 	e->other_user = false;
 	e->linked |= process_library((uint32_t)pid, path);
+}
+
+/* Returns the wait status of a process that waits to be reaped; 0 if it may not be known. */
+static int wait_status(pid_t pid)
+{
+	char path[40], text[2048], *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	/* The second field is the program's name in parentheses, which may have spaces in it; the 52nd is the status. */
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 52; field++)
+		at = strchr(at + 1, ' ');
+	return at ? atoi(at + 1) : 0;
 }
 
 void explain_user(struct evidence *e, pid_t pid)
 {
 	struct proc proc;
 
-	if (proc_read((uint32_t)pid, &proc) < 0)
+	if (proc_read((uint32_t)pid, &proc) < 0) {
+		e->gone = true;
 		return;
+	}
+	e->gone = proc.ended;
+	if (proc.ended) {
+		int status = wait_status(pid);
+
+		e->sigsys = WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
+	}
 	if (!e->user_known)
 		e->user = proc.uid;
 	e->user_known = true;
@@ -182,12 +215,26 @@ static void say_not_attached(const struct evidence *e, const char *what, bool ch
 		complain("use --children to trace the programs that it starts");
 }
 
+bool explain_killed(const struct evidence *e, const char *what)
+{
+	if (!e->filtered || !e->sigsys)
+		return false;
+	complain("%s was killed by its seccomp filter (SIGSYS), perhaps because it was traced; docs/processes.md "
+	         "(\"Seccomp\") lists the system calls that trace points need", what);
+	return true;
+}
+
 void explain_say(struct evidence *e, const char *what, const struct match *m, bool children, unsigned alive)
 {
 	const char *asked = match_wanted(m, 0), *names = suggest_text(&e->names, asked ? asked : "");
 
 	complain("no events were recorded:");
-	if (!e->attached && !e->types && alive)
+	if (explain_killed(e, what))
+		return;
+	if (e->filtered && e->gone && !(e->types && !e->wanted))
+		complain("%s has ended, and its seccomp filter may have killed it; docs/processes.md (\"Seccomp\") lists "
+		         "the system calls that trace points need", what);
+	else if (!e->attached && !e->types && alive)
 		complain("neither %s nor a program that it started reached a trace point before %s ended", what, what);
 	else if (!e->attached && !e->types)
 		say_not_attached(e, what, children);

@@ -22,6 +22,9 @@ struct evidence {
 	bool script;   /* the file is a script */
 	bool other_user; /* the process has the rights of its file (set-user-ID) */
 	bool attached; /* the process has called the library */
+	bool filtered; /* the process was under a seccomp filter when the recording began */
+	bool gone;     /* the process had ended at the last explain_user() */
+	bool sigsys;   /* signal SIGSYS has ended it */
 	bool not_found; /* the process ended with status 127, as a shell that did not find a command */
 	uint32_t became; /* the user that the process became after the stream was created; 0: same user */
 	uint32_t user, last_user; /* users when the recording began, and at the last explain_user() */
@@ -43,6 +46,8 @@ void explain_stream(struct evidence *e, trace_id_t trid, const struct match *m);
  * still run.
  */
 void explain_say(struct evidence *e, const char *what, const struct match *m, bool children, unsigned alive);
+/* Prints that a seccomp filter has killed the process, if that is known. Returns whether it is. */
+bool explain_killed(const struct evidence *e, const char *what);
 /* Returns in words why this user may not look into the process. *remedy: what the user can do. */
 const char *explain_permission(pid_t pid, char text[96], const char **remedy);
 /* Prints each pattern of the option that matches no event type of the stream, with the names of the stream's types. */

@@ -144,7 +144,7 @@ int logcopy(struct logcopy *c)
 	fd = newlog_make(c->copy, &meanwhile);
 	r = fd < 0 ? -errno : with_input(k, fd);
 	if (r == 0)
-		r = -newlog_name(fd, meanwhile, c->to);
+		r = -newlog_name(fd, meanwhile, c->path, &c->number);
 	if (fd >= 0) {
 		if (r < 0 && meanwhile)
 			newlog_remove(meanwhile, fd);

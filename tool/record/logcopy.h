@@ -10,7 +10,8 @@
 
 struct logcopy {
 	int from; /* a log that nothing is written to; it may be incomplete */
-	const char *to; /* path of the new file, which must not exist */
+	const char *path; /* the new file is FILE.N of this FILE */
+	unsigned number; /* N to begin with: the first one that no file has is taken. Result: the one taken */
 	const char *copy; /* temporary name, if the file system needs one: see newlog_make() */
 	uint64_t begin, end; /* period to copy; 0, UINT64_MAX: everything */
 	uint64_t lost; /* number of events that the stream lost */
@@ -19,7 +20,7 @@ struct logcopy {
 	uint64_t first, last; /* times of the first and the last event of the whole log; 0: no events */
 };
 
-/* Returns 0 or an error number; then there is no new file. EEXIST: the name is taken. EINVAL: `from` is not a log. */
+/* Returns 0 or an error number; then there is no new file. EINVAL: `from` is not a log. */
 int logcopy(struct logcopy *c);
 
 #endif

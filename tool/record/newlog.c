@@ -23,6 +23,7 @@
 #include "logs/logfile.h"
 #include "model/eventtype.h"
 
+#define NUMBER_MAX ((1u << 30) - 1) /* largest N of a FILE.N */
 #define IN_USE "another recorder writes to it: choose another file, -o FILE"
 
 /*
@@ -128,24 +129,37 @@ static int replace(const char *path, int fd, const char **why)
 	return fresh;
 }
 
-void newlog_settle(const char *path, int fd, bool empty)
+/*
+ * Removes FILE, which has no event, and gives FILE.old and FILE.older their names back. Other users may have put other
+ * files there during the recording: these keep their names. Returns false if FILE.old cannot be FILE.
+ */
+static bool put_back(const struct folder *f, int fd, const char *old, const char *older)
+{
+	if (not_replaceable(f, old) || folder_remove(f, fd) != 0 || renameat(f->fd, old, f->fd, f->name) != 0)
+		return false;
+	if (!not_replaceable(f, older))
+		renameat(f->fd, older, f->fd, old);
+	return true;
+}
+
+bool newlog_settle(const char *path, int fd, bool empty)
 {
 	struct folder f;
 	char *old, *older;
+	bool done = true;
 
 	if (folder_find(&f, path, true))
-		return;
+		return false;
 	old = with(f.name, "old");
 	older = with(f.name, "older");
-	if (!empty) {
-		if (!not_replaceable(&f, older))
-			unlinkat(f.fd, older, 0);
-	} else if (folder_remove(&f, fd) == 0 && renameat(f.fd, old, f.fd, f.name) == 0) {
-		renameat(f.fd, older, f.fd, old);
-	}
+	if (empty)
+		done = put_back(&f, fd, old, older);
+	else if (!not_replaceable(&f, older))
+		unlinkat(f.fd, older, 0);
 	free(old);
 	free(older);
 	folder_close(&f);
+	return done;
 }
 
 /* -- The file ----------------------------------------------------------------------------- */
@@ -284,20 +298,6 @@ int newlog_make(const char *copy, char **meanwhile)
 	return fd;
 }
 
-int newlog_name(int fd, const char *meanwhile, const char *to)
-{
-	struct folder f;
-	int error;
-
-	if (meanwhile)
-		return newlog_rename(meanwhile, to, false);
-	if (folder_find(&f, to, false))
-		return EACCES;
-	error = folder_give_name(&f, fd, f.name) == 0 ? 0 : errno;
-	folder_close(&f);
-	return error;
-}
-
 void newlog_remove(const char *path, int fd)
 {
 	struct folder folder;
@@ -308,8 +308,29 @@ void newlog_remove(const char *path, int fd)
 	folder_close(&folder);
 }
 
-/* Calls f for each existing FILE.N. */
-static void each_number(const char *path, void (*f)(const char *path, unsigned number, void *arg), void *arg)
+/*
+ * Returns whether the file is a log of this user. Any other file may have the name of a FILE.N by chance, or because
+ * another user wants the numbers to be wrong.
+ */
+static bool is_own_log(const struct folder *f, const char *name)
+{
+	struct stat st;
+	bool log;
+	int fd;
+
+	/* Do not open a FIFO or a device. */
+	if (fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) || folder_objection(f, &st))
+		return false;
+	fd = openat(f->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	log = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !folder_objection(f, &st) &&
+	      logfile_is_log(fd);
+	if (fd >= 0)
+		close(fd);
+	return log;
+}
+
+/* Calls f for the number of each existing FILE.N that is a log of this user. */
+static void each_number(const char *path, void (*f)(unsigned number, void *arg), void *arg)
 {
 	const char *name = base_name(path);
 	struct folder folder;
@@ -326,8 +347,8 @@ static void each_number(const char *path, void (*f)(const char *path, unsigned n
 		    e->d_name[n + 1] > '9')
 			continue;
 		number = strtoul(e->d_name + n + 1, &end, 10);
-		if (!*end && number < 1u << 30)
-			f(path, (unsigned)number, arg);
+		if (!*end && number <= NUMBER_MAX && is_own_log(&folder, e->d_name))
+			f((unsigned)number, arg);
 	}
 	if (dir)
 		closedir(dir);
@@ -336,11 +357,10 @@ static void each_number(const char *path, void (*f)(const char *path, unsigned n
 	folder_close(&folder);
 }
 
-static void find_last(const char *path, unsigned number, void *arg)
+static void find_last(unsigned number, void *arg)
 {
 	unsigned *last = arg;
 
-	(void)path;
 	if (number > *last)
 		*last = number;
 }
@@ -353,13 +373,38 @@ unsigned newlog_last(const char *path)
 	return last;
 }
 
-static void remove_old(const char *path, unsigned number, void *arg)
+struct numbers {
+	unsigned *item;
+	size_t count;
+};
+
+static void collect(unsigned number, void *arg)
+{
+	struct numbers *n = arg;
+
+	/* Double the room when the list is full. */
+	if ((n->count & (n->count - 1)) == 0) {
+		n->item = realloc(n->item, (n->count ? 2 * n->count : 1) * sizeof *n->item);
+		if (!n->item)
+			fail("no memory");
+	}
+	n->item[n->count++] = number;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	const unsigned *x = a, *y = b;
+
+	return *x > *y ? -1 : *x < *y;
+}
+
+static void remove_numbered(const char *path, unsigned number)
 {
 	char *numbered = newlog_numbered(path, number);
 	struct folder folder;
-	int fd = number <= *(unsigned *)arg ? open_left(&folder, numbered) : -1;
+	int fd = open_left(&folder, numbered);
 
-	/* Only logs are removed: any other file may have such a name by chance. */
+	/* Another file may have the name by now. */
 	if (fd >= 0 && logfile_is_log(fd))
 		folder_remove(&folder, fd);
 	if (fd >= 0) {
@@ -371,12 +416,16 @@ static void remove_old(const char *path, unsigned number, void *arg)
 
 void newlog_keep(const char *path, unsigned keep)
 {
-	unsigned last = newlog_last(path);
+	struct numbers n = { NULL, 0 };
 
-	if (!keep || last <= keep)
+	if (!keep)
 		return;
-	last -= keep;
-	each_number(path, remove_old, &last);
+	each_number(path, collect, &n);
+	if (n.count > keep)
+		qsort(n.item, n.count, sizeof *n.item, larger_first);
+	for (size_t i = keep; i < n.count; i++)
+		remove_numbered(path, n.item[i]);
+	free(n.item);
 }
 
 static int rename_new(int dir, const char *from, const char *to)
@@ -393,17 +442,35 @@ static int rename_new(int dir, const char *from, const char *to)
 	return renameat(dir, from, dir, to) == 0 ? 0 : errno;
 }
 
-int newlog_rename(const char *from, const char *to, bool replace)
+int newlog_rename(const char *from, const char *to)
 {
 	struct folder folder;
 	int error;
 
 	if (folder_find(&folder, from, false))
 		return EACCES;
-	if (replace)
-		error = renameat(folder.fd, folder.name, folder.fd, base_name(to)) == 0 ? 0 : errno;
-	else
-		error = rename_new(folder.fd, folder.name, base_name(to));
+	error = renameat(folder.fd, folder.name, folder.fd, base_name(to)) == 0 ? 0 : errno;
+	folder_close(&folder);
+	return error;
+}
+
+int newlog_name(int fd, const char *from, const char *path, unsigned *number)
+{
+	struct folder folder;
+	int error = EEXIST;
+
+	if (folder_find(&folder, path, false))
+		return EACCES;
+	for (unsigned n = *number; error == EEXIST && n <= NUMBER_MAX; n++) {
+		char *name = newlog_numbered(folder.name, n);
+
+		*number = n;
+		if (from)
+			error = rename_new(folder.fd, base_name(from), name);
+		else
+			error = folder_give_name(&folder, fd, name) == 0 ? 0 : errno;
+		free(name);
+	}
 	folder_close(&folder);
 	return error;
 }
@@ -462,10 +529,9 @@ static bool to_be_kept(const char *path, struct timespec *first)
 
 static bool retire(const char *file, const char *path)
 {
-	char *numbered = newlog_numbered(path, newlog_last(path) + 1);
-	int error = newlog_rename(file, numbered, false);
+	unsigned number = newlog_last(path) + 1;
+	int error = newlog_name(-1, file, path, &number);
 
-	free(numbered);
 	if (error)
 		complain("%s: its old contents cannot be kept: %s", file, strerror(error));
 	return error == 0;

@@ -17,18 +17,24 @@
  * now; then the caller must call newlog_settle().
  */
 int newlog_open(const char *path, bool *kept);
-/* Completes newlog_open(). empty: the new log, open as fd, has no event, so the previous files get their names back. */
-void newlog_settle(const char *path, int fd, bool empty);
+/*
+ * Completes newlog_open(). empty: the new log, open as fd, has no event, so the previous files get their names back.
+ * Returns false if they cannot.
+ */
+bool newlog_settle(const char *path, int fd, bool empty);
 /*
  * Opens a FIFO, waiting until it has a reader. As long as the descriptor is open, newlog_open() does not wait. Returns
  * -1 if the file is not a FIFO, or must not be written to.
  */
 int newlog_wait_for_reader(const char *path);
-/* Returns the largest N of the existing FILE.N, or 0 if there is none. */
+/* Returns the largest N of the existing FILE.N that are logs of this user, or 0 if there is none. */
 unsigned newlog_last(const char *path);
 /* Returns FILE.N, to be freed by the caller. */
 char *newlog_numbered(const char *path, unsigned number);
-/* Removes all FILE.N but the newest `keep`; 0 removes nothing. Removes only logs. */
+/*
+ * Removes the existing FILE.N but those with the `keep` largest numbers; 0 removes nothing. Counts and removes only logs
+ * of this user.
+ */
 void newlog_keep(const char *path, unsigned keep);
 /*
  * Creates a file for a copy, whatever other users have put beside it. The file has no name, and *meanwhile is null. If
@@ -36,15 +42,15 @@ void newlog_keep(const char *path, unsigned keep);
  * that is taken, an unpredictable name. Returns a descriptor, or -1 and errno.
  */
 int newlog_make(const char *copy, char **meanwhile);
-/* Gives a file of newlog_make() the name `to`. Returns 0 or an error number: EEXIST if the name is taken. */
-int newlog_name(int fd, const char *meanwhile, const char *to);
+/*
+ * Gives a file the name FILE.N with the first N from *number on that no file has, and sets *number. from: its present
+ * name, in the same directory; null: it is open as fd, and has no name. Returns 0 or an error number.
+ */
+int newlog_name(int fd, const char *from, const char *path, unsigned *number);
 /* Removes the file if the open file fd still has this name. */
 void newlog_remove(const char *path, int fd);
-/*
- * Renames a file within its directory. replace: replaces an existing file, else the result is EEXIST. Returns 0 or an
- * error number.
- */
-int newlog_rename(const char *from, const char *to, bool replace);
+/* Renames a file within its directory. Replaces an existing file. Returns 0 or an error number. */
+int newlog_rename(const char *from, const char *to);
 /* Returns FILE.next, the file of the second stream where two streams take turns; to be freed by the caller. */
 char *newlog_next(const char *path);
 /*

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/ticks.h"
@@ -28,7 +29,6 @@
 #include "record/newlog.h"
 
 #define EVENTS_LEAST 16 /* a smaller part is not worth its header, which may be larger than --rotate */
-#define NUMBER_TRIES 16 /* limits the search if other processes keep taking the next numbers */
 #define STREAM_MORE (1 << 20) /* upper bound of a stream's size beside its events */
 #define RETRY_NS NS_PER_S /* pause after a part could not be written */
 /* The beginning of a log in which unwanted events are counted. */
@@ -47,8 +47,28 @@ static const char *shown_path(const struct part *p)
 
 /* -- Beginning --------------------------------------------------------------------------- */
 
-static void say_no_stream(const struct recording *r, const char *path, int error)
+/* Returns whether /dev/shm, which has the stream, cannot have one more file. */
+static bool shm_full(void)
 {
+	struct statvfs fs;
+
+	/* Without a limit of files both numbers are 0. */
+	return statvfs("/dev/shm", &fs) == 0 && ((fs.f_files && !fs.f_favail) || (fs.f_blocks && !fs.f_bavail));
+}
+
+/* Returns whether the log should be overwritten from its beginning, and is a file in which that is impossible. */
+static bool cannot_loop(const struct recording *r, const struct part *p)
+{
+	int policy;
+
+	return !p->seeks && posix_trace_attr_getlogfullpolicy(&r->plan->attr, &policy) == 0 &&
+	       policy == POSIX_TRACE_LOOP;
+}
+
+/* p: the part whose stream or log is missing. */
+static void say_no_stream(const struct recording *r, const struct part *p, int error)
+{
+	const char *path = p->path;
 	char size[16], most[16], why[96];
 	const char *remedy;
 	struct rlimit limit;
@@ -85,9 +105,20 @@ static void say_no_stream(const struct recording *r, const char *path, int error
 		complain("%s: there is no /dev/shm for its stream", r->what);
 		return;
 	case EINVAL:
-		complain("%s: not a regular file, as --log-policy loop needs", path);
+		if (cannot_loop(r, p))
+			complain("%s: not a regular file, as --log-policy loop needs", path);
+		else
+			complain("%s cannot be traced: its files in /dev/shm are damaged, or of another version of "
+			         "the library; 'posixtrace doctor -p %d' may tell more", r->what, (int)r->pid);
 		return;
 	case ENOSPC:
+		if (shm_full()) {
+			complain("%s: no space for its stream: /dev/shm is full, or has the maximum number of files; "
+			         "remove files there, or mount it with a larger size or nr_inodes", r->what);
+			return;
+		}
+		complain("%s: %s", path, strerror(error));
+		return;
 	case EFBIG:
 	case EDQUOT:
 	case EPIPE:
@@ -122,7 +153,7 @@ static bool create_parts(struct recording *r, char *path)
 		int error = part_create(&r->part[i], r->pid, &attr, number, own);
 
 		if (error) {
-			say_no_stream(r, own, error);
+			say_no_stream(r, &r->part[i], error);
 			return false;
 		}
 		part_follow(&r->part[i], r->plan->match);
@@ -144,7 +175,7 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 	/* Check the process before the file is overwritten. */
 	error = kill(pid, 0) != 0 && errno == ESRCH ? ESRCH : -proc_permit((uint32_t)pid);
 	if (error == ESRCH || error == EPERM) {
-		say_no_stream(r, path, error);
+		say_no_stream(r, &r->part[0], error);
 		free(path);
 		return false;
 	}
@@ -160,7 +191,7 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 		error = posix_trace_start(r->part[0].trid);
 		if (error == 0)
 			return true;
-		say_no_stream(r, path, error);
+		say_no_stream(r, &r->part[0], error);
 	}
 	recording_cancel(r);
 	return false;
@@ -191,7 +222,7 @@ void recording_cancel(struct recording *r)
 
 /* -- Writing a part, and going on -------------------------------------------------------------- */
 
-static void say_kept(const struct recording *r, const struct snapshot *s, const struct logcopy *c)
+static void say_kept(const struct recording *r, const struct snapshot *s, const struct logcopy *c, const char *to)
 {
 	char before[16], after[16], wanted[16];
 	bool short_of = s->at && r->plan->before >= 0 && c->lost && c->first > s->begin;
@@ -199,39 +230,36 @@ static void say_kept(const struct recording *r, const struct snapshot *s, const 
 	if (r->plan->quiet || !r->plan->loop)
 		return;
 	if (!s->at) {
-		progress_say("%s: %" PRIu64 " events%s%s", c->to, c->events, s->why[0] ? ", " : "", s->why);
+		progress_say("%s: %" PRIu64 " events%s%s", to, c->events, s->why[0] ? ", " : "", s->why);
 		return;
 	}
 	moment_duration(before, s->at - (c->first > s->begin ? c->first : s->begin));
 	moment_duration(after, (c->last < s->end ? c->last : s->end) - s->at);
-	progress_say("%s: %" PRIu64 " events, from %s before %s to %s after it", c->to, c->events,
+	progress_say("%s: %" PRIu64 " events, from %s before %s to %s after it", to, c->events,
 	             c->first < s->at ? before : "0 s", s->why, c->last > s->at ? after : "0 s");
 	if (short_of)
-		progress_say("%s: less than %s before it: use a larger --loop", c->to,
+		progress_say("%s: less than %s before it: use a larger --loop", to,
 		             moment_duration(wanted, (uint64_t)r->plan->before));
 }
 
 /*
- * Copies a log into the next FILE.N, or a later one if other processes have taken the number meanwhile. *to: its path,
- * to be freed by the caller. Returns 0 or an error number.
+ * Copies a log into the next FILE.N, or a later one if there are files with these names. *to: its path, to be freed by
+ * the caller. Returns 0 or an error number.
  */
 static int copy_log(struct recording *r, struct logcopy *c, char **to)
 {
 	const char *path = r->part[0].path;
 	char *copy = newlog_copy(path);
-	int error = EEXIST;
+	int error;
 
 	c->copy = copy;
-	for (int i = 0; i < NUMBER_TRIES && error == EEXIST; i++) {
-		unsigned last = i > 0 ? newlog_last(path) : 0;
-
-		if (i > 0)
-			r->number = last > r->number ? last : r->number + 1;
-		free(*to);
-		c->to = *to = newlog_numbered(path, r->number + 1);
-		error = logcopy(c);
-	}
+	c->path = path;
+	c->number = r->number + 1;
+	error = logcopy(c);
 	free(copy);
+	*to = newlog_numbered(path, c->number);
+	if (error == 0)
+		r->number = c->number;
 	return error;
 }
 
@@ -253,13 +281,12 @@ static bool keep_part(struct recording *r, struct part *p, const struct snapshot
 			             strerror(error));
 		r->reported = error;
 	} else {
-		r->number++;
 		r->kept++;
 		r->reported = 0;
 		r->past.events += c.events;
 		r->past.bytes += c.bytes;
 		r->past.lost += r->plan->loop ? 0 : c.lost;
-		say_kept(r, s, &c);
+		say_kept(r, s, &c, to);
 		newlog_keep(r->part[0].path, r->plan->keep);
 		part_clear(p);
 		p->error = 0;
@@ -572,9 +599,12 @@ static void settle_files(struct recording *r, bool drop, bool some)
 	const struct part *p = &r->part[r->now], *other = &r->part[!r->now];
 
 	if (p->kept) {
-		newlog_settle(p->path, p->fd, !some);
-		if (!some)
+		bool settled = newlog_settle(p->path, p->fd, !some);
+
+		if (!some && settled)
 			progress_say("%s is the previous log, unchanged", p->path);
+		else if (!some)
+			progress_say("%s.old is the previous log, unchanged: it could not get its name back", p->path);
 	} else if (drop) {
 		remove_file(p);
 	}
@@ -583,7 +613,7 @@ static void settle_files(struct recording *r, bool drop, bool some)
 	if (r->waits) {
 		progress_say("%s: this part could not be kept in a file of its own, and is here", other->path);
 	} else if (r->now == 1 && !drop) {
-		int error = newlog_rename(p->path, other->path, true);
+		int error = newlog_rename(p->path, other->path);
 
 		if (error) {
 			r->failed = true;
@@ -630,10 +660,12 @@ void recording_end(struct recording *r, bool drop)
 	/* The stream was full because it could not be written. Without lost events that is no failure. */
 	if (r->trouble && r->past.lost)
 		r->failed = true;
-	if (some || waiting || r->kept || r->failed)
+	if (some || waiting || r->kept || r->failed) {
 		say_end(r, &r->part[0], drop);
-	else
+		explain_killed(&r->evidence, r->what);
+	} else {
 		explain_say(&r->evidence, r->what, r->plan->match, r->plan->children, r->kin.alive);
+	}
 	say_unwanted(r, p);
 	say_kin(r);
 	settle_files(r, drop, some);

@@ -28,7 +28,8 @@ NUMBERS = {
 }
 # The library is compiled with -D for these: our_name=other_name.
 NAMES = {
-    '__posix_lost_events': '__other_lost', '__posix_kernel_tid': '__other_thread', '__bits': '__other_set', '__mark': '__other_mark',
+    '__posix_lost_events': '__other_lost', '__posix_kernel_tid': '__other_thread', '__bits': '__other_set',
+    '__mark': '__other_mark',
     '__size': '__other_bytes',
 }
 
@@ -54,7 +55,8 @@ def reversed_members(text, struct):
 def main():
     text = open(sys.argv[1]).read()
     for name, number in NUMBERS.items():
-        text = replaced(text, rf'^(# *define {name} +)(\(\(trace_event_id_t\))?-?\d+', rf'\g<1>\g<2>{number}' if number >= 0 else rf'\g<1>({number})')
+        text = replaced(text, rf'^(# *define {name} +)(\(\(trace_event_id_t\))?-?\d+',
+                        rf'\g<1>\g<2>{number}' if number >= 0 else rf'\g<1>({number})')
     for struct in ('posix_trace_event_info', 'posix_trace_status_info'):
         text = reversed_members(text, struct)
     for ours, other in NAMES.items():

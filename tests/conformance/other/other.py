@@ -15,7 +15,8 @@ script, directory, flags = sys.argv[1], sys.argv[2], sys.argv[3:]
 QUICK = ['attributes', 'event_ids', 'event_sets', 'examples_log', 'filter']
 # Mistakes: linked into a program, such a function stands in front of the library's.
 WRONG_FILTER = '''#include <trace.h>
-int posix_trace_get_filter(trace_id_t trid, trace_event_set_t *set) { return posix_trace_eventset_fill(set, POSIX_TRACE_SYSTEM_EVENTS); }
+int posix_trace_get_filter(trace_id_t trid, trace_event_set_t *set) { return posix_trace_eventset_fill(set,
+    POSIX_TRACE_SYSTEM_EVENTS); }
 '''
 DEATH = '''#include <stdlib.h>
 #include <trace.h>
@@ -29,7 +30,7 @@ problems = 0
 
 
 def conformance(programs, cflags='', libs='', first=''):
-    """Its exit status and its report."""
+    """Runs script/conformance. Returns its exit status and its report."""
     run = subprocess.run(
         [script, '--cflags', ' '.join([first, f'-I{directory}', cflags] + flags),
          '--libs', ' '.join([libs, f'-L{directory} -Wl,-rpath,{directory} -lothertrace'] + flags)] + programs,
@@ -59,8 +60,10 @@ with tempfile.TemporaryDirectory() as place:
     expect('a process that dies', conformance(['controller'], libs=str(source)), 1,
            'FAIL session has not come to its end: Aborted', 'Not ended:\n  controller session')
     (Path(place) / 'trace.h').write_text(WITHOUT_LOGS)
-    expect('an option that is not supported', conformance(['options_limits', 'log_status', 'event_sets'], first=f'-I{place}'), 0,
-           'options: TRACE TRACE_EVENT_FILTER TRACE_INHERIT\n', 'log_status: TRACE_LOG', 'options_limits: TRACE_LOG', 'ok   event_sets')
+    expect('an option that is not supported',
+           conformance(['options_limits', 'log_status', 'event_sets'], first=f'-I{place}'), 0,
+           'options: TRACE TRACE_EVENT_FILTER TRACE_INHERIT\n', 'log_status: TRACE_LOG', 'options_limits: TRACE_LOG',
+           'ok   event_sets')
     (Path(place) / 'trace.h').write_text('#include_next <trace.h>\n#define posix_trace_attr_getname none\n')
     expect('a function that is missing', conformance(['attributes', 'event_sets'], first=f'-I{place}'), 1,
            'FAIL attributes cannot be compiled', 'Not compiled:\n  attributes', 'ok   event_sets')

@@ -48,8 +48,8 @@ function chart(state, set) {
 	canvas.addEventListener('pointermove', (e) => {
 		over = Math.min(bars.length - 1, Math.max(0, Math.floor(e.offsetX / canvas.clientWidth * bars.length)));
 		const bar = bars[over];
-		said.textContent = `${exactDuration(bar.from)} to ${exactDuration(bar.to)}: ${plural(bar.count, 'span')}, ` +
-			`${(bar.count / set.sorted.length * 100).toFixed(1)} %`;
+		said.textContent = `${exactDuration(bar.from)} to ${exactDuration(bar.to)}: ` +
+			`${plural(bar.count, 'span')}, ${(bar.count / set.sorted.length * 100).toFixed(1)} %`;
 		paint();
 	});
 	canvas.addEventListener('pointerleave', () => {

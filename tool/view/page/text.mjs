@@ -7,7 +7,11 @@
  * SPDX-License-Identifier: MIT
  */
 
-const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\udb40[\udc00-\udfff]/g;
+const unseen = new RegExp([
+	/[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f]/,
+	/[\u3164\ufeff\uffa0\ufff9-\ufffb]/,
+	/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\udb40[\udc00-\udfff]/,
+].map((part) => part.source).join('|'), 'g');
 
 function code(character) {
 	const point = character.codePointAt(0);

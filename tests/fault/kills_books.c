@@ -1,5 +1,5 @@
 /*
- * kills_books.h - what a surviving reader has read, and whether it is complete
+ * kills_books.c - what a surviving reader has read, and whether it is complete
  *
  * For each source the reader must get every event once, in order, with the right bytes. In the end an event may be
  * missing only if the stream reports it as lost:
@@ -11,74 +11,27 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef KILLS_BOOKS_H
-#define KILLS_BOOKS_H
+#include "kills.h"
 
-#include "kills_shared.h"
+const char *round_note = "";
+int failures_before;
 
-/* The longest that a reader may spend in a call without anything to wait for. */
-#define DEADLINE_NS (5000000000ll * test_slow())
 
-/*
- * A record that was held up for longer than this may be read after a newer one (docs/reading.md). Readers wait 100 ms
- * in any call, because no thread of these tests is stopped by a signal. The rest is for differences of the clocks.
- */
-#define PATIENCE_NS 90000000ll
-
-struct books {
-	trace_id_t trid;
-	trace_event_id_t id;
-	int first, count;              /* the sources of this stream */
-	uint64_t system;               /* events caused by this controller: START, FILTER */
-	bool awaited;                      /* the sources wait for this reader */
-	bool running;                  /* the sources were already recording when the stream started */
-	uint64_t before[SOURCES];      /* `done` when the stream was about to start, */
-	uint64_t after[SOURCES];       /* and when it had started */
-	uint64_t last[SOURCES];        /* number read last */
-	uint64_t seen[SOURCES], total; /* events read; total counts START and FILTER too */
-	uint64_t skipped[SOURCES];     /* the first number that was missing in the sequence */
-	struct timespec newest;
-	int64_t newest_read;           /* when `newest` was read */
-	uint64_t lost;                 /* according to the last status */
-};
-
-/* Further circumstances, for the messages. */
-static const char *round_note __attribute__((unused)) = "";
-
-/* Reports a failure, with what is needed to repeat the round. */
-#define ROUND_FAIL(...)                                                                               \
-	do {                                                                                          \
-		char message_[256];                                                                   \
-		snprintf(message_, sizeof message_, __VA_ARGS__);                                     \
-		TEST_FAIL("-", "kind %d, round seed %#llx, point %s%s: %s", shared->round.kind,       \
-		          (unsigned long long)shared->round.seed,                                     \
-		          shared->arm == ARM_NOT ? "none" : kills_points[shared->point], round_note,  \
-		          message_);                                                                  \
-		shared->failures++;                                                                   \
-	} while (0)
-
-static int failures_before __attribute__((unused));
-
-static inline bool failed(void)
+bool failed(void)
 {
 	return test_failures > failures_before || shared->failures > 0;
 }
 
 /* Notes the progress of the sources: before the stream starts, and after it has started. */
-static inline void books_mark(const struct books *b, uint64_t *mark)
+void books_mark(const struct books *b, uint64_t *mark)
 {
 	source_settle();
 	for (int i = b->first; i < b->first + b->count; i++)
 		mark[i] = shared->source[i].done;
 }
 
-static inline int64_t timespec_ns(const struct timespec *t)
-{
-	return t->tv_sec * 1000000000ll + t->tv_nsec;
-}
-
-static inline void books_event(struct books *b, const struct posix_trace_event_info *e, const struct number *n,
-                               size_t length)
+void books_event(struct books *b, const struct posix_trace_event_info *e, const struct number *n,
+		 size_t length)
 {
 	struct number right;
 	struct timespec t;
@@ -108,7 +61,7 @@ static inline void books_event(struct books *b, const struct posix_trace_event_i
 	}
 	b->total++;
 	b->seen[n->source]++;
-	if (number_fill(&right, (int)n->source, n->number) != length || memcmp(&right, n, length) != 0)
+	if (number_fill(&right, 0, n->source, n->number) != length || memcmp(&right, n, length) != 0)
 		ROUND_FAIL("source %u: event %llu is damaged", n->source, (unsigned long long)n->number);
 	if (n->number <= b->last[n->source])
 		ROUND_FAIL("source %u: event %llu after %llu", n->source, (unsigned long long)n->number,
@@ -123,7 +76,7 @@ static inline void books_event(struct books *b, const struct posix_trace_event_i
 }
 
 /* Reads one event without waiting. Returns false if there is none. */
-static inline bool books_try(struct books *b)
+bool books_try(struct books *b)
 {
 	struct posix_trace_event_info e;
 	struct number n;
@@ -143,19 +96,15 @@ static inline bool books_try(struct books *b)
 }
 
 /* Reads one event. Returns false if the time is over. */
-static inline bool books_timed(struct books *b, int64_t us)
+bool books_timed(struct books *b, int64_t us)
 {
 	struct posix_trace_event_info e;
-	struct timespec t;
+	struct timespec t = time_in(us);
 	struct number n;
 	size_t length = 0;
 	int unavailable = 0, error;
-	int64_t begin = now_ns(), until;
+	int64_t begin = now_ns();
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	until = timespec_ns(&t) + us * 1000;
-	t.tv_sec = until / 1000000000;
-	t.tv_nsec = until % 1000000000;
 	error = posix_trace_timedgetnext_event(b->trid, &e, &n, sizeof n, &length, &unavailable, &t);
 	if (now_ns() - begin > us * 1000 + DEADLINE_NS)
 		ROUND_FAIL("timedgetnext of %lld us took %lld ms", (long long)us,
@@ -169,7 +118,7 @@ static inline bool books_timed(struct books *b, int64_t us)
 }
 
 /* Calculates the least and the greatest possible number of events read or lost by now. */
-static inline void books_bounds(const struct books *b, uint64_t *least, uint64_t *most)
+static void books_bounds(const struct books *b, uint64_t *least, uint64_t *most)
 {
 	*least = *most = b->system;
 	for (int i = b->first; i < b->first + b->count; i++) {
@@ -183,7 +132,7 @@ static inline void books_bounds(const struct books *b, uint64_t *least, uint64_t
 }
 
 /* Returns the number of events read and lost. */
-static inline uint64_t books_have(struct books *b, uint64_t *lost)
+uint64_t books_have(struct books *b, uint64_t *lost)
 {
 	struct posix_trace_status_info status;
 	bool overrun;
@@ -202,7 +151,7 @@ static inline uint64_t books_have(struct books *b, uint64_t *lost)
 }
 
 /* Returns true if an event is not accounted for yet. */
-static inline bool books_open(struct books *b)
+bool books_open(struct books *b)
 {
 	uint64_t least, most, lost = 0;
 	bool behind = false;
@@ -215,7 +164,7 @@ static inline bool books_open(struct books *b)
 
 /* Reads all remaining events, after all writers have stopped. Waits as long as the reader may wait for a dead
  * writer. */
-static inline void books_drain(struct books *b)
+void books_drain(struct books *b)
 {
 	int64_t begin = now_ns();
 
@@ -229,7 +178,7 @@ static inline void books_drain(struct books *b)
 }
 
 /* Checks the books, after all writers have stopped and everything was read. */
-static inline void books_balance(struct books *b)
+void books_balance(struct books *b)
 {
 	uint64_t least, most, lost = 0, have = books_have(b, &lost);
 
@@ -261,5 +210,3 @@ static inline void books_balance(struct books *b)
 			           (unsigned long long)b->seen[i], (unsigned long long)b->last[i]);
 	}
 }
-
-#endif

@@ -1,17 +1,12 @@
 /*
- * crowd_log.h - checks the log of a job whose controller has ended or was killed
+ * crowd_log.c - checks the log of a job whose controller has ended or was killed
  *
  * The log can be opened, which completes it, and its books balance. If it does not wrap, each segment has the number of
  * events lost before it: up to the end of a segment no more events are missing than were reported as lost.
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef CROWD_LOG_H
-#define CROWD_LOG_H
-
-#include <sys/stat.h>
-
-#include "crowd_books.h"
+#include "crowd.h"
 
 /* The contents of a log's frames (docs/log-format.md). */
 struct log_frames {
@@ -20,10 +15,11 @@ struct log_frames {
 	uint64_t mark;           /* the mark of this log */
 	uint64_t events, lost;   /* up to the end of the current segment */
 	uint64_t segments;
-	uint64_t written, all_lost, discarded; /* according to the index */
+	struct log_index index;
 };
 
-static inline const char *log_path(const struct job *j)
+
+const char *log_path(const struct job *j)
 {
 	static char path[40];
 
@@ -31,7 +27,7 @@ static inline const char *log_path(const struct job *j)
 	return path;
 }
 
-static inline bool log_frame(struct log_frames *l, unsigned char frame[64])
+static bool log_frame(struct log_frames *l, unsigned char frame[64])
 {
 	static const unsigned char magic[4] = { 'P', 'T', 'L', 'F' };
 	uint64_t mark;
@@ -44,7 +40,7 @@ static inline bool log_frame(struct log_frames *l, unsigned char frame[64])
 }
 
 /* Moves to the end of the next segment of a log that does not wrap. Returns false if there is none. */
-static inline bool log_next_segment(struct log_frames *l)
+static bool log_next_segment(struct log_frames *l)
 {
 	unsigned char frame[64];
 	uint16_t kind;
@@ -66,32 +62,8 @@ static inline bool log_next_segment(struct log_frames *l)
 	return false;
 }
 
-/* Reads the index. Returns false if the log has none. */
-static inline bool log_index(struct log_frames *l)
-{
-	unsigned char foot[64];
-	uint64_t at, index[3];
-	struct stat st;
-	uint16_t kind;
-
-	if (fstat(l->fd, &st) != 0 || st.st_size < 64)
-		return false;
-	l->at = st.st_size - 64;
-	if (!log_frame(l, foot))
-		return false;
-	memcpy(&kind, foot + 4, 2);
-	memcpy(&at, foot + 16, 8);
-	if (kind != 7 || pread(l->fd, index, sizeof index, (off_t)at + 64) != sizeof index)
-		return false;
-	l->written = index[0];
-	l->all_lost = index[1];
-	l->discarded = index[2];
-	l->at = 0;
-	return true;
-}
-
 /* Returns the id of the crowd's event type, or 0 if it is not in the log. */
-static inline trace_event_id_t log_number_id(trace_id_t trid)
+static trace_event_id_t log_number_id(trace_id_t trid)
 {
 	char name[TRACE_EVENT_NAME_MAX + 1];
 	trace_event_id_t id;
@@ -103,7 +75,7 @@ static inline trace_event_id_t log_number_id(trace_id_t trid)
 	return 0;
 }
 
-static inline void log_read(struct books *b, struct log_frames *l, bool segments)
+static void log_read(struct books *b, struct log_frames *l, bool segments)
 {
 	struct posix_trace_event_info e;
 	struct number n;
@@ -133,13 +105,13 @@ static inline void log_read(struct books *b, struct log_frames *l, bool segments
 		           (unsigned long long)b->reports);
 }
 
-static inline void log_check_open(const struct job *j, struct books *b, struct log_frames *l)
+static void log_check_open(const struct job *j, struct books *b, struct log_frames *l)
 {
 	struct subject *s = b->subject;
 	struct posix_trace_status_info status;
 	bool wraps = j->log_policy == POSIX_TRACE_LOOP;
 
-	if (!log_index(l)) {
+	if (!log_index_read(l->fd, &l->index)) {
 		BOOKS_FAIL(b, "it is not complete");
 		return;
 	}
@@ -148,25 +120,25 @@ static inline void log_check_open(const struct job *j, struct books *b, struct l
 	log_read(b, l, !wraps);
 	if (j->phase < LOG_ENDED)
 		sources_note(b->family, BEGUN, s->end);
-	if (posix_trace_get_status(b->trid, &status) != 0 || status.__posix_lost_events != l->all_lost)
-		BOOKS_FAIL(b, "the status does not say that %llu are lost", (unsigned long long)l->all_lost);
-	if (l->written != b->reports + (wraps ? l->discarded : 0))
-		BOOKS_FAIL(b, "%llu were written, %llu discarded, %llu are there", (unsigned long long)l->written,
-		           (unsigned long long)l->discarded, (unsigned long long)b->reports);
-	if (!wraps && l->lost > l->all_lost)
+	if (posix_trace_get_status(b->trid, &status) != 0 || status.__posix_lost_events != l->index.lost)
+		BOOKS_FAIL(b, "the status does not say that %llu are lost", (unsigned long long)l->index.lost);
+	if (l->index.written != b->reports + (wraps ? l->index.discarded : 0))
+		BOOKS_FAIL(b, "%llu were written, %llu discarded, %llu are there", (unsigned long long)l->index.written,
+		           (unsigned long long)l->index.discarded, (unsigned long long)b->reports);
+	if (!wraps && l->lost > l->index.lost)
 		BOOKS_FAIL(b, "%llu are lost in segments, %llu in all", (unsigned long long)l->lost,
-		           (unsigned long long)l->all_lost);
-	if (j->log_policy == POSIX_TRACE_APPEND && l->discarded)
-		BOOKS_FAIL(b, "%llu are discarded", (unsigned long long)l->discarded);
+		           (unsigned long long)l->index.lost);
+	if (j->log_policy == POSIX_TRACE_APPEND && l->index.discarded)
+		BOOKS_FAIL(b, "%llu are discarded", (unsigned long long)l->index.discarded);
 	/* The stream may not have started. */
 	if (j->phase < LOG_STARTED)
 		s->doubtful = true;
 	/* Some of the discarded events may be system events. */
-	books_balance(b, l->all_lost, l->discarded, s->with_system ? l->discarded : 0);
+	books_balance(b, l->index.lost, l->index.discarded, s->with_system ? l->index.discarded : 0);
 }
 
 /* Checks the log of a job whose controller has ended. */
-static inline void log_check(struct job *j)
+void log_check(struct job *j)
 {
 	static struct books b;
 	struct log_frames l = { 0 };
@@ -187,14 +159,14 @@ static inline void log_check(struct job *j)
 		BOOKS_FAIL(&b, "close");
 	if (b.failures)
 		fprintf(stderr,
-		        "  log policy %d, %zu bytes, stream policy %d, %zu bytes, phase %d, %s, %s; written %llu, lost %llu, discarded %llu\n",
+		        "  log policy %d, %zu bytes, stream policy %d, %zu bytes, phase %d, %s, %s; written %llu, lost "
+		        "%llu, discarded %llu\n",
 		        j->log_policy, j->log_size, j->stream_policy, j->stream_size, j->phase,
 		        j->early ? "early" : "late", j->patient ? "patient" : "not patient",
-		        (unsigned long long)l.written, (unsigned long long)l.all_lost, (unsigned long long)l.discarded);
+		        (unsigned long long)l.index.written, (unsigned long long)l.index.lost,
+		        (unsigned long long)l.index.discarded);
 	shared->total.logs++;
 	shared->total.logs_saved += j->phase < LOG_ENDED;
 	close(l.fd);
 	unlink(log_path(j));
 }
-
-#endif

@@ -1,5 +1,5 @@
 /*
- * crowd_books.h - checks that what was read of a stream or a log is complete
+ * crowd_books.c - checks that what was read of a stream or a log is complete
  *
  * For each source the reader must get each event once, intact, in order, with its process and thread. If numbers are
  * missing between two events, a system event between them must report it, and at least as many events must be counted
@@ -12,40 +12,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef CROWD_BOOKS_H
-#define CROWD_BOOKS_H
+#include "crowd.h"
 
-#include "crowd_shared.h"
 
-struct books {
-	struct subject *subject;
-	struct family *family;
-	trace_id_t trid;
-	trace_event_id_t id;       /* the event type that the crowd records */
-	bool log, wraps;           /* for a log; a log that wraps may begin at any event */
-	uint64_t first[SOURCES], last[SOURCES], seen[SOURCES];
-	uint64_t unsure[SOURCES];  /* of those seen: numbers that had begun when the stream had started */
-	uint64_t report[SOURCES];  /* number of the report with the source's last event */
-	int64_t at[SOURCES];
-	uint64_t reports, reported;    /* number of events so far; the last event that reported a loss */
-	uint64_t users, starts, gaps, gaps_of[SOURCES];
-	int failures;
-};
-
-#define BOOKS_FAIL(b, ...)                                                                                             \
-	do {                                                                                                           \
-		char what_[300];                                                                                       \
-		snprintf(what_, sizeof what_, __VA_ARGS__);                                                            \
-		if ((b)->failures++ < 5)                                                                               \
-			CROWD_FAIL("seed %#llx, family %d, %s of member %d%s%s%s: %s",                                 \
-			           (unsigned long long)shared->seed, (b)->subject->family,                             \
-			           (b)->log ? "log" : "stream", (b)->subject->target,                                  \
-			           (b)->subject->all ? " and its children" : "",                                       \
-			           (b)->subject->with_system ? "" : ", without system events",                                           \
-			           (b)->subject->doubtful ? ", doubtful" : "", what_);                                 \
-	} while (0)
-
-static inline void books_begin(struct books *b, struct subject *s, trace_id_t trid, bool log)
+void books_begin(struct books *b, struct subject *s, trace_id_t trid, bool log)
 {
 	memset(b, 0, sizeof *b);
 	b->subject = s;
@@ -56,7 +26,7 @@ static inline void books_begin(struct books *b, struct subject *s, trace_id_t tr
 
 /* Returns true if the stream may record this source. `surely`: it does. A source that was made during the creation of
  * the stream may or may not be recorded. */
-static inline bool books_about(const struct books *b, int source, bool *surely)
+static bool books_about(const struct books *b, int source, bool *surely)
 {
 	int member = b->family->source[source].member;
 	int64_t begun = 0;
@@ -71,7 +41,7 @@ static inline bool books_about(const struct books *b, int source, bool *surely)
 }
 
 /* Checks a gap of n events before this event of the source. */
-static inline void books_gap(struct books *b, unsigned source, uint64_t n, uint64_t number)
+static void books_gap(struct books *b, unsigned source, uint64_t n, uint64_t number)
 {
 	struct posix_trace_status_info status;
 
@@ -93,8 +63,8 @@ static inline void books_gap(struct books *b, unsigned source, uint64_t n, uint6
 		           (unsigned long long)status.__posix_lost_events);
 }
 
-static inline void books_number(struct books *b, const struct posix_trace_event_info *e, const struct number *n,
-                                size_t length)
+static void books_number(struct books *b, const struct posix_trace_event_info *e, const struct number *n,
+			 size_t length)
 {
 	unsigned s = n->source;
 	struct number right;
@@ -137,8 +107,8 @@ static inline void books_number(struct books *b, const struct posix_trace_event_
 	b->users++;
 }
 
-static inline void books_event(struct books *b, const struct posix_trace_event_info *e, const struct number *n,
-                               size_t length)
+void books_event(struct books *b, const struct posix_trace_event_info *e, const struct number *n,
+		 size_t length)
 {
 	b->reports++;
 	if (e->posix_event_id == b->id) {
@@ -151,7 +121,7 @@ static inline void books_event(struct books *b, const struct posix_trace_event_i
 }
 
 /* Reads one event without waiting. Returns false if there is none. */
-static inline bool books_try(struct books *b)
+bool books_try(struct books *b)
 {
 	struct posix_trace_event_info e;
 	struct number n = { 0 };
@@ -167,19 +137,14 @@ static inline bool books_try(struct books *b)
 }
 
 /* Reads one event. Returns false if the time is over. */
-static inline bool books_timed(struct books *b, int64_t us)
+bool books_timed(struct books *b, int64_t us)
 {
 	struct posix_trace_event_info e;
 	struct number n = { 0 };
 	size_t length = 0;
-	struct timespec t;
+	struct timespec t = time_in(us);
 	int unavailable = 0, error;
-	int64_t until;
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	until = timespec_ns(&t) + us * 1000;
-	t.tv_sec = until / 1000000000;
-	t.tv_nsec = until % 1000000000;
 	error = posix_trace_timedgetnext_event(b->trid, &e, &n, sizeof n, &length, &unavailable, &t);
 	if (error && error != ETIMEDOUT)
 		BOOKS_FAIL(b, "timedgetnext: %s", strerror(error));
@@ -192,7 +157,7 @@ static inline bool books_timed(struct books *b, int64_t us)
 /* -- The balance -------------------------------------------------------------- */
 
 /* Calculates how many events of a source are missing: surely, and possibly. */
-static inline void books_missing(const struct books *b, int source, uint64_t *least, uint64_t *most)
+static void books_missing(const struct books *b, int source, uint64_t *least, uint64_t *most)
 {
 	const struct subject *s = b->subject;
 	uint64_t before = s->before[source], after = s->after[source], kept = s->kept[source], end = s->end[source];
@@ -211,7 +176,7 @@ static inline void books_missing(const struct books *b, int source, uint64_t *le
 }
 
 /* Calculates the same for all sources together, including START. */
-static inline void books_missing_all(const struct books *b, uint64_t *least, uint64_t *most)
+static void books_missing_all(const struct books *b, uint64_t *least, uint64_t *most)
 {
 	uint64_t one, other;
 
@@ -223,7 +188,7 @@ static inline void books_missing_all(const struct books *b, uint64_t *least, uin
 	}
 }
 
-static inline void books_show(const struct books *b, uint64_t least, uint64_t most)
+static void books_show(const struct books *b, uint64_t least, uint64_t most)
 {
 	const struct subject *s = b->subject;
 	uint64_t one, other;
@@ -239,7 +204,8 @@ static inline void books_show(const struct books *b, uint64_t least, uint64_t mo
 			continue;
 		if (books_about(b, i, &surely))
 			fprintf(stderr,
-			        "  source %d, member %d (of %d), process %d%s: %llu to %llu missing; before %llu, after %llu, kept %llu, end %llu, now %llu/%llu;"
+			        "  source %d, member %d (of %d), process %d%s: %llu to %llu missing; before %llu, "
+			        "after %llu, kept %llu, end %llu, now %llu/%llu;"
 			        " read %llu from %llu to %llu, %llu in between missing\n",
 			        i, at->member, b->family->member[at->member].parent, at->pid, surely ? "" : ", perhaps",
 			        (unsigned long long)one, (unsigned long long)other, (unsigned long long)s->before[i],
@@ -253,7 +219,7 @@ static inline void books_show(const struct books *b, uint64_t least, uint64_t mo
 }
 
 /* Checks the books after everything was read. `extra`: number of discarded events that may be system events. */
-static inline void books_balance(struct books *b, uint64_t lost, uint64_t discarded, uint64_t extra)
+void books_balance(struct books *b, uint64_t lost, uint64_t discarded, uint64_t extra)
 {
 	uint64_t least, most, reported = lost + discarded;
 
@@ -280,7 +246,7 @@ static inline void books_balance(struct books *b, uint64_t lost, uint64_t discar
 }
 
 /* Returns true if events are not accounted for yet. */
-static inline bool books_open(const struct books *b)
+bool books_open(const struct books *b)
 {
 	struct posix_trace_status_info status;
 	uint64_t least, most;
@@ -289,5 +255,3 @@ static inline bool books_open(const struct books *b)
 	return !b->subject->doubtful && posix_trace_get_status(b->trid, &status) == 0 &&
 	       status.__posix_lost_events < least;
 }
-
-#endif

@@ -1,7 +1,7 @@
 /*
- * kills_log.h - checks that the log of a killed process is complete
+ * kills_log.c - checks that the log of a killed process is complete
  *
- * The creator of a stream with a log stores its progress in shared memory (kills_shared.h, log_life). Afterwards the
+ * The creator of a stream with a log stores its progress in shared memory (kills.h, log_life). Afterwards the
  * log is opened by posix_trace_open(), and read. For each source it must contain every event once, in order, with the
  * right bytes and the right name. The log is complete and has an index, with which the books balance:
  *
@@ -13,18 +13,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef KILLS_LOG_H
-#define KILLS_LOG_H
-
 #include <sys/stat.h>
 
-#include "kills_books.h"
+#include "kills.h"
 
-#define LOG_FILE  "/dev/shm/log" /* in the test's own /dev/shm */
-#define LOG_MOVED "/dev/shm/log that was moved"
-
-/* Sources 0 .. LOG_SOURCES - 1 trace into the log. */
-#define LOG_SOURCES 6
 
 #define LOG_IDS 2048
 
@@ -34,7 +26,7 @@ struct log_books {
 	uint64_t first[LOG_SOURCES], last[LOG_SOURCES], seen[LOG_SOURCES];
 	uint64_t skipped[LOG_SOURCES]; /* missing numbers between first and last */
 	uint64_t users, called, all;   /* events: of sources; START and FILTER of calls; all in segments */
-	uint64_t lost, discarded, written; /* as the index says */
+	struct log_index index;
 	uint64_t sum;                  /* checksum of everything read */
 	int last_id, last_value;
 	int gaps;                      /* OVERFLOW events */
@@ -42,32 +34,8 @@ struct log_books {
 	struct posix_trace_status_info status;
 };
 
-/* -- The end of the file ------------------------------------------------------------------- */
-
-/* Reads INDEX and FOOTER (docs/log-format.md). Returns false if the log has none. */
-static inline bool log_index(int fd, struct log_books *b)
-{
-	unsigned char foot[64], index[24];
-	uint32_t magic;
-	uint16_t kind;
-	uint64_t at;
-	struct stat st;
-
-	if (fstat(fd, &st) != 0 || st.st_size < 64 || pread(fd, foot, 64, st.st_size - 64) != 64)
-		return false;
-	memcpy(&magic, foot, 4);
-	memcpy(&kind, foot + 4, 2);
-	memcpy(&at, foot + 16, 8);
-	if (magic != 0x464c5450 || kind != 7 || pread(fd, index, sizeof index, (off_t)at + 64) != sizeof index)
-		return false;
-	memcpy(&b->written, index, 8);
-	memcpy(&b->lost, index + 8, 8);
-	memcpy(&b->discarded, index + 16, 8);
-	return true;
-}
-
 /* Returns a checksum of the file, to notice changes. */
-static inline uint64_t log_bytes_sum(int fd)
+static uint64_t log_bytes_sum(int fd)
 {
 	static unsigned char block[1 << 16];
 	uint64_t sum = 1, word;
@@ -88,8 +56,8 @@ static inline uint64_t log_bytes_sum(int fd)
 
 /* -- Reading a log ---------------------------------------------------------------------------- */
 
-static inline void log_source(struct log_books *b, const struct posix_trace_event_info *e, const struct number *n,
-                              size_t length)
+static void log_source(struct log_books *b, const struct posix_trace_event_info *e, const struct number *n,
+		       size_t length)
 {
 	struct number right;
 	unsigned s = n->source;
@@ -100,7 +68,7 @@ static inline void log_source(struct log_books *b, const struct posix_trace_even
 	}
 	b->users++;
 	b->seen[s]++;
-	if (number_fill(&right, (int)s, n->number) != length || memcmp(&right, n, length) != 0)
+	if (number_fill(&right, 0, s, n->number) != length || memcmp(&right, n, length) != 0)
 		ROUND_FAIL("in the log: source %u: event %llu is damaged", s, (unsigned long long)n->number);
 	if (e->posix_pid != shared->source[s].pid)
 		ROUND_FAIL("in the log: source %u: event of process %d", s, (int)e->posix_pid);
@@ -114,8 +82,8 @@ static inline void log_source(struct log_books *b, const struct posix_trace_even
 	b->last[s] = n->number;
 }
 
-static inline void log_one(struct log_books *b, trace_id_t trid, const struct posix_trace_event_info *e,
-                           const struct number *n, size_t length)
+static void log_one(struct log_books *b, trace_id_t trid, const struct posix_trace_event_info *e,
+		    const struct number *n, size_t length)
 {
 	static signed char is_number[LOG_IDS];
 	static trace_id_t known;
@@ -152,7 +120,7 @@ static inline void log_one(struct log_books *b, trace_id_t trid, const struct po
 }
 
 /* Returns true if the thread of the event was, as far as is known, held up for longer than readers wait, or killed. */
-static inline bool log_held_up(const struct posix_trace_event_info *e, const struct number *n)
+static bool log_held_up(const struct posix_trace_event_info *e, const struct number *n)
 {
 	const struct source *s = &shared->source[n->source];
 
@@ -161,8 +129,8 @@ static inline bool log_held_up(const struct posix_trace_event_info *e, const str
 }
 
 /* Checks that an event is older than one before it only if its thread was held up for long (docs/reading.md). */
-static inline void log_order(const struct log_books *b, const struct posix_trace_event_info *e, const struct number *n,
-                             int64_t *newest)
+static void log_order(const struct log_books *b, const struct posix_trace_event_info *e, const struct number *n,
+		      int64_t *newest)
 {
 	int64_t ns = timespec_ns(&e->posix_timestamp);
 
@@ -175,7 +143,7 @@ static inline void log_order(const struct log_books *b, const struct posix_trace
 }
 
 /* Reads a whole log. Returns the error number of posix_trace_open(). */
-static inline int log_read(const char *path, struct log_books *b)
+static int log_read(const char *path, struct log_books *b)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), error, unavailable = 0;
 	struct posix_trace_event_info e;
@@ -193,7 +161,7 @@ static inline int log_read(const char *path, struct log_books *b)
 		close(fd);
 		return error;
 	}
-	b->full = log_index(fd, b);
+	b->full = log_index_read(fd, &b->index);
 	close(fd);
 	if (posix_trace_get_status(trid, &b->status) != 0)
 		ROUND_FAIL("no status of the log");
@@ -214,23 +182,25 @@ static inline int log_read(const char *path, struct log_books *b)
 
 /* -- Completeness ---------------------------------------------------------------------------------- */
 
-static inline void log_show(const struct log_books *b)
+static void log_show(const struct log_books *b)
 {
 	const struct log_life *l = &shared->log;
 
 	fprintf(stderr,
 	        "  log: policies %d and %d, size %zu, stream %zu, of %d, next %d%s%s%s; phase %s\n"
-	        "  read %llu (%llu of sources, %llu of calls), written %llu, lost %llu, discarded %llu, %d gaps; calls %d to %d\n",
+	        "  read %llu (%llu of sources, %llu of calls), written %llu, lost %llu, discarded %llu, %d gaps; calls "
+	        "%d to %d\n",
 	        shared->round.log.policy, shared->round.log.stream, shared->round.log.size,
 	        shared->round.log.stream_size, (int)shared->round.log.of, (int)shared->round.log.next,
 	        shared->round.log.system ? ", system" : "", shared->round.log.changes ? ", changes" : "",
 	        shared->round.log.moved ? ", moved" : "", log_names[l->phase], (unsigned long long)b->all,
-	        (unsigned long long)b->users, (unsigned long long)b->called, (unsigned long long)b->written,
-	        (unsigned long long)b->lost, (unsigned long long)b->discarded, b->gaps, l->least, l->most);
+	        (unsigned long long)b->users, (unsigned long long)b->called, (unsigned long long)b->index.written,
+	        (unsigned long long)b->index.lost, (unsigned long long)b->index.discarded, b->gaps, l->least, l->most);
 	for (int i = 0; i < LOG_SOURCES; i++)
 		if (shared->source[i].pid)
 			fprintf(stderr,
-			        "  source %d: begins behind %llu to %llu, %llu to %llu committed; read %llu from %llu to %llu, %llu missing\n",
+			        "  source %d: begins behind %llu to %llu, %llu to %llu committed; read %llu from %llu "
+			        "to %llu, %llu missing\n",
 			        i, (unsigned long long)l->before[i], (unsigned long long)l->after[i],
 			        (unsigned long long)l->kept[i], (unsigned long long)shared->source[i].done,
 			        (unsigned long long)b->seen[i], (unsigned long long)b->first[i],
@@ -238,30 +208,30 @@ static inline void log_show(const struct log_books *b)
 }
 
 /* Checks that the log has no event that was never sent, whatever else is in doubt. */
-static inline void log_possible(const struct log_books *b)
+static void log_possible(const struct log_books *b)
 {
 	for (int i = 0; i < LOG_SOURCES; i++)
 		if (b->last[i] > shared->source[i].done + (shared->source[i].pid != 0))
 			ROUND_FAIL("in the log: source %d: %llu was never sent, %llu is the last", i,
 			           (unsigned long long)b->last[i], (unsigned long long)shared->source[i].done);
 	/* A log that wraps counts overwritten events; other logs have all events ever written. */
-	if (b->written != b->all + (shared->round.log.policy == POSIX_TRACE_LOOP ? b->discarded : 0))
+	if (b->index.written != b->all + (shared->round.log.policy == POSIX_TRACE_LOOP ? b->index.discarded : 0))
 		ROUND_FAIL("in the log: %llu events were written, %llu discarded, %llu are there",
-		           (unsigned long long)b->written, (unsigned long long)b->discarded,
+		           (unsigned long long)b->index.written, (unsigned long long)b->index.discarded,
 		           (unsigned long long)b->all);
-	if (b->status.__posix_lost_events != b->lost)
+	if (b->status.__posix_lost_events != b->index.lost)
 		ROUND_FAIL("in the log: the status says %llu lost, the index %llu",
-		           (unsigned long long)b->status.__posix_lost_events, (unsigned long long)b->lost);
-	if (shared->round.log.system && shared->round.log.policy == POSIX_TRACE_UNTIL_FULL && b->discarded &&
+		           (unsigned long long)b->status.__posix_lost_events, (unsigned long long)b->index.lost);
+	if (shared->round.log.system && shared->round.log.policy == POSIX_TRACE_UNTIL_FULL && b->index.discarded &&
 	    (b->last_id != POSIX_TRACE_STOP || !b->last_value))
 		ROUND_FAIL("a full log does not end with STOP, but with %d", b->last_id);
 }
 
-static inline void log_balance(const struct log_books *b)
+static void log_balance(const struct log_books *b)
 {
 	const struct log_life *l = &shared->log;
-	uint64_t least = 0, most = 0, have = b->users + b->lost + b->discarded;
-	bool whole = b->lost == 0 && b->discarded == 0;
+	uint64_t least = 0, most = 0, have = b->users + b->index.lost + b->index.discarded;
+	bool whole = b->index.lost == 0 && b->index.discarded == 0;
 
 	if (shared->round.log.system) {
 		least += (uint64_t)l->least;
@@ -275,27 +245,29 @@ static inline void log_balance(const struct log_books *b)
 
 		least += kept > unsure ? kept - unsure : 0;
 		most += done + (shared->source[i].pid != 0) - l->before[i];
-		if (b->lost == 0 && b->skipped[i])
+		if (b->index.lost == 0 && b->skipped[i])
 			ROUND_FAIL("in the log: source %d: %llu are missing in between, and none is lost", i,
 			           (unsigned long long)b->skipped[i]);
 		if (whole && kept > unsure && (b->last[i] < kept || b->first[i] > unsure + 1))
 			ROUND_FAIL(
-				"in the log: source %d: %llu to %llu have to be there, and are not all, but nothing is lost",
+				"in the log: source %d: %llu to %llu have to be there, and are not all, but nothing is "
+				"lost",
 				i, (unsigned long long)unsure + 1, (unsigned long long)kept);
-		if (b->lost == 0 && shared->round.log.policy != POSIX_TRACE_UNTIL_FULL && b->seen[i] &&
+		if (b->index.lost == 0 && shared->round.log.policy != POSIX_TRACE_UNTIL_FULL && b->seen[i] &&
 		    b->last[i] < kept)
 			ROUND_FAIL("in the log: source %d: %llu is the last one, not %llu", i,
 			           (unsigned long long)b->last[i], (unsigned long long)kept);
 	}
 	/* A discarded event may be a system event. */
-	if (have < least || (have > most && !(shared->round.log.system && b->discarded)))
+	if (have < least || (have > most && !(shared->round.log.system && b->index.discarded)))
 		ROUND_FAIL("in the log: %llu read, %llu lost, %llu discarded, but there were %llu to %llu",
-		           (unsigned long long)(have - b->lost - b->discarded), (unsigned long long)b->lost,
-		           (unsigned long long)b->discarded, (unsigned long long)least, (unsigned long long)most);
+		           (unsigned long long)(have - b->index.lost - b->index.discarded),
+		           (unsigned long long)b->index.lost,
+		           (unsigned long long)b->index.discarded, (unsigned long long)least, (unsigned long long)most);
 }
 
 /* Starts a process that finds the log. Two such processes can run at the same time. */
-static inline pid_t log_visitor(bool opens, const char *path)
+static pid_t log_visitor(bool opens, const char *path)
 {
 	pid_t pid = fork();
 
@@ -311,17 +283,17 @@ static inline pid_t log_visitor(bool opens, const char *path)
 	return pid;
 }
 
-static inline void log_visited(pid_t pid, bool opens)
+static void log_visited(pid_t pid, bool opens)
 {
 	int status = 0;
 
 	MUST(waitpid(pid, &status, 0) == pid);
 	/* A log that was just being created may not exist. */
 	if (status && (!opens || shared->log.phase > LOG_CREATING))
-		ROUND_FAIL("who comes by a log ends with %#x", status);
+		ROUND_FAIL("a process that finds the log ends with %#x", status);
 }
 
-static inline void log_come_by(const char *path, uint64_t *state)
+static void log_come_by(const char *path, uint64_t *state)
 {
 	bool opens[2] = { chance(state, 2), chance(state, 2) };
 	pid_t pid[2];
@@ -342,7 +314,7 @@ static inline void log_come_by(const char *path, uint64_t *state)
 }
 
 /* Checks the log after all its writers have died or ended. */
-static inline void log_check(uint64_t *state)
+void log_check(uint64_t *state)
 {
 	const char *path = LOG_FILE;
 	struct log_books b, again;
@@ -388,7 +360,7 @@ static inline void log_check(uint64_t *state)
 
 /* -- The creator of a log ------------------------------------------------------------------------------- */
 
-static inline void log_choose(struct round *r, uint64_t *state)
+void log_choose(struct round *r, uint64_t *state)
 {
 	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
 	static const int streams[] = { 0, POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_FLUSH };
@@ -408,7 +380,7 @@ static inline void log_choose(struct round *r, uint64_t *state)
 	l->moved = r->kind != SAVER && chance(state, 6) == 0;
 }
 
-static inline int log_create(pid_t pid, trace_id_t *trid)
+int log_create(pid_t pid, trace_id_t *trid)
 {
 	const struct log_round *r = &shared->round.log;
 	struct log_life *l = &shared->log;
@@ -453,7 +425,7 @@ static inline int log_create(pid_t pid, trace_id_t *trid)
 }
 
 /* Makes a random call of the creator. */
-static inline void log_call(trace_id_t trid, uint64_t *state)
+void log_call(trace_id_t trid, uint64_t *state)
 {
 	struct posix_trace_status_info status;
 	struct log_life *l = &shared->log;
@@ -508,7 +480,7 @@ static inline void log_call(trace_id_t trid, uint64_t *state)
 		ROUND_FAIL("a call on a stream with a log: %s", strerror(error));
 }
 
-static inline void log_end(trace_id_t trid)
+void log_end(trace_id_t trid)
 {
 	int error;
 
@@ -521,7 +493,7 @@ static inline void log_end(trace_id_t trid)
 }
 
 /* Runs a log from its beginning to its end, or to the end of this process. */
-static inline void log_life(pid_t pid, uint64_t *state)
+void log_life(pid_t pid, uint64_t *state)
 {
 	int calls = (int)chance(state, 40);
 	trace_id_t trid;
@@ -538,5 +510,3 @@ static inline void log_life(pid_t pid, uint64_t *state)
 		shared->log.phase = LOG_ENDING;
 	}
 }
-
-#endif
