@@ -32,8 +32,8 @@ LARGE = 16 << 20                         # the largest body
 
 
 def run(*arguments, status=0, timeout=60):
-    done = subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, env=scene.ENVIRONMENT, timeout=timeout,
-                          stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run([POSIXTRACE, *map(str, arguments)], capture_output=True, env=scene.ENVIRONMENT,
+                          timeout=timeout, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == status, f'{arguments}: exit status {done.returncode}: {done.stderr.decode()}'
     return done.stderr.decode()
 
@@ -363,7 +363,8 @@ def set_expanded_size(path, size):
 def test_compressed_debug_information():
     if not shutil.which('objcopy'):
         return
-    done = subprocess.run(['objcopy', '--compress-debug-sections=zlib', STEPS, 'victim'], capture_output=True, check=False)
+    done = subprocess.run(['objcopy', '--compress-debug-sections=zlib', STEPS, 'victim'], capture_output=True,
+                          check=False)
     if done.returncode or not set_expanded_size('victim', 1 << 30):
         return
     os.chown('victim', NOBODY, NOBODY)

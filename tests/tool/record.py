@@ -589,6 +589,20 @@ def test_log_before_is_kept():
     equal([Path('k.old').read_text(), Log('k').names[0]], ['dear', 'e'])
 
 
+def test_log_before_is_kept_without_events():
+    """A recording with --rotate or --loop that has no event leaves all files as they were, whatever --keep says."""
+    def files():
+        return {path.name: path.read_bytes() for path in Path('.').glob('v*')}
+
+    record('-o', 'v', '--', STEPS, 'a*5')
+    for options in (['--rotate', '64K', '--keep', '1'], ['--loop', '--keep', '1']):
+        before = files()
+        for _ in range(3):
+            _, err = record('-o', 'v', *options, '--', 'true')
+            contains(err, 'no events were recorded', 'v is the previous log, unchanged')
+            assert files() == before, (options, files().keys())
+
+
 def test_into_a_pipe():
     with Run('record', '-o', '-', '--', STEPS, 'a*3', 'say:aside') as run:
         run.process.stdin.close()

@@ -167,8 +167,8 @@ bool verify_fits(const struct verify *v, uint64_t at, const struct frame *f)
 }
 
 /*
- * Returns how many bytes from this offset on to search at once. The piece ends with the data or with the window: a frame
- * may begin before the hole, and have zeros at its end.
+ * Returns how many bytes from this offset on to search at once. The piece ends with the data or with the window: a
+ * frame may begin before the hole, and have zeros at its end.
  */
 static size_t piece(struct verify *v, uint64_t block, uint64_t data)
 {

@@ -15,8 +15,8 @@
 #include "logs/logfile.h"
 
 /*
- * Limit of bytes in bodies that are not events, besides twice what the file occupies on its disk. A sparse file can have
- * any number of bodies, and cost nothing (H26).
+ * Limit of bytes in bodies that are not events, besides twice what the file occupies on its disk. A sparse file can
+ * have any number of bodies, and cost nothing (H26).
  */
 #define VAIN_MAX (UINT64_C(256) << 20)
 

@@ -469,7 +469,8 @@ static bool replace_directory(void)
 		if (unlinkat(f->fd, old, AT_REMOVEDIR) != 0)
 			complain("%s was changed while it was replaced: the rest is now %s", outfile.path, old);
 	} else {
-		complain("%s was replaced by another process meanwhile; the directory before that may now be %s", outfile.path, old);
+		complain("%s was replaced by another process meanwhile; the directory before that may now be %s",
+		         outfile.path, old);
 	}
 	close(existing);
 	return true;

@@ -100,7 +100,7 @@ static int wait_status(pid_t pid)
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = 0;
-	/* The second field is the program's name in parentheses, which may have spaces in it; the 52nd is the status. */
+	/* The second field is the program's name in parentheses, which may contain spaces; the 52nd is the status. */
 	at = strrchr(text, ')');
 	for (int field = 2; at && field < 52; field++)
 		at = strchr(at + 1, ' ');
@@ -232,8 +232,8 @@ void explain_say(struct evidence *e, const char *what, const struct match *m, bo
 	if (explain_killed(e, what))
 		return;
 	if (e->filtered && e->gone && !(e->types && !e->wanted))
-		complain("%s has ended, and its seccomp filter may have killed it; docs/processes.md (\"Seccomp\") lists "
-		         "the system calls that trace points need", what);
+		complain("%s has ended, and its seccomp filter may have killed it; docs/processes.md (\"Seccomp\") "
+		         "lists the system calls that trace points need", what);
 	else if (!e->attached && !e->types && alive)
 		complain("neither %s nor a program that it started reached a trace point before %s ended", what, what);
 	else if (!e->attached && !e->types)

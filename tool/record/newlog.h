@@ -32,8 +32,8 @@ unsigned newlog_last(const char *path);
 /* Returns FILE.N, to be freed by the caller. */
 char *newlog_numbered(const char *path, unsigned number);
 /*
- * Removes the existing FILE.N but those with the `keep` largest numbers; 0 removes nothing. Counts and removes only logs
- * of this user.
+ * Removes the existing FILE.N but those with the `keep` largest numbers; 0 removes nothing. Counts and removes only
+ * logs of this user.
  */
 void newlog_keep(const char *path, unsigned keep);
 /*

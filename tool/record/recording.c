@@ -180,12 +180,14 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 		return false;
 	}
 	if (turns(plan)) {
+		unsigned last = newlog_last(path);
+
 		if (!newlog_retire(path)) {
 			free(path);
 			return false;
 		}
-		newlog_keep(path, plan->keep);
 		r->number = newlog_last(path);
+		r->retired = r->number > last ? r->number : 0;
 	}
 	if (create_parts(r, path)) {
 		error = posix_trace_start(r->part[0].trid);
@@ -204,6 +206,22 @@ static void remove_file(const struct part *p)
 		newlog_remove(p->path, p->fd);
 }
 
+/* Gives the log that was FILE its name back, because this recording has no event; p: the part with the empty log. */
+static void unretire(struct recording *r, const struct part *p)
+{
+	char *numbered;
+
+	if (!r->retired)
+		return;
+	numbered = newlog_numbered(r->part[0].path, r->retired);
+	remove_file(p);
+	if (newlog_rename(numbered, r->part[0].path) == 0)
+		progress_say("%s is the previous log, unchanged", r->part[0].path);
+	else
+		progress_say("%s is the previous log, unchanged: it could not get its name back", numbered);
+	free(numbered);
+}
+
 static void remove_part(struct part *p)
 {
 	if (p->kept)
@@ -215,6 +233,8 @@ static void remove_part(struct part *p)
 
 void recording_cancel(struct recording *r)
 {
+	if (r->part[0].path)
+		unretire(r, &r->part[0]);
 	for (unsigned i = 0; i < r->parts; i++)
 		remove_part(&r->part[i]);
 	r->ended = true;
@@ -610,6 +630,12 @@ static void settle_files(struct recording *r, bool drop, bool some)
 	}
 	if (r->parts < 2)
 		return;
+	if (r->now == 0 && !r->kept && !r->waits && (drop || !some)) {
+		newlog_remove(other->path, other->fd);
+		unretire(r, p);
+		return;
+	}
+	newlog_keep(r->part[0].path, r->plan->keep);
 	if (r->waits) {
 		progress_say("%s: this part could not be kept in a file of its own, and is here", other->path);
 	} else if (r->now == 1 && !drop) {

@@ -60,6 +60,7 @@ struct recording {
 	struct snapshot owes;
 	int64_t retry;
 	unsigned number; /* N of the last FILE.N */
+	unsigned retired; /* N of the FILE.N that was FILE before this recording; 0: none */
 	unsigned kept;   /* number of files written by this recording */
 	uint64_t unwanted; /* events in the log that -e does not select */
 	bool unwanted_more; /* only the beginning of the log was searched for them */
