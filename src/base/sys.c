@@ -45,6 +45,9 @@
 #ifndef RENAME_NOREPLACE
 # define RENAME_NOREPLACE 1
 #endif
+#ifndef RENAME_EXCHANGE
+# define RENAME_EXCHANGE 2
+#endif
 
 /* The kernel's result, errno as it was. */
 #define CALL(...)                                                  \
