@@ -63,7 +63,7 @@ static volatile pid_t child;
 /* -- The process that is single-stepped -------------------------------------- */
 
 /* Selects one of several instructions at random, or all of them in a thorough test. */
-static void choose(int one_of)
+static __attribute__((unused)) void choose(int one_of)
 {
 	if (!test_thorough())
 		every = one_of;
