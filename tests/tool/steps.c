@@ -120,7 +120,7 @@ static void most(const char *step)
 	traced = mmap(NULL, sizeof *traced, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (traced == MAP_FAILED)
 		exit(99);
-	while (*traced < n) {
+	while (*traced < (uint32_t)n) {
 		number = *traced;
 		posix_trace_event(id, &number, sizeof number);
 		*traced = number + 1;

@@ -384,9 +384,11 @@ static void collect(unsigned number, void *arg)
 
 	/* Double the room when the list is full. */
 	if ((n->count & (n->count - 1)) == 0) {
-		n->item = realloc(n->item, (n->count ? 2 * n->count : 1) * sizeof *n->item);
-		if (!n->item)
+		unsigned *more = realloc(n->item, (n->count ? 2 * n->count : 1) * sizeof *more);
+
+		if (!more)
 			fail("no memory");
+		n->item = more;
 	}
 	n->item[n->count++] = number;
 }
@@ -421,10 +423,11 @@ void newlog_keep(const char *path, unsigned keep)
 	if (!keep)
 		return;
 	each_number(path, collect, &n);
-	if (n.count > keep)
+	if (n.item && n.count > keep) {
 		qsort(n.item, n.count, sizeof *n.item, larger_first);
-	for (size_t i = keep; i < n.count; i++)
-		remove_numbered(path, n.item[i]);
+		for (size_t i = keep; i < n.count; i++)
+			remove_numbered(path, n.item[i]);
+	}
 	free(n.item);
 }
 
