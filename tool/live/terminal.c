@@ -57,7 +57,7 @@ static void add_leave(const char *capability)
 	const char *text = tigetstr(capability);
 
 	if (text && text != (const char *)-1 && leave_length + strlen(text) < sizeof leave) {
-		/* NOLINT(bugprone-not-null-terminated-result): its length is known */
+		/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): its length is known */
 		memcpy(leave + leave_length, text, strlen(text));
 		leave_length += strlen(text);
 	}

@@ -202,7 +202,7 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 /* Removes the part's file if it is a regular file. */
 static void remove_file(const struct part *p)
 {
-	if (p->fd >= 0 && p->seeks && strcmp(p->path, "-") != 0)
+	if (p->fd >= 0 && p->seeks && p->path && strcmp(p->path, "-") != 0)
 		newlog_remove(p->path, p->fd);
 }
 
