@@ -7,7 +7,6 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <dirent.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -643,24 +642,6 @@ TEST(existing_children)
 	}
 }
 
-/* Returns how many files of this kind a process has. */
-static int files_of(pid_t pid, const char *kind)
-{
-	char path[64], begin[32];
-	struct dirent *e;
-	int n = 0;
-	DIR *d;
-
-	snprintf(path, sizeof path, "/dev/shm/posixtrace-%u", (unsigned)geteuid());
-	snprintf(begin, sizeof begin, "%s-%d-", kind, (int)pid);
-	d = opendir(path);
-	while (d && (e = readdir(d)))
-		n += strncmp(e->d_name, begin, strlen(begin)) == 0;
-	if (d)
-		closedir(d);
-	return n;
-}
-
 /*
  * A process in between had an inherited stream of its own, and both have ended. Its descendant that has not reached a
  * trace point yet is traced like the others.
@@ -688,7 +669,7 @@ TEST(stream_between)
 		stream_end(outer);
 		/* Afterwards none of its files is left. */
 		stream_end(closed(t.pid));
-		CHECK_FILES("INH-14", files_of(pid, "page"), ==, 0);
+		CHECK_FILES("INH-14", shm_files_of(pid, "page"), ==, 0);
 		target_end(&t);
 	}
 }

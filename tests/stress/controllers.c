@@ -10,7 +10,6 @@
 
 #include <sys/mman.h>
 
-#include "shm.h"
 
 #define THREADS     4
 #define CONTROLLERS 3
@@ -190,7 +189,7 @@ static void say_left(const pid_t *killed, int n)
 		         "stat -c '%%n: inode %%i, links %%h, mode %%a, %%s bytes, of %%x' "
 		         "/dev/shm/posixtrace-%u/stream*-%d-* 2>&1; ls -ld /proc/%d 2>/dev/null",
 		         (unsigned)geteuid(), (int)killed[i], (int)killed[i]);
-		if (stress_files_of(killed[i]) && system(command) != 0)
+		if (shm_files_of(killed[i], "stream") && system(command) != 0)
 			break;
 	}
 	if (system("ls -l /dev/shm/posixtrace-$(id -u); cat /proc/locks; "
@@ -266,7 +265,7 @@ static void run(int policy, size_t size, bool kill_them)
 		left = 0;
 		/* A live process may have the process id of a killed controller by now: the files are its own. */
 		for (int i = 0; i < n_killed; i++)
-			left += kill(killed[i], 0) == 0 ? 0 : stress_files_of(killed[i]);
+			left += kill(killed[i], 0) == 0 ? 0 : shm_files_of(killed[i], "stream");
 	}
 	CHECK_EQ("SHUT-6 INH-14", left, 0);
 	if (left)

@@ -10,7 +10,6 @@
 
 #include <sys/resource.h>
 
-#include "shm.h"
 
 #define RECORDERS 3
 
@@ -400,7 +399,7 @@ TEST(process_ends)
 	/* Everything of the ended processes is released, at the latest when the next stream is created. */
 	check_a_new_stream();
 	for (int i = 0; i < n; i++)
-		left += stress_files_of(pids[i]);
+		left += shm_files_of(pids[i], "stream");
 	CHECK_EQ("SHUT-6 INH-14", left, 0);
 }
 

@@ -19,7 +19,6 @@
 
 #include <trace.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,6 +28,7 @@
 
 #include "chance.h"
 #include "sanitizer.h"
+#include "shm.h"
 #include "test.h"
 
 #define STRESS_TYPES   4   /* event types, by the source's number */
@@ -171,29 +171,10 @@ static inline trace_id_t stress_stream(int policy, size_t size)
 	return trid;
 }
 
-/* Returns how many stream files a process has in the directory of shared memory. */
-static inline int stress_files_of(pid_t of)
-{
-	char path[64], begin[32];
-	struct dirent *entry;
-	DIR *dir;
-	int n = 0;
-
-	snprintf(path, sizeof path, "/dev/shm/posixtrace-%u", (unsigned)geteuid());
-	/* At the beginning of the name only: elsewhere the number may be the start time of a process. */
-	snprintf(begin, sizeof begin, "stream-%d-", (int)of);
-	dir = opendir(path);
-	if (!dir)
-		return 0;
-	while ((entry = readdir(dir)))
-		n += strncmp(entry->d_name, begin, strlen(begin)) == 0;
-	closedir(dir);
-	return n;
-}
-
+/* Returns how many streams this process has in the directory of shared memory. */
 static inline int stress_files(void)
 {
-	return stress_files_of(getpid());
+	return shm_files_of(getpid(), "stream");
 }
 
 /* -- Tallies ------------------------------------------------------------- */

@@ -1265,6 +1265,7 @@ def test_wrong_layouts():
             contains(subprocess.run([POSIXTRACE, command, '-p', str(pid)], capture_output=True, text=True,
                                     check=False).stdout, told[0])
         os.kill(pid, signal.SIGKILL)
+        run.end(137)
 
 
 def test_long_names():
