@@ -7,6 +7,7 @@
 #
 # SPDX-License-Identifier: MIT
 
+import os
 import shutil
 import sys
 import tempfile
@@ -16,7 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def files(root, folder, *endings):
-    return sorted(p for p in (root / folder).rglob('*') if p.is_file() and p.suffix in endings)
+    return sorted(Path(place, name) for place, _, names in os.walk(root / folder) for name in names
+                  if os.path.splitext(name)[1] in endings)
 
 
 def spoiled(check, folders, *changes):
@@ -24,22 +26,29 @@ def spoiled(check, folders, *changes):
 
     A change is (file, old text, new text); if old is None, the new text is appended.
     """
-    for file, old, new in changes:
-        with tempfile.TemporaryDirectory() as name:
-            root = Path(name)
-            for folder in folders:
-                # The inputs that fuzzers have collected are hundreds of files, and not checked.
-                shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns('corpus', 'found'))
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        for folder in folders:
+            # The inputs that fuzzers have collected are hundreds of files, and not checked.
+            shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns('corpus', 'found'))
+        before = set(check(root))
+        for file, old, new in changes:
             path = root / file
-            text = path.read_text() if path.exists() else ''
-            if old is not None and old not in text:
+            text = path.read_text() if path.exists() else None
+            if old is not None and old not in (text or ''):
                 yield f'the check itself: "{old}" is not in {file}, so it cannot be spoiled'
                 continue
+            made = not path.parent.exists()
             path.parent.mkdir(exist_ok=True)
-            path.write_text(text + new if old is None else text.replace(old, new, 1))
-            before = set(check(ROOT))
+            path.write_text((text or '') + new if old is None else text.replace(old, new, 1))
             if not set(check(root)) - before:
                 yield f'the check itself: does not see that {file} has "{new.strip()}"'
+            if text is not None:
+                path.write_text(text)
+            elif made:
+                shutil.rmtree(path.parent)
+            else:
+                path.unlink()
 
 
 def finish(problems):

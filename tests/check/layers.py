@@ -12,6 +12,7 @@
 #
 # SPDX-License-Identifier: MIT
 
+import os
 import re
 from collections import defaultdict
 from functools import lru_cache
@@ -52,8 +53,17 @@ ADDITION = re.compile(r'(?:\.|->)(__posix_\w+)')
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 
 
+@lru_cache(None)
+def includes_of(text):
+    return INCLUDE.findall(text)
+
+
 def includes(path):
-    return INCLUDE.findall(path.read_text())
+    return includes_of(path.read_text())
+
+
+def there(root, folder, name):
+    return os.path.exists(f'{root}/{folder}/{name}')
 
 
 def check_src(root):
@@ -67,11 +77,11 @@ def check_src(root):
         names[path.stem].add(layer)
         for quote, name in includes(path):
             if quote == '<':
-                if '/' in name and (root / 'src' / name).exists():
+                if '/' in name and there(root, 'src', name):
                     yield f'src/{file}: <{name}> is ours, so "{name}"'
                 continue
             folder = name.split('/')[0]
-            if '/' not in name or not (root / 'src' / name).exists():
+            if '/' not in name or not there(root, 'src', name):
                 yield f'src/{file}: "{name}" is not FOLDER/FILE in src/'
             elif folder != layer and folder not in BELOW[layer].split():
                 yield f'src/{file}: {layer} must not include {name}'
@@ -91,12 +101,12 @@ def check_tool(root):
             to = name.split('/')[0]
             if quote == '<':
                 continue
-            if (root / 'src' / name).exists() and (root / 'tool' / name).exists():
+            if there(root, 'src', name) and there(root, 'tool', name):
                 yield f'tool/{file}: {name} is in src/ and in tool/'
-            elif (root / 'src' / name).exists():
+            elif there(root, 'src', name):
                 if to not in TOOL_SRC.split():
                     yield f'tool/{file}: must not include {name}'
-            elif '/' not in name and folder or not (root / 'tool' / name).exists():
+            elif '/' not in name and folder or not there(root, 'tool', name):
                 yield f'tool/{file}: "{name}" is not FOLDER/FILE in tool/ or src/'
             elif '/' in name and to != folder and to not in TOOL_BELOW[folder].split():
                 yield f'tool/{file}: {folder or "main"} must not include {name}'
@@ -109,7 +119,7 @@ def check_circles(root, folder):
         unit = str(path.relative_to(root / folder).with_suffix(''))
         for quote, name in includes(path):
             to = name.rsplit('.', 1)[0]
-            if quote == '"' and to != unit and (root / folder / name).exists():
+            if quote == '"' and to != unit and there(root, folder, name):
                 graph[unit].add(to)
     done = set()
 
@@ -162,7 +172,7 @@ def check_definitions(root, folder):
 def check_plugin(root):
     for path in files(root, 'plugin', '.c', '.h'):
         for quote, name in includes(path):
-            ours = '/' in name and ((root / 'src' / name).exists() or (root / 'tool' / name).exists())
+            ours = '/' in name and (there(root, 'src', name) or there(root, 'tool', name))
             if quote == '"' and ('..' in name or ours and not name.startswith(PLUGIN)):
                 yield f'{path.relative_to(root)}: must not include {name}'
 
@@ -171,7 +181,7 @@ def check_outside(root):
     for folder in OUTSIDE:
         for path in files(root, folder, '.c', '.h'):
             for _, name in includes(path):
-                if (root / 'src' / name).exists() or '/../' in name:
+                if there(root, 'src', name) or '/../' in name:
                     yield f'{path.relative_to(root)}: must not include {name}'
     for path in files(root, 'tests/conformance', '.c', '.h'):
         for member in sorted(set(ADDITION.findall(path.read_text()))):

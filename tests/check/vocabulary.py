@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 import re
+from functools import lru_cache
 
 from check import ROOT, files, finish, spoiled
 
@@ -43,18 +44,25 @@ def pattern(word):
 
 
 PATTERNS = {word: pattern(word) for word in OLD}
+ANY = re.compile('|'.join(one.pattern for one in PATTERNS.values()), re.I)
+
+
+@lru_cache(None)
+def old_words(text):
+    """Returns (old word, as it stands there, its line) for each old word of a text."""
+    if not ANY.search(text):
+        return []
+    return [(word, match[0], text.count('\n', 0, match.start()))
+            for word in OLD for match in PATTERNS[word].finditer(text)]
 
 
 def check(root):
     for tree, allowed in TREES.items():
         for path in files(root, tree, '.c', '.h', '.mjs', '.py', '.build'):
             file = str(path.relative_to(root))
-            text = f'{path.stem}\n{path.read_text()}'
-            for word, term in OLD.items():
-                if word in allowed or word == 'lane' and file in LANES:
-                    continue
-                for match in PATTERNS[word].finditer(text):
-                    yield f'{file}:{text.count(chr(10), 0, match.start())}: "{match[0]}" is an old word for {term}'
+            for word, found, line in old_words(f'{path.stem}\n{path.read_text()}'):
+                if word not in allowed and not (word == 'lane' and file in LANES):
+                    yield f'{file}:{line}: "{found}" is an old word for {OLD[word]}'
 
 
 def all_problems():
