@@ -429,7 +429,8 @@ static enum flush_step take_until(struct flush *f, uint64_t until)
 {
 	enum flush_step step = take_all(f, until);
 
-	f->lost = f->lost_before + load_relaxed(&f->stream->header->lost) + merge_lost(&f->live->merge);
+	f->lost = f->lost_before + load_relaxed(&f->stream->header->lost) - output_position(&f->output)->lost_base +
+	          merge_lost(&f->live->merge);
 	/* Never less than the segments have reported: a dead creator may have cleared the stream and not the log. */
 	if (f->lost < output_position(&f->output)->lost)
 		f->lost = output_position(&f->output)->lost;

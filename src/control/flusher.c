@@ -515,10 +515,12 @@ void flusher_pause(struct handle *h)
 	ask(h->flusher, FLUSHER_PAUSE, NULL);
 }
 
-int flusher_clear(struct handle *h)
+int flusher_clear(struct handle *h, uint64_t lost_base)
 {
-	int error = ask(h->flusher, FLUSHER_CLEAR, NULL);
+	int error;
 
+	h->flusher->flush.output.lost_base = lost_base;
+	error = ask(h->flusher, FLUSHER_CLEAR, NULL);
 	pthread_mutex_unlock(&h->flusher->asking);
 	return error;
 }

@@ -73,10 +73,10 @@ int flusher_describe(struct handle *h);
 /*
  * Enclose posix_trace_clear(): between the two calls nothing is consumed or written. flusher_pause() is called with the
  * handle unlocked; flusher_clear() with the handle locked. flusher_clear() begins the log anew and returns 0 or an
- * error number.
+ * error number. lost_base: as in struct log_position.
  */
 void flusher_pause(struct handle *h);
-int flusher_clear(struct handle *h);
+int flusher_clear(struct handle *h, uint64_t lost_base);
 /*
  * Writes all events, completes the log and ends the flusher. Returns 0 or an error number. sum, if not null, receives
  * the counts of missing events, whether or not they could be written to the log.

@@ -323,12 +323,18 @@ int lifecycle_stop(struct handle *h, const void *address)
 
 /* -- Clear and status -------------------------------------------------------------- */
 
-/* Clears the stream. Returns the number of events that had found no room. */
-static uint64_t clear(struct handle *h, const void *address)
+/* Returns how many of the stream's lost events belong to earlier contents of its log. */
+static uint64_t lost_base(const struct handle *h)
+{
+	return h->flusher ? output_position(&h->flusher->flush.output)->lost_base : 0;
+}
+
+/* Clears the stream. reported: as for lifecycle_clear(). Returns the number that lost_base() is to return. */
+static uint64_t clear(struct handle *h, const void *address, const uint64_t *reported)
 {
 	struct stream_header *header = h->stream.header;
+	uint64_t base = lost_base(h), overwritten;
 	trace_event_set_t sets[2];
-	uint64_t lost;
 	bool running;
 
 	fetch_add(&header->stops, 1);
@@ -344,10 +350,17 @@ static uint64_t clear(struct handle *h, const void *address)
 			chunk_recycle(&h->stream, c);
 		chunk_unlock(c);
 	}
+	overwritten = merge_lost(&h->live.merge);
 	live_reset(&h->live, creation_moment(h->stream.clock_kind, &h->attr, &h->real_time));
 	h->type_next = 0;
 	TEST_POINT("clear_reset");
-	lost = exchange(&header->lost, 0);
+	if (reported) {
+		/* The count goes on. A writer may count an event long after it has found the stream full. */
+		base += *reported > overwritten ? *reported - overwritten : 0;
+	} else {
+		store_relaxed(&header->lost, 0);
+		base = 0;
+	}
 	store_relaxed(&header->lost_ticks, 0);
 	store_relaxed(&header->lost_last, 0);
 	store_relaxed(&header->lost_reported, 0);
@@ -364,13 +377,13 @@ static uint64_t clear(struct handle *h, const void *address)
 	filter_store(h, &sets[1]);
 	if (running)
 		fetch_or(&header->state, STATE_RUNNING);
-	return lost;
+	return base;
 }
 
-int lifecycle_clear(trace_id_t trid, const void *address, uint64_t *lost)
+int lifecycle_clear(trace_id_t trid, const void *address, const uint64_t *reported)
 {
 	struct handle *h = handle_get(trid, HANDLE_ACTIVE);
-	uint64_t all = 0;
+	uint64_t base = 0;
 	int error = 0;
 
 	if (!h)
@@ -379,18 +392,16 @@ int lifecycle_clear(trace_id_t trid, const void *address, uint64_t *lost)
 		flusher_pause(h);
 	latch_acquire(&h->lock);
 	if (handle_works(h))
-		all = clear(h, address);
+		base = clear(h, address, reported);
 	else
 		error = EINVAL;
 	if (h->flusher) {
-		int log = flusher_clear(h);
+		int log = flusher_clear(h, base);
 
 		error = error ? error : log;
 	}
 	latch_release(&h->lock);
 	handle_put(h);
-	if (lost)
-		*lost = all;
 	return error;
 }
 
@@ -417,7 +428,7 @@ int lifecycle_status(struct handle *h, struct posix_trace_status_info *status)
 	 */
 	uint32_t state = fetch_and(&header->state,
 	                           ~(STATE_OVERRUN | STATE_LOG_OVERRUN | UINT32_MAX << STATE_ERROR_SHIFT));
-	uint64_t lost = load_relaxed(&header->lost) + merge_lost(&h->live.merge);
+	uint64_t lost = load_relaxed(&header->lost) - lost_base(h) + merge_lost(&h->live.merge);
 
 	memset(status, 0, sizeof *status);
 	status->posix_stream_status = state & STATE_RUNNING ? POSIX_TRACE_RUNNING : POSIX_TRACE_SUSPENDED;

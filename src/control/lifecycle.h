@@ -21,8 +21,12 @@
 int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, uint32_t turns, trace_id_t *trid);
 int lifecycle_start(struct handle *h, const void *address);
 int lifecycle_stop(struct handle *h, const void *address);
-/* Clears the stream. lost, if not null, receives the exact number of events that had found no room. */
-int lifecycle_clear(trace_id_t trid, const void *address, uint64_t *lost);
+/*
+ * Clears the stream. reported: null for posix_trace_clear(). Else the stream has a log, and *reported is the number of
+ * lost events that the caller has reported elsewhere: the log begins anew with those that were counted later. If the
+ * process is killed meanwhile, each lost event is either in the old contents of the log or in the new.
+ */
+int lifecycle_clear(trace_id_t trid, const void *address, const uint64_t *reported);
 int lifecycle_flush(trace_id_t trid, const void *address);
 struct output_end;
 /* Shuts the stream down. sum, if not null and if the stream has a log, receives the counts of its missing events. */

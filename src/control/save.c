@@ -121,7 +121,8 @@ static int find_index(struct flush *f, struct input *in)
 static void count_lost(struct flush *f)
 {
 	const struct merge *m = &f->live->merge;
-	uint64_t known = output_position(&f->output)->lost - load_relaxed(&f->stream->header->lost);
+	const struct log_position *p = output_position(&f->output);
+	uint64_t known = p->lost + p->lost_base - load_relaxed(&f->stream->header->lost);
 	uint32_t lost = 0 - draft_mark(&f->draft)->records;
 
 	for (uint32_t i = 0; i < f->stream->chunk_count; i++)

@@ -299,12 +299,13 @@ static int put_header(struct output *o, const struct log_header *h, struct log_p
 
 int output_begin(struct output *o, const struct log_header *h)
 {
-	struct log_position next = { .sequence = 1 };
+	struct log_position next = { .sequence = 1, .lost_base = o->lost_base };
 
 	/* The contents of a pipe stay. Only the counters begin anew. */
 	if (!o->seeks && output_position(o)->log) {
 		next = *output_position(o);
 		next.bytes = next.discarded = next.lost = 0;
+		next.lost_base = o->lost_base;
 		move_on(o, &next);
 		return 0;
 	}

@@ -324,7 +324,8 @@ struct log_position {
 	uint64_t events;    /* in all segments */
 	uint64_t users;     /* user events among them */
 	uint64_t discarded; /* events that were overwritten */
-	uint64_t lost;      /* events that the stream had lost when the last segment was written */
+	uint64_t lost;      /* events that the log had lost when the last segment was written */
+	uint64_t lost_base; /* how many of the stream's lost events belong to earlier contents of the log file */
 	uint32_t types;     /* user event types whose names are in the file */
 	uint32_t slots;     /* number of slots */
 	uint32_t slot;      /* number of the slot that is being filled */
@@ -383,7 +384,7 @@ struct log_state {
 	char path[LOG_PATH_BYTES];   /* of the log file, as its creator saw it; "": none; "?": not known */
 };
 
-_Static_assert(sizeof(struct log_position) == 472 && sizeof(struct log_mark) == 80, "docs/memory-layout.md");
+_Static_assert(sizeof(struct log_position) == 480 && sizeof(struct log_mark) == 80, "docs/memory-layout.md");
 _Static_assert(offsetof(struct log_state, position) == 96, "docs/memory-layout.md");
 _Static_assert(sizeof(struct log_state) <= LOG_BODY_OFFSET - LINE, "docs/memory-layout.md");
 

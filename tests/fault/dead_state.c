@@ -7,14 +7,17 @@
  * SPDX-License-Identifier: MIT
  */
 #include <grp.h>
+#include <stdatomic.h>
 #include <sys/prctl.h>
 #include <sys/sysmacros.h>
 
+#include "control/lifecycle.h"
 #include "log_file.h"
 #include "model/record.h"
 #include "shm/layout.h"
 
 #define NOBODY 65534
+#define LATE   3 /* events that a writer counts as lost long after it has found the stream full */
 
 /* The stream under test, mapped from its file. */
 static struct stream_header *header;
@@ -23,7 +26,7 @@ static struct log_state *state;
 
 /* -- At a test point ---------------------------------------------------------------------- */
 
-static const char *spoil_at, *die_at;
+static const char *spoil_at, *die_at, *lose_at;
 static int spoiled;
 static _Atomic int hold, held; /* stops the flusher before it has anything to write */
 
@@ -44,6 +47,8 @@ void test_point(const char *name)
 {
 	if (spoil_at && strcmp(name, spoil_at) == 0)
 		spoil();
+	if (lose_at && strcmp(name, lose_at) == 0)
+		atomic_fetch_add((_Atomic uint64_t *)&header->lost, LATE);
 	if (die_at && strcmp(name, die_at) == 0)
 		kill(getpid(), SIGKILL);
 	if (hold && strcmp(name, "flusher_sleeps") == 0) {
@@ -377,6 +382,66 @@ TEST(killed_in_clear)
 	killed_in_clear("clear_filter");
 }
 
+/*
+ * Checks that no lost event is missing or counted twice if the creator is killed while it clears a part of its log that
+ * it has kept elsewhere, with `reported` lost events. Writers count LATE events after that.
+ */
+static void killed_between_parts(const char *place)
+{
+	struct posix_trace_status_info status;
+	struct log_seen seen;
+	uint64_t *reported = mmap(NULL, sizeof *reported, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int ended, fd;
+	pid_t pid;
+
+	MUST((void *)reported != MAP_FAILED);
+	shm_private("");
+	pid = fork();
+	MUST(pid >= 0);
+	if (pid == 0) {
+		fd = open(LOG_PATH, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		MUST(log_try(0, fd, POSIX_TRACE_APPEND, 0, POSIX_TRACE_FLUSH, 4096) == 0);
+		find_state((unsigned)geteuid());
+		for (int part = 0; part < 3; part++) {
+			MUST(posix_trace_start(log_trid) == 0);
+			log_record(20000);
+			MUST(posix_trace_stop(log_trid) == 0 && posix_trace_flush(log_trid) == 0);
+			MUST(posix_trace_get_status(log_trid, &status) == 0 && status.__posix_lost_events > 0);
+			*reported = status.__posix_lost_events;
+			lose_at = "clear_quiet";
+			die_at = part == 2 ? place : NULL;
+			MUST(lifecycle_clear(log_trid, NULL, reported) == 0);
+			lose_at = NULL;
+			MUST(posix_trace_get_status(log_trid, &status) == 0);
+			CHECK_EQ("-", status.__posix_lost_events, LATE);
+		}
+		kill(getpid(), SIGKILL);
+	}
+	MUST(waitpid(pid, &ended, 0) == pid);
+	MUST(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
+	come_by(0);
+	fd = log_open(LOG_PATH, O_RDONLY);
+	seen = log_read(fd);
+	close(fd);
+	CHECK_EQ("OPEN-8", seen.error, 0);
+	/* The old contents still report all; the new only what was counted late. */
+	CHECK_EQ("-", seen.status.__posix_lost_events, LATE + (seen.count ? *reported : 0));
+	if (seen.count)
+		CHECK_EQ("-", seen.count + *reported, 20000 + LATE);
+	munmap(reported, sizeof *reported);
+}
+
+TEST(killed_between_parts)
+{
+	static const char *const places[] = {
+		"clear_quiet", "clear_reset", "clear_filter", "output_written", "output_moved", NULL,
+	};
+
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+		killed_between_parts(places[i]);
+}
+
 TEST_MAIN(TEST_ENTRY(unspoilt), TEST_ENTRY(slot_size), TEST_ENTRY(no_slot_size), TEST_ENTRY(spoilt_before_events),
           TEST_ENTRY(spoilt_before_stop), TEST_ENTRY(log_of_another), TEST_ENTRY(process_of_another),
-          TEST_ENTRY(spoilt_by_traced), TEST_ENTRY(killed_in_clear))
+          TEST_ENTRY(spoilt_by_traced), TEST_ENTRY(killed_in_clear),
+          TEST_ENTRY(killed_between_parts))

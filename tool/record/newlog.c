@@ -22,6 +22,7 @@
 #include "common/message.h"
 #include "logs/logfile.h"
 #include "model/eventtype.h"
+#include "record/copied.h"
 
 #define NUMBER_MAX ((1u << 30) - 1) /* largest N of a FILE.N */
 #define IN_USE "another recorder writes to it: choose another file, -o FILE"
@@ -497,13 +498,15 @@ char *newlog_copy(const char *path)
 }
 
 /*
- * Returns whether the file is a log to be kept, and in *first the time of its first event, 0 if that cannot be read.
+ * Returns whether the file is a log to be kept, because it has events or reports lost ones. Sets *first to the time of
+ * its first event, 0 if there is none or it cannot be read.
  * Opening the log completes it if its recorder was killed; that is not possible after the file is renamed. A log that
  * cannot be opened is kept.
  */
 static bool to_be_kept(const char *path, struct timespec *first)
 {
 	struct posix_trace_event_info event;
+	struct posix_trace_status_info status;
 	struct folder folder;
 	struct stat st;
 	trace_id_t trid;
@@ -522,6 +525,8 @@ static bool to_be_kept(const char *path, struct timespec *first)
 				if (!unavailable)
 					*first = event.posix_timestamp;
 			}
+			if (posix_trace_get_status(trid, &status) == 0 && status.__posix_lost_events)
+				keep = true;
 			posix_trace_close(trid);
 		}
 	}
@@ -530,10 +535,41 @@ static bool to_be_kept(const char *path, struct timespec *first)
 	return keep;
 }
 
+/*
+ * Returns whether all events of a log are in the last FILE.N. A recorder that writes a part to FILE.N, and is killed
+ * before it clears the part, leaves both. One of them is removed here: the log replaces FILE.N if it reports more lost
+ * events.
+ */
+static bool drop_copied(const char *file, const char *path)
+{
+	char *numbered = newlog_numbered(path, newlog_last(path));
+	struct folder folder, other;
+	bool dropped = false, more;
+	int fd = open_left(&folder, file), copy = -1;
+
+	if (fd >= 0) {
+		copy = open_left(&other, numbered);
+		if (copy >= 0 && copied(fd, copy, &more))
+			dropped = more ? newlog_rename(file, numbered) == 0 : folder_remove(&folder, fd) == 0;
+		if (copy >= 0) {
+			close(copy);
+			folder_close(&other);
+		}
+		close(fd);
+		folder_close(&folder);
+	}
+	free(numbered);
+	return dropped;
+}
+
 static bool retire(const char *file, const char *path)
 {
 	unsigned number = newlog_last(path) + 1;
-	int error = newlog_name(-1, file, path, &number);
+	int error;
+
+	if (drop_copied(file, path))
+		return true;
+	error = newlog_name(-1, file, path, &number);
 
 	if (error)
 		complain("%s: its old contents cannot be kept: %s", file, strerror(error));

@@ -136,15 +136,8 @@ void part_lost(struct part *p, uint64_t lost)
 
 void part_clear(struct part *p)
 {
-	uint64_t lost = 0, reported = p->lost;
-
+	lifecycle_clear(p->trid, __builtin_return_address(0), &p->lost);
 	p->lost = 0;
-	/*
-	 * A thread may have counted its lost event late, long after it found the stream full. Such events are reported
-	 * for the next part.
-	 */
-	if (lifecycle_clear(p->trid, __builtin_return_address(0), &lost) == 0 && lost > reported)
-		part_lost(p, lost - reported);
 	/* The file still has the old events after its new header. They are not needed any more. */
 	if (p->seeks && ftruncate(p->fd, (off_t)part_numbers(p).bytes) != 0)
 		return;
