@@ -47,23 +47,50 @@ finish()
 	exit
 }
 
-# build NAME OPTION...: builds into $root/NAME; a failure is counted and printed
+# build NAME [--for "SUITE..."] OPTION...: builds into $root/NAME everything, or what the tests of these suites need; a
+# failure is counted and printed
 build()
 {
 	directory=$root/$1
 	name=$1
+	suites=
 	shift
+	if [ "${1-}" = --for ]; then
+		suites=$2
+		shift 2
+	fi
 	mkdir -p "$directory"
 	{
 		reconfigure=
 		[ ! -f "$directory/build.ninja" ] || reconfigure=--reconfigure
-		meson setup $reconfigure "$directory" "$@" && ninja -C "$directory"
+		# shellcheck disable=SC2046 # one word each
+		meson setup $reconfigure "$directory" "$@" && ninja -C "$directory" $(needed)
 	} >"$directory/log" 2>&1 || {
 		grep -E -A8 'error|FAILED|ERROR|undefined' "$directory/log" | tail -n 60
 		fail "build $name (all of it: $directory/log)"
 		return 1
 	}
 	grep -E -A4 'warning:' "$directory/log" || :
+}
+
+# needed: prints what ninja has to build for $suites
+needed()
+{
+	[ -n "$suites" ] || return 0
+	meson introspect --tests --targets "$directory" | python3 -c '
+import json
+import os
+import sys
+
+wanted = set(sys.argv[2:])
+root = os.path.realpath(sys.argv[1])
+said = json.load(sys.stdin)
+files = {target["id"]: target["filename"] for target in said["targets"]}
+for test in said["tests"]:
+	if wanted & {suite.split(":")[-1] for suite in test["suite"]}:
+		for target in test["depends"]:
+			print("\n".join(os.path.relpath(file, root) for file in files[target]))
+' "$directory" $suites | sort -u
 }
 
 # run NAME [WRAPPER...] -- ARGUMENT...: runs meson test with the arguments, and adds up its results
@@ -118,7 +145,7 @@ ${directory#"$root/"}: $told"
 	[ "$status" -eq 0 ] || [ "$2" -gt 0 ] || fail "meson test in $directory: exit status $status"
 }
 
-# build_musl: builds into $root/musl, linked statically; skipped if the machine does not support it
+# build_musl [--for "SUITE..."]: builds into $root/musl, linked statically; skipped if the machine does not support it
 build_musl()
 {
 	if [ "$(uname -m)" != x86_64 ] || ! packages_install musl-tools linux-libc-dev ||
@@ -132,5 +159,5 @@ build_musl()
 	ln -sfn /usr/include/linux "$headers/linux"
 	ln -sfn /usr/include/asm-generic "$headers/asm-generic"
 	ln -sfn "/usr/include/$(gcc -print-multiarch)/asm" "$headers/asm"
-	build musl --cross-file tests/cross/musl.ini "-Dc_args=-isystem$headers" -Dsqlite=disabled
+	build musl "$@" --cross-file tests/cross/musl.ini "-Dc_args=-isystem$headers" -Dsqlite=disabled
 }
