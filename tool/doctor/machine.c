@@ -110,6 +110,10 @@ static void own_directory(void)
 				shm_dir.path, strerror(errno));
 		else
 			finding(GRADE_OK, "directory", NULL, "%s does not exist yet, and can be created", shm_dir.path);
+	} else if (st.st_uid != shm_dir.owner && geteuid() == 0) {
+		finding(GRADE_WARNING, "directory", "look at /dev/shm/foreign-* afterwards, and remove it",
+			"user %u has made %s; the next trace call of root gives it another name", st.st_uid,
+			shm_dir.path);
 	} else if (!S_ISDIR(st.st_mode)) {
 		finding(GRADE_PROBLEM, "directory", "remove it", "%s is not a directory",
 			shm_dir.path);
