@@ -127,7 +127,6 @@ static uint64_t look_at_slots(const struct passage *passage, uint64_t among)
 	return seam_missed(passage, slot_stream, took, missed);
 }
 
-
 /*
  * Records in a thread that is inside another trace point (H4), or has no writers because this machine has no
  * membarrier(). In the latter case the depth may be 0.
