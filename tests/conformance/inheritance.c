@@ -7,8 +7,6 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <stdatomic.h>
-
 #include "birth.h"
 
 /* -- A child is traced, or not ------------------------------------------------- */
@@ -356,14 +354,6 @@ TEST(own_stream)
 
 /* -- Names --------------------------------------------------------------------- */
 
-static trace_event_id_t outside(trace_id_t trid, const char *name)
-{
-	trace_event_id_t id = 0;
-
-	MUST(posix_trace_trid_eventid_open(trid, name, &id) == 0);
-	return id;
-}
-
 /* The whole family shares one mapping of names, whichever member opens a name first. */
 TEST(names_of_a_family)
 {
@@ -389,15 +379,15 @@ TEST(names_of_a_family)
 			snprintf(name, sizeof name, "family.%d", i);
 			id[i] = target_id(&member[i], name);
 		}
-		id[6] = outside(trid, "family.6");
+		id[6] = stream_id_there(trid, "family.6");
 		for (int i = 0; i < 7; i++) {
 			MUST(id[i] != NO_ID);
 			CHECK_EQ("EVT-18 ID-17 MODEL-12", ids_add(&seen, id[i]), 0);
 			snprintf(name, sizeof name, "family.%d", i);
 			for (int j = 0; j < 6; j++)
 				CHECK_EQ("EVT-18 EVT-19 EVT-23 ID-17 ID-18", target_id(&member[j], name), id[i]);
-			CHECK_EQ("ID-17 ID-18", outside(trid, name), id[i]);
-			CHECK_EQ("ID-17 ID-24", outside(second, name), id[i]);
+			CHECK_EQ("ID-17 ID-18", stream_id_there(trid, name), id[i]);
+			CHECK_EQ("ID-17 ID-24", stream_id_there(second, name), id[i]);
 		}
 		CHECK_EQ("EVT-18", ids_times(&seen, old), 0);
 		for (int j = 0; j < 6; j++)
@@ -473,7 +463,7 @@ TEST(names_at_the_same_time)
 		CHECK_EQ("EVT-18 MODEL-12", ids_add(&seen, id), 0);
 		for (int i = 0; i < 4; i++)
 			CHECK_EQ("EVT-18 EVT-19 EVT-23", target_id(&child[i], name), id);
-		CHECK_EQ("ID-17", outside(trid, name), id);
+		CHECK_EQ("ID-17", stream_id_there(trid, name), id);
 	}
 	for (int i = 0; i < 4; i++)
 		reaped(&t, way[i], &child[i]);
@@ -538,10 +528,10 @@ TEST(name_limit)
 	CHECK_EQ("EVT-20", target_id(&t, name), NO_ID);
 	CHECK_EQ("EVT-20", target_id(&child[0], name), NO_ID);
 	CHECK_EQ("EVT-20", target_id(&child[1], name), NO_ID);
-	CHECK_EQ("EVT-20 ID-19", outside(trid, name), NO_ID);
+	CHECK_EQ("EVT-20 ID-19", stream_id_there(trid, name), NO_ID);
 	for (n = 0; n < 6; n++) {
 		snprintf(name, sizeof name, "limit.%u", n);
-		id = outside(trid, name);
+		id = stream_id_there(trid, name);
 		CHECK_NE("EVT-19", id, NO_ID);
 		CHECK_EQ("EVT-19 EVT-23", target_id(&t, name), id);
 		CHECK_EQ("EVT-19 EVT-23", target_id(&child[0], name), id);

@@ -117,6 +117,23 @@ static inline trace_event_id_t stream_id(const char *name)
 	return id;
 }
 
+/* Returns the user event type of this name in the process that the stream traces. */
+static inline trace_event_id_t stream_id_there(trace_id_t trid, const char *name)
+{
+	trace_event_id_t id = 0;
+
+	CHECK_EQ("ID-13 ID-22", posix_trace_trid_eventid_open(trid, name, &id), 0);
+	return id;
+}
+
+static inline void stream_check_name(trace_id_t trid, trace_event_id_t id, const char *expected)
+{
+	char name[TRACE_EVENT_NAME_MAX + 1] = "";
+
+	CHECK_EQ("ID-6 ID-11 MODEL-15", posix_trace_eventid_get_name(trid, id, name), 0);
+	CHECK_STR("ID-6 ID-8 MODEL-12", name, expected);
+}
+
 /* Returns the status. As always, asking resets the overrun status. */
 static inline struct posix_trace_status_info stream_status(trace_id_t trid)
 {
