@@ -8,7 +8,8 @@
 . script/packages.sh
 passed=0 failed=0 skipped=0
 failures= # a line for each
-jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# One more than there are processors, because many tests wait for others most of the time.
+jobs=$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1))
 # Failures must not depend on the environment of the caller.
 unset MESON_TESTTHREADS TEST_SLOW || :
 exec </dev/null
