@@ -146,6 +146,47 @@ ${directory#"$root/"}: $told"
 	[ "$status" -eq 0 ] || [ "$2" -gt 0 ] || fail "meson test in $directory: exit status $status"
 }
 
+# works PROGRAM FLAG...: returns 0 if a program with a thread can be built with these flags, and run
+works()
+{
+	program=$root/$1
+	shift
+	cat >"$program.c" <<'END'
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *run(void *p) { return p; }
+int main(void)
+{
+	pthread_t t;
+	int status;
+	if (fork() == 0)
+		_exit(pthread_create(&t, 0, run, 0) || pthread_join(t, 0));
+	return wait(&status) < 0 || status;
+}
+END
+	gcc "$@" "$program.c" -o "$program" -pthread >"$program.log" 2>&1
+}
+
+# build_sanitizers: builds into $root/sanitizers; skipped if the machine does not support it
+build_sanitizers()
+{
+	if ! works address -fsanitize=address,undefined || ! "$root/address" >"$root/address.log" 2>&1; then
+		skip "sanitizers: AddressSanitizer does not run here: $(tail -n 1 "$root/address.log")"
+		return 1
+	fi
+	build sanitizers -Db_sanitize=address,undefined
+}
+
+# sanitized ARGUMENT...: runs meson test with the arguments in $root/sanitizers
+sanitized()
+{
+	ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		run sanitizers -- --setup sanitizers "$@"
+}
+
 # build_musl [--for "SUITE..."]: builds into $root/musl, linked statically; skipped if the machine does not support it
 build_musl()
 {
