@@ -323,10 +323,13 @@ int lifecycle_stop(struct handle *h, const void *address)
 
 /* -- Clear and status -------------------------------------------------------------- */
 
-/* Returns how many of the stream's lost events belong to earlier contents of its log. */
+/*
+ * Returns how many of the stream's lost events belong to earlier contents of its log. Not from the log's position, which
+ * the flusher changes: flusher_clear() sets this with the handle locked.
+ */
 static uint64_t lost_base(const struct handle *h)
 {
-	return h->flusher ? output_position(&h->flusher->flush.output)->lost_base : 0;
+	return h->flusher ? h->flusher->flush.output.lost_base : 0;
 }
 
 /* Clears the stream. reported: as for lifecycle_clear(). Returns the number that lost_base() is to return. */

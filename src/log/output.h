@@ -35,7 +35,7 @@ struct output {
 	struct output_sent *sent; /* of a pipe, else null: segment n is in n % OUTPUT_SENT */
 	uint64_t bytes_sent;
 	struct log_state *state;
-	uint64_t lost_base; /* for the next output_begin(): as in struct log_position */
+	uint64_t lost_base; /* for output_begin(): as in struct log_position */
 	/* For the index: */
 	uint64_t *frame; /* offsets of TYPES and PROCESS */
 	uint32_t frames, frames_max;
