@@ -324,8 +324,8 @@ int lifecycle_stop(struct handle *h, const void *address)
 /* -- Clear and status -------------------------------------------------------------- */
 
 /*
- * Returns how many of the stream's lost events belong to earlier contents of its log. Not from the log's position, which
- * the flusher changes: flusher_clear() sets this with the handle locked.
+ * Returns how many of the stream's lost events belong to earlier contents of its log. The flusher changes the log's
+ * position at any time, so the value is that of flusher_clear(), with the handle locked.
  */
 static uint64_t lost_base(const struct handle *h)
 {
