@@ -187,6 +187,17 @@ sanitized()
 		run sanitizers -- --setup sanitizers "$@"
 }
 
+# build_plain_for_valgrind: builds into $root/plain; skipped if valgrind does not run
+build_plain_for_valgrind()
+{
+	if ! command -v valgrind >/dev/null || ! valgrind --quiet --error-exitcode=1 true >"$root/valgrind.log" 2>&1
+	then
+		skip "valgrind: it does not run here"
+		return 1
+	fi
+	build plain
+}
+
 # build_musl [--for "SUITE..."]: builds into $root/musl, linked statically; skipped if the machine does not support it
 build_musl()
 {
