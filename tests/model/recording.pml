@@ -58,7 +58,7 @@
 #define GAPF(c)  (3 * CHUNKS + (c))
 #define GAPU(c)  (4 * CHUNKS + (c))
 #define FIRST(c) (5 * CHUNKS + (c))
-#define CLAIM(c) (6 * CHUNKS + (c))
+#define LOCK(c) (6 * CHUNKS + (c))
 #define READ(c)  (7 * CHUNKS + (c))
 #define SEEN(c)  (8 * CHUNKS + (c))
 /* A record is two words with the same ticks, which are unique to an event: if the words differ, the record is torn. */
@@ -303,18 +303,18 @@ proctype memory(byte t)
 #define RANK(c) ((!HELD(c) && EMPTY(c)) -> R_EMPTY : ((!HELD(c) && ROOM(c)) -> R_ROOM : \
 	((HELD(c) && (EMPTY(c) || ROOM(c))) -> R_IDLE : R_OLDEST)))
 
-#ifdef MUTANT_CLAIM_OF_THE_LIVING
-#define CLAIMABLE(t, c) (m[CLAIM(c)] != (t) + 1)
+#ifdef MUTANT_LOCK_OF_THE_LIVING
+#define LOCKABLE(t, c) (m[LOCK(c)] != (t) + 1)
 #else
-#ifdef MUTANT_CLAIM_OF_THE_DEAD
-#define CLAIMABLE(t, c) (m[CLAIM(c)] == 0)
+#ifdef MUTANT_LOCK_OF_THE_DEAD
+#define LOCKABLE(t, c) (m[LOCK(c)] == 0)
 #else
-#define CLAIMABLE(t, c) (m[CLAIM(c)] == 0 || (m[CLAIM(c)] != (t) + 1 && m[CLAIM(c)] <= WRITERS && gone[m[CLAIM(c)] - 1]))
+#define LOCKABLE(t, c) (m[LOCK(c)] == 0 || (m[LOCK(c)] != (t) + 1 && m[LOCK(c)] <= WRITERS && gone[m[LOCK(c)] - 1]))
 #endif
 #endif
 
 /* src/record/acquire.c: own_record(), choose(). Of the best rank any one, not only that of the longest idle thread. */
-#define POSSIBLE(t, c) (RANK(c) != R_NONE && CLAIMABLE(t, c) && !(HELD(c) && OWNER_SEAT(m[OWNER(c)]) == (t) && own_busy[t] == (c) + 1))
+#define POSSIBLE(t, c) (RANK(c) != R_NONE && LOCKABLE(t, c) && !(HELD(c) && OWNER_SEAT(m[OWNER(c)]) == (t) && own_busy[t] == (c) + 1))
 #define NOT_BETTER(t, c, d) (!POSSIBLE(t, d) || RANK(c) <= RANK(d))
 #define CHOICE(t, c) (POSSIBLE(t, c) && NOT_BETTER(t, c, 0) && NOT_BETTER(t, c, CHUNKS / 2) && NOT_BETTER(t, c, CHUNKS - 1))
 #define IDLE_OR_WORSE(t, d) (!POSSIBLE(t, d) || RANK(d) >= R_IDLE)
@@ -325,7 +325,7 @@ proctype memory(byte t)
 /* src/shm/chunk.c: chunk_unlock() */
 inline chunk_unlock(t, c)
 {
-	store_release(t, CLAIM(c), 0)
+	store_release(t, LOCK(c), 0)
 }
 
 /*
@@ -367,9 +367,9 @@ inline chunk_trylock(t, c)
 {
 	d_step {
 		LOCKED(t) ->
-		was = m[CLAIM(c)];
+		was = m[LOCK(c)];
 		if
-		:: CLAIMABLE(t, c) -> m[CLAIM(c)] = (t) + 1; ok = true
+		:: LOCKABLE(t, c) -> m[LOCK(c)] = (t) + 1; ok = true
 		:: else -> ok = false; was = 0
 		fi;
 #ifdef MUTANT_NO_SETTLE
@@ -799,7 +799,7 @@ inline acquire_candidate(t)
 inline writer_hold(t)
 {
 	taking[t] = candidate + 1;
-	d_step { LOCKED(t) -> ok = (m[CLAIM(candidate)] == 0); if :: ok -> m[CLAIM(candidate)] = (t) + 1 :: else fi };
+	d_step { LOCKED(t) -> ok = (m[LOCK(candidate)] == 0); if :: ok -> m[LOCK(candidate)] = (t) + 1 :: else fi };
 	if
 #ifdef MUTANT_TAKES_WHAT_IT_SAW
 	:: ok ->
@@ -816,7 +816,7 @@ inline writer_hold(t)
 		store_release(t, PROG(candidate), progress);
 		store(t, OWNER(candidate), mine);
 		/* The restartable sequence's last instruction; behind it nothing is aborted. */
-		d_step { LOCKED(t) -> m[CLAIM(candidate)] = 0; chunk = candidate; taking[t] = 0; loses[t] = false }
+		d_step { LOCKED(t) -> m[LOCK(candidate)] = 0; chunk = candidate; taking[t] = 0; loses[t] = false }
 	:: else
 	fi
 }
@@ -829,7 +829,7 @@ inline writer_give_back(t)
 #ifdef MUTANT_GIVES_NOTHING_BACK
 	:: false ->
 #else
-	:: d_step { TAKING(t) && m[CLAIM(taking[t] - 1)] == (t) + 1 -> candidate = taking[t] - 1 };
+	:: d_step { TAKING(t) && m[LOCK(taking[t] - 1)] == (t) + 1 -> candidate = taking[t] - 1 };
 #endif
 		d_step {
 			LOCKED(t) ->
@@ -950,7 +950,7 @@ proctype handler(byte t; bool nested) provided (!killed[t])
 		:: chunk == NONE -> emit_full(t)
 		:: else ->
 			progress = LOAD(t, PROG(chunk));
-#ifndef MUTANT_STATE_BEFORE_CLAIM
+#ifndef MUTANT_STATE_BEFORE_LOCK
 			if
 			:: (m[STATE] & RUNNING) == 0 ->
 				LOCKED(t);
@@ -1128,7 +1128,7 @@ inline holds_up(word, c, thread)
 #endif
 #ifdef GIVES_UP
 	/* An acquirer that has been held up for that long just before it overwrites a chunk. */
-	:: d_step { word == CLAIM(c) && m[word] == x && m[READ(c)] != c_next[c] -> x = 0; p = 0 }
+	:: d_step { word == LOCK(c) && m[word] == x && m[READ(c)] != c_next[c] -> x = 0; p = 0 }
 #endif
 	fi
 }
@@ -1147,7 +1147,7 @@ inline hold_nobody()
 /* src/read/held_up.c: held_up_look() */
 inline look_for_writers()
 {
-#ifndef MUTANT_HORIZON_IGNORES_BUSY
+#ifndef MUTANT_WATERMARK_IGNORES_BUSY
 	do
 	:: d_step { u < WRITERS && m[BUSY(u)] == 0 -> u++ }
 	:: d_step { u < WRITERS && m[BUSY(u)] != 0 -> x = m[BUSY(u)]; p = m[PROG(x - 1)] };
@@ -1158,11 +1158,11 @@ inline look_for_writers()
 #else
 	d_step { hold_nobody() };
 #endif
-#ifndef MUTANT_HORIZON_IGNORES_CLAIMS
+#ifndef MUTANT_WATERMARK_IGNORES_LOCKS
 	do
-	:: d_step { u < CHUNKS && (m[CLAIM(u)] == 0 || m[CLAIM(u)] > WRITERS) -> u++ }
-	:: d_step { u < CHUNKS && m[CLAIM(u)] != 0 && m[CLAIM(u)] <= WRITERS -> x = m[CLAIM(u)]; p = m[PROG(u)]; y = x - 1 };
-		holds_up(CLAIM(u), u, y);
+	:: d_step { u < CHUNKS && (m[LOCK(u)] == 0 || m[LOCK(u)] > WRITERS) -> u++ }
+	:: d_step { u < CHUNKS && m[LOCK(u)] != 0 && m[LOCK(u)] <= WRITERS -> x = m[LOCK(u)]; p = m[PROG(u)]; y = x - 1 };
+		holds_up(LOCK(u), u, y);
 		atomic { u++; y = 0 }
 	:: atomic { u >= CHUNKS -> u = 0; n = 0; break }
 	od
@@ -1183,7 +1183,7 @@ inline put_back(c)
 			:: else
 			fi
 		};
-		m[CLAIM(c)] = 0
+		m[LOCK(c)] = 0
 	:: else
 	fi
 }
@@ -1192,7 +1192,7 @@ inline put_back(c)
 inline refill()
 {
 	d_step { watermark = now + 1; waiting = false };
-#ifndef MUTANT_HORIZON_WITHOUT_BARRIER
+#ifndef MUTANT_WATERMARK_WITHOUT_BARRIER
 	barrier_everywhere();
 #endif
 	look_for_writers();
@@ -1215,7 +1215,7 @@ inline refill()
 			:: else ->
 #ifdef GIVES_UP
 				if
-				:: m[CLAIM(n)] != 0 -> give_up(n)
+				:: m[LOCK(n)] != 0 -> give_up(n)
 				:: true
 				fi;
 #endif
@@ -1224,9 +1224,9 @@ inline refill()
 				:: d_step {
 					!ok ->
 					watermark = (c_head[n] < watermark -> c_head[n] : watermark);
-					x = m[CLAIM(n)];
+					x = m[LOCK(n)];
 					if
-					:: x != 0 && x <= WRITERS -> held_up_by(CLAIM(n), x, n, x - 1)
+					:: x != 0 && x <= WRITERS -> held_up_by(LOCK(n), x, n, x - 1)
 					:: else -> w_thread = NONE; waiting = true
 					fi;
 					x = 0
@@ -1280,7 +1280,7 @@ inline report()
 #define OLDER_THAN(ticks, c) (top == (c) || !have[c] || (ticks) < c_head[c])
 #define OLDER_THAN_OTHERS(ticks) (OLDER_THAN(ticks, 0) && OLDER_THAN(ticks, CHUNKS / 2) && OLDER_THAN(ticks, CHUNKS - 1))
 #endif
-#ifdef MUTANT_RUN_PASSES_HORIZON
+#ifdef MUTANT_RUN_PASSES_WATERMARK
 #define FOLLOWS(ticks) OLDER_THAN_OTHERS(ticks)
 #else
 #define FOLLOWS(ticks) ((ticks) < watermark && OLDER_THAN_OTHERS(ticks))
@@ -1329,7 +1329,7 @@ inline report_another()
  */
 inline take()
 {
-#ifdef MUTANT_CLAIMED_BEFORE_COPIED
+#ifdef MUTANT_LOCKED_BEFORE_COPIED
 	d_step {
 		ok = (m[READ(top)] == c_next[top]);
 		if
@@ -1580,10 +1580,10 @@ proctype stopper()
 	   do
 	   :: n < CHUNKS ->
 		if
-#ifdef MUTANT_STOP_IGNORES_CLAIMS
+#ifdef MUTANT_STOP_IGNORES_LOCKS
 		:: !HELD(n)
 #else
-		:: !HELD(n) && m[CLAIM(n)] == 0
+		:: !HELD(n) && m[LOCK(n)] == 0
 #endif
 		:: else ->
 			chunk_trylock(STOPPER, n);

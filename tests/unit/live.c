@@ -416,7 +416,7 @@ TEST(peeked_behind_a_stop)
 }
 
 /* A run of one chunk ends where events of a different chunk come next. */
-TEST(claimed)
+TEST(run_ends)
 {
 	struct cursor *cur, before;
 	uint64_t limit;
@@ -461,4 +461,4 @@ TEST(claimed)
 TEST_MAIN(TEST_ENTRY(stored), TEST_ENTRY(overflow), TEST_ENTRY(overflow_filtered), TEST_ENTRY(overflow_of_several),
           TEST_ENTRY(overflow_reported_late), TEST_ENTRY(stop_and_start), TEST_ENTRY(reset), TEST_ENTRY(run),
           TEST_ENTRY(queue_front), TEST_ENTRY(peeked), TEST_ENTRY(peeked_behind_a_gap),
-          TEST_ENTRY(peeked_with_a_filter), TEST_ENTRY(peeked_behind_a_stop), TEST_ENTRY(claimed))
+          TEST_ENTRY(peeked_with_a_filter), TEST_ENTRY(peeked_behind_a_stop), TEST_ENTRY(run_ends))

@@ -248,7 +248,7 @@ TEST(sums)
  * Locks of live threads are respected, including the caller's own. Locks of dead threads are ignored. Locks of other
  * namespaces count as held.
  */
-TEST(claims)
+TEST(slot_locks)
 {
 	uint32_t other = unit_living_thread(), dead = unit_dead_thread();
 	struct procpage *page;
@@ -510,5 +510,5 @@ TEST(no_mixture)
 }
 
 TEST_MAIN(TEST_ENTRY(made_once), TEST_ENTRY(looked_at), TEST_ENTRY(refused), TEST_ENTRY(slots), TEST_ENTRY(sums),
-          TEST_ENTRY(claims), TEST_ENTRY(inherited), TEST_ENTRY(prepared), TEST_ENTRY(forgotten),
+          TEST_ENTRY(slot_locks), TEST_ENTRY(inherited), TEST_ENTRY(prepared), TEST_ENTRY(forgotten),
           TEST_ENTRY(several_at_once), TEST_ENTRY(no_mixture))
