@@ -14,6 +14,7 @@
 /* A mapping of a process. */
 struct mapping {
 	uint32_t pid;
+	size_t number; /* in the log */
 	uint64_t time; /* when it was read from /proc */
 	uint64_t start, end, offset;
 	struct image *image;
@@ -72,15 +73,26 @@ static void add_process(const unsigned char *body, size_t size, void *arg)
 		if (!p)
 			return;
 		s->mapping = memory(realloc(s->mapping, (s->mappings + 1) * sizeof *s->mapping));
-		s->mapping[s->mappings++] = (struct mapping){
+		s->mapping[s->mappings] = (struct mapping){
 			.pid = get32(body),
+			.number = s->mappings,
 			.time = get64(body + 8),
 			.start = get64(at),
 			.end = get64(at + 8),
 			.offset = get64(at + 16),
 			.image = image_of((const char *)path, length, id, id_length),
 		};
+		s->mappings++;
 	}
+}
+
+static int by_process(const void *a, const void *b)
+{
+	const struct mapping *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
 }
 
 struct symbols *symbols_of(struct logfile *f)
@@ -90,7 +102,52 @@ struct symbols *symbols_of(struct logfile *f)
 	s->entries = 1024;
 	s->entry = memory(calloc(s->entries, sizeof *s->entry));
 	logfile_processes(f, add_process, s);
+	if (s->mappings)
+		qsort(s->mapping, s->mappings, sizeof *s->mapping, by_process);
 	return s;
+}
+
+/* Returns the index of the first mapping of a process, or where it would be: a log may have thousands of processes. */
+static size_t first_of(const struct symbols *s, uint32_t pid)
+{
+	size_t low = 0, high = s->mappings;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->mapping[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool has(const struct mapping *m, uint64_t address)
+{
+	return m->end > m->start && address - m->start < m->end - m->start;
+}
+
+static bool same_place(const struct mapping *a, const struct mapping *b)
+{
+	return a->image == b->image && a->start - a->offset == b->start - b->offset;
+}
+
+/* Returns the mapping of any process at an address, or null if there is none, or if they differ. */
+static const struct mapping *find_other(const struct symbols *s, uint64_t address)
+{
+	const struct mapping *found = NULL;
+
+	for (size_t i = 0; i < s->mappings; i++) {
+		const struct mapping *m = &s->mapping[i];
+
+		if (!has(m, address))
+			continue;
+		if (found && !same_place(found, m))
+			return NULL;
+		found = m;
+	}
+	return found;
 }
 
 /*
@@ -102,27 +159,20 @@ struct symbols *symbols_of(struct logfile *f)
 static const struct mapping *find_mapping(const struct symbols *s, uint32_t pid, uint64_t address, uint64_t time,
                                           bool *alone)
 {
-	const struct mapping *own = NULL, *other = NULL;
-	bool differ = false;
+	const struct mapping *own = NULL;
 
 	*alone = true;
-	for (size_t i = 0; i < s->mappings; i++) {
+	for (size_t i = first_of(s, pid); i < s->mappings && s->mapping[i].pid == pid; i++) {
 		const struct mapping *m = &s->mapping[i];
 
-		if (address - m->start >= m->end - m->start || m->end <= m->start)
+		if (!has(m, address))
 			continue;
-		if (m->pid == pid) {
-			if (own && (own->image != m->image || own->start - own->offset != m->start - m->offset))
-				*alone = false;
-			if (!own || m->time <= time)
-				own = m;
-		} else {
-			if (other && (other->image != m->image || other->start - other->offset != m->start - m->offset))
-				differ = true;
-			other = m;
-		}
+		if (own && !same_place(own, m))
+			*alone = false;
+		if (!own || m->time <= time)
+			own = m;
 	}
-	return own ? own : differ ? NULL : other;
+	return own ? own : find_other(s, address);
 }
 
 /* -- Symbols ------------------------------------------------------------------------------------- */
