@@ -331,23 +331,16 @@ TEST(forked_among_names)
 /* Maps a file of the process's own under the name of a page that it had as another user. Returns its address. */
 static long task_forge(const void *arg)
 {
-	char path[300], stat_line[1024] = "", *at;
+	char path[300];
 	struct procpage *page;
 	struct stat st;
-	FILE *f;
 	int fd;
 
 	(void)arg;
 	MUST(mkdir("/dev/shm/forged", 0777) == 0 && mkdir("/dev/shm/forged/posixtrace-9", 0777) == 0);
-	f = fopen("/proc/self/stat", "r");
-	MUST(f && fread(stat_line, 1, sizeof stat_line - 1, f) > 0);
-	fclose(f);
-	at = strrchr(stat_line, ')') + 2;
-	for (int field = 3; field < 22; field++)
-		at = strchr(at, ' ') + 1;
 	MUST(stat("/proc/self/ns/pid", &st) == 0);
-	snprintf(path, sizeof path, "/dev/shm/forged/posixtrace-9/page-%d-%lu-%u", getpid(), strtoul(at, NULL, 10),
-	         (unsigned)st.st_ino);
+	snprintf(path, sizeof path, "/dev/shm/forged/posixtrace-9/page-%d-%llu-%u", getpid(),
+	         (unsigned long long)process_started("/proc/self/stat"), (unsigned)st.st_ino);
 	fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0600);
 	MUST(fd >= 0 && ftruncate(fd, 65536) == 0);
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -946,18 +946,10 @@ static long task_finish(const void *arg)
 
 static uint64_t start_time(pid_t pid)
 {
-	char path[64], line[1024], *p;
-	FILE *f;
-	unsigned long long start = 0;
+	char path[64];
 
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	f = fopen(path, "r");
-	MUST(f && fgets(line, sizeof line, f) && (p = strrchr(line, ')')));
-	fclose(f);
-	for (int field = 2; field < 22; field++)
-		p = strchr(p + 1, ' ');
-	sscanf(p, "%llu", &start);
-	return start;
+	return process_started(path);
 }
 
 /* Traces two processes that look the same to each other: both have process id 1, the same user and the same start

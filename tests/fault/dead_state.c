@@ -344,13 +344,31 @@ TEST(spoilt_by_traced)
 	MUST(waitpid(pid, NULL, 0) == pid);
 }
 
-/* Checks a stream and its log that have lost events and whose creator is killed in posix_trace_clear(): the log must
- * not report more lost events than there were. */
-static void killed_in_clear(const char *place)
+/* Waits until the creator has been killed, lets another process complete its log, and reads the log. */
+static struct log_seen read_after_kill(pid_t pid)
 {
 	struct log_seen seen;
 	int status, fd;
+
+	MUST(waitpid(pid, &status, 0) == pid);
+	MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	come_by(0);
+	fd = log_open(LOG_PATH, O_RDONLY);
+	seen = log_read(fd);
+	close(fd);
+	CHECK_EQ("OPEN-8", seen.error, 0);
+	return seen;
+}
+
+/*
+ * Checks a stream and its log that have lost events and whose creator is killed in posix_trace_clear(): the log must
+ * not report more lost events than there were.
+ */
+static void killed_in_clear(const char *place)
+{
+	struct log_seen seen;
 	pid_t pid;
+	int fd;
 
 	shm_private("");
 	pid = fork();
@@ -364,13 +382,7 @@ static void killed_in_clear(const char *place)
 		die_at = place;
 		posix_trace_clear(log_trid);
 	}
-	MUST(waitpid(pid, &status, 0) == pid);
-	MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	come_by(0);
-	fd = log_open(LOG_PATH, O_RDONLY);
-	seen = log_read(fd);
-	close(fd);
-	CHECK_EQ("OPEN-8", seen.error, 0);
+	seen = read_after_kill(pid);
 	CHECK_OP("-", seen.status.__posix_lost_events, >=, 20000 - seen.count);
 	CHECK_OP("-", seen.status.__posix_lost_events, <=, 20001);
 }
@@ -391,8 +403,8 @@ static void killed_between_parts(const char *place)
 	struct posix_trace_status_info status;
 	struct log_seen seen;
 	uint64_t *reported = mmap(NULL, sizeof *reported, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int ended, fd;
 	pid_t pid;
+	int fd;
 
 	MUST((void *)reported != MAP_FAILED);
 	shm_private("");
@@ -413,18 +425,12 @@ static void killed_between_parts(const char *place)
 			MUST(lifecycle_clear(log_trid, NULL, reported) == 0);
 			lose_at = NULL;
 			MUST(posix_trace_get_status(log_trid, &status) == 0);
-			CHECK_EQ("-", status.__posix_lost_events, LATE);
+			MUST(status.__posix_lost_events == LATE);
 		}
 		kill(getpid(), SIGKILL);
 	}
-	MUST(waitpid(pid, &ended, 0) == pid);
-	MUST(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
-	come_by(0);
-	fd = log_open(LOG_PATH, O_RDONLY);
-	seen = log_read(fd);
-	close(fd);
-	CHECK_EQ("OPEN-8", seen.error, 0);
-	/* The old contents still report all; the new only what was counted late. */
+	seen = read_after_kill(pid);
+	/* The old contents still report all lost events; the new contents report those that were counted late. */
 	CHECK_EQ("-", seen.status.__posix_lost_events, LATE + (seen.count ? *reported : 0));
 	if (seen.count)
 		CHECK_EQ("-", seen.count + *reported, 20000 + LATE);

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 
 #include "alone.h"
+#include "started.h"
 #include "test.h"
 
 static inline bool shm_write(const char *path, const char *text)
@@ -186,32 +187,13 @@ static inline int shm_count(const char *directory, const char *begin)
 	return n;
 }
 
-/* Returns when this process started, in clock ticks since the system start, as the names of its files have it. */
-static inline unsigned long long shm_started(void)
-{
-	FILE *f = fopen("/proc/self/stat", "r");
-	char line[1024], *field;
-	size_t n;
-
-	MUST(f);
-	n = fread(line, 1, sizeof line - 1, f);
-	fclose(f);
-	line[n] = 0;
-	/* Field 22. The second ends with the last parenthesis, and a space is before each. */
-	field = strrchr(line, ')');
-	for (int i = 2; i < 22 && field; i++)
-		field = strchr(field + 1, ' ');
-	MUST(field);
-	return strtoull(field, NULL, 10);
-}
-
 /*
  * Returns how many files of this kind ("stream", "page", ...) a process has that is not older than this process. An
  * older process may have had the same process id, and its files may stay: those of a stream whose log is gone do.
  */
 static inline int shm_files_of(pid_t pid, const char *kind)
 {
-	unsigned long long started = shm_started();
+	uint64_t own = process_started("/proc/self/stat");
 	DIR *d = opendir(shm_directory());
 	char begin[32];
 	struct dirent *e;
@@ -220,7 +202,7 @@ static inline int shm_files_of(pid_t pid, const char *kind)
 	snprintf(begin, sizeof begin, "%s-%d-", kind, (int)pid);
 	while (d && (e = readdir(d)))
 		n += strncmp(e->d_name, begin, strlen(begin)) == 0 &&
-		     strtoull(e->d_name + strlen(begin), NULL, 10) >= started;
+		     strtoull(e->d_name + strlen(begin), NULL, 10) >= own;
 	if (d)
 		closedir(d);
 	return n;

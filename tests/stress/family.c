@@ -28,7 +28,7 @@ static struct shared {
 	_Atomic unsigned failures; /* failures of members */
 	struct {
 		pid_t pid;
-		char start[24]; /* as in /proc, and in names of files */
+		uint64_t start; /* as in names of files */
 	} member[MEMBERS];
 	struct stress_source sources[STRESS_SOURCES];
 } *shared;
@@ -133,20 +133,12 @@ static pid_t make_child(int depth, int way, uint64_t random)
 static void enrol(void)
 {
 	unsigned member = atomic_fetch_add(&shared->members, 1);
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	char stat[512] = "", *p;
+	uint64_t start = process_started("/proc/self/stat");
 
-	MUST(fd >= 0 && read(fd, stat, sizeof stat - 1) > 0);
-	close(fd);
-	/* The command in parentheses is field 2, the start 22. */
-	p = strrchr(stat, ')') + 1;
-	for (int field = 3; field <= 22; field++)
-		p = strchr(p, ' ') + 1;
 	if (member >= MEMBERS)
 		return;
 	shared->member[member].pid = getpid();
-	for (size_t i = 0; p[i] != ' ' && i < sizeof shared->member[0].start - 1; i++)
-		shared->member[member].start[i] = p[i];
+	shared->member[member].start = start;
 }
 
 static void live(int depth, int way)
@@ -276,7 +268,8 @@ static int files_of_members(void)
 	MUST(dir);
 	while ((entry = readdir(dir)))
 		for (unsigned i = 0; i < members && i < MEMBERS; i++) {
-			snprintf(name, sizeof name, "-%d-%s-", (int)shared->member[i].pid, shared->member[i].start);
+			snprintf(name, sizeof name, "-%d-%llu-", (int)shared->member[i].pid,
+			         (unsigned long long)shared->member[i].start);
 			n += strncmp(entry->d_name, "new", 3) != 0 && strstr(entry->d_name, name) != NULL;
 		}
 	closedir(dir);

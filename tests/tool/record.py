@@ -1140,7 +1140,7 @@ def test_part_in_two_files():
         equal([(path, Log(path).names) for path in files_of('r')],
               [('r.6', ['a'] * 5), ('r.7', ['a'] * 5), ('r', ['b'])])
         equal(os.path.exists('r.next'), False)
-        # The last FILE.N is another one now.
+        # Now the last FILE.N has other events, so nothing is removed.
         shutil.copy('r.7', file)
         os.rename('r.6', 'r.8')
         record('-q', '--rotate', '1M', '-o', 'r', '--', STEPS, 'c')
