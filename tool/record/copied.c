@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "log/input.h"
+#include "logs/logfile.h"
 #include "model/eventtype.h"
 
 struct both {
@@ -18,7 +19,7 @@ struct both {
 static bool same_stream(const struct log_header *a, const struct log_header *b)
 {
 	return a->monotonic == b->monotonic && a->target == b->target && a->creator == b->creator &&
-	       memcmp(a->boot, b->boot, sizeof a->boot) == 0;
+	       logfile_same_machine(a, b);
 }
 
 /* Returns the next event of a program, or null at the end. */

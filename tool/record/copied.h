@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 /*
- * Returns whether both logs are of the same stream and have the same events of programs. Both must be complete, or
- * nobody may write to them. *more: whether the log reports more lost events than the copy, which were counted after the
- * copy was made.
+ * Returns whether both logs are of the same stream and have the same events of programs. No
+ * process may write to either. *more: whether the log reports more lost events than the copy, because they were counted
+ * after the copy was made.
  */
 bool copied(int log, int copy, bool *more);
 

@@ -499,9 +499,8 @@ char *newlog_copy(const char *path)
 
 /*
  * Returns whether the file is a log to be kept, because it has events or reports lost ones. Sets *first to the time of
- * its first event, 0 if there is none or it cannot be read.
- * Opening the log completes it if its recorder was killed; that is not possible after the file is renamed. A log that
- * cannot be opened is kept.
+ * its first event, or to 0 if it has none or cannot be read. Opening the log completes it if its recorder was killed;
+ * that is not possible after the file is renamed. A log that cannot be opened is kept.
  */
 static bool to_be_kept(const char *path, struct timespec *first)
 {
@@ -536,13 +535,13 @@ static bool to_be_kept(const char *path, struct timespec *first)
 }
 
 /*
- * Returns whether all events of a log are in the last FILE.N. A recorder that writes a part to FILE.N, and is killed
- * before it clears the part, leaves both. One of them is removed here: the log replaces FILE.N if it reports more lost
- * events.
+ * Returns whether all events of a log are in FILE.N too; then removes one of the two. A recorder that is killed after
+ * it has written a part to the last FILE.N, and before it has cleared the part, leaves both. The log replaces FILE.N if
+ * it reports more lost events.
  */
-static bool drop_copied(const char *file, const char *path)
+static bool drop_copied(const char *file, const char *path, unsigned number)
 {
-	char *numbered = newlog_numbered(path, newlog_last(path));
+	char *numbered = newlog_numbered(path, number);
 	struct folder folder, other;
 	bool dropped = false, more;
 	int fd = open_left(&folder, file), copy = -1;
@@ -564,13 +563,13 @@ static bool drop_copied(const char *file, const char *path)
 
 static bool retire(const char *file, const char *path)
 {
-	unsigned number = newlog_last(path) + 1;
+	unsigned number = newlog_last(path);
 	int error;
 
-	if (drop_copied(file, path))
+	if (number && drop_copied(file, path, number))
 		return true;
+	number++;
 	error = newlog_name(-1, file, path, &number);
-
 	if (error)
 		complain("%s: its old contents cannot be kept: %s", file, strerror(error));
 	return error == 0;

@@ -60,9 +60,9 @@ char *newlog_next(const char *path);
 char *newlog_copy(const char *path);
 /*
  * Renames an existing FILE to the next FILE.N, and also FILE.next, which a killed recorder leaves, the older of the two
- * first. A log stays if it is certain to report no event, or is being written; a log whose events are
- * all in the last FILE.N is removed. Removes the copy that a killed recorder
- * has begun. Returns false after it has printed why a log cannot be kept.
+ * first. A log stays if it is certain to report no event, or is being written. If all its events are in the last FILE.N
+ * too, one of the two is removed. Removes the copy that a killed recorder has begun. Returns false after it has printed
+ * why a log cannot be kept.
  */
 bool newlog_retire(const char *path);
 
