@@ -94,6 +94,14 @@ for test in said["tests"]:
 ' "$directory" $suites | sort -u
 }
 
+# chosen: prints the arguments by which meson test runs $suites, those of the last build --for
+chosen()
+{
+	for suite in $suites; do
+		printf -- '--suite %s ' "$suite"
+	done
+}
+
 # run NAME [WRAPPER...] -- ARGUMENT...: runs meson test with the arguments, and adds up its results
 run()
 {
@@ -190,6 +198,7 @@ sanitized()
 # build_plain_for_valgrind: builds into $root/plain; skipped if valgrind does not run
 build_plain_for_valgrind()
 {
+	packages_install valgrind || :
 	if ! command -v valgrind >/dev/null || ! valgrind --quiet --error-exitcode=1 true >"$root/valgrind.log" 2>&1
 	then
 		skip "valgrind: it does not run here"
