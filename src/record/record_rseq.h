@@ -180,12 +180,13 @@ void rseq_prepare(void);
 	"testq %%rcx, %%rcx\n\t"         \
 	"jz %l[broken]\n\t"
 
-/*
- * seat->busy = writer->chunk_number;  if (chunk->owner != writer->owner) broken;    PAIR(busy): each store is a release
- */
-#define STEP_BUSY(W)                                \
+/* rdx = writer->seat;  eax = writer->chunk_number; */
+#define STEP_SEAT(W)                                \
 	"movq %c[seat](" W "), %%rdx\n\t"          \
-	"movl %c[number](" W "), %%eax\n\t"        \
+	"movl %c[number](" W "), %%eax\n\t"
+
+/* rdx->busy = eax;  if (chunk->owner != writer->owner) broken;    PAIR(busy): each store is a release */
+#define STEP_BUSY(W)                                \
 	"movl %%eax, %c[busy](%%rdx)\n\t"          \
 	"movq %c[chunk](" W "), %%rdx\n\t"         \
 	"movq %c[owner](" W "), %%rax\n\t"         \
@@ -224,6 +225,7 @@ static inline __attribute__((always_inline)) bool writer_write(struct writer *wr
 	__asm__ goto(
 		RSEQ_BEGIN("%[offset]", "%%rax", "%%rdx")
 		STEP_PLACE("%[writer]")
+		STEP_SEAT("%[writer]")
 		STEP_BUSY("%[writer]")
 		/* put() */
 		"movq %[length], (%%rcx)\n\t"
@@ -280,8 +282,10 @@ writers_write(struct writer *const *first, struct writer *const *end, struct wri
 		"movq (%%r8), %%r9\n\t"
 		"testq %%r9, %%r9\n\t"
 		"jz %l[broken]\n\t"
-		"cmpq $0, %c[seat](%%r9)\n\t"
-		"je %l[broken]\n\t"
+		STEP_SEAT("%%r9")
+		/* The writer may have been wiped. */
+		"testq %%rdx, %%rdx\n\t"
+		"jz %l[broken]\n\t"
 		STEP_BUSY("%%r9")
 		"addq $8, %%r8\n\t"
 		"cmpq %[end], %%r8\n\t"
@@ -317,7 +321,7 @@ writers_write(struct writer *const *first, struct writer *const *end, struct wri
 		"testl %%r11d, %%r11d\n\t"
 		"jnz %l[awaited]"
 		:
-		: [first] "r"(first), [end] "rm"(end), [written] "m"(*written), [head] "r"(head), [grow] "rm"(grow),
+		: [first] "r"(first), [end] "m"(end), [written] "m"(*written), [head] "r"(head), [grow] "r"(grow),
 		  [data] "r"(call.data), [length] "r"(call.length), [address] "r"(call.address),
 		  [offset] "m"(rseq_offset), [wide] "m"(rseq_wide), [header] "i"(offsetof(struct writer, header)),
 		  [waiting] "i"(offsetof(struct stream_header, waiting)), RECORD_OFFSETS
