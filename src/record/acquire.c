@@ -198,16 +198,23 @@ void acquire_notify(struct stream_header *h)
 	}
 }
 
-/* Returns the chunk, after noting that waiting helped. The writer's former chunk is full now: tells the flusher. */
-static struct chunk *taken(const struct stream *s, struct chunk *c, struct patience *p, int tries)
+/*
+ * Returns the chunk and its progress, after noting that waiting helped. The writer's former chunk is full now: tells the
+ * flusher. Returns null, with the chunk unlocked, if a hostile process has filled the chunk since it was chosen (H18).
+ */
+static struct chunk *taken(const struct stream *s, struct chunk *c, struct patience *p, int tries, uint64_t *progress)
 {
 	if (tries == TRIES && load_relaxed(&p->last))
 		store_relaxed(&p->last, 0);
 	acquire_notify(s->header);
-	return c;
+	*progress = load_relaxed(&c->progress);
+	if (chunk_has_room(s, *progress))
+		return c;
+	chunk_unlock(c);
+	return NULL;
 }
 
-struct chunk *acquire_chunk(struct stream *s, uint32_t ref, bool first)
+struct chunk *acquire_chunk(struct stream *s, uint32_t ref, bool first, uint64_t *progress)
 {
 	bool loop = s->stream_policy == POSIX_TRACE_LOOP;
 
@@ -250,7 +257,7 @@ struct chunk *acquire_chunk(struct stream *s, uint32_t ref, bool first)
 		TEST_POINT("acquire_revoked");
 		rank = rank_of(s, c, loop, false);
 		if (rank == RANK_ROOM)
-			return taken(s, c, p, tries);
+			return taken(s, c, p, tries, progress);
 		if (rank > best.rank) {
 			chunk_unlock(c);
 			continue;
@@ -258,7 +265,7 @@ struct chunk *acquire_chunk(struct stream *s, uint32_t ref, bool first)
 		if (chunk_recycle(s, c) > 0 &&
 		    (~load_relaxed(&s->header->state) & (STATE_FULL | STATE_OVERRUN)))
 			fetch_or(&s->header->state, STATE_FULL | STATE_OVERRUN);
-		return taken(s, c, p, tries);
+		return taken(s, c, p, tries, progress);
 	}
 	return waited_in_vain(p, tries);
 }

@@ -24,9 +24,10 @@
  *      (first), because the kernel has to be asked. This limits the number of such chunks to the number of writers
  *   4. under LOOP, the one whose newest record is oldest
  *
- * Returns null if there is none: the stream is full.
+ * Returns null if there is none: the stream is full. *progress is the chunk's progress, which leaves that room. The
+ * caller goes on from this copy, because a hostile process may change the chunk's own word (H18).
  */
-struct chunk *acquire_chunk(struct stream *s, uint32_t ref, bool first);
+struct chunk *acquire_chunk(struct stream *s, uint32_t ref, bool first, uint64_t *progress);
 
 /*
  * The chunk that acquire_chunk() would most likely return, if it only has to be locked and emptied: no thread holds it,

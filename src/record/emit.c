@@ -107,19 +107,13 @@ enum emit_outcome emit_alone(struct stream *s, const struct owner_id *w, bool al
 {
 	const struct call fitting = fit(s, call);
 	struct stream_header *h = s->header;
-	struct chunk *c = acquire_chunk(s, w->tid | s->outsider, false);
-	unsigned char *memory;
 	uint64_t p, ticks;
+	struct chunk *c = acquire_chunk(s, w->tid | s->outsider, false, &p);
+	unsigned char *memory;
 	uint32_t position, state;
 
 	if (!c)
 		return EMIT_NO_ROOM;
-	/* Checked again, because a hostile process may have changed it since acquire_chunk() looked (H18). */
-	p = load_relaxed(&c->progress);
-	if (!chunk_has_room(s, p)) {
-		chunk_unlock(c);
-		return EMIT_NO_ROOM;
-	}
 	position = progress_position(p);
 	TEST_POINT("alone_locked");
 	memory = stream_chunk_memory(s, c);

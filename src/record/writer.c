@@ -106,14 +106,9 @@ static bool writer_acquire(struct thread *t, struct writer *writer, struct strea
 		writer_forget(writer);
 		TEST_POINT("writer_left");
 	}
-	c = acquire_chunk(s, load_relaxed(&t->tid) | s->outsider, first);
+	c = acquire_chunk(s, load_relaxed(&t->tid) | s->outsider, first, &p);
 	if (!c)
 		return false;
-	p = load_relaxed(&c->progress);
-	if (!chunk_has_room(s, p)) {
-		chunk_unlock(c);
-		return false;
-	}
 	position = progress_position(p);
 	TEST_POINT("writer_locked");
 	writer->at = stream_chunk_memory(s, c) + position;

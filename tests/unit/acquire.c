@@ -72,6 +72,17 @@ static void make_idle_read(struct chunk *c)
 	c->read = 1;
 }
 
+/* Calls acquire_chunk(), and checks the progress that comes with a chunk. */
+static struct chunk *acquire(uint32_t ref, bool first)
+{
+	uint64_t progress;
+	struct chunk *c = acquire_chunk(&s, ref, first, &progress);
+
+	if (c)
+		CHECK_EQ("-", progress, load_relaxed(&c->progress));
+	return c;
+}
+
 /* Checks the state that acquire_chunk() leaves a chunk in when it hands it out. */
 static void check_taken(struct chunk *got, uint32_t want)
 {
@@ -91,7 +102,7 @@ TEST(empty_first)
 	make_idle(&s.chunks[1]);
 	make_room(&s.chunks[2]);
 	make_empty(&s.chunks[4]);
-	check_taken(acquire_chunk(&s, me, false), 4);
+	check_taken(acquire(me, false), 4);
 	CHECK_EQ("-", s.chunks[4].first, 1); /* the old records are gone */
 	CHECK_EQ("-", progress_position(s.chunks[4].progress), 0);
 	CHECK_EQ("-", s.header->state, STATE_RUNNING); /* nothing was lost */
@@ -103,7 +114,7 @@ TEST(then_room)
 	make_idle(&s.chunks[1]);
 	make_idle_read(&s.chunks[2]);
 	make_room(&s.chunks[3]);
-	check_taken(acquire_chunk(&s, me, false), 3);
+	check_taken(acquire(me, false), 3);
 	/* The records in the chunk stay. */
 	CHECK_EQ("-", s.chunks[3].first, 0);
 	CHECK_EQ("-", chunk_unread(&s.chunks[3], s.chunks[3].progress), 1);
@@ -117,7 +128,7 @@ TEST(no_room)
 	begin(POSIX_TRACE_UNTIL_FULL);
 	make_room(&s.chunks[3]);
 	end_at(&s.chunks[3], position_with_room() + RECORD_ALIGN);
-	CHECK("-", acquire_chunk(&s, me, false) == NULL);
+	CHECK("-", acquire(me, false) == NULL);
 	CHECK_EQ("-", s.chunks[3].lock, 0);
 }
 
@@ -128,14 +139,14 @@ TEST(then_the_one_idle_for_longest)
 		make_idle(&s.chunks[5]);
 		make_idle(&s.chunks[3]);
 		make_idle(&s.chunks[4]);
-		check_taken(acquire_chunk(&s, me, false), 3);
+		check_taken(acquire(me, false), 3);
 		CHECK_EQ("-", chunk_unread(&s.chunks[3], s.chunks[3].progress), 1);
 		CHECK_EQ("-", s.header->state, STATE_RUNNING);
 
 		/* A full chunk is acquired too if all of it has been read. */
 		begin(policy);
 		make_idle_read(&s.chunks[6]);
-		check_taken(acquire_chunk(&s, me, false), 6);
+		check_taken(acquire(me, false), 6);
 		CHECK_EQ("-", progress_position(s.chunks[6].progress), 0);
 		CHECK_EQ("-", s.header->state, STATE_RUNNING);
 	}
@@ -144,7 +155,7 @@ TEST(then_the_one_idle_for_longest)
 TEST(full)
 {
 	begin(POSIX_TRACE_UNTIL_FULL);
-	CHECK("-", acquire_chunk(&s, me, false) == NULL);
+	CHECK("-", acquire(me, false) == NULL);
 	for (uint32_t i = 0; i < s.chunk_count; i++)
 		CHECK("-", s.chunks[i].lock == 0 && s.chunks[i].first == 0);
 	CHECK_EQ("-", s.header->state, STATE_RUNNING); /* reporting the loss is up to the caller */
@@ -154,7 +165,7 @@ TEST(then_the_oldest)
 {
 	begin(POSIX_TRACE_LOOP);
 	s.chunks[7].last_ticks = event_of(&s.chunks[7])->ticks = 1;
-	check_taken(acquire_chunk(&s, me, false), 7);
+	check_taken(acquire(me, false), 7);
 	CHECK_EQ("-", s.chunks[7].first, 1);
 	CHECK_EQ("-", s.chunks[7].gap_until, 1);
 	CHECK_EQ("-", s.header->state, STATE_RUNNING | STATE_FULL | STATE_OVERRUN);
@@ -166,7 +177,7 @@ TEST(not_the_idle_one_in_a_loop)
 	begin(POSIX_TRACE_LOOP);
 	s.header->state |= STATE_FULL;
 	make_idle(&s.chunks[5]);
-	check_taken(acquire_chunk(&s, me, false), 0);
+	check_taken(acquire(me, false), 0);
 }
 
 TEST(busy_is_left_alone)
@@ -174,14 +185,14 @@ TEST(busy_is_left_alone)
 	begin(POSIX_TRACE_LOOP);
 	s.seats[0].busy = 1;
 	s.seats[1].busy = 2;
-	check_taken(acquire_chunk(&s, me, false), 2);
+	check_taken(acquire(me, false), 2);
 	CHECK("-", s.chunks[0].owner == ((uint64_t)1 << 32 | 1));
 	CHECK("-", s.chunks[0].lock == 0 && s.chunks[1].lock == 0);
 
 	begin(POSIX_TRACE_UNTIL_FULL);
 	make_idle(&s.chunks[3]);
 	s.seats[3].busy = 4;
-	CHECK("-", acquire_chunk(&s, me, false) == NULL);
+	CHECK("-", acquire(me, false) == NULL);
 	CHECK_EQ("-", chunk_unread(&s.chunks[3], s.chunks[3].progress), 1);
 }
 
@@ -194,19 +205,19 @@ TEST(locked_is_left_alone)
 	begin(POSIX_TRACE_LOOP);
 	make_empty(&s.chunks[4]);
 	s.chunks[4].lock = other;
-	check_taken(acquire_chunk(&s, me, false), 0);
+	check_taken(acquire(me, false), 0);
 	CHECK_EQ("-", s.chunks[4].lock, other);
 
 	/* While the calling thread has the lock itself, as a signal handler finds it. */
 	begin(POSIX_TRACE_UNTIL_FULL);
 	make_empty(&s.chunks[4]);
 	s.chunks[4].lock = me;
-	CHECK("-", acquire_chunk(&s, me, false) == NULL);
+	CHECK("-", acquire(me, false) == NULL);
 
 	begin(POSIX_TRACE_UNTIL_FULL);
 	for (uint32_t i = 0; i < s.chunk_count; i++)
 		s.chunks[i].lock = other;
-	CHECK("-", acquire_chunk(&s, me, false) == NULL);
+	CHECK("-", acquire(me, false) == NULL);
 }
 
 TEST(of_the_dead)
@@ -214,13 +225,13 @@ TEST(of_the_dead)
 	begin(POSIX_TRACE_UNTIL_FULL);
 	make_empty(&s.chunks[4]);
 	s.chunks[4].lock = unit_dead_thread();
-	check_taken(acquire_chunk(&s, me, false), 4);
+	check_taken(acquire(me, false), 4);
 
 	begin(POSIX_TRACE_UNTIL_FULL);
 	make_idle(&s.chunks[5]);
 	s.seats[5].ref = unit_dead_thread();
 	s.seats[5].busy = 6;
-	check_taken(acquire_chunk(&s, me, false), 5);
+	check_taken(acquire(me, false), 5);
 }
 
 /*
@@ -236,7 +247,7 @@ TEST(abandoned)
 			make_idle(&s.chunks[2]);
 			make_idle(&s.chunks[5]);
 			s.seats[5].ref = by ? me : unit_dead_thread();
-			check_taken(acquire_chunk(&s, me, first), first ? 5 : 0);
+			check_taken(acquire(me, first), first ? 5 : 0);
 			CHECK_EQ("-", chunk_unread(&s.chunks[5], s.chunks[5].progress), 1);
 			CHECK_EQ("-", s.header->state & STATE_OVERRUN, first ? 0 : STATE_OVERRUN);
 		}
@@ -252,7 +263,7 @@ static void *take_often(void *arg)
 	uint32_t tid = unit_tid();
 
 	for (int i = 0; i < 3000; i++) {
-		struct chunk *c = acquire_chunk(&s, tid, i % 2);
+		struct chunk *c = acquire(tid, i % 2);
 
 		if (!c)
 			continue;
