@@ -1,7 +1,8 @@
 # shellcheck shell=sh
 # parts.sh - builds and runs parts of the tests, and adds up their results; to be sourced
 #
-# The current directory is that of the project; $root is the directory to build into.
+# The current directory is that of the project; $root is the directory to build into. Where other users cannot get to
+# it, as in root's home directory, $root becomes a link to a directory in /var/tmp: some tests become other users.
 #
 # SPDX-License-Identifier: MIT
 
@@ -13,6 +14,27 @@ jobs=$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1))
 # Failures must not depend on the environment of the caller.
 unset MESON_TESTTHREADS TEST_SLOW || :
 exec </dev/null
+
+# reached: whether other users can get to the current directory
+reached()
+{
+	directory=$PWD
+	while [ "$directory" ]; do
+		[ "$(find "$directory" -maxdepth 0 -perm -001)" ] || return 1
+		directory=${directory%/*}
+	done
+}
+
+if [ "$(id -u)" = 0 ] && ! reached; then
+	if [ ! -L "$root" ] || [ ! -O "$root/" ]; then
+		rm -rf "$root"
+		elsewhere=$(mktemp -d /var/tmp/posixtrace-test.XXXXXX) || exit 1
+		chmod 755 "$elsewhere"
+		ln -s "$elsewhere" "$root"
+	fi
+	root=$(readlink "$root")
+	echo "-- builds into $root, because other users, as whom some tests run, cannot get to $PWD"
+fi
 
 part()
 {

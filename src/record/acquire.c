@@ -199,8 +199,9 @@ void acquire_notify(struct stream_header *h)
 }
 
 /*
- * Returns the chunk and its progress, after noting that waiting helped. The writer's former chunk is full now: tells the
- * flusher. Returns null, with the chunk unlocked, if a hostile process has filled the chunk since it was chosen (H18).
+ * Returns the chunk and its progress, after noting that waiting helped. The writer's former chunk is full now: tells
+ * the flusher. Returns null, with the chunk unlocked, if a hostile process has filled the chunk since it was chosen
+ * (H18).
  */
 static struct chunk *taken(const struct stream *s, struct chunk *c, struct patience *p, int tries, uint64_t *progress)
 {

@@ -307,6 +307,7 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	fence_acquire(); /* PAIR(seam): a stream that was started before one of these stops is seen running */
 	t->together_end = together_end;
 	t->together_most = turns ? 1 : TOGETHER_MAX;
+	t->all_together_end = count && count <= t->together_most ? together_end : 0;
 	copy_filters(t);
 	TEST_POINT("update_writers");
 	t->only = count == 1 && together_end ? t->order[0] : NULL;

@@ -104,6 +104,7 @@ struct thread {
 	 * Data shorter than this is written untruncated to all writers with room, in one restartable sequence; 0: none.
 	 */
 	uint32_t together_end;
+	uint32_t all_together_end; /* the same, but 0 if one restartable sequence cannot have all writers */
 	uint32_t filter[EVENT_ID_END / 32];
 	/* the most writers in one restartable sequence; 1: some streams take turns (tracepoint.c) */
 	uint32_t together_most;

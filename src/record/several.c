@@ -40,17 +40,27 @@ static inline __attribute__((always_inline)) enum part writer_part(const struct 
 	return likely(writer_fits(writer, call.length)) ? PART_TOGETHER : PART_ALONE;
 }
 
-/* Returns how many writers can be written together, counting from the first up to one that cannot. */
-static inline __attribute__((always_inline)) uint32_t first_together(const struct thread *t, struct call call)
+/*
+ * Returns true if all writers can be written together. *first is how many of them can, counting from the first up to
+ * one that cannot.
+ */
+static inline __attribute__((always_inline)) bool all_together(const struct thread *t, struct call call,
+                                                               uint32_t *first)
 {
 	uint32_t count = load_relaxed(&t->count), n = 0;
 
-	if (!HAVE_RSEQ ||
-	    unlikely(call.length >= load_relaxed(&t->together_end) || count > load_relaxed(&t->together_most)))
-		return 0;
-	while (n < count && likely(writer_part(load_relaxed(&t->order[n]), call) == PART_TOGETHER))
-		n++;
-	return n;
+	*first = 0;
+	if (!HAVE_RSEQ || unlikely(call.length >= load_relaxed(&t->all_together_end)))
+		return false;
+	do {
+		/* Null in a block that was wiped meanwhile, whatever the count was. */
+		if (unlikely(writer_part(load_relaxed(&t->order[n]), call) != PART_TOGETHER)) {
+			*first = n;
+			return false;
+		}
+	} while (++n < count);
+	*first = n;
+	return true;
 }
 
 /* Writers to be written together, and the set of their numbers. */
@@ -291,9 +301,9 @@ static inline __attribute__((always_inline)) bool nobody_runs(const struct threa
 void record_several(trace_event_id_t id, const void *data, size_t length, const void *address, struct thread *t)
 {
 	const struct call call = { id, data, length, address };
-	uint32_t n = first_together(t, call), missed;
+	uint32_t n, missed;
 
-	if (likely(n && n == load_relaxed(&t->count))) {
+	if (likely(all_together(t, call, &n))) {
 		missed = record_together(t->order, n, call, t);
 		if (unlikely(seam_several(missed)))
 			record_again(id, data, call.length, address, t, missed);

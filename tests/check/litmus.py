@@ -1,5 +1,5 @@
 #
-# litmus.py - each pair of docs/recording.md has a litmus test, which tests/litmus/pairs.tsv names
+# litmus.py - each pair of docs/recording.md has a litmus test, which tests/proof/litmus/pairs.tsv names
 #
 # SPDX-License-Identifier: MIT
 
@@ -7,8 +7,8 @@ import re
 
 from check import ROOT, files, finish, spoiled
 
-TABLE = 'tests/litmus/pairs.tsv'
-TESTS = 'tests/litmus/litmus.c'
+TABLE = 'tests/proof/litmus/pairs.tsv'
+TESTS = 'tests/proof/litmus/litmus.c'
 ORDERS = {'busy-owner', 'inside-change', 'waiting-commit', 'running-lock', 'held-waiting'}
 
 
@@ -41,7 +41,7 @@ def check(root):
 def all_problems():
     yield from check(ROOT)
     yield from spoiled(
-        check, ['src', 'tests/litmus'],
+        check, ['src', 'tests/proof/litmus'],
         ('src/shm/chunk.c', None, '/* PAIR(lonely) */\n'),
         (TABLE, 'recycle\t', 'cycle\t'),
         (TABLE, 'copy_and_lock', ''),

@@ -7,9 +7,9 @@ import re
 
 from check import ROOT, finish, spoiled
 
-MODEL = 'tests/model/recording.pml'
-RUN = 'tests/model/run.py'
-README = 'tests/model/README.md'
+MODEL = 'tests/proof/model/recording.pml'
+RUN = 'tests/proof/model/run.py'
+README = 'tests/proof/model/README.md'
 
 
 def defines(text, name):
@@ -64,7 +64,7 @@ OURS = {'hold', 'store_late', 'store', 'store_release', 'out', 'all_out', 'memor
 def all_problems():
     yield from check(ROOT)
     yield from spoiled(
-        check, ['src', 'tests/model'],
+        check, ['src', 'tests/proof/model'],
         ('src/shm/chunk.c', 'uint32_t chunk_recycle(', 'uint32_t chunk_use_again('),
         (MODEL, 'src/read/merge.c: put_back()', 'src/read/merge.c: put_away()'),
         (MODEL, '/* src/shm/chunk.c: settle() */\n', ''),

@@ -1,7 +1,7 @@
 /*
  * recycle_killed.c - a writer that overwrites a chunk is killed at each step: losses are counted, and reported in place
  *
- * tests/model/ found that a second acquirer, coming before the reader, discarded the gap that the first one had
+ * tests/proof/model/ found that a second acquirer, coming before the reader, discarded the gap that the first one had
  * recorded, or was about to record.
  *
  * SPDX-License-Identifier: MIT

@@ -2,7 +2,7 @@
 # run.py - has SPIN try the model: nothing may be found in it as it is, and something in each mutant
 #
 # usage: run.py model      the small configurations: a test; four of them at random, and all with TEST_THOROUGH
-# run.py mutants    mutants, each in a configuration where it shows: a test; three of them, and all with TEST_THOROUGH
+#        run.py mutants    mutants, each in a configuration where it shows: a test; three, and all with TEST_THOROUGH
 #        run.py full       the large ones too, one after the other; prints the table of README.md (script/model)
 #        run.py NAME...    some of them, by their names, thoroughly; and those that need 20 GB and more than an hour
 #
