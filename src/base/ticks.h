@@ -41,6 +41,20 @@ static inline uint64_t ticks_read(uint32_t kind)
 	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
+/*
+ * Reads the clock after everything that was done before. Otherwise a processor may read its counter before an earlier
+ * locked instruction has ended, some dozens of nanoseconds too early.
+ */
+static inline uint64_t ticks_read_in_order(uint32_t kind)
+{
+#if defined __x86_64__ || defined __i386__
+	__builtin_ia32_lfence();
+#elif defined __aarch64__
+	__asm__ __volatile__("isb" ::: "memory");
+#endif
+	return ticks_read(kind);
+}
+
 /* Which kind this machine can use. Reads a file of the system. */
 uint32_t ticks_kind(void);
 

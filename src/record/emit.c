@@ -135,7 +135,7 @@ enum emit_outcome emit_alone(struct stream *s, const struct owner_id *w, bool al
 		emit_lost(s);
 		return EMIT_DONE;
 	}
-	ticks = ticks_read(s->clock_kind);
+	ticks = ticks_read_in_order(s->clock_kind);
 	TEST_POINT("alone_ticks");
 	position += put_owner(memory + position, w);
 	put(memory + position, fitting, ticks);

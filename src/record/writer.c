@@ -120,8 +120,11 @@ static bool writer_acquire(struct thread *t, struct writer *writer, struct strea
 	writer->owner = owner_next(load_relaxed(&c->owner), (uint32_t)(seat - s->seats) + 1);
 	writer->chunk_number = (uint32_t)(c - s->chunks) + 1;
 	writer->chunk = c;
-	/* otherwise the chunk would count as the oldest */
-	store_relaxed(&c->last_ticks, ticks_read(writer->clock_kind));
+	/*
+	 * Otherwise the chunk would count as the oldest. In order: the first record is not before the former owner's
+	 * last.
+	 */
+	store_relaxed(&c->last_ticks, ticks_read_in_order(writer->clock_kind));
 	TEST_POINT("writer_ticks");
 	store_release(&c->progress, writer->progress); /* PAIR(commit) */
 	TEST_POINT("writer_begun");
