@@ -26,6 +26,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -72,13 +74,17 @@ static inline void target_listen(void)
 	MUST(getsockname(target_listener, (struct sockaddr *)&target_shm_dir, &target_shm_dir_size) == 0);
 }
 
-/* Returns the file name of this program. */
+/*
+ * Returns the file name of this program. In a chroot, /proc/self/exe has a path outside of it once the test has mounts
+ * of its own.
+ */
 static inline const char *target_path(void)
 {
 	static char path[PATH_MAX];
 
 	if (!path[0])
-		MUST(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
+		MUST(realpath((const char *)(uintptr_t)getauxval(AT_EXECFN), path) ||
+		     readlink("/proc/self/exe", path, sizeof path - 1) > 0);
 	return path;
 }
 

@@ -81,6 +81,9 @@ def directory_wrong():
 
 
 def memory_full():
+    if 'SCENE_PRIVATE' not in os.environ:
+        print('memory_full: skipped, /dev/shm is that of all')
+        return
     with open('/dev/shm/full', 'wb') as full:
         space = os.statvfs('/dev/shm')
         full.write(bytes(space.f_bavail * space.f_bsize - 50000))
@@ -200,7 +203,7 @@ def other_user():
 
 def without_sys():
     """The library looks for the clock source in /sys; without it, the counter is not to blame."""
-    if 'SCENE_PRIVATE' not in os.environ:
+    if 'SCENE_PRIVATE' not in os.environ or not scene.can_mount():
         return
     done = subprocess.run(['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs test /sys && exec "$@"', 'sh', sys.argv[1],
                            'doctor', '--json'],

@@ -24,12 +24,43 @@ for variable in ('NO_COLOR', 'PAGER', 'LESS', 'POSIXLY_CORRECT'):
 failures = 0
 
 
+def can_mount():
+    """Whether unshare --mount works: not in a chroot, for example."""
+    return subprocess.run(['unshare', '--mount', 'true'], capture_output=True, check=False).returncode == 0
+
+
+def own_shm():
+    """Gives this process, which is root's, a /dev/shm of its own. In a chroot / is no mount point, and mounts are made
+    private from outside, where setns() leads."""
+    private_mounts, namespace = 0x4000 | 0x40000, 0x20000  # MS_REC | MS_PRIVATE, CLONE_NEWNS
+    libc = ctypes.CDLL(None, use_errno=True)
+    here, root, mounts = os.getcwd(), os.open('/', os.O_DIRECTORY), None
+    if libc.unshare(namespace) != 0:
+        return False
+    done = libc.mount(b'none', b'/', None, private_mounts, None) == 0
+    if not done:
+        mounts = os.open('/proc/self/ns/mnt', os.O_RDONLY)
+        done = libc.setns(mounts, namespace) == 0 and libc.mount(b'none', b'/', None, private_mounts, None) == 0
+        os.close(mounts)
+        os.fchdir(root)
+        os.chroot('.')
+        os.chdir(here)
+    os.close(root)
+    return done and libc.mount(b'test', b'/dev/shm', b'tmpfs', 0, b'mode=1777,size=64m') == 0
+
+
 def private():
-    """Starts the test again in namespaces of its own, where nobody else traces. Where that is not permitted, no
-    other test runs."""
+    """Gives the test a /dev/shm of its own, where nobody else traces. Where that is not permitted, no other test
+    runs."""
     if os.environ.get('SCENE_PRIVATE'):
         return
-    command = ['unshare', '--mount'] + ([] if os.geteuid() == 0 else ['--map-root-user'])
+    if os.geteuid() == 0:
+        if own_shm():
+            os.environ['SCENE_PRIVATE'] = '1'
+        else:
+            shared.alone()
+        return
+    command = ['unshare', '--mount', '--map-root-user']
     mount = 'mount -t tmpfs -o mode=1777,size=64m test /dev/shm'
     try:
         possible = subprocess.run([*command, 'sh', '-c', mount], capture_output=True).returncode == 0
