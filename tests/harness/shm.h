@@ -214,7 +214,10 @@ static inline int shm_descriptors(void)
 	return shm_count("/proc/self/fd", "");
 }
 
-/* Returns how many lines of /proc/PID/maps contain this text, or -1 if there is no such process. */
+/*
+ * Returns how many mappings of shared memory have this text in the names of their files, or how many mappings there are
+ * if the text is empty; -1 if there is no such process. The program itself may lie in /somewhere/posixtrace-1.0.
+ */
 static inline int shm_mappings(pid_t pid, const char *what)
 {
 	char path[64], line[4096];
@@ -226,8 +229,12 @@ static inline int shm_mappings(pid_t pid, const char *what)
 	MUST(f || pid != getpid()); /* otherwise a comparison with an earlier -1 would pass */
 	if (!f)
 		return -1;
-	while (fgets(line, sizeof line, f))
-		n += strstr(line, what) != NULL;
+	while (fgets(line, sizeof line, f)) {
+		char rights[8] = "";
+
+		sscanf(line, "%*s %7s", rights);
+		n += !what[0] || (rights[3] == 's' && strstr(line, what));
+	}
 	fclose(f);
 	return n;
 }

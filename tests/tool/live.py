@@ -339,7 +339,7 @@ def test_choose():
                 t.keys("Down" if marked < target.pid else "Up")
             return marked == target.pid
         with Terminal() as t:
-            t.shows(rf"^ +{target.pid} +2 +0 +{re.escape(TARGET)[:20]}|^ +{target.pid} ")
+            t.shows(rf"^ +{target.pid} +2 +0 +{re.escape(TARGET[:20])}|^ +{target.pid} ")
             wait_for("it to be marked", mark)
             t.keys("Enter")
             t.shows(rf"^ posixtrace live +{target.pid} live_target")
