@@ -206,6 +206,7 @@ static void remember_gaps(struct flush *f, const struct live_turn *turn)
 
 	store_relaxed(&f->state->gap_from, turn->lost ? turn->lost : m->gaps.from);
 	store_relaxed(&f->state->gap_until, m->gaps.until);
+	store_relaxed(&f->state->unsure_from, m->gaps.unsure_from);
 	store_relaxed(&f->state->unsure_until, m->gaps.unsure_until);
 	if (m->gaps.unacknowledged)
 		merge_acknowledge(m);

@@ -211,7 +211,13 @@ static int with_live(struct rescue *r, int fd, struct input *in)
 	const struct log_state *state = r->stream.log;
 	struct anchor created = { state->created_ticks, state->created_monotonic },
 	              now = anchor_now(r->stream.clock_kind);
-	uint64_t lost = load_relaxed(&r->stream.header->lost_last), unsure = state->unsure_until;
+	struct gaps known = {
+		.from = state->gap_from,
+		.until = state->gap_until,
+		.unsure_from = state->unsure_from,
+		.unsure_until = state->unsure_until,
+	};
+	uint64_t lost = load_relaxed(&r->stream.header->lost_last);
 	int error;
 
 	/* The counter was reset, or the values are corrupt: times will be wrong, but will rise. */
@@ -221,9 +227,11 @@ static int with_live(struct rescue *r, int fd, struct input *in)
 	if (error)
 		return -error;
 	/* Single events may have been lost that the creator did not know of when it died. */
-	if (lost > state->mark[state->mark_now & 1].last_ticks && lost > unsure)
-		unsure = lost;
-	merge_resume(&r->live.merge, state->gap_from, state->gap_until, unsure);
+	if (lost > state->mark[state->mark_now & 1].last_ticks && lost > known.unsure_until) {
+		known.unsure_from = 0;
+		known.unsure_until = lost;
+	}
+	merge_resume(&r->live.merge, &known);
 	error = flush_init(&r->flush, &r->stream, &r->live, r->stream.log, fd, true);
 	if (error == 0) {
 		r->flush.real_time = r->flush.describe.real_time = state->real_time;

@@ -13,7 +13,8 @@
 struct gaps {
 	uint64_t from;         /* ticks of the first lost event since the last report; 0: none */
 	uint64_t until;        /* of the newest event that was ever overwritten: older ones are dropped */
-	uint64_t unsure_until; /* up to here single events were lost at unknown places; 0: none */
+	uint64_t unsure_from;  /* from here to unsure_until single events were lost, at unknown places: each event that */
+	uint64_t unsure_until; /* was recorded meanwhile is reported to follow a gap, and so is the next; 0: none */
 	uint64_t dropped;      /* number of dropped events */
 	bool unacknowledged;   /* from includes a gap that acquirers must keep until merge_acknowledge() */
 };
@@ -41,20 +42,33 @@ static inline void gaps_take_lost(struct gaps *g, struct stream_header *header)
 {
 	if (load_relaxed(&header->lost_ticks)) {
 		/* In this order: see emit_lost(). */
-		gaps_add(g, exchange(&header->lost_ticks, 0), 0);
+		uint64_t first = exchange(&header->lost_ticks, 0);
+
+		gaps_add(g, first, 0);
 		TEST_POINT("read_lost");
+		/* The reader may not have got to the end of earlier losses yet. */
+		if (!g->unsure_until || first < g->unsure_from)
+			g->unsure_from = first;
 		g->unsure_until = load_relaxed(&header->lost_last);
 	}
 }
 
+/* Returns whether an event with these ticks, the next one, has to be reported to follow a gap. */
+static inline bool gaps_before(const struct gaps *g, uint64_t ticks)
+{
+	return (g->from && g->from <= ticks) || (g->unsure_until && g->unsure_from <= ticks);
+}
+
 /*
- * Returns the ticks of the first loss that was not reported, 0 if none, and marks it as reported. gaps_add() takes
- * that back.
+ * Returns the ticks of the first loss before `ticks` that was not reported, 0 if none, and marks it as reported.
+ * gaps_add() takes that back.
  */
-static inline uint64_t gaps_report(struct gaps *g)
+static inline uint64_t gaps_report(struct gaps *g, uint64_t ticks)
 {
 	uint64_t from = g->from;
 
+	if (from > ticks)
+		return 0;
 	g->from = 0;
 	return from;
 }

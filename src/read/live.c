@@ -155,15 +155,12 @@ enum merge_result live_peek(struct live *l, struct live_turn *turn)
 		event->id = 0;
 		return result;
 	}
-	/*
-	 * Report events lost before this one; later looks may find more. While single events are missing at unknown
-	 * places, each event is reported to follow a gap.
-	 */
-	if (l->merge.gaps.from ? l->merge.gaps.from <= event->ticks : l->merge.gaps.unsure_until != 0) {
+	/* Report events lost before this one; later looks may find more. */
+	if (gaps_before(&l->merge.gaps, event->ticks)) {
 		uint64_t gap;
 
 		turn->gap = true;
-		turn->lost = gaps_report(&l->merge.gaps);
+		turn->lost = gaps_report(&l->merge.gaps, event->ticks);
 		/*
 		 * The writer that loses an event may be held up before it notes the time. Times must not fall for
 		 * that.

@@ -83,13 +83,11 @@ void merge_reset(struct merge *m, struct anchor anchor)
 	m->waiting = false;
 }
 
-void merge_resume(struct merge *m, uint64_t gap_from, uint64_t gap_until, uint64_t unsure_until)
+void merge_resume(struct merge *m, const struct gaps *known)
 {
 	for (uint32_t i = 0; i < m->stream->chunk_count; i++)
 		cursor_resume(&m->cursor[i], m->stream, &m->stream->chunks[i]);
-	m->gaps.from = gap_from;
-	m->gaps.until = gap_until;
-	m->gaps.unsure_until = unsure_until;
+	m->gaps = *known;
 }
 
 /*

@@ -57,8 +57,8 @@ enum merge_result merge_next(struct merge *m, uint32_t *chunk);
  * reader. Without a log acquirers are told at once.
  */
 void merge_acknowledge(struct merge *m);
-/* Begins where another reader has left off, with its knowledge of overwritten events. */
-void merge_resume(struct merge *m, uint64_t gap_from, uint64_t gap_until, uint64_t unsure_until);
+/* Begins where another reader has left off, with what it knew of lost events. */
+void merge_resume(struct merge *m, const struct gaps *known);
 /*
  * Returns up to which ticks the next events are all in the same chunk; 0 if unknown. Go there with cursor_step(),
  * then take all of them at once with merge_consume().

@@ -382,6 +382,7 @@ struct log_state {
 	struct log_mark mark[2];
 	char names[LOG_NAMES_BYTES]; /* file of the registry of event types' names */
 	char path[LOG_PATH_BYTES];   /* of the log file, as its creator saw it; "": none; "?": not known */
+	uint64_t unsure_from;
 };
 
 _Static_assert(sizeof(struct log_position) == 480 && sizeof(struct log_mark) == 80, "docs/memory-layout.md");

@@ -109,7 +109,7 @@ TEST(resumed)
 	begin();
 	stop_at = "resume_first";
 	then = use_again;
-	merge_resume(&m, 0, 0, 0);
+	merge_resume(&m, &(struct gaps){ 0 });
 	check_rest(2);
 }
 

@@ -69,7 +69,7 @@ static void overwritten_by_two(const char *name, bool after_another)
 		unit_recycle(&s, c);
 		unit_record(&s, c, start + 3, 70, NULL, 0);
 		CHECK_EQ("-", next(), 3);
-		CHECK_EQ("-", gaps_report(&m.gaps), start + 1);
+		CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), start + 1);
 	} else {
 		CHECK_EQ("-", next(), 1);
 	}
@@ -82,7 +82,7 @@ static void overwritten_by_two(const char *name, bool after_another)
 	unit_record(&s, c, start + 30, 70, NULL, 0);
 	CHECK_EQ("-", merge_lost(&m), after_another ? 4 : 2);
 	CHECK_EQ("-", next(), 30);
-	CHECK_EQ("-", gaps_report(&m.gaps), start + 15);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), start + 15);
 	CHECK_EQ("-", merge_lost(&m), after_another ? 5 : 3);
 	CHECK_EQ("-", next(), 0);
 	merge_free(&m);
@@ -142,7 +142,7 @@ TEST(put_back)
 	unit_recycle(&s, c);
 	unit_record(&s, c, start + 30, 70, NULL, 0);
 	CHECK_EQ("-", next(), 30);
-	CHECK_EQ("-", gaps_report(&m.gaps), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 	CHECK_EQ("-", merge_lost(&m), 0);
 }
 

@@ -160,6 +160,37 @@ TEST(overflow_reported_late)
 	check_next(0, 0);
 }
 
+/* The reader learns of later losses before it has come to the end of the earlier ones. */
+TEST(losses_in_two_batches)
+{
+	begin();
+	s.header->lost_last = start + 40;
+	s.header->lost_ticks = start + 12;
+	for (int i = 0; i < 3; i++)
+		unit_record(&s, &s.chunks[i], start + 10 + 10 * (unsigned)i, 70 + (unsigned)i, NULL, 0);
+	check_next(70, 10); /* before the losses */
+	check_next(POSIX_TRACE_OVERFLOW, 12);
+	check_next(POSIX_TRACE_RESUME, 20);
+	check_next(71, 20);
+	s.header->lost_last = start + 70;
+	s.header->lost_ticks = start + 60;
+	l.merge.watermark = 0; /* as when an acquirer is about to overwrite a chunk */
+	check_next(POSIX_TRACE_OVERFLOW, 20);
+	check_next(POSIX_TRACE_RESUME, 30);
+	check_next(72, 30);
+	unit_record(&s, &s.chunks[0], start + 50, 73, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 80, 74, NULL, 0);
+	unit_record(&s, &s.chunks[0], start + 90, 75, NULL, 0);
+	check_next(POSIX_TRACE_OVERFLOW, 30);
+	check_next(POSIX_TRACE_RESUME, 50);
+	check_next(73, 50);
+	check_next(POSIX_TRACE_OVERFLOW, 60);
+	check_next(POSIX_TRACE_RESUME, 80);
+	check_next(74, 80);
+	check_next(75, 90);
+	check_next(0, 0);
+}
+
 static void check_stop_data(int value)
 {
 	int got;
@@ -459,6 +490,6 @@ TEST(run_ends)
 }
 
 TEST_MAIN(TEST_ENTRY(stored), TEST_ENTRY(overflow), TEST_ENTRY(overflow_filtered), TEST_ENTRY(overflow_of_several),
-          TEST_ENTRY(overflow_reported_late), TEST_ENTRY(stop_and_start), TEST_ENTRY(reset), TEST_ENTRY(run),
-          TEST_ENTRY(queue_front), TEST_ENTRY(peeked), TEST_ENTRY(peeked_behind_a_gap),
+          TEST_ENTRY(overflow_reported_late), TEST_ENTRY(losses_in_two_batches), TEST_ENTRY(stop_and_start),
+          TEST_ENTRY(reset), TEST_ENTRY(run), TEST_ENTRY(queue_front), TEST_ENTRY(peeked), TEST_ENTRY(peeked_behind_a_gap),
           TEST_ENTRY(peeked_with_a_filter), TEST_ENTRY(peeked_behind_a_stop), TEST_ENTRY(run_ends))

@@ -54,7 +54,7 @@ TEST(empty)
 	begin();
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
 	CHECK("-", merge_empty(&m));
-	CHECK_EQ("-", gaps_report(&m.gaps), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 	CHECK_EQ("-", merge_lost(&m), 0);
 	unit_owner(&s, &s.chunks[0], 1); /* not an event */
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
@@ -83,7 +83,7 @@ TEST(order)
 	}
 	CHECK_EQ("-", n, COUNT);
 	CHECK("-", merge_empty(&m));
-	CHECK_EQ("-", gaps_report(&m.gaps), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 	CHECK_EQ("-", merge_lost(&m), 0);
 }
 
@@ -155,20 +155,20 @@ TEST(gap)
 	CHECK_EQ("-", next(), 25);
 	CHECK_EQ("-", m.gaps.dropped, 2);
 	CHECK_EQ("-", merge_lost(&m), 12);
-	CHECK_EQ("-", gaps_report(&m.gaps), start + 5); /* the first lost event */
-	CHECK_EQ("-", gaps_report(&m.gaps), 0); /* reported once */
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), start + 5); /* the first lost event */
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0); /* reported once */
 	CHECK_EQ("-", next(), 35);
 	CHECK_EQ("-", next(), 40);
 	CHECK_EQ("-", next(), 0);
 	CHECK_EQ("-", merge_lost(&m), 12);
-	CHECK_EQ("-", gaps_report(&m.gaps), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 
 	/* A second gap. */
 	unit_record(&s, &s.chunks[1], start + 50, 70, NULL, 0);
 	unit_recycle(&s, &s.chunks[1]);
 	unit_record(&s, &s.chunks[1], start + 60, 70, NULL, 0);
 	CHECK_EQ("-", next(), 60);
-	CHECK_EQ("-", gaps_report(&m.gaps), start + 50);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), start + 50);
 	CHECK_EQ("-", merge_lost(&m), 13);
 }
 
@@ -185,7 +185,7 @@ TEST(overwritten_in_hand)
 	unit_recycle(&s, &s.chunks[0]);
 	CHECK("-", !merge_read(&m, chunk, NULL, 0));
 	CHECK_EQ("-", next(), 20);
-	CHECK_EQ("-", gaps_report(&m.gaps), start + 10);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), start + 10);
 	CHECK_EQ("-", merge_lost(&m), 1);
 }
 
@@ -199,7 +199,7 @@ TEST(reset)
 	merge_reset(&m, anchor_now(s.clock_kind));
 	CHECK("-", merge_empty(&m));
 	CHECK_EQ("-", next(), 0);
-	CHECK_EQ("-", gaps_report(&m.gaps), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 	CHECK_EQ("-", merge_lost(&m), 0);
 	unit_record(&s, &s.chunks[1], start + 100, 70, NULL, 0);
 	unit_record(&s, &s.chunks[2], start + 90, 70, NULL, 0);
@@ -271,7 +271,7 @@ TEST(to_come)
 		CHECK_EQ("READ-14", next(), 20 + i);
 		CHECK_EQ("-", next(), now - start);
 		CHECK_EQ("-", merge_lost(&m), i + 1);
-		CHECK_OP("-", gaps_report(&m.gaps), <=, now);
+		CHECK_OP("-", gaps_report(&m.gaps, UINT64_MAX), <=, now);
 		CHECK_EQ("-", next(), 0);
 		CHECK("-", merge_empty(&m));
 	}
@@ -504,12 +504,12 @@ static void give_up(void)
 	/* As if the chunk had been overwritten: events older than its last one are dropped. */
 	CHECK_EQ("-", got, 20);
 	CHECK_EQ("-", merge_lost(&m), 3);
-	CHECK_EQ("-", gaps_report(&m.gaps), start + 10);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), start + 10);
 	/* The gap is reported once. */
 	unit_record(&s, &s.chunks[2], start + 30, 70, NULL, 0);
 	CHECK_EQ("-", next(), 30);
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
-	CHECK_EQ("-", gaps_report(&m.gaps), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 	CHECK_EQ("-", merge_lost(&m), 3);
 }
 
@@ -520,19 +520,19 @@ TEST(stopped_acquirer_is_killed)
 	give_up();
 	s.chunks[0].lock = unit_dead_thread();
 	CHECK_EQ("-", merge_next(&m, &chunk), MERGE_NONE);
-	CHECK_EQ("-", gaps_report(&m.gaps), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 	CHECK_EQ("-", merge_lost(&m), 3);
 	/* The chunk has room for more records. */
 	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
 	CHECK_EQ("-", next(), 40);
-	CHECK_EQ("-", gaps_report(&m.gaps), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 	CHECK_EQ("-", merge_lost(&m), 3);
 	/* A later loss in the chunk is reported separately. */
 	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
 	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 60, 70, NULL, 0);
 	CHECK_EQ("-", next(), 60);
-	CHECK_EQ("-", gaps_report(&m.gaps), start + 50);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), start + 50);
 	CHECK_EQ("-", merge_lost(&m), 4);
 }
 
@@ -545,7 +545,7 @@ TEST(stopped_acquirer_goes_on)
 	CHECK_EQ("-", merge_lost(&m), 3);
 	unit_record(&s, &s.chunks[0], start + 40, 70, NULL, 0);
 	CHECK_EQ("-", next(), 40);
-	CHECK_EQ("-", gaps_report(&m.gaps), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 	CHECK_EQ("-", merge_lost(&m), 3);
 }
 
@@ -560,7 +560,7 @@ TEST(stopped_acquirer_goes_far)
 	unit_recycle(&s, &s.chunks[0]);
 	unit_record(&s, &s.chunks[0], start + 50, 70, NULL, 0);
 	CHECK_EQ("-", next(), 50);
-	CHECK_NE("-", gaps_report(&m.gaps), 0);
+	CHECK_NE("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 	CHECK_EQ("-", merge_lost(&m), 4);
 }
 
@@ -662,7 +662,7 @@ TEST(resumed)
 			CHECK_EQ("-", next(), i);
 		merge_free(&m);
 		MUST(merge_init(&m, &s, creation) == 0);
-		merge_resume(&m, 0, 0, 0);
+		merge_resume(&m, &(struct gaps){ 0 });
 		for (unsigned i = read + 1; i <= COUNT; i++) {
 			uint32_t chunk;
 
@@ -672,7 +672,7 @@ TEST(resumed)
 			CHECK_EQ("-", t, i);
 		}
 		CHECK_EQ("-", next(), 0);
-		CHECK("-", merge_empty(&m) && gaps_report(&m.gaps) == 0 && merge_lost(&m) == 0);
+		CHECK("-", merge_empty(&m) && gaps_report(&m.gaps, UINT64_MAX) == 0 && merge_lost(&m) == 0);
 		merge_free(&m);
 	}
 }
@@ -683,14 +683,14 @@ TEST(resumed_behind_a_gap)
 	begin();
 	for (unsigned i = 0; i < 4; i++)
 		unit_record(&s, &s.chunks[1], start + 5 + 10 * i, 70, NULL, 0); /* 5 15 25 35 */
-	merge_resume(&m, start + 2, start + 20, 0);
+	merge_resume(&m, &(struct gaps){ .from = start + 2, .until = start + 20 });
 	CHECK_EQ("-", next(), 25);
 	CHECK_EQ("-", m.gaps.dropped, 2);
-	CHECK_EQ("-", gaps_report(&m.gaps), start + 2);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), start + 2);
 	CHECK_EQ("-", next(), 35);
-	CHECK_EQ("-", gaps_report(&m.gaps), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 	CHECK_EQ("-", merge_lost(&m), 2);
-	merge_resume(&m, 0, 0, start + 100);
+	merge_resume(&m, &(struct gaps){ .unsure_until = start + 100 });
 	CHECK_EQ("-", m.gaps.unsure_until, start + 100);
 }
 
@@ -698,7 +698,7 @@ static void another_reader(void)
 {
 	merge_free(&m);
 	MUST(merge_init(&m, &s, creation) == 0);
-	merge_resume(&m, 0, 0, 0);
+	merge_resume(&m, &(struct gaps){ 0 });
 }
 
 /* Overwritten since the first reader looked, or acknowledged a gap: the chunks know about the loss. */
@@ -715,13 +715,13 @@ TEST(resumed_after_overwriting)
 	unit_record(&s, c, start + 30, 70, NULL, 0);
 	another_reader();
 	CHECK_EQ("-", next(), 30);
-	CHECK_EQ("-", gaps_report(&m.gaps), start + 20);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), start + 20);
 	CHECK_EQ("-", next(), 0);
 	/* Without a log, the gap is acknowledged to the writers at once. */
 	CHECK_EQ("-", c->seen, c->first);
 	another_reader();
 	CHECK_EQ("-", next(), 0);
-	CHECK_EQ("-", gaps_report(&m.gaps), 0);
+	CHECK_EQ("-", gaps_report(&m.gaps, UINT64_MAX), 0);
 }
 
 /* With a log, the gap is not acknowledged until it is stored where it outlives the reader. */
