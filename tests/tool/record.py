@@ -814,8 +814,13 @@ def test_filter_with_layout():
         equal(Log().names, ['shop.order{id:i32,item:s}'] * 3)
     out, err = record('-e', 'shop.ordre{id:i32}', '--', STEPS, '+other', '+shop.done', '+shop.order{id:i32,item:s}')
     contains(err, 'no event type', 'it has shop.order, shop.done, other')
-    # Before the names are known nothing can be filtered out.
-    out, err = record('-e', 'x', '--', STEPS, 'y*3', 'x')
+    # Before the names are known nothing can be filtered out. On a busy machine the recorder may be the faster one.
+    for _ in range(20):
+        out, err = record('-e', 'x', '--', STEPS, 'y*3', 'x')
+        others = Log().names.count('y')
+        equal(f'{others} event{"s" * (others > 1)} of other type' in err, others > 0)
+        if others == 3:
+            break
     contains(err, 'posixtrace.log: 3 events of other types were recorded before they could be filtered out')
     out, err = record('--trigger', 'shop.ordre', '--', STEPS, 'other', 'shop.order')
     contains(err, '--trigger shop.ordre: no event type', 'it has shop.order, other')
