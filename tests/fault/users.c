@@ -26,6 +26,7 @@ static void outside(void)
 {
 	if (geteuid() != 0)
 		SKIP("only root can become other users");
+	NEEDS_OTHERS();
 	shm_private("");
 }
 

@@ -35,9 +35,9 @@
 
 /* Names of the files that the library and the tests make. A name with "-" at the end is a prefix. Also in shared.py. */
 static const char *const alone_names[] = {
-	"posixtrace-", "page-", "names-", "stream-", "closed", "copy", "crowd", "crowd-", "fifo", "fuzz-", "kills",
-	"log", "log that was moved",
-	"made-through-link", "new", "programs", "roots", "somethingelse", "target", "test-", "unit-", "victim",
+	"posixtrace-", "foreign-", "page-", "names-", "stream-", "away-", "box", "canary", "closed", "copy", "crowd",
+	"crowd-", "disk", "evil", "fifo", "filler", "forged", "fuzz-", "kills", "log", "log that was moved",
+	"made-through-link", "new", "others", "programs", "roots", "somethingelse", "target", "test-", "unit-", "victim",
 };
 
 static int alone_lock = -1;      /* the directory /dev/shm, open; a test and its children share the lock */

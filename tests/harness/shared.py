@@ -15,7 +15,7 @@ from pathlib import Path
 
 SHM = Path('/dev/shm')
 ROOM = 256 << 20  # with less space, scripts run one at a time
-LIBRARY = 'posixtrace-*'  # the files of scripts among those that alone.h moves away
+LIBRARY = ('posixtrace-*', 'foreign-*')  # the files of scripts among those that alone.h moves away
 
 
 def wait(lock, how):
@@ -26,13 +26,20 @@ def wait(lock, how):
     os.close(turn)
 
 
-def remove_all():
-    for path in SHM.glob(LIBRARY):
-        shutil.rmtree(path, ignore_errors=True)
+def files_in(directory):
+    return [path for pattern in LIBRARY for path in directory.glob(pattern)]
+
+
+def remove_all(directory):
+    for path in files_in(directory):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def move_all(source, target):
-    for path in source.glob(LIBRARY):
+    for path in files_in(source):
         try:
             path.rename(target / path.name)
         except OSError:
@@ -50,15 +57,14 @@ def alone():
     aside = SHM / f'.aside-{os.geteuid()}'
     aside.mkdir(mode=0o700, exist_ok=True)
     move_all(aside, SHM)
-    for path in aside.glob(LIBRARY):
-        shutil.rmtree(path, ignore_errors=True)
+    remove_all(aside)
     move_all(SHM, aside)
     os.environ['TEST_SHM'] = 'alone'
     tester = os.getpid()
 
     def end():
         if os.getpid() == tester:
-            remove_all()
+            remove_all(SHM)
             move_all(aside, SHM)
             aside.rmdir()
             fcntl.flock(lock, fcntl.LOCK_UN)

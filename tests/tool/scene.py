@@ -7,6 +7,7 @@ import ctypes
 import errno
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
@@ -27,6 +28,12 @@ failures = 0
 def can_mount():
     """Whether unshare --mount works: not in a chroot, for example."""
     return subprocess.run(['unshare', '--mount', 'true'], capture_output=True, check=False).returncode == 0
+
+
+def can_look():
+    """Whether this root may look at processes of other users: not in most containers, without CAP_SYS_PTRACE."""
+    status = Path('/proc/self/status').read_text()
+    return bool(int(re.search(r'^CapEff:\s*(\w+)', status, re.MULTILINE)[1], 16) >> 19 & 1)
 
 
 def own_shm():
