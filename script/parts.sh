@@ -36,7 +36,7 @@ if [ "$(id -u)" = 0 ] && ! reached; then
 	echo "-- builds into $root, because other users, as whom some tests run, cannot get to $PWD"
 fi
 
-# patience: prints the arguments of meson test for a place where tests can have no /dev/shm of their own: they take turns
+# patience: prints arguments of meson test for a place where tests can have no /dev/shm of their own and take turns
 patience()
 {
 	own=--map-root-user

@@ -13,8 +13,11 @@
 struct gaps {
 	uint64_t from;         /* ticks of the first lost event since the last report; 0: none */
 	uint64_t until;        /* of the newest event that was ever overwritten: older ones are dropped */
-	uint64_t unsure_from;  /* from here to unsure_until single events were lost, at unknown places: each event that */
-	uint64_t unsure_until; /* was recorded meanwhile is reported to follow a gap, and so is the next; 0: none */
+	/*
+	 * Single events were lost at unknown places between these two; 0: none. Each event that was recorded meanwhile
+	 * is reported to follow a gap, and so is the next one.
+	 */
+	uint64_t unsure_from, unsure_until;
 	uint64_t dropped;      /* number of dropped events */
 	bool unacknowledged;   /* from includes a gap that acquirers must keep until merge_acknowledge() */
 };

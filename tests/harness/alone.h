@@ -37,7 +37,8 @@
 static const char *const alone_names[] = {
 	"posixtrace-", "foreign-", "page-", "names-", "stream-", "away-", "box", "canary", "closed", "copy", "crowd",
 	"crowd-", "disk", "evil", "fifo", "filler", "forged", "fuzz-", "kills", "log", "log that was moved",
-	"made-through-link", "new", "others", "programs", "roots", "somethingelse", "target", "test-", "unit-", "victim",
+	"made-through-link", "new", "others", "programs", "roots", "somethingelse", "target", "test-", "unit-",
+	"victim",
 };
 
 static int alone_lock = -1;      /* the directory /dev/shm, open; a test and its children share the lock */

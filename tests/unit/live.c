@@ -491,5 +491,6 @@ TEST(run_ends)
 
 TEST_MAIN(TEST_ENTRY(stored), TEST_ENTRY(overflow), TEST_ENTRY(overflow_filtered), TEST_ENTRY(overflow_of_several),
           TEST_ENTRY(overflow_reported_late), TEST_ENTRY(losses_in_two_batches), TEST_ENTRY(stop_and_start),
-          TEST_ENTRY(reset), TEST_ENTRY(run), TEST_ENTRY(queue_front), TEST_ENTRY(peeked), TEST_ENTRY(peeked_behind_a_gap),
-          TEST_ENTRY(peeked_with_a_filter), TEST_ENTRY(peeked_behind_a_stop), TEST_ENTRY(run_ends))
+          TEST_ENTRY(reset), TEST_ENTRY(run), TEST_ENTRY(queue_front), TEST_ENTRY(peeked),
+          TEST_ENTRY(peeked_behind_a_gap), TEST_ENTRY(peeked_with_a_filter), TEST_ENTRY(peeked_behind_a_stop),
+          TEST_ENTRY(run_ends))
