@@ -422,15 +422,19 @@ struct __posix_trace_gate {
 };
 extern const struct __posix_trace_gate *__posix_trace_gate;
 
-static __inline__ __attribute__((__always_inline__, __unused__)) void
-__posix_trace_point(trace_event_id_t __id, const void *__data, size_t __len)
+static __inline__ __attribute__((__always_inline__, __unused__)) int __posix_trace_enabled(void)
 {
 	const struct __posix_trace_gate *__gate = __atomic_load_n(&__posix_trace_gate, __ATOMIC_ACQUIRE);
 	/* Calculates with integers: the word may be before the gate, and a pointer must not wrap around. */
 	size_t __vacant = (size_t)__gate + (size_t)__atomic_load_n(&__gate->__vacant, __ATOMIC_RELAXED);
 
-	if (__builtin_expect(__atomic_load_n((const __UINT32_TYPE__ *)__vacant,
-		__ATOMIC_RELAXED) != ~(__UINT32_TYPE__)0, 0)) {
+	return __atomic_load_n((const __UINT32_TYPE__ *)__vacant, __ATOMIC_RELAXED) != ~(__UINT32_TYPE__)0;
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+__posix_trace_point(trace_event_id_t __id, const void *__data, size_t __len)
+{
+	if (__builtin_expect(__posix_trace_enabled(), 0)) {
 		posix_trace_event(__id, __data, __len);
 		__asm__ __volatile__("");
 	}

@@ -15,7 +15,7 @@
 #include "common/message.h"
 #include "common/options.h"
 #include "common/out.h"
-#include "event/layout.h"
+#include "model/data_layout.h"
 #include "logs/logfile.h"
 #include "process/traceable.h"
 

@@ -202,7 +202,7 @@ static bt_stream_class *stream_class(bt_trace_class *tc, bt_clock_class *clock_c
 	return sc;
 }
 
-struct classes *classes_new(bt_trace_class *trace_class, bt_clock_class *clock_class, const struct input *in)
+struct classes *classes_new(bt_trace_class *trace_class, bt_clock_class *clock_class, struct input *in)
 {
 	struct classes *c = calloc(1, sizeof *c);
 

@@ -2,7 +2,7 @@
  * classes.h - what kinds of events a log has, in the words of babeltrace2
  *
  * A stream class for each log, because a number of an event type means something in its log only; and in it an
- * event class for each event type and form of its data (tool/event/layout.h), made when the first such event comes.
+ * event class for each event type and form of its data (src/model/data_layout.h), made when the first such event comes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,7 +38,7 @@ struct classes {
  * Makes the classes of a log that was just opened. Returns null if there is no memory. The trace class must live as
  * long as the result.
  */
-struct classes *classes_new(bt_trace_class *trace_class, bt_clock_class *clock_class, const struct input *in);
+struct classes *classes_new(bt_trace_class *trace_class, bt_clock_class *clock_class, struct input *in);
 void classes_free(struct classes *c);
 /* Returns the event class, or null if there is no memory. */
 bt_event_class *classes_event(struct classes *c, uint32_t id, enum layout_form form, bool late);

@@ -9,7 +9,7 @@
 #include <babeltrace2/babeltrace.h>
 #include <stdbool.h>
 
-#include "event/layout.h"
+#include "model/data_layout.h"
 #include "log/format.h"
 
 /* Both functions return false if there is no memory. */

@@ -1,5 +1,6 @@
 /*
- * describe.c - describes a log's events to its reader: names of event types, programs of the processes
+ * describe.c - describes a log's events to its reader: names and layouts of event types, programs of the
+ * processes
  *
  * SPDX-License-Identifier: MIT
  */
@@ -199,7 +200,50 @@ static unsigned char *put_type(unsigned char *p, trace_event_id_t id, const char
 	return p + 3 + n;
 }
 
-/* Writes the names of event types that the log lacks. predefined: including the predefined types. */
+/* At most the layouts of the registry, and those of later ones. */
+#define LAYOUTS_BODY (2 * (size_t)REGISTRY_BYTES_MAX + EVENT_USER_MAX * (size_t)4)
+
+static bool has(const uint64_t *types, trace_event_id_t id)
+{
+	return types[id / 64] >> id % 64 & 1;
+}
+
+/*
+ * Writes the declared layouts that the log lacks, of the first so many names. Each describer writes all of them once,
+ * because nothing tells it what another one has written; readers take the last.
+ */
+static int write_layouts(struct describe *d, struct output *o, uint32_t count)
+{
+	unsigned char *body = NULL, *p = NULL;
+	char layout[LAYOUT_TEXT_SIZE];
+	int r;
+
+	for (trace_event_id_t id = EVENT_ID_USER; id < EVENT_ID_USER + count; id++) {
+		size_t length = has(d->declared, id) ? 0 : later_layout(&d->later, d->names, id, layout);
+
+		if (length == 0)
+			continue;
+		if (!body)
+			body = p = sys_map(LAYOUTS_BODY, -1, 1);
+		if (!body)
+			return -ENOMEM;
+		if (length + 4 > LAYOUTS_BODY - (size_t)(p - body))
+			break;
+		put16(p, (uint16_t)id);
+		put16(p + 2, (uint16_t)length);
+		memcpy(p + 4, layout, length);
+		p += 4 + length;
+	}
+	if (!body)
+		return 0;
+	r = output_frame(o, FRAME_LAYOUTS, body, (size_t)(p - body), output_position(o)->types);
+	for (const unsigned char *at = body; r == 0 && at < p; at += 4 + get16(at + 2))
+		set(d->declared, get16(at));
+	sys_unmap(body, LAYOUTS_BODY);
+	return r;
+}
+
+/* Writes the names and layouts of event types that the log lacks. predefined: including the predefined types. */
 static int write_types(struct describe *d, struct output *o, bool predefined)
 {
 	uint32_t have = output_position(o)->types, count = d->names ? later_count(&d->later, d->names) : have;
@@ -208,7 +252,7 @@ static int write_types(struct describe *d, struct output *o, bool predefined)
 	int r;
 
 	if (count <= have && !predefined)
-		return 0;
+		return count ? write_layouts(d, o, count) : 0;
 	body = p = sys_map(TYPES_BODY, -1, 1);
 	if (!body)
 		return -ENOMEM;
@@ -221,7 +265,7 @@ static int write_types(struct describe *d, struct output *o, bool predefined)
 		}
 	r = output_frame(o, FRAME_TYPES, body, (size_t)(p - body), count);
 	sys_unmap(body, TYPES_BODY);
-	return r;
+	return r == 0 && count ? write_layouts(d, o, count) : r;
 }
 
 uint32_t describe_unnamed(const struct describe *d)
@@ -242,6 +286,7 @@ int describe_all(struct describe *d, struct output *o)
 	 */
 	program_forget_reported(d->stream);
 	memset(d->images, 0, IMAGES * sizeof *d->images);
+	memset(d->declared, 0, sizeof d->declared);
 	return write_types(d, o, true);
 }
 

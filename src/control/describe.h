@@ -1,5 +1,6 @@
 /*
- * describe.h - describes a log's events to its reader: names of event types, programs of the processes
+ * describe.h - describes a log's events to its reader: names and layouts of event types, programs of the
+ * processes
  *
  * A description is written before the segment with the first events that need it.
  *
@@ -39,6 +40,7 @@ struct describe {
 	uint32_t looks;
 	/* One bit for each event type: the type has events; the log has the type's name. */
 	uint64_t used[EVENT_ID_END / 64], named[EVENT_ID_END / 64];
+	uint64_t declared[EVENT_ID_END / 64]; /* the log has the type's layout, by this describer */
 };
 
 /* Returns false if there is no memory. */

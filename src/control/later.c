@@ -13,6 +13,12 @@
 
 #define NAMES_BYTES ((size_t)EVENT_USER_MAX * REGISTRY_NAME_BYTES)
 
+struct later_layouts {
+	uint32_t at[EVENT_USER_MAX]; /* where the layout begins in text, which ends with a null; 0: none */
+	uint32_t used;
+	char text[REGISTRY_BYTES_MAX];
+};
+
 void later_init(struct later *l, const struct shm_dir *shm_dir, const struct procpage *page, uint32_t number)
 {
 	memset(l, 0, sizeof *l);
@@ -27,6 +33,9 @@ void later_free(struct later *l)
 		sys_unmap(l->name, NAMES_BYTES);
 	l->name = NULL;
 	l->names = 0;
+	if (l->layouts)
+		sys_unmap(l->layouts, sizeof *l->layouts);
+	l->layouts = NULL;
 	for (unsigned i = 0; i < l->count; i++)
 		lock_release(&l->from[i].hold);
 }
@@ -78,7 +87,25 @@ static void take(struct later *l, const struct registry *read, uint32_t from)
 	}
 }
 
-/* Reads the new names of a source, with the rights of the user who owns the source. */
+/* Keeps the layouts of names that are known by the same id. */
+static void take_layouts(struct later *l, const struct registry *read)
+{
+	struct later_layouts *known = l->layouts;
+	char name[REGISTRY_NAME_BYTES], layout[LAYOUT_TEXT_SIZE];
+
+	for (uint32_t i = 0; i < l->names; i++) {
+		size_t length = known->at[i] ? 0 : registry_layout(read, EVENT_ID_USER + i, layout);
+
+		if (length == 0 || !registry_name(read, EVENT_ID_USER + i, name) || strcmp(name, l->name[i]) != 0 ||
+		    length + 1 >= sizeof known->text - known->used)
+			continue;
+		known->at[i] = ++known->used;
+		memcpy(known->text + known->at[i], layout, length + 1);
+		known->used += (uint32_t)length;
+	}
+}
+
+/* Reads the new names and layouts of a source, with the rights of the user who owns the source. */
 static void look_at(struct later *l, struct later_source *from, void *memory)
 {
 	struct shm_dir shm_dir = shm_dir_at(l, &from->at);
@@ -90,7 +117,8 @@ static void look_at(struct later *l, struct later_source *from, void *memory)
 	fs_credentials_use(&fs_credentials, shm_dir.owner, shm_dir.group);
 	dir = file_directory(&shm_dir, false);
 	if (dir >= 0) {
-		known = registry_read(dir, &shm_dir, names_moved_ident(&from->at), from->names, memory, &read);
+		known = registry_read(dir, &shm_dir, names_moved_ident(&from->at), from->names, from->layouts, memory,
+		                      &read);
 		if (known && !from->hold.at)
 			file_hold(dir, read.file, read.inode, &from->hold);
 		sys_close(dir);
@@ -101,6 +129,13 @@ static void look_at(struct later *l, struct later_source *from, void *memory)
 	if (registry_count(&read) > from->names) {
 		take(l, &read, from->names);
 		from->names = registry_count(&read);
+	}
+	if (registry_layouts(&read) > from->layouts) {
+		if (!l->layouts)
+			l->layouts = sys_map(sizeof *l->layouts, -1, 1);
+		if (l->layouts)
+			take_layouts(l, &read);
+		from->layouts = registry_layouts(&read);
 	}
 	/* The process may have become yet another user, even without opening a new name before. */
 	for (unsigned i = 0; i < MOVED_MAX; i++)
@@ -150,6 +185,18 @@ bool later_name(struct later *l, const struct registry *r, trace_event_id_t id, 
 		return false;
 	memcpy(name, l->name[i], REGISTRY_NAME_BYTES);
 	return true;
+}
+
+size_t later_layout(const struct later *l, const struct registry *r, trace_event_id_t id,
+                    char layout[LAYOUT_TEXT_SIZE])
+{
+	size_t length = registry_layout(r, id, layout);
+	uint32_t i = id - EVENT_ID_USER;
+
+	if (length || i >= EVENT_USER_MAX || !l->layouts || !l->layouts->at[i])
+		return length;
+	strcpy(layout, l->layouts->text + l->layouts->at[i]);
+	return strlen(layout);
 }
 
 uint32_t later_taken(struct later *l, const struct registry *r)

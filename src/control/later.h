@@ -22,10 +22,12 @@ struct later {
 	struct later_source {
 		struct names_moved at;
 		uint32_t names;   /* number of names read so far */
+		uint32_t layouts; /* number of layouts read so far */
 		struct hold hold; /* keeps the file when the process ends */
 	} from[LATER_SOURCES];
 	char (*name)[REGISTRY_NAME_BYTES]; /* names of the ids from EVENT_ID_USER on; null: no names */
 	uint32_t names;                    /* one past the last name */
+	struct later_layouts *layouts;     /* declared layouts; null: none */
 	uint32_t taken;                    /* names ignored because their ids have names of another user */
 };
 
@@ -36,6 +38,12 @@ void later_free(struct later *l);
 uint32_t later_count(struct later *l, const struct registry *r);
 /* Copies the name of a user event. Returns false if the event has no name. */
 bool later_name(struct later *l, const struct registry *r, trace_event_id_t id, char name[REGISTRY_NAME_BYTES]);
+/*
+ * Copies the declared layout of a user event, as registry_layout() does: of those that were there when later_count()
+ * was last called.
+ */
+size_t later_layout(const struct later *l, const struct registry *r, trace_event_id_t id,
+                    char layout[LAYOUT_TEXT_SIZE]);
 /* Returns the number of names that share their id with another name, given by a process of another user. */
 uint32_t later_taken(struct later *l, const struct registry *r);
 /* Removes the later registries that no process holds. Their process may have ended and left them for this reader. */

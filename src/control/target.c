@@ -404,6 +404,12 @@ bool target_name(struct target *t, trace_event_id_t id, char name[REGISTRY_NAME_
 	return later_name(&t->later, t->names, id, name);
 }
 
+size_t target_layout(struct target *t, trace_event_id_t id, char layout[LAYOUT_TEXT_SIZE])
+{
+	later_count(&t->later, t->names);
+	return later_layout(&t->later, t->names, id, layout);
+}
+
 trace_event_id_t target_event_id(struct target *t, const char *name)
 {
 	trace_event_id_t id;

@@ -52,6 +52,8 @@ trace_event_id_t target_event_id(struct target *t, const char *name);
 uint32_t target_names(struct target *t);
 /* Copies the name of a user event. Returns false if the event has no name. */
 bool target_name(struct target *t, trace_event_id_t id, char name[REGISTRY_NAME_BYTES]);
+/* Copies the declared layout of a user event, as registry_layout() does. */
+size_t target_layout(struct target *t, trace_event_id_t id, char layout[LAYOUT_TEXT_SIZE]);
 /* Sets the process's ancestor tag if it has a stream to pass on to its children; otherwise clears the tag. */
 void target_inherits(const struct target *t, bool inherits);
 

@@ -19,7 +19,7 @@
 
 #define FORMAT_MAGIC  "posixtrace log\n"
 #define FORMAT_MAJOR  1
-#define FORMAT_MINOR  1
+#define FORMAT_MINOR  2
 #define FORMAT_LITTLE 1
 #define FORMAT_BIG    2
 #define FORMAT_BODY_MAX (UINT32_C(16) << 20)
@@ -81,7 +81,14 @@ enum frame_kind {
 	FRAME_INDEX,
 	FRAME_FOOTER,
 	FRAME_SUM,
+	FRAME_LAYOUTS,
 };
+
+/* Returns whether frames of this kind describe events, and are never overwritten. */
+static inline bool frame_describes(uint32_t kind)
+{
+	return kind == FRAME_TYPES || kind == FRAME_PROCESS || kind == FRAME_LAYOUTS;
+}
 
 #define FRAME_BYTES 64
 #define FRAME_ALIGN 8

@@ -23,6 +23,7 @@
 #define VAIN_MAX (UINT64_C(256) << 20)
 
 #define NAMES_SIZE (EVENT_ID_END * (size_t)(TRACE_EVENT_NAME_MAX + 1))
+#define LAYOUTS_SIZE (EVENT_ID_END * sizeof(struct input_layout))
 
 /* -- Bytes and frames ------------------------------------------------------------------- */
 
@@ -192,9 +193,25 @@ static void add_types(struct input *in, size_t size)
 	}
 }
 
+static void add_layouts(struct input *in, size_t size, uint64_t at)
+{
+	const unsigned char *p = in->body, *end = p + size;
+
+	while (end - p >= 4 && end - p >= 4 + get16(p + 2)) {
+		uint16_t id = get16(p), length = get16(p + 2);
+
+		if (eventtype_possible(id) && length < LAYOUT_TEXT_SIZE)
+			in->layout[id] = (struct input_layout){
+				at + FRAME_BYTES + (uint64_t)(p + 4 - in->body), length };
+		p += 4 + length;
+	}
+}
+
 /* Evaluates a frame outside of the slots. */
 static void add_frame(struct input *in, const struct frame *f, uint64_t at)
 {
+	if (f->kind == FRAME_LAYOUTS && get_body(in, f, at))
+		add_layouts(in, f->size, at);
 	if (f->kind == FRAME_TYPES && get_body(in, f, at))
 		add_types(in, f->size);
 }
@@ -374,8 +391,9 @@ int input_open_header(struct input *in, int fd)
 	in->device_major = st.device_major;
 	in->device_minor = st.device_minor;
 	in->name = sys_map(NAMES_SIZE, -1, 1);
+	in->layout = sys_map(LAYOUTS_SIZE, -1, 1);
 	in->unpack = sys_map(sizeof *in->unpack, -1, 1);
-	if (!in->name || !in->unpack) {
+	if (!in->name || !in->layout || !in->unpack) {
 		input_close(in);
 		return -ENOMEM;
 	}
@@ -416,15 +434,29 @@ int input_open(struct input *in, int fd)
 	return input_open_rest(in);
 }
 
+size_t input_layout(struct input *in, trace_event_id_t id, char layout[LAYOUT_TEXT_SIZE])
+{
+	size_t length = eventtype_possible(id) ? in->layout[id].length : 0;
+
+	/* The file may be another one by now. */
+	if (length == 0 || !get(in, layout, length, in->layout[id].at) || memchr(layout, 0, length))
+		return 0;
+	layout[length] = 0;
+	return length;
+}
+
 void input_close(struct input *in)
 {
 	if (in->name)
 		sys_unmap(in->name, NAMES_SIZE);
+	if (in->layout)
+		sys_unmap(in->layout, LAYOUTS_SIZE);
 	if (in->unpack)
 		sys_unmap(in->unpack, sizeof *in->unpack);
 	if (in->body)
 		sys_unmap(in->body, in->body_size);
 	in->name = NULL;
+	in->layout = NULL;
 	in->unpack = NULL;
 	in->body = NULL;
 }

@@ -15,6 +15,7 @@
 #include "log/header.h"
 #include "log/unpack.h"
 #include "model/eventtype.h"
+#include "model/data_layout.h"
 #include "shm/layout.h"
 
 /* Where to look for the next segment. */
@@ -51,6 +52,11 @@ struct input {
 	/* Event types, by id; a name may be empty. */
 	bool type[EVENT_ID_END];
 	char (*name)[TRACE_EVENT_NAME_MAX + 1];
+	/* Their declared layouts: where in the file. */
+	struct input_layout {
+		uint64_t at;
+		uint16_t length; /* 0: none */
+	} *layout;
 
 	struct frame segment; /* the current segment, or the next one after a hole; kind 0: none yet */
 	struct input_position position;
@@ -79,6 +85,11 @@ int input_open_rest(struct input *in);
 /* Finds the frame at *at, outside of slots, or the next one after damage. Returns false if there is none. */
 bool input_frame(struct input *in, struct frame *f, uint64_t *at);
 void input_close(struct input *in);
+/*
+ * Copies the declared layout of an event type, with a null. Returns its length, or 0 if the log has none. It is as the
+ * program has declared it, and may be any bytes.
+ */
+size_t input_layout(struct input *in, trace_event_id_t id, char layout[LAYOUT_TEXT_SIZE]);
 /* Returns the number of events that the stream of a LOOP log lost before the oldest remaining segment. */
 uint64_t input_lost_early(struct input *in);
 /* Goes back to the oldest segment. */

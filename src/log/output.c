@@ -402,7 +402,7 @@ void output_resume(struct log_state *state, uint64_t log)
 
 int output_recall(struct output *o, const struct frame *f, uint64_t offset)
 {
-	if ((f->kind == FRAME_TYPES || f->kind == FRAME_PROCESS) && !remember_frame(o, offset))
+	if (frame_describes(f->kind) && !remember_frame(o, offset))
 		return -ENOMEM;
 	if (f->kind == FRAME_SEGMENT)
 		remember_segment(o, offset, f->number, f->first);

@@ -1007,28 +1007,54 @@ void self_leave(struct self *self)
 	sys_close(dir);
 }
 
-trace_event_id_t self_event_id(const char *name)
+/*
+ * Returns the registry, for changing it, with signals blocked; null if there is none. Its names are locked until they
+ * are in a file, so that publish_names() misses none. To be ended by registry_changed().
+ */
+static struct registry *registry_to_change(uint64_t *signals, bool *lock)
 {
-	uint64_t signals = sys_signals_block();
-	struct registry *r = self_registry();
-	struct self *self = self_peek();
-	uint32_t limit = self ? procpage_names_limit(self_process(self)->page) : TRACE_USER_EVENT_MAX - 1;
-	/* Until the names are in a file: publish_names() must not miss one. */
-	bool lock = r && !r->file[0];
-	trace_event_id_t id = POSIX_TRACE_UNNAMED_USEREVENT;
-	uint32_t known = load_relaxed(&self_names), names;
+	struct registry *r;
 
-	if (lock)
+	*signals = sys_signals_block();
+	r = self_registry();
+	*lock = r && !r->file[0];
+	if (*lock)
 		pthread_mutex_lock(&names_lock);
-	if (r)
-		id = registry_id(r, name, limit);
+	return r;
+}
+
+static void registry_changed(uint64_t signals, bool lock)
+{
 	if (lock)
 		pthread_mutex_unlock(&names_lock);
 	sys_signals_restore(signals);
-	names = id - POSIX_TRACE_UNNAMED_USEREVENT;
+}
+
+trace_event_id_t self_event_id(const char *name)
+{
+	bool lock;
+	uint64_t signals;
+	struct registry *r = registry_to_change(&signals, &lock);
+	struct self *self = self_peek();
+	uint32_t limit = self ? procpage_names_limit(self_process(self)->page) : TRACE_USER_EVENT_MAX - 1;
+	trace_event_id_t id = r ? registry_id(r, name, limit) : POSIX_TRACE_UNNAMED_USEREVENT;
+	uint32_t known = load_relaxed(&self_names), names = id - POSIX_TRACE_UNNAMED_USEREVENT;
+
+	registry_changed(signals, lock);
 	while (known < names && !cas(&self_names, &known, names))
 		;
 	return id;
+}
+
+int self_declare(trace_event_id_t id, const char *layout)
+{
+	bool lock;
+	uint64_t signals;
+	struct registry *r = registry_to_change(&signals, &lock);
+	int err = r ? registry_declare(r, id, layout) : -ENOMEM;
+
+	registry_changed(signals, lock);
+	return err;
 }
 
 void self_refuse_name(const char *name)

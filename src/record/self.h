@@ -261,5 +261,7 @@ extern uint32_t self_names __attribute__((visibility("hidden")));
 trace_event_id_t self_event_id(const char *name);
 /* Counts a name that is too long for an event type. */
 void self_refuse_name(const char *name);
+/* Declares the layout of a user event that has a name. Returns what registry_declare() does. */
+int self_declare(trace_event_id_t id, const char *layout);
 
 #endif

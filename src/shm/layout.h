@@ -115,7 +115,7 @@ _Static_assert(PAGE_SLOTS <= 64 * PAGE_WORDS, "one bit for each");
 #define REGISTRY_NAME_BYTES 64
 /* More entries than ids: two processes that open a name at the same time use an entry each, and one is wasted. */
 #define REGISTRY_ENTRIES 16384
-#define REGISTRY_NAMES_OFFSET 16384
+#define REGISTRY_NAMES_OFFSET 32768
 #define REGISTRY_BYTES_MAX (REGISTRY_NAMES_OFFSET + REGISTRY_ENTRIES * REGISTRY_NAME_BYTES)
 
 struct registry_header {
@@ -131,6 +131,11 @@ struct registry_header {
 	_Alignas(LINE) uint16_t index[EVENT_USER_MAX];
 	char refused_name[REGISTRY_NAME_BYTES]; /* the beginning of the first refused name, and its null */
 	struct names_moved moved[MOVED_MAX];    /* by processes whose names were here */
+	/*
+	 * The declared layout of event EVENT_ID_USER + i begins in entry layout[i] - 1 and goes on in the next ones:
+	 * its length as u16, and its text. 0: none.
+	 */
+	uint16_t layout[EVENT_USER_MAX];
 };
 
 _Static_assert(sizeof(struct registry_header) <= REGISTRY_NAMES_OFFSET, "docs/memory-layout.md");

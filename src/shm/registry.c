@@ -61,6 +61,8 @@ static int init(void *map, void *arg)
 	return 0;
 }
 
+static void append_layouts(struct registry *r, const struct registry *seed);
+
 /* Checks everything but the size: the file may have grown since it was mapped, so within() asks for its size. */
 static bool valid(const struct registry_header *h)
 {
@@ -104,8 +106,11 @@ int registry_open(int dir, const struct shm_dir *shm_dir, struct ident id, const
 	TEST_POINT("registry_mapped");
 	r->inode = mapped.inode;
 	r->size = mapped.size;
-	if (valid(r->header))
+	if (valid(r->header)) {
+		if (seed)
+			append_layouts(r, seed);
 		return 0;
+	}
 	registry_close(r);
 	return -EINVAL;
 }
@@ -145,6 +150,8 @@ int registry_open_private(const struct registry *seed, struct registry *r)
 		return -ENOMEM;
 	init(whole, &make);
 	r->header = whole;
+	if (seed)
+		append_layouts(r, seed);
 	return 0;
 }
 
@@ -199,8 +206,8 @@ void registry_close(struct registry *r)
 	lock_release(&r->hold);
 }
 
-bool registry_read(int dir, const struct shm_dir *shm_dir, struct ident id, uint32_t than, void *memory,
-                   struct registry *r)
+bool registry_read(int dir, const struct shm_dir *shm_dir, struct ident id, uint32_t names, uint32_t layouts,
+                   void *memory, struct registry *r)
 {
 	struct sys_stat st;
 	bool known;
@@ -217,7 +224,7 @@ bool registry_read(int dir, const struct shm_dir *shm_dir, struct ident id, uint
 	        sys_read_at(fd, memory, REGISTRY_NAMES_OFFSET, 0) == REGISTRY_NAMES_OFFSET && valid(r->header);
 	r->inode = known ? st.inode : 0;
 	/* The file ends soon after its last name, so a short read is enough. */
-	if (known && registry_count(r) > than)
+	if (known && (registry_count(r) > names || registry_layouts(r) > layouts))
 		known = sys_read_at(fd, (char *)memory + REGISTRY_NAMES_OFFSET,
 		                    REGISTRY_BYTES_MAX - REGISTRY_NAMES_OFFSET, REGISTRY_NAMES_OFFSET) > 0;
 	sys_close(fd);
@@ -248,6 +255,18 @@ void names_moved_tell(struct names_moved *moved, unsigned count, const struct sh
 static const char *entry_name(const struct registry *r, uint32_t entry)
 {
 	return (const char *)reading(r) + REGISTRY_NAMES_OFFSET + (size_t)entry * REGISTRY_NAME_BYTES;
+}
+
+/* Returns how many entries a layout of this length takes. */
+static uint32_t layout_entries(size_t length)
+{
+	return (uint32_t)(sizeof(uint16_t) + length + REGISTRY_NAME_BYTES - 1) / REGISTRY_NAME_BYTES;
+}
+
+static void put_layout(char *entry, const char *layout, uint16_t length)
+{
+	memcpy(entry, &length, sizeof length);
+	memcpy(entry + sizeof length, layout, length);
 }
 
 /* How often one call asks for the file's size. Between two times others must have added 64 names. */
@@ -312,8 +331,11 @@ static int make_space(struct registry *r, uint64_t need)
 	return 0;
 }
 
-/* Returns a new entry whose space is reserved, or a negative error number such as -ENOMEM. */
-static int acquire_entry(struct registry *r)
+/*
+ * Returns the first of so many new entries in a row, whose space is reserved, or a negative error number such as
+ * -ENOMEM.
+ */
+static int acquire_entries(struct registry *r, uint32_t count)
 {
 	uint32_t entry = load_relaxed(&r->header->entries);
 
@@ -321,12 +343,12 @@ static int acquire_entry(struct registry *r)
 	for (int try = 0; try < REGISTRY_ENTRIES; try++) {
 		int err;
 
-		if (entry >= REGISTRY_ENTRIES)
+		if (entry > REGISTRY_ENTRIES - count)
 			return -ENOMEM;
-		err = make_space(r, REGISTRY_NAMES_OFFSET + (uint64_t)(entry + 1) * REGISTRY_NAME_BYTES);
+		err = make_space(r, REGISTRY_NAMES_OFFSET + (uint64_t)(entry + count) * REGISTRY_NAME_BYTES);
 		if (err < 0)
 			return err;
-		if (cas(&r->header->entries, &entry, entry + 1))
+		if (cas(&r->header->entries, &entry, entry + count))
 			return (int)entry;
 	}
 	return -ENOMEM; /* the number of entries only rises, unless a process resets it on purpose (H18) */
@@ -343,7 +365,7 @@ static trace_event_id_t find_or_append(struct registry *r, const char *name, uin
 
 		if (!at) {
 			if (entry < 0) {
-				entry = acquire_entry(r);
+				entry = acquire_entries(r, 1);
 				if (entry < 0 || !within(r, (uint32_t)entry, asks))
 					return POSIX_TRACE_UNNAMED_USEREVENT;
 				TEST_POINT("registry_entry");
@@ -384,6 +406,45 @@ uint64_t registry_refused(const struct registry *r, char name[REGISTRY_NAME_BYTE
 	return load_relaxed(&reading(r)->refused);
 }
 
+int registry_declare(struct registry *r, trace_event_id_t id, const char *layout)
+{
+	size_t length = strlen(layout);
+	char other[LAYOUT_TEXT_SIZE];
+	int asks = ASK_MAX, entry;
+	uint16_t *index, at = 0;
+
+	if (id < EVENT_ID_USER || id >= EVENT_ID_END || length >= LAYOUT_TEXT_SIZE)
+		return -EINVAL;
+	index = &r->header->layout[id - EVENT_ID_USER];
+	if (!load_relaxed(index)) {
+		uint32_t count = layout_entries(length);
+
+		entry = acquire_entries(r, count);
+		if (entry < 0 || !within(r, (uint32_t)entry + count - 1, &asks))
+			return -ENOMEM;
+		TEST_POINT("registry_layout");
+		put_layout((char *)r->header + REGISTRY_NAMES_OFFSET + (size_t)entry * REGISTRY_NAME_BYTES, layout,
+		           (uint16_t)length);
+		/* PAIR(name) */
+		if (cas(index, &at, (uint16_t)(entry + 1))) {
+			TEST_POINT("registry_declared");
+			return 0;
+		}
+	}
+	return registry_layout(r, id, other) == length && memcmp(other, layout, length) == 0 ? 0 : -EEXIST;
+}
+
+/* Declares the layouts of seed, for ids that have the same names in both. */
+static void append_layouts(struct registry *r, const struct registry *seed)
+{
+	char name[REGISTRY_NAME_BYTES], same[REGISTRY_NAME_BYTES], layout[LAYOUT_TEXT_SIZE];
+
+	for (trace_event_id_t id = EVENT_ID_USER; id < EVENT_ID_END; id++)
+		if (registry_layout(seed, id, layout) && registry_name(seed, id, name) &&
+		    registry_name(r, id, same) && strcmp(name, same) == 0)
+			registry_declare(r, id, layout);
+}
+
 bool registry_append(struct registry *r, const struct registry *seed)
 {
 	uint32_t count = registry_count(seed);
@@ -394,6 +455,7 @@ bool registry_append(struct registry *r, const struct registry *seed)
 		if (!registry_name(seed, EVENT_ID_USER + i, name) ||
 		    find_or_append(r, name, i, i + 1, &asks) != EVENT_ID_USER + i)
 			return false;
+	append_layouts(r, seed);
 	return true;
 }
 
@@ -447,6 +509,35 @@ bool registry_name(const struct registry *r, trace_event_id_t id, char name[REGI
 	memcpy(name, entry_name(r, at - 1u), REGISTRY_NAME_BYTES);
 	name[REGISTRY_NAME_BYTES - 1] = 0;
 	return true;
+}
+
+size_t registry_layout(const struct registry *r, trace_event_id_t id, char layout[LAYOUT_TEXT_SIZE])
+{
+	int asks = 2; /* the registry may grow between the two */
+	uint16_t at, length;
+
+	if (id < EVENT_ID_USER || id >= EVENT_ID_END)
+		return 0;
+	/* PAIR(name): the layout is written before its number enters the index. */
+	at = load_acquire(&reading(r)->layout[id - EVENT_ID_USER]);
+	if (!possible_entry(at) || !within(r, at - 1u, &asks))
+		return 0;
+	memcpy(&length, entry_name(r, at - 1u), sizeof length);
+	if (length == 0 || length >= LAYOUT_TEXT_SIZE || at - 1u + layout_entries(length) > REGISTRY_ENTRIES ||
+	    !within(r, at - 2u + layout_entries(length), &asks))
+		return 0;
+	memcpy(layout, entry_name(r, at - 1u) + sizeof length, length);
+	layout[length] = 0;
+	return strlen(layout) == length ? length : 0;
+}
+
+uint32_t registry_layouts(const struct registry *r)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < EVENT_USER_MAX; i++)
+		count += load_relaxed(&reading(r)->layout[i]) != 0;
+	return count;
 }
 
 /* -- Removal ------------------------------------------------------------------------- */

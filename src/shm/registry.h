@@ -13,6 +13,7 @@
 #include <trace.h>
 
 #include "host/file.h"
+#include "model/data_layout.h"
 #include "shm/layout.h"
 
 struct registry {
@@ -59,11 +60,11 @@ bool registry_move_over(struct registry *r, struct registry *fresh);
 void registry_close(struct registry *r);
 /*
  * Reads a registry of another user's process into private memory of REGISTRY_BYTES_MAX bytes, for registry_count()
- * and registry_name(). The names are read only if there are more than `than`. Returns false if the registry cannot be
- * read.
+ * registry_name() and registry_layout(). Names and layouts are read only if there are more than so many of either.
+ * Returns false if the registry cannot be read.
  */
-bool registry_read(int dir, const struct shm_dir *shm_dir, struct ident id, uint32_t than, void *memory,
-                   struct registry *r);
+bool registry_read(int dir, const struct shm_dir *shm_dir, struct ident id, uint32_t names, uint32_t layouts,
+                   void *memory, struct registry *r);
 
 /* Returns the process that a note names. */
 static inline struct ident names_moved_ident(const struct names_moved *m)
@@ -90,6 +91,18 @@ void registry_remove_unused(int dir, const struct shm_dir *shm_dir, const char *
  * unnamed user event if there is no room, or the name is new and `limit` names come before it.
  */
 trace_event_id_t registry_id(struct registry *r, const char *name, uint32_t limit);
+/*
+ * Declares the layout of a user event that has a name (model/data_layout.h). Returns 0, also if the same layout has
+ * been declared before; -EEXIST if another one has; -ENOMEM if there is no room.
+ */
+int registry_declare(struct registry *r, trace_event_id_t id, const char *layout);
+/*
+ * Copies the declared layout of a user event, with a null. Returns its length, or 0 if none was declared. Another
+ * process may have declared it: it may be any bytes.
+ */
+size_t registry_layout(const struct registry *r, trace_event_id_t id, char layout[LAYOUT_TEXT_SIZE]);
+/* Returns the number of layouts. */
+uint32_t registry_layouts(const struct registry *r);
 /* Returns the number of names in the registry of this identity, 0 if there is no registry. */
 uint32_t registry_look(int dir, const struct shm_dir *shm_dir, struct ident id);
 /* Counts a name that is longer than TRACE_EVENT_NAME_MAX, and keeps the beginning of the first one. */

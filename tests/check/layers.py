@@ -39,7 +39,7 @@ for command in ['record', 'live', 'check', 'doctor', 'list']:
 TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
 
 # The plugin runs inside another program: it reads logs, and no living streams.
-PLUGIN = ('base/', 'model/', 'shm/layout.h', 'log/', 'event/', 'common/utf8.h')
+PLUGIN = ('base/', 'model/', 'shm/layout.h', 'log/', 'event/')
 # Folders that use the library only through <trace.h>.
 OUTSIDE = ['tests/conformance', 'tests/stress', 'bench', 'examples']
 
@@ -216,7 +216,7 @@ def all_problems():
         ('src/shm/stream.c', '#include "shm/stream.h"', '#include <shm/stream.h>'),
         ('src/base/chunk.h', None, '/* the second of this name */\n'),
         ('src/util/list.h', None, '/* of no layer */\n'),
-        ('tool/common/json.c', None, '#include "event/layout.h"\n'),
+        ('tool/common/json.c', None, '#include "event/layouts.h"\n'),
         ('tool/logs/match.c', None, '#include "process/streams.h"\n'),
         ('tool/report/report.c', None, '#include "stat/tally.h"\n'),
         ('tool/report/report.c', None, '#include "record/attach.h"\n'),

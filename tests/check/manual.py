@@ -33,14 +33,15 @@ def error_names(text):
 class Header:
     """Functions with their prototypes, and the errors in their comments; types, members and constants."""
 
-    def __init__(self, path):
-        text = path.read_text()
+    def __init__(self, folder):
+        text = (folder / 'trace.h').read_text()
         # The inline trace point follows the last declaration.
-        declarations = text.split('/* -- The inline trace point')[0]
+        declarations = text.split('/* -- The inline trace point')[0] + (folder / 'posixtrace' / 'trace.h').read_text()
         self.prototype, self.errors = {}, {}
         section, here = set(), set()
         for comment, kind, name, arguments in re.findall(
-                r'/\*(.*?)\*/|^(int|void) (posix_trace_\w+)\((.*?)\);', declarations, re.S | re.M):
+                r'/\*(.*?)\*/|^(?:static inline )?(int|void|const char \*) ?(posix_?trace_\w+)\((.*?)\)(?:;|\n\{)',
+                declarations, re.S | re.M):
             if name:
                 plain = arguments.replace('__POSIX_TRACE_RESTRICT', 'restrict').replace('__', '')
                 self.prototype[name] = spaced(f'{kind} {name}({plain})')
@@ -146,7 +147,8 @@ def check_names(page, header, pages, manual_names):
     """Complains about a function, constant or page that does not exist."""
     where = f'man/{page.path.name}'
     events = {name.lower() for name in header.value if name.startswith('POSIX_TRACE_')}
-    for name in sorted(set(re.findall(r'\bposix_trace_\w+', page.text)) - set(header.prototype) - OTHER_NAMES - events):
+    named = set(re.findall(r'\bposix_?trace_\w+', page.text))
+    for name in sorted(named - set(header.prototype) - OTHER_NAMES - events):
         yield f'{where}: trace.h has no {name}'
     for name in sorted(set(re.findall(r'\b_*(?:POSIX_)?TRACE_[A-Z]\w*|\b_POSIX_TRACE\b',
                                       page.text)) - set(header.value)):
@@ -196,7 +198,7 @@ def aliases(root):
 
 
 def check(root):
-    header = Header(root / 'include' / 'trace.h')
+    header = Header(root / 'include')
     pages = [Page(path) for path in files(root, 'man', '.3')]
     overview = Page(root / 'man' / 'trace.h.7')
     known = {(path.stem, path.suffix[1:]) for path in files(root, 'man', '.1', '.7')}

@@ -13,6 +13,7 @@ from pathlib import Path
 from check import ROOT, finish
 
 LIST = Path(__file__).parent / 'symbols.txt'
+HEADERS = ['trace.h', 'posixtrace/trace.h']
 # The C library and its loader, and the libraries of a sanitizer build.
 NEEDED = re.compile(r'libc\.so\.\d+|ld-linux\S*\.so\.\d+|lib(?:asan|ubsan|tsan|gcc_s|m)\.so\.\d+')
 SANITIZED = re.compile(r'libasan|libubsan|libtsan')
@@ -46,12 +47,13 @@ def problems(library, static):
 
     yield from static_problems(static, listed)
 
-    # Exactly the functions that the header declares.
-    header = re.sub(r'/\*.*?\*/', '', (ROOT / 'include' / 'trace.h').read_text(), flags=re.S)
-    declared = set(re.findall(r'^(?:int|void)\s+(posix_trace_\w+)\(', header, re.M))
-    functions = {name for name in listed if name.startswith('posix_trace_')}
-    if len(functions) != 50:
-        yield f'{LIST.name}: {len(functions)} functions of the standard, not 50'
+    # Exactly the functions that the headers declare.
+    headers = re.sub(r'/\*.*?\*/', '', ''.join((ROOT / 'include' / name).read_text() for name in HEADERS), flags=re.S)
+    declared = set(re.findall(r'^(?:int|void|const char)\s+\*?(posix_?trace_\w+)\([^{]*?\);', headers, re.M))
+    functions = {name for name in listed if name.startswith(('posix_trace_', 'posixtrace_'))}
+    standard = sum(name.startswith('posix_trace_') for name in functions)
+    if standard != 50:
+        yield f'{LIST.name}: {standard} functions of the standard, not 50'
     yield from (f'declared, and not in {LIST.name}: {name}' for name in sorted(declared - functions))
     yield from (f'in {LIST.name}, and not declared: {name}' for name in sorted(functions - declared))
 

@@ -23,6 +23,7 @@ static const char *const kills_points[] = {
 	"page_freed", "page_look_again", "page_forget", "page_inherit",
 	/* shm/registry.c */
 	"registry_mapped", "registry_grown", "registry_bytes", "registry_entry", "registry_name",
+	"registry_layout", "registry_declared",
 	/* shm/stream.c */
 	"stream_header", "stream_mapped", "reap_ended", "reap_forgotten",
 	/* record/attach.c */

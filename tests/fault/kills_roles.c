@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <posixtrace/trace.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -36,15 +37,24 @@ static void start_handlers(void)
 	MUST(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &often, NULL) == 0);
 }
 
-/* Opens a random name. With `compare`, checks that a name has the same id in all processes of a family. */
+/*
+ * Opens a random name, some with a layout. With `compare`, checks that a name has the same id in all processes of a
+ * family.
+ */
 static void open_name(uint64_t *state, bool compare)
 {
-	char name[32];
-	int i = (int)chance(state, NAMES), none = 0;
+	char name[32], layout[100];
+	int i = (int)chance(state, NAMES), none = 0, err;
 	trace_event_id_t id;
 
 	snprintf(name, sizeof name, "name %d", i);
-	if (posix_trace_eventid_open(name, &id) != 0 || !compare)
+	snprintf(layout, sizeof layout, "{a_field_with_a_long_name:u32,the_number_%d_of_the_name:u64/ns}", i);
+	err = i % 2 ? posixtrace_declare(name, layout, &id) : posix_trace_eventid_open(name, &id);
+	if (err == EEXIST) {
+		fprintf(stderr, "name %d has another layout\n", i);
+		shared->failures++;
+	}
+	if ((err != 0 && err != ENOSPC) || !compare)
 		return;
 	if (!atomic_compare_exchange_strong(&shared->name_id[i], &none, (int)id) && none != (int)id) {
 		fprintf(stderr, "name %d has the ids %d and %u\n", i, none, id);

@@ -82,7 +82,7 @@ TEST(no_space_for_names)
 	char name[32];
 	int i;
 
-	shm_private("size=64k,nr_inodes=100"); /* the page, the registry, and 64 names more */
+	shm_private("size=80k,nr_inodes=100"); /* the page, the registry, and 64 names more */
 	for (i = 0; i < TRACE_USER_EVENT_MAX; i++) {
 		sprintf(name, "name %d", i);
 		id = fault_open(name);

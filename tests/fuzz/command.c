@@ -26,7 +26,7 @@
 #include "mutate.h"
 #include "common/out.h"
 #include "view/page_parts.h"
-#include "common/utf8.h"
+#include "base/utf8.h"
 
 #define CHOICE 8 /* bytes of the input that select the command line */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "must.h"
-#include "common/utf8.h"
+#include "base/utf8.h"
 
 static inline const char *json_value(const char *p, unsigned depth);
 

@@ -25,7 +25,7 @@
 #include "common/message.h"
 #include "common/options.h"
 #include "common/json.h"
-#include "event/layout.h"
+#include "model/data_layout.h"
 #include "event/layout_json.h"
 #include "event/layout_print.h"
 #include "event/layouts.h"
@@ -34,7 +34,7 @@
 #include "common/out.h"
 #include "analysis/pairs.h"
 #include "analysis/span.h"
-#include "common/utf8.h"
+#include "base/utf8.h"
 
 /* -- Replaced functions of the command ---------------------------------------------------------- */
 

@@ -23,8 +23,8 @@ import sys
 from collections import namedtuple
 from itertools import islice
 
-KINDS = dict(enumerate('HEADER TYPES PROCESS SLOT SEGMENT INDEX FOOTER SUM'.split(), 1))
-HEADER, TYPES, PROCESS, SLOT, SEGMENT, INDEX, FOOTER, SUM = KINDS
+KINDS = dict(enumerate('HEADER TYPES PROCESS SLOT SEGMENT INDEX FOOTER SUM LAYOUTS'.split(), 1))
+HEADER, TYPES, PROCESS, SLOT, SEGMENT, INDEX, FOOTER, SUM, LAYOUTS = KINDS
 MAGIC = b'PTLF'
 FRAME = struct.Struct('<4sHHQQIIQQIIII')
 MAX_BODY, MAX_NUMBERS = 16 << 20, 4096  # of all kinds but SLOT; of threads, shapes and marks
@@ -305,6 +305,13 @@ def read_types(body):
         yield number, name
 
 
+def read_layouts(body):
+    while body.at < len(body.data):
+        number, text = body.number(2), body.take(body.number(2))
+        check(number < 1 << 13 and len(text) < 2048)
+        yield number, text
+
+
 def read_process(body):
     pid, count, time, path = body.number(4), body.number(4), body.number(8), body.string()
     yield f'process {pid} {time} {text(path)}'
@@ -320,6 +327,8 @@ def read_process(body):
 def show_log(log):
     yield from (f'attr {name} {value}' for name, value in log.attributes.items())
     yield from (f'type {number} {text(name)}' for number, name in sorted(dict(log.rows(TYPES, read_types)).items()))
+    yield from (f'layout {number} {text(layout)}'
+                for number, layout in sorted(dict(log.rows(LAYOUTS, read_layouts)).items()))
     for event in log.events():
         *numbers, pthread, address, time, truncated, data = event
         yield (f'event {" ".join(map(str, numbers))} {pthread:x} {address:x} {time} {truncated} {len(data)} '

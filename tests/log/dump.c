@@ -9,7 +9,7 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <trace.h>
+#include <posixtrace/trace.h>
 
 #include "test.h"
 
@@ -78,6 +78,17 @@ static void print_types(void)
 	}
 }
 
+static void print_layouts(void)
+{
+	char layout[POSIXTRACE_LAYOUT_MAX + 1];
+
+	for (trace_event_id_t id = 1; id < 8128; id++)
+		if (posixtrace_get_layout(trid, id, layout, sizeof layout) == 0) {
+			printf("layout %u ", id);
+			print_text(layout);
+		}
+}
+
 static void print_events(void)
 {
 	struct posix_trace_event_info e;
@@ -124,6 +135,7 @@ int main(int argc, char **argv)
 		} else {
 			print_attributes();
 			print_types();
+			print_layouts();
 			print_events();
 			print_status();
 			MUST(posix_trace_close(trid) == 0);

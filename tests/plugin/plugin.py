@@ -216,6 +216,22 @@ def test_forms():
         [['x', [1, 2, 65535]], ['f', [0.5, -2]]]], kind('event', rows)
 
 
+def test_declared():
+    """Layouts beside the names. A wrong one, which no program can declare, is none."""
+    log = Log()
+    log.declare('row', '{count:u32,item:c[4]}')
+    log.declare('wrong', '{count:u99}')
+    log.declare('null', b'{count:u32}\0')
+    for time, name in enumerate(('row', 'wrong', 'null')):
+        log.event(time, name, data=struct.pack('<I4s', 7, b'tea'))
+    log.segment()
+    rows = messages(write('declared.log', log.closed()))
+    same_log('declared.log')
+    data = list(struct.pack('<I4s', 7, b'tea'))
+    assert [event['payload'] for event in kind('event', rows)] == [
+        [['count', 7], ['item', 'tea']], [['data', data]], [['data', data]]], kind('event', rows)
+
+
 def test_late_event():
     """Keeps a late event in its place with a field for the delay. Later events keep their times."""
     log = Log()

@@ -10,6 +10,7 @@ import struct
 import sys
 
 HEADER, TYPES, PROCESS, SLOT, SEGMENT, INDEX, FOOTER = range(1, 8)
+LAYOUTS = 9
 START, STOP, OVERFLOW, RESUME = 1, 2, 4, 5
 PREDEFINED = {START: 'posix_trace_start', STOP: 'posix_trace_stop', OVERFLOW: 'posix_trace_overflow',
               RESUME: 'posix_trace_resume'}
@@ -66,7 +67,7 @@ class Log:
         self.add_types(PREDEFINED)
 
     def frame(self, kind, body=b'', number=0, first=0, last=0, events=0, lost=0):
-        if kind in (TYPES, PROCESS):
+        if kind in (TYPES, PROCESS, LAYOUTS):
             self.frames.append(len(self.out))
         head = struct.pack('<IHHQQIIQQIII', 0x464c5450, kind, 0, ID, number, len(body), crc32c(body), first, last,
                            events,
@@ -76,6 +77,14 @@ class Log:
     def add_types(self, names):
         encoded = {n: name if isinstance(name, bytes) else name.encode() for n, name in names.items()}
         self.frame(TYPES, b''.join(struct.pack('<HB', n, len(name)) + name for n, name in encoded.items()))
+
+    def declare(self, name, layout):
+        """Declares the layout of a type that has had an event, or will have some."""
+        if name not in self.types:
+            self.types[name] = 64 + len(self.types)
+            self.add_types({self.types[name]: name})
+        layout = layout if isinstance(layout, bytes) else layout.encode()
+        self.frame(LAYOUTS, struct.pack('<HH', self.types[name], len(layout)) + layout)
 
     def process(self, pid, executable):
         self.frame(PROCESS, struct.pack('<IIQ', pid, 0, self.created) + string(executable))

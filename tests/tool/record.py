@@ -1293,6 +1293,53 @@ def test_wrong_layouts():
         run.end(137)
 
 
+LONG = '{number:u32,' + ','.join(f'a_field_of_this_length_{i}:u64/ns' for i in range(20)) + '}'
+
+
+def declared(steps, *options, before=()):
+    """Records what the steps declare. Returns the fields of the events as report --json has them."""
+    record('-q', *options, '--', STEPS, *before, f'=shop.order{LONG}', *steps)
+    out = subprocess.run([POSIXTRACE, 'report', '--json', 'posixtrace.log'], capture_output=True, text=True,
+                         check=True).stdout
+    return [json.loads(line).get('fields') for line in out.splitlines() if 'shop.order' in line]
+
+
+def test_declared():
+    """Layouts beside the names, which have more bytes than a name can have."""
+    wanted = [{'number': 0}, {'number': 1}, {'number': 2}]
+    equal(declared(['shop.order*3']), wanted)
+    contains(subprocess.run([POSIXTRACE, 'check', 'posixtrace.log'], capture_output=True, text=True, check=True).stdout,
+             'no damage')
+    subprocess.run([POSIXTRACE, 'convert', '--to', 'csv', '-o', 'x.csv', 'posixtrace.log'], capture_output=True,
+                   check=True)
+    contains(Path('x.csv').read_text(), 'number')
+    # Where names are given, the name alone is meant.
+    equal(declared(['shop.order', 'other'], '-e', 'shop.order'), wanted[:1])
+    # LOOP logs, parts of logs, children, and after a change of user.
+    equal(declared(['shop.order*3'], '--loop', '64K'), wanted)
+    equal(declared(['shop.order*3'], '--rotate', '1M'), wanted)
+    equal(declared(['fork', 'shop.order*3'], '--children'), wanted)
+    if os.geteuid() == 0:
+        equal(declared(['shop.order*3'], before=('become:65534',)), wanted)
+        equal(declared(['become:65534', 'shop.order*3']), wanted)
+
+
+def test_declared_meanwhile():
+    """By a process that is already recorded, beside a second recording; and what list and live show of it."""
+    with Run('record', '-o', 'p.log', '--', STEPS, 'early', 'read', f'=shop.order{LONG}', 'shop.order', 'read') as run:
+        pid = child_of(run.process.pid)
+        recorded(pid)
+        run.go()
+        until(lambda: 'shop.order' in subprocess.run([POSIXTRACE, 'list', '--events', '-p', str(pid)],
+            capture_output=True, text=True, check=False).stdout, 'the name')
+        contains(subprocess.run([POSIXTRACE, 'list', '--events', '-p', str(pid)], capture_output=True, text=True,
+                                check=True).stdout, 'shop.order {number:u32,a_field_of_this_length_0:u64/ns')
+        run.go()
+        run.end()
+    contains(subprocess.run([POSIXTRACE, 'report', 'p.log'], capture_output=True, text=True, check=True).stdout,
+             '{number=1 ...}')
+
+
 def test_long_names():
     name = 'shop.order{' + 'first_field:u32,second_field:u32,third_field:u32,fourth_field:u32}'
     out, err = record('--', STEPS, 'a', '+' + name)

@@ -3,6 +3,7 @@
  *
  *     NAME, NAME*N    so many events of this type; their data is a number that rises, u32
  *     +NAME           opens the type only
+ *     =NAME{LAYOUT}   opens the type and declares its layout beside the name
  *     !NAME, !NAME*N  events of a type that +NAME has opened: it is not opened again
  *     say:TEXT        a line to standard output
  *     pid             its process id, likewise
@@ -26,6 +27,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <poll.h>
+#include <posixtrace/trace.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,7 +37,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <trace.h>
 #include <unistd.h>
 
 /* A signal must end the program under AddressSanitizer too. */
@@ -62,6 +63,17 @@ static void open_only(const char *name)
 		i++;
 	opened[i].name = name;
 	posix_trace_eventid_open(name, &opened[i].id);
+}
+
+static void declare(const char *step)
+{
+	size_t length = strcspn(step, "{");
+	char *name = strndup(step, length);
+	trace_event_id_t id;
+
+	if (!name || posixtrace_declare(name, step + length, &id) != 0)
+		exit(99);
+	free(name);
 }
 
 static void trace_opened(const char *step)
@@ -200,6 +212,8 @@ static void step(const char *what)
 
 	if (*what == '+') {
 		open_only(what + 1);
+	} else if (*what == '=') {
+		declare(what + 1);
 	} else if (*what == '!') {
 		trace_opened(what + 1);
 	} else if (strncmp(what, "say:", 4) == 0) {

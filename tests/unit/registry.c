@@ -89,6 +89,107 @@ TEST(names)
 }
 
 /* A registry that begins as a copy has the same names with the same ids, and develops separately. */
+/* Fills text with a layout of this length, which is unlike that of another number. */
+static const char *some_layout(char text[LAYOUT_TEXT_SIZE], size_t length, unsigned number)
+{
+	memset(text, 'x', length);
+	text[length] = 0;
+	memcpy(text, &(char){ (char)('a' + number) }, 1);
+	return text;
+}
+
+/* A layout is declared once for a name, whatever its length, and others find it: in its file, in a copy, in a child. */
+TEST(layouts)
+{
+	static const size_t lengths[] = { 1, 61, 62, 63, 125, 126, 127, LAYOUT_TEXT_SIZE - 1 };
+	char text[LAYOUT_TEXT_SIZE], got[LAYOUT_TEXT_SIZE];
+	struct registry r, again, copy;
+	unsigned n = sizeof lengths / sizeof lengths[0];
+
+	begin("");
+	open_registry(&r);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(got, sizeof got, "name %u", i);
+		MUST(registry_id(&r, got, NAMES_MAX) == EVENT_ID_USER + i);
+	}
+	CHECK_EQ("-", registry_layouts(&r), 0);
+	CHECK_EQ("-", registry_layout(&r, EVENT_ID_USER, got), 0);
+	for (unsigned i = n; i-- > 0;)
+		CHECK_EQ("-", registry_declare(&r, EVENT_ID_USER + i, some_layout(text, lengths[i], i)), 0);
+	CHECK_EQ("-", registry_layouts(&r), n);
+	open_registry(&again);
+	MUST(registry_open(dir, &shm_dir, (struct ident){ 1, 2, 3 }, &r, &copy) == 0);
+	for (unsigned i = 0; i < n; i++) {
+		some_layout(text, lengths[i], i);
+		CHECK_EQ("-", registry_layout(&again, EVENT_ID_USER + i, got), lengths[i]);
+		CHECK_STR("-", got, text);
+		CHECK_EQ("-", registry_layout(&copy, EVENT_ID_USER + i, got), lengths[i]);
+		CHECK_STR("-", got, text);
+		CHECK_EQ("-", registry_declare(&again, EVENT_ID_USER + i, text), 0);
+		CHECK_EQ("-", registry_declare(&again, EVENT_ID_USER + i, "{other}"), -EEXIST);
+	}
+	CHECK_EQ("-", registry_declare(&r, EVENT_ID_USER - 1, "{a:u8}"), -EINVAL);
+	CHECK_EQ("-", registry_declare(&r, EVENT_ID_END, "{a:u8}"), -EINVAL);
+	CHECK_EQ("-", registry_layout(&r, EVENT_ID_END, got), 0);
+	CHECK_EQ("-", registry_layouts(&r), n);
+	registry_close(&copy);
+	registry_close(&again);
+	registry_close(&r);
+}
+
+/* A layout whose index, length or text somebody has forged is none, and nothing behind the file is read. */
+TEST(forged_layouts)
+{
+	char text[LAYOUT_TEXT_SIZE];
+	struct registry r;
+	uint16_t *length;
+
+	begin("");
+	open_registry(&r);
+	MUST(registry_id(&r, "name", NAMES_MAX) == EVENT_ID_USER);
+	MUST(registry_declare(&r, EVENT_ID_USER, "{a:u8}") == 0);
+	length = (uint16_t *)(void *)((char *)r.header + REGISTRY_NAMES_OFFSET +
+	                              (r.header->layout[0] - 1u) * REGISTRY_NAME_BYTES);
+	CHECK_EQ("-", registry_layout(&r, EVENT_ID_USER, text), 6);
+	for (unsigned wrong = 0; wrong < 4; wrong++) {
+		*length = (const uint16_t[]){ 0, LAYOUT_TEXT_SIZE, UINT16_MAX, 7 }[wrong];
+		CHECK_EQ("-", registry_layout(&r, EVENT_ID_USER, text), 0);
+		CHECK_EQ("-", registry_declare(&r, EVENT_ID_USER, "{a:u8}"), -EEXIST);
+	}
+	*length = 6;
+	for (uint32_t at = 0; at <= UINT16_MAX; at += at < 200 ? 1 : 97) {
+		r.header->layout[0] = (uint16_t)at;
+		if (registry_layout(&r, EVENT_ID_USER, text))
+			CHECK_EQ("-", strlen(text) < LAYOUT_TEXT_SIZE, 1);
+	}
+	r.header->layout[0] = REGISTRY_ENTRIES;
+	CHECK_EQ("-", registry_layout(&r, EVENT_ID_USER, text), 0);
+	registry_close(&r);
+}
+
+/* Where there is no space for a layout, it is not declared, and nothing else is lost. */
+TEST(no_space_for_layouts)
+{
+	char text[LAYOUT_TEXT_SIZE], got[LAYOUT_TEXT_SIZE];
+	unsigned declared = 0;
+	struct registry r;
+
+	begin("");
+	open_registry(&r);
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(got, sizeof got, "name %u", i);
+		MUST(registry_id(&r, got, NAMES_MAX) == EVENT_ID_USER + i);
+	}
+	while (registry_declare(&r, EVENT_ID_USER + declared, some_layout(text, LAYOUT_TEXT_SIZE - 1, 1)) == 0)
+		declared++;
+	CHECK_EQ("-", declared, (REGISTRY_ENTRIES - 1000) / (LAYOUT_TEXT_SIZE / REGISTRY_NAME_BYTES + 1));
+	CHECK_EQ("-", registry_declare(&r, EVENT_ID_USER + declared, text), -ENOMEM);
+	CHECK_EQ("-", registry_layouts(&r), declared);
+	CHECK_EQ("-", registry_layout(&r, EVENT_ID_USER + declared - 1, got), LAYOUT_TEXT_SIZE - 1);
+	CHECK_EQ("-", registry_count(&r), 1000);
+	registry_close(&r);
+}
+
 TEST(seeded)
 {
 	struct registry seed, r, third;
@@ -290,7 +391,7 @@ TEST(no_space_to_grow)
 	char name[32];
 	unsigned i;
 
-	begin("size=24k,nr_inodes=100");
+	begin("size=40k,nr_inodes=100");
 	open_registry(&r);
 	CHECK("-", r.file[0] != 0);
 	for (i = 0; i < NAMES_MAX; i++) {
@@ -312,7 +413,7 @@ TEST(no_space_for_long)
 	struct registry r;
 	char name[32];
 
-	begin("size=20k,nr_inodes=100");
+	begin("size=36k,nr_inodes=100");
 	open_registry(&r);
 	for (unsigned i = 0; i < 64; i++) {
 		numbered(name, i);
@@ -466,7 +567,8 @@ TEST(several_at_once)
 	}
 }
 
-TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(seeded), TEST_ENTRY(nonsense), TEST_ENTRY(another_by_that_name),
+TEST_MAIN(TEST_ENTRY(names), TEST_ENTRY(layouts), TEST_ENTRY(forged_layouts), TEST_ENTRY(no_space_for_layouts),
+          TEST_ENTRY(seeded), TEST_ENTRY(nonsense), TEST_ENTRY(another_by_that_name),
           TEST_ENTRY(held_in_child), TEST_ENTRY(forged_index),
           TEST_ENTRY(limit), TEST_ENTRY(without_tmpfs), TEST_ENTRY(no_space_to_grow),
           TEST_ENTRY(no_space_for_long), TEST_ENTRY(refused), TEST_ENTRY(found), TEST_ENTRY(several_at_once))

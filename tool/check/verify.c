@@ -267,12 +267,34 @@ static uint64_t footer(struct verify *v, const struct frame *f, uint64_t at)
 	return next;
 }
 
+static void layouts(struct verify *v, const struct frame *f, uint64_t at)
+{
+	const unsigned char *p = verify_body(v, f, at, "LAYOUTS"), *end;
+
+	*(uint64_t *)verify_append(&v->frame, sizeof(uint64_t)) = at;
+	if (!p)
+		return;
+	end = p + f->size;
+	while (p < end) {
+		if (end - p < 4 || end - p < 4 + get16(p + 2) || get16(p + 2) >= LAYOUT_TEXT_SIZE ||
+		    !eventtype_possible(get16(p))) {
+			verify_add(v, FINDING_CONTENT, at,
+			           "LAYOUTS: the checksum matches, but the list of layouts is invalid");
+			return;
+		}
+		p += 4 + get16(p + 2);
+	}
+}
+
 /* Returns the offset of the next frame. */
 static uint64_t frame(struct verify *v, const struct frame *f, uint64_t at)
 {
 	switch (f->kind) {
 	case FRAME_TYPES:
 		types(v, f, at);
+		break;
+	case FRAME_LAYOUTS:
+		layouts(v, f, at);
 		break;
 	case FRAME_PROCESS:
 		process(v, f, at);

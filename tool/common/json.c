@@ -10,7 +10,7 @@
 #include <wchar.h>
 
 #include "common/out.h"
-#include "common/utf8.h"
+#include "base/utf8.h"
 
 /* For each level a bit: a comma comes before the next item. */
 static uint64_t filled;

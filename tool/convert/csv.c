@@ -15,7 +15,7 @@
 
 #include "common/message.h"
 #include "common/out.h"
-#include "common/utf8.h"
+#include "base/utf8.h"
 #include "convert/export.h"
 #include "event/layout_print.h"
 #include "event/system_text.h"

@@ -142,12 +142,14 @@ static void uses_library(uint32_t pid, bool attached)
 /* -- What traces it ----------------------------------------------------------------------------------------------- */
 
 /* Prints what is wrong in the layout that an event type's name declares. */
-static void look_at_name(trace_event_id_t id, const char *name, void *arg)
+static void look_at_name(trace_event_id_t id, const char *name, const char *layout, void *arg)
 {
 	struct layouts *l = arg;
 	const char *wrong;
 
 	layouts_add(l, id, name);
+	if (layout[0])
+		layouts_declare(l, id, layout);
 	wrong = layouts_wrong(l, id);
 	if (wrong)
 		finding(GRADE_WARNING, "event types", "name{FIELD:TYPE,...}: docs/command.md has the types",
@@ -167,7 +169,8 @@ static void its_names(const struct streams *all, const struct seen_page *page)
 	else
 		finding(GRADE_OK, "event types", NULL, "%u of its own", names);
 	if (refused)
-		finding(GRADE_WARNING, "event types", "use a shorter name; a layout can be split over several names",
+		finding(GRADE_WARNING, "event types",
+			"use a shorter name; posixtrace_declare() takes the layout beside it",
 			"a name of more than %d bytes was refused %llu time%s (ENAMETOOLONG); the first was '%s...'",
 			TRACE_EVENT_NAME_MAX,
 			(unsigned long long)refused, refused == 1 ? "" : "s", first);

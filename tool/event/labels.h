@@ -9,7 +9,7 @@
 #ifndef LABELS_H
 #define LABELS_H
 
-#include "event/layout.h"
+#include "model/data_layout.h"
 
 /* Standard fields of events. */
 enum label {

@@ -6,7 +6,7 @@
 #ifndef LAYOUT_JSON_H
 #define LAYOUT_JSON_H
 
-#include "event/layout.h"
+#include "model/data_layout.h"
 
 /* Integers of more than 53 bits are texts in decimal: most readers of JSON keep numbers as double. */
 

@@ -6,7 +6,7 @@
 #ifndef LAYOUT_PRINT_H
 #define LAYOUT_PRINT_H
 
-#include "event/layout.h"
+#include "model/data_layout.h"
 
 /* Prints {rows=3 time=1200ns}, as far as the data goes. */
 void layout_print(const struct layout *l, const unsigned char *data, size_t length);

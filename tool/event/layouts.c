@@ -22,6 +22,7 @@ struct layouts {
 	struct meaning *bucket[BUCKETS]; /* by the hash of the name */
 	struct meaning *of[EVENT_ID_END];
 	char *wrong[EVENT_ID_END]; /* null: no error */
+	char *text[EVENT_ID_END];  /* as declared; null: not */
 	uint8_t align_most;
 };
 
@@ -41,8 +42,10 @@ void layouts_free(struct layouts *l)
 			next = m->next;
 			free(m);
 		}
-	for (uint32_t id = 0; id < EVENT_ID_END; id++)
+	for (uint32_t id = 0; id < EVENT_ID_END; id++) {
 		free(l->wrong[id]);
+		free(l->text[id]);
+	}
 	free(l);
 }
 
@@ -84,6 +87,25 @@ static char *sentence(const char *name, const struct layout_fault *fault)
 	return text;
 }
 
+bool layouts_declare(struct layouts *l, uint32_t id, const char *text)
+{
+	struct layout_fault fault;
+
+	if (id >= EVENT_ID_END || !l->of[id] || l->text[id])
+		return true;
+	l->text[id] = strdup(text);
+	if (!l->text[id])
+		return false;
+	if (!layout_declare(&l->of[id]->layout, text, &fault) && !l->wrong[id])
+		l->wrong[id] = sentence(text, &fault);
+	return true;
+}
+
+const char *layouts_text(const struct layouts *l, uint32_t id)
+{
+	return id < EVENT_ID_END && l->text[id] ? l->text[id] : "";
+}
+
 bool layouts_add(struct layouts *l, uint32_t id, const char *name)
 {
 	size_t length = layout_name(name);
@@ -99,6 +121,10 @@ bool layouts_add(struct layouts *l, uint32_t id, const char *name)
 	if (layout_wrong(&l->of[id]->layout, name, &fault))
 		l->wrong[id] = sentence(name, &fault);
 	layout_parse(&l->of[id]->layout, name);
+	if (name[layout_name(name)]) {
+		l->text[id] = strdup(name + layout_name(name));
+		return l->text[id] != NULL;
+	}
 	return true;
 }
 
@@ -111,16 +137,18 @@ static uint8_t alignment(const struct log_header *h)
 	return x86 && h->word == 4 ? 4 : 8;
 }
 
-struct layouts *layouts_of(const struct input *in)
+struct layouts *layouts_of(struct input *in)
 {
 	struct layouts *l = layouts_new();
+	char text[LAYOUT_TEXT_SIZE];
 	bool all = l != NULL;
 
 	if (l)
 		l->align_most = alignment(&in->header);
 	for (uint32_t id = 0; id < EVENT_ID_END && all; id++)
 		if (in->type[id])
-			all = layouts_add(l, id, in->name[id]);
+			all = layouts_add(l, id, in->name[id]) &&
+			      (!input_layout(in, id, text) || layouts_declare(l, id, text));
 	if (all)
 		return l;
 	layouts_free(l);

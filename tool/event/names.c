@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "base/utf8.h"
 
 char *names_shown(char *to, const char *name, size_t size)
 {

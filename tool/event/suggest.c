@@ -11,7 +11,7 @@
 
 #include "common/edit_distance.h"
 #include "common/message.h"
-#include "event/layout.h"
+#include "model/data_layout.h"
 
 #define NAMES_SHOWN 12
 

@@ -16,7 +16,7 @@
 #include "common/message.h"
 #include "common/options.h"
 #include "control/target.h"
-#include "event/layout.h"
+#include "model/data_layout.h"
 
 #define DATA_MAX 65535
 

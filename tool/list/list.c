@@ -300,7 +300,7 @@ static unsigned filtered(const struct names *n, trace_event_id_t id)
 	return count;
 }
 
-static void show_name(trace_event_id_t id, const char *name, void *arg)
+static void show_name(trace_event_id_t id, const char *name, const char *layout, void *arg)
 {
 	struct names *n = arg;
 	size_t length = layout_name(name);
@@ -309,6 +309,9 @@ static void show_name(trace_event_id_t id, const char *name, void *arg)
 
 	n->count++;
 	layouts_add(n->layouts, id, name);
+	if (layout[0])
+		layouts_declare(n->layouts, id, layout);
+	layout = layouts_text(n->layouts, id);
 	wrong = layouts_wrong(n->layouts, id);
 	if (n->list->json) {
 		json_begin('{');
@@ -317,7 +320,7 @@ static void show_name(trace_event_id_t id, const char *name, void *arg)
 		json_key("name");
 		json_text(name, length);
 		json_key("layout");
-		name[length] ? json_string(name + length) : json_null();
+		layout[0] ? json_string(layout) : json_null();
 		json_key("wrong");
 		wrong ? json_string(wrong) : json_null();
 		json_key("filtered_out_by");
@@ -328,10 +331,10 @@ static void show_name(trace_event_id_t id, const char *name, void *arg)
 	out_number(id, 13);
 	out_text("  ");
 	out_foreign(name, length, 0);
-	if (name[length]) {
+	if (layout[0]) {
 		display_colour(DIM);
 		out_char(' ');
-		out_foreign(name + length, strlen(name + length), 0);
+		out_foreign(layout, strlen(layout), 0);
 		display_colour(PLAIN);
 	}
 	if (without)

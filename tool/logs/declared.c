@@ -24,7 +24,7 @@ void declared_say(const struct layouts *l, const char *where)
 		progress_say("%s: %u more event types have a wrong layout", where, count - SAID_MAX);
 }
 
-void declared_say_log(const struct input *in, const char *where)
+void declared_say_log(struct input *in, const char *where)
 {
 	struct layouts *l = layouts_of(in);
 

@@ -13,7 +13,7 @@
 /* Prints the errors in the declared layouts, for the first few event types. where: a file, or a program. */
 void declared_say(const struct layouts *l, const char *where);
 /* Does the same for the event types of a log. */
-void declared_say_log(const struct input *in, const char *where);
+void declared_say_log(struct input *in, const char *where);
 /* Prints how many names were too long for an event type, and the first of them. Prints nothing if count is 0. */
 void declared_say_refused(const char *what, uint64_t count, const char *first);
 

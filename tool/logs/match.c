@@ -15,7 +15,7 @@
 #include "common/message.h"
 #include "common/moment.h"
 #include "common/options.h"
-#include "event/layout.h"
+#include "model/data_layout.h"
 
 struct patterns {
 	unsigned count;

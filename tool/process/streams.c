@@ -377,11 +377,23 @@ const struct seen_page *streams_page(const struct streams *s, uint32_t number)
 
 /* -- Names ----------------------------------------------------------------------------------------------- */
 
-unsigned streams_names(const struct streams *s, const char *names, void (*f)(trace_event_id_t, const char *, void *),
-                       void *arg)
+/* Reads a declared layout that begins in this entry, or "". Everything in the file may be wrong. */
+static void read_layout(int fd, uint16_t entry, char text[LAYOUT_TEXT_SIZE])
+{
+	uint64_t at = REGISTRY_NAMES_OFFSET + (entry - 1u) * (uint64_t)REGISTRY_NAME_BYTES;
+	uint16_t length;
+
+	text[0] = 0;
+	if (entry < 1 || entry > REGISTRY_ENTRIES || !get(fd, &length, sizeof length, at) ||
+	    length >= LAYOUT_TEXT_SIZE || !get(fd, text, length, at + sizeof length))
+		return;
+	text[length] = 0;
+}
+
+unsigned streams_names(const struct streams *s, const char *names, seen_name *f, void *arg)
 {
 	struct registry_header h;
-	char name[REGISTRY_NAME_BYTES];
+	char name[REGISTRY_NAME_BYTES], layout[LAYOUT_TEXT_SIZE];
 	uint64_t size;
 	unsigned count = 0;
 	int fd = names[0] ? open_file(s->dir, names, &size) : -ENOENT;
@@ -394,8 +406,9 @@ unsigned streams_names(const struct streams *s, const char *names, void (*f)(tra
 			         REGISTRY_NAMES_OFFSET + (h.index[count] - 1u) * (uint64_t)REGISTRY_NAME_BYTES))
 				break;
 			name[sizeof name - 1] = 0;
+			read_layout(fd, h.layout[count], layout);
 			if (f)
-				f(EVENT_ID_USER + count, name, arg);
+				f(EVENT_ID_USER + count, name, layout, arg);
 		}
 	close(fd);
 	return count;

@@ -115,11 +115,11 @@ const struct seen_page *streams_page(const struct streams *s, uint32_t number);
 int streams_log_there(const struct seen_stream *stream);
 
 /*
- * Calls f, which may be null, for each user event type, by ascending id from EVENT_ID_USER on. Returns the number of
- * types.
+ * Calls f, which may be null, for each user event type, by ascending id from EVENT_ID_USER on, with its name and the
+ * layout that was declared beside it, or "". Returns the number of types.
  */
-unsigned streams_names(const struct streams *s, const char *names,
-                       void (*f)(trace_event_id_t id, const char *name, void *arg), void *arg);
+typedef void seen_name(trace_event_id_t id, const char *name, const char *layout, void *arg);
+unsigned streams_names(const struct streams *s, const char *names, seen_name *f, void *arg);
 
 /*
  * Returns how many names were refused because they are too long, and the beginning of the first in name. Returns 0 if

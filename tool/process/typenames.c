@@ -5,6 +5,7 @@
  */
 #include "process/typenames.h"
 
+#include <posixtrace/trace.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ static bool named_before(const struct typenames *t, uint32_t id)
 
 bool typenames_look(struct typenames *t, trace_id_t trid)
 {
-	char name[TRACE_EVENT_NAME_MAX + 1];
+	char name[TRACE_EVENT_NAME_MAX + 1], layout[LAYOUT_TEXT_SIZE];
 	trace_event_id_t id;
 	bool new = false;
 	int none;
@@ -57,6 +58,10 @@ bool typenames_look(struct typenames *t, trace_id_t trid)
 			t->end = id + 1;
 		t->twice[id] = named_before(t, id);
 	}
+	/* A layout may be declared after its name was opened. */
+	for (id = EVENT_ID_USER; id < t->end; id++)
+		if (t->known[id] && posixtrace_get_layout(trid, id, layout, sizeof layout) == 0)
+			layouts_declare(t->layouts, id, layout);
 	return new;
 }
 
@@ -135,7 +140,7 @@ bool stream_next_type(trace_id_t trid, bool rewind, trace_event_id_t *id, char n
 
 void stream_say_wrong(trace_id_t trid, const struct match *m, const char *what)
 {
-	char name[TRACE_EVENT_NAME_MAX + 1];
+	char name[TRACE_EVENT_NAME_MAX + 1], layout[LAYOUT_TEXT_SIZE];
 	struct layouts *l = layouts_new();
 	trace_event_id_t id;
 	uint64_t refused;
@@ -144,7 +149,9 @@ void stream_say_wrong(trace_id_t trid, const struct match *m, const char *what)
 	if (!l)
 		fail("no memory");
 	for (bool first = true; stream_next_type(trid, first, &id, name); first = false)
-		if (match_name(m, name) && !layouts_add(l, id, name))
+		if (match_name(m, name) &&
+		    (!layouts_add(l, id, name) || (posixtrace_get_layout(trid, id, layout, sizeof layout) == 0 &&
+		                                   !layouts_declare(l, id, layout))))
 			fail("no memory");
 	declared_say(l, what);
 	layouts_free(l);

@@ -24,7 +24,7 @@ struct copy {
 	unsigned char *body;
 };
 
-/* Copies the frames that are needed to understand events: names and mappings. */
+/* Copies the frames that are needed to understand events: names, layouts and mappings. */
 static int copy_frames(struct copy *k)
 {
 	uint64_t at = k->in.begin;
@@ -32,7 +32,7 @@ static int copy_frames(struct copy *k)
 	int r = 0;
 
 	for (; r == 0 && input_frame(&k->in, &f, &at); at += frame_bytes(f.size)) {
-		if (f.kind != FRAME_TYPES && f.kind != FRAME_PROCESS)
+		if (!frame_describes(f.kind))
 			continue;
 		if (pread(k->in.fd, k->body, f.size, (off_t)(at + FRAME_BYTES)) != (ssize_t)f.size)
 			return -EIO;

@@ -13,7 +13,7 @@
 
 #include "base/ticks.h"
 #include "common/message.h"
-#include "event/layout.h"
+#include "model/data_layout.h"
 
 #define STREAM_SIZE (256 << 10)
 #define PATIENCE 5 /* seconds */

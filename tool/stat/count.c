@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "event/layout.h"
+#include "model/data_layout.h"
 
 /* -- What an event is added to ------------------------------------------------------------ */
 

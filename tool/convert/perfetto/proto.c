@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/message.h"
-#include "common/utf8.h"
+#include "base/utf8.h"
 
 void proto_grow(struct proto *p, size_t size)
 {

@@ -1,5 +1,5 @@
 /*
- * layout.h - what the data of events is, as their programs have declared it
+ * data_layout.h - what the data of events is, as their programs have declared it
  *
  * A naming convention (docs/command.md): the name of an event type may end in the layout of its data in braces, as
  * "sql.row{rows:u32,time:u64/ns}". Opening a type of this name declares the layout. The events may have this type, or
@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef LAYOUT_H
-#define LAYOUT_H
+#ifndef MODEL_DATA_LAYOUT_H
+#define MODEL_DATA_LAYOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,6 +37,7 @@ struct layout_field {
 };
 
 #define LAYOUT_FIELDS 32
+#define LAYOUT_TEXT_SIZE 2048 /* a declared layout and its null */
 
 struct layout {
 	unsigned count;
@@ -68,6 +69,12 @@ bool layout_parse(struct layout *l, const char *name);
  * after its last opening brace was not.
  */
 bool layout_wrong(const struct layout *l, const char *name, struct layout_fault *fault);
+
+/*
+ * Appends a layout that was declared beside its name, "{rows:u32,time:u64/ns}", to l, which begins with zeroes. Returns
+ * false with a fault, and leaves l unchanged, if it is wrong.
+ */
+bool layout_declare(struct layout *l, const char *text, struct layout_fault *fault);
 
 /* -- Data ----------------------------------------------------------------------------------- */
 

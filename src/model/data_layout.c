@@ -1,15 +1,15 @@
 /*
- * layout.c - what the data of events is, as their programs have declared it
+ * data_layout.c - what the data of events is, as their programs have declared it
  *
  * SPDX-License-Identifier: MIT
  */
-#include "event/layout.h"
+#include "model/data_layout.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/utf8.h"
+#include "base/utf8.h"
 
 /* -- Names ------------------------------------------------------------------------------------- */
 
@@ -181,6 +181,22 @@ bool layout_wrong(const struct layout *l, const char *name, struct layout_fault 
 		wrong(fault, strchr(brace, '}') + 1, strlen(strchr(brace, '}') + 1), "is after the closing brace");
 	else
 		wrong(fault, brace, strlen(brace), "has no closing brace");
+	return true;
+}
+
+bool layout_declare(struct layout *l, const char *text, struct layout_fault *fault)
+{
+	struct layout longer = *l;
+	size_t length = strlen(text);
+
+	if (length >= LAYOUT_TEXT_SIZE)
+		return wrong(fault, text + LAYOUT_TEXT_SIZE - 1, length - (LAYOUT_TEXT_SIZE - 1),
+		             "is beyond the maximum of 2047 bytes");
+	if (text[0] != '{' || !strchr(text, '}'))
+		return wrong(fault, text, length, "is not {FIELD:TYPE,...}");
+	if (!parse_fields(&longer, text + 1, fault))
+		return false;
+	*l = longer;
 	return true;
 }
 

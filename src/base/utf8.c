@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "common/utf8.h"
+#include "base/utf8.h"
 
 #include <stdint.h>
 #include <string.h>

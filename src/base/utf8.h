@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef UTF8_H
-#define UTF8_H
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

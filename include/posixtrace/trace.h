@@ -1,0 +1,63 @@
+/*
+ * trace.h - <trace.h> under a name that no program's own trace.h hides, and what this library adds to it
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef POSIXTRACE_TRACE_H
+#define POSIXTRACE_TRACE_H
+
+#include "../trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Most bytes of a layout, without its null. */
+#define POSIXTRACE_LAYOUT_MAX 2047
+
+/*
+ * Opens an event type as posix_trace_eventid_open() does, and declares the layout of its data: "{id:u32,item:s}", in
+ * the form that docs/command.md describes for names. Reports and exports show the fields. The layout takes no event
+ * type and no room in the name. It may be declared again, by any process of the family, if it is the same.
+ *
+ * Errors, with nothing declared: EINVAL a null pointer, a wrong layout (posixtrace_layout_wrong()), a predefined name,
+ * or a name that has a layout itself; ENAMETOOLONG. With *event_id set all the same: EEXIST another layout has been
+ * declared for the name; ENOSPC no room for the name, whose events are then POSIX_TRACE_UNNAMED_USEREVENT, or for the
+ * layout.
+ */
+int posixtrace_declare(const char *__event_name, const char *__layout, trace_event_id_t *__event_id);
+
+/*
+ * Returns null if the layout can be declared. Otherwise returns what is wrong: the rest of a sentence that begins with
+ * the *length bytes of the layout from *offset on, such as "is not a type: ...". offset and length may be null.
+ */
+const char *posixtrace_layout_wrong(const char *__layout, size_t *__offset, size_t *__length);
+
+/*
+ * Copies the declared layout of an event type, of a stream or a log, with a null. Another process has declared it: it
+ * may be any text. EINVAL bad trid, or a null pointer; ENOENT none was declared; ERANGE size is too small.
+ */
+int posixtrace_get_layout(trace_id_t __trid, trace_event_id_t __event_id, char *__layout, size_t __size);
+
+/*
+ * Returns 0 if no stream traces this process, in which case nobody sees an event. For arguments that cost something:
+ * if (posixtrace_enabled()) posix_trace_event(...). Three loads, and no call, with GCC and Clang. Before the process's
+ * first call of this library, and in a child before its first, it returns 1: the first trace point finds out.
+ */
+#if defined __GNUC__ && !defined __POSIX_TRACE_NO_INLINE
+static __inline__ __attribute__((__always_inline__, __unused__)) int posixtrace_enabled(void)
+{
+	return __builtin_expect(__posix_trace_enabled(), 0);
+}
+#else
+static inline int posixtrace_enabled(void)
+{
+	return 1;
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
