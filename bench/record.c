@@ -61,7 +61,8 @@
 #define CHECK_OFF_CALL 4.0
 #define CHECK_LEN      32
 
-enum { LOOP_ONLY, OFF, OFF_CALL, OFF_GONE, OFF_CHILD, SUSPENDED, FILTERED, FLOOR_1, RECORD_1, TWO_1, FLOOR_8, RECORD_8,
+enum { LOOP_ONLY, CALL_ONLY, OFF, OFF_CALL, OFF_GONE, OFF_CHILD, SUSPENDED, FILTERED, FLOOR_1, RECORD_1, TWO_1,
+       FLOOR_8, RECORD_8,
 #if PEERS
        LTTNG,
 #endif
@@ -78,10 +79,11 @@ static const struct {
 	int base;    /* the case to which this adds; -1: none */
 } cases[CASES] = {
 	[LOOP_ONLY] = { "empty loop",               "loop",      0,       0, false, -1,       NULL, -1 },
+	[CALL_ONLY] = { "call of an empty function", "call",     0,       0, false, -1,       NULL, LOOP_ONLY },
 	[OFF]       = { "off, no stream",           "off",       0,       0, true,  -1,       NULL, LOOP_ONLY },
 	[OFF_CALL]  = { "off, function",            "off-call",  0,       0, true,  -1,       NULL, LOOP_ONLY },
-	[OFF_GONE]  = { "off, function, stream gone", "off-gone", 0,      0, true,  -1,       NULL, LOOP_ONLY },
-	[OFF_CHILD] = { "off, function, forked child", "off-child", 0,    0, true,  -1,       NULL, LOOP_ONLY },
+	[OFF_GONE]  = { "off, function, stream gone", "off-gone", 0,     0, true,  -1,       NULL, LOOP_ONLY },
+	[OFF_CHILD] = { "off, function, forked child", "off-child", 0,   0, true,  -1,       NULL, LOOP_ONLY },
 	[SUSPENDED] = { "stream suspended",         "suspended", MIB,     1, true,  -1,       NULL, LOOP_ONLY },
 	[FILTERED]  = { "filtered out",             "filtered",  MIB,     1, true,  -1,       NULL, LOOP_ONLY },
 	[FLOOR_1]   = { "floor, 1 MiB",             "floor",     MIB,     0, false, FLOOR_1,  NULL, -1 },
@@ -158,16 +160,33 @@ static __attribute__((noinline)) void batch_event(struct worker *w)
 	}
 }
 
-/* Calls the function itself, as other languages and pointers do. */
-static __attribute__((noinline)) void batch_call(struct worker *w)
+static __attribute__((always_inline)) inline void calls(const struct worker *w,
+                                                       void (*to)(trace_event_id_t, const void *, size_t))
 {
-	void (*volatile function)(trace_event_id_t, const void *, size_t) = (posix_trace_event);
+	void (*volatile function)(trace_event_id_t, const void *, size_t) = to;
 	size_t len = w->len;
 
 	for (unsigned i = 0; i < BATCH; i++) {
 		function(event_id, DATA(i), len);
 		USED(DATA(i), len);
 	}
+}
+
+/* Calls the function itself, as other languages and pointers do. */
+static __attribute__((noinline)) void batch_call(struct worker *w)
+{
+	calls(w, (posix_trace_event));
+}
+
+static void nothing(trace_event_id_t id, const void *data, size_t len)
+{
+	(void)id, (void)data, (void)len;
+}
+
+/* The floor of such calls. */
+static __attribute__((noinline)) void batch_call_only(struct worker *w)
+{
+	calls(w, nothing);
 }
 
 #if PEERS
@@ -244,6 +263,8 @@ static void *work(void *arg)
 	void (*batch)(struct worker *) = cases[w->what].events ? batch_event : batch_loop;
 	size_t warm = BATCH;
 
+	if (w->what == CALL_ONLY)
+		batch = batch_call_only;
 	if (w->what == OFF_CALL || w->what == OFF_GONE || w->what == OFF_CHILD)
 		batch = batch_call;
 	if (cases[w->what].per == w->what)
