@@ -47,7 +47,7 @@ int posixtrace_get_layout(trace_id_t __trid, trace_event_id_t __event_id, char *
 #if defined __GNUC__ && !defined __POSIX_TRACE_NO_INLINE
 static __inline__ __attribute__((__always_inline__, __unused__)) int posixtrace_enabled(void)
 {
-	return __builtin_expect(__posix_trace_enabled(), 0);
+	return __posix_trace_enabled();
 }
 #else
 static inline int posixtrace_enabled(void)
