@@ -421,6 +421,8 @@ struct __posix_trace_gate {
 	__posix_trace_word __vacant; /* distance in bytes to the word, which is all ones if not traced */
 };
 extern const struct __posix_trace_gate *__posix_trace_gate;
+/* posix_trace_event() behind the gate. */
+void __posix_trace_record(trace_event_id_t __id, const void *__data, size_t __len);
 
 static __inline__ __attribute__((__always_inline__, __unused__)) int __posix_trace_enabled(void)
 {
@@ -435,7 +437,7 @@ static __inline__ __attribute__((__always_inline__, __unused__)) void
 __posix_trace_point(trace_event_id_t __id, const void *__data, size_t __len)
 {
 	if (__builtin_expect(__posix_trace_enabled(), 0)) {
-		posix_trace_event(__id, __data, __len);
+		__posix_trace_record(__id, __data, __len);
 		__asm__ __volatile__("");
 	}
 }

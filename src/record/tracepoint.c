@@ -87,10 +87,9 @@ static inline __attribute__((always_inline)) bool is_user_event(trace_event_id_t
  * The fast path makes no call that returns to it, so it needs no stack. Everything else is left to functions that end
  * the trace point.
  */
-void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t length)
+static inline __attribute__((always_inline)) void trace_point(trace_event_id_t id, const void *data, size_t length,
+                                                              const void *address, uintptr_t frame)
 {
-	const void *address = __builtin_return_address(0);
-	uintptr_t frame = stack_address();
 	struct thread *t = thread_self;
 	const uint32_t *change;
 	struct writer *writer;
@@ -126,10 +125,19 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 	return;
 
 not_ready:
-	/*
-	 * The trace point of <trace.h> has checked the gate already. A call of the function, through a pointer or from
-	 * another language, has not: it must not take the slow path each time when nobody traces.
-	 */
-	if (!self_untraced() && is_user_event(id))
+	if (is_user_event(id))
 		record_slow(id, data, length, address, frame);
+}
+
+/* What the trace point of <trace.h> calls, which has checked the gate. */
+void __posix_trace_record(trace_event_id_t id, const void *data, size_t length)
+{
+	trace_point(id, data, length, __builtin_return_address(0), stack_address());
+}
+
+/* Called through a pointer, or from another language. It checks the gate first: most of the time nobody traces. */
+void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t length)
+{
+	if (!self_untraced())
+		trace_point(id, data, length, __builtin_return_address(0), stack_address());
 }
