@@ -218,6 +218,8 @@ static int write_layouts(struct describe *d, struct output *o, uint32_t count)
 	char layout[LAYOUT_TEXT_SIZE];
 	int r;
 
+	if (!d->names)
+		return 0;
 	for (trace_event_id_t id = EVENT_ID_USER; id < EVENT_ID_USER + count; id++) {
 		size_t length = has(d->declared, id) ? 0 : later_layout(&d->later, d->names, id, layout);
 
