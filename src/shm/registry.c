@@ -438,8 +438,9 @@ int registry_declare(struct registry *r, trace_event_id_t id, const char *layout
 static void append_layouts(struct registry *r, const struct registry *seed)
 {
 	char name[REGISTRY_NAME_BYTES], same[REGISTRY_NAME_BYTES], layout[LAYOUT_TEXT_SIZE];
+	uint32_t count = registry_count(seed);
 
-	for (trace_event_id_t id = EVENT_ID_USER; id < EVENT_ID_END; id++)
+	for (trace_event_id_t id = EVENT_ID_USER; id < EVENT_ID_USER + count; id++)
 		if (registry_layout(seed, id, layout) && registry_name(seed, id, name) &&
 		    registry_name(r, id, same) && strcmp(name, same) == 0)
 			registry_declare(r, id, layout);
@@ -533,9 +534,9 @@ size_t registry_layout(const struct registry *r, trace_event_id_t id, char layou
 
 uint32_t registry_layouts(const struct registry *r)
 {
-	uint32_t count = 0;
+	uint32_t names = registry_count(r), count = 0;
 
-	for (uint32_t i = 0; i < EVENT_USER_MAX; i++)
+	for (uint32_t i = 0; i < names; i++)
 		count += load_relaxed(&reading(r)->layout[i]) != 0;
 	return count;
 }

@@ -74,6 +74,7 @@ TEST(first_controller)
 	trace_id_t trid;
 	int fd;
 
+	NEEDS_ROOM(128); /* the log is in /dev/shm, and has a default size of 64 MiB */
 	type1 = target_id(&t, "example.1");
 	controller(&t, path, ten_events);
 	target_send(&t, type1, 1, 10, 10);
@@ -366,6 +367,7 @@ TEST(without_events)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
+	NEEDS_ROOM(128); /* the log is in /dev/shm, and has a default size of 64 MiB */
 	MUST(out != NULL);
 	type1 = target_id(&t, "example.first");
 	controller(&t, path, nothing_to_do);
