@@ -892,7 +892,9 @@ static void attacked(unsigned kinds, bool root)
 	round_of(QUIET, &victim, 1);
 	descriptors = shm_descriptors();
 	maps = shm_mappings(getpid(), "/posixtrace-");
-	for (int i = 0; i < rounds() && !test_failures; i++) {
+	/* More rounds where the attackers get the processor seldom. */
+	for (int i = 0; !test_failures &&
+	     (i < rounds() || (i < 4 * rounds() && atomic_load(&shared->done) <= rounds())); i++) {
 		if (root && (kinds & REPLACE))
 			canary_link();
 		round_of(kinds, &victim, i);
