@@ -894,7 +894,7 @@ static void attacked(unsigned kinds, bool root)
 	maps = shm_mappings(getpid(), "/posixtrace-");
 	/* More rounds where the attackers get the processor seldom. */
 	for (int i = 0; !test_failures &&
-	     (i < rounds() || (i < 4 * rounds() && atomic_load(&shared->done) <= rounds())); i++) {
+	     (i < rounds() || (i < 4 * rounds() && atomic_load(&shared->done) <= (unsigned)rounds())); i++) {
 		if (root && (kinds & REPLACE))
 			canary_link();
 		round_of(kinds, &victim, i);
