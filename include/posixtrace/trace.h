@@ -34,8 +34,9 @@ int posixtrace_declare(const char *__event_name, const char *__layout, trace_eve
 const char *posixtrace_layout_wrong(const char *__layout, size_t *__offset, size_t *__length);
 
 /*
- * Copies the declared layout of an event type, of a stream or a log, with a null. Another process has declared it: it
- * may be any text. EINVAL bad trid, or a null pointer; ENOENT none was declared; ERANGE size is too small.
+ * Copies the declared layout of an event type, of a stream or a log, with a null. The text may be wrong, because
+ * another process has declared it. EINVAL bad trid, or a null pointer; ENOENT none was declared; ERANGE size is too
+ * small.
  */
 int posixtrace_get_layout(trace_id_t __trid, trace_event_id_t __event_id, char *__layout, size_t __size);
 

@@ -1,6 +1,5 @@
 /*
- * describe.c - describes a log's events to its reader: names and layouts of event types, programs of the
- * processes
+ * describe.c - describes a log's events to its reader: names and layouts of event types, programs of processes
  *
  * SPDX-License-Identifier: MIT
  */
@@ -209,8 +208,8 @@ static bool has(const uint64_t *types, trace_event_id_t id)
 }
 
 /*
- * Writes the declared layouts that the log lacks, of the first so many names. Each describer writes all of them once,
- * because nothing tells it what another one has written; readers take the last.
+ * Writes the declared layouts of the first `count` names, each once. A process that completes a dead stream's log does
+ * not know which layouts the log has, and writes all again. A reader takes the last layout of a name.
  */
 static int write_layouts(struct describe *d, struct output *o, uint32_t count)
 {

@@ -1,6 +1,5 @@
 /*
- * describe.h - describes a log's events to its reader: names and layouts of event types, programs of the
- * processes
+ * describe.h - describes a log's events to its reader: names and layouts of event types, programs of processes
  *
  * A description is written before the segment with the first events that need it.
  *

@@ -438,7 +438,7 @@ size_t input_layout(struct input *in, trace_event_id_t id, char layout[LAYOUT_TE
 {
 	size_t length = eventtype_possible(id) ? in->layout[id].length : 0;
 
-	/* The file may be another one by now. */
+	/* Another process may have changed the file since the frame was read. */
 	if (length == 0 || !get(in, layout, length, in->layout[id].at) || memchr(layout, 0, length))
 		return 0;
 	layout[length] = 0;

@@ -132,8 +132,8 @@ struct registry_header {
 	char refused_name[REGISTRY_NAME_BYTES]; /* the beginning of the first refused name, and its null */
 	struct names_moved moved[MOVED_MAX];    /* by processes whose names were here */
 	/*
-	 * The declared layout of event EVENT_ID_USER + i begins in entry layout[i] - 1 and goes on in the next ones:
-	 * its length as u16, and its text. 0: none.
+	 * The declared layout of event EVENT_ID_USER + i begins in entry layout[i] - 1, with its length as u16 and its
+	 * text, and continues in the following entries. The event has no layout if layout[i] is 0.
 	 */
 	uint16_t layout[EVENT_USER_MAX];
 };

@@ -107,7 +107,8 @@ int registry_open(int dir, const struct shm_dir *shm_dir, struct ident id, const
 	r->inode = mapped.inode;
 	r->size = mapped.size;
 	if (valid(r->header)) {
-		if (seed)
+		/* A child born into a family shares its registry: nothing to copy. */
+		if (seed && seed->inode != r->inode)
 			append_layouts(r, seed);
 		return 0;
 	}

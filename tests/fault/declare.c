@@ -145,7 +145,7 @@ TEST(other_processes)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 	other_kill(&o);
 
-	/* A family has one layout for a name, whoever declares it. */
+	/* All processes of a family have the same layout for a name. */
 	id = declare("of the parent", ROW);
 	trid = stream(0);
 	child = fork();

@@ -209,6 +209,25 @@ static void types(struct verify *v, const struct frame *f, uint64_t at)
 	}
 }
 
+static void layouts(struct verify *v, const struct frame *f, uint64_t at)
+{
+	const unsigned char *p = verify_body(v, f, at, "LAYOUTS"), *end;
+
+	*(uint64_t *)verify_append(&v->frame, sizeof(uint64_t)) = at;
+	if (!p)
+		return;
+	end = p + f->size;
+	while (p < end) {
+		if (end - p < 4 || end - p < 4 + get16(p + 2) || get16(p + 2) >= LAYOUT_TEXT_SIZE ||
+		    !eventtype_possible(get16(p))) {
+			verify_add(v, FINDING_CONTENT, at,
+			           "LAYOUTS: the checksum matches, but the list of layouts is invalid");
+			return;
+		}
+		p += 4 + get16(p + 2);
+	}
+}
+
 /* Returns the byte after a path, or null if the path is cut off or contains a null byte. */
 static const unsigned char *skip_path(const unsigned char *p, const unsigned char *end)
 {
@@ -265,25 +284,6 @@ static uint64_t footer(struct verify *v, const struct frame *f, uint64_t at)
 	}
 	verify_add(v, FINDING_END, end, "the log continues after its end, at offset %" PRIu64, next)->size = next - end;
 	return next;
-}
-
-static void layouts(struct verify *v, const struct frame *f, uint64_t at)
-{
-	const unsigned char *p = verify_body(v, f, at, "LAYOUTS"), *end;
-
-	*(uint64_t *)verify_append(&v->frame, sizeof(uint64_t)) = at;
-	if (!p)
-		return;
-	end = p + f->size;
-	while (p < end) {
-		if (end - p < 4 || end - p < 4 + get16(p + 2) || get16(p + 2) >= LAYOUT_TEXT_SIZE ||
-		    !eventtype_possible(get16(p))) {
-			verify_add(v, FINDING_CONTENT, at,
-			           "LAYOUTS: the checksum matches, but the list of layouts is invalid");
-			return;
-		}
-		p += 4 + get16(p + 2);
-	}
 }
 
 /* Returns the offset of the next frame. */

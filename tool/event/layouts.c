@@ -109,6 +109,7 @@ const char *layouts_text(const struct layouts *l, uint32_t id)
 bool layouts_add(struct layouts *l, uint32_t id, const char *name)
 {
 	size_t length = layout_name(name);
+	const char *layout = name + length;
 	struct layout_fault fault;
 
 	if (id >= EVENT_ID_END || l->of[id])
@@ -121,11 +122,9 @@ bool layouts_add(struct layouts *l, uint32_t id, const char *name)
 	if (layout_wrong(&l->of[id]->layout, name, &fault))
 		l->wrong[id] = sentence(name, &fault);
 	layout_parse(&l->of[id]->layout, name);
-	if (name[layout_name(name)]) {
-		l->text[id] = strdup(name + layout_name(name));
-		return l->text[id] != NULL;
-	}
-	return true;
+	if (layout[0])
+		l->text[id] = strdup(layout);
+	return !layout[0] || l->text[id];
 }
 
 /* Returns the maximum alignment in the log: 4 on i386, where numbers of eight bytes lie at multiples of four. */

@@ -60,7 +60,8 @@ bool typenames_look(struct typenames *t, trace_id_t trid)
 	}
 	/* A layout may be declared after its name was opened. */
 	for (id = EVENT_ID_USER; id < t->end; id++)
-		if (t->known[id] && posixtrace_get_layout(trid, id, layout, sizeof layout) == 0)
+		if (t->known[id] && !layouts_text(t->layouts, id)[0] &&
+		    posixtrace_get_layout(trid, id, layout, sizeof layout) == 0)
 			layouts_declare(t->layouts, id, layout);
 	return new;
 }
