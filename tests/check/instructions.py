@@ -9,7 +9,8 @@
 # needs more instructions, raise the limit and give the reason in the commit; if
 # it needs fewer, lower the limit.
 #
-# The limits are for one compiler, processor and kind of build. On others the check prints the counts and is skipped.
+# The limits are for one compiler, processor, clock and kind of build. On others the check prints the counts and is
+# skipped.
 #
 # SPDX-License-Identifier: MIT
 
@@ -22,6 +23,7 @@ from check import finish
 
 SKIP = 77
 MORE = 1.03
+CLOCK = Path('/sys/devices/system/clocksource/clocksource0/current_clocksource')
 LIMITS = Path(__file__).with_name('instructions.tsv')
 
 
@@ -43,6 +45,14 @@ def machine(compiler):
     kind = 'clang' if '__clang__' in macros else 'gcc'
     processor = 'x86_64' if '__x86_64__ 1' in macros and '__ILP32__' not in macros else 'another'
     return f'{kind} {major.group(1) if major else "?"} {processor}'
+
+
+def clock():
+    """Returns the kernel's clock, which decides on the clock of trace events (src/base/ticks.c)."""
+    try:
+        return CLOCK.read_text().strip()
+    except OSError:
+        return 'unknown'
 
 
 def count(program):
@@ -71,7 +81,7 @@ def all_problems(program, buildtype, compiler):
     counted = count(program)
     for name in sorted(counted):
         print(f'{name:16} {counted[name]:6} {allowed.get(name, 0):6}')
-    here = f'{machine(compiler)} {buildtype}'
+    here = f'{machine(compiler)} {buildtype} {clock()}'
     if here != where:
         skip(f'the limits are those of {where}, and this is {here}')
     yield from problems(counted, allowed)

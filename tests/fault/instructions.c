@@ -457,7 +457,8 @@ static void run_jumps(void)
 		lost += more;
 		fate = now;
 	}
-	CHECK("H17", lost > 0);
+	/* Where reading the clock takes most of the instructions, a sample may contain none of those that give up. */
+	CHECK("H17", lost > 0 || every > 1);
 	CHECK_EQ("H17", fate, RECORDED);
 	CHECK_EQ("SHUT-1", posix_trace_shutdown(trid[0]), 0);
 	CHECK("-", n * every > 50);
