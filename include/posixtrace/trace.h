@@ -16,8 +16,8 @@ extern "C" {
 #define POSIXTRACE_LAYOUT_MAX 2047
 
 /*
- * Opens an event type as posix_trace_eventid_open() does, and declares the layout of its data: "{id:u32,item:s}", in
- * the form that docs/command.md describes for names. Reports and exports show the fields. The layout takes no event
+ * Opens an event type as posix_trace_eventid_open() does, and declares the layout of its data, such as
+ * "{id:u32,item:z,state:u8<new,paid>}": docs/layouts.md. Reports and exports show the fields. The layout takes no event
  * type and no room in the name. It may be declared again, by any process of the family, if it is the same.
  *
  * Errors, with nothing declared: EINVAL a null pointer, a wrong layout (posixtrace_layout_wrong()), a predefined name,

@@ -29,18 +29,68 @@ static bt_field_class *integer(bt_trace_class *tc, bool is_signed, unsigned bits
 	return fc;
 }
 
-/* Returns the field class of one number of a field. */
-static bt_field_class *number(bt_trace_class *tc, const struct layout_field *f)
+/* Returns the field class of an integer that has this name for a value, or null. Puts the class if it fails. */
+static bt_field_class *add_label(bt_field_class *fc, bool is_signed, const char *label, int64_t value)
+{
+	bt_integer_range_set_signed *is = is_signed ? bt_integer_range_set_signed_create() : NULL;
+	bt_integer_range_set_unsigned *us = is_signed ? NULL : bt_integer_range_set_unsigned_create();
+	bool done;
+
+	if (is_signed)
+		done = is && bt_integer_range_set_signed_add_range(is, value, value) ==
+		                     BT_INTEGER_RANGE_SET_ADD_RANGE_STATUS_OK &&
+		       bt_field_class_enumeration_signed_add_mapping(fc, label, is) ==
+		               BT_FIELD_CLASS_ENUMERATION_ADD_MAPPING_STATUS_OK;
+	else
+		done = us && bt_integer_range_set_unsigned_add_range(us, (uint64_t)value, (uint64_t)value) ==
+		                     BT_INTEGER_RANGE_SET_ADD_RANGE_STATUS_OK &&
+		       bt_field_class_enumeration_unsigned_add_mapping(fc, label, us) ==
+		               BT_FIELD_CLASS_ENUMERATION_ADD_MAPPING_STATUS_OK;
+	bt_integer_range_set_signed_put_ref(is);
+	bt_integer_range_set_unsigned_put_ref(us);
+	if (done)
+		return fc;
+	bt_field_class_put_ref(fc);
+	return NULL;
+}
+
+/* Returns the field class of an integer whose values have names. */
+static bt_field_class *enumeration(bt_trace_class *tc, const struct layout *l, const struct layout_field *f)
+{
+	bool is_signed = f->kind == LAYOUT_SIGNED;
+	bt_field_class *fc = is_signed ? bt_field_class_enumeration_signed_create(tc)
+	                               : bt_field_class_enumeration_unsigned_create(tc);
+
+	if (fc)
+		bt_field_class_integer_set_field_value_range(fc, 8u * f->size);
+	for (unsigned i = f->first_label; fc && i < f->first_label + f->labels; i++) {
+		char label[LAYOUT_LABEL_MAX + 1];
+
+		snprintf(label, sizeof label, "%.*s", (int)l->label[i].length, l->text + l->label[i].at);
+		fc = add_label(fc, is_signed, label, l->label[i].value);
+	}
+	return fc;
+}
+
+/* Returns the field class of one item of a field. */
+static bt_field_class *item(bt_trace_class *tc, const struct layout *l, const struct layout_field *f)
 {
 	if (f->kind == LAYOUT_FLOAT)
 		return f->size == 8 ? bt_field_class_real_double_precision_create(tc)
 		                    : bt_field_class_real_single_precision_create(tc);
-	return integer(tc, f->kind == LAYOUT_SIGNED, 8 * f->size, f->kind == LAYOUT_HEX);
+	if (f->kind == LAYOUT_BOOL)
+		return bt_field_class_bool_create(tc);
+	if (f->naming == NAMING_VALUES)
+		return enumeration(tc, l, f);
+	return integer(tc, f->kind == LAYOUT_SIGNED, 8u * f->size, f->kind == LAYOUT_HEX || f->kind == LAYOUT_CODE);
 }
 
+/* Returns the field class of an array, which has as many elements as each event says if count is 0. */
 static bt_field_class *array(bt_trace_class *tc, bt_field_class *element, uint16_t count)
 {
-	bt_field_class *fc = element ? bt_field_class_array_static_create(tc, element, count) : NULL;
+	bt_field_class *fc = !element ? NULL :
+	                     count > 0 ? bt_field_class_array_static_create(tc, element, count) :
+	                                 bt_field_class_array_dynamic_create(tc, element, NULL);
 
 	bt_field_class_put_ref(element);
 	return fc;
@@ -49,24 +99,16 @@ static bt_field_class *array(bt_trace_class *tc, bt_field_class *element, uint16
 /* Returns the field class of bytes with a length of their own in each event. */
 static bt_field_class *bytes(bt_trace_class *tc)
 {
-	bt_field_class *element = integer(tc, false, 8, true);
-	bt_field_class *fc = element ? bt_field_class_array_dynamic_create(tc, element, NULL) : NULL;
-
-	bt_field_class_put_ref(element);
-	return fc;
+	return array(tc, integer(tc, false, 8, true), 0);
 }
 
-static bt_field_class *declared(bt_trace_class *tc, const struct layout_field *f)
+static bt_field_class *declared(bt_trace_class *tc, const struct layout *l, const struct layout_field *f)
 {
-	switch (f->kind) {
-	case LAYOUT_CHARS:
-	case LAYOUT_TEXT:
+	if (layout_is_text_field(f))
 		return bt_field_class_string_create(tc);
-	case LAYOUT_BYTES:
+	if (f->kind == LAYOUT_BYTES)
 		return bytes(tc);
-	default:
-		return f->count == 1 ? number(tc, f) : array(tc, number(tc, f), f->count);
-	}
+	return layout_is_array(f) ? array(tc, item(tc, l, f), f->count) : item(tc, l, f);
 }
 
 static bool append(bt_field_class *structure, const char *name, bt_field_class *member)
@@ -108,7 +150,7 @@ static bool append_declared(bt_trace_class *tc, bt_field_class *structure, const
 	struct names names = { 0 };
 
 	for (unsigned i = 0; i < l->count; i++)
-		if (!append(structure, names_identifier(&names, l->field[i].name), declared(tc, &l->field[i])))
+		if (!append(structure, names_identifier(&names, l->field[i].name), declared(tc, l, &l->field[i])))
 			return false;
 	return form == FORM_FIELDS || append(structure, names_identifier(&names, "more"), bytes(tc));
 }

@@ -31,10 +31,12 @@ static bool set_bytes(bt_field *field, const unsigned char *data, size_t length)
 	return true;
 }
 
-static void set_number(bt_field *field, const struct layout_field *f, const unsigned char *p)
+static void set_item(bt_field *field, const struct layout_field *f, const unsigned char *p)
 {
 	if (f->kind == LAYOUT_SIGNED)
 		bt_field_integer_signed_set_value(field, layout_signed(p, f->size));
+	else if (f->kind == LAYOUT_BOOL)
+		bt_field_bool_set_value(field, *p != 0);
 	else if (f->kind != LAYOUT_FLOAT)
 		bt_field_integer_unsigned_set_value(field, layout_unsigned(p, f->size));
 	else if (f->size == 8)
@@ -43,23 +45,26 @@ static void set_number(bt_field *field, const struct layout_field *f, const unsi
 		bt_field_real_single_precision_set_value(field, (float)layout_real(p, f->size));
 }
 
+static bool set_items(bt_field *field, const struct layout_field *f, const unsigned char *p, size_t count)
+{
+	if (f->counter &&
+	    bt_field_array_dynamic_set_length(field, count) != BT_FIELD_DYNAMIC_ARRAY_SET_LENGTH_STATUS_OK)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		set_item(bt_field_array_borrow_element_field_by_index(field, i), f, p + i * f->size);
+	return true;
+}
+
 static bool set_declared(bt_field *field, const struct layout_field *f, const unsigned char *p, size_t size)
 {
-	switch (f->kind) {
-	case LAYOUT_CHARS:
-	case LAYOUT_TEXT:
+	if (layout_is_text_field(f))
 		return set_text(field, (const char *)p, layout_text(f, p, size));
-	case LAYOUT_BYTES:
+	if (f->kind == LAYOUT_BYTES)
 		return set_bytes(field, p, size);
-	default:
-		if (f->count == 1)
-			set_number(field, f, p);
-		else
-			for (unsigned i = 0; i < f->count; i++)
-				set_number(bt_field_array_borrow_element_field_by_index(field, i), f,
-				           p + (size_t)i * f->size);
-		return true;
-	}
+	if (layout_is_array(f))
+		return set_items(field, f, p, size / f->size);
+	set_item(field, f, p);
+	return true;
 }
 
 bool fields_set_common(bt_field *context, const struct log_event *e)
@@ -73,29 +78,24 @@ bool fields_set_common(bt_field *context, const struct log_event *e)
 	return set_text(member(context, COMMON_PROCNAME), thread, strnlen(thread, sizeof e->name));
 }
 
-static bool set_all_declared(bt_field *payload, const struct layout *l, const unsigned char *data, size_t length)
+static bool set_all_declared(bt_field *payload, const struct layout *l, const struct layout_places *places,
+                             const unsigned char *data)
 {
-	for (unsigned i = 0; i < l->count; i++) {
-		const struct layout_field *f = &l->field[i];
-
-		if (!set_declared(member(payload, i), f, data + f->offset, layout_there(f, length)))
+	for (unsigned i = 0; i < l->count; i++)
+		if (!set_declared(member(payload, i), &l->field[i], data + places->of[i].at, places->of[i].size))
 			return false;
-	}
 	return true;
 }
 
-bool fields_set_payload(bt_field *payload, const struct layout *l, enum layout_form form, const unsigned char *data,
-                        size_t length)
+bool fields_set_payload(bt_field *payload, const struct layout *l, enum layout_form form,
+                        const struct layout_places *places, const unsigned char *data, size_t length)
 {
-	size_t more;
-
 	switch (form) {
 	case FORM_FIELDS:
-		return set_all_declared(payload, l, data, length);
+		return set_all_declared(payload, l, places, data);
 	case FORM_MORE:
-		more = layout_silent(l, length);
-		return set_all_declared(payload, l, data, length) &&
-		       set_bytes(member(payload, l->count), data + more, length - more);
+		return set_all_declared(payload, l, places, data) &&
+		       set_bytes(member(payload, l->count), data + places->rest, length - places->rest);
 	case FORM_TEXT:
 		return set_text(member(payload, 0), (const char *)data, layout_text_length(data, length));
 	case FORM_BYTES:

@@ -16,8 +16,8 @@
 
 /* Sets the common context, whose members are those of enum common. */
 bool fields_set_common(bt_field *context, const struct log_event *e);
-/* Sets the payload, whose class was made for this layout and form. */
-bool fields_set_payload(bt_field *payload, const struct layout *l, enum layout_form form, const unsigned char *data,
-                        size_t length);
+/* Sets the payload, whose class was made for this layout and form; places are those of layout_form(). */
+bool fields_set_payload(bt_field *payload, const struct layout *l, enum layout_form form,
+                        const struct layout_places *places, const unsigned char *data, size_t length);
 
 #endif

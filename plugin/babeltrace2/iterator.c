@@ -206,6 +206,7 @@ static bt_message *packet_end(struct reader *r)
 struct content {
 	const struct layout *layout;
 	enum layout_form form;
+	struct layout_places places;
 	const unsigned char *data;
 	size_t length;
 };
@@ -221,7 +222,7 @@ static struct content content_of(const struct reader *r, char words[SYSTEM_TEXT]
 		c.length = strlen(words);
 		c.form = c.length > 0 ? FORM_TEXT : FORM_NONE;
 	} else {
-		c.form = layout_form(c.layout, r->data, e->length);
+		c.form = layout_form(c.layout, r->data, e->length, &c.places);
 	}
 	return c;
 }
@@ -234,7 +235,8 @@ static bool set_fields(const struct reader *r, bt_event *event, const struct con
 			                                                0), late);
 	return fields_set_common(bt_event_borrow_common_context_field(event), r->event) &&
 	       (c->form == FORM_NONE ||
-	        fields_set_payload(bt_event_borrow_payload_field(event), c->layout, c->form, c->data, c->length));
+	        fields_set_payload(bt_event_borrow_payload_field(event), c->layout, c->form, &c->places, c->data,
+	                           c->length));
 }
 
 static bt_message *event(struct reader *r)

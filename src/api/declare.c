@@ -16,10 +16,9 @@ _Static_assert(POSIXTRACE_LAYOUT_MAX == LAYOUT_TEXT_SIZE - 1, "posixtrace/trace.
 
 const char *posixtrace_layout_wrong(const char *layout, size_t *offset, size_t *length)
 {
-	struct layout l = { 0 };
 	struct layout_fault fault;
 
-	if (layout_declare(&l, layout, &fault))
+	if (layout_check(layout, &fault))
 		return NULL;
 	if (offset)
 		*offset = (size_t)(fault.at - layout);

@@ -6,6 +6,7 @@
 #include "model/data_layout.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ static const char *fields_of(const char *name)
 static bool parse_type(struct layout_field *f, const char *type, size_t length)
 {
 	static const struct {
-		char name[4];
+		char name[5];
 		uint8_t kind, size;
 	} types[] = {
 		{ "u8", LAYOUT_UNSIGNED, 1 }, { "u16", LAYOUT_UNSIGNED, 2 }, { "u32", LAYOUT_UNSIGNED, 4 },
@@ -33,7 +34,9 @@ static bool parse_type(struct layout_field *f, const char *type, size_t length)
 		        { "i64", LAYOUT_SIGNED, 8 },
 		{ "x8", LAYOUT_HEX, 1 },      { "x16", LAYOUT_HEX, 2 },      { "x32", LAYOUT_HEX, 4 },
 		        { "x64", LAYOUT_HEX, 8 },
-		{ "f32", LAYOUT_FLOAT, 4 },   { "f64", LAYOUT_FLOAT, 8 },    { "c", LAYOUT_CHARS, 1 },
+		{ "f32", LAYOUT_FLOAT, 4 },   { "f64", LAYOUT_FLOAT, 8 },    { "bool", LAYOUT_BOOL, 1 },
+		{ "a32", LAYOUT_CODE, 4 },    { "a64", LAYOUT_CODE, 8 },     { "t32", LAYOUT_TIME, 4 },
+		{ "t64", LAYOUT_TIME, 8 },    { "c", LAYOUT_CHARS, 1 },      { "z", LAYOUT_STRING, 1 },
 		{ "s", LAYOUT_TEXT, 1 },      { "b", LAYOUT_BYTES, 1 },
 	};
 
@@ -41,6 +44,7 @@ static bool parse_type(struct layout_field *f, const char *type, size_t length)
 		if (strlen(types[i].name) == length && memcmp(types[i].name, type, length) == 0) {
 			f->kind = types[i].kind;
 			f->size = types[i].size;
+			f->count = f->kind != LAYOUT_TEXT && f->kind != LAYOUT_BYTES && f->kind != LAYOUT_STRING;
 			return true;
 		}
 	return false;
@@ -57,7 +61,17 @@ static bool copy(char *to, size_t size, uint8_t *length, const char *from, size_
 
 bool layout_rest(const struct layout_field *f)
 {
-	return f->kind == LAYOUT_TEXT || f->kind == LAYOUT_BYTES;
+	return f->kind == LAYOUT_TEXT || (f->kind == LAYOUT_BYTES && f->count == 0 && !f->counter);
+}
+
+bool layout_is_text_field(const struct layout_field *f)
+{
+	return f->kind == LAYOUT_CHARS || f->kind == LAYOUT_STRING || f->kind == LAYOUT_TEXT;
+}
+
+bool layout_is_array(const struct layout_field *f)
+{
+	return f->count != 1 && !layout_is_text_field(f) && f->kind != LAYOUT_BYTES;
 }
 
 /* Returns null, for parse_field(). */
@@ -67,80 +81,219 @@ static const char *wrong(struct layout_fault *fault, const char *at, size_t leng
 	return NULL;
 }
 
-/* Parses [count]. Returns the text after it, or null on an error. */
-static const char *parse_count(struct layout_field *f, const char *p, struct layout_fault *fault)
+/* Returns the index of a field, or LAYOUT_FIELDS if there is none of this name. */
+static unsigned find_field(const struct layout *l, const char *name, size_t length)
 {
-	size_t n = strcspn(p, ",/}");
-	char *end;
-	unsigned long count = isdigit((unsigned char)p[1]) ? strtoul(p + 1, &end, 10) : 0;
-
-	if (layout_rest(f))
-		return wrong(fault, p, n, "is after s or b, which take all the rest and are not arrays");
-	if (count < 1 || count > UINT16_MAX || *end != ']')
-		return wrong(fault, p, n, "is not a count in brackets, from 1 to 65535");
-	f->count = (uint16_t)count;
-	return end + 1;
+	for (unsigned i = 0; i < l->count; i++)
+		if (l->field[i].name_length == length && memcmp(l->field[i].name, name, length) == 0)
+			return i;
+	return LAYOUT_FIELDS;
 }
 
-/* Parses name:type[count]/unit, up to a comma or the brace. Returns the text after it, or null if it is wrong. */
-static const char *parse_field(struct layout_field *f, const char *p, struct layout_fault *fault)
+/* Parses [count] or [field]. Returns the text after it, or null on an error. */
+static const char *parse_count(const struct layout *l, struct layout_field *f, const char *p,
+                               struct layout_fault *fault)
 {
-	size_t n = strcspn(p, ":,[]/}"), whole = strcspn(p, ",}");
+	size_t n = strcspn(p, "],/}");
+	unsigned counter;
+	unsigned long count;
+	char *end;
 
-	*f = (struct layout_field){ .count = 1, .ascii = true };
+	n += p[n] == ']';
+	if (f->kind == LAYOUT_TEXT || f->kind == LAYOUT_STRING)
+		return wrong(fault, p, n, "is after s or z, which are not arrays; text of a known size is c[n]");
+	if (isdigit((unsigned char)p[1])) {
+		count = strtoul(p + 1, &end, 10);
+		if (count < 1 || count > UINT16_MAX || end + 1 != p + n)
+			return wrong(fault, p, n, "is not a count in brackets, from 1 to 65535");
+		f->count = (uint16_t)count;
+		return p + n;
+	}
+	counter = n > 2 && p[n - 1] == ']' ? find_field(l, p + 1, n - 2) : LAYOUT_FIELDS;
+	if (counter == LAYOUT_FIELDS || l->field[counter].kind != LAYOUT_UNSIGNED || l->field[counter].count != 1)
+		return wrong(fault, p, n,
+		             "is not a count in brackets: a number, or an earlier field of type u8, u16, u32 or u64");
+	f->counter = (uint8_t)(counter + 1);
+	f->count = 0;
+	return p + n;
+}
+
+/* Parses the value of a label. Returns the text after it, or null if it does not fit into the field. */
+static const char *parse_value(const struct layout_field *f, const char *p, int64_t *value)
+{
+	unsigned bits = f->size * 8u;
+	char *end;
+
+	if (!isdigit((unsigned char)p[*p == '-']) || (*p == '-' && f->kind != LAYOUT_SIGNED))
+		return NULL;
+	errno = 0;
+	*value = f->kind == LAYOUT_SIGNED ? strtoll(p, &end, 0) : (int64_t)strtoull(p, &end, 0);
+	if (errno)
+		return NULL;
+	if (f->kind == LAYOUT_SIGNED)
+		return *value >> (bits - 1) == 0 || *value >> (bits - 1) == -1 ? end : NULL;
+	return bits == 64 || (uint64_t)*value >> bits == 0 ? end : NULL;
+}
+
+static bool has_label(const struct layout *l, const struct layout_field *f, const char *name, size_t length)
+{
+	for (unsigned i = f->first_label; i < l->labels; i++)
+		if (l->label[i].length == length && memcmp(l->text + l->label[i].at, name, length) == 0)
+			return true;
+	return false;
+}
+
+/* Parses one label, NAME or NAME=VALUE, whose value is *next unless it has one. Returns the text after it, or null. */
+static const char *parse_label(struct layout *l, struct layout_field *f, const char *p, int64_t *next,
+                               struct layout_fault *fault)
+{
+	size_t n = strcspn(p, "=,|<>[]/;{}"), whole = strcspn(p, ",|>}");
+	struct layout_label *label = &l->label[l->labels];
+
+	if (n == 0 || n > LAYOUT_LABEL_MAX || !utf8_harmless((const unsigned char *)p, n, "", &f->ascii))
+		return wrong(fault, p, whole,
+		             "is not a valid label: 1 to 31 bytes of UTF-8 without control characters");
+	if (has_label(l, f, p, n))
+		return wrong(fault, p, whole, "is an earlier label of the same field");
+	if (l->labels == LAYOUT_LABELS || l->label_text + n > LAYOUT_LABEL_TEXT)
+		return wrong(fault, p, whole, "is beyond the maximum of 128 labels that have 1024 bytes together");
+	*label = (struct layout_label){ *next, l->label_text, (uint32_t)n };
+	memcpy(l->text + l->label_text, p, n);
+	if (p[n] == '=') {
+		const char *after = parse_value(f, p + n + 1, &label->value);
+
+		if (!after || !strchr(",|>", *after))
+			return wrong(fault, p, whole, "is not LABEL=NUMBER with a number that the field can have");
+		n = (size_t)(after - p);
+	}
+	l->label_text += label->length;
+	l->labels++;
+	f->labels++;
+	*next = label->value;
+	return p + n;
+}
+
+/* Parses <LABEL,...>, names of values, or <LABEL|...>, names of bits. Returns the text after it, or null. */
+static const char *parse_labels(struct layout *l, struct layout_field *f, const char *p, struct layout_fault *fault)
+{
+	size_t n = strcspn(p, ">}");
+	bool bits = memchr(p, '|', n) != NULL;
+	const char *begin = p;
+	int64_t next = bits;
+
+	if (f->kind > LAYOUT_HEX || (bits && f->kind == LAYOUT_SIGNED))
+		return wrong(fault, p, n + (p[n] == '>'),
+		             bits ? "is after a type that has no bits with labels: u8 ... and x8 ... have" :
+		                    "is after a type that has no labels: u8 ..., i8 ..., x8 ... have");
+	f->naming = bits ? NAMING_BITS : NAMING_VALUES;
+	f->first_label = (uint8_t)l->labels;
+	do {
+		p = parse_label(l, f, p + 1, &next, fault);
+		if (!p)
+			return NULL;
+		next = bits ? (int64_t)((uint64_t)next << 1) : (int64_t)((uint64_t)next + 1);
+	} while (*p == (bits ? '|' : ','));
+	if (*p == '>')
+		return p + 1;
+	if (*p == ',' || *p == '|')
+		return wrong(fault, p, 1 + strcspn(p + 1, ",|>}"),
+		             "is among labels that have the other separator: a comma, or a bar for bits");
+	return wrong(fault, begin, (size_t)(p - begin), "is a list of labels that does not end with >");
+}
+
+/* Parses what may be after the name of a type: <LABELS>[COUNT]/UNIT. Returns the text after it, or null. */
+static const char *parse_suffixes(struct layout *l, struct layout_field *f, const char *p, struct layout_fault *fault)
+{
+	size_t n;
+
+	if (*p == '<')
+		p = parse_labels(l, f, p, fault);
+	if (p && *p == '[')
+		p = parse_count(l, f, p, fault);
+	if (!p || *p != '/')
+		return p;
+	n = strcspn(++p, ",}");
+	if (n == 0 || !copy(f->unit, sizeof f->unit, &f->unit_length, p, n, &f->ascii))
+		return wrong(fault, p - 1, n + 1, "is not a unit: 1 to 15 bytes of UTF-8 without control characters");
+	return p + n;
+}
+
+/* Returns whether times can be in this unit. */
+static bool time_unit(const char *unit)
+{
+	return !*unit || strcmp(unit, "s") == 0 || strcmp(unit, "ms") == 0 || strcmp(unit, "us") == 0 ||
+	       strcmp(unit, "ns") == 0;
+}
+
+/* Parses name:type<labels>[count]/unit, up to a comma or the brace. Returns the text after it, or null on an error. */
+static const char *parse_field(struct layout *l, struct layout_field *f, const char *p, struct layout_fault *fault)
+{
+	size_t n = strcspn(p, ":,[]<>;/{}"), whole = strcspn(p, ",}");
+	const char *type;
+
+	memset(f, 0, sizeof *f);
+	f->ascii = true;
 	if (n == 0 || p[n] != ':')
 		return wrong(fault, p, whole, "is not FIELD:TYPE");
 	if (!copy(f->name, sizeof f->name, &f->name_length, p, n, &f->ascii))
 		return wrong(fault, p, n,
 		             "is not a valid field name: at most 31 bytes of UTF-8 without control characters");
-	p += n + 1;
-	n = strcspn(p, ":,[]/}");
-	if (!parse_type(f, p, n))
-		return wrong(fault, p, n, "is not a type: u8 u16 u32 u64, i8 ..., x8 ..., f32 f64, c, s, b");
-	p += n;
-	if (*p == '[') {
-		p = parse_count(f, p, fault);
-		if (!p)
-			return NULL;
-	}
-	if (*p == '/') {
-		n = strcspn(++p, ",}");
-		if (n == 0 || !copy(f->unit, sizeof f->unit, &f->unit_length, p, n, &f->ascii))
-			return wrong(fault, p - 1, n + 1,
-			             "is not a unit: 1 to 15 bytes of UTF-8 without control characters");
-		p += n;
-	}
+	type = p + n + 1;
+	n = strcspn(type, ":,[]<>;/}");
+	if (!parse_type(f, type, n))
+		return wrong(fault, type, n, "is not a type: u8 u16 u32 u64, i8 ..., x8 ..., f32 f64, bool, a32 a64, "
+		                             "t32 t64, c, z, s, b");
+	p = parse_suffixes(l, f, type + n, fault);
+	if (!p)
+		return NULL;
+	if (f->kind == LAYOUT_TIME && !time_unit(f->unit))
+		return wrong(fault, type, (size_t)(p - type), "is a time, whose unit is s, ms, us or ns");
 	return *p == ',' || *p == '}' ? p :
 	       wrong(fault, p, strcspn(p, ",}"), "is after the type, where a comma or the closing brace is expected");
 }
 
-static bool has_field(const struct layout *l, const struct layout_field *f)
+/* Sets the alignment that the field has in a C structure, which may be packed. */
+static void set_align(struct layout *l, struct layout_field *f, bool packed)
 {
-	for (unsigned i = 0; i < l->count; i++)
-		if (l->field[i].name_length == f->name_length && memcmp(l->field[i].name, f->name, f->name_length) == 0)
-			return true;
-	return false;
+	uint8_t most = packed ? 1 : l->align_most ? l->align_most : 8;
+
+	f->align = f->size < most ? f->size : most;
+	if (f->align > l->align)
+		l->align = f->align;
 }
 
-/* Sets the field's offset as a C compiler would. */
-static void set_offset(struct layout *l, struct layout_field *f)
+/* Parses the attributes: WORD,...; before the fields. Returns the fields, or null on an error. */
+static const char *parse_attributes(const char *p, bool *packed, struct layout_fault *fault)
 {
-	uint8_t most = l->align_most ? l->align_most : 8, align = f->size < most ? f->size : most;
+	size_t all = strcspn(p, ";}");
 
-	f->offset = (l->end + align - 1) / align * align;
-	l->end = f->offset + (uint32_t)f->size * f->count;
-	if (align > l->align)
-		l->align = align;
+	if (p[all] != ';')
+		return p;
+	for (;; p++) {
+		size_t n = strcspn(p, ",;");
+
+		if (n != strlen("packed") || memcmp(p, "packed", n) != 0)
+			return wrong(fault, p, n, "is not an attribute: packed");
+		*packed = true;
+		p += n;
+		if (*p == ';')
+			return p + 1;
+	}
 }
 
 /* Appends the fields from p on to l. Returns false on an error; then l may have some of them. */
 static bool parse_fields(struct layout *l, const char *p, struct layout_fault *fault)
 {
+	bool packed = false;
+
+	p = parse_attributes(p, &packed, fault);
+	if (!p)
+		return false;
 	do {
 		struct layout_field field;
 		const char *begin = p;
 
-		p = parse_field(&field, p, fault);
+		p = parse_field(l, &field, p, fault);
 		if (!p)
 			return false;
 		if (l->count == LAYOUT_FIELDS)
@@ -148,9 +301,9 @@ static bool parse_fields(struct layout *l, const char *p, struct layout_fault *f
 		if (l->count > 0 && layout_rest(&l->field[l->count - 1]))
 			return wrong(fault, begin, (size_t)(p - begin),
 			             "is after a field that takes all the rest, s or b");
-		if (has_field(l, &field))
+		if (find_field(l, field.name, field.name_length) < LAYOUT_FIELDS)
 			return wrong(fault, begin, (size_t)(p - begin), "is the name of an earlier field");
-		set_offset(l, &field);
+		set_align(l, &field, packed);
 		l->field[l->count++] = field;
 	} while (*p++ == ',');
 	return !*p || wrong(fault, p, strlen(p), "is after the closing brace");
@@ -184,9 +337,9 @@ bool layout_wrong(const struct layout *l, const char *name, struct layout_fault 
 	return true;
 }
 
-bool layout_declare(struct layout *l, const char *text, struct layout_fault *fault)
+/* Appends a layout that was declared beside its name. Returns false on an error; then l may have some of the fields. */
+static bool declare(struct layout *l, const char *text, struct layout_fault *fault)
 {
-	struct layout longer = *l;
 	size_t length = strlen(text);
 
 	if (length >= LAYOUT_TEXT_SIZE)
@@ -194,18 +347,33 @@ bool layout_declare(struct layout *l, const char *text, struct layout_fault *fau
 		             "is beyond the maximum of 2047 bytes");
 	if (text[0] != '{' || !strchr(text, '}'))
 		return wrong(fault, text, length, "is not {FIELD:TYPE,...}");
-	if (!parse_fields(&longer, text + 1, fault))
+	return parse_fields(l, text + 1, fault);
+}
+
+bool layout_declare(struct layout *l, const char *text, struct layout_fault *fault)
+{
+	struct layout longer = *l;
+
+	if (!declare(&longer, text, fault))
 		return false;
 	*l = longer;
 	return true;
+}
+
+bool layout_check(const char *text, struct layout_fault *fault)
+{
+	struct layout l = { 0 };
+
+	return declare(&l, text, fault);
 }
 
 size_t layout_name(const char *name)
 {
 	const char *fields = fields_of(name);
 	struct layout l = { 0 };
+	struct layout_fault fault;
 
-	return fields && layout_parse(&l, name) ? (size_t)(fields - 1 - name) : strlen(name);
+	return fields && parse_fields(&l, fields, &fault) ? (size_t)(fields - 1 - name) : strlen(name);
 }
 
 /* -- Data ------------------------------------------------------------------------------------------- */
@@ -251,38 +419,55 @@ double layout_real(const unsigned char *p, unsigned size)
 	return (double)f;
 }
 
-size_t layout_there(const struct layout_field *f, size_t length)
+/*
+ * Sets how many bytes of a field, which begins at p, are among the `left` bytes. Returns whether the field is complete.
+ * Only whole items count, except in text.
+ */
+static bool measure(const struct layout_field *f, uint64_t count, const unsigned char *p, size_t left, size_t *size)
 {
-	size_t left = f->offset < length ? length - f->offset : 0, all = (size_t)f->size * f->count;
+	const unsigned char *end;
 
-	if (layout_rest(f))
-		return left;
-	return left < all ? left / f->size * f->size : all;
+	if (layout_rest(f)) {
+		*size = left;
+		return true;
+	}
+	if (f->kind == LAYOUT_STRING) {
+		end = left > 0 ? memchr(p, 0, left) : NULL;
+		*size = end ? (size_t)(end - p) + 1 : left;
+		return end != NULL;
+	}
+	*size = (count <= left / f->size ? (size_t)count : left / f->size) * f->size;
+	return count <= left / f->size;
 }
 
-/* Returns where whole items end, for data that ends before the last field does. */
-static size_t end_of_whole(const struct layout *l, size_t length)
+void layout_locate(const struct layout *l, const unsigned char *data, size_t length, struct layout_places *places)
 {
+	size_t end = 0;
+
+	places->whole = false;
 	for (unsigned i = 0; i < l->count; i++) {
 		const struct layout_field *f = &l->field[i];
-		size_t size = layout_there(f, length);
+		size_t at = (end + f->align - 1) & ~(size_t)(f->align - 1), size;
+		uint64_t count = f->count;
+		bool all;
 
-		if (size < (size_t)f->size * f->count)
-			return f->offset + size < length ? f->offset + size : length;
+		if (f->counter)
+			count = layout_unsigned(data + places->of[f->counter - 1].at, l->field[f->counter - 1].size);
+		at = at < length ? at : length;
+		all = measure(f, count, data + at, length - at, &size);
+		places->of[i].at = (uint32_t)at;
+		places->of[i].size = (uint32_t)size;
+		end = at + size;
+		if (!all) {
+			places->count = size > 0 ? i + 1 : i;
+			places->rest = end;
+			return;
+		}
 	}
-	return length;
-}
-
-size_t layout_silent(const struct layout *l, size_t length)
-{
-	size_t all = (l->end + l->align - 1u) / l->align * l->align;
-	const struct layout_field *last = &l->field[l->count - 1];
-
-	if (layout_rest(last))
-		return length < last->offset ? end_of_whole(l, length) : length;
-	if (length < l->end)
-		return end_of_whole(l, length);
-	return length == all ? length : l->end;
+	places->count = l->count;
+	places->whole = true;
+	/* A structure may end with padding. */
+	places->rest = ((end + l->align - 1u) & ~(size_t)(l->align - 1u)) == length ? length : end;
 }
 
 size_t layout_text_length(const unsigned char *data, size_t length)
@@ -294,7 +479,7 @@ size_t layout_text_length(const unsigned char *data, size_t length)
 
 size_t layout_text(const struct layout_field *f, const unsigned char *p, size_t size)
 {
-	return f->kind == LAYOUT_CHARS ? strnlen((const char *)p, size) : layout_text_length(p, size);
+	return f->kind == LAYOUT_TEXT ? layout_text_length(p, size) : strnlen((const char *)p, size);
 }
 
 /* Returns whether only nulls follow the first null. */
@@ -316,20 +501,21 @@ static enum layout_form undeclared(const unsigned char *data, size_t length)
 	return utf8_harmless(data, n, "\n\t", NULL) ? FORM_TEXT : FORM_BYTES;
 }
 
-enum layout_form layout_form(const struct layout *l, const unsigned char *data, size_t length)
+enum layout_form layout_form(const struct layout *l, const unsigned char *data, size_t length,
+                             struct layout_places *places)
 {
 	const struct layout_field *last = l ? &l->field[l->count - 1] : NULL;
+	size_t at;
 
 	if (length == 0)
 		return FORM_NONE;
 	if (!l)
 		return undeclared(data, length);
-	if (layout_rest(last))
-		return length < last->offset ||
-		       (last->kind == LAYOUT_TEXT && !one_text(data + last->offset, length - last->offset))
-		               ? undeclared(data, length)
-		               : FORM_FIELDS;
-	if (length < l->end)
+	layout_locate(l, data, length, places);
+	if (!places->whole)
 		return undeclared(data, length);
-	return layout_silent(l, length) < length ? FORM_MORE : FORM_FIELDS;
+	at = places->of[l->count - 1].at;
+	if (last->kind == LAYOUT_TEXT && !one_text(data + at, length - at))
+		return undeclared(data, length);
+	return places->rest < length ? FORM_MORE : FORM_FIELDS;
 }

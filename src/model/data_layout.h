@@ -1,9 +1,9 @@
 /*
  * data_layout.h - what the data of events is, as their programs have declared it
  *
- * A naming convention (docs/command.md): the name of an event type may end in the layout of its data in braces, as
- * "sql.row{rows:u32,time:u64/ns}". Opening a type of this name declares the layout. The events may have this type, or
- * the type whose name ends before the brace.
+ * The language of layouts: docs/layouts.md. A program declares a layout with posixtrace_declare(), or puts it behind
+ * the name of an event type, as "sql.row{rows:u32,time:u64/ns}". Opening a type of this name declares the layout. The
+ * events may have this type, or the type whose name ends before the brace.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,32 +19,56 @@ enum layout_kind {
 	LAYOUT_SIGNED,
 	LAYOUT_HEX,
 	LAYOUT_FLOAT,
-	LAYOUT_CHARS, /* text of a fixed size, up to its null */
-	LAYOUT_TEXT,  /* all remaining bytes, as text */
-	LAYOUT_BYTES, /* all remaining bytes, as hex */
+	LAYOUT_BOOL,
+	LAYOUT_CODE,   /* an address in a program */
+	LAYOUT_TIME,   /* since 1970-01-01 00:00:00 UTC, in the field's unit: s, ms, us, ns */
+	LAYOUT_CHARS,  /* text of a known size, up to its null */
+	LAYOUT_STRING, /* text that ends with a null */
+	LAYOUT_TEXT,   /* all remaining bytes, as text */
+	LAYOUT_BYTES,  /* bytes as hex: a known number of them, or all remaining ones */
+};
+
+/* What the labels of a field name. */
+enum layout_naming {
+	NAMING_NONE,
+	NAMING_VALUES, /* each label is the name of a value */
+	NAMING_BITS,   /* each label is the name of bits */
 };
 
 struct layout_field {
 	char name[32];
-	uint8_t name_length;
 	char unit[16]; /* "" or as declared: ns, us, B, % ... */
-	uint8_t unit_length;
-	bool ascii; /* name and unit are ASCII */
-	enum layout_kind kind;
-	uint8_t size;   /* bytes of one item: 1, 2, 4, 8 */
-	uint16_t count; /* items of an array; 1: no array */
-	uint32_t offset; /* in the data, aligned as in C */
+	uint16_t count;  /* items of an array; 1: no array; 0: the counter tells, or all remaining bytes */
+	uint8_t counter; /* 1 + the index of the field that has the number of items; 0: none */
+	uint8_t name_length, unit_length;
+	bool ascii; /* name, unit and labels are ASCII */
+	uint8_t kind;  /* enum layout_kind */
+	uint8_t size;  /* bytes of one item: 1, 2, 4, 8 */
+	uint8_t align; /* of the first item */
+	uint8_t naming; /* enum layout_naming */
+	uint8_t first_label, labels; /* which of the layout's labels are this field's */
 };
 
-#define LAYOUT_FIELDS 32
-#define LAYOUT_TEXT_SIZE 2048 /* a declared layout and its null */
+struct layout_label {
+	int64_t value;
+	uint32_t at, length; /* of the name, in layout.text */
+};
+
+#define LAYOUT_FIELDS     32
+#define LAYOUT_LABELS     128
+#define LAYOUT_LABEL_TEXT 1024 /* bytes of all labels */
+#define LAYOUT_LABEL_MAX  31   /* bytes of a label */
+#define LAYOUT_TEXT_SIZE  2048 /* a declared layout and its null */
 
 struct layout {
 	unsigned count;
 	uint8_t align_most; /* maximum alignment of numbers; 0: 8. i386: 4 */
 	uint8_t align;      /* resulting alignment of the whole structure */
-	uint32_t end;       /* offset after the last field */
+	uint16_t labels;
+	uint32_t label_text; /* bytes used in text */
 	struct layout_field field[LAYOUT_FIELDS];
+	struct layout_label label[LAYOUT_LABELS];
+	char text[LAYOUT_LABEL_TEXT];
 };
 
 /* -- Names ---------------------------------------------------------------------------------- */
@@ -75,23 +99,35 @@ bool layout_wrong(const struct layout *l, const char *name, struct layout_fault 
  * false with a fault, and leaves l unchanged, if it is wrong.
  */
 bool layout_declare(struct layout *l, const char *text, struct layout_fault *fault);
+/* Returns whether layout_declare() would accept the text for a name that has no layout yet. */
+bool layout_check(const char *text, struct layout_fault *fault);
 
 /* -- Data ----------------------------------------------------------------------------------- */
 
-/* Returns whether the field takes all remaining bytes: LAYOUT_TEXT or LAYOUT_BYTES. */
+/* Returns whether the field takes all remaining bytes. */
 bool layout_rest(const struct layout_field *f);
-/* Returns how many bytes of a field are present in data of this length; only whole items count, except for text. */
-size_t layout_there(const struct layout_field *f, size_t length);
-/*
- * Returns the offset of the bytes that belong to no field: bytes after the last field, or of an incomplete field.
- * Returns length if there are none but padding.
- */
-size_t layout_silent(const struct layout *l, size_t length);
+/* Returns whether the field's value is a list of numbers. */
+bool layout_is_array(const struct layout_field *f);
+
+/* Where the fields are in the data of an event. */
+struct layout_places {
+	unsigned count; /* of the first fields: more fields than these are not in the data */
+	bool whole;     /* all fields are in the data, and complete */
+	size_t rest;    /* offset of bytes that belong to no field; length if there are none but padding */
+	struct {
+		uint32_t at, size; /* only whole items, except for text */
+	} of[LAYOUT_FIELDS];
+};
+
+void layout_locate(const struct layout *l, const unsigned char *data, size_t length, struct layout_places *places);
+
 /* Return a number of 1, 2, 4 or 8 bytes; a floating-point number of 4 or 8. */
 uint64_t layout_unsigned(const unsigned char *p, unsigned size);
 int64_t layout_signed(const unsigned char *p, unsigned size);
 double layout_real(const unsigned char *p, unsigned size);
-/* Returns the length of the text of a LAYOUT_CHARS or LAYOUT_TEXT field of which `size` bytes are present. */
+/* Returns whether the field is text. */
+bool layout_is_text_field(const struct layout_field *f);
+/* Returns the length of the text in a field of which `size` bytes are present. */
 size_t layout_text(const struct layout_field *f, const unsigned char *p, size_t size);
 
 /* Forms of an event's data, for formats where each kind of event has fixed fields. */
@@ -105,9 +141,11 @@ enum layout_form {
 };
 
 /*
- * Returns the form of the data. l null: undeclared. No form loses data: data with a null inside a text is FORM_BYTES.
+ * Returns the form of the data, and for FORM_FIELDS and FORM_MORE also where the fields are. l null: undeclared; then
+ * places may be null. No form loses data: data with a null inside a text is FORM_BYTES.
  */
-enum layout_form layout_form(const struct layout *l, const unsigned char *data, size_t length);
+enum layout_form layout_form(const struct layout *l, const unsigned char *data, size_t length,
+                             struct layout_places *places);
 /* Returns the length of FORM_TEXT data without trailing nulls. */
 size_t layout_text_length(const unsigned char *data, size_t length);
 

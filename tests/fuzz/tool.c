@@ -12,6 +12,7 @@
 #include "must.h"
 
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -170,22 +171,43 @@ static void check_json(void)
 
 /* -- Layouts -------------------------------------------------------------------------------------------- */
 
+/* Writes the labels of a field as they were declared. */
+static char *declare_labels(const struct layout *l, const struct layout_field *f, char *text)
+{
+	for (unsigned i = f->first_label; i < f->first_label + f->labels; i++) {
+		const struct layout_label *label = &l->label[i];
+		char separator = i == f->first_label ? '<' : f->naming == NAMING_BITS ? '|' : ',';
+
+		text += sprintf(text, "%c%.*s=", separator, (int)label->length, l->text + label->at);
+		text += f->kind == LAYOUT_SIGNED ? sprintf(text, "%" PRId64, label->value) :
+		                                   sprintf(text, "%" PRIu64, (uint64_t)label->value);
+	}
+	return text + sprintf(text, "%s", f->labels ? ">" : "");
+}
+
 /* Writes the declaration that the parsed fields correspond to. */
 static void declare(const struct layout *l, unsigned from, char *text)
 {
 	static const char *const letters[] = {
-		[LAYOUT_UNSIGNED] = "u", [LAYOUT_SIGNED] = "i", [LAYOUT_HEX] = "x",  [LAYOUT_FLOAT] = "f",
-		[LAYOUT_CHARS] = "c",    [LAYOUT_TEXT] = "s",   [LAYOUT_BYTES] = "b"
+		[LAYOUT_UNSIGNED] = "u", [LAYOUT_SIGNED] = "i", [LAYOUT_HEX] = "x",    [LAYOUT_FLOAT] = "f",
+		[LAYOUT_BOOL] = "bool",  [LAYOUT_CODE] = "a",   [LAYOUT_TIME] = "t",   [LAYOUT_CHARS] = "c",
+		[LAYOUT_STRING] = "z",   [LAYOUT_TEXT] = "s",   [LAYOUT_BYTES] = "b"
 	};
+	bool packed = false;
 
-	text += sprintf(text, "n{");
+	for (unsigned i = from; i < l->count; i++)
+		packed |= l->field[i].align < 2 && l->field[i].size > 1;
+	text += sprintf(text, "n{%s", packed ? "packed;" : "");
 	for (unsigned i = from; i < l->count; i++) {
 		const struct layout_field *f = &l->field[i];
 
 		text += sprintf(text, "%s%s:%s", i > from ? "," : "", f->name, letters[f->kind]);
-		if (f->kind < LAYOUT_CHARS)
+		if (f->kind < LAYOUT_CHARS && f->kind != LAYOUT_BOOL)
 			text += sprintf(text, "%u", f->size * 8u);
-		if (f->count > 1)
+		text = declare_labels(l, f, text);
+		if (f->counter)
+			text += sprintf(text, "[%s]", l->field[f->counter - 1].name);
+		else if (f->count > 1 || (f->kind == LAYOUT_BYTES && f->count == 1))
 			text += sprintf(text, "[%u]", f->count);
 		if (f->unit_length)
 			text += sprintf(text, "/%s", f->unit);
@@ -193,35 +215,58 @@ static void declare(const struct layout *l, unsigned from, char *text)
 	strcpy(text, "}");
 }
 
-static void check_fields(const struct layout *l, size_t length)
+/* Returns the number of items that the data has, or should have. */
+static uint64_t items(const struct layout *l, const struct layout_places *places, unsigned field,
+                      const unsigned char *data)
 {
-	enum layout_form form;
-	unsigned char *none = calloc(1, length ? length : 1);
-	uint32_t end = 0;
+	const struct layout_field *f = &l->field[field];
 
-	MUST(none && l->count <= LAYOUT_FIELDS &&
+	return f->counter ? layout_unsigned(data + places->of[f->counter - 1].at, l->field[f->counter - 1].size) :
+	                    f->count;
+}
+
+static void check_fields(const struct layout *l)
+{
+	MUST(l->count <= LAYOUT_FIELDS && l->labels <= LAYOUT_LABELS && l->label_text <= LAYOUT_LABEL_TEXT &&
 	     (l->align == 1 || l->align == 2 || l->align == 4 || l->align == 8 || l->count == 0));
 	for (unsigned i = 0; i < l->count; i++) {
 		const struct layout_field *f = &l->field[i];
-		size_t there = layout_there(f, length);
 
-		MUST(f->offset >= end && f->count >= 1 && f->name_length == strlen(f->name) &&
-		     f->unit_length == strlen(f->unit));
+		MUST(f->name_length == strlen(f->name) && f->unit_length == strlen(f->unit));
 		MUST(f->size == 1 || f->size == 2 || f->size == 4 || f->size == 8);
-		MUST(f->offset % (l->align_most && f->size > l->align_most ? l->align_most : f->size) == 0);
-		MUST(there == 0 || (f->offset + there <= length && there % f->size == 0));
+		MUST(f->align == 1 || f->align == (l->align_most && f->size > l->align_most ? l->align_most : f->size));
+		MUST(f->align <= l->align && f->counter <= i && f->first_label + f->labels <= l->labels);
+		MUST(!f->counter || (l->field[f->counter - 1].kind == LAYOUT_UNSIGNED && f->count == 0));
 		MUST(!layout_rest(f) || i == l->count - 1);
-		end = f->offset + (uint32_t)f->size * f->count;
 	}
-	MUST(l->end == end);
-	if (l->count > 0) {
-		MUST(layout_silent(l, length) <= length);
-		form = layout_form(l, none, length);
-		for (unsigned i = 0; i < l->count && (form == FORM_FIELDS || form == FORM_MORE); i++)
-			MUST(layout_rest(&l->field[i]) ||
-			     layout_there(&l->field[i], length) == (size_t)l->field[i].size * l->field[i].count);
+}
+
+/* Checks that the fields follow each other in the data, and which ones are complete. */
+static void check_places(const struct layout *l, const unsigned char *data, size_t length)
+{
+	struct layout_places places;
+	enum layout_form form;
+	size_t end = 0;
+
+	layout_locate(l, data, length, &places);
+	MUST(places.count <= l->count && places.rest <= length && places.whole <= (places.count == l->count));
+	for (unsigned i = 0; i < places.count; i++) {
+		const struct layout_field *f = &l->field[i];
+		size_t at = places.of[i].at, size = places.of[i].size;
+		const unsigned char *null = size > 0 ? memchr(data + at, 0, size) : NULL;
+		bool last = i == places.count - 1;
+
+		MUST(at >= end && at - end < f->align && at + size <= length && size % f->size == 0);
+		MUST(at % f->align == 0 || at == length);
+		if (f->kind == LAYOUT_STRING)
+			MUST(null ? null == data + at + size - 1 : last && !places.whole);
+		else if (!layout_rest(f))
+			MUST(size == items(l, &places, i, data) * f->size || (last && !places.whole));
+		end = at + size;
 	}
-	free(none);
+	MUST(places.rest == end || places.rest == length || !places.whole);
+	form = layout_form(l, data, length, &places);
+	MUST((form != FORM_FIELDS && form != FORM_MORE) || places.whole);
 }
 
 /* Checks that the quoted text represents the data. */
@@ -282,6 +327,7 @@ static void try_layout(void)
 	unsigned names = 1 + (unsigned)take(1) % 3;
 	size_t length;
 	unsigned char *data;
+	struct layout_places places;
 	enum layout_form form;
 
 	for (unsigned i = 0; i < names; i++) {
@@ -297,26 +343,31 @@ static void try_layout(void)
 		if (parsed) {
 			declare(&l, before.count, text);
 			again = before;
-			MUST(layout_parse(&again, text) && again.count == l.count && again.end == l.end &&
+			MUST(layout_parse(&again, text) && again.count == l.count && again.labels == l.labels &&
 			     again.align == l.align);
 			for (unsigned f = before.count; f < l.count; f++)
 				MUST(strcmp(again.field[f].name, l.field[f].name) == 0 &&
-				     again.field[f].offset == l.field[f].offset &&
+				     again.field[f].align == l.field[f].align &&
+				     again.field[f].count == l.field[f].count &&
+				     again.field[f].counter == l.field[f].counter &&
+				     again.field[f].naming == l.field[f].naming &&
 				     again.field[f].kind == l.field[f].kind &&
 				     strcmp(again.field[f].unit, l.field[f].unit) == 0);
 		}
 		free(name);
 	}
 	data = take_data(&length);
-	check_fields(&l, length);
-	form = layout_form(l.count ? &l : NULL, data, length);
+	check_fields(&l);
+	if (l.count)
+		check_places(&l, data, length);
+	form = layout_form(l.count ? &l : NULL, data, length, &places);
 	MUST(form < FORMS && (form == FORM_NONE) == (length == 0));
 	MUST(form != FORM_TEXT || utf8_harmless(data, layout_text_length(data, length), "\n\t", NULL));
 	check_text(data, length);
 	check_hex(data, length, (unsigned)length % 5);
 	print_begin();
 	if (l.count)
-		layout_print(&l, data, length);
+		layout_print(&l, data, length, NULL);
 	else
 		layout_print_unknown(data, length);
 	print_end();
@@ -327,6 +378,38 @@ static void try_layout(void)
 	print_end();
 	check_json();
 	free(data);
+}
+
+/* A layout beside a name, which may be long. */
+static void try_declaration(void)
+{
+	struct layout l = { .align_most = (uint8_t)(take(1) % 2 ? 4 : 0) }, before;
+	char *text = take_text(2 * LAYOUT_TEXT_SIZE);
+	struct layout_fault fault;
+
+	before = l;
+	if (layout_declare(&l, text, &fault)) {
+		size_t length;
+		unsigned char *data = take_data(&length);
+
+		MUST(layout_check(text, &fault));
+		check_fields(&l);
+		check_places(&l, data, length);
+		print_begin();
+		layout_print(&l, data, length, NULL);
+		print_end();
+		check_harmless();
+		print_begin();
+		layout_json(&l, data, length);
+		json_done();
+		print_end();
+		check_json();
+		free(data);
+	} else {
+		MUST(memcmp(&before, &l, sizeof l) == 0 && !layout_check(text, &fault));
+		MUST(fault.at >= text && fault.at + fault.length <= text + strlen(text) && fault.why[0]);
+	}
+	free(text);
 }
 
 /* -- Times ------------------------------------------------------------------------------------------------ */
@@ -645,7 +728,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	static void (*const of[])(void) = { try_layout, try_layout, try_moment, try_arguments,
+	static void (*const of[])(void) = { try_layout, try_declaration, try_moment, try_arguments,
 		                            try_match,  try_spans,  try_pairs };
 
 	input = bytes;

@@ -81,6 +81,8 @@ static void put_field(const bt_field *field)
 
 	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)) {
 		printf("%" PRIu64, bt_field_integer_unsigned_get_value(field));
+	} else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_BOOL)) {
+		printf("%s", bt_field_bool_get_value(field) ? "true" : "false");
 	} else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)) {
 		printf("%" PRId64, bt_field_integer_signed_get_value(field));
 	} else if (type == BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL) {

@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / 'tool'), str(HERE.parent / 'log')]
 
 import decode  # noqa: E402
-from made_log import INDEX, OVERFLOW, PREDEFINED, RESUME, SLOT, Log, crc32c  # noqa: E402
+from made_log import INDEX, OVERFLOW, PREDEFINED, RESUME, SLOT, Log, crc32c, typed_log  # noqa: E402
 
 POSIXTRACE, REPORT_LOGS, CORPUS, TRACER, MESSAGES, PLUGINS, *PRELOAD = (str(Path(argument).resolve())
     for argument in sys.argv[1:])
@@ -230,6 +230,20 @@ def test_declared():
     data = list(struct.pack('<I4s', 7, b'tea'))
     assert [event['payload'] for event in kind('event', rows)] == [
         [['count', 7], ['item', 'tea']], [['data', data]], [['data', data]]], kind('event', rows)
+
+
+def test_typed():
+    """Strings and arrays anywhere, enumerations, truth values, and the bytes of an event that is cut off."""
+    rows = [dict(event['payload']) for event in kind('event', messages(write('typed.log', typed_log())))]
+    assert rows[0] == {
+        'id': 1, 'item': '', 'n': 0, 'sizes': [], 'state': -1, 'states': [1, 0], 'mode': 0x101, 'ok': True,
+        'when': 1795295105123, 'at': 1, 'where': 0x401136, 'key': [1, 2], 'n2': 2, 'text': 'ab', 'hash': [255, 254],
+        'note': 'fine'}, rows[0]
+    assert [rows[1][name] for name in ('item', 'sizes', 'state', 'states', 'ok', 'text', 'hash')] == [
+        'tea', [7, 65535], 5, [2, 1], False, '', []], rows[1]
+    assert [list(fields) for fields in rows[2:]] == [['data']] * 2, rows[2:]
+    enumerations = babeltrace('typed.log')[0]
+    assert 'state = ( "new" : container = -1 )' in enumerations and '"on" : container = 1' in enumerations
 
 
 def test_late_event():

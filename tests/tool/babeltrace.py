@@ -47,6 +47,14 @@ class Values:
     def peek(self):
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ''
 
+    def enumeration(self):
+        """Returns the label and the number: ( "paid" : container = 3 )."""
+        label = self.next()
+        assert [self.next()[0] for _ in range(3)] == [':', 'container', '=']
+        number = self.value()
+        assert self.next()[0] == ')'
+        return (label[0] if label[1] is None else unescape(label[1])), number
+
     def value(self):
         token = self.next()
         if token[1] is not None:
@@ -54,6 +62,8 @@ class Values:
         if token[2] or token[3]:
             return int(token[2], 16) if token[2] else float(token[3]) if re.search('[.enif]',
                     token[3]) else int(token[3])
+        if token[0] == '(':
+            return self.enumeration()
         close = {'{': '}', '[': ']'}[token[0]]
         pairs = []
         while self.peek() != close:

@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 import scene
-from made_log import Log
+from made_log import Log, typed_log
 from scene import ENVIRONMENT, has_terminals
 
 POSIXTRACE, REPORT_LOGS = (os.path.abspath(argument) for argument in sys.argv[1:3])
@@ -87,6 +87,16 @@ def test_csv():
             compare_fields(event, row, what)
             if 'data' in event:
                 assert row['text'].rstrip('\0') == event['text'] if row['text'] else row['data'] == event['data'], what
+
+
+def test_csv_typed():
+    Path('typed.log').write_bytes(typed_log())
+    rows = table('typed.log')
+    names = 'sizes', 'state', 'states', 'mode', 'ok', 'when', 'where', 'hash', 'fields.text'
+    assert [rows[0][name] for name in names] == ['', 'new', 'on off', 'gift|fragile', 'true',
+                                                 '2026-11-21T21:05:05.123Z', '0x401136', 'fffe', 'ab'], rows[0]
+    assert [rows[1][name] for name in names[:4]] == ['7 65535', '5', '2 on', '0x0'], rows[1]
+    assert [rows[3][name] for name in ('item', 'n', 'sizes', 'state', 'data')] == ['tea', '2', '7', '', 'ff']
 
 
 def test_csv_columns():

@@ -13,7 +13,7 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
-from made_log import OVERFLOW, RESUME, START, STOP, Log
+from made_log import OVERFLOW, RESUME, START, STOP, Log, typed_log
 from scene import Suite, equal, write
 from viewer import (LOST, PAIRS, ROWS, Event, Found, Slice, check_events, check_slices, cut_log, odd_log, random_log,
                     report,
@@ -153,6 +153,10 @@ def test_odd():
     equal('unit', values['nür'], {'ö (µs)': 255, 'more': '80'})
     equal('behind the declared', values['more'], {'a': 513, 'more': '030405'})
     assert values['cut']['truncated'] is True
+
+
+def test_typed():
+    check_events(POSIXTRACE, read(write('typed.log', typed_log())), 'typed.log')
 
 
 def test_program():

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import babeltrace
 import scene
-from made_log import OVERFLOW, PREDEFINED, RESUME, START, STOP, Log
+from made_log import OVERFLOW, PREDEFINED, RESUME, START, STOP, Log, typed_log
 from scene import ENVIRONMENT
 
 POSIXTRACE, REPORT_LOGS, STAT_LOG, CORPUS = (os.path.abspath(argument) for argument in sys.argv[1:5])
@@ -94,6 +94,20 @@ def test_same_events():
     for kind in 'server', 'client', 'hole', 'open', 'i386', 'exec':
         convert(kind + '.log')
         compare('out.ctf', kind + '.log')
+
+
+def test_typed():
+    """Strings and sequences anywhere, enumerations, and the bytes of an event that is cut off."""
+    Path('typed.log').write_bytes(typed_log())
+    convert('typed.log')
+    found = [fields for *_, fields in babeltrace.events('out.ctf')]
+    assert found[0] == {
+        'id': 1, 'item': '', 'n': 0, 'sizes': [], 'state': ('new', -1), 'states': [('on', 1), ('off', 0)],
+        'mode': 0x101, 'ok': 1, 'when': 1795295105123, 'at': 1, 'where': 0x401136, 'key': [1, 2], 'n2': 2,
+        'text': 'ab', 'hash': [255, 254], 'note': 'fine'}, found[0]
+    assert [found[1][name] for name in ('item', 'sizes', 'state', 'states', 'text', 'hash')] == [
+        'tea', [7, 65535], ('<unknown>', 5), [('<unknown>', 2), ('on', 1)], '', []], found[1]
+    assert [list(fields) for fields in found[2:]] == [['_data_length', 'data']] * 2, found[2:]
 
 
 def test_system_events_in_words():

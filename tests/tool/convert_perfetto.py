@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from made_log import OVERFLOW, RESUME, START, STOP, Log
+from made_log import OVERFLOW, RESUME, START, STOP, Log, typed_log
 from scene import Suite, equal, write
 from viewer import (LOST, PAIRS, ROWS, Event, Found, Slice, check_events, check_slices, cut_log, odd_log, random_log,
                     report,
@@ -131,7 +131,9 @@ class Reader:
         if 'array_values' in value:
             return [self.value(sequence, item) for item in value['array_values']]
         (name, content), = ((name, content[0]) for name, content in value.items() if name != 'name_iid')
-        return self.texts[sequence, content] if name == 'string_value_iid' else content
+        if name == 'string_value_iid':
+            return self.texts[sequence, content]
+        return [] if (name, content) == ('string_value', '[]') else content  # an array without items is a text
 
     def values(self, sequence, values):
         found = {self.labels[sequence, one(value, 'name_iid')]: self.value(sequence, value) for value in values}
@@ -227,6 +229,10 @@ def test_odd():
     equal('real', (values['real']['f'], values['real']['a']), (float('inf'), [-0.5, 1e300]))
     assert values['real']['d'] != values['real']['d']
     assert values['cut']['truncated'] is True
+
+
+def test_typed():
+    check_events(POSIXTRACE, read(write('typed.log', typed_log())), 'typed.log')
 
 
 def test_program():

@@ -134,3 +134,34 @@ class Log:
         self.frame(INDEX, body + b''.join(struct.pack('<Q', offset) for offset in self.frames))
         self.frame(FOOTER, number=place)
         return bytes(self.out)
+
+
+TYPED = ('{packed;id:u32,item:z,n:u8,sizes:u16[n],state:i8<new=-1,paid=3,sent>,states:u8<off,on>[2],'
+         'mode:x16<gift|express|fragile=0x100>,ok:bool,when:t64/ms,at:t32,where:a64,key:b[2],n2:u8,text:c[n2],hash:b[n2],note:s}')
+# The fields of its events as report shows them, and as JSON.
+TYPED_TEXTS = [
+    'id=1 item="" n=0 sizes=[] state=new states=[on off] mode=gift|fragile ok=true when=2026-11-21T21:05:05.123Z '
+    'at=1970-01-01T00:00:01Z where=0x401136 key=0102 n2=2 text="ab" hash=fffe note="fine"',
+    'id=2 item="tea" n=2 sizes=[7 65535] state=5 states=[2 on] mode=0x0 ok=false when=1970-01-01T00:00:00.000Z '
+    'at=1970-01-01T00:00:01Z where=0x0 key=0102 n2=0 text="" hash= note=""']
+TYPED_FIELDS = [
+    {'id': 1, 'item': '', 'n': 0, 'sizes': [], 'state': 'new', 'states': ['on', 'off'], 'mode': 'gift|fragile',
+     'ok': True, 'when': '2026-11-21T21:05:05.123Z', 'at': '1970-01-01T00:00:01Z', 'where': '0x401136', 'key': '0102',
+     'n2': 2, 'text': 'ab', 'hash': 'fffe', 'note': 'fine'},
+    {'id': 2, 'item': 'tea', 'n': 2, 'sizes': [7, 65535], 'state': 5, 'states': [2, 'on'], 'mode': 0, 'ok': False,
+     'when': '1970-01-01T00:00:00.000Z', 'at': '1970-01-01T00:00:01Z', 'where': '0x0', 'key': '0102', 'n2': 0,
+     'text': '', 'hash': '', 'note': ''}]
+
+
+def typed_log():
+    """Events with fields of all types, of which some vary in size: two whole ones, and two that are cut off."""
+    log = Log()
+    log.declare('typed', TYPED)
+    first = (struct.pack('<IBB', 1, 0, 0) + struct.pack('<bBBHBQIQ', -1, 1, 0, 0x101, 1, 1795295105123, 1, 0x401136) +
+             b'\1\2' + b'\2ab\xff\xfe' + b'fine')
+    second = (struct.pack('<I', 2) + b'tea\0' + struct.pack('<BHH', 2, 7, 65535) +
+              struct.pack('<bBBHBQIQ', 5, 2, 1, 0, 0, 0, 1, 0) + b'\1\2' + b'\0')
+    for time, data in enumerate((first, second, second[:6], second[:12])):
+        log.event(time, 'typed', data=data, truncated=time > 1)
+    log.segment()
+    return log.closed()

@@ -108,7 +108,12 @@ TEST(layout_names)
 		"", "name", "{a:u8}", "name{}", "name{a}", "name{a:}", "name{a:u9}", "name{:u8}", "name{a:u8",
 		"name a:u8}", "name{a:u8,}", "name{,a:u8}",
 		"name{a:u8}x", "name{a:u8[0]}", "name{a:u8[]}", "name{a:u8[65536]}", "name{a:u8[2}", "name{a:u8[-1]}",
-		"name{a:s,b:u8}", "name{a:s[2]}",
+		"name{a:s,b:u8}", "name{a:s[2]}", "name{a:z[2]}", "name{a:b,c:u8}", "name{a:u8[b]}", "name{a:u8[a]}",
+		"name{a:i8,b:u8[a]}", "name{a:u8[2],b:u8[a]}", "name{a:u8,b:u8[a}", "name{packed}", "name{packed;}",
+		"name{;a:u8}", "name{p;a:u8}", "name{a:u8;}", "name{a:u8<>}", "name{a:u8<x}", "name{a:u8<x=256>}",
+		"name{a:u8<x=-1>}", "name{a:i8<x=128>}", "name{a:i8<x=-129>}", "name{a:u8<x,x>}", "name{a:u8<x|y,z>}",
+		"name{a:i8<x|y>}", "name{a:f32<x>}", "name{a:u8<x=>}", "name{a:u8<x=1a>}", "name{a:t64/B}",
+		"name{a:u8<\33[2J>}", "name{a:u8[1]<x>}", "name{a:u64<x=18446744073709551616>}",
 		"name{a:u8/}", "name{a:u8}}", "name{a:u8]}", "name{a:u8/0123456789abcdef}",
 		/* Terminal control characters, and invalid UTF-8. */
 		"name{a:u8/\33[31mRED}", "name{\33[2J:u8}", "name{a\n:u8}", "name{a:u8/\177}",
@@ -141,6 +146,8 @@ struct sample {
 
 TEST(layout_places)
 {
+	static const struct sample sample;
+	struct layout_places places;
 	struct layout l = { 0 };
 	static const size_t expected[] = { offsetof(struct sample, a), offsetof(struct sample, b),
 	                                   offsetof(struct sample, c), offsetof(struct sample, d),
@@ -152,11 +159,14 @@ TEST(layout_places)
 		l.align_most = 4;
 	MUST(layout_parse(&l, "n{a:u8,b:f64,c:u16[3],d:c[5]}"));
 	MUST(layout_parse(&l, "n{e:u64,f:i32,g:u8}"));
+	layout_locate(&l, (const unsigned char *)&sample, sizeof sample, &places);
+	CHECK("-", places.whole && places.count == l.count && places.rest == sizeof sample);
 	for (unsigned i = 0; i < l.count; i++)
-		CHECK_EQ("-", l.field[i].offset, expected[i]);
+		CHECK_EQ("-", places.of[i].at, expected[i]);
 	l = (struct layout){ .align_most = 4 };
 	MUST(layout_parse(&l, "n{a:u32,b:u64}"));
-	CHECK_EQ("-", l.field[1].offset, 4);
+	layout_locate(&l, (const unsigned char *)&sample, 12, &places);
+	CHECK("-", places.whole && places.of[1].at == 4);
 	/* No field can follow an unlimited one. */
 	MUST(layout_parse(&l, "n{c:s}"));
 	CHECK("-", !layout_parse(&l, "n{d:u8}"));
@@ -187,7 +197,10 @@ TEST(layout_faults)
 		{ "n{}", NULL }, { "n{a}", NULL }, { "n{a:u8,b}", "b" }, { "n{a:u8,a:u16}", "a:u16" },
 		{ "n{a:u8[0]}", "[0]" }, { "n{a:s[2]}", "[2]" }, { "n{a:s,b:u8}", "b:u8" },
 		{ "n{a:u8/}", "/" }, { "n{a:u8]}", "]" }, { "n{a:u8", "{a:u8" }, { "n{a:u8}x", "x" },
-		{ "n{a:u8}}", "}" },
+		{ "n{a:u8}}", "}" }, { "n{x;a:u8}", "x" }, { "n{packed,x;a:u8}", "x" }, { "n{a:u8<x,,y>}", "" },
+		{ "n{a:u8<x,y=256>}", "y=256" }, { "n{a:f32<x>}", "<x>" }, { "n{a:u8<x}", "<x" },
+		{ "n{a:i8,b:u8[a]}", "[a]" }, { "n{b:u8[c]}", "[c]" }, { "n{a:t64/B}", "t64/B" },
+		{ "n{a:u8<x>y}", "y" }, { "n{a:u8<x|y,z>}", ",z" },
 	};
 	const struct layout none = { 0 };
 
@@ -201,6 +214,109 @@ TEST(layout_faults)
 		CHECK(names[i].name, wrong == (names[i].at != NULL));
 		CHECK_STR(names[i].name, at, names[i].at ? names[i].at : "");
 	}
+}
+
+/* The whole text of an event with this layout. */
+static const char *shown(const char *layout, const char *data, size_t length, const struct layout_symbols *symbols)
+{
+	struct layout l = { 0 };
+	struct layout_fault fault;
+
+	MUST(layout_declare(&l, layout, &fault));
+	layout_print(&l, (const unsigned char *)data, length, symbols);
+	return put();
+}
+
+static const char *as_json(const char *layout, const char *data, size_t length)
+{
+	struct layout l = { 0 };
+	struct layout_fault fault;
+	const char *text;
+
+	MUST(layout_declare(&l, layout, &fault));
+	layout_json(&l, (const unsigned char *)data, length);
+	text = put();
+	json_done();
+	return text;
+}
+
+#define SHOWN(layout, data, text) CHECK_STR(layout, shown(layout, data, sizeof(data) - 1, NULL), text)
+#define JSON(layout, data, text)  CHECK_STR(layout, as_json(layout, data, sizeof(data) - 1), text)
+
+/* Strings and counted arrays in any place move the fields after them. */
+TEST(layout_varying_sizes)
+{
+	SHOWN("{a:z,b:z,c:u8}", "one\0\0\7", "{a=\"one\" b=\"\" c=7}");
+	SHOWN("{packed;a:z,b:u16,c:s}", "x\0\1\0rest", "{a=\"x\" b=1 c=\"rest\"}");
+	SHOWN("{a:z,b:u16}", "xy\0\0\1\0", "{a=\"xy\" b=1}");
+	SHOWN("{n:u8,a:u16[n],b:u8}", "\2\0\1\0\2\0\7", "{n=2 a=[1 2] b=7}");
+	SHOWN("{n:u8,a:u16[n],b:u8}", "\0\0\7", "{n=0 a=[] b=7}");
+	SHOWN("{n:u8,a:c[n],b:b[2],c:b[n]}", "\3abc\1\2xyz", "{n=3 a=\"abc\" b=0102 c=78797a}");
+	/* What is cut off. */
+	SHOWN("{a:z,b:u8}", "cut", "{a=\"cut\" ...}");
+	SHOWN("{n:u8,a:u16[n],b:u8}", "\4\0\1\0\2\0\3", "{n=4 a=[1 2] ... +03}");
+	SHOWN("{n:u32,a:u8}", "\1\0", "{... +0100}");
+	/* A number of items that no data can have. */
+	SHOWN("{n:u64,a:u64[n],b:u8}", "\377\377\377\377\377\377\377\377\1\0\0\0\0\0\0\0",
+	      "{n=18446744073709551615 a=[1] ...}");
+	/* A structure may be filled up at its end. */
+	SHOWN("{a:u32,b:z}", "\1\0\0\0x\0\0\0", "{a=1 b=\"x\"}");
+	SHOWN("{packed;a:u32,b:z}", "\1\0\0\0x\0\0\0", "{a=1 b=\"x\" +0000}");
+	JSON("{packed;n:u8,a:i8[n],b:z}", "\2\377\1x\0", "{\"n\":2,\"a\":[-1,1],\"b\":\"x\"}");
+}
+
+static const char *find_symbol(void *arg, uint64_t address)
+{
+	return address == 0x1234 ? arg : NULL;
+}
+
+TEST(layout_with_words)
+{
+	static char name[] = "main+0x4";
+	const struct layout_symbols symbols = { find_symbol, name };
+
+	SHOWN("{s:u8<idle,busy=4,done>}", "\0", "{s=idle}");
+	SHOWN("{s:u8<idle,busy=4,done>[4]}", "\4\5\6\0", "{s=[busy done 6 idle]}");
+	SHOWN("{s:i16<bad=-1,good>}", "\377\377", "{s=bad}");
+	SHOWN("{s:x8<one=0x10,two>}", "\21", "{s=two}");
+	SHOWN("{s:u64<most=18446744073709551615,none>}", "\377\377\377\377\377\377\377\377", "{s=most}");
+	SHOWN("{m:x8<read|write|exec>}", "\5", "{m=read|exec}");
+	SHOWN("{m:u8<read|write|all=7>}", "\7", "{m=read|write|all}");
+	SHOWN("{m:x8<read|write>}", "\21", "{m=read|0x10}");
+	SHOWN("{m:x8<read|write>}", "\20", "{m=0x10}");
+	SHOWN("{m:x8<none=0|read=1>}", "\0", "{m=none}");
+	SHOWN("{m:u8<a|b>}", "\0", "{m=0}");
+	SHOWN("{a:bool,b:bool[2]}", "\0\1\2", "{a=false b=[true true]}");
+	SHOWN("{t:t32}", "\0\0\0\0", "{t=1970-01-01T00:00:00Z}");
+	SHOWN("{t:t64/ms}", "\1\4\0\0\0\0\0\0", "{t=1970-01-01T00:00:01.025Z}");
+	SHOWN("{t:t64}", "\1\312\232\73\0\0\0\0", "{t=1970-01-01T00:00:01.000000001Z}");
+	SHOWN("{t:t64/s}", "\377\377\377\377\377\377\377\377", "{t=18446744073709551615}");
+	SHOWN("{f:a32}", "\64\22\0\0", "{f=0x1234}");
+	CHECK_STR("-", shown("{f:a32,g:a32}", "\64\22\0\0\0\0\0\0", 8, &symbols), "{f=main+0x4 g=0x0}");
+	JSON("{s:u8<idle,busy>,t:u8<idle>,m:x8<r|w>,b:bool,f:a32}", "\1\7\3\1\64\22\0\0",
+	     "{\"s\":\"busy\",\"t\":7,\"m\":\"r|w\",\"b\":true,\"f\":\"0x1234\"}");
+}
+
+/* The maximum of labels, and what is beyond it. */
+TEST(layout_many_labels)
+{
+	char text[LAYOUT_TEXT_SIZE] = "{a:u8<";
+	size_t length = strlen(text);
+	struct layout_fault fault;
+
+	for (unsigned i = 0; i < LAYOUT_LABELS; i++)
+		length += (size_t)sprintf(text + length, "%sl%u", i > 0 ? "," : "", i);
+	strcpy(text + length, ">}");
+	CHECK("-", layout_check(text, &fault));
+	strcpy(text + length, ",x>}");
+	CHECK("-", !layout_check(text, &fault));
+	CHECK_EQ("-", fault.length, 1);
+	CHECK_EQ("-", *fault.at, 'x');
+	length = (size_t)sprintf(text, "{a:u8<");
+	for (unsigned i = 0; i < LAYOUT_LABEL_TEXT / LAYOUT_LABEL_MAX + 1; i++)
+		length += (size_t)sprintf(text + length, "%s%0*u", i > 0 ? "," : "", LAYOUT_LABEL_MAX, i);
+	strcpy(text + length, ">}");
+	CHECK("-", !layout_check(text, &fault));
 }
 
 TEST(layout_json_exact)
@@ -234,7 +350,7 @@ TEST(layout_lengths)
 		MUST(data);
 		memcpy(data, &s, length);
 		data = realloc(data, length ? length : 1);
-		layout_print(&l, data, length);
+		layout_print(&l, data, length, NULL);
 		text = put();
 		CHECK("-", text[0] == '{' && text[strlen(text) - 1] == '}');
 		layout_json(&l, data, length);
@@ -249,33 +365,33 @@ TEST(layout_lengths)
 	layout_json(&l, (unsigned char *)&s, sizeof s);
 	CHECK_STR("-", put(),
 	          "{\"a\":1,\"b\":0.5,\"c\":[1,2,3],\"d\":\"abc\",\"e\":\"18446744073709551615\",\"f\":-1,\"g\":255}");
-	layout_print(&l, (unsigned char *)&s, sizeof s);
+	layout_print(&l, (unsigned char *)&s, sizeof s, NULL);
 	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2 3] d=\"abc\" e=18446744073709551615 f=-1 g=255}");
-	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, c) + 4);
+	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, c) + 4, NULL);
 	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2] ...}");
 	/* An incomplete item is shown as bytes, padding between fields is not shown. */
-	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, c) + 5);
+	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, c) + 5, NULL);
 	CHECK_STR("-", put(), "{a=1 b=0.5 c=[1 2] ... +03}");
-	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, b));
+	layout_print(&l, (unsigned char *)&s, offsetof(struct sample, b), NULL);
 	CHECK_STR("-", put(), "{a=1 ...}");
-	layout_print(&l, (unsigned char *)&s, 0);
+	layout_print(&l, (unsigned char *)&s, 0, NULL);
 	CHECK_STR("-", put(), "{...}");
-	layout_print(&l, (const unsigned char *)"\1\0\0\0\0\0\0\0\2\3", 10);
-	CHECK_STR("-", put(), l.field[1].offset == 8 ? "{a=1 ... +0203}" : "{a=1 ... +00000000 0203}");
+	layout_print(&l, (const unsigned char *)"\1\0\0\0\0\0\0\0\2\3", 10, NULL);
+	CHECK_STR("-", put(), l.field[1].align == 8 ? "{a=1 ... +0203}" : "{a=1 ... +00000000 0203}");
 	l = (struct layout){ 0 };
 	MUST(layout_parse(&l, "n{a:u32,b:s}"));
-	layout_print(&l, (const unsigned char *)"abc", 3);
+	layout_print(&l, (const unsigned char *)"abc", 3, NULL);
 	CHECK_STR("-", put(), "{... +616263}");
-	layout_print(&l, (const unsigned char *)"\1\0\0\0x", 5);
+	layout_print(&l, (const unsigned char *)"\1\0\0\0x", 5, NULL);
 	CHECK_STR("-", put(), "{a=1 b=\"x\"}");
 	/* According to the locale. */
 	l = (struct layout){ 0 };
 	MUST(layout_parse(&l, "n{größe:u8/µs}"));
 	setlocale(LC_CTYPE, "C");
-	layout_print(&l, &s.a, 1);
+	layout_print(&l, &s.a, 1, NULL);
 	CHECK_STR("-", put(), "{gr\\xc3\\xb6\\xc3\\x9fe=1\\xc2\\xb5s}");
 	setlocale(LC_CTYPE, "C.UTF-8");
-	layout_print(&l, &s.a, 1);
+	layout_print(&l, &s.a, 1, NULL);
 	CHECK_STR("-", put(), "{größe=1µs}");
 }
 
@@ -314,9 +430,11 @@ TEST(texts)
 
 static enum layout_form form(const char *declared, const char *data, size_t length)
 {
+	struct layout_places places;
 	struct layout l = { 0 };
 
-	return layout_form(declared && layout_parse(&l, declared) ? &l : NULL, (const unsigned char *)data, length);
+	return layout_form(declared && layout_parse(&l, declared) ? &l : NULL, (const unsigned char *)data, length,
+	                   &places);
 }
 
 TEST(forms)
@@ -342,6 +460,14 @@ TEST(forms)
 	CHECK_EQ("-", form("n{a:u8,b:s}", "1te\0t", 5), FORM_BYTES);
 	CHECK_EQ("-", form("n{a:u8,b:b}", "1te\0t", 5), FORM_FIELDS);
 	CHECK_EQ("-", form("n{a:u32,b:b}", "123", 3), FORM_TEXT);
+	CHECK_EQ("-", form("n{a:z,b:u8}", "text\0x", 6), FORM_FIELDS);
+	CHECK_EQ("-", form("n{a:z,b:u8}", "text\0xy", 7), FORM_MORE);
+	CHECK_EQ("-", form("n{a:z,b:u8}", "text\0", 5), FORM_TEXT);
+	CHECK_EQ("-", form("n{a:z}", "text", 4), FORM_TEXT);
+	CHECK_EQ("-", form("n{n:u8,a:u8[n]}", "\2ab", 3), FORM_FIELDS);
+	CHECK_EQ("-", form("n{n:u8,a:u8[n]}", "\3ab", 3), FORM_BYTES);
+	CHECK_EQ("-", form("n{n:u8,a:u8[n]}", "\0", 1), FORM_FIELDS);
+	CHECK_EQ("-", form("n{n:u64,a:u64[n]}", "\377\377\377\377\377\377\377\377xxxxxxxx", 16), FORM_BYTES);
 }
 
 /* -- moment.h ---------------------------------------------------------------------------------- */
@@ -515,6 +641,7 @@ TEST(seconds)
 }
 
 TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(sizes), TEST_ENTRY(layout_names), TEST_ENTRY(layout_places),
-          TEST_ENTRY(layout_json_exact), TEST_ENTRY(layout_faults), TEST_ENTRY(layout_lengths),
+          TEST_ENTRY(layout_json_exact), TEST_ENTRY(layout_varying_sizes), TEST_ENTRY(layout_with_words),
+          TEST_ENTRY(layout_many_labels), TEST_ENTRY(layout_faults), TEST_ENTRY(layout_lengths),
           TEST_ENTRY(layouts_together), TEST_ENTRY(texts), TEST_ENTRY(forms), TEST_ENTRY(moments_read),
           TEST_ENTRY(moments_printed), TEST_ENTRY(names), TEST_ENTRY(image_paths), TEST_ENTRY(seconds))

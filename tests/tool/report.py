@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 import scene
-from made_log import OVERFLOW, PREDEFINED, RESUME, START, Log
+from made_log import OVERFLOW, PREDEFINED, RESUME, START, TYPED_FIELDS, TYPED_TEXTS, Log, typed_log
 from scene import ENVIRONMENT, has_terminals
 
 HERE = Path(__file__).parent
@@ -144,6 +144,17 @@ def test_names_with_layouts():
     for pattern in ('sql.row', 'sql.row{rows:u32,time:u64/ns}', 'sql.r*{rows:u32}'):
         assert lines('--fields', 'event', '-e', pattern, 'server.log')[:3] == ['sql.row'] * 3, pattern
     assert 'sql.row' not in lines('--fields', 'event', '-e', '!sql.row{rows:u32,time:u64/ns}', 'server.log')
+
+
+def test_typed():
+    """Fields of all types, and what is there of them in data that is cut off."""
+    Path('typed.log').write_bytes(typed_log())
+    shown = [line.partition(' {')[2] for line in lines('--fields', 'event,data', 'typed.log')]
+    assert shown == [text + '}' for text in TYPED_TEXTS] + [
+        'id=2 item="te" ...} (cut off)', 'id=2 item="tea" n=2 sizes=[7] ... +ff} (cut off)'], shown
+    fields = [json.loads(line)['fields'] for line in run('--json', 'typed.log').splitlines()]
+    assert fields[:2] == TYPED_FIELDS, fields
+    assert fields[2:] == [{'id': 2, 'item': 'te'}, {'id': 2, 'item': 'tea', 'n': 2, 'sizes': [7]}], fields
 
 
 def test_nothing_there():

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import {chooseHues, hueCount, huesOfTexts, palette} from '../../tool/view/page/colours.mjs';
-import {asText, decode, ownText, summary} from '../../tool/view/page/fields.mjs';
+import {asText, decode, ownText, summary, valueText} from '../../tool/view/page/fields.mjs';
 import {compile, find, splitWords} from '../../tool/view/page/search.mjs';
 import {eachBin, lowerBound, lowerBoundNear} from '../../tool/view/page/seek.mjs';
 import {layersMost, layOut, measure, nameOf, pairEvents, spansOf as spansOfEvent} from '../../tool/view/page/spans.mjs';
@@ -34,10 +34,9 @@ const types = () => [{
 	name : 'a.begin',
 	system : 0,
 	fields : [
-		{ name : 'rows', unit : '', kind : 'unsigned', size : 4, count : 1, offset : 0 },
-		{ name : 'took', unit : 'us', kind : 'unsigned', size : 8, count : 1, offset : 8 }
+		{ name : 'rows', unit : '', kind : 'unsigned', size : 4, count : 1, align : 4, counter : 0 },
+		{ name : 'took', unit : 'us', kind : 'unsigned', size : 8, count : 1, align : 8, counter : 0 }
 	],
-	end : 16,
 	align : 8
 },
 		     { name : 'a.end', system : 0 },
@@ -157,17 +156,17 @@ test('numbers for people', () => {
 
 /* -- Data --------------------------------------------------------------------------------------------- */
 
-const field = (name, kind, size, offset, more = {}) => ({ name, unit : '', kind, size, count : 1, offset, ...more });
+const field = (name, kind, size, more = {}) => ({ name, unit : '', kind, size, align : size, count : 1, counter : 0,
+	...more });
 
 test('fields of all kinds', () => {
 	const type = {
-		end : 40,
 		align : 8,
 		fields : [
-			field('u', 'unsigned', 1, 0), field('i', 'signed', 2, 2),
-			field('x', 'hex', 4, 4, { unit : 'B' }), field('f', 'float', 8, 8),
-			field('big', 'unsigned', 8, 16), field('c', 'chars', 1, 24, { count : 8 }),
-			field('n', 'signed', 4, 32, { count : 2 })
+			field('u', 'unsigned', 1), field('i', 'signed', 2),
+			field('x', 'hex', 4, { unit : 'B' }), field('f', 'float', 8),
+			field('big', 'unsigned', 8), field('c', 'chars', 1, { count : 8 }),
+			field('n', 'signed', 4, { count : 2 })
 		]
 	};
 	const data = new Uint8Array(40), view = new DataView(data.buffer);
@@ -188,12 +187,41 @@ test('fields of all kinds', () => {
 });
 
 test('all the rest, as text or bytes', () => {
-	const type = { end : 4, align : 4, fields : [ field('n', 'unsigned', 4, 0), field('s', 'text', 1, 4) ] };
+	const type = { align : 4, fields : [ field('n', 'unsigned', 4), field('s', 'text', 1, { count : 0 }) ] };
 	assert.equal(summary(type, new Uint8Array([ 1, 0, 0, 0, 0x78, 0x22, 0 ]), true), 'n=1 s="x\\""');
-	assert.equal(summary({ end : 0, align : 1, fields : [ field('b', 'bytes', 1, 0) ] },
+	assert.equal(summary({ align : 1, fields : [ field('b', 'bytes', 1, { count : 0 }) ] },
 			     new Uint8Array([ 1, 2, 3, 4, 5 ]), true),
 		     'b=01020304 05');
 	assert.equal(ownText(type, new Uint8Array([ 1, 0, 0, 0, 0x78 ]), true), 'x');
+});
+
+test('strings and counted arrays anywhere', () => {
+	const bytes = (text) => new Uint8Array([...text].map((each) => each.charCodeAt(0)));
+	const type = { align : 2, fields : [
+		field('a', 'string', 1, { count : 0 }), field('n', 'unsigned', 1),
+		field('v', 'unsigned', 2, { count : 0, counter : 2 }), field('b', 'bytes', 1, { count : 2 }),
+		field('c', 'chars', 1, { count : 0, counter : 2 })
+	] };
+	assert.equal(summary(type, bytes('one\x00\x02\x00\x01\x00\x02\x00xyhi'), true),
+		     'a="one" n=2 v=[1 2] b=7879 c="hi"');
+	assert.equal(summary(type, bytes('one\x00\x02\x00\x01\x00\x02'), true), 'a="one" n=2 v=[1] … +02');
+	assert.equal(summary(type, bytes('on'), true), 'a="on" …');
+});
+
+test('labels, bits, times, addresses', () => {
+	const labels = [ [ '0', 'idle' ], [ '4', 'busy' ] ], bits = [ [ '1', 'read' ], [ '2', 'write' ] ];
+	const type = { align : 1, fields : [
+		field('s', 'unsigned', 1, { naming : 'values', labels }),
+		field('m', 'hex', 1, { naming : 'bits', labels : bits }),
+		field('b', 'bool', 1), field('t', 'time', 8, { align : 1, unit : 'ms' }),
+		field('f', 'code', 4, { align : 1 })
+	] };
+	const data = (...head) => new Uint8Array([...head, 1, 4, 0, 0, 0, 0, 0, 0, 0x34, 0x12, 0, 0 ]);
+	assert.equal(summary(type, data(4, 3, 1), true),
+		     's=busy m=read|write b=true t=1970-01-01T00:00:01.025Z f=0x1234');
+	assert.equal(summary(type, data(5, 0x11, 0), true),
+		     's=5 m=read|0x10 b=false t=1970-01-01T00:00:01.025Z f=0x1234');
+	assert.equal(valueText(type.fields[1], 0), '0x0');
 });
 
 test('text without a declaration, or not', () => {

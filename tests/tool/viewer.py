@@ -71,11 +71,11 @@ def unlabelled(values):
 
 
 def number(value):
-    """Integers that a double cannot hold are texts in JSON; what is no number has none there."""
+    """Integers that a double cannot hold, and code addresses, are texts in JSON; what is no number has none there."""
     if isinstance(value, list):
         return [number(item) for item in value]
-    if isinstance(value, str) and re.fullmatch(r'-?\d{16,20}', value):
-        return int(value)
+    if isinstance(value, str) and re.fullmatch(r'-?\d{16,20}|0x[0-9a-f]+', value):
+        return int(value, 0)
     if isinstance(value, float):
         return float(struct.unpack('f', struct.pack('f', value))[0]) if math.isfinite(value) else None
     return value
@@ -236,7 +236,8 @@ def wild_log(seed):
     """Returns a log of random names, layouts and data."""
     choose = random.Random(seed)
     log = Log(host='\x7f"' * choose.randrange(9))
-    kinds = ('u8', 'u16', 'i32', 'x64', 'f32', 'f64', 'c[9]', 'i8[3]', 'u16[400]', 'b', 's')
+    kinds = ('u8', 'u16', 'i32', 'x64', 'f32', 'f64', 'c[9]', 'i8[3]', 'u16[400]', 'b', 's', 'z', 'bool', 'a32',
+             't64', 'u8<x,y>', 'x16<x|y>', 'i8<x=-1>[2]', 'b[3]', 'u16[a]', 'c[b]', 'b[a]')
     for n in range(40):
         names = choose.choices('abc.-é"\\ ', k=choose.randrange(1, 5))
         fields = ','.join(f'{name}:{choose.choice(kinds)}{choose.choice(("", "/ns", "/%"))}' for name in names)

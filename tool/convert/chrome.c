@@ -194,22 +194,19 @@ static void put_text(enum label label, const char *text, size_t length)
 
 static void put_declared(const struct source *s, const struct layout *l)
 {
-	size_t length = s->event->length, said;
+	size_t length = s->event->length;
+	struct layout_places places;
 
-	for (unsigned i = 0; i < l->count; i++) {
-		const struct layout_field *f = &l->field[i];
-		size_t size = layout_there(f, length);
+	layout_locate(l, s->data, length, &places);
+	for (unsigned i = 0; i < places.count; i++) {
 		char name[LABEL_BYTES];
 
-		if (size == 0 && !layout_rest(f))
-			break;
-		label_field(name, f);
+		label_field(name, &l->field[i]);
 		json_key(name);
-		layout_json_field(f, s->data + (size > 0 ? f->offset : 0), size);
+		layout_json_field(l, &l->field[i], s->data + places.of[i].at, places.of[i].size);
 	}
-	said = layout_silent(l, length);
-	if (said < length)
-		put_bytes(LABEL_MORE, s->data + said, length - said);
+	if (places.rest < length)
+		put_bytes(LABEL_MORE, s->data + places.rest, length - places.rest);
 }
 
 static void put_undeclared(const struct source *s)
@@ -220,7 +217,7 @@ static void put_undeclared(const struct source *s)
 	if (e->id < POSIX_TRACE_UNNAMED_USEREVENT && system_text(text, s->layouts, e, s->data)) {
 		if (text[0])
 			put_text(LABEL_TEXT, text, strlen(text));
-	} else if (layout_form(NULL, s->data, e->length) == FORM_TEXT) {
+	} else if (layout_form(NULL, s->data, e->length, NULL) == FORM_TEXT) {
 		put_text(LABEL_TEXT, (const char *)s->data, layout_text_length(s->data, e->length));
 	} else {
 		put_bytes(LABEL_DATA, s->data, e->length);

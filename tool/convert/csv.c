@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "convert/export.h"
 #include "event/layout_print.h"
+#include "event/layout_words.h"
 #include "event/system_text.h"
 
 /* Larger tables are not readable. Event types whose fields do not fit have their data in hex. */
@@ -149,20 +150,28 @@ static void put_hex(const unsigned char *data, size_t length)
 	}
 }
 
-static void put_field(const struct layout_field *f, const unsigned char *data, size_t length)
+static void put_item(const struct layout *l, const struct layout_field *f, const unsigned char *p)
 {
-	size_t size = layout_there(f, length);
-	const unsigned char *p = data + (size > 0 ? f->offset : 0);
+	char words[LAYOUT_WORDS];
+	size_t length = layout_words(words, l, f, p);
 
+	if (length > 0)
+		put_text(words, length);
+	else
+		layout_print_number(f, p, true);
+}
+
+static void put_field(const struct layout *l, const struct layout_field *f, const unsigned char *p, size_t size)
+{
 	if (f->kind == LAYOUT_BYTES) {
 		put_hex(p, size);
-	} else if (f->kind == LAYOUT_TEXT || f->kind == LAYOUT_CHARS) {
+	} else if (layout_is_text_field(f)) {
 		put_text((const char *)p, layout_text(f, p, size));
 	} else {
 		for (size_t i = 0; i < size; i += f->size) {
 			if (i > 0)
 				out_char(' ');
-			layout_print_number(f, p + i, true);
+			put_item(l, f, p + i);
 		}
 	}
 }
@@ -200,10 +209,12 @@ static void put_data(const struct source *s, const struct log_event *e, const un
 {
 	const struct layout *l = layouts_find(s->layouts, e->id);
 	const uint8_t *field = ((const struct column_map *)s->own)->field[e->id];
-	enum layout_form form = field ? FORM_FIELDS : layout_form(NULL, data, e->length);
-	size_t more = field ? layout_silent(l, e->length) : 0;
+	enum layout_form form = field ? FORM_FIELDS : layout_form(NULL, data, e->length, NULL);
+	struct layout_places places = { .rest = 0 };
 	char text[SYSTEM_TEXT];
 
+	if (field)
+		layout_locate(l, data, e->length, &places);
 	if (eventtype_system(e->id) && e->length > 0 && system_text(text, s->layouts, e, data)) {
 		put_text(text, strlen(text));
 		form = FORM_TEXT;
@@ -212,11 +223,12 @@ static void put_data(const struct source *s, const struct log_event *e, const un
 	}
 	out_char(',');
 	if (form != FORM_TEXT)
-		put_hex(data + more, e->length - more);
+		put_hex(data + places.rest, e->length - places.rest);
 	for (unsigned i = 0; i < columns.count; i++) {
 		out_char(',');
-		if (field && field[i])
-			put_field(&l->field[field[i] - 1], data, e->length);
+		if (field && field[i] && field[i] <= places.count)
+			put_field(l, &l->field[field[i] - 1], data + places.of[field[i] - 1].at,
+			          places.of[field[i] - 1].size);
 	}
 }
 

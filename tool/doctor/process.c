@@ -152,7 +152,7 @@ static void look_at_name(trace_event_id_t id, const char *name, const char *layo
 		layouts_declare(l, id, layout);
 	wrong = layouts_wrong(l, id);
 	if (wrong)
-		finding(GRADE_WARNING, "event types", "name{FIELD:TYPE,...}: docs/command.md has the types",
+		finding(GRADE_WARNING, "event types", "name{FIELD:TYPE,...}: docs/layouts.md has the types",
 			"wrong layout: %s", wrong);
 }
 

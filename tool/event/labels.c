@@ -16,13 +16,14 @@ const char *const labels[LABELS] = {
 
 size_t label_field(char text[LABEL_BYTES], const struct layout_field *f)
 {
-	bool taken = false;
+	/* The words for a time contain its unit. */
+	bool taken = false, unit = f->unit_length > 0 && f->kind != LAYOUT_TIME;
 	int n;
 
 	/* An event with declared fields has no text or data fields. */
-	for (unsigned i = 0; i < LABELS && !f->unit_length; i++)
+	for (unsigned i = 0; i < LABELS && !unit; i++)
 		taken |= i != LABEL_TEXT && i != LABEL_DATA && strcmp(labels[i], f->name) == 0;
-	if (f->unit_length)
+	if (unit)
 		n = snprintf(text, LABEL_BYTES, "%s (%s)", f->name, f->unit);
 	else
 		n = snprintf(text, LABEL_BYTES, "%s%s", f->name, taken ? "_" : "");

@@ -12,6 +12,7 @@
 
 #include "common/json.h"
 #include "common/message.h"
+#include "event/layout_words.h"
 
 static void hex_string(const unsigned char *data, size_t length)
 {
@@ -56,8 +57,18 @@ static void exact_signed(int64_t n)
 	json_string(text);
 }
 
-static void json_item(const struct layout_field *f, const unsigned char *p)
+static void json_item(const struct layout *l, const struct layout_field *f, const unsigned char *p)
 {
+	char words[LAYOUT_WORDS];
+	size_t length = layout_words(words, l, f, p);
+
+	if (length > 0) {
+		if (f->kind == LAYOUT_BOOL)
+			json_bool(*p != 0);
+		else
+			json_text(words, length);
+		return;
+	}
 	switch (f->kind) {
 	case LAYOUT_SIGNED:
 		exact_signed(layout_signed(p, f->size));
@@ -65,51 +76,45 @@ static void json_item(const struct layout_field *f, const unsigned char *p)
 	case LAYOUT_FLOAT:
 		json_real(layout_real(p, f->size));
 		break;
+	case LAYOUT_CODE:
+		json_hex(layout_unsigned(p, f->size));
+		break;
 	default:
 		exact_unsigned(layout_unsigned(p, f->size));
 		break;
 	}
 }
 
-void layout_json_field(const struct layout_field *f, const unsigned char *p, size_t size)
+void layout_json_field(const struct layout *l, const struct layout_field *f, const unsigned char *p, size_t size)
 {
-	switch (f->kind) {
-	case LAYOUT_CHARS:
+	if (layout_is_text_field(f)) {
 		json_text((const char *)p, layout_text(f, p, size));
-		break;
-	case LAYOUT_TEXT:
-		json_text((const char *)p, layout_text(f, p, size));
-		break;
-	case LAYOUT_BYTES:
+	} else if (f->kind == LAYOUT_BYTES) {
 		hex_string(p, size);
-		break;
-	default:
-		if (f->count == 1) {
-			json_item(f, p);
-			break;
-		}
+	} else if (!layout_is_array(f)) {
+		json_item(l, f, p);
+	} else {
 		json_begin('[');
 		for (size_t i = 0; i < size; i += f->size)
-			json_item(f, p + i);
+			json_item(l, f, p + i);
 		json_end(']');
 	}
 }
 
-void layout_json(const struct layout *l, const unsigned char *data, size_t length)
+size_t layout_json(const struct layout *l, const unsigned char *data, size_t length)
 {
+	struct layout_places places;
+
 	if (!l) {
 		hex_string(data, length);
-		return;
+		return length;
 	}
+	layout_locate(l, data, length, &places);
 	json_begin('{');
-	for (unsigned i = 0; i < l->count; i++) {
-		const struct layout_field *f = &l->field[i];
-		size_t size = layout_there(f, length);
-
-		if (size == 0 && !layout_rest(f))
-			break;
-		json_key(f->name);
-		layout_json_field(f, data + (size > 0 ? f->offset : 0), size);
+	for (unsigned i = 0; i < places.count; i++) {
+		json_key(l->field[i].name);
+		layout_json_field(l, &l->field[i], data + places.of[i].at, places.of[i].size);
 	}
 	json_end('}');
+	return places.rest;
 }

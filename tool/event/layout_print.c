@@ -9,6 +9,7 @@
 #include <wchar.h>
 
 #include "common/out.h"
+#include "event/layout_words.h"
 
 void layout_print_hex(const unsigned char *data, size_t length, unsigned group)
 {
@@ -65,6 +66,7 @@ void layout_print_number(const struct layout_field *f, const unsigned char *p, b
 		out_signed(layout_signed(p, f->size), 0);
 		break;
 	case LAYOUT_HEX:
+	case LAYOUT_CODE:
 		out_hex(layout_unsigned(p, f->size));
 		break;
 	case LAYOUT_FLOAT:
@@ -76,50 +78,75 @@ void layout_print_number(const struct layout_field *f, const unsigned char *p, b
 	}
 }
 
-static void print_value(const struct layout_field *f, const unsigned char *p, size_t size)
+/* Prints text that consists of names from the layout. */
+static void print_names(const struct layout_field *f, const char *text, size_t length)
 {
-	switch (f->kind) {
-	case LAYOUT_CHARS:
-		layout_print_text(p, layout_text(f, p, size));
-		break;
-	case LAYOUT_TEXT:
-		layout_print_text(p, layout_text(f, p, size));
-		break;
-	case LAYOUT_BYTES:
-		layout_print_hex(p, size, 4);
-		break;
-	default:
-		if (f->count == 1) {
-			layout_print_number(f, p, false);
-			break;
-		}
-		out_char('[');
-		for (size_t i = 0; i < size; i += f->size) {
-			if (i > 0)
-				out_char(' ');
-			layout_print_number(f, p + i, false);
-		}
-		out_char(']');
-	}
-	if (f->unit_length && f->ascii)
-		out_bytes(f->unit, f->unit_length);
-	else if (f->unit_length)
-		out_foreign(f->unit, f->unit_length, 0);
+	if (f->ascii)
+		out_bytes(text, length);
+	else
+		/* Not every locale can show all of UTF-8. */
+		out_foreign(text, length, 0);
 }
 
-void layout_print(const struct layout *l, const unsigned char *data, size_t length)
+static void print_item(const struct layout *l, const struct layout_field *f, const unsigned char *p,
+                       const struct layout_symbols *symbols)
 {
-	size_t more = layout_silent(l, length);
+	const char *symbol = NULL;
+	char words[LAYOUT_WORDS];
+	size_t length;
 
+	if (f->kind == LAYOUT_CODE && symbols)
+		symbol = symbols->find(symbols->arg, layout_unsigned(p, f->size));
+	length = layout_words(words, l, f, p);
+	if (symbol)
+		/* The name is from a file that may contain any bytes, escape sequences included. */
+		out_foreign(symbol, strlen(symbol), 0);
+	else if (length > 0)
+		print_names(f, words, length);
+	else
+		layout_print_number(f, p, false);
+}
+
+static void print_items(const struct layout *l, const struct layout_field *f, const unsigned char *p, size_t size,
+                        const struct layout_symbols *symbols)
+{
+	if (!layout_is_array(f)) {
+		print_item(l, f, p, symbols);
+		return;
+	}
+	out_char('[');
+	for (size_t i = 0; i < size; i += f->size) {
+		if (i > 0)
+			out_char(' ');
+		print_item(l, f, p + i, symbols);
+	}
+	out_char(']');
+}
+
+static void print_value(const struct layout *l, const struct layout_field *f, const unsigned char *p, size_t size,
+                        const struct layout_symbols *symbols)
+{
+	if (layout_is_text_field(f))
+		layout_print_text(p, layout_text(f, p, size));
+	else if (f->kind == LAYOUT_BYTES)
+		layout_print_hex(p, size, 4);
+	else
+		print_items(l, f, p, size, symbols);
+	/* The words for a time contain the unit. */
+	if (f->unit_length && f->kind != LAYOUT_TIME)
+		print_names(f, f->unit, f->unit_length);
+}
+
+void layout_print(const struct layout *l, const unsigned char *data, size_t length,
+                  const struct layout_symbols *symbols)
+{
+	struct layout_places places;
+
+	layout_locate(l, data, length, &places);
 	out_char('{');
-	for (unsigned i = 0; i < l->count; i++) {
+	for (unsigned i = 0; i < places.count; i++) {
 		const struct layout_field *f = &l->field[i];
-		size_t size = layout_there(f, length);
 
-		if (size == 0 && !layout_rest(f)) {
-			out_text(i > 0 ? " ..." : "...");
-			break;
-		}
 		out_room();
 		if (i > 0)
 			*out_at++ = ' ';
@@ -128,15 +155,16 @@ void layout_print(const struct layout *l, const unsigned char *data, size_t leng
 			memcpy(out_at, f->name, sizeof f->name);
 			out_at += f->name_length;
 		} else {
-			/* Not every locale can show all of UTF-8. */
 			out_foreign(f->name, f->name_length, 0);
 		}
 		out_char('=');
-		print_value(f, data + (size > 0 ? f->offset : 0), size);
+		print_value(l, f, data + places.of[i].at, places.of[i].size, symbols);
 	}
-	if (more < length) {
+	if (places.count < l->count)
+		out_text(places.count > 0 ? " ..." : "...");
+	if (places.rest < length) {
 		out_text(" +");
-		layout_print_hex(data + more, length - more, 4);
+		layout_print_hex(data + places.rest, length - places.rest, 4);
 	}
 	out_char('}');
 }

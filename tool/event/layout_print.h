@@ -8,8 +8,19 @@
 
 #include "model/data_layout.h"
 
-/* Prints {rows=3 time=1200ns}, as far as the data goes. */
-void layout_print(const struct layout *l, const unsigned char *data, size_t length);
+/* Finds the name of a code address. */
+struct layout_symbols {
+	/* Returns null if there is no name. */
+	const char *(*find)(void *arg, uint64_t address);
+	void *arg;
+};
+
+/*
+ * Prints {rows=3 time=1200ns}, as far as the data goes. With symbols, which may be null, code addresses are shown by
+ * name.
+ */
+void layout_print(const struct layout *l, const unsigned char *data, size_t length,
+                  const struct layout_symbols *symbols);
 /* Prints one number of a field. exact: prints all significant digits of a floating-point number. */
 void layout_print_number(const struct layout_field *f, const unsigned char *p, bool exact);
 /* Returns whether the data is text that this locale can show, perhaps with a trailing null or newline. */

@@ -204,7 +204,7 @@ static void draw_data(int line, int column, const struct watch *w, const struct 
 	if (eventtype_system(e->info.posix_event_id))
 		print_system(e);
 	else if (layout)
-		layout_print(layout, e->data, length);
+		layout_print(layout, e->data, length, NULL);
 	else if (length > 0)
 		layout_print_unknown(e->data, length);
 	terminal_put(line, column, wide - column, LOOK_PLAIN, out_buffer, (size_t)(out_at - out_buffer), false);

@@ -72,15 +72,15 @@ static bool put_system(const struct source *s, const struct log_event *e, const 
 static void put_data(const struct source *s, const struct log_event *e, const unsigned char *data)
 {
 	const struct layout *layout = layouts_find(s->layouts, e->id);
+	size_t rest;
 
 	if (e->length == 0 || put_system(s, e, data))
 		return;
 	json_key(layout ? "fields" : "data");
-	layout_json(layout, data, e->length);
-	if (layout && layout_silent(layout, e->length) < e->length) {
+	rest = layout_json(layout, data, e->length);
+	if (rest < e->length) {
 		json_key("more");
-		layout_json(NULL, data + layout_silent(layout, e->length),
-		            e->length - layout_silent(layout, e->length));
+		layout_json(NULL, data + rest, e->length - rest);
 	}
 	if (!layout && layout_is_text(data, e->length)) {
 		json_key("text");

@@ -173,14 +173,39 @@ static void print_unknown(const struct report *r, const unsigned char *data, siz
 		out_printf(" ... %zu bytes", length);
 }
 
+/* Where code addresses in the data of an event are looked up. */
+struct process_symbols {
+	struct symbols *symbols;
+	uint32_t pid;
+	uint64_t time;
+	char *text; /* null or to be freed: the name of the latest address */
+};
+
+static const char *find_code(void *arg, uint64_t address)
+{
+	struct process_symbols *p = arg;
+	/* A trace point's address is looked up as that of the call before it, a code address as what it is. */
+	const struct symbol *s = address ? symbols_find(p->symbols, p->pid, address + 1, p->time) : NULL;
+
+	if (!s || !s->function)
+		return NULL;
+	free(p->text);
+	if (asprintf(&p->text, s->into > 1 ? "%s+0x%llx" : "%s", s->function, (unsigned long long)s->into - 1) < 0)
+		p->text = NULL;
+	return p->text;
+}
+
 static void print_data(const struct report *r, struct source *s, const struct log_event *e, const unsigned char *data)
 {
 	const struct layout *layout = layouts_find(s->layouts, e->id);
+	struct process_symbols process = { s->symbols, e->pid, e->time, NULL };
+	struct layout_symbols symbols = { find_code, &process };
 
 	if (layout)
-		layout_print(layout, data, e->length);
+		layout_print(layout, data, e->length, s->symbols ? &symbols : NULL);
 	else if (!eventtype_system(e->id) || !print_system(s, e, data))
 		print_unknown(r, data, e->length);
+	free(process.text);
 	if (e->truncated)
 		out_text(" (cut off)");
 }

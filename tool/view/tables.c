@@ -171,15 +171,35 @@ static void long_member(const char *key, uint64_t n)
 	text_member(key, text);
 }
 
+static void write_labels(const struct layout *l, const struct layout_field *f)
+{
+	text_member("naming", f->naming == NAMING_BITS ? "bits" : "values");
+	json_key("labels");
+	json_begin('[');
+	for (unsigned i = f->first_label; i < f->first_label + f->labels; i++) {
+		char text[24];
+
+		if (f->kind == LAYOUT_SIGNED)
+			snprintf(text, sizeof text, "%lld", (long long)l->label[i].value);
+		else
+			snprintf(text, sizeof text, "%llu", (unsigned long long)l->label[i].value);
+		json_begin('[');
+		json_string(text);
+		json_text(l->text + l->label[i].at, l->label[i].length);
+		json_end(']');
+	}
+	json_end(']');
+}
+
 static void write_fields(const struct layout *l)
 {
 	static const char *const kinds[] = {
 		[LAYOUT_UNSIGNED] = "unsigned", [LAYOUT_SIGNED] = "signed", [LAYOUT_HEX] = "hex",
-		        [LAYOUT_FLOAT] = "float",
-		[LAYOUT_CHARS] = "chars", [LAYOUT_TEXT] = "text", [LAYOUT_BYTES] = "bytes",
+		[LAYOUT_FLOAT] = "float",       [LAYOUT_BOOL] = "bool",     [LAYOUT_CODE] = "code",
+		[LAYOUT_TIME] = "time",         [LAYOUT_CHARS] = "chars",   [LAYOUT_STRING] = "string",
+		[LAYOUT_TEXT] = "text",         [LAYOUT_BYTES] = "bytes",
 	};
 
-	number_member("end", l->end);
 	number_member("align", l->align);
 	json_key("fields");
 	json_begin('[');
@@ -191,8 +211,11 @@ static void write_fields(const struct layout *l)
 		text_member("unit", f->unit);
 		text_member("kind", kinds[f->kind]);
 		number_member("size", f->size);
+		number_member("align", f->align);
 		number_member("count", f->count);
-		number_member("offset", f->offset);
+		number_member("counter", f->counter);
+		if (f->naming)
+			write_labels(l, f);
 		json_end('}');
 	}
 	json_end(']');

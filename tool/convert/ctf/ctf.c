@@ -25,16 +25,10 @@
 #define FIXED    (4 + 8 + 4 + 4 + 8 + 1)
 #define HEAD_MAX (FIXED + 16)
 
-/* Bytes of the data that are contiguous in the output too. */
-struct run {
-	uint32_t from, size;
-};
-
 /* The constant bytes of events of one shape. */
 struct head {
 	uint64_t segment; /* the segment of these events; 0: not filled */
 	const struct layout *layout;
-	const struct run *runs; /* of the layout, without its text or bytes at the end; size 0 ends the list */
 	uint8_t size;
 	unsigned char bytes[HEAD_MAX];
 };
@@ -43,7 +37,6 @@ struct trace {
 	int directory; /* descriptor */
 	struct ctf_file file;
 	bool kinds[CTF_KINDS];
-	struct run *runs[CTF_TYPES]; /* of the layouts of event types; null: unknown yet */
 	uint64_t segment;            /* number of the segment of the current packet; 0: no packet yet */
 	uint64_t lost;               /* lost events in packets so far */
 	uint64_t time;               /* time of the previous event */
@@ -149,29 +142,6 @@ static void end(struct export *x)
 
 /* -- Events ---------------------------------------------------------------------------------------- */
 
-/* Returns the bytes of the data to copy: the fields without padding. */
-static const struct run *find_runs(struct trace *t, uint32_t id, const struct layout *l)
-{
-	unsigned n = 0;
-
-	if (t->runs[id])
-		return t->runs[id];
-	t->runs[id] = calloc(LAYOUT_FIELDS + 1, sizeof **t->runs);
-	if (!t->runs[id])
-		fail("no memory");
-	for (unsigned i = 0; i < l->count && !layout_rest(&l->field[i]); i++) {
-		const struct layout_field *f = &l->field[i];
-		struct run *before = n > 0 ? &t->runs[id][n - 1] : NULL;
-		uint32_t size = (uint32_t)f->size * f->count;
-
-		if (before && before->from + before->size == f->offset)
-			before->size += size;
-		else
-			t->runs[id][n++] = (struct run){ f->offset, size };
-	}
-	return t->runs[id];
-}
-
 static void make_head(struct trace *t, struct head *h, const struct source *s, const struct log_event *e)
 {
 	unsigned char *p = h->bytes + TIME_AT + 8;
@@ -180,7 +150,6 @@ static void make_head(struct trace *t, struct head *h, const struct source *s, c
 
 	h->segment = t->segment;
 	h->layout = layouts_find(s->layouts, e->id);
-	h->runs = h->layout ? find_runs(t, e->id, h->layout) : NULL;
 	memcpy(p, &e->pid, 4);
 	memcpy(p + 4, &e->tid, 4);
 	memcpy(p + 8, &e->address, 8);
@@ -206,20 +175,28 @@ static unsigned char *put_text(unsigned char *to, const unsigned char *data, siz
 	return to + size + 1;
 }
 
-static unsigned char *put_fields(unsigned char *to, const struct head *h, const unsigned char *data, size_t length)
+/* Writes the fields without padding. */
+static unsigned char *put_fields(unsigned char *to, const struct layout *l, const struct layout_places *places,
+                                 const unsigned char *data)
 {
-	const struct layout_field *last = &h->layout->field[h->layout->count - 1];
+	const struct layout_field *last = &l->field[l->count - 1];
+	size_t begin = 0, end = 0;
 
-	for (const struct run *r = h->runs; r->size; r++) {
-		memcpy(to, data + r->from, r->size);
-		to += r->size;
+	/* Fields that are contiguous in the data too are copied together. */
+	for (unsigned i = 0; i < l->count - layout_rest(last); i++) {
+		if (places->of[i].at != end) {
+			memcpy(to, data + begin, end - begin);
+			to += end - begin;
+			begin = places->of[i].at;
+		}
+		end = places->of[i].at + places->of[i].size;
 	}
+	memcpy(to, data + begin, end - begin);
+	to += end - begin;
+	data += places->of[l->count - 1].at;
 	if (last->kind == LAYOUT_TEXT)
-		return put_text(to, data + last->offset,
-		                layout_text_length(data + last->offset, length - last->offset));
-	if (last->kind == LAYOUT_BYTES)
-		return put_bytes(to, data + last->offset, length - last->offset);
-	return to;
+		return put_text(to, data, layout_text_length(data, places->of[l->count - 1].size));
+	return layout_rest(last) ? put_bytes(to, data, places->of[l->count - 1].size) : to;
 }
 
 /* Writes the data of a system event as text. Returns false if the event is of another kind. */
@@ -236,18 +213,18 @@ static bool put_system(struct ctf_file *f, uint32_t *kind, const struct source *
 	return true;
 }
 
-static void put_data(struct ctf_file *f, const struct head *h, enum layout_form form, const unsigned char *data,
-                     size_t length)
+/* Returns the form of the data. */
+static enum layout_form put_data(struct ctf_file *f, const struct layout *l, const unsigned char *data, size_t length)
 {
-	size_t more;
+	struct layout_places places;
+	enum layout_form form = layout_form(l, data, length, &places);
 
 	switch (form) {
 	case FORM_FIELDS:
-		f->at = put_fields(f->at, h, data, length);
+		f->at = put_fields(f->at, l, &places, data);
 		break;
 	case FORM_MORE:
-		more = layout_silent(h->layout, length);
-		f->at = put_bytes(put_fields(f->at, h, data, length), data + more, length - more);
+		f->at = put_bytes(put_fields(f->at, l, &places, data), data + places.rest, length - places.rest);
 		break;
 	case FORM_TEXT:
 		f->at = put_text(f->at, data, layout_text_length(data, length));
@@ -258,6 +235,7 @@ static void put_data(struct ctf_file *f, const struct head *h, enum layout_form 
 	default:
 		break;
 	}
+	return form;
 }
 
 static void event(struct export *x, struct source *s)
@@ -287,12 +265,8 @@ static void event(struct export *x, struct source *s)
 		memcpy(t->file.at, &late, 8);
 		t->file.at += 8;
 	}
-	if (!eventtype_system(e->id) || !put_system(&t->file, &kind, s)) {
-		enum layout_form form = layout_form(h->layout, s->data, e->length);
-
-		kind = e->id + CTF_TYPES * (uint32_t)form;
-		put_data(&t->file, h, form, s->data, e->length);
-	}
+	if (!eventtype_system(e->id) || !put_system(&t->file, &kind, s))
+		kind = e->id + CTF_TYPES * (uint32_t)put_data(&t->file, h->layout, s->data, e->length);
 	kind += late ? CTF_LATE : 0;
 	memcpy(at, h->bytes, h->size);
 	memcpy(at, &kind, 4);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,12 +42,33 @@ static void put_string(FILE *out, const char *text)
 static const char *type_name(char text[16], const struct layout_field *f)
 {
 	static const char kinds[] = { [LAYOUT_UNSIGNED] = 'u', [LAYOUT_SIGNED] = 'i', [LAYOUT_HEX] = 'x',
-	                              [LAYOUT_FLOAT] = 'f' };
+	                              [LAYOUT_FLOAT] = 'f',    [LAYOUT_BOOL] = 'u',   [LAYOUT_CODE] = 'x',
+	                              [LAYOUT_TIME] = 'u',     [LAYOUT_CHARS] = 'c',  [LAYOUT_BYTES] = 'x' };
 
-	if (f->kind == LAYOUT_CHARS)
-		return "c8";
 	snprintf(text, 16, "%c%u", kinds[f->kind], 8u * f->size);
 	return text;
+}
+
+/* Writes the type of the items of a field. */
+static void put_type(FILE *out, const struct layout *l, const struct layout_field *f)
+{
+	char type[16], label[LAYOUT_LABEL_MAX + 1];
+
+	if (f->naming != NAMING_VALUES) {
+		fputs(type_name(type, f), out);
+		return;
+	}
+	fprintf(out, "enum : %s {", type_name(type, f));
+	for (unsigned i = f->first_label; i < f->first_label + f->labels; i++) {
+		snprintf(label, sizeof label, "%.*s", (int)l->label[i].length, l->text + l->label[i].at);
+		fputs(i > f->first_label ? ", " : " ", out);
+		put_string(out, label);
+		if (f->kind == LAYOUT_SIGNED)
+			fprintf(out, " = %" PRId64, l->label[i].value);
+		else
+			fprintf(out, " = %" PRIu64, (uint64_t)l->label[i].value);
+	}
+	fputs(" }", out);
 }
 
 /* Names begin with an underscore, which readers remove, so no name is a keyword. */
@@ -55,27 +77,37 @@ static void put_bytes_field(FILE *out, const char *name)
 	fprintf(out, "\t\tu16 __%s_length;\n\t\tx8 _%s[__%s_length];\n", name, name, name);
 }
 
-static void put_field(FILE *out, const struct layout_field *f, const char *name)
+/* Writes the declaration of a field; the names are those of all fields up to this one. */
+static void put_field(FILE *out, const struct layout *l, unsigned field, const char *const names[])
 {
-	char type[16];
+	const struct layout_field *f = &l->field[field];
 
-	if (f->kind == LAYOUT_TEXT)
-		fprintf(out, "\t\tstring { encoding = UTF8; } _%s;\n", name);
-	else if (f->kind == LAYOUT_BYTES)
-		put_bytes_field(out, name);
-	else if (f->count > 1 || f->kind == LAYOUT_CHARS)
-		fprintf(out, "\t\t%s _%s[%u];\n", type_name(type, f), name, f->count);
-	else
-		fprintf(out, "\t\t%s _%s;\n", type_name(type, f), name);
+	if (f->kind == LAYOUT_TEXT || f->kind == LAYOUT_STRING) {
+		fprintf(out, "\t\tstring { encoding = UTF8; } _%s;\n", names[field]);
+	} else if (layout_rest(f)) {
+		put_bytes_field(out, names[field]);
+	} else {
+		fputs("\t\t", out);
+		put_type(out, l, f);
+		fprintf(out, " _%s", names[field]);
+		if (f->counter)
+			fprintf(out, "[_%s]", names[f->counter - 1]);
+		else if (f->count > 1 || f->kind == LAYOUT_CHARS || f->kind == LAYOUT_BYTES)
+			fprintf(out, "[%u]", f->count);
+		fputs(";\n", out);
+	}
 }
 
 static void put_fields(FILE *out, const struct layout *l, enum layout_form form)
 {
+	const char *field[LAYOUT_FIELDS];
 	struct names names = { 0 };
 
 	fputs("\tfields := struct {\n", out);
-	for (unsigned i = 0; (form == FORM_FIELDS || form == FORM_MORE) && i < l->count; i++)
-		put_field(out, &l->field[i], names_identifier(&names, l->field[i].name));
+	for (unsigned i = 0; (form == FORM_FIELDS || form == FORM_MORE) && i < l->count; i++) {
+		field[i] = names_identifier(&names, l->field[i].name);
+		put_field(out, l, i, field);
+	}
 	if (form == FORM_MORE)
 		put_bytes_field(out, names_identifier(&names, "more"));
 	else if (form == FORM_TEXT)

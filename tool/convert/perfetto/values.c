@@ -5,51 +5,47 @@
  */
 #include "convert/perfetto/values.h"
 
+#include "event/layout_words.h"
 #include "event/system_text.h"
 
-static void put_item(struct proto *p, const struct layout_field *f, const unsigned char *at)
+static void put_item(struct proto *p, const struct layout *l, const struct layout_field *f, const unsigned char *at)
 {
-	switch (f->kind) {
-	case LAYOUT_SIGNED:
+	char words[LAYOUT_WORDS];
+	size_t length = layout_words(words, l, f, at);
+
+	if (f->kind == LAYOUT_BOOL)
+		proto_number(p, VALUE_BOOL, *at != 0);
+	else if (length > 0)
+		proto_text(p, VALUE_TEXT, words, length);
+	else if (f->kind == LAYOUT_SIGNED)
 		proto_number(p, VALUE_SIGNED, (uint64_t)layout_signed(at, f->size));
-		break;
-	case LAYOUT_HEX:
+	else if (f->kind == LAYOUT_HEX || f->kind == LAYOUT_CODE)
 		proto_number(p, VALUE_POINTER, layout_unsigned(at, f->size));
-		break;
-	case LAYOUT_FLOAT:
+	else if (f->kind == LAYOUT_FLOAT)
 		proto_double(p, VALUE_DOUBLE, layout_real(at, f->size));
-		break;
-	default:
+	else
 		proto_number(p, VALUE_UNSIGNED, layout_unsigned(at, f->size));
-		break;
-	}
 }
 
-static void put_items(struct proto *p, const struct layout_field *f, const unsigned char *at, size_t size)
+static void put_field(struct proto *p, const struct layout *l, const struct layout_field *f, const unsigned char *at,
+                      size_t size)
 {
-	for (size_t i = 0; i < size; i += f->size) {
-		size_t item = proto_begin(p, VALUE_ITEMS);
-
-		put_item(p, f, at + i);
-		proto_end(p, item);
-	}
-}
-
-static void put_field(struct proto *p, const struct layout_field *f, const unsigned char *at, size_t size)
-{
-	switch (f->kind) {
-	case LAYOUT_CHARS:
-	case LAYOUT_TEXT:
+	if (layout_is_text_field(f)) {
 		proto_text(p, VALUE_TEXT, (const char *)at, layout_text(f, at, size));
-		break;
-	case LAYOUT_BYTES:
+	} else if (f->kind == LAYOUT_BYTES) {
 		proto_hex(p, VALUE_TEXT, at, size);
-		break;
-	default:
-		if (f->count == 1)
-			put_item(p, f, at);
-		else
-			put_items(p, f, at, size);
+	} else if (!layout_is_array(f)) {
+		put_item(p, l, f, at);
+	} else if (size == 0) {
+		/* A value with no items is no value to Perfetto, which then does not show the field. */
+		proto_text(p, VALUE_TEXT, "[]", 2);
+	} else {
+		for (size_t i = 0; i < size; i += f->size) {
+			size_t item = proto_begin(p, VALUE_ITEMS);
+
+			put_item(p, l, f, at + i);
+			proto_end(p, item);
+		}
 	}
 }
 
@@ -88,22 +84,18 @@ static void put_hex(struct proto *p, unsigned field, enum label label, const uns
 static void put_declared(struct proto *p, unsigned field, const struct source *s, const struct layout *l)
 {
 	uint32_t name = perfetto_type(s)->field, length = s->event->length;
-	size_t said;
+	struct layout_places places;
 
-	for (unsigned i = 0; i < l->count; i++) {
-		const struct layout_field *f = &l->field[i];
-		size_t size = layout_there(f, length), value;
+	layout_locate(l, s->data, length, &places);
+	for (unsigned i = 0; i < places.count; i++) {
+		size_t value = proto_begin(p, field);
 
-		if (size == 0 && !layout_rest(f))
-			break;
-		value = proto_begin(p, field);
 		proto_number(p, VALUE_NAME, name + i);
-		put_field(p, f, s->data + (size > 0 ? f->offset : 0), size);
+		put_field(p, l, &l->field[i], s->data + places.of[i].at, places.of[i].size);
 		proto_end(p, value);
 	}
-	said = layout_silent(l, length);
-	if (said < length)
-		put_hex(p, field, LABEL_MORE, s->data + said, length - said);
+	if (places.rest < length)
+		put_hex(p, field, LABEL_MORE, s->data + places.rest, length - places.rest);
 }
 
 static void put_undeclared(struct proto *p, unsigned field, const struct source *s)
@@ -116,7 +108,7 @@ static void put_undeclared(struct proto *p, unsigned field, const struct source 
 			perfetto_put_text(p, field, LABEL_TEXT, text, strlen(text));
 		return;
 	}
-	switch (layout_form(NULL, s->data, e->length)) {
+	switch (layout_form(NULL, s->data, e->length, NULL)) {
 	case FORM_TEXT:
 		perfetto_put_text(p, field, LABEL_TEXT, (const char *)s->data, layout_text_length(s->data, e->length));
 		break;

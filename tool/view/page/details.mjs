@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 import { byId, element } from './dom.mjs';
-import { asText, decode, hex, valueText } from './fields.mjs';
+import { asText, decode, hex, shownUnit, valueText } from './fields.mjs';
 import { count, plural, visible } from './text.mjs';
 import { absolute, duration, exactDuration, plainSeconds, seconds } from './time.mjs';
 import { dataOf, damaged, eventAt, flagsOf, laneOf, logOf, placeOf, summaryOf, truncated, typeOf,
@@ -50,6 +50,8 @@ function fieldRows(trace, event) {
 
 /* Returns the unit of a field; for a large time also the value in a larger unit. */
 function readable(field, value) {
+	if (!shownUnit(field))
+		return '';
 	const factor = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 }[field.unit];
 	const unit = visible(field.unit === 'us' ? 'µs' : field.unit);
 	return factor && typeof value === 'number' && value * factor >= 1000 && field.unit !== 's' ?

@@ -1,7 +1,7 @@
 /*
  * fields.mjs - what the data of an event mean
  *
- * Decodes data by the layout that the program has declared (docs/command.md), or guesses from the bytes.
+ * Decodes data by the layout that the program has declared (docs/layouts.md), or guesses from the bytes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -61,18 +61,51 @@ export function asText(bytes) {
 	return decoder.decode(part);
 }
 
-const isRest = (field) => field.kind === 'text' || field.kind === 'bytes';
+const isRest = (field) => field.kind === 'text' || (field.kind === 'bytes' && field.count === 0 && !field.counter);
 
-/* Returns how many bytes of a field are in the data; except in texts, only complete items count. */
-function there(field, length) {
-	const left = Math.max(length - field.offset, 0), all = field.size * field.count;
+const isText = (field) => field.kind === 'chars' || field.kind === 'string' || field.kind === 'text';
+
+const isArray = (field) => field.count !== 1 && field.kind !== 'bytes' && !isText(field);
+
+const roundUp = (at, align) => Math.ceil(at / align) * align;
+
+/* Returns the size of a field in the data from `at` on, and whether it is complete. Only whole items count. */
+function sizeOf(field, count, bytes, at) {
+	const left = bytes.length - at;
 	if (isRest(field))
-		return left;
-	return left < all ? Math.floor(left / field.size) * field.size : all;
+		return { size: left, whole: true };
+	if (field.kind === 'string') {
+		const end = bytes.indexOf(0, at);
+		return end < 0 ? { size: left, whole: false } : { size: end + 1 - at, whole: true };
+	}
+	const fit = Math.floor(left / field.size);
+	return { size: Math.min(count, fit) * field.size, whole: count <= fit };
+}
+
+/*
+ * Returns where the fields are: [{at, size}, ...] of those that are in the data, and the offset of the bytes that
+ * belong to no field, which is the length if there are only padding bytes or none.
+ */
+function locate(type, bytes, little) {
+	const places = [];
+	let end = 0;
+	for (const field of type.fields) {
+		const at = Math.min(roundUp(end, field.align), bytes.length), counter = field.counter - 1;
+		const count = field.counter ? Number(item(type.fields[counter], bytes, places[counter].at, little)) :
+			field.count;
+		const { size, whole } = sizeOf(field, count, bytes, at);
+		end = at + size;
+		if (whole || size)
+			places.push({ at, size });
+		if (!whole)
+			return { places, rest: end };
+	}
+	return { places, rest: roundUp(end, type.align) === bytes.length ? bytes.length : end };
 }
 
 /* Returns a number, or a BigInt if a number would not be exact. */
-function item(field, view, at, little) {
+function item(field, bytes, at, little) {
+	const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 	if (field.kind === 'float')
 		return field.size === 8 ? view.getFloat64(at, little) :
 			Number(view.getFloat32(at, little).toPrecision(7));
@@ -91,29 +124,71 @@ function item(field, view, at, little) {
 	}
 }
 
-/* Returns the items that are complete, or null if there are none. */
-export function fieldValue(field, bytes, little) {
-	const size = there(field, bytes.length);
-	if (size === 0 && !isRest(field))
-		return null;
-	const part = bytes.subarray(size ? field.offset : 0, (size ? field.offset : 0) + size);
-	if (field.kind === 'chars')
-		return decoder.decode(upToNull(part));
-	if (field.kind === 'text')
-		return decoder.decode(withoutNulls(part));
+function valueAt(field, { at, size }, bytes, little) {
+	const part = bytes.subarray(at, at + size);
+	if (isText(field))
+		return decoder.decode(field.kind === 'text' ? withoutNulls(part) : upToNull(part));
 	if (field.kind === 'bytes')
 		return part;
-	const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-	if (field.count === 1)
-		return item(field, view, field.offset, little);
+	if (!isArray(field))
+		return item(field, bytes, at, little);
 	const items = [];
-	for (let at = 0; at < size; at += field.size)
-		items.push(item(field, view, field.offset + at, little));
+	for (let next = 0; next < size; next += field.size)
+		items.push(item(field, bytes, at + next, little));
 	return items;
 }
 
+/* Returns the value of one of the type's fields, or null if it is not in the data. */
+export function fieldValue(type, field, bytes, little) {
+	const place = locate(type, bytes, little).places[type.fields.indexOf(field)];
+	return place ? valueAt(field, place, bytes, little) : null;
+}
+
+const unitDigits = { s: 0, ms: 3, us: 6, ns: 9 };
+
+/* Returns a time in UTC. */
+function timeText(field, value) {
+	const digits = unitDigits[field.unit || (field.size === 4 ? 's' : 'ns')], perSecond = 10n ** BigInt(digits);
+	const date = new Date(Number(BigInt(value) / perSecond) * 1000);
+	if (Number.isNaN(date.getTime()))
+		return null;
+	const fraction = digits ? '.' + String(BigInt(value) % perSecond).padStart(digits, '0') : '';
+	return date.toISOString().replace('.000Z', fraction + 'Z');
+}
+
+/* Returns the labels of the bits that are set, and in hexadecimal the bits that have no label. */
+function bitsText(field, value) {
+	const all = BigInt(value), names = [];
+	let left = all;
+	for (const [number, name] of field.labels) {
+		const bits = BigInt(number);
+		if (bits && (all & bits) === bits && left & bits) {
+			names.push(name);
+			left &= ~bits;
+		}
+	}
+	if (!names.length)
+		return null;
+	return names.join('|') + (left ? `|0x${left.toString(16)}` : '');
+}
+
+/* Returns the words for a value that is not shown as a number, or null. */
+export function valueWords(field, value) {
+	if (field.kind === 'bool')
+		return value ? 'true' : 'false';
+	if (field.kind === 'time')
+		return timeText(field, value);
+	if (field.naming === 'bits' && value)
+		return bitsText(field, value);
+	const label = field.naming ? field.labels.find(([number]) => number === String(value)) : null;
+	return label ? label[1] : null;
+}
+
 function numberText(field, value) {
-	return field.kind === 'hex' ? '0x' + value.toString(16) : String(value);
+	const words = valueWords(field, value);
+	if (words !== null)
+		return words;
+	return field.kind === 'hex' || field.kind === 'code' ? '0x' + value.toString(16) : String(value);
 }
 
 /* Returns a field's value as text for display. */
@@ -127,34 +202,17 @@ export function valueText(field, value) {
 	return numberText(field, value);
 }
 
-/* Returns the offset of the first incomplete item, for data that end before the last field. */
-function endOfWhole(type, length) {
-	for (const field of type.fields) {
-		const size = there(field, length);
-		if (size < field.size * field.count)
-			return Math.min(field.offset + size, length);
-	}
-	return length;
-}
-
-/* Returns the offset of the bytes that belong to no field, or the length if there are only padding bytes or none. */
-function undeclaredFrom(type, length) {
-	const all = Math.ceil(type.end / type.align) * type.align, last = type.fields[type.fields.length - 1];
-	if (length < (isRest(last) ? last.offset : type.end))
-		return endOfWhole(type, length);
-	return isRest(last) || length === all ? length : type.end;
+/* Returns the unit to show after a value: the words for a time contain it. */
+export function shownUnit(field) {
+	return field.kind === 'time' ? '' : field.unit;
 }
 
 /* Returns [{field, value}, ...] and the bytes after the fields. */
 export function decode(type, bytes, little) {
-	const values = [];
-	for (const field of type.fields) {
-		const value = fieldValue(field, bytes, little);
-		if (value === null)
-			return { values, missing: true, more: bytes.subarray(undeclaredFrom(type, bytes.length)) };
-		values.push({ field, value });
-	}
-	return { values, missing: false, more: bytes.subarray(undeclaredFrom(type, bytes.length)) };
+	const { places, rest } = locate(type, bytes, little);
+	const values = places.map((place, i) => ({ field: type.fields[i],
+		value: valueAt(type.fields[i], place, bytes, little) }));
+	return { values, missing: places.length < type.fields.length, more: bytes.subarray(rest) };
 }
 
 /* Returns data as one line: rows=3 time=1200ns; "text"; bytes in hex. */
@@ -164,7 +222,7 @@ export function summary(type, bytes, little) {
 		return text === null ? hex(bytes) : JSON.stringify(withoutEnd(text));
 	}
 	const { values, missing, more } = decode(type, bytes, little);
-	const parts = values.map(({ field, value }) => `${field.name}=${valueText(field, value)}${field.unit}`);
+	const parts = values.map(({ field, value }) => `${field.name}=${valueText(field, value)}${shownUnit(field)}`);
 	if (missing)
 		parts.push('…');
 	if (more.length)
@@ -180,6 +238,6 @@ function withoutEnd(text) {
 export function ownText(type, bytes, little) {
 	if (!type.fields)
 		return asText(bytes);
-	const field = type.fields.find((each) => each.kind === 'chars' || each.kind === 'text');
-	return field ? fieldValue(field, bytes, little) : null;
+	const field = type.fields.find(isText);
+	return field ? fieldValue(type, field, bytes, little) : null;
 }

@@ -13,7 +13,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-import { fieldValue } from './fields.mjs';
+import { fieldValue, valueWords } from './fields.mjs';
 import { parseQuantity } from './time.mjs';
 import { dataOf, summaryOf } from './trace.mjs';
 
@@ -41,12 +41,22 @@ const comparisons = {
 };
 const timeUnits = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 };
 
+/* Returns whether a value has this label, is true or false, or is the time in these words. */
+function wordsTest(field, operator, wanted, value) {
+	const all = Array.isArray(value) ? value : [value];
+	const has = all.some((each) => typeof each === 'number' || typeof each === 'bigint' ?
+		(valueWords(field, each) || '').split('|').includes(wanted) : false);
+	return operator === '=' ? has : operator === '!=' ? !has : false;
+}
+
 function fieldTest(name, operator, wanted) {
 	const compare = comparisons[operator], quantity = parseQuantity(wanted),
 		literal = /^0x[0-9a-f]+$/i.test(wanted) ? Number(wanted) : quantity.value;
 	return (field, value) => {
 		if (typeof value === 'string')
 			return operator === '=' || operator === '!=' ? compare(value, wanted) : false;
+		if (Number.isNaN(literal))
+			return wordsTest(field, operator, wanted, value);
 		const factor = quantity.time ? timeUnits[field.unit] || 1 : 1;
 		const all = Array.isArray(value) ? value : [value];
 		return all.some((each) => (typeof each === 'number' || typeof each === 'bigint') &&
@@ -85,7 +95,8 @@ function compileWord(trace, word) {
 		shape = (row) => fieldOf[shapes.type[row]] ? 2 : 0;
 		event = (i) => {
 			const field = fieldOf[shapes.type[trace.columns.shape[i]]],
-				value = fieldValue(field, dataOf(trace, i), trace.little);
+				value = fieldValue(types[shapes.type[trace.columns.shape[i]]], field, dataOf(trace, i),
+					trace.little);
 			return value !== null && test(field, value);
 		};
 	} else {
