@@ -449,8 +449,11 @@ static void run_jumps(void)
 		more = lost_in(trid[0]) - lost;
 		now = read ? RECORDED : more ? GIVEN_UP : NOT_BEGUN;
 		CHECK("EVT-1 H17", read + more <= 1);
-		/* Sometimes a chunk is acquired with signals blocked: then the event is recorded, too. */
-		CHECK("EVT-1 H17", now >= fate || chunk != WITH_ROOM);
+		/*
+		 * Sometimes a chunk is acquired with signals blocked: then the event is recorded, too. The kernel's
+		 * clock does not always take the same number of instructions.
+		 */
+		CHECK("EVT-1 H17", now >= fate || chunk != WITH_ROOM || family->clock_kind != CLOCK_KIND_COUNTER);
 		CHECK("EVT-1 H17", tally[0].next[FILLER] == source[FILLER].generated);
 		if (!read)
 			source[QUESTION].generated = generated; /* reuse the number */
@@ -459,7 +462,7 @@ static void run_jumps(void)
 	}
 	/* Where reading the clock takes most of the instructions, a sample may contain none of those that give up. */
 	CHECK("H17", lost > 0 || every > 1);
-	CHECK_EQ("H17", fate, RECORDED);
+	CHECK("H17", fate == RECORDED || family->clock_kind != CLOCK_KIND_COUNTER);
 	CHECK_EQ("SHUT-1", posix_trace_shutdown(trid[0]), 0);
 	CHECK("-", n * every > 50);
 }
