@@ -630,6 +630,8 @@ __attribute__((constructor(101))) static void early(void)
 	early_error |= posix_trace_eventid_open("process", &id);
 	early_error |= posix_trace_attr_init(&attr);
 	early_error |= posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_FLUSH);
+	/* The default is 64 MiB, which a container's /dev/shm does not have. */
+	early_error |= posix_trace_attr_setlogsize(&attr, 1 << 20);
 	early_error |= posix_trace_create_withlog(0, &attr, fd, &early_stream);
 	early_error |= posix_trace_start(early_stream);
 	log_send(id, 0, 10);
