@@ -40,6 +40,24 @@ const char *posixtrace_layout_wrong(const char *__layout, size_t *__offset, size
  */
 int posixtrace_get_layout(trace_id_t __trid, trace_event_id_t __event_id, char *__layout, size_t __size);
 
+/* An event type that is opened when its first event is recorded. The first two members are constant. */
+struct posixtrace_event {
+	const char *__name;
+	const char *__layout; /* null: none */
+	trace_event_id_t __id; /* 0: not opened yet */
+};
+
+/*
+ * Opens the event type and returns its identifier; 0, and opens nothing, if no stream traces the process. Returns
+ * POSIX_TRACE_UNNAMED_USEREVENT if there is no room for the name, or it cannot be opened. The layout is not checked:
+ * the commands that read the events report a wrong one. Any number of threads, and signal handlers, may do this at the
+ * same time.
+ */
+trace_event_id_t posixtrace_event_open(struct posixtrace_event *__event);
+
+/* Records an event like posix_trace_event(), with this address instead of the caller's. */
+void posixtrace_event_at(trace_event_id_t __event_id, const void *__data, size_t __size, const void *__address);
+
 /*
  * Returns 0 if no stream traces this process, in which case nobody sees an event. For arguments that cost something:
  * if (posixtrace_enabled()) posix_trace_event(...). Three loads, and no call, with GCC and Clang. Before the process's

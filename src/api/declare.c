@@ -1,5 +1,5 @@
 /*
- * declare.c - posixtrace_declare(), _layout_wrong(), _get_layout(): layouts beside the names of event types
+ * declare.c - posixtrace_declare(), _event_open(), _event_at(), _layout_wrong(), _get_layout(): events with layouts
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,10 +7,13 @@
 #include <posixtrace/trace.h>
 #include <string.h>
 
+#include "base/atomic.h"
+#include "base/sys.h"
 #include "control/handle.h"
 #include "log/input.h"
 #include "model/data_layout.h"
 #include "record/self.h"
+#include "record/tracepoint.h"
 
 _Static_assert(POSIXTRACE_LAYOUT_MAX == LAYOUT_TEXT_SIZE - 1, "posixtrace/trace.h");
 
@@ -44,6 +47,49 @@ int posixtrace_declare(const char *event_name, const char *layout, trace_event_i
 		return ENOSPC;
 	err = self_declare(*event_id, layout);
 	return err == -EEXIST ? EEXIST : err < 0 ? ENOSPC : 0;
+}
+
+/* Opens the event type for its first event. With signals blocked. */
+static trace_event_id_t open_event(const struct posixtrace_event *event)
+{
+	trace_event_id_t id;
+	int error;
+
+	/* The first look at the process page opens the gate, or closes it. */
+	if (!self_get(false, &error) || self_untraced())
+		return 0;
+	if (strnlen(event->__name, TRACE_EVENT_NAME_MAX + 1) > TRACE_EVENT_NAME_MAX) {
+		self_refuse_name(event->__name);
+		return POSIX_TRACE_UNNAMED_USEREVENT;
+	}
+	if (eventtype_predefined_id(event->__name))
+		return POSIX_TRACE_UNNAMED_USEREVENT;
+	id = self_event_id(event->__name);
+	/* A layout that is wrong, or another one than that of the name, is reported by those who read the events. */
+	if (event->__layout)
+		self_declare(id, event->__layout);
+	return id;
+}
+
+trace_event_id_t posixtrace_event_open(struct posixtrace_event *event)
+{
+	uint64_t signals = sys_signals_block();
+	trace_event_id_t id = open_event(event);
+
+	/*
+	 * Against the acquire load in posixtrace/typed.h: whoever has the identifier finds it among those that were
+	 * given out. Other threads may store the same.
+	 */
+	if (id)
+		store_release(&event->__id, id);
+	sys_signals_restore(signals);
+	return id;
+}
+
+void posixtrace_event_at(trace_event_id_t event_id, const void *data, size_t size, const void *address)
+{
+	if (!self_untraced())
+		tracepoint_at(event_id, data, size, address);
 }
 
 static int get_layout(struct handle *h, trace_event_id_t id, char *layout, size_t size)

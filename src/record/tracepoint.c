@@ -33,6 +33,7 @@
 #include "base/testpoint.h"
 #include "record/several.h"
 #include "record/slow.h"
+#include "record/tracepoint.h"
 #include "record/writer.h"
 
 /* Finishes a trace point with one writer. */
@@ -140,4 +141,9 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 {
 	if (!self_untraced())
 		trace_point(id, data, length, __builtin_return_address(0), stack_address());
+}
+
+void tracepoint_at(trace_event_id_t id, const void *data, size_t length, const void *address)
+{
+	trace_point(id, data, length, address, stack_address());
 }

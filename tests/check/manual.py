@@ -16,7 +16,8 @@ FOLDERS = ['include', 'man', 'docs', 'src', 'tests/fault']
 SECTIONS = ['NAME', 'LIBRARY', 'SYNOPSIS', 'DESCRIPTION', 'IMPLEMENTATION NOTES', 'RETURN VALUES', 'EXAMPLES',
             'ERRORS', 'SEE ALSO', 'STANDARDS']
 # Structures with names like functions, and internal macros of the header.
-OTHER_NAMES = {'posix_trace_event_info', 'posix_trace_status_info'}
+OTHER_NAMES = {'posix_trace_event_info', 'posix_trace_status_info', 'posixtrace_event', 'posixtrace_typed'}
+KIND = r'int|void|trace_event_id_t|const char \*'
 PRIVATE = re.compile(r'__POSIX_TRACE_(H|RESTRICT)$')
 
 
@@ -40,7 +41,7 @@ class Header:
         self.prototype, self.errors = {}, {}
         section, here = set(), set()
         for comment, kind, name, arguments in re.findall(
-                r'/\*(.*?)\*/|^(?:static inline )?(int|void|const char \*) ?(posix_?trace_\w+)\((.*?)\)(?:;|\n\{)',
+                rf'/\*(.*?)\*/|^(?:static inline )?({KIND}) ?(posix_?trace_\w+)\((.*?)\)(?:;|\n\{{)',
                 declarations, re.S | re.M):
             if name:
                 plain = arguments.replace('__POSIX_TRACE_RESTRICT', 'restrict').replace('__', '')

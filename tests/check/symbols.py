@@ -49,7 +49,8 @@ def problems(library, static):
 
     # Exactly the functions that the headers declare.
     headers = re.sub(r'/\*.*?\*/', '', ''.join((ROOT / 'include' / name).read_text() for name in HEADERS), flags=re.S)
-    declared = set(re.findall(r'^(?:int|void|const char)\s+\*?(posix_?trace_\w+)\([^{]*?\);', headers, re.M))
+    kinds = r'(?:int|void|trace_event_id_t|const char)\s+\*?'
+    declared = set(re.findall(rf'^{kinds}(posix_?trace_\w+)\([^{{]*?\);', headers, re.M))
     functions = {name for name in listed if name.startswith(('posix_trace_', 'posixtrace_'))}
     standard = sum(name.startswith('posix_trace_') for name in functions)
     if standard != 50:

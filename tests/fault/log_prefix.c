@@ -220,8 +220,9 @@ static void check_torn(const struct reading *before, const struct reading *torn,
 	if (wraps) {
 		if (before->last > torn->last || torn->last > after->last ||
 		    (torn->last && torn->first > after->first && after->first) || torn->first < before->first)
-			TOLD("write %d, %s at %zu: %u to %u, but %u to %u before and %u to %u after", n, how, at,
-			     torn->first, torn->last, before->first, before->last, after->first, after->last);
+			TOLD("write %d (%zu bytes at %lld), %s at %zu: %u to %u, %u to %u before, %u to %u after", n,
+			     op->size, (long long)op->offset, how, at, torn->first, torn->last, before->first,
+			     before->last, after->first, after->last);
 		return;
 	}
 	/* After a new beginning the log has no older events. */
@@ -443,7 +444,9 @@ TEST(loop)
 	record_all(40);
 	log_end();
 	r = replay(NULL, 0);
-	CHECK("LOG-13", r->first > 100 && r->last == number && !r->holes);
+	CHECK_OP("LOG-13", r->first, >, 100);
+	CHECK_EQ("LOG-13", r->last, number);
+	CHECK_EQ("LOG-13", r->holes, 0);
 }
 
 /* Two slots: each turn of the log discards half of it. */
@@ -456,7 +459,9 @@ TEST(loop_of_two)
 	record_all(40);
 	log_end();
 	r = replay(NULL, 0);
-	CHECK("LOG-13", r->first > 100 && r->last == number && !r->holes);
+	CHECK_OP("LOG-13", r->first, >, 100);
+	CHECK_EQ("LOG-13", r->last, number);
+	CHECK_EQ("LOG-13", r->holes, 0);
 }
 
 /* After posix_trace_clear() the log has only what follows. */

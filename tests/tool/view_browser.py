@@ -539,15 +539,17 @@ def test_a_million_events():
     slowest = page.value('''(() => { const { state, timeline } = posixtrace, all = state.all.t1 - state.all.t0,
         slow = [];
         for (const part of [1, 0.5, 0.1, 0.02, 0.004, 5e-4, 5e-5, 1e-6]) {
-            let most = 0;
+            const frames = [];
             for (let k = 0; k < 10; k++) {
                 const middle = state.all.t0 + all * (0.1 + 0.08 * k);
                 state.show(middle - all * part / 2, middle + all * part / 2);
                 const begin = performance.now();
                 timeline.paint();
-                most = Math.max(most, performance.now() - begin);
+                frames.push(performance.now() - begin);
             }
-            slow.push([part, Math.round(most * 10) / 10]);
+            // Another process may take the processor during one of them.
+            frames.sort((a, b) => b - a);
+            slow.push([part, Math.round(frames[1] * 10) / 10]);
         }
         return slow; })()''')
     # All data are looked at; meanwhile the page is drawn.

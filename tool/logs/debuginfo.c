@@ -420,13 +420,14 @@ static bool to_address(const struct image *i, uint64_t *offset)
 /* -- Functions and lines ------------------------------------------------------------------------ */
 
 /*
- * Returns whether the entry is the body of the trace point in <trace.h>. The program's source line is that of its call.
+ * Returns whether the entry is inlined from <trace.h> or <posixtrace/typed.h>. The program's source line is that of its
+ * call.
  */
 static bool is_trace_point(Dwarf_Die *die)
 {
 	const char *name = dwarf_tag(die) == DW_TAG_inlined_subroutine ? dwarf_diename(die) : NULL;
 
-	return name && strcmp(name, "__posix_trace_point") == 0;
+	return name && (strcmp(name, "__posix_trace_point") == 0 || strncmp(name, "posixtrace__", 12) == 0);
 }
 
 static void called_from(Dwarf_Die *unit, Dwarf_Die *die, struct symbol *s)

@@ -1,0 +1,366 @@
+/*
+ * typed.h - trace points with typed fields, in one line
+ *
+ *     POSIXTRACE_EVENT(shop, order, (u32, id), (str, item), (u64, price, "ct"))
+ *
+ *     void order(uint32_t id, const char *item)
+ *     {
+ *             POSIXTRACE_SCOPE("shop.work");
+ *             POSIXTRACE(shop, order, id, item, 199);
+ *     }
+ *
+ * Defines the event type shop.order, whose fields all tools show by name, and records an event. While no stream traces
+ * the process a trace point is three loads and a branch: then the arguments are not evaluated. The event type is opened
+ * when the first event is recorded. The same event may be defined in several files and shared objects.
+ *
+ * A field is (TYPE, name) or, with something about it, (TYPE, name, MORE); up to 16 fields:
+ *
+ *     u8 u16 u32 u64, i8 ..., x8 ...   unsigned, signed, unsigned in hexadecimal      MORE: a unit, "ns"
+ *     f32 f64                          float, double                                  MORE: a unit
+ *     boolean                          bool
+ *     ptr, code                        const void *: a pointer, and the address of a function
+ *     when                             uint64_t: nanoseconds since 1970
+ *     e8 e16 e32                       an unsigned enumeration, or flags              MORE: "idle,busy=4", "read|write"
+ *     str                              const char *                                   MORE: most bytes, 255 by default
+ *
+ * A longer text is cut, and then ends with an ellipsis. The data of an event are made on the stack, which takes as much
+ * room as the longest texts.
+ *
+ * Short names, TRACE_EVENT, TRACE_SCOPE, TRACE_COUNTER and trace(), are defined if POSIXTRACE_SHORT_NAMES is defined
+ * before this header is included.
+ *
+ * For GCC and Clang, C11 and C++11. In C99 the length of a name is not checked when compiling.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef POSIXTRACE_TYPED_H
+#define POSIXTRACE_TYPED_H
+
+#ifndef __GNUC__
+# error "posixtrace/typed.h is for GCC and Clang"
+#endif
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "trace.h"
+
+/* -- Events --------------------------------------------------------------------------------- */
+
+/* Defines the event type GROUP.NAME with these fields. At file scope, without a semicolon behind it. */
+#define POSIXTRACE_EVENT(group, ...)                                                                                   \
+	POSIXTRACE__CAT(POSIXTRACE__EVENT, POSIXTRACE__HAS_FIELDS(__VA_ARGS__))(group, __VA_ARGS__)
+
+/* Records an event: POSIXTRACE(group, name, value of each field...). The values are only evaluated if traced. */
+#define POSIXTRACE(group, ...)                                                                                         \
+	do {                                                                                                           \
+		if (POSIXTRACE_ENABLED())                                                                              \
+			POSIXTRACE__CAT(POSIXTRACE__RECORD, POSIXTRACE__HAS_FIELDS(__VA_ARGS__))(group, __VA_ARGS__);  \
+	} while (0)
+
+/* Returns whether POSIXTRACE() records: for work that only an event needs. */
+#define POSIXTRACE_ENABLED() __builtin_expect(posixtrace_enabled(), 0)
+
+/*
+ * Records NAME.begin here and NAME.end where the block is left, by any way but longjmp(). name is a string literal. The
+ * tools show the time between the two. Nothing is recorded at the end if nobody traced at the beginning.
+ */
+#define POSIXTRACE_SCOPE(name)                                                                                         \
+	static struct posixtrace_event POSIXTRACE__CAT(posixtrace_scope_begin_, __LINE__) = { name ".begin", NULL, 0 };\
+	static struct posixtrace_event POSIXTRACE__CAT(posixtrace_scope_end_, __LINE__) = { name ".end", NULL, 0 };    \
+	struct posixtrace_event *POSIXTRACE__CAT(posixtrace_scope_, __LINE__)                                          \
+		__attribute__((__cleanup__(posixtrace__scope_end), __unused__)) =                                      \
+			posixtrace__scope_begin(&POSIXTRACE__CAT(posixtrace_scope_begin_, __LINE__),                   \
+	                                        &POSIXTRACE__CAT(posixtrace_scope_end_, __LINE__))
+
+/* Records the value of a counter, an integer, as the event NAME with the field value. name is a string literal. */
+#define POSIXTRACE_COUNTER(name, value)                                                                                \
+	do {                                                                                                           \
+		static struct posixtrace_event posixtrace__counter = { name, "{value:i64}", 0 };                       \
+		if (POSIXTRACE_ENABLED())                                                                              \
+			posixtrace__number(&posixtrace__counter, (int64_t)(value));                                    \
+	} while (0)
+
+#ifdef POSIXTRACE_SHORT_NAMES
+# define TRACE_EVENT(...)           POSIXTRACE_EVENT(__VA_ARGS__)
+# define TRACE_SCOPE(name)          POSIXTRACE_SCOPE(name)
+# define TRACE_COUNTER(name, value) POSIXTRACE_COUNTER(name, value)
+# define trace(...)                 POSIXTRACE(__VA_ARGS__)
+#endif
+
+/* -- What the macros call. Programs do not. ------------------------------------------------------- */
+
+static __inline__ __attribute__((__always_inline__, __unused__)) trace_event_id_t
+posixtrace__id(struct posixtrace_event *__event)
+{
+	/* Pairs with the release in posixtrace_event_open(). */
+	trace_event_id_t __id = __atomic_load_n(&__event->__id, __ATOMIC_ACQUIRE);
+
+	return __builtin_expect(__id != 0, 1) ? __id : posixtrace_event_open(__event);
+}
+
+/* Ends a text that was cut with an ellipsis, behind a whole character. Returns the new length. */
+static __attribute__((__noinline__, __cold__, __unused__)) size_t posixtrace__ellipsis(unsigned char *__text,
+                                                                                       size_t __length)
+{
+	size_t __at = __length < 3 ? 0 : __length - 3;
+
+	if (__length < 3)
+		return __length;
+	while (__at > 0 && (__text[__at] & 0xc0) == 0x80)
+		__at--;
+	memcpy(__text + __at, "\xe2\x80\xa6", 3);
+	return __at + 3;
+}
+
+/* Writes what follows the first bytes of a text, of which there are at most `most`. Returns the length of the whole. */
+static __attribute__((__noinline__, __unused__)) size_t posixtrace__long_text(unsigned char *__to, const char *__text,
+                                                                              size_t __length, size_t __most)
+{
+	size_t __all = __length + strlen(__text + __length);
+
+	memcpy(__to + __length, __text + __length, (__all < __most ? __all : __most) - __length);
+	return __all <= __most ? __all : posixtrace__ellipsis(__to, __most);
+}
+
+/* Writes a text of at most `most` bytes, and a null. Returns the end. */
+static __inline__ __attribute__((__always_inline__, __unused__)) unsigned char *
+posixtrace__text(unsigned char *__to, const char *__text, size_t __most)
+{
+	size_t __first = __most < 16 ? __most : 16, __length = 0;
+
+	if (!__text)
+		__text = "(null)";
+	/* Most texts are shorter than two calls are worth. */
+	while (__length < __first && (__to[__length] = (unsigned char)__text[__length]) != 0)
+		__length++;
+	if (__length == __first)
+		__length = posixtrace__long_text(__to, __text, __length, __most);
+	__to[__length] = 0;
+	return __to + __length + 1;
+}
+
+/* Records an event at the place from which it is called. */
+static __attribute__((__noinline__, __unused__)) void posixtrace__record(struct posixtrace_event *__event,
+                                                                         const void *__data, size_t __size)
+{
+	posixtrace_event_at(posixtrace__id(__event), __data, __size, __builtin_return_address(0));
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__number(struct posixtrace_event *__event, int64_t __value)
+{
+	posixtrace__record(__event, &__value, sizeof __value);
+	__asm__ __volatile__("");
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) struct posixtrace_event *
+posixtrace__scope_begin(struct posixtrace_event *__begin, struct posixtrace_event *__end)
+{
+	if (!POSIXTRACE_ENABLED())
+		return NULL;
+	posixtrace__record(__begin, NULL, 0);
+	return __end;
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__scope_end(struct posixtrace_event **__end)
+{
+	if (__builtin_expect(*__end != NULL, 0)) {
+		posixtrace__record(*__end, NULL, 0);
+		__asm__ __volatile__(""); /* keeps the call from becoming a jump */
+	}
+}
+
+/* -- How the macros are made ------------------------------------------------------------------------ */
+
+#define POSIXTRACE__CAT_(a, b) a##b
+#define POSIXTRACE__CAT(a, b)  POSIXTRACE__CAT_(a, b)
+
+/* The number of fields, from 1 to 16. */
+#define POSIXTRACE__COUNT(...) POSIXTRACE__COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
+#define POSIXTRACE__COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+/* N if there is something behind the name, else 0. */
+#define POSIXTRACE__HAS_FIELDS(...)                                                                                    \
+	POSIXTRACE__HAS_FIELDS_(__VA_ARGS__, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, 0, )
+#define POSIXTRACE__HAS_FIELDS_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, has, ...) has
+
+/* For each field: m(TYPE, name, MORE), and between() between two of them. */
+#define POSIXTRACE__EACH(m, between, ...)                                                                              \
+	POSIXTRACE__CAT(POSIXTRACE__EACH, POSIXTRACE__COUNT(__VA_ARGS__))(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH1(m, between, field)       m field
+#define POSIXTRACE__EACH2(m, between, field, ...)  m field between() POSIXTRACE__EACH1(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH3(m, between, field, ...)  m field between() POSIXTRACE__EACH2(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH4(m, between, field, ...)  m field between() POSIXTRACE__EACH3(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH5(m, between, field, ...)  m field between() POSIXTRACE__EACH4(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH6(m, between, field, ...)  m field between() POSIXTRACE__EACH5(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH7(m, between, field, ...)  m field between() POSIXTRACE__EACH6(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH8(m, between, field, ...)  m field between() POSIXTRACE__EACH7(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH9(m, between, field, ...)  m field between() POSIXTRACE__EACH8(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH10(m, between, field, ...) m field between() POSIXTRACE__EACH9(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH11(m, between, field, ...) m field between() POSIXTRACE__EACH10(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH12(m, between, field, ...) m field between() POSIXTRACE__EACH11(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH13(m, between, field, ...) m field between() POSIXTRACE__EACH12(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH14(m, between, field, ...) m field between() POSIXTRACE__EACH13(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH15(m, between, field, ...) m field between() POSIXTRACE__EACH14(m, between, __VA_ARGS__)
+#define POSIXTRACE__EACH16(m, between, field, ...) m field between() POSIXTRACE__EACH15(m, between, __VA_ARGS__)
+
+#define POSIXTRACE__COMMA()        ,
+#define POSIXTRACE__LAYOUT_COMMA() ","
+#define POSIXTRACE__PLUS()         +
+#define POSIXTRACE__NOTHING()
+
+/* What is done with a field depends on the class of its type, and on whether it has MORE: 2 or 3 arguments. */
+#define POSIXTRACE__2OR3_(a, b, c, count, ...) count
+#define POSIXTRACE__2OR3(...)                  POSIXTRACE__2OR3_(__VA_ARGS__, 3, 2, )
+#define POSIXTRACE__OF(what, type, ...)                                                                                \
+	POSIXTRACE__CAT(POSIXTRACE__CAT(POSIXTRACE__##what##_, POSIXTRACE__CLASS_##type),                              \
+	                POSIXTRACE__2OR3(type, __VA_ARGS__))(type, __VA_ARGS__)
+
+#define POSIXTRACE__LAYOUT(...)         POSIXTRACE__OF(LAYOUT, __VA_ARGS__)
+#define POSIXTRACE__SIZE(...)           POSIXTRACE__OF(SIZE, __VA_ARGS__)
+#define POSIXTRACE__PUT(...)            POSIXTRACE__OF(PUT, __VA_ARGS__)
+#define POSIXTRACE__PARAMETER(type, ...) POSIXTRACE__PARAMETER_(POSIXTRACE__TYPE_##type, __VA_ARGS__, )
+#define POSIXTRACE__PARAMETER_(type, name, ...) type name
+
+/* Numbers; MORE is a unit. */
+#define POSIXTRACE__LAYOUT_NUMBER2(type, name)       #name ":" POSIXTRACE__LAYOUT_##type
+#define POSIXTRACE__LAYOUT_NUMBER3(type, name, unit) #name ":" POSIXTRACE__LAYOUT_##type "/" unit
+#define POSIXTRACE__SIZE_NUMBER2(type, name)         sizeof(POSIXTRACE__TYPE_##type)
+#define POSIXTRACE__SIZE_NUMBER3(type, name, unit)   sizeof(POSIXTRACE__TYPE_##type)
+#define POSIXTRACE__PUT_NUMBER2(type, name)                                                                            \
+	memcpy(posixtrace__at, &name, sizeof name);                                                                    \
+	posixtrace__at += sizeof name;
+#define POSIXTRACE__PUT_NUMBER3(type, name, unit) POSIXTRACE__PUT_NUMBER2(type, name)
+
+/* Enumerations; MORE are the labels. */
+#define POSIXTRACE__LAYOUT_LABELS2(type, name)         #name ":" POSIXTRACE__LAYOUT_##type
+#define POSIXTRACE__LAYOUT_LABELS3(type, name, labels) #name ":" POSIXTRACE__LAYOUT_##type "<" labels ">"
+#define POSIXTRACE__SIZE_LABELS2(type, name)           sizeof(POSIXTRACE__TYPE_##type)
+#define POSIXTRACE__SIZE_LABELS3(type, name, labels)   sizeof(POSIXTRACE__TYPE_##type)
+#define POSIXTRACE__PUT_LABELS2(type, name)            POSIXTRACE__PUT_NUMBER2(type, name)
+#define POSIXTRACE__PUT_LABELS3(type, name, labels)    POSIXTRACE__PUT_NUMBER2(type, name)
+
+/* Text and bytes; MORE is the most of them. */
+#define POSIXTRACE__LAYOUT_TEXT2(type, name)       #name ":z"
+#define POSIXTRACE__LAYOUT_TEXT3(type, name, most) #name ":z"
+#define POSIXTRACE__SIZE_TEXT2(type, name)         256
+#define POSIXTRACE__SIZE_TEXT3(type, name, most)   ((most) + 1)
+#define POSIXTRACE__PUT_TEXT2(type, name)          posixtrace__at = posixtrace__text(posixtrace__at, name, 255);
+#define POSIXTRACE__PUT_TEXT3(type, name, most)    posixtrace__at = posixtrace__text(posixtrace__at, name, most);
+
+/* Each type: that of the value, the class, the type in the layout. */
+#define POSIXTRACE__TYPE_u8       uint8_t
+#define POSIXTRACE__CLASS_u8      NUMBER
+#define POSIXTRACE__LAYOUT_u8     "u8"
+#define POSIXTRACE__TYPE_u16      uint16_t
+#define POSIXTRACE__CLASS_u16     NUMBER
+#define POSIXTRACE__LAYOUT_u16    "u16"
+#define POSIXTRACE__TYPE_u32      uint32_t
+#define POSIXTRACE__CLASS_u32     NUMBER
+#define POSIXTRACE__LAYOUT_u32    "u32"
+#define POSIXTRACE__TYPE_u64      uint64_t
+#define POSIXTRACE__CLASS_u64     NUMBER
+#define POSIXTRACE__LAYOUT_u64    "u64"
+#define POSIXTRACE__TYPE_i8       int8_t
+#define POSIXTRACE__CLASS_i8      NUMBER
+#define POSIXTRACE__LAYOUT_i8     "i8"
+#define POSIXTRACE__TYPE_i16      int16_t
+#define POSIXTRACE__CLASS_i16     NUMBER
+#define POSIXTRACE__LAYOUT_i16    "i16"
+#define POSIXTRACE__TYPE_i32      int32_t
+#define POSIXTRACE__CLASS_i32     NUMBER
+#define POSIXTRACE__LAYOUT_i32    "i32"
+#define POSIXTRACE__TYPE_i64      int64_t
+#define POSIXTRACE__CLASS_i64     NUMBER
+#define POSIXTRACE__LAYOUT_i64    "i64"
+#define POSIXTRACE__TYPE_x8       uint8_t
+#define POSIXTRACE__CLASS_x8      NUMBER
+#define POSIXTRACE__LAYOUT_x8     "x8"
+#define POSIXTRACE__TYPE_x16      uint16_t
+#define POSIXTRACE__CLASS_x16     NUMBER
+#define POSIXTRACE__LAYOUT_x16    "x16"
+#define POSIXTRACE__TYPE_x32      uint32_t
+#define POSIXTRACE__CLASS_x32     NUMBER
+#define POSIXTRACE__LAYOUT_x32    "x32"
+#define POSIXTRACE__TYPE_x64      uint64_t
+#define POSIXTRACE__CLASS_x64     NUMBER
+#define POSIXTRACE__LAYOUT_x64    "x64"
+#define POSIXTRACE__TYPE_f32      float
+#define POSIXTRACE__CLASS_f32     NUMBER
+#define POSIXTRACE__LAYOUT_f32    "f32"
+#define POSIXTRACE__TYPE_f64      double
+#define POSIXTRACE__CLASS_f64     NUMBER
+#define POSIXTRACE__LAYOUT_f64    "f64"
+#define POSIXTRACE__TYPE_boolean  bool
+#define POSIXTRACE__CLASS_boolean NUMBER
+#define POSIXTRACE__LAYOUT_boolean "bool"
+#define POSIXTRACE__TYPE_when     uint64_t
+#define POSIXTRACE__CLASS_when    NUMBER
+#define POSIXTRACE__LAYOUT_when   "t64"
+#define POSIXTRACE__TYPE_e8       uint8_t
+#define POSIXTRACE__CLASS_e8      LABELS
+#define POSIXTRACE__LAYOUT_e8     "u8"
+#define POSIXTRACE__TYPE_e16      uint16_t
+#define POSIXTRACE__CLASS_e16     LABELS
+#define POSIXTRACE__LAYOUT_e16    "u16"
+#define POSIXTRACE__TYPE_e32      uint32_t
+#define POSIXTRACE__CLASS_e32     LABELS
+#define POSIXTRACE__LAYOUT_e32    "u32"
+#define POSIXTRACE__TYPE_ptr      const void *
+#define POSIXTRACE__CLASS_ptr     NUMBER
+#define POSIXTRACE__TYPE_code     const void *
+#define POSIXTRACE__CLASS_code    NUMBER
+#if __SIZEOF_POINTER__ == 8
+# define POSIXTRACE__LAYOUT_ptr   "x64"
+# define POSIXTRACE__LAYOUT_code  "a64"
+#else
+# define POSIXTRACE__LAYOUT_ptr   "x32"
+# define POSIXTRACE__LAYOUT_code  "a32"
+#endif
+#define POSIXTRACE__TYPE_str      const char *
+#define POSIXTRACE__CLASS_str     TEXT
+
+#ifdef __cplusplus
+# define POSIXTRACE__CHECK_NAME(name) static_assert(sizeof name <= 64, "the name of an event has at most 63 bytes")
+#elif __STDC_VERSION__ >= 201112L
+# define POSIXTRACE__CHECK_NAME(name) _Static_assert(sizeof name <= 64, "the name of an event has at most 63 bytes")
+#else
+# define POSIXTRACE__CHECK_NAME(name) struct posixtrace_event
+#endif
+
+/*
+ * The function that records is not inlined, so that a trace point takes little room in the program: its own return
+ * address is that of the trace point.
+ */
+#define POSIXTRACE__EVENTN(group, name, ...)                                                                           \
+	static __attribute__((__noinline__, __unused__)) void posixtrace_record_##group##_##name(            \
+		POSIXTRACE__EACH(POSIXTRACE__PARAMETER, POSIXTRACE__COMMA, __VA_ARGS__))                               \
+	{                                                                                                              \
+		static struct posixtrace_event posixtrace__event = {                                                   \
+			#group "." #name,                                                                              \
+			"{packed;" POSIXTRACE__EACH(POSIXTRACE__LAYOUT, POSIXTRACE__LAYOUT_COMMA, __VA_ARGS__) "}", 0  \
+		};                                                                                                     \
+		unsigned char posixtrace__data[POSIXTRACE__EACH(POSIXTRACE__SIZE, POSIXTRACE__PLUS, __VA_ARGS__)];     \
+		unsigned char *posixtrace__at = posixtrace__data;                                                      \
+                                                                                                                       \
+		POSIXTRACE__EACH(POSIXTRACE__PUT, POSIXTRACE__NOTHING, __VA_ARGS__)                                    \
+		posixtrace_event_at(posixtrace__id(&posixtrace__event), posixtrace__data,                              \
+		                    (size_t)(posixtrace__at - posixtrace__data), __builtin_return_address(0));         \
+	}                                                                                                              \
+	POSIXTRACE__CHECK_NAME(#group "." #name);
+#define POSIXTRACE__EVENT0(group, name)                                                                                \
+	static __attribute__((__noinline__, __unused__)) void posixtrace_record_##group##_##name(void)       \
+	{                                                                                                              \
+		static struct posixtrace_event posixtrace__event = { #group "." #name, NULL, 0 };                      \
+                                                                                                                       \
+		posixtrace_event_at(posixtrace__id(&posixtrace__event), NULL, 0, __builtin_return_address(0));         \
+	}                                                                                                              \
+	POSIXTRACE__CHECK_NAME(#group "." #name);
+
+#define POSIXTRACE__RECORDN(group, name, ...) posixtrace_record_##group##_##name(__VA_ARGS__)
+#define POSIXTRACE__RECORD0(group, name)      posixtrace_record_##group##_##name()
+
+#endif

@@ -1,0 +1,107 @@
+#
+# typed.py - <posixtrace/typed.h> in every language mode, and that wrong uses do not compile
+#
+# usage: typed.py INCLUDE_DIRECTORY
+#
+# Runs the compilers that are installed, with all warnings as errors. A mode that a compiler does not know is left out.
+#
+# SPDX-License-Identifier: MIT
+
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from check import finish
+
+INCLUDE = sys.argv[1]
+WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror', '-O1']
+C = ['c99', 'gnu99', 'c11', 'gnu11', 'c17', 'gnu2x']
+CXX = ['c++11', 'c++14', 'gnu++17', 'c++20', 'c++2b']
+
+HEAD = '''
+#define POSIXTRACE_SHORT_NAMES
+#include <posixtrace/typed.h>
+'''
+USE = HEAD + '''
+#include <stdbool.h>
+TRACE_EVENT(shop, open)
+TRACE_EVENT(shop, order, (u32, id), (str, item), (u64, price, "ct"))
+TRACE_EVENT(shop, a, (u8, a), (u16, b, "B"), (i8, c), (i64, d), (x32, e), (f32, f), (f64, g, "%"), (boolean, h),
+            (ptr, i), (code, j), (when, k), (e8, l, "idle,busy=4"), (e16, m, "read|write"), (str, n, 8), (e32, o),
+            (str, p))
+void use(unsigned n, const char *text);
+void use(unsigned n, const char *text)
+{
+	TRACE_SCOPE("shop.use");
+	TRACE_COUNTER("shop.counter", n);
+	trace(shop, open);
+	if (n)
+		trace(shop, order, n, text, 199);
+	else
+		trace(shop, order, 1, "tea", n);
+	trace(shop, a, 1, 2, -3, -4, 5, 0.5F, 0.5, true, text, text, 6, 7, 8, text, 9, text);
+	POSIXTRACE(shop, open);
+}
+'''
+WRONG = {
+    'too few values': 'trace(shop, order, 1);',
+    'too many values': 'trace(shop, order, 1, "tea", 2, 3);',
+    'a number for a text': 'trace(shop, order, 1, 2, 3);',
+    'a text for a number': 'trace(shop, order, "one", "tea", 3);',
+    'an event that is not defined': 'trace(shop, unknown);',
+}
+EVENT = 'TRACE_EVENT(shop, order, (u32, id), (str, item), (u64, price, "ct"))\n'
+WRONG_EVENTS = {
+    'a type that does not exist': 'TRACE_EVENT(shop, x, (u99, id))',
+    'a name of 64 bytes': f'TRACE_EVENT(shop, {"n" * 59})',
+    'the same field twice': 'TRACE_EVENT(shop, x, (u32, id), (u32, id))',
+    'the same event twice': EVENT + EVENT,
+    '17 fields': 'TRACE_EVENT(shop, x, ' + ', '.join(f'(u8, f{n})' for n in range(17)) + ')',
+}
+
+
+def compiles(compiler, mode, text, options=()):
+    language = 'c++' if '+' in mode else 'c'
+    done = subprocess.run([compiler, f'-std={mode}', *WARNINGS, *options, f'-I{INCLUDE}', '-c', '-o', '/dev/null', '-x',
+                           language, '-'], input=text, capture_output=True, text=True, check=False)
+    return done.returncode == 0, done.stderr
+
+
+def try_mode(compiler, mode):
+    """Returns the problems, or None if the compiler does not know the mode."""
+    if not compiles(compiler, mode, 'extern int nothing;\n')[0]:
+        return None
+    found = []
+    for options in ((), ('-D__POSIX_TRACE_NO_INLINE',), ('-O3',), ('-Os',)):
+        good, messages = compiles(compiler, mode, USE, options)
+        if not good:
+            found.append(f'{compiler} -std={mode} {" ".join(options)}: {messages}')
+    return found
+
+
+def try_wrong(compiler, mode):
+    for what, text in WRONG.items():
+        if compiles(compiler, mode, HEAD + EVENT + f'void use(void);\nvoid use(void) {{ {text} }}\n')[0]:
+            yield f'{compiler} -std={mode} compiles {what}'
+    for what, text in WRONG_EVENTS.items():
+        if compiles(compiler, mode, HEAD + text + '\n')[0]:
+            yield f'{compiler} -std={mode} compiles {what}'
+
+
+def problems():
+    pairs = [(compiler, mode) for compilers, modes in ((('gcc', 'clang'), C), (('g++', 'clang++'), CXX))
+             for compiler in compilers if shutil.which(compiler) for mode in modes]
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda pair: try_mode(*pair), pairs))
+    tried = [found for found in results if found is not None]
+    if len(tried) < 3:
+        yield f'only {len(tried)} language modes were tried'
+    for found in tried:
+        yield from found
+    for compiler, mode in (('gcc', 'c11'), ('clang', 'c11'), ('g++', 'c++17')):
+        if shutil.which(compiler):
+            yield from try_wrong(compiler, mode)
+
+
+finish(problems())

@@ -1,0 +1,376 @@
+/*
+ * typed.c - <posixtrace/typed.h>: what is recorded, and by threads, handlers, children, several files and modules
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "fault.h"
+#include "../conformance/stream.h"
+#include "typed_events.h"
+
+TRACE_EVENT(shop, open)
+TRACE_EVENT(shop, all, (u8, a), (u16, b, "B"), (i8, c), (i64, d), (x32, e), (f32, f), (f64, g, "%"), (boolean, h),
+            (e8, i, "idle,busy=4"), (e16, j, "read|write"), (when, k), (str, l), (str, m, 8), (u32, n), (i16, o))
+TRACE_EVENT(shop, places, (ptr, p), (code, c))
+TRACE_EVENT(shop, first_of_many, (u32, n))
+TRACE_EVENT(shop, in_handler, (u32, n))
+
+static trace_id_t running(void)
+{
+	trace_attr_t attr;
+	trace_id_t trid;
+
+	MUST(posix_trace_attr_init(&attr) == 0);
+	MUST(posix_trace_attr_setinherited(&attr, POSIX_TRACE_INHERITED) == 0);
+	MUST(posix_trace_attr_setstreamsize(&attr, 4 << 20) == 0);
+	trid = stream_running(&attr);
+	posix_trace_attr_destroy(&attr);
+	return trid;
+}
+
+static const char *layout_of(trace_id_t trid, trace_event_id_t id)
+{
+	static char layout[POSIXTRACE_LAYOUT_MAX + 1];
+	int error = posixtrace_get_layout(trid, id, layout, sizeof layout);
+
+	return error == ENOENT ? "none" : error ? "error" : layout;
+}
+
+static const char *name_of(trace_id_t trid, trace_event_id_t id)
+{
+	static char name[TRACE_EVENT_NAME_MAX + 1];
+
+	MUST(posix_trace_eventid_get_name(trid, id, name) == 0);
+	return name;
+}
+
+TEST(all_types)
+{
+	static const unsigned char data[] = "\1" "\2\0" "\375" "\374\377\377\377\377\377\377\377" "\357\276\0\0"
+		"\0\0\0\77" "\0\0\0\0\0\0\320\77" "\1" "\4" "\3\0" "\7\0\0\0\0\0\0\0" "text\0" "cut o\xe2\x80\xa6\0"
+		"\11\0\0\0" "\376\377";
+	struct stream_event e;
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	trace(shop, all, 1, 2, -3, -4, 0xbeef, 0.5F, 0.25, true, 4, 3, 7, "text", "cut off here", 9, -2);
+	stream_next(trid, &e);
+	CHECK_STR("-", name_of(trid, e.info.posix_event_id), "shop.all");
+	CHECK_STR("-", layout_of(trid, e.info.posix_event_id),
+	          "{packed;a:u8,b:u16/B,c:i8,d:i64,e:x32,f:f32,g:f64/%,h:bool,i:u8<idle,busy=4>,j:u16<read|write>,k:t64,"
+	          "l:z,m:z,n:u32,o:i16}");
+	CHECK("-", !posixtrace_layout_wrong(layout_of(trid, e.info.posix_event_id), NULL, NULL));
+	CHECK_EQ("-", e.len, sizeof data - 1);
+	CHECK("-", *(const uint16_t *)"\1" != 1 || memcmp(e.data, data, sizeof data - 1) == 0);
+	trace(shop, open);
+	stream_next(trid, &e);
+	CHECK_STR("-", name_of(trid, e.info.posix_event_id), "shop.open");
+	CHECK_STR("-", layout_of(trid, e.info.posix_event_id), "none");
+	CHECK_EQ("-", e.len, 0);
+	trace(shop, places, &e, (void *)running);
+	stream_next(trid, &e);
+	CHECK("-", !posixtrace_layout_wrong(layout_of(trid, e.info.posix_event_id), NULL, NULL));
+	CHECK_EQ("-", e.len, 2 * sizeof(void *));
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* Texts of all lengths around the maximum. What is cut ends with an ellipsis, behind a whole character. */
+TEST(texts)
+{
+	char text[600], *recorded;
+	struct stream_event e;
+	trace_id_t trid;
+	size_t length;
+
+	shm_private("");
+	trid = running();
+	for (size_t n = 0; n < sizeof text; n++) {
+		for (size_t i = 0; i < n; i++)
+			text[i] = (char)('a' + i % 26);
+		text[n] = 0;
+		trace(shop, order, 7, text, 199);
+		stream_next(trid, &e);
+		recorded = (char *)e.data + 4;
+		length = n <= 255 ? n : 255;
+		CHECK_EQ("-", e.len, 4 + length + 1 + 8);
+		CHECK_EQ("-", strlen(recorded), length);
+		CHECK("-", n <= 255 ? strcmp(recorded, text) == 0 :
+		                       memcmp(recorded, text, 252) == 0 && strcmp(recorded + 252, "\xe2\x80\xa6") == 0);
+		CHECK("-", e.data[e.len - 8] == 199 || e.data[e.len - 1] == 199);
+	}
+	memset(text, 'a', 250);
+	strcpy(text + 250, "\xe2\x82\xac\xe2\x82\xac"); /* two characters of three bytes, the second is cut */
+	trace(shop, order, 7, text, 199);
+	stream_next(trid, &e);
+	CHECK_STR("-", (char *)e.data + 4 + 250, "\xe2\x80\xa6");
+	trace(shop, order, 7, NULL, 199);
+	stream_next(trid, &e);
+	CHECK_STR("-", (char *)e.data + 4, "(null)");
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+static uint32_t evaluated;
+
+static uint32_t evaluate(void)
+{
+	return ++evaluated;
+}
+
+/* In a process that nobody traces nothing is opened, and after the first trace point no value is evaluated. */
+TEST(nobody_traces)
+{
+	trace_id_t trid;
+
+	shm_private("");
+	for (int i = 0; i < 10; i++) {
+		TRACE_SCOPE("shop.work");
+		TRACE_COUNTER("shop.counter", evaluate());
+		trace(shop, first_of_many, evaluate());
+	}
+	CHECK_EQ("-", evaluated, 0);
+	CHECK_EQ("-", posixtrace_enabled(), 0);
+	CHECK_EQ("-", shm_count(shm_directory(), "names-"), 0);
+	trid = running();
+	trace(shop, first_of_many, evaluate());
+	CHECK_EQ("-", evaluated, 1);
+	CHECK_EQ("-", stream_count(trid, stream_id("shop.first_of_many")), 1);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+static void leave_early(bool early)
+{
+	TRACE_SCOPE("shop.work");
+	if (early)
+		return;
+	TRACE_COUNTER("shop.counter", -5);
+}
+
+static __attribute__((noinline)) void begin_untraced(trace_id_t *trid)
+{
+	TRACE_SCOPE("shop.untraced");
+	*trid = running();
+}
+
+TEST(scopes)
+{
+	static const char *const expected[] = { "shop.work.begin", "shop.counter", "shop.work.end", "shop.work.begin",
+		                                "shop.work.end" };
+	struct stream_event e;
+	trace_id_t trid;
+	int64_t value;
+
+	shm_private("");
+	fault_open("anything");
+	TRACE_COUNTER("shop.counter", 0); /* the process finds out that nobody traces */
+	begin_untraced(&trid);
+	leave_early(false);
+	leave_early(true);
+	for (int i = 0; i < 5; i++) {
+		stream_next(trid, &e);
+		CHECK_STR("-", name_of(trid, e.info.posix_event_id), expected[i]);
+		if (i == 1) {
+			CHECK_STR("-", layout_of(trid, e.info.posix_event_id), "{value:i64}");
+			memcpy(&value, e.data, sizeof value);
+			CHECK_EQ("-", value, -5);
+		}
+	}
+	CHECK_EQ("-", stream_drain(trid), 0);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+static __attribute__((noinline)) void here(void)
+{
+	trace(shop, first_of_many, 1);
+	TRACE_COUNTER("shop.counter", 1);
+	__asm__ volatile("");
+}
+
+/* The address of an event is that of the trace point, not of a function of the header. */
+TEST(addresses)
+{
+	struct stream_event e;
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	here();
+	for (int i = 0; i < 2; i++) {
+		stream_next(trid, &e);
+		CHECK("-", (uintptr_t)e.info.posix_prog_address - (uintptr_t)here < 2000);
+	}
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+#define THREADS 8
+#define EACH    500
+
+static atomic_uint waiting;
+
+static void *many(void *arg)
+{
+	/* All have their first event at the same time. */
+	atomic_fetch_add(&waiting, 1);
+	while (atomic_load(&waiting) < THREADS)
+		;
+	for (uint32_t i = 0; i < EACH; i++)
+		trace(shop, first_of_many, i);
+	return arg;
+}
+
+TEST(threads)
+{
+	pthread_t thread[THREADS];
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	for (int i = 0; i < THREADS; i++)
+		MUST(pthread_create(&thread[i], NULL, many, NULL) == 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	CHECK_EQ("-", stream_count(trid, stream_id("shop.first_of_many")), THREADS * EACH);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+static volatile uint32_t handled;
+
+static void handler(int signal)
+{
+	(void)signal;
+	trace(shop, in_handler, handled);
+	handled++;
+}
+
+/* The handler's first event comes at any time, also while the program has its own first one. */
+TEST(handlers)
+{
+	for (int round = 0; round < 20; round++) {
+		int status;
+		pid_t child = fork();
+
+		MUST(child >= 0);
+		if (child == 0) {
+			struct itimerval often = { { 0, 50 + round }, { 0, 30 + round } };
+			uint32_t n = 0, of_program = 0, of_handler = 0;
+			struct stream_event e;
+			trace_event_id_t id;
+			trace_id_t trid;
+
+			shm_private("");
+			trid = running();
+			signal(SIGALRM, handler);
+			setitimer(ITIMER_REAL, &often, NULL);
+			while (n < 200 || handled < 20)
+				trace(shop, first_of_many, n++);
+			often.it_value.tv_usec = often.it_interval.tv_usec = 0;
+			setitimer(ITIMER_REAL, &often, NULL);
+			id = stream_id("shop.in_handler");
+			while (stream_try(trid, &e))
+				if (posix_trace_eventid_equal(trid, e.info.posix_event_id, id))
+					of_handler++;
+				else if (strcmp(name_of(trid, e.info.posix_event_id), "shop.first_of_many") == 0)
+					of_program++;
+			CHECK_EQ("-", of_handler, handled);
+			/* A program that is faster than 4 MiB of events is none of this test's business. */
+			CHECK("-", of_program == n || n > 50000);
+			_exit(test_failures != 0);
+		}
+		MUST(waitpid(child, &status, 0) == child);
+		CHECK_EQ("-", status, 0);
+	}
+}
+
+/* Children by fork and by a bare system call, before and after the parent's first event. */
+TEST(children)
+{
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	for (uint32_t i = 0; i < 4; i++) {
+		pid_t child = i % 2 ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
+
+		MUST(child >= 0);
+		if (child == 0) {
+			trace(shop, first_of_many, i);
+			trace(shop, order, i, "child", 1);
+			_exit(0);
+		}
+		MUST(waitpid(child, NULL, 0) == child);
+		if (i > 0)
+			trace(shop, first_of_many, 10 + i);
+	}
+	CHECK_EQ("-", stream_count(trid, stream_id("shop.first_of_many")), 4 + 3);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* One event type, whoever defines it; a module may be unloaded and loaded again. */
+TEST(files_and_modules)
+{
+	struct stream_event e;
+	trace_event_id_t id;
+	trace_id_t trid;
+	int n = 0;
+
+	shm_private("");
+	trid = running();
+	trace(shop, order, 0, "here", 1);
+	typed_other(1);
+#ifdef MODULE_PATH
+	for (int i = 0; i < 3; i++) {
+		void *module = dlopen(MODULE_PATH, RTLD_NOW);
+		void (*record)(uint32_t);
+
+		MUST(module);
+		*(void **)&record = dlsym(module, "typed_module");
+		MUST(record);
+		record(2);
+		dlclose(module);
+	}
+#endif
+	id = stream_id("shop.order");
+	for (; stream_try(trid, &e); n++) {
+		CHECK("-", posix_trace_eventid_equal(trid, e.info.posix_event_id, id));
+		CHECK_STR("-", layout_of(trid, e.info.posix_event_id), "{packed;id:u32,item:z,price:u64/ct}");
+	}
+#ifdef MODULE_PATH
+	CHECK_EQ("-", n, 5);
+#else
+	CHECK_EQ("-", n, 2);
+#endif
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* A name that another part of the program has with another layout, or that is full, still gets its events. */
+TEST(refused)
+{
+	static struct posixtrace_event differs = { "row", "{b:u64}", 0 }, long_name = { "", NULL, 0 },
+	                               of_system = { "posix_trace_start", NULL, 0 };
+	char name[TRACE_EVENT_NAME_MAX + 2];
+	trace_event_id_t id;
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	CHECK_EQ("-", posixtrace_declare("row", "{a:u32}", &id), 0);
+	CHECK_EQ("-", posixtrace_event_open(&differs), id);
+	CHECK_STR("-", layout_of(trid, id), "{a:u32}");
+	memset(name, 'n', sizeof name - 1);
+	name[sizeof name - 1] = 0;
+	long_name.__name = name;
+	CHECK_EQ("-", posixtrace_event_open(&long_name), POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK_EQ("-", posixtrace_event_open(&of_system), POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(nobody_traces), TEST_ENTRY(scopes),
+          TEST_ENTRY(addresses), TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children),
+          TEST_ENTRY(files_and_modules), TEST_ENTRY(refused))
