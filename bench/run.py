@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lttng import Session, daemon
 
-PROGRAMS = ['parts', 'record', 'life', 'wake', 'read', 'thousand', 'size', 'disk', 'open', 'grow']
+PROGRAMS = ['parts', 'record', 'life', 'wake', 'read', 'thousand', 'size', 'disk', 'open', 'grow', 'typed']
 # A flight recorder of 1 MiB for each CPU.
 RECORDER = ['--overwrite', '--subbuf-size=256k', '--num-subbuf=4']
 

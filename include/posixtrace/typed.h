@@ -115,29 +115,41 @@ static __attribute__((__noinline__, __cold__, __unused__)) size_t posixtrace__el
 	return __at + 3;
 }
 
-/* Writes what follows the first bytes of a text, of which there are at most `most`. Returns the length of the whole. */
-static __attribute__((__noinline__, __unused__)) size_t posixtrace__long_text(unsigned char *__to, const char *__text,
-                                                                              size_t __length, size_t __most)
+/* Copies some dozens of bytes, most of the time, by moves that may overlap: a call takes longer. */
+static __inline__ __attribute__((__always_inline__, __unused__)) void posixtrace__copy(unsigned char *__to,
+                                                                                      const char *__from, size_t __n)
 {
-	size_t __all = __length + strlen(__text + __length);
+	size_t __i = 0;
 
-	memcpy(__to + __length, __text + __length, (__all < __most ? __all : __most) - __length);
-	return __all <= __most ? __all : posixtrace__ellipsis(__to, __most);
+	if (__n >= 16) {
+		for (; __i + 16 < __n; __i += 16)
+			memcpy(__to + __i, __from + __i, 16);
+		memcpy(__to + __n - 16, __from + __n - 16, 16);
+	} else if (__n >= 8) {
+		memcpy(__to, __from, 8);
+		memcpy(__to + __n - 8, __from + __n - 8, 8);
+	} else if (__n >= 4) {
+		memcpy(__to, __from, 4);
+		memcpy(__to + __n - 4, __from + __n - 4, 4);
+	} else {
+		for (; __i < __n; __i++)
+			__to[__i] = (unsigned char)__from[__i];
+	}
 }
 
 /* Writes a text of at most `most` bytes, and a null. Returns the end. */
 static __inline__ __attribute__((__always_inline__, __unused__)) unsigned char *
 posixtrace__text(unsigned char *__to, const char *__text, size_t __most)
 {
-	size_t __first = __most < 16 ? __most : 16, __length = 0;
+	size_t __all, __length;
 
 	if (!__text)
 		__text = "(null)";
-	/* Most texts are shorter than two calls are worth. */
-	while (__length < __first && (__to[__length] = (unsigned char)__text[__length]) != 0)
-		__length++;
-	if (__length == __first)
-		__length = posixtrace__long_text(__to, __text, __length, __most);
+	__all = strlen(__text);
+	__length = __all < __most ? __all : __most;
+	posixtrace__copy(__to, __text, __length);
+	if (__builtin_expect(__length < __all, 0))
+		__length = posixtrace__ellipsis(__to, __length);
 	__to[__length] = 0;
 	return __to + __length + 1;
 }

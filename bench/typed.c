@@ -1,0 +1,160 @@
+/*
+ * typed.c - what does a trace point of <posixtrace/typed.h> cost?
+ *
+ * Next to each figure stands posix_trace_event() with the same number of bytes, ready in memory: what is more is the
+ * cost of making the data. "By hand" is what a program without the header does: a struct, with the text at its end.
+ *
+ * The stream is a LOOP stream of 1 MiB, in use: nothing is read. The kinds run in turns.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define POSIXTRACE_SHORT_NAMES
+#include <posixtrace/typed.h>
+
+#include <stdlib.h>
+
+#include "common.h"
+#include "rows.h"
+
+#define BATCH 20000
+
+static const struct section RECORDED = { "typed recorded", "a typed event, recorded, ns", "same bytes" };
+static const struct section OFF = { "typed off", "a typed event, nobody records, ns", "same bytes" };
+
+TRACE_EVENT(bench, number, (u64, n))
+TRACE_EVENT(bench, numbers, (u32, a), (u32, b), (u64, c, "ns"))
+TRACE_EVENT(bench, text, (u32, id), (str, text), (u64, price))
+
+static trace_event_id_t plain;
+static unsigned char bytes[512];
+static char text[256];
+static uint32_t count;
+
+static inline __attribute__((always_inline)) void number_typed(void)
+{
+	trace(bench, number, count);
+}
+
+static inline __attribute__((always_inline)) void numbers_typed(void)
+{
+	trace(bench, numbers, count, 7, count);
+}
+
+static inline __attribute__((always_inline)) void text_typed(void)
+{
+	trace(bench, text, count, text, 199);
+}
+
+static inline __attribute__((always_inline)) void text_by_hand(void)
+{
+	struct {
+		uint32_t id;
+		uint64_t price;
+		char text[sizeof text];
+	} e;
+	size_t length = strnlen(text, sizeof text - 1);
+
+	e.id = count;
+	e.price = 199;
+	memcpy(e.text, text, length);
+	e.text[length] = 0;
+	posix_trace_event(plain, &e, offsetof(__typeof__(e), text) + length + 1);
+}
+
+static const struct kind {
+	const char *name;
+	void (*record)(void);
+	size_t size;        /* of the data */
+	size_t text_length; /* of the text that is in it */
+} kinds[] = {
+	{ "a number", number_typed, 8, 0 },
+	{ "three numbers", numbers_typed, 16, 0 },
+	{ "two numbers, text of 9", text_typed, 4 + 10 + 8, 9 },
+	{ "the same by hand", text_by_hand, 16 + 10, 9 },
+	{ "two numbers, text of 60", text_typed, 4 + 61 + 8, 60 },
+	{ "the same by hand, 60", text_by_hand, 16 + 61, 60 },
+};
+
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+/* Inlines the trace point into a loop of its own, as it is in a program. */
+#define LOOP(call)                                             \
+	for (count = 0; count < BATCH; count++) {              \
+		call;                                          \
+		__asm__ __volatile__("" : : : "memory");       \
+	}
+
+static void typed_batch(const struct kind *k)
+{
+	if (k->record == number_typed)
+		LOOP(number_typed())
+	else if (k->record == numbers_typed)
+		LOOP(numbers_typed())
+	else if (k->record == text_typed)
+		LOOP(text_typed())
+	else
+		LOOP(text_by_hand())
+}
+
+static double per_event(double begin)
+{
+	return (seconds(CLOCK_THREAD_CPUTIME_ID) - begin) / BATCH * 1e9;
+}
+
+/* Measures typed and plain events in turns, and takes the median of each. */
+static void measure(const struct section *section, int round, const struct kind *k, int turns)
+{
+	double *typed = new_values(turns), *floor = new_values(turns), begin;
+	size_t size = k->size;
+
+	memset(text, 'x', k->text_length);
+	text[k->text_length] = 0;
+	typed_batch(k);
+	for (int i = 0; i < turns; i++) {
+		begin = seconds(CLOCK_THREAD_CPUTIME_ID);
+		typed_batch(k);
+		typed[i] = per_event(begin);
+		begin = seconds(CLOCK_THREAD_CPUTIME_ID);
+		LOOP(posix_trace_event(plain, bytes, size))
+		floor[i] = per_event(begin);
+	}
+	bench_row(section, k->name, round, quantile(typed, turns, 0.5), quantile(floor, turns, 0.5));
+	free(typed);
+	free(floor);
+}
+
+static trace_id_t running(void)
+{
+	trace_attr_t attr;
+	trace_id_t trid;
+
+	must(posix_trace_attr_init(&attr), "posix_trace_attr_init");
+	must(posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_LOOP), "posix_trace_attr_setstreamfullpolicy");
+	must(posix_trace_attr_setstreamsize(&attr, MIB), "posix_trace_attr_setstreamsize");
+	must(posix_trace_create(0, &attr, &trid), "posix_trace_create");
+	must(posix_trace_start(trid), "posix_trace_start");
+	posix_trace_attr_destroy(&attr);
+	return trid;
+}
+
+int main(int argc, char **argv)
+{
+	trace_id_t trid;
+	int turns;
+
+	bench_begin(argc, argv, 9, "what typed trace points cost");
+	turns = bench.quick ? 3 : 25;
+	must(posix_trace_eventid_open("bench.plain", &plain), "posix_trace_eventid_open");
+	pin(0);
+	for (int r = 0; r < bench.rounds; r++) {
+		for (size_t i = 0; i < KINDS; i++)
+			if (bench_wants(kinds[i].name))
+				measure(&OFF, r, &kinds[i], turns);
+		trid = running();
+		for (size_t i = 0; i < KINDS; i++)
+			if (bench_wants(kinds[i].name))
+				measure(&RECORDED, r, &kinds[i], turns);
+		must(posix_trace_shutdown(trid), "posix_trace_shutdown");
+	}
+	return bench_end();
+}
