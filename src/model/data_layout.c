@@ -59,21 +59,6 @@ static bool copy(char *to, size_t size, uint8_t *length, const char *from, size_
 	return true;
 }
 
-bool layout_rest(const struct layout_field *f)
-{
-	return f->kind == LAYOUT_TEXT || (f->kind == LAYOUT_BYTES && f->count == 0 && !f->counter);
-}
-
-bool layout_is_text_field(const struct layout_field *f)
-{
-	return f->kind == LAYOUT_CHARS || f->kind == LAYOUT_STRING || f->kind == LAYOUT_TEXT;
-}
-
-bool layout_is_array(const struct layout_field *f)
-{
-	return f->count != 1 && !layout_is_text_field(f) && f->kind != LAYOUT_BYTES;
-}
-
 /* Returns null, for parse_field(). */
 static const char *wrong(struct layout_fault *fault, const char *at, size_t length, const char *why)
 {
@@ -262,6 +247,19 @@ static void set_align(struct layout *l, struct layout_field *f, bool packed)
 		l->align = f->align;
 }
 
+/* Notes where the field is, if it and all before it have a fixed size. */
+static void set_place(struct layout *l, const struct layout_field *f)
+{
+	struct layout_place *place = &l->place[l->count];
+
+	if (l->fixed < l->count || f->counter || f->kind == LAYOUT_STRING)
+		return;
+	place->at = (l->end + f->align - 1u) & ~(f->align - 1u);
+	place->size = (uint32_t)f->size * f->count;
+	l->end = place->at + place->size;
+	l->fixed++;
+}
+
 /* Parses the attributes: WORD,...; before the fields. Returns the fields, or null on an error. */
 static const char *parse_attributes(const char *p, bool *packed, struct layout_fault *fault)
 {
@@ -304,6 +302,7 @@ static bool parse_fields(struct layout *l, const char *p, struct layout_fault *f
 		if (find_field(l, field.name, field.name_length) < LAYOUT_FIELDS)
 			return wrong(fault, begin, (size_t)(p - begin), "is the name of an earlier field");
 		set_align(l, &field, packed);
+		set_place(l, &field);
 		l->field[l->count++] = field;
 	} while (*p++ == ',');
 	return !*p || wrong(fault, p, strlen(p), "is after the closing brace");
@@ -419,55 +418,85 @@ double layout_real(const unsigned char *p, unsigned size)
 	return (double)f;
 }
 
-/*
- * Sets how many bytes of a field, which begins at p, are among the `left` bytes. Returns whether the field is complete.
- * Only whole items count, except in text.
- */
-static bool measure(const struct layout_field *f, uint64_t count, const unsigned char *p, size_t left, size_t *size)
+/* Returns the number of bytes of a text that ends with a null, or of all bytes if there is none. */
+static size_t string_size(const unsigned char *p, size_t left, bool *whole)
 {
-	const unsigned char *end;
+	const unsigned char *null = left > 0 ? memchr(p, 0, left) : NULL;
 
-	if (layout_rest(f)) {
-		*size = left;
-		return true;
+	*whole = null != NULL;
+	return null ? (size_t)(null - p) + 1 : left;
+}
+
+/* Returns the number of items that the field should have. */
+static uint64_t wanted_items(const struct layout *l, const struct layout_field *f, const unsigned char *data,
+                             const struct layout_places *places)
+{
+	if (!f->counter)
+		return f->count;
+	return layout_unsigned(data + places->of[f->counter - 1].at, l->field[f->counter - 1].size);
+}
+
+/* Returns the offset of bytes behind the last field, which are not the padding at the end of a structure. */
+static size_t behind(const struct layout *l, size_t end, size_t length)
+{
+	size_t mask = l->align - 1u;
+
+	return ((end + mask) & ~mask) == length ? length : end;
+}
+
+/* The places of the fields are the same in each event that has all of them. */
+static void locate_fixed(const struct layout *l, size_t length, struct layout_places *places)
+{
+	unsigned last = l->count - 1;
+
+	memcpy(places->of, l->place, l->count * sizeof *l->place);
+	places->count = l->count;
+	places->whole = true;
+	if (layout_rest(&l->field[last])) {
+		places->of[last].size = (uint32_t)(length - l->end);
+		places->rest = length;
+	} else {
+		places->rest = behind(l, l->end, length);
 	}
-	if (f->kind == LAYOUT_STRING) {
-		end = left > 0 ? memchr(p, 0, left) : NULL;
-		*size = end ? (size_t)(end - p) + 1 : left;
-		return end != NULL;
-	}
-	*size = (count <= left / f->size ? (size_t)count : left / f->size) * f->size;
-	return count <= left / f->size;
 }
 
 void layout_locate(const struct layout *l, const unsigned char *data, size_t length, struct layout_places *places)
 {
 	size_t end = 0;
 
-	places->whole = false;
+	if (l->fixed == l->count && length >= l->end) {
+		locate_fixed(l, length, places);
+		return;
+	}
 	for (unsigned i = 0; i < l->count; i++) {
 		const struct layout_field *f = &l->field[i];
-		size_t at = (end + f->align - 1) & ~(size_t)(f->align - 1), size;
-		uint64_t count = f->count;
-		bool all;
+		size_t at = (end + f->align - 1) & ~(size_t)(f->align - 1), left, size;
+		uint64_t count = wanted_items(l, f, data, places);
+		bool whole = true;
 
-		if (f->counter)
-			count = layout_unsigned(data + places->of[f->counter - 1].at, l->field[f->counter - 1].size);
 		at = at < length ? at : length;
-		all = measure(f, count, data + at, length - at, &size);
+		left = length - at;
+		size = left;
+		if (f->kind == LAYOUT_STRING) {
+			size = string_size(data + at, left, &whole);
+		} else if (!layout_rest(f)) {
+			whole = count <= left && count * f->size <= left;
+			/* Only whole items count. Sizes are powers of two. */
+			size = whole ? (size_t)count * f->size : left & ~(size_t)(f->size - 1);
+		}
 		places->of[i].at = (uint32_t)at;
 		places->of[i].size = (uint32_t)size;
 		end = at + size;
-		if (!all) {
+		if (!whole) {
 			places->count = size > 0 ? i + 1 : i;
+			places->whole = false;
 			places->rest = end;
 			return;
 		}
 	}
 	places->count = l->count;
 	places->whole = true;
-	/* A structure may end with padding. */
-	places->rest = ((end + l->align - 1u) & ~(size_t)(l->align - 1u)) == length ? length : end;
+	places->rest = behind(l, end, length);
 }
 
 size_t layout_text_length(const unsigned char *data, size_t length)

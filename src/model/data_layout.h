@@ -54,6 +54,11 @@ struct layout_label {
 	uint32_t at, length; /* of the name, in layout.text */
 };
 
+/* Where a field is in the data of an event. */
+struct layout_place {
+	uint32_t at, size; /* only whole items, except for text */
+};
+
 #define LAYOUT_FIELDS     32
 #define LAYOUT_LABELS     128
 #define LAYOUT_LABEL_TEXT 1024 /* bytes of all labels */
@@ -66,6 +71,9 @@ struct layout {
 	uint8_t align;      /* resulting alignment of the whole structure */
 	uint16_t labels;
 	uint32_t label_text; /* bytes used in text */
+	uint32_t end;        /* of the fields if all are fixed; a field that takes all the rest has no size here */
+	uint32_t fixed;      /* how many fields, the first ones, have these places in each event that has all of them */
+	struct layout_place place[LAYOUT_FIELDS];
 	struct layout_field field[LAYOUT_FIELDS];
 	struct layout_label label[LAYOUT_LABELS];
 	char text[LAYOUT_LABEL_TEXT];
@@ -105,18 +113,29 @@ bool layout_check(const char *text, struct layout_fault *fault);
 /* -- Data ----------------------------------------------------------------------------------- */
 
 /* Returns whether the field takes all remaining bytes. */
-bool layout_rest(const struct layout_field *f);
+static inline bool layout_rest(const struct layout_field *f)
+{
+	return f->kind == LAYOUT_TEXT || (f->kind == LAYOUT_BYTES && f->count == 0 && !f->counter);
+}
+
+/* Returns whether the field is text. */
+static inline bool layout_is_text_field(const struct layout_field *f)
+{
+	return f->kind == LAYOUT_CHARS || f->kind == LAYOUT_STRING || f->kind == LAYOUT_TEXT;
+}
+
 /* Returns whether the field's value is a list of numbers. */
-bool layout_is_array(const struct layout_field *f);
+static inline bool layout_is_array(const struct layout_field *f)
+{
+	return f->count != 1 && !layout_is_text_field(f) && f->kind != LAYOUT_BYTES;
+}
 
 /* Where the fields are in the data of an event. */
 struct layout_places {
 	unsigned count; /* of the first fields: more fields than these are not in the data */
 	bool whole;     /* all fields are in the data, and complete */
 	size_t rest;    /* offset of bytes that belong to no field; length if there are none but padding */
-	struct {
-		uint32_t at, size; /* only whole items, except for text */
-	} of[LAYOUT_FIELDS];
+	struct layout_place of[LAYOUT_FIELDS];
 };
 
 void layout_locate(const struct layout *l, const unsigned char *data, size_t length, struct layout_places *places);
@@ -125,8 +144,6 @@ void layout_locate(const struct layout *l, const unsigned char *data, size_t len
 uint64_t layout_unsigned(const unsigned char *p, unsigned size);
 int64_t layout_signed(const unsigned char *p, unsigned size);
 double layout_real(const unsigned char *p, unsigned size);
-/* Returns whether the field is text. */
-bool layout_is_text_field(const struct layout_field *f);
 /* Returns the length of the text in a field of which `size` bytes are present. */
 size_t layout_text(const struct layout_field *f, const unsigned char *p, size_t size);
 

@@ -45,8 +45,9 @@ static void check(size_t stream_size, int policy)
 	MUST(posix_trace_create(0, &attr, &trid) == 0 && posix_trace_start(trid) == 0);
 	signal(SIGALRM, jump);
 	begun = ended = 0;
-	timer(500);
-	sigsetjmp(back, 1);
+	/* On a machine with much to do, the first jump may come at once. */
+	if (sigsetjmp(back, 1) == 0)
+		timer(500);
 	while (jumps < 300) {
 		begun++;
 		posix_trace_event(id, "data", 4);
