@@ -29,6 +29,8 @@
 struct head {
 	uint64_t segment; /* the segment of these events; 0: not filled */
 	const struct layout *layout;
+	unsigned run_count; /* of the runs, if they are the same in each event, else 0 */
+	struct layout_place runs[LAYOUT_FIELDS];
 	uint8_t size;
 	unsigned char bytes[HEAD_MAX];
 };
@@ -142,6 +144,23 @@ static void end(struct export *x)
 
 /* -- Events ---------------------------------------------------------------------------------------- */
 
+/*
+ * Notes the bytes of the data to copy: the fields without padding, and without a field that takes all the rest. Fields
+ * that are contiguous in the data too are copied together. Returns their number.
+ */
+static unsigned find_runs(struct layout_place *runs, const struct layout *l, const struct layout_place *of)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->count - layout_rest(&l->field[l->count - 1]); i++) {
+		if (n > 0 && runs[n - 1].at + runs[n - 1].size == of[i].at)
+			runs[n - 1].size += of[i].size;
+		else
+			runs[n++] = of[i];
+	}
+	return n;
+}
+
 static void make_head(struct trace *t, struct head *h, const struct source *s, const struct log_event *e)
 {
 	unsigned char *p = h->bytes + TIME_AT + 8;
@@ -150,6 +169,9 @@ static void make_head(struct trace *t, struct head *h, const struct source *s, c
 
 	h->segment = t->segment;
 	h->layout = layouts_find(s->layouts, e->id);
+	h->run_count = 0;
+	if (h->layout && h->layout->fixed == h->layout->count)
+		h->run_count = find_runs(h->runs, h->layout, h->layout->place);
 	memcpy(p, &e->pid, 4);
 	memcpy(p + 4, &e->tid, 4);
 	memcpy(p + 8, &e->address, 8);
@@ -175,24 +197,24 @@ static unsigned char *put_text(unsigned char *to, const unsigned char *data, siz
 	return to + size + 1;
 }
 
-/* Writes the fields without padding. */
-static unsigned char *put_fields(unsigned char *to, const struct layout *l, const struct layout_places *places,
+/* Writes the fields. */
+static unsigned char *put_fields(unsigned char *to, const struct head *h, const struct layout_places *places,
                                  const unsigned char *data)
 {
+	const struct layout *l = h->layout;
 	const struct layout_field *last = &l->field[l->count - 1];
-	size_t begin = 0, end = 0;
+	struct layout_place runs[LAYOUT_FIELDS];
+	const struct layout_place *run = h->runs;
+	unsigned n = h->run_count;
 
-	/* Fields that are contiguous in the data too are copied together. */
-	for (unsigned i = 0; i < l->count - layout_rest(last); i++) {
-		if (places->of[i].at != end) {
-			memcpy(to, data + begin, end - begin);
-			to += end - begin;
-			begin = places->of[i].at;
-		}
-		end = places->of[i].at + places->of[i].size;
+	if (!n) {
+		n = find_runs(runs, l, places->of);
+		run = runs;
 	}
-	memcpy(to, data + begin, end - begin);
-	to += end - begin;
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(to, data + run[i].at, run[i].size);
+		to += run[i].size;
+	}
 	data += places->of[l->count - 1].at;
 	if (last->kind == LAYOUT_TEXT)
 		return put_text(to, data, layout_text_length(data, places->of[l->count - 1].size));
@@ -214,17 +236,17 @@ static bool put_system(struct ctf_file *f, uint32_t *kind, const struct source *
 }
 
 /* Returns the form of the data. */
-static enum layout_form put_data(struct ctf_file *f, const struct layout *l, const unsigned char *data, size_t length)
+static enum layout_form put_data(struct ctf_file *f, const struct head *h, const unsigned char *data, size_t length)
 {
 	struct layout_places places;
-	enum layout_form form = layout_form(l, data, length, &places);
+	enum layout_form form = layout_form(h->layout, data, length, &places);
 
 	switch (form) {
 	case FORM_FIELDS:
-		f->at = put_fields(f->at, l, &places, data);
+		f->at = put_fields(f->at, h, &places, data);
 		break;
 	case FORM_MORE:
-		f->at = put_bytes(put_fields(f->at, l, &places, data), data + places.rest, length - places.rest);
+		f->at = put_bytes(put_fields(f->at, h, &places, data), data + places.rest, length - places.rest);
 		break;
 	case FORM_TEXT:
 		f->at = put_text(f->at, data, layout_text_length(data, length));
@@ -266,7 +288,7 @@ static void event(struct export *x, struct source *s)
 		t->file.at += 8;
 	}
 	if (!eventtype_system(e->id) || !put_system(&t->file, &kind, s))
-		kind = e->id + CTF_TYPES * (uint32_t)put_data(&t->file, h->layout, s->data, e->length);
+		kind = e->id + CTF_TYPES * (uint32_t)put_data(&t->file, h, s->data, e->length);
 	kind += late ? CTF_LATE : 0;
 	memcpy(at, h->bytes, h->size);
 	memcpy(at, &kind, 4);
