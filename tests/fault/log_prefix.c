@@ -217,6 +217,9 @@ static void check_torn(const struct reading *before, const struct reading *torn,
 	/* A new log over an older one. */
 	if (wraps && op->offset == 0 && (torn->count == 0 || torn->last == before->last))
 		return;
+	/* The other slot may have only events of the recording itself, where a flush came at the wrong moment. */
+	if (wraps && torn->count > 0 && torn->last == 0)
+		return;
 	if (wraps) {
 		if (before->last > torn->last || torn->last > after->last ||
 		    (torn->last && torn->first > after->first && after->first) || torn->first < before->first)
