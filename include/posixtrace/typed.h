@@ -22,6 +22,8 @@
  *     when                             uint64_t: nanoseconds since 1970
  *     e8 e16 e32                       an unsigned enumeration, or flags              MORE: "idle,busy=4", "read|write"
  *     str                              const char *                                   MORE: most bytes, 255 by default
+ *     text                             POSIXTRACE_TEXT(pointer, size): up to its null, if it has one
+ *                                                                                     MORE: most bytes, 255 by default
  *
  * A longer text is cut, and then ends with an ellipsis. The data of an event are made on the stack, which takes as much
  * room as the longest texts.
@@ -62,6 +64,18 @@
 
 /* Returns whether POSIXTRACE() records: for work that only an event needs. */
 #define POSIXTRACE_ENABLED() __builtin_expect(posixtrace_enabled(), 0)
+
+/* A value of a field of type text: `size` bytes that need not end with a null. */
+struct posixtrace_text {
+	const char *data;
+	size_t size;
+};
+
+#ifdef __cplusplus
+# define POSIXTRACE_TEXT(data, size) (posixtrace_text{ (data), (size) })
+#else
+# define POSIXTRACE_TEXT(data, size) ((struct posixtrace_text){ (data), (size) })
+#endif
 
 /*
  * Records NAME.begin here and NAME.end where the block is left, by any way but longjmp(). name is a string literal. The
@@ -137,21 +151,33 @@ static __inline__ __attribute__((__always_inline__, __unused__)) void posixtrace
 	}
 }
 
-/* Writes a text of at most `most` bytes, and a null. Returns the end. */
+/* Writes at most `most` of all the bytes of a text, and a null. Returns the end. */
 static __inline__ __attribute__((__always_inline__, __unused__)) unsigned char *
-posixtrace__text(unsigned char *__to, const char *__text, size_t __most)
+posixtrace__bytes(unsigned char *__to, const char *__text, size_t __all, size_t __most)
 {
-	size_t __all, __length;
+	size_t __length = __all < __most ? __all : __most;
 
-	if (!__text)
-		__text = "(null)";
-	__all = strlen(__text);
-	__length = __all < __most ? __all : __most;
 	posixtrace__copy(__to, __text, __length);
 	if (__builtin_expect(__length < __all, 0))
 		__length = posixtrace__ellipsis(__to, __length);
 	__to[__length] = 0;
 	return __to + __length + 1;
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) unsigned char *
+posixtrace__str(unsigned char *__to, const char *__text, size_t __most)
+{
+	if (!__text)
+		__text = "(null)";
+	return posixtrace__bytes(__to, __text, strlen(__text), __most);
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) unsigned char *
+posixtrace__text(unsigned char *__to, struct posixtrace_text __text, size_t __most)
+{
+	const char *__found = __text.size > 0 ? (const char *)memchr(__text.data, 0, __text.size) : NULL;
+
+	return posixtrace__bytes(__to, __text.data, __found ? (size_t)(__found - __text.data) : __text.size, __most);
 }
 
 /* Records an event at the place from which it is called. */
@@ -260,8 +286,8 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__LAYOUT_TEXT3(type, name, most) #name ":z"
 #define POSIXTRACE__SIZE_TEXT2(type, name)         256
 #define POSIXTRACE__SIZE_TEXT3(type, name, most)   ((most) + 1)
-#define POSIXTRACE__PUT_TEXT2(type, name)          posixtrace__at = posixtrace__text(posixtrace__at, name, 255);
-#define POSIXTRACE__PUT_TEXT3(type, name, most)    posixtrace__at = posixtrace__text(posixtrace__at, name, most);
+#define POSIXTRACE__PUT_TEXT2(type, name)          POSIXTRACE__PUT_TEXT3(type, name, 255)
+#define POSIXTRACE__PUT_TEXT3(type, name, most)    posixtrace__at = posixtrace__##type(posixtrace__at, name, most);
 
 /* Each type: that of the value, the class, the type in the layout. */
 #define POSIXTRACE__TYPE_u8       uint8_t
@@ -334,6 +360,8 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #endif
 #define POSIXTRACE__TYPE_str      const char *
 #define POSIXTRACE__CLASS_str     TEXT
+#define POSIXTRACE__TYPE_text     struct posixtrace_text
+#define POSIXTRACE__CLASS_text    TEXT
 
 #ifdef __cplusplus
 # define POSIXTRACE__CHECK_NAME(name) static_assert(sizeof name <= 64, "the name of an event has at most 63 bytes")

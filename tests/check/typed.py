@@ -30,6 +30,7 @@ TRACE_EVENT(shop, order, (u32, id), (str, item), (u64, price, "ct"))
 TRACE_EVENT(shop, a, (u8, a), (u16, b, "B"), (i8, c), (i64, d), (x32, e), (f32, f), (f64, g, "%"), (boolean, h),
             (ptr, i), (code, j), (when, k), (e8, l, "idle,busy=4"), (e16, m, "read|write"), (str, n, 8), (e32, o),
             (str, p))
+TRACE_EVENT(shop, text, (text, a), (text, b, 9))
 void use(unsigned n, const char *text);
 void use(unsigned n, const char *text)
 {
@@ -42,6 +43,7 @@ void use(unsigned n, const char *text)
 		trace(shop, order, 1, "tea", n);
 	trace(shop, a, 1, 2, -3, -4, 5, 0.5F, 0.5, true, text, text, 6, 7, 8, text, 9, text);
 	POSIXTRACE(shop, open);
+	POSIXTRACE(shop, text, POSIXTRACE_TEXT(text, n), POSIXTRACE_TEXT("tea", 3));
 }
 '''
 WRONG = {

@@ -19,6 +19,7 @@ TRACE_EVENT(shop, open)
 TRACE_EVENT(shop, all, (u8, a), (u16, b, "B"), (i8, c), (i64, d), (x32, e), (f32, f), (f64, g, "%"), (boolean, h),
             (e8, i, "idle,busy=4"), (e16, j, "read|write"), (when, k), (str, l), (str, m, 8), (u32, n), (i16, o))
 TRACE_EVENT(shop, places, (ptr, p), (code, c))
+TRACE_EVENT(shop, key, (text, key), (text, part, 5), (u8, end))
 TRACE_EVENT(shop, first_of_many, (u32, n))
 TRACE_EVENT(shop, in_handler, (u32, n))
 
@@ -114,6 +115,40 @@ TEST(texts)
 	trace(shop, order, 7, NULL, 199);
 	stream_next(trid, &e);
 	CHECK_STR("-", (char *)e.data + 4, "(null)");
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* Bytes without a null, at the end of their memory, so that a sanitizer sees a read beyond it. */
+TEST(texts_with_sizes)
+{
+	static const struct {
+		const char *key, *part;
+		size_t size, length;
+		const char *data;
+	} cases[] = {
+		{ "key", "part", 3, 2 + 3 + 5, "key\0part\0\7" },
+		{ "k\0y", "", 3, 2 + 1 + 1, "k\0\0\7" },
+		{ "", "longer", 0, 2 + 0 + 6, "\0lo\xe2\x80\xa6\0\7" },
+	};
+	struct stream_event e;
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	for (unsigned i = 0; i < 3; i++) {
+		size_t size = cases[i].size;
+		char *key = malloc(size ? size : 1);
+
+		MUST(key);
+		memcpy(key, cases[i].key, size);
+		trace(shop, key, POSIXTRACE_TEXT(size ? key : NULL, size),
+		      POSIXTRACE_TEXT(cases[i].part, strlen(cases[i].part)), 7);
+		free(key);
+		stream_next(trid, &e);
+		CHECK_EQ("-", e.len, cases[i].length);
+		CHECK("-", memcmp(e.data, cases[i].data, e.len) == 0);
+	}
+	CHECK_STR("-", layout_of(trid, e.info.posix_event_id), "{packed;key:z,part:z,end:u8}");
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
@@ -371,6 +406,6 @@ TEST(refused)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
-TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(nobody_traces), TEST_ENTRY(scopes),
-          TEST_ENTRY(addresses), TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children),
+TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(texts_with_sizes), TEST_ENTRY(nobody_traces),
+          TEST_ENTRY(scopes), TEST_ENTRY(addresses), TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children),
           TEST_ENTRY(files_and_modules), TEST_ENTRY(refused))
