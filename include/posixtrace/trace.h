@@ -55,6 +55,13 @@ struct posixtrace_event {
  */
 trace_event_id_t posixtrace_event_open(struct posixtrace_event *__event);
 
+/*
+ * Opens the streams that trace this process, if there are any, which otherwise its first event does. A process that
+ * becomes another user, or enters another root directory, cannot open them afterwards. A program with
+ * <posixtrace/typed.h> does this before main(). Not in signal handlers.
+ */
+void posixtrace_attach(void);
+
 /* Records an event like posix_trace_event(), with this address instead of the caller's. */
 void posixtrace_event_at(trace_event_id_t __event_id, const void *__data, size_t __size, const void *__address);
 

@@ -106,6 +106,12 @@ struct posixtrace_text {
 
 /* -- What the macros call. Programs do not. ------------------------------------------------------- */
 
+/* A daemon may become another user before its first event. Costs little while there are no streams. */
+static __attribute__((__constructor__, __unused__)) void posixtrace__begin(void)
+{
+	posixtrace_attach();
+}
+
 static __inline__ __attribute__((__always_inline__, __unused__)) trace_event_id_t
 posixtrace__id(struct posixtrace_event *__event)
 {

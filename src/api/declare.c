@@ -1,5 +1,5 @@
 /*
- * declare.c - posixtrace_declare(), _event_open(), _event_at(), _layout_wrong(), _get_layout(): events with layouts
+ * declare.c - posixtrace_declare(), _attach(), _event_open(), _event_at(), ...: events with layouts
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,8 +10,10 @@
 #include "base/atomic.h"
 #include "base/sys.h"
 #include "control/handle.h"
+#include "host/file.h"
 #include "log/input.h"
 #include "model/data_layout.h"
+#include "record/attach.h"
 #include "record/self.h"
 #include "record/tracepoint.h"
 
@@ -47,6 +49,42 @@ int posixtrace_declare(const char *event_name, const char *layout, trace_event_i
 		return ENOSPC;
 	err = self_declare(*event_id, layout);
 	return err == -EEXIST ? EEXIST : err < 0 ? ENOSPC : 0;
+}
+
+/* Ends the search at the first stream. */
+static bool is_no_stream(int dir, const char *name, void *arg)
+{
+	bool *found = arg;
+
+	(void)dir;
+	*found = strncmp(name, "stream-", strlen("stream-")) == 0;
+	return !*found;
+}
+
+/* Returns whether this user has any streams, one of which may trace this process. */
+static bool streams_exist(void)
+{
+	struct shm_dir shm_dir = shm_dir_own();
+	int dir = file_directory(&shm_dir, false);
+	bool found = false;
+
+	if (dir < 0)
+		return false;
+	file_each(dir, is_no_stream, &found);
+	sys_close(dir);
+	return found;
+}
+
+void posixtrace_attach(void)
+{
+	uint64_t signals = sys_signals_block();
+	int error;
+
+	/* With the names: a controller follows a registry to another user's directory, but only from where it was. */
+	if ((self_peek() || streams_exist()) && self_get(false, &error) && !self_untraced())
+		self_registry();
+	sys_signals_restore(signals);
+	attach_ahead();
 }
 
 /* Opens the event type for its first event. With signals blocked. */

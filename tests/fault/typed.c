@@ -347,6 +347,54 @@ TEST(children)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
+/* A daemon that has looked for its streams before it becomes another user records afterwards, with names. */
+TEST(another_user)
+{
+	struct stream_event e;
+	trace_id_t trid;
+	int go[2], status;
+	pid_t child;
+
+	if (geteuid() != 0)
+		SKIP("not root");
+	shm_private("");
+	MUST(pipe(go) == 0);
+	child = fork();
+	MUST(child >= 0);
+	if (child == 0) {
+		char byte;
+
+		MUST(read(go[0], &byte, 1) == 1);
+		posixtrace_attach(); /* the header does so before main() */
+		MUST(setgid(65534) == 0 && setuid(65534) == 0);
+		trace(shop, order, 7, "tea", 199);
+		trace(shop, open);
+		MUST(read(go[0], &byte, 1) == 1); /* the names are read while the process lives */
+		_exit(0);
+	}
+	MUST(posix_trace_create(child, NULL, &trid) == 0 && posix_trace_start(trid) == 0);
+	MUST(write(go[1], "1", 1) == 1);
+	do
+		MUST(posix_trace_getnext_event(trid, &e.info, e.data, sizeof e.data, &e.len, &status) == 0);
+	while (e.info.posix_event_id < POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK_STR("-", name_of(trid, e.info.posix_event_id), "shop.order");
+	CHECK_STR("-", layout_of(trid, e.info.posix_event_id), "{packed;id:u32,item:z,price:u64/ct}");
+	MUST(posix_trace_getnext_event(trid, &e.info, e.data, sizeof e.data, &e.len, &status) == 0);
+	CHECK_STR("-", name_of(trid, e.info.posix_event_id), "shop.open");
+	MUST(write(go[1], "2", 1) == 1);
+	MUST(waitpid(child, &status, 0) == child);
+	CHECK_EQ("-", status, 0);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* A process without streams makes nothing when it looks for them. */
+TEST(attached_to_nothing)
+{
+	shm_private("");
+	posixtrace_attach();
+	CHECK_EQ("-", shm_count("/dev/shm", "posixtrace-"), 0);
+}
+
 /* One event type, whoever defines it; a module may be unloaded and loaded again. */
 TEST(files_and_modules)
 {
@@ -408,4 +456,4 @@ TEST(refused)
 
 TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(texts_with_sizes), TEST_ENTRY(nobody_traces),
           TEST_ENTRY(scopes), TEST_ENTRY(addresses), TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children),
-          TEST_ENTRY(files_and_modules), TEST_ENTRY(refused))
+          TEST_ENTRY(another_user), TEST_ENTRY(attached_to_nothing), TEST_ENTRY(files_and_modules), TEST_ENTRY(refused))
