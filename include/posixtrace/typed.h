@@ -106,10 +106,16 @@ struct posixtrace_text {
 
 /* -- What the macros call. Programs do not. ------------------------------------------------------- */
 
-/* A daemon may become another user before its first event. Costs little while there are no streams. */
+/* Whether this program, or shared object, has looked for its streams: one for all its files. */
+extern int posixtrace__looked __attribute__((__weak__, __visibility__("hidden")));
+int posixtrace__looked;
+
+/* A daemon may become another user before its first event. */
 static __attribute__((__constructor__, __unused__)) void posixtrace__begin(void)
 {
-	posixtrace_attach();
+	if (!posixtrace__looked)
+		posixtrace_attach();
+	posixtrace__looked = 1;
 }
 
 static __inline__ __attribute__((__always_inline__, __unused__)) trace_event_id_t
