@@ -56,9 +56,9 @@ struct posixtrace_event {
 trace_event_id_t posixtrace_event_open(struct posixtrace_event *__event);
 
 /*
- * Opens the streams that trace this process, if there are any, which otherwise its first event does. A process that
- * becomes another user, or enters another root directory, cannot open them afterwards. A program with
- * <posixtrace/typed.h> does this before main(). Not in signal handlers.
+ * Opens the streams that trace this process. Without this call the first event opens the streams, but a process cannot
+ * do so after it has become another user or entered another root directory. A program with <posixtrace/typed.h> calls
+ * this function before main(). Not in signal handlers.
  */
 void posixtrace_attach(void);
 

@@ -106,7 +106,7 @@ struct posixtrace_text {
 
 /* -- What the macros call. Programs do not. ------------------------------------------------------- */
 
-/* Whether this program, or shared object, has looked for its streams: one for all its files. */
+/* Whether this program or shared object has opened its streams. All of its files share the variable. */
 extern int posixtrace__looked __attribute__((__weak__, __visibility__("hidden")));
 int posixtrace__looked;
 
@@ -131,10 +131,11 @@ posixtrace__id(struct posixtrace_event *__event)
 static __attribute__((__noinline__, __cold__, __unused__)) size_t posixtrace__ellipsis(unsigned char *__text,
                                                                                        size_t __length)
 {
-	size_t __at = __length < 3 ? 0 : __length - 3;
+	size_t __at;
 
 	if (__length < 3)
 		return __length;
+	__at = __length - 3;
 	while (__at > 0 && (__text[__at] & 0xc0) == 0x80)
 		__at--;
 	memcpy(__text + __at, "\xe2\x80\xa6", 3);

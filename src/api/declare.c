@@ -103,7 +103,7 @@ static trace_event_id_t open_event(const struct posixtrace_event *event)
 	if (eventtype_predefined_id(event->__name))
 		return POSIX_TRACE_UNNAMED_USEREVENT;
 	id = self_event_id(event->__name);
-	/* A layout that is wrong, or another one than that of the name, is reported by those who read the events. */
+	/* The tools report a wrong layout. Where the name has another layout already, the name keeps it. */
 	if (event->__layout)
 		self_declare(id, event->__layout);
 	return id;

@@ -432,7 +432,7 @@ TEST(files_and_modules)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
-/* A name that another part of the program has with another layout, or that is full, still gets its events. */
+/* Events are recorded also if their name has another layout, is too long, or belongs to a system event. */
 TEST(refused)
 {
 	static struct posixtrace_event differs = { "row", "{b:u64}", 0 }, long_name = { "", NULL, 0 },

@@ -11,7 +11,7 @@
 
 TRACE_EVENT(shop, order, (u32, id), (str, item), (u64, price, "ct"))
 
-/* Records it in another file of the program. */
+/* Records shop.order in another file of the program. */
 void typed_other(uint32_t id);
 
 #endif

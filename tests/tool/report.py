@@ -147,7 +147,7 @@ def test_names_with_layouts():
 
 
 def test_typed():
-    """Fields of all types, and what is there of them in data that is cut off."""
+    """Fields of all types; and the complete fields of data that is cut off."""
     Path('typed.log').write_bytes(typed_log())
     shown = [line.partition(' {')[2] for line in lines('--fields', 'event,data', 'typed.log')]
     assert shown == [text + '}' for text in TYPED_TEXTS] + [
