@@ -1203,7 +1203,7 @@ static pid_t start_lasting(void (*live)(void))
 static void prepare(uint64_t *state, uint64_t seed)
 {
 	shm_private("");
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L);
 	shared = memory_map(SHARED_FILE, sizeof *shared, true);
 	shared->seed = seed;
 	elder = family_start(state, true);

@@ -220,7 +220,7 @@ TEST(nothing_stays)
 	pid_t pid;
 
 	begin();
-	MUST(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+	MUST(prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L) == 0);
 	start(2, 1, BY_EXIT);
 	pid = shared->pid[0];
 	CHECK_EQ("-", shm_count(shm_directory(), "names-"), 1);

@@ -80,7 +80,7 @@ static void prepare(void)
 	uint64_t state = 1;
 
 	shm_private("");
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L);
 	shared = memory_map(SHARED_FILE, sizeof *shared, true);
 	failures_before = test_failures;
 	/* Make what the test itself needs, before anything is counted. */

@@ -369,7 +369,7 @@ static void each_adoption(void (*bear)(void *))
 	 * which has.
 	 */
 	for (int reaper = 0; reaper < 2; reaper++) {
-		if (prctl(PR_SET_CHILD_SUBREAPER, reaper) < 0)
+		if (prctl(PR_SET_CHILD_SUBREAPER, (long)reaper, 0L, 0L, 0L) < 0)
 			SKIP("nobody can be made to take orphans here");
 		expected = 1u << 2;
 		check_orphan(bear, page);
