@@ -28,8 +28,8 @@
  * A longer text is cut, and then ends with an ellipsis. The data of an event are made on the stack, which takes as much
  * room as the longest texts.
  *
- * Short names, TRACE_EVENT, TRACE_SCOPE, TRACE_COUNTER and trace(), are defined if POSIXTRACE_SHORT_NAMES is defined
- * before this header is included.
+ * Short names, TRACE_EVENT, TRACE_EVENT_AS, TRACE_SCOPE, TRACE_COUNTER and trace(), are defined if
+ * POSIXTRACE_SHORT_NAMES is defined before this header is included.
  *
  * For GCC and Clang, C11 and C++11. In C99 the length of a name is not checked when compiling.
  *
@@ -54,6 +54,13 @@
 /* Defines the event type GROUP.NAME with these fields. At file scope, without a semicolon behind it. */
 #define POSIXTRACE_EVENT(group, ...)                                                                                   \
 	POSIXTRACE__CAT(POSIXTRACE__EVENT, POSIXTRACE__HAS_FIELDS(__VA_ARGS__))(group, __VA_ARGS__)
+
+/*
+ * Defines such an event type with a meaning: attributes is a string literal, "begin=shop.order,by=id", "took=time",
+ * "counter", "level=warning" or others of docs/layouts.md. There is at least one field.
+ */
+#define POSIXTRACE_EVENT_AS(group, name, attributes, ...)                                                              \
+	POSIXTRACE__EVENT_AS(group, name, "," attributes, __VA_ARGS__)
 
 /* Records an event: POSIXTRACE(group, name, value of each field...). The values are only evaluated if traced. */
 #define POSIXTRACE(group, ...)                                                                                         \
@@ -92,13 +99,14 @@ struct posixtrace_text {
 /* Records the value of a counter, an integer, as the event NAME with the field value. name is a string literal. */
 #define POSIXTRACE_COUNTER(name, value)                                                                                \
 	do {                                                                                                           \
-		static struct posixtrace_event posixtrace__counter = { name, "{value:i64}", 0 };                       \
+		static struct posixtrace_event posixtrace__counter = { name, "{counter;value:i64}", 0 };               \
 		if (POSIXTRACE_ENABLED())                                                                              \
 			posixtrace__number(&posixtrace__counter, (int64_t)(value));                                    \
 	} while (0)
 
 #ifdef POSIXTRACE_SHORT_NAMES
 # define TRACE_EVENT(...)           POSIXTRACE_EVENT(__VA_ARGS__)
+# define TRACE_EVENT_AS(...)        POSIXTRACE_EVENT_AS(__VA_ARGS__)
 # define TRACE_SCOPE(name)          POSIXTRACE_SCOPE(name)
 # define TRACE_COUNTER(name, value) POSIXTRACE_COUNTER(name, value)
 # define trace(...)                 POSIXTRACE(__VA_ARGS__)
@@ -388,13 +396,15 @@ posixtrace__scope_end(struct posixtrace_event **__end)
  * The function that records is not inlined, so that a trace point takes little room in the program: its own return
  * address is that of the trace point.
  */
-#define POSIXTRACE__EVENTN(group, name, ...)                                                                           \
+#define POSIXTRACE__EVENTN(group, name, ...) POSIXTRACE__EVENT_AS(group, name, "", __VA_ARGS__)
+#define POSIXTRACE__EVENT_AS(group, name, attributes, ...)                                                             \
 	static __attribute__((__noinline__, __unused__)) void posixtrace_record_##group##_##name(            \
 		POSIXTRACE__EACH(POSIXTRACE__PARAMETER, POSIXTRACE__COMMA, __VA_ARGS__))                               \
 	{                                                                                                              \
 		static struct posixtrace_event posixtrace__event = {                                                   \
 			#group "." #name,                                                                              \
-			"{packed;" POSIXTRACE__EACH(POSIXTRACE__LAYOUT, POSIXTRACE__LAYOUT_COMMA, __VA_ARGS__) "}", 0  \
+			"{packed" attributes ";"                                                                       \
+			POSIXTRACE__EACH(POSIXTRACE__LAYOUT, POSIXTRACE__LAYOUT_COMMA, __VA_ARGS__) "}", 0             \
 		};                                                                                                     \
 		unsigned char posixtrace__data[POSIXTRACE__EACH(POSIXTRACE__SIZE, POSIXTRACE__PLUS, __VA_ARGS__)];     \
 		unsigned char *posixtrace__at = posixtrace__data;                                                      \

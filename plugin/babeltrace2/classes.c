@@ -190,6 +190,23 @@ static bool set_name(bt_event_class *event, const struct layouts *l, uint32_t id
 	                               names_shown(shown, name, strlen(name))) == BT_EVENT_CLASS_SET_NAME_STATUS_OK;
 }
 
+static void set_level(bt_event_class *event, const struct layout *l)
+{
+	static const bt_event_class_log_level levels[LEVELS] = {
+		[LEVEL_EMERGENCY] = BT_EVENT_CLASS_LOG_LEVEL_EMERGENCY,
+		[LEVEL_ALERT] = BT_EVENT_CLASS_LOG_LEVEL_ALERT,
+		[LEVEL_CRITICAL] = BT_EVENT_CLASS_LOG_LEVEL_CRITICAL,
+		[LEVEL_ERROR] = BT_EVENT_CLASS_LOG_LEVEL_ERROR,
+		[LEVEL_WARNING] = BT_EVENT_CLASS_LOG_LEVEL_WARNING,
+		[LEVEL_NOTICE] = BT_EVENT_CLASS_LOG_LEVEL_NOTICE,
+		[LEVEL_INFO] = BT_EVENT_CLASS_LOG_LEVEL_INFO,
+		[LEVEL_DEBUG] = BT_EVENT_CLASS_LOG_LEVEL_DEBUG,
+	};
+
+	if (l && l->meaning.level)
+		bt_event_class_set_log_level(event, levels[l->meaning.level]);
+}
+
 static bool set_fields(struct classes *c, bt_event_class *event, uint32_t id, enum layout_form form, bool late)
 {
 	bt_field_class *context = late ? lateness(c->trace_class) : NULL;
@@ -213,8 +230,10 @@ bt_event_class *classes_event(struct classes *c, uint32_t id, enum layout_form f
 	if (*known)
 		return *known;
 	event = bt_event_class_create(c->stream_class);
-	if (event && set_name(event, c->layouts, id) && set_fields(c, event, id, form, late))
+	if (event && set_name(event, c->layouts, id) && set_fields(c, event, id, form, late)) {
+		set_level(event, layouts_find(c->layouts, id));
 		*known = event;
+	}
 	/* The stream class holds a reference. */
 	bt_event_class_put_ref(event);
 	return *known;

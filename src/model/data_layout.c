@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "model/layout_meaning.h"
 
 /* -- Names ------------------------------------------------------------------------------------- */
 
@@ -66,15 +67,6 @@ static const char *wrong(struct layout_fault *fault, const char *at, size_t leng
 	return NULL;
 }
 
-/* Returns the index of a field, or LAYOUT_FIELDS if there is none of this name. */
-static unsigned find_field(const struct layout *l, const char *name, size_t length)
-{
-	for (unsigned i = 0; i < l->count; i++)
-		if (l->field[i].name_length == length && memcmp(l->field[i].name, name, length) == 0)
-			return i;
-	return LAYOUT_FIELDS;
-}
-
 /* Parses [count] or [field]. Returns the text after it, or null on an error. */
 static const char *parse_count(const struct layout *l, struct layout_field *f, const char *p,
                                struct layout_fault *fault)
@@ -94,7 +86,7 @@ static const char *parse_count(const struct layout *l, struct layout_field *f, c
 		f->count = (uint16_t)count;
 		return p + n;
 	}
-	counter = n > 2 && p[n - 1] == ']' ? find_field(l, p + 1, n - 2) : LAYOUT_FIELDS;
+	counter = n > 2 && p[n - 1] == ']' ? layout_find_field(l, p + 1, n - 2) : LAYOUT_FIELDS;
 	if (counter == LAYOUT_FIELDS || l->field[counter].kind != LAYOUT_UNSIGNED || l->field[counter].count != 1)
 		return wrong(fault, p, n,
 		             "is not a count in brackets: a number, or an earlier field of type u8, u16, u32 or u64");
@@ -260,33 +252,14 @@ static void set_place(struct layout *l, const struct layout_field *f)
 	l->fixed++;
 }
 
-/* Parses the attributes: WORD,...; before the fields. Returns the fields, or null on an error. */
-static const char *parse_attributes(const char *p, bool *packed, struct layout_fault *fault)
-{
-	size_t all = strcspn(p, ";}");
-
-	if (p[all] != ';')
-		return p;
-	for (;; p++) {
-		size_t n = strcspn(p, ",;");
-
-		if (n != strlen("packed") || memcmp(p, "packed", n) != 0)
-			return wrong(fault, p, n, "is not an attribute: packed");
-		*packed = true;
-		p += n;
-		if (*p == ';')
-			return p + 1;
-	}
-}
-
 /* Appends the fields from p on to l. Returns false on an error; then l may have some of them. */
 static bool parse_fields(struct layout *l, const char *p, struct layout_fault *fault)
 {
-	bool packed = false;
+	const char *attributes = p[strcspn(p, ";}")] == ';' ? p : NULL;
+	bool packed = attributes && meaning_packed(attributes);
 
-	p = parse_attributes(p, &packed, fault);
-	if (!p)
-		return false;
+	if (attributes)
+		p += strcspn(p, ";") + 1;
 	do {
 		struct layout_field field;
 		const char *begin = p;
@@ -299,13 +272,15 @@ static bool parse_fields(struct layout *l, const char *p, struct layout_fault *f
 		if (l->count > 0 && layout_rest(&l->field[l->count - 1]))
 			return wrong(fault, begin, (size_t)(p - begin),
 			             "is after a field that takes all the rest, s or b");
-		if (find_field(l, field.name, field.name_length) < LAYOUT_FIELDS)
+		if (layout_find_field(l, field.name, field.name_length) < LAYOUT_FIELDS)
 			return wrong(fault, begin, (size_t)(p - begin), "is the name of an earlier field");
 		set_align(l, &field, packed);
 		set_place(l, &field);
 		l->field[l->count++] = field;
 	} while (*p++ == ',');
-	return !*p || wrong(fault, p, strlen(p), "is after the closing brace");
+	if (*p)
+		return wrong(fault, p, strlen(p), "is after the closing brace");
+	return !attributes || meaning_parse(l, attributes, fault);
 }
 
 bool layout_parse(struct layout *l, const char *name)

@@ -31,12 +31,16 @@ TRACE_EVENT(shop, a, (u8, a), (u16, b, "B"), (i8, c), (i64, d), (x32, e), (f32, 
             (ptr, i), (code, j), (when, k), (e8, l, "idle,busy=4"), (e16, m, "read|write"), (str, n, 8), (e32, o),
             (str, p))
 TRACE_EVENT(shop, text, (text, a), (text, b, 9))
+TRACE_EVENT_AS(shop, in, "begin=shop.order,by=id", (u32, id))
+POSIXTRACE_EVENT_AS(shop, query, "took=time", (u64, time, "us"), (str, sql))
 void use(unsigned n, const char *text);
 void use(unsigned n, const char *text)
 {
 	TRACE_SCOPE("shop.use");
 	TRACE_COUNTER("shop.counter", n);
 	trace(shop, open);
+	trace(shop, in, n);
+	trace(shop, query, n, text);
 	if (n)
 		trace(shop, order, n, text, 199);
 	else

@@ -52,6 +52,27 @@ TEST(refused)
 		{ "{rows:u32,rows:u8}", "rows:u8", "is the name of an earlier field" },
 		{ "{all:s,rows:u8}", "", "" },
 		{ "{rows:u32} ", "", "" },
+		{ "{span=x;rows:u32}", "span=x", "is not an attribute" },
+		{ "{;rows:u32}", "", "is not an attribute" },
+		{ "{packed,;rows:u32}", "", "is not an attribute" },
+		{ "{packed=1;rows:u32}", "packed=1", "has no value" },
+		{ "{packed,packed;rows:u32}", "packed", "is the second attribute" },
+		{ "{begin;rows:u32}", "begin", "needs a value" },
+		{ "{begin=;rows:u32}", "begin=", "names no span" },
+		{ "{begin=a234567890123456789012345678901234567890123456789012345678901234;rows:u32}",
+		  "begin=a234567890123456789012345678901234567890123456789012345678901234", "names no span" },
+		{ "{end=\1;rows:u32}", "end=\1", "names no span" },
+		{ "{by=other;rows:u32}", "by=other", "is not followed by the name of a field" },
+		{ "{by=rows;rows:u32[2]}", "by=rows", "is not followed by the name of a field" },
+		{ "{send=name;name:z}", "send=name", "is not followed by the name of a field" },
+		{ "{receive=real;real:f64}", "receive=real", "is not followed by the name of a field" },
+		{ "{took=rows;rows:u32}", "took=rows", "is not followed by the name of an integer field" },
+		{ "{took=rows,end=x;rows:u32/ns}", "took=rows", "makes the event a whole span" },
+		{ "{level=loud;rows:u32}", "level=loud", "is not a level" },
+		{ "{level=rows;rows:u32}", "level=rows", "is not a level" },
+		{ "{counter=rows;rows:u32}", "counter=rows", "has no value" },
+		{ "{counter;name:z}", "counter", "needs a field that is a number" },
+		{ "{counter,by=rows;rows:u32}", "counter", "needs a field that is a number" },
 	};
 	static char many[POSIXTRACE_LAYOUT_MAX + 2];
 	trace_event_id_t id = 77;
@@ -87,6 +108,20 @@ TEST(refused)
 	CHECK_EQ("-", posixtrace_declare("posix_trace_start", ROW, &id), EINVAL);
 	CHECK_EQ("-", posixtrace_declare("name{rows:u32}", ROW, &id), EINVAL);
 	CHECK_EQ("-", id, 77);
+}
+
+/* Attributes that are right, each alone and together. */
+TEST(meanings)
+{
+	static const char *const right[] = {
+		"{begin=shop.order;rows:u32}", "{end=a = b;rows:u32}", "{begin=x,end=x,by=rows;rows:u32}",
+		"{packed,took=time;time:i64/ms,name:z}", "{time:u32/s}", "{took=time,packed;time:u8/us}",
+		"{counter,by=cpu;cpu:u8,load:f32}", "{send=a,receive=b;a:x64,b:u8}", "{level=emergency;text:z}",
+		"{level=debug;debug:u8<low,high>}", "{level=rank;rank:i32<debug=-1,error=4>,text:s}",
+	};
+
+	for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
+		CHECK_STR(right[i], posixtrace_layout_wrong(right[i], NULL, NULL) ?: "right", "right");
 }
 
 TEST(declared_twice)
@@ -245,5 +280,6 @@ TEST(enabled)
 	CHECK_EQ("-", posixtrace_enabled(), 0);
 }
 
-TEST_MAIN(TEST_ENTRY(refused), TEST_ENTRY(declared_twice), TEST_ENTRY(other_processes), TEST_ENTRY(in_a_log),
+TEST_MAIN(TEST_ENTRY(refused), TEST_ENTRY(meanings), TEST_ENTRY(declared_twice), TEST_ENTRY(other_processes),
+          TEST_ENTRY(in_a_log),
           TEST_ENTRY(many), TEST_ENTRY(enabled))

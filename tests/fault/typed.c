@@ -20,6 +20,7 @@ TRACE_EVENT(shop, all, (u8, a), (u16, b, "B"), (i8, c), (i64, d), (x32, e), (f32
             (e8, i, "idle,busy=4"), (e16, j, "read|write"), (when, k), (str, l), (str, m, 8), (u32, n), (i16, o))
 TRACE_EVENT(shop, places, (ptr, p), (code, c))
 TRACE_EVENT(shop, key, (text, key), (text, part, 5), (u8, end))
+TRACE_EVENT_AS(shop, request_in, "begin=request,by=id", (u32, id))
 TRACE_EVENT(shop, first_of_many, (u32, n))
 TRACE_EVENT(shop, in_handler, (u32, n))
 
@@ -212,12 +213,29 @@ TEST(scopes)
 		stream_next(trid, &e);
 		CHECK_STR("-", name_of(trid, e.info.posix_event_id), expected[i]);
 		if (i == 1) {
-			CHECK_STR("-", layout_of(trid, e.info.posix_event_id), "{value:i64}");
+			CHECK_STR("-", layout_of(trid, e.info.posix_event_id), "{counter;value:i64}");
 			memcpy(&value, e.data, sizeof value);
 			CHECK_EQ("-", value, -5);
 		}
 	}
 	CHECK_EQ("-", stream_drain(trid), 0);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* The attributes are part of the layout. */
+TEST(meanings)
+{
+	struct stream_event e;
+	trace_id_t trid;
+
+	shm_private("");
+	fault_open("anything");
+	trid = running();
+	trace(shop, request_in, 7);
+	stream_next(trid, &e);
+	CHECK_STR("-", name_of(trid, e.info.posix_event_id), "shop.request_in");
+	CHECK_STR("-", layout_of(trid, e.info.posix_event_id), "{packed,begin=request,by=id;id:u32}");
+	CHECK_EQ("-", e.len, sizeof(uint32_t));
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
@@ -455,5 +473,6 @@ TEST(refused)
 }
 
 TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(texts_with_sizes), TEST_ENTRY(nobody_traces),
-          TEST_ENTRY(scopes), TEST_ENTRY(addresses), TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children),
+          TEST_ENTRY(scopes), TEST_ENTRY(meanings), TEST_ENTRY(addresses), TEST_ENTRY(threads), TEST_ENTRY(handlers),
+          TEST_ENTRY(children),
           TEST_ENTRY(another_user), TEST_ENTRY(attached_to_nothing), TEST_ENTRY(files_and_modules), TEST_ENTRY(refused))

@@ -36,6 +36,7 @@
 #include "analysis/pairs.h"
 #include "analysis/span.h"
 #include "base/utf8.h"
+#include "model/layout_meaning.h"
 
 /* -- Replaced functions of the command ---------------------------------------------------------- */
 
@@ -185,6 +186,37 @@ static char *declare_labels(const struct layout *l, const struct layout_field *f
 	return text + sprintf(text, "%s", f->labels ? ">" : "");
 }
 
+/* Writes the attributes that the meaning corresponds to, with a semicolon behind them. */
+static char *declare_meaning(const struct layout *l, bool packed, char *text)
+{
+	const struct layout_meaning *m = &l->meaning;
+	const struct {
+		const char *word;
+		unsigned field;
+	} fields[] = { { "by", m->by }, { "took", m->took }, { "send", m->send }, { "receive", m->receive },
+		       { "level", m->level_field } };
+	char *first = text;
+
+	if (packed)
+		text += sprintf(text, ",packed");
+	if (m->begin[0])
+		text += sprintf(text, ",begin=%s", m->begin);
+	if (m->end[0])
+		text += sprintf(text, ",end=%s", m->end);
+	for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++)
+		if (fields[i].field)
+			text += sprintf(text, ",%s=%s", fields[i].word, l->field[fields[i].field - 1].name);
+	if (m->level)
+		text += sprintf(text, ",level=%s", layout_levels[m->level]);
+	if (m->counter)
+		text += sprintf(text, ",counter");
+	if (text == first)
+		return text;
+	memmove(first, first + 1, (size_t)(text - first));
+	text[-1] = ';';
+	return text;
+}
+
 /* Writes the declaration that the parsed fields correspond to. */
 static void declare(const struct layout *l, unsigned from, char *text)
 {
@@ -197,7 +229,7 @@ static void declare(const struct layout *l, unsigned from, char *text)
 
 	for (unsigned i = from; i < l->count; i++)
 		packed |= l->field[i].align < 2 && l->field[i].size > 1;
-	text += sprintf(text, "n{%s", packed ? "packed;" : "");
+	text = declare_meaning(l, packed, text + sprintf(text, "n{"));
 	for (unsigned i = from; i < l->count; i++) {
 		const struct layout_field *f = &l->field[i];
 
@@ -648,14 +680,15 @@ static void try_spans(void)
 	}
 	for (unsigned i = 0; i < NAMES; i++) {
 		name[i] = take_text(16);
-		role[i] = span_role(&spans, name[i]);
+		role[i] = span_role(&spans, name[i], NULL);
 	}
 	for (unsigned events = 0; events < OPEN && left > 1; events++) {
 		unsigned what = (unsigned)take(1), of = what % NAMES, scope = what / 8 % SCOPES;
 		bool cuts = what >= 250;
 		uint64_t time = take(1) * (what & 64 ? UINT64_C(1) << 40 : 1);
 
-		span_event(&spans, role[of], cuts, scope, time);
+		span_event(&spans, &(struct span_event){ .role = &role[of], .time = time, .thread = scope,
+		                                         .process = scope, .cuts = cuts });
 		for (unsigned i = 0; i < spans.count; i++)
 			model_event(&model[i], role[of].begins >> i & 1, role[of].ends >> i & 1, cuts, spans.nested,
 			            scope, time);
@@ -692,15 +725,17 @@ static void try_pairs(void)
 		MUST(strlen(layouts_name(source.layouts, EVENT_ID_USER + i)) == layout_name(name));
 		free(name);
 	}
-	pairs_add(&spans, &sources);
+	pairs_add(&spans, &sources, false);
 	for (unsigned i = 0; i < spans.count; i++) {
 		unsigned begins = 0, ends = 0;
 
+		if (!spans.span[i]->begin)
+			continue; /* declared by a layout */
 		MUST(spans.span[i]->name && *spans.span[i]->name);
 		/* Each pair matches exactly the types with its name. */
 		for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++) {
 			const char *name = layouts_name(source.layouts, id);
-			struct span_role role = name ? span_role(&spans, name) : (struct span_role){ 0, 0 };
+			struct span_role role = name ? span_role(&spans, name, NULL) : (struct span_role){ 0 };
 
 			begins += role.begins >> i & 1;
 			ends += role.ends >> i & 1;

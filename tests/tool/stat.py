@@ -352,13 +352,17 @@ def test_output():
 
 def test_complaints():
     write('text.log', b'not a log\n' * 100)
+    log = Log()
+    log.event(0, 'alone')
+    log.segment()
+    write('bare.log', log.closed())
     wrong = [['--span', 'a'], ['--span', ',b'], ['--sort', 'x'], ['--show', 'x'], ['--by', ''], ['--lines', 'x'],
              ['--nothing']]
     for arguments, status, word in (*((arguments, 2, ' '.join(arguments)) for arguments in wrong),
                                     (['--show', 'types,x'], 2, '--show x: must be one of header, '),
-                                    (['--show', 'types,spans'], 2, '--show spans needs --span BEGIN,END'),
-                                    (['--show', 'histograms'], 2, '--show histograms needs --span'),
-                                    (['--span', 'a,b'] * 33, 2, '32'),
+                                    (['--show', 'types,spans', 'bare.log'], 1, 'no spans: give --span BEGIN,END'),
+                                    (['--show', 'histograms', 'bare.log'], 1, 'no spans: give --span BEGIN,END'),
+                                    (['--span', 'a,b'] * 65, 2, '64'),
                                     (['missing.log'], 1, 'missing.log'), (['text.log'], 1, 'text.log')):
         equal(f'{arguments}', word in run(*arguments, status=status), True)
     equal('help', run('--help').startswith('usage: posixtrace stat'), True)

@@ -10,6 +10,8 @@ import test from 'node:test';
 
 import {chooseHues, hueCount, huesOfTexts, palette} from '../../tool/view/page/colours.mjs';
 import {asText, decode, ownText, summary, valueText} from '../../tool/view/page/fields.mjs';
+import {flowsOf} from '../../tool/view/page/flows.mjs';
+import {makeCounters} from '../../tool/view/page/counters.mjs';
 import {compile, find, splitWords} from '../../tool/view/page/search.mjs';
 import {eachBin, lowerBound, lowerBoundNear} from '../../tool/view/page/seek.mjs';
 import {layersMost, layOut, measure, nameOf, pairEvents, spansOf as spansOfEvent} from '../../tool/view/page/spans.mjs';
@@ -45,13 +47,14 @@ const types = () => [{
 
 /* events: [time, thread, type, data]; threads: [log, pid, tid, name] */
 function made(events,
-	      { threads = [ [ 0, 7, 7, 'main' ], [ 0, 7, 8, 'worker' ], [ 0, 0, 0, '' ] ], cuts = [], logs = 1 } = {}) {
+	      { threads = [ [ 0, 7, 7, 'main' ], [ 0, 7, 8, 'worker' ], [ 0, 0, 0, '' ] ], cuts = [],
+		logs = 1, typed = types() } = {}) {
 	const about = { file : 'a.log', host : 'h', lost : 0 };
 	const tables = {
 		begin : '1700000000000000000',
 		order : 'little',
 		events : events.length,
-		types : types(),
+		types : typed,
 		threads,
 		places : [],
 		spans : [],
@@ -392,6 +395,57 @@ test('the spans of an event', () => {
 			 [ [ 1 ], [ 0 ], [ 0 ], [ 1 ] ]);
 	const periods = measure(trace, {...pair, to : [ 0 ] });
 	assert.deepEqual(spansOfEvent([ periods ], 1).map(({ index }) => index), [ 0 ]);
+});
+
+const number = (name, size, unit = '') => ({ name, unit, kind : 'unsigned', size, count : 1, align : 1, counter : 0 });
+
+test('an end belongs to the begin with its id, of its process', () => {
+	const id = [ number('id', 1) ], typed = [ { name : 'in', system : 0, fields : id, align : 1, by : 0 },
+		{ name : 'out', system : 0, fields : id, align : 1, by : 0 } ];
+	const threads = [ [ 0, 7, 7, 'main' ], [ 0, 7, 8, 'worker' ], [ 0, 9, 9, 'other' ] ];
+	assert.deepEqual(spansOf(made([ [ 0, 0, 0, [ 1 ] ], [ 1, 1, 0, [ 2 ] ], [ 2, 2, 0, [ 1 ] ], [ 3, 1, 1, [ 1 ] ],
+					[ 4, 0, 1, [ 2 ] ], [ 5, 2, 1, [ 2 ] ], [ 6, 2, 1, [ 1 ] ] ],
+				      { threads, typed })),
+			 { pairs : [ [ 0, 3 ], [ 1, 4 ], [ 2, 6 ] ], noEnd : 0, noBegin : 1, cut : 0 });
+	assert.deepEqual(spansOf(made([ [ 0, 0, 0, [ 1 ] ], [ 1, 0, 0, [ 1 ] ], [ 2, 1, 1, [ 1 ] ], [ 3, 0, 1, [] ] ],
+				      { threads, typed }), { nested : true }),
+			 { pairs : [ [ 1, 2 ] ], noEnd : 1, noBegin : 0, cut : 0 });
+	assert.deepEqual(spansOf(made([ [ 0, 0, 0, [ 1 ] ], [ 1, 0, 1, [ 1 ] ] ],
+				      { threads, typed, cuts : [ { event : 1, log : 0, hidden : true } ] })),
+			 { pairs : [], noEnd : 0, noBegin : 1, cut : 1 });
+});
+
+test('an event that is a whole span', () => {
+	const typed = [ { name : 'query', system : 0, fields : [ number('time', 1, 'us') ], align : 1, took : 0 } ];
+	const trace = made([ [ 5000, 0, 0, [ 2 ] ], [ 9000, 0, 0, [ 8 ] ], [ 9500, 0, 0, [] ] ],
+			   { threads : [ [ 0, 7, 7, 'main' ] ], typed });
+	const set = measure(trace, { name : 'query', whole : true, from : [ 0 ], to : [ 0 ], by : 'thread' });
+	assert.deepEqual([ [...set.starts ], [...set.durations ] ], [ [ 3000, 1000 ], [ 2000, 8000 ] ]);
+	layOut(trace, [ set ]);
+	assert.equal(trace.lanes[0].layers.length, 2);
+	assert.deepEqual(spansOfEvent([ set ], 1).map(({ index }) => index), [ 1 ]);
+});
+
+test('flows go to what receives the id before it is sent again', () => {
+	const typed = [ { name : 'send', system : 0, fields : [ number('id', 1) ], align : 1, send : 0 },
+		{ name : 'receive', system : 0, fields : [ number('id', 2) ], align : 1, receive : 0 } ];
+	const trace = made([ [ 0, 0, 0, [ 5 ] ], [ 1, 1, 1, [ 5, 0 ] ], [ 2, 0, 1, [ 5, 0 ] ], [ 3, 0, 0, [ 5 ] ],
+			     [ 4, 1, 1, [ 5, 0 ] ], [ 5, 1, 1, [ 6, 0 ] ] ], { typed });
+	assert.deepEqual([ 0, 1, 2, 3, 4, 5 ].map((event) => flowsOf(trace, event)), [
+		{ from : [], to : [ 1, 2 ] }, { from : [ 0 ], to : [] }, { from : [ 0 ], to : [] },
+		{ from : [], to : [ 4 ] }, { from : [ 3 ], to : [] }, { from : [], to : [] } ]);
+});
+
+test('counters', () => {
+	const typed = [ { name : 'queue', system : 0, fields : [ number('cpu', 1), number('n', 1, 'B') ], align : 1,
+		counter : true, by : 0 } ];
+	const trace = made([ [ 0, 0, 0, [ 1, 3 ] ], [ 2, 1, 0, [ 2, 9 ] ], [ 1, 1, 0, [ 1, 5 ] ], [ 3, 0, 0, [ 1 ] ] ],
+			   { typed });
+	makeCounters(trace);
+	assert.deepEqual(trace.groups[0].counters.map(({ label, unit, times, values, least, most }) =>
+		[label, unit, [...times ], [...values ], least, most]),
+			 [ [ 'queue.n[1]', 'B', [ 0, 1 ], [ 3, 5 ], 0, 5 ],
+			   [ 'queue.n[2]', 'B', [ 2 ], [ 9 ], 0, 9 ] ]);
 });
 
 test('names of spans', () => {

@@ -67,7 +67,7 @@ bool nothing_matches(const struct sources *all, const struct match *m, const str
 		const char *both[] = { spans->span[i]->begin, spans->span[i]->end };
 		bool there = true;
 
-		for (unsigned k = 0; k < 2; k++)
+		for (unsigned k = 0; k < 2 && both[k]; k++)
 			if (!is_there(all, both[k])) {
 				there = false;
 				say("--span", both[k], &names);

@@ -1,5 +1,5 @@
 /*
- * pairs.c - finds spans by the names of event types
+ * pairs.c - finds spans by the layouts and the names of event types
  *
  * SPDX-License-Identifier: MIT
  */
@@ -53,13 +53,41 @@ static void add(struct spans *spans, const struct layouts *l, const char *name)
 	}
 }
 
-void pairs_add(struct spans *spans, const struct sources *logs)
+static const struct layout_meaning *meaning_of(const struct layouts *l, uint32_t id)
 {
-	for (unsigned i = 0; i < logs->count; i++) {
-		const struct layouts *l = logs->source[i].layouts;
+	static const struct layout_meaning none;
+	const struct layout *layout = layouts_find(l, id);
 
-		for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++)
-			if (layouts_name(l, id))
-				add(spans, l, layouts_name(l, id));
-	}
+	return layout ? &layout->meaning : &none;
+}
+
+static void add_declared(struct spans *spans, const struct layouts *l, uint32_t id)
+{
+	const struct layout_meaning *m = meaning_of(l, id);
+
+	if (m->begin[0])
+		span_add_declared(spans, m->begin, false);
+	if (m->end[0])
+		span_add_declared(spans, m->end, false);
+	if (m->took)
+		span_add_declared(spans, layouts_name(l, id), true);
+}
+
+void pairs_add_types(struct spans *spans, const struct layouts *l, bool no_names)
+{
+	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++)
+		if (layouts_name(l, id))
+			add_declared(spans, l, id);
+	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END && !no_names; id++)
+		/* What declares its spans is not paired by its name too. */
+		if (layouts_name(l, id) && !meaning_of(l, id)->begin[0])
+			add(spans, l, layouts_name(l, id));
+}
+
+void pairs_add(struct spans *spans, const struct sources *logs, bool no_names)
+{
+	for (unsigned i = 0; i < logs->count; i++)
+		pairs_add_types(spans, logs->source[i].layouts, true);
+	for (unsigned i = 0; i < logs->count && !no_names; i++)
+		pairs_add_types(spans, logs->source[i].layouts, false);
 }

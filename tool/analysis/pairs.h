@@ -1,8 +1,9 @@
 /*
- * pairs.h - finds spans by the names of event types
+ * pairs.h - finds spans by the layouts and the names of event types
  *
- * Two user event types are a pair if their names differ only in the last word, and these words are a begin and its end:
- * db.query.begin and db.query.end are the span db.query. Words are separated by . _ - : / or a blank.
+ * A layout may declare spans (docs/layouts.md, "Meanings"). Besides, two user event types are a pair if their names
+ * differ only in the last word, and these words are a begin and its end: db.query.begin and db.query.end are the span
+ * db.query. Words are separated by . _ - : / or a blank.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +13,9 @@
 #include "analysis/span.h"
 #include "logs/sources.h"
 
-/* Adds the pairs to the spans of the options, until the table of spans is full. */
-void pairs_add(struct spans *spans, const struct sources *logs);
+/* Adds the spans that the layouts declare and, unless no_names, the pairs of names, until the table is full. */
+void pairs_add_types(struct spans *spans, const struct layouts *l, bool no_names);
+/* Does so for all logs: first what is declared, then the pairs. */
+void pairs_add(struct spans *spans, const struct sources *logs, bool no_names);
 
 #endif

@@ -17,6 +17,7 @@
 #include "common/moment.h"
 #include "common/out.h"
 #include "common/table.h"
+#include "event/meaning.h"
 
 /* Deeper recursion is assumed to be an error: the oldest begins are dropped. A power of two. */
 #define DEPTH_MAX 65536
@@ -79,21 +80,65 @@ static char *pattern_of(const char *name)
 	return pattern;
 }
 
+/* Returns a new span of this name, the last one of the table; null if the table is full. */
+static struct span *add(struct spans *spans, const char *name, size_t length)
+{
+	static bool reported;
+	struct span *s;
+
+	if (spans->count == SPANS_MAX) {
+		if (!reported)
+			complain("more than %u spans: %.*s and others are left out; choose with -e or --span",
+			         SPANS_MAX, (int)length, name);
+		reported = true;
+		return NULL;
+	}
+	s = calloc(1, sizeof *s);
+	if (!s || !(s->name = strndup(name, length)))
+		fail("no memory");
+	spans->span[spans->count++] = s;
+	return s;
+}
+
 void span_add_pair(struct spans *spans, const char *begin, const char *end, size_t name)
 {
 	struct span *s;
 
 	for (unsigned i = 0; i < spans->count; i++)
-		if (fnmatch(spans->span[i]->begin, begin, 0) == 0 && fnmatch(spans->span[i]->end, end, 0) == 0)
+		if (spans->span[i]->begin && fnmatch(spans->span[i]->begin, begin, 0) == 0 &&
+		    fnmatch(spans->span[i]->end, end, 0) == 0)
 			return;
-	if (spans->count == SPANS_MAX)
+	s = add(spans, begin, name);
+	if (!s)
 		return;
-	s = calloc(1, sizeof *s);
-	if (!s || !(s->name = strndup(begin, name)))
-		fail("no memory");
 	s->begin = pattern_of(begin);
 	s->end = pattern_of(end);
-	spans->span[spans->count++] = s;
+}
+
+/* Returns the number of a span that event types declare, or spans->count. */
+static unsigned find_declared(const struct spans *spans, const char *name, bool whole)
+{
+	unsigned i = 0;
+
+	while (i < spans->count && (spans->span[i]->begin || spans->span[i]->whole != whole ||
+	                            strcmp(spans->span[i]->name, name) != 0))
+		i++;
+	return i;
+}
+
+void span_add_declared(struct spans *spans, const char *name, bool whole)
+{
+	struct span *s = find_declared(spans, name, whole) == spans->count ? add(spans, name, strlen(name)) : NULL;
+
+	if (s)
+		s->whole = whole;
+}
+
+size_t span_title(const struct span *s, char *text, size_t size)
+{
+	int n = s->name ? snprintf(text, size, "%s", s->name) : snprintf(text, size, "%s to %s", s->begin, s->end);
+
+	return n > 0 && (size_t)n < size ? (size_t)n : size - 1;
 }
 
 bool span_option(struct spans *spans, int option, const char *argument)
@@ -109,13 +154,28 @@ bool span_option(struct spans *spans, int option, const char *argument)
 	return true;
 }
 
-struct span_role span_role(const struct spans *spans, const char *name)
+struct span_role span_role(const struct spans *spans, const char *name, const struct layout *layout)
 {
-	struct span_role role = { 0, 0 };
+	const struct layout_meaning *m = layout ? &layout->meaning : NULL;
+	struct span_role role = { 0 };
+	unsigned declared;
 
 	for (unsigned i = 0; i < spans->count; i++) {
-		role.begins |= (uint32_t)(fnmatch(spans->span[i]->begin, name, 0) == 0) << i;
-		role.ends |= (uint32_t)(fnmatch(spans->span[i]->end, name, 0) == 0) << i;
+		const struct span *s = spans->span[i];
+
+		if (s->begin) {
+			role.begins |= (uint64_t)(fnmatch(s->begin, name, 0) == 0) << i;
+			role.ends |= (uint64_t)(fnmatch(s->end, name, 0) == 0) << i;
+		} else if (m && !s->whole) {
+			role.begins |= (uint64_t)(strcmp(s->name, m->begin) == 0) << i;
+			role.ends |= (uint64_t)(strcmp(s->name, m->end) == 0) << i;
+		}
+	}
+	role.by = m && m->by && (role.begins | role.ends) ? layout : NULL;
+	declared = m && m->took ? find_declared(spans, name, true) : spans->count;
+	if (declared < spans->count) {
+		role.took = layout;
+		role.whole = declared;
 	}
 	return role;
 }
@@ -148,6 +208,7 @@ static void cut(struct span *s)
 	s->cut += s->open_count;
 	s->open_count = 0;
 	s->cuts++;
+	keyed_clear(&s->keyed);
 }
 
 static void begin(struct span *s, unsigned scope, uint64_t time, bool nested)
@@ -175,34 +236,98 @@ static void begin(struct span *s, unsigned scope, uint64_t time, bool nested)
 	s->open_count++;
 }
 
-/* Ends the latest open span. again: the same event also begins a span. */
-static void end(struct span *s, unsigned scope, uint64_t time, bool again)
+/* Records a complete span. The order of events of several threads is as exact as their clocks. Returns its duration. */
+static uint64_t complete(struct span *s, uint64_t since, uint64_t time)
+{
+	uint64_t took = time > since ? time - since : 0;
+
+	histogram_add(&s->durations, took);
+	s->open_count--;
+	return took;
+}
+
+/* Ends the latest open span. again: the same event also begins a span. Returns its duration, or SPAN_NONE. */
+static uint64_t end(struct span *s, unsigned scope, uint64_t time, bool again)
 {
 	struct span_open *o = open_of(s, scope);
-	uint64_t since;
 
 	if (o->depth == 0) {
 		s->ends += !again;
-		return;
+		return SPAN_NONE;
 	}
-	since = o->time[--o->top % DEPTH_MAX];
 	o->depth--;
-	s->open_count--;
-	/* The order of events of several threads is as exact as their clocks. */
-	histogram_add(&s->durations, time > since ? time - since : 0);
+	return complete(s, o->time[--o->top % DEPTH_MAX], time);
 }
 
-void span_event(struct spans *spans, struct span_role role, bool cuts, unsigned scope, uint64_t time)
+/* Begins a span with an id. */
+static void begin_keyed(struct span *s, unsigned scope, uint64_t id, uint64_t time)
 {
-	for (uint32_t ends = role.ends; ends; ends &= ends - 1) {
-		unsigned i = (unsigned)__builtin_ctz(ends);
+	struct keyed_entry *e = keyed_find(&s->keyed, scope, id);
 
-		end(spans->span[i], scope, time, role.begins >> i & 1);
+	if (e) {
+		s->begins++;
+		e->value = time;
+	} else {
+		keyed_add(&s->keyed, scope, id, time);
+		s->open_count++;
 	}
-	for (unsigned i = 0; cuts && i < spans->count; i++)
+}
+
+/* Ends a span with an id. again: the same event also begins a span. Returns its duration, or SPAN_NONE. */
+static uint64_t end_keyed(struct span *s, unsigned scope, uint64_t id, uint64_t time, bool again)
+{
+	struct keyed_entry *e = keyed_find(&s->keyed, scope, id);
+	uint64_t since;
+
+	if (!e) {
+		s->ends += !again;
+		return SPAN_NONE;
+	}
+	since = e->value;
+	keyed_remove(&s->keyed, e);
+	return complete(s, since, time);
+}
+
+void span_cut(struct spans *spans)
+{
+	for (unsigned i = 0; i < spans->count; i++)
 		cut(spans->span[i]);
-	for (uint32_t begins = role.begins; begins; begins &= begins - 1)
-		begin(spans->span[__builtin_ctz(begins)], scope, time, spans->nested);
+}
+
+uint64_t span_event(struct spans *spans, const struct span_event *e)
+{
+	const struct span_role *role = e->role;
+	unsigned scope = spans->scope == SPAN_ALL                  ? 0 :
+	                 spans->scope == SPAN_PROCESS || role->by ? e->process :
+	                                                            e->thread;
+	uint64_t id = 0, took = SPAN_NONE;
+
+	if (role->took && meaning_took(role->took, e->data, e->length, &took))
+		histogram_add(&spans->span[role->whole]->durations, took);
+	else
+		took = SPAN_NONE;
+	if (role->by && !meaning_integer(role->by, role->by->meaning.by, e->data, e->length, &id))
+		return took;
+	for (uint64_t ends = role->ends; ends; ends &= ends - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(ends);
+		bool again = role->begins >> i & 1;
+		uint64_t ended = role->by ? end_keyed(spans->span[i], scope, id, e->time, again) :
+		                            end(spans->span[i], scope, e->time, again);
+
+		if (ended != SPAN_NONE)
+			took = ended;
+	}
+	if (e->cuts)
+		span_cut(spans);
+	for (uint64_t begins = role->begins; begins; begins &= begins - 1) {
+		struct span *s = spans->span[__builtin_ctzll(begins)];
+
+		if (role->by)
+			begin_keyed(s, scope, id, e->time);
+		else
+			begin(s, scope, e->time, spans->nested);
+	}
+	return took;
 }
 
 void span_finish(struct spans *spans)
@@ -213,6 +338,7 @@ void span_finish(struct spans *spans)
 		s->begins += s->open_count;
 		s->open_count = 0;
 		s->cuts++;
+		keyed_clear(&s->keyed);
 	}
 }
 
@@ -233,6 +359,7 @@ void span_print(const struct spans *spans)
 	for (unsigned i = 0; i < spans->count; i++) {
 		const struct span *s = spans->span[i];
 		char name[256];
+		size_t length;
 
 		table_cell(table, "%llu", (unsigned long long)s->durations.count);
 		cell_duration(table, s, s->durations.least);
@@ -243,8 +370,9 @@ void span_print(const struct spans *spans)
 		table_cell(table, "%llu", (unsigned long long)s->begins);
 		table_cell(table, "%llu", (unsigned long long)s->ends);
 		table_cell(table, "%llu", (unsigned long long)s->cut);
-		snprintf(name, sizeof name, "%s, %s", s->begin, s->end);
-		table_foreign(table, name, strlen(name));
+		length = s->begin ? (size_t)snprintf(name, sizeof name, "%s, %s", s->begin, s->end) :
+		                    span_title(s, name, sizeof name);
+		table_foreign(table, name, length < sizeof name ? length : sizeof name - 1);
 	}
 	table_print(table, 0);
 	table_free(table);
@@ -253,9 +381,13 @@ void span_print(const struct spans *spans)
 void span_chart(const struct span *s)
 {
 	display_colour(BOLD);
-	out_foreign(s->begin, strlen(s->begin), 0);
-	out_text(" to ");
-	out_foreign(s->end, strlen(s->end), 0);
+	if (s->begin) {
+		out_foreign(s->begin, strlen(s->begin), 0);
+		out_text(" to ");
+		out_foreign(s->end, strlen(s->end), 0);
+	} else {
+		out_foreign(s->name, strlen(s->name), 0);
+	}
 	display_colour(PLAIN);
 	out_char('\n');
 	chart_print(&s->durations);
@@ -297,10 +429,16 @@ void span_json(const struct spans *spans)
 			{ "cut", s->cut } };
 
 		json_begin('{');
-		json_key("begin");
-		json_string(s->begin);
-		json_key("end");
-		json_string(s->end);
+		if (s->name) {
+			json_key("name");
+			json_string(s->name);
+		}
+		if (s->begin) {
+			json_key("begin");
+			json_string(s->begin);
+			json_key("end");
+			json_string(s->end);
+		}
 		for (unsigned k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
 			json_key(numbers[k].key);
 			json_number(numbers[k].value);

@@ -23,6 +23,7 @@
 #include "convert/slices.h"
 #include "event/labels.h"
 #include "event/layout_json.h"
+#include "event/meaning.h"
 #include "event/system_text.h"
 
 /* The number of process ids of Linux. Ids of further machines are shifted by multiples of it. */
@@ -69,21 +70,30 @@ static void put_time(const char *key, uint64_t time, uint64_t since)
 	json_thousandths((int64_t)(time - since));
 }
 
-/* Begins an event of this phase. */
-static void begin_object(const char *phase, const char *name, uint64_t time, uint64_t pid, uint64_t tid)
+/* Begins an event of this phase. level: a category of its own, besides posixtrace. */
+static void begin_object_level(const char *phase, const char *name, enum layout_level level, uint64_t time,
+                               uint64_t pid, uint64_t tid)
 {
+	char category[32];
+
 	json_begin('{');
 	json_key("ph");
 	json_string(phase);
 	json_key("name");
 	json_string(name);
 	json_key("cat");
-	json_string("posixtrace");
+	snprintf(category, sizeof category, "posixtrace%s%s", level ? "," : "", level ? layout_levels[level] : "");
+	json_string(category);
 	put_time("ts", time, all.logs->begin);
 	json_key("pid");
 	json_number(pid);
 	json_key("tid");
 	json_number(tid);
+}
+
+static void begin_object(const char *phase, const char *name, uint64_t time, uint64_t pid, uint64_t tid)
+{
+	begin_object_level(phase, name, LEVEL_NONE, time, pid, tid);
 }
 
 static void end_object(void)
@@ -268,17 +278,17 @@ static bool of_recording(const struct slice_track *t)
 /* Begins an event of a slice, up to its values. */
 static void begin_slice(const char *phase, const struct slice_track *t, uint64_t time)
 {
-	uint64_t pid, tid, scope = t->scope ? t->scope->uuid : 0;
+	uint64_t pid, tid;
 	char name[256];
 
 	pid = of_recording(t) ? recording_pid() : shifted(t->scope, t->scope->pid);
 	tid = of_recording(t) ? recording_tid(t->source) :
 	      shifted(t->scope, t->scope->process ? t->scope->tid : t->scope->pid);
-	slices_title(all.slices.spans, t->span, name, sizeof name);
+	span_title(all.slices.spans->span[t->span], name, sizeof name);
 	begin_object(phase, name, time, pid, tid);
 	if (*phase == 'b' || *phase == 'e') {
 		json_key("id");
-		json_hex(lookup_mix(lookup_mix(log_of(t->source)->uuid, (uint64_t)t->lane << 8 | t->span), scope));
+		json_hex(slices_uuid(t, log_of(t->source)->uuid));
 	}
 	if (*phase == 'B')
 		return;
@@ -299,7 +309,7 @@ static void put_end_values(const struct source *s, enum slice_end how)
 		json_begin('{');
 		put_slice_values(s);
 		json_end('}');
-	} else {
+	} else if (slice_ends[how]) {
 		put_text(LABEL_INCOMPLETE, slice_ends[how], strlen(slice_ends[how]));
 	}
 }
@@ -387,6 +397,72 @@ static void slice_is_over(struct slice_track *t, struct source *s, uint64_t time
 	end_slice();
 }
 
+/* -- Flows and counters ------------------------------------------------------------------------------- */
+
+/* Writes one end of a flow, which viewers connect with the slice at this time. field: 1 + its index; 0: none. */
+static void put_flow(const struct source *s, const struct task *t, const struct layout *l, unsigned field,
+                     const char *phase)
+{
+	uint64_t value;
+
+	if (!field || !meaning_integer(l, field, s->data, s->event->length, &value))
+		return;
+	begin_object(phase, l->field[field - 1].name, s->event->time, shifted(t, t->pid), shifted(t, t->tid));
+	json_key("id");
+	json_hex(slices_flow(l, field, value));
+	json_key("bp");
+	json_string("e");
+	end_object();
+}
+
+static void put_number(const struct layout_field *f, const unsigned char *at)
+{
+	if (f->kind == LAYOUT_FLOAT)
+		json_real(layout_real(at, f->size));
+	else if (f->kind == LAYOUT_SIGNED)
+		json_signed(layout_signed(at, f->size));
+	else
+		json_number(layout_unsigned(at, f->size));
+}
+
+/* Writes the numbers of an event as values of counters of its process. */
+static void put_counters(const struct source *s, const struct task *t, const struct layout *l)
+{
+	struct layout_places places;
+	uint64_t id;
+
+	layout_locate(l, s->data, s->event->length, &places);
+	begin_object("C", type_name(s), s->event->time, shifted(t, t->pid), shifted(t, t->tid));
+	if (l->meaning.by && meaning_integer(l, l->meaning.by, s->data, s->event->length, &id)) {
+		json_key("id");
+		json_number(id);
+	}
+	json_key("args");
+	json_begin('{');
+	for (unsigned i = 0; i < places.count; i++) {
+		char name[LABEL_BYTES];
+
+		if (!layout_is_number(&l->field[i]) || l->meaning.by == i + 1)
+			continue;
+		label_field(name, &l->field[i]);
+		json_key(name);
+		put_number(&l->field[i], s->data + places.of[i].at);
+	}
+	json_end('}');
+	end_object();
+}
+
+/* Writes what the event means besides a span. */
+static void put_meaning(const struct source *s, const struct task *t, const struct layout *l)
+{
+	if (!t->tid)
+		return;
+	put_flow(s, t, l, l->meaning.receive, "f");
+	put_flow(s, t, l, l->meaning.send, "s");
+	if (l->meaning.counter)
+		put_counters(s, t, l);
+}
+
 /* -- Events --------------------------------------------------------------------------------------------- */
 
 static void fill(struct cell *cell, const struct export *x, const struct source *s, uint64_t segment)
@@ -396,7 +472,7 @@ static void fill(struct cell *cell, const struct export *x, const struct source 
 	if (cell->thread->tid)
 		write_thread(s, cell->thread);
 	cell->layout = layouts_find(s->layouts, s->event->id);
-	cell->role = span_role(&x->spans, type_name(s));
+	cell->role = span_role(&x->spans, type_name(s), cell->layout);
 }
 
 static void find_cell(const struct export *x, const struct source *s)
@@ -410,29 +486,42 @@ static void find_cell(const struct export *x, const struct source *s)
 		fill(log->cell, x, s, segment);
 }
 
+static void put_event(const struct source *s, const struct task *t, const struct layout *l)
+{
+	enum layout_level level = l ? meaning_level(l, s->data, s->event->length) : LEVEL_NONE;
+	/* Viewers connect flows with slices only. */
+	bool slice = l && (l->meaning.send || l->meaning.receive);
+
+	/* System events belong to no thread. */
+	begin_object_level(slice ? "X" : "i", type_name(s), level, s->event->time,
+	                   t->tid ? shifted(t, t->pid) : recording_pid(),
+	                   t->tid ? shifted(t, t->tid) : recording_tid(s));
+	if (slice) {
+		json_key("dur");
+		json_number(0);
+	} else {
+		json_key("s");
+		json_string("t");
+	}
+	json_key("args");
+	json_begin('{');
+	put_values(s, l);
+	json_end('}');
+	end_object();
+}
+
 static void event(struct export *x, struct source *s)
 {
-	const struct log_event *e = s->event;
 	const struct cell *cell;
-	const struct task *t;
 
 	find_cell(x, s);
 	cell = log_of(s)->cell;
-	t = cell->thread;
 	slices_time(&all.slices, s);
-	if ((cell->role.begins | cell->role.ends || e->id == POSIX_TRACE_START) &&
-	    slices_event(&all.slices, s, cell->thread, cell->role))
-		return;
-	/* System events belong to no thread. */
-	begin_object("i", type_name(s), e->time, t->tid ? shifted(t, t->pid) : recording_pid(),
-	             t->tid ? shifted(t, t->tid) : recording_tid(s));
-	json_key("s");
-	json_string("t");
-	json_key("args");
-	json_begin('{');
-	put_values(s, cell->layout);
-	json_end('}');
-	end_object();
+	if ((span_role_none(&cell->role) && s->event->id != POSIX_TRACE_START) ||
+	    !slices_event(&all.slices, s, cell->thread, &cell->role))
+		put_event(s, cell->thread, cell->layout);
+	if (cell->layout)
+		put_meaning(s, cell->thread, cell->layout);
 }
 
 static void cut(struct export *x, struct source *s)

@@ -172,6 +172,8 @@ static void go_through(struct export *x)
 					to->lost(x, s, loss);
 				continue;
 			}
+			if (to->cut)
+				to->cut(x, s);
 		}
 		if (everything || source_wanted(s)) {
 			to->event(x, s);
@@ -216,8 +218,8 @@ static int convert(int argc, char **argv)
 	sources_declared(&x.logs);
 	if (nothing_matches(&x.logs, options.match, &x.spans))
 		return STATUS_FAILED;
-	if (options.to->spans && !options.no_pairs)
-		pairs_add(&x.spans, &x.logs);
+	if (options.to->spans)
+		pairs_add(&x.spans, &x.logs, options.no_pairs);
 	if (options.to->spans)
 		x.nested = nesting_find(&x.logs, &x.spans, match_all(options.match));
 	open_output(&x);

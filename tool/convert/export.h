@@ -15,7 +15,7 @@
 struct export {
 	struct sources logs;
 	struct spans spans;    /* from --span, and from pairs of names */
-	uint32_t nested;       /* spans whose slices always nest on their threads, a bit for each: nesting.h */
+	uint64_t nested;       /* spans whose slices always nest on their threads, a bit for each: nesting.h */
 	int directory;         /* the descriptor, if the format is a directory */
 	uint64_t events, losses;
 };

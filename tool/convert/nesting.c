@@ -5,22 +5,20 @@
  */
 #include "convert/nesting.h"
 
-#include <stdlib.h>
-
-#include "common/message.h"
+#include "analysis/roles.h"
 #include "convert/slices.h"
 
-_Static_assert(SPANS_MAX <= 32, "a bit for each span");
+_Static_assert(SPANS_MAX <= 64, "a bit for each span");
 
 static struct {
-	uint32_t overlaps[SPANS_MAX]; /* for each span, the spans with overlaps that do not nest */
-	uint32_t alone;               /* spans with decreasing times */
+	uint64_t overlaps[SPANS_MAX]; /* for each span, the spans with overlaps that do not nest */
+	uint64_t alone;               /* spans with decreasing times */
 } found;
 
 static void overlap(unsigned a, unsigned b)
 {
-	found.overlaps[a] |= UINT32_C(1) << b;
-	found.overlaps[b] |= UINT32_C(1) << a;
+	found.overlaps[a] |= UINT64_C(1) << b;
+	found.overlaps[b] |= UINT64_C(1) << a;
 }
 
 static void slice_begins(struct slice_track *t, struct source *s, uint64_t time)
@@ -29,7 +27,7 @@ static void slice_begins(struct slice_track *t, struct source *s, uint64_t time)
 
 	/* The slice below it on the stack began before. */
 	if (s->event->time < time || (row && row->count > 1 && row->open[row->count - 2].time > time))
-		found.alone |= UINT32_C(1) << t->span;
+		found.alone |= UINT64_C(1) << t->span;
 }
 
 static void slice_is_over(struct slice_track *t, struct source *s, uint64_t time, enum slice_end how)
@@ -39,13 +37,13 @@ static void slice_is_over(struct slice_track *t, struct source *s, uint64_t time
 	if (!row)
 		return;
 	if (s && s->event->time < time)
-		found.alone |= UINT32_C(1) << t->span;
+		found.alone |= UINT64_C(1) << t->span;
 	/* When all slices of a log are cut, the innermost one ends first. */
 	for (size_t i = row->count; i > 0 && row->open[i - 1].track != t; i--) {
 		if (how == SLICE_COMPLETE || how == SLICE_REPLACED || row->open[i - 1].track->source != t->source)
 			overlap(t->span, row->open[i - 1].track->span);
 		if (row->open[i - 1].time > time)
-			found.alone |= UINT32_C(1) << t->span;
+			found.alone |= UINT64_C(1) << t->span;
 	}
 }
 
@@ -55,50 +53,27 @@ struct latest {
 	uint64_t time;
 };
 
-/* The role of an event type in a segment. */
-struct cached_role {
-	uint64_t segment;
-	bool known;
-	struct span_role role;
-};
-
 /* The state of the search, kept until the program ends. */
 static struct {
 	struct tasks tasks;
 	struct slices slices;
 	struct lookup threads;
-	struct cached_role *roles; /* EVENT_ID_END for each log */
+	struct roles roles;
 } all;
-
-static struct span_role role_of(const struct source *s)
-{
-	uint32_t id = s->event->id < EVENT_ID_END ? s->event->id : 0;
-	struct cached_role *r = &all.roles[(size_t)s->index * EVENT_ID_END + id];
-	uint64_t segment = logfile_segment(s->file);
-
-	if (!r->known || r->segment != segment || id == 0) {
-		const char *name = layouts_name(s->layouts, s->event->id);
-
-		if (!name)
-			name = logfile_type(s->file, s->event->id);
-		*r = (struct cached_role){ segment, true, span_role(all.slices.spans, name) };
-	}
-	return r->role;
-}
 
 static void look(struct source *s)
 {
-	struct span_role role = role_of(s);
+	const struct span_role *role = roles_of(&all.roles, s);
 	struct task *thread;
 	struct latest *latest;
 
 	slices_time(&all.slices, s);
-	if (!(role.begins | role.ends) && s->event->id != POSIX_TRACE_START)
+	if (!(role->begins | role->ends) && s->event->id != POSIX_TRACE_START)
 		return;
 	thread = tasks_thread(&all.tasks, s);
 	latest = lookup(&all.threads, (struct lookup_key){ .first = thread->number }, sizeof *latest);
 	if (s->event->time < latest->time)
-		found.alone |= role.begins | role.ends;
+		found.alone |= role->begins | role->ends;
 	else
 		latest->time = s->event->time;
 	slices_event(&all.slices, s, thread, role);
@@ -126,22 +101,20 @@ static void read_all(struct sources *logs, bool everything)
 	slices_finish(&all.slices, logs);
 }
 
-uint32_t nesting_find(struct sources *logs, const struct spans *spans, bool everything)
+uint64_t nesting_find(struct sources *logs, const struct spans *spans, bool everything)
 {
-	uint32_t nested = 0;
+	uint64_t nested = 0;
 
 	if (spans->count == 0 || spans->scope != SPAN_THREAD)
 		return 0;
-	all.slices = (struct slices){ .spans = spans, .tasks = &all.tasks, .nested = UINT32_MAX, .begin = slice_begins,
+	all.slices = (struct slices){ .spans = spans, .tasks = &all.tasks, .nested = UINT64_MAX, .begin = slice_begins,
 	                              .end = slice_is_over };
-	all.roles = calloc((size_t)logs->count * EVENT_ID_END, sizeof *all.roles);
-	if (!all.roles)
-		fail("no memory");
+	roles_begin(&all.roles, spans, logs);
 	tasks_begin(&all.tasks, logs);
 	slices_begin(&all.slices, logs);
 	read_all(logs, everything);
 	for (unsigned i = 0; i < spans->count; i++)
-		if (!(found.alone >> i & 1) && !(found.overlaps[i] & (nested | UINT32_C(1) << i)))
-			nested |= UINT32_C(1) << i;
+		if (!(found.alone >> i & 1) && !(found.overlaps[i] & (nested | UINT64_C(1) << i)))
+			nested |= UINT64_C(1) << i;
 	return nested;
 }

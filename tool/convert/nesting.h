@@ -16,6 +16,6 @@
  * Returns a bit for each span whose slices, together with those of all other spans with a bit, fit into the rows of
  * their threads. Returns 0 if slices belong to no thread. everything: no filter is given.
  */
-uint32_t nesting_find(struct sources *logs, const struct spans *spans, bool everything);
+uint64_t nesting_find(struct sources *logs, const struct spans *spans, bool everything);
 
 #endif

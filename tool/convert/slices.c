@@ -10,9 +10,12 @@
 #include <string.h>
 
 #include "common/message.h"
+#include "event/meaning.h"
 
 /* The same limit as that of spans. The oldest begins beyond it have no end. */
 #define DEPTH_MAX 65536
+/* Further events that are whole spans, each around all before it, get tracks of their own. */
+#define SEATS_MAX 1024
 
 const char *const slice_ends[] = {
 	[SLICE_COMPLETE] = NULL,
@@ -30,25 +33,51 @@ void slices_begin(struct slices *all, const struct sources *logs)
 		fail("no memory");
 }
 
-size_t slices_title(const struct spans *spans, unsigned span, char *text, size_t size)
-{
-	const struct span *s = spans->span[span];
-	int n = s->name ? snprintf(text, size, "%s", s->name) : snprintf(text, size, "%s to %s", s->begin, s->end);
-
-	return n > 0 && (size_t)n < size ? (size_t)n : size - 1;
-}
-
 /* -- Tracks -------------------------------------------------------------------------------------- */
 
-static struct slice_track *track_of(struct slices *all, const struct source *s, unsigned span, struct task *scope)
+/* The lanes of the slices of one span in one scope that may overlap. */
+struct slice_seats {
+	struct lookup_key key;
+	struct keyed taken; /* the seat of each open id */
+	uint32_t *free;     /* seats that are free again, below count */
+	uint32_t count, free_count, room;
+};
+
+static struct lookup_key key_of(const struct source *s, unsigned span, const struct task *scope, uint32_t seat)
 {
-	struct lookup_key key = { .first = (uint64_t)s->index << 8 | span, .second = scope ? scope->number : 0 };
-	struct slice_track *t = lookup(&all->tracks, key, sizeof *t);
+	return (struct lookup_key){ .first = (uint64_t)s->index << 8 | span,
+	                            .second = (uint64_t)seat << 32 | (scope ? scope->number : 0) };
+}
+
+uint64_t slices_uuid(const struct slice_track *t, uint64_t log)
+{
+	uint64_t uuid = lookup_mix(lookup_mix(log, (uint64_t)t->lane << 8 | t->span), t->scope ? t->scope->uuid : 0);
+
+	return t->seat ? lookup_mix(uuid, t->seat) : uuid;
+}
+
+uint64_t slices_flow(const struct layout *l, unsigned field, uint64_t value)
+{
+	const char *name = l->field[field - 1].name;
+	uint64_t hash = 0;
+
+	for (; *name; name++)
+		hash = lookup_mix(hash, (unsigned char)*name);
+	return lookup_mix(hash, value);
+}
+
+/* Returns the track of a span in a scope. seats null: the span has only one there. */
+static struct slice_track *track_of(struct slices *all, const struct source *s, unsigned span, struct task *scope,
+                                    struct slice_seats *seats, uint32_t seat)
+{
+	struct slice_track *t = lookup(&all->tracks, key_of(s, span, scope, seat), sizeof *t);
 
 	t->source = s;
 	t->span = span;
 	t->scope = scope;
-	if (all->nested >> span & 1 && scope && scope->tid)
+	t->seats = seats;
+	t->seat = seat;
+	if (!seats && all->nested >> span & 1 && scope && scope->tid)
 		t->row = lookup(&all->rows, (struct lookup_key){ .first = scope->number }, sizeof *t->row);
 	return t;
 }
@@ -104,6 +133,38 @@ static void begin(struct slices *all, struct slice_track *t, struct source *s, u
 		t->depth++;
 }
 
+static struct slice_seats *seats_of(struct slices *all, const struct source *s, unsigned span, struct task *scope)
+{
+	return lookup(&all->seats, key_of(s, span, scope, 0), sizeof(struct slice_seats));
+}
+
+/* Returns a seat that is free, and takes it for the id. */
+static uint32_t take(struct slice_seats *seats, uint64_t id)
+{
+	uint32_t seat = seats->free_count > 0 ? seats->free[--seats->free_count] : ++seats->count;
+
+	keyed_add(&seats->taken, 0, id, seat);
+	return seat;
+}
+
+/* Frees the seat of a track, if it is taken for an id. */
+static void leave(const struct slice_track *t)
+{
+	struct slice_seats *seats = t->seats;
+	struct keyed_entry *e = keyed_find(&seats->taken, 0, t->id);
+
+	if (!e || e->value != t->seat)
+		return;
+	keyed_remove(&seats->taken, e);
+	if (seats->free_count == seats->room) {
+		seats->room = seats->room ? 2 * seats->room : 4;
+		seats->free = realloc(seats->free, seats->room * sizeof *seats->free);
+		if (!seats->free)
+			fail("no memory");
+	}
+	seats->free[seats->free_count++] = t->seat;
+}
+
 /* Ends the innermost slice of a track. s null: without an event. */
 static void end(struct slices *all, struct slice_track *t, struct source *s, uint64_t time, enum slice_end how)
 {
@@ -122,6 +183,8 @@ static void end(struct slices *all, struct slice_track *t, struct source *s, uin
 	*t->link = t->next;
 	if (t->next)
 		t->next->link = t->link;
+	if (t->seats)
+		leave(t);
 }
 
 /* -- Events -------------------------------------------------------------------------------------- */
@@ -138,12 +201,12 @@ static struct task *scope_of(const struct slices *all, struct task *thread)
 	}
 }
 
-static bool ends(struct slices *all, struct source *s, struct task *scope, uint32_t which)
+static bool ends(struct slices *all, struct source *s, struct task *scope, uint64_t which)
 {
 	bool some = false;
 
 	for (; which; which &= which - 1) {
-		struct slice_track *t = track_of(all, s, (unsigned)__builtin_ctz(which), scope);
+		struct slice_track *t = track_of(all, s, (unsigned)__builtin_ctzll(which), scope, NULL, 0);
 
 		if (t->depth == 0)
 			continue;
@@ -153,10 +216,10 @@ static bool ends(struct slices *all, struct source *s, struct task *scope, uint3
 	return some;
 }
 
-static void begins(struct slices *all, struct source *s, struct task *scope, uint32_t which)
+static void begins(struct slices *all, struct source *s, struct task *scope, uint64_t which)
 {
 	for (; which; which &= which - 1) {
-		struct slice_track *t = track_of(all, s, (unsigned)__builtin_ctz(which), scope);
+		struct slice_track *t = track_of(all, s, (unsigned)__builtin_ctzll(which), scope, NULL, 0);
 
 		if (t->depth > 0 && !all->spans->nested)
 			end(all, t, NULL, s->event->time, SLICE_REPLACED);
@@ -164,16 +227,84 @@ static void begins(struct slices *all, struct source *s, struct task *scope, uin
 	}
 }
 
-/* The same order as in analysis/span.c: ends, then the cut, then begins. */
-bool slices_event(struct slices *all, struct source *s, struct task *thread, struct span_role role)
-{
-	struct task *scope = scope_of(all, thread);
-	bool some = ends(all, s, scope, role.ends);
+/* -- Spans with an id ------------------------------------------------------------------------------- */
 
+/* Ends the open slice with this id. s null: without an event. Returns whether there was one. */
+static bool end_id(struct slices *all, struct source *s, struct source *event, unsigned span, struct task *scope,
+                   uint64_t id, enum slice_end how)
+{
+	struct slice_seats *seats = seats_of(all, s, span, scope);
+	const struct keyed_entry *e = keyed_find(&seats->taken, 0, id);
+
+	if (!e)
+		return false;
+	end(all, track_of(all, s, span, scope, seats, (uint32_t)e->value), event, s->event->time, how);
+	return true;
+}
+
+static bool ends_id(struct slices *all, struct source *s, struct task *scope, uint64_t which, uint64_t id)
+{
+	bool some = false;
+
+	for (; which; which &= which - 1)
+		some |= end_id(all, s, s, (unsigned)__builtin_ctzll(which), scope, id, SLICE_COMPLETE);
+	return some;
+}
+
+static void begins_id(struct slices *all, struct source *s, struct task *scope, uint64_t which, uint64_t id)
+{
+	for (; which; which &= which - 1) {
+		unsigned span = (unsigned)__builtin_ctzll(which);
+		struct slice_seats *seats = seats_of(all, s, span, scope);
+		struct slice_track *t;
+
+		end_id(all, s, NULL, span, scope, id, SLICE_REPLACED);
+		t = track_of(all, s, span, scope, seats, take(seats, id));
+		t->id = id;
+		begin(all, t, s, s->event->time);
+	}
+}
+
+/* -- Events that are whole spans ------------------------------------------------------------------------ */
+
+/* Makes a slice that ends with the event, in the first lane that is free since its begin. */
+static bool whole(struct slices *all, struct source *s, struct task *scope, const struct span_role *role)
+{
+	struct slice_seats *seats = seats_of(all, s, role->whole, scope);
+	struct slice_track *t;
+	uint64_t took, from;
+	uint32_t seat = 0;
+
+	if (!meaning_took(role->took, s->data, s->event->length, &took))
+		return false;
+	from = took < s->event->time ? s->event->time - took : 0;
+	do
+		t = track_of(all, s, role->whole, scope, seats, ++seat);
+	while (t->last > from && seat < SEATS_MAX);
+	begin(all, t, s, from);
+	end(all, t, NULL, s->event->time, SLICE_COMPLETE);
+	return true;
+}
+
+/* -- All events --------------------------------------------------------------------------------------- */
+
+/* The same order as in analysis/span.c: ends, then the cut, then begins. */
+bool slices_event(struct slices *all, struct source *s, struct task *thread, const struct span_role *role)
+{
+	struct task *scope = role->by && all->spans->scope == SPAN_THREAD ? thread->process : scope_of(all, thread);
+	bool some = role->took && whole(all, s, scope, role);
+	uint64_t id = 0;
+
+	if (role->by && !meaning_integer(role->by, role->by->meaning.by, s->data, s->event->length, &id))
+		return some;
+	some |= role->by ? ends_id(all, s, scope, role->ends, id) : ends(all, s, scope, role->ends);
 	if (s->event->id == POSIX_TRACE_START)
 		slices_cut(all, s, s->event->time, SLICE_STARTED);
-	begins(all, s, scope, role.begins);
-	return some || role.begins;
+	if (role->by)
+		begins_id(all, s, scope, role->begins, id);
+	else
+		begins(all, s, scope, role->begins);
+	return some || role->begins;
 }
 
 static void end_all(struct slices *all, struct slice_track *t, uint64_t time, enum slice_end how)

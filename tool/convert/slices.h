@@ -2,8 +2,10 @@
  * slices.h - slices: spans between a begin and an end, on tracks
  *
  * Each span (analysis/span.h) of each log has a track for each thread, for each process, or for all. Slices on a track
- * follow each other, or nest if --nested is given. Complete slices are the spans that posixtrace stat counts. Slices of
- * spans that always nest (nesting.h) are in the row of their thread, like function calls.
+ * follow each other, or nest if --nested is given. Spans with an id, and events that are whole spans, may overlap: each
+ * open slice has a lane of its own, and the number of lanes is that of the slices that are open together. Complete
+ * slices are the spans that posixtrace stat counts. Slices of spans that always nest (nesting.h) are in the row of
+ * their thread, like function calls.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,6 +16,7 @@
 #include "logs/tasks.h"
 
 struct slice_track;
+struct slice_seats;
 
 /* An open slice in the row of a thread. */
 struct slice_open {
@@ -42,6 +45,10 @@ struct slice_track {
 	 */
 	uint32_t lane;
 	bool written; /* for the exporter: the lane was written to the output */
+	/* For spans with an id, and events that are whole spans: */
+	struct slice_seats *seats; /* null: another span */
+	uint32_t seat;             /* 1 + the number of the lane among these */
+	uint64_t id;               /* of the open slice */
 	uint64_t last; /* time of the last begin or end in the lane; no time in the lane decreases */
 	/* Number of open slices, and of older slices beyond DEPTH_MAX, which no event can end any more. */
 	uint64_t depth, abandoned;
@@ -63,12 +70,15 @@ extern const char *const slice_ends[];
 struct slices {
 	const struct spans *spans;
 	struct tasks *tasks;
-	uint32_t nested; /* spans whose slices are in the rows of their threads, a bit for each */
+	uint64_t nested; /* spans whose slices are in the rows of their threads, a bit for each */
 	/* Begins a slice by the next event of the source. */
 	void (*begin)(struct slice_track *t, struct source *s, uint64_t time);
-	/* Ends the innermost slice of the track. s null: without an event. */
+	/*
+	 * Ends the innermost slice of the track. s null: without an event, or the event that began the slice is the
+	 * whole of it, and how is SLICE_COMPLETE.
+	 */
 	void (*end)(struct slice_track *t, struct source *s, uint64_t time, enum slice_end how);
-	struct lookup tracks, rows;
+	struct lookup tracks, rows, seats;
 	struct slice_track **open; /* for each source */
 	uint64_t *latest;          /* time of the last event of each source */
 };
@@ -79,7 +89,7 @@ void slices_begin(struct slices *all, const struct sources *logs);
  * Handles the next event of the source. The call is optional for an event without a role that is no START. Returns
  * false if the event belongs to no slice.
  */
-bool slices_event(struct slices *all, struct source *s, struct task *thread, struct span_role role);
+bool slices_event(struct slices *all, struct source *s, struct task *thread, const struct span_role *role);
 /* Records the time of an event. Call it for each event. */
 static inline void slices_time(struct slices *all, const struct source *s)
 {
@@ -91,7 +101,9 @@ static inline void slices_time(struct slices *all, const struct source *s)
 void slices_cut(struct slices *all, const struct source *s, uint64_t time, enum slice_end how);
 /* Ends all open slices of all logs, at the end. */
 void slices_finish(struct slices *all, const struct sources *logs);
-/* Fills text with the common title of the slices of a span. Returns its length. */
-size_t slices_title(const struct spans *spans, unsigned span, char *text, size_t size);
+/* Returns a number for the flow of this field and value: 1 + the index of the field. */
+uint64_t slices_flow(const struct layout *l, unsigned field, uint64_t value);
+/* Returns a number for a track that has no row, which is the same in all conversions. log: a number for the log. */
+uint64_t slices_uuid(const struct slice_track *t, uint64_t log);
 
 #endif

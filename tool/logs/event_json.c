@@ -12,6 +12,7 @@
 #include "common/json.h"
 #include "event/layout_json.h"
 #include "event/layout_print.h"
+#include "event/meaning.h"
 #include "model/eventset.h"
 
 static void put_symbol(const struct symbol *symbol)
@@ -88,6 +89,17 @@ static void put_data(const struct source *s, const struct log_event *e, const un
 	}
 }
 
+static void put_level(const struct source *s, const struct log_event *e, const unsigned char *data)
+{
+	const struct layout *layout = layouts_find(s->layouts, e->id);
+	enum layout_level level = layout ? meaning_level(layout, data, e->length) : LEVEL_NONE;
+
+	if (level == LEVEL_NONE)
+		return;
+	json_key("level");
+	json_string(layout_levels[level]);
+}
+
 static void begin(const struct sources *all, const struct source *s, const char *event, uint64_t time)
 {
 	json_begin('{');
@@ -103,7 +115,7 @@ static void begin(const struct sources *all, const struct source *s, const char 
 	}
 }
 
-void event_json(const struct sources *all, const struct source *s)
+void event_json(const struct sources *all, const struct source *s, uint64_t took)
 {
 	const struct log_event *e = s->event;
 	const char *name = layouts_name(s->layouts, e->id);
@@ -118,7 +130,12 @@ void event_json(const struct sources *all, const struct source *s)
 		json_key("thread");
 		json_text(e->name, strnlen(e->name, sizeof e->name));
 	}
+	put_level(s, e, s->data);
 	put_data(s, e, s->data);
+	if (took != EVENT_JSON_NO_SPAN) {
+		json_key("took");
+		json_number(took);
+	}
 	if (e->truncated) {
 		json_key("truncated");
 		json_bool(true);

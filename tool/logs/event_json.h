@@ -8,7 +8,11 @@
 
 #include "logs/sources.h"
 
-/* Prints the source's next event. */
-void event_json(const struct sources *all, const struct source *s);
+#define EVENT_JSON_NO_SPAN UINT64_MAX
+/*
+ * Prints the source's next event. took: how long the span took that the event ends, in nanoseconds, or
+ * EVENT_JSON_NO_SPAN.
+ */
+void event_json(const struct sources *all, const struct source *s, uint64_t took);
 
 #endif

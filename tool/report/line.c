@@ -16,6 +16,7 @@
 #include "common/moment.h"
 #include "common/out.h"
 #include "event/layout_print.h"
+#include "event/meaning.h"
 #include "event/system_text.h"
 #include "model/eventset.h"
 
@@ -201,6 +202,8 @@ static void print_data(const struct report *r, struct source *s, const struct lo
 	struct process_symbols process = { s->symbols, e->pid, e->time, NULL };
 	struct layout_symbols symbols = { find_code, &process };
 
+	if (layout && layout->meaning.level)
+		out_printf("%s ", layout_levels[layout->meaning.level]);
 	if (layout)
 		layout_print(layout, data, e->length, s->symbols ? &symbols : NULL);
 	else if (!eventtype_system(e->id) || !print_system(s, e, data))
@@ -251,6 +254,17 @@ static int print_thread(const struct log_event *e)
 	return THREAD_WIDTH - t->width;
 }
 
+/* Returns the colour of an event of a program: that of its level, if it is a log message. */
+static enum colour colour_of(const struct source *s, const struct log_event *e, const unsigned char *data)
+{
+	const struct layout *layout = layouts_find(s->layouts, e->id);
+	enum layout_level level = layout ? meaning_level(layout, data, e->length) : LEVEL_NONE;
+
+	if (level == LEVEL_NONE || level == LEVEL_NOTICE || level == LEVEL_INFO)
+		return BOLD;
+	return level == LEVEL_DEBUG ? DIM : level == LEVEL_WARNING ? YELLOW : RED;
+}
+
 static int print_event(const struct report *r, struct source *s, const struct log_event *e, const unsigned char *data)
 {
 	const struct label *label = event_label(s, e->id);
@@ -259,7 +273,7 @@ static int print_event(const struct report *r, struct source *s, const struct lo
 	if (e->id == POSIX_TRACE_STOP && has_data(e, data))
 		display_colour(RED);
 	else
-		display_colour(eventtype_system(e->id) ? DIM : BOLD);
+		display_colour(eventtype_system(e->id) ? DIM : colour_of(s, e, data));
 	put_label(label);
 	display_colour(PLAIN);
 	return r->event_width - label->width;
@@ -311,7 +325,24 @@ static int print_column(const struct report *r, struct source *s, enum column co
 	}
 }
 
-void report_line(struct report *r, struct source *s)
+/* Returns whether a field of the event is how long the span took. */
+static bool says_took(const struct source *s, const struct log_event *e)
+{
+	const struct layout *layout = layouts_find(s->layouts, e->id);
+
+	return layout && layout->meaning.took;
+}
+
+static void print_took(uint64_t took)
+{
+	char text[32];
+
+	display_colour(CYAN);
+	out_printf(" (took %s)", moment_duration(text, took));
+	display_colour(PLAIN);
+}
+
+void report_line(struct report *r, struct source *s, uint64_t took)
 {
 	const struct log_event *e = s->event;
 	const unsigned char *data = s->data;
@@ -325,6 +356,8 @@ void report_line(struct report *r, struct source *s)
 			continue;
 		blanks(pending);
 		pending = print_column(r, s, column, e, data);
+		if (column == COLUMN_DATA && took != SPAN_NONE && !says_took(s, e))
+			print_took(took);
 		pending = pending > 0 ? pending + 1 : 1;
 	}
 	out_char('\n');

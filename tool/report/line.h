@@ -6,6 +6,7 @@
 #ifndef LINE_H
 #define LINE_H
 
+#include "analysis/lasted.h"
 #include "logs/sources.h"
 
 enum column {
@@ -24,10 +25,11 @@ struct report {
 	struct sources logs;
 	int event_width, file_width;
 	uint64_t before; /* time of the previous line */
+	struct lasted lasted;
 };
 
-/* Prints a line with the next event of a log. */
-void report_line(struct report *r, struct source *s);
+/* Prints a line with the next event of a log. took: how long the span took that it ends; SPAN_NONE: it ends none. */
+void report_line(struct report *r, struct source *s, uint64_t took);
 /* Prints a line about lost events. */
 void report_lost(struct report *r, const struct source *s, const struct loss *loss);
 /* Prepares the names of a log. Call it once for each source, before the first line. */

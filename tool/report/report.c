@@ -232,20 +232,26 @@ static uint64_t go_through(struct report *r, struct range *range)
 	struct source *s;
 
 	r->before = r->logs.begin;
+	lasted_cut(&r->lasted);
 	sources_rewind(&r->logs);
 	while ((s = sources_oldest(&r->logs)) != NULL && range->at < range->end) {
+		if (source_tells_of_loss(s) || s->event->id == POSIX_TRACE_START)
+			lasted_cut(&r->lasted);
 		if (source_tells_of_loss(s) && !r->json) {
 			wanted += print_loss(r, s, range);
 			continue;
 		}
 		if ((all && !eventtype_system(s->event->id)) || source_wanted(s)) {
+			uint64_t took = SPAN_NONE;
+
+			lasted_event(&r->lasted, s, &took);
 			wanted++;
 			if (!turn(range))
 				r->before = s->event->time;
 			else if (r->json)
-				event_json(&r->logs, s);
+				event_json(&r->logs, s, took);
 			else
-				report_line(r, s);
+				report_line(r, s, took);
 		}
 		source_advance(s);
 	}
@@ -264,6 +270,7 @@ static int report(int argc, char **argv)
 	sources_open(&r.logs, o.match, r.symbols, argc - optind, argv + optind);
 	sources_declared(&r.logs);
 	missing = nothing_matches(&r.logs, o.match, NULL);
+	lasted_begin(&r.lasted, &r.logs);
 	for (unsigned i = 0; i < r.logs.count; i++)
 		report_names(&r, &r.logs.source[i]);
 	display_colours(o.color);

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "common/message.h"
 #include "model/data_layout.h"
 
 /* -- What an event is added to ------------------------------------------------------------ */
@@ -63,9 +64,7 @@ static void fill(struct count *c, struct count_cell *cell, const struct logfile 
 	tally_begin(cell->type, e->time);
 	tally_begin(cell->process, e->time);
 	tally_begin(cell->thread, e->time);
-	cell->role = span_role(&c->spans, cell->type->key.name);
-	cell->scope = c->spans.scope == SPAN_THREAD ? cell->thread->index :
-	              c->spans.scope == SPAN_PROCESS ? cell->process->index : 0;
+	cell->role = span_role(&c->spans, cell->type->key.name, layouts_find(c->layouts, e->id));
 	cell->length = e->length;
 	cell->truncated = e->truncated;
 }
@@ -88,8 +87,8 @@ static void add_executable(const unsigned char *body, size_t size, void *arg)
 
 /* -- Events ----------------------------------------------------------------------------------- */
 
-static void add(struct count *c, const struct logfile *f, const struct log_event *e, unsigned shape, bool cuts,
-	const struct about *about)
+static void add(struct count *c, const struct logfile *f, const struct log_event *e, const unsigned char *data,
+                unsigned shape, bool cuts, const struct about *about)
 {
 	struct count_cell *cell = &c->cell[shape];
 
@@ -99,8 +98,10 @@ static void add(struct count *c, const struct logfile *f, const struct log_event
 	tally_time(cell->type, e->time);
 	tally_time(cell->process, e->time);
 	tally_time(cell->thread, e->time);
-	if (cell->role.begins | cell->role.ends | cuts)
-		span_event(&c->spans, cell->role, cuts, cell->scope, e->time);
+	if (!span_role_none(&cell->role) || cuts)
+		span_event(&c->spans, &(struct span_event){
+			.role = &cell->role, .time = e->time, .thread = cell->thread->index,
+			.process = cell->process->index, .data = data, .length = e->length, .cuts = cuts });
 }
 
 void count_file(struct count *c, struct logfile *f, struct about *about)
@@ -113,6 +114,9 @@ void count_file(struct count *c, struct logfile *f, struct about *about)
 	bool some = false;
 
 	c->segment = 0;
+	c->layouts = layouts_of(&f->in);
+	if (!c->layouts)
+		fail("no memory");
 	logfile_processes(f, add_executable, &executables);
 	match_begin(c->match, f);
 	while ((e = logfile_next(f, &data)) != NULL) {
@@ -135,11 +139,12 @@ void count_file(struct count *c, struct logfile *f, struct about *about)
 			}
 		}
 		if (shape < SHAPES_MAX && ((all && !eventtype_system(e->id)) || match_event(c->match, e)))
-			add(c, f, e, shape, cuts, about);
+			add(c, f, e, data, shape, cuts, about);
 		else if (cuts)
-			span_event(&c->spans, (struct span_role){ 0, 0 }, true, 0, e->time);
+			span_cut(&c->spans);
 	}
 	about->read = read;
 	fold(c);
+	layouts_free(c->layouts);
 	span_finish(&c->spans);
 }

@@ -10,6 +10,7 @@
 #define COUNT_H
 
 #include "analysis/span.h"
+#include "event/layouts.h"
 #include "logs/about.h"
 #include "logs/match.h"
 #include "stat/tally.h"
@@ -20,7 +21,6 @@ struct count_cell {
 	uint64_t events;  /* of the segment, not in the tallies yet */
 	struct tally *type, *process, *thread;
 	struct span_role role;
-	unsigned scope;
 	uint32_t length;
 	bool truncated;
 };
@@ -30,6 +30,7 @@ struct count {
 	struct spans spans;
 	struct tally_set types, processes, threads;
 	/* The current file: */
+	struct layouts *layouts;
 	uint64_t segment;
 	struct count_cell cell[SHAPES_MAX];
 	uint16_t used[SHAPES_MAX];

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analysis/nothing.h"
+#include "analysis/pairs.h"
 #include "common/display.h"
 #include "common/json.h"
 #include "common/out.h"
@@ -31,6 +32,8 @@ static const char *const section_names[SECTIONS] = {
 static struct {
 	unsigned sections; /* a bit for each; 0: not given */
 	bool json, no_pager;
+	unsigned asked; /* of the sections of spans, those that --show names */
+	bool found; /* no --span is given: the spans that layouts and names tell of */
 	const char *colour;
 	struct tally_view view;
 } options = { .colour = "auto", .view = { .lines = LINES_DEFAULT } };
@@ -110,13 +113,10 @@ static void take_all(int argc, char **argv)
 		take(c, optarg);
 	match_hide_system(count.match);
 	display_colours(options.colour);
-	if (!count.spans.count && options.sections & (1u << SPANS | 1u << HISTOGRAMS))
-		wrong_usage("--show %s needs --span BEGIN,END",
-		            section_names[options.sections & 1u << SPANS ? SPANS : HISTOGRAMS]);
-	if (!options.sections && count.spans.count)
-		options.sections = 1u << HEADER | 1u << SPANS | 1u << HISTOGRAMS;
-	else if (!options.sections)
-		options.sections = ~0u;
+	options.found = count.spans.count == 0;
+	options.asked = options.sections & (1u << SPANS | 1u << HISTOGRAMS);
+	if (!options.sections)
+		options.sections = options.found ? ~(1u << HISTOGRAMS) : 1u << HEADER | 1u << SPANS | 1u << HISTOGRAMS;
 }
 
 /* -- Reading --------------------------------------------------------------------------------------- */
@@ -133,6 +133,16 @@ static int compare_created(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
+static void find_spans(struct logfile *f)
+{
+	struct layouts *l = layouts_of(&f->in);
+
+	if (!l)
+		fail("no memory");
+	pairs_add_types(&count.spans, l, false);
+	layouts_free(l);
+}
+
 static void order_files(const char *const *paths)
 {
 	abouts = calloc(files, sizeof *abouts);
@@ -144,6 +154,8 @@ static void order_files(const char *const *paths)
 
 		about_begin(&abouts[i], f);
 		abouts[i].path = paths[i];
+		if (options.found)
+			find_spans(f);
 		logfile_close(f);
 	}
 	qsort(abouts, files, sizeof *abouts, compare_created);
@@ -232,6 +244,18 @@ static void print_tables(void)
 		}
 }
 
+/* Returns whether there is a span to print: one that was given, or one that occurred. */
+static bool some_spans(void)
+{
+	for (unsigned i = 0; i < count.spans.count && options.found; i++) {
+		const struct span *s = count.spans.span[i];
+
+		if (s->durations.count + s->begins + s->ends + s->cut > 0)
+			return true;
+	}
+	return !options.found;
+}
+
 static void print(void)
 {
 	if (!options.no_pager)
@@ -250,7 +274,7 @@ static void print(void)
 			about_print_holes(&abouts[i], options.view.begin, options.view.lines);
 		}
 	print_tables();
-	if (shown(SPANS) && count.spans.count) {
+	if (shown(SPANS) && some_spans()) {
 		begin_section();
 		span_print(&count.spans);
 	}
@@ -292,10 +316,11 @@ static bool missing(bool counted, int number, char **paths)
 	struct sources logs;
 	bool wrong;
 
-	if (!match_given(count.match) && !count.spans.count)
+	if (!match_given(count.match) && options.found)
 		return false;
 	sources_open(&logs, count.match, false, number, paths);
-	wrong = counted ? nothing_wanted(&logs) : nothing_matches(&logs, count.match, &count.spans);
+	wrong = counted ? nothing_wanted(&logs) :
+	                  nothing_matches(&logs, count.match, options.found ? NULL : &count.spans);
 	sources_close(&logs);
 	return wrong;
 }
@@ -312,6 +337,10 @@ static int stat(int argc, char **argv)
 	count_all(optind < argc ? (const char *const *)argv + optind : standard);
 	if (!wrong && match_given(count.match) && count.types.count == 0)
 		wrong = missing(true, argc - optind, argv + optind);
+	if (options.asked && !some_spans()) {
+		complain("no spans: give --span BEGIN,END, or see \"Meanings\" in docs/layouts.md");
+		wrong = true;
+	}
 	measure();
 	if (options.json)
 		print_json();

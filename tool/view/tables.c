@@ -12,6 +12,7 @@
 #include "common/json.h"
 #include "common/message.h"
 #include "common/out.h"
+#include "model/layout_meaning.h"
 #include "view/columns.h"
 #include "view/page.h"
 
@@ -221,6 +222,28 @@ static void write_fields(const struct layout *l)
 	json_end(']');
 }
 
+static void write_index(const char *key, unsigned field)
+{
+	if (field)
+		number_member(key, field - 1);
+}
+
+/* Writes what events of the type mean; fields by their indices. */
+static void write_meaning(const struct layout_meaning *m)
+{
+	write_index("by", m->by);
+	write_index("took", m->took);
+	write_index("send", m->send);
+	write_index("receive", m->receive);
+	write_index("level_field", m->level_field);
+	if (m->level)
+		text_member("level", layout_levels[m->level]);
+	if (m->counter) {
+		json_key("counter");
+		json_bool(true);
+	}
+}
+
 static void write_types(void)
 {
 	json_key("types");
@@ -231,8 +254,10 @@ static void write_types(void)
 		json_begin('{');
 		text_member("name", t->name);
 		number_member("system", t->id < POSIX_TRACE_UNNAMED_USEREVENT ? t->id : 0);
-		if (t->layout)
+		if (t->layout) {
 			write_fields(t->layout);
+			write_meaning(&t->layout->meaning);
+		}
 		json_end('}');
 	}
 	json_end(']');
@@ -359,34 +384,46 @@ static void write_roles(const struct spans *spans, unsigned span, bool ends)
 	json_key(ends ? "to" : "from");
 	json_begin('[');
 	for (uint32_t i = 0; i < types.count; i++) {
-		struct span_role role = span_role(spans, ((const struct type *)types.row + i)->name);
+		const struct type *t = (const struct type *)types.row + i;
+		struct span_role role = span_role(spans, t->name, t->layout);
 
-		if ((ends ? role.ends : role.begins) >> span & 1)
+		if ((ends ? role.ends : role.begins) >> span & 1 || (role.took && role.whole == span))
 			json_number(i);
 	}
 	json_end(']');
 }
 
-static void write_spans(const struct spans *spans)
+static void write_span(const struct spans *spans, unsigned i)
 {
 	static const char *const scopes[] = { [SPAN_THREAD] = "thread", [SPAN_PROCESS] = "process",
 	                                      [SPAN_ALL] = "all" };
+	const struct span *s = spans->span[i];
 
+	json_begin('{');
+	if (s->name)
+		text_member("name", s->name);
+	if (s->begin) {
+		text_member("begin", s->begin);
+		text_member("end", s->end);
+	}
+	if (s->whole) {
+		json_key("whole");
+		json_bool(true);
+	}
+	text_member("by", scopes[spans->scope]);
+	json_key("nested");
+	json_bool(spans->nested);
+	write_roles(spans, i, false);
+	write_roles(spans, i, true);
+	json_end('}');
+}
+
+static void write_spans(const struct spans *spans)
+{
 	json_key("spans");
 	json_begin('[');
-	for (unsigned i = 0; i < spans->count; i++) {
-		json_begin('{');
-		if (spans->span[i]->name)
-			text_member("name", spans->span[i]->name);
-		text_member("begin", spans->span[i]->begin);
-		text_member("end", spans->span[i]->end);
-		text_member("by", scopes[spans->scope]);
-		json_key("nested");
-		json_bool(spans->nested);
-		write_roles(spans, i, false);
-		write_roles(spans, i, true);
-		json_end('}');
-	}
+	for (unsigned i = 0; i < spans->count; i++)
+		write_span(spans, i);
 	json_end(']');
 }
 

@@ -295,8 +295,7 @@ static int view(int argc, char **argv)
 	sources_declared(&logs);
 	if (nothing_matches(&logs, options.match, &options.spans))
 		return STATUS_FAILED;
-	if (!options.no_pairs)
-		pairs_add(&options.spans, &logs);
+	pairs_add(&options.spans, &logs, options.no_pairs);
 	path = options.output ? options.output : outfile_name(logs.source[0].path, ".html");
 	page_begin(path, options.force);
 	write_events();

@@ -200,17 +200,26 @@ static void put_stream(FILE *out)
 	      "\t\tstring { encoding = UTF8; } _procname;\n\t};\n};\n\n", out);
 }
 
+/* Returns the number that readers of CTF know for a level. Those from 7 to 13 are for parts of debugging. */
+static int level_number(enum layout_level level)
+{
+	return level == LEVEL_DEBUG ? 14 : (int)level - LEVEL_EMERGENCY;
+}
+
 static void put_kind(FILE *out, const struct logfile *f, const struct layouts *layouts, unsigned kind)
 {
 	uint32_t id = kind % CTF_TYPES;
 	const char *name = layouts_name(layouts, id);
+	const struct layout *layout = layouts_find(layouts, id);
 
 	fputs("event {\n\tname = ", out);
 	put_string(out, name ? name : logfile_type(f, id));
 	fprintf(out, ";\n\tid = %u;\n\tstream_id = 0;\n", kind);
+	if (layout && layout->meaning.level)
+		fprintf(out, "\tloglevel = %d;\n", level_number(layout->meaning.level));
 	if (kind >= CTF_LATE)
 		fputs("\tcontext := struct {\n\t\tu64 _late;\n\t};\n", out);
-	put_fields(out, layouts_find(layouts, id), (enum layout_form)(kind / CTF_TYPES % FORMS));
+	put_fields(out, layout, (enum layout_form)(kind / CTF_TYPES % FORMS));
 	fputs("};\n\n", out);
 }
 

@@ -117,7 +117,7 @@ uint32_t perfetto_span(const struct source *s, const struct slice_track *t)
 	/* A row of its own has the title of the span, and its slices have the names of their events. */
 	if (!t->row && !perfetto.slices.spans->span[t->span]->name)
 		return perfetto_name(s);
-	slices_title(perfetto.slices.spans, t->span, name, sizeof name);
+	span_title(perfetto.slices.spans->span[t->span], name, sizeof name);
 	if (!log->span_name[t->span]) {
 		log->span_name[t->span] = ++log->names;
 		intern(log, INTERNED_EVENT, log->names, name);

@@ -32,11 +32,16 @@ enum { REALTIME = 1, MONOTONIC = 3 };
 enum { UUID_HIGH = 1, UUID_LOW = 2 };
 enum { SYSTEM_NAME = 1, NAME_SYSTEM = 1, NAME_RELEASE = 3, NAME_MACHINE = 4 };
 enum { INTERNED_EVENT = 2, INTERNED_LABEL = 3, INTERNED_TEXT = 29, ENTRY_NUMBER = 1, ENTRY_NAME = 2 };
-enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_THREAD = 4, TRACK_PARENT = 5, TRACK_MERGE = 15 };
+enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_THREAD = 4, TRACK_PARENT = 5, TRACK_COUNTER = 8,
+       TRACK_MERGE = 15 };
+enum { COUNTER_UNIT = 6 };
 enum { MERGE_NONE = 2 };
 enum { PROCESS_PID = 1, PROCESS_COMMAND = 2, PROCESS_NAME = 6, THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
-enum { EVENT_VALUES = 4, EVENT_KIND = 9, EVENT_NAME = 10, EVENT_TRACK = 11, EVENT_TEXT = 23 };
-enum kind { KIND_BEGIN = 1, KIND_END = 2, KIND_INSTANT = 3 };
+enum {
+	EVENT_VALUES = 4, EVENT_KIND = 9, EVENT_NAME = 10, EVENT_TRACK = 11, EVENT_CATEGORY = 22, EVENT_TEXT = 23,
+	EVENT_COUNTER = 30, EVENT_COUNTER_DOUBLE = 44, EVENT_FLOW = 47, EVENT_FLOW_END = 48,
+};
+enum kind { KIND_BEGIN = 1, KIND_END = 2, KIND_INSTANT = 3, KIND_COUNTER = 4 };
 enum value_field {
 	VALUE_NAME = 1, VALUE_BOOL = 2, VALUE_UNSIGNED = 3, VALUE_SIGNED = 4, VALUE_DOUBLE = 5, VALUE_TEXT = 6,
 	        VALUE_POINTER = 7,
@@ -76,6 +81,7 @@ extern struct perfetto {
 	const struct sources *logs;
 	struct tasks tasks;
 	struct slices slices;
+	struct lookup counters;
 	bool *machine_reported;
 	struct proto packet, event;
 } perfetto;

@@ -12,6 +12,65 @@
 #include "convert/perfetto/packet.h"
 #include "convert/perfetto/tracks.h"
 #include "convert/perfetto/values.h"
+#include "event/meaning.h"
+
+/* -- Meanings ------------------------------------------------------------------------------------- */
+
+/* Puts an end of a flow. field: 1 + its index; 0: none. */
+static void put_flow(struct proto *p, const struct source *s, const struct layout *l, unsigned field, unsigned as)
+{
+	uint64_t value;
+
+	if (field && meaning_integer(l, field, s->data, s->event->length, &value))
+		proto_fixed(p, as, slices_flow(l, field, value));
+}
+
+/* Puts the flows and the level of the next event. */
+static void put_meaning(struct proto *p, const struct source *s, const struct layout *l)
+{
+	enum layout_level level = l ? meaning_level(l, s->data, s->event->length) : LEVEL_NONE;
+
+	if (level)
+		proto_text(p, EVENT_CATEGORY, layout_levels[level], strlen(layout_levels[level]));
+	if (!l)
+		return;
+	put_flow(p, s, l, l->meaning.receive, EVENT_FLOW_END);
+	put_flow(p, s, l, l->meaning.send, EVENT_FLOW);
+}
+
+static void put_counter(struct proto *p, const struct layout_field *f, const unsigned char *at)
+{
+	uint64_t value = f->kind == LAYOUT_SIGNED ? (uint64_t)layout_signed(at, f->size) : 0;
+
+	if (f->kind != LAYOUT_SIGNED && f->kind != LAYOUT_FLOAT)
+		value = layout_unsigned(at, f->size);
+	if (f->kind == LAYOUT_FLOAT)
+		proto_double(p, EVENT_COUNTER_DOUBLE, layout_real(at, f->size));
+	else if (f->kind != LAYOUT_SIGNED && value > INT64_MAX)
+		proto_double(p, EVENT_COUNTER_DOUBLE, (double)value);
+	else
+		proto_number(p, EVENT_COUNTER, value);
+}
+
+/* Writes the numbers of the next event as values of counters of its process. */
+static void put_counters(const struct source *s, struct task *thread, const struct layout *l)
+{
+	struct layout_places places;
+	uint64_t id = 0;
+
+	if (!thread->tid || (l->meaning.by && !meaning_integer(l, l->meaning.by, s->data, s->event->length, &id)))
+		return;
+	layout_locate(l, s->data, s->event->length, &places);
+	for (unsigned i = 0; i < places.count; i++) {
+		uint64_t track;
+
+		if (!layout_is_number(&l->field[i]) || l->meaning.by == i + 1)
+			continue;
+		track = perfetto_counter_track(s, thread, l, i, id);
+		put_counter(perfetto_event(KIND_COUNTER, track), &l->field[i], s->data + places.of[i].at);
+		perfetto_put_event(perfetto_log(s), s->event->time);
+	}
+}
 
 /* -- Slices --------------------------------------------------------------------------------------- */
 
@@ -46,6 +105,7 @@ static void slice_begins(struct slice_track *t, struct source *s, uint64_t time)
 	put_ref(p, EVENT_VALUES, s, named);
 	perfetto_put_constant(p, EVENT_VALUES, s->event);
 	perfetto_put_data(p, EVENT_VALUES, s, log->cell->layout);
+	put_meaning(p, s, log->cell->layout);
 	perfetto_put_event(log, time);
 }
 
@@ -71,10 +131,12 @@ static void slice_is_over(struct slice_track *t, struct source *s, uint64_t time
 	if (s)
 		perfetto_text(s);
 	p = perfetto_event(KIND_END, track);
-	if (s)
+	if (s) {
 		slice_ends_with(p, s);
-	else
+		put_meaning(p, s, perfetto_log(s)->cell->layout);
+	} else if (slice_ends[how]) {
 		perfetto_put_text(p, EVENT_VALUES, LABEL_INCOMPLETE, slice_ends[how], strlen(slice_ends[how]));
+	}
 	perfetto_put_event(perfetto_log(t->source), time);
 }
 
@@ -90,7 +152,7 @@ static void fill(struct perfetto_cell *cell, const struct export *x, struct sour
 	cell->segment = segment;
 	cell->thread = thread;
 	cell->layout = layouts_find(s->layouts, s->event->id);
-	cell->role = span_role(&x->spans, perfetto_type_name(s));
+	cell->role = span_role(&x->spans, perfetto_type_name(s), cell->layout);
 	perfetto_fields(s, cell->layout);
 	p = perfetto_event(KIND_INSTANT, track);
 	proto_number(p, EVENT_NAME, name);
@@ -112,20 +174,27 @@ static struct perfetto_cell *cell_of(const struct export *x, struct source *s)
 	return cell;
 }
 
-static void event(struct export *x, struct source *s)
+static void put_instant(const struct source *s, const struct perfetto_cell *cell)
 {
-	struct perfetto_cell *cell = cell_of(x, s);
-
-	slices_time(&perfetto.slices, s);
-	if ((cell->role.begins | cell->role.ends || s->event->id == POSIX_TRACE_START) &&
-	    slices_event(&perfetto.slices, s, cell->thread, cell->role))
-		return;
 	proto_clear(&perfetto.event);
 	proto_room(&perfetto.event, sizeof cell->constant);
 	memcpy(perfetto.event.data, cell->constant, sizeof cell->constant);
 	perfetto.event.size = cell->constant_size;
 	perfetto_put_data(&perfetto.event, EVENT_VALUES, s, cell->layout);
+	put_meaning(&perfetto.event, s, cell->layout);
 	perfetto_put_event(perfetto_log(s), s->event->time);
+}
+
+static void event(struct export *x, struct source *s)
+{
+	struct perfetto_cell *cell = cell_of(x, s);
+
+	slices_time(&perfetto.slices, s);
+	if ((span_role_none(&cell->role) && s->event->id != POSIX_TRACE_START) ||
+	    !slices_event(&perfetto.slices, s, cell->thread, &cell->role))
+		put_instant(s, cell);
+	if (cell->layout && cell->layout->meaning.counter)
+		put_counters(s, cell->thread, cell->layout);
 }
 
 static void cut(struct export *x, struct source *s)

@@ -19,16 +19,22 @@ void proto_grow(struct proto *p, size_t size)
 		fail("no memory");
 }
 
-void proto_double(struct proto *p, unsigned field, double n)
+void proto_fixed(struct proto *p, unsigned field, uint64_t n)
 {
 	unsigned char *at;
+
+	proto_room(p, PROTO_FIELD_BYTES);
+	at = proto_put_tag(p->data + p->size, field, PROTO_FIXED64);
+	put64(at, n);
+	p->size = (size_t)(at + 8 - p->data);
+}
+
+void proto_double(struct proto *p, unsigned field, double n)
+{
 	uint64_t bits;
 
 	memcpy(&bits, &n, sizeof bits);
-	proto_room(p, PROTO_FIELD_BYTES);
-	at = proto_put_tag(p->data + p->size, field, PROTO_FIXED64);
-	put64(at, bits);
-	p->size = (size_t)(at + 8 - p->data);
+	proto_fixed(p, field, bits);
 }
 
 void proto_bytes(struct proto *p, unsigned field, const void *data, size_t size)

@@ -59,7 +59,9 @@ static inline void proto_number(struct proto *p, unsigned field, uint64_t n)
 	p->size = (size_t)(put_varint(at, n) - p->data);
 }
 
+/* Add a number with eight bytes. */
 void proto_double(struct proto *p, unsigned field, double n);
+void proto_fixed(struct proto *p, unsigned field, uint64_t n);
 /* Adds bytes, or a complete message. */
 void proto_bytes(struct proto *p, unsigned field, const void *data, size_t size);
 /* Adds a text. Bytes that are not UTF-8 become U+FFFD. */

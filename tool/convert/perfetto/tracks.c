@@ -159,8 +159,8 @@ uint64_t perfetto_thread_track(const struct source *s, struct task *thread)
 uint64_t perfetto_slice_track(struct slice_track *t)
 {
 	struct perfetto_log *log = perfetto_log(t->source);
-	uint64_t scope = t->scope ? t->scope->uuid : 0, parent = scope;
-	uint64_t uuid = lookup_mix(lookup_mix(log->uuid, (uint64_t)t->lane << 8 | t->span), scope) | 1;
+	uint64_t parent = t->scope ? t->scope->uuid : 0;
+	uint64_t uuid = slices_uuid(t, log->uuid) | 1;
 	char name[256];
 
 	if (t->row && t->scope)
@@ -172,7 +172,50 @@ uint64_t perfetto_slice_track(struct slice_track *t)
 		parent = recording_track(t->source);
 	else if (t->scope)
 		write_task(t->source, t->scope);
-	slices_title(perfetto.slices.spans, t->span, name, sizeof name);
+	span_title(perfetto.slices.spans->span[t->span], name, sizeof name);
 	write_track(log, uuid, parent, name, true);
+	return uuid;
+}
+
+struct counter_track {
+	struct lookup_key key;
+	bool written;
+};
+
+static void write_counter(const struct source *s, const struct task *process, uint64_t uuid, const char *name,
+                          const char *unit)
+{
+	struct proto *p = perfetto_packet(perfetto_log(s));
+	size_t track = proto_begin(p, PACKET_TRACK), counter;
+
+	proto_number(p, TRACK_UUID, uuid);
+	proto_text(p, TRACK_NAME, name, strlen(name));
+	proto_number(p, TRACK_PARENT, process->uuid);
+	counter = proto_begin(p, TRACK_COUNTER);
+	if (unit[0])
+		proto_text(p, COUNTER_UNIT, unit, strlen(unit));
+	proto_end(p, counter);
+	proto_end(p, track);
+	perfetto_put_packet();
+}
+
+uint64_t perfetto_counter_track(const struct source *s, struct task *thread, const struct layout *l, unsigned field,
+                                uint64_t id)
+{
+	const struct layout_field *f = &l->field[field];
+	uint64_t uuid = lookup_mix(perfetto_log(s)->uuid, (uint64_t)s->event->id << 8 | field) | 1;
+	struct counter_track *t;
+	char name[TRACE_EVENT_NAME_MAX + 64], which[24] = "";
+
+	uuid = lookup_mix(lookup_mix(uuid, thread->process->uuid), id) | 1;
+	t = lookup(&perfetto.counters, (struct lookup_key){ .first = uuid, .second = s->index }, sizeof *t);
+	if (t->written)
+		return uuid;
+	t->written = true;
+	perfetto_thread_track(s, thread);
+	if (l->meaning.by)
+		snprintf(which, sizeof which, "[%llu]", (unsigned long long)id);
+	snprintf(name, sizeof name, "%s.%s%s", perfetto_type_name(s), f->name, which);
+	write_counter(s, thread->process, uuid, name, f->unit);
 	return uuid;
 }

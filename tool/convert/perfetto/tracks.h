@@ -12,5 +12,8 @@
 uint64_t perfetto_lost_track(const struct source *s);
 uint64_t perfetto_thread_track(const struct source *s, struct task *thread);
 uint64_t perfetto_slice_track(struct slice_track *t);
+/* The track of a counter of the next event's process. field: its index; id: which counter, if the layout has an id. */
+uint64_t perfetto_counter_track(const struct source *s, struct task *thread, const struct layout *l, unsigned field,
+                                uint64_t id);
 
 #endif

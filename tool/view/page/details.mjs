@@ -4,12 +4,13 @@
  * SPDX-License-Identifier: MIT
  */
 import { byId, element } from './dom.mjs';
-import { asText, decode, hex, shownUnit, valueText } from './fields.mjs';
+import { asText, decode, hex, shownUnit, valueText, valueWords } from './fields.mjs';
+import { flowsOf } from './flows.mjs';
 import { count, plural, visible } from './text.mjs';
 import { absolute, duration, exactDuration, plainSeconds, seconds } from './time.mjs';
 import { dataOf, damaged, eventAt, flagsOf, laneOf, logOf, placeOf, summaryOf, truncated, typeOf,
 	words } from './trace.mjs';
-import { spansOf, spanText } from './spans.mjs';
+import { numberOf, spansOf, spanText } from './spans.mjs';
 
 function table(...rows) {
 	return element('dl', { class: 'facts' }, ...rows.filter(Boolean).flatMap(([name, value, more]) => [
@@ -87,11 +88,29 @@ function placeRows(trace, event) {
 	];
 }
 
+/* Returns the level of a log message, or null. */
+function levelOf(trace, event) {
+	const type = typeOf(trace, event);
+	if (type.level_field === undefined)
+		return type.level ?? null;
+	const value = numberOf(trace, event, type.level_field);
+	return value === null ? null : valueWords(type.fields[type.level_field], value);
+}
+
+function flowButtons(state, event) {
+	const { trace } = state, { from, to } = flowsOf(trace, event);
+	const one = (other, word) => button(`${word} ${visible(laneOf(trace, other).label)}`,
+		`${visible(typeOf(trace, other).name)}, ${seconds(trace.columns.time[other])} s`,
+		() => state.select(other));
+	return [...from.map((other) => one(other, '⇠ from')), ...to.slice(0, 4).map((other) => one(other, '⇢ to'))];
+}
+
 function eventPart(state) {
 	const { trace, selected } = state, type = typeOf(trace, selected), lane = laneOf(trace, selected),
 		log = trace.tables.logs[logOf(trace, selected)];
 	const time = trace.columns.time[selected], flags = flagsOf(trace, selected),
 		shape = trace.columns.shape[selected];
+	const level = levelOf(trace, selected);
 	const cut = trace.shapes.whole[shape] > trace.shapes.length[shape];
 	return [
 		heading(visible(type.name), type.hue,
@@ -106,13 +125,15 @@ function eventPart(state) {
 			lane.group.system ? null : ['thread', lane.label],
 			trace.tables.logs.length > 1 ? ['log', visible(log.about.file)] : null,
 			...placeRows(trace, selected)),
-		table(...fieldRows(trace, selected),
+		table(level === null ? null : ['level', level],
+			...fieldRows(trace, selected),
 			flags & truncated ? ['cut', 'the data were longer than the stream takes'] : null,
 			cut ? ['cut', `the page has the first ${count(trace.shapes.length[shape])} bytes ` +
 				`of ${count(trace.shapes.whole[shape])}`] : null,
 			flags & damaged ? ['damage', 'a part of the log cannot be read; this stands for it'] : null),
 		rawData(trace, selected),
 		element('p', { class: 'actions' },
+			...flowButtons(state, selected),
 			...(state.span ? [] : spansOf(state.sets, selected).map(({ set, index }) =>
 				button(`${visible(set.name)}: ${duration(set.durations[index])}`,
 					'The span that it begins or ends', () => state.selectSpan(set, index)))),
@@ -132,7 +153,7 @@ function eventPart(state) {
 
 function spanPart(state) {
 	const { trace, span: { set, index } } = state, first = set.first[index], last = set.last[index],
-		time = trace.columns.time[first];
+		time = set.starts[index];
 	let slower = 0;
 	for (const each of set.sorted)
 		slower += each > set.durations[index];
@@ -148,7 +169,8 @@ function spanPart(state) {
 			button('Zoom in', 'To this span (f)',
 				() => state.show(time - set.durations[index] * 0.1 - 1,
 				time + set.durations[index] * 1.1 + 1)),
-			button('Its begin', visible(typeOf(trace, first).name), () => state.select(first)),
+			set.whole ? null :
+				button('Its begin', visible(typeOf(trace, first).name), () => state.select(first)),
 			button('Its end', visible(typeOf(trace, last).name), () => state.select(last))),
 	];
 }

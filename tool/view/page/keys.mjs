@@ -64,7 +64,7 @@ function zoomToSelection(state) {
 	if (state.range)
 		state.show(state.range.t0, state.range.t1);
 	else if (state.span) {
-		const from = trace.columns.time[state.span.set.first[state.span.index]],
+		const from = state.span.set.starts[state.span.index],
 			long = state.span.set.durations[state.span.index];
 		state.show(from - long * 0.1 - 1, from + long * 1.1 + 1);
 	} else if (state.selected >= 0) {

@@ -6,6 +6,7 @@
 import { byId, element } from './dom.mjs';
 import { load } from './load.mjs';
 import { chooseHues, palette } from './colours.mjs';
+import { makeCounters } from './counters.mjs';
 import { makeState } from './state.mjs';
 import { makeTimeline } from './timeline.mjs';
 import { makeOverview } from './overview.mjs';
@@ -142,6 +143,7 @@ async function begin() {
 	});
 	const loaded = performance.now();
 	chooseHues(trace.types);
+	makeCounters(trace);
 	const state = makeState(trace);
 	for (const definition of trace.tables.spans)
 		state.addSet(definition);

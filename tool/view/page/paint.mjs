@@ -192,6 +192,43 @@ function paintLayer(p, layer, y) {
 	}
 }
 
+/* -- Counters ------------------------------------------------------------------------------------------- */
+
+/* Paints the values as steps: each lasts until the next. Of the values in one bin, the last one and a sample count. */
+function paintCounter(p, counter, top, height) {
+	const { context, t0, t1, scale, state } = p, { times, values, least, most } = counter, span = most - least || 1;
+	const yOf = (value) => top + height - 5 - (height - 10) * (value - least) / span;
+	const floor = yOf(0), first = lowerBound(times, t0), hue = counter.hue;
+	let x = 0, value = first > 0 ? values[first - 1] : null;
+	const step = (until) => {
+		if (value !== null && until > x) {
+			const y = yOf(value);
+			context.globalAlpha = 0.35;
+			context.fillRect(x, Math.min(y, floor), until - x, Math.max(Math.abs(floor - y), 1));
+			context.globalAlpha = 1;
+			context.fillRect(x, Math.round(y), until - x, 1);
+		}
+		x = Math.max(until, x);
+	};
+	context.fillStyle = state.colours.hues[hue];
+	eachBin(times, t0, t1, binPixels / scale, (bin, from, to) => {
+		step(to - from === 1 ? Math.round((times[from] - t0) * scale) :
+			Math.floor(bin * binPixels - t0 * scale));
+		let low = values[to - 1], high = low;
+		for (let i = 0, n = Math.min(to - from, sampled); i < n; i++) {
+			const each = values[from + Math.floor(i * (to - from) / n)];
+			low = Math.min(low, each);
+			high = Math.max(high, each);
+		}
+		context.globalAlpha = 1;
+		if (high > low)
+			context.fillRect(x, yOf(high), 1, yOf(low) - yOf(high));
+		value = values[to - 1];
+	});
+	step(p.width);
+	context.globalAlpha = 1;
+}
+
 /* -- Rows ---------------------------------------------------------------------------------------------- */
 
 function paintLane(p, lane, top, height) {
@@ -209,9 +246,11 @@ function paintLane(p, lane, top, height) {
 
 function paintRow(p, row, index, top) {
 	const { context, state } = p, { colours } = state;
-	context.fillStyle = !row.lane ? colours.group : index % 2 ? colours.stripe : colours.back;
+	context.fillStyle = !row.lane && !row.counter ? colours.group : index % 2 ? colours.stripe : colours.back;
 	context.fillRect(0, top, p.width, row.height);
-	if (row.lane)
+	if (row.counter)
+		paintCounter(p, row.counter, top, row.height);
+	else if (row.lane)
 		paintLane(p, row.lane, top, row.height);
 	else
 		paintDensity(p, row.group, top, row.height, colours.grey);
@@ -322,7 +361,7 @@ function paintSpan(p, layout) {
 		return;
 	const number = state.sets.indexOf(set);
 	lane.layers.forEach((layer, i) => {
-		const begin = state.trace.columns.time[set.first[index]];
+		const begin = set.starts[index];
 		for (let at = lowerBound(layer.start, begin); at < layer.start.length; at++) {
 			if (layer.span[at] === index && layer.set[at] === number) {
 				const left = Math.max((layer.start[at] - t0) * scale, -4),
@@ -333,7 +372,7 @@ function paintSpan(p, layout) {
 					Math.max(right - left, 2), sliceHeight - 2);
 				return;
 			}
-			if (layer.start[at] > state.trace.columns.time[set.first[index]])
+			if (layer.start[at] > begin)
 				return;
 		}
 	});

@@ -2,12 +2,12 @@
  * rows.mjs - the order and heights of the rows of the time line
  *
  * A process with several threads has a row with all of its events, and a row for each thread. A process with a
- * single thread has one row.
+ * single thread has one row. The counters of a process have a row each, below its threads.
  *
  * SPDX-License-Identifier: MIT
  */
 
-export const groupHeight = 26, sliceHeight = 18, marksHeight = 15, padding = 4;
+export const groupHeight = 26, sliceHeight = 18, marksHeight = 15, padding = 4, counterHeight = 40;
 
 function laneHeight(lane) {
 	return 2 * padding + lane.layers.length * sliceHeight + (lane.layers.length ? 3 : 0) + marksHeight +
@@ -23,15 +23,17 @@ export function makeRows(trace) {
 	};
 	for (const group of trace.groups) {
 		const single = group.lanes.length === 1;
-		if (single) {
+		if (single)
 			add({ group, lane: group.lanes[0], single,
 				height: Math.max(laneHeight(group.lanes[0]), groupHeight) });
-			continue;
-		}
-		add({ group, lane: null, single, height: groupHeight });
-		if (!group.collapsed)
+		else
+			add({ group, lane: null, single, height: groupHeight });
+		if (!single && !group.collapsed)
 			for (const lane of group.lanes)
 				add({ group, lane, single, height: laneHeight(lane) });
+		if (single || !group.collapsed)
+			for (const counter of group.counters)
+				add({ group, lane: null, counter, single, height: counterHeight });
 	}
 	return { rows, height: top };
 }
@@ -51,5 +53,5 @@ export function rowAt(layout, y) {
 
 export function rowOfLane(layout, lane) {
 	return layout.rows.find((row) => row.lane === lane) ||
-		layout.rows.find((row) => row.group === lane.group && !row.lane);
+		layout.rows.find((row) => row.group === lane.group && !row.lane && !row.counter);
 }

@@ -85,7 +85,7 @@ function longest(state, set) {
 		.sort((a, b) => set.durations[b] - set.durations[a]).slice(0, longestShown);
 	return element('ol', { class: 'longest' },
 		...Array.from(few, (i) => element('li', {}, element('button', { type: 'button', onclick: () => {
-		const from = state.trace.columns.time[set.first[i]];
+		const from = set.starts[i];
 		state.show(from - set.durations[i] * 0.6 - 50, from + set.durations[i] * 1.6 + 50);
 		state.selectSpan(set, i);
 	} }, element('b', {}, duration(set.durations[i])), ' ',
@@ -99,6 +99,18 @@ function without(set) {
 		parts.map(([n, text]) => `${count(n)} ${text}`).join(' · ')) : null;
 }
 
+/* Returns how the events of a set are paired. */
+function ruleOf(state, set) {
+	const { types } = state.trace, names = (list) => list.map((i) => visible(types[i].name)).join(', ');
+	if (set.whole)
+		return 'each event is a span, and says how long it took';
+	const id = [...set.from, ...set.to].map((i) => types[i]).find((type) => type.by !== undefined);
+	const same = id ? `${visible(id.fields[id.by].name)} and ` : '';
+	const scope = { thread: id ? 'process' : 'thread', process: 'process', all: 'log' }[set.by];
+	return `${set.begin ? visible(set.begin) : names(set.from)} → ${set.end ? visible(set.end) : names(set.to)}, ` +
+		`of the same ${same}${scope}${set.nested ? ', nested' : ''}`;
+}
+
 function setPart(state, set, charts) {
 	const parts = [element('h2', {}, element('span', { class: 'what' }, visible(set.name)),
 		element('span', { class: 'number' }, plural(set.first.length, 'span')),
@@ -109,8 +121,7 @@ function setPart(state, set, charts) {
 		} }, set.hidden ? 'Show' : 'Hide'),
 		element('button', { type: 'button', class: 'small', 'aria-label': `Remove ${visible(set.name)}`,
 			title: 'Remove', onclick: () => state.removeSet(set) }, '✕')),
-	element('p', { class: 'hint' }, `${visible(set.begin)} → ${visible(set.end)}, of the same ` +
-		`${{ thread: 'thread', process: 'process', all: 'log' }[set.by]}${set.nested ? ', nested' : ''}`)];
+	element('p', { class: 'hint' }, ruleOf(state, set))];
 	if (set.first.length) {
 		const drawn = chart(state, set);
 		charts.push(drawn.paint);

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-import { ownText } from './fields.mjs';
+import { fieldValue, ownText } from './fields.mjs';
 import { lowerBound } from './seek.mjs';
 import { dataOf, typeOf } from './trace.mjs';
 
@@ -26,13 +26,17 @@ function rolesOfShapes(trace, definition) {
 	return Uint8Array.from(trace.shapes.type, (type) => roles[type]);
 }
 
-/* Returns the number of the scope in which a begin waits for its end; logs do not share scopes. */
+/*
+ * Returns the number of the scope in which a begin waits for its end; logs do not share scopes. A begin with an id
+ * waits in its process.
+ */
 function scopesOfShapes(trace, definition) {
 	const numbers = new Map();
-	return Uint32Array.from(trace.shapes.thread, (thread) => {
+	return Uint32Array.from(trace.shapes.thread, (thread, shape) => {
 		const [log, pid, tid] = trace.tables.threads[thread];
 		const machine = trace.tables.logs[log].machine;
-		const key = definition.by === 'all' ? `${log}` : definition.by === 'process' ?
+		const byId = trace.types[trace.shapes.type[shape]].by !== undefined;
+		const key = definition.by === 'all' ? `${log}` : definition.by === 'process' || byId ?
 			`${log} ${machine} ${pid}` : `${log} ${machine} ${pid} ${tid}`;
 		if (!numbers.has(key))
 			numbers.set(key, numbers.size);
@@ -60,6 +64,31 @@ class List {
 	}
 }
 
+/* Returns a number of an event, or null if its data end before the field. field: an index. */
+export function numberOf(trace, event, field) {
+	const type = typeOf(trace, event);
+	return fieldValue(type, type.fields[field], dataOf(trace, event), trace.little);
+}
+
+const unitNs = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
+
+/* Returns the events that are whole spans, and how long each of them took. */
+function wholeEvents(trace, definition) {
+	const { shape, count } = trace.columns, roles = rolesOfShapes(trace, definition);
+	const events = new List(), took = [];
+	for (let i = 0; i < count; i++) {
+		if (!roles[shape[i]])
+			continue;
+		const type = typeOf(trace, i), value = numberOf(trace, i, type.took);
+		if (value === null)
+			continue;
+		events.push(i);
+		took.push(Math.max(Number(value) * unitNs[type.fields[type.took].unit], 0));
+	}
+	const all = events.done();
+	return { first: all, last: all, took, noEnd: 0, noBegin: 0, cut: 0 };
+}
+
 /*
  * Pairs events by a definition {begin, end, by, nested, from, to}; from and to are numbers of types. Returns the
  * numbers of the events that begin and end each span, in the order of the ends, and the counts of begins and ends
@@ -78,33 +107,49 @@ export function pairEvents(trace, definition) {
 		}
 	}
 
+	/* Returns the open begins that an event may end; null if it has no id although its type has one. */
 	function stackOf(event) {
-		const scope = scopes[shape[event]];
+		const { by } = typeOf(trace, event), id = by === undefined ? '' : numberOf(trace, event, by);
+		if (id === null)
+			return null;
+		const scope = by === undefined ? scopes[shape[event]] : `${scopes[shape[event]]} ${id}`;
 		let stack = open.get(scope);
 		if (!stack) {
 			const log = trace.tables.threads[trace.shapes.thread[shape[event]]][0];
 			stack = [];
 			open.set(scope, stack);
 			if (!openOfLog.has(log))
-				openOfLog.set(log, []);
-			openOfLog.get(log).push(stack);
+				openOfLog.set(log, new Set());
+			openOfLog.get(log).add(stack);
+			if (by !== undefined)
+				stack.forget = () => {
+					open.delete(scope);
+					openOfLog.get(log).delete(stack);
+				};
 		}
 		return stack;
 	}
 
 	function end(event, again) {
 		const stack = stackOf(event);
+		if (!stack)
+			return;
 		if (stack.length) {
 			first.push(stack.pop());
 			last.push(event);
 		} else if (!again) {
 			noBegin++;
 		}
+		/* Ids are seldom used again. */
+		if (!stack.length && stack.forget)
+			stack.forget();
 	}
 
 	function begin(event) {
 		const stack = stackOf(event);
-		if (stack.length && !definition.nested) {
+		if (!stack)
+			return;
+		if (stack.length && (!definition.nested || stack.forget)) {
 			noEnd++;
 			stack[stack.length - 1] = event;
 			return;
@@ -134,14 +179,17 @@ export function pairEvents(trace, definition) {
 	return { first: first.done(), last: last.done(), noEnd, noBegin, cut };
 }
 
-/* Returns a definition with its spans and their durations, in order and sorted. */
+/* Returns a definition with its spans, when they start, and their durations, in order and sorted. */
 export function measure(trace, definition) {
-	const { first, last, noEnd, noBegin, cut } = pairEvents(trace, definition), { time } = trace.columns;
-	const durations = new Float64Array(first.length);
-	for (let i = 0; i < first.length; i++)
-		durations[i] = Math.max(time[last[i]] - time[first[i]], 0);
-	return { ...definition, name: nameOf(definition), first, last, durations, sorted: durations.slice().sort(),
-		noEnd, noBegin, cut,
+	const { first, last, took, noEnd, noBegin, cut } = definition.whole ? wholeEvents(trace, definition) :
+		pairEvents(trace, definition), { time } = trace.columns;
+	const durations = new Float64Array(first.length), starts = new Float64Array(first.length);
+	for (let i = 0; i < first.length; i++) {
+		durations[i] = took ? took[i] : Math.max(time[last[i]] - time[first[i]], 0);
+		starts[i] = took ? time[last[i]] - took[i] : time[first[i]];
+	}
+	return { ...definition, name: nameOf(definition), first, last, starts, durations,
+		sorted: durations.slice().sort(), noEnd, noBegin, cut,
 		hue: new Uint8Array(first.length) };
 }
 
@@ -165,7 +213,7 @@ export function spansOf(sets, event) {
 		const end = lowerBound(set.last, event), begin = set.first.indexOf(event);
 		if (end < set.last.length && set.last[end] === event)
 			found.push({ set, index: end });
-		if (begin >= 0)
+		if (begin >= 0 && !set.whole)
 			found.push({ set, index: begin });
 	}
 	return found;
@@ -183,7 +231,7 @@ export function spanText(trace, set, index) {
  * of another is below it. busy is the sum of the durations before each span.
  */
 export function layOut(trace, sets) {
-	const { time } = trace.columns, of = trace.lanes.map(() => []);
+	const of = trace.lanes.map(() => []);
 	sets.forEach((set, number) => {
 		if (set.hidden)
 			return;
@@ -191,18 +239,18 @@ export function layOut(trace, sets) {
 			of[trace.laneOfShape[trace.columns.shape[set.first[i]]]].push(number, i);
 	});
 	trace.lanes.forEach((lane, index) => {
-		lane.layers = layersOf(of[index], sets, time);
+		lane.layers = layersOf(of[index], sets);
 	});
 	for (const group of trace.groups)
 		group.layers = [];
 }
 
-function layersOf(pairs, sets, time) {
+function layersOf(pairs, sets) {
 	const n = pairs.length / 2, start = new Float64Array(n), length = new Float64Array(n),
 		order = new Uint32Array(n);
 	for (let i = 0; i < n; i++) {
 		const set = sets[pairs[2 * i]], span = pairs[2 * i + 1];
-		start[i] = time[set.first[span]];
+		start[i] = set.starts[span];
 		length[i] = set.durations[span];
 		order[i] = i;
 	}

@@ -69,7 +69,7 @@ export function makeState(trace) {
 		state.changed('select');
 	};
 	state.selectSpan = (set, index, { reveal = true } = {}) => {
-		const event = set.first[index], from = trace.columns.time[event];
+		const event = set.first[index], from = set.starts[index];
 		state.selected = event;
 		state.span = { set, index };
 		if (reveal)

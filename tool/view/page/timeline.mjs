@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 import { byId, element, sizeCanvas, onceAFrame } from './dom.mjs';
+import { valueText } from './fields.mjs';
 import { lowerBound } from './seek.mjs';
 import { count, plural, shortened, visible } from './text.mjs';
 import { exactDuration, seconds, ticks } from './time.mjs';
@@ -55,7 +56,8 @@ function thingAt(state, layout, x, y, width) {
 		if (span)
 			return { row, t, span };
 	}
-	const owner = row.lane || row.group, event = eventNear(owner.times, owner.events, t, near / scale);
+	const owner = row.counter || row.lane || row.group;
+	const event = eventNear(owner.times, owner.events, t, near / scale);
 	return gap ? { row, t, gap } : { row, t, event };
 }
 
@@ -86,7 +88,7 @@ export function describe(state, thing) {
 		const text = spanText(trace, set, index), name = set.name === text ? '' : `${visible(set.name)} · `;
 		return [shortened(visible(text), 240),
 			`${exactDuration(set.durations[index])} · ${name}${laneOf(trace, set.first[index]).label}`,
-			`from ${seconds(trace.columns.time[set.first[index]])} s`];
+			`from ${seconds(set.starts[index])} s`];
 	}
 	if (thing.event >= 0)
 		return [visible(typeOf(trace, thing.event).name),
@@ -178,8 +180,20 @@ export function makeTimeline(state) {
 	}
 	const repaint = onceAFrame(paint);
 
+	function counterLabel(counter, style) {
+		const range = `${valueText(counter.field, counter.least)} … ${valueText(counter.field, counter.most)}` +
+			(counter.unit ? ` ${visible(counter.unit)}` : '');
+		const node = element('div', { class: 'label counter' },
+			element('span', { class: 'name' }, counter.label), element('span', { class: 'amount' }, range));
+		node.style.cssText = style;
+		node.title = `${counter.label}: ${plural(counter.values.length, 'value')}, ${range}`;
+		return node;
+	}
+
 	function label(row) {
 		const { group, lane, single } = row, style = `top:${row.top}px;height:${row.height}px`;
+		if (row.counter)
+			return counterLabel(row.counter, style);
 		const amount = element('span', { class: 'amount' }, count((lane || group).count));
 		const name = single ? group.label : lane ? lane.label : group.label;
 		let node;
@@ -307,7 +321,7 @@ export function makeTimeline(state) {
 		const { x, y } = place(e), { span } = thingAt(state, layout, x, y, width);
 		if (!span)
 			return state.zoom(0.25, timeAt(x));
-		const from = trace.columns.time[span.set.first[span.index]], long = span.set.durations[span.index];
+		const from = span.set.starts[span.index], long = span.set.durations[span.index];
 		return state.show(from - long * 0.1 - 1, from + long * 1.1 + 1);
 	});
 

@@ -1,0 +1,79 @@
+/*
+ * meaning.c - the values that the attributes of a layout refer to: ids, durations, levels
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "event/meaning.h"
+
+#include <string.h>
+
+bool meaning_integer(const struct layout *l, unsigned field, const unsigned char *data, size_t length, uint64_t *value)
+{
+	const struct layout_field *f = &l->field[field - 1];
+	struct layout_place place;
+
+	if (field <= l->fixed) {
+		place = l->place[field - 1];
+	} else {
+		struct layout_places places;
+
+		layout_locate(l, data, length, &places);
+		if (field > places.count)
+			return false;
+		place = places.of[field - 1];
+	}
+	if (place.at + (size_t)f->size > length)
+		return false;
+	*value = f->kind == LAYOUT_SIGNED ? (uint64_t)layout_signed(data + place.at, f->size) :
+	                                    layout_unsigned(data + place.at, f->size);
+	return true;
+}
+
+static uint64_t unit_ns(const char *unit)
+{
+	if (strcmp(unit, "s") == 0)
+		return 1000000000;
+	return strcmp(unit, "ms") == 0 ? 1000000 : strcmp(unit, "us") == 0 ? 1000 : 1;
+}
+
+bool meaning_took(const struct layout *l, const unsigned char *data, size_t length, uint64_t *ns)
+{
+	const struct layout_field *f = &l->field[l->meaning.took - 1];
+	uint64_t value;
+
+	if (!meaning_integer(l, l->meaning.took, data, length, &value))
+		return false;
+	if (f->kind == LAYOUT_SIGNED && (int64_t)value < 0)
+		value = 0;
+	if (__builtin_mul_overflow(value, unit_ns(f->unit), ns))
+		*ns = UINT64_MAX;
+	return true;
+}
+
+/* Returns the level with this word. */
+static enum layout_level find(const char *word, size_t length)
+{
+	for (enum layout_level i = LEVEL_NONE + 1; i < LEVELS; i++)
+		if (strlen(layout_levels[i]) == length && memcmp(layout_levels[i], word, length) == 0)
+			return i;
+	return LEVEL_NONE;
+}
+
+enum layout_level meaning_level(const struct layout *l, const unsigned char *data, size_t length)
+{
+	const struct layout_field *f;
+	uint64_t value;
+
+	if (!l->meaning.level_field)
+		return l->meaning.level;
+	f = &l->field[l->meaning.level_field - 1];
+	if (!meaning_integer(l, l->meaning.level_field, data, length, &value))
+		return LEVEL_NONE;
+	for (unsigned i = 0; i < f->labels; i++) {
+		const struct layout_label *label = &l->label[f->first_label + i];
+
+		if ((uint64_t)label->value == value)
+			return find(l->text + label->at, label->length);
+	}
+	return LEVEL_NONE;
+}
