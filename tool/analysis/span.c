@@ -361,6 +361,8 @@ void span_print(const struct spans *spans)
 		char name[256];
 		size_t length;
 
+		if (s->name && !span_occurred(s))
+			continue;
 		table_cell(table, "%llu", (unsigned long long)s->durations.count);
 		cell_duration(table, s, s->durations.least);
 		cell_duration(table, s, (uint64_t)(histogram_mean(&s->durations) + 0.5));

@@ -115,9 +115,16 @@ uint64_t span_event(struct spans *spans, const struct span_event *e);
 void span_cut(struct spans *spans);
 /* Ends a log: open begins stay without an end. */
 void span_finish(struct spans *spans);
+/* Returns whether an event has begun or ended the span, or was one. */
+static inline bool span_occurred(const struct span *s)
+{
+	return s->durations.count + s->begins + s->ends + s->cut > 0;
+}
+
 /* Fills text with the title of a span: its name, or both patterns. Returns its length, which is less than size. */
 size_t span_title(const struct span *s, char *text, size_t size);
 
+/* Prints a table of the spans. Those that have a name, and so were not given, are left out unless they have occurred. */
 void span_print(const struct spans *spans);
 /* Prints the histogram of a span with durations. */
 void span_chart(const struct span *s);

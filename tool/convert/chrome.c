@@ -82,8 +82,12 @@ static void begin_object_level(const char *phase, const char *name, enum layout_
 	json_key("name");
 	json_string(name);
 	json_key("cat");
-	snprintf(category, sizeof category, "posixtrace%s%s", level ? "," : "", level ? layout_levels[level] : "");
-	json_string(category);
+	if (level) {
+		snprintf(category, sizeof category, "posixtrace,%s", layout_levels[level]);
+		json_string(category);
+	} else {
+		json_string("posixtrace");
+	}
 	put_time("ts", time, all.logs->begin);
 	json_key("pid");
 	json_number(pid);

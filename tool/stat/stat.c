@@ -247,12 +247,9 @@ static void print_tables(void)
 /* Returns whether there is a span to print: one that was given, or one that occurred. */
 static bool some_spans(void)
 {
-	for (unsigned i = 0; i < count.spans.count && options.found; i++) {
-		const struct span *s = count.spans.span[i];
-
-		if (s->durations.count + s->begins + s->ends + s->cut > 0)
+	for (unsigned i = 0; i < count.spans.count && options.found; i++)
+		if (span_occurred(count.spans.span[i]))
 			return true;
-	}
 	return !options.found;
 }
 
