@@ -420,14 +420,15 @@ static bool to_address(const struct image *i, uint64_t *offset)
 /* -- Functions and lines ------------------------------------------------------------------------ */
 
 /*
- * Returns whether the entry is inlined from <trace.h> or <posixtrace/typed.h>. The program's source line is that of its
- * call.
+ * Returns whether the entry is inlined from <trace.h> or <posixtrace/typed.h>, or is marked as artificial, as those of
+ * <posixtrace/trace.hpp> are. The program's source line is that of its call.
  */
 static bool is_trace_point(Dwarf_Die *die)
 {
 	const char *name = dwarf_tag(die) == DW_TAG_inlined_subroutine ? dwarf_diename(die) : NULL;
 
-	return name && (strcmp(name, "__posix_trace_point") == 0 || strncmp(name, "posixtrace__", 12) == 0);
+	return name && (strcmp(name, "__posix_trace_point") == 0 || strncmp(name, "posixtrace__", 12) == 0 ||
+	                dwarf_hasattr_integrate(die, DW_AT_artificial));
 }
 
 static void called_from(Dwarf_Die *unit, Dwarf_Die *die, struct symbol *s)
