@@ -17,7 +17,7 @@
  *
  * Values: integers, bool, floating point, enumerations, texts (char *, std::string, std::string_view, arrays of char),
  * std::chrono durations and time points, pointers; std::optional, arrays, std::vector and std::span of these but texts.
- * A text has at most 255 bytes, an array 1024: posixtrace::text<60>(t) and posixtrace::array<9>(a) are for other limits.
+ * A text has at most 255 bytes, an array 512: posixtrace::text<60>(t) and posixtrace::array<9>(a) are for other limits.
  * For a type of your own, define posixtrace_value(const type &) beside it, which returns one of the others. For names of
  * the values of an enumeration: constexpr const char *posixtrace_labels(type) { return "idle,busy=4"; }.
  *
@@ -381,7 +381,7 @@ POSIXTRACE__INLINE constexpr auto list_of(const T *data, std::size_t size) noexc
 	return list<stored_t<T>, Most>{ data, size };
 }
 
-template<class T> constexpr std::size_t most_items = 1024 / sizeof(T);
+template<class T> constexpr std::size_t most_items = 512 / sizeof(T);
 
 /* Returns a value as it is recorded. */
 template<class T> POSIXTRACE__INLINE constexpr auto stored(const T &value) noexcept
@@ -423,7 +423,7 @@ template<class T> POSIXTRACE__INLINE constexpr auto stored(const T &value) noexc
 			return text<>{ value, std::extent_v<T> };
 		else
 			return list_of<most_items<item>, item>(value, std::extent_v<T>);
-	} else if constexpr (std::is_convertible_v<T, const char *>) {
+	} else if constexpr (std::is_convertible_v<T, const char *> && !std::is_null_pointer_v<T>) {
 		return text<>{ static_cast<const char *>(value) };
 	} else if constexpr (std::is_pointer_v<T> && std::is_function_v<std::remove_pointer_t<T>>) {
 		return number<T, as_code>{ value };

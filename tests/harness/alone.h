@@ -78,7 +78,7 @@ static inline bool alone_open(void)
 			close(fd);
 			return false;
 		}
-		alone_now = p;
+		alone_now = (volatile bool *)p;
 	}
 	/* A high number, away from the descriptors that tests count on. */
 	alone_lock = fcntl(fd, F_DUPFD_CLOEXEC, 200);

@@ -83,7 +83,7 @@ static inline void test_report(const char *kind, const char *name, const char *w
 
 #define TEST_FAIL(ids, ...)                                                         \
 	do {                                                                        \
-		test_failures++;                                                    \
+		test_failures = test_failures + 1; /* C++20 has no ++ here */       \
 		test_report("fail", NULL, ids, __FILE__, __LINE__);                 \
 		fprintf(stderr, "%s:%d: [%s] ", __FILE__, __LINE__, ids);           \
 		fprintf(stderr, __VA_ARGS__);                                       \
