@@ -1,0 +1,110 @@
+/*
+ * macros.hpp - what <posixtrace/tracy.hpp> and <posixtrace/perfetto.hpp> have in common: events of macros
+ *
+ * Programs do not include it. A macro has a place, a static variable, that knows the event type with which it was
+ * recorded the last time. The name of that type comes as a pointer, so it is compared.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef POSIXTRACE_MACROS_HPP
+#define POSIXTRACE_MACROS_HPP
+
+#include "trace.hpp"
+
+namespace posixtrace {
+namespace detail __attribute__((__visibility__("hidden"))) {
+
+/* The name is that for which there is an identifier. It never changes afterwards. */
+struct place {
+	const char *name = nullptr;
+	trace_event_id_t id = 0;
+};
+
+/* What is given to a macro: group.name, and for a span .begin or .end behind it. */
+struct event_name {
+	const char *group; /* null: none */
+	const char *name;
+	bool constant; /* the bytes of the name never change, so the same pointer is the same name */
+};
+
+/* Writes the whole name of an event, as far as there is room for it before its suffix. */
+inline void write_name(char (&to)[TRACE_EVENT_NAME_MAX + 1], const event_name &n, const char *suffix) noexcept
+{
+	writer w{ to, TRACE_EVENT_NAME_MAX - length_of(suffix) };
+
+	if (n.group)
+		w.put(n.group), w.put('.');
+	w.put(n.name ? n.name : "unnamed");
+	w.length = w.length < w.room ? w.length : w.room;
+	for (std::size_t i = 0; i < w.length; i++)
+		to[i] = to[i] == '{' ? '(' : to[i]; /* a layout would begin there */
+	w.room = sizeof to;
+	w.put(suffix), w.put('\0');
+}
+
+/* A name for a field: without the characters that have a meaning in a layout. */
+struct field_name {
+	char text[30];
+
+	explicit field_name(const char *name) noexcept
+	{
+		std::size_t n = 0;
+
+		for (; name[n] && n < sizeof text - 1; n++)
+			text[n] = contains(":,;[]<>{}/", name[n]) || static_cast<unsigned char>(name[n]) < ' ' ? '_' : name[n];
+		text[n] = 0;
+	}
+};
+
+/* Opens the event type, and notes it at the place, unless another name is noted there. Returns its identifier, or 0. */
+template<class... Stored, std::size_t... I>
+[[gnu::noinline, gnu::cold]] trace_event_id_t open_at(place &p, const event_name &n, const char *suffix,
+                                                      const char *const *fields, std::index_sequence<I...>) noexcept
+{
+	const field_name names[] = { field_name(fields[I])..., field_name("") };
+	const char *texts[] = { names[I].text..., nullptr };
+	const char *none = nullptr;
+	trace_event_id_t id = 0;
+	char name[TRACE_EVENT_NAME_MAX + 1];
+
+	write_name(name, n, suffix);
+	open<Stored...>(name, texts, id);
+	if (id && n.constant && (__atomic_compare_exchange_n(&p.name, &none, n.name, false, __ATOMIC_RELAXED,
+	                                                     __ATOMIC_RELAXED) || none == n.name))
+		__atomic_store_n(&p.id, id, __ATOMIC_RELEASE);
+	return id;
+}
+
+/* An event at a place, with values of these types. */
+template<class... Stored> struct event_at {
+	place &at;
+	event_name name;
+	const char *suffix;
+	const char *const *fields;
+
+	POSIXTRACE__INLINE trace_event_id_t id() const noexcept
+	{
+		trace_event_id_t id = __atomic_load_n(&at.id, __ATOMIC_ACQUIRE);
+
+		return id && name.constant && __atomic_load_n(&at.name, __ATOMIC_RELAXED) == name.name ? id :
+			open_at<Stored...>(at, name, suffix, fields, std::index_sequence_for<Stored...>());
+	}
+};
+
+template<class... Stored>
+POSIXTRACE__INLINE void record_at(place &at, const event_name &name, const char *suffix, const char *const *fields,
+                                  Stored... stored) noexcept
+{
+	record(event_at<Stored...>{ at, name, suffix, fields }, stored...);
+	not_a_jump();
+}
+
+/* Both places of a span. */
+struct span_places {
+	place begin, end;
+};
+
+} // namespace detail
+} // namespace posixtrace
+
+#endif
