@@ -20,7 +20,8 @@ from pathlib import Path
 
 from lttng import Session, daemon
 
-PROGRAMS = ['parts', 'record', 'life', 'wake', 'read', 'thousand', 'size', 'disk', 'open', 'grow', 'typed']
+PROGRAMS = ['parts', 'record', 'life', 'wake', 'read', 'thousand', 'size', 'disk', 'open', 'grow', 'typed',
+            'typed-cpp']
 # A flight recorder of 1 MiB for each CPU.
 RECORDER = ['--overwrite', '--subbuf-size=256k', '--num-subbuf=4']
 
@@ -57,6 +58,9 @@ def everything(options):
     results.mkdir()
     with tempfile.TemporaryDirectory(dir='.', prefix='build-bench-') as logs:
         for program in PROGRAMS:
+            # Is built where there is a C++ compiler.
+            if program == 'typed-cpp' and not (options.build / 'bench' / f'bench-{program}').exists():
+                continue
             # record.c has options of its own, and makes no files.
             where = [] if program == 'record' else ['--directory', logs]
             quick = ['--quick'] if options.quick else []

@@ -319,6 +319,8 @@ struct has_value<T, std::void_t<decltype(posixtrace_value(std::declval<const T &
 template<class T, class = void> struct is_range : std::false_type {};
 template<class T> struct is_range<T, std::void_t<decltype(*std::declval<const T &>().data()), decltype(std::declval<const T &>().size())>>
 	: std::true_type {};
+template<class T, class = void> struct has_c_str : std::false_type {};
+template<class T> struct has_c_str<T, std::enable_if_t<std::is_same_v<decltype(std::declval<const T &>().c_str()), const char *>>> : std::true_type {};
 template<class T, class = void> struct is_optional : std::false_type {};
 template<class T>
 struct is_optional<T, std::void_t<decltype(*std::declval<const T &>()), decltype(std::declval<const T &>().has_value())>>
@@ -346,10 +348,14 @@ template<std::size_t Most = 255> struct text {
 		w.put_field(field, "z", "", "");
 	}
 
+	/* Looks at no more bytes than are recorded: the text may be long. */
 	POSIXTRACE__INLINE unsigned char *put(unsigned char *to) const noexcept
 	{
-		return size == static_cast<std::size_t>(-1) ? posixtrace__str(to, data, Most) :
-		                                              posixtrace__text(to, { data, size }, Most);
+		const char *from = data || size == 0 ? data : "(null)";
+
+		if (size != static_cast<std::size_t>(-1))
+			return posixtrace__text(to, { from, size <= Most ? size : Most + 1 }, Most);
+		return posixtrace__bytes(to, from, strnlen(from, Most + 1), Most);
 	}
 };
 
@@ -382,6 +388,12 @@ POSIXTRACE__INLINE constexpr auto list_of(const T *data, std::size_t size) noexc
 }
 
 template<class T> constexpr std::size_t most_items = 512 / sizeof(T);
+
+/* A function, because GCC warns about an optional text that it knows to be empty. */
+template<class Text, class T> [[gnu::noinline]] Text text_or_null(const T *value) noexcept
+{
+	return value ? Text(stored(*value)) : Text(nullptr);
+}
 
 /* Returns a value as it is recorded. */
 template<class T> POSIXTRACE__INLINE constexpr auto stored(const T &value) noexcept
@@ -431,7 +443,9 @@ template<class T> POSIXTRACE__INLINE constexpr auto stored(const T &value) noexc
 		return number<const volatile void *, as_pointer>{ value };
 	} else if constexpr (is_range<T>::value) {
 		using item = std::decay_t<decltype(*value.data())>;
-		if constexpr (std::is_same_v<item, char>)
+		if constexpr (has_c_str<T>::value)
+			return text<>{ value.c_str() }; /* faster than to look for a null among size() bytes */
+		else if constexpr (std::is_same_v<item, char>)
 			return text<>{ value.data(), value.size() };
 		else
 			return list_of<most_items<item>, item>(value.data(), value.size());
@@ -440,7 +454,7 @@ template<class T> POSIXTRACE__INLINE constexpr auto stored(const T &value) noexc
 		if constexpr (is_number<item>::value)
 			return value.has_value() ? maybe<item>{ stored(*value).value, true } : maybe<item>{ {}, false };
 		else
-			return value.has_value() ? stored(*value) : item(nullptr);
+			return text_or_null<item>(value.has_value() ? &*value : nullptr);
 	} else {
 		static_assert(sizeof(T) == 0, "this type cannot be a field: define posixtrace_value(const type &) beside it");
 	}

@@ -30,7 +30,7 @@ COMMENT = re.compile(r'/\*(.*?)\*/|((?:^[ \t]*//[^\n]*\n)+)', re.S | re.M)
 def check_head(root):
     for folder in FOLDERS:
         scripts = [''] if folder == 'script' else []
-        for path in files(root, folder, '.c', '.h', '.py', '.sql', '.sh', '.mjs', '.css', *scripts):
+        for path in files(root, folder, '.c', '.h', '.cpp', '.hpp', '.py', '.sql', '.sh', '.mjs', '.css', *scripts):
             head = path.read_text().splitlines()[:60]
             file = path.relative_to(root)
             names = {path.name, path.stem}
@@ -58,7 +58,7 @@ def measure(text):
 def measured(root, tree):
     """Returns for each folder of a tree the number of comments, and the places of those that are hard to understand."""
     folders = {}
-    for path in files(root, tree, '.c', '.h'):
+    for path in files(root, tree, '.c', '.h', '.cpp', '.hpp'):
         count, hard = measure(path.read_text(errors='replace'))
         file = path.relative_to(root)
         total, places = folders.get(str(file.parent), (0, []))

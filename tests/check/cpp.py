@@ -11,13 +11,14 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from check import finish
 
 INCLUDE = sys.argv[1]
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Wsign-conversion', '-Werror']
 MODES = ['c++17', 'gnu++17', 'c++20', 'c++2b']
-OPTIONS = [['-O2'], ['-O0', '-fno-exceptions', '-fno-rtti'], ['-Os', '-fPIC']]
+OPTIONS = [['-O2'], ['-O0', '-fno-exceptions', '-fno-rtti', '-fPIC']]
 
 HEAD = '''
 #include <posixtrace/trace.hpp>
@@ -83,6 +84,7 @@ void use(unsigned n, const char *text, volatile int &changing)
 #endif
 }
 '''
+TOOL = Path(__file__).resolve().parent.parent / 'tool'
 EVENT = 'constexpr posixtrace::typed_event<int, std::string> order{"shop.order", "id", "item"};\n'
 WRONG_17 = {
     'too few values': (EVENT, 'order(1);'),
@@ -124,9 +126,10 @@ WRONG_20 = {
 }
 
 
-def compiles(compiler, mode, text, options=()):
-    done = subprocess.run([compiler, f'-std={mode}', *WARNINGS, *options, f'-I{INCLUDE}', '-c', '-o', '/dev/null', '-x',
-                           'c++', '-'], input=text, capture_output=True, text=True, check=False)
+def compiles(compiler, mode, text, options=('-fsyntax-only',)):
+    done = subprocess.run([compiler, f'-std={mode}', *WARNINGS, *options, f'-I{INCLUDE}',
+                           f'-I{INCLUDE}/posixtrace/compat', '-c', '-o', '/dev/null', '-x', 'c++', '-'],
+                          input=text, capture_output=True, text=True, check=False)
     return done.returncode == 0, done.stderr
 
 
@@ -139,10 +142,13 @@ def try_mode(compiler, mode):
     if not compiles(compiler, mode, 'extern int nothing;\n')[0]:
         return None
     found = []
-    for options in OPTIONS:
-        good, messages = compiles(compiler, mode, USE, options)
-        if not good:
-            found.append(f'{compiler} -std={mode} {" ".join(options)}: {messages}')
+    # And programs with the macros of Tracy and of Perfetto.
+    for text, kinds in ((USE, OPTIONS), *(((TOOL / name).read_text(), [['-O1']])
+                                          for name in ('cpp_tracy.cpp', 'cpp_perfetto.cpp'))):
+        for options in kinds:
+            good, messages = compiles(compiler, mode, text, options)
+            if not good:
+                found.append(f'{compiler} -std={mode} {" ".join(options)}: {messages}')
     return found
 
 

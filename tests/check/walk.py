@@ -6,7 +6,7 @@
 #
 # A document is walked through from top to bottom in an empty directory, in one shell:
 #
-# - A block of C whose first line is a comment with a name, as in "jobs.c - three jobs", is written to a file of that
+# - A block of C or C++ whose first line is a comment with a name, as in "jobs.c - three jobs", is written to a file of that
 #   name. So is a block that follows a line which ends with "FILE:", where FILE is in backquotes.
 # - A block that is marked "console" is run: lines that begin with "$ " are commands, "> " continues a command. The
 #   other lines are the output of the command, including standard error.
@@ -50,7 +50,7 @@ def blocks(text):
 
 def file_of(language, above, code):
     """Returns the name of the file that a block is the content of, or None."""
-    named = re.match(r'/\* ([\w.-]+\.[ch]) - ', code[0]) if language == 'c' and code else None
+    named = re.match(r'/\* ([\w.-]+\.(?:[ch]|cpp)) - ', code[0]) if language in ('c', 'cpp') and code else None
     named = named or (re.search(r'`([\w.-]+)`:$', above) if language not in ('console', 'sh') else None)
     return named and named[1]
 
@@ -142,15 +142,18 @@ class Shell:
 
 
 def environment_of(directory, posixtrace, library, compiler):
-    """Makes a directory of commands: posixtrace, and a cc that finds header and library as if they were installed."""
+    """Makes a directory of commands: posixtrace; cc and c++ that find header and library as if they were installed."""
     root = Path(__file__).resolve().parent.parent.parent
     bin_ = directory / 'bin'
     bin_.mkdir()
     (bin_ / 'posixtrace').symlink_to(posixtrace)
     flags = f'-I{root / "include"} -L{library.parent} -Wl,-rpath,{library.parent}'
     # The compiler may be called cc, too, and ccache looks for it in PATH.
-    (bin_ / 'cc').write_text(f'#!/bin/sh\nPATH="{os.environ["PATH"]}"\nexec {" ".join(compiler)} "$@" {flags}\n')
-    (bin_ / 'cc').chmod(0o755)
+    for name, command in ('cc', ' '.join(compiler)), ('c++', 'c++'):
+        # Below the installed headers there is also a directory for the headers of others.
+        arguments = f'"${{@/#-I\\/usr\\/local/-I{root}}}"'.replace(str(root), str(root).replace('/', '\\/'))
+        (bin_ / name).write_text(f'#!/bin/bash\nPATH="{os.environ["PATH"]}"\nexec {command} {arguments} {flags}\n')
+        (bin_ / name).chmod(0o755)
     return {**os.environ, 'PATH': f'{bin_}:{os.environ["PATH"]}', 'LC_ALL': 'C.UTF-8', 'PAGER': 'cat',
             'LD_LIBRARY_PATH': f'{library.parent}:{os.environ.get("LD_LIBRARY_PATH", "")}'.rstrip(':')}
 

@@ -35,7 +35,7 @@ def check_documents(root):
 
 def is_code(root, path):
     """Is it a source, or a script, which has no suffix and begins with #?"""
-    if path.suffix in ('.c', '.h', '.py', '.mjs', '.sh'):
+    if path.suffix in ('.c', '.h', '.cpp', '.hpp', '.py', '.mjs', '.sh'):
         return True
     return path.suffix == '' and path.read_bytes()[:1] == b'#'
 
