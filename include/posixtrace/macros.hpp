@@ -50,8 +50,11 @@ struct field_name {
 	{
 		std::size_t n = 0;
 
-		for (; name[n] && n < sizeof text - 1; n++)
-			text[n] = contains(":,;[]<>{}/", name[n]) || static_cast<unsigned char>(name[n]) < ' ' ? '_' : name[n];
+		for (; name[n] && n < sizeof text - 1; n++) {
+			bool good = !contains(":,;[]<>{}/", name[n]) && static_cast<unsigned char>(name[n]) >= ' ';
+
+			text[n] = good ? name[n] : '_';
+		}
 		text[n] = 0;
 	}
 };

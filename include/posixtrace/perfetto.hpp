@@ -10,8 +10,8 @@
  *     TRACE_COUNTER(category, name, value)           category.name with the field value
  *     TRACE_EVENT0, 1, 2 ...                         the older macros, as far as they are the same
  *
- * Arguments that are no key and value are ignored: tracks, flows, times and functions for protobuf fields. All categories
- * are on. Of the functions there is what a program needs to start: perfetto::Tracing::Initialize(),
+ * Arguments that are no key and value are ignored: tracks, flows, times and functions for protobuf fields. All
+ * categories are on. Of the functions there is what a program needs to start: perfetto::Tracing::Initialize(),
  * perfetto::TrackEvent::Register(). There are no sessions, because posixtrace record records.
  *
  * SPDX-License-Identifier: MIT
@@ -104,7 +104,9 @@ struct TrackEvent {
 	template<class... Any> static void EraseTrackDescriptor(const Any &...) noexcept {}
 	static std::uint64_t GetTraceTimeNs() noexcept
 	{
-		return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+		std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
+
+		return static_cast<std::uint64_t>(now.count());
 	}
 };
 
@@ -144,7 +146,8 @@ auto value_and(const char **keys, const Key &key, const Value &value, const Rest
 		return std::tuple_cat(std::make_tuple(stored(value)), values_of(keys + 1, rest...));
 }
 
-template<class First, class... Rest> auto values_from(const char **keys, const First &first, const Rest &...rest) noexcept
+template<class First, class... Rest>
+auto values_from(const char **keys, const First &first, const Rest &...rest) noexcept
 {
 	if constexpr (is_event_name<First> && sizeof...(Rest) > 0)
 		return value_and(keys, first, rest...);
@@ -234,7 +237,8 @@ struct perfetto_thread {
 	static inline thread_local perfetto_spans spans;
 };
 
-template<class T> POSIXTRACE__INLINE void perfetto_count(place &at, const char *category, const char *name, T value) noexcept
+template<class T>
+POSIXTRACE__INLINE void perfetto_count(place &at, const char *category, const char *name, T value) noexcept
 {
 	using number_t = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
 
@@ -242,7 +246,8 @@ template<class T> POSIXTRACE__INLINE void perfetto_count(place &at, const char *
 }
 
 template<class T>
-POSIXTRACE__INLINE void perfetto_count(place &at, const char *category, const perfetto::CounterTrack &track, T value) noexcept
+POSIXTRACE__INLINE void perfetto_count(place &at, const char *category, const perfetto::CounterTrack &track,
+                                       T value) noexcept
 {
 	perfetto_count(at, category, track.name, value);
 }
@@ -284,14 +289,15 @@ POSIXTRACE__INLINE void perfetto_count(place &at, const char *category, const Tr
 #define TRACE_EVENT_BEGIN(category, ...)                                                                               \
 	do {                                                                                                           \
 		static posixtrace::detail::span_places posixtrace_places;                                              \
-		posixtrace::detail::perfetto_spans &posixtrace_spans = posixtrace::detail::perfetto_thread::spans;       \
+		posixtrace::detail::perfetto_spans &posixtrace_spans = posixtrace::detail::perfetto_thread::spans;     \
 		if (POSIXTRACE_ENABLED())                                                                              \
 			posixtrace_spans.push(posixtrace::detail::perfetto_begin(posixtrace_places, category,          \
 			                                                         __VA_ARGS__));                        \
 		else if (posixtrace_spans.depth > 0)                                                                   \
 			posixtrace_spans.push(0);                                                                      \
 	} while (0)
-#define TRACE_EVENT_END(...)             posixtrace::detail::perfetto_end(posixtrace::detail::perfetto_thread::spans.pop())
+#define TRACE_EVENT_END(...)                                                                                           \
+	posixtrace::detail::perfetto_end(posixtrace::detail::perfetto_thread::spans.pop())
 #define TRACE_EVENT_INSTANT(category, ...)                                                                             \
 	POSIXTRACE__PERFETTO(place, perfetto_event(posixtrace_place, "", category, __VA_ARGS__))
 #define TRACE_COUNTER(category, ...)                                                                                   \

@@ -10,16 +10,16 @@
  *             order(id, item, 199);
  *     }
  *
- * Each defines the event type shop.order, whose fields all tools show by name, and order() records an event. The types of
- * the fields are those of the values, or those given. "/ct" is a unit. A span records shop.work.begin, and shop.work.end
- * where the block is left. While no stream traces the process a trace point is three loads and a branch, but the
- * arguments of a function are evaluated: if (order) order(...) is for those that cost something.
+ * Each defines the event type shop.order, whose fields all tools show by name, and order() records an event. The types
+ * of the fields are those of the values, or those given. "/ct" is a unit. A span records shop.work.begin, and
+ * shop.work.end where the block is left. While no stream traces the process a trace point is three loads and a branch,
+ * but the arguments of a function are evaluated: if (order) order(...) is for those that cost something.
  *
  * Values: integers, bool, floating point, enumerations, texts (char *, std::string, std::string_view, arrays of char),
  * std::chrono durations and time points, pointers; std::optional, arrays, std::vector and std::span of these but texts.
  * A text has at most 255 bytes, an array 512: posixtrace::text<60>(t) and posixtrace::array<9>(a) are for other limits.
- * For a type of your own, define posixtrace_value(const type &) beside it, which returns one of the others. For names of
- * the values of an enumeration: constexpr const char *posixtrace_labels(type) { return "idle,busy=4"; }.
+ * For a type of your own, define posixtrace_value(const type &) beside it, which returns one of the others. For names
+ * of the values of an enumeration: constexpr const char *posixtrace_labels(type) { return "idle,busy=4"; }.
  *
  * Nothing here throws or allocates. Everything may be used in signal handlers, before main() and after it.
  *
@@ -311,20 +311,22 @@ template<class T, class As, std::size_t Most> struct list<number<T, As>, Most> {
 	}
 };
 
+/* For traits: any value of type T. */
+template<class T> const T &a() noexcept;
+
 template<class T, class = void> struct has_labels : std::false_type {};
 template<class T> struct has_labels<T, std::void_t<decltype(posixtrace_labels(T{}))>> : std::true_type {};
 template<class T, class = void> struct has_value : std::false_type {};
-template<class T>
-struct has_value<T, std::void_t<decltype(posixtrace_value(std::declval<const T &>()))>> : std::true_type {};
+template<class T> struct has_value<T, std::void_t<decltype(posixtrace_value(a<T>()))>> : std::true_type {};
 template<class T, class = void> struct is_range : std::false_type {};
-template<class T> struct is_range<T, std::void_t<decltype(*std::declval<const T &>().data()), decltype(std::declval<const T &>().size())>>
-	: std::true_type {};
+template<class T>
+struct is_range<T, std::void_t<decltype(*a<T>().data()), decltype(a<T>().size())>> : std::true_type {};
 template<class T, class = void> struct has_c_str : std::false_type {};
-template<class T> struct has_c_str<T, std::enable_if_t<std::is_same_v<decltype(std::declval<const T &>().c_str()), const char *>>> : std::true_type {};
+template<class T>
+struct has_c_str<T, std::enable_if_t<std::is_same_v<decltype(a<T>().c_str()), const char *>>> : std::true_type {};
 template<class T, class = void> struct is_optional : std::false_type {};
 template<class T>
-struct is_optional<T, std::void_t<decltype(*std::declval<const T &>()), decltype(std::declval<const T &>().has_value())>>
-	: std::true_type {};
+struct is_optional<T, std::void_t<decltype(*a<T>()), decltype(a<T>().has_value())>> : std::true_type {};
 template<class T> struct is_duration : std::false_type {};
 template<class Rep, class Period> struct is_duration<std::chrono::duration<Rep, Period>> : std::is_arithmetic<Rep> {};
 template<class T> struct is_time_point : std::false_type {};
@@ -340,7 +342,8 @@ template<std::size_t Most = 255> struct text {
 
 	constexpr text(const char *t) noexcept : data(t), size(static_cast<std::size_t>(-1)) {}
 	constexpr text(const char *t, std::size_t n) noexcept : data(t), size(n) {}
-	template<class T, class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<const T &>().data()), const char *>>>
+	template<class T,
+	         class = std::enable_if_t<std::is_convertible_v<decltype(detail::a<T>().data()), const char *>>>
 	constexpr text(const T &t) noexcept : data(t.data()), size(t.size()) {}
 
 	static constexpr void describe(detail::writer &w, const char *field)
@@ -368,7 +371,7 @@ template<class T> struct is_number : std::false_type {};
 template<class T, class As> struct is_number<number<T, As>> : std::true_type {};
 
 template<class T> POSIXTRACE__INLINE constexpr auto stored(const T &value) noexcept;
-template<class T> using stored_t = decltype(stored(std::declval<const T &>()));
+template<class T> using stored_t = decltype(stored(a<T>()));
 
 /* Returns whether an array of T is one of the numbers that T is recorded as. */
 template<class T> constexpr bool is_item()
@@ -383,7 +386,7 @@ template<class T> constexpr bool is_item()
 template<std::size_t Most, class T>
 POSIXTRACE__INLINE constexpr auto list_of(const T *data, std::size_t size) noexcept
 {
-	static_assert(is_item<T>() && is_number<stored_t<T>>::value, "an array that is recorded has numbers as its items");
+	static_assert(is_item<T>() && is_number<stored_t<T>>::value, "the items of an array are numbers");
 	return list<stored_t<T>, Most>{ data, size };
 }
 
@@ -456,7 +459,7 @@ template<class T> POSIXTRACE__INLINE constexpr auto stored(const T &value) noexc
 		else
 			return text_or_null<item>(value.has_value() ? &*value : nullptr);
 	} else {
-		static_assert(sizeof(T) == 0, "this type cannot be a field: define posixtrace_value(const type &) beside it");
+		static_assert(sizeof(T) == 0, "no field has this type: define posixtrace_value(const type &)");
 	}
 }
 
@@ -541,7 +544,8 @@ template<std::size_t Most, class T> POSIXTRACE__INLINE constexpr auto array(cons
 template<class... Types> class typed_event {
 public:
 	template<std::size_t N, class... Fields>
-	constexpr typed_event(const char (&name)[N], const Fields &...fields) noexcept : name_(name), fields_{ fields... }
+	constexpr typed_event(const char (&name)[N], const Fields &...fields) noexcept
+		: name_(name), fields_{ fields... }
 	{
 		static_assert(N > 1 && N <= 64, "the name of an event has from 1 to 63 bytes");
 		static_assert(sizeof...(Fields) == sizeof...(Types), "each type needs a field");
@@ -569,7 +573,8 @@ public:
 	{
 		trace_event_id_t id = __atomic_load_n(&id_, __ATOMIC_ACQUIRE);
 
-		return __builtin_expect(id != 0, 1) ? id : detail::open<detail::stored_t<Types>...>(name_, fields_, id_);
+		return __builtin_expect(id != 0, 1) ? id :
+			detail::open<detail::stored_t<Types>...>(name_, fields_, id_);
 	}
 
 private:
@@ -617,8 +622,8 @@ template<literal Name> struct named {
 };
 
 /*
- * The fields of an event. An error of the compiler at this function says that an event is recorded with other fields, or
- * with values of other types, than before.
+ * The fields of an event. An error of the compiler at this function says that an event is recorded with other fields,
+ * or with values of other types, than before.
  */
 template<literal Name, class Fields, class... Stored> struct declared {
 	friend void an_event_has_the_same_fields_and_types_everywhere(named<Name>) {}
@@ -741,9 +746,9 @@ private:
 };
 
 /*
- * span<"shop.work"> work; in a block: records shop.work.begin here, and shop.work.end where the block is left, also by an
- * exception. span<"shop.work", "id"> work{id} gives the beginning fields, as an event has. It stays where it is: begin
- * and end are in the same thread. Nothing is recorded at the end if nobody traced at the beginning.
+ * span<"shop.work"> work; in a block: records shop.work.begin here, and shop.work.end where the block is left, also by
+ * an exception. span<"shop.work", "id"> work{id} gives the beginning fields, as an event has. It stays where it is:
+ * begin and end are in the same thread. Nothing is recorded at the end if nobody traced at the beginning.
  */
 template<literal Name, literal... Fields> class [[maybe_unused]] span {
 public:

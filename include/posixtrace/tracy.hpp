@@ -1,8 +1,8 @@
 /*
  * tracy.hpp - the macros of Tracy's client, which record events of posixtrace instead
  *
- * For a program that has Tracy's macros: add -I.../include/posixtrace/compat to the compiler's options, and the program's
- * #include <tracy/Tracy.hpp> is this file. They record always, with or without TRACY_ENABLE.
+ * For a program that has Tracy's macros: add -I.../include/posixtrace/compat to the compiler's options, and the
+ * program's #include <tracy/Tracy.hpp> is this file. They record always, with or without TRACY_ENABLE.
  *
  *     ZoneScoped, ZoneScopedN(name) ...         NAME.begin and NAME.end; without a name the function's
  *     ZoneText, ZoneName, ZoneValue             zone.text, zone.name, zone.value
@@ -125,14 +125,15 @@ template<class T> POSIXTRACE__INLINE void tracy_plot(place &at, const char *name
 POSIXTRACE__INLINE void tracy_allocated(const volatile void *address, std::size_t size, const char *pool) noexcept
 {
 	if (enabled())
-		record_at(tracy_places::alloc, { nullptr, "memory.alloc", true }, "", tracy_alloc, stored(address), stored(size),
-		          text<>(pool));
+		record_at(tracy_places::alloc, { nullptr, "memory.alloc", true }, "", tracy_alloc, stored(address),
+		          stored(size), text<>(pool));
 }
 
 POSIXTRACE__INLINE void tracy_freed(const volatile void *address, const char *pool) noexcept
 {
 	if (enabled())
-		record_at(tracy_places::free, { nullptr, "memory.free", true }, "", tracy_free, stored(address), text<>(pool));
+		record_at(tracy_places::free, { nullptr, "memory.free", true }, "", tracy_free, stored(address),
+		          text<>(pool));
 }
 
 } // namespace detail

@@ -168,7 +168,8 @@ def problems():
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda pair: try_mode(*pair), [(c, mode) for c in compilers for mode in MODES]))
         wrong = list(pool.map(lambda pair: try_wrong(*pair), [
-            (compiler, mode, cases) for compiler in compilers for mode, cases in (('c++17', WRONG_17), ('c++20', WRONG_20))
+            (compiler, mode, cases) for compiler in compilers
+            for mode, cases in (('c++17', WRONG_17), ('c++20', WRONG_20))
             if compiles(compiler, mode, 'extern int nothing;\n')[0]]))
     tried = [found for found in results if found is not None]
     if len(tried) < 2:

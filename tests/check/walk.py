@@ -6,8 +6,8 @@
 #
 # A document is walked through from top to bottom in an empty directory, in one shell:
 #
-# - A block of C or C++ whose first line is a comment with a name, as in "jobs.c - three jobs", is written to a file of that
-#   name. So is a block that follows a line which ends with "FILE:", where FILE is in backquotes.
+# - A block of C or C++ whose first line is a comment with a name, as in "jobs.c - three jobs", is written to a file of
+#   that name. So is a block that follows a line which ends with "FILE:", where FILE is in backquotes.
 # - A block that is marked "console" is run: lines that begin with "$ " are commands, "> " continues a command. The
 #   other lines are the output of the command, including standard error.
 #

@@ -71,7 +71,8 @@ static void expect(trace_id_t trid, const char *name, const char *layout, std::s
 	stream_event e;
 
 	stream_next(trid, &e);
-	std::string its_name = name_of(trid, e.info.posix_event_id), its_layout = layout_of(trid, e.info.posix_event_id);
+	std::string its_name = name_of(trid, e.info.posix_event_id);
+	std::string its_layout = layout_of(trid, e.info.posix_event_id);
 	CHECK_STR("-", its_name.c_str(), name);
 	CHECK_STR("-", its_layout.c_str(), layout);
 	CHECK("-", strcmp(layout, "none") == 0 || !posixtrace_layout_wrong(layout, nullptr, nullptr));
@@ -92,18 +93,20 @@ TEST(numbers)
 
 	shm_private("");
 	trid = running();
-	constexpr posixtrace::typed_event<unsigned char, short, unsigned, long long, bool, char, float, double, how, rights,
-	                                  plain, std::byte> all{
+	constexpr posixtrace::typed_event<unsigned char, short, unsigned, long long, bool, char, float, double, how,
+	                                  rights, plain, std::byte> all{
 		"shop.all", "a", "b/B", "c", "d", "e", "f", "g/%", "h", "i", "j", "k", "l" };
 	all(1, -2, 3, -4, true, 'x', 0.5F, 0.25, how::card, rights(3), one, std::byte{ 255 });
-	expect(trid, "shop.all", "{packed;a:u8,b:i16/B,c:u32,d:i64,e:bool,f:c[1],g:f32/%,h:f64,i:i32<cash,card,voucher>,"
-	                         "j:x16<read|write>,k:u8,l:x8}",
-	       bytes("\1\376\377\3\0\0\0\374\377\377\377\377\377\377\377\1x\0\0\0\77\0\0\0\0\0\0\320\77\1\0\0\0\3\0\1\377"));
-	constexpr posixtrace::typed_event<std::chrono::duration<int, std::milli>, std::chrono::duration<int, std::ratio<60>>,
-	                                  std::chrono::system_clock::time_point, std::chrono::steady_clock::time_point> times{
-		"shop.times", "a", "b", "c", "d" };
-	times(std::chrono::duration<int, std::milli>(3), std::chrono::duration<int, std::ratio<60>>(2),
-	      std::chrono::system_clock::time_point(5ns), std::chrono::steady_clock::time_point(6ns));
+	expect(trid, "shop.all", "{packed;a:u8,b:i16/B,c:u32,d:i64,e:bool,f:c[1],g:f32/%,h:f64,"
+	                         "i:i32<cash,card,voucher>,j:x16<read|write>,k:u8,l:x8}",
+	       bytes("\1\376\377\3\0\0\0\374\377\377\377\377\377\377\377\1x\0\0\0\77\0\0\0\0\0\0\320\77"
+	             "\1\0\0\0\3\0\1\377"));
+	using ms = std::chrono::duration<int, std::milli>;
+	using minutes = std::chrono::duration<int, std::ratio<60>>;
+	using system = std::chrono::system_clock::time_point;
+	using steady = std::chrono::steady_clock::time_point;
+	constexpr posixtrace::typed_event<ms, minutes, system, steady> times{ "shop.times", "a", "b", "c", "d" };
+	times(ms(3), minutes(2), system(5ns), steady(6ns));
 	expect(trid, "shop.times", "{packed;a:i32/ms,b:i64/s,c:t64,d:i64/ns}",
 	       bytes("\3\0\0\0\170\0\0\0\0\0\0\0\5\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0"));
 	opened();
@@ -118,12 +121,13 @@ TEST(places)
 
 	shm_private("");
 	trid = running();
-	constexpr posixtrace::typed_event<const void *, int *, void (*)(), std::nullptr_t> places{ "shop.places", "a", "b",
-		                                                                                    "c", "d" };
+	constexpr posixtrace::typed_event<const void *, int *, void (*)(), std::nullptr_t> places{
+		"shop.places", "a", "b", "c", "d" };
 	places(&e, nullptr, test_numbers, nullptr);
 	stream_next(trid, &e);
 	std::string layout = layout_of(trid, e.info.posix_event_id);
-	CHECK_STR("-", layout.c_str(), sizeof(void *) == 8 ? "{packed;a:x64,b:x64,c:a64,d:x64}" : "{packed;a:x32,b:x32,c:a32,d:x32}");
+	CHECK_STR("-", layout.c_str(), sizeof(void *) == 8 ? "{packed;a:x64,b:x64,c:a64,d:x64}" :
+	                                                     "{packed;a:x32,b:x32,c:a32,d:x32}");
 	CHECK_EQ("-", e.len, 4 * sizeof(void *));
 	void (*function)() = test_numbers;
 	CHECK("-", memcmp(e.data + 2 * sizeof(void *), &function, sizeof function) == 0);
@@ -159,22 +163,25 @@ TEST(texts)
 
 TEST(arrays)
 {
-	constexpr posixtrace::typed_event<std::vector<int>, std::array<std::chrono::milliseconds, 1>, short[2],
-	                                  std::vector<std::byte>, std::optional<short>, std::optional<std::string>> arrays{
+	using list = std::vector<int>;
+	using times = std::array<std::chrono::milliseconds, 1>;
+	constexpr posixtrace::typed_event<list, times, short[2], std::vector<std::byte>, std::optional<short>,
+	                                  std::optional<std::string>> arrays{
 		"shop.arrays", "a/ct", "b", "c", "d", "e", "f" };
 	constexpr posixtrace::typed_event<std::vector<std::uint64_t>> many{ "shop.many", "a" };
 	constexpr const char *layout = "{packed;n_a:u16,a:i32[n_a]/ct,n_b:u16,b:i64[n_b]/ms,n_c:u16,c:i16[n_c],n_d:u16,"
 		                       "d:b[n_d],n_e:u8,e:i16[n_e],f:z}";
+	const std::optional<std::string> some = "x", none;
 	const short c[2] = { 5, 6 };
 	stream_event e;
 	trace_id_t trid;
 
 	shm_private("");
 	trid = running();
-	arrays({ 1, 2 }, { 3ms }, c, { std::byte{ 7 }, std::byte{ 8 } }, short(9), "x");
+	arrays({ 1, 2 }, { 3ms }, c, { std::byte{ 7 }, std::byte{ 8 } }, short(9), some);
 	expect(trid, "shop.arrays", layout,
 	       bytes("\2\0\1\0\0\0\2\0\0\0" "\1\0\3\0\0\0\0\0\0\0" "\2\0\5\0\6\0" "\2\0\7\10" "\1\11\0" "x\0"));
-	arrays({}, { 3ms }, c, {}, std::nullopt, std::nullopt);
+	arrays({}, { 3ms }, c, {}, std::nullopt, none);
 	expect(trid, "shop.arrays", layout, bytes("\0\0" "\1\0\3\0\0\0\0\0\0\0" "\2\0\5\0\6\0" "\0\0" "\0" "(null)\0"));
 	/* A longer array is cut. */
 	for (std::size_t n : { 63, 64, 65, 10000 }) {

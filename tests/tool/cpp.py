@@ -23,7 +23,7 @@ life.early {n=1}
 v.numbers {a=-128 b=65535 c=-5 d=18446744073709551615 e=-9223372036854775808 f=4096B g=0.5 h=0.25}
 v.kinds {a=true b="x" c=voucher d=read|write e=1500us f=120s g=1970-01-02T00:00:00.000000000Z h=0xff}
 v.texts {a="literal" b="string" c="view" d="abc" e="Ann" f="a l…"}
-v.arrays {n_a=3 a=[1 -2 3] n_b=2 b=[0.5 0.25] n_c=2 c=[cash card] n_d=1 d=[1] n_e=2 e=[1ct -2ct] n_f=2 f=01ab}
+v.arrays {n_a=3 a=[1 -2 3] n_b=2 b=[0.5 0.25] n_c=2 c=[cash card] n_d=1 d=[1] n_e=2 e=[1 -2]ct n_f=2 f=01ab}
 v.options {n_a=1 a=[3] n_b=0 b=[] c="text" d="(null)"}
 v.given {a=-1 b="text" c=0.5%}
 v.count {value=-3}
@@ -133,13 +133,14 @@ def test_places():
         line = next(number for number, line in enumerate(source, 1) if text in line)
         shown = next(shown for shown in posixtrace('report', '--no-header', '--symbols', 'values.log').splitlines()
                      if f' {event} ' in shown)
-        assert shown.endswith(f'(cpp_values.cpp:{line})') or 'cpp_values.cpp' not in shown and '.hpp' not in shown, shown
+        # Some compilers make no index by which libdw finds the unit of an address.
+        assert shown.endswith(f'(cpp_values.cpp:{line})') or '.cpp' not in shown and '.hpp' not in shown, shown
 
 
 def test_tracy():
     compare(recorded(TRACY, 'tracy.log'), EXPECTED_TRACY)
-    expected = sorted(['outer', 'inner', 'load', 'load.textures', 'render'] * 2 + ['level 1', 'level 2', 'thread'])
-    assert slices('tracy.log') == expected, slices('tracy.log')
+    expected = ['outer', 'inner', 'load', 'load.textures', 'render'] * 2 + ['level 1', 'level 2', 'thread']
+    assert slices('tracy.log') == sorted(expected), slices('tracy.log')
 
 
 def test_perfetto():

@@ -20,7 +20,8 @@ static void request(int id, const std::string &path)
 	TRACE_EVENT_BEGIN("net", "parse", "flag", id > 1);
 	TRACE_EVENT_END("net");
 	TRACE_EVENT_END("net", "bytes", 42);
-	TRACE_EVENT_INSTANT("net", "done", perfetto::Flow::ProcessScoped(7), "a/b:c", 0.5, "list", std::vector<int>{ 1, 2 });
+	TRACE_EVENT_INSTANT("net", "done", perfetto::Flow::ProcessScoped(7), "a/b:c", 0.5,
+	                    "list", std::vector<int>{ 1, 2 });
 	TRACE_COUNTER("net", "open", 3 - id);
 }
 

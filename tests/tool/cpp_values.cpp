@@ -55,13 +55,14 @@ int main()
 
 	numbers(std::numeric_limits<std::int8_t>::min(), std::numeric_limits<std::uint16_t>::max(), -5,
 	        std::numeric_limits<std::uint64_t>::max(), std::numeric_limits<long long>::min(), 4096u, 0.5F, 0.25);
-	kinds(true, 'x', how::voucher, rights(3), 1500us, std::chrono::minutes(2), std::chrono::sys_days(std::chrono::days(1)),
-	      std::byte{ 255 });
+	kinds(true, 'x', how::voucher, rights(3), 1500us, std::chrono::minutes(2),
+	      std::chrono::sys_days(std::chrono::days(1)), std::byte{ 255 });
 	texts("literal", std::string("string"), std::string_view("view of it", 4), unended, customer{ "Ann" },
 	      posixtrace::text<6>("a long text"));
 	arrays(vector, pair, std::array<how, 2>{ how::cash, how::card }, std::span(vector).first(1),
 	       posixtrace::array<2>(vector), std::vector<std::byte>{ std::byte{ 1 }, std::byte{ 171 } });
-	options(std::optional(3), std::optional<double>(), std::optional<std::string>("text"), std::optional<std::string>());
+	options(std::optional(3), std::optional<double>(), std::optional<std::string>("text"),
+	        std::optional<std::string>());
 	given(-1, "text", 0.5);
 	count(-3);
 	try {
