@@ -615,8 +615,8 @@ namespace detail __attribute__((__visibility__("hidden"))) {
 template<literal Name> struct named {
 	static constexpr auto name = Name;
 	static inline constinit posixtrace_event untyped = { name.text, nullptr, 0 };
-	static inline constinit posixtrace_event integers = { name.text, "{value:i64}", 0 };
-	static inline constinit posixtrace_event reals = { name.text, "{value:f64}", 0 };
+	static inline constinit posixtrace_event integers = { name.text, "{counter;value:i64}", 0 };
+	static inline constinit posixtrace_event reals = { name.text, "{counter;value:f64}", 0 };
 	/* The event_type that was opened first, if files of a program do not agree about the types of the values. */
 	static inline constinit const void *first_opened = nullptr;
 };
