@@ -286,10 +286,10 @@ TEST(counters)
 	open_orders(3u);
 	load(0.25F);
 	POSIXTRACE_COUNTER("shop.open_orders", 4);
-	expect(trid, "shop.open_orders", "{value:i64}", bytes("\376\377\377\377\377\377\377\377"));
-	expect(trid, "shop.open_orders", "{value:i64}", bytes("\3\0\0\0\0\0\0\0"));
-	expect(trid, "shop.load", "{value:f64}", bytes("\0\0\0\0\0\0\320\77"));
-	expect(trid, "shop.open_orders", "{value:i64}", bytes("\4\0\0\0\0\0\0\0"));
+	expect(trid, "shop.open_orders", "{counter;value:i64}", bytes("\376\377\377\377\377\377\377\377"));
+	expect(trid, "shop.open_orders", "{counter;value:i64}", bytes("\3\0\0\0\0\0\0\0"));
+	expect(trid, "shop.load", "{counter;value:f64}", bytes("\0\0\0\0\0\0\320\77"));
+	expect(trid, "shop.open_orders", "{counter;value:i64}", bytes("\4\0\0\0\0\0\0\0"));
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
