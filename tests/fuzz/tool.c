@@ -1,5 +1,6 @@
 /*
- * tool.c - fuzzes the small languages of the command: declared layouts and data, times, sizes, patterns, spans
+ * tool.c - fuzzes the small languages of the command: declared layouts and data, times, sizes, patterns, spans,
+ * expressions
  *
  * The first byte selects the language of the rest. Output is read again: JSON by a strict reader, texts and numbers by
  * comparison with the input. When the command would exit (wrong usage), control returns here instead.
@@ -29,6 +30,7 @@
 #include "model/data_layout.h"
 #include "event/layout_json.h"
 #include "event/layout_print.h"
+#include "event/evaluate.h"
 #include "event/layouts.h"
 #include "logs/match.h"
 #include "common/moment.h"
@@ -749,6 +751,66 @@ static void try_pairs(void)
 	layouts_free(source.layouts);
 }
 
+/* -- Expressions -------------------------------------------------------------------------------------------------- */
+
+/* An event with the data that are left, in memory of exactly their size. */
+static void ask(const struct formula *f, bool condition)
+{
+	struct log_event event = { .id = EVENT_ID_USER, .pid = 1, .tid = 2, .time = take(8), .name = "thread" };
+	size_t size;
+	unsigned char *data = take_data(&size);
+	struct evaluation e = { .event = &event, .data = data, .process = "p" };
+	enum truth same, truth;
+	struct value v;
+
+	event.length = (uint32_t)size;
+	if (condition) {
+		truth = evaluate_truth(f, &e);
+		MUST(truth <= TRUTH_TRUE);
+		MUST(!formula_constant(f, &same) || same == truth);
+		MUST(evaluate_truth(f, &e) == truth);
+	} else {
+		v = evaluate_value(f, &e);
+		MUST(v.kind <= TEXT_VALUE && (v.kind == NO_VALUE || f->has_value));
+		MUST(v.kind != INTEGER_VALUE || !v.negative || v.magnitude > 0);
+		/* Each byte of a text can be read. */
+		for (size_t i = 0; v.kind == TEXT_VALUE && i < v.length; i++)
+			MUST(v.text[i] || true);
+	}
+	free(e.room);
+	free(data);
+}
+
+static void try_expression(void)
+{
+	bool condition = take(1) % 2;
+	char *text = take_text(600), *name = take_text(1000);
+	struct layout layout = { .align_most = take(1) % 2 ? 4 : 8 };
+	struct formula_type type = { .name = "event", .begin = 1000 };
+	struct expression_fault fault;
+	struct expression *x = expression_parse(text, condition, &fault);
+	struct formula *f;
+
+	if (layout_parse(&layout, name))
+		type.layout = &layout;
+	if (x) {
+		MUST(strlen(x->source) == strlen(text) && x->root < x->count);
+		for (unsigned i = 0; i < x->count; i++)
+			MUST(x->node[i].at + x->node[i].length <= strlen(text));
+		if (type.layout)
+			formula_declare(x, type.layout);
+		f = formula_new(x, &type, condition);
+		MUST(f);
+		ask(f, condition);
+		formula_free(f);
+	} else {
+		MUST(fault.why[0] && fault.at <= strlen(text));
+	}
+	free(x);
+	free(text);
+	free(name);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
@@ -767,9 +829,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	static void (*const of[])(void) = { try_layout, try_declaration, try_moment, try_arguments,
 		                            try_match,  try_spans,  try_pairs };
+	unsigned first;
 
 	input = bytes;
 	left = size;
-	of[take(1) % (sizeof of / sizeof of[0])]();
+	first = (unsigned)take(1);
+	if (first == 'e')
+		try_expression();
+	else
+		of[first % (sizeof of / sizeof of[0])]();
 	return 0;
 }
