@@ -74,6 +74,8 @@ bool nothing_matches(const struct sources *all, const struct match *m, const str
 			}
 		endless += !there;
 	}
+	if (match_where(m) && question_say(match_where(m)))
+		return true;
 	return (asked && missing == asked) || (endless && endless == spans->count);
 }
 
@@ -127,7 +129,7 @@ static void look(struct found *found, struct source *s, const struct log_event *
 {
 	char name[sizeof e->name + 1] = "";
 
-	found->allowed |= match_kinds(s->match, e);
+	found->allowed |= match_kinds(s->match, e, s->data);
 	if (found->events++ == 0 || e->time < found->first)
 		found->first = e->time;
 	if (e->time > found->last)
@@ -173,9 +175,11 @@ bool nothing_wanted(struct sources *all)
 		wrong |= list_say(&found.tids, "no event is of a thread given by --tid");
 	if (!(found.allowed & MATCHES_THREAD))
 		wrong |= list_say(&found.threads, "no thread has a name that matches --thread");
+	if (!(found.allowed & MATCHES_WHERE))
+		complain("no event satisfies --where");
 	if (!(found.allowed & MATCHES_TIME))
 		say_times(all, &found);
-	else if (!wrong)
+	else if (!wrong && found.allowed & MATCHES_WHERE)
 		complain("no event matches all of the options together");
 	return wrong;
 }

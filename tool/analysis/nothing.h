@@ -14,7 +14,8 @@
 void nothing_names(struct suggest *names, const struct logfile *f);
 /*
  * Prints each pattern of -e, and each end of a --span, that matches no event type of the logs, with the names that
- * exist. Returns true if no result is possible: no pattern of -e matches, or every span lacks an end.
+ * exist; and what no event type has of the fields of --where. Returns true if no result is possible: no pattern of -e
+ * matches, every span lacks an end, or --where has a field that does not exist.
  */
 bool nothing_matches(const struct sources *all, const struct match *m, const struct spans *spans);
 /*

@@ -58,6 +58,7 @@ static const struct option_row option_rows[] = {
 	OPTION_FLAG(DESPITE_SECCOMP, "despite-seccomp", &asked.despite_seccomp,
 	            "with -p, trace a process with a seccomp filter, although the filter may kill it"),
 	OPTION('e', "event", "PATTERN", "only events" MATCH_PATTERN_HELP),
+	MATCH_ROW_WHERE,
 	MATCH_ROW_SYSTEM,
 	OPTION(INTERVAL, "interval", "TIME", "time between two updates (default 250ms; 1s with -b)"),
 	OPTION('o', "output", "FILE",
@@ -444,8 +445,8 @@ static void take_options(int argc, char **argv)
 			asked.output = optarg;
 		else if (c == 'b')
 			asked.batch = (unsigned)argument_number("--batch", optarg, 1, INT_MAX);
-		else if (c == MATCH_SYSTEM)
-			match_option(asked.only, c, NULL);
+		else if (c == MATCH_SYSTEM || c == MATCH_WHERE)
+			match_option(asked.only, c, optarg);
 		else if (c == ONCE)
 			asked.batch = 1;
 		else if (c == OPTION_COLOR)
@@ -482,7 +483,7 @@ static bool say_missing(const struct watch *w)
 	declared_say_refused(w->command[0] ? w->command : what, count, refused);
 	if (w->missing)
 		complain("%s", w->missing);
-	return !w->missing;
+	return !w->missing && !(match_where(w->only) && question_say(match_where(w->only)));
 }
 
 static int run(int argc, char **argv)

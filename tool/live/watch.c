@@ -14,6 +14,7 @@
 #include "common/message.h"
 #include "event/suggest.h"
 #include "process/explain.h"
+#include "process/threadnames.h"
 #include "process/traceable.h"
 
 /* Room for 20 ms at 10 million events per second. If /dev/shm is too small, a sixteenth is used. */
@@ -78,6 +79,7 @@ int watch_begin(struct watch *w, pid_t pid, bool children, struct match *only)
 	memset(w, 0, sizeof *w);
 	w->pid = pid;
 	w->only = only;
+	w->began = (uint64_t)clock_ns(CLOCK_REALTIME);
 	posix_trace_attr_init(&attr);
 	posix_trace_attr_setname(&attr, "posixtrace live");
 	posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_LOOP);
@@ -125,6 +127,38 @@ static uint64_t lost_here(struct watch *w)
 	return here;
 }
 
+/* Returns whether --where selects the event. */
+static bool satisfies(const struct watch *w, const struct latest_event *e)
+{
+	const struct posix_trace_event_info *info = &e->info;
+	struct log_event event = {
+		.id = info->posix_event_id, .pid = (uint32_t)info->posix_pid, .tid = (uint32_t)info->__posix_kernel_tid,
+		.truncated = info->posix_truncation_status != POSIX_TRACE_NOT_TRUNCATED,
+		.address = (uint64_t)(uintptr_t)info->posix_prog_address,
+		.time = (uint64_t)info->posix_timestamp.tv_sec * NS_PER_S + (uint64_t)info->posix_timestamp.tv_nsec,
+		.length = (uint32_t)e->length,
+	};
+	struct question *where = match_where(w->only);
+
+	if (event.id >= EVENT_ID_END)
+		return false;
+	if (where->truth[event.id] != QUESTION_ASK)
+		return where->truth[event.id] == TRUTH_TRUE;
+	if (where->asks_thread)
+		snprintf(event.name, sizeof event.name, "%s",
+		         threadnames_get(info->posix_pid, info->__posix_kernel_tid));
+	return question_ask(where, &event, e->data);
+}
+
+/* Returns whether the event is none that the view has to show. Losses are shown in any case. */
+static bool hidden(const struct watch *w, const struct latest_event *e)
+{
+	uint32_t id = e->info.posix_event_id;
+
+	return match_hides(w->only, id) || (match_where(w->only) && id != POSIX_TRACE_OVERFLOW &&
+	                                    id != POSIX_TRACE_RESUME && !satisfies(w, e));
+}
+
 bool watch_read(struct watch *w, uint64_t patience)
 {
 	uint64_t end = watch_now() + patience;
@@ -140,7 +174,7 @@ bool watch_read(struct watch *w, uint64_t patience)
 				w->broken |= error == EINVAL;
 				return false;
 			}
-			if (match_hides(w->only, e->info.posix_event_id))
+			if (hidden(w, e))
 				continue;
 			rates_add(w->rates, e->info.posix_event_id, e->length);
 			if (e->info.posix_event_id == POSIX_TRACE_OVERFLOW)
@@ -154,6 +188,25 @@ bool watch_read(struct watch *w, uint64_t patience)
 
 /* -- Looks ---------------------------------------------------------------------------------- */
 
+/* Compiles --where for the event types that are known now. */
+static void ask(struct watch *w)
+{
+	bool wanted[EVENT_ID_END] = { false };
+
+	for (uint32_t id = 1; id < w->types->end; id++)
+		wanted[id] = w->types->known[id] && match_name(w->only, typenames_name(w->types, id)) &&
+		             !match_hides(w->only, id);
+	question_begin(match_where(w->only), w->types->layouts, w->began, wanted);
+}
+
+/* Returns whether no event of the type can satisfy --where. */
+static bool never(const struct watch *w, uint32_t id)
+{
+	const struct question *where = match_where(w->only);
+
+	return where && where->truth[id] < TRUTH_TRUE;
+}
+
 /* Lets the stream filter out unwanted event types: the cheapest way for the program. */
 static void filter_out(struct watch *w)
 {
@@ -161,7 +214,7 @@ static void filter_out(struct watch *w)
 
 	posix_trace_eventset_empty(&set);
 	for (uint32_t id = EVENT_ID_USER; id < w->types->end; id++)
-		if (w->types->known[id] && !match_name(w->only, typenames_name(w->types, id)))
+		if (w->types->known[id] && (!match_name(w->only, typenames_name(w->types, id)) || never(w, id)))
 			posix_trace_eventset_add(id, &set);
 	posix_trace_set_filter(w->trid, &set, POSIX_TRACE_SET_EVENTSET);
 }
@@ -243,12 +296,16 @@ void watch_look(struct watch *w, uint64_t time)
 
 	if (typenames_look(w->types, w->trid)) {
 		names_changed(w);
+		if (match_where(w->only))
+			ask(w);
 		filter_out(w);
 		look_for_wanted(w);
 	}
 	/* Read the name once more at the end: the process may have been short-lived. */
 	if (!w->ended || !w->end_seen)
 		look_at_name(w);
+	if (match_where(w->only))
+		question_process(match_where(w->only), (uint32_t)w->pid, w->command);
 	w->end_seen = w->ended;
 	if (time > w->looked)
 		w->lost_per_s = (double)(lost - w->lost_before) * 1e9 / (double)(time - w->looked);

@@ -27,6 +27,7 @@ struct watch {
 	struct rates *rates;
 	struct latest latest;
 	struct match *only; /* from the command line */
+	uint64_t began;     /* CLOCK_REALTIME, the origin of times in --where */
 	uint64_t stream_size;
 	/* As of the last watch_look(): */
 	uint64_t lost;

@@ -1,5 +1,5 @@
 /*
- * match.c - selects events by name, process, thread and time
+ * match.c - selects events by name, process, thread, time and fields
  *
  * SPDX-License-Identifier: MIT
  */
@@ -36,6 +36,7 @@ struct match {
 	const char *from, *to; /* as given */
 	const char *to_name;   /* name of the option for to: "to" or "until" */
 	bool system;           /* --system */
+	struct question *where; /* null: not given */
 	bool hides;            /* events of the recording itself are hidden */
 	uint64_t origin;       /* 0: the log's creation */
 	/* For the current log: */
@@ -92,6 +93,8 @@ struct match *match_copy(const struct match *m)
 	struct match *copy = match_new();
 
 	memcpy(copy, m, sizeof *m);
+	if (m->where)
+		copy->where = question_copy(m->where);
 	return copy;
 }
 
@@ -126,6 +129,11 @@ bool match_option(struct match *m, int option, const char *argument)
 	case MATCH_FROM:
 		m->from = checked_time("from", argument);
 		return true;
+	case MATCH_WHERE:
+		if (m->where)
+			wrong_usage("--where: only once; use && for several conditions");
+		m->where = question_new("--where", argument, true);
+		return true;
 	case MATCH_SYSTEM:
 		m->system = true;
 		return true;
@@ -156,7 +164,8 @@ bool match_hides_system(const struct match *m, uint32_t id)
 
 bool match_given(const struct match *m)
 {
-	return m->events.count || m->threads.count || m->pids.count || m->tids.count || m->from || m->to;
+	return m->events.count || m->threads.count || m->pids.count || m->tids.count || m->from || m->to ||
+	       m->where;
 }
 
 bool match_all_user(const struct match *m)
@@ -237,7 +246,7 @@ void match_origin(struct match *m, uint64_t time)
 	m->origin = time;
 }
 
-void match_begin(struct match *m, const struct logfile *f)
+void match_begin(struct match *m, struct logfile *f)
 {
 	uint64_t begin = m->origin ? m->origin : logfile_created(f);
 
@@ -249,6 +258,8 @@ void match_begin(struct match *m, const struct logfile *f)
 		wrong_usage("--from %s is not before --%s %s", m->from, m->to_name, m->to);
 	for (uint32_t id = 0; id < EVENT_ID_END; id++)
 		m->type[id] = match_name(m, logfile_type(f, id)) && !match_hides(m, id);
+	if (m->where)
+		question_log(m->where, f, begin, m->type);
 }
 
 bool match_type(const struct match *m, uint32_t id)
@@ -278,18 +289,24 @@ uint64_t match_end(const struct match *m)
 	return m->end;
 }
 
-bool match_event(struct match *m, const struct log_event *e)
+bool match_event(struct match *m, const struct log_event *e, const unsigned char *data)
 {
 	return match_time(m, e) && m->type[e->id] && has(&m->pids, e->pid) && has(&m->tids, e->tid) &&
-	       (m->threads.count == 0 || match_thread(m, e));
+	       (m->threads.count == 0 || match_thread(m, e)) && (!m->where || question_true(m->where, e, data));
 }
 
-unsigned match_kinds(struct match *m, const struct log_event *e)
+struct question *match_where(const struct match *m)
+{
+	return m->where;
+}
+
+unsigned match_kinds(struct match *m, const struct log_event *e, const unsigned char *data)
 {
 	unsigned kinds = m->type[e->id] ? MATCHES_EVENT : 0;
 
 	kinds |= has(&m->pids, e->pid) ? MATCHES_PID : 0;
 	kinds |= has(&m->tids, e->tid) ? MATCHES_TID : 0;
 	kinds |= m->threads.count == 0 || match_thread(m, e) ? MATCHES_THREAD : 0;
+	kinds |= !m->where || question_true(m->where, e, data) ? MATCHES_WHERE : 0;
 	return kinds | (match_time(m, e) ? MATCHES_TIME : 0);
 }

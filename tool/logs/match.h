@@ -1,5 +1,5 @@
 /*
- * match.h - selects events by name, process, thread and time
+ * match.h - selects events by name, process, thread, time and fields
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,19 +7,24 @@
 #define MATCH_H
 
 #include "common/options.h"
-#include "logs/logfile.h"
+#include "logs/question.h"
 #include "model/eventtype.h"
 
 struct match;
 
 /* Rows of option tables that select events. MATCH_ROWS_UNTIL is for subcommands where --to is another option. */
-enum { MATCH_PID = OPTIONS_OWN, MATCH_TID, MATCH_THREAD, MATCH_FROM, MATCH_TO, MATCH_SYSTEM, MATCH_OPTIONS_END };
+enum { MATCH_PID = OPTIONS_OWN, MATCH_TID, MATCH_THREAD, MATCH_FROM, MATCH_TO, MATCH_SYSTEM, MATCH_WHERE,
+       MATCH_OPTIONS_END };
 #define MATCH_PATTERN_HELP " whose names match PATTERN, as file names in a shell: 'sql.*'; '!sql.row': all others"
 #define MATCH_ROW_SYSTEM \
 	OPTION(MATCH_SYSTEM, "system", NULL, "include events of the recording itself: start, stop, filter, flush")
+#define MATCH_ROW_WHERE \
+	OPTION(MATCH_WHERE, "where", "EXPRESSION", \
+	       "only events whose fields satisfy EXPRESSION: 'size > 100 && key ~ \"user:*\"', or 'time >= 1.5ms'")
 #define MATCH_ROWS_ANY_TIME \
 	OPTION('e', "event", "PATTERN", \
 	       "only events" MATCH_PATTERN_HELP ". The last of several patterns that matches decides"), \
+	MATCH_ROW_WHERE, \
 	OPTION(MATCH_PID, "pid", "PID", "only events of this process; may be repeated"), \
 	OPTION(MATCH_TID, "tid", "TID", "only events of this thread; may be repeated"), \
 	OPTION(MATCH_THREAD, "thread", "THREAD", "only events of threads whose names match THREAD, a pattern"), \
@@ -70,14 +75,18 @@ bool match_name(const struct match *m, const char *name);
 /* Sets the time that --from 1.5s counts from; the default is the log's creation. Call it before match_begin(). */
 void match_origin(struct match *m, uint64_t time);
 /* Prepares for the events of a log. Must be called before match_event(). */
-void match_begin(struct match *m, const struct logfile *f);
+void match_begin(struct match *m, struct logfile *f);
 /* Returns whether -e selects the event type. */
 bool match_type(const struct match *m, uint32_t id);
 /* Returns whether the event is selected. Fast: names are compared once for each type and thread. */
-bool match_event(struct match *m, const struct log_event *e);
+bool match_event(struct match *m, const struct log_event *e, const unsigned char *data);
+/* Returns the question of --where, or null. */
+struct question *match_where(const struct match *m);
 /* Returns which of the options the event satisfies, each alone: to explain why no event satisfies all of them. */
-enum match_kind { MATCHES_EVENT = 1, MATCHES_PID = 2, MATCHES_TID = 4, MATCHES_THREAD = 8, MATCHES_TIME = 16 };
-unsigned match_kinds(struct match *m, const struct log_event *e);
+enum match_kind {
+	MATCHES_EVENT = 1, MATCHES_PID = 2, MATCHES_TID = 4, MATCHES_THREAD = 8, MATCHES_TIME = 16, MATCHES_WHERE = 32
+};
+unsigned match_kinds(struct match *m, const struct log_event *e, const unsigned char *data);
 /* Returns whether the event's time is selected. For reports of losses, which belong to no process. */
 bool match_time(const struct match *m, const struct log_event *e);
 /* Returns the given options --from, --to and --until as a condition, such as "at or after --from, and before --to". */

@@ -127,7 +127,7 @@ bool source_wanted(const struct source *s)
 {
 	if (match_hides(s->match, s->event->id) && stopped_by_itself(s) && !match_wanted(s->match, 0))
 		return match_time(s->match, s->event);
-	return source_tells_of_loss(s) ? match_time(s->match, s->event) : match_event(s->match, s->event);
+	return source_tells_of_loss(s) ? match_time(s->match, s->event) : match_event(s->match, s->event, s->data);
 }
 
 struct loss source_take_loss(struct source *s)

@@ -138,7 +138,7 @@ void count_file(struct count *c, struct logfile *f, struct about *about)
 				some = true;
 			}
 		}
-		if (shape < SHAPES_MAX && ((all && !eventtype_system(e->id)) || match_event(c->match, e)))
+		if (shape < SHAPES_MAX && ((all && !eventtype_system(e->id)) || match_event(c->match, e, data)))
 			add(c, f, e, data, shape, cuts, about);
 		else if (cuts)
 			span_cut(&c->spans);
