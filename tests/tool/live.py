@@ -491,6 +491,20 @@ def test_only():
     expect(counts.get("note") == 4 and "sql.row" not in counts, f"-e '!sql.row': {counts}")
 
 
+def test_where():
+    """--where counts only events that satisfy it; types that cannot do so are not recorded."""
+    words = ["--json", "-o", "/dev/null", "--where"]
+    done = run(*words, "number > 5 && process == live_target", "--", TARGET, "7")
+    last = json.loads(done.stdout.splitlines()[-1])
+    expect(last["events"] == 2, f"--where: {last}")
+    done = run(*words, "event == note", "--", TARGET, "7")
+    last = json.loads(done.stdout.splitlines()[-1])
+    expect(last["events"] == 0, f"--where: {last}")
+    done = run(*words, "nmber > 5", "--", TARGET, "7")
+    expect(done.returncode == 1 and "no event type has a field 'nmber'; there are number, time" in done.stderr,
+           f"--where: {done}")
+
+
 def test_command_ends():
     """When there are no more tables, for whatever reason."""
     for end in signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL, signal.SIGPIPE, "full":
@@ -549,7 +563,8 @@ def test_usage():
            f"--help: {done}")
 
 
-WITHOUT_TERMINAL = {"test_batch", "test_as_json", "test_only", "test_command_ends", "test_not_reaped", "test_usage"}
+WITHOUT_TERMINAL = {"test_batch", "test_as_json", "test_only", "test_where", "test_command_ends", "test_not_reaped",
+                    "test_usage"}
 if subprocess.run([TOOL, "live", "--help"], capture_output=True).returncode != 0:
     print("skipped: built without curses, so there is no such subcommand")
     sys.exit(77)

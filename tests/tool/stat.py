@@ -91,6 +91,85 @@ def test_counts():
     equal('holes', found['files'][0]['holes'], [{'from': at + 9000, 'until': at + 11000, 'reason': 'lost'}])
 
 
+def grouped(*arguments):
+    found = stat(*arguments)
+    return {tuple(row['by'].values()): row for row in found['groups']}, found['without']
+
+
+def groups_log():
+    """Random events with fields, and their values."""
+    chance = random.Random(2)
+    log, values = Log(), []
+    log.declare('job', '{state:u8<idle,busy,done>,key:c[3],size:i64/B,time:u32/us,part:f64}')
+    for n in range(1000):
+        value = (chance.randrange(4), chance.choice(['abc', 'x', '']), chance.randrange(-5000, 5000),
+                 int(chance.expovariate(1e-4)), chance.random())
+        values.append(value)
+        data = struct.pack('<B3s4xqI4xd', value[0], value[1].encode(), *value[2:])
+        log.event(n * 1000, 'job', tid=100 + n % 2, thread=f't{n % 2}', data=data)
+    log.event(10**7, 'bare')
+    log.segment()
+    return log.closed(), values
+
+
+def check_spread(what, row, values):
+    """Compares the members of a row with those of the values, in which percentiles have a small error."""
+    values = sorted(values)
+    equal(what, some(row, 'count', 'min', 'max'), (len(values), values[0], values[-1]))
+    assert math.isclose(row['sum'], sum(values), rel_tol=1e-9), what
+    assert math.isclose(row['mean'], sum(values) / len(values), rel_tol=1e-9), what
+    for percent, found in row['percentiles'].items():
+        exact = values[max(math.ceil(len(values) * float(percent) / 100), 1) - 1]
+        assert math.isclose(found, exact, rel_tol=ERROR, abs_tol=2e-6), f'{what}: {percent}%: {found}, not {exact}'
+
+
+def test_groups():
+    data, values = groups_log()
+    file = write('groups.log', data)
+    states = ['idle', 'busy', 'done', 3]
+    found, without = grouped('--group-by', 'state,key', '--of', 'size', file)
+    equal('without', without, 1)
+    equal('groups', set(found), {(states[v[0]], v[1]) for v in values})
+    for key, row in found.items():
+        check_spread(key, row['of'], [v[2] for v in values if (states[v[0]], v[1]) == key])
+        equal(key, row['events'], row['of']['count'])
+    found, _ = grouped('--group-by', 'state', '--of', 'time', file)
+    for key, row in found.items():
+        check_spread(key, row['of'], [v[3] * 1000 for v in values if states[v[0]] == key[0]])
+        equal('histogram', sum(bar['count'] for bar in row['of']['histogram']), row['events'])
+    found, _ = grouped('--group-by', 'thread', '--of', 'part', file)
+    for n in range(2):
+        check_spread(n, found[f't{n}',]['of'], [v[4] for v in values[n::2]])
+    found, _ = grouped('--of', 'time * 2', '--where', 'state == busy', file)
+    check_spread('all', found[()]['of'], [v[3] * 2000 for v in values if v[0] == 1])
+    found, without = grouped('--group-by', 'event', '--group-by', 'size / 1000', file)
+    equal('ranges', {key[1]: row['events'] for key, row in found.items()},
+          {n: sum(int(v[2] / 1000) == n for v in values) for n in range(-4, 5)})
+    equal('without, ranges', without, 1)
+
+
+def test_groups_printed():
+    file = write('groups.log', groups_log()[0])
+    lines = run('--show', 'groups', '--group-by', 'state', '--of', 'time', '--sort', 'mean', file).splitlines()
+    equal('head', lines[0].split(), 'events sum min mean 50% 90% 99% 99.9% max state'.split())
+    equal('rows', sorted(line.split()[-1] for line in lines[1:5]), ['3', 'busy', 'done', 'idle'])
+    equal('without', lines[5], '1 other events do not have all of these values')
+    rows = [(row['of']['mean'], row['by']['state']) for row in
+            stat('--group-by', 'state', '--of', 'time', '--sort', 'mean', file)['groups']]
+    equal('order', [str(row[1]) for row in sorted(rows, reverse=True)], [line.split()[-1] for line in lines[1:5]])
+    lines = run('--show', 'groups', '-n', 1, '--group-by', 'event', file).splitlines()
+    equal('two', lines, ['events  share  event', '  1000  99.9%  job', '... and 1 more, with --lines 0'])
+    text = run('--of', 'time', file)
+    equal('chart', text.count('time\n'), 1)
+    equal('bars', '%\n' in text, True)
+    for arguments, status, message in ((['--group-by', 'sate', file], 1, "no event type has a field 'sate'; there "),
+                                       (['--of', 'key[', file], 2, 'NAME[NUMBER]'),
+                                       (['--of', 'state == busy', file], 1, 'a condition is not a number'),
+                                       (['--sort', 'mean', file], 2, 'needs --of'),
+                                       (['--show', 'groups', file], 2, 'needs --group-by or --of')):
+        equal(message, message in run(*arguments, status=status), True)
+
+
 def test_late():
     """Events of several threads are in order as good as their clocks can tell."""
     log = Log()

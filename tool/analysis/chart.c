@@ -152,6 +152,11 @@ static int digits(uint64_t n)
 
 void chart_print(const struct histogram *h)
 {
+	chart_print_as(h, moment_duration);
+}
+
+void chart_print_as(const struct histogram *h, char *(*text)(char *to, uint64_t value))
+{
 	struct chart_row rows[CHART_ROWS];
 	unsigned n = chart_rows(h, rows), empty = 0;
 	bool blocks = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
@@ -160,8 +165,8 @@ void chart_print(const struct histogram *h)
 	int label = 0, counts, bar;
 
 	for (unsigned i = 0; i < n; i++) {
-		int length = (int)strlen(moment_duration(from[i], rows[i].from));
-		int other = (int)strlen(moment_duration(to[i], rows[i].to));
+		int length = (int)strlen(text(from[i], rows[i].from));
+		int other = (int)strlen(text(to[i], rows[i].to));
 
 		label = length > label ? length : label;
 		label = other > label ? other : label;

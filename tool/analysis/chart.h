@@ -21,6 +21,8 @@ struct chart_row {
 /* Fills the rows. Returns their number, 0 if the histogram is empty. */
 unsigned chart_rows(const struct histogram *h, struct chart_row rows[CHART_ROWS]);
 void chart_print(const struct histogram *h);
+/* Prints values that are no durations. text writes a value into 32 bytes, and returns them. */
+void chart_print_as(const struct histogram *h, char *(*text)(char *to, uint64_t value));
 /* Prints the rows with values as a JSON array. */
 void chart_json(const struct histogram *h);
 

@@ -43,13 +43,19 @@ struct table *table_new(const char *head, ...)
 	if (!t)
 		fail("no memory");
 	va_start(heads, head);
-	for (; head && t->columns < COLUMNS_MAX; head = va_arg(heads, const char *)) {
-		t->column[t->columns].head = head + 1;
-		t->column[t->columns].right = *head == '>';
-		t->column[t->columns++].width = (int)strlen(head + 1);
-	}
+	for (; head; head = va_arg(heads, const char *))
+		table_column(t, head);
 	va_end(heads);
 	return t;
+}
+
+void table_column(struct table *t, const char *head)
+{
+	if (t->columns == COLUMNS_MAX)
+		return;
+	t->column[t->columns].head = head + 1;
+	t->column[t->columns].right = *head == '>';
+	t->column[t->columns++].width = (int)strlen(head + 1);
 }
 
 /* Adds a cell. The table takes over the text. */

@@ -17,6 +17,8 @@ struct table;
 
 /* Makes a table. The heads of the columns end with NULL: '>' aligns a column to the right, '<' to the left. */
 struct table *table_new(const char *head, ...) __attribute__((sentinel));
+/* Adds a column on the right, before the first cell is added. Its head must outlive the table. */
+void table_column(struct table *t, const char *head);
 /* Adds a cell; rows are filled from left to right. */
 void table_cell(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds a time as seconds since begin, with at most 9 digits after the point; negative before begin. */

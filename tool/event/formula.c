@@ -403,6 +403,7 @@ static struct operand negation(struct compile *c, struct node *n)
 static struct operand operand(struct compile *c, unsigned node, struct beside other)
 {
 	struct node *n = &c->x->node[node];
+	unsigned begin = c->p->count;
 
 	switch ((enum node_kind)n->kind) {
 	case NODE_NUMBER:
@@ -417,6 +418,10 @@ static struct operand operand(struct compile *c, unsigned node, struct beside ot
 	case NODE_CALCULATION:
 		return calculation(c, n);
 	default:
+		/* Its names may have a meaning. */
+		condition(c, node);
+		c->p->count = begin;
+		n->good = false;
 		return bad(n, "a condition is not a number");
 	}
 }

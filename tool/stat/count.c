@@ -104,9 +104,9 @@ static void add(struct count *c, const struct logfile *f, const struct log_event
 			.process = cell->process->index, .data = data, .length = e->length, .cuts = cuts });
 }
 
-void count_file(struct count *c, struct logfile *f, struct about *about)
+void count_file(struct count *c, struct logfile *f, struct about *about, uint64_t begin)
 {
-	const bool all = match_all_user(c->match);
+	const bool all = match_all_user(c->match), groups = group_given(&c->groups);
 	struct executables executables = { c, about->machine };
 	const struct log_event *e;
 	const unsigned char *data;
@@ -119,6 +119,8 @@ void count_file(struct count *c, struct logfile *f, struct about *about)
 		fail("no memory");
 	logfile_processes(f, add_executable, &executables);
 	match_begin(c->match, f);
+	if (groups)
+		group_begin(&c->groups, f, begin, c->match);
 	while ((e = logfile_next(f, &data)) != NULL) {
 		unsigned shape = logfile_shape(f, e);
 		bool cuts = about_event(about, e, data, shape == SHAPES_MAX);
@@ -138,10 +140,13 @@ void count_file(struct count *c, struct logfile *f, struct about *about)
 				some = true;
 			}
 		}
-		if (shape < SHAPES_MAX && ((all && !eventtype_system(e->id)) || match_event(c->match, e, data)))
+		if (shape < SHAPES_MAX && ((all && !eventtype_system(e->id)) || match_event(c->match, e, data))) {
 			add(c, f, e, data, shape, cuts, about);
-		else if (cuts)
+			if (groups)
+				group_event(&c->groups, e, data);
+		} else if (cuts) {
 			span_cut(&c->spans);
+		}
 	}
 	about->read = read;
 	fold(c);

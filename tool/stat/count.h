@@ -13,6 +13,7 @@
 #include "event/layouts.h"
 #include "logs/about.h"
 #include "logs/match.h"
+#include "stat/group.h"
 #include "stat/tally.h"
 
 /* The tallies of the events of one shape, and counts that are not in the tallies yet. */
@@ -28,6 +29,7 @@ struct count_cell {
 struct count {
 	struct match *match;
 	struct spans spans;
+	struct groups groups;
 	struct tally_set types, processes, threads;
 	/* The current file: */
 	struct layouts *layouts;
@@ -37,7 +39,7 @@ struct count {
 	unsigned used_count;
 };
 
-/* Counts the events of a log. about: after about_begin(). */
-void count_file(struct count *c, struct logfile *f, struct about *about);
+/* Counts the events of a log. about: after about_begin(). begin: the origin of times. */
+void count_file(struct count *c, struct logfile *f, struct about *about, uint64_t begin);
 
 #endif

@@ -22,11 +22,11 @@
 
 #define LINES_DEFAULT 20
 
-enum section { HEADER, LOSSES, TYPES, PROCESSES, THREADS, SPANS, HISTOGRAMS, SECTIONS };
+enum section { HEADER, LOSSES, TYPES, PROCESSES, THREADS, SPANS, GROUPS, HISTOGRAMS, SECTIONS };
 
 static const char *const section_names[SECTIONS] = {
 	[HEADER] = "header", [LOSSES] = "losses", [TYPES] = "types", [PROCESSES] = "processes", [THREADS] = "threads",
-	[SPANS] = "spans", [HISTOGRAMS] = "histograms",
+	[SPANS] = "spans", [GROUPS] = "groups", [HISTOGRAMS] = "histograms",
 };
 
 static struct {
@@ -36,6 +36,7 @@ static struct {
 	bool found; /* no --span is given: the spans that layouts and names tell of */
 	const char *colour;
 	struct tally_view view;
+	enum group_order group_order;
 } options = { .colour = "auto", .view = { .lines = LINES_DEFAULT } };
 
 static struct count count;
@@ -56,22 +57,38 @@ static void take_sections(const char *text)
 			i++;
 		if (i == SECTIONS)
 			wrong_usage("--show %.*s: must be one of header, losses, types, processes, threads, "
-			            "spans or histograms", (int)length, text);
+			            "spans, groups or histograms", (int)length, text);
 		options.sections |= 1u << i;
 		text += length;
 	} while (*text++ == ',');
 }
 
-enum { OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW };
+enum { OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF };
+
+/* The choices of --sort, and the orders of the tables that have them. */
+static const struct {
+	int tallies, groups; /* -1: these tables have no such order */
+} orders[] = {
+	{ BY_EVENTS, GROUP_EVENTS }, { BY_BYTES, -1 }, { BY_FIRST, -1 }, { BY_LAST, -1 }, { BY_PAUSE, -1 },
+	{ BY_NAME, GROUP_NAME }, { -1, GROUP_SUM }, { -1, GROUP_MEAN }, { -1, GROUP_MAX },
+};
 
 static const struct option_row option_rows[] = {
 	SPAN_ROWS("measure the time"),
-	OPTION(OPTION_SORT, "sort", "KEY", "sort tables by events (default), bytes, first, last, pause or name",
-	       "events bytes first last pause name"),
+	OPTION(OPTION_GROUP_BY, "group-by", "LIST",
+	       "group events by the values of these fields or expressions, separated by commas; may be "
+	       "repeated"),
+	OPTION(OPTION_OF, "of", "EXPRESSION",
+	       "print sum, mean, percentiles of this field or expression, for each group"),
+	OPTION(OPTION_SORT, "sort", "KEY",
+	       "sort tables by events (default), bytes, first, last, pause or name; groups also by sum, mean or "
+	       "max of --of",
+	       "events bytes first last pause name sum mean max"),
 	OPTION_FLAG('r', "reverse", &options.view.reverse, "reverse the order"),
 	OPTION('n', "lines", "N", "at most N lines of each table (default 20); 0: all"),
 	OPTION(OPTION_SHOW, "show", "LIST",
-	       "only these parts, separated by commas: header, losses, types, processes, threads, spans, histograms"),
+	       "only these parts, separated by commas: header, losses, types, processes, threads, spans, groups, "
+	       "histograms"),
 	OPTION_FLAG(OPTION_JSON, "json", &options.json, "everything as one JSON object"),
 	OPTION_ROW_COLOR,
 	OPTION_ROW_NO_PAGER,
@@ -80,14 +97,26 @@ static const struct option_row option_rows[] = {
 	{ 0 },
 };
 
+static void take_order(unsigned choice)
+{
+	options.view.order = orders[choice].tallies < 0 ? BY_EVENTS : (enum tally_order)orders[choice].tallies;
+	options.group_order = orders[choice].groups < 0 ? GROUP_EVENTS : (enum group_order)orders[choice].groups;
+}
+
 static void take(int option, const char *argument)
 {
 	switch (option) {
 	case OPTION_SORT:
-		options.view.order = (enum tally_order)option_choice();
+		take_order(option_choice());
 		break;
 	case 'n':
 		options.view.lines = (size_t)argument_number("--lines", argument, 0, INT_MAX);
+		break;
+	case OPTION_GROUP_BY:
+		group_by(&count.groups, argument);
+		break;
+	case OPTION_OF:
+		group_of(&count.groups, argument);
 		break;
 	case OPTION_SHOW:
 		take_sections(argument);
@@ -105,6 +134,13 @@ static void take(int option, const char *argument)
 	}
 }
 
+/* Checks that the sections of --show have contents. */
+static void check_sections(void)
+{
+	if (!group_given(&count.groups) && options.sections & 1u << GROUPS)
+		wrong_usage("--show groups needs --group-by or --of");
+}
+
 static void take_all(int argc, char **argv)
 {
 	int c;
@@ -115,8 +151,14 @@ static void take_all(int argc, char **argv)
 	display_colours(options.colour);
 	options.found = count.spans.count == 0;
 	options.asked = options.sections & (1u << SPANS | 1u << HISTOGRAMS);
-	if (!options.sections)
-		options.sections = options.found ? ~(1u << HISTOGRAMS) : 1u << HEADER | 1u << SPANS | 1u << HISTOGRAMS;
+	check_sections();
+	if (options.group_order > GROUP_NAME && !count.groups.of)
+		wrong_usage("--sort by sum, mean or max needs --of EXPRESSION");
+	if (options.sections)
+		return;
+	options.sections = ~0u;
+	if (!options.found || group_given(&count.groups))
+		options.sections = 1u << HEADER | 1u << GROUPS | 1u << HISTOGRAMS | (options.found ? 0 : 1u << SPANS);
 }
 
 /* -- Reading --------------------------------------------------------------------------------------- */
@@ -190,7 +232,7 @@ static void count_all(const char *const *paths)
 		abouts[i].machine = machine_of(i);
 		if (abouts[i].machine != 0)
 			options.view.host = host_of;
-		count_file(&count, f, &abouts[i]);
+		count_file(&count, f, &abouts[i], options.view.begin);
 		abouts[i].path = strcmp(path, "-") == 0 ? "standard input" : path;
 		declared_say_log(&f->in, abouts[i].path);
 		logfile_close(f);
@@ -275,6 +317,18 @@ static void print(void)
 		begin_section();
 		span_print(&count.spans);
 	}
+	if (shown(GROUPS) && group_given(&count.groups)) {
+		begin_section();
+		group_print(&count.groups, options.group_order, options.view.reverse, options.view.lines);
+	}
+	if (shown(HISTOGRAMS) && count.groups.all.positive && !count.groups.all.negative) {
+		begin_section();
+		display_colour(BOLD);
+		out_foreign(count.groups.of->x->source, strlen(count.groups.of->x->source), 0);
+		display_colour(PLAIN);
+		out_char('\n');
+		spread_chart(&count.groups.all);
+	}
 	for (unsigned i = 0; i < count.spans.count && shown(HISTOGRAMS); i++)
 		if (count.spans.span[i]->durations.count) {
 			begin_section();
@@ -300,6 +354,12 @@ static void print_json(void)
 	tally_json(&count.threads, TALLY_THREADS, &options.view);
 	json_key("spans");
 	span_json(&count.spans);
+	if (group_given(&count.groups)) {
+		json_key("groups");
+		group_json(&count.groups, options.group_order, options.view.reverse);
+		json_key("without");
+		json_number(count.groups.without);
+	}
 	json_end('}');
 	json_done();
 }
@@ -313,11 +373,14 @@ static bool missing(bool counted, int number, char **paths)
 	struct sources logs;
 	bool wrong;
 
-	if (!match_given(count.match) && options.found)
+	if (!match_given(count.match) && options.found && !group_given(&count.groups))
 		return false;
 	sources_open(&logs, count.match, false, number, paths);
 	wrong = counted ? nothing_wanted(&logs) :
 	                  nothing_matches(&logs, count.match, options.found ? NULL : &count.spans);
+	for (unsigned i = 0; i < logs.count && !counted; i++)
+		group_begin(&count.groups, logs.source[i].file, logs.begin, logs.source[i].match);
+	wrong |= !counted && group_say(&count.groups);
 	sources_close(&logs);
 	return wrong;
 }
@@ -334,7 +397,7 @@ static int stat(int argc, char **argv)
 	count_all(optind < argc ? (const char *const *)argv + optind : standard);
 	if (!wrong && match_given(count.match) && count.types.count == 0)
 		wrong = missing(true, argc - optind, argv + optind);
-	if (options.asked && !some_spans()) {
+	if (options.asked && !some_spans() && !(options.asked == 1u << HISTOGRAMS && count.groups.of)) {
 		complain("no spans: give --span BEGIN,END, or see \"Meanings\" in docs/layouts.md");
 		wrong = true;
 	}
