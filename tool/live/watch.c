@@ -127,8 +127,10 @@ static uint64_t lost_here(struct watch *w)
 	return here;
 }
 
+static void look_at_types(struct watch *w);
+
 /* Returns whether --where selects the event. */
-static bool satisfies(const struct watch *w, const struct latest_event *e)
+static bool satisfies(struct watch *w, const struct latest_event *e)
 {
 	const struct posix_trace_event_info *info = &e->info;
 	struct log_event event = {
@@ -142,6 +144,9 @@ static bool satisfies(const struct watch *w, const struct latest_event *e)
 
 	if (event.id >= EVENT_ID_END)
 		return false;
+	/* The type is newer than the last look. */
+	if (!w->types->known[event.id])
+		look_at_types(w);
 	if (where->truth[event.id] != QUESTION_ASK)
 		return where->truth[event.id] == TRUTH_TRUE;
 	if (where->asks_thread)
@@ -151,7 +156,7 @@ static bool satisfies(const struct watch *w, const struct latest_event *e)
 }
 
 /* Returns whether the event is none that the view has to show. Losses are shown in any case. */
-static bool hidden(const struct watch *w, const struct latest_event *e)
+static bool hidden(struct watch *w, const struct latest_event *e)
 {
 	uint32_t id = e->info.posix_event_id;
 
@@ -290,17 +295,26 @@ static bool says_nothing(const struct watch *w)
 	       traceable_look(w->pid, &t) && !t.attached;
 }
 
+static void look_at_types(struct watch *w)
+{
+	if (!typenames_look(w->types, w->trid))
+		return;
+	names_changed(w);
+	if (match_where(w->only)) {
+		/* New types may be those of another executable. */
+		look_at_name(w);
+		question_process(match_where(w->only), (uint32_t)w->pid, w->command);
+		ask(w);
+	}
+	filter_out(w);
+	look_for_wanted(w);
+}
+
 void watch_look(struct watch *w, uint64_t time)
 {
 	uint64_t lost = lost_until_now(w);
 
-	if (typenames_look(w->types, w->trid)) {
-		names_changed(w);
-		if (match_where(w->only))
-			ask(w);
-		filter_out(w);
-		look_for_wanted(w);
-	}
+	look_at_types(w);
 	/* Read the name once more at the end: the process may have been short-lived. */
 	if (!w->ended || !w->end_seen)
 		look_at_name(w);
