@@ -13,6 +13,7 @@ static const struct command *const commands[] = {
 	&command_record,
 	&command_report,
 	&command_stat,
+	&command_diff,
 	&command_view,
 #ifdef POSIXTRACE_CURSES
 	&command_live,

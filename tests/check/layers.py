@@ -32,7 +32,7 @@ TOOL_BELOW = {'common': ''}
 TOOL_BELOW['event'] = 'common'
 TOOL_BELOW['logs'] = 'common event'
 TOOL_BELOW['analysis'] = TOOL_BELOW['process'] = 'common event logs'
-for command in ['report', 'stat', 'convert', 'view']:
+for command in ['report', 'stat', 'diff', 'convert', 'view']:
     TOOL_BELOW[command] = 'common event logs analysis'
 for command in ['record', 'live', 'check', 'doctor', 'list']:
     TOOL_BELOW[command] = 'common event logs process'

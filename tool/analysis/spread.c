@@ -173,7 +173,7 @@ char *spread_text(char text[SPREAD_TEXT], const struct spread *s, double value)
 	} else if (size >= 1e6 || value == floor(value)) {
 		snprintf(text, SPREAD_TEXT, size < 1e18 ? "%.0f" : "%.6g", value);
 	} else {
-		snprintf(text, SPREAD_TEXT, "%.*f", size < 10 ? 3 : size < 100 ? 2 : 1, value);
+		snprintf(text, SPREAD_TEXT, "%.*f", size < 10 ? 3 : size < 100 ? 2 : size < 1000 ? 1 : 0, value);
 	}
 	return text;
 }

@@ -44,12 +44,14 @@ struct command {
 	const char *ending;   /* null, or what --help says after the options */
 	const char *operand;  /* null, or what shells complete: FILE; COMMAND, a command with options */
 	int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit status */
+	int failed; /* exit status of fail(); 0: STATUS_FAILED */
 };
 
 /* Defined in NAME/NAME.c, or in main's folder. */
 extern const struct command command_check;
 extern const struct command command_complete;
 extern const struct command command_convert;
+extern const struct command command_diff;
 extern const struct command command_doctor;
 extern const struct command command_event;
 extern const struct command command_list;

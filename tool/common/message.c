@@ -53,7 +53,7 @@ void fail(const char *format, ...)
 	va_start(arguments, format);
 	say(format, arguments);
 	va_end(arguments);
-	exit(STATUS_FAILED);
+	exit(command && command->failed ? command->failed : STATUS_FAILED);
 }
 
 void wrong_usage(const char *format, ...)

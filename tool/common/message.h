@@ -20,7 +20,7 @@ enum {
 /* -- Messages, to standard error: "posixtrace report: ..." ---------------------------- */
 
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints a message, and exits with STATUS_FAILED. */
+/* Prints a message, and exits with STATUS_FAILED, unless the subcommand has another status for it. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Prints a message and a hint to --help, and exits with STATUS_USAGE. */
 void wrong_usage(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
