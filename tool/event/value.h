@@ -18,7 +18,7 @@ struct value {
 	union {
 		uint64_t magnitude;
 		double real;
-		size_t length;
+		uint64_t length; /* of a text; 64 bits, so that it sets the whole union on 32-bit machines, too */
 	};
 	const char *text;
 };
