@@ -170,6 +170,39 @@ def test_groups_printed():
         equal(message, message in run(*arguments, status=status), True)
 
 
+def test_over_time():
+    chance = random.Random(4)
+    log, values = Log(), []
+    log.declare('level', '{level:i32/us}')
+    times = sorted(chance.sample(range(10**9), 500))
+    for time in times:
+        values.append(chance.randrange(-1000, 1000))
+        log.event(time, 'level', data=struct.pack('<i', values[-1]))
+    log.event(2 * 10**9, 'bare')
+    log.segment()
+    file = write('levels.log', log.closed())
+    found = stat('--over-time', 'level', file)['over_time']
+    width, columns = found['width'], found['columns']
+    equal('begin', found['begin'], log.created + times[0])
+    equal('columns', 64 <= len(columns) <= 128 and width & (width - 1) == 0, True)
+    for n, column in enumerate(columns):
+        part = [1000 * value for time, value in zip(times, values) if (time - times[0]) // width == n]
+        equal(n, column['count'], len(part))
+        if part:
+            assert math.isclose(column['mean'], sum(part) / len(part), rel_tol=1e-9, abs_tol=1e-6), (n, column)
+        else:
+            equal(n, column['mean'], None)
+    equal('all', sum(column['count'] for column in columns), 500)
+    head, line = run('--show', 'time', '--over-time', 'level', file).splitlines()
+    equal('head', head.startswith('level from -'), True)
+    equal('line', set(line) <= set(' ▁▂▃▄▅▆▇█') and '▁' in line and '█' in line, True)
+    line = run('--show', 'time', '--over-time', 'level', file, locale='C').splitlines()[1]
+    equal('ASCII', set(line) <= set(' _.-~=+*#') and '_' in line and '#' in line, True)
+    found = run('--over-time', 'levl', file, status=1)
+    equal('message', "no event type has a field 'levl'; there are level" in found, True)
+    equal('nothing to show', '--over-time' in run('--show', 'time', file, status=2), True)
+
+
 def test_late():
     """Events of several threads are in order as good as their clocks can tell."""
     log = Log()

@@ -121,6 +121,8 @@ void count_file(struct count *c, struct logfile *f, struct about *about, uint64_
 	match_begin(c->match, f);
 	if (groups)
 		group_begin(&c->groups, f, begin, c->match);
+	if (c->over_time.of)
+		overtime_begin(&c->over_time, f, begin, c->match);
 	while ((e = logfile_next(f, &data)) != NULL) {
 		unsigned shape = logfile_shape(f, e);
 		bool cuts = about_event(about, e, data, shape == SHAPES_MAX);
@@ -144,6 +146,8 @@ void count_file(struct count *c, struct logfile *f, struct about *about, uint64_
 			add(c, f, e, data, shape, cuts, about);
 			if (groups)
 				group_event(&c->groups, e, data);
+			if (c->over_time.of)
+				overtime_event(&c->over_time, e, data);
 		} else if (cuts) {
 			span_cut(&c->spans);
 		}

@@ -14,6 +14,7 @@
 #include "logs/about.h"
 #include "logs/match.h"
 #include "stat/group.h"
+#include "stat/overtime.h"
 #include "stat/tally.h"
 
 /* The tallies of the events of one shape, and counts that are not in the tallies yet. */
@@ -30,6 +31,7 @@ struct count {
 	struct match *match;
 	struct spans spans;
 	struct groups groups;
+	struct overtime over_time;
 	struct tally_set types, processes, threads;
 	/* The current file: */
 	struct layouts *layouts;

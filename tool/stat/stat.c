@@ -22,11 +22,11 @@
 
 #define LINES_DEFAULT 20
 
-enum section { HEADER, LOSSES, TYPES, PROCESSES, THREADS, SPANS, GROUPS, HISTOGRAMS, SECTIONS };
+enum section { HEADER, LOSSES, TYPES, PROCESSES, THREADS, SPANS, GROUPS, TIME, HISTOGRAMS, SECTIONS };
 
 static const char *const section_names[SECTIONS] = {
 	[HEADER] = "header", [LOSSES] = "losses", [TYPES] = "types", [PROCESSES] = "processes", [THREADS] = "threads",
-	[SPANS] = "spans", [GROUPS] = "groups", [HISTOGRAMS] = "histograms",
+	[SPANS] = "spans", [GROUPS] = "groups", [TIME] = "time", [HISTOGRAMS] = "histograms",
 };
 
 static struct {
@@ -57,13 +57,13 @@ static void take_sections(const char *text)
 			i++;
 		if (i == SECTIONS)
 			wrong_usage("--show %.*s: must be one of header, losses, types, processes, threads, "
-			            "spans, groups or histograms", (int)length, text);
+			            "spans, groups, time or histograms", (int)length, text);
 		options.sections |= 1u << i;
 		text += length;
 	} while (*text++ == ',');
 }
 
-enum { OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF };
+enum { OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME };
 
 /* The choices of --sort, and the orders of the tables that have them. */
 static const struct {
@@ -80,6 +80,8 @@ static const struct option_row option_rows[] = {
 	       "repeated"),
 	OPTION(OPTION_OF, "of", "EXPRESSION",
 	       "print sum, mean, percentiles of this field or expression, for each group"),
+	OPTION(OPTION_OVER_TIME, "over-time", "EXPRESSION",
+	       "print how the mean of this field or expression changes over time, as a line of columns"),
 	OPTION(OPTION_SORT, "sort", "KEY",
 	       "sort tables by events (default), bytes, first, last, pause or name; groups also by sum, mean or "
 	       "max of --of",
@@ -88,7 +90,7 @@ static const struct option_row option_rows[] = {
 	OPTION('n', "lines", "N", "at most N lines of each table (default 20); 0: all"),
 	OPTION(OPTION_SHOW, "show", "LIST",
 	       "only these parts, separated by commas: header, losses, types, processes, threads, spans, groups, "
-	       "histograms"),
+	       "time, histograms"),
 	OPTION_FLAG(OPTION_JSON, "json", &options.json, "everything as one JSON object"),
 	OPTION_ROW_COLOR,
 	OPTION_ROW_NO_PAGER,
@@ -118,6 +120,9 @@ static void take(int option, const char *argument)
 	case OPTION_OF:
 		group_of(&count.groups, argument);
 		break;
+	case OPTION_OVER_TIME:
+		overtime_of(&count.over_time, argument);
+		break;
 	case OPTION_SHOW:
 		take_sections(argument);
 		break;
@@ -139,6 +144,8 @@ static void check_sections(void)
 {
 	if (!group_given(&count.groups) && options.sections & 1u << GROUPS)
 		wrong_usage("--show groups needs --group-by or --of");
+	if (!count.over_time.of && options.sections & 1u << TIME)
+		wrong_usage("--show time needs --over-time EXPRESSION");
 }
 
 static void take_all(int argc, char **argv)
@@ -157,8 +164,9 @@ static void take_all(int argc, char **argv)
 	if (options.sections)
 		return;
 	options.sections = ~0u;
-	if (!options.found || group_given(&count.groups))
-		options.sections = 1u << HEADER | 1u << GROUPS | 1u << HISTOGRAMS | (options.found ? 0 : 1u << SPANS);
+	if (!options.found || group_given(&count.groups) || count.over_time.of)
+		options.sections = 1u << HEADER | 1u << GROUPS | 1u << TIME | 1u << HISTOGRAMS |
+		                   (options.found ? 0 : 1u << SPANS);
 }
 
 /* -- Reading --------------------------------------------------------------------------------------- */
@@ -321,6 +329,10 @@ static void print(void)
 		begin_section();
 		group_print(&count.groups, options.group_order, options.view.reverse, options.view.lines);
 	}
+	if (shown(TIME) && count.over_time.of) {
+		begin_section();
+		overtime_print(&count.over_time, options.view.begin);
+	}
 	if (shown(HISTOGRAMS) && count.groups.all.positive && !count.groups.all.negative) {
 		begin_section();
 		display_colour(BOLD);
@@ -329,7 +341,7 @@ static void print(void)
 		out_char('\n');
 		spread_chart(&count.groups.all);
 	}
-	for (unsigned i = 0; i < count.spans.count && shown(HISTOGRAMS); i++)
+	for (unsigned i = 0; i < count.spans.count && shown(HISTOGRAMS) && (!options.found || options.asked); i++)
 		if (count.spans.span[i]->durations.count) {
 			begin_section();
 			span_chart(count.spans.span[i]);
@@ -360,6 +372,10 @@ static void print_json(void)
 		json_key("without");
 		json_number(count.groups.without);
 	}
+	if (count.over_time.of) {
+		json_key("over_time");
+		overtime_json(&count.over_time);
+	}
 	json_end('}');
 	json_done();
 }
@@ -373,7 +389,7 @@ static bool missing(bool counted, int number, char **paths)
 	struct sources logs;
 	bool wrong;
 
-	if (!match_given(count.match) && options.found && !group_given(&count.groups))
+	if (!match_given(count.match) && options.found && !group_given(&count.groups) && !count.over_time.of)
 		return false;
 	sources_open(&logs, count.match, false, number, paths);
 	wrong = counted ? nothing_wanted(&logs) :
@@ -381,6 +397,9 @@ static bool missing(bool counted, int number, char **paths)
 	for (unsigned i = 0; i < logs.count && !counted; i++)
 		group_begin(&count.groups, logs.source[i].file, logs.begin, logs.source[i].match);
 	wrong |= !counted && group_say(&count.groups);
+	for (unsigned i = 0; i < logs.count && !counted && count.over_time.of; i++)
+		overtime_begin(&count.over_time, logs.source[i].file, logs.begin, logs.source[i].match);
+	wrong |= !counted && count.over_time.of && question_say(count.over_time.of);
 	sources_close(&logs);
 	return wrong;
 }
