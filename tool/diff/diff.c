@@ -131,8 +131,8 @@ static void share_spans(void)
 			}
 			span_add(spans, text);
 		}
-		pairs_add(spans, &sides[0].logs);
-		pairs_add(spans, &sides[1].logs);
+		pairs_add(spans, &sides[0].logs, false);
+		pairs_add(spans, &sides[1].logs, false);
 	}
 }
 
@@ -228,7 +228,7 @@ static void compare_spans(const struct span *a, const struct span *b)
 			        (double)histogram_percentile(after, percents[i].percent));
 	if (c.size < 0)
 		return;
-	if (asprintf(&c.name, "%s, %s", a->begin, a->end) < 0)
+	if ((a->begin ? asprintf(&c.name, "%s, %s", a->begin, a->end) : asprintf(&c.name, "%s", a->name)) < 0)
 		fail("no memory");
 	add(c);
 }

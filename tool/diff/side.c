@@ -91,10 +91,9 @@ static void add_fields(struct side_type *t, const struct log_event *e, const uns
 static void add_event(struct side *side, const struct source *s, bool cuts)
 {
 	const struct log_event *e = s->event;
-	struct span_role role = side->role[e->id];
+	const struct span_role *role = &side->role[e->id];
 	struct side_type *t = side->of[e->id];
 	const struct task *thread;
-	unsigned scope = 0;
 
 	if (side->events++ == 0 || e->time < side->first)
 		side->first = e->time;
@@ -105,24 +104,23 @@ static void add_event(struct side *side, const struct source *s, bool cuts)
 		if (t->field)
 			add_fields(t, e, s->data);
 	}
-	if (!(role.begins | role.ends))
+	if (span_role_none(role))
 		return;
 	thread = tasks_thread(&side->tasks, s);
-	if (side->spans.scope != SPAN_ALL)
-		scope = side->spans.scope == SPAN_THREAD ? thread->number : thread->process->number;
-	span_event(&side->spans, role, cuts, scope, e->time);
+	span_event(&side->spans, &(struct span_event){
+		.role = role, .time = e->time, .thread = thread->number, .process = thread->process->number,
+		.data = s->data, .length = e->length, .cuts = cuts });
 }
 
 void side_read(struct side *side)
 {
-	const struct span_role none = { 0, 0 };
 	struct source *s = &side->logs.source[0];
 
 	tasks_begin(&side->tasks, &side->logs);
 	about_begin(&side->about, s->file);
 	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++)
 		if (side->of[id])
-			side->role[id] = span_role(&side->spans, side->of[id]->name);
+			side->role[id] = span_role(&side->spans, side->of[id]->name, side->of[id]->layout);
 	sources_rewind(&side->logs);
 	for (; s->event; source_advance(s)) {
 		bool damage = logfile_shape(s->file, s->event) == SHAPES_MAX;
@@ -131,7 +129,7 @@ void side_read(struct side *side)
 		if (!eventtype_system(s->event->id) && source_wanted(s))
 			add_event(side, s, cuts);
 		else if (cuts)
-			span_event(&side->spans, none, true, 0, s->event->time);
+			span_cut(&side->spans);
 	}
 	span_finish(&side->spans);
 	side->seconds = side->last > side->first ? (double)(side->last - side->first) / 1e9 : 0;
