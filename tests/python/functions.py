@@ -1,0 +1,252 @@
+#
+# functions.py - posixtrace.functions(), and python3 -m posixtrace
+#
+#     functions.py POSIXTRACE PYTHON FOLDER
+#
+# SPDX-License-Identifier: MIT
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from program import ENVIRONMENT, POSIXTRACE, PYTHON, events, python, read, write
+from scene import Suite, equal
+
+VERSION = tuple(map(int, subprocess.run([PYTHON, '-c', 'import sys; print(*sys.version_info[:2])'], capture_output=True,
+                                        text=True, check=True).stdout.split()))
+
+
+def tree(log='x.log', module='__main__.'):
+    """Returns the calls of functions of a module as text, (name, (inner calls...)), those of each thread apart."""
+    threads = {}
+    for event in read(log):
+        stack = threads.setdefault(event['tid'], [[]])
+        if event['event'] == 'python.call.begin':
+            stack.append([event['fields']['function']])
+        elif event['event'] == 'python.call.end':
+            call = stack.pop()
+            # Calls of other modules' functions are left out, but not the calls that those make.
+            if call[0].startswith(module):
+                stack[-1].append([call[0][len(module):], *call[1:]])
+            else:
+                stack[-1].extend(call[1:])
+    assert all(len(stack) == 1 for stack in threads.values()), threads
+    return [stack[0] for stack in threads.values()]
+
+
+def test_calls():
+    """Functions, methods, generators, exceptions, recursion; nothing before, nothing afterwards."""
+    python('''
+        import posixtrace
+        def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+        def fails(n):
+            if n: fails(n - 1)
+            raise ValueError
+        def numbers():
+            yield 1
+            yield 2
+        class Shop:
+            def __init__(self): self.sold = 0
+            def sell(self): return sorted([2, 1], key=lambda x: -x)
+        def caught():
+            try:
+                fails(1)
+            except ValueError:
+                pass
+        fib(3)
+        with posixtrace.functions():
+            fib(2)
+            caught()
+            list(numbers())
+            Shop().sell()
+        fib(3)
+        with posixtrace.functions():
+            fib(1)
+        ''')
+    qualified = VERSION >= (3, 11)
+    equal('calls', tree(), [[
+        ['fib', ['fib'], ['fib']], ['caught', ['fails', ['fails']]], ['numbers'], ['numbers'], ['numbers'],
+        ['Shop.__init__' if qualified else '__init__'],
+        ['Shop.sell', ['Shop.sell.<locals>.<lambda>'], ['Shop.sell.<locals>.<lambda>']] if qualified else
+        ['sell', ['<lambda>'], ['<lambda>']], ['fib']]])
+
+
+def test_threads():
+    """Threads that begin while functions are recorded; a hundred of them; and what they do afterwards."""
+    python('''
+        import threading
+        import posixtrace
+        def leaf(): pass
+        def run():
+            for i in range(10): leaf()
+        def later():
+            inside()
+            go.wait()
+            leaf()
+        def inside(): pass
+        go = threading.Event()
+        with posixtrace.functions(include="__main__"):
+            threads = [threading.Thread(target=run) for i in range(100)]
+            last = threading.Thread(target=later)
+            last.start()
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+        go.set()
+        last.join()
+        ''', record=['-s', '32M'])
+    calls = {}
+    for event in read():
+        calls.setdefault(event['tid'], []).append(event.get('fields', {}).get('function', 'end'))
+    runs = [thread for thread in calls.values() if '__main__.later' not in thread]
+    equal('runs', runs, [['__main__.run', *['__main__.leaf', 'end'] * 10, 'end']] * 100)
+    equal('later', [thread for thread in calls.values() if '__main__.later' in thread],
+          [['__main__.later', '__main__.inside', 'end']])
+
+
+def test_chosen():
+    """include, exclude, one within another, as a decorator, and waiting for a recorder."""
+    Path('shop').mkdir(exist_ok=True)
+    Path('shop/__init__.py').write_text('from .orders import order\n')
+    Path('shop/orders.py').write_text('import json\ndef order(n): return json.dumps(n)\n')
+    for options, wanted in (
+            ('include="shop"', ['shop.orders.order'] * 2),
+            ('include=["js*"]', ['json.dumps'] * 2), ('include="sho"', []),
+            ('include=["shop", "json"], exclude="json"', ['shop.orders.order'] * 2),
+            ('exclude=["json", "contextlib"]', ['shop.orders.order'] * 2)):
+        found = events(f'''
+            import json
+            import posixtrace
+            import shop
+            posixtrace.Event("first")()
+            with posixtrace.functions({options}):
+                with posixtrace.functions():
+                    shop.order(1)
+                shop.order(2)
+            shop.order(3)
+            ''')
+        names = [fields['function'] for name, fields in found if name == 'python.call.begin']
+        equal(options, [name for name in names if not name.startswith(('json.enc', 'threading.'))], wanted)
+        equal('ends', sum(name == 'python.call.end' for name, fields in found), len(names))
+    python('''
+        import posixtrace
+        @posixtrace.functions()
+        def decorated(): return 5
+        assert decorated() == 5
+        ''', traced=False)
+
+
+def test_other_profiler():
+    """Another profiler goes on, and a program that has one is not disturbed."""
+    found = events('''
+        import cProfile
+        import io
+        import pstats
+        import sys
+        import posixtrace
+        def f(): pass
+        profile = cProfile.Profile()
+        profile.enable()
+        with posixtrace.functions(include="__main__"):
+            f()
+        f()
+        profile.disable()
+        out = io.StringIO()
+        pstats.Stats(profile, stream=out).print_stats("program.py.*f")
+        assert " 2 " in out.getvalue(), out.getvalue()
+        f()
+        assert sys.getprofile() is None
+        ''')
+    if VERSION < (3, 12):
+        equal('events', found, [('python.refused', dict(what='functions(): another profiler is active'))])
+    else:
+        equal('events', found, [('python.call.begin', dict(function='__main__.f')), ('python.call.end', None)])
+
+
+def test_command():
+    """python3 -m posixtrace: a script, its arguments, __file__, its directory, its exit status, a module, and errors."""
+    Path('folder').mkdir(exist_ok=True)
+    Path('folder/beside.py').write_text('def f(): return 5\n')
+    write('''
+        import json
+        import os
+        import pickle
+        import sys
+        import beside
+        class Mine: pass
+        assert type(pickle.loads(pickle.dumps(Mine()))) is Mine
+        assert sys.modules["__main__"].__dict__ is globals() and __name__ == "__main__"
+        def main():
+            print(json.dumps([sys.argv[1:], os.path.basename(__file__), beside.f()]))
+            sys.exit(9)
+        main()
+        ''', 'folder/script.py')
+    command = [PYTHON, '-m', 'posixtrace', '--functions', '--exclude', 'json', 'folder/script.py', '-a', '--functions']
+    for record in [], [POSIXTRACE, 'record', '-q', '-o', 'x.log', '--']:
+        done = subprocess.run([*record, *command], capture_output=True, text=True, env=ENVIRONMENT)
+        equal('run', (done.returncode, done.stderr, json.loads(done.stdout)),
+              (9, '', [['-a', '--functions'], 'script.py', 5]))
+    functions = [event['fields']['function'] for event in read() if event['event'] == 'python.call.begin']
+    assert {'__main__.main', '__main__.<module>', 'beside.f'} <= {*functions}, functions
+    assert not any(function.startswith(('json.', 'posixtrace.')) for function in functions), functions
+    done = subprocess.run([POSIXTRACE, 'record', '-q', '-o', 'x.log', '--', PYTHON, '-m', 'posixtrace', '--functions', '-m',
+                           'json.tool', '--compact'], input='[1, 2]', capture_output=True, text=True, env=ENVIRONMENT)
+    equal('module', (done.returncode, done.stdout, done.stderr), (0, '[1,2]\n', ''))
+    assert any(event['fields'].get('function') == 'json.decoder.JSONDecoder.decode' or
+               event['fields'].get('function') == 'json.decoder.decode'
+               for event in read() if event['event'] == 'python.call.begin')
+    done = subprocess.run([PYTHON, '-m', 'posixtrace', 'none.py'], capture_output=True, text=True, env=ENVIRONMENT)
+    equal('missing', (done.returncode, done.stderr),
+          (1, 'python3 -m posixtrace: none.py: No such file or directory\n'))
+
+
+def test_command_tasks():
+    """python3 -m posixtrace --tasks records the tasks of any program."""
+    write('''
+        import asyncio
+        async def job(): await asyncio.sleep(0)
+        async def main(): await asyncio.gather(job(), job())
+        asyncio.run(main())
+        ''', 'tasks.py')
+    subprocess.run([POSIXTRACE, 'record', '-q', '-o', 'x.log', '--', PYTHON, '-m', 'posixtrace', '--tasks', 'tasks.py'],
+                   check=True, env=ENVIRONMENT)
+    equal('tasks', [event['fields']['coroutine'] for event in read() if event['event'] == 'asyncio.task.begin'][:3],
+          ['main', 'job', 'job'])
+
+
+def test_wait():
+    """--wait: a program that is recorded after it has begun."""
+    program = write('''
+        import sys
+        def work(): pass
+        def main():
+            print("ready", flush=True)
+            while sys.stdin.readline() == "go\\n":
+                work()
+                print("done", flush=True)
+        main()
+        ''')
+    for wait, wanted in ([], False), (['--wait'], True):
+        with subprocess.Popen([PYTHON, '-m', 'posixtrace', '--functions', *wait, program], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
+            equal('program', process.stdout.readline(), 'ready\n')
+            with subprocess.Popen([POSIXTRACE, 'record', '-q', '-o', f'x{wanted}.log', '-p', str(process.pid)],
+                                  stderr=subprocess.PIPE, text=True) as recorder:
+                while f'{process.pid}' not in subprocess.run([POSIXTRACE, 'list', '--json'], capture_output=True,
+                                                             text=True).stdout:
+                    pass
+                process.stdin.write('go\n')
+                process.stdin.flush()
+                equal('program', process.stdout.readline(), 'done\n')
+                recorder.terminate()
+                recorder.communicate()
+            process.communicate('end\n')
+            equal('status', process.returncode, 0)
+    assert not os.path.exists('xFalse.log') or not read('xFalse.log')
+    equal('calls', [event['fields']['function'] for event in read('xTrue.log')
+                    if event['event'] == 'python.call.begin' and '__main__' in event['fields']['function']],
+          ['__main__.work'])
+
+
+Suite(globals()).main()

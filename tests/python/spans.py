@@ -1,0 +1,328 @@
+#
+# spans.py - span(), Span, traced, counter(), messages of logging, and tasks of asyncio
+#
+#     spans.py POSIXTRACE PYTHON FOLDER
+#
+# SPDX-License-Identifier: MIT
+
+import json
+import subprocess
+
+from program import POSIXTRACE, events, fails, python
+from scene import Suite, equal
+
+
+def durations(*pairs):
+    """Returns how many spans of each pair stat has found in x.log, and how many begins have no end."""
+    out = subprocess.run([POSIXTRACE, 'stat', '--json', '--nested', *[word for pair in pairs
+                                                                      for word in ('--span', pair)], 'x.log'],
+                         capture_output=True, text=True, check=True).stdout
+    return [(span['count'], span['no_end']) for span in json.loads(out)['spans']]
+
+
+def test_span():
+    """A pair of events, ended by an exception, by return and by break; used again; another one inside."""
+    equal('events', events('''
+        import posixtrace
+
+        with posixtrace.span("shop.order", id=7, item="tea", price=1.5, paid=True, key=b"\\1"):
+            posixtrace.counter("queue", 3)
+        try:
+            with posixtrace.span("shop.fails"):
+                raise ValueError
+        except ValueError as error:
+            assert error.__traceback__.tb_lineno == 8
+
+        def leaves():
+            for i in range(5):
+                with posixtrace.span("shop.leaves", i=i):
+                    if i == 1:
+                        break
+            with posixtrace.span("shop.leaves", i=-1):
+                return 5
+        assert leaves() == 5
+
+        again = posixtrace.span("again")
+        with again as entered:
+            assert entered is again
+            with again:
+                pass
+        work = posixtrace.Span("shop.work", id="u32", how="u8<fast,slow>")
+        assert work and work.begin.name == "shop.work.begin" and work.end.name == "shop.work.end"
+        with work(5, "slow"), work(how=0, id=6):
+            pass
+        '''), [
+        ('shop.order.begin', dict(id=7, item='tea', price=1.5, paid=True, n_key=1, key='01')), ('queue', dict(value=3)),
+        ('shop.order.end', None), ('shop.fails.begin', None), ('shop.fails.end', None),
+        ('shop.leaves.begin', dict(i=0)), ('shop.leaves.end', None),
+        ('shop.leaves.begin', dict(i=1)), ('shop.leaves.end', None),
+        ('shop.leaves.begin', dict(i=-1)), ('shop.leaves.end', None),
+        ('again.begin', None), ('again.begin', None), ('again.end', None), ('again.end', None),
+        ('shop.work.begin', dict(id=5, how='slow')), ('shop.work.begin', dict(id=6, how='fast')),
+        ('shop.work.end', None), ('shop.work.end', None)])
+    equal('durations', durations('shop.order.begin,shop.order.end', 'shop.leaves.begin,shop.leaves.end',
+                                 'shop.work.begin,shop.work.end'), [(1, 0), (3, 0), (2, 0)])
+
+
+def test_other_values():
+    """A span whose values are not those of its first call has the fields of the first call."""
+    equal('events', events('''
+        import posixtrace
+        for values in (dict(a=1, b="x"), dict(b="y", a=2), dict(a=3), dict(), dict(c=4), dict(a="text", b=5)):
+            with posixtrace.span("s", **values):
+                pass
+        for value in (1, 2.5, 2**70, True):
+            posixtrace.counter("whole", value)
+        for value in (1.5, 2, "x"):
+            posixtrace.counter("real", value)
+        ''')[:], [
+        ('s.begin', dict(a=1, b='x')), ('s.end', None), ('s.begin', dict(a=2, b='y')), ('s.end', None),
+        ('s.begin', dict(a=3, b='0')), ('s.end', None), ('s.begin', dict(a=0, b='0')), ('s.end', None),
+        ('s.begin', dict(a=0, b='0')), ('s.end', None),
+        ('s.begin', dict(a=0, b='5')), ('s.end', None),
+        ('whole', dict(value=1)), ('python.misfit', dict(what='whole, field value: a float, where the field is an integer')),
+        ('whole', dict(value=2)), ('whole', dict(value=str(2**63 - 1))), ('whole', dict(value=1)),
+        ('real', dict(value=1.5)), ('real', dict(value=2)),
+        ('python.misfit', dict(what='real, field value: not a number')), ('real', dict(value=None))])
+
+
+def test_traced():
+    """Functions, methods, properties; what a decorated function says of itself; pickled and copied."""
+    equal('events', events('''
+        import copy
+        import functools
+        import inspect
+        import pickle
+        import weakref
+        import posixtrace
+
+        @posixtrace.traced
+        def add(a, b=2, *more, c: int = 0, **others):
+            "Adds."
+            return a + b + c
+
+        @posixtrace.traced("named")
+        def named():
+            raise KeyError
+
+        class Shop:
+            @posixtrace.traced
+            def method(self, x):
+                return self, x
+
+            @posixtrace.traced
+            @staticmethod
+            def static():
+                return 1
+
+            @classmethod
+            @posixtrace.traced(name="of class")
+            def of_class(cls):
+                return cls
+
+            @property
+            @posixtrace.traced
+            def value(self):
+                return 4
+
+        assert add(1) == 3 and add(1, c=4, b=1) == 6 and add(*[1, 2, 3], **{"d": 1}) == 3
+        try:
+            named()
+        except KeyError:
+            pass
+        shop = Shop()
+        assert shop.method(1) == (shop, 1) and Shop.method(shop, x=2) == (shop, 2) and Shop.static() == 1
+        assert Shop.of_class() is Shop and shop.value == 4
+        assert add.__name__ == "add" and add.__doc__ == "Adds." and add.__module__ == "__main__"
+        assert str(inspect.signature(add)) == "(a, b=2, *more, c: int = 0, **others)"
+        assert pickle.loads(pickle.dumps(add)) is add and copy.copy(add) is add and copy.deepcopy(add) is add
+        assert weakref.ref(add)() is add and functools.partial(add, 1)() == 3
+        try:
+            add()
+        except TypeError as error:
+            assert "add() missing 1 required positional argument" in str(error)
+        '''), [(f'{name}.{word}', None) for name in [
+            *['__main__.add'] * 3, 'named', *['__main__.Shop.method'] * 2, '__main__.Shop.static', 'of class',
+            '__main__.Shop.value', '__main__.add', '__main__.add'] for word in ('begin', 'end')])
+    equal('long', events('''
+        import posixtrace
+        def name(): pass
+        name.__qualname__ = "é" * 40
+        posixtrace.traced(name)()
+        '''), [('…' + 'é' * 27 + '.begin', None), ('…' + 'é' * 27 + '.end', None)])
+
+
+def test_traced_later():
+    """Coroutines and generators: one span for each, with a number."""
+    found = events('''
+        import asyncio
+        import inspect
+        import posixtrace
+
+        @posixtrace.traced
+        async def job(n):
+            await asyncio.sleep(n / 1000)
+            return n
+
+        @posixtrace.traced("count")
+        def count(n):
+            "Counts."
+            for i in range(n):
+                try:
+                    got = yield i
+                except ValueError:
+                    yield "caught"
+                else:
+                    assert got is None or got == "sent"
+            return "done"
+
+        @posixtrace.traced("later")
+        async def later(n):
+            for i in range(n):
+                try:
+                    got = yield i
+                except ValueError:
+                    yield "caught"
+                await asyncio.sleep(0)
+
+        async def main():
+            assert sorted(await asyncio.gather(job(3), job(1), job(2))) == [1, 2, 3]
+            assert [i async for i in later(3)] == [0, 1, 2]
+            generator = later(5)
+            assert await generator.asend(None) == 0 and await generator.athrow(ValueError) == "caught"
+            await generator.aclose()
+            try:
+                await asyncio.wait_for(job(10000), 0.01)
+            except asyncio.TimeoutError:
+                pass
+
+        assert inspect.iscoroutinefunction(job) and inspect.isgeneratorfunction(count)
+        assert inspect.isasyncgenfunction(later) and count.__doc__ == "Counts."
+        asyncio.run(main())
+        assert list(count(3)) == [0, 1, 2]
+        def delegates():
+            assert (yield from count(1)) == "done"
+        assert list(delegates()) == [0]
+        generator = count(5)
+        assert next(generator) == 0 and generator.send("sent") == 1
+        assert generator.throw(ValueError) == "caught"
+        generator.close()
+        ''')
+    begun, order = {}, []
+    for name, fields in found:
+        if name.endswith('.begin'):
+            assert fields['id'] not in begun
+            begun[fields['id']] = name[:-len('.begin')]
+        else:
+            equal('end', name, begun[fields['id']] + '.end')
+            order.append(fields['id'])
+    equal('spans', sorted(begun.values()), sorted(['__main__.job'] * 4 + ['later'] * 2 + ['count'] * 3))
+    equal('ends', sorted(order), sorted(begun))
+    equal('order', order[:3], [2, 3, 1])  # the shortest one ends first
+
+
+def test_logging():
+    """Levels, loggers and messages; wrong arguments, a formatter, a filter; nothing is printed."""
+    equal('events', events('''
+        import logging
+        import posixtrace
+
+        logger = logging.getLogger("shop.orders")
+        logger.setLevel(logging.DEBUG)
+        logger.propagate = False
+        handler = posixtrace.Handler()
+        logger.addHandler(handler)
+        logger.debug("%d orders", 5)
+        logger.warning("%(what)s", {"what": "named"})
+        logger.error("wrong %d", "text")
+        logger.log(25, "own level")
+        logger.log(1000, "high")
+        handler.addFilter(lambda record: "secret" not in record.getMessage())
+        logger.info("a secret")
+        handler.setFormatter(logging.Formatter("<%(message)s>"))
+        logger.critical("formatted")
+        handler.setLevel(logging.ERROR)
+        logger.warning("too low")
+        posixtrace.log("direct")
+        posixtrace.log("direct", logging.ERROR, "shop")
+        '''), [('log', dict(level=level, logger=logger, message=message)) if level else message
+               for level, logger, message in [
+                   ('debug', 'shop.orders', '5 orders'), ('warning', 'shop.orders', 'named'),
+                   ('error', 'shop.orders', 'wrong %d'), (25, 'shop.orders', 'own level'),
+                   (None, None, ('python.misfit', dict(what='log, field level: the number does not fit'))),
+                   (255, 'shop.orders', 'high'),
+                   ('critical', 'shop.orders', '<formatted>'),
+                   ('info', '', 'direct'), ('error', 'shop', 'direct')]])
+
+
+def test_tasks():
+    """Each task is a span; names, ends, tasks that exist before; a task factory that the program has; no change of its
+    own names and of what asyncio reports."""
+    program = '''
+        import asyncio
+        import posixtrace
+
+        async def job(n):
+            await asyncio.sleep(n / 1000)
+
+        async def fails():
+            raise ValueError
+
+        async def main():
+            early = asyncio.create_task(job(30), name="early")
+            made = []
+            def own(loop, coroutine, **more):
+                made.append(coroutine)
+                return asyncio.Task(coroutine, loop=loop, **more)
+            OWN
+            posixtrace.tasks()
+            posixtrace.tasks()
+            tasks = [asyncio.create_task(job(20), name="a"), asyncio.create_task(job(10), name="b"),
+                     asyncio.create_task(fails(), name="c"), asyncio.create_task(job(1000), name="d")]
+            unnamed = asyncio.create_task(job(1))
+            assert unnamed.get_name().startswith("Task-"), unnamed.get_name()
+            await asyncio.sleep(0.005)
+            tasks[3].cancel()
+            result = await asyncio.gather(*tasks, early, unnamed, return_exceptions=True)
+            assert isinstance(result[2], ValueError) and isinstance(result[3], asyncio.CancelledError)
+            assert not OWNED or len(made) == 5
+            reported = []
+            asyncio.get_running_loop().set_exception_handler(lambda loop, context: reported.append(context))
+            task = asyncio.create_task(fails(), name="unseen")
+            await asyncio.sleep(0.001)
+            del task
+            assert len(reported) == 1 and reported[0]["message"] == "Task exception was never retrieved", reported
+
+        asyncio.run(main())
+        '''
+    for own, owned in ('', 'False'), ('asyncio.get_running_loop().set_task_factory(own)', 'True'):
+        text = program.replace('OWNED', owned).replace('OWN', own)
+        python(text, traced=False)
+        found = events(text)
+        begun = {fields['id']: fields['coroutine'] for name, fields in found if name == 'asyncio.task.begin'}
+        ends = [(begun[fields['id']], fields['name'], fields['how']) for name, fields in found
+                if name == 'asyncio.task.end' and not fields['name'].startswith('Task-')]
+        equal('ends', ends, [('fails', 'c', 'failed'), ('job', 'd', 'cancelled'), ('job', 'b', 'done'),
+                             ('job', 'a', 'done'), ('job', 'early', 'done'), ('fails', 'unseen', 'failed')])
+        equal('main', list(begun.values()).count('main'), 1)
+
+
+def test_wrong():
+    fails('posixtrace.span()', 'TypeError', 'one argument without a name, not 0')
+    fails('posixtrace.span("a", 5)', 'TypeError', 'not 2')
+    fails('posixtrace.span(5)', 'TypeError', 'the name of a span is a str')
+    fails('posixtrace.span("n" * 60)', 'ValueError', 'not a name of an event')
+    fails('posixtrace.span("s", **{"a" * 40: 1})', 'ValueError', 'field name')
+    fails('posixtrace.Span("s", a="u99")', 'ValueError', 'is not a type')
+    fails('posixtrace.Span("s", a="u8")()', 'TypeError', 's.begin has 1 field, and 0 values')
+    fails('posixtrace.counter("c")', 'TypeError', 'two arguments, not 1')
+    fails('posixtrace.counter(5, 5)', 'TypeError', 'the name of an event is a str')
+    fails('posixtrace.traced(5)', 'TypeError', 'traced is for functions')
+    fails('posixtrace.traced(int)', 'TypeError', 'traced is for functions')
+    fails('posixtrace.traced(name=5)(print)', 'TypeError', 'the name is a str')
+    fails('posixtrace.traced("n" * 60)(print)', 'ValueError', 'not a name of an event')
+    fails('posixtrace.nothing', 'AttributeError', 'nothing')
+    fails('posixtrace.tasks()', 'RuntimeError', 'no running event loop')
+
+
+Suite(globals()).main()
