@@ -661,14 +661,12 @@ static bool check_name(PyObject *name)
 }
 
 /* Gives the event its fields. Returns false with an exception. */
-static bool take_fields(struct event *e, PyObject *fields)
+static bool take_fields(struct state *state, struct event *e, PyObject *fields)
 {
-	PyObject *module = PyImport_ImportModule("posixtrace._layout"), *result = NULL, *plans, *name, *type;
+	PyObject *result = PyObject_CallFunctionObjArgs(state->compile_fields, fields, NULL), *plans, *name, *type;
 	Py_ssize_t position = 0;
 	bool done = false;
 
-	if (module)
-		result = PyObject_CallMethod(module, "compile_fields", "(O)", fields);
 	if (!result || !PyArg_ParseTuple(result, "OO!", &e->layout, &PyList_Type, &plans))
 		goto end;
 	Py_INCREF(e->layout);
@@ -694,7 +692,6 @@ static bool take_fields(struct event *e, PyObject *fields)
 	done = e->type.__layout != NULL;
 end:
 	Py_XDECREF(result);
-	Py_XDECREF(module);
 	return done;
 }
 
@@ -714,7 +711,7 @@ struct event *event_make(struct state *state, PyObject *name, PyObject *fields)
 	if (!fields || PyDict_GET_SIZE(fields) == 0) {
 		Py_INCREF(Py_None);
 		e->layout = Py_None;
-	} else if (!take_fields(e, fields)) {
+	} else if (!take_fields(state, e, fields)) {
 		Py_CLEAR(e);
 	}
 	return e;
@@ -816,8 +813,14 @@ static PyType_Spec event_spec = {
 
 int event_add(PyObject *module, struct state *state)
 {
-	PyObject *name, *fields;
+	PyObject *name, *fields, *layout = PyImport_ImportModule("posixtrace._layout");
 
+	/* Kept, because nothing can be imported while the interpreter ends, and __del__ methods may declare events. */
+	state->compile_fields = layout ? PyObject_GetAttrString(layout, "compile_fields") : NULL;
+	state->inferred = state->compile_fields ? PyObject_GetAttrString(layout, "inferred") : NULL;
+	Py_XDECREF(layout);
+	if (!state->inferred)
+		return -1;
 	state->event_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &event_spec, NULL);
 	if (!state->event_type || PyModule_AddType(module, state->event_type) < 0)
 		return -1;

@@ -68,6 +68,7 @@ struct state {
 	PyTypeObject *event_type, *span_type, *open_type, *traced_type;
 	PyObject *spans, *counters; /* by name: struct span, struct event */
 	PyObject *nothing; /* a struct open of which nothing is recorded */
+	PyObject *compile_fields, *inferred; /* functions of _layout.py */
 	struct event *problem; /* the event that tells of a value that did not fit */
 	/* Function tracing, in calls.c. */
 	struct event *call_begin, *call_end;

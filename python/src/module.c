@@ -43,6 +43,8 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->spans);
 	Py_VISIT(state->counters);
 	Py_VISIT(state->nothing);
+	Py_VISIT(state->compile_fields);
+	Py_VISIT(state->inferred);
 	Py_VISIT(state->problem);
 	Py_VISIT(state->call_begin);
 	Py_VISIT(state->call_end);
@@ -75,6 +77,8 @@ static void module_free(void *module)
 	Py_CLEAR(state->spans);
 	Py_CLEAR(state->counters);
 	Py_CLEAR(state->nothing);
+	Py_CLEAR(state->compile_fields);
+	Py_CLEAR(state->inferred);
 	Py_CLEAR(state->call_begin);
 	Py_CLEAR(state->call_end);
 	Py_CLEAR(state->traced_type);

@@ -237,17 +237,16 @@ static PyType_Spec span_spec = {
 /* -- By name ---------------------------------------------------------------------------------------- */
 
 /* Returns the fields that values have by their own types. */
-static PyObject *infer(PyObject *const *values, PyObject *names)
+static PyObject *infer(struct state *state, PyObject *const *values, PyObject *names)
 {
-	PyObject *module = PyImport_ImportModule("posixtrace._layout"), *given = PyDict_New(), *fields = NULL;
-	bool complete = module && given;
+	PyObject *given = PyDict_New(), *fields = NULL;
+	bool complete = given != NULL;
 
 	for (Py_ssize_t i = 0; complete && names && i < PyTuple_GET_SIZE(names); i++)
 		complete = PyDict_SetItem(given, PyTuple_GET_ITEM(names, i), values[i]) == 0;
 	if (complete)
-		fields = PyObject_CallMethod(module, "inferred", "(O)", given);
+		fields = PyObject_CallFunctionObjArgs(state->inferred, given, NULL);
 	Py_XDECREF(given);
-	Py_XDECREF(module);
 	return fields;
 }
 
@@ -259,7 +258,7 @@ static struct span *span_named(struct state *state, PyObject *name, PyObject *co
 
 	if (span || PyErr_Occurred())
 		return span;
-	fields = infer(values, names);
+	fields = infer(state, values, names);
 	span = fields ? span_make(state, name, fields) : NULL;
 	Py_XDECREF(fields);
 	if (!span)

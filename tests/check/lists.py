@@ -23,7 +23,7 @@ def check(root):
     for path in files(root, 'plugin', '.c'):
         if path.name not in known:
             yield f'plugin/babeltrace2/meson.build: no {path.name}'
-    for folder in ['conformance', 'unit', 'stress', 'fault', 'log', 'tool', 'plugin', 'check']:
+    for folder in ['conformance', 'unit', 'stress', 'fault', 'log', 'tool', 'plugin', 'python', 'check']:
         known = words(root / 'tests' / folder / 'meson.build')
         for path in files(root / 'tests', folder, '.c', '.py'):
             if path.stem not in known and path.name not in known and path.name != 'check.py':

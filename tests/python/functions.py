@@ -6,12 +6,10 @@
 # SPDX-License-Identifier: MIT
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
-from program import ENVIRONMENT, POSIXTRACE, PYTHON, events, python, read, write
+from program import ENVIRONMENT, POSIXTRACE, PYTHON, events, python, read, wait_for_recorder, write
 from scene import Suite, equal
 
 VERSION = tuple(map(int, subprocess.run([PYTHON, '-c', 'import sys; print(*sys.version_info[:2])'], capture_output=True,
@@ -99,7 +97,7 @@ def test_threads():
     calls = {}
     for event in read():
         calls.setdefault(event['tid'], []).append(event.get('fields', {}).get('function', 'end'))
-    runs = [thread for thread in calls.values() if '__main__.later' not in thread]
+    runs = [thread for thread in calls.values() if thread[0] == '__main__.run']
     equal('runs', runs, [['__main__.run', *['__main__.leaf', 'end'] * 10, 'end']] * 100)
     equal('later', [thread for thread in calls.values() if '__main__.later' in thread],
           [['__main__.later', '__main__.inside', 'end']])
@@ -233,9 +231,7 @@ def test_wait():
             equal('program', process.stdout.readline(), 'ready\n')
             with subprocess.Popen([POSIXTRACE, 'record', '-q', '-o', f'x{wanted}.log', '-p', str(process.pid)],
                                   stderr=subprocess.PIPE, text=True) as recorder:
-                while f'{process.pid}' not in subprocess.run([POSIXTRACE, 'list', '--json'], capture_output=True,
-                                                             text=True).stdout:
-                    pass
+                wait_for_recorder(process)
                 process.stdin.write('go\n')
                 process.stdin.flush()
                 equal('program', process.stdout.readline(), 'done\n')
@@ -243,7 +239,7 @@ def test_wait():
                 recorder.communicate()
             process.communicate('end\n')
             equal('status', process.returncode, 0)
-    assert not os.path.exists('xFalse.log') or not read('xFalse.log')
+    equal('without --wait', read('xFalse.log'), [])
     equal('calls', [event['fields']['function'] for event in read('xTrue.log')
                     if event['event'] == 'python.call.begin' and '__main__' in event['fields']['function']],
           ['__main__.work'])

@@ -7,11 +7,10 @@
 # SPDX-License-Identifier: MIT
 
 import collections
-import json
 import os
 import subprocess
 
-from program import ENVIRONMENT, POSIXTRACE, PYTHON, events, python, read, write
+from program import ENVIRONMENT, POSIXTRACE, PYTHON, events, python, read, wait_for_recorder, write
 from scene import Suite, equal
 
 EVERYTHING = '''
@@ -55,8 +54,9 @@ def test_untraced():
     import sys
 
     def files():
-        maps = {line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if line.count(" /")}
-        return os.listdir("/proc/self/fd"), {name for name in maps if name.startswith("/dev/shm")}
+        with open("/proc/self/maps") as maps:
+            mapped = {line.split(None, 5)[5].strip() for line in maps if " /dev/shm" in line}
+        return os.listdir("/proc/self/fd"), mapped
 
     errno = ctypes.CDLL(None).__errno_location
     errno.restype = ctypes.POINTER(ctypes.c_int)
@@ -71,7 +71,8 @@ def test_untraced():
         everything()
     assert files() == before, (before, files())
     if not TRACED:
-        assert not before[1], before
+        # The page by which recorders find the process: the first trace point makes it.
+        assert all("/page-" in name for name in before[1]), before
         assert not order and not posixtrace.enabled() and order.misfits == 0
         with posixtrace.span("a") as a, posixtrace.span("b") as b:
             assert a is b
@@ -89,7 +90,7 @@ def test_same():
         program = write(f'import posixtrace\nposixtrace.Event("e")()\n{text}\n')
         runs = [subprocess.run([*begin, PYTHON, program], capture_output=True, text=True, env=ENVIRONMENT)
                 for begin in ([], [POSIXTRACE, 'record', '-q', '-o', 'x.log', '--'])]
-        equal('standard error', runs[0].stderr, runs[1].stderr)
+        equal('standard error', runs[1].stderr.replace(f'posixtrace record: {PYTHON}: Aborted\n', ''), runs[0].stderr)
         equal('status', (runs[0].returncode, runs[1].returncode % 256 if status < 0 else runs[1].returncode),
               (status, 128 - status if status < 0 else status))
 
@@ -180,8 +181,9 @@ def test_signals():
         def handler(number, frame):
             global handled
             handled += 1
+            n = handled
             with posixtrace.span("handler"):
-                inner(handled)
+                inner(n)
                 outer(0, "of the handler")
         signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, 0.0001, 0.0001)
@@ -196,15 +198,14 @@ def test_signals():
     last = {name: fields['value'] for name, fields in found if name in ('outer events', 'handled')}
     equal('outer', [fields['n'] for name, fields in found if name == 'outer' and fields['text'] == '01234'],
           [*range(1, last['outer events'] + 1)])
-    equal('inner', [fields['n'] for name, fields in found if name == 'inner'], [*range(1, last['handled'] + 1)])
+    # A handler may interrupt another one.
+    equal('inner', sorted(fields['n'] for name, fields in found if name == 'inner'), [*range(1, last['handled'] + 1)])
 
 
 def test_shutdown():
     """Events in atexit, in __del__ while modules are taken apart, and in a daemon thread."""
     found = events('''
         import atexit
-        import threading
-        import time
         import posixtrace
         event = posixtrace.Event("event", where="z")
         work = posixtrace.Span("work", where="z")
@@ -224,18 +225,25 @@ def test_shutdown():
                 assert traced() == 5
         last, calls = Last(), Calls()
         atexit.register(lambda: event("atexit"))
-        threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
-        def busy():
-            while True:
-                with work("daemon"):
-                    pass
-        threading.Thread(target=busy, daemon=True).start()
-        time.sleep(0.01)
-        ''', record=['-s', '32M'])
+        ''')
     names = [(name, *(fields or {}).values()) for name, fields in found]
     for wanted in ('event', 'atexit'), ('event', 'del'), ('event', '5'), ('work.begin', 'del'), ('counter', 5), \
             ('__main__.traced.begin',), ('__main__.traced.end',):
         equal(wanted, names.count(wanted), 1)
+    python('''
+        import threading
+        import time
+        import posixtrace
+        work = posixtrace.Span("work", where="z")
+        def busy():
+            while True:
+                with work("daemon"):
+                    pass
+        for i in range(5):
+            threading.Thread(target=busy, daemon=True).start()
+        time.sleep(0.01)
+        ''', record=['-s', '32M'])
+    assert len(read()) > 10
 
 
 def test_modules():
@@ -313,7 +321,8 @@ def test_later():
         event(7)
         print("done", flush=True)
         sys.stdin.readline()
-        assert not event
+        event(8) # sees that the recording has ended
+        assert not event and not posixtrace.enabled()
         unseen(Never())
         ''')
     with subprocess.Popen([PYTHON, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -321,8 +330,7 @@ def test_later():
         equal('program', process.stdout.readline(), 'ready\n')
         with subprocess.Popen([POSIXTRACE, 'record', '-o', 'x.log', '-p', str(process.pid)], stderr=subprocess.PIPE,
                               text=True) as recorder:
-            while not any(line['pid'] == process.pid for line in streams()):
-                pass
+            wait_for_recorder(process)
             process.stdin.write('go\n')
             process.stdin.flush()
             equal('program', process.stdout.readline(), 'done\n')
@@ -331,11 +339,6 @@ def test_later():
         process.communicate('go\n')
         equal('status', process.returncode, 0)
     equal('events', [(event['event'], event['fields']) for event in read()], [('event', dict(n=7))])
-
-
-def streams():
-    out = subprocess.run([POSIXTRACE, 'list', '--json'], capture_output=True, text=True, check=True).stdout
-    return [stream for stream in map(json.loads, out.splitlines()) if stream.get('state', 'running') == 'running']
 
 
 def test_another_user():
