@@ -8,7 +8,8 @@ from ._posixtrace import Event as Event, Span as Span, counter as counter, enabl
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Patterns = Union[str, Iterable[str]]
 
-class Handler(logging.Handler): ...
+class Handler(logging.Handler):
+    def __init__(self, level: int = ...) -> None: ...
 
 class functions(contextlib.ContextDecorator):
     def __init__(self, include: _Patterns = ..., exclude: _Patterns = ..., wait: bool = ...) -> None: ...

@@ -19,8 +19,21 @@ def log(message, level=logging.INFO, logger=''):
         event(level, logger, message)
 
 
+class Message(logging.Formatter):
+    """The message, and the exception if there is one: level and logger are fields."""
+
+    def format(self, record):
+        message = record.getMessage()
+        error = record.exc_info and record.exc_info[1]
+        return f'{message}: {type(error).__name__}: {error}' if error else message
+
+
 class Handler(logging.Handler):
     """Records the messages of loggers, as the event "log". It prints nothing, and never fails."""
+
+    def __init__(self, level=logging.NOTSET):
+        super().__init__(level)
+        self.setFormatter(Message())  # so basicConfig() does not give it another one
 
     def handle(self, record):
         # Without the lock of the handler: an event needs none.
@@ -37,7 +50,7 @@ class Handler(logging.Handler):
         if not event:
             return
         try:
-            message = self.format(record) if self.formatter else record.getMessage()
+            message = self.format(record)
         except Exception:  # wrong arguments for the format: another handler reports them
             message = record.msg
         event(record.levelno, record.name, message)

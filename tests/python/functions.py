@@ -188,6 +188,7 @@ def test_command():
     functions = [event['fields']['function'] for event in read() if event['event'] == 'python.call.begin']
     assert {'__main__.main', '__main__.<module>', 'beside.f'} <= {*functions}, functions
     assert not any(function.startswith(('json.', 'posixtrace.')) for function in functions), functions
+    equal('first', functions[0], '__main__.<module>')
     done = subprocess.run([POSIXTRACE, 'record', '-q', '-o', 'x.log', '--', PYTHON, '-m', 'posixtrace', '--functions', '-m',
                            'json.tool', '--compact'], input='[1, 2]', capture_output=True, text=True, env=ENVIRONMENT)
     equal('module', (done.returncode, done.stdout, done.stderr), (0, '[1,2]\n', ''))

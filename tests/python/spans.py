@@ -231,12 +231,17 @@ def test_logging():
         logger.setLevel(logging.DEBUG)
         logger.propagate = False
         handler = posixtrace.Handler()
+        logging.basicConfig(handlers=[handler])
         logger.addHandler(handler)
         logger.debug("%d orders", 5)
         logger.warning("%(what)s", {"what": "named"})
         logger.error("wrong %d", "text")
         logger.log(25, "own level")
         logger.log(1000, "high")
+        try:
+            1 / 0
+        except ZeroDivisionError:
+            logger.exception("failed")
         handler.addFilter(lambda record: "secret" not in record.getMessage())
         logger.info("a secret")
         handler.setFormatter(logging.Formatter("<%(message)s>"))
@@ -251,6 +256,7 @@ def test_logging():
                    ('error', 'shop.orders', 'wrong %d'), (25, 'shop.orders', 'own level'),
                    (None, None, ('python.misfit', dict(what='log, field level: the number does not fit'))),
                    (255, 'shop.orders', 'high'),
+                   ('error', 'shop.orders', 'failed: ZeroDivisionError: division by zero'),
                    ('critical', 'shop.orders', '<formatted>'),
                    ('info', '', 'direct'), ('error', 'shop', 'direct')]])
 
@@ -269,7 +275,7 @@ def test_tasks():
             raise ValueError
 
         async def main():
-            early = asyncio.create_task(job(30), name="early")
+            early = asyncio.create_task(job(300), name="early")
             made = []
             def own(loop, coroutine, **more):
                 made.append(coroutine)
@@ -277,7 +283,7 @@ def test_tasks():
             OWN
             posixtrace.tasks()
             posixtrace.tasks()
-            tasks = [asyncio.create_task(job(20), name="a"), asyncio.create_task(job(10), name="b"),
+            tasks = [asyncio.create_task(job(200), name="a"), asyncio.create_task(job(100), name="b"),
                      asyncio.create_task(fails(), name="c"), asyncio.create_task(job(1000), name="d")]
             unnamed = asyncio.create_task(job(1))
             # In 3.13 the program's own factory would lose the name.
