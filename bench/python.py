@@ -83,7 +83,8 @@ def main():
         return
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, os.path.abspath(__file__), '--measure']
-        recorded = [posixtrace, 'record', '-q', '-s', '64M', '--policy', 'loop', '-o', f'{folder}/x.log', '--', *command]
+        recorded = [posixtrace, 'record', '-q', '-s', '64M', '--policy', 'loop', '-o', f'{folder}/x.log', '--',
+                    *command]
         untraced, traced = (json.loads(subprocess.run(each, check=True, capture_output=True, text=True).stdout)
                             for each in (command, recorded))
     empty = untraced['empty function']

@@ -40,7 +40,8 @@ static PyObject *name_of(PyObject *code, PyObject *module)
 #else
 	PyObject *function = ((PyCodeObject *)code)->co_name;
 #endif
-	PyObject *name = module ? PyUnicode_FromFormat("%U.%U", module, function) : PyUnicode_FromFormat("%U", function);
+	PyObject *name = module ? PyUnicode_FromFormat("%U.%U", module, function) :
+	                          PyUnicode_FromFormat("%U", function);
 
 	if (!name)
 		PyErr_Clear();
@@ -156,7 +157,7 @@ static int profile(PyObject *module, PyFrameObject *frame, int what, PyObject *v
 	return 0;
 }
 
-/* What threading calls at the first event of a new thread: from the second one on profile() is called without Python. */
+/* Called by threading at the first event of a new thread. From the second event on, profile() is called instead. */
 static PyObject *profile_thread(PyObject *module, PyObject *const *values, Py_ssize_t given)
 {
 	struct state *state = PyModule_GetState(module);

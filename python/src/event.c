@@ -16,9 +16,9 @@
 struct writing {
 	struct event *event;
 	const struct field *field;
-	const char *problem; /* the first one of this event */
+	const char *problem; /* with the first value that did not fit */
 	const struct field *problem_field;
-	bool interrupted; /* there is an exception that is not an Exception */
+	bool interrupted; /* an exception is set that has to be raised: KeyboardInterrupt ... */
 };
 
 static void misfit(struct writing *w, const char *problem)
@@ -326,7 +326,7 @@ static unsigned char *put_characters(struct writing *w, PyObject *value, unsigne
 			break;
 		}
 		if ((size_t)(to - begin) + (size_t)(end - encoded) > most) {
-			/* Fills up to the end, as posixtrace__bytes() does, so that the ellipsis is where it should be. */
+			/* Fills the rest with a part of the character, which the ellipsis replaces. */
 			size_t rest = most - (size_t)(to - begin);
 
 			memcpy(to, encoded, rest);
@@ -418,7 +418,8 @@ static unsigned char *put_buffer(struct writing *w, PyObject *value, unsigned ch
 static bool tell_problem(struct state *state, struct writing *w)
 {
 	struct event *about = state ? state->problem : NULL;
-	PyObject *message = PyUnicode_FromFormat("%U, field %U: %s", w->event->name, w->problem_field->name, w->problem);
+	PyObject *message =
+		PyUnicode_FromFormat("%U, field %U: %s", w->event->name, w->problem_field->name, w->problem);
 	PyObject *developing = PySys_GetObject("flags"), *flag;
 	unsigned char data[STACK_MAX];
 	bool warned = true;

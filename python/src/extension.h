@@ -101,7 +101,7 @@ static inline bool event_enabled(struct event *e)
 	return POSIXTRACE_ENABLED() && posixtrace__id(&e->type) != 0;
 }
 
-/* Records an event with ready data. Runs no Python code, and may be called while an exception is set. */
+/* Records an event with ready data. Runs no Python code; an exception may be set. */
 static inline void event_record(struct event *e, const void *data, size_t size)
 {
 	int before = errno;
@@ -111,7 +111,7 @@ static inline void event_record(struct event *e, const void *data, size_t size)
 }
 
 /*
- * Writes the data for these arguments to `to`, which has room for e->most bytes. Returns their size; -1 and an exception
+ * Writes the data for these arguments to `to`, which has room for e->most bytes. Returns the size; -1 and an exception
  * if a method of a value was interrupted, by KeyboardInterrupt for instance. state may be null.
  */
 Py_ssize_t event_data(struct state *state, struct event *e, PyObject *const *values, const uint8_t *place,

@@ -5,7 +5,7 @@
  */
 #include "extension.h"
 
-/* Returns whether a stream traces this process, so that events are recorded. */
+/* Returns whether a stream traces this process. */
 static PyObject *enabled(PyObject *module, PyObject *nothing)
 {
 	struct state *state = PyModule_GetState(module);
@@ -53,7 +53,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	return 0;
 }
 
-/* Events may still be recorded after this, by __del__ methods, so what they use remains until module_free(). */
+/* Methods such as __del__ may still record events afterwards: module_free() takes the rest. */
 static int module_clear(PyObject *module)
 {
 	struct state *state = PyModule_GetState(module);

@@ -12,14 +12,14 @@ struct span {
 	PyObject_HEAD
 	vectorcallfunc vectorcall;
 	struct event *begin, *end;
-	PyObject *nothing; /* what is entered while nobody traces */
-	PyObject *inferred; /* of span(): the names of the first call's values; null: the program has declared the fields */
+	PyObject *nothing; /* entered while no stream traces the process */
+	PyObject *inferred; /* names of the values in the first call of span(); null: none */
 };
 
 /* What a with statement has: begins and ends the span. The same one may be entered again, and by several threads. */
 struct open {
 	PyObject_VAR_HEAD
-	struct span *span; /* null: nobody traced when it was made */
+	struct span *span; /* null: nothing is recorded */
 	unsigned depth; /* how many begins have no end yet */
 	unsigned char data[]; /* of the begin */
 };

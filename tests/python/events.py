@@ -41,7 +41,8 @@ def test_types():
         posixtrace.Event("time", a="t32", b="t64", c="t64/ms")(1, 1500000000, 1.5)
         posixtrace.Event("text", a="z", b="c[4]", c="z<=8", d="s")("a", "tea", "cut off here", "the rest")
         posixtrace.Event("bytes", a="b[3]", b="b[]", c="b")(b"\\1\\2\\3", bytearray(b"\\4"), memoryview(b"\\5\\6"))
-        posixtrace.Event("array", a="u32[]", b="i8[2]", c="f32[]", d="u16[]<=2", e="z")([1, 2, 3], (-1, 1), [], [7, 8], "end")
+        array = posixtrace.Event("array", a="u32[]", b="i8[2]", c="f32[]", d="u16[]<=2", e="z")
+        array([1, 2, 3], (-1, 1), [], [7, 8], "end")
         posixtrace.Event("labels", a="u8<idle,busy=4>", b="x16<read|write>", c="u8<idle,busy=4>")(4, 3, "busy")
         posixtrace.Event("enums", a=How, b=Mode, c=Below)(How.CARD, Mode.READ | Mode.WRITE, "A")
         posixtrace.Event("units", a="u64/ns", b="f64/%")(5, 50)
@@ -76,8 +77,8 @@ def test_types():
 
 def test_texts():
     """Texts of all lengths around the maximum, of characters of one to four bytes, and what is no valid text."""
-    values = [c * n for c in ('a', 'é', '€', '😀') for n in (*range(0, 12), *range(60, 66), *range(80, 90), *range(120, 130),
-                                                       *range(250, 260), 4000)]
+    values = [c * n for c in ('a', 'é', '€', '😀')
+              for n in (*range(0, 12), *range(60, 66), *range(80, 90), *range(120, 130), *range(250, 260), 4000)]
     python(f'''
         import posixtrace
         text = posixtrace.Event("text", value="z", after="u8")

@@ -163,7 +163,7 @@ def test_other_profiler():
 
 
 def test_command():
-    """python3 -m posixtrace: a script, its arguments, __file__, its directory, its exit status, a module, and errors."""
+    """python3 -m posixtrace: a script, its arguments, __file__, its directory, exit status, a module, errors."""
     Path('folder').mkdir(exist_ok=True)
     Path('folder/beside.py').write_text('def f(): return 5\n')
     write('''
@@ -189,8 +189,9 @@ def test_command():
     assert {'__main__.main', '__main__.<module>', 'beside.f'} <= {*functions}, functions
     assert not any(function.startswith(('json.', 'posixtrace.')) for function in functions), functions
     equal('first', functions[0], '__main__.<module>')
-    done = subprocess.run([POSIXTRACE, 'record', '-q', '-o', 'x.log', '--', PYTHON, '-m', 'posixtrace', '--functions', '-m',
-                           'json.tool', '--compact'], input='[1, 2]', capture_output=True, text=True, env=ENVIRONMENT)
+    done = subprocess.run([POSIXTRACE, 'record', '-q', '-o', 'x.log', '--', PYTHON, '-m', 'posixtrace', '--functions',
+                           '-m', 'json.tool', '--compact'], input='[1, 2]', capture_output=True, text=True,
+                          env=ENVIRONMENT)
     equal('module', (done.returncode, done.stdout, done.stderr), (0, '[1,2]\n', ''))
     assert any(event['fields'].get('function') == 'json.decoder.JSONDecoder.decode' or
                event['fields'].get('function') == 'json.decoder.decode'

@@ -162,7 +162,8 @@ def test_children():
         ''', record=['--family'], options=['-W', 'ignore'])
     found = [event for event in read() if event['event'] == 'event']
     pid = {event['fields']['who']: event['pid'] for event in found}
-    wanted = ['first', 'grandchild', 'parent', 'second', *[f'{method} {i}' for method in ('fork', 'spawn') for i in range(10)]]
+    wanted = ['first', 'grandchild', 'parent', 'second',
+              *[f'{method} {i}' for method in ('fork', 'spawn') for i in range(10)]]
     equal('events', sorted(event['fields']['who'] for event in found), sorted(wanted))
     assert len({pid[who] for who in ('first', 'grandchild', 'parent', 'second', 'fork 0', 'spawn 0')}) == 6, pid
 

@@ -80,7 +80,8 @@ def test_other_values():
         ('s.begin', dict(a=3, b='0')), ('s.end', None), ('s.begin', dict(a=0, b='0')), ('s.end', None),
         ('s.begin', dict(a=0, b='0')), ('s.end', None),
         ('s.begin', dict(a=0, b='5')), ('s.end', None),
-        ('whole', dict(value=1)), ('python.misfit', dict(what='whole, field value: a float, where the field is an integer')),
+        ('whole', dict(value=1)),
+        ('python.misfit', dict(what='whole, field value: a float, where the field is an integer')),
         ('whole', dict(value=2)), ('whole', dict(value=str(2**63 - 1))), ('whole', dict(value=1)),
         ('real', dict(value=1.5)), ('real', dict(value=2)),
         ('python.misfit', dict(what='real, field value: not a number')), ('real', dict(value=None))])
