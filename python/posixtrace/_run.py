@@ -6,7 +6,6 @@
 # SPDX-License-Identifier: MIT
 
 import argparse
-import asyncio
 import contextlib
 import io
 import os
@@ -34,13 +33,17 @@ def arguments():
     return parser.parse_args()
 
 
-class Policy(asyncio.DefaultEventLoopPolicy):
-    """Each new event loop has its tasks recorded."""
+def record_tasks():
+    """Has the tasks of each new event loop recorded."""
+    import asyncio  # which takes longer than all else here
 
-    def new_event_loop(self):
-        loop = super().new_event_loop()
-        posixtrace.tasks(loop)
-        return loop
+    class Policy(asyncio.DefaultEventLoopPolicy):
+        def new_event_loop(self):
+            loop = super().new_event_loop()
+            posixtrace.tasks(loop)
+            return loop
+
+    asyncio.set_event_loop_policy(Policy())
 
 
 def run_script(path):
@@ -67,7 +70,7 @@ def main():
             sys.exit(f'python3 -m posixtrace: {options.program}: {error.strerror}')
     sys.argv[:] = [options.program, *options.arguments]
     if options.tasks:
-        asyncio.set_event_loop_policy(Policy())
+        record_tasks()
     recording = posixtrace.functions(options.include, options.exclude, options.wait) if options.functions \
         else contextlib.nullcontext()
     with recording:

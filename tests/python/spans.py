@@ -162,7 +162,7 @@ def test_traced_later():
 
         @posixtrace.traced
         async def job(n):
-            await asyncio.sleep(n / 1000)
+            await asyncio.sleep(n / 10)
             return n
 
         @posixtrace.traced("count")
