@@ -48,6 +48,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def main():
     logging.basicConfig(handlers=[posixtrace.Handler()])
     server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+    server.daemon_threads = False  # server_close() waits for the requests
     threading.Thread(target=server.serve_forever, daemon=True).start()
     for n in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
         connection = http.client.HTTPConnection(*server.server_address)
