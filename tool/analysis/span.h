@@ -124,7 +124,7 @@ static inline bool span_occurred(const struct span *s)
 /* Fills text with the title of a span: its name, or both patterns. Returns its length, which is less than size. */
 size_t span_title(const struct span *s, char *text, size_t size);
 
-/* Prints a table of the spans. Those that have a name, and so were not given, are left out unless they have occurred. */
+/* Prints a table of the spans. Those with a name, which were not given, are left out unless they have occurred. */
 void span_print(const struct spans *spans);
 /* Prints the histogram of a span with durations. */
 void span_chart(const struct span *s);
