@@ -107,14 +107,14 @@ def field(name, declared):
     return text, (kind, size, many, most, scale, labels)
 
 
-def compile_fields(fields):
+def compile_fields(fields, attributes):
     """Returns the layout of the fields, a dict of names and types, and a list of plans. No fields: None, [].
 
     The caller has the library check the layout, which may be wrong."""
     if not fields:
         return None, []
     texts, plans = zip(*(field(name, declared) for name, declared in fields.items()))
-    return '{packed;' + ','.join(texts) + '}', list(plans)
+    return '{packed' + (attributes and ',' + attributes) + ';' + ','.join(texts) + '}', list(plans)
 
 
 def inferred(values):

@@ -10,7 +10,7 @@ from ._posixtrace import Event
 LEVELS = 'debug=10,info=20,warning=30,error=40,critical=50'
 
 # Of the default --max-data of 1024 bytes.
-event = Event('log', level=f'u8<{LEVELS}>', logger='z<=100', message='z<=900')
+event = Event('log', 'level=level', level=f'u8<{LEVELS}>', logger='z<=100', message='z<=900')
 
 
 def log(message, level=logging.INFO, logger=''):

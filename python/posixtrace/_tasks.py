@@ -9,8 +9,8 @@ import sys
 from ._posixtrace import Event
 from ._traced import numbers
 
-begin = Event('asyncio.task.begin', id='u64', coroutine='z')
-end = Event('asyncio.task.end', id='u64', name='z', how='u8<done,failed,cancelled>')
+begin = Event('asyncio.task.begin', 'by=id', id='u64', coroutine='z')
+end = Event('asyncio.task.end', 'by=id', id='u64', name='z', how='u8<done,failed,cancelled>')
 DONE, FAILED, CANCELLED = range(3)
 
 

@@ -27,7 +27,7 @@ class Numbered:
     """Two events with a number by which they belong together, because the spans of a thread need not be nested."""
 
     def __init__(self, name):
-        self.first, self.last = Event(f'{name}.begin', id='u64'), Event(f'{name}.end', id='u64')
+        self.first, self.last = (Event(f'{name}.{end}', 'by=id', id='u64') for end in ('begin', 'end'))
 
     def begin(self):
         """Returns the number for end(), 0 if nobody traces."""

@@ -279,7 +279,7 @@ int calls_add(PyObject *module, struct state *state)
 
 	state->extra = -1;
 	if (name && fields)
-		state->call_begin = event_make(state, name, fields);
+		state->call_begin = event_make(state, name, "", fields);
 	Py_XDECREF(name);
 	Py_XDECREF(fields);
 	state->call_end = event_plain(state, "python.call.", "end");

@@ -662,9 +662,9 @@ static bool check_name(PyObject *name)
 }
 
 /* Gives the event its fields. Returns false with an exception. */
-static bool take_fields(struct state *state, struct event *e, PyObject *fields)
+static bool take_fields(struct state *state, struct event *e, const char *attributes, PyObject *fields)
 {
-	PyObject *result = PyObject_CallFunctionObjArgs(state->compile_fields, fields, NULL), *plans, *name, *type;
+	PyObject *result = PyObject_CallFunction(state->compile_fields, "Os", fields, attributes), *plans, *name, *type;
 	Py_ssize_t position = 0;
 	bool done = false;
 
@@ -696,7 +696,7 @@ end:
 	return done;
 }
 
-struct event *event_make(struct state *state, PyObject *name, PyObject *fields)
+struct event *event_make(struct state *state, PyObject *name, const char *attributes, PyObject *fields)
 {
 	struct event *e;
 
@@ -709,10 +709,13 @@ struct event *event_make(struct state *state, PyObject *name, PyObject *fields)
 	Py_INCREF(name);
 	e->name = name;
 	e->type.__name = PyUnicode_AsUTF8(name);
-	if (!fields || PyDict_GET_SIZE(fields) == 0) {
+	if (*attributes && (!fields || PyDict_GET_SIZE(fields) == 0)) {
+		PyErr_Format(PyExc_ValueError, "%U: an event with attributes has at least one field", name);
+		Py_CLEAR(e);
+	} else if (!fields || PyDict_GET_SIZE(fields) == 0) {
 		Py_INCREF(Py_None);
 		e->layout = Py_None;
-	} else if (!take_fields(state, e, fields)) {
+	} else if (!take_fields(state, e, attributes, fields)) {
 		Py_CLEAR(e);
 	}
 	return e;
@@ -721,7 +724,7 @@ struct event *event_make(struct state *state, PyObject *name, PyObject *fields)
 struct event *event_plain(struct state *state, const char *prefix, const char *name)
 {
 	PyObject *whole = PyUnicode_FromFormat("%s%s", prefix, name);
-	struct event *e = whole ? event_make(state, whole, NULL) : NULL;
+	struct event *e = whole ? event_make(state, whole, "", NULL) : NULL;
 
 	Py_XDECREF(whole);
 	return e;
@@ -729,11 +732,12 @@ struct event *event_plain(struct state *state, const char *prefix, const char *n
 
 static PyObject *event_new(PyTypeObject *type, PyObject *arguments, PyObject *fields)
 {
+	const char *attributes = "";
 	PyObject *name;
 
-	if (!PyArg_ParseTuple(arguments, "U:Event", &name))
+	if (!PyArg_ParseTuple(arguments, "U|s:Event", &name, &attributes))
 		return NULL;
-	return (PyObject *)event_make(PyType_GetModuleState(type), name, fields);
+	return (PyObject *)event_make(PyType_GetModuleState(type), name, attributes, fields);
 }
 
 static void event_dealloc(PyObject *self)
@@ -792,7 +796,7 @@ static PyMethodDef event_methods[] = {
 };
 
 static PyType_Slot event_slots[] = {
-	{ Py_tp_doc, "Event(name, /, **fields)\n--\n\n"
+	{ Py_tp_doc, "Event(name, attributes='', /, **fields)\n--\n\n"
 	             "An event type. Calling it records an event; it is false while nobody traces this process.\n"
 	             "Each field has a type: \"u32\", \"z\", \"u64/ns\", \"u8<idle,busy>\", \"u32[]\", int, str, ..." },
 	{ Py_tp_new, event_new },
@@ -828,7 +832,7 @@ int event_add(PyObject *module, struct state *state)
 	name = PyUnicode_FromString("python.misfit");
 	fields = Py_BuildValue("{ss}", "what", "z");
 	if (name && fields)
-		state->problem = event_make(state, name, fields);
+		state->problem = event_make(state, name, "", fields);
 	Py_XDECREF(name);
 	Py_XDECREF(fields);
 	return state->problem ? 0 : -1;

@@ -90,7 +90,7 @@ static inline struct state *state_of(PyTypeObject *type)
 }
 
 /* Makes a struct event from a name and a dict of fields, which is borrowed and may be null. */
-struct event *event_make(struct state *state, PyObject *name, PyObject *fields);
+struct event *event_make(struct state *state, PyObject *name, const char *attributes, PyObject *fields);
 
 /* Returns an event type without fields; null and an exception on an error. */
 struct event *event_plain(struct state *state, const char *prefix, const char *name);

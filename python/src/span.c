@@ -164,8 +164,8 @@ static struct span *span_make(struct state *state, PyObject *name, PyObject *fie
 	begin = PyUnicode_FromFormat("%U.begin", name);
 	end = PyUnicode_FromFormat("%U.end", name);
 	if (begin && end) {
-		span->begin = event_make(state, begin, fields);
-		span->end = span->begin ? event_make(state, end, NULL) : NULL;
+		span->begin = event_make(state, begin, "", fields);
+		span->end = span->begin ? event_make(state, end, "", NULL) : NULL;
 	}
 	Py_XDECREF(begin);
 	Py_XDECREF(end);
@@ -323,7 +323,7 @@ static struct event *counter_named(struct state *state, PyObject *name, PyObject
 	if (e || PyErr_Occurred())
 		return e;
 	fields = Py_BuildValue("{ss}", "value", PyFloat_Check(value) ? "f64" : "i64");
-	e = fields ? event_make(state, name, fields) : NULL;
+	e = fields ? event_make(state, name, "counter", fields) : NULL;
 	Py_XDECREF(fields);
 	if (e && PyDict_SetItem(state->counters, name, (PyObject *)e) < 0)
 		Py_CLEAR(e);

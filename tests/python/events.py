@@ -236,7 +236,10 @@ def test_wrong():
     event('"posix_trace_start"', 'system')
     event('5', kind='TypeError')
     event('', kind='TypeError')
-    event('"e", "u8"', kind='TypeError')
+    event('"e", "u8"', 'an event with attributes has at least one field')
+    event('"e", "u8", a="u8"', "'u8' is not an attribute")
+    event('"e", "by=b", a="u8"', "'by=b' is not followed by the name of a field")
+    event('"e", "counter", "counter", a="u8"', kind='TypeError')
     event('"e", a=5', 'field a: 5 is not a type', kind='TypeError')
     event('"e", a=dict', 'is not a type', kind='TypeError')
     order = 'order = posixtrace.Event("shop.order", id="u32", item="z"); '

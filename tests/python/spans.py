@@ -313,6 +313,12 @@ def test_tasks():
         equal('ends', ends, [('fails', 'c', 'failed'), ('job', 'd', 'cancelled'), ('job', 'b', 'done'),
                              ('job', 'a', 'done'), ('job', 'early', 'done'), ('fails', 'unseen', 'failed')])
         equal('main', list(begun.values()).count('main'), 1)
+        # They overlap in one thread, and each end has the begin with its id.
+        shown = subprocess.run([POSIXTRACE, 'report', '--json', 'x.log'], capture_output=True, text=True, check=True)
+        took = {event['fields']['name']: event['took'] / 1e6 for event in map(json.loads, shown.stdout.splitlines())
+                if event['event'] == 'asyncio.task.end'}
+        equal('took', (took['a'] >= 200, took['b'] >= 100, took['b'] < took['a'], took['c'] < took['b']),
+              (True, True, True, True))
 
 
 def test_wrong():
