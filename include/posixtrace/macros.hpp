@@ -20,7 +20,7 @@ struct place {
 	trace_event_id_t id = 0;
 };
 
-/* What is given to a macro: group.name, and for a span .begin or .end behind it. */
+/* What is given to a macro: group.name. Its suffix is that of a span, .begin or .end, or attributes in braces. */
 struct event_name {
 	const char *group; /* null: none */
 	const char *name;

@@ -242,7 +242,7 @@ POSIXTRACE__INLINE void perfetto_count(place &at, const char *category, const ch
 {
 	using number_t = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
 
-	perfetto_event(at, "", category, name, "value", static_cast<number_t>(value));
+	perfetto_event(at, "{counter}", category, name, "value", static_cast<number_t>(value));
 }
 
 template<class T>

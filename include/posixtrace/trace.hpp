@@ -21,6 +21,9 @@
  * For a type of your own, define posixtrace_value(const type &) beside it, which returns one of the others. For names
  * of the values of an enumeration: constexpr const char *posixtrace_labels(type) { return "idle,busy=4"; }.
  *
+ * What the events mean, a log message, the end of a span, may stand in braces behind the name: "shop.full{level=error}"
+ * (docs/layouts.md).
+ *
  * Nothing here throws or allocates. Everything may be used in signal handlers, before main() and after it.
  *
  * SPDX-License-Identifier: MIT
@@ -78,11 +81,17 @@ struct writer {
 			put(*text++);
 	}
 
+	/* Writes what stands before a character, or all. */
+	constexpr void put_until(const char *text, char end)
+	{
+		while (*text && *text != end)
+			put(*text++);
+	}
+
 	/* Writes what stands before the slash of a field. */
 	constexpr void put_name(const char *field)
 	{
-		while (*field && *field != '/')
-			put(*field++);
+		put_until(field, '/');
 	}
 
 	/* Writes the field. items: null, or the number of items; empty: a counter stands before the items. */
@@ -169,6 +178,17 @@ constexpr bool are_fields(const char *const *fields, std::size_t n)
 				return false;
 	}
 	return true;
+}
+
+/* Returns whether it is the name of an event, from 1 to 63 bytes; with {attributes} behind it where they may be. */
+constexpr bool is_name(const char *name, bool attributes)
+{
+	std::size_t n = 0, all = length_of(name);
+
+	while (name[n] && name[n] != '{')
+		n++;
+	return n > 0 && n <= TRACE_EVENT_NAME_MAX &&
+	       (n == all || (attributes && all > n + 2 && name[all - 1] == '}'));
 }
 
 /* -- Values as they are recorded ----------------------------------------------------------------- */
@@ -492,10 +512,15 @@ POSIXTRACE__INLINE void not_a_jump() noexcept
 	__asm__ __volatile__("");
 }
 
-/* Writes the layout of the fields. */
-template<class... Stored> constexpr void describe(writer &w, const char *const *fields)
+/* Writes the layout of the fields of an event. Attributes stand in braces behind its name. */
+template<class... Stored> constexpr void describe(writer &w, const char *name, const char *const *fields)
 {
-	w.put("{packed;");
+	w.put("{packed");
+	while (*name && *name != '{')
+		name++;
+	if (*name)
+		w.put(','), w.put_until(name + 1, '}');
+	w.put(';');
 	((Stored::describe(w, *fields++), w.put(',')), ...);
 	w.length--;
 	w.put('}');
@@ -510,12 +535,13 @@ template<class... Stored>
 [[gnu::noinline, gnu::cold]] trace_event_id_t open(const char *name, const char *const *fields,
                                                                     trace_event_id_t &id) noexcept
 {
-	char layout[POSIXTRACE_LAYOUT_MAX + 1];
-	writer w{ layout, sizeof layout };
-	posixtrace_event event = { name, nullptr, 0 };
+	char layout[POSIXTRACE_LAYOUT_MAX + 1], text[256] = {};
+	writer w{ layout, sizeof layout }, n{ text, sizeof text - 1 };
+	posixtrace_event event = { text, nullptr, 0 };
 
+	n.put_until(name, '{');
 	if constexpr (sizeof...(Stored) > 0) {
-		describe<Stored...>(w, fields);
+		describe<Stored...>(w, name, fields);
 		if (w.length <= sizeof layout)
 			event.__layout = layout;
 	}
@@ -547,10 +573,9 @@ public:
 	constexpr typed_event(const char (&name)[N], const Fields &...fields) noexcept
 		: name_(name), fields_{ fields... }
 	{
-		static_assert(N > 1 && N <= 64, "the name of an event has from 1 to 63 bytes");
 		static_assert(sizeof...(Fields) == sizeof...(Types), "each type needs a field");
 		static_assert((detail::stored_t<Types>::fields + ... + 0) <= 32, "an event has up to 32 fields");
-		if (detail::contains(name, '{') || !detail::are_fields(fields_, sizeof...(Fields)))
+		if (!detail::is_name(name, sizeof...(Fields) > 0) || !detail::are_fields(fields_, sizeof...(Fields)))
 			detail::wrong_name_or_field();
 	}
 
@@ -596,6 +621,16 @@ template<std::size_t N> struct literal {
 			text[i] = t[i];
 	}
 
+	/* Returns the text up to this character. */
+	consteval literal before(char end) const
+	{
+		literal begin;
+
+		for (std::size_t i = 0; i < N && text[i] != end; i++)
+			begin.text[i] = text[i];
+		return begin;
+	}
+
 	/* Returns both texts in one. */
 	template<std::size_t M> consteval auto operator+(const char (&t)[M]) const
 	{
@@ -613,7 +648,7 @@ namespace detail __attribute__((__visibility__("hidden"))) {
 
 /* What there is of an event name. These are members of a class because GCC hides no other templates of variables. */
 template<literal Name> struct named {
-	static constexpr auto name = Name;
+	static constexpr auto name = Name.before('{');
 	static inline constinit posixtrace_event untyped = { name.text, nullptr, 0 };
 	static inline constinit posixtrace_event integers = { name.text, "{counter;value:i64}", 0 };
 	static inline constinit posixtrace_event reals = { name.text, "{counter;value:f64}", 0 };
@@ -639,7 +674,7 @@ template<literal Name, class Fields, class... Stored> struct event_type {
 	{
 		writer w{ nullptr, 0 };
 
-		describe<Stored...>(w, Fields::text);
+		describe<Stored...>(w, Name.text, Fields::text);
 		return w.length;
 	}
 
@@ -650,7 +685,7 @@ template<literal Name, class Fields, class... Stored> struct event_type {
 		literal<layout_length()> made;
 		writer w{ made.text, sizeof made.text };
 
-		describe<Stored...>(w, Fields::text);
+		describe<Stored...>(w, Name.text, Fields::text);
 		return made;
 	}
 
@@ -684,10 +719,10 @@ template<literal Name, class Fields, class... Stored> struct event_type {
 	static void other_name(char *name) noexcept
 	{
 		writer w{ name, TRACE_EVENT_NAME_MAX - 1 };
-		bool type = false;
+		bool type = false; /* not a name */
 
 		w.put(named<Name>::name.text), w.put('(');
-		for (const char *at = layout.text + std::strlen("{packed;"); *at && *at != '}'; at++) {
+		for (const char *at = std::strchr(layout.text, ';'); *at && *at != '}'; at++) {
 			if (*at == ':' || *at == ',')
 				type = *at == ':';
 			if (*at == ',' || (type && *at != ':'))
@@ -704,8 +739,8 @@ template<literal Name, class Fields, class... Stored> struct event_type {
  * the values, which are the same at all places.
  */
 template<literal Name, literal... Fields> class event {
-	static_assert(sizeof Name.text > 1 && sizeof Name.text <= 64, "the name of an event has from 1 to 63 bytes");
-	static_assert(!detail::contains(Name.text, '{'), "the name of an event has no brace");
+	static_assert(detail::is_name(Name.text, sizeof...(Fields) > 0),
+	              "the name of an event has from 1 to 63 bytes, and behind it only {attributes} of its layout");
 	static_assert(detail::are_fields(detail::fields<Fields...>::text, sizeof...(Fields)),
 	              "a field is \"name\" or \"name/unit\", and its name stands there once");
 

@@ -36,11 +36,12 @@ struct tracy_places {
 inline constexpr const char *tracy_text[] = { "text", nullptr }, *tracy_value[] = { "value", nullptr },
 	*tracy_alloc[] = { "address", "size", "pool", nullptr }, *tracy_free[] = { "address", "pool", nullptr };
 
-/* Records an event with a text. */
+/* Records an event with a text. Messages are log messages. */
 POSIXTRACE__INLINE void tracy_say(place &at, const char *event, text<1000> said) noexcept
 {
 	if (enabled())
-		record_at(at, { nullptr, event, true }, "", tracy_text, said);
+		record_at(at, { nullptr, event, true }, &at == &tracy_places::message ? "{level=info}" : "", tracy_text,
+		          said);
 }
 
 POSIXTRACE__INLINE void tracy_say(place &at, const char *event, std::size_t size, const char *said) noexcept
@@ -119,7 +120,7 @@ template<class T> POSIXTRACE__INLINE void tracy_plot(place &at, const char *name
 {
 	using number_t = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
 
-	record_at(at, { nullptr, name, true }, "", tracy_value, stored(static_cast<number_t>(value)));
+	record_at(at, { nullptr, name, true }, "{counter}", tracy_value, stored(static_cast<number_t>(value)));
 }
 
 POSIXTRACE__INLINE void tracy_allocated(const volatile void *address, std::size_t size, const char *pool) noexcept

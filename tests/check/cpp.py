@@ -99,7 +99,8 @@ WRONG_17 = {
     'a field with a colon': ('constexpr posixtrace::typed_event<int> x{"shop.x", "a:u8"};', ''),
     'a unit of 16 bytes': ('constexpr posixtrace::typed_event<int> x{"shop.x", "a/' + 'n' * 16 + '"};', ''),
     'a name of 64 bytes': ('constexpr posixtrace::typed_event<> x{"' + 'n' * 64 + '"};', ''),
-    'a name with a brace': ('constexpr posixtrace::typed_event<> x{"shop{a:u8}"};', ''),
+    'attributes without a field': ('constexpr posixtrace::typed_event<> x{"shop{counter}"};', ''),
+    'attributes without an end': ('constexpr posixtrace::typed_event<int> x{"shop{counter", "a"};', ''),
     'a type that cannot be recorded': ('constexpr posixtrace::typed_event<std::deque<int>> x{"shop.x", "a"};', ''),
 }
 WRONG_20 = {
@@ -116,6 +117,8 @@ WRONG_20 = {
     'a field without a name': ('', 'posixtrace::event<"shop.x", "">{}(1);'),
     'a name of 30 bytes': ('', f'posixtrace::event<"shop.x", "{"n" * 30}">{{}}(1);'),
     'a name of 64 bytes': ('', f'posixtrace::event<"{"n" * 64}">{{}}();'),
+    'attributes without a name': ('', 'posixtrace::event<"{counter}", "a">{}(1);'),
+    'attributes of a span': ('', 'posixtrace::span<"shop.x{level=error}"> x;'),
     'an empty name': ('', 'posixtrace::event<"">{}();'),
     '33 fields': ('', 'posixtrace::event<"shop.x"' + ''.join(f', "f{n}"' for n in range(33)) + '>{}('
                   + ', '.join(['1'] * 33) + ');'),

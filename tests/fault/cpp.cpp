@@ -34,6 +34,7 @@ inline const std::string &posixtrace_value(const named &n) { return n.name; }
 
 constexpr posixtrace::typed_event<std::uint32_t> first_of_many{ "shop.first_of_many", "n" };
 constexpr posixtrace::typed_event<std::uint32_t> in_handler{ "shop.in_handler", "n" };
+constexpr posixtrace::typed_event<int> answered{ "shop.answered{end=request,by=id}", "id" };
 constexpr posixtrace::typed_event<> opened{ "shop.open" };
 
 static trace_id_t running()
@@ -111,6 +112,8 @@ TEST(numbers)
 	       bytes("\3\0\0\0\170\0\0\0\0\0\0\0\5\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0"));
 	opened();
 	expect(trid, "shop.open", "none", "");
+	answered(7);
+	expect(trid, "shop.answered", "{packed,end=request,by=id;id:i32}", bytes("\7\0\0\0"));
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
@@ -293,6 +296,22 @@ TEST(counters)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
+/* What the events mean stands behind the name. */
+TEST(attributes)
+{
+	posixtrace::event<"shop.full{level=error}", "path"> full;
+	posixtrace::event<"shop.query{took=time}", "time", "id"> query;
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	full("/tmp");
+	query(std::chrono::duration<int, std::micro>(3), 4);
+	expect(trid, "shop.full", "{packed,level=error;path:z}", bytes("/tmp\0"));
+	expect(trid, "shop.query", "{packed,took=time;time:i32/us,id:i32}", bytes("\3\0\0\0\4\0\0\0"));
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
 /* Two files that do not agree about the types: nothing is garbled, and the name tells the types. */
 TEST(other_types)
 {
@@ -456,6 +475,7 @@ TEST(files_and_modules)
 TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(places), TEST_ENTRY(texts), TEST_ENTRY(arrays), TEST_ENTRY(nobody_traces),
           TEST_ENTRY(addresses),
 #if __cplusplus >= 202002L
-          TEST_ENTRY(spans), TEST_ENTRY(counters), TEST_ENTRY(other_types),
+          TEST_ENTRY(spans), TEST_ENTRY(counters), TEST_ENTRY(attributes),
+          TEST_ENTRY(other_types),
 #endif
           TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children), TEST_ENTRY(files_and_modules))

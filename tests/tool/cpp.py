@@ -60,9 +60,9 @@ outer.end
 EXPECTED_TRACY = ('\nthread.name {text="main thread"}' + ''.join(
     TRACY_ROUND.rstrip().replace('TEXTURES', str(2 * n)).replace('N', str(n)) for n in (1, 2)) + '''
 thread.begin
-message {text="sized"}
-message {text="literal"}
-message {text="coloured"}
+message info {text="sized"}
+message info {text="literal"}
+message info {text="coloured"}
 thread.end
 done
 ''')
@@ -100,7 +100,7 @@ def recorded(program, name):
     """Records a program, and returns its events, with one space between name and data."""
     scene.run(POSIXTRACE, 'record', '-o', name, '--', program)
     text = posixtrace('report', '--no-header', '--fields', 'event,data', name)
-    return re.sub(r'(?m) +\{', ' {', re.sub(r'(?m) +$', '', re.sub(r'address=0x[0-9a-f]+', 'address=0x', text)))
+    return re.sub(r' +', ' ', re.sub(r'(?m) +$', '', re.sub(r'address=0x[0-9a-f]+', 'address=0x', text)))
 
 
 def compare(got, expected):
