@@ -21,7 +21,7 @@ from pathlib import Path
 from lttng import Session, daemon
 
 PROGRAMS = ['parts', 'record', 'life', 'wake', 'read', 'thousand', 'size', 'disk', 'open', 'grow', 'typed',
-            'typed-cpp']
+            'typed-cpp', 'reader']
 # A flight recorder of 1 MiB for each CPU.
 RECORDER = ['--overwrite', '--subbuf-size=256k', '--num-subbuf=4']
 

@@ -562,10 +562,16 @@ static bool next_segment(struct input *in)
 	struct frame f;
 	uint64_t at;
 
+	in->hole = (struct input_hole){ 0 };
 	while (loop ? next_in_slots(in, &f, &at) : next_in_file(in, &f, &at)) {
-		if (!get_body(in, &f, at) || !unpack_begin(in->unpack, &f, in->body))
+		if (!get_body(in, &f, at) || !unpack_begin(in->unpack, &f, in->body)) {
+			in->hole.known++;
+			in->hole.events += f.events;
+			in->hole.lost += f.lost;
 			continue;
+		}
 		hole = in->expected != 0 && f.number != in->expected;
+		in->hole.missing = hole ? f.number - in->expected : in->hole.known;
 		in->segment = f;
 		in->expected = f.number + 1;
 		/* A log with more valid bytes may also have more invalid ones. */
@@ -580,6 +586,7 @@ static bool next_segment(struct input *in)
 		}
 		return true;
 	}
+	in->hole.missing = in->hole.known;
 	return false;
 }
 

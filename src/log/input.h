@@ -68,6 +68,13 @@ struct input {
 	unsigned char *body;
 	size_t body_size;
 	struct unpack *unpack;
+	/*
+	 * What is known of the segments missing directly before the current one, or at the end: how many, those whose
+	 * frames can be read although their bodies are damaged, and the events and losses that these frames tell of.
+	 */
+	struct input_hole {
+		uint64_t missing, known, events, lost;
+	} hole;
 	/* Events that report a hole, still to be returned. */
 	struct log_event gap[2];
 	unsigned gaps;

@@ -2,6 +2,7 @@
 # layers.py - each folder of src/ and of tool/ includes only what is below it
 #
 #   src/    base < model, host < shm < record | read | log < control < api
+#   reader/ base, model, log, and of the command event/layouts.h
 #   tool/   common < event < logs < analysis, process < the subcommands < main
 #
 # No subcommand includes another, and no two files include each other, directly
@@ -40,8 +41,10 @@ TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
 
 # The plugin runs inside another program: it reads logs, and no living streams.
 PLUGIN = ('base/', 'model/', 'shm/layout.h', 'log/', 'event/')
+# So is the library that reads logs.
+READER = ('base/', 'model/', 'log/', 'event/layouts.h')
 # Folders that use the library only through <trace.h>.
-OUTSIDE = ['tests/conformance', 'tests/stress', 'bench', 'examples']
+OUTSIDE = ['tests/conformance', 'tests/stress', 'tests/reader', 'bench', 'examples']
 
 # Functions that a header declares, and another program defines.
 # src/base/testpoint.h, invariant.h: the test that is linked with the library
@@ -177,6 +180,18 @@ def check_plugin(root):
                 yield f'{path.relative_to(root)}: must not include {name}'
 
 
+def check_reader(root):
+    for path in files(root, 'reader', '.c', '.h'):
+        for quote, name in includes(path):
+            if quote == '<':
+                continue
+            if '/' in name and not name.startswith(READER) or not any(
+                    there(root, folder, name) for folder in ('reader', 'src', 'tool')):
+                yield f'{path.relative_to(root)}: must not include {name}'
+    yield from check_definitions(root, 'reader')
+    yield from check_circles(root, 'reader')
+
+
 def check_outside(root):
     for folder in OUTSIDE:
         for path in files(root, folder, '.c', '.h'):
@@ -197,13 +212,14 @@ def check(root):
     yield from check_definitions(root, 'src')
     yield from check_definitions(root, 'tool')
     yield from check_plugin(root)
+    yield from check_reader(root)
     yield from check_outside(root)
 
 
 def all_problems():
     yield from check(ROOT)
     yield from spoiled(
-        check, ['src', 'tool', 'plugin', 'tests', 'bench', 'examples'],
+        check, ['src', 'tool', 'plugin', 'reader', 'tests', 'bench', 'examples'],
         ('src/base/lines.c', None, '#include "model/attr.h"\n'),
         ('src/base/lines.c', None, '#include "host/file.h"\n'),
         ('src/base/sys.c', None, '#include "base/ticks.h"\n'),
@@ -232,6 +248,11 @@ def all_problems():
         ('plugin/babeltrace2/source.c', None, '#include "control/recover.h"\n'),
         ('plugin/babeltrace2/fields.c', None, '#include "shm/stream.h"\n'),
         ('plugin/babeltrace2/fields.c', None, '#include "common/out.h"\n'),
+        ('reader/source.c', None, '#include "shm/stream.h"\n'),
+        ('reader/source.c', None, '#include "common/message.h"\n'),
+        ('reader/table.h', None, 'int types_add(void);\n'),
+        ('reader/table.c', None, '#include "tasks.h"\n'),
+        ('tests/reader/copy.c', None, '#include "log/format.h"\n'),
         ('tests/conformance/read.c', None, '#include "shm/chunk.h"\n'),
         ('tests/conformance/read.c', None, 'status.__posix_lost_events\n'))
 

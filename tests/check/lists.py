@@ -13,7 +13,7 @@ def words(path):
 
 
 def check(root):
-    for folder in ['src', 'tool']:
+    for folder in ['src', 'tool', 'reader']:
         known = words(root / folder / 'meson.build')
         for path in files(root, folder, '.c'):
             file = str(path.relative_to(root / folder))
@@ -23,7 +23,7 @@ def check(root):
     for path in files(root, 'plugin', '.c'):
         if path.name not in known:
             yield f'plugin/babeltrace2/meson.build: no {path.name}'
-    for folder in ['conformance', 'unit', 'stress', 'fault', 'log', 'tool', 'plugin', 'python', 'check']:
+    for folder in ['conformance', 'unit', 'stress', 'fault', 'log', 'tool', 'plugin', 'python', 'check', 'reader']:
         known = words(root / 'tests' / folder / 'meson.build')
         for path in files(root / 'tests', folder, '.c', '.py'):
             if path.stem not in known and path.name not in known and path.name != 'check.py':
@@ -33,9 +33,10 @@ def check(root):
 def all_problems():
     yield from check(ROOT)
     yield from spoiled(
-        check, ['src', 'tool', 'plugin', 'tests'],
+        check, ['src', 'tool', 'plugin', 'reader', 'tests'],
         ('src/base/new.c', None, '\n'),
         ('tool/common/new.c', None, '\n'),
+        ('reader/new.c', None, '\n'),
         ('plugin/babeltrace2/new.c', None, '\n'),
         ('tests/unit/new.c', None, '\n'),
         ('tests/check/new.py', None, '\n'))

@@ -31,6 +31,7 @@ OLD = {
 TREES = {
     'src': set(),
     'plugin': set(),
+    'reader': set(),
     # The lanes of an exported time line, and those of the page.
     'tool': {'lane'},
 }

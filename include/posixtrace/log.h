@@ -1,0 +1,442 @@
+/*
+ * log.h - reads the logs of posixtrace, and writes logs with the events of other tracers
+ *
+ *     struct posixtrace_log *log;
+ *     const struct posixtrace_log_event *event;
+ *
+ *     posixtrace_log_open("posixtrace.log", &log);
+ *     while (posixtrace_log_next(log, &event) == 0 && event)
+ *             if (event->type)
+ *                     printf("%lld %s\n", (long long)event->relative, event->type->name);
+ *     posixtrace_log_close(log);
+ *
+ * Link with -lposixtrace-log (pkg-config posixtrace-log), which needs only the C library. For C99, C++ and bindings of
+ * other languages; docs/reading-logs.md is an introduction.
+ *
+ * A log may be damaged, cut off, or still be written: what can be read is read, and what is missing is reported as a
+ * loss, in its place among the events. No file can harm the program, and no function ends it or prints.
+ *
+ * Unless it says otherwise, a function returns 0 or an error number of <errno.h>; posixtrace_log_error() then says what
+ * is wrong. Times are in nanoseconds of CLOCK_REALTIME, since 1970-01-01 UTC, as it was set when the log was created.
+ * Texts end with a null; texts from a log may contain any other bytes, and may not be UTF-8. In the comments arguments
+ * have their names without the underscores.
+ *
+ * The structures are made by the library, which may append members in later versions: use only pointers to them. They
+ * and the texts in them live as long as the reader, except those of an event. One thread at a time may use a reader or
+ * a writer; different ones are independent.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef POSIXTRACE_LOG_H
+#define POSIXTRACE_LOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A reader: one log, or several logs whose events are merged by time. */
+struct posixtrace_log;
+/* A writer of a log. */
+struct posixtrace_log_writer;
+
+/*
+ * Returns what was wrong in the last call of this thread that has returned an error number: a sentence without its
+ * full stop, such as "x.log: not a posixtrace log". Valid until the next call of this thread.
+ */
+const char *posixtrace_log_error(void);
+
+/* -- Opening ---------------------------------------------------------------------------------- */
+
+/*
+ * Opens a log, and stores a reader. path "-": standard input. A pipe, a FIFO or a socket is read to its end first, into
+ * an unnamed file in $TMPDIR or /tmp. path null: a reader without logs, for the functions below. The file is not
+ * changed: `posixtrace recover` adds to the log of a killed recorder what is still in memory. EINVAL not a log, or of
+ * another version or byte order, or a null pointer; ENOMEM; and others: the system's for opening or reading the file.
+ */
+int posixtrace_log_open(const char *__path, struct posixtrace_log **__log);
+
+/*
+ * Add another log, whose events are then merged with the others; before the first event is read. fd: an open file or
+ * pipe, which remains the caller's. size bytes of memory are copied. name: for messages and `path`, may be null. The
+ * errors of posixtrace_log_open(), and EBUSY reading has begun.
+ */
+int posixtrace_log_add(struct posixtrace_log *__log, const char *__path);
+/* The errors of posixtrace_log_add(). */
+int posixtrace_log_add_fd(struct posixtrace_log *__log, int __fd, const char *__name);
+/* The errors of posixtrace_log_add(). */
+int posixtrace_log_add_memory(struct posixtrace_log *__log, const void *__bytes, size_t __size, const char *__name);
+
+/* Frees a reader and all that was returned for it; null: does nothing. */
+void posixtrace_log_close(struct posixtrace_log *__log);
+
+/* -- Event types ------------------------------------------------------------------------------ */
+
+/* What the value of a field is. */
+#define POSIXTRACE_LOG_UNSIGNED 0
+#define POSIXTRACE_LOG_SIGNED   1
+#define POSIXTRACE_LOG_HEX      2  /* unsigned, usually shown in hexadecimal */
+#define POSIXTRACE_LOG_FLOAT    3
+#define POSIXTRACE_LOG_BOOL     4
+#define POSIXTRACE_LOG_CODE     5  /* an address in the program */
+#define POSIXTRACE_LOG_WHEN     6  /* a time since 1970-01-01 UTC, in the field's unit */
+#define POSIXTRACE_LOG_TEXT     7
+#define POSIXTRACE_LOG_BYTES    8
+
+/* A field of an event type, as its program has declared it. */
+struct posixtrace_log_field {
+	const char *name;
+	const char *unit;  /* "" if it has none; of POSIXTRACE_LOG_WHEN: "s", "ms", "us" or "ns" */
+	uint32_t kind;     /* POSIXTRACE_LOG_UNSIGNED ... */
+	uint32_t size;     /* bytes of one item: 1, 2, 4 or 8; 1 for texts and bytes */
+	uint32_t array;    /* 1: a list of items */
+	uint32_t count;    /* items of an array, or bytes; 0: different in each event */
+	uint32_t labels;   /* how many values or bits have names */
+	uint32_t bits;     /* 1: the labels name bits, and not values */
+};
+
+/* An event type. Types of several logs with one name and the same fields are one. */
+struct posixtrace_log_type {
+	const char *name;
+	const char *layout; /* as declared, "{rows:u32,time:u64/ns}"; "" if there is none */
+	const char *wrong;  /* what is wrong with the layout, whose fields are then missing; null: nothing */
+	uint32_t index;     /* of posixtrace_log_type_at() */
+	uint32_t fields;
+	uint32_t system;    /* 1: about the recording itself, as posix_trace_start */
+	uint32_t id;        /* in the log where the type was found first */
+	uint64_t events;    /* read so far */
+};
+
+/* Returns the number of event types. */
+size_t posixtrace_log_types(const struct posixtrace_log *__log);
+/* Returns the type with this index, from 0 on; null if there is none. */
+const struct posixtrace_log_type *posixtrace_log_type_at(const struct posixtrace_log *__log, size_t __index);
+/* Returns the first type of this name, without a layout; null if there is none. */
+const struct posixtrace_log_type *posixtrace_log_find_type(const struct posixtrace_log *__log, const char *__name);
+/* Returns the field with this index, from 0 on; null if there is none. */
+const struct posixtrace_log_field *posixtrace_log_field_at(const struct posixtrace_log_type *__type, unsigned __index);
+/* Returns the index of the field of this name, or -1. The index is valid for all events of the type. */
+int posixtrace_log_find_field(const struct posixtrace_log_type *__type, const char *__name);
+/* Returns the label with this index, null if there is none. Stores its value or its bits, unless value is null. */
+const char *posixtrace_log_label_at(const struct posixtrace_log_type *__type, unsigned __field, unsigned __index,
+                                 int64_t *__value);
+
+/* -- Processes and threads --------------------------------------------------------------------- */
+
+/* A piece of a file that a process has mapped, to find the function at an address. */
+struct posixtrace_log_module {
+	uint64_t start, end; /* addresses */
+	uint64_t offset;     /* of start in the file */
+	uint64_t time;       /* when it was seen */
+	const char *path;
+	const unsigned char *build_id;
+	uint32_t build_id_length; /* 0: it has none */
+};
+
+/* A process with events, or that a log describes. */
+struct posixtrace_log_process {
+	uint32_t pid;    /* in the traced process's pid namespace */
+	uint32_t parent; /* 0: unknown */
+	uint64_t time;   /* when it was first described, at its first event; 0: it was not */
+	const char *executable; /* path; "" if unknown */
+	const char *name;       /* its last part */
+	const char *command;    /* the arguments, each with a null behind it */
+	size_t command_length;  /* 0: unknown */
+	size_t modules;
+	uint32_t index;   /* of posixtrace_log_process_at() */
+	uint32_t machine; /* the first log of the same boot of the same machine: pids of others are others */
+};
+
+/* A thread that has recorded events. */
+struct posixtrace_log_thread {
+	const struct posixtrace_log_process *process;
+	const char *name; /* in the last event read */
+	uint32_t tid;     /* of the kernel */
+	uint32_t index;   /* of posixtrace_log_thread_at() */
+	uint64_t events;  /* read so far */
+};
+
+/* Returns the number of processes: those that the logs describe, and those with events read so far. */
+size_t posixtrace_log_processes(const struct posixtrace_log *__log);
+/* Returns the process with this index, from 0 on; null if there is none. */
+const struct posixtrace_log_process *posixtrace_log_process_at(const struct posixtrace_log *__log, size_t __index);
+/* Returns the number of threads with events read so far. */
+size_t posixtrace_log_threads(const struct posixtrace_log *__log);
+/* Returns the thread with this index, from 0 on; null if there is none. */
+const struct posixtrace_log_thread *posixtrace_log_thread_at(const struct posixtrace_log *__log, size_t __index);
+/* Returns the module with this index, from 0 on, in the order of the log; null if there is none. */
+const struct posixtrace_log_module *posixtrace_log_module_at(const struct posixtrace_log_process *__process,
+                                                          size_t __index);
+/* Returns the module in which an address was at a time; null if none is known. */
+const struct posixtrace_log_module *posixtrace_log_find_module(const struct posixtrace_log_process *__process,
+                                                               uint64_t __address, uint64_t __time);
+
+/* -- Events and losses -------------------------------------------------------------------------- */
+
+/* Why events are missing. */
+#define POSIXTRACE_LOG_LOST        0 /* the stream lost them: the reader of the stream was too slow, or it is a LOOP */
+#define POSIXTRACE_LOG_STOPPED     1 /* the stream was full, and recording stopped until it was restarted */
+#define POSIXTRACE_LOG_OVERWRITTEN 2 /* newer events took their place in a LOOP log */
+#define POSIXTRACE_LOG_DISCARDED   3 /* the log was full */
+#define POSIXTRACE_LOG_UNWRITTEN   4 /* the log could not be written, for example to a full disk */
+#define POSIXTRACE_LOG_DAMAGED     5 /* they were in a part of the log that cannot be read */
+#define POSIXTRACE_LOG_OPEN        6 /* the log was not closed: cut off, or still being written */
+
+/* Events that are missing. The counts of all losses of a log are what its posixtrace_log_about says. */
+struct posixtrace_log_loss {
+	uint32_t reason;     /* POSIXTRACE_LOG_LOST ... */
+	uint32_t at_least;   /* 1: the count is a lower bound */
+	uint64_t count;      /* events that no earlier loss has counted */
+	uint64_t from, until; /* the events were between these times; until 0: unknown, or the end of the log */
+};
+
+/* An event, or a loss. Valid until the next call for its reader. */
+struct posixtrace_log_event {
+	uint64_t time;
+	int64_t relative; /* ns since the creation of the first log */
+	const struct posixtrace_log_type *type; /* null: a loss */
+	const struct posixtrace_log_loss *loss; /* null: an event */
+	const struct posixtrace_log_process *process; /* null: an event of the recording itself, or a loss */
+	const struct posixtrace_log_thread *thread;   /* null: the same */
+	const char *thread_name; /* at the time of the event; "" if unknown */
+	uint64_t address;        /* of the trace point; 0: unknown */
+	uint64_t pthread;        /* pthread_t of the thread; 0: unknown */
+	const unsigned char *data; /* not aligned */
+	uint32_t length;         /* bytes of data */
+	uint32_t pid, tid;       /* 0: none */
+	uint32_t truncated;      /* 1: the data were cut when they were recorded */
+	uint32_t source;         /* index of posixtrace_log_about_at() */
+};
+
+/*
+ * Stores the next event or loss, in the order of their times as far as the clocks can tell; null at the end. EINVAL a
+ * null pointer; ENOMEM; EIO a part of a file could not be read, and what is missing there is reported as damaged.
+ */
+int posixtrace_log_next(struct posixtrace_log *__log, const struct posixtrace_log_event **__event);
+
+/* Goes back to the first event. */
+void posixtrace_log_rewind(struct posixtrace_log *__log);
+
+/*
+ * Reads all events, for the tables of threads and processes and for the counts, and goes back to the first. The filters
+ * do not matter. The errors of posixtrace_log_next().
+ */
+int posixtrace_log_scan(struct posixtrace_log *__log);
+
+/* -- Filters: they count from the next event on, and an event has to pass all of them --------------- */
+
+/*
+ * Selects events by the names of their types. pattern: as for file names in a shell, "sql.*"; "!sql.row" selects all
+ * others. The last of several patterns that matches decides. EINVAL a null pointer; ENOMEM.
+ */
+int posixtrace_log_only_event(struct posixtrace_log *__log, const char *__pattern);
+/* Selects by the name of the thread. The errors of posixtrace_log_only_event(). */
+int posixtrace_log_only_thread(struct posixtrace_log *__log, const char *__pattern);
+/* Selects events of this process, and those selected by earlier calls. The errors of posixtrace_log_only_event(). */
+int posixtrace_log_only_pid(struct posixtrace_log *__log, uint32_t __pid);
+/* Selects events of this thread, and those selected by earlier calls. The errors of posixtrace_log_only_event(). */
+int posixtrace_log_only_tid(struct posixtrace_log *__log, uint32_t __tid);
+/* Selects events and losses at or after `from` and before `until`. EINVAL a null pointer, or the end is not later. */
+int posixtrace_log_only_time(struct posixtrace_log *__log, uint64_t __from, uint64_t __until);
+/*
+ * Selects events and losses for which the function returns another value than 0. wanted null: no such function. EINVAL
+ * a null pointer.
+ */
+int posixtrace_log_only_if(struct posixtrace_log *__log,
+                           int (*__wanted)(const struct posixtrace_log_event *__event, void *__context),
+                           void *__context);
+/* Selects all events again. */
+void posixtrace_log_all(struct posixtrace_log *__log);
+
+/* -- Values of fields ------------------------------------------------------------------------------ */
+
+/*
+ * Stores the value of a field of an event. item: 0, or the index in an array. The event may lack its last fields: its
+ * data was cut, or the program recorded less. Times, booleans and addresses are numbers; a signed value can be read as
+ * unsigned if it is not negative. ENOENT the event has no such item or field; EINVAL the field is no number, or a null
+ * pointer; ERANGE the value does not fit.
+ */
+int posixtrace_log_get_unsigned(const struct posixtrace_log_event *__event, unsigned __field, size_t __item,
+                                uint64_t *__value);
+/* The errors of posixtrace_log_get_unsigned(). */
+int posixtrace_log_get_signed(const struct posixtrace_log_event *__event, unsigned __field, size_t __item,
+                              int64_t *__value);
+/* Converts integers. ENOENT the event has no such item or field; EINVAL the field is no number, or a null pointer. */
+int posixtrace_log_get_double(const struct posixtrace_log_event *__event, unsigned __field, size_t __item,
+                              double *__value);
+/*
+ * Stores a pointer to a text, which has no null at its end, and its length in bytes. ENOENT the event has no such
+ * field; EINVAL the field is no text, or a null pointer.
+ */
+int posixtrace_log_get_text(const struct posixtrace_log_event *__event, unsigned __field, const char **__text,
+                            size_t *__length);
+/* Stores the bytes of any field, which are not aligned. ENOENT the event has no such field; EINVAL a null pointer. */
+int posixtrace_log_get_bytes(const struct posixtrace_log_event *__event, unsigned __field,
+                             const unsigned char **__bytes, size_t *__length);
+/* Stores the number of items in this event: 1 if the field is no array. ENOENT no such field; EINVAL a null pointer. */
+int posixtrace_log_get_count(const struct posixtrace_log_event *__event, unsigned __field, size_t *__count);
+/*
+ * Writes the label of a value, or of its bits as "read|write|0x40", with a null, into size bytes. ENOENT the event has
+ * no such item or field, or the value has no label; EINVAL a null pointer; ERANGE size is too small.
+ */
+int posixtrace_log_get_label(const struct posixtrace_log_event *__event, unsigned __field, size_t __item, char *__text,
+                             size_t __size);
+/*
+ * Stores the bytes that belong to no field: behind the fields, or all of them if no layout was declared. Padding is not
+ * among them. ENOENT there are none; EINVAL a null pointer.
+ */
+int posixtrace_log_get_rest(const struct posixtrace_log_event *__event, const unsigned char **__bytes,
+                            size_t *__length);
+
+/* -- Columns: the values of many events at once ------------------------------------------------------ */
+
+/* What a column has, besides the indexes of fields. */
+#define POSIXTRACE_LOG_TIME    (-1)
+#define POSIXTRACE_LOG_PID     (-2)
+#define POSIXTRACE_LOG_TID     (-3)
+#define POSIXTRACE_LOG_ADDRESS (-4)
+#define POSIXTRACE_LOG_LENGTH  (-5)
+#define POSIXTRACE_LOG_SOURCE  (-6)
+#define POSIXTRACE_LOG_TYPE    (-7) /* its index */
+#define POSIXTRACE_LOG_THREAD  (-8) /* its index; UINT64_MAX: none */
+
+/* The type of the values in a column. */
+#define POSIXTRACE_LOG_UINT64 0
+#define POSIXTRACE_LOG_INT64  1
+#define POSIXTRACE_LOG_DOUBLE 2
+
+/* A column to be filled; made by the caller. */
+struct posixtrace_log_column {
+	int32_t field;   /* index of a field, or POSIXTRACE_LOG_TIME ... */
+	uint32_t values_type; /* POSIXTRACE_LOG_UINT64 ... */
+	void *values;    /* an array with room for the rows: uint64_t, int64_t or double */
+	unsigned char *present; /* null, or an array that becomes 1 where the event has the value, and 0 where not */
+};
+
+/*
+ * Reads on, and stores the values of the next events of a type, up to `most` of them; other events and losses are
+ * passed by, and filters count. type null: events of any type, for columns that are no fields. Of an array, the first
+ * item is stored. A value that the event lacks is stored as 0; one that does not fit is converted as C does it. Stores
+ * the number of events: 0 at the end. EINVAL a column is no number, or a null pointer; ENOMEM; EIO as
+ * posixtrace_log_next().
+ */
+int posixtrace_log_read(struct posixtrace_log *__log, const struct posixtrace_log_type *__type,
+                        const struct posixtrace_log_column *__columns, size_t __count, size_t __most, size_t *__rows);
+
+/* -- About a log ---------------------------------------------------------------------------------------- */
+
+/* Where a log comes from, and what is missing from it. */
+struct posixtrace_log_about {
+	const char *path;      /* as given */
+	const char *name;      /* of the trace: usually the program */
+	const char *generator; /* what has written it, with its version */
+	const char *host, *kernel, *machine;
+	const unsigned char *boot; /* 16 bytes: the boot id; zeroes: unknown */
+	uint64_t created;
+	uint64_t created_monotonic; /* the same moment on CLOCK_MONOTONIC */
+	uint64_t resolution;        /* of the clock, ns */
+	uint32_t target;            /* process id of the traced process */
+	uint32_t creator;           /* process id of the recorder */
+	uint32_t word;              /* bytes of a pointer: 4 or 8 */
+	uint32_t children;          /* 1: children of the traced process are recorded too */
+	uint32_t stream_policy, log_policy; /* POSIX_TRACE_LOOP 1, UNTIL_FULL 2, FLUSH 3, APPEND 4 */
+	uint64_t stream_size, log_size;     /* bytes */
+	uint64_t data_size;                 /* of an event, at most */
+	uint64_t bytes;      /* of the file */
+	uint64_t skipped;    /* bytes that are no part of the log */
+	uint32_t complete;   /* 1: closed, nothing unwritten */
+	uint32_t closed;     /* 1: the counts of what is missing are exact */
+	uint32_t error;      /* error number of the last attempt to write it; 0: none */
+	uint32_t machine_index; /* the first log of the same boot of the same machine */
+	/* What is missing; `damaged` is known when the last event has been read. */
+	uint64_t lost, overwritten, discarded, unwritten, damaged;
+	/* Events read so far, and their first and last time; 0: none. */
+	uint64_t events, first, last;
+};
+
+/* Returns the number of logs. */
+size_t posixtrace_log_sources(const struct posixtrace_log *__log);
+/* Returns what is known of the log with this index, from 0 on; null if there is none. */
+const struct posixtrace_log_about *posixtrace_log_about_at(const struct posixtrace_log *__log, size_t __index);
+
+/* -- Writing ----------------------------------------------------------------------------------------------- */
+
+/* Where the events come from; made by the caller. A null pointer or 0: unknown, or as it is on this machine. */
+struct posixtrace_log_origin {
+	size_t size;           /* sizeof(struct posixtrace_log_origin) */
+	const char *name;      /* of the trace: the program */
+	const char *generator; /* what has recorded the events, with its version */
+	const char *host, *kernel, *machine; /* null: this machine's */
+	uint64_t created;      /* time 0 of the log; 0: the time of the first event */
+	uint64_t resolution;   /* of the clock, ns */
+	uint32_t target;       /* process id of the traced process */
+	uint32_t word;         /* bytes of its pointers, 4 or 8; 0: as in this process */
+};
+
+/*
+ * Creates a log at path for the events of another tracer, and stores a writer. origin null: nothing is known. A file
+ * there is overwritten if it is empty or a log. EEXIST it is something else; EINVAL a null pointer, or a wrong origin;
+ * ENOMEM; and others: the system's for creating the file.
+ */
+int posixtrace_log_create(const char *__path, const struct posixtrace_log_origin *__origin,
+                          struct posixtrace_log_writer **__writer);
+/*
+ * Writes the log to an open file, from its beginning, or to a pipe. The descriptor remains the caller's. EBADF it is
+ * not open for writing; EINVAL as posixtrace_log_create(), or the file cannot be a log; ENOMEM; and others.
+ */
+int posixtrace_log_create_fd(int __fd, const struct posixtrace_log_origin *__origin,
+                             struct posixtrace_log_writer **__writer);
+
+/*
+ * Stores the number of an event type, a new one for a new name. layout: what its data are (docs/layouts.md), or null.
+ * EEXIST the type has another layout; EINVAL the layout is wrong, the name is empty or begins with posix_trace_, or a
+ * null pointer; ENAMETOOLONG the name has more than 63 bytes; ENOMEM; ENOSPC there are 8064 types.
+ */
+int posixtrace_log_declare(struct posixtrace_log_writer *__writer, const char *__name, const char *__layout,
+                           uint32_t *__type);
+/* Names a thread in the events put from now on; at most 15 bytes of it. EINVAL a null pointer; ENOMEM. */
+int posixtrace_log_name_thread(struct posixtrace_log_writer *__writer, uint32_t __pid, uint32_t __tid,
+                               const char *__name);
+/*
+ * Describes a process. parent 0, executable null, command null: unknown. command: the arguments, each with a null
+ * behind it, of which 1024 bytes are kept. EINVAL a null pointer, or pid is 0; ENAMETOOLONG executable has more than
+ * 4095 bytes; ENOMEM; and others: the system's for writing the file.
+ */
+int posixtrace_log_describe(struct posixtrace_log_writer *__writer, uint64_t __time, uint32_t __pid, uint32_t __parent,
+                            const char *__executable, const char *__command, size_t __command_length);
+/*
+ * Adds a module to a process, with the members of struct posixtrace_log_module. The errors of
+ * posixtrace_log_describe().
+ */
+int posixtrace_log_describe_module(struct posixtrace_log_writer *__writer, uint64_t __time, uint32_t __pid,
+                                   uint64_t __start, uint64_t __end, uint64_t __offset, const char *__path,
+                                   const void *__build_id, size_t __build_id_length);
+
+/*
+ * Puts an event. Times must not go back. pid and tid 0: of no thread. address 0: unknown. type: of
+ * posixtrace_log_declare(). EINVAL no such type, the time is before that of the last event or before the creation, or a
+ * null pointer; EMSGSIZE more than 65535 bytes; ENOMEM; and others: the system's for writing the file, and the event is
+ * counted as unwritten.
+ */
+int posixtrace_log_put(struct posixtrace_log_writer *__writer, uint64_t __time, uint32_t __pid, uint32_t __tid,
+                       uint64_t __address, uint32_t __type, const void *__data, size_t __length);
+/* Reports that `count` events are missing between two times. The errors of posixtrace_log_put(). */
+int posixtrace_log_put_loss(struct posixtrace_log_writer *__writer, uint64_t __from, uint64_t __until,
+                            uint64_t __count);
+
+/*
+ * Writes the events put so far into the file. Without it they are written when there are some 256 KiB of them. If the
+ * program is killed, the log has all that was written. EINVAL a null pointer; ENOMEM; and others: the system's for
+ * writing the file.
+ */
+int posixtrace_log_flush(struct posixtrace_log_writer *__writer);
+/* Closes the log, and frees the writer in any case. The errors of posixtrace_log_flush(). */
+int posixtrace_log_finish(struct posixtrace_log_writer *__writer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,251 @@
+/*
+ * tasks.c - processes, with what they execute, and threads
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "tasks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "log/crc.h"
+#include "table.h"
+
+/* A larger body of a frame PROCESS is ignored (docs/log-format.md). */
+#define BODY_MAX (UINT32_C(256) << 10)
+
+/* Returns the process, a new one if it is not known. Returns null if there is no memory. */
+static struct process *process_of(struct posixtrace_log *log, const struct source *s, uint32_t pid)
+{
+	struct process *p = table_find(&log->processes, s->machine, pid);
+
+	if (p)
+		return p;
+	p = table_add(&log->processes, s->machine, pid, sizeof *p);
+	if (p)
+		p->about = (struct posixtrace_log_process){
+			.pid = pid,
+			.executable = "",
+			.name = "",
+			.command = "",
+			.index = (uint32_t)log->processes.count - 1,
+			.machine = s->machine,
+		};
+	return p;
+}
+
+struct thread *tasks_thread(struct posixtrace_log *log, const struct source *s, const struct log_event *e)
+{
+	uint64_t machine = (uint64_t)s->machine << 32, process = machine | e->pid;
+	struct thread *t = table_find(&log->threads, process, e->tid);
+	struct process *p = t ? NULL : process_of(log, s, e->pid);
+
+	if (t)
+		return t;
+	t = p ? table_add(&log->threads, process, e->tid, sizeof *t) : NULL;
+	if (t)
+		t->about = (struct posixtrace_log_thread){
+			.process = &p->about,
+			.name = t->name,
+			.tid = e->tid,
+			.index = (uint32_t)log->threads.count - 1,
+		};
+	return t;
+}
+
+/* -- Descriptions ----------------------------------------------------------------------------------- */
+
+/* A text in the body of a frame. */
+struct string {
+	const char *text;
+	size_t length;
+};
+
+/* Returns the address after a string, or null if p is null or the string is incomplete. */
+static const unsigned char *get_string(const unsigned char *p, const unsigned char *end, struct string *s)
+{
+	if (!p || end - p < 2 || end - p - 2 < get16(p))
+		return NULL;
+	*s = (struct string){ (const char *)p + 2, get16(p) };
+	return p + 2 + s->length;
+}
+
+/* Replaces a text of a process, unless the new one is empty. */
+static bool set_text(char **text, const char **about, const struct string *s, bool has_nulls)
+{
+	char *copy = s->length ? malloc(s->length + 1) : NULL;
+
+	if (!s->length)
+		return true;
+	if (!copy)
+		return false;
+	memcpy(copy, s->text, s->length);
+	copy[has_nulls ? s->length : strnlen(s->text, s->length)] = 0;
+	copy[s->length] = 0;
+	free(*text);
+	*text = copy;
+	*about = copy;
+	return true;
+}
+
+static bool add_module(struct process *p, uint64_t time, const unsigned char *range, const struct string *path,
+                       const struct string *id)
+{
+	size_t length = strnlen(path->text, path->length);
+	unsigned char *texts = malloc(length + 1 + id->length);
+	struct posixtrace_log_module *m;
+
+	if (texts && p->about.modules == p->room) {
+		size_t room = p->room ? 2 * p->room : 16;
+
+		m = realloc(p->module, room * sizeof *m);
+		if (m) {
+			p->module = m;
+			p->room = room;
+		}
+	}
+	if (!texts || p->about.modules == p->room) {
+		free(texts);
+		return false;
+	}
+	memcpy(texts, path->text, length);
+	texts[length] = 0;
+	memcpy(texts + length + 1, id->text, id->length);
+	p->module[p->about.modules++] = (struct posixtrace_log_module){
+		.start = get64(range),
+		.end = get64(range + 8),
+		.offset = get64(range + 16),
+		.time = time,
+		.path = (const char *)texts,
+		.build_id = texts + length + 1,
+		.build_id_length = (uint32_t)id->length,
+	};
+	return true;
+}
+
+/* Evaluates the body of a frame PROCESS. Returns false if there is no memory; a wrong body is no error. */
+static bool describe(struct posixtrace_log *log, const struct source *s, const unsigned char *body, size_t size)
+{
+	const unsigned char *p = body + 16, *end = body + size, *range;
+	struct string executable, path, id, command = { 0 };
+	struct process *process;
+	const char *slash;
+
+	p = size >= 16 ? get_string(p, end, &executable) : NULL;
+	if (!p)
+		return true;
+	process = process_of(log, s, get32(body));
+	if (!process || !set_text(&process->executable, &process->about.executable, &executable, false))
+		return false;
+	slash = strrchr(process->about.executable, '/');
+	process->about.name = slash ? slash + 1 : process->about.executable;
+	if (!process->about.time)
+		process->about.time = get64(body + 8);
+	for (uint32_t count = get32(body + 4); p && count > 0; count--) {
+		range = p;
+		p = end - p < 24 ? NULL : get_string(p + 24, end, &path);
+		p = get_string(p, end, &id);
+		if (p && !add_module(process, get64(body + 8), range, &path, &id))
+			return false;
+	}
+	if (!p || end - p < 4)
+		return true;
+	if (get32(p))
+		process->about.parent = get32(p);
+	if (!get_string(p + 4, end, &command) || !command.length)
+		return true;
+	process->about.command_length = command.length;
+	return set_text(&process->command, &process->about.command, &command, true);
+}
+
+/* Reads a body. Returns false if it is incomplete or damaged. */
+static bool get_body(const struct source *s, const struct frame *f, uint64_t at, unsigned char *body)
+{
+	for (size_t have = 0; have < f->size;) {
+		long n = sys_read_at(s->fd, body + have, f->size - have, at + FRAME_BYTES + have);
+
+		if (n <= 0)
+			return false;
+		have += (size_t)n;
+	}
+	return crc32c(body, f->size) == f->body_crc;
+}
+
+bool tasks_add(struct posixtrace_log *log, struct source *s)
+{
+	unsigned char *body = malloc(BODY_MAX);
+	uint64_t at = s->in.begin, skipped = s->in.skipped;
+	bool all = body != NULL;
+	struct frame f;
+
+	while (all && input_frame(&s->in, &f, &at)) {
+		if (f.kind == FRAME_PROCESS && f.size <= BODY_MAX && get_body(s, &f, at, body))
+			all = describe(log, s, body, f.size);
+		at += frame_bytes(f.size);
+	}
+	/* These bytes were counted when the log was opened. */
+	s->in.skipped = skipped;
+	free(body);
+	return all;
+}
+
+void tasks_free(struct posixtrace_log *log)
+{
+	for (size_t i = 0; i < log->processes.count; i++) {
+		struct process *p = log->processes.item[i];
+
+		for (size_t m = 0; m < p->about.modules; m++)
+			free((void *)(uintptr_t)p->module[m].path);
+		free(p->module);
+		free(p->executable);
+		free(p->command);
+	}
+	table_free(&log->processes);
+	table_free(&log->threads);
+}
+
+/* -- The interface ---------------------------------------------------------------------------------- */
+
+size_t posixtrace_log_processes(const struct posixtrace_log *log)
+{
+	return log ? log->processes.count : 0;
+}
+
+const struct posixtrace_log_process *posixtrace_log_process_at(const struct posixtrace_log *log, size_t index)
+{
+	return log && index < log->processes.count ? log->processes.item[index] : NULL;
+}
+
+size_t posixtrace_log_threads(const struct posixtrace_log *log)
+{
+	return log ? log->threads.count : 0;
+}
+
+const struct posixtrace_log_thread *posixtrace_log_thread_at(const struct posixtrace_log *log, size_t index)
+{
+	return log && index < log->threads.count ? log->threads.item[index] : NULL;
+}
+
+const struct posixtrace_log_module *posixtrace_log_module_at(const struct posixtrace_log_process *process, size_t index)
+{
+	return process && index < process->modules ? &((const struct process *)process)->module[index] : NULL;
+}
+
+/*
+ * Of several mappings of an address, as of a process that has executed several files, the last one before the time
+ * counts, or the first one: a process is described after its first events.
+ */
+const struct posixtrace_log_module *posixtrace_log_find_module(const struct posixtrace_log_process *process,
+                                                               uint64_t address, uint64_t time)
+{
+	const struct posixtrace_log_module *found = NULL;
+
+	for (size_t i = 0; process && i < process->modules; i++) {
+		const struct posixtrace_log_module *m = &((const struct process *)process)->module[i];
+
+		if (m->end > m->start && address - m->start < m->end - m->start && (!found || m->time <= time))
+			found = m;
+	}
+	return found;
+}

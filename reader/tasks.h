@@ -1,0 +1,17 @@
+/*
+ * tasks.h - processes, with what they execute, and threads
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef READER_TASKS_H
+#define READER_TASKS_H
+
+#include "reader.h"
+
+/* Reads the descriptions of processes in a log that was just opened. Returns false if there is no memory. */
+bool tasks_add(struct posixtrace_log *log, struct source *s);
+/* Returns the thread of an event, a new one if it is not known. Returns null if there is no memory. */
+struct thread *tasks_thread(struct posixtrace_log *log, const struct source *s, const struct log_event *e);
+void tasks_free(struct posixtrace_log *log);
+
+#endif
