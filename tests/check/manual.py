@@ -1,5 +1,5 @@
 #
-# manual.py - the manual pages of <trace.h> agree with the header
+# manual.py - the manual pages of <trace.h>, and of what is added to it, agree with the headers
 #
 # Each function has one page, with its prototype, its errors and an example; trace.h(7) has every type, constant and
 # limit. The errors are also those of docs/choices.md and tests/fault/each_call.h. manual_examples.py runs the programs
@@ -17,7 +17,7 @@ SECTIONS = ['NAME', 'LIBRARY', 'SYNOPSIS', 'DESCRIPTION', 'IMPLEMENTATION NOTES'
             'ERRORS', 'SEE ALSO', 'STANDARDS']
 # Structures with names like functions, and internal macros of the header.
 OTHER_NAMES = {'posix_trace_event_info', 'posix_trace_status_info', 'posixtrace_event', 'posixtrace_typed'}
-KIND = r'int|void|trace_event_id_t|const char \*'
+KIND = r'int|void|size_t|trace_event_id_t|const char \*|const struct posixtrace_log_\w+ \*'
 PRIVATE = re.compile(r'__POSIX_TRACE_(H|RESTRICT)$')
 
 
@@ -38,6 +38,9 @@ class Header:
         text = (folder / 'trace.h').read_text()
         # The inline trace point follows the last declaration.
         declarations = text.split('/* -- The inline trace point')[0] + (folder / 'posixtrace' / 'trace.h').read_text()
+        log = (folder / 'posixtrace' / 'log.h').read_text()
+        self.others = OTHER_NAMES | set(re.findall(r'struct (posixtrace_log\w*)', log))
+        declarations += log
         self.prototype, self.errors = {}, {}
         section, here = set(), set()
         for comment, kind, name, arguments in re.findall(
@@ -149,7 +152,7 @@ def check_names(page, header, pages, manual_names):
     where = f'man/{page.path.name}'
     events = {name.lower() for name in header.value if name.startswith('POSIX_TRACE_')}
     named = set(re.findall(r'\bposix_?trace_\w+', page.text))
-    for name in sorted(named - set(header.prototype) - OTHER_NAMES - events):
+    for name in sorted(named - set(header.prototype) - header.others - events):
         yield f'{where}: trace.h has no {name}'
     for name in sorted(set(re.findall(r'\b_*(?:POSIX_)?TRACE_[A-Z]\w*|\b_POSIX_TRACE\b',
                                       page.text)) - set(header.value)):
@@ -232,6 +235,8 @@ def all_problems():
         ('man/posix_trace_close.3', 'fail if:\n.Bl -tag -width Er\n.It Bq Er EINVAL\n',
          'fail if:\n.Bl -tag -width Er\n'),
         ('man/posix_trace_create.3', '.It other errors\nThe system reports the error for the write.\n', ''),
+        ('man/posixtrace_log_open.3', '.It Bq Er EBUSY', '.It Bq Er EAGAIN'),
+        ('include/posixtrace/log.h', '__path, struct', '__name, struct'),
         ('man/posix_trace_event.3', 'int main(void)', 'int main()'),
         ('man/posix_trace_event.3', '.Xr posix_trace_create 3', '.Xr posix_trace_make 3'),
         ('man/posix_trace_event.3', '.Dv TRACE_EVENT_NAME_MAX', '.Dv TRACE_EVENT_MAX'),

@@ -2,9 +2,9 @@
 # manual_examples.py - the programs in the manual pages of <trace.h> compile without a warning, run, and print what the
 # pages say
 #
-#     manual_examples.py LIBRARY COMPILER...
+#     manual_examples.py LIBRARY LOG_LIBRARY COMPILER...
 #
-# They are compiled like ordinary programs, as C99 with all warnings, against the shared library.
+# They are compiled like ordinary programs, as C99 with all warnings, against the shared libraries.
 #
 # SPDX-License-Identifier: MIT
 
@@ -34,13 +34,13 @@ def programs(path):
     return found
 
 
-def problems_of(path, library, compiler, folder):
+def problems_of(path, libraries, compiler, folder):
     for line, code, prints in programs(path):
         where = f'man/{path.name}:{line}'
         source, program = folder / f'{path.stem}.c', folder / path.stem
         source.write_text(code)
-        built = subprocess.run([*compiler, *FLAGS, f'-I{ROOT / "include"}', source, library,
-                                f'-Wl,-rpath,{library.parent}', '-o', program],
+        built = subprocess.run([*compiler, *FLAGS, f'-I{ROOT / "include"}', source, *libraries,
+                                *(f'-Wl,-rpath,{library.parent}' for library in libraries), '-o', program],
                                capture_output=True, text=True, check=False)
         if built.returncode:
             yield f'{where}: does not compile:\n{built.stderr}'
@@ -52,21 +52,21 @@ def problems_of(path, library, compiler, folder):
             yield f'{where}: prints\n{ran.stdout}and not\n{prints or ""}'
 
 
-def problems(library, compiler):
+def problems(libraries, compiler):
     count = 0
     with tempfile.TemporaryDirectory(prefix='manual-') as name:
         for path in files(ROOT, 'man', '.3', '.7'):
             count += len(programs(path))
-            yield from problems_of(path, library, compiler, Path(name))
+            yield from problems_of(path, libraries, compiler, Path(name))
         # The check itself must complain about a warning, an exit status, and a different output.
         spoiled = Path(name) / 'spoiled.3'
         for code in ('int main(void)\n{\n\tint i;\n\treturn 0;\n}\n', 'int main(void)\n{\n\treturn 1;\n}\n',
                      '#include <stdio.h>\nint main(void)\n{\n\treturn puts("2") < 0;\n}\n'):
             spoiled.write_text(f'.Bd -literal\n{code}.Ed\nIt prints:\n.Bd -literal\n1\n.Ed\n')
-            if not list(problems_of(spoiled, library, compiler, Path(name))):
+            if not list(problems_of(spoiled, libraries, compiler, Path(name))):
                 yield f'the check itself: does not see what is wrong with\n{code}'
-    if count < 16:
+    if count < 21:
         yield f'{count} programs in all pages'
 
 
-finish(problems(Path(sys.argv[1]).resolve(), sys.argv[2:]))
+finish(problems([Path(path).resolve() for path in sys.argv[1:3]], sys.argv[3:]))

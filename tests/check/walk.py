@@ -147,7 +147,9 @@ def environment_of(directory, posixtrace, library, compiler):
     bin_ = directory / 'bin'
     bin_.mkdir()
     (bin_ / 'posixtrace').symlink_to(posixtrace)
-    flags = f'-I{root / "include"} -L{library.parent} -Wl,-rpath,{library.parent}'
+    # The library that reads logs is in the folder beside.
+    folders = [library.parent, library.parent.parent / 'reader']
+    flags = f'-I{root / "include"} ' + ' '.join(f'-L{folder} -Wl,-rpath,{folder}' for folder in folders)
     # The compiler may be called cc, too, and ccache looks for it in PATH.
     for name, command in ('cc', ' '.join(compiler)), ('c++', 'c++'):
         # Below the installed headers there is also a directory for the headers of others.

@@ -38,15 +38,22 @@ bool __wrap_unpack_begin(struct unpack *u, const struct frame *frame, const unsi
 
 bool __wrap_unpack_begin(struct unpack *u, const struct frame *frame, const unsigned char *body)
 {
-	static unsigned char *copy;
+	/* Two logs may be open at one time. */
+	static struct {
+		struct unpack *u;
+		unsigned char *bytes;
+	} copies[2];
+	static unsigned next;
+	unsigned i = copies[0].u == u ? 0 : copies[1].u == u ? 1 : next++ % 2;
 
-	free(copy);
-	copy = malloc((size_t)frame->size + UNPACK_SLACK);
-	if (!copy)
+	free(copies[i].bytes);
+	copies[i].u = u;
+	copies[i].bytes = malloc((size_t)frame->size + UNPACK_SLACK);
+	if (!copies[i].bytes)
 		abort();
-	memcpy(copy, body, frame->size);
-	memset(copy + frame->size, 0xa5, UNPACK_SLACK);
-	return __real_unpack_begin(u, frame, copy);
+	memcpy(copies[i].bytes, body, frame->size);
+	memset(copies[i].bytes + frame->size, 0xa5, UNPACK_SLACK);
+	return __real_unpack_begin(u, frame, copies[i].bytes);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max_size, unsigned seed)
