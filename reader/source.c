@@ -204,8 +204,8 @@ static uint64_t damaged(const struct source *s)
 {
 	uint64_t known = s->damaged + s->in.hole.events, all = s->in.events;
 
-	/* How much of a LOOP log that was not closed was overwritten, only its creator knew. */
-	if (is_loop(s) && !s->in.ended)
+	/* The creator has not told how many events there are, and how many a LOOP log has overwritten. */
+	if (!s->in.ended)
 		return known;
 	if (is_loop(s))
 		all = s->in.discarded < all ? all - s->in.discarded : 0;

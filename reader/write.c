@@ -30,6 +30,7 @@
 
 struct declared {
 	char *name, *layout; /* layout null: none */
+	uint32_t index;
 	bool named, laid_out; /* in the file */
 };
 
@@ -389,16 +390,6 @@ static int set_layout(struct declared *d, const char *layout)
 	return d->layout ? 0 : error_memory();
 }
 
-/* Returns the index of a declared type. */
-static uint32_t index_of(const struct posixtrace_log_writer *w, const struct declared *d)
-{
-	uint32_t i = 0;
-
-	while (w->types.item[i] != d)
-		i++;
-	return i;
-}
-
 int posixtrace_log_declare(struct posixtrace_log_writer *w, const char *name, const char *layout, uint32_t *type)
 {
 	uint64_t hash, number = 0;
@@ -424,10 +415,11 @@ int posixtrace_log_declare(struct posixtrace_log_writer *w, const char *name, co
 			return error_memory();
 		}
 		d->name = copy;
+		d->index = (uint32_t)w->types.count - 1;
 	}
 	error = set_layout(d, layout);
 	if (error == 0)
-		*type = index_of(w, d);
+		*type = d->index;
 	return error;
 }
 

@@ -555,6 +555,32 @@ uint64_t input_lost_early(struct input *in)
 	return in->lost > lost ? in->lost - lost : 0;
 }
 
+/* Counts a segment whose body is damaged, unless a copy of it was counted. */
+static void add_to_hole(struct input_hole *h, const struct frame *f)
+{
+	if (f->number <= h->last.number)
+		return;
+	h->known++;
+	h->events += f->events;
+	h->lost += f->lost;
+	h->last = *f;
+}
+
+/* Ends a hole before the valid segment of this number. A damaged segment is not missing if this is a valid copy. */
+static void end_hole(struct input *in, uint64_t number)
+{
+	struct input_hole *h = &in->hole;
+
+	if (h->known && h->last.number >= number) {
+		h->known--;
+		h->events -= h->last.events;
+		h->lost -= h->last.lost;
+	}
+	h->missing = in->expected ? number - in->expected : h->known;
+	if (h->missing == 0)
+		*h = (struct input_hole){ 0 };
+}
+
 /* Begins the next valid segment. Returns false if there is none. */
 static bool next_segment(struct input *in)
 {
@@ -565,13 +591,11 @@ static bool next_segment(struct input *in)
 	in->hole = (struct input_hole){ 0 };
 	while (loop ? next_in_slots(in, &f, &at) : next_in_file(in, &f, &at)) {
 		if (!get_body(in, &f, at) || !unpack_begin(in->unpack, &f, in->body)) {
-			in->hole.known++;
-			in->hole.events += f.events;
-			in->hole.lost += f.lost;
+			add_to_hole(&in->hole, &f);
 			continue;
 		}
 		hole = in->expected != 0 && f.number != in->expected;
-		in->hole.missing = hole ? f.number - in->expected : in->hole.known;
+		end_hole(in, f.number);
 		in->segment = f;
 		in->expected = f.number + 1;
 		/* A log with more valid bytes may also have more invalid ones. */

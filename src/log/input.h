@@ -74,6 +74,7 @@ struct input {
 	 */
 	struct input_hole {
 		uint64_t missing, known, events, lost;
+		struct frame last; /* the last of these frames */
 	} hole;
 	/* Events that report a hole, still to be returned. */
 	struct log_event gap[2];

@@ -43,9 +43,10 @@ bool __wrap_unpack_begin(struct unpack *u, const struct frame *frame, const unsi
 		struct unpack *u;
 		unsigned char *bytes;
 	} copies[2];
-	static unsigned next;
-	unsigned i = copies[0].u == u ? 0 : copies[1].u == u ? 1 : next++ % 2;
+	static unsigned last;
+	unsigned i = copies[0].u == u ? 0 : copies[1].u == u ? 1 : !last;
 
+	last = i;
 	free(copies[i].bytes);
 	copies[i].u = u;
 	copies[i].bytes = malloc((size_t)frame->size + UNPACK_SLACK);

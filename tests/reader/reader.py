@@ -355,6 +355,17 @@ def test_losses():
         if part == 1:
             log.out[place] ^= 1
     equal('frame', losses(log.closed()), [(DAMAGED, 0, 1, 1, 2000), (DAMAGED, 2, 0, 3001, 0)])
+    # A damaged segment with a valid copy behind it is not missing.
+    log = Log(created=created)
+    log.event(0, 'a')
+    log.segment()
+    place = len(log.out)
+    log.event(1, 'a')
+    log.segment()
+    segment = bytes(log.out[place:])
+    log.out[place + 64] ^= 0xff
+    log.out += segment
+    equal('copy', losses(log.open()), [(OPEN, 0, 1, 1, 0)])
     equal('LOOP', [e['reason'] for e in read('corpus/loop_round.log') if 'reason' in e][:1], [OVERWRITTEN])
     about = json_of('corpus/loop_round.log')['files'][0]
     found = [e for e in read('--twice', 'corpus/loop_round.log') if 'log' in e][0]
