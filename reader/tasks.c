@@ -174,7 +174,7 @@ static bool get_body(const struct source *s, const struct frame *f, uint64_t at,
 
 bool tasks_add(struct posixtrace_log *log, struct source *s)
 {
-	unsigned char *body = malloc(BODY_MAX);
+	unsigned char *body = calloc(1, BODY_MAX);
 	uint64_t at = s->in.begin, skipped = s->in.skipped;
 	bool all = body != NULL;
 	struct frame f;
