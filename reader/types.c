@@ -31,12 +31,19 @@ static bool same_field(const struct layout_field *a, const struct layout_field *
 	       a->naming == b->naming && a->first_label == b->first_label && a->labels == b->labels;
 }
 
+static bool same_meaning(const struct layout_meaning *a, const struct layout_meaning *b)
+{
+	return strcmp(a->begin, b->begin) == 0 && strcmp(a->end, b->end) == 0 && a->by == b->by && a->took == b->took &&
+	       a->send == b->send && a->receive == b->receive && a->level == b->level &&
+	       a->level_field == b->level_field && a->counter == b->counter;
+}
+
 static bool same_layout(const struct layout *a, const struct layout *b)
 {
 	if (!a || !b)
 		return a == b;
 	if (a->count != b->count || a->align != b->align || a->labels != b->labels || a->label_text != b->label_text ||
-	    memcmp(a->text, b->text, a->label_text) != 0)
+	    memcmp(a->text, b->text, a->label_text) != 0 || !same_meaning(&a->meaning, &b->meaning))
 		return false;
 	for (unsigned i = 0; i < a->count; i++)
 		if (!same_field(&a->field[i], &b->field[i]))
@@ -97,12 +104,18 @@ static bool add_fields(struct type *t, const struct layout *l)
 	return true;
 }
 
-/* Appends the fields of a part of a layout to a layout. Returns null if there is no memory; frees the text. */
+/*
+ * Appends the fields of a part of a layout to a layout. Returns null if there is no memory; frees the text. A part with
+ * attributes can only be the first.
+ */
 static char *append(char *text, const char *part)
 {
 	size_t length = text ? strlen(text) - 1 : 0, more = strlen(part);
-	char *all = realloc(text, length + more + 1);
+	char *all;
 
+	if (text && part[strcspn(part, ";}")] == ';')
+		return text;
+	all = realloc(text, length + more + 1);
 	if (!all) {
 		free(text);
 		return NULL;

@@ -27,7 +27,8 @@ from scene import equal
 POSIXTRACE, EVENTS, COPY, CORPUS, REPORT_LOGS = (os.path.abspath(path) for path in sys.argv[1:6])
 LOST, STOPPED, OVERWRITTEN, DISCARDED, UNWRITTEN, DAMAGED, OPEN = range(7)
 CODE, WHEN, BYTES, BOOL, FLOAT, TEXT = 5, 6, 8, 4, 3, 7
-SYSTEM_KEYS = {'filter', 'filter_before', 'by_itself', 'unwritten'}
+# What report says of system events, and of what events mean.
+SYSTEM_KEYS = {'filter', 'filter_before', 'by_itself', 'unwritten', 'took', 'level'}
 DAMAGED_VARIANTS = 12  # of each log of the corpus
 logs = []
 
@@ -396,7 +397,8 @@ def test_tables():
     equal('labels', typed['labels'], [b'new', -1, b'paid', 3, b'sent', 4, b'off', 0, b'on', 1, b'gift', 1,
                                       b'express', 2, b'fragile', 256])
     # Types of the same name in several logs are one if their fields are the same.
-    for other, count in (('{a:u8}', 1), ('{a:u16}', 2), ('{a:u8<x>}', 2), ('{a:u8/B}', 2)):
+    for other, count in (('{a:u8}', 1), ('{a:u16}', 2), ('{counter;a:u8}', 2), ('{begin=a;a:u8}', 2),
+                         ('{a:u8<x>}', 2), ('{a:u8/B}', 2)):
         for path, layout in (('one.log', '{a:u8}'), ('two.log', other)):
             log = Log()
             log.declare('t', layout)
