@@ -78,9 +78,9 @@ void pairs_add_types(struct spans *spans, const struct layouts *l, bool no_names
 	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++)
 		if (layouts_name(l, id))
 			add_declared(spans, l, id);
-	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END && !no_names; id++)
-		/* What declares its spans is not paired by its name too. */
-		if (layouts_name(l, id) && !meaning_of(l, id)->begin[0])
+	/* What declares its spans is not paired by its name too. An id without a span is for pairs of names. */
+	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++)
+		if (layouts_name(l, id) && !meaning_of(l, id)->begin[0] && (!no_names || meaning_of(l, id)->by))
 			add(spans, l, layouts_name(l, id));
 }
 

@@ -13,7 +13,10 @@
 #include "analysis/span.h"
 #include "logs/sources.h"
 
-/* Adds the spans that the layouts declare and, unless no_names, the pairs of names, until the table is full. */
+/*
+ * Adds the spans that the layouts declare and, unless no_names, the pairs of names that have no id, until the table is
+ * full.
+ */
 void pairs_add_types(struct spans *spans, const struct layouts *l, bool no_names);
 /* Does so for all logs: first what is declared, then the pairs. */
 void pairs_add(struct spans *spans, const struct sources *logs, bool no_names);
