@@ -333,7 +333,7 @@ def test_later():
         equal('program', process.stdout.readline(), 'ready\n')
         with subprocess.Popen([POSIXTRACE, 'record', '-o', 'x.log', '-p', str(process.pid)], stderr=subprocess.PIPE,
                               text=True) as recorder:
-            wait_for_recorder(process)
+            wait_for_recorder(process, recorder)
             process.stdin.write('go\n')
             process.stdin.flush()
             equal('program', process.stdout.readline(), 'done\n')

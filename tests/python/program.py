@@ -51,15 +51,20 @@ def read(log='x.log'):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def wait_for_recorder(process):
+def wait_for_recorder(process, recorder):
     """Waits until `record -p` traces the process."""
-    while True:
+    begin = time.monotonic()
+    while time.monotonic() < begin + 60:
+        assert recorder.poll() is None, f'the recorder has ended: {recorder.stderr.read()}'
         out = subprocess.run([POSIXTRACE, 'list', '--json'], capture_output=True, text=True, check=True).stdout
         for traced in json.loads(out):
             if traced['process']['pid'] == process.pid and \
                     any('running' in stream['status'] for stream in traced['streams']):
                 return
         time.sleep(0.02)
+    process.kill()
+    recorder.kill()
+    raise AssertionError(f'not recorded after a minute: {out}')
 
 
 def events(*arguments, **more):
