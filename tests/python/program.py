@@ -51,20 +51,25 @@ def read(log='x.log'):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def is_recorded(process):
+    out = subprocess.run([POSIXTRACE, 'list', '--json'], capture_output=True, text=True, check=True).stdout
+    # Streams of others may have a process that has ended: null.
+    return any('running' in stream['status'] for traced in json.loads(out)
+               if traced['process'] and traced['process']['pid'] == process.pid for stream in traced['streams'])
+
+
 def wait_for_recorder(process, recorder):
     """Waits until `record -p` traces the process."""
     begin = time.monotonic()
-    while time.monotonic() < begin + 60:
-        assert recorder.poll() is None, f'the recorder has ended: {recorder.stderr.read()}'
-        out = subprocess.run([POSIXTRACE, 'list', '--json'], capture_output=True, text=True, check=True).stdout
-        for traced in json.loads(out):
-            if traced['process']['pid'] == process.pid and \
-                    any('running' in stream['status'] for stream in traced['streams']):
-                return
-        time.sleep(0.02)
-    process.kill()
-    recorder.kill()
-    raise AssertionError(f'not recorded after a minute: {out}')
+    try:
+        while not is_recorded(process):
+            assert recorder.poll() is None, f'the recorder has ended: {recorder.stderr.read()}'
+            assert time.monotonic() < begin + 60, 'not recorded after a minute'
+            time.sleep(0.02)
+    except BaseException:
+        process.kill()
+        recorder.kill()
+        raise
 
 
 def events(*arguments, **more):
