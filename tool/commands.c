@@ -24,6 +24,7 @@ static const struct command *const commands[] = {
 	&command_recover,
 	&command_doctor,
 	&command_event,
+	&command_span,
 	NULL,
 };
 

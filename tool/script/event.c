@@ -15,12 +15,14 @@
 #include "common/command.h"
 #include "common/message.h"
 #include "common/options.h"
-#include "control/target.h"
-#include "model/data_layout.h"
+#include "script/fields.h"
+#include "script/traced.h"
 
-#define DATA_MAX 65535
+enum { HEX = OPTIONS_OWN, TRACED, AS, NUMBERS };
 
-enum { HEX = OPTIONS_OWN, TRACED, NUMBERS };
+static struct {
+	bool must, verbose;
+} options;
 
 /* In the order of their options, whose values begin with NUMBERS. */
 static const struct {
@@ -34,6 +36,10 @@ static const struct {
 };
 
 static const struct option_row option_rows[] = {
+	OPTION('f', "field", "FIELD",
+	       "add a field, NAME:TYPE=VALUE or NAME=TEXT: id:u32=7, time:u64/ms=12, item=tea; may be repeated"),
+	OPTION(AS, "as", "ATTRIBUTES",
+	       "what the event means: begin=SPAN, took=FIELD, level=error ... (docs/layouts.md)"),
 	OPTION(NUMBERS, "u8", "N", ""),
 	OPTION(NUMBERS + 1, "u16", "N", ""),
 	OPTION(NUMBERS + 2, "u32", "N", ""),
@@ -50,16 +56,7 @@ static const struct option_row option_rows[] = {
 	{ 0 },
 };
 
-static unsigned char data[DATA_MAX];
-static size_t length;
-
-static void add(const void *bytes, size_t size)
-{
-	if (size > DATA_MAX - length)
-		wrong_usage("more than %d bytes of data", DATA_MAX);
-	memcpy(data + length, bytes, size);
-	length += size;
-}
+static struct fields fields;
 
 static void add_hex(const char *digits)
 {
@@ -70,7 +67,7 @@ static void add_hex(const char *digits)
 		if (strspn(pair, "0123456789abcdefABCDEF") != 2)
 			wrong_usage("--hex %s: not pairs of hex digits", digits);
 		byte = (unsigned char)strtoul(pair, NULL, 16);
-		add(&byte, 1);
+		fields_add_bytes(&fields, &byte, 1);
 	}
 }
 
@@ -100,7 +97,7 @@ static void add_number(unsigned which, const char *text)
 	float small;
 	uint64_t n;
 
-	add(zeroes, -length & (size - 1));
+	fields_add_bytes(&fields, zeroes, -fields.length & (size - 1));
 	errno = 0;
 	if (kind == 'f') {
 		real = strtod(text, &end);
@@ -113,79 +110,84 @@ static void add_number(unsigned which, const char *text)
 	if (errno || end == text || *end || (kind != 'f' && !fits(kind, size, text, n)))
 		wrong_usage("%s %s: not a number of this type", numbers[which].name, text);
 	if (kind == 'f' && size == 4)
-		add(&small, size);
+		fields_add_bytes(&fields, &small, size);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	else
-		add((unsigned char *)&n + 8 - size, size);
+		fields_add_bytes(&fields, (unsigned char *)&n + 8 - size, size);
 #else
 	else
-		add(&n, size);
+		fields_add_bytes(&fields, &n, size);
 #endif
 }
 
-/* Returns whether a stream traces this process. The page of the process also lists inherited streams. */
-static bool traced(void)
+/* Takes an option. Returns false if it is one of those that add data without a declaration. */
+static bool take(int option, const char *argument)
 {
-	struct target self;
-	bool some = false;
-
-	if (target_open(0, &self) != 0)
+	switch (option) {
+	case TRACED:
+		options.must = true;
+		return true;
+	case 'v':
+		options.verbose = true;
+		return true;
+	case 'f':
+		fields_add(&fields, argument);
+		return true;
+	case AS:
+		if (fields.layout[0])
+			wrong_usage("--as comes once, before --field");
+		fields_attributes(&fields, argument);
+		return true;
+	default:
 		return false;
-	for (int slot = 0; slot < PAGE_SLOTS; slot++)
-		some |= procpage_taken(load_relaxed(&self.page->word[slot / 64]), slot);
-	return some;
+	}
 }
 
-static void open_type(const char *name, trace_event_id_t *id)
+static void take_all(int argc, char **argv)
 {
-	const struct layout none = { 0 };
-	struct layout_fault fault;
-
-	if (strlen(name) > TRACE_EVENT_NAME_MAX)
-		fail("%s: the name of an event type, with its layout, has %d bytes at most; this one has %zu", name,
-		     TRACE_EVENT_NAME_MAX, strlen(name));
-	if (posix_trace_eventid_open(name, id) != 0)
-		fail("%s: not a valid name for an event type", name);
-	if (layout_wrong(&none, name, &fault))
-		complain("wrong layout: '%.*s' in %s %s", (int)fault.length, fault.at, name, fault.why);
-}
-
-static int run(int argc, char **argv)
-{
-	bool must = false, verbose = false, some;
-	trace_event_id_t id = POSIX_TRACE_UNNAMED_USEREVENT;
+	bool bare = false;
 	int option;
 
 	while ((option = next_option(argc, argv)) != -1) {
-		if (option == TRACED)
-			must = true;
-		else if (option == 'v')
-			verbose = true;
-		else if (option == HEX)
+		if (take(option, optarg))
+			continue;
+		bare = true;
+		if (option == HEX)
 			add_hex(optarg);
 		else
 			add_number((unsigned)option - NUMBERS, optarg);
 	}
 	if (argc - optind > 2 && argv[optind + 1][0] == '-')
 		wrong_usage("options must come before NAME");
-	if (argc - optind > 2 || (argc == optind && (!must || length)))
+	if (argc - optind > 2 || (argc == optind && (!options.must || fields.length)))
 		wrong_usage("expected NAME [DATA]; quote DATA to make it one argument");
+	if (fields.layout[0] && (bare || argc - optind == 2))
+		wrong_usage("--field and --as declare all of the data: no DATA and no %s besides",
+		            "--u8, --hex and the like");
 	if (argc - optind == 2)
-		add(argv[optind + 1], strlen(argv[optind + 1]));
+		fields_add_bytes(&fields, argv[optind + 1], strlen(argv[optind + 1]));
+}
+
+static int run(int argc, char **argv)
+{
+	trace_event_id_t id = POSIX_TRACE_UNNAMED_USEREVENT;
+	bool some;
+
+	take_all(argc, argv);
 	if (argc > optind)
-		open_type(argv[optind], &id);
-	some = traced();
+		id = fields_open(&fields, argv[optind]);
+	some = script_traced();
 	if (argc > optind && some) {
 		if (id == POSIX_TRACE_UNNAMED_USEREVENT)
 			fail("%s: there are %d event types already, or no shared memory for more", argv[optind],
 			     TRACE_USER_EVENT_MAX - 1);
-		posix_trace_event(id, data, length);
+		posix_trace_event(id, fields.data, fields.length);
 	}
-	if (verbose)
+	if (options.verbose)
 		complain(some ? "traced" :
 		         "not traced: run the script under 'posixtrace record --children', "
 		         "or create an inherited stream in a parent");
-	return must && !some ? STATUS_FAILED : STATUS_DONE;
+	return options.must && !some ? STATUS_FAILED : STATUS_DONE;
 }
 
 const struct command command_event = {
@@ -193,8 +195,8 @@ const struct command command_event = {
 	.summary = "record one event, from a script",
 	.synopsis = "[options] NAME [DATA]\n--traced",
 	.about = "Records one event of the type NAME, with DATA as text, in the streams that trace the calling "
-	         "script and its children. Numbers and bytes precede DATA in the order of their options, aligned "
-	         "as in a C struct.",
+	         "script and its children; or with fields. Numbers and bytes precede DATA in the order of their "
+	         "options, aligned as in a C struct.",
 	.options = option_rows,
 	.ending = "Exit status: 0, also if no stream traces this process; 1 the event could not be recorded, or "
 	          "--traced and no stream.",

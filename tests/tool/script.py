@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+#
+# script.py - posixtrace event and posixtrace span: events of scripts, with fields; commands as spans
+#
+#     script.py POSIXTRACE
+#
+# SPDX-License-Identifier: MIT
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import scene
+from scene import Suite, equal
+
+POSIXTRACE = Path(sys.argv[1]).resolve()
+ENVIRONMENT = {**scene.ENVIRONMENT, 'P': str(POSIXTRACE)}
+
+
+def recorded(script, status=0):
+    """Runs a script under record. Returns its events: name and fields."""
+    Path('x.log').unlink(missing_ok=True)
+    done = subprocess.run([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '--', 'sh', '-c', script],
+                          capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+    equal(f'{script}: {done.stderr}', done.returncode, status)
+    if not Path('x.log').exists():
+        return []
+    out, _ = scene.run(POSIXTRACE, 'report', '--json', 'x.log')
+    return [(event['event'], event.get('fields')) for event in map(json.loads, out.decode().splitlines())]
+
+
+def test_fields():
+    """Numbers of each kind, labels, units, text."""
+    equal('events', recorded('''
+        "$P" event -f id:u32=7 -f item=tea -f time:u64/ms=0x10 -f "state:u8<idle,busy=4>=busy" -f ok:bool=true all
+        "$P" event -f n:i16=-32768 -f f:f32=0.5 -f x:x64=0xffffffffffffffff -f "empty=" -f "say=a = b" -f o:u8=010 more
+        "$P" event -f "state:i8<new=-1>=new" -f "other:i8<new=-1>=5" labels
+        '''), [
+        ('all', {'id': 7, 'item': 'tea', 'time': 16, 'state': 'busy', 'ok': True}),
+        ('more', {'n': -32768, 'f': 0.5, 'x': '18446744073709551615', 'empty': '',
+                  'say': 'a = b', 'o': 10}),
+        ('labels', {'state': 'new', 'other': 5})])
+
+
+def test_meanings():
+    equal('events', recorded('"$P" event --as took=time -f time:u64/ms=5 query;'
+                             '"$P" event --as level=error -f why=x log'), [
+        ('query', {'time': 5}), ('log', {'why': 'x'})])
+    out, _ = scene.run(POSIXTRACE, 'stat', '--json', 'x.log')
+    equal('span', [(span['name'], span['min']) for span in json.loads(out)['spans']], [('query', 5_000_000)])
+    out, _ = scene.run(POSIXTRACE, 'report', 'x.log')
+    equal('level', b'log   error {why="x"}' in out, True)
+
+
+def test_wrong():
+    for arguments, why in ((['-f', 'id', 'e'], 'not NAME:TYPE=VALUE'), (['-f', 'id:u99=1', 'e'], 'is not a type'),
+                           (['-f', 'id:u8=256', 'e'], "'256' is no value of this type"),
+                           (['-f', 'id:u8=-1', 'e'], 'is no value'), (['-f', 'id:i8=128', 'e'], 'is no value'),
+                           (['-f', 'id:f64=x', 'e'], 'is no value'), (['-f', 'id:bool=yes', 'e'], 'is no value'),
+                           (['-f', 'id:u8<a>=b', 'e'], 'is no value'), (['-f', 'a:u8[2]=1', 'e'], 'one number'),
+                           (['-f', 'a:s=1', 'e'], 'one number'), (['-f', '=1', 'e'], 'not NAME:TYPE=VALUE'),
+                           (['-f', 'a=1', '-f', 'a=2', 'e'], 'is the name of an earlier field'),
+                           (['-f', 'a=1', 'e', 'data'], 'declare all of the data'),
+                           (['-f', 'a=1', '--u8', '1', 'e'], 'declare all of the data'),
+                           (['--as', 'counter', 'e'], 'is not'), (['--as', 'loud', '-f', 'a=1', 'e'], "'loud' is not"),
+                           (['-f', 'a=1', '--as', 'by=a', 'e'], 'before --field'),
+                           (['-f', 'a,b:u8=1', 'e'], 'is not')):
+        done = subprocess.run([POSIXTRACE, 'event', *arguments], capture_output=True, text=True, env=ENVIRONMENT)
+        equal(f'{arguments}: {done.stderr}', (done.returncode, why in done.stderr, done.stdout), (2, True, ''))
+    for arguments, status in (([], 2), (['name'], 2), (['name', '--'], 2), (['x' * 58, 'true'], 2),
+                              (['a{b', 'true'], 2), (['name', '/no/such'], 127), (['name', '--', '/etc/passwd'], 126)):
+        done = subprocess.run([POSIXTRACE, 'span', *arguments], capture_output=True, text=True, env=ENVIRONMENT)
+        equal(f'{arguments}: {done.stderr}', (done.returncode, done.stdout), (status, ''))
+
+
+def test_other_layout():
+    """The same name with other fields, in one script."""
+    equal('events', recorded('"$P" event -f a:u8=1 e; "$P" event -f b:u8=1 e 2>message; echo $? >>message'),
+          [('e', {'a': 1})])
+    equal('message', Path('message').read_text(),
+          'posixtrace event: e has other fields, or fields of other types, elsewhere in this script\n1\n')
+
+
+def test_span():
+    """The status of the command is that of span, recorded or not; a signal ends both."""
+    for command, status, fields in (('true', 0, {'status': 0, 'signal': 0}), ('exit 7', 7, {'status': 7, 'signal': 0}),
+                                    ('kill -TERM $$', 143, {'status': 0, 'signal': 15}),
+                                    ('kill -KILL $$', 137, {'status': 0, 'signal': 9})):
+        script = f'"$P" span -f id:u8=1 work -- sh -c \'{command}\''
+        equal('events', recorded(script + '; exit $?', status=status),
+              [('work.begin', {'id': 1}), ('work.end', fields)])
+        done = subprocess.run(['sh', '-c', script + '; exit $?'], capture_output=True, text=True, env=ENVIRONMENT)
+        equal(f'untraced: {done.stderr}', (done.returncode, done.stdout), (status, ''))
+    equal('no command', recorded('"$P" span work -- /no/such 2>message', status=127),
+          [('work.begin', None), ('work.end', {'status': 127, 'signal': 0})])
+    equal('message', 'posixtrace span: /no/such: No such file' in Path('message').read_text(), True)
+    out, _ = scene.run(POSIXTRACE, 'stat', '--json', 'x.log')
+    equal('span', [(span['name'], span['count']) for span in json.loads(out)['spans']], [('work', 1)])
+    # Its own output, input and environment are the command's.
+    recorded('echo in | X=1 "$P" span work -- sh -c "cat; echo \\$X" >out')
+    equal('output', Path('out').read_text(), 'in\n1\n')
+
+
+def test_nested():
+    """A span inside of a span, and a command that records events of its own."""
+    names = [name for name, _ in recorded('"$P" span outer -- "$P" span inner "$P" event middle')]
+    equal('events', names, ['outer.begin', 'inner.begin', 'middle', 'inner.end', 'outer.end'])
+
+
+def test_signals():
+    """SIGTERM is handed on, and the end is recorded."""
+    Path('ready').unlink(missing_ok=True)
+    script = '"$P" span work -- sh -c \'trap "exit 5" TERM; touch ready; while :; do sleep 0.01; done\' & ' \
+             'while ! [ -e ready ]; do sleep 0.01; done; kill $!; wait $!; exit $?'
+    equal('events', recorded(script, status=5), [('work.begin', None), ('work.end', {'status': 5, 'signal': 0})])
+
+
+def test_ignored():
+    """Signals that the script ignores are ignored by the command, too, and SIGCHLD is as it was."""
+    recorded("trap '' INT USR1 CHLD; \"$P\" span work -- grep -E '^Sig(Ign|Blk|Cgt)' /proc/self/status >traced;"
+             "grep -E '^Sig(Ign|Blk|Cgt)' /proc/self/status >bare")
+    equal('signals', Path('traced').read_text(), Path('bare').read_text())
+
+
+Suite(globals()).main()

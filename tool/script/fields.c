@@ -1,0 +1,226 @@
+/*
+ * fields.c - fields of an event that are given as texts: NAME:TYPE=VALUE
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "script/fields.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <posixtrace/trace.h>
+
+#include "common/message.h"
+
+void fields_add_bytes(struct fields *f, const void *bytes, size_t size)
+{
+	if (size > FIELDS_DATA_MAX - f->length)
+		wrong_usage("more than %d bytes of data", FIELDS_DATA_MAX);
+	memcpy(f->data + f->length, bytes, size);
+	f->length += size;
+}
+
+/* -- Values ------------------------------------------------------------------------------------ */
+
+/* Returns the base of a number. Leading zeroes, as `date` prints them, do not make it octal. */
+static int base(const char *text)
+{
+	text += *text == '-' || *text == '+';
+	return text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
+}
+
+/* Adds the lowest bytes of a number. */
+static void add_number(struct fields *f, uint64_t n, unsigned size)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	fields_add_bytes(f, (unsigned char *)&n + 8 - size, size);
+#else
+	fields_add_bytes(f, &n, size);
+#endif
+}
+
+/* Finds the value of a label. Returns false if the field has no label with this text. */
+static bool find_label(const struct layout *l, const struct layout_field *field, const char *text, uint64_t *value)
+{
+	for (unsigned i = field->first_label; i < field->first_label + field->labels; i++)
+		if (l->label[i].length == strlen(text) && memcmp(l->text + l->label[i].at, text, strlen(text)) == 0) {
+			*value = (uint64_t)l->label[i].value;
+			return true;
+		}
+	return false;
+}
+
+/* Returns whether the text is an integer that the field can have. */
+static bool parse_integer(const struct layout_field *field, const char *text, uint64_t *n)
+{
+	bool is_signed = field->kind == LAYOUT_SIGNED;
+	unsigned bits = 8u * field->size;
+	char *end;
+
+	errno = 0;
+	*n = is_signed ? (uint64_t)strtoll(text, &end, base(text)) : strtoull(text, &end, base(text));
+	if (errno || end == text || *end || (!is_signed && strchr(text, '-')))
+		return false;
+	if (is_signed)
+		return (int64_t)*n >> (bits - 1) == 0 || (int64_t)*n >> (bits - 1) == -1;
+	return bits == 64 || *n >> bits == 0;
+}
+
+static bool parse_bool(const char *text, uint64_t *n)
+{
+	*n = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+	return *n || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
+}
+
+static bool add_real(struct fields *f, const struct layout_field *field, const char *text)
+{
+	char *end;
+	double real = strtod(text, &end);
+	float small = (float)real;
+
+	if (end == text || *end)
+		return false;
+	if (field->size == 4)
+		fields_add_bytes(f, &small, 4);
+	else
+		fields_add_bytes(f, &real, 8);
+	return true;
+}
+
+/* Adds the value of the field. Returns false if the text is no such value. */
+static bool add_value(struct fields *f, const struct layout *l, const struct layout_field *field, const char *text)
+{
+	uint64_t n;
+
+	switch (field->kind) {
+	case LAYOUT_STRING:
+		fields_add_bytes(f, text, strlen(text) + 1);
+		return true;
+	case LAYOUT_FLOAT:
+		return add_real(f, field, text);
+	case LAYOUT_BOOL:
+		if (!parse_bool(text, &n))
+			return false;
+		break;
+	default:
+		if (!find_label(l, field, text, &n) && !parse_integer(field, text, &n))
+			return false;
+	}
+	add_number(f, n, field->size);
+	return true;
+}
+
+/* -- Fields ------------------------------------------------------------------------------------- */
+
+/* Appends to the layout. Ends the program if it becomes too long. */
+static void append(struct fields *f, const char *text, size_t length)
+{
+	size_t used = strlen(f->layout);
+
+	if (used + length + 2 > sizeof f->layout)
+		wrong_usage("the fields are declared in more than %d bytes", LAYOUT_TEXT_SIZE - 1);
+	memcpy(f->layout + used, text, length);
+	f->layout[used + length] = 0;
+}
+
+void fields_attributes(struct fields *f, const char *attributes)
+{
+	append(f, "{packed,", strlen("{packed,"));
+	append(f, attributes, strlen(attributes));
+}
+
+/* Returns the equals sign before the value: labels have others, in angle brackets. Null if there is none. */
+static const char *before_value(const char *text)
+{
+	const char *equals = strchr(text, '='), *labels = strchr(text, '<');
+
+	if (equals && labels && labels < equals) {
+		const char *end = strchr(labels, '>');
+
+		equals = end ? strchr(end, '=') : NULL;
+	}
+	return equals;
+}
+
+/* Declares the field alone, which tells what it is. */
+static void declare(struct layout *l, const char *declaration, size_t length, const char *text)
+{
+	char alone[LAYOUT_TEXT_SIZE];
+	struct layout_fault fault;
+
+	if (length > sizeof alone - 3)
+		wrong_usage("--field %s: the declaration is too long", text);
+	alone[0] = '{';
+	memcpy(alone + 1, declaration, length);
+	memcpy(alone + 1 + length, "}", 2);
+	if (!layout_declare(l, alone, &fault))
+		wrong_usage("--field %s: '%.*s' %s", text, (int)fault.length, fault.at, fault.why);
+}
+
+void fields_add(struct fields *f, const char *text)
+{
+	const char *equals = before_value(text);
+	struct layout l = { 0 };
+	char declaration[LAYOUT_TEXT_SIZE];
+	size_t length = equals ? (size_t)(equals - text) : 0;
+
+	if (length == 0 || length + 3 > sizeof declaration)
+		wrong_usage("--field %s: not NAME:TYPE=VALUE, or NAME=TEXT", text);
+	memcpy(declaration, text, length);
+	if (!memchr(text, ':', length)) {
+		memcpy(declaration + length, ":z", 2);
+		length += 2;
+	}
+	declare(&l, declaration, length, text);
+	if (l.count != 1 || l.field[0].count > 1 ||
+	    (l.field[0].kind >= LAYOUT_CHARS && l.field[0].kind != LAYOUT_STRING))
+		wrong_usage("--field %s: a field of a script is one number, a bool, or text of type z", text);
+	append(f, f->layout[0] == 0 ? "{packed;" : strchr(f->layout, ';') ? "," : ";",
+	       f->layout[0] == 0 ? strlen("{packed;") : 1);
+	append(f, declaration, length);
+	if (!add_value(f, &l, &l.field[0], equals + 1))
+		wrong_usage("--field %s: '%s' is no value of this type", text, equals + 1);
+}
+
+/* -- Event types ------------------------------------------------------------------------------------ */
+
+/* Opens a type whose layout, if it has one, is behind its name. */
+static trace_event_id_t open_name(const char *name)
+{
+	const struct layout none = { 0 };
+	trace_event_id_t id = POSIX_TRACE_UNNAMED_USEREVENT;
+	struct layout_fault fault;
+
+	if (strlen(name) > TRACE_EVENT_NAME_MAX)
+		fail("%s: the name of an event type, with its layout, has %d bytes at most; this one has %zu", name,
+		     TRACE_EVENT_NAME_MAX, strlen(name));
+	if (posix_trace_eventid_open(name, &id) != 0)
+		fail("%s: not a valid name for an event type", name);
+	if (layout_wrong(&none, name, &fault))
+		complain("wrong layout: '%.*s' in %s %s", (int)fault.length, fault.at, name, fault.why);
+	return id;
+}
+
+trace_event_id_t fields_open(struct fields *f, const char *name)
+{
+	trace_event_id_t id = POSIX_TRACE_UNNAMED_USEREVENT;
+	struct layout_fault fault;
+
+	if (!f->layout[0])
+		return open_name(name);
+	append(f, "}", 1);
+	if (!layout_check(f->layout, &fault))
+		wrong_usage("'%.*s' %s", (int)fault.length, fault.at, fault.why);
+	if (strlen(name) > TRACE_EVENT_NAME_MAX)
+		fail("%s: the name of an event type has %d bytes at most; this one has %zu", name, TRACE_EVENT_NAME_MAX,
+		     strlen(name));
+	switch (posixtrace_declare(name, f->layout, &id)) {
+	case 0:
+		return id;
+	case EEXIST:
+		fail("%s has other fields, or fields of other types, elsewhere in this script", name);
+	default:
+		fail("%s: not a valid name for an event type with fields", name);
+	}
+}

@@ -1,0 +1,174 @@
+/*
+ * span.c - posixtrace span: a command of a script as a span
+ *
+ * NAME.begin and NAME.end are events of this process, which waits for the command. A script that nobody traces executes
+ * the command at once, in this process.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/command.h"
+#include "common/file_limit.h"
+#include "common/message.h"
+#include "common/options.h"
+#include "script/fields.h"
+#include "script/traced.h"
+
+static const struct option_row option_rows[] = {
+	OPTION('f', "field", "FIELD",
+	       "a field of NAME.begin, NAME:TYPE=VALUE or NAME=TEXT: id:u32=7, item=tea; may be repeated"),
+	{ 0 },
+};
+
+static struct fields begin_fields, end_fields;
+
+/* Executes the command in this process. If there is no such command, ends as a shell does. */
+static _Noreturn void execute(char **argv)
+{
+	int error;
+
+	file_limit_is_a_signal();
+	execvp(argv[0], argv);
+	error = errno;
+	complain("%s: %s", argv[0], strerror(error));
+	_exit(error == ENOENT ? 127 : 126);
+}
+
+static void record(struct fields *f, const char *name, const char *suffix)
+{
+	char whole[TRACE_EVENT_NAME_MAX + 8];
+	trace_event_id_t id;
+
+	snprintf(whole, sizeof whole, "%s%s", name, suffix);
+	id = fields_open(f, whole);
+	if (id == POSIX_TRACE_UNNAMED_USEREVENT)
+		complain("%s: there are %d event types already, or no shared memory for more", whole,
+		         TRACE_USER_EVENT_MAX - 1);
+	else
+		posix_trace_event(id, f->data, f->length);
+}
+
+/* -- The command ---------------------------------------------------------------------------------- */
+
+static volatile pid_t child;
+
+/* Hands a signal that was sent to this process on to the command. */
+static void hand_on(int signal)
+{
+	int error = errno;
+
+	if (child > 0)
+		kill(child, signal);
+	errno = error;
+}
+
+/* The signals that a terminal sends reach the command anyway. */
+static const int of_terminal[] = { SIGINT, SIGQUIT }, to_hand_on[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+
+static void set_signals(struct sigaction before[2])
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, now;
+	struct sigaction hand = { .sa_handler = hand_on, .sa_flags = SA_RESTART };
+
+	for (unsigned i = 0; i < 2; i++)
+		sigaction(of_terminal[i], &ignore, &before[i]);
+	for (unsigned i = 0; i < sizeof to_hand_on / sizeof to_hand_on[0]; i++)
+		if (sigaction(to_hand_on[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			sigaction(to_hand_on[i], &hand, NULL);
+}
+
+/* Runs the command. Returns its status from waitpid(). Signals are blocked until there is a child for them. */
+static int run_command(char **argv)
+{
+	struct sigaction before[2], of_children, by_default = { .sa_handler = SIG_DFL };
+	sigset_t all, mask;
+	int status = 0;
+
+	/* If SIGCHLD is ignored, the status of a child is lost. */
+	sigaction(SIGCHLD, &by_default, &of_children);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &mask);
+	set_signals(before);
+	child = fork();
+	if (child < 0)
+		fail("cannot start %s: %s", argv[0], strerror(errno));
+	if (child == 0) {
+		for (unsigned i = 0; i < 2; i++)
+			sigaction(of_terminal[i], &before[i], NULL);
+		sigaction(SIGCHLD, &of_children, NULL);
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		execute(argv);
+	}
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+/* Ends as the command has ended; by the same signal, but without a core file of this process. */
+static int end_like(int status)
+{
+	const struct rlimit none = { 0, 0 };
+	sigset_t set;
+
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	setrlimit(RLIMIT_CORE, &none);
+	signal(WTERMSIG(status), SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, WTERMSIG(status));
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(WTERMSIG(status));
+	return 128 + WTERMSIG(status);
+}
+
+static int run(int argc, char **argv)
+{
+	char text[32];
+	const char *name;
+	int status;
+
+	while (next_option(argc, argv) != -1)
+		fields_add(&begin_fields, optarg);
+	if (argc - optind < 2)
+		wrong_usage("expected NAME and a command");
+	name = argv[optind++];
+	if (strlen(name) > TRACE_EVENT_NAME_MAX - strlen(".begin") || strchr(name, '{'))
+		wrong_usage("%s: a name has at most %zu bytes, and no brace", name,
+		            (size_t)TRACE_EVENT_NAME_MAX - strlen(".begin"));
+	if (strcmp(argv[optind], "--") == 0)
+		optind++;
+	if (argc == optind)
+		wrong_usage("expected NAME and a command");
+	if (!script_traced())
+		execute(argv + optind);
+	record(&begin_fields, name, ".begin");
+	status = run_command(argv + optind);
+	snprintf(text, sizeof text, "status:u8=%d", WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+	fields_add(&end_fields, text);
+	snprintf(text, sizeof text, "signal:u8=%d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+	fields_add(&end_fields, text);
+	record(&end_fields, name, ".end");
+	return end_like(status);
+}
+
+const struct command command_span = {
+	.name = "span",
+	.summary = "run a command of a script, and record how long it takes",
+	.synopsis = "[options] NAME [--] COMMAND [ARG...]",
+	.about = "Records NAME.begin, runs COMMAND, and records NAME.end with its exit status, in the streams that "
+	         "trace the calling script and its children. All commands show the time between them as a span.",
+	.options = option_rows,
+	.ending = "Exit status: that of COMMAND; 127 if there is no such command, 126 if it cannot be executed. If a "
+	          "signal has ended COMMAND, it ends this command too.",
+	.operand = "COMMAND",
+	.run = run,
+};
