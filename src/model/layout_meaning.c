@@ -37,14 +37,14 @@ static bool wrong(struct layout_fault *fault, struct part p, const char *why)
 	return false;
 }
 
-/* Returns which attribute this is, or ATTRIBUTES. Finds its word and its value; value.at is null if it has none. */
+/* Returns which attribute this is, or ATTRIBUTES. Finds its word and its value, which is empty if it has none. */
 static enum attribute split(const char *text, struct part *whole, struct part *value)
 {
 	struct part word = { text, strcspn(text, "=,;") };
 	enum attribute a = 0;
 
 	*whole = (struct part){ text, strcspn(text, ",;") };
-	*value = (struct part){ NULL, 0 };
+	*value = (struct part){ whole->at + whole->length, 0 };
 	if (word.length < whole->length)
 		*value = (struct part){ text + word.length + 1, whole->length - word.length - 1 };
 	while (a < ATTRIBUTES && !is(word, words[a]))
@@ -91,9 +91,9 @@ static bool set_level(struct layout *l, struct part value)
 	l->meaning.level = LEVEL_NONE;
 	if (f)
 		return integer(f) && f->naming == NAMING_VALUES;
-	for (uint8_t i = LEVEL_NONE + 1; i < LEVELS; i++)
+	for (unsigned i = LEVEL_NONE + 1; i < LEVELS; i++)
 		if (is(value, layout_levels[i]))
-			l->meaning.level = i;
+			l->meaning.level = (uint8_t)i;
 	return l->meaning.level != LEVEL_NONE;
 }
 
@@ -107,13 +107,13 @@ static bool has_counter(const struct layout *l)
 }
 
 /* Sets one attribute. Returns null, or what is wrong with it. */
-static const char *set(struct layout *l, enum attribute a, struct part value)
+static const char *set(struct layout *l, enum attribute a, struct part value, bool valued)
 {
 	static const char no_span[] = "names no span: 1 to 63 bytes of UTF-8, as in begin=shop.order";
 	static const char no_id[] = "is not followed by the name of a field that is one integer, as in by=id";
 	struct layout_meaning *m = &l->meaning;
 
-	if (!value.at && a != PACKED && a != COUNTER)
+	if (!valued && a != PACKED && a != COUNTER)
 		return "needs a value: begin=SPAN, end=SPAN, by=FIELD, took=FIELD, send=FIELD, receive=FIELD, "
 		       "level=LEVEL";
 	switch (a) {
@@ -136,9 +136,9 @@ static const char *set(struct layout *l, enum attribute a, struct part value)
 		       "or an integer field whose labels are levels";
 	case COUNTER:
 		m->counter = true;
-		return value.at ? "has no value: the numbers of the event are the counters" : NULL;
+		return valued ? "has no value: the numbers of the event are the counters" : NULL;
 	default:
-		return value.at ? "has no value" : NULL;
+		return valued ? "has no value" : NULL;
 	}
 }
 
@@ -172,7 +172,7 @@ bool meaning_parse(struct layout *l, const char *attributes, struct layout_fault
 		if (seen >> a & 1)
 			return wrong(fault, whole, "is the second attribute of this name");
 		seen |= 1u << a;
-		why = set(l, a, value);
+		why = set(l, a, value, memchr(whole.at, '=', whole.length) != NULL);
 		if (why)
 			return wrong(fault, whole, why);
 		if (a == COUNTER)

@@ -9,13 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The stacks, of one evaluation at a time: the command has one thread that evaluates. */
+static struct value value_stack[FORMULA_STACK];
+static uint8_t truth_stack[FORMULA_STACK];
+
 struct run {
 	const struct formula *p;
 	struct evaluation *e;
-	unsigned values, truths;
+	unsigned values, truths; /* on the stacks */
 	bool located;
-	struct value value[FORMULA_STACK];
-	uint8_t truth[FORMULA_STACK];
 	struct layout_places places;
 };
 
@@ -210,7 +212,7 @@ static enum truth exists(struct run *r, const struct step *s)
 /* Makes a step that leaves a value. Returns false if it is another step. */
 static inline bool step_value(struct run *r, const struct step *s)
 {
-	struct value *top = &r->value[r->values];
+	struct value *top = &value_stack[r->values];
 
 	switch ((enum step_kind)s->kind) {
 	case STEP_PUSH:
@@ -242,7 +244,7 @@ static inline bool step_value(struct run *r, const struct step *s)
 /* Makes a step that leaves the truth of values. */
 static inline enum truth step_truth(struct run *r, const struct step *s)
 {
-	struct value *top = &r->value[r->values];
+	struct value *top = &value_stack[r->values];
 
 	switch ((enum step_kind)s->kind) {
 	case STEP_UNSIGNED:
@@ -276,7 +278,7 @@ static void run(struct run *r)
 
 	for (unsigned i = 0; i < p->count; i++) {
 		const struct step *s = &p->step[i];
-		uint8_t *top = &r->truth[r->truths];
+		uint8_t *top = &truth_stack[r->truths];
 
 		switch ((enum step_kind)s->kind) {
 		case STEP_NOT:
@@ -321,7 +323,7 @@ enum truth evaluate_truth(const struct formula *p, struct evaluation *e)
 	if (p->count == 1)
 		return step_truth(&r, &p->step[0]);
 	run(&r);
-	return (enum truth)r.truth[0];
+	return (enum truth)truth_stack[0];
 }
 
 struct value evaluate_value(const struct formula *p, struct evaluation *e)
@@ -332,5 +334,5 @@ struct value evaluate_value(const struct formula *p, struct evaluation *e)
 		return value_none();
 	run_begin(&r, p, e);
 	run(&r);
-	return r.value[0];
+	return value_stack[0];
 }

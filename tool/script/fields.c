@@ -6,6 +6,7 @@
 #include "script/fields.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,11 +168,8 @@ void fields_add(struct fields *f, const char *text)
 
 	if (length == 0 || length + 3 > sizeof declaration)
 		wrong_usage("--field %s: not NAME:TYPE=VALUE, or NAME=TEXT", text);
-	memcpy(declaration, text, length);
-	if (!memchr(text, ':', length)) {
-		memcpy(declaration + length, ":z", 2);
-		length += 2;
-	}
+	length = (size_t)snprintf(declaration, sizeof declaration, "%.*s%s", (int)length, text,
+	                          memchr(text, ':', length) ? "" : ":z");
 	declare(&l, declaration, length, text);
 	if (l.count != 1 || l.field[0].count > 1 ||
 	    (l.field[0].kind >= LAYOUT_CHARS && l.field[0].kind != LAYOUT_STRING))

@@ -327,7 +327,7 @@ void group_print(const struct groups *g, enum group_order order, bool reverse, s
 	struct table *t = !g->of ? table_new(">events", ">share", NULL) :
 	                  table_new(">events", ">sum", ">min", ">mean", ">50%", ">90%", ">99%", ">99.9%", ">max", NULL);
 	size_t shown = lines && lines < g->count ? lines : g->count;
-	char *heads[GROUP_KEYS];
+	char *heads[GROUP_KEYS] = { 0 };
 	uint64_t all = 0;
 
 	sort(g, order, reverse);
