@@ -3,6 +3,10 @@ import contextlib
 import logging
 from typing import Any, Callable, Iterable, Optional, TypeVar, Union, overload
 
+from ._log_reader import (
+    Log as Log, LogEvent as LogEvent, LogType as LogType, Loss as Loss, LossError as LossError,
+    LossWarning as LossWarning, open as open,
+)
 from ._posixtrace import Event as Event, Span as Span, counter as counter, enabled as enabled, span as span
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

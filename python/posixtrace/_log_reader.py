@@ -9,6 +9,7 @@ import array
 import datetime
 import io
 import os
+import types
 import warnings
 from typing import NamedTuple
 
@@ -218,6 +219,9 @@ class Log(_log.Reader):
         else:
             raise TypeError(f'{log!r} is not a path, a file, a descriptor or bytes')
         self._names.append(name)
+
+    # For type hints: Log[LogEvent].
+    __class_getitem__ = classmethod(types.GenericAlias)
 
     def __enter__(self):
         return self

@@ -2,12 +2,13 @@ import array
 import datetime
 import os
 from types import TracebackType
-from typing import Any, BinaryIO, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Type, \
-    TypeVar, Union, final, overload
-
-from typing_extensions import Literal, Protocol
+from typing import (
+    Any, BinaryIO, Callable, Dict, Generic, Iterable, Iterator, List, Literal, NamedTuple, Optional, Protocol, Tuple,
+    Type, TypeVar, Union, final, overload,
+)
 
 _Default = TypeVar("_Default")
+_Item = TypeVar("_Item")
 
 class _HasDescriptor(Protocol):
     def fileno(self) -> int: ...
@@ -27,7 +28,7 @@ class Field(NamedTuple):
     kind: str
     size: int
     array: bool
-    count: int
+    count: int  # type: ignore[assignment]
     labels: Dict[str, int]
     bits: bool
 
@@ -157,16 +158,15 @@ class LogEvent:
     @overload
     def get(self, name: str, default: _Default, /) -> Any: ...
 
-class Log:
-    def __enter__(self) -> "Log": ...
+class Log(Generic[_Item]):
+    def __enter__(self) -> "Log[_Item]": ...
     def __exit__(
         self,
         kind: Optional[Type[BaseException]],
         value: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None: ...
-    # With losses="items" also Loss, which open() cannot promise to a checker without making each use longer.
-    def __iter__(self) -> Iterator[Any]: ...
+    def __iter__(self) -> Iterator[_Item]: ...
     @property
     def closed(self) -> bool: ...
     @property
@@ -183,10 +183,11 @@ class Log:
     def processes(self) -> List[Process]: ...
     @property
     def threads(self) -> List[Thread]: ...
-    def scan(self) -> "Log": ...
+    def scan(self) -> "Log[_Item]": ...
     def close(self) -> None: ...
     def columns(self, event: Union[str, LogType], /, *names: str) -> Dict[str, Any]: ...
 
+@overload
 def open(
     *logs: _Log,
     events: Union[str, Iterable[str], None] = ...,
@@ -196,6 +197,19 @@ def open(
     start: Optional[_Time] = ...,
     end: Optional[_Time] = ...,
     where: Optional[Callable[[LogEvent], object]] = ...,
-    losses: Literal["warn", "items", "raise", "ignore"] = ...,
+    losses: Literal["warn", "raise", "ignore"] = ...,
     system: bool = ...,
-) -> Log: ...
+) -> Log[LogEvent]: ...
+@overload
+def open(
+    *logs: _Log,
+    events: Union[str, Iterable[str], None] = ...,
+    pid: Union[int, Iterable[int], None] = ...,
+    tid: Union[int, Iterable[int], None] = ...,
+    thread: Union[str, Iterable[str], None] = ...,
+    start: Optional[_Time] = ...,
+    end: Optional[_Time] = ...,
+    where: Optional[Callable[[LogEvent], object]] = ...,
+    losses: Literal["items"],
+    system: bool = ...,
+) -> Log[Union[LogEvent, Loss]]: ...

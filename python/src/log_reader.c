@@ -77,10 +77,11 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *arguments, PyObject *k
 static PyObject *reader_add_path(PyObject *self, PyObject *path)
 {
 	struct reader *r = (struct reader *)self;
-	char *bytes = PyBytes_AsString(path);
+	char *bytes;
 	int error;
 
-	if (!bytes || !usable(r))
+	/* Without a length: a null within the path is an exception. */
+	if (PyBytes_AsStringAndSize(path, &bytes, NULL) < 0 || !usable(r))
 		return NULL;
 	r->busy = true;
 	Py_BEGIN_ALLOW_THREADS

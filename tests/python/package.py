@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 
 import program
-from scene import Suite, equal
+from made_log import typed_log
+from scene import Suite, equal, write
 
 SOURCE, LIBRARIES, VERSION = sys.argv[4:7]
 TYPED = '''
@@ -48,6 +49,13 @@ TYPED = '''
     logging.getLogger().addHandler(posixtrace.Handler(logging.INFO))
     with posixtrace.functions(include=["a"], wait=True):
         posixtrace.log("x", 20, "y")
+    with posixtrace.open("x.log", "y.log", events="sql.*", pid=[5], start=1.5, where=lambda e: e["rows"] > 1) as log:
+        for e in log:
+            name: str = e.name
+        numbers = log.columns("sql.row", "rows")["rows"]
+        losses: list[posixtrace.Loss] = log.losses
+    for item in posixtrace.open(b"", losses="items"):
+        count: int = item.count if isinstance(item, posixtrace.Loss) else item["count"]
     '''
 
 
@@ -64,21 +72,25 @@ def test_wheel():
     shutil.copytree(SOURCE, 'tree/python', ignore=shutil.ignore_patterns('build', '*.egg-info'))
     shutil.copytree(Path(SOURCE, '../include'), 'tree/include')
     pip = [program.PYTHON, '-m', 'pip', '--quiet', '--disable-pip-version-check']
-    environment = {**os.environ, 'LDFLAGS': f'-L{LIBRARIES}', 'LD_LIBRARY_PATH': LIBRARIES}
+    environment = {**os.environ, 'LDFLAGS': ' '.join(f'-L{folder}' for folder in LIBRARIES.split(':')),
+                   'LD_LIBRARY_PATH': LIBRARIES}
     subprocess.run([*pip, 'wheel', '--no-index', '--no-build-isolation', '--no-deps', '-w', 'wheels', './tree/python'],
                    check=True, env=environment)
     wheels = [path.name for path in Path('wheels').iterdir()]
     assert len(wheels) == 1 and wheels[0].startswith(f'posixtrace-{VERSION}-cp'), wheels
     subprocess.run([*pip, 'install', '--no-index', '--no-deps', '--target', 'installed', f'wheels/{wheels[0]}'],
                    check=True, env={**environment, 'PIP_ROOT_USER_ACTION': 'ignore'})
+    write('typed.log', typed_log())
     equal('events', program.events('''
         import posixtrace
         assert "installed" in posixtrace.__file__
         posixtrace.Event("event", n=int)(5)
         posixtrace.traced(len)("")
+        with open("typed.log", "rb") as file, posixtrace.open(file) as log:
+            assert [e["item"] for e in log] == ["", "tea", "te", "tea"]
         ''', environment={'PYTHONPATH': os.path.abspath('installed'), 'LD_LIBRARY_PATH': LIBRARIES}),
           [('event', dict(n=5)), ('builtins.len.begin', None), ('builtins.len.end', None)])
-    for name in 'py.typed', '__init__.pyi', '_posixtrace.pyi':
+    for name in 'py.typed', '__init__.pyi', '_log_reader.pyi', '_posixtrace.pyi':
         assert Path('installed/posixtrace', name).exists(), name
 
 
@@ -89,7 +101,8 @@ def test_types():
     done = subprocess.run(['mypy', '--strict', 'typed.py'], capture_output=True, text=True, env=environment)
     equal('right', (done.returncode, done.stdout[:7]), (0, 'Success'))
     for wrong in 'right2: int = text(5)', 'posixtrace.Event("e", a=5)', 'posixtrace.counter("q", "5")', \
-            'order.misfits = 5', 'posixtrace.traced(name=5)':
+            'order.misfits = 5', 'posixtrace.traced(name=5)', 'posixtrace.open("x", losses="no")', \
+            'posixtrace.open("x", pid="5")', 'e.time = 5', 'text(e.name)':
         program.write(TYPED + f'    {wrong}\n', 'typed.py')
         done = subprocess.run(['mypy', '--strict', 'typed.py'], capture_output=True, text=True, env=environment)
         assert done.returncode == 1 and 'Found 1 error' in done.stdout, f'{wrong}: {done.stdout}'
