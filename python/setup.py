@@ -1,8 +1,8 @@
 #
 # setup.py - builds the extensions for pip: pip install --no-build-isolation ./python
 #
-# libposixtrace and libposixtrace-log have to be installed, or LDFLAGS="-LBUILD/src -LBUILD/reader" names a build of this
-# tree.
+# libposixtrace and libposixtrace-log have to be installed, or LDFLAGS="-LBUILD/src -LBUILD/reader" names a build of
+# this tree.
 #
 # SPDX-License-Identifier: MIT
 

@@ -17,7 +17,6 @@ from . import _log
 from ._log import LogEvent, LogType
 
 _EVER = 2**64 - 1
-_UNTIL_FULL = 2
 _STANDARD = {'time': -1, 'pid': -2, 'tid': -3, 'address': -4, 'length': -5, 'source': -6, 'thread': -8}
 _CODES = {'float': 'd', 'signed': 'q'}
 _REASONS = {'lost': 'the stream lost them', 'stopped': 'recording stopped because the stream was full',
@@ -165,7 +164,7 @@ def _time(what, value, otherwise):
 
 
 def _is_file(log):
-    """Returns whether reading a file object reads the file of its descriptor as it is, which a gzip.GzipFile does not."""
+    """Returns whether a file object has the bytes of its descriptor's file, as a gzip.GzipFile has not."""
     log = getattr(log, 'buffer', log)
     return isinstance(getattr(log, 'raw', log), io.FileIO)
 
@@ -402,11 +401,6 @@ class Log(_log.Reader):
 
     def _report(self, kind, lacking):
         """Tells of losses, and of events without a value, after columns were read."""
-        if self._all is None and all(
-                about['closed'] and about['stream_policy'] != _UNTIL_FULL and not any(
-                    about[what] for what in ('lost', 'overwritten', 'discarded', 'unwritten', 'damaged'))
-                for about in self._abouts()):
-            self._all = []
         self._find_losses()
         self._rewind()
         start, end = self._time

@@ -385,8 +385,10 @@ static PyObject *event_subscript(PyObject *self, PyObject *name)
 	}
 	if (PyErr_Occurred())
 		return NULL;
-	text = known ? PyUnicode_FromFormat("the event ends before the field %R of %U: use get()", name, e->type->name) :
-	               PyUnicode_FromFormat("%U has no field %R", e->type->name, name);
+	if (known)
+		text = PyUnicode_FromFormat("the event ends before the field %R of %U: use get()", name, e->type->name);
+	else
+		text = PyUnicode_FromFormat("%U has no field %R", e->type->name, name);
 	if (text) {
 		PyErr_SetObject(PyExc_KeyError, text);
 		Py_DECREF(text);

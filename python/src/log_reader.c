@@ -338,13 +338,9 @@ static PyObject *reader_select(PyObject *self, PyObject *arguments)
 /* Returns whether the function of the program wants the event; -1 and an exception if it failed. */
 static int asked(struct reader *r, PyObject *event)
 {
-	PyObject *answer;
-	int wanted;
+	PyObject *answer = PyObject_CallFunctionObjArgs(r->where, event, NULL);
+	int wanted = answer ? PyObject_IsTrue(answer) : -1;
 
-	r->busy = true;
-	answer = PyObject_CallFunctionObjArgs(r->where, event, NULL);
-	wanted = answer ? PyObject_IsTrue(answer) : -1;
-	r->busy = false;
 	Py_XDECREF(answer);
 	return wanted;
 }
@@ -395,56 +391,40 @@ static PyObject *reader_iter(PyObject *self)
 }
 
 /*
- * Tells the program of a loss. Returns an item for the iteration: the loss, or Py_None if the iteration goes on with the
- * next event. Returns null and an exception if the program wants one.
+ * Tells the program of a loss, which is taken over. Returns an item for the iteration: the loss, or Py_None if the
+ * iteration goes on with the next event. Returns null and an exception if the program wants one.
  */
 static PyObject *tell_loss(struct reader *r, struct log_state *state, PyObject *loss)
 {
-	PyObject *item = loss;
+	PyObject *item = loss ? PyObject_CallFunctionObjArgs(state->tell_loss, (PyObject *)r, loss, NULL) : NULL;
 
-	r->busy = true;
-	if (loss)
-		item = PyObject_CallFunctionObjArgs(state->tell_loss, (PyObject *)r, loss, NULL);
-	r->busy = false;
 	Py_XDECREF(loss);
 	return item;
 }
 
-static PyObject *finish(struct iterator *i, struct log_state *state)
+/* Tells the program that an iteration has come to its end. */
+static void tell_end(struct reader *r, struct log_state *state)
 {
-	struct reader *r = i->reader;
-	PyObject *done;
+	PyObject *done = PyObject_CallFunctionObjArgs(state->tell_loss, (PyObject *)r, Py_None, NULL);
 
-	i->reader = NULL;
-	r->busy = true;
-	done = PyObject_CallFunctionObjArgs(state->tell_loss, (PyObject *)r, Py_None, NULL);
-	r->busy = false;
 	Py_XDECREF(done);
-	Py_DECREF(r);
-	return NULL;
 }
 
-static PyObject *iterator_next(PyObject *self)
+/* Returns the next item. Returns null at the end, or with an exception. */
+static PyObject *next_item(struct iterator *i, struct reader *r, struct log_state *state)
 {
-	struct iterator *i = (struct iterator *)self;
-	struct reader *r = i->reader;
-	struct log_state *state = PyType_GetModuleState(Py_TYPE(self));
 	const struct posixtrace_log_event *event;
-	unsigned passed = 0;
 
-	if (!r || !state)
-		return NULL;
-	if (!usable(r))
-		return NULL;
-	if (i->pass != r->pass)
-		return PyErr_Format(PyExc_RuntimeError, "another iteration over this log has begun: open it once more");
-	for (;;) {
+	for (unsigned passed = 1;; passed++) {
 		PyObject *item;
 		int wanted = next_event(r, &event);
 
-		if (wanted > 0)
-			return finish(i, state);
-		if (wanted < 0 || (++passed % 1024 == 0 && PyErr_CheckSignals() < 0))
+		if (wanted > 0) {
+			Py_CLEAR(i->reader);
+			tell_end(r, state);
+			return NULL;
+		}
+		if (wanted < 0 || (passed % 1024 == 0 && PyErr_CheckSignals() < 0))
 			return NULL;
 		if (event->loss) {
 			item = tell_loss(r, state, make_loss(state, event));
@@ -463,6 +443,26 @@ static PyObject *iterator_next(PyObject *self)
 		if (wanted < 0)
 			return NULL;
 	}
+}
+
+/* The reader is busy meanwhile: an allocation may run the garbage collector, and this any method __del__. */
+static PyObject *iterator_next(PyObject *self)
+{
+	struct iterator *i = (struct iterator *)self;
+	struct reader *r = i->reader;
+	struct log_state *state = PyType_GetModuleState(Py_TYPE(self));
+	PyObject *item;
+
+	if (!r || !state || !usable(r))
+		return NULL;
+	if (i->pass != r->pass)
+		return PyErr_Format(PyExc_RuntimeError, "another iteration over this log has begun: open it once more");
+	Py_INCREF(r);
+	r->busy = true;
+	item = next_item(i, r, state);
+	r->busy = false;
+	Py_DECREF(r);
+	return item;
 }
 
 static int iterator_traverse(PyObject *self, visitproc visit, void *arg)
@@ -501,7 +501,6 @@ static int ask_for_row(const struct posixtrace_log_event *event, void *context)
 	int wanted = item ? asked(r, item) : -1;
 
 	Py_XDECREF(item);
-	r->busy = true;
 	r->failed |= wanted < 0;
 	return wanted > 0;
 }
@@ -589,6 +588,29 @@ out:
 
 /* -- The whole log ----------------------------------------------------------------------------------------------- */
 
+/* Begins a list of what the reader knows. It is busy meanwhile, as in iterator_next(). */
+static PyObject *list_begin(struct reader *r)
+{
+	PyObject *list;
+
+	if (!usable(r))
+		return NULL;
+	r->busy = true;
+	list = PyList_New(0);
+	if (!list)
+		r->busy = false;
+	return list;
+}
+
+/* Appends an element, which is taken over. Returns whether there was no exception. */
+static bool list_add(PyObject *list, PyObject *one)
+{
+	int result = one ? PyList_Append(list, one) : -1;
+
+	Py_XDECREF(one);
+	return result == 0;
+}
+
 /* Goes back to the first event. An iteration does not go on. */
 static PyObject *reader_rewind(PyObject *self, PyObject *nothing)
 {
@@ -614,17 +636,16 @@ static PyObject *reader_scan(PyObject *self, PyObject *nothing)
 	if (!done)
 		return NULL;
 	Py_DECREF(done);
+	r->busy = true;
 	losses = PyList_New(0);
 	while (losses && state) {
 		const struct posixtrace_log_event *event;
 		PyObject *loss = NULL;
 		int error;
 
-		r->busy = true;
 		Py_BEGIN_ALLOW_THREADS
 		error = posixtrace_log_next(r->log, &event);
 		Py_END_ALLOW_THREADS
-		r->busy = false;
 		if (error)
 			log_raise(error);
 		else if (!event)
@@ -632,10 +653,10 @@ static PyObject *reader_scan(PyObject *self, PyObject *nothing)
 		if (!error && event->type)
 			continue;
 		loss = error ? NULL : make_loss(state, event);
-		if (!loss || PyList_Append(losses, loss) < 0)
+		if (!list_add(losses, loss))
 			Py_CLEAR(losses);
-		Py_XDECREF(loss);
 	}
+	r->busy = false;
 	posixtrace_log_rewind(r->log);
 	return losses;
 }
@@ -650,14 +671,17 @@ static PyObject *reader_types(PyObject *self, PyObject *nothing)
 {
 	struct reader *r = (struct reader *)self;
 	struct log_state *state = state_of(self);
-	PyObject *list = state && usable(r) ? PyList_New(0) : NULL;
+	PyObject *list = state ? list_begin(r) : NULL;
 
+	if (!list)
+		return NULL;
 	for (size_t i = 0; list && i < posixtrace_log_types(r->log); i++) {
 		struct log_type *type = type_of(r, state, posixtrace_log_type_at(r->log, i));
 
 		if (!type || PyList_Append(list, (PyObject *)type) < 0)
 			Py_CLEAR(list);
 	}
+	r->busy = false;
 	return list;
 }
 
@@ -672,28 +696,26 @@ static PyObject *module_tuple(const struct posixtrace_log_module *m)
 static PyObject *reader_processes(PyObject *self, PyObject *nothing)
 {
 	struct reader *r = (struct reader *)self;
-	PyObject *list = usable(r) ? PyList_New(0) : NULL;
+	PyObject *list = list_begin(r);
 
+	if (!list)
+		return NULL;
 	for (size_t i = 0; list && i < posixtrace_log_processes(r->log); i++) {
 		const struct posixtrace_log_process *p = posixtrace_log_process_at(r->log, i);
 		PyObject *modules = PyList_New(0), *one = NULL;
 
-		for (size_t m = 0; modules && m < p->modules; m++) {
-			PyObject *module = module_tuple(posixtrace_log_module_at(p, m));
-
-			if (!module || PyList_Append(modules, module) < 0)
+		for (size_t m = 0; modules && m < p->modules; m++)
+			if (!list_add(modules, module_tuple(posixtrace_log_module_at(p, m))))
 				Py_CLEAR(modules);
-			Py_XDECREF(module);
-		}
 		if (modules)
 			one = Py_BuildValue("IIKNNNIN", p->pid, p->parent, (unsigned long long)p->time,
 			                    text_or_empty(p->executable), text_or_empty(p->name),
 			                    log_text(p->command ? p->command : "", p->command ? p->command_length : 0),
 			                    p->machine, modules);
-		if (!one || PyList_Append(list, one) < 0)
+		if (!list_add(list, one))
 			Py_CLEAR(list);
-		Py_XDECREF(one);
 	}
+	r->busy = false;
 	return list;
 }
 
@@ -701,17 +723,19 @@ static PyObject *reader_processes(PyObject *self, PyObject *nothing)
 static PyObject *reader_threads(PyObject *self, PyObject *nothing)
 {
 	struct reader *r = (struct reader *)self;
-	PyObject *list = usable(r) ? PyList_New(0) : NULL;
+	PyObject *list = list_begin(r);
 
+	if (!list)
+		return NULL;
 	for (size_t i = 0; list && i < posixtrace_log_threads(r->log); i++) {
 		const struct posixtrace_log_thread *t = posixtrace_log_thread_at(r->log, i);
 		PyObject *one = Py_BuildValue("IINKI", t->process->pid, t->tid, text_or_empty(t->name),
 		                              (unsigned long long)t->events, t->process->machine);
 
-		if (!one || PyList_Append(list, one) < 0)
+		if (!list_add(list, one))
 			Py_CLEAR(list);
-		Py_XDECREF(one);
 	}
+	r->busy = false;
 	return list;
 }
 
@@ -720,12 +744,13 @@ static PyObject *about_dict(const struct posixtrace_log_about *a)
 #define NUMBER(member) #member, (unsigned long long)a->member
 #define TEXT(member)   #member, text_or_empty(a->member)
 #define TRUTH(member)  #member, a->member ? Py_True : Py_False
-	return Py_BuildValue("{" "sNsNsNsNsNsN" "sy#" "sKsKsKsKsKsK" "sO" "sKsKsKsKsKsKsK" "sOsO" "sKsKsKsKsKsKsKsKsKsK" "}",
-	                     TEXT(path), TEXT(name), TEXT(generator), TEXT(host), TEXT(kernel), TEXT(machine), "boot", (const char *)a->boot,
-	                     (Py_ssize_t)16, NUMBER(created), NUMBER(created_monotonic), NUMBER(resolution),
-	                     NUMBER(target), NUMBER(creator), NUMBER(word), TRUTH(children), NUMBER(stream_policy),
-	                     NUMBER(log_policy), NUMBER(stream_size), NUMBER(log_size), NUMBER(data_size), NUMBER(bytes),
-	                     NUMBER(skipped), TRUTH(complete), TRUTH(closed), NUMBER(error), NUMBER(machine_index),
+	return Py_BuildValue("{sNsNsNsNsNsNsy#" "sKsKsKsKsKsKsO" "sKsKsKsKsKsKsKsOsO" "sKsKsKsKsKsKsKsKsKsK}",
+	                     TEXT(path), TEXT(name), TEXT(generator), TEXT(host), TEXT(kernel), TEXT(machine),
+	                     "boot", (const char *)a->boot, (Py_ssize_t)16, NUMBER(created),
+	                     NUMBER(created_monotonic), NUMBER(resolution), NUMBER(target), NUMBER(creator),
+	                     NUMBER(word), TRUTH(children), NUMBER(stream_policy), NUMBER(log_policy),
+	                     NUMBER(stream_size), NUMBER(log_size), NUMBER(data_size), NUMBER(bytes), NUMBER(skipped),
+	                     TRUTH(complete), TRUTH(closed), NUMBER(error), NUMBER(machine_index),
 	                     NUMBER(lost), NUMBER(overwritten), NUMBER(discarded), NUMBER(unwritten), NUMBER(damaged),
 	                     NUMBER(events), NUMBER(first), NUMBER(last));
 }
@@ -734,15 +759,17 @@ static PyObject *about_dict(const struct posixtrace_log_about *a)
 static PyObject *reader_abouts(PyObject *self, PyObject *nothing)
 {
 	struct reader *r = (struct reader *)self;
-	PyObject *list = usable(r) ? PyList_New(0) : NULL;
+	PyObject *list = list_begin(r);
 
+	if (!list)
+		return NULL;
 	for (size_t i = 0; list && i < posixtrace_log_sources(r->log); i++) {
 		PyObject *one = about_dict(posixtrace_log_about_at(r->log, i));
 
-		if (!one || PyList_Append(list, one) < 0)
+		if (!list_add(list, one))
 			Py_CLEAR(list);
-		Py_XDECREF(one);
 	}
+	r->busy = false;
 	return list;
 }
 
@@ -750,15 +777,17 @@ static PyObject *reader_abouts(PyObject *self, PyObject *nothing)
 static PyObject *reader_counts(PyObject *self, PyObject *nothing)
 {
 	struct reader *r = (struct reader *)self;
-	PyObject *list = usable(r) ? PyList_New(0) : NULL;
+	PyObject *list = list_begin(r);
 
+	if (!list)
+		return NULL;
 	for (size_t i = 0; list && i < posixtrace_log_types(r->log); i++) {
 		PyObject *one = PyLong_FromUnsignedLongLong(posixtrace_log_type_at(r->log, i)->events);
 
-		if (!one || PyList_Append(list, one) < 0)
+		if (!list_add(list, one))
 			Py_CLEAR(list);
-		Py_XDECREF(one);
 	}
+	r->busy = false;
 	return list;
 }
 
