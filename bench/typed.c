@@ -23,11 +23,13 @@ static const struct section OFF = { "typed off", "a typed event, nobody records,
 
 TRACE_EVENT(bench, number, (u64, n))
 TRACE_EVENT(bench, numbers, (u32, a), (u32, b), (u64, c, "ns"))
+TRACE_EVENT(bench, array, (u32, id), (u32s, sizes, 16))
 TRACE_EVENT(bench, text, (u32, id), (str, text), (u64, price))
 
 static trace_event_id_t plain;
 static unsigned char bytes[512];
 static char text[256];
+static uint32_t sizes[8];
 static uint32_t count;
 
 static inline __attribute__((always_inline)) void number_typed(void)
@@ -38,6 +40,11 @@ static inline __attribute__((always_inline)) void number_typed(void)
 static inline __attribute__((always_inline)) void numbers_typed(void)
 {
 	trace(bench, numbers, count, 7, count);
+}
+
+static inline __attribute__((always_inline)) void array_typed(void)
+{
+	trace(bench, array, count, POSIXTRACE_ARRAY(sizes, sizeof sizes / sizeof sizes[0]));
 }
 
 static inline __attribute__((always_inline)) void text_typed(void)
@@ -69,6 +76,7 @@ static const struct kind {
 } kinds[] = {
 	{ "a number", number_typed, 8, 0 },
 	{ "three numbers", numbers_typed, 16, 0 },
+	{ "a number, array of 8", array_typed, 4 + 2 + sizeof sizes, 0 },
 	{ "two numbers, text of 9", text_typed, 4 + 10 + 8, 9 },
 	{ "the same by hand", text_by_hand, 16 + 10, 9 },
 	{ "two numbers, text of 60", text_typed, 4 + 61 + 8, 60 },
@@ -90,6 +98,8 @@ static void typed_batch(const struct kind *k)
 		LOOP(number_typed())
 	else if (k->record == numbers_typed)
 		LOOP(numbers_typed())
+	else if (k->record == array_typed)
+		LOOP(array_typed())
 	else if (k->record == text_typed)
 		LOOP(text_typed())
 	else

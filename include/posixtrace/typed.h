@@ -24,9 +24,13 @@
  *     str                              const char *                                   MORE: most bytes, 255 by default
  *     text                             POSIXTRACE_TEXT(pointer, size): up to its null, if it has one
  *                                                                                     MORE: most bytes, 255 by default
+ *     u8s u16s ... f32s f64s           POSIXTRACE_ARRAY(pointer, count): numbers      MORE: most items, 16 by default,
+ *                                                                                           and behind them a unit
+ *     bytes                            POSIXTRACE_BYTES(pointer, size)                MORE: most bytes, 64 by default
  *
- * A longer text is cut, and then ends with an ellipsis. The data of an event are made on the stack, which takes as much
- * room as the longest texts.
+ * A longer text is cut, and then ends with an ellipsis. Arrays and bytes are cut without a mark: one with fewer items
+ * than MORE is whole. Their number is a field before them, n_NAME. The data of an event are made on the stack, which
+ * takes as much room as the longest texts and arrays.
  *
  * Short names, TRACE_EVENT, TRACE_EVENT_AS, TRACE_SCOPE, TRACE_COUNTER and trace(), are defined if
  * POSIXTRACE_SHORT_NAMES is defined before this header is included.
@@ -83,6 +87,15 @@ struct posixtrace_text {
 #else
 # define POSIXTRACE_TEXT(data, size) ((struct posixtrace_text){ (data), (size) })
 #endif
+
+/*
+ * The value of a field of type u8s to f64s: `count` numbers, at a pointer to numbers of exactly this type (uint32_t for
+ * u32s and x32s). A null pointer is an empty array.
+ */
+#define POSIXTRACE_ARRAY(items, count) POSIXTRACE__ARRAY(items)((items), (count))
+
+/* The value of a field of type bytes: `size` bytes of anything. A null pointer is no bytes. */
+#define POSIXTRACE_BYTES(data, size) posixtrace__bytes_of((data), (size))
 
 /*
  * Records NAME.begin here and NAME.end where the block is left, by any way but longjmp(). name is a string literal. The
@@ -201,6 +214,66 @@ posixtrace__text(unsigned char *__to, struct posixtrace_text __text, size_t __mo
 	return posixtrace__bytes(__to, __text.data, __found ? (size_t)(__found - __text.data) : __text.size, __most);
 }
 
+/* The value of an array: a type for each type of its items, so that the compiler refuses another one. */
+#ifdef __cplusplus
+# define POSIXTRACE__ARRAY(items)    posixtrace__array
+# define POSIXTRACE__ARRAY_OF(type)  posixtrace__array
+#else
+# define POSIXTRACE__ARRAY(items)                                                                                      \
+	__extension__ _Generic(*(items), uint8_t: posixtrace__array_u8s, uint16_t: posixtrace__array_u16s,             \
+	                       uint32_t: posixtrace__array_u32s, uint64_t: posixtrace__array_u64s,                     \
+	                       int8_t: posixtrace__array_i8s, int16_t: posixtrace__array_i16s,                         \
+	                       int32_t: posixtrace__array_i32s, int64_t: posixtrace__array_i64s,                       \
+	                       float: posixtrace__array_f32s, double: posixtrace__array_f64s)
+# define POSIXTRACE__ARRAY_OF(type)  posixtrace__array_##type
+#endif
+#define POSIXTRACE__DEFINE_ARRAY(type, item)                                                                           \
+	struct posixtrace_##type {                                                                                     \
+		const item *data;                                                                                      \
+		size_t size;                                                                                           \
+	};                                                                                                             \
+	static __inline__ __attribute__((__always_inline__, __unused__)) struct posixtrace_##type                      \
+	POSIXTRACE__ARRAY_OF(type)(const item *__items, size_t __count)                                                \
+	{                                                                                                              \
+		struct posixtrace_##type __array = { __items, __items ? __count : 0 };                                 \
+                                                                                                                       \
+		return __array;                                                                                        \
+	}
+POSIXTRACE__DEFINE_ARRAY(u8s, uint8_t)
+POSIXTRACE__DEFINE_ARRAY(u16s, uint16_t)
+POSIXTRACE__DEFINE_ARRAY(u32s, uint32_t)
+POSIXTRACE__DEFINE_ARRAY(u64s, uint64_t)
+POSIXTRACE__DEFINE_ARRAY(i8s, int8_t)
+POSIXTRACE__DEFINE_ARRAY(i16s, int16_t)
+POSIXTRACE__DEFINE_ARRAY(i32s, int32_t)
+POSIXTRACE__DEFINE_ARRAY(i64s, int64_t)
+POSIXTRACE__DEFINE_ARRAY(f32s, float)
+POSIXTRACE__DEFINE_ARRAY(f64s, double)
+
+struct posixtrace_bytes {
+	const void *data;
+	size_t size;
+};
+
+static __inline__ __attribute__((__always_inline__, __unused__)) struct posixtrace_bytes
+posixtrace__bytes_of(const void *__data, size_t __size)
+{
+	struct posixtrace_bytes __bytes = { __data, __data ? __size : 0 };
+
+	return __bytes;
+}
+
+/* Writes the number of items, at most `most` of all, and the items. Returns the end. */
+static __inline__ __attribute__((__always_inline__, __unused__)) unsigned char *
+posixtrace__items(unsigned char *__to, const void *__items, size_t __all, size_t __most, size_t __size)
+{
+	uint16_t __count = (uint16_t)(__all < __most ? __all : __most);
+
+	memcpy(__to, &__count, sizeof __count);
+	posixtrace__copy(__to + sizeof __count, (const char *)__items, __count * __size);
+	return __to + sizeof __count + __count * __size;
+}
+
 /* Records an event at the place from which it is called. */
 static __attribute__((__noinline__, __unused__)) void posixtrace__record(struct posixtrace_event *__event,
                                                                          const void *__data, size_t __size)
@@ -271,12 +344,12 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__PLUS()         +
 #define POSIXTRACE__NOTHING()
 
-/* What is done with a field depends on the class of its type, and on whether it has MORE: 2 or 3 arguments. */
-#define POSIXTRACE__2OR3_(a, b, c, count, ...) count
-#define POSIXTRACE__2OR3(...)                  POSIXTRACE__2OR3_(__VA_ARGS__, 3, 2, )
+/* What is done with a field depends on the class of its type, and on how much MORE it has: 2 to 4 arguments. */
+#define POSIXTRACE__2TO4_(a, b, c, d, count, ...) count
+#define POSIXTRACE__2TO4(...)                     POSIXTRACE__2TO4_(__VA_ARGS__, 4, 3, 2, )
 #define POSIXTRACE__OF(what, type, ...)                                                                                \
 	POSIXTRACE__CAT(POSIXTRACE__CAT(POSIXTRACE__##what##_, POSIXTRACE__CLASS_##type),                              \
-	                POSIXTRACE__2OR3(type, __VA_ARGS__))(type, __VA_ARGS__)
+	                POSIXTRACE__2TO4(type, __VA_ARGS__))(type, __VA_ARGS__)
 
 #define POSIXTRACE__LAYOUT(...)         POSIXTRACE__OF(LAYOUT, __VA_ARGS__)
 #define POSIXTRACE__SIZE(...)           POSIXTRACE__OF(SIZE, __VA_ARGS__)
@@ -309,6 +382,34 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__SIZE_TEXT3(type, name, most)   ((most) + 1)
 #define POSIXTRACE__PUT_TEXT2(type, name)          POSIXTRACE__PUT_TEXT3(type, name, 255)
 #define POSIXTRACE__PUT_TEXT3(type, name, most)    posixtrace__at = posixtrace__##type(posixtrace__at, name, most);
+
+/* Arrays; MORE is the most items, and a unit. */
+#define POSIXTRACE__LAYOUT_ARRAY2(type, name) "n_" #name ":u16," #name ":" POSIXTRACE__LAYOUT_##type "[n_" #name "]"
+#define POSIXTRACE__LAYOUT_ARRAY3(type, name, most)       POSIXTRACE__LAYOUT_ARRAY2(type, name)
+#define POSIXTRACE__LAYOUT_ARRAY4(type, name, most, unit) POSIXTRACE__LAYOUT_ARRAY2(type, name) "/" unit
+#define POSIXTRACE__SIZE_ARRAY2(type, name)               POSIXTRACE__SIZE_ARRAY3(type, name, 16)
+#define POSIXTRACE__SIZE_ARRAY3(type, name, most)                                                                      \
+	POSIXTRACE__SIZE_ITEMS(name, most, *((POSIXTRACE__TYPE_##type *)NULL)->data)
+#define POSIXTRACE__SIZE_ARRAY4(type, name, most, unit)   POSIXTRACE__SIZE_ARRAY3(type, name, most)
+#define POSIXTRACE__PUT_ARRAY2(type, name)                POSIXTRACE__PUT_ARRAY3(type, name, 16)
+#define POSIXTRACE__PUT_ARRAY3(type, name, most)          POSIXTRACE__PUT_ITEMS(name, most, *name.data)
+#define POSIXTRACE__PUT_ARRAY4(type, name, most, unit)    POSIXTRACE__PUT_ITEMS(name, most, *name.data)
+
+/* Bytes; MORE is the most of them. */
+#define POSIXTRACE__LAYOUT_BYTES2(type, name)       "n_" #name ":u16," #name ":b[n_" #name "]"
+#define POSIXTRACE__LAYOUT_BYTES3(type, name, most) POSIXTRACE__LAYOUT_BYTES2(type, name)
+#define POSIXTRACE__SIZE_BYTES2(type, name)         POSIXTRACE__SIZE_BYTES3(type, name, 64)
+#define POSIXTRACE__SIZE_BYTES3(type, name, most)   POSIXTRACE__SIZE_ITEMS(name, most, unsigned char)
+#define POSIXTRACE__PUT_BYTES2(type, name)          POSIXTRACE__PUT_BYTES3(type, name, 64)
+#define POSIXTRACE__PUT_BYTES3(type, name, most)    POSIXTRACE__PUT_ITEMS(name, most, unsigned char)
+
+/* The number of bytes. It does not compile if `most` is no uint16_t, or n_NAME is no name of a field. */
+#define POSIXTRACE__SIZE_ITEMS(name, most, item)                                                                       \
+	(sizeof(char[(most) > 0 && (most) <= 65535 && sizeof "n_" #name <= 32 ? 2 : -1]) + (most) * sizeof(item))
+/* The variable is there so that no other field can have the name of the counter. */
+#define POSIXTRACE__PUT_ITEMS(name, most, item)                                                                        \
+	unsigned char *const n_##name = posixtrace__items(posixtrace__at, name.data, name.size, most, sizeof(item));   \
+	posixtrace__at = n_##name;
 
 /* Each type: that of the value, the class, the type in the layout. */
 #define POSIXTRACE__TYPE_u8       uint8_t
@@ -383,6 +484,50 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__CLASS_str     TEXT
 #define POSIXTRACE__TYPE_text     struct posixtrace_text
 #define POSIXTRACE__CLASS_text    TEXT
+#define POSIXTRACE__TYPE_bytes    struct posixtrace_bytes
+#define POSIXTRACE__CLASS_bytes   BYTES
+#define POSIXTRACE__TYPE_u8s      struct posixtrace_u8s
+#define POSIXTRACE__CLASS_u8s     ARRAY
+#define POSIXTRACE__LAYOUT_u8s    "u8"
+#define POSIXTRACE__TYPE_u16s     struct posixtrace_u16s
+#define POSIXTRACE__CLASS_u16s    ARRAY
+#define POSIXTRACE__LAYOUT_u16s   "u16"
+#define POSIXTRACE__TYPE_u32s     struct posixtrace_u32s
+#define POSIXTRACE__CLASS_u32s    ARRAY
+#define POSIXTRACE__LAYOUT_u32s   "u32"
+#define POSIXTRACE__TYPE_u64s     struct posixtrace_u64s
+#define POSIXTRACE__CLASS_u64s    ARRAY
+#define POSIXTRACE__LAYOUT_u64s   "u64"
+#define POSIXTRACE__TYPE_i8s      struct posixtrace_i8s
+#define POSIXTRACE__CLASS_i8s     ARRAY
+#define POSIXTRACE__LAYOUT_i8s    "i8"
+#define POSIXTRACE__TYPE_i16s     struct posixtrace_i16s
+#define POSIXTRACE__CLASS_i16s    ARRAY
+#define POSIXTRACE__LAYOUT_i16s   "i16"
+#define POSIXTRACE__TYPE_i32s     struct posixtrace_i32s
+#define POSIXTRACE__CLASS_i32s    ARRAY
+#define POSIXTRACE__LAYOUT_i32s   "i32"
+#define POSIXTRACE__TYPE_i64s     struct posixtrace_i64s
+#define POSIXTRACE__CLASS_i64s    ARRAY
+#define POSIXTRACE__LAYOUT_i64s   "i64"
+#define POSIXTRACE__TYPE_x8s      struct posixtrace_u8s
+#define POSIXTRACE__CLASS_x8s     ARRAY
+#define POSIXTRACE__LAYOUT_x8s    "x8"
+#define POSIXTRACE__TYPE_x16s     struct posixtrace_u16s
+#define POSIXTRACE__CLASS_x16s    ARRAY
+#define POSIXTRACE__LAYOUT_x16s   "x16"
+#define POSIXTRACE__TYPE_x32s     struct posixtrace_u32s
+#define POSIXTRACE__CLASS_x32s    ARRAY
+#define POSIXTRACE__LAYOUT_x32s   "x32"
+#define POSIXTRACE__TYPE_x64s     struct posixtrace_u64s
+#define POSIXTRACE__CLASS_x64s    ARRAY
+#define POSIXTRACE__LAYOUT_x64s   "x64"
+#define POSIXTRACE__TYPE_f32s     struct posixtrace_f32s
+#define POSIXTRACE__CLASS_f32s    ARRAY
+#define POSIXTRACE__LAYOUT_f32s   "f32"
+#define POSIXTRACE__TYPE_f64s     struct posixtrace_f64s
+#define POSIXTRACE__CLASS_f64s    ARRAY
+#define POSIXTRACE__LAYOUT_f64s   "f64"
 
 #ifdef __cplusplus
 # define POSIXTRACE__CHECK_NAME(name) static_assert(sizeof name <= 64, "the name of an event has at most 63 bytes")

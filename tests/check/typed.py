@@ -31,6 +31,9 @@ TRACE_EVENT(shop, a, (u8, a), (u16, b, "B"), (i8, c), (i64, d), (x32, e), (f32, 
             (ptr, i), (code, j), (when, k), (e8, l, "idle,busy=4"), (e16, m, "read|write"), (str, n, 8), (e32, o),
             (str, p))
 TRACE_EVENT(shop, text, (text, a), (text, b, 9))
+TRACE_EVENT(shop, sizes, (u32s, sizes, 16), (bytes, key, 32), (x64s, more), (f64s, times, 3, "ms"), (bytes, rest))
+TRACE_EVENT(shop, arrays, (u8s, a), (u16s, b), (u32s, c), (u64s, d), (i8s, e), (i16s, f), (i32s, g), (i64s, h),
+            (x8s, i), (x16s, j), (x32s, k), (x64s, l), (f32s, m), (f64s, n), (u8s, o, 65535), (u64s, p, 1))
 TRACE_EVENT_AS(shop, in, "begin=shop.order,by=id", (u32, id))
 POSIXTRACE_EVENT_AS(shop, query, "took=time", (u64, time, "us"), (str, sql))
 void use(unsigned n, const char *text);
@@ -48,6 +51,27 @@ void use(unsigned n, const char *text)
 	trace(shop, a, 1, 2, -3, -4, 5, 0.5F, 0.5, true, text, text, 6, 7, 8, text, 9, text);
 	POSIXTRACE(shop, open);
 	POSIXTRACE(shop, text, POSIXTRACE_TEXT(text, n), POSIXTRACE_TEXT("tea", 3));
+	{
+		const uint32_t sizes[] = { 1, 2, 3 };
+		uint8_t u8[2] = { 1, 2 };
+		uint16_t u16[2] = { 1, 2 };
+		uint64_t u64 = n;
+		int8_t i8[2] = { 1, 2 };
+		const int16_t i16[2] = { 1, 2 };
+		int32_t i32[2] = { 1, 2 };
+		int64_t i64[2] = { 1, 2 };
+		float f32[2] = { 1, 2 };
+		static double f64[2] = { 1, 2 };
+
+		trace(shop, sizes, POSIXTRACE_ARRAY(sizes, n), POSIXTRACE_BYTES(text, n), POSIXTRACE_ARRAY(&u64, 1),
+		      POSIXTRACE_ARRAY(f64 + 1, 1), POSIXTRACE_BYTES(i32, sizeof i32));
+		trace(shop, arrays, POSIXTRACE_ARRAY(u8, 2), POSIXTRACE_ARRAY(u16, 2), POSIXTRACE_ARRAY(sizes, 3),
+		      POSIXTRACE_ARRAY(&u64, 1), POSIXTRACE_ARRAY(i8, 2), POSIXTRACE_ARRAY(i16, 2),
+		      POSIXTRACE_ARRAY(i32, n), POSIXTRACE_ARRAY(i64, 2), POSIXTRACE_ARRAY(u8, 2),
+		      POSIXTRACE_ARRAY(u16, 2), POSIXTRACE_ARRAY(sizes, 3), POSIXTRACE_ARRAY(&u64, 1),
+		      POSIXTRACE_ARRAY(f32, 2), POSIXTRACE_ARRAY(f64, 2), POSIXTRACE_ARRAY(u8, 2),
+		      POSIXTRACE_ARRAY(&u64, 1));
+	}
 }
 '''
 WRONG = {
@@ -56,13 +80,32 @@ WRONG = {
     'a number for a text': 'trace(shop, order, 1, 2, 3);',
     'a text for a number': 'trace(shop, order, "one", "tea", 3);',
     'an event that is not defined': 'trace(shop, unknown);',
+    'an array of signed numbers': 'int32_t sizes[2] = { 1, 2 }; trace(shop, sizes, POSIXTRACE_ARRAY(sizes, 2), KEY);',
+    'an array of longer numbers': 'uint64_t sizes[2] = { 1, 2 }; trace(shop, sizes, POSIXTRACE_ARRAY(sizes, 2), KEY);',
+    'an array of pointers': 'void *sizes[2] = { 0, 0 }; trace(shop, sizes, POSIXTRACE_ARRAY(sizes, 2), KEY);',
+    'an array of anything': 'uint32_t size = 1; void *sizes = &size; '
+                            'trace(shop, sizes, POSIXTRACE_ARRAY(sizes, 1), KEY);',
+    'a number for an array': 'trace(shop, sizes, 7, KEY);',
+    'a pointer for an array': 'uint32_t sizes[2] = { 1, 2 }; trace(shop, sizes, sizes, KEY);',
+    'bytes for an array': 'trace(shop, sizes, KEY, KEY);',
+    'an array for bytes': 'uint32_t sizes[2] = { 1, 2 }; '
+                          'trace(shop, sizes, POSIXTRACE_ARRAY(sizes, 2), POSIXTRACE_ARRAY(sizes, 2));',
 }
-EVENT = 'TRACE_EVENT(shop, order, (u32, id), (str, item), (u64, price, "ct"))\n'
+EVENT = """TRACE_EVENT(shop, order, (u32, id), (str, item), (u64, price, "ct"))
+TRACE_EVENT(shop, sizes, (u32s, sizes, 16), (bytes, key, 32))
+#define KEY POSIXTRACE_BYTES("key", 3)
+"""
 WRONG_EVENTS = {
     'a type that does not exist': 'TRACE_EVENT(shop, x, (u99, id))',
     'a name of 64 bytes': f'TRACE_EVENT(shop, {"n" * 59})',
     'the same field twice': 'TRACE_EVENT(shop, x, (u32, id), (u32, id))',
     'the same event twice': EVENT + EVENT,
+    'a field with the name of the counter': 'TRACE_EVENT(shop, x, (u32, n_sizes), (u32s, sizes))',
+    'a field with the name of the counter of bytes': 'TRACE_EVENT(shop, x, (bytes, key), (u32, n_key))',
+    'an array of a name of 30 bytes': f'TRACE_EVENT(shop, x, (u32s, {"n" * 30}))',
+    'an array of 0 items': 'TRACE_EVENT(shop, x, (u32s, sizes, 0))',
+    'an array of 65536 items': 'TRACE_EVENT(shop, x, (u32s, sizes, 65536))',
+    'bytes with a unit': 'TRACE_EVENT(shop, x, (bytes, key, 3, "B"))',
     '17 fields': 'TRACE_EVENT(shop, x, ' + ', '.join(f'(u8, f{n})' for n in range(17)) + ')',
 }
 

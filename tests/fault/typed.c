@@ -20,6 +20,8 @@ TRACE_EVENT(shop, all, (u8, a), (u16, b, "B"), (i8, c), (i64, d), (x32, e), (f32
             (e8, i, "idle,busy=4"), (e16, j, "read|write"), (when, k), (str, l), (str, m, 8), (u32, n), (i16, o))
 TRACE_EVENT(shop, places, (ptr, p), (code, c))
 TRACE_EVENT(shop, key, (text, key), (text, part, 5), (u8, end))
+TRACE_EVENT(shop, arrays, (u32s, sizes, 5), (bytes, key, 3), (f64s, shares, 2, "%"), (x16s, flags), (bytes, rest),
+            (u8, end))
 TRACE_EVENT_AS(shop, request_in, "begin=request,by=id", (u32, id))
 TRACE_EVENT(shop, first_of_many, (u32, n))
 TRACE_EVENT(shop, in_handler, (u32, n))
@@ -150,6 +152,64 @@ TEST(texts_with_sizes)
 		CHECK("-", memcmp(e.data, cases[i].data, e.len) == 0);
 	}
 	CHECK_STR("-", layout_of(trid, e.info.posix_event_id), "{packed;key:z,part:z,end:u8}");
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* Checks a counter and its items at *at, and goes behind them. */
+static void check_items(const unsigned char **at, const void *items, size_t count, size_t size)
+{
+	uint16_t recorded;
+
+	memcpy(&recorded, *at, sizeof recorded);
+	CHECK_EQ("-", recorded, count);
+	CHECK("-", memcmp(*at + 2, items, count * size) == 0);
+	*at += 2 + count * size;
+}
+
+/* Arrays of all lengths around the maximum, at the end of their memory, so that a sanitizer sees a read beyond it. */
+TEST(arrays)
+{
+	static const double shares[] = { 0.5, -1, 1e300 };
+	uint16_t flags[20];
+	unsigned char rest[80];
+	struct stream_event e;
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	for (unsigned i = 0; i < 20; i++)
+		flags[i] = (uint16_t)(0xff00 + i);
+	for (unsigned i = 0; i < sizeof rest; i++)
+		rest[i] = (unsigned char)(i * 7);
+	for (size_t n = 0; n < 80; n++) {
+		uint32_t *sizes = malloc(n ? n * sizeof *sizes : 1);
+		size_t few = n % 4, some = n % 21;
+		const unsigned char *at;
+
+		MUST(sizes);
+		for (size_t i = 0; i < n; i++)
+			sizes[i] = (uint32_t)(i * 0x1000193);
+		trace(shop, arrays, POSIXTRACE_ARRAY(sizes, n), POSIXTRACE_BYTES("key", few),
+		      POSIXTRACE_ARRAY(shares, few), POSIXTRACE_ARRAY(flags, some), POSIXTRACE_BYTES(rest, n), 7);
+		stream_next(trid, &e);
+		at = e.data;
+		check_items(&at, sizes, n < 5 ? n : 5, sizeof *sizes);
+		check_items(&at, "key", few, 1);
+		check_items(&at, shares, few < 2 ? few : 2, sizeof *shares);
+		check_items(&at, flags, some < 16 ? some : 16, sizeof *flags);
+		check_items(&at, rest, n < 64 ? n : 64, 1);
+		CHECK_EQ("-", *at, 7);
+		CHECK_EQ("-", at + 1 - e.data, (ptrdiff_t)e.len);
+		free(sizes);
+	}
+	CHECK_STR("-", layout_of(trid, e.info.posix_event_id),
+	          "{packed;n_sizes:u16,sizes:u32[n_sizes],n_key:u16,key:b[n_key],n_shares:u16,shares:f64[n_shares]/%,"
+	          "n_flags:u16,flags:x16[n_flags],n_rest:u16,rest:b[n_rest],end:u8}");
+	CHECK("-", !posixtrace_layout_wrong(layout_of(trid, e.info.posix_event_id), NULL, NULL));
+	trace(shop, arrays, POSIXTRACE_ARRAY((uint32_t *)NULL, 3), POSIXTRACE_BYTES(NULL, 3),
+	      POSIXTRACE_ARRAY((double *)NULL, 0), POSIXTRACE_ARRAY(flags, SIZE_MAX), POSIXTRACE_BYTES("", 0), 7);
+	stream_next(trid, &e);
+	CHECK_EQ("-", e.len, 3 * 2 + 2 + 16 * sizeof *flags + 2 + 1);
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
@@ -472,7 +532,7 @@ TEST(refused)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
-TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(texts_with_sizes), TEST_ENTRY(nobody_traces),
-          TEST_ENTRY(scopes), TEST_ENTRY(meanings), TEST_ENTRY(addresses), TEST_ENTRY(threads), TEST_ENTRY(handlers),
-          TEST_ENTRY(children),
-          TEST_ENTRY(another_user), TEST_ENTRY(attached_to_nothing), TEST_ENTRY(files_and_modules), TEST_ENTRY(refused))
+TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(texts_with_sizes), TEST_ENTRY(arrays),
+          TEST_ENTRY(nobody_traces), TEST_ENTRY(scopes), TEST_ENTRY(meanings), TEST_ENTRY(addresses),
+          TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children), TEST_ENTRY(another_user),
+          TEST_ENTRY(attached_to_nothing), TEST_ENTRY(files_and_modules), TEST_ENTRY(refused))
