@@ -47,6 +47,16 @@ static inline __attribute__((always_inline)) void array_typed(void)
 	trace(bench, array, count, POSIXTRACE_ARRAY(sizes, sizeof sizes / sizeof sizes[0]));
 }
 
+static inline __attribute__((always_inline)) void numbers_note(void)
+{
+	tracef("bench.note", "a %u b %u c %zu", count, 7U, (size_t)count);
+}
+
+static inline __attribute__((always_inline)) void text_note(void)
+{
+	tracef("bench.note_text", "id %u is %s for %zu", count, text, (size_t)199);
+}
+
 static inline __attribute__((always_inline)) void text_typed(void)
 {
 	trace(bench, text, count, text, 199);
@@ -76,9 +86,11 @@ static const struct kind {
 } kinds[] = {
 	{ "a number", number_typed, 8, 0 },
 	{ "three numbers", numbers_typed, 16, 0 },
+	{ "the same with tracef()", numbers_note, 16, 0 },
 	{ "a number, array of 8", array_typed, 4 + 2 + sizeof sizes, 0 },
 	{ "two numbers, text of 9", text_typed, 4 + 10 + 8, 9 },
 	{ "the same by hand", text_by_hand, 16 + 10, 9 },
+	{ "the same with tracef(), 9", text_note, 4 + 10 + 8, 9 },
 	{ "two numbers, text of 60", text_typed, 4 + 61 + 8, 60 },
 	{ "the same by hand, 60", text_by_hand, 16 + 61, 60 },
 };
@@ -100,6 +112,10 @@ static void typed_batch(const struct kind *k)
 		LOOP(numbers_typed())
 	else if (k->record == array_typed)
 		LOOP(array_typed())
+	else if (k->record == numbers_note)
+		LOOP(numbers_note())
+	else if (k->record == text_note)
+		LOOP(text_note())
 	else if (k->record == text_typed)
 		LOOP(text_typed())
 	else

@@ -65,6 +65,19 @@ void posixtrace_attach(void);
 /* Records an event like posix_trace_event(), with this address instead of the caller's. */
 void posixtrace_event_at(trace_event_id_t __event_id, const void *__data, size_t __size, const void *__address);
 
+/* An event type whose fields are the arguments of a format. All but the identifier in __event is constant. */
+struct posixtrace_format {
+	struct posixtrace_event __event; /* without a layout */
+	const char *__types; /* a letter for each argument */
+};
+
+/*
+ * Records an event with the arguments of a format of printf(), for POSIXTRACE_F() of <posixtrace/typed.h>. Opens the
+ * event type first, as posixtrace_event_open() does, with a layout whose fields are named after the words of the
+ * format; under a name with the fields if another layout has been declared for its name. In signal handlers, too.
+ */
+void posixtrace_event_format(struct posixtrace_format *__event, const char *__format, ...);
+
 /*
  * Returns 0 if no stream traces this process, in which case nobody sees an event. For arguments that cost something:
  * if (posixtrace_enabled()) posix_trace_event(...). Three loads, and no call, with GCC and Clang. Before the process's

@@ -32,7 +32,10 @@
  * than MORE is whole. Their number is a field before them, n_NAME. The data of an event are made on the stack, which
  * takes as much room as the longest texts and arrays.
  *
- * Short names, TRACE_EVENT, TRACE_EVENT_AS, TRACE_SCOPE, TRACE_COUNTER and trace(), are defined if
+ * For a note in passing there is tracef("shop.note", "order %d of %s", id, item), or POSIXTRACE_F(): an event with the
+ * fields order and of, which is not defined before. The arguments are recorded as they are, not as a text.
+ *
+ * Short names, TRACE_EVENT, TRACE_EVENT_AS, TRACE_SCOPE, TRACE_COUNTER, trace() and tracef(), are defined if
  * POSIXTRACE_SHORT_NAMES is defined before this header is included.
  *
  * For GCC and Clang, C11 and C++11. In C99 the length of a name is not checked when compiling.
@@ -117,12 +120,37 @@ struct posixtrace_text {
 			posixtrace__number(&posixtrace__counter, (int64_t)(value));                                    \
 	} while (0)
 
+/*
+ * POSIXTRACE_F("shop.note", "order %d of %s", id, item) records an event whose fields are the arguments of a format of
+ * printf(), up to 10: numbers, bool, const char *, const void *. Both texts are literals. Each field is named after the
+ * words before its conversion, here order and of; or after its position, a1, if there are no words, or the words of
+ * another one. Their last 31 bytes count. A text has at most 255 bytes. Without arguments the format is the field text.
+ * The arguments are only evaluated if traced.
+ */
+#define POSIXTRACE_F(name, ...)                                                                                        \
+	do {                                                                                                           \
+		POSIXTRACE__CHECK_NAME(name);                                                                          \
+		if (0)                                                                                                 \
+			posixtrace__format_check("" __VA_ARGS__);                                                      \
+		if (POSIXTRACE_ENABLED()) {                                                                            \
+			static const char posixtrace__letters[] = {                                                    \
+				POSIXTRACE__CAT(POSIXTRACE__LETTERS, POSIXTRACE__COUNT(__VA_ARGS__))(__VA_ARGS__)      \
+			};                                                                                             \
+			static struct posixtrace_format posixtrace__format = {                                         \
+				{ "" name, NULL, 0 }, posixtrace__letters                                              \
+			};                                                                                             \
+			posixtrace_event_format(&posixtrace__format, "" __VA_ARGS__);                                  \
+			__asm__ __volatile__("");                                                                      \
+		}                                                                                                      \
+	} while (0)
+
 #ifdef POSIXTRACE_SHORT_NAMES
 # define TRACE_EVENT(...)           POSIXTRACE_EVENT(__VA_ARGS__)
 # define TRACE_EVENT_AS(...)        POSIXTRACE_EVENT_AS(__VA_ARGS__)
 # define TRACE_SCOPE(name)          POSIXTRACE_SCOPE(name)
 # define TRACE_COUNTER(name, value) POSIXTRACE_COUNTER(name, value)
 # define trace(...)                 POSIXTRACE(__VA_ARGS__)
+# define tracef(...)                POSIXTRACE_F(__VA_ARGS__)
 #endif
 
 /* -- What the macros call. Programs do not. ------------------------------------------------------- */
@@ -216,6 +244,7 @@ posixtrace__text(unsigned char *__to, struct posixtrace_text __text, size_t __mo
 
 /* The value of an array: a type for each type of its items, so that the compiler refuses another one. */
 #ifdef __cplusplus
+extern "C++" {
 # define POSIXTRACE__ARRAY(items)    posixtrace__array
 # define POSIXTRACE__ARRAY_OF(type)  posixtrace__array
 #else
@@ -249,6 +278,9 @@ POSIXTRACE__DEFINE_ARRAY(i32s, int32_t)
 POSIXTRACE__DEFINE_ARRAY(i64s, int64_t)
 POSIXTRACE__DEFINE_ARRAY(f32s, float)
 POSIXTRACE__DEFINE_ARRAY(f64s, double)
+#ifdef __cplusplus
+}
+#endif
 
 struct posixtrace_bytes {
 	const void *data;
@@ -288,6 +320,43 @@ posixtrace__number(struct posixtrace_event *__event, int64_t __value)
 	__asm__ __volatile__("");
 }
 
+/* Is never called: the compiler checks the arguments of a format. */
+static __inline__ __attribute__((__unused__, __format__(__printf__, 1, 2))) void
+posixtrace__format_check(const char *__format, ...)
+{
+	(void)__format;
+}
+
+/* The letter of the type of an argument. posixtrace_event_format() knows them. */
+#ifdef __cplusplus
+extern "C++" {
+# define POSIXTRACE__INTEGER(type) char (&posixtrace__letter(type))[sizeof(type) == 8 ? 'I' : 'i']
+# define POSIXTRACE__UNSIGNED(type) char (&posixtrace__letter(type))[sizeof(type) == 8 ? 'U' : 'u']
+POSIXTRACE__INTEGER(int);
+POSIXTRACE__INTEGER(long);
+POSIXTRACE__INTEGER(long long);
+POSIXTRACE__UNSIGNED(unsigned);
+POSIXTRACE__UNSIGNED(unsigned long);
+POSIXTRACE__UNSIGNED(unsigned long long);
+char (&posixtrace__letter(bool))['b'];
+char (&posixtrace__letter(double))['f'];
+char (&posixtrace__letter(long double))['L'];
+char (&posixtrace__letter(char *))['z'];
+char (&posixtrace__letter(const char *))['z'];
+char (&posixtrace__letter(void *))['p'];
+char (&posixtrace__letter(const void *))['p'];
+template<class T> void posixtrace__letter(T *) = delete;
+}
+# define POSIXTRACE__LETTER(argument) (char)sizeof(posixtrace__letter(argument))
+#else
+# define POSIXTRACE__LETTER(argument)                                                                                  \
+	(__extension__ _Generic((argument), char: 'i', signed char: 'i', unsigned char: 'i', short: 'i',               \
+	                        unsigned short: 'i', int: 'i', unsigned: 'u', long: sizeof(long) == 8 ? 'I' : 'i',     \
+	                        unsigned long: sizeof(long) == 8 ? 'U' : 'u', long long: 'I', unsigned long long: 'U', \
+	                        _Bool: 'b', float: 'f', double: 'f', long double: 'L', char *: 'z',                    \
+	                        const char *: 'z', void *: 'p', const void *: 'p'))
+#endif
+
 static __inline__ __attribute__((__always_inline__, __unused__)) struct posixtrace_event *
 posixtrace__scope_begin(struct posixtrace_event *__begin, struct posixtrace_event *__end)
 {
@@ -318,6 +387,19 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__HAS_FIELDS(...)                                                                                    \
 	POSIXTRACE__HAS_FIELDS_(__VA_ARGS__, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, 0, )
 #define POSIXTRACE__HAS_FIELDS_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, has, ...) has
+
+/* The letters of the arguments behind a format, with a null. */
+#define POSIXTRACE__LETTERS1(format)          0
+#define POSIXTRACE__LETTERS2(format, a)       POSIXTRACE__LETTER(a), 0
+#define POSIXTRACE__LETTERS3(format, a, ...)  POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS2(format, __VA_ARGS__)
+#define POSIXTRACE__LETTERS4(format, a, ...)  POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS3(format, __VA_ARGS__)
+#define POSIXTRACE__LETTERS5(format, a, ...)  POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS4(format, __VA_ARGS__)
+#define POSIXTRACE__LETTERS6(format, a, ...)  POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS5(format, __VA_ARGS__)
+#define POSIXTRACE__LETTERS7(format, a, ...)  POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS6(format, __VA_ARGS__)
+#define POSIXTRACE__LETTERS8(format, a, ...)  POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS7(format, __VA_ARGS__)
+#define POSIXTRACE__LETTERS9(format, a, ...)  POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS8(format, __VA_ARGS__)
+#define POSIXTRACE__LETTERS10(format, a, ...) POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS9(format, __VA_ARGS__)
+#define POSIXTRACE__LETTERS11(format, a, ...) POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS10(format, __VA_ARGS__)
 
 /* For each field: m(TYPE, name, MORE), and between() between two of them. */
 #define POSIXTRACE__EACH(m, between, ...)                                                                              \

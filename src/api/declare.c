@@ -1,5 +1,5 @@
 /*
- * declare.c - posixtrace_declare(), _attach(), _event_open(), _event_at(), ...: events with layouts
+ * declare.c - posixtrace_declare(), _attach(), _event_open(), _event_at(), _event_format(): events with layouts
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,6 +14,7 @@
 #include "log/input.h"
 #include "model/data_layout.h"
 #include "record/attach.h"
+#include "record/formatted.h"
 #include "record/self.h"
 #include "record/tracepoint.h"
 
@@ -128,6 +129,51 @@ void posixtrace_event_at(trace_event_id_t event_id, const void *data, size_t siz
 {
 	if (!self_untraced())
 		tracepoint_at(event_id, data, size, address);
+}
+
+/*
+ * Opens the event type of a format; under a name with the fields, if its own name has another layout already. With
+ * signals blocked.
+ */
+static trace_event_id_t open_format(const struct posixtrace_format *event, const char *format)
+{
+	char layout[FORMATTED_LAYOUT], name[TRACE_EVENT_NAME_MAX + 1];
+	struct posixtrace_event other = { name, NULL, 0 };
+	trace_event_id_t id = open_event(&event->__event);
+
+	if (id == 0 || id == POSIX_TRACE_UNNAMED_USEREVENT)
+		return id;
+	formatted_layout(layout, format, event->__types);
+	if (self_declare(id, layout) != -EEXIST)
+		return id;
+	formatted_other_name(name, sizeof name, event->__event.__name, layout);
+	id = open_event(&other);
+	if (id == 0 || id == POSIX_TRACE_UNNAMED_USEREVENT)
+		return id;
+	return self_declare(id, layout) == -EEXIST ? POSIX_TRACE_UNNAMED_USEREVENT : id;
+}
+
+void posixtrace_event_format(struct posixtrace_format *event, const char *format, ...)
+{
+	trace_event_id_t id = load_acquire(&event->__event.__id);
+	unsigned char data[FORMATTED_DATA_MAX];
+	va_list arguments;
+	size_t size;
+
+	if (!id) {
+		uint64_t signals = sys_signals_block();
+
+		id = open_format(event, format);
+		if (id)
+			store_release(&event->__event.__id, id);
+		sys_signals_restore(signals);
+	}
+	if (self_untraced())
+		return;
+	va_start(arguments, format);
+	size = formatted_data(data, format, event->__types, arguments);
+	va_end(arguments);
+	tracepoint_at(id, data, size, __builtin_return_address(0));
 }
 
 static int get_layout(struct handle *h, trace_event_id_t id, char *layout, size_t size)

@@ -23,6 +23,16 @@ HEAD = '''
 #define POSIXTRACE_SHORT_NAMES
 #include <posixtrace/typed.h>
 '''
+WITHIN_C = '''
+#define POSIXTRACE_SHORT_NAMES
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+extern "C" {
+#include <posixtrace/typed.h>
+}
+'''
 USE = HEAD + '''
 #include <stdbool.h>
 TRACE_EVENT(shop, open)
@@ -36,6 +46,12 @@ TRACE_EVENT(shop, arrays, (u8s, a), (u16s, b), (u32s, c), (u64s, d), (i8s, e), (
             (x8s, i), (x16s, j), (x32s, k), (x64s, l), (f32s, m), (f64s, n), (u8s, o, 65535), (u64s, p, 1))
 TRACE_EVENT_AS(shop, in, "begin=shop.order,by=id", (u32, id))
 POSIXTRACE_EVENT_AS(shop, query, "took=time", (u64, time, "us"), (str, sql))
+#define LETTER(n, value, letter) extern char letter_##n[POSIXTRACE__LETTER(value) == (letter) ? 1 : -1];
+LETTER(1, 1, 'i') LETTER(2, 1U, 'u') LETTER(3, 1L, sizeof(long) == 8 ? 'I' : 'i')
+LETTER(4, 1UL, sizeof(long) == 8 ? 'U' : 'u') LETTER(5, 1LL, 'I') LETTER(6, 1ULL, 'U') LETTER(7, (bool)1, 'b')
+LETTER(8, 0.5F, 'f') LETTER(9, 0.5, 'f') LETTER(10, 0.5L, 'L') LETTER(11, "tea", 'z') LETTER(12, (char *)0, 'z')
+LETTER(13, (void *)0, 'p') LETTER(14, (const void *)0, 'p') LETTER(15, (char)1, 'i') LETTER(16, (signed char)1, 'i')
+LETTER(17, (unsigned char)1, 'i') LETTER(18, (short)1, 'i') LETTER(19, (unsigned short)1, 'i')
 void use(unsigned n, const char *text);
 void use(unsigned n, const char *text)
 {
@@ -50,6 +66,13 @@ void use(unsigned n, const char *text)
 		trace(shop, order, 1, "tea", n);
 	trace(shop, a, 1, 2, -3, -4, 5, 0.5F, 0.5, true, text, text, 6, 7, 8, text, 9, text);
 	POSIXTRACE(shop, open);
+	tracef("shop.note", "order %d of %s", (int)n, text);
+	tracef("shop.note", "nothing");
+	if (n)
+		tracef("shop.one", "%s", text);
+	else
+		POSIXTRACE_F("shop.all", "%u %c %ld %llu %f %Lf %p %s %d %zu", n, 'c', -1L, 2ULL, 0.5F, (long double)n,
+		             (const void *)text, "text", n == 7, sizeof n);
 	POSIXTRACE(shop, text, POSIXTRACE_TEXT(text, n), POSIXTRACE_TEXT("tea", 3));
 	{
 		const uint32_t sizes[] = { 1, 2, 3 };
@@ -85,6 +108,15 @@ WRONG = {
     'an array of pointers': 'void *sizes[2] = { 0, 0 }; trace(shop, sizes, POSIXTRACE_ARRAY(sizes, 2), KEY);',
     'an array of anything': 'uint32_t size = 1; void *sizes = &size; '
                             'trace(shop, sizes, POSIXTRACE_ARRAY(sizes, 1), KEY);',
+    'a note with a format that is no literal': 'const char *f = "order %d"; tracef("shop.note", f, 1);',
+    'a note with a name that is no literal': 'const char *n = "shop.note"; tracef(n, "order %d", 1);',
+    'a note with too few arguments': 'tracef("shop.note", "order %d of %s", 1);',
+    'a note with too many arguments': 'tracef("shop.note", "order %d", 1, 2);',
+    'a note with a text for a number': 'tracef("shop.note", "order %d", "one");',
+    'a note with a long number for a number': 'tracef("shop.note", "order %d", 1L);',
+    'a note with a pointer to an array': 'int x[2] = { 1, 2 }; tracef("shop.note", "order %n", x);',
+    'a note with 11 arguments': 'tracef("shop.note", "%d%d%d%d%d%d%d%d%d%d%d", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);',
+    'a note with a name of 64 bytes': 'tracef("' + 'n' * 64 + '", "nothing");',
     'a number for an array': 'trace(shop, sizes, 7, KEY);',
     'a pointer for an array': 'uint32_t sizes[2] = { 1, 2 }; trace(shop, sizes, sizes, KEY);',
     'bytes for an array': 'trace(shop, sizes, KEY, KEY);',
@@ -126,6 +158,10 @@ def try_mode(compiler, mode):
         good, messages = compiles(compiler, mode, USE, options)
         if not good:
             found.append(f'{compiler} -std={mode} {" ".join(options)}: {messages}')
+    if '+' in mode:
+        good, messages = compiles(compiler, mode, WITHIN_C + USE)
+        if not good:
+            found.append(f'{compiler} -std={mode} within extern "C": {messages}')
     return found
 
 

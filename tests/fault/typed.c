@@ -220,6 +220,180 @@ static uint32_t evaluate(void)
 	return ++evaluated;
 }
 
+/* Reads an event of tracef(), and checks its name, its layout and the bytes of its data. */
+static void check_note(trace_id_t trid, const char *name, const char *layout, const void *data, size_t size)
+{
+	struct stream_event e;
+
+	stream_next(trid, &e);
+	CHECK_STR("-", name_of(trid, e.info.posix_event_id), name);
+	CHECK_STR("-", layout_of(trid, e.info.posix_event_id), layout);
+	CHECK("-", !posixtrace_layout_wrong(layout_of(trid, e.info.posix_event_id), NULL, NULL));
+	CHECK_EQ("-", e.len, size);
+	CHECK("-", memcmp(e.data, data, size) == 0);
+}
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+# define CHARACTER "c[4]"
+#else
+# define CHARACTER "i32"
+#endif
+#if __SIZEOF_POINTER__ == 8
+# define POINTER "x64"
+#else
+# define POINTER "x32"
+#endif
+
+/* Arguments are recorded with their types, and fields named after the words before them. */
+TEST(notes)
+{
+	struct __attribute__((packed)) {
+		int32_t number;
+		char text[4];
+	} order = { 7, "tea" };
+	struct __attribute__((packed)) {
+		int32_t c, d;
+		int64_t lld;
+		uint64_t llu;
+		uint32_t x;
+		double f, Lf;
+		const void *p;
+		int32_t is;
+		uint64_t llx;
+	} all = { 'c', -3, -4, 5, 0xbeef, 0.5, 0.25, &order, 1, sizeof order };
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	for (int i = 0; i < 2; i++) {
+		tracef("shop.note", "order %d of %s, in time", 7, "tea");
+		check_note(trid, "shop.note", "{packed;order:i32,of:z}", &order, sizeof order);
+	}
+	tracef("shop.all", "%c, d=%+05d, %lld%% of %llu; really? x = 0x%08x %.3f Lf: '%Lf' at %p is[%d] size%llx", 'c',
+	       -3, -4LL, 5ULL, 0xbeefU, (double)0.5F, 0.25L, (void *)&order, evaluated == 0, sizeof order + 0ULL);
+	check_note(trid, "shop.all",
+	           "{packed;a1:" CHARACTER ",d:i32,a3:i64,of:u64,really_x_0x:x32,a6:f64,Lf:f64,at:" POINTER
+	           ",is:i32,size:x64}",
+	           &all, sizeof all);
+	tracef("shop.text", "cache flushed");
+	check_note(trid, "shop.text", "{packed;text:z}", "cache flushed", 14);
+	tracef("shop.bool", "is %d", (bool)1);
+	check_note(trid, "shop.bool", "{packed;is:bool}", "\1", 1);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* Names of the fields of formats with numbers only. */
+TEST(names_of_notes)
+{
+	static const struct {
+		const char *format, *types, *layout;
+	} cases[] = {
+		{ "%d", "i", "{packed;a1:i32}" },
+		{ "%d %d", "ii", "{packed;a1:i32,a2:i32}" },
+		{ "x %d x %d", "ii", "{packed;x:i32,a2:i32}" },
+		{ "a2 %d %d", "ii", "{packed;a2:i32,a2_:i32}" },
+		{ "100%% of %d", "i", "{packed;of:i32}" },
+		{ "in 5 of %-5d,%% left: %3d%%", "ii", "{packed;in_5_of:i32,left:i32}" },
+		{ "width %*d", "ii", "{packed;a1:i32,width:i32}" },
+		{ "%2$d of %1$d", "ii", "{packed;a1:i32,a2:i32}" },
+		{ "error %m at %d", "i", "{packed;at:i32}" },
+		{ "a{b}c:d<e>f;g[h],i/%d", "i", "{packed;a_b_c_d_e_f_g_h_i:i32}" },
+		{ "Gr\xc3\xb6\xc3\x9f""e %d", "i", "{packed;Gr\xc3\xb6\xc3\x9f""e:i32}" },
+		{ "could not open the file of the user %d", "i", "{packed;not_open_the_file_of_the_user:i32}" },
+		{ "123456789012345678901234567890 x%d", "i", "{packed;x:i32}" },
+		{ "abcdefghijklmnopqrstuvwxyzabcdefghijklmn%d", "i", "{packed;jklmnopqrstuvwxyzabcdefghijklmn:i32}" },
+		{ "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
+		  "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac%d", "i",
+		  "{packed;\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
+		  "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac:i32}" },
+		{ "half %", "i", "{packed;a1:i32}" },
+		{ "too few", "ii", "{packed;a1:i32,a2:i32}" },
+		{ "%x %X %u%d%d%d%d%d%d%d%d", "iuuiiiiiii",
+		  "{packed;a1:x32,a2:x32,a3:u32,a4:i32,a5:i32,a6:i32,a7:i32,a8:i32,a9:i32,a10:i32}" },
+	};
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		char name[] = { 'n', (char)('a' + i), 0 };
+		struct posixtrace_format format = { { name, NULL, 0 }, cases[i].types };
+		static const int32_t numbers[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+
+		posixtrace_event_format(&format, cases[i].format, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
+		check_note(trid, name, cases[i].layout, numbers, 4 * strlen(cases[i].types));
+	}
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* A name has the layout of its first format. Events of another format have another name, not wrong fields. */
+TEST(notes_of_one_name)
+{
+	static struct posixtrace_event declared = { "shop.note", "{packed;order:i32,of:z}", 0 };
+	char long_name[TRACE_EVENT_NAME_MAX + 1];
+	struct posixtrace_format of_long_name = { { long_name, NULL, 0 }, "i" };
+	struct posixtrace_format other_type = { { long_name, NULL, 0 }, "u" };
+	const struct __attribute__((packed)) {
+		int32_t number;
+		char text[2];
+	} order = { 7, "a" };
+	int32_t number = 7;
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	posixtrace_event_open(&declared);
+	for (int i = 0; i < 2; i++) {
+		tracef("shop.note", "paid %d", number);
+		check_note(trid, "shop.note(paid:i32)", "{packed;paid:i32}", &number, sizeof number);
+		tracef("shop.note", "order %u", 7U);
+		check_note(trid, "shop.note(order:u32)", "{packed;order:u32}", &number, sizeof number);
+		tracef("shop.note", "order: %d, of: %s.", number, "a");
+		check_note(trid, "shop.note", "{packed;order:i32,of:z}", &order, sizeof order);
+	}
+	/* There is no room for the fields in the name. */
+	memset(long_name, 'n', sizeof long_name - 1);
+	long_name[sizeof long_name - 1] = 0;
+	posixtrace_event_format(&of_long_name, "%d", 7);
+	check_note(trid, long_name, "{packed;a1:i32}", &number, sizeof number);
+	posixtrace_event_format(&other_type, "%u", 7);
+	long_name[sizeof long_name - 2] = ')';
+	check_note(trid, long_name, "{packed;a1:u32}", &number, sizeof number);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+TEST(texts_of_notes)
+{
+	char text[600];
+	struct stream_event e;
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	for (size_t n = 0; n < sizeof text; n++) {
+		memset(text, 'a', n);
+		text[n] = 0;
+		tracef("shop.note", "%s%s%s", text, (char *)NULL, "end");
+		stream_next(trid, &e);
+		if (n <= 255) {
+			CHECK_EQ("-", e.len, n + 1 + sizeof "(null)" + sizeof "end");
+			CHECK_STR("-", (char *)e.data, text);
+		} else {
+			CHECK_EQ("-", e.len, 255 + 1 + sizeof "(null)" + sizeof "end");
+			CHECK("-", memcmp(e.data, text, 252) == 0);
+			CHECK_STR("-", (char *)e.data + 252, "\xe2\x80\xa6");
+		}
+		CHECK_STR("-", (char *)e.data + e.len - sizeof "(null)" - sizeof "end", "(null)");
+		CHECK_STR("-", (char *)e.data + e.len - sizeof "end", "end");
+	}
+	memset(text, 'a', 250);
+	strcpy(text + 250, "\xe2\x82\xac\xe2\x82\xac"); /* two characters of three bytes, the second is cut */
+	tracef("shop.note", "%s%s%s", text, text, text);
+	stream_next(trid, &e);
+	CHECK_STR("-", (char *)e.data + 250, "\xe2\x80\xa6");
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
 /* In a process that nobody traces nothing is opened, and after the first trace point no value is evaluated. */
 TEST(nobody_traces)
 {
@@ -230,6 +404,7 @@ TEST(nobody_traces)
 		TRACE_SCOPE("shop.work");
 		TRACE_COUNTER("shop.counter", evaluate());
 		trace(shop, first_of_many, evaluate());
+		tracef("shop.note", "%u", evaluate());
 	}
 	CHECK_EQ("-", evaluated, 0);
 	CHECK_EQ("-", posixtrace_enabled(), 0);
@@ -237,6 +412,8 @@ TEST(nobody_traces)
 	trid = running();
 	trace(shop, first_of_many, evaluate());
 	CHECK_EQ("-", evaluated, 1);
+	tracef("shop.note", "%u", evaluate());
+	CHECK_EQ("-", evaluated, 2);
 	CHECK_EQ("-", stream_count(trid, stream_id("shop.first_of_many")), 1);
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
@@ -303,6 +480,7 @@ static __attribute__((noinline)) void here(void)
 {
 	trace(shop, first_of_many, 1);
 	TRACE_COUNTER("shop.counter", 1);
+	tracef("shop.note", "%d", 1);
 	__asm__ volatile("");
 }
 
@@ -315,7 +493,7 @@ TEST(addresses)
 	shm_private("");
 	trid = running();
 	here();
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		stream_next(trid, &e);
 		CHECK("-", (uintptr_t)e.info.posix_prog_address - (uintptr_t)here < 2000);
 	}
@@ -533,6 +711,7 @@ TEST(refused)
 }
 
 TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(texts_with_sizes), TEST_ENTRY(arrays),
+          TEST_ENTRY(notes), TEST_ENTRY(names_of_notes), TEST_ENTRY(notes_of_one_name), TEST_ENTRY(texts_of_notes),
           TEST_ENTRY(nobody_traces), TEST_ENTRY(scopes), TEST_ENTRY(meanings), TEST_ENTRY(addresses),
           TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children), TEST_ENTRY(another_user),
           TEST_ENTRY(attached_to_nothing), TEST_ENTRY(files_and_modules), TEST_ENTRY(refused))

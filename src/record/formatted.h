@@ -1,0 +1,34 @@
+/*
+ * formatted.h - events whose fields are the arguments of a format, as tracef() of <posixtrace/typed.h> records them
+ *
+ * The compiler says which types the arguments have, with one letter for each:
+ *
+ *     i u    int, unsigned int            b    bool
+ *     I U    the same of 64 bits          z    const char *
+ *     f L    double, long double          p    const void *
+ *
+ * The format only says what the fields are called: each has the words before its conversion.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef RECORD_FORMATTED_H
+#define RECORD_FORMATTED_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#define FORMATTED_ARGUMENTS 10  /* at most; more letters are ignored */
+#define FORMATTED_TEXT_MAX  255 /* bytes of an argument, without the null */
+#define FORMATTED_LAYOUT    512 /* bytes of a layout, with the null: ten fields have less */
+#define FORMATTED_DATA_MAX  (FORMATTED_ARGUMENTS * (FORMATTED_TEXT_MAX + 1))
+
+/* Writes the layout, "{packed;order:i32,of:z}". A format without arguments is recorded as a text. */
+void formatted_layout(char layout[FORMATTED_LAYOUT], const char *format, const char *types);
+
+/* Writes the name of events with another layout than the one their name has: "shop.note(order:i32,of:z)", cut. */
+void formatted_other_name(char *name, size_t size, const char *event_name, const char *layout);
+
+/* Writes the data of an event, of at most FORMATTED_DATA_MAX bytes. Returns their number. */
+size_t formatted_data(unsigned char *data, const char *format, const char *types, va_list arguments);
+
+#endif
