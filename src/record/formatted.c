@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 #define NAME_MAX_BYTES 31 /* of a field */
 
@@ -82,7 +83,7 @@ static bool words_before(char name[NAME_MAX_BYTES + 1], const struct conversion 
 	while (made[at] == '_' || is_digit(made[at]) || ((unsigned char)made[at] & 0xc0) == 0x80)
 		at++;
 	strcpy(name, made + at);
-	return name[0];
+	return name[0] && utf8_harmless((const unsigned char *)name, strlen(name), "", NULL);
 }
 
 /* Returns the type of the field in the layout. */

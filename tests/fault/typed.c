@@ -306,6 +306,7 @@ TEST(names_of_notes)
 		  "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac%d", "i",
 		  "{packed;\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
 		  "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac:i32}" },
+		{ "Gr\xf6\xdf""e %d of %d", "ii", "{packed;a1:i32,of:i32}" },
 		{ "half %", "i", "{packed;a1:i32}" },
 		{ "too few", "ii", "{packed;a1:i32,a2:i32}" },
 		{ "%x %X %u%d%d%d%d%d%d%d%d", "iuuiiiiiii",
@@ -511,14 +512,19 @@ static void *many(void *arg)
 	atomic_fetch_add(&waiting, 1);
 	while (atomic_load(&waiting) < THREADS)
 		;
-	for (uint32_t i = 0; i < EACH; i++)
+	for (uint32_t i = 0; i < EACH; i++) {
 		trace(shop, first_of_many, i);
+		tracef("shop.note", "in a thread %u", i);
+	}
 	return arg;
 }
 
 TEST(threads)
 {
 	pthread_t thread[THREADS];
+	trace_event_id_t first, note;
+	struct stream_event e;
+	int firsts = 0, notes = 0;
 	trace_id_t trid;
 
 	shm_private("");
@@ -527,7 +533,15 @@ TEST(threads)
 		MUST(pthread_create(&thread[i], NULL, many, NULL) == 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	CHECK_EQ("-", stream_count(trid, stream_id("shop.first_of_many")), THREADS * EACH);
+	first = stream_id("shop.first_of_many");
+	note = stream_id("shop.note");
+	while (stream_try(trid, &e)) {
+		firsts += posix_trace_eventid_equal(trid, e.info.posix_event_id, first) != 0;
+		notes += posix_trace_eventid_equal(trid, e.info.posix_event_id, note) != 0;
+	}
+	CHECK_EQ("-", firsts, THREADS * EACH);
+	CHECK_EQ("-", notes, THREADS * EACH);
+	CHECK_STR("-", layout_of(trid, note), "{packed;in_a_thread:u32}");
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
@@ -537,6 +551,7 @@ static void handler(int signal)
 {
 	(void)signal;
 	trace(shop, in_handler, handled);
+	tracef("shop.handled", "%u", handled);
 	handled++;
 }
 
@@ -694,6 +709,8 @@ TEST(refused)
 	static struct posixtrace_event differs = { "row", "{b:u64}", 0 }, long_name = { "", NULL, 0 },
 	                               of_system = { "posix_trace_start", NULL, 0 };
 	char name[TRACE_EVENT_NAME_MAX + 2];
+	struct posixtrace_format long_format = { { name, NULL, 0 }, "i" };
+	struct posixtrace_format format_of_system = { { "posix_trace_start", NULL, 0 }, "i" };
 	trace_event_id_t id;
 	trace_id_t trid;
 
@@ -707,6 +724,11 @@ TEST(refused)
 	long_name.__name = name;
 	CHECK_EQ("-", posixtrace_event_open(&long_name), POSIX_TRACE_UNNAMED_USEREVENT);
 	CHECK_EQ("-", posixtrace_event_open(&of_system), POSIX_TRACE_UNNAMED_USEREVENT);
+	posixtrace_event_format(&long_format, "%d", 7);
+	posixtrace_event_format(&format_of_system, "%d", 7);
+	CHECK_EQ("-", long_format.__event.__id, POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK_EQ("-", format_of_system.__event.__id, POSIX_TRACE_UNNAMED_USEREVENT);
+	CHECK_EQ("-", stream_drain(trid), 2);
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
