@@ -91,6 +91,15 @@ static int find_number(const struct posixtrace_log_event *event, unsigned field,
 	return 0;
 }
 
+/* Finds an item that is an integer. Returns 0 or an error number. */
+static int find_integer(const struct posixtrace_log_event *event, unsigned field, size_t item, const void *value,
+                        const struct layout_field **f, const unsigned char **p)
+{
+	int error = !event || !value ? error_null() : find_number(event, field, item, f, p);
+
+	return !error && (*f)->kind == LAYOUT_FLOAT ? wrong_kind(event, field, "integer") : error;
+}
+
 /* -- Numbers ----------------------------------------------------------------------------------------- */
 
 static int out_of_range(const struct posixtrace_log_event *event, unsigned field)
@@ -103,15 +112,10 @@ int posixtrace_log_get_unsigned(const struct posixtrace_log_event *event, unsign
 {
 	const struct layout_field *f;
 	const unsigned char *p;
-	int error;
+	int error = find_integer(event, field, item, value, &f, &p);
 
-	if (!event || !value)
-		return error_null();
-	error = find_number(event, field, item, &f, &p);
 	if (error)
 		return error;
-	if (f->kind == LAYOUT_FLOAT)
-		return wrong_kind(event, field, "integer");
 	if (f->kind == LAYOUT_SIGNED && layout_signed(p, f->size) < 0)
 		return out_of_range(event, field);
 	*value = layout_unsigned(p, f->size);
@@ -122,15 +126,10 @@ int posixtrace_log_get_signed(const struct posixtrace_log_event *event, unsigned
 {
 	const struct layout_field *f;
 	const unsigned char *p;
-	int error;
+	int error = find_integer(event, field, item, value, &f, &p);
 
-	if (!event || !value)
-		return error_null();
-	error = find_number(event, field, item, &f, &p);
 	if (error)
 		return error;
-	if (f->kind == LAYOUT_FLOAT)
-		return wrong_kind(event, field, "integer");
 	if (f->kind != LAYOUT_SIGNED && layout_unsigned(p, f->size) > INT64_MAX)
 		return out_of_range(event, field);
 	*value = f->kind == LAYOUT_SIGNED ? layout_signed(p, f->size) : (int64_t)layout_unsigned(p, f->size);

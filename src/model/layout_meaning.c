@@ -106,7 +106,7 @@ static bool has_counter(const struct layout *l)
 	return false;
 }
 
-/* Sets one attribute. Returns null, or what is wrong with it. */
+/* Sets one attribute. Returns null, or the reason why it is wrong. */
 static const char *set(struct layout *l, enum attribute a, struct part value, bool valued)
 {
 	static const char no_span[] = "names no span: 1 to 63 bytes of UTF-8, as in begin=shop.order";

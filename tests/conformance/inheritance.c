@@ -281,7 +281,7 @@ TEST(stream_between)
 		CHECK_TRACED("INH-1 INH-9", outer, &child, NO_ID);
 		reaped(NULL, DOUBLE_EXEC, &child);
 		stream_end(outer);
-		/* Afterwards none of its files is left. Whoever removes one gives up if another has its lock. */
+		/* Afterwards no file of the process is left. A removal gives up if another process holds the lock. */
 		for (int i = 0; i == 0 || (i < 50 && shm_files_of(pid, "page") > 0); i++)
 			stream_end(closed(t.pid));
 		CHECK_FILES("INH-14", shm_files_of(pid, "page"), ==, 0);

@@ -160,7 +160,7 @@ def whole_log():
 
 
 def test_whole():
-    """One event is a span that ends with it."""
+    """An event with a duration is a whole span, which ends at the time of the event."""
     whole_log()
     span = span_of('query', 'whole.log')
     equal('counts', counts(span), (4, 0, 0, 0))

@@ -80,9 +80,7 @@ static void add_fields(struct side_type *t, const struct log_event *e, const uns
 
 		if (!side_is_number(f))
 			continue;
-		v = f->kind == LAYOUT_SIGNED ? value_signed(layout_signed(p, f->size)) :
-		    f->kind == LAYOUT_FLOAT ? value_of_real(layout_real(p, f->size)) :
-		                              value_integer(layout_unsigned(p, f->size), false);
+		v = value_of_number(f, p);
 		spread_add(&t->field[i], &v, unit_find(f->unit, f->unit_length));
 	}
 }

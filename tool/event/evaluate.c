@@ -53,17 +53,6 @@ static inline bool find_bytes(struct run *r, unsigned field, const unsigned char
 	return *size > 0;
 }
 
-static struct value read_number(const struct layout_field *f, const unsigned char *p)
-{
-	if (f->kind == LAYOUT_SIGNED)
-		return value_signed(layout_signed(p, f->size));
-	if (f->kind == LAYOUT_FLOAT)
-		return value_of_real(layout_real(p, f->size));
-	if (f->kind == LAYOUT_BOOL)
-		return value_integer(*p != 0, false);
-	return value_integer(layout_unsigned(p, f->size), false);
-}
-
 static struct value read_field(struct run *r, const struct step *s)
 {
 	const struct layout_field *f = &r->p->layout->field[s->field];
@@ -72,7 +61,7 @@ static struct value read_field(struct run *r, const struct step *s)
 
 	if (!find_bytes(r, s->field, &p, &size) || ((size_t)s->item + 1) * f->size > size)
 		return value_none();
-	return read_number(f, p + (size_t)s->item * f->size);
+	return value_of_number(f, p + (size_t)s->item * f->size);
 }
 
 static struct value read_text(struct run *r, const struct step *s)
@@ -126,7 +115,7 @@ static enum truth any_item(struct run *r, const struct step *s, const struct val
 	if (!find_bytes(r, s->field, &p, &size) || size < f->size)
 		return TRUTH_UNKNOWN;
 	for (size_t i = 0; i + f->size <= size && most != TRUTH_TRUE; i += f->size) {
-		struct value v = read_number(f, p + i);
+		struct value v = value_of_number(f, p + i);
 		enum truth t = other ? value_relate((enum relation)s->relation, &v, other, s->factor) :
 		                       value_nonzero(&v);
 

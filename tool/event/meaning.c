@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "event/value.h"
+
 bool meaning_integer(const struct layout *l, unsigned field, const unsigned char *data, size_t length, uint64_t *value)
 {
 	const struct layout_field *f = &l->field[field - 1];
@@ -29,13 +31,6 @@ bool meaning_integer(const struct layout *l, unsigned field, const unsigned char
 	return true;
 }
 
-static uint64_t unit_ns(const char *unit)
-{
-	if (strcmp(unit, "s") == 0)
-		return 1000000000;
-	return strcmp(unit, "ms") == 0 ? 1000000 : strcmp(unit, "us") == 0 ? 1000 : 1;
-}
-
 bool meaning_took(const struct layout *l, const unsigned char *data, size_t length, uint64_t *ns)
 {
 	const struct layout_field *f = &l->field[l->meaning.took - 1];
@@ -45,7 +40,7 @@ bool meaning_took(const struct layout *l, const unsigned char *data, size_t leng
 		return false;
 	if (f->kind == LAYOUT_SIGNED && (int64_t)value < 0)
 		value = 0;
-	if (__builtin_mul_overflow(value, unit_ns(f->unit), ns))
+	if (__builtin_mul_overflow(value, unit_find(f->unit, f->unit_length).scale, ns))
 		*ns = UINT64_MAX;
 	return true;
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/data_layout.h"
+
 /* An integer as sign and magnitude, a real number, or a text, which need not end with a null. */
 enum value_kind { NO_VALUE, INTEGER_VALUE, REAL_VALUE, TEXT_VALUE };
 struct value {
@@ -54,6 +56,18 @@ static inline struct value value_signed(int64_t n)
 static inline struct value value_of_real(double d)
 {
 	return (struct value){ .kind = REAL_VALUE, .real = d };
+}
+
+/* Returns the number at p, an item of the field. */
+static inline struct value value_of_number(const struct layout_field *f, const unsigned char *p)
+{
+	if (f->kind == LAYOUT_SIGNED)
+		return value_signed(layout_signed(p, f->size));
+	if (f->kind == LAYOUT_FLOAT)
+		return value_of_real(layout_real(p, f->size));
+	if (f->kind == LAYOUT_BOOL)
+		return value_integer(*p != 0, false);
+	return value_integer(layout_unsigned(p, f->size), false);
 }
 
 static inline enum truth truth_of(bool yes)

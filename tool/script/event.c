@@ -6,7 +6,6 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +26,12 @@ static struct {
 /* In the order of their options, whose values begin with NUMBERS. */
 static const struct {
 	const char *name;
-	unsigned size;
-	char kind;
+	uint8_t size, kind; /* enum layout_kind */
 } numbers[] = {
-	{ "--u8", 1, 'u' }, { "--u16", 2, 'u' }, { "--u32", 4, 'u' }, { "--u64", 8, 'u' },
-	{ "--i8", 1, 'i' }, { "--i16", 2, 'i' }, { "--i32", 4, 'i' }, { "--i64", 8, 'i' },
-	{ "--f32", 4, 'f' }, { "--f64", 8, 'f' },
+	{ "--u8", 1, LAYOUT_UNSIGNED },  { "--u16", 2, LAYOUT_UNSIGNED }, { "--u32", 4, LAYOUT_UNSIGNED },
+	{ "--u64", 8, LAYOUT_UNSIGNED }, { "--i8", 1, LAYOUT_SIGNED },    { "--i16", 2, LAYOUT_SIGNED },
+	{ "--i32", 4, LAYOUT_SIGNED },   { "--i64", 8, LAYOUT_SIGNED },   { "--f32", 4, LAYOUT_FLOAT },
+	{ "--f64", 8, LAYOUT_FLOAT },
 };
 
 static const struct option_row option_rows[] = {
@@ -71,53 +70,15 @@ static void add_hex(const char *digits)
 	}
 }
 
-/* Returns the base of a number. Leading zeroes, as `date` prints them, do not make it octal. */
-static int base(const char *text)
-{
-	text += *text == '-' || *text == '+';
-	return text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
-}
-
-/* Returns whether the number fits into a field of this size. */
-static bool fits(char kind, unsigned size, const char *text, uint64_t n)
-{
-	int64_t most = INT64_MAX >> (64 - 8 * size);
-
-	if (kind == 'u')
-		return !strchr(text, '-') && (size == 8 || n >> (8 * size) == 0);
-	return (int64_t)n <= most && (int64_t)n >= -most - 1;
-}
-
+/* Adds the number of an option, aligned as in a C struct. */
 static void add_number(unsigned which, const char *text)
 {
 	static const unsigned char zeroes[8];
 	unsigned size = numbers[which].size;
-	char kind = numbers[which].kind, *end;
-	double real;
-	float small;
-	uint64_t n;
 
 	fields_add_bytes(&fields, zeroes, -fields.length & (size - 1));
-	errno = 0;
-	if (kind == 'f') {
-		real = strtod(text, &end);
-		small = (float)real;
-		memcpy(&n, &real, sizeof n);
-		errno = 0;
-	} else {
-		n = kind == 'u' ? strtoull(text, &end, base(text)) : (uint64_t)strtoll(text, &end, base(text));
-	}
-	if (errno || end == text || *end || (kind != 'f' && !fits(kind, size, text, n)))
+	if (!fields_add_number(&fields, numbers[which].kind, size, text))
 		wrong_usage("%s %s: not a number of this type", numbers[which].name, text);
-	if (kind == 'f' && size == 4)
-		fields_add_bytes(&fields, &small, size);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	else
-		fields_add_bytes(&fields, (unsigned char *)&n + 8 - size, size);
-#else
-	else
-		fields_add_bytes(&fields, &n, size);
-#endif
 }
 
 /* Takes an option. Returns false if it is one of those that add data without a declaration. */

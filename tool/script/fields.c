@@ -32,7 +32,7 @@ static int base(const char *text)
 }
 
 /* Adds the lowest bytes of a number. */
-static void add_number(struct fields *f, uint64_t n, unsigned size)
+static void add_bytes_of(struct fields *f, uint64_t n, unsigned size)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	fields_add_bytes(f, (unsigned char *)&n + 8 - size, size);
@@ -108,8 +108,16 @@ static bool add_value(struct fields *f, const struct layout *l, const struct lay
 		if (!find_label(l, field, text, &n) && !parse_integer(field, text, &n))
 			return false;
 	}
-	add_number(f, n, field->size);
+	add_bytes_of(f, n, field->size);
 	return true;
+}
+
+bool fields_add_number(struct fields *f, enum layout_kind kind, unsigned size, const char *text)
+{
+	static const struct layout without_labels;
+	const struct layout_field field = { .kind = (uint8_t)kind, .size = (uint8_t)size };
+
+	return add_value(f, &without_labels, &field, text);
 }
 
 /* -- Fields ------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #ifndef SCRIPT_FIELDS_H
 #define SCRIPT_FIELDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <trace.h>
@@ -22,6 +23,8 @@ struct fields {
 
 /* Adds bytes to the data. Ends the program if there are too many. */
 void fields_add_bytes(struct fields *f, const void *bytes, size_t size);
+/* Adds a number of 1, 2, 4 or 8 bytes. Returns false if the text is no number of this kind, or it does not fit. */
+bool fields_add_number(struct fields *f, enum layout_kind kind, unsigned size, const char *text);
 /* Adds a field: "id:u32=7", "time:u64/ms=12", "state:u8<idle,busy>=busy", "item=tea". Ends the program if it is not. */
 void fields_add(struct fields *f, const char *text);
 /* Sets the attributes of the layout, before a field is added. Ends the program if they are too long. */

@@ -294,7 +294,7 @@ static void print_tables(void)
 		}
 }
 
-/* Returns whether there is a span to print: one that was given, or one that occurred. */
+/* Returns whether the table of spans has a row: a span of --span, or another one that has occurred. */
 static bool some_spans(void)
 {
 	for (unsigned i = 0; i < count.spans.count && options.found; i++)
