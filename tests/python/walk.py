@@ -12,4 +12,5 @@ from pathlib import Path
 with tempfile.TemporaryDirectory() as folder:
     Path(folder, 'python3').symlink_to(sys.argv[1])
     os.environ['PATH'] = f'{folder}:{os.environ["PATH"]}'
-    sys.exit(subprocess.run([sys.executable, *sys.argv[3:]]).returncode)
+    # The descriptor that holds the lock of harness/shared.py is handed on.
+    sys.exit(subprocess.run([sys.executable, *sys.argv[3:]], close_fds=False).returncode)

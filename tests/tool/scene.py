@@ -41,9 +41,11 @@ def own_shm():
     private from outside, where setns() leads."""
     private_mounts, namespace = 0x4000 | 0x40000, 0x20000  # MS_REC | MS_PRIVATE, CLONE_NEWNS
     libc = ctypes.CDLL(None, use_errno=True)
-    here, root, mounts = os.getcwd(), os.open('/', os.O_DIRECTORY), None
+    here, mounts = os.getcwd(), None
     if libc.unshare(namespace) != 0:
         return False
+    # Opened only now, because what was open before leads to the mounts of the other namespace.
+    root = os.open('/', os.O_DIRECTORY)
     done = libc.mount(b'none', b'/', None, private_mounts, None) == 0
     if not done:
         mounts = os.open('/proc/self/ns/mnt', os.O_RDONLY)
