@@ -20,6 +20,7 @@ struct owner_id {
 	uint32_t tid; /* also goes into the chunk's lock, so never 0 */
 	uint64_t pthread;
 	char name[16];
+	uint32_t acts_for; /* the thread that the owner record names instead; 0: this one */
 };
 
 /*
@@ -53,7 +54,7 @@ static inline uint32_t put_owner(unsigned char *at, const struct owner_id *w)
 	memset(o, 0, sizeof *o);
 	o->type = RECORD_OWNER;
 	o->pid = w->pid;
-	o->tid = w->tid;
+	o->tid = w->acts_for ? w->acts_for : w->tid;
 	o->thread = w->pthread;
 	memcpy(o->name, w->name, sizeof o->name);
 	return sizeof *o;

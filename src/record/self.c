@@ -699,6 +699,7 @@ static struct thread *start_block(struct self *self, struct thread *t)
 	TEST_POINT("thread_block");
 	t->pthread = (uint64_t)(uintptr_t)pthread_self();
 	t->name_age = 0;
+	t->acts_for = 0;
 	t->page_generation = &self_process(self)->page_seen->sum.generation;
 	t->only = NULL;
 	t->filters = 0;

@@ -100,6 +100,7 @@ struct thread {
 	uint64_t pthread;
 	char name[16];
 	uint32_t name_age; /* how often the name has been used */
+	uint32_t acts_for; /* the id of the thread in whose name this one records: record_for(); 0: its own */
 	/*
 	 * Data shorter than this is written untruncated to all writers with room, in one restartable sequence; 0: none.
 	 */

@@ -8,6 +8,8 @@
  */
 #include "record/slow.h"
 
+#include <string.h>
+
 #include "base/atomic.h"
 #include "base/sys.h"
 #include "base/testpoint.h"
@@ -190,4 +192,19 @@ void record_slow(trace_event_id_t id, const void *data, size_t length, const voi
 	signals = sys_signals_block();
 	record(&call, frame);
 	sys_signals_restore(signals);
+}
+
+void record_for(uint32_t pid, uint32_t tid, const char name[16])
+{
+	int error;
+	struct self *self = self_get(false, &error);
+	struct procpage *page = self ? self_process(self)->page : NULL;
+	struct thread *t = page ? current_thread(self, page) : NULL;
+
+	if (!t)
+		return;
+	t->pid = pid;
+	t->acts_for = tid;
+	memcpy(t->name, name, sizeof t->name);
+	t->name_age = 1;
 }

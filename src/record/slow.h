@@ -17,4 +17,11 @@
 __attribute__((cold)) void record_slow(trace_event_id_t id, const void *data, size_t length, const void *address,
                                        uintptr_t frame);
 
+/*
+ * Makes the calling thread record in the name of another thread of any process, as a command does that a script calls
+ * for an event of the script. Only what readers see of the thread changes: locks and seats keep its own id. Does
+ * nothing if nobody traces this process.
+ */
+void record_for(uint32_t pid, uint32_t tid, const char name[16]);
+
 #endif

@@ -47,9 +47,10 @@ void writer_check(const struct writer *writer)
 /* Reuses the name, because it seldom changes and asking for it takes a tenth of the time of a chunk change. */
 struct owner_id writer_owner_id(struct thread *t)
 {
-	struct owner_id w = { .pid = t->pid, .tid = load_relaxed(&t->tid), .pthread = t->pthread };
+	struct owner_id w = { .pid = t->pid, .tid = load_relaxed(&t->tid), .pthread = t->pthread,
+	                      .acts_for = t->acts_for };
 
-	if (t->name_age++ % NAME_USES == 0)
+	if (!t->acts_for && t->name_age++ % NAME_USES == 0)
 		sys_thread_name(t->name);
 	memcpy(w.name, t->name, sizeof w.name);
 	return w;

@@ -102,6 +102,51 @@ def test_span():
     equal('output', Path('out').read_text(), 'in\n1\n')
 
 
+def tasks(script, command=None):
+    """Records a script. Returns it as a process, and process, thread and its name of each event."""
+    Path('x.log').unlink(missing_ok=True)
+    done = subprocess.run([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '--',
+                           *(command or ['sh', '-c', 'echo $$; ' + script])],
+                          capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+    equal(f'{script}: {done.stderr}', done.returncode, 0)
+    out, _ = scene.run(POSIXTRACE, 'report', '--json', 'x.log')
+    return int(done.stdout), [(e['pid'], e['tid'], e['thread']) for e in map(json.loads, out.decode().splitlines())]
+
+
+def test_parent():
+    """An event is one of its script. A span is in the script's process, and has a thread of its own."""
+    sh, events = tasks('"$P" event one; "$P" event two data')
+    equal('events', events, [(sh, sh, 'sh')] * 2)
+    sh, events = tasks('"$P" event -f a:u8=1 x.begin; "$P" event x.end')
+    out, _ = scene.run(POSIXTRACE, 'stat', '--json', 'x.log')
+    equal('span', [(span['begin'], span['count']) for span in json.loads(out)['spans']], [('x.begin', 1)])
+    sh, events = tasks('"$P" span a sleep 0.1 & "$P" span b sleep 0.1 & wait')
+    equal('processes', {(pid, name) for pid, _, name in events}, {(sh, 'sh')})
+    equal('threads', len({tid for _, tid, _ in events}), 2)
+    # A command that the span runs is a process of its own.
+    sh, events = tasks('"$P" span outer -- sh -c \'"$P" event inner; true\'')
+    equal('inner', (events[1][0] != sh, events[1][0] == events[1][1]), (True, True))
+
+
+def test_no_parent():
+    """A caller with several threads, and one that is not known: the thread, or both, are the command's."""
+    python = ('import os, subprocess, threading\nprint(os.getpid(), flush=True)\n'
+              't = threading.Thread(target=lambda: subprocess.run([os.environ["P"], "event", "e"]))\n'
+              't.start()\nt.join()\n')
+    pid, events = tasks('threads', [sys.executable, '-c', python])
+    equal('threads', (len(events), events[0][0], events[0][1] != pid), (1, pid, True))
+    sh, events = tasks('setsid "$P" event e; sleep 0.2')
+    equal('session', (len(events), events[0][0] != sh, events[0][0] == events[0][1]), (1, True, True))
+
+
+def test_both():
+    """Two streams, which have a chunk each."""
+    sh, events = tasks('"$P" event a; "$P" record -q --children -o y.log -- sh -c \'"$P" event b; true\'')
+    out, _ = scene.run(POSIXTRACE, 'report', '--json', 'y.log')
+    equal('same', events[1:], [(e['pid'], e['tid'], e['thread']) for e in map(json.loads, out.decode().splitlines())])
+    equal('names', [name for _, _, name in events], ['sh', 'sh'])
+
+
 def test_nested():
     """A span inside of a span, and a command that records events of its own."""
     names = [name for name, _ in recorded('"$P" span outer -- "$P" span inner "$P" event middle')]

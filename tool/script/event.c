@@ -15,6 +15,7 @@
 #include "common/message.h"
 #include "common/options.h"
 #include "script/fields.h"
+#include "script/parent.h"
 #include "script/traced.h"
 
 enum { HEX = OPTIONS_OWN, TRACED, AS, NUMBERS };
@@ -142,6 +143,7 @@ static int run(int argc, char **argv)
 		if (id == POSIX_TRACE_UNNAMED_USEREVENT)
 			fail("%s: there are %d event types already, or no shared memory for more", argv[optind],
 			     TRACE_USER_EVENT_MAX - 1);
+		script_act_for_parent(true);
 		posix_trace_event(id, fields.data, fields.length);
 	}
 	if (options.verbose)

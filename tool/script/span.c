@@ -20,6 +20,7 @@
 #include "common/message.h"
 #include "common/options.h"
 #include "script/fields.h"
+#include "script/parent.h"
 #include "script/traced.h"
 
 static const struct option_row option_rows[] = {
@@ -150,6 +151,8 @@ static int run(int argc, char **argv)
 		wrong_usage("expected NAME and a command");
 	if (!script_traced())
 		execute(argv + optind);
+	/* Not in the parent's thread: a script may run several commands side by side, whose spans then do not nest. */
+	script_act_for_parent(false);
 	record(&begin_fields, name, ".begin");
 	status = run_command(argv + optind);
 	snprintf(text, sizeof text, "status:u8=%d", WIFEXITED(status) ? WEXITSTATUS(status) : 0);
