@@ -306,6 +306,14 @@ def test_search():
     page.wait('posixtrace.state.hits')
     page.frame()
     assert text(page, '#search-said') == 'none' and not page.value('document.getElementById("table-empty").hidden')
+    # An expression, and a wrong one.
+    page.value('posixtrace.state.wantSearch("took >= 3.9ms && exists(took)")')
+    page.wait('posixtrace.state.hits && posixtrace.state.hits.length === 5')
+    page.value('posixtrace.state.wantSearch("took >= && 1")')
+    page.wait('posixtrace.state.fault')
+    page.frame()
+    assert text(page, '#search-said') == "column 9: '&&' is not a name, a number or a text"
+    assert page.value('document.getElementById("search").classList.contains("none") && posixtrace.state.hits === null')
     page.value('posixtrace.state.wantSearch("customer 3")')
     page.wait('posixtrace.state.hits && posixtrace.state.hits.length')
     page.frame()

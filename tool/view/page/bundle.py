@@ -17,7 +17,8 @@ from pathlib import Path
 
 IMPORT = re.compile(r"^import \{([^}]*)\} from '\./([\w-]+\.mjs)';\n", re.M)
 EXPORT = re.compile(r'^export (?=(?:async )?function|const|let|class)', re.M)
-TOP = re.compile(r'^(?:export )?(?:async )?(?:function|class|const|let) (\w+)', re.M)
+TOP = re.compile(r'^(?:export )?(?:async )?(?:function|class|const|let) (\w+)(.*)', re.M)
+MORE = re.compile(r', (\w+) = ')  # const a = 1, b = 2
 
 
 def refuse(text):
@@ -48,9 +49,10 @@ def exports(text):
 def check(texts):
     seen = {}
     for name, text in texts.items():
-        for top in TOP.findall(text):
-            if seen.setdefault(top, name) != name:
-                refuse(f'{top} is in {seen[top]} and in {name}')
+        for first, rest in TOP.findall(text):
+            for top in [first, *MORE.findall(rest)]:
+                if seen.setdefault(top, name) != name:
+                    refuse(f'{top} is in {seen[top]} and in {name}')
         for names, needed in IMPORT.findall(text):
             missing = {each.strip() for each in names.split(',')} - exports(texts[needed])
             if missing:

@@ -63,9 +63,9 @@ export function asText(bytes) {
 
 const isRest = (field) => field.kind === 'text' || (field.kind === 'bytes' && field.count === 0 && !field.counter);
 
-const isText = (field) => field.kind === 'chars' || field.kind === 'string' || field.kind === 'text';
+export const isText = (field) => field.kind === 'chars' || field.kind === 'string' || field.kind === 'text';
 
-const isArray = (field) => field.count !== 1 && field.kind !== 'bytes' && !isText(field);
+export const isArray = (field) => field.count !== 1 && field.kind !== 'bytes' && !isText(field);
 
 const roundUp = (at, align) => Math.ceil(at / align) * align;
 
@@ -86,7 +86,7 @@ function sizeOf(field, count, bytes, at) {
  * Returns where the fields are: [{at, size}, ...] of those that are in the data, and the offset of the bytes that
  * belong to no field, which is the length if there are only padding bytes or none.
  */
-function locate(type, bytes, little) {
+export function locate(type, bytes, little) {
 	const places = [];
 	let end = 0;
 	for (const field of type.fields) {
@@ -124,10 +124,26 @@ function item(field, bytes, at, little) {
 	}
 }
 
-function valueAt(field, { at, size }, bytes, little) {
+/* Returns a function that reads a number exactly: a BigInt, or a Number if it is real. */
+export function fieldReader(field, little) {
+	return (bytes, at) => {
+		if (field.kind === 'float' && field.size === 4)
+			return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getFloat32(at, little);
+		const value = item(field, bytes, at, little);
+		return field.kind === 'float' ? value : field.kind === 'bool' ? BigInt(value !== 0) : BigInt(value);
+	};
+}
+
+/* Returns the bytes of a text, without the nulls that end it. */
+export function textBytes(field, { at, size }, bytes) {
 	const part = bytes.subarray(at, at + size);
+	return field.kind === 'text' ? withoutNulls(part) : upToNull(part);
+}
+
+function valueAt(field, place, bytes, little) {
+	const { at, size } = place, part = bytes.subarray(at, at + size);
 	if (isText(field))
-		return decoder.decode(field.kind === 'text' ? withoutNulls(part) : upToNull(part));
+		return decoder.decode(textBytes(field, place, bytes));
 	if (field.kind === 'bytes')
 		return part;
 	if (!isArray(field))

@@ -39,6 +39,7 @@ const help = [
 		['pid:4711 tid:4712', 'a number'],
 		['rows>3 time>=1ms', 'a field of the data'],
 		['-word', 'not that'],
+		['rows > 3 && key ~ "user:*"', 'an expression, as after --where'],
 	]],
 ];
 

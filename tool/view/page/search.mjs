@@ -8,12 +8,14 @@
  *     rows>3  time>=1ms a field of the data; = != < <= > >=; units of time where the field has one
  *     -word             not this
  *
- * All words have to match. If the type and the thread alone decide, the result is calculated once for each shape. Only
+ * All words have to match. What has an operator of expressions, such as && or ==, is an expression as in --where
+ * (question.mjs). If the type and the thread alone decide, the result is calculated once for each shape. Only
  * if the data matter, events are examined one by one, some thousands at a time, so that the page stays responsive.
  *
  * SPDX-License-Identifier: MIT
  */
 import { fieldValue, valueWords } from './fields.mjs';
+import { askTrace, isExpression } from './question.mjs';
 import { parseQuantity } from './time.mjs';
 import { dataOf, summaryOf } from './trace.mjs';
 
@@ -109,8 +111,10 @@ function compileWord(trace, word) {
 		{ shape: (row) => Number(shape(row)), event };
 }
 
-/* Compiles a search. Returns null if everything matches. */
+/* Compiles a search. Returns null if everything matches. Throws a Fault if an expression is wrong. */
 export function compile(trace, text) {
+	if (isExpression(text))
+		return askTrace(trace, text);
 	const words = splitWords(text).map((word) => compileWord(trace, word));
 	if (words.length === 0)
 		return null;

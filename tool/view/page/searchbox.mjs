@@ -13,11 +13,14 @@ export function makeSearchBox(state, table) {
 	let waiting = 0;
 
 	function paint() {
-		const { hits, selected } = state;
-		field.classList.toggle('none', hits !== null && hits.length === 0);
+		const { hits, selected, fault } = state;
+		field.classList.toggle('none', fault !== null || (hits !== null && hits.length === 0));
+		said.title = fault ? fault.message : '';
 		next.disabled = before.disabled = !hits || hits.length === 0;
 		if (state.searching !== null)
 			said.textContent = `${Math.round(state.searching * 100)} %`;
+		else if (fault)
+			said.textContent = `column ${fault.at + 1}: ${fault.message}`;
 		else if (!hits)
 			said.textContent = '';
 		else {

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT
  */
 import { measure, layOut } from './spans.mjs';
+import { Fault } from './expression.mjs';
 import { find, byLane } from './search.mjs';
 import { palette } from './colours.mjs';
 
@@ -25,6 +26,7 @@ export function makeState(trace) {
 		hits: null,        /* numbers of events that match; null: no search */
 		hitTimes: null,    /* times of these events, by lane */
 		query: '',
+		fault: null,       /* what is wrong with the query, a Fault */
 		searching: null,   /* progress, from 0 to 1 */
 		sets: [],          /* of spans */
 		theme: 'light',
@@ -107,16 +109,24 @@ export function makeState(trace) {
 	let search = 0;
 	state.search = async (query) => {
 		const mine = ++search;
+		let hits = null, fault = null;
 		state.query = query;
-		const hits = await find(trace, query, {
-			stopped: () => mine !== search,
-			progress: (share) => {
-				state.searching = share;
-				state.changed('searching');
-			},
-		});
+		try {
+			hits = await find(trace, query, {
+				stopped: () => mine !== search,
+				progress: (share) => {
+					state.searching = share;
+					state.changed('searching');
+				},
+			});
+		} catch (error) {
+			if (!(error instanceof Fault))
+				throw error;
+			fault = error;
+		}
 		if (mine !== search)
 			return;
+		state.fault = fault;
 		state.searching = null;
 		state.hits = hits;
 		state.hitTimes = hits && byLane(trace, hits);
