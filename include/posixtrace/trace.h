@@ -49,8 +49,9 @@ struct posixtrace_event {
 
 /*
  * Opens the event type and returns its identifier; 0, and opens nothing, if no stream traces the process. Returns
- * POSIX_TRACE_UNNAMED_USEREVENT if there is no room for the name, or it cannot be opened. The layout is not checked:
- * the commands that read the events report a wrong one. Any number of threads, and signal handlers, may do this at the
+ * POSIX_TRACE_UNNAMED_USEREVENT if there is no room for the name, or it cannot be opened. If the name has another
+ * layout already, the type is opened under a name with the fields, "shop.order(id:u32)". The layout is not checked: the
+ * commands that read the events report a wrong one. Any number of threads, and signal handlers, may do this at the
  * same time.
  */
 trace_event_id_t posixtrace_event_open(struct posixtrace_event *__event);

@@ -88,32 +88,41 @@ void posixtrace_attach(void)
 	attach_ahead();
 }
 
-/* Opens the event type for its first event. With signals blocked. */
-static trace_event_id_t open_event(const struct posixtrace_event *event)
+/*
+ * Opens the event type of a name and a layout, which may be null; under a name with the fields, if the name has another
+ * layout already. Returns 0 if nobody traces, POSIX_TRACE_UNNAMED_USEREVENT if the name cannot be opened. With signals
+ * blocked.
+ */
+static trace_event_id_t open_event(const char *name, const char *layout)
 {
+	char other[TRACE_EVENT_NAME_MAX + 1];
 	trace_event_id_t id;
 	int error;
 
 	/* The first look at the process page opens the gate, or closes it. */
 	if (!self_get(false, &error) || self_untraced())
 		return 0;
-	if (strnlen(event->__name, TRACE_EVENT_NAME_MAX + 1) > TRACE_EVENT_NAME_MAX) {
-		self_refuse_name(event->__name);
+	if (strnlen(name, TRACE_EVENT_NAME_MAX + 1) > TRACE_EVENT_NAME_MAX) {
+		self_refuse_name(name);
 		return POSIX_TRACE_UNNAMED_USEREVENT;
 	}
-	if (eventtype_predefined_id(event->__name))
+	if (eventtype_predefined_id(name))
 		return POSIX_TRACE_UNNAMED_USEREVENT;
-	id = self_event_id(event->__name);
-	/* The tools report a wrong layout. Where the name has another layout already, the name keeps it. */
-	if (event->__layout)
-		self_declare(id, event->__layout);
-	return id;
+	id = self_event_id(name);
+	/* The tools report a wrong layout. */
+	if (!layout || id == POSIX_TRACE_UNNAMED_USEREVENT || self_declare(id, layout) != -EEXIST)
+		return id;
+	layout_other_name(other, sizeof other, name, layout);
+	id = self_event_id(other);
+	if (id == POSIX_TRACE_UNNAMED_USEREVENT || self_declare(id, layout) != -EEXIST)
+		return id;
+	return POSIX_TRACE_UNNAMED_USEREVENT;
 }
 
 trace_event_id_t posixtrace_event_open(struct posixtrace_event *event)
 {
 	uint64_t signals = sys_signals_block();
-	trace_event_id_t id = open_event(event);
+	trace_event_id_t id = open_event(event->__name, event->__layout);
 
 	/*
 	 * Against the acquire load in posixtrace/typed.h: whoever has the identifier finds it among those that were
@@ -131,26 +140,17 @@ void posixtrace_event_at(trace_event_id_t event_id, const void *data, size_t siz
 		tracepoint_at(event_id, data, size, address);
 }
 
-/*
- * Opens the event type of a format; under a name with the fields, if its own name has another layout already. With
- * signals blocked.
- */
-static trace_event_id_t open_format(const struct posixtrace_format *event, const char *format)
+/* Opens the event type of a format. */
+static __attribute__((noinline)) trace_event_id_t open_format(struct posixtrace_format *event, const char *format)
 {
-	char layout[FORMATTED_LAYOUT], name[TRACE_EVENT_NAME_MAX + 1];
-	struct posixtrace_event other = { name, NULL, 0 };
-	trace_event_id_t id = open_event(&event->__event);
+	struct posixtrace_event with_fields = { event->__event.__name, NULL, 0 };
+	char layout[FORMATTED_LAYOUT];
 
-	if (id == 0 || id == POSIX_TRACE_UNNAMED_USEREVENT)
-		return id;
 	formatted_layout(layout, format, event->__types);
-	if (self_declare(id, layout) != -EEXIST)
-		return id;
-	formatted_other_name(name, sizeof name, event->__event.__name, layout);
-	id = open_event(&other);
-	if (id == 0 || id == POSIX_TRACE_UNNAMED_USEREVENT)
-		return id;
-	return self_declare(id, layout) == -EEXIST ? POSIX_TRACE_UNNAMED_USEREVENT : id;
+	with_fields.__layout = layout;
+	if (posixtrace_event_open(&with_fields))
+		store_release(&event->__event.__id, with_fields.__id);
+	return with_fields.__id;
 }
 
 void posixtrace_event_format(struct posixtrace_format *event, const char *format, ...)
@@ -160,14 +160,8 @@ void posixtrace_event_format(struct posixtrace_format *event, const char *format
 	va_list arguments;
 	size_t size;
 
-	if (!id) {
-		uint64_t signals = sys_signals_block();
-
+	if (!id)
 		id = open_format(event, format);
-		if (id)
-			store_release(&event->__event.__id, id);
-		sys_signals_restore(signals);
-	}
 	if (self_untraced())
 		return;
 	va_start(arguments, format);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "model/layout_meaning.h"
 
@@ -348,6 +349,32 @@ size_t layout_name(const char *name)
 	struct layout_fault fault;
 
 	return fields && parse_fields(&l, fields, &fault) ? (size_t)(fields - 1 - name) : strlen(name);
+}
+
+void layout_other_name(char *name, size_t size, const char *event_name, const char *layout)
+{
+	const char *attributes = strrchr(layout, ';'), hex[] = "0123456789abcdef";
+	struct text t = text_into(name, size);
+	uint32_t hash = 2166136261u; /* FNV-1a */
+	size_t end;
+
+	text_add(&t, event_name);
+	text_add(&t, "(");
+	text_add(&t, attributes ? attributes + 1 : layout + (*layout == '{'));
+	end = (size_t)(t.at - name);
+	if (end < size - 1) {
+		name[end - 1] = ')'; /* instead of the brace */
+		return;
+	}
+	for (const char *p = layout; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 16777619u;
+	end -= strlen("#01234567)");
+	while (end > 0 && ((unsigned char)name[end] & 0xc0) == 0x80)
+		end--;
+	name[end++] = '#';
+	for (int shift = 28; shift >= 0; shift -= 4)
+		name[end++] = hex[hash >> shift & 15];
+	memcpy(name + end, ")", 2);
 }
 
 /* -- Data ------------------------------------------------------------------------------------------- */

@@ -22,6 +22,12 @@
 size_t layout_name(const char *name);
 
 /*
+ * Writes the name for events with this layout, where their own name has another layout: "shop.order(id:u32,item:z)". If
+ * that is too long, it ends with a number that is calculated from the layout. The size is at least 32.
+ */
+void layout_other_name(char *name, size_t size, const char *event_name, const char *layout);
+
+/*
  * Appends the layout in a name to l, which begins with zeroes. Returns false and leaves l unchanged if there is no
  * layout, or it is wrong, or the previous layout ends with a field that takes all remaining bytes.
  */

@@ -153,16 +153,6 @@ void formatted_layout(char layout[FORMATTED_LAYOUT], const char *format, const c
 	text_add(&t, "}");
 }
 
-void formatted_other_name(char *name, size_t size, const char *event_name, const char *layout)
-{
-	struct text t = text_into(name, size - 1);
-
-	text_add(&t, event_name);
-	text_add(&t, "(");
-	text_add(&t, strchr(layout, ';') + 1);
-	strcpy(name + strcspn(name, "}"), ")");
-}
-
 /* Writes a text with its null; a longer one ends with an ellipsis, behind a whole character. Returns the end. */
 static unsigned char *put_text(unsigned char *to, const char *text)
 {

@@ -25,9 +25,6 @@
 /* Writes the layout, "{packed;order:i32,of:z}". A format without arguments is recorded as a text. */
 void formatted_layout(char layout[FORMATTED_LAYOUT], const char *format, const char *types);
 
-/* Writes the name of events with another layout than the one their name has: "shop.note(order:i32,of:z)", cut. */
-void formatted_other_name(char *name, size_t size, const char *event_name, const char *layout);
-
 /* Writes the data of an event, of at most FORMATTED_DATA_MAX bytes. Returns their number. */
 size_t formatted_data(unsigned char *data, const char *format, const char *types, va_list arguments);
 

@@ -358,7 +358,7 @@ TEST(notes_of_one_name)
 	posixtrace_event_format(&of_long_name, "%d", 7);
 	check_note(trid, long_name, "{packed;a1:i32}", &number, sizeof number);
 	posixtrace_event_format(&other_type, "%u", 7);
-	long_name[sizeof long_name - 2] = ')';
+	memcpy(long_name + 53, "#b7328e84)", sizeof "#b7328e84)");
 	check_note(trid, long_name, "{packed;a1:u32}", &number, sizeof number);
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
@@ -703,22 +703,68 @@ TEST(files_and_modules)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
-/* Events are recorded also if their name has another layout, is too long, or belongs to a system event. */
-TEST(refused)
+/* 16 bytes. */
+#define UMLAUTS "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+
+/* A name has the layout of its first event. Events with other fields have another name, not wrong fields. */
+TEST(layouts_of_one_name)
 {
-	static struct posixtrace_event differs = { "row", "{b:u64}", 0 }, long_name = { "", NULL, 0 },
-	                               of_system = { "posix_trace_start", NULL, 0 };
-	char name[TRACE_EVENT_NAME_MAX + 2];
-	struct posixtrace_format long_format = { { name, NULL, 0 }, "i" };
-	struct posixtrace_format format_of_system = { { "posix_trace_start", NULL, 0 }, "i" };
-	trace_event_id_t id;
+	static const struct {
+		const char *name, *layout, *other;
+	} cases[] = {
+		{ "row", "{b:u64}", "row(b:u64)" },
+		{ "row", "{packed;b:u64}", "row(b:u64)#" }, /* the name is taken, so there is none */
+		{ "row", "{took=time,level=info;time:u64/us,state:u8<idle,busy>}",
+		  "row(time:u64/us,state:u8<idle,busy>)" },
+		{ "row", "{the_first_of_many_fields:u64,the_second_of_many_fields:u32}",
+		  "row(the_first_of_many_fields:u64,the_second_of_many_f#" },
+		{ "row", "{the_first_of_many_fields:u64,the_second_of_many_fields:u16}",
+		  "row(the_first_of_many_fields:u64,the_second_of_many_f#" },
+		{ "row", "{" UMLAUTS ":u8," UMLAUTS "1:u8,x" UMLAUTS UMLAUTS ":u16}",
+		  "row(" UMLAUTS ":u8," UMLAUTS "1:u8,x\xc3\xa4\xc3\xa4\xc3\xa4#" },
+	};
+	trace_event_id_t id[6], first;
 	trace_id_t trid;
 
 	shm_private("");
 	trid = running();
-	CHECK_EQ("-", posixtrace_declare("row", "{a:u32}", &id), 0);
-	CHECK_EQ("-", posixtrace_event_open(&differs), id);
-	CHECK_STR("-", layout_of(trid, id), "{a:u32}");
+	CHECK_EQ("-", posixtrace_declare("row", "{a:u32}", &first), 0);
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		/* A name that is too long for its fields ends with a number. */
+		size_t length = strcspn(cases[i].other, "#"), whole = length + (cases[i].other[length] ? 10 : 0);
+
+		/* In each file that has the event. */
+		for (int file = 0; file < 2; file++) {
+			struct posixtrace_event event = { cases[i].name, cases[i].layout, 0 };
+
+			id[i] = posixtrace_event_open(&event);
+			CHECK_EQ(cases[i].layout, event.__id, id[i]);
+			if (i == 1) {
+				CHECK_EQ("-", id[i], POSIX_TRACE_UNNAMED_USEREVENT);
+				continue;
+			}
+			CHECK(cases[i].layout, strncmp(name_of(trid, id[i]), cases[i].other, length) == 0);
+			CHECK_STR(cases[i].layout, layout_of(trid, id[i]), cases[i].layout);
+			CHECK_EQ(cases[i].layout, strlen(name_of(trid, id[i])), whole);
+		}
+		for (unsigned k = 0; k < i; k++)
+			CHECK(cases[i].layout, id[k] != id[i]);
+	}
+	CHECK_STR("-", layout_of(trid, first), "{a:u32}");
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* Events are recorded also if their name is too long, or belongs to a system event. */
+TEST(refused)
+{
+	static struct posixtrace_event long_name = { "", NULL, 0 }, of_system = { "posix_trace_start", NULL, 0 };
+	char name[TRACE_EVENT_NAME_MAX + 2];
+	struct posixtrace_format long_format = { { name, NULL, 0 }, "i" };
+	struct posixtrace_format format_of_system = { { "posix_trace_start", NULL, 0 }, "i" };
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
 	memset(name, 'n', sizeof name - 1);
 	name[sizeof name - 1] = 0;
 	long_name.__name = name;
@@ -736,4 +782,5 @@ TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(texts_with_sizes)
           TEST_ENTRY(notes), TEST_ENTRY(names_of_notes), TEST_ENTRY(notes_of_one_name), TEST_ENTRY(texts_of_notes),
           TEST_ENTRY(nobody_traces), TEST_ENTRY(scopes), TEST_ENTRY(meanings), TEST_ENTRY(addresses),
           TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children), TEST_ENTRY(another_user),
-          TEST_ENTRY(attached_to_nothing), TEST_ENTRY(files_and_modules), TEST_ENTRY(refused))
+          TEST_ENTRY(attached_to_nothing), TEST_ENTRY(files_and_modules), TEST_ENTRY(layouts_of_one_name),
+          TEST_ENTRY(refused))

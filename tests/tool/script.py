@@ -77,9 +77,13 @@ def test_wrong():
 def test_other_layout():
     """The same name with other fields, in one script."""
     equal('events', recorded('"$P" event -f a:u8=1 e; "$P" event -f b:u8=1 e 2>message; echo $? >>message'),
-          [('e', {'a': 1})])
-    equal('message', Path('message').read_text(),
-          'posixtrace event: e has other fields, or fields of other types, elsewhere in this script\n1\n')
+          [('e', {'a': 1}), ('e(b:u8)', {'b': 1})])
+    equal('message', Path('message').read_text(), '0\n')
+    # The command of a span runs, whatever the names have, and its status is that of span.
+    equal('events', recorded('"$P" event -f a=1 e.begin; "$P" event -f status:u8=1 e.end;'
+                             '"$P" span e -- sh -c "exit 5"', status=5),
+          [('e.begin', {'a': '1'}), ('e.end', {'status': 1}), ('e.begin', None),
+           ('e.end(status:u8,signal:u8)', {'status': 5, 'signal': 0})])
 
 
 def test_span():

@@ -211,7 +211,9 @@ static trace_event_id_t open_name(const char *name)
 trace_event_id_t fields_open(struct fields *f, const char *name)
 {
 	trace_event_id_t id = POSIX_TRACE_UNNAMED_USEREVENT;
+	char other[TRACE_EVENT_NAME_MAX + 1];
 	struct layout_fault fault;
+	int err;
 
 	if (!f->layout[0])
 		return open_name(name);
@@ -221,12 +223,12 @@ trace_event_id_t fields_open(struct fields *f, const char *name)
 	if (strlen(name) > TRACE_EVENT_NAME_MAX)
 		fail("%s: the name of an event type has %d bytes at most; this one has %zu", name, TRACE_EVENT_NAME_MAX,
 		     strlen(name));
-	switch (posixtrace_declare(name, f->layout, &id)) {
-	case 0:
-		return id;
-	case EEXIST:
-		fail("%s has other fields, or fields of other types, elsewhere in this script", name);
-	default:
-		fail("%s: not a valid name for an event type with fields", name);
+	err = posixtrace_declare(name, f->layout, &id);
+	if (err == EEXIST) {
+		layout_other_name(other, sizeof other, name, f->layout);
+		err = posixtrace_declare(other, f->layout, &id);
 	}
+	if (err)
+		fail("%s: not a valid name for an event type with fields", name);
+	return id;
 }
