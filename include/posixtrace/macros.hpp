@@ -27,10 +27,17 @@ struct event_name {
 	bool constant; /* the bytes of the name never change, so the same pointer is the same name */
 };
 
+/* A whole name, and attributes in braces behind it, which do not count as a part of the name. */
+using whole_name = char[TRACE_EVENT_NAME_MAX + 1 + 40];
+
 /* Writes the whole name of an event, as far as there is room for it before its suffix. */
-inline void write_name(char (&to)[TRACE_EVENT_NAME_MAX + 1], const event_name &n, const char *suffix) noexcept
+inline void write_name(whole_name &to, const event_name &n, const char *suffix) noexcept
 {
-	writer w{ to, TRACE_EVENT_NAME_MAX - length_of(suffix) };
+	std::size_t most = TRACE_EVENT_NAME_MAX;
+
+	for (const char *s = suffix; *s && *s != '{'; s++)
+		most--;
+	writer w{ to, most };
 
 	if (n.group)
 		w.put(n.group), w.put('.');
@@ -68,7 +75,7 @@ template<class... Stored, std::size_t... I>
 	const char *texts[] = { names[I].text..., nullptr };
 	const char *none = nullptr;
 	trace_event_id_t id = 0;
-	char name[TRACE_EVENT_NAME_MAX + 1];
+	whole_name name;
 
 	write_name(name, n, suffix);
 	open<Stored...>(name, texts, id);

@@ -10,8 +10,11 @@
  *     TRACE_COUNTER(category, name, value)           category.name with the field value
  *     TRACE_EVENT0, 1, 2 ...                         the older macros, as far as they are the same
  *
- * Arguments that are no key and value are ignored: tracks, flows, times and functions for protobuf fields. All
- * categories are on. Of the functions there is what a program needs to start: perfetto::Tracing::Initialize(),
+ *     perfetto::Flow, perfetto::TerminatingFlow      of these but the end: the field flow_id, sent and received
+ *
+ * Of several flows of an event the first one is recorded. Arguments of the end of a span are ignored, and so are other
+ * arguments that are no key and value: tracks, times and functions for protobuf fields. All categories are on.
+ * Of the functions there is what a program needs to start: perfetto::Tracing::Initialize(),
  * perfetto::TrackEvent::Register(). There are no sessions, because posixtrace record records.
  *
  * SPDX-License-Identifier: MIT
@@ -26,6 +29,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <unistd.h>
 
 #include "macros.hpp"
 
@@ -76,12 +80,35 @@ struct CounterTrack {
 	constexpr CounterTrack set_is_incremental(bool = true) const noexcept { return *this; }
 };
 
+/* Returns a number for this number of this process: posixtrace connects flows of all processes. Makes a system call. */
+inline std::uint64_t posixtrace_process_scoped(std::uint64_t id) noexcept
+{
+	return id ^ static_cast<std::uint64_t>(getpid()) << 40;
+}
+
+/* A flow that goes through all events with the same number. */
 struct Flow {
-	static constexpr Flow ProcessScoped(std::uint64_t) noexcept { return {}; }
-	static constexpr Flow Global(std::uint64_t) noexcept { return {}; }
-	template<class T> static constexpr Flow FromPointer(T *) noexcept { return {}; }
+	std::uint64_t id;
+
+	static Flow ProcessScoped(std::uint64_t number) noexcept { return { posixtrace_process_scoped(number) }; }
+	static constexpr Flow Global(std::uint64_t number) noexcept { return { number }; }
+	template<class T> static Flow FromPointer(T *at) noexcept
+	{
+		return ProcessScoped(reinterpret_cast<std::uintptr_t>(at));
+	}
 };
-using TerminatingFlow = Flow;
+
+/* A flow that ends in the event. */
+struct TerminatingFlow {
+	std::uint64_t id;
+
+	static TerminatingFlow ProcessScoped(std::uint64_t number) noexcept
+	{
+		return { posixtrace_process_scoped(number) };
+	}
+	static constexpr TerminatingFlow Global(std::uint64_t number) noexcept { return { number }; }
+	template<class T> static TerminatingFlow FromPointer(T *at) noexcept { return { Flow::FromPointer(at).id }; }
+};
 
 /* There is no recording to be started. */
 enum BackendType : unsigned { kUnspecifiedBackend, kInProcessBackend = 1, kSystemBackend = 2, kCustomBackend = 4 };
@@ -160,6 +187,42 @@ template<class... Rest> auto values_of(const char **keys, const Rest &...rest) n
 	return values_from(keys, rest...);
 }
 
+struct as_flow : as {
+	static constexpr const char *type = "x64";
+};
+
+/* Returns the first flow among the arguments, as a value; a tuple without items if there is none. Stores its key. */
+inline std::tuple<> flow_of(const char **) noexcept
+{
+	return {};
+}
+
+template<class First, class... Rest>
+auto flow_of(const char **keys, const First &first, const Rest &...rest) noexcept
+{
+	if constexpr (std::is_same_v<First, perfetto::Flow> || std::is_same_v<First, perfetto::TerminatingFlow>) {
+		*keys = "flow_id";
+		return std::make_tuple(number<std::uint64_t, as_flow>{ first.id });
+	} else {
+		return flow_of(keys, rest...);
+	}
+}
+
+/* Returns the suffix with the meaning of the first flow among the arguments, if there is one. */
+template<class... Values> constexpr const char *suffix_of(const char *suffix) noexcept
+{
+	constexpr bool is_end[] = { std::is_same_v<Values, perfetto::TerminatingFlow>..., false };
+	constexpr bool is_step[] = { std::is_same_v<Values, perfetto::Flow>..., false };
+
+	for (std::size_t i = 0; i < sizeof...(Values); i++) {
+		if (is_end[i])
+			return *suffix ? ".begin{receive=flow_id}" : "{receive=flow_id}";
+		if (is_step[i])
+			return *suffix ? ".begin{send=flow_id,receive=flow_id}" : "{send=flow_id,receive=flow_id}";
+	}
+	return suffix;
+}
+
 template<class Name> event_name name_in(const char *category, const Name &name) noexcept
 {
 	return { category, bytes_of(name), !std::is_same_v<Name, perfetto::DynamicString> };
@@ -170,15 +233,18 @@ inline event_name name_in(const char *category, std::nullptr_t) noexcept
 	return { category, "unnamed", true };
 }
 
-/* Records an event with keys and values. */
+/* Records an event with keys and values. Its suffix is .begin, attributes, or empty; with attributes it has no flow. */
 template<class Name, class... Values>
 POSIXTRACE__INLINE void perfetto_event(place &at, const char *suffix, const char *category, const Name &name,
                                        const Values &...values) noexcept
 {
 	const char *keys[sizeof...(Values) + 1] = {};
-	auto record = [&](auto... stored) { record_at(at, name_in(category, name), suffix, keys, stored...); };
+	auto flow = flow_of(keys, values...);
+	auto record = [&](auto... stored) {
+		record_at(at, name_in(category, name), suffix_of<Values...>(suffix), keys, stored...);
+	};
 
-	std::apply(record, values_of(keys, values...));
+	std::apply(record, std::tuple_cat(flow, values_of(keys + std::tuple_size_v<decltype(flow)>, values...)));
 }
 
 /* Opens the type of the event at the end of a span whose name may not live as long as the span. */

@@ -67,13 +67,16 @@ thread.end
 done
 ''')
 
+# Events with a flow that are no spans: viewers connect flows with slices.
+FLOWS = ['net.done', 'net.done', 'draw.ran', 'draw.' + 58 * 'n']
+
 PERFETTO_ROUND = '''
 net.request.begin {id=ID path="PATH"}
 net.read PATH.begin
 net.parse.begin {flag=FLAG}
 net.parse.end
 net.read PATH.end
-net.done {a_b_c=0.5 n_list=2 list=[1 2]}
+net.done {flow_id=0x a_b_c=0.5 n_list=2 list=[1 2]}
 net.open {value=OPEN}
 net.request.end
 '''
@@ -85,8 +88,16 @@ draw.memory {value=0.25}
 draw.on
 draw.scene.end
 draw.old.begin {text="tea"}
+draw.submit.begin {flow_id=0x id=5}
+draw.run.begin {flow_id=0x id=5}
+draw.run.end
+draw.ran {flow_id=0x}
+draw.NAME {flow_id=0x}
+draw.last.begin {flow_id=0x}
+draw.last.end
+draw.submit.end
 draw.old.end
-'''
+'''.replace('NAME', 58 * 'n')
 
 
 def posixtrace(*arguments):
@@ -100,7 +111,7 @@ def recorded(program, name):
     """Records a program, and returns its events, with one space between name and data."""
     scene.run(POSIXTRACE, 'record', '-o', name, '--', program)
     text = posixtrace('report', '--no-header', '--fields', 'event,data', name)
-    return re.sub(r' +', ' ', re.sub(r'(?m) +$', '', re.sub(r'address=0x[0-9a-f]+', 'address=0x', text)))
+    return re.sub(r' +', ' ', re.sub(r'(?m) +$', '', re.sub(r'(address|flow_id)=0x[0-9a-f]+', r'\1=0x', text)))
 
 
 def compare(got, expected):
@@ -110,12 +121,16 @@ def compare(got, expected):
     assert len(got.splitlines()) == len(expected), f'{len(got.splitlines())} events, not {len(expected)}:\n{got}'
 
 
-def slices(name):
-    """Returns the names of the slices that a viewer shows."""
+def chrome(name):
+    """Returns the events of a log that has been converted."""
     scene.run(POSIXTRACE, 'convert', '--to', 'chrome', '-o', f'{name}.json', name)
     events = json.loads(Path(f'{name}.json').read_text())
-    events = events['traceEvents'] if isinstance(events, dict) else events
-    return sorted(event['name'] for event in events if event['ph'] in 'BX')
+    return events['traceEvents'] if isinstance(events, dict) else events
+
+
+def slices(name):
+    """Returns the names of the slices that a viewer shows."""
+    return sorted(event['name'] for event in chrome(name) if event['ph'] in 'BX')
 
 
 def test_values():
@@ -145,8 +160,32 @@ def test_tracy():
 
 def test_perfetto():
     compare(recorded(PERFETTO, 'perfetto.log'), EXPECTED_PERFETTO)
-    expected = sorted(['net.request', 'net.parse'] * 2 + ['net.read /', 'net.read /tea', 'draw.scene', 'draw.old'])
-    assert slices('perfetto.log') == expected, slices('perfetto.log')
+    expected = sorted(['net.request', 'net.parse'] * 2 + ['net.read /', 'net.read /tea'] +
+                      [f'draw.{name}' for name in ('scene', 'old', 'submit', 'run', 'last')] +
+                      FLOWS)  # slices without duration
+    shown = slices('perfetto.log')
+    assert shown == expected, shown
+
+
+def test_perfetto_flows():
+    """The number of a flow, and to which events it goes on."""
+    scene.run(POSIXTRACE, 'record', '-q', '-o', 'flows.log', '--', PERFETTO)
+    lines = [json.loads(line) for line in posixtrace('report', '--json', 'flows.log').splitlines()]
+    ids = [(line['event'], int(line['fields']['flow_id']) ^ line['pid'] << 40) for line in lines
+           if line['event'] == 'net.done']
+    assert ids == [('net.done', 7)] * 2, ids
+    job = {int(line['fields']['flow_id']) for line in lines if line['event'] in ('draw.submit.begin', 'draw.run.begin',
+                                                                                 'draw.ran')}
+    assert len(job) == 1, job
+    known = [int(line['fields']['flow_id']) for line in lines
+             if line['event'] in ('draw.' + 58 * 'n', 'draw.last.begin')]
+    assert known == [40, 40], known
+    # Ends (f) and beginnings (s), in the order of the events: an event with a flow is both, but the last one.
+    ends = {}
+    for event in chrome('perfetto.log'):
+        if event['ph'] in 'sf':
+            ends.setdefault(event['id'], []).append(event['ph'])
+    assert sorted(''.join(phases) for phases in ends.values()) == ['fsf', 'fsfs', 'fsfsf'], ends
 
 
 scene.Suite(globals()).main()

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <perfetto.h>
@@ -25,6 +26,22 @@ static void request(int id, const std::string &path)
 	TRACE_COUNTER("net", "open", 3 - id);
 }
 
+/* Flows: through both spans of a job, each in its own thread, to an event; and one that all processes know. */
+static void jobs()
+{
+	static int job;
+	const std::string name(60, 'n');
+
+	TRACE_EVENT("draw", "submit", perfetto::Flow::FromPointer(&job), perfetto::Flow::Global(1), "id", 5);
+	std::thread([] {
+		TRACE_EVENT_BEGIN("draw", "run", "id", 5, perfetto::Flow::FromPointer(&job));
+		TRACE_EVENT_END("draw");
+	}).join();
+	TRACE_EVENT_INSTANT("draw", "ran", perfetto::TerminatingFlow::FromPointer(&job));
+	TRACE_EVENT_INSTANT("draw", perfetto::DynamicString(name), perfetto::Flow::Global(40));
+	TRACE_EVENT("draw", "last", perfetto::TerminatingFlow::Global(40));
+}
+
 int main()
 {
 	perfetto::TracingInitArgs args;
@@ -43,5 +60,6 @@ int main()
 			TRACE_EVENT_INSTANT("draw", "on");
 	}
 	TRACE_EVENT1("draw", "old", "text", "tea");
+	jobs();
 	return 0;
 }

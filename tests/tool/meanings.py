@@ -247,6 +247,10 @@ def test_perfetto():
           ['flow_ids', 'terminating_flow_ids', 'flow_ids', 'terminating_flow_ids'])
     equal('ids', [flows[0].split(': ')[1] == flows[1].split(': ')[1], flows[2].split(': ')[1] ==
                   flows[3].split(': ')[1], flows[0] == flows[2]], [True, True, False])
+    steps_log()
+    flows = [line.strip() for p in perfetto('steps') for line in p.splitlines() if 'flow_id' in line]
+    equal('steps', [flow.split(':')[0] for flow in flows], ['flow_ids', 'flow_ids', 'flow_ids', 'terminating_flow_ids'])
+    equal('one flow', len({flow.split(': ')[1] for flow in flows}), 1)
     levels_log()
     equal('categories', [line.strip() for p in perfetto('levels') for line in p.splitlines() if 'categories' in line],
           [f'categories: "{level}"' for level in ('debug', 'critical', 'warning')])
@@ -263,12 +267,25 @@ def flow_log():
     write('flow.log', log.closed())
 
 
+def steps_log():
+    """A flow that goes through events, each of which receives it and sends it on."""
+    log = Log()
+    log.declare('step', '{send=id,receive=id;id:u64}')
+    log.declare('last', '{receive=id;id:u64}')
+    for time, name in ((0, 'step'), (10, 'step'), (20, 'step'), (30, 'last')):
+        log.event(time, name, data=struct.pack('=Q', 5))
+    log.segment()
+    write('steps.log', log.closed())
+
+
 def test_flows():
     flow_log()
     ends = [e for e in chrome('flow.log') if e['ph'] in 'sf']
     equal('ends', [(e['ph'], e['pid']) for e in ends], [('s', 100), ('f', 200), ('s', 200), ('f', 100)])
     equal('ids', [ends[0]['id'] == ends[1]['id'], ends[2]['id'] == ends[3]['id'], ends[0]['id'] == ends[2]['id']],
           [True, True, False])
+    steps_log()
+    equal('steps', ''.join(e['ph'] for e in chrome('steps.log') if e['ph'] in 'sf'), 'fsfsfsf')
     # Viewers connect flows with slices.
     equal('slices', [e['ph'] for e in chrome('flow.log') if e['name'] in ('send', 'receive')], ['X'] * 4)
 

@@ -34,7 +34,9 @@ static void put_meaning(struct proto *p, const struct source *s, const struct la
 		proto_text(p, EVENT_CATEGORY, layout_levels[level], strlen(layout_levels[level]));
 	if (!l)
 		return;
-	put_flow(p, s, l, l->meaning.receive, EVENT_FLOW_END);
+	/* A flow that only goes through the event must not end there. */
+	if (l->meaning.receive != l->meaning.send)
+		put_flow(p, s, l, l->meaning.receive, EVENT_FLOW_END);
 	put_flow(p, s, l, l->meaning.send, EVENT_FLOW);
 }
 
