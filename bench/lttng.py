@@ -1,5 +1,5 @@
 #
-# lttng.py - sessions of LTTng-UST that record bench:*, and what they have lost
+# lttng.py - sessions of LTTng-UST that record bench:* and notes of lttng_ust_tracef(), and what they have lost
 #
 # LTTng has a daemon; it is started where none runs, and ended again. Sessions
 # have the contexts vpid, vtid and ip: the fields that an event of ours has.
@@ -77,7 +77,8 @@ class Session:
         self.there = True
         lttng('enable-channel', '--userspace', f'--session={self.name}', *channel, 'bench')
         lttng('add-context', '--userspace', f'--session={self.name}', '--channel=bench', *CONTEXTS)
-        lttng('enable-event', '--userspace', f'--session={self.name}', '--channel=bench', 'bench:*')
+        lttng('enable-event', '--userspace', f'--session={self.name}', '--channel=bench',
+              'bench:*,lttng_ust_tracef:*')
         lttng('start', self.name)
 
     def discarded(self):

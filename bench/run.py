@@ -22,6 +22,7 @@ from lttng import Session, daemon
 
 PROGRAMS = ['parts', 'record', 'life', 'wake', 'read', 'thousand', 'size', 'disk', 'open', 'grow', 'typed',
             'typed-cpp', 'reader']
+BESIDE_LTTNG = ['record', 'typed', 'typed-cpp']
 # A flight recorder of 1 MiB for each CPU.
 RECORDER = ['--overwrite', '--subbuf-size=256k', '--num-subbuf=4']
 
@@ -29,9 +30,10 @@ RECORDER = ['--overwrite', '--subbuf-size=256k', '--num-subbuf=4']
 def run(build, program, arguments, peers):
     """Ends as the program does, if it fails."""
     print(f'\n== bench-{program}', flush=True)
-    # Only this one records with LTTng beside it; peers.py has sessions of its own.
-    with tempfile.TemporaryDirectory() as directory, daemon() if peers and program == 'record' else nullcontext():
-        with Session(directory, RECORDER, snapshot=True) if peers and program == 'record' else nullcontext():
+    # Only these record with LTTng beside them; peers.py has sessions of its own.
+    peers = peers and program in BESIDE_LTTNG
+    with tempfile.TemporaryDirectory() as directory, daemon() if peers else nullcontext():
+        with Session(directory, RECORDER, snapshot=True) if peers else nullcontext():
             status = subprocess.run([build / 'bench' / f'bench-{program}', *arguments], check=False).returncode
     if status:
         print(f'bench: FAILED: bench-{program}: exit status {status}', file=sys.stderr)

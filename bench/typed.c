@@ -6,6 +6,9 @@
  *
  * The stream is a LOOP stream of 1 MiB, in use: nothing is read. The kinds run in turns.
  *
+ * With -Dpeers=enabled the events of LTTng-UST with the same fields are measured in the same turns. A session has to
+ * record them: script/bench --typed.
+ *
  * SPDX-License-Identifier: MIT
  */
 #define POSIXTRACE_SHORT_NAMES
@@ -15,10 +18,18 @@
 
 #include "common.h"
 #include "rows.h"
+#if PEERS
+# define LTTNG_UST_COMPAT_API_VERSION 1 /* without LTTng's old names, one of which is tracef */
+# include <lttng/tracef.h>
+# include "lttng_point.h"
+#endif
 
 #define BATCH 20000
 
 static const struct section RECORDED = { "typed recorded", "a typed event, recorded, ns", "same bytes" };
+#if PEERS
+static const struct section LTTNG = { "typed LTTng", "the same event with LTTng-UST, recorded, ns", "ours" };
+#endif
 static const struct section OFF = { "typed off", "a typed event, nobody records, ns", "same bytes" };
 
 TRACE_EVENT(bench, number, (u64, n))
@@ -122,6 +133,30 @@ static void typed_batch(const struct kind *k)
 		LOOP(text_by_hand())
 }
 
+#if PEERS
+/* Records the same fields with LTTng. Returns false if there is no such event. */
+static bool lttng_batch(const struct kind *k)
+{
+	const uint16_t items = sizeof sizes / sizeof sizes[0];
+
+	if (k->record == number_typed)
+		LOOP(lttng_ust_tracepoint(bench, number, count))
+	else if (k->record == numbers_typed)
+		LOOP(lttng_ust_tracepoint(bench, numbers, count, 7, count))
+	else if (k->record == array_typed)
+		LOOP(lttng_ust_tracepoint(bench, array, count, sizes, items))
+	else if (k->record == text_typed)
+		LOOP(lttng_ust_tracepoint(bench, text, count, text, 199))
+	else if (k->record == numbers_note)
+		LOOP(lttng_ust_tracef("a %u b %u c %zu", count, 7U, (size_t)count))
+	else if (k->record == text_note)
+		LOOP(lttng_ust_tracef("id %u is %s for %zu", count, text, (size_t)199))
+	else
+		return false;
+	return true;
+}
+#endif
+
 static double per_event(double begin)
 {
 	return (seconds(CLOCK_THREAD_CPUTIME_ID) - begin) / BATCH * 1e9;
@@ -132,10 +167,17 @@ static void measure(const struct section *section, int round, const struct kind 
 {
 	double *typed = new_values(turns), *floor = new_values(turns), begin;
 	size_t size = k->size;
+#if PEERS
+	double *peer = new_values(turns);
+	bool has_peer;
+#endif
 
 	memset(text, 'x', k->text_length);
 	text[k->text_length] = 0;
 	typed_batch(k);
+#if PEERS
+	has_peer = section == &RECORDED && lttng_batch(k);
+#endif
 	for (int i = 0; i < turns; i++) {
 		begin = seconds(CLOCK_THREAD_CPUTIME_ID);
 		typed_batch(k);
@@ -143,8 +185,20 @@ static void measure(const struct section *section, int round, const struct kind 
 		begin = seconds(CLOCK_THREAD_CPUTIME_ID);
 		LOOP(posix_trace_event(plain, bytes, size))
 		floor[i] = per_event(begin);
+#if PEERS
+		if (has_peer) {
+			begin = seconds(CLOCK_THREAD_CPUTIME_ID);
+			lttng_batch(k);
+			peer[i] = per_event(begin);
+		}
+#endif
 	}
 	bench_row(section, k->name, round, quantile(typed, turns, 0.5), quantile(floor, turns, 0.5));
+#if PEERS
+	if (has_peer)
+		bench_row(&LTTNG, k->name, round, quantile(peer, turns, 0.5), quantile(typed, turns, 0.5));
+	free(peer);
+#endif
 	free(typed);
 	free(floor);
 }
@@ -171,6 +225,10 @@ int main(int argc, char **argv)
 	bench_begin(argc, argv, 9, "what typed trace points cost");
 	turns = bench.quick ? 3 : 25;
 	must(posix_trace_eventid_open("bench.plain", &plain), "posix_trace_eventid_open");
+#if PEERS
+	if (!lttng_ust_tracepoint_enabled(bench, number) || !lttng_ust_tracepoint_enabled(lttng_ust_tracef, event))
+		die("no session of LTTng records these events; script/bench --typed makes one");
+#endif
 	pin(0);
 	for (int r = 0; r < bench.rounds; r++) {
 		for (size_t i = 0; i < KINDS; i++)

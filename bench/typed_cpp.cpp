@@ -1,7 +1,8 @@
 /*
  * typed_cpp.cpp - what does a trace point of <posixtrace/trace.hpp> cost?
  *
- * As typed.c, for C++: next to each figure stands posix_trace_event() with the same number of bytes, ready in memory.
+ * As typed.c, for C++: next to each figure stands posix_trace_event() with the same number of bytes, ready in memory,
+ * and with -Dpeers=enabled events of LTTng-UST with the same fields.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,10 +16,17 @@ extern "C" {
 #include "common.h"
 #include "rows.h"
 }
+#if PEERS
+# define LTTNG_UST_COMPAT_API_VERSION 1
+# include "lttng_point.h"
+#endif
 
 static constexpr int BATCH = 20000;
 
 static const section RECORDED = { "typed C++ recorded", "a typed event in C++, recorded, ns", "same bytes" };
+#if PEERS
+static const section LTTNG = { "typed C++ LTTng", "the same event with LTTng-UST in C++, recorded, ns", "ours" };
+#endif
 static const section OFF = { "typed C++ off", "a typed event in C++, nobody records, ns", "same bytes" };
 
 constexpr posixtrace::event<"bench.cpp_number", "n"> a_number;
@@ -44,12 +52,18 @@ template<class Event> static double batch(const Event &event)
 	return (seconds(CLOCK_THREAD_CPUTIME_ID) - begin) / BATCH * 1e9;
 }
 
-/* Measures typed and plain events in turns, and takes the median of each. */
-template<class Event>
-static void measure(const section &section, int round, const char *name, std::size_t size, const Event &event)
+/* LTTng has no such event. */
+struct nothing {
+	void operator()() const {}
+};
+
+/* Measures typed and plain events, and those of LTTng, in turns, and takes the median of each. */
+template<class Event, class Peer = nothing>
+static void measure(const section &section, int round, const char *name, std::size_t size, const Event &event,
+                    [[maybe_unused]] const Peer &peer = {})
 {
 	const int turns = bench.quick ? 3 : 25;
-	std::vector<double> typed, floor;
+	std::vector<double> typed, floor, lttng;
 
 	if (!bench_wants(name))
 		return;
@@ -57,20 +71,37 @@ static void measure(const section &section, int round, const char *name, std::si
 	for (int i = 0; i < turns; i++) {
 		typed.push_back(batch(event));
 		floor.push_back(batch([size] { posix_trace_event(plain, bytes, size); }));
+		if (&section == &RECORDED && !std::is_same_v<Peer, nothing>)
+			lttng.push_back(batch(peer));
 	}
 	bench_row(&section, name, round, quantile(typed.data(), turns, 0.5), quantile(floor.data(), turns, 0.5));
+#if PEERS
+	if (!lttng.empty())
+		bench_row(&LTTNG, name, round, quantile(lttng.data(), turns, 0.5),
+		          quantile(typed.data(), turns, 0.5));
+#endif
 }
+
+/* The events of LTTng. */
+#if PEERS
+# define PEER(...) , [] { lttng_ust_tracepoint(bench, __VA_ARGS__); }
+#else
+# define PEER(...)
+#endif
 
 static void measure_all(const section &section, int round)
 {
 	alignas(64) static const std::string text9(9, 'x'), text60(60, 'x');
 	static const std::vector<int> items(8, 7);
 
-	measure(section, round, "a number", 8, [] { a_number(static_cast<unsigned long>(count)); });
+	measure(section, round, "a number", 8, [] { a_number(static_cast<unsigned long>(count)); } PEER(number, count));
 	measure(section, round, "a number, C++17", 8, [] { given(count); });
-	measure(section, round, "three numbers", 16, [] { numbers(count, 7, static_cast<unsigned long>(count)); });
-	measure(section, round, "two numbers, text of 9", 4 + 10 + 8, [] { texts(count, text9, 199L); });
-	measure(section, round, "two numbers, text of 60", 4 + 61 + 8, [] { texts(count, text60, 199L); });
+	measure(section, round, "three numbers", 16,
+	        [] { numbers(count, 7, static_cast<unsigned long>(count)); } PEER(numbers, count, 7, count));
+	measure(section, round, "two numbers, text of 9", 4 + 10 + 8,
+	        [] { texts(count, text9, 199L); } PEER(text, count, text9.c_str(), 199));
+	measure(section, round, "two numbers, text of 60", 4 + 61 + 8,
+	        [] { texts(count, text60, 199L); } PEER(text, count, text60.c_str(), 199));
 	measure(section, round, "8 numbers", 2 + 8 * 4, [] { array(items); });
 	measure(section, round, "a span: two events", 0, [] { posixtrace::span<"bench.cpp_span"> span; });
 }
@@ -93,6 +124,10 @@ int main(int argc, char **argv)
 {
 	bench_begin(argc, argv, 9, "what typed trace points in C++ cost");
 	must(posix_trace_eventid_open("bench.plain", &plain), "posix_trace_eventid_open");
+#if PEERS
+	if (!lttng_ust_tracepoint_enabled(bench, number))
+		die("no session of LTTng records these events; script/bench --typed makes one");
+#endif
 	pin(0);
 	for (int r = 0; r < bench.rounds; r++) {
 		measure_all(OFF, r);
