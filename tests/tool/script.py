@@ -7,8 +7,11 @@
 # SPDX-License-Identifier: MIT
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import scene
@@ -55,10 +58,7 @@ def test_meanings():
 
 def test_wrong():
     for arguments, why in ((['-f', 'id', 'e'], 'not NAME:TYPE=VALUE'), (['-f', 'id:u99=1', 'e'], 'is not a type'),
-                           (['-f', 'id:u8=256', 'e'], "'256' is no value of this type"),
-                           (['-f', 'id:u8=-1', 'e'], 'is no value'), (['-f', 'id:i8=128', 'e'], 'is no value'),
-                           (['-f', 'id:f64=x', 'e'], 'is no value'), (['-f', 'id:bool=yes', 'e'], 'is no value'),
-                           (['-f', 'id:u8<a>=b', 'e'], 'is no value'), (['-f', 'a:u8[2]=1', 'e'], 'one number'),
+                           (['-f', 'a:u8[2]=1', 'e'], 'one number'),
                            (['-f', 'a:s=1', 'e'], 'one number'), (['-f', '=1', 'e'], 'not NAME:TYPE=VALUE'),
                            (['-f', 'a=1', '-f', 'a=2', 'e'], 'is the name of an earlier field'),
                            (['-f', 'a=1', 'e', 'data'], 'declare all of the data'),
@@ -72,6 +72,23 @@ def test_wrong():
                               (['a{b', 'true'], 2), (['name', '/no/such'], 127), (['name', '--', '/etc/passwd'], 126)):
         done = subprocess.run([POSIXTRACE, 'span', *arguments], capture_output=True, text=True, env=ENVIRONMENT)
         equal(f'{arguments}: {done.stderr}', (done.returncode, done.stdout), (status, ''))
+
+
+def test_misfits():
+    """Values that do not fit are data of the script: it goes on as without a recorder, and the command of a span runs."""
+    for field, shown in (('u8=256', 255), ('u8=-1', 0), ('u8=-0', 0), ('i8=128', 127), ('i8=-129', -128), ('i8=-128', -128),
+                         ('i64=-9223372036854775809', '-9223372036854775808'), ('u64=18446744073709551616', '18446744073709551615'),
+                         ('u16=', 0), ('u16=x', 0), ('u16=7x', 0), ('f64=x', 0), ('bool=yes', False), ('u8<a>=b', 'a')):
+        fits = field in ('u8=-0', 'i8=-128')
+        equal(field, recorded(f'"$P" event -f "n:{field}" e 2>message; echo $? >>message'), [('e', {'n': shown})])
+        equal(f'{field}: message', Path('message').read_text(), ('' if fits else
+              f'posixtrace event: --field n:{field}: not a value of this type; the nearest one, or 0, is recorded\n') + '0\n')
+        done = subprocess.run([POSIXTRACE, 'event', '-f', f'n:{field}', 'e'], capture_output=True, env=ENVIRONMENT)
+        equal(f'{field}: untraced', (done.returncode, done.stdout, done.stderr), (0, b'', b''))
+    equal('without a field', recorded('"$P" event --u8 300 --i16 -40000 e 2>message'), [('e', None)])
+    equal('message', Path('message').read_text().startswith('posixtrace event: --u8 300: not a value'), True)
+    equal('span', recorded('"$P" span -f n:u8=300 s -- sh -c "exit 5"', status=5),
+          [('s.begin', {'n': 255}), ('s.end', {'status': 5, 'signal': 0})])
 
 
 def test_other_layout():
@@ -163,6 +180,72 @@ def test_signals():
     script = '"$P" span work -- sh -c \'trap "exit 5" TERM; touch ready; while :; do sleep 0.01; done\' & ' \
              'while ! [ -e ready ]; do sleep 0.01; done; kill $!; wait $!; exit $?'
     equal('events', recorded(script, status=5), [('work.begin', None), ('work.end', {'status': 5, 'signal': 0})])
+
+
+def start_span(*command):
+    """Starts a span that is recorded. Returns its recorder, which ends with the status of span, and its process id."""
+    Path('x.log').unlink(missing_ok=True)
+    Path('ready').unlink(missing_ok=True)
+    Path('pid').unlink(missing_ok=True)
+    recorder = subprocess.Popen([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '--', 'sh', '-c',
+                                 'echo $$ >pid; exec "$P" span work -- "$@"', 'sh', *command], env=ENVIRONMENT)
+    while not (Path('ready').exists() and Path('pid').exists() and Path('pid').read_text()):
+        time.sleep(0.01)
+    return recorder, int(Path('pid').read_text())
+
+
+def state_of(pid):
+    return Path(f'/proc/{pid}/stat').read_text().rsplit(') ', 1)[1][0]
+
+
+def wait_until(condition):
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_sent_signals():
+    """Whatever a process sends to span arrives at the command, which ends of it, or not."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGALRM, signal.SIGTERM, signal.SIGRTMIN + 3):
+        recorder, pid = start_span('sh', '-c', 'echo $$ >ready; exec sleep 60')
+        os.kill(pid, number)
+        equal(f'status after {number}', recorder.wait(timeout=30), 128 + number)
+    recorder, pid = start_span('sh', '-c', 'trap "exit 5" WINCH; echo $$ >ready; while :; do sleep 0.01; done')
+    os.kill(pid, signal.SIGWINCH)
+    equal('status after WINCH', recorder.wait(timeout=30), 5)
+
+
+def test_killed():
+    """SIGKILL of span is one of the command."""
+    recorder, pid = start_span('sh', '-c', 'echo $$ >ready; exec sleep 60')
+    command = int(Path('ready').read_text())
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not Path(f'/proc/{command}').exists() or state_of(command) == 'Z')
+    equal('status', recorder.wait(timeout=30), 128 + signal.SIGKILL)
+
+
+def test_stopped():
+    """A command that stops itself stops span, so that the shell sees it; one that is continued goes on."""
+    recorder, pid = start_span('sh', '-c', 'echo $$ >ready; kill -STOP $$; exit 3')
+    command = int(Path('ready').read_text())
+    wait_until(lambda: state_of(pid) == 'T' and state_of(command) == 'T')
+    os.kill(pid, signal.SIGCONT)
+    equal('status after a stop of itself', recorder.wait(timeout=30), 3)
+    # A stop that is sent to span is one of both.
+    recorder, pid = start_span('sh', '-c', 'echo $$ >ready; exec sleep 0.3')
+    os.kill(pid, signal.SIGTSTP)
+    wait_until(lambda: state_of(pid) == 'T')
+    os.kill(pid, signal.SIGCONT)
+    equal('status after a stop', recorder.wait(timeout=30), 0)
+
+
+def test_alarm():
+    """An alarm that was set before span was executed is the command's."""
+    script = 'import os, signal\nsignal.alarm(1)\nos.execvp(os.environ["P"], [os.environ["P"], "span", "a", "sleep", "60"])'
+    done = subprocess.run([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '--', sys.executable, '-c', script],
+                          env=ENVIRONMENT, timeout=50)
+    equal('status', done.returncode, 128 + signal.SIGALRM)
 
 
 def test_ignored():

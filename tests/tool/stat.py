@@ -148,6 +148,48 @@ def test_groups():
     equal('without, ranges', without, 1)
 
 
+def test_groups_of_several_types():
+    """Values are grouped by what they mean: labels by their words, numbers with units in one unit."""
+    log = Log()
+    values = {'door': ('{state:u8<open,closed>}', '<B', [0, 1, 0, 1, 2]), 'job': ('{state:u8<idle,busy>}', '<B', [0, 1, 1]),
+              'lid': ('{state:i16<closed=-1>}', '<h', [-1, -1]), 'raw': ('{state:u8}', '<B', [1, 2]),
+              'mode': ('{state:u8<read|write>}', '<B', [1, 3]), 'wait': ('{state:u32/ms}', '<I', [1, 3]),
+              'nap': ('{state:i64/us}', '<q', [1000, -3000]), 'rest': ('{state:f64/ms}', '<d', [0.5, 1.0]),
+              'flag': ('{state:bool}', '<?', [True])}
+    for name, (layout, form, numbers) in values.items():
+        log.declare(name, layout)
+        for n, number in enumerate(numbers):
+            log.event(n, name, data=struct.pack(form, number))
+    log.segment()
+    file = write('types.log', log.closed())
+    found = stat('--group-by', 'state', file)['groups']
+    rows = sorted((str(row['by']['state']), row['events']) for row in found)
+    # A number is 1 without a unit, 1 ms, or 1.0 ms: a real number is another value than an integer.
+    equal('json', rows, sorted([('open', 2), ('closed', 4), ('2', 2), ('idle', 1), ('busy', 2), ('1', 1), ('read', 1),
+                                ('read|write', 1), ('1000000', 2), ('3000000', 1), ('-3000000', 1), ('500000', 1),
+                                ('1000000', 1), ('true', 1)]))
+    lines = run('--show', 'groups', '--group-by', 'state', file).splitlines()[1:]
+    equal('text', sorted((' '.join(line.split()[2:]), int(line.split()[0])) for line in lines),
+          sorted([('open', 2), ('closed', 4), ('2', 2), ('idle', 1), ('busy', 2), ('1', 1), ('read', 1), ('read|write', 1),
+                  ('1 ms', 2), ('3 ms', 1), ('-3 ms', 1), ('500 us', 1), ('1 ms', 1), ('true', 1)]))
+
+
+def test_unusable():
+    """What cannot be added up is counted, and told of."""
+    log = Log()
+    log.declare('odd', '{packed;real:f64,key:z}')
+    for real in (1.5, math.inf, -math.inf, math.nan, 2.5):
+        log.event(0, 'odd', data=struct.pack('<d', real) + b'x')
+    log.event(1, 'bare')
+    log.segment()
+    file = write('odd.log', log.closed())
+    found = stat('--of', 'real', file)
+    equal('counts', (found['groups'][0]['of']['count'], found['without'], found['unusable']), (2, 1, 3))
+    equal('text', '3 other events have a value of --of that is a text, infinite,' in run('--of', 'real', file), True)
+    equal('a text', '--of: key is a text, not a number' in run('--of', 'key', file, status=1), True)
+    equal('negative', 'no histogram, because some values are negative' in run('--of', 'real - 2', file), True)
+
+
 def test_groups_printed():
     file = write('groups.log', groups_log()[0])
     lines = run('--show', 'groups', '--group-by', 'state', '--of', 'time', '--sort', 'mean', file).splitlines()

@@ -15,6 +15,7 @@
 #include "common/json.h"
 #include "common/message.h"
 #include "common/moment.h"
+#include "common/out.h"
 
 /* -- Adding -------------------------------------------------------------------------------------- */
 
@@ -200,10 +201,11 @@ static char *real_text(char *text, uint64_t value)
 
 void spread_chart(const struct spread *s)
 {
-	if (s->negative || !s->positive)
-		return;
-	chart_print_as(s->positive, s->real ? real_text :
-	               s->dimension == DIMENSION_TIME ? moment_duration : plain_text);
+	if (s->negative)
+		out_printf("no histogram, because some values are negative\n");
+	else
+		chart_print_as(s->positive, s->real ? real_text :
+		               s->dimension == DIMENSION_TIME ? moment_duration : plain_text);
 }
 
 /* -- For programs -------------------------------------------------------------------------------- */

@@ -42,7 +42,7 @@ char *spread_text(char text[SPREAD_TEXT], const struct spread *s, double value);
 char *spread_value(char text[SPREAD_TEXT], const struct spread *s, const struct value *v);
 /* Prints the numbers as members of a JSON object. */
 void spread_json(const struct spread *s);
-/* Prints a chart of the values, if none is negative. */
+/* Prints a chart of the values, or that there is none, because some are negative. There must be values. */
 void spread_chart(const struct spread *s);
 
 #endif

@@ -661,6 +661,7 @@ static void whole_value(struct compile *c)
 		bad(root, "an array needs an index, NAME[0]");
 	else if (o.kind > OPERAND_BAD)
 		c->p->has_value = true;
+	c->p->is_text = o.kind == OPERAND_TEXT;
 	if (o.array)
 		root->good = false;
 	c->p->unit = o.unit;

@@ -59,6 +59,7 @@ struct formula {
 	struct step *step;
 	/* Of a value: */
 	bool has_value; /* there is one in some events of the type */
+	bool is_text;
 	const struct layout_field *field; /* that is the whole expression, or null */
 	struct unit unit;
 };

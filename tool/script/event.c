@@ -78,8 +78,7 @@ static void add_number(unsigned which, const char *text)
 	unsigned size = numbers[which].size;
 
 	fields_add_bytes(&fields, zeroes, -fields.length & (size - 1));
-	if (!fields_add_number(&fields, numbers[which].kind, size, text))
-		wrong_usage("%s %s: not a number of this type", numbers[which].name, text);
+	fields_add_number(&fields, numbers[which].kind, size, numbers[which].name, text);
 }
 
 /* Takes an option. Returns false if it is one of those that add data without a declaration. */
@@ -143,6 +142,7 @@ static int run(int argc, char **argv)
 		if (id == POSIX_TRACE_UNNAMED_USEREVENT)
 			fail("%s: there are %d event types already, or no shared memory for more", argv[optind],
 			     TRACE_USER_EVENT_MAX - 1);
+		fields_say_misfit(&fields);
 		script_act_for_parent(true);
 		posix_trace_event(id, fields.data, fields.length);
 	}

@@ -52,20 +52,32 @@ static bool find_label(const struct layout *l, const struct layout_field *field,
 	return false;
 }
 
-/* Returns whether the text is an integer that the field can have. */
+/* Returns whether the text is an integer that the field can have, which is stored; else the nearest, or 0. */
 static bool parse_integer(const struct layout_field *field, const char *text, uint64_t *n)
 {
-	bool is_signed = field->kind == LAYOUT_SIGNED;
-	unsigned bits = 8u * field->size;
+	bool is_signed = field->kind == LAYOUT_SIGNED, is_negative = *text == '-';
+	uint64_t most = UINT64_MAX >> (64 - 8 * field->size + is_signed);
 	char *end;
 
 	errno = 0;
-	*n = is_signed ? (uint64_t)strtoll(text, &end, base(text)) : strtoull(text, &end, base(text));
-	if (errno || end == text || *end || (!is_signed && strchr(text, '-')))
+	*n = strtoull(text + is_negative, &end, base(text));
+	if (end == text + is_negative || *end || strchr("+- ", text[is_negative])) {
+		*n = 0;
 		return false;
-	if (is_signed)
-		return (int64_t)*n >> (bits - 1) == 0 || (int64_t)*n >> (bits - 1) == -1;
-	return bits == 64 || *n >> bits == 0;
+	}
+	if (is_negative && !is_signed) {
+		bool fits = *n == 0;
+
+		*n = 0;
+		return fits;
+	}
+	most += is_negative;
+	if (!errno && *n <= most) {
+		*n = is_negative ? 0 - *n : *n;
+		return true;
+	}
+	*n = is_negative ? 0 - most : most;
+	return false;
 }
 
 static bool parse_bool(const char *text, uint64_t *n)
@@ -78,20 +90,22 @@ static bool add_real(struct fields *f, const struct layout_field *field, const c
 {
 	char *end;
 	double real = strtod(text, &end);
-	float small = (float)real;
+	bool fits = end != text && !*end;
+	float small;
 
-	if (end == text || *end)
-		return false;
+	real = fits ? real : 0;
+	small = (float)real;
 	if (field->size == 4)
 		fields_add_bytes(f, &small, 4);
 	else
 		fields_add_bytes(f, &real, 8);
-	return true;
+	return fits;
 }
 
-/* Adds the value of the field. Returns false if the text is no such value. */
+/* Adds the value of the field. Returns false if the text is no such value, and another was added instead. */
 static bool add_value(struct fields *f, const struct layout *l, const struct layout_field *field, const char *text)
 {
+	bool fits;
 	uint64_t n;
 
 	switch (field->kind) {
@@ -101,23 +115,35 @@ static bool add_value(struct fields *f, const struct layout *l, const struct lay
 	case LAYOUT_FLOAT:
 		return add_real(f, field, text);
 	case LAYOUT_BOOL:
-		if (!parse_bool(text, &n))
-			return false;
+		fits = parse_bool(text, &n);
 		break;
 	default:
-		if (!find_label(l, field, text, &n) && !parse_integer(field, text, &n))
-			return false;
+		fits = find_label(l, field, text, &n) || parse_integer(field, text, &n);
 	}
 	add_bytes_of(f, n, field->size);
-	return true;
+	return fits;
 }
 
-bool fields_add_number(struct fields *f, enum layout_kind kind, unsigned size, const char *text)
+/* Notes the first value that could not be recorded. A longer text is cut. */
+static void note_misfit(struct fields *f, const char *option, const char *text)
+{
+	if (!f->misfit[0])
+		snprintf(f->misfit, sizeof f->misfit, "%s %s", option, text);
+}
+
+void fields_add_number(struct fields *f, enum layout_kind kind, unsigned size, const char *option, const char *text)
 {
 	static const struct layout without_labels;
 	const struct layout_field field = { .kind = (uint8_t)kind, .size = (uint8_t)size };
 
-	return add_value(f, &without_labels, &field, text);
+	if (!add_value(f, &without_labels, &field, text))
+		note_misfit(f, option, text);
+}
+
+void fields_say_misfit(const struct fields *f)
+{
+	if (f->misfit[0])
+		complain("%s: not a value of this type; the nearest one, or 0, is recorded", f->misfit);
 }
 
 /* -- Fields ------------------------------------------------------------------------------------- */
@@ -186,7 +212,7 @@ void fields_add(struct fields *f, const char *text)
 	       f->layout[0] == 0 ? strlen("{packed;") : 1);
 	append(f, declaration, length);
 	if (!add_value(f, &l, &l.field[0], equals + 1))
-		wrong_usage("--field %s: '%s' is no value of this type", text, equals + 1);
+		note_misfit(f, "--field", text);
 }
 
 /* -- Event types ------------------------------------------------------------------------------------ */

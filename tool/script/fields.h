@@ -19,13 +19,22 @@ struct fields {
 	char layout[LAYOUT_TEXT_SIZE]; /* "{...;name:type,...", without the closing brace; "": no field yet */
 	unsigned char data[FIELDS_DATA_MAX];
 	size_t length;
+	char misfit[256]; /* the first value that is not one of its type; "": none */
 };
 
 /* Adds bytes to the data. Ends the program if there are too many. */
 void fields_add_bytes(struct fields *f, const void *bytes, size_t size);
-/* Adds a number of 1, 2, 4 or 8 bytes. Returns false if the text is no number of this kind, or it does not fit. */
-bool fields_add_number(struct fields *f, enum layout_kind kind, unsigned size, const char *text);
-/* Adds a field: "id:u32=7", "time:u64/ms=12", "state:u8<idle,busy>=busy", "item=tea". Ends the program if it is not. */
+/*
+ * Adds a number of 1, 2, 4 or 8 bytes. Values are data of the script, not mistakes in it: if the text is no number of
+ * this kind, or it does not fit, the nearest one or 0 is added, and noted. option: for the message.
+ */
+void fields_add_number(struct fields *f, enum layout_kind kind, unsigned size, const char *option, const char *text);
+/* Prints which value could not be recorded, if any. For scripts that are traced: others get no message. */
+void fields_say_misfit(const struct fields *f);
+/*
+ * Adds a field: "id:u32=7", "time:u64/ms=12", "state:u8<idle,busy>=busy", "item=tea". Ends the program if it is none. A
+ * value that does not fit is treated as by fields_add_number().
+ */
 void fields_add(struct fields *f, const char *text);
 /* Sets the attributes of the layout, before a field is added. Ends the program if they are too long. */
 void fields_attributes(struct fields *f, const char *attributes);

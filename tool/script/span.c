@@ -8,9 +8,11 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,37 +63,93 @@ static void record(struct fields *f, const char *name, const char *suffix)
 
 static volatile pid_t child;
 
-/* Hands a signal that was sent to this process on to the command. */
-static void hand_on(int signal)
+/*
+ * Hands a signal on to the command: one that a process has sent, or that of an alarm, which alarm() may have set before
+ * this program was executed. Other signals of the kernel, such as those of the terminal's keys, reach it anyway.
+ */
+static void hand_on(int signal, siginfo_t *info, void *context)
 {
+	bool alarm = signal == SIGALRM || signal == SIGVTALRM || signal == SIGPROF;
 	int error = errno;
 
-	if (child > 0)
+	(void)context;
+	if (child > 0 && (info->si_code <= 0 || alarm))
 		kill(child, signal);
 	errno = error;
 }
 
-/* The signals that a terminal sends reach the command anyway. */
-static const int of_terminal[] = { SIGINT, SIGQUIT }, to_hand_on[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
-
-static void set_signals(struct sigaction before[2])
+/* Returns whether signals of this number are handed on. Those of faults end this process, and the command with it. */
+static bool is_handed_on(int signal)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, now;
-	struct sigaction hand = { .sa_handler = hand_on, .sa_flags = SA_RESTART };
+	switch (signal) {
+	case SIGKILL:
+	case SIGSTOP:
+	case SIGCONT: /* see wait_for() */
+	case SIGCHLD:
+	case SIGPIPE: /* of this process's own messages */
+	case SIGILL:
+	case SIGTRAP:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGSEGV:
+	case SIGSYS:
+	case SIGXCPU: /* the limits of this process */
+	case SIGXFSZ:
+		return false;
+	default:
+		return true;
+	}
+}
 
-	for (unsigned i = 0; i < 2; i++)
-		sigaction(of_terminal[i], &ignore, &before[i]);
-	for (unsigned i = 0; i < sizeof to_hand_on / sizeof to_hand_on[0]; i++)
-		if (sigaction(to_hand_on[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-			sigaction(to_hand_on[i], &hand, NULL);
+static void set_signals(struct sigaction before[])
+{
+	struct sigaction hand = { .sa_sigaction = hand_on, .sa_flags = SA_RESTART | SA_SIGINFO };
+
+	/* The C library does not let its own signals be set. */
+	for (int signal = 1; signal < NSIG; signal++)
+		if (is_handed_on(signal) && sigaction(signal, NULL, &before[signal]) == 0 &&
+		    before[signal].sa_handler != SIG_IGN)
+			sigaction(signal, &hand, NULL);
+}
+
+/* Becomes the command, with the signals as they were. The command ends when a signal kills this program's process. */
+static _Noreturn void become(char **argv, const struct sigaction before[], const struct sigaction *of_children,
+                             const sigset_t *mask, pid_t parent)
+{
+	for (int signal = 1; signal < NSIG; signal++)
+		if (is_handed_on(signal))
+			sigaction(signal, &before[signal], NULL);
+	sigaction(SIGCHLD, of_children, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		raise(SIGKILL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execute(argv);
+}
+
+/* Waits for the command, and stops while it is stopped, so that the shell's job control sees it. Returns its status. */
+static int wait_for(void)
+{
+	int status = 0;
+
+	for (;;) {
+		pid_t pid = waitpid(child, &status, WUNTRACED);
+
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid < 0 || !WIFSTOPPED(status))
+			return status;
+		raise(SIGSTOP);
+		kill(child, SIGCONT);
+	}
 }
 
 /* Runs the command. Returns its status from waitpid(). Signals are blocked until there is a child for them. */
 static int run_command(char **argv)
 {
-	struct sigaction before[2], of_children, by_default = { .sa_handler = SIG_DFL };
+	struct sigaction before[NSIG] = { 0 }, of_children, by_default = { .sa_handler = SIG_DFL };
+	pid_t parent = getpid();
 	sigset_t all, mask;
-	int status = 0;
 
 	/* If SIGCHLD is ignored, the status of a child is lost. */
 	sigaction(SIGCHLD, &by_default, &of_children);
@@ -101,17 +159,10 @@ static int run_command(char **argv)
 	child = fork();
 	if (child < 0)
 		fail("cannot start %s: %s", argv[0], strerror(errno));
-	if (child == 0) {
-		for (unsigned i = 0; i < 2; i++)
-			sigaction(of_terminal[i], &before[i], NULL);
-		sigaction(SIGCHLD, &of_children, NULL);
-		sigprocmask(SIG_SETMASK, &mask, NULL);
-		execute(argv);
-	}
+	if (child == 0)
+		become(argv, before, &of_children, &mask, parent);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
+	return wait_for();
 }
 
 /* Ends as the command has ended; by the same signal, but without a core file of this process. */
@@ -151,6 +202,7 @@ static int run(int argc, char **argv)
 		wrong_usage("expected NAME and a command");
 	if (!script_traced())
 		execute(argv + optind);
+	fields_say_misfit(&begin_fields);
 	/* Not in the parent's thread: a script may run several commands side by side, whose spans then do not nest. */
 	script_act_for_parent(false);
 	record(&begin_fields, name, ".begin");

@@ -6,6 +6,7 @@
 #include "stat/group.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,15 +68,39 @@ void group_begin(struct groups *g, struct logfile *f, uint64_t begin, const stru
 
 	for (uint32_t id = 0; id < EVENT_ID_END; id++)
 		wanted[id] = match_type(m, id);
-	for (unsigned i = 0; i < g->keys; i++)
+	for (unsigned i = 0; i < g->keys; i++) {
 		question_log(g->by[i], f, begin, wanted);
+		/* The formulas are others now, perhaps at the same addresses. */
+		for (unsigned k = 0; k < GROUP_WORDS; k++)
+			g->words[i][k].formula = NULL;
+	}
 	if (g->of)
 		question_log(g->of, f, begin, wanted);
+}
+
+/* Returns whether the value of --of is a text in all event types that have it. */
+static bool of_is_text(const struct groups *g)
+{
+	bool text = false;
+
+	for (uint32_t id = 0; id < EVENT_ID_END; id++) {
+		const struct formula *f = g->of->formula[id];
+
+		if (f && f->has_value && !f->is_text)
+			return false;
+		text |= f && f->has_value;
+	}
+	return text;
 }
 
 bool group_say(const struct groups *g)
 {
 	bool wrong = g->of && question_say(g->of);
+
+	if (!wrong && g->of && of_is_text(g)) {
+		complain("--of: %s is a text, not a number; --group-by counts texts", g->of->x->source);
+		wrong = true;
+	}
 
 	for (unsigned i = 0; i < g->keys; i++)
 		wrong |= question_say(g->by[i]);
@@ -84,27 +109,31 @@ bool group_say(const struct groups *g)
 
 /* -- Groups -------------------------------------------------------------------------------------- */
 
-static uint64_t hash_value(uint64_t hash, const struct value *v)
+static uint64_t hash_key(uint64_t hash, const struct group_key *key)
 {
+	const struct value *v = &key->value;
 	uint64_t number = v->kind == TEXT_VALUE ? crc32c((const unsigned char *)v->text, v->length) : v->magnitude;
 
-	return (hash ^ (number + v->kind + v->negative)) * UINT64_C(0x9e3779b97f4a7c15) >> 7;
+	return (hash ^ (number + v->kind + v->negative + key->dimension)) * UINT64_C(0x9e3779b97f4a7c15) >> 7;
 }
 
-static bool same_value(const struct value *a, const struct value *b)
+static bool same_key(const struct group_key *x, const struct group_key *y)
 {
-	return a->kind == b->kind && a->negative == b->negative && a->magnitude == b->magnitude &&
+	const struct value *a = &x->value, *b = &y->value;
+
+	return a->kind == b->kind && x->dimension == y->dimension && a->negative == b->negative &&
+	       a->magnitude == b->magnitude &&
 	       (a->kind != TEXT_VALUE || memcmp(a->text, b->text, a->length) == 0);
 }
 
-static struct group **find(const struct groups *g, uint64_t hash, const struct value *values)
+static struct group **find(const struct groups *g, uint64_t hash, const struct group_key *keys)
 {
 	unsigned i = (unsigned)hash & (g->slots - 1);
 
 	for (; g->slot[i]; i = (i + 1) & (g->slots - 1)) {
 		unsigned k = 0;
 
-		while (k < g->keys && g->slot[i]->hash == hash && same_value(&g->slot[i]->key[k].value, &values[k]))
+		while (k < g->keys && g->slot[i]->hash == hash && same_key(&g->slot[i]->key[k], &keys[k]))
 			k++;
 		if (k == g->keys && g->slot[i]->hash == hash)
 			break;
@@ -155,35 +184,66 @@ static void as_bytes(const struct layout_field *f, const struct value *v, unsign
 	}
 }
 
-/* Returns a number as text: as report shows the field, if the expression is one. */
-static char *number_text(const struct formula *f, const struct value *v, bool *words)
+/* Finds the words for a number of a field, and keeps them. Returns false if there are none. */
+static bool find_words(struct group_words *kept, const struct formula *f, const struct value *number, struct value *text)
 {
-	char text[LAYOUT_WORDS] = "", duration[32];
+	struct group_words *w = &kept[(number->magnitude ^ (uintptr_t)f >> 4) & (GROUP_WORDS - 1)];
+	char words[LAYOUT_WORDS];
 	unsigned char bytes[8];
-	uint64_t ns;
-	size_t length = 0;
 
-	if (f->field && v->kind == INTEGER_VALUE) {
-		as_bytes(f->field, v, bytes);
-		length = layout_words(text, f->layout, f->field, bytes);
-		text[length] = 0;
-		*words = length > 0;
+	if (w->formula != f || w->number.magnitude != number->magnitude || w->number.negative != number->negative) {
+		as_bytes(f->field, number, bytes);
+		free(w->text);
+		w->formula = f;
+		w->number = *number;
+		w->length = layout_words(words, f->layout, f->field, bytes);
+		w->text = w->length ? strndup(words, w->length) : NULL;
+		if (w->length && !w->text)
+			fail("no memory");
 	}
-	if (length > 0)
-		return strdup(text);
-	if (v->kind == REAL_VALUE)
-		snprintf(text, sizeof text, "%.15g", v->real);
-	else if (f->unit.dimension == DIMENSION_TIME && !v->negative &&
-	         !__builtin_mul_overflow(v->magnitude, f->unit.scale, &ns))
-		return strdup(moment_duration(duration, ns));
-	else if (f->field && (f->field->kind == LAYOUT_HEX || f->field->kind == LAYOUT_CODE))
-		snprintf(text, sizeof text, "0x%" PRIx64, v->magnitude);
+	if (!w->text)
+		return false;
+	*text = (struct value){ .kind = TEXT_VALUE, .length = w->length, .text = w->text };
+	return true;
+}
+
+/* Finds the key of an event. A text is valid until the next event. Returns false if the event does not have it. */
+static bool key_of(struct groups *g, unsigned i, const struct log_event *e, const unsigned char *data,
+                   struct group_key *key)
+{
+	const struct formula *f = question_formula(g->by[i], e->id);
+	struct value v = question_value(g->by[i], e, data);
+	bool has_words = f->field && layout_has_words(f->field) && v.kind == INTEGER_VALUE;
+
+	*key = (struct group_key){ .value = v };
+	if (v.kind == TEXT_VALUE || v.kind == NO_VALUE || (has_words && find_words(g->words[i], f, &v, &key->value)))
+		return v.kind != NO_VALUE;
+	key->dimension = f->unit.dimension;
+	if (v.kind == INTEGER_VALUE && !__builtin_mul_overflow(v.magnitude, f->unit.scale, &key->value.magnitude))
+		return true;
+	key->value = value_of_real(value_real(&v) * (double)f->unit.scale);
+	return true;
+}
+
+/* Returns a number as text. hexadecimal: as report shows the field. */
+static char *number_text(const struct group_key *key, bool hexadecimal)
+{
+	const struct value *v = &key->value;
+	double real = value_real(v);
+	char text[40] = "-";
+
+	if (key->dimension == DIMENSION_TIME && fabs(real) < 1.8e19 && (v->kind == INTEGER_VALUE || fabs(real) >= 1))
+		moment_duration(text + (real < 0), v->kind == INTEGER_VALUE ? v->magnitude :
+		                                   (uint64_t)(fabs(real) + 0.5));
+	else if (v->kind == REAL_VALUE)
+		snprintf(text, sizeof text, "%.15g%s", real, key->dimension == DIMENSION_TIME ? " ns" : "");
 	else
-		snprintf(text, sizeof text, "%s%" PRIu64, v->negative ? "-" : "", v->magnitude);
+		snprintf(text, sizeof text, hexadecimal ? "%s0x%" PRIx64 : "%s%" PRIu64, v->negative ? "-" : "",
+		         v->magnitude);
 	return strdup(text);
 }
 
-static struct group *new_group(struct groups *g, uint64_t hash, const struct value *values, uint32_t id)
+static struct group *new_group(struct groups *g, uint64_t hash, const struct group_key *keys, uint32_t id)
 {
 	struct group *group = calloc(1, sizeof *group);
 	unsigned most = g->of ? GROUPS_MAX_SPREAD : GROUPS_MAX;
@@ -194,18 +254,20 @@ static struct group *new_group(struct groups *g, uint64_t hash, const struct val
 		fail("no memory");
 	group->hash = hash;
 	for (unsigned i = 0; i < g->keys; i++) {
+		const struct layout_field *f = question_formula(g->by[i], id)->field;
+		bool hexadecimal = f && (f->kind == LAYOUT_HEX || f->kind == LAYOUT_CODE);
 		struct group_key *key = &group->key[i];
 
-		key->value = values[i];
-		key->text = values[i].kind == TEXT_VALUE ? strndup(values[i].text, values[i].length) :
-		            number_text(question_formula(g->by[i], id), &values[i], &key->words);
-		if (values[i].kind == TEXT_VALUE) {
+		*key = keys[i];
+		key->text = key->value.kind == TEXT_VALUE ? strndup(key->value.text, key->value.length) :
+		                                            number_text(key, hexadecimal);
+		if (key->value.kind == TEXT_VALUE) {
 			/* A text with a null inside is compared as a whole. */
-			char *copy = malloc(values[i].length + 1);
+			char *copy = malloc(key->value.length + 1);
 
 			if (!copy)
 				fail("no memory");
-			memcpy(copy, values[i].text, values[i].length);
+			memcpy(copy, key->value.text, key->value.length);
 			key->value.text = copy;
 		}
 		if (!key->text)
@@ -215,34 +277,42 @@ static struct group *new_group(struct groups *g, uint64_t hash, const struct val
 	return group;
 }
 
+/* Adds the value of --of. Returns false if there is none. */
+static bool add_of(struct groups *g, struct spread *s, const struct value *of, uint32_t id)
+{
+	return spread_add(s, of, question_formula(g->of, id)->unit);
+}
+
 void group_event(struct groups *g, const struct log_event *e, const unsigned char *data)
 {
-	struct value values[GROUP_KEYS] = { 0 }, of;
+	struct group_key keys[GROUP_KEYS];
+	struct value of = value_none();
 	uint64_t hash = 0;
 	struct group **slot;
 	bool all = true;
 
-	for (unsigned i = 0; i < g->keys && all; i++) {
-		values[i] = question_value(g->by[i], e, data);
-		all = values[i].kind != NO_VALUE;
-		hash = all ? hash_value(hash, &values[i]) : 0;
-	}
-	if (all && g->of) {
+	if (g->of)
 		of = question_value(g->of, e, data);
-		all = spread_add(&g->all, &of, question_formula(g->of, e->id)->unit);
+	for (unsigned i = 0; i < g->keys && all; i++) {
+		all = key_of(g, i, e, data, &keys[i]);
+		hash = all ? hash_key(hash, &keys[i]) : 0;
 	}
-	if (!all) {
+	if (!all || (g->of && of.kind == NO_VALUE)) {
 		g->without++;
+		return;
+	}
+	if (g->of && !add_of(g, &g->all, &of, e->id)) {
+		g->unusable++;
 		return;
 	}
 	if (2 * (g->count + 1) > g->slots)
 		grow(g);
-	slot = find(g, hash, values);
+	slot = find(g, hash, keys);
 	if (!*slot)
-		*slot = new_group(g, hash, values, e->id);
+		*slot = new_group(g, hash, keys, e->id);
 	(*slot)->events++;
 	if (g->of)
-		spread_add(&(*slot)->spread, &of, question_formula(g->of, e->id)->unit);
+		add_of(g, &(*slot)->spread, &of, e->id);
 }
 
 /* -- Order --------------------------------------------------------------------------------------- */
@@ -263,7 +333,7 @@ static int compare_keys(const struct group *a, const struct group *b)
 	int c = 0;
 
 	for (unsigned i = 0; i < sorted_by.groups->keys && c == 0; i++)
-		if (a->key[i].words || !value_compare(&a->key[i].value, 1, &b->key[i].value, 1, &c))
+		if (!value_compare(&a->key[i].value, 1, &b->key[i].value, 1, &c))
 			c = strcmp(a->key[i].text, b->key[i].text);
 	return c;
 }
@@ -355,6 +425,9 @@ void group_print(const struct groups *g, enum group_order order, bool reverse, s
 	if (g->without)
 		out_printf("%" PRIu64 " other events do not have %s\n", g->without,
 		           g->keys + (g->of != NULL) > 1 ? "all of these values" : "this value");
+	if (g->unusable)
+		out_printf("%" PRIu64 " other events have a value of --of that is a text, infinite, not a number, or "
+		           "has more than 64 bits\n", g->unusable);
 	table_free(t);
 	for (unsigned i = 0; i < g->keys; i++)
 		free(heads[i]);
@@ -366,8 +439,6 @@ static void json_key_value(const struct group_key *key)
 {
 	if (key->value.kind == TEXT_VALUE)
 		json_text(key->value.text, key->value.length);
-	else if (key->words)
-		json_string(key->text);
 	else if (key->value.kind == REAL_VALUE)
 		json_real(key->value.real);
 	else if (key->value.magnitude <= UINT64_C(1) << 53)

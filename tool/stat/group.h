@@ -11,10 +11,24 @@
 
 #define GROUP_KEYS 6
 
+/*
+ * The value of a key: a number in ns, in bytes, or without a dimension; or a text. Values that are shown as words, such
+ * as labels, are these words: fields of several event types may have other numbers for them.
+ */
 struct group_key {
 	struct value value; /* a text is kept with the group */
+	uint8_t dimension;  /* enum dimension */
 	char *text;         /* as shown */
-	bool words;         /* the value is shown as words, not as a number */
+};
+
+#define GROUP_WORDS 64 /* a power of two */
+
+/* Words that have been found for numbers of a key. */
+struct group_words {
+	const struct formula *formula; /* null: nothing */
+	struct value number;
+	char *text; /* null: it has no words */
+	size_t length;
 };
 
 struct group {
@@ -28,7 +42,9 @@ enum group_order { GROUP_EVENTS, GROUP_NAME, GROUP_SUM, GROUP_MEAN, GROUP_MAX };
 struct groups {
 	unsigned keys;
 	struct question *by[GROUP_KEYS], *of; /* of null: only events are counted */
-	uint64_t without; /* selected events that do not have all of the values */
+	uint64_t without;  /* selected events that do not have all of the values */
+	uint64_t unusable; /* selected events whose value of --of is a text, or no number that is added up */
+	struct group_words words[GROUP_KEYS][GROUP_WORDS];
 	unsigned count, slots;
 	struct group **list, **slot;
 	struct spread all;

@@ -333,7 +333,7 @@ static void print(void)
 		begin_section();
 		overtime_print(&count.over_time, options.view.begin);
 	}
-	if (shown(HISTOGRAMS) && count.groups.all.positive && !count.groups.all.negative) {
+	if (shown(HISTOGRAMS) && count.groups.all.count) {
 		begin_section();
 		display_colour(BOLD);
 		out_foreign(count.groups.of->x->source, strlen(count.groups.of->x->source), 0);
@@ -371,6 +371,8 @@ static void print_json(void)
 		group_json(&count.groups, options.group_order, options.view.reverse);
 		json_key("without");
 		json_number(count.groups.without);
+		json_key("unusable");
+		json_number(count.groups.unusable);
 	}
 	if (count.over_time.of) {
 		json_key("over_time");
