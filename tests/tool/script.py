@@ -75,14 +75,14 @@ def test_wrong():
 
 
 def test_misfits():
-    """Values that do not fit are data of the script: it goes on as without a recorder, and the command of a span runs."""
-    for field, shown in (('u8=256', 255), ('u8=-1', 0), ('u8=-0', 0), ('i8=128', 127), ('i8=-129', -128), ('i8=-128', -128),
-                         ('i64=-9223372036854775809', '-9223372036854775808'), ('u64=18446744073709551616', '18446744073709551615'),
-                         ('u16=', 0), ('u16=x', 0), ('u16=7x', 0), ('f64=x', 0), ('bool=yes', False), ('u8<a>=b', 'a')):
+    """Values that do not fit are data of the script: it goes on as without a recorder."""
+    for field, shown in (('u8=256', 255), ('u8=-1', 0), ('u8=-0', 0), ('i8=128', 127), ('i8=-129', -128),
+                         ('i8=-128', -128), ('i64=-9223372036854775809', '-9223372036854775808'),
+                         ('u64=18446744073709551616', '18446744073709551615'), ('u16=', 0), ('u16=x', 0), ('u16=7x', 0), ('f64=x', 0), ('bool=yes', False), ('u8<a>=b', 'a')):
         fits = field in ('u8=-0', 'i8=-128')
         equal(field, recorded(f'"$P" event -f "n:{field}" e 2>message; echo $? >>message'), [('e', {'n': shown})])
-        equal(f'{field}: message', Path('message').read_text(), ('' if fits else
-              f'posixtrace event: --field n:{field}: not a value of this type; the nearest one, or 0, is recorded\n') + '0\n')
+        said = f'posixtrace event: --field n:{field}: not a value of this type; the nearest one, or 0, is recorded\n'
+        equal(f'{field}: message', Path('message').read_text(), ('' if fits else said) + '0\n')
         done = subprocess.run([POSIXTRACE, 'event', '-f', f'n:{field}', 'e'], capture_output=True, env=ENVIRONMENT)
         equal(f'{field}: untraced', (done.returncode, done.stdout, done.stderr), (0, b'', b''))
     equal('without a field', recorded('"$P" event --u8 300 --i16 -40000 e 2>message'), [('e', None)])
@@ -233,16 +233,20 @@ def test_stopped():
     os.kill(pid, signal.SIGCONT)
     equal('status after a stop of itself', recorder.wait(timeout=30), 3)
     # A stop that is sent to span is one of both.
-    recorder, pid = start_span('sh', '-c', 'echo $$ >ready; exec sleep 0.3')
+    recorder, pid = start_span('sh', '-c', 'echo $$ >ready; exec sleep 60')
+    command = int(Path('ready').read_text())
     os.kill(pid, signal.SIGTSTP)
-    wait_until(lambda: state_of(pid) == 'T')
+    wait_until(lambda: state_of(pid) == 'T' and state_of(command) == 'T')
     os.kill(pid, signal.SIGCONT)
-    equal('status after a stop', recorder.wait(timeout=30), 0)
+    wait_until(lambda: state_of(pid) != 'T' and state_of(command) != 'T')
+    os.kill(pid, signal.SIGTERM)
+    equal('status after a stop', recorder.wait(timeout=30), 128 + signal.SIGTERM)
 
 
 def test_alarm():
     """An alarm that was set before span was executed is the command's."""
-    script = 'import os, signal\nsignal.alarm(1)\nos.execvp(os.environ["P"], [os.environ["P"], "span", "a", "sleep", "60"])'
+    script = 'import os, signal\nsignal.alarm(1)\n' \
+             'os.execvp(os.environ["P"], [os.environ["P"], "span", "a", "sleep", "60"])'
     done = subprocess.run([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '--', sys.executable, '-c', script],
                           env=ENVIRONMENT, timeout=50)
     equal('status', done.returncode, 128 + signal.SIGALRM)

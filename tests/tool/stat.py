@@ -148,10 +148,24 @@ def test_groups():
     equal('without, ranges', without, 1)
 
 
+def test_unfinished_scopes():
+    """A span whose end never came, of which not even the type exists; and a hint at recursion."""
+    log = Log()
+    for time, name in enumerate(['a.begin', 'a.begin', 'a.end', 'a.end', 'b.hangs.begin', 'server.start']):
+        log.event(time, name)
+    log.segment()
+    file = write('open.log', log.closed())
+    equal('spans', [(span['begin'], span['end'], *some(span, 'count', 'no_end', 'no_begin')) for span in
+                    stat(file)['spans']], [('a.begin', 'a.end', 1, 1, 1), ('b.hangs.begin', 'b.hangs.end', 0, 1, 0)])
+    equal('hint', 'a span may be recursive: see --nested' in run('--show', 'spans', file), True)
+    equal('no hint', 'recursive' in run('--show', 'spans', '--nested', file), False)
+
+
 def test_groups_of_several_types():
     """Values are grouped by what they mean: labels by their words, numbers with units in one unit."""
     log = Log()
-    values = {'door': ('{state:u8<open,closed>}', '<B', [0, 1, 0, 1, 2]), 'job': ('{state:u8<idle,busy>}', '<B', [0, 1, 1]),
+    values = {'door': ('{state:u8<open,closed>}', '<B', [0, 1, 0, 1, 2]),
+              'job': ('{state:u8<idle,busy>}', '<B', [0, 1, 1]),
               'lid': ('{state:i16<closed=-1>}', '<h', [-1, -1]), 'raw': ('{state:u8}', '<B', [1, 2]),
               'mode': ('{state:u8<read|write>}', '<B', [1, 3]), 'wait': ('{state:u32/ms}', '<I', [1, 3]),
               'nap': ('{state:i64/us}', '<q', [1000, -3000]), 'rest': ('{state:f64/ms}', '<d', [0.5, 1.0]),
@@ -170,8 +184,8 @@ def test_groups_of_several_types():
                                 ('1000000', 1), ('true', 1)]))
     lines = run('--show', 'groups', '--group-by', 'state', file).splitlines()[1:]
     equal('text', sorted((' '.join(line.split()[2:]), int(line.split()[0])) for line in lines),
-          sorted([('open', 2), ('closed', 4), ('2', 2), ('idle', 1), ('busy', 2), ('1', 1), ('read', 1), ('read|write', 1),
-                  ('1 ms', 2), ('3 ms', 1), ('-3 ms', 1), ('500 us', 1), ('1 ms', 1), ('true', 1)]))
+          sorted([('open', 2), ('closed', 4), ('2', 2), ('idle', 1), ('busy', 2), ('1', 1), ('read', 1),
+                  ('read|write', 1), ('1 ms', 2), ('3 ms', 1), ('-3 ms', 1), ('500 us', 1), ('1 ms', 1), ('true', 1)]))
 
 
 def test_unusable():

@@ -5,6 +5,7 @@
  */
 #include "analysis/pairs.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -39,6 +40,15 @@ static uint32_t find(const struct layouts *l, const char *name, size_t common, c
 	return 0;
 }
 
+/* Adds a span that has not ended yet, because the type of its end is opened by its first end. */
+static void add_without_end(struct spans *spans, const char *name, size_t common)
+{
+	char end[TRACE_EVENT_NAME_MAX + 1];
+
+	snprintf(end, sizeof end, "%.*send", (int)common, name);
+	span_add_pair(spans, name, end, common - 1);
+}
+
 static void add(struct spans *spans, const struct layouts *l, const char *name)
 {
 	size_t common = last_word(name);
@@ -51,6 +61,8 @@ static void add(struct spans *spans, const struct layouts *l, const char *name)
 			return;
 		}
 	}
+	if (common && strcasecmp(name + common, "begin") == 0)
+		add_without_end(spans, name, common);
 }
 
 static const struct layout_meaning *meaning_of(const struct layouts *l, uint32_t id)

@@ -378,6 +378,11 @@ void span_print(const struct spans *spans)
 	}
 	table_print(table, 0);
 	table_free(table);
+	for (unsigned i = 0; i < spans->count && !spans->nested; i++)
+		if (spans->span[i]->begins && spans->span[i]->ends) {
+			out_text("where begins have no end and ends no begin, a span may be recursive: see --nested\n");
+			break;
+		}
 }
 
 void span_chart(const struct span *s)
