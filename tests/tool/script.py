@@ -65,7 +65,10 @@ def test_wrong():
                            (['-f', 'a=1', '--u8', '1', 'e'], 'declare all of the data'),
                            (['--as', 'counter', 'e'], 'is not'), (['--as', 'loud', '-f', 'a=1', 'e'], "'loud' is not"),
                            (['-f', 'a=1', '--as', 'by=a', 'e'], 'before --field'),
-                           (['-f', 'a,b:u8=1', 'e'], 'is not')):
+                           (['-f', 'a,b:u8=1', 'e'], 'is not'), (['posix_trace_start'], 'belongs to the events of'),
+                           (['-f', 'a=1', 'posix_trace_unnamed_userevent'], 'belongs to the events of'),
+                           (['--as', 'begin=x', 'e'], '--as needs a --field'),
+                           (['--as', 'level=error;y:u8', '-f', 'a=1', 'e'], 'fields are given by --field')):
         done = subprocess.run([POSIXTRACE, 'event', *arguments], capture_output=True, text=True, env=ENVIRONMENT)
         equal(f'{arguments}: {done.stderr}', (done.returncode, why in done.stderr, done.stdout), (2, True, ''))
     for arguments, status in (([], 2), (['name'], 2), (['name', '--'], 2), (['x' * 58, 'true'], 2),
@@ -78,7 +81,8 @@ def test_misfits():
     """Values that do not fit are data of the script: it goes on as without a recorder."""
     for field, shown in (('u8=256', 255), ('u8=-1', 0), ('u8=-0', 0), ('i8=128', 127), ('i8=-129', -128),
                          ('i8=-128', -128), ('i64=-9223372036854775809', '-9223372036854775808'),
-                         ('u64=18446744073709551616', '18446744073709551615'), ('u16=', 0), ('u16=x', 0), ('u16=7x', 0), ('f64=x', 0), ('bool=yes', False), ('u8<a>=b', 'a')):
+                         ('u64=18446744073709551616', '18446744073709551615'), ('u16=', 0),
+                         ('u16=x', 0), ('u16=7x', 0), ('f64=x', 0), ('bool=yes', False), ('u8<a>=b', 'a')):
         fits = field in ('u8=-0', 'i8=-128')
         equal(field, recorded(f'"$P" event -f "n:{field}" e 2>message; echo $? >>message'), [('e', {'n': shown})])
         said = f'posixtrace event: --field n:{field}: not a value of this type; the nearest one, or 0, is recorded\n'

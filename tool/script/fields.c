@@ -13,6 +13,7 @@
 #include <posixtrace/trace.h>
 
 #include "common/message.h"
+#include "model/eventtype.h"
 
 void fields_add_bytes(struct fields *f, const void *bytes, size_t size)
 {
@@ -161,6 +162,8 @@ static void append(struct fields *f, const char *text, size_t length)
 
 void fields_attributes(struct fields *f, const char *attributes)
 {
+	if (strpbrk(attributes, ";{}"))
+		wrong_usage("--as %s: attributes are separated by commas; fields are given by --field", attributes);
 	append(f, "{packed,", strlen("{packed,"));
 	append(f, attributes, strlen(attributes));
 }
@@ -241,8 +244,12 @@ trace_event_id_t fields_open(struct fields *f, const char *name)
 	struct layout_fault fault;
 	int err;
 
+	if (eventtype_predefined_id(name) || strcmp(name, "posix_trace_unnamed_userevent") == 0)
+		wrong_usage("%s: this name belongs to the events of the recording itself", name);
 	if (!f->layout[0])
 		return open_name(name);
+	if (!strchr(f->layout, ';'))
+		wrong_usage("--as needs a --field: what an event means belongs to its fields");
 	append(f, "}", 1);
 	if (!layout_check(f->layout, &fault))
 		wrong_usage("'%.*s' %s", (int)fault.length, fault.at, fault.why);

@@ -185,7 +185,8 @@ static void as_bytes(const struct layout_field *f, const struct value *v, unsign
 }
 
 /* Finds the words for a number of a field, and keeps them. Returns false if there are none. */
-static bool find_words(struct group_words *kept, const struct formula *f, const struct value *number, struct value *text)
+static bool find_words(struct group_words *kept, const struct formula *f, const struct value *number,
+                       struct value *text)
 {
 	struct group_words *w = &kept[(number->magnitude ^ (uintptr_t)f >> 4) & (GROUP_WORDS - 1)];
 	char words[LAYOUT_WORDS];
