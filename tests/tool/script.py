@@ -63,7 +63,7 @@ def test_wrong():
                            (['-f', 'a=1', '-f', 'a=2', 'e'], 'is the name of an earlier field'),
                            (['-f', 'a=1', 'e', 'data'], 'declare all of the data'),
                            (['-f', 'a=1', '--u8', '1', 'e'], 'declare all of the data'),
-                           (['--as', 'counter', 'e'], 'is not'), (['--as', 'loud', '-f', 'a=1', 'e'], "'loud' is not"),
+                           (['--as', 'counter', 'e'], '--as needs'), (['--as', 'loud', '-f', 'a=1', 'e'], "'loud' is not"),
                            (['-f', 'a=1', '--as', 'by=a', 'e'], 'before --field'),
                            (['-f', 'a,b:u8=1', 'e'], 'is not'), (['posix_trace_start'], 'belongs to the events of'),
                            (['-f', 'a=1', 'posix_trace_unnamed_userevent'], 'belongs to the events of'),
