@@ -18,6 +18,7 @@ from pathlib import Path
 IMPORT = re.compile(r"^import \{([^}]*)\} from '\./([\w-]+\.mjs)';\n", re.M)
 EXPORT = re.compile(r'^export (?=(?:async )?function|const|let|class)', re.M)
 TOP = re.compile(r'^(?:export )?(?:async )?(?:function|class|const|let) (\w+)(.*)', re.M)
+COMMENT = re.compile(r'^[ \t]*/\*.*?\*/\n', re.M | re.S)  # lines of their own
 MORE = re.compile(r', (\w+) = ')  # const a = 1, b = 2
 
 
@@ -65,7 +66,7 @@ def program(main):
     texts = {}
     modules(main, texts)
     check(texts)
-    parts = [f'\n// {name}\n' + EXPORT.sub('', IMPORT.sub('', text)) for name, text in texts.items()]
+    parts = [f'\n// {name}\n' + COMMENT.sub('', EXPORT.sub('', IMPORT.sub('', text))) for name, text in texts.items()]
     return "'use strict';\n(() => {" + ''.join(parts) + '})();\n', [main.parent / name for name in texts]
 
 
