@@ -1041,6 +1041,8 @@ trace_event_id_t self_event_id(const char *name)
 	trace_event_id_t id = r ? registry_id(r, name, limit) : POSIX_TRACE_UNNAMED_USEREVENT;
 	uint32_t known = load_relaxed(&self_names), names = id - POSIX_TRACE_UNNAMED_USEREVENT;
 
+	if (r && id == POSIX_TRACE_UNNAMED_USEREVENT)
+		registry_note_full(r);
 	registry_changed(signals, lock);
 	while (known < names && !cas(&self_names, &known, names))
 		;

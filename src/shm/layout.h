@@ -124,9 +124,10 @@ struct registry_header {
 	uint32_t size;    /* of this header */
 	uint32_t entries; /* number used so far; an entry is 64 bytes, from REGISTRY_NAMES_OFFSET on */
 	uint64_t bytes;   /* of the file, all of it with reserved space; only rises */
-	/* How often posix_trace_eventid_open() has refused a name longer than TRACE_EVENT_NAME_MAX. */
+	/* How often a name longer than TRACE_EVENT_NAME_MAX was refused. */
 	uint64_t refused;
-	uint64_t reserved[4];
+	uint64_t full; /* how often there was no room for a name, so that its events have none */
+	uint64_t reserved[3];
 	/* The name of event EVENT_ID_USER + i is in entry index[i] - 1. 0: no such event, and none after it. */
 	_Alignas(LINE) uint16_t index[EVENT_USER_MAX];
 	char refused_name[REGISTRY_NAME_BYTES]; /* the beginning of the first refused name, and its null */

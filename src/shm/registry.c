@@ -407,6 +407,16 @@ uint64_t registry_refused(const struct registry *r, char name[REGISTRY_NAME_BYTE
 	return load_relaxed(&reading(r)->refused);
 }
 
+void registry_note_full(struct registry *r)
+{
+	fetch_add(&r->header->full, 1);
+}
+
+uint64_t registry_full(const struct registry *r)
+{
+	return load_relaxed(&reading(r)->full);
+}
+
 int registry_declare(struct registry *r, trace_event_id_t id, const char *layout)
 {
 	size_t length = strlen(layout);

@@ -109,6 +109,10 @@ uint32_t registry_look(int dir, const struct shm_dir *shm_dir, struct ident id);
 void registry_refuse(struct registry *r, const char *name);
 /* Returns the number of refused names, and copies the beginning of the first. */
 uint64_t registry_refused(const struct registry *r, char name[REGISTRY_NAME_BYTES]);
+/* Counts a name for which there is no room. */
+void registry_note_full(struct registry *r);
+/* Returns how often there was no room for a name. */
+uint64_t registry_full(const struct registry *r);
 /* Returns the number of names; their ids are EVENT_ID_USER .. EVENT_ID_USER + count - 1. */
 uint32_t registry_count(const struct registry *r);
 /* Copies the name of a user event. Returns false if the event has no name. */

@@ -1340,10 +1340,17 @@ def test_declared_meanwhile():
              '{number=1 ...}')
 
 
+def test_too_many_names():
+    """More names than there may be event types, as names with numbers in them soon are."""
+    out, err = record('--', STEPS, *[f'n{i}' for i in range(4100)])
+    contains(err, 'there was no room for a name 5 times, after 4095 event types: events of further types have the name '
+             'posix_trace_unnamed_userevent')
+
+
 def test_long_names():
     name = 'shop.order{' + 'first_field:u32,second_field:u32,third_field:u32,fourth_field:u32}'
     out, err = record('--', STEPS, 'a', '+' + name)
-    contains(err, 'refused a name of more than 63 bytes 1 time', name[:63] + '...')
+    contains(err, 'a name of more than 63 bytes was refused 1 time', name[:63] + '...')
     out, err = record('--', STEPS, 'a')
     lacks(err, 'refused')
     done = subprocess.run([POSIXTRACE, 'event', name], capture_output=True, text=True, check=False)

@@ -194,8 +194,7 @@ def start_span(*command):
     Path('pid').unlink(missing_ok=True)
     recorder = subprocess.Popen([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '--', 'sh', '-c',
                                  'echo $$ >pid; exec "$P" span work -- "$@"', 'sh', *command], env=ENVIRONMENT)
-    while not (Path('ready').exists() and Path('pid').exists() and Path('pid').read_text()):
-        time.sleep(0.01)
+    wait_until(lambda: all(Path(name).exists() and Path(name).read_text().endswith('\n') for name in ('ready', 'pid')))
     return recorder, int(Path('pid').read_text())
 
 

@@ -481,6 +481,7 @@ static bool say_missing(const struct watch *w)
 	snprintf(what, sizeof what, "%d", (int)w->pid);
 	declared_say(w->types->layouts, w->command[0] ? w->command : what);
 	declared_say_refused(w->command[0] ? w->command : what, count, refused);
+	declared_say_full(w->command[0] ? w->command : what, stream_full_names(w->trid));
 	if (w->missing)
 		complain("%s", w->missing);
 	return !w->missing && !(match_where(w->only) && question_say(match_where(w->only)));

@@ -37,8 +37,15 @@ void declared_say_log(struct input *in, const char *where)
 void declared_say_refused(const char *what, uint64_t count, const char *first)
 {
 	if (count)
-		progress_say("%s: posix_trace_eventid_open() has refused a name of more than %d bytes %llu time%s, "
-		             "and events without a type are not recorded; "
-		             "the first was '%s...'", what, TRACE_EVENT_NAME_MAX, (unsigned long long)count,
-		                     count == 1 ? "" : "s", first);
+		progress_say("%s: a name of more than %d bytes was refused %llu time%s: events of such types have no "
+		             "name, or are not recorded; the first was '%s...'", what, TRACE_EVENT_NAME_MAX,
+		             (unsigned long long)count, count == 1 ? "" : "s", first);
+}
+
+void declared_say_full(const char *what, uint64_t count)
+{
+	if (count)
+		progress_say("%s: there was no room for a name %llu time%s, after %d event types: events of further "
+		             "types have the name posix_trace_unnamed_userevent; what varies belongs in a field", what,
+		             (unsigned long long)count, count == 1 ? "" : "s", TRACE_USER_EVENT_MAX - 1);
 }

@@ -99,6 +99,18 @@ uint64_t stream_refused(trace_id_t trid, char name[TRACE_EVENT_NAME_MAX + 1])
 	return count;
 }
 
+uint64_t stream_full_names(trace_id_t trid)
+{
+	struct handle *h = handle_get(trid, HANDLE_ACTIVE);
+	uint64_t count = 0;
+
+	if (h) {
+		count = handle_works(h) ? registry_full(h->target.names) : 0;
+		handle_put(h);
+	}
+	return count;
+}
+
 uint32_t stream_names_taken(trace_id_t trid)
 {
 	struct handle *h = handle_get(trid, HANDLE_ACTIVE);
@@ -158,6 +170,7 @@ void stream_say_wrong(trace_id_t trid, const struct match *m, const char *what)
 	layouts_free(l);
 	refused = stream_refused(trid, name);
 	declared_say_refused(what, refused, name);
+	declared_say_full(what, stream_full_names(trid));
 	taken = stream_names_taken(trid);
 	if (taken)
 		progress_say("%s: %u event type%s of processes that have become other users %s of another type: "

@@ -40,6 +40,8 @@ bool stream_attached(trace_id_t trid);
  * Returns 0 if none was.
  */
 uint64_t stream_refused(trace_id_t trid, char name[TRACE_EVENT_NAME_MAX + 1]);
+/* Returns how often there was no room for a name of the process. */
+uint64_t stream_full_names(trace_id_t trid);
 /*
  * Returns the number of event types without a name, because processes that became other users defined them with ids of
  * other types.
