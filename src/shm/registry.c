@@ -264,6 +264,15 @@ static uint32_t layout_entries(size_t length)
 	return (uint32_t)(sizeof(uint16_t) + length + REGISTRY_NAME_BYTES - 1) / REGISTRY_NAME_BYTES;
 }
 
+/* Writes a name to its entry, and null bytes to the rest of the entry. A name that is too long is cut. */
+static void put_name(char *entry, const char *name)
+{
+	size_t length = strnlen(name, REGISTRY_NAME_BYTES - 1);
+
+	memcpy(entry, name, length);
+	memset(entry + length, 0, REGISTRY_NAME_BYTES - length);
+}
+
 static void put_layout(char *entry, const char *layout, uint16_t length)
 {
 	memcpy(entry, &length, sizeof length);
@@ -370,8 +379,8 @@ static trace_event_id_t find_or_append(struct registry *r, const char *name, uin
 				if (entry < 0 || !within(r, (uint32_t)entry, asks))
 					return POSIX_TRACE_UNNAMED_USEREVENT;
 				TEST_POINT("registry_entry");
-				strncpy((char *)r->header + REGISTRY_NAMES_OFFSET + (size_t)entry * REGISTRY_NAME_BYTES,
-				        name, REGISTRY_NAME_BYTES - 1);
+				put_name((char *)r->header + REGISTRY_NAMES_OFFSET +
+				         (size_t)entry * REGISTRY_NAME_BYTES, name);
 				TEST_POINT("registry_name");
 			}
 			/* PAIR(name) */

@@ -230,16 +230,29 @@ static inline bool step_value(struct run *r, const struct step *s)
 	return true;
 }
 
+/* Makes a step that leaves a truth, and takes no value from the stack. */
+static inline enum truth step_alone(struct run *r, const struct step *s)
+{
+	switch ((enum step_kind)s->kind) {
+	case STEP_UNSIGNED:
+		return relate_unsigned(r, s);
+	case STEP_SIGNED:
+		return relate_signed(r, s);
+	case STEP_ANY:
+		return any_item(r, s, NULL);
+	case STEP_EXISTS:
+		return exists(r, s);
+	default:
+		return (enum truth)s->relation;
+	}
+}
+
 /* Makes a step that leaves the truth of values. */
 static inline enum truth step_truth(struct run *r, const struct step *s)
 {
 	struct value *top = &value_stack[r->values];
 
 	switch ((enum step_kind)s->kind) {
-	case STEP_UNSIGNED:
-		return relate_unsigned(r, s);
-	case STEP_SIGNED:
-		return relate_signed(r, s);
 	case STEP_COMPARE:
 		r->values -= 2;
 		return value_relate((enum relation)s->relation, &top[-2], &top[-1], s->factor);
@@ -252,12 +265,8 @@ static inline enum truth step_truth(struct run *r, const struct step *s)
 	case STEP_NONZERO:
 		r->values--;
 		return value_nonzero(&top[-1]);
-	case STEP_ANY:
-		return any_item(r, s, NULL);
-	case STEP_EXISTS:
-		return exists(r, s);
 	default:
-		return (enum truth)s->relation;
+		return step_alone(r, s);
 	}
 }
 
@@ -308,9 +317,9 @@ enum truth evaluate_truth(const struct formula *p, struct evaluation *e)
 	struct run r;
 
 	run_begin(&r, p, e);
-	/* Most programs are a comparison. */
+	/* Most formulas are one comparison with a constant. */
 	if (p->count == 1)
-		return step_truth(&r, &p->step[0]);
+		return step_alone(&r, &p->step[0]);
 	run(&r);
 	return (enum truth)truth_stack[0];
 }

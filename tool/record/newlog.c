@@ -259,11 +259,14 @@ static int open_left(struct folder *folder, const char *path)
 	return fd;
 }
 
+/* Returns the part of the path after its last slash. Without strrchr(): gcc 12 then warns of a dangling pointer. */
 static const char *base_name(const char *path)
 {
-	const char *slash = strrchr(path, '/');
+	size_t at = strlen(path);
 
-	return slash ? slash + 1 : path;
+	while (at > 0 && path[at - 1] != '/')
+		at--;
+	return path + at;
 }
 
 static char *beside(const char *path, const char *name)
