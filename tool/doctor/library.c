@@ -38,8 +38,12 @@ static void load(struct library *l)
 
 	if (!handle)
 		return;
-	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && !realpath(map->l_name, l->path))
-		snprintf(l->path, sizeof l->path, "%s", map->l_name);
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0) {
+		char *path = realpath(map->l_name, NULL);
+
+		snprintf(l->path, sizeof l->path, "%s", path ? path : map->l_name);
+		free(path);
+	}
 	*(void **)&init = dlsym(handle, "posix_trace_attr_init");
 	*(void **)&version = dlsym(handle, "posix_trace_attr_getgenversion");
 	if (init && version && init(&attr) == 0)
