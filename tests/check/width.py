@@ -10,7 +10,8 @@ from check import ROOT, files, finish, spoiled
 
 DOCUMENT, CODE = 100, 120
 WRITTEN = ['CONFORMANCE.md']  # by script/conformance-table
-FOLDERS = ['docs', 'src', 'tool', 'plugin', 'reader', 'tests', 'bench', 'examples', 'include', 'script', 'python']
+FOLDERS = ['docs', 'src', 'tool', 'plugin', 'reader', 'tests', 'bench', 'examples', 'include', 'script', 'python',
+           'debian']
 
 
 def check_documents(root):

@@ -359,6 +359,22 @@ def test_symbols():
             str(program))
 
 
+def test_no_index():
+    """clang writes no index of addresses. One by gcc is removed."""
+    if LIBDW != 'libdw':
+        return
+    libraries = {'LD_LIBRARY_PATH': f'{LIBRARY.parent}:{LIBPOSIXTRACE.parent}'}
+    if shutil.which('clang'):
+        subprocess.run(['clang', '-g', '-O1', f'-I{HERE.parent.parent}/include', HERE / 'traced.c', LIBRARY,
+                        LIBPOSIXTRACE, '-o', 'unindexed'], check=True)
+        subprocess.run(['./unindexed', 'traced.log'], check=True, env={**os.environ, **libraries})
+        assert places('traced.log') == expected_places()
+    if shutil.which('objcopy'):
+        subprocess.run(['objcopy', '--remove-section=.debug_aranges', PIE, 'unindexed'], check=True)
+        subprocess.run(['./unindexed', 'traced.log'], check=True, env={**os.environ, **libraries})
+        assert places('traced.log') == expected_places()
+
+
 def test_loaded_late():
     """The recorder describes a process once more when it has loaded a library, and keeps the build-ids."""
     if LIBDW != 'libdw':

@@ -446,12 +446,37 @@ static void called_from(Dwarf_Die *unit, Dwarf_Die *die, struct symbol *s)
 	s->line = (unsigned)line;
 }
 
-/* Finds the innermost function of the program, which may be inlined into others. */
-static void scopes(struct image *i, GElf_Addr address, struct symbol *s)
+/*
+ * Returns the compilation unit at an address, or null. clang writes no index of addresses (.debug_aranges), which libdw
+ * relies on. Then the unit is searched for, among all.
+ */
+static Dwarf_Die *unit_at(struct image *i, GElf_Addr address, Dwarf_Addr *bias)
 {
-	Dwarf_Addr bias;
-	Dwarf_Die *unit = dwfl_module_addrdie(i->module, address, &bias), *at = NULL, *around = NULL;
-	int n = unit ? dwarf_getscopes(unit, address - bias, &at) : 0;
+	Dwarf_Die *unit = dwfl_module_addrdie(i->module, address, bias);
+
+	if (unit)
+		return unit;
+	while ((unit = dwfl_module_nextcu(i->module, unit, bias)) != NULL)
+		if (dwarf_haspc(unit, address - *bias) > 0)
+			return unit;
+	return NULL;
+}
+
+/* Finds the source line of an address in its unit. */
+static void find_line(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *s)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+	int number = 0;
+
+	s->source = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+	s->line = s->source && dwarf_lineno(line, &number) == 0 ? (unsigned)number : 0;
+}
+
+/* Finds the innermost function of the program, which may be inlined into others. */
+static void find_function(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *s)
+{
+	Dwarf_Die *at = NULL, *around = NULL;
+	int n = dwarf_getscopes(unit, address, &at);
 
 	/* The first list leads from an inlined function to its definition, the second list to its caller. */
 	n = n > 0 ? dwarf_getscopes_die(at, &around) : 0;
@@ -471,9 +496,9 @@ void image_look_up(struct image *i, struct symbol *s)
 {
 	const char *name;
 	GElf_Addr address;
-	Dwfl_Line *line;
+	Dwarf_Addr bias;
+	Dwarf_Die *unit;
 	GElf_Sym symbol;
-	int number = 0;
 
 	if (!i->tried) {
 		const char *problem = i->path[0] == '/' ? open_image(i) : "";
@@ -489,12 +514,11 @@ void image_look_up(struct image *i, struct symbol *s)
 		return;
 	/* The recorded address is the return address. The byte before it belongs to the call. */
 	address = s->offset + i->bias - 1;
-	line = i->lines ? dwfl_module_getsrc(i->module, address) : NULL;
-	if (line)
-		s->source = dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL);
-	s->line = s->source ? (unsigned)number : 0;
-	if (i->lines)
-		scopes(i, address, s);
+	unit = i->lines ? unit_at(i, address, &bias) : NULL;
+	if (unit) {
+		find_line(unit, address - bias, s);
+		find_function(unit, address - bias, s);
+	}
 	if (s->function)
 		return;
 	name = dwfl_module_addrinfo(i->module, address, &s->into, &symbol, NULL, NULL, NULL);
