@@ -8,10 +8,12 @@
 
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import scene
@@ -55,10 +57,26 @@ def unreadable():
     for arguments, printed in ((), ''), (('--all',), ''), (('--json',), '[]\n'):
         done = run(*arguments)
         expect(done.returncode == 1 and done.stdout == printed and str(place) in done.stderr, f'{done}')
-        expect('no process' not in done.stderr, f'{done}')
+        expect('no process' not in done.stderr and 'chmod 700' in done.stderr, f'{done}')
     place.chmod(0o700)
     if not before:
         place.rmdir()
+
+
+def of_another_user():
+    """A user who looks at processes of root is told what to do."""
+    with tempfile.TemporaryDirectory() as name:
+        # Where that user can get to it.
+        os.chmod(name, 0o755)
+        command = shutil.copy(sys.argv[1], name)
+        tracer = Tracer(TRACER)
+        for arguments, told in (('-p', str(tracer.pid)), 'it belongs to user 0, this command to user 65534'), \
+                               (('--all',), 'it belongs to another user'):
+            done = subprocess.run([command, 'list', *arguments], user=65534, group=65534, extra_groups=[],
+                                  capture_output=True, text=True, check=False)
+            expect(done.returncode == 1 and not done.stdout, f'{done}')
+            expect(told in done.stderr and 'run as that user, or as root' in done.stderr, f'{done}')
+        tracer.end()
 
 
 def not_traced():
@@ -185,6 +203,8 @@ def usage():
 with scene.directory() as name:
     nothing()
     unreadable()
+    if os.geteuid() == 0 and scene.can_look():
+        of_another_user()
     not_traced()
     one_stream()
     losing()

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <trace.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include "common/out.h"
 #include "event/layouts.h"
 #include "event/policy.h"
+#include "process/explain.h"
 #include "process/streams.h"
 
 struct list {
@@ -458,6 +460,18 @@ static void list_all(struct list *l, const struct streams *all)
 	}
 }
 
+/* Returns what the user can do if a directory of streams cannot be read, to be appended to a message; or "". */
+static const char *remedy_of(const struct shm_dir *shm_dir, int error)
+{
+	struct stat st;
+
+	if ((error != -EACCES && error != -EPERM) || stat(shm_dir->path, &st) != 0)
+		return "";
+	if (st.st_uid == geteuid())
+		return st.st_mode & 077 ? ": other users may have changed it: chmod 700 it, or remove it" : "";
+	return geteuid() != 0 ? ": it belongs to another user: run as that user, or as root" : "";
+}
+
 static void list_directory(const struct shm_dir *shm_dir, void *arg)
 {
 	struct list *l = arg;
@@ -466,7 +480,7 @@ static void list_directory(const struct shm_dir *shm_dir, void *arg)
 
 	if (r < 0 && r != -ENOENT) {
 		l->failed = true;
-		complain("%s: %s", shm_dir->path, strerror(-r));
+		complain("%s: %s%s", shm_dir->path, strerror(-r), remedy_of(shm_dir, r));
 	}
 	if (r == 0) {
 		l->users++;
@@ -477,12 +491,20 @@ static void list_directory(const struct shm_dir *shm_dir, void *arg)
 
 /* -- One process ----------------------------------------------------------------------------------------------- */
 
-static void no_such_process(uint32_t pid, int error) __attribute__((noreturn));
-static void no_such_process(uint32_t pid, int error)
+/* Ends the program: the process, or its directory of streams, cannot be read. directory: null for the process. */
+static void not_readable(uint32_t pid, const char *directory, int error) __attribute__((noreturn));
+static void not_readable(uint32_t pid, const char *directory, int error)
 {
-	if (error == -ESRCH)
+	const char *remedy;
+	char why[96];
+
+	if (error == -ESRCH && !directory)
 		fail("there is no process %u%s", pid, kill((pid_t)pid, 0) == 0 ? "; it is the id of a thread" : "");
-	fail("process %u: %s", pid, strerror(-error));
+	if ((error == -EACCES || error == -EPERM) && proc_permit(pid) != 0) {
+		explain_permission((pid_t)pid, why, &remedy);
+		fail("process %u may not be looked at: %s: %s", pid, why, remedy);
+	}
+	fail("process %u: %s%s%s", pid, directory ? directory : "", directory ? ": " : "", strerror(-error));
 }
 
 static void list_process(struct list *l)
@@ -494,12 +516,11 @@ static void list_process(struct list *l)
 	int r = proc_read(l->pid, &proc);
 
 	if (r < 0)
-		no_such_process(l->pid, r);
+		not_readable(l->pid, NULL, r);
 	shm_dir = shm_dir_of(&proc);
 	r = streams_read(&all, &shm_dir);
 	if (r < 0 && r != -ENOENT)
-		fail("process %u: %s: %s%s", l->pid, shm_dir.path, strerror(-r),
-		     proc.uid != geteuid() ? "; it belongs to another user" : "");
+		not_readable(l->pid, shm_dir.path, r);
 	/* Begin the array only now, so an error above leaves no half of an array. */
 	if (l->json)
 		json_begin('[');
