@@ -105,6 +105,32 @@ def test_by_thread():
     equal('durations', (span['min'], span['max']), (100, 200))
 
 
+def test_names():
+    """Pairs of names take as long in report and in JSON as in stat, with data or without."""
+    log = Log()
+    log.declare('tea.end', '{cups:u8}')
+    for time, name, data in ((0, 'db.begin', b''), (70, 'db.end', b''), (100, 'tea.begin', b''), (150, 'db.end', b''),
+                             (400, 'tea.end', b'\2'), (500, 'db.begin', b''), (600, 'db.begin', b''),
+                             (610, 'db.end', b'')):
+        log.event(time, name, 100, 100, 't', data)
+    log.segment()
+    write('names.log', log.closed())
+    events = [json.loads(line) for line in output('report', '--json', 'names.log').splitlines()]
+    equal('took', [(e['event'], e['took']) for e in events if 'took' in e],
+          [('db.end', 70), ('tea.end', 300), ('db.end', 10)])
+    equal('as lines', output('convert', '-q', '--to', 'jsonl', '-o', '-', 'names.log'),
+          output('report', '--json', 'names.log'))
+    for name, durations in ('db', [70, 10]), ('tea', [300]):
+        spans = json.loads(output('stat', '--json', 'names.log'))['spans']
+        span = next(s for s in spans if s['begin'] == f'{name}.begin')
+        equal('as stat', (span['count'], span['min'], span['max']), (len(durations), min(durations), max(durations)))
+    equal('as text', output('report', '--no-header', '--fields', 'event,data', 'names.log').splitlines(),
+          ['db.begin', 'db.end    (took 70 ns)', 'tea.begin', 'db.end', 'tea.end   {cups=2} (took 300 ns)', 'db.begin',
+           'db.begin', 'db.end    (took 10 ns)'])
+    # Nothing but the event has no place for it.
+    equal('without data', 'took' in output('report', '--no-header', '--fields', 'event', 'names.log'), False)
+
+
 def test_cut():
     """After a loss, and after a new start, nobody knows to which begin an end belongs."""
     log = Log()

@@ -9,7 +9,7 @@
 
 void lasted_begin(struct lasted *l, const struct sources *logs)
 {
-	pairs_add(&l->spans, logs, true);
+	pairs_add(&l->spans, logs, false);
 	if (l->spans.count == 0)
 		return;
 	roles_begin(&l->roles, &l->spans, logs);

@@ -338,7 +338,7 @@ static void print_took(uint64_t took)
 	char text[32];
 
 	display_colour(CYAN);
-	out_printf(" (took %s)", moment_duration(text, took));
+	out_printf("(took %s)", moment_duration(text, took));
 	display_colour(PLAIN);
 }
 
@@ -350,14 +350,19 @@ void report_line(struct report *r, struct source *s, uint64_t took)
 
 	for (unsigned i = 0; i < r->columns; i++) {
 		enum column column = r->column[i];
+		bool empty = (column == COLUMN_DATA && !has_data(e, data)) ||
+		             (column == COLUMN_SYMBOL && !has_symbol(e));
+		bool ends = column == COLUMN_DATA && took != SPAN_NONE && !says_took(s, e);
 
 		/* No blanks at the end of a line. */
-		if ((column == COLUMN_DATA && !has_data(e, data)) || (column == COLUMN_SYMBOL && !has_symbol(e)))
+		if (empty && !ends)
 			continue;
 		blanks(pending);
-		pending = print_column(r, s, column, e, data);
-		if (column == COLUMN_DATA && took != SPAN_NONE && !says_took(s, e))
+		pending = empty ? 0 : print_column(r, s, column, e, data);
+		if (ends) {
+			blanks(!empty);
 			print_took(took);
+		}
 		pending = pending > 0 ? pending + 1 : 1;
 	}
 	out_char('\n');
