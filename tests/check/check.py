@@ -30,7 +30,8 @@ def spoiled(check, folders, *changes):
         root = Path(name)
         for folder in folders:
             # The inputs that fuzzers have collected are hundreds of files, and not checked.
-            shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns('corpus', 'found'))
+            shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns('corpus', 'found'),
+                            ignore_dangling_symlinks=True)
         before = set(check(root))
         for file, old, new in changes:
             path = root / file

@@ -11,7 +11,7 @@ from check import ROOT, files, finish, spoiled
 DOCUMENT, CODE = 100, 120
 WRITTEN = ['CONFORMANCE.md']  # by script/conformance-table
 FOLDERS = ['docs', 'src', 'tool', 'plugin', 'reader', 'tests', 'bench', 'examples', 'include', 'script', 'python',
-           'debian']
+           'debian/tests']
 
 
 def check_documents(root):
