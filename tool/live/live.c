@@ -30,6 +30,7 @@
 #include "live/terminal.h"
 #include "logs/declared.h"
 #include "process/confinement.h"
+#include "process/refusal.h"
 #include "process/threadnames.h"
 #include "process/typenames.h"
 
@@ -129,7 +130,7 @@ static void refuse_confined(pid_t pid)
 	/* The screen is in use after a choice; a message would disappear with it. */
 	terminal_close();
 	snprintf(what, sizeof what, "%d", (int)pid);
-	confinement_refuses(pid, what, asked.despite_seccomp);
+	refusal_confined(pid, what, asked.despite_seccomp);
 	exit(STATUS_FAILED);
 }
 

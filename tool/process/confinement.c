@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/lines.h"
-#include "common/message.h"
 #include "host/ident.h"
 
 /* Values of "Seccomp:" in /proc/PID/status. */
@@ -115,18 +114,4 @@ enum confinement confinement_look(pid_t pid, char text[CONFINEMENT_TEXT])
 		closedir(dir);
 	describe(text, most, count[most], threads);
 	return most;
-}
-
-bool confinement_refuses(pid_t pid, const char *what, bool despite)
-{
-	char text[CONFINEMENT_TEXT];
-	enum confinement most = confinement_look(pid, text);
-
-	if (most < CONFINEMENT_OWN || (most == CONFINEMENT_OWN && despite))
-		return false;
-	complain("%s is not traced: %s", what, text);
-	if (most == CONFINEMENT_OWN)
-		complain("use --despite-seccomp if its filter allows the system calls "
-		         "listed in docs/processes.md (\"Seccomp\")");
-	return true;
 }

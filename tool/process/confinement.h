@@ -28,10 +28,5 @@ enum confinement {
  * text: the same in words.
  */
 enum confinement confinement_look(pid_t pid, char text[CONFINEMENT_TEXT]);
-/*
- * Prints why a process should not be traced, and returns true; returns false if it can be traced. despite: the user
- * accepts filters, but not the strict mode.
- */
-bool confinement_refuses(pid_t pid, const char *what, bool despite);
 
 #endif

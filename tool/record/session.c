@@ -20,8 +20,8 @@
 #include "base/ticks.h"
 #include "common/message.h"
 #include "common/progress.h"
-#include "process/confinement.h"
 #include "process/launch.h"
+#include "process/refusal.h"
 #include "record/newlog.h"
 #include "record/signals.h"
 #include "record/trigger.h"
@@ -137,7 +137,7 @@ static bool attach(struct session *s)
 		/* Linux before 5.3 has no pidfd_open(): then the process is polled with kill(). */
 		source->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		explain_process(&source->recording.evidence, pid);
-		if (confinement_refuses(pid, what, s->o->despite_seccomp) || !begin_source(s, i, pid, what)) {
+		if (refusal_confined(pid, what, s->o->despite_seccomp) || !begin_source(s, i, pid, what)) {
 			cancel(s);
 			return false;
 		}
