@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "live.h"
 #include "read.h"
 
 /* How a column is filled, found out once for each call. */
@@ -156,8 +157,18 @@ static int read_rows(const struct job *j, size_t most, size_t *rows)
 	struct posixtrace_log *log = j->log;
 	struct source *s;
 	struct shape *shape;
+	int error;
 
-	while (*rows < most && (s = read_oldest(log)) != NULL) {
+	while (*rows < most) {
+		s = read_source(log);
+		if (!s) {
+			if (*rows || log->error || !read_waits(log))
+				break;
+			error = live_sleep(log, INT64_MAX);
+			if (error)
+				return error;
+			continue;
+		}
 		if (s->loss_count) {
 			s->loss_count = 0;
 			continue;
@@ -195,6 +206,8 @@ int posixtrace_log_read(struct posixtrace_log *log, const struct posixtrace_log_
 	error = read_begin(log);
 	if (error)
 		return error;
+	filter_look_again(log);
+	log->found = false;
 	read_move(log);
 	return read_rows(&job, most, rows);
 }

@@ -53,8 +53,19 @@ bool filter_number(const struct numbers *n, uint32_t number)
 	return n->count == 0;
 }
 
+void filter_look_again(struct posixtrace_log *log)
+{
+	/* A loss is taken out of its source, and returned in any case. */
+	if (log->found && !log->current.about.loss) {
+		log->found = false;
+		log->pending = NULL;
+	}
+}
+
 void filter_changed(struct posixtrace_log *log)
 {
+	log->filter.changes++;
+	filter_look_again(log);
 	for (size_t i = 0; i < log->types.count; i++) {
 		struct type *t = log->types.item[i];
 
@@ -120,6 +131,7 @@ int posixtrace_log_only_time(struct posixtrace_log *log, uint64_t from, uint64_t
 		return error_null();
 	if (until <= from)
 		return error_say(EINVAL, "the end of the time range is not after its beginning");
+	filter_look_again(log);
 	log->filter.from = from;
 	log->filter.until = until;
 	return 0;
@@ -130,6 +142,7 @@ int posixtrace_log_only_if(struct posixtrace_log *log,
 {
 	if (!log)
 		return error_null();
+	filter_look_again(log);
 	log->filter.wanted = wanted;
 	log->filter.context = context;
 	return 0;
@@ -137,9 +150,13 @@ int posixtrace_log_only_if(struct posixtrace_log *log,
 
 void posixtrace_log_all(struct posixtrace_log *log)
 {
+	uint64_t changes;
+
 	if (!log)
 		return;
+	changes = log->filter.changes;
 	filter_free(&log->filter);
 	filter_begin(&log->filter);
+	log->filter.changes = changes;
 	filter_changed(log);
 }

@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "copy.h"
 #include "error.h"
+#include "live.h"
 #include "table.h"
 
 /* -- Opening --------------------------------------------------------------------------------------- */
@@ -32,7 +33,7 @@ static int add_source(struct posixtrace_log *log, struct source *s)
 	log->source[log->sources++] = s;
 	if (log->sources == 1 || s->about.created < log->created)
 		log->created = s->about.created;
-	if (types_add(log, s) && tasks_add(log, s))
+	if (s->live ? live_types(s) : types_add(log, s) && tasks_add(log, s))
 		return 0;
 	log->error = ENOMEM;
 	return error_memory();
@@ -125,6 +126,40 @@ int posixtrace_log_open(const char *path, struct posixtrace_log **log)
 	return error;
 }
 
+int posixtrace_log_add_live(struct posixtrace_log *log, uint32_t pid,
+                            const struct posixtrace_log_recording *recording)
+{
+	struct source *s;
+	int error;
+
+	if (!log)
+		return error_null();
+	if (log->error)
+		return error_memory();
+	error = live_open(log, pid, recording, &s);
+	if (!error)
+		error = add_source(log, s);
+	if (error)
+		return error;
+	log->lives++;
+	return 0;
+}
+
+int posixtrace_log_live(uint32_t pid, const struct posixtrace_log_recording *recording,
+                        struct posixtrace_log **log)
+{
+	int error = posixtrace_log_open(NULL, log);
+
+	if (error)
+		return error;
+	error = posixtrace_log_add_live(*log, pid, recording);
+	if (error) {
+		posixtrace_log_close(*log);
+		*log = NULL;
+	}
+	return error;
+}
+
 void posixtrace_log_close(struct posixtrace_log *log)
 {
 	if (!log)
@@ -166,6 +201,9 @@ int read_end(const struct posixtrace_log *log)
 	for (size_t i = 0; i < log->sources; i++) {
 		const struct source *s = log->source[i];
 
+		if (live_forked(s))
+			return error_say(EINVAL, "%s was opened before this process was forked, and only its parent "
+			                 "can read it", s->path);
 		if (s->in.error == -ENOMEM)
 			return error_memory();
 		if (s->in.error)
@@ -252,13 +290,71 @@ static bool loss_wanted(const struct posixtrace_log *log, const struct posixtrac
 	return loss->from < f->until && (loss->until == 0 || loss->until >= f->from);
 }
 
-/* Finds the next selected event or loss. Returns false at the end. */
-static bool find(struct posixtrace_log *log)
+/* Returns whether an event later than the selected time cannot be followed by a selected one. */
+static bool beyond(const struct posixtrace_log *log, uint64_t time)
+{
+	return log->filter.until <= UINT64_MAX - READ_DISORDER && time > log->filter.until + READ_DISORDER;
+}
+
+/*
+ * Looks at the running processes that have no event now and may have one before this time, or, with UINT64_MAX, at any
+ * time. Returns whether one of them has an event, a loss or an end now. Sets *unsettled if it is too early to say.
+ */
+static bool look_at_waiting(struct posixtrace_log *log, uint64_t time, bool *unsettled)
+{
+	bool more = false;
+
+	*unsettled = false;
+	for (size_t i = 0; i < log->sources; i++) {
+		struct source *s = log->source[i];
+
+		if (!live_waits(s) || (time != UINT64_MAX && live_settled(s, time)))
+			continue;
+		if (time != UINT64_MAX && !live_settles(s, time)) {
+			*unsettled = true;
+			continue;
+		}
+		source_look(s);
+		more |= !live_waits(s);
+	}
+	return more;
+}
+
+struct source *read_running(struct posixtrace_log *log, struct source *s)
+{
+	bool unsettled;
+
+	for (;;) {
+		uint64_t time = !s ? UINT64_MAX : s->loss_count ? source_loss_time(s) : s->event->time;
+
+		if (!look_at_waiting(log, time, &unsettled))
+			break;
+		s = read_oldest(log);
+	}
+	if (s && !unsettled)
+		log->nap = 0;
+	return unsettled ? NULL : s;
+}
+
+bool read_waits(const struct posixtrace_log *log)
+{
+	for (size_t i = 0; i < log->sources && log->lives; i++)
+		if (live_waits(log->source[i]) &&
+		    !beyond(log, (uint64_t)live_clock() + log->source[i]->about.created -
+		                 log->source[i]->about.created_monotonic))
+			return true;
+	return false;
+}
+
+enum find { FOUND, FOUND_END, FOUND_NOTHING_YET };
+
+/* Finds the next selected event or loss. */
+static enum find find(struct posixtrace_log *log)
 {
 	const struct filter *f = &log->filter;
 	struct source *s;
 
-	while ((s = read_oldest(log)) != NULL) {
+	while ((s = read_source(log)) != NULL) {
 		struct shape *shape;
 		bool wanted;
 
@@ -268,33 +364,67 @@ static bool find(struct posixtrace_log *log)
 		} else {
 			wanted = read_wanted(log, s, &shape);
 			if (log->error)
-				return false;
+				return FOUND_END;
 			if (wanted)
 				fill_event(log, s, shape);
 			log->pending = s;
 		}
 		if (wanted && (!f->wanted || f->wanted(&log->current.about, f->context)))
-			return true;
+			return FOUND;
 		read_move(log);
 	}
-	return false;
+	return !log->error && read_waits(log) ? FOUND_NOTHING_YET : FOUND_END;
+}
+
+/* Finds the next selected event or loss until a time on the clock of live_sleep(). Returns 0 or an error number. */
+static int find_until(struct posixtrace_log *log, int64_t deadline, enum find *found)
+{
+	int error = read_begin(log);
+
+	if (error)
+		return error;
+	read_move(log);
+	while ((*found = find(log)) == FOUND_NOTHING_YET) {
+		if (deadline != INT64_MAX && live_clock() >= deadline)
+			return error_say(ETIMEDOUT, "no event has come yet");
+		error = live_sleep(log, deadline);
+		if (error)
+			return error;
+	}
+	return *found == FOUND_END ? read_end(log) : 0;
 }
 
 int posixtrace_log_next(struct posixtrace_log *log, const struct posixtrace_log_event **event)
 {
-	int error;
+	enum find found = FOUND;
+	int error = 0;
 
 	if (!log || !event)
 		return error_null();
 	*event = NULL;
-	error = read_begin(log);
-	if (error)
-		return error;
-	read_move(log);
-	if (!find(log))
-		return read_end(log);
-	*event = &log->current.about;
-	return 0;
+	if (!log->found)
+		error = find_until(log, INT64_MAX, &found);
+	log->found = false;
+	if (!error && found == FOUND)
+		*event = &log->current.about;
+	return error;
+}
+
+int posixtrace_log_wait(struct posixtrace_log *log, int64_t timeout)
+{
+	enum find found = FOUND_END;
+	int64_t now, deadline;
+	int error;
+
+	if (!log)
+		return error_null();
+	if (log->found || !log->lives)
+		return 0;
+	now = live_clock();
+	deadline = timeout < 0 || timeout > INT64_MAX - now ? INT64_MAX : now + timeout;
+	error = find_until(log, deadline, &found);
+	log->found = !error && found == FOUND;
+	return error;
 }
 
 void posixtrace_log_rewind(struct posixtrace_log *log)
@@ -302,8 +432,14 @@ void posixtrace_log_rewind(struct posixtrace_log *log)
 	if (!log)
 		return;
 	log->begun = true;
+	/* The present event of a running process was returned, and does not come again. */
+	if (log->pending && log->pending->live && !log->found)
+		source_look(log->pending);
 	log->pending = NULL;
+	log->found = false;
 	for (size_t i = 0; i < log->sources; i++) {
+		if (log->source[i]->live)
+			continue;
 		source_rewind(log->source[i]);
 		source_look(log->source[i]);
 	}
@@ -317,6 +453,8 @@ int posixtrace_log_scan(struct posixtrace_log *log)
 
 	if (!log)
 		return error_null();
+	if (log->lives)
+		return error_say(ESPIPE, "the events of a running process can be read only once");
 	error = read_begin(log);
 	if (error)
 		return error;

@@ -28,7 +28,15 @@ bool read_shape(struct posixtrace_log *log, struct source *s, struct shape *shap
 /* Returns whether the callback of the filter selects the source's next event. */
 bool read_asks(struct posixtrace_log *log, struct source *s, const struct shape *shape);
 
-/* Returns the source with the oldest event or loss, the first of several; null at the end. */
+/* Returns whether a running process may have a selected event later. */
+bool read_waits(const struct posixtrace_log *log);
+/*
+ * Returns the oldest source, or another one of a running process with an earlier event. Returns null if it is too early
+ * to say, or there is none.
+ */
+struct source *read_running(struct posixtrace_log *log, struct source *oldest);
+
+/* Returns the source with the oldest event or loss, the first of several; null if there is none. */
 static inline struct source *read_oldest(const struct posixtrace_log *log)
 {
 	struct source *found = NULL;
@@ -44,6 +52,17 @@ static inline struct source *read_oldest(const struct posixtrace_log *log)
 		}
 	}
 	return found;
+}
+
+/*
+ * Returns the source whose event or loss is the next one. Returns null at the end, and if there is none yet:
+ * read_waits().
+ */
+static inline struct source *read_source(struct posixtrace_log *log)
+{
+	struct source *s = read_oldest(log);
+
+	return log->lives ? read_running(log, s) : s;
 }
 
 /* Counts the source's next event, unless it was counted before a rewind. */
@@ -87,10 +106,12 @@ static inline void read_move(struct posixtrace_log *log)
 	if (!s)
 		return;
 	log->pending = NULL;
-	if (s->event->time >= log->filter.until && s->event->time - log->filter.until > READ_DISORDER)
+	if (s->event->time >= log->filter.until && s->event->time - log->filter.until > READ_DISORDER) {
 		s->event = NULL;
-	else
+		s->finished |= s->live != NULL;
+	} else {
 		source_advance(s);
+	}
 }
 
 #endif

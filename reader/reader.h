@@ -20,17 +20,25 @@
 struct type {
 	struct posixtrace_log_type about;
 	const struct layout *layout; /* null: none */
+	struct layout *own_layout;   /* a copy: a running process may declare more; null: layout is the log's */
+	char *own_name;              /* null: about.name is the log's */
 	struct posixtrace_log_field *field;
 	char **label; /* of all fields, as in layout->label */
 	char *text;   /* about.layout */
+	struct posixtrace_log_meaning meaning;
 	bool wanted;  /* by the patterns */
+};
+
+struct process_text {
+	struct process_text *next;
+	char text[];
 };
 
 struct process {
 	struct posixtrace_log_process about;
-	struct posixtrace_log_module *module;
+	struct posixtrace_log_module **module; /* each with its texts behind it */
 	size_t room;
-	char *executable, *command;
+	struct process_text *texts; /* those in `about`, and earlier ones */
 };
 
 struct thread {
@@ -63,6 +71,7 @@ struct shape {
 struct source {
 	struct posixtrace_log_about about;
 	struct posixtrace_log *log;
+	struct live_source *live; /* null: a log */
 	struct input in;
 	int fd;
 	char *path;
@@ -80,6 +89,7 @@ struct source {
 	uint64_t lost, damaged; /* events that losses have told of */
 	uint64_t last;       /* time of the last event; 0: none */
 	uint64_t read;       /* events since the beginning */
+	uint64_t losses;     /* losses since the beginning */
 	bool finished;       /* the losses at the end have been queued */
 	struct shape shape[SHAPES_MAX];
 };
@@ -102,6 +112,7 @@ struct filter {
 	uint64_t from, until; /* until UINT64_MAX: no end */
 	int (*wanted)(const struct posixtrace_log_event *event, void *context);
 	void *context;
+	uint64_t changes; /* of the patterns and numbers */
 };
 
 /* -- The reader ------------------------------------------------------------------------------------- */
@@ -121,6 +132,9 @@ struct posixtrace_log {
 	uint64_t created; /* the earliest creation */
 	bool begun;       /* the first event of each source has been looked at */
 	int error;        /* of memory, while an event was read */
+	bool found;       /* posixtrace_log_wait() has found the current event, which was not returned yet */
+	size_t lives;     /* sources that are running processes */
+	uint64_t nap;     /* how long to sleep when nothing has come, ns */
 	struct source *pending; /* has not moved beyond the event that was returned last; null: none */
 	struct table types, processes, threads;
 	struct filter filter;

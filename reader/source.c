@@ -13,6 +13,8 @@
 
 #include "base/sys.h"
 #include "error.h"
+#include "live.h"
+#include "missing.h"
 #include "tasks.h"
 #include "types.h"
 
@@ -77,21 +79,6 @@ static void describe(struct source *s)
 	};
 }
 
-/* Returns the index of the first log of the same boot of the same machine: process ids mean the same there. */
-static uint32_t machine_of(const struct posixtrace_log *log, const struct source *s)
-{
-	const struct log_header *h = &s->in.header;
-	uint32_t i = 0;
-
-	for (; i < log->sources; i++) {
-		const struct log_header *other = &log->source[i]->in.header;
-
-		if (memcmp(h->boot, other->boot, sizeof h->boot) == 0 && strcmp(h->host, other->host) == 0)
-			break;
-	}
-	return i;
-}
-
 int source_open(struct posixtrace_log *log, int fd, const char *path, struct source **source)
 {
 	struct source *s = calloc(1, sizeof *s);
@@ -115,7 +102,7 @@ int source_open(struct posixtrace_log *log, int fd, const char *path, struct sou
 		return error;
 	}
 	s->layouts = layouts_of(&s->in);
-	s->machine = machine_of(log, s);
+	s->machine = tasks_machine(log, s);
 	describe(s);
 	s->about.machine_index = s->machine;
 	if (s->layouts)
@@ -126,9 +113,13 @@ int source_open(struct posixtrace_log *log, int fd, const char *path, struct sou
 
 void source_free(struct source *s)
 {
-	input_close(&s->in);
+	if (s->live)
+		live_close(s);
+	else
+		input_close(&s->in);
 	layouts_free(s->layouts);
-	sys_close(s->fd);
+	if (!s->live)
+		sys_close(s->fd);
 	free(s->type);
 	free(s->path);
 	free(s);
@@ -141,20 +132,6 @@ static bool is_loop(const struct source *s)
 	return s->in.header.attr.log_policy == POSIX_TRACE_LOOP;
 }
 
-static void queue(struct source *s, struct posixtrace_log_loss loss)
-{
-	if (s->loss_count == 0)
-		s->loss_first = 0;
-	if (s->loss_first + s->loss_count < SOURCE_LOSSES)
-		s->loss[s->loss_first + s->loss_count++] = loss;
-}
-
-/* Returns the time after which the next event has to come: that of the last one, or of the log's creation. */
-static uint64_t before(const struct source *s)
-{
-	return s->last ? s->last : s->about.created;
-}
-
 /* Queues what is missing because of damage. until 0: nothing follows. */
 static void queue_damage(struct source *s, uint64_t until)
 {
@@ -163,16 +140,14 @@ static void queue_damage(struct source *s, uint64_t until)
 	if (!h->missing)
 		return;
 	s->damaged += h->events;
-	queue(s, (struct posixtrace_log_loss){ .reason = POSIXTRACE_LOG_DAMAGED, .at_least = h->known < h->missing,
-	                                       .count = h->events, .from = before(s), .until = until });
+	missing_queue(s, POSIXTRACE_LOG_DAMAGED, h->known < h->missing, h->events, missing_after(s), until);
 }
 
 static void queue_lost(struct source *s, uint64_t count, uint64_t until)
 {
 	s->lost += count;
 	if (count)
-		queue(s, (struct posixtrace_log_loss){ .reason = POSIXTRACE_LOG_LOST, .count = count,
-		                                       .from = before(s), .until = until });
+		missing_queue(s, POSIXTRACE_LOG_LOST, false, count, missing_after(s), until);
 }
 
 /* Queues what is missing before the oldest segment of a LOOP log. Only its creator knows how much was overwritten. */
@@ -181,9 +156,7 @@ static void queue_early(struct source *s, uint64_t number, uint64_t until)
 	bool unknown = !s->in.ended && number > 1;
 
 	if (s->about.overwritten || unknown)
-		queue(s, (struct posixtrace_log_loss){ .reason = POSIXTRACE_LOG_OVERWRITTEN, .at_least = unknown,
-		                                       .count = s->about.overwritten, .from = s->about.created,
-		                                       .until = until });
+		missing_queue(s, POSIXTRACE_LOG_OVERWRITTEN, unknown, s->about.overwritten, s->about.created, until);
 	queue_lost(s, input_lost_early(&s->in), until);
 }
 
@@ -223,19 +196,15 @@ static void finish(struct source *s)
 	if (is_loop(s) && s->segment == 0)
 		queue_early(s, 0, 0);
 	if (all > s->damaged || s->in.hole.missing)
-		queue(s, (struct posixtrace_log_loss){ .reason = POSIXTRACE_LOG_DAMAGED, .at_least = !s->in.ended,
-		                                       .count = all - s->damaged, .from = before(s) });
+		missing_queue(s, POSIXTRACE_LOG_DAMAGED, !s->in.ended, all - s->damaged, missing_after(s), 0);
 	s->about.damaged = s->damaged = all;
 	queue_lost(s, s->in.lost > s->lost ? s->in.lost - s->lost : 0, 0);
 	if (a->discarded)
-		queue(s, (struct posixtrace_log_loss){ .reason = POSIXTRACE_LOG_DISCARDED, .at_least = !s->in.ended,
-		                                       .count = a->discarded, .from = before(s) });
+		missing_queue(s, POSIXTRACE_LOG_DISCARDED, !s->in.ended, a->discarded, missing_after(s), 0);
 	if (a->unwritten)
-		queue(s, (struct posixtrace_log_loss){ .reason = POSIXTRACE_LOG_UNWRITTEN, .at_least = !s->in.ended,
-		                                       .count = a->unwritten, .from = before(s) });
+		missing_queue(s, POSIXTRACE_LOG_UNWRITTEN, !s->in.ended, a->unwritten, missing_after(s), 0);
 	if (!s->in.ended)
-		queue(s, (struct posixtrace_log_loss){ .reason = POSIXTRACE_LOG_OPEN, .at_least = 1,
-		                                       .from = before(s) });
+		missing_queue(s, POSIXTRACE_LOG_OPEN, true, 0, missing_after(s), 0);
 	s->about.lost = s->lost > a->lost ? s->lost : a->lost;
 }
 
@@ -247,18 +216,19 @@ static void queue_stop(struct source *s, const struct log_event *e)
 	if (e->id == POSIX_TRACE_STOP && e->length >= sizeof by_itself)
 		memcpy(&by_itself, s->data, sizeof by_itself);
 	if (by_itself)
-		queue(s, (struct posixtrace_log_loss){ .reason = POSIXTRACE_LOG_STOPPED, .at_least = 1,
-		                                       .from = e->time });
+		missing_queue(s, POSIXTRACE_LOG_STOPPED, true, 0, e->time, 0);
 }
 
 /* -- Reading --------------------------------------------------------------------------------------- */
 
 void source_rewind(struct source *s)
 {
+	if (s->live)
+		return;
 	input_rewind(&s->in);
 	s->event = NULL;
 	s->loss_count = s->loss_first = 0;
-	s->segment = s->lost = s->damaged = s->last = s->read = 0;
+	s->segment = s->lost = s->damaged = s->last = s->read = s->losses = 0;
 	s->finished = false;
 	s->generation++;
 }
@@ -273,6 +243,10 @@ void source_look(struct source *s)
 {
 	const struct log_event *e;
 
+	if (s->live) {
+		live_look(s);
+		return;
+	}
 	if (s->event && s->event->id < POSIX_TRACE_UNNAMED_USEREVENT) {
 		queue_stop(s, s->event);
 		s->last = s->event->time;
@@ -287,7 +261,7 @@ void source_look(struct source *s)
 		begin_segment(s);
 	if (!e)
 		finish(s);
-	s->loss_time = e ? e->time : before(s);
+	s->loss_time = e ? e->time : missing_after(s);
 	/* Recording went on at the next event. */
 	if (e && s->loss_count && s->loss[s->loss_first].reason == POSIXTRACE_LOG_STOPPED)
 		s->loss[s->loss_first].until = e->time;

@@ -15,6 +15,20 @@
 /* A larger body of a frame PROCESS is ignored (docs/log-format.md). */
 #define BODY_MAX (UINT32_C(256) << 10)
 
+uint32_t tasks_machine(const struct posixtrace_log *log, const struct source *s)
+{
+	const struct log_header *h = &s->in.header;
+	uint32_t i = 0;
+
+	for (; i < log->sources; i++) {
+		const struct log_header *other = &log->source[i]->in.header;
+
+		if (memcmp(h->boot, other->boot, sizeof h->boot) == 0 && strcmp(h->host, other->host) == 0)
+			break;
+	}
+	return i;
+}
+
 /* Returns the process, a new one if it is not known. Returns null if there is no memory. */
 static struct process *process_of(struct posixtrace_log *log, const struct source *s, uint32_t pid)
 {
@@ -71,21 +85,21 @@ static const unsigned char *get_string(const unsigned char *p, const unsigned ch
 	return p + 2 + s->length;
 }
 
-/* Replaces a text of a process, unless the new one is empty. */
-static bool set_text(char **text, const char **about, const struct string *s, bool has_nulls)
+/* Replaces a text of a process, unless the new one is empty. The old one stays. */
+static bool set_text(struct process *p, const char **about, const struct string *s, bool has_nulls)
 {
-	char *copy = s->length ? malloc(s->length + 1) : NULL;
+	struct process_text *copy = s->length ? malloc(sizeof *copy + s->length + 1) : NULL;
 
 	if (!s->length)
 		return true;
 	if (!copy)
 		return false;
-	memcpy(copy, s->text, s->length);
-	copy[has_nulls ? s->length : strnlen(s->text, s->length)] = 0;
-	copy[s->length] = 0;
-	free(*text);
-	*text = copy;
-	*about = copy;
+	memcpy(copy->text, s->text, s->length);
+	copy->text[has_nulls ? s->length : strnlen(s->text, s->length)] = 0;
+	copy->text[s->length] = 0;
+	copy->next = p->texts;
+	p->texts = copy;
+	*about = copy->text;
 	return true;
 }
 
@@ -93,39 +107,39 @@ static bool add_module(struct process *p, uint64_t time, const unsigned char *ra
                        const struct string *id)
 {
 	size_t length = strnlen(path->text, path->length);
-	unsigned char *texts = malloc(length + 1 + id->length);
-	struct posixtrace_log_module *m;
+	struct posixtrace_log_module *m = malloc(sizeof *m + length + 1 + id->length);
+	char *texts = (char *)(m + 1);
 
-	if (texts && p->about.modules == p->room) {
+	if (m && p->about.modules == p->room) {
 		size_t room = p->room ? 2 * p->room : 16;
+		struct posixtrace_log_module **more = realloc(p->module, room * sizeof *more);
 
-		m = realloc(p->module, room * sizeof *m);
-		if (m) {
-			p->module = m;
+		if (more) {
+			p->module = more;
 			p->room = room;
 		}
 	}
-	if (!texts || p->about.modules == p->room) {
-		free(texts);
+	if (!m || p->about.modules == p->room) {
+		free(m);
 		return false;
 	}
 	memcpy(texts, path->text, length);
 	texts[length] = 0;
 	memcpy(texts + length + 1, id->text, id->length);
-	p->module[p->about.modules++] = (struct posixtrace_log_module){
+	*m = (struct posixtrace_log_module){
 		.start = get64(range),
 		.end = get64(range + 8),
 		.offset = get64(range + 16),
 		.time = time,
-		.path = (const char *)texts,
-		.build_id = texts + length + 1,
+		.path = texts,
+		.build_id = (const unsigned char *)texts + length + 1,
 		.build_id_length = (uint32_t)id->length,
 	};
+	p->module[p->about.modules++] = m;
 	return true;
 }
 
-/* Evaluates the body of a frame PROCESS. Returns false if there is no memory; a wrong body is no error. */
-static bool describe(struct posixtrace_log *log, const struct source *s, const unsigned char *body, size_t size)
+bool tasks_describe(struct posixtrace_log *log, const struct source *s, const unsigned char *body, size_t size)
 {
 	const unsigned char *p = body + 16, *end = body + size, *range;
 	struct string executable, path, id, command = { 0 };
@@ -136,7 +150,7 @@ static bool describe(struct posixtrace_log *log, const struct source *s, const u
 	if (!p)
 		return true;
 	process = process_of(log, s, get32(body));
-	if (!process || !set_text(&process->executable, &process->about.executable, &executable, false))
+	if (!process || !set_text(process, &process->about.executable, &executable, false))
 		return false;
 	slash = strrchr(process->about.executable, '/');
 	process->about.name = slash ? slash + 1 : process->about.executable;
@@ -156,7 +170,7 @@ static bool describe(struct posixtrace_log *log, const struct source *s, const u
 	if (!get_string(p + 4, end, &command) || !command.length)
 		return true;
 	process->about.command_length = command.length;
-	return set_text(&process->command, &process->about.command, &command, true);
+	return set_text(process, &process->about.command, &command, true);
 }
 
 /* Reads a body. Returns false if it is incomplete or damaged. */
@@ -181,7 +195,7 @@ bool tasks_add(struct posixtrace_log *log, struct source *s)
 
 	while (all && input_frame(&s->in, &f, &at)) {
 		if (f.kind == FRAME_PROCESS && f.size <= BODY_MAX && get_body(s, &f, at, body))
-			all = describe(log, s, body, f.size);
+			all = tasks_describe(log, s, body, f.size);
 		at += frame_bytes(f.size);
 	}
 	/* These bytes were counted when the log was opened. */
@@ -196,10 +210,14 @@ void tasks_free(struct posixtrace_log *log)
 		struct process *p = log->processes.item[i];
 
 		for (size_t m = 0; m < p->about.modules; m++)
-			free((void *)(uintptr_t)p->module[m].path);
+			free(p->module[m]);
 		free(p->module);
-		free(p->executable);
-		free(p->command);
+		while (p->texts) {
+			struct process_text *text = p->texts;
+
+			p->texts = text->next;
+			free(text);
+		}
 	}
 	table_free(&log->processes);
 	table_free(&log->threads);
@@ -229,7 +247,7 @@ const struct posixtrace_log_thread *posixtrace_log_thread_at(const struct posixt
 
 const struct posixtrace_log_module *posixtrace_log_module_at(const struct posixtrace_log_process *process, size_t index)
 {
-	return process && index < process->modules ? &((const struct process *)process)->module[index] : NULL;
+	return process && index < process->modules ? ((const struct process *)process)->module[index] : NULL;
 }
 
 /*
@@ -242,7 +260,7 @@ const struct posixtrace_log_module *posixtrace_log_find_module(const struct posi
 	const struct posixtrace_log_module *found = NULL;
 
 	for (size_t i = 0; process && i < process->modules; i++) {
-		const struct posixtrace_log_module *m = &((const struct process *)process)->module[i];
+		const struct posixtrace_log_module *m = ((const struct process *)process)->module[i];
 
 		if (m->end > m->start && address - m->start < m->end - m->start && (!found || m->time <= time))
 			found = m;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "filter.h"
+#include "meaning.h"
 #include "model/eventtype.h"
 #include "table.h"
 
@@ -131,14 +132,14 @@ static char *append(char *text, const char *part)
  * Stores a copy of the layout as its parts were declared, for this type and for others of the same name. Returns false
  * if there is no memory.
  */
-static bool copy_text(struct type *t, const struct source *s)
+static bool copy_text(struct type *t, const struct source *s, const struct layout *layout)
 {
 	char *text = NULL;
 
-	for (uint32_t id = 1; t->layout && id < EVENT_ID_END; id++) {
+	for (uint32_t id = 1; layout && id < EVENT_ID_END; id++) {
 		const char *part = layouts_text(s->layouts, id);
 
-		if (!*part || layouts_find(s->layouts, id) != t->layout || layouts_wrong(s->layouts, id))
+		if (!*part || layouts_find(s->layouts, id) != layout || layouts_wrong(s->layouts, id))
 			continue;
 		text = append(text, part);
 		if (!text)
@@ -175,7 +176,16 @@ static struct type *type_of(struct posixtrace_log *log, const struct source *s, 
 	};
 	t->wanted = filter_name(&log->filter.events, name);
 	t->layout = layout;
-	return !layout || (add_fields(t, layout) && copy_text(t, s)) ? t : NULL;
+	if (layout && s->live) {
+		t->layout = t->own_layout = malloc(sizeof *layout);
+		if (!t->own_layout)
+			return NULL;
+		*t->own_layout = *layout;
+	}
+	if (layout && (!add_fields(t, t->layout) || !copy_text(t, s, layout)))
+		return NULL;
+	meaning_describe(t);
+	return t;
 }
 
 bool types_add(struct posixtrace_log *log, struct source *s)
@@ -192,11 +202,42 @@ bool types_add(struct posixtrace_log *log, struct source *s)
 	return true;
 }
 
+bool types_renew(struct posixtrace_log *log, struct source *s)
+{
+	for (uint32_t id = 1; id < EVENT_ID_END; id++) {
+		const char *name = layouts_name(s->layouts, id);
+		const struct type *t = s->type[id];
+
+		if (!name || (t && strcmp(t->about.name, name) == 0 &&
+		              same_layout(t->layout, layouts_find(s->layouts, id))))
+			continue;
+		s->type[id] = type_of(log, s, id, name);
+		if (!s->type[id])
+			return false;
+	}
+	return true;
+}
+
+/* Makes the type of a running process, which may name it later. */
+static struct type *unnamed_yet(struct posixtrace_log *log, struct source *s, uint32_t id, const char *name)
+{
+	char *copy = strdup(name);
+
+	s->type[id] = copy ? type_of(log, s, id, copy) : NULL;
+	if (s->type[id] && s->type[id]->about.name == copy)
+		s->type[id]->own_name = copy;
+	else if (s->type[id])
+		free(copy); /* if there was no memory, the table of types may refer to it */
+	return s->type[id];
+}
+
 struct type *types_unnamed(struct posixtrace_log *log, struct source *s, uint32_t id)
 {
 	char name[16];
 
 	snprintf(name, sizeof name, "?%u", id);
+	if (s->live)
+		return unnamed_yet(log, s, id, name);
 	if (!layouts_add(s->layouts, id, name))
 		return NULL;
 	s->type[id] = type_of(log, s, id, layouts_name(s->layouts, id));
@@ -213,6 +254,8 @@ void types_free(struct posixtrace_log *log)
 		free(t->label);
 		free(t->field);
 		free(t->text);
+		free(t->own_layout);
+		free(t->own_name);
 	}
 	table_free(&log->types);
 }

@@ -1,5 +1,5 @@
 /*
- * log.h - reads the logs of posixtrace, and writes logs with the events of other tracers
+ * log.h - reads the logs of posixtrace and running programs, and writes logs with the events of other tracers
  *
  *     struct posixtrace_log *log;
  *     const struct posixtrace_log_event *event;
@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-/* A reader: one log, or several logs whose events are merged by time. */
+/* A reader: a log or a running process, or several of them, whose events are merged by time. */
 struct posixtrace_log;
 /* A writer of a log. */
 struct posixtrace_log_writer;
@@ -69,6 +69,45 @@ int posixtrace_log_add_fd(struct posixtrace_log *__log, int __fd, const char *__
 /* The errors of posixtrace_log_add(). */
 int posixtrace_log_add_memory(struct posixtrace_log *__log, const void *__bytes, size_t __size, const char *__name);
 
+/* -- Running processes ------------------------------------------------------------------------- */
+
+/* How a running process is recorded; made by the caller. 0: as it is usual. */
+struct posixtrace_log_recording {
+	size_t size;              /* sizeof(struct posixtrace_log_recording) */
+	uint64_t stream_size;     /* bytes of shared memory for events that were not read yet; 0: 8 MiB */
+	uint32_t data_size;       /* bytes of an event's data that are kept, at most 65535; 0: 1024 */
+	uint32_t children;        /* 1: also the children that the process starts from now on, and theirs */
+	uint32_t despite_seccomp; /* 1: a process with a seccomp filter too, which the filter may kill */
+};
+
+/*
+ * Records the events of a running process from now on, and stores a reader for them. pid may be the caller's own.
+ * recording null: as it is usual. The reader is used like that of a log, but for three points:
+ *
+ * - posixtrace_log_next() waits for an event. At the end of the process it stores null, after the last event. With
+ *   children, at the end of all processes that have recorded events.
+ * - Of events that are not read in time the oldest are lost, and reported. The process never waits for the reader.
+ * - Events can be read once: posixtrace_log_rewind() does nothing, and posixtrace_log_scan() fails.
+ *
+ * Nothing remains in the process or in shared memory when the reader is closed or ends. Event types are known when the
+ * process has opened them. A child that the caller forks cannot use the reader; it may close it.
+ *
+ * EPERM the process belongs to another user, or has more rights than the caller, or has a seccomp filter; ESRCH no such
+ * process; EINVAL a null pointer, or a wrong recording; EAGAIN the user has TRACE_SYS_MAX streams; ENOMEM no memory, or
+ * no space in shared memory; ENOENT there is no /dev/shm; and others: those of posix_trace_create().
+ */
+int posixtrace_log_live(uint32_t __pid, const struct posixtrace_log_recording *__recording,
+                        struct posixtrace_log **__log);
+/* Adds a running process to a reader, at any time. The errors of posixtrace_log_live(). */
+int posixtrace_log_add_live(struct posixtrace_log *__log, uint32_t __pid,
+                            const struct posixtrace_log_recording *__recording);
+/*
+ * Waits until posixtrace_log_next() would not: for a selected event or loss, or the end. timeout: ns; 0: does not wait;
+ * negative: no limit. Of a log the result is 0 without waiting. ETIMEDOUT nothing came; EINTR a signal handler has run;
+ * EINVAL a null pointer; ENOMEM, EIO as posixtrace_log_next().
+ */
+int posixtrace_log_wait(struct posixtrace_log *__log, int64_t __timeout);
+
 /* Frees a reader and all that was returned for it; null: does nothing. */
 void posixtrace_log_close(struct posixtrace_log *__log);
 
@@ -95,6 +134,7 @@ struct posixtrace_log_field {
 	uint32_t count;    /* items of an array, or bytes; 0: different in each event */
 	uint32_t labels;   /* how many values or bits have names */
 	uint32_t bits;     /* 1: the labels name bits, and not values */
+	uint32_t counter;  /* 1: the value of a counter */
 };
 
 /* An event type. Types of several logs with one name and the same fields are one. */
@@ -122,6 +162,41 @@ int posixtrace_log_find_field(const struct posixtrace_log_type *__type, const ch
 /* Returns the label with this index, null if there is none. Stores its value or its bits, unless value is null. */
 const char *posixtrace_log_label_at(const struct posixtrace_log_type *__type, unsigned __field, unsigned __index,
                                  int64_t *__value);
+
+/* -- What events mean ----------------------------------------------------------------------------- */
+
+/* Levels of log messages, in the order of syslog. */
+#define POSIXTRACE_LOG_NO_LEVEL  0
+#define POSIXTRACE_LOG_EMERGENCY 1
+#define POSIXTRACE_LOG_ALERT     2
+#define POSIXTRACE_LOG_CRITICAL  3
+#define POSIXTRACE_LOG_ERROR     4
+#define POSIXTRACE_LOG_WARNING   5
+#define POSIXTRACE_LOG_NOTICE    6
+#define POSIXTRACE_LOG_INFO      7
+#define POSIXTRACE_LOG_DEBUG     8
+
+/*
+ * What the attributes of a layout say of the events of a type (docs/layouts.md, "Meanings"). A field is an index; -1:
+ * none.
+ */
+struct posixtrace_log_meaning {
+	const char *begin;   /* the span that an event begins; "": none */
+	const char *end;     /* the span that an event ends; "": none */
+	const char *span;    /* the span that an event is as a whole; "": none */
+	int32_t took;        /* of a whole span: the field that has how long it took, until the time of the event */
+	int32_t by;          /* has the same value in the begin and in the end; of counters: which one it is */
+	int32_t send;        /* a flow goes from here to the events that receive the same value */
+	int32_t receive;     /* a flow comes here from the event that has sent the same value */
+	int32_t level_field; /* the labels of this field are levels */
+	uint32_t level;      /* of all events of the type; POSIXTRACE_LOG_NO_LEVEL: none, or the field says it */
+	uint32_t counter;    /* 1: fields whose `counter` is 1 are values of counters */
+};
+
+/* Returns what the events of a type mean, which may be nothing of this. Null for a null pointer only. */
+const struct posixtrace_log_meaning *posixtrace_log_meaning_of(const struct posixtrace_log_type *__type);
+/* Returns the word for a level, "error"; null if it is none. */
+const char *posixtrace_log_level_name(uint32_t __level);
 
 /* -- Processes and threads --------------------------------------------------------------------- */
 
@@ -181,7 +256,7 @@ const struct posixtrace_log_module *posixtrace_log_find_module(const struct posi
 #define POSIXTRACE_LOG_OVERWRITTEN 2 /* newer events took their place in a LOOP log */
 #define POSIXTRACE_LOG_DISCARDED   3 /* the log was full */
 #define POSIXTRACE_LOG_UNWRITTEN   4 /* the log could not be written, for example to a full disk */
-#define POSIXTRACE_LOG_DAMAGED     5 /* they were in a part of the log that cannot be read */
+#define POSIXTRACE_LOG_DAMAGED     5 /* they were in a part of the log, or of shared memory, that cannot be read */
 #define POSIXTRACE_LOG_OPEN        6 /* the log was not closed: cut off, or still being written */
 
 /* Events that are missing. The counts of all losses of a log are what its posixtrace_log_about says. */
@@ -212,16 +287,17 @@ struct posixtrace_log_event {
 
 /*
  * Stores the next event or loss, in the order of their times as far as the clocks can tell; null at the end. EINVAL a
- * null pointer; ENOMEM; EIO a part of a file could not be read, and what is missing there is reported as damaged.
+ * null pointer; ENOMEM; EIO a part of a file could not be read, and what is missing there is reported as damaged. Of a
+ * running process: waits; EINTR a signal handler has run meanwhile.
  */
 int posixtrace_log_next(struct posixtrace_log *__log, const struct posixtrace_log_event **__event);
 
-/* Goes back to the first event. */
+/* Goes back to the first event of each log. */
 void posixtrace_log_rewind(struct posixtrace_log *__log);
 
 /*
  * Reads all events, for the tables of threads and processes and for the counts, and goes back to the first. The filters
- * do not matter. The errors of posixtrace_log_next().
+ * do not matter. ESPIPE there is a running process; EINVAL, ENOMEM, EIO as posixtrace_log_next().
  */
 int posixtrace_log_scan(struct posixtrace_log *__log);
 
@@ -284,6 +360,16 @@ int posixtrace_log_get_count(const struct posixtrace_log_event *__event, unsigne
 int posixtrace_log_get_label(const struct posixtrace_log_event *__event, unsigned __field, size_t __item, char *__text,
                              size_t __size);
 /*
+ * Stores the level of a log message, which its type or a field tells. ENOENT the event has no level; EINVAL a null
+ * pointer.
+ */
+int posixtrace_log_get_level(const struct posixtrace_log_event *__event, uint32_t *__level);
+/*
+ * Stores how long a whole span took, in nanoseconds; 0 if its field is negative, and UINT64_MAX if it is too large.
+ * ENOENT the event is no whole span, or ends before the field; EINVAL a null pointer.
+ */
+int posixtrace_log_get_took(const struct posixtrace_log_event *__event, uint64_t *__ns);
+/*
  * Stores the bytes that belong to no field: behind the fields, or all of them if no layout was declared. Padding is not
  * among them. ENOENT there are none; EINVAL a null pointer.
  */
@@ -319,17 +405,17 @@ struct posixtrace_log_column {
  * Reads on, and stores the values of the next events of a type, up to `most` of them; other events and losses are
  * passed by, and filters count. type null: events of any type, for columns that are no fields. Of an array, the first
  * item is stored. A value that the event lacks is stored as 0; one that does not fit is converted as C does it. Stores
- * the number of events: 0 at the end. EINVAL a column is no number, or a null pointer; ENOMEM; EIO as
- * posixtrace_log_next().
+ * the number of events: 0 at the end. Of a running process: waits for the first event, and reads what there is. EINVAL
+ * a column is no number, or a null pointer; ENOMEM, EIO, EINTR as posixtrace_log_next().
  */
 int posixtrace_log_read(struct posixtrace_log *__log, const struct posixtrace_log_type *__type,
                         const struct posixtrace_log_column *__columns, size_t __count, size_t __most, size_t *__rows);
 
 /* -- About a log ---------------------------------------------------------------------------------------- */
 
-/* Where a log comes from, and what is missing from it. */
+/* Where a log comes from, and what is missing from it. Of a running process some members are 0. */
 struct posixtrace_log_about {
-	const char *path;      /* as given */
+	const char *path;      /* as given; "process 1234" */
 	const char *name;      /* of the trace: usually the program */
 	const char *generator; /* what has written it, with its version */
 	const char *host, *kernel, *machine;
@@ -354,11 +440,14 @@ struct posixtrace_log_about {
 	uint64_t lost, overwritten, discarded, unwritten, damaged;
 	/* Events read so far, and their first and last time; 0: none. */
 	uint64_t events, first, last;
+	uint64_t losses;     /* losses met so far, also those that no filter has selected */
+	uint32_t live;       /* 1: a running process */
+	uint32_t ended;      /* 1: it has ended, and all its events were read */
 };
 
-/* Returns the number of logs. */
+/* Returns the number of logs and running processes. */
 size_t posixtrace_log_sources(const struct posixtrace_log *__log);
-/* Returns what is known of the log with this index, from 0 on; null if there is none. */
+/* Returns what is known of the log or process with this index, from 0 on; null if there is none. */
 const struct posixtrace_log_about *posixtrace_log_about_at(const struct posixtrace_log *__log, size_t __index);
 
 /* -- Writing ----------------------------------------------------------------------------------------------- */

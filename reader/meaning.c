@@ -1,0 +1,140 @@
+/*
+ * meaning.c - what events mean beyond their values: spans, counters, flows, levels
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "meaning.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "error.h"
+#include "model/layout_meaning.h"
+
+_Static_assert(POSIXTRACE_LOG_NO_LEVEL == (int)LEVEL_NONE && POSIXTRACE_LOG_EMERGENCY == (int)LEVEL_EMERGENCY &&
+               POSIXTRACE_LOG_DEBUG == (int)LEVEL_DEBUG && (int)LEVELS == 9, "the levels of the interface");
+
+/* Returns the index of a field from struct layout_meaning; -1: none. */
+static int32_t index_of(uint8_t field)
+{
+	return (int32_t)field - 1;
+}
+
+void meaning_describe(struct type *t)
+{
+	static const struct layout_meaning none;
+	const struct layout_meaning *m = t->layout ? &t->layout->meaning : &none;
+
+	t->meaning = (struct posixtrace_log_meaning){
+		.begin = m->begin,
+		.end = m->end,
+		.span = m->took ? t->about.name : "",
+		.by = index_of(m->by),
+		.took = index_of(m->took),
+		.send = index_of(m->send),
+		.receive = index_of(m->receive),
+		.level_field = index_of(m->level_field),
+		.level = m->level_field ? POSIXTRACE_LOG_NO_LEVEL : m->level,
+		.counter = m->counter,
+	};
+	for (unsigned i = 0; m->counter && i < t->about.fields; i++)
+		t->field[i].counter = layout_is_number(&t->layout->field[i]) && m->by != i + 1;
+}
+
+/* Returns the level with this word. */
+static uint32_t level_of(const char *word, size_t length)
+{
+	for (uint32_t i = LEVEL_NONE + 1; i < LEVELS; i++)
+		if (strlen(layout_levels[i]) == length && memcmp(layout_levels[i], word, length) == 0)
+			return i;
+	return POSIXTRACE_LOG_NO_LEVEL;
+}
+
+/* Returns the number in an integer field of an event, as the labels of the layout have it. */
+static int get_integer(const struct posixtrace_log_event *event, int32_t field, int64_t *value)
+{
+	const struct posixtrace_log_field *f = posixtrace_log_field_at(event->type, (unsigned)field);
+	uint64_t positive = 0;
+	int error;
+
+	if (f->kind == POSIXTRACE_LOG_SIGNED)
+		return posixtrace_log_get_signed(event, (unsigned)field, 0, value);
+	error = posixtrace_log_get_unsigned(event, (unsigned)field, 0, &positive);
+	*value = (int64_t)positive;
+	return error;
+}
+
+/* -- The interface --------------------------------------------------------------------------------- */
+
+const struct posixtrace_log_meaning *posixtrace_log_meaning_of(const struct posixtrace_log_type *type)
+{
+	return type ? &((const struct type *)type)->meaning : NULL;
+}
+
+const char *posixtrace_log_level_name(uint32_t level)
+{
+	return level < LEVELS ? layout_levels[level] : NULL;
+}
+
+int posixtrace_log_get_level(const struct posixtrace_log_event *event, uint32_t *level)
+{
+	const struct posixtrace_log_meaning *m;
+	const struct layout *l;
+	const struct layout_field *f;
+	int64_t value;
+	int error;
+
+	if (!event || !level)
+		return error_null();
+	m = posixtrace_log_meaning_of(event->type);
+	if (!m || (m->level == POSIXTRACE_LOG_NO_LEVEL && m->level_field < 0))
+		return error_say(ENOENT, "%s has no level", event->type ? event->type->name : "a loss");
+	if (m->level_field < 0) {
+		*level = m->level;
+		return 0;
+	}
+	error = get_integer(event, m->level_field, &value);
+	if (error)
+		return error;
+	l = ((const struct type *)event->type)->layout;
+	f = &l->field[m->level_field];
+	for (unsigned i = f->first_label; i < f->first_label + f->labels; i++) {
+		uint32_t found = l->label[i].value != value ? POSIXTRACE_LOG_NO_LEVEL :
+		                 level_of(l->text + l->label[i].at, l->label[i].length);
+
+		if (found != POSIXTRACE_LOG_NO_LEVEL) {
+			*level = found;
+			return 0;
+		}
+		if (l->label[i].value == value)
+			break;
+	}
+	return error_say(ENOENT, "the field %s of this event of %s has no label that is a level", f->name,
+	                 event->type->name);
+}
+
+int posixtrace_log_get_took(const struct posixtrace_log_event *event, uint64_t *ns)
+{
+	const struct posixtrace_log_meaning *m;
+	const struct posixtrace_log_field *f;
+	uint64_t scale, value;
+	int64_t number;
+	int error;
+
+	if (!event || !ns)
+		return error_null();
+	m = posixtrace_log_meaning_of(event->type);
+	if (!m || m->took < 0)
+		return error_say(ENOENT, "%s is no whole span", event->type ? event->type->name : "a loss");
+	error = get_integer(event, m->took, &number);
+	if (error)
+		return error;
+	f = posixtrace_log_field_at(event->type, (unsigned)m->took);
+	/* A layout can have no other unit here. */
+	scale = strcmp(f->unit, "ns") == 0 ? 1 : strcmp(f->unit, "us") == 0 ? 1000 :
+	        strcmp(f->unit, "ms") == 0 ? 1000000 : 1000000000;
+	value = f->kind == POSIXTRACE_LOG_SIGNED && number < 0 ? 0 : (uint64_t)number;
+	if (__builtin_mul_overflow(value, scale, ns))
+		*ns = UINT64_MAX;
+	return 0;
+}
