@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "event/wordpair.h"
 #include "model/layout_meaning.h"
 
 _Static_assert(POSIXTRACE_LOG_NO_LEVEL == (int)LEVEL_NONE && POSIXTRACE_LOG_EMERGENCY == (int)LEVEL_EMERGENCY &&
@@ -37,9 +38,73 @@ void meaning_describe(struct type *t)
 		.level = m->level_field ? POSIXTRACE_LOG_NO_LEVEL : m->level,
 		.counter = m->counter,
 	};
+	t->last = wordpair_last(t->about.name);
+	for (size_t i = 0; i < t->last; i++)
+		t->common = (t->common ^ (unsigned char)t->about.name[i]) * UINT64_C(1099511628211);
 	for (unsigned i = 0; m->counter && i < t->about.fields; i++)
 		t->field[i].counter = layout_is_number(&t->layout->field[i]) && m->by != i + 1;
 }
+
+/* -- Names ------------------------------------------------------------------------------------------ */
+
+/* Returns the span that a type's name tells without its last word; "" if there is no memory. */
+static const char *span_of(struct type *t)
+{
+	if (!t->span)
+		t->span = strndup(t->about.name, t->last - 1);
+	return t->span ? t->span : "";
+}
+
+/* Returns how well another type is the end for a begin. */
+static unsigned rank_of(const struct type *begin, const struct type *end)
+{
+	if (end->last != begin->last || end->common != begin->common || end->about.system ||
+	    strncmp(end->about.name, begin->about.name, begin->last) != 0)
+		return WORDPAIR_NONE;
+	return wordpair_rank(begin->about.name + begin->last, end->about.name + begin->last);
+}
+
+static void pair(struct posixtrace_log *log, struct type *begin)
+{
+	unsigned least = WORDPAIR_NONE;
+
+	for (size_t i = 0; i < log->types.count; i++) {
+		unsigned rank = rank_of(begin, log->types.item[i]);
+
+		least = rank < least ? rank : least;
+	}
+	/* Several types may have the name of the end, with different layouts. */
+	for (size_t i = 0; i < log->types.count && least != WORDPAIR_NONE; i++) {
+		struct type *end = log->types.item[i];
+
+		if (rank_of(begin, end) != least || (end->meaning.end[0] && !end->meaning.named))
+			continue;
+		begin->meaning.begin = span_of(begin);
+		end->meaning.end = span_of(end);
+		begin->meaning.named = end->meaning.named = 1;
+	}
+}
+
+/* Pairs the names of types, whenever there are more of them. What declares its spans is not paired by its name. */
+static void pair_all(struct posixtrace_log *log)
+{
+	log->paired = log->types.count;
+	for (size_t i = 0; i < log->types.count; i++) {
+		struct posixtrace_log_meaning *m = &((struct type *)log->types.item[i])->meaning;
+
+		if (m->named)
+			m->begin = m->end = "";
+		m->named = 0;
+	}
+	for (size_t i = 0; i < log->types.count; i++) {
+		struct type *t = log->types.item[i];
+
+		if (t->last && !t->about.system && !t->meaning.begin[0] && !t->meaning.span[0])
+			pair(log, t);
+	}
+}
+
+/* -- Levels ----------------------------------------------------------------------------------------- */
 
 /* Returns the level with this word. */
 static uint32_t level_of(const char *word, size_t length)
@@ -68,7 +133,11 @@ static int get_integer(const struct posixtrace_log_event *event, int32_t field, 
 
 const struct posixtrace_log_meaning *posixtrace_log_meaning_of(const struct posixtrace_log_type *type)
 {
-	return type ? &((const struct type *)type)->meaning : NULL;
+	const struct type *t = (const struct type *)type;
+
+	if (t && t->log->paired != t->log->types.count)
+		pair_all(t->log);
+	return t ? &t->meaning : NULL;
 }
 
 const char *posixtrace_log_level_name(uint32_t level)

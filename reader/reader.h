@@ -26,6 +26,10 @@ struct type {
 	char **label; /* of all fields, as in layout->label */
 	char *text;   /* about.layout */
 	struct posixtrace_log_meaning meaning;
+	struct posixtrace_log *log; /* of whose types the name may be paired with another name */
+	size_t last;       /* offset of the last word in the name; 0: there is only one */
+	uint64_t common;   /* a number for the words before the last one */
+	char *span;        /* those words, if they are the name of a span; null: not needed yet */
 	bool wanted;  /* by the patterns */
 };
 
@@ -137,6 +141,7 @@ struct posixtrace_log {
 	uint64_t nap;     /* how long to sleep when nothing has come, ns */
 	struct source *pending; /* has not moved beyond the event that was returned last; null: none */
 	struct table types, processes, threads;
+	size_t paired; /* the number of types when names were paired */
 	struct filter filter;
 	struct current current;
 };

@@ -184,6 +184,7 @@ static struct type *type_of(struct posixtrace_log *log, const struct source *s, 
 	}
 	if (layout && (!add_fields(t, t->layout) || !copy_text(t, s, layout)))
 		return NULL;
+	t->log = log;
 	meaning_describe(t);
 	return t;
 }
@@ -256,6 +257,7 @@ void types_free(struct posixtrace_log *log)
 		free(t->text);
 		free(t->own_layout);
 		free(t->own_name);
+		free(t->span);
 	}
 	table_free(&log->types);
 }

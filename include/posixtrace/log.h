@@ -177,8 +177,8 @@ const char *posixtrace_log_label_at(const struct posixtrace_log_type *__type, un
 #define POSIXTRACE_LOG_DEBUG     8
 
 /*
- * What the attributes of a layout say of the events of a type (docs/layouts.md, "Meanings"). A field is an index; -1:
- * none.
+ * What the attributes of a layout say of the events of a type (docs/layouts.md, "Meanings"). Two names that differ in
+ * the last word, as sql.begin and sql.end, are a span without attributes. A field is an index; -1: none.
  */
 struct posixtrace_log_meaning {
 	const char *begin;   /* the span that an event begins; "": none */
@@ -191,6 +191,7 @@ struct posixtrace_log_meaning {
 	int32_t level_field; /* the labels of this field are levels */
 	uint32_t level;      /* of all events of the type; POSIXTRACE_LOG_NO_LEVEL: none, or the field says it */
 	uint32_t counter;    /* 1: fields whose `counter` is 1 are values of counters */
+	uint32_t named;      /* 1: begin and end are of the names; a type that comes later may change them */
 };
 
 /* Returns what the events of a type mean, which may be nothing of this. Null for a null pointer only. */

@@ -19,7 +19,7 @@ import importlib
 from ._posixtrace import Event, Span, counter, enabled, span
 
 # Loaded when they are used: a program that only records events need not import asyncio, or a reader.
-_READER = ['Log', 'LogEvent', 'LogType', 'Loss', 'LossError', 'LossWarning']
+_READER = ['Log', 'LogEvent', 'LogType', 'Loss', 'LossError', 'LossWarning', 'Meaning', 'live']
 _LATER = {'Handler': '_logging', 'functions': '_functions', 'log': '_logging', 'tasks': '_tasks', 'traced': '_traced',
           **dict.fromkeys(['open', *_READER], '_log_reader')}
 

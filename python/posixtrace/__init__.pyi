@@ -5,7 +5,7 @@ from typing import Any, Callable, Iterable, Optional, TypeVar, Union, overload
 
 from ._log_reader import (
     Log as Log, LogEvent as LogEvent, LogType as LogType, Loss as Loss, LossError as LossError,
-    LossWarning as LossWarning, open as open,
+    LossWarning as LossWarning, Meaning as Meaning, live as live, open as open,
 )
 from ._posixtrace import Event as Event, Span as Span, counter as counter, enabled as enabled, span as span
 

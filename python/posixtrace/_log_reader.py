@@ -1,12 +1,13 @@
 #
-# _log_reader.py - posixtrace.open(): the events of logs, as objects and as columns
+# _log_reader.py - posixtrace.open(), posixtrace.live(): the events of logs and processes, as objects and as columns
 #
-# docs/python.md. Loaded when a program opens a log; the extension _log does the reading.
+# docs/python.md. Loaded when a program reads; the extension _log does the reading.
 #
 # SPDX-License-Identifier: MIT
 
 import array
 import datetime
+import errno
 import io
 import os
 import types
@@ -44,6 +45,21 @@ class Field(NamedTuple):
     count: int
     labels: dict
     bits: bool
+
+
+class Meaning(NamedTuple):
+    """What the layout and the name of an event type say of its events. Fields are named; None: none."""
+
+    begin: str
+    end: str
+    span: str
+    took: str
+    by: str
+    counters: tuple
+    send: str
+    receive: str
+    level_field: str
+    level: str
 
 
 class Loss(NamedTuple):
@@ -163,6 +179,26 @@ def _time(what, value, otherwise):
     return value
 
 
+def _nanoseconds(what, seconds):
+    """Returns a time to wait; -1: no limit."""
+    if seconds is None:
+        return -1
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise TypeError(f'{what}: {seconds!r} is not a number of seconds')
+    if not 0 <= seconds < 2**33:
+        raise ValueError(f'{what}: {seconds} is not a number of seconds from 0 on')
+    return round(seconds * 10**9)
+
+
+def _size(what, value, most):
+    """Returns a number of bytes."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f'{what}: {value!r} is not an int')
+    if not 0 <= value <= most:
+        raise ValueError(f'{what}: {value} is not from 0 to {most}')
+    return value
+
+
 def _is_file(log):
     """Returns whether a file object has the bytes of its descriptor's file, as a gzip.GzipFile has not."""
     log = getattr(log, 'buffer', log)
@@ -170,11 +206,9 @@ def _is_file(log):
 
 
 class Log(_log.Reader):
-    """Logs whose events are merged by time; made by posixtrace.open()."""
+    """Logs and processes whose events are merged by time; made by posixtrace.open() and posixtrace.live()."""
 
-    def __init__(self, logs, events, pid, tid, thread, start, end, where, losses, system):
-        if not logs:
-            raise TypeError('open() needs a log')
+    def __init__(self, logs, add, events, pid, tid, thread, start, end, where, losses, system):
         if losses not in ('warn', 'items', 'raise', 'ignore'):
             raise ValueError(f'losses: {losses!r} is not "warn", "items", "raise" or "ignore"')
         if where is not None and not callable(where):
@@ -188,7 +222,7 @@ class Log(_log.Reader):
         self._warned = False
         self._names = []
         for log in logs:
-            self._add(log)
+            add(self, log)
         self._select(*self._chosen)
 
     def _add(self, log):
@@ -232,10 +266,15 @@ class Log(_log.Reader):
         return f'<posixtrace.Log {" ".join(self._names)}{" (closed)" if self.closed else ""}>'
 
     def __iter__(self):
-        """Begins at the first event."""
+        """Begins at the first event; of running processes, at the next one."""
         iterator = super().__iter__()
-        self._met, self._warned = [], False
+        if not self.live:
+            self._met, self._warned = [], False
         return iterator
+
+    def wait(self, timeout=None):
+        """Waits up to timeout seconds for an event of a process, or its end. Returns whether there is one of them."""
+        return self._wait(_nanoseconds('timeout', timeout))
 
     # -- What is missing ------------------------------------------------------------------------------------
 
@@ -264,6 +303,8 @@ class Log(_log.Reader):
         """Finds all losses. Goes back to the first event."""
         if self._all is not None:
             return
+        if self.live:
+            raise ValueError(f'{", ".join(self._names)}: the events of a running process can be read only once')
         self._select(('!*',), (), (), (), 0, _EVER, None, False)
         try:
             self._all = self._scan()
@@ -284,7 +325,7 @@ class Log(_log.Reader):
 
     def scan(self):
         """Reads all logs to their ends, for losses, threads, processes and numbers of events. Iterations end."""
-        self._all = None
+        self._all = None if not self.live else self._all
         self._find_losses()
         return self
 
@@ -336,6 +377,8 @@ class Log(_log.Reader):
 
         Numbers are in a Column, which supports the buffer protocol; texts, bytes and arrays are in a list.
         """
+        if self.live:
+            raise ValueError(f'{", ".join(self._names)}: columns() needs logs: iterate over the events of a process')
         kind = self._type(event)
         fields = {field.name: (index, field) for index, field in enumerate(kind.fields)}
         if not names:
@@ -357,7 +400,7 @@ class Log(_log.Reader):
             columns[name] = []
         if others:
             lacking += self._collect(kind, {name: columns[name] for name in others})
-        self._report(kind, lacking)
+        self._report(kind, lacking, numbers)
         return {name: columns[name] for name in names}
 
     def _fill(self, kind, numbers, columns):
@@ -399,8 +442,10 @@ class Log(_log.Reader):
             self._select(*self._chosen)
         return list(lacking)
 
-    def _report(self, kind, lacking):
+    def _report(self, kind, lacking, numbers):
         """Tells of losses, and of events without a value, after columns were read."""
+        if self._all is None and self._time == (0, _EVER) and numbers and not self._losses_met():
+            self._all = []  # the logs were read to their ends
         self._find_losses()
         self._rewind()
         start, end = self._time
@@ -424,7 +469,38 @@ def open(*logs, events=None, pid=None, tid=None, thread=None, start=None, end=No
     numbers. start, end: times, as int (ns), float (s) or datetime. where: a function that is called with an event.
     losses: "warn", "items", "raise" or "ignore". system: also events of the recording itself.
     """
-    return Log(logs, events, pid, tid, thread, start, end, where, losses, system)
+    if not logs:
+        raise TypeError('open() needs a log')
+    return Log(logs, Log._add, events, pid, tid, thread, start, end, where, losses, system)
 
 
-_log.setup(Field, Loss, Log._tell)
+def live(*processes, timeout=None, children=False, stream_size=0, data_size=0, despite_seccomp=False, events=None,
+         tid=None, thread=None, end=None, where=None, losses='warn', system=False):
+    """Records running processes from now on, and reads their events as they come, merged by time.
+
+    A process is a process id, or has one in its attribute pid, like subprocess.Popen. timeout: seconds without an event
+    after which an iteration ends; the next one goes on. children: also those that a process starts from now on.
+    stream_size: bytes of shared memory for events not read yet. data_size: bytes of an event's data that are kept.
+    despite_seccomp: also processes with a seccomp filter, which may kill them. The others as for open().
+    """
+    if not processes:
+        raise TypeError('live() needs a process id')
+    how = (_size('stream_size', stream_size, _EVER), _size('data_size', data_size, 65535), bool(children),
+           bool(despite_seccomp))
+    wait = _nanoseconds('timeout', timeout)
+
+    def add(log, process):
+        pid = getattr(process, 'pid', process)
+        if isinstance(pid, bool) or not isinstance(pid, int):
+            raise TypeError(f'{process!r} is not a process id')
+        if not 0 < pid < 2**31:
+            raise ProcessLookupError(errno.ESRCH, f'{pid}: there is no such process')
+        log._add_live(pid, *how)
+        log._names.append(f'process {pid}')
+
+    log = Log(processes, add, events, None, tid, thread, None, end, where, losses, system)
+    log._set_timeout(wait)
+    return log
+
+
+_log.setup(Field, Loss, Meaning, Log._tell)

@@ -13,10 +13,15 @@ _Item = TypeVar("_Item")
 class _HasDescriptor(Protocol):
     def fileno(self) -> int: ...
 
+class _HasPid(Protocol):
+    @property
+    def pid(self) -> int: ...
+
 class _HasBytes(Protocol):
     def read(self) -> bytes: ...
 
 _Log = Union[str, "os.PathLike[str]", int, bytes, bytearray, memoryview, BinaryIO, _HasDescriptor, _HasBytes]
+_Process = Union[int, _HasPid]
 _Time = Union[int, float, datetime.datetime]
 
 class LossWarning(UserWarning): ...
@@ -31,6 +36,18 @@ class Field(NamedTuple):
     count: int  # type: ignore[assignment]
     labels: Dict[str, int]
     bits: bool
+
+class Meaning(NamedTuple):
+    begin: Optional[str]
+    end: Optional[str]
+    span: Optional[str]
+    took: Optional[str]
+    by: Optional[str]
+    counters: Tuple[str, ...]
+    send: Optional[str]
+    receive: Optional[str]
+    level_field: Optional[str]
+    level: Optional[str]
 
 class Loss(NamedTuple):
     time: int
@@ -101,6 +118,9 @@ class About:
     events: int
     first: int
     last: int
+    losses: int
+    live: bool
+    ended: bool
 
 class Column(array.array[Any]): ...
 
@@ -114,6 +134,8 @@ class LogType:
     def wrong(self) -> Optional[str]: ...
     @property
     def fields(self) -> Tuple[Field, ...]: ...
+    @property
+    def meaning(self) -> Meaning: ...
     @property
     def index(self) -> int: ...
     @property
@@ -131,6 +153,10 @@ class LogEvent:
     def type(self) -> LogType: ...
     @property
     def fields(self) -> Dict[str, Any]: ...
+    @property
+    def level(self) -> Optional[str]: ...
+    @property
+    def took(self) -> Optional[int]: ...
     @property
     def thread(self) -> str: ...
     @property
@@ -170,6 +196,11 @@ class Log(Generic[_Item]):
     @property
     def closed(self) -> bool: ...
     @property
+    def live(self) -> bool: ...
+    @property
+    def ended(self) -> bool: ...
+    def wait(self, timeout: Optional[float] = ...) -> bool: ...
+    @property
     def losses(self) -> List[Loss]: ...
     @property
     def complete(self) -> Optional[bool]: ...
@@ -208,6 +239,38 @@ def open(
     tid: Union[int, Iterable[int], None] = ...,
     thread: Union[str, Iterable[str], None] = ...,
     start: Optional[_Time] = ...,
+    end: Optional[_Time] = ...,
+    where: Optional[Callable[[LogEvent], object]] = ...,
+    losses: Literal["items"],
+    system: bool = ...,
+) -> Log[Union[LogEvent, Loss]]: ...
+@overload
+def live(
+    *processes: _Process,
+    timeout: Optional[float] = ...,
+    children: bool = ...,
+    stream_size: int = ...,
+    data_size: int = ...,
+    despite_seccomp: bool = ...,
+    events: Union[str, Iterable[str], None] = ...,
+    tid: Union[int, Iterable[int], None] = ...,
+    thread: Union[str, Iterable[str], None] = ...,
+    end: Optional[_Time] = ...,
+    where: Optional[Callable[[LogEvent], object]] = ...,
+    losses: Literal["warn", "raise", "ignore"] = ...,
+    system: bool = ...,
+) -> Log[LogEvent]: ...
+@overload
+def live(
+    *processes: _Process,
+    timeout: Optional[float] = ...,
+    children: bool = ...,
+    stream_size: int = ...,
+    data_size: int = ...,
+    despite_seccomp: bool = ...,
+    events: Union[str, Iterable[str], None] = ...,
+    tid: Union[int, Iterable[int], None] = ...,
+    thread: Union[str, Iterable[str], None] = ...,
     end: Optional[_Time] = ...,
     where: Optional[Callable[[LogEvent], object]] = ...,
     losses: Literal["items"],

@@ -98,6 +98,82 @@ out:
 	return result;
 }
 
+/* Returns a str, or None for "" and null. */
+static PyObject *text_or_none(const char *text)
+{
+	if (text && *text)
+		return log_text(text, strlen(text));
+	Py_INCREF(Py_None);
+	return Py_None;
+}
+
+/* Returns the name of a field; None for -1. */
+static PyObject *field_name(const struct log_type *type, int32_t field)
+{
+	return text_or_none(field < 0 ? NULL : posixtrace_log_field_at(type->about, (unsigned)field)->name);
+}
+
+/* Returns a tuple of the names of the fields that are counters. */
+static PyObject *counters_of(const struct log_type *type)
+{
+	PyObject *names = PyList_New(0), *tuple;
+
+	for (unsigned i = 0; names && i < type->count; i++) {
+		PyObject *name;
+
+		if (!posixtrace_log_field_at(type->about, i)->counter)
+			continue;
+		name = field_name(type, (int32_t)i);
+		if (!name || PyList_Append(names, name) < 0)
+			Py_CLEAR(names);
+		Py_XDECREF(name);
+	}
+	tuple = names ? PyList_AsTuple(names) : NULL;
+	Py_XDECREF(names);
+	return tuple;
+}
+
+/* Fills in what events of the type mean. Returns -1 and an exception if that failed. */
+static int add_meaning(struct log_type *type)
+{
+	const struct posixtrace_log_meaning *m = posixtrace_log_meaning_of(type->about);
+	PyObject *meaning;
+
+	type->level_field = m->level_field;
+	type->took = m->took;
+	if (m->took >= 0) {
+		const char *unit = posixtrace_log_field_at(type->about, (unsigned)m->took)->unit;
+
+		type->took_unit = strcmp(unit, "s") == 0 ? 1000000000 : strcmp(unit, "ms") == 0 ? 1000000 :
+		                  strcmp(unit, "us") == 0 ? 1000 : 1;
+	}
+	type->named = m->named != 0;
+	Py_XSETREF(type->level, text_or_none(posixtrace_log_level_name(m->level)));
+	if (!type->level)
+		return -1;
+	meaning = PyObject_CallFunction(type->make_meaning, "NNNNNNNNNO", text_or_none(m->begin),
+	                                      text_or_none(m->end), text_or_none(m->span), field_name(type, m->took),
+	                                      field_name(type, m->by), counters_of(type), field_name(type, m->send),
+	                                      field_name(type, m->receive), field_name(type, m->level_field),
+	                                      type->level);
+	if (!meaning)
+		return -1;
+	Py_XSETREF(type->meaning, meaning);
+	return 0;
+}
+
+/* A type that has come since may make a span with this one. While another thread reads, nothing is looked at. */
+static PyObject *type_meaning(PyObject *self, void *closure)
+{
+	struct log_type *type = (struct log_type *)self;
+
+	if (type->about && type->busy && !*type->busy &&
+	    (posixtrace_log_meaning_of(type->about)->named != 0 || type->named) && add_meaning(type) < 0)
+		return NULL;
+	Py_INCREF(type->meaning);
+	return type->meaning;
+}
+
 struct log_type *log_type_new(struct log_state *state, const struct posixtrace_log_type *about)
 {
 	struct log_type *type = (struct log_type *)state->type_type->tp_alloc(state->type_type, 0);
@@ -121,6 +197,10 @@ struct log_type *log_type_new(struct log_state *state, const struct posixtrace_l
 	for (unsigned i = 0; i < about->fields; i++)
 		if (add_field(state, type, i) < 0)
 			goto failed;
+	Py_INCREF(state->make_meaning);
+	type->make_meaning = state->make_meaning;
+	if (add_meaning(type) < 0)
+		goto failed;
 	return type;
 failed:
 	Py_DECREF(type);
@@ -140,6 +220,9 @@ static void type_dealloc(PyObject *self)
 	Py_XDECREF(type->wrong);
 	Py_XDECREF(type->fields);
 	Py_XDECREF(type->indexes);
+	Py_XDECREF(type->meaning);
+	Py_XDECREF(type->make_meaning);
+	Py_XDECREF(type->level);
 	class->tp_free(self);
 	Py_DECREF(class);
 }
@@ -162,11 +245,17 @@ static PyMemberDef type_members[] = {
 	{ NULL, 0, 0, 0, NULL },
 };
 
+static PyGetSetDef type_getset[] = {
+	{ "meaning", type_meaning, NULL, "what the layout and the names say of the events: a Meaning", NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+
 static PyType_Slot type_slots[] = {
 	{ Py_tp_doc, "An event type of a log." },
 	{ Py_tp_dealloc, type_dealloc },
 	{ Py_tp_repr, type_repr },
 	{ Py_tp_members, type_members },
+	{ Py_tp_getset, type_getset },
 	{ 0, NULL },
 };
 
@@ -442,6 +531,44 @@ static PyObject *event_name(PyObject *self, void *closure)
 	return name;
 }
 
+/* Returns the word for the level of a log message, or None. */
+static PyObject *event_level(PyObject *self, void *closure)
+{
+	struct log_event *e = (struct log_event *)self;
+	PyObject *level = e->type->level, *label = NULL;
+
+	if (e->type->level_field >= 0 && e->type->level_field < Py_SIZE(e))
+		label = e->value[e->type->level_field];
+	/* A number without a label, or with another one, is no level. */
+	for (uint32_t i = POSIXTRACE_LOG_EMERGENCY; label && PyUnicode_Check(label) && i <= POSIXTRACE_LOG_DEBUG; i++)
+		if (PyUnicode_CompareWithASCIIString(label, posixtrace_log_level_name(i)) == 0)
+			level = label;
+	Py_INCREF(level);
+	return level;
+}
+
+/* Returns how long a whole span took, in ns, or None. */
+static PyObject *event_took(PyObject *self, void *closure)
+{
+	struct log_event *e = (struct log_event *)self;
+	PyObject *value = e->type->took >= 0 && e->type->took < Py_SIZE(e) ? e->value[e->type->took] : NULL;
+	PyObject *unit, *took, *zero;
+	int negative;
+
+	/* A number that has a label is a str. */
+	if (!value || !PyLong_Check(value))
+		Py_RETURN_NONE;
+	zero = PyLong_FromLong(0);
+	negative = zero ? PyObject_RichCompareBool(value, zero, Py_LT) : -1;
+	if (negative)
+		return negative > 0 ? zero : (Py_XDECREF(zero), NULL);
+	Py_DECREF(zero);
+	unit = PyLong_FromUnsignedLong(e->type->took_unit);
+	took = unit ? PyNumber_Multiply(value, unit) : NULL;
+	Py_XDECREF(unit);
+	return took;
+}
+
 static PyObject *event_repr(PyObject *self)
 {
 	struct log_event *e = (struct log_event *)self;
@@ -474,6 +601,8 @@ static PyMemberDef event_members[] = {
 static PyGetSetDef event_getset[] = {
 	{ "name", event_name, NULL, "the name of the event", NULL },
 	{ "fields", event_fields, NULL, "a dict of the fields that the event has", NULL },
+	{ "level", event_level, NULL, "the level of a log message, as 'error'; None: it has none", NULL },
+	{ "took", event_took, NULL, "ns that a whole span took; None: it is none", NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 

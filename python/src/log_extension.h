@@ -21,7 +21,7 @@
 struct log_state {
 	PyTypeObject *reader_type, *iterator_type, *event_type, *type_type;
 	/* Given by posixtrace/_log_reader.py: classes, and the function that tells the program about a loss. */
-	PyObject *make_field, *make_loss, *tell_loss;
+	PyObject *make_field, *make_loss, *make_meaning, *tell_loss;
 	PyObject *empty_text, *empty_bytes;
 };
 
@@ -39,6 +39,13 @@ struct log_type {
 	PyObject *name, *layout, *wrong;
 	PyObject *fields;  /* tuple of posixtrace.Field */
 	PyObject *indexes; /* dict of name to index */
+	PyObject *meaning; /* posixtrace.Meaning */
+	PyObject *make_meaning; /* the class */
+	bool named; /* the meaning has a span of the names */
+	const bool *busy; /* of the reader, while it is open; null: not known yet */
+	PyObject *level;   /* of all events, a str or None */
+	int level_field, took; /* indexes; -1: none */
+	unsigned long took_unit; /* ns */
 	unsigned index;
 	char system;
 	unsigned count;

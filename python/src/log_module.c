@@ -24,6 +24,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->type_type);
 	Py_VISIT(state->make_field);
 	Py_VISIT(state->make_loss);
+	Py_VISIT(state->make_meaning);
 	Py_VISIT(state->tell_loss);
 	return 0;
 }
@@ -36,6 +37,7 @@ static int module_clear(PyObject *module)
 		return 0;
 	Py_CLEAR(state->make_field);
 	Py_CLEAR(state->make_loss);
+	Py_CLEAR(state->make_meaning);
 	Py_CLEAR(state->tell_loss);
 	Py_CLEAR(state->reader_type);
 	Py_CLEAR(state->iterator_type);

@@ -1,14 +1,19 @@
 /*
- * log_reader.c - posixtrace._log.Reader: opens logs, selects events, and reads them one by one or as columns
+ * log_reader.c - posixtrace._log.Reader: opens logs and processes, selects events, and reads them
  *
  * SPDX-License-Identifier: MIT
  */
 #include "log_extension.h"
 
 #include <string.h>
+#include <time.h>
 
 #define ROWS_MAX    16384 /* rows read at once */
 #define COLUMNS_MAX 128   /* of posixtrace_log_read() */
+
+/* How long to wait for a running process before signals are looked at, and how many events are read with the GIL. */
+#define SLICE_NS INT64_C(100000000)
+#define EVENTS_WITH_GIL 256
 
 /* A text of the library that nearly always is the same as the time before, and its str. */
 struct known_text {
@@ -21,6 +26,9 @@ struct reader {
 	struct posixtrace_log *log; /* null: closed */
 	bool busy; /* with the GIL released, or in a function of the program */
 	bool system; /* events of the recording itself are wanted */
+	bool live; /* there is a running process */
+	int64_t timeout; /* ns that an iteration waits for an event; negative: no limit */
+	unsigned without_waiting; /* events since the GIL was released */
 	unsigned long long pass; /* the number of this iteration */
 	PyObject *where; /* function of the program; null: none */
 	bool failed; /* there was an exception in it */
@@ -66,6 +74,8 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *arguments, PyObject *k
 	struct reader *r = (struct reader *)type->tp_alloc(type, 0);
 	int error = r ? posixtrace_log_open(NULL, &r->log) : 0;
 
+	if (r)
+		r->timeout = -1;
 	if (r && error) {
 		log_raise(error);
 		Py_CLEAR(r);
@@ -130,6 +140,42 @@ static PyObject *reader_add_memory(PyObject *self, PyObject *arguments)
 	Py_RETURN_NONE;
 }
 
+/* Adds a running process: add_live(pid, stream_size, data_size, children, despite_seccomp). */
+static PyObject *reader_add_live(PyObject *self, PyObject *arguments)
+{
+	struct reader *r = (struct reader *)self;
+	struct posixtrace_log_recording recording = { .size = sizeof recording };
+	unsigned pid, data_size;
+	unsigned long long stream_size;
+	int children, despite, error;
+
+	if (!PyArg_ParseTuple(arguments, "IKIpp", &pid, &stream_size, &data_size, &children, &despite) || !usable(r))
+		return NULL;
+	recording.stream_size = stream_size;
+	recording.data_size = data_size;
+	recording.children = (uint32_t)children;
+	recording.despite_seccomp = (uint32_t)despite;
+	r->busy = true;
+	Py_BEGIN_ALLOW_THREADS
+	error = posixtrace_log_add_live(r->log, pid, &recording);
+	Py_END_ALLOW_THREADS
+	r->busy = false;
+	if (error)
+		return log_raise(error);
+	r->live = true;
+	Py_RETURN_NONE;
+}
+
+static PyObject *reader_set_timeout(PyObject *self, PyObject *timeout)
+{
+	long long ns = PyLong_AsLongLong(timeout);
+
+	if (ns == -1 && PyErr_Occurred())
+		return NULL;
+	((struct reader *)self)->timeout = ns;
+	Py_RETURN_NONE;
+}
+
 static void forget(struct known_text *text, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -147,6 +193,7 @@ static void close_reader(struct reader *r)
 	for (size_t i = 0; i < r->types; i++)
 		if (r->type[i]) {
 			r->type[i]->about = NULL;
+			r->type[i]->busy = NULL;
 			Py_DECREF(r->type[i]);
 		}
 	PyMem_Free(r->type);
@@ -256,6 +303,8 @@ static struct log_type *type_of(struct reader *r, struct log_state *state, const
 	}
 	if (!r->type[about->index])
 		r->type[about->index] = log_type_new(state, about);
+	if (r->type[about->index])
+		r->type[about->index]->busy = &r->busy;
 	return r->type[about->index];
 }
 
@@ -308,6 +357,12 @@ static int select_numbers(struct reader *r, only_number *only, PyObject *numbers
 	return 0;
 }
 
+/* Called by the library, without the GIL. */
+static int is_no_system_event(const struct posixtrace_log_event *event, void *context)
+{
+	return !event->type || !event->type->system;
+}
+
 /* Replaces the selection by the arguments: events, threads, pids, tids, start, end, where, system. */
 static PyObject *reader_select(PyObject *self, PyObject *arguments)
 {
@@ -326,6 +381,9 @@ static PyObject *reader_select(PyObject *self, PyObject *arguments)
 	    select_numbers(r, posixtrace_log_only_pid, pids) < 0 ||
 	    select_numbers(r, posixtrace_log_only_tid, tids) < 0)
 		return NULL;
+	/* wait() must not find what an iteration leaves out. */
+	if (r->live && !system)
+		posixtrace_log_only_if(r->log, is_no_system_event, NULL);
 	error = posixtrace_log_only_time(r->log, from, until);
 	if (error)
 		return log_raise(error);
@@ -368,6 +426,67 @@ static int next_event(struct reader *r, const struct posixtrace_log_event **even
 	if (error)
 		log_raise(error);
 	return error ? -1 : *event ? 0 : 1;
+}
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/*
+ * Waits until posixtrace_log_next() would not, or until a time; INT64_MAX: no limit. The reader is busy. Returns 0; 1
+ * if nothing has come; -1 and an exception, such as one of a signal's handler.
+ */
+static int wait_until(struct reader *r, int64_t deadline)
+{
+	/* With an event at hand, the GIL is released only now and then: other threads would keep it for a while. */
+	int error = r->without_waiting < EVENTS_WITH_GIL ? posixtrace_log_wait(r->log, 0) : ETIMEDOUT;
+
+	r->without_waiting++;
+	while (error == ETIMEDOUT || error == EINTR) {
+		int64_t left = deadline == INT64_MAX ? SLICE_NS : deadline - now();
+		bool last = left <= 0;
+
+		if (PyErr_CheckSignals() < 0)
+			return -1;
+		left = last ? 0 : left < SLICE_NS ? left : SLICE_NS;
+		r->without_waiting = 0;
+		Py_BEGIN_ALLOW_THREADS
+		error = posixtrace_log_wait(r->log, left);
+		Py_END_ALLOW_THREADS
+		if (error == ETIMEDOUT && last)
+			return 1;
+	}
+	if (error)
+		log_raise(error);
+	return error ? -1 : 0;
+}
+
+/* Returns the time after so many ns; negative: INT64_MAX. */
+static int64_t deadline_of(int64_t timeout)
+{
+	int64_t time = timeout < 0 ? 0 : now();
+
+	return timeout < 0 || timeout > INT64_MAX - time ? INT64_MAX : time + timeout;
+}
+
+/* Waits for a selected event or the end: wait(ns). Returns whether one of them has come. */
+static PyObject *reader_wait(PyObject *self, PyObject *timeout)
+{
+	struct reader *r = (struct reader *)self;
+	long long ns = PyLong_AsLongLong(timeout);
+	int result;
+
+	if ((ns == -1 && PyErr_Occurred()) || !usable(r))
+		return NULL;
+	r->busy = true;
+	r->without_waiting = EVENTS_WITH_GIL;
+	result = wait_until(r, deadline_of(ns));
+	r->busy = false;
+	return result < 0 ? NULL : PyBool_FromLong(result == 0);
 }
 
 /* Returns a new iterator at the first event. An older one does not go on. */
@@ -414,11 +533,18 @@ static void tell_end(struct reader *r, struct log_state *state)
 static PyObject *next_item(struct iterator *i, struct reader *r, struct log_state *state)
 {
 	const struct posixtrace_log_event *event;
+	int64_t deadline = r->live ? deadline_of(r->timeout) : INT64_MAX;
 
 	for (unsigned passed = 1;; passed++) {
 		PyObject *item;
-		int wanted = next_event(r, &event);
+		int wanted = r->live ? wait_until(r, deadline) : 0;
 
+		if (wanted) {
+			if (wanted > 0)
+				Py_CLEAR(i->reader);
+			return NULL;
+		}
+		wanted = next_event(r, &event);
 		if (wanted > 0) {
 			Py_CLEAR(i->reader);
 			tell_end(r, state);
@@ -744,7 +870,8 @@ static PyObject *about_dict(const struct posixtrace_log_about *a)
 #define NUMBER(member) #member, (unsigned long long)a->member
 #define TEXT(member)   #member, text_or_empty(a->member)
 #define TRUTH(member)  #member, a->member ? Py_True : Py_False
-	return Py_BuildValue("{sNsNsNsNsNsNsy#" "sKsKsKsKsKsKsO" "sKsKsKsKsKsKsKsOsO" "sKsKsKsKsKsKsKsKsKsK}",
+	return Py_BuildValue("{sNsNsNsNsNsNsy#" "sKsKsKsKsKsKsO" "sKsKsKsKsKsKsKsOsO" "sKsKsKsKsKsKsKsKsKsK"
+	                     "sKsOsO}",
 	                     TEXT(path), TEXT(name), TEXT(generator), TEXT(host), TEXT(kernel), TEXT(machine),
 	                     "boot", (const char *)a->boot, (Py_ssize_t)16, NUMBER(created),
 	                     NUMBER(created_monotonic), NUMBER(resolution), NUMBER(target), NUMBER(creator),
@@ -752,7 +879,7 @@ static PyObject *about_dict(const struct posixtrace_log_about *a)
 	                     NUMBER(stream_size), NUMBER(log_size), NUMBER(data_size), NUMBER(bytes), NUMBER(skipped),
 	                     TRUTH(complete), TRUTH(closed), NUMBER(error), NUMBER(machine_index),
 	                     NUMBER(lost), NUMBER(overwritten), NUMBER(discarded), NUMBER(unwritten), NUMBER(damaged),
-	                     NUMBER(events), NUMBER(first), NUMBER(last));
+	                     NUMBER(events), NUMBER(first), NUMBER(last), NUMBER(losses), TRUTH(live), TRUTH(ended));
 }
 
 /* Returns a dict for each log. */
@@ -791,6 +918,37 @@ static PyObject *reader_counts(PyObject *self, PyObject *nothing)
 	return list;
 }
 
+/* Returns the number of losses met so far, whatever is selected. */
+static PyObject *reader_losses_met(PyObject *self, PyObject *nothing)
+{
+	struct reader *r = (struct reader *)self;
+	unsigned long long sum = 0;
+
+	if (!usable(r))
+		return NULL;
+	for (size_t i = 0; i < posixtrace_log_sources(r->log); i++)
+		sum += posixtrace_log_about_at(r->log, i)->losses;
+	return PyLong_FromUnsignedLongLong(sum);
+}
+
+static PyObject *reader_live(PyObject *self, void *closure)
+{
+	return PyBool_FromLong(((struct reader *)self)->live);
+}
+
+static PyObject *reader_ended(PyObject *self, void *closure)
+{
+	struct reader *r = (struct reader *)self;
+
+	for (size_t i = 0; i < posixtrace_log_sources(r->log); i++) {
+		const struct posixtrace_log_about *about = posixtrace_log_about_at(r->log, i);
+
+		if (about->live && !about->ended)
+			Py_RETURN_FALSE;
+	}
+	Py_RETURN_TRUE;
+}
+
 static PyObject *reader_closed(PyObject *self, void *closure)
 {
 	return PyBool_FromLong(((struct reader *)self)->log == NULL);
@@ -802,6 +960,10 @@ static PyMethodDef reader_methods[] = {
 	{ "_add_path", reader_add_path, METH_O, NULL },
 	{ "_add_fd", reader_add_fd, METH_VARARGS, NULL },
 	{ "_add_memory", reader_add_memory, METH_VARARGS, NULL },
+	{ "_add_live", reader_add_live, METH_VARARGS, NULL },
+	{ "_set_timeout", reader_set_timeout, METH_O, NULL },
+	{ "_wait", reader_wait, METH_O, NULL },
+	{ "_losses_met", reader_losses_met, METH_NOARGS, NULL },
 	{ "_select", reader_select, METH_VARARGS, NULL },
 	{ "_rows", reader_rows, METH_VARARGS, NULL },
 	{ "_rewind", reader_rewind, METH_NOARGS, NULL },
@@ -818,6 +980,8 @@ static PyMethodDef reader_methods[] = {
 
 static PyGetSetDef reader_getset[] = {
 	{ "closed", reader_closed, NULL, "whether close() was called", NULL },
+	{ "live", reader_live, NULL, "whether there is a running process", NULL },
+	{ "ended", reader_ended, NULL, "whether all running processes have ended, and their events were read", NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -855,19 +1019,21 @@ static PyType_Spec iterator_spec = {
 	.slots = iterator_slots,
 };
 
-/* Keeps what the Python side gives: setup(make_field, make_loss, tell_loss). */
+/* Keeps what the Python side gives: setup(make_field, make_loss, make_meaning, tell_loss). */
 static PyObject *setup(PyObject *module, PyObject *arguments)
 {
 	struct log_state *state = PyModule_GetState(module);
-	PyObject *field, *loss, *tell;
+	PyObject *field, *loss, *meaning, *tell;
 
-	if (!PyArg_ParseTuple(arguments, "OOO", &field, &loss, &tell))
+	if (!PyArg_ParseTuple(arguments, "OOOO", &field, &loss, &meaning, &tell))
 		return NULL;
 	Py_INCREF(field);
 	Py_INCREF(loss);
+	Py_INCREF(meaning);
 	Py_INCREF(tell);
 	Py_XSETREF(state->make_field, field);
 	Py_XSETREF(state->make_loss, loss);
+	Py_XSETREF(state->make_meaning, meaning);
 	Py_XSETREF(state->tell_loss, tell);
 	Py_RETURN_NONE;
 }

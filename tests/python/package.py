@@ -22,6 +22,7 @@ TYPED = '''
     import enum
     import logging
     import posixtrace
+    import subprocess
 
     class How(enum.IntEnum):
         CASH = 0
@@ -54,6 +55,12 @@ TYPED = '''
             name: str = e.name
         numbers = log.columns("sql.row", "rows")["rows"]
         losses: list[posixtrace.Loss] = log.losses
+    meaning: posixtrace.Meaning = log.types[0].meaning
+    level: str = next(iter(log)).level or meaning.level or "none"
+    with posixtrace.live(5, subprocess.Popen("x"), timeout=0.5, children=True, events=["a"]) as live:
+        while not live.ended and live.wait(1):
+            for e in live:
+                name = e.name
     for item in posixtrace.open(b"", losses="items"):
         count: int = item.count if isinstance(item, posixtrace.Loss) else item["count"]
     '''
@@ -102,7 +109,7 @@ def test_types():
     equal('right', (done.returncode, done.stdout[:7]), (0, 'Success'))
     for wrong in 'right2: int = text(5)', 'posixtrace.Event("e", a=5)', 'posixtrace.counter("q", "5")', \
             'order.misfits = 5', 'posixtrace.traced(name=5)', 'posixtrace.open("x", losses="no")', \
-            'posixtrace.open("x", pid="5")', 'e.time = 5', 'text(e.name)':
+            'posixtrace.open("x", pid="5")', 'posixtrace.live("5")', 'posixtrace.live(5, timeout="1")', 'e.time = 5', 'text(e.name)':
         program.write(TYPED + f'    {wrong}\n', 'typed.py')
         done = subprocess.run(['mypy', '--strict', 'typed.py'], capture_output=True, text=True, env=environment)
         assert done.returncode == 1 and 'Found 1 error' in done.stdout, f'{wrong}: {done.stdout}'

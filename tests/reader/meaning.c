@@ -113,6 +113,35 @@ TEST(types)
 	posixtrace_log_close(the_log);
 }
 
+/* The rules are those of the command: the last word, and the first end that exists. */
+TEST(names)
+{
+	static const char *const names[] = { "sql.begin", "sql.end", "job_start", "job_stop", "job_done", "a.Enter",
+		                             "a.EXIT", "x.begin", "y.end", "begin", "end", "own.begin", "own.end" };
+
+	begin();
+	for (unsigned i = 0; i < 13; i++)
+		put(names[i], i < 11 ? NULL : i == 11 ? "{begin=mine;n:u8}" : "{end=mine;n:u8}", "", 1);
+	put("sql.end", NULL, "", 1);
+	finish();
+	CHECK_STR("-", meaning("sql.begin")->begin, "sql");
+	CHECK_STR("-", meaning("sql.begin")->end, "");
+	CHECK_EQ("-", meaning("sql.begin")->named, 1);
+	CHECK_EQ("-", meaning("sql.begin")->by, -1);
+	CHECK_STR("-", meaning("sql.end")->end, "sql");
+	CHECK_STR("-", meaning("job_start")->begin, "job");
+	CHECK_STR("-", meaning("job_stop")->end, "job");
+	CHECK_STR("-", meaning("job_done")->end, "");
+	CHECK_STR("-", meaning("a.Enter")->begin, "a");
+	CHECK_STR("-", meaning("a.EXIT")->end, "a");
+	for (unsigned i = 7; i < 11; i++)
+		CHECK("-", !meaning(names[i])->begin[0] && !meaning(names[i])->end[0] && !meaning(names[i])->named);
+	CHECK_STR("-", meaning("own.begin")->begin, "mine");
+	CHECK_STR("-", meaning("own.end")->end, "mine");
+	CHECK_EQ("-", meaning("own.end")->named, 0);
+	posixtrace_log_close(the_log);
+}
+
 TEST(levels)
 {
 	static const char *const words[] = { "emergency", "alert", "critical", "error", "warning", "notice", "info",
@@ -180,4 +209,4 @@ TEST(took)
 	posixtrace_log_close(the_log);
 }
 
-TEST_MAIN(TEST_ENTRY(types), TEST_ENTRY(levels), TEST_ENTRY(took))
+TEST_MAIN(TEST_ENTRY(types), TEST_ENTRY(names), TEST_ENTRY(levels), TEST_ENTRY(took))

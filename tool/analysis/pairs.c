@@ -9,35 +9,28 @@
 #include <string.h>
 #include <strings.h>
 
-/* A begin has one end: the first end of this table for which an event type exists. */
-static const char *const words[][2] = {
-	{ "begin", "end" }, { "start", "end" }, { "start", "stop" }, { "start", "finish" }, { "start", "done" },
-	{ "enter", "exit" }, { "enter", "leave" }, { "entry", "exit" }, { "entry", "return" }, { "acquire", "release" },
-	{ "lock", "unlock" },
-};
+#include "event/wordpair.h"
 
-#define WORDS (sizeof words / sizeof words[0])
-
-/* Returns the offset of the last word; 0 if the name has only one word. */
-static size_t last_word(const char *name)
+/*
+ * Returns the event type that is the end for this begin, whose last word is at `common`: of those that exist, the one
+ * with the lowest rank. Returns 0 if there is none.
+ */
+static uint32_t find(const struct layouts *l, const char *name, size_t common)
 {
-	size_t i = strlen(name);
+	unsigned least = WORDPAIR_NONE;
+	uint32_t found = 0;
 
-	while (i > 0 && !strchr("._-:/ ", name[i - 1]))
-		i--;
-	return i > 1 ? i : 0;
-}
-
-/* Returns the event type whose name differs from this name only in its last word; 0 if there is none. */
-static uint32_t find(const struct layouts *l, const char *name, size_t common, const char *word)
-{
 	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++) {
 		const char *other = layouts_name(l, id);
+		unsigned rank = other && strncmp(other, name, common) == 0 ?
+		                wordpair_rank(name + common, other + common) : WORDPAIR_NONE;
 
-		if (other && strncmp(other, name, common) == 0 && strcasecmp(other + common, word) == 0)
-			return id;
+		if (rank < least) {
+			least = rank;
+			found = id;
+		}
 	}
-	return 0;
+	return found;
 }
 
 /* Adds a span that has not ended yet, because the type of its end is opened by its first end. */
@@ -51,17 +44,12 @@ static void add_without_end(struct spans *spans, const char *name, size_t common
 
 static void add(struct spans *spans, const struct layouts *l, const char *name)
 {
-	size_t common = last_word(name);
+	size_t common = wordpair_last(name);
+	uint32_t end = common ? find(l, name, common) : 0;
 
-	for (unsigned i = 0; common && i < WORDS; i++) {
-		uint32_t end = strcasecmp(name + common, words[i][0]) == 0 ? find(l, name, common, words[i][1]) : 0;
-
-		if (end) {
-			span_add_pair(spans, name, layouts_name(l, end), common - 1);
-			return;
-		}
-	}
-	if (common && strcasecmp(name + common, "begin") == 0)
+	if (end)
+		span_add_pair(spans, name, layouts_name(l, end), common - 1);
+	else if (common && strcasecmp(name + common, "begin") == 0)
 		add_without_end(spans, name, common);
 }
 

@@ -2,9 +2,8 @@
  * pairs.h - finds spans by the layouts and the names of event types
  *
  * A layout may declare spans (docs/layouts.md, "Meanings"). Besides, two user event types are a pair if their names
- * differ only in the last word, and these words are a begin and its end: db.query.begin and db.query.end are the span
- * db.query. Words are separated by . _ - : / or a blank. A name that ends with the word begin is a span also if there
- * is no type for its end: that of TRACE_SCOPE appears when the scope has ended for the first time.
+ * are: event/wordpair.h. A name that ends with the word begin is a span also if there is no type for its end: that of
+ * TRACE_SCOPE appears when the scope has ended for the first time.
  *
  * SPDX-License-Identifier: MIT
  */
