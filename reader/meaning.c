@@ -99,7 +99,8 @@ static void pair_all(struct posixtrace_log *log)
 	for (size_t i = 0; i < log->types.count; i++) {
 		struct type *t = log->types.item[i];
 
-		if (t->last && !t->about.system && !t->meaning.begin[0] && !t->meaning.span[0])
+		if (t->last && wordpair_begins(t->about.name + t->last) && !t->about.system &&
+		    !t->meaning.begin[0] && !t->meaning.span[0])
 			pair(log, t);
 	}
 }

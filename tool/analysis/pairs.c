@@ -45,7 +45,7 @@ static void add_without_end(struct spans *spans, const char *name, size_t common
 static void add(struct spans *spans, const struct layouts *l, const char *name)
 {
 	size_t common = wordpair_last(name);
-	uint32_t end = common ? find(l, name, common) : 0;
+	uint32_t end = common && wordpair_begins(name + common) ? find(l, name, common) : 0;
 
 	if (end)
 		span_add_pair(spans, name, layouts_name(l, end), common - 1);

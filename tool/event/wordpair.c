@@ -25,6 +25,14 @@ size_t wordpair_last(const char *name)
 	return i > 1 ? i : 0;
 }
 
+bool wordpair_begins(const char *word)
+{
+	for (unsigned i = 0; i < WORDS; i++)
+		if (strcasecmp(word, words[i][0]) == 0)
+			return true;
+	return false;
+}
+
 unsigned wordpair_rank(const char *begin, const char *end)
 {
 	for (unsigned i = 0; i < WORDS; i++)

@@ -8,12 +8,15 @@
 #ifndef WORDPAIR_H
 #define WORDPAIR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define WORDPAIR_NONE 0xffu
 
 /* Returns the offset of the last word; 0 if the name has only one word. */
 size_t wordpair_last(const char *name);
+/* Returns whether a word is a begin, for which there may be an end. */
+bool wordpair_begins(const char *word);
 /*
  * Returns a number if these words are a begin and an end of it, else WORDPAIR_NONE. A begin has one end: that with the
  * lowest number for which an event type exists.
