@@ -348,16 +348,21 @@ bool read_waits(const struct posixtrace_log *log)
 
 enum find { FOUND, FOUND_END, FOUND_NOTHING_YET };
 
-/* Finds the next selected event or loss. */
-static enum find find(struct posixtrace_log *log)
+/* How many events may be passed over before a deadline is looked at. */
+#define PASSED_OVER 1024
+
+/* Finds the next selected event or loss. A process may record others without end: at the deadline there is none yet. */
+static enum find find(struct posixtrace_log *log, int64_t deadline)
 {
 	const struct filter *f = &log->filter;
 	struct source *s;
 
-	while ((s = read_source(log)) != NULL) {
+	for (unsigned passed = 1; (s = read_source(log)) != NULL; passed++) {
 		struct shape *shape;
 		bool wanted;
 
+		if (passed % PASSED_OVER == 0 && deadline != INT64_MAX && live_clock() >= deadline)
+			return FOUND_NOTHING_YET;
 		if (s->loss_count) {
 			fill_loss(log, s);
 			wanted = loss_wanted(log, &log->current.loss);
@@ -384,7 +389,7 @@ static int find_until(struct posixtrace_log *log, int64_t deadline, enum find *f
 	if (error)
 		return error;
 	read_move(log);
-	while ((*found = find(log)) == FOUND_NOTHING_YET) {
+	while ((*found = find(log, deadline)) == FOUND_NOTHING_YET) {
 		if (deadline != INT64_MAX && live_clock() >= deadline)
 			return error_say(ETIMEDOUT, "no event has come yet");
 		error = live_sleep(log, deadline);

@@ -109,7 +109,8 @@ def test_types():
     equal('right', (done.returncode, done.stdout[:7]), (0, 'Success'))
     for wrong in 'right2: int = text(5)', 'posixtrace.Event("e", a=5)', 'posixtrace.counter("q", "5")', \
             'order.misfits = 5', 'posixtrace.traced(name=5)', 'posixtrace.open("x", losses="no")', \
-            'posixtrace.open("x", pid="5")', 'posixtrace.live("5")', 'posixtrace.live(5, timeout="1")', 'e.time = 5', 'text(e.name)':
+            'posixtrace.open("x", pid="5")', 'posixtrace.live("5")', 'posixtrace.live(5, timeout="1")', \
+            'e.time = 5', 'text(e.name)':
         program.write(TYPED + f'    {wrong}\n', 'typed.py')
         done = subprocess.run(['mypy', '--strict', 'typed.py'], capture_output=True, text=True, env=environment)
         assert done.returncode == 1 and 'Found 1 error' in done.stdout, f'{wrong}: {done.stdout}'

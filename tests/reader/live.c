@@ -207,7 +207,7 @@ TEST(events)
 		CHECK("-", posixtrace_log_get_level(e, &level) == 0 && level == POSIXTRACE_LOG_WARNING);
 		CHECK("-", e->time >= about->created && e->relative == (int64_t)(e->time - about->created));
 		CHECK("-", e->process->modules > 0 && posixtrace_log_find_module(e->process, e->address, e->time));
-		CHECK("-", strstr(e->process->name, "live") != NULL && strcmp(about->name, e->process->name) == 0);
+		CHECK("-", e->process->name[0] && strcmp(about->name, e->process->name) == 0);
 		CHECK("-", e->process->command_length > 0);
 	}
 	CHECK("-", posixtrace_log_find_type(log, "live.row") == e->type);
@@ -387,14 +387,22 @@ TEST(lost_meanwhile)
 
 static void fork_one(void)
 {
+	int begun[2];
+
 	record("live.parent", 0, 3);
+	if (pipe(begun) != 0)
+		_exit(7);
 	if (fork() == 0) {
-		prctl(PR_SET_NAME, "offspring");
 		record("live.child", 0, 3);
+		if (write(begun[1], "", 1) != 1)
+			_exit(7);
 		usleep(100000);
 		record("live.child", 3, 3);
 		_exit(0);
 	}
+	/* A child is known by its first event. */
+	if (read(begun[0], &(char){ 0 }, 1) != 1)
+		_exit(7);
 }
 
 TEST(children)
@@ -601,6 +609,36 @@ TEST(filters)
 	posixtrace_log_close(log);
 }
 
+static void flood_for_ever(void)
+{
+	for (;;)
+		record("live.flood", 0, 1000);
+}
+
+static int is_none(const struct posixtrace_log_event *e, void *context)
+{
+	return 0;
+}
+
+/* A wait ends in time although events come all the time, of which none is selected. */
+TEST(flooded)
+{
+	struct child c = start(flood_for_ever);
+	struct posixtrace_log *log = open_live(c.pid, NULL);
+	struct timespec began, ended;
+
+	MUST(posixtrace_log_only_if(log, is_none, NULL) == 0);
+	let_go(&c);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	for (int i = 0; i < 10; i++)
+		CHECK_EQ("-", posixtrace_log_wait(log, i % 2 * 10 * MS), ETIMEDOUT);
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	CHECK("-", ended.tv_sec - began.tv_sec < 20);
+	kill(c.pid, SIGKILL);
+	end(&c);
+	posixtrace_log_close(log);
+}
+
 TEST(until)
 {
 	struct child c = start(sleep_on);
@@ -718,6 +756,126 @@ static void become_other(void)
 	_exit(0);
 }
 
+/* A child records, whatever becomes of it: its own memory may be spoilt, too. */
+static void record_in_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(1);
+		record("live.spoilt", 0, 200);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+/* Writes random bytes into all that this process shares with the reader, and at last takes it away. */
+static void spoil(bool truncate_it)
+{
+	unsigned seed = 5;
+	char line[512];
+	FILE *maps;
+
+	record("live.spoilt", 0, 3);
+	for (int round = 0; round < 300; round++) {
+		if (round % 4 == 0)
+			record_in_child();
+		maps = fopen("/proc/self/maps", "re");
+		while (maps && fgets(line, sizeof line, maps)) {
+			unsigned long from, to;
+			char *path = strchr(line, '/');
+
+			/* The stream first, then also the process's page and its names. */
+			if (!path || !strstr(path, "/posixtrace-") || !strstr(line, " rw-s ") ||
+			    (round < 200 && !strstr(path, "/stream-")) || sscanf(line, "%lx-%lx", &from, &to) != 2)
+				continue;
+			path[strcspn(path, "\n")] = 0;
+			/* First a few bytes of records, then more, also at the beginning, where all is counted. */
+			for (int i = 0; i < (round < 100 ? 20 : 2000); i++) {
+				size_t at = (size_t)rand_r(&seed) % (to - from);
+
+				if (round >= 100 && i % 2)
+					at %= 4096;
+				else if (at < 16384 && round < 100)
+					continue;
+				((volatile unsigned char *)from)[at] = (unsigned char)rand_r(&seed);
+			}
+			if (truncate_it && round == 299 && truncate(path, 0) != 0)
+				perror(path);
+		}
+		if (maps)
+			fclose(maps);
+		usleep(1000);
+	}
+	_exit(0);
+}
+
+static void spoil_memory(void)
+{
+	spoil(false);
+}
+
+static void spoil_as_other(void)
+{
+	if (setgid(65534) != 0 || setuid(65534) != 0)
+		_exit(8);
+	step();
+	spoil(true);
+}
+
+/*
+ * Nothing that a process writes into shared memory harms the reader, or keeps it for ever. What it reads may be
+ * anything, and events that no process has recorded.
+ */
+TEST(hostile)
+{
+	struct posixtrace_log_recording small = { .size = sizeof small, .stream_size = 65536, .children = 1 };
+
+	for (int other = 0; other < 2; other++) {
+		struct posixtrace_log *log;
+		const struct posixtrace_log_event *e;
+		struct timespec began, now;
+		struct child c;
+		uint64_t sum = 0, value, count = 0;
+		uint32_t level;
+		int error;
+
+		if (other && geteuid() != 0)
+			SKIP("needs root");
+		c = start(other ? spoil_as_other : spoil_memory);
+		if (other)
+			go(&c);
+		log = open_live(c.pid, &small);
+		let_go(&c);
+		clock_gettime(CLOCK_MONOTONIC, &began);
+		do {
+			error = posixtrace_log_wait(log, 100 * MS);
+			CHECK("-", error == 0 || error == ETIMEDOUT);
+			if (error == 0)
+				MUST(posixtrace_log_next(log, &e) == 0);
+			count += error == 0;
+			for (uint32_t i = 0; error == 0 && e && i < e->length; i++)
+				sum += e->data[i];
+			if (error == 0 && e && e->type) {
+				sum += strlen(e->type->name) + strlen(e->thread_name);
+				sum += posixtrace_log_meaning_of(e->type)->named;
+				for (unsigned i = 0; i < e->type->fields; i++)
+					posixtrace_log_get_unsigned(e, i, 0, &value);
+				posixtrace_log_get_level(e, &level);
+			}
+			clock_gettime(CLOCK_MONOTONIC, &now);
+		} while ((error || e) && now.tv_sec - began.tv_sec < 30);
+		CHECK("-", sum > 0 && count > 10);
+		if (getenv("LIVE_DEBUG"))
+			fprintf(stderr, "%llu events, %ld s\n", (unsigned long long)count,
+			        (long)(now.tv_sec - began.tv_sec));
+		/* A process that feigns another one of its user keeps the end off, but never the timeout. */
+		kill(c.pid, SIGKILL);
+		end(&c);
+		posixtrace_log_close(log);
+	}
+}
+
 /* Root reads a process of another user, and that user may not read root's. */
 TEST(users)
 {
@@ -788,5 +946,6 @@ TEST(errors)
 
 TEST_MAIN(TEST_ENTRY(events), TEST_ENTRY(own), TEST_ENTRY(silent), TEST_ENTRY(killed), TEST_ENTRY(lost),
           TEST_ENTRY(lost_meanwhile), TEST_ENTRY(children), TEST_ENTRY(merged), TEST_ENTRY(log_beside),
-          TEST_ENTRY(types), TEST_ENTRY(filters), TEST_ENTRY(until), TEST_ENTRY(columns), TEST_ENTRY(forked_reader),
-          TEST_ENTRY(interrupted), TEST_ENTRY(users), TEST_ENTRY(errors))
+          TEST_ENTRY(types), TEST_ENTRY(filters), TEST_ENTRY(flooded), TEST_ENTRY(until), TEST_ENTRY(columns),
+          TEST_ENTRY(forked_reader), TEST_ENTRY(interrupted), TEST_ENTRY(hostile), TEST_ENTRY(users),
+          TEST_ENTRY(errors))
