@@ -33,20 +33,13 @@
 #define NAP_LEAST 1000000
 #define NAP_MOST  20000000
 
-/* Processes whose mappings are known, how often each is looked at, and the time between two looks. */
-#define IMAGES       64
-#define IMAGES_LOOKS 32
+/* How often a process is looked at for its mappings, and the time between two looks. */
+#define IMAGES_LOOKS 8
 #define IMAGES_NS    NS_IN_S
 #define IMAGES_BODY  (UINT32_C(256) << 10)
 
 /* Of more processes than these, an end is noticed at the next look. */
 #define SLEEP_FDS 64
-
-struct image_looks {
-	struct images images;
-	uint64_t looked; /* in the clock of events */
-	unsigned looks;
-};
 
 struct live_source {
 	struct running *running;
@@ -61,8 +54,7 @@ struct live_source {
 	struct log_event ahead;
 	const unsigned char *ahead_data;
 	uint64_t unwanted[EVENT_ID_END / 64 + 1]; /* types that the process does not record: a bit for each id */
-	struct image_looks image[IMAGES];
-	unsigned images;
+	struct images images; /* of the process that was looked at last */
 };
 
 /* -- Begin and end ---------------------------------------------------------------------------------------- */
@@ -96,31 +88,24 @@ static void describe(struct source *s, uint32_t pid)
 /* Looks at what a process executes, and adds it to the tables. Returns false if there is no memory. */
 static bool look_at_image(struct source *s, uint32_t pid, uint64_t time, uint64_t address)
 {
-	struct live_source *l = s->live;
-	struct image_looks *known = NULL;
+	struct process *p = tasks_process(s->log, s, pid);
 	unsigned char *body;
 	size_t size;
 	bool done;
 
-	for (unsigned i = 0; i < IMAGES && !known; i++)
-		if (l->image[i].images.pid == pid)
-			known = &l->image[i];
-	if (known && (known->looks == IMAGES_LOOKS || !address || images_have(&known->images, address) ||
-	              time - known->looked < IMAGES_NS))
+	if (!p)
+		return false;
+	if (p->looks && (p->looks == IMAGES_LOOKS || !address || time - p->looked < IMAGES_NS ||
+	                 posixtrace_log_find_module(&p->about, address, time)))
 		return true;
-	if (!known) {
-		known = &l->image[l->images++ % IMAGES];
-		known->looks = 0;
-	}
-	known->looks++;
-	known->looked = time;
+	p->looks++;
+	p->looked = time;
 	body = calloc(1, IMAGES_BODY);
 	if (!body)
 		return false;
-	size = running_image(l->running, pid, &known->images, body, IMAGES_BODY);
+	size = running_image(s->live->running, pid, &s->live->images, body, IMAGES_BODY);
 	done = !size || tasks_describe(s->log, s, body, size);
 	free(body);
-	known->images.pid = pid;
 	return done;
 }
 
@@ -246,7 +231,7 @@ static void begin_shape(struct source *s, struct log_event *to, const struct log
 	/* The process may have named the type as another user, which is noticed only by a look. */
 	if (!s->type[e->id] && !live_types(s))
 		s->log->error = ENOMEM;
-	if (e->pid && !look_at_image(s, e->pid, e->time, e->address))
+	if (e->pid && tasks_room(s->log, s, e) && !look_at_image(s, e->pid, e->time, e->address))
 		s->log->error = ENOMEM;
 	if (!s->about.name[0])
 		s->about.name = executable(s, s->about.target);
@@ -266,7 +251,7 @@ static struct log_event *shape_for(struct source *s, const struct log_event *e)
 	uint64_t hash = ((uint64_t)e->id << 32 ^ e->tid) * UINT64_C(0x9e3779b97f4a7c15) ^ e->pid;
 	unsigned first = (unsigned)(hash * UINT64_C(0xd1b54a32d192ed03) >> 40);
 
-	if (e->time - s->live->renewed > SHAPES_NS)
+	if (e->time > s->live->renewed && e->time - s->live->renewed > SHAPES_NS)
 		forget_shapes(s, e->time);
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct log_event *to = &s->in.unpack->shape_of[(first + i) % SHAPES_MAX].event;

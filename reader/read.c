@@ -217,11 +217,13 @@ bool read_shape(struct posixtrace_log *log, struct source *s, struct shape *shap
 	const struct log_event *e = s->event;
 	const struct filter *f = &log->filter;
 	struct type *t = s->type[e->id];
+	bool has_thread;
 
 	if (!t)
 		t = types_unnamed(log, s, e->id);
-	shape->thread = e->tid || e->pid ? tasks_thread(log, s, e) : NULL;
-	if (!t || (!shape->thread && (e->tid || e->pid))) {
+	has_thread = (e->tid || e->pid) && tasks_room(log, s, e);
+	shape->thread = has_thread ? tasks_thread(log, s, e) : NULL;
+	if (!t || (!shape->thread && has_thread)) {
 		log->error = ENOMEM;
 		return false;
 	}

@@ -43,6 +43,9 @@ struct process {
 	struct posixtrace_log_module **module; /* each with its texts behind it */
 	size_t room;
 	struct process_text *texts; /* those in `about`, and earlier ones */
+	/* Of a running process: how often it was looked at, and when the last time, in the clock of events. */
+	uint32_t looks;
+	uint64_t looked;
 };
 
 struct thread {

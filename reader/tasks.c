@@ -29,8 +29,7 @@ uint32_t tasks_machine(const struct posixtrace_log *log, const struct source *s)
 	return i;
 }
 
-/* Returns the process, a new one if it is not known. Returns null if there is no memory. */
-static struct process *process_of(struct posixtrace_log *log, const struct source *s, uint32_t pid)
+struct process *tasks_process(struct posixtrace_log *log, const struct source *s, uint32_t pid)
 {
 	struct process *p = table_find(&log->processes, s->machine, pid);
 
@@ -49,11 +48,20 @@ static struct process *process_of(struct posixtrace_log *log, const struct sourc
 	return p;
 }
 
+/* More threads than any program has in its life, nearly. A log has no more than fit into its file. */
+#define THREADS_MOST (1u << 18)
+
+bool tasks_room(const struct posixtrace_log *log, const struct source *s, const struct log_event *e)
+{
+	return !s->live || log->threads.count < THREADS_MOST ||
+	       table_find(&log->threads, (uint64_t)s->machine << 32 | e->pid, e->tid);
+}
+
 struct thread *tasks_thread(struct posixtrace_log *log, const struct source *s, const struct log_event *e)
 {
 	uint64_t machine = (uint64_t)s->machine << 32, process = machine | e->pid;
 	struct thread *t = table_find(&log->threads, process, e->tid);
-	struct process *p = t ? NULL : process_of(log, s, e->pid);
+	struct process *p = t ? NULL : tasks_process(log, s, e->pid);
 
 	if (t)
 		return t;
@@ -149,7 +157,7 @@ bool tasks_describe(struct posixtrace_log *log, const struct source *s, const un
 	p = size >= 16 ? get_string(p, end, &executable) : NULL;
 	if (!p)
 		return true;
-	process = process_of(log, s, get32(body));
+	process = tasks_process(log, s, get32(body));
 	if (!process || !set_text(process, &process->about.executable, &executable, false))
 		return false;
 	slash = strrchr(process->about.executable, '/');

@@ -20,6 +20,13 @@ uint32_t tasks_machine(const struct posixtrace_log *log, const struct source *s)
 bool tasks_describe(struct posixtrace_log *log, const struct source *s, const unsigned char *body, size_t size);
 /* Reads the descriptions of processes in a log that was just opened. Returns false if there is no memory. */
 bool tasks_add(struct posixtrace_log *log, struct source *s);
+/* Returns the process of a source, a new one if it is not known. Returns null if there is no memory. */
+struct process *tasks_process(struct posixtrace_log *log, const struct source *s, uint32_t pid);
+/*
+ * Returns whether the thread of an event is known, or there is room for one more. A hostile process may report any
+ * number of threads.
+ */
+bool tasks_room(const struct posixtrace_log *log, const struct source *s, const struct log_event *e);
 /* Returns the thread of an event, a new one if it is not known. Returns null if there is no memory. */
 struct thread *tasks_thread(struct posixtrace_log *log, const struct source *s, const struct log_event *e);
 void tasks_free(struct posixtrace_log *log);

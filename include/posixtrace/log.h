@@ -274,8 +274,9 @@ struct posixtrace_log_event {
 	int64_t relative; /* ns since the creation of the first log */
 	const struct posixtrace_log_type *type; /* null: a loss */
 	const struct posixtrace_log_loss *loss; /* null: an event */
-	const struct posixtrace_log_process *process; /* null: an event of the recording itself, or a loss */
-	const struct posixtrace_log_thread *thread;   /* null: the same */
+	/* Null: an event of the recording itself, or a loss; or a running process has more than 262144 threads. */
+	const struct posixtrace_log_process *process;
+	const struct posixtrace_log_thread *thread;
 	const char *thread_name; /* at the time of the event; "" if unknown */
 	uint64_t address;        /* of the trace point; 0: unknown */
 	uint64_t pthread;        /* pthread_t of the thread; 0: unknown */

@@ -91,6 +91,22 @@ static uint64_t read_fields(const struct posixtrace_log_event *e, uint64_t sum)
 
 /* -- Events --------------------------------------------------------------------------------------- */
 
+/* What an event means agrees with what its type means. */
+static uint64_t mix_meaning(const struct posixtrace_log_event *e, uint64_t sum)
+{
+	const struct posixtrace_log_meaning *m = posixtrace_log_meaning_of(e->type);
+	uint32_t level = 0;
+	uint64_t ns = 0;
+	int error = posixtrace_log_get_level(e, &level);
+
+	MUST(error == (level ? 0 : ENOENT) && (level == 0) == !posixtrace_log_level_name(level));
+	MUST(level == 0 || m->level_field >= 0 || m->level == level);
+	error = posixtrace_log_get_took(e, &ns);
+	MUST(error == 0 || (error == ENOENT && ns == 0));
+	MUST(error != 0 || (m->took >= 0 && strcmp(m->span, e->type->name) == 0));
+	return mix(mix(sum, level), ns);
+}
+
 static uint64_t mix_event(const struct posixtrace_log_event *e, uint64_t sum)
 {
 	MUST(!e->type != !e->loss && e->source < posixtrace_log_sources(the_log));
@@ -102,6 +118,7 @@ static uint64_t mix_event(const struct posixtrace_log_event *e, uint64_t sum)
 	MUST(e->type == posixtrace_log_type_at(the_log, e->type->index));
 	MUST((e->pid || e->tid) == (e->thread != NULL) && !e->process == !e->thread);
 	MUST(strlen(e->thread_name) < 16 && e->length <= 65535);
+	sum = mix_meaning(e, sum);
 	return read_fields(e, mix_text(mix(sum, (uint64_t)e->pid << 32 | e->tid), e->thread_name));
 }
 
@@ -161,11 +178,19 @@ static uint64_t read_columns(const struct posixtrace_log_type *t)
 
 static uint64_t read_type(const struct posixtrace_log_type *t)
 {
+	const struct posixtrace_log_meaning *m;
 	uint64_t sum = mix_text(mix_text(0, t->name), t->layout);
 
 	MUST(posixtrace_log_find_type(the_log, t->name));
 	if (t->wrong)
 		sum = mix_text(sum, t->wrong);
+	m = posixtrace_log_meaning_of(t);
+	for (unsigned i = 0; i < 5; i++) {
+		const int32_t field[5] = { m->by, m->took, m->send, m->receive, m->level_field };
+
+		MUST(field[i] >= -1 && field[i] < (int32_t)t->fields);
+	}
+	sum = mix_text(mix_text(mix_text(sum, m->begin), m->end), m->span);
 	for (unsigned i = 0; i < t->fields; i++) {
 		const struct posixtrace_log_field *f = posixtrace_log_field_at(t, i);
 		const char *label;
