@@ -109,6 +109,21 @@ static bool look_at_image(struct source *s, uint32_t pid, uint64_t time, uint64_
 	return done;
 }
 
+/*
+ * Adds what the process executes now, without its mappings: it may end before its first event is read, or execute
+ * another file. Returns false if there is no memory.
+ */
+static bool look_at_name(struct source *s, uint32_t pid)
+{
+	unsigned char *body = calloc(1, IMAGES_BODY);
+	size_t size = body ? running_image(s->live->running, pid, &s->live->images, body, IMAGES_BODY) : 0;
+	size_t name = size >= 18 ? 18 + (size_t)get16(body + 16) : 0;
+	bool done = body && (!name || name > size || tasks_describe(s->log, s, body, name));
+
+	free(body);
+	return done;
+}
+
 /* Returns the name of the process's executable, or "". */
 static const char *executable(const struct source *s, uint32_t pid)
 {
@@ -126,6 +141,7 @@ int live_open(struct posixtrace_log *log, uint32_t pid, const struct posixtrace_
 {
 	struct source *s = calloc(1, sizeof *s);
 	struct live_source *l = calloc(1, sizeof *l);
+	const struct log_header *h;
 	int error = s && l && asprintf(&s->path, "process %u", pid) > 0 ? 0 : error_memory();
 
 	if (!s || error) {
@@ -150,10 +166,14 @@ int live_open(struct posixtrace_log *log, uint32_t pid, const struct posixtrace_
 		return error;
 	}
 	running_describe(l->running, &s->in.header);
+	h = &s->in.header;
 	s->machine = tasks_machine(log, s);
 	describe(s, pid);
 	s->about.machine_index = s->machine;
 	*source = s;
+	if (!look_at_name(s, h->target))
+		log->error = ENOMEM;
+	s->about.name = executable(s, h->target);
 	return 0;
 }
 
@@ -233,8 +253,8 @@ static void begin_shape(struct source *s, struct log_event *to, const struct log
 		s->log->error = ENOMEM;
 	if (e->pid && tasks_room(s->log, s, e) && !look_at_image(s, e->pid, e->time, e->address))
 		s->log->error = ENOMEM;
-	if (!s->about.name[0])
-		s->about.name = executable(s, s->about.target);
+	if (e->pid == s->in.header.target)
+		s->about.name = executable(s, e->pid);
 	s->shape[((size_t)to - (size_t)s->in.unpack->shape_of) / sizeof(struct unpack_shape)].generation = 0;
 }
 

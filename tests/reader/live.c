@@ -190,6 +190,9 @@ TEST(events)
 	CHECK_EQ("-", about->live, 1);
 	CHECK_EQ("-", about->target, c.pid);
 	CHECK_EQ("-", about->creator, getpid());
+	CHECK("-", about->name[0] && posixtrace_log_processes(log) == 1);
+	CHECK("-", posixtrace_log_process_at(log, 0)->pid == (uint32_t)c.pid);
+	CHECK_EQ("-", posixtrace_log_process_at(log, 0)->modules, 0);
 	CHECK("-", posixtrace_log_find_type(log, "posix_trace_overflow") != NULL);
 	CHECK("-", posixtrace_log_find_type(log, "live.row") == NULL);
 	go(&c);
