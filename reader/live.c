@@ -29,6 +29,9 @@
 /* How many shapes to try for one type and thread. */
 #define TRIES 8
 
+/* Events that follow each other without a look at whether there are more event types. */
+#define EVENTS_BETWEEN 64
+
 /* Between two looks that find nothing. */
 #define NAP_LEAST 1000000
 #define NAP_MOST  20000000
@@ -46,6 +49,7 @@ struct live_source {
 	uint64_t lost;    /* events that losses have told of */
 	uint64_t looked;  /* in the clock of events: when the last look began that found nothing */
 	uint64_t types;   /* running_types() at the last look at the event types */
+	unsigned until_types; /* events until the event types are looked at again */
 	uint64_t changes; /* of the filter, when the process was told of it */
 	uint64_t renewed; /* time of the event with which the shapes began anew */
 	bool forked;
@@ -322,9 +326,14 @@ static void overflow(struct source *s, const struct log_event *e)
 
 static void take(struct source *s, const struct log_event *e, const unsigned char *data)
 {
+	struct live_source *l = s->live;
 	struct log_event *to;
 
-	keep_types(s);
+	if (l->until_types == 0) {
+		keep_types(s);
+		l->until_types = EVENTS_BETWEEN;
+	}
+	l->until_types--;
 	to = shape_for(s, e);
 	if (e->id == POSIX_TRACE_OVERFLOW)
 		overflow(s, e);
@@ -370,6 +379,7 @@ void live_look(struct source *s)
 	result = next(l, &e, &data);
 	if (result == RUNNING_NONE) {
 		keep_types(s);
+		l->until_types = 0;
 		l->looked = now ? now : running_now(l->running);
 		/* An event may have come before the end. */
 		if (running_ended(l->running)) {
