@@ -385,7 +385,7 @@ void live_look(struct source *s)
 		if (running_ended(l->running)) {
 			result = next(l, &e, &data);
 			if (result == RUNNING_NONE)
-				finish(s, false);
+				finish(s, running_broken(l->running));
 		}
 	}
 	if (result == RUNNING_EVENT)

@@ -241,6 +241,11 @@ enum running_result running_next(struct running *r, struct log_event *e, const u
 	return RUNNING_EVENT;
 }
 
+bool running_broken(const struct running *r)
+{
+	return !WITH_HANDLE(r, false, true);
+}
+
 uint64_t running_lost(struct running *r)
 {
 	struct posix_trace_status_info status = { .__posix_lost_events = 0 };

@@ -36,6 +36,8 @@ void running_describe(const struct running *r, struct log_header *h);
 
 /* Gets the next event, without the name of its thread. The data are valid until the next call. Does not wait. */
 enum running_result running_next(struct running *r, struct log_event *e, const unsigned char **data);
+/* Returns whether the process has taken the memory away. The last running_next() may have been the first to notice. */
+bool running_broken(const struct running *r);
 /* Returns the number of events that were lost so far. */
 uint64_t running_lost(struct running *r);
 /* Returns ns of the clock of events. */
