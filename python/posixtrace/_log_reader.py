@@ -470,7 +470,7 @@ def open(*logs, events=None, pid=None, tid=None, thread=None, start=None, end=No
     losses: "warn", "items", "raise" or "ignore". system: also events of the recording itself.
     """
     if not logs:
-        raise TypeError('open() needs a log')
+        raise TypeError('open() needs a log; live(pid) reads a running process')
     return Log(logs, Log._add, events, pid, tid, thread, start, end, where, losses, system)
 
 

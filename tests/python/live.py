@@ -171,6 +171,22 @@ def test_killed():
     ''')
 
 
+def test_first():
+    """A shell that waits until it is recorded executes a program, whose first event is read."""
+    reads('''
+    traced.end()
+    program = "import posixtrace; posixtrace.Event('first', n=int)(1)"
+    started = subprocess.Popen(["sh", "-c", 'read go && exec "$@"', "sh", sys.executable, "-c", program],
+                               stdin=subprocess.PIPE)
+    with posixtrace.live(started) as log:
+        started.stdin.write(b"\\n")
+        started.stdin.close()
+        events = list(log)
+        assert [(e.name, e["n"]) for e in events] == [("first", 1)], events
+    started.wait()
+    ''')
+
+
 def test_interrupt():
     """Ctrl-C ends the wait at once; so does an exception of another signal's handler."""
     for how in 'next(iter(log))', 'log.wait()', 'log.wait(1000)', 'list(log)':
@@ -275,6 +291,10 @@ def test_wrong():
             raise SystemExit(f"{arguments} {more}: no exception")
 
     fails(TypeError, "needs a process id")
+    try:
+        posixtrace.open(pid=traced.pid)
+    except TypeError as error:
+        assert "live(pid)" in str(error)
     fails(TypeError, "is not a process id", "1")
     fails(TypeError, "is not a process id", True)
     fails(ProcessLookupError, "no such process", 0)
