@@ -13,7 +13,7 @@ from pathlib import Path
 
 from program import ENVIRONMENT, PYTHON, python, write
 from made_log import Log
-from scene import Suite
+from scene import Suite, without_pidfd
 
 # Records what it is told: "COUNT" rows, "sleep", "end". Answers each line.
 TRACED = '''
@@ -185,6 +185,18 @@ def test_first():
         assert [(e.name, e["n"]) for e in events] == [("first", 1)], events
     started.wait()
     ''')
+
+
+def test_old_kernel():
+    """Before Linux 5.3 the end of a process is found in /proc."""
+    program = write(BEGIN + '''
+    with posixtrace.live(traced, timeout=0.1) as log:
+        traced.record(3)
+        assert len(list(log)) == 3 and not log.ended
+        traced.end()
+        assert list(log) == [] and log.ended
+    ''')
+    subprocess.run([PYTHON, program], check=True, env=ENVIRONMENT, preexec_fn=without_pidfd, timeout=60)
 
 
 def test_interrupt():

@@ -5,6 +5,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <posixtrace/log.h>
 #include <posixtrace/trace.h>
 #include <pthread.h>
@@ -919,6 +921,35 @@ TEST(users)
 	posixtrace_log_close(log);
 }
 
+static void confine(void)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog filter = { .len = 1, .filter = &allow };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+		_exit(8);
+	step();
+	record("live.confined", 0, 3);
+}
+
+/* A filter may kill the process when it is traced, so its user has to agree. */
+TEST(seccomp)
+{
+	struct posixtrace_log_recording despite = { .size = sizeof despite, .despite_seccomp = 1 };
+	struct child c = start(confine);
+	struct posixtrace_log *log = NULL;
+	uint64_t lost = 0;
+
+	go(&c);
+	CHECK_EQ("-", posixtrace_log_live((uint32_t)c.pid, NULL, &log), EPERM);
+	CHECK("-", !log && strstr(posixtrace_log_error(), "seccomp") != NULL);
+	log = open_live(c.pid, &despite);
+	let_go(&c);
+	CHECK_EQ("-", read_all(log, &lost), 3);
+	end(&c);
+	posixtrace_log_close(log);
+}
+
 TEST(errors)
 {
 	struct posixtrace_log_recording wrong = { .size = 3 };
@@ -957,4 +988,4 @@ TEST_MAIN(TEST_ENTRY(events), TEST_ENTRY(own), TEST_ENTRY(silent), TEST_ENTRY(ki
           TEST_ENTRY(lost_meanwhile), TEST_ENTRY(children), TEST_ENTRY(merged), TEST_ENTRY(log_beside),
           TEST_ENTRY(types), TEST_ENTRY(filters), TEST_ENTRY(flooded), TEST_ENTRY(until), TEST_ENTRY(columns),
           TEST_ENTRY(forked_reader), TEST_ENTRY(interrupted), TEST_ENTRY(hostile), TEST_ENTRY(users),
-          TEST_ENTRY(errors))
+          TEST_ENTRY(seccomp), TEST_ENTRY(errors))
