@@ -66,6 +66,32 @@ void posixtrace_attach(void);
 /* Records an event like posix_trace_event(), with this address instead of the caller's. */
 void posixtrace_event_at(trace_event_id_t __event_id, const void *__data, size_t __size, const void *__address);
 
+/* The most that posixtrace_event_text() takes. */
+#define POSIXTRACE_TEXT_MOST   511 /* bytes of the text, without its null */
+#define POSIXTRACE_AROUND_MOST 16  /* bytes before the text, and as many behind it */
+
+/* What is recorded around a text. Bytes behind those that count have any values. */
+struct posixtrace_around {
+	unsigned char __before[POSIXTRACE_AROUND_MOST];
+	unsigned char __behind[POSIXTRACE_AROUND_MOST];
+	const void *__address; /* where the event was recorded */
+};
+
+/*
+ * How many bytes there are before the text, behind it, and at most in it. A longer text is cut, and ends with an
+ * ellipsis. The second number is that of all bytes but the text's own.
+ */
+#define POSIXTRACE_TEXT_SIZES(before, behind, most) \
+	((unsigned)(before) | ((unsigned)(before) + 1 + (unsigned)(behind)) << 8 | (unsigned)(most) << 16)
+
+/*
+ * Records an event whose data are some bytes, a text with its null, and some bytes, for <posixtrace/typed.h>. A null
+ * pointer is the text "(null)". Faster than to make the data first, because the text is copied once. The caller has
+ * checked that posixtrace_enabled(). In signal handlers, too.
+ */
+void posixtrace_event_text(trace_event_id_t __event_id, const char *__text, const struct posixtrace_around *__around,
+                           unsigned __sizes);
+
 /* An event type whose fields are the arguments of a format. All but the identifier in __event is constant. */
 struct posixtrace_format {
 	struct posixtrace_event __event; /* without a layout */

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "record/text_data.h"
 
 #define NAME_MAX_BYTES 31 /* of a field */
 
@@ -153,25 +154,6 @@ void formatted_layout(char layout[FORMATTED_LAYOUT], const char *format, const c
 	text_add(&t, "}");
 }
 
-/* Writes a text with its null; a longer one ends with an ellipsis, behind a whole character. Returns the end. */
-static unsigned char *put_text(unsigned char *to, const char *text)
-{
-	size_t length = strnlen(text ? text : "(null)", FORMATTED_TEXT_MAX + 1);
-
-	if (length <= FORMATTED_TEXT_MAX) {
-		memcpy(to, text ? text : "(null)", length);
-	} else {
-		length = FORMATTED_TEXT_MAX - 3;
-		while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
-			length--;
-		memcpy(to, text, length);
-		memcpy(to + length, "\xe2\x80\xa6", 3);
-		length += 3;
-	}
-	to[length] = 0;
-	return to + length + 1;
-}
-
 size_t formatted_data(unsigned char *data, const char *format, const char *types, va_list arguments)
 {
 	unsigned char *at = data;
@@ -181,7 +163,7 @@ size_t formatted_data(unsigned char *data, const char *format, const char *types
 	double real;
 
 	if (!types[0])
-		return (size_t)(put_text(data, format) - data);
+		return (size_t)(text_data(data, format, FORMATTED_TEXT_MAX) - data);
 	for (unsigned i = 0; i < FORMATTED_ARGUMENTS && types[i]; i++) {
 		switch (types[i]) {
 		case 'i':
@@ -205,7 +187,7 @@ size_t formatted_data(unsigned char *data, const char *format, const char *types
 			at += sizeof pointer;
 			break;
 		case 'z':
-			at = put_text(at, va_arg(arguments, const char *));
+			at = text_data(at, va_arg(arguments, const char *), FORMATTED_TEXT_MAX);
 			break;
 		default:
 			real = types[i] == 'L' ? (double)va_arg(arguments, long double) : va_arg(arguments, double);

@@ -6,10 +6,10 @@
 #ifndef RECORD_PUT_H
 #define RECORD_PUT_H
 
+#include <posixtrace/trace.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <trace.h>
 
 #include "base/copy.h"
 #include "model/record.h"
@@ -32,6 +32,14 @@ struct call {
 	const void *data;
 	size_t length;
 	const void *address; /* where it was called */
+};
+
+/* A call that records a text between other bytes. */
+struct text_call {
+	trace_event_id_t id;
+	const char *text;
+	const struct posixtrace_around *around;
+	unsigned sizes; /* POSIXTRACE_TEXT_SIZES */
 };
 
 static inline __attribute__((always_inline)) void put(unsigned char *at, struct call call, uint64_t ticks)

@@ -14,7 +14,7 @@ bool rseq_wide;
 
 void rseq_prepare(void)
 {
-	rseq_wide = __builtin_cpu_supports("avx");
+	rseq_wide = __builtin_cpu_supports("avx2");
 	store_relaxed(&rseq_offset, rseq_find());
 }
 

@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <posixtrace/trace.h>
+
 #include "base/rseq.h"
 #include "model/record.h"
 #include "record/acquire.h"
@@ -35,11 +37,14 @@ enum together_outcome {
 	TOGETHER_BROKEN,  /* interrupted: *written says which are written */
 };
 
+/* The room that writer_write_text() needs behind a record, because it writes whole blocks. */
+#define TEXT_BEHIND 32
+
 #if HAVE_RSEQ
 
 /* Where each thread's word of base/rseq.h is. Not in memory that is wiped, because a child may be about to use it. */
 extern ptrdiff_t rseq_offset __attribute__((visibility("hidden")));
-/* Whether AVX may be used. */
+/* Whether AVX2 may be used. */
 extern bool rseq_wide __attribute__((visibility("hidden")));
 
 /* Sets both. To be called before a thread's first event; safe in handlers. */
@@ -250,6 +255,87 @@ static inline __attribute__((always_inline)) bool writer_write(struct writer *wr
 		: [writer] "r"(writer), [id] "r"(call.id), [data] "r"(call.data), [length] "r"(call.length),
 		  [address] "r"(call.address), [offset] "m"(rseq_offset), [wide] "m"(rseq_wide), RECORD_OFFSETS
 		: "rax", "rcx", "rdx", "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory"
+		: broken);
+	return true;
+broken:
+	return false;
+}
+
+/*
+ * Writes a record with a text between other bytes, as writer_write() does. first is the record's first word: the length
+ * of the data, and the type. length is that of the text. Whole blocks are written, and then over what is behind the
+ * bytes that count; the reader sees none of that. Whole blocks are read, too, but not in another page: the first 32
+ * bytes at the text are in one page.
+ */
+static inline __attribute__((always_inline)) bool writer_write_text(struct writer *writer, uint64_t first,
+                                                                    const char *text, size_t length,
+                                                                    const struct posixtrace_around *around,
+                                                                    unsigned sizes)
+{
+	/* From the text on, rcx is the record's place plus the number of bytes before: STEP_COPY copies behind them. */
+	__asm__ goto(
+		RSEQ_BEGIN("%[offset]", "%%rax", "%%rdx")
+		STEP_PLACE("%[writer]")
+		STEP_SEAT("%[writer]")
+		STEP_BUSY("%[writer]")
+		"movq %[first], (%%rcx)\n\t"
+		"movq %c[address](%[around]), %%rax\n\t"
+		"movq %%rax, 16(%%rcx)\n\t"
+		"movups %c[before](%[around]), %%xmm0\n\t"
+		"movups %%xmm0, 24(%%rcx)\n\t"
+		"movzbl %b[sizes], %%eax\n\t"
+		"movq %%rcx, %%r11\n\t"
+		"addq %%rax, %%rcx\n\t"
+		"movups (%[data]), %%xmm0\n\t"
+		"movups 16(%[data]), %%xmm1\n\t"
+		"movups %%xmm0, 24(%%rcx)\n\t"
+		"movups %%xmm1, 40(%%rcx)\n\t"
+		"cmpq $32, %[length]\n\t"
+		"jb 9f\n\t"
+		"cmpq $128, %[length]\n\t"
+		"ja 10f\n\t"
+		"leal (%[data], %[length]), %%eax\n\t"
+		"andl $4095, %%eax\n\t"
+		"cmpl $4096-32, %%eax\n\t"
+		"ja 10f\n\t"
+		"movl $32, %%eax\n"
+		"11:\n\t"
+		"movups (%[data], %%rax), %%xmm0\n\t"
+		"movups 16(%[data], %%rax), %%xmm1\n\t"
+		"movups %%xmm0, 24(%%rcx, %%rax)\n\t"
+		"movups %%xmm1, 40(%%rcx, %%rax)\n\t"
+		"addq $32, %%rax\n\t"
+		"cmpq %[length], %%rax\n\t"
+		"jb 11b\n\t"
+		"jmp 9f\n"
+		"10:\n\t"
+		STEP_COPY
+		"9:\n\t"
+		"movb $0, 24(%%rcx, %[length])\n\t"
+		"movups %c[behind](%[around]), %%xmm0\n\t"
+		"movups %%xmm0, 25(%%rcx, %[length])\n\t"
+		"movq %%r11, %%rcx\n\t"
+		STEP_TICKS("%%rax")
+		"movq %%rax, 8(%%rcx)\n\t"
+		STEP_STILL_THERE("%[writer]")
+		STEP_NOTE_TICKS("%[writer]", "%%rax")
+		/* as in writer_write() */
+		"movzwl %w[first], %%eax\n\t"
+		"addl $31, %%eax\n\t"
+		"andl $-8, %%eax\n\t"
+		"addq %%rax, %%rcx\n\t"
+		"btsq $32, %%rax\n\t"
+		"addq %c[progress](%[writer]), %%rax\n\t"
+		STEP_COMMIT("%[writer]")
+		STEP_IDLE("%[writer]") RSEQ_END("%l[broken]")
+		"movq %%rcx, %c[at](%[writer])"
+		:
+		: [writer] "r"(writer), [first] "r"(first), [data] "r"(text), [length] "r"(length),
+		  [around] "r"(around), [sizes] "r"(sizes), [offset] "m"(rseq_offset), [wide] "m"(rseq_wide),
+		  [address] "i"(offsetof(struct posixtrace_around, __address)),
+		  [before] "i"(offsetof(struct posixtrace_around, __before)),
+		  [behind] "i"(offsetof(struct posixtrace_around, __behind)), RECORD_OFFSETS
+		: "rax", "rcx", "rdx", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory"
 		: broken);
 	return true;
 broken:
@@ -547,6 +633,13 @@ static inline void rseq_prepare(void)
 static inline bool writer_write(struct writer *writer, struct call call)
 {
 	(void)writer, (void)call;
+	return false;
+}
+
+static inline bool writer_write_text(struct writer *writer, uint64_t first, const char *text, size_t length,
+                                     const struct posixtrace_around *around, unsigned sizes)
+{
+	(void)writer, (void)first, (void)text, (void)length, (void)around, (void)sizes;
 	return false;
 }
 

@@ -26,13 +26,15 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <trace.h>
+#include <posixtrace/trace.h>
+#include <string.h>
 
 #include "base/atomic.h"
 #include "base/likely.h"
 #include "base/testpoint.h"
 #include "record/several.h"
 #include "record/slow.h"
+#include "record/text_data.h"
 #include "record/tracepoint.h"
 #include "record/writer.h"
 
@@ -146,4 +148,166 @@ void(posix_trace_event)(trace_event_id_t id, const void *restrict data, size_t l
 void tracepoint_at(trace_event_id_t id, const void *data, size_t length, const void *address)
 {
 	trace_point(id, data, length, address, stack_address());
+}
+
+/*
+ * Makes the data of an event with a text, and records the event. The outcome is WRITER_DONE for a thread that is in no
+ * trace point, else what the thread has to do before it leaves.
+ */
+static __attribute__((noinline, cold)) void record_text(trace_event_id_t id, const char *text,
+                                                        const struct posixtrace_around *around, unsigned sizes,
+                                                        struct thread *t, enum writer_outcome outcome)
+{
+	const struct text_call call = { id, text, around, sizes };
+	unsigned char data[TEXT_CALL_DATA];
+	size_t size = text_call_data(data, &call);
+
+	if (outcome == WRITER_DONE)
+		trace_point(id, data, size, around->__address, stack_address());
+	else
+		finish(id, data, size, around->__address, t, outcome);
+}
+
+/* So much of a text is looked at at once; a divisor of each size of a page. */
+#define TEXT_BLOCK 32
+#define PAGE_LEAST 4096
+
+#if HAVE_RSEQ
+
+/* Returns a bit for each byte of a block that is null. In assembler: no compiler sees that it reads behind a text. */
+static inline __attribute__((always_inline)) uint32_t nulls_of(const char *block)
+{
+	uint32_t nulls, more;
+
+	if (likely(rseq_wide)) {
+		__asm__("vpxor %%xmm0, %%xmm0, %%xmm0\n\t"
+		        "vpcmpeqb %1, %%ymm0, %%ymm0\n\t"
+		        "vpmovmskb %%ymm0, %0\n\t"
+		        "vzeroupper"
+		        : "=r"(nulls)
+		        : "m"(*(const char(*)[TEXT_BLOCK])block)
+		        : "xmm0");
+		return nulls;
+	}
+	__asm__("pxor %%xmm0, %%xmm0\n\t"
+	        "movups %2, %%xmm1\n\t"
+	        "movups 16+%2, %%xmm2\n\t"
+	        "pcmpeqb %%xmm0, %%xmm1\n\t"
+	        "pcmpeqb %%xmm0, %%xmm2\n\t"
+	        "pmovmskb %%xmm1, %0\n\t"
+	        "pmovmskb %%xmm2, %1"
+	        : "=&r"(nulls), "=r"(more)
+	        : "m"(*(const char(*)[TEXT_BLOCK])block)
+	        : "xmm0", "xmm1", "xmm2");
+	return nulls | more << 16;
+}
+
+/*
+ * Returns the length of a text whose first block is in one page, or more than `most` if it is longer. Looks at whole
+ * blocks, which may reach behind the null, but not into another page. Not a call of strlen(), because the length is
+ * needed soon.
+ */
+static inline __attribute__((always_inline)) size_t text_length(const char *text, size_t most)
+{
+	const char *block;
+	uint32_t nulls;
+
+	nulls = nulls_of(text);
+	if (likely(nulls))
+		return (uint32_t)__builtin_ctz(nulls);
+	if (likely((uintptr_t)text % PAGE_LEAST <= PAGE_LEAST - 2 * TEXT_BLOCK)) {
+		nulls = nulls_of(text + TEXT_BLOCK);
+		if (likely(nulls))
+			return TEXT_BLOCK + (uint32_t)__builtin_ctz(nulls);
+	}
+	for (block = text + TEXT_BLOCK - (uintptr_t)text % TEXT_BLOCK; block <= text + most; block += TEXT_BLOCK) {
+		nulls = nulls_of(block);
+		if (nulls)
+			return (size_t)(block - text) + (uint32_t)__builtin_ctz(nulls);
+	}
+	return SIZE_MAX;
+}
+
+#else
+
+static inline size_t text_length(const char *text, size_t most)
+{
+	(void)text, (void)most;
+	return SIZE_MAX;
+}
+
+#endif
+
+/*
+ * Returns whether a text can be copied into its record at once, in a restartable sequence. Under valgrind, which would
+ * report that whole blocks are read, there are none.
+ */
+static inline __attribute__((always_inline)) bool text_at_once(void)
+{
+#if HAVE_RSEQ
+	return likely(load_relaxed(&rseq_offset));
+#else
+	return false;
+#endif
+}
+
+/*
+ * Does what trace_point() does, but leaves all that is unusual to it. The text is measured first, and then copied once,
+ * into the record. thread_self is loaded again at the end, so that fewer registers have to be saved.
+ */
+void posixtrace_event_text(trace_event_id_t id, const char *text, const struct posixtrace_around *around,
+                           unsigned sizes)
+{
+	struct thread *t = thread_self;
+	const struct stream_header *h;
+	const uint32_t *change;
+	struct writer *writer;
+	size_t length, most = sizes >> 16;
+	uint64_t first;
+
+	if (!text_at_once() || unlikely(!t))
+		goto unusual;
+	/* The first block is in two pages; or a null pointer. */
+	if (unlikely(((uintptr_t)text - 1) % PAGE_LEAST >= PAGE_LEAST - TEXT_BLOCK))
+		goto unusual;
+	length = text_length(text, most);
+	if (unlikely(length > most) || unlikely(load_relaxed(&t->ready) != THREAD_READY))
+		goto unusual;
+	if (unlikely(!is_user_event(id)))
+		return;
+	if (unlikely(t->filters) && nobody_wants(t, id))
+		return;
+	store_relaxed(&t->ready, stack_address());
+	fence_signal();
+	change = load_relaxed(&t->page_generation);
+	if (unlikely(!change || load_relaxed(change) != t->generation))
+		goto leave;
+	writer = load_relaxed(&t->only);
+	h = writer ? load_relaxed(&writer->header) : NULL;
+	if (unlikely(!h) || unlikely(!(load_relaxed(&h->state) & STATE_RUNNING)))
+		goto leave;
+	if (stream_filters(h, id)) {
+		thread_leave(t);
+		return;
+	}
+	first = length + (sizes >> 8 & 0xff);
+	if (unlikely(first > load_relaxed(&writer->short_size)) || unlikely(!writer_fits(writer, first + TEXT_BEHIND)))
+		goto leave;
+	first |= (uint64_t)id << 16;
+	if (!writer_write_text(writer, first, text, length, around, sizes)) {
+		record_text((trace_event_id_t)(first >> 16), text, around, sizes, thread_self, WRITER_ABORTED);
+		return;
+	}
+	h = load_relaxed(&writer->header);
+	if (likely(h) && unlikely(load_relaxed(&h->waiting))) {
+		record_text((trace_event_id_t)(first >> 16), text, around, sizes, thread_self, WRITER_WAKE);
+		return;
+	}
+	thread_leave(thread_self);
+	return;
+
+leave:
+	thread_leave(t);
+unusual:
+	record_text(id, text, around, sizes, t, WRITER_DONE);
 }

@@ -16,8 +16,8 @@ FOLDERS = ['include', 'man', 'docs', 'src', 'tests/fault']
 SECTIONS = ['NAME', 'LIBRARY', 'SYNOPSIS', 'DESCRIPTION', 'IMPLEMENTATION NOTES', 'RETURN VALUES', 'EXAMPLES',
             'ERRORS', 'SEE ALSO', 'STANDARDS']
 # Structures with names like functions, and internal macros of the header.
-OTHER_NAMES = {'posix_trace_event_info', 'posix_trace_status_info', 'posixtrace_event', 'posixtrace_format',
-               'posixtrace_typed'}
+OTHER_NAMES = {'posix_trace_event_info', 'posix_trace_status_info', 'posixtrace_around', 'posixtrace_event',
+               'posixtrace_format', 'posixtrace_typed'}
 KIND = r'int|void|size_t|trace_event_id_t|const char \*|const struct posixtrace_log_\w+ \*'
 PRIVATE = re.compile(r'__POSIX_TRACE_(H|RESTRICT)$')
 

@@ -10,6 +10,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <posixtrace/trace.h>
+
 #include "stress.h"
 
 #if __has_include(<execinfo.h>)
@@ -56,6 +58,8 @@ static enum { WITH_ROOM, CHANGES, OVERWRITES } chunk; /* whether the event finds
 						       * used chunk next */
 static pid_t (*make_child)(void);
 static bool needs_counter;
+static bool with_text; /* the event in question is recorded by posixtrace_event_text() */
+static size_t text_least; /* and the text has at least so many bytes */
 static int policy = POSIX_TRACE_LOOP;
 static int every = 1, first; /* the test stops at every n-th instruction, beginning with `first` */
 static volatile pid_t child;
@@ -153,21 +157,53 @@ static void fill(size_t length)
 	}
 }
 
+/* Data as a text and what is around it. */
+struct split {
+	const char *text;
+	struct posixtrace_around around;
+	unsigned sizes;
+};
+
+/* Splits data into up to 16 bytes, a text with its null, and up to 16 bytes. Returns false if there is no such text. */
+static bool split(const void *data, size_t length, struct split *split)
+{
+	const char *bytes = data;
+
+	for (size_t from = 0; from <= POSIXTRACE_AROUND_MOST && from < length; from++) {
+		size_t n = strnlen(bytes + from, length - from), behind = length - from - n - 1;
+
+		if (n >= length - from || n < text_least || behind > POSIXTRACE_AROUND_MOST)
+			continue;
+		split->text = bytes + from;
+		memcpy(split->around.__before, bytes, from);
+		memcpy(split->around.__behind, bytes + length - behind, behind);
+		split->around.__address = data;
+		split->sizes = POSIXTRACE_TEXT_SIZES(from, behind, POSIXTRACE_TEXT_MOST);
+		return true;
+	}
+	return false;
+}
+
 /* Records the event in question. Only the trace point is single-stepped; its data is prepared before. */
 static __attribute__((noinline)) void record_stepped(void)
 {
 	struct stress_source *s = &source[QUESTION];
 	uint64_t words[STRESS_WORDS];
 	trace_event_id_t type = stress_type(s->number);
+	struct split parts = { 0 };
 	size_t length;
 
 	/* The numbers of a source determine the lengths of its events. */
-	while (length = stress_fill(words, s->number, s->generated), length < least || length > most)
+	while (length = stress_fill(words, s->number, s->generated),
+	       length < least || length > most || (with_text && !split(words, length, &parts)))
 		stress_record(s);
 	fill(length);
 	s->generated++;
 	step_begin();
-	posix_trace_event(type, words, length);
+	if (with_text)
+		posixtrace_event_text(type, parts.text, &parts.around, parts.sizes);
+	else
+		posix_trace_event(type, words, length);
 	if (child == 0)
 		end_child(0);
 	step_end();
@@ -194,6 +230,8 @@ static void prepare(void (*handler)(int))
 	/* Let the process make its writers, and the loader resolve functions. */
 	for (int i = 0; i < 10; i++)
 		stress_record(&source[FILLER]);
+	if (with_text)
+		posixtrace_event_text(0, "", &(struct posixtrace_around){ { 0 }, { 0 }, NULL }, 0);
 	find_seats();
 	if (needs_counter && family->clock_kind != CLOCK_KIND_COUNTER)
 		_exit(77);
@@ -691,6 +729,21 @@ TEST(kill_short) { kills(16, 31); }
 CHANGED(kill_changes,    CHANGES,    kills(16, 31))
 CHANGED(kill_overwrites, OVERWRITES, kills(16, 31))
 
+/* -- An event with a text ------------------------------------------------------- */
+
+static void texts(size_t at_least)
+{
+	with_text = true;
+	text_least = at_least;
+}
+
+TEST(text_fork)       { texts(3); forks(fork, 1, 16, 63); }
+TEST(text_underscore) { texts(3); forks_unnoticed(fork_underscore, 1, 16, 63); }
+TEST(text_long)       { texts(33); choose(2); forks_unnoticed(fork_underscore, 1, 34, 100); }
+TEST(text_trace)      { texts(3); lead(run_traces, 1, 16, 63); }
+TEST(text_streams)    { texts(3); choose(2); lead(run_traces, 2, 16, 63); }
+CHANGED(text_changes, CHANGES, texts(3); forks_unnoticed(fork_underscore, 1, 16, 63))
+
 /* -- A handler that inspects the stack, as profilers do ------------------------- */
 
 #if HAVE_RSEQ && __has_include(<execinfo.h>)
@@ -744,4 +797,6 @@ TEST_MAIN(TEST_ENTRY(fork_short), TEST_ENTRY(fork_long), TEST_ENTRY(fork_streams
           TEST_ENTRY(underscore_overwrites), TEST_ENTRY(trace_short), TEST_ENTRY(trace_long), TEST_ENTRY(trace_streams),
           TEST_ENTRY(trace_changes), TEST_ENTRY(trace_overwrites), TEST_ENTRY(jump), TEST_ENTRY(jump_changes),
           TEST_ENTRY(lost_fork), TEST_ENTRY(lost_underscore), TEST_ENTRY(lost_trace), TEST_ENTRY(lost_calls),
-          TEST_ENTRY(kill_short), TEST_ENTRY(kill_changes), TEST_ENTRY(kill_overwrites), TEST_ENTRY(stack))
+          TEST_ENTRY(kill_short), TEST_ENTRY(kill_changes), TEST_ENTRY(kill_overwrites), TEST_ENTRY(text_fork),
+          TEST_ENTRY(text_underscore), TEST_ENTRY(text_long), TEST_ENTRY(text_trace), TEST_ENTRY(text_streams),
+          TEST_ENTRY(text_changes), TEST_ENTRY(stack))
