@@ -269,7 +269,10 @@ template<class T> constexpr auto fixed()
 /* The type of that size, so that long and long long, where they are the same, are the same here. */
 template<class T> using fixed_t = decltype(fixed<T>());
 
-/* All of these: fields is the number of fields in the layout, most the number of bytes. */
+/*
+ * All of these: fields is the number of fields in the layout, most the number of bytes. Those that an event with one
+ * text may have, as posixtrace_event_text() records it, have note().
+ */
 template<class T, class As = as_number<T>> struct number {
 	static constexpr std::size_t fields = 1, most = sizeof(T);
 	T value;
@@ -283,6 +286,11 @@ template<class T, class As = as_number<T>> struct number {
 	{
 		std::memcpy(to, &value, sizeof value);
 		return to + sizeof value;
+	}
+
+	POSIXTRACE__INLINE void note(posixtrace__fields &noted) const noexcept
+	{
+		posixtrace__fields_number(&noted, &value, sizeof value);
 	}
 };
 
@@ -325,8 +333,7 @@ template<class T, class As, std::size_t Most> struct list<number<T, As>, Most> {
 		std::uint16_t count = static_cast<std::uint16_t>(size < Most ? size : Most);
 
 		std::memcpy(to, &count, sizeof count);
-		if (count > 0)
-			std::memcpy(to + 2, data, count * sizeof(T));
+		posixtrace__copy(to + 2, static_cast<const char *>(data), count * sizeof(T));
 		return to + 2 + count * sizeof(T);
 	}
 };
@@ -379,6 +386,17 @@ template<std::size_t Most = 255> struct text {
 		if (size != static_cast<std::size_t>(-1))
 			return posixtrace__text(to, { from, size <= Most ? size : Most + 1 }, Most);
 		return posixtrace__bytes(to, from, strnlen(from, Most + 1), Most);
+	}
+
+	POSIXTRACE__INLINE void note(posixtrace__fields &noted) const noexcept
+	{
+		posixtrace__fields_str(&noted, data, Most);
+	}
+
+	/* Returns whether the text is up to its null. */
+	POSIXTRACE__INLINE bool ends() const noexcept
+	{
+		return size == static_cast<std::size_t>(-1);
 	}
 };
 
@@ -487,10 +505,37 @@ template<class T> POSIXTRACE__INLINE constexpr auto stored(const T &value) noexc
 template<class T> using parameter = std::conditional_t<std::is_convertible_v<const T &, stored_t<T>>, stored_t<T>,
 	std::conditional_t<std::is_scalar_v<T>, T, const T &>>;
 
+template<class T> struct is_text : std::false_type {};
+template<std::size_t Most> struct is_text<text<Most>> : std::true_type {};
+
+/* Returns whether it is no text, or one up to its null. */
+template<class T> POSIXTRACE__INLINE bool ends(const T &stored) noexcept
+{
+	if constexpr (is_text<T>::value)
+		return stored.ends();
+	else
+		return true;
+}
+
 /* Records an event at the place from which it is called. */
 template<class Event, class... Stored>
 [[gnu::noinline]] void record(Event event, Stored... stored) noexcept
 {
+	if constexpr ((is_text<Stored>::value + ... + 0) == 1 &&
+	              ((is_text<Stored>::value || is_number<Stored>::value) && ...)) {
+		posixtrace__fields noted;
+
+		posixtrace__fields_begin(&noted);
+		(stored.note(noted), ...);
+		if (posixtrace__fields_with_text(&noted) && (ends(stored) && ...)) {
+			posixtrace_around around;
+
+			posixtrace__fields_around(&noted, &around, __builtin_return_address(0));
+			posixtrace_event_text(event.id(), noted.__text, &around, posixtrace__fields_sizes(&noted));
+			return;
+		}
+	}
+
 	unsigned char data[(Stored::most + ... + 1)], *at = data;
 
 	((at = stored.put(at)), ...);

@@ -306,11 +306,178 @@ posixtrace__items(unsigned char *__to, const void *__items, size_t __all, size_t
 	return __to + sizeof __count + __count * __size;
 }
 
+/* The 16 bytes before a text or behind it, which are put together in registers. */
+struct posixtrace__words {
+	unsigned long long __low, __high;
+	unsigned __size;
+};
+
+/*
+ * The fields of an event, as far as posixtrace_event_text() can record it. All but the values is constant, once the
+ * compiler has put the calls together.
+ */
+struct posixtrace__fields {
+	struct posixtrace__words __before, __behind;
+	const char *__text;
+	size_t __most;
+	unsigned __texts; /* how many texts there are; more than one: the event is another one */
+};
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__fields_begin(struct posixtrace__fields *__fields)
+{
+	__fields->__before.__low = __fields->__before.__high = 0;
+	__fields->__behind.__low = __fields->__behind.__high = 0;
+	__fields->__before.__size = __fields->__behind.__size = __fields->__texts = 0;
+	__fields->__text = NULL;
+	__fields->__most = 0;
+}
+
+/* Notes a field of another type. */
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__fields_other(struct posixtrace__fields *__fields)
+{
+	__fields->__texts = 2;
+}
+
+/* Notes a number: 1, 2, 4 or 8 bytes. */
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__fields_number(struct posixtrace__fields *__fields, const void *__value, unsigned __size)
+{
+	struct posixtrace__words *__words = __fields->__texts ? &__fields->__behind : &__fields->__before;
+	unsigned __at = __words->__size;
+	unsigned long long __bits = 0;
+	uint8_t __1;
+	uint16_t __2;
+	uint32_t __4;
+
+	if (__size == 1) {
+		memcpy(&__1, __value, sizeof __1);
+		__bits = __1;
+	} else if (__size == 2) {
+		memcpy(&__2, __value, sizeof __2);
+		__bits = __2;
+	} else if (__size == 4) {
+		memcpy(&__4, __value, sizeof __4);
+		__bits = __4;
+	} else {
+		memcpy(&__bits, __value, sizeof __bits);
+	}
+	__words->__size += __size;
+	if (__words->__size > POSIXTRACE_AROUND_MOST) {
+		posixtrace__fields_other(__fields);
+		return;
+	}
+	if (__at < 8)
+		__words->__low |= __bits << 8 * __at;
+	if (__at >= 8)
+		__words->__high |= __bits << 8 * (__at - 8);
+	else if (__at + __size > 8)
+		__words->__high |= __bits >> (64 - 8 * __at);
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__fields_str(struct posixtrace__fields *__fields, const char *__text, size_t __most)
+{
+	__fields->__text = __text;
+	__fields->__most = __most;
+	__fields->__texts++;
+}
+
+/* Its end has to be looked for in another way. */
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__fields_text(struct posixtrace__fields *__fields, struct posixtrace_text __text, size_t __most)
+{
+	(void)__text, (void)__most;
+	posixtrace__fields_other(__fields);
+}
+
+/* Returns whether posixtrace_event_text() can record the event. On a big-endian machine the words are other bytes. */
+static __inline__ __attribute__((__always_inline__, __unused__)) bool
+posixtrace__fields_with_text(const struct posixtrace__fields *__fields)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return __fields->__texts == 1 && __fields->__most <= POSIXTRACE_TEXT_MOST;
+#else
+	(void)__fields;
+	return false;
+#endif
+}
+
+/* Stores 16 bytes at once: the library loads them so, and would have to wait for two stores. */
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__words_store(unsigned char *__to, struct posixtrace__words __words)
+{
+	typedef unsigned long long __both __attribute__((__vector_size__(16)));
+	__both __value = { __words.__low, __words.__high };
+
+#ifdef __SSE2__
+	__asm__("" : "+x"(__value));
+#endif
+	memcpy(__to, &__value, sizeof __value);
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) unsigned
+posixtrace__fields_sizes(const struct posixtrace__fields *__fields)
+{
+	return POSIXTRACE_TEXT_SIZES(__fields->__before.__size, __fields->__behind.__size, __fields->__most);
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__fields_around(const struct posixtrace__fields *__fields, struct posixtrace_around *__around,
+                          const void *__address)
+{
+	posixtrace__words_store(__around->__before, __fields->__before);
+	posixtrace__words_store(__around->__behind, __fields->__behind);
+	__around->__address = __address;
+}
+
+/* Opens an event type, and records its first event. Apart, so that other events keep nothing across a call. */
+static __attribute__((__noinline__, __cold__, __unused__)) void
+posixtrace__fields_first(struct posixtrace_event *__event, const char *__text, const struct posixtrace_around *__around,
+                         unsigned __sizes)
+{
+	posixtrace_event_text(posixtrace_event_open(__event), __text, __around, __sizes);
+}
+
+/* Records an event with one text. */
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__fields_record(struct posixtrace_event *__event, const struct posixtrace__fields *__fields,
+                          const void *__address)
+{
+	trace_event_id_t __id = __atomic_load_n(&__event->__id, __ATOMIC_ACQUIRE);
+	struct posixtrace_around __around;
+
+	posixtrace__fields_around(__fields, &__around, __address);
+	if (__builtin_expect(__id != 0, 1))
+		posixtrace_event_text(__id, __fields->__text, &__around, posixtrace__fields_sizes(__fields));
+	else
+		posixtrace__fields_first(__event, __fields->__text, &__around, posixtrace__fields_sizes(__fields));
+}
+
+/* The same for an event whose data are made already. */
+static __attribute__((__noinline__, __cold__, __unused__)) void
+posixtrace__data_first(struct posixtrace_event *__event, const void *__data, size_t __size, const void *__address)
+{
+	posixtrace_event_at(posixtrace_event_open(__event), __data, __size, __address);
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__data_record(struct posixtrace_event *__event, const void *__data, size_t __size, const void *__address)
+{
+	trace_event_id_t __id = __atomic_load_n(&__event->__id, __ATOMIC_ACQUIRE);
+
+	if (__builtin_expect(__id != 0, 1))
+		posixtrace_event_at(__id, __data, __size, __address);
+	else
+		posixtrace__data_first(__event, __data, __size, __address);
+}
+
 /* Records an event at the place from which it is called. */
 static __attribute__((__noinline__, __unused__)) void posixtrace__record(struct posixtrace_event *__event,
                                                                          const void *__data, size_t __size)
 {
-	posixtrace_event_at(posixtrace__id(__event), __data, __size, __builtin_return_address(0));
+	posixtrace__data_record(__event, __data, __size, __builtin_return_address(0));
 }
 
 static __inline__ __attribute__((__always_inline__, __unused__)) void
@@ -436,6 +603,7 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__LAYOUT(...)         POSIXTRACE__OF(LAYOUT, __VA_ARGS__)
 #define POSIXTRACE__SIZE(...)           POSIXTRACE__OF(SIZE, __VA_ARGS__)
 #define POSIXTRACE__PUT(...)            POSIXTRACE__OF(PUT, __VA_ARGS__)
+#define POSIXTRACE__NOTE(...)           POSIXTRACE__OF(NOTE, __VA_ARGS__)
 #define POSIXTRACE__PARAMETER(type, ...) POSIXTRACE__PARAMETER_(POSIXTRACE__TYPE_##type, __VA_ARGS__, )
 #define POSIXTRACE__PARAMETER_(type, name, ...) type name
 
@@ -448,6 +616,9 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 	memcpy(posixtrace__at, &name, sizeof name);                                                                    \
 	posixtrace__at += sizeof name;
 #define POSIXTRACE__PUT_NUMBER3(type, name, unit) POSIXTRACE__PUT_NUMBER2(type, name)
+#define POSIXTRACE__NOTE_NUMBER2(type, name)                                                                           \
+	posixtrace__fields_number(&posixtrace__fields, &name, (unsigned)sizeof name);
+#define POSIXTRACE__NOTE_NUMBER3(type, name, unit) POSIXTRACE__NOTE_NUMBER2(type, name)
 
 /* Enumerations; MORE are the labels. */
 #define POSIXTRACE__LAYOUT_LABELS2(type, name)         #name ":" POSIXTRACE__LAYOUT_##type
@@ -456,6 +627,8 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__SIZE_LABELS3(type, name, labels)   sizeof(POSIXTRACE__TYPE_##type)
 #define POSIXTRACE__PUT_LABELS2(type, name)            POSIXTRACE__PUT_NUMBER2(type, name)
 #define POSIXTRACE__PUT_LABELS3(type, name, labels)    POSIXTRACE__PUT_NUMBER2(type, name)
+#define POSIXTRACE__NOTE_LABELS2(type, name)           POSIXTRACE__NOTE_NUMBER2(type, name)
+#define POSIXTRACE__NOTE_LABELS3(type, name, labels)   POSIXTRACE__NOTE_NUMBER2(type, name)
 
 /* Text and bytes; MORE is the most of them. */
 #define POSIXTRACE__LAYOUT_TEXT2(type, name)       #name ":z"
@@ -464,6 +637,8 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__SIZE_TEXT3(type, name, most)   ((most) + 1)
 #define POSIXTRACE__PUT_TEXT2(type, name)          POSIXTRACE__PUT_TEXT3(type, name, 255)
 #define POSIXTRACE__PUT_TEXT3(type, name, most)    posixtrace__at = posixtrace__##type(posixtrace__at, name, most);
+#define POSIXTRACE__NOTE_TEXT2(type, name)         POSIXTRACE__NOTE_TEXT3(type, name, 255)
+#define POSIXTRACE__NOTE_TEXT3(type, name, most)   posixtrace__fields_##type(&posixtrace__fields, name, most);
 
 /* Arrays; MORE is the most items, and a unit. */
 #define POSIXTRACE__LAYOUT_ARRAY2(type, name) "n_" #name ":u16," #name ":" POSIXTRACE__LAYOUT_##type "[n_" #name "]"
@@ -476,6 +651,9 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__PUT_ARRAY2(type, name)                POSIXTRACE__PUT_ARRAY3(type, name, 16)
 #define POSIXTRACE__PUT_ARRAY3(type, name, most)          POSIXTRACE__PUT_ITEMS(name, most, *name.data)
 #define POSIXTRACE__PUT_ARRAY4(type, name, most, unit)    POSIXTRACE__PUT_ITEMS(name, most, *name.data)
+#define POSIXTRACE__NOTE_ARRAY2(type, name)               posixtrace__fields_other(&posixtrace__fields);
+#define POSIXTRACE__NOTE_ARRAY3(type, name, most)         posixtrace__fields_other(&posixtrace__fields);
+#define POSIXTRACE__NOTE_ARRAY4(type, name, most, unit)   posixtrace__fields_other(&posixtrace__fields);
 
 /* Bytes; MORE is the most of them. */
 #define POSIXTRACE__LAYOUT_BYTES2(type, name)       "n_" #name ":u16," #name ":b[n_" #name "]"
@@ -484,6 +662,8 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__SIZE_BYTES3(type, name, most)   POSIXTRACE__SIZE_ITEMS(name, most, unsigned char)
 #define POSIXTRACE__PUT_BYTES2(type, name)          POSIXTRACE__PUT_BYTES3(type, name, 64)
 #define POSIXTRACE__PUT_BYTES3(type, name, most)    POSIXTRACE__PUT_ITEMS(name, most, unsigned char)
+#define POSIXTRACE__NOTE_BYTES2(type, name)         posixtrace__fields_other(&posixtrace__fields);
+#define POSIXTRACE__NOTE_BYTES3(type, name, most)   posixtrace__fields_other(&posixtrace__fields);
 
 /* The number of bytes. It does not compile if `most` is no uint16_t, or n_NAME is no name of a field. */
 #define POSIXTRACE__SIZE_ITEMS(name, most, item)                                                                       \
@@ -633,12 +813,23 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 			"{packed" attributes ";"                                                                       \
 			POSIXTRACE__EACH(POSIXTRACE__LAYOUT, POSIXTRACE__LAYOUT_COMMA, __VA_ARGS__) "}", 0             \
 		};                                                                                                     \
-		unsigned char posixtrace__data[POSIXTRACE__EACH(POSIXTRACE__SIZE, POSIXTRACE__PLUS, __VA_ARGS__)];     \
-		unsigned char *posixtrace__at = posixtrace__data;                                                      \
+		struct posixtrace__fields posixtrace__fields;                                                          \
                                                                                                                        \
-		POSIXTRACE__EACH(POSIXTRACE__PUT, POSIXTRACE__NOTHING, __VA_ARGS__)                                    \
-		posixtrace_event_at(posixtrace__id(&posixtrace__event), posixtrace__data,                              \
-		                    (size_t)(posixtrace__at - posixtrace__data), __builtin_return_address(0));         \
+		posixtrace__fields_begin(&posixtrace__fields);                                                         \
+		POSIXTRACE__EACH(POSIXTRACE__NOTE, POSIXTRACE__NOTHING, __VA_ARGS__)                                   \
+		if (posixtrace__fields_with_text(&posixtrace__fields)) {                                               \
+			posixtrace__fields_record(&posixtrace__event, &posixtrace__fields,                             \
+			                          __builtin_return_address(0));                                        \
+		} else {                                                                                               \
+			unsigned char posixtrace__data[                                                                \
+				POSIXTRACE__EACH(POSIXTRACE__SIZE, POSIXTRACE__PLUS, __VA_ARGS__)                      \
+			];                                                                                             \
+			unsigned char *posixtrace__at = posixtrace__data;                                              \
+                                                                                                                       \
+			POSIXTRACE__EACH(POSIXTRACE__PUT, POSIXTRACE__NOTHING, __VA_ARGS__)                            \
+			posixtrace__data_record(&posixtrace__event, posixtrace__data,                                  \
+			                    (size_t)(posixtrace__at - posixtrace__data), __builtin_return_address(0)); \
+		}                                                                                                      \
 	}                                                                                                              \
 	POSIXTRACE__CHECK_NAME(#group "." #name);
 #define POSIXTRACE__EVENT0(group, name)                                                                                \
@@ -646,7 +837,7 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 	{                                                                                                              \
 		static struct posixtrace_event posixtrace__event = { #group "." #name, NULL, 0 };                      \
                                                                                                                        \
-		posixtrace_event_at(posixtrace__id(&posixtrace__event), NULL, 0, __builtin_return_address(0));         \
+		posixtrace__data_record(&posixtrace__event, NULL, 0, __builtin_return_address(0));                     \
 	}                                                                                                              \
 	POSIXTRACE__CHECK_NAME(#group "." #name);
 

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -118,6 +119,244 @@ TEST(texts)
 	trace(shop, order, 7, NULL, 199);
 	stream_next(trid, &e);
 	CHECK_STR("-", (char *)e.data + 4, "(null)");
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* What the events with one text have before it and behind it. */
+#define FLOAT_BYTES  "\0\0\0\77"
+#define DOUBLE_BYTES "\0\0\0\0\0\0\320\77"
+
+/* An event with a text, and its data before the text and behind it. */
+struct shape {
+	void (*record)(const char *text);
+	size_t most;
+	size_t before_size, behind_size;
+	const char *before, *behind;
+};
+
+TRACE_EVENT(shape, alone, (str, t))
+TRACE_EVENT(shape, mixed, (u8, a), (u16, b), (i32, c), (str, t), (boolean, d), (f64, e), (u16, f))
+TRACE_EVENT(shape, full, (u64, a), (u64, b), (str, t), (i64, c), (u64, d))
+TRACE_EVENT(shape, across, (u8, a), (u64, b), (u8, c), (str, t, 9), (i16, d), (u64, e), (f32, f))
+TRACE_EVENT(shape, before, (u64, a), (u64, b), (u8, c), (str, t))
+TRACE_EVENT(shape, behind, (str, t), (u64, a), (u64, b), (u8, c))
+TRACE_EVENT(shape, longest, (u8, a), (str, t, 511), (u8, b))
+TRACE_EVENT(shape, longer, (u8, a), (str, t, 512), (u8, b))
+TRACE_EVENT(shape, least, (str, t, 2))
+
+static void alone(const char *t)   { trace(shape, alone, t); }
+static void mixed(const char *t)   { trace(shape, mixed, 1, 0x302, -2, t, true, 0.25, 0x908); }
+static void full(const char *t)    { trace(shape, full, 0x807060504030201, 2, t, -3, 4); }
+static void across(const char *t)  { trace(shape, across, 255, 0x807060504030201, 9, t, -1, 0x908070605040302, 0.5F); }
+static void before(const char *t)  { trace(shape, before, 1, 2, 3, t); }
+static void behind(const char *t)  { trace(shape, behind, t, 1, 2, 3); }
+static void longest(const char *t) { trace(shape, longest, 1, t, 2); }
+static void longer(const char *t)  { trace(shape, longer, 1, t, 2); }
+static void least(const char *t)   { trace(shape, least, t); }
+
+#define ZEROS7 "\0\0\0\0\0\0\0"
+
+static const struct shape shapes[] = {
+	{ alone, 255, 0, 0, "", "" },
+	{ mixed, 255, 7, 11, "\1" "\2\3" "\376\377\377\377", "\1" DOUBLE_BYTES "\10\11" },
+	{ full, 255, 16, 16, "\1\2\3\4\5\6\7\10" "\2" ZEROS7, "\375\377\377\377\377\377\377\377" "\4" ZEROS7 },
+	{ across, 9, 10, 14, "\377" "\1\2\3\4\5\6\7\10" "\11", "\377\377" "\2\3\4\5\6\7\10\11" FLOAT_BYTES },
+	{ before, 255, 17, 0, "\1" ZEROS7 "\2" ZEROS7 "\3", "" },
+	{ behind, 255, 0, 17, "", "\1" ZEROS7 "\2" ZEROS7 "\3" },
+	{ longest, 511, 1, 1, "\1", "\2" },
+	{ longer, 512, 1, 1, "\1", "\2" },
+	{ least, 2, 0, 0, "", "" },
+};
+
+#define SHAPES (sizeof shapes / sizeof shapes[0])
+
+/* Writes what is recorded of a text. Returns its length. */
+static size_t text_as_recorded(char *to, const char *text, size_t most)
+{
+	size_t length = strlen(text);
+
+	if (length <= most || most < 3) {
+		length = length < most ? length : most;
+		memcpy(to, text, length);
+	} else {
+		length = most - 3;
+		while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+			length--;
+		memcpy(to, text, length);
+		memcpy(to + length, "\xe2\x80\xa6", 3);
+		length += 3;
+	}
+	to[length] = 0;
+	return length;
+}
+
+/* Records an event with this text, and checks its data. */
+static void check_shape(trace_id_t trid, const struct shape *s, const char *text)
+{
+	struct stream_event e;
+	char expected[600];
+	size_t length = text_as_recorded(expected, text, s->most);
+
+	s->record(text);
+	stream_next(trid, &e);
+	CHECK_EQ("-", e.len, s->before_size + length + 1 + s->behind_size);
+	CHECK_EQ("-", e.info.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
+	CHECK_STR("-", (char *)e.data + s->before_size, expected);
+	if (*(const uint16_t *)"\1" == 1) {
+		CHECK("-", memcmp(e.data, s->before, s->before_size) == 0);
+		CHECK("-", memcmp(e.data + e.len - s->behind_size, s->behind, s->behind_size) == 0);
+	}
+}
+
+/* Returns memory of two pages, behind which there is none. */
+static char *before_nothing(size_t *size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(memory != MAP_FAILED);
+	MUST(mprotect(memory + 2 * page, page, PROT_NONE) == 0);
+	*size = 2 * page;
+	return memory;
+}
+
+/* Texts of each length that end where their memory ends, and in the middle of it, in each shape of an event. */
+TEST(texts_at_the_end)
+{
+	char *memory, *text;
+	trace_id_t trid;
+	size_t size;
+
+	shm_private("");
+	memory = before_nothing(&size);
+	for (size_t n = 0; n < 600; n += n < 300 || n > 500 ? 1 : 50) {
+		trid = running();
+		for (size_t at_end = 0; at_end < 2; at_end++) {
+			text = memory + size - n - 1 - (at_end ? 0 : 700);
+			memset(memory, 'x', size);
+			for (size_t i = 0; i < n; i++)
+				text[i] = "abc\xc3\xa4\xe2\x82\xac"[(i + n) % 8];
+			text[n] = 0;
+			for (size_t i = 0; i < SHAPES; i++)
+				check_shape(trid, &shapes[i], text);
+		}
+		CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+	}
+	munmap(memory, size);
+}
+
+/* Texts that begin at each place around the end of a page. */
+TEST(texts_at_pages)
+{
+	static const size_t lengths[] = { 0, 1, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200, 255 };
+	char *memory, *text;
+	trace_id_t trid;
+	size_t size;
+
+	shm_private("");
+	memory = before_nothing(&size);
+	trid = running();
+	for (size_t place = size / 2 - 70; place < size / 2 + 70; place++)
+		for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+			memset(memory, 'y', size);
+			text = memory + place;
+			for (size_t k = 0; k < lengths[i]; k++)
+				text[k] = (char)('a' + (k + place) % 26);
+			text[lengths[i]] = 0;
+			check_shape(trid, &shapes[1], text);
+			check_shape(trid, &shapes[2], text);
+		}
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+	munmap(memory, size);
+}
+
+static void *read_one(void *arg)
+{
+	static struct stream_event e;
+	int unavailable;
+
+	MUST(posix_trace_getnext_event(*(trace_id_t *)arg, &e.info, e.data, sizeof e.data, &e.len, &unavailable) == 0);
+	return &e;
+}
+
+/* Streams that cut the data, that filter the event out, that do not run, and several; and a reader that sleeps. */
+TEST(texts_in_streams)
+{
+	trace_event_set_t set;
+	struct stream_event e;
+	trace_id_t trid, other;
+	trace_attr_t attr;
+	pthread_t reader;
+	void *read;
+
+	shm_private("");
+	stream_attr(&attr, POSIX_TRACE_LOOP, 0, 10);
+	trid = stream_running(&attr);
+	posix_trace_attr_destroy(&attr);
+	trace(shop, order, 7, "tea, green and loose", 199);
+	stream_next(trid, &e);
+	CHECK_EQ("-", e.info.posix_truncation_status, POSIX_TRACE_TRUNCATED_RECORD);
+	CHECK_EQ("-", e.len, 10);
+	CHECK("-", memcmp(e.data + 4, "tea, g", 6) == 0);
+	trace(shop, order, 7, "", 199);
+	stream_next(trid, &e);
+	CHECK_EQ("-", e.len, 10);
+
+	other = running();
+	trace(shop, order, 7, "pot", 199);
+	stream_next(trid, &e);
+	CHECK_EQ("-", e.len, 10);
+	stream_next(other, &e);
+	CHECK_EQ("-", e.len, 16);
+	CHECK_STR("-", (char *)e.data + 4, "pot");
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+
+	MUST(posix_trace_eventset_empty(&set) == 0);
+	MUST(posix_trace_eventset_add(stream_id("shop.order"), &set) == 0);
+	CHECK_EQ("-", posix_trace_set_filter(other, &set, POSIX_TRACE_SET_EVENTSET), 0);
+	stream_drain(other);
+	trace(shop, order, 7, "not recorded", 199);
+	CHECK("-", !stream_try(other, &e));
+	MUST(posix_trace_eventset_empty(&set) == 0);
+	CHECK_EQ("-", posix_trace_set_filter(other, &set, POSIX_TRACE_SET_EVENTSET), 0);
+	stream_drain(other);
+	MUST(pthread_create(&reader, NULL, read_one, &other) == 0);
+	usleep(50000);
+	trace(shop, order, 7, "awaited", 199);
+	pthread_join(reader, &read);
+	CHECK_STR("-", (char *)((struct stream_event *)read)->data + 4, "awaited");
+
+	MUST(posix_trace_stop(other) == 0);
+	trace(shop, order, 7, "stopped", 199);
+	stream_next(other, &e); /* POSIX_TRACE_STOP */
+	CHECK("-", !stream_try(other, &e));
+	CHECK_EQ("-", posix_trace_shutdown(other), 0);
+}
+
+/* Many events, so that they cross the ends of chunks. None is lost or damaged. */
+TEST(texts_in_chunks)
+{
+	struct stream_event e;
+	char text[256];
+	trace_id_t trid;
+	size_t n;
+
+	shm_private("");
+	trid = running();
+	for (uint32_t i = 0; i < 20000; i++) {
+		n = i * 7919 % sizeof text;
+		memset(text, 'a' + (int)(i % 26), n);
+		text[n] = 0;
+		trace(shop, order, i, text, n);
+		if (i % 64 != 63)
+			continue;
+		for (uint32_t k = i - 63; k <= i; k++) {
+			stream_next(trid, &e);
+			n = k * 7919 % sizeof text;
+			CHECK("-", e.len == 4 + n + 1 + 8 && memcmp(e.data, &k, 4) == 0);
+			CHECK("-", strlen((char *)e.data + 4) == n && (n == 0 || e.data[3 + n] == 'a' + k % 26));
+		}
+	}
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
@@ -778,7 +1017,8 @@ TEST(refused)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
-TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(texts_with_sizes), TEST_ENTRY(arrays),
+TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(texts_at_the_end), TEST_ENTRY(texts_at_pages),
+          TEST_ENTRY(texts_in_streams), TEST_ENTRY(texts_in_chunks), TEST_ENTRY(texts_with_sizes), TEST_ENTRY(arrays),
           TEST_ENTRY(notes), TEST_ENTRY(names_of_notes), TEST_ENTRY(notes_of_one_name), TEST_ENTRY(texts_of_notes),
           TEST_ENTRY(nobody_traces), TEST_ENTRY(scopes), TEST_ENTRY(meanings), TEST_ENTRY(addresses),
           TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children), TEST_ENTRY(another_user),
