@@ -99,11 +99,13 @@ struct posixtrace_format {
 };
 
 /*
- * Records an event with the arguments of a format of printf(), for POSIXTRACE_F() of <posixtrace/typed.h>. Opens the
- * event type first, as posixtrace_event_open() does, with a layout whose fields are named after the words of the
- * format; under a name with the fields if another layout has been declared for its name. In signal handlers, too.
+ * Records an event with the arguments of a format of printf(), for POSIXTRACE_F() of <posixtrace/typed.h>. Each value
+ * has the argument in its first bytes, as it is in memory; a text is a pointer. Opens the event type first, as
+ * posixtrace_event_open() does, with a layout whose fields are named after the words of the format; under a name with
+ * the fields if another layout has been declared for its name. In signal handlers, too.
  */
-void posixtrace_event_format(struct posixtrace_format *__event, const char *__format, ...);
+void posixtrace_event_format(struct posixtrace_format *__event, const char *__format,
+                             const unsigned long long *__values);
 
 /*
  * Returns 0 if no stream traces this process, in which case nobody sees an event. For arguments that cost something:

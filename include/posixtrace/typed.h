@@ -139,7 +139,14 @@ struct posixtrace_text {
 			static struct posixtrace_format posixtrace__format = {                                         \
 				{ "" name, NULL, 0 }, posixtrace__letters                                              \
 			};                                                                                             \
-			posixtrace_event_format(&posixtrace__format, "" __VA_ARGS__);                                  \
+			struct posixtrace__arguments posixtrace__arguments;                                            \
+			unsigned char posixtrace__data[80];                                                            \
+			unsigned long long posixtrace__values[10];                                                     \
+                                                                                                                       \
+			posixtrace__arguments_begin(&posixtrace__arguments, posixtrace__data, posixtrace__values);     \
+			POSIXTRACE__CAT(POSIXTRACE__ARGUMENTS, POSIXTRACE__COUNT(__VA_ARGS__))(__VA_ARGS__)            \
+			posixtrace__arguments_record(&posixtrace__format, &posixtrace__arguments,                      \
+			                             "" POSIXTRACE__FIRST(__VA_ARGS__, ));                             \
 			__asm__ __volatile__("");                                                                      \
 		}                                                                                                      \
 	} while (0)
@@ -480,6 +487,118 @@ static __attribute__((__noinline__, __unused__)) void posixtrace__record(struct 
 	posixtrace__data_record(__event, __data, __size, __builtin_return_address(0));
 }
 
+/*
+ * The arguments of a format. As with the fields of an event, all but the values is constant. The compiler leaves out
+ * what is not used.
+ */
+struct posixtrace__arguments {
+	struct posixtrace__fields __fields;
+	unsigned __count;
+	unsigned __size; /* of the data, if all are numbers */
+	/* Apart, because the library gets their addresses. */
+	unsigned char *__data;        /* 80 bytes */
+	unsigned long long *__values; /* 10 */
+};
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__arguments_begin(struct posixtrace__arguments *__arguments, unsigned char *__data,
+                            unsigned long long *__values)
+{
+	posixtrace__fields_begin(&__arguments->__fields);
+	__arguments->__count = __arguments->__size = 0;
+	__arguments->__data = __data;
+	__arguments->__values = __values;
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__arguments_number(struct posixtrace__arguments *__arguments, const void *__value, unsigned __size)
+{
+	posixtrace__fields_number(&__arguments->__fields, __value, __size);
+	memcpy(__arguments->__data + __arguments->__size, __value, __size);
+	memcpy(&__arguments->__values[__arguments->__count++], __value, __size);
+	__arguments->__size += __size;
+}
+
+/* A function for each type of an argument. The compiler chooses. */
+#ifdef __cplusplus
+extern "C++" {
+# define POSIXTRACE__ARGUMENT_OF(type) posixtrace__argument
+#else
+# define POSIXTRACE__ARGUMENT_OF(type) posixtrace__argument_##type
+#endif
+#define POSIXTRACE__DEFINE_ARGUMENT(name, type, stored)                                                                \
+	static __inline__ __attribute__((__always_inline__, __unused__)) void POSIXTRACE__ARGUMENT_OF(name)(           \
+		struct posixtrace__arguments *__arguments, type __value)                                               \
+	{                                                                                                              \
+		stored __stored = (stored)__value;                                                                     \
+                                                                                                                       \
+		posixtrace__arguments_number(__arguments, &__stored, (unsigned)sizeof __stored);                       \
+	}
+POSIXTRACE__DEFINE_ARGUMENT(int, int, int)
+POSIXTRACE__DEFINE_ARGUMENT(unsigned, unsigned, unsigned)
+POSIXTRACE__DEFINE_ARGUMENT(long, long, long)
+POSIXTRACE__DEFINE_ARGUMENT(unsigned_long, unsigned long, unsigned long)
+POSIXTRACE__DEFINE_ARGUMENT(long_long, long long, long long)
+POSIXTRACE__DEFINE_ARGUMENT(unsigned_long_long, unsigned long long, unsigned long long)
+POSIXTRACE__DEFINE_ARGUMENT(truth, bool, bool)
+POSIXTRACE__DEFINE_ARGUMENT(double, double, double)
+POSIXTRACE__DEFINE_ARGUMENT(long_double, long double, double)
+POSIXTRACE__DEFINE_ARGUMENT(pointer, const void *, const void *)
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+POSIXTRACE__ARGUMENT_OF(text)(struct posixtrace__arguments *__arguments, const char *__text)
+{
+	posixtrace__fields_str(&__arguments->__fields, __text, 255);
+	memcpy(&__arguments->__values[__arguments->__count++], &__text, sizeof __text);
+}
+#ifdef __cplusplus
+}
+# define POSIXTRACE__ARGUMENT(argument) posixtrace__argument(&posixtrace__arguments, argument);
+#else
+# define POSIXTRACE__ARGUMENT(argument)                                                                                \
+	(__extension__ _Generic((argument), char: posixtrace__argument_int, signed char: posixtrace__argument_int,     \
+	                        unsigned char: posixtrace__argument_int, short: posixtrace__argument_int,              \
+	                        unsigned short: posixtrace__argument_int, int: posixtrace__argument_int,               \
+	                        unsigned: posixtrace__argument_unsigned, long: posixtrace__argument_long,              \
+	                        unsigned long: posixtrace__argument_unsigned_long,                                     \
+	                        long long: posixtrace__argument_long_long,                                             \
+	                        unsigned long long: posixtrace__argument_unsigned_long_long,                           \
+	                        _Bool: posixtrace__argument_truth, float: posixtrace__argument_double,                 \
+	                        double: posixtrace__argument_double, long double: posixtrace__argument_long_double,    \
+	                        char *: posixtrace__argument_text, const char *: posixtrace__argument_text,            \
+	                        void *: posixtrace__argument_pointer,                                                  \
+	                        const void *: posixtrace__argument_pointer))(&posixtrace__arguments, (argument));
+#endif
+
+/* Records an event with one text at the place from which it is called. */
+static __attribute__((__noinline__, __unused__)) void
+posixtrace__record_text(trace_event_id_t __id, const char *__text, struct posixtrace_around *__around, unsigned __sizes)
+{
+	__around->__address = __builtin_return_address(0);
+	posixtrace_event_text(__id, __text, __around, __sizes);
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__arguments_record(struct posixtrace_format *__format, struct posixtrace__arguments *__arguments,
+                             const char *__text)
+{
+	trace_event_id_t __id = __atomic_load_n(&__format->__event.__id, __ATOMIC_ACQUIRE);
+	struct posixtrace_around __around;
+
+	/* A format without arguments is a text. */
+	if (__arguments->__count == 0)
+		posixtrace__fields_str(&__arguments->__fields, __text, 255);
+	if (__builtin_expect(__id != 0, 1) && posixtrace__fields_with_text(&__arguments->__fields)) {
+		posixtrace__fields_around(&__arguments->__fields, &__around, NULL);
+		posixtrace__record_text(__id, __arguments->__fields.__text, &__around,
+		                        posixtrace__fields_sizes(&__arguments->__fields));
+	} else if (__builtin_expect(__id != 0, 1) && __arguments->__fields.__most == 0) {
+		posixtrace__record(&__format->__event, __arguments->__data, __arguments->__size);
+	} else {
+		posixtrace_event_format(__format, __text, __arguments->__count ? __arguments->__values : NULL);
+	}
+}
+
 static __inline__ __attribute__((__always_inline__, __unused__)) void
 posixtrace__number(struct posixtrace_event *__event, int64_t __value)
 {
@@ -567,6 +686,20 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__LETTERS9(format, a, ...)  POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS8(format, __VA_ARGS__)
 #define POSIXTRACE__LETTERS10(format, a, ...) POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS9(format, __VA_ARGS__)
 #define POSIXTRACE__LETTERS11(format, a, ...) POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS10(format, __VA_ARGS__)
+
+/* A function call for each argument behind a format. */
+#define POSIXTRACE__FIRST(format, ...)         format
+#define POSIXTRACE__ARGUMENTS1(format)
+#define POSIXTRACE__ARGUMENTS2(format, a)       POSIXTRACE__ARGUMENT(a)
+#define POSIXTRACE__ARGUMENTS3(format, a, ...)  POSIXTRACE__ARGUMENT(a) POSIXTRACE__ARGUMENTS2(format, __VA_ARGS__)
+#define POSIXTRACE__ARGUMENTS4(format, a, ...)  POSIXTRACE__ARGUMENT(a) POSIXTRACE__ARGUMENTS3(format, __VA_ARGS__)
+#define POSIXTRACE__ARGUMENTS5(format, a, ...)  POSIXTRACE__ARGUMENT(a) POSIXTRACE__ARGUMENTS4(format, __VA_ARGS__)
+#define POSIXTRACE__ARGUMENTS6(format, a, ...)  POSIXTRACE__ARGUMENT(a) POSIXTRACE__ARGUMENTS5(format, __VA_ARGS__)
+#define POSIXTRACE__ARGUMENTS7(format, a, ...)  POSIXTRACE__ARGUMENT(a) POSIXTRACE__ARGUMENTS6(format, __VA_ARGS__)
+#define POSIXTRACE__ARGUMENTS8(format, a, ...)  POSIXTRACE__ARGUMENT(a) POSIXTRACE__ARGUMENTS7(format, __VA_ARGS__)
+#define POSIXTRACE__ARGUMENTS9(format, a, ...)  POSIXTRACE__ARGUMENT(a) POSIXTRACE__ARGUMENTS8(format, __VA_ARGS__)
+#define POSIXTRACE__ARGUMENTS10(format, a, ...) POSIXTRACE__ARGUMENT(a) POSIXTRACE__ARGUMENTS9(format, __VA_ARGS__)
+#define POSIXTRACE__ARGUMENTS11(format, a, ...) POSIXTRACE__ARGUMENT(a) POSIXTRACE__ARGUMENTS10(format, __VA_ARGS__)
 
 /* For each field: m(TYPE, name, MORE), and between() between two of them. */
 #define POSIXTRACE__EACH(m, between, ...)                                                                              \

@@ -153,21 +153,16 @@ static __attribute__((noinline)) trace_event_id_t open_format(struct posixtrace_
 	return with_fields.__id;
 }
 
-void posixtrace_event_format(struct posixtrace_format *event, const char *format, ...)
+void posixtrace_event_format(struct posixtrace_format *event, const char *format, const unsigned long long *values)
 {
 	trace_event_id_t id = load_acquire(&event->__event.__id);
 	unsigned char data[FORMATTED_DATA_MAX];
-	va_list arguments;
-	size_t size;
 
 	if (!id)
 		id = open_format(event, format);
 	if (self_untraced())
 		return;
-	va_start(arguments, format);
-	size = formatted_data(data, format, event->__types, arguments);
-	va_end(arguments);
-	tracepoint_at(id, data, size, __builtin_return_address(0));
+	tracepoint_at(id, data, formatted_data(data, format, event->__types, values), __builtin_return_address(0));
 }
 
 static int get_layout(struct handle *h, trace_event_id_t id, char *layout, size_t size)

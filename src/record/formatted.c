@@ -154,45 +154,36 @@ void formatted_layout(char layout[FORMATTED_LAYOUT], const char *format, const c
 	text_add(&t, "}");
 }
 
-size_t formatted_data(unsigned char *data, const char *format, const char *types, va_list arguments)
+/* Returns how many bytes of its value are an argument of this type. */
+static size_t size_of(char type)
+{
+	switch (type) {
+	case 'i':
+	case 'u':
+		return sizeof(uint32_t);
+	case 'b':
+		return 1;
+	case 'p':
+		return sizeof(void *);
+	default:
+		return sizeof(uint64_t);
+	}
+}
+
+size_t formatted_data(unsigned char *data, const char *format, const char *types, const unsigned long long *values)
 {
 	unsigned char *at = data;
-	const void *pointer;
-	uint32_t number;
-	uint64_t longer;
-	double real;
+	const char *text;
 
 	if (!types[0])
 		return (size_t)(text_data(data, format, FORMATTED_TEXT_MAX) - data);
 	for (unsigned i = 0; i < FORMATTED_ARGUMENTS && types[i]; i++) {
-		switch (types[i]) {
-		case 'i':
-		case 'u':
-			number = va_arg(arguments, uint32_t);
-			memcpy(at, &number, sizeof number);
-			at += sizeof number;
-			break;
-		case 'I':
-		case 'U':
-			longer = va_arg(arguments, uint64_t);
-			memcpy(at, &longer, sizeof longer);
-			at += sizeof longer;
-			break;
-		case 'b':
-			*at++ = va_arg(arguments, int) != 0;
-			break;
-		case 'p':
-			pointer = va_arg(arguments, const void *);
-			memcpy(at, &pointer, sizeof pointer);
-			at += sizeof pointer;
-			break;
-		case 'z':
-			at = text_data(at, va_arg(arguments, const char *), FORMATTED_TEXT_MAX);
-			break;
-		default:
-			real = types[i] == 'L' ? (double)va_arg(arguments, long double) : va_arg(arguments, double);
-			memcpy(at, &real, sizeof real);
-			at += sizeof real;
+		if (types[i] == 'z') {
+			memcpy(&text, &values[i], sizeof text);
+			at = text_data(at, text, FORMATTED_TEXT_MAX);
+		} else {
+			memcpy(at, &values[i], size_of(types[i]));
+			at += size_of(types[i]);
 		}
 	}
 	return (size_t)(at - data);

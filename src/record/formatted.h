@@ -7,6 +7,8 @@
  *     I U    the same of 64 bits          z    const char *
  *     f L    double, long double          p    const void *
  *
+ * The values of a long double are doubles.
+ *
  * The format only says what the fields are called: each has the words before its conversion.
  *
  * SPDX-License-Identifier: MIT
@@ -14,7 +16,6 @@
 #ifndef RECORD_FORMATTED_H
 #define RECORD_FORMATTED_H
 
-#include <stdarg.h>
 #include <stddef.h>
 
 #define FORMATTED_ARGUMENTS 10  /* at most; more letters are ignored */
@@ -26,6 +27,6 @@
 void formatted_layout(char layout[FORMATTED_LAYOUT], const char *format, const char *types);
 
 /* Writes the data of an event, of at most FORMATTED_DATA_MAX bytes. Returns their number. */
-size_t formatted_data(unsigned char *data, const char *format, const char *types, va_list arguments);
+size_t formatted_data(unsigned char *data, const char *format, const char *types, const unsigned long long *values);
 
 #endif

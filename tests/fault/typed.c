@@ -522,6 +522,15 @@ TEST(notes)
 }
 
 /* Names of the fields of formats with numbers only. */
+/* The value of an argument of type int. */
+static unsigned long long value_of(int number)
+{
+	unsigned long long value = 0;
+
+	memcpy(&value, &number, sizeof number);
+	return value;
+}
+
 TEST(names_of_notes)
 {
 	static const struct {
@@ -559,8 +568,12 @@ TEST(names_of_notes)
 		char name[] = { 'n', (char)('a' + i), 0 };
 		struct posixtrace_format format = { { name, NULL, 0 }, cases[i].types };
 		static const int32_t numbers[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+		unsigned long long values[10] = { 0 };
 
-		posixtrace_event_format(&format, cases[i].format, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
+		for (unsigned k = 0; k < 10; k++)
+			memcpy(&values[k], &numbers[k], sizeof numbers[k]);
+
+		posixtrace_event_format(&format, cases[i].format, values);
 		check_note(trid, name, cases[i].layout, numbers, 4 * strlen(cases[i].types));
 	}
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
@@ -594,9 +607,9 @@ TEST(notes_of_one_name)
 	/* There is no room for the fields in the name. */
 	memset(long_name, 'n', sizeof long_name - 1);
 	long_name[sizeof long_name - 1] = 0;
-	posixtrace_event_format(&of_long_name, "%d", 7);
+	posixtrace_event_format(&of_long_name, "%d", &(unsigned long long){ value_of(7) });
 	check_note(trid, long_name, "{packed;a1:i32}", &number, sizeof number);
-	posixtrace_event_format(&other_type, "%u", 7);
+	posixtrace_event_format(&other_type, "%u", &(unsigned long long){ value_of(7) });
 	memcpy(long_name + 53, "#b7328e84)", sizeof "#b7328e84)");
 	check_note(trid, long_name, "{packed;a1:u32}", &number, sizeof number);
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
@@ -721,6 +734,10 @@ static __attribute__((noinline)) void here(void)
 	trace(shop, first_of_many, 1);
 	TRACE_COUNTER("shop.counter", 1);
 	tracef("shop.note", "%d", 1);
+	trace(shop, order, 1, "tea", 199);
+	tracef("shop.here_of", "order %d of %s", 1, "tea");
+	tracef("shop.here_two", "%s of %s", "tea", "pot");
+	tracef("shop.here_only", "nothing");
 	__asm__ volatile("");
 }
 
@@ -733,7 +750,8 @@ TEST(addresses)
 	shm_private("");
 	trid = running();
 	here();
-	for (int i = 0; i < 3; i++) {
+	here(); /* the event types are open */
+	for (int i = 0; i < 2 * 7; i++) {
 		stream_next(trid, &e);
 		CHECK("-", (uintptr_t)e.info.posix_prog_address - (uintptr_t)here < 2000);
 	}
@@ -1009,8 +1027,8 @@ TEST(refused)
 	long_name.__name = name;
 	CHECK_EQ("-", posixtrace_event_open(&long_name), POSIX_TRACE_UNNAMED_USEREVENT);
 	CHECK_EQ("-", posixtrace_event_open(&of_system), POSIX_TRACE_UNNAMED_USEREVENT);
-	posixtrace_event_format(&long_format, "%d", 7);
-	posixtrace_event_format(&format_of_system, "%d", 7);
+	posixtrace_event_format(&long_format, "%d", &(unsigned long long){ value_of(7) });
+	posixtrace_event_format(&format_of_system, "%d", &(unsigned long long){ value_of(7) });
 	CHECK_EQ("-", long_format.__event.__id, POSIX_TRACE_UNNAMED_USEREVENT);
 	CHECK_EQ("-", format_of_system.__event.__id, POSIX_TRACE_UNNAMED_USEREVENT);
 	CHECK_EQ("-", stream_drain(trid), 2);
