@@ -313,6 +313,13 @@ posixtrace__items(unsigned char *__to, const void *__items, size_t __all, size_t
 	return __to + sizeof __count + __count * __size;
 }
 
+/* A function of which little is left when its arguments are known. Without optimization all of it would be: a call. */
+#ifdef __OPTIMIZE__
+# define POSIXTRACE__FOLDED __inline__ __attribute__((__always_inline__, __unused__))
+#else
+# define POSIXTRACE__FOLDED __inline__ __attribute__((__unused__))
+#endif
+
 /* The 16 bytes before a text or behind it, which are put together in registers. */
 struct posixtrace__words {
 	unsigned long long __low, __high;
@@ -330,7 +337,7 @@ struct posixtrace__fields {
 	unsigned __texts; /* how many texts there are; more than one: the event is another one */
 };
 
-static __inline__ __attribute__((__always_inline__, __unused__)) void
+static POSIXTRACE__FOLDED void
 posixtrace__fields_begin(struct posixtrace__fields *__fields)
 {
 	__fields->__before.__low = __fields->__before.__high = 0;
@@ -341,14 +348,14 @@ posixtrace__fields_begin(struct posixtrace__fields *__fields)
 }
 
 /* Notes a field of another type. */
-static __inline__ __attribute__((__always_inline__, __unused__)) void
+static POSIXTRACE__FOLDED void
 posixtrace__fields_other(struct posixtrace__fields *__fields)
 {
 	__fields->__texts = 2;
 }
 
 /* Notes a number: 1, 2, 4 or 8 bytes. */
-static __inline__ __attribute__((__always_inline__, __unused__)) void
+static POSIXTRACE__FOLDED void
 posixtrace__fields_number(struct posixtrace__fields *__fields, const void *__value, unsigned __size)
 {
 	struct posixtrace__words *__words = __fields->__texts ? &__fields->__behind : &__fields->__before;
@@ -383,7 +390,7 @@ posixtrace__fields_number(struct posixtrace__fields *__fields, const void *__val
 		__words->__high |= __bits >> (64 - 8 * __at);
 }
 
-static __inline__ __attribute__((__always_inline__, __unused__)) void
+static POSIXTRACE__FOLDED void
 posixtrace__fields_str(struct posixtrace__fields *__fields, const char *__text, size_t __most)
 {
 	__fields->__text = __text;
@@ -392,7 +399,7 @@ posixtrace__fields_str(struct posixtrace__fields *__fields, const char *__text, 
 }
 
 /* Its end has to be looked for in another way. */
-static __inline__ __attribute__((__always_inline__, __unused__)) void
+static POSIXTRACE__FOLDED void
 posixtrace__fields_text(struct posixtrace__fields *__fields, struct posixtrace_text __text, size_t __most)
 {
 	(void)__text, (void)__most;
@@ -400,7 +407,7 @@ posixtrace__fields_text(struct posixtrace__fields *__fields, struct posixtrace_t
 }
 
 /* Returns whether posixtrace_event_text() can record the event. On a big-endian machine the words are other bytes. */
-static __inline__ __attribute__((__always_inline__, __unused__)) bool
+static POSIXTRACE__FOLDED bool
 posixtrace__fields_with_text(const struct posixtrace__fields *__fields)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -412,7 +419,7 @@ posixtrace__fields_with_text(const struct posixtrace__fields *__fields)
 }
 
 /* Stores 16 bytes at once: the library loads them so, and would have to wait for two stores. */
-static __inline__ __attribute__((__always_inline__, __unused__)) void
+static POSIXTRACE__FOLDED void
 posixtrace__words_store(unsigned char *__to, struct posixtrace__words __words)
 {
 	typedef unsigned long long __both __attribute__((__vector_size__(16)));
@@ -424,13 +431,13 @@ posixtrace__words_store(unsigned char *__to, struct posixtrace__words __words)
 	memcpy(__to, &__value, sizeof __value);
 }
 
-static __inline__ __attribute__((__always_inline__, __unused__)) unsigned
+static POSIXTRACE__FOLDED unsigned
 posixtrace__fields_sizes(const struct posixtrace__fields *__fields)
 {
 	return POSIXTRACE_TEXT_SIZES(__fields->__before.__size, __fields->__behind.__size, __fields->__most);
 }
 
-static __inline__ __attribute__((__always_inline__, __unused__)) void
+static POSIXTRACE__FOLDED void
 posixtrace__fields_around(const struct posixtrace__fields *__fields, struct posixtrace_around *__around,
                           const void *__address)
 {
@@ -448,7 +455,7 @@ posixtrace__fields_first(struct posixtrace_event *__event, const char *__text, c
 }
 
 /* Records an event with one text. */
-static __inline__ __attribute__((__always_inline__, __unused__)) void
+static POSIXTRACE__FOLDED void
 posixtrace__fields_record(struct posixtrace_event *__event, const struct posixtrace__fields *__fields,
                           const void *__address)
 {
@@ -500,7 +507,7 @@ struct posixtrace__arguments {
 	unsigned long long *__values; /* 10 */
 };
 
-static __inline__ __attribute__((__always_inline__, __unused__)) void
+static POSIXTRACE__FOLDED void
 posixtrace__arguments_begin(struct posixtrace__arguments *__arguments, unsigned char *__data,
                             unsigned long long *__values)
 {
@@ -510,7 +517,7 @@ posixtrace__arguments_begin(struct posixtrace__arguments *__arguments, unsigned 
 	__arguments->__values = __values;
 }
 
-static __inline__ __attribute__((__always_inline__, __unused__)) void
+static POSIXTRACE__FOLDED void
 posixtrace__arguments_number(struct posixtrace__arguments *__arguments, const void *__value, unsigned __size)
 {
 	posixtrace__fields_number(&__arguments->__fields, __value, __size);
@@ -527,7 +534,7 @@ extern "C++" {
 # define POSIXTRACE__ARGUMENT_OF(type) posixtrace__argument_##type
 #endif
 #define POSIXTRACE__DEFINE_ARGUMENT(name, type, stored)                                                                \
-	static __inline__ __attribute__((__always_inline__, __unused__)) void POSIXTRACE__ARGUMENT_OF(name)(           \
+	static POSIXTRACE__FOLDED void POSIXTRACE__ARGUMENT_OF(name)(                                                  \
 		struct posixtrace__arguments *__arguments, type __value)                                               \
 	{                                                                                                              \
 		stored __stored = (stored)__value;                                                                     \
@@ -545,7 +552,7 @@ POSIXTRACE__DEFINE_ARGUMENT(double, double, double)
 POSIXTRACE__DEFINE_ARGUMENT(long_double, long double, double)
 POSIXTRACE__DEFINE_ARGUMENT(pointer, const void *, const void *)
 
-static __inline__ __attribute__((__always_inline__, __unused__)) void
+static POSIXTRACE__FOLDED void
 POSIXTRACE__ARGUMENT_OF(text)(struct posixtrace__arguments *__arguments, const char *__text)
 {
 	posixtrace__fields_str(&__arguments->__fields, __text, 255);
@@ -578,6 +585,7 @@ posixtrace__record_text(trace_event_id_t __id, const char *__text, struct posixt
 	posixtrace_event_text(__id, __text, __around, __sizes);
 }
 
+/* In line always: what it calls takes its return address for that of the trace point. */
 static __inline__ __attribute__((__always_inline__, __unused__)) void
 posixtrace__arguments_record(struct posixtrace_format *__format, struct posixtrace__arguments *__arguments,
                              const char *__text)
