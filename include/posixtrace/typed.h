@@ -30,7 +30,7 @@
  *
  * A longer text is cut, and then ends with an ellipsis. Arrays and bytes are cut without a mark: one with fewer items
  * than MORE is whole. Their number is a field before them, n_NAME. The data of an event are made on the stack, which
- * takes as much room as the longest texts and arrays.
+ * takes as much room as the longest texts and arrays; not those of an event with one str, which is copied once.
  *
  * For a note in passing there is tracef("shop.note", "order %d of %s", id, item), or POSIXTRACE_F(): an event with the
  * fields order and of, which is not defined before. The arguments are recorded as they are, not as a text.
@@ -469,29 +469,11 @@ posixtrace__fields_record(struct posixtrace_event *__event, const struct posixtr
 		posixtrace__fields_first(__event, __fields->__text, &__around, posixtrace__fields_sizes(__fields));
 }
 
-/* The same for an event whose data are made already. */
-static __attribute__((__noinline__, __cold__, __unused__)) void
-posixtrace__data_first(struct posixtrace_event *__event, const void *__data, size_t __size, const void *__address)
-{
-	posixtrace_event_at(posixtrace_event_open(__event), __data, __size, __address);
-}
-
-static __inline__ __attribute__((__always_inline__, __unused__)) void
-posixtrace__data_record(struct posixtrace_event *__event, const void *__data, size_t __size, const void *__address)
-{
-	trace_event_id_t __id = __atomic_load_n(&__event->__id, __ATOMIC_ACQUIRE);
-
-	if (__builtin_expect(__id != 0, 1))
-		posixtrace_event_at(__id, __data, __size, __address);
-	else
-		posixtrace__data_first(__event, __data, __size, __address);
-}
-
 /* Records an event at the place from which it is called. */
 static __attribute__((__noinline__, __unused__)) void posixtrace__record(struct posixtrace_event *__event,
                                                                          const void *__data, size_t __size)
 {
-	posixtrace__data_record(__event, __data, __size, __builtin_return_address(0));
+	posixtrace_event_at(posixtrace__id(__event), __data, __size, __builtin_return_address(0));
 }
 
 /*
@@ -968,7 +950,7 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 			unsigned char *posixtrace__at = posixtrace__data;                                              \
                                                                                                                        \
 			POSIXTRACE__EACH(POSIXTRACE__PUT, POSIXTRACE__NOTHING, __VA_ARGS__)                            \
-			posixtrace__data_record(&posixtrace__event, posixtrace__data,                                  \
+			posixtrace_event_at(posixtrace__id(&posixtrace__event), posixtrace__data,                      \
 			                    (size_t)(posixtrace__at - posixtrace__data), __builtin_return_address(0)); \
 		}                                                                                                      \
 	}                                                                                                              \
@@ -978,7 +960,7 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 	{                                                                                                              \
 		static struct posixtrace_event posixtrace__event = { #group "." #name, NULL, 0 };                      \
                                                                                                                        \
-		posixtrace__data_record(&posixtrace__event, NULL, 0, __builtin_return_address(0));                     \
+		posixtrace_event_at(posixtrace__id(&posixtrace__event), NULL, 0, __builtin_return_address(0));         \
 	}                                                                                                              \
 	POSIXTRACE__CHECK_NAME(#group "." #name);
 

@@ -182,7 +182,8 @@ size_t formatted_data(unsigned char *data, const char *format, const char *types
 			memcpy(&text, &values[i], sizeof text);
 			at = text_data(at, text, FORMATTED_TEXT_MAX);
 		} else {
-			memcpy(at, &values[i], size_of(types[i]));
+			/* There is room for a whole value; what is behind the argument is written over. */
+			memcpy(at, &values[i], sizeof values[i]);
 			at += size_of(types[i]);
 		}
 	}

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/copy.h"
+
 #define ELLIPSIS "\xe2\x80\xa6"
 #define ELLIPSIS_BYTES 3
 
@@ -16,7 +18,7 @@ unsigned char *text_data(unsigned char *to, const char *text, size_t most)
 	size_t length = strnlen(from, most + 1);
 
 	if (length <= most) {
-		memcpy(to, from, length);
+		copy(to, from, length);
 	} else if (most < ELLIPSIS_BYTES) {
 		length = most;
 		memcpy(to, from, length);

@@ -325,6 +325,7 @@ TEST(texts_in_streams)
 	trace(shop, order, 7, "awaited", 199);
 	pthread_join(reader, &read);
 	CHECK_STR("-", (char *)((struct stream_event *)read)->data + 4, "awaited");
+	CHECK("-", !stream_try(other, &e)); /* recorded once */
 
 	MUST(posix_trace_stop(other) == 0);
 	trace(shop, order, 7, "stopped", 199);
