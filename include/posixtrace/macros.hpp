@@ -94,10 +94,17 @@ template<class... Stored> struct event_at {
 
 	POSIXTRACE__INLINE trace_event_id_t id() const noexcept
 	{
+		trace_event_id_t id = known_id();
+
+		return id ? id : open_at<Stored...>(at, name, suffix, fields, std::index_sequence_for<Stored...>());
+	}
+
+	/* Returns the identifier, or 0 if it is that of another name, or of none. */
+	POSIXTRACE__INLINE trace_event_id_t known_id() const noexcept
+	{
 		trace_event_id_t id = __atomic_load_n(&at.id, __ATOMIC_ACQUIRE);
 
-		return id && name.constant && __atomic_load_n(&at.name, __ATOMIC_RELAXED) == name.name ? id :
-			open_at<Stored...>(at, name, suffix, fields, std::index_sequence_for<Stored...>());
+		return id && name.constant && __atomic_load_n(&at.name, __ATOMIC_RELAXED) == name.name ? id : 0;
 	}
 };
 

@@ -517,6 +517,14 @@ template<class T> POSIXTRACE__INLINE bool ends(const T &stored) noexcept
 		return true;
 }
 
+/* Opens an event type, and records its first event. Apart, so that other events keep nothing across a call. */
+template<class Event>
+[[gnu::noinline, gnu::cold]] void record_first(Event event, const char *text, const posixtrace_around &around,
+                                               unsigned sizes) noexcept
+{
+	posixtrace_event_text(event.id(), text, &around, sizes);
+}
+
 /* Records an event at the place from which it is called. */
 template<class Event, class... Stored>
 [[gnu::noinline]] void record(Event event, Stored... stored) noexcept
@@ -531,7 +539,10 @@ template<class Event, class... Stored>
 			posixtrace_around around;
 
 			posixtrace__fields_around(&noted, &around, __builtin_return_address(0));
-			posixtrace_event_text(event.id(), noted.__text, &around, posixtrace__fields_sizes(&noted));
+			if (trace_event_id_t id = event.known_id(); __builtin_expect(id != 0, 1))
+				posixtrace_event_text(id, noted.__text, &around, posixtrace__fields_sizes(&noted));
+			else
+				record_first(event, noted.__text, around, posixtrace__fields_sizes(&noted));
 			return;
 		}
 	}
@@ -548,6 +559,11 @@ template<class Event> struct reference {
 	POSIXTRACE__INLINE trace_event_id_t id() const noexcept
 	{
 		return event.id();
+	}
+
+	POSIXTRACE__INLINE trace_event_id_t known_id() const noexcept
+	{
+		return event.known_id();
 	}
 };
 
@@ -641,10 +657,16 @@ public:
 
 	POSIXTRACE__INLINE trace_event_id_t id() const noexcept
 	{
-		trace_event_id_t id = __atomic_load_n(&id_, __ATOMIC_ACQUIRE);
+		trace_event_id_t id = known_id();
 
 		return __builtin_expect(id != 0, 1) ? id :
 			detail::open<detail::stored_t<Types>...>(name_, fields_, id_);
+	}
+
+	/* Returns the identifier, or 0 if the event type is not open. */
+	POSIXTRACE__INLINE trace_event_id_t known_id() const noexcept
+	{
+		return __atomic_load_n(&id_, __ATOMIC_ACQUIRE);
 	}
 
 private:
@@ -739,9 +761,15 @@ template<literal Name, class Fields, class... Stored> struct event_type {
 
 	POSIXTRACE__INLINE static trace_event_id_t id() noexcept
 	{
-		trace_event_id_t id = __atomic_load_n(&event.__id, __ATOMIC_ACQUIRE);
+		trace_event_id_t id = known_id();
 
 		return __builtin_expect(id != 0, 1) ? id : open();
+	}
+
+	/* Returns the identifier, or 0 if the event type is not open. */
+	POSIXTRACE__INLINE static trace_event_id_t known_id() noexcept
+	{
+		return __atomic_load_n(&event.__id, __ATOMIC_ACQUIRE);
 	}
 
 	/* Opens the event type; under a name that tells the types, if another file has opened it with other types. */
