@@ -10,7 +10,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <trace.h>
+#define POSIXTRACE_SHORT_NAMES
+#include <posixtrace/typed.h>
 
 #include "step.h"
 
@@ -27,6 +28,30 @@ static unsigned char data[256];
 		posix_trace_event(event_id, data, length);         \
 		step_end();                                        \
 	} while (0)
+
+TRACE_EVENT(instructions, text, (u32, a), (str, text), (u64, b))
+
+static void record_text(size_t length)
+{
+	static char text[sizeof data + 1];
+
+	memset(text, 'x', length);
+	text[length] = 0;
+	for (unsigned i = 0; i < COUNT; i++) {
+		step_begin();
+		trace(instructions, text, 7, text, 199);
+		step_end();
+	}
+}
+
+static void record_note(void)
+{
+	for (unsigned i = 0; i < COUNT; i++) {
+		step_begin();
+		tracef("instructions.note", "a %u of %s for %d", i, "nine text", 199);
+		step_end();
+	}
+}
 
 static void record(size_t length)
 {
@@ -93,7 +118,8 @@ static void fill(size_t bytes)
 		posix_trace_event(event_id, data, sizeof data);
 }
 
-enum kind { OFF, CALL_BEFORE, SUSPENDED, FILTERED, RECORDED, TWO, TWO_ONE, TWO_NONE, READ, CALL_AFTER, CALL_CHILD };
+enum kind { OFF, CALL_BEFORE, SUSPENDED, FILTERED, RECORDED, TEXT, NOTE, TWO, TWO_ONE, TWO_NONE, READ, CALL_AFTER,
+            CALL_CHILD };
 
 static const struct {
 	const char *name;
@@ -108,6 +134,9 @@ static const struct {
 	{ "record 8", RECORDED, 8 },
 	{ "record 32", RECORDED, 32 },
 	{ "record 256", RECORDED, 256 },
+	{ "a text of 9", TEXT, 9 },
+	{ "a text of 60", TEXT, 60 },
+	{ "a note with a text", NOTE, 0 },
 	{ "two streams", TWO, 32 },
 	{ "two streams, one runs", TWO_ONE, 32 },
 	{ "two streams suspended", TWO_NONE, 32 },
@@ -148,6 +177,10 @@ static void run_case(enum kind kind, size_t length)
 		MUST(posix_trace_stop(trid[1]) == 0);
 	if (kind == READ)
 		read_back(trid[0]);
+	else if (kind == TEXT)
+		record_text(length);
+	else if (kind == NOTE)
+		record_note();
 	else if (streams)
 		record(length);
 	for (int i = 0; i < streams; i++)
