@@ -190,14 +190,14 @@ static inline __attribute__((always_inline)) uint32_t nulls_of(const char *block
 		return nulls;
 	}
 	__asm__("pxor %%xmm0, %%xmm0\n\t"
-	        "movups %2, %%xmm1\n\t"
-	        "movups 16+%2, %%xmm2\n\t"
+	        "movups (%2), %%xmm1\n\t"
+	        "movups 16(%2), %%xmm2\n\t"
 	        "pcmpeqb %%xmm0, %%xmm1\n\t"
 	        "pcmpeqb %%xmm0, %%xmm2\n\t"
 	        "pmovmskb %%xmm1, %0\n\t"
 	        "pmovmskb %%xmm2, %1"
 	        : "=&r"(nulls), "=r"(more)
-	        : "m"(*(const char(*)[TEXT_BLOCK])block)
+	        : "r"(block), "m"(*(const char(*)[TEXT_BLOCK])block)
 	        : "xmm0", "xmm1", "xmm2");
 	return nulls | more << 16;
 }
