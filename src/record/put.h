@@ -6,6 +6,9 @@
 #ifndef RECORD_PUT_H
 #define RECORD_PUT_H
 
+/* First, because tests build the library with another <trace.h>. */
+#include <trace.h>
+
 #include <posixtrace/trace.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -22,7 +22,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <posixtrace/trace.h>
 
 #include "base/rseq.h"
 #include "model/record.h"

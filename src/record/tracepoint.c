@@ -26,6 +26,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <trace.h>
+
 #include <posixtrace/trace.h>
 #include <string.h>
 
