@@ -83,6 +83,13 @@ static struct images *images_for(struct describe *d, uint32_t pid)
 	return images;
 }
 
+static int write_process(const struct describe *d, struct output *o, const unsigned char *body, size_t size)
+{
+	if (d->on_process)
+		d->on_process(d->on_process_arg, body, size);
+	return output_frame(o, FRAME_PROCESS, body, size, output_position(o)->types);
+}
+
 /* Writes the mappings of a process as /proc shows them. changed: only if they differ from the known mappings. */
 static int write_images(struct describe *d, struct output *o, uint32_t pid, bool changed)
 {
@@ -111,7 +118,7 @@ static int write_images(struct describe *d, struct output *o, uint32_t pid, bool
 	if (!size)
 		*images = before;
 	else if (!(changed && images_same(images, &before)))
-		r = output_frame(o, FRAME_PROCESS, body, size, output_position(o)->types);
+		r = write_process(d, o, body, size);
 	sys_unmap(body, IMAGES_BODY);
 	return r;
 }
@@ -155,7 +162,7 @@ static int write_one_left(struct describe *d, struct output *o, struct program_k
 		return 0;
 	put32(body, key.pid);
 	put64(body + 8, key.key + (uint64_t)d->real_time);
-	r = output_frame(o, FRAME_PROCESS, body, size, output_position(o)->types);
+	r = write_process(d, o, body, size);
 	if (r == 0) {
 		images = images_for(d, key.pid);
 		images_take(images, body, size);

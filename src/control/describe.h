@@ -37,6 +37,9 @@ struct describe {
 		uint64_t address;
 	} look[DESCRIBE_LOOKS];
 	uint32_t looks;
+	/* If not null, is called with the body of each frame PROCESS that is written. */
+	void (*on_process)(void *arg, const unsigned char *body, size_t size);
+	void *on_process_arg;
 	/* One bit for each event type: the type has events; the log has the type's name. */
 	uint64_t used[EVENT_ID_END / 64], named[EVENT_ID_END / 64];
 	uint64_t declared[EVENT_ID_END / 64]; /* the log has the type's layout, by this describer */

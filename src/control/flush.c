@@ -123,11 +123,17 @@ static bool only_counts(const struct flush *f)
 	return f->full || f->given_up;
 }
 
-/* Adds or counts an event. Returns false if the draft has to be written first. */
+/* Adds an event, counts it, or leaves it out. Returns false if the draft has to be written first. */
 static bool add_event(struct flush *f, struct log_event *e, const void *data, uint64_t ticks)
 {
 	uint32_t shapes = f->draft.pack->shapes;
 
+	if (f->filter || !only_counts(f))
+		e->time = time_of(f, ticks);
+	if (f->filter && !eventtype_system(e->id) && !f->filter->selects(f->filter, e, data)) {
+		f->left_out++;
+		return true;
+	}
 	if (f->full) {
 		f->discarded++;
 		return true;
@@ -136,7 +142,6 @@ static bool add_event(struct flush *f, struct log_event *e, const void *data, ui
 		f->unwritten += !eventtype_system(e->id);
 		return true;
 	}
-	e->time = time_of(f, ticks);
 	if (!draft_add(&f->draft, e, data, ticks))
 		return false;
 	if (ticks > f->newest)
@@ -284,7 +289,7 @@ static uint64_t add_run(struct flush *f, const struct live_turn *turn, uint64_t 
 static bool take(struct flush *f, const struct live_turn *turn, uint64_t until)
 {
 	struct cursor *cur = &f->live->merge.cursor[turn->chunk], before = *cur;
-	uint64_t discarded = f->discarded, unwritten = f->unwritten, last;
+	uint64_t discarded = f->discarded, unwritten = f->unwritten, left_out = f->left_out, last;
 	struct log_event e;
 	uint32_t count;
 
@@ -297,8 +302,11 @@ static bool take(struct flush *f, const struct live_turn *turn, uint64_t until)
 	}
 	last = add_run(f, turn, until, &e);
 	count = cur->next - before.next;
-	if (!only_counts(f))
+	if (!only_counts(f)) {
+		f->draft.next.left_out += f->left_out;
+		f->left_out = 0;
 		draft_prepare(&f->draft, turn->chunk, before.next + count - 1, count);
+	}
 	if (live_consume(f->live, turn, &before, last)) {
 		if (only_counts(f))
 			f->unmarked += count;
@@ -308,6 +316,7 @@ static bool take(struct flush *f, const struct live_turn *turn, uint64_t until)
 	}
 	f->discarded = discarded;
 	f->unwritten = unwritten;
+	f->left_out = left_out;
 	if (only_counts(f))
 		return true;
 	/* The draft accepts no more events. Write it now: an empty draft would be mistaken for a full log. */
@@ -367,6 +376,7 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 	struct live_turn turn;
 	const struct event *e;
 	const void *data;
+	const unsigned late_turns = f->filter ? 16 : 256;
 	int64_t late = 0;
 
 	if (!only_counts(f) && (f->draft.ended || f->draft.next.sequence != output_position(&f->output)->sequence)) {
@@ -375,7 +385,8 @@ static enum flush_step take_all(struct flush *f, uint64_t until)
 		begin_segment(f);
 	}
 	for (unsigned i = 0;; i++) {
-		if (i % 256 == 255 && merge_late(&late))
+		/* A filter may take as long for an event as a turn without one. */
+		if (i % late_turns == late_turns - 1 && merge_late(&late))
 			return FLUSH_AGAIN;
 		e = live_front(f->live, &data);
 		if (e && marker_before(f, e->ticks)) {
@@ -444,9 +455,10 @@ static void count_discarded(struct flush *f, uint64_t before)
 {
 	bool now = f->discarded || output_position(&f->output)->discarded != before;
 
-	if (f->unmarked || f->discarded || f->unwritten)
+	f->draft.next.left_out += f->left_out;
+	if (f->unmarked || f->discarded || f->unwritten || f->left_out)
 		draft_skip(&f->draft, f->unmarked, f->discarded, f->unwritten);
-	f->discarded = f->unwritten = f->unmarked = 0;
+	f->discarded = f->unwritten = f->left_out = f->unmarked = 0;
 	if (now)
 		fetch_or(&f->stream->header->state,
 		         STATE_LOG_OVERRUN | (f->output.policy == POSIX_TRACE_LOOP ? STATE_LOG_FULL : 0));
@@ -468,14 +480,17 @@ static int begin_if_cut(struct flush *f)
 	return r;
 }
 
-/* Writes the draft, after the descriptions that its events need. Returns 0 or a negative error number. */
+/*
+ * Writes the draft, after the descriptions that its events need. With a filter, also processes are described that have
+ * no event in the log. Returns 0 or a negative error number.
+ */
 static int write_draft(struct flush *f)
 {
 	int r = begin_if_cut(f);
 	uint64_t discarded = output_position(&f->output)->discarded;
 
 	if (r == 0)
-		r = describe_more(&f->describe, &f->output, f->handle ? f->draft.pack : NULL);
+		r = describe_more(&f->describe, &f->output, f->handle && !f->filter ? f->draft.pack : NULL);
 	if (r == 0 && !draft_empty(&f->draft) && f->draft.next.sequence == output_position(&f->output)->sequence)
 		r = output_segment(&f->output, &f->draft, f->lost);
 	count_discarded(f, discarded);
@@ -488,6 +503,8 @@ int flush_until(struct flush *f, uint64_t until)
 		enum flush_step step;
 		int r = 0;
 
+		if (f->filter)
+			f->filter->look(f->filter, f);
 		if (f->handle)
 			latch_acquire(&f->handle->lock);
 		step = take_until(f, until);
@@ -543,6 +560,7 @@ struct output_end flush_sum(struct flush *f)
 		.lost = f->lost,
 		.discarded = m->discarded,
 		.unwritten = m->unwritten + waiting(f) + abandoned,
+		.left_out = m->left_out,
 		.events = output_position(&f->output)->events - left,
 		.users = output_position(&f->output)->users - abandoned,
 		.status = (state & STATE_FULL ? INDEX_STREAM_FULL : 0) | (overrun ? INDEX_STREAM_OVERRUN : 0) |

@@ -21,6 +21,22 @@
 
 #define FLUSH_MARKERS 4
 
+struct flush;
+
+/*
+ * Decides which events of programs go into the log. The others are consumed and counted. The functions are called by
+ * the thread that flushes. A process that finishes the log after the creator's death has no filter: it writes all
+ * events.
+ */
+struct flush_filter {
+	/* Looks for new event types and processes, before events are taken. The handle is not locked. */
+	void (*look)(struct flush_filter *filter, struct flush *f);
+	/* Returns whether the event goes into the log. The handle is locked, so it must not wait. */
+	bool (*selects)(struct flush_filter *filter, const struct log_event *e, const unsigned char *data);
+	/* Takes the body of a frame PROCESS that is about to be written. filter: the struct flush_filter. */
+	void (*process)(void *filter, const unsigned char *body, size_t size);
+};
+
 struct flush {
 	struct handle *handle;           /* null: the stream's creator has died */
 	const struct log_header *header; /* null: the stream's creator has died */
@@ -31,6 +47,7 @@ struct flush {
 	struct draft draft;
 	struct output output;
 	struct describe describe;
+	struct flush_filter *filter; /* null: all events go into the log */
 	uint64_t lost;        /* events lost by the stream, at the last count */
 	uint64_t lost_before; /* events overwritten before the creator's death */
 	uint64_t newest;      /* ticks of the newest event added to the draft */
@@ -38,6 +55,7 @@ struct flush {
 	uint32_t unmarked;    /* records consumed without being added, not counted in the draft's mark yet */
 	uint64_t discarded;   /* events discarded because the log is full, not counted in the draft's mark yet */
 	uint64_t unwritten;   /* user events given up, not counted in the draft's mark yet */
+	uint64_t left_out;    /* user events that the filter did not select, not counted in the draft's mark yet */
 	bool given_up;        /* nothing more can be written: new events are only counted */
 	bool full;            /* the log is full under UNTIL_FULL: new events are discarded */
 	uint32_t room;        /* largest body of the draft's segment, bytes */

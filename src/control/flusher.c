@@ -60,6 +60,9 @@ static int flush(struct flusher *g, const struct event *caller)
 	/* From now on a writer that takes a chunk wakes the flusher again. */
 	store_relaxed(&h->flush_waiting, 1);
 	running = fetch_or(&h->state, STATE_FLUSHING) & STATE_RUNNING;
+	/* A filter may select so few events that a log of many flushes would be larger than one of the events. */
+	if (g->flush.filter && !caller->pid)
+		running = false;
 	now = ticks_read(clock);
 	TEST_POINT("flush_begins");
 	if (running)
@@ -131,7 +134,7 @@ static int clear(struct flusher *g)
 	g->failed = g->reported = false;
 	f->markers = 0;
 	f->full = false;
-	f->discarded = f->unmarked = 0;
+	f->discarded = f->left_out = f->unmarked = 0;
 	f->lost = 0;
 	draft_clear(&f->draft, f->stream);
 	fetch_and(&f->stream->header->state, ~(STATE_LOG_FULL | STATE_LOG_OVERRUN));
@@ -162,6 +165,12 @@ static bool reply(struct flusher *g)
 		return true;
 	case FLUSHER_DESCRIBE:
 		answer(g, describe_target(&g->flush.describe, &g->flush.output));
+		return true;
+	case FLUSHER_FILTER:
+		g->flush.filter = g->filter;
+		g->flush.describe.on_process = g->filter->process;
+		g->flush.describe.on_process_arg = g->filter;
+		answer(g, 0);
 		return true;
 	default:
 		answer(g, end(g));
@@ -507,6 +516,16 @@ int flusher_describe(struct handle *h)
 	error = ask(g, FLUSHER_DESCRIBE, NULL);
 	pthread_mutex_unlock(&g->asking);
 	return error;
+}
+
+void flusher_filter(struct handle *h, struct flush_filter *filter)
+{
+	struct flusher *g = h->flusher;
+
+	pthread_mutex_lock(&g->asking);
+	g->filter = filter;
+	ask(g, FLUSHER_FILTER, NULL);
+	pthread_mutex_unlock(&g->asking);
 }
 
 void flusher_pause(struct handle *h)

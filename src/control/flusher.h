@@ -33,6 +33,7 @@ enum flusher_question {
 	FLUSHER_PAUSE,
 	FLUSHER_CLEAR,
 	FLUSHER_DESCRIBE,
+	FLUSHER_FILTER,
 	FLUSHER_END,
 };
 
@@ -49,6 +50,7 @@ struct flusher {
 	uint32_t asked, answered; /* both rise by one with each question */
 	enum flusher_question question;
 	struct event caller;    /* origin of the requested flush; an unasked flush has no origin */
+	struct flush_filter *filter; /* of FLUSHER_FILTER */
 	int answer;             /* an error number */
 	int64_t last;           /* end of the last flush, ns of CLOCK_MONOTONIC */
 	int64_t looked;         /* last check for the application's threads, ns of CLOCK_MONOTONIC */
@@ -70,6 +72,11 @@ int flusher_flush(struct handle *h, const struct event *caller);
  * file. Returns 0 or an error number.
  */
 int flusher_describe(struct handle *h);
+/*
+ * Lets a filter decide from now on which events go into the log. The stream has not been started yet. The filter must
+ * stay until the flusher has ended.
+ */
+void flusher_filter(struct handle *h, struct flush_filter *filter);
 /*
  * Enclose posix_trace_clear(): between the two calls nothing is consumed or written. flusher_pause() is called with the
  * handle unlocked; flusher_clear() with the handle locked. flusher_clear() begins the log anew and returns 0 or an

@@ -32,7 +32,8 @@ void draft_check(const struct draft *d)
 	INVARIANT(d->next.sequence == m->sequence);
 	INVARIANT(d->next.position >= m->position && d->next.events - m->events <= d->next.position - m->position);
 	INVARIANT(d->next.users - m->users <= d->next.events - m->events);
-	INVARIANT(d->next.discarded >= m->discarded && d->next.unwritten >= m->unwritten);
+	INVARIANT(d->next.discarded >= m->discarded && d->next.unwritten >= m->unwritten &&
+	          d->next.left_out >= m->left_out);
 	/* While the segment is open, the packer is where the draft is, and can go back to the mark. */
 	INVARIANT(d->ended || (d->pack->body == d->body && d->pack->position == d->next.position &&
 	                       d->pack->capacity <= d->state->capacity && d->point.position == m->position));
@@ -183,10 +184,11 @@ void draft_recover(struct draft *d, const struct stream *s)
 	const struct log_mark *now = draft_mark(d), *other = &d->state->mark[~d->state->mark_now & 1];
 
 	/*
-	 * The other mark is older, or it is the next one, and its record was consumed. Only the creator consumes
-	 * records while it lives.
+	 * The other mark is older, or it is the next one, which has more records, and its record was consumed. Only the
+	 * creator consumes records while it lives.
 	 */
-	if (other->sequence == now->sequence && other->position > now->position && other->chunk < s->chunk_count) {
+	if (other->sequence == now->sequence && other->position >= now->position && other->chunk < s->chunk_count &&
+	    (int32_t)(other->records - now->records) > 0) {
 		const struct chunk *c = &s->chunks[other->chunk];
 		uint32_t first = load_relaxed(&c->first), read = load_relaxed(&c->read);
 

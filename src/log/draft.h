@@ -56,7 +56,7 @@ bool draft_empty(const struct draft *d);
 bool draft_add(struct draft *d, const struct log_event *event, const void *data, uint64_t ticks);
 /*
  * Announces that the events added since the last mark are about to be consumed: count records, up to the given one.
- * With LOG_NO_CHUNK commits at once.
+ * Records among them that the log leaves out were added to draft.next.left_out. With LOG_NO_CHUNK commits at once.
  */
 void draft_prepare(struct draft *d, uint32_t chunk, uint32_t number, uint32_t count);
 void draft_commit(struct draft *d);
@@ -71,7 +71,7 @@ void draft_abort(struct draft *d);
 void draft_clear(struct draft *d, const struct stream *s);
 /*
  * Counts records that were consumed and are in no segment. discarded: events among them that came when the log was
- * full. unwritten: user events that could not be written.
+ * full. unwritten: user events that could not be written. draft.next.left_out may have been raised before.
  */
 void draft_skip(struct draft *d, uint32_t records, uint64_t discarded, uint64_t unwritten);
 /* Ends the log, which is full, with the events added since the last mark. */

@@ -19,7 +19,7 @@
 
 #define FORMAT_MAGIC  "posixtrace log\n"
 #define FORMAT_MAJOR  1
-#define FORMAT_MINOR  2
+#define FORMAT_MINOR  3
 #define FORMAT_LITTLE 1
 #define FORMAT_BIG    2
 #define FORMAT_BODY_MAX (UINT32_C(16) << 20)
@@ -174,7 +174,7 @@ struct log_event {
 
 #define HEADER_FIXED 96
 #define INDEX_FIXED  48
-#define INDEX_BEHIND 8 /* after its lists: unwritten */
+#define INDEX_BEHIND 16 /* after its lists: unwritten, left_out */
 #define SUM_BYTES    64
 #define MARK_BYTES   24
 #define MARKS_MAX    4096u
@@ -207,7 +207,7 @@ struct totals_layout {
 	unsigned char discarded[8];
 };
 
-struct index_layout { /* offsets of SLOT, offsets of TYPES and PROCESS, marks and unwritten follow */
+struct index_layout { /* offsets of SLOT, offsets of TYPES and PROCESS, marks, unwritten and left_out follow */
 	struct totals_layout totals;
 	unsigned char status[4];
 	unsigned char flush_error[4];
@@ -231,7 +231,7 @@ struct sum_layout {
 	unsigned char segments[8];
 	unsigned char ended[4];
 	unsigned char reserved_52[4];
-	unsigned char reserved_56[8];
+	unsigned char left_out[8];
 };
 
 _Static_assert(sizeof(struct header_layout) == HEADER_FIXED && sizeof(struct index_layout) == INDEX_FIXED &&

@@ -237,8 +237,9 @@ static bool open_index(struct input *in)
 	if (in->slots > LOG_SLOTS || INDEX_FIXED + 8 * ((uint64_t)in->slots + frames) > index.size)
 		return false;
 	marks = INDEX_FIXED + 8 * ((uint64_t)in->slots + frames) + MARK_BYTES * (uint64_t)GET_FIELD(l->marks);
-	/* Before version 1.1 nothing followed the marks. */
-	in->unwritten = marks + INDEX_BEHIND <= index.size ? get64(p + marks) : 0;
+	/* Before version 1.1 nothing followed the marks, and before 1.3 only the first number. */
+	in->unwritten = marks + 8 <= index.size ? get64(p + marks) : 0;
+	in->left_out = marks + INDEX_BEHIND <= index.size ? get64(p + marks + 8) : 0;
 	in->events = GET_FIELD(l->totals.events);
 	in->lost = GET_FIELD(l->totals.lost);
 	in->discarded = GET_FIELD(l->totals.discarded);
@@ -293,6 +294,7 @@ static bool take_sum(struct input *in, uint64_t last)
 		return false;
 	l = (const struct sum_layout *)in->body;
 	in->unwritten = GET_FIELD(l->unwritten);
+	in->left_out = GET_FIELD(l->left_out);
 	in->flush_error = GET_FIELD(l->flush_error);
 	in->ended = GET_FIELD(l->ended) & 1;
 	if (in->lost < GET_FIELD(l->totals.lost))
@@ -347,7 +349,7 @@ static void open_by_frames(struct input *in)
 	struct frame f;
 
 	in->slots = 0;
-	in->events = in->lost = in->discarded = in->unwritten = in->segments = 0;
+	in->events = in->lost = in->discarded = in->unwritten = in->left_out = in->segments = 0;
 	in->status = in->flush_error = 0;
 	while (next_frame(in, &f, &at, in->size, &in->skipped)) {
 		add_frame(in, &f, at);

@@ -263,6 +263,7 @@ static void put_sum(unsigned char bytes[FRAME_BYTES + SUM_BYTES], const struct l
 	PUT_FIELD(l->flush_error, end->flush_error);
 	PUT_FIELD(l->segments, p->sequence - 1);
 	PUT_FIELD(l->ended, ended);
+	PUT_FIELD(l->left_out, end->left_out);
 	frame.body_crc = crc32c(l, sizeof *l);
 	frame_put(bytes, &frame);
 }
@@ -548,6 +549,7 @@ static size_t put_index(unsigned char *to, const struct output *o, const struct 
 	}
 	PUT_FIELD(l->marks, marks);
 	put64(at, end->unwritten);
+	put64(at + 8, end->left_out);
 	return (size_t)(at - to) + INDEX_BEHIND;
 }
 

@@ -49,6 +49,7 @@ struct output_end {
 	uint64_t lost;
 	uint64_t discarded; /* because the log was full */
 	uint64_t unwritten; /* user events missing from the log, because they could not be written */
+	uint64_t left_out;  /* user events that the filter of the log did not select */
 	uint64_t events;    /* in the log; only for the creator */
 	uint64_t users;     /* user events among them */
 	uint32_t status;    /* INDEX_... */

@@ -350,6 +350,7 @@ struct log_mark {
 	uint64_t last_ticks;
 	uint64_t discarded; /* events that came when the log was full */
 	uint64_t unwritten; /* user events given up at the end, because the log could not be written any more */
+	uint64_t left_out;  /* user events that the filter of the log did not select */
 	uint32_t position;  /* bytes of the body */
 	uint32_t events;
 	uint32_t users;   /* user events among them */
@@ -391,7 +392,7 @@ struct log_state {
 	uint64_t unsure_from;
 };
 
-_Static_assert(sizeof(struct log_position) == 480 && sizeof(struct log_mark) == 80, "docs/memory-layout.md");
+_Static_assert(sizeof(struct log_position) == 480 && sizeof(struct log_mark) == 88, "docs/memory-layout.md");
 _Static_assert(offsetof(struct log_state, position) == 96, "docs/memory-layout.md");
 _Static_assert(sizeof(struct log_state) <= LOG_BODY_OFFSET - LINE, "docs/memory-layout.md");
 

@@ -71,14 +71,16 @@ static const char *contents(void)
 }
 
 /*
- * Records a, b, c, ... come from three chunks in turn, alternately one and two at once. Each take is single-stepped
- * separately.
+ * Records a, b, c, ... come from three chunks in turn, alternately one and two at once, some of which the log leaves
+ * out. Each take is single-stepped separately.
  */
 static const struct take {
 	char letters[3];
 	uint32_t chunk, number, count;
+	unsigned left_out; /* of count */
 } takes[] = {
-	{ "a", 0, 0, 1 }, { "bc", 1, 1, 2 }, { "d", 0, 1, 1 }, { "ef", 2, 1, 2 }, { "g", 1, 2, 1 },
+	{ "a", 0, 0, 1, 0 }, { "bc", 1, 1, 2, 0 }, { "d", 0, 1, 1, 0 }, { "", 1, 2, 1, 1 }, { "ef", 2, 1, 2, 0 },
+	{ "g", 1, 4, 2, 1 }, { "", 0, 4, 3, 3 }, { "h", 0, 5, 1, 0 },
 };
 
 #define TAKES (sizeof takes / sizeof takes[0])
@@ -93,6 +95,7 @@ static void run(void)
 		step_begin();
 		for (const char *p = t->letters; *p; p++)
 			add(*p);
+		d.next.left_out += t->left_out;
 		draft_prepare(&d, t->chunk, t->number, t->count);
 		store_release(&s.chunks[t->chunk].read, t->number + 1);
 		draft_commit(&d);
@@ -112,6 +115,16 @@ static const char *taken(void)
 	return text;
 }
 
+/* Returns how many records were taken and left out. */
+static uint64_t left_out(void)
+{
+	uint64_t count = 0;
+
+	for (unsigned i = 0; i < TAKES; i++)
+		count += s.chunks[takes[i].chunk].read > takes[i].number ? takes[i].left_out : 0;
+	return count;
+}
+
 static void check_death(unsigned take, int n)
 {
 	static struct memory copy;
@@ -128,6 +141,9 @@ static void check_death(unsigned take, int n)
 	if (draft_mark(&d)->records != records)
 		TEST_FAIL("-", "take %u, instruction %d: %u records are in the draft, %u were taken", take, n,
 		          draft_mark(&d)->records, records);
+	if (draft_mark(&d)->left_out != left_out())
+		TEST_FAIL("-", "take %u, instruction %d: %u records count as left out, not %u", take, n,
+		          (unsigned)draft_mark(&d)->left_out, (unsigned)left_out());
 	draft_free(&d);
 	use(shared);
 }

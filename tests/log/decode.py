@@ -157,7 +157,8 @@ class Log:
         self.begin = self.behind(frame)
         self.index = self.read_index()
         self.sum = None if self.index else self.read_sum()
-        self.unwritten = self.index[-1] if self.index else self.sum[3] if self.sum else 0
+        self.unwritten = self.index[-2] if self.index else self.sum[3] if self.sum else 0
+        self.left_out = self.index[-1] if self.index else self.sum[9] if self.sum else 0
 
     def frame(self, offset, end=None):
         """The frame there, if its header is right and its body ends before `end`, of the file or of a slot."""
@@ -208,8 +209,8 @@ class Log:
             slots, frames, marks = numbers[5:8]
             check(marks <= MAX_NUMBERS)
             body.take(8 * slots + 8 * frames + 24 * marks)
-            # Version 1.0 has nothing behind the marks.
-            return numbers + [body.number(8) if len(body.data) - body.at >= 8 else 0]
+            # Version 1.0 has nothing behind the marks; before version 1.3 there is only the first number.
+            return numbers + [body.number(8) if len(body.data) - body.at >= 8 else 0 for _ in range(2)]
         except Damaged:
             return None
 
@@ -219,7 +220,7 @@ class Log:
             frame = self.frame(self.begin)
             check(frame and frame.kind == SUM and frame.size >= 64)
             body = Body(self.body(frame))
-            return [body.number(width) for width in (8, 8, 8, 8, 4, 4, 8, 4)]
+            return [body.number(width) for width in (8, 8, 8, 8, 4, 4, 8, 4, 4, 8)]
         except Damaged:
             return None
 

@@ -400,6 +400,43 @@ TEST(skipped)
 	draft_free(&d);
 }
 
+/* Records that the log leaves out are counted as they are consumed, with and without events beside them. */
+TEST(left_out)
+{
+	begin();
+	draft_begin(&d, 1, CAPACITY);
+	put(2);
+	put(2);
+	put(2);
+	d.next.left_out++;
+	draft_prepare(&d, 2, 0, 1);
+	another(); /* a death before the record is consumed */
+	CHECK_EQ("-", draft_mark(&d)->left_out, 0);
+	CHECK_EQ("-", draft_mark(&d)->records, 0);
+	d.next.left_out++;
+	draft_prepare(&d, 2, 0, 1);
+	take(2);
+	another(); /* and after it */
+	CHECK_EQ("-", draft_mark(&d)->left_out, 1);
+	CHECK_EQ("-", draft_mark(&d)->records, 1);
+	draft_begin(&d, 1, CAPACITY);
+	MUST(add('a', 1));
+	d.next.left_out++;
+	draft_prepare(&d, 2, 2, 2);
+	take(2);
+	take(2);
+	another();
+	CHECK_STR("-", contents(), "a");
+	CHECK_EQ("-", draft_mark(&d)->left_out, 2);
+	CHECK_EQ("-", draft_mark(&d)->records, 3);
+	d.next.left_out += 5;
+	draft_abort(&d);
+	CHECK_EQ("-", d.next.left_out, 2);
+	draft_clear(&d, &s);
+	CHECK_EQ("-", draft_mark(&d)->left_out, 0);
+	draft_free(&d);
+}
+
 /* The last event of a full log and the information that the log is full are committed together or not at all. */
 TEST(last)
 {
@@ -525,4 +562,4 @@ TEST(invariants)
 TEST_MAIN(TEST_ENTRY(first), TEST_ENTRY(marks), TEST_ENTRY(runs), TEST_ENTRY(back), TEST_ENTRY(forgotten),
           TEST_ENTRY(full), TEST_ENTRY(death_at_each_step), TEST_ENTRY(death_between_segments),
           TEST_ENTRY(overwritten), TEST_ENTRY(numbers_go_round), TEST_ENTRY(nonsense), TEST_ENTRY(skipped),
-          TEST_ENTRY(last), TEST_ENTRY(cleared), TEST_ENTRY(invariants))
+          TEST_ENTRY(left_out), TEST_ENTRY(last), TEST_ENTRY(cleared), TEST_ENTRY(invariants))

@@ -26,7 +26,7 @@ void verify_index(struct verify *v, const struct frame *f, uint64_t at)
 	/* A later version of the format may have appended fields. */
 	if (!body || f->size < INDEX_FIXED || get32(body + 32) > LOG_SLOTS || INDEX_FIXED + lists > f->size ||
 	    (v->has_header && v->minor <= FORMAT_MINOR &&
-	     INDEX_FIXED + lists + (v->minor > 0 ? INDEX_BEHIND : 0) != f->size)) {
+	     INDEX_FIXED + lists + (v->minor > 2 ? INDEX_BEHIND : v->minor > 0 ? 8 : 0) != f->size)) {
 		verify_add(v, FINDING_CONTENT, at, "INDEX: its checksum matches, but its lists are invalid");
 		return;
 	}
@@ -41,7 +41,7 @@ void verify_index(struct verify *v, const struct frame *f, uint64_t at)
 	v->index_lost = get64(body + 8);
 	v->index_discarded = get64(body + 16);
 	v->index_error = get32(body + 28);
-	v->unwritten = INDEX_FIXED + lists + INDEX_BEHIND <= f->size ? get64(body + INDEX_FIXED + lists) : 0;
+	v->unwritten = INDEX_FIXED + lists + 8 <= f->size ? get64(body + INDEX_FIXED + lists) : 0;
 }
 
 void verify_sum(struct verify *v, const struct frame *f, uint64_t at)
