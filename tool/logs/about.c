@@ -33,6 +33,7 @@ void about_begin(struct about *a, const struct logfile *f)
 	a->lost = in->lost;
 	a->discarded = in->discarded;
 	a->unwritten = in->unwritten;
+	a->left_out = in->left_out;
 	a->status = in->status;
 	a->flush_error = in->flush_error;
 }
@@ -275,6 +276,9 @@ void about_print(const struct about *a)
 	print_text(h->machine);
 	out_char('\n');
 	print_sizes(a);
+	if (a->left_out)
+		out_printf("  left out %llu event%s that did not match record --where\n",
+		           (unsigned long long)a->left_out, a->left_out == 1 ? "" : "s");
 	print_losses(a);
 }
 
@@ -386,7 +390,7 @@ void about_json(const struct about *a)
 		        { "bytes", a->size },
 		{ "events", a->read }, { "first", a->first }, { "last", a->last }, { "lost", a->lost },
 		        { "discarded", a->discarded },
-		{ "unwritten", a->unwritten },
+		{ "unwritten", a->unwritten }, { "left_out", a->left_out },
 		{ "missing", about_missing(a) }, { "skipped_bytes", a->skipped }, { "truncated", a->truncated },
 		{ "unnamed", a->unnamed },
 		{ "flush_error", a->flush_error } };

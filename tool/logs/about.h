@@ -37,7 +37,7 @@ struct about {
 	bool ended;    /* the log was closed by its creator, so the number of missing events is exact */
 	bool complete; /* ended, and all events could be written */
 	uint64_t size, skipped;
-	uint64_t events, lost, discarded, unwritten; /* as in struct input */
+	uint64_t events, lost, discarded, unwritten, left_out; /* as in struct input */
 	uint32_t status, flush_error;
 	/* Found by reading the log: */
 	uint64_t read; /* number of events */

@@ -160,6 +160,14 @@ bool question_say(const struct question *q)
 	return false;
 }
 
+/* Handles a lack of memory. */
+static void no_memory(struct question *q)
+{
+	if (!q->lenient)
+		fail("no memory");
+	q->poor = true;
+}
+
 /* -- Event types --------------------------------------------------------------------------------- */
 
 static void suggest_labels(struct question *q, const struct layout *l)
@@ -190,7 +198,7 @@ static void suggest(struct question *q, const struct layout *l)
 
 	for (unsigned i = 0; i < q->x->count; i++)
 		missing |= q->x->node[i].kind >= NODE_TEXT && !q->x->node[i].found;
-	if (!l || !missing)
+	if (!l || !missing || q->lenient)
 		return;
 	suggest_labels(q, l);
 	for (unsigned i = 0; i < l->count && q->names->fields.count < NAMES_MAX; i++)
@@ -206,13 +214,17 @@ static void compile(struct question *q, uint32_t id)
 
 	if (!type.name) {
 		/* The name must outlive the formula. */
-		if (asprintf(&number, "?%u", id) < 0)
-			fail("no memory");
+		if (asprintf(&number, "?%u", id) < 0) {
+			no_memory(q);
+			return;
+		}
 		type.name = number;
 	}
 	q->formula[id] = formula_new(q->x, &type, q->condition);
-	if (!q->formula[id])
-		fail("no memory");
+	if (!q->formula[id]) {
+		no_memory(q);
+		return;
+	}
 	if (formula_constant(q->formula[id], &truth))
 		q->truth[id] = (uint8_t)truth;
 	suggest(q, type.layout);
@@ -245,31 +257,65 @@ void question_begin(struct question *q, const struct layouts *layouts, uint64_t 
 
 static void add_name(struct question *q, uint32_t pid, const char *name, size_t length)
 {
-	q->process = realloc(q->process, (q->processes + 1) * sizeof *q->process);
-	if (!q->process)
-		fail("no memory");
-	q->process[q->processes].pid = pid;
-	q->process[q->processes].name = strndup(name, length);
-	if (!q->process[q->processes++].name)
-		fail("no memory");
+	struct question_process *more = realloc(q->process, (q->processes + 1) * sizeof *more);
+	char *copy = strndup(name, length);
+
+	if (more)
+		q->process = more;
+	if (!more || !copy) {
+		free(copy);
+		no_memory(q);
+		return;
+	}
+	q->process[q->processes++] = (struct question_process){ pid, copy };
 }
 
-/* Reads the beginning of a PROCESS frame (docs/log-format.md). */
-static void add_process(const unsigned char *body, size_t size, void *arg)
+/* Returns the name of the executable in a PROCESS frame (docs/log-format.md), or null. */
+static const char *executable(const unsigned char *body, size_t size, size_t *length)
 {
-	struct question *q = arg;
 	const char *path = (const char *)body + 18, *slash;
-	size_t length;
 
 	if (size < 18 || get16(body + 16) > size - 18)
-		return;
-	length = get16(body + 16);
-	slash = memrchr(path, '/', length);
-	if (slash) {
-		length -= (size_t)(slash + 1 - path);
-		path = slash + 1;
-	}
-	add_name(q, get32(body), path, length);
+		return NULL;
+	*length = get16(body + 16);
+	slash = memrchr(path, '/', *length);
+	if (!slash)
+		return path;
+	*length -= (size_t)(slash + 1 - path);
+	return slash + 1;
+}
+
+static void add_process(const unsigned char *body, size_t size, void *arg)
+{
+	size_t length;
+	const char *name = executable(body, size, &length);
+
+	if (name)
+		add_name(arg, get32(body), name, length);
+}
+
+bool question_has_process(const struct question *q, uint32_t pid)
+{
+	for (unsigned i = q->processes; i-- > 0;)
+		if (q->process[i].pid == pid)
+			return true;
+	return false;
+}
+
+void question_add_process(struct question *q, const unsigned char *body, size_t size)
+{
+	size_t length;
+	const char *name = executable(body, size, &length);
+
+	q->last_pid = 0;
+	for (unsigned i = q->processes; name && i-- > 0;)
+		if (q->process[i].pid == get32(body)) {
+			free(q->process[i].name);
+			q->process[i] = q->process[--q->processes];
+			break;
+		}
+	if (name)
+		add_name(q, get32(body), name, length);
 }
 
 static void forget_processes(struct question *q)
@@ -326,7 +372,9 @@ static const struct formula *prepare(struct question *q, const struct log_event 
 
 bool question_ask(struct question *q, const struct log_event *e, const unsigned char *data)
 {
-	return evaluate_truth(prepare(q, e, data), &q->evaluation) == TRUTH_TRUE;
+	const struct formula *f = prepare(q, e, data);
+
+	return !f || evaluate_truth(f, &q->evaluation) == TRUTH_TRUE;
 }
 
 struct value question_value(struct question *q, const struct log_event *e, const unsigned char *data)

@@ -26,6 +26,8 @@ struct question {
 	const char *option;
 	bool condition;
 	bool asks_process, asks_thread;
+	bool lenient; /* lack of memory does not end the program, but sets poor: some events count as selected */
+	bool poor;
 	/* For the current log: */
 	const struct layouts *layouts;
 	struct layouts *own_layouts; /* those of a log, or null */
@@ -56,7 +58,11 @@ void question_begin(struct question *q, const struct layouts *layouts, uint64_t 
 void question_log(struct question *q, struct logfile *f, uint64_t begin, const bool *wanted);
 /* Sets the name of the executable of a living process, the only one that is known. */
 void question_process(struct question *q, uint32_t pid, const char *name);
-/* Returns the formula of an event type. */
+/* Takes the name of the executable of a process from the body of a frame PROCESS. The last one of a process counts. */
+void question_add_process(struct question *q, const unsigned char *body, size_t size);
+/* Returns whether the executable of a process is known. */
+bool question_has_process(const struct question *q, uint32_t pid);
+/* Returns the formula of an event type. Null only if the question is lenient, and there is no memory. */
 const struct formula *question_formula(struct question *q, uint32_t id);
 /* Returns the truth of a condition for an event whose type does not decide it. */
 bool question_ask(struct question *q, const struct log_event *e, const unsigned char *data);

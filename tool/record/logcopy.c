@@ -86,7 +86,7 @@ static int copy_events(struct copy *k)
 
 static int copy_all(struct copy *k)
 {
-	struct output_end end = { .lost = k->c->lost };
+	struct output_end end = { .lost = k->c->lost, .left_out = k->c->left_out };
 	int r;
 
 	/* The stream continues with another log, so this log must not be completed from the stream. */

@@ -15,6 +15,7 @@ struct logcopy {
 	const char *copy; /* temporary name, if the file system needs one: see newlog_make() */
 	uint64_t begin, end; /* period to copy; 0, UINT64_MAX: everything */
 	uint64_t lost; /* number of events that the stream lost */
+	uint64_t left_out; /* number of events that --where did not select */
 	/* Results: */
 	uint64_t events, bytes;
 	uint64_t first, last; /* times of the first and the last event of the whole log; 0: no events */

@@ -32,6 +32,17 @@ int part_create(struct part *p, pid_t pid, const trace_attr_t *attr, uint32_t tu
 	return error;
 }
 
+void part_filter(const struct part *p, struct flush_filter *filter)
+{
+	struct handle *h = handle_get(p->trid, HANDLE_ACTIVE);
+
+	if (!h)
+		return;
+	if (h->flusher && handle_works(h))
+		flusher_filter(h, filter);
+	handle_put(h);
+}
+
 /* -- Event types --------------------------------------------------------------------------- */
 
 void part_follow(struct part *p, const struct match *m)
@@ -74,6 +85,7 @@ struct part_numbers part_numbers(const struct part *p)
 			n.users += load_relaxed(&mark->users);
 		}
 		n.bytes = load_relaxed(&position->end);
+		n.left_out = load_relaxed(&mark->left_out);
 	}
 	handle_put(h);
 	return n;

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 #include <trace.h>
 
+#include "control/flush.h"
 #include "log/output.h"
 #include "logs/match.h"
 
@@ -32,6 +33,7 @@ struct part_numbers {
 	uint64_t events; /* including system events */
 	uint64_t users;  /* events of programs only */
 	uint64_t bytes;  /* size of the log */
+	uint64_t left_out; /* events that --where did not select */
 };
 
 /*
@@ -39,6 +41,8 @@ struct part_numbers {
  * takes over the path. Returns 0, an error number, or -1 after it has printed the reason.
  */
 int part_create(struct part *p, pid_t pid, const trace_attr_t *attr, uint32_t turns, char *path);
+/* Lets the filter decide which events go into the log. Called before the stream is started. */
+void part_filter(const struct part *p, struct flush_filter *filter);
 /* Filters out event types that have got a name since the last call and are not wanted. */
 void part_follow(struct part *p, const struct match *m);
 struct part_numbers part_numbers(const struct part *p);

@@ -22,9 +22,8 @@
 #define ROTATE_LEAST 4096
 
 enum {
-	CHILDREN = OPTIONS_OWN, FAMILY, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE, KEEP, LOOP, TRIGGER,
-	        BEFORE, AFTER, PROGRESS,
-	NO_PROGRESS, DESPITE_SECCOMP,
+	CHILDREN = OPTIONS_OWN, FAMILY, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE, KEEP, LOOP,
+	TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP,
 };
 
 static const struct option_row option_rows[] = {
@@ -38,6 +37,8 @@ static const struct option_row option_rows[] = {
 	OPTION(DESPITE_SECCOMP, "despite-seccomp", NULL,
 	       "with -p, trace a process with a seccomp filter, although the filter may kill it"),
 	OPTION('e', "event", "PATTERN", "only events" MATCH_PATTERN_HELP),
+	OPTION(WHERE, "where", "EXPRESSION",
+	       "write only events to the log whose fields satisfy EXPRESSION: 'size > 100 && key ~ \"user:*\"'"),
 	OPTION(DURATION, "duration", "TIME", "stop after this time: 10s, 500ms, 2m"),
 	OPTION('q', "quiet", NULL, "report errors only"),
 	OPTION(PROGRESS, "progress", NULL,
@@ -147,6 +148,13 @@ static void take_option(struct reading *r, int option, const char *argument)
 		return;
 	case 'e':
 		match_option(plan->match, 'e', argument);
+		return;
+	case WHERE:
+		if (plan->where)
+			wrong_usage("--where: only once; use && for several conditions");
+		/* Errors are reported before the program starts. */
+		question_new("--where", argument, true);
+		plan->where = argument;
 		return;
 	case 'q':
 		plan->quiet = r->o.no_progress = true;

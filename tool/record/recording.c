@@ -156,6 +156,10 @@ static bool create_parts(struct recording *r, char *path)
 			say_no_stream(r, &r->part[i], error);
 			return false;
 		}
+		if (r->plan->where) {
+			r->selection[i] = selection_new(r->plan->where, r->plan->match);
+			part_filter(&r->part[i], selection_filter(r->selection[i]));
+		}
 		part_follow(&r->part[i], r->plan->match);
 	}
 	return true;
@@ -292,6 +296,7 @@ static bool keep_part(struct recording *r, struct part *p, const struct snapshot
 
 	part_look(p);
 	c.lost = p->lost;
+	c.left_out = part_numbers(p).left_out;
 	if (error == 0)
 		error = copy_log(r, &c, &to);
 	if (error) {
@@ -306,6 +311,7 @@ static bool keep_part(struct recording *r, struct part *p, const struct snapshot
 		r->past.events += c.events;
 		r->past.bytes += c.bytes;
 		r->past.lost += r->plan->loop ? 0 : c.lost;
+		r->past.left_out += c.left_out;
 		say_kept(r, s, &c, to);
 		newlog_keep(r->part[0].path, r->plan->keep);
 		part_clear(p);
@@ -454,6 +460,7 @@ static bool count(struct recording *r, const struct part *p, struct totals *t, s
 	bool some = false, all, filtered = !match_all_user(r->plan->match);
 
 	posix_trace_attr_getlogfullpolicy(&r->plan->attr, &policy);
+	t->left_out += p->sum.left_out;
 	/* The number of program events in a log that loops is only known by reading it. */
 	all = policy == POSIX_TRACE_LOOP;
 	if (!in || !p->seeks || input_open(in, p->fd) < 0) {
@@ -544,6 +551,19 @@ static void say_unnamed(const struct part *p)
 	                                  "ended before the name%s could be read",
 	             path, events, p->sum.unnamed, p->sum.unnamed == 1 ? "" : "s", count == 1 ? "has" : "have",
 	             p->sum.unnamed == 1 ? "it" : "them", p->sum.unnamed == 1 ? "" : "s");
+}
+
+/* Prints how many events --where did not select, and what is wrong with it. some: others are in the log. */
+static void say_left_out(struct recording *r, const char *path, bool some)
+{
+	uint64_t count = r->past.left_out;
+	const char *head = some ? path : "no events were recorded";
+
+	if (count && (!r->plan->quiet || !some))
+		progress_say("%s: %" PRIu64 " event%s did not match --where%s", head, count, count == 1 ? "" : "s",
+		             match_all_user(r->plan->match) ? "" : " or -e");
+	if (r->plan->where)
+		selection_say(r->selection[r->now], r->what);
 }
 
 /* Prints how many events are in the log although -e does not select them. */
@@ -689,6 +709,9 @@ void recording_end(struct recording *r, bool drop)
 	if (some || waiting || r->kept || r->failed) {
 		say_end(r, &r->part[0], drop);
 		explain_killed(&r->evidence, r->what);
+		say_left_out(r, shown_path(&r->part[0]), true);
+	} else if (r->past.left_out) {
+		say_left_out(r, shown_path(&r->part[0]), false);
 	} else {
 		explain_say(&r->evidence, r->what, r->plan->match, r->plan->children, r->kin.alive);
 	}

@@ -19,6 +19,7 @@
 #include "process/explain.h"
 #include "record/kin.h"
 #include "record/part.h"
+#include "record/selection.h"
 
 /* The options of the command line. */
 struct plan {
@@ -28,6 +29,7 @@ struct plan {
 	bool children;
 	bool family;           /* record until the last descendant ends */
 	struct match *match;   /* event types to record */
+	const char *where;     /* a correct expression; null: none */
 	bool loop;             /* flight recorder */
 	uint64_t rotate;       /* bytes; 0: no rotation */
 	unsigned keep;         /* files; 0: all */
@@ -38,7 +40,7 @@ struct plan {
 };
 
 struct totals {
-	uint64_t events, bytes, lost, unwritten;
+	uint64_t events, bytes, lost, unwritten, left_out;
 };
 
 /* The period of a snapshot, and its trigger. */
@@ -53,6 +55,7 @@ struct recording {
 	pid_t pid;
 	char what[32]; /* "process 12", or the name of the command */
 	struct part part[2];
+	struct selection *selection[2]; /* of each part; null: without --where */
 	unsigned parts, now;
 	bool waits; /* the suspended part could not be written yet */
 	struct snapshot waiting; /* the period to write */
