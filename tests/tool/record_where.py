@@ -180,7 +180,8 @@ def compare(text, seed):
         equal(f'{text}: stat', *({row['name']: (row['events'], row['bytes']) for row in c['types']} for c in counts))
         equal(f'{text}: left out', counts[1]['files'][0]['left_out'], part.left_out)
     equal(f'{text}: processes', programs('part.log'), programs('full.log'))
-    run('check', 'part.log')
+    checked = json.loads(run('check', '--json', 'part.log')[0])
+    equal(f'{text}: check', (checked['ok'], checked['events_left_out']), (True, part.left_out))
 
 
 def test_random():

@@ -129,6 +129,8 @@ static void show_sum(const char *path, const struct verify *v, size_t problems, 
 		out_printf("; %" PRIu64 " lost when they were recorded", v->index_lost);
 	if (v->ended && v->index_discarded)
 		out_printf("; %" PRIu64 " overwritten or discarded", v->index_discarded);
+	if (v->ended && v->left_out)
+		out_printf("; %" PRIu64 " did not match record --where", v->left_out);
 	if (v->late)
 		out_printf("; %" PRIu64 " older than the event before, of threads that were held up", v->late);
 	if (v->index_error)
@@ -200,6 +202,7 @@ static void json_sum(const char *path, const struct verify *v, size_t problems, 
 	json_count("events_late", v->late);
 	json_count("events_lost", v->ended ? v->index_lost : v->lost);
 	json_count("events_discarded", v->ended ? v->index_discarded : EVENTS_UNKNOWN);
+	json_count("events_left_out", v->ended ? v->left_out : EVENTS_UNKNOWN);
 	json_count("first_time", v->begin);
 	json_count("last_time", v->end);
 	json_key("findings");

@@ -75,6 +75,7 @@ struct verify {
 	 */
 	bool ended;
 	uint64_t unwritten; /* user events that could not be written; a lower bound unless ended */
+	uint64_t left_out;  /* user events that record --where did not select, if ended */
 	unsigned char sum[SUM_BYTES]; /* its body */
 	bool has_sum;
 	unsigned char *index; /* its body */

@@ -42,6 +42,7 @@ void verify_index(struct verify *v, const struct frame *f, uint64_t at)
 	v->index_discarded = get64(body + 16);
 	v->index_error = get32(body + 28);
 	v->unwritten = INDEX_FIXED + lists + 8 <= f->size ? get64(body + INDEX_FIXED + lists) : 0;
+	v->left_out = INDEX_FIXED + lists + INDEX_BEHIND <= f->size ? get64(body + INDEX_FIXED + lists + 8) : 0;
 }
 
 void verify_sum(struct verify *v, const struct frame *f, uint64_t at)
@@ -71,12 +72,19 @@ static void take_sum(struct verify *v)
 	v->index_events = get64(v->sum);
 	v->index_lost = get64(v->sum + 8);
 	v->index_discarded = get64(v->sum + 16);
+	v->left_out = get64(v->sum + 56);
 }
 
 /* Compares the INDEX with a SUM that was also written at the end. */
 static void compare_sum(struct verify *v)
 {
-	if (!(get32(v->sum + 48) & 1) || get64(v->sum + 24) == v->unwritten)
+	if (!(get32(v->sum + 48) & 1))
+		return;
+	if (get64(v->sum + 56) != v->left_out)
+		verify_add(v, FINDING_INDEX, v->index_at,
+		           "INDEX: %" PRIu64 " events did not match --where, but SUM counts %" PRIu64, v->left_out,
+		           get64(v->sum + 56));
+	if (get64(v->sum + 24) == v->unwritten)
 		return;
 	verify_add(v, FINDING_INDEX, v->index_at,
 	           "INDEX: %" PRIu64 " events could not be written, but SUM counts %" PRIu64, v->unwritten,
