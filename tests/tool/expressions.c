@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -403,6 +404,49 @@ TEST(calculated)
 	}
 }
 
+/* -- Threads ------------------------------------------------------------------------------------- */
+
+#define EVALUATIONS 2000000
+
+struct thread {
+	pthread_t id;
+	unsigned char number;
+	enum truth truth;
+	unsigned wrong;
+};
+
+static void *evaluate_often(void *arg)
+{
+	static const char text[] = "a * 3 + 1 > 10 && !(a - 1 > 100 || a + a == 7)";
+	const struct sample one = { "{a:u8}", "", 1 };
+	struct thread *t = arg;
+	struct log_event e = event;
+	struct evaluation ask = { .event = &e, .data = &t->number };
+	struct expression *x;
+	struct layout l;
+	struct formula *f = compile(text, &one, &l, &x, true);
+
+	e.length = 1;
+	for (unsigned i = 0; i < EVALUATIONS; i++)
+		t->wrong += evaluate_truth(f, &ask) != t->truth;
+	formula_free(f);
+	return NULL;
+}
+
+/* `record` evaluates in the threads that write its logs, each with an expression of its own. */
+TEST(threads)
+{
+	struct thread threads[] = { { .number = 5, .truth = TRUTH_TRUE }, { .number = 1, .truth = TRUTH_FALSE },
+	                            { .number = 200, .truth = TRUTH_FALSE } };
+
+	for (unsigned i = 0; i < 3; i++)
+		MUST(pthread_create(&threads[i].id, NULL, evaluate_often, &threads[i]) == 0);
+	for (unsigned i = 0; i < 3; i++) {
+		pthread_join(threads[i].id, NULL);
+		CHECK_EQ("-", threads[i].wrong, 0);
+	}
+}
+
 TEST_MAIN(TEST_ENTRY(errors), TEST_ENTRY(limits), TEST_ENTRY(numbers), TEST_ENTRY(units), TEST_ENTRY(texts),
           TEST_ENTRY(labels), TEST_ENTRY(arrays), TEST_ENTRY(missing), TEST_ENTRY(times), TEST_ENTRY(constants),
-          TEST_ENTRY(calculated))
+          TEST_ENTRY(calculated), TEST_ENTRY(threads))

@@ -347,6 +347,30 @@ def test_snapshot():
     equal('all', log.events + log.left_out, 2250)
 
 
+def test_several():
+    """Logs of several processes are written at the same time, by threads of one recorder."""
+    remove_logs()
+    targets = [Target(seed, 60000, 2) for seed in range(4)]
+    pids = [str(target.pid) for target in targets]
+    text = '(rows + 1 > 4 && rows * 2 < 18) || size[1] - 1 > 40 || key ~ "*:2*"'
+    process = recorder('a.log', '-s', '8M', *[word for pid in pids for word in ('-p', pid)], '--where', text)
+    for target in targets:
+        target.wait_for_streams(1)
+    for target in targets:
+        target.go()
+    for target in targets:
+        target.process.wait(LIMIT)
+    end(process)
+    for pid in pids:
+        log = f'a.log.pid{pid}'
+        found = Log(log)
+        equal('all', found.events + found.left_out + found.lost, 120000)
+        # None is selected by mistake; and none is missing, as the programs record as many of each kind.
+        equal(log, reported(log, '--where', text), reported(log))
+    shares = [Log(f'a.log.pid{pid}').events / (120000 - Log(f'a.log.pid{pid}').lost) for pid in pids]
+    assert max(shares) < 1.03 * min(shares), shares
+
+
 # -- Deaths ----------------------------------------------------------------------------------------------
 
 

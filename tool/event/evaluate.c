@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The stacks, of one evaluation at a time: the command has one thread that evaluates. */
-static struct value value_stack[FORMULA_STACK];
-static uint8_t truth_stack[FORMULA_STACK];
+/* The stacks, of one evaluation at a time in each thread: `record` evaluates in the threads that write its logs. */
+static _Thread_local struct value value_stack[FORMULA_STACK];
+static _Thread_local uint8_t truth_stack[FORMULA_STACK];
 
 struct run {
 	const struct formula *p;

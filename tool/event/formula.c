@@ -79,7 +79,7 @@ struct compile {
 static struct step *emit(struct compile *c, enum step_kind kind)
 {
 	struct formula *p = c->p;
-	static struct step nowhere;
+	static _Thread_local struct step nowhere;
 
 	if (p->count == p->room) {
 		unsigned room = p->room ? 2 * p->room : 8;
