@@ -5,20 +5,21 @@
 #     python3 bench/where.py POSIXTRACE WHERE_TARGET
 #
 # WHERE_TARGET: the program tests/tool/where_target. It records events of five types. Prints the processor time of the
-# recorder for each event that it takes out of the stream, the least of several rounds, the ratio to the recorder
-# without the option in the same rounds, and the size of the log.
+# recorder for each event that it takes out of the stream, the least of several rounds; the median of the ratios to
+# the recorder without the option in the same round, with the least and the largest; and the size of the log.
 #
 # SPDX-License-Identifier: MIT
 
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
 POSIXTRACE, TARGET = sys.argv[1:3]
-ROUNDS, EVENTS = 7, 400000
+ROUNDS, EVENTS = 9, 400000
 CASES = {
     'without': None,
     'all events, by their types': 'true',
@@ -52,17 +53,17 @@ def record(folder, where, events):
 
 
 def main():
-    best = {}
+    times, sizes = {what: [] for what in CASES}, {}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(ROUNDS):
             nothing = record(folder, None, 10)[0]
             for what, where in CASES.items():
-                spent, taken, size = record(folder, where, EVENTS)
-                each = (spent - nothing) / taken
-                if what not in best or each < best[what][0]:
-                    best[what] = each, size
-    for what, (each, size) in best.items():
-        print(f'{what:48}{each:7.1f} ns {each / best["without"][0]:6.2f} {size / 1024:9.0f} KiB')
+                spent, taken, sizes[what] = record(folder, where, EVENTS)
+                times[what].append((spent - nothing) / taken)
+    for what, each in times.items():
+        ratios = [a / b for a, b in zip(each, times['without'])]
+        print(f'{what:48}{min(each):6.1f} ns {statistics.median(ratios):6.2f} ({min(ratios):.2f}-{max(ratios):.2f})'
+              f'{sizes[what] / 1024:7.0f} KiB')
 
 
 if __name__ == '__main__':
