@@ -216,6 +216,9 @@ class Log(_log.Reader):
         self._time = _time('start', start, 0), _time('end', end, _EVER)
         self._chosen = (_texts('events', events), _texts('thread', thread), _numbers('pid', pid),
                         _numbers('tid', tid), *self._time, where, bool(system))
+        # A list without anything selects nothing.
+        if any(value is not None and not chosen for value, chosen in zip((events, thread, pid, tid), self._chosen)):
+            self._chosen = (('!*',), *self._chosen[1:])
         self._mode = losses
         self._met = []       # the losses of this pass
         self._all = None     # all losses, once they are known

@@ -606,7 +606,22 @@ static PyGetSetDef event_getset[] = {
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
+static PyObject *event_itself(PyObject *self, PyObject *nothing)
+{
+	Py_INCREF(self);
+	return self;
+}
+
+static PyObject *event_reduce(PyObject *self, PyObject *nothing)
+{
+	return PyErr_Format(PyExc_TypeError, "a LogEvent cannot be pickled: pickle what is needed of it, such as "
+	                    "(event.name, event.time, event.fields)");
+}
+
 static PyMethodDef event_methods[] = {
+	{ "__copy__", event_itself, METH_NOARGS, NULL },
+	{ "__deepcopy__", event_itself, METH_O, NULL },
+	{ "__reduce__", event_reduce, METH_NOARGS, NULL },
 	{ "get", (PyCFunction)(void (*)(void))event_get, METH_FASTCALL,
 	  "get(name, default=None, /)\n--\n\nReturns the value of a field, or the default if the event lacks it." },
 	{ NULL, NULL, 0, NULL },

@@ -306,6 +306,8 @@ def test_ways_to_open():
 def test_values():
     """Every type of a field, and events that are cut off."""
     python('''
+        import copy
+        import pickle
         import posixtrace
         with posixtrace.open("typed.log") as log:
             first, second, third, fourth = log
@@ -324,6 +326,13 @@ def test_values():
         assert fields["state"].labels == {"new": -1, "paid": 3, "sent": 4} and fields["mode"].bits
         assert fields["when"].unit == "ms" and fields["when"].kind == "when" and fields["sizes"].array
         assert repr(third) == "<posixtrace.LogEvent 1600000000000000002 typed {'id': 2, 'item': 'te'}>", third
+        assert copy.copy(third) is third and copy.deepcopy([third])[0] is third
+        try:
+            pickle.dumps(third)
+        except TypeError as error:
+            assert "event.fields" in str(error), error
+        else:
+            raise AssertionError
         for name, words in ("n", "ends before the field 'n' of typed"), ("none", "typed has no field 'none'"):
             try:
                 third[name]
@@ -366,6 +375,13 @@ def test_filters():
         assert count(start=1.7e9) == 0 and count(end=1.7e9) == 1100 == count(start=1.5e9)
         at = datetime.datetime.fromtimestamp(1.6e9 + 0.0005, datetime.timezone.utc)
         assert count(events="row", start=at) == 500
+        for argument in "events", "pid", "tid", "thread":
+            assert count(**{argument: None}) == 1100
+            for nothing in [], (), iter([]):
+                assert count(**{argument: nothing}) == 0, argument
+                assert count(**{argument: nothing, "system": True}) == 0, argument
+            with posixtrace.open("rows.log", **{argument: []}) as log:
+                assert len(log.columns("row", "number", "text")["text"]) == 0 and log.complete
         assert count(where=lambda e: e.name == "row" and e["number"] < 5) == 5
         assert count(events="row", tid=101, where=lambda e: e["number"] % 3 == 0) == 167
         odd = lambda e: e["number"] % 2
