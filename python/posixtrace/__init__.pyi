@@ -7,7 +7,9 @@ from ._log_reader import (
     Log as Log, LogEvent as LogEvent, LogType as LogType, Loss as Loss, LossError as LossError,
     LossWarning as LossWarning, Meaning as Meaning, live as live, open as open,
 )
-from ._posixtrace import Event as Event, Span as Span, counter as counter, enabled as enabled, span as span
+from ._posixtrace import (
+    Event as Event, Span as Span, counter as counter, enabled as enabled, log as log, span as span,
+)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Patterns = Union[str, Iterable[str]]
@@ -20,7 +22,6 @@ class functions(contextlib.ContextDecorator):
     def __enter__(self) -> "functions": ...
     def __exit__(self, *exception: object) -> None: ...
 
-def log(message: object, level: int = ..., logger: str = ...) -> None: ...
 def tasks(loop: Optional[asyncio.AbstractEventLoop] = ...) -> None: ...
 @overload
 def traced(function: _Function, *, name: Optional[str] = ...) -> _Function: ...

@@ -11,9 +11,9 @@ import sys
 import threading
 
 from . import _posixtrace
-from ._posixtrace import Event, enabled
+from ._posixtrace import enabled, free_event
 
-refused = Event('python.refused', what='z')
+refused = free_event('python.refused', what='z')
 monitoring = getattr(sys, 'monitoring', None)
 lock = threading.Lock()
 depth = 0  # how many functions() are active
@@ -45,7 +45,8 @@ def callbacks():
 
 def start_monitoring(choose):
     global tool
-    for number in (monitoring.PROFILER_ID, 3, 4):
+    # The number of profilers last: cProfile needs it, and may begin meanwhile.
+    for number in (3, 4, monitoring.PROFILER_ID):
         if monitoring.get_tool(number) is None:
             break
     else:
@@ -65,6 +66,7 @@ def start_monitoring(choose):
 
 
 def stop_monitoring():
+    """Returns whether all was recorded until now."""
     global tool
     _posixtrace.calls_stop()
     monitoring.set_events(tool, 0)
@@ -72,6 +74,7 @@ def stop_monitoring():
         monitoring.register_callback(tool, event, None)
     monitoring.free_tool_id(tool)
     tool = None
+    return True
 
 
 def start_profile(choose):
@@ -85,9 +88,11 @@ def start_profile(choose):
 
 
 def stop_profile():
-    _posixtrace.calls_stop()
+    complete = _posixtrace.calls_stop()
     if threading._profile_hook is _posixtrace.profile_thread:
         threading.setprofile(None)
+        return complete
+    return False
 
 
 class functions(contextlib.ContextDecorator):
@@ -96,7 +101,7 @@ class functions(contextlib.ContextDecorator):
     include, exclude: patterns of modules, "shop", "shop.*"; a package stands for all of its modules.
     wait: if nobody traces when the recording begins, wait for it; otherwise nothing is recorded then.
     Within another functions() nothing changes. If another profiler is active, an event "python.refused" is
-    recorded instead."""
+    recorded instead; if one begins meanwhile, it is recorded at the end."""
 
     def __init__(self, include=(), exclude=(), wait=False):
         self.choose = chooser(*((patterns,) if isinstance(patterns, str) else tuple(patterns)
@@ -125,4 +130,6 @@ class functions(contextlib.ContextDecorator):
             if self.started.pop():
                 depth -= 1
                 if depth == 0:
-                    stop_monitoring() if monitoring else stop_profile()
+                    complete = stop_monitoring() if monitoring else stop_profile()
+                    if not complete:
+                        refused('functions(): another profiler has begun meanwhile; what was called since is missing')

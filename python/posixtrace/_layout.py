@@ -4,11 +4,13 @@
 # SPDX-License-Identifier: MIT
 
 import enum
+import itertools
 import re
 
 TEXT_MOST = 255   # bytes of a text, or of bytes, unless it is declared
 ITEMS_MOST = 255  # items of a counted array
 LARGEST = 65535
+NAME_MOST = 63    # bytes of the name of an event
 
 # The numbers of enum kind and enum many in src/extension.h.
 UNSIGNED, SIGNED, FLOAT, BOOL, TIME, STRING, CHARS, TEXT, BYTES = range(9)
@@ -24,13 +26,16 @@ TYPE = re.compile(r'''(?P<type>[a-z]+)(?P<bits>8|16|32|64|)
                       (?:<=(?P<most>\d+)|)
                       (?P<unit>/.*|)''', re.VERBOSE | re.DOTALL)
 
+COUNTER = re.compile(r'\{packed,counter;value:([^,\[]+)\}')
+
 
 def enumeration(kind):
     """Returns the type of a class of enum: its members are the labels, of values or of bits."""
     flags = issubclass(kind, enum.Flag)
-    members = {label: member.value for label, member in kind.__members__.items()}
+    members = {label: member._value_ for label, member in kind.__members__.items()}
     if not all(isinstance(value, int) for value in members.values()):
         raise TypeError(f'{kind.__qualname__} has a value that is no int')
+    members = {label: int(value) for label, value in members.items()}
     lowest, highest = min(members.values(), default=0), max(members.values(), default=0)
     for bits in (8, 16, 32, 64):
         if lowest >= 0 and highest < 1 << bits:
@@ -125,3 +130,35 @@ def inferred(values):
                 return PYTHON[kind]
         return 'z'
     return {name: of(value) for name, value in values.items()}
+
+
+def free_name(declared, name, ends):
+    """Returns a name under which no other fields are declared: `name`, or NAME(FIELDS), or NAME(2) ...
+
+    ends: for each event what is behind its name, its attributes and its fields."""
+    layouts = {end: compile_fields(fields, attributes)[0] for end, attributes, fields in ends}
+    layout = next(iter(layouts.values())) or ';}'
+    tails = itertools.chain([f'({layout[layout.index(";") + 1:-1]})'], (f'({n})' for n in itertools.count(2)))
+
+    def is_free(stem):
+        return all(declared.get(stem + end, (layout,))[0] == layout for end, layout in layouts.items())
+
+    stem = name
+    while not is_free(stem):
+        tail = next(tails)
+        room = NAME_MOST - max(map(len, layouts)) - len(tail.encode())
+        if room > 0:
+            stem = name.encode()[:room].decode(errors='ignore') + tail
+    return stem
+
+
+def counter_fields(declared, name):
+    """Returns the field of a counter: of the type that the program has declared for it, otherwise float."""
+    layout = declared.get(name, [None])[0]
+    match = layout and COUNTER.fullmatch(layout)
+    return {'value': match[1] if match else 'f64'}
+
+
+async def ready(value):
+    """Is the value at once."""
+    return value

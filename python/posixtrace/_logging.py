@@ -1,22 +1,13 @@
 #
-# _logging.py - messages in the trace: log(), and a handler for the module logging
+# _logging.py - a handler for the module logging: messages in the trace
 #
 # SPDX-License-Identifier: MIT
 
 import logging
 
-from ._posixtrace import Event
+from ._posixtrace import message_event
 
-LEVELS = 'debug=10,info=20,warning=30,error=40,critical=50'
-
-# Of the default --max-data of 1024 bytes.
-event = Event('log', 'level=level', level=f'u8<{LEVELS}>', logger='z<=100', message='z<=900')
-
-
-def log(message, level=logging.INFO, logger=''):
-    """Records a message as the event "log", with a level of the module logging and the name of a logger."""
-    if event:
-        event(level, logger, message)
+event = message_event()  # of log(), too
 
 
 class Message(logging.Formatter):
@@ -24,8 +15,8 @@ class Message(logging.Formatter):
 
     def format(self, record):
         message = record.getMessage()
-        error = record.exc_info and record.exc_info[1]
-        return f'{message}: {type(error).__name__}: {error}' if error else message
+        error = record.exc_info[1] if record.exc_info else None
+        return message if error is None else f'{message}: {type(error).__name__}: {error}'
 
 
 class Handler(logging.Handler):

@@ -1,6 +1,6 @@
 import enum
 from types import TracebackType
-from typing import Any, Optional, Type, Union, final
+from typing import Any, Awaitable, Optional, Type, Union, final
 
 _Type = Union[str, Type[int], Type[float], Type[bytes], Type[bytearray], Type[str], Type[enum.Enum]]
 
@@ -25,6 +25,14 @@ class OpenSpan:
         traceback: Optional[TracebackType],
         /,
     ) -> None: ...
+    def __aenter__(self) -> Awaitable["OpenSpan"]: ...
+    def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+        /,
+    ) -> Awaitable[None]: ...
 
 @final
 class Span:
@@ -43,4 +51,5 @@ class TracedFunction:
 
 def counter(name: str, value: float, /) -> None: ...
 def enabled() -> bool: ...
+def log(message: object, level: int = ..., logger: str = ...) -> None: ...
 def span(name: str, /, **values: Any) -> OpenSpan: ...

@@ -6,11 +6,10 @@
 import asyncio
 import sys
 
-from ._posixtrace import Event
-from ._traced import numbers
+from . import _posixtrace
 
-begin = Event('asyncio.task.begin', 'by=id', id='u64', coroutine='z')
-end = Event('asyncio.task.end', 'by=id', id='u64', name='z', how='u8<done,failed,cancelled>')
+begin, end = _posixtrace.pair('asyncio.task', 'by=id', {'id': 'u64', 'coroutine': 'z'},
+                              {'id': 'u64', 'name': 'z', 'how': 'u8<done,failed,cancelled>'})
 DONE, FAILED, CANCELLED = range(3)
 
 
@@ -32,7 +31,7 @@ def watch(task):
     """Records that the task begins, and has its end recorded."""
     if task.done():
         return
-    number = next(numbers)
+    number = _posixtrace.number()
     begin(number, name_of(task.get_coro()))
 
     def ended(task):

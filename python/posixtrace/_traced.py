@@ -5,13 +5,11 @@
 
 import functools
 import inspect
-import itertools
 
-from ._posixtrace import Event, TracedFunction
+from ._posixtrace import TracedFunction, number as new_number, pair
 
 NAME_MOST = 63 - len('.begin')
-
-numbers = itertools.count(1)  # of spans that end in another order than they begin
+IMPLICIT = {'__new__': staticmethod, '__init_subclass__': classmethod, '__class_getitem__': classmethod}
 
 
 def name_of(function):
@@ -27,13 +25,13 @@ class Numbered:
     """Two events with a number by which they belong together, because the spans of a thread need not be nested."""
 
     def __init__(self, name):
-        self.first, self.last = (Event(f'{name}.{end}', 'by=id', id='u64') for end in ('begin', 'end'))
+        self.first, self.last = pair(name, 'by=id', {'id': 'u64'}, {'id': 'u64'})
 
     def begin(self):
         """Returns the number for end(), 0 if nobody traces."""
         if not self.first:
             return 0
-        number = next(numbers)
+        number = new_number()
         self.first(number)
         return number
 
@@ -96,6 +94,12 @@ def of_async_generator(function, name):
     return call
 
 
+def in_class(function):
+    """Returns whether a function was defined in the body of a class."""
+    outer, _, _ = function.__qualname__.rpartition('.')
+    return bool(outer) and not outer.endswith('<locals>')
+
+
 def wrap(function, name):
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(wrap(function.__func__, name))
@@ -109,8 +113,13 @@ def wrap(function, name):
     elif inspect.isgeneratorfunction(function):
         wrapper = of_generator(function, name)
     else:
-        wrapper = TracedFunction(function, Event(f'{name}.begin'), Event(f'{name}.end'))
-    return functools.update_wrapper(wrapper, function)
+        wrapper = TracedFunction(function, *pair(name))
+    functools.update_wrapper(wrapper, function)
+    # What a class makes of functions with these names in its body, and would not make of a TracedFunction.
+    if isinstance(wrapper, TracedFunction) and inspect.isfunction(function) and in_class(function):
+        implicit = IMPLICIT.get(function.__name__)
+        return implicit(wrapper) if implicit else wrapper
+    return wrapper
 
 
 def traced(function=None, *, name=None):

@@ -198,22 +198,29 @@ static PyObject *calls_start(PyObject *module, PyObject *arguments)
 	Py_XSETREF(state->disable, disable);
 	state->calls = ++state->calls_before;
 #if PY_VERSION_HEX < 0x030C0000
+	state->calls_thread = PyThread_get_thread_ident();
 	PyEval_SetProfile(profile, module);
 #endif
 	Py_RETURN_TRUE;
 }
 
-/* Ends the recording. Other threads notice at their next event. */
+/*
+ * Ends the recording. Other threads notice at their next event. Returns false if another profiler has taken the place
+ * of this one in the thread that began.
+ */
 static PyObject *calls_stop(PyObject *module, PyObject *nothing)
 {
 	struct state *state = PyModule_GetState(module);
+	bool replaced = false;
 
 	state->calls = 0;
 #if PY_VERSION_HEX < 0x030C0000
 	if (PyThreadState_Get()->c_profilefunc == profile)
 		PyEval_SetProfile(NULL, NULL);
+	else
+		replaced = state->calls_thread == PyThread_get_thread_ident();
 #endif
-	Py_RETURN_NONE;
+	return PyBool_FromLong(!replaced);
 }
 
 /* -- From Python 3.12 on: callbacks ----------------------------------------------------------------- */

@@ -129,6 +129,20 @@ static uint64_t of_float(struct writing *w, double number)
 	return result;
 }
 
+/* Returns the value of a member of a class of enum as a new reference; null without an exception if it is no member. */
+static PyObject *of_member(struct writing *w, PyObject *value)
+{
+	struct state *state = state_of(Py_TYPE(w->event));
+	PyObject *of;
+
+	if (!state || !state->enum_type || !PyObject_TypeCheck(value, (PyTypeObject *)state->enum_type))
+		return NULL;
+	of = PyObject_GetAttrString(value, "_value_");
+	if (!of)
+		PyErr_Clear();
+	return of;
+}
+
 /* Returns the number of any value that is no int. */
 static uint64_t of_other(struct writing *w, PyObject *value)
 {
@@ -149,8 +163,13 @@ static uint64_t of_other(struct writing *w, PyObject *value)
 		return 0;
 	}
 	if (!PyIndex_Check(value)) {
-		misfit(w, "not a number");
-		return 0;
+		number = of_member(w, value);
+		if (number && PyLong_Check(number))
+			result = of_int(w, number);
+		else
+			misfit(w, "not a number");
+		Py_XDECREF(number);
+		return result;
 	}
 	number = PyNumber_Index(value);
 	if (!number) {
@@ -162,9 +181,32 @@ static uint64_t of_other(struct writing *w, PyObject *value)
 	return result;
 }
 
+/* Returns the number of a value that is no float: -1 and an exception if it is no number. */
+static double real_of(struct writing *w, PyObject *value)
+{
+	const double exact = 9007199254740992.0; /* all integers below are numbers of a double */
+	double number = PyLong_CheckExact(value) ? PyLong_AsDouble(value) : PyFloat_AsDouble(value);
+	PyObject *member = NULL, *same;
+
+	if (number == -1.0 && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError))
+		member = of_member(w, value);
+	if (member) {
+		PyErr_Clear();
+		number = PyFloat_AsDouble(member);
+		Py_DECREF(member);
+	} else if (fabs(number) >= exact && PyLong_Check(value)) {
+		same = PyFloat_FromDouble(number);
+		if (!same || PyObject_RichCompareBool(value, same, Py_EQ) == 0)
+			misfit(w, "the number has more digits than the field");
+		Py_XDECREF(same);
+		PyErr_Clear();
+	}
+	return number;
+}
+
 static unsigned char *put_real(struct writing *w, PyObject *value, unsigned char *to)
 {
-	double number = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyFloat_AsDouble(value);
+	double number = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : real_of(w, value);
 	float four;
 
 	if (number == -1.0 && PyErr_Occurred()) {
@@ -414,12 +456,9 @@ static unsigned char *put_buffer(struct writing *w, PyObject *value, unsigned ch
 
 /* -- Events ----------------------------------------------------------------------------------------- */
 
-/* Records an event about the first value of an event type that did not fit. In -X dev it is a warning, too. */
-static bool tell_problem(struct state *state, struct writing *w)
+bool event_tell(struct state *state, struct event *of, PyObject *message)
 {
 	struct event *about = state ? state->problem : NULL;
-	PyObject *message =
-		PyUnicode_FromFormat("%U, field %U: %s", w->event->name, w->problem_field->name, w->problem);
 	PyObject *developing = PySys_GetObject("flags"), *flag;
 	unsigned char data[STACK_MAX];
 	bool warned = true;
@@ -428,7 +467,7 @@ static bool tell_problem(struct state *state, struct writing *w)
 		PyErr_Clear();
 		return true;
 	}
-	if (about && about->most <= sizeof data && about != w->event) {
+	if (about && about->most <= sizeof data && about != of) {
 		PyObject *values[] = { message };
 		Py_ssize_t size = event_data(state, about, values, NULL, data);
 
@@ -445,12 +484,32 @@ static bool tell_problem(struct state *state, struct writing *w)
 	return warned;
 }
 
+/* Tells of the first value of an event type that did not fit. */
+static bool tell_problem(struct state *state, struct writing *w)
+{
+	if (w->event->told)
+		return true;
+	w->event->told = true;
+	return event_tell(state, w->event,
+	                  PyUnicode_FromFormat("%U, field %U: %s", w->event->name, w->problem_field->name, w->problem));
+}
+
+/* Tells once that the process has no room for the name of an event type. Returns false with an exception. */
+static __attribute__((noinline, cold)) bool tell_unnamed(struct state *state, struct event *e)
+{
+	if (!state || state->told_unnamed)
+		return true;
+	state->told_unnamed = true;
+	return event_tell(state, e,
+	                  PyUnicode_FromFormat("%U: more than %d event types have no names; values belong in fields",
+	                                       e->name, TRACE_USER_EVENT_MAX));
+}
+
 Py_ssize_t event_data(struct state *state, struct event *e, PyObject *const *values, const uint8_t *place,
                       unsigned char *to)
 {
 	struct writing w = { .event = e };
 	unsigned char *begin = to;
-	bool first = e->misfits == 0;
 
 	for (unsigned i = 0; i < e->count && !w.interrupted; i++) {
 		PyObject *value = values[place ? place[i] : i];
@@ -465,7 +524,7 @@ Py_ssize_t event_data(struct state *state, struct event *e, PyObject *const *val
 		else
 			to = put_array(&w, value, to);
 	}
-	if (w.interrupted || (w.problem && first && !tell_problem(state, &w)))
+	if (w.interrupted || (w.problem && !tell_problem(state, &w)))
 		return -1;
 	return to - begin;
 }
@@ -497,6 +556,8 @@ static __attribute__((noinline)) bool record(struct event *e, PyObject *const *v
 	if (!event_enabled(e))
 		return true;
 	state = state_of(Py_TYPE(e));
+	if (__builtin_expect(e->type.__id == POSIX_TRACE_UNNAMED_USEREVENT, 0) && !tell_unnamed(state, e))
+		return false;
 	if (e->most > sizeof data)
 		return record_long(state, e, values, place);
 	size = event_data(state, e, values, place, data);
@@ -639,8 +700,8 @@ static bool check_layout(PyObject *name, PyObject *layout)
 
 static bool check_name(PyObject *name)
 {
+	const char *text, *brace;
 	Py_ssize_t length;
-	const char *text;
 
 	if (!PyUnicode_Check(name)) {
 		PyErr_Format(PyExc_TypeError, "the name of an event is a str, not %.200s", Py_TYPE(name)->tp_name);
@@ -652,6 +713,12 @@ static bool check_name(PyObject *name)
 	if (length < 1 || length > TRACE_EVENT_NAME_MAX || strlen(text) != (size_t)length) {
 		PyErr_Format(PyExc_ValueError, "%R is not a name of an event: 1 to %d bytes of UTF-8", name,
 		             TRACE_EVENT_NAME_MAX);
+		return false;
+	}
+	brace = strrchr(text, '{');
+	if (brace && brace > text && !posixtrace_layout_wrong(brace, NULL, NULL)) {
+		PyErr_Format(PyExc_ValueError, "%R: a name has no fields; declare them as Event(name, field=type)",
+		             name);
 		return false;
 	}
 	if (strncmp(text, "posix_trace_", strlen("posix_trace_")) == 0) {
@@ -696,6 +763,49 @@ end:
 	return done;
 }
 
+/*
+ * Notes that the event has this name and this layout, in state->declared: a list of the layout and of how many events
+ * there are. Raises ValueError if the name has another layout: what is recorded would be read by the first one.
+ */
+static bool claim(struct state *state, struct event *e)
+{
+	PyObject *known = PyDict_GetItemWithError(state->declared, e->name), *count;
+	int same;
+
+	if (!known) {
+		known = PyErr_Occurred() ? NULL : Py_BuildValue("[Oi]", e->layout, 1);
+		e->claimed = known && PyDict_SetItem(state->declared, e->name, known) == 0;
+		Py_XDECREF(known);
+		return e->claimed;
+	}
+	same = PyObject_RichCompareBool(PyList_GET_ITEM(known, 0), e->layout, Py_EQ);
+	if (same == 0)
+		PyErr_Format(PyExc_ValueError, "%U: this process has declared the name with other fields, %S; choose "
+		             "another name", e->name, PyList_GET_ITEM(known, 0));
+	count = same > 0 ? PyLong_FromSsize_t(PyLong_AsSsize_t(PyList_GET_ITEM(known, 1)) + 1) : NULL;
+	e->claimed = count && PyList_SetItem(known, 1, count) == 0;
+	return e->claimed;
+}
+
+void event_release(struct state *state, struct event *e)
+{
+	PyObject *known;
+	Py_ssize_t count;
+
+	/* What was recorded under the name has this layout for as long as the process runs. */
+	if (!e->claimed || !state || !state->declared ||
+	    (e->type.__id != 0 && e->type.__id != POSIX_TRACE_UNNAMED_USEREVENT))
+		return;
+	e->claimed = false;
+	known = PyDict_GetItemWithError(state->declared, e->name);
+	count = known ? PyLong_AsSsize_t(PyList_GET_ITEM(known, 1)) - 1 : 0;
+	if (count > 0)
+		PyList_SetItem(known, 1, PyLong_FromSsize_t(count));
+	else if (known)
+		PyDict_DelItem(state->declared, e->name);
+	PyErr_Clear();
+}
+
 struct event *event_make(struct state *state, PyObject *name, const char *attributes, PyObject *fields)
 {
 	struct event *e;
@@ -706,10 +816,11 @@ struct event *event_make(struct state *state, PyObject *name, const char *attrib
 	if (!e)
 		return NULL;
 	e->vectorcall = event_call;
-	Py_INCREF(name);
-	e->name = name;
-	e->type.__name = PyUnicode_AsUTF8(name);
-	if (*attributes && (!fields || PyDict_GET_SIZE(fields) == 0)) {
+	e->name = PyUnicode_FromObject(name); /* no object of a class below str */
+	e->type.__name = e->name ? PyUnicode_AsUTF8(e->name) : NULL;
+	if (!e->type.__name) {
+		Py_CLEAR(e);
+	} else if (*attributes && (!fields || PyDict_GET_SIZE(fields) == 0)) {
 		PyErr_Format(PyExc_ValueError, "%U: an event with attributes has at least one field", name);
 		Py_CLEAR(e);
 	} else if (!fields || PyDict_GET_SIZE(fields) == 0) {
@@ -718,6 +829,26 @@ struct event *event_make(struct state *state, PyObject *name, const char *attrib
 	} else if (!take_fields(state, e, attributes, fields)) {
 		Py_CLEAR(e);
 	}
+	if (e && !claim(state, e))
+		Py_CLEAR(e);
+	/* The event that tells of too many names needs one itself. */
+	if (e && state->problem && ++state->made > EVENTS_MANY)
+		event_enabled(state->problem);
+	return e;
+}
+
+struct event *event_make_free(struct state *state, PyObject *name, const char *attributes, PyObject *fields)
+{
+	PyObject *free_name;
+	struct event *e = NULL;
+
+	if (!check_name(name))
+		return NULL;
+	free_name = PyObject_CallFunction(state->free_name, "OO[(ssO)]", state->declared, name, "", attributes,
+	                                  fields ? fields : Py_None);
+	if (free_name)
+		e = event_make(state, free_name, attributes, fields);
+	Py_XDECREF(free_name);
 	return e;
 }
 
@@ -744,7 +875,11 @@ static void event_dealloc(PyObject *self)
 {
 	struct event *e = (struct event *)self;
 	PyTypeObject *type = Py_TYPE(self);
+	PyObject *kind, *value, *where;
 
+	PyErr_Fetch(&kind, &value, &where);
+	event_release(state_of(type), e);
+	PyErr_Restore(kind, value, where);
 	for (unsigned i = 0; i < e->count; i++) {
 		Py_XDECREF(e->field[i].name);
 		Py_XDECREF(e->field[i].labels);
@@ -816,15 +951,27 @@ static PyType_Spec event_spec = {
 	.slots = event_slots,
 };
 
+PyObject *take_from(const char *module, const char *name)
+{
+	PyObject *from = PyImport_ImportModule(module), *taken = from ? PyObject_GetAttrString(from, name) : NULL;
+
+	Py_XDECREF(from);
+	return taken;
+}
+
 int event_add(PyObject *module, struct state *state)
 {
-	PyObject *name, *fields, *layout = PyImport_ImportModule("posixtrace._layout");
+	PyObject *name, *fields;
 
 	/* Kept, because nothing can be imported while the interpreter ends, and __del__ methods may declare events. */
-	state->compile_fields = layout ? PyObject_GetAttrString(layout, "compile_fields") : NULL;
-	state->inferred = state->compile_fields ? PyObject_GetAttrString(layout, "inferred") : NULL;
-	Py_XDECREF(layout);
-	if (!state->inferred)
+	state->compile_fields = take_from("posixtrace._layout", "compile_fields");
+	state->inferred = state->compile_fields ? take_from("posixtrace._layout", "inferred") : NULL;
+	state->free_name = state->inferred ? take_from("posixtrace._layout", "free_name") : NULL;
+	state->enum_type = state->free_name ? take_from("enum", "Enum") : NULL;
+	if (!state->enum_type || !PyType_Check(state->enum_type))
+		return -1;
+	state->declared = PyDict_New();
+	if (!state->declared)
 		return -1;
 	state->event_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &event_spec, NULL);
 	if (!state->event_type || PyModule_AddType(module, state->event_type) < 0)

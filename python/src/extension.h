@@ -1,7 +1,8 @@
 /*
  * extension.h - what the files of the extension _posixtrace share
  *
- * All state is in the module, so each subinterpreter has its own. No function releases the GIL.
+ * All state is in the module, so each subinterpreter has its own, but for the numbers of spans and the spans that a
+ * thread has entered. No function releases the GIL.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,9 +18,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FIELDS_MAX 32    /* as in a layout; with the counters of arrays */
-#define DATA_MAX   65535 /* bytes of the data of an event */
-#define STACK_MAX  1024  /* data up to this size are made on the stack */
+#define FIELDS_MAX  32    /* as in a layout; with the counters of arrays */
+#define DATA_MAX    65535 /* bytes of the data of an event */
+#define STACK_MAX   1024  /* data up to this size are made on the stack */
+#define EVENTS_MANY 1000 /* after so many declarations the names may run out */
+#define NAMES_MAX   1000 /* how many names span() and counter() keep: of those beyond, the name is a field */
 
 /* How a value becomes bytes. The numbers are those of posixtrace/_layout.py. */
 enum kind {
@@ -60,6 +63,8 @@ struct event {
 	unsigned count;
 	size_t most; /* bytes of the data */
 	unsigned long long misfits; /* values that did not fit */
+	bool told; /* the first of them was recorded as an event */
+	bool claimed; /* counted in state->declared */
 	uint8_t place[FIELDS_MAX]; /* of each of those keyword arguments among the fields */
 	struct field field[FIELDS_MAX];
 };
@@ -68,8 +73,17 @@ struct state {
 	PyTypeObject *event_type, *span_type, *open_type, *traced_type;
 	PyObject *spans, *counters; /* by name: struct span, struct event */
 	PyObject *nothing; /* a struct open of which nothing is recorded */
-	PyObject *compile_fields, *inferred; /* functions of _layout.py */
+	PyObject *rest; /* the struct span of names that are not kept; null until it is needed */
+	struct event *rest_counter; /* likewise */
+	unsigned names; /* in spans, with all sorts of fields, and in counters */
+	bool told_names; /* the event that tells of too many was recorded */
+	PyObject *declared; /* by name: a list of the layout, and of how many events there are */
+	PyObject *compile_fields, *inferred, *free_name, *counter_fields, *ready; /* functions of _layout.py */
+	PyObject *enum_type; /* enum.Enum */
+	unsigned made; /* how many events were declared */
+	bool told_unnamed; /* the event that tells of too many event types was recorded */
 	struct event *problem; /* the event that tells of a value that did not fit */
+	struct event *message; /* of log() and Handler; null until it is needed */
 	/* Function tracing, in calls.c. */
 	struct event *call_begin, *call_end;
 	PyObject *choose; /* called with the name of a module: shall its functions be recorded? */
@@ -77,6 +91,7 @@ struct state {
 	Py_ssize_t extra; /* the index of what we keep beside code objects; -1: none */
 	unsigned calls; /* the number of this recording of functions; 0: none */
 	unsigned calls_before; /* the number of the last one */
+	unsigned long calls_thread; /* where it began */
 };
 
 /* Returns the state of the module that a type belongs to; null if the garbage collector has taken them apart. */
@@ -89,8 +104,23 @@ static inline struct state *state_of(PyTypeObject *type)
 	return state;
 }
 
-/* Makes a struct event from a name and a dict of fields, which is borrowed and may be null. */
+/*
+ * Makes a struct event from a name and a dict of fields, which is borrowed and may be null. Raises ValueError if the
+ * name has other fields already.
+ */
 struct event *event_make(struct state *state, PyObject *name, const char *attributes, PyObject *fields);
+
+/* Likewise, but if the name has other fields already, the event has another name: NAME(FIELDS). */
+struct event *event_make_free(struct state *state, PyObject *name, const char *attributes, PyObject *fields);
+
+/* Gives up the name of an event that has not been recorded and will not be. */
+void event_release(struct state *state, struct event *e);
+
+/*
+ * Tells once for each caller what is wrong: as the event python.misfit, and in -X dev as a warning. Takes over the
+ * message, which is null after an exception. Returns false if the warning is an exception. `of` is what it is about.
+ */
+bool event_tell(struct state *state, struct event *of, PyObject *message);
 
 /* Returns an event type without fields; null and an exception on an error. */
 struct event *event_plain(struct state *state, const char *prefix, const char *name);
@@ -122,6 +152,12 @@ Py_ssize_t event_data(struct state *state, struct event *e, PyObject *const *val
  * *wrong is whether there was an exception.
  */
 const uint8_t *event_arguments(struct event *e, Py_ssize_t given, PyObject *names, bool *wrong);
+
+/* Returns a number that no other span in this process has. */
+uint64_t span_number(void);
+
+/* Returns what a module has under this name; null with an exception. */
+PyObject *take_from(const char *module, const char *name);
 
 int event_add(PyObject *module, struct state *state);
 int span_add(PyObject *module, struct state *state);

@@ -13,9 +13,78 @@ static PyObject *enabled(PyObject *module, PyObject *nothing)
 	return PyBool_FromLong(state->problem && event_enabled(state->problem));
 }
 
+/* Returns the event "log", which the first call makes: a program may have one of its own. Borrowed. */
+static struct event *message_event(struct state *state)
+{
+	PyObject *name, *fields;
+
+	if (state->message)
+		return state->message;
+	name = PyUnicode_FromString("log");
+	fields = Py_BuildValue("{ssssss}", "level", "u8<debug=10,info=20,warning=30,error=40,critical=50>", "logger",
+	                       "z<=100", "message", "z<=900"); /* of the default --max-data of 1024 bytes */
+	if (name && fields)
+		state->message = event_make_free(state, name, "level=level", fields);
+	Py_XDECREF(name);
+	Py_XDECREF(fields);
+	return state->message;
+}
+
+static PyObject *get_message_event(PyObject *module, PyObject *none)
+{
+	PyObject *e = (PyObject *)message_event(PyModule_GetState(module));
+
+	Py_XINCREF(e);
+	return e;
+}
+
+/* In C, because a __del__ method may log while the interpreter ends, when nothing can be imported. */
+static PyObject *log_message(PyObject *module, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = { "message", "level", "logger", NULL };
+	PyObject *values[3] = { NULL, NULL, NULL };
+	PyObject *message, *level = NULL, *logger = NULL, *result = NULL;
+	struct event *e;
+
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OO:log", names, &message, &level, &logger))
+		return NULL;
+	e = message_event(PyModule_GetState(module));
+	if (!e || !event_enabled(e)) {
+		if (e)
+			Py_RETURN_NONE;
+		return NULL;
+	}
+	values[0] = level ? level : PyLong_FromLong(20);
+	values[1] = logger ? logger : PyUnicode_FromString("");
+	values[2] = message;
+	if (values[0] && values[1])
+		result = e->vectorcall((PyObject *)e, values, 3, NULL);
+	if (!level)
+		Py_XDECREF(values[0]);
+	if (!logger)
+		Py_XDECREF(values[1]);
+	return result;
+}
+
+/* Makes an event like Event(), under another name if the name has other fields. */
+static PyObject *free_event(PyObject *module, PyObject *arguments, PyObject *fields)
+{
+	const char *attributes = "";
+	PyObject *name;
+
+	if (!PyArg_ParseTuple(arguments, "U|s", &name, &attributes))
+		return NULL;
+	return (PyObject *)event_make_free(PyModule_GetState(module), name, attributes, fields);
+}
+
 static PyMethodDef module_functions[] = {
 	{ "enabled", enabled, METH_NOARGS,
 	  "enabled()\n--\n\nReturns whether somebody traces this process, so that events are recorded." },
+	{ "log", (PyCFunction)(void (*)(void))log_message, METH_VARARGS | METH_KEYWORDS,
+	  "log(message, level=20, logger='')\n--\n\n"
+	  "Records a message as the event \"log\", with a level of the module logging and the name of a logger." },
+	{ "message_event", get_message_event, METH_NOARGS, NULL },
+	{ "free_event", (PyCFunction)(void (*)(void))free_event, METH_VARARGS | METH_KEYWORDS, NULL },
 	{ NULL, NULL, 0, NULL },
 };
 
@@ -45,7 +114,15 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 	Py_VISIT(state->nothing);
 	Py_VISIT(state->compile_fields);
 	Py_VISIT(state->inferred);
+	Py_VISIT(state->free_name);
+	Py_VISIT(state->counter_fields);
+	Py_VISIT(state->ready);
+	Py_VISIT(state->rest);
+	Py_VISIT(state->rest_counter);
+	Py_VISIT(state->declared);
+	Py_VISIT(state->enum_type);
 	Py_VISIT(state->problem);
+	Py_VISIT(state->message);
 	Py_VISIT(state->call_begin);
 	Py_VISIT(state->call_end);
 	Py_VISIT(state->choose);
@@ -79,6 +156,14 @@ static void module_free(void *module)
 	Py_CLEAR(state->nothing);
 	Py_CLEAR(state->compile_fields);
 	Py_CLEAR(state->inferred);
+	Py_CLEAR(state->free_name);
+	Py_CLEAR(state->counter_fields);
+	Py_CLEAR(state->ready);
+	Py_CLEAR(state->rest);
+	Py_CLEAR(state->rest_counter);
+	Py_CLEAR(state->declared);
+	Py_CLEAR(state->enum_type);
+	Py_CLEAR(state->message);
 	Py_CLEAR(state->call_begin);
 	Py_CLEAR(state->call_end);
 	Py_CLEAR(state->traced_type);

@@ -156,6 +156,138 @@ def test_misfits():
           ['number, field u', 'wide, field u', 'other, field f'])
 
 
+def test_enums():
+    """Members of all classes of enum, in fields of the class and in others; values that are no members."""
+    found = events('''
+        import enum
+        import posixtrace
+
+        class State(enum.Enum):
+            IDLE = 0
+            WAITS = 0
+            BUSY = 4
+        class Below(enum.Enum):
+            LEAST = -3
+            MOST = 70000
+        class Mode(enum.Flag):
+            NONE = 0
+            READ = 1
+            WRITE = 2
+        class Truth(enum.Enum):
+            NO = False
+            YES = True
+        class Part(enum.Enum):
+            HALF = 0.5
+        class Word(enum.Enum):
+            TEA = "tea"
+        class Own(enum.Enum):
+            def __index__(self): return 9
+            ONE = 1
+
+        state = posixtrace.Event("state", s=State, b=Below, m=Mode, t=Truth)
+        state(State.BUSY, Below.LEAST, Mode.READ | Mode.WRITE, Truth.YES)
+        state(State.WAITS, Below.MOST, Mode.NONE, Truth.NO)
+        state("BUSY", "LEAST", "WRITE", "YES")
+        state(4, 70000, Mode.WRITE, True)
+        assert state.misfits == 0, state.misfits
+        other = posixtrace.Event("other", u="u32", i="i8[]", x="x8", f=float, g="f32", o="u8", z="z")
+        other(State.BUSY, [Below.LEAST, State.BUSY], Mode.READ, Part.HALF, State.BUSY, Own.ONE, State.BUSY)
+        assert other.misfits == 0, other.misfits
+        other(Word.TEA, [Part.HALF], Word.TEA, 1, 1, Part.HALF, "")
+        assert other.misfits == 4, other.misfits
+        ''')
+    equal('events', found, [
+        ('state', dict(s='BUSY', b='LEAST', m='READ|WRITE', t='YES')),
+        ('state', dict(s='IDLE', b='MOST', m=0, t='NO')),
+        ('state', dict(s='BUSY', b='LEAST', m='WRITE', t='YES')),
+        ('state', dict(s='BUSY', b='MOST', m='WRITE', t='YES')),
+        ('other', dict(u=4, n_i=2, i=[-3, 4], x=1, f=0.5, g=4, o=9, z='State.BUSY')),
+        ('python.misfit', dict(what='other, field u: not a number')),
+        ('other', dict(u=0, n_i=1, i=[0], x=0, f=1, g=1, o=0, z=''))])
+
+
+def test_digits():
+    """Integers with more digits than a float has: told once, also for a counter."""
+    equal('events', events('''
+        import posixtrace
+        real = posixtrace.Event("real", value=float)
+        for value in (2**53, -2**53, 2**60, 2**53 + 1, -2**53 - 1):
+            real(value)
+        assert real.misfits == 2, real.misfits
+        '''), [('real', dict(value=2**53)), ('real', dict(value=-2**53)), ('real', dict(value=2**60)),
+                ('python.misfit', dict(what='real, field value: the number has more digits than the field')),
+                ('real', dict(value=2**53)), ('real', dict(value=-2**53))])
+
+
+def test_twice():
+    """A name is declared twice: with the same fields, with others, and with others after nobody has recorded the first.
+
+    What is declared by the package itself, as log(), takes another name."""
+    same = 'first = posixtrace.Event("same", x="u8"); first(1); '
+    fails(same + 'posixtrace.Event("same", x="u16")', 'ValueError', 'same: ', 'other fields, {packed;x:u8}')
+    fails(same + 'posixtrace.Event("same")', 'ValueError', 'other fields')
+    fails(same + 'posixtrace.Event("same", "counter", x="u8")', 'ValueError', 'other fields')
+    fails('e = posixtrace.Event("s.begin", x="u8"); posixtrace.Span("s")', 'ValueError', 's.begin: ', 'other fields')
+    fails('e = posixtrace.Event("s.end", x="u8"); posixtrace.Span("s")', 'ValueError', 's.end: ', 'other fields')
+    fails('e = posixtrace.Event("none"); posixtrace.Event("none", x="u8")', 'ValueError', 'other fields, None')
+    fails('posixtrace.Event("python.misfit", x="u8")', 'ValueError', 'other fields')
+    equal('events', events('''
+        import logging
+        import posixtrace
+
+        kept = posixtrace.Event("same", x="u8", y="z")
+        posixtrace.Event("same", x="u8", y="z")(1, "a")
+        del kept
+        posixtrace.Event("same", x="u8", y="z")(2, "b")
+        try:
+            posixtrace.Event("same", x="u16")
+        except ValueError:
+            pass
+        else:
+            raise AssertionError
+        for i in range(5):
+            posixtrace.Event("unused", **{f"x{i}": "u8"})
+        posixtrace.Event("unused", a="u8")(3)
+
+        posixtrace.Event("log", text=str, code="u32")("hello", 7)
+        posixtrace.log("message")
+        logging.getLogger().addHandler(posixtrace.Handler())
+        logging.warning("handled")
+        posixtrace.Event("s.begin", n="u8")(1)
+        with posixtrace.span("s", n=2):
+            pass
+        posixtrace.Event("load", n="u8")(1)
+        posixtrace.counter("load", 2)
+        posixtrace.Event("exact", "counter", value="u64")(2**64 - 2)
+        posixtrace.counter("exact", 2**64 - 1)
+        posixtrace.Event("t.begin", n="u8")(1)
+        @posixtrace.traced("t")
+        def f(): pass
+        f()
+        '''), [
+        ('same', dict(x=1, y='a')), ('same', dict(x=2, y='b')), ('unused', dict(a=3)),
+        ('log', dict(text='hello', code=7)),
+        ('log(2)', dict(level='info', logger='', message='message')),
+        ('log(2)', dict(level='warning', logger='root', message='handled')),
+        ('s.begin', dict(n=1)), ('s(n:i64).begin', dict(n=2)), ('s(n:i64).end', None),
+        ('load', dict(n=1)), ('load(value:f64)', dict(value=2)),
+        ('exact', dict(value=str(2**64 - 2))), ('exact', dict(value=str(2**64 - 1))),
+        ('t.begin', dict(n=1)), ('t().begin', None), ('t().end', None)])
+
+
+def test_many_types():
+    """More event types than have names: told once, and the events are recorded."""
+    found = events('''
+        import posixtrace
+        for i in range(4200):
+            posixtrace.Event(f"event {i}", n="u16")(i)
+        ''', record=['-s', '16M'])
+    equal('named', sum(name.startswith('event ') for name, fields in found) > 4000, True)
+    told = [fields['what'] for name, fields in found if name == 'python.misfit']
+    assert len(told) == 1 and 'more than 4096 event types have no names' in told[0], told
+    equal('number', len(found), 4201)
+
+
 def test_interrupted():
     """KeyboardInterrupt in a method of a value is not lost, and records nothing. SystemExit neither."""
     equal('events', events('''
@@ -234,6 +366,8 @@ def test_wrong():
     event('""', 'not a name of an event')
     event('"a\\0b"', 'not a name of an event')
     event('"posix_trace_start"', 'system')
+    event('"a{b:u8}", v="u8"', 'a name has no fields')
+    event('"a{b:u8}"', 'a name has no fields')
     event('5', kind='TypeError')
     event('', kind='TypeError')
     event('"e", "u8"', 'an event with attributes has at least one field')

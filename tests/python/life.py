@@ -8,9 +8,11 @@
 
 import collections
 import os
+import shutil
 import subprocess
+from pathlib import Path
 
-from program import ENVIRONMENT, POSIXTRACE, PYTHON, events, python, read, wait_for_recorder, write
+from program import ENVIRONMENT, FOLDER, POSIXTRACE, PYTHON, events, python, read, wait_for_recorder, write
 from scene import Suite, equal
 
 EVERYTHING = '''
@@ -247,6 +249,60 @@ def test_shutdown():
         time.sleep(0.01)
         ''')
     assert len(read()) > 10
+
+
+def test_late_import():
+    """What is loaded when it is used, used first in __del__ while the interpreter ends."""
+    text = '''
+        import sys
+        import posixtrace
+        class Calls:
+            def __del__(self):
+                assert sys.is_finalizing() and "logging" not in (sys.modules or ())
+                posixtrace.log("last", 30)
+                with posixtrace.functions(include="x", wait=True):
+                    print("functions")
+                handler = posixtrace.Handler()
+                handler.setLevel(10)
+                assert handler.level <= 10 and not handler.handle(None)
+                @posixtrace.traced
+                def one(): return 1
+                @posixtrace.traced("name")
+                def two(): return 2
+                posixtrace.tasks()
+                with posixtrace.span("span", n=1):
+                    posixtrace.counter("counter", 5)
+                posixtrace.Event("event", n="u8")(7)
+                print(one() + two())
+                try:
+                    posixtrace.open
+                except ImportError:
+                    print("done")
+        posixtrace.itself = posixtrace
+        calls = Calls()
+        KEEP
+        '''
+    for keep in ("", "calls.itself = calls", "import builtins; builtins.calls = calls",
+                 "import json; json.calls = calls"):
+        python(text.replace("KEEP", keep), traced=False)
+        equal("events", events(text.replace("KEEP", keep)), [
+            ("log", dict(level="warning", logger="", message="last")), ("span.begin", dict(n=1)),
+            ("counter", dict(value=5)), ("span.end", None), ("event", dict(n=7))])
+        equal(keep, python(text.replace("KEEP", keep)), "functions\n3\ndone\n")
+
+
+def test_other_python():
+    """The package, built for another Python, says so."""
+    shutil.copytree(f'{FOLDER}/posixtrace', 'other/posixtrace',
+                    ignore=shutil.ignore_patterns('_posixtrace.*.so*', '*.p'))
+    for built, words in ([], 'posixtrace is not built, and this is '), \
+            (['cpython-35m-x86_64-linux-gnu'], 'posixtrace was built for cpython-35m-x86_64-linux-gnu, and this is '):
+        for tag in built:
+            Path(f'other/posixtrace/_posixtrace.{tag}.so').write_text('')
+        done = subprocess.run([PYTHON, '-c', 'import posixtrace'], capture_output=True, text=True,
+                              env={**ENVIRONMENT, 'PYTHONPATH': os.path.abspath('other')})
+        last = done.stderr.splitlines()[-1]
+        assert done.returncode == 1 and last.startswith(f'ImportError: {words}') and PYTHON in last, done.stderr
 
 
 def test_modules():

@@ -38,6 +38,11 @@ TYPED = '''
     with work(5):
         pass
 
+    async def waits() -> None:
+        async with work(5), posixtrace.span("a", id=7) as open_span:
+            with open_span:
+                posixtrace.log("text", level=20)
+
     @posixtrace.traced
     def text(x: int) -> str:
         return str(x)
