@@ -118,6 +118,38 @@ static PyObject *traced_itself(PyObject *self, PyObject *nothing)
 	return self;
 }
 
+/* Returns an attribute; what only the function has is that of the function. */
+static PyObject *traced_getattro(PyObject *self, PyObject *name)
+{
+	PyObject *value = PyObject_GenericGetAttr(self, name);
+
+	if (value || !PyErr_ExceptionMatches(PyExc_AttributeError))
+		return value;
+	PyErr_Clear();
+	return PyObject_GetAttr(((struct traced *)self)->function, name);
+}
+
+/* Returns an attribute by which inspect, unittest.mock, dis and others look into a function. */
+static PyObject *traced_inside(PyObject *self, void *name)
+{
+	return PyObject_GetAttrString(((struct traced *)self)->function, name);
+}
+
+static int traced_set_inside(PyObject *self, PyObject *value, void *name)
+{
+	return PyObject_SetAttrString(((struct traced *)self)->function, name, value);
+}
+
+/* For isinstance(): what is made of a function written in Python is one, as far as inspect is concerned. */
+static PyObject *traced_class(PyObject *self, void *nothing)
+{
+	PyObject *function = ((struct traced *)self)->function;
+	PyTypeObject *type = PyFunction_Check(function) ? Py_TYPE(function) : Py_TYPE(self);
+
+	Py_INCREF(type);
+	return (PyObject *)type;
+}
+
 static PyMemberDef traced_members[] = {
 	{ "__vectorcalloffset__", T_PYSSIZET, offsetof(struct traced, vectorcall), READONLY, NULL },
 	{ "__dictoffset__", T_PYSSIZET, offsetof(struct traced, dict), READONLY, NULL },
@@ -127,6 +159,10 @@ static PyMemberDef traced_members[] = {
 
 static PyGetSetDef traced_attributes[] = {
 	{ "__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL },
+	{ "__class__", traced_class, NULL, NULL, NULL },
+	{ "__code__", traced_inside, traced_set_inside, NULL, "__code__" },
+	{ "__defaults__", traced_inside, traced_set_inside, NULL, "__defaults__" },
+	{ "__kwdefaults__", traced_inside, traced_set_inside, NULL, "__kwdefaults__" },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -144,6 +180,7 @@ static PyType_Slot traced_slots[] = {
 	{ Py_tp_clear, traced_clear },
 	{ Py_tp_call, PyVectorcall_Call },
 	{ Py_tp_descr_get, traced_get },
+	{ Py_tp_getattro, traced_getattro },
 	{ Py_tp_repr, traced_repr },
 	{ Py_tp_members, traced_members },
 	{ Py_tp_getset, traced_attributes },
