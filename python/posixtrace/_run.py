@@ -6,9 +6,13 @@
 # SPDX-License-Identifier: MIT
 
 import argparse
+import builtins
 import contextlib
+import importlib.machinery
+import importlib.util
 import io
 import os
+import pkgutil
 import runpy
 import sys
 import types
@@ -30,7 +34,11 @@ def arguments():
     parser.add_argument('-m', dest='module', action='store_true', help='the program is a module')
     parser.add_argument('program', help='a script, or with -m a module')
     parser.add_argument('arguments', nargs=argparse.REMAINDER, help='of the program')
-    return parser.parse_args()
+    options = parser.parse_args()
+    for name in 'include', 'exclude', 'wait':
+        if getattr(options, name) and not options.functions:
+            parser.error(f'--{name} is about --functions: give both')
+    return options
 
 
 def record_tasks():
@@ -46,22 +54,54 @@ def record_tasks():
     asyncio.set_event_loop_policy(Policy())
 
 
+def has_first_folder():
+    """Returns whether a folder of the program is first in sys.path: not with the options -P and -I."""
+    return not (sys.flags.isolated or getattr(sys.flags, 'safe_path', False))
+
+
+def first_folder(folder):
+    if has_first_folder():
+        sys.path[0] = folder
+
+
+def run_folder(path):
+    """Runs the __main__.py in a folder or an archive, which comes first in sys.path, even with -P."""
+    sys.path[:has_first_folder()] = [path]
+    own = sys.modules.pop('__main__')
+    spec = importlib.util.find_spec('__main__')
+    sys.modules['__main__'] = own
+    if not spec:
+        sys.exit(f"python3 -m posixtrace: can't find '__main__' module in {path!r}")
+    code = spec.loader.get_code('__main__')
+    module = importlib.util.module_from_spec(spec)
+    module.__builtins__ = builtins
+    sys.modules['__main__'] = module
+    return lambda: exec(code, module.__dict__)
+
+
 def run_script(path):
     """Runs a script as python3 does: as the module __main__, with its own directory first in sys.path."""
+    whole = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
+    if pkgutil.get_importer(path):
+        return run_folder(whole)
     with io.open_code(path) as file:
-        code = compile(file.read(), path, 'exec', dont_inherit=True)
+        code = compile(file.read(), whole, 'exec', dont_inherit=True)
     module = types.ModuleType('__main__')
-    module.__file__ = path
-    module.__builtins__ = __builtins__
+    module.__file__ = whole
+    module.__builtins__ = builtins
+    module.__cached__ = None
+    if sys.version_info < (3, 14):
+        module.__annotations__ = {}
+    module.__loader__ = importlib.machinery.SourceFileLoader('__main__', whole)
     sys.modules['__main__'] = module
-    sys.path[0] = os.path.dirname(os.path.realpath(path))
+    first_folder(os.path.dirname(os.path.realpath(path)))
     return lambda: exec(code, module.__dict__)
 
 
 def main():
     options = arguments()
     if options.module:
-        sys.path[0] = os.getcwd()
+        first_folder(os.getcwd())
         run = lambda: runpy.run_module(options.program, run_name='__main__', alter_sys=True)
     else:
         try:

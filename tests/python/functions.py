@@ -6,7 +6,9 @@
 # SPDX-License-Identifier: MIT
 
 import json
+import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
 from program import ENVIRONMENT, POSIXTRACE, PYTHON, events, python, read, wait_for_recorder, write
@@ -162,6 +164,67 @@ def test_other_profiler():
         equal('events', found, [('python.call.begin', dict(function='__main__.f')), ('python.call.end', None)])
 
 
+def test_later_profiler():
+    """Another profiler that begins meanwhile: it works, and the events that it prevents are told."""
+    program = '''
+        import cProfile
+        import sys
+        import threading
+        import posixtrace
+        def f(): pass
+        def profiler(frame, what, value): pass
+        def other():
+            BEGIN
+            f()
+            END
+        with posixtrace.functions(include="__main__"):
+            other()
+            f()
+        assert sys.getprofile() is None
+        '''
+    told = ('python.refused',
+            dict(what='functions(): another profiler has begun meanwhile; what was called since is missing'))
+    for begin, end in (('profile = cProfile.Profile(); profile.enable()', 'profile.disable()'),
+                       ('sys.setprofile(profiler)', 'sys.setprofile(None)'),
+                       ('threading.setprofile(profiler)', 'threading.setprofile(None)')):
+        text = program.replace('BEGIN', begin).replace('END', end)
+        python(text, traced=False)
+        found = events(text)
+        equal(begin, found[0], ('python.call.begin', dict(function='__main__.other')))
+        if VERSION < (3, 12):
+            equal(begin, [found[-1], found.count(told)], [told, 1])
+        else:
+            equal(begin, [found.count(told), sum(name == 'python.call.begin' for name, fields in found)], [0, 3])
+
+
+def test_as_python():
+    """A script, a module, a folder, an archive see the same of themselves as without -m posixtrace."""
+    text = '''
+        import sys
+        own = {name: type(value) if name in ("__loader__", "__spec__") else value for name, value in globals().items()
+               if name not in ("sys", "__builtins__", "__annotations__")}
+        print(sorted(own.items(), key=str))
+        print(sys.argv, sys.path, sys._getframe().f_code.co_filename, __name__)
+        '''
+    for folder in 'as', 'as/sub', 'as/app':
+        Path(folder).mkdir(exist_ok=True)
+    write(text, 'as/script.py')
+    write(text, 'as/app/__main__.py')
+    Path('as/sub/link.py').symlink_to('../script.py')
+    with zipfile.ZipFile('as/app.zip', 'w') as archive:
+        archive.write('as/app/__main__.py', '__main__.py')
+    cases = [('as', [], 'script.py'), ('as', [], 'sub/link.py'), ('as/sub', [], '../script.py'),
+             ('as', [], '-m script'), ('as', [], str(Path('as/script.py').resolve())), ('as', [], 'app'),
+             ('as', [], 'app.zip')]
+    if VERSION >= (3, 11):
+        cases += [('as', ['-P'], 'script.py'), ('as/sub', ['-P'], '../app')]
+    for folder, options, program in cases:
+        runs = [subprocess.run([PYTHON, *options, *begin, *program.split(), 'a', '-b'], cwd=folder, text=True,
+                               capture_output=True, env=ENVIRONMENT) for begin in ([], ['-m', 'posixtrace'])]
+        equal(f'{folder}: {options} {program}', (runs[1].stdout, runs[1].stderr), (runs[0].stdout, ''))
+        equal('status', [run.returncode for run in runs], [0, 0])
+
+
 def test_command():
     """python3 -m posixtrace: a script, its arguments, __file__, its directory, exit status, a module, errors."""
     Path('folder').mkdir(exist_ok=True)
@@ -199,6 +262,11 @@ def test_command():
     done = subprocess.run([PYTHON, '-m', 'posixtrace', 'none.py'], capture_output=True, text=True, env=ENVIRONMENT)
     equal('missing', (done.returncode, done.stderr),
           (1, 'python3 -m posixtrace: none.py: No such file or directory\n'))
+    for option in ['--include', 'x'], ['--exclude', 'x'], ['--wait']:
+        done = subprocess.run([PYTHON, '-m', 'posixtrace', *option, 'folder/script.py'], capture_output=True, text=True,
+                              env=ENVIRONMENT)
+        equal('status', (done.returncode, done.stdout), (2, ''))
+        assert f'{option[0]} is about --functions: give both' in done.stderr, done.stderr
 
 
 def test_command_tasks():
