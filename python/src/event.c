@@ -186,14 +186,17 @@ static double real_of(struct writing *w, PyObject *value)
 {
 	const double exact = 9007199254740992.0; /* all integers below are numbers of a double */
 	double number = PyLong_CheckExact(value) ? PyLong_AsDouble(value) : PyFloat_AsDouble(value);
-	PyObject *member = NULL, *same;
+	PyObject *kind, *error, *where, *member, *same;
 
-	if (number == -1.0 && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError))
+	if (number == -1.0 && PyErr_Occurred()) {
+		PyErr_Fetch(&kind, &error, &where);
 		member = of_member(w, value);
-	if (member) {
-		PyErr_Clear();
-		number = PyFloat_AsDouble(member);
-		Py_DECREF(member);
+		PyErr_Restore(kind, error, where);
+		if (member) {
+			PyErr_Clear();
+			number = PyFloat_AsDouble(member);
+			Py_DECREF(member);
+		}
 	} else if (fabs(number) >= exact && PyLong_Check(value)) {
 		same = PyFloat_FromDouble(number);
 		if (!same || PyObject_RichCompareBool(value, same, Py_EQ) == 0)
@@ -501,8 +504,8 @@ static __attribute__((noinline, cold)) bool tell_unnamed(struct state *state, st
 		return true;
 	state->told_unnamed = true;
 	return event_tell(state, e,
-	                  PyUnicode_FromFormat("%U: more than %d event types have no names; values belong in fields",
-	                                       e->name, TRACE_USER_EVENT_MAX));
+	                  PyUnicode_FromFormat("%U: no room for the name: a process has %d event types with names, and "
+	                                       "what varies belongs in a field", e->name, TRACE_USER_EVENT_MAX));
 }
 
 Py_ssize_t event_data(struct state *state, struct event *e, PyObject *const *values, const uint8_t *place,

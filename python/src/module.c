@@ -16,6 +16,7 @@ static PyObject *enabled(PyObject *module, PyObject *nothing)
 /* Returns the event "log", which the first call makes: a program may have one of its own. Borrowed. */
 static struct event *message_event(struct state *state)
 {
+	struct event *message = NULL;
 	PyObject *name, *fields;
 
 	if (state->message)
@@ -24,7 +25,12 @@ static struct event *message_event(struct state *state)
 	fields = Py_BuildValue("{ssssss}", "level", "u8<debug=10,info=20,warning=30,error=40,critical=50>", "logger",
 	                       "z<=100", "message", "z<=900"); /* of the default --max-data of 1024 bytes */
 	if (name && fields)
-		state->message = event_make_free(state, name, "level=level", fields);
+		message = event_make_free(state, name, "level=level", fields);
+	/* Another thread may have been faster. */
+	if (state->message)
+		Py_XDECREF(message);
+	else
+		state->message = message;
 	Py_XDECREF(name);
 	Py_XDECREF(fields);
 	return state->message;

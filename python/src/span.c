@@ -70,10 +70,13 @@ static bool may_be_suspended(void)
 	return may;
 }
 
-/* Returns whether events are recorded, without an event type of the span. */
+/* Returns whether events are recorded, without the event types of a span. */
 static bool is_traced(struct state *state)
 {
-	return POSIXTRACE_ENABLED() && state && state->problem && event_enabled(state->problem);
+	if (!POSIXTRACE_ENABLED())
+		return false;
+	/* While the interpreter ends, there is no event to ask any more: the process has had its first look. */
+	return !state || !state->problem || event_enabled(state->problem);
 }
 
 /* Returns the object of which nothing is recorded. */
@@ -186,8 +189,10 @@ static PyObject *numbered_fields(struct span *span, PyObject **name)
 static bool make_numbered(struct state *state, struct span *span)
 {
 	PyObject *number = NULL, *fields = numbered_fields(span, &number), *of_end = NULL, *attributes = NULL;
-	PyObject *name;
+	struct event *begin = NULL, *end = NULL;
 	const char *text = NULL;
+	bool made = false;
+	PyObject *name;
 
 	if (fields) {
 		attributes = PyUnicode_FromFormat("by=%U", number);
@@ -201,9 +206,16 @@ static bool make_numbered(struct state *state, struct span *span)
 			event_release(state, span->end);
 		}
 		name = free_pair(state, span->name, text, fields, of_end);
-		if (name)
-			span_events(state, name, text, fields, of_end, &span->numbered_begin, &span->numbered_end);
+		made = name && span_events(state, name, text, fields, of_end, &begin, &end);
 		Py_XDECREF(name);
+	}
+	/* Another thread may have been faster. */
+	if (made && !span->numbered_end) {
+		span->numbered_begin = begin;
+		span->numbered_end = end;
+	} else if (made) {
+		Py_DECREF(begin);
+		Py_DECREF(end);
 	}
 	Py_XDECREF(number);
 	Py_XDECREF(fields);
@@ -216,12 +228,16 @@ static bool make_numbered(struct state *state, struct span *span)
 static int with_number(struct open *open)
 {
 	struct span *span = open->span;
+	struct state *state;
 
 	if (span->no_numbers || !(open->numbered || span->only_numbered || may_be_suspended()))
 		return 0;
 	if (span->numbered_end)
 		return 1;
-	if (make_numbered(state_of(Py_TYPE(span)), span))
+	state = state_of(Py_TYPE(span));
+	if (!state)
+		return 0;
+	if (make_numbered(state, span))
 		return 1;
 	span->no_numbers = true;
 	span->only_numbered = false;
@@ -630,7 +646,7 @@ static bool too_many(struct state *state, bool *interrupted)
 		state->told_names = true;
 		*interrupted = !event_tell(state, NULL, PyUnicode_FromFormat(
 			"span() and counter(): more than %d names or sorts of values: the events of others are "
-			"python.span and python.counter, with the name as a field; values belong in fields",
+			"python.span and python.counter, with the name as a field; what varies belongs in a field",
 			NAMES_MAX));
 	}
 	return true;
@@ -639,7 +655,7 @@ static bool too_many(struct state *state, bool *interrupted)
 /* Opens a span with a name that is not kept. */
 static PyObject *open_rest(struct state *state, PyObject *name)
 {
-	PyObject *fields, *whole;
+	PyObject *fields, *whole, *rest = NULL;
 
 	if (!is_traced(state)) {
 		Py_INCREF(state->nothing);
@@ -649,7 +665,12 @@ static PyObject *open_rest(struct state *state, PyObject *name)
 		fields = Py_BuildValue("{ss}", "name", "z");
 		whole = PyUnicode_FromString("python.span");
 		if (fields && whole)
-			state->rest = (PyObject *)span_make(state, whole, fields, false);
+			rest = (PyObject *)span_make(state, whole, fields, false);
+		/* Another thread may have been faster. */
+		if (state->rest)
+			Py_XDECREF(rest);
+		else
+			state->rest = rest;
 		Py_XDECREF(fields);
 		Py_XDECREF(whole);
 	}
@@ -667,14 +688,16 @@ static PyObject *open_another(struct state *state, struct span *first, PyObject 
 		span = make_inferred(state, name, values, names);
 		if (!span)
 			return NULL;
-		if (first) {
+		/* Nothing is replaced: another thread may have made the same span meanwhile, and may use it. */
+		if (!first)
+			first = (struct span *)PyDict_SetDefault(state->spans, name, (PyObject *)span);
+		if (!first || first == span) {
+			Py_DECREF(span);
+			if (!first)
+				return NULL;
+		} else {
 			span->next = first->next;
 			first->next = span;
-		} else if (PyDict_SetItem(state->spans, name, (PyObject *)span) < 0) {
-			Py_DECREF(span);
-			return NULL;
-		} else {
-			Py_DECREF(span);
 		}
 		return POSIXTRACE_ENABLED() ? span_open(span, values, NULL) : nothing(span);
 	}
@@ -707,23 +730,23 @@ static PyObject *span_by_name(PyObject *module, PyObject *const *values, Py_ssiz
 static struct event *make_counter(struct state *state, PyObject *name)
 {
 	PyObject *fields = PyObject_CallFunctionObjArgs(state->counter_fields, state->declared, name, NULL);
-	struct event *e = fields ? event_make_free(state, name, "counter", fields) : NULL;
+	struct event *e = fields ? event_make_free(state, name, "counter", fields) : NULL, *kept;
 
 	Py_XDECREF(fields);
 	if (!e)
 		return NULL;
 	state->names++;
-	if (PyDict_SetItem(state->counters, name, (PyObject *)e) < 0)
-		Py_CLEAR(e);
-	else
-		Py_DECREF(e);
-	return e;
+	/* The one of another thread, if that has been faster. */
+	kept = (struct event *)PyDict_SetDefault(state->counters, name, (PyObject *)e);
+	Py_DECREF(e);
+	return kept;
 }
 
 /* Records the value of a counter whose name is not kept. */
 static PyObject *count_rest(struct state *state, PyObject *const *values)
 {
 	PyObject *fields, *name;
+	struct event *rest = NULL;
 
 	if (!is_traced(state))
 		Py_RETURN_NONE;
@@ -731,7 +754,11 @@ static PyObject *count_rest(struct state *state, PyObject *const *values)
 		fields = Py_BuildValue("{ssss}", "name", "z", "value", "f64");
 		name = PyUnicode_FromString("python.counter");
 		if (fields && name)
-			state->rest_counter = event_make_free(state, name, "", fields);
+			rest = event_make_free(state, name, "", fields);
+		if (state->rest_counter)
+			Py_XDECREF(rest);
+		else
+			state->rest_counter = rest;
 		Py_XDECREF(fields);
 		Py_XDECREF(name);
 	}
