@@ -7,34 +7,38 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "common/message.h"
-
 #define LINKS_MAX 40 /* as in the kernel */
-#define TRIES 8      /* for a file that comes and goes, and to find an unused name */
+#define TRIES 8      /* for a file that comes and goes */
 
-static char reason[PATH_MAX + 200];
+static _Thread_local char reason[PATH_MAX + 200];
 
-static const char *because(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *because(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static const char *because(const char *format, ...)
+/* Sets errno, and returns the reason as text. */
+static const char *because(int error, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
 	vsnprintf(reason, sizeof reason, format, arguments);
 	va_end(arguments);
+	errno = error;
 	return reason;
+}
+
+/* Sets errno, and returns the system's text for it. */
+static const char *system_reason(int error)
+{
+	return because(error, "%s", strerror(error));
 }
 
 /* -- One step --------------------------------------------------------------------------------------- */
@@ -63,7 +67,7 @@ static const char *begin_at(struct folder *f, const char *directory)
 	int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
-		return strerror(errno);
+		return system_reason(errno);
 	enter(f, fd);
 	return NULL;
 }
@@ -75,15 +79,15 @@ static const char *follow(const struct folder *f, int link, const struct stat *s
 	ssize_t n;
 
 	if (f->shared && st->st_uid != geteuid() && st->st_uid != f->owner)
-		return because("the link %s in its path belongs to another user (%u), "
+		return because(EACCES, "the link %s in its path belongs to another user (%u), "
 		               "in a directory that other users can write to: "
 		               "give the path of the file itself, or choose another file", *rest, (unsigned)st->st_uid);
 	n = readlinkat(link, "", target, sizeof target - 1);
 	if (n < 0)
-		return strerror(errno);
+		return system_reason(errno);
 	target[n] = 0;
 	if (asprintf(&whole, "%s/%s", target, after) < 0)
-		fail("no memory");
+		return system_reason(ENOMEM);
 	free(*rest);
 	*rest = whole;
 	return NULL;
@@ -95,10 +99,10 @@ static const char *no_directory(const char *path, const char *name, const char *
 	size_t length = strlen(path) - strlen(after);
 
 	if (links)
-		return because("there is no directory %s, to which a link points", name);
+		return because(ENOENT, "there is no directory %s, to which a link points", name);
 	while (length > 1 && path[length - 1] == '/')
 		length--;
-	return because("there is no directory %.*s", (int)length, path);
+	return because(ENOENT, "there is no directory %.*s", (int)length, path);
 }
 
 /* Enters the first directory of the rest. done: the rest is the file's name. */
@@ -107,7 +111,7 @@ static const char *step(struct folder *f, const char *path, char **rest, bool la
 	char *slash, *after;
 	const char *why = NULL;
 	struct stat st;
-	int fd;
+	int fd, error;
 
 	if (**rest == '/') {
 		memmove(*rest, *rest + strspn(*rest, "/"), strlen(*rest + strspn(*rest, "/")) + 1);
@@ -126,33 +130,35 @@ static const char *step(struct folder *f, const char *path, char **rest, bool la
 	if (fd < 0 && errno == ENOENT && !*done)
 		return no_directory(path, *rest, after, *links);
 	if (fd < 0)
-		return errno == ENOENT ? NULL : strerror(errno);
+		return errno == ENOENT ? NULL : system_reason(errno);
 	if (fstat(fd, &st) != 0) {
-		why = strerror(errno);
+		why = system_reason(errno);
 	} else if (S_ISLNK(st.st_mode) && is_proc(f->fd)) {
 		f->magic = *done;
 		if (!*done) {
 			close(fd);
 			fd = openat(f->fd, *rest, O_PATH | O_DIRECTORY | O_CLOEXEC);
 			if (fd < 0)
-				return strerror(errno);
+				return system_reason(errno);
 			enter(f, fd);
 			memmove(*rest, after, strlen(after) + 1);
 			return NULL;
 		}
 	} else if (S_ISLNK(st.st_mode) && (!*done || last)) {
 		*done = false;
-		why = ++*links > LINKS_MAX ? strerror(ELOOP) : follow(f, fd, &st, rest, after);
+		why = ++*links > LINKS_MAX ? system_reason(ELOOP) : follow(f, fd, &st, rest, after);
 	} else if (!*done) {
 		if (!S_ISDIR(st.st_mode)) {
-			why = because("%s is not a directory", *rest);
+			why = because(ENOTDIR, "%s is not a directory", *rest);
 		} else {
 			enter(f, fd);
 			memmove(*rest, after, strlen(after) + 1);
 			return NULL;
 		}
 	}
+	error = errno;
 	close(fd);
+	errno = error;
 	return why;
 }
 
@@ -164,16 +170,19 @@ const char *folder_find(struct folder *f, const char *path, bool last)
 	unsigned links = 0;
 	bool done = false;
 	const char *why;
+	int error;
 
-	if (!rest)
-		fail("no memory");
 	*f = (struct folder){ .fd = -1 };
-	why = *path ? begin_at(f, ".") : strerror(ENOENT);
+	if (!rest)
+		return system_reason(ENOMEM);
+	why = *path ? begin_at(f, ".") : system_reason(ENOENT);
 	while (!why && !done)
 		why = step(f, path, &rest, last, &links, &done);
+	error = errno;
 	f->name = rest;
 	if (why)
 		folder_close(f);
+	errno = error;
 	return why;
 }
 
@@ -193,12 +202,12 @@ const char *folder_objection(const struct folder *f, const struct stat *st)
 	if (!f->shared || f->magic)
 		return NULL;
 	if (st->st_uid != geteuid() && st->st_uid != f->owner)
-		return because("it belongs to another user (%u), in a directory that other users can write to: "
+		return because(EACCES, "it belongs to another user (%u), in a directory that other users can write to: "
 		               "remove it, or choose another file",
 		               (unsigned)st->st_uid);
 	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
-		return "it has another name (a hard link), in a directory that other users can write to: remove it, "
-		       "or choose another file";
+		return because(EACCES, "it has another name (a hard link), in a directory that other users can "
+		               "write to: remove it, or choose another file");
 	return NULL;
 }
 
@@ -240,9 +249,9 @@ static int open_there(const struct folder *f, int flags, const char **why)
 	if (entry < 0)
 		return -1;
 	if (fstat(entry, &st) != 0)
-		*why = strerror(errno);
+		*why = system_reason(errno);
 	else if (S_ISLNK(st.st_mode))
-		*why = strerror(ELOOP);
+		*why = system_reason(ELOOP);
 	else
 		*why = folder_objection(f, &st);
 	if (*why) {
@@ -277,13 +286,13 @@ int folder_open_there(const struct folder *f, int flags, const char **why)
 	int fd = open_there(f, flags, why);
 
 	if (fd < 0 && !*why)
-		*why = strerror(errno);
+		*why = system_reason(errno);
 	return fd;
 }
 
-int folder_write(const char *path, bool readable, mode_t mode, const char **why)
+int folder_write(const char *path, int flags, mode_t mode, const char **why)
 {
-	int flags = readable ? O_RDWR : O_WRONLY, fd = -1, error = 0;
+	int fd = -1, error = 0;
 	struct folder f;
 
 	*why = folder_find(&f, path, true);
@@ -298,53 +307,10 @@ int folder_write(const char *path, bool readable, mode_t mode, const char **why)
 			break;
 	}
 	if (fd < 0 && !*why)
-		*why = strerror(error);
+		*why = system_reason(error);
 	folder_close(&f);
+	errno = error;
 	return fd;
-}
-
-char *folder_random_name(const struct folder *f)
-{
-	uint64_t number = 0;
-	char *made;
-
-	if (getrandom(&number, sizeof number, 0) != sizeof number)
-		number = (uint64_t)getpid();
-	if (asprintf(&made, ".%.200s.%016" PRIx64, f->name, number) < 0)
-		fail("no memory");
-	return made;
-}
-
-int folder_make(const struct folder *f, int flags, const char *preferred, char **name)
-{
-	/* Without /proc it would not get a name, see folder_give_name(). */
-	bool unnamed = access("/proc/self/fd", X_OK) == 0;
-	int fd = unnamed ? openat(f->fd, ".", O_TMPFILE | flags | O_CLOEXEC, 0600) : -1;
-
-	*name = NULL;
-	for (int i = 0; i < TRIES && fd < 0; i++) {
-		*name = preferred ? strdup(preferred) : folder_random_name(f);
-		preferred = NULL;
-		if (!*name)
-			fail("no memory");
-		fd = openat(f->fd, *name, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (fd >= 0)
-			break;
-		free(*name);
-		*name = NULL;
-		if (errno != EEXIST)
-			break;
-	}
-	return fd;
-}
-
-/* Links the file through /proc, because AT_EMPTY_PATH would need a privilege. */
-int folder_give_name(const struct folder *f, int fd, const char *name)
-{
-	char path[40];
-
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, path, f->fd, name, AT_SYMLINK_FOLLOW);
 }
 
 int folder_remove(const struct folder *f, int fd)

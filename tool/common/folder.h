@@ -24,7 +24,8 @@ struct folder {
 /*
  * Finds the directory of a file, which need not exist, by the rules of fs.protected_symlinks: in a shared directory, a
  * link is followed only if it belongs to this user or to the owner of the directory. last: the file itself may be a
- * link. Returns null, or the reason why not, as text that is valid until the next call; then nothing is open.
+ * link. Returns null, or the reason why not, as text that is valid until this thread's next call, and sets errno; then
+ * nothing is open.
  */
 const char *folder_find(struct folder *f, const char *path, bool last);
 void folder_close(struct folder *f);
@@ -49,25 +50,11 @@ int folder_open(const struct folder *f, int flags);
 int folder_open_there(const struct folder *f, int flags, const char **why);
 
 /*
- * Opens a file for writing, which is created if necessary, and never truncated. Waits for the reader of a FIFO.
- * readable: open a regular file for reading too. Returns -1 and sets *why on failure.
+ * Opens a file for writing, which is created if necessary, and never truncated. flags: O_WRONLY; or O_RDWR, by which a
+ * regular file is opened for reading too. Waits for the reader of a FIFO unless flags have O_NONBLOCK. Returns -1 and
+ * sets *why and errno on failure.
  */
-int folder_write(const char *path, bool readable, mode_t mode, const char **why);
-
-/*
- * Makes an empty file in the directory, readable by this user only, whatever files of other users are there. The file
- * has no name, and *name is null, unless the file system requires a name. *name is then to be freed: it is the
- * preferred name or, if this is null or in use, an unpredictable one. Returns -1 and sets errno on failure.
- */
-int folder_make(const struct folder *f, int flags, const char *preferred, char **name);
-
-/*
- * Gives a name to a file of folder_make() without one. Returns 0, or -1 and sets errno: EEXIST if the name is in use.
- */
-int folder_give_name(const struct folder *f, int fd, const char *name);
-
-/* Returns an unpredictable name, to be freed, for a file in the same directory. */
-char *folder_random_name(const struct folder *f);
+int folder_write(const char *path, int flags, mode_t mode, const char **why);
 
 /* Removes the file if it is still the one that is open as fd. Returns 0, or -1 and sets errno. */
 int folder_remove(const struct folder *f, int fd);

@@ -365,7 +365,7 @@ static int open_output(void)
 
 	if (asked.batch && !asked.output)
 		return -1;
-	fd = folder_write(name, false, 0666, &why);
+	fd = folder_write(name, O_WRONLY, 0666, &why);
 	if (fd < 0)
 		fail("%s: %s", name, why);
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(fd, 0) != 0)

@@ -18,6 +18,7 @@
 
 #include "common/folder.h"
 #include "common/message.h"
+#include "common/newfile.h"
 #include "common/out.h"
 #include "logs/logfile.h"
 
@@ -320,7 +321,7 @@ void outfile_open(const char *path, bool (*ours)(int fd), const char *instead)
 	/* Set the signal handlers before there is a file to remove. */
 	if (outfile.whole)
 		begin();
-	outfile.fd = outfile.whole ? folder_make(&outfile.folder, O_WRONLY, NULL, &outfile.unfinished) :
+	outfile.fd = outfile.whole ? newfile_make(&outfile.folder, O_WRONLY, NULL, &outfile.unfinished) :
 	             folder_open_there(&outfile.folder, O_WRONLY, &why);
 	if (outfile.fd < 0)
 		fail("%s: %s", path, why ? why : strerror(errno));
@@ -373,7 +374,7 @@ int outfile_directory(const char *path, bool force)
 	outfile.force = force;
 	begin();
 	for (int i = 0; i < TRIES && outfile.fd < 0; i++) {
-		char *name = folder_random_name(f);
+		char *name = newfile_random_name(f);
 
 		outfile.fd = make_directory(f->fd, name);
 		if (outfile.fd >= 0)
@@ -408,12 +409,12 @@ static bool name_file(void)
 {
 	if (outfile.unfinished)
 		return true;
-	if (folder_give_name(&outfile.folder, outfile.fd, outfile.folder.name) == 0)
+	if (newfile_give_name(&outfile.folder, outfile.fd, outfile.folder.name) == 0)
 		return true;
 	for (int i = 0; i < TRIES && errno == EEXIST; i++) {
-		char *name = folder_random_name(&outfile.folder);
+		char *name = newfile_random_name(&outfile.folder);
 
-		if (folder_give_name(&outfile.folder, outfile.fd, name) == 0) {
+		if (newfile_give_name(&outfile.folder, outfile.fd, name) == 0) {
 			outfile.unfinished = name;
 			return true;
 		}
@@ -432,7 +433,7 @@ static char *exchange(char *made)
 	if (syscall(SYS_renameat2, f->fd, made, f->fd, f->name, 2 /* RENAME_EXCHANGE */) == 0)
 		return made;
 	/* The kernel or the file system cannot: rename the existing one to another name first. */
-	aside = folder_random_name(f);
+	aside = newfile_random_name(f);
 	if (renameat(f->fd, f->name, f->fd, aside) == 0) {
 		if (renameat(f->fd, made, f->fd, f->name) == 0)
 			return aside;

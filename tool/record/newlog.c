@@ -20,6 +20,7 @@
 
 #include "common/folder.h"
 #include "common/message.h"
+#include "common/newfile.h"
 #include "logs/logfile.h"
 #include "model/eventtype.h"
 #include "record/copied.h"
@@ -177,7 +178,7 @@ static const char *in_the_way(int fd, const struct stat *st)
 
 static int open_file(const char *path, bool *kept, const char **why)
 {
-	int fd = folder_write(path, true, 0600, why), fresh;
+	int fd = folder_write(path, O_RDWR, 0600, why), fresh;
 	struct stat st;
 
 	if (fd < 0)
@@ -289,7 +290,7 @@ int newlog_make(const char *copy, char **meanwhile)
 		errno = EACCES;
 		return -1;
 	}
-	fd = folder_make(&f, O_RDWR, f.name, &name);
+	fd = newfile_make(&f, O_RDWR, f.name, &name);
 	error = errno;
 	folder_close(&f);
 	if (name)
@@ -475,7 +476,7 @@ int newlog_name(int fd, const char *from, const char *path, unsigned *number)
 		if (from)
 			error = rename_new(folder.fd, base_name(from), name);
 		else
-			error = folder_give_name(&folder, fd, name) == 0 ? 0 : errno;
+			error = newfile_give_name(&folder, fd, name) == 0 ? 0 : errno;
 		free(name);
 	}
 	folder_close(&folder);
