@@ -549,12 +549,16 @@ TEST(moments_printed)
 	CHECK_STR("-", put(), "2040-01-01 00:00:00.000000000");
 	CHECK_STR("-", moment_utc(utc, UINT64_C(2208988805) * NS_PER_S), "2040-01-01T00:00:05Z");
 	CHECK_STR("-", moment_utc(utc, UINT64_MAX), "2554-07-21T23:34:33Z");
-	moment_print_seconds(1500000000, 14);
+	moment_print_seconds(1500000000, 0, 14);
 	CHECK_STR("-", put(), "   1.500000000");
-	moment_print_seconds(-1, 14);
+	moment_print_seconds(7, 8, 14);
 	CHECK_STR("-", put(), "  -0.000000001");
-	moment_print_seconds(-1500000000, 0);
+	moment_print_seconds(0, 1500000000, 0);
 	CHECK_STR("-", put(), "-1.500000000");
+	moment_print_seconds(UINT64_MAX, 0, 14);
+	CHECK_STR("-", put(), "18446744073.709551615");
+	CHECK("-", moment_difference(UINT64_MAX, 0) == INT64_MAX && moment_difference(0, UINT64_MAX) == INT64_MIN);
+	CHECK("-", moment_difference(5, 8) == -3 && moment_difference(8, 5) == 3);
 }
 
 /* -- match.h ------------------------------------------------------------------------------------- */

@@ -144,7 +144,8 @@ static void look(struct found *found, struct source *s, const struct log_event *
 
 static void say_times(const struct sources *all, const struct found *found)
 {
-	double first = (double)(int64_t)(found->first - all->begin), last = (double)(int64_t)(found->last - all->begin);
+	double first = (double)moment_difference(found->first, all->begin);
+	double last = (double)moment_difference(found->last, all->begin);
 	char times[MATCH_TIMES];
 
 	complain("no event is %s; the log has events from %.9fs to %.9fs after its beginning",

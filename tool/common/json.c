@@ -100,6 +100,12 @@ void json_signed(int64_t n)
 	out_signed(n, 0);
 }
 
+void json_difference(uint64_t a, uint64_t b)
+{
+	separate();
+	out_difference(a, b);
+}
+
 void json_real(double n)
 {
 	separate();

@@ -23,6 +23,8 @@ void json_text(const char *text, size_t size);
 void json_string(const char *text);
 void json_number(uint64_t n);
 void json_signed(int64_t n);
+/* Writes a - b, which may be negative. */
+void json_difference(uint64_t a, uint64_t b);
 void json_real(double n);
 /* Prints a string like "0x7f": JSON has no hexadecimal numbers. */
 void json_hex(uint64_t n);

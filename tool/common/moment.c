@@ -173,12 +173,19 @@ char *moment_utc(char *text, uint64_t time)
 	return text;
 }
 
-void moment_print_seconds(int64_t ns, int width)
+int64_t moment_difference(uint64_t time, uint64_t since)
 {
-	uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, seconds = size / NS_PER_S;
+	if (time < since)
+		return since - time > INT64_MAX ? INT64_MIN : -(int64_t)(since - time);
+	return time - since > INT64_MAX ? INT64_MAX : (int64_t)(time - since);
+}
+
+void moment_print_seconds(uint64_t time, uint64_t since, int width)
+{
+	uint64_t size = time < since ? since - time : time - since, seconds = size / NS_PER_S;
 	int before = width > 10 ? width - 10 : 0;
 
-	if (ns >= 0)
+	if (time >= since)
 		out_number(seconds, before);
 	else if (seconds > 0)
 		out_signed(-(int64_t)seconds, before);

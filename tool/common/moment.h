@@ -31,8 +31,10 @@ bool moment_parse(const char *text, uint64_t begin, uint64_t *time);
 void moment_print(uint64_t time);
 /* Formats a time in UTC, 2026-11-21T21:05:05Z, in text of at least 40 bytes. Returns text. */
 char *moment_utc(char *text, uint64_t time);
-/* Prints seconds with nine digits, right-aligned in a column of this width. May be negative. */
-void moment_print_seconds(int64_t ns, int width);
+/* Returns the nanoseconds between two times, or the nearest number that the type has. */
+int64_t moment_difference(uint64_t time, uint64_t since);
+/* Prints the seconds between two times with nine digits, right-aligned in a column of this width. May be negative. */
+void moment_print_seconds(uint64_t time, uint64_t since, int width);
 /* Formats a duration for people: 1.5 ms, 20 us, 3 ns, 2 min 5 s. text has at least 16 bytes. Returns text. */
 char *moment_duration(char *text, uint64_t ns);
 

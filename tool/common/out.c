@@ -188,17 +188,26 @@ void out_number(uint64_t n, int width)
 	digits_before(out_at, n);
 }
 
-void out_signed(int64_t n, int width)
+static void put_signed(bool negative, uint64_t size, int width)
 {
-	uint64_t size = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
 	unsigned count = count_digits(size);
 
 	out_room();
-	blanks(width - (int)count - (n < 0));
-	if (n < 0)
+	blanks(width - (int)count - negative);
+	if (negative)
 		*out_at++ = '-';
 	out_at += count;
 	digits_before(out_at, size);
+}
+
+void out_signed(int64_t n, int width)
+{
+	put_signed(n < 0, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, width);
+}
+
+void out_difference(uint64_t a, uint64_t b)
+{
+	put_signed(a < b, a < b ? b - a : a - b, 0);
 }
 
 void out_digits(uint64_t n, int digits)

@@ -60,6 +60,8 @@ void out_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints a decimal number, right-aligned in a column of this width. */
 void out_number(uint64_t n, int width);
 void out_signed(int64_t n, int width);
+/* Prints a - b, which may be negative. */
+void out_difference(uint64_t a, uint64_t b);
 /* Prints a number with leading zeroes, as the digits after a decimal point. */
 void out_digits(uint64_t n, int digits);
 /* Prints 0x and the hexadecimal digits. */

@@ -18,6 +18,7 @@
 
 #include "common/json.h"
 #include "common/message.h"
+#include "common/moment.h"
 #include "common/out.h"
 #include "convert/export.h"
 #include "convert/slices.h"
@@ -67,7 +68,7 @@ static const char *type_name(const struct source *s)
 static void put_time(const char *key, uint64_t time, uint64_t since)
 {
 	json_key(key);
-	json_thousandths((int64_t)(time - since));
+	json_thousandths(moment_difference(time, since));
 }
 
 /* Begins an event of this phase. level: a category of its own, besides posixtrace. */

@@ -245,7 +245,7 @@ static void event(struct export *x, struct source *s)
 	}
 	out_number(e->time, 0);
 	out_char(',');
-	out_signed((int64_t)(e->time - x->logs.begin), 0);
+	out_difference(e->time, x->logs.begin);
 	out_char(',');
 	/* System events belong to no thread. */
 	if (e->tid) {

@@ -106,7 +106,7 @@ static void begin(const struct sources *all, const struct source *s, const char 
 	json_key("time");
 	json_number(time);
 	json_key("relative");
-	json_signed((int64_t)(time - all->begin));
+	json_difference(time, all->begin);
 	json_key("event");
 	json_string(event);
 	if (all->count > 1) {

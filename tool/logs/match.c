@@ -40,7 +40,7 @@ struct match {
 	bool hides;            /* events of the recording itself are hidden */
 	uint64_t origin;       /* 0: the log's creation */
 	/* For the current log: */
-	uint64_t first, end; /* times */
+	uint64_t first, last; /* times; both are selected */
 	bool type[EVENT_ID_END];
 	struct {
 		char name[16];
@@ -248,14 +248,16 @@ void match_origin(struct match *m, uint64_t time)
 
 void match_begin(struct match *m, struct logfile *f)
 {
-	uint64_t begin = m->origin ? m->origin : logfile_created(f);
+	uint64_t begin = m->origin ? m->origin : logfile_created(f), end = UINT64_MAX;
 
 	m->first = 0;
-	m->end = UINT64_MAX;
-	if ((m->from && !moment_parse(m->from, begin, &m->first)) || (m->to && !moment_parse(m->to, begin, &m->end)))
+	if ((m->from && !moment_parse(m->from, begin, &m->first)) || (m->to && !moment_parse(m->to, begin, &end)))
 		fail("%s: its time is out of range", f->path);
-	if (m->from && m->to && m->first >= m->end)
+	if (m->from && m->to && m->first >= end)
 		wrong_usage("--from %s is not before --%s %s", m->from, m->to_name, m->to);
+	m->last = end < UINT64_MAX && end > 0 ? end - 1 : end;
+	if (end == 0)
+		m->first = 1; /* no event is before that */
 	for (uint32_t id = 0; id < EVENT_ID_END; id++)
 		m->type[id] = match_name(m, logfile_type(f, id)) && !match_hides(m, id);
 	if (m->where)
@@ -269,7 +271,7 @@ bool match_type(const struct match *m, uint32_t id)
 
 bool match_time(const struct match *m, const struct log_event *e)
 {
-	return e->time >= m->first && e->time < m->end;
+	return e->time >= m->first && e->time <= m->last;
 }
 
 const char *match_times(const struct match *m, char text[MATCH_TIMES])
@@ -284,9 +286,9 @@ uint64_t match_first(const struct match *m)
 	return m->first;
 }
 
-uint64_t match_end(const struct match *m)
+uint64_t match_last(const struct match *m)
 {
-	return m->end;
+	return m->last;
 }
 
 bool match_event(struct match *m, const struct log_event *e, const unsigned char *data)

@@ -94,7 +94,7 @@ bool match_time(const struct match *m, const struct log_event *e);
 const char *match_times(const struct match *m, char text[MATCH_TIMES]);
 /* Returns the time before which no event is selected. */
 uint64_t match_first(const struct match *m);
-/* Returns the time from which on no event is selected, UINT64_MAX if there is none. */
-uint64_t match_end(const struct match *m);
+/* Returns the time after which no event is selected. */
+uint64_t match_last(const struct match *m);
 
 #endif

@@ -73,7 +73,7 @@ void sources_close(struct sources *all)
 /* Ends the source at an event so late that no selected event can follow. */
 static bool check_end(struct source *s)
 {
-	if (s->event && s->event->time > match_end(s->match) && s->event->time - match_end(s->match) > DISORDER)
+	if (s->event && s->event->time > match_last(s->match) && s->event->time - match_last(s->match) > DISORDER)
 		s->event = NULL;
 	return s->event != NULL;
 }
@@ -147,7 +147,7 @@ struct loss source_take_loss(struct source *s)
 	}
 	more = check_end(s);
 	/* The loss may have begun before the selected period. */
-	loss.wanted |= loss.until > match_first(s->match) && loss.from < match_end(s->match);
+	loss.wanted |= loss.until > match_first(s->match) && loss.from <= match_last(s->match);
 	loss.wanted &= more || !ends;
 	return loss;
 }

@@ -220,8 +220,7 @@ static void print_time(const struct report *r, uint64_t time)
 	if (r->time == TIME_ABSOLUTE)
 		moment_print(time);
 	else
-		moment_print_seconds((int64_t)(time - (r->time == TIME_DELTA ? r->before : r->logs.begin)),
-		                     SECONDS_WIDTH);
+		moment_print_seconds(time, r->time == TIME_DELTA ? r->before : r->logs.begin, SECONDS_WIDTH);
 }
 
 /* Prints n blanks; none if n is negative. */

@@ -131,7 +131,7 @@ void overtime_print(const struct overtime *o, uint64_t begin)
 	}
 	out_printf(" from %s to %s, mean of each %s from ", spread_text(low, &unit, least),
 	           spread_text(high, &unit, most), moment_duration(width, line.width));
-	moment_print_seconds((int64_t)(line.begin - begin), 0);
+	moment_print_seconds(line.begin, begin, 0);
 	out_text(" on\n  ");
 	display_colour(CYAN);
 	for (unsigned i = 0; i < line.used; i++)

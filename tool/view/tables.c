@@ -329,9 +329,9 @@ static void write_holes(const struct about *a, uint64_t begin)
 	json_begin('[');
 	for (size_t i = 0; i < a->holes; i++) {
 		json_begin('[');
-		json_signed((int64_t)(a->hole[i].from - begin));
+		json_difference(a->hole[i].from, begin);
 		if (a->hole[i].until)
-			json_signed((int64_t)(a->hole[i].until - begin));
+			json_difference(a->hole[i].until, begin);
 		else
 			json_null();
 		json_string(reasons[a->hole[i].reason]);

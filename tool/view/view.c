@@ -13,6 +13,7 @@
 #include "common/bytes.h"
 #include "common/command.h"
 #include "common/message.h"
+#include "common/moment.h"
 #include "common/options.h"
 #include "event/system_text.h"
 #include "logs/match.h"
@@ -135,7 +136,7 @@ static uint32_t shape_of(const struct source *s)
 
 static void add_event(const struct source *s)
 {
-	int64_t time = (int64_t)(s->event->time - logs.begin);
+	int64_t time = moment_difference(s->event->time, logs.begin);
 	char words[SYSTEM_TEXT];
 
 	if (is_damaged(s))
