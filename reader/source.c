@@ -41,6 +41,12 @@ static int refuse(const char *path, int fd, int error)
 	                 "or of a machine with another byte order", path);
 }
 
+/* Returns whether the creator has reached the end of the log, even if the file was cut off since. */
+static bool is_closed(const struct source *s)
+{
+	return s->in.ended || s->in.segments;
+}
+
 static void describe(struct source *s)
 {
 	const struct log_header *h = &s->in.header;
@@ -70,7 +76,7 @@ static void describe(struct source *s)
 		.bytes = s->in.size,
 		.skipped = s->in.skipped,
 		.complete = s->in.ended && s->in.unwritten == 0,
-		.closed = s->in.ended,
+		.closed = is_closed(s),
 		.error = s->in.flush_error,
 		.lost = s->in.lost,
 		.overwritten = loop ? s->in.discarded : 0,
@@ -153,7 +159,7 @@ static void queue_lost(struct source *s, uint64_t count, uint64_t until)
 /* Queues what is missing before the oldest segment of a LOOP log. Only its creator knows how much was overwritten. */
 static void queue_early(struct source *s, uint64_t number, uint64_t until)
 {
-	bool unknown = !s->in.ended && number > 1;
+	bool unknown = !is_closed(s) && number > 1;
 
 	if (s->about.overwritten || unknown)
 		missing_queue(s, POSIXTRACE_LOG_OVERWRITTEN, unknown, s->about.overwritten, s->about.created, until);
@@ -178,7 +184,7 @@ static uint64_t damaged(const struct source *s)
 	uint64_t known = s->damaged + s->in.hole.events, all = s->in.events;
 
 	/* The creator has not told how many events there are, and how many a LOOP log has overwritten. */
-	if (!s->in.ended)
+	if (!is_closed(s))
 		return known;
 	if (is_loop(s))
 		all = s->in.discarded < all ? all - s->in.discarded : 0;
@@ -190,20 +196,20 @@ static uint64_t damaged(const struct source *s)
 static void finish(struct source *s)
 {
 	const struct posixtrace_log_about *a = &s->about;
-	uint64_t all = damaged(s);
+	uint64_t all = damaged(s), lost = s->lost + s->in.hole.lost;
 
 	s->finished = true;
 	if (is_loop(s) && s->segment == 0)
 		queue_early(s, 0, 0);
 	if (all > s->damaged || s->in.hole.missing)
-		missing_queue(s, POSIXTRACE_LOG_DAMAGED, !s->in.ended, all - s->damaged, missing_after(s), 0);
+		missing_queue(s, POSIXTRACE_LOG_DAMAGED, !is_closed(s), all - s->damaged, missing_after(s), 0);
 	s->about.damaged = s->damaged = all;
-	queue_lost(s, s->in.lost > s->lost ? s->in.lost - s->lost : 0, 0);
+	queue_lost(s, (s->in.lost > lost ? s->in.lost : lost) - s->lost, 0);
 	if (a->discarded)
-		missing_queue(s, POSIXTRACE_LOG_DISCARDED, !s->in.ended, a->discarded, missing_after(s), 0);
+		missing_queue(s, POSIXTRACE_LOG_DISCARDED, !is_closed(s), a->discarded, missing_after(s), 0);
 	if (a->unwritten)
-		missing_queue(s, POSIXTRACE_LOG_UNWRITTEN, !s->in.ended, a->unwritten, missing_after(s), 0);
-	if (!s->in.ended)
+		missing_queue(s, POSIXTRACE_LOG_UNWRITTEN, !is_closed(s), a->unwritten, missing_after(s), 0);
+	if (!is_closed(s))
 		missing_queue(s, POSIXTRACE_LOG_OPEN, true, 0, missing_after(s), 0);
 	s->about.lost = s->lost > a->lost ? s->lost : a->lost;
 }

@@ -53,7 +53,8 @@ static bool is_frame(const struct input *in, const unsigned char *bytes, struct 
 {
 	if (!frame_get(bytes, f) || (in->log && f->log != in->log))
 		return false;
-	return f->kind == FRAME_SLOT || (f->size <= FORMAT_BODY_MAX && f->size <= end - at - FRAME_BYTES);
+	return f->kind == FRAME_SLOT || (f->size <= FORMAT_BODY_MAX && (f->size <= end - at - FRAME_BYTES ||
+	                                                                (in->cut && f->kind == FRAME_SEGMENT)));
 }
 
 static bool get_frame(struct input *in, struct frame *f, uint64_t at, uint64_t end)
@@ -160,6 +161,12 @@ static bool next_frame(struct input *in, struct frame *f, uint64_t *at, uint64_t
 	}
 	*skipped += *at - from;
 	return true;
+}
+
+/* Returns whether a frame is a segment with a number that can be incremented. */
+static bool is_segment(const struct frame *f)
+{
+	return f->kind == FRAME_SEGMENT && f->number > 0 && f->number < UINT64_MAX;
 }
 
 /* -- Opening ------------------------------------------------------------------------------- */
@@ -353,7 +360,8 @@ static void open_by_frames(struct input *in)
 	in->status = in->flush_error = 0;
 	while (next_frame(in, &f, &at, in->size, &in->skipped)) {
 		add_frame(in, &f, at);
-		if (f.kind == FRAME_SEGMENT) {
+		/* A segment that is there twice is read once. */
+		if (is_segment(&f) && f.number > last) {
 			in->events += f.events;
 			in->lost += f.lost;
 			last = f.number;
@@ -486,6 +494,7 @@ void input_rewind(struct input *in)
 	in->gaps = 0;
 	in->last = 0;
 	in->end_reported = in->unwritten == 0;
+	in->at_end = in->cut = false;
 	in->segment = (struct frame){ 0 };
 	in->unpack->at = in->unpack->end = NULL;
 	if (in->header.attr.log_policy == POSIX_TRACE_LOOP)
@@ -494,25 +503,46 @@ void input_rewind(struct input *in)
 		in->position = (struct input_position){ .at = in->begin, .end = in->size };
 }
 
-/* Returns whether a frame is a segment with a number that can be incremented. */
-static bool is_segment(const struct frame *f)
+/* Counts a segment whose body cannot be read, unless a copy of it was counted. */
+static void add_to_hole(struct input_hole *h, const struct frame *f)
 {
-	return f->kind == FRAME_SEGMENT && f->number > 0 && f->number < UINT64_MAX;
+	if (f->number <= h->last.number)
+		return;
+	h->known++;
+	h->events += f->events;
+	h->lost += f->lost;
+	h->last = *f;
 }
 
 /* Finds the next segment in a log without slots. Returns false if there is none. */
 static bool next_in_file(struct input *in, struct frame *f, uint64_t *at)
 {
-	uint64_t skipped = 0;
+	struct input_position *p = &in->position;
+	uint64_t skipped = 0, from = p->at;
 
-	while (next_frame(in, f, &in->position.at, in->position.end, &skipped)) {
-		*at = in->position.at;
-		in->position.at += frame_bytes(f->size);
+	while (next_frame(in, f, &p->at, p->end, &skipped)) {
+		*at = p->at;
+		p->at += frame_bytes(f->size);
+		from = p->at;
 		if (is_segment(f) && f->number >= in->expected)
 			return true;
 	}
-	in->position.at = in->position.end;
+	/* What a segment had that the end of the file has cut off is known from its frame. */
+	in->cut = true;
+	if (next_frame(in, f, &from, p->end, &skipped) && is_segment(f) && f->number >= in->expected)
+		add_to_hole(&in->hole, f);
+	in->cut = false;
+	p->at = p->end;
 	return false;
+}
+
+/* Finds the segment at this position of a slot. */
+static bool follows_in_slot(struct input *in, struct frame *f)
+{
+	const struct input_position *p = &in->position;
+
+	return get_frame(in, f, p->at, p->end) && is_segment(f) &&
+	       (p->follows ? f->number == p->follows : f->number >= in->expected);
 }
 
 static bool next_in_slots(struct input *in, struct frame *f, uint64_t *at)
@@ -520,13 +550,16 @@ static bool next_in_slots(struct input *in, struct frame *f, uint64_t *at)
 	while (in->position.slot < in->slots) {
 		struct input_position *p = &in->position;
 
-		if (get_frame(in, f, p->at, p->end) && is_segment(f) &&
-		    (p->follows ? f->number == p->follows : f->number >= in->expected)) {
+		if (follows_in_slot(in, f)) {
 			*at = p->at;
 			p->at += frame_bytes(f->size);
 			p->follows = f->number + 1;
 			return true;
 		}
+		in->cut = p->end == in->size;
+		if (in->cut && follows_in_slot(in, f))
+			add_to_hole(&in->hole, f);
+		in->cut = false;
 		enter_slot(in, p->slot + 1);
 	}
 	return false;
@@ -557,17 +590,6 @@ uint64_t input_lost_early(struct input *in)
 	return in->lost > lost ? in->lost - lost : 0;
 }
 
-/* Counts a segment whose body is damaged, unless a copy of it was counted. */
-static void add_to_hole(struct input_hole *h, const struct frame *f)
-{
-	if (f->number <= h->last.number)
-		return;
-	h->known++;
-	h->events += f->events;
-	h->lost += f->lost;
-	h->last = *f;
-}
-
 /* Ends a hole before the valid segment of this number. A damaged segment is not missing if this is a valid copy. */
 static void end_hole(struct input *in, uint64_t number)
 {
@@ -590,6 +612,8 @@ static bool next_segment(struct input *in)
 	struct frame f;
 	uint64_t at;
 
+	if (in->at_end)
+		return false;
 	in->hole = (struct input_hole){ 0 };
 	while (loop ? next_in_slots(in, &f, &at) : next_in_file(in, &f, &at)) {
 		if (!get_body(in, &f, at) || !unpack_begin(in->unpack, &f, in->body)) {
@@ -613,6 +637,7 @@ static bool next_segment(struct input *in)
 		return true;
 	}
 	in->hole.missing = in->hole.known;
+	in->at_end = true;
 	return false;
 }
 

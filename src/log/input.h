@@ -64,6 +64,8 @@ struct input {
 	uint64_t expected; /* number of the next segment; 0: any */
 	uint64_t last;     /* time of the last event returned */
 	bool end_reported; /* whether events are missing at the end has been dealt with */
+	bool at_end;       /* there are no more segments */
+	bool cut;          /* a segment counts as a frame even if the file ends in its body */
 	uint64_t patience; /* bytes that may still be read without result */
 	int error;         /* negative: last error of reading or of memory, so frames may seem to be missing */
 	unsigned char *body;
@@ -71,7 +73,8 @@ struct input {
 	struct unpack *unpack;
 	/*
 	 * What is known of the segments missing directly before the current one, or at the end: how many, those whose
-	 * frames can be read although their bodies are damaged, and the events and losses that these frames tell of.
+	 * frames can be read although their bodies are damaged or cut off, and the events and losses that these frames
+	 * tell of.
 	 */
 	struct input_hole {
 		uint64_t missing, known, events, lost;
