@@ -14,7 +14,7 @@
 
 void filter_begin(struct filter *f)
 {
-	*f = (struct filter){ .until = UINT64_MAX };
+	*f = (struct filter){ .last = UINT64_MAX };
 }
 
 static void free_patterns(struct patterns *p)
@@ -133,7 +133,7 @@ int posixtrace_log_only_time(struct posixtrace_log *log, uint64_t from, uint64_t
 		return error_say(EINVAL, "the end of the time range is not after its beginning");
 	filter_look_again(log);
 	log->filter.from = from;
-	log->filter.until = until;
+	log->filter.last = until == UINT64_MAX ? until : until - 1;
 	return 0;
 }
 

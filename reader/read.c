@@ -236,6 +236,16 @@ bool read_shape(struct posixtrace_log *log, struct source *s, struct shape *shap
 	return true;
 }
 
+/* Returns the time since the creation of the first log, or the nearest number that the type has. */
+static int64_t relative(const struct posixtrace_log *log, uint64_t time)
+{
+	uint64_t size = time < log->created ? log->created - time : time - log->created;
+
+	if (size > INT64_MAX)
+		return time < log->created ? INT64_MIN : INT64_MAX;
+	return time < log->created ? -(int64_t)size : (int64_t)size;
+}
+
 static void fill_loss(struct posixtrace_log *log, struct source *s)
 {
 	struct current *c = &log->current;
@@ -246,7 +256,7 @@ static void fill_loss(struct posixtrace_log *log, struct source *s)
 	c->layout = NULL;
 	c->about = (struct posixtrace_log_event){
 		.time = time,
-		.relative = (int64_t)(time - log->created),
+		.relative = relative(log, time),
 		.loss = &c->loss,
 		.thread_name = "",
 		.source = s->index,
@@ -262,7 +272,7 @@ static void fill_event(struct posixtrace_log *log, struct source *s, const struc
 	log->current.layout = s->type[e->id]->layout;
 	log->current.located = false;
 	to->time = e->time;
-	to->relative = (int64_t)(e->time - log->created);
+	to->relative = relative(log, e->time);
 	to->type = &s->type[e->id]->about;
 	to->loss = NULL;
 	to->process = t ? t->about.process : NULL;
@@ -289,7 +299,7 @@ static bool loss_wanted(const struct posixtrace_log *log, const struct posixtrac
 {
 	const struct filter *f = &log->filter;
 
-	return loss->from < f->until && (loss->until == 0 || loss->until >= f->from);
+	return loss->from <= f->last && (loss->until == 0 || loss->until >= f->from);
 }
 
 /* Returns whether an event later than the selected time cannot be followed by a selected one. */

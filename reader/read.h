@@ -95,7 +95,7 @@ static inline bool read_wanted(struct posixtrace_log *log, struct source *s, str
 	if ((*shape)->generation != s->generation && !read_shape(log, s, *shape))
 		return false;
 	read_count(s, *shape);
-	return (*shape)->wanted && e->time >= log->filter.from && e->time < log->filter.until;
+	return (*shape)->wanted && e->time >= log->filter.from && e->time <= log->filter.last;
 }
 
 /* Moves beyond the event that was returned last, or to the end of its log if no later event can be selected. */
@@ -106,7 +106,7 @@ static inline void read_move(struct posixtrace_log *log)
 	if (!s)
 		return;
 	log->pending = NULL;
-	if (s->event->time >= log->filter.until && s->event->time - log->filter.until > READ_DISORDER) {
+	if (s->event->time > log->filter.last && s->event->time - log->filter.last > READ_DISORDER) {
 		s->event = NULL;
 		s->finished |= s->live != NULL;
 	} else {

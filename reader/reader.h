@@ -116,7 +116,7 @@ struct numbers {
 struct filter {
 	struct patterns events, threads;
 	struct numbers pids, tids;
-	uint64_t from, until; /* until UINT64_MAX: no end */
+	uint64_t from, last; /* both are selected */
 	int (*wanted)(const struct posixtrace_log_event *event, void *context);
 	void *context;
 	uint64_t changes; /* of the patterns and numbers */
