@@ -39,7 +39,8 @@ static int unnamed_file(int *fd)
 	return 0;
 }
 
-static int write_all(int fd, const unsigned char *bytes, size_t size, uint64_t at)
+/* Returns 0 or an error number. */
+static int write_bytes(int fd, const unsigned char *bytes, size_t size, uint64_t at)
 {
 	while (size > 0) {
 		long n = sys_write_at(fd, bytes, size, at);
@@ -47,12 +48,21 @@ static int write_all(int fd, const unsigned char *bytes, size_t size, uint64_t a
 		if (n == -EINTR)
 			continue;
 		if (n <= 0)
-			return error_system(n < 0 ? (int)-n : EIO, "the copy of the log, in $TMPDIR or /tmp");
+			return n < 0 ? (int)-n : EIO;
 		bytes += n;
 		at += (uint64_t)n;
 		size -= (size_t)n;
 	}
 	return 0;
+}
+
+static int write_all(int fd, const unsigned char *bytes, size_t size, uint64_t at)
+{
+	struct sys_spared spared = sys_spare_begin();
+	int error = write_bytes(fd, bytes, size, at);
+
+	sys_spare_end(&spared, error);
+	return error ? error_system(error, "the copy of the log, in $TMPDIR or /tmp") : 0;
 }
 
 /* Reads until the piece has at least `least` bytes, or to the end. */

@@ -305,7 +305,7 @@ static bool loss_wanted(const struct posixtrace_log *log, const struct posixtrac
 /* Returns whether an event later than the selected time cannot be followed by a selected one. */
 static bool beyond(const struct posixtrace_log *log, uint64_t time)
 {
-	return log->filter.until <= UINT64_MAX - READ_DISORDER && time > log->filter.until + READ_DISORDER;
+	return log->filter.last < UINT64_MAX - READ_DISORDER && time > log->filter.last + READ_DISORDER;
 }
 
 /*

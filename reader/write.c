@@ -14,6 +14,7 @@
 
 #include "base/sys.h"
 #include "base/ticks.h"
+#include "common/folder.h"
 #include "error.h"
 #include "log/draft.h"
 #include "log/output.h"
@@ -38,6 +39,14 @@ struct named_thread {
 	char name[16];
 };
 
+/* Events that are missing in one place, and that the log does not tell of yet. */
+struct missing {
+	bool known;  /* there are such events */
+	bool failed; /* because they could not be written */
+	bool begun;  /* OVERFLOW is in the log, and RESUME is not */
+	uint64_t from, until, count;
+};
+
 struct posixtrace_log_writer {
 	struct output output;
 	struct draft draft;
@@ -51,7 +60,8 @@ struct posixtrace_log_writer {
 	struct table types; /* struct declared, by the hash of the name and a running number */
 	struct table threads;
 	uint64_t last; /* time of the last event */
-	uint64_t lost, unwritten;
+	uint64_t lost;
+	struct missing missing;
 	unsigned char piece[PIECE + ONE_MAX];
 };
 
@@ -59,6 +69,22 @@ struct posixtrace_log_writer {
 static int told(const struct posixtrace_log_writer *w, int r)
 {
 	return r < 0 ? error_system(-r, "%s", w->path) : 0;
+}
+
+/* -- Signals -------------------------------------------------------------------------------------- */
+
+/* Begins writing: a file that may not grow, or a pipe without a reader, must not end the program by a signal. */
+static struct sys_spared spare(struct posixtrace_log_writer *w)
+{
+	w->output.signalled = 0;
+	return sys_spare_begin();
+}
+
+/* Ends writing. Returns its result. */
+static int spared(const struct posixtrace_log_writer *w, const struct sys_spared *spared, int r)
+{
+	sys_spare_end(spared, w->output.signalled);
+	return r;
 }
 
 /* -- Descriptions --------------------------------------------------------------------------------- */
@@ -142,6 +168,7 @@ static void begin_segment(struct posixtrace_log_writer *w)
 static int begin(struct posixtrace_log_writer *w, uint64_t time)
 {
 	struct attr *a = &w->header.attr;
+	struct sys_spared state;
 	int r;
 
 	if (w->begun)
@@ -150,18 +177,18 @@ static int begin(struct posixtrace_log_writer *w, uint64_t time)
 		a->create_sec = (int64_t)(time / NS_PER_S);
 		a->create_nsec = (int64_t)(time % NS_PER_S);
 	}
+	state = spare(w);
 	r = output_begin(&w->output, &w->header);
 	if (r == 0)
 		r = put_types(w, FRAME_TYPES, true);
-	if (r < 0)
+	if (spared(w, &state, r) < 0)
 		return r;
 	w->begun = true;
 	begin_segment(w);
 	return 0;
 }
 
-/* Writes the events put so far. */
-static int put_segment(struct posixtrace_log_writer *w)
+static int write_segment(struct posixtrace_log_writer *w)
 {
 	int r = put_types(w, FRAME_TYPES, false);
 
@@ -176,7 +203,15 @@ static int put_segment(struct posixtrace_log_writer *w)
 	return r;
 }
 
-static int put_event(struct posixtrace_log_writer *w, const struct log_event *e, const void *data)
+/* Writes the events put so far. */
+static int put_segment(struct posixtrace_log_writer *w)
+{
+	struct sys_spared state = spare(w);
+
+	return spared(w, &state, write_segment(w));
+}
+
+static int put_one(struct posixtrace_log_writer *w, const struct log_event *e, const void *data)
 {
 	int r = begin(w, e->time);
 
@@ -185,8 +220,59 @@ static int put_event(struct posixtrace_log_writer *w, const struct log_event *e,
 		if (r == 0 && !draft_add(&w->draft, e, data, 0))
 			r = -EMSGSIZE;
 	}
-	if (r == 0)
+	if (r == 0 && e->time > w->last)
 		w->last = e->time;
+	return r;
+}
+
+/* Notes events that are missing after all that was put, and are to be reported there as soon as this is possible. */
+static void miss(struct posixtrace_log_writer *w, uint64_t from, uint64_t until, uint64_t count, bool failed)
+{
+	struct missing *m = &w->missing;
+
+	if (!m->known)
+		*m = (struct missing){ .known = true, .from = from };
+	m->failed |= failed;
+	if (until > m->until)
+		m->until = until;
+	if (until > w->last)
+		w->last = until;
+	m->count = count > UINT64_MAX - m->count ? UINT64_MAX : m->count + count;
+}
+
+/* Reports the missing events noted so far. */
+static int put_missing(struct posixtrace_log_writer *w)
+{
+	struct missing *m = &w->missing;
+	struct log_event overflow = { .id = POSIX_TRACE_OVERFLOW, .time = m->from };
+	struct log_event resume = { .id = POSIX_TRACE_RESUME, .time = m->until };
+	int r = 0;
+
+	if (!m->known)
+		return 0;
+	if (!m->begun)
+		r = put_one(w, &overflow, NULL);
+	m->begun |= r == 0;
+	if (r == 0)
+		r = put_one(w, &resume, NULL);
+	if (r < 0)
+		return r;
+	w->lost = m->count > UINT64_MAX - w->lost ? UINT64_MAX : w->lost + m->count;
+	m->known = false;
+	/* A reader reports what is lost before its segment. If this fails, the next event tries again. */
+	if (m->failed)
+		put_segment(w);
+	return 0;
+}
+
+static int put_event(struct posixtrace_log_writer *w, const struct log_event *e, const void *data)
+{
+	int r = put_missing(w);
+
+	if (r == 0)
+		r = put_one(w, e, data);
+	if (r < 0)
+		miss(w, e->time, e->time, 1, true);
 	return r;
 }
 
@@ -281,13 +367,51 @@ static int check_origin(const struct posixtrace_log_origin *origin)
 	return 0;
 }
 
+/* Returns whether the file is a log. The descriptor need not be open for reading. */
+static bool is_log(int fd)
+{
+	char magic[sizeof FORMAT_MAGIC - 1];
+	int readable = sys_open_again(fd, O_RDONLY);
+	bool log = sys_read_at(readable < 0 ? fd : readable, magic, sizeof magic, FRAME_BYTES) == (long)sizeof magic &&
+	           memcmp(magic, FORMAT_MAGIC, sizeof magic) == 0;
+
+	if (readable >= 0)
+		sys_close(readable);
+	return log;
+}
+
+/* Empties a file that may be overwritten, and makes its descriptor one that writes by position. */
+static int prepare_file(struct posixtrace_log_writer *w)
+{
+	bool appends = sys_open_flags(w->fd) & O_APPEND;
+	struct sys_stat st;
+	int again;
+
+	if (sys_stat(w->fd, &st) < 0)
+		return error_system(EBADF, "%s", w->path);
+	if (st.size && appends)
+		return error_say(EEXIST, "%s: the file is not empty, and nothing can be appended to a log", w->path);
+	if (st.size && !is_log(w->fd))
+		return error_say(EEXIST, "%s: the file exists, and is not a log", w->path);
+	if (st.size && sys_truncate(w->fd, 0) < 0)
+		return error_say(EIO, "%s: the file cannot be cut to nothing", w->path);
+	if (!appends)
+		return 0;
+	again = sys_open_again(w->fd, O_WRONLY);
+	if (again < 0)
+		return error_system(-again, "%s: the file is open for appending, and cannot be opened again", w->path);
+	sys_close(w->fd);
+	w->fd = again;
+	return 0;
+}
+
 /* Makes a writer, and takes over the descriptor in any case. */
 static int create(int fd, const char *path, const struct posixtrace_log_origin *origin,
                   struct posixtrace_log_writer **writer)
 {
 	struct posixtrace_log_writer *w = calloc(1, sizeof *w);
 	bool seeks = false;
-	int r;
+	int r, error = 0;
 
 	if (!w) {
 		sys_close(fd);
@@ -296,13 +420,16 @@ static int create(int fd, const char *path, const struct posixtrace_log_origin *
 	w->fd = fd;
 	w->path = strdup(path);
 	r = w->path ? output_possible(fd, POSIX_TRACE_APPEND, &seeks) : -ENOMEM;
-	if (r == 0)
+	if (r == 0 && seeks)
+		error = prepare_file(w);
+	if (r == 0 && error == 0)
 		r = initialise(w, seeks);
-	if (r < 0) {
-		r = r == -ENOMEM ? error_memory() : r == -EINVAL ? error_say(EINVAL, "%s: this kind of file cannot be "
-		                                                             "a log", path) : told(w, r);
+	if (r < 0)
+		error = r == -ENOMEM ? error_memory() :
+		        r == -EINVAL ? error_say(EINVAL, "%s: this kind of file cannot be a log", path) : told(w, r);
+	if (error) {
 		free_writer(w);
-		return r;
+		return error;
 	}
 	make_header(&w->header, origin);
 	*writer = w;
@@ -320,36 +447,26 @@ int posixtrace_log_create_fd(int fd, const struct posixtrace_log_origin *origin,
 	return own < 0 ? error_system(errno, "the log") : create(own, "the log", origin, writer);
 }
 
-/* Returns whether a file may be overwritten: it is empty, or a log. */
-static bool may_overwrite(int fd, const struct sys_stat *st)
-{
-	char magic[sizeof FORMAT_MAGIC - 1];
-
-	return S_ISREG(st->mode) && (st->size == 0 ||
-	                             (sys_read_at(fd, magic, sizeof magic, FRAME_BYTES) == (long)sizeof magic &&
-	                              memcmp(magic, FORMAT_MAGIC, sizeof magic) == 0));
-}
-
 int posixtrace_log_create(const char *path, const struct posixtrace_log_origin *origin,
                           struct posixtrace_log_writer **writer)
 {
 	int error = path && writer ? check_origin(origin) : error_null(), fd;
 	struct sys_stat st;
+	const char *why;
 
 	if (error)
 		return error;
 	*writer = NULL;
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-	if (fd < 0)
-		return error_system(errno, "%s", path);
-	if (sys_stat(fd, &st) < 0 || !may_overwrite(fd, &st))
-		error = error_say(EEXIST, "%s: the file exists, and is not a log", path);
-	else if (sys_truncate(fd, 0) < 0)
-		error = error_say(EIO, "%s: the file cannot be cut to nothing", path);
-	if (!error)
+	fd = folder_write(path, O_RDWR | O_NONBLOCK, 0666, &why);
+	error = fd < 0 ? errno : 0;
+	if (error && error != ENXIO)
+		return error_say(error, "%s: %s", path, why);
+	/* ENXIO: a FIFO without a reader, or a device. */
+	if (fd >= 0 && sys_stat(fd, &st) == 0 && S_ISREG(st.mode))
 		return create(fd, path, origin, writer);
-	sys_close(fd);
-	return error;
+	if (fd >= 0)
+		sys_close(fd);
+	return error_say(EEXIST, "%s: the file exists, and is not a log", path);
 }
 
 /* -- Types and threads ----------------------------------------------------------------------------------- */
@@ -460,7 +577,10 @@ static unsigned char *put_process(unsigned char *p, uint32_t pid, uint32_t modul
 
 static int put_body(struct posixtrace_log_writer *w, const unsigned char *end)
 {
-	return told(w, output_frame(&w->output, FRAME_PROCESS, w->piece, (size_t)(end - w->piece), 0));
+	struct sys_spared state = spare(w);
+	int r = output_frame(&w->output, FRAME_PROCESS, w->piece, (size_t)(end - w->piece), 0);
+
+	return told(w, spared(w, &state, r));
 }
 
 static int check_path(const char *path)
@@ -531,7 +651,7 @@ int posixtrace_log_put(struct posixtrace_log_writer *w, uint64_t time, uint32_t 
 {
 	const struct named_thread *t;
 	struct log_event e;
-	int error, r;
+	int error;
 
 	if (!w || (!data && length))
 		return error_null();
@@ -547,15 +667,12 @@ int posixtrace_log_put(struct posixtrace_log_writer *w, uint64_t time, uint32_t 
 	t = table_find(&w->threads, pid, tid);
 	if (t)
 		memcpy(e.name, t->name, sizeof e.name);
-	r = put_event(w, &e, data);
-	w->unwritten += r < 0;
-	return told(w, r);
+	return told(w, put_event(w, &e, data));
 }
 
 int posixtrace_log_put_loss(struct posixtrace_log_writer *w, uint64_t from, uint64_t until, uint64_t count)
 {
-	struct log_event e = { .id = POSIX_TRACE_OVERFLOW, .time = from };
-	int error, r;
+	int error;
 
 	if (!w)
 		return error_null();
@@ -564,38 +681,50 @@ int posixtrace_log_put_loss(struct posixtrace_log_writer *w, uint64_t from, uint
 		return error;
 	if (until < from || until > INT64_MAX)
 		return error_say(EINVAL, "a loss ends before it begins, or too late");
-	r = put_event(w, &e, NULL);
-	if (r == 0) {
-		w->lost += count;
-		e.id = POSIX_TRACE_RESUME;
-		e.time = until;
-		r = put_event(w, &e, NULL);
-	}
-	return told(w, r);
+	/* If events before it cannot be reported yet, both become one loss. */
+	put_missing(w);
+	miss(w, from, until, count, false);
+	return told(w, put_missing(w));
 }
 
 int posixtrace_log_flush(struct posixtrace_log_writer *w)
 {
+	int r;
+
 	if (!w)
 		return error_null();
-	return w->begun ? told(w, put_segment(w)) : 0;
+	if (!w->begun && !w->missing.known)
+		return 0;
+	r = put_missing(w);
+	return told(w, r < 0 ? r : put_segment(w));
+}
+
+/* Writes what is missing in the file before its end. */
+static int put_rest(struct posixtrace_log_writer *w)
+{
+	int r = begin(w, w->missing.known ? w->missing.from : (uint64_t)clock_ns(CLOCK_REALTIME));
+
+	if (r == 0 && w->missing.begun)
+		r = put_missing(w);
+	return r < 0 ? r : put_segment(w);
 }
 
 int posixtrace_log_finish(struct posixtrace_log_writer *w)
 {
 	struct output_end end = { 0 };
+	struct sys_spared state;
 	int r, ended, error;
 
 	if (!w)
 		return error_null();
-	r = begin(w, (uint64_t)clock_ns(CLOCK_REALTIME));
-	if (r == 0)
-		r = put_segment(w);
+	r = put_rest(w);
 	end.lost = w->lost;
 	end.status = w->lost ? INDEX_STREAM_OVERRUN : 0;
-	end.unwritten = w->unwritten + (r < 0 ? w->draft.next.users : 0);
+	end.unwritten = (r < 0 ? w->draft.next.users : 0) + (w->missing.known ? w->missing.count : 0);
 	end.flush_error = (uint32_t)-r;
+	state = spare(w);
 	ended = output_end(&w->output, &end);
+	spared(w, &state, ended);
 	error = told(w, r < 0 ? r : ended);
 	free_writer(w);
 	return error;

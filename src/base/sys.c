@@ -666,6 +666,37 @@ void sys_signals_restore(uint64_t before)
 	signal_mask(SIG_SETMASK, before);
 }
 
+static uint64_t signals_pending(void)
+{
+	uint64_t pending = 0;
+
+	CALL(SYS_rt_sigpending, &pending, sizeof pending);
+	return pending;
+}
+
+struct sys_spared sys_spare_begin(void)
+{
+	struct sys_spared spared = { .before = signal_mask(SIG_BLOCK, SIGNAL_BIT(SIGPIPE) | SIGNAL_BIT(SIGXFSZ)) };
+
+	spared.pending = signals_pending();
+	return spared;
+}
+
+void sys_spare_end(const struct sys_spared *spared, int error)
+{
+	uint64_t caused = error == EPIPE ? SIGNAL_BIT(SIGPIPE) : error == EFBIG ? SIGNAL_BIT(SIGXFSZ) : 0;
+	uint64_t now[2] = { 0, 0 }; /* a time of 0, whatever the size of its members */
+
+	caused &= ~spared->pending;
+	if (caused)
+#ifdef SYS_rt_sigtimedwait
+		CALL(SYS_rt_sigtimedwait, &caused, NULL, now, sizeof caused);
+#else
+		CALL(SYS_rt_sigtimedwait_time64, &caused, NULL, now, sizeof caused);
+#endif
+	sys_signals_restore(spared->before);
+}
+
 int sys_on_signal_stack(void)
 {
 	stack_t stack;

@@ -171,6 +171,20 @@ uint64_t sys_signals_block(void);
 uint64_t sys_signals_block_thread(void);
 void sys_signals_restore(uint64_t before);
 
+/* The signals that a failed write causes, which are blocked for a while. */
+struct sys_spared {
+	uint64_t before; /* the thread's mask */
+	uint64_t pending; /* signals that were pending already, and are not removed */
+};
+
+/* Blocks SIGPIPE and SIGXFSZ in the calling thread. */
+struct sys_spared sys_spare_begin(void);
+/*
+ * Removes the signal of a write that has failed with this error number, EPIPE or EFBIG; other numbers: none. Then
+ * restores the mask.
+ */
+void sys_spare_end(const struct sys_spared *spared, int error);
+
 /* Returns 1 if the caller is on an alternate signal stack, or if that is unknown. */
 int sys_on_signal_stack(void);
 

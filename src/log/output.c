@@ -169,6 +169,8 @@ static int put(struct output *o, const void *buf, size_t size, uint64_t offset)
 			n = 0;
 		}
 		if (n < 0) {
+			if (n == -EPIPE || n == -EFBIG)
+				o->signalled = (int)-n;
 			/* Half a frame stays in a pipe, and nothing can follow it. */
 			if (!o->seeks && (begun || n == -EPIPE))
 				o->error = (int)-n;

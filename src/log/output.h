@@ -30,6 +30,7 @@ struct output {
 	bool seeks; /* a regular file, written by position; otherwise front to back */
 	int policy; /* of the log */
 	int error;  /* 0, or an error number: nothing can be written any more */
+	int signalled; /* EPIPE or EFBIG: a write has failed with it, which causes a signal. Reset by the caller */
 	bool shared; /* fd is in the application's table of descriptors: the application may close and reuse it */
 	struct sys_stat file; /* if shared: the file of fd */
 	struct output_sent *sent; /* of a pipe, else null: segment n is in n % OUTPUT_SENT */

@@ -2,7 +2,7 @@
 # layers.py - each folder of src/ and of tool/ includes only what is below it
 #
 #   src/    base < model, host < shm < record | read | log < control < api
-#   reader/ base, model, log, and of the command event/layouts.h, wordpair.h; running.c also control
+#   reader/ base, model, log, and of the command common/folder.h, event/layouts.h, wordpair.h; running.c also control
 #   tool/   common < event < logs < analysis, process < the subcommands < main
 #
 # No subcommand includes another, and no two files include each other, directly
@@ -43,7 +43,7 @@ TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
 # The plugin runs inside another program: it reads logs, and no living streams.
 PLUGIN = ('base/', 'model/', 'shm/layout.h', 'log/', 'event/')
 # So is the library that reads logs.
-READER = ('base/', 'model/', 'log/', 'event/layouts.h', 'event/wordpair.h')
+READER = ('base/', 'model/', 'log/', 'common/folder.h', 'event/layouts.h', 'event/wordpair.h')
 # One file of it makes and reads the stream of a running process.
 READER_RUNNING = READER + ('host/', 'control/', 'process/confinement.h')
 # Folders that use the library only through <trace.h>.
