@@ -252,7 +252,8 @@ const struct posixtrace_log_module *posixtrace_log_find_module(const struct posi
 /* -- Events and losses -------------------------------------------------------------------------- */
 
 /* Why events are missing. */
-#define POSIXTRACE_LOG_LOST        0 /* the stream lost them: the reader of the stream was too slow, or it is a LOOP */
+/* The stream lost them: its reader was too slow, or it is a LOOP. Or posixtrace_log_put() could not write them. */
+#define POSIXTRACE_LOG_LOST        0
 #define POSIXTRACE_LOG_STOPPED     1 /* the stream was full, and recording stopped until it was restarted */
 #define POSIXTRACE_LOG_OVERWRITTEN 2 /* newer events took their place in a LOOP log */
 #define POSIXTRACE_LOG_DISCARDED   3 /* the log was full */
@@ -271,7 +272,7 @@ struct posixtrace_log_loss {
 /* An event, or a loss. Valid until the next call for its reader. */
 struct posixtrace_log_event {
 	uint64_t time;
-	int64_t relative; /* ns since the creation of the first log */
+	int64_t relative; /* ns since the creation of the first log; a time too far away: INT64_MAX or INT64_MIN */
 	const struct posixtrace_log_type *type; /* null: a loss */
 	const struct posixtrace_log_loss *loss; /* null: an event */
 	/* Null: an event of the recording itself, or a loss; or a running process has more than 262144 threads. */
@@ -316,7 +317,10 @@ int posixtrace_log_only_thread(struct posixtrace_log *__log, const char *__patte
 int posixtrace_log_only_pid(struct posixtrace_log *__log, uint32_t __pid);
 /* Selects events of this thread, and those selected by earlier calls. The errors of posixtrace_log_only_event(). */
 int posixtrace_log_only_tid(struct posixtrace_log *__log, uint32_t __tid);
-/* Selects events and losses at or after `from` and before `until`. EINVAL a null pointer, or the end is not later. */
+/*
+ * Selects events and losses at or after `from` and before `until`, which may be UINT64_MAX: no end. EINVAL a null
+ * pointer, or the end is not later.
+ */
 int posixtrace_log_only_time(struct posixtrace_log *__log, uint64_t __from, uint64_t __until);
 /*
  * Selects events and losses for which the function returns another value than 0. wanted null: no such function. EINVAL
@@ -434,7 +438,7 @@ struct posixtrace_log_about {
 	uint64_t data_size;                 /* of an event, at most */
 	uint64_t bytes;      /* of the file */
 	uint64_t skipped;    /* bytes that are no part of the log */
-	uint32_t complete;   /* 1: closed, nothing unwritten */
+	uint32_t complete;   /* 1: closed, nothing unwritten, and not cut off */
 	uint32_t closed;     /* 1: the counts of what is missing are exact */
 	uint32_t error;      /* error number of the last attempt to write it; 0: none */
 	uint32_t machine_index; /* the first log of the same boot of the same machine */
@@ -468,14 +472,17 @@ struct posixtrace_log_origin {
 
 /*
  * Creates a log at path for the events of another tracer, and stores a writer. origin null: nothing is known. A file
- * there is overwritten if it is empty or a log. EEXIST it is something else; EINVAL a null pointer, or a wrong origin;
- * ENOMEM; and others: the system's for creating the file.
+ * there is overwritten if it is empty or a log. In a directory that other users can write to, links and files of other
+ * users are refused, as by the command (docs/command.md, "Files of other users"). EACCES such a link or file; EEXIST
+ * the file is neither empty nor a log; EINVAL a null pointer, or a wrong origin; ENOMEM; and others: the system's for
+ * creating the file.
  */
 int posixtrace_log_create(const char *__path, const struct posixtrace_log_origin *__origin,
                           struct posixtrace_log_writer **__writer);
 /*
  * Writes the log to an open file, from its beginning, or to a pipe. The descriptor remains the caller's. EBADF it is
- * not open for writing; EINVAL as posixtrace_log_create(), or the file cannot be a log; ENOMEM; and others.
+ * not open for writing; EEXIST the file is neither empty nor a log, or it is not empty and open with O_APPEND; EINVAL
+ * as posixtrace_log_create(), or the file cannot be a log; ENOMEM; and others.
  */
 int posixtrace_log_create_fd(int __fd, const struct posixtrace_log_origin *__origin,
                              struct posixtrace_log_writer **__writer);
@@ -508,8 +515,10 @@ int posixtrace_log_describe_module(struct posixtrace_log_writer *__writer, uint6
 /*
  * Puts an event. Times must not go back. pid and tid 0: of no thread. address 0: unknown. type: of
  * posixtrace_log_declare(). EINVAL no such type, the time is before that of the last event or before the creation, or a
- * null pointer; EMSGSIZE more than 65535 bytes; ENOMEM; and others: the system's for writing the file, and the event is
- * counted as unwritten.
+ * null pointer; EMSGSIZE more than 65535 bytes; ENOMEM; and others: the system's for writing the file. Then the event
+ * is counted as missing: in this place as POSIXTRACE_LOG_LOST if a later event can be written, and otherwise at the end
+ * as POSIXTRACE_LOG_UNWRITTEN. No function of a writer causes SIGXFSZ or SIGPIPE: EFBIG the limit of file sizes is
+ * reached; EPIPE the pipe's reader has gone.
  */
 int posixtrace_log_put(struct posixtrace_log_writer *__writer, uint64_t __time, uint32_t __pid, uint32_t __tid,
                        uint64_t __address, uint32_t __type, const void *__data, size_t __length);

@@ -5,6 +5,9 @@
  *     copy pipe FROM          the same, to standard output
  *     copy kill COUNT TO      events with a number, flushed after each 1000th; then the process is killed
  *     copy full COUNT TO      events with a number, until nothing can be written any more
+ *     copy later COUNT TO     events with a number, some of which come while nothing can be written
+ *     copy numbers COUNT TO   events with a number, flushed after each 1000th; TO "-": standard output
+ *     copy gone COUNT         events with a number, into a pipe without a reader
  *     copy errors TO          wrong calls, each of which has to fail with its error
  *     copy bench COUNT TO     events with a number and a time of 100 ns each, and four fields
  *
@@ -103,7 +106,8 @@ static uint32_t begin_numbers(const char *to)
 {
 	uint32_t type, other;
 
-	MUST(posixtrace_log_create(to, NULL, &writer) == 0);
+	MUST((strcmp(to, "-") == 0 ? posixtrace_log_create_fd(STDOUT_FILENO, NULL, &writer) :
+	      posixtrace_log_create(to, NULL, &writer)) == 0);
 	MUST(posixtrace_log_declare(writer, "other", NULL, &other) == 0);
 	MUST(posixtrace_log_declare(writer, "number", "{number:u64}", &type) == 0 && type != other);
 	MUST(posixtrace_log_name_thread(writer, 10, 11, "numbers and more of it") == 0);
@@ -115,7 +119,7 @@ static int put_number(uint32_t type, uint64_t n)
 	return posixtrace_log_put(writer, UINT64_C(1700000000000000000) + 1000 * n, 10, 11, 0x1234, type, &n, sizeof n);
 }
 
-static void be_killed(uint64_t count, const char *to)
+static void put_numbers(uint64_t count, const char *to, bool killed)
 {
 	uint32_t type = begin_numbers(to);
 
@@ -124,28 +128,108 @@ static void be_killed(uint64_t count, const char *to)
 		if (n % 1000 == 999)
 			MUST(posixtrace_log_flush(writer) == 0);
 	}
-	raise(SIGKILL);
+	if (killed)
+		raise(SIGKILL);
+	MUST(posixtrace_log_finish(writer) == 0);
+}
+
+/* -- Writes that fail: signals keep their default action, which would end the program ------------------ */
+
+/* Allows files of this size. */
+static void limit_size(rlim_t size)
+{
+	struct rlimit limit;
+
+	MUST(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+	limit.rlim_cur = size;
+	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+/* Puts an event whose data cannot be compressed. */
+static int put_scattered(uint32_t type, uint64_t n)
+{
+	uint64_t scattered = n * UINT64_C(0x9e3779b97f4a7c15);
+
+	return posixtrace_log_put(writer, UINT64_C(1700000000000000000) + n, 10, 11, 0, type, &scattered,
+	                          sizeof scattered);
+}
+
+static void check_pending(int signal, bool wanted)
+{
+	sigset_t pending, blocked;
+
+	MUST(sigpending(&pending) == 0 && sigismember(&pending, signal) == wanted);
+	MUST(sigprocmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, signal) == wanted);
 }
 
 /* Puts events into a file that may not become larger than 300 KiB. Prints how many were accepted. */
 static void fill(uint64_t count, const char *to)
 {
-	struct rlimit limit = { 300 << 10, 300 << 10 };
 	uint32_t type = begin_numbers(to);
 	uint64_t accepted = 0;
+	sigset_t set;
 
-	signal(SIGXFSZ, SIG_IGN);
-	MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	limit_size(300 << 10);
 	for (uint64_t n = 0; n < count; n++) {
-		uint64_t scattered = n * UINT64_C(0x9e3779b97f4a7c15);
-		int error = posixtrace_log_put(writer, UINT64_C(1700000000000000000) + n, 10, 11, 0, type, &scattered,
-		                               sizeof scattered);
+		int error = put_scattered(type, n);
 
 		MUST(error == 0 || error == EFBIG);
 		accepted += error == 0;
+		if (n == count - 2)
+			check_pending(SIGXFSZ, false);
+		if (n != count - 2)
+			continue;
+		/* A signal of the program itself stays. */
+		sigemptyset(&set);
+		sigaddset(&set, SIGXFSZ);
+		MUST(sigprocmask(SIG_BLOCK, &set, NULL) == 0 && raise(SIGXFSZ) == 0);
 	}
 	MUST(posixtrace_log_finish(writer) == EFBIG && strstr(posixtrace_log_error(), to));
+	check_pending(SIGXFSZ, true);
 	printf("%" PRIu64 "\n", accepted);
+}
+
+/*
+ * Puts events, and lets the file grow again at the middle one. Prints the numbers of the first event that was not
+ * accepted, and of the first after that which was.
+ */
+static void fill_later(uint64_t count, const char *to)
+{
+	uint32_t type = begin_numbers(to);
+	uint64_t failed = 0, again = 0;
+
+	limit_size(300 << 10);
+	for (uint64_t n = 0; n < count; n++) {
+		int error;
+
+		if (n == count / 2)
+			limit_size(RLIM_INFINITY);
+		error = put_scattered(type, n);
+		MUST(error == 0 || (error == EFBIG && n < count / 2));
+		if (error && !failed)
+			failed = n;
+		if (!error && failed && !again)
+			again = n;
+	}
+	MUST(posixtrace_log_finish(writer) == 0);
+	printf("(%" PRIu64 ", %" PRIu64 ")\n", failed, again);
+}
+
+static void write_to_nobody(uint64_t count)
+{
+	uint32_t type;
+	int fd[2], error = 0;
+
+	MUST(pipe(fd) == 0 && posixtrace_log_create_fd(fd[1], NULL, &writer) == 0);
+	close(fd[0]);
+	MUST(posixtrace_log_declare(writer, "number", "{number:u64}", &type) == 0);
+	for (uint64_t n = 0; n < count; n++) {
+		error = put_scattered(type, n);
+		MUST(error == EPIPE);
+	}
+	check_pending(SIGPIPE, false);
+	MUST(posixtrace_log_finish(writer) == EPIPE);
+	MUST(signal(SIGPIPE, SIG_IGN) == SIG_DFL);
 }
 
 static void bench(uint64_t count, const char *to)
@@ -240,7 +324,13 @@ int main(int argc, char **argv)
 	else if (argc == 3 && strcmp(argv[1], "pipe") == 0)
 		copy_log(argv[2], NULL);
 	else if (argc == 4 && strcmp(argv[1], "kill") == 0)
-		be_killed(strtoull(argv[2], NULL, 10), argv[3]);
+		put_numbers(strtoull(argv[2], NULL, 10), argv[3], true);
+	else if (argc == 4 && strcmp(argv[1], "numbers") == 0)
+		put_numbers(strtoull(argv[2], NULL, 10), argv[3], false);
+	else if (argc == 4 && strcmp(argv[1], "later") == 0)
+		fill_later(strtoull(argv[2], NULL, 10), argv[3]);
+	else if (argc == 3 && strcmp(argv[1], "gone") == 0)
+		write_to_nobody(strtoull(argv[2], NULL, 10));
 	else if (argc == 4 && strcmp(argv[1], "full") == 0)
 		fill(strtoull(argv[2], NULL, 10), argv[3]);
 	else if (argc == 3 && strcmp(argv[1], "errors") == 0)

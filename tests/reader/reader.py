@@ -8,9 +8,11 @@
 
 import ast
 import datetime
+import errno
 import json
 import os
 import random
+import resource
 import signal
 import struct
 import subprocess
@@ -344,7 +346,7 @@ def test_losses():
     equal('closed', losses(log.closed(lost=12, discarded=4)),
           [*known, (LOST, 2, 0, 3005, 0), (DISCARDED, 4, 0, 3005, 0)])
     equal('open', losses(opened), known + [(OPEN, 0, 1, 3005, 0)])
-    equal('cut', losses(opened[:-8]), [(DAMAGED, 5, 1, 1000, 0), (LOST, 3, 0, 1000, 0), (OPEN, 0, 1, 1000, 0)])
+    equal('cut', losses(opened[:-8]), [(DAMAGED, 9, 1, 1000, 0), (LOST, 10, 0, 1000, 0), (OPEN, 0, 1, 1000, 0)])
     # Without the frame of the damaged segment: at the end the number is known again.
     log = Log(created=created)
     for part in range(4):
@@ -367,12 +369,78 @@ def test_losses():
     log.out[place + 64] ^= 0xff
     log.out += segment
     equal('copy', losses(log.open()), [(OPEN, 0, 1, 1, 0)])
+    equal('copy, stat', json_of('losses.log')['files'][0]['missing'], 0)
     equal('LOOP', [e['reason'] for e in read('corpus/loop_round.log') if 'reason' in e][:1], [OVERWRITTEN])
     about = json_of('corpus/loop_round.log')['files'][0]
     found = [e for e in read('--twice', 'corpus/loop_round.log') if 'log' in e][0]
     for ours, theirs in (('lost', 'lost'), ('overwritten', 'discarded'), ('events', 'events'), ('first', 'first'),
                          ('last', 'last'), ('created', 'created'), ('bytes', 'bytes')):
         equal(ours, found[ours], about[theirs])
+
+
+def losses_of(lines):
+    return {e['reason']: (e['count'], e['at_least']) for e in lines if 'reason' in e}
+
+
+def test_cut():
+    """A log that is cut off anywhere: the numbers that its creator has left at the beginning are exact."""
+    scene.run(COPY, 'numbers', 2500, 'numbers.log')
+    data = Path('numbers.log').read_bytes()
+    size, seen = len(data), set()
+    for end in (*range(size - 200, size, 24), *range(2000, size, size // 16)):
+        lines = read('--twice', scene.write('cut.log', data[:end]))
+        check_counts(end, lines)
+        there = sum(is_event(e) for e in lines)
+        missing = {DAMAGED: (2500 - there, 0)} if there < 2500 else {}
+        equal(f'cut at {end}', losses_of(lines), missing)
+        equal(f'stat at {end}', json_of('cut.log')['files'][0]['missing'], 2500 - there)
+        assert next(line for line in lines if 'log' in line)['closed']
+        seen.add(there)
+    equal('segments', seen, {0, 1000, 2000, 2500})
+    # Without these numbers: what the frame of the segment says that is cut off.
+    log = Log()
+    for segment in range(3):
+        for n in range(10 + segment):
+            log.event(100 * segment + n, 'a')
+        log.segment(lost=segment)
+    end = len(log.out)
+    for cut, missing in ((8, {DAMAGED: (12, 1), LOST: (2, 0)}), (12, {DAMAGED: (12, 1), LOST: (2, 0)}), (0, {})):
+        lines = read('--twice', scene.write('cut.log', log.out[:end - cut]))
+        check_counts(f'last {cut}', lines)
+        equal(f'last {cut}', losses_of([e for e in lines if e.get('until') == 0]), missing | {OPEN: (0, 1)})
+    # A LOOP log, whose last slot is cut off within a segment.
+    data = Path('corpus/loop_round.log').read_bytes()
+    whole = [e for e in read('corpus/loop_round.log') if is_event(e)]
+    for end in range(len(data) // 2, len(data), len(data) // 20):
+        lines = read('--twice', scene.write('cut.log', data[:end]))
+        check_counts(f'LOOP at {end}', lines)
+        about = next(line for line in lines if 'log' in line)
+        if about['closed']:
+            equal(f'LOOP at {end}', sum(is_event(e) for e in lines) + about['damaged'], len(whole))
+
+
+def test_time_limits():
+    """The times that are farthest from each other: nothing is left out, and no difference has the wrong sign."""
+    log = Log()
+    for time in (0, 1000, 2**64 - 1 - log.created):
+        log.event(time, 'a')
+    log.segment()
+    scene.write('limits.log', log.closed())
+    lines = read('--twice', 'limits.log')
+    check_counts('limits', lines)
+    far = 2**64 - 1 - log.created
+    equal('relative', [e['relative'] for e in lines if is_event(e)], [0, 1000, 2**63 - 1])
+    equal('complete', losses_of(lines), {})
+    equal('JSON', [e['relative'] for e in report('limits.log')], [0, 1000, far])
+    shown = scene.run(POSIXTRACE, 'report', '--no-header', 'limits.log')[0].split(b'\n')
+    equal('report', shown[2].split()[0].decode(), f'{far // 10**9}.{far % 10**9:09}')
+    rows = scene.run(POSIXTRACE, 'convert', '--to', 'csv', '-o', '-', 'limits.log')[0].decode().splitlines()
+    equal('CSV', rows[-1].split(',')[:2], [str(2**64 - 1), str(far)])
+    scene.run(POSIXTRACE, 'view', '-o', 'limits.html', 'limits.log')
+    for until, count in ((2**64 - 1, 3), (2**64 - 2, 2), (log.created + 1000, 1)):
+        found = [e for e in read('--until', until, 'limits.log') if is_event(e)]
+        equal(f'until {until}', len(found), count)
+    equal('from', len([e for e in read('--from', 2**64 - 2, 'limits.log') if is_event(e)]), 1)
 
 
 def test_tables():
@@ -489,7 +557,7 @@ def test_shown():
     equal('report', [line.split() for line in found], [line.replace(b' (cut off)', b'').split() for line in wanted])
     for form in 'ctf', 'perfetto', 'chrome', 'csv', 'jsonl':
         scene.run(POSIXTRACE, 'convert', '--to', form, '-o', f'copy.{form}', 'copy.log')
-    scene.run(POSIXTRACE, 'view', '--no-browser', '-o', 'copy.html', 'copy.log', status=None)
+    scene.run(POSIXTRACE, 'view', '-o', 'copy.html', 'copy.log')
     equal('stat', json_of('copy.log')['files'][0]['version'], 'copy 1.0')
     piped, _ = scene.run(COPY, 'pipe', 'server.log')
     scene.write('piped.log', piped)
@@ -520,6 +588,99 @@ def test_full():
     assert 0 < len(events) < accepted < 100000
     equal('all events', len(events) + unwritten, 100000)
     compare('full', lines, report('full.log'), ['full.log'])
+
+
+def test_full_for_a_while():
+    """What could not be written is reported where it is missing."""
+    failed, again = ast.literal_eval(scene.run(COPY, 'later', 100000, 'later.log')[0].decode())
+    lines = read('--twice', 'later.log')
+    check_counts('later', lines)
+    begin = 1_700_000_000_000_000_000
+    equal('losses', [(e['reason'], e['count'], e['at_least'], e['from'] - begin, e['until'] - begin)
+                     for e in lines if 'reason' in e], [(LOST, again - failed, 0, failed - 1, again - 1)])
+    around = [e['time'] - begin for e in lines if is_event(e) and e['event'].startswith(b'posix_trace_')]
+    equal('events around', around, [failed, again - 1])
+    numbers = [e['fields'][b'number'][2] for e in without_system(lines)]
+    scattered = [n * 0x9e3779b97f4a7c15 % 2**64 for n in (*range(failed), *range(again, 100000))]
+    equal('the others', numbers, scattered)
+    assert b'no damage' in scene.run(POSIXTRACE, 'check', 'later.log')[0]
+    compare('later', sequence(lines), report('later.log'), ['later.log'])
+
+
+def test_gone():
+    scene.run(COPY, 'gone', 20000)
+
+
+def test_pipe_with_a_limit():
+    data = Path('server.log').read_bytes()
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    (found,) = read('-', input=data, preexec_fn=limit)
+    equal('error', found['error'], errno.EFBIG)
+    assert found['message'].endswith(b': File too large'), found
+
+
+def test_appending():
+    """Descriptors that can only append, as of '>>' in a shell."""
+    def numbers(path, flags, status):
+        fd = os.open(path, flags | os.O_CREAT, 0o600)
+        try:
+            done = subprocess.run([COPY, 'numbers', '3000', '-'], stdout=fd, stderr=subprocess.PIPE, check=False)
+            equal('status', done.returncode, status)
+            return done.stderr
+        finally:
+            os.close(fd)
+
+    scene.run(COPY, 'numbers', 3000, 'numbers.log')
+    wanted = read('numbers.log')
+    for flags in os.O_WRONLY, os.O_RDWR:
+        numbers('appended.log', flags | os.O_APPEND, 0)
+        equal('empty file', read('appended.log'), wanted)
+        assert b'no damage' in scene.run(POSIXTRACE, 'check', 'appended.log')[0]
+        data = Path('appended.log').read_bytes()
+        told = numbers('appended.log', flags | os.O_APPEND, 3)
+        assert b'the file is not empty, and nothing can be appended to a log' in told, told
+        equal('file that is not empty', Path('appended.log').read_bytes(), data)
+        # From the beginning: only over a log.
+        Path('appended.log').write_bytes(data + bytes(100000))
+        numbers('appended.log', flags, 0)
+        equal('over a log', read('appended.log'), wanted)
+        scene.write('text', b'text')
+        assert b'exists, and is not a log' in numbers('text', flags, 3)
+        equal('text', Path('text').read_bytes(), b'text')
+        os.remove('appended.log')
+
+
+def test_other_users():
+    """A directory that all can write to, with links and files of another user."""
+    if os.getuid():
+        return
+    nobody = 65534
+    os.mkdir('all')
+    os.chmod('all', 0o1777)
+    os.chmod('.', 0o755)
+    scene.run(COPY, 'numbers', 10, 'mine.log')
+    os.symlink(os.path.abspath('mine.log'), 'all/link')
+    os.symlink(os.path.abspath('none'), 'all/dangling')
+    os.symlink('.', 'all/way')
+    scene.write('all/theirs', b'')
+    os.chmod('all/theirs', 0o666)
+    for name in 'link', 'dangling', 'way', 'theirs':
+        os.lchown(f'all/{name}', nobody, nobody)
+    os.link('mine.log', 'all/second')
+    data = Path('mine.log').read_bytes()
+    for name, why in (('link', 'belongs to another user (65534)'), ('dangling', 'belongs to another user (65534)'),
+                      ('way/new', 'belongs to another user (65534)'), ('theirs', 'it belongs to another user (65534)'),
+                      ('second', 'it has another name (a hard link)')):
+        told = scene.run(COPY, 'numbers', 20, f'all/{name}', status=3)[1].decode()
+        assert f'all/{name}: ' in told and why in told and 'choose another file' in told, told
+    equal('mine.log', Path('mine.log').read_bytes(), data)
+    equal('their file', Path('all/theirs').read_bytes(), b'')
+    assert not os.path.exists('none') and not os.path.exists('all/new')
+    # Their own files, links of the same user, and directories that only their owner can write to.
+    os.symlink('own.log', 'all/own')
+    for name in 'new', 'own', 'own':
+        scene.run(COPY, 'numbers', 20, f'all/{name}')
+        equal(name, len(without_system(read(f'all/{name}'))), 20)
 
 
 def test_errors():
