@@ -842,16 +842,29 @@ struct event *event_make(struct state *state, PyObject *name, const char *attrib
 
 struct event *event_make_free(struct state *state, PyObject *name, const char *attributes, PyObject *fields)
 {
-	PyObject *free_name;
+	PyObject *found, *before = NULL, *kind, *value, *where;
 	struct event *e = NULL;
 
 	if (!check_name(name))
 		return NULL;
-	free_name = PyObject_CallFunction(state->free_name, "OO[(ssO)]", state->declared, name, "", attributes,
-	                                  fields ? fields : Py_None);
-	if (free_name)
-		e = event_make(state, free_name, attributes, fields);
-	Py_XDECREF(free_name);
+	do {
+		/* Again if another thread has taken the name meanwhile, but not for another error. */
+		PyErr_Fetch(&kind, &value, &where);
+		found = PyObject_CallFunction(state->free_name, "OO[(ssO)]", state->declared, name, "", attributes,
+		                              fields ? fields : Py_None);
+		if (found && before && PyUnicode_Compare(found, before) == 0) {
+			PyErr_Restore(kind, value, where);
+			Py_DECREF(found);
+			break;
+		}
+		Py_XDECREF(kind);
+		Py_XDECREF(value);
+		Py_XDECREF(where);
+		Py_XSETREF(before, found);
+		if (found)
+			e = event_make(state, found, attributes, fields);
+	} while (found && !e && PyErr_ExceptionMatches(PyExc_ValueError));
+	Py_XDECREF(before);
 	return e;
 }
 

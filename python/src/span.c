@@ -134,18 +134,6 @@ uint64_t span_number(void)
 	return __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
 }
 
-/* Returns the name, or a similar one under which no other fields are declared; null with an exception. */
-static PyObject *free_pair(struct state *state, PyObject *name, const char *attributes, PyObject *fields,
-                           PyObject *of_end)
-{
-	if (PyUnicode_GET_LENGTH(name) > TRACE_EVENT_NAME_MAX) { /* an error that event_make() tells */
-		Py_INCREF(name);
-		return name;
-	}
-	return PyObject_CallFunction(state->free_name, "OO[(ssO)(ssO)]", state->declared, name, ".begin", attributes,
-	                             fields ? fields : Py_None, ".end", attributes, of_end ? of_end : Py_None);
-}
-
 /* Makes a pair of event types, whose names are free. Returns false with an exception. */
 static bool span_events(struct state *state, PyObject *name, const char *attributes, PyObject *fields, PyObject *of_end,
                         struct event **begin, struct event **end)
@@ -166,6 +154,48 @@ static bool span_events(struct state *state, PyObject *name, const char *attribu
 	*begin = first;
 	*end = last;
 	return true;
+}
+
+/* Returns the name, or a similar one under which no other fields are declared; null with an exception. */
+static PyObject *free_pair(struct state *state, PyObject *name, const char *attributes, PyObject *fields,
+                           PyObject *of_end)
+{
+	if (PyUnicode_GET_LENGTH(name) > TRACE_EVENT_NAME_MAX) { /* an error that event_make() tells */
+		Py_INCREF(name);
+		return name;
+	}
+	return PyObject_CallFunction(state->free_name, "OO[(ssO)(ssO)]", state->declared, name, ".begin", attributes,
+	                             fields ? fields : Py_None, ".end", attributes, of_end ? of_end : Py_None);
+}
+
+/*
+ * Makes a pair of event types under a name that is free, and returns the name; null with an exception. Between looking
+ * for the name and taking it another thread may take it.
+ */
+static PyObject *free_events(struct state *state, PyObject *name, const char *attributes, PyObject *fields,
+                             PyObject *of_end, struct event **begin, struct event **end)
+{
+	PyObject *stem = free_pair(state, name, attributes, fields, of_end), *other, *kind, *value, *where;
+
+	while (stem && !span_events(state, stem, attributes, fields, of_end, begin, end)) {
+		if (!PyErr_ExceptionMatches(PyExc_ValueError)) {
+			Py_DECREF(stem);
+			return NULL;
+		}
+		PyErr_Fetch(&kind, &value, &where);
+		other = free_pair(state, name, attributes, fields, of_end);
+		if (other && PyUnicode_Compare(stem, other) == 0)
+			Py_CLEAR(other);
+		if (other || PyErr_Occurred()) {
+			Py_XDECREF(kind);
+			Py_XDECREF(value);
+			Py_XDECREF(where);
+		} else {
+			PyErr_Restore(kind, value, where); /* another error, such as a name of a field */
+		}
+		Py_SETREF(stem, other);
+	}
+	return stem;
 }
 
 /* Returns the fields of a numbered begin, and in *name that of the number: id, or if there is such a field span_id. */
@@ -205,8 +235,8 @@ static bool make_numbered(struct state *state, struct span *span)
 			event_release(state, span->begin);
 			event_release(state, span->end);
 		}
-		name = free_pair(state, span->name, text, fields, of_end);
-		made = name && span_events(state, name, text, fields, of_end, &begin, &end);
+		name = free_events(state, span->name, text, fields, of_end, &begin, &end);
+		made = name;
 		Py_XDECREF(name);
 	}
 	/* Another thread may have been faster. */
@@ -483,11 +513,13 @@ static struct span *span_make(struct state *state, PyObject *name, PyObject *fie
 	span->vectorcall = span_call;
 	Py_INCREF(state->nothing);
 	span->nothing = state->nothing;
-	span->name = declared ? PyUnicode_FromObject(name) : free_pair(state, name, "", fields, NULL);
-	if (fields)
+	if (!declared)
+		span->name = free_events(state, name, "", fields, NULL, &span->begin, &span->end);
+	else if (span_events(state, name, "", fields, NULL, &span->begin, &span->end))
+		span->name = PyUnicode_FromObject(name);
+	if (fields && span->name)
 		span->fields = PyDict_Copy(fields);
-	if (!span->name || (fields && !span->fields) ||
-	    !span_events(state, span->name, "", fields, NULL, &span->begin, &span->end))
+	if (!span->name || (fields && !span->fields))
 		Py_CLEAR(span);
 	return span;
 }
@@ -801,8 +833,8 @@ static PyObject *make_pair(PyObject *module, PyObject *arguments)
 
 	if (!PyArg_ParseTuple(arguments, "U|sO!O!", &name, &attributes, &PyDict_Type, &fields, &PyDict_Type, &of_end))
 		return NULL;
-	free_name = free_pair(state, name, attributes, fields, of_end);
-	made = free_name && span_events(state, free_name, attributes, fields, of_end, &begin, &end);
+	free_name = free_events(state, name, attributes, fields, of_end, &begin, &end);
+	made = free_name;
 	Py_XDECREF(free_name);
 	return made ? Py_BuildValue("(NN)", begin, end) : NULL;
 }

@@ -8,6 +8,7 @@
 
 import collections
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -128,6 +129,47 @@ def test_threads():
     equal('threads', sorted(of_thread), [*range(100)])
     assert all(numbers == [*range(300)] for numbers in of_thread.values())
     assert all(len(tid) == 1 for tid in tids.values())
+
+
+def test_first_calls():
+    """Threads that make the first spans and counters of the same names, with different fields, at the same time."""
+    python('''
+        import random
+        import sys
+        import threading
+        import posixtrace
+        sys.setswitchinterval(1e-6)
+        barrier = threading.Barrier(16)
+
+        def step(name):
+            with posixtrace.span(name):
+                yield
+
+        def run(thread):
+            some = random.Random(thread)
+            barrier.wait()
+            for i in range(100):
+                n = some.randrange(20)
+                with posixtrace.span(f"span{n}", **{f"f{some.randrange(3)}": some.choice([1, 1.5, "x", b"b"])}):
+                    posixtrace.counter(f"counter{n}", i)
+                    posixtrace.log("message")
+                list(step(f"span{n}"))
+                with posixtrace.span(f"step{n}"):
+                    list(step(f"step{n}"))
+
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        ''', record=['-s', '32M'])
+    # report says on standard error that there are many names of spans.
+    out = subprocess.run([POSIXTRACE, 'report', '--fields', 'event', 'x.log'], capture_output=True, text=True,
+                         check=True).stdout
+    count = collections.Counter(re.sub(r'\d+|\(.*\)', '', name.strip()) for name in out.splitlines()
+                                if not name.startswith('#'))
+    equal('events', dict(count), {'span.begin': 3200, 'span.end': 3200, 'counter': 1600, 'log': 1600,
+                                  'step.begin': 3200, 'step.end': 3200})
 
 
 def test_children():
