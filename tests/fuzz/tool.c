@@ -466,7 +466,10 @@ static void try_moment(void)
 	if (begin < UINT64_C(253402300800) * 1000000000)
 		MUST(moment_parse(printed, 0, &again) && again == begin);
 	print_begin();
-	moment_print_seconds((int64_t)begin, width);
+	if ((int64_t)begin < 0)
+		moment_print_seconds(0, 0 - begin, width);
+	else
+		moment_print_seconds(begin, 0, width);
 	print_end();
 	MUST(printed_size >= (size_t)width || printed_size > 10);
 	ns = (int64_t)strtoll(printed, &end, 10);
