@@ -24,12 +24,12 @@
 
 #define NS_IN_S UINT64_C(1000000000)
 
-/* Shapes are forgotten after this time, so that names of threads are looked at again. */
+/* Shapes are forgotten after this time, because threads change their names. */
 #define SHAPES_NS NS_IN_S
 /* How many shapes to try for one type and thread. */
 #define TRIES 8
 
-/* Events that follow each other without a look at whether there are more event types. */
+/* Events between two looks for new event types. */
 #define EVENTS_BETWEEN 64
 
 /* Between two looks that find nothing. */
@@ -114,8 +114,8 @@ static bool look_at_image(struct source *s, uint32_t pid, uint64_t time, uint64_
 }
 
 /*
- * Adds what the process executes now, without its mappings: it may end before its first event is read, or execute
- * another file. Returns false if there is no memory.
+ * Adds the current executable of the process, without mappings, because the process may end, or execute another file,
+ * before its first event is read. Returns false if there is no memory.
  */
 static bool look_at_name(struct source *s, uint32_t pid)
 {

@@ -85,7 +85,7 @@ static void pair(struct posixtrace_log *log, struct type *begin)
 	}
 }
 
-/* Pairs the names of types, whenever there are more of them. What declares its spans is not paired by its name. */
+/* Pairs the names of new types. A type with declared spans is not paired by its name. */
 static void pair_all(struct posixtrace_log *log)
 {
 	log->paired = log->types.count;

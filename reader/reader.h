@@ -40,9 +40,9 @@ struct process_text {
 
 struct process {
 	struct posixtrace_log_process about;
-	struct posixtrace_log_module **module; /* each with its texts behind it */
+	struct posixtrace_log_module **module; /* each followed by its texts */
 	size_t room;
-	struct process_text *texts; /* those in `about`, and earlier ones */
+	struct process_text *texts; /* of `about`, and earlier texts */
 	/* Of a running process: how often it was looked at, and when the last time, in the clock of events. */
 	uint32_t looks;
 	uint64_t looked;

@@ -109,7 +109,7 @@ static unsigned char *put_layout(unsigned char *p, uint32_t id, const char *layo
 	return p + 4 + length;
 }
 
-/* Writes what is in the piece, and begins another one. */
+/* Writes the current piece, and begins a new piece. */
 static int put_piece(struct posixtrace_log_writer *w, enum frame_kind kind, unsigned char **p)
 {
 	size_t size = (size_t)(*p - w->piece);
@@ -380,7 +380,7 @@ static bool is_log(int fd)
 	return log;
 }
 
-/* Empties a file that may be overwritten, and makes its descriptor one that writes by position. */
+/* Empties a file that may be overwritten, and replaces a descriptor with O_APPEND, which ignores positions. */
 static int prepare_file(struct posixtrace_log_writer *w)
 {
 	bool appends = sys_open_flags(w->fd) & O_APPEND;

@@ -1413,11 +1413,11 @@ set -e
     equal([e.data for e in log.events], [b'some text', struct.pack('=B3xIh6xd2s', 1, 7, -2, 0.5, b'\x0a\xff'),
                                          struct.pack('BBBbbB', 8, 10, 31, -16, 9, 7), b''])
     # Nobody traces.
-    for arguments, status in ((['x'], 0), (['--traced', 'x'], 1), (['--traced'], 1), ([], 2), (['--u8', '256', 'x'], 2),
-                              (['--i8', '-129', 'x'], 2), (['--u8', '-1', 'x'], 2), (['x' * 64], 1),
+    for arguments, status in ((['x'], 0), (['--traced', 'x'], 1), (['--traced'], 1), ([], 2), (['x' * 64], 1),
                               (['--hex', '123', 'x'], 2),
-                              *((['--u8', n, 'x'], 2) for n in ('0x', '1f', '0b1', '--1', '')),
-                              (['--u64', ' -1', 'x'], 2)):
+                              # Values that do not fit are data of the script, and no wrong usage.
+                              *((['--u8', n, 'x'], 0) for n in ('256', '-1', '0x', '1f', '0b1', '--1', '')),
+                              (['--i8', '-129', 'x'], 0), (['--u64', ' -1', 'x'], 0)):
         done = subprocess.run([POSIXTRACE, 'event', *arguments], capture_output=True, text=True, check=False)
         equal((arguments, done.returncode), (arguments, status))
         equal(done.stdout, '')

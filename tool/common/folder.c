@@ -19,7 +19,8 @@
 #define LINKS_MAX 40 /* as in the kernel */
 #define TRIES 8      /* for a file that comes and goes */
 
-static _Thread_local char reason[PATH_MAX + 200];
+/* The library that reads logs has this, too: an object that is loaded late has little room for such memory. */
+static _Thread_local char reason[384];
 
 static const char *because(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

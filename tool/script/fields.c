@@ -5,6 +5,7 @@
  */
 #include "script/fields.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,6 @@ void fields_add_bytes(struct fields *f, const void *bytes, size_t size)
 /* Returns the base of a number. Leading zeroes, as `date` prints them, do not make it octal. */
 static int base(const char *text)
 {
-	text += *text == '-' || *text == '+';
 	return text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
 }
 
@@ -56,13 +56,20 @@ static bool find_label(const struct layout *l, const struct layout_field *field,
 /* Returns whether the text is an integer that the field can have, which is stored; else the nearest, or 0. */
 static bool parse_integer(const struct layout_field *field, const char *text, uint64_t *n)
 {
-	bool is_signed = field->kind == LAYOUT_SIGNED, is_negative = *text == '-';
+	bool is_signed = field->kind == LAYOUT_SIGNED, is_negative;
 	uint64_t most = UINT64_MAX >> (64 - 8 * field->size + is_signed);
 	char *end;
 
+	text += strspn(text, " \t\n");
+	is_negative = *text == '-';
+	text += *text == '-' || *text == '+';
+	*n = 0;
+	/* No second sign. */
+	if (!isdigit((unsigned char)*text))
+		return false;
 	errno = 0;
-	*n = strtoull(text + is_negative, &end, base(text));
-	if (end == text + is_negative || *end || strchr("+- ", text[is_negative])) {
+	*n = strtoull(text, &end, base(text));
+	if (*end) {
 		*n = 0;
 		return false;
 	}
