@@ -139,7 +139,7 @@ def test_whole():
         'otherData': {'begin': 10**18 + 7,
                       'logs': [{'file': 'one.log', 'created': 10**18 + 7, 'host': 'host', 'kernel': '6.1',
                                                      'machine': 'x86_64', 'complete': True, 'lost': 0, 'discarded': 0,
-                                                     'unwritten': 0}]}})
+                                                     'unwritten': 0, 'damaged': 0}]}})
     equal('nothing', json.loads(convert(write('none.log', Log().closed())))['traceEvents'], [])
 
 

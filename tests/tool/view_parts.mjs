@@ -8,6 +8,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
+import {lossFacts} from '../../tool/view/page/about.mjs';
 import {chooseHues, hueCount, huesOfTexts, palette} from '../../tool/view/page/colours.mjs';
 import {asText, decode, ownText, summary, valueText} from '../../tool/view/page/fields.mjs';
 import {flowsOf} from '../../tool/view/page/flows.mjs';
@@ -514,6 +515,25 @@ test('a search can be stopped, and lets others work', async () => {
 	assert.equal(await find(trace, 'number', { sliceMs : -1, stopped : () => ++turns > 3 }), null);
 	assert.equal(turns, 4);
 	assert.equal((await find(trace, 'number 49')).length, 5000 - 5000 + (await find(trace, '49')).length);
+});
+
+/* -- Losses ------------------------------------------------------------------------------------------------ */
+
+test('what is missing', () => {
+	const about = { lost : 0, unwritten : 0, missing : 0, discarded : 0, overwritten : 0, ended : true,
+			log_policy : 'APPEND' };
+	const facts = (more, gaps = []) =>
+		lossFacts({ tables : { logs : [ { about }, { about : { ...about, ...more } } ] }, gaps })
+			.map(([ text, kind ]) => `${plain(text)}:${kind}`).join(' ');
+	assert.equal(facts({}), 'nothing lost:good');
+	assert.equal(facts({ lost : 2 }), '2 events lost:bad');
+	assert.equal(facts({ missing : 1, unwritten : 2 }), '3 events lost:bad');
+	assert.equal(facts({ discarded : 5, log_policy : 'UNTIL_FULL' }), '5 events lost:bad');
+	assert.equal(facts({ discarded : 5, overwritten : 5, log_policy : 'LOOP' }), '5 older events overwritten:');
+	assert.equal(facts({ overwritten_some : true, ended : false, log_policy : 'LOOP' }),
+		     'older events overwritten:');
+	assert.equal(facts({ ended : false }), 'no loss known:');
+	assert.equal(facts({}, [ {} ]), '1 gap:bad');
 });
 
 /* -- Colours ----------------------------------------------------------------------------------------------- */

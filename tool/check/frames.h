@@ -48,6 +48,11 @@ struct verify_slot {
 	uint64_t events, system, segments;
 };
 
+/* Numbers of segments that are missing in a log without slots. */
+struct verify_gap {
+	uint64_t first, last;
+};
+
 struct verify_list {
 	void *item;
 	size_t count;
@@ -96,6 +101,8 @@ struct verify {
 	uint64_t bad_events; /* in segments with damaged bodies */
 	uint64_t torn_events; /* in the segment in whose middle the file ends */
 	uint64_t hole, hole_size; /* bytes since the last segment that are not frames; size 0: none */
+	uint64_t bad_number, bad_number_events; /* the last segment with a damaged body */
+	struct verify_list gap; /* struct verify_gap, ascending */
 	struct verify_list finding, frame, slot;
 	bool named[EVENT_ID_END];
 	struct { uint64_t offset, segment; } used[EVENT_ID_END]; /* the first use; segment 0: unused */

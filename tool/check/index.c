@@ -274,12 +274,15 @@ static bool has_offset(const struct verify_list *list, uint64_t offset)
 static void check_frames(struct verify *v, const struct verify_list *damage, const unsigned char *list, uint32_t count)
 {
 	const uint64_t *at = v->frame.item;
-	uint32_t wrong = 0;
+	uint32_t wrong = 0, again = 0;
+	uint64_t before = 0;
 	size_t known = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t offset = get64(list + 8 * i);
 
+		again += offset <= before;
+		before = offset > before ? offset : before;
 		if (known < v->frame.count && at[known] == offset)
 			known++;
 		else if (!has_offset(&v->frame, offset) && !damaged(damage, offset) && ++wrong <= WRONG_MAX)
@@ -287,6 +290,10 @@ static void check_frames(struct verify *v, const struct verify_list *damage, con
 			           "INDEX: no TYPES or PROCESS at offset %" PRIu64 ", where it says", offset);
 	}
 	and_more(v, wrong, "frames TYPES and PROCESS");
+	if (again)
+		verify_add(v, FINDING_INDEX, v->index_at,
+		           "INDEX: of the frames TYPES and PROCESS that it lists, %u are there twice, or out of order",
+		           again);
 	if (count < v->frame.count)
 		verify_add(v, FINDING_INDEX, v->index_at, "INDEX: it lists %u frames TYPES and PROCESS, there are %zu",
 		           count, v->frame.count);

@@ -123,7 +123,39 @@ static void end_hole(struct verify *v, uint64_t at, uint64_t number)
 		f->segment = v->expected;
 		f->last_segment = number - 1;
 	}
+	if (missing)
+		*(struct verify_gap *)verify_append(&v->gap, sizeof(struct verify_gap)) =
+			(struct verify_gap){ v->expected, number - 1 };
 	v->hole_size = 0;
+}
+
+/* Returns whether the segment of this number, which is before the last valid one, was missing there. */
+static bool was_missing(const struct verify *v, uint64_t number)
+{
+	const struct verify_gap *gap = v->gap.item;
+	size_t low = 0, high = v->gap.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (gap[middle].last < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < v->gap.count && gap[low].first <= number;
+}
+
+/* Forgets the damage of the last segment, because another copy of the segment follows. */
+static void replace(struct verify *v)
+{
+	struct finding *f = v->finding.item;
+
+	v->bad_events -= v->bad_number_events;
+	for (size_t i = v->finding.count; i > 0 && i + 4 > v->finding.count; i--)
+		if (f[i - 1].segment == v->bad_number && f[i - 1].last_segment == v->bad_number)
+			f[i - 1].events = 0;
+	v->bad_number = v->bad_number_events = 0;
 }
 
 /* Handles a segment in a log without slots. */
@@ -134,13 +166,20 @@ static void in_file(struct verify *v, const struct frame *f, uint64_t at)
 		about(f, verify_add(v, FINDING_SEQUENCE, at,
 		                    "segment %" PRIu64 " where %" PRIu64 " should be: it is ignored",
 		                    f->number, v->expected));
-		v->bad_events += f->events;
+		if (was_missing(v, f->number))
+			v->bad_events += f->events;
 		return;
 	}
+	if (f->number == v->bad_number)
+		replace(v);
 	v->expected = f->number + 1;
 	check_time(v, f, at);
-	if (add_segment(v, f, at))
+	if (add_segment(v, f, at)) {
 		v->least = v->expected;
+	} else {
+		v->bad_number = f->number;
+		v->bad_number_events = f->events;
+	}
 }
 
 /* -- Slots ------------------------------------------------------------------------------------ */
@@ -479,6 +518,7 @@ void verify_free(struct verify *v)
 	free(v->finding.item);
 	free(v->frame.item);
 	free(v->slot.item);
+	free(v->gap.item);
 	free(v->index);
 	free(v->window);
 	free(v);

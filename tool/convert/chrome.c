@@ -26,6 +26,7 @@
 #include "event/layout_json.h"
 #include "event/meaning.h"
 #include "event/system_text.h"
+#include "logs/missing.h"
 
 /* The number of process ids of Linux. Ids of further machines are shifted by multiples of it. */
 #define PIDS 4194304
@@ -584,7 +585,9 @@ static void put_log(const struct source *s)
 {
 	const struct input *in = &s->file->in;
 	const struct log_header *h = &in->header;
+	struct missing missing;
 
+	missing_find(&missing, s->file);
 	json_begin('{');
 	json_key("file");
 	json_string(s->path);
@@ -597,13 +600,15 @@ static void put_log(const struct source *s)
 	json_key("machine");
 	json_string(h->machine);
 	json_key("complete");
-	json_bool(in->ended && in->unwritten == 0);
+	json_bool(in->ended && missing.unwritten == 0 && missing.damaged == 0);
 	json_key("lost");
 	json_number(in->lost);
 	json_key("discarded");
 	json_number(in->discarded);
 	json_key("unwritten");
 	json_number(in->unwritten);
+	json_key("damaged");
+	json_number(missing.damaged);
 	json_end('}');
 }
 

@@ -20,6 +20,7 @@
 #include "common/progress.h"
 #include "convert/export.h"
 #include "convert/nesting.h"
+#include "logs/missing.h"
 #include "logs/outfile.h"
 
 static struct {
@@ -187,7 +188,8 @@ static void go_through(struct export *x)
 
 static void summary(const struct export *x, uint64_t size)
 {
-	uint64_t missing = 0;
+	uint64_t missing = 0, damaged = 0, discarded = 0, overwritten = 0;
+	bool overwritten_some = false;
 	char bytes[16];
 
 	if (options.quiet)
@@ -195,8 +197,16 @@ static void summary(const struct export *x, uint64_t size)
 	fprintf(stderr, "posixtrace convert: %s: %" PRIu64 " event%s%s%s",
 	        strcmp(options.output, "-") == 0 ? "standard output" : options.output,
 	        x->events, x->events == 1 ? "" : "s", size ? ", " : "", size ? bytes_text(bytes, size) : "");
-	for (unsigned i = 0; i < x->logs.count; i++)
-		missing += x->logs.source[i].file->in.lost + x->logs.source[i].file->in.unwritten;
+	for (unsigned i = 0; i < x->logs.count; i++) {
+		struct missing m;
+
+		missing_find(&m, x->logs.source[i].file);
+		damaged = missing_add(damaged, m.damaged);
+		discarded = missing_add(discarded, m.discarded);
+		overwritten = missing_add(overwritten, m.overwritten);
+		overwritten_some |= m.overwritten_some;
+		missing = missing_add(missing, missing_add(m.lost, missing_add(m.unwritten, m.damaged)));
+	}
 	if (x->losses && missing)
 		fprintf(stderr, "; %" PRIu64 " event%s lost, at %" PRIu64 " place%s", missing,
 		        missing == 1 ? " was" : "s were", x->losses, x->losses == 1 ? "" : "s");
@@ -204,6 +214,17 @@ static void summary(const struct export *x, uint64_t size)
 		fprintf(stderr, "; events were lost at %" PRIu64 " place%s", x->losses, x->losses == 1 ? "" : "s");
 	else if (missing)
 		fprintf(stderr, "; %" PRIu64 " event%s lost", missing, missing == 1 ? " was" : "s were");
+	if (damaged)
+		fprintf(stderr, ", %s%" PRIu64 " in damaged parts of the log", damaged < missing ? "" : "all ",
+		        damaged);
+	if (discarded)
+		fprintf(stderr, "; %" PRIu64 " event%s discarded when the log was full", discarded,
+		        discarded == 1 ? " was" : "s were");
+	if (overwritten)
+		fprintf(stderr, "; %" PRIu64 " older event%s overwritten by newer ones", overwritten,
+		        overwritten == 1 ? " was" : "s were");
+	else if (overwritten_some)
+		fputs("; older events were overwritten by newer ones", stderr);
 	fputc('\n', stderr);
 }
 

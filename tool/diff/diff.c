@@ -350,14 +350,20 @@ static void cell_change(struct table *t, const struct change *c)
 static void print_side(char name, const struct side *side)
 {
 	const struct source *s = &side->logs.source[0];
+	struct missing_part part[MISSING_PARTS];
 	char text[32];
+	unsigned n;
 
 	out_printf("%c  ", name);
 	out_foreign(s->path, strlen(s->path), 0);
 	out_printf(": %llu events in %s", (unsigned long long)side->events,
 	           moment_duration(text, side->last - side->first));
-	if (s->file->in.lost)
-		out_printf(", %llu events lost", (unsigned long long)s->file->in.lost);
+	n = missing_describe(&side->about.missing, part);
+	for (unsigned i = 0; i < n; i++) {
+		display_colour(part[i].bad ? RED : PLAIN);
+		out_printf(", %s", part[i].text);
+		display_colour(PLAIN);
+	}
 	out_char('\n');
 }
 
@@ -402,7 +408,15 @@ static void json_side(const char *key, const struct side *side)
 	json_key("seconds");
 	json_real(side->seconds);
 	json_key("lost");
-	json_number(side->logs.source[0].file->in.lost);
+	json_number(side->about.missing.lost);
+	json_key("unwritten");
+	json_number(side->about.missing.unwritten);
+	json_key("damaged");
+	json_number(side->about.missing.damaged);
+	json_key("discarded");
+	json_number(side->about.missing.discarded);
+	json_key("overwritten");
+	json_number(side->about.missing.overwritten);
 	json_end('}');
 }
 

@@ -129,6 +129,7 @@ void side_read(struct side *side)
 		else if (cuts)
 			span_cut(&side->spans);
 	}
+	about_end(&side->about, s->file);
 	span_finish(&side->spans);
 	side->seconds = side->last > side->first ? (double)(side->last - side->first) / 1e9 : 0;
 }

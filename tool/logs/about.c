@@ -29,13 +29,17 @@ void about_begin(struct about *a, const struct logfile *f)
 	a->complete = in->ended && in->unwritten == 0;
 	a->size = in->size;
 	a->skipped = in->skipped;
-	a->events = in->events;
 	a->lost = in->lost;
 	a->discarded = in->discarded;
 	a->unwritten = in->unwritten;
 	a->left_out = in->left_out;
 	a->status = in->status;
 	a->flush_error = in->flush_error;
+}
+
+void about_end(struct about *a, struct logfile *f)
+{
+	missing_find(&a->missing, f);
 }
 
 void about_free(struct about *a)
@@ -113,19 +117,6 @@ bool about_system_event(struct about *a, const struct log_event *e, const unsign
 	default:
 		return false;
 	}
-}
-
-uint64_t about_missing(const struct about *a)
-{
-	bool loop = a->header.attr.log_policy == POSIX_TRACE_LOOP;
-	uint64_t there = a->events;
-
-	/* How many slots of a log that was not closed were overwritten, only its creator knew. */
-	if (loop && !a->ended)
-		return 0;
-	if (loop)
-		there = a->discarded < there ? there - a->discarded : 0;
-	return a->read < there ? there - a->read : 0;
 }
 
 /* -- As text -------------------------------------------------------------------------------------- */
@@ -209,7 +200,7 @@ static void print_places(uint64_t count, const char *where)
 static void print_losses(const struct about *a)
 {
 	bool loop = a->header.attr.log_policy == POSIX_TRACE_LOOP;
-	uint64_t missing = about_missing(a);
+	uint64_t missing = a->missing.damaged;
 	const char *head = "missing";
 
 	if (a->lost || a->holes_of[HOLE_LOST]) {
@@ -251,7 +242,9 @@ static void print_losses(const struct about *a)
 			"or the log is damaged");
 		print_places(0, "");
 	}
-	if (*head)
+	if (a->missing.overwritten_some && !a->discarded)
+		out_printf("  %-8s older events, overwritten by newer ones; how many is unknown\n", head);
+	else if (*head)
 		out_text(a->ended ? "  missing  nothing\n" : "  missing  nothing known\n");
 	if (a->skipped)
 		out_printf("  skipped  %llu bytes that are not part of the log\n", (unsigned long long)a->skipped);
@@ -391,7 +384,8 @@ void about_json(const struct about *a)
 		{ "events", a->read }, { "first", a->first }, { "last", a->last }, { "lost", a->lost },
 		        { "discarded", a->discarded },
 		{ "unwritten", a->unwritten }, { "left_out", a->left_out },
-		{ "missing", about_missing(a) }, { "skipped_bytes", a->skipped }, { "truncated", a->truncated },
+		{ "missing", a->missing.damaged }, { "overwritten", a->missing.overwritten },
+		        { "skipped_bytes", a->skipped }, { "truncated", a->truncated },
 		{ "unnamed", a->unnamed },
 		{ "flush_error", a->flush_error } };
 
@@ -404,6 +398,10 @@ void about_json(const struct about *a)
 	json_numbers(numbers, sizeof numbers / sizeof numbers[0]);
 	json_key("children");
 	json_bool(t->inheritance == POSIX_TRACE_INHERITED);
+	json_key("ended");
+	json_bool(a->ended);
+	json_key("overwritten_some");
+	json_bool(a->missing.overwritten_some);
 	json_status(a);
 	json_holes(a);
 	json_end('}');

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "logs/logfile.h"
+#include "logs/missing.h"
 #include "model/eventtype.h"
 
 enum hole_reason {
@@ -37,9 +38,10 @@ struct about {
 	bool ended;    /* the log was closed by its creator, so the number of missing events is exact */
 	bool complete; /* ended, and all events could be written */
 	uint64_t size, skipped;
-	uint64_t events, lost, discarded, unwritten, left_out; /* as in struct input */
+	uint64_t lost, discarded, unwritten, left_out; /* as in struct input */
 	uint32_t status, flush_error;
 	/* Found by reading the log: */
+	struct missing missing;
 	uint64_t read; /* number of events */
 	uint64_t hidden; /* how many of them are events of the recording itself, which are not counted */
 	uint64_t first, last;
@@ -53,6 +55,8 @@ struct about {
 
 /* Describes a log that was just opened. */
 void about_begin(struct about *a, const struct logfile *f);
+/* Takes what is missing, after the log was read. May read it again. */
+void about_end(struct about *a, struct logfile *f);
 void about_free(struct about *a);
 
 /* about_hole() begins a hole, about_resume() ends it. */
@@ -69,9 +73,6 @@ static inline bool about_event(struct about *a, const struct log_event *e, const
 {
 	return eventtype_system(e->id) && about_system_event(a, e, data, made);
 }
-
-/* Returns how many events are missing because of damage. */
-uint64_t about_missing(const struct about *a);
 
 void about_print(const struct about *a);
 /*

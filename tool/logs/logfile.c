@@ -58,6 +58,8 @@ struct logfile *logfile_open(const char *path)
 	error = -input_open(&f->in, fd);
 	if (error)
 		refuse(path, fd, error);
+	f->all = (struct logfile_sum){ .finished = false };
+	logfile_rewind(f);
 	return f;
 }
 
@@ -68,7 +70,86 @@ void logfile_close(struct logfile *f)
 	free(f);
 }
 
-const struct log_event *logfile_end_gap(struct logfile *f, const struct log_event *e, const unsigned char **data)
+/* -- Segments ---------------------------------------------------------------------------------- */
+
+/*
+ * Returns the events of a segment whose frame begins at `at`, and whose body goes beyond the end of the file; 0 if
+ * there is no such segment. number: of the segment; 0: any.
+ */
+static uint64_t cut_off(const struct input *in, uint64_t at, uint64_t number)
+{
+	unsigned char bytes[FRAME_BYTES];
+	struct frame f;
+
+	if (at > in->size || in->size - at < FRAME_BYTES ||
+	    pread(in->fd, bytes, sizeof bytes, (off_t)at) != (ssize_t)sizeof bytes || !frame_get(bytes, &f) ||
+	    f.log != in->log || f.kind != FRAME_SEGMENT || (number && f.number != number) ||
+	    f.size > FORMAT_BODY_MAX || f.size <= in->size - at - FRAME_BYTES)
+		return 0;
+	return f.events;
+}
+
+/* Returns the events of a segment in this slot that the end of the file cuts off. */
+static uint64_t cut_off_in_slot(struct input *in, uint64_t slot)
+{
+	uint64_t at = slot + FRAME_BYTES, next = at, number = 0;
+	struct frame f;
+
+	while (input_frame(in, &f, &next) && next == at && f.kind == FRAME_SEGMENT && (!number || f.number == number)) {
+		number = f.number + 1;
+		next = at = at + frame_bytes(f.size);
+	}
+	return cut_off(in, at, number);
+}
+
+/* Returns the events of the segment that the end of the file cuts off. Only a log without an index can have one. */
+static uint64_t cut_off_at_end(struct input *in)
+{
+	uint64_t at = in->begin, skipped = in->skipped, patience = in->patience, events = 0;
+	struct frame f;
+
+	if (in->complete)
+		return 0;
+	if (in->header.attr.log_policy == POSIX_TRACE_LOOP)
+		for (uint32_t i = 0; i < in->slots && events == 0; i++)
+			events = cut_off_in_slot(in, in->slot[i]);
+	else
+		while (input_frame(in, &f, &at))
+			at += frame_bytes(f.size);
+	if (in->header.attr.log_policy != POSIX_TRACE_LOOP)
+		events = cut_off(in, at, 0);
+	in->skipped = skipped;
+	in->patience = patience;
+	return events;
+}
+
+uint64_t logfile_damaged(const struct logfile *f, const struct logfile_sum *sum)
+{
+	const struct input *in = &f->in;
+	uint64_t there = in->events;
+
+	/* Without the creator's last count, the frames tell. */
+	if (!in->ended && !in->segments)
+		return sum->damaged;
+	if (in->header.attr.log_policy == POSIX_TRACE_LOOP)
+		there = in->discarded < there ? there - in->discarded : 0;
+	return sum->readable < there ? there - sum->readable : 0;
+}
+
+/* Counts what is at the end of the log. Returns whether events are missing there because of damage. */
+static bool finish(struct logfile *f)
+{
+	const struct input_hole hole = f->in.hole;
+	uint64_t before = f->sum.damaged, torn = cut_off_at_end(&f->in);
+
+	f->sum.damaged += hole.events + torn;
+	f->sum.finished = true;
+	f->all = f->sum;
+	return hole.known || torn ||
+	       (!f->sum.uncounted && logfile_damaged(f, &f->sum) > before && (f->in.ended || f->in.segments));
+}
+
+static const struct log_event *end_gap(struct logfile *f, const struct log_event *e, const unsigned char **data)
 {
 	const struct system_gap gap = { f->in.unwritten, !f->in.ended };
 
@@ -80,9 +161,53 @@ const struct log_event *logfile_end_gap(struct logfile *f, const struct log_even
 	return &f->end;
 }
 
+const struct log_event *logfile_segment_begins(struct logfile *f, const struct log_event *e,
+                                               const unsigned char **data)
+{
+	const struct input *in = &f->in;
+	bool damaged;
+
+	if (f->sum.finished)
+		return NULL;
+	if (in->expected != f->sum.expected) {
+		if (!f->sum.first)
+			f->sum.first = in->segment.number;
+		f->sum.readable += in->segment.events;
+		f->sum.damaged += in->hole.events;
+		f->sum.uncounted |= in->hole.missing > in->hole.known;
+		f->sum.expected = in->expected;
+	}
+	if (e && !input_end_gap(in, e))
+		return e;
+	damaged = finish(f);
+	if (e)
+		return end_gap(f, e, data);
+	if (!damaged)
+		return NULL;
+	f->end = (struct log_event){ .id = POSIX_TRACE_OVERFLOW,
+	                             .time = in->last ? in->last : attr_created(&in->header.attr) };
+	*data = NULL;
+	return &f->end;
+}
+
 void logfile_rewind(struct logfile *f)
 {
 	input_rewind(&f->in);
+	f->sum = (struct logfile_sum){ .expected = f->in.expected };
+}
+
+const struct logfile_sum *logfile_whole(struct logfile *f)
+{
+	const unsigned char *data;
+
+	if (f->all.finished)
+		return &f->all;
+	logfile_rewind(f);
+	/* The first event of a segment is enough: its frame tells how many there are, and its body has been checked. */
+	while (logfile_next(f, &data))
+		f->in.unpack->at = f->in.unpack->end;
+	logfile_rewind(f);
+	return &f->all;
 }
 
 const char *logfile_type(const struct logfile *f, uint32_t id)
@@ -116,7 +241,7 @@ void logfile_processes(struct logfile *f, void (*each)(const unsigned char *body
 		at += frame_bytes(frame.size);
 	}
 	free(body);
-	input_rewind(&f->in);
+	logfile_rewind(f);
 }
 
 bool logfile_is_log(int fd)

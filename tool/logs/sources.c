@@ -137,7 +137,7 @@ struct loss source_take_loss(struct source *s)
 
 	loss.resumed = ends;
 	loss.wanted = match_time(s->match, s->event);
-	if (logfile_at_end_gap(s->file, s->event))
+	if (logfile_at_end_gap(s->file, s->event) && s->event->length)
 		memcpy(&loss.unwritten, s->data, sizeof loss.unwritten);
 	s->event = logfile_next(s->file, &s->data);
 	/* A RESUME without its OVERFLOW, which was filtered out, does not tell how long the loss lasted. */

@@ -14,6 +14,7 @@
 #include "common/options.h"
 #include "common/out.h"
 #include "logs/event_json.h"
+#include "logs/missing.h"
 #include "report/line.h"
 
 enum {
@@ -45,6 +46,9 @@ static const struct option_row option_rows[] = {
 	OPTION_ROW_NO_PAGER,
 	{ 0 },
 };
+
+/* A log of more bytes is not read as a whole for its first lines. */
+#define FEW_LINES_SIZE (UINT64_C(256) << 20)
 
 struct options {
 	struct match *match;
@@ -159,12 +163,28 @@ static void parse(struct report *r, struct options *o, int argc, char **argv)
 
 /* -- Logs ---------------------------------------------------------------------------------------- */
 
-static void print_header(const struct report *r)
+static void print_missing(const struct missing *m)
+{
+	struct missing_part part[MISSING_PARTS];
+	unsigned n = missing_describe(m, part);
+
+	for (unsigned i = 0; i < n; i++) {
+		display_colour(part[i].bad ? RED : PLAIN);
+		out_printf(", %s", part[i].text);
+		display_colour(PLAIN);
+	}
+	if (!m->closed && !m->unwritten)
+		out_text(", not complete");
+}
+
+/* few: only the first lines are printed. They come at once, before a large log has been searched for damage. */
+static void print_header(const struct report *r, bool few)
 {
 	for (unsigned i = 0; i < r->logs.count; i++) {
 		const struct source *s = &r->logs.source[i];
 		const struct input *in = &s->file->in;
 		const struct attr *a = &in->header.attr;
+		struct missing missing;
 
 		display_colour(DIM);
 		out_text("# ");
@@ -180,19 +200,11 @@ static void print_header(const struct report *r)
 			out_foreign(in->header.host, strlen(in->header.host), 0);
 		}
 		display_colour(PLAIN);
-		if (in->lost) {
-			display_colour(RED);
-			out_printf(", %llu events lost", (unsigned long long)in->lost);
-			display_colour(PLAIN);
-		}
-		if (in->unwritten) {
-			display_colour(RED);
-			out_printf(", incomplete: %s%llu could not be written", in->ended ? "" : "at least ",
-			           (unsigned long long)in->unwritten);
-			display_colour(PLAIN);
-		} else if (!in->ended) {
-			out_text(", not complete");
-		}
+		if (few && in->size > FEW_LINES_SIZE)
+			missing_counted(&missing, s->file);
+		else
+			missing_find(&missing, s->file);
+		print_missing(&missing);
 		out_char('\n');
 	}
 }
@@ -286,13 +298,18 @@ static int report(int argc, char **argv)
 	if (o.pager)
 		display_pager();
 	if (o.header && !r.json)
-		print_header(&r);
+		print_header(&r, range.end < UINT64_MAX);
 	if (go_through(&r, &range) == 0 && !missing && range.end > 0) {
 		out_flush();
 		if (match_given(o.match))
 			missing = nothing_wanted(&r.logs);
 		else
 			complain("the log has no events");
+	}
+	if ((!o.header || r.json) && range.end == UINT64_MAX) {
+		out_flush();
+		for (unsigned i = 0; i < r.logs.count; i++)
+			missing_say_damage(r.logs.source[i].file);
 	}
 	sources_close(&r.logs);
 	return missing ? STATUS_FAILED : STATUS_DONE;

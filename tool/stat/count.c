@@ -153,6 +153,7 @@ void count_file(struct count *c, struct logfile *f, struct about *about, uint64_
 		}
 	}
 	about->read = read;
+	about_end(about, f);
 	fold(c);
 	layouts_free(c->layouts);
 	span_finish(&c->spans);

@@ -250,6 +250,8 @@ static void write_events(void)
 		take_event(s, before);
 	columns_end();
 	write_cuts();
+	for (unsigned i = 0; i < logs.count; i++)
+		about_end(&((struct own *)logs.source[i].own)->log.about, logs.source[i].file);
 }
 
 /* -- The end ---------------------------------------------------------------------------------------- */
@@ -275,6 +277,8 @@ static void say_made(const char *path, uint64_t size)
 	uint32_t there = columns_count();
 	char bytes[16];
 
+	for (unsigned i = 0; i < logs.count; i++)
+		missing_say_damage(logs.source[i].file);
 	if (there < facts.events)
 		complain("the %s %u of %llu events are in the page; --from, --to and -e choose others, --limit more, "
 		         "--last the %s",

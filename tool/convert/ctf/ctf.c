@@ -16,6 +16,7 @@
 #include "convert/export.h"
 #include "event/names.h"
 #include "event/system_text.h"
+#include "logs/missing.h"
 #include "logs/outfile.h"
 
 /* -- What is kept of a log -------------------------------------------------------------------------- */
@@ -41,6 +42,7 @@ struct trace {
 	bool kinds[CTF_KINDS];
 	uint64_t segment;            /* number of the segment of the current packet; 0: no packet yet */
 	uint64_t lost;               /* lost events in packets so far */
+	uint64_t damaged;            /* events of damaged segments in packets so far */
 	uint64_t time;               /* time of the previous event */
 	struct head head[SHAPES_MAX + 1];
 };
@@ -102,27 +104,33 @@ static void begin(struct export *x)
 static void next_packet(struct trace *t, const struct source *s)
 {
 	const struct frame *segment = &s->file->in.segment;
-	uint64_t lost = segment->lost, created = bounded(logfile_created(s->file));
+	uint64_t lost = segment->lost, created = bounded(logfile_created(s->file)),
+	        damaged = s->file->in.hole.events;
 
 	if (t->segment == 0)
-		lost += input_lost_early(&s->file->in);
+		lost = missing_add(lost, input_lost_early(&s->file->in));
+	t->lost = missing_add(t->lost, lost);
+	t->damaged = missing_add(t->damaged, damaged);
+	lost = missing_add(lost, damaged);
 	if (t->segment == 0 && lost > 0)
 		ctf_packet(&t->file, created < t->time ? created : t->time, segment->number - 1, 0);
 	t->segment = segment->number;
-	t->lost += lost;
 	ctf_packet(&t->file, t->time, segment->number, lost);
 }
 
 /*
  * Adds an empty packet at the end if the index counts more lost events than the segments, or events could not be
- * written.
+ * written, or are in damaged parts of the log.
  */
 static void last_packet(struct trace *t, const struct source *s)
 {
+	struct missing missing;
 	uint64_t lost = s->file->in.lost > t->lost ? s->file->in.lost - t->lost : 0,
 	        created = bounded(logfile_created(s->file));
 
-	lost += s->file->in.unwritten;
+	missing_find(&missing, s->file);
+	lost = missing_add(lost, missing.unwritten);
+	lost = missing_add(lost, missing.damaged > t->damaged ? missing.damaged - t->damaged : 0);
 	if (lost == 0)
 		return;
 	if (!t->segment)

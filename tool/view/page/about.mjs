@@ -55,6 +55,23 @@ function timeOf(gaps) {
 	return sum;
 }
 
+/* Returns what the page says about missing events: texts, each with its class. */
+export function lossFacts(trace) {
+	const { logs } = trace.tables, sum = (of) => logs.reduce((n, { about }) => n + of(about), 0);
+	const loop = (about) => about.log_policy === 'LOOP', gaps = trace.gaps.length,
+		lost = sum((about) => about.lost + about.unwritten + about.missing +
+			(loop(about) ? 0 : about.discarded)),
+		overwritten = sum((about) => about.overwritten);
+	const facts = lost || gaps ? [[lost ? `${plural(lost, 'event')} lost` : plural(gaps, 'gap'), 'bad']] : [];
+	if (overwritten)
+		facts.push([`${plural(overwritten, 'older event')} overwritten`, '']);
+	else if (logs.some(({ about }) => about.overwritten_some))
+		facts.push(['older events overwritten', '']);
+	if (!facts.length)
+		facts.push(logs.every(({ about }) => about.ended) ? ['nothing lost', 'good'] : ['no loss known', '']);
+	return facts;
+}
+
 function logPart(trace, log) {
 	const { about } = log, rows = [
 		['recorded', absolute(BigInt(log.created), 0)],
@@ -66,6 +83,8 @@ function logPart(trace, log) {
 		about.unwritten ? ['not written', plural(about.unwritten, 'event')] : null,
 		about.discarded ? ['discarded', plural(about.discarded, 'event'), 'overwritten, or behind the end'] :
 			null,
+		about.overwritten_some && !about.discarded ? ['overwritten', 'older events',
+			'how many is unknown'] : null,
 		about.missing ? ['damaged', plural(about.missing, 'event')] : null,
 		about.truncated ? ['cut', `the data of ${plural(about.truncated, 'event')}`] : null,
 		log.gaps.length ? ['gaps', count(log.gaps.length), `${duration(timeOf(log.gaps))} in all`] : null,

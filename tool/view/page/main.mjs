@@ -13,7 +13,7 @@ import { makeOverview } from './overview.mjs';
 import { makeTable } from './table.mjs';
 import { makeDetails } from './details.mjs';
 import { makeSpanList } from './spanlist.mjs';
-import { makeLists } from './about.mjs';
+import { lossFacts, makeLists } from './about.mjs';
 import { makeSearchBox } from './searchbox.mjs';
 import { makeKeys } from './keys.mjs';
 import { count, plural, visible } from './text.mjs';
@@ -111,8 +111,7 @@ function makeSplitter() {
 /* -- The head of the page ----------------------------------------------------------------------------------- */
 
 function fillHead(trace) {
-	const { tables } = trace, lost = tables.logs.reduce((sum, log) => sum + log.about.lost + log.about.unwritten,
-		0), gaps = trace.gaps.length;
+	const { tables } = trace, losses = lossFacts(trace);
 	const processes = trace.groups.filter((group) => !group.system),
 		threads = processes.reduce((sum, group) => sum + group.lanes.length, 0);
 	const title = visible(tables.title), host = visible(tables.logs[0].about.host);
@@ -123,8 +122,7 @@ function fillHead(trace) {
 		[plural(trace.count, 'event'), ''], [duration(trace.last - trace.first), ''],
 			[plural(processes.length, 'process', 'processes'), ''], [plural(threads, 'thread'), ''],
 		host ? [`on ${host}`, ''] : null,
-		lost || gaps ? [lost ? `${plural(lost, 'event')} lost` : plural(gaps, 'gap'), 'bad'] :
-			['nothing lost', 'good'],
+		...losses,
 	].filter(Boolean).map(([text, kind]) => element('span', { class: `fact ${kind}` }, text)));
 	if (tables.wanted > tables.events) {
 		byId('partial').hidden = false;

@@ -68,9 +68,10 @@ const reasons = { lost: 'Events were lost', full: 'No room: recording stopped by
 	unwritten: 'Events are missing: they could not be written' };
 
 function lossText(log) {
-	const { lost, discarded, unwritten } = log.about;
+	const { lost, discarded, unwritten, missing } = log.about;
 	return [lost ? `the whole log has lost ${plural(lost, 'event')}` : '', unwritten ?
-		`${plural(unwritten, 'event')} could not be written` : '', discarded ?
+		`${plural(unwritten, 'event')} could not be written` : '', missing ?
+		`${plural(missing, 'event')} in damaged parts` : '', discarded ?
 		`${plural(discarded, 'event')} overwritten or discarded` : '']
 		.filter(Boolean).join('; ');
 }
