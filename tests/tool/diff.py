@@ -7,6 +7,7 @@
 
 import json
 import math
+import os
 import random
 import struct
 import sys
@@ -144,6 +145,29 @@ def test_fields():
         assert math.isclose(c['b'], 2 * c['a'], rel_tol=2 * ERROR), c
     equal('ns', 100_000 <= found['field', 'row time']['a'] <= 1_100_000, True)
     equal('where', changes('--where', 'rows < 10', 'a.log', 'b.log', status=0), {})
+
+
+def test_memory():
+    """Fields that occur once, or a few times, take little memory, however many there are."""
+    log = Log()
+    for n in range(500):
+        log.declare(f't{n}', '{' + ','.join(f'f{i}:u8' for i in range(32)) + '}')
+    for n in range(1500):
+        log.event(n, f't{n % 500}', data=bytes((n * i) % 256 for i in range(32)))
+    log.segment()
+    write('wide.log', log.closed())
+    read, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(write_end, 1)
+        os.execv(POSIXTRACE, ['posixtrace', 'diff', 'wide.log', 'wide.log'])
+    os.close(write_end)
+    with os.fdopen(read) as file:
+        text = file.read()
+    _, status, usage = os.wait4(pid, 0)
+    equal('status', (status, 'no change' in text), (0, True))
+    # With a table of all steps for each field it would be 1.8 GB.
+    assert usage.ru_maxrss < 400000, f'{usage.ru_maxrss} kB'
 
 
 def test_printed():

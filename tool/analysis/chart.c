@@ -90,6 +90,7 @@ static unsigned ratio_rows(uint64_t least, uint64_t most, struct chart_row *rows
 unsigned chart_rows(const struct histogram *h, struct chart_row rows[CHART_ROWS])
 {
 	unsigned n, row = 0;
+	uint64_t here;
 
 	if (h->count == 0)
 		return 0;
@@ -97,15 +98,13 @@ unsigned chart_rows(const struct histogram *h, struct chart_row rows[CHART_ROWS]
 		n = even_rows(h->least, h->most, rows);
 	else
 		n = ratio_rows(h->least, h->most, rows);
-	for (unsigned i = 0; i < HISTOGRAM_SIZE; i++) {
+	for (unsigned i = 0; (i = histogram_next(h, i, &here)) < HISTOGRAM_SIZE; i++) {
 		uint64_t value = histogram_middle(i);
 
-		if (h->step[i] == 0)
-			continue;
 		value = value < h->least ? h->least : value > h->most ? h->most : value;
 		while (row + 1 < n && value >= rows[row].to)
 			row++;
-		rows[row].count += h->step[i];
+		rows[row].count += here;
 	}
 	return n;
 }

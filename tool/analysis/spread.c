@@ -22,25 +22,22 @@
 /* Multiplies the values of a histogram, which become those of their steps. */
 static void multiply(struct histogram *h)
 {
-	struct histogram *more = calloc(1, sizeof *more);
+	struct histogram more = { .count = 0 };
+	uint64_t here;
 
-	if (!more)
-		fail("no memory");
-	for (unsigned i = 0; i < HISTOGRAM_SIZE; i++) {
+	for (unsigned i = 0; (i = histogram_next(h, i, &here)) < HISTOGRAM_SIZE; i++) {
 		uint64_t value = histogram_middle(i), product;
 
-		if (h->step[i] == 0)
-			continue;
 		if (__builtin_mul_overflow(value, SPREAD_REAL, &product))
 			product = UINT64_MAX;
-		if (more->count == 0 || product < more->least)
-			more->least = product;
-		more->most = product > more->most ? product : more->most;
-		more->count += h->step[i];
-		more->step[histogram_step(product)] += h->step[i];
+		if (more.count == 0 || product < more.least)
+			more.least = product;
+		more.most = product > more.most ? product : more.most;
+		more.count += here;
+		histogram_count(&more, histogram_step(product), here);
 	}
-	*h = *more;
-	free(more);
+	histogram_free(h);
+	*h = more;
 }
 
 static double sum_of(const struct histogram *h)
@@ -107,6 +104,10 @@ bool spread_add(struct spread *s, const struct value *v, struct unit unit)
 
 void spread_free(struct spread *s)
 {
+	if (s->positive)
+		histogram_free(s->positive);
+	if (s->negative)
+		histogram_free(s->negative);
 	free(s->positive);
 	free(s->negative);
 }
@@ -136,11 +137,11 @@ double spread_mean(const struct spread *s)
 /* Returns the magnitude that this number of values of the histogram, from the least, do not exceed. */
 static double ranked(const struct spread *s, const struct histogram *h, uint64_t rank)
 {
-	uint64_t below = 0, value = h->most;
+	uint64_t below = 0, value = h->most, here;
 
-	for (unsigned i = 0; i < HISTOGRAM_SIZE; i++) {
-		below += h->step[i];
-		if (below < rank || below == 0)
+	for (unsigned i = 0; (i = histogram_next(h, i, &here)) < HISTOGRAM_SIZE; i++) {
+		below += here;
+		if (below < rank)
 			continue;
 		value = histogram_middle(i);
 		value = value < h->least ? h->least : value > h->most ? h->most : value;

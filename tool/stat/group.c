@@ -20,7 +20,7 @@
 #include "event/layout_words.h"
 #include "log/crc.h"
 
-/* Memory has a limit: a histogram takes up to 58 KiB, a group without one half of a KiB. */
+/* Memory has a limit: a histogram of many values takes 58 KiB, a group without one half of a KiB. */
 #define GROUPS_MAX        200000
 #define GROUPS_MAX_SPREAD 10000
 
