@@ -7,13 +7,16 @@
 # SPDX-License-Identifier: MIT
 
 import json
+import os
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import scene
+from made_log import crc32c
 from scene import Tracer, Tool, expect, shared_files
 
 scene.private()
@@ -224,6 +227,43 @@ def two_at_once(directory):
     expect(shared_files() == [], f'{shared_files()}')
 
 
+def other_user(log):
+    """Root cannot finish the log of another user, and says who can."""
+    if os.geteuid() != 0:
+        return
+    killed(log)
+    # The same log and stream, as if they were of the user 1.
+    data = bytearray(log.read_bytes())
+    at = data.index(b'/dev/shm/posixtrace-0/stream')
+    data[at:at + 21] = b'/dev/shm/posixtrace-1'
+    size, = struct.unpack_from('<I', data, 24)
+    struct.pack_into('<I', data, 28, crc32c(data[64:64 + size]))
+    struct.pack_into('<I', data, 60, crc32c(data[:60]))
+    log.write_bytes(bytes(data))
+    theirs = Path('/dev/shm/posixtrace-1')
+    Path('/dev/shm/posixtrace-0').rename(theirs)
+    for path in (theirs, *theirs.iterdir()):
+        os.chown(path, 1, 1)
+    try:
+        done = run(log)
+        who = f"its stream belongs to user 1, who can complete it: run 'posixtrace recover {log}' as that user"
+        expect(done.returncode == 1 and who in done.stderr and 'lost' not in done.stderr, f'{done}')
+        expect("user 1, who can complete it: run 'posixtrace recover'" in check(log).stdout, f'{check(log)}')
+        for command in ('report', 'stat'):
+            done = Tool(POSIXTRACE, command)(log)
+            expect(who in done.stderr and 'nothing known' not in done.stdout, f'{done}')
+        words = ("1 stream of other users: its creator has ended; 'posixtrace recover', run by the user whose stream "
+                 'it is, finishes the log and removes the stream')
+        done = run()
+        expect(done.stdout == 'nothing to recover\n' and words in done.stderr, f'{done}')
+        done = Tool(POSIXTRACE, 'list')('--all')
+        expect(words in done.stderr and done.stderr.count('recover') == 1, f'{done}')
+    finally:
+        shutil.rmtree(theirs)
+    done = run(log)
+    expect('the rest of its stream is lost' in done.stderr, f'{done}')
+
+
 def no_logs(directory):
     text = directory / 'text'
     text.write_text('hello\n')
@@ -237,7 +277,7 @@ with scene.directory() as name:
     here = Path(name)
     nothing()
     for i, test in enumerate((finishes, one_file, moved, removed, discard_finishes, gone, alive, not_readable,
-                              wrong_stream, strange_name, limited)):
+                              wrong_stream, strange_name, limited, other_user)):
         test(here / f'{test.__name__}.log')
         run()
     without_log()

@@ -24,6 +24,7 @@
 #include "logs/declared.h"
 #include "logs/logfile.h"
 #include "logs/logpipe.h"
+#include "logs/unfinished.h"
 #include "process/streams.h"
 
 /* What a log's stream is doing. */
@@ -107,6 +108,8 @@ static void plural(uint64_t n, const char *what)
 
 static void show_sum(const char *path, const struct verify *v, size_t problems, enum writer writer)
 {
+	uint32_t user;
+
 	out_foreign(path, strlen(path), 0);
 	out_text(": ");
 	display_colour(problems ? RED : GREEN);
@@ -139,6 +142,9 @@ static void show_sum(const char *path, const struct verify *v, size_t problems, 
 		out_text("; it is being written");
 	else if (writer == WRITER_DEAD && !v->ended)
 		out_text("; its creator has ended: 'posixtrace recover' may complete it");
+	else if (v->has_header && !v->ended && unfinished_owner(&v->header, &user))
+		out_printf("; its stream belongs to user %u, who can complete it: "
+		           "run 'posixtrace recover' as that user", user);
 	out_char('\n');
 }
 

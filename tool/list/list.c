@@ -32,7 +32,7 @@ struct list {
 	bool failed; /* a directory could not be read */
 	size_t rows; /* number of processes printed */
 	size_t users;
-	size_t dead; /* number of streams whose creators have ended */
+	size_t dead, dead_of_others; /* number of this user's and other users' streams whose creators have ended */
 	bool heading;
 };
 
@@ -447,6 +447,9 @@ static void list_alone(struct list *l, const struct seen_stream *s)
 
 static void list_all(struct list *l, const struct streams *all)
 {
+	struct shm_dir own = shm_dir_own();
+	size_t *dead = strcmp(all->shm_dir.path, own.path) == 0 ? &l->dead : &l->dead_of_others;
+
 	for (size_t i = 0; i < all->pages; i++)
 		if (all->page[i].alive)
 			list_page(l, all, &all->page[i]);
@@ -454,7 +457,7 @@ static void list_all(struct list *l, const struct streams *all)
 		const struct seen_stream *s = &all->stream[i];
 
 		if (!s->alive)
-			l->dead++;
+			(*dead)++;
 		if (!s->alive || !in_a_page(all, s))
 			list_alone(l, s);
 	}
@@ -599,6 +602,9 @@ static int run(int argc, char **argv)
 		complain("%zu stream%s of creators that have ended; "
 		         "'posixtrace recover' finishes their logs and removes them",
 		         l.dead, l.dead == 1 ? "" : "s");
+	if (l.dead_of_others && !l.json)
+		complain(STREAMS_OF_OTHERS, l.dead_of_others, l.dead_of_others == 1 ? "" : "s",
+		         l.dead_of_others == 1 ? "its creator has" : "their creators have");
 	return l.failed ? STATUS_FAILED : STATUS_DONE;
 }
 

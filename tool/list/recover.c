@@ -25,6 +25,7 @@
 #include "control/recover.h"
 #include "control/save.h"
 #include "log/input.h"
+#include "logs/unfinished.h"
 #include "process/streams.h"
 #include "shm/registry.h"
 #include "shm/reap.h"
@@ -253,6 +254,31 @@ static void recover_file(struct recover *r, const struct streams *all, const cha
 	r->done++;
 }
 
+/* Counts the streams of other users whose creators have ended, if this process may look at them. */
+static void count_others(const struct shm_dir *shm_dir, void *arg)
+{
+	struct shm_dir own = shm_dir_own();
+	size_t *count = arg;
+	struct streams all;
+
+	if (strcmp(shm_dir->path, own.path) == 0)
+		return;
+	if (streams_read(&all, shm_dir) == 0)
+		for (size_t i = 0; i < all.streams; i++)
+			*count += !all.stream[i].alive;
+	streams_free(&all);
+}
+
+static void say_others(void)
+{
+	size_t count = 0;
+
+	streams_each_user(count_others, &count);
+	if (count)
+		complain(STREAMS_OF_OTHERS, count, count == 1 ? "" : "s", count == 1 ? "its creator has" :
+		                                                          "their creators have");
+}
+
 static void recover_all(struct recover *r)
 {
 	struct shm_dir shm_dir = shm_dir_own();
@@ -275,6 +301,8 @@ static void recover_all(struct recover *r)
 	streams_free(&all);
 	if (r->done == 0)
 		out_text("nothing to recover\n");
+	out_flush();
+	say_others();
 }
 
 /* -- One log -------------------------------------------------------------------------------------------------- */
@@ -294,7 +322,14 @@ static const struct seen_stream *stream_of(const struct streams *all, const stru
 static void say_gone(const char *path, const struct log_header *h, uint64_t events)
 {
 	struct log_header now;
+	uint32_t user;
 
+	if (unfinished_owner(h, &user)) {
+		complain("%s: it was not closed; its stream belongs to user %u, who can complete it: "
+		         "run 'posixtrace recover %s' as that user; the %" PRIu64 " event%s in it can be read",
+		         path, user, path, events, plural(events));
+		return;
+	}
 	header_machine(&now);
 	complain("%s: it was not closed, "
 	         "and the rest of its stream is lost%s; the %" PRIu64 " event%s in it can be read",

@@ -17,6 +17,7 @@
 #include "common/out.h"
 #include "common/table.h"
 #include "event/policy.h"
+#include "logs/unfinished.h"
 
 void about_begin(struct about *a, const struct logfile *f)
 {
@@ -202,6 +203,7 @@ static void print_losses(const struct about *a)
 	bool loop = a->header.attr.log_policy == POSIX_TRACE_LOOP;
 	uint64_t missing = a->missing.damaged;
 	const char *head = "missing";
+	uint32_t user;
 
 	if (a->lost || a->holes_of[HOLE_LOST]) {
 		print_loss(&head, a->lost, "event that the stream lost", "events that the stream lost");
@@ -244,6 +246,8 @@ static void print_losses(const struct about *a)
 	}
 	if (a->missing.overwritten_some && !a->discarded)
 		out_printf("  %-8s older events, overwritten by newer ones; how many is unknown\n", head);
+	else if (*head && !a->ended && unfinished_owner(&a->header, &user))
+		out_printf("  missing  unknown: the rest is in a stream of user %u\n", user);
 	else if (*head)
 		out_text(a->ended ? "  missing  nothing\n" : "  missing  nothing known\n");
 	if (a->skipped)

@@ -11,6 +11,7 @@
 #include "base/ticks.h"
 #include "common/message.h"
 #include "logs/declared.h"
+#include "logs/unfinished.h"
 
 /* Limit on how much later than the next one an event may be: clocks of processors differ, though by far less. */
 #define DISORDER (UINT64_C(1) * NS_PER_S)
@@ -60,6 +61,8 @@ void sources_declared(const struct sources *all)
 {
 	for (unsigned i = 0; i < all->count; i++)
 		declared_say(all->source[i].layouts, all->source[i].path);
+	for (unsigned i = 0; i < all->count; i++)
+		unfinished_say(all->source[i].file);
 }
 
 void sources_close(struct sources *all)

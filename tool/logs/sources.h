@@ -43,7 +43,7 @@ struct loss {
  * a file is not a log.
  */
 void sources_open(struct sources *all, const struct match *m, bool symbols, int count, char **paths);
-/* Prints errors in the layouts of the logs' event types. */
+/* Prints errors in the layouts of the logs' event types, and who can complete a log that was not closed. */
 void sources_declared(const struct sources *all);
 void sources_close(struct sources *all);
 /* Moves each source to its first event. */

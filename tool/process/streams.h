@@ -21,6 +21,10 @@
 
 #define COMMAND_SIZE 16
 
+/* What list and recover say about streams that only their users can complete: a number, "s" or "", and whose. */
+#define STREAMS_OF_OTHERS "%zu stream%s of other users: %s ended; 'posixtrace recover', run by the user whose " \
+	"stream it is, finishes the log and removes the stream"
+
 /* A process as the caller sees it. number 0: the process has ended, or is not visible in the caller's pid namespace. */
 struct seen_process {
 	uint32_t number;

@@ -18,6 +18,7 @@
 #include "common/out.h"
 #include "logs/about.h"
 #include "logs/declared.h"
+#include "logs/unfinished.h"
 #include "stat/count.h"
 
 #define LINES_DEFAULT 20
@@ -243,6 +244,7 @@ static void count_all(const char *const *paths)
 		count_file(&count, f, &abouts[i], options.view.begin);
 		abouts[i].path = strcmp(path, "-") == 0 ? "standard input" : path;
 		declared_say_log(&f->in, abouts[i].path);
+		unfinished_say(f);
 		logfile_close(f);
 	}
 }
