@@ -75,6 +75,7 @@ def test_types():
     equal('new', (found['type', 'new']['a'], found['type', 'new']['b'], found['type', 'new']['percent']), (0, 7, None))
     found = changes('--threshold', 200, 'a.log', 'b.log')
     equal('threshold', set(found), {('type', 'gone'), ('type', 'new')})
+    equal('decimal', b'no change of 10.5% or more' in diff('--threshold', 10.5, 'a.log', 'a.log', status=0)[0], True)
     equal('filter', changes('-e', 's*', 'a.log', 'b.log', status=0), {})
     equal('the same', changes('--threshold', 0, 'a.log', 'a.log', status=0), {})
     # Rates count, not numbers: half of the time, half of the events.
@@ -144,7 +145,7 @@ def test_fields():
         c = found['field', f'row {name}']
         assert math.isclose(c['b'], 2 * c['a'], rel_tol=2 * ERROR), c
     equal('ns', 100_000 <= found['field', 'row time']['a'] <= 1_100_000, True)
-    equal('where', changes('--where', 'rows < 10', 'a.log', 'b.log', status=0), {})
+    equal('where', b'no event satisfies --where' in diff('--where', 'rows < 10', 'a.log', 'b.log', status=2)[1], True)
 
 
 def test_memory():
@@ -198,7 +199,10 @@ def test_errors():
                                ([file, 'missing'], 'No such file'),
                                (['-', '-'], 'one log only'), (['-e', 'teaa', file, file], 'there are tea'),
                                (['--where', 'x == 1', file, file], "no event type has a field 'x'"),
-                               (['--threshold', '-1', file, file], '--threshold')):
+                               (['--threshold', '-1', file, file], '--threshold'),
+                               (['--threshold', '1e3', file, file], 'a decimal number, such as 10.5'),
+                               (['--where', 'pid == 3', file, file], 'no event satisfies --where'),
+                               (['--pid', '3', file, file], 'no event is of a process given by --pid')):
         equal(message, message in diff(*arguments, status=2)[1].decode(), True)
     write('text', b'this is no log')
     diff(file, 'text', status=2)

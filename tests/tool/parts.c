@@ -488,7 +488,7 @@ TEST(moments_read)
 		                             "14:30:05.1x", "2026-1-1", "1e300", "nan", "inf", "0x10", "1e3", "1e3s",
 		                             "1.5.2", ".", ".s",
 		                             "2026-02-29", "2026-02-31 12:00", "2100-02-29", "2026-04-31", "2026-00-10",
-		                             "2026-01-00" };
+		                             "2026-01-00", "21:05:06Z", "2026-11-21Z", "2026-11-21T21:05Zx" };
 
 	setenv("TZ", "UTC0", 1);
 	CHECK_EQ("-", parsed("0"), 0);
@@ -520,6 +520,13 @@ TEST(moments_read)
 	CHECK_EQ("-", parsed("1960-01-01") + BEGIN, 0);
 	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
 		CHECK_EQ("-", parsed(wrong[i]), UINT64_MAX);
+	/* UTC, as times are shown, whatever the local time is. */
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	CHECK_EQ("-", parsed("2026-11-21T21:05:06Z"), NS_PER_S - 500);
+	CHECK_EQ("-", parsed("2026-11-21T21:05:05.5Z"), 500000000 - 500);
+	CHECK_EQ("-", parsed("2026-11-21 21:06Z"), 55 * NS_PER_S - 500);
+	CHECK_EQ("-", parsed("2026-11-21 22:05:06"), NS_PER_S - 500);
+	setenv("TZ", "UTC0", 1);
 }
 
 TEST(moments_printed)

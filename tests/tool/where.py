@@ -204,6 +204,19 @@ def test_nothing():
     equal('message', found[-1], 'posixtrace report: no event satisfies --where')
 
 
+def test_lines():
+    """A line end or a tab in a text is kept. Messages show it as a blank."""
+    log = Log()
+    log.declare('set', '{packed;key:z}')
+    for n, key in enumerate(('new\nline', 'new line', 'a\tb', 'a b')):
+        log.event(n * 1000, 'set', data=key.encode() + b'\0')
+    log.segment()
+    write('lines.log', log.closed())
+    for where, wanted in (('key == "new\nline"', [0]), ('key\n==\t"new line"', [1]), ('key == "a\tb"', [2]),
+                          ('key ~ "*\n*"', [0]), ('key in ("a b",\n"a\tb")', [2, 3])):
+        equal(where, reported('--where', where, 'lines.log'), [1000 * n for n in wanted])
+
+
 def test_arrays():
     equal('any', reported('--where', 'b == 3', 'small.log'), [1, 2, 3])
     equal('none', reported('--where', '!(b == 3)', 'small.log'), [0, 4])

@@ -59,8 +59,8 @@ static const char *parse_digits(const char *p, int digits, int most, int *n)
 	return *n <= most ? p : NULL;
 }
 
-/* Parses 14:30[:05[.123]]. */
-static bool parse_clock(const char *p, struct tm *tm, int *ns)
+/* Parses 14:30[:05[.123]][Z]. utc null: a Z must not follow. */
+static bool parse_clock(const char *p, struct tm *tm, int *ns, bool *utc)
 {
 	*ns = 0;
 	tm->tm_sec = 0;
@@ -73,6 +73,10 @@ static bool parse_clock(const char *p, struct tm *tm, int *ns)
 
 		for (p++; isdigit((unsigned char)*p); p++, unit /= 10)
 			*ns += (*p - '0') * unit;
+	}
+	if (p && utc && *p == 'Z') {
+		*utc = true;
+		p++;
 	}
 	return p && !*p;
 }
@@ -105,6 +109,7 @@ bool moment_parse(const char *text, uint64_t begin, uint64_t *time)
 	struct tm tm = { 0 };
 	long double after;
 	const char *p;
+	bool utc = false;
 	int ns = 0;
 
 	if (moment_parse_duration(text, &after)) {
@@ -118,10 +123,10 @@ bool moment_parse(const char *text, uint64_t begin, uint64_t *time)
 	}
 	p = parse_date(text, &tm);
 	if (!p) {
-		if (!localtime_r(&day, &tm) || !parse_clock(text, &tm, &ns))
+		if (!localtime_r(&day, &tm) || !parse_clock(text, &tm, &ns, NULL))
 			return false;
 	} else if (*p == ' ' || *p == 'T') {
-		if (!parse_clock(p + 1, &tm, &ns))
+		if (!parse_clock(p + 1, &tm, &ns, &utc))
 			return false;
 	} else if (*p) {
 		return false;
@@ -129,7 +134,7 @@ bool moment_parse(const char *text, uint64_t begin, uint64_t *time)
 	/* Let mktime() find out about summer time. */
 	tm.tm_isdst = -1;
 	tm.tm_wday = -1;
-	at = mktime(&tm);
+	at = utc ? timegm(&tm) : mktime(&tm);
 	/* -1 is a valid time if mktime() has set the weekday. */
 	if (at == (time_t)-1 && tm.tm_wday < 0)
 		return false;

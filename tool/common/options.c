@@ -147,6 +147,17 @@ long argument_number(const char *option, const char *text, long least, long most
 	return n;
 }
 
+double argument_decimal(const char *option, const char *text)
+{
+	char *end;
+	double n = strtod(text, &end);
+
+	/* strtod() also accepts signs, 0x10, 1e3 and nan. */
+	if (end == text || *end || end != text + strspn(text, "0123456789."))
+		wrong_usage("%s %s: not a decimal number, such as 10.5", option, text);
+	return n;
+}
+
 const char *argument_file(const char *option, const char *text)
 {
 	if (!*text)

@@ -33,6 +33,8 @@ unsigned option_choice(void);
 
 /* Returns a number from least to most. option: its name in messages, "--count". */
 long argument_number(const char *option, const char *text, long least, long most);
+/* Returns a decimal number without a sign and without an exponent. */
+double argument_decimal(const char *option, const char *text);
 /* Returns whether argument_size() accepts the text. */
 bool argument_is_size(const char *text);
 /* Returns the text, the name of a file, unless it is empty. */

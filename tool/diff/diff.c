@@ -76,7 +76,7 @@ static void take(int option, const char *argument)
 {
 	switch (option) {
 	case OPTION_THRESHOLD:
-		options.threshold = (double)argument_number("--threshold", argument, 0, INT_MAX);
+		options.threshold = argument_decimal("--threshold", argument);
 		break;
 	case 'n':
 		options.lines = (size_t)argument_number("--lines", argument, 0, INT_MAX);
@@ -377,7 +377,7 @@ static void print(void)
 	print_side('A', &sides[0]);
 	print_side('B', &sides[1]);
 	if (count == 0) {
-		out_printf("no change of %.0f%% or more\n", options.threshold);
+		out_printf("no change of %.10g%% or more\n", options.threshold);
 		return;
 	}
 	out_char('\n');
@@ -475,6 +475,10 @@ static int diff(int argc, char **argv)
 	share_spans();
 	side_read(&sides[0]);
 	side_read(&sides[1]);
+	if (match_given(options.match) && sides[0].events + sides[1].events == 0) {
+		nothing_wanted(&both);
+		return STATUS_USAGE;
+	}
 	compare();
 	if (options.json)
 		print_json();

@@ -25,7 +25,8 @@ const char *const expression_builtins[BUILTINS + 1] = {
 
 struct parse {
 	struct expression *x;
-	const char *p; /* the next character, which is not a blank */
+	const char *p; /* the next character, which is not a blank; in x->source */
+	const char *original; /* x->source with its line ends and tabs */
 	unsigned depth;
 	uint16_t cost[EXPRESSION_NODES]; /* of a node and its operands */
 	struct expression_fault *fault;
@@ -148,6 +149,7 @@ static struct value keep(struct parse *s, const char *text, size_t length, bool 
 	char *to = x->text + x->text_used;
 	struct value v = { .kind = TEXT_VALUE, .text = to };
 
+	text = s->original + (text - x->source);
 	for (size_t i = 0; i < length; i++) {
 		i += escapes && text[i] == '\\' && i + 1 < length;
 		to[v.length++] = text[i];
@@ -562,7 +564,7 @@ static void check_condition(struct parse *s)
 struct expression *expression_parse(const char *text, bool condition, struct expression_fault *fault)
 {
 	struct expression *x = calloc(1, sizeof *x);
-	struct parse s = { .x = x, .fault = fault };
+	struct parse s = { .x = x, .fault = fault, .original = text };
 	size_t length = strlen(text);
 
 	if (!x)
@@ -574,6 +576,7 @@ struct expression *expression_parse(const char *text, bool condition, struct exp
 		return NULL;
 	}
 	memcpy(x->source, text, length + 1);
+	/* One line, for messages. Texts in it are taken from the original. */
 	for (char *p = x->source; *p; p++)
 		*p = *p == '\n' || *p == '\t' ? ' ' : *p;
 	s.p = x->source;

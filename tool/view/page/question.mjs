@@ -80,7 +80,7 @@ function builtinReader({ ofThread, get }) {
 /* -- Times as texts -------------------------------------------------------------------------------- */
 
 const durationUnits = { '': 1e9, s: 1e9, ms: 1e6, us: 1e3, ns: 1, m: 60e9, min: 60e9, h: 3600e9 };
-const dateForm = /^(?:(\d{4})-(\d\d)-(\d\d)(?:[ T](?=.)|$))?(?:(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?$/;
+const dateForm = /^(?:(\d{4})-(\d\d)-(\d\d)(?:[ T](?=.)|$))?(?:(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z)?)?$/;
 
 /* Returns a time since 1970 in ns: a local date or time of day, or a duration after the beginning; null if wrong. */
 function parseMoment(text, begin) {
@@ -90,16 +90,19 @@ function parseMoment(text, begin) {
 	const match = dateForm.exec(text);
 	if (!match || !text)
 		return null;
-	const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = ''] = match;
+	const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = '', utc] = match;
 	const date = new Date(Number(begin / 1000000n)), last = new Date(2000, month, 0).getDate();
-	if (hour > 23 || minute > 59 || second > 60)
+	if (hour > 23 || minute > 59 || second > 60 || (utc && !year))
 		return null;
 	if (year) {
 		date.setFullYear(year, month - 1, day);
 		if (month < 1 || month > 12 || day < 1 || day > last || date.getDate() !== Number(day))
 			return null;
 	}
-	date.setHours(hour, minute, second, 0);
+	if (utc)
+		date.setTime(Date.UTC(year, month - 1, day, hour, minute, second));
+	else
+		date.setHours(hour, minute, second, 0);
 	const time = BigInt(date.getTime()) * 1000000n + BigInt(fraction.slice(0, 9).padEnd(9, '0'));
 	return time < 0n ? 0n : time;
 }
