@@ -163,6 +163,8 @@ def test_screen():
         t.shows(r"^sql.row .*[▁▂▃▄▅▆▇█]")
         target.record(1, "named.later")
         t.shows(row("named.later", 1))
+        target.record(1, "a\u202eb\u200bc\u00add")
+        t.shows(re.escape(r" a\xe2\x80\xaeb\xe2\x80\x8bc\xc2\xadd "))
         t.keys("q")
         expect(t.ended() == 0, "exit status after q")
 

@@ -139,6 +139,24 @@ def test_system():
     assert csv[()] != csv['--system',] and b'flush_start' not in csv[()] and b'flush_start' in csv['--system',]
 
 
+def test_unseen():
+    """Characters that cannot be seen are shown as codes: the same ones as in the page of view."""
+    page = (HERE.parent.parent / 'tool/view/page/text.mjs').read_text()
+    log, names = Log(), []
+    for text in re.findall(r'\\u([0-9a-f]{4})', page[:page.index('udb40')]):
+        if int(text, 16) >= 0x80 and not 0xd800 <= int(text, 16) < 0xe000:
+            names.append(chr(int(text, 16)))
+    assert len(names) > 12, names
+    for n, name in enumerate([*names, '\U000e0041', 'é']):
+        log.event(n, f'a{name}b')
+    log.segment()
+    scene.write('unseen.log', log.closed())
+    shown = lines('--fields', 'event', 'unseen.log')
+    for name, found in zip([*names, '\U000e0041'], shown):
+        assert found == 'a' + ''.join(f'\\x{byte:02x}' for byte in name.encode()) + 'b', (name, found)
+    assert shown[-1] == 'aéb', shown
+
+
 def test_names_with_layouts():
     """A name can be given as the program writes it, with its braces."""
     for pattern in ('sql.row', 'sql.row{rows:u32,time:u64/ns}', 'sql.r*{rows:u32}'):

@@ -6,12 +6,27 @@
 #include "common/escape.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
-/* Returns whether the character changes the direction of text, and so can make text look different. */
-static bool turns(wchar_t c)
+/*
+ * Characters that cannot be seen, or that change the direction of writing, so that text can look like other text. The
+ * page of view has the same list (view/page/text.mjs).
+ */
+static const struct {
+	uint32_t first, last;
+} unseen[] = {
+	{ 0x0080, 0x009f }, { 0x00ad, 0x00ad }, { 0x061c, 0x061c }, { 0x115f, 0x1160 }, { 0x180e, 0x180e },
+	{ 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 }, { 0xfeff, 0xfeff },
+	{ 0xffa0, 0xffa0 }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe03ff },
+};
+
+static bool is_unseen(wchar_t c)
 {
-	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+	for (unsigned i = 0; i < sizeof unseen / sizeof unseen[0]; i++)
+		if ((uint32_t)c >= unseen[i].first && (uint32_t)c <= unseen[i].last)
+			return true;
+	return false;
 }
 
 /* Writes one character; *size: bytes left, then bytes read. Returns the number of bytes written. */
@@ -27,7 +42,7 @@ size_t escape_next(char *to, const char *text, size_t *size, mbstate_t *state, i
 		return *size = 1;
 	}
 	n = c < 0x80 ? 0 : mbrtowc(&wide, text, *size, state);
-	if (n > 0 && n < (size_t)-2 && wcwidth(wide) >= 0 && !turns(wide)) {
+	if (n > 0 && n < (size_t)-2 && wcwidth(wide) >= 0 && !is_unseen(wide)) {
 		memcpy(to, text, n);
 		*columns += wcwidth(wide);
 		return *size = n;

@@ -23,8 +23,8 @@
 bool moment_parse_duration(const char *text, long double *ns);
 /*
  * Parses a time: 1.5s, 500ms or a number alone is relative to begin; 14:30:05[.123] is on the day of begin; 2026-11-21
- * [14:30[:05[.123]][Z]], also with a T instead of the blank, is absolute. Local time, UTC with a Z. *time: ns of CLOCK_REALTIME; 0 and
- * UINT64_MAX stand for all times out of range. Returns false if the text is no time.
+ * [14:30[:05[.123]][Z]], also with a T instead of the blank, is absolute. Local time, with a Z UTC. *time: ns of
+ * CLOCK_REALTIME; 0 and UINT64_MAX stand for all times out of range. Returns false if the text is no time.
  */
 bool moment_parse(const char *text, uint64_t begin, uint64_t *time);
 /* Prints a local time to out.h. Fast for consecutive times that are close together. */

@@ -9,6 +9,7 @@
 #include <curses.h>
 #include <errno.h>
 #include <langinfo.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "common/escape.h"
 #include "common/message.h"
 
 #define COLUMNS_MAX 1024
@@ -258,22 +260,10 @@ static void set_look(enum terminal_look look)
 	attr_set(weight[look], (short)(look == LOOK_TITLE || look == LOOK_DIM ? 0 : look), NULL);
 }
 
-/* Returns the length of the next character in *c. Bytes that are no printable character yield '?'. */
-static size_t next_character(const char *text, size_t length, wchar_t *c)
-{
-	mbstate_t state = { 0 };
-	size_t n = mbrtowc(c, text, length, &state);
-
-	if (n == 0 || n > length || wcwidth(*c) < 0) {
-		*c = '?';
-		return 1;
-	}
-	return n;
-}
-
 int terminal_put(int line, int column, int columns, enum terminal_look look, const char *text, size_t length, bool fill)
 {
 	wchar_t wide[COLUMNS_MAX];
+	mbstate_t state = { 0 };
 	int count = 0, used = 0;
 
 	if (columns > COLS - column)
@@ -282,14 +272,20 @@ int terminal_put(int line, int column, int columns, enum terminal_look look, con
 		columns = COLUMNS_MAX;
 	if (line < 0 || line >= LINES || columns <= 0)
 		return 0;
-	for (size_t i = 0; i < length && count < COLUMNS_MAX;) {
-		wchar_t c;
+	for (size_t i = 0, n; i < length; i += n) {
+		char shown[ESCAPE_MOST * MB_LEN_MAX + 1];
+		wchar_t c[ESCAPE_MOST + 1];
+		int more = 0;
+		size_t characters;
 
-		i += next_character(text + i, length - i, &c);
-		if (used + wcwidth(c) > columns)
+		n = length - i;
+		shown[escape_next(shown, text + i, &n, &state, &more)] = 0;
+		characters = mbstowcs(c, shown, ESCAPE_MOST + 1);
+		if (characters > ESCAPE_MOST || used + more > columns || count + (int)characters > COLUMNS_MAX)
 			break;
-		used += wcwidth(c);
-		wide[count++] = c;
+		wmemcpy(wide + count, c, characters);
+		used += more;
+		count += (int)characters;
 	}
 	while (fill && used < columns && count < COLUMNS_MAX) {
 		wide[count++] = ' ';
