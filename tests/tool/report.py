@@ -14,6 +14,7 @@ import json
 import os
 import pty
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -137,6 +138,21 @@ def test_system():
                                capture_output=True, check=True).stdout
            for all in ((), ('--system',))}
     assert csv[()] != csv['--system',] and b'flush_start' not in csv[()] and b'flush_start' in csv['--system',]
+
+
+def test_many_names():
+    """What is similar to a name that there is not takes little time, however long the name and many the types."""
+    log = Log()
+    log.add_types({100 + n: f'some.name.of.an.event.type.{n:04}' for n in range(3900)})
+    log.event(1, 'last')
+    log.segment()
+    scene.write('names.log', log.closed())
+    wrong = [option for n in range(20) for option in ('-e', f'some.name.of.an.event.typ.{n:04}')]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    _, err = scene.run(POSIXTRACE, 'report', *wrong, '-e', 'x' * 3000, 'names.log', status=1)
+    took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    assert b'typ.0003: no event type has that name; there are some.name.of.an.event.type.0003,' in err, err
+    assert took < 3, took
 
 
 def test_unseen():

@@ -13,8 +13,9 @@
 #define ESCAPE_MOST 4
 
 /*
- * Writes one character of text, of which *size bytes are left: \xHH for each byte if it cannot be printed or seen, or
- * changes the direction of writing, else unchanged. Adds its width to *columns, and sets *size to the bytes read. Returns the bytes written.
+ * Writes one character of text, of which *size bytes are left: \xHH if it cannot be printed or seen, or changes the
+ * direction of writing, else unchanged. Adds its width to *columns, and sets *size to the bytes read. Returns the bytes
+ * written.
  */
 size_t escape_next(char *to, const char *text, size_t *size, mbstate_t *state, int *columns);
 /*

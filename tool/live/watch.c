@@ -245,7 +245,7 @@ static void look_for_wanted(struct watch *w)
 	                               first ? first : "'!...'", there) < 0)
 		fail("no memory");
 	free((char *)there);
-	free(names.name);
+	suggest_free(&names);
 }
 
 static void look_at_name(struct watch *w)

@@ -137,7 +137,7 @@ void explain_stream(struct evidence *e, trace_id_t trid, const struct match *m)
 	e->attached = stream_attached(trid);
 	e->became = stream_user_since(trid);
 	e->types = e->wanted = 0;
-	e->names.count = 0;
+	suggest_clear(&e->names);
 	for (int pass = 0; pass < 2 && !e->wanted; pass++)
 		for (bool first = true; stream_next_type(trid, first, &id, name); first = false) {
 			bool wanted = match_name(m, name);
