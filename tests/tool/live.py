@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 from scene import Suite, expect, has_terminals, without_pidfd
 
@@ -548,6 +549,21 @@ def test_not_reaped():
         expect(viewer.wait() in (0, 77), f"without pidfd_open(): {viewer.returncode}")
 
 
+def test_damaged():
+    """A process whose files are damaged."""
+    with Target() as target:
+        target.record(1, "note")
+        page, = Path("/dev/shm").glob(f"posixtrace-*/page-{target.pid}-*")
+        whole = page.read_bytes()
+        with page.open("r+b") as file:
+            file.write(bytes(64))
+        done = run("-b", "1", "-p", str(target.pid))
+        expect(done.returncode == 1 and "its files in /dev/shm are damaged, or of another version" in done.stderr and
+               f"posixtrace doctor -p {target.pid}" in done.stderr, f"{done}")
+        with page.open("r+b") as file:
+            file.write(whole[:64])
+
+
 def test_usage():
     for words, status, message in (
             (["-p", "1", "--", "true"], 2, "cannot be combined"), (["-b", "0"], 2, "--batch 0"),
@@ -566,7 +582,7 @@ def test_usage():
 
 
 WITHOUT_TERMINAL = {"test_batch", "test_as_json", "test_only", "test_where", "test_command_ends", "test_not_reaped",
-                    "test_usage"}
+                    "test_damaged", "test_usage"}
 if subprocess.run([TOOL, "live", "--help"], capture_output=True).returncode != 0:
     print("skipped: built without curses, so there is no such subcommand")
     sys.exit(77)

@@ -175,6 +175,39 @@ def test_too_short():
     output('view', '-o', 'short.html', 'short.log')
 
 
+def test_signs():
+    """-1 and 2^64-1 have the same bits, and are different ids."""
+    log = Log()
+    log.declare('go', '{packed,begin=trip,by=k;k:i8}')
+    log.declare('come', '{packed,end=trip,by=k;k:u64}')
+    for n, (key, end) in enumerate(((-1, 2**64 - 1), (5, 5))):
+        log.event(10 * n, 'go', data=struct.pack('<b', key))
+        log.event(10 * n + 3, 'come', data=struct.pack('<Q', end))
+    log.segment()
+    write('signs.log', log.closed())
+    equal('counts', counts(span_of('trip', 'signs.log')), (1, 1, 1, 0))
+    slices = [e['args'].get('incomplete') for e in chrome('signs.log') if e['name'] == 'trip' and e['ph'] == 'e']
+    equal('slices', sorted(map(str, slices)), ['None', 'end of log'])
+
+
+def test_impossible():
+    """Durations that are negative or too long are counted apart, by all commands."""
+    log = Log()
+    log.declare('far', '{packed,took=t;t:i64/s}')
+    for n, seconds in enumerate((2, -1, 2**63 - 1, 4)):
+        log.event(10 * 10**9 + n, 'far', data=struct.pack('<q', seconds))
+    log.segment()
+    write('far.log', log.closed())
+    span = span_of('far', 'far.log')
+    equal('counts', (counts(span), span['impossible'], span['min'], span['max'], span['mean']),
+          ((2, 0, 0, 0), 2, 2 * 10**9, 4 * 10**9, 3 * 10**9))
+    text = output('stat', 'far.log')
+    equal(text, '2 events far left out: no such duration, negative or too long' in text, True)
+    lines = [json.loads(line) for line in output('report', '--json', 'far.log').splitlines()]
+    equal('report', [line.get('took') for line in lines], [2 * 10**9, None, None, 4 * 10**9])
+    equal('slices', len([e for e in chrome('far.log') if e['name'] == 'far' and e['ph'] == 'b']), 2)
+
+
 def whole_log():
     log = Log()
     log.declare('query', QUERY)

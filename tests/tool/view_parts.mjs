@@ -422,6 +422,11 @@ test('an event that is a whole span', () => {
 			   { threads : [ [ 0, 7, 7, 'main' ] ], typed });
 	const set = measure(trace, { name : 'query', whole : true, from : [ 0 ], to : [ 0 ], by : 'thread' });
 	assert.deepEqual([ [...set.starts ], [...set.durations ] ], [ [ 3000, 1000 ], [ 2000, 8000 ] ]);
+	const signed = [ { ...typed[0], fields : [ { ...number('time', 1, 's'), kind : 'signed' } ] } ];
+	const wrong = made([ [ 5000, 0, 0, [ 255 ] ], [ 9000, 0, 0, [ 0 ] ] ],
+			   { threads : [ [ 0, 7, 7, 'main' ] ], typed : signed });
+	const some = measure(wrong, { name : 'query', whole : true, from : [ 0 ], to : [ 0 ], by : 'thread' });
+	assert.deepEqual([ [...some.durations ], some.impossible, set.impossible ], [ [ 0 ], 1, 0 ]);
 	layOut(trace, [ set ]);
 	assert.equal(trace.lanes[0].layers.length, 2);
 	assert.deepEqual(spansOfEvent([ set ], 1).map(({ index }) => index), [ 1 ]);

@@ -260,7 +260,7 @@ static uint64_t end(struct span *s, unsigned scope, uint64_t time, bool again)
 }
 
 /* Begins a span with an id. */
-static void begin_keyed(struct span *s, unsigned scope, uint64_t id, uint64_t time)
+static void begin_keyed(struct span *s, uint64_t scope, uint64_t id, uint64_t time)
 {
 	struct keyed_entry *e = keyed_find(&s->keyed, scope, id);
 
@@ -274,7 +274,7 @@ static void begin_keyed(struct span *s, unsigned scope, uint64_t id, uint64_t ti
 }
 
 /* Ends a span with an id. again: the same event also begins a span. Returns its duration, or SPAN_NONE. */
-static uint64_t end_keyed(struct span *s, unsigned scope, uint64_t id, uint64_t time, bool again)
+static uint64_t end_keyed(struct span *s, uint64_t scope, uint64_t id, uint64_t time, bool again)
 {
 	struct keyed_entry *e = keyed_find(&s->keyed, scope, id);
 	uint64_t since;
@@ -300,18 +300,23 @@ uint64_t span_event(struct spans *spans, const struct span_event *e)
 	unsigned scope = spans->scope == SPAN_ALL                  ? 0 :
 	                 spans->scope == SPAN_PROCESS || role->by ? e->process :
 	                                                            e->thread;
-	uint64_t id = 0, took = SPAN_NONE;
+	struct meaning_id id = { .value = 0 };
+	uint64_t took = SPAN_NONE, keys;
+	enum meaning_took has = role->took ? meaning_took(role->took, e->data, e->length, &took) : TOOK_NONE;
 
-	if (role->took && meaning_took(role->took, e->data, e->length, &took))
+	if (has == TOOK)
 		histogram_add(&spans->span[role->whole]->durations, took);
 	else
 		took = SPAN_NONE;
-	if (role->by && !meaning_integer(role->by, role->by->meaning.by, e->data, e->length, &id))
+	if (has == TOOK_IMPOSSIBLE)
+		spans->span[role->whole]->impossible++;
+	if (role->by && !meaning_id(role->by, role->by->meaning.by, e->data, e->length, &id))
 		return took;
+	keys = (uint64_t)scope << 1 | id.negative;
 	for (uint64_t ends = role->ends; ends; ends &= ends - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(ends);
 		bool again = role->begins >> i & 1;
-		uint64_t ended = role->by ? end_keyed(spans->span[i], scope, id, e->time, again) :
+		uint64_t ended = role->by ? end_keyed(spans->span[i], keys, id.value, e->time, again) :
 		                            end(spans->span[i], scope, e->time, again);
 
 		if (ended != SPAN_NONE)
@@ -323,7 +328,7 @@ uint64_t span_event(struct spans *spans, const struct span_event *e)
 		struct span *s = spans->span[__builtin_ctzll(begins)];
 
 		if (role->by)
-			begin_keyed(s, scope, id, e->time);
+			begin_keyed(s, keys, id.value, e->time);
 		else
 			begin(s, scope, e->time, spans->nested);
 	}
@@ -378,6 +383,13 @@ void span_print(const struct spans *spans)
 	}
 	table_print(table, 0);
 	table_free(table);
+	for (unsigned i = 0; i < spans->count; i++)
+		if (spans->span[i]->impossible) {
+			out_printf("%llu event%s ", (unsigned long long)spans->span[i]->impossible,
+			           spans->span[i]->impossible == 1 ? "" : "s");
+			out_foreign(spans->span[i]->name, strlen(spans->span[i]->name), 0);
+			out_text(" left out: no such duration, negative or too long\n");
+		}
 	for (unsigned i = 0; i < spans->count && !spans->nested; i++)
 		if (spans->span[i]->begins && spans->span[i]->ends) {
 			out_text("where begins have no end and ends no begin, a span may be recursive: see --nested\n");
@@ -433,7 +445,7 @@ void span_json(const struct spans *spans)
 			const char *key;
 			uint64_t value;
 		} numbers[] = { { "count", s->durations.count }, { "no_end", s->begins }, { "no_begin", s->ends },
-			{ "cut", s->cut } };
+			{ "cut", s->cut }, { "impossible", s->impossible } };
 
 		json_begin('{');
 		if (s->name) {

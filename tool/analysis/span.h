@@ -51,6 +51,7 @@ struct span {
 	bool whole;        /* each event of the type `name` is a span */
 	struct histogram durations;
 	uint64_t begins, ends; /* begins without an end, ends without a begin */
+	uint64_t impossible;   /* events whose duration is negative or does not fit */
 	uint64_t cut, cuts;    /* number of spans that were cut, and number of cuts */
 	uint64_t open_count;
 	struct span_open *open;
@@ -118,7 +119,7 @@ void span_finish(struct spans *spans);
 /* Returns whether an event has begun or ended the span, or was one. */
 static inline bool span_occurred(const struct span *s)
 {
-	return s->durations.count + s->begins + s->ends + s->cut > 0;
+	return s->durations.count + s->begins + s->ends + s->cut + s->impossible > 0;
 }
 
 /* Fills text with the title of a span: its name, or both patterns. Returns its length, which is less than size. */

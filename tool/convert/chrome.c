@@ -409,9 +409,9 @@ static void slice_is_over(struct slice_track *t, struct source *s, uint64_t time
 static void put_flow(const struct source *s, const struct task *t, const struct layout *l, unsigned field,
                      const char *phase)
 {
-	uint64_t value;
+	struct meaning_id value;
 
-	if (!field || !meaning_integer(l, field, s->data, s->event->length, &value))
+	if (!field || !meaning_id(l, field, s->data, s->event->length, &value))
 		return;
 	begin_object(phase, l->field[field - 1].name, s->event->time, shifted(t, t->pid), shifted(t, t->tid));
 	json_key("id");
@@ -435,13 +435,13 @@ static void put_number(const struct layout_field *f, const unsigned char *at)
 static void put_counters(const struct source *s, const struct task *t, const struct layout *l)
 {
 	struct layout_places places;
-	uint64_t id;
+	struct meaning_id id;
 
 	layout_locate(l, s->data, s->event->length, &places);
 	begin_object("C", type_name(s), s->event->time, shifted(t, t->pid), shifted(t, t->tid));
-	if (l->meaning.by && meaning_integer(l, l->meaning.by, s->data, s->event->length, &id)) {
+	if (l->meaning.by && meaning_id(l, l->meaning.by, s->data, s->event->length, &id)) {
 		json_key("id");
-		json_number(id);
+		id.negative ? json_signed((int64_t)id.value) : json_number(id.value);
 	}
 	json_key("args");
 	json_begin('{');

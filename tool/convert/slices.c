@@ -56,14 +56,15 @@ uint64_t slices_uuid(const struct slice_track *t, uint64_t log)
 	return t->seat ? lookup_mix(uuid, t->seat) : uuid;
 }
 
-uint64_t slices_flow(const struct layout *l, unsigned field, uint64_t value)
+uint64_t slices_flow(const struct layout *l, unsigned field, struct meaning_id value)
 {
 	const char *name = l->field[field - 1].name;
 	uint64_t hash = 0;
 
 	for (; *name; name++)
 		hash = lookup_mix(hash, (unsigned char)*name);
-	return lookup_mix(hash, value);
+	hash = lookup_mix(hash, value.value);
+	return value.negative ? lookup_mix(hash, 1) : hash;
 }
 
 /* Returns the track of a span in a scope. seats null: the span has only one there. */
@@ -139,11 +140,11 @@ static struct slice_seats *seats_of(struct slices *all, const struct source *s, 
 }
 
 /* Returns a seat that is free, and takes it for the id. */
-static uint32_t take(struct slice_seats *seats, uint64_t id)
+static uint32_t take(struct slice_seats *seats, struct meaning_id id)
 {
 	uint32_t seat = seats->free_count > 0 ? seats->free[--seats->free_count] : ++seats->count;
 
-	keyed_add(&seats->taken, 0, id, seat);
+	keyed_add(&seats->taken, id.negative, id.value, seat);
 	return seat;
 }
 
@@ -151,7 +152,7 @@ static uint32_t take(struct slice_seats *seats, uint64_t id)
 static void leave(const struct slice_track *t)
 {
 	struct slice_seats *seats = t->seats;
-	struct keyed_entry *e = keyed_find(&seats->taken, 0, t->id);
+	struct keyed_entry *e = keyed_find(&seats->taken, t->id.negative, t->id.value);
 
 	if (!e || e->value != t->seat)
 		return;
@@ -231,10 +232,10 @@ static void begins(struct slices *all, struct source *s, struct task *scope, uin
 
 /* Ends the open slice with this id. s null: without an event. Returns whether there was one. */
 static bool end_id(struct slices *all, struct source *s, struct source *event, unsigned span, struct task *scope,
-                   uint64_t id, enum slice_end how)
+                   struct meaning_id id, enum slice_end how)
 {
 	struct slice_seats *seats = seats_of(all, s, span, scope);
-	const struct keyed_entry *e = keyed_find(&seats->taken, 0, id);
+	const struct keyed_entry *e = keyed_find(&seats->taken, id.negative, id.value);
 
 	if (!e)
 		return false;
@@ -242,7 +243,8 @@ static bool end_id(struct slices *all, struct source *s, struct source *event, u
 	return true;
 }
 
-static bool ends_id(struct slices *all, struct source *s, struct task *scope, uint64_t which, uint64_t id)
+static bool ends_id(struct slices *all, struct source *s, struct task *scope, uint64_t which,
+                    struct meaning_id id)
 {
 	bool some = false;
 
@@ -251,7 +253,8 @@ static bool ends_id(struct slices *all, struct source *s, struct task *scope, ui
 	return some;
 }
 
-static void begins_id(struct slices *all, struct source *s, struct task *scope, uint64_t which, uint64_t id)
+static void begins_id(struct slices *all, struct source *s, struct task *scope, uint64_t which,
+                    struct meaning_id id)
 {
 	for (; which; which &= which - 1) {
 		unsigned span = (unsigned)__builtin_ctzll(which);
@@ -275,7 +278,7 @@ static bool whole(struct slices *all, struct source *s, struct task *scope, cons
 	uint64_t took, from;
 	uint32_t seat = 0;
 
-	if (!meaning_took(role->took, s->data, s->event->length, &took))
+	if (meaning_took(role->took, s->data, s->event->length, &took) != TOOK)
 		return false;
 	from = took < s->event->time ? s->event->time - took : 0;
 	do
@@ -293,9 +296,9 @@ bool slices_event(struct slices *all, struct source *s, struct task *thread, con
 {
 	struct task *scope = role->by && all->spans->scope == SPAN_THREAD ? thread->process : scope_of(all, thread);
 	bool some = role->took && whole(all, s, scope, role);
-	uint64_t id = 0;
+	struct meaning_id id = { .value = 0 };
 
-	if (role->by && !meaning_integer(role->by, role->by->meaning.by, s->data, s->event->length, &id))
+	if (role->by && !meaning_id(role->by, role->by->meaning.by, s->data, s->event->length, &id))
 		return some;
 	some |= role->by ? ends_id(all, s, scope, role->ends, id) : ends(all, s, scope, role->ends);
 	if (s->event->id == POSIX_TRACE_START)

@@ -13,6 +13,7 @@
 #define SLICES_H
 
 #include "convert/export.h"
+#include "event/meaning.h"
 #include "logs/tasks.h"
 
 struct slice_track;
@@ -48,7 +49,7 @@ struct slice_track {
 	/* For spans with an id, and events that are whole spans: */
 	struct slice_seats *seats; /* null: another span */
 	uint32_t seat;             /* 1 + the number of the lane among these */
-	uint64_t id;               /* of the open slice */
+	struct meaning_id id;      /* of the open slice */
 	uint64_t last; /* time of the last begin or end in the lane; no time in the lane decreases */
 	/* Number of open slices, and of older slices beyond DEPTH_MAX, which no event can end any more. */
 	uint64_t depth, abandoned;
@@ -102,7 +103,7 @@ void slices_cut(struct slices *all, const struct source *s, uint64_t time, enum 
 /* Ends all open slices of all logs, at the end. */
 void slices_finish(struct slices *all, const struct sources *logs);
 /* Returns a number for the flow of this field and value: 1 + the index of the field. */
-uint64_t slices_flow(const struct layout *l, unsigned field, uint64_t value);
+uint64_t slices_flow(const struct layout *l, unsigned field, struct meaning_id value);
 /* Returns a number for a track that has no row, which is the same in all conversions. log: a number for the log. */
 uint64_t slices_uuid(const struct slice_track *t, uint64_t log);
 

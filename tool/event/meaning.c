@@ -31,18 +31,26 @@ bool meaning_integer(const struct layout *l, unsigned field, const unsigned char
 	return true;
 }
 
-bool meaning_took(const struct layout *l, const unsigned char *data, size_t length, uint64_t *ns)
+bool meaning_id(const struct layout *l, unsigned field, const unsigned char *data, size_t length, struct meaning_id *id)
+{
+	if (!meaning_integer(l, field, data, length, &id->value))
+		return false;
+	id->negative = l->field[field - 1].kind == LAYOUT_SIGNED && (int64_t)id->value < 0;
+	return true;
+}
+
+enum meaning_took meaning_took(const struct layout *l, const unsigned char *data, size_t length, uint64_t *ns)
 {
 	const struct layout_field *f = &l->field[l->meaning.took - 1];
-	uint64_t value;
+	struct meaning_id value;
 
-	if (!meaning_integer(l, l->meaning.took, data, length, &value))
-		return false;
-	if (f->kind == LAYOUT_SIGNED && (int64_t)value < 0)
-		value = 0;
-	if (__builtin_mul_overflow(value, unit_find(f->unit, f->unit_length).scale, ns))
-		*ns = UINT64_MAX;
-	return true;
+	if (!meaning_id(l, l->meaning.took, data, length, &value))
+		return TOOK_NONE;
+	/* The largest number stands for no duration. */
+	if (value.negative ||
+	    __builtin_mul_overflow(value.value, unit_find(f->unit, f->unit_length).scale, ns) || *ns == UINT64_MAX)
+		return TOOK_IMPOSSIBLE;
+	return TOOK;
 }
 
 /* Returns the level with this word. */

@@ -14,8 +14,24 @@
  * Returns false if the data end before the field.
  */
 bool meaning_integer(const struct layout *l, unsigned field, const unsigned char *data, size_t length, uint64_t *value);
-/* Stores how long the span took, in ns; 0 if it is negative. Returns false if the data end before the field. */
-bool meaning_took(const struct layout *l, const unsigned char *data, size_t length, uint64_t *ns);
+/* An integer that is an id. -1 and 2^64-1 have the same bits, and are different ids. */
+struct meaning_id {
+	uint64_t value;
+	bool negative;
+};
+
+/* Does the same for an id. */
+bool meaning_id(const struct layout *l, unsigned field, const unsigned char *data, size_t length,
+                struct meaning_id *id);
+
+enum meaning_took {
+	TOOK_NONE,       /* the data end before the field */
+	TOOK_IMPOSSIBLE, /* the duration is negative, or does not fit into 64 bits of ns */
+	TOOK,
+};
+
+/* Stores how long the span took, in ns, if that is a possible duration. */
+enum meaning_took meaning_took(const struct layout *l, const unsigned char *data, size_t length, uint64_t *ns);
 /* Returns the level of a log message; LEVEL_NONE if it has none, or its label is no level. */
 enum layout_level meaning_level(const struct layout *l, const unsigned char *data, size_t length);
 

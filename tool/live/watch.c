@@ -40,6 +40,9 @@ void watch_explain(pid_t pid, int error)
 		fail("%d: there is no /dev/shm, where streams are created", (int)pid);
 	case ENOMEM:
 		fail("%d: no space for a stream in /dev/shm, or no memory", (int)pid);
+	case EINVAL:
+		fail("%d cannot be traced: its files in /dev/shm are damaged, or of another version of the library; "
+		     "'posixtrace doctor -p %d' may tell more", (int)pid, (int)pid);
 	default:
 		fail("%d: %s; 'posixtrace doctor' may tell more", (int)pid, strerror(error));
 	}

@@ -19,9 +19,9 @@
 /* Puts an end of a flow. field: 1 + its index; 0: none. */
 static void put_flow(struct proto *p, const struct source *s, const struct layout *l, unsigned field, unsigned as)
 {
-	uint64_t value;
+	struct meaning_id value;
 
-	if (field && meaning_integer(l, field, s->data, s->event->length, &value))
+	if (field && meaning_id(l, field, s->data, s->event->length, &value))
 		proto_fixed(p, as, slices_flow(l, field, value));
 }
 

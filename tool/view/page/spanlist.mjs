@@ -94,7 +94,8 @@ function longest(state, set) {
 
 function without(set) {
 	const parts = [[set.noEnd, 'without an end'], [set.noBegin, 'ends without a begin'],
-		[set.cut, 'cut by losses']].filter(([n]) => n);
+		[set.cut, 'cut by losses'],
+		[set.impossible, 'left out: no such duration']].filter(([n]) => n);
 	return parts.length ? element('p', { class: 'hint' },
 		parts.map(([n, text]) => `${count(n)} ${text}`).join(' · ')) : null;
 }

@@ -70,23 +70,31 @@ export function numberOf(trace, event, field) {
 	return fieldValue(type, type.fields[field], dataOf(trace, event), trace.little);
 }
 
+/* Durations of so many ns, and negative ones, are errors of the program. */
+const noDuration = 2n ** 64n - 1n;
 const unitNs = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
 
 /* Returns the events that are whole spans, and how long each of them took. */
 function wholeEvents(trace, definition) {
 	const { shape, count } = trace.columns, roles = rolesOfShapes(trace, definition);
 	const events = new List(), took = [];
+	let impossible = 0;
 	for (let i = 0; i < count; i++) {
 		if (!roles[shape[i]])
 			continue;
 		const type = typeOf(trace, i), value = numberOf(trace, i, type.took);
 		if (value === null)
 			continue;
+		const ns = BigInt(value) * BigInt(unitNs[type.fields[type.took].unit]);
+		if (ns < 0n || ns >= noDuration) {
+			impossible++;
+			continue;
+		}
 		events.push(i);
-		took.push(Math.max(Number(value) * unitNs[type.fields[type.took].unit], 0));
+		took.push(Number(ns));
 	}
 	const all = events.done();
-	return { first: all, last: all, took, noEnd: 0, noBegin: 0, cut: 0 };
+	return { first: all, last: all, took, noEnd: 0, noBegin: 0, cut: 0, impossible };
 }
 
 /*
@@ -181,15 +189,16 @@ export function pairEvents(trace, definition) {
 
 /* Returns a definition with its spans, when they start, and their durations, in order and sorted. */
 export function measure(trace, definition) {
-	const { first, last, took, noEnd, noBegin, cut } = definition.whole ? wholeEvents(trace, definition) :
-		pairEvents(trace, definition), { time } = trace.columns;
+	const { first, last, took, noEnd, noBegin, cut, impossible = 0 } =
+		definition.whole ? wholeEvents(trace, definition) : pairEvents(trace, definition);
+	const { time } = trace.columns;
 	const durations = new Float64Array(first.length), starts = new Float64Array(first.length);
 	for (let i = 0; i < first.length; i++) {
 		durations[i] = took ? took[i] : Math.max(time[last[i]] - time[first[i]], 0);
 		starts[i] = took ? time[last[i]] - took[i] : time[first[i]];
 	}
 	return { ...definition, name: nameOf(definition), first, last, starts, durations,
-		sorted: durations.slice().sort(), noEnd, noBegin, cut,
+		sorted: durations.slice().sort(), noEnd, noBegin, cut, impossible,
 		hue: new Uint8Array(first.length) };
 }
 
