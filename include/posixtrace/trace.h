@@ -92,10 +92,11 @@ struct posixtrace_around {
 void posixtrace_event_text(trace_event_id_t __event_id, const char *__text, const struct posixtrace_around *__around,
                            unsigned __sizes);
 
-/* An event type whose fields are the arguments of a format. All but the identifier in __event is constant. */
+/* An event type whose fields are the arguments of a format. The name and __types are constant. */
 struct posixtrace_format {
 	struct posixtrace_event __event; /* without a layout */
 	const char *__types; /* a letter for each argument */
+	int __precise; /* 0; the library notes here whether a text has a precision */
 };
 
 /*

@@ -18,7 +18,8 @@
  *     u8 u16 u32 u64, i8 ..., x8 ...   unsigned, signed, unsigned in hexadecimal      MORE: a unit, "ns"
  *     f32 f64                          float, double                                  MORE: a unit
  *     boolean                          bool
- *     ptr, code                        const void *: a pointer, and the address of a function
+ *     ptr                              const void *
+ *     code                             POSIXTRACE_CODE(function): the address of a function
  *     when                             uint64_t: nanoseconds since 1970
  *     e8 e16 e32                       an unsigned enumeration, or flags              MORE: "idle,busy=4", "read|write"
  *     str                              const char *                                   MORE: most bytes, 255 by default
@@ -38,7 +39,7 @@
  * Short names, TRACE_EVENT, TRACE_EVENT_AS, TRACE_SCOPE, TRACE_COUNTER, trace() and tracef(), are defined if
  * POSIXTRACE_SHORT_NAMES is defined before this header is included.
  *
- * For GCC and Clang, C11 and C++11. In C99 the length of a name is not checked when compiling.
+ * For GCC and Clang, C99 and C++11.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -67,9 +68,13 @@
  * "counter", "level=warning" or others of docs/layouts.md. There is at least one field.
  */
 #define POSIXTRACE_EVENT_AS(group, name, attributes, ...)                                                              \
-	POSIXTRACE__EVENT_AS(group, name, "," attributes, __VA_ARGS__)
+	POSIXTRACE__CAT(POSIXTRACE__EVENT_AS, POSIXTRACE__HAS_FIELDS(name, __VA_ARGS__))(group, name, "," attributes,  \
+	                                                                                 __VA_ARGS__)
 
-/* Records an event: POSIXTRACE(group, name, value of each field...). The values are only evaluated if traced. */
+/*
+ * Records an event: POSIXTRACE(group, name, value of each field...). The values are only evaluated if the process is
+ * traced, but those of the first trace point of a process, which finds out whether it is.
+ */
 #define POSIXTRACE(group, ...)                                                                                         \
 	do {                                                                                                           \
 		if (POSIXTRACE_ENABLED())                                                                              \
@@ -79,7 +84,7 @@
 /* Returns whether POSIXTRACE() records: for work that only an event needs. */
 #define POSIXTRACE_ENABLED() __builtin_expect(posixtrace_enabled(), 0)
 
-/* A value of a field of type text: `size` bytes that need not end with a null. */
+/* A value of a field of type text: `size` bytes that need not end with a null. A null pointer is "(null)". */
 struct posixtrace_text {
 	const char *data;
 	size_t size;
@@ -90,6 +95,9 @@ struct posixtrace_text {
 #else
 # define POSIXTRACE_TEXT(data, size) ((struct posixtrace_text){ (data), (size) })
 #endif
+
+/* The value of a field of type code: a function of any type. */
+#define POSIXTRACE_CODE(function) ((const void *)(uintptr_t)(function))
 
 /*
  * The value of a field of type u8s to f64s: `count` numbers, at a pointer to numbers of exactly this type (uint32_t for
@@ -102,22 +110,30 @@ struct posixtrace_text {
 
 /*
  * Records NAME.begin here and NAME.end where the block is left, by any way but longjmp(). name is a string literal. The
- * tools show the time between the two. Nothing is recorded at the end if nobody traced at the beginning.
+ * tools show the time between the two. There is no end if the beginning was not recorded. No jump, goto or case, may
+ * lead from before this line to behind it: the compiler refuses it. Then the scope needs a block of its own.
  */
 #define POSIXTRACE_SCOPE(name)                                                                                         \
-	static struct posixtrace_event POSIXTRACE__CAT(posixtrace_scope_begin_, __LINE__) = { name ".begin", NULL, 0 };\
-	static struct posixtrace_event POSIXTRACE__CAT(posixtrace_scope_end_, __LINE__) = { name ".end", NULL, 0 };    \
+	POSIXTRACE__CHECK_NAME(name ".begin");                                                                         \
+	static struct posixtrace__scope POSIXTRACE__CAT(posixtrace_scope_events_, __LINE__) = {                        \
+		{ name ".begin", NULL, 0 }, { name ".end", NULL, 0 }                                                   \
+	};                                                                                                             \
+	POSIXTRACE__REFUSE_JUMPS(POSIXTRACE__CAT(posixtrace_no_jump_over_this_scope_, __LINE__))                       \
 	struct posixtrace_event *POSIXTRACE__CAT(posixtrace_scope_, __LINE__)                                          \
 		__attribute__((__cleanup__(posixtrace__scope_end), __unused__)) =                                      \
-			posixtrace__scope_begin(&POSIXTRACE__CAT(posixtrace_scope_begin_, __LINE__),                   \
-	                                        &POSIXTRACE__CAT(posixtrace_scope_end_, __LINE__))
+			posixtrace__scope_begin(&POSIXTRACE__CAT(posixtrace_scope_events_, __LINE__))
 
-/* Records the value of a counter, an integer, as the event NAME with the field value. name is a string literal. */
+/*
+ * Records the value of a counter, an integer or a floating point number, as the event NAME with the field value. name
+ * is a string literal. Integers above INT64_MAX, and floating point numbers of a counter that began with integers, are
+ * recorded under a name with their type, "NAME(value:f64)".
+ */
 #define POSIXTRACE_COUNTER(name, value)                                                                                \
 	do {                                                                                                           \
-		static struct posixtrace_event posixtrace__counter = { name, "{counter;value:i64}", 0 };               \
+		POSIXTRACE__CHECK_NAME(name);                                                                          \
+		static struct posixtrace__counter posixtrace__counter = { "" name, { 0, 0, 0 } };                      \
 		if (POSIXTRACE_ENABLED())                                                                              \
-			posixtrace__number(&posixtrace__counter, (int64_t)(value));                                    \
+			POSIXTRACE__COUNT_AS(value)(&posixtrace__counter, value);                                      \
 	} while (0)
 
 /*
@@ -133,11 +149,9 @@ struct posixtrace_text {
 		if (0)                                                                                                 \
 			posixtrace__format_check("" __VA_ARGS__);                                                      \
 		if (POSIXTRACE_ENABLED()) {                                                                            \
-			static const char posixtrace__letters[] = {                                                    \
-				POSIXTRACE__CAT(POSIXTRACE__LETTERS, POSIXTRACE__COUNT(__VA_ARGS__))(__VA_ARGS__)      \
-			};                                                                                             \
-			static struct posixtrace_format posixtrace__format = {                                         \
-				{ "" name, NULL, 0 }, posixtrace__letters                                              \
+			static struct posixtrace__note posixtrace__note = {                                            \
+				{ { "" name, NULL, 0 }, posixtrace__note.letters, 0 },                                 \
+				{ POSIXTRACE__CAT(POSIXTRACE__LETTERS, POSIXTRACE__COUNT(__VA_ARGS__))(__VA_ARGS__) }  \
 			};                                                                                             \
 			struct posixtrace__arguments posixtrace__arguments;                                            \
 			unsigned char posixtrace__data[80];                                                            \
@@ -145,7 +159,7 @@ struct posixtrace_text {
                                                                                                                        \
 			posixtrace__arguments_begin(&posixtrace__arguments, posixtrace__data, posixtrace__values);     \
 			POSIXTRACE__CAT(POSIXTRACE__ARGUMENTS, POSIXTRACE__COUNT(__VA_ARGS__))(__VA_ARGS__)            \
-			posixtrace__arguments_record(&posixtrace__format, &posixtrace__arguments,                      \
+			posixtrace__arguments_record(&posixtrace__note.format, &posixtrace__arguments,                 \
 			                             "" POSIXTRACE__FIRST(__VA_ARGS__, ));                             \
 			__asm__ __volatile__("");                                                                      \
 		}                                                                                                      \
@@ -173,6 +187,31 @@ static __attribute__((__constructor__, __unused__)) void posixtrace__begin(void)
 		posixtrace_attach();
 	posixtrace__looked = 1;
 }
+
+/*
+ * The types of static variables in the macros. In C++ they are hidden, because the variables of an inline function or a
+ * template would be unique in the process otherwise, which keeps a shared object from being unloaded.
+ */
+#ifdef __cplusplus
+# define POSIXTRACE__OWN __attribute__((__visibility__("hidden")))
+#else
+# define POSIXTRACE__OWN
+#endif
+
+struct POSIXTRACE__OWN posixtrace__scope {
+	struct posixtrace_event begin, end;
+};
+
+/* A counter, and its event types: for integers up to INT64_MAX, for greater ones, for floating point numbers. */
+struct POSIXTRACE__OWN posixtrace__counter {
+	const char *name;
+	trace_event_id_t id[3];
+};
+
+struct POSIXTRACE__OWN posixtrace__note {
+	struct posixtrace_format format;
+	char letters[11]; /* of each argument, and a null */
+};
 
 static __inline__ __attribute__((__always_inline__, __unused__)) trace_event_id_t
 posixtrace__id(struct posixtrace_event *__event)
@@ -244,8 +283,11 @@ posixtrace__str(unsigned char *__to, const char *__text, size_t __most)
 static __inline__ __attribute__((__always_inline__, __unused__)) unsigned char *
 posixtrace__text(unsigned char *__to, struct posixtrace_text __text, size_t __most)
 {
-	const char *__found = __text.size > 0 ? (const char *)memchr(__text.data, 0, __text.size) : NULL;
+	const char *__found;
 
+	if (!__text.data && __text.size > 0)
+		return posixtrace__str(__to, NULL, __most);
+	__found = __text.size > 0 ? (const char *)memchr(__text.data, 0, __text.size) : NULL;
 	return posixtrace__bytes(__to, __text.data, __found ? (size_t)(__found - __text.data) : __text.size, __most);
 }
 
@@ -578,6 +620,9 @@ posixtrace__arguments_record(struct posixtrace_format *__format, struct posixtra
 	/* A format without arguments is a text. */
 	if (__arguments->__count == 0)
 		posixtrace__fields_str(&__arguments->__fields, __text, 255);
+	/* The library cuts a text with a precision. The compiler knows whether there can be one. */
+	if (__builtin_strchr(__text, '.') && __format->__precise)
+		posixtrace__fields_other(&__arguments->__fields);
 	if (__builtin_expect(__id != 0, 1) && posixtrace__fields_with_text(&__arguments->__fields)) {
 		posixtrace__fields_around(&__arguments->__fields, &__around, NULL);
 		posixtrace__record_text(__id, __arguments->__fields.__text, &__around,
@@ -589,12 +634,114 @@ posixtrace__arguments_record(struct posixtrace_format *__format, struct posixtra
 	}
 }
 
-static __inline__ __attribute__((__always_inline__, __unused__)) void
-posixtrace__number(struct posixtrace_event *__event, int64_t __value)
+/* Records an event at the place from which it is called. Returns whether it may have been recorded. */
+static __attribute__((__noinline__, __unused__)) bool posixtrace__record_begin(struct posixtrace_event *__event)
 {
-	posixtrace__record(__event, &__value, sizeof __value);
+	trace_event_id_t __id = posixtrace__id(__event);
+
+	posixtrace_event_at(__id, NULL, 0, __builtin_return_address(0));
+	/* The first event of a process, also of a child, finds out that nobody traces. */
+	return __id != 0 && POSIXTRACE_ENABLED();
+}
+
+/* Records a counter at the place from which it is called. kind: which of its event types. */
+static __attribute__((__noinline__, __unused__)) void posixtrace__count(struct posixtrace__counter *__counter,
+                                                                        unsigned __kind, const void *__value)
+{
+	static const char *const __layouts[] = { "{counter;value:i64}", "{counter;value:u64}", "{counter;value:f64}" };
+	/* Pairs with the release below. */
+	trace_event_id_t __id = __atomic_load_n(&__counter->id[__kind], __ATOMIC_ACQUIRE);
+
+	if (__builtin_expect(__id == 0, 0)) {
+		struct posixtrace_event __event = { __counter->name, __layouts[__kind], 0 };
+
+		__id = posixtrace_event_open(&__event);
+		__atomic_store_n(&__counter->id[__kind], __id, __ATOMIC_RELEASE);
+	}
+	posixtrace_event_at(__id, __value, sizeof(int64_t), __builtin_return_address(0));
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__count_signed(struct posixtrace__counter *__counter, int64_t __value)
+{
+	posixtrace__count(__counter, 0, &__value);
 	__asm__ __volatile__("");
 }
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__count_unsigned(struct posixtrace__counter *__counter, uint64_t __value)
+{
+	posixtrace__count(__counter, __value > INT64_MAX, &__value);
+	__asm__ __volatile__("");
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__count_real(struct posixtrace__counter *__counter, double __value)
+{
+	posixtrace__count(__counter, 2, &__value);
+	__asm__ __volatile__("");
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__count_float(struct posixtrace__counter *__counter, float __value)
+{
+	posixtrace__count_real(__counter, (double)__value);
+}
+
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace__count_long_double(struct posixtrace__counter *__counter, long double __value)
+{
+	posixtrace__count_real(__counter, (double)__value);
+}
+
+/* The function for a value of a counter. */
+#ifdef __cplusplus
+extern "C++" {
+# define POSIXTRACE__COUNT_AS(value) posixtrace__count_any
+# define POSIXTRACE__COUNT_NUMBER(type, kind)                                                                          \
+	static inline __attribute__((__always_inline__, __unused__)) void posixtrace__count_number(                    \
+		posixtrace__counter *__counter, type __value)                                                          \
+	{                                                                                                              \
+		posixtrace__count_##kind(__counter, __value);                                                          \
+	}
+POSIXTRACE__COUNT_NUMBER(int, signed)
+POSIXTRACE__COUNT_NUMBER(unsigned, unsigned)
+POSIXTRACE__COUNT_NUMBER(long, signed)
+POSIXTRACE__COUNT_NUMBER(unsigned long, unsigned)
+POSIXTRACE__COUNT_NUMBER(long long, signed)
+POSIXTRACE__COUNT_NUMBER(unsigned long long, unsigned)
+POSIXTRACE__COUNT_NUMBER(float, float)
+POSIXTRACE__COUNT_NUMBER(double, real)
+POSIXTRACE__COUNT_NUMBER(long double, long_double)
+
+/* A number, after the promotions of C; also a class that is converted to one, such as std::atomic. */
+template<class T> __attribute__((__always_inline__))
+inline auto posixtrace__count_promoted(posixtrace__counter *__counter, const T &__value, int)
+	-> decltype(posixtrace__count_number(__counter, __value + 0))
+{
+	posixtrace__count_number(__counter, __value + 0);
+}
+
+/* An enumeration with a scope. */
+template<class T> __attribute__((__always_inline__))
+inline void posixtrace__count_promoted(posixtrace__counter *__counter, const T &__value, long)
+{
+	posixtrace__count_signed(__counter, static_cast<int64_t>(__value));
+}
+
+template<class T> __attribute__((__always_inline__))
+inline void posixtrace__count_any(posixtrace__counter *__counter, const T &__value)
+{
+	posixtrace__count_promoted(__counter, __value, 0);
+}
+}
+#else
+# define POSIXTRACE__COUNT_AS(value)                                                                                   \
+	(__extension__ _Generic((value), unsigned long: posixtrace__count_unsigned,                                    \
+	                        unsigned long long: posixtrace__count_unsigned, float: posixtrace__count_float,        \
+	                        double: posixtrace__count_real, long double: posixtrace__count_long_double,            \
+	                        default: posixtrace__count_signed))
+#endif
 
 /* Is never called: the compiler checks the arguments of a format. */
 static __inline__ __attribute__((__unused__, __format__(__printf__, 1, 2))) void
@@ -633,13 +780,24 @@ template<class T> void posixtrace__letter(T *) = delete;
 	                        const char *: 'z', void *: 'p', const void *: 'p'))
 #endif
 
+/*
+ * GCC lets C jump over a variable with a cleanup, which is done all the same, as Clang does not. But not over a type
+ * whose size is no constant expression.
+ */
+#if defined __cplusplus || defined __clang__
+# define POSIXTRACE__REFUSE_JUMPS(name)
+#else
+# define POSIXTRACE__REFUSE_JUMPS(name)                                                                                \
+	_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wvla\"")                                     \
+	typedef char name[(int){ 1 }] __attribute__((__unused__));                                                     \
+	_Pragma("GCC diagnostic pop")
+#endif
+
+/* Returns the event at the end of the block, or null if the beginning is not recorded. */
 static __inline__ __attribute__((__always_inline__, __unused__)) struct posixtrace_event *
-posixtrace__scope_begin(struct posixtrace_event *__begin, struct posixtrace_event *__end)
+posixtrace__scope_begin(struct posixtrace__scope *__scope)
 {
-	if (!POSIXTRACE_ENABLED())
-		return NULL;
-	posixtrace__record(__begin, NULL, 0);
-	return __end;
+	return POSIXTRACE_ENABLED() && posixtrace__record_begin(&__scope->begin) ? &__scope->end : NULL;
 }
 
 static __inline__ __attribute__((__always_inline__, __unused__)) void
@@ -659,10 +817,17 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 /* The number of fields, from 1 to 16. */
 #define POSIXTRACE__COUNT(...) POSIXTRACE__COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
 #define POSIXTRACE__COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
-/* N if there is something behind the name, else 0. */
+/* N if there is something behind the name, else 0; or _MANY for 17 to 32 fields. */
 #define POSIXTRACE__HAS_FIELDS(...)                                                                                    \
-	POSIXTRACE__HAS_FIELDS_(__VA_ARGS__, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, 0, )
-#define POSIXTRACE__HAS_FIELDS_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, has, ...) has
+	POSIXTRACE__HAS_FIELDS_(__VA_ARGS__, _MANY, _MANY, _MANY, _MANY, _MANY, _MANY, _MANY, _MANY, _MANY, _MANY,     \
+	                        _MANY, _MANY, _MANY, _MANY, _MANY, _MANY, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, \
+	                        N, 0, )
+#define POSIXTRACE__HAS_FIELDS_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, a2, b2, c2, d2, e2, f2, g2, h2, i2, \
+                                j2, k2, l2, m2, n2, o2, p2, has, ...) has
+#define POSIXTRACE__REFUSE(message)    _Pragma(#message)
+#define POSIXTRACE__EVENT_MANY(...)    POSIXTRACE__REFUSE(GCC error "an event has up to 16 fields")
+#define POSIXTRACE__EVENT_AS_MANY(...) POSIXTRACE__REFUSE(GCC error "an event has up to 16 fields")
+#define POSIXTRACE__RECORD_MANY(...)   POSIXTRACE__REFUSE(GCC error "an event has up to 16 fields")
 
 /* The letters of the arguments behind a format, with a null. */
 #define POSIXTRACE__LETTERS1(format)          0
@@ -676,6 +841,12 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__LETTERS9(format, a, ...)  POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS8(format, __VA_ARGS__)
 #define POSIXTRACE__LETTERS10(format, a, ...) POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS9(format, __VA_ARGS__)
 #define POSIXTRACE__LETTERS11(format, a, ...) POSIXTRACE__LETTER(a), POSIXTRACE__LETTERS10(format, __VA_ARGS__)
+#define POSIXTRACE__LETTERS12(...)            POSIXTRACE__LETTERS_MANY
+#define POSIXTRACE__LETTERS13(...)            POSIXTRACE__LETTERS_MANY
+#define POSIXTRACE__LETTERS14(...)            POSIXTRACE__LETTERS_MANY
+#define POSIXTRACE__LETTERS15(...)            POSIXTRACE__LETTERS_MANY
+#define POSIXTRACE__LETTERS16(...)            POSIXTRACE__LETTERS_MANY
+#define POSIXTRACE__LETTERS_MANY              0 POSIXTRACE__REFUSE(GCC error "tracef() takes up to 10 arguments")
 
 /* A function call for each argument behind a format. */
 #define POSIXTRACE__FIRST(format, ...)         format
@@ -725,10 +896,24 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 
 #define POSIXTRACE__LAYOUT(...)         POSIXTRACE__OF(LAYOUT, __VA_ARGS__)
 #define POSIXTRACE__SIZE(...)           POSIXTRACE__OF(SIZE, __VA_ARGS__)
-#define POSIXTRACE__PUT(...)            POSIXTRACE__OF(PUT, __VA_ARGS__)
-#define POSIXTRACE__NOTE(...)           POSIXTRACE__OF(NOTE, __VA_ARGS__)
-#define POSIXTRACE__PARAMETER(type, ...) POSIXTRACE__PARAMETER_(POSIXTRACE__TYPE_##type, __VA_ARGS__, )
+/*
+ * The variable of a field has another name than the field, which may be that of a global variable, or memcpy. The name
+ * of a field that is a macro has been replaced when it comes here: the compiler refuses what is no name then.
+ */
+#define POSIXTRACE__PUT(type, ...) POSIXTRACE__OF(PUT, type, posixtrace_field_##__VA_ARGS__)
+#define POSIXTRACE__NOTE(type, ...) POSIXTRACE__OF(NOTE, type, posixtrace_field_##__VA_ARGS__)
+#define POSIXTRACE__PARAMETER(type, ...)                                                                               \
+	POSIXTRACE__PARAMETER_(POSIXTRACE__TYPE_##type, posixtrace_field_##__VA_ARGS__, ) /* the field is a macro? */
 #define POSIXTRACE__PARAMETER_(type, name, ...) type name
+
+/* A member of a struct for each name in the layout, so that all are names, and no two of them the same. */
+#define POSIXTRACE__NAMES(type, ...)        POSIXTRACE__CAT(POSIXTRACE__NAMES_, POSIXTRACE__CLASS_##type)(__VA_ARGS__, )
+#define POSIXTRACE__NAMES_NUMBER(name, ...) unsigned POSIXTRACE__NAME(name);
+#define POSIXTRACE__NAMES_LABELS(name, ...) unsigned POSIXTRACE__NAME(name);
+#define POSIXTRACE__NAMES_TEXT(name, ...)   unsigned POSIXTRACE__NAME(name);
+#define POSIXTRACE__NAMES_ARRAY(name, ...)  unsigned POSIXTRACE__NAME(name), POSIXTRACE__NAME(n_##name);
+#define POSIXTRACE__NAMES_BYTES(name, ...)  unsigned POSIXTRACE__NAME(name), POSIXTRACE__NAME(n_##name);
+#define POSIXTRACE__NAME(name)              name : sizeof #name > 1 ? 1 : -1
 
 /* Numbers; MORE is a unit. */
 #define POSIXTRACE__LAYOUT_NUMBER2(type, name)       #name ":" POSIXTRACE__LAYOUT_##type
@@ -791,10 +976,8 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 /* The number of bytes. It does not compile if `most` is no uint16_t, or n_NAME is no name of a field. */
 #define POSIXTRACE__SIZE_ITEMS(name, most, item)                                                                       \
 	(sizeof(char[(most) > 0 && (most) <= 65535 && sizeof "n_" #name <= 32 ? 2 : -1]) + (most) * sizeof(item))
-/* The variable is there so that no other field can have the name of the counter. */
 #define POSIXTRACE__PUT_ITEMS(name, most, item)                                                                        \
-	unsigned char *const n_##name = posixtrace__items(posixtrace__at, name.data, name.size, most, sizeof(item));   \
-	posixtrace__at = n_##name;
+	posixtrace__at = posixtrace__items(posixtrace__at, name.data, name.size, most, sizeof(item));
 
 /* Each type: that of the value, the class, the type in the layout. */
 #define POSIXTRACE__TYPE_u8       uint8_t
@@ -916,19 +1099,18 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 
 #ifdef __cplusplus
 # define POSIXTRACE__CHECK_NAME(name) static_assert(sizeof name <= 64, "the name of an event has at most 63 bytes")
-#elif __STDC_VERSION__ >= 201112L
-# define POSIXTRACE__CHECK_NAME(name) _Static_assert(sizeof name <= 64, "the name of an event has at most 63 bytes")
 #else
-# define POSIXTRACE__CHECK_NAME(name) struct posixtrace_event
+# define POSIXTRACE__CHECK_NAME(name)                                                                                  \
+	__extension__ _Static_assert(sizeof name <= 64, "the name of an event has at most 63 bytes")
 #endif
 
 /*
  * The function that records is not inlined, so that a trace point takes little room in the program: its own return
  * address is that of the trace point.
  */
-#define POSIXTRACE__EVENTN(group, name, ...) POSIXTRACE__EVENT_AS(group, name, "", __VA_ARGS__)
-#define POSIXTRACE__EVENT_AS(group, name, attributes, ...)                                                             \
-	static __attribute__((__noinline__, __unused__)) void posixtrace_record_##group##_##name(            \
+#define POSIXTRACE__EVENTN(group, name, ...) POSIXTRACE__EVENT_ASN(group, name, "", __VA_ARGS__)
+#define POSIXTRACE__EVENT_ASN(group, name, attributes, ...)                                                            \
+	static __attribute__((__noinline__, __unused__)) void posixtrace_record_##group##__event_##name(               \
 		POSIXTRACE__EACH(POSIXTRACE__PARAMETER, POSIXTRACE__COMMA, __VA_ARGS__))                               \
 	{                                                                                                              \
 		static struct posixtrace_event posixtrace__event = {                                                   \
@@ -936,6 +1118,7 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 			"{packed" attributes ";"                                                                       \
 			POSIXTRACE__EACH(POSIXTRACE__LAYOUT, POSIXTRACE__LAYOUT_COMMA, __VA_ARGS__) "}", 0             \
 		};                                                                                                     \
+		struct posixtrace__names { POSIXTRACE__EACH(POSIXTRACE__NAMES, POSIXTRACE__NOTHING, __VA_ARGS__) };    \
 		struct posixtrace__fields posixtrace__fields;                                                          \
                                                                                                                        \
 		posixtrace__fields_begin(&posixtrace__fields);                                                         \
@@ -956,7 +1139,7 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 	}                                                                                                              \
 	POSIXTRACE__CHECK_NAME(#group "." #name);
 #define POSIXTRACE__EVENT0(group, name)                                                                                \
-	static __attribute__((__noinline__, __unused__)) void posixtrace_record_##group##_##name(void)       \
+	static __attribute__((__noinline__, __unused__)) void posixtrace_record_##group##__event_##name(void)          \
 	{                                                                                                              \
 		static struct posixtrace_event posixtrace__event = { #group "." #name, NULL, 0 };                      \
                                                                                                                        \
@@ -964,7 +1147,7 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 	}                                                                                                              \
 	POSIXTRACE__CHECK_NAME(#group "." #name);
 
-#define POSIXTRACE__RECORDN(group, name, ...) posixtrace_record_##group##_##name(__VA_ARGS__)
-#define POSIXTRACE__RECORD0(group, name)      posixtrace_record_##group##_##name()
+#define POSIXTRACE__RECORDN(group, name, ...) posixtrace_record_##group##__event_##name(__VA_ARGS__)
+#define POSIXTRACE__RECORD0(group, name)      posixtrace_record_##group##__event_##name()
 
 #endif

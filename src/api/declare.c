@@ -148,6 +148,8 @@ static __attribute__((noinline)) trace_event_id_t open_format(struct posixtrace_
 
 	formatted_layout(layout, format, event->__types);
 	with_fields.__layout = layout;
+	/* Whoever loads the identifier, finds this. */
+	store_relaxed(&event->__precise, formatted_precise(format));
 	if (posixtrace_event_open(&with_fields))
 		store_release(&event->__event.__id, with_fields.__id);
 	return with_fields.__id;
@@ -162,7 +164,8 @@ void posixtrace_event_format(struct posixtrace_format *event, const char *format
 		id = open_format(event, format);
 	if (self_untraced())
 		return;
-	tracepoint_at(id, data, formatted_data(data, format, event->__types, values), __builtin_return_address(0));
+	tracepoint_at(id, data, formatted_data(data, format, event->__types, load_relaxed(&event->__precise), values),
+	              __builtin_return_address(0));
 }
 
 static int get_layout(struct handle *h, trace_event_id_t id, char *layout, size_t size)

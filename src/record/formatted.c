@@ -15,40 +15,136 @@
 
 #define NAME_MAX_BYTES 31 /* of a field */
 
-/* A conversion of a format that takes an argument: the text before it, and its letter; '*' for a width or precision. */
+/* A conversion of a format, "%-*.5s". Positions of arguments count from 1; 0: there is none. */
 struct conversion {
-	const char *text;
+	const char *text; /* before it, since the last one */
 	size_t length;
 	char letter;
+	bool width, precision; /* whether they are arguments: '*' */
+	unsigned position, precision_position;
+	int digits; /* of the precision; -1: it has none, or it is an argument */
 };
 
-/* Finds the conversions. Returns their number, or 0 if they take their arguments in another order, as "%2$d" does. */
+/* Returns a number of a format, and goes behind it. */
+static unsigned number_at(const char **p)
+{
+	unsigned number = 0;
+
+	for (; **p >= '0' && **p <= '9'; ++*p)
+		if (number < 10000)
+			number = number * 10 + (unsigned)(**p - '0');
+	return number;
+}
+
+/* Returns the position of an argument, "2$", and goes behind it. 0: there is none. */
+static unsigned position_at(const char **p)
+{
+	const char *end = *p;
+	unsigned number = number_at(&end);
+
+	if (*end != '$')
+		return 0;
+	*p = end + 1;
+	return number;
+}
+
+/* Finds the next conversion but "%%", and goes behind it. Returns false for none. */
+static bool next_conversion(const char **format, struct conversion *c)
+{
+	const char *p = strchr(*format, '%');
+
+	while (p && p[1] == '%')
+		p = strchr(p + 2, '%');
+	if (!p)
+		return false;
+	*c = (struct conversion){ .text = *format, .length = (size_t)(p - *format), .digits = -1 };
+	p++;
+	c->position = position_at(&p);
+	p += strspn(p, "#- +'0I");
+	c->width = *p == '*';
+	if (c->width) {
+		p++;
+		position_at(&p);
+	} else {
+		number_at(&p);
+	}
+	if (*p == '.') {
+		c->precision = *++p == '*';
+		if (c->precision) {
+			p++;
+			c->precision_position = position_at(&p);
+		} else {
+			c->digits = (int)number_at(&p);
+		}
+	}
+	p += strspn(p, "hljztLq");
+	if (!*p)
+		return false;
+	c->letter = *p++;
+	*format = p;
+	return true;
+}
+
+/*
+ * Finds the conversion of each argument; that of a width or a precision has the letter '*'. Returns their number, or 0
+ * if they take their arguments in another order, as "%2$d" does.
+ */
 static unsigned find_conversions(const char *format, struct conversion found[FORMATTED_ARGUMENTS])
 {
-	const char *text = format, *p = format;
+	struct conversion c;
 	unsigned n = 0;
 
-	while (n < FORMATTED_ARGUMENTS && (p = strchr(p, '%'))) {
-		size_t length = (size_t)(p++ - text);
-
-		if (*p == '%') {
-			p++;
-			continue;
-		}
-		for (; *p && strchr("#- +'.*$0123456789hljztLqI", *p); p++) {
-			if (*p == '$')
-				return 0;
-			if (*p == '*' && n < FORMATTED_ARGUMENTS)
-				found[n++] = (struct conversion){ text, 0, '*' };
-		}
-		if (!*p)
-			break;
+	while (n < FORMATTED_ARGUMENTS && next_conversion(&format, &c)) {
+		if (c.position)
+			return 0;
+		for (int stars = c.width + c.precision; stars > 0 && n < FORMATTED_ARGUMENTS; stars--)
+			found[n++] = (struct conversion){ .text = c.text, .letter = '*' };
 		/* %m has no argument. */
-		if (*p != 'm' && n < FORMATTED_ARGUMENTS)
-			found[n++] = (struct conversion){ text, length, *p };
-		text = ++p;
+		if (c.letter != 'm' && n < FORMATTED_ARGUMENTS)
+			found[n++] = c;
 	}
 	return n;
+}
+
+/* How many bytes of a text are read at most: a number, or the argument that has it. */
+struct precision {
+	bool in_argument;
+	int digits; /* -1: up to the null */
+	unsigned argument; /* from 0 */
+};
+
+/* Finds the precision of each argument. Returns whether a text has one. */
+static bool find_precisions(const char *format, struct precision found[FORMATTED_ARGUMENTS])
+{
+	struct conversion c;
+	bool any = false;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < FORMATTED_ARGUMENTS; i++)
+		found[i] = (struct precision){ .digits = -1 };
+	while (next_conversion(&format, &c)) {
+		struct precision precision = { c.precision, c.digits, 0 };
+		unsigned at;
+
+		n += c.width;
+		if (c.precision)
+			precision.argument = c.precision_position ? c.precision_position - 1 : n++;
+		if (c.letter == 'm')
+			continue;
+		at = c.position ? c.position - 1 : n++;
+		if (c.letter == 's' && at < FORMATTED_ARGUMENTS && (c.precision || c.digits >= 0)) {
+			found[at] = precision;
+			any = true;
+		}
+	}
+	return any;
+}
+
+bool formatted_precise(const char *format)
+{
+	struct precision found[FORMATTED_ARGUMENTS];
+
+	return find_precisions(format, found);
 }
 
 static bool is_digit(char c)
@@ -170,17 +266,56 @@ static size_t size_of(char type)
 	}
 }
 
-size_t formatted_data(unsigned char *data, const char *format, const char *types, const unsigned long long *values)
+/* Returns the precision that is in an argument. -1 for one that is negative, or no number. */
+static int precision_in(const char *types, const unsigned long long *values, unsigned argument)
 {
+	size_t arguments = strnlen(types, FORMATTED_ARGUMENTS);
+	int64_t longer;
+	int number;
+
+	if (argument >= arguments || !strchr("iuIUb", types[argument]))
+		return -1;
+	memcpy(&longer, &values[argument], sizeof longer);
+	if (size_of(types[argument]) == sizeof number) {
+		memcpy(&number, &values[argument], sizeof number);
+		longer = number;
+	} else if (types[argument] == 'b') {
+		longer = *(const unsigned char *)&values[argument];
+	}
+	return longer < 0 ? -1 : longer > INT32_MAX ? INT32_MAX : (int)longer;
+}
+
+/* Writes a text of which no more bytes than its precision are read, unless that is negative. Returns the end. */
+static unsigned char *put_precise(unsigned char *to, const char *text, int precision)
+{
+	size_t length;
+
+	if (!text || precision < 0 || precision > FORMATTED_TEXT_MAX)
+		return text_data(to, text, FORMATTED_TEXT_MAX);
+	length = strnlen(text, (size_t)precision);
+	memcpy(to, text, length);
+	to[length] = 0;
+	return to + length + 1;
+}
+
+size_t formatted_data(unsigned char *data, const char *format, const char *types, bool precise,
+                      const unsigned long long *values)
+{
+	struct precision precisions[FORMATTED_ARGUMENTS];
 	unsigned char *at = data;
 	const char *text;
 
 	if (!types[0])
 		return (size_t)(text_data(data, format, FORMATTED_TEXT_MAX) - data);
+	if (precise)
+		find_precisions(format, precisions);
 	for (unsigned i = 0; i < FORMATTED_ARGUMENTS && types[i]; i++) {
 		if (types[i] == 'z') {
 			memcpy(&text, &values[i], sizeof text);
-			at = text_data(at, text, FORMATTED_TEXT_MAX);
+			at = !precise ? text_data(at, text, FORMATTED_TEXT_MAX) :
+			     precisions[i].in_argument ?
+			                put_precise(at, text, precision_in(types, values, precisions[i].argument)) :
+			                put_precise(at, text, precisions[i].digits);
 		} else {
 			/* There is room for a whole value; what is behind the argument is written over. */
 			memcpy(at, &values[i], sizeof values[i]);

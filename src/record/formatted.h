@@ -16,6 +16,7 @@
 #ifndef RECORD_FORMATTED_H
 #define RECORD_FORMATTED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define FORMATTED_ARGUMENTS 10  /* at most; more letters are ignored */
@@ -26,7 +27,14 @@
 /* Writes the layout, "{packed;order:i32,of:z}". A format without arguments is recorded as a text. */
 void formatted_layout(char layout[FORMATTED_LAYOUT], const char *format, const char *types);
 
-/* Writes the data of an event, of at most FORMATTED_DATA_MAX bytes. Returns their number. */
-size_t formatted_data(unsigned char *data, const char *format, const char *types, const unsigned long long *values);
+/* Returns whether a text of the format has a precision, "%.5s" or "%.*s". */
+bool formatted_precise(const char *format);
+
+/*
+ * Writes the data of an event, of at most FORMATTED_DATA_MAX bytes. Returns their number. precise is what
+ * formatted_precise() says: no more bytes of a text are read than its precision, which need not end with a null.
+ */
+size_t formatted_data(unsigned char *data, const char *format, const char *types, bool precise,
+                      const unsigned long long *values);
 
 #endif

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from check import finish
 
 INCLUDE = sys.argv[1]
-WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror', '-O1']
+WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wvla', '-Werror', '-O1']
 C = ['c99', 'gnu99', 'c11', 'gnu11', 'c17', 'gnu2x']
 CXX = ['c++11', 'c++14', 'gnu++17', 'c++20', 'c++2b']
 
@@ -35,6 +35,8 @@ extern "C" {
 '''
 USE = HEAD + '''
 #include <stdbool.h>
+/* Fields may have the names of these, and of functions that the header calls. */
+static unsigned id = 1, strlen_of = 2;
 TRACE_EVENT(shop, open)
 TRACE_EVENT(shop, order, (u32, id), (str, item), (u64, price, "ct"))
 TRACE_EVENT(shop, a, (u8, a), (u16, b, "B"), (i8, c), (i64, d), (x32, e), (f32, f), (f64, g, "%"), (boolean, h),
@@ -45,6 +47,11 @@ TRACE_EVENT(shop, sizes, (u32s, sizes, 16), (bytes, key, 32), (x64s, more), (f64
 TRACE_EVENT(shop, arrays, (u8s, a), (u16s, b), (u32s, c), (u64s, d), (i8s, e), (i16s, f), (i32s, g), (i64s, h),
             (x8s, i), (x16s, j), (x32s, k), (x64s, l), (f32s, m), (f64s, n), (u8s, o, 65535), (u64s, p, 1))
 TRACE_EVENT_AS(shop, in, "begin=shop.order,by=id", (u32, id))
+TRACE_EVENT(shop, names_of, (u32, memcpy), (u32, name), (u32, size), (bytes, bytes), (text, text))
+TRACE_EVENT(shop_names, of, (u32, id), (u32, strlen_of), (code, code))
+struct bits {
+	unsigned few : 3;
+};
 POSIXTRACE_EVENT_AS(shop, query, "took=time", (u64, time, "us"), (str, sql))
 #define LETTER(n, value, letter) extern char letter_##n[POSIXTRACE__LETTER(value) == (letter) ? 1 : -1];
 LETTER(1, 1, 'i') LETTER(2, 1U, 'u') LETTER(3, 1L, sizeof(long) == 8 ? 'I' : 'i')
@@ -56,7 +63,15 @@ void use(unsigned n, const char *text);
 void use(unsigned n, const char *text)
 {
 	TRACE_SCOPE("shop.use");
+	struct bits bits = { 3 };
 	TRACE_COUNTER("shop.counter", n);
+	TRACE_COUNTER("shop.counter", 0.5F);
+	TRACE_COUNTER("shop.counter", (long double)n);
+	TRACE_COUNTER("shop.counter", sizeof n);
+	TRACE_COUNTER("shop.counter", n == 1);
+	TRACE_COUNTER("shop.counter", bits.few);
+	trace(shop, names_of, 1, 2, 3, POSIXTRACE_BYTES(text, 1), POSIXTRACE_TEXT(text, 1));
+	trace(shop_names, of, id, strlen_of, POSIXTRACE_CODE(use));
 	trace(shop, open);
 	trace(shop, in, n);
 	trace(shop, query, n, text);
@@ -117,6 +132,12 @@ WRONG = {
     'a note with a pointer to an array': 'int x[2] = { 1, 2 }; tracef("shop.note", "order %n", x);',
     'a note with 11 arguments': 'tracef("shop.note", "%d%d%d%d%d%d%d%d%d%d%d", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);',
     'a note with a name of 64 bytes': 'tracef("' + 'n' * 64 + '", "nothing");',
+    'a scope with a name of 58 bytes': 'TRACE_SCOPE("' + 'n' * 58 + '");',
+    'a counter with a name of 64 bytes': 'TRACE_COUNTER("' + 'n' * 64 + '", 1);',
+    'a counter with a name that is no literal': 'const char *n = "shop.note"; TRACE_COUNTER(n, 1);',
+    'a text for a counter': 'TRACE_COUNTER("shop.note", "one");',
+    'a jump over a scope': 'if (sizeof(int) == 4) goto out; TRACE_SCOPE("shop.note"); out: (void)0;',
+    'a case behind a scope': 'switch (sizeof(int)) { case 4:; TRACE_SCOPE("shop.note"); break; default: break; }',
     'a number for an array': 'trace(shop, sizes, 7, KEY);',
     'a pointer for an array': 'uint32_t sizes[2] = { 1, 2 }; trace(shop, sizes, sizes, KEY);',
     'bytes for an array': 'trace(shop, sizes, KEY, KEY);',
@@ -138,7 +159,21 @@ WRONG_EVENTS = {
     'an array of 0 items': 'TRACE_EVENT(shop, x, (u32s, sizes, 0))',
     'an array of 65536 items': 'TRACE_EVENT(shop, x, (u32s, sizes, 65536))',
     'bytes with a unit': 'TRACE_EVENT(shop, x, (bytes, key, 3, "B"))',
+    'a field that is a macro with a call': '#define errno (*f())\nTRACE_EVENT(shop, x, (i32, errno))',
+    'a field that is a macro with a number': '#define LINE 7\nTRACE_EVENT(shop, x, (i32, LINE))',
+    'a field that is a macro with an array': '#define item data[3]\nTRACE_EVENT(shop, x, (str, item))',
+    'a field that is a macro with nothing': '#define far\nTRACE_EVENT(shop, x, (i32, far))',
     '17 fields': 'TRACE_EVENT(shop, x, ' + ', '.join(f'(u8, f{n})' for n in range(17)) + ')',
+    '17 fields with a meaning': 'TRACE_EVENT_AS(shop, x, "counter", '
+                                + ', '.join(f'(u8, f{n})' for n in range(17)) + ')',
+}
+# What the compiler says about them.
+MESSAGES = {
+    '17 fields': 'an event has up to 16 fields',
+    '17 fields with a meaning': 'an event has up to 16 fields',
+    'a note with 11 arguments': 'tracef() takes up to 10 arguments',
+    'a scope with a name of 58 bytes': 'the name of an event has at most 63 bytes',
+    'a counter with a name of 64 bytes': 'the name of an event has at most 63 bytes',
 }
 
 
@@ -166,12 +201,13 @@ def try_mode(compiler, mode):
 
 
 def try_wrong(compiler, mode):
-    for what, text in WRONG.items():
-        if compiles(compiler, mode, HEAD + EVENT + f'void use(void);\nvoid use(void) {{ {text} }}\n')[0]:
+    texts = {what: EVENT + f'void use(void);\nvoid use(void) {{ {text} }}' for what, text in WRONG.items()}
+    for what, text in (texts | WRONG_EVENTS).items():
+        good, messages = compiles(compiler, mode, HEAD + text + '\n')
+        if good:
             yield f'{compiler} -std={mode} compiles {what}'
-    for what, text in WRONG_EVENTS.items():
-        if compiles(compiler, mode, HEAD + text + '\n')[0]:
-            yield f'{compiler} -std={mode} compiles {what}'
+        elif MESSAGES.get(what, '') not in messages:
+            yield f'{compiler} -std={mode} does not say "{MESSAGES[what]}" about {what}:\n{messages}'
 
 
 def problems():
@@ -184,7 +220,7 @@ def problems():
         yield f'only {len(tried)} language modes were tried'
     for found in tried:
         yield from found
-    for compiler, mode in (('gcc', 'c11'), ('clang', 'c11'), ('g++', 'c++17')):
+    for compiler, mode in (('gcc', 'c99'), ('gcc', 'c11'), ('clang', 'c11'), ('g++', 'c++17')):
         if shutil.which(compiler):
             yield from try_wrong(compiler, mode)
 

@@ -372,19 +372,21 @@ TEST(texts_with_sizes)
 		{ "key", "part", 3, 2 + 3 + 5, "key\0part\0\7" },
 		{ "k\0y", "", 3, 2 + 1 + 1, "k\0\0\7" },
 		{ "", "longer", 0, 2 + 0 + 6, "\0lo\xe2\x80\xa6\0\7" },
+		{ NULL, "", 3, 6 + 3, "(null)\0\0\7" },
 	};
 	struct stream_event e;
 	trace_id_t trid;
 
 	shm_private("");
 	trid = running();
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		size_t size = cases[i].size;
 		char *key = malloc(size ? size : 1);
 
 		MUST(key);
-		memcpy(key, cases[i].key, size);
-		trace(shop, key, POSIXTRACE_TEXT(size ? key : NULL, size),
+		if (cases[i].key)
+			memcpy(key, cases[i].key, size);
+		trace(shop, key, POSIXTRACE_TEXT(size && cases[i].key ? key : NULL, size),
 		      POSIXTRACE_TEXT(cases[i].part, strlen(cases[i].part)), 7);
 		free(key);
 		stream_next(trid, &e);
@@ -567,7 +569,7 @@ TEST(names_of_notes)
 	trid = running();
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		char name[] = { 'n', (char)('a' + i), 0 };
-		struct posixtrace_format format = { { name, NULL, 0 }, cases[i].types };
+		struct posixtrace_format format = { { name, NULL, 0 }, cases[i].types, 0 };
 		static const int32_t numbers[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
 		unsigned long long values[10] = { 0 };
 
@@ -585,8 +587,8 @@ TEST(notes_of_one_name)
 {
 	static struct posixtrace_event declared = { "shop.note", "{packed;order:i32,of:z}", 0 };
 	char long_name[TRACE_EVENT_NAME_MAX + 1];
-	struct posixtrace_format of_long_name = { { long_name, NULL, 0 }, "i" };
-	struct posixtrace_format other_type = { { long_name, NULL, 0 }, "u" };
+	struct posixtrace_format of_long_name = { { long_name, NULL, 0 }, "i", 0 };
+	struct posixtrace_format other_type = { { long_name, NULL, 0 }, "u", 0 };
 	const struct __attribute__((packed)) {
 		int32_t number;
 		char text[2];
@@ -648,6 +650,66 @@ TEST(texts_of_notes)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
+/* Returns a text of 5 bytes without a null, at the end of memory that can be read. */
+static char *hello_at_end(void)
+{
+	char *pages = mmap(NULL, 0x20000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(pages != MAP_FAILED && mprotect(pages + 0x10000, 0x10000, PROT_NONE) == 0);
+	return memcpy(pages + 0x10000 - 5, "hello", 5);
+}
+
+/* No more bytes of a text are read than its precision, wherever that is. */
+TEST(precisions_of_notes)
+{
+	char *hello = hello_at_end(), longer[600];
+	const struct __attribute__((packed)) {
+		int32_t width, precision;
+		char text[6];
+	} both = { 7, 4, "hell" };
+	const struct __attribute__((packed)) {
+		double real;
+		int64_t number;
+		int32_t precision;
+		char text[3], rest[3];
+	} last = { 0.5, 6, 2, "he", "he" };
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	for (int i = 0; i < 2; i++) {
+		tracef("shop.constant", "of %.5s", hello);
+		check_note(trid, "shop.constant", "{packed;of:z}", "hello", 6);
+		tracef("shop.none", "of %.s", hello + 5);
+		check_note(trid, "shop.none", "{packed;of:z}", "", 1);
+		tracef("shop.null", "of %.3s", (char *)NULL);
+		check_note(trid, "shop.null", "{packed;of:z}", "(null)", 7);
+		tracef("shop.both", "of %-*.*s", both.width, both.precision, hello);
+		check_note(trid, "shop.both", "{packed;a1:i32,a2:i32,of:z}", &both, 4 + 4 + 5);
+		tracef("shop.last", "real %.1Lf number %5.3lld of %.*s, 100%% %m rest %.2s", 0.5L, 6LL, last.precision,
+		       hello, hello);
+		check_note(trid, "shop.last", "{packed;real:f64,number:i64,a3:i32,of:z,rest:z}", &last, sizeof last);
+		tracef("shop.negative", "of %.*s", -1, "hello");
+		check_note(trid, "shop.negative", "{packed;a1:i32,of:z}", "\377\377\377\377hello", 4 + 6);
+		tracef("shop.positions", "%2$.*1$s", 5, hello);
+		check_note(trid, "shop.positions", "{packed;a1:i32,a2:z}",
+		           *(const uint16_t *)"\1" == 1 ? "\5\0\0\0hello" : "\0\0\0\5hello", 4 + 6);
+	}
+	/* A text that is longer than a field, and than the precision. */
+	for (int precision = 254; precision < 258; precision++) {
+		struct stream_event e;
+
+		memset(longer, 'a', sizeof longer);
+		tracef("shop.longer", "of %.*s", precision, longer);
+		stream_next(trid, &e);
+		CHECK_EQ("-", e.len, 4 + (size_t)(precision < 255 ? precision : 255) + 1);
+		CHECK_STR("-", (char *)e.data + 4 + 252,
+		          precision == 254 ? "aa" : precision == 255 ? "aaa" : "\xe2\x80\xa6");
+	}
+	CHECK_EQ("-", munmap(hello + 5 - 0x10000, 0x20000), 0);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
 /* In a process that nobody traces nothing is opened, and after the first trace point no value is evaluated. */
 TEST(nobody_traces)
 {
@@ -669,6 +731,54 @@ TEST(nobody_traces)
 	tracef("shop.note", "%u", evaluate());
 	CHECK_EQ("-", evaluated, 2);
 	CHECK_EQ("-", stream_count(trid, stream_id("shop.first_of_many")), 1);
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* Reads an event, and checks its name, and the layout and the bytes of its value. */
+static void check_counter(trace_id_t trid, const char *name, const char *type, const void *value)
+{
+	char layout[32];
+
+	snprintf(layout, sizeof layout, "{counter;value:%s}", type);
+	check_note(trid, name, layout, value, sizeof(uint64_t));
+}
+
+/* Counters have the values that the program gives them, whatever their types. */
+TEST(counters)
+{
+	const volatile uint64_t most = UINT64_MAX, more = (uint64_t)INT64_MAX + 1;
+	const int64_t five = 5, least = INT64_MIN;
+	const uint64_t greatest = INT64_MAX;
+	const double parts[] = { 0.75, 0.5, 0.25 };
+	struct {
+		unsigned few : 3;
+	} bits = { 5 };
+	trace_id_t trid;
+
+	shm_private("");
+	trid = running();
+	for (int i = 0; i < 2; i++) {
+		TRACE_COUNTER("shop.frac", parts[0]);
+		check_counter(trid, "shop.frac", "f64", &parts[0]);
+		TRACE_COUNTER("shop.frac", 0.5F);
+		check_counter(trid, "shop.frac", "f64", &parts[1]);
+		TRACE_COUNTER("shop.frac", 0.25L);
+		check_counter(trid, "shop.frac", "f64", &parts[2]);
+		TRACE_COUNTER("shop.bytes", (size_t)5);
+		check_counter(trid, "shop.bytes", "i64", &five);
+		TRACE_COUNTER("shop.bytes", bits.few);
+		check_counter(trid, "shop.bytes", "i64", &five);
+		TRACE_COUNTER("shop.bytes", INT64_MIN);
+		check_counter(trid, "shop.bytes", "i64", &least);
+		TRACE_COUNTER("shop.bytes", (uint64_t)INT64_MAX);
+		check_counter(trid, "shop.bytes", "i64", &greatest);
+		TRACE_COUNTER("shop.bytes", most);
+		check_counter(trid, "shop.bytes(value:u64)", "u64", (const void *)&most);
+		TRACE_COUNTER("shop.bytes", more);
+		check_counter(trid, "shop.bytes(value:u64)", "u64", (const void *)&more);
+		TRACE_COUNTER("shop.bytes", parts[1]);
+		check_counter(trid, "shop.bytes(value:f64)", "f64", &parts[1]);
+	}
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
@@ -711,6 +821,56 @@ TEST(scopes)
 	}
 	CHECK_EQ("-", stream_drain(trid), 0);
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* A scope. trid, if not null: a stream that begins in it, which must not see its end. */
+static void begin_first(trace_id_t *trid)
+{
+	TRACE_SCOPE("shop.first");
+	if (!trid)
+		return;
+	CHECK_EQ("-", posixtrace_enabled(), 0);
+	*trid = running();
+}
+
+/* A beginning that finds out that nobody traces has no end: the first event of a process, and that of a child. */
+TEST(scopes_first)
+{
+	struct stream_event e;
+	trace_id_t trid;
+
+	shm_private("");
+	for (int i = 0; i < 2; i++) {
+		trace_id_t before = 0;
+		pid_t child;
+		int status;
+
+		/* The second time the event type is open already, because the parent has recorded it. */
+		if (i > 0) {
+			trace_attr_t attr;
+
+			MUST(posix_trace_attr_init(&attr) == 0);
+			MUST(posix_trace_attr_setinherited(&attr, POSIX_TRACE_CLOSE_FOR_CHILD) == 0);
+			before = stream_running(&attr);
+			posix_trace_attr_destroy(&attr);
+			begin_first(NULL);
+			stream_next(before, &e);
+			CHECK_STR("-", name_of(before, e.info.posix_event_id), "shop.first.begin");
+		}
+		child = fork();
+		MUST(child >= 0);
+		if (child == 0) {
+			CHECK_EQ("-", posixtrace_enabled(), 1);
+			begin_first(&trid);
+			CHECK_EQ("-", stream_drain(trid), 0);
+			CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+			_exit(test_failures != 0);
+		}
+		MUST(waitpid(child, &status, 0) == child);
+		CHECK_EQ("-", status, 0);
+		if (i > 0)
+			CHECK_EQ("-", posix_trace_shutdown(before), 0);
+	}
 }
 
 /* The attributes are part of the layout. */
@@ -1032,8 +1192,8 @@ TEST(refused)
 {
 	static struct posixtrace_event long_name = { "", NULL, 0 }, of_system = { "posix_trace_start", NULL, 0 };
 	char name[TRACE_EVENT_NAME_MAX + 2];
-	struct posixtrace_format long_format = { { name, NULL, 0 }, "i" };
-	struct posixtrace_format format_of_system = { { "posix_trace_start", NULL, 0 }, "i" };
+	struct posixtrace_format long_format = { { name, NULL, 0 }, "i", 0 };
+	struct posixtrace_format format_of_system = { { "posix_trace_start", NULL, 0 }, "i", 0 };
 	trace_id_t trid;
 
 	shm_private("");
@@ -1054,7 +1214,7 @@ TEST(refused)
 TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(texts_at_the_end), TEST_ENTRY(texts_at_pages),
           TEST_ENTRY(texts_in_streams), TEST_ENTRY(texts_in_chunks), TEST_ENTRY(texts_with_sizes), TEST_ENTRY(arrays),
           TEST_ENTRY(notes), TEST_ENTRY(names_of_notes), TEST_ENTRY(notes_of_one_name), TEST_ENTRY(texts_of_notes),
-          TEST_ENTRY(nobody_traces), TEST_ENTRY(scopes), TEST_ENTRY(meanings), TEST_ENTRY(addresses),
-          TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children), TEST_ENTRY(another_user),
-          TEST_ENTRY(attached_to_nothing), TEST_ENTRY(files_and_modules), TEST_ENTRY(layouts_of_one_name),
-          TEST_ENTRY(refused))
+          TEST_ENTRY(precisions_of_notes), TEST_ENTRY(nobody_traces), TEST_ENTRY(counters), TEST_ENTRY(scopes),
+          TEST_ENTRY(scopes_first), TEST_ENTRY(meanings), TEST_ENTRY(addresses), TEST_ENTRY(threads),
+          TEST_ENTRY(handlers), TEST_ENTRY(children), TEST_ENTRY(another_user), TEST_ENTRY(attached_to_nothing),
+          TEST_ENTRY(files_and_modules), TEST_ENTRY(layouts_of_one_name), TEST_ENTRY(refused))
