@@ -116,6 +116,38 @@ POSIXTRACE__INLINE void record_at(place &at, const event_name &name, const char 
 	not_a_jump();
 }
 
+template<class... Stored>
+POSIXTRACE__INLINE bool begin_at(place &at, const event_name &name, const char *suffix, const char *const *fields,
+                                 Stored... stored) noexcept
+{
+	bool recorded = record_begin(event_at<Stored...>{ at, name, suffix, fields }, stored...);
+
+	not_a_jump();
+	return recorded;
+}
+
+/*
+ * Records the value of a counter: as double or int64_t; or as uint64_t if it is too large. The place does not know that
+ * event, because it has another one under the same name.
+ */
+template<class T>
+POSIXTRACE__INLINE void count_at(place &at, event_name name, const char *suffix, const char *const *fields,
+                                 T value) noexcept
+{
+	if constexpr (std::is_floating_point_v<T>) {
+		record_at(at, name, suffix, fields, stored(static_cast<double>(value)));
+	} else {
+		if constexpr (std::is_unsigned_v<T>) {
+			if (static_cast<std::uint64_t>(value) > INT64_MAX) {
+				name.constant = false;
+				record_at(at, name, suffix, fields, stored(static_cast<std::uint64_t>(value)));
+				return;
+			}
+		}
+		record_at(at, name, suffix, fields, stored(static_cast<std::int64_t>(value)));
+	}
+}
+
 /* Both places of a span. */
 struct span_places {
 	place begin, end;

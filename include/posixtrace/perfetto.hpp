@@ -13,7 +13,9 @@
  *     perfetto::Flow, perfetto::TerminatingFlow      of these but the end: the field flow_id, sent and received
  *
  * Of several flows of an event the first one is recorded. Arguments of the end of a span are ignored, and so are other
- * arguments that are no key and value: tracks, times and functions for protobuf fields. All categories are on.
+ * arguments that are no key and value: tracks, times, and functions that take a perfetto::EventContext, which are not
+ * called: they compile if they only add debug annotations. There are no protobuf messages and no TracedValue. All
+ * categories are on.
  * Of the functions there is what a program needs to start: perfetto::Tracing::Initialize(),
  * perfetto::TrackEvent::Register(). There are no sessions, because posixtrace record records.
  *
@@ -73,8 +75,14 @@ struct NamedTrack : Track {
 
 struct CounterTrack {
 	const char *name;
+	bool constant = true; /* the bytes of the name never change */
 
 	template<class... Any> constexpr explicit CounterTrack(const char *text, Any...) noexcept : name(text) {}
+	template<class... Any> constexpr explicit CounterTrack(StaticString text, Any...) noexcept : name(text.value) {}
+	template<class... Any> explicit CounterTrack(DynamicString text, Any...) noexcept
+		: name(text.value), constant(false)
+	{
+	}
 	constexpr CounterTrack set_unit_name(const char *) const noexcept { return *this; }
 	constexpr CounterTrack set_unit_multiplier(std::int64_t) const noexcept { return *this; }
 	constexpr CounterTrack set_is_incremental(bool = true) const noexcept { return *this; }
@@ -108,6 +116,11 @@ struct TerminatingFlow {
 	}
 	static constexpr TerminatingFlow Global(std::uint64_t number) noexcept { return { number }; }
 	template<class T> static TerminatingFlow FromPointer(T *at) noexcept { return { Flow::FromPointer(at).id }; }
+};
+
+/* What a function for the details of an event takes. Such a function is not called. */
+struct EventContext {
+	template<class... Any> void AddDebugAnnotation(const Any &...) noexcept {}
 };
 
 /* There is no recording to be started. */
@@ -233,18 +246,21 @@ inline event_name name_in(const char *category, std::nullptr_t) noexcept
 	return { category, "unnamed", true };
 }
 
-/* Records an event with keys and values. Its suffix is .begin, attributes, or empty; with attributes it has no flow. */
+/* Records an event with keys and values. Its suffix is .begin or empty. Returns whether it may have been recorded. */
 template<class Name, class... Values>
-POSIXTRACE__INLINE void perfetto_event(place &at, const char *suffix, const char *category, const Name &name,
+POSIXTRACE__INLINE bool perfetto_event(place &at, const char *suffix, const char *category, const Name &name,
                                        const Values &...values) noexcept
 {
 	const char *keys[sizeof...(Values) + 1] = {};
 	auto flow = flow_of(keys, values...);
 	auto record = [&](auto... stored) {
+		if (*suffix)
+			return begin_at(at, name_in(category, name), suffix_of<Values...>(suffix), keys, stored...);
 		record_at(at, name_in(category, name), suffix_of<Values...>(suffix), keys, stored...);
+		return true;
 	};
 
-	std::apply(record, std::tuple_cat(flow, values_of(keys + std::tuple_size_v<decltype(flow)>, values...)));
+	return std::apply(record, std::tuple_cat(flow, values_of(keys + std::tuple_size_v<decltype(flow)>, values...)));
 }
 
 /* Opens the type of the event at the end of a span whose name may not live as long as the span. */
@@ -252,7 +268,8 @@ template<class Name, class... Values>
 POSIXTRACE__INLINE trace_event_id_t perfetto_begin(span_places &at, const char *category, const Name &name,
                                                    const Values &...values) noexcept
 {
-	perfetto_event(at.begin, ".begin", category, name, values...);
+	if (!perfetto_event(at.begin, ".begin", category, name, values...))
+		return 0;
 	return event_at<>{ at.end, name_in(category, name), ".end", nullptr }.id();
 }
 
@@ -280,14 +297,18 @@ struct perfetto_span {
 	}
 };
 
-/* The spans that a thread has begun and not ended. An end of 0 is that of a span that nobody recorded. */
+/*
+ * The spans that a thread has begun and not ended. An end of 0 is that of a span that nobody recorded. No more than
+ * `most` are recorded.
+ */
 struct perfetto_spans {
+	static constexpr unsigned most = 128;
 	unsigned depth;
-	trace_event_id_t end[32];
+	trace_event_id_t end[most];
 
 	void push(trace_event_id_t id) noexcept
 	{
-		if (depth < 32)
+		if (depth < most)
 			end[depth] = id;
 		depth++;
 	}
@@ -295,7 +316,7 @@ struct perfetto_spans {
 	/* Returns the end of the last one. 0: there is none. */
 	trace_event_id_t pop() noexcept
 	{
-		return depth == 0 || --depth >= 32 ? 0 : end[depth];
+		return depth == 0 || --depth >= most ? 0 : end[depth];
 	}
 };
 
@@ -304,18 +325,24 @@ struct perfetto_thread {
 };
 
 template<class T>
+POSIXTRACE__INLINE void perfetto_count(place &at, const event_name &name, T value) noexcept
+{
+	const char *const keys[] = { "value", nullptr };
+
+	count_at(at, name, "{counter}", keys, value);
+}
+
+template<class T>
 POSIXTRACE__INLINE void perfetto_count(place &at, const char *category, const char *name, T value) noexcept
 {
-	using number_t = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
-
-	perfetto_event(at, "{counter}", category, name, "value", static_cast<number_t>(value));
+	perfetto_count(at, { category, name, true }, value);
 }
 
 template<class T>
 POSIXTRACE__INLINE void perfetto_count(place &at, const char *category, const perfetto::CounterTrack &track,
                                        T value) noexcept
 {
-	perfetto_count(at, category, track.name, value);
+	perfetto_count(at, { category, track.name, track.constant }, value);
 }
 
 /* With the time of the event, which is now all the same. */
@@ -356,7 +383,7 @@ POSIXTRACE__INLINE void perfetto_count(place &at, const char *category, const Tr
 	do {                                                                                                           \
 		static posixtrace::detail::span_places posixtrace_places;                                              \
 		posixtrace::detail::perfetto_spans &posixtrace_spans = posixtrace::detail::perfetto_thread::spans;     \
-		if (POSIXTRACE_ENABLED())                                                                              \
+		if (POSIXTRACE_ENABLED() && posixtrace_spans.depth < posixtrace_spans.most)                            \
 			posixtrace_spans.push(posixtrace::detail::perfetto_begin(posixtrace_places, category,          \
 			                                                         __VA_ARGS__));                        \
 		else if (posixtrace_spans.depth > 0)                                                                   \
@@ -369,6 +396,7 @@ POSIXTRACE__INLINE void perfetto_count(place &at, const char *category, const Tr
 #define TRACE_COUNTER(category, ...)                                                                                   \
 	POSIXTRACE__PERFETTO(place, perfetto_count(posixtrace_place, category, __VA_ARGS__))
 #define TRACE_EVENT_CATEGORY_ENABLED(category) posixtrace::enabled()
+#define TRACE_EVENT_CATEGORY_GROUP_ENABLED(category, to) static_cast<void>(*(to) = posixtrace::enabled())
 
 #define TRACE_EVENT0(category, name)                               TRACE_EVENT(category, name)
 #define TRACE_EVENT1(category, name, ...)                          TRACE_EVENT(category, name, __VA_ARGS__)

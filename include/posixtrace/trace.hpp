@@ -381,11 +381,11 @@ template<std::size_t Most = 255> struct text {
 	/* Looks at no more bytes than are recorded: the text may be long. */
 	POSIXTRACE__INLINE unsigned char *put(unsigned char *to) const noexcept
 	{
-		const char *from = data || size == 0 ? data : "(null)";
-
+		if (!data && size > 0)
+			return posixtrace__str(to, nullptr, Most);
 		if (size != static_cast<std::size_t>(-1))
-			return posixtrace__text(to, { from, size <= Most ? size : Most + 1 }, Most);
-		return posixtrace__bytes(to, from, strnlen(from, Most + 1), Most);
+			return posixtrace__text(to, { data, size <= Most ? size : Most + 1 }, Most);
+		return posixtrace__bytes(to, data, strnlen(data, Most + 1), Most);
 	}
 
 	POSIXTRACE__INLINE void note(posixtrace__fields &noted) const noexcept
@@ -436,10 +436,27 @@ template<class Text, class T> [[gnu::noinline]] Text text_or_null(const T *value
 	return value ? Text(stored(*value)) : Text(nullptr);
 }
 
+/* Returns a duration in units of a second or a part of it; the longest one instead of one that is too long for them. */
+template<class To, class From> constexpr To at_most(const From &value) noexcept
+{
+	if constexpr (std::is_integral_v<typename From::rep> &&
+	              std::ratio_less_v<typename To::period, typename From::period>) {
+		using wide = std::chrono::duration<std::int64_t, typename From::period>;
+
+		return wide(value) > std::chrono::duration_cast<wide>(To::max()) ? To::max() :
+			wide(value) < std::chrono::duration_cast<wide>(To::min()) ? To::min() :
+			                                                            std::chrono::duration_cast<To>(value);
+	} else {
+		return std::chrono::duration_cast<To>(value);
+	}
+}
+
 /* Returns a value as it is recorded. */
 template<class T> POSIXTRACE__INLINE constexpr auto stored(const T &value) noexcept
 {
-	if constexpr (is_stored<T>::value) {
+	if constexpr (std::is_volatile_v<T> && std::is_scalar_v<T>) {
+		return stored(static_cast<std::remove_volatile_t<T>>(value));
+	} else if constexpr (is_stored<T>::value) {
 		return value;
 	} else if constexpr (has_value<T>::value) {
 		return stored(posixtrace_value(value));
@@ -461,11 +478,11 @@ template<class T> POSIXTRACE__INLINE constexpr auto stored(const T &value) noexc
 		if constexpr (has_unit<typename T::period>)
 			return number<rep, as_duration<rep, typename T::period>>{ static_cast<rep>(value.count()) };
 		else if constexpr (std::ratio_less_v<typename T::period, std::ratio<1>>)
-			return stored(std::chrono::duration_cast<std::chrono::nanoseconds>(value));
+			return stored(at_most<std::chrono::nanoseconds>(value));
 		else
-			return stored(std::chrono::duration_cast<std::chrono::seconds>(value));
+			return stored(at_most<std::chrono::seconds>(value));
 	} else if constexpr (is_time_point<T>::value) {
-		auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(value.time_since_epoch());
+		auto since = at_most<std::chrono::nanoseconds>(value.time_since_epoch());
 		if constexpr (std::is_same_v<typename T::clock, std::chrono::system_clock>)
 			return number<std::uint64_t, as_time>{ static_cast<std::uint64_t>(since.count()) };
 		else
@@ -519,16 +536,21 @@ template<class T> POSIXTRACE__INLINE bool ends(const T &stored) noexcept
 
 /* Opens an event type, and records its first event. Apart, so that other events keep nothing across a call. */
 template<class Event>
-[[gnu::noinline, gnu::cold]] void record_first(Event event, const char *text, const posixtrace_around &around,
-                                               unsigned sizes) noexcept
+[[gnu::noinline, gnu::cold]] trace_event_id_t record_first(Event event, const char *text,
+                                                           const posixtrace_around &around, unsigned sizes) noexcept
 {
-	posixtrace_event_text(event.id(), text, &around, sizes);
+	trace_event_id_t id = event.id();
+
+	posixtrace_event_text(id, text, &around, sizes);
+	return id;
 }
 
-/* Records an event at the place from which it is called. */
+/* Records an event. Returns its type, or 0 if nobody traces. */
 template<class Event, class... Stored>
-[[gnu::noinline]] void record(Event event, Stored... stored) noexcept
+POSIXTRACE__INLINE trace_event_id_t record_from(const void *address, Event event, Stored... stored) noexcept
 {
+	trace_event_id_t id;
+
 	if constexpr ((is_text<Stored>::value + ... + 0) == 1 &&
 	              ((is_text<Stored>::value || is_number<Stored>::value) && ...)) {
 		posixtrace__fields noted;
@@ -538,19 +560,36 @@ template<class Event, class... Stored>
 		if (posixtrace__fields_with_text(&noted) && (ends(stored) && ...)) {
 			posixtrace_around around;
 
-			posixtrace__fields_around(&noted, &around, __builtin_return_address(0));
-			if (trace_event_id_t id = event.known_id(); __builtin_expect(id != 0, 1))
-				posixtrace_event_text(id, noted.__text, &around, posixtrace__fields_sizes(&noted));
-			else
-				record_first(event, noted.__text, around, posixtrace__fields_sizes(&noted));
-			return;
+			posixtrace__fields_around(&noted, &around, address);
+			id = event.known_id();
+			if (__builtin_expect(id == 0, 0))
+				return record_first(event, noted.__text, around, posixtrace__fields_sizes(&noted));
+			posixtrace_event_text(id, noted.__text, &around, posixtrace__fields_sizes(&noted));
+			return id;
 		}
 	}
 
 	unsigned char data[(Stored::most + ... + 1)], *at = data;
 
 	((at = stored.put(at)), ...);
-	posixtrace_event_at(event.id(), data, static_cast<std::size_t>(at - data), __builtin_return_address(0));
+	id = event.id();
+	posixtrace_event_at(id, sizeof...(stored) > 0 ? data : nullptr, static_cast<std::size_t>(at - data), address);
+	return id;
+}
+
+/* Records an event at the place from which it is called. */
+template<class Event, class... Stored>
+[[gnu::noinline]] void record(Event event, Stored... stored) noexcept
+{
+	record_from(__builtin_return_address(0), event, stored...);
+}
+
+/* Does the same at the beginning of a span. Returns whether it may have been recorded. */
+template<class Event, class... Stored>
+[[gnu::noinline]] bool record_begin(Event event, Stored... stored) noexcept
+{
+	/* The first event of a process, also of a child, finds out that nobody traces. */
+	return record_from(__builtin_return_address(0), event, stored...) != 0 && enabled();
 }
 
 template<class Event> struct reference {
@@ -626,9 +665,10 @@ template<std::size_t Most, class T> POSIXTRACE__INLINE constexpr auto array(cons
 
 /*
  * typed_event<types...> order{"shop.order", "field/unit"...}; static or at namespace scope. If it is constexpr, the
- * compiler checks the names. order(values...) records an event.
+ * compiler checks the names. order(values...) records an event. It is hidden, so that a shared object with an inline
+ * one can be unloaded.
  */
-template<class... Types> class typed_event {
+template<class... Types> class __attribute__((__visibility__("hidden"))) typed_event {
 public:
 	template<std::size_t N, class... Fields>
 	constexpr typed_event(const char (&name)[N], const Fields &...fields) noexcept
@@ -717,10 +757,7 @@ namespace detail __attribute__((__visibility__("hidden"))) {
 template<literal Name> struct named {
 	static constexpr auto name = Name.before('{');
 	static inline constinit posixtrace_event untyped = { name.text, nullptr, 0 };
-	static inline constinit posixtrace_event integers = { name.text, "{counter;value:i64}", 0 };
-	static inline constinit posixtrace_event reals = { name.text, "{counter;value:f64}", 0 };
-	/* The event_type that was opened first, if files of a program do not agree about the types of the values. */
-	static inline constinit const void *first_opened = nullptr;
+	static inline constinit posixtrace__counter counter = { name.text, { 0, 0, 0 } };
 };
 
 /*
@@ -761,47 +798,13 @@ template<literal Name, class Fields, class... Stored> struct event_type {
 
 	POSIXTRACE__INLINE static trace_event_id_t id() noexcept
 	{
-		trace_event_id_t id = known_id();
-
-		return __builtin_expect(id != 0, 1) ? id : open();
+		return posixtrace__id(&event);
 	}
 
 	/* Returns the identifier, or 0 if the event type is not open. */
 	POSIXTRACE__INLINE static trace_event_id_t known_id() noexcept
 	{
 		return __atomic_load_n(&event.__id, __ATOMIC_ACQUIRE);
-	}
-
-	/* Opens the event type; under a name that tells the types, if another file has opened it with other types. */
-	[[gnu::noinline, gnu::cold]] static trace_event_id_t open() noexcept
-	{
-		const void *first = nullptr;
-		char name[TRACE_EVENT_NAME_MAX + 1] = {};
-		posixtrace_event other = { name, layout.text, 0 };
-
-		if (__atomic_compare_exchange_n(&named<Name>::first_opened, &first, &event, false, __ATOMIC_ACQ_REL,
-		                                __ATOMIC_ACQUIRE) || first == &event)
-			return posixtrace_event_open(&event);
-		other_name(name);
-		posixtrace_event_open(&other);
-		__atomic_store_n(&event.__id, other.__id, __ATOMIC_RELEASE);
-		return other.__id;
-	}
-
-	/* Writes the name, and the types of the fields, as far as there is room. */
-	static void other_name(char *name) noexcept
-	{
-		writer w{ name, TRACE_EVENT_NAME_MAX - 1 };
-		bool type = false; /* not a name */
-
-		w.put(named<Name>::name.text), w.put('(');
-		for (const char *at = std::strchr(layout.text, ';'); *at && *at != '}'; at++) {
-			if (*at == ':' || *at == ',')
-				type = *at == ':';
-			if (*at == ',' || (type && *at != ':'))
-				w.put(*at);
-		}
-		name[w.length < w.room ? w.length : w.room] = ')';
 	}
 };
 
@@ -838,32 +841,49 @@ public:
 	{
 		static_assert(sizeof...(Values) == sizeof...(Fields), "each field needs a value");
 		if constexpr (sizeof...(Values) == sizeof...(Fields))
-			record_stored(detail::stored(values)...);
+			record_stored<false>(detail::stored(values)...);
+	}
+
+	/* Records an event as the beginning of a span. Returns whether it may have been recorded. */
+	template<class... Values> POSIXTRACE__INLINE static bool record_begin(const Values &...values) noexcept
+	{
+		static_assert(sizeof...(Values) == sizeof...(Fields), "each field needs a value");
+		if constexpr (sizeof...(Values) == sizeof...(Fields))
+			return record_stored<true>(detail::stored(values)...);
+		return false;
 	}
 
 private:
-	template<class... Stored> POSIXTRACE__INLINE static void record_stored(Stored... stored) noexcept
+	template<bool Begin, class... Stored> POSIXTRACE__INLINE static bool record_stored(Stored... stored) noexcept
 	{
 		static_assert((Stored::fields + ... + 0) <= 32, "an event has up to 32 fields");
 		static_assert(sizeof(detail::declared<Name, detail::fields<Fields...>, Stored...>) > 0);
-		if constexpr (sizeof...(Stored) > 0)
-			detail::record(detail::event_type<Name, detail::fields<Fields...>, Stored...>{}, stored...);
+		using type = detail::event_type<Name, detail::fields<Fields...>, Stored...>;
+
+		if constexpr (sizeof...(Stored) > 0 && Begin)
+			return detail::record_begin(type{}, stored...);
+		else if constexpr (sizeof...(Stored) > 0)
+			detail::record(type{}, stored...);
+		else if constexpr (Begin)
+			return posixtrace__record_begin(&detail::named<Name>::untyped);
 		else
 			posixtrace__record(&detail::named<Name>::untyped, nullptr, 0);
+		return true;
 	}
 };
 
 /*
  * span<"shop.work"> work; in a block: records shop.work.begin here, and shop.work.end where the block is left, also by
  * an exception. span<"shop.work", "id"> work{id} gives the beginning fields, as an event has. It stays where it is:
- * begin and end are in the same thread. Nothing is recorded at the end if nobody traced at the beginning.
+ * begin and end are in the same thread. Nothing is recorded at the end if the beginning was not recorded.
  */
-template<literal Name, literal... Fields> class [[maybe_unused]] span {
+template<literal Name, literal... Fields> class [[nodiscard, maybe_unused]] span {
 public:
-	template<class... Values> POSIXTRACE__INLINE explicit span(const Values &...values) noexcept : open_(enabled())
+	template<class... Values>
+	[[nodiscard]] POSIXTRACE__INLINE explicit span(const Values &...values) noexcept : open_(false)
 	{
-		if (open_) {
-			event<Name + ".begin", Fields...>::record(values...);
+		if (enabled()) {
+			open_ = event<Name + ".begin", Fields...>::record_begin(values...);
 			detail::not_a_jump();
 		}
 	}
@@ -890,23 +910,17 @@ private:
 	bool open_;
 };
 
-/* counter<"shop.open_orders"> open; open(3) records a number as the field value: an int64_t, or a double. */
+/* counter<"shop.open_orders"> open; open(3) records a number as the field value, as POSIXTRACE_COUNTER() does. */
 template<literal Name> class counter {
 public:
 	template<class T> POSIXTRACE__INLINE void operator()(T value) const noexcept
 	{
 		static_assert(std::is_arithmetic_v<T>, "a counter is a number");
 		using stored = detail::number<std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>>;
-		using named = detail::named<Name>;
-		constexpr bool is_real = std::is_floating_point_v<T>;
 
 		static_assert(sizeof(detail::declared<Name, counter, stored>) > 0);
-		if (enabled()) {
-			stored number{ static_cast<decltype(stored::value)>(value) };
-
-			posixtrace__record(is_real ? &named::reals : &named::integers, &number, sizeof number);
-			detail::not_a_jump();
-		}
+		if (enabled())
+			posixtrace__count_any(&detail::named<Name>::counter, value);
 	}
 };
 #endif

@@ -7,7 +7,7 @@
  *     ZoneScoped, ZoneScopedN(name) ...         NAME.begin and NAME.end; without a name the function's
  *     ZoneText, ZoneName, ZoneValue             zone.text, zone.name, zone.value
  *     FrameMark, FrameMarkNamed(name)           frame, NAME;  FrameMarkStart, FrameMarkEnd: NAME.begin and NAME.end
- *     TracyPlot(name, value)                    NAME with the field value
+ *     TracyPlot(name, value)                    NAME with the field value, as counter<> of trace.hpp
  *     TracyMessage, TracyAppInfo                message, app.info
  *     TracyAlloc, TracyFree ...                 memory.alloc, memory.free
  *     TracyFiberEnter, TracyFiberLeave          fiber.enter, fiber.leave
@@ -101,8 +101,8 @@ private:
 	/* The end is opened here: a name need not live as long as its zone. */
 	POSIXTRACE__INLINE void begin(span_places &places, const event_name &name) noexcept
 	{
-		record_at(places.begin, name, ".begin", nullptr);
-		end_ = event_at<>{ places.end, name, ".end", nullptr }.id();
+		if (begin_at(places.begin, name, ".begin", nullptr))
+			end_ = event_at<>{ places.end, name, ".end", nullptr }.id();
 	}
 
 	POSIXTRACE__INLINE static void record(const zone &z) noexcept
@@ -118,9 +118,7 @@ private:
 
 template<class T> POSIXTRACE__INLINE void tracy_plot(place &at, const char *name, T value) noexcept
 {
-	using number_t = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
-
-	record_at(at, { nullptr, name, true }, "{counter}", tracy_value, stored(static_cast<number_t>(value)));
+	count_at(at, { nullptr, name, true }, "{counter}", tracy_value, value);
 }
 
 POSIXTRACE__INLINE void tracy_allocated(const volatile void *address, std::size_t size, const char *pool) noexcept

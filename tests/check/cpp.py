@@ -50,6 +50,7 @@ void use(unsigned n, const char *text, volatile int &changing)
 	std::string string(text);
 	std::vector<int> vector{1, 2};
 	bits b{1, 2};
+	volatile bool flag = n > 1;
 
 	empty();
 	order(1, "tea", 199);
@@ -72,6 +73,9 @@ void use(unsigned n, const char *text, volatile int &changing)
 	deduced2(text, string, std::array<double, 2>{}, std::optional<int>(), named{"n"}, posixtrace::text<9>(text),
 	         posixtrace::array<1>(vector), b.a);
 	posixtrace::event<"shop.volatile", "a">{}(changing);
+	posixtrace::event<"shop.volatile2", "a">{}(flag);
+	POSIXTRACE_COUNTER("shop.flag", flag);
+	POSIXTRACE_F("shop.flag2", "is %d", flag);
 	none();
 	count(n);
 	work2.end();
@@ -80,6 +84,7 @@ void use(unsigned n, const char *text, volatile int &changing)
 	generic(2, string);
 #else
 	(void)b;
+	(void)flag;
 	changing = 0;
 #endif
 }
@@ -125,6 +130,8 @@ WRONG_20 = {
     'a type that cannot be recorded': ('', 'posixtrace::event<"shop.x", "a">{}(std::deque<int>());'),
     'an array of texts': ('', 'posixtrace::event<"shop.x", "a">{}(std::vector<std::string>());'),
     'a name that is no literal': ('', 'const char *name = "x"; posixtrace::event<name>{}();'),
+    'a span that ends at once': ('', 'posixtrace::span<"shop.x">{};'),
+    'a span with a field that ends at once': ('', 'posixtrace::span<"shop.x", "a">(1);'),
     'a copied span': ('', 'posixtrace::span<"shop.x"> a; posixtrace::span<"shop.x"> b(a);'),
 }
 

@@ -110,6 +110,17 @@ TEST(numbers)
 	times(ms(3), minutes(2), system(5ns), steady(6ns));
 	expect(trid, "shop.times", "{packed;a:i32/ms,b:i64/s,c:t64,d:i64/ns}",
 	       bytes("\3\0\0\0\170\0\0\0\0\0\0\0\5\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0"));
+	/* Times that are too long for their units. */
+	using hours = std::chrono::hours;
+	using days = std::chrono::time_point<std::chrono::system_clock, hours>;
+	constexpr posixtrace::typed_event<hours, hours, days> longest{ "shop.longest", "a", "b", "c" };
+	longest(hours::max(), hours::min(), days::max());
+	using centuries = std::chrono::duration<signed char, std::ratio<3155760000>>;
+	constexpr posixtrace::typed_event<centuries> short_type{ "shop.short_type", "a" };
+	expect(trid, "shop.longest", "{packed;a:i64/s,b:i64/s,c:t64}",
+	       bytes("\377\377\377\377\377\377\377\177\0\0\0\0\0\0\0\200\377\377\377\377\377\377\377\177"));
+	short_type(centuries(-1));
+	expect(trid, "shop.short_type", "{packed;a:i64/s}", bytes("\200\354\346\103\377\377\377\377"));
 	opened();
 	expect(trid, "shop.open", "none", "");
 	answered(7);
@@ -151,6 +162,9 @@ TEST(texts)
 	/* Null pointers, and nulls inside. */
 	text(nullptr, std::string("b\0b", 3), std::string_view(), nullptr, named{});
 	expect(trid, "shop.text", layout, bytes("(null)\0b\0\0(n\xe2\x80\xa6\0\0"));
+	constexpr posixtrace::typed_event<posixtrace::text<20>> sized{ "shop.sized", "a" };
+	sized(posixtrace::text<20>(nullptr, 3));
+	expect(trid, "shop.sized", "{packed;a:z}", bytes("(null)\0"));
 	for (std::size_t n = 0; n < 600; n++) {
 		stream_event e;
 		std::string all(n, 'x');
@@ -277,6 +291,53 @@ TEST(spans)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
+/* A beginning that finds out that nobody traces has no end: the first event of a process, and that of a child. */
+TEST(spans_first)
+{
+	int status;
+
+	shm_private("");
+	for (bool opened_before : { false, true }) {
+		trace_id_t before = 0;
+
+		if (opened_before) {
+			trace_attr_t attr;
+
+			MUST(posix_trace_attr_init(&attr) == 0);
+			MUST(posix_trace_attr_setinherited(&attr, POSIX_TRACE_CLOSE_FOR_CHILD) == 0);
+			before = stream_running(&attr);
+			posix_trace_attr_destroy(&attr);
+			throwing(false);
+		}
+		for (bool has_field : { false, true }) {
+			pid_t child = fork();
+
+			MUST(child >= 0);
+			if (child == 0) {
+				trace_id_t trid;
+
+				CHECK("-", posixtrace::enabled());
+				if (has_field) {
+					posixtrace::span<"shop.work", "throws"> work{ false };
+
+					trid = running();
+				} else {
+					posixtrace::span<"shop.untraced"> untraced;
+
+					trid = running();
+				}
+				CHECK_EQ("-", stream_drain(trid), 0);
+				CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+				_exit(test_failures != 0);
+			}
+			MUST(waitpid(child, &status, 0) == child);
+			CHECK_EQ("-", status, 0);
+		}
+		if (opened_before)
+			CHECK_EQ("-", posix_trace_shutdown(before), 0);
+	}
+}
+
 TEST(counters)
 {
 	posixtrace::counter<"shop.open_orders"> open_orders;
@@ -289,10 +350,17 @@ TEST(counters)
 	open_orders(3u);
 	load(0.25F);
 	POSIXTRACE_COUNTER("shop.open_orders", 4);
+	open_orders(~std::uint64_t(0));
+	POSIXTRACE_COUNTER("shop.load", std::atomic<double>(0.25));
+	POSIXTRACE_COUNTER("shop.open_orders", how::voucher);
 	expect(trid, "shop.open_orders", "{counter;value:i64}", bytes("\376\377\377\377\377\377\377\377"));
 	expect(trid, "shop.open_orders", "{counter;value:i64}", bytes("\3\0\0\0\0\0\0\0"));
 	expect(trid, "shop.load", "{counter;value:f64}", bytes("\0\0\0\0\0\0\320\77"));
 	expect(trid, "shop.open_orders", "{counter;value:i64}", bytes("\4\0\0\0\0\0\0\0"));
+	expect(trid, "shop.open_orders(value:u64)", "{counter;value:u64}",
+	       bytes("\377\377\377\377\377\377\377\377"));
+	expect(trid, "shop.load", "{counter;value:f64}", bytes("\0\0\0\0\0\0\320\77"));
+	expect(trid, "shop.open_orders", "{counter;value:i64}", bytes("\2\0\0\0\0\0\0\0"));
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
@@ -312,20 +380,32 @@ TEST(attributes)
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
-/* Two files that do not agree about the types: nothing is garbled, and the name tells the types. */
+/* Two files that do not agree about the fields and their types: nothing is garbled, and the name tells the fields. */
 TEST(other_types)
 {
 	posixtrace::event<"shop.differs", "value"> differs;
+	posixtrace::event<"shop.fields", "a"> fields;
+	posixtrace::event<"shop.units", "a"> units;
+	posixtrace::counter<"shop.mixed"> mixed;
 	trace_id_t trid;
 
 	shm_private("");
 	trid = running();
-	differs("text");
-	cpp_differs(7);
-	differs(std::string("more"));
-	expect(trid, "shop.differs", "{packed;value:z}", bytes("text\0"));
-	expect(trid, "shop.differs(i64)", "{packed;value:i64}", bytes("\7\0\0\0\0\0\0\0"));
-	expect(trid, "shop.differs", "{packed;value:z}", bytes("more\0"));
+	for (int i = 0; i < 2; i++) {
+		differs("text");
+		fields(std::int64_t(8));
+		units(std::int64_t(9));
+		mixed(1);
+		cpp_differs(7);
+		expect(trid, "shop.differs", "{packed;value:z}", bytes("text\0"));
+		expect(trid, "shop.fields", "{packed;a:i64}", bytes("\10\0\0\0\0\0\0\0"));
+		expect(trid, "shop.units", "{packed;a:i64}", bytes("\11\0\0\0\0\0\0\0"));
+		expect(trid, "shop.mixed", "{counter;value:i64}", bytes("\1\0\0\0\0\0\0\0"));
+		expect(trid, "shop.differs(value:i64)", "{packed;value:i64}", bytes("\7\0\0\0\0\0\0\0"));
+		expect(trid, "shop.fields(b:i64)", "{packed;b:i64}", bytes("\7\0\0\0\0\0\0\0"));
+		expect(trid, "shop.units(a:i64/ns)", "{packed;a:i64/ns}", bytes("\7\0\0\0\0\0\0\0"));
+		expect(trid, "shop.mixed(value:f64)", "{counter;value:f64}", bytes("\0\0\0\0\0\0\340\77"));
+	}
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 #endif
@@ -463,6 +543,18 @@ TEST(files_and_modules)
 		MUST(record);
 		record(2);
 		dlclose(module);
+		for (bool found = false; !found;) {
+			stream_event e;
+
+			/* What comes before the last one. */
+			stream_next(trid, &e);
+			found = name_of(trid, e.info.posix_event_id) == "shop.typed(n:f64)";
+		}
+		stream_event e;
+		for (const char *name : { "shop.of_module", "shop.zone.end", "shop.in_template.end" }) {
+			stream_next(trid, &e);
+			CHECK("-", name_of(trid, e.info.posix_event_id) == name);
+		}
 		/* Nothing of the header keeps a module from being unloaded. */
 		CHECK("-", !dlopen(MODULE_PATH, RTLD_NOW | RTLD_NOLOAD));
 		expect(trid, "shop.order", ORDER_LAYOUT, bytes("\2\0\0\0other\0\2\0\0\0\0\0\0\0"));
@@ -475,7 +567,7 @@ TEST(files_and_modules)
 TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(places), TEST_ENTRY(texts), TEST_ENTRY(arrays), TEST_ENTRY(nobody_traces),
           TEST_ENTRY(addresses),
 #if __cplusplus >= 202002L
-          TEST_ENTRY(spans), TEST_ENTRY(counters), TEST_ENTRY(attributes),
+          TEST_ENTRY(spans), TEST_ENTRY(spans_first), TEST_ENTRY(counters), TEST_ENTRY(attributes),
           TEST_ENTRY(other_types),
 #endif
           TEST_ENTRY(threads), TEST_ENTRY(handlers), TEST_ENTRY(children), TEST_ENTRY(files_and_modules))

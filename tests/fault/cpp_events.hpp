@@ -13,16 +13,15 @@
 #if __cplusplus >= 202002L
 inline constexpr posixtrace::event<"shop.order", "id", "item", "price/ct"> order;
 #else
-/* Not inline: GCC lets no shared object with an inline variable be unloaded. */
-constexpr posixtrace::typed_event<std::uint32_t, std::string, long long> order{ "shop.order", "id", "item",
-	                                                                               "price/ct" };
+inline constexpr posixtrace::typed_event<std::uint32_t, std::string, long long> order{ "shop.order", "id", "item",
+	                                                                                "price/ct" };
 #endif
 
 #define ORDER_LAYOUT "{packed;id:u32,item:z,price:i64/ct}"
 
 /* Records shop.order in another file of the program. */
 void cpp_other(std::uint32_t id);
-/* Records shop.differs with an int64_t; cpp.cpp has a text in the field. */
+/* Records events of which cpp.cpp has others with the same names. */
 void cpp_differs(std::int64_t value);
 
 #endif

@@ -50,6 +50,8 @@ load.end
 render.begin
 memory.alloc {address=0x size=100 pool="textures"}
 frames {value=60}
+frames(value:u64) {value=18446744073709551615}
+frames(value:f64) {value=0.5}
 load {value=0.25}
 memory.free {address=0x pool="textures"}
 render.end
@@ -98,6 +100,20 @@ draw.last.end
 draw.submit.end
 draw.old.end
 '''.replace('NAME', 58 * 'n')
+VALUES_PERFETTO = '''
+v.big {value=3}
+v.big(value:u64) {value=18446744073709551615}
+v.load {value=1}
+v.load(value:f64) {value=0.5}
+v.same {a=1}
+v.same(b:i32) {b=2}
+v.cpu 0 {value=0}
+v.cpu 1 {value=1}
+v.details {b=2}
+v.group {on=true}
+'''
+# Of 130 spans that begin in each other the first 128 are recorded.
+DEEP_PERFETTO = 128 * 'deep.level.begin\n' + 128 * 'deep.level.end\n'
 
 
 def posixtrace(*arguments):
@@ -158,10 +174,12 @@ def test_tracy():
 
 
 def test_perfetto():
-    compare(recorded(PERFETTO, 'perfetto.log'), EXPECTED_PERFETTO)
+    compare(recorded(PERFETTO, 'perfetto.log'),
+            EXPECTED_PERFETTO.replace('draw.old.end\n', '') + VALUES_PERFETTO.lstrip() + DEEP_PERFETTO +
+            'draw.old.end\n')
     expected = sorted(['net.request', 'net.parse'] * 2 + ['net.read /', 'net.read /tea'] +
                       [f'draw.{name}' for name in ('scene', 'old', 'submit', 'run', 'last')] +
-                      FLOWS)  # slices without duration
+                      FLOWS + 128 * ['deep.level'])  # slices without duration
     shown = slices('perfetto.log')
     assert shown == expected, shown
 

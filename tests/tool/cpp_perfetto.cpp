@@ -42,6 +42,33 @@ static void jobs()
 	TRACE_EVENT("draw", "last", perfetto::TerminatingFlow::Global(40));
 }
 
+/* Spans that begin in each other. */
+static void nested(int depth)
+{
+	TRACE_EVENT_BEGIN("deep", perfetto::StaticString("level"));
+	if (depth > 1)
+		nested(depth - 1);
+	TRACE_EVENT_END("deep");
+}
+
+/* Values that are larger than an int64_t, or have a fraction; one name of several events; names that change. */
+static void values()
+{
+	TRACE_COUNTER("v", "big", UINT64_C(3));
+	TRACE_COUNTER("v", "big", UINT64_MAX);
+	TRACE_COUNTER("v", "load", 1);
+	TRACE_COUNTER("v", "load", 0.5F);
+	TRACE_EVENT_INSTANT("v", "same", "a", 1);
+	TRACE_EVENT_INSTANT("v", "same", "b", 2);
+	for (int i = 0; i < 2; i++)
+		TRACE_COUNTER("v", perfetto::CounterTrack(perfetto::DynamicString("cpu " + std::to_string(i)), "%"), i);
+	TRACE_EVENT_INSTANT("v", "details", "b", 2,
+	                    [&](perfetto::EventContext ctx) { ctx.AddDebugAnnotation("a", 1); });
+	bool on = false;
+	TRACE_EVENT_CATEGORY_GROUP_ENABLED("v", &on);
+	TRACE_EVENT_INSTANT("v", "group", "on", on);
+}
+
 int main()
 {
 	perfetto::TracingInitArgs args;
@@ -61,5 +88,7 @@ int main()
 	}
 	TRACE_EVENT1("draw", "old", "text", "tea");
 	jobs();
+	values();
+	nested(130); /* two more than there is room for */
 	return 0;
 }

@@ -53,6 +53,8 @@ static void render()
 
 	TracyAllocN(block, 100, "textures");
 	TracyPlot("frames", int64_t(60));
+	TracyPlot("frames", UINT64_MAX);
+	TracyPlot("frames", 0.5);
 	TracyPlot("load", 0.25);
 	TracyFreeN(block, "textures");
 	std::free(block);
