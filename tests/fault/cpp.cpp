@@ -19,6 +19,7 @@
 #include "fault.h"
 #include "../conformance/stream.h"
 #include "cpp_events.hpp"
+#include <posixtrace/tracy.hpp>
 
 using namespace std::chrono_literals;
 
@@ -225,6 +226,32 @@ TEST(nobody_traces)
 	first_of_many(2);
 	CHECK_EQ("-", stream_count(trid, stream_id("shop.first_of_many")), 1);
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* A zone that finds out that nobody traces has no end. */
+TEST(zones_first)
+{
+	int status;
+	pid_t child;
+
+	shm_private("");
+	child = fork();
+	MUST(child >= 0);
+	if (child == 0) {
+		trace_id_t trid;
+
+		CHECK("-", posixtrace::enabled());
+		{
+			ZoneScopedN("shop.zone");
+
+			trid = running();
+		}
+		CHECK_EQ("-", stream_drain(trid), 0);
+		CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+		_exit(test_failures != 0);
+	}
+	MUST(waitpid(child, &status, 0) == child);
+	CHECK_EQ("-", status, 0);
 }
 
 static __attribute__((noinline)) void here()
@@ -565,7 +592,7 @@ TEST(files_and_modules)
 }
 
 TEST_MAIN(TEST_ENTRY(numbers), TEST_ENTRY(places), TEST_ENTRY(texts), TEST_ENTRY(arrays), TEST_ENTRY(nobody_traces),
-          TEST_ENTRY(addresses),
+          TEST_ENTRY(zones_first), TEST_ENTRY(addresses),
 #if __cplusplus >= 202002L
           TEST_ENTRY(spans), TEST_ENTRY(spans_first), TEST_ENTRY(counters), TEST_ENTRY(attributes),
           TEST_ENTRY(other_types),
