@@ -132,6 +132,11 @@ def test_cut_off():
     agree(write('open.log', log[:place + 100]), 100)
     header_open = header('open.log')
     assert header_open.endswith('damaged: 100 events are missing, not complete'), header_open
+    # Bytes that are no frames: how many events were there, nobody knows. They may be of an older log.
+    write('unknown.log', log[:place] + b'x' * 800)
+    equal('check', json.loads(run('check', '--json', 'unknown.log', status=1)[0])['events_missing'], None)
+    unknown = header('unknown.log')
+    assert unknown.endswith(', 800 bytes unfinished, damaged, or of an older log, not complete'), unknown
     loop = Path(record('loop.log', '--log-size', '8K')).read_bytes()
     at = segments(loop)[-1][0] + 80
     checked = json.loads(run('check', '--json', write('cut-loop.log', loop[:at]), status=None)[0])

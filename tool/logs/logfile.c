@@ -142,11 +142,12 @@ static bool finish(struct logfile *f)
 	const struct input_hole hole = f->in.hole;
 	uint64_t before = f->sum.damaged, torn = cut_off_at_end(&f->in);
 
+	bool counted = f->in.ended || f->in.segments;
+
 	f->sum.damaged += hole.events + torn;
 	f->sum.finished = true;
 	f->all = f->sum;
-	return hole.known || torn ||
-	       (!f->sum.uncounted && logfile_damaged(f, &f->sum) > before && (f->in.ended || f->in.segments));
+	return hole.known || torn || (!f->sum.uncounted && counted && logfile_damaged(f, &f->sum) > before);
 }
 
 static const struct log_event *end_gap(struct logfile *f, const struct log_event *e, const unsigned char **data)

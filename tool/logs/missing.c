@@ -21,6 +21,7 @@ void missing_counted(struct missing *m, const struct logfile *f)
 		.unwritten = in->unwritten,
 		.overwritten = loop ? in->discarded : 0,
 		.discarded = loop ? 0 : in->discarded,
+		.skipped = in->ended ? 0 : in->skipped,
 		.closed = in->ended,
 		.overwritten_some = loop && in->discarded,
 	};
@@ -71,6 +72,11 @@ unsigned missing_describe(const struct missing *m, struct missing_part part[MISS
 		         m->damaged_more ? "at least " : "", m->damaged, m->damaged == 1 ? " is" : "s are");
 	else if (m->damaged_more)
 		snprintf(part[n++].text, size, "damaged: events are missing");
+	else if (m->skipped)
+		snprintf(part[n].text, size, "%" PRIu64 " bytes unfinished, damaged, or of an older log",
+		         m->skipped);
+	if (m->skipped && !m->damaged && !m->damaged_more)
+		part[n++].bad = false;
 	if (m->discarded)
 		snprintf(part[n++].text, size, "%" PRIu64 " event%s discarded when the log was full", m->discarded,
 		         plural(m->discarded));

@@ -19,6 +19,7 @@ struct missing {
 	uint64_t damaged;     /* they are in parts of the log that are damaged or cut off */
 	uint64_t overwritten; /* newer ones have overwritten them, which is what a LOOP log is for */
 	uint64_t discarded;   /* the log was full */
+	uint64_t skipped;     /* bytes that are no frames, in a log that was not closed */
 	bool closed;          /* the numbers are those of the creator, which has ended the log */
 	bool damaged_more;    /* there are damaged parts whose events nobody has counted */
 	bool overwritten_some; /* events were overwritten; their number is unknown if it is 0 */
@@ -42,7 +43,7 @@ struct missing_part {
 	char text[80];
 };
 
-#define MISSING_PARTS 5
+#define MISSING_PARTS 6
 
 /* Describes what is missing. Returns the number of parts. */
 unsigned missing_describe(const struct missing *m, struct missing_part part[MISSING_PARTS]);
