@@ -187,13 +187,22 @@ def test_signals():
     equal('events', recorded(script, status=5), [('work.begin', None), ('work.end', {'status': 5, 'signal': 0})])
 
 
+def by_default():
+    """Signals that the caller of the test ignores, as a shell in the background does, would be ignored here. In a
+    process group without a parent in its session, SIGTSTP would have no effect."""
+    os.setpgid(0, 0)
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start_span(*command):
     """Starts a span that is recorded. Returns its recorder, which ends with the status of span, and its process id."""
     Path('x.log').unlink(missing_ok=True)
     Path('ready').unlink(missing_ok=True)
     Path('pid').unlink(missing_ok=True)
     recorder = subprocess.Popen([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '--', 'sh', '-c',
-                                 'echo $$ >pid; exec "$P" span work -- "$@"', 'sh', *command], env=ENVIRONMENT)
+                                 'echo $$ >pid; exec "$P" span work -- "$@"', 'sh', *command], env=ENVIRONMENT,
+                                preexec_fn=by_default)
     wait_until(lambda: all(Path(name).exists() and Path(name).read_text().endswith('\n') for name in ('ready', 'pid')))
     return recorder, int(Path('pid').read_text())
 
