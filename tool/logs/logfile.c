@@ -72,57 +72,6 @@ void logfile_close(struct logfile *f)
 
 /* -- Segments ---------------------------------------------------------------------------------- */
 
-/*
- * Returns the events of a segment whose frame begins at `at`, and whose body goes beyond the end of the file; 0 if
- * there is no such segment. number: of the segment; 0: any.
- */
-static uint64_t cut_off(const struct input *in, uint64_t at, uint64_t number)
-{
-	unsigned char bytes[FRAME_BYTES];
-	struct frame f;
-
-	if (at > in->size || in->size - at < FRAME_BYTES ||
-	    pread(in->fd, bytes, sizeof bytes, (off_t)at) != (ssize_t)sizeof bytes || !frame_get(bytes, &f) ||
-	    f.log != in->log || f.kind != FRAME_SEGMENT || (number && f.number != number) ||
-	    f.size > FORMAT_BODY_MAX || f.size <= in->size - at - FRAME_BYTES)
-		return 0;
-	return f.events;
-}
-
-/* Returns the events of a segment in this slot that the end of the file cuts off. */
-static uint64_t cut_off_in_slot(struct input *in, uint64_t slot)
-{
-	uint64_t at = slot + FRAME_BYTES, next = at, number = 0;
-	struct frame f;
-
-	while (input_frame(in, &f, &next) && next == at && f.kind == FRAME_SEGMENT && (!number || f.number == number)) {
-		number = f.number + 1;
-		next = at = at + frame_bytes(f.size);
-	}
-	return cut_off(in, at, number);
-}
-
-/* Returns the events of the segment that the end of the file cuts off. Only a log without an index can have one. */
-static uint64_t cut_off_at_end(struct input *in)
-{
-	uint64_t at = in->begin, skipped = in->skipped, patience = in->patience, events = 0;
-	struct frame f;
-
-	if (in->complete)
-		return 0;
-	if (in->header.attr.log_policy == POSIX_TRACE_LOOP)
-		for (uint32_t i = 0; i < in->slots && events == 0; i++)
-			events = cut_off_in_slot(in, in->slot[i]);
-	else
-		while (input_frame(in, &f, &at))
-			at += frame_bytes(f.size);
-	if (in->header.attr.log_policy != POSIX_TRACE_LOOP)
-		events = cut_off(in, at, 0);
-	in->skipped = skipped;
-	in->patience = patience;
-	return events;
-}
-
 uint64_t logfile_damaged(const struct logfile *f, const struct logfile_sum *sum)
 {
 	const struct input *in = &f->in;
@@ -140,14 +89,13 @@ uint64_t logfile_damaged(const struct logfile *f, const struct logfile_sum *sum)
 static bool finish(struct logfile *f)
 {
 	const struct input_hole hole = f->in.hole;
-	uint64_t before = f->sum.damaged, torn = cut_off_at_end(&f->in);
-
+	uint64_t before = f->sum.damaged;
 	bool counted = f->in.ended || f->in.segments;
 
-	f->sum.damaged += hole.events + torn;
+	f->sum.damaged += hole.events;
 	f->sum.finished = true;
 	f->all = f->sum;
-	return hole.known || torn || (!f->sum.uncounted && counted && logfile_damaged(f, &f->sum) > before);
+	return hole.known || (!f->sum.uncounted && counted && logfile_damaged(f, &f->sum) > before);
 }
 
 static const struct log_event *end_gap(struct logfile *f, const struct log_event *e, const unsigned char **data)
