@@ -41,7 +41,7 @@ void meaning_describe(struct type *t)
 	t->last = wordpair_last(t->about.name);
 	for (size_t i = 0; i < t->last; i++)
 		t->common = (t->common ^ (unsigned char)t->about.name[i]) * UINT64_C(1099511628211);
-	for (unsigned i = 0; m->counter && i < t->about.fields; i++)
+	for (unsigned i = 0; t->layout && m->counter && i < t->about.fields; i++)
 		t->field[i].counter = layout_is_number(&t->layout->field[i]) && m->by != i + 1;
 }
 

@@ -321,7 +321,7 @@ uint32_t running_types_end(struct running *r)
 bool running_type_name(struct running *r, uint32_t id, char name[TRACE_EVENT_NAME_MAX + 1])
 {
 	const char *predefined = eventtype_predefined_name(id);
-	char defined[REGISTRY_NAME_BYTES];
+	char defined[REGISTRY_NAME_BYTES] = "";
 
 	if (predefined)
 		strcpy(name, predefined);

@@ -116,7 +116,7 @@ static bool add_module(struct process *p, uint64_t time, const unsigned char *ra
 {
 	size_t length = strnlen(path->text, path->length);
 	struct posixtrace_log_module *m = malloc(sizeof *m + length + 1 + id->length);
-	char *texts = (char *)(m + 1);
+	char *texts;
 
 	if (m && p->about.modules == p->room) {
 		size_t room = p->room ? 2 * p->room : 16;
@@ -131,6 +131,7 @@ static bool add_module(struct process *p, uint64_t time, const unsigned char *ra
 		free(m);
 		return false;
 	}
+	texts = (char *)(m + 1);
 	memcpy(texts, path->text, length);
 	texts[length] = 0;
 	memcpy(texts + length + 1, id->text, id->length);

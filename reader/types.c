@@ -223,13 +223,15 @@ bool types_renew(struct posixtrace_log *log, struct source *s)
 static struct type *unnamed_yet(struct posixtrace_log *log, struct source *s, uint32_t id, const char *name)
 {
 	char *copy = strdup(name);
+	struct type *t = copy ? type_of(log, s, id, copy) : NULL;
 
-	s->type[id] = copy ? type_of(log, s, id, copy) : NULL;
-	if (s->type[id] && s->type[id]->about.name == copy)
-		s->type[id]->own_name = copy;
-	else if (s->type[id])
+	s->type[id] = t;
+	if (t && t->about.name == copy)
+		t->own_name = copy;
+	else if (t)
 		free(copy); /* if there was no memory, the table of types may refer to it */
-	return s->type[id];
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): see above */
+	return t;
 }
 
 struct type *types_unnamed(struct posixtrace_log *log, struct source *s, uint32_t id)

@@ -297,7 +297,7 @@ int folder_write(const char *path, int flags, mode_t mode, const char **why)
 	struct folder f;
 
 	*why = folder_find(&f, path, true);
-	if (*why)
+	if (*why || !f.name)
 		return -1;
 	for (int i = 0; i < TRIES && fd < 0; i++) {
 		fd = open_there(&f, flags, why);

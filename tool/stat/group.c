@@ -286,7 +286,7 @@ static bool add_of(struct groups *g, struct spread *s, const struct value *of, u
 
 void group_event(struct groups *g, const struct log_event *e, const unsigned char *data)
 {
-	struct group_key keys[GROUP_KEYS];
+	struct group_key keys[GROUP_KEYS] = { 0 };
 	struct value of = value_none();
 	uint64_t hash = 0;
 	struct group **slot;
