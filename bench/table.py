@@ -197,12 +197,13 @@ def markdown(results, lines):
     return '\n'.join(out) + '\n'
 
 
-def update(document, table):
-    before, found, rest = document.read_text().partition(BEGIN)
-    _, found_end, after = rest.partition(END)
+def update(document, table, begin, end):
+    """Writes a table that ends with a line end between the two marks of a document."""
+    before, found, rest = document.read_text().partition(begin)
+    _, found_end, after = rest.partition(end)
     if not found or not found_end:
-        sys.exit(f'table.py: {document} has no {BEGIN} and {END}')
-    document.write_text(f'{before}{BEGIN}\n\n{table}\n{END}{after}')
+        sys.exit(f'{Path(sys.argv[0]).name}: {document} has no {begin} and {end}')
+    document.write_text(f'{before}{begin}\n\n{table}\n{end}{after}')
 
 
 def main():
@@ -221,7 +222,7 @@ def main():
     if options.markdown:
         options.markdown.write_text(markdown(results, lines))
     if options.update:
-        update(options.update, markdown(results, lines))
+        update(options.update, markdown(results, lines), BEGIN, END)
 
 
 if __name__ == '__main__':

@@ -25,7 +25,7 @@ import tempfile
 from pathlib import Path
 
 from lttng import Session, daemon
-from table import digits
+from table import digits, update
 
 HERE = Path(__file__).resolve().parent
 BEGIN, END = '<!-- begin: script/bench --tracers --update-docs -->', '<!-- end: tracers -->'
@@ -130,11 +130,7 @@ def main():
             f'load {os.getloadavg()[0]:.2f}.'])
     print(table)
     if options.update:
-        before, found, rest = options.update.read_text().partition(BEGIN)
-        _, found_end, after = rest.partition(END)
-        if not found or not found_end:
-            sys.exit(f'tracers.py: {options.update} has no {BEGIN} and {END}')
-        options.update.write_text(f'{before}{BEGIN}\n\n{table}\n\n{END}{after}')
+        update(options.update, table + '\n', BEGIN, END)
 
 
 if __name__ == '__main__':

@@ -12,10 +12,9 @@
 
 import argparse
 import statistics
-import sys
 from pathlib import Path
 
-from table import Results, cell, digits, ratio
+from table import Results, cell, digits, ratio, update
 
 BEGIN, END = '<!-- begin: script/bench --typed --update-docs -->', '<!-- end: typed -->'
 HEAD = ['an event with', 'ours', 'against the same bytes', 'LTTng-UST', 'times ours']
@@ -51,11 +50,7 @@ def main():
     table = '\n'.join('| ' + ' | '.join(row) + ' |' for row in rows) + f'\n\n{results.machine()}; {rounds} rounds.'
     print(table)
     if options.update:
-        before, found, rest = options.update.read_text().partition(BEGIN)
-        _, found_end, after = rest.partition(END)
-        if not found or not found_end:
-            sys.exit(f'typed.py: {options.update} has no {BEGIN} and {END}')
-        options.update.write_text(f'{before}{BEGIN}\n\n{table}\n\n{END}{after}')
+        update(options.update, table + '\n', BEGIN, END)
 
 
 if __name__ == '__main__':
