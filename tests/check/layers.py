@@ -3,6 +3,7 @@
 #
 #   src/    base < model, host < shm < record | read | log < control < api
 #   reader/ base, model, log, and of the command common/folder.h, event/layouts.h, wordpair.h; running.c also control
+#   instrument/ only the public headers, and its own common/
 #   tool/   common < event < logs < analysis, process < the subcommands < main
 #
 # No subcommand includes another, and no two files include each other, directly
@@ -47,7 +48,7 @@ READER = ('base/', 'model/', 'log/', 'common/folder.h', 'event/layouts.h', 'even
 # One file of it makes and reads the stream of a running process.
 READER_RUNNING = READER + ('host/', 'control/', 'process/confinement.h')
 # Folders that use the library only through <trace.h>.
-OUTSIDE = ['tests/conformance', 'tests/stress', 'tests/reader', 'bench', 'examples']
+OUTSIDE = ['instrument', 'tests/conformance', 'tests/stress', 'tests/reader', 'bench', 'examples']
 
 # Functions that a header declares, and another program defines.
 # src/base/testpoint.h, invariant.h: the test that is linked with the library
