@@ -851,7 +851,7 @@ TEST(hostile)
 		uint32_t level;
 		int error;
 
-		if (other && geteuid() != 0)
+		if (other && (geteuid() != 0 || !test_capable(CAP_SYS_PTRACE)))
 			break;
 		c = start(other ? spoil_as_other : spoil_memory);
 		if (other)
@@ -898,6 +898,7 @@ TEST(users)
 
 	if (geteuid() != 0)
 		SKIP("needs root");
+	NEEDS_OTHERS();
 	c = start(become_other);
 	pid = fork();
 	MUST(pid >= 0);
