@@ -79,12 +79,13 @@ def compare(dump, paths, predefined=()):
 def damaged(data, rng):
     """A variant of a log: cut, with some bytes changed, or pieces missing, doubled, exchanged or zero."""
     data = bytearray(data)
-    loop = data[LOG_POLICY] == LOOP
-    for i in range(rng.choice((1, 1, 1, 2, 4))):
+    loop, index = data[LOG_POLICY] == LOOP, True
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
         what = rng.choice(('bit', 'zero', 'random', 'cut', 'missing') + (() if loop else ('double', 'copy')))
         # The index says where things were: that is followed by the one, and the other goes and looks.
-        if what in ('missing', 'double', 'copy') and i == 0:
+        if what in ('missing', 'double', 'copy') and index:
             del data[-FRAME:]
+            index = False
         at = rng.randrange(len(data))
         length = min(rng.choice((1, 8, 64, 200, 1000)), len(data) - at)
         if rng.random() < 0.5:
@@ -97,6 +98,7 @@ def damaged(data, rng):
             data[at:at + length] = rng.randbytes(length)
         elif what == 'cut':
             del data[max(at, FRAME):]
+            index = False
         elif what == 'missing':
             del data[max(at, FRAME):at + length]
         elif what == 'double':
