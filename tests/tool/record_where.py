@@ -396,7 +396,8 @@ def test_killed():
         run('recover', status=None)
         equal('recovered', Log('part.log').complete, True)
         a, b = Log('full.log'), Log('part.log')
-        if a.lost or b.lost:
+        # On a busy machine the program may have been stopped before its first event.
+        if a.lost or b.lost or not reported('full.log'):
             continue
         alone += 1
         killed_late += b.left_out > 0
