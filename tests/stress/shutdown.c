@@ -128,6 +128,17 @@ static void check_a_new_stream(void)
 	CHECK_EQ("SHUT-1", posix_trace_shutdown(trid), 0);
 }
 
+/*
+ * Checks that no stream is mapped any more. On a busy machine a thread may not have run for 200 ms inside of a trace
+ * point. Then shutdown leaves the memory to a later trace point (tests/fault/let_go.c).
+ */
+static void check_unmapped(void)
+{
+	if (shm_mappings(getpid(), "/stream-") > 0)
+		check_a_new_stream();
+	CHECK_EQ("SHUT-2", shm_mappings(getpid(), "/stream-"), 0);
+}
+
 TEST(one_stream)
 {
 	struct guest guest = { 0 };
@@ -165,7 +176,7 @@ TEST(one_stream)
 	guest_end(&guest);
 	CHECK_OP("-", lives, >, 20);
 	CHECK_EQ("SHUT-2", stress_files(), 0);
-	CHECK_EQ("SHUT-2", shm_mappings(getpid(), "/stream-"), 0);
+	check_unmapped();
 	if (!SANITIZER_THREAD) /* which maps memory of its own all the time */
 		CHECK_OP("SHUT-2", shm_mappings(getpid(), ""), <=, before + 40);
 	CHECK_OP("SHUT-2", shm_descriptors(), <=, descriptors_before);
@@ -283,7 +294,7 @@ TEST(several_streams)
 	for (int i = 0; i < 2; i++)
 		guest_end(&guests[i]);
 	CHECK_EQ("SHUT-2", stress_files(), 0);
-	CHECK_EQ("SHUT-2", shm_mappings(getpid(), "/stream-"), 0);
+	check_unmapped();
 	check_a_new_stream();
 }
 
