@@ -102,6 +102,8 @@ static void measure_all(const section &section, int round)
 	        [] { texts(count, text9, 199L); } PEER(text, count, text9.c_str(), 199));
 	measure(section, round, "two numbers, text of 60", 4 + 61 + 8,
 	        [] { texts(count, text60, 199L); } PEER(text, count, text60.c_str(), 199));
+	measure(section, round, "two numbers, string_view of 9", 4 + 10 + 8,
+	        [] { texts(count, std::string_view(text60).substr(0, 9), 199L); });
 	measure(section, round, "8 numbers", 2 + 8 * 4, [] { array(items); });
 	measure(section, round, "a span: two events", 0, [] { posixtrace::span<"bench.cpp_span"> span; });
 }

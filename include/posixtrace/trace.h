@@ -79,15 +79,17 @@ struct posixtrace_around {
 
 /*
  * How many bytes there are before the text, behind it, and at most in it. A longer text is cut, and ends with an
- * ellipsis. The second number is that of all bytes but the text's own.
+ * ellipsis. The second number is that of all bytes but the text's own. With POSIXTRACE_TEXT_COUNTED the text need not
+ * have a null: it ends after `most` bytes, without an ellipsis, unless it has a null before.
  */
 #define POSIXTRACE_TEXT_SIZES(before, behind, most) \
 	((unsigned)(before) | ((unsigned)(before) + 1 + (unsigned)(behind)) << 8 | (unsigned)(most) << 16)
+#define POSIXTRACE_TEXT_COUNTED 0x80000000U
 
 /*
  * Records an event whose data are some bytes, a text with its null, and some bytes, for <posixtrace/typed.h>. A null
- * pointer is the text "(null)". Faster than to make the data first, because the text is copied once. The caller has
- * checked that posixtrace_enabled(). In signal handlers, too.
+ * pointer is the text "(null)", or an empty text if it is counted and has no bytes. Faster than to make the data first,
+ * because the text is copied once. The caller has checked that posixtrace_enabled(). In signal handlers, too.
  */
 void posixtrace_event_text(trace_event_id_t __event_id, const char *__text, const struct posixtrace_around *__around,
                            unsigned __sizes);

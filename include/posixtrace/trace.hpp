@@ -390,13 +390,7 @@ template<std::size_t Most = 255> struct text {
 
 	POSIXTRACE__INLINE void note(posixtrace__fields &noted) const noexcept
 	{
-		posixtrace__fields_str(&noted, data, Most);
-	}
-
-	/* Returns whether the text is up to its null. */
-	POSIXTRACE__INLINE bool ends() const noexcept
-	{
-		return size == static_cast<std::size_t>(-1);
+		posixtrace__fields_text(&noted, { data, size }, Most);
 	}
 };
 
@@ -525,15 +519,6 @@ template<class T> using parameter = std::conditional_t<std::is_convertible_v<con
 template<class T> struct is_text : std::false_type {};
 template<std::size_t Most> struct is_text<text<Most>> : std::true_type {};
 
-/* Returns whether it is no text, or one up to its null. */
-template<class T> POSIXTRACE__INLINE bool ends(const T &stored) noexcept
-{
-	if constexpr (is_text<T>::value)
-		return stored.ends();
-	else
-		return true;
-}
-
 /* Opens an event type, and records its first event. Apart, so that other events keep nothing across a call. */
 template<class Event>
 [[gnu::noinline, gnu::cold]] trace_event_id_t record_first(Event event, const char *text,
@@ -557,7 +542,7 @@ POSIXTRACE__INLINE trace_event_id_t record_from(const void *address, Event event
 
 		posixtrace__fields_begin(&noted);
 		(stored.note(noted), ...);
-		if (posixtrace__fields_with_text(&noted) && (ends(stored) && ...)) {
+		if (posixtrace__fields_with_text(&noted)) {
 			posixtrace_around around;
 
 			posixtrace__fields_around(&noted, &around, address);

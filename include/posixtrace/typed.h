@@ -376,7 +376,8 @@ struct posixtrace__fields {
 	struct posixtrace__words __before, __behind;
 	const char *__text;
 	size_t __most;
-	unsigned __texts; /* how many texts there are; more than one: the event is another one */
+	unsigned __counted; /* POSIXTRACE_TEXT_COUNTED, or 0; this and __most may vary */
+	unsigned __texts;   /* how many texts there are; more than one: the event is another one */
 };
 
 static POSIXTRACE__FOLDED void
@@ -387,6 +388,7 @@ posixtrace__fields_begin(struct posixtrace__fields *__fields)
 	__fields->__before.__size = __fields->__behind.__size = __fields->__texts = 0;
 	__fields->__text = NULL;
 	__fields->__most = 0;
+	__fields->__counted = 0;
 }
 
 /* Notes a field of another type. */
@@ -435,17 +437,22 @@ posixtrace__fields_number(struct posixtrace__fields *__fields, const void *__val
 static POSIXTRACE__FOLDED void
 posixtrace__fields_str(struct posixtrace__fields *__fields, const char *__text, size_t __most)
 {
+	if (__most > POSIXTRACE_TEXT_MOST)
+		posixtrace__fields_other(__fields);
 	__fields->__text = __text;
 	__fields->__most = __most;
 	__fields->__texts++;
 }
 
-/* Its end has to be looked for in another way. */
+/* A text that is too long is cut like one with a null: the library looks at no more bytes than it has. */
 static POSIXTRACE__FOLDED void
 posixtrace__fields_text(struct posixtrace__fields *__fields, struct posixtrace_text __text, size_t __most)
 {
-	(void)__text, (void)__most;
-	posixtrace__fields_other(__fields);
+	posixtrace__fields_str(__fields, __text.data, __most);
+	if (__text.size <= __most) {
+		__fields->__most = __text.size;
+		__fields->__counted = POSIXTRACE_TEXT_COUNTED;
+	}
 }
 
 /* Returns whether posixtrace_event_text() can record the event. On a big-endian machine the words are other bytes. */
@@ -453,7 +460,7 @@ static POSIXTRACE__FOLDED bool
 posixtrace__fields_with_text(const struct posixtrace__fields *__fields)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return __fields->__texts == 1 && __fields->__most <= POSIXTRACE_TEXT_MOST;
+	return __fields->__texts == 1;
 #else
 	(void)__fields;
 	return false;
@@ -476,7 +483,8 @@ posixtrace__words_store(unsigned char *__to, struct posixtrace__words __words)
 static POSIXTRACE__FOLDED unsigned
 posixtrace__fields_sizes(const struct posixtrace__fields *__fields)
 {
-	return POSIXTRACE_TEXT_SIZES(__fields->__before.__size, __fields->__behind.__size, __fields->__most);
+	return POSIXTRACE_TEXT_SIZES(__fields->__before.__size, __fields->__behind.__size, __fields->__most) |
+	       __fields->__counted;
 }
 
 static POSIXTRACE__FOLDED void

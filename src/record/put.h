@@ -42,7 +42,7 @@ struct text_call {
 	trace_event_id_t id;
 	const char *text;
 	const struct posixtrace_around *around;
-	unsigned sizes; /* POSIXTRACE_TEXT_SIZES */
+	unsigned sizes; /* POSIXTRACE_TEXT_SIZES, POSIXTRACE_TEXT_COUNTED */
 };
 
 static inline __attribute__((always_inline)) void put(unsigned char *at, struct call call, uint64_t ticks)

@@ -263,8 +263,8 @@ broken:
 /*
  * Writes a record with a text between other bytes, as writer_write() does. first is the record's first word: the length
  * of the data, and the type. length is that of the text. Whole blocks are written, and then over what is behind the
- * bytes that count; the reader sees none of that. Whole blocks are read, too, but not in another page: the first 32
- * bytes at the text are in one page.
+ * bytes that count; the reader sees none of that. Whole blocks are read, too, but not in a page behind the text's last
+ * byte: the first 32 bytes at the text are in one page.
  */
 static inline __attribute__((always_inline)) bool writer_write_text(struct writer *writer, uint64_t first,
                                                                     const char *text, size_t length,
@@ -290,10 +290,10 @@ static inline __attribute__((always_inline)) bool writer_write_text(struct write
 		"movups %%xmm0, 24(%%rcx)\n\t"
 		"movups %%xmm1, 40(%%rcx)\n\t"
 		"cmpq $32, %[length]\n\t"
-		"jb 9f\n\t"
+		"jbe 9f\n\t"
 		"cmpq $128, %[length]\n\t"
 		"ja 10f\n\t"
-		"leal (%[data], %[length]), %%eax\n\t"
+		"leal -1(%[data], %[length]), %%eax\n\t"
 		"andl $4095, %%eax\n\t"
 		"cmpl $4096-32, %%eax\n\t"
 		"ja 10f\n\t"

@@ -34,13 +34,30 @@ unsigned char *text_data(unsigned char *to, const char *text, size_t most)
 	return to + length + 1;
 }
 
+/* Writes a text of this length, or up to a null before, with its null. Returns the end. */
+static unsigned char *counted_data(unsigned char *to, const char *text, size_t size)
+{
+	size_t length = size ? strnlen(text, size) : 0;
+
+	copy(to, text, length);
+	to[length] = 0;
+	return to + length + 1;
+}
+
 size_t text_call_data(unsigned char *to, const struct text_call *call)
 {
-	size_t before = call->sizes & 0xff, behind = (call->sizes >> 8 & 0xff) - 1 - before, most = call->sizes >> 16;
+	size_t before = call->sizes & 0xff, behind = (call->sizes >> 8 & 0xff) - 1 - before;
+	size_t most = text_call_most(call->sizes);
 	unsigned char *at = to;
 
 	memcpy(at, call->around->__before, before);
-	at = text_data(at + before, call->text, most);
+	at += before;
+	if (!(call->sizes & POSIXTRACE_TEXT_COUNTED))
+		at = text_data(at, call->text, most);
+	else if (call->text || most == 0)
+		at = counted_data(at, call->text, most);
+	else
+		at = text_data(at, NULL, POSIXTRACE_TEXT_MOST);
 	memcpy(at, call->around->__behind, behind);
 	return (size_t)(at - to) + behind;
 }

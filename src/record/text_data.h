@@ -19,6 +19,12 @@
  */
 unsigned char *text_data(unsigned char *to, const char *text, size_t most);
 
+/* Returns the most bytes that a call's text has. */
+static inline __attribute__((always_inline)) size_t text_call_most(unsigned sizes)
+{
+	return (sizes & ~POSIXTRACE_TEXT_COUNTED) >> 16;
+}
+
 /* Writes the data of a call. Returns the number of bytes. */
 size_t text_call_data(unsigned char *to, const struct text_call *call);
 

@@ -205,9 +205,9 @@ static inline __attribute__((always_inline)) uint32_t nulls_of(const char *block
 }
 
 /*
- * Returns the length of a text whose first block is in one page, or more than `most` if it is longer. Looks at whole
- * blocks, which may reach behind the null, but not into another page. Not a call of strlen(), because the length is
- * needed soon.
+ * Returns the length of a text whose first block is in one page; more than `most` if it is longer, or perhaps if it is
+ * as long. Looks at whole blocks. They may reach behind the null or the `most` bytes, but not into another page. Not a
+ * call of strlen(), because the length is needed soon.
  */
 static inline __attribute__((always_inline)) size_t text_length(const char *text, size_t most)
 {
@@ -222,7 +222,7 @@ static inline __attribute__((always_inline)) size_t text_length(const char *text
 		if (likely(nulls))
 			return TEXT_BLOCK + (uint32_t)__builtin_ctz(nulls);
 	}
-	for (block = text + TEXT_BLOCK - (uintptr_t)text % TEXT_BLOCK; block <= text + most; block += TEXT_BLOCK) {
+	for (block = text + TEXT_BLOCK - (uintptr_t)text % TEXT_BLOCK; block < text + most; block += TEXT_BLOCK) {
 		nulls = nulls_of(block);
 		if (nulls)
 			return (size_t)(block - text) + (uint32_t)__builtin_ctz(nulls);
@@ -264,7 +264,7 @@ void posixtrace_event_text(trace_event_id_t id, const char *text, const struct p
 	const struct stream_header *h;
 	const uint32_t *change;
 	struct writer *writer;
-	size_t length, most = sizes >> 16;
+	size_t length, most = text_call_most(sizes);
 	uint64_t first;
 
 	if (!text_at_once() || unlikely(!t))
@@ -273,7 +273,12 @@ void posixtrace_event_text(trace_event_id_t id, const char *text, const struct p
 	if (unlikely(((uintptr_t)text - 1) % PAGE_LEAST >= PAGE_LEAST - TEXT_BLOCK))
 		goto unusual;
 	length = text_length(text, most);
-	if (unlikely(length > most) || unlikely(load_relaxed(&t->ready) != THREAD_READY))
+	if (unlikely(length > most)) {
+		if (!(sizes & POSIXTRACE_TEXT_COUNTED))
+			goto unusual;
+		length = most;
+	}
+	if (unlikely(load_relaxed(&t->ready) != THREAD_READY))
 		goto unusual;
 	if (unlikely(!is_user_event(id)))
 		return;

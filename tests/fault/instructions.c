@@ -178,7 +178,9 @@ static bool split(const void *data, size_t length, struct split *split)
 		memcpy(split->around.__before, bytes, from);
 		memcpy(split->around.__behind, bytes + length - behind, behind);
 		split->around.__address = data;
-		split->sizes = POSIXTRACE_TEXT_SIZES(from, behind, POSIXTRACE_TEXT_MOST);
+		/* Events of half of the lengths have a text without a null. */
+		split->sizes = length & 8 ? POSIXTRACE_TEXT_SIZES(from, behind, n) | POSIXTRACE_TEXT_COUNTED :
+		                            POSIXTRACE_TEXT_SIZES(from, behind, POSIXTRACE_TEXT_MOST);
 		return true;
 	}
 	return false;

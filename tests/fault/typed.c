@@ -20,6 +20,7 @@ TRACE_EVENT(shop, open)
 TRACE_EVENT(shop, all, (u8, a), (u16, b, "B"), (i8, c), (i64, d), (x32, e), (f32, f), (f64, g, "%"), (boolean, h),
             (e8, i, "idle,busy=4"), (e16, j, "read|write"), (when, k), (str, l), (str, m, 8), (u32, n), (i16, o))
 TRACE_EVENT(shop, places, (ptr, p), (code, c))
+TRACE_EVENT(shop, view, (u32, id), (text, view, 100), (u8, end))
 TRACE_EVENT(shop, key, (text, key), (text, part, 5), (u8, end))
 TRACE_EVENT(shop, arrays, (u32s, sizes, 5), (bytes, key, 3), (f64s, shares, 2, "%"), (x16s, flags), (bytes, rest),
             (u8, end))
@@ -394,6 +395,64 @@ TEST(texts_with_sizes)
 		CHECK("-", memcmp(e.data, cases[i].data, e.len) == 0);
 	}
 	CHECK_STR("-", layout_of(trid, e.info.posix_event_id), "{packed;key:z,part:z,end:u8}");
+	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
+}
+
+/* Checks the event of views. */
+static void check_view(const struct stream_event *e, const char *view, size_t size)
+{
+	char wanted[128] = "\1\0\0\0";
+	const char *text = view ? view : size ? "(null)" : "";
+	size_t length = view ? strnlen(view, size) : strlen(text);
+
+	memcpy(wanted + 4, text, length < 100 ? length : 100);
+	if (length > 100) {
+		length = 100;
+		memcpy(wanted + 4 + 97, "\xe2\x80\xa6", 3);
+	}
+	wanted[4 + length] = 0;
+	wanted[4 + length + 1] = 9;
+	CHECK_EQ("-", e->len, 4 + length + 2);
+	CHECK("-", memcmp(e->data, wanted, 4 + length + 2) == 0);
+}
+
+/* One text without a null among numbers: of all lengths, and as near to memory that cannot be read as it gets. */
+TEST(views)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct stream_event e;
+	trace_id_t trid;
+	char *memory;
+
+	shm_private("");
+	trid = running();
+	memory = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(memory != MAP_FAILED);
+	MUST(mprotect(memory + 2 * page, page, PROT_NONE) == 0);
+	for (size_t i = 0; i < 2 * page; i++)
+		memory[i] = (char)('a' + i % 26);
+	for (size_t size = 0; size < 140; size++) {
+		const size_t before_end[] = {
+			size, size + 1, size + 31, size + 32, page + 1, page + size / 2, page + 31
+		};
+
+		for (unsigned i = 0; i < sizeof before_end / sizeof *before_end; i++) {
+			const char *view = memory + 2 * page - before_end[i];
+
+			trace(shop, view, 1, POSIXTRACE_TEXT(view, size), 9);
+			stream_next(trid, &e);
+			check_view(&e, view, size);
+		}
+		/* A null inside. */
+		memory[2 * page - size / 2 - 1] = 0;
+		trace(shop, view, 1, POSIXTRACE_TEXT(memory + 2 * page - size, size), 9);
+		stream_next(trid, &e);
+		check_view(&e, memory + 2 * page - size, size);
+		memory[2 * page - size / 2 - 1] = 'n';
+		trace(shop, view, 1, POSIXTRACE_TEXT(NULL, size), 9);
+		stream_next(trid, &e);
+		check_view(&e, NULL, size);
+	}
 	CHECK_EQ("-", posix_trace_shutdown(trid), 0);
 }
 
@@ -1212,7 +1271,8 @@ TEST(refused)
 }
 
 TEST_MAIN(TEST_ENTRY(all_types), TEST_ENTRY(texts), TEST_ENTRY(texts_at_the_end), TEST_ENTRY(texts_at_pages),
-          TEST_ENTRY(texts_in_streams), TEST_ENTRY(texts_in_chunks), TEST_ENTRY(texts_with_sizes), TEST_ENTRY(arrays),
+          TEST_ENTRY(texts_in_streams), TEST_ENTRY(texts_in_chunks), TEST_ENTRY(texts_with_sizes), TEST_ENTRY(views),
+          TEST_ENTRY(arrays),
           TEST_ENTRY(notes), TEST_ENTRY(names_of_notes), TEST_ENTRY(notes_of_one_name), TEST_ENTRY(texts_of_notes),
           TEST_ENTRY(precisions_of_notes), TEST_ENTRY(nobody_traces), TEST_ENTRY(counters), TEST_ENTRY(scopes),
           TEST_ENTRY(scopes_first), TEST_ENTRY(meanings), TEST_ENTRY(addresses), TEST_ENTRY(threads),
