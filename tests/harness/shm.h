@@ -171,6 +171,22 @@ static inline const char *shm_directory(void)
 	return path;
 }
 
+/* Returns the name of a file in the library's directory, or "": for messages that say which file is left. */
+static inline const char *shm_left(void)
+{
+	static char name[256];
+	DIR *d = opendir(shm_directory());
+	struct dirent *e;
+
+	name[0] = '\0';
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			snprintf(name, sizeof name, "%s", e->d_name);
+	if (d)
+		closedir(d);
+	return name;
+}
+
 /* Returns how many entries of a directory begin with these letters, or -1 if there is no such directory. */
 static inline int shm_count(const char *directory, const char *begin)
 {
