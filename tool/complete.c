@@ -1,7 +1,5 @@
 /*
- * complete.c - posixtrace complete: what shells offer to complete; for the scripts in completion/
- *
- * Reads the tables of options that also make --help.
+ * complete.c - posixtrace complete: the tables of options for scripts: completion in shells, and the manual pages
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,6 +10,7 @@
 
 #include "commands.h"
 #include "common/help.h"
+#include "common/json.h"
 #include "common/message.h"
 #include "common/options.h"
 #include "common/out.h"
@@ -51,6 +50,47 @@ static void list_options(const struct option_row *o)
 		}
 	}
 	out_text("-h -\n--help -\n");
+}
+
+/* Prints null as null. */
+static void print_member(const char *key, const char *text)
+{
+	json_key(key);
+	text ? json_string(text) : json_null();
+}
+
+static void print_row(const struct option_row *o)
+{
+	const char letter[] = { o->value < 0x100 ? (char)o->value : 0, 0 };
+
+	json_begin('{');
+	print_member("letter", *letter ? letter : NULL);
+	print_member("name", o->name);
+	print_member("argument", o->argument);
+	print_member("choices", o->choices);
+	print_member("help", o->help);
+	json_end('}');
+}
+
+/* Prints how a subcommand is called, and its rows that --help shows, as JSON; for script/man-options. */
+static void print_table(const struct command *c)
+{
+	json_begin('{');
+	print_member("synopsis", c->synopsis);
+	json_key("rows");
+	json_begin('[');
+	for (const struct option_row *o = c->options; option_is_row(o); o++) {
+		if (o->value && o->help) {
+			print_row(o);
+		} else if (o->help) {
+			json_begin('{');
+			print_member("heading", o->help);
+			json_end('}');
+		}
+	}
+	json_end(']');
+	json_end('}');
+	json_done();
 }
 
 /* -- Processes and events ------------------------------------------------------------------- */
@@ -101,6 +141,8 @@ static int run(int argc, char **argv)
 		list_commands();
 	else if (strcmp(what, "options") == 0 && more)
 		list_options(c ? c->options : NULL);
+	else if (strcmp(what, "table") == 0 && c)
+		print_table(c);
 	else if (strcmp(what, "operand") == 0 && more)
 		out_printf("%s\n", c && c->operand ? c->operand : "");
 	else if (strcmp(what, "pids") == 0)
@@ -110,14 +152,15 @@ static int run(int argc, char **argv)
 	else if (strcmp(what, "events") == 0 && argc <= 3)
 		list_log(more ? more : LOGFILE_DEFAULT);
 	else
-		wrong_usage("expected commands, options COMMAND, operand COMMAND, pids or events");
+		wrong_usage("expected commands, options COMMAND, table COMMAND, operand COMMAND, pids or events");
 	out_flush();
 	return STATUS_DONE;
 }
 
 const struct command command_complete = {
 	.name = "complete",
-	.synopsis = "commands | options COMMAND | operand COMMAND | pids | events [-p PID | FILE]",
-	.about = "Lists what a word of the command line can be, one on each line; for completion in shells.",
+	.synopsis = "commands\noptions COMMAND\ntable COMMAND\noperand COMMAND\npids\nevents [-p PID | FILE]",
+	.about = "Lists what a word of the command line can be, one on each line; for completion in shells. table "
+	         "prints the options of COMMAND as JSON.",
 	.run = run,
 };

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /*
- * One option. Parsing, --help, completion and the check of the manual pages use these rows; the last row is empty. A
- * row without a value is a heading in --help.
+ * One option. Parsing, --help, completion and the manual pages (script/man-options) use these rows; the last row is
+ * empty. A row without a value is a heading.
  */
 struct option_row {
 	int value;            /* result of next_option(): the letter, or a number above all letters */

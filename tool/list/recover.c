@@ -469,7 +469,7 @@ static int run(int argc, char **argv)
 const struct command command_recover = {
 	.name = "recover",
 	.summary = "finish logs of programs that were killed, and remove what they left",
-	.synopsis = "[options] [FILE...]",
+	.synopsis = "[--dry-run] [--discard]\n[--dry-run] FILE...",
 	.about = "Finishes the logs of this user's programs that were killed, and removes what they left in "
 	         "/dev/shm. With FILE, finishes only that log, wherever it is now.",
 	.options = option_rows,

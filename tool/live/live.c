@@ -534,7 +534,7 @@ static int run(int argc, char **argv)
 const struct command command_live = {
 	.name = "live",
 	.summary = "show on the screen what a running program does",
-	.synopsis = "[options] [-p PID | -- COMMAND [ARGUMENT...]]",
+	.synopsis = "[options] [-p PID]\n[options] [--] COMMAND [ARGUMENT...]",
 	.about = "Shows which events a running program records, how many and how fast, and the latest ones. "
 	         "Without PID and COMMAND it shows a list of processes to choose from.",
 	.options = option_rows,

@@ -218,7 +218,7 @@ static int run(int argc, char **argv)
 const struct command command_span = {
 	.name = "span",
 	.summary = "run a command of a script, and record how long it takes",
-	.synopsis = "[options] NAME [--] COMMAND [ARG...]",
+	.synopsis = "[options] NAME [--] COMMAND [ARGUMENT...]",
 	.about = "Records NAME.begin, runs COMMAND, and records NAME.end with its exit status, in the streams that "
 	         "trace the calling script and its children. All commands show the time between them as a span.",
 	.options = option_rows,
