@@ -103,7 +103,7 @@ def memcached():
     """Stores keys, reads some of them and some that are not there."""
     stored = {f'tea:{n}': 'x' * (10 + n) for n in range(1, 8)}
     read = ['tea:1'] * 5 + ['tea:2'] * 3 + ['none:1'] * 4
-    # It creates its socket after it has become another user.
+    # memcached creates its socket after it has changed its user.
     os.chmod('.', 0o777)
     with recorded('memcached.log', BUILT / 'memcached', '-u', 'nobody', '-s', os.path.abspath('socket')) as server, \
             connected('socket', server) as connection:
@@ -121,7 +121,7 @@ def memcached():
     events = Events('memcached.log')
     equal('stored', [(e['key'], e['result']) for e in events.fields('memcached.store')],
           [(key, 'stored') for key in stored])
-    # Sizes are with the end of line.
+    # The sizes include the end of line.
     equal('sizes', [e['size'] for e in events.fields('memcached.store')], [len(value) + 2 for value in stored.values()])
     equal('read', [(e['key'], e['found']) for e in events.fields('memcached.get')],
           [(key, 'hit' if key in stored else 'miss') for key in read])
@@ -174,7 +174,7 @@ def redis():
           {f'none:{n}': 1 for n in range(1, 4)})
     equal('changes', sum(e['changes'] for e in fields if e['command'] in ('set', 'sadd', 'exec', 'unlink')),
           20 + 1000 + 2 + 1)
-    # What EXEC and EVAL call is inside of them, and ends before they do.
+    # A command that EXEC or EVAL calls ends before its caller does.
     names = [e['command'] for e in fields]
     equal('inside', [names[names.index(outer) - 1] for outer in ('exec', 'eval')], ['incr', 'get'])
     took = {outer: next(e['time'] for e in fields if e['command'] == outer) for outer in ('exec', 'eval')}

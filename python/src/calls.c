@@ -24,7 +24,7 @@
 # define set_extra     _PyCode_SetExtra
 #endif
 
-/* What is kept beside a code object. */
+/* Kept beside the code object of each function. */
 struct known {
 	unsigned calls; /* the recording for which this was found out */
 	bool wanted;
@@ -61,7 +61,7 @@ static bool is_wanted(struct state *state, PyObject *module)
 	return wanted;
 }
 
-/* Returns the name of the module whose globals these are; borrowed, null if there is none. */
+/* Returns the name of the module that has these globals, borrowed; null if no module has them. */
 static PyObject *module_of(PyObject *globals)
 {
 	PyObject *module = globals && PyDict_Check(globals) ? PyDict_GetItemString(globals, "__name__") : NULL;

@@ -33,13 +33,13 @@ struct begun {
 	const void *frame; /* that has entered, if there is a number */
 };
 
-/* What a with statement has: begins and ends the span. The same one may be entered again, and by several threads. */
+/* The object of a with statement: begins and ends the span. Several threads may enter it, each several times. */
 struct open {
 	PyObject_VAR_HEAD
 	struct span *span; /* null: nothing is recorded */
 	bool numbered; /* made in a coroutine or a generator, or entered by async with */
-	unsigned depth, room; /* how many begins have no end yet, and for how many there is room */
-	struct begun first, *begun; /* those begins; the first one is in the object itself */
+	unsigned depth, room; /* number of begins without an end, and room for begins */
+	struct begun first, *begun; /* begins without an end; the first is in the object itself */
 	unsigned char data[]; /* of the begin: room for the number, and the fields */
 };
 
@@ -48,7 +48,7 @@ struct open {
 /* The last number of a span in this process, by whatever interpreter. */
 static uint64_t last_number;
 
-/* The spans without a number that this thread has entered, the last one last; those beyond are only counted. */
+/* The unnumbered spans that this thread has entered, in order; spans beyond the room are only counted. */
 static __thread struct {
 	unsigned count;
 	struct {
@@ -239,7 +239,7 @@ static bool make_numbered(struct state *state, struct span *span)
 		made = name;
 		Py_XDECREF(name);
 	}
-	/* Another thread may have been faster. */
+	/* Another thread may have done this meanwhile. */
 	if (made && !span->numbered_end) {
 		span->numbered_begin = begin;
 		span->numbered_end = end;
@@ -698,7 +698,7 @@ static PyObject *open_rest(struct state *state, PyObject *name)
 		whole = PyUnicode_FromString("python.span");
 		if (fields && whole)
 			rest = (PyObject *)span_make(state, whole, fields, false);
-		/* Another thread may have been faster. */
+		/* Another thread may have done this meanwhile. */
 		if (state->rest)
 			Py_XDECREF(rest);
 		else
@@ -768,7 +768,7 @@ static struct event *make_counter(struct state *state, PyObject *name)
 	if (!e)
 		return NULL;
 	state->names++;
-	/* The one of another thread, if that has been faster. */
+	/* If another thread has added a counter of this name meanwhile, uses that counter. */
 	kept = (struct event *)PyDict_SetDefault(state->counters, name, (PyObject *)e);
 	Py_DECREF(e);
 	return kept;

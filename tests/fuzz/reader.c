@@ -26,7 +26,7 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 	return sum ^ sum >> 29;
 }
 
-/* Reads all bytes, so that a checker of memory sees wrong ones. */
+/* Reads all bytes, so that a checker of memory finds bytes that must not be read. */
 static uint64_t mix_bytes(uint64_t sum, const void *bytes, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -288,7 +288,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	posixtrace_log_close(the_log);
 	if (error)
 		return 0;
-	/* Merged with itself, each event is there twice. */
+	/* A log that is merged with itself has each event twice. */
 	MUST(posixtrace_log_open(NULL, &the_log) == 0);
 	for (int i = 0; i < 2; i++)
 		MUST(posixtrace_log_add_memory(the_log, bytes, size, NULL) == 0);

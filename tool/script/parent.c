@@ -56,7 +56,7 @@ void script_act_for_parent(bool as_thread)
 	unsigned threads;
 	struct proc own;
 
-	/* Whoever adopts the process when the parent has ended is mostly of another session: init, or a manager. */
+	/* When the parent has ended, init or a manager adopts the process; both are mostly in another session. */
 	if (parent <= 0 || getsid(parent) != getsid(0))
 		return;
 	/* /proc may have other ids than getppid(), those of another pid namespace. */
