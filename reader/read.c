@@ -286,6 +286,7 @@ static void fill_event(struct posixtrace_log *log, struct source *s, const struc
 	to->tid = e->tid;
 	to->truncated = e->truncated;
 	to->source = s->index;
+	to->segment = s->live ? NULL : &s->segment;
 }
 
 bool read_asks(struct posixtrace_log *log, struct source *s, const struct shape *shape)

@@ -91,7 +91,7 @@ struct source {
 	struct posixtrace_log_loss loss[SOURCE_LOSSES];
 	unsigned loss_first, loss_count;
 	uint64_t loss_time;  /* the place of the losses among the events */
-	uint64_t segment;    /* number of the segment that was reported last; 0: none */
+	struct posixtrace_log_segment segment; /* whose losses were queued last; number 0: none */
 	uint64_t generation; /* rises with each segment, and when filters change */
 	uint64_t lost, damaged; /* events that losses have told of */
 	uint64_t last;       /* time of the last event; 0: none */

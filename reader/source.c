@@ -20,8 +20,7 @@
 
 /* -- Opening ----------------------------------------------------------------------------------- */
 
-/* Says why a file cannot be read as a log. */
-static int refuse(const char *path, int fd, int error)
+int source_refuse(const char *path, int fd, int error)
 {
 	char magic[sizeof FORMAT_MAGIC - 1] = "";
 	struct sys_stat st;
@@ -37,7 +36,7 @@ static int refuse(const char *path, int fd, int error)
 	if (sys_read_at(fd, magic, sizeof magic, FRAME_BYTES) != (long)sizeof magic ||
 	    memcmp(magic, FORMAT_MAGIC, sizeof magic) != 0)
 		return error_say(error, "%s: not a posixtrace log", path);
-	return error_say(error, "%s: a log, but its header is damaged, or it is of another version, "
+	return error_say(EBADMSG, "%s: a log, but its header is damaged, or it is of another version, "
 	                 "or of a machine with another byte order", path);
 }
 
@@ -103,7 +102,7 @@ int source_open(struct posixtrace_log *log, int fd, const char *path, struct sou
 	if (error == 0)
 		error = -input_open_rest(&s->in);
 	if (error) {
-		error = refuse(path, fd, error);
+		error = source_refuse(path, fd, error);
 		source_free(s);
 		return error;
 	}
@@ -170,11 +169,16 @@ static void begin_segment(struct source *s)
 {
 	const struct frame *f = &s->in.segment;
 
-	if (is_loop(s) && s->segment == 0)
+	if (is_loop(s) && s->segment.number == 0)
 		queue_early(s, f->number, f->first);
 	queue_damage(s, f->first);
 	queue_lost(s, s->in.hole.lost + f->lost, s->in.unpack->latest);
-	s->segment = f->number;
+	s->segment = (struct posixtrace_log_segment){
+		.number = f->number,
+		.begin = f->first,
+		.end = s->in.unpack->latest,
+		.missing = s->in.hole.missing,
+	};
 	s->generation++;
 }
 
@@ -199,7 +203,7 @@ static void finish(struct source *s)
 	uint64_t all = damaged(s), lost = s->lost + s->in.hole.lost;
 
 	s->finished = true;
-	if (is_loop(s) && s->segment == 0)
+	if (is_loop(s) && s->segment.number == 0)
 		queue_early(s, 0, 0);
 	if (all > s->damaged || s->in.hole.missing)
 		missing_queue(s, POSIXTRACE_LOG_DAMAGED, !is_closed(s), all - s->damaged, missing_after(s), 0);
@@ -234,7 +238,7 @@ void source_rewind(struct source *s)
 	input_rewind(&s->in);
 	s->event = NULL;
 	s->loss_count = s->loss_first = 0;
-	s->segment = s->lost = s->damaged = s->last = s->read = s->losses = 0;
+	s->segment.number = s->lost = s->damaged = s->last = s->read = s->losses = 0;
 	s->finished = false;
 	s->generation++;
 }
@@ -263,7 +267,7 @@ void source_look(struct source *s)
 	do
 		e = input_next(&s->in, &s->data);
 	while (e && made(s, e));
-	if (e && s->in.segment.number != s->segment)
+	if (e && s->in.segment.number != s->segment.number)
 		begin_segment(s);
 	if (!e)
 		finish(s);

@@ -8,6 +8,8 @@
 
 #include "reader.h"
 
+/* Says why a file cannot be read as a log. Returns the error number for it. */
+int source_refuse(const char *path, int fd, int error);
 /* Opens a log, and takes over the descriptor in any case. Returns 0, or an error number with a message. */
 int source_open(struct posixtrace_log *log, int fd, const char *path, struct source **source);
 void source_free(struct source *s);

@@ -24,29 +24,33 @@ static const struct current *current_of(const struct posixtrace_log_event *event
 	return c;
 }
 
+static const struct layout_field *find_anywhere(const struct posixtrace_log_event *event, unsigned field,
+                                                struct layout_place *place)
+{
+	const struct current *c = current_of(event);
+
+	if (!c->layout || field >= c->layout->count || field >= c->places.count)
+		return NULL;
+	*place = c->places.of[field];
+	return &c->layout->field[field];
+}
+
 /*
  * Finds a field in the data of an event. Returns null if the event lacks the field, or has only a part of its first
  * item.
  */
-static const struct layout_field *find(const struct posixtrace_log_event *event, unsigned field,
-                                       struct layout_place *place)
+static inline const struct layout_field *find(const struct posixtrace_log_event *event, unsigned field,
+                                              struct layout_place *place)
 {
-	const struct current *c = (const struct current *)event;
-	const struct layout *l = c->layout;
+	const struct layout *l = ((const struct current *)event)->layout;
 
-	if (!l || field >= l->count)
-		return NULL;
-	/* Nearly always in the same place. */
-	if (field < l->fixed && !layout_rest(&l->field[field]) &&
+	/* Nearly always in the same place. A field that takes all the rest has no size there. */
+	if (l && field < l->fixed && l->place[field].size &&
 	    event->length >= l->place[field].at + l->place[field].size) {
 		*place = l->place[field];
 		return &l->field[field];
 	}
-	c = current_of(event);
-	if (field >= c->places.count)
-		return NULL;
-	*place = c->places.of[field];
-	return &l->field[field];
+	return find_anywhere(event, field, place);
 }
 
 static int no_field(const struct posixtrace_log_event *event, unsigned field)
@@ -71,12 +75,13 @@ static int wrong_kind(const struct posixtrace_log_event *event, unsigned field, 
 
 static bool is_number(const struct layout_field *f)
 {
-	return !layout_is_text_field(f) && f->kind != LAYOUT_BYTES;
+	return f->kind < LAYOUT_CHARS;
 }
 
 /* Finds an item that is a number. Returns 0 or an error number. */
-static int find_number(const struct posixtrace_log_event *event, unsigned field, size_t item,
-                       const struct layout_field **f, const unsigned char **p)
+static inline __attribute__((always_inline)) int
+find_number(const struct posixtrace_log_event *event, unsigned field, size_t item, const struct layout_field **f,
+            const unsigned char **p)
 {
 	struct layout_place place;
 
@@ -85,7 +90,8 @@ static int find_number(const struct posixtrace_log_event *event, unsigned field,
 		return no_field(event, field);
 	if (!is_number(*f))
 		return wrong_kind(event, field, "number");
-	if (item >= place.size / (*f)->size)
+	/* A division takes as long as all the rest. */
+	if (item ? item >= place.size / (*f)->size : place.size < (*f)->size)
 		return no_item(event, field, item);
 	*p = event->data + place.at + item * (*f)->size;
 	return 0;
@@ -216,6 +222,27 @@ int posixtrace_log_get_rest(const struct posixtrace_log_event *event, const unsi
 		return error_say(ENOENT, "all bytes of the event belong to fields");
 	*bytes = event->data + rest;
 	*length = event->length - rest;
+	return 0;
+}
+
+int posixtrace_log_get_form(const struct posixtrace_log_event *event, uint32_t *form)
+{
+	struct current *c = (struct current *)(uintptr_t)event;
+	const struct layout *l;
+
+	_Static_assert((int)FORM_FIELDS == POSIXTRACE_LOG_FORM_FIELDS && (int)FORM_MORE == POSIXTRACE_LOG_FORM_MORE &&
+	               (int)FORM_TEXT == POSIXTRACE_LOG_FORM_TEXT && (int)FORM_BYTES == POSIXTRACE_LOG_FORM_BYTES,
+	               "the same numbers");
+	if (!event || !form)
+		return error_null();
+	l = c->layout;
+	/* Nearly always all fields, in the same places. */
+	if (l && l->fixed == l->count && event->length == l->end && l->place[l->count - 1].size) {
+		*form = POSIXTRACE_LOG_FORM_FIELDS;
+		return 0;
+	}
+	*form = layout_form(l, event->data, event->length, &c->places);
+	c->located = l && event->length;
 	return 0;
 }
 

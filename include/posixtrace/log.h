@@ -53,8 +53,8 @@ const char *posixtrace_log_error(void);
 /*
  * Opens a log, and stores a reader. path "-": standard input. A pipe, a FIFO or a socket is read to its end first, into
  * an unnamed file in $TMPDIR or /tmp. path null: a reader without logs, for the functions below. The file is not
- * changed: `posixtrace recover` adds to the log of a killed recorder what is still in memory. EINVAL not a log, or of
- * another version or byte order, or a null pointer; ENOMEM; and others: the system's for opening or reading the file.
+ * changed: see posixtrace_log_recover(). EINVAL not a log, or a null pointer; EBADMSG a log, but its header is damaged,
+ * or it is of another version or byte order; ENOMEM; and others: the system's for opening or reading the file.
  */
 int posixtrace_log_open(const char *__path, struct posixtrace_log **__log);
 
@@ -68,6 +68,14 @@ int posixtrace_log_add(struct posixtrace_log *__log, const char *__path);
 int posixtrace_log_add_fd(struct posixtrace_log *__log, int __fd, const char *__name);
 /* The errors of posixtrace_log_add(). */
 int posixtrace_log_add_memory(struct posixtrace_log *__log, const void *__bytes, size_t __size, const char *__name);
+
+/*
+ * Adds to the log of a recorder that was killed what is still in memory, as `posixtrace recover` does. To be called
+ * before the log is opened; that of another recorder is not changed. fd: the log, a regular file. If the log cannot be
+ * written, it stays as it is, and the result is 0. EINVAL not a log; EBADMSG as posixtrace_log_open(); ENOMEM; and
+ * others: the system's for reading the file.
+ */
+int posixtrace_log_recover(int __fd);
 
 /* -- Running processes ------------------------------------------------------------------------- */
 
@@ -269,6 +277,16 @@ struct posixtrace_log_loss {
 	uint64_t from, until; /* the events were between these times; until 0: unknown, or the end of the log */
 };
 
+/*
+ * A segment of a log: events that the recorder has written together. Losses come between segments, but for
+ * POSIXTRACE_LOG_STOPPED. In formats with packets a segment is a packet.
+ */
+struct posixtrace_log_segment {
+	uint64_t number;     /* in its log, from 1 on; the first ones of a LOOP log were overwritten */
+	uint64_t begin, end; /* the first and the latest time; with several processors, not always of the last event */
+	uint64_t missing;    /* segments that are missing before it because the log is damaged, as far as is known */
+};
+
 /* An event, or a loss. Valid until the next call for its reader. */
 struct posixtrace_log_event {
 	uint64_t time;
@@ -286,6 +304,7 @@ struct posixtrace_log_event {
 	uint32_t pid, tid;       /* 0: none */
 	uint32_t truncated;      /* 1: the data were cut when they were recorded */
 	uint32_t source;         /* index of posixtrace_log_about_at() */
+	const struct posixtrace_log_segment *segment; /* null: a loss, or an event of a running process */
 };
 
 /*
@@ -381,6 +400,29 @@ int posixtrace_log_get_took(const struct posixtrace_log_event *__event, uint64_t
  */
 int posixtrace_log_get_rest(const struct posixtrace_log_event *__event, const unsigned char **__bytes,
                             size_t *__length);
+
+/* Forms of an event's data, for formats where each kind of event has fixed fields. No form lacks a byte. */
+#define POSIXTRACE_LOG_FORM_NONE   0 /* no data */
+#define POSIXTRACE_LOG_FORM_FIELDS 1 /* exactly the declared fields */
+#define POSIXTRACE_LOG_FORM_MORE   2 /* the declared fields, and posixtrace_log_get_rest() */
+#define POSIXTRACE_LOG_FORM_TEXT   3 /* text in UTF-8, perhaps with a null; no or other fields are declared */
+#define POSIXTRACE_LOG_FORM_BYTES  4 /* no text either */
+
+/* Stores the form of the data. EINVAL a null pointer. */
+int posixtrace_log_get_form(const struct posixtrace_log_event *__event, uint32_t *__form);
+/*
+ * Writes in words what an event of the recording itself says, with a null, into size bytes: why recording stopped, or
+ * which types are filtered out; an empty text if there is nothing to say. ENOENT an event of a program, or its data are
+ * not of a known kind; EINVAL a null pointer; ERANGE size is too small, for which 4096 bytes are enough.
+ */
+int posixtrace_log_get_system_text(const struct posixtrace_log_event *__event, char *__text, size_t __size);
+
+/*
+ * Copies a text from a log into size bytes, with a null, as UTF-8 without control characters: other bytes become \xHH.
+ * So it can be shown in a terminal. The text ends at a null or after length bytes. Returns the length of the whole
+ * result, which was cut off if it is not less than size.
+ */
+size_t posixtrace_log_show(const char *__text, size_t __length, char *__shown, size_t __size);
 
 /* -- Columns: the values of many events at once ------------------------------------------------------ */
 

@@ -14,7 +14,7 @@ PyObject *log_raise(int error)
 {
 	if (error == ENOMEM)
 		return PyErr_NoMemory();
-	if (error == EINVAL)
+	if (error == EINVAL || error == EBADMSG)
 		PyErr_SetString(PyExc_ValueError, posixtrace_log_error());
 	else if (error == EBUSY)
 		PyErr_SetString(PyExc_RuntimeError, posixtrace_log_error());

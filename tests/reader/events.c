@@ -10,6 +10,7 @@
  *     --scan             prints only the tables, after posixtrace_log_scan()
  *     --columns TYPE     prints rows of columns of this type, with all fields that are numbers
  *     --twice            reads everything, rewinds, and checks that the second time is the same
+ *     --parts            also prints the segment of each event, the form of its data, and what a system event says
  *
  * SPDX-License-Identifier: MIT
  */
@@ -32,6 +33,7 @@
 	} while (0)
 
 static struct posixtrace_log *the_log;
+static bool with_parts;
 
 /* -- Values ------------------------------------------------------------------------------------- */
 
@@ -150,6 +152,39 @@ static void print_fields(const struct posixtrace_log_event *e)
 		printf("b''");
 }
 
+/* Prints the segment of the event, the form of its data, and what it says of the recording. */
+static void print_parts(const struct posixtrace_log_event *e)
+{
+	const struct posixtrace_log_segment *s = e->segment;
+	char says[4096], shown[16];
+	uint32_t form;
+
+	MUST(s && posixtrace_log_get_form(e, &form) == 0 && posixtrace_log_get_form(e, NULL) == EINVAL);
+	printf(", 'segment': (%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "), 'form': %u", s->number, s->begin,
+	       s->end, s->missing, form);
+	MUST(posixtrace_log_get_system_text(e, says, 0) == EINVAL);
+	if (posixtrace_log_get_system_text(e, says, sizeof says) == 0) {
+		MUST(e->type->system && posixtrace_log_get_system_text(e, says, strlen(says) + 1) == 0);
+		MUST(!*says || posixtrace_log_get_system_text(e, shown, 1) == ERANGE);
+		printf(", 'says': ");
+		print_text(says);
+	}
+}
+
+/* Checks how a text is shown that has a control character, a byte that is no UTF-8, and a character of two bytes. */
+static void check_shown(void)
+{
+	const char *text = "a\033\377\303\251";
+	char shown[12];
+
+	MUST(posixtrace_log_show(text, SIZE_MAX, shown, sizeof shown) == 11);
+	MUST(strcmp(shown, "a\\x1b\\xff\303\251") == 0);
+	MUST(posixtrace_log_show(text, 2, shown, 6) == 5 && strcmp(shown, "a\\x1b") == 0);
+	MUST(posixtrace_log_show(text, 2, shown, 5) == 5 && strcmp(shown, "a") == 0);
+	MUST(posixtrace_log_show(text, 5, shown, 11) == 11 && strcmp(shown, "a\\x1b\\xff") == 0);
+	MUST(posixtrace_log_show(text, 5, NULL, 0) == 11 && posixtrace_log_show(NULL, 5, shown, 1) == 0 && !*shown);
+}
+
 /* -- Events -------------------------------------------------------------------------------------- */
 
 static void print_event(const struct posixtrace_log_event *e)
@@ -159,7 +194,7 @@ static void print_event(const struct posixtrace_log_event *e)
 		const unsigned char *bytes;
 		size_t length;
 
-		MUST(!e->type && posixtrace_log_get_bytes(e, 0, &bytes, &length) == ENOENT);
+		MUST(!e->type && !e->segment && posixtrace_log_get_bytes(e, 0, &bytes, &length) == ENOENT);
 		printf(", 'reason': %u, 'at_least': %u, 'count': %" PRIu64, e->loss->reason, e->loss->at_least,
 		       e->loss->count);
 		printf(", 'from': %" PRIu64 ", 'until': %" PRIu64 "}\n", e->loss->from, e->loss->until);
@@ -177,6 +212,8 @@ static void print_event(const struct posixtrace_log_event *e)
 	printf(", 'address': %" PRIu64 ", 'truncated': %u, 'data': ", e->address, e->truncated);
 	print_bytes(e->data, e->length);
 	print_fields(e);
+	if (with_parts)
+		print_parts(e);
 	printf("}\n");
 }
 
@@ -458,6 +495,8 @@ int main(int argc, char **argv)
 			scan = true;
 		else if (strcmp(argv[i], "--twice") == 0)
 			twice = true;
+		else if (strcmp(argv[i], "--parts") == 0)
+			with_parts = true;
 		else if (strcmp(argv[i], "--columns") == 0)
 			columns = argv[++i];
 		else {
@@ -465,6 +504,8 @@ int main(int argc, char **argv)
 			option[options++][1] = strcmp(argv[i], "--long") == 0 ? "" : argv[++i];
 		}
 	}
+	if (with_parts)
+		check_shown();
 	if (!batch) {
 		print_logs(argv + i, argc - i);
 		return 0;

@@ -22,12 +22,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path += [str(HERE.parent / 'tool'), str(HERE.parent / 'log')]
 import agree
+import decode
 import scene
 from made_log import OVERFLOW, RESUME, STOP, Log, typed_log
 from scene import equal
 
 POSIXTRACE, EVENTS, COPY, CORPUS, REPORT_LOGS = (os.path.abspath(path) for path in sys.argv[1:6])
 LOST, STOPPED, OVERWRITTEN, DISCARDED, UNWRITTEN, DAMAGED, OPEN = range(7)
+NONE, FIELDS, MORE, TEXT_FORM, BYTES_FORM = range(5)
 CODE, WHEN, BYTES, BOOL, FLOAT, TEXT = 5, 6, 8, 4, 3, 7
 # What report says of system events, and of what events mean.
 SYSTEM_KEYS = {'filter', 'filter_before', 'by_itself', 'unwritten', 'took', 'level'}
@@ -279,10 +281,11 @@ def test_ways_to_open():
     scene.write('empty', b'')
     scene.write('text', b'text ' * 100)
     scene.write('header', Path('server.log').read_bytes()[:40] + b'?' + Path('server.log').read_bytes()[41:])
-    for path, message in (('empty', 'the file is empty'), ('text', 'not a posixtrace log'),
-                          ('header', 'a log, but its header is damaged, or it is of another version, or of a machine '
-                           'with another byte order'), ('.', 'neither a regular file nor a pipe')):
-        equal(path, read(path), [{'error': 22, 'message': f'{path}: {message}'.encode()}])
+    for path, error, message in (
+            ('empty', errno.EINVAL, 'the file is empty'), ('text', errno.EINVAL, 'not a posixtrace log'),
+            ('header', errno.EBADMSG, 'a log, but its header is damaged, or it is of another version, or of a machine '
+             'with another byte order'), ('.', errno.EINVAL, 'neither a regular file nor a pipe')):
+        equal(path, read(path), [{'error': error, 'message': f'{path}: {message}'.encode()}])
     equal('none', read('none'), [{'error': 2, 'message': b'none: No such file or directory'}])
 
 
@@ -380,6 +383,56 @@ def test_losses():
     for ours, theirs in (('lost', 'lost'), ('overwritten', 'discarded'), ('events', 'events'), ('first', 'first'),
                          ('last', 'last'), ('created', 'created'), ('bytes', 'bytes')):
         equal(ours, found[ours], about[theirs])
+
+
+def test_segments():
+    """Each event is in the segment of the log that the second reader finds it in."""
+    for path in logs:
+        with open(path, 'rb') as file:
+            wanted = [(frame.number, frame.first, frame.events) for frame in decode.Log(file.fileno()).segments()]
+        events = [e for e in read('--parts', path) if is_event(e)]
+        numbers = dict.fromkeys(e['segment'] for e in events)
+        found = []
+        for segment in numbers:
+            number, begin, end, missing = segment
+            times = [e['time'] for e in events if e['segment'] == segment]
+            assert max(times) == end and (missing == 0 or path.name == 'hole.log'), f'{path}: {segment}'
+            found.append((number, begin, len(times)))
+        if path.name != 'hole.log':
+            equal(f'{path}: segments', found, wanted)
+    log = Log()
+    for number in range(7):
+        log.event(10 * number, 'a')
+        log.segment(damaged=number in (0, 2, 3, 6))
+    scene.write('missing.log', log.closed())
+    equal('missing segments', [e['segment'][::3] for e in read('--parts', 'missing.log') if is_event(e)],
+          [(2, 1), (5, 2), (6, 0)])
+
+
+def test_forms():
+    """The forms of data lack nothing, and system events say what report says."""
+    forms = set()
+    log = Log()
+    log.event(1, 'more{text:u8,data:u16}', data=b'\1\0\2\0end')
+    log.segment()
+    scene.write('more.log', log.closed())
+    for path in [*logs, 'more.log']:
+        for e in read('--parts', path):
+            if not is_event(e):
+                continue
+            form, data = e['form'], e['data']
+            forms.add(form)
+            equal('no data', form == NONE, not data)
+            if form in (FIELDS, MORE):
+                assert e['fields'] and (form == MORE) == (e['rest'] != b''), e
+            if form == TEXT_FORM:
+                assert data.decode().isprintable() or b'\n' in data or data[-1] == 0, e
+            assert e.get('says', b'') == b'' or e['says'].startswith((b'without ', b'again with ', b'by itself')), e
+    equal('forms', forms, {NONE, FIELDS, MORE, TEXT_FORM, BYTES_FORM})
+    says = [e['says'] for e in read('--parts', 'server.log') if e.get('says')]
+    filters = [e for e in report('server.log') if e.get('filter') or e.get('filter_before') or e.get('by_itself')]
+    equal('what system events say', len(says), len(filters))
+    assert says
 
 
 def losses_of(lines):
