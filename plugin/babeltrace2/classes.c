@@ -7,11 +7,13 @@
  */
 #include "classes.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/names.h"
+/* Enough for any name, with all bytes shown as four. */
+#define SHOWN 1024
 
 /* -- Fields ---------------------------------------------------------------------------------------- */
 
@@ -55,38 +57,42 @@ static bt_field_class *add_label(bt_field_class *fc, bool is_signed, const char 
 }
 
 /* Returns the field class of an integer whose values have names. */
-static bt_field_class *enumeration(bt_trace_class *tc, const struct layout *l, const struct layout_field *f)
+static bt_field_class *enumeration(bt_trace_class *tc, const struct posixtrace_log_type *t, unsigned index)
 {
-	bool is_signed = f->kind == LAYOUT_SIGNED;
+	const struct posixtrace_log_field *f = posixtrace_log_field_at(t, index);
+	bool is_signed = f->kind == POSIXTRACE_LOG_SIGNED;
 	bt_field_class *fc = is_signed ? bt_field_class_enumeration_signed_create(tc)
 	                               : bt_field_class_enumeration_unsigned_create(tc);
 
 	if (fc)
 		bt_field_class_integer_set_field_value_range(fc, 8u * f->size);
-	for (unsigned i = f->first_label; fc && i < f->first_label + f->labels; i++) {
-		char label[LAYOUT_LABEL_MAX + 1];
+	for (unsigned i = 0; fc && i < f->labels; i++) {
+		int64_t value;
+		const char *label = posixtrace_log_label_at(t, index, i, &value);
 
-		snprintf(label, sizeof label, "%.*s", (int)l->label[i].length, l->text + l->label[i].at);
-		fc = add_label(fc, is_signed, label, l->label[i].value);
+		fc = add_label(fc, is_signed, label, value);
 	}
 	return fc;
 }
 
 /* Returns the field class of one item of a field. */
-static bt_field_class *item(bt_trace_class *tc, const struct layout *l, const struct layout_field *f)
+static bt_field_class *item(bt_trace_class *tc, const struct posixtrace_log_type *t, unsigned index)
 {
-	if (f->kind == LAYOUT_FLOAT)
+	const struct posixtrace_log_field *f = posixtrace_log_field_at(t, index);
+
+	if (f->kind == POSIXTRACE_LOG_FLOAT)
 		return f->size == 8 ? bt_field_class_real_double_precision_create(tc)
 		                    : bt_field_class_real_single_precision_create(tc);
-	if (f->kind == LAYOUT_BOOL)
+	if (f->kind == POSIXTRACE_LOG_BOOL)
 		return bt_field_class_bool_create(tc);
-	if (f->naming == NAMING_VALUES)
-		return enumeration(tc, l, f);
-	return integer(tc, f->kind == LAYOUT_SIGNED, 8u * f->size, f->kind == LAYOUT_HEX || f->kind == LAYOUT_CODE);
+	if (f->labels && !f->bits)
+		return enumeration(tc, t, index);
+	return integer(tc, f->kind == POSIXTRACE_LOG_SIGNED, 8u * f->size,
+	               f->kind == POSIXTRACE_LOG_HEX || f->kind == POSIXTRACE_LOG_CODE);
 }
 
 /* Returns the field class of an array, which has as many elements as each event says if count is 0. */
-static bt_field_class *array(bt_trace_class *tc, bt_field_class *element, uint16_t count)
+static bt_field_class *array(bt_trace_class *tc, bt_field_class *element, uint32_t count)
 {
 	bt_field_class *fc = !element ? NULL :
 	                     count > 0 ? bt_field_class_array_static_create(tc, element, count) :
@@ -102,13 +108,15 @@ static bt_field_class *bytes(bt_trace_class *tc)
 	return array(tc, integer(tc, false, 8, true), 0);
 }
 
-static bt_field_class *declared(bt_trace_class *tc, const struct layout *l, const struct layout_field *f)
+static bt_field_class *declared(bt_trace_class *tc, const struct posixtrace_log_type *t, unsigned index)
 {
-	if (layout_is_text_field(f))
+	const struct posixtrace_log_field *f = posixtrace_log_field_at(t, index);
+
+	if (f->kind == POSIXTRACE_LOG_TEXT)
 		return bt_field_class_string_create(tc);
-	if (f->kind == LAYOUT_BYTES)
+	if (f->kind == POSIXTRACE_LOG_BYTES)
 		return bytes(tc);
-	return layout_is_array(f) ? array(tc, item(tc, l, f), f->count) : item(tc, l, f);
+	return f->array ? array(tc, item(tc, t, index), f->count) : item(tc, t, index);
 }
 
 static bool append(bt_field_class *structure, const char *name, bt_field_class *member)
@@ -144,27 +152,48 @@ static bt_field_class *lateness(bt_trace_class *tc)
 	return NULL;
 }
 
-static bool append_declared(bt_trace_class *tc, bt_field_class *structure, const struct layout *l,
-                            enum layout_form form)
+/* Returns whether a character may be in an identifier. isalnum() would depend on the locale. */
+static bool allowed(char c)
 {
-	struct names names = { 0 };
-
-	for (unsigned i = 0; i < l->count; i++)
-		if (!append(structure, names_identifier(&names, l->field[i].name), declared(tc, l, &l->field[i])))
-			return false;
-	return form == FORM_FIELDS || append(structure, names_identifier(&names, "more"), bytes(tc));
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-static bt_field_class *payload(bt_trace_class *tc, const struct layout *l, enum layout_form form)
+/*
+ * Appends a member named as an identifier of C: invalid characters become _, and a name in use gets a number. Of the
+ * name, 32 bytes count.
+ */
+static bool append_named(bt_field_class *structure, const char *name, bt_field_class *member)
+{
+	unsigned number = (unsigned)bt_field_class_structure_get_member_count(structure) + 1;
+	char identifier[48], *end = identifier;
+
+	for (; *name && end < identifier + 32; name++)
+		*end++ = allowed(*name) ? *name : '_';
+	*end = '\0';
+	while (bt_field_class_structure_borrow_member_by_name_const(structure, identifier))
+		sprintf(end, "_%u", number++);
+	return append(structure, identifier, member);
+}
+
+static bool append_declared(bt_trace_class *tc, bt_field_class *structure, const struct posixtrace_log_type *t,
+                            uint32_t form)
+{
+	for (unsigned i = 0; i < t->fields; i++)
+		if (!append_named(structure, posixtrace_log_field_at(t, i)->name, declared(tc, t, i)))
+			return false;
+	return form == POSIXTRACE_LOG_FORM_FIELDS || append_named(structure, "more", bytes(tc));
+}
+
+static bt_field_class *payload(bt_trace_class *tc, const struct posixtrace_log_type *t, uint32_t form)
 {
 	bt_field_class *fc = bt_field_class_structure_create(tc);
 	bool done = fc != NULL;
 
 	if (!done)
 		return NULL;
-	if (form == FORM_FIELDS || form == FORM_MORE)
-		done = append_declared(tc, fc, l, form);
-	else if (form == FORM_TEXT)
+	if (form == POSIXTRACE_LOG_FORM_FIELDS || form == POSIXTRACE_LOG_FORM_MORE)
+		done = append_declared(tc, fc, t, form);
+	else if (form == POSIXTRACE_LOG_FORM_TEXT)
 		done = append(fc, "text", bt_field_class_string_create(tc));
 	else
 		done = append(fc, "data", bytes(tc));
@@ -176,42 +205,37 @@ static bt_field_class *payload(bt_trace_class *tc, const struct layout *l, enum 
 
 /* -- Events ------------------------------------------------------------------------------------------ */
 
-static bool set_name(bt_event_class *event, const struct layouts *l, uint32_t id)
+static bool set_name(bt_event_class *event, const char *name)
 {
-	char shown[NAMES_SHOWN(TRACE_EVENT_NAME_MAX)], unknown[16];
-	const char *name = layouts_name(l, id);
+	char shown[SHOWN];
 
-	/* Named as the posixtrace command names a type without a name. */
-	if (!name) {
-		snprintf(unknown, sizeof unknown, "?%u", id);
-		name = unknown;
-	}
-	return bt_event_class_set_name(event,
-	                               names_shown(shown, name, strlen(name))) == BT_EVENT_CLASS_SET_NAME_STATUS_OK;
+	posixtrace_log_show(name, SIZE_MAX, shown, sizeof shown);
+	return bt_event_class_set_name(event, shown) == BT_EVENT_CLASS_SET_NAME_STATUS_OK;
 }
 
-static void set_level(bt_event_class *event, const struct layout *l)
+static void set_level(bt_event_class *event, uint32_t level)
 {
-	static const bt_event_class_log_level levels[LEVELS] = {
-		[LEVEL_EMERGENCY] = BT_EVENT_CLASS_LOG_LEVEL_EMERGENCY,
-		[LEVEL_ALERT] = BT_EVENT_CLASS_LOG_LEVEL_ALERT,
-		[LEVEL_CRITICAL] = BT_EVENT_CLASS_LOG_LEVEL_CRITICAL,
-		[LEVEL_ERROR] = BT_EVENT_CLASS_LOG_LEVEL_ERROR,
-		[LEVEL_WARNING] = BT_EVENT_CLASS_LOG_LEVEL_WARNING,
-		[LEVEL_NOTICE] = BT_EVENT_CLASS_LOG_LEVEL_NOTICE,
-		[LEVEL_INFO] = BT_EVENT_CLASS_LOG_LEVEL_INFO,
-		[LEVEL_DEBUG] = BT_EVENT_CLASS_LOG_LEVEL_DEBUG,
+	static const bt_event_class_log_level levels[] = {
+		[POSIXTRACE_LOG_EMERGENCY] = BT_EVENT_CLASS_LOG_LEVEL_EMERGENCY,
+		[POSIXTRACE_LOG_ALERT] = BT_EVENT_CLASS_LOG_LEVEL_ALERT,
+		[POSIXTRACE_LOG_CRITICAL] = BT_EVENT_CLASS_LOG_LEVEL_CRITICAL,
+		[POSIXTRACE_LOG_ERROR] = BT_EVENT_CLASS_LOG_LEVEL_ERROR,
+		[POSIXTRACE_LOG_WARNING] = BT_EVENT_CLASS_LOG_LEVEL_WARNING,
+		[POSIXTRACE_LOG_NOTICE] = BT_EVENT_CLASS_LOG_LEVEL_NOTICE,
+		[POSIXTRACE_LOG_INFO] = BT_EVENT_CLASS_LOG_LEVEL_INFO,
+		[POSIXTRACE_LOG_DEBUG] = BT_EVENT_CLASS_LOG_LEVEL_DEBUG,
 	};
 
-	if (l && l->meaning.level)
-		bt_event_class_set_log_level(event, levels[l->meaning.level]);
+	if (level)
+		bt_event_class_set_log_level(event, levels[level]);
 }
 
-static bool set_fields(struct classes *c, bt_event_class *event, uint32_t id, enum layout_form form, bool late)
+static bool set_fields(bt_trace_class *tc, bt_event_class *event, const struct posixtrace_log_type *t, uint32_t form,
+                       bool late)
 {
-	bt_field_class *context = late ? lateness(c->trace_class) : NULL;
-	bt_field_class *data = form == FORM_NONE ? NULL : payload(c->trace_class, layouts_find(c->layouts, id), form);
-	bool done = (context || !late) && (data || form == FORM_NONE);
+	bt_field_class *context = late ? lateness(tc) : NULL;
+	bt_field_class *data = form == POSIXTRACE_LOG_FORM_NONE ? NULL : payload(tc, t, form);
+	bool done = (context || !late) && (data || form == POSIXTRACE_LOG_FORM_NONE);
 
 	if (done && context)
 		done = bt_event_class_set_specific_context_field_class(event, context) ==
@@ -223,15 +247,34 @@ static bool set_fields(struct classes *c, bt_event_class *event, uint32_t id, en
 	return done;
 }
 
-bt_event_class *classes_event(struct classes *c, uint32_t id, enum layout_form form, bool late)
+/* Makes room for a type, which may have been found while the log was read. Returns false if there is no memory. */
+static bool make_room(struct classes *c, size_t types)
 {
-	bt_event_class **known = &c->event[id][form][late], *event;
+	struct class_forms *more = types > c->types ? realloc(c->type, types * sizeof *more) : c->type;
 
+	if (types <= c->types)
+		return true;
+	if (!more)
+		return false;
+	memset(more + c->types, 0, (types - c->types) * sizeof *more);
+	c->type = more;
+	c->types = types;
+	return true;
+}
+
+bt_event_class *classes_event(struct classes *c, const struct posixtrace_log_type *t, uint32_t form, bool late)
+{
+	bt_event_class **known, *event;
+
+	if (t->index >= c->types && !make_room(c, t->index + 1))
+		return NULL;
+	known = &c->type[t->index].event[form][late];
 	if (*known)
 		return *known;
 	event = bt_event_class_create(c->stream_class);
-	if (event && set_name(event, c->layouts, id) && set_fields(c, event, id, form, late)) {
-		set_level(event, layouts_find(c->layouts, id));
+	if (event && set_name(event, t->name) &&
+	    set_fields(bt_stream_class_borrow_trace_class(c->stream_class), event, t, form, late)) {
+		set_level(event, posixtrace_log_meaning_of(t)->level);
 		*known = event;
 	}
 	/* The stream class holds a reference. */
@@ -241,7 +284,7 @@ bt_event_class *classes_event(struct classes *c, uint32_t id, enum layout_form f
 
 /* -- A whole log -------------------------------------------------------------------------------------- */
 
-static bt_stream_class *stream_class(bt_trace_class *tc, bt_clock_class *clock_class)
+bt_stream_class *classes_stream(bt_trace_class *tc, bt_clock_class *clock_class)
 {
 	bt_stream_class *sc = bt_stream_class_create(tc);
 	bt_field_class *context = sc ? common(tc) : NULL;
@@ -261,28 +304,4 @@ static bt_stream_class *stream_class(bt_trace_class *tc, bt_clock_class *clock_c
 	bt_stream_class_set_supports_discarded_events(sc, BT_TRUE, BT_TRUE);
 	bt_stream_class_set_supports_discarded_packets(sc, BT_TRUE, BT_TRUE);
 	return sc;
-}
-
-struct classes *classes_new(bt_trace_class *trace_class, bt_clock_class *clock_class, struct input *in)
-{
-	struct classes *c = calloc(1, sizeof *c);
-
-	if (!c)
-		return NULL;
-	c->trace_class = trace_class;
-	c->layouts = layouts_of(in);
-	c->stream_class = c->layouts ? stream_class(trace_class, clock_class) : NULL;
-	if (c->stream_class)
-		return c;
-	classes_free(c);
-	return NULL;
-}
-
-void classes_free(struct classes *c)
-{
-	if (!c)
-		return;
-	bt_stream_class_put_ref(c->stream_class);
-	layouts_free(c->layouts);
-	free(c);
 }

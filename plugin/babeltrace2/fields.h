@@ -7,17 +7,16 @@
 #define FIELDS_H
 
 #include <babeltrace2/babeltrace.h>
+#include <posixtrace/log.h>
 #include <stdbool.h>
 
-#include "model/data_layout.h"
-#include "log/format.h"
+/* All functions return false if there is no memory. */
 
-/* Both functions return false if there is no memory. */
-
-/* Sets the common context, whose members are those of enum common. */
-bool fields_set_common(bt_field *context, const struct log_event *e);
-/* Sets the payload, whose class was made for this layout and form; places are those of layout_form(). */
-bool fields_set_payload(bt_field *payload, const struct layout *l, enum layout_form form,
-                        const struct layout_places *places, const unsigned char *data, size_t length);
+/* Sets the common context, whose members are those of enum common. e null: an event that is not in the log. */
+bool fields_set_common(bt_field *context, const struct posixtrace_log_event *e);
+/* Sets the payload, whose class was made for this form. */
+bool fields_set_payload(bt_field *payload, const struct posixtrace_log_event *e, uint32_t form);
+/* Sets a payload that is a text and nothing else. */
+bool fields_set_text(bt_field *payload, const char *text, size_t length);
 
 #endif

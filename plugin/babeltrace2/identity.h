@@ -8,22 +8,18 @@
 #ifndef IDENTITY_H
 #define IDENTITY_H
 
-#include <stdbool.h>
-
-#include "log/header.h"
+#include <posixtrace/log.h>
 
 #define IDENTITY_BYTES 320
 
 /* Writes a text that is equal for all logs of one trace. Returns text. */
-char *identity_text(char text[IDENTITY_BYTES], const struct log_header *h);
+char *identity_text(char text[IDENTITY_BYTES], const struct posixtrace_log_about *a);
 /*
  * Opens a file that can be read by position, without waiting and without side effects. Returns a negative number on
  * failure.
  */
 int identity_open(const char *path);
-/* Returns whether the file begins like a log. */
-bool identity_is_log(int fd);
-/* Reads only the header of a log. Returns false if it is damaged, or of another version or byte order. */
-bool identity_read(int fd, struct log_header *h);
+/* Opens a reader for the log. Returns 0, or an error number of posixtrace_log_add_fd(). */
+int identity_reader(int fd, const char *path, struct posixtrace_log **reader);
 
 #endif

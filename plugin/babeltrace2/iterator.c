@@ -8,12 +8,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <trace.h>
 
+#include "classes.h"
 #include "fields.h"
-#include "log/input.h"
+#include "identity.h"
 #include "source.h"
-#include "event/system_text.h"
+
+/* Enough for the text of any event of the recording itself. */
+#define WORDS 4096
 
 enum step {
 	STEP_STREAM,
@@ -26,23 +29,31 @@ enum step {
 	STEP_OVER,
 };
 
+/* Two events that are not in the log stand for missing segments. Which of them is the next event. */
+enum mark {
+	MARK_NONE,
+	MARK_RESUME,   /* belongs to the packet after the missing segments */
+	MARK_OVERFLOW, /* belongs to the packet before them */
+};
+
 struct reader {
 	bt_self_message_iterator *self;
-	struct source_log *log;
-	struct input in;
+	const struct source_log *log;
+	struct posixtrace_log *events;
+	struct classes classes;
 	enum step step;
-	const struct log_event *event; /* the next event; null: at the end */
-	const unsigned char *data;
-	uint64_t now; /* time of the previous message */
-	bool begun;   /* there has been a packet */
+	const struct posixtrace_log_event *event; /* the next event; null: at the end */
+	enum mark mark; /* to be returned before the event */
+	uint64_t last;  /* time of the event before; 0: none */
+	int error;      /* of the log, at its end */
+	uint64_t lost;  /* events missing before the next one, which no message has told yet */
+	uint64_t now;   /* time of the previous message */
+	bool begun;     /* there has been a packet */
 	/* The open packet, or the next one: */
 	bt_packet *packet;
 	uint64_t number; /* of the last segment that became a packet */
 	uint64_t begin, end;
 	uint64_t lost_packets, lost_events; /* losses to report before the packet */
-	/* events lost before the oldest segment of a LOOP log; their own reports were overwritten */
-	uint64_t lost_early;
-	uint64_t lost_reported;
 };
 
 /* Limits a time to the last one that babeltrace2 accepts, in the year 2262. */
@@ -61,33 +72,61 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Counts what is missing. The numbers in a log may be any. */
+static void note_loss(struct reader *r, const struct posixtrace_log_loss *loss)
+{
+	/* What a log has overwritten or discarded by its policy is not missing. */
+	if (loss->reason != POSIXTRACE_LOG_OVERWRITTEN && loss->reason != POSIXTRACE_LOG_DISCARDED)
+		r->lost = loss->count > UINT64_MAX - r->lost ? UINT64_MAX : r->lost + loss->count;
+}
+
+/* Returns whether segments are missing before the next event. In a LOOP log the first number may be any. */
+static bool is_behind_hole(const struct reader *r)
+{
+	const struct posixtrace_log_segment *s = r->event->segment;
+
+	return s->missing && s->number != r->number && (r->last || r->log->about->log_policy != POSIX_TRACE_LOOP);
+}
+
+/* Returns the type of a mark, or null: a damaged log may have given its number to another type. */
+static const struct posixtrace_log_type *mark_type(const struct reader *r, enum mark mark)
+{
+	const uint32_t id = mark == MARK_OVERFLOW ? POSIX_TRACE_OVERFLOW : POSIX_TRACE_RESUME;
+	const struct posixtrace_log_type *t = NULL;
+
+	for (size_t i = 0; (t = posixtrace_log_type_at(r->events, i)) != NULL && t->id != id; i++)
+		;
+	return t;
+}
+
 static void read_event(struct reader *r)
 {
-	r->event = input_next(&r->in, &r->data);
-	/* The event is in no segment, so in no packet. plan() reports it. */
-	if (r->event && input_end_gap(&r->in, r->event))
-		r->event = NULL;
+	if (r->event)
+		r->last = r->event->time;
+	r->mark = MARK_NONE;
+	while ((r->error = posixtrace_log_next(r->events, &r->event)) == 0 && r->event && r->event->loss)
+		note_loss(r, r->event->loss);
+	if (r->event && is_behind_hole(r) && mark_type(r, MARK_OVERFLOW) && mark_type(r, MARK_RESUME))
+		r->mark = MARK_OVERFLOW;
 }
 
 /* -- What there is --------------------------------------------------------------------------------------- */
 
-/*
- * Returns whether the event is the first of the two that stand for missing segments. It belongs to the packet before
- * them.
- */
-static bool before_hole(const struct reader *r)
+static uint64_t created(const struct reader *r)
 {
-	return r->event == &r->in.gap[1];
+	return r->log->about->created;
 }
 
-static bool behind_hole(const struct reader *r)
+static uint64_t time_of(const struct reader *r)
 {
-	return r->event == &r->in.gap[0];
+	if (r->mark == MARK_OVERFLOW)
+		return r->last ? r->last : created(r);
+	return r->mark == MARK_RESUME ? r->event->segment->begin : r->event->time;
 }
 
 static bool in_packet(const struct reader *r)
 {
-	return r->event && (before_hole(r) || r->in.segment.number == r->number);
+	return r->event && (r->mark == MARK_OVERFLOW || r->event->segment->number == r->number);
 }
 
 static void begin_reading(struct reader *r)
@@ -96,9 +135,8 @@ static void begin_reading(struct reader *r)
 	r->packet = NULL;
 	r->step = STEP_STREAM;
 	r->begun = false;
-	r->now = r->number = 0;
-	r->lost_reported = 0;
-	r->lost_early = input_lost_early(&r->in);
+	r->event = NULL;
+	r->now = r->number = r->last = r->lost = 0;
 }
 
 /* Plans a packet for something that is in no segment. The packet begins and ends at this time. */
@@ -110,48 +148,39 @@ static void plan_moment(struct reader *r, uint64_t time)
 
 static void plan_segment(struct reader *r)
 {
-	const struct frame *f = &r->in.segment;
+	const struct posixtrace_log_segment *s = r->event->segment;
 
-	r->begin = later(r->now, bounded(f->first));
-	r->end = later(r->begin, bounded(r->in.unpack->latest));
-	r->lost_packets = behind_hole(r) ? f->number - r->number - 1 : 0;
-	r->lost_events = f->lost + r->lost_early;
-	r->lost_reported += r->lost_events;
-	r->lost_early = 0;
-	r->number = f->number;
-}
-
-/* Losses are reported between two packets, so a loss before the first packet has no place in CTF. */
-static bool lost_at_first(const struct reader *r)
-{
-	return !r->begun && r->in.segment.lost + r->lost_early > 0;
+	r->begin = later(r->now, bounded(s->begin));
+	r->end = later(r->begin, bounded(s->end));
+	r->lost_packets = r->mark ? s->missing : 0;
+	r->lost_events = r->lost;
+	r->lost = 0;
+	r->number = s->number;
 }
 
 static enum step plan(struct reader *r)
 {
-	uint64_t created = bounded(attr_created(&r->in.header.attr)), lost;
-
 	if (r->event) {
-		if (before_hole(r))
-			plan_moment(r, later(r->now, bounded(r->event->time)));
-		else if (lost_at_first(r))
-			plan_moment(r, sooner(created, bounded(r->in.segment.first)));
+		if (r->mark == MARK_OVERFLOW)
+			plan_moment(r, later(r->now, bounded(time_of(r))));
+		else if (!r->begun && r->lost)
+			/* Losses come between two packets, so a loss before the first one has no place in CTF. */
+			plan_moment(r, sooner(bounded(created(r)), bounded(r->event->segment->begin)));
 		else
 			plan_segment(r);
 		r->begun = true;
 		return STEP_LOST_PACKETS;
 	}
-	lost = r->in.lost + r->in.unwritten;
-	if (lost <= r->lost_reported)
+	if (!r->lost)
 		return STEP_STREAM_END;
 	/* After the last segment, or without any. */
-	plan_moment(r, r->begun ? r->now : created);
+	plan_moment(r, r->begun ? r->now : bounded(created(r)));
 	if (!r->begun) {
 		r->begun = true;
 		return STEP_PACKET;
 	}
-	r->lost_events = lost - r->lost_reported;
-	r->lost_reported = lost;
+	r->lost_events = r->lost;
+	r->lost = 0;
 	return STEP_LOST_EVENTS;
 }
 
@@ -202,63 +231,64 @@ static bt_message *packet_end(struct reader *r)
 	return m;
 }
 
-/* The content of an event's payload: its data or, for a system event, a text. */
+/* The next event: its type, and the form of its data or, for an event of the recording itself, its text. */
 struct content {
-	const struct layout *layout;
-	enum layout_form form;
-	struct layout_places places;
-	const unsigned char *data;
-	size_t length;
+	const struct posixtrace_log_event *event; /* null: of a mark */
+	const struct posixtrace_log_type *type;
+	uint32_t form;
+	const char *text; /* null: the data count */
 };
 
-static struct content content_of(const struct reader *r, char words[SYSTEM_TEXT])
+static struct content content_of(const struct reader *r, char words[WORDS])
 {
-	const struct layouts *l = r->log->classes->layouts;
-	const struct log_event *e = r->event;
-	struct content c = { .layout = layouts_find(l, e->id), .data = r->data, .length = e->length };
+	struct content c = { .event = r->event, .type = r->event->type };
 
-	if (eventtype_system(e->id) && e->length > 0 && system_text(words, l, e, r->data)) {
-		c.data = (unsigned char *)words;
-		c.length = strlen(words);
-		c.form = c.length > 0 ? FORM_TEXT : FORM_NONE;
+	if (r->mark)
+		return (struct content){ .type = mark_type(r, r->mark) };
+	if (c.type->system && posixtrace_log_get_system_text(c.event, words, WORDS) == 0) {
+		c.text = words;
+		c.form = *words ? POSIXTRACE_LOG_FORM_TEXT : POSIXTRACE_LOG_FORM_NONE;
 	} else {
-		c.form = layout_form(c.layout, r->data, e->length, &c.places);
+		posixtrace_log_get_form(c.event, &c.form);
 	}
 	return c;
 }
 
-static bool set_fields(const struct reader *r, bt_event *event, const struct content *c, uint64_t late)
+static bool set_fields(bt_event *event, const struct content *c, uint64_t late)
 {
+	bt_field *payload = bt_event_borrow_payload_field(event);
+
 	if (late)
 		bt_field_integer_unsigned_set_value(
 			bt_field_structure_borrow_member_field_by_index(bt_event_borrow_specific_context_field(event),
 			                                                0), late);
-	return fields_set_common(bt_event_borrow_common_context_field(event), r->event) &&
-	       (c->form == FORM_NONE ||
-	        fields_set_payload(bt_event_borrow_payload_field(event), c->layout, c->form, &c->places, c->data,
-	                           c->length));
+	return fields_set_common(bt_event_borrow_common_context_field(event), c->event) &&
+	       (c->form == POSIXTRACE_LOG_FORM_NONE ||
+	        (c->text ? fields_set_text(payload, c->text, strlen(c->text)) :
+	                   fields_set_payload(payload, c->event, c->form)));
 }
 
 static bt_message *event(struct reader *r)
 {
-	const struct log_event *e = r->event;
-	uint64_t time = bounded(e->time), late;
-	char words[SYSTEM_TEXT];
+	uint64_t time = bounded(time_of(r)), late;
+	char words[WORDS];
 	struct content c = content_of(r, words);
 	bt_event_class *class;
 	bt_message *m;
 
 	r->now = later(r->now, time < r->end ? time : r->end);
 	late = r->now > time ? r->now - time : 0;
-	class = classes_event(r->log->classes, e->id, c.form, late > 0);
+	class = classes_event(&r->classes, c.type, c.form, late > 0);
 	if (!class)
 		return NULL;
 	m = bt_message_event_create_with_packet_and_default_clock_snapshot(r->self, class, r->packet, r->now);
-	if (m && !set_fields(r, bt_message_event_borrow_event(m), &c, late)) {
+	if (m && !set_fields(bt_message_event_borrow_event(m), &c, late)) {
 		bt_message_put_ref(m);
 		m = NULL;
 	}
-	if (m)
+	if (m && r->mark)
+		r->mark--;
+	else if (m)
 		read_event(r);
 	return m;
 }
@@ -308,12 +338,12 @@ static bool go(struct reader *r, bt_message **m)
 /* Returns the status at the end of the log: the end may have been a part that could not be read. */
 static bt_message_iterator_class_next_method_status end(struct reader *r)
 {
-	if (r->in.error == 0)
+	if (r->error == 0)
 		return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_END;
-	if (r->in.error == -ENOMEM)
+	if (r->error == ENOMEM)
 		return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_MEMORY_ERROR;
 	BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_MESSAGE_ITERATOR(r->self, "%s: %s", r->log->path,
-	                                                           strerror(-r->in.error));
+	                                                           strerror(r->error));
 	return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_ERROR;
 }
 
@@ -351,15 +381,15 @@ iterator_initialize(bt_self_message_iterator *self, bt_self_message_iterator_con
 		return BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR;
 	r->self = self;
 	r->log = bt_self_component_port_get_data(bt_self_component_port_output_as_self_component_port(port));
-	error = input_open(&r->in, r->log->fd);
-	if (error < 0) {
-		if (error != -ENOMEM)
-			BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_MESSAGE_ITERATOR(self, "%s: it is no log any more",
-			                                                           r->log->path);
+	error = identity_reader(r->log->fd, r->log->path, &r->events);
+	if (error) {
+		if (error != ENOMEM)
+			BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_MESSAGE_ITERATOR(self, "%s", posixtrace_log_error());
 		free(r);
-		return error == -ENOMEM ? BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR
-		                        : BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
+		return error == ENOMEM ? BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR
+		                       : BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
 	}
+	r->classes.stream_class = bt_stream_borrow_class(r->log->stream);
 	begin_reading(r);
 	/* Seeking goes forward from the beginning. Without it nothing can be trimmed. */
 	bt_self_message_iterator_configuration_set_can_seek_forward(configuration, BT_TRUE);
@@ -372,7 +402,8 @@ void iterator_finalize(bt_self_message_iterator *self)
 	struct reader *r = bt_self_message_iterator_get_data(self);
 
 	bt_packet_put_ref(r->packet);
-	input_close(&r->in);
+	posixtrace_log_close(r->events);
+	free(r->classes.type);
 	free(r);
 }
 
@@ -388,7 +419,7 @@ bt_message_iterator_class_seek_beginning_method_status iterator_rewind(bt_self_m
 {
 	struct reader *r = bt_self_message_iterator_get_data(self);
 
-	input_rewind(&r->in);
+	posixtrace_log_rewind(r->events);
 	begin_reading(r);
 	return BT_MESSAGE_ITERATOR_CLASS_SEEK_BEGINNING_METHOD_STATUS_OK;
 }

@@ -5,7 +5,7 @@
  */
 #include "query.h"
 
-#include <stdbool.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,17 +23,12 @@ static const char *text_of(const bt_value *params, const char *name)
 }
 
 /* Returns the answer for a log, or null if there is no memory. */
-static bt_value *claim(int fd, const char *path)
+static bt_value *claim(const char *group)
 {
 	bt_value *answer = bt_value_map_create();
-	char group[IDENTITY_BYTES];
-	struct log_header h;
-
-	/* Claim a log with a damaged header, too: no other component can say what is wrong with it. */
-	const char *text = identity_read(fd, &h) ? identity_text(group, &h) : path;
 
 	if (answer && bt_value_map_insert_real_entry(answer, "weight", WEIGHT) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
-	    bt_value_map_insert_string_entry(answer, "group", text) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
+	    bt_value_map_insert_string_entry(answer, "group", group) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
 		return answer;
 	bt_value_put_ref(answer);
 	return NULL;
@@ -41,12 +36,21 @@ static bt_value *claim(int fd, const char *path)
 
 static bt_value *support_info(const char *path, const char *type)
 {
-	int fd = strcmp(type, "file") == 0 ? identity_open(path) : -1;
+	int fd = strcmp(type, "file") == 0 ? identity_open(path) : -1, error;
+	char group[IDENTITY_BYTES];
+	struct posixtrace_log *log;
 	bt_value *answer;
 
-	answer = fd >= 0 && identity_is_log(fd) ? claim(fd, path) : bt_value_real_create_init(0.0);
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return bt_value_real_create_init(0.0);
+	error = identity_reader(fd, path, &log);
+	/* Claim a log with a damaged header, too: no other component can say what is wrong with it. */
+	answer = !error           ? claim(identity_text(group, posixtrace_log_about_at(log, 0))) :
+	         error == EBADMSG ? claim(path) :
+	         error == ENOMEM  ? NULL :
+	                            bt_value_real_create_init(0.0);
+	posixtrace_log_close(log);
+	close(fd);
 	return answer;
 }
 

@@ -9,12 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <trace.h>
 #include <unistd.h>
 
+#include "classes.h"
 #include "describe.h"
 #include "identity.h"
-#include "log/input.h"
 
 typedef bt_component_class_initialize_method_status status;
 
@@ -56,51 +55,42 @@ static const bt_value *find_inputs(bt_self_component *self, const bt_value *para
 
 /* -- Logs -------------------------------------------------------------------------------------------- */
 
-static status refuse(bt_self_component *self, const char *path, const char *why)
-{
-	BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(self, "%s: %s", path, why);
-	return FAILED;
-}
-
-/* Completes a log from the memory of its killed creator, as every opening of a log does: in place, and once. */
-static void complete(int fd)
-{
-	trace_id_t trid;
-
-	if (posix_trace_open(fd, &trid) == 0)
-		posix_trace_close(trid);
-}
-
 static status open_log(bt_self_component *self, struct source_log *log, const char *path)
 {
+	int error;
+
 	log->path = strdup(path);
 	if (!log->path)
 		return MEMORY;
 	log->fd = identity_open(path);
-	if (log->fd < 0)
-		return refuse(self, path, log->fd == -EINVAL ? "not a regular file" : strerror(-log->fd));
-	if (!identity_is_log(log->fd))
-		return refuse(self, path, "not a log of posixtrace");
-	complete(log->fd);
-	if (identity_read(log->fd, &log->header))
+	if (log->fd < 0) {
+		BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(
+			self, "%s: %s", path, log->fd == -EINVAL ? "not a regular file" : strerror(-log->fd));
+		return FAILED;
+	}
+	/* As every opening of a log by the command does: in place, and once. What is wrong is said below. */
+	posixtrace_log_recover(log->fd);
+	error = identity_reader(log->fd, path, &log->reader);
+	log->about = posixtrace_log_about_at(log->reader, 0);
+	if (!error)
 		return DONE;
-	return refuse(self, path,
-	              "a log, but damaged at its beginning, or of another version, "
-	              "or of a machine with another byte order");
+	if (error == ENOMEM)
+		return MEMORY;
+	BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(self, "%s", posixtrace_log_error());
+	return FAILED;
 }
 
-/* Returns the header of the log that was created first; it describes the trace. */
-static const struct log_header *oldest(const struct source *s, const char *identity)
+/* Returns the log that was created first; it describes the trace. */
+static const struct posixtrace_log_about *oldest(const struct source *s, const char *identity)
 {
-	const struct log_header *found = NULL;
+	const struct posixtrace_log_about *found = NULL;
 	char text[IDENTITY_BYTES];
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct log_header *h = &s->log[i].header;
+		const struct posixtrace_log_about *a = s->log[i].about;
 
-		if (strcmp(identity_text(text, h), identity) == 0 &&
-		    (!found || attr_created(&h->attr) < attr_created(&found->attr)))
-			found = h;
+		if (strcmp(identity_text(text, a), identity) == 0 && (!found || a->created < found->created))
+			found = a;
 	}
 	return found;
 }
@@ -125,9 +115,9 @@ static bt_trace *trace_of(bt_self_component *self, struct source *s, size_t i)
 	bt_trace_class *tc;
 	bt_trace *trace;
 
-	identity_text(identity, &s->log[i].header);
+	identity_text(identity, s->log[i].about);
 	for (size_t j = 0; j < i; j++)
-		if (strcmp(identity_text(other, &s->log[j].header), identity) == 0) {
+		if (strcmp(identity_text(other, s->log[j].about), identity) == 0) {
 			trace = bt_stream_borrow_trace(s->log[j].stream);
 			bt_trace_get_ref(trace);
 			return trace;
@@ -138,26 +128,18 @@ static bt_trace *trace_of(bt_self_component *self, struct source *s, size_t i)
 	return trace;
 }
 
-/* Makes the stream with the log's current event types. An iterator opens the log itself. */
 static status make_stream(bt_self_component *self, struct source *s, size_t i)
 {
 	struct source_log *log = &s->log[i];
-	bt_clock_class *clock_class;
-	bt_trace *trace;
-	struct input in;
-	int r = input_open(&in, log->fd);
+	bt_clock_class *clock_class = describe_clock(self, log->about);
+	bt_trace *trace = clock_class ? trace_of(self, s, i) : NULL;
+	bt_stream_class *class = trace ? classes_stream(bt_trace_borrow_class(trace), clock_class) : NULL;
 
-	if (r < 0)
-		return r == -ENOMEM ? MEMORY : refuse(self, log->path, "it has changed while it was opened");
-	clock_class = describe_clock(self, &log->header);
-	trace = clock_class ? trace_of(self, s, i) : NULL;
-	if (trace)
-		log->classes = classes_new(bt_trace_borrow_class(trace), clock_class, &in);
-	if (log->classes)
-		log->stream = describe_stream(log->classes->stream_class, trace, log->path);
+	if (class)
+		log->stream = describe_stream(class, trace, log->path);
+	bt_stream_class_put_ref(class);
 	bt_clock_class_put_ref(clock_class);
 	bt_trace_put_ref(trace);
-	input_close(&in);
 	return log->stream ? DONE : MEMORY;
 }
 
@@ -180,7 +162,7 @@ static void free_source(struct source *s)
 		struct source_log *log = &s->log[i];
 
 		bt_stream_put_ref(log->stream);
-		classes_free(log->classes);
+		posixtrace_log_close(log->reader);
 		if (log->fd >= 0)
 			close(log->fd);
 		free(log->path);

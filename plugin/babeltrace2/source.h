@@ -10,15 +10,13 @@
 #define SOURCE_H
 
 #include <babeltrace2/babeltrace.h>
-
-#include "classes.h"
-#include "log/header.h"
+#include <posixtrace/log.h>
 
 struct source_log {
 	char *path; /* as given */
 	int fd;
-	struct log_header header;
-	struct classes *classes;
+	struct posixtrace_log *reader; /* only for about; an iterator has its own */
+	const struct posixtrace_log_about *about;
 	bt_stream *stream;
 };
 
