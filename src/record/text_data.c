@@ -37,9 +37,10 @@ unsigned char *text_data(unsigned char *to, const char *text, size_t most)
 /* Writes a text of this length, or up to a null before, with its null. Returns the end. */
 static unsigned char *counted_data(unsigned char *to, const char *text, size_t size)
 {
-	size_t length = size ? strnlen(text, size) : 0;
+	const char *from = text ? text : "";
+	size_t length = strnlen(from, size);
 
-	copy(to, text, length);
+	memcpy(to, from, length);
 	to[length] = 0;
 	return to + length + 1;
 }
@@ -52,12 +53,10 @@ size_t text_call_data(unsigned char *to, const struct text_call *call)
 
 	memcpy(at, call->around->__before, before);
 	at += before;
-	if (!(call->sizes & POSIXTRACE_TEXT_COUNTED))
-		at = text_data(at, call->text, most);
-	else if (call->text || most == 0)
+	if ((call->sizes & POSIXTRACE_TEXT_COUNTED) && (call->text || most == 0))
 		at = counted_data(at, call->text, most);
 	else
-		at = text_data(at, NULL, POSIXTRACE_TEXT_MOST);
+		at = text_data(at, call->text, call->sizes & POSIXTRACE_TEXT_COUNTED ? POSIXTRACE_TEXT_MOST : most);
 	memcpy(at, call->around->__behind, behind);
 	return (size_t)(at - to) + behind;
 }
