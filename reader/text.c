@@ -3,39 +3,16 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "error.h"
+#include "event/shown.h"
 #include "event/system_text.h"
 #include "reader.h"
 
 size_t posixtrace_log_show(const char *text, size_t length, char *to, size_t size)
 {
-	const unsigned char *p = (const unsigned char *)text;
-	size_t whole = 0, used = 0;
-	char hex[5];
-
-	length = text ? strnlen(text, length) : 0;
-	for (size_t i = 0, n, more; i < length; i += n, whole += more) {
-		const void *part = p + i;
-
-		n = more = utf8_length(p + i, length - i);
-		if (!n || !utf8_harmless(p + i, n, "", NULL)) {
-			n = 1;
-			more = (size_t)snprintf(hex, sizeof hex, "\\x%02x", p[i]);
-			part = hex;
-		}
-		/* After the first character without room all others are only counted. */
-		if (used == whole && more < size - used && size) {
-			memcpy(to + used, part, more);
-			used += more;
-		}
-	}
-	if (size)
-		to[used] = 0;
-	return whole;
+	return shown_copy(to, size, text ? text : "", length);
 }
 
 int posixtrace_log_get_system_text(const struct posixtrace_log_event *event, char *text, size_t size)

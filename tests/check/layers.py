@@ -43,7 +43,8 @@ for command in ['record', 'live', 'check', 'doctor', 'list', 'script']:
 TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
 
 # The library that reads logs runs inside another program: it looks at no living streams.
-READER = ('base/', 'model/', 'log/', 'common/folder.h', 'event/layouts.h', 'event/system_text.h', 'event/wordpair.h')
+READER = ('base/', 'model/', 'log/', 'common/folder.h', 'event/layouts.h', 'event/shown.h', 'event/system_text.h',
+          'event/wordpair.h')
 # But one file of it makes and reads the stream of a running process, and one finds that of a killed recorder.
 READER_MORE = {'running.c': ('host/', 'control/', 'process/confinement.h'), 'recover.c': ('control/recover.h',)}
 # Folders that use the library only through <trace.h>.

@@ -1,5 +1,5 @@
 /*
- * names.c - names from a log as those who read CTF can take them, by babeltrace2 or not
+ * names.c - names of fields in a form that readers of CTF accept
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,27 +8,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "base/utf8.h"
-
-char *names_shown(char *to, const char *name, size_t size)
-{
-	const unsigned char *p = (const unsigned char *)name;
-	char *at = to;
-
-	for (size_t i = 0, n; i < size && p[i]; i += n) {
-		n = utf8_length(p + i, size - i);
-		if (n && utf8_harmless(p + i, n, "", NULL)) {
-			memcpy(at, p + i, n);
-			at += n;
-		} else {
-			n = 1;
-			at += sprintf(at, "\\x%02x", p[i]);
-		}
-	}
-	*at = '\0';
-	return to;
-}
 
 /* Returns whether a character may be in an identifier. isalnum() would depend on the locale. */
 static bool allowed(char c)

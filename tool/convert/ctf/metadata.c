@@ -18,6 +18,7 @@
 #include "convert/ctf/packet.h"
 #include "event/layouts.h"
 #include "event/names.h"
+#include "event/shown.h"
 
 /* -- Names -------------------------------------------------------------------------------------------- */
 
@@ -26,10 +27,11 @@
 
 static void put_string(FILE *out, const char *text)
 {
-	char shown[NAMES_SHOWN(STRING_MAX)];
+	char shown[SHOWN_SIZE(STRING_MAX)];
 
 	fputc('"', out);
-	for (const char *p = names_shown(shown, text, STRING_MAX); *p; p++) {
+	shown_copy(shown, sizeof shown, text, STRING_MAX);
+	for (const char *p = shown; *p; p++) {
 		if (*p == '"' || *p == '\\')
 			fputc('\\', out);
 		fputc(*p, out);
