@@ -103,7 +103,7 @@ def memcached():
     """Stores keys, reads some of them and some that are not there."""
     stored = {f'tea:{n}': 'x' * (10 + n) for n in range(1, 8)}
     read = ['tea:1'] * 5 + ['tea:2'] * 3 + ['none:1'] * 4
-    # memcached creates its socket after it has changed its user.
+    # memcached runs as another user when it creates the socket.
     os.chmod('.', 0o777)
     with recorded('memcached.log', BUILT / 'memcached', '-u', 'nobody', '-s', os.path.abspath('socket')) as server, \
             connected('socket', server) as connection:

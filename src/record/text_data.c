@@ -5,6 +5,7 @@
  */
 #include "record/text_data.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/copy.h"
@@ -49,14 +50,15 @@ size_t text_call_data(unsigned char *to, const struct text_call *call)
 {
 	size_t before = call->sizes & 0xff, behind = (call->sizes >> 8 & 0xff) - 1 - before;
 	size_t most = text_call_most(call->sizes);
+	bool counted = call->sizes & POSIXTRACE_TEXT_COUNTED;
 	unsigned char *at = to;
 
 	memcpy(at, call->around->__before, before);
 	at += before;
-	if ((call->sizes & POSIXTRACE_TEXT_COUNTED) && (call->text || most == 0))
+	if (counted && (call->text || most == 0))
 		at = counted_data(at, call->text, most);
 	else
-		at = text_data(at, call->text, call->sizes & POSIXTRACE_TEXT_COUNTED ? POSIXTRACE_TEXT_MOST : most);
+		at = text_data(at, call->text, counted ? POSIXTRACE_TEXT_MOST : most);
 	memcpy(at, call->around->__behind, behind);
 	return (size_t)(at - to) + behind;
 }
