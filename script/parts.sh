@@ -41,14 +41,6 @@ if [ "$(id -u)" = 0 ] && ! reached; then
 	echo "-- builds into $root, because other users, as whom some tests run, cannot get to $PWD"
 fi
 
-# patience: prints arguments of meson test for a place where tests can have no /dev/shm of their own and take turns
-patience()
-{
-	own=--map-root-user
-	[ "$(id -u)" != 0 ] || own=
-	unshare --mount $own true 2>/dev/null || echo "--timeout-multiplier 4"
-}
-
 part()
 {
 	printf '\n== %s\n' "$*"

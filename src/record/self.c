@@ -752,7 +752,7 @@ static struct thread *take_block(struct self *self, struct thread_slab *from, co
 struct thread *self_thread(struct self *self)
 {
 	uint32_t tid = (uint32_t)sys_gettid();
-	struct thread_slab *slab, *seen,
+	struct thread_slab *slab, *searched,
 		*first = load_acquire(&self->slabs); /* PAIR(slab): a slab before the pointer to it */
 	struct thread *t = take_block(self, first, NULL, tid);
 
@@ -777,16 +777,19 @@ struct thread *self_thread(struct self *self)
 		return NULL;
 	}
 	slab->thread[0].tid = tid;
+	searched = first;
 	do {
-		/* Threads that start at the same time need not have a slab each. */
-		seen = first;
+		/*
+		 * Threads that start at the same time need not have a slab each. After a lost cas `first` is the
+		 * winner's slab, which has not been searched.
+		 */
 		first = load_acquire(&self->slabs); /* PAIR(slab) */
-		t = take_block(self, first, seen, tid);
+		t = take_block(self, first, searched, tid);
 		if (t) {
 			sys_unmap(slab, sizeof *slab);
 			return start_block(self, t);
 		}
-		slab->next = first;
+		slab->next = searched = first;
 	} while (!cas(&self->slabs, &first, slab)); /* PAIR(slab) */
 	fetch_add(&self->blocks, SLAB_THREADS);
 	fetch_add(&self->births, 1);

@@ -8,9 +8,8 @@
 # situation: a place in the library that comes to the system, and the one before it, in
 # a call from one place in the test. Several calls of a test may go on, each with its own failure; a test that
 # then fails is run with each of these alone, and passes if it passes so. With --all each test is run until every
-# situation
-# has failed so often (--each). Without it only some fail, at random, so many
-# seconds at the most; the seed that is printed repeats the choice.
+# situation has failed so often (--each). Without it only some fail, at random. With --seconds no run begins after so
+# many seconds. The seed that is printed repeats the choice.
 #
 # The last line says how many calls of the library have met how many failures.
 #

@@ -30,6 +30,7 @@ struct other {
 	pid_t pid;    /* as this process sees it */
 	pid_t keeper; /* its parent, our child */
 	int socket;
+	int birth;    /* until other_await(): a socket from the keeper */
 };
 
 struct other_order {
@@ -99,17 +100,14 @@ static inline long other_do(const struct other *o, other_task *task, const void 
 }
 
 /*
- * Starts the other process. `prepare` runs in the keeper and `settle` in the other process; either may skip the test.
- * `assist` runs in the test process and is connected with `prepare` by a socket. Each of them may be null.
+ * Begins to start the other process, and does not wait for it: other_await() does. `prepare` runs in the keeper and
+ * `settle` in the other process; either may skip the test, and may be null.
  */
-static inline struct other other_start_with(void (*prepare)(int s, const void *arg),
-                                            void (*assist)(pid_t keeper, int s, const void *arg),
-                                            void (*settle)(const void *arg), const void *arg)
+static inline struct other other_begin(void (*prepare)(int s, const void *arg), void (*settle)(const void *arg),
+                                       const void *arg)
 {
 	int keeper[2], order[2], status;
-	struct other_answer ready;
 	struct other o;
-	long n;
 
 	MUST(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, keeper) == 0);
 	MUST(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, order) == 0);
@@ -143,17 +141,40 @@ static inline struct other other_start_with(void (*prepare)(int s, const void *a
 	}
 	close(keeper[1]);
 	close(order[1]);
-	if (assist)
-		assist(o.keeper, keeper[0], arg);
-	n = recv(keeper[0], &o.pid, sizeof o.pid, 0);
-	close(keeper[0]);
-	if (n != sizeof o.pid || recv(order[0], &ready, sizeof ready, 0) != sizeof ready) {
-		MUST(waitpid(o.keeper, &status, 0) == o.keeper);
+	o.birth = keeper[0];
+	o.socket = order[0];
+	return o;
+}
+
+/* Waits until the process that other_begin() has begun to start is there. */
+static inline void other_await(struct other *o)
+{
+	struct other_answer ready;
+	int status;
+	long n = recv(o->birth, &o->pid, sizeof o->pid, 0);
+
+	close(o->birth);
+	if (n != sizeof o->pid || recv(o->socket, &ready, sizeof ready, 0) != sizeof ready) {
+		MUST(waitpid(o->keeper, &status, 0) == o->keeper);
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 			_exit(77); /* the process has printed the reason */
 		MUST(!"it does not come up");
 	}
-	o.socket = order[0];
+}
+
+/*
+ * Starts the other process. `assist` runs in the test process, and is connected with `prepare` by a socket. It may be
+ * null.
+ */
+static inline struct other other_start_with(void (*prepare)(int s, const void *arg),
+                                            void (*assist)(pid_t keeper, int s, const void *arg),
+                                            void (*settle)(const void *arg), const void *arg)
+{
+	struct other o = other_begin(prepare, settle, arg);
+
+	if (assist)
+		assist(o.keeper, o.birth, arg);
+	other_await(&o);
 	return o;
 }
 
