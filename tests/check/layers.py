@@ -5,6 +5,7 @@
 #   reader/ base, model, log, and of the command common/folder.h, event/layouts.h, system_text.h, wordpair.h; running.c
 #           and recover.c also control
 #   plugin/ only the public headers: <posixtrace/log.h>, and the numbers of <trace.h>
+#   instrument/ only the public headers, and its own common/
 #   tool/   common < event < logs < analysis, process < the subcommands < main
 #
 # No subcommand includes another, and no two files include each other, directly
@@ -48,7 +49,7 @@ READER = ('base/', 'model/', 'log/', 'common/folder.h', 'event/layouts.h', 'even
 # But one file of it makes and reads the stream of a running process, and one finds that of a killed recorder.
 READER_MORE = {'running.c': ('host/', 'control/', 'process/confinement.h'), 'recover.c': ('control/recover.h',)}
 # Folders that use the library only through <trace.h>.
-OUTSIDE = ['plugin', 'tests/conformance', 'tests/stress', 'tests/reader', 'bench', 'examples']
+OUTSIDE = ['instrument', 'plugin', 'tests/conformance', 'tests/stress', 'tests/reader', 'bench', 'examples']
 
 # Functions that a header declares, and another program defines.
 # src/base/testpoint.h, invariant.h: the test that is linked with the library

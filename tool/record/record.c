@@ -210,6 +210,8 @@ static void check(const struct reading *r)
 		wrong_usage("COMMAND and -p cannot be combined");
 	if (r->o.command && r->o.despite_seccomp)
 		wrong_usage("--despite-seccomp needs -p: the filter that COMMAND will install is not known yet");
+	if (r->o.pid_count && instruments_any(&r->o.instruments))
+		wrong_usage("with -p, what is recorded cannot be preloaded any more: start the program with record");
 	if (plan->loop && plan->rotate)
 		wrong_usage("--loop and --rotate cannot be combined");
 	if (several && (r->policy || r->log_policy || r->log_size_text))

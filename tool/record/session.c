@@ -157,6 +157,8 @@ static void as_without(void *arg)
 	if (strcmp(s->plan->output, "-") == 0)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	signals_restore(&s->signals);
+	if (!instruments_apply(&s->o->instruments))
+		_exit(STATUS_RECORD);
 }
 
 /* Prints why no file can be executed as the command, with the file of this directory that may be meant. */

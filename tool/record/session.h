@@ -6,6 +6,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 
+#include "record/instruments.h"
 #include "record/recording.h"
 
 struct session_options {
@@ -13,6 +14,7 @@ struct session_options {
 	pid_t *pids; /* null: a command */
 	unsigned pid_count;
 	char **command;
+	struct instruments instruments; /* of the command */
 	bool beside; /* show progress even if the command writes to the same terminal */
 	bool no_progress;
 	bool despite_seccomp; /* trace processes that a seccomp filter may kill */
