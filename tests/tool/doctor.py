@@ -2,7 +2,7 @@
 #
 # doctor.py - posixtrace doctor: a machine where tracing works, and what it says where something is made wrong
 #
-#     doctor.py POSIXTRACE TRACER
+#     doctor.py POSIXTRACE TRACER OFFERS OFFERS_SANITIZER
 #
 # SPDX-License-Identifier: MIT
 
@@ -14,12 +14,13 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from random import Random
 
 import scene
 from scene import Tracer, Tool, expect
 
 scene.private()
-TRACER = sys.argv[2]
+TRACER, OFFERS, OFFERS_SANITIZER = sys.argv[2:]
 run = Tool(sys.argv[1], 'doctor')
 GRADES = ('ok', 'warning', 'problem')
 
@@ -213,9 +214,57 @@ def without_sys():
            f'{clock}')
 
 
+def programs(directory):
+    """What a program offers is found in the file, or in the interpreter of a script; nothing is run."""
+    found = lines(OFFERS)
+    has(found, 'ok', 'program', 'linked dynamically')
+    has(found, 'ok', 'USDT', f'2 probes of shop in {OFFERS}')
+    has(found, 'ok', 'USDT', f'1 probe of till in {OFFERS}')
+    has(found, 'ok', 'functions', '-finstrument-functions')
+    has(found, 'ok', 'trace points', 'none of posixtrace')
+    has(lines(TRACER), 'ok', 'trace points', 'it uses posixtrace')
+    has(lines(TRACER), 'ok', 'functions', 'not instrumented')
+    has(lines(OFFERS_SANITIZER), 'warning', 'C library', 'AddressSanitizer')
+    script, inner = directory / 'script', directory / 'inner'
+    inner.write_text(f'#! {OFFERS} argument\n')
+    script.write_text(f'#!{inner}\n')
+    script.chmod(0o755)
+    inner.chmod(0o755)
+    found = lines(script)
+    has(found, 'ok', 'program', f'{OFFERS} (runs the script)')
+    has(found, 'ok', 'USDT', '2 probes of shop')
+    own = directory / 'own'
+    own.write_bytes(Path(OFFERS).read_bytes())
+    own.chmod(0o4755)
+    if os.geteuid() == 0 and run('--json', own, preexec_fn=lambda: os.setuid(65534)).returncode == 0:
+        has(lines(own, preexec_fn=lambda: os.setuid(65534)), 'warning', 'preloading', 'set-user-ID')
+    has(lines('no such program', status=1), 'problem', 'program', 'No such file')
+    text = directory / 'text'
+    text.write_text('no program')
+    text.chmod(0o755)
+    has(lines(text, status=1), 'problem', 'program', 'is no program')
+    script.write_text(f'#!{script}\n')
+    has(lines(script, status=1), 'problem', 'program', 'is no program')
+    expect(run('-p', '1', OFFERS).returncode == 2 and run(OFFERS, 'argument').returncode == 2, 'too many arguments')
+
+
+def damaged_programs(directory):
+    """Numbers in headers that lead anywhere, or a file that ends early, are no reason to crash."""
+    good, damaged, random = Path(OFFERS).read_bytes(), directory / 'damaged', Random(1)
+    for i in range(300):
+        bytes_ = bytearray(good)
+        places = [random.randrange(64)] if i % 3 == 0 else [random.randrange(len(good)) for _ in range(50)]
+        for place in places if i % 3 < 2 else []:
+            bytes_[place] = random.choice((0, 1, 0x7f, 0x80, 0xff, random.randrange(256)))
+        damaged.write_bytes(bytes_[:random.randrange(len(good))] if i % 3 == 2 else bytes_)
+        damaged.chmod(0o755)
+        done = run('--json', damaged)
+        expect(done.returncode in (0, 1) and not done.stderr, f'{i}: {done}')
+
+
 def usage():
     expect(run('--help').stdout.startswith('usage: posixtrace doctor'), '--help')
-    expect(run('what').returncode == 2 and run('-p', '0').returncode == 2, 'wrong usage')
+    expect(run('--what').returncode == 2 and run('-p', '0').returncode == 2, 'wrong usage')
 
 
 with scene.directory() as name:
@@ -231,5 +280,7 @@ with scene.directory() as name:
     no_process()
     other_user()
     without_sys()
+    programs(Path(name))
+    damaged_programs(Path(name))
     usage()
 scene.finish()

@@ -14,6 +14,7 @@
 #include "doctor/library.h"
 #include "doctor/machine.h"
 #include "doctor/process.h"
+#include "doctor/program.h"
 #include "doctor/trial.h"
 
 static int run(int argc, char **argv)
@@ -28,11 +29,15 @@ static int run(int argc, char **argv)
 			pid = (uint32_t)argument_number("--pid", optarg, 1, INT32_MAX);
 		else
 			colours = optarg;
-	if (optind < argc)
-		wrong_usage("unexpected argument '%s'", argv[optind]);
+	if (optind + 1 < argc)
+		wrong_usage("unexpected argument '%s': give one PROGRAM, without its arguments", argv[optind + 1]);
+	if (optind < argc && pid)
+		wrong_usage("PROGRAM and -p cannot be combined");
 	display_colours(colours);
 	if (pid) {
 		doctor_process(pid);
+	} else if (optind < argc) {
+		doctor_program(argv[optind]);
 	} else {
 		doctor_machine();
 		doctor_library();
@@ -54,10 +59,12 @@ static const struct option_row option_rows[] = {
 const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "find out why tracing does not work here",
-	.synopsis = "[options]",
+	.synopsis = "[options] [PROGRAM]",
 	.about = "Checks everything that tracing needs on this machine, and tries it; with -p, what it needs to "
-	         "trace that process.",
+	         "trace that process. With PROGRAM: what can be recorded of a program as it is, and how; it is not "
+	         "run.",
 	.options = option_rows,
 	.ending = "Exit status: 0 no problem, 1 a problem, 2 wrong usage.",
+	.operand = "COMMAND",
 	.run = run,
 };
