@@ -204,8 +204,8 @@ def test_interrupt():
     for how in 'next(iter(log))', 'log.wait()', 'log.wait(1000)', 'list(log)':
         program = subprocess.Popen([PYTHON, write(BEGIN + f'''
     log = posixtrace.live(traced)
-    print("waits", flush=True)
     try:
+        print("waits", flush=True)
         {how}
     except KeyboardInterrupt:
         print("interrupted")
@@ -223,9 +223,9 @@ def test_interrupt():
     def handler(number, frame):
         raise ZeroDivisionError
     signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
     log = posixtrace.live(traced)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
         next(iter(log))
         raise SystemExit("no exception")
     except ZeroDivisionError:
