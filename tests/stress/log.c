@@ -389,12 +389,15 @@ static uint64_t control(trace_id_t trid, unsigned ms, bool system)
 	uint64_t end = stress_now() + stress_ms(ms), random = stress_now(), flushes = 0;
 	struct posix_trace_status_info status;
 	trace_event_set_t set;
+	int error;
 
 	while (stress_now() < end) {
 		random = chance_mix(random);
 		switch (random % 4) {
 		case 0:
-			CHECK_EQ("FLUSH-20 THR-1", posix_trace_flush(trid), 0);
+			error = posix_trace_flush(trid);
+			stress_show_room(error);
+			CHECK_EQ("FLUSH-20 THR-1", error, 0);
 			flushes++;
 			break;
 		case 1:

@@ -161,11 +161,25 @@ static inline int stress_create(int policy, size_t size, trace_id_t *trid)
 	return stress_create_for(0, policy, size, POSIX_TRACE_CLOSE_FOR_CHILD, trid);
 }
 
+/* Prints what has the room in /dev/shm, after an error that says that it is full. */
+static inline void stress_show_room(int error)
+{
+	static bool shown;
+
+	if (shown || (error != ENOMEM && error != ENOSPC))
+		return;
+	shown = true;
+	if (system("df -k /dev/shm; du -ak /dev/shm | sort -n | tail -n 10; grep -c /dev/shm /proc/[0-9]*/maps | "
+	           "grep -v ':0$'; ls -l /proc/[0-9]*/fd | grep /dev/shm") != 0)
+		printf("  what has the room in /dev/shm cannot be shown\n");
+}
+
 static inline trace_id_t stress_stream(int policy, size_t size)
 {
 	trace_id_t trid;
 	int error = stress_create(policy, size, &trid);
 
+	stress_show_room(error);
 	errno = error;
 	MUST(error == 0);
 	return trid;
