@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
+	&command_run,
 	&command_record,
 	&command_report,
 	&command_stat,

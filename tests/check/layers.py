@@ -39,7 +39,7 @@ TOOL_BELOW['logs'] = 'common event'
 TOOL_BELOW['analysis'] = TOOL_BELOW['process'] = 'common event logs'
 for command in ['report', 'stat', 'diff', 'convert', 'view']:
     TOOL_BELOW[command] = 'common event logs analysis'
-for command in ['record', 'live', 'check', 'doctor', 'list', 'script']:
+for command in ['record', 'run', 'live', 'check', 'doctor', 'list', 'script']:
     TOOL_BELOW[command] = 'common event logs process'
 TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
 

@@ -59,6 +59,7 @@ extern const struct command command_live; /* only if it was built with curses */
 extern const struct command command_record;
 extern const struct command command_recover;
 extern const struct command command_report;
+extern const struct command command_run;
 extern const struct command command_span;
 extern const struct command command_stat;
 extern const struct command command_view;
