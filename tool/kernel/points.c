@@ -18,8 +18,8 @@
 const char *const group_names[GROUP_COUNT] = { "sched", "syscalls", "faults", "signals", "io" };
 
 /*
- * Interrupts send signals and complete requests in whatever thread runs then. Such events are rare, so they are
- * recorded for all threads, and those that are not about a recorded one are left out.
+ * Wakings, signals and completed requests happen in other threads, or in an interrupt of whatever thread runs then. So
+ * these are recorded for all threads, and those that are not about a recorded one are left out.
  */
 static const struct {
 	unsigned group; /* GROUP_COUNT: all */
@@ -28,7 +28,7 @@ static const struct {
 } about[POINT_COUNT] = {
 	[POINT_TASK] = { GROUP_COUNT, NULL, false },
 	[POINT_SWITCH] = { GROUP_SCHED, "sched/sched_switch", false },
-	[POINT_WAKING] = { GROUP_SCHED, "sched/sched_waking", false },
+	[POINT_WAKING] = { GROUP_SCHED, "sched/sched_waking", true },
 	[POINT_ENTER] = { GROUP_SYSCALLS, "raw_syscalls/sys_enter", false },
 	[POINT_EXIT] = { GROUP_SYSCALLS, "raw_syscalls/sys_exit", false },
 	[POINT_MINOR] = { GROUP_FAULTS, NULL, false },

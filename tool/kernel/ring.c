@@ -18,16 +18,19 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/ticks.h"
 
 /* Linux 6.0; the headers may be older. */
 #define FORMAT_LOST (1U << 4)
 /* A record in a ring with less room than this may have been lost. No record that is opened here is larger. */
 #define RECORD_ROOM 1024
 /*
- * A record gets its time before it can be seen in the ring. Only records older than this are taken, so that no older
- * one appears later on another processor.
+ * A record gets its time before it can be seen in the ring, and a virtual machine may stop the processor in between.
+ * Only records older than this are taken, so that no older one appears later on another processor. If a ring is half
+ * full, room is worth more.
  */
-#define SETTLED_NS UINT64_C(2000000)
+#define SETTLED_NS UINT64_C(20000000)
+#define SETTLED_FULL_NS UINT64_C(2000000)
 #define RECORD_MAX 65536
 
 /* What each record has at its end, or a sample at its beginning. */
@@ -60,8 +63,11 @@ struct rings {
 	unsigned count;
 	struct ring **ring;
 	struct pollfd *poll;
-	int *fd;
-	unsigned fds, fd_room;
+	struct {
+		int fd;
+		bool on_exec; /* the kernel enables it */
+	} *event;
+	unsigned events, event_room;
 	struct opened *opened; /* by id */
 	unsigned slots, used;
 	bool no_lost;  /* the kernel does not know FORMAT_LOST */
@@ -197,11 +203,11 @@ void rings_free(struct rings *r)
 {
 	if (!r)
 		return;
-	for (unsigned i = 0; i < r->fds; i++)
-		close(r->fd[i]);
+	for (unsigned i = 0; i < r->events; i++)
+		close(r->event[i].fd);
 	if (r->ring)
 		free_rings(r);
-	free(r->fd);
+	free(r->event);
 	free((void *)r->ring);
 	free(r->poll);
 	free(r->opened);
@@ -245,17 +251,17 @@ static bool room_for_descriptor(struct rings *r)
 {
 	struct rlimit limit;
 
-	if (r->fds == r->fd_room) {
-		unsigned room = r->fd_room ? 2 * r->fd_room : 64;
-		int *more = realloc(r->fd, room * sizeof *more);
+	if (r->events == r->event_room) {
+		unsigned room = r->event_room ? 2 * r->event_room : 64;
+		void *more = realloc(r->event, room * sizeof *r->event);
 
 		if (!more)
 			return false;
-		r->fd = more;
-		r->fd_room = room;
+		r->event = more;
+		r->event_room = room;
 	}
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < r->fds + 128) {
-		limit.rlim_cur = 2 * (rlim_t)r->fds + 1024;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < r->events + 128) {
+		limit.rlim_cur = 2 * (rlim_t)r->events + 1024;
 		if (limit.rlim_max < limit.rlim_cur)
 			limit.rlim_max = limit.rlim_cur;
 		if (setrlimit(RLIMIT_NOFILE, &limit) != 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -291,44 +297,46 @@ static int open_one(struct rings *r, const struct ring *ring, struct perf_event_
 		close(fd);
 		return ENOMEM;
 	}
-	r->fd[r->fds++] = fd;
+	r->event[r->events].fd = fd;
+	r->event[r->events++].on_exec = attr->enable_on_exec;
 	return 0;
 }
 
 int rings_open(struct rings *r, const struct perf_event_attr *attr, pid_t pid, unsigned kind)
 {
 	struct perf_event_attr all = *attr;
-	unsigned before = r->fds;
+	unsigned before = r->events;
 	int error = 0;
 
 	set_common(&all);
 	for (unsigned i = 0; i < r->count && !error; i++)
 		error = open_one(r, r->ring[i], &all, pid, kind);
-	while (error && r->fds > before)
-		close(r->fd[--r->fds]);
+	while (error && r->events > before)
+		close(r->event[--r->events].fd);
 	return error;
 }
 
 void rings_enable(struct rings *r)
 {
-	for (unsigned i = 0; i < r->fds; i++)
-		ioctl(r->fd[i], PERF_EVENT_IOC_ENABLE, 0);
+	for (unsigned i = 0; i < r->events; i++)
+		if (!r->event[i].on_exec)
+			ioctl(r->event[i].fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
 void rings_disable(struct rings *r)
 {
-	for (unsigned i = 0; i < r->fds; i++)
-		ioctl(r->fd[i], PERF_EVENT_IOC_DISABLE, 0);
+	for (unsigned i = 0; i < r->events; i++)
+		ioctl(r->event[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 uint64_t rings_untold(const struct rings *r)
 {
 	uint64_t all = 0;
 
-	for (unsigned i = 0; i < r->fds && !r->no_lost; i++) {
+	for (unsigned i = 0; i < r->events && !r->no_lost; i++) {
 		struct { uint64_t value, lost; } now;
 
-		if (read(r->fd[i], &now, sizeof now) == (ssize_t)sizeof now)
+		if (read(r->event[i].fd, &now, sizeof now) == (ssize_t)sizeof now)
 			all += now.lost;
 	}
 	return all > r->told ? all - r->told : 0;
@@ -493,16 +501,19 @@ static struct ring *oldest(const struct rings *r, uint64_t *until)
 
 void rings_read(struct rings *r, const struct ring_calls *calls, void *arg, bool all)
 {
-	struct timespec now;
 	struct ring *ring;
-	uint64_t bound, until;
+	uint64_t now = (uint64_t)clock_ns(CLOCK_MONOTONIC), settled = SETTLED_NS, bound, until;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	bound = all ? UINT64_MAX : (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - SETTLED_NS;
 	for (unsigned i = 0; i < r->count; i++) {
+		uint64_t used;
+
 		r->ring[i]->head = load_acquire(&r->ring[i]->page->data_head);
-		r->ring[i]->tight = r->size - (r->ring[i]->head - r->ring[i]->page->data_tail) < RECORD_ROOM;
+		used = r->ring[i]->head - r->ring[i]->page->data_tail;
+		r->ring[i]->tight = r->size - used < RECORD_ROOM;
+		if (used > r->size / 2)
+			settled = SETTLED_FULL_NS;
 	}
+	bound = all ? UINT64_MAX : now - settled;
 	while ((ring = oldest(r, &until)) != NULL && ring->record.time < bound) {
 		uint64_t end = until < bound ? until : bound - 1;
 

@@ -54,7 +54,7 @@ unsigned rings_count(const struct rings *r);
  * Completes the attributes. The event is disabled. Returns 0 or an error number.
  */
 int rings_open(struct rings *r, const struct perf_event_attr *attr, pid_t pid, unsigned kind);
-/* Begins to record. */
+/* Begins to record, but for events that the kernel enables when a thread executes a program. */
 void rings_enable(struct rings *r);
 /* Ends recording. What is in the rings can still be read. */
 void rings_disable(struct rings *r);

@@ -147,11 +147,37 @@ static void read_name(char name[STATES_NAME], uint32_t pid, uint32_t tid)
 		name[n - 1] = '\0';
 }
 
+/* Returns the name of a thread that is not recorded, or not any more. */
+static const char *other_name(struct kernel *k, uint32_t pid, uint32_t tid, uint64_t time)
+{
+	unsigned i = tid % NAMES;
+	char name[STATES_NAME];
+
+	if (k->name[i].tid == tid && time - k->name[i].time <= NAME_NS)
+		return k->name[i].name;
+	read_name(name, pid, tid);
+	/* A thread that has ended keeps the name that it had. */
+	if (k->name[i].tid != tid || name[0])
+		memcpy(k->name[i].name, name, sizeof name);
+	k->name[i].tid = tid;
+	k->name[i].time = time;
+	return k->name[i].name;
+}
+
+/* Keeps the name of a thread that ends: it still wakes others, and sends SIGCHLD. */
+static void keep_name(struct kernel *k, const struct state_thread *t, uint64_t time)
+{
+	unsigned i = t->tid % NAMES;
+
+	k->name[i].tid = t->tid;
+	k->name[i].time = time;
+	memcpy(k->name[i].name, t->name, sizeof t->name);
+}
+
 /* Sets the name of the thread, perhaps of another process, in which a record was made. */
 static void name_other(struct kernel *k, const struct ring_record *r, struct waker *w)
 {
 	const struct state_thread *t = states_known(k->states, r->tid);
-	unsigned i = r->tid % NAMES;
 
 	w->tid = r->tid;
 	memset(w->name, 0, sizeof w->name);
@@ -166,12 +192,7 @@ static void name_other(struct kernel *k, const struct ring_record *r, struct wak
 	}
 	if (!r->tid || (int32_t)r->tid < 0)
 		return;
-	if (k->name[i].tid != r->tid || r->time - k->name[i].time > NAME_NS) {
-		k->name[i].tid = r->tid;
-		k->name[i].time = r->time;
-		read_name(k->name[i].name, r->pid, r->tid);
-	}
-	memcpy(w->name, k->name[i].name, sizeof w->name - 1);
+	memcpy(w->name, other_name(k, r->pid, r->tid, r->time), sizeof w->name - 1);
 }
 
 /* -- Records ------------------------------------------------------------------------------------------- */
@@ -225,15 +246,17 @@ static void take_fork(struct kernel *k, const struct ring_record *r)
 static void take_exit(struct kernel *k, const struct ring_record *r)
 {
 	uint32_t pid = word(r->data), tid = word(r->data + 8);
-	struct state_thread *t;
+	struct state_thread *t, ended;
 
 	if (!pids_has(&k->pids, pid))
 		return;
 	t = thread(k, pid, tid);
 	if (t->call.open)
 		put_unfinished(k->types, t, r->time, true);
-	put_exit(k->types, t, r->time);
+	ended = *t;
+	keep_name(k, t, r->time);
 	states_exit(k->states, t, r->time);
+	put_exit(k->types, &ended, r->time);
 }
 
 /* Takes the name that a thread has got, by an execution or by itself. */
@@ -307,6 +330,7 @@ static void take_send(struct kernel *k, const struct ring_record *r)
 {
 	struct state_thread *to = states_known(k->states, (uint32_t)field(k, r, "pid"));
 	bool own = pids_has(&k->pids, r->pid);
+	struct state_thread by = { .pid = r->pid, .tid = r->tid };
 	struct waker from;
 	struct signal_send send = {
 		.number = (uint8_t)field(k, r, "sig"), .result = (uint8_t)field(k, r, "result"),
@@ -321,8 +345,8 @@ static void take_send(struct kernel *k, const struct ring_record *r)
 		return;
 	send.from = from.tid;
 	send.from_name = from.name;
-	put_send(k->types, own && from.tid ? thread(k, r->pid, r->tid) : to ? to : thread(k, send.to, send.to), r->time,
-	         &send);
+	memcpy(by.name, from.name, sizeof by.name);
+	put_send(k->types, own && from.tid ? &by : to ? to : thread(k, send.to, send.to), r->time, &send);
 }
 
 static void take_issue(struct kernel *k, const struct ring_record *r)
@@ -585,8 +609,7 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 		return NULL;
 	}
 	k->types = kernel_types_new(k->beside);
-	if (!command)
-		rings_enable(k->rings);
+	rings_enable(k->rings);
 	error = pthread_create(&k->thread, NULL, read_rings, k);
 	k->has_thread = error == 0;
 	if (!error)
