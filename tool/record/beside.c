@@ -373,10 +373,11 @@ void beside_close(struct beside *b, bool drop)
 		return;
 	if (b->fd >= 0) {
 		beside_finish(b);
-		if (b->kept)
-			newlog_settle(b->path, b->fd, drop);
-		else if (drop)
+		/* FILE.SUFFIX.old, if there is one, belongs to FILE.old. */
+		if (drop)
 			newlog_remove(b->path, b->fd);
+		else if (b->kept)
+			newlog_settle(b->path, b->fd, false);
 		close(b->fd);
 	}
 	sink_free(&b->sink);

@@ -506,16 +506,17 @@ static bool count(struct recording *r, const struct part *p, struct totals *t, s
 static void say_end(const struct recording *r, const struct part *p, bool dropped)
 {
 	const char *path = shown_path(p);
+	uint64_t lost = r->past.lost - (r->past.lost < r->kernel_lost ? r->past.lost : r->kernel_lost);
 	char size[16];
 
-	if (r->past.lost && !r->trouble)
+	if (lost && !r->trouble)
 		progress_say("%s: %" PRIu64 " events were lost, because the stream was full: use a larger "
 		                            "--stream-size, or fewer events by -e",
-		             path, r->past.lost);
-	else if (r->past.lost)
+		             path, lost);
+	else if (lost)
 		progress_say("%s: %" PRIu64 " events were lost, because the stream was full "
 		                            "while nothing could be written",
-		             path, r->past.lost);
+		             path, lost);
 	if (r->past.lost && r->past.unwritten)
 		progress_say("%s: %" PRIu64 " events are missing in total", path, r->past.lost + r->past.unwritten);
 	if (r->plan->quiet)
@@ -656,6 +657,7 @@ static bool merge_kernel(struct recording *r, struct part *p, struct beside *b)
 	if (!b)
 		return false;
 	some = beside_events(b) > 0;
+	r->kernel_lost = beside_lost_events(b);
 	if (beside_unwritten(b, &error)) {
 		progress_say("%s: %s: %" PRIu64 " events of the kernel could not be written", beside_path(b),
 		             strerror(error), beside_unwritten(b, &error));

@@ -79,6 +79,7 @@ struct recording {
 	struct evidence evidence;
 	struct kin kin;
 	struct kernel *kernel; /* null: no --kernel */
+	uint64_t kernel_lost;  /* of the lost events, those of the kernel */
 };
 
 #define SNAPSHOT_ALL (&(const struct snapshot){ .end = UINT64_MAX })
