@@ -77,11 +77,13 @@ def test_all():
           3 * ['USR1'])
 
     # Page faults.
-    begin, end = (int(word, 16) for word in out.split())
+    begin, end, count = (int(word, 0) for word in out.split())
     page = (end - begin) // 16
+    # Something else may have been mapped there before.
+    after = named(found, 'part.end')[0]['time']
     touched = [(int(of(e, 'address')) - begin) // page for e in named(found, 'linux_fault')
-               if begin <= int(of(e, 'address')) < end]
-    equal('faults', sorted(touched), list(range(16)))
+               if begin <= int(of(e, 'address')) < end and e['time'] > after]
+    equal('faults', (sorted(set(touched)), len(touched)), (list(range(16)), count))
 
     # States: a thread is always on or off, and the times add up.
     sleeps = [of(e, 'took') for e in found if e['event'].endswith('nanosleep')]
@@ -150,8 +152,8 @@ def test_stat():
 def test_losses():
     """A ring that is too small loses records: their number is exact, and no call is paired with another's end."""
     loop = 'import os\nfor i in range(20000): os.getpgid(0)'
-    out, messages = record('--kernel', 'syscalls', '--kernel-buffer', '4K', '-o', 'small.log', '--', sys.executable, '-c',
-                           loop)
+    out, messages = record('--kernel', 'syscalls', '--kernel-buffer', '4K', '-o', 'small.log', '--', sys.executable,
+                           '-c', loop)
     found = events('small.log')
     calls = len(named(found, 'linux_sys_getpgid'))
     if 'records of the kernel were lost' not in messages:
@@ -160,7 +162,7 @@ def test_losses():
     out, _ = scene.run(POSIXTRACE, 'stat', '--json', 'small.log')
     lost = sum(file['lost'] for file in json.loads(out)['files'])
     equal('the log tells how many', f'{lost} records of the kernel were lost' in messages, True)
-    equal('the rest is missing', calls + lost // 2 <= 20000 + 10000 and calls < 20000, True)
+    equal('the rest is missing', (calls < 20000, lost > 0), (True, True))
     scene.run(POSIXTRACE, 'check', 'small.log')
 
 
@@ -209,7 +211,8 @@ def test_user():
 
 
 def test_wrong():
-    for arguments, words in ((('--kernel', 'disks'), 'must be sched'), (('--kernel', 'all', '-o', '-'), 'cannot be combined'),
+    for arguments, words in ((('--kernel', 'disks'), 'must be sched'),
+                             (('--kernel', 'all', '-o', '-'), 'cannot be combined'),
                              (('--kernel', 'all', '--loop'), 'cannot be combined'),
                              (('--kernel-buffer', '1M'), 'needs --kernel')):
         _, messages = record(*arguments, '--', 'true', status=None)

@@ -3,8 +3,8 @@
  *
  *     kernel_target [WAIT]
  *
- * Prints the addresses of 16 pages that it touches once each. WAIT: prints "ready" first, and goes on when it can read
- * a line.
+ * Prints the addresses of 16 pages that it touches once each, and how many page faults this took. WAIT: prints "ready"
+ * first, and goes on when it can read a line.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,12 +48,21 @@ static void *waiter(void *arg)
 	return NULL;
 }
 
+static long faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
 int main(int argc, char **argv)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	pthread_t thread;
 	char line[8];
 	volatile char *pages;
+	long before, after;
 	void *result;
 	pid_t child;
 
@@ -81,9 +91,12 @@ int main(int argc, char **argv)
 		return 2;
 	/* It may be that the kernel has none to advise against. */
 	madvise((void *)pages, PAGES * page, MADV_NOHUGEPAGE);
+	before = faults();
 	for (unsigned i = 0; i < PAGES; i++)
 		pages[i * page] = 1;
-	printf("%#jx %#jx\n", (uintmax_t)(uintptr_t)pages, (uintmax_t)(uintptr_t)(pages + PAGES * page));
+	after = faults();
+	printf("%#jx %#jx %ld\n", (uintmax_t)(uintptr_t)pages, (uintmax_t)(uintptr_t)(pages + PAGES * page),
+	       after - before);
 
 	child = fork();
 	if (child == 0) {

@@ -22,8 +22,8 @@ static void run(void *arg, const struct state_thread *t, const struct state_run 
 	char line[128];
 
 	(void)arg;
-	snprintf(line, sizeof line, "%" PRIu32 " ran %" PRIu64 "-%" PRIu64 " on %" PRIu32 ", %u; ", t->tid, r->since,
-	         r->until, r->cpu, r->why);
+	snprintf(line, sizeof line, "%" PRIu32 " ran %" PRIu64 "-%" PRIu64 " on %" PRIu32 ", %u; ", t->tid,
+	         r->since, r->until, r->cpu, r->why);
 	tell(line);
 }
 
@@ -32,7 +32,8 @@ static void off(void *arg, const struct state_thread *t, const struct state_off 
 	char line[128];
 
 	(void)arg;
-	snprintf(line, sizeof line, "%" PRIu32 " off %" PRIu64 "-%" PRIu64 ", %u", t->tid, o->since, o->until, o->state);
+	snprintf(line, sizeof line, "%" PRIu32 " off %" PRIu64 "-%" PRIu64 ", %u", t->tid, o->since, o->until,
+	         o->state);
 	tell(line);
 	if (o->ready_known) {
 		snprintf(line, sizeof line, ", ready %" PRIu64, o->ready);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* If more events than this would be needed for single threads, all threads of the machine are recorded instead. */
 #define SINGLE_MOST 16384U
@@ -67,7 +68,7 @@ static struct perf_event_attr attribute(const struct points *p, enum point point
 		attr.config = p->format[point].id;
 		attr.sample_type = PERF_SAMPLE_RAW;
 		attr.sample_period = 1;
-		/* Tells 32-bit programs, which have other numbers of calls. The kernel demands at least one register. */
+		/* Tells 32-bit programs, which have other numbers of calls. There must be a register. */
 		if (point == POINT_ENTER) {
 			attr.sample_type |= PERF_SAMPLE_REGS_USER;
 			attr.sample_regs_user = 1;
@@ -88,6 +89,18 @@ static int try_point(struct points *p, enum point point)
 	return about[point].everywhere ? ring_trial(&attr, -1, 0) : ring_trial(&attr, 0, -1);
 }
 
+/* Returns whether this process is in the first pid namespace of the machine, which has this number in all kernels. */
+static bool first_namespace(void)
+{
+	char text[32];
+	ssize_t n = readlink("/proc/self/ns/pid", text, sizeof text - 1);
+
+	if (n < 0)
+		return true;
+	text[n] = '\0';
+	return strcmp(text, "pid:[4026531836]") == 0;
+}
+
 int points_find(struct points *p, unsigned groups)
 {
 	const char *why;
@@ -105,6 +118,9 @@ int points_find(struct points *p, unsigned groups)
 		}
 		p->has[i] = p->error[i] == 0;
 	}
+	/* Their ids of threads are those of the first namespace. */
+	if (!first_namespace())
+		p->has[POINT_WAKING] = p->has[POINT_SEND] = false;
 	/* A begin without its end, or an end without its begin, is useless. */
 	p->has[POINT_ENTER] = p->has[POINT_EXIT] = p->has[POINT_ENTER] && p->has[POINT_EXIT];
 	p->has[POINT_ISSUE] = p->has[POINT_COMPLETE] = p->has[POINT_ISSUE] && p->has[POINT_COMPLETE];

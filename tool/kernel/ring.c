@@ -371,7 +371,8 @@ static const unsigned char *whole(struct ring *ring, size_t size, size_t bytes)
 }
 
 /* Reads what a sample has before its data. The order of the fields is the kernel's. */
-static void parse_sample(const struct rings *r, struct ring_record *to, const unsigned char *p, const unsigned char *end)
+static void parse_sample(const struct rings *r, struct ring_record *to, const unsigned char *p,
+                         const unsigned char *end)
 {
 	const struct opened *o = slot_of(r, number(p));
 	uint32_t size = 0;

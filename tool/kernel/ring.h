@@ -25,7 +25,7 @@ struct ring_record {
 	uint32_t pid, tid, cpu;
 	uint64_t ip, address; /* of a sample with them */
 	uint64_t abi;         /* of a sample with PERF_SAMPLE_REGS_USER: PERF_SAMPLE_REGS_ABI_... */
-	const unsigned char *data; /* of a sample with PERF_SAMPLE_RAW: the tracepoint's data; else: the record's body */
+	const unsigned char *data; /* of a sample with PERF_SAMPLE_RAW the tracepoint's data, else the record's body */
 	size_t size;
 };
 
@@ -41,7 +41,7 @@ struct ring_calls {
 struct rings;
 
 /*
- * Makes rings of about this size, one for each processor. Makes smaller ones if the limit of locked memory demands
+ * Makes rings of about this size, one for each processor; smaller ones if the limit of locked memory demands
  * it. Returns null and sets errno: EACCES or EPERM if this user has no perf events.
  */
 struct rings *rings_new(size_t size);

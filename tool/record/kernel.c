@@ -76,7 +76,8 @@ unsigned kernel_groups(const char *list)
 		size_t length = strcspn(list, ",");
 		unsigned i = 0;
 
-		while (i < GROUP_COUNT && (strlen(group_names[i]) != length || memcmp(group_names[i], list, length) != 0))
+		while (i < GROUP_COUNT &&
+		       (strlen(group_names[i]) != length || memcmp(group_names[i], list, length) != 0))
 			i++;
 		if (i < GROUP_COUNT)
 			groups |= 1U << i;
@@ -542,8 +543,8 @@ static void say_nothing(int error)
 	if (error == ENOSYS || !f)
 		complain("--kernel: this kernel, or this sandbox, has no perf_event_open()");
 	else
-		complain("--kernel: perf_event_open(): %s: be root, or set sysctl kernel.perf_event_paranoid=2 (it is %s); "
-		         "in a container allow the call in the seccomp profile", strerror(error), line);
+		complain("--kernel: perf_event_open(): %s: be root, or set sysctl kernel.perf_event_paranoid=2 "
+		         "(it is %s); in a container allow the call in the seccomp profile", strerror(error), line);
 }
 
 /* Frees all but the log. */
@@ -569,9 +570,9 @@ static int open_rings(struct kernel *k, const struct kernel_options *o)
 	if (!k->rings)
 		return errno;
 	if (o->buffer && rings_size(k->rings) < o->buffer)
-		progress_say("--kernel-buffer: %s of memory for each processor, not %s, because this user may lock no "
-		             "more: ulimit -l, or sysctl kernel.perf_event_mlock_kb", bytes_text(is, rings_size(k->rings)),
-		             bytes_text(asked, o->buffer));
+		progress_say("--kernel-buffer: %s of memory for each processor, not %s, because this user may lock "
+		             "no more: ulimit -l, or sysctl kernel.perf_event_mlock_kb",
+		             bytes_text(is, rings_size(k->rings)), bytes_text(asked, o->buffer));
 	error = points_open(&k->points, k->rings, k->pid);
 	if (error == EMFILE)
 		complain("--kernel: more descriptors are needed: ulimit -n unlimited");
@@ -649,8 +650,8 @@ static void say_clock(void)
 	int64_t off = clockcheck(&known);
 
 	if (known && off)
-		progress_say("--kernel: the kernel's clock is %" PRId64 " ns away from this process's, so its events are in "
-		             "the wrong places by as much", off);
+		progress_say("--kernel: the kernel's clock is %" PRId64 " ns away from this process's, so its events "
+		             "are in the wrong places by as much", off);
 }
 
 struct beside *kernel_stop(struct kernel *k, bool quiet)
@@ -669,8 +670,9 @@ struct beside *kernel_stop(struct kernel *k, bool quiet)
 	}
 	beside_finish(b);
 	if (beside_lost_events(b) && !quiet)
-		progress_say("--kernel: %" PRIu64 " records of the kernel were lost: use a larger --kernel-buffer than %s, or "
-		             "fewer groups", beside_lost_events(b), bytes_text(size, rings_size(k->rings)));
+		progress_say("--kernel: %" PRIu64 " records of the kernel were lost: use a larger --kernel-buffer "
+		             "than %s, or fewer groups", beside_lost_events(b),
+		             bytes_text(size, rings_size(k->rings)));
 	free_kernel(k);
 	return b;
 }

@@ -33,7 +33,8 @@ static const struct {
 	[SEND] = { "linux_signal_send", "{packed;signal:u8<" SIGNALS ">,code:i32,to:u32,"
 	           "result:u8<delivered,ignored,already_pending,overflow_failed,overflow_lost>,from:u32,from_name:z}" },
 	[SIGNAL] = { "linux_signal", "{packed;signal:u8<" SIGNALS ">,code:i32,handler:a64}" },
-	[IO] = { "linux_io", "{packed,took=took;took:u64/ns,sector:u64,bytes:u64/B,major:u32,minor:u32,error:i32,kind:z}" },
+	[IO] = { "linux_io", "{packed,took=took;took:u64/ns,sector:u64,bytes:u64/B,major:u32,minor:u32,error:i32,"
+	         "kind:z}" },
 	[FORK] = { "linux_fork", "{packed;pid:u32,tid:u32}" },
 	[EXEC] = { "linux_exec", "{packed;name:z}" },
 	[EXIT] = { "linux_exit", NULL },
@@ -218,13 +219,13 @@ static void make_call(struct kernel_types *k, struct call *call, uint64_t number
 		for (unsigned i = 0; i < f.count && call->arguments < 6; i++) {
 			const struct tracefs_field *field = &f.field[i];
 			const char *type = field_type(field, is_compat);
+			bool taken = strcmp(field->name, "took") == 0 || strcmp(field->name, "result") == 0;
 
 			if (strncmp(field->name, "common_", 7) == 0 || strcmp(field->name, "__syscall_nr") == 0)
 				continue;
 			call->argument[call->arguments++].size = strstr(type, "64") ? 8 : 4;
 			length += (size_t)snprintf(layout + length, sizeof layout - length, ",%s%s:%s",
-			                           strcmp(field->name, "took") == 0 || strcmp(field->name, "result") == 0 ?
-			                           "arg_" : "", field->name, type);
+			                           taken ? "arg_" : "", field->name, type);
 		}
 	snprintf(layout + length, sizeof layout - length, "}");
 	call->id = beside_type(k->b, name, layout);

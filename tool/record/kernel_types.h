@@ -15,7 +15,7 @@ struct kernel_types;
 struct kernel_types *kernel_types_new(struct beside *b);
 void kernel_types_free(struct kernel_types *k);
 
-/* Each of these writes an event of a thread. Times are those of CLOCK_MONOTONIC; the event is at the end of its span. */
+/* Each of these writes an event of a thread. Times are of CLOCK_MONOTONIC; an event is at the end of its span. */
 void put_run(struct kernel_types *k, const struct state_thread *t, const struct state_run *run);
 void put_off(struct kernel_types *k, const struct state_thread *t, const struct state_off *off);
 /* Writes the system call that the thread is in, which ends with this result. */

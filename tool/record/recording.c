@@ -174,7 +174,8 @@ static bool start_kernel(struct recording *r, bool starts)
 	return r->kernel != NULL;
 }
 
-bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path, bool starts)
+bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path,
+                     bool starts)
 {
 	int error;
 
@@ -665,8 +666,8 @@ static bool merge_kernel(struct recording *r, struct part *p, struct beside *b)
 	}
 	error = beside_merge(b, p->path, &p->fd, &p->sum);
 	if (error) {
-		progress_say("%s has the kernel's events, because they could not be merged into %s: %s; give both files to a "
-		             "command", beside_path(b), shown_path(p), strerror(error));
+		progress_say("%s has the kernel's events, because they could not be merged into %s: %s; "
+		             "give both files to a command", beside_path(b), shown_path(p), strerror(error));
 		r->failed = true;
 	}
 	beside_close(b, error == 0);

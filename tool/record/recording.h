@@ -88,7 +88,8 @@ struct recording {
  * Begins to record the process into the file. The recording takes over the path. Returns false after it has printed the
  * reason; then nothing is left. starts: the process will execute a program.
  */
-bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path, bool starts);
+bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path,
+                     bool starts);
 /* Filters out event types that are not wanted, as their names become known. */
 void recording_follow(struct recording *r);
 /* Adds to the log the file that the process executes now and its libraries. Called from time to time. */

@@ -129,7 +129,8 @@ bool linux_some_calls(const struct linux_stat *l)
 
 static int more_on(const void *a, const void *b)
 {
-	const struct linux_thread *x = *(const struct linux_thread *const *)a, *y = *(const struct linux_thread *const *)b;
+	const struct linux_thread *x = *(const struct linux_thread *const *)a;
+	const struct linux_thread *y = *(const struct linux_thread *const *)b;
 
 	return x->on != y->on ? (x->on < y->on) - (x->on > y->on) : x->tally->index < y->tally->index ? -1 : 1;
 }

@@ -23,11 +23,14 @@
 
 #define LINES_DEFAULT 20
 
-enum section { HEADER, LOSSES, TYPES, PROCESSES, THREADS, SPANS, SCHED, SYSCALLS, GROUPS, TIME, HISTOGRAMS, SECTIONS };
+enum section {
+	HEADER, LOSSES, TYPES, PROCESSES, THREADS, SPANS, SCHED, SYSCALLS, GROUPS, TIME, HISTOGRAMS, SECTIONS
+};
 
 static const char *const section_names[SECTIONS] = {
 	[HEADER] = "header", [LOSSES] = "losses", [TYPES] = "types", [PROCESSES] = "processes", [THREADS] = "threads",
-	[SPANS] = "spans", [SCHED] = "sched", [SYSCALLS] = "syscalls", [GROUPS] = "groups", [TIME] = "time", [HISTOGRAMS] = "histograms",
+	[SPANS] = "spans", [SCHED] = "sched", [SYSCALLS] = "syscalls", [GROUPS] = "groups", [TIME] = "time",
+	[HISTOGRAMS] = "histograms",
 };
 
 static struct {
@@ -64,7 +67,8 @@ static void take_sections(const char *text)
 	} while (*text++ == ',');
 }
 
-enum { OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME, OPTION_SCHED, OPTION_SYSCALLS };
+enum { OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME, OPTION_SCHED,
+       OPTION_SYSCALLS };
 
 /* The choices of --sort, and the orders of the tables that have them. */
 static const struct {
@@ -84,7 +88,8 @@ static const struct option_row option_rows[] = {
 	OPTION(OPTION_OVER_TIME, "over-time", "EXPRESSION",
 	       "print how the mean of this field or expression changes over time, as a line of columns"),
 	OPTION(OPTION_SCHED, "sched", NULL,
-	       "print for each thread how long it ran, could have run, and waited, from events of record --kernel sched"),
+	       "print for each thread how long it ran, could have run, and waited, from events of record "
+	       "--kernel sched"),
 	OPTION(OPTION_SYSCALLS, "syscalls", NULL,
 	       "print how often each system call was made, and how long it took, from events of record --kernel "
 	       "syscalls"),
