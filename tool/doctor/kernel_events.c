@@ -58,7 +58,8 @@ void doctor_kernel_events(void)
 	else
 		finding(GRADE_OK, SUBJECT, NULL,
 			"record --kernel can record %sbirths, executions, ends; root also has what is missing here, "
-			"with perf_event_paranoid %s: %s", p->has[POINT_MINOR] ? "switches, page faults, " : "switches, ",
+			"with perf_event_paranoid %s: %s", p->has[POINT_MINOR] ? "switches, page faults, " :
+			"switches, ",
 			paranoid, lack);
 	points_free(p);
 	free(p);

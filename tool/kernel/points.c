@@ -119,7 +119,8 @@ int points_find(struct points *p, unsigned groups)
 		p->has[i] = p->error[i] == 0;
 	}
 	/* Their ids of threads are those of the first namespace. */
-	if (!first_namespace())
+	p->namespaced = !first_namespace();
+	if (p->namespaced)
 		p->has[POINT_WAKING] = p->has[POINT_SEND] = false;
 	/* A begin without its end, or an end without its begin, is useless. */
 	p->has[POINT_ENTER] = p->has[POINT_EXIT] = p->has[POINT_ENTER] && p->has[POINT_EXIT];
@@ -236,7 +237,8 @@ const char *points_lack(const struct points *p, enum group group)
 {
 	switch (group) {
 	case GROUP_SCHED:
-		return p->has[POINT_SWITCH] && p->has[POINT_WAKING] ? NULL : "kind of waiting, and who ends it";
+		return !p->has[POINT_SWITCH] ? "kind of waiting, and who ends it" :
+		       !p->has[POINT_WAKING] ? "who ends a wait" : NULL;
 	case GROUP_SYSCALLS:
 		return p->has[POINT_ENTER] ? NULL : "all";
 	case GROUP_FAULTS:

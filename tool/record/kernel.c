@@ -525,6 +525,8 @@ static void say_lack(const struct points *p)
 	}
 	if (geteuid() == 0 && p->no_tracefs)
 		remedy = p->no_tracefs;
+	else if (p->namespaced)
+		remedy = "tracepoints have the ids of the first pid namespace: record outside of the container";
 	else if (geteuid() == 0)
 		remedy = "the kernel does not have them, or this is a container without CAP_PERFMON";
 	if (length)
