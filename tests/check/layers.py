@@ -6,7 +6,7 @@
 #           and recover.c also control
 #   plugin/ only the public headers: <posixtrace/log.h>, and the numbers of <trace.h>
 #   instrument/ only the public headers, and its own common/
-#   tool/   common < event < logs < analysis, process < the subcommands < main
+#   tool/   common < event < logs < analysis, process, kernel < the subcommands < main
 #
 # No subcommand includes another, and no two files include each other, directly
 # or through others. Includes name the folder, and no two files of src/ share a
@@ -41,6 +41,9 @@ for command in ['report', 'stat', 'diff', 'convert', 'view']:
     TOOL_BELOW[command] = 'common event logs analysis'
 for command in ['record', 'run', 'live', 'check', 'doctor', 'list', 'script']:
     TOOL_BELOW[command] = 'common event logs process'
+TOOL_BELOW['kernel'] = 'common'
+for command in ['record', 'doctor']:
+    TOOL_BELOW[command] += ' kernel'
 TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
 
 # The library that reads logs runs inside another program: it looks at no living streams.
@@ -235,6 +238,7 @@ def all_problems():
         ('tool/report/report.c', None, '#include "stat/tally.h"\n'),
         ('tool/report/report.c', None, '#include "record/attach.h"\n'),
         ('tool/report/report.c', None, '#include "line.h"\n'),
+        ('tool/stat/stat.c', None, '#include "kernel/states.h"\n'),
         ('tool/common/message.c', None, '#include "common/moment.h"\n#include "common/options.h"\n'),
         ('tool/report/line.h', None, '#include "main.h"\n'),
         ('tool/check/frames.h', None, 'void verify_index(struct verify *v, const struct frame *f, uint64_t at);\n'),

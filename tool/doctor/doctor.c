@@ -11,6 +11,7 @@
 #include "common/options.h"
 #include "common/out.h"
 #include "doctor/findings.h"
+#include "doctor/kernel_events.h"
 #include "doctor/library.h"
 #include "doctor/machine.h"
 #include "doctor/process.h"
@@ -40,6 +41,7 @@ static int run(int argc, char **argv)
 		doctor_program(argv[optind]);
 	} else {
 		doctor_machine();
+		doctor_kernel_events();
 		doctor_library();
 		doctor_directory();
 		doctor_trials();

@@ -23,7 +23,7 @@
 
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE, KEEP, LOOP,
-	TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP,
+	TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
 };
 
 static const struct option_row option_rows[] = {
@@ -39,6 +39,9 @@ static const struct option_row option_rows[] = {
 	OPTION('e', "event", "PATTERN", "only events" MATCH_PATTERN_HELP),
 	OPTION(WHERE, "where", "EXPRESSION",
 	       "write only events to the log whose fields satisfy EXPRESSION: 'size > 100 && key ~ \"user:*\"'"),
+	OPTION(KERNEL, "kernel", "GROUPS",
+	       "also record Linux's own events about these processes: sched, syscalls, faults, signals, io, separated "
+	       "by commas, or all"),
 	OPTION(DURATION, "duration", "TIME", "stop after this time: 10s, 500ms, 2m"),
 	OPTION('q', "quiet", NULL, "report errors only"),
 	OPTION(PROGRESS, "progress", NULL,
@@ -46,6 +49,8 @@ static const struct option_row option_rows[] = {
 	OPTION(NO_PROGRESS, "no-progress", NULL, "never show that line"),
 	OPTION_HEADING("Memory and log:"),
 	OPTION('s', "stream-size", "SIZE", "memory for events that are not in the log yet (default 4M)"),
+	OPTION(KERNEL_BUFFER, "kernel-buffer", "SIZE",
+	       "memory of each processor for events of --kernel that are not in the log yet (default 4M)"),
 	OPTION(POLICY, "policy", "POLICY",
 	       "of the stream: flush (default); loop or until-full, which write the log only at the end",
 	  "flush loop until-full"),
@@ -115,6 +120,12 @@ static void take_stream_option(struct reading *r, int option, const char *argume
 		plan->rotate = argument_size("--rotate", argument);
 		if (plan->rotate < ROTATE_LEAST)
 			wrong_usage("--rotate %s: too small; the minimum is 4K, as each file has a header", argument);
+		return;
+	case KERNEL:
+		plan->kernel.groups |= kernel_groups(argument);
+		return;
+	case KERNEL_BUFFER:
+		plan->kernel.buffer = argument_size("--kernel-buffer", argument);
 		return;
 	case KEEP:
 		plan->keep = (unsigned)argument_number("--keep", argument, 1, 1 << 20);
@@ -218,6 +229,11 @@ static void check(const struct reading *r)
 		wrong_usage("--loop and --rotate cannot be combined with --policy, --log-policy or --log-size");
 	if (several && strcmp(plan->output, "-") == 0)
 		wrong_usage("--loop and --rotate write several files; they cannot write to standard output");
+	if (plan->kernel.groups && (several || r->log_policy || r->log_size_text || strcmp(plan->output, "-") == 0))
+		wrong_usage("--kernel cannot be combined with --loop, --trigger, --rotate, --log-policy, --log-size or "
+		            "standard output");
+	if (plan->kernel.buffer && !plan->kernel.groups)
+		wrong_usage("--kernel-buffer needs --kernel");
 	if (r->o.pid_count > 1 && strcmp(plan->output, "-") == 0)
 		wrong_usage("standard output can take the log of one process only");
 	if (plan->keep && !several)

@@ -165,7 +165,17 @@ static bool create_parts(struct recording *r, char *path)
 	return true;
 }
 
-bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path)
+/* Begins to record the kernel's events. Returns false after it has printed why there are none. */
+static bool start_kernel(struct recording *r, bool starts)
+{
+	if (!r->plan->kernel.groups)
+		return true;
+	r->kernel = kernel_start(&r->plan->kernel, r->pid, starts, r->plan->children, r->part[0].path, r->part[0].fd);
+	return r->kernel != NULL;
+}
+
+bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path,
+                     bool starts)
 {
 	int error;
 
@@ -195,6 +205,8 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 	}
 	if (create_parts(r, path)) {
 		error = posix_trace_start(r->part[0].trid);
+		if (error == 0)
+			error = start_kernel(r, starts) ? 0 : -1;
 		if (error == 0)
 			return true;
 		say_no_stream(r, &r->part[0], error);
@@ -239,6 +251,9 @@ void recording_cancel(struct recording *r)
 {
 	if (r->part[0].path)
 		unretire(r, &r->part[0]);
+	if (r->kernel)
+		beside_close(kernel_stop(r->kernel, true), true);
+	r->kernel = NULL;
 	for (unsigned i = 0; i < r->parts; i++)
 		remove_part(&r->part[i]);
 	r->ended = true;
@@ -492,16 +507,17 @@ static bool count(struct recording *r, const struct part *p, struct totals *t, s
 static void say_end(const struct recording *r, const struct part *p, bool dropped)
 {
 	const char *path = shown_path(p);
+	uint64_t lost = r->past.lost - (r->past.lost < r->kernel_lost ? r->past.lost : r->kernel_lost);
 	char size[16];
 
-	if (r->past.lost && !r->trouble)
+	if (lost && !r->trouble)
 		progress_say("%s: %" PRIu64 " events were lost, because the stream was full: use a larger "
 		                            "--stream-size, or fewer events by -e",
-		             path, r->past.lost);
-	else if (r->past.lost)
+		             path, lost);
+	else if (lost)
 		progress_say("%s: %" PRIu64 " events were lost, because the stream was full "
 		                            "while nothing could be written",
-		             path, r->past.lost);
+		             path, lost);
 	if (r->past.lost && r->past.unwritten)
 		progress_say("%s: %" PRIu64 " events are missing in total", path, r->past.lost + r->past.unwritten);
 	if (r->plan->quiet)
@@ -633,6 +649,31 @@ static void end_parts(struct recording *r, bool drop)
 	}
 }
 
+/* Merges the log of the kernel's events into FILE. Returns whether there are any. */
+static bool merge_kernel(struct recording *r, struct part *p, struct beside *b)
+{
+	bool some;
+	int error;
+
+	if (!b)
+		return false;
+	some = beside_events(b) > 0;
+	r->kernel_lost = beside_lost_events(b);
+	if (beside_unwritten(b, &error)) {
+		progress_say("%s: %s: %" PRIu64 " events of the kernel could not be written", beside_path(b),
+		             strerror(error), beside_unwritten(b, &error));
+		r->failed = true;
+	}
+	error = beside_merge(b, p->path, &p->fd, &p->sum);
+	if (error) {
+		progress_say("%s has the kernel's events, because they could not be merged into %s: %s; "
+		             "give both files to a command", beside_path(b), shown_path(p), strerror(error));
+		r->failed = true;
+	}
+	beside_close(b, error == 0);
+	return some;
+}
+
 /* Leaves the last part in FILE, and removes the other part's file. */
 static void settle_files(struct recording *r, bool drop, bool some)
 {
@@ -673,9 +714,11 @@ static void settle_files(struct recording *r, bool drop, bool some)
 void recording_end(struct recording *r, bool drop)
 {
 	struct part_numbers before;
+	struct beside *b = r->kernel ? kernel_stop(r->kernel, r->plan->quiet) : NULL;
 	struct part *p;
-	bool some = true, waiting = false;
+	bool some = true, waiting = false, kernel;
 
+	r->kernel = NULL;
 	if (r->ended)
 		return;
 	if (r->plan->children)
@@ -695,8 +738,9 @@ void recording_end(struct recording *r, bool drop)
 	if (r->plan->trigger && !r->kept)
 		explain_names(p->trid, r->what, r->plan->trigger, "--trigger");
 	end_parts(r, drop);
+	kernel = merge_kernel(r, p, b);
 	if (!drop)
-		some = count(r, p, &r->past, before);
+		some = count(r, p, &r->past, before) || kernel;
 	if (!drop)
 		say_unnamed(p);
 	if (r->waits) {

@@ -17,6 +17,8 @@
 #include <sys/types.h>
 
 #include "process/explain.h"
+#include "record/beside.h"
+#include "record/kernel.h"
 #include "record/kin.h"
 #include "record/part.h"
 #include "record/selection.h"
@@ -36,6 +38,7 @@ struct plan {
 	struct match *trigger; /* null: none */
 	int64_t before, after; /* ns; -1: not given */
 	int64_t duration;      /* ns; 0: until the process ends */
+	struct kernel_options kernel;
 	bool quiet;
 };
 
@@ -75,15 +78,18 @@ struct recording {
 	bool failed;  /* some events are missing, or in another file than they should be */
 	struct evidence evidence;
 	struct kin kin;
+	struct kernel *kernel; /* null: no --kernel */
+	uint64_t kernel_lost;  /* of the lost events, those of the kernel */
 };
 
 #define SNAPSHOT_ALL (&(const struct snapshot){ .end = UINT64_MAX })
 
 /*
  * Begins to record the process into the file. The recording takes over the path. Returns false after it has printed the
- * reason; then nothing is left.
+ * reason; then nothing is left. starts: the process will execute a program.
  */
-bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path);
+bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path,
+                     bool starts);
 /* Filters out event types that are not wanted, as their names become known. */
 void recording_follow(struct recording *r);
 /* Adds to the log the file that the process executes now and its libraries. Called from time to time. */

@@ -106,7 +106,7 @@ static bool begin_source(struct session *s, unsigned i, pid_t pid, const char *w
 		fail("no memory");
 	source->pid = pid;
 	fifo = wait_for_reader(s, path);
-	started = recording_start(&source->recording, s->plan, pid, what, path);
+	started = recording_start(&source->recording, s->plan, pid, what, path, s->o->command != NULL);
 	if (fifo >= 0)
 		close(fifo);
 	if (!started)

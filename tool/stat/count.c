@@ -65,6 +65,8 @@ static void fill(struct count *c, struct count_cell *cell, const struct logfile 
 	tally_begin(cell->process, e->time);
 	tally_begin(cell->thread, e->time);
 	cell->role = span_role(&c->spans, cell->type->key.name, layouts_find(c->layouts, e->id));
+	cell->linux_kind = c->linux_events.wanted ? linux_kind(cell->type->key.name, layouts_text(c->layouts, e->id)) :
+	                                            LINUX_NONE;
 	cell->length = e->length;
 	cell->truncated = e->truncated;
 }
@@ -98,6 +100,8 @@ static void add(struct count *c, const struct logfile *f, const struct log_event
 	tally_time(cell->type, e->time);
 	tally_time(cell->process, e->time);
 	tally_time(cell->thread, e->time);
+	if (cell->linux_kind != LINUX_NONE)
+		linux_event(&c->linux_events, cell->linux_kind, cell->type, cell->thread, data, e->length);
 	if (!span_role_none(&cell->role) || cuts)
 		span_event(&c->spans, &(struct span_event){
 			.role = &cell->role, .time = e->time, .thread = cell->thread->index,

@@ -14,6 +14,7 @@
 #include "logs/about.h"
 #include "logs/match.h"
 #include "stat/group.h"
+#include "stat/linux.h"
 #include "stat/overtime.h"
 #include "stat/tally.h"
 
@@ -23,6 +24,7 @@ struct count_cell {
 	uint64_t events;  /* of the segment, not in the tallies yet */
 	struct tally *type, *process, *thread;
 	struct span_role role;
+	enum linux_kind linux_kind;
 	uint32_t length;
 	bool truncated;
 };
@@ -33,6 +35,7 @@ struct count {
 	struct groups groups;
 	struct overtime over_time;
 	struct tally_set types, processes, threads;
+	struct linux_stat linux_events;
 	/* The current file: */
 	struct layouts *layouts;
 	uint64_t segment;

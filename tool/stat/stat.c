@@ -23,11 +23,14 @@
 
 #define LINES_DEFAULT 20
 
-enum section { HEADER, LOSSES, TYPES, PROCESSES, THREADS, SPANS, GROUPS, TIME, HISTOGRAMS, SECTIONS };
+enum section {
+	HEADER, LOSSES, TYPES, PROCESSES, THREADS, SPANS, SCHED, SYSCALLS, GROUPS, TIME, HISTOGRAMS, SECTIONS
+};
 
 static const char *const section_names[SECTIONS] = {
 	[HEADER] = "header", [LOSSES] = "losses", [TYPES] = "types", [PROCESSES] = "processes", [THREADS] = "threads",
-	[SPANS] = "spans", [GROUPS] = "groups", [TIME] = "time", [HISTOGRAMS] = "histograms",
+	[SPANS] = "spans", [SCHED] = "sched", [SYSCALLS] = "syscalls", [GROUPS] = "groups", [TIME] = "time",
+	[HISTOGRAMS] = "histograms",
 };
 
 static struct {
@@ -58,13 +61,14 @@ static void take_sections(const char *text)
 			i++;
 		if (i == SECTIONS)
 			wrong_usage("--show %.*s: must be one of header, losses, types, processes, threads, "
-			            "spans, groups, time or histograms", (int)length, text);
+			            "spans, sched, syscalls, groups, time or histograms", (int)length, text);
 		options.sections |= 1u << i;
 		text += length;
 	} while (*text++ == ',');
 }
 
-enum { OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME };
+enum { OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME, OPTION_SCHED,
+       OPTION_SYSCALLS };
 
 /* The choices of --sort, and the orders of the tables that have them. */
 static const struct {
@@ -83,6 +87,12 @@ static const struct option_row option_rows[] = {
 	       "print sum, mean, percentiles of this field or expression, for each group"),
 	OPTION(OPTION_OVER_TIME, "over-time", "EXPRESSION",
 	       "print how the mean of this field or expression changes over time, as a line of columns"),
+	OPTION(OPTION_SCHED, "sched", NULL,
+	       "print for each thread how long it ran, could have run, and waited, from events of record "
+	       "--kernel sched"),
+	OPTION(OPTION_SYSCALLS, "syscalls", NULL,
+	       "print how often each system call was made, and how long it took, from events of record --kernel "
+	       "syscalls"),
 	OPTION(OPTION_SORT, "sort", "KEY",
 	       "sort tables by events (default), bytes, first, last, pause or name; groups also by sum, mean or "
 	       "max of --of",
@@ -90,8 +100,8 @@ static const struct option_row option_rows[] = {
 	OPTION_FLAG('r', "reverse", &options.view.reverse, "reverse the order"),
 	OPTION('n', "lines", "N", "at most N lines of each table (default 20); 0: all"),
 	OPTION(OPTION_SHOW, "show", "LIST",
-	       "only these parts, separated by commas: header, losses, types, processes, threads, spans, groups, "
-	       "time, histograms"),
+	       "only these parts, separated by commas: header, losses, types, processes, threads, spans, sched, "
+	       "syscalls, groups, time, histograms"),
 	OPTION_FLAG(OPTION_JSON, "json", &options.json, "everything as one JSON object"),
 	OPTION_ROW_COLOR,
 	OPTION_ROW_NO_PAGER,
@@ -126,6 +136,10 @@ static void take(int option, const char *argument)
 		break;
 	case OPTION_SHOW:
 		take_sections(argument);
+		break;
+	case OPTION_SCHED:
+	case OPTION_SYSCALLS:
+		options.sections |= 1u << (option == OPTION_SCHED ? SCHED : SYSCALLS);
 		break;
 	case OPTION_COLOR:
 		options.colour = argument;
@@ -162,9 +176,10 @@ static void take_all(int argc, char **argv)
 	check_sections();
 	if (options.group_order > GROUP_NAME && !count.groups.of)
 		wrong_usage("--sort by sum, mean or max needs --of EXPRESSION");
+	count.linux_events.wanted = options.sections & (1u << SCHED | 1u << SYSCALLS);
 	if (options.sections)
 		return;
-	options.sections = ~0u;
+	options.sections = ~(1u << SCHED | 1u << SYSCALLS);
 	if (!options.found || group_given(&count.groups) || count.over_time.of)
 		options.sections = 1u << HEADER | 1u << GROUPS | 1u << TIME | 1u << HISTOGRAMS |
 		                   (options.found ? 0 : 1u << SPANS);
@@ -327,6 +342,14 @@ static void print(void)
 		begin_section();
 		span_print(&count.spans);
 	}
+	if (shown(SCHED) && linux_some_threads(&count.linux_events)) {
+		begin_section();
+		linux_print_threads(&count.linux_events, (unsigned)options.view.lines);
+	}
+	if (shown(SYSCALLS) && linux_some_calls(&count.linux_events)) {
+		begin_section();
+		linux_print_calls(&count.linux_events, (unsigned)options.view.lines);
+	}
 	if (shown(GROUPS) && group_given(&count.groups)) {
 		begin_section();
 		group_print(&count.groups, options.group_order, options.view.reverse, options.view.lines);
@@ -368,6 +391,14 @@ static void print_json(void)
 	tally_json(&count.threads, TALLY_THREADS, &options.view);
 	json_key("spans");
 	span_json(&count.spans);
+	if (shown(SCHED)) {
+		json_key("sched");
+		linux_json_threads(&count.linux_events);
+	}
+	if (shown(SYSCALLS)) {
+		json_key("syscalls");
+		linux_json_calls(&count.linux_events);
+	}
 	if (group_given(&count.groups)) {
 		json_key("groups");
 		group_json(&count.groups, options.group_order, options.view.reverse);
@@ -423,6 +454,15 @@ static int stat(int argc, char **argv)
 	if (options.asked && !some_spans() && !(options.asked == 1u << HISTOGRAMS && count.groups.of)) {
 		complain("no spans: give --span BEGIN,END, or see \"Meanings\" in docs/layouts.md");
 		wrong = true;
+	}
+	if (count.linux_events.wanted && !wrong) {
+		bool threads = !shown(SCHED) || linux_some_threads(&count.linux_events);
+
+		if (!threads || (shown(SYSCALLS) && !linux_some_calls(&count.linux_events))) {
+			complain("no %s: record with --kernel %s, or select fewer events", threads ? "system calls" :
+			         "states of threads", threads ? "syscalls" : "sched");
+			wrong = true;
+		}
 	}
 	measure();
 	if (options.json)

@@ -1,0 +1,66 @@
+/*
+ * kernel_events.c - which events of the kernel this user can record with record --kernel
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "doctor/kernel_events.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor/findings.h"
+#include "kernel/points.h"
+
+#define SUBJECT "kernel events"
+
+/* Lists the groups that are complete, in part there, or not there. */
+static void list(char *text, size_t size, const struct points *p, bool complete)
+{
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (enum group i = 0; i < GROUP_COUNT; i++) {
+		const char *lack = points_lack(p, i);
+
+		if (complete ? lack != NULL : !lack)
+			continue;
+		length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", " : "", group_names[i]);
+		if (lack && strcmp(lack, "all") != 0)
+			length += (size_t)snprintf(text + length, size - length, " (%s)", lack);
+	}
+}
+
+void doctor_kernel_events(void)
+{
+	char paranoid[16], have[128], lack[256];
+	struct points *p = calloc(1, sizeof *p);
+	int error = p ? points_find(p, GROUPS_ALL) : ENOMEM;
+
+	first_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
+	if (error) {
+		finding(GRADE_WARNING, SUBJECT,
+			"be root, or sysctl kernel.perf_event_paranoid=2; in a container allow perf_event_open() in "
+			"the seccomp profile",
+			"record --kernel cannot record any: %s%s%s", strerror(error),
+			paranoid[0] ? "; kernel.perf_event_paranoid is " : "", paranoid);
+		free(p);
+		return;
+	}
+	list(have, sizeof have, p, true);
+	list(lack, sizeof lack, p, false);
+	if (!lack[0])
+		finding(GRADE_OK, SUBJECT, NULL, "record --kernel can record all: %s", have);
+	else if (geteuid() == 0 && p->no_tracefs)
+		finding(GRADE_WARNING, SUBJECT, p->no_tracefs, "record --kernel cannot record: %s", lack);
+	else
+		finding(GRADE_OK, SUBJECT, NULL,
+			"record --kernel can record %sbirths, executions, ends; root also has what is missing here, "
+			"with perf_event_paranoid %s: %s", p->has[POINT_MINOR] ? "switches, page faults, " :
+			"switches, ",
+			paranoid, lack);
+	points_free(p);
+	free(p);
+}

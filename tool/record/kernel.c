@@ -1,0 +1,680 @@
+/*
+ * kernel.c - record --kernel: Linux's own events about the recorded process, into the log beside FILE
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "record/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/ticks.h"
+#include "common/bytes.h"
+#include "common/message.h"
+#include "common/progress.h"
+#include "kernel/clockcheck.h"
+#include "kernel/points.h"
+#include "kernel/states.h"
+#include "record/kernel_types.h"
+
+#define BUFFER_DEFAULT (UINT64_C(4) << 20)
+/* The longest time between two looks at the rings, and between two writes to the file. */
+#define LOOK_MS  50
+#define WRITE_NS INT64_C(1000000000)
+/* A name of a thread that is not recorded is read again after this time. */
+#define NAME_NS UINT64_C(1000000000)
+#define NAMES 512
+/* Requests to disks at the same time. */
+#define REQUESTS 256
+/* Flags of a tracepoint's data, in its third byte: an interrupt was running. */
+#define IN_INTERRUPT 0x18
+
+/* A set of process ids. */
+struct pids {
+	uint32_t *slot; /* 0: free */
+	unsigned slots, used;
+};
+
+struct request {
+	uint64_t since, sector; /* since 0: free */
+	uint64_t device;
+	struct state_thread by;
+	struct io_request io;
+};
+
+struct kernel {
+	pid_t pid;
+	bool children;
+	struct beside *beside;
+	struct points points;
+	struct rings *rings;
+	struct states *states;
+	struct kernel_types *types;
+	struct pids pids;
+	struct { uint64_t time; uint32_t tid; char name[STATES_NAME]; } name[NAMES];
+	struct request request[REQUESTS];
+	uint64_t last; /* time of the last record */
+	bool has_thread;
+	pthread_t thread;
+	int stop; /* an eventfd */
+};
+
+/* -- Arguments -------------------------------------------------------------------------------- */
+
+unsigned kernel_groups(const char *list)
+{
+	unsigned groups = 0;
+
+	do {
+		size_t length = strcspn(list, ",");
+		unsigned i = 0;
+
+		while (i < GROUP_COUNT &&
+		       (strlen(group_names[i]) != length || memcmp(group_names[i], list, length) != 0))
+			i++;
+		if (i < GROUP_COUNT)
+			groups |= 1U << i;
+		else if (length == 3 && memcmp(list, "all", 3) == 0)
+			groups = GROUPS_ALL;
+		else
+			wrong_usage("--kernel %.*s: must be sched, syscalls, faults, signals, io or all, "
+			            "separated by commas", (int)length, list);
+		list += length;
+	} while (*list++ == ',');
+	return groups;
+}
+
+/* -- Processes -------------------------------------------------------------------------------------- */
+
+static unsigned pids_slot(const struct pids *p, uint32_t pid)
+{
+	unsigned i = pid * UINT32_C(2654435761) & (p->slots - 1);
+
+	while (p->slot[i] && p->slot[i] != pid)
+		i = (i + 1) & (p->slots - 1);
+	return i;
+}
+
+static bool pids_has(const struct pids *p, uint32_t pid)
+{
+	return pid && p->slot[pids_slot(p, pid)] == pid;
+}
+
+static void pids_add(struct pids *p, uint32_t pid)
+{
+	if (2 * (p->used + 1) > p->slots) {
+		struct pids more = { .slots = p->slots ? 2 * p->slots : 64 };
+
+		more.slot = calloc(more.slots, sizeof *more.slot);
+		if (!more.slot)
+			fail("no memory");
+		for (unsigned i = 0; i < p->slots; i++)
+			if (p->slot[i])
+				more.slot[pids_slot(&more, p->slot[i])] = p->slot[i];
+		more.used = p->used;
+		free(p->slot);
+		*p = more;
+	}
+	if (!pids_has(p, pid)) {
+		p->slot[pids_slot(p, pid)] = pid;
+		p->used++;
+	}
+}
+
+/* -- Names --------------------------------------------------------------------------------------------- */
+
+/* Reads the name of a thread; "" if it has ended. */
+static void read_name(char name[STATES_NAME], uint32_t pid, uint32_t tid)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	memset(name, 0, STATES_NAME);
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/task/%" PRIu32 "/comm", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, name, STATES_NAME);
+	close(fd);
+	if (n > 0 && name[n - 1] == '\n')
+		name[n - 1] = '\0';
+}
+
+/* Returns the name of a thread that is not recorded, or not any more. */
+static const char *other_name(struct kernel *k, uint32_t pid, uint32_t tid, uint64_t time)
+{
+	unsigned i = tid % NAMES;
+	char name[STATES_NAME];
+
+	if (k->name[i].tid == tid && time - k->name[i].time <= NAME_NS)
+		return k->name[i].name;
+	read_name(name, pid, tid);
+	/* A thread that has ended keeps the name that it had. */
+	if (k->name[i].tid != tid || name[0])
+		memcpy(k->name[i].name, name, sizeof name);
+	k->name[i].tid = tid;
+	k->name[i].time = time;
+	return k->name[i].name;
+}
+
+/* Keeps the name of a thread that ends: it still wakes others, and sends SIGCHLD. */
+static void keep_name(struct kernel *k, const struct state_thread *t, uint64_t time)
+{
+	unsigned i = t->tid % NAMES;
+
+	k->name[i].tid = t->tid;
+	k->name[i].time = time;
+	memcpy(k->name[i].name, t->name, sizeof t->name);
+}
+
+/* Sets the name of the thread, perhaps of another process, in which a record was made. */
+static void name_other(struct kernel *k, const struct ring_record *r, struct waker *w)
+{
+	const struct state_thread *t = states_known(k->states, r->tid);
+
+	w->tid = r->tid;
+	memset(w->name, 0, sizeof w->name);
+	if (r->size > 2 && r->data[2] & IN_INTERRUPT) {
+		w->tid = 0;
+		strcpy(w->name, "interrupt");
+		return;
+	}
+	if (t && t->pid == r->pid) {
+		memcpy(w->name, t->name, sizeof w->name - 1);
+		return;
+	}
+	if (!r->tid || (int32_t)r->tid < 0)
+		return;
+	memcpy(w->name, other_name(k, r->pid, r->tid, r->time), sizeof w->name - 1);
+}
+
+/* -- Records ------------------------------------------------------------------------------------------- */
+
+static uint32_t word(const unsigned char *p)
+{
+	uint32_t n;
+
+	memcpy(&n, p, sizeof n);
+	return n;
+}
+
+/* Returns the number in a field of a tracepoint's data. */
+static uint64_t field(const struct kernel *k, const struct ring_record *r, const char *name)
+{
+	return tracefs_number(tracefs_find(&k->points.format[r->kind], name), r->data, r->size);
+}
+
+static struct state_thread *thread(struct kernel *k, uint32_t pid, uint32_t tid)
+{
+	struct state_thread *t = states_thread(k->states, pid, tid);
+
+	if (!t)
+		fail("no memory");
+	if (!t->name[0])
+		read_name(t->name, pid, tid);
+	return t;
+}
+
+/* Takes a birth. The record was made in the parent. */
+static void take_fork(struct kernel *k, const struct ring_record *r)
+{
+	uint32_t pid = word(r->data), parent = word(r->data + 4), tid = word(r->data + 8), by = word(r->data + 12);
+	struct state_thread *t, *p;
+
+	if (!pids_has(&k->pids, parent))
+		return;
+	p = thread(k, parent, by);
+	put_fork(k->types, p, r->time, pid, tid);
+	if (pid != parent && !k->children)
+		return;
+	pids_add(&k->pids, pid);
+	t = states_thread(k->states, pid, tid);
+	if (!t)
+		fail("no memory");
+	memcpy(t->name, p->name, sizeof t->name);
+	if (k->points.groups >> GROUP_SCHED & 1)
+		states_birth(k->states, t, r->time);
+}
+
+static void take_exit(struct kernel *k, const struct ring_record *r)
+{
+	uint32_t pid = word(r->data), tid = word(r->data + 8);
+	struct state_thread *t, ended;
+
+	if (!pids_has(&k->pids, pid))
+		return;
+	t = thread(k, pid, tid);
+	if (t->call.open)
+		put_unfinished(k->types, t, r->time, true);
+	ended = *t;
+	keep_name(k, t, r->time);
+	states_exit(k->states, t, r->time);
+	put_exit(k->types, &ended, r->time);
+}
+
+/* Takes the name that a thread has got, by an execution or by itself. */
+static void take_name(struct kernel *k, const struct ring_record *r)
+{
+	uint32_t pid = word(r->data), tid = word(r->data + 4);
+	struct state_thread *t;
+	size_t length = r->size - 8;
+
+	if (!pids_has(&k->pids, pid))
+		return;
+	t = states_thread(k->states, pid, tid);
+	if (!t)
+		fail("no memory");
+	memset(t->name, 0, sizeof t->name);
+	memcpy(t->name, r->data + 8, length < sizeof t->name - 1 ? length : sizeof t->name - 1);
+	if (!(r->misc & PERF_RECORD_MISC_COMM_EXEC))
+		return;
+	put_exec(k->types, t, r->time);
+	if (k->points.has[POINT_TASK] && k->points.groups >> GROUP_SCHED & 1)
+		states_runs(k->states, t, r->time, r->cpu);
+}
+
+static enum off_state state_of(uint64_t state)
+{
+	/* The kernel's TASK_... */
+	static const struct { unsigned bits; enum off_state state; } states[] = {
+		{ 0x1, OFF_SLEEPING }, { 0x2, OFF_DISK }, { 0x4, OFF_STOPPED }, { 0x8, OFF_TRACED },
+	};
+
+	for (unsigned i = 0; i < sizeof states / sizeof *states; i++)
+		if (state & states[i].bits)
+			return states[i].state;
+	return OFF_OTHER;
+}
+
+static void take_waking(struct kernel *k, const struct ring_record *r)
+{
+	struct state_thread *t = states_known(k->states, (uint32_t)field(k, r, "pid"));
+	struct waker waker;
+
+	if (!t)
+		return;
+	name_other(k, r, &waker);
+	states_woken(k->states, t, r->time, &waker);
+}
+
+static void take_call(struct kernel *k, const struct ring_record *r, struct state_thread *t)
+{
+	const struct tracefs_field *args = tracefs_find(&k->points.format[POINT_ENTER], "args");
+
+	t->call.open = states_sure(k->states) && args && args->offset + sizeof t->call.argument <= r->size;
+	if (!t->call.open)
+		return;
+	t->call.number = field(k, r, "id");
+	t->call.since = r->time;
+	t->call.is_compat = sizeof(long) == 8 && r->abi == PERF_SAMPLE_REGS_ABI_32;
+	memcpy(t->call.argument, r->data + args->offset, sizeof t->call.argument);
+}
+
+static void take_return(struct kernel *k, const struct ring_record *r, struct state_thread *t)
+{
+	/* The return of a call that began before the recording, or in a gap. A child returns from its parent's fork. */
+	if (!t->call.open || t->call.number != field(k, r, "id"))
+		return;
+	put_call(k->types, t, r->time, (int64_t)field(k, r, "ret"));
+	t->call.open = false;
+}
+
+static void take_send(struct kernel *k, const struct ring_record *r)
+{
+	struct state_thread *to = states_known(k->states, (uint32_t)field(k, r, "pid"));
+	bool own = pids_has(&k->pids, r->pid);
+	struct state_thread by = { .pid = r->pid, .tid = r->tid };
+	struct waker from;
+	struct signal_send send = {
+		.number = (uint8_t)field(k, r, "sig"), .result = (uint8_t)field(k, r, "result"),
+		.code = (int32_t)field(k, r, "code"), .to = (uint32_t)field(k, r, "pid"),
+	};
+
+	if (!own && !to && !pids_has(&k->pids, send.to))
+		return;
+	name_other(k, r, &from);
+	/* An interrupt that sends a signal to another process is not this thread's work. */
+	if (!from.tid && !to && !pids_has(&k->pids, send.to))
+		return;
+	send.from = from.tid;
+	send.from_name = from.name;
+	memcpy(by.name, from.name, sizeof by.name);
+	put_send(k->types, own && from.tid ? &by : to ? to : thread(k, send.to, send.to), r->time, &send);
+}
+
+static void take_issue(struct kernel *k, const struct ring_record *r)
+{
+	const struct tracefs_field *kind = tracefs_find(&k->points.format[r->kind], "rwbs");
+	struct request *free = NULL;
+	uint32_t device = (uint32_t)field(k, r, "dev");
+
+	if (!pids_has(&k->pids, r->pid) || !states_sure(k->states))
+		return;
+	for (unsigned i = 0; i < REQUESTS && !free; i++)
+		if (!k->request[i].since)
+			free = &k->request[i];
+	if (!free)
+		return;
+	*free = (struct request){ .since = r->time, .sector = field(k, r, "sector"), .device = device,
+	                          .by = *thread(k, r->pid, r->tid) };
+	/* The kernel's own numbers of devices have 20 bits for the minor number. */
+	free->io = (struct io_request){ .sector = free->sector, .bytes = field(k, r, "nr_sector") * 512,
+	                                .major = device >> 20, .minor = device & 0xfffff };
+	if (kind && kind->offset < r->size)
+		snprintf(free->io.kind, sizeof free->io.kind, "%.*s", (int)(r->size - kind->offset),
+		         (const char *)r->data + kind->offset);
+}
+
+static void take_complete(struct kernel *k, const struct ring_record *r)
+{
+	uint64_t sector = field(k, r, "sector"), device = field(k, r, "dev");
+
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		struct request *q = &k->request[i];
+
+		if (!q->since || q->sector != sector || q->device != device)
+			continue;
+		q->io.error = (int32_t)field(k, r, "error");
+		put_io(k->types, &q->by, q->since, r->time, &q->io);
+		q->since = 0;
+		return;
+	}
+}
+
+/* Takes a sample that belongs to the thread in which it was made. */
+static void take_sample(struct kernel *k, const struct ring_record *r)
+{
+	struct state_thread *t = thread(k, r->pid, r->tid);
+
+	switch ((enum point)r->kind) {
+	case POINT_SWITCH:
+		states_waits(k->states, t, state_of(field(k, r, "prev_state")));
+		return;
+	case POINT_ENTER:
+		take_call(k, r, t);
+		return;
+	case POINT_EXIT:
+		take_return(k, r, t);
+		return;
+	case POINT_MINOR:
+	case POINT_MAJOR:
+		put_fault(k->types, t, r->time, r->address, r->ip, r->kind == POINT_MAJOR);
+		return;
+	case POINT_DELIVER:
+		put_signal(k->types, t, r->time, (uint8_t)field(k, r, "sig"), (int32_t)field(k, r, "code"),
+		           field(k, r, "sa_handler"));
+		return;
+	default:
+		return;
+	}
+}
+
+static void take_switch(struct kernel *k, const struct ring_record *r)
+{
+	struct state_thread *t = thread(k, r->pid, r->tid);
+
+	if (r->misc & PERF_RECORD_MISC_SWITCH_OUT)
+		states_out(k->states, t, r->time, r->cpu, r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+	else
+		states_in(k->states, t, r->time, r->cpu);
+}
+
+static void take_record(void *arg, const struct ring_record *r)
+{
+	struct kernel *k = arg;
+
+	k->last = r->time;
+	if (r->type == PERF_RECORD_FORK)
+		take_fork(k, r);
+	else if (r->type == PERF_RECORD_EXIT)
+		take_exit(k, r);
+	else if (r->type == PERF_RECORD_COMM)
+		take_name(k, r);
+	else if (r->type == PERF_RECORD_SAMPLE && r->kind == POINT_WAKING)
+		take_waking(k, r);
+	else if (r->type == PERF_RECORD_SAMPLE && r->kind == POINT_SEND)
+		take_send(k, r);
+	else if (r->type == PERF_RECORD_SAMPLE && r->kind == POINT_ISSUE)
+		take_issue(k, r);
+	else if (r->type == PERF_RECORD_SAMPLE && r->kind == POINT_COMPLETE)
+		take_complete(k, r);
+	else if (!pids_has(&k->pids, r->pid))
+		return;
+	else if (r->type == PERF_RECORD_SAMPLE)
+		take_sample(k, r);
+	else if (r->type == PERF_RECORD_SWITCH || r->type == PERF_RECORD_SWITCH_CPU_WIDE)
+		take_switch(k, r);
+}
+
+static void begin_gap(void *arg, uint64_t time)
+{
+	struct kernel *k = arg;
+
+	k->last = time;
+	states_gap_begins(k->states);
+	/* Whether these requests end in the gap is not known. */
+	memset(k->request, 0, sizeof k->request);
+}
+
+static void end_gap(void *arg, uint64_t from, uint64_t until, uint64_t lost)
+{
+	struct kernel *k = arg;
+
+	states_gap_ends(k->states);
+	if (lost)
+		beside_lost(k->beside, beside_time(k->beside, from), beside_time(k->beside, until), lost);
+}
+
+static const struct ring_calls ring_calls = { take_record, begin_gap, end_gap };
+
+static void state_run(void *arg, const struct state_thread *t, const struct state_run *run)
+{
+	put_run(((struct kernel *)arg)->types, t, run);
+}
+
+static void state_off(void *arg, const struct state_thread *t, const struct state_off *off)
+{
+	put_off(((struct kernel *)arg)->types, t, off);
+}
+
+static const struct state_calls state_calls = { state_run, state_off };
+
+/* -- The thread --------------------------------------------------------------------------------------- */
+
+static void *read_rings(void *arg)
+{
+	struct kernel *k = arg;
+	int64_t written = clock_ns(CLOCK_MONOTONIC), now;
+	uint64_t stop;
+
+	while (read(k->stop, &stop, sizeof stop) != sizeof stop) {
+		rings_read(k->rings, &ring_calls, k, false);
+		now = clock_ns(CLOCK_MONOTONIC);
+		if (now - written > WRITE_NS) {
+			beside_flush(k->beside);
+			written = now;
+		}
+		rings_wait(k->rings, k->stop, LOOK_MS);
+	}
+	return NULL;
+}
+
+/* -- Beginning ----------------------------------------------------------------------------------------- */
+
+/* Says in one message what this user cannot have, and what to do. */
+static void say_lack(const struct points *p)
+{
+	const char *what, *remedy = "be root, or have CAP_PERFMON and CAP_DAC_READ_SEARCH";
+	char text[400] = "";
+	size_t length = 0;
+
+	for (enum group i = 0; i < GROUP_COUNT; i++) {
+		if (!(p->groups >> i & 1) || !(what = points_lack(p, i)))
+			continue;
+		length += (size_t)snprintf(text + length, sizeof text - length, "%s%s%s%s%s", length ? "; " : "",
+		                           group_names[i], strcmp(what, "all") == 0 ? "" : " (",
+		                           strcmp(what, "all") == 0 ? "" : what, strcmp(what, "all") == 0 ? "" : ")");
+	}
+	if (geteuid() == 0 && p->no_tracefs)
+		remedy = p->no_tracefs;
+	else if (p->namespaced)
+		remedy = "tracepoints have the ids of the first pid namespace: record outside of the container";
+	else if (geteuid() == 0)
+		remedy = "the kernel does not have them, or this is a container without CAP_PERFMON";
+	if (length)
+		progress_say("--kernel: not recorded: %s: %s", text, remedy);
+}
+
+static void say_nothing(int error)
+{
+	char line[16] = "";
+	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+
+	if (f && fgets(line, sizeof line, f))
+		line[strcspn(line, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	if (error == ENOSYS || !f)
+		complain("--kernel: this kernel, or this sandbox, has no perf_event_open()");
+	else
+		complain("--kernel: perf_event_open(): %s: be root, or set sysctl kernel.perf_event_paranoid=2 "
+		         "(it is %s); in a container allow the call in the seccomp profile", strerror(error), line);
+}
+
+/* Frees all but the log. */
+static void free_kernel(struct kernel *k)
+{
+	rings_free(k->rings);
+	points_free(&k->points);
+	states_free(k->states);
+	kernel_types_free(k->types);
+	free(k->pids.slot);
+	if (k->stop >= 0)
+		close(k->stop);
+	free(k);
+}
+
+static int open_rings(struct kernel *k, const struct kernel_options *o)
+{
+	size_t size = o->buffer ? o->buffer : BUFFER_DEFAULT;
+	char is[16], asked[16];
+	int error;
+
+	k->rings = rings_new(size);
+	if (!k->rings)
+		return errno;
+	if (o->buffer && rings_size(k->rings) < o->buffer)
+		progress_say("--kernel-buffer: %s of memory for each processor, not %s, because this user may lock "
+		             "no more: ulimit -l, or sysctl kernel.perf_event_mlock_kb",
+		             bytes_text(is, rings_size(k->rings)), bytes_text(asked, o->buffer));
+	error = points_open(&k->points, k->rings, k->pid);
+	if (error == EMFILE)
+		complain("--kernel: more descriptors are needed: ulimit -n unlimited");
+	return error;
+}
+
+struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool command, bool children, const char *path,
+                            int fd)
+{
+	struct kernel *k = calloc(1, sizeof *k);
+	int error;
+
+	if (!k)
+		fail("no memory");
+	k->pid = pid;
+	k->children = children;
+	k->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	k->states = states_new(&state_calls, k);
+	if (!k->states || k->stop < 0)
+		fail("no memory");
+	pids_add(&k->pids, (uint32_t)pid);
+	error = points_find(&k->points, o->groups);
+	k->points.on_exec = command;
+	if (!error)
+		error = open_rings(k, o);
+	if (error) {
+		say_nothing(error);
+		free_kernel(k);
+		return NULL;
+	}
+	say_lack(&k->points);
+	k->beside = beside_open(path, "kernel", fd);
+	if (!k->beside) {
+		free_kernel(k);
+		return NULL;
+	}
+	k->types = kernel_types_new(k->beside);
+	rings_enable(k->rings);
+	error = pthread_create(&k->thread, NULL, read_rings, k);
+	k->has_thread = error == 0;
+	if (!error)
+		return k;
+	complain("--kernel: no thread can be created: %s", strerror(error));
+	beside_close(kernel_stop(k, true), true);
+	return NULL;
+}
+
+/* -- The end -------------------------------------------------------------------------------------------- */
+
+static void end_call(void *arg, struct state_thread *t)
+{
+	struct kernel *k = arg;
+
+	if (t->call.open)
+		put_unfinished(k->types, t, k->last, false);
+}
+
+/* Reports the states that last, and losses that no record has told of. */
+static void end_all(struct kernel *k, uint64_t now)
+{
+	uint64_t untold = rings_untold(k->rings);
+
+	if (untold) {
+		begin_gap(k, k->last);
+		end_gap(k, k->last, now, untold);
+	}
+	k->last = now;
+	states_each(k->states, end_call, k);
+	states_end(k->states, now);
+}
+
+static void say_clock(void)
+{
+	bool known;
+	int64_t off = clockcheck(&known);
+
+	if (known && off)
+		progress_say("--kernel: the kernel's clock is %" PRId64 " ns away from this process's, so its events "
+		             "are in the wrong places by as much", off);
+}
+
+struct beside *kernel_stop(struct kernel *k, bool quiet)
+{
+	struct beside *b = k->beside;
+	uint64_t one = 1;
+	char size[16];
+
+	if (k->has_thread) {
+		if (write(k->stop, &one, sizeof one) == sizeof one)
+			pthread_join(k->thread, NULL);
+		rings_disable(k->rings);
+		rings_read(k->rings, &ring_calls, k, true);
+		end_all(k, (uint64_t)clock_ns(CLOCK_MONOTONIC));
+		say_clock();
+	}
+	beside_finish(b);
+	if (beside_lost_events(b) && !quiet)
+		progress_say("--kernel: %" PRIu64 " records of the kernel were lost: use a larger --kernel-buffer "
+		             "than %s, or fewer groups", beside_lost_events(b),
+		             bytes_text(size, rings_size(k->rings)));
+	free_kernel(k);
+	return b;
+}

@@ -1,0 +1,35 @@
+/*
+ * kernel.h - record --kernel: Linux's own events about the recorded process, into the log beside FILE
+ *
+ * A thread of the recorder reads the kernel's rings and writes the events.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef RECORD_KERNEL_H
+#define RECORD_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "record/beside.h"
+
+struct kernel_options {
+	unsigned groups; /* bits of enum group; 0: no --kernel */
+	size_t buffer;   /* of each processor; 0: the default */
+};
+
+struct kernel;
+
+/* Returns the groups of a list, or ends the program with wrong usage. */
+unsigned kernel_groups(const char *list);
+/*
+ * Begins to record the process; if it is a command, when that executes its program. Prints what this user cannot have.
+ * Returns null after it has printed why nothing can be recorded. path, fd: the log.
+ */
+struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool command, bool children, const char *path,
+                            int fd);
+/* Ends the recording, and returns its complete log, which the caller closes. */
+struct beside *kernel_stop(struct kernel *k, bool quiet);
+
+#endif
