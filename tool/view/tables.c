@@ -145,7 +145,7 @@ uint32_t view_place(const struct source *s)
 	memset(&trace_point, 0, sizeof trace_point);
 	trace_point.address = e->address;
 	if (s->symbols)
-		trace_point.symbol = symbols_find(s->symbols, e->pid, e->address, e->time);
+		trace_point.symbol = symbols_event(s->symbols, e, layouts_name(s->layouts, e->id));
 	return row_of(&trace_points, &trace_point) + 1;
 }
 
