@@ -270,6 +270,41 @@ static void place_wholes(struct calls *c, struct thread *t)
 	t->wholes = 0;
 }
 
+/* -- Slices --------------------------------------------------------------------------------------------------- */
+
+void calls_symbols(struct sources *logs)
+{
+	for (unsigned i = 0; i < logs->count; i++) {
+		struct source *s = &logs->source[i];
+
+		for (uint32_t id = POSIX_TRACE_UNNAMED_USEREVENT; id < EVENT_ID_END && !s->symbols; id++)
+			if (calls_kind(layouts_name(s->layouts, id)) != CALLS_OTHER)
+				s->symbols = symbols_of(s->file);
+	}
+	sources_rewind(logs);
+}
+
+/* A symbol, and its name for people. */
+struct named {
+	struct lookup_key key;
+	const char *name;
+};
+
+const char *calls_slice(const struct source *s, const struct span *span)
+{
+	static struct lookup names;
+	const struct symbol *symbol;
+	struct named *named;
+
+	if (!s->symbols || !(span->calls || (span->whole && calls_kind(span->name) == CALLS_WHOLE)))
+		return NULL;
+	symbol = symbols_function(s->symbols, s->event->pid, s->event->address, s->event->time);
+	named = lookup(&names, (struct lookup_key){ .first = (uintptr_t)symbol }, sizeof *named);
+	if (!named->name)
+		named->name = calls_name(symbol);
+	return named->name;
+}
+
 /* -- Events ------------------------------------------------------------------------------------------------- */
 
 void calls_begin(struct calls *c, const struct sources *logs, bool by_thread)

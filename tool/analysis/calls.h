@@ -13,6 +13,7 @@
 #define CALLS_H
 
 #include "analysis/histogram.h"
+#include "analysis/span.h"
 #include "common/lookup.h"
 #include "logs/sources.h"
 #include "logs/tasks.h"
@@ -61,6 +62,14 @@ bool calls_event(struct calls *c, const struct source *s);
 void calls_cut(struct calls *c, const struct source *s, uint64_t time);
 /* Ends all calls in all sources. */
 void calls_finish(struct calls *c);
+
+/* Looks up functions in the logs that have such events, and in no others. Rewinds all. */
+void calls_symbols(struct sources *logs);
+/*
+ * Returns the name of the function whose call the next event begins, if it belongs to a span of functions; null
+ * otherwise. The same function has the same pointer.
+ */
+const char *calls_slice(const struct source *s, const struct span *span);
 
 /* What an event type says. */
 enum calls_kind { CALLS_OTHER, CALLS_BEGIN, CALLS_END, CALLS_WHOLE, CALLS_RECORDED };

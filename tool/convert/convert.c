@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/calls.h"
 #include "analysis/nothing.h"
 #include "analysis/pairs.h"
 #include "base/ticks.h"
@@ -243,6 +244,8 @@ static int convert(int argc, char **argv)
 		return STATUS_FAILED;
 	if (options.to->spans)
 		pairs_add(&x.spans, &x.logs, options.no_pairs);
+	if (options.to->spans || options.to == &export_folded)
+		calls_symbols(&x.logs);
 	if (options.to->spans)
 		x.nested = nesting_find(&x.logs, &x.spans, match_all(options.match));
 	open_output(&x);

@@ -17,10 +17,6 @@ static struct calls calls;
 
 static void begin(struct export *x)
 {
-	for (unsigned i = 0; i < x->logs.count; i++)
-		if (!x->logs.source[i].symbols)
-			x->logs.source[i].symbols = symbols_of(x->logs.source[i].file);
-	sources_rewind(&x->logs);
 	calls_begin(&calls, &x->logs, true);
 }
 
