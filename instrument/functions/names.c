@@ -123,7 +123,9 @@ bool names_qualified(char *to, size_t size, const char *symbol)
 			}
 			p += 2;
 		} else {
-			/* E, or an operator, whose name is not told. */
+			/* Operators have two letters; which one it is is left out. At E the name ends. */
+			if (nested && *p >= 'a' && *p <= 'z')
+				add(&n, "operator", 8);
 			break;
 		}
 	}

@@ -20,8 +20,8 @@
 unsigned names_verdict(uintptr_t function);
 
 /*
- * Writes the qualified name of a mangled C++ symbol, without arguments: "shape::circle::draw". Returns false if it is
- * none.
+ * Writes the qualified name of a mangled C++ symbol, without arguments: "shape::circle::draw". All operators
+ * are "operator". Returns false if it is none.
  */
 bool names_qualified(char *to, size_t size, const char *symbol);
 

@@ -36,7 +36,7 @@ static _Thread_local uint32_t uncounted __attribute__((tls_model("initial-exec")
 
 static struct posixtrace_event event_begin = { "function.begin", NULL, 0 };
 static struct posixtrace_event event_end = { "function.end", NULL, 0 };
-static struct posixtrace_event event_call = { "function.call", "{packed,took=time;time:u64/ns}", 0 };
+static struct posixtrace_event event_call = { "function.call", "{packed,took=time;depth:u16,time:u64/ns}", 0 };
 static struct posixtrace_event event_recorded = { "functions.recorded", NULL, 0 };
 
 static bool key_made;
@@ -118,19 +118,27 @@ static void free_stack(void *frames)
 
 /* -- Entering and leaving --------------------------------------------------------------------------------- */
 
+/* Records a call that is over, if it took long enough. */
+static void record_call(const struct frame *f)
+{
+	struct __attribute__((packed)) {
+		uint16_t depth;
+		uint64_t time;
+	} data = { .depth = (uint16_t)(f->depth < UINT16_MAX ? f->depth : UINT16_MAX), .time = now() - f->time };
+
+	if (data.time >= settings.longer)
+		posixtrace_event_at(__atomic_load_n(&event_call.__id, __ATOMIC_ACQUIRE), &data, sizeof data,
+		                    (const void *)f->function);
+}
+
 /* Leaves the innermost function. */
 static void leave(struct frame *f)
 {
 	shadow_top = f;
-	if (f->flags & FRAME_RECORDED) {
+	if (f->flags & FRAME_RECORDED)
 		record(&event_end, f->function);
-	} else if (f->flags & FRAME_TIMED) {
-		uint64_t took = now() - f->time;
-
-		if (took >= settings.longer)
-			posixtrace_event_at(__atomic_load_n(&event_call.__id, __ATOMIC_ACQUIRE), &took, sizeof took,
-			                    (const void *)f->function);
-	}
+	else if (f->flags & FRAME_TIMED)
+		record_call(f);
 }
 
 /*

@@ -70,6 +70,7 @@ CALL static void caught(int n)
 		after();
 	}
 	after();
+	sink = sink + 1;
 }
 
 PLAIN int main()

@@ -1,8 +1,8 @@
 /*
  * functions_target.c - a program whose calls are known, for functions.py
  *
- * It is built with -finstrument-functions, and with clang's XRay. Each function counts its own calls; the program prints
- * the counts at its end, as NAME NUMBER. The argument is what to do.
+ * It is built with -finstrument-functions, and with clang's XRay. Each function counts its own calls; the program
+ * prints the counts at its end, as NAME NUMBER. The argument is what to do.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,8 +25,10 @@
 
 enum { LEAF, MIDDLE, RECURSE, CATCHER, THROWER, AFTER, WORKER, HANDLER, JUMPING, CHILD, EVEN, ODD, SLOW, NAMES };
 
-static const char *const names[NAMES] = { "leaf", "middle", "recurse", "catcher", "thrower", "after", "worker", "handler",
-                                          "jumping_handler", "child", "even", "odd", "slow" };
+static const char *const names[NAMES] = {
+	"leaf", "middle", "recurse", "catcher", "thrower", "after", "worker", "handler", "jumping_handler", "child", "even",
+	"odd", "slow",
+};
 static unsigned long counts[NAMES];
 static jmp_buf back;
 static sigjmp_buf signal_back;

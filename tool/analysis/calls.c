@@ -22,7 +22,7 @@ struct active {
 /* A call that was recorded at its end. */
 struct whole {
 	struct calls_function *function;
-	uint64_t begin, end;
+	uint64_t begin, end, depth; /* depth: how many functions the thread was in, with this one */
 };
 
 struct thread {
@@ -94,15 +94,16 @@ static struct calls_function *function_of(struct calls *c, const struct source *
 {
 	const struct symbol *symbol = symbols_function(s->symbols, s->event->pid, s->event->address, s->event->time);
 	struct known *known = lookup(&c->by_symbol, (struct lookup_key){ .first = (uintptr_t)symbol }, sizeof *known);
+	struct lookup_key key;
 	struct known *same;
 	const char *name;
 
 	if (known->function)
 		return known->function;
 	name = calls_name(symbol);
-	same = lookup(&c->by_name, (struct lookup_key){ .first = hash_text(name),
-	                                                .second = lookup_mix(hash_text(symbol->image), symbol->offset) },
-	              sizeof *same);
+	key.first = hash_text(name);
+	key.second = lookup_mix(hash_text(symbol->image), symbol->offset);
+	same = lookup(&c->by_name, key, sizeof *same);
 	if (!same->function) {
 		size_t room = c->functions;
 
@@ -166,7 +167,8 @@ static void count(struct calls_node *n, uint64_t total, uint64_t inner)
 static struct thread *thread_of(struct calls *c, const struct source *s)
 {
 	struct task *task = tasks_thread(&c->tasks, s);
-	struct thread *t = lookup(&c->threads, (struct lookup_key){ .first = task->number, .second = s->index }, sizeof *t);
+	struct thread *t = lookup(&c->threads, (struct lookup_key){ .first = task->number, .second = s->index },
+	                          sizeof *t);
 
 	if (!t->root) {
 		t->source = s->index;
@@ -230,41 +232,60 @@ static void end(struct calls *c, struct thread *t, const struct source *s)
 static void keep_whole(struct calls *c, struct thread *t, const struct source *s)
 {
 	const struct layout *l = layouts_find(s->layouts, s->event->id);
-	uint64_t took;
+	uint64_t took, depth = 0;
+	unsigned field = l ? layout_find_field(l, "depth", strlen("depth")) : 0;
 
 	if (!l || !l->meaning.took || meaning_took(l, s->data, s->event->length, &took) != TOOK)
 		return;
+	if (field < l->count)
+		meaning_integer(l, field + 1, s->data, s->event->length, &depth);
 	t->whole = grow(t->whole, t->wholes, &t->whole_room, sizeof *t->whole);
 	t->whole[t->wholes++] = (struct whole){ .function = function_of(c, s), .end = s->event->time,
-		.begin = took < s->event->time ? s->event->time - took : 0 };
+		.begin = took < s->event->time ? s->event->time - took : 0, .depth = depth };
+}
+
+/* A call that was recorded at its end, and is being placed. */
+struct placed {
+	const struct whole *whole;
+	struct calls_node *node;
+	uint64_t inner;
+};
+
+/*
+ * Returns whether a call is within a later one. Durations and the times of events come from two clocks, which may differ
+ * by some millionths.
+ */
+static bool is_within(const struct whole *w, const struct whole *outer)
+{
+	return w->depth > outer->depth && w->end + (outer->end - outer->begin) / 1000 >= outer->begin;
 }
 
 /*
- * Makes the tree of calls that were recorded at their ends: those within a call come before it. From the last one to the
- * first, each one is within the nearest that has begun before.
+ * Makes the tree of calls that were recorded at their ends: those within a call come before it, and are deeper. From
+ * the last one to the first, each one is within the nearest that is less deep, unless events are missing between them.
  */
 static void place_wholes(struct calls *c, struct thread *t)
 {
-	struct active *stack = NULL;
-	size_t depth = 0, room = 0;
+	struct placed *stack = NULL;
+	size_t depth = 0, room = 0, left = t->wholes;
 
-	for (size_t i = t->wholes; i > 0 || depth > 0;) {
-		const struct whole *w = i > 0 ? &t->whole[i - 1] : NULL;
+	while (left > 0 || depth > 0) {
+		const struct whole *w = left > 0 ? &t->whole[left - 1] : NULL;
+		struct calls_node *above = t->root;
 
-		if (depth > 0 && (!w || w->begin < stack[depth - 1].begin || w->end > stack[depth - 1].address)) {
-			const struct active *f = &stack[--depth];
+		if (depth > 0 && (!w || !is_within(w, stack[depth - 1].whole))) {
+			const struct placed *p = &stack[--depth];
 
-			count(f->node, f->address - f->begin, f->inner);
+			count(p->node, p->whole->end - p->whole->begin, p->inner);
 			continue;
 		}
-		if (depth > 0)
+		if (depth > 0) {
 			stack[depth - 1].inner += w->end - w->begin;
+			above = stack[depth - 1].node;
+		}
 		stack = grow(stack, depth, &room, sizeof *stack);
-		/* The address is the end here. */
-		stack[depth] = (struct active){ .node = node_of(c, depth ? stack[depth - 1].node : t->root, w->function, NULL),
-		                               .address = w->end, .begin = w->begin };
-		depth++;
-		i--;
+		stack[depth++] = (struct placed){ .whole = w, .node = node_of(c, above, w->function, NULL) };
+		left--;
 	}
 	free(stack);
 	t->wholes = 0;

@@ -325,7 +325,8 @@ static void print(const struct calls *c)
 	if (options->tree)
 		print_tree(c);
 	if (c->open)
-		out_printf("%llu calls have no end: the log ends, or events are missing\n", (unsigned long long)c->open);
+		out_printf("%llu calls have no end: the log ends, or events are missing\n",
+		           (unsigned long long)c->open);
 	if (c->no_begin)
 		out_printf("%llu ends have no call: it was before the recording, or events are missing\n",
 		           (unsigned long long)c->no_begin);

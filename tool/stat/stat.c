@@ -66,7 +66,10 @@ static void take_sections(const char *text)
 	} while (*text++ == ',');
 }
 
-enum { OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME, OPTION_CALLS, OPTION_CALL_TREE };
+enum {
+	OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME, OPTION_CALLS,
+	OPTION_CALL_TREE,
+};
 
 /* The choices of --sort, and the orders of the tables that have them. */
 static const struct {
