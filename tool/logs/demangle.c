@@ -46,8 +46,11 @@ static char *parameters(char *name)
 			p += 20;
 		} else if (*p == '(' && depth == 0 && strncmp(p, "()", 2) == 0 && behind_operator(name, p)) {
 			p++;
-		} else if (behind_operator(name, p) && strchr("<>-", *p)) {
-			p += strspn(p, "<>=-") - 1;
+		} else if (behind_operator(name, p) && strncmp(p, "->", 2) == 0) {
+			p++;
+		} else if (behind_operator(name, p) && strchr("<>", *p)) {
+			/* Template arguments would follow a blank. */
+			p += strspn(p, "<>=") - 1;
 		} else if (*p == '(' || *p == '<') {
 			if (*p == '(' && depth == 0)
 				found = p;
