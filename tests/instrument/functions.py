@@ -64,8 +64,8 @@ def programs(source='functions_target.c', only=None):
 def record(program, what, *options, status=0):
     """Records a program. Returns the calls that it has counted."""
     Path('x.log').unlink(missing_ok=True)
-    done = subprocess.run([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '-s', '16M', *options, '--', program,
-                           what], capture_output=True, text=True, env=scene.ENVIRONMENT, timeout=100)
+    done = subprocess.run([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '-s', '16M', *options, '--',
+                           program, what], capture_output=True, text=True, env=scene.ENVIRONMENT, timeout=100)
     equal(f'{program} {what}: {done.stderr}', done.returncode, status)
     return {name: int(number) for name, number in map(str.split, done.stdout.splitlines())}
 
@@ -241,8 +241,8 @@ def test_exec():
     for kind, program in programs(only='O0'):
         Path('x.log').unlink(missing_ok=True)
         script = f'{program} calls; exec {program} calls'
-        subprocess.run([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '--functions', '--', 'sh', '-c', script],
-                       capture_output=True, check=True, env=scene.ENVIRONMENT, timeout=60)
+        subprocess.run([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '--functions', '--', 'sh', '-c',
+                        script], capture_output=True, check=True, env=scene.ENVIRONMENT, timeout=60)
         equal('calls', callers(stat())['middle', ''], 2)
 
 

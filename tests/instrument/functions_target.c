@@ -26,8 +26,8 @@
 enum { LEAF, MIDDLE, RECURSE, CATCHER, THROWER, AFTER, WORKER, HANDLER, JUMPING, CHILD, EVEN, ODD, SLOW, NAMES };
 
 static const char *const names[NAMES] = {
-	"leaf", "middle", "recurse", "catcher", "thrower", "after", "worker", "handler", "jumping_handler", "child", "even",
-	"odd", "slow",
+	"leaf", "middle", "recurse", "catcher", "thrower", "after", "worker", "handler", "jumping_handler", "child",
+	"even", "odd", "slow",
 };
 static unsigned long counts[NAMES];
 static jmp_buf back;
