@@ -299,6 +299,9 @@ bool shadow_ready(void)
 
 	if (busy)
 		return false;
+	/* A thread has a shadow stack only after all of this. */
+	if (shadow_limit != NO_FRAMES)
+		return true;
 	busy = true;
 	ready = posixtrace_enabled() && prepare() && open_types();
 	if (ready && shadow_limit == NO_FRAMES)

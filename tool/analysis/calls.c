@@ -252,8 +252,8 @@ struct placed {
 };
 
 /*
- * Returns whether a call is within a later one. Durations and the times of events come from two clocks, which may differ
- * by some millionths.
+ * Returns whether a call is within a later one. Durations and the times of events come from two clocks, which may
+ * differ by some millionths.
  */
 static bool is_within(const struct whole *w, const struct whole *outer)
 {
