@@ -225,23 +225,40 @@ static unsigned judge(uintptr_t function)
 /* An address and its verdict: four times the one, and 0 in no used slot. */
 static uint64_t slot[SLOTS];
 
-unsigned names_verdict(uintptr_t function)
+/* Returns the slot of an address, or one that is free for it; null if there is none. */
+static uint64_t *find(uintptr_t function)
 {
 	uint64_t hash = (uint64_t)function * UINT64_C(0x9e3779b97f4a7c15) >> 48;
-	uint64_t *free_slot = NULL;
-	unsigned verdict;
 
-	for (unsigned i = 0; i < PROBES && !free_slot; i++) {
+	for (unsigned i = 0; i < PROBES; i++) {
 		uint64_t *s = &slot[(hash + i) % SLOTS];
 		uint64_t found = __atomic_load_n(s, __ATOMIC_RELAXED);
 
-		if (found >> 2 == function)
-			return found & 3;
-		if (!found)
-			free_slot = s;
+		if (!found || found >> 2 == function)
+			return s;
 	}
-	verdict = judge(function);
-	if (free_slot)
-		__atomic_store_n(free_slot, (uint64_t)function << 2 | verdict, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+bool names_known(uintptr_t function, unsigned *verdict)
+{
+	const uint64_t *s = find(function);
+	uint64_t found = s ? __atomic_load_n(s, __ATOMIC_RELAXED) : 0;
+
+	if (found >> 2 != function)
+		return false;
+	*verdict = found & 3;
+	return true;
+}
+
+unsigned names_verdict(uintptr_t function)
+{
+	unsigned verdict = judge(function);
+	uint64_t *s = find(function), none = 0;
+
+	/* Another thread may take the slot for another function. */
+	if (s)
+		__atomic_compare_exchange_n(s, &none, (uint64_t)function << 2 | verdict, false, __ATOMIC_RELAXED,
+		                            __ATOMIC_RELAXED);
 	return verdict;
 }

@@ -13,6 +13,8 @@
 #define NAME_ONLY 1u /* matches settings.only */
 #define NAME_IN   2u /* matches settings.in */
 
+/* Stores NAME_ bits for a function that was looked up before. Returns false if it was not. */
+bool names_known(uintptr_t function, unsigned *verdict);
 /*
  * Returns NAME_ bits for a function's address. Looks each function up once. Does not allocate, so it may be called in
  * any function of the program; the caller keeps its own signal handlers out.

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "names.h"
 
@@ -131,14 +132,18 @@ static void record_call(const struct frame *f)
 		                    (const void *)f->function);
 }
 
-/* Leaves the innermost function. */
+/* Leaves the innermost function. A handler may use its frame as soon as it is free. */
 static void leave(struct frame *f)
 {
+	const struct frame old = *f;
+
+	fence_signal();
 	shadow_top = f;
-	if (f->flags & FRAME_RECORDED)
-		record(&event_end, f->function);
-	else if (f->flags & FRAME_TIMED)
-		record_call(f);
+	fence_signal();
+	if (old.flags & FRAME_RECORDED)
+		record(&event_end, old.function);
+	else if (old.flags & FRAME_TIMED)
+		record_call(&old);
 }
 
 /*
@@ -172,10 +177,25 @@ void shadow_unwind_range(uintptr_t from, uintptr_t to)
 		leave(shadow_top - 1);
 }
 
-/* Returns the flags and the depth of a function that is entered, by the settings. */
+/* Returns NAME_ bits for a function. Handlers do not look names up while this thread does. */
+static unsigned verdict_of(uintptr_t function)
+{
+	unsigned verdict = NAME_ONLY;
+	int error = errno;
+
+	if ((!settings.only && !settings.in) || names_known(function, &verdict))
+		return verdict;
+	busy = true;
+	verdict = names_verdict(function);
+	busy = false;
+	errno = error;
+	return verdict;
+}
+
+/* Sets the flags and the depth of a function that is entered, by the settings. */
 static void judge(struct frame *new, const struct frame *outer)
 {
-	unsigned verdict = settings.only || settings.in ? names_verdict(new->function) : NAME_ONLY;
+	unsigned verdict = verdict_of(new->function);
 
 	new->depth = outer->depth;
 	if (!settings.in || (outer->flags & FRAME_INSIDE) || (verdict & NAME_IN))
@@ -209,9 +229,7 @@ void shadow_enter_slow(uintptr_t function, uintptr_t stack, bool level)
 		uncounted++;
 		new.flags = settings.any ? 0 : FRAME_RECORDED;
 	} else {
-		busy = true;
 		judge(&new, shadow_top - 1);
-		busy = false;
 		if (new.flags & FRAME_TIMED)
 			new.time = now();
 		push(&new);
@@ -282,7 +300,8 @@ static bool prepare(void)
 
 	if (old == DONE)
 		return true;
-	if (old == NOW || !open_type(&event_recorded) ||
+	/* Functions of .preinit_array are called before the C library has its environment. */
+	if (old == NOW || !environ || !open_type(&event_recorded) ||
 	    !__atomic_compare_exchange_n(&state, &old, NOW, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	read_settings();

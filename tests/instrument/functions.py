@@ -246,6 +246,22 @@ def test_exec():
         equal('calls', callers(stat())['middle', ''], 2)
 
 
+def test_hazards():
+    """Calls before and after main(), in handlers, in threads that are cancelled, in malloc(), very deep."""
+    for kind, program in programs('functions_hazards.c', only='O0'):
+        for options in (['--functions'], ['--functions=leaf,tick,thread']):
+            counted = record(program, '', *options, status=3)
+            if len(options[0]) > len('--functions'):
+                del counted['deep']
+            found = stat()
+            names = calls(found)
+            equal(f'{options}: calls', {name: names.get(name) for name in counted}, counted)
+            equal(f'{options}: open', found['open'], 0)
+        record(program, '', '--functions-longer-than', '1us', status=3)
+        # A duration out of a frame that a handler has taken would be years.
+        assert all(function['max'] < 10**12 for function in stat()['functions']), stat()
+
+
 def test_messages():
     out, error = scene.run(POSIXTRACE, 'record', '--functions=', '-o', 'x.log', '--', 'true', status=2)
     assert b'pattern is empty' in error, error
