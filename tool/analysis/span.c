@@ -113,6 +113,7 @@ void span_add_pair(struct spans *spans, const char *begin, const char *end, size
 		return;
 	s->begin = pattern_of(begin);
 	s->end = pattern_of(end);
+	s->calls = s->name && strcmp(s->name, "function") == 0;
 }
 
 /* Returns the number of a span that event types declare, or spans->count. */
@@ -330,7 +331,7 @@ uint64_t span_event(struct spans *spans, const struct span_event *e)
 		if (role->by)
 			begin_keyed(s, keys, id.value, e->time);
 		else
-			begin(s, scope, e->time, spans->nested);
+			begin(s, scope, e->time, spans->nested || s->calls);
 	}
 	return took;
 }
@@ -391,7 +392,7 @@ void span_print(const struct spans *spans)
 			out_text(" left out: no such duration, negative or too long\n");
 		}
 	for (unsigned i = 0; i < spans->count && !spans->nested; i++)
-		if (spans->span[i]->begins && spans->span[i]->ends) {
+		if (spans->span[i]->begins && spans->span[i]->ends && !spans->span[i]->calls) {
 			out_text("where begins have no end and ends no begin, a span may be recursive: see --nested\n");
 			break;
 		}

@@ -49,6 +49,7 @@ struct span {
 	char *begin, *end; /* patterns; null: event types declare the span by its name, or are the whole span */
 	char *name;        /* null: given by patterns */
 	bool whole;        /* each event of the type `name` is a span */
+	bool calls;        /* of functions: always nested, whatever the option is */
 	struct histogram durations;
 	uint64_t begins, ends; /* begins without an end, ends without a begin */
 	uint64_t impossible;   /* events whose duration is negative or does not fit */

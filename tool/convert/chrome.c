@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/calls.h"
 #include "common/json.h"
 #include "common/message.h"
 #include "common/moment.h"
@@ -281,17 +282,17 @@ static bool of_recording(const struct slice_track *t)
 	return !t->scope || (t->scope->process ? t->scope->tid == 0 : t->scope->pid == 0);
 }
 
-/* Begins an event of a slice, up to its values. */
-static void begin_slice(const char *phase, const struct slice_track *t, uint64_t time)
+/* Begins an event of a slice, up to its values. name: null: that of the span. */
+static void begin_slice(const char *phase, const struct slice_track *t, const char *name, uint64_t time)
 {
 	uint64_t pid, tid;
-	char name[256];
+	char title[256];
 
 	pid = of_recording(t) ? recording_pid() : shifted(t->scope, t->scope->pid);
 	tid = of_recording(t) ? recording_tid(t->source) :
 	      shifted(t->scope, t->scope->process ? t->scope->tid : t->scope->pid);
-	span_title(all.slices.spans->span[t->span], name, sizeof name);
-	begin_object(phase, name, time, pid, tid);
+	span_title(all.slices.spans->span[t->span], title, sizeof title);
+	begin_object(phase, name ? name : title, time, pid, tid);
 	if (*phase == 'b' || *phase == 'e') {
 		json_key("id");
 		json_hex(slices_uuid(t, log_of(t->source)->uuid));
@@ -323,16 +324,18 @@ static void put_end_values(const struct source *s, enum slice_end how)
 /* -- Slices in rows of threads: values are written at the end --------------------------------------------- */
 
 struct kept {
+	const char *name; /* of the slice; null: that of the span */
 	struct log_event event;
 	unsigned char data[];
 };
 
-static struct kept *keep(const struct source *s)
+static struct kept *keep(const struct source *s, const struct slice_track *t)
 {
 	struct kept *k = malloc(sizeof *k + s->event->length);
 
 	if (!k)
 		fail("no memory");
+	k->name = calls_slice(s, all.slices.spans->span[t->span]);
 	k->event = *s->event;
 	if (s->event->length)
 		memcpy(k->data, s->data, s->event->length);
@@ -352,7 +355,9 @@ static void put_kept(const struct slice_track *t, const struct kept *k)
 static void write_begins(struct slice_row *row, uint64_t time)
 {
 	for (; row->written < row->count && row->open[row->written].time < time; row->written++) {
-		begin_slice("B", row->open[row->written].track, row->open[row->written].time);
+		const struct slice_open *open = &row->open[row->written];
+
+		begin_slice("B", open->track, ((const struct kept *)open->own)->name, open->time);
 		end_object();
 	}
 }
@@ -361,15 +366,16 @@ static void end_in_row(const struct slice_track *t, const struct source *s, uint
 {
 	struct slice_row *row = t->row;
 	struct slice_open *open = &row->open[row->count - 1];
+	const struct kept *own = open->own;
 	bool instant;
 
 	write_begins(row, time);
 	instant = row->written < row->count;
-	begin_slice(instant ? "b" : "E", t, time);
-	put_kept(t, open->own);
+	begin_slice(instant ? "b" : "E", t, own->name, time);
+	put_kept(t, own);
 	if (instant) {
 		end_slice();
-		begin_slice("e", t, time);
+		begin_slice("e", t, own->name, time);
 	} else {
 		row->written--;
 	}
@@ -383,11 +389,12 @@ static void end_in_row(const struct slice_track *t, const struct source *s, uint
 static void slice_begins(struct slice_track *t, struct source *s, uint64_t time)
 {
 	if (t->row) {
-		t->row->open[t->row->count - 1].own = keep(s);
+		t->row->open[t->row->count - 1].own = keep(s, t);
 		write_begins(t->row, time);
 		return;
 	}
-	begin_slice("b", t, time);
+	t->name = calls_slice(s, all.slices.spans->span[t->span]);
+	begin_slice("b", t, t->name, time);
 	put_slice_values(s);
 	end_slice();
 }
@@ -398,7 +405,7 @@ static void slice_is_over(struct slice_track *t, struct source *s, uint64_t time
 		end_in_row(t, s, time, how);
 		return;
 	}
-	begin_slice("e", t, time);
+	begin_slice("e", t, t->name, time);
 	put_end_values(s, how);
 	end_slice();
 }

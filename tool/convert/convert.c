@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/calls.h"
 #include "analysis/nothing.h"
 #include "analysis/pairs.h"
 #include "base/ticks.h"
@@ -32,7 +33,7 @@ static struct {
 
 enum { OPTION_TO = SPAN_OPTIONS_END, OPTION_NO_PAIRS };
 
-#define FORMATS "ctf perfetto chrome csv jsonl"
+#define FORMATS "ctf perfetto chrome csv jsonl folded"
 
 static const struct option_row option_rows[] = {
 	OPTION(OPTION_TO, "to", "FORMAT",
@@ -42,9 +43,11 @@ static const struct option_row option_rows[] = {
 	  "          speedscope, ui.perfetto.dev\n"
 	  "csv       table with a column for each declared field\n"
 	  "jsonl     a JSON object on each line\n"
+	  "folded    times of stacks of functions, recorded with\n"
+	  "          --functions: speedscope, flamegraph.pl\n"
 	  "The default is what the ending of OUT means.", FORMATS, "the end of the time range is --until"),
 	OPTION('o', "output", "OUT",
-	       "write to OUT; - is standard output. Default: FILE with .ctf, .pftrace, .json, .csv or .jsonl"),
+	       "write to OUT; - is standard output. Default: FILE with .ctf, .pftrace, .json, .csv, .jsonl or .folded"),
 	OPTION_FLAG('f', "force", &options.force, "replace OUT if it is a trace directory with nothing else in it"),
 	SPAN_ROWS("perfetto, chrome: make slices"),
 	OPTION_FLAG(OPTION_NO_PAIRS, "no-pairs", &options.no_pairs,
@@ -57,7 +60,7 @@ static const struct option_row option_rows[] = {
 
 /* In the order of FORMATS. */
 static const struct exporter *const exporters[] = { &export_ctf, &export_perfetto, &export_chrome, &export_csv,
-                                                    &export_jsonl };
+                                                    &export_jsonl, &export_folded };
 
 #define EXPORTERS (sizeof exporters / sizeof exporters[0])
 
@@ -75,7 +78,7 @@ static const struct exporter *format_of(const char *output)
 	for (unsigned i = 0; output && i < EXPORTERS; i++)
 		if (ends_in(output, exporters[i]->suffix))
 			return exporters[i];
-	wrong_usage("missing format: give --to ctf, perfetto, chrome, csv or jsonl");
+	wrong_usage("missing format: give --to ctf, perfetto, chrome, csv, jsonl or folded");
 }
 
 static void take(struct export *x, int option, const char *argument)
@@ -241,6 +244,8 @@ static int convert(int argc, char **argv)
 		return STATUS_FAILED;
 	if (options.to->spans)
 		pairs_add(&x.spans, &x.logs, options.no_pairs);
+	if (options.to->spans || options.to == &export_folded)
+		calls_symbols(&x.logs);
 	if (options.to->spans)
 		x.nested = nesting_find(&x.logs, &x.spans, match_all(options.match));
 	open_output(&x);
@@ -261,7 +266,7 @@ static int convert(int argc, char **argv)
 
 const struct command command_convert = {
 	.name = "convert",
-	.summary = "write logs in other formats: CTF, Perfetto, Chrome, CSV, JSON lines",
+	.summary = "write logs in other formats: CTF, Perfetto, Chrome, CSV, JSON lines, flame graphs",
 	.synopsis = "--to FORMAT [options] [FILE...]",
 	.about = "Writes the events of logs in a format of other programs. FILE defaults to " LOGFILE_DEFAULT "; - "
 	         "is standard input.",

@@ -40,6 +40,7 @@ struct exporter {
 extern const struct exporter export_chrome;
 extern const struct exporter export_csv;
 extern const struct exporter export_ctf;
+extern const struct exporter export_folded;
 extern const struct exporter export_jsonl;
 extern const struct exporter export_perfetto;
 

@@ -222,7 +222,7 @@ static void begins(struct slices *all, struct source *s, struct task *scope, uin
 	for (; which; which &= which - 1) {
 		struct slice_track *t = track_of(all, s, (unsigned)__builtin_ctzll(which), scope, NULL, 0);
 
-		if (t->depth > 0 && !all->spans->nested)
+		if (t->depth > 0 && !all->spans->nested && !all->spans->span[t->span]->calls)
 			end(all, t, NULL, s->event->time, SLICE_REPLACED);
 		begin(all, t, s, s->event->time);
 	}

@@ -38,6 +38,7 @@ struct slice_track {
 	struct lookup_key key;
 	const struct source *source;
 	unsigned span;            /* its number */
+	const char *name;         /* of the exporter */
 	struct task *scope;       /* null: all */
 	struct slice_row *row;    /* null: the track has a row of its own */
 	/*

@@ -497,6 +497,7 @@ void image_look_up(struct image *i, struct symbol *s)
 	const char *name;
 	GElf_Addr address;
 	Dwarf_Addr bias;
+	GElf_Off into = 0;
 	Dwarf_Die *unit;
 	GElf_Sym symbol;
 
@@ -519,11 +520,12 @@ void image_look_up(struct image *i, struct symbol *s)
 		find_line(unit, address - bias, s);
 		find_function(unit, address - bias, s);
 	}
+	name = dwfl_module_addrinfo(i->module, address, &into, &symbol, NULL, NULL, NULL);
+	s->symbol = name;
 	if (s->function)
 		return;
-	name = dwfl_module_addrinfo(i->module, address, &s->into, &symbol, NULL, NULL, NULL);
 	s->function = name;
-	s->into++;
+	s->into = into + 1;
 }
 
 #endif

@@ -12,6 +12,7 @@
 struct symbol {
 	const char *function; /* null: unknown */
 	uint64_t into;        /* offset from the function's beginning, where the source is unknown */
+	const char *symbol;   /* name in the file's table of symbols, of C++ a mangled one; null: unknown */
 	const char *source;   /* path as given to the compiler; null: unknown */
 	unsigned line;
 	const char *image;    /* path of the mapped file; null: unknown */

@@ -145,7 +145,7 @@ void event_json(const struct sources *all, const struct source *s, uint64_t took
 		json_hex(e->address);
 	}
 	if (s->symbols && e->address && e->id >= POSIX_TRACE_UNNAMED_USEREVENT)
-		put_symbol(symbols_find(s->symbols, e->pid, e->address, e->time));
+		put_symbol(symbols_event(s->symbols, e, layouts_name(s->layouts, e->id)));
 	json_end('}');
 	json_done();
 }

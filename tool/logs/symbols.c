@@ -255,3 +255,15 @@ const struct symbol *symbols_find(struct symbols *s, uint32_t pid, uint64_t addr
 	grow(s);
 	return slot(s, pid, alone ? NULL : m, address)->symbol;
 }
+
+const struct symbol *symbols_function(struct symbols *s, uint32_t pid, uint64_t address, uint64_t time)
+{
+	return symbols_find(s, pid, address + 1, time);
+}
+
+const struct symbol *symbols_event(struct symbols *s, const struct log_event *e, const char *type)
+{
+	if (type && strncmp(type, "function.", 9) == 0)
+		return symbols_function(s, e->pid, e->address, e->time);
+	return symbols_find(s, e->pid, e->address, e->time);
+}

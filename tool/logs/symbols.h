@@ -20,5 +20,12 @@ struct symbols;
 struct symbols *symbols_of(struct logfile *f);
 /* Returns the symbol of an event; it is never freed. Each address is looked up once. */
 const struct symbol *symbols_find(struct symbols *s, uint32_t pid, uint64_t address, uint64_t time);
+/*
+ * Returns the symbol of the function that begins at an address. Other addresses are return addresses, which belong to
+ * the code before them.
+ */
+const struct symbol *symbols_function(struct symbols *s, uint32_t pid, uint64_t address, uint64_t time);
+/* Returns the symbol of an event of the type of this name: functions.h in instrument/ records where functions begin. */
+const struct symbol *symbols_event(struct symbols *s, const struct log_event *e, const char *type);
 
 #endif

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,11 +20,17 @@
 /* More than the library's default, because the program may be faster than the disk. */
 #define STREAM_SIZE (UINT64_C(4) << 20)
 
+/* For functions, which a program may call all the time. */
+#define STREAM_SIZE_FUNCTIONS (UINT64_C(16) << 20)
+
 #define ROTATE_LEAST 4096
+/* Most bytes of a list of patterns, with its null: instrument/functions/shadow.c. */
+#define FUNCTIONS_PATTERNS 4096
 
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE, KEEP, LOOP,
 	TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
+	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER,
 };
 
 static const struct option_row option_rows[] = {
@@ -47,8 +54,18 @@ static const struct option_row option_rows[] = {
 	OPTION(PROGRESS, "progress", NULL,
 	       "show a line with the progress, even if COMMAND writes to the same terminal"),
 	OPTION(NO_PROGRESS, "no-progress", NULL, "never show that line"),
+	OPTION_HEADING("Programs as they are:"),
+	OPTION(FUNCTIONS, "functions", "[PATTERN]",
+	       "record calls of the functions of a COMMAND built with -finstrument-functions or clang "
+	       "-fxray-instrument: all, or those whose names match PATTERN: 'parse_*,!parse_char'; may be repeated"),
+	OPTION(FUNCTIONS_IN, "functions-in", "PATTERN",
+	       "only calls of functions whose names match PATTERN, and all that happens in them"),
+	OPTION(FUNCTIONS_DEPTH, "functions-depth", "N", "only N levels of calls, from the outermost one recorded"),
+	OPTION(FUNCTIONS_LONGER, "functions-longer-than", "TIME",
+	       "only calls that take at least this time: 10us; each is one event, at its end"),
 	OPTION_HEADING("Memory and log:"),
-	OPTION('s', "stream-size", "SIZE", "memory for events that are not in the log yet (default 4M)"),
+	OPTION('s', "stream-size", "SIZE",
+	       "memory for events that are not in the log yet (default 4M, with --functions 16M)"),
 	OPTION(KERNEL_BUFFER, "kernel-buffer", "SIZE",
 	       "memory of each processor for events of --kernel that are not in the log yet (default 4M)"),
 	OPTION(POLICY, "policy", "POLICY",
@@ -79,7 +96,8 @@ struct reading {
 	size_t log_size;
 	const char *log_size_text; /* null: not given */
 	/* Whether the options were given. */
-	bool policy, log_policy;
+	bool policy, log_policy, functions, stream_size;
+	char *functions_only, *functions_in; /* patterns, separated by commas; null: none */
 	int stream_policy_number, log_policy_number;
 };
 
@@ -100,6 +118,7 @@ static void take_stream_option(struct reading *r, int option, const char *argume
 	switch (option) {
 	case 's':
 		plan->stream_size = argument_size("--stream-size", argument);
+		r->stream_size = true;
 		return;
 	case POLICY:
 		r->policy = true;
@@ -134,6 +153,57 @@ static void take_stream_option(struct reading *r, int option, const char *argume
 		plan->loop = true;
 		if (argument)
 			plan->stream_size = argument_size("--loop", argument);
+		return;
+	}
+}
+
+/* Sets a variable of COMMAND for libposixtrace-functions.so, which is preloaded. */
+static void set_functions(struct reading *r, const char *variable, const char *value)
+{
+	if (!r->functions)
+		instruments_preload(&r->o.instruments, "libposixtrace-functions.so");
+	r->functions = true;
+	if (value)
+		instruments_set(&r->o.instruments, variable, value);
+}
+
+/* Adds patterns to a list, which the library can take up to a length. */
+static const char *add_patterns(char **list, const char *option, const char *patterns)
+{
+	char *longer;
+
+	if (!*patterns)
+		wrong_usage("%s: a pattern is empty", option);
+	if (asprintf(&longer, "%s%s%s", *list ? *list : "", *list ? "," : "", patterns) < 0)
+		fail("no memory");
+	free(*list);
+	*list = longer;
+	if (strlen(longer) >= FUNCTIONS_PATTERNS)
+		wrong_usage("%s: the patterns have more than %d bytes", option, FUNCTIONS_PATTERNS - 1);
+	return longer;
+}
+
+static void take_functions_option(struct reading *r, int option, const char *argument)
+{
+	char number[32];
+	long long ns;
+
+	switch (option) {
+	case FUNCTIONS:
+		set_functions(r, "POSIXTRACE_FUNCTIONS",
+		              argument ? add_patterns(&r->functions_only, "--functions", argument) : NULL);
+		return;
+	case FUNCTIONS_IN:
+		set_functions(r, "POSIXTRACE_FUNCTIONS_IN", add_patterns(&r->functions_in, "--functions-in", argument));
+		return;
+	case FUNCTIONS_DEPTH:
+		argument_number("--functions-depth", argument, 1, 1 << 30);
+		set_functions(r, "POSIXTRACE_FUNCTIONS_DEPTH", argument);
+		return;
+	case FUNCTIONS_LONGER:
+		ns = argument_duration("--functions-longer-than", argument);
+		snprintf(number, sizeof number, "%lld", ns);
+		set_functions(r, "POSIXTRACE_FUNCTIONS_LONGER_THAN", number);
 		return;
 	}
 }
@@ -202,6 +272,12 @@ static void take_option(struct reading *r, int option, const char *argument)
 	case NO_PROGRESS:
 		r->o.no_progress = true;
 		return;
+	case FUNCTIONS:
+	case FUNCTIONS_IN:
+	case FUNCTIONS_DEPTH:
+	case FUNCTIONS_LONGER:
+		take_functions_option(r, option, argument);
+		return;
 	default:
 		take_stream_option(r, option, argument);
 	}
@@ -263,6 +339,8 @@ static void set_attributes(struct reading *r)
 	struct plan *plan = &r->o.plan;
 	int policy = POSIX_TRACE_APPEND;
 
+	if (r->functions && !r->stream_size && !plan->loop)
+		plan->stream_size = STREAM_SIZE_FUNCTIONS;
 	posix_trace_attr_setname(&plan->attr, r->o.command ? r->o.command[0] : "");
 	posix_trace_attr_setstreamsize(&plan->attr, plan->stream_size);
 	posix_trace_attr_setinherited(&plan->attr,

@@ -286,7 +286,7 @@ static bool has_symbol(const struct log_event *e)
 
 static int print_symbol(struct source *s, const struct log_event *e)
 {
-	const char *text = symbols_find(s->symbols, e->pid, e->address, e->time)->text;
+	const char *text = symbols_event(s->symbols, e, layouts_name(s->layouts, e->id))->text;
 
 	out_char(' ');
 	display_colour(DIM);

@@ -19,6 +19,7 @@
 #include "logs/about.h"
 #include "logs/declared.h"
 #include "logs/unfinished.h"
+#include "stat/callstat.h"
 #include "stat/count.h"
 
 #define LINES_DEFAULT 20
@@ -41,6 +42,7 @@ static struct {
 	const char *colour;
 	struct tally_view view;
 	enum group_order group_order;
+	struct callstat calls;
 } options = { .colour = "auto", .view = { .lines = LINES_DEFAULT } };
 
 static struct count count;
@@ -67,15 +69,18 @@ static void take_sections(const char *text)
 	} while (*text++ == ',');
 }
 
-enum { OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME, OPTION_SCHED,
-       OPTION_SYSCALLS };
+enum {
+	OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME,
+	OPTION_SCHED, OPTION_SYSCALLS, OPTION_CALLS, OPTION_CALL_TREE,
+};
 
 /* The choices of --sort, and the orders of the tables that have them. */
 static const struct {
-	int tallies, groups; /* -1: these tables have no such order */
+	int tallies, groups, calls; /* -1: these tables have no such order */
 } orders[] = {
-	{ BY_EVENTS, GROUP_EVENTS }, { BY_BYTES, -1 }, { BY_FIRST, -1 }, { BY_LAST, -1 }, { BY_PAUSE, -1 },
-	{ BY_NAME, GROUP_NAME }, { -1, GROUP_SUM }, { -1, GROUP_MEAN }, { -1, GROUP_MAX },
+	{ BY_EVENTS, GROUP_EVENTS, CALLS_BY_CALLS }, { BY_BYTES, -1, -1 }, { BY_FIRST, -1, -1 }, { BY_LAST, -1, -1 },
+	{ BY_PAUSE, -1, -1 }, { BY_NAME, GROUP_NAME, CALLS_BY_NAME }, { -1, GROUP_SUM, CALLS_BY_TOTAL },
+	{ -1, GROUP_MEAN, CALLS_BY_MEAN }, { -1, GROUP_MAX, CALLS_BY_MAX }, { -1, -1, CALLS_BY_SELF },
 };
 
 static const struct option_row option_rows[] = {
@@ -95,8 +100,11 @@ static const struct option_row option_rows[] = {
 	       "syscalls"),
 	OPTION(OPTION_SORT, "sort", "KEY",
 	       "sort tables by events (default), bytes, first, last, pause or name; groups also by sum, mean or "
-	       "max of --of",
-	       "events bytes first last pause name sum mean max"),
+	       "max of --of; --calls by self (default), events, sum, mean, max or name",
+	       "events bytes first last pause name sum mean max self"),
+	OPTION_FLAG(OPTION_CALLS, "calls", &options.calls.calls,
+	            "print the calls and the times of functions, recorded with record --functions"),
+	OPTION_FLAG(OPTION_CALL_TREE, "call-tree", &options.calls.tree, "print which functions have called which"),
 	OPTION_FLAG('r', "reverse", &options.view.reverse, "reverse the order"),
 	OPTION('n', "lines", "N", "at most N lines of each table (default 20); 0: all"),
 	OPTION(OPTION_SHOW, "show", "LIST",
@@ -112,6 +120,7 @@ static const struct option_row option_rows[] = {
 
 static void take_order(unsigned choice)
 {
+	options.calls.order = orders[choice].calls < 0 ? CALLS_BY_SELF : (enum callstat_order)orders[choice].calls;
 	options.view.order = orders[choice].tallies < 0 ? BY_EVENTS : (enum tally_order)orders[choice].tallies;
 	options.group_order = orders[choice].groups < 0 ? GROUP_EVENTS : (enum group_order)orders[choice].groups;
 }
@@ -174,6 +183,8 @@ static void take_all(int argc, char **argv)
 	options.found = count.spans.count == 0;
 	options.asked = options.sections & (1u << SPANS | 1u << HISTOGRAMS);
 	check_sections();
+	if (options.calls.calls || options.calls.tree)
+		return;
 	if (options.group_order > GROUP_NAME && !count.groups.of)
 		wrong_usage("--sort by sum, mean or max needs --of EXPRESSION");
 	count.linux_events.wanted = options.sections & (1u << SCHED | 1u << SYSCALLS);
@@ -439,6 +450,21 @@ static bool missing(bool counted, int number, char **paths)
 	return wrong;
 }
 
+static int calls(int number, char **paths)
+{
+	bool some;
+
+	options.calls.json = options.json;
+	options.calls.reverse = options.view.reverse;
+	options.calls.lines = options.view.lines;
+	options.calls.match = count.match;
+	if (!options.no_pager && !options.json)
+		display_pager();
+	some = callstat(&options.calls, number, paths);
+	out_flush();
+	return some ? STATUS_DONE : STATUS_FAILED;
+}
+
 static int stat(int argc, char **argv)
 {
 	static const char *const standard[] = { LOGFILE_DEFAULT };
@@ -446,6 +472,8 @@ static int stat(int argc, char **argv)
 
 	count.match = match_new();
 	take_all(argc, argv);
+	if (options.calls.calls || options.calls.tree)
+		return calls(argc - optind, argv + optind);
 	files = optind < argc ? (unsigned)(argc - optind) : 1;
 	wrong = missing(false, argc - optind, argv + optind);
 	count_all(optind < argc ? (const char *const *)argv + optind : standard);

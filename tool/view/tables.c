@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/calls.h"
 #include "common/json.h"
 #include "common/message.h"
 #include "common/out.h"
@@ -30,6 +31,7 @@ struct type {
 struct trace_point {
 	uint64_t address;
 	const struct symbol *symbol; /* null: unknown */
+	uint64_t function; /* 1: it is where a function begins */
 };
 
 /* A table of different rows, found by their bytes. */
@@ -144,8 +146,9 @@ uint32_t view_place(const struct source *s)
 		return 0;
 	memset(&trace_point, 0, sizeof trace_point);
 	trace_point.address = e->address;
+	trace_point.function = calls_kind(layouts_name(s->layouts, e->id)) != CALLS_OTHER;
 	if (s->symbols)
-		trace_point.symbol = symbols_find(s->symbols, e->pid, e->address, e->time);
+		trace_point.symbol = symbols_event(s->symbols, e, layouts_name(s->layouts, e->id));
 	return row_of(&trace_points, &trace_point) + 1;
 }
 
@@ -294,7 +297,7 @@ static void write_places(void)
 		if (p->symbol) {
 			text_member("text", p->symbol->text);
 			if (p->symbol->function)
-				text_member("function", p->symbol->function);
+				text_member("function", p->function ? calls_name(p->symbol) : p->symbol->function);
 			if (p->symbol->source) {
 				text_member("source", p->symbol->source);
 				number_member("line", p->symbol->line);
@@ -412,7 +415,11 @@ static void write_span(const struct spans *spans, unsigned i)
 	}
 	text_member("by", scopes[spans->scope]);
 	json_key("nested");
-	json_bool(spans->nested);
+	json_bool(spans->nested || s->calls);
+	if (s->calls || (s->whole && calls_kind(s->name) == CALLS_WHOLE)) {
+		json_key("calls");
+		json_bool(true);
+	}
 	write_roles(spans, i, false);
 	write_roles(spans, i, true);
 	json_end('}');

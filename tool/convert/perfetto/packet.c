@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "analysis/calls.h"
 #include "common/out.h"
 
 struct perfetto perfetto;
@@ -109,11 +110,31 @@ uint32_t perfetto_text(const struct source *s)
 	return t->text;
 }
 
+/* A name of a function, and its number. */
+struct function_name {
+	struct lookup_key key;
+	uint32_t number;
+};
+
+static uint32_t function_name(struct perfetto_log *log, const char *name)
+{
+	struct function_name *n = lookup(&log->functions, (struct lookup_key){ .first = (uintptr_t)name }, sizeof *n);
+
+	if (!n->number) {
+		n->number = ++log->names;
+		intern(log, INTERNED_EVENT, n->number, name);
+	}
+	return n->number;
+}
+
 uint32_t perfetto_span(const struct source *s, const struct slice_track *t)
 {
 	struct perfetto_log *log = perfetto_log(s);
+	const char *function = calls_slice(s, perfetto.slices.spans->span[t->span]);
 	char name[256];
 
+	if (function)
+		return function_name(log, function);
 	/* A row of its own has the title of the span, and its slices have the names of their events. */
 	if (!t->row && !perfetto.slices.spans->span[t->span]->name)
 		return perfetto_name(s);

@@ -71,6 +71,7 @@ struct perfetto_log {
 	uint32_t names, fields; /* numbers of interned names so far */
 	struct perfetto_type type[EVENT_ID_END];
 	uint32_t span_name[SPANS_MAX];
+	struct lookup functions; /* numbers of their names */
 	bool recording_reported, lost_reported;
 	uint64_t lost; /* end of the last loss */
 	struct perfetto_cell *cell; /* of the next event */

@@ -8,12 +8,12 @@
  */
 import { fieldValue, ownText } from './fields.mjs';
 import { lowerBound } from './seek.mjs';
-import { dataOf, typeOf } from './trace.mjs';
+import { dataOf, placeOf, typeOf } from './trace.mjs';
 
 /* Deeper recursion is assumed to be an error in the names; the oldest begins are dropped. */
 const depthMost = 65536;
 /* Rows in a lane; deeper spans are drawn in the last row. */
-export const layersMost = 12;
+export const layersMost = 32;
 
 const begins = 1, ends = 2;
 
@@ -228,8 +228,13 @@ export function spansOf(sets, event) {
 	return found;
 }
 
-/* Returns the label of a span: the text of its first event, or else the name of its set. */
+/*
+ * Returns the label of a span: the function, if it is a call; else the text of its first event, or else the name of its
+ * set.
+ */
 export function spanText(trace, set, index) {
+	if (set.calls)
+		return placeOf(trace, set.first[index])?.function ?? set.name;
 	const event = set.first[index], type = typeOf(trace, event), text = type.system ? null :
 		ownText(type, dataOf(trace, event), trace.little);
 	return text === null || text === '' ? set.name : text;

@@ -1,0 +1,26 @@
+/*
+ * callstat.h - posixtrace stat --calls and --call-tree: what functions cost
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef CALLSTAT_H
+#define CALLSTAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "logs/match.h"
+
+enum callstat_order { CALLS_BY_SELF, CALLS_BY_TOTAL, CALLS_BY_CALLS, CALLS_BY_MEAN, CALLS_BY_MAX, CALLS_BY_NAME };
+
+struct callstat {
+	bool calls, tree, json, reverse;
+	size_t lines; /* at most; 0: all */
+	enum callstat_order order;
+	const struct match *match;
+};
+
+/* Reads the logs and prints. Returns false, after a message, if no function was called. */
+bool callstat(const struct callstat *options, int number, char **paths);
+
+#endif
