@@ -23,7 +23,7 @@
 
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE, KEEP, LOOP,
-	TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP,
+	TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, LTTNG,
 };
 
 static const struct option_row option_rows[] = {
@@ -44,6 +44,9 @@ static const struct option_row option_rows[] = {
 	OPTION(PROGRESS, "progress", NULL,
 	       "show a line with the progress, even if COMMAND writes to the same terminal"),
 	OPTION(NO_PROGRESS, "no-progress", NULL, "never show that line"),
+	OPTION_HEADING("Programs that were not built for posixtrace:"),
+	OPTION(LTTNG, "lttng", NULL,
+	       "record the tracepoints of programs built for LTTng-UST 2.13; no daemon of LTTng is needed"),
 	OPTION_HEADING("Memory and log:"),
 	OPTION('s', "stream-size", "SIZE", "memory for events that are not in the log yet (default 4M)"),
 	OPTION(POLICY, "policy", "POLICY",
@@ -184,6 +187,9 @@ static void take_option(struct reading *r, int option, const char *argument)
 		return;
 	case AFTER:
 		plan->after = argument_duration("--after", argument);
+		return;
+	case LTTNG:
+		instruments_replace(&r->o.instruments, "lttng");
 		return;
 	case PROGRESS:
 		r->o.beside = true;
