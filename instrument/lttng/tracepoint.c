@@ -73,16 +73,23 @@ static void registry_release(void)
 
 /* -- Is this process recorded? --------------------------------------------------------------------------- */
 
-/* Returns whether a stream traces this process. Makes the first look if there was none. */
-static bool recorded(void)
+/* Returns whether events are connected in any case. */
+static bool always(void)
 {
 	const char *setting = getenv("POSIXTRACE_LTTNG");
 
-	if (setting && strcmp(setting, "attach") == 0)
-		return true;
-	/* An event that does not exist: recording it finds out whether anybody traces, and has no effect. */
-	posixtrace_event_at(0, NULL, 0, NULL);
-	return posixtrace_enabled();
+	return setting && strcmp(setting, "attach") == 0;
+}
+
+/* Returns whether a stream traces this process. Not in handlers. */
+static bool recorded(void)
+{
+	const struct __posix_trace_gate *gate;
+
+	posixtrace_attach();
+	gate = __atomic_load_n(&__posix_trace_gate, __ATOMIC_ACQUIRE);
+	/* 0: this user has no streams at all, so that posixtrace_attach() has not even looked. */
+	return __atomic_load_n(&gate->__vacant, __ATOMIC_RELAXED) != 0 && posixtrace_enabled();
 }
 
 /* -- Connecting ---------------------------------------------------------------------------------------------- */
@@ -171,17 +178,21 @@ static void connect_all(void)
 		connect_module(m);
 }
 
-/* Looks again whether this process is recorded. Returns true if that has changed, and all tracepoints are connected. */
-static bool look(void)
+/* Connects events, or no longer. Returns true if that has changed, and all tracepoints are as they have to be. */
+static bool switch_to(bool now)
 {
-	bool now = recorded();
-
 	__atomic_store_n(&forked, 0, __ATOMIC_RELAXED);
 	if (now == on)
 		return false;
 	on = now;
 	connect_all();
 	return true;
+}
+
+/* Looks again whether this process is recorded. The result is that of switch_to(). */
+static bool look(void)
+{
+	return switch_to(always() || recorded());
 }
 
 /* Waits until no thread is in a function that was connected, and frees arrays that were replaced. */
@@ -217,8 +228,8 @@ void tracepoint_not_recorded(void)
 		return;
 	registry_holder = (pid_t)syscall(SYS_gettid);
 	/* To connect functions of the program takes memory, which a handler must not allocate. */
-	if (!functions)
-		look();
+	if (!functions && !always())
+		switch_to(false);
 	else
 		__atomic_store_n(&forked, 0, __ATOMIC_RELAXED);
 	registry_release();
@@ -256,7 +267,6 @@ static __attribute__((constructor)) void begin(void)
 	registry_take();
 	if (!begun) {
 		begun = true;
-		posixtrace_attach();
 		pthread_atfork(before_fork, after_fork, after_fork_in_child);
 		look();
 	}
