@@ -15,6 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / 'tool'))
+import scene  # noqa: E402
+
 POSIXTRACE, LIBRARY, *PROGRAMS = (str(Path(argument).resolve()) for argument in sys.argv[1:])
 LIMIT = 60 * int(os.environ.get('TEST_SLOW', 1))
 FOLDER = str(Path(LIBRARY).parent)
@@ -25,6 +28,8 @@ if not PROGRAMS:
     print('skipped: the headers of LTTng-UST 2.13 are missing (liblttng-ust-dev)')
     sys.exit(SKIPPED)
 LINKED, DYNAMIC, PROVIDER = PROGRAMS
+# Another user's stream, or another recorder's, would make every program look for its own.
+scene.private()
 ENVIRONMENT = {name: value for name, value in os.environ.items()
                if name not in ('LD_PRELOAD', 'LD_LIBRARY_PATH', 'POSIXTRACE_LTTNG')}
 
@@ -56,7 +61,7 @@ def record(*command, environment=(), options=(), silent=True):
     """Records a command. Returns its output, and its events. silent: the recorder has nothing to say."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / 'log'
-        done = run([POSIXTRACE, 'record', '--lttng', '-s', '64M', *options, '-q', '-o', str(log), '--', *command],
+        done = run([POSIXTRACE, 'record', '--lttng', '-s', '16M', *options, '-q', '-o', str(log), '--', *command],
                    environment)
         if silent:
             equal(f'{command}: messages', done.stderr, '')
@@ -215,10 +220,6 @@ def check_ends():
 
 
 # -- Nobody records, other ways in --------------------------------------------------------------------------------
-
-def files_in_shm():
-    return sorted(str(path) for path in Path('/dev/shm').glob('posixtrace-*/*') if 'new-' not in path.name)
-
 
 def check_unrecorded():
     """No output, no thread, no file; a tracepoint is off."""
