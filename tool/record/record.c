@@ -30,7 +30,7 @@
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE, KEEP, LOOP,
 	TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
-	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER,
+	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG,
 };
 
 static const struct option_row option_rows[] = {
@@ -63,6 +63,8 @@ static const struct option_row option_rows[] = {
 	OPTION(FUNCTIONS_DEPTH, "functions-depth", "N", "only N levels of calls, from the outermost one recorded"),
 	OPTION(FUNCTIONS_LONGER, "functions-longer-than", "TIME",
 	       "only calls that take at least this time: 10us; each is one event, at its end"),
+	OPTION(LTTNG, "lttng", NULL,
+	       "record the tracepoints of programs built for LTTng-UST 2.13; no daemon of LTTng is needed"),
 	OPTION_HEADING("Memory and log:"),
 	OPTION('s', "stream-size", "SIZE",
 	       "memory for events that are not in the log yet (default 4M, with --functions 16M)"),
@@ -265,6 +267,9 @@ static void take_option(struct reading *r, int option, const char *argument)
 		return;
 	case AFTER:
 		plan->after = argument_duration("--after", argument);
+		return;
+	case LTTNG:
+		instruments_replace(&r->o.instruments, "lttng");
 		return;
 	case PROGRESS:
 		r->o.beside = true;

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+#
+# lttng_compare.py - record --lttng records what LTTng records: event by event, of LTTng's own examples and other programs
+#
+#     lttng_compare.py POSIXTRACE FOLDER [PROGRAM ARGUMENT...]...
+#     lttng_compare.py --speed POSIXTRACE
+#
+# FOLDER: where the programs are built. Each further argument is a command, which is run under LTTng's cyg-profile wrapper.
+# Both recordings are printed by babeltrace2, and compared as text without times and contexts. --speed measures what an
+# event costs, in turns. Needs lttng-tools, liblttng-ust-dev and babeltrace2; the session daemon is started if none runs.
+#
+# SPDX-License-Identifier: MIT
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / 'bench'))
+import lttng as peer  # noqa: E402
+
+EXAMPLES = Path('/usr/share/doc/liblttng-ust-dev/examples')
+WRAPPERS = ['libc-wrapper', 'pthread-wrapper', 'dl', 'fork', 'fd', 'cyg-profile', 'cyg-profile-fast']
+LIMIT = 300
+failures = 0
+
+
+def complain(text):
+    global failures
+    failures += 1
+    print(text, file=sys.stderr)
+
+
+def run(command, environment=(), **more):
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, stdin=subprocess.DEVNULL,
+                          env={**os.environ, **dict(environment)}, **more)
+
+
+@contextmanager
+def session(directory, options=(), channel=('--subbuf-size=4M', '--num-subbuf=8'), contexts=()):
+    """LTTng records all events of user space meanwhile."""
+    name = f'posixtrace-compare-{os.getpid()}-{time.monotonic_ns()}'
+    peer.lttng('create', name, *options, f'--output={directory}')
+    try:
+        peer.lttng('enable-channel', '--userspace', f'--session={name}', *channel, 'all')
+        if contexts:
+            peer.lttng('add-context', '--userspace', f'--session={name}', '--channel=all',
+                       *(f'--type={context}' for context in contexts))
+        peer.lttng('enable-event', '--userspace', f'--session={name}', '--channel=all', '--all')
+        peer.lttng('start', name)
+        yield
+        peer.lttng('stop', name)
+    finally:
+        peer.lttng('destroy', name)
+
+
+# -- Event by event -------------------------------------------------------------------------------------------
+
+# Events that LTTng records of itself, when a recording begins, and not of the program.
+OWN = ('lttng_ust_statedump:', 'lttng_ust_lib:', 'posix_trace_')
+
+
+def printed(directory):
+    """Returns the events as babeltrace2 prints them, without times and contexts."""
+    done = run(['babeltrace2', '--no-delta', str(directory)])
+    events = []
+    for line in done.stdout.splitlines():
+        found = re.match(r'\[[^]]*\] (?:\S+ )?(\S+:\S+): (?:\{[^}]*\}, )?(\{.*\})$', line)
+        if found and not found[1].startswith(OWN):
+            events.append(f'{found[1]} {found[2]}')
+    return events, done.stderr
+
+
+def alike(event):
+    """Removes what differs for a reason: names that are too long, labels of ranges, addresses of another run."""
+    event = re.sub(r'"FEW\+\d"', '"FEW"', event)
+    event = re.sub(r'\b(a_name_that_is_longer_than_31_b)\w+', r'\1', event)
+    event = event.replace('a_name_that_is_longer_than_31_2', 'a_name_that_is_longer_than_31_b')
+    event = event.replace('dark_ or _BLUE_', 'dark, or <BLUE>')
+    event = re.sub(r'^(kinds:an_event_whose_name_and_provider_have_more_than)\S+', r'\1', event)
+    # Of a range that is too long for labels, only the first value has one; of several labels, the first counts.
+    event = re.sub(r'0x[0-9A-F]{9,}', '0x...', event)
+    return re.sub(r'\{ ?', '{ ', event)
+
+
+def both(posixtrace, command, environment, work, before=()):
+    """Runs a command under each. Returns the events, and what went wrong."""
+    theirs, ours = work / 'theirs', work / 'ours'
+    log = work / 'log'
+    for path in (theirs, ours):
+        shutil.rmtree(path, ignore_errors=True)
+    with session(theirs):
+        done = run(command, environment, cwd=work)
+    other = run([posixtrace, 'record', '--lttng', '--children', '--max-data', '65535', '-s', '256M', '-q', '-o', str(log),
+                 '--', *before, *command], environment, cwd=work)
+    if done.returncode != other.returncode or done.stdout != other.stdout:
+        complain(f'{command}: status {other.returncode}, not {done.returncode}: {other.stderr}')
+    run([posixtrace, 'convert', '-q', '--to', 'ctf', '-o', str(ours), str(log)])
+    return printed(theirs)[0], printed(ours)[0]
+
+
+def compare(name, theirs, ours):
+    """The same events in the same order: programs with one thread."""
+    for number, (their, our) in enumerate(zip(theirs, ours)):
+        if alike(their) != alike(our):
+            complain(f'{name}: event {number}:\n  LTTng      {their[:500]}\n  posixtrace {our[:500]}')
+            break
+    if len(theirs) != len(ours):
+        complain(f'{name}: {len(ours)} events, and {len(theirs)} of LTTng')
+    elif not theirs:
+        complain(f'{name}: no events')
+    else:
+        print(f'{name}: {len(theirs)} events, the same')
+
+
+def build(folder):
+    """Builds LTTng's examples, and our program as programs for LTTng are built. Returns the commands by name."""
+    commands = {}
+    for name, program, more in [('demo', 'demo-trace', ['0']), ('demo-tracef', 'demo-tracef', []),
+                                ('demo-tracef', 'demo-vtracef', []), ('demo-tracelog', 'demo-tracelog', []),
+                                ('demo-tracelog', 'demo-vtracelog', []), ('hello-static-lib', 'hello', ['0'])]:
+        place = folder / name
+        if not place.exists():
+            shutil.copytree(EXAMPLES / name, place)
+        done = run(['make', '-C', str(place)])
+        if done.returncode:
+            sys.exit(f'{name} cannot be built: {done.stderr}')
+        path = place / program
+        path.chmod(0o755)
+        commands[program] = [str(path), *more]
+    flags = ['-O2', '-w', f'-I{HERE}']
+    files = [str(HERE / f'lttng_{part}.c') for part in ('provider', 'program', 'notes')]
+    done = run(['cc', *flags, *files, '-o', str(folder / 'kinds'), '-llttng-ust', '-llttng-ust-tracepoint', '-ldl',
+                '-lpthread'])
+    if done.returncode:
+        sys.exit(f'kinds cannot be built: {done.stderr}')
+    commands['kinds'] = [str(folder / 'kinds'), 'kinds']
+    return commands
+
+
+def check_wrappers(posixtrace, work):
+    """Debian's program runs as ever under each of LTTng's wrappers, and has the same kinds of events."""
+    code = 'import threading; t = threading.Thread(target=print, args=("thread",)); t.start(); t.join(); ' \
+        'import subprocess; subprocess.run(["true"]); open("/dev/null").close()'
+    for wrapper in WRAPPERS:
+        environment = {'LD_PRELOAD': f'liblttng-ust-{wrapper}.so.1'}
+        theirs, ours = both(posixtrace, ['/usr/bin/python3', '-c', code], environment, work)
+        kinds = [{event.split()[0] for event in events} for events in (theirs, ours)]
+        if kinds[0] != kinds[1]:
+            complain(f'{wrapper}: events of {sorted(kinds[1])}, and of LTTng {sorted(kinds[0])}')
+        else:
+            print(f'{wrapper}: {len(ours)} events, {len(theirs)} of LTTng, of the same {len(kinds[0])} types')
+
+
+def check_events(posixtrace, folder, programs):
+    folder.mkdir(parents=True, exist_ok=True)
+    work = folder / 'work'
+    work.mkdir(exist_ok=True)
+    for name, command in build(folder).items():
+        compare(name, *both(posixtrace, command, {}, work))
+    for program in programs:
+        command = shlex.split(program)
+        for wrapper in ('cyg-profile', 'cyg-profile-fast'):
+            # At the same addresses in both runs.
+            theirs, ours = both(posixtrace, ['setarch', '-R', *command],
+                                {'LD_PRELOAD': f'liblttng-ust-{wrapper}.so.1'}, work)
+            compare(f'{Path(command[0]).name} under {wrapper}', theirs, ours)
+    check_wrappers(posixtrace, work)
+
+
+# -- Speed ----------------------------------------------------------------------------------------------------------
+
+def medians(text):
+    rounds = [list(map(float, line.split())) for line in text.splitlines()]
+    return [sorted(column)[len(column) // 2] for column in zip(*rounds)]
+
+
+def measure(posixtrace):
+    """Prints nanoseconds of an event, without that of an empty loop: medians of five turns."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command = [str(folder / 'kinds'), 'speed']
+        build(folder)
+        libraries = Path(posixtrace).parent.parent / 'instrument' / 'lttng'
+        turns = {'LTTng': [], 'LTTng with vpid, vtid, ip': [], 'posixtrace': [], 'nobody records': []}
+        for turn in range(5):
+            for title, contexts in (('LTTng', ()), ('LTTng with vpid, vtid, ip', ('vpid', 'vtid', 'ip'))):
+                with session(folder / f'{turn}{title[-1]}', ['--snapshot'], ('--subbuf-size=1M', '--num-subbuf=4'),
+                             contexts):
+                    turns[title].append(medians(run([*command, '200000']).stdout))
+            done = run([posixtrace, 'record', '--lttng', '--loop', '-q', '-o', str(folder / 'log'), '--', *command,
+                        '200000'])
+            turns['posixtrace'].append(medians(done.stdout))
+            turns['nobody records'].append(medians(run([*command, '5000000'], {
+                'LD_LIBRARY_PATH': str(libraries)}).stdout))
+    print('ns for an event of      8 bytes   32 bytes   enumeration, text, int')
+    for title, rows in turns.items():
+        values = [sorted(row[kind] - row[0] for row in rows)[len(rows) // 2] for kind in (1, 2, 3)]
+        print(f'{title:26}' + '  '.join(f'{value:8.2f}' for value in values))
+
+
+arguments = sys.argv[1:]
+speed = arguments[:1] == ['--speed']
+missing = [tool for tool in ('lttng-sessiond', 'lttng', 'babeltrace2', 'cc', 'make') if not shutil.which(tool)]
+if missing or not EXAMPLES.is_dir():
+    print(f'skipped: {" ".join(missing) or EXAMPLES} missing')
+    sys.exit(77)
+with peer.daemon():
+    if speed:
+        measure(str(Path(arguments[1]).resolve()))
+    else:
+        check_events(str(Path(arguments[0]).resolve()), Path(arguments[1]).resolve(), arguments[2:])
+sys.exit(1 if failures else 0)
