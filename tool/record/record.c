@@ -30,7 +30,7 @@
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE, KEEP, LOOP,
 	TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
-	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG,
+	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC,
 };
 
 static const struct option_row option_rows[] = {
@@ -65,6 +65,8 @@ static const struct option_row option_rows[] = {
 	       "only calls that take at least this time: 10us; each is one event, at its end"),
 	OPTION(LTTNG, "lttng", NULL,
 	       "record the tracepoints of programs built for LTTng-UST 2.13; no daemon of LTTng is needed"),
+	OPTION(LIBC, "libc", "GROUPS",
+	       "also record calls of the C library: io, locks, threads, process, memory, with commas between, or all"),
 	OPTION_HEADING("Memory and log:"),
 	OPTION('s', "stream-size", "SIZE",
 	       "memory for events that are not in the log yet (default 4M, with --functions 16M)"),
@@ -98,7 +100,7 @@ struct reading {
 	size_t log_size;
 	const char *log_size_text; /* null: not given */
 	/* Whether the options were given. */
-	bool policy, log_policy, functions, stream_size;
+	bool policy, log_policy, functions, stream_size, libc;
 	char *functions_only, *functions_in; /* patterns, separated by commas; null: none */
 	int stream_policy_number, log_policy_number;
 };
@@ -218,6 +220,34 @@ static const char *size_behind(int argc, char **argv)
 	return NULL;
 }
 
+/* Checks the groups of --libc, and preloads the libraries for them. */
+static void take_libc(struct instruments *i, const char *list)
+{
+	static const char *const names[] = { "io", "locks", "threads", "process", "memory", "all" };
+	bool memory = false, more = false;
+
+	for (const char *word = list;; word++) {
+		size_t length = strcspn(word, ","), n = 0;
+
+		while (n < sizeof names / sizeof *names &&
+		       (strlen(names[n]) != length || memcmp(names[n], word, length) != 0))
+			n++;
+		if (n == sizeof names / sizeof *names)
+			wrong_usage("--libc: no group '%.*s'; there are io, locks, threads, process, memory, and all",
+			            (int)length, word);
+		memory |= n >= 4;
+		more |= n != 4;
+		word += length;
+		if (!*word)
+			break;
+	}
+	if (more)
+		instruments_preload(i, "libposixtrace-libc.so");
+	if (memory)
+		instruments_preload(i, "libposixtrace-libc-memory.so");
+	instruments_set(i, "POSIXTRACE_LIBC", list);
+}
+
 static void take_option(struct reading *r, int option, const char *argument)
 {
 	struct plan *plan = &r->o.plan;
@@ -250,6 +280,12 @@ static void take_option(struct reading *r, int option, const char *argument)
 		return;
 	case DESPITE_SECCOMP:
 		r->o.despite_seccomp = true;
+		return;
+	case LIBC:
+		if (r->libc)
+			wrong_usage("--libc: only once, with commas between the groups");
+		r->libc = true;
+		take_libc(&r->o.instruments, argument);
 		return;
 	case DURATION:
 		plan->duration = argument_duration("--duration", argument);

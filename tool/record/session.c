@@ -23,6 +23,7 @@
 #include "process/launch.h"
 #include "process/refusal.h"
 #include "record/newlog.h"
+#include "record/preloadable.h"
 #include "record/signals.h"
 #include "record/trigger.h"
 
@@ -184,6 +185,10 @@ static int launch(struct session *s)
 	if (error) {
 		say_not_found(argv[0], error);
 		return error == ENOENT ? STATUS_NOT_FOUND : error == ENOMEM ? STATUS_RECORD : STATUS_NOT_RUN;
+	}
+	if (s->o->instruments.preload && !preloadable(path, argv[0])) {
+		free(path);
+		return STATUS_RECORD;
 	}
 	error = launch_start(&s->launch, path, argv, as_without, s);
 	if (error) {

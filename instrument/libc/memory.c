@@ -1,0 +1,248 @@
+/*
+ * memory.c - wrappers of malloc() and its kin, in a library of its own
+ *
+ * The next functions may be those of another allocator, before or behind the C library. Looking them up may allocate:
+ * that memory is in an array here, and is never freed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "libc/libc.h"
+
+/* -- Memory for the lookup -------------------------------------------------------------------------------- */
+
+#define FIRST_SIZE 16384
+#define ALIGNMENT 16
+
+static char first[FIRST_SIZE] __attribute__((__aligned__(ALIGNMENT)));
+static size_t first_used;
+
+/* Whether this thread looks up a function. */
+static __thread bool looking __attribute__((__tls_model__("initial-exec")));
+
+static inline bool is_first(const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)first < FIRST_SIZE;
+}
+
+/* Allocates zeroed memory, with its size before it. */
+static void *first_new(size_t size)
+{
+	size_t whole, at;
+
+	if (size > FIRST_SIZE)
+		return NULL;
+	whole = (size + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	at = __atomic_fetch_add(&first_used, whole, __ATOMIC_RELAXED);
+	if (at + whole > FIRST_SIZE) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	memcpy(first + at, &size, sizeof size);
+	return first + at + ALIGNMENT;
+}
+
+static size_t first_size(const void *p)
+{
+	size_t size;
+
+	memcpy(&size, (const char *)p - ALIGNMENT, sizeof size);
+	return size;
+}
+
+/* Returns the next function, or null while this thread looks it up. */
+static __attribute__((__noinline__, __cold__)) void *look_up(struct next *next)
+{
+	void *function;
+
+	if (looking)
+		return NULL;
+	looking = true;
+	function = next_find(next);
+	looking = false;
+	return function;
+}
+
+/* Declares `next`, which may be null. */
+#define NEXT_ALLOCATOR(returns, name, parameters)                                                              \
+	static struct next NEXT_ENTRY next_##name = { NULL, #name, NULL };                                     \
+	returns(*next) parameters = (returns(*) parameters)__atomic_load_n(&next_##name.function, __ATOMIC_RELAXED); \
+                                                                                                               \
+	if (UNLIKELY(!next))                                                                                   \
+		next = (returns(*) parameters)look_up(&next_##name)
+
+/* -- Events ----------------------------------------------------------------------------------------------- */
+
+struct allocated {
+	uint64_t size, address;
+};
+
+struct moved {
+	uint64_t old, size, address;
+};
+
+struct aligned {
+	uint64_t alignment, size, address;
+};
+
+static struct posixtrace_event event_malloc = { "libc.malloc", "{size:u64/B,address:x64}", 0 };
+static struct posixtrace_event event_calloc = { "libc.calloc", "{size:u64/B,address:x64}", 0 };
+static struct posixtrace_event event_realloc = { "libc.realloc", "{old:x64,size:u64/B,address:x64}", 0 };
+static struct posixtrace_event event_memalign = { "libc.memalign", "{alignment:u64,size:u64/B,address:x64}", 0 };
+static struct posixtrace_event event_free = { "libc.free", "{address:x64}", 0 };
+
+/* The product of two sizes, or the greatest size if it has no room. */
+static size_t product(size_t count, size_t size)
+{
+	size_t all;
+
+	return __builtin_mul_overflow(count, size, &all) ? SIZE_MAX : all;
+}
+
+/* -- Wrappers --------------------------------------------------------------------------------------------- */
+
+static __attribute__((__noinline__)) void *malloc_recorded(void *(*next)(size_t), size_t size, const void *caller)
+{
+	void *p = next(size);
+
+	if (recorded_from(GROUP_MEMORY, caller))
+		record_data(&event_malloc, &(struct allocated){ size, (uintptr_t)p }, sizeof(struct allocated), caller);
+	return p;
+}
+
+WRAPPER void *malloc(size_t size)
+{
+	NEXT_ALLOCATOR(void *, malloc, (size_t));
+	if (UNLIKELY(!next))
+		return first_new(size);
+	if (LIKELY(!posixtrace_enabled()))
+		return next(size);
+	return malloc_recorded(next, size, CALLER);
+}
+
+static __attribute__((__noinline__)) void free_recorded(void (*next)(void *), void *p, const void *caller)
+{
+	/* Before the memory can belong to another thread. */
+	if (p && recorded_from(GROUP_MEMORY, caller)) {
+		uint64_t address = (uintptr_t)p;
+
+		record_data(&event_free, &address, sizeof address, caller);
+	}
+	next(p);
+}
+
+WRAPPER void free(void *p)
+{
+	NEXT_ALLOCATOR(void, free, (void *));
+	if (UNLIKELY(!next || is_first(p)))
+		return;
+	if (LIKELY(!posixtrace_enabled())) {
+		next(p);
+		return;
+	}
+	free_recorded(next, p, CALLER);
+}
+
+WRAPPER void *calloc(size_t count, size_t size)
+{
+	NEXT_ALLOCATOR(void *, calloc, (size_t, size_t));
+	void *p;
+
+	if (UNLIKELY(!next))
+		return first_new(product(count, size));
+	if (!RECORDED(GROUP_MEMORY))
+		return next(count, size);
+	p = next(count, size);
+	record_data(&event_calloc, &(struct allocated){ product(count, size), (uintptr_t)p }, sizeof(struct allocated),
+	            CALLER);
+	return p;
+}
+
+/* Moves memory of the lookup to where it can be freed. */
+static void *move_first(void *old, size_t size)
+{
+	size_t before = first_size(old);
+	void *p = malloc(size);
+
+	if (p)
+		memcpy(p, old, before < size ? before : size);
+	return p;
+}
+
+WRAPPER void *realloc(void *old, size_t size)
+{
+	NEXT_ALLOCATOR(void *, realloc, (void *, size_t));
+	void *p;
+
+	if (UNLIKELY(!next))
+		return first_new(size);
+	if (UNLIKELY(is_first(old)))
+		return move_first(old, size);
+	if (!RECORDED(GROUP_MEMORY))
+		return next(old, size);
+	p = next(old, size);
+	record_data(&event_realloc, &(struct moved){ (uintptr_t)old, size, (uintptr_t)p }, sizeof(struct moved), CALLER);
+	return p;
+}
+
+/* Calls realloc() itself in some libraries, which is not recorded a second time. */
+WRAPPER void *reallocarray(void *old, size_t count, size_t size)
+{
+	NEXT_ALLOCATOR(void *, reallocarray, (void *, size_t, size_t));
+	uintptr_t before;
+	void *p;
+
+	if (UNLIKELY(is_first(old)))
+		return move_first(old, product(count, size));
+	if (!RECORDED(GROUP_MEMORY))
+		return next(old, count, size);
+	before = inside_begin();
+	p = next(old, count, size);
+	inside_end(before);
+	record_data(&event_realloc, &(struct moved){ (uintptr_t)old, product(count, size), (uintptr_t)p },
+	            sizeof(struct moved), CALLER);
+	return p;
+}
+
+static void record_aligned(size_t alignment, size_t size, const void *p, const void *caller)
+{
+	record_data(&event_memalign, &(struct aligned){ alignment, size, (uintptr_t)p }, sizeof(struct aligned), caller);
+}
+
+WRAPPER int posix_memalign(void **to, size_t alignment, size_t size)
+{
+	NEXT_ALLOCATOR(int, posix_memalign, (void **, size_t, size_t));
+	uintptr_t before;
+	int error;
+
+	if (!RECORDED(GROUP_MEMORY))
+		return next(to, alignment, size);
+	before = inside_begin();
+	error = next(to, alignment, size);
+	inside_end(before);
+	record_aligned(alignment, size, error ? NULL : *to, CALLER);
+	return error;
+}
+
+/* Defines a wrapper. Such a function may call another one. */
+#define ALIGNED_WRAPPER(name, parameters, arguments, alignment)                                                \
+	WRAPPER void *name parameters                                                                          \
+	{                                                                                                      \
+		NEXT_ALLOCATOR(void *, name, parameters);                                                      \
+		uintptr_t before;                                                                              \
+		void *p;                                                                                       \
+                                                                                                               \
+		if (!RECORDED(GROUP_MEMORY))                                                                   \
+			return next arguments;                                                                 \
+		before = inside_begin();                                                                       \
+		p = next arguments;                                                                            \
+		inside_end(before);                                                                            \
+		record_aligned(alignment, size, p, CALLER);                                                    \
+		return p;                                                                                      \
+	}
+ALIGNED_WRAPPER(aligned_alloc, (size_t alignment, size_t size), (alignment, size), alignment)
+ALIGNED_WRAPPER(memalign, (size_t alignment, size_t size), (alignment, size), alignment)
+ALIGNED_WRAPPER(valloc, (size_t size), (size), 4096)
+ALIGNED_WRAPPER(pvalloc, (size_t size), (size), 4096)

@@ -1,0 +1,196 @@
+/*
+ * sockets.c - wrappers of calls on sockets
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "libc/call.h"
+
+/* -- Transfers ------------------------------------------------------------------------------------------ */
+
+CALL_EVENT(send, "");
+CALL_EVENT(sendto, "");
+CALL_EVENT(sendmsg, "");
+CALL_EVENT(sendmmsg, "");
+CALL_EVENT(recv, "");
+CALL_EVENT(recvfrom, "");
+CALL_EVENT(recvmsg, "");
+CALL_EVENT(recvmmsg, "");
+
+CALL_WRAPPER(ssize_t, send, send, (int fd, const void *from, size_t size, int flags), (fd, from, size, flags))
+CALL_WRAPPER(ssize_t, recv, recv, (int fd, void *to, size_t size, int flags), (fd, to, size, flags))
+CALL_WRAPPER(int, sendmmsg, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags),
+             (fd, messages, count, flags))
+CALL_WRAPPER(int, recvmmsg, recvmmsg,
+             (int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout),
+             (fd, messages, count, flags, timeout))
+CALL_WRAPPER(ssize_t, __recv_chk, recv, (int fd, void *to, size_t size, size_t room, int flags),
+             (fd, to, size, room, flags))
+CALL_WRAPPER(ssize_t, sendmsg, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+
+/*
+ * Records a transfer whose peer is the one that was given, unless there is none: a socket of datagrams has a new peer
+ * with each of them.
+ */
+static void record_with_peer(struct posixtrace_event *event, uint64_t began, int fd, ssize_t result,
+                             const struct sockaddr *address, socklen_t size, const void *caller)
+{
+	struct posixtrace_around around;
+	char name[NAME_SIZE];
+	int64_t bytes = result;
+
+	call_before(&around, began, fd, result < 0, errno, caller);
+	memcpy(around.__behind, &bytes, 8);
+	name[0] = 0;
+	if (address && size)
+		names_address(address, size, name);
+	if (!name[0])
+		names_get(fd, name);
+	record_text(event, name, &around, POSIXTRACE_TEXT_SIZES(CALL_BEFORE, 8, NAME_SIZE));
+}
+
+WRAPPER ssize_t sendto(int fd, const void *from, size_t size, int flags, const struct sockaddr *address,
+                       socklen_t address_size)
+{
+	NEXT(ssize_t, sendto, (int, const void *, size_t, int, const struct sockaddr *, socklen_t));
+	uint64_t began;
+	ssize_t result;
+
+	if (!RECORDED(GROUP_IO))
+		return next(fd, from, size, flags, address, address_size);
+	began = clock_now();
+	result = next(fd, from, size, flags, address, address_size);
+	/* The kernel has read the address, unless it says that it cannot be read. */
+	record_with_peer(&event_sendto, began, fd, result, result < 0 ? NULL : address, address_size, CALLER);
+	return result;
+}
+
+/* room: of the address, before the call. */
+#define RECVFROM_WRAPPER(name, parameters, arguments)                                                          \
+	WRAPPER ssize_t name parameters;                                                                       \
+	WRAPPER ssize_t name parameters                                                                        \
+	{                                                                                                      \
+		NEXT(ssize_t, name, parameters);                                                               \
+		socklen_t room = 0;                                                                            \
+		uint64_t began;                                                                                \
+		ssize_t result;                                                                                \
+                                                                                                               \
+		if (!RECORDED(GROUP_IO))                                                                       \
+			return next arguments;                                                                 \
+		if (address && address_size)                                                                   \
+			room = *address_size;                                                                  \
+		began = clock_now();                                                                           \
+		result = next arguments;                                                                       \
+		if (result < 0 || !room)                                                                       \
+			room = 0;                                                                              \
+		else if (*address_size < room)                                                                 \
+			room = *address_size;                                                                  \
+		record_with_peer(&event_recvfrom, began, fd, result, room ? address : NULL, room, CALLER);     \
+		return result;                                                                                 \
+	}
+RECVFROM_WRAPPER(recvfrom, (int fd, void *restrict to, size_t size, int flags, struct sockaddr *restrict address,
+                            socklen_t *restrict address_size), (fd, to, size, flags, address, address_size))
+RECVFROM_WRAPPER(__recvfrom_chk, (int fd, void *to, size_t size, size_t room_of_buffer, int flags,
+                                  struct sockaddr *address, socklen_t *address_size),
+                 (fd, to, size, room_of_buffer, flags, address, address_size))
+
+/* Forgets the names of the numbers that received descriptors have got. */
+static void forget_received(struct msghdr *message)
+{
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+		int fd;
+
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = 0; CMSG_LEN(at + sizeof fd) <= part->cmsg_len; at += sizeof fd) {
+			memcpy(&fd, CMSG_DATA(part) + at, sizeof fd);
+			names_forget(fd);
+		}
+	}
+}
+
+WRAPPER ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+	NEXT(ssize_t, recvmsg, (int, struct msghdr *, int));
+	uint64_t began = RECORDED(GROUP_IO) ? clock_now() : 0;
+	ssize_t result = next(fd, message, flags);
+
+	if (result >= 0 && message->msg_controllen > 0)
+		forget_received(message);
+	if (began)
+		call_record(&event_recvmsg, began, fd, result, 0, 0, CALLER);
+	return result;
+}
+
+/* -- Life ------------------------------------------------------------------------------------------------- */
+
+CALL_EVENT(socket, "");
+CALL_EVENT(connect, "");
+CALL_EVENT(bind, "");
+CALL_EVENT(listen, "");
+CALL_EVENT(shutdown, "");
+CALL_EVENT(accept, "");
+
+CALL_WRAPPER(int, listen, listen, (int fd, int backlog), (fd, backlog))
+CALL_WRAPPER(int, shutdown, shutdown, (int fd, int how), (fd, how))
+
+WRAPPER int socket(int domain, int type, int protocol)
+{
+	NEXT(int, socket, (int, int, int));
+	uint64_t began = RECORDED(GROUP_IO) ? clock_now() : 0;
+	int fd = next(domain, type, protocol);
+
+	names_forget(fd);
+	if (began)
+		record_with_peer(&event_socket, began, fd, fd, NULL, 0, CALLER);
+	return fd;
+}
+
+/* A connection or an address changes the name. */
+#define ADDRESS_WRAPPER(name)                                                                                  \
+	WRAPPER int name(int fd, const struct sockaddr *address, socklen_t size)                               \
+	{                                                                                                      \
+		NEXT(int, name, (int, const struct sockaddr *, socklen_t));                                    \
+		uint64_t began = RECORDED(GROUP_IO) ? clock_now() : 0;                                         \
+		int result = next(fd, address, size);                                                          \
+                                                                                                               \
+		names_forget(fd);                                                                              \
+		if (began)                                                                                     \
+			record_with_peer(&event_##name, began, fd, result,                                     \
+			                 result < 0 && errno == EFAULT ? NULL : address, size, CALLER);        \
+		return result;                                                                                 \
+	}
+ADDRESS_WRAPPER(connect)
+ADDRESS_WRAPPER(bind)
+
+/* The descriptor of the event is the listening one, the result the new one, and the name that of the peer. */
+#define ACCEPT_WRAPPER(name, parameters, arguments)                                                            \
+	WRAPPER int name parameters                                                                            \
+	{                                                                                                      \
+		NEXT(int, name, parameters);                                                                   \
+		uint64_t began = RECORDED(GROUP_IO) ? clock_now() : 0;                                         \
+		int result = next arguments;                                                                   \
+                                                                                                               \
+		names_forget(result);                                                                          \
+		if (began)                                                                                     \
+			record_accept(began, fd, result, CALLER);                                              \
+		return result;                                                                                 \
+	}
+
+static void record_accept(uint64_t began, int fd, int result, const void *caller)
+{
+	struct posixtrace_around around;
+	char name[NAME_SIZE];
+	int64_t wide = result;
+
+	call_before(&around, began, fd, result < 0, errno, caller);
+	memcpy(around.__behind, &wide, 8);
+	names_get(result < 0 ? fd : result, name);
+	record_text(&event_accept, name, &around, POSIXTRACE_TEXT_SIZES(CALL_BEFORE, 8, NAME_SIZE));
+}
+
+ACCEPT_WRAPPER(accept, (int fd, struct sockaddr *restrict address, socklen_t *restrict size), (fd, address, size))
+ACCEPT_WRAPPER(accept4, (int fd, struct sockaddr *restrict address, socklen_t *restrict size, int flags),
+               (fd, address, size, flags))

@@ -1,0 +1,17 @@
+/*
+ * preloadable.h - whether libraries can be preloaded into the file of a program
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRELOADABLE_H
+#define PRELOADABLE_H
+
+#include <stdbool.h>
+
+/*
+ * Prints why nothing can be preloaded into a program, and returns false. It may be harmed: a sanitizer wants to be the
+ * first library. If it is only in vain, prints that and returns true. name: of the program, for messages.
+ */
+bool preloadable(const char *path, const char *name);
+
+#endif
