@@ -63,7 +63,16 @@ static void begin(struct line *l, const char *subcommand)
 	put(l, subcommand);
 }
 
-static struct line of_record, of_stat;
+static struct line of_record;
+
+/* The parts of stat that the summary has. */
+static const char *parts[8];
+static unsigned part_count;
+
+static void part(const char *option)
+{
+	parts[part_count++] = option;
+}
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...)
@@ -107,17 +116,17 @@ static void choose_all(const struct offers *o)
 			choose("--lttng", NULL, "its trace points for LTTng-UST");
 		if (o->what & (OFFER_FUNCTIONS | OFFER_XRAY)) {
 			choose("--functions", NULL, "calls of its functions");
-			put(&of_stat, "--calls");
+			part("--calls");
 		}
 		if (o->glibc && !*o->sanitizer) {
 			choose("--libc", "io,locks,threads,process", "what it asks of the C library");
-			put(&of_stat, "--io");
-			put(&of_stat, "--locks");
+			part("--io");
+			part("--locks");
 		}
 	}
 	if (geteuid() == 0 || !o->dynamic) {
 		choose("--kernel", "sched", "when it runs, and what it waits for");
-		put(&of_stat, "--sched");
+		part("--sched");
 	}
 	for (unsigned i = 0; i < o->providers; i++)
 		if (o->provider[i].in_program)
@@ -186,9 +195,18 @@ static void summary(void)
 		return;
 	begin(&of_view, "view");
 	put(&of_view, options.output);
-	put(&of_stat, options.output);
-	fputc('\n', stderr);
-	wait_for(start(&of_stat, STDERR_FILENO));
+	for (unsigned i = 0; i < part_count; i++) {
+		struct line of_stat = { NULL, 0 };
+
+		begin(&of_stat, "stat");
+		put(&of_stat, "--no-pager");
+		put(&of_stat, "--lines=5");
+		put(&of_stat, parts[i]);
+		put(&of_stat, options.output);
+		fputc('\n', stderr);
+		wait_for(start(&of_stat, STDERR_FILENO));
+		free(of_stat.argument);
+	}
 	if (!options.no_page)
 		wait_for(start(&of_view, STDERR_FILENO));
 	say("More: posixtrace report %s, posixtrace stat %s\n", options.output, options.output);
@@ -227,9 +245,6 @@ static int run(int argc, char **argv)
 	put(&of_record, "-o");
 	put(&of_record, options.output);
 	put(&of_record, "--children");
-	begin(&of_stat, "stat");
-	put(&of_stat, "--no-pager");
-	put(&of_stat, "--lines=5");
 	choose_all(&offers);
 	if (options.quiet)
 		put(&of_record, "-q");
