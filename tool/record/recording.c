@@ -165,6 +165,22 @@ static bool create_parts(struct recording *r, char *path)
 	return true;
 }
 
+/* Returns false after it has printed why a user that was named cannot be recorded. */
+static bool begin_workers(struct recording *r)
+{
+	struct workers_plan plan = {
+		.pid = r->pid, .path = r->part[0].seeks ? r->part[0].path : NULL, .what = r->what,
+		.attr = r->plan->attr, .part = r->part, .parts = r->parts, .match = r->plan->match,
+		.where = r->plan->where, .user = r->plan->user, .users = r->plan->users, .quiet = r->plan->quiet,
+	};
+
+	if (!r->plan->children)
+		return true;
+	name_program(&plan.attr, r->pid);
+	r->workers = workers_begin(&plan, &r->kin);
+	return !r->workers || workers_begun(r->workers);
+}
+
 bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path)
 {
 	int error;
@@ -195,9 +211,10 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 	}
 	if (create_parts(r, path)) {
 		error = posix_trace_start(r->part[0].trid);
-		if (error == 0)
+		if (error == 0 && begin_workers(r))
 			return true;
-		say_no_stream(r, &r->part[0], error);
+		if (error)
+			say_no_stream(r, &r->part[0], error);
 	}
 	recording_cancel(r);
 	return false;
@@ -237,6 +254,9 @@ static void remove_part(struct part *p)
 
 void recording_cancel(struct recording *r)
 {
+	workers_end(r->workers, &r->part[0], true);
+	workers_free(r->workers);
+	r->workers = NULL;
 	if (r->part[0].path)
 		unretire(r, &r->part[0]);
 	for (unsigned i = 0; i < r->parts; i++)
@@ -386,8 +406,21 @@ void recording_keep(struct recording *r, const struct snapshot *s)
 
 void recording_follow(struct recording *r)
 {
+	if (r->ended)
+		return;
+	part_follow(&r->part[r->now], r->plan->match);
+	workers_follow(r->workers);
+}
+
+int64_t recording_look_for_workers(struct recording *r, int64_t now)
+{
+	return r->ended ? INT64_MAX : workers_look(r->workers, now);
+}
+
+void recording_changes(struct recording *r, const struct changes *c)
+{
 	if (!r->ended)
-		part_follow(&r->part[r->now], r->plan->match);
+		workers_changed(r->workers, c->pid, c->count, c->more);
 }
 
 void recording_describe(struct recording *r)
@@ -441,6 +474,13 @@ struct totals recording_totals(const struct recording *r)
 		t.events += n.users;
 		t.bytes += i == r->now || r->waits ? n.bytes : 0;
 		t.lost += r->plan->loop ? 0 : r->part[i].lost;
+	}
+	if (!r->ended) {
+		struct workers_totals w = workers_totals(r->workers);
+
+		t.events += w.events;
+		t.bytes += w.bytes;
+		t.lost += r->plan->loop ? 0 : w.lost;
 	}
 	return t;
 }
@@ -695,6 +735,8 @@ void recording_end(struct recording *r, bool drop)
 	if (r->plan->trigger && !r->kept)
 		explain_names(p->trid, r->what, r->plan->trigger, "--trigger");
 	end_parts(r, drop);
+	if (!workers_end(r->workers, p, drop))
+		r->failed = true;
 	if (!drop)
 		some = count(r, p, &r->past, before);
 	if (!drop)
@@ -708,6 +750,7 @@ void recording_end(struct recording *r, bool drop)
 		r->failed = true;
 	if (some || waiting || r->kept || r->failed) {
 		say_end(r, &r->part[0], drop);
+		workers_say(r->workers, shown_path(&r->part[0]));
 		explain_killed(&r->evidence, r->what);
 		say_left_out(r, shown_path(&r->part[0]), true);
 	} else if (r->past.left_out) {
@@ -720,5 +763,7 @@ void recording_end(struct recording *r, bool drop)
 	settle_files(r, drop, some);
 	for (unsigned i = 0; i < r->parts; i++)
 		part_free(&r->part[i]);
+	workers_free(r->workers);
+	r->workers = NULL;
 	r->ended = true;
 }
