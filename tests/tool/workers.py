@@ -66,11 +66,10 @@ def check(directory, options, steps, wanted, told=''):
 class Daemon:
     """Root's program that does these steps, recorded; its processes wait for lines."""
 
-    def __init__(self, log, options, *steps, environment=None):
+    def __init__(self, log, options, *steps, by=()):
         self.process = subprocess.Popen(
-            [POSIXTRACE, 'record', '-o', log, *options, '--', STEPS, *steps], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
-            env={**scene.ENVIRONMENT, **(environment or {})})
+            [*by, POSIXTRACE, 'record', '-o', log, *options, '--', STEPS, *steps], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1, env=scene.ENVIRONMENT)
 
     def line(self):
         return self.process.stdout.readline().strip()
@@ -154,18 +153,21 @@ def test_filters(directory):
     expect(sum(events.get('b', 0) for events in reported(log).values()) == 2, reported(log))
 
 
-def test_found(directory, environment=None):
-    """Workers of users who were not named are recorded from when they are found; later ones from their first event."""
+def test_found(directory, by=()):
+    """
+    Workers of users who were not named are recorded from when they are found; later ones from their first event.
+    by: a command that starts the recorder.
+    """
     log = f'{directory}/f.log'
     daemon = Daemon(log, ['--children'], 'a', f'child:{nobody},+b,pid,read,b*4,threads:2:t*10,fork,c*2',
-                    f'child:{nobody},a*7', f'child:{nobody},fork,d*5', environment=environment)
+                    f'child:{nobody},a*7', f'child:{nobody},fork,d*5', by=by)
     worker = daemon.line()
     wait_recorded(worker)
     daemon.go()
     said = daemon.end()
     got = in_order(log)
     wanted = [{'a': 1}, {'b': 4, 't': 20}, {'c': 2}, {'a': 7}, {'d': 5}]
-    expect(got == sorted(sorted(events.items()) for events in wanted), f'{environment}: {got}')
+    expect(got == sorted(sorted(events.items()) for events in wanted), f'{by}: {got}')
     expect('38 of the events are of 4 processes of user nobody (65534)' in said, said)
 
 
@@ -386,6 +388,28 @@ def test_directory_of_worker(directory):
         expect(in_order(found[1]) == [[('b', 3)]], in_order(found[1]))
 
 
+def test_full(directory):
+    """A user has filled /dev/shm, so another one gets no stream: that is told, and root's events are whole."""
+    log, filled = f'{directory}/h.log', Path('/dev/shm/filled')
+
+    def fill():
+        size = os.statvfs('/dev/shm')
+        with open(filled, 'wb') as file:
+            os.posix_fallocate(file.fileno(), 0, size.f_bavail * size.f_bsize)
+
+    daemon = Daemon(log, ['--children', '-s', '64K'], 'pid', 'read', 'a*3', f'child:{other},pid,read,b', 'a')
+    daemon.line()
+    as_user(NOBODY, fill)
+    daemon.go()
+    daemon.line()
+    time.sleep(0.3)
+    daemon.go()
+    said = daemon.end()
+    filled.unlink()
+    expect(f'processes of user {OTHER} cannot be recorded: ' in said and '--stream-size' in said, said)
+    expect(in_order(log) == [[('a', 4)]], f'{in_order(log)} {said}')
+
+
 def test_killed(directory):
     """What was written of workers outlives the recorder, in a file of its own."""
     log = f'{directory}/k.log'
@@ -429,13 +453,13 @@ with scene.directory() as scratch:
     os.chmod(scratch, 0o755)
     for test in (test_known_users, test_filters, test_found, test_found_before_first_event,
                  test_executed_after_attaching, test_attached, test_refused, test_forged, test_broken, test_planted,
-                 test_directory_of_worker, test_killed, test_loop, test_many_users):
+                 test_directory_of_worker, test_full, test_killed, test_loop, test_many_users):
         began = time.monotonic()
         test(scratch)
         if os.environ.get('TEST_TIMES'):
             print(f'{test.__name__}: {time.monotonic() - began:.2f} s', file=sys.stderr)
     # Where the kernel does not tell of changes, as in most containers.
-    test_found(scratch, {'POSIXTRACE_NO_PROC_CONNECTOR': '1'})
+    test_found(scratch, ('setpriv', '--bounding-set', '-net_admin'))
 left = [str(path) for user in (NOBODY, OTHER) for path in Path(f'/dev/shm/posixtrace-{user}').glob('[np]*-*')]
 expect(not left, left)
 finish()

@@ -19,6 +19,7 @@
 #include "common/progress.h"
 #include "host/ident.h"
 #include "model/attr.h"
+#include "process/confinement.h"
 #include "record/combine.h"
 #include "record/newlog.h"
 #include "record/selection.h"
@@ -51,7 +52,8 @@ struct owners {
 struct user {
 	uint32_t uid, gid;
 	char name[48]; /* "user www-data (33)" */
-	bool failed;   /* its stream could not be made, and that was said */
+	bool failure_said;
+	bool confined_said;
 	struct worker_stream *stream; /* of all workers that are forked from now on; null: none yet */
 	uint64_t from; /* clock ticks: processes that start then, or later, have that stream */
 	/* At the end: */
@@ -258,13 +260,22 @@ static bool accepts(void *arg, uint32_t pid, bool in_program)
 
 /* -- Streams ------------------------------------------------------------------------------------------- */
 
-static void say_failed(struct user *u, const struct workers *w, int error)
+/* Prints, once for each user, why a stream could not be made: of process pid, or with pid 0 of all of the user's. */
+static void say_failed(struct user *u, const struct workers *w, pid_t pid, int error)
 {
-	if (u->failed)
+	const char *why = error == ENOENT ? "it sees no /dev/shm" : strerror(error);
+	const char *remedy = error == ENOMEM || error == ENOSPC ? ": use a smaller --stream-size" : "";
+
+	/* A process that has ended, or has become yet another user, is no failure. */
+	if (u->failure_said || (pid && (error == ESRCH || error == EPERM)))
 		return;
-	u->failed = true;
-	progress_say("%s: processes of %s cannot be recorded: %s%s", w->plan.path, u->name, strerror(error),
-	             error == ENOMEM || error == ENOSPC ? ": use a smaller --stream-size" : "");
+	u->failure_said = true;
+	if (pid)
+		progress_say("%s: process %d of %s cannot be recorded: %s%s", w->plan.path, (int)pid, u->name, why,
+		             remedy);
+	else
+		progress_say("%s: processes of %s cannot be recorded: %s%s", w->plan.path, u->name, strerror(error),
+		             remedy);
 }
 
 /*
@@ -325,9 +336,7 @@ static struct worker_stream *add_stream(struct workers *w, struct user *u, pid_t
 		w->stream[w->streams++] = s;
 		return s;
 	}
-	/* A process that has ended, or has become yet another user, is no failure. */
-	if (!pid || (error != ESRCH && error != EPERM))
-		say_failed(u, w, error);
+	say_failed(u, w, pid, error);
 	drop_log(&s->part);
 	free(s);
 	return NULL;
@@ -426,6 +435,8 @@ static void say_may_return(struct workers *w, const struct proc *p)
 /* Records a process from now on that was forked before its user had a stream. */
 static void attach(struct workers *w, struct user *u, const struct proc *p, struct recorded *known)
 {
+	char confined[CONFINEMENT_TEXT];
+
 	if (w->streams == STREAMS_MAX) {
 		if (!w->too_many_streams)
 			progress_say("%s: process %" PRIu32 " of %s and further ones are not recorded: at most %d streams",
@@ -433,8 +444,15 @@ static void attach(struct workers *w, struct user *u, const struct proc *p, stru
 		w->too_many_streams = true;
 		return;
 	}
-	if (add_stream(w, u, (pid_t)p->number))
-		note_recorded(w, known, p->ident, false);
+	if (confinement_look((pid_t)p->number, confined) >= CONFINEMENT_OWN) {
+		/* A filter may kill the process for the system calls by which it finds a new stream. */
+		if (!u->confined_said)
+			progress_say("%s: process %" PRIu32 " of %s is not recorded: %s", w->plan.path, p->number, u->name, confined);
+		u->confined_said = true;
+	} else {
+		add_stream(w, u, (pid_t)p->number);
+	}
+	note_recorded(w, known, p->ident, false);
 }
 
 static void look_at(const struct proc *p, void *arg)
@@ -467,7 +485,7 @@ static void look_at(const struct proc *p, void *arg)
 	u = get_user(w, p->uid, p->gid);
 	if (!u)
 		return;
-	if (u->failed)
+	if (!u->stream)
 		return;
 	/*
 	 * The stream of all workers is in the page of root's process itself, and its descendants inherit it. One that
@@ -558,7 +576,7 @@ struct workers *workers_begin(const struct workers_plan *plan, struct kin *kin)
 
 		if (!plan->path)
 			say_pipe(w);
-		w->begun = u && !u->failed;
+		w->begun = u && u->stream;
 	}
 	return w;
 }
