@@ -12,6 +12,7 @@ import collections
 import json
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -173,7 +174,8 @@ def test_found(directory, by=()):
 
 def test_found_before_first_event(directory):
     log = f'{directory}/f.log'
-    daemon = Daemon(log, ['--children'], 'a', f'child:{nobody},pid,read,b*4', f'child:{other},pid,read,exec:pid;read;c*2')
+    daemon = Daemon(log, ['--children'], 'a', f'child:{nobody},pid,read,b*4',
+                    f'child:{other},pid,read,exec:pid;read;c*2')
     for user in (NOBODY, OTHER):
         wait_recorded(daemon.line(), user)
         daemon.go()
@@ -426,9 +428,22 @@ def test_killed(directory):
 
 
 def test_loop(directory):
-    """A flight recorder: at the end FILE has the newest events of all."""
+    """A flight recorder: each file has the events of all since the file before."""
     check(directory, ['--children', '--also-user', 'nobody', '--loop=1M'], ['a*2', f'child:{nobody},b*3', 'a'],
           [{'a': 3}, {'b': 3}])
+    log = f'{directory}/l.log'
+    daemon = Daemon(log, ['--children', '--also-user', 'nobody', '--loop=1M'], 'a*2',
+                    f'child:{nobody},b*3,say:one,read,c*2,say:two,read,d', 'a')
+    for number in (1, 2):
+        daemon.line()
+        daemon.process.send_signal(signal.SIGUSR1)
+        file = f'{log}.{number}'
+        wait_for(lambda file=file, number=number: Path(file).exists() and len(in_order(file)) == 3 - number, file)
+        daemon.go()
+    said = daemon.end()
+    got = [in_order(path) for path in (f'{log}.1', f'{log}.2', log)]
+    expect(got == [[[('a', 2)], [('b', 3)]], [[('c', 2)]], [[('a', 1)], [('d', 1)]]], f'{got} {said}')
+    expect('9 events' in said, said)
 
 
 def test_many_users(directory):

@@ -49,7 +49,9 @@ static int subscribe(int fd)
 	enum proc_cn_mcast_op operation = PROC_CN_MCAST_LISTEN;
 	struct cn_msg message = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof operation };
 	unsigned char bytes[NLMSG_SPACE(sizeof message + sizeof operation)] = { 0 };
-	struct nlmsghdr head = { .nlmsg_len = NLMSG_LENGTH(sizeof message + sizeof operation), .nlmsg_type = NLMSG_DONE };
+	struct nlmsghdr head = {
+		.nlmsg_len = NLMSG_LENGTH(sizeof message + sizeof operation), .nlmsg_type = NLMSG_DONE,
+	};
 
 	memcpy(bytes, &head, sizeof head);
 	memcpy(bytes + NLMSG_HDRLEN, &message, sizeof message);

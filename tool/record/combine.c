@@ -30,6 +30,8 @@ struct side {
 	struct combine_log *log; /* null: the program's */
 	const struct log_event *event; /* the next one; null: at the end */
 	const unsigned char *data;
+	uint64_t at;    /* number of events read */
+	uint64_t count; /* of events in a worker's log: those that come later are left to the next log */
 	uint16_t id[EVENT_ID_END]; /* in the new log; 0: not known yet */
 	struct pids pids;
 	struct pids refused;
@@ -102,17 +104,32 @@ static bool pids_add(struct pids *p, uint32_t pid)
 	return true;
 }
 
-/* Collects the processes that have events in the log. */
-static void collect(struct side *s)
+/* Returns whether an event of the side belongs to the new log by its place and its time. Called once for each event. */
+static bool is_due(const struct work *w, struct side *s, const struct log_event *e)
+{
+	if (!s->log)
+		return true;
+	return s->at++ >= s->log->skip && e->time >= w->c->begin && e->time < w->c->end;
+}
+
+static void rewind_side(struct side *s)
+{
+	input_rewind(&s->in);
+	s->at = 0;
+}
+
+/* Collects the processes that have events for the new log. */
+static void collect(const struct work *w, struct side *s)
 {
 	const struct log_event *e;
 	const unsigned char *data;
 
-	input_rewind(&s->in);
+	rewind_side(s);
 	while ((e = input_next(&s->in, &data)) != NULL)
-		if (!eventtype_system(e->id))
+		if (!input_end_gap(&s->in, e) && is_due(w, s, e) && !eventtype_system(e->id))
 			pids_add(&s->pids, e->pid);
-	input_rewind(&s->in);
+	s->count = s->at;
+	rewind_side(s);
 }
 
 /* Collects the workers' processes, and decides which of them are accepted. */
@@ -121,11 +138,11 @@ static void judge(struct work *w)
 	bool some = false;
 
 	for (unsigned i = 1; i < w->sides; i++) {
-		collect(&w->side[i]);
+		collect(w, &w->side[i]);
 		some |= w->side[i].pids.count > 0;
 	}
 	if (some)
-		collect(&w->side[0]);
+		collect(w, &w->side[0]);
 	for (unsigned i = 1; i < w->sides; i++) {
 		struct side *s = &w->side[i];
 
@@ -303,9 +320,15 @@ static bool is_told(const struct side *s, const struct log_event *e)
 }
 
 /* Goes on to the side's next event that is in the new log. */
-static void advance(struct side *s)
+static void advance(const struct work *w, struct side *s)
 {
 	while ((s->event = input_next(&s->in, &s->data)) != NULL) {
+		if (s->log && s->at == s->count) {
+			s->event = NULL;
+			return;
+		}
+		if (!input_end_gap(&s->in, s->event) && !is_due(w, s, s->event))
+			continue;
 		if (!is_told(s, s->event))
 			continue;
 		if (!s->log || eventtype_system(s->event->id) || accepted(s, s->event->pid))
@@ -340,8 +363,8 @@ static int copy_events(struct work *w)
 	int r = 0;
 
 	for (unsigned i = 0; i < w->sides; i++) {
-		input_rewind(&w->side[i].in);
-		advance(&w->side[i]);
+		rewind_side(&w->side[i]);
+		advance(w, &w->side[i]);
 		if (w->side[i].event)
 			w->heap[w->heaped++] = i;
 	}
@@ -355,7 +378,7 @@ static int copy_events(struct work *w)
 		r = add(w, &e, s->data);
 		if (s->log)
 			s->log->events += !eventtype_system(e.id);
-		advance(s);
+		advance(w, s);
 		if (!s->event)
 			w->heap[0] = w->heap[--w->heaped];
 		sift(w, 0);
@@ -381,6 +404,8 @@ static int write_all(struct work *w)
 		r = copy_frames(w, s);
 		if (r == 0 && s->log)
 			r = add_types(w, s);
+		if (s->log && !w->c->last)
+			continue;
 		end.lost += s->in.lost;
 		end.discarded += s->in.discarded;
 		end.unwritten += s->in.unwritten;
@@ -460,9 +485,13 @@ static int with_sides(struct work *w)
 	if (c->made < 0)
 		return -errno;
 	r = make(w);
-	if (r < 0)
+	if (r < 0) {
 		drop_made(c);
-	return r;
+		return r;
+	}
+	for (unsigned i = 1; i < w->sides; i++)
+		w->side[i].log->skip = w->side[i].count;
+	return 0;
 }
 
 int combine(struct combine *c)

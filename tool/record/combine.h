@@ -14,6 +14,7 @@
 struct combine_log {
 	int fd;
 	void *arg;
+	uint64_t skip; /* how many events, from the beginning, earlier logs have. Result: all that are there now */
 	/* Results: */
 	uint64_t events;  /* events of programs, without those that are left out */
 	uint64_t foreign; /* events left out, because they name a process that the filter does not accept */
@@ -24,6 +25,8 @@ struct combine {
 	int fd; /* the program's log, which is complete */
 	struct combine_log *log;
 	unsigned logs;
+	uint64_t begin, end; /* period of the workers' events; 0, UINT64_MAX: everything */
+	bool last; /* the workers' logs are complete; otherwise what they have lost is left to the last log */
 	const char *copy; /* temporary name, if the file system needs one: see newlog_make() */
 	/*
 	 * Returns whether events of the process can be in the worker's log. in_program: the program's log has events of

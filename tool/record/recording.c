@@ -307,6 +307,19 @@ static int copy_log(struct recording *r, struct logcopy *c, char **to)
 	return error;
 }
 
+/* Adds the events of processes that have become other users to a new FILE.N, `to`. */
+static void keep_workers(struct recording *r, struct logcopy *c, const char *to, const struct snapshot *s)
+{
+	struct workers_kept k = { .path = to, .fd = c->made, .begin = s->begin, .end = s->end, .bytes = c->bytes };
+
+	if (!workers_keep(r->workers, &k))
+		r->failed = true;
+	c->events += k.events;
+	c->bytes = k.bytes;
+	close(c->made);
+	c->made = -1;
+}
+
 /* Writes the suspended part to a file and clears it. Returns false if the file could not be written yet. */
 static bool keep_part(struct recording *r, struct part *p, const struct snapshot *s)
 {
@@ -328,6 +341,7 @@ static bool keep_part(struct recording *r, struct part *p, const struct snapshot
 	} else {
 		r->kept++;
 		r->reported = 0;
+		keep_workers(r, &c, to, s);
 		r->past.events += c.events;
 		r->past.bytes += c.bytes;
 		r->past.lost += r->plan->loop ? 0 : c.lost;

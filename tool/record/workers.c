@@ -83,6 +83,7 @@ struct worker_stream {
 	unsigned refused;
 	uint64_t left_out; /* events that are not of the user, or are in the program's log */
 	uint64_t foreign;  /* those of them that are not of the user */
+	uint64_t kept;     /* events at the beginning of the log that are in another log, too */
 };
 
 struct recorded {
@@ -140,6 +141,15 @@ static void owners_note(struct owners *o, uint32_t pid, uint32_t uid)
 	}
 	if (o->count < o->room)
 		o->item[o->count++] = (struct owned){ pid, uid };
+	pthread_mutex_unlock(&o->lock);
+}
+
+static void owners_forget(struct owners *o, uint32_t pid)
+{
+	pthread_mutex_lock(&o->lock);
+	for (size_t i = 0; i < o->count; i++)
+		if (o->item[i].pid == pid)
+			o->item[i--] = o->item[--o->count];
 	pthread_mutex_unlock(&o->lock);
 }
 
@@ -209,8 +219,10 @@ static enum fit fits(struct worker_stream *s, uint32_t pid)
 	if (!is_one_of(uid, user))
 		return owners_have(&w->owners, pid, user) ? FIT : FIT_NOBODY;
 	owners_note(&w->owners, pid, user);
-	if (!in_program(w, pid))
+	if (!in_program(w, pid)) {
+		owners_forget(&w->in_program, pid);
 		return FIT;
+	}
 	owners_note(&w->in_program, pid, user);
 	return FIT_PROGRAM;
 }
@@ -362,8 +374,8 @@ static struct user *get_user(struct workers *w, uint32_t uid, uint32_t gid)
 			return w->user[i];
 	if (w->users == WORKERS_USERS || w->streams == STREAMS_MAX) {
 		if (!w->too_many_users)
-			progress_say("%s: processes of user %" PRIu32 " and further users are not recorded: at most %d users",
-			             w->plan.what, uid, WORKERS_USERS);
+			progress_say("%s: processes of user %" PRIu32 " and further users are not recorded: at most "
+			             "%d users", w->plan.what, uid, WORKERS_USERS);
 		w->too_many_users = true;
 		return NULL;
 	}
@@ -427,8 +439,8 @@ static void say_may_return(struct workers *w, const struct proc *p)
 		w->may_return_seen = now;
 	} else if (now - w->may_return_seen > OFTEN_NS) {
 		w->may_return_said = true;
-		progress_say("%s: process %" PRIu32 " runs as user %" PRIu32 " but can become another user again: such a "
-		             "process is not recorded until it gives that right up", w->plan.path, p->number, p->uid);
+		progress_say("%s: process %" PRIu32 " runs as user %" PRIu32 " but can become another user again: such "
+		             "a process is not recorded until it gives that right up", w->plan.path, p->number, p->uid);
 	}
 }
 
@@ -439,15 +451,16 @@ static void attach(struct workers *w, struct user *u, const struct proc *p, stru
 
 	if (w->streams == STREAMS_MAX) {
 		if (!w->too_many_streams)
-			progress_say("%s: process %" PRIu32 " of %s and further ones are not recorded: at most %d streams",
-			             w->plan.path, p->number, u->name, STREAMS_MAX);
+			progress_say("%s: process %" PRIu32 " of %s and further ones are not recorded: at most "
+			             "%d streams", w->plan.path, p->number, u->name, STREAMS_MAX);
 		w->too_many_streams = true;
 		return;
 	}
 	if (confinement_look((pid_t)p->number, confined) >= CONFINEMENT_OWN) {
 		/* A filter may kill the process for the system calls by which it finds a new stream. */
 		if (!u->confined_said)
-			progress_say("%s: process %" PRIu32 " of %s is not recorded: %s", w->plan.path, p->number, u->name, confined);
+			progress_say("%s: process %" PRIu32 " of %s is not recorded: %s", w->plan.path, p->number,
+			             u->name, confined);
 		u->confined_said = true;
 	} else {
 		add_stream(w, u, (pid_t)p->number);
@@ -474,6 +487,8 @@ static void look_at(const struct proc *p, void *arg)
 			note_recorded(w, NULL, p->ident, true);
 		return;
 	}
+	/* It may have been before, and has executed another file. */
+	owners_forget(&w->in_program, p->ident.pid);
 	if (!w->plan.path) {
 		say_pipe(w);
 		return;
@@ -586,78 +601,137 @@ bool workers_begun(const struct workers *w)
 	return w->begun;
 }
 
-/* Puts the new log in the place of the program's. Returns 0 or an error number. */
-static int replace(struct workers *w, struct combine *c, struct part *program)
+/* Counts the user's processes in the new log. Those in several logs of a recording are most likely the same ones. */
+static void count_processes(const struct workers *w, struct user *u, const struct combine *c)
 {
-	int error = newlog_replace(program->path, program->fd, c->made, c->meanwhile);
+	unsigned count = 0;
 
-	if (error) {
-		close(c->made);
-		free(c->meanwhile);
-		return error;
-	}
-	close(program->fd);
-	program->fd = c->made;
-	program->sum.users = c->users;
-	w->full = c->full;
-	free(c->meanwhile);
-	return 0;
+	for (unsigned i = 0; i < w->streams; i++)
+		count += w->stream[i]->user == u ? c->log[i].processes : 0;
+	if (count > u->processes)
+		u->processes = count;
 }
 
-/* Adds up, for each user, what the streams have. */
-static void add_up(struct workers *w, const struct combine *c, struct part *program)
+/* Makes one log of the open log and those of the workers. *log: a list with their results, to be freed. */
+static int combine_all(struct workers *w, struct combine *c, const char *path)
 {
+	char *copy = newlog_copy(path);
+	int error;
+
+	c->copy = copy;
+	c->logs = w->streams;
+	c->accepts = accepts;
+	c->log = calloc(w->streams, sizeof *c->log);
+	if (!c->log)
+		fail("no memory");
+	for (unsigned i = 0; i < w->streams; i++)
+		c->log[i] = (struct combine_log){
+			.fd = w->stream[i]->part.fd, .arg = w->stream[i], .skip = w->stream[i]->kept,
+		};
+	error = combine(c);
+	if (!error && c->made >= 0) {
+		error = newlog_replace(path, c->fd, c->made, c->meanwhile);
+		if (error) {
+			close(c->made);
+			c->made = -1;
+		}
+		free(c->meanwhile);
+	}
+	free(copy);
+	if (error)
+		return error;
+	w->full |= c->full;
 	for (unsigned i = 0; i < w->streams; i++) {
 		struct worker_stream *s = w->stream[i];
 		struct user *u = s->user;
 
+		s->kept = c->log[i].skip;
 		u->events += c->log[i].events;
-		u->processes += c->log[i].processes;
-		u->foreign += c->log[i].foreign + s->foreign;
-		u->lost += s->part.sum.lost;
+		u->foreign += c->log[i].foreign;
+	}
+	for (unsigned i = 0; i < w->users; i++)
+		count_processes(w, w->user[i], c);
+	return 0;
+}
+
+bool workers_keep(struct workers *w, struct workers_kept *k)
+{
+	struct combine c = { .fd = k->fd, .begin = k->begin, .end = k->end };
+	int error = 0;
+
+	if (!w || !w->streams)
+		return true;
+	for (unsigned i = 0; i < w->streams; i++) {
+		int flushed = part_flush(&w->stream[i]->part);
+
+		/* A stream whose memory was taken away is reported at the end. */
+		error = flushed && flushed != EINVAL ? flushed : error;
+	}
+	if (!error)
+		error = combine_all(w, &c, k->path);
+	if (!error && c.made >= 0) {
+		for (unsigned i = 0; i < w->streams; i++)
+			k->events += c.log[i].events;
+		k->bytes = c.bytes;
+		close(c.made);
+	}
+	free(c.log);
+	if (error)
+		progress_say("%s has no events of processes that have become other users: %s", k->path,
+		             strerror(error));
+	return error == 0;
+}
+
+/* Adds up what the streams have lost or left out. */
+static void add_up(struct workers *w, struct part *program)
+{
+	for (unsigned i = 0; i < w->streams; i++) {
+		struct worker_stream *s = w->stream[i];
+
+		s->user->foreign += s->foreign;
+		s->user->lost += s->part.sum.lost;
 		program->sum.lost += s->part.sum.lost;
 		program->sum.left_out += s->part.sum.left_out - s->left_out;
 		program->sum.unwritten += s->part.sum.unwritten;
 	}
 }
 
+/* Prints where the events of a worker's log are if they could not be added. Returns whether there are any. */
+static bool say_apart(struct worker_stream *s, const struct part *program, int error)
+{
+	struct part *p = &s->part;
+
+	if (!p->sum.users)
+		return false;
+	if (p->path)
+		progress_say("%s has events of %s, which could not be added to %s: %s", p->path, s->user->name,
+		             program->path, strerror(error));
+	else
+		progress_say("%s: %" PRIu64 " events of %s could not be added: %s", program->path, p->sum.users,
+		             s->user->name, strerror(error));
+	/* The file keeps its name. */
+	free(p->path);
+	p->path = NULL;
+	return true;
+}
+
 /* Makes one log. Returns false if the logs stay apart. */
 static bool unite(struct workers *w, struct part *program)
 {
-	struct combine c = { .fd = program->fd, .logs = w->streams, .accepts = accepts };
-	char *copy = newlog_copy(program->path);
+	struct combine c = { .fd = program->fd, .end = UINT64_MAX, .last = true };
+	int error = combine_all(w, &c, program->path);
 	bool done = true;
-	int error;
 
-	c.copy = copy;
-	c.log = calloc(w->streams, sizeof *c.log);
-	if (!c.log)
-		fail("no memory");
-	for (unsigned i = 0; i < w->streams; i++)
-		c.log[i] = (struct combine_log){ .fd = w->stream[i]->part.fd, .arg = w->stream[i] };
-	error = combine(&c);
-	if (!error && c.made >= 0)
-		error = replace(w, &c, program);
-	if (!error)
-		add_up(w, &c, program);
-	for (unsigned i = 0; error && i < w->streams; i++) {
-		struct part *p = &w->stream[i]->part;
-
-		if (p->sum.users && p->path)
-			progress_say("%s has events of %s, which could not be added to %s: %s", p->path,
-			             w->stream[i]->user->name, program->path, strerror(error));
-		else if (p->sum.users)
-			progress_say("%s: %" PRIu64 " events of %s could not be added: %s", program->path, p->sum.users,
-			             w->stream[i]->user->name, strerror(error));
-		done &= !p->sum.users;
-		/* Keeps the name. */
-		if (p->sum.users) {
-			free(p->path);
-			p->path = NULL;
-		}
+	for (unsigned i = 0; error && i < w->streams; i++)
+		done &= !say_apart(w->stream[i], program, error);
+	if (!error && c.made >= 0) {
+		close(program->fd);
+		program->fd = c.made;
+		program->sum.users = c.users;
 	}
+	if (!error)
+		add_up(w, program);
 	free(c.log);
-	free(copy);
 	return done;
 }
 
@@ -675,8 +749,8 @@ bool workers_end(struct workers *w, struct part *program, bool drop)
 		error = part_end(p);
 		if (!drop && (error || p->sum.unwritten)) {
 			done = false;
-			progress_say("%s: events of %s could not be written: %s", program->path, w->stream[i]->user->name,
-			             strerror(error ? error : (int)p->sum.flush_error));
+			progress_say("%s: events of %s could not be written: %s", program->path,
+			             w->stream[i]->user->name, strerror(error ? error : (int)p->sum.flush_error));
 		}
 	}
 	if (!drop && w->streams && program->seeks)
@@ -695,17 +769,18 @@ void workers_say(const struct workers *w, const char *path)
 			progress_say("%s: %" PRIu64 " of the events are of %u process%s of %s", path, u->events,
 			             u->processes, u->processes == 1 ? "" : "es", u->name);
 		if (u->lost)
-			progress_say("%s: %" PRIu64 " events of %s were lost, because its stream was full", path, u->lost,
-			             u->name);
+			progress_say("%s: %" PRIu64 " events of %s were lost, because its stream was full", path,
+			             u->lost, u->name);
 		if (u->foreign)
-			progress_say("%s: %" PRIu64 " events in the memory of %s were left out: they name processes that "
-			             "were not of that user, or are recorded elsewhere", path, u->foreign, u->name);
+			progress_say("%s: %" PRIu64 " events in the memory of %s were left out: they name processes "
+			             "that were not of that user", path, u->foreign, u->name);
 		if (u->broken)
-			progress_say("%s: processes of %s have damaged their stream: events of that user may be missing, "
-			             "or wrong", path, u->name);
+			progress_say("%s: processes of %s have damaged their stream: events of that user may be "
+			             "missing, or wrong", path, u->name);
 	}
 	if (w && w->full)
-		progress_say("%s: some events of other users have no name: there are more types than one log can have", path);
+		progress_say("%s: some events of other users have no name: there are more types than one log can have",
+		             path);
 }
 
 void workers_free(struct workers *w)

@@ -61,6 +61,20 @@ void workers_changed(struct workers *w, const uint32_t *pid, unsigned count, boo
 /* Filters out event types that are not wanted, as their names become known. */
 void workers_follow(struct workers *w);
 struct workers_totals workers_totals(const struct workers *w);
+/* A FILE.N with the program's events. */
+struct workers_kept {
+	const char *path;
+	int fd;
+	uint64_t begin, end; /* period; 0, UINT64_MAX: everything */
+	uint64_t bytes; /* of the file */
+	uint64_t events; /* result: events of workers in it */
+};
+
+/*
+ * Adds the workers' events, but for those that earlier files have. Returns false after it has printed why that is not
+ * possible; then they come into the next file.
+ */
+bool workers_keep(struct workers *w, struct workers_kept *k);
 /*
  * Ends the streams. drop: their events are not wanted. Otherwise makes one log of the program's, which is complete, and
  * theirs. program: the part with it; its descriptor and numbers become those of the new log. Returns false after it has
