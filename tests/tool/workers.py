@@ -443,7 +443,21 @@ def test_loop(directory):
     said = daemon.end()
     got = [in_order(path) for path in (f'{log}.1', f'{log}.2', log)]
     expect(got == [[[('a', 2)], [('b', 3)]], [[('c', 2)]], [[('a', 1)], [('d', 1)]]], f'{got} {said}')
-    expect('9 events' in said, said)
+    expect('9 events' in said and '6 of the events are of 1 process of user nobody' in said, said)
+
+
+def test_rotated(directory):
+    """The events of a worker come into the part that is written next; no part has one twice."""
+    log = f'{directory}/o.log'
+    recorded = record('-o', log, '--rotate', '4K', '--children', '--also-user', 'nobody', '--', STEPS, 'a*20000',
+                      'wait:150', f'child:{nobody},b*3000', 'a*20000', 'wait:150', f'child:{nobody},c*2000', 'a')
+    expect(recorded.returncode == 0, recorded)
+    total = collections.Counter()
+    for path in Path(directory).glob('o.log*'):
+        for events in reported(str(path)).values():
+            total.update(events)
+    expect(total == {'a': 40001, 'b': 3000, 'c': 2000}, total)
+    expect('5000 of the events are of 2 processes of user nobody' in recorded.stderr, recorded.stderr)
 
 
 def test_many_users(directory):
@@ -468,7 +482,7 @@ with scene.directory() as scratch:
     os.chmod(scratch, 0o755)
     for test in (test_known_users, test_filters, test_found, test_found_before_first_event,
                  test_executed_after_attaching, test_attached, test_refused, test_forged, test_broken, test_planted,
-                 test_directory_of_worker, test_full, test_killed, test_loop, test_many_users):
+                 test_directory_of_worker, test_full, test_killed, test_loop, test_rotated, test_many_users):
         began = time.monotonic()
         test(scratch)
         if os.environ.get('TEST_TIMES'):

@@ -210,11 +210,11 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 		r->retired = r->number > last ? r->number : 0;
 	}
 	if (create_parts(r, path)) {
-		error = posix_trace_start(r->part[0].trid);
-		if (error == 0 && begin_workers(r))
+		/* First the workers' streams, so that the process does not fork one between the two. */
+		error = begin_workers(r) ? posix_trace_start(r->part[0].trid) : -1;
+		if (error == 0)
 			return true;
-		if (error)
-			say_no_stream(r, &r->part[0], error);
+		say_no_stream(r, &r->part[0], error);
 	}
 	recording_cancel(r);
 	return false;

@@ -58,7 +58,6 @@ struct user {
 	uint64_t from; /* clock ticks: processes that start then, or later, have that stream */
 	/* At the end: */
 	uint64_t events, foreign, lost;
-	unsigned processes;
 	bool broken;
 };
 
@@ -96,6 +95,7 @@ struct workers {
 	struct kin *kin;
 	struct owners owners;
 	struct owners in_program; /* processes that write to the stream of root's process */
+	struct owners in_log;     /* processes whose events are in the log */
 	struct user *user[WORKERS_USERS];
 	unsigned users;
 	bool too_many_users, too_many_streams, pipe_said, begun;
@@ -142,6 +142,15 @@ static void owners_note(struct owners *o, uint32_t pid, uint32_t uid)
 	if (o->count < o->room)
 		o->item[o->count++] = (struct owned){ pid, uid };
 	pthread_mutex_unlock(&o->lock);
+}
+
+static unsigned owners_count(const struct owners *o, uint32_t uid)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < o->count; i++)
+		count += o->item[i].uid == uid;
+	return count;
 }
 
 static void owners_forget(struct owners *o, uint32_t pid)
@@ -267,7 +276,10 @@ static bool accepts(void *arg, uint32_t pid, bool in_program)
 {
 	struct worker_stream *s = arg;
 
-	return !in_program || owners_have(&s->workers->owners, pid, s->user->uid);
+	if (in_program && !owners_have(&s->workers->owners, pid, s->user->uid))
+		return false;
+	owners_note(&s->workers->in_log, pid, s->user->uid);
+	return true;
 }
 
 /* -- Streams ------------------------------------------------------------------------------------------- */
@@ -583,6 +595,7 @@ struct workers *workers_begin(const struct workers_plan *plan, struct kin *kin)
 	w->kin = kin;
 	pthread_mutex_init(&w->owners.lock, NULL);
 	pthread_mutex_init(&w->in_program.lock, NULL);
+	pthread_mutex_init(&w->in_log.lock, NULL);
 	for (unsigned i = 0; i < plan->parts; i++)
 		part_stream(&plan->part[i], w->program_stream[i]);
 	w->begun = true;
@@ -599,17 +612,6 @@ struct workers *workers_begin(const struct workers_plan *plan, struct kin *kin)
 bool workers_begun(const struct workers *w)
 {
 	return w->begun;
-}
-
-/* Counts the user's processes in the new log. Those in several logs of a recording are most likely the same ones. */
-static void count_processes(const struct workers *w, struct user *u, const struct combine *c)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < w->streams; i++)
-		count += w->stream[i]->user == u ? c->log[i].processes : 0;
-	if (count > u->processes)
-		u->processes = count;
 }
 
 /* Makes one log of the open log and those of the workers. *log: a list with their results, to be freed. */
@@ -649,8 +651,6 @@ static int combine_all(struct workers *w, struct combine *c, const char *path)
 		u->events += c->log[i].events;
 		u->foreign += c->log[i].foreign;
 	}
-	for (unsigned i = 0; i < w->users; i++)
-		count_processes(w, w->user[i], c);
 	return 0;
 }
 
@@ -745,6 +745,8 @@ bool workers_end(struct workers *w, struct part *program, bool drop)
 		struct part *p = &w->stream[i]->part;
 		int error;
 
+		/* Whether the memory is there is known when it was used. */
+		part_look(p);
 		w->stream[i]->user->broken |= !part_works(p);
 		error = part_end(p);
 		if (!drop && (error || p->sum.unwritten)) {
@@ -764,10 +766,11 @@ void workers_say(const struct workers *w, const char *path)
 {
 	for (unsigned i = 0; w && i < w->users; i++) {
 		const struct user *u = w->user[i];
+		unsigned processes = owners_count(&w->in_log, u->uid);
 
 		if (u->events && !w->plan.quiet)
 			progress_say("%s: %" PRIu64 " of the events are of %u process%s of %s", path, u->events,
-			             u->processes, u->processes == 1 ? "" : "es", u->name);
+			             processes, processes == 1 ? "" : "es", u->name);
 		if (u->lost)
 			progress_say("%s: %" PRIu64 " events of %s were lost, because its stream was full", path,
 			             u->lost, u->name);
@@ -795,8 +798,10 @@ void workers_free(struct workers *w)
 		free(w->user[i]);
 	pthread_mutex_destroy(&w->owners.lock);
 	pthread_mutex_destroy(&w->in_program.lock);
+	pthread_mutex_destroy(&w->in_log.lock);
 	free(w->owners.item);
 	free(w->in_program.item);
+	free(w->in_log.item);
 	free(w->recorded);
 	free(w);
 }
