@@ -215,6 +215,25 @@ def test_attached(directory):
     expect(in_order(log) == [[('a', 2)], [('b', 3)]], f'{in_order(log)} {said}')
 
 
+def test_another_users_program(directory):
+    """A process that is another user's from the beginning: its children inherit its stream, and nothing is doubled."""
+    log = f'{directory}/p.log'
+    steps = ['+a', 'pid', 'read', 'a', 'child:b*3,pid,read,b', 'a']
+    with subprocess.Popen(['setpriv', '--reuid', str(NOBODY), '--regid', str(NOBODY), '--clear-groups', STEPS, *steps],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        pid = process.stdout.readline().strip()
+        with subprocess.Popen([POSIXTRACE, 'record', '-o', log, '--children', '--also-user', str(OTHER), '-p', pid],
+                              stderr=subprocess.PIPE, text=True) as recorder:
+            wait_recorded(pid, 0)
+            process.stdin.write('\n')
+            process.stdout.readline()
+            time.sleep(0.2)
+            process.stdin.write('\n')
+            said = recorder.communicate(timeout=LIMIT)[1]
+    expect(in_order(log) == [[('a', 2)], [('b', 4)]], f'{in_order(log)} {said}')
+    expect('--also-user is for a process of root' in said, said)
+
+
 def test_refused(directory):
     """What is not recorded is told."""
     log = f'{directory}/r.log'
@@ -481,8 +500,9 @@ if not scene.can_look():
 with scene.directory() as scratch:
     os.chmod(scratch, 0o755)
     for test in (test_known_users, test_filters, test_found, test_found_before_first_event,
-                 test_executed_after_attaching, test_attached, test_refused, test_forged, test_broken, test_planted,
-                 test_directory_of_worker, test_full, test_killed, test_loop, test_rotated, test_many_users):
+                 test_executed_after_attaching, test_attached, test_another_users_program, test_refused, test_forged,
+                 test_broken, test_planted, test_directory_of_worker, test_full, test_killed, test_loop,
+                 test_rotated, test_many_users):
         began = time.monotonic()
         test(scratch)
         if os.environ.get('TEST_TIMES'):

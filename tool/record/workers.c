@@ -30,8 +30,9 @@
 #define OFTEN_NS  (50 * NS_PER_MS)
 /* Changes that come in a flood are looked at together. */
 #define TOGETHER_NS (2 * NS_PER_MS)
-/* A look may take this part of the time. */
+/* Looks may take this part of the time. */
 #define SHARE 20
+#define WINDOW_NS (100 * NS_PER_MS)
 
 #define STREAMS_MAX 256 /* of all users; each takes memory of --stream-size */
 #define REFUSED_MAX 4096 /* processes that are refused one by one, before all unknown ones are */
@@ -109,6 +110,7 @@ struct workers {
 	int64_t may_return_seen;
 	bool may_return_said;
 	int64_t next, last;
+	int64_t window, spent; /* when a period began, and the processor's time since then for changes */
 	bool full; /* the new log has too many event types */
 };
 
@@ -547,15 +549,27 @@ int64_t workers_look(struct workers *w, int64_t now)
 
 void workers_changed(struct workers *w, const uint32_t *pid, unsigned count, bool more)
 {
+	int64_t now = clock_ns(CLOCK_MONOTONIC), before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct proc p;
 
 	if (!w)
 		return;
-	for (unsigned i = 0; i < count; i++)
-		if (kin_has(w->kin, pid[i], &p))
+	if (now - w->window >= WINDOW_NS) {
+		w->window = now;
+		w->spent = 0;
+	}
+	/* Programs of root, which are most of those that are executed, are passed over at once. */
+	for (unsigned i = 0; i < count && !more; i++) {
+		uint32_t uid[4];
+
+		if (read_uids(pid[i], uid) && uid[1] != 0 && kin_has(w->kin, pid[i], &p))
 			look_at(&p, w);
-	if (more && w->next > w->last + TOGETHER_NS)
-		w->next = w->last + TOGETHER_NS;
+		more = w->spent + clock_ns(CLOCK_THREAD_CPUTIME_ID) - before > WINDOW_NS / SHARE;
+	}
+	w->spent += clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+	/* What a flood of changes does not let this look at is found by a look at all processes. */
+	if (more && w->next > w->last + (w->spent > WINDOW_NS / SHARE ? WINDOW_NS : TOGETHER_NS))
+		w->next = w->last + (w->spent > WINDOW_NS / SHARE ? WINDOW_NS : TOGETHER_NS);
 	w->told = true;
 }
 
@@ -586,8 +600,14 @@ struct workers *workers_begin(const struct workers_plan *plan, struct kin *kin)
 	struct workers *w;
 	struct proc proc;
 
-	if (geteuid() != 0 || proc_read((uint32_t)plan->pid, &proc) != 0 || proc_contained(proc.number))
+	if (geteuid() != 0 || proc_read((uint32_t)plan->pid, &proc) != 0)
 		return NULL;
+	/* Descendants of another user's process are that user's, and inherit its stream. */
+	if (proc.uid != 0 || proc_contained(proc.number)) {
+		if (plan->users)
+			progress_say("%s: --also-user is for a process of root that is in no container", plan->what);
+		return NULL;
+	}
 	w = calloc(1, sizeof *w);
 	if (!w)
 		fail("no memory");
