@@ -187,16 +187,23 @@ remove:
 	return error;
 }
 
-static int create(struct handle *h, pid_t pid, const struct attr *attr, const struct log_file *log, uint32_t turns)
+/* What a stream traces. */
+struct traced {
+	pid_t pid;
+	const struct target_user *user; /* as for target_open_for() */
+	uint32_t turns;                 /* as in the stream's header */
+};
+
+static int create(struct handle *h, const struct traced *traced, const struct attr *attr, const struct log_file *log)
 {
-	int error = target_open(pid, &h->target), dir;
+	int error = target_open_for(traced->pid, traced->user, &h->target), dir;
 	struct fs_credentials fs_credentials;
 
 	if (error)
 		return error;
 	fs_credentials_use(&fs_credentials, h->target.shm_dir.owner, h->target.shm_dir.group);
 	dir = target_directory(&h->target);
-	error = dir < 0 ? -dir : create_in(dir, h, attr, log, turns);
+	error = dir < 0 ? -dir : create_in(dir, h, attr, log, traced->turns);
 	if (dir >= 0)
 		sys_close(dir);
 	fs_credentials_restore(&fs_credentials);
@@ -207,7 +214,7 @@ static int create(struct handle *h, pid_t pid, const struct attr *attr, const st
 	return error;
 }
 
-int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, uint32_t turns, trace_id_t *trid)
+static int create_checked(const struct traced *traced, const trace_attr_t *attr, const int *log, trace_id_t *trid)
 {
 	const struct attr *given = attr_get_const(attr);
 	struct log_file file = { .fd = -1 };
@@ -234,7 +241,7 @@ int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, uint32
 	if (!handle_table_lock())
 		return ENOMEM;
 	h = handle_new(HANDLE_ACTIVE);
-	error = h ? create(h, pid, a, log ? &file : NULL, turns) : EAGAIN;
+	error = h ? create(h, traced, a, log ? &file : NULL) : EAGAIN;
 	if (!error)
 		*trid = handle_publish(h);
 	else if (h)
@@ -245,6 +252,21 @@ int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, uint32
 	if (!error && a->inheritance == POSIX_TRACE_INHERITED)
 		ident_next_tick();
 	return error;
+}
+
+int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, uint32_t turns, trace_id_t *trid)
+{
+	const struct traced traced = { .pid = pid, .turns = turns };
+
+	return create_checked(&traced, attr, log, trid);
+}
+
+int lifecycle_create_for(pid_t pid, const struct target_user *user, const trace_attr_t *attr, int log,
+                         trace_id_t *trid)
+{
+	const struct traced traced = { .pid = pid, .user = user };
+
+	return create_checked(&traced, attr, &log, trid);
 }
 
 /* -- Start and stop ------------------------------------------------------------ */

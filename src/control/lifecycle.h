@@ -19,6 +19,11 @@
  * turns: as in the stream's header.
  */
 int lifecycle_create(pid_t pid, const trace_attr_t *attr, const int *log, uint32_t turns, trace_id_t *trid);
+/*
+ * Creates a stream with a log, not for the process, but for the descendants that become this user: target_open_for().
+ */
+int lifecycle_create_for(pid_t pid, const struct target_user *user, const trace_attr_t *attr, int log,
+                         trace_id_t *trid);
 int lifecycle_start(struct handle *h, const void *address);
 int lifecycle_stop(struct handle *h, const void *address);
 /*

@@ -301,7 +301,19 @@ static void wake_former(const struct target *t)
 		wake_by_memory(t, &f);
 }
 
-static int open_other(struct target *t, const struct proc *proc)
+/* Makes the files be those of another user, in the same /dev/shm. */
+static void use_directory_of(struct target *t, const struct target_user *user)
+{
+	struct shm_dir of_process = t->shm_dir;
+	uint32_t outside = proc_other_users(t->number) ? user->uid : proc_user_outside(user->uid);
+
+	t->for_user = true;
+	t->shm_dir = shm_dir_other(&of_process, user->uid, outside);
+	t->shm_dir.group = user->gid;
+	t->shm_dir.error = of_process.error;
+}
+
+static int open_other(struct target *t, const struct proc *proc, const struct target_user *user)
 {
 	struct family family = { .number = proc->number };
 	struct fs_credentials fs_credentials;
@@ -312,6 +324,8 @@ static int open_other(struct target *t, const struct proc *proc)
 	if (!proc->ended && proc_blind(proc->number))
 		t->ident.start = t->ident.pidns = 0; /* as the process itself assumes */
 	t->shm_dir = shm_dir_of(proc);
+	if (user)
+		use_directory_of(t, user);
 	/* A guessed path may become invalid when the process ends: files made there could not be removed any more. */
 	if (t->shm_dir.error)
 		return t->shm_dir.error;
@@ -323,15 +337,18 @@ static int open_other(struct target *t, const struct proc *proc)
 		r = open_files(t, &family);
 		sys_close(family.dir);
 	}
+	/* A descendant that has these names in its variables then finds its ids taken by the same names. */
+	if (r == 0 && user && user->names)
+		registry_append(&t->registry, user->names);
 	fs_credentials_restore(&fs_credentials);
 	if (r == 0)
 		later_init(&t->later, &t->shm_dir, t->page, t->number);
-	if (r == 0)
+	if (r == 0 && !user)
 		wake_former(t);
 	return r;
 }
 
-int target_open(pid_t pid, struct target *t)
+int target_open_for(pid_t pid, const struct target_user *user, struct target *t)
 {
 	struct proc proc;
 	uint64_t start;
@@ -339,7 +356,7 @@ int target_open(pid_t pid, struct target *t)
 	int r, may_signal;
 
 	memset(t, 0, sizeof *t);
-	if (RECORDS && (pid == 0 || pid == sys_getpid()))
+	if (RECORDS && !user && (pid == 0 || pid == sys_getpid()))
 		return open_self(t);
 	if (pid < 0)
 		return ESRCH;
@@ -361,9 +378,14 @@ int target_open(pid_t pid, struct target *t)
 	/* Check the start time again: the pid may have been reused between proc_read() and proc_permit(). */
 	if (proc_parent((uint32_t)pid, &parent, &start) < 0 || start != proc.ident.start)
 		return ESRCH;
-	r = open_other(t, &proc);
+	r = open_other(t, &proc, user);
 	/* The right to read another user's process does not include access to the user's files. */
 	return r == -EACCES && sys_geteuid() != 0 && t->shm_dir.owner != sys_geteuid() ? EPERM : -r;
+}
+
+int target_open(pid_t pid, struct target *t)
+{
+	return target_open_for(pid, NULL, t);
 }
 
 int target_directory(const struct target *t)
@@ -435,6 +457,9 @@ trace_event_id_t target_event_id(struct target *t, const char *name)
 
 void target_inherits(const struct target *t, bool inherits)
 {
+	/* Another stream of the process passes itself on, and sets the same tag. */
+	if (t->for_user)
+		return;
 	if (inherits) {
 		store_relaxed(&t->page->marked, 1);
 		ancestor_tag_set(t->number, t->ident);

@@ -31,12 +31,24 @@ struct target {
 	/* Only if another process is traced: */
 	struct hold page_hold;
 	struct registry registry;
+	bool for_user; /* the files are in the directory of a user that the process may not be */
 
 	struct later later;
 };
 
+/* A user that descendants of the process become, or the process itself. */
+struct target_user {
+	uint32_t uid, gid;
+	const struct registry *names; /* names that the descendants may know already */
+};
+
 /* Opens the files of a process; pid 0 is the caller. Returns 0, ESRCH, EPERM, or the error of opening the files. */
 int target_open(pid_t pid, struct target *t);
+/*
+ * Opens files of the process in the directory of another user. Descendants that become this user find them there
+ * (shm/family.h), and so does the process itself if it becomes this user. user null: does the same as target_open().
+ */
+int target_open_for(pid_t pid, const struct target_user *user, struct target *t);
 /* Releases the process's files, and removes each file that no process holds any more. The mappings stay. */
 void target_leave(struct target *t);
 /* Releases the process's files like target_leave(), and unmaps them. */

@@ -15,6 +15,9 @@
  *     daemon          the rest is done by a child, and this process ends
  *     workers:N       the rest is done by so many children, for which this process waits
  *     child:STEP,...  a child does these steps, and this process waits for it
+ *     threads:N:NAME, threads:N:NAME*M  so many threads, each with so many events, until all have ended
+ *     exec:STEP;...   this program again, with these steps
+ *     borrow:UID      another user, for a while: it may be root again
  *     become:UID      another user, with all its rights
  *     keep:UID        another user, that may become yet another one
  *     ignore:N        a signal
@@ -28,6 +31,7 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <posixtrace/trace.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -188,6 +192,46 @@ static void workers(int count)
 	exit(0);
 }
 
+static void *thread(void *what)
+{
+	const char *star = strchr(what, '*');
+	char name[TRACE_EVENT_NAME_MAX + 1];
+	trace_event_id_t id;
+
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(what, "*"), (const char *)what);
+	if (posix_trace_eventid_open(name, &id) != 0)
+		exit(99);
+	for (int i = star ? atoi(star + 1) : 1; i > 0; i--)
+		posix_trace_event(id, NULL, 0);
+	return NULL;
+}
+
+static void threads(char *what)
+{
+	int count = atoi(what);
+	char *event = strchr(what, ':');
+	pthread_t *started = calloc((size_t)count, sizeof *started);
+
+	if (!event || !started)
+		exit(99);
+	for (int i = 0; i < count; i++)
+		if (pthread_create(&started[i], NULL, thread, event + 1) != 0)
+			exit(99);
+	for (int i = 0; i < count; i++)
+		pthread_join(started[i], NULL);
+	free(started);
+}
+
+static void execute(const char *steps)
+{
+	char *rest = strdup(steps), *arguments[32] = { "steps" };
+
+	for (int i = 1; i < 31 && (arguments[i] = strsep(&rest, ";")); i++)
+		;
+	execv("/proc/self/exe", arguments);
+	exit(94);
+}
+
 static void step(const char *what);
 
 static void child(const char *steps)
@@ -245,6 +289,16 @@ static void step(const char *what)
 			_exit(0);
 	} else if (strncmp(what, "workers:", 8) == 0) {
 		workers(atoi(what + 8));
+	} else if (strncmp(what, "threads:", 8) == 0) {
+		char *copy = strdup(what + 8);
+
+		threads(copy);
+		free(copy);
+	} else if (strncmp(what, "exec:", 5) == 0) {
+		execute(what + 5);
+	} else if (strncmp(what, "borrow:", 7) == 0) {
+		if (seteuid((uid_t)atoi(what + 7)) != 0)
+			exit(93);
 	} else if (strncmp(what, "become:", 7) == 0) {
 		become((uid_t)atoi(what + 7), 0);
 	} else if (strncmp(what, "keep:", 5) == 0) {

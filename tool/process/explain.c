@@ -250,6 +250,6 @@ void explain_say(struct evidence *e, const char *what, const struct match *m, bo
 	else
 		complain("%s uses lib" LIBRARY ", and has opened no event type", what);
 	if (children && e->attached && !e->became && (!e->types || e->wanted) && e->user_known && e->user == 0)
-		complain("a child that becomes another user before its first trace call is not "
-		         "recorded with its parent: record it with -p");
+		complain("a child that becomes another user before its first trace call is recorded only from when it "
+		         "is found: --also-user USER records it from its first event");
 }

@@ -8,7 +8,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,31 +82,44 @@ static bool is_kin(const struct kin *k, const struct proc *p)
 	return p->parent > 1 && proc_read(p->parent, &parent) == 0 && has(k, parent.ident);
 }
 
-static void look_at(struct kin *k, uint32_t number)
+bool kin_has(struct kin *k, uint32_t number, struct proc *p)
 {
+	if (proc_read(number, p) != 0 || p->ended)
+		return false;
+	if (has(k, p->ident))
+		return true;
+	if (p->ident.start < k->began || !is_kin(k, p))
+		return false;
+	add(k, p->ident);
+	return true;
+}
+
+void kin_each(struct kin *k, void (*f)(const struct proc *p, void *arg), void *arg)
+{
+	DIR *dir = k->count ? opendir("/proc") : NULL;
+	struct dirent *entry;
 	struct proc p;
 
-	if (proc_read(number, &p) != 0 || p.ended || !is_kin(k, &p))
-		return;
-	if (p.ident.start < k->began && !has(k, p.ident))
-		return;
-	add(k, p.ident);
-	if (p.ident.pid == k->ident[0].pid && p.ident.start == k->ident[0].start)
+	while (dir && (entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]) && kin_has(k, (uint32_t)atoi(entry->d_name), &p))
+			f(&p, arg);
+	if (dir)
+		closedir(dir);
+}
+
+static void count(const struct proc *p, void *arg)
+{
+	struct kin *k = arg;
+
+	if (p->ident.pid == k->ident[0].pid && p->ident.start == k->ident[0].start)
 		return;
 	if (k->alive < KIN_SHOWN)
-		k->shown[k->alive] = number;
+		k->shown[k->alive] = p->number;
 	k->alive++;
 }
 
 void kin_look(struct kin *k)
 {
-	DIR *dir = k->count ? opendir("/proc") : NULL;
-	struct dirent *entry;
-
 	k->alive = 0;
-	while (dir && (entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			look_at(k, (uint32_t)atoi(entry->d_name));
-	if (dir)
-		closedir(dir);
+	kin_each(k, count, k);
 }

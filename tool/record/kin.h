@@ -9,6 +9,7 @@
 #ifndef KIN_H
 #define KIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,6 +29,10 @@ struct kin {
 
 /* Begins with a living process. Its descendants count from now on. */
 void kin_begin(struct kin *k, pid_t pid);
+/* Returns whether the process lives, and is the ancestor or a descendant. */
+bool kin_has(struct kin *k, uint32_t number, struct proc *p);
+/* Calls f for the ancestor and each descendant that live now. */
+void kin_each(struct kin *k, void (*f)(const struct proc *p, void *arg), void *arg);
 /* Counts the descendants that live now. */
 void kin_look(struct kin *k);
 

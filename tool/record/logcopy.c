@@ -133,6 +133,7 @@ int logcopy(struct logcopy *c)
 	int fd, r;
 
 	c->events = c->bytes = c->first = c->last = 0;
+	c->made = -1;
 	if (!k)
 		return ENOMEM;
 	k->c = c;
@@ -145,8 +146,10 @@ int logcopy(struct logcopy *c)
 	r = fd < 0 ? -errno : with_input(k, fd);
 	if (r == 0)
 		r = -newlog_name(fd, meanwhile, c->path, &c->number);
-	if (fd >= 0) {
-		if (r < 0 && meanwhile)
+	if (r == 0) {
+		c->made = fd;
+	} else if (fd >= 0) {
+		if (meanwhile)
 			newlog_remove(meanwhile, fd);
 		close(fd);
 	}

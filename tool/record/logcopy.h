@@ -17,6 +17,7 @@ struct logcopy {
 	uint64_t lost; /* number of events that the stream lost */
 	uint64_t left_out; /* number of events that --where did not select */
 	/* Results: */
+	int made; /* the new file, to be closed by the caller; -1: none */
 	uint64_t events, bytes;
 	uint64_t first, last; /* times of the first and the last event of the whole log; 0: no events */
 };

@@ -26,6 +26,7 @@
 #include "record/copied.h"
 
 #define NUMBER_MAX ((1u << 30) - 1) /* largest N of a FILE.N */
+#define BESIDE_MAX 1024 /* how many names to try for a file that another one is made of */
 #define IN_USE "another recorder writes to it: choose another file, -o FILE"
 
 /*
@@ -458,6 +459,75 @@ int newlog_rename(const char *from, const char *to)
 	if (folder_find(&folder, from, false))
 		return EACCES;
 	error = renameat(folder.fd, folder.name, folder.fd, base_name(to)) == 0 ? 0 : errno;
+	folder_close(&folder);
+	return error;
+}
+
+int newlog_beside(const char *path, char **made)
+{
+	struct folder folder;
+	int fd = -1;
+
+	*made = NULL;
+	if (folder_find(&folder, path, false)) {
+		errno = EACCES;
+		return -1;
+	}
+	for (unsigned n = 1; fd < 0 && n <= BESIDE_MAX; n++) {
+		char *name = newlog_numbered(folder.name, n);
+
+		fd = openat(folder.fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			*made = newlog_numbered(path, n);
+		free(name);
+		if (fd < 0 && errno != EEXIST)
+			break;
+	}
+	folder_close(&folder);
+	if (fd < 0)
+		return newlog_make(path, made);
+	flock(fd, LOCK_EX | LOCK_NB);
+	return fd;
+}
+
+/* Names the file in the folder, for a moment. Returns the name, to be freed, or null and errno. */
+static char *name_for_now(const struct folder *f, int fd, const char *meanwhile)
+{
+	char *name = meanwhile ? strdup(base_name(meanwhile)) : newfile_random_name(f);
+	int error;
+
+	if (!name || meanwhile || newfile_give_name(f, fd, name) == 0)
+		return name;
+	error = errno;
+	free(name);
+	errno = error;
+	return NULL;
+}
+
+int newlog_replace(const char *path, int old, int fd, const char *meanwhile)
+{
+	struct stat here, open;
+	struct folder folder;
+	char *name = NULL;
+	int error = 0;
+
+	if (folder_find(&folder, path, true))
+		return EACCES;
+	if (folder.magic || fstat(old, &open) != 0 ||
+	    fstatat(folder.fd, folder.name, &here, AT_SYMLINK_NOFOLLOW) != 0 || here.st_dev != open.st_dev ||
+	    here.st_ino != open.st_ino)
+		error = ESTALE;
+	else if (fchown(fd, open.st_uid, open.st_gid) != 0 || fchmod(fd, open.st_mode & 0777) != 0)
+		error = errno;
+	else if (!(name = name_for_now(&folder, fd, meanwhile)))
+		error = errno;
+	else if (renameat(folder.fd, name, folder.fd, folder.name) != 0)
+		error = errno;
+	/* Another user may have put another file there, if the directory is that user's. */
+	if (error && name && fstat(fd, &open) == 0 &&
+	    fstatat(folder.fd, name, &here, AT_SYMLINK_NOFOLLOW) == 0 && here.st_ino == open.st_ino)
+		unlinkat(folder.fd, name, 0);
+	free(name);
 	folder_close(&folder);
 	return error;
 }

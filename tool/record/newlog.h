@@ -47,6 +47,16 @@ int newlog_make(const char *copy, char **meanwhile);
  * name, in the same directory; null: it is open as fd, and has no name. Returns 0 or an error number.
  */
 int newlog_name(int fd, const char *from, const char *path, unsigned *number);
+/*
+ * Creates FILE.N with the first N that no file has, whatever other users have put there, or if that is not possible a
+ * file without a name. *made: its path, to be freed, or null. Returns a descriptor, or -1 and errno.
+ */
+int newlog_beside(const char *path, char **made);
+/*
+ * Gives a file of newlog_make() the name of the log that is open as `old`, which it replaces, with its owner and mode.
+ * Returns 0 or an error number: ESTALE if the old log has not got this name any more.
+ */
+int newlog_replace(const char *path, int old, int fd, const char *meanwhile);
 /* Removes the file if the open file fd still has this name. */
 void newlog_remove(const char *path, int fd);
 /* Renames a file within its directory. Replaces an existing file. Returns 0 or an error number. */

@@ -5,17 +5,21 @@
  */
 #include "record/part.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/sys.h"
 #include "control/flusher.h"
 #include "control/handle.h"
 #include "control/lifecycle.h"
+#include "host/fs_credentials.h"
 #include "process/typenames.h"
 #include "record/newlog.h"
+#include "shm/procpage.h"
 
 int part_create(struct part *p, pid_t pid, const trace_attr_t *attr, uint32_t turns, char *path)
 {
@@ -30,6 +34,120 @@ int part_create(struct part *p, pid_t pid, const trace_attr_t *attr, uint32_t tu
 	error = lifecycle_create(pid, attr, &p->fd, turns, &p->trid);
 	p->there = error == 0;
 	return error;
+}
+
+static void begin_in(struct part *p, char *path, int fd)
+{
+	*p = (struct part){ .path = path, .fd = fd, .seeks = true };
+}
+
+int part_create_in(struct part *p, pid_t pid, const trace_attr_t *attr, char *path, int fd)
+{
+	int error;
+
+	begin_in(p, path, fd);
+	error = lifecycle_create(pid, attr, &p->fd, 0, &p->trid);
+	p->there = error == 0;
+	return error;
+}
+
+int part_create_for(struct part *p, const struct part_user *user, const trace_attr_t *attr, char *path, int fd)
+{
+	struct target_user target = { .uid = user->uid, .gid = user->gid };
+	struct handle *h = handle_get(user->of->trid, HANDLE_ACTIVE);
+	int error;
+
+	begin_in(p, path, fd);
+	if (!h)
+		return EINVAL;
+	if (handle_works(h))
+		target.names = h->target.names;
+	error = lifecycle_create_for(user->pid, &target, attr, p->fd, &p->trid);
+	handle_put(h);
+	p->there = error == 0;
+	return error;
+}
+
+void part_stream(const struct part *p, char name[FILE_NAME_SIZE])
+{
+	struct handle *h = handle_get(p->trid, HANDLE_ACTIVE);
+
+	name[0] = 0;
+	if (!h)
+		return;
+	stream_name(name, h->entry.creator, h->entry.serial);
+	handle_put(h);
+}
+
+uint64_t part_inherited_from(const struct part *p)
+{
+	struct handle *h = handle_get(p->trid, HANDLE_ACTIVE);
+	uint64_t from = h ? h->entry.inherit_from : 0;
+
+	if (h)
+		handle_put(h);
+	return from;
+}
+
+/* Returns whether an entry is of a stream of one of these parts. */
+static bool is_of(const struct page_entry *entry, const struct part *parts, unsigned count)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct handle *h = handle_get(parts[i].trid, HANDLE_ACTIVE);
+
+		if (!h)
+			continue;
+		found |= page_entry_same(&h->entry, entry);
+		handle_put(h);
+	}
+	return found;
+}
+
+/* Returns whether the page has a stream of this creator that is not of these parts. */
+static bool traces(const struct procpage *page, struct ident creator, const struct part *but, unsigned count)
+{
+	struct page_entry entry;
+
+	for (int i = 0; i < PAGE_SLOTS; i++)
+		if (procpage_read(page, i, &entry) && entry.creator.pid == creator.pid &&
+		    entry.creator.start == creator.start && !is_of(&entry, but, count))
+			return true;
+	return false;
+}
+
+int part_traces(const struct part *p, struct ident ident, const struct part *but, unsigned count)
+{
+	struct handle *h = handle_get(p->trid, HANDLE_ACTIVE);
+	struct fs_credentials fs_credentials;
+	struct procpage *page;
+	int dir, found = -1;
+
+	if (!h)
+		return found;
+	/* What the user has put there is opened with the user's rights, and read as what a stranger has written. */
+	fs_credentials_use(&fs_credentials, h->target.shm_dir.owner, h->target.shm_dir.group);
+	dir = file_directory(&h->target.shm_dir, false);
+	if (dir >= 0 && procpage_look(dir, &h->target.shm_dir, ident, &page) == 0) {
+		found = traces(page, h->entry.creator, but, count);
+		procpage_close(page);
+	}
+	if (dir >= 0)
+		sys_close(dir);
+	fs_credentials_restore(&fs_credentials);
+	handle_put(h);
+	return found;
+}
+
+bool part_works(const struct part *p)
+{
+	struct handle *h = handle_get(p->trid, HANDLE_ACTIVE);
+	bool works = h && handle_works(h);
+
+	if (h)
+		handle_put(h);
+	return works;
 }
 
 void part_filter(const struct part *p, struct flush_filter *filter)

@@ -12,6 +12,7 @@
 #include <trace.h>
 
 #include "control/flush.h"
+#include "host/file.h"
 #include "log/output.h"
 #include "logs/match.h"
 
@@ -41,6 +42,30 @@ struct part_numbers {
  * takes over the path. Returns 0, an error number, or -1 after it has printed the reason.
  */
 int part_create(struct part *p, pid_t pid, const trace_attr_t *attr, uint32_t turns, char *path);
+/*
+ * Creates the stream, suspended, of the processes that become a user: those that descend from a process, and are
+ * forked from now on. of: a stream of that process. fd: an empty file. The part takes over the path and fd. Returns 0
+ * or an error number.
+ */
+struct part_user {
+	pid_t pid;
+	uint32_t uid, gid;
+	const struct part *of;
+};
+int part_create_for(struct part *p, const struct part_user *user, const trace_attr_t *attr, char *path, int fd);
+/* Creates the stream, suspended, of a process, with the log in an empty file. Takes over as part_create_for(). */
+int part_create_in(struct part *p, pid_t pid, const trace_attr_t *attr, char *path, int fd);
+/* Returns the file name of the stream in shared memory. */
+void part_stream(const struct part *p, char name[FILE_NAME_SIZE]);
+/* Returns the first start time of processes that inherit the stream, in clock ticks. */
+uint64_t part_inherited_from(const struct part *p);
+/*
+ * Looks into the page that a process has in the directory of this stream's user. Returns 1 if streams of this recorder
+ * trace the process, other than those in `but`, 0 if none does, -1 if it has no page.
+ */
+int part_traces(const struct part *p, struct ident ident, const struct part *but, unsigned count);
+/* Returns false if the traced process has taken the stream's memory away. */
+bool part_works(const struct part *p);
 /* Lets the filter decide which events go into the log. Called before the stream is started. */
 void part_filter(const struct part *p, struct flush_filter *filter);
 /* Filters out event types that have got a name since the last call and are not wanted. */

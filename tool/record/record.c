@@ -5,10 +5,12 @@
  */
 #include <inttypes.h>
 #include <limits.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/command.h"
 #include "common/message.h"
@@ -28,8 +30,8 @@
 #define FUNCTIONS_PATTERNS 4096
 
 enum {
-	CHILDREN = OPTIONS_OWN, FAMILY, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE, KEEP, LOOP,
-	TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
+	CHILDREN = OPTIONS_OWN, FAMILY, ALSO_USER, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE,
+	KEEP, LOOP, TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
 	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC,
 };
 
@@ -41,6 +43,8 @@ static const struct option_row option_rows[] = {
 	       "also trace processes that it starts from now on; the recording ends with the first process"),
 	OPTION(FAMILY, "family", NULL,
 	       "like --children, but the recording ends with the last process: for programs that go to the background"),
+	OPTION(ALSO_USER, "also-user", "USER",
+	       "with --children, as root: record processes that become USER from their first event; may be repeated"),
 	OPTION(DESPITE_SECCOMP, "despite-seccomp", NULL,
 	       "with -p, trace a process with a seccomp filter, although the filter may kill it"),
 	OPTION('e', "event", "PATTERN", "only events" MATCH_PATTERN_HELP),
@@ -111,6 +115,29 @@ static void add_pid(struct session_options *o, const char *text)
 	if (!o->pids)
 		fail("no memory");
 	o->pids[o->pid_count++] = (pid_t)argument_number("-p", text, 1, INT_MAX);
+}
+
+/* Adds a user by name or number. A number may be of a user that the machine has no name for. */
+static void add_user(struct plan *plan, const char *text)
+{
+	const struct passwd *entry = getpwnam(text);
+	struct worker_user user;
+
+	if (entry) {
+		user = (struct worker_user){ entry->pw_uid, entry->pw_gid };
+	} else {
+		if (!text[0] || strspn(text, "0123456789") != strlen(text))
+			wrong_usage("--also-user %s: there is no such user", text);
+		user.uid = (uint32_t)argument_number("--also-user", text, 1, UINT32_MAX - 1);
+		entry = getpwuid(user.uid);
+		user.gid = entry ? entry->pw_gid : user.uid;
+	}
+	if (plan->users == WORKERS_USERS)
+		wrong_usage("--also-user: at most %d users", WORKERS_USERS);
+	plan->user = realloc(plan->user, (plan->users + 1) * sizeof *plan->user);
+	if (!plan->user)
+		fail("no memory");
+	plan->user[plan->users++] = user;
 }
 
 static void take_stream_option(struct reading *r, int option, const char *argument)
@@ -278,6 +305,9 @@ static void take_option(struct reading *r, int option, const char *argument)
 	case FAMILY:
 		plan->children = plan->family = true;
 		return;
+	case ALSO_USER:
+		add_user(plan, argument);
+		return;
 	case DESPITE_SECCOMP:
 		r->o.despite_seccomp = true;
 		return;
@@ -336,6 +366,10 @@ static void check(const struct reading *r)
 		wrong_usage("COMMAND and -p cannot be combined; for several processes repeat -p");
 	if (r->o.command && r->o.pid_count)
 		wrong_usage("COMMAND and -p cannot be combined");
+	if (plan->users && !plan->children)
+		wrong_usage("--also-user needs --children or --family");
+	if (plan->users && geteuid() != 0)
+		wrong_usage("--also-user is for root: processes of other users become no one else");
 	if (r->o.command && r->o.despite_seccomp)
 		wrong_usage("--despite-seccomp needs -p: the filter that COMMAND will install is not known yet");
 	if (r->o.pid_count && instruments_any(&r->o.instruments))

@@ -174,6 +174,22 @@ static bool start_kernel(struct recording *r, bool starts)
 	return r->kernel != NULL;
 }
 
+/* Returns false after it has printed why a user that was named cannot be recorded. */
+static bool begin_workers(struct recording *r)
+{
+	struct workers_plan plan = {
+		.pid = r->pid, .path = r->part[0].seeks ? r->part[0].path : NULL, .what = r->what,
+		.attr = r->plan->attr, .part = r->part, .parts = r->parts, .match = r->plan->match,
+		.where = r->plan->where, .user = r->plan->user, .users = r->plan->users, .quiet = r->plan->quiet,
+	};
+
+	if (!r->plan->children)
+		return true;
+	name_program(&plan.attr, r->pid);
+	r->workers = workers_begin(&plan, &r->kin);
+	return !r->workers || workers_begun(r->workers);
+}
+
 bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path,
                      bool starts)
 {
@@ -204,7 +220,8 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 		r->retired = r->number > last ? r->number : 0;
 	}
 	if (create_parts(r, path)) {
-		error = posix_trace_start(r->part[0].trid);
+		/* First the workers' streams, so that the process does not fork one between the two. */
+		error = begin_workers(r) ? posix_trace_start(r->part[0].trid) : -1;
 		if (error == 0)
 			error = start_kernel(r, starts) ? 0 : -1;
 		if (error == 0)
@@ -249,6 +266,9 @@ static void remove_part(struct part *p)
 
 void recording_cancel(struct recording *r)
 {
+	workers_end(r->workers, &r->part[0], true);
+	workers_free(r->workers);
+	r->workers = NULL;
 	if (r->part[0].path)
 		unretire(r, &r->part[0]);
 	if (r->kernel)
@@ -302,6 +322,19 @@ static int copy_log(struct recording *r, struct logcopy *c, char **to)
 	return error;
 }
 
+/* Adds the events of processes that have become other users to a new FILE.N, `to`. */
+static void keep_workers(struct recording *r, struct logcopy *c, const char *to, const struct snapshot *s)
+{
+	struct workers_kept k = { .path = to, .fd = c->made, .begin = s->begin, .end = s->end, .bytes = c->bytes };
+
+	if (!workers_keep(r->workers, &k))
+		r->failed = true;
+	c->events += k.events;
+	c->bytes = k.bytes;
+	close(c->made);
+	c->made = -1;
+}
+
 /* Writes the suspended part to a file and clears it. Returns false if the file could not be written yet. */
 static bool keep_part(struct recording *r, struct part *p, const struct snapshot *s)
 {
@@ -323,6 +356,7 @@ static bool keep_part(struct recording *r, struct part *p, const struct snapshot
 	} else {
 		r->kept++;
 		r->reported = 0;
+		keep_workers(r, &c, to, s);
 		r->past.events += c.events;
 		r->past.bytes += c.bytes;
 		r->past.lost += r->plan->loop ? 0 : c.lost;
@@ -401,8 +435,21 @@ void recording_keep(struct recording *r, const struct snapshot *s)
 
 void recording_follow(struct recording *r)
 {
+	if (r->ended)
+		return;
+	part_follow(&r->part[r->now], r->plan->match);
+	workers_follow(r->workers);
+}
+
+int64_t recording_look_for_workers(struct recording *r, int64_t now)
+{
+	return r->ended ? INT64_MAX : workers_look(r->workers, now);
+}
+
+void recording_changes(struct recording *r, const struct changes *c)
+{
 	if (!r->ended)
-		part_follow(&r->part[r->now], r->plan->match);
+		workers_changed(r->workers, c->pid, c->count, c->more);
 }
 
 void recording_describe(struct recording *r)
@@ -456,6 +503,13 @@ struct totals recording_totals(const struct recording *r)
 		t.events += n.users;
 		t.bytes += i == r->now || r->waits ? n.bytes : 0;
 		t.lost += r->plan->loop ? 0 : r->part[i].lost;
+	}
+	if (!r->ended) {
+		struct workers_totals w = workers_totals(r->workers);
+
+		t.events += w.events;
+		t.bytes += w.bytes;
+		t.lost += r->plan->loop ? 0 : w.lost;
 	}
 	return t;
 }
@@ -739,6 +793,8 @@ void recording_end(struct recording *r, bool drop)
 		explain_names(p->trid, r->what, r->plan->trigger, "--trigger");
 	end_parts(r, drop);
 	kernel = merge_kernel(r, p, b);
+	if (!workers_end(r->workers, p, drop))
+		r->failed = true;
 	if (!drop)
 		some = count(r, p, &r->past, before) || kernel;
 	if (!drop)
@@ -752,6 +808,7 @@ void recording_end(struct recording *r, bool drop)
 		r->failed = true;
 	if (some || waiting || r->kept || r->failed) {
 		say_end(r, &r->part[0], drop);
+		workers_say(r->workers, shown_path(&r->part[0]));
 		explain_killed(&r->evidence, r->what);
 		say_left_out(r, shown_path(&r->part[0]), true);
 	} else if (r->past.left_out) {
@@ -764,5 +821,7 @@ void recording_end(struct recording *r, bool drop)
 	settle_files(r, drop, some);
 	for (unsigned i = 0; i < r->parts; i++)
 		part_free(&r->part[i]);
+	workers_free(r->workers);
+	r->workers = NULL;
 	r->ended = true;
 }

@@ -18,10 +18,12 @@
 
 #include "process/explain.h"
 #include "record/beside.h"
+#include "record/changes.h"
 #include "record/kernel.h"
 #include "record/kin.h"
 #include "record/part.h"
 #include "record/selection.h"
+#include "record/workers.h"
 
 /* The options of the command line. */
 struct plan {
@@ -30,6 +32,8 @@ struct plan {
 	size_t stream_size;
 	bool children;
 	bool family;           /* record until the last descendant ends */
+	struct worker_user *user; /* users that descendants will become */
+	unsigned users;
 	struct match *match;   /* event types to record */
 	const char *where;     /* a correct expression; null: none */
 	bool loop;             /* flight recorder */
@@ -80,6 +84,7 @@ struct recording {
 	struct kin kin;
 	struct kernel *kernel; /* null: no --kernel */
 	uint64_t kernel_lost;  /* of the lost events, those of the kernel */
+	struct workers *workers; /* null: none are looked for */
 };
 
 #define SNAPSHOT_ALL (&(const struct snapshot){ .end = UINT64_MAX })
@@ -94,6 +99,10 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 void recording_follow(struct recording *r);
 /* Adds to the log the file that the process executes now and its libraries. Called from time to time. */
 void recording_describe(struct recording *r);
+/* Looks for processes that have become other users, if it is time to. Returns when to call this again. */
+int64_t recording_look_for_workers(struct recording *r, int64_t now);
+/* Looks for them among processes that have changed. */
+void recording_changes(struct recording *r, const struct changes *c);
 /* Rotates, and reports problems. Called from time to time. */
 void recording_look(struct recording *r);
 /* Writes the events recorded so far to FILE.N. */

@@ -22,6 +22,7 @@
 #include "common/progress.h"
 #include "process/launch.h"
 #include "process/refusal.h"
+#include "record/changes.h"
 #include "record/newlog.h"
 #include "record/preloadable.h"
 #include "record/signals.h"
@@ -42,6 +43,9 @@
  * lives only a millisecond or two may be missed.
  */
 static const int64_t describe_ns[] = { 0, MS / 3, MS, 2 * MS, 5 * MS, 10 * MS, 50 * MS, 250 * MS };
+/* Index of the first process's descriptor among those that are waited for. */
+#define FDS_FIRST 3
+
 #define DESCRIBE_NS NS_PER_S /* the interval after these */
 
 /* A recorded process. */
@@ -64,6 +68,7 @@ struct session {
 	struct source *source;
 	unsigned count;
 	int trigger_in, trigger_out; /* a pipe; -1: none */
+	struct changes changes; /* with --children, as root */
 	int64_t began;
 	int64_t next_follow, next_look, next_describe, next_family;
 	unsigned described; /* number of descriptions so far */
@@ -427,6 +432,23 @@ static int64_t describe(struct session *s, int64_t now)
 	return s->next_describe;
 }
 
+/* Looks for processes that have become other users. Returns the time of the next look. */
+static int64_t look_for_workers(struct session *s, int64_t now)
+{
+	int64_t next = INT64_MAX;
+
+	for (unsigned i = 0; i < s->count; i++)
+		next = sooner(next, recording_look_for_workers(&s->source[i].recording, now));
+	return next;
+}
+
+static void take_changes(struct session *s)
+{
+	changes_take(&s->changes);
+	for (unsigned i = 0; s->changes.works && i < s->count; i++)
+		recording_changes(&s->source[i].recording, &s->changes);
+}
+
 /* Does all that is due. Returns when the next thing is due, CLOCK_MONOTONIC. */
 static int64_t look(struct session *s)
 {
@@ -442,6 +464,7 @@ static int64_t look(struct session *s)
 		next = s->began + s->plan->duration;
 	next = sooner(next, describe(s, now));
 	next = sooner(next, look_for_families(s, now));
+	next = sooner(next, look_for_workers(s, now));
 	if (!match_all(s->plan->match) && now >= s->next_follow) {
 		for (unsigned i = 0; i < s->count; i++)
 			recording_follow(&s->source[i].recording);
@@ -477,17 +500,20 @@ static void wait_for_more(struct session *s, struct pollfd *fds, int64_t until)
 
 	fds[0] = (struct pollfd){ .fd = s->signals.fd, .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = s->trigger_in, .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = s->changes.fd, .events = POLLIN };
 	for (unsigned i = 0; i < s->count; i++)
-		fds[2 + i] = (struct pollfd){ .fd = s->source[i].recording.ended || s->source[i].alone ? -1 :
-		                              s->source[i].pidfd, .events = POLLIN };
-	if (ppoll(fds, 2 + s->count, until == INT64_MAX ? NULL : &t, NULL) <= 0)
+		fds[FDS_FIRST + i] = (struct pollfd){ .fd = s->source[i].recording.ended || s->source[i].alone ? -1 :
+		                                      s->source[i].pidfd, .events = POLLIN };
+	if (ppoll(fds, FDS_FIRST + s->count, until == INT64_MAX ? NULL : &t, NULL) <= 0)
 		return;
 	if (fds[1].revents)
 		take_triggers(s);
 	if (fds[0].revents)
 		take_signals(s);
+	if (fds[2].revents)
+		take_changes(s);
 	for (unsigned i = 0; i < s->count; i++)
-		if (fds[2 + i].revents)
+		if (fds[FDS_FIRST + i].revents)
 			process_ended(s, &s->source[i]);
 	if (!s->o->command)
 		processes_ended(s);
@@ -503,7 +529,7 @@ static bool over(const struct session *s)
 
 static void go_through(struct session *s)
 {
-	struct pollfd *fds = calloc(2 + s->count, sizeof *fds);
+	struct pollfd *fds = calloc(FDS_FIRST + s->count, sizeof *fds);
 
 	if (!fds)
 		fail("no memory");
@@ -560,6 +586,9 @@ int session_run(const struct session_options *o)
 		complain("no descriptors: %s", strerror(errno));
 		return nothing(&s); /* NOLINT(clang-analyzer-unix.Malloc): its sources last as long as the process */
 	}
+	s.changes.fd = -1;
+	if (o->plan.children && geteuid() == 0)
+		changes_listen(&s.changes);
 	s.began = clock_ns(CLOCK_MONOTONIC);
 	if (o->command)
 		status = launch(&s);
