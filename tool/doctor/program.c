@@ -88,7 +88,7 @@ void doctor_program(const char *name)
 	else
 		finding(GRADE_OK, "functions", NULL,
 		        "not instrumented; build it with -finstrument-functions to record its calls");
-	if (*offers.sanitizer)
+	if (offers.sanitizer)
 		finding(GRADE_WARNING, "C library", "build it without that for --libc",
 		        "it was built with %s, which has to be the first to see calls", offers.sanitizer);
 	else if (preload && offers.glibc)

@@ -17,6 +17,7 @@
 #include "process/explain.h"
 #include "process/launch.h"
 #include "process/libraries.h"
+#include "process/sanitizer.h"
 
 /* Scripts whose interpreters are scripts; the kernel follows as many. */
 #define SCRIPTS_MOST 4
@@ -85,18 +86,6 @@ static bool needs(const struct elf_file *file, const char *library)
 	return false;
 }
 
-static void look_for_sanitizer(struct offers *o, const struct elf_file *file)
-{
-	static const char *const symbols[][2] = {
-		{ "__asan_init", "AddressSanitizer" }, { "__tsan_init", "ThreadSanitizer" },
-		{ "__msan_init", "MemorySanitizer" },
-	};
-
-	for (unsigned i = 0; i < sizeof symbols / sizeof *symbols; i++)
-		if (elf_file_symbol(file, symbols[i][0]) != ELF_SYMBOL_ABSENT)
-			snprintf(o->sanitizer, sizeof o->sanitizer, "%s", symbols[i][1]);
-}
-
 static void note(char *first, const char *path)
 {
 	if (!*first)
@@ -130,7 +119,7 @@ static void look_into(const char *path, const struct elf_file *file, void *arg)
 
 		o->dynamic = loader != NULL;
 		o->glibc = loader && !strstr(loader, "ld-musl");
-		look_for_sanitizer(o, file);
+		o->sanitizer = sanitizer_of(file);
 	}
 }
 

@@ -35,7 +35,7 @@ struct offers {
 	bool other_user; /* has the rights of its file (set-user-ID), so nothing is preloaded into it */
 	unsigned what;   /* enum offer, of the program and the libraries that it is linked with */
 	char program[PATH_MAX];  /* the program, or the interpreter of a script */
-	char sanitizer[20];      /* "AddressSanitizer" ...; "" if there is none */
+	const char *sanitizer;   /* "AddressSanitizer" ...; null if there is none */
 	char missing[256];       /* a library that was not found; "" if all were */
 	char lttng[PATH_MAX], functions[PATH_MAX]; /* the first file that has them */
 	struct provider provider[OFFERS_PROVIDERS];

@@ -118,7 +118,7 @@ static void choose_all(const struct offers *o)
 			choose("--functions", NULL, "calls of its functions");
 			part("--calls");
 		}
-		if (o->glibc && !*o->sanitizer) {
+		if (o->glibc && !o->sanitizer) {
 			choose("--libc", "io,locks,threads,process", "what it asks of the C library");
 			part("--io");
 			part("--locks");
