@@ -66,6 +66,9 @@ enum group {
 	GROUP_MEMORY = 16,
 };
 
+/* The frame of a wrapper: the same for all wrappers that are called from one place. */
+#define FRAME ((uintptr_t)__builtin_dwarf_cfa())
+
 /*
  * The frame that records, or is about to; 0: none. A call from a deeper frame is part of a recorded call, and is not
  * recorded. So is a call in a signal handler that has interrupted the recording. If a handler leaves by longjmp(), the
@@ -77,7 +80,7 @@ static inline __attribute__((__always_inline__)) uintptr_t inside_begin(void)
 {
 	uintptr_t before = inside;
 
-	inside = (uintptr_t)__builtin_frame_address(0);
+	inside = FRAME;
 	__asm__ volatile("" ::: "memory");
 	return before;
 }
@@ -88,11 +91,11 @@ static inline __attribute__((__always_inline__)) void inside_end(uintptr_t befor
 	inside = before;
 }
 
-/* Returns whether the calls of a group are recorded, in this thread, from this address; while events are recorded. */
-bool recorded_from(enum group group, const void *caller);
+/* Returns whether calls of a group are recorded in this frame, from this address; while somebody records the process. */
+bool recorded_from(enum group group, const void *caller, uintptr_t frame);
 
 /* Returns whether a call is recorded. In a process that nobody records: a few loads. */
-#define RECORDED(group) (UNLIKELY(posixtrace_enabled()) && recorded_from(group, CALLER))
+#define RECORDED(group) (UNLIKELY(posixtrace_enabled()) && recorded_from(group, CALLER, FRAME))
 
 /* -- Events ------------------------------------------------------------------------------------------- */
 

@@ -107,7 +107,7 @@ static __attribute__((__noinline__)) void *malloc_recorded(void *(*next)(size_t)
 {
 	void *p = next(size);
 
-	if (recorded_from(GROUP_MEMORY, caller))
+	if (recorded_from(GROUP_MEMORY, caller, FRAME))
 		record_data(&event_malloc, &(struct allocated){ size, (uintptr_t)p }, sizeof(struct allocated), caller);
 	return p;
 }
@@ -125,7 +125,7 @@ WRAPPER void *malloc(size_t size)
 static __attribute__((__noinline__)) void free_recorded(void (*next)(void *), void *p, const void *caller)
 {
 	/* Before the memory can belong to another thread. */
-	if (p && recorded_from(GROUP_MEMORY, caller)) {
+	if (p && recorded_from(GROUP_MEMORY, caller, FRAME)) {
 		uint64_t address = (uintptr_t)p;
 
 		record_data(&event_free, &address, sizeof address, caller);

@@ -106,13 +106,13 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-bool recorded_from(enum group group, const void *caller)
+bool recorded_from(enum group group, const void *caller, uintptr_t frame)
 {
 	unsigned now = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
 
 	if (UNLIKELY(now & NOT_READ))
 		now = read_settings();
-	if (!(now & group) || (uintptr_t)__builtin_frame_address(0) < inside)
+	if (!(now & group) || frame < inside)
 		return false;
 	/* What libposixtrace does is not what the program does. */
 	return (uintptr_t)caller - library_begin >= library_end - library_begin;
