@@ -1,5 +1,5 @@
 #
-# lttng.py - record --lttng: a program for LTTng-UST records what it would record there, and nothing where nobody records
+# lttng.py - record --lttng: a program for LTTng-UST records what it would record there, and nothing if nobody records
 #
 #     lttng.py POSIXTRACE LIBLTTNG_UST [LINKED DYNAMIC PROVIDER]
 #
@@ -105,11 +105,12 @@ def arrays(count):
     }
 
 
-def label(n, small=False):
-    names = {0: 'RED', 1: 'dark_ or _BLUE_', 3: 'FEW', 4: 'FEW+1', 5: 'FEW+2'}
-    if not small:
-        names[-4] = 'BELOW'
-    return names.get(n, n & 255 if small else n)
+def color(n):
+    return {-4: 'BELOW', 0: 'RED', 1: 'dark_ or _BLUE_', 3: 'FEW', 4: 'FEW+1', 5: 'FEW+2'}.get(n, n)
+
+
+def counted(n):
+    return {0: 'ZERO', 7: 'SEVEN', 8: 'EIGHT'}.get(n, n)
 
 
 def shortened(name):
@@ -127,8 +128,7 @@ def check_kinds(program, environment=()):
     equal(f'{what}, texts', fields(events, 'kinds:texts'), TEXTS)
     equal(f'{what}, arrays', fields(events, 'kinds:arrays'), [arrays(5), arrays(0)])
     equal(f'{what}, labels', fields(events, 'kinds:labels'), [
-        {'color': label(n), 'small': label(n, True), 'counted': {0: 'ZERO', 7: 'SEVEN', 8: 'EIGHT'}.get(n, n),
-         'after': n} for n in range(-4, 10)])
+        {'color': color(n), 'small': counted(n & 255), 'counted': counted(n), 'after': n} for n in range(-4, 10)])
     equal(f'{what}, long text', fields(events, 'kinds:long_text'), [{'text': 'x' * 20000, 'n': 1}])
     nothing = [event for event in events if event['event'] == 'kinds:nothing']
     equal(f'{what}, no fields', [event.get('fields', {}) for event in nothing], [{}])

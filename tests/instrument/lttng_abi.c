@@ -1,5 +1,5 @@
 /*
- * lttng_abi.c - the structures of instrument/lttng/abi.h are those of LTTng's headers: a program that only has to compile
+ * lttng_abi.c - the structures of instrument/lttng/abi.h are those of LTTng's headers: it has to compile
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 #
-# lttng_compare.py - record --lttng records what LTTng records: event by event, of LTTng's own examples and other programs
+# lttng_compare.py - record --lttng records what LTTng records, event by event: of LTTng's examples, and other programs
 #
-#     lttng_compare.py POSIXTRACE FOLDER [PROGRAM ARGUMENT...]...
+#     lttng_compare.py POSIXTRACE FOLDER [COMMAND...]
 #     lttng_compare.py --speed POSIXTRACE
 #
-# FOLDER: where the programs are built. Each further argument is a command, which is run under LTTng's cyg-profile wrapper.
-# Both recordings are printed by babeltrace2, and compared as text without times and contexts. --speed measures what an
-# event costs, in turns. Needs lttng-tools, liblttng-ust-dev and babeltrace2; the session daemon is started if none runs.
+# FOLDER: where the programs are built. Each further argument is a command, which is run under LTTng's cyg-profile
+# wrapper. Both recordings are printed by babeltrace2, and compared as text without times and contexts. --speed measures
+# what an event costs, in turns. Needs lttng-tools, liblttng-ust-dev and babeltrace2; the session daemon is started if
+# none runs.
 #
 # SPDX-License-Identifier: MIT
 
@@ -75,7 +76,10 @@ def printed(directory):
         found = re.match(r'\[[^]]*\] (?:\S+ )?(\S+:\S+): (?:\{[^}]*\}, )?(\{.*\})$', line)
         if found and not found[1].startswith(OWN):
             events.append(f'{found[1]} {found[2]}')
-    return events, done.stderr
+    # Without any event there are no files.
+    if not events and 'ERROR' in done.stderr and 'No trace was found' not in done.stderr:
+        complain(f'babeltrace2 cannot read {directory}: {done.stderr[-2000:]}')
+    return events
 
 
 def alike(event):
@@ -90,20 +94,21 @@ def alike(event):
     return re.sub(r'\{ ?', '{ ', event)
 
 
-def both(posixtrace, command, environment, work, before=()):
-    """Runs a command under each. Returns the events, and what went wrong."""
+def both(posixtrace, command, environment, work):
+    """Runs a command under each. Returns the events of LTTng, and ours."""
     theirs, ours = work / 'theirs', work / 'ours'
     log = work / 'log'
     for path in (theirs, ours):
         shutil.rmtree(path, ignore_errors=True)
+    log.unlink(missing_ok=True)
     with session(theirs):
         done = run(command, environment, cwd=work)
-    other = run([posixtrace, 'record', '--lttng', '--children', '--max-data', '65535', '-s', '256M', '-q', '-o', str(log),
-                 '--', *before, *command], environment, cwd=work)
+    other = run([posixtrace, 'record', '--lttng', '--children', '--max-data', '65535', '-s', '256M', '-q', '-o',
+                 str(log), '--', *command], environment, cwd=work)
     if done.returncode != other.returncode or done.stdout != other.stdout:
         complain(f'{command}: status {other.returncode}, not {done.returncode}: {other.stderr}')
     run([posixtrace, 'convert', '-q', '--to', 'ctf', '-o', str(ours), str(log)])
-    return printed(theirs)[0], printed(ours)[0]
+    return printed(theirs), printed(ours)
 
 
 def compare(name, theirs, ours):
@@ -125,7 +130,7 @@ def build(folder):
     commands = {}
     for name, program, more in [('demo', 'demo-trace', ['0']), ('demo-tracef', 'demo-tracef', []),
                                 ('demo-tracef', 'demo-vtracef', []), ('demo-tracelog', 'demo-tracelog', []),
-                                ('demo-tracelog', 'demo-vtracelog', []), ('hello-static-lib', 'hello', ['0'])]:
+                                ('demo-tracelog', 'demo-vtracelog', [])]:
         place = folder / name
         if not place.exists():
             shutil.copytree(EXAMPLES / name, place)

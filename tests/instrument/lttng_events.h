@@ -89,7 +89,7 @@ LTTNG_UST_TRACEPOINT_EVENT(kinds, labels,
 	LTTNG_UST_TP_ARGS(int, n),
 	LTTNG_UST_TP_FIELDS(
 		lttng_ust_field_enum(kinds, color, int, color, n)
-		lttng_ust_field_enum(kinds, color, unsigned char, small, n)
+		lttng_ust_field_enum(kinds, counted, unsigned char, small, n)
 		lttng_ust_field_enum(kinds, counted, short, counted, n)
 		lttng_ust_field_integer(int, after, n)
 	)

@@ -192,7 +192,7 @@ static void loads(const char *provider)
 		pthread_join(ids[i], NULL);
 }
 
-/* -- Functions of the program --------------------------------------------------------------------------------------- */
+/* -- Functions of the program ------------------------------------------------------------------------------- */
 
 static int called;
 
@@ -217,7 +217,7 @@ static void functions(void)
 #endif
 }
 
-/* -- After everything else, and speed -------------------------------------------------------------------------------- */
+/* -- After everything else, and speed ------------------------------------------------------------------------- */
 
 static __attribute__((destructor)) void last(void)
 {
