@@ -393,7 +393,8 @@ test('layers do not overlap', () => {
 test('calls of functions', () => {
 	/* f calls g twice, and itself once; g is cut by the range. */
 	const place = (name) => ({ function : name }), trace = made([
-		[ 0, 0, 0 ], [ 10, 0, 0 ], [ 20, 0, 1 ], [ 30, 0, 0 ], [ 35, 0, 0 ], [ 45, 0, 1 ], [ 50, 0, 1 ], [ 100, 0, 1 ],
+		[ 0, 0, 0 ], [ 10, 0, 0 ], [ 20, 0, 1 ], [ 30, 0, 0 ], [ 35, 0, 0 ], [ 45, 0, 1 ], [ 50, 0, 1 ],
+		[ 100, 0, 1 ],
 	]);
 	trace.tables.places = [ place('f'), place('g') ];
 	[ 0, 1, 1, 0, 1, 1, 0, 0 ].forEach((which, i) => { trace.shapes.place[i] = which + 1; });

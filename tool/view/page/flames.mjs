@@ -10,6 +10,8 @@ import { count, plural, visible } from './text.mjs';
 import { duration, exactDuration } from './time.mjs';
 
 const flameHeight = 19, functionsShown = 50;
+/* More of them appear when one of the last is clicked. */
+const flameRows = 150;
 /* Narrower parts, as a share of the width, are not drawn. */
 const leastShare = 0.002;
 
@@ -38,8 +40,9 @@ export function makeFlames(state) {
 			path = names;
 			paint();
 		} }, text);
-		Object.assign(made.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${row * flameHeight}px`,
-			background: colours.fills[colour(node.name)], color: colours.sliceText });
+		Object.assign(made.style, { left: `${100 * left}%`, width: `${100 * width}%`,
+			top: `${row * flameHeight}px`, background: colours.fills[colour(node.name)],
+			color: colours.sliceText });
 		return made;
 	}
 
@@ -57,8 +60,11 @@ export function makeFlames(state) {
 		while (waiting.length) {
 			const { node, names, left, width, row } = waiting.pop();
 			let at = left;
+			if (row - above.length === flameRows)
+				continue;
 			for (const child of [...node.children.values()].sort((a, b) => b.total - a.total)) {
-				const share = width * child.total / Math.max(node.total, 1), to = [...names, child.name];
+				const share = width * child.total / Math.max(node.total, 1);
+				const to = [...names, child.name];
 				if (share < leastShare)
 					break;
 				box.append(bar(child, to, at, share, row, colour));
