@@ -27,7 +27,7 @@ CC, CXX = (None if argument == '-' else argument.split() for argument in sys.arg
 HERE = Path(__file__).resolve().parent
 HOOKS = ['-finstrument-functions']
 XRAY = ['-fxray-instrument', '-fxray-instruction-threshold=1']
-ALL = 'calls jumps threads signals fork'
+ALL = 'calls,jumps,threads,signals,fork'
 
 
 def kinds(compiler, clang):
@@ -52,9 +52,9 @@ def build(source, kind, command):
     return path
 
 
-def programs(source='functions_target.c', only=None):
+def programs(source='functions_target.c', only=()):
     found = [(kind, build(source, kind, command)) for kind, command in
-             (kinds(CXX, 'clang++') if source.endswith('.cpp') else kinds(CC, 'clang')) if only in (None, kind)]
+             (kinds(CXX, 'clang++') if source.endswith('.cpp') else kinds(CC, 'clang')) if not only or kind in only]
     found = [(kind, path) for kind, path in found if path]
     if not found:
         print('skipped: there is no compiler')
@@ -97,24 +97,23 @@ def folded():
 def test_counts():
     """As many calls as the program has counted, each in the function that called it, and each with its end."""
     for kind, program in programs():
-        for what in ALL.split():
-            counted = record(program, what, '--functions')
-            found = stat()
-            names = calls(found)
-            equal(f'{kind} {what}: calls', {name: names.get(name) for name in counted}, counted)
-            equal(f'{kind} {what}: open, without a begin', (found['open'], found['no_begin']), (0, 0))
-            pairs = callers(found)
-            for name, inside in (('after', 'catcher'), ('catcher', 'do_jumps'), ('handler', 'do_signals'),
-                                 ('jumping_handler', 'do_signals')):
-                equal(f'{kind} {what}: {name} in {inside}', pairs[name, inside], counted.get(name, 0))
-            equal(f'{kind} {what}: middle in worker', pairs['middle', 'worker'], 400 if what == 'threads' else 0)
-            equal(f'{kind} {what}: leaf in handlers', pairs['leaf', 'handler'] + pairs['leaf', 'jumping_handler'],
-                  counted.get('handler', 0) + counted.get('jumping_handler', 0))
+        counted = record(program, ALL, '--functions')
+        found = stat()
+        names = calls(found)
+        equal(f'{kind}: calls', {name: names.get(name) for name in counted}, counted)
+        equal(f'{kind}: open, without a begin', (found['open'], found['no_begin']), (0, 0))
+        pairs = callers(found)
+        for name, inside in (('after', 'catcher'), ('catcher', 'do_jumps'), ('handler', 'do_signals'),
+                             ('jumping_handler', 'do_signals')):
+            equal(f'{kind}: {name} in {inside}', pairs[name, inside], counted[name])
+        equal(f'{kind}: middle in worker', pairs['middle', 'worker'], 400)
+        equal(f'{kind}: leaf in handlers', pairs['leaf', 'handler'] + pairs['leaf', 'jumping_handler'],
+              counted['handler'] + counted['jumping_handler'])
 
 
 def test_times():
     """Self times add up to the total of the outermost calls, in the tree, in the table and in folded stacks."""
-    for kind, program in programs():
+    for kind, program in programs(only=['O0', 'clang']):
         record(program, 'calls,jumps,threads', '--functions')
         found = stat()
         outermost = sum(node['total'] for node in found['tree'] if node['depth'] == 0)
@@ -126,7 +125,7 @@ def test_times():
 
 
 def test_recursion():
-    for kind, program in programs():
+    for kind, program in programs(only=['O2', 'xray']):
         record(program, 'calls', '--functions')
         found = stat()
         nodes = {node['id']: node for node in found['tree']}
@@ -147,7 +146,7 @@ def test_recursion():
 
 
 def test_filters():
-    for kind, program in programs():
+    for kind, program in programs(only=['O2', 'xray']):
         counted = record(program, 'calls', '--functions=lea?')
         equal(f'{kind}: one name', calls(stat()), {'leaf': counted['leaf']})
         record(program, 'calls', '--functions=[l-m]*', '--functions=!leaf')
@@ -162,7 +161,7 @@ def test_filters():
 
 def test_longer():
     """Calls that take long are there, others are not; the program sleeps in one of them."""
-    for kind, program in programs():
+    for kind, program in programs(only=['O2', 'xray']):
         record(program, 'slow', '--functions=!main', '--functions-longer-than', '30ms')
         found = [function for function in stat()['functions'] if function['name'] == 'slow']
         equal(f'{kind}: calls', [function['calls'] for function in found], [1])
@@ -186,7 +185,7 @@ def test_killed():
 
 def test_slices():
     """Slices of Chrome and Perfetto have the names of functions, and nest."""
-    for kind, program in programs(only='O2'):
+    for kind, program in programs(only=['O2']):
         counted = record(program, 'calls', '--functions')
         scene.run(POSIXTRACE, 'convert', '-q', '--to', 'chrome', '-o', 'x.json', 'x.log')
         open_slices, seen = [], Counter()
@@ -229,7 +228,7 @@ def test_nobody():
     for kind, program in programs():
         outputs = []
         for preload in ({}, {'LD_PRELOAD': str(LIBRARY)}):
-            done = subprocess.run([program, 'calls,jumps,threads,signals,fork'], capture_output=True, timeout=60,
+            done = subprocess.run([program, ALL], capture_output=True, timeout=60,
                                   env={**scene.ENVIRONMENT, **preload})
             outputs.append((done.returncode, done.stdout, done.stderr))
         equal(f'{kind}: output', outputs[1], outputs[0])
@@ -238,7 +237,7 @@ def test_nobody():
 
 def test_exec():
     """The functions of a program that another one has executed are in none of its functions."""
-    for kind, program in programs(only='O0'):
+    for kind, program in programs(only=['O0']):
         Path('x.log').unlink(missing_ok=True)
         script = f'{program} calls; exec {program} calls'
         subprocess.run([POSIXTRACE, 'record', '-q', '--children', '-o', 'x.log', '--functions', '--', 'sh', '-c',
@@ -248,7 +247,7 @@ def test_exec():
 
 def test_hazards():
     """Calls before and after main(), in handlers, in threads that are cancelled, in malloc(), very deep."""
-    for kind, program in programs('functions_hazards.c', only='O0'):
+    for kind, program in programs('functions_hazards.c', only=['O0']):
         for options in (['--functions'], ['--functions=leaf,tick,thread']):
             counted = record(program, '', *options, status=3)
             if len(options[0]) > len('--functions'):

@@ -214,7 +214,8 @@ def test_usage():
             'server.log'], ['--by', 'x']:
         run('convert', *arguments, status=2)
     # --to is the format here.
-    assert '--to 2s: must be one of ctf, perfetto, chrome, csv or jsonl; the end of the time range is --until\n' in \
+    assert '--to 2s: must be one of ctf, perfetto, chrome, csv, jsonl or folded; ' \
+           'the end of the time range is --until\n' in \
         run('convert', '--from', '1s', '--to', '2s', 'server.log', status=2)[1]
     assert '--from 2s is not before --until 1s\n' in run('convert', '--to', 'csv', '--from', '2s', '--until', '1s',
         'server.log', status=2)[1]

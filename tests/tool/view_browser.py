@@ -164,6 +164,27 @@ def test_spans_are_those_of_stat():
     close(page)
 
 
+def test_calls_of_functions():
+    """The tab of calls: for the selected range, and for one function."""
+    page = page_of('shop')
+    assert page.value("document.getElementById('tab-calls').hidden")
+    close(page)
+    script = f'"{POSIXTRACE}" span function -- sh -c \'"{POSIXTRACE}" span function -- true; sleep 0.01\''
+    subprocess.run([POSIXTRACE, 'record', '-q', '--children', '-o', 'calls.log', '--', 'sh', '-c', script], check=True)
+    page = page_of('calls')
+    page.value("document.getElementById('tab-calls').click()")
+    page.wait("document.querySelectorAll('.flame').length === 1")
+    assert page.value("document.querySelector('.flame').textContent") == 'function'
+    cells = "[...document.querySelectorAll('.functions td')].map((cell) => cell.textContent)"
+    assert page.value(cells)[0] == '2' and page.value(cells)[3] == 'function', page.value(cells)
+    # The range ends before the first call has ended, and the second one has begun.
+    page.value('posixtrace.state.setRange({ t0: 0, t1: Math.min(...posixtrace.state.sets[0].starts) + 1 })')
+    page.wait(f"{cells}[0] === '1'")
+    page.value("document.querySelector('.flame').click()")
+    page.wait("[...document.querySelectorAll('#panel-calls button')].some((node) => node.textContent === 'Show all')")
+    close(page)
+
+
 def test_zoom_and_pan():
     page = page_of('shop')
     x, y, width, height = place(page, '#rows')

@@ -15,6 +15,7 @@ import {flowsOf} from '../../tool/view/page/flows.mjs';
 import {makeCounters} from '../../tool/view/page/counters.mjs';
 import {compile, find, splitWords} from '../../tool/view/page/search.mjs';
 import {eachBin, lowerBound, lowerBoundNear} from '../../tool/view/page/seek.mjs';
+import {callTree, functionsOf, walk} from '../../tool/view/page/calls.mjs';
 import {layersMost, layOut, measure, nameOf, pairEvents, spansOf as spansOfEvent} from '../../tool/view/page/spans.mjs';
 import {histogram, mean, percentile} from '../../tool/view/page/spread.mjs';
 import {bytes, count, plural, shortened, visible} from '../../tool/view/page/text.mjs';
@@ -387,6 +388,25 @@ test('layers do not overlap', () => {
 	layOut(deep, [ measure(deep, {...pair, nested : true }) ]);
 	assert.equal(deep.lanes[0].layers.length, layersMost);
 	assert.equal(deep.lanes[0].layers.reduce((sum, layer) => sum + layer.start.length, 0), 40);
+});
+
+test('calls of functions', () => {
+	/* f calls g twice, and itself once; g is cut by the range. */
+	const place = (name) => ({ function : name }), trace = made([
+		[ 0, 0, 0 ], [ 10, 0, 0 ], [ 20, 0, 1 ], [ 30, 0, 0 ], [ 35, 0, 0 ], [ 45, 0, 1 ], [ 50, 0, 1 ],
+		[ 100, 0, 1 ],
+	]);
+	trace.tables.places = [ place('f'), place('g') ];
+	[ 0, 1, 1, 0, 1, 1, 0, 0 ].forEach((which, i) => { trace.shapes.place[i] = which + 1; });
+	const set = measure(trace, {...pair, nested : true, calls : true });
+	const list = (t0, t1) => functionsOf(callTree(trace, [ set ], t0, t1))
+				     .map(({ name, calls, total, self }) => [name, calls, total, self]);
+	assert.deepEqual(list(0, 100), [ [ 'f', 2, 100, 80 ], [ 'g', 2, 20, 20 ] ]);
+	assert.deepEqual(list(15, 40), [ [ 'f', 2, 25, 15 ], [ 'g', 2, 10, 10 ] ]);
+	const root = callTree(trace, [ set ], 0, 100);
+	assert.deepEqual([...walk(root)].map(({ node, depth }) => [depth, node.name, node.total, node.self]),
+			 [ [ 0, 'f', 100, 70 ], [ 1, 'f', 20, 10 ], [ 2, 'g', 10, 10 ], [ 1, 'g', 10, 10 ] ]);
+	assert.equal(callTree(trace, [ set ], 200, 300).children.size, 0);
 });
 
 test('the spans of an event', () => {

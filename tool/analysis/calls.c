@@ -38,6 +38,9 @@ struct thread {
 	uint64_t last; /* time of the latest event */
 };
 
+/* Functions above a new node that are looked at, because a log may be made so that there are millions. */
+#define ABOVE_MAX 10000
+
 /* All threads, in any order. */
 static struct thread *threads;
 
@@ -131,7 +134,7 @@ static struct calls_node *node_of(struct calls *c, struct calls_node *parent, st
                                   const char *name)
 {
 	struct lookup_key key = { .first = function ? (uintptr_t)function : hash_text(name), .second = parent->number };
-	struct calls_node *n = lookup(&c->nodes, key, sizeof *n), **end = &parent->child;
+	struct calls_node *n = lookup(&c->nodes, key, sizeof *n), *above = parent;
 
 	if (n->number)
 		return n;
@@ -139,10 +142,12 @@ static struct calls_node *node_of(struct calls *c, struct calls_node *parent, st
 	n->function = function;
 	n->name = name;
 	n->parent = parent;
-	while (*end)
-		end = &(*end)->next;
-	*end = n;
-	for (const struct calls_node *above = parent; above && function && !n->recursive; above = above->parent)
+	if (parent->last)
+		parent->last->next = n;
+	else
+		parent->child = n;
+	parent->last = n;
+	for (unsigned i = 0; i < ABOVE_MAX && above && function && !n->recursive; i++, above = above->parent)
 		n->recursive = above->function == function;
 	return n;
 }
@@ -347,7 +352,7 @@ bool calls_event(struct calls *c, const struct source *s)
 	enum calls_kind kind = calls_kind(layouts_name(s->layouts, s->event->id));
 	struct thread *t;
 
-	if (kind == CALLS_OTHER)
+	if (kind == CALLS_OTHER || !s->symbols)
 		return false;
 	if (kind == CALLS_RECORDED) {
 		forget(c, s);

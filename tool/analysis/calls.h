@@ -34,7 +34,7 @@ struct calls_node {
 	struct calls_function *function; /* null: a thread */
 	const char *name;
 	struct calls_node *parent;       /* null: not called by a recorded function */
-	struct calls_node *child, *next; /* in the order of their first calls */
+	struct calls_node *child, *last, *next; /* in the order of their first calls */
 	uint64_t number;
 	bool recursive; /* the function is also above */
 	uint64_t calls, total, self;

@@ -13,6 +13,7 @@ import { makeOverview } from './overview.mjs';
 import { makeTable } from './table.mjs';
 import { makeDetails } from './details.mjs';
 import { makeSpanList } from './spanlist.mjs';
+import { makeFlames } from './flames.mjs';
 import { lossFacts, makeLists } from './about.mjs';
 import { makeSearchBox } from './searchbox.mjs';
 import { makeKeys } from './keys.mjs';
@@ -75,7 +76,11 @@ function makeTabs(onShow) {
 				return;
 			e.preventDefault();
 			e.stopPropagation();
-			show((i + by + tabs.length) % tabs.length, true);
+			let next = i;
+			do
+				next = (next + by + tabs.length) % tabs.length;
+			while (tabs[next].hidden);
+			show(next, true);
 		});
 	});
 	return { show };
@@ -158,7 +163,12 @@ async function begin() {
 	makeDetails(state);
 	const spanList = makeSpanList(state);
 	makeLists(state);
-	const tabs = makeTabs((index) => index === 1 && spanList.shown());
+	const flames = makeFlames(state);
+	const tabs = makeTabs((index) => {
+		if (index === 1)
+			spanList.shown();
+		flames.shown(index === 4);
+	});
 	makeSplitter();
 	makeKeys(state, { timeline, table, tabs, toggleTheme });
 	byId('empty').hidden = trace.count > 0;

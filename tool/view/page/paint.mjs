@@ -96,6 +96,8 @@ function paintDensity(p, group, top, height, colour) {
 const textsMost = 2000;
 
 function textOf(trace, set, index) {
+	if (set.calls)
+		return spanText(trace, set, index);
 	const type = trace.types[trace.shapes.type[trace.columns.shape[set.first[index]]]];
 	return type.system ? null : ownText(type, dataOf(trace, set.first[index]), trace.little);
 }
