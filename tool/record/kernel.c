@@ -392,8 +392,11 @@ static void take_complete(struct kernel *k, const struct ring_record *r)
 /* Takes a sample that belongs to the thread in which it was made. */
 static void take_sample(struct kernel *k, const struct ring_record *r)
 {
-	struct state_thread *t = thread(k, r->pid, r->tid);
+	struct state_thread *t = r->kind == POINT_SWITCH ? states_known(k->states, r->tid) :
+	                                                   thread(k, r->pid, r->tid);
 
+	if (!t)
+		return;
 	switch ((enum point)r->kind) {
 	case POINT_SWITCH:
 		states_waits(k->states, t, state_of(field(k, r, "prev_state")));
@@ -419,8 +422,12 @@ static void take_sample(struct kernel *k, const struct ring_record *r)
 
 static void take_switch(struct kernel *k, const struct ring_record *r)
 {
-	struct state_thread *t = thread(k, r->pid, r->tid);
+	bool out = r->misc & PERF_RECORD_MISC_SWITCH_OUT;
+	struct state_thread *t = out ? states_known(k->states, r->tid) : thread(k, r->pid, r->tid);
 
+	/* The last switch of a thread that has ended already. */
+	if (!t)
+		return;
 	if (r->misc & PERF_RECORD_MISC_SWITCH_OUT)
 		states_out(k->states, t, r->time, r->cpu, r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
 	else
@@ -446,7 +453,7 @@ static void take_record(void *arg, const struct ring_record *r)
 		take_issue(k, r);
 	else if (r->type == PERF_RECORD_SAMPLE && r->kind == POINT_COMPLETE)
 		take_complete(k, r);
-	else if (!pids_has(&k->pids, r->pid))
+	else if (!pids_has(&k->pids, r->pid) || (int32_t)r->tid <= 0) /* -1: it is ending */
 		return;
 	else if (r->type == PERF_RECORD_SAMPLE)
 		take_sample(k, r);
@@ -542,7 +549,11 @@ static void say_nothing(int error)
 		line[strcspn(line, "\n")] = '\0';
 	if (f)
 		fclose(f);
-	if (error == ENOSYS || !f)
+	if (error == ESRCH || error == ENOMEM)
+		complain("--kernel: %s", strerror(error));
+	else if (error == EMFILE)
+		complain("--kernel: %s: each thread needs several on each processor: ulimit -n", strerror(error));
+	else if (error == ENOSYS || !f)
 		complain("--kernel: this kernel, or this sandbox, has no perf_event_open()");
 	else
 		complain("--kernel: perf_event_open(): %s: be root, or set sysctl kernel.perf_event_paranoid=2 "
@@ -576,8 +587,9 @@ static int open_rings(struct kernel *k, const struct kernel_options *o)
 		             "no more: ulimit -l, or sysctl kernel.perf_event_mlock_kb",
 		             bytes_text(is, rings_size(k->rings)), bytes_text(asked, o->buffer));
 	error = points_open(&k->points, k->rings, k->pid);
-	if (error == EMFILE)
-		complain("--kernel: more descriptors are needed: ulimit -n unlimited");
+	/* A thread that ends before its first record is read has no name any more. */
+	for (unsigned i = 0; i < k->points.tids; i++)
+		thread(k, (uint32_t)k->pid, (uint32_t)k->points.tid[i]);
 	return error;
 }
 
