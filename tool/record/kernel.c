@@ -31,6 +31,8 @@
 /* A name of a thread that is not recorded is read again after this time. */
 #define NAME_NS UINT64_C(1000000000)
 #define NAMES 512
+/* Threads that have ended lately. */
+#define ENDED 4096
 /* Requests to disks at the same time. */
 #define REQUESTS 256
 /* Flags of a tracepoint's data, in its third byte: an interrupt was running. */
@@ -59,6 +61,7 @@ struct kernel {
 	struct kernel_types *types;
 	struct pids pids;
 	struct { uint64_t time; uint32_t tid; char name[STATES_NAME]; } name[NAMES];
+	uint32_t ended[ENDED]; /* by their ids */
 	struct request request[REQUESTS];
 	uint64_t last; /* time of the last record */
 	bool has_thread;
@@ -223,6 +226,27 @@ static struct state_thread *thread(struct kernel *k, uint32_t pid, uint32_t tid)
 	return t;
 }
 
+/*
+ * After the record of its end, a thread is still switched. Where all threads of the machine are recorded, these records
+ * are there, and must not make a new thread.
+ */
+static void ends(struct kernel *k, uint32_t tid)
+{
+	k->ended[tid % ENDED] = tid;
+}
+
+static bool has_ended(const struct kernel *k, uint32_t tid)
+{
+	return k->ended[tid % ENDED] == tid;
+}
+
+/* A new thread has the id, or the thread that has executed a program. */
+static void begins(struct kernel *k, uint32_t tid)
+{
+	if (has_ended(k, tid))
+		k->ended[tid % ENDED] = 0;
+}
+
 /* Takes a birth. The record was made in the parent. */
 static void take_fork(struct kernel *k, const struct ring_record *r)
 {
@@ -236,6 +260,7 @@ static void take_fork(struct kernel *k, const struct ring_record *r)
 	if (pid != parent && !k->children)
 		return;
 	pids_add(&k->pids, pid);
+	begins(k, tid);
 	t = states_thread(k->states, pid, tid);
 	if (!t)
 		fail("no memory");
@@ -255,6 +280,7 @@ static void take_exit(struct kernel *k, const struct ring_record *r)
 	if (t->call.open)
 		put_unfinished(k->types, t, r->time, true);
 	ended = *t;
+	ends(k, tid);
 	keep_name(k, t, r->time);
 	states_exit(k->states, t, r->time);
 	put_exit(k->types, &ended, r->time);
@@ -276,6 +302,7 @@ static void take_name(struct kernel *k, const struct ring_record *r)
 	memcpy(t->name, r->data + 8, length < sizeof t->name - 1 ? length : sizeof t->name - 1);
 	if (!(r->misc & PERF_RECORD_MISC_COMM_EXEC))
 		return;
+	begins(k, tid);
 	put_exec(k->types, t, r->time);
 	if (k->points.has[POINT_TASK] && k->points.groups >> GROUP_SCHED & 1)
 		states_runs(k->states, t, r->time, r->cpu);
@@ -453,7 +480,7 @@ static void take_record(void *arg, const struct ring_record *r)
 		take_issue(k, r);
 	else if (r->type == PERF_RECORD_SAMPLE && r->kind == POINT_COMPLETE)
 		take_complete(k, r);
-	else if (!pids_has(&k->pids, r->pid) || (int32_t)r->tid <= 0) /* -1: it is ending */
+	else if (!pids_has(&k->pids, r->pid) || (int32_t)r->tid <= 0 || has_ended(k, r->tid)) /* -1: it is ending */
 		return;
 	else if (r->type == PERF_RECORD_SAMPLE)
 		take_sample(k, r);
