@@ -336,13 +336,21 @@ static void take_call(struct kernel *k, const struct ring_record *r, struct stat
 {
 	const struct tracefs_field *args = tracefs_find(&k->points.format[POINT_ENTER], "args");
 
-	t->call.open = states_sure(k->states) && args && args->offset + sizeof t->call.argument <= r->size;
+	t->call.open = states_sure(k->states) && args && args->offset + args->size <= r->size;
+	/* This command has the numbers of 64-bit programs only if it is one. */
+	if (sizeof(long) == 4 && r->abi == PERF_SAMPLE_REGS_ABI_64)
+		t->call.open = false;
 	if (!t->call.open)
 		return;
 	t->call.number = field(k, r, "id");
 	t->call.since = r->time;
 	t->call.is_compat = sizeof(long) == 8 && r->abi == PERF_SAMPLE_REGS_ABI_32;
-	memcpy(t->call.argument, r->data + args->offset, sizeof t->call.argument);
+	/* They are as large as the kernel's pointers. */
+	for (unsigned i = 0; i < 6; i++) {
+		struct tracefs_field one = { .offset = args->offset + i * (args->size / 6), .size = args->size / 6 };
+
+		t->call.argument[i] = tracefs_number(&one, r->data, r->size);
+	}
 }
 
 static void take_return(struct kernel *k, const struct ring_record *r, struct state_thread *t)
