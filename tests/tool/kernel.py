@@ -109,6 +109,13 @@ def test_children():
     equal('ends', len(named(found, 'linux_exit')), 3)
 
 
+def test_main_thread_ends_first():
+    record('--kernel', 'syscalls,sched', '-o', 'leave.log', '--', TARGET, 'leave')
+    found = events('leave.log')
+    equal('calls', len(named(found, 'linux_sys_getpgid')), 9)
+    equal('ends', len(named(found, 'linux_exit')), 2)
+
+
 def test_running():
     """With -p, a thread that exists already is recorded, too."""
     with subprocess.Popen([TARGET, 'wait'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:

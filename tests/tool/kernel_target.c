@@ -1,10 +1,10 @@
 /*
  * kernel_target.c - a program whose system calls, waits, page faults, signals, threads and child are known
  *
- *     kernel_target [WAIT]
+ *     kernel_target [wait|leave]
  *
- * Prints the addresses of 16 pages that it touches once each, and how many page faults this took. WAIT: prints "ready"
- * first, and goes on when it can read a line.
+ * Prints the addresses of 16 pages that it touches once each, and how many page faults this took. wait: prints "ready"
+ * first, and goes on when it can read a line. leave: the main thread ends first, and another one makes 9 calls then.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,6 +13,8 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -48,6 +50,14 @@ static void *waiter(void *arg)
 	return NULL;
 }
 
+/* Makes calls when the main thread has ended. */
+static void *survivor(void *main_thread)
+{
+	pthread_join(*(pthread_t *)main_thread, NULL);
+	calls(9);
+	exit(0);
+}
+
 static long faults(void)
 {
 	struct rusage usage;
@@ -66,7 +76,14 @@ int main(int argc, char **argv)
 	void *result;
 	pid_t child;
 
-	(void)argv;
+	if (argc > 1 && strcmp(argv[1], "leave") == 0) {
+		static pthread_t own;
+
+		own = pthread_self();
+		if (pthread_create(&thread, NULL, survivor, &own) != 0)
+			return 2;
+		pthread_exit(NULL);
+	}
 	setvbuf(stdout, NULL, _IONBF, 0);
 	if (pipe(wakes) != 0 || pthread_create(&thread, NULL, waiter, NULL) != 0)
 		return 2;

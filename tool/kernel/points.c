@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* If more events than this would be needed for single threads, all threads of the machine are recorded instead. */
-#define SINGLE_MOST 16384U
+#define SINGLE_MOST 65536U
 
 const char *const group_names[GROUP_COUNT] = { "sched", "syscalls", "faults", "signals", "io" };
 
@@ -209,25 +209,39 @@ static bool is_wide(const struct points *p, const struct rings *r)
 	return (uint64_t)p->tids * events * rings_count(r) > SINGLE_MOST && ring_trial(&attr, -1, 0) == 0;
 }
 
-int points_open(struct points *p, struct rings *r, pid_t pid)
+/* Opens the events of each thread. A thread that is not opened yet may start others meanwhile. */
+static int open_threads(struct points *p, struct rings *r, pid_t pid)
 {
 	unsigned next = 0;
 	int error = 0;
 
-	list_threads(p, pid);
-	if (!p->tids)
-		return ESRCH;
-	p->wide = is_wide(p, r);
-	if (p->wide)
-		error = open_points(p, r, -1, false);
-	/* A thread that is not opened yet may start others meanwhile. Those of an open one are opened by the kernel. */
-	while (!p->wide && !error && next < p->tids) {
+	while (!error && next < p->tids) {
 		error = open_points(p, r, p->tid[next++], false);
 		if (error == ESRCH)
 			error = 0;
 		if (next == p->tids)
 			list_threads(p, pid);
 	}
+	return error;
+}
+
+int points_open(struct points *p, struct rings *r, pid_t pid)
+{
+	int error = 0;
+
+	list_threads(p, pid);
+	if (!p->tids)
+		return ESRCH;
+	p->wide = is_wide(p, r);
+	if (!p->wide)
+		error = open_threads(p, r, pid);
+	/* Without enough descriptors for single threads, root has those of all. */
+	if (error == EMFILE) {
+		rings_close_events(r);
+		p->wide = true;
+	}
+	if (p->wide)
+		error = open_points(p, r, -1, false);
 	return error ? error : open_points(p, r, -1, true);
 }
 

@@ -203,8 +203,7 @@ void rings_free(struct rings *r)
 {
 	if (!r)
 		return;
-	for (unsigned i = 0; i < r->events; i++)
-		close(r->event[i].fd);
+	rings_close_events(r);
 	if (r->ring)
 		free_rings(r);
 	free(r->event);
@@ -314,6 +313,12 @@ int rings_open(struct rings *r, const struct perf_event_attr *attr, pid_t pid, u
 	while (error && r->events > before)
 		close(r->event[--r->events].fd);
 	return error;
+}
+
+void rings_close_events(struct rings *r)
+{
+	while (r->events)
+		close(r->event[--r->events].fd);
 }
 
 void rings_enable(struct rings *r)

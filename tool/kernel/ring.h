@@ -54,6 +54,8 @@ unsigned rings_count(const struct rings *r);
  * Completes the attributes. The event is disabled. Returns 0 or an error number.
  */
 int rings_open(struct rings *r, const struct perf_event_attr *attr, pid_t pid, unsigned kind);
+/* Closes all events. */
+void rings_close_events(struct rings *r);
 /* Begins to record, but for events that the kernel enables when a thread executes a program. */
 void rings_enable(struct rings *r);
 /* Ends recording. What is in the rings can still be read. */

@@ -31,6 +31,8 @@
 /* A name of a thread that is not recorded is read again after this time. */
 #define NAME_NS UINT64_C(1000000000)
 #define NAMES 512
+/* Threads that have ended lately. */
+#define ENDED 4096
 /* Requests to disks at the same time. */
 #define REQUESTS 256
 /* Flags of a tracepoint's data, in its third byte: an interrupt was running. */
@@ -59,6 +61,7 @@ struct kernel {
 	struct kernel_types *types;
 	struct pids pids;
 	struct { uint64_t time; uint32_t tid; char name[STATES_NAME]; } name[NAMES];
+	uint32_t ended[ENDED]; /* by their ids */
 	struct request request[REQUESTS];
 	uint64_t last; /* time of the last record */
 	bool has_thread;
@@ -223,6 +226,27 @@ static struct state_thread *thread(struct kernel *k, uint32_t pid, uint32_t tid)
 	return t;
 }
 
+/*
+ * After the record of its end, a thread is still switched. Where all threads of the machine are recorded, these records
+ * are there, and must not make a new thread.
+ */
+static void ends(struct kernel *k, uint32_t tid)
+{
+	k->ended[tid % ENDED] = tid;
+}
+
+static bool has_ended(const struct kernel *k, uint32_t tid)
+{
+	return k->ended[tid % ENDED] == tid;
+}
+
+/* A new thread has the id, or the thread that has executed a program. */
+static void begins(struct kernel *k, uint32_t tid)
+{
+	if (has_ended(k, tid))
+		k->ended[tid % ENDED] = 0;
+}
+
 /* Takes a birth. The record was made in the parent. */
 static void take_fork(struct kernel *k, const struct ring_record *r)
 {
@@ -236,6 +260,7 @@ static void take_fork(struct kernel *k, const struct ring_record *r)
 	if (pid != parent && !k->children)
 		return;
 	pids_add(&k->pids, pid);
+	begins(k, tid);
 	t = states_thread(k->states, pid, tid);
 	if (!t)
 		fail("no memory");
@@ -255,6 +280,7 @@ static void take_exit(struct kernel *k, const struct ring_record *r)
 	if (t->call.open)
 		put_unfinished(k->types, t, r->time, true);
 	ended = *t;
+	ends(k, tid);
 	keep_name(k, t, r->time);
 	states_exit(k->states, t, r->time);
 	put_exit(k->types, &ended, r->time);
@@ -276,6 +302,7 @@ static void take_name(struct kernel *k, const struct ring_record *r)
 	memcpy(t->name, r->data + 8, length < sizeof t->name - 1 ? length : sizeof t->name - 1);
 	if (!(r->misc & PERF_RECORD_MISC_COMM_EXEC))
 		return;
+	begins(k, tid);
 	put_exec(k->types, t, r->time);
 	if (k->points.has[POINT_TASK] && k->points.groups >> GROUP_SCHED & 1)
 		states_runs(k->states, t, r->time, r->cpu);
@@ -309,13 +336,21 @@ static void take_call(struct kernel *k, const struct ring_record *r, struct stat
 {
 	const struct tracefs_field *args = tracefs_find(&k->points.format[POINT_ENTER], "args");
 
-	t->call.open = states_sure(k->states) && args && args->offset + sizeof t->call.argument <= r->size;
+	t->call.open = states_sure(k->states) && args && args->offset + args->size <= r->size;
+	/* This command has the numbers of 64-bit programs only if it is one. */
+	if (sizeof(long) == 4 && r->abi == PERF_SAMPLE_REGS_ABI_64)
+		t->call.open = false;
 	if (!t->call.open)
 		return;
 	t->call.number = field(k, r, "id");
 	t->call.since = r->time;
 	t->call.is_compat = sizeof(long) == 8 && r->abi == PERF_SAMPLE_REGS_ABI_32;
-	memcpy(t->call.argument, r->data + args->offset, sizeof t->call.argument);
+	/* They are as large as the kernel's pointers. */
+	for (unsigned i = 0; i < 6; i++) {
+		struct tracefs_field one = { .offset = args->offset + i * (args->size / 6), .size = args->size / 6 };
+
+		t->call.argument[i] = tracefs_number(&one, r->data, r->size);
+	}
 }
 
 static void take_return(struct kernel *k, const struct ring_record *r, struct state_thread *t)
@@ -392,8 +427,11 @@ static void take_complete(struct kernel *k, const struct ring_record *r)
 /* Takes a sample that belongs to the thread in which it was made. */
 static void take_sample(struct kernel *k, const struct ring_record *r)
 {
-	struct state_thread *t = thread(k, r->pid, r->tid);
+	struct state_thread *t = r->kind == POINT_SWITCH ? states_known(k->states, r->tid) :
+	                                                   thread(k, r->pid, r->tid);
 
+	if (!t)
+		return;
 	switch ((enum point)r->kind) {
 	case POINT_SWITCH:
 		states_waits(k->states, t, state_of(field(k, r, "prev_state")));
@@ -419,8 +457,12 @@ static void take_sample(struct kernel *k, const struct ring_record *r)
 
 static void take_switch(struct kernel *k, const struct ring_record *r)
 {
-	struct state_thread *t = thread(k, r->pid, r->tid);
+	bool out = r->misc & PERF_RECORD_MISC_SWITCH_OUT;
+	struct state_thread *t = out ? states_known(k->states, r->tid) : thread(k, r->pid, r->tid);
 
+	/* The last switch of a thread that has ended already. */
+	if (!t)
+		return;
 	if (r->misc & PERF_RECORD_MISC_SWITCH_OUT)
 		states_out(k->states, t, r->time, r->cpu, r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
 	else
@@ -446,7 +488,7 @@ static void take_record(void *arg, const struct ring_record *r)
 		take_issue(k, r);
 	else if (r->type == PERF_RECORD_SAMPLE && r->kind == POINT_COMPLETE)
 		take_complete(k, r);
-	else if (!pids_has(&k->pids, r->pid))
+	else if (!pids_has(&k->pids, r->pid) || (int32_t)r->tid <= 0 || has_ended(k, r->tid)) /* -1: it is ending */
 		return;
 	else if (r->type == PERF_RECORD_SAMPLE)
 		take_sample(k, r);
@@ -542,7 +584,11 @@ static void say_nothing(int error)
 		line[strcspn(line, "\n")] = '\0';
 	if (f)
 		fclose(f);
-	if (error == ENOSYS || !f)
+	if (error == ESRCH || error == ENOMEM)
+		complain("--kernel: %s", strerror(error));
+	else if (error == EMFILE)
+		complain("--kernel: %s: each thread needs several on each processor: ulimit -n", strerror(error));
+	else if (error == ENOSYS || !f)
 		complain("--kernel: this kernel, or this sandbox, has no perf_event_open()");
 	else
 		complain("--kernel: perf_event_open(): %s: be root, or set sysctl kernel.perf_event_paranoid=2 "
@@ -576,8 +622,9 @@ static int open_rings(struct kernel *k, const struct kernel_options *o)
 		             "no more: ulimit -l, or sysctl kernel.perf_event_mlock_kb",
 		             bytes_text(is, rings_size(k->rings)), bytes_text(asked, o->buffer));
 	error = points_open(&k->points, k->rings, k->pid);
-	if (error == EMFILE)
-		complain("--kernel: more descriptors are needed: ulimit -n unlimited");
+	/* A thread that ends before its first record is read has no name any more. */
+	for (unsigned i = 0; i < k->points.tids; i++)
+		thread(k, (uint32_t)k->pid, (uint32_t)k->points.tid[i]);
 	return error;
 }
 
