@@ -40,6 +40,7 @@
 /* A process that was seen as a user's, in a table that two threads use. */
 struct owned {
 	uint32_t pid, uid;
+	uint64_t start; /* of the process, in clock ticks; 0: unknown */
 };
 
 struct owners {
@@ -116,20 +117,22 @@ struct workers {
 
 /* -- Who is whose ------------------------------------------------------------------------------------- */
 
-static bool owners_have(struct owners *o, uint32_t pid, uint32_t uid)
+/* start: of the process with this number that is meant; 0: any. */
+static bool owners_have(struct owners *o, uint32_t pid, uint32_t uid, uint64_t start)
 {
 	bool found = false;
 
 	pthread_mutex_lock(&o->lock);
 	for (size_t i = o->count; !found && i > 0; i--)
-		found = o->item[i - 1].pid == pid && o->item[i - 1].uid == uid;
+		found = o->item[i - 1].pid == pid && o->item[i - 1].uid == uid &&
+		        (!start || o->item[i - 1].start == start);
 	pthread_mutex_unlock(&o->lock);
 	return found;
 }
 
-static void owners_note(struct owners *o, uint32_t pid, uint32_t uid)
+static void owners_note(struct owners *o, uint32_t pid, uint32_t uid, uint64_t start)
 {
-	if (owners_have(o, pid, uid))
+	if (owners_have(o, pid, uid, start))
 		return;
 	pthread_mutex_lock(&o->lock);
 	if (o->count == o->room && o->room < OWNERS_MAX) {
@@ -142,7 +145,7 @@ static void owners_note(struct owners *o, uint32_t pid, uint32_t uid)
 		}
 	}
 	if (o->count < o->room)
-		o->item[o->count++] = (struct owned){ pid, uid };
+		o->item[o->count++] = (struct owned){ pid, uid, start };
 	pthread_mutex_unlock(&o->lock);
 }
 
@@ -220,21 +223,23 @@ static bool in_program(const struct workers *w, uint32_t number)
 static enum fit fits(struct worker_stream *s, uint32_t pid)
 {
 	struct workers *w = s->workers;
-	uint32_t user = s->user->uid, uid[4];
+	uint32_t user = s->user->uid, uid[4], parent;
+	uint64_t start;
 
-	if (!read_uids(pid, uid)) {
-		if (owners_have(&w->in_program, pid, user))
+	if (proc_parent(pid, &parent, &start) != 0 || !read_uids(pid, uid)) {
+		if (owners_have(&w->in_program, pid, user, 0))
 			return FIT_PROGRAM;
-		return s->refused < REFUSED_MAX || owners_have(&w->owners, pid, user) ? FIT : FIT_NOBODY;
+		return s->refused < REFUSED_MAX || owners_have(&w->owners, pid, user, 0) ? FIT : FIT_NOBODY;
 	}
+	/* Another process may have the number of one that was the user's. */
 	if (!is_one_of(uid, user))
-		return owners_have(&w->owners, pid, user) ? FIT : FIT_NOBODY;
-	owners_note(&w->owners, pid, user);
+		return owners_have(&w->owners, pid, user, start) ? FIT : FIT_NOBODY;
+	owners_note(&w->owners, pid, user, start);
 	if (!in_program(w, pid)) {
 		owners_forget(&w->in_program, pid);
 		return FIT;
 	}
-	owners_note(&w->in_program, pid, user);
+	owners_note(&w->in_program, pid, user, 0);
 	return FIT_PROGRAM;
 }
 
@@ -278,9 +283,9 @@ static bool accepts(void *arg, uint32_t pid, bool in_program)
 {
 	struct worker_stream *s = arg;
 
-	if (in_program && !owners_have(&s->workers->owners, pid, s->user->uid))
+	if (in_program && !owners_have(&s->workers->owners, pid, s->user->uid, 0))
 		return false;
-	owners_note(&s->workers->in_log, pid, s->user->uid);
+	owners_note(&s->workers->in_log, pid, s->user->uid, 0);
 	return true;
 }
 
@@ -494,9 +499,9 @@ static void look_at(const struct proc *p, void *arg)
 		return;
 	if (!read_uids(p->number, uid) || uid[1] != p->uid)
 		return;
-	owners_note(&w->owners, p->ident.pid, p->uid);
+	owners_note(&w->owners, p->ident.pid, p->uid, p->ident.start);
 	if (in_program(w, p->number)) {
-		owners_note(&w->in_program, p->ident.pid, p->uid);
+		owners_note(&w->in_program, p->ident.pid, p->uid, 0);
 		if (!known)
 			note_recorded(w, NULL, p->ident, true);
 		return;
