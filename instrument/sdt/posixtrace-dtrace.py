@@ -20,13 +20,16 @@ import tempfile
 ARGUMENTS_MOST = 12
 FIELD_MOST = 31
 
+# Names of <sys/sdt.h>, because builds edit the header with sed: 's/char \*/const char */'.
+TEXT, POINTER = 'posixtrace_sdt_text', 'posixtrace_sdt_pointer'
+
 # The C type of an argument, by its type in the file. Of other types the compiler knows what they are.
 TYPES = {
     'char': 'char', 'signed char': 'signed char', 'unsigned char': 'unsigned char',
     'short': 'short', 'unsigned short': 'unsigned short', 'int': 'int', 'unsigned int': 'unsigned int',
     'long': 'long', 'unsigned long': 'unsigned long', 'long long': 'long long',
     'unsigned long long': 'unsigned long long', 'float': 'float', 'double': 'double', 'long double': 'long double',
-    'bool': 'bool', '_Bool': 'bool', 'string': 'const char *',
+    'bool': 'bool', '_Bool': 'bool', 'string': TEXT,
     'int8_t': 'int8_t', 'int16_t': 'int16_t', 'int32_t': 'int32_t', 'int64_t': 'int64_t',
     'uint8_t': 'uint8_t', 'uint16_t': 'uint16_t', 'uint32_t': 'uint32_t', 'uint64_t': 'uint64_t',
     'intptr_t': 'intptr_t', 'uintptr_t': 'uintptr_t', 'size_t': 'size_t', 'ssize_t': 'ptrdiff_t',
@@ -137,9 +140,9 @@ def pointer_type(words, stars, typedefs):
         known, more = typedefs[known]
         stars += more
     if known == 'string':
-        return TYPES[known] if stars == 0 else 'const void *'
+        return TYPES[known] if stars == 0 else POINTER
     if stars:
-        return 'const char *' if known == 'char' and stars == 1 else 'const void *'
+        return TEXT if known == 'char' and stars == 1 else POINTER
     return TYPES.get(known)
 
 

@@ -34,13 +34,14 @@ BELOW['api'] = BELOW['control'] + ' control'
 TOOL_SRC = 'base model host shm log control'
 TOOL_RECORDS = ['script']  # events in the name of the script
 TOOL_BELOW = {'common': ''}
-TOOL_BELOW['event'] = 'common'
+TOOL_BELOW['event'] = TOOL_BELOW['kernel'] = TOOL_BELOW['usdt'] = 'common'
 TOOL_BELOW['logs'] = 'common event'
 TOOL_BELOW['analysis'] = TOOL_BELOW['process'] = 'common event logs'
 for command in ['report', 'stat', 'diff', 'convert', 'view']:
     TOOL_BELOW[command] = 'common event logs analysis'
 for command in ['record', 'live', 'check', 'doctor', 'list', 'script']:
     TOOL_BELOW[command] = 'common event logs process'
+TOOL_BELOW['record'] += ' kernel usdt'
 TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
 
 # The library that reads logs runs inside another program: it looks at no living streams.

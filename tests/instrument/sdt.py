@@ -85,9 +85,9 @@ def test_types():
                             'string s, other_t *o); };')
     equal('types', lines, [probe(
         12, 'p:a', 'arg1,x,arg3,u,name,list,text,n,arg9,k,s,o', '(unsigned long long)(arg1)', '(unsigned long)(arg2)',
-        '(signed char)(arg3)', '(unsigned int)(arg4)', '(const char *)(arg5)', '(const void *)(arg6)',
-        '(const char *)(arg7)', '(const void *)(arg8)', 'arg9', 'arg10', '(const char *)(arg11)',
-        '(const void *)(arg12)')])
+        '(signed char)(arg3)', '(unsigned int)(arg4)', '(posixtrace_sdt_text)(arg5)', '(posixtrace_sdt_pointer)(arg6)',
+        '(posixtrace_sdt_text)(arg7)', '(posixtrace_sdt_pointer)(arg8)', 'arg9', 'arg10', '(posixtrace_sdt_text)(arg11)',
+        '(posixtrace_sdt_pointer)(arg12)')])
     _, _, lines = generated('provider a { probe one(int x, int x); };\nprovider b { probe two; probe three(T t); };\n')
     equal('providers', lines, [probe(2, 'a:one', 'x,arg2', '(int)(arg1)', '(int)(arg2)'), probe(0, 'b:two', ''),
                                probe(1, 'b:three', 't', 'arg1')])

@@ -23,7 +23,7 @@
 
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE, KEEP, LOOP,
-	TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP,
+	TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, USDT,
 };
 
 static const struct option_row option_rows[] = {
@@ -44,6 +44,10 @@ static const struct option_row option_rows[] = {
 	OPTION(PROGRESS, "progress", NULL,
 	       "show a line with the progress, even if COMMAND writes to the same terminal"),
 	OPTION(NO_PROGRESS, "no-progress", NULL, "never show that line"),
+	OPTION_HEADING("Trace points of others:"),
+	OPTION(USDT, "usdt", "PATTERN",
+	       "also record the USDT probes of the program and its libraries whose names match PATTERN, 'python:*'; "
+	       "'/usr/lib/x.so:NAME:*' those of a file; may be repeated; as root"),
 	OPTION_HEADING("Memory and log:"),
 	OPTION('s', "stream-size", "SIZE", "memory for events that are not in the log yet (default 4M)"),
 	OPTION(POLICY, "policy", "POLICY",
@@ -84,6 +88,16 @@ static void add_pid(struct session_options *o, const char *text)
 	if (!o->pids)
 		fail("no memory");
 	o->pids[o->pid_count++] = (pid_t)argument_number("-p", text, 1, INT_MAX);
+}
+
+static void add_usdt(struct probes_wanted *usdt, const char *pattern)
+{
+	if (!*pattern)
+		wrong_usage("--usdt needs a pattern, such as 'python:*'; '*' selects all probes");
+	usdt->pattern = realloc(usdt->pattern, (usdt->count + 1) * sizeof *usdt->pattern);
+	if (!usdt->pattern)
+		fail("no memory");
+	usdt->pattern[usdt->count++] = pattern;
 }
 
 static void take_stream_option(struct reading *r, int option, const char *argument)
@@ -185,6 +199,9 @@ static void take_option(struct reading *r, int option, const char *argument)
 	case AFTER:
 		plan->after = argument_duration("--after", argument);
 		return;
+	case USDT:
+		add_usdt(&plan->usdt, argument);
+		return;
 	case PROGRESS:
 		r->o.beside = true;
 		return;
@@ -212,6 +229,12 @@ static void check(const struct reading *r)
 		wrong_usage("--despite-seccomp needs -p: the filter that COMMAND will install is not known yet");
 	if (r->o.pid_count && instruments_any(&r->o.instruments))
 		wrong_usage("with -p, what is recorded cannot be preloaded any more: start the program with record");
+	if (plan->usdt.count && (plan->loop || plan->rotate || r->policy || r->log_policy || r->log_size_text))
+		wrong_usage("--usdt cannot be combined with --loop, --rotate, --policy, --log-policy or --log-size");
+	if (plan->usdt.count && plan->where)
+		wrong_usage("--usdt and --where cannot be combined: use --where with report or stat");
+	if (plan->usdt.count && strcmp(plan->output, "-") == 0)
+		wrong_usage("--usdt adds its events at the end of the recording; they cannot be written to standard output");
 	if (plan->loop && plan->rotate)
 		wrong_usage("--loop and --rotate cannot be combined");
 	if (several && (r->policy || r->log_policy || r->log_size_text))
@@ -247,6 +270,8 @@ static void set_attributes(struct reading *r)
 	struct plan *plan = &r->o.plan;
 	int policy = POSIX_TRACE_APPEND;
 
+	plan->usdt.match = plan->match;
+	plan->usdt.children = plan->children;
 	posix_trace_attr_setname(&plan->attr, r->o.command ? r->o.command[0] : "");
 	posix_trace_attr_setstreamsize(&plan->attr, plan->stream_size);
 	posix_trace_attr_setinherited(&plan->attr,

@@ -19,6 +19,7 @@
 #include "process/explain.h"
 #include "record/kin.h"
 #include "record/part.h"
+#include "record/probes.h"
 #include "record/selection.h"
 
 /* The options of the command line. */
@@ -37,6 +38,7 @@ struct plan {
 	int64_t before, after; /* ns; -1: not given */
 	int64_t duration;      /* ns; 0: until the process ends */
 	bool quiet;
+	struct probes_wanted usdt;
 };
 
 struct totals {
@@ -75,6 +77,7 @@ struct recording {
 	bool failed;  /* some events are missing, or in another file than they should be */
 	struct evidence evidence;
 	struct kin kin;
+	struct probes *probes; /* null: no --usdt */
 };
 
 #define SNAPSHOT_ALL (&(const struct snapshot){ .end = UINT64_MAX })
@@ -84,6 +87,11 @@ struct recording {
  * reason; then nothing is left.
  */
 bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path);
+/*
+ * Begins to record the probes of --usdt, if it was given. program: the path of what the process is about to execute;
+ * null: it is running. Returns false after it has printed the reason; the recording is to be cancelled then.
+ */
+bool recording_probe(struct recording *r, const char *program);
 /* Filters out event types that are not wanted, as their names become known. */
 void recording_follow(struct recording *r);
 /* Adds to the log the file that the process executes now and its libraries. Called from time to time. */

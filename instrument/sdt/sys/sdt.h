@@ -84,6 +84,10 @@
 
 /* -- What they call. Programs do not. ------------------------------------------------------------- */
 
+/* The types to which posixtrace-dtrace converts. */
+typedef const char *posixtrace_sdt_text;
+typedef const void *posixtrace_sdt_pointer;
+
 /* Expands a provider and a name that are macros, before they become a string. */
 #define POSIXTRACE_SDT_N(n, provider, ...) POSIXTRACE_SDT_NAMED(n, provider, __VA_ARGS__)
 #define POSIXTRACE_SDT_NAMED(n, provider, name, ...)                                                                   \
