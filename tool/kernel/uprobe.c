@@ -39,13 +39,12 @@ static int open_event(struct uprobe_how *how, struct perf_event_attr *a, pid_t t
 	a->clockid = CLOCK_MONOTONIC;
 	/* An event that counts before it has a ring would lose samples. */
 	a->disabled = 1;
-	a->inherit = 1;
 	a->watermark = 1;
 	for (;;) {
 		int fd;
 
 		a->read_format = how->no_lost ? 0 : FORMAT_LOST;
-		a->inherit_thread = !how->children && !how->no_thread;
+		a->inherit_thread = a->inherit && !how->children && !how->no_thread;
 		fd = (int)syscall(SYS_perf_event_open, a, task, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 		if (fd >= 0)
 			return fd;
@@ -60,7 +59,7 @@ static int open_event(struct uprobe_how *how, struct perf_event_attr *a, pid_t t
 	}
 }
 
-int uprobe_open(struct uprobe_how *how, const struct uprobe *u, pid_t task, int cpu)
+int uprobe_open(struct uprobe_how *how, const struct uprobe *u, int cpu)
 {
 	struct perf_event_attr a;
 	char path[32];
@@ -83,7 +82,7 @@ int uprobe_open(struct uprobe_how *how, const struct uprobe *u, pid_t task, int 
 		a.sample_type |= PERF_SAMPLE_STACK_USER;
 		a.sample_stack_user = u->stack;
 	}
-	return open_event(how, &a, task, cpu);
+	return open_event(how, &a, -1, cpu);
 }
 
 int uprobe_open_tracker(struct uprobe_how *how, pid_t task, int cpu)
@@ -93,6 +92,7 @@ int uprobe_open_tracker(struct uprobe_how *how, pid_t task, int cpu)
 	memset(&a, 0, sizeof a);
 	a.type = PERF_TYPE_SOFTWARE;
 	a.config = PERF_COUNT_SW_DUMMY;
+	a.inherit = 1;
 	a.mmap = a.mmap2 = a.comm = a.comm_exec = a.task = 1;
 	/* A library has probes as soon as the recorder has seen it. */
 	a.wakeup_watermark = 1;

@@ -1,5 +1,9 @@
 /*
- * uprobe.h - probes that the kernel sets in a file's code, for a thread on a processor
+ * uprobe.h - probes that the kernel sets in a file's code
+ *
+ * A probe is an event of a processor, and is set in all processes that have mapped the file. It cannot belong to a thread:
+ * the kernel would make it again for each new thread, from the path in the recorder's memory, which the thread does not
+ * have. Then clone() fails in the traced program, with EFAULT.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,9 +32,9 @@ struct uprobe {
 
 /* Returns the type of the kernel's uprobes for perf_event_open(), or a negative error number: -ENODEV it has none. */
 int uprobe_type(void);
-/* Opens a probe, disabled. Returns a descriptor or a negative error number. */
-int uprobe_open(struct uprobe_how *how, const struct uprobe *u, pid_t task, int cpu);
-/* Opens an event that tells of executed files, new mappings, threads and names. As uprobe_open(). */
+/* Opens a probe on a processor, disabled. Returns a descriptor or a negative error number. */
+int uprobe_open(struct uprobe_how *how, const struct uprobe *u, int cpu);
+/* Opens an event that tells of a thread, those that it starts, their names and mappings. As uprobe_open(). */
 int uprobe_open_tracker(struct uprobe_how *how, pid_t task, int cpu);
 /* Sends the events of fd to the ring of another event. */
 int uprobe_redirect(int fd, int ring);

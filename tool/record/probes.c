@@ -70,13 +70,7 @@ struct file {
 	char *path;
 	struct location *location;
 	unsigned count;
-};
-
-/* A process in which the probes of a file are open. */
-struct mapped {
-	pid_t pid;
-	unsigned file;
-	uint64_t time; /* since when */
+	bool opened;
 };
 
 /* An event of the kernel. */
@@ -113,8 +107,9 @@ struct probes {
 	unsigned files;
 	struct probe **probe;
 	unsigned probe_count;
-	struct mapped *mapped;
-	unsigned mapped_count;
+	pid_t *process; /* whose events are wanted: the process, and its children */
+	unsigned processes;
+	uint64_t foreign; /* samples of other processes that execute the same files */
 	struct opened *opened; /* sorted by id */
 	unsigned opened_count;
 	struct waiting *waiting;
@@ -317,8 +312,8 @@ static void read_places(struct probes *p, struct file *f)
 	}
 }
 
-/* Returns the number of a file, which takes over the descriptor. */
-static unsigned add_file(struct probes *p, int fd, const char *path)
+/* Returns a file, which takes over the descriptor. Valid until the next call. */
+static struct file *add_file(struct probes *p, int fd, const char *path)
 {
 	struct stat st;
 	struct file *f;
@@ -328,7 +323,7 @@ static unsigned add_file(struct probes *p, int fd, const char *path)
 	for (unsigned i = 0; i < p->files; i++)
 		if (p->file[i].device == st.st_dev && p->file[i].inode == st.st_ino) {
 			close(fd);
-			return i;
+			return &p->file[i];
 		}
 	p->file = more(p->file, p->files, sizeof *p->file);
 	f = &p->file[p->files++];
@@ -340,7 +335,7 @@ static unsigned add_file(struct probes *p, int fd, const char *path)
 		close(f->fd);
 		f->fd = -1;
 	}
-	return p->files - 1;
+	return f;
 }
 
 /* -- The kernel's events ---------------------------------------------------------------------------------------- */
@@ -365,28 +360,23 @@ static void add_opened(struct probes *p, int fd, const struct location *l)
 	p->opened[p->opened_count++] = (struct opened){ uprobe_id(fd), fd, l };
 }
 
-/* Opens the probe of a place for a thread, on all processors. Returns 0 or a negative error number. */
-static int open_place(struct probes *p, const struct location *l, pid_t task)
+/* Opens the probe of a place, on all processors. */
+static void open_place(struct probes *p, const struct location *l)
 {
 	for (unsigned i = 0; i < p->rings; i++) {
-		int fd = uprobe_open(&p->how, &l->where, task, p->processor[i]), r = fd;
+		int fd = uprobe_open(&p->how, &l->where, p->processor[i]), r = fd;
 
 		if (fd >= 0)
 			r = uprobe_redirect(fd, p->ring[i].fd);
 		if (r < 0) {
 			if (fd >= 0)
 				close(fd);
-			/* The thread has ended. */
-			if (r == -ESRCH)
-				return 0;
 			p->failed++;
-			if (!p->failure)
-				p->failure = -r;
-			return r;
+			p->failure = -r;
+			return;
 		}
 		add_opened(p, fd, l);
 	}
-	return 0;
 }
 
 /* Calls each for the threads of a process. */
@@ -406,45 +396,19 @@ static void each_thread(struct probes *p, pid_t pid, void (*each)(struct probes 
 	closedir(dir);
 }
 
-static void open_places(struct probes *p, pid_t task, void *arg)
-{
-	const struct file *f = &p->file[*(const unsigned *)arg];
-
-	for (unsigned i = 0; i < f->count; i++)
-		open_place(p, &f->location[i], task);
-}
-
-/* Opens the probes of a file in a process, unless they are. */
-static void add_mapped(struct probes *p, pid_t pid, unsigned file)
+/* Opens the probes of a file, unless they are. */
+static void open_file(struct probes *p, struct file *f)
 {
 	unsigned before = p->opened_count;
 
-	if (!p->file[file].count)
+	if (f->opened)
 		return;
-	for (unsigned i = 0; i < p->mapped_count; i++)
-		if (p->mapped[i].pid == pid && p->mapped[i].file == file)
-			return;
-	each_thread(p, pid, open_places, &file);
-	p->mapped = more(p->mapped, p->mapped_count, sizeof *p->mapped);
-	p->mapped[p->mapped_count++] = (struct mapped){ pid, file, now() };
+	f->opened = true;
+	for (unsigned i = 0; i < f->count; i++)
+		open_place(p, &f->location[i]);
 	for (unsigned i = before; i < p->opened_count; i++)
 		uprobe_enable(p->opened[i].fd, true);
 	qsort(p->opened, p->opened_count, sizeof *p->opened, by_id);
-}
-
-/* A child has the probes that its parent had. */
-static void inherit(struct probes *p, pid_t pid, pid_t parent, uint64_t time)
-{
-	for (unsigned i = 0, count = p->mapped_count; i < count; i++) {
-		struct mapped m = p->mapped[i];
-
-		if (m.pid != parent || m.time >= time)
-			continue;
-		m.pid = pid;
-		m.time = time;
-		p->mapped = more(p->mapped, p->mapped_count, sizeof *p->mapped);
-		p->mapped[p->mapped_count++] = m;
-	}
 }
 
 /* -- What a process has mapped ---------------------------------------------------------------------------------- */
@@ -481,7 +445,7 @@ static void see_mapping(struct probes *p, pid_t pid, uint64_t start, uint64_t en
 	int fd = *path == '/' && inode ? open_mapping(pid, start, end, inode, path) : -1;
 
 	if (fd >= 0)
-		add_mapped(p, pid, add_file(p, fd, path));
+		open_file(p, add_file(p, fd, path));
 }
 
 /* Looks at all that a running process has mapped. */
@@ -516,7 +480,7 @@ static void see_file(struct probes *p, const char *path)
 	char *real = fd >= 0 ? realpath(path, NULL) : NULL;
 
 	if (fd >= 0)
-		add_mapped(p, p->pid, add_file(p, fd, real ? real : path));
+		open_file(p, add_file(p, fd, real ? real : path));
 	free(real);
 }
 
@@ -710,6 +674,23 @@ static void know_thread(struct probes *p, uint32_t pid, uint32_t tid)
 	name_thread(p, pid, tid, name);
 }
 
+static bool is_process(const struct probes *p, uint32_t pid)
+{
+	/* The newest ones have the most events. */
+	for (unsigned i = p->processes; i > 0; i--)
+		if ((uint32_t)p->process[i - 1] == pid)
+			return true;
+	return false;
+}
+
+static void add_process(struct probes *p, pid_t pid)
+{
+	if (is_process(p, (uint32_t)pid))
+		return;
+	p->process = more(p->process, p->processes, sizeof *p->process);
+	p->process[p->processes++] = pid;
+}
+
 /* Finds the registers and the stack in a sample. Returns false if they are cut off. */
 static bool find_state(const struct location *l, const unsigned char *at, const unsigned char *end,
                        struct argument_sample *s)
@@ -759,9 +740,12 @@ static void put_sample(struct probes *p, const struct waiting *w)
 	const struct location *l;
 	size_t size = 0;
 
-	/* Before Linux 5.13 children cannot be left out by the kernel. */
-	if (!o || !o->location || (!p->wanted->children && pid != (uint32_t)p->pid))
+	if (!o || !o->location)
 		return;
+	if (!is_process(p, pid)) {
+		p->foreign++;
+		return;
+	}
 	l = o->location;
 	if (l->probe->type == UINT32_MAX)
 		return;
@@ -817,8 +801,8 @@ static void follow(struct probes *p, const struct waiting *w)
 	size_t size = body_size(w);
 
 	if (h->type == PERF_RECORD_FORK && size >= 24) {
-		if (half_at(body) != half_at(body + 4))
-			inherit(p, (pid_t)half_at(body), (pid_t)half_at(body + 4), word_at(body + 16));
+		if (half_at(body) != half_at(body + 4) && p->wanted->children)
+			add_process(p, (pid_t)half_at(body));
 	} else if (h->type == PERF_RECORD_MMAP2 && size > 64 + 24) {
 		/* pid, tid, address, length, offset, device or build-id, inode, generation, rights, flags, path */
 		uint64_t start = word_at(body + 8);
@@ -916,7 +900,7 @@ static void say_impossible(int error)
 		complain("--usdt: only root, or a process with CAP_PERFMON, may have the kernel set probes in a program: run "
 		         "it as root; a program that is built with posixtrace's <sys/sdt.h> needs no rights");
 	else if (error == EMFILE)
-		complain("--usdt: too many open files: each probe takes one for each thread and processor; select fewer "
+		complain("--usdt: too many open files: each probe takes one for each processor; select fewer "
 		         "probes, or raise ulimit -n");
 	else
 		complain("--usdt: probes cannot be set: %s", strerror(error));
@@ -973,7 +957,7 @@ static void track(struct probes *p, pid_t task, void *arg)
 	}
 }
 
-/* Each probe takes a descriptor for each thread and processor. The command has its own limit already. */
+/* Each probe takes a descriptor for each processor. The command has its own limit already. */
 static void raise_limit(void)
 {
 	struct rlimit limit;
@@ -1018,6 +1002,7 @@ struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const
 		return NULL;
 	}
 	p->horizon = now();
+	add_process(p, pid);
 	if (!program)
 		each_thread(p, pid, track, NULL);
 	for (unsigned i = 0; i < p->opened_count; i++)
@@ -1058,6 +1043,7 @@ static void count_lost(struct probes *p)
 	}
 	for (unsigned i = 0; i < p->probe_count; i++)
 		samples += p->probe[i]->events;
+	samples += p->foreign;
 	if (p->how.no_lost && hits > samples)
 		lost = hits - samples;
 	if (lost > p->lost)
@@ -1090,8 +1076,11 @@ void probes_stop(struct probes *p)
 			progress_say("%s: %" PRIu64 " of %" PRIu64 " events lack their last arguments, which were too deep in "
 			             "the stack", p->probe[i]->name, p->probe[i]->cut, p->probe[i]->events);
 	if (p->beside.lost)
-		progress_say("--usdt: %" PRIu64 " events were lost, because the kernel's ring was full: select fewer probes",
-		             p->beside.lost);
+		progress_say("--usdt: %" PRIu64 " events were lost, because the kernel's ring was full: select fewer probes%s",
+		             p->beside.lost, p->foreign ? "; some of them may be of other processes with these files" : "");
+	if (p->foreign)
+		progress_say("--usdt: other processes that execute the same files have met the probes %" PRIu64 " times; they "
+		             "were slower meanwhile", p->foreign);
 	if (p->beside.error)
 		progress_say("%s: %s", p->beside.path, strerror(p->beside.error));
 }
@@ -1142,7 +1131,7 @@ void probes_free(struct probes *p, bool keep)
 	free(p->waiting);
 	free(p->file);
 	free(p->probe);
-	free(p->mapped);
+	free(p->process);
 	free(p->opened);
 	free(p->named);
 	free(p->ring);
