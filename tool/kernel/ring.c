@@ -54,6 +54,11 @@ const struct perf_event_header *ring_next(struct ring *r)
 	return (const void *)r->whole;
 }
 
+uint64_t ring_there(const struct ring *r)
+{
+	return __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE) - r->tail;
+}
+
 void ring_release(struct ring *r)
 {
 	/* The records were read before the kernel may overwrite them. */

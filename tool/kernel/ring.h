@@ -28,6 +28,8 @@ int ring_map(struct ring *r, int fd, size_t size);
 void ring_unmap(struct ring *r);
 /* Returns the next record, valid until the next call; null if there is none now. The kernel may overwrite older ones. */
 const struct perf_event_header *ring_next(struct ring *r);
+/* Returns how many bytes are in the ring now. */
+uint64_t ring_there(const struct ring *r);
 /* Gives the records read so far back to the kernel. */
 void ring_release(struct ring *r);
 

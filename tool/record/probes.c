@@ -77,6 +77,7 @@ struct file {
 struct opened {
 	uint64_t id;
 	int fd;
+	unsigned ring;
 	const struct location *location; /* null: the tracker */
 };
 
@@ -86,7 +87,8 @@ struct waiting {
 	uint64_t number; /* of two with the same time the first */
 	uint64_t from;   /* of a loss: the time of the record before it in its ring */
 	bool followed;
-	struct perf_event_header *record;
+	struct perf_event_header *record; /* null: a loss */
+	uint64_t lost;
 };
 
 struct named {
@@ -101,6 +103,7 @@ struct probes {
 	struct beside beside;
 	struct ring *ring;
 	uint64_t *ring_time; /* of the last record of each ring */
+	uint64_t *ring_lost; /* samples that it had no room for, as far as reported */
 	int *processor;
 	unsigned rings;
 	struct file *file;
@@ -354,10 +357,10 @@ static const struct opened *find_opened(const struct probes *p, uint64_t id)
 	return bsearch(&key, p->opened, p->opened_count, sizeof *p->opened, by_id);
 }
 
-static void add_opened(struct probes *p, int fd, const struct location *l)
+static void add_opened(struct probes *p, int fd, unsigned ring, const struct location *l)
 {
 	p->opened = more(p->opened, p->opened_count, sizeof *p->opened);
-	p->opened[p->opened_count++] = (struct opened){ uprobe_id(fd), fd, l };
+	p->opened[p->opened_count++] = (struct opened){ uprobe_id(fd), fd, ring, l };
 }
 
 /* Opens the probe of a place, on all processors. */
@@ -375,7 +378,7 @@ static void open_place(struct probes *p, const struct location *l)
 			p->failure = -r;
 			return;
 		}
-		add_opened(p, fd, l);
+		add_opened(p, fd, i, l);
 	}
 }
 
@@ -609,6 +612,17 @@ static uint32_t half_at(const unsigned char *p)
 	return half;
 }
 
+static void wait_in_order(struct probes *p, const struct waiting *w)
+{
+	if (p->waiting_count == p->waiting_room) {
+		p->waiting_room = p->waiting_room ? 2 * p->waiting_room : 1024;
+		p->waiting = realloc(p->waiting, p->waiting_room * sizeof *p->waiting);
+		if (!p->waiting)
+			fail("no memory");
+	}
+	p->waiting[p->waiting_count++] = *w;
+}
+
 /* Keeps a record until its turn. */
 static void keep(struct probes *p, unsigned ring, const struct perf_event_header *h)
 {
@@ -630,13 +644,7 @@ static void keep(struct probes *p, unsigned ring, const struct perf_event_header
 	if (!w.record)
 		fail("no memory");
 	memcpy(w.record, h, h->size);
-	if (p->waiting_count == p->waiting_room) {
-		p->waiting_room = p->waiting_room ? 2 * p->waiting_room : 1024;
-		p->waiting = realloc(p->waiting, p->waiting_room * sizeof *p->waiting);
-		if (!p->waiting)
-			fail("no memory");
-	}
-	p->waiting[p->waiting_count++] = w;
+	wait_in_order(p, &w);
 }
 
 static void name_thread(struct probes *p, uint32_t pid, uint32_t tid, const char *name)
@@ -775,14 +783,23 @@ static void put_sample(struct probes *p, const struct waiting *w)
 /* Handles a record in the order of times. */
 static void put_record(struct probes *p, const struct waiting *w)
 {
-	const unsigned char *body = body_of(w);
-	size_t size = body_size(w);
+	const unsigned char *body;
+	size_t size;
 
+	if (!w->record) {
+		beside_lose(&p->beside, w->from, w->time, w->lost);
+		return;
+	}
+	body = body_of(w);
+	size = body_size(w);
 	switch (w->record->type) {
 	case PERF_RECORD_SAMPLE:
 		put_sample(p, w);
 		return;
 	case PERF_RECORD_LOST:
+		/* look_for_losses() has told of it: this record comes with the next sample of its ring, which may be none. */
+		if (!p->how.no_lost)
+			return;
 		p->lost += word_at(body + 8);
 		beside_lose(&p->beside, w->from, w->time, word_at(body + 8));
 		return;
@@ -797,9 +814,13 @@ static void put_record(struct probes *p, const struct waiting *w)
 static void follow(struct probes *p, const struct waiting *w)
 {
 	const struct perf_event_header *h = w->record;
-	const unsigned char *body = body_of(w);
-	size_t size = body_size(w);
+	const unsigned char *body;
+	size_t size;
 
+	if (!h)
+		return;
+	body = body_of(w);
+	size = body_size(w);
 	if (h->type == PERF_RECORD_FORK && size >= 24) {
 		if (half_at(body) != half_at(body + 4) && p->wanted->children)
 			add_process(p, (pid_t)half_at(body));
@@ -837,6 +858,26 @@ static void put_until(struct probes *p, uint64_t time)
 		memmove(p->waiting, p->waiting + n, p->waiting_count * sizeof *p->waiting);
 }
 
+/* Reports the samples that a ring had no room for since it was looked at. from: the time of the last one before. */
+static void look_for_losses(struct probes *p, unsigned ring, uint64_t from)
+{
+	struct waiting w = { .from = from, .time = now(), .number = p->number++ };
+	uint64_t lost = 0;
+
+	for (unsigned i = 0; i < p->opened_count; i++) {
+		uint64_t own = 0;
+
+		if (p->opened[i].ring == ring && p->opened[i].location)
+			uprobe_count(&p->how, p->opened[i].fd, &own);
+		lost += own;
+	}
+	w.lost = lost - p->ring_lost[ring];
+	if (lost <= p->ring_lost[ring])
+		return;
+	p->ring_lost[ring] = lost;
+	wait_in_order(p, &w);
+}
+
 /*
  * Takes all that is in the rings. A record is in its ring within microseconds of its time: what is older than the
  * beginning of the pass before, or than some milliseconds, has all come.
@@ -847,10 +888,17 @@ static void drain(struct probes *p)
 	const struct perf_event_header *h;
 
 	for (unsigned i = 0; i < p->rings; i++) {
+		uint64_t there = ring_there(&p->ring[i]), end = p->ring[i].tail + there, from = p->ring_time[i];
+
 		while ((h = ring_next(&p->ring[i])) != NULL) {
 			keep(p, i, h);
+			/* What was lost came after what had filled the ring. */
+			if (p->ring[i].tail <= end)
+				from = p->ring_time[i];
 			ring_release(&p->ring[i]);
 		}
+		if (there > RING_BYTES / 2)
+			look_for_losses(p, i, from);
 	}
 	/* In the order of their times: a process begins in one ring, and maps a file in another. */
 	qsort(p->waiting, p->waiting_count, sizeof *p->waiting, by_time);
@@ -915,8 +963,9 @@ static int open_ring(struct probes *p, int processor)
 		return -fd;
 	p->ring = realloc(p->ring, (p->rings + 1) * sizeof *p->ring);
 	p->ring_time = realloc(p->ring_time, (p->rings + 1) * sizeof *p->ring_time);
+	p->ring_lost = realloc(p->ring_lost, (p->rings + 1) * sizeof *p->ring_lost);
 	p->processor = realloc(p->processor, (p->rings + 1) * sizeof *p->processor);
-	if (!p->ring || !p->ring_time || !p->processor)
+	if (!p->ring || !p->ring_time || !p->ring_lost || !p->processor)
 		fail("no memory");
 	error = ring_map(&p->ring[p->rings], fd, RING_BYTES);
 	if (error) {
@@ -924,8 +973,9 @@ static int open_ring(struct probes *p, int processor)
 		return error;
 	}
 	p->ring_time[p->rings] = now();
+	p->ring_lost[p->rings] = 0;
 	p->processor[p->rings++] = processor;
-	add_opened(p, fd, NULL);
+	add_opened(p, fd, p->rings - 1, NULL);
 	return 0;
 }
 
@@ -951,7 +1001,7 @@ static void track(struct probes *p, pid_t task, void *arg)
 		int fd = uprobe_open_tracker(&p->how, task, p->processor[i]);
 
 		if (fd >= 0 && uprobe_redirect(fd, p->ring[i].fd) == 0)
-			add_opened(p, fd, NULL);
+			add_opened(p, fd, i, NULL);
 		else if (fd >= 0)
 			close(fd);
 	}
@@ -1030,24 +1080,20 @@ struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const
 	return NULL;
 }
 
-/* Reports samples that were lost after the last record of a ring: nothing has told of them. */
+/*
+ * Reports samples that were lost after the last record of a ring, on a kernel that does not count them: nothing else
+ * tells of them.
+ */
 static void count_lost(struct probes *p)
 {
-	uint64_t lost = 0, hits = 0, samples = 0;
+	uint64_t hits = 0, samples = p->foreign + p->lost, none;
 
-	for (unsigned i = 0; i < p->opened_count; i++) {
-		uint64_t own = 0;
-
-		hits += p->opened[i].location ? uprobe_count(&p->how, p->opened[i].fd, &own) : 0;
-		lost += own;
-	}
+	for (unsigned i = 0; i < p->opened_count; i++)
+		hits += p->opened[i].location ? uprobe_count(&p->how, p->opened[i].fd, &none) : 0;
 	for (unsigned i = 0; i < p->probe_count; i++)
 		samples += p->probe[i]->events;
-	samples += p->foreign;
-	if (p->how.no_lost && hits > samples)
-		lost = hits - samples;
-	if (lost > p->lost)
-		beside_lose(&p->beside, p->beside.last - (uint64_t)p->beside.offset, now(), lost - p->lost);
+	if (hits > samples)
+		beside_lose(&p->beside, p->beside.last - (uint64_t)p->beside.offset, now(), hits - samples);
 }
 
 void probes_stop(struct probes *p)
@@ -1062,8 +1108,12 @@ void probes_stop(struct probes *p)
 	if (write(p->stop, &one, sizeof one) == sizeof one)
 		pthread_join(p->thread, NULL);
 	drain(p);
+	for (unsigned i = 0; i < p->rings && !p->how.no_lost; i++)
+		look_for_losses(p, i, p->ring_time[i]);
+	qsort(p->waiting, p->waiting_count, sizeof *p->waiting, by_time);
 	put_until(p, UINT64_MAX);
-	count_lost(p);
+	if (p->how.no_lost)
+		count_lost(p);
 	beside_finish(&p->beside);
 	if (p->failed)
 		progress_say("--usdt: %u probe%s could not be set: %s", p->failed, p->failed == 1 ? "" : "s",
@@ -1136,6 +1186,7 @@ void probes_free(struct probes *p, bool keep)
 	free(p->named);
 	free(p->ring);
 	free(p->ring_time);
+	free(p->ring_lost);
 	free(p->processor);
 	free(p);
 }
