@@ -118,7 +118,7 @@ struct probes {
 	struct waiting *waiting;
 	size_t waiting_count, waiting_room;
 	uint64_t number, lost;
-	uint64_t horizon; /* records before it are complete */
+	uint64_t watermark; /* all records before this time have come */
 	struct named *named;
 	unsigned named_count;
 	pthread_t thread;
@@ -907,9 +907,9 @@ static void drain(struct probes *p)
 			follow(p, &p->waiting[i]);
 		p->waiting[i].followed = true;
 	}
-	put_until(p, p->horizon);
-	if (begin - p->horizon > 10 * UINT64_C(1000000))
-		p->horizon = begin;
+	put_until(p, p->watermark);
+	if (begin - p->watermark > 10 * UINT64_C(1000000))
+		p->watermark = begin;
 }
 
 static void *work(void *arg)
@@ -917,6 +917,7 @@ static void *work(void *arg)
 	struct probes *p = arg;
 	struct pollfd *fds = calloc(p->rings + 1, sizeof *fds);
 
+	pthread_setname_np(pthread_self(), "usdt");
 	if (!fds)
 		fail("no memory");
 	for (unsigned i = 0; i < p->rings; i++)
@@ -1051,7 +1052,7 @@ struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const
 		probes_free(p, false);
 		return NULL;
 	}
-	p->horizon = now();
+	p->watermark = now();
 	add_process(p, pid);
 	if (!program)
 		each_thread(p, pid, track, NULL);
