@@ -69,9 +69,10 @@ def test_generated():
 
 def generated(text, *options):
     Path('p.d').write_text(text)
-    done = subprocess.run([sys.executable, DTRACE, *options, '-h', '-s', 'p.d', '-o', '-'], capture_output=True, text=True,
-                          timeout=60, check=False)
-    return done.returncode, done.stderr, [line.strip() for line in done.stdout.splitlines() if 'POSIXTRACE_SDT(' in line]
+    done = subprocess.run([sys.executable, DTRACE, *options, '-h', '-s', 'p.d', '-o', '-'], capture_output=True,
+                          text=True, timeout=60, check=False)
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    return done.returncode, done.stderr, [line for line in lines if line.startswith('POSIXTRACE_SDT(')]
 
 
 def probe(n, name, names, *values):
@@ -86,12 +87,13 @@ def test_types():
     equal('types', lines, [probe(
         12, 'p:a', 'arg1,x,arg3,u,name,list,text,n,arg9,k,s,o', '(unsigned long long)(arg1)', '(unsigned long)(arg2)',
         '(signed char)(arg3)', '(unsigned int)(arg4)', '(posixtrace_sdt_text)(arg5)', '(posixtrace_sdt_pointer)(arg6)',
-        '(posixtrace_sdt_text)(arg7)', '(posixtrace_sdt_pointer)(arg8)', 'arg9', 'arg10', '(posixtrace_sdt_text)(arg11)',
-        '(posixtrace_sdt_pointer)(arg12)')])
+        '(posixtrace_sdt_text)(arg7)', '(posixtrace_sdt_pointer)(arg8)', 'arg9', 'arg10',
+        '(posixtrace_sdt_text)(arg11)', '(posixtrace_sdt_pointer)(arg12)')])
     _, _, lines = generated('provider a { probe one(int x, int x); };\nprovider b { probe two; probe three(T t); };\n')
     equal('providers', lines, [probe(2, 'a:one', 'x,arg2', '(int)(arg1)', '(int)(arg2)'), probe(0, 'b:two', ''),
                                probe(1, 'b:three', 't', 'arg1')])
-    _, _, lines = generated('#ifdef MORE\nprovider p { probe a(Oid o); };\n#endif\n', '-C', '-DMORE', '-D', 'Oid=unsigned')
+    _, _, lines = generated('#ifdef MORE\nprovider p { probe a(Oid o); };\n#endif\n', '-C', '-DMORE',
+                            '-D', 'Oid=unsigned')
     equal('-C', lines, [probe(1, 'p:a', 'o', '(unsigned int)(arg1)')])
 
 
@@ -103,7 +105,8 @@ def test_wrong():
         equal(text, (status, why in said, lines), (1, True, []))
     for arguments, why in ((['-s', 'p.d'], '-h or -G is missing'), (['-h'], '-s FILE.d is missing'),
                            (['-h', '-s', 'none.d'], 'none.d: No such file')):
-        done = subprocess.run([sys.executable, DTRACE, *arguments], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([sys.executable, DTRACE, *arguments], capture_output=True, text=True, timeout=60,
+                              check=False)
         equal(str(arguments), (done.returncode, why in done.stderr), (1, True))
 
 

@@ -22,7 +22,7 @@ int main(void)
 	SHOP_ORDER_END(id, 300, 7, 1, "word");
 	SHOP_NOTHING();
 	SHOP_EMPTY_WORDS();
-	SHOP_POINTERS((struct order *)16, &order == NULL ? &order : (void *)17, "text", (unsigned char *)18, (void *)19, -1);
+	SHOP_POINTERS((struct order *)16, order.id ? (void *)17 : &order, "text", (unsigned char *)18, (void *)19, -1);
 	SHOP_TRANSLATED((void *)20, ENOENT);
 	printf("enabled %d\n", SHOP_ORDER_BEGIN_ENABLED() != 0);
 	return 0;

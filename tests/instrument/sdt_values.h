@@ -52,8 +52,8 @@ static void types(void)
 	const volatile short negative = -3;
 	struct { unsigned three : 3; int four : 4; } bits = { 5, -2 };
 
-	DTRACE_PROBE12(PROVIDER, types, (char)-1, (signed char)-2, (unsigned char)200, negative, (unsigned short)60000, -5,
-	               4000000000U, -7L, 8UL, -9LL, 18446744073709551615ULL, (bool)1);
+	DTRACE_PROBE12(PROVIDER, types, (char)-1, (signed char)-2, (unsigned char)200, negative, (unsigned short)60000,
+	               -5, 4000000000U, -7L, 8UL, -9LL, 18446744073709551615ULL, (bool)1);
 	STAP_PROBEV(PROVIDER, more, 1.5f, 2.5, (long double)3.5, GREEN, bits.three, bits.four, (struct opaque *)0x1234,
 	            (const void *)0xabcd, (unsigned char *)0x77);
 }

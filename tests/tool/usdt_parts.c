@@ -46,7 +46,7 @@ TEST(x86)
 	CHECK_STR("-", parsed("-4@$-3 8@$0x10 4@$7x", EM_X86_64), "c-4=-3 c8=16 ?");
 	CHECK_STR("-", parsed("-4@112(%rsp) 8@-16(%rbp) 1@(%rax) 8@8(%rax,%rcx,4) 4@8+4(%rsp)", EM_X86_64),
 	          "m-4:7+-1*0+112 m8:6+-1*0+-16 m1:0+-1*0+0 m8:0+2*4+8 m4:7+-1*0+12");
-	CHECK_STR("-", parsed("4@x(%rip) 8@%xmm0 3@%eax 4@ @ 4@%r16 4@(%rax,%rbx,9) %fs:0 4@8 4@(%rax 1@%al", EM_X86_64),
+	CHECK_STR("-", parsed("4@x(%rip) 8@%xmm0 3@%eax 4@ @ 4@%r16 4@(%rax,%rbx,9) %fs:0 4@8 4@(%rax 1", EM_X86_64),
 	          "? ? ? ? ? ? ? ? ? ?");
 	CHECK_STR("-", parsed("%eax 4@8(%esp)", EM_386), "r4:0/4>>0 m4:7+-1*0+8");
 	CHECK_STR("-", parsed("1@$1 1@$2 1@$3 1@$4 1@$5 1@$6 1@$7 1@$8 1@$9 1@$10 1@$11 1@$12 1@$13", EM_X86_64),
@@ -93,8 +93,8 @@ TEST(values)
 	for (unsigned i = 0; i < sizeof stack; i++)
 		stack[i] = (unsigned char)(0xf0 + i);
 	s.registers = (const unsigned char *)in_order;
-	count = arguments_parse("4@%eax -1@%al 1@%ah 8@%eax 4@8(%rsp) -2@-16(%rbp) 8@24(%rsp) 8@25(%rsp) 1@-1(%rsp) 4@%ebx "
-	                        "4@(%rax) 2@8(%rbp)", EM_X86_64, a);
+	count = arguments_parse("4@%eax -1@%al 1@%ah 8@%eax 4@8(%rsp) -2@-16(%rbp) 8@24(%rsp) 8@25(%rsp) 1@-1(%rsp) "
+	                        "4@%ebx 4@(%rax) 2@8(%rbp)", EM_X86_64, a);
 	CHECK_EQ("-", count, 12);
 	static const struct {
 		bool there;

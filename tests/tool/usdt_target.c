@@ -20,11 +20,11 @@
 /* A note as the linker collects them: addresses of the probe, of nothing, of the semaphore; then three strings. */
 #define PROBE(name, semaphore, arguments, ...)                                                                         \
 	__asm__ __volatile__("990: nop\n"                                                                              \
-	                     "\t.pushsection .note.stapsdt, \"?\", \"note\"\n"                                          \
+	                     "\t.pushsection .note.stapsdt, \"?\", \"note\"\n"                                         \
 	                     "\t.balign 4\n\t.4byte 992f - 991f, 994f - 993f, 3\n"                                     \
 	                     "991: .asciz \"stapsdt\"\n992: .balign 4\n"                                               \
 	                     "993: .8byte 990b, 0, " semaphore "\n"                                                    \
-	                     "\t.asciz \"target\"\n\t.asciz \"" name "\"\n\t.asciz \"" arguments "\"\n"                 \
+	                     "\t.asciz \"target\"\n\t.asciz \"" name "\"\n\t.asciz \"" arguments "\"\n"                \
 	                     "994: .balign 4\n\t.popsection" : : __VA_ARGS__)
 
 extern volatile unsigned short target_semaphore;

@@ -26,7 +26,7 @@ struct ring {
 /* Maps the ring of an event. Returns 0 or an error number. */
 int ring_map(struct ring *r, int fd, size_t size);
 void ring_unmap(struct ring *r);
-/* Returns the next record, valid until the next call; null if there is none now. The kernel may overwrite older ones. */
+/* Returns the next record, valid until the next call or ring_release(); null if there is none now. */
 const struct perf_event_header *ring_next(struct ring *r);
 /* Returns how many bytes are in the ring now. */
 uint64_t ring_there(const struct ring *r);

@@ -1,9 +1,9 @@
 /*
  * uprobe.h - probes that the kernel sets in a file's code
  *
- * A probe is an event of a processor, and is set in all processes that have mapped the file. It cannot belong to a thread:
- * the kernel would make it again for each new thread, from the path in the recorder's memory, which the thread does not
- * have. Then clone() fails in the traced program, with EFAULT.
+ * A probe is an event of a processor, and is set in all processes that have mapped the file. It cannot belong to a
+ * thread: the kernel would make it again for each new thread, from the path in the recorder's memory, which the thread
+ * does not have. Then clone() fails in the traced program, with EFAULT.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -26,10 +26,11 @@
 
 bool beside_open(struct beside *b, const char *path, int fd, const char *suffix, uint32_t pid)
 {
-	struct posixtrace_log_origin origin = { .size = sizeof origin, .target = pid, .generator = "posixtrace record" };
+	struct posixtrace_log_origin origin = { .size = sizeof origin, .generator = "posixtrace" };
 	struct input *in = calloc(1, sizeof *in);
 	int r = in ? input_open_header(in, fd) : -ENOMEM;
 
+	origin.target = pid;
 	*b = (struct beside){ 0 };
 	if (r == 0) {
 		origin.created = b->begin = b->last = attr_created(&in->header.attr);

@@ -23,7 +23,6 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <trace.h>
 #include <unistd.h>
 
@@ -34,6 +33,7 @@
 #include "kernel/uprobe.h"
 #include "logs/match.h"
 #include "usdt/arguments.h"
+#include "usdt/loads.h"
 #include "usdt/notes.h"
 
 #define RING_BYTES (UINT32_C(1) << 20) /* of each processor */
@@ -42,7 +42,6 @@
 /* How much of the stack is in a sample of a probe with arguments relative to the frame pointer. */
 #define FRAME_STACK 1024
 #define LEFT_OFF_SHOWN 8
-#define SCRIPT_LINE 256
 
 /* A probe: an event type. It may be at several places. */
 struct probe {
@@ -143,7 +142,7 @@ static uint64_t now(void)
 	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
-/* -- What is wanted ------------------------------------------------------------------------------------- */
+/* -- What is wanted -------------------------------------------------------------------------- */
 
 /* Returns the pattern for names, and the length of the path before it, 0 if there is none. */
 static const char *pattern_names(const char *pattern, size_t *path)
@@ -184,7 +183,7 @@ static bool is_wanted(const struct probes *p, const char *name, const char *path
 	return false;
 }
 
-/* -- The event types --------------------------------------------------------------------------------------- */
+/* -- The event types ------------------------------------------------------------------------- */
 
 static struct probe *find_probe(struct probes *p, const char *name)
 {
@@ -256,11 +255,11 @@ static void say_left_off(const struct probe *probe)
 			sprintf(some + strlen(some), "%s%u", count > 1 ? ", " : "", i + 1);
 	}
 	if (count)
-		progress_say("%s: argument%s %s %s left off: a sample of the kernel has registers and the top of the stack",
-		             probe->name, count == 1 ? "" : "s", some, count == 1 ? "is" : "are");
+		progress_say("%s: argument%s %s %s left off: a sample of the kernel has registers and the top of the "
+		             "stack", probe->name, count == 1 ? "" : "s", some, count == 1 ? "is" : "are");
 }
 
-/* -- Files ---------------------------------------------------------------------------------------------------- */
+/* -- Files ----------------------------------------------------------------------------------- */
 
 /* Reads the places of the probes of a file that are wanted. */
 static void read_places(struct probes *p, struct file *f)
@@ -280,7 +279,8 @@ static void read_places(struct probes *p, struct file *f)
 			continue;
 		f->location = more(f->location, f->count, sizeof *f->location);
 		l = &f->location[f->count++];
-		*l = (struct location){ .probe = find_probe(p, name), .stack_register = arguments_stack_register(notes.machine) };
+		*l = (struct location){ .probe = find_probe(p, name),
+		                        .stack_register = arguments_stack_register(notes.machine) };
 		l->count = arguments_parse(n->arguments, notes.machine, l->argument);
 		l->where = (struct uprobe){ .file = f->fd, .offset = n->offset, .semaphore = n->semaphore };
 		if (l->probe->type == UINT32_MAX) {
@@ -341,7 +341,7 @@ static struct file *add_file(struct probes *p, int fd, const char *path)
 	return f;
 }
 
-/* -- The kernel's events ---------------------------------------------------------------------------------------- */
+/* -- The kernel's events --------------------------------------------------------------------- */
 
 static int by_id(const void *a, const void *b)
 {
@@ -414,7 +414,7 @@ static void open_file(struct probes *p, struct file *f)
 	qsort(p->opened, p->opened_count, sizeof *p->opened, by_id);
 }
 
-/* -- What a process has mapped ---------------------------------------------------------------------------------- */
+/* -- What a process has mapped --------------------------------------------------------------- */
 
 /*
  * Opens a file that a process has mapped. The path may lead to another file by now, so the mapping itself is opened, or
@@ -475,10 +475,11 @@ static void see_all(struct probes *p, pid_t pid)
 	fclose(maps);
 }
 
-/* -- A command before it runs ------------------------------------------------------------------------------------- */
+/* -- A command before it runs ---------------------------------------------------------------- */
 
-static void see_file(struct probes *p, const char *path)
+static void see_file(const char *path, void *arg)
 {
+	struct probes *p = arg;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char *real = fd >= 0 ? realpath(path, NULL) : NULL;
 
@@ -487,88 +488,12 @@ static void see_file(struct probes *p, const char *path)
 	free(real);
 }
 
-/*
- * Looks at the libraries that ld.so will load: it prints them, and executes nothing of the program. Libraries that the
- * program loads later are seen when it does.
- */
-static void see_libraries(struct probes *p, const char *path)
-{
-	char interpreter[PATH_MAX], line[PATH_MAX];
-	int fd = open(path, O_RDONLY | O_CLOEXEC), ends[2];
-	int r = fd < 0 ? -errno : notes_interpreter(fd, interpreter, sizeof interpreter);
-	FILE *list;
-	pid_t pid;
-
-	if (fd >= 0)
-		close(fd);
-	if (r < 0 || pipe2(ends, O_CLOEXEC) != 0)
-		return;
-	pid = fork();
-	if (pid == 0) {
-		int null = open("/dev/null", O_RDWR);
-
-		dup2(null, STDIN_FILENO);
-		dup2(ends[1], STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-		execl(interpreter, interpreter, "--list", path, (char *)NULL);
-		_exit(127);
-	}
-	close(ends[1]);
-	list = fdopen(ends[0], "re");
-	while (list && fgets(line, sizeof line, list)) {
-		char *library = strchr(line, '/'), *end = library ? strstr(library, " (0x") : NULL;
-
-		/* "libc.so.6 => /lib/libc.so.6 (0x7f...)", "/lib64/ld-linux-x86-64.so.2 (0x7f...)" */
-		if (!end)
-			continue;
-		*end = '\0';
-		see_file(p, library);
-	}
-	if (list)
-		fclose(list);
-	else
-		close(ends[0]);
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
-}
-
-/* Copies the interpreter that the first line of a script names; for `env NAME` that program. Returns null or the path. */
-static char *script_interpreter(const char *path)
-{
-	char line[SCRIPT_LINE + 1];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = fd < 0 ? -1 : read(fd, line, SCRIPT_LINE);
-	char *word, *next, *at;
-
-	if (fd >= 0)
-		close(fd);
-	if (n < 3 || line[0] != '#' || line[1] != '!')
-		return NULL;
-	line[n] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	word = strtok_r(line + 2, " \t", &at);
-	next = word ? strtok_r(NULL, " \t", &at) : NULL;
-	if (!word || strcmp(strrchr(word, '/') ? strrchr(word, '/') + 1 : word, "env") != 0 || !next)
-		return word ? strdup(word) : NULL;
-	for (const char *from = getenv("PATH"), *end; from && *from; from = *end ? end + 1 : end) {
-		char *found;
-
-		end = strchrnul(from, ':');
-		if (asprintf(&found, "%.*s/%s", (int)(end - from), from, next) < 0)
-			fail("no memory");
-		if (access(found, X_OK) == 0)
-			return found;
-		free(found);
-	}
-	return NULL;
-}
-
 static void see_command(struct probes *p, const char *path)
 {
-	char *interpreter = script_interpreter(path);
+	char *interpreter = loads_interpreter(path);
 
-	see_file(p, interpreter ? interpreter : path);
-	see_libraries(p, interpreter ? interpreter : path);
+	see_file(interpreter ? interpreter : path, p);
+	loads_each(interpreter ? interpreter : path, see_file, p);
 	free(interpreter);
 	/* Files that --usdt names: a shell may start them, or the program may load them later. */
 	for (unsigned i = 0; i < p->wanted->count; i++) {
@@ -580,11 +505,11 @@ static void see_command(struct probes *p, const char *path)
 			continue;
 		memcpy(own, p->wanted->pattern[i], length);
 		own[length] = '\0';
-		see_file(p, own);
+		see_file(own, p);
 	}
 }
 
-/* -- Records -------------------------------------------------------------------------------------------------------- */
+/* -- Records --------------------------------------------------------------------------------- */
 
 static const unsigned char *body_of(const struct waiting *w)
 {
@@ -631,7 +556,7 @@ static void keep(struct probes *p, unsigned ring, const struct perf_event_header
 	uint64_t time = 0;
 	struct waiting w = { .from = p->ring_time[ring], .number = p->number++ };
 
-	/* A sample begins with: identifier, address, process and thread, time. Others end with thread, time, identifier. */
+	/* A sample begins with identifier, address, thread, time. Other records end with thread, time, identifier. */
 	if (h->type == PERF_RECORD_SAMPLE && size >= 32)
 		time = word_at(body + 24);
 	else if (h->type != PERF_RECORD_SAMPLE && size >= 24)
@@ -797,7 +722,7 @@ static void put_record(struct probes *p, const struct waiting *w)
 		put_sample(p, w);
 		return;
 	case PERF_RECORD_LOST:
-		/* look_for_losses() has told of it: this record comes with the next sample of its ring, which may be none. */
+		/* look_for_losses() has reported it: this record only comes with the next sample of its ring. */
 		if (!p->how.no_lost)
 			return;
 		p->lost += word_at(body + 8);
@@ -938,16 +863,17 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* -- Beginning and end ----------------------------------------------------------------------------------------------- */
+/* -- Beginning and end ----------------------------------------------------------------------- */
 
 static void say_impossible(int error)
 {
 	if (error == ENODEV)
-		complain("--usdt: this kernel has no uprobes for perf_event_open(), or /sys is not mounted: it needs Linux "
-		         "4.17, with CONFIG_UPROBE_EVENTS");
+		complain("--usdt: this kernel has no uprobes for perf_event_open(), or /sys is not mounted: it needs "
+		         "Linux 4.17, with CONFIG_UPROBE_EVENTS");
 	else if (error == EACCES || error == EPERM)
-		complain("--usdt: only root, or a process with CAP_PERFMON, may have the kernel set probes in a program: run "
-		         "it as root; a program that is built with posixtrace's <sys/sdt.h> needs no rights");
+		complain("--usdt: only root, or a process with CAP_PERFMON, may have the kernel set probes in a "
+		         "program: run it as root; a program that is built with posixtrace's <sys/sdt.h> needs no "
+		         "rights");
 	else if (error == EMFILE)
 		complain("--usdt: too many open files: each probe takes one for each processor; select fewer "
 		         "probes, or raise ulimit -n");
@@ -1028,7 +954,8 @@ static unsigned places(const struct probes *p)
 	return count;
 }
 
-struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const char *program, const char *path, int fd)
+struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const char *program, const char *path,
+                            int fd)
 {
 	struct probes *p = calloc(1, sizeof *p);
 	sigset_t all, before;
@@ -1120,18 +1047,19 @@ void probes_stop(struct probes *p)
 		progress_say("--usdt: %u probe%s could not be set: %s", p->failed, p->failed == 1 ? "" : "s",
 		             strerror(p->failure));
 	if (!places(p))
-		progress_say("--usdt: no probe of the program or its libraries matches; 'readelf -n FILE' shows the probes of "
-		             "a file");
+		progress_say("--usdt: no probe of the program or its libraries matches; 'readelf -n FILE' shows the "
+		             "probes of a file");
 	for (unsigned i = 0; i < p->probe_count; i++)
 		if (p->probe[i]->cut)
-			progress_say("%s: %" PRIu64 " of %" PRIu64 " events lack their last arguments, which were too deep in "
-			             "the stack", p->probe[i]->name, p->probe[i]->cut, p->probe[i]->events);
+			progress_say("%s: %" PRIu64 " of %" PRIu64 " events lack their last arguments, which were too "
+			             "deep in the stack", p->probe[i]->name, p->probe[i]->cut, p->probe[i]->events);
 	if (p->beside.lost)
-		progress_say("--usdt: %" PRIu64 " events were lost, because the kernel's ring was full: select fewer probes%s",
-		             p->beside.lost, p->foreign ? "; some of them may be of other processes with these files" : "");
+		progress_say("--usdt: %" PRIu64 " events were lost, because the kernel's ring was full: select fewer "
+		             "probes%s", p->beside.lost,
+		             p->foreign ? "; some of them may be of other processes with these files" : "");
 	if (p->foreign)
-		progress_say("--usdt: other processes that execute the same files have met the probes %" PRIu64 " times; they "
-		             "were slower meanwhile", p->foreign);
+		progress_say("--usdt: other processes that execute the same files have met the probes %" PRIu64 " times; "
+		             "they were slower meanwhile", p->foreign);
 	if (p->beside.error)
 		progress_say("%s: %s", p->beside.path, strerror(p->beside.error));
 }

@@ -27,8 +27,8 @@ struct probes_wanted {
 };
 
 /*
- * Begins to record the probes of a process. program: the file that the process is about to execute; null: it is running.
- * path, fd: the log, which was begun. Returns null after it has printed the reason.
+ * Begins to record the probes of a process. program: the file that the process is about to execute; null: it is
+ * running. path, fd: the log, which was begun. Returns null after it has printed the reason.
  */
 struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const char *program, const char *path,
                             int fd);

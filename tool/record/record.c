@@ -234,7 +234,7 @@ static void check(const struct reading *r)
 	if (plan->usdt.count && plan->where)
 		wrong_usage("--usdt and --where cannot be combined: use --where with report or stat");
 	if (plan->usdt.count && strcmp(plan->output, "-") == 0)
-		wrong_usage("--usdt adds its events at the end of the recording; they cannot be written to standard output");
+		wrong_usage("--usdt adds its events at the end, so they cannot be written to standard output");
 	if (plan->loop && plan->rotate)
 		wrong_usage("--loop and --rotate cannot be combined");
 	if (several && (r->policy || r->log_policy || r->log_size_text))

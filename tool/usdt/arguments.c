@@ -50,7 +50,7 @@ static bool find_x86(const char *text, size_t length, struct reg *r)
 				return true;
 			}
 	if (length == 2 && text[1] == 'h' && strchr("abcd", text[0])) {
-		*r = (struct reg){ (int8_t)(text[0] == 'a' ? AX : text[0] == 'b' ? BX : text[0] == 'c' ? CX : DX), 1, 8 };
+		*r = (struct reg){ (int8_t)(text[0] - 'a'), 1, 8 }; /* AX, BX, CX, DX */
 		return true;
 	}
 	if (length < 2 || text[0] != 'r' || !isdigit((unsigned char)text[1]))

@@ -43,8 +43,8 @@ struct argument_sample {
  */
 unsigned arguments_parse(const char *text, uint16_t machine, struct argument *a);
 /*
- * Returns whether a sample can have the argument. Memory at another register than those of the stack is in none, nor are
- * the program's variables.
+ * Returns whether a sample can have the argument. Memory at another register than those of the stack is in none, nor
+ * are the program's variables.
  */
 bool argument_readable(const struct argument *a, int stack_register);
 /* Returns the registers that are needed for the argument, as a mask. */

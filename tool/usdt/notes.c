@@ -136,7 +136,8 @@ static uint64_t base_of(const struct elf *e)
 		return 0;
 	for (unsigned i = 0; i < e->sections; i++)
 		if (read_section(e, i, &s) && s.name < names.bytes &&
-		    read_at(e->fd, name, sizeof name, names.offset + s.name) && memcmp(name, BASE_SECTION, sizeof name) == 0)
+		    read_at(e->fd, name, sizeof name, names.offset + s.name) &&
+		    memcmp(name, BASE_SECTION, sizeof name) == 0)
 			return s.address;
 	return 0;
 }
@@ -235,7 +236,8 @@ int notes_read(int fd, struct notes *n)
 		char head[sizeof(Elf64_Nhdr) + sizeof OWNER];
 
 		if (!read_section(e, i, &s) || s.type != SHT_NOTE || s.bytes < sizeof head || s.bytes > TEXT_MAX ||
-		    !read_at(fd, head, sizeof head, s.offset) || memcmp(head + sizeof(Elf64_Nhdr), OWNER, sizeof OWNER) != 0)
+		    !read_at(fd, head, sizeof head, s.offset) ||
+		    memcmp(head + sizeof(Elf64_Nhdr), OWNER, sizeof OWNER) != 0)
 			continue;
 		n->text = malloc(s.bytes);
 		if (!n->text)
