@@ -73,7 +73,6 @@ int uprobe_open(struct uprobe_how *how, const struct uprobe *u, int cpu)
 	a.config1 = (uint64_t)(uintptr_t)path;
 	a.config2 = u->offset;
 	a.sample_period = 1;
-	a.wakeup_watermark = 1 << 17;
 	if (u->registers) {
 		a.sample_type |= PERF_SAMPLE_REGS_USER;
 		a.sample_regs_user = u->registers;
@@ -97,6 +96,18 @@ int uprobe_open_tracker(struct uprobe_how *how, pid_t task, int cpu)
 	/* A library has probes as soon as the recorder has seen it. */
 	a.wakeup_watermark = 1;
 	return open_event(how, &a, task, cpu);
+}
+
+int uprobe_open_owner(struct uprobe_how *how, int cpu)
+{
+	struct perf_event_attr a;
+
+	memset(&a, 0, sizeof a);
+	a.type = PERF_TYPE_SOFTWARE;
+	a.config = PERF_COUNT_SW_DUMMY;
+	/* Not at each sample: that takes longer than the probe. */
+	a.wakeup_watermark = 1 << 17;
+	return open_event(how, &a, -1, cpu);
 }
 
 int uprobe_redirect(int fd, int ring)

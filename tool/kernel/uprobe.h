@@ -36,6 +36,8 @@ int uprobe_type(void);
 int uprobe_open(struct uprobe_how *how, const struct uprobe *u, int cpu);
 /* Opens an event that tells of a thread, those that it starts, their names and mappings. As uprobe_open(). */
 int uprobe_open_tracker(struct uprobe_how *how, pid_t task, int cpu);
+/* Opens an event of a processor that never occurs, for the ring of the probes: it decides how often the ring wakes. */
+int uprobe_open_owner(struct uprobe_how *how, int cpu);
 /* Sends the events of fd to the ring of another event. */
 int uprobe_redirect(int fd, int ring);
 void uprobe_enable(int fd, bool on);

@@ -36,7 +36,9 @@
 #include "usdt/loads.h"
 #include "usdt/notes.h"
 
-#define RING_BYTES (UINT32_C(1) << 20) /* of each processor */
+/* Of each processor: a ring for samples, and one for what tells of files and threads, which wakes the recorder. */
+#define RING_BYTES    (UINT32_C(1) << 20)
+#define TRACKER_BYTES (UINT32_C(1) << 16)
 #define DRAIN_MS 100
 #define NAME_MAX_BYTES TRACE_EVENT_NAME_MAX
 /* How much of the stack is in a sample of a probe with arguments relative to the frame pointer. */
@@ -100,11 +102,11 @@ struct probes {
 	pid_t pid;
 	struct uprobe_how how;
 	struct beside beside;
-	struct ring *ring;
+	struct ring *ring; /* 2 n: of samples; 2 n + 1: of the tracker; on the processor n */
 	uint64_t *ring_time; /* of the last record of each ring */
 	uint64_t *ring_lost; /* samples that it had no room for, as far as reported */
 	int *processor;
-	unsigned rings;
+	unsigned processors, rings;
 	struct file *file;
 	unsigned files;
 	struct probe **probe;
@@ -366,11 +368,11 @@ static void add_opened(struct probes *p, int fd, unsigned ring, const struct loc
 /* Opens the probe of a place, on all processors. */
 static void open_place(struct probes *p, const struct location *l)
 {
-	for (unsigned i = 0; i < p->rings; i++) {
+	for (unsigned i = 0; i < p->processors; i++) {
 		int fd = uprobe_open(&p->how, &l->where, p->processor[i]), r = fd;
 
 		if (fd >= 0)
-			r = uprobe_redirect(fd, p->ring[i].fd);
+			r = uprobe_redirect(fd, p->ring[2 * i].fd);
 		if (r < 0) {
 			if (fd >= 0)
 				close(fd);
@@ -378,7 +380,7 @@ static void open_place(struct probes *p, const struct location *l)
 			p->failure = -r;
 			return;
 		}
-		add_opened(p, fd, i, l);
+		add_opened(p, fd, 2 * i, l);
 	}
 }
 
@@ -881,28 +883,42 @@ static void say_impossible(int error)
 		complain("--usdt: probes cannot be set: %s", strerror(error));
 }
 
-/* Opens an event that tells of files and threads, and the ring, on a processor. Returns 0 or an error number. */
-static int open_ring(struct probes *p, int processor)
+/* Maps the ring of an event, which it takes over. Returns 0 or an error number. fd negative: why there is no event. */
+static int add_ring(struct probes *p, int fd, size_t size)
 {
-	int fd = uprobe_open_tracker(&p->how, p->pid, processor), error;
+	int error;
 
 	if (fd < 0)
 		return -fd;
 	p->ring = realloc(p->ring, (p->rings + 1) * sizeof *p->ring);
 	p->ring_time = realloc(p->ring_time, (p->rings + 1) * sizeof *p->ring_time);
 	p->ring_lost = realloc(p->ring_lost, (p->rings + 1) * sizeof *p->ring_lost);
-	p->processor = realloc(p->processor, (p->rings + 1) * sizeof *p->processor);
-	if (!p->ring || !p->ring_time || !p->ring_lost || !p->processor)
+	if (!p->ring || !p->ring_time || !p->ring_lost)
 		fail("no memory");
-	error = ring_map(&p->ring[p->rings], fd, RING_BYTES);
+	error = ring_map(&p->ring[p->rings], fd, size);
 	if (error) {
 		close(fd);
 		return error;
 	}
 	p->ring_time[p->rings] = now();
 	p->ring_lost[p->rings] = 0;
-	p->processor[p->rings++] = processor;
-	add_opened(p, fd, p->rings - 1, NULL);
+	add_opened(p, fd, p->rings++, NULL);
+	return 0;
+}
+
+/* Makes both rings of a processor. Returns 0 or an error number. */
+static int open_processor(struct probes *p, int processor)
+{
+	int error = add_ring(p, uprobe_open_owner(&p->how, processor), RING_BYTES);
+
+	if (!error)
+		error = add_ring(p, uprobe_open_tracker(&p->how, p->pid, processor), TRACKER_BYTES);
+	if (error)
+		return error;
+	p->processor = realloc(p->processor, (p->processors + 1) * sizeof *p->processor);
+	if (!p->processor)
+		fail("no memory");
+	p->processor[p->processors++] = processor;
 	return 0;
 }
 
@@ -912,23 +928,23 @@ static int open_rings(struct probes *p)
 	int error = 0;
 
 	for (int i = 0; i < processors && !error; i++) {
-		error = open_ring(p, i);
+		error = open_processor(p, i);
 		/* A processor that is switched off. */
 		if (error == ENODEV)
 			error = 0;
 	}
-	return error ? error : p->rings ? 0 : ENODEV;
+	return error ? error : p->processors ? 0 : ENODEV;
 }
 
 /* Follows threads that are there already, besides the first. */
 static void track(struct probes *p, pid_t task, void *arg)
 {
 	(void)arg;
-	for (unsigned i = 0; task != p->pid && i < p->rings; i++) {
+	for (unsigned i = 0; task != p->pid && i < p->processors; i++) {
 		int fd = uprobe_open_tracker(&p->how, task, p->processor[i]);
 
-		if (fd >= 0 && uprobe_redirect(fd, p->ring[i].fd) == 0)
-			add_opened(p, fd, i, NULL);
+		if (fd >= 0 && uprobe_redirect(fd, p->ring[2 * i + 1].fd) == 0)
+			add_opened(p, fd, 2 * i + 1, NULL);
 		else if (fd >= 0)
 			close(fd);
 	}
@@ -1058,8 +1074,8 @@ void probes_stop(struct probes *p)
 		             "probes%s", p->beside.lost,
 		             p->foreign ? "; some of them may be of other processes with these files" : "");
 	if (p->foreign)
-		progress_say("--usdt: other processes that execute the same files have met the probes %" PRIu64 " times; "
-		             "they were slower meanwhile", p->foreign);
+		progress_say("--usdt: other processes that execute the same files have met the probes %" PRIu64
+		             " times; they were slower meanwhile", p->foreign);
 	if (p->beside.error)
 		progress_say("%s: %s", p->beside.path, strerror(p->beside.error));
 }
