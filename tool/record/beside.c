@@ -31,7 +31,7 @@ bool beside_open(struct beside *b, const char *path, int fd, const char *suffix,
 	int r = in ? input_open_header(in, fd) : -ENOMEM;
 
 	origin.target = pid;
-	*b = (struct beside){ 0 };
+	*b = (struct beside){ .fd = -1 };
 	if (r == 0) {
 		origin.created = b->begin = b->last = attr_created(&in->header.attr);
 		b->offset = (int64_t)(b->begin - in->header.monotonic);
@@ -43,13 +43,13 @@ bool beside_open(struct beside *b, const char *path, int fd, const char *suffix,
 	}
 	if (asprintf(&b->path, "%s.%s", path, suffix) < 0)
 		fail("no memory");
-	if (posixtrace_log_create(b->path, &origin, &b->writer) != 0) {
-		complain("%s", posixtrace_log_error());
-		free(b->path);
-		b->path = NULL;
-		return false;
-	}
-	return true;
+	b->fd = newlog_open(b->path, &b->kept);
+	if (b->fd >= 0 && posixtrace_log_create_fd(b->fd, &origin, &b->writer) == 0)
+		return true;
+	if (b->fd >= 0)
+		complain("%s: %s", b->path, posixtrace_log_error());
+	beside_cancel(b);
+	return false;
 }
 
 /* Returns the time of the log for one on CLOCK_MONOTONIC, not before the last. */
@@ -92,13 +92,33 @@ void beside_finish(struct beside *b)
 		b->error = error;
 }
 
+/* Removes the file. merged: FILE has its events; otherwise an earlier file gets its name back, as FILE does. */
+static void remove_file(const struct beside *b, bool merged)
+{
+	if (b->fd < 0)
+		return;
+	if (b->kept)
+		newlog_settle(b->path, b->fd, !merged);
+	if (!b->kept || merged)
+		newlog_remove(b->path, b->fd);
+}
+
 void beside_cancel(struct beside *b)
 {
 	beside_finish(b);
 	if (b->path)
-		unlink(b->path);
+		remove_file(b, false);
+	beside_leave(b);
+}
+
+void beside_leave(struct beside *b)
+{
+	beside_finish(b);
+	if (b->path && b->fd >= 0)
+		close(b->fd);
 	free(b->path);
 	b->path = NULL;
+	b->fd = -1;
 }
 
 /* -- Merging ------------------------------------------------------------------------------------------- */
@@ -335,17 +355,13 @@ static int replace(struct merging *m, const char *path, int fd, int second)
 int beside_merge(struct beside *b, const char *path, int fd, struct merged *merged)
 {
 	struct merging *m = calloc(1, sizeof *m);
-	int second = open(b->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	int r = !m ? -ENOMEM : second < 0 ? -errno : replace(m, path, fd, second);
+	int r = m ? replace(m, path, fd, b->fd) : -ENOMEM;
 
 	if (r == 0) {
 		*merged = (struct merged){ m->events, b->lost };
-		newlog_remove(b->path, second);
-		free(b->path);
-		b->path = NULL;
+		remove_file(b, true);
+		beside_leave(b);
 	}
-	if (second >= 0)
-		close(second);
 	free(m);
 	return -r;
 }

@@ -17,6 +17,8 @@ struct posixtrace_log_writer;
 struct beside {
 	struct posixtrace_log_writer *writer;
 	char *path;
+	int fd; /* -1: none */
+	bool kept; /* there was such a log of an earlier recorder, which is FILE.SUFFIX.old now */
 	int64_t offset; /* from CLOCK_MONOTONIC to the times of FILE */
 	uint64_t begin; /* the creation of FILE: no event is before */
 	uint64_t last;  /* time of the last event */
@@ -45,5 +47,7 @@ void beside_finish(struct beside *b);
 int beside_merge(struct beside *b, const char *path, int fd, struct merged *m);
 /* Removes the log without merging. */
 void beside_cancel(struct beside *b);
+/* Leaves the log where it is. */
+void beside_leave(struct beside *b);
 
 #endif

@@ -1102,7 +1102,7 @@ void probes_free(struct probes *p, bool keep)
 	if (p->running)
 		probes_stop(p);
 	if (keep)
-		free(p->beside.path);
+		beside_leave(&p->beside);
 	else
 		beside_cancel(&p->beside);
 	for (unsigned i = 0; i < p->rings; i++)
