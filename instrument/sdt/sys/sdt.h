@@ -70,7 +70,7 @@
 		if (POSIXTRACE_ENABLED()) {                                                                            \
 			POSIXTRACE_SDT_TAKE##n(__VA_ARGS__)                                                            \
 			static struct posixtrace_sdt_site posixtrace_sdt_site = {                                      \
-				"" name, "" names, 0, n, { POSIXTRACE_SDT_EACH##n(POSIXTRACE_SDT_KIND) 0 }             \
+				"" name, "" names, 0, n, { POSIXTRACE_SDT_EACH##n(POSIXTRACE_SDT_KIND) 0 }, 0, 0, 0    \
 			};                                                                                             \
 			const unsigned long long posixtrace_sdt_words[] = {                                            \
 				POSIXTRACE_SDT_EACH##n(POSIXTRACE_SDT_WORD) 0                                          \
@@ -202,12 +202,14 @@ static __attribute__((__constructor__, __unused__)) void posixtrace_sdt_begin(vo
 # define POSIXTRACE_SDT_TEXT (POSIXTRACE_SDT_CHARS | sizeof(char *))
 #endif
 
-/* A probe in the program. Only the identifier changes. */
+/* A probe in the program. What follows the kinds, and the identifier, is set when the event type is opened. */
 struct POSIXTRACE__OWN posixtrace_sdt_site {
 	const char *name, *names;
 	trace_event_id_t id; /* 0: not opened yet */
 	unsigned char count;
 	unsigned char kind[13]; /* of each argument */
+	/* If posixtrace_event_text() can record the event: the number of the text, from 1 on, and the bytes around it. */
+	unsigned char text, before, behind;
 };
 
 /* Returns a word whose first bytes are those of the value. */
@@ -305,6 +307,31 @@ posixtrace_sdt_word(const long double &__value)
 	                        default: posixtrace_sdt_bytes)(&(variable), sizeof(variable)))
 #endif
 
+/* Finds out whether the arguments are one text and a few bytes. Other threads may store the same. */
+static __attribute__((__noinline__, __cold__, __unused__)) void
+posixtrace_sdt_find_text(struct posixtrace_sdt_site *__site)
+{
+	unsigned __i, __text = 0, __texts = 0, __before = 0, __behind = 0;
+
+	for (__i = 0; __i < __site->count; __i++) {
+		if (__site->kind[__i] >= POSIXTRACE_SDT_CHARS) {
+			__text = __i + 1;
+			__texts++;
+		} else if (__texts) {
+			__behind += __site->kind[__i] & 0x0fU;
+		} else {
+			__before += __site->kind[__i] & 0x0fU;
+		}
+	}
+	/* On a big-endian machine the words are other bytes. */
+	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || __texts != 1 ||
+	    __before > POSIXTRACE_AROUND_MOST || __behind > POSIXTRACE_AROUND_MOST)
+		return;
+	__site->before = (unsigned char)__before;
+	__site->behind = (unsigned char)__behind;
+	__site->text = (unsigned char)__text;
+}
+
 /* Opens the event type of a probe, with a layout of the names and the kinds. Returns as posixtrace_event_open(). */
 static __attribute__((__noinline__, __cold__, __unused__)) trace_event_id_t
 posixtrace_sdt_open(struct posixtrace_sdt_site *__site)
@@ -355,6 +382,7 @@ posixtrace_sdt_open(struct posixtrace_sdt_site *__site)
 		}
 		*__to++ = ',';
 	}
+	posixtrace_sdt_find_text(__site);
 	__to[-1] = '}';
 	*__to = '\0';
 	__site->id = 0;
@@ -420,6 +448,51 @@ static __inline__ __attribute__((__unused__)) size_t posixtrace_sdt_length(const
 	return __length + (__end ? (size_t)(__end - __text) - __length : __left);
 }
 
+/* Copies numbers behind each other, in registers: the library loads all at once, and would wait for many stores. */
+static __inline__ __attribute__((__always_inline__, __unused__)) void
+posixtrace_sdt_numbers(unsigned char *__to, const struct posixtrace_sdt_site *__site, const unsigned long long *__words,
+                       unsigned __from, unsigned __end)
+{
+	struct posixtrace__words __all = { 0, 0, 0 };
+
+	for (; __from < __end; __from++) {
+		unsigned __at = __all.__size, __size = __site->kind[__from] & 0x0fU;
+		unsigned long long __bits = __words[__from];
+
+		if (__at < 8)
+			__all.__low |= __bits << 8 * __at;
+		if (__at >= 8)
+			__all.__high |= __bits << 8 * (__at - 8);
+		else if (__at + __size > 8)
+			__all.__high |= __bits >> (64 - 8 * __at);
+		__all.__size += __size;
+	}
+	posixtrace__words_store(__to, __all);
+}
+
+/* Records an event of one text and a few bytes, which copies the text once. Returns 0, and does nothing, if it is cut. */
+static __inline__ __attribute__((__always_inline__, __unused__)) int
+posixtrace_sdt_record_text(const struct posixtrace_sdt_site *__site, trace_event_id_t __id,
+                           const unsigned long long *__words, const void *__address)
+{
+	struct posixtrace_around __around;
+	const char *__text;
+	size_t __length;
+
+	memcpy(&__text, &__words[__site->text - 1], sizeof __text);
+	if ((uintptr_t)__text < 4096)
+		__text = "(null)";
+	__length = posixtrace_sdt_length(__text);
+	if (__length > POSIXTRACE_SDT_MOST)
+		return 0;
+	posixtrace_sdt_numbers(__around.__before, __site, __words, 0, __site->text - 1U);
+	posixtrace_sdt_numbers(__around.__behind, __site, __words, __site->text, __site->count);
+	__around.__address = __address;
+	posixtrace_event_text(__id, __text, &__around, POSIXTRACE_TEXT_SIZES(__site->before, __site->behind, __length) |
+	                                               POSIXTRACE_TEXT_COUNTED);
+	return 1;
+}
+
 /* Records an event at the place from which it is called. */
 static __attribute__((__noinline__, __unused__)) void
 posixtrace_sdt_record(struct posixtrace_sdt_site *__site, const unsigned long long *__words)
@@ -434,6 +507,8 @@ posixtrace_sdt_record(struct posixtrace_sdt_site *__site, const unsigned long lo
 
 	if (__builtin_expect(__id == 0, 0))
 		__id = posixtrace_sdt_open(__site);
+	if (__site->text && posixtrace_sdt_record_text(__site, __id, __words, __builtin_return_address(0)))
+		return;
 	for (__i = 0; __i < __site->count; __i++) {
 		if (__site->kind[__i] < POSIXTRACE_SDT_CHARS) {
 			__size += __site->kind[__i] & 0x0fU;
