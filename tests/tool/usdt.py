@@ -69,6 +69,9 @@ def test_values():
     equal('left off', 'target:left: arguments 1, 2, 3, 5 are left off' in done.stderr, True)
     equal('files', sorted(os.listdir()), ['x.log'])
     scene.run(POSIXTRACE, 'check', 'x.log')
+    # The log tells what the process has executed, so that addresses can be looked up.
+    out, _ = scene.run(POSIXTRACE, 'stat', 'x.log')
+    equal('executable', os.path.realpath(TARGET) in out.decode(), True)
 
 
 def test_patterns():

@@ -155,9 +155,13 @@ static size_t make(unsigned char *file)
 static int read_file(const void *bytes, size_t size, struct notes *n)
 {
 	int fd = memfd_create("notes", MFD_CLOEXEC), r;
+	unsigned char id[NOTES_BUILD_ID_MAX];
+	char path[8];
 
 	MUST(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
 	r = notes_read(fd, n);
+	CHECK("-", notes_build_id(fd, id) <= sizeof id);
+	CHECK("-", notes_interpreter(fd, path, sizeof path) < 0 || strlen(path) < sizeof path);
 	close(fd);
 	return r;
 }
@@ -183,7 +187,7 @@ TEST(notes)
 /* Files that end early, and files in which a byte is another: no crash, and no string beyond the notes. */
 TEST(hostile)
 {
-	static const unsigned char values[] = { 0, 1, 0x7f, 0x80, 0xff };
+	static const unsigned char values[] = { 0, 1, PT_INTERP, PT_NOTE, 0x7f, 0x80, 0xff };
 	unsigned char file[1000], other[1000];
 	size_t size = make(file);
 	struct notes n;

@@ -52,6 +52,13 @@ bool beside_open(struct beside *b, const char *path, int fd, const char *suffix,
 	return false;
 }
 
+uint64_t beside_time(const struct beside *b, uint64_t monotonic)
+{
+	uint64_t time = monotonic + (uint64_t)b->offset;
+
+	return time < b->begin ? b->begin : time;
+}
+
 /* Returns the time of the log for one on CLOCK_MONOTONIC, not before the last. */
 static uint64_t time_of(const struct beside *b, uint64_t monotonic)
 {

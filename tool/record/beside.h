@@ -36,6 +36,8 @@ bool beside_open(struct beside *b, const char *path, int fd, const char *suffix,
 /* Puts an event, with its time on CLOCK_MONOTONIC. Times that go back are raised. */
 void beside_put(struct beside *b, uint64_t time, uint32_t pid, uint32_t tid, uint64_t address, uint32_t type,
                 const void *data, size_t length);
+/* Returns the time of the log for one on CLOCK_MONOTONIC. */
+uint64_t beside_time(const struct beside *b, uint64_t monotonic);
 /* Reports lost events between two such times. */
 void beside_lose(struct beside *b, uint64_t from, uint64_t until, uint64_t count);
 /* Completes the log. */

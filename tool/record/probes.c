@@ -72,6 +72,14 @@ struct file {
 	struct location *location;
 	unsigned count;
 	bool opened;
+	unsigned char build_id[NOTES_BUILD_ID_MAX];
+	size_t build_id_length;
+};
+
+/* A process whose events are wanted. */
+struct process {
+	pid_t pid;
+	bool described; /* the log says what it executes now */
 };
 
 /* An event of the kernel. */
@@ -111,7 +119,7 @@ struct probes {
 	unsigned files;
 	struct probe **probe;
 	unsigned probe_count;
-	pid_t *process; /* whose events are wanted: the process, and its children */
+	struct process *process; /* the process, and its children */
 	unsigned processes;
 	uint64_t foreign; /* samples of other processes that execute the same files */
 	struct opened *opened; /* sorted by id */
@@ -335,6 +343,7 @@ static struct file *add_file(struct probes *p, int fd, const char *path)
 	*f = (struct file){ .device = st.st_dev, .inode = st.st_ino, .fd = fd, .path = strdup(path) };
 	if (!f->path)
 		fail("no memory");
+	f->build_id_length = notes_build_id(fd, f->build_id);
 	read_places(p, f);
 	if (!f->count) {
 		close(f->fd);
@@ -416,6 +425,47 @@ static void open_file(struct probes *p, struct file *f)
 	qsort(p->opened, p->opened_count, sizeof *p->opened, by_id);
 }
 
+/* -- Processes ------------------------------------------------------------------------------ */
+
+/* Returns the process, or null if its events are not wanted. Valid until the next call of add_process(). */
+static struct process *find_process(const struct probes *p, uint32_t pid)
+{
+	/* The newest ones have the most events. */
+	for (unsigned i = p->processes; i > 0; i--)
+		if ((uint32_t)p->process[i - 1].pid == pid)
+			return &p->process[i - 1];
+	return NULL;
+}
+
+static void add_process(struct probes *p, pid_t pid)
+{
+	if (find_process(p, (uint32_t)pid))
+		return;
+	p->process = more(p->process, p->processes, sizeof *p->process);
+	p->process[p->processes++] = (struct process){ .pid = pid };
+}
+
+/* Writes into the log what a process executes. path: of its first mapping, if it has ended already; may be null. */
+static void describe(struct probes *p, struct process *process, uint64_t time, const char *path)
+{
+	char name[32], executable[PATH_MAX] = "", arguments[1024];
+	ssize_t length = 0;
+	int fd;
+
+	process->described = true;
+	snprintf(name, sizeof name, "/proc/%d/exe", (int)process->pid);
+	if (readlink(name, executable, sizeof executable - 1) <= 0)
+		snprintf(executable, sizeof executable, "%s", path ? path : "");
+	snprintf(name, sizeof name, "/proc/%d/cmdline", (int)process->pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		length = read(fd, arguments, sizeof arguments);
+		close(fd);
+	}
+	posixtrace_log_describe(p->beside.writer, beside_time(&p->beside, time), (uint32_t)process->pid, 0, executable,
+	                        arguments, length > 0 ? (size_t)length : 0);
+}
+
 /* -- What a process has mapped --------------------------------------------------------------- */
 
 /*
@@ -445,16 +495,33 @@ static int open_mapping(pid_t pid, uint64_t start, uint64_t end, uint64_t inode,
 	return fd;
 }
 
-static void see_mapping(struct probes *p, pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *path)
-{
-	int fd = *path == '/' && inode ? open_mapping(pid, start, end, inode, path) : -1;
+/* What a process has mapped, to be executed. */
+struct mapping {
+	uint64_t start, end, offset, inode;
+	const char *path;
+};
 
-	if (fd >= 0)
-		open_file(p, add_file(p, fd, path));
+static void see_mapping(struct probes *p, pid_t pid, uint64_t time, const struct mapping *m)
+{
+	int fd = *m->path == '/' && m->inode ? open_mapping(pid, m->start, m->end, m->inode, m->path) : -1;
+	struct process *process = find_process(p, (uint32_t)pid);
+	struct file *f;
+
+	if (fd < 0 || !process) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	if (!process->described)
+		describe(p, process, time, m->path);
+	f = add_file(p, fd, m->path);
+	posixtrace_log_describe_module(p->beside.writer, beside_time(&p->beside, time), (uint32_t)pid, m->start, m->end,
+	                               m->offset, m->path, f->build_id, f->build_id_length);
+	open_file(p, f);
 }
 
-/* Looks at all that a running process has mapped. */
-static void see_all(struct probes *p, pid_t pid)
+/* Looks at all that a running process has mapped. time: when it was so. */
+static void see_all(struct probes *p, pid_t pid, uint64_t time)
 {
 	char name[32], line[PATH_MAX + 128];
 	FILE *maps;
@@ -464,15 +531,16 @@ static void see_all(struct probes *p, pid_t pid)
 	if (!maps)
 		return;
 	while (fgets(line, sizeof line, maps)) {
-		uint64_t start, end, inode;
+		struct mapping m;
 		char rights[8];
 		int at = 0;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %" SCNu64 " %n", &start, &end, rights, &inode,
-		           &at) < 4 || !at || !strchr(rights, 'x'))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %" SCNu64 " %n", &m.start, &m.end, rights,
+		           &m.offset, &m.inode, &at) < 5 || !at || !strchr(rights, 'x'))
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		see_mapping(p, pid, start, end, inode, line + at);
+		m.path = line + at;
+		see_mapping(p, pid, time, &m);
 	}
 	fclose(maps);
 }
@@ -609,23 +677,6 @@ static void know_thread(struct probes *p, uint32_t pid, uint32_t tid)
 	name_thread(p, pid, tid, name);
 }
 
-static bool is_process(const struct probes *p, uint32_t pid)
-{
-	/* The newest ones have the most events. */
-	for (unsigned i = p->processes; i > 0; i--)
-		if ((uint32_t)p->process[i - 1] == pid)
-			return true;
-	return false;
-}
-
-static void add_process(struct probes *p, pid_t pid)
-{
-	if (is_process(p, (uint32_t)pid))
-		return;
-	p->process = more(p->process, p->processes, sizeof *p->process);
-	p->process[p->processes++] = pid;
-}
-
 /* Finds the registers and the stack in a sample. Returns false if they are cut off. */
 static bool find_state(const struct location *l, const unsigned char *at, const unsigned char *end,
                        struct argument_sample *s)
@@ -677,7 +728,7 @@ static void put_sample(struct probes *p, const struct waiting *w)
 
 	if (!o || !o->location)
 		return;
-	if (!is_process(p, pid)) {
+	if (!find_process(p, pid)) {
 		p->foreign++;
 		return;
 	}
@@ -749,16 +800,23 @@ static void follow(struct probes *p, const struct waiting *w)
 	body = body_of(w);
 	size = body_size(w);
 	if (h->type == PERF_RECORD_FORK && size >= 24) {
-		if (half_at(body) != half_at(body + 4) && p->wanted->children)
-			add_process(p, (pid_t)half_at(body));
+		if (half_at(body) == half_at(body + 4) || !p->wanted->children || !find_process(p, half_at(body + 4)))
+			return;
+		add_process(p, (pid_t)half_at(body));
+		see_all(p, (pid_t)half_at(body), w->time);
+	} else if (h->type == PERF_RECORD_COMM && h->misc & PERF_RECORD_MISC_COMM_EXEC && size > 24) {
+		struct process *process = find_process(p, half_at(body));
+
+		/* It executes another file from now on. */
+		if (process)
+			process->described = false;
 	} else if (h->type == PERF_RECORD_MMAP2 && size > 64 + 24) {
 		/* pid, tid, address, length, offset, device or build-id, inode, generation, rights, flags, path */
-		uint64_t start = word_at(body + 8);
+		struct mapping m = { .start = word_at(body + 8), .offset = word_at(body + 24),
+		                     .inode = word_at(body + 40), .path = (const char *)body + 64 };
 
-		if (!p->wanted->children && half_at(body) != (uint32_t)p->pid)
-			return;
-		see_mapping(p, (pid_t)half_at(body), start, start + word_at(body + 16), word_at(body + 40),
-		            (const char *)body + 64);
+		m.end = m.start + word_at(body + 16);
+		see_mapping(p, (pid_t)half_at(body), w->time, &m);
 	}
 }
 
@@ -1005,7 +1063,7 @@ struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const
 	if (program)
 		see_command(p, program);
 	else
-		see_all(p, pid);
+		see_all(p, pid, now());
 	if (p->failed && p->opened_count == p->rings) {
 		say_impossible(p->failure);
 		probes_free(p, false);

@@ -263,6 +263,47 @@ void notes_free(struct notes *n)
 	*n = (struct notes){ 0 };
 }
 
+/* Finds the build-id among the notes at p. Returns its length, 0 if it is not among them. */
+static size_t find_build_id(const unsigned char *p, size_t size, unsigned char *id)
+{
+	Elf64_Nhdr h;
+
+	while (size >= sizeof h + 4) {
+		uint64_t name, all;
+
+		memcpy(&h, p, sizeof h);
+		name = sizeof h + (((uint64_t)h.n_namesz + 3) & ~UINT64_C(3));
+		all = name + (((uint64_t)h.n_descsz + 3) & ~UINT64_C(3));
+		if (all > size)
+			return 0;
+		if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == 4 && memcmp(p + sizeof h, "GNU", 4) == 0 &&
+		    h.n_descsz <= NOTES_BUILD_ID_MAX) {
+			memcpy(id, p + name, h.n_descsz);
+			return h.n_descsz;
+		}
+		p += all;
+		size -= all;
+	}
+	return 0;
+}
+
+size_t notes_build_id(int fd, unsigned char *id)
+{
+	struct elf *e = calloc(1, sizeof *e);
+	unsigned char notes[1024];
+	size_t length = 0;
+
+	if (e && open_elf(e, fd) == 0)
+		for (unsigned i = 0; !length && i < e->segments; i++) {
+			const struct segment *s = &e->segment[i];
+
+			if (s->type == PT_NOTE && s->bytes <= sizeof notes && read_at(fd, notes, s->bytes, s->offset))
+				length = find_build_id(notes, s->bytes, id);
+		}
+	free(e);
+	return length;
+}
+
 int notes_interpreter(int fd, char *path, size_t size)
 {
 	struct elf *e = calloc(1, sizeof *e);
