@@ -29,7 +29,7 @@
 #include "base/ticks.h"
 #include "common/message.h"
 #include "common/progress.h"
-#include "kernel/ring.h"
+#include "kernel/buffer.h"
 #include "kernel/uprobe.h"
 #include "logs/match.h"
 #include "usdt/arguments.h"
@@ -109,8 +109,8 @@ struct probes {
 	const struct probes_wanted *wanted;
 	pid_t pid;
 	struct uprobe_how how;
-	struct beside beside;
-	struct ring *ring; /* 2 n: of samples; 2 n + 1: of the tracker; on the processor n */
+	struct probelog log;
+	struct buffer *ring; /* 2 n: of samples; 2 n + 1: of the tracker; on the processor n */
 	uint64_t *ring_time; /* of the last record of each ring */
 	uint64_t *ring_lost; /* samples that it had no room for, as far as reported */
 	int *processor;
@@ -248,7 +248,7 @@ static void declare(struct probes *p, struct probe *probe)
 	}
 	strcat(layout, "}");
 	snprintf(name, sizeof name, "%s", probe->name);
-	if (posixtrace_log_declare(p->beside.writer, name, some ? layout : NULL, &probe->type) != 0)
+	if (posixtrace_log_declare(p->log.writer, name, some ? layout : NULL, &probe->type) != 0)
 		complain("%s: %s", probe->name, posixtrace_log_error());
 }
 
@@ -462,7 +462,7 @@ static void describe(struct probes *p, struct process *process, uint64_t time, c
 		length = read(fd, arguments, sizeof arguments);
 		close(fd);
 	}
-	posixtrace_log_describe(p->beside.writer, beside_time(&p->beside, time), (uint32_t)process->pid, 0, executable,
+	posixtrace_log_describe(p->log.writer, probelog_time(&p->log, time), (uint32_t)process->pid, 0, executable,
 	                        arguments, length > 0 ? (size_t)length : 0);
 }
 
@@ -515,7 +515,7 @@ static void see_mapping(struct probes *p, pid_t pid, uint64_t time, const struct
 	if (!process->described)
 		describe(p, process, time, m->path);
 	f = add_file(p, fd, m->path);
-	posixtrace_log_describe_module(p->beside.writer, beside_time(&p->beside, time), (uint32_t)pid, m->start, m->end,
+	posixtrace_log_describe_module(p->log.writer, probelog_time(&p->log, time), (uint32_t)pid, m->start, m->end,
 	                               m->offset, m->path, f->build_id, f->build_id_length);
 	open_file(p, f);
 }
@@ -655,7 +655,7 @@ static void name_thread(struct probes *p, uint32_t pid, uint32_t tid, const char
 		n->tid = tid;
 	}
 	snprintf(n->name, sizeof n->name, "%s", name);
-	posixtrace_log_name_thread(p->beside.writer, pid, tid, n->name);
+	posixtrace_log_name_thread(p->log.writer, pid, tid, n->name);
 }
 
 /* Names a thread that was there before its events were. */
@@ -755,7 +755,7 @@ static void put_sample(struct probes *p, const struct waiting *w)
 		size += l->probe->size[i];
 	}
 	l->probe->events++;
-	beside_put(&p->beside, w->time, pid, tid, address, l->probe->type, data, size);
+	probelog_put(&p->log, w->time, pid, tid, address, l->probe->type, data, size);
 }
 
 /* Handles a record in the order of times. */
@@ -765,7 +765,7 @@ static void put_record(struct probes *p, const struct waiting *w)
 	size_t size;
 
 	if (!w->record) {
-		beside_lose(&p->beside, w->from, w->time, w->lost);
+		probelog_lose(&p->log, w->from, w->time, w->lost);
 		return;
 	}
 	body = body_of(w);
@@ -779,7 +779,7 @@ static void put_record(struct probes *p, const struct waiting *w)
 		if (!p->how.no_lost)
 			return;
 		p->lost += word_at(body + 8);
-		beside_lose(&p->beside, w->from, w->time, word_at(body + 8));
+		probelog_lose(&p->log, w->from, w->time, word_at(body + 8));
 		return;
 	case PERF_RECORD_COMM:
 		if (size > 24)
@@ -873,14 +873,14 @@ static void drain(struct probes *p)
 	const struct perf_event_header *h;
 
 	for (unsigned i = 0; i < p->rings; i++) {
-		uint64_t there = ring_there(&p->ring[i]), end = p->ring[i].tail + there, from = p->ring_time[i];
+		uint64_t there = buffer_there(&p->ring[i]), end = p->ring[i].tail + there, from = p->ring_time[i];
 
-		while ((h = ring_next(&p->ring[i])) != NULL) {
+		while ((h = buffer_next(&p->ring[i])) != NULL) {
 			keep(p, i, h);
 			/* What was lost came after what had filled the ring. */
 			if (p->ring[i].tail <= end)
 				from = p->ring_time[i];
-			ring_release(&p->ring[i]);
+			buffer_release(&p->ring[i]);
 		}
 		if (there > RING_BYTES / 2)
 			look_for_losses(p, i, from);
@@ -953,7 +953,7 @@ static int add_ring(struct probes *p, int fd, size_t size)
 	p->ring_lost = realloc(p->ring_lost, (p->rings + 1) * sizeof *p->ring_lost);
 	if (!p->ring || !p->ring_time || !p->ring_lost)
 		fail("no memory");
-	error = ring_map(&p->ring[p->rings], fd, size);
+	error = buffer_map(&p->ring[p->rings], fd, size);
 	if (error) {
 		close(fd);
 		return error;
@@ -1049,7 +1049,7 @@ struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const
 		probes_free(p, false);
 		return NULL;
 	}
-	if (!beside_open(&p->beside, path, fd, "usdt", (uint32_t)pid)) {
+	if (!probelog_open(&p->log, path, fd, "usdt", (uint32_t)pid)) {
 		probes_free(p, false);
 		return NULL;
 	}
@@ -1095,7 +1095,7 @@ static void count_lost(struct probes *p)
 	for (unsigned i = 0; i < p->probe_count; i++)
 		samples += p->probe[i]->events;
 	if (hits > samples)
-		beside_lose(&p->beside, p->beside.last - (uint64_t)p->beside.offset, now(), hits - samples);
+		probelog_lose(&p->log, p->log.last - (uint64_t)p->log.offset, now(), hits - samples);
 }
 
 void probes_stop(struct probes *p)
@@ -1116,7 +1116,7 @@ void probes_stop(struct probes *p)
 	put_until(p, UINT64_MAX);
 	if (p->how.no_lost)
 		count_lost(p);
-	beside_finish(&p->beside);
+	probelog_finish(&p->log);
 	if (p->failed)
 		progress_say("--usdt: %u probe%s could not be set: %s", p->failed, p->failed == 1 ? "" : "s",
 		             strerror(p->failure));
@@ -1127,15 +1127,15 @@ void probes_stop(struct probes *p)
 		if (p->probe[i]->cut)
 			progress_say("%s: %" PRIu64 " of %" PRIu64 " events lack their last arguments, which were too "
 			             "deep in the stack", p->probe[i]->name, p->probe[i]->cut, p->probe[i]->events);
-	if (p->beside.lost)
+	if (p->log.lost)
 		progress_say("--usdt: %" PRIu64 " events were lost, because the kernel's ring was full: select fewer "
-		             "probes%s", p->beside.lost,
+		             "probes%s", p->log.lost,
 		             p->foreign ? "; some of them may be of other processes with these files" : "");
 	if (p->foreign)
 		progress_say("--usdt: other processes that execute the same files have met the probes %" PRIu64
 		             " times; they were slower meanwhile", p->foreign);
-	if (p->beside.error)
-		progress_say("%s: %s", p->beside.path, strerror(p->beside.error));
+	if (p->log.error)
+		progress_say("%s: %s", p->log.path, strerror(p->log.error));
 }
 
 bool probes_merge(struct probes *p, const char *path, int fd, struct merged *m)
@@ -1143,12 +1143,12 @@ bool probes_merge(struct probes *p, const char *path, int fd, struct merged *m)
 	int error;
 
 	*m = (struct merged){ 0 };
-	if (!p->beside.events && !p->beside.lost)
+	if (!p->log.events && !p->log.lost)
 		return true;
-	error = beside_merge(&p->beside, path, fd, m);
+	error = probelog_merge(&p->log, path, fd, m);
 	if (!error)
-		return !p->beside.error;
-	progress_say("%s: the events of --usdt could not be added, and are in %s: %s", path, p->beside.path,
+		return !p->log.error;
+	progress_say("%s: the events of --usdt could not be added, and are in %s: %s", path, p->log.path,
 	             strerror(error));
 	return false;
 }
@@ -1160,11 +1160,11 @@ void probes_free(struct probes *p, bool keep)
 	if (p->running)
 		probes_stop(p);
 	if (keep)
-		beside_leave(&p->beside);
+		probelog_leave(&p->log);
 	else
-		beside_cancel(&p->beside);
+		probelog_cancel(&p->log);
 	for (unsigned i = 0; i < p->rings; i++)
-		ring_unmap(&p->ring[i]);
+		buffer_unmap(&p->ring[i]);
 	for (unsigned i = 0; i < p->opened_count; i++)
 		close(p->opened[i].fd);
 	for (unsigned i = 0; i < p->files; i++) {

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "record/beside.h"
+#include "record/probelog.h"
 
 struct match;
 struct probes;

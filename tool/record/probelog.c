@@ -1,9 +1,9 @@
 /*
- * beside.c - a log beside FILE that is merged into it at the end
+ * probelog.c - a log beside FILE that is merged into it at the end
  *
  * SPDX-License-Identifier: MIT
  */
-#include "record/beside.h"
+#include "record/probelog.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,14 +24,14 @@
 
 /* -- Writing --------------------------------------------------------------------------------------- */
 
-bool beside_open(struct beside *b, const char *path, int fd, const char *suffix, uint32_t pid)
+bool probelog_open(struct probelog *b, const char *path, int fd, const char *suffix, uint32_t pid)
 {
 	struct posixtrace_log_origin origin = { .size = sizeof origin, .generator = "posixtrace" };
 	struct input *in = calloc(1, sizeof *in);
 	int r = in ? input_open_header(in, fd) : -ENOMEM;
 
 	origin.target = pid;
-	*b = (struct beside){ .fd = -1 };
+	*b = (struct probelog){ .fd = -1 };
 	if (r == 0) {
 		origin.created = b->begin = b->last = attr_created(&in->header.attr);
 		b->offset = (int64_t)(b->begin - in->header.monotonic);
@@ -48,11 +48,11 @@ bool beside_open(struct beside *b, const char *path, int fd, const char *suffix,
 		return true;
 	if (b->fd >= 0)
 		complain("%s: %s", b->path, posixtrace_log_error());
-	beside_cancel(b);
+	probelog_cancel(b);
 	return false;
 }
 
-uint64_t beside_time(const struct beside *b, uint64_t monotonic)
+uint64_t probelog_time(const struct probelog *b, uint64_t monotonic)
 {
 	uint64_t time = monotonic + (uint64_t)b->offset;
 
@@ -60,14 +60,14 @@ uint64_t beside_time(const struct beside *b, uint64_t monotonic)
 }
 
 /* Returns the time of the log for one on CLOCK_MONOTONIC, not before the last. */
-static uint64_t time_of(const struct beside *b, uint64_t monotonic)
+static uint64_t time_of(const struct probelog *b, uint64_t monotonic)
 {
 	uint64_t time = monotonic + (uint64_t)b->offset;
 
 	return time < b->last ? b->last : time;
 }
 
-void beside_put(struct beside *b, uint64_t time, uint32_t pid, uint32_t tid, uint64_t address, uint32_t type,
+void probelog_put(struct probelog *b, uint64_t time, uint32_t pid, uint32_t tid, uint64_t address, uint32_t type,
                 const void *data, size_t length)
 {
 	int error;
@@ -79,7 +79,7 @@ void beside_put(struct beside *b, uint64_t time, uint32_t pid, uint32_t tid, uin
 		b->error = error;
 }
 
-void beside_lose(struct beside *b, uint64_t from, uint64_t until, uint64_t count)
+void probelog_lose(struct probelog *b, uint64_t from, uint64_t until, uint64_t count)
 {
 	uint64_t begin = time_of(b, from), end = time_of(b, until);
 	int error = posixtrace_log_put_loss(b->writer, begin, end < begin ? begin : end, count);
@@ -90,7 +90,7 @@ void beside_lose(struct beside *b, uint64_t from, uint64_t until, uint64_t count
 		b->error = error;
 }
 
-void beside_finish(struct beside *b)
+void probelog_finish(struct probelog *b)
 {
 	int error = b->writer ? posixtrace_log_finish(b->writer) : 0;
 
@@ -100,7 +100,7 @@ void beside_finish(struct beside *b)
 }
 
 /* Removes the file. merged: FILE has its events; otherwise an earlier file gets its name back, as FILE does. */
-static void remove_file(const struct beside *b, bool merged)
+static void remove_file(const struct probelog *b, bool merged)
 {
 	if (b->fd < 0)
 		return;
@@ -110,17 +110,17 @@ static void remove_file(const struct beside *b, bool merged)
 		newlog_remove(b->path, b->fd);
 }
 
-void beside_cancel(struct beside *b)
+void probelog_cancel(struct probelog *b)
 {
-	beside_finish(b);
+	probelog_finish(b);
 	if (b->path)
 		remove_file(b, false);
-	beside_leave(b);
+	probelog_leave(b);
 }
 
-void beside_leave(struct beside *b)
+void probelog_leave(struct probelog *b)
 {
-	beside_finish(b);
+	probelog_finish(b);
 	if (b->path && b->fd >= 0)
 		close(b->fd);
 	free(b->path);
@@ -359,7 +359,7 @@ static int replace(struct merging *m, const char *path, int fd, int second)
 	return r;
 }
 
-int beside_merge(struct beside *b, const char *path, int fd, struct merged *merged)
+int probelog_merge(struct probelog *b, const char *path, int fd, struct merged *merged)
 {
 	struct merging *m = calloc(1, sizeof *m);
 	int r = m ? replace(m, path, fd, b->fd) : -ENOMEM;
@@ -367,7 +367,7 @@ int beside_merge(struct beside *b, const char *path, int fd, struct merged *merg
 	if (r == 0) {
 		*merged = (struct merged){ m->events, b->lost };
 		remove_file(b, true);
-		beside_leave(b);
+		probelog_leave(b);
 	}
 	free(m);
 	return -r;

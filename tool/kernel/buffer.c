@@ -1,9 +1,9 @@
 /*
- * ring.c - the kernel's ring buffer of events
+ * buffer.c - the kernel's ring buffer of events
  *
  * SPDX-License-Identifier: MIT
  */
-#include "kernel/ring.h"
+#include "kernel/buffer.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -12,22 +12,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int ring_map(struct ring *r, int fd, size_t size)
+int buffer_map(struct buffer *r, int fd, size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *all = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (all == MAP_FAILED)
 		return errno;
-	*r = (struct ring){ .fd = fd, .page = all, .data = (unsigned char *)all + page, .size = size };
-	r->whole = malloc(RING_RECORD_MAX);
+	*r = (struct buffer){ .fd = fd, .page = all, .data = (unsigned char *)all + page, .size = size };
+	r->whole = malloc(BUFFER_RECORD_MAX);
 	if (r->whole)
 		return 0;
-	ring_unmap(r);
+	buffer_unmap(r);
 	return ENOMEM;
 }
 
-void ring_unmap(struct ring *r)
+void buffer_unmap(struct buffer *r)
 {
 	if (r->page)
 		munmap(r->page, (size_t)sysconf(_SC_PAGESIZE) + r->size);
@@ -36,7 +36,7 @@ void ring_unmap(struct ring *r)
 	r->whole = NULL;
 }
 
-const struct perf_event_header *ring_next(struct ring *r)
+const struct perf_event_header *buffer_next(struct buffer *r)
 {
 	/* The kernel has written everything before the head. */
 	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
@@ -54,12 +54,12 @@ const struct perf_event_header *ring_next(struct ring *r)
 	return (const void *)r->whole;
 }
 
-uint64_t ring_there(const struct ring *r)
+uint64_t buffer_there(const struct buffer *r)
 {
 	return __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE) - r->tail;
 }
 
-void ring_release(struct ring *r)
+void buffer_release(struct buffer *r)
 {
 	/* The records were read before the kernel may overwrite them. */
 	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);

@@ -1,10 +1,10 @@
 /*
- * ring.h - the kernel's ring buffer of events, one for each processor
+ * buffer.h - the kernel's ring buffer of events, one for each processor
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef KERNEL_RING_H
-#define KERNEL_RING_H
+#ifndef KERNEL_BUFFER_H
+#define KERNEL_BUFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 struct perf_event_header;
 
-struct ring {
+struct buffer {
 	int fd;
 	struct perf_event_mmap_page *page; /* null: not mapped */
 	unsigned char *data;
@@ -21,16 +21,16 @@ struct ring {
 	unsigned char *whole; /* a record that goes around the end, put together */
 };
 
-#define RING_RECORD_MAX 65536 /* the size is a u16 */
+#define BUFFER_RECORD_MAX 65536 /* the size is a u16 */
 
 /* Maps the ring of an event. Returns 0 or an error number. */
-int ring_map(struct ring *r, int fd, size_t size);
-void ring_unmap(struct ring *r);
-/* Returns the next record, valid until the next call or ring_release(); null if there is none now. */
-const struct perf_event_header *ring_next(struct ring *r);
+int buffer_map(struct buffer *r, int fd, size_t size);
+void buffer_unmap(struct buffer *r);
+/* Returns the next record, valid until the next call or buffer_release(); null if there is none now. */
+const struct perf_event_header *buffer_next(struct buffer *r);
 /* Returns how many bytes are in the ring now. */
-uint64_t ring_there(const struct ring *r);
+uint64_t buffer_there(const struct buffer *r);
 /* Gives the records read so far back to the kernel. */
-void ring_release(struct ring *r);
+void buffer_release(struct buffer *r);
 
 #endif

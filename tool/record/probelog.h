@@ -1,12 +1,12 @@
 /*
- * beside.h - a log FILE.SUFFIX beside FILE, with the events of another tracer, that is merged into FILE at the end
+ * probelog.h - a log FILE.SUFFIX beside FILE, with the events of another tracer, that is merged into FILE at the end
  *
  * If the recorder is killed, both logs remain, and all commands that read logs take both.
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef BESIDE_H
-#define BESIDE_H
+#ifndef PROBELOG_H
+#define PROBELOG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 struct posixtrace_log_writer;
 
-struct beside {
+struct probelog {
 	struct posixtrace_log_writer *writer;
 	char *path;
 	int fd; /* -1: none */
@@ -26,30 +26,30 @@ struct beside {
 	int error;      /* the first error of writing; 0: none */
 };
 
-/* What beside_merge() has found. */
+/* What probelog_merge() has found. */
 struct merged {
 	uint64_t events, lost; /* of the log beside */
 };
 
 /* Creates the log. path, fd: of FILE, a log that was begun. Returns false after it has printed the reason. */
-bool beside_open(struct beside *b, const char *path, int fd, const char *suffix, uint32_t pid);
+bool probelog_open(struct probelog *b, const char *path, int fd, const char *suffix, uint32_t pid);
 /* Puts an event, with its time on CLOCK_MONOTONIC. Times that go back are raised. */
-void beside_put(struct beside *b, uint64_t time, uint32_t pid, uint32_t tid, uint64_t address, uint32_t type,
+void probelog_put(struct probelog *b, uint64_t time, uint32_t pid, uint32_t tid, uint64_t address, uint32_t type,
                 const void *data, size_t length);
 /* Returns the time of the log for one on CLOCK_MONOTONIC. */
-uint64_t beside_time(const struct beside *b, uint64_t monotonic);
+uint64_t probelog_time(const struct probelog *b, uint64_t monotonic);
 /* Reports lost events between two such times. */
-void beside_lose(struct beside *b, uint64_t from, uint64_t until, uint64_t count);
+void probelog_lose(struct probelog *b, uint64_t from, uint64_t until, uint64_t count);
 /* Completes the log. */
-void beside_finish(struct beside *b);
+void probelog_finish(struct probelog *b);
 /*
  * Merges the log, which is complete, into FILE, which is complete too, and removes it. *fd: of FILE; it becomes the
  * descriptor of the merged file. Returns 0 or an error number: then both logs remain.
  */
-int beside_merge(struct beside *b, const char *path, int fd, struct merged *m);
+int probelog_merge(struct probelog *b, const char *path, int fd, struct merged *m);
 /* Removes the log without merging. */
-void beside_cancel(struct beside *b);
+void probelog_cancel(struct probelog *b);
 /* Leaves the log where it is. */
-void beside_leave(struct beside *b);
+void probelog_leave(struct probelog *b);
 
 #endif
