@@ -34,7 +34,7 @@ BELOW['api'] = BELOW['control'] + ' control'
 TOOL_SRC = 'base model host shm log control'
 TOOL_RECORDS = ['script']  # events in the name of the script
 TOOL_BELOW = {'common': ''}
-TOOL_BELOW['event'] = 'common'
+TOOL_BELOW['event'] = TOOL_BELOW['kernel'] = TOOL_BELOW['usdt'] = 'common'
 TOOL_BELOW['logs'] = 'common event'
 TOOL_BELOW['analysis'] = TOOL_BELOW['process'] = 'common event logs'
 for command in ['report', 'stat', 'diff', 'convert', 'view']:
@@ -44,6 +44,7 @@ for command in ['record', 'run', 'live', 'check', 'doctor', 'list', 'script']:
 TOOL_BELOW['kernel'] = 'common'
 for command in ['record', 'doctor']:
     TOOL_BELOW[command] += ' kernel'
+TOOL_BELOW['record'] += ' usdt'
 TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
 
 # The library that reads logs runs inside another program: it looks at no living streams.

@@ -32,7 +32,7 @@
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, ALSO_USER, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE,
 	KEEP, LOOP, TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
-	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC,
+	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC, USDT,
 };
 
 static const struct option_row option_rows[] = {
@@ -71,6 +71,9 @@ static const struct option_row option_rows[] = {
 	       "record the tracepoints of programs built for LTTng-UST 2.13; no daemon of LTTng is needed"),
 	OPTION(LIBC, "libc", "GROUPS",
 	       "also record calls of the C library: io, locks, threads, process, memory, with commas between, or all"),
+	OPTION(USDT, "usdt", "PATTERN",
+	       "also record the USDT probes of the program and its libraries whose names match PATTERN, 'python:*'; "
+	       "'/usr/lib/x.so:NAME:*' those of a file; may be repeated; as root"),
 	OPTION_HEADING("Memory and log:"),
 	OPTION('s', "stream-size", "SIZE",
 	       "memory for events that are not in the log yet (default 4M, with --functions 16M)"),
@@ -138,6 +141,16 @@ static void add_user(struct plan *plan, const char *text)
 	if (!plan->user)
 		fail("no memory");
 	plan->user[plan->users++] = user;
+}
+
+static void add_usdt(struct probes_wanted *usdt, const char *pattern)
+{
+	if (!*pattern)
+		wrong_usage("--usdt needs a pattern, such as 'python:*'; '*' selects all probes");
+	usdt->pattern = realloc(usdt->pattern, (usdt->count + 1) * sizeof *usdt->pattern);
+	if (!usdt->pattern)
+		fail("no memory");
+	usdt->pattern[usdt->count++] = pattern;
 }
 
 static void take_stream_option(struct reading *r, int option, const char *argument)
@@ -337,6 +350,9 @@ static void take_option(struct reading *r, int option, const char *argument)
 	case LTTNG:
 		instruments_replace(&r->o.instruments, "lttng");
 		return;
+	case USDT:
+		add_usdt(&plan->usdt, argument);
+		return;
 	case PROGRESS:
 		r->o.beside = true;
 		return;
@@ -374,6 +390,12 @@ static void check(const struct reading *r)
 		wrong_usage("--despite-seccomp needs -p: the filter that COMMAND will install is not known yet");
 	if (r->o.pid_count && instruments_any(&r->o.instruments))
 		wrong_usage("with -p, what is recorded cannot be preloaded any more: start the program with record");
+	if (plan->usdt.count && (plan->loop || plan->rotate || r->policy || r->log_policy || r->log_size_text))
+		wrong_usage("--usdt cannot be combined with --loop, --rotate, --policy, --log-policy or --log-size");
+	if (plan->usdt.count && plan->where)
+		wrong_usage("--usdt and --where cannot be combined: use --where with report or stat");
+	if (plan->usdt.count && strcmp(plan->output, "-") == 0)
+		wrong_usage("--usdt adds its events at the end, so they cannot be written to standard output");
 	if (plan->loop && plan->rotate)
 		wrong_usage("--loop and --rotate cannot be combined");
 	if (several && (r->policy || r->log_policy || r->log_size_text))
@@ -416,6 +438,8 @@ static void set_attributes(struct reading *r)
 
 	if (r->functions && !r->stream_size && !plan->loop)
 		plan->stream_size = STREAM_SIZE_FUNCTIONS;
+	plan->usdt.match = plan->match;
+	plan->usdt.children = plan->children;
 	posix_trace_attr_setname(&plan->attr, r->o.command ? r->o.command[0] : "");
 	posix_trace_attr_setstreamsize(&plan->attr, plan->stream_size);
 	posix_trace_attr_setinherited(&plan->attr,

@@ -232,6 +232,20 @@ bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, co
 	return false;
 }
 
+bool recording_probe(struct recording *r, const char *program)
+{
+	const struct part *p = &r->part[0];
+
+	if (!r->plan->usdt.count)
+		return true;
+	if (!p->seeks) {
+		complain("%s: not a regular file, as --usdt needs: its events are added at the end", p->path);
+		return false;
+	}
+	r->probes = probes_start(&r->plan->usdt, r->pid, program, p->path, p->fd);
+	return r->probes != NULL;
+}
+
 /* Removes the part's file if it is a regular file. */
 static void remove_file(const struct part *p)
 {
@@ -269,6 +283,8 @@ void recording_cancel(struct recording *r)
 	workers_end(r->workers, &r->part[0], true);
 	workers_free(r->workers);
 	r->workers = NULL;
+	probes_free(r->probes, false);
+	r->probes = NULL;
 	if (r->part[0].path)
 		unretire(r, &r->part[0]);
 	if (r->kernel)
@@ -765,8 +781,24 @@ static void settle_files(struct recording *r, bool drop, bool some)
 	}
 }
 
+/* Merges the events of --usdt into the log, which is complete. Their losses are not those of the stream. */
+static struct merged end_probes(struct recording *r, struct part *p)
+{
+	struct merged m = { 0 };
+
+	if (!r->probes)
+		return m;
+	if (!probes_merge(r->probes, p->path, p->fd, &m))
+		r->failed = true;
+	probes_free(r->probes, r->failed);
+	r->probes = NULL;
+	p->sum.users += m.events;
+	return m;
+}
+
 void recording_end(struct recording *r, bool drop)
 {
+	struct merged merged;
 	struct part_numbers before;
 	struct beside *b = r->kernel ? kernel_stop(r->kernel, r->plan->quiet) : NULL;
 	struct part *p;
@@ -791,12 +823,17 @@ void recording_end(struct recording *r, bool drop)
 		progress_say("%s: no snapshot for %s", p->path, r->owes.at ? r->owes.why : "a signal");
 	if (r->plan->trigger && !r->kept)
 		explain_names(p->trid, r->what, r->plan->trigger, "--trigger");
+	/* Beforehand: the stream's end takes time. */
+	if (r->probes)
+		probes_stop(r->probes);
 	end_parts(r, drop);
 	kernel = merge_kernel(r, p, b);
 	if (!workers_end(r->workers, p, drop))
 		r->failed = true;
+	merged = end_probes(r, p);
 	if (!drop)
 		some = count(r, p, &r->past, before) || kernel;
+	r->past.lost -= merged.lost < r->past.lost ? merged.lost : r->past.lost;
 	if (!drop)
 		say_unnamed(p);
 	if (r->waits) {

@@ -22,6 +22,7 @@
 #include "record/kernel.h"
 #include "record/kin.h"
 #include "record/part.h"
+#include "record/probes.h"
 #include "record/selection.h"
 #include "record/workers.h"
 
@@ -44,6 +45,7 @@ struct plan {
 	int64_t duration;      /* ns; 0: until the process ends */
 	struct kernel_options kernel;
 	bool quiet;
+	struct probes_wanted usdt;
 };
 
 struct totals {
@@ -85,6 +87,7 @@ struct recording {
 	struct kernel *kernel; /* null: no --kernel */
 	uint64_t kernel_lost;  /* of the lost events, those of the kernel */
 	struct workers *workers; /* null: none are looked for */
+	struct probes *probes; /* null: no --usdt */
 };
 
 #define SNAPSHOT_ALL (&(const struct snapshot){ .end = UINT64_MAX })
@@ -95,6 +98,11 @@ struct recording {
  */
 bool recording_start(struct recording *r, const struct plan *plan, pid_t pid, const char *what, char *path,
                      bool starts);
+/*
+ * Begins to record the probes of --usdt, if it was given. program: the path of what the process is about to execute;
+ * null: it is running. Returns false after it has printed the reason; the recording is to be cancelled then.
+ */
+bool recording_probe(struct recording *r, const char *program);
 /* Filters out event types that are not wanted, as their names become known. */
 void recording_follow(struct recording *r);
 /* Adds to the log the file that the process executes now and its libraries. Called from time to time. */

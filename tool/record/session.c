@@ -101,7 +101,8 @@ static int wait_for_reader(const struct session *s, const char *path)
 	return fd;
 }
 
-static bool begin_source(struct session *s, unsigned i, pid_t pid, const char *what)
+/* program: the path of what the process will execute; null: it is running. */
+static bool begin_source(struct session *s, unsigned i, pid_t pid, const char *what, const char *program)
 {
 	struct source *source = &s->source[i];
 	bool started;
@@ -118,6 +119,8 @@ static bool begin_source(struct session *s, unsigned i, pid_t pid, const char *w
 	if (!started)
 		return false;
 	s->count = i + 1;
+	if (!recording_probe(&source->recording, program))
+		return false;
 	if (!s->plan->trigger)
 		return true;
 	source->trigger = trigger_start(pid, s->plan->children, s->plan->trigger, i, s->trigger_out);
@@ -143,7 +146,7 @@ static bool attach(struct session *s)
 		/* Linux before 5.3 has no pidfd_open(): then the process is polled with kill(). */
 		source->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		explain_process(&source->recording.evidence, pid);
-		if (refusal_confined(pid, what, s->o->despite_seccomp) || !begin_source(s, i, pid, what)) {
+		if (refusal_confined(pid, what, s->o->despite_seccomp) || !begin_source(s, i, pid, what, NULL)) {
 			cancel(s);
 			return false;
 		}
@@ -202,12 +205,13 @@ static int launch(struct session *s)
 		return STATUS_RECORD;
 	}
 	explain_file(&s->source->recording.evidence, path);
-	free(path);
-	if (!begin_source(s, 0, s->launch.pid, argv[0])) {
+	if (!begin_source(s, 0, s->launch.pid, argv[0], path)) {
 		cancel(s);
 		launch_cancel(&s->launch);
+		free(path);
 		return STATUS_RECORD;
 	}
+	free(path);
 	error = launch_go(&s->launch);
 	s->began = clock_ns(CLOCK_MONOTONIC);
 	if (!error)
