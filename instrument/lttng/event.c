@@ -45,6 +45,8 @@ struct event *event_new(const char *provider, const struct ust_event_desc *desc)
 		return NULL;
 	}
 	e->type.__layout = layout_new(provider, desc, &e->swaps);
+	/* Its address is where the function begins: without this, the function before it would be shown. */
+	e->beyond = layout_of_calls(provider);
 	record_set_up(e);
 	e->probes[0] = (struct ust_tracepoint_probe){ desc->tp_class->probe_callback, &e->common };
 	return e;

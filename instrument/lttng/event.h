@@ -24,6 +24,7 @@ struct event {
 	struct ust_tracepoint_probe probes[2]; /* that function, and the end */
 	struct posixtrace_event type;
 	struct event_swaps swaps;
+	unsigned beyond; /* what is added to the address, which is to be a return address */
 	char *name; /* "provider:event", not cut */
 	char *signature; /* of the tracepoint's arguments */
 };

@@ -6,7 +6,6 @@
 #include "layout.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -386,9 +385,15 @@ static void note_swaps(const struct ust_tracepoint_class *class, struct event_sw
 	*swaps = (struct event_swaps){ 0 };
 }
 
+bool layout_of_calls(const char *provider)
+{
+	static const char calls[] = "lttng_ust_cyg_profile";
+
+	return strncmp(provider, calls, strlen(calls)) == 0;
+}
+
 char *layout_new(const char *provider, const struct ust_event_desc *desc, struct event_swaps *swaps)
 {
-	static const char functions[] = "lttng_ust_cyg_profile";
 	struct building *b = calloc(1, sizeof *b);
 	char *layout = NULL;
 
@@ -397,7 +402,7 @@ char *layout_new(const char *provider, const struct ust_event_desc *desc, struct
 	note_swaps(desc->tp_class, swaps);
 	for (int without = 0; without < 2 && !layout; without++) {
 		*b = (struct building){
-			.functions = strncmp(provider, functions, strlen(functions)) == 0, .without_labels = without,
+			.functions = layout_of_calls(provider), .without_labels = without,
 		};
 		build(b, desc);
 		if (b->fields == 0)

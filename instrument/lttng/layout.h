@@ -6,7 +6,12 @@
 #ifndef LTTNG_LAYOUT_H
 #define LTTNG_LAYOUT_H
 
+#include <stdbool.h>
+
 #include "event.h"
+
+/* Returns whether the provider records calls of functions, with their addresses: LTTng's cyg-profile wrapper. */
+bool layout_of_calls(const char *provider);
 
 /*
  * Returns the layout of the data, which the caller frees; null if there are no fields, or no memory. Fields that a layout

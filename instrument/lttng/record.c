@@ -103,7 +103,7 @@ static void commit(struct ust_ring_buffer_ctx *ctx)
 	if (__builtin_expect(id == 0, 0))
 		id = posixtrace_event_open(type);
 	if (id)
-		posixtrace_event_at(id, p->data, p->at, ctx->probe_ctx->ip);
+		posixtrace_event_at(id, p->data, p->at, (char *)ctx->probe_ctx->ip + p->event->beyond);
 	if (__builtin_expect(!p->thread, 0)) {
 		free_apart(p);
 		return;

@@ -59,7 +59,7 @@ LTTNG_UST_TRACEPOINT_EVENT(kinds, arrays,
 		lttng_ust_field_array_network(int, net, items, 2)
 		lttng_ust_field_sequence(int, some, items, size_t, count)
 		lttng_ust_field_sequence_hex(uint8_t, bytes, (const uint8_t *)items, uint8_t, count)
-		lttng_ust_field_sequence_network(uint16_t, ports, (const uint16_t *)items, int, count)
+		lttng_ust_field_sequence_network(uint16_t, ports, (const uint16_t *)items, unsigned short, count)
 		lttng_ust_field_sequence(int64_t, nothing, (const int64_t *)NULL, uint16_t, 0)
 		lttng_ust_field_sequence_nowrite(int, unwritten, items, size_t, count)
 		lttng_ust_field_integer(int, a_name_that_is_longer_than_31_bytes_first, 1)
