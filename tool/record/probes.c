@@ -52,6 +52,7 @@ struct probe {
 	unsigned count;              /* of arguments */
 	uint8_t size[ARGUMENTS_MAX]; /* 0: left off */
 	bool is_signed[ARGUMENTS_MAX];
+	bool said;           /* which arguments are left off */
 	uint64_t events, cut; /* cut: events without their last fields, which were not in the sample */
 };
 
@@ -248,16 +249,20 @@ static void declare(struct probes *p, struct probe *probe)
 	}
 	strcat(layout, "}");
 	snprintf(name, sizeof name, "%s", probe->name);
+	/* It fails without memory, or if there are too many types. Then the probe has no events. */
 	if (posixtrace_log_declare(p->log.writer, name, some ? layout : NULL, &probe->type) != 0)
-		complain("%s: %s", probe->name, posixtrace_log_error());
+		probe->type = UINT32_MAX;
 }
 
-/* Prints the arguments that no sample has. */
-static void say_left_off(const struct probe *probe)
+/* Prints the arguments that no sample has, unless it was done. Not in the thread, which must not print. */
+static void say_left_off(struct probe *probe)
 {
 	char some[LEFT_OFF_SHOWN * 8] = "";
 	unsigned count = 0;
 
+	if (probe->said)
+		return;
+	probe->said = true;
 	for (unsigned i = 0; i < probe->count; i++) {
 		if (probe->size[i])
 			continue;
@@ -302,7 +307,6 @@ static void read_places(struct probes *p, struct file *f)
 	for (unsigned i = before; i < p->probe_count; i++) {
 		p->probe[i]->events = 0;
 		declare(p, p->probe[i]);
-		say_left_off(p->probe[i]);
 	}
 	for (unsigned i = 0; i < f->count; i++) {
 		struct location *l = &f->location[i];
@@ -1028,6 +1032,14 @@ static unsigned places(const struct probes *p)
 	return count;
 }
 
+static bool some_are_set(const struct probes *p)
+{
+	for (unsigned i = 0; i < p->opened_count; i++)
+		if (p->opened[i].location)
+			return true;
+	return false;
+}
+
 struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const char *program, const char *path,
                             int fd)
 {
@@ -1064,7 +1076,9 @@ struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const
 		see_command(p, program);
 	else
 		see_all(p, pid, now());
-	if (p->failed && p->opened_count == p->rings) {
+	for (unsigned i = 0; i < p->probe_count; i++)
+		say_left_off(p->probe[i]);
+	if (p->failed && !some_are_set(p)) {
 		say_impossible(p->failure);
 		probes_free(p, false);
 		return NULL;
@@ -1123,6 +1137,8 @@ void probes_stop(struct probes *p)
 	if (!places(p))
 		progress_say("--usdt: no probe of the program or its libraries matches; 'readelf -n FILE' shows the "
 		             "probes of a file");
+	for (unsigned i = 0; i < p->probe_count; i++)
+		say_left_off(p->probe[i]);
 	for (unsigned i = 0; i < p->probe_count; i++)
 		if (p->probe[i]->cut)
 			progress_say("%s: %" PRIu64 " of %" PRIu64 " events lack their last arguments, which were too "
