@@ -21,7 +21,7 @@ bool preloadable(const char *path, const char *name)
 	else if (f && !elf_file_loader(f))
 		complain("%s: statically linked, so nothing is preloaded into it, only into programs that it starts",
 		         name);
-	/* What cannot be read may be executable all the same. Scripts have interpreters, which are looked at by ld.so. */
+	/* What cannot be read may be executable all the same. The interpreters of scripts look after themselves. */
 	elf_file_close(f);
 	return !sanitizer;
 }

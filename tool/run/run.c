@@ -224,7 +224,8 @@ static void take_options(int argc, char **argv)
 	if (optind == argc)
 		wrong_usage("nothing to run: give COMMAND");
 	if (strcmp(options.output, "-") == 0)
-		wrong_usage("-o -: run reads the log afterwards, so it has to be a file; record can write to standard output");
+		wrong_usage("-o -: run reads the log afterwards, so it has to be a file; only record writes to "
+		            "standard output");
 }
 
 static int run(int argc, char **argv)

@@ -43,6 +43,7 @@ static struct {
 	struct tally_view view;
 	enum group_order group_order;
 	struct callstat calls;
+	const char *nothing; /* of --io or --locks: what to print if there are no such events; null: not given */
 } options = { .colour = "auto", .view = { .lines = LINES_DEFAULT } };
 
 static struct count count;
@@ -71,7 +72,7 @@ static void take_sections(const char *text)
 
 enum {
 	OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME,
-	OPTION_SCHED, OPTION_SYSCALLS, OPTION_CALLS, OPTION_CALL_TREE,
+	OPTION_SCHED, OPTION_SYSCALLS, OPTION_CALLS, OPTION_CALL_TREE, OPTION_IO, OPTION_LOCKS,
 };
 
 /* The choices of --sort, and the orders of the tables that have them. */
@@ -98,6 +99,12 @@ static const struct option_row option_rows[] = {
 	OPTION(OPTION_SYSCALLS, "syscalls", NULL,
 	       "print how often each system call was made, and how long it took, from events of record --kernel "
 	       "syscalls"),
+	OPTION(OPTION_IO, "io", NULL,
+	       "print how long input and output took, by file, from events of record --libc io; the same as "
+	       "-e 'libc.*' --group-by path,event --of took --sort sum --show groups"),
+	OPTION(OPTION_LOCKS, "locks", NULL,
+	       "print how long threads have waited, by lock and the thread that held it, from events of record "
+	       "--libc locks; the same as -e 'libc.*_wait' --group-by lock,holder --of took --sort sum --show groups"),
 	OPTION(OPTION_SORT, "sort", "KEY",
 	       "sort tables by events (default), bytes, first, last, pause or name; groups also by sum, mean or "
 	       "max of --of; --calls by self (default), events, sum, mean, max or name",
@@ -125,6 +132,19 @@ static void take_order(unsigned choice)
 	options.group_order = orders[choice].groups < 0 ? GROUP_EVENTS : (enum group_order)orders[choice].groups;
 }
 
+/* Asks how long events took, by the values of some fields: an option that stands for several. */
+static void ask(const char *option, const char *events, const char *keys, const char *nothing)
+{
+	if (group_given(&count.groups))
+		wrong_usage("--%s cannot be combined with --group-by, --of or another such table", option);
+	match_option(count.match, 'e', events);
+	group_by(&count.groups, keys);
+	group_of(&count.groups, "took");
+	options.sections |= 1u << GROUPS;
+	options.group_order = GROUP_SUM;
+	options.nothing = nothing;
+}
+
 static void take(int option, const char *argument)
 {
 	switch (option) {
@@ -139,6 +159,14 @@ static void take(int option, const char *argument)
 		break;
 	case OPTION_OF:
 		group_of(&count.groups, argument);
+		break;
+	case OPTION_IO:
+		ask("io", "libc.*", "path,event",
+		    "no input or output through the C library, or it was recorded without --libc io");
+		break;
+	case OPTION_LOCKS:
+		ask("locks", "libc.*_wait", "lock,holder",
+		    "no thread waited for a lock, or it was recorded without --libc locks");
 		break;
 	case OPTION_OVER_TIME:
 		overtime_of(&count.over_time, argument);
@@ -363,7 +391,11 @@ static void print(void)
 	}
 	if (shown(GROUPS) && group_given(&count.groups)) {
 		begin_section();
-		group_print(&count.groups, options.group_order, options.view.reverse, options.view.lines);
+		if (options.nothing && count.groups.count == 0)
+			out_printf("%s\n", options.nothing);
+		else
+			group_print(&count.groups, options.group_order, options.view.reverse,
+			            options.view.lines);
 	}
 	if (shown(TIME) && count.over_time.of) {
 		begin_section();
@@ -435,6 +467,8 @@ static bool missing(bool counted, int number, char **paths)
 	struct sources logs;
 	bool wrong;
 
+	if (options.nothing)
+		return false;
 	if (!match_given(count.match) && options.found && !group_given(&count.groups) && !count.over_time.of)
 		return false;
 	sources_open(&logs, count.match, false, number, paths);
