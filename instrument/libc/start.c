@@ -100,6 +100,8 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
+static struct posixtrace_event event_start = { "libc.start", NULL, 0 };
+
 static __attribute__((__constructor__)) void start(void)
 {
 	for (struct next *next = __start_next_functions; next < __stop_next_functions; next++)
@@ -109,4 +111,9 @@ static __attribute__((__constructor__)) void start(void)
 		read_settings();
 	/* A daemon may become another user before its first event. */
 	posixtrace_attach();
+	/*
+	 * The first trace point of a process finds out whether anybody records it, by more system calls than a
+	 * call of the program may make later, under a seccomp filter. An event type is opened if somebody does, and nothing is recorded.
+	 */
+	event_id(&event_start);
 }
