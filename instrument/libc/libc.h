@@ -91,8 +91,28 @@ static inline __attribute__((__always_inline__)) void inside_end(uintptr_t befor
 	inside = before;
 }
 
+/* What is recorded: the settings, and all addresses but those of libposixtrace. */
+#define GROUPS_NOT_READ 0x80000000U
+struct scope {
+	unsigned groups;
+	uintptr_t library_begin, library_size;
+};
+extern struct scope scope __attribute__((__visibility__("hidden")));
+
+/* Reads the settings, and returns the groups: none, if it is too early to know them. */
+unsigned read_settings(void);
+
 /* Returns whether calls of a group are recorded in this frame, from this address; while somebody records the process. */
-bool recorded_from(enum group group, const void *caller, uintptr_t frame);
+static inline __attribute__((__always_inline__)) bool recorded_from(enum group group, const void *caller,
+                                                                    uintptr_t frame)
+{
+	unsigned groups = __atomic_load_n(&scope.groups, __ATOMIC_RELAXED);
+
+	if (UNLIKELY(groups & GROUPS_NOT_READ))
+		groups = read_settings();
+	/* What libposixtrace does is not what the program does. */
+	return (groups & group) && frame >= inside && (uintptr_t)caller - scope.library_begin >= scope.library_size;
+}
 
 /* Returns whether a call is recorded. In a process that nobody records: a few loads. */
 #define RECORDED(group) (UNLIKELY(posixtrace_enabled()) && recorded_from(group, CALLER, FRAME))

@@ -12,8 +12,6 @@
 #include <link.h>
 #include <stddef.h>
 
-#define NOT_READ 0x80000000U
-
 extern char **environ;
 
 __thread uintptr_t inside;
@@ -39,8 +37,7 @@ void *next_find(struct next *next)
 
 /* -- Settings ----------------------------------------------------------------------------------------- */
 
-/* Groups that are recorded. */
-static unsigned chosen = NOT_READ;
+struct scope scope = { .groups = GROUPS_NOT_READ };
 
 /* Returns the groups of a list, separated by commas. Unknown words are for later versions. */
 static unsigned groups(const char *list)
@@ -50,7 +47,7 @@ static unsigned groups(const char *list)
 		unsigned groups;
 	} names[] = {
 		{ "io", GROUP_IO }, { "locks", GROUP_LOCKS }, { "threads", GROUP_THREADS }, { "process", GROUP_PROCESS },
-		{ "memory", GROUP_MEMORY }, { "all", ~NOT_READ },
+		{ "memory", GROUP_MEMORY }, { "all", ~GROUPS_NOT_READ },
 	};
 	unsigned found = 0;
 
@@ -65,26 +62,23 @@ static unsigned groups(const char *list)
 	return found;
 }
 
-/* Returns the groups, or none if it is too early to know them. */
-static unsigned read_settings(void)
+unsigned read_settings(void)
 {
 	static const char name[] = "POSIXTRACE_LIBC=";
-	unsigned found = ~NOT_READ;
+	unsigned found = ~GROUPS_NOT_READ;
 
 	if (!environ)
 		return 0;
 	for (char **variable = environ; *variable; variable++)
 		if (strncmp(*variable, name, sizeof name - 1) == 0)
 			found = groups(*variable + sizeof name - 1);
-	__atomic_store_n(&chosen, found, __ATOMIC_RELAXED);
+	__atomic_store_n(&scope.groups, found, __ATOMIC_RELAXED);
 	return found;
 }
 
-/* -- Whether a call is recorded ------------------------------------------------------------------------ */
+/* -- The beginning -------------------------------------------------------------------------------------- */
 
-/* Where libposixtrace is in memory. */
-static uintptr_t library_begin, library_end;
-
+/* Notes where libposixtrace is in memory. */
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	uintptr_t wanted = (uintptr_t)arg, begin = UINTPTR_MAX, end = 0;
@@ -101,30 +95,25 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 	}
 	if (wanted < begin || wanted >= end)
 		return 0;
-	library_begin = begin;
-	library_end = end;
+	scope.library_begin = begin;
+	scope.library_size = end - begin;
 	return 1;
 }
 
-bool recorded_from(enum group group, const void *caller, uintptr_t frame)
-{
-	unsigned now = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
-
-	if (UNLIKELY(now & NOT_READ))
-		now = read_settings();
-	if (!(now & group) || frame < inside)
-		return false;
-	/* What libposixtrace does is not what the program does. */
-	return (uintptr_t)caller - library_begin >= library_end - library_begin;
-}
+static struct posixtrace_event event_start = { "libc.start", NULL, 0 };
 
 static __attribute__((__constructor__)) void start(void)
 {
 	for (struct next *next = __start_next_functions; next < __stop_next_functions; next++)
 		next_function(next);
 	dl_iterate_phdr(look_at_object, (void *)(uintptr_t)posixtrace_attach);
-	if (__atomic_load_n(&chosen, __ATOMIC_RELAXED) & NOT_READ)
+	if (__atomic_load_n(&scope.groups, __ATOMIC_RELAXED) & GROUPS_NOT_READ)
 		read_settings();
 	/* A daemon may become another user before its first event. */
 	posixtrace_attach();
+	/*
+	 * The first trace point of a process finds out whether anybody records it, by more system calls than a
+	 * call of the program may make later, under a seccomp filter. An event type is opened if somebody does, and nothing is recorded.
+	 */
+	event_id(&event_start);
 }

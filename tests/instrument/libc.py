@@ -265,6 +265,12 @@ def test_descriptors():
     assert {('one', 1), ('three', 3), ('four', 4)} <= writes, writes
 
 
+def test_seccomp():
+    found = hazard('seccomp')
+    equal('paths', [(f['path'], f['result']) for f in named(found, 'write') if f['result'] in (1, 2)],
+          [('', 1), ('confined', 2)])
+
+
 def test_arguments():
     hazard('arguments')
 

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -21,6 +23,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -287,6 +290,32 @@ static void test_descriptors(void)
 	MUST(high < 0 || (write(high, "x", 1) == 1 && close(high) == 0));
 }
 
+/* The process is killed if it asks for the name of a descriptor. */
+static void test_seccomp(void)
+{
+	static const int refused[] = {
+#ifdef SYS_readlink
+		SYS_readlink,
+#endif
+		SYS_readlinkat, SYS_getpeername, SYS_getsockname,
+	};
+	enum { COUNT = sizeof refused / sizeof *refused };
+	struct sock_filter code[COUNT + 3] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0) };
+	struct sock_fprog program = { COUNT + 3, code };
+	int ends[2], fd;
+	char byte;
+
+	for (int i = 0; i < COUNT; i++)
+		code[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)refused[i], COUNT - i, 0);
+	code[COUNT + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	code[COUNT + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL);
+	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+	MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+	MUST(write(ends[0], "x", 1) == 1 && recv(ends[1], &byte, 1, 0) == 1);
+	fd = open("confined", O_CREAT | O_RDWR, 0600);
+	MUST(fd >= 0 && write(fd, "12", 2) == 2);
+}
+
 /* -- Variadic functions, pairs of functions, functions with checks ---------------------------------------- */
 
 extern int __open_2(const char *, int), __open64_2(const char *, int);
@@ -453,7 +482,8 @@ int main(int argc, char **argv)
 	} tests[] = {
 		{ "errno", test_errno }, { "cancellation", test_cancellation }, { "handlers", test_handlers },
 		{ "longjmp", test_longjmp }, { "fork", test_fork }, { "vfork", test_vfork }, { "spawn", test_spawn },
-		{ "descriptors", test_descriptors }, { "arguments", test_arguments }, { "threads", test_threads },
+		{ "descriptors", test_descriptors }, { "seccomp", test_seccomp }, { "arguments", test_arguments },
+		{ "threads", test_threads },
 		{ "dlopen", test_dlopen }, { "memory", test_memory }, { "idle", test_idle },
 	};
 
