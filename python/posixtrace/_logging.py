@@ -43,5 +43,6 @@ class Handler(logging.Handler):
         try:
             message = self.format(record)
         except Exception:  # wrong arguments for the format: another handler reports them
-            message = record.msg
-        event(record.levelno, record.name, message)
+            message = getattr(record, 'msg', '')
+        # A record that a program has made by hand may lack anything.
+        event(getattr(record, 'levelno', 0), getattr(record, 'name', ''), message)

@@ -333,6 +333,23 @@ def test_changing_values():
            dict(n=1, n_array=0, array=[], text='outer'), dict(n=1, n_array=0, array=[], text='deleted')])
 
 
+def test_records():
+    """A record of logging that lacks a part, as programs make them by hand: the handler does not fail."""
+    found = events('''
+        import logging
+        import posixtrace
+        handler = posixtrace.Handler()
+        for part in ("msg", "args", "name", "levelno", "exc_info"):
+            record = logging.makeLogRecord(dict(msg=f"without {part}", name="n", levelno=logging.ERROR))
+            del record.__dict__[part]
+            handler.handle(record)
+        ''')
+    equal('records', [fields for name, fields in found if name == 'log'], [
+        dict(level='error', logger='n', message=''), dict(level='error', logger='n', message='without args'),
+        dict(level='error', logger='', message='without name'), dict(level=0, logger='n', message='without levelno'),
+        dict(level='error', logger='n', message='without exc_info')])
+
+
 def test_long():
     """Data beyond what is made on the stack."""
     found = events('''
