@@ -24,6 +24,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/statvfs.h>
 #include <time.h>
 
 #include "chance.h"
@@ -138,6 +139,14 @@ static inline void stress_record(struct stress_source *s)
 
 /* -- Streams ------------------------------------------------------------- */
 
+/* Returns whether /dev/shm is so small, as in containers, that streams which end slowly may leave no room for others. */
+static inline bool stress_little_room(void)
+{
+	struct statvfs memory;
+
+	return statvfs("/dev/shm", &memory) == 0 && memory.f_blocks * memory.f_frsize <= 256u << 20;
+}
+
 /* Creates a stream, waiting if necessary: TRACE_SYS_MAX is for the whole system, and other processes may use it up. */
 static inline int stress_create_for(pid_t pid, int policy, size_t size, int inherited, trace_id_t *trid)
 {
@@ -149,7 +158,8 @@ static inline int stress_create_for(pid_t pid, int policy, size_t size, int inhe
 	MUST(posix_trace_attr_setstreamfullpolicy(&attr, policy) == 0);
 	MUST(posix_trace_attr_setstreamsize(&attr, size) == 0);
 	MUST(posix_trace_attr_setinherited(&attr, inherited) == 0);
-	while ((error = posix_trace_create(pid, &attr, trid)) == EAGAIN && stress_now() < end)
+	while (((error = posix_trace_create(pid, &attr, trid)) == EAGAIN || (error == ENOMEM && stress_little_room())) &&
+	       stress_now() < end)
 		stress_sleep(1000000);
 	MUST(posix_trace_attr_destroy(&attr) == 0);
 	return error;

@@ -6,7 +6,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 
-#include "record/instruments.h"
+#include "process/instruments.h"
 #include "record/recording.h"
 
 struct session_options {

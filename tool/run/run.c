@@ -19,6 +19,7 @@
 #include "common/command.h"
 #include "common/message.h"
 #include "common/options.h"
+#include "process/instruments.h"
 #include "process/launch.h"
 #include "process/offers.h"
 
@@ -112,13 +113,13 @@ static void choose_all(const struct offers *o)
 	if (o->what & OFFER_OWN)
 		say("  its trace points\n");
 	if (preloadable(o)) {
-		if (o->what & OFFER_LTTNG)
+		if (o->what & OFFER_LTTNG && instruments_installed("lttng"))
 			choose("--lttng", NULL, "its trace points for LTTng-UST");
-		if (o->what & (OFFER_FUNCTIONS | OFFER_XRAY)) {
+		if (o->what & (OFFER_FUNCTIONS | OFFER_XRAY) && instruments_installed("libposixtrace-functions.so")) {
 			choose("--functions", NULL, "calls of its functions");
 			part("--calls");
 		}
-		if (o->glibc && !o->sanitizer) {
+		if (o->glibc && !o->sanitizer && instruments_installed("libposixtrace-libc.so")) {
 			choose("--libc", "io,locks,threads,process", "what it asks of the C library");
 			part("--io");
 			part("--locks");

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "record/instruments.h"
+#include "process/instruments.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -16,11 +16,11 @@
 /* -- Where they are --------------------------------------------------------------------------------- */
 
 /*
- * Returns the path of a file among the instruments; the caller frees it. They lie beside the command: where both are
+ * Returns the path of a file among the instruments, or null; the caller frees it. They lie beside the command: where both are
  * installed (POSIXTRACE_INSTRUMENTS is the folder; a relative path begins at the folder of the command), or where both
  * were built.
  */
-static char *find(const char *name)
+static char *look_for(const char *name)
 {
 	static const char *const folders[] = { POSIXTRACE_INSTRUMENTS, "../instrument" };
 	char self[PATH_MAX], *path;
@@ -41,7 +41,25 @@ static char *find(const char *name)
 		if (real)
 			return real;
 	}
-	fail("%s is not installed; it should be in %s/%s", name, self, folders[0]);
+	return NULL;
+}
+
+static char *find(const char *name)
+{
+	char *path = look_for(name);
+
+	if (!path)
+		fail("%s is not installed; it should be in %s, seen from the folder of posixtrace", name,
+		     POSIXTRACE_INSTRUMENTS);
+	return path;
+}
+
+bool instruments_installed(const char *name)
+{
+	char *path = look_for(name);
+
+	free(path);
+	return path != NULL;
 }
 
 /* -- What COMMAND gets ------------------------------------------------------------------------------ */

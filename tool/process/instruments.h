@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 
+/* Returns whether such a library, or the folder of libraries, is installed. */
+bool instruments_installed(const char *name);
+
 struct instruments {
 	char *preload;   /* paths for LD_PRELOAD, separated by ':'; null: none */
 	char *libraries; /* folders for LD_LIBRARY_PATH, likewise */

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+#
+# run.py - posixtrace run: what it records of programs as they are, what it prints, and that they behave as ever
+#
+#     run.py POSIXTRACE STEPS OFFERS
+#
+# SPDX-License-Identifier: MIT
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import scene
+from scene import Tool, expect, finish
+
+scene.private()
+POSIXTRACE, STEPS, OFFERS = (os.path.abspath(argument) for argument in sys.argv[1:4])
+run, report = Tool(POSIXTRACE, 'run'), Tool(POSIXTRACE, 'report')
+# Without shared libraries, on 32 bits and with musl nothing is preloaded.
+PRELOADS = '--libc' in run('--dry-run', '--', '/bin/sh').stderr
+
+
+def names(log):
+    done = report('--json', log)
+    expect(done.returncode == 0, done)
+    return [json.loads(line)['event'] for line in done.stdout.splitlines()]
+
+
+def test_own(directory):
+    """Its own trace points are recorded; its output and its exit status are its own."""
+    log = f'{directory}/own.log'
+    done = run('-o', log, '--no-page', '--', STEPS, 'a', 'b*3')
+    expect(done.returncode == 0 and done.stdout == '', done)
+    expect('its trace points' in done.stderr, done.stderr)
+    recorded = names(log)
+    expect((recorded.count('a'), recorded.count('b')) == (1, 3), recorded)
+    done = run('-q', '-o', log, '--', '/bin/sh', '-c', 'echo out; echo error >&2; exit 7')
+    expect((done.returncode, done.stdout, done.stderr) == (7, 'out\n', 'error\n'), done)
+    expect(not Path(f'{directory}/own.html').exists(), 'a page, although it is quiet')
+
+
+def test_libc(directory):
+    """A program without trace points: what it asks of the C library, a summary and a page."""
+    log, text = f'{directory}/libc.log', f'{directory}/text'
+    done = run('-o', log, '--', '/bin/sh', '-c', f'echo one > {text}; cat {text}')
+    expect(done.returncode == 0 and done.stdout == 'one\n', done)
+    if not PRELOADS:
+        return
+    expect('--libc io,locks,threads,process' in done.stderr, done.stderr)
+    expect(text in done.stderr, f'no summary by file: {done.stderr}')
+    expect('no thread waited for a lock' in done.stderr, done.stderr)
+    expect(f'{directory}/libc.html' in done.stderr and Path(f'{directory}/libc.html').exists(), done.stderr)
+    recorded = names(log)
+    expect(recorded.count('libc.exec') >= 1 and 'libc.read' in recorded, recorded)
+
+
+def test_functions(directory):
+    log = f'{directory}/functions.log'
+    done = run('-o', log, '--no-page', '--', OFFERS)
+    expect(done.returncode == 0 and done.stdout == 'run\n', done)
+    if '--functions' not in done.stderr:
+        return
+    recorded = names(log)
+    expect((recorded.count('function.begin'), recorded.count('function.end')) == (1, 1), recorded)
+    expect('function' in done.stderr and 'main' in done.stderr, done.stderr)
+
+
+def test_dry(directory):
+    done = run('--dry-run', '-o', f'{directory}/dry.log', '--', OFFERS)
+    expect(done.returncode == 0 and done.stdout == '' and OFFERS in done.stderr, done)
+    expect("--usdt 'shop:*'" in done.stderr and "--usdt 'till:*'" in done.stderr, done.stderr)
+    expect(not Path(f'{directory}/dry.log').exists(), 'a log of nothing')
+
+
+def test_signal(directory):
+    """A signal to run ends the program, whose status it returns."""
+    log = f'{directory}/signal.log'
+    with subprocess.Popen([POSIXTRACE, 'run', '-q', '-o', log, '--', '/bin/sh', '-c',
+                           'trap "exit 5" TERM; echo ready; while :; do sleep 0.05; done'],
+                          stdout=subprocess.PIPE, text=True) as process:
+        expect(process.stdout.readline() == 'ready\n', 'not started')
+        process.send_signal(signal.SIGTERM)
+        expect(process.wait(60) == 5, process.returncode)
+
+
+def test_wrong(directory):
+    expect(run('--', f'{directory}/none').returncode == 127, 'a program that is not there')
+    Path(f'{directory}/text.txt').write_text('no program')
+    expect(run('--', f'{directory}/text.txt').returncode == 126, 'no program')
+    for arguments in [], ['-o', '-', '--', 'true'], ['--what']:
+        done = run(*arguments)
+        expect(done.returncode == 2 and done.stderr, done)
+
+
+with scene.directory() as name:
+    test_own(name)
+    test_libc(name)
+    test_functions(name)
+    test_dry(name)
+    test_signal(name)
+    test_wrong(name)
+finish()
