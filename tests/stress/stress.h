@@ -139,7 +139,7 @@ static inline void stress_record(struct stress_source *s)
 
 /* -- Streams ------------------------------------------------------------- */
 
-/* Returns whether /dev/shm is so small, as in containers, that streams which end slowly may leave no room for others. */
+/* Returns whether /dev/shm is as small as in a container: streams that end slowly leave no room for others. */
 static inline bool stress_little_room(void)
 {
 	struct statvfs memory;
@@ -158,9 +158,12 @@ static inline int stress_create_for(pid_t pid, int policy, size_t size, int inhe
 	MUST(posix_trace_attr_setstreamfullpolicy(&attr, policy) == 0);
 	MUST(posix_trace_attr_setstreamsize(&attr, size) == 0);
 	MUST(posix_trace_attr_setinherited(&attr, inherited) == 0);
-	while (((error = posix_trace_create(pid, &attr, trid)) == EAGAIN || (error == ENOMEM && stress_little_room())) &&
-	       stress_now() < end)
+	for (;;) {
+		error = posix_trace_create(pid, &attr, trid);
+		if ((error != EAGAIN && (error != ENOMEM || !stress_little_room())) || stress_now() >= end)
+			break;
 		stress_sleep(1000000);
+	}
 	MUST(posix_trace_attr_destroy(&attr) == 0);
 	return error;
 }

@@ -16,9 +16,9 @@
 /* -- Where they are --------------------------------------------------------------------------------- */
 
 /*
- * Returns the path of a file among the instruments, or null; the caller frees it. They lie beside the command: where both are
- * installed (POSIXTRACE_INSTRUMENTS is the folder; a relative path begins at the folder of the command), or where both
- * were built.
+ * Returns the path of a file among the instruments, or null; the caller frees it. They lie beside the command: where
+ * both are installed (POSIXTRACE_INSTRUMENTS is the folder; a relative path begins at the folder of the command), or
+ * where both were built.
  */
 static char *look_for(const char *name)
 {
