@@ -306,8 +306,8 @@ static void test_seccomp(void)
 	char byte;
 
 	for (int i = 0; i < COUNT; i++)
-		code[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)refused[i], COUNT - i,
-		                                           0);
+		code[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)refused[i],
+		                                           COUNT - i, 0);
 	code[COUNT + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	code[COUNT + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL);
 	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
