@@ -42,7 +42,7 @@ for command in ['report', 'stat', 'diff', 'convert', 'view']:
 for command in ['record', 'run', 'live', 'check', 'doctor', 'list', 'script']:
     TOOL_BELOW[command] = 'common event logs process'
 TOOL_BELOW['kernel'] = 'common'
-for command in ['record', 'doctor']:
+for command in ['record', 'run', 'doctor']:
     TOOL_BELOW[command] += ' kernel'
 TOOL_BELOW['record'] += ' usdt'
 TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete

@@ -652,7 +652,8 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 		free_kernel(k);
 		return NULL;
 	}
-	say_lack(&k->points);
+	if (!o->quiet)
+		say_lack(&k->points);
 	k->beside = beside_open(path, "kernel", fd);
 	if (!k->beside) {
 		free_kernel(k);

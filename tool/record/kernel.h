@@ -17,6 +17,7 @@
 struct kernel_options {
 	unsigned groups; /* bits of enum group; 0: no --kernel */
 	size_t buffer;   /* of each processor; 0: the default */
+	bool quiet;      /* does not print what this user cannot have */
 };
 
 struct kernel;

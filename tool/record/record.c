@@ -310,7 +310,7 @@ static void take_option(struct reading *r, int option, const char *argument)
 		plan->where = argument;
 		return;
 	case 'q':
-		plan->quiet = r->o.no_progress = true;
+		plan->quiet = plan->kernel.quiet = r->o.no_progress = true;
 		return;
 	case CHILDREN:
 		plan->children = true;

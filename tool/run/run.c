@@ -19,6 +19,7 @@
 #include "common/command.h"
 #include "common/message.h"
 #include "common/options.h"
+#include "kernel/ring.h"
 #include "process/instruments.h"
 #include "process/launch.h"
 #include "process/offers.h"
@@ -106,6 +107,17 @@ static bool preloadable(const struct offers *o)
 	return false;
 }
 
+/* Returns whether this is root, and may have the kernel's events: not in most containers. */
+static bool kernel_tells(void)
+{
+	struct perf_event_attr switches = {
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .size = sizeof switches,
+		.context_switch = 1, .exclude_kernel = 1, .disabled = 1,
+	};
+
+	return geteuid() == 0 && ring_trial(&switches, 0, -1) == 0;
+}
+
 /* Chooses what is telling and cheap. What costs more is named, with its option. */
 static void choose_all(const struct offers *o)
 {
@@ -125,7 +137,7 @@ static void choose_all(const struct offers *o)
 			part("--locks");
 		}
 	}
-	if (geteuid() == 0 || !o->dynamic) {
+	if (kernel_tells()) {
 		choose("--kernel", "sched", "when it runs, and what it waits for");
 		part("--sched");
 	}
