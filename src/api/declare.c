@@ -102,12 +102,10 @@ static trace_event_id_t open_event(const char *name, const char *layout)
 	/* The first look at the process page opens the gate, or closes it. */
 	if (!self_get(false, &error) || self_untraced())
 		return 0;
-	if (strnlen(name, TRACE_EVENT_NAME_MAX + 1) > TRACE_EVENT_NAME_MAX) {
+	if (strnlen(name, TRACE_EVENT_NAME_MAX + 1) > TRACE_EVENT_NAME_MAX || eventtype_predefined_id(name)) {
 		self_refuse_name(name);
 		return POSIX_TRACE_UNNAMED_USEREVENT;
 	}
-	if (eventtype_predefined_id(name))
-		return POSIX_TRACE_UNNAMED_USEREVENT;
 	id = self_event_id(name);
 	/* The tools report a wrong layout. */
 	if (!layout || id == POSIX_TRACE_UNNAMED_USEREVENT || self_declare(id, layout) != -EEXIST)

@@ -405,7 +405,7 @@ void registry_refuse(struct registry *r, const char *name)
 {
 	/* Readers may see a part of the name. Its last byte is never written, so the name always ends with a null. */
 	if (fetch_add(&r->header->refused, 1) == 0)
-		memcpy(r->header->refused_name, name, REGISTRY_NAME_BYTES - 1);
+		memcpy(r->header->refused_name, name, strnlen(name, REGISTRY_NAME_BYTES - 1));
 }
 
 uint64_t registry_refused(const struct registry *r, char name[REGISTRY_NAME_BYTES])

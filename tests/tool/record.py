@@ -1358,7 +1358,11 @@ def test_too_many_names():
 def test_long_names():
     name = 'shop.order{' + 'first_field:u32,second_field:u32,third_field:u32,fourth_field:u32}'
     out, err = record('--', STEPS, 'a', '+' + name)
-    contains(err, 'a name of more than 63 bytes was refused 1 time', name[:63] + '...')
+    contains(err, 'a name of more than 63 bytes, or of a system event, was refused 1 time', name[:63] + '...')
+    out, err = record('--', STEPS, 'a', 'typed:posix_trace_stop')
+    contains(err, 'or of a system event, was refused 1 time', "the first was 'posix_trace_stop'")
+    out, err = record('--', STEPS, 'a', 'typed:shop.order')
+    lacks(err, 'refused')
     out, err = record('--', STEPS, 'a')
     lacks(err, 'refused')
     done = subprocess.run([POSIXTRACE, 'event', name], capture_output=True, text=True, check=False)

@@ -5,6 +5,7 @@
  *     +NAME           opens the type only
  *     =NAME{LAYOUT}   opens the type and declares its layout beside the name
  *     !NAME, !NAME*N  events of a type that +NAME has opened: it is not opened again
+ *     typed:NAME      an event of a type that is opened as <posixtrace/typed.h> does
  *     say:TEXT        a line to standard output
  *     pid             its process id, likewise
  *     read            waits for a line of standard input
@@ -102,6 +103,16 @@ static void trace(const char *step)
 	for (; n > 0; n--, number++)
 		posix_trace_event(id, &number, sizeof number);
 	free(name);
+}
+
+static void typed(const char *step)
+{
+	struct posixtrace_event event = { step, NULL, 0 };
+	trace_event_id_t id = posixtrace_event_open(&event);
+
+	if (id)
+		posix_trace_event(id, &number, sizeof number);
+	number++;
 }
 
 static void each(const char *step)
@@ -260,6 +271,8 @@ static void step(const char *what)
 		declare(what + 1);
 	} else if (*what == '!') {
 		trace_opened(what + 1);
+	} else if (strncmp(what, "typed:", 6) == 0) {
+		typed(what + 6);
 	} else if (strncmp(what, "say:", 4) == 0) {
 		printf("%s\n", what + 4);
 		fflush(stdout);

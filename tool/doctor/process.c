@@ -171,9 +171,10 @@ static void its_names(const struct streams *all, const struct seen_page *page)
 	if (refused)
 		finding(GRADE_WARNING, "event types",
 			"use a shorter name; posixtrace_declare() takes the layout beside it",
-			"a name of more than %d bytes was refused %llu time%s (ENAMETOOLONG); the first was '%s...'",
-			TRACE_EVENT_NAME_MAX,
-			(unsigned long long)refused, refused == 1 ? "" : "s", first);
+			"a name of more than %d bytes, or of a system event, was refused %llu time%s; "
+			"the first was '%s%s'",
+			TRACE_EVENT_NAME_MAX, (unsigned long long)refused, refused == 1 ? "" : "s", first,
+			strlen(first) < TRACE_EVENT_NAME_MAX ? "" : "...");
 }
 
 static void its_streams(const struct streams *all, const struct seen_page *page)

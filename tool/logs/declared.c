@@ -37,9 +37,10 @@ void declared_say_log(struct input *in, const char *where)
 void declared_say_refused(const char *what, uint64_t count, const char *first)
 {
 	if (count)
-		progress_say("%s: a name of more than %d bytes was refused %llu time%s: events of such types have no "
-		             "name, or are not recorded; the first was '%s...'", what, TRACE_EVENT_NAME_MAX,
-		             (unsigned long long)count, count == 1 ? "" : "s", first);
+		progress_say("%s: a name of more than %d bytes, or of a system event, was refused %llu time%s: events "
+		             "of such types have no name, or are not recorded; the first was '%s%s'", what,
+		             TRACE_EVENT_NAME_MAX, (unsigned long long)count, count == 1 ? "" : "s", first,
+		             strlen(first) < TRACE_EVENT_NAME_MAX ? "" : "...");
 }
 
 void declared_say_full(const char *what, uint64_t count)
