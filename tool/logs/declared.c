@@ -5,6 +5,8 @@
  */
 #include "logs/declared.h"
 
+#include <string.h>
+
 #include "common/message.h"
 #include "common/progress.h"
 
