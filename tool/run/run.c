@@ -100,10 +100,12 @@ static void choose(const char *option, const char *argument, const char *what)
 /* Returns whether libraries can be preloaded into the program; otherwise says why not. */
 static bool preloadable(const struct offers *o)
 {
-	if (o->dynamic && !o->other_user)
+	if (o->dynamic && !o->other_user && !o->sanitizer)
 		return true;
 	say("  %s, so no library can be preloaded: nothing is known of its own calls\n",
-	    o->dynamic ? "it runs with the rights of its file (set-user-ID)" : "it is linked statically");
+	    !o->dynamic     ? "it is linked statically" :
+	    o->other_user   ? "it runs with the rights of its file (set-user-ID)" :
+	                      "it was built with a sanitizer");
 	return false;
 }
 
@@ -131,7 +133,7 @@ static void choose_all(const struct offers *o)
 			choose("--functions", NULL, "calls of its functions");
 			part("--calls");
 		}
-		if (o->glibc && !o->sanitizer && instruments_installed("libposixtrace-libc.so")) {
+		if (o->glibc && instruments_installed("libposixtrace-libc.so")) {
 			choose("--libc", "io,locks,threads,process", "what it asks of the C library");
 			part("--io");
 			part("--locks");
