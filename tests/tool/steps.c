@@ -44,7 +44,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A signal must end the program under AddressSanitizer too. Leaks are looked for by a child, which tests would count. */
+/* A signal must end the program under AddressSanitizer too. A child would look for leaks, and tests count children. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
