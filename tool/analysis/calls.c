@@ -265,6 +265,11 @@ static bool is_within(const struct whole *w, const struct whole *outer)
 	return w->depth > outer->depth && w->end + (outer->end - outer->begin) / 1000 >= outer->begin;
 }
 
+static void count_placed(const struct placed *p)
+{
+	count(p->node, p->whole->end - p->whole->begin, p->inner);
+}
+
 /*
  * Makes the tree of calls that were recorded at their ends: those within a call come before it, and are deeper. From
  * the last one to the first, each one is within the nearest that is less deep, unless events are missing between them.
@@ -272,26 +277,23 @@ static bool is_within(const struct whole *w, const struct whole *outer)
 static void place_wholes(struct calls *c, struct thread *t)
 {
 	struct placed *stack = NULL;
-	size_t depth = 0, room = 0, left = t->wholes;
+	size_t depth = 0, room = 0;
 
-	while (left > 0 || depth > 0) {
-		const struct whole *w = left > 0 ? &t->whole[left - 1] : NULL;
+	for (size_t left = t->wholes; left > 0; left--) {
+		const struct whole *w = &t->whole[left - 1];
 		struct calls_node *above = t->root;
 
-		if (depth > 0 && (!w || !is_within(w, stack[depth - 1].whole))) {
-			const struct placed *p = &stack[--depth];
-
-			count(p->node, p->whole->end - p->whole->begin, p->inner);
-			continue;
-		}
+		for (; depth > 0 && !is_within(w, stack[depth - 1].whole); depth--)
+			count_placed(&stack[depth - 1]);
 		if (depth > 0) {
 			stack[depth - 1].inner += w->end - w->begin;
 			above = stack[depth - 1].node;
 		}
 		stack = grow(stack, depth, &room, sizeof *stack);
 		stack[depth++] = (struct placed){ .whole = w, .node = node_of(c, above, w->function, NULL) };
-		left--;
 	}
+	for (; depth > 0; depth--)
+		count_placed(&stack[depth - 1]);
 	free(stack);
 	t->wholes = 0;
 }

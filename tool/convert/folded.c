@@ -56,7 +56,7 @@ static void put_stack(const struct calls_node *n)
 
 	for (const struct calls_node *k = n; k->number; k = k->parent)
 		depth++;
-	above = malloc(depth * sizeof(struct calls_node *));
+	above = calloc(depth, sizeof(struct calls_node *));
 	if (!above)
 		fail("no memory");
 	for (size_t i = depth; i > 0; i--, n = n->parent)
