@@ -5,6 +5,7 @@
  */
 #include "analysis/calls.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,7 +141,9 @@ static struct calls_node *node_of(struct calls *c, struct calls_node *parent, st
 		return n;
 	n->number = ++c->last_node;
 	n->function = function;
-	n->name = name;
+	n->name = name ? strdup(name) : NULL;
+	if (name && !n->name)
+		fail("no memory");
 	n->parent = parent;
 	if (parent->last)
 		parent->last->next = n;
@@ -182,10 +185,9 @@ static struct thread *thread_of(struct calls *c, const struct source *s)
 		threads = t;
 		t->root = &c->root;
 		if (c->by_thread) {
-			char *name = strndup(task->name[0] ? task->name : "?", sizeof task->name);
+			char name[sizeof task->name + 1];
 
-			if (!name)
-				fail("no memory");
+			snprintf(name, sizeof name, "%.*s", (int)sizeof task->name, task->name[0] ? task->name : "?");
 			t->root = node_of(c, &c->root, NULL, name);
 		}
 	}

@@ -51,12 +51,13 @@ static void put_name(const char *name)
 /* Writes the line of a node. */
 static void put_stack(const struct calls_node *n)
 {
+	uint64_t self = n->self;
 	size_t depth = 0;
 	const struct calls_node **above;
 
 	for (const struct calls_node *k = n; k->number; k = k->parent)
 		depth++;
-	above = calloc(depth, sizeof(struct calls_node *));
+	above = calloc(depth + 1, sizeof(struct calls_node *));
 	if (!above)
 		fail("no memory");
 	for (size_t i = depth; i > 0; i--, n = n->parent)
@@ -66,7 +67,7 @@ static void put_stack(const struct calls_node *n)
 			out_char(';');
 		put_name(above[i]->function ? above[i]->function->name : above[i]->name);
 	}
-	out_printf(" %llu\n", (unsigned long long)above[depth - 1]->self);
+	out_printf(" %llu\n", (unsigned long long)self);
 	free(above);
 }
 

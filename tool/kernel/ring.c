@@ -176,7 +176,12 @@ struct rings *rings_new(size_t size)
 	r->size = page;
 	while (r->size < size)
 		r->size *= 2;
-	error = r->ring && r->poll && r->opened ? make_rings(r, processors) : ENOMEM;
+	if (!r->ring || !r->poll || !r->opened) {
+		rings_free(r);
+		errno = ENOMEM;
+		return NULL;
+	}
+	error = make_rings(r, processors);
 	/* EPERM and ENOMEM: an ordinary user may lock little memory. */
 	while ((error == EPERM || error == ENOMEM) && r->size > page) {
 		r->size /= 2;

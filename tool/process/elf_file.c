@@ -78,7 +78,7 @@ static void widen_section(Elf64_Shdr *to, const Elf32_Shdr *from)
 static void read_segments(struct elf_file *f, uint64_t offset, unsigned count)
 {
 	size_t size = f->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-	void *table = read_part(f, offset, count * size);
+	void *table = count ? read_part(f, offset, count * size) : NULL;
 
 	if (table && f->is_64) {
 		f->segment = table;
@@ -95,7 +95,7 @@ static void read_segments(struct elf_file *f, uint64_t offset, unsigned count)
 static void read_sections(struct elf_file *f, uint64_t offset, unsigned count, unsigned names)
 {
 	size_t size = f->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
-	void *table = read_part(f, offset, count * size);
+	void *table = count ? read_part(f, offset, count * size) : NULL;
 
 	if (table && f->is_64) {
 		f->section = table;
@@ -126,7 +126,7 @@ static uint64_t offset_of(const struct elf_file *f, uint64_t address)
 
 static uint64_t dynamic_value(const struct elf_file *f, int64_t tag)
 {
-	for (size_t i = 0; i < f->dynamics; i++)
+	for (size_t i = 0; f->dynamic && i < f->dynamics; i++)
 		if (f->dynamic[i].d_tag == tag)
 			return f->dynamic[i].d_un.d_val;
 	return 0;

@@ -178,9 +178,11 @@ static struct elf_file *find(const struct search *s, const char *name, const str
 
 /* -- All of them ------------------------------------------------------------------------------------ */
 
+/* Takes path and file, unless there is no memory. */
 static bool add(struct search *s, char *path, const char *name, struct elf_file *file)
 {
 	struct library *more;
+	char *copy;
 
 	if (s->count % 64 == 0) {
 		more = realloc(s->library, (s->count + 64) * sizeof *more);
@@ -188,8 +190,10 @@ static bool add(struct search *s, char *path, const char *name, struct elf_file 
 			return false;
 		s->library = more;
 	}
-	s->library[s->count] = (struct library){ .path = path, .name = strdup(name), .file = file };
-	return s->library[s->count++].name != NULL;
+	copy = strdup(name);
+	if (copy)
+		s->library[s->count++] = (struct library){ .path = path, .name = copy, .file = file };
+	return copy != NULL;
 }
 
 static bool known(const struct search *s, const char *name)
@@ -210,6 +214,8 @@ bool libraries_each(const char *program, void (*each)(const char *path, const st
 
 	if (!path || !add(&s, path, "", file)) {
 		elf_file_close(file);
+		free(path);
+		free(s.library);
 		return false;
 	}
 	cache_read(&s.cache);

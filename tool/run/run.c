@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,17 +75,8 @@ static void part(const char *option)
 	parts[part_count++] = option;
 }
 
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void say(const char *format, ...)
-{
-	va_list arguments;
-
-	if (options.quiet)
-		return;
-	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
-	va_end(arguments);
-}
+/* Prints on standard error, unless it is to be quiet. */
+#define say(...) ((void)(options.quiet || fprintf(stderr, __VA_ARGS__) < 0))
 
 /* Adds an option of record, and says what it is for. */
 static void choose(const char *option, const char *argument, const char *what)
@@ -224,6 +214,7 @@ static void summary(void)
 	}
 	if (!options.no_page)
 		wait_for(start(&of_view, STDERR_FILENO));
+	free(of_view.argument);
 	say("More: posixtrace report %s, posixtrace stat %s\n", options.output, options.output);
 }
 

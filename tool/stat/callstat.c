@@ -65,7 +65,7 @@ static void cell(struct table *t, uint64_t ns)
 static void print_functions(const struct calls *c)
 {
 	struct table *t = table_new(">calls", ">total", ">self", ">mean", ">50%", ">90%", ">99%", ">max", "<function",
-	                            NULL);
+	                            (char *)NULL);
 	size_t lines = options->lines && options->lines < c->functions ? options->lines : c->functions;
 
 	for (size_t i = 0; i < lines; i++) {
@@ -203,7 +203,7 @@ static void after_node(void *arg)
 
 static void print_tree(const struct calls *c)
 {
-	struct printed p = { .table = table_new(">total", ">self", ">calls", "<function", NULL) };
+	struct printed p = { .table = table_new(">total", ">self", ">calls", "<function", (char *)NULL) };
 
 	walk(c, print_node, after_node, &p);
 	table_print(p.table, 0);

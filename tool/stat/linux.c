@@ -196,7 +196,7 @@ static void say_more(unsigned count, unsigned shown)
 void linux_print_threads(const struct linux_stat *l, unsigned lines)
 {
 	struct table *table = table_new(">on", ">ready", ">blocked", ">disk", ">runs", ">preempted", ">moved",
-		">latency 50%", ">99%", ">max", "<thread", NULL);
+		">latency 50%", ">99%", ">max", "<thread", (char *)NULL);
 	unsigned count, shown;
 	struct linux_thread **list = sort_threads(l, &count);
 
@@ -232,7 +232,7 @@ static const char *call_name(const struct linux_call *c)
 void linux_print_calls(const struct linux_stat *l, unsigned lines)
 {
 	struct table *table = table_new(">calls", ">errors", ">time", ">%", ">mean", ">50%", ">90%", ">99%", ">max",
-		"<system call", NULL);
+		"<system call", (char *)NULL);
 	unsigned count, shown;
 	struct linux_call **list = sort_calls(l, &count);
 	uint64_t all = 0;
