@@ -263,7 +263,7 @@ WRAPPER void closefrom(int first)
 }
 #endif
 
-/* Records that a descriptor has become another one. */
+/* Records that fd was copied to the descriptor `copy`, whose former path is forgotten. */
 static int copied(uint64_t began, int fd, int copy, const void *caller)
 {
 	names_forget(copy);

@@ -226,7 +226,7 @@ WRAPPER int posix_memalign(void **to, size_t alignment, size_t size)
 	return error;
 }
 
-/* Defines a wrapper. Such a function may call another one. */
+/* Defines a wrapper of a function with an alignment. The allocator may implement it by calling another wrapper. */
 #define ALIGNED_WRAPPER(name, parameters, arguments, alignment)                                                \
 	WRAPPER void *name parameters                                                                          \
 	{                                                                                                      \

@@ -2,9 +2,9 @@
  * names.c - what is behind descriptors: paths of files, addresses of peers
  *
  * A table with an entry for each descriptor, in memory of its own that is mapped when the first event needs it. Entries
- * are written without locks: a version that is odd means that a thread is writing. The writer that finds it odd changes
- * the version and leaves, and the first one then leaves the entry empty. An empty entry is filled again at the next use,
- * so it is always right to empty one.
+ * are written without locks: an odd version means that a thread is writing. A second writer, which finds the version
+ * odd, changes it and leaves; the first writer then leaves the entry empty. Emptying an entry is always safe, because
+ * the next use of the descriptor fills it again.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -15,7 +15,7 @@
 #include "base/ticks.h"
 #include "kernel/ring.h"
 
-/* Gives this thread the name that it has: the kernel records that. */
+/* Makes the kernel record an event now, by setting the name of this thread to its present name. */
 static void keep_name(void)
 {
 	char name[16] = "";

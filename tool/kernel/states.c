@@ -209,7 +209,7 @@ void states_out(struct states *s, struct state_thread *of, uint64_t time, uint32
 	struct thread *t = current(s, of);
 	enum off_state state = preempted ? OFF_PREEMPTED : t->waits ? t->waits_how : OFF_BLOCKED;
 
-	/* A thread that runs on another processor than the one that it leaves has records missing. */
+	/* If the last known run was on another processor, records of the thread are missing. */
 	if (t->phase == RUNNING && t->cpu == cpu)
 		end_run(s, t, time, state);
 	begin(s, t, OFF, time);

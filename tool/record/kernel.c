@@ -551,7 +551,7 @@ static void *read_rings(void *arg)
 
 /* -- Beginning ----------------------------------------------------------------------------------------- */
 
-/* Says in one message what this user cannot have, and what to do. */
+/* Prints in one message which events this user may not record, and how to get them. */
 static void say_lack(const struct points *p)
 {
 	const char *what, *remedy = "be root, or have CAP_PERFMON and CAP_DAC_READ_SEARCH";

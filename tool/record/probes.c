@@ -662,7 +662,7 @@ static void name_thread(struct probes *p, uint32_t pid, uint32_t tid, const char
 	posixtrace_log_name_thread(p->log.writer, pid, tid, n->name);
 }
 
-/* Names a thread that was there before its events were. */
+/* Reads the name of a thread that had started before the recording. */
 static void know_thread(struct probes *p, uint32_t pid, uint32_t tid)
 {
 	char path[64], name[16] = "";
