@@ -424,11 +424,23 @@ extern const struct __posix_trace_gate *__posix_trace_gate;
 /* posix_trace_event() behind the gate. */
 void __posix_trace_record(trace_event_id_t __id, const void *__data, size_t __len);
 
+/* Processors load what a distance leads to after the distance; ThreadSanitizer wants to be told. */
+# if defined __SANITIZE_THREAD__
+#  define __POSIX_TRACE_LEADING __ATOMIC_ACQUIRE
+# elif defined __has_feature
+#  if __has_feature(thread_sanitizer)
+#   define __POSIX_TRACE_LEADING __ATOMIC_ACQUIRE
+#  endif
+# endif
+# ifndef __POSIX_TRACE_LEADING
+#  define __POSIX_TRACE_LEADING __ATOMIC_RELAXED
+# endif
+
 static __inline__ __attribute__((__always_inline__, __unused__)) int __posix_trace_enabled(void)
 {
 	const struct __posix_trace_gate *__gate = __atomic_load_n(&__posix_trace_gate, __ATOMIC_ACQUIRE);
 	/* Calculates with integers: the word may be before the gate, and a pointer must not wrap around. */
-	size_t __vacant = (size_t)__gate + (size_t)__atomic_load_n(&__gate->__vacant, __ATOMIC_RELAXED);
+	size_t __vacant = (size_t)__gate + (size_t)__atomic_load_n(&__gate->__vacant, __POSIX_TRACE_LEADING);
 
 	return __atomic_load_n((const __UINT32_TYPE__ *)__vacant, __ATOMIC_RELAXED) != ~(__UINT32_TYPE__)0;
 }

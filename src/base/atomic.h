@@ -57,6 +57,16 @@ static inline void fence_release(void)
 #endif
 }
 
+/*
+ * Loads a word whose value leads to the memory that is read next. Processors keep such loads in order, so a relaxed
+ * load is enough; ThreadSanitizer does not know about this order.
+ */
+#ifdef __SANITIZE_THREAD__
+# define load_leading(p) load_acquire(p)
+#else
+# define load_leading(p) load_relaxed(p)
+#endif
+
 /* Order between a thread and its own signal handlers; no instruction. */
 static inline void fence_signal(void)
 {

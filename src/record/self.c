@@ -51,6 +51,27 @@ struct self *self_peek(void)
 	return self && load_acquire(&self->process) ? self : NULL; /* PAIR(process) */
 }
 
+#ifndef __SANITIZE_THREAD__
+extern void __tsan_release(void *) __attribute__((weak));
+#endif
+
+/*
+ * Sets the gate last: a trace point that comes through it finds everything. A program under ThreadSanitizer, which does
+ * not see the stores of a library that was built without it, has to be told of them.
+ */
+static void open_gate(struct self *self, uint64_t distance)
+{
+#ifndef __SANITIZE_THREAD__
+	if (__tsan_release) {
+		__tsan_release(&self->gate);
+		__tsan_release(&__posix_trace_gate);
+	}
+#endif
+	store_release(&self->gate, distance);
+	TEST_POINT("attach_gate");
+	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self); /* PAIR(gate) */
+}
+
 static struct self *area(void)
 {
 	struct self *self = load_acquire(&self_area), *none = NULL; /* PAIR(area) */
@@ -405,10 +426,7 @@ static int attach(struct self *self)
 	store_release(&page_above, process->page_seen); /* PAIR(above) */
 	drop_kept(process);
 	store_relaxed(&self->failed, 0);
-	/* The gate is set last: a trace point that comes through it finds everything. */
-	store_release(&self->gate, (uint64_t)((uintptr_t)&process->page_seen->sum.vacant - (uintptr_t)self));
-	TEST_POINT("attach_gate");
-	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self); /* PAIR(gate) */
+	open_gate(self, (uint64_t)((uintptr_t)&process->page_seen->sum.vacant - (uintptr_t)self));
 	TEST_POINT("attach_done");
 	return 0;
 }
@@ -656,8 +674,7 @@ struct self *self_get(bool retry, int *error)
 	}
 	/* From now on the gate tells trace points that no stream traces this process. */
 	store_relaxed(&self->quiet, ~UINT32_C(0));
-	store_release(&self->gate, (uint64_t)offsetof(struct self, quiet));
-	store_release(&__posix_trace_gate, (const struct __posix_trace_gate *)self); /* PAIR(gate) */
+	open_gate(self, offsetof(struct self, quiet));
 	return NULL;
 }
 

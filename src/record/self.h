@@ -204,7 +204,7 @@ static inline bool self_untraced(void)
 {
 	const struct __posix_trace_gate *gate = load_acquire(&__posix_trace_gate); /* PAIR(gate) */
 	/* An integer, because the word may lie before the gate. */
-	uintptr_t vacant = (uintptr_t)gate + (uintptr_t)load_relaxed(&gate->__vacant);
+	uintptr_t vacant = (uintptr_t)gate + (uintptr_t)load_leading(&gate->__vacant);
 
 	return load_relaxed((const uint32_t *)vacant) == ~UINT32_C(0);
 }

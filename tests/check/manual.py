@@ -19,7 +19,7 @@ SECTIONS = ['NAME', 'LIBRARY', 'SYNOPSIS', 'DESCRIPTION', 'IMPLEMENTATION NOTES'
 OTHER_NAMES = {'posix_trace_event_info', 'posix_trace_status_info', 'posixtrace_around', 'posixtrace_event',
                'posixtrace_format', 'posixtrace_typed'}
 KIND = r'int|void|size_t|trace_event_id_t|const char \*|const struct posixtrace_log_\w+ \*'
-PRIVATE = re.compile(r'__POSIX_TRACE_(H|RESTRICT)$')
+PRIVATE = re.compile(r'__POSIX_TRACE_(H|RESTRICT|LEADING)$')
 
 
 def spaced(text):

@@ -238,8 +238,12 @@ static void family_start(struct family *f, int policy, size_t size, unsigned ms)
 	 * Wait until there is a family, which may take a while on a busy processor. The first process always has
 	 * children.
 	 */
-	while (atomic_load(&shared->members) <= EACH || atomic_load(&shared->sources_taken) <= EACH)
+	while (atomic_load(&shared->members) <= EACH || atomic_load(&shared->sources_taken) <= EACH) {
+		siginfo_t ended = { .si_pid = 0 };
+
+		MUST(waitid(P_PID, (id_t)f->first, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0);
 		stress_sleep(1000000);
+	}
 	atomic_store(&shared->until, stress_now() + stress_ms(ms));
 }
 
