@@ -167,6 +167,7 @@ static void add_run(struct history_thread *t, const struct source *s)
 	if (!linux_read_run(&run, s->data, s->event->length) || run.took > until)
 		return;
 	add_slice(t, &(struct history_slice){ .from = until - run.took, .until = until, .state = HISTORY_RUNNING,
+	                                      .how = (uint8_t)(run.why_known ? run.why : LINUX_OTHER),
 	                                      .cpu = run.cpu_known ? run.cpu : UINT32_MAX });
 }
 

@@ -23,7 +23,7 @@ struct history_slice {
 	uint32_t waker;    /* READY, BLOCKED: the thread that ended the blocking; 0: an interrupt */
 	uint32_t cpu;      /* RUNNING */
 	uint8_t state;     /* enum history_state */
-	uint8_t how;       /* READY, BLOCKED: enum linux_state */
+	uint8_t how;       /* enum linux_state; RUNNING: why it ended */
 	bool waker_known;
 	bool fault;        /* BLOCKED: for a page of a file, that the thread has touched */
 };

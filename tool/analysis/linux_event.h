@@ -53,6 +53,12 @@ struct linux_off {
 
 /* Returns what an event type with this name and layout is. */
 enum linux_kind linux_kind(const char *name, const char *layout);
+/* Returns the first field that is an argument of a system call: after `took` and, unless it has none, `result`. */
+static inline unsigned linux_first_argument(enum linux_kind kind)
+{
+	return kind == LINUX_CALL ? 2 : 1;
+}
+
 /* Returns the name of a state: preempted, sleeping. */
 const char *linux_state_name(unsigned state);
 /* Return false if the data are too short for an event of this kind. */
