@@ -117,7 +117,7 @@ WRAPPER void *malloc(size_t size)
 	NEXT_ALLOCATOR(void *, malloc, (size_t));
 	if (UNLIKELY(!next))
 		return first_new(size);
-	if (LIKELY(!posixtrace_enabled()))
+	if (LIKELY(!posixtrace_enabled()) || LIKELY(sleeps_on()))
 		return next(size);
 	return malloc_recorded(next, size, CALLER);
 }
@@ -138,7 +138,7 @@ WRAPPER void free(void *p)
 	NEXT_ALLOCATOR(void, free, (void *));
 	if (UNLIKELY(!next || is_first(p)))
 		return;
-	if (LIKELY(!posixtrace_enabled())) {
+	if (LIKELY(!posixtrace_enabled()) || LIKELY(sleeps_on())) {
 		next(p);
 		return;
 	}
@@ -152,7 +152,7 @@ WRAPPER void *calloc(size_t count, size_t size)
 
 	if (UNLIKELY(!next))
 		return first_new(product(count, size));
-	if (!RECORDED(GROUP_MEMORY))
+	if (!RECORDED_OFTEN(GROUP_MEMORY))
 		return next(count, size);
 	p = next(count, size);
 	record_data(&event_calloc, &(struct allocated){ product(count, size), (uintptr_t)p }, sizeof(struct allocated),
@@ -180,7 +180,7 @@ WRAPPER void *realloc(void *old, size_t size)
 		return first_new(size);
 	if (UNLIKELY(is_first(old)))
 		return move_first(old, size);
-	if (!RECORDED(GROUP_MEMORY))
+	if (!RECORDED_OFTEN(GROUP_MEMORY))
 		return next(old, size);
 	p = next(old, size);
 	record_data(&event_realloc, &(struct moved){ (uintptr_t)old, size, (uintptr_t)p }, sizeof(struct moved), CALLER);
@@ -196,7 +196,7 @@ WRAPPER void *reallocarray(void *old, size_t count, size_t size)
 
 	if (UNLIKELY(is_first(old)))
 		return move_first(old, product(count, size));
-	if (!RECORDED(GROUP_MEMORY))
+	if (!RECORDED_OFTEN(GROUP_MEMORY))
 		return next(old, count, size);
 	before = inside_begin();
 	p = next(old, count, size);
@@ -217,7 +217,7 @@ WRAPPER int posix_memalign(void **to, size_t alignment, size_t size)
 	uintptr_t before;
 	int error;
 
-	if (!RECORDED(GROUP_MEMORY))
+	if (!RECORDED_OFTEN(GROUP_MEMORY))
 		return next(to, alignment, size);
 	before = inside_begin();
 	error = next(to, alignment, size);
@@ -234,7 +234,7 @@ WRAPPER int posix_memalign(void **to, size_t alignment, size_t size)
 		uintptr_t before;                                                                              \
 		void *p;                                                                                       \
                                                                                                                \
-		if (!RECORDED(GROUP_MEMORY))                                                                   \
+		if (!RECORDED_OFTEN(GROUP_MEMORY))                                                                   \
 			return next arguments;                                                                 \
 		before = inside_begin();                                                                       \
 		p = next arguments;                                                                            \

@@ -37,18 +37,18 @@ CALL_WRAPPER(ssize_t, sendmsg, sendmsg, (int fd, const struct msghdr *message, i
 static void record_with_peer(struct posixtrace_event *event, uint64_t began, int fd, ssize_t result,
                              const struct sockaddr *address, socklen_t size, const void *caller)
 {
-	struct posixtrace_around around;
-	char name[NAME_SIZE];
-	int64_t bytes = result;
+	struct call call;
+	char *name = call_name(&call);
+	size_t length = 0;
 
-	call_before(&around, began, fd, result < 0, errno, caller);
-	memcpy(around.__behind, &bytes, 8);
-	name[0] = 0;
-	if (address && size)
+	call_before(call.data, began, fd, result < 0, errno);
+	if (address && size) {
 		names_address(address, size, name);
-	if (!name[0])
-		names_get(fd, name);
-	record_text(event, name, &around, POSIXTRACE_TEXT_SIZES(CALL_BEFORE, 8, NAME_SIZE));
+		length = strlen(name);
+	}
+	if (!length)
+		length = names_get(fd, name);
+	call_end(event, &call, length, result, 0, 0, caller);
 }
 
 WRAPPER ssize_t sendto(int fd, const void *from, size_t size, int flags, const struct sockaddr *address,
@@ -181,14 +181,10 @@ ADDRESS_WRAPPER(bind)
 
 static void record_accept(uint64_t began, int fd, int result, const void *caller)
 {
-	struct posixtrace_around around;
-	char name[NAME_SIZE];
-	int64_t wide = result;
+	struct call call;
 
-	call_before(&around, began, fd, result < 0, errno, caller);
-	memcpy(around.__behind, &wide, 8);
-	names_get(result < 0 ? fd : result, name);
-	record_text(&event_accept, name, &around, POSIXTRACE_TEXT_SIZES(CALL_BEFORE, 8, NAME_SIZE));
+	call_before(call.data, began, fd, result < 0, errno);
+	call_end(&event_accept, &call, names_get(result < 0 ? fd : result, call_name(&call)), result, 0, 0, caller);
 }
 
 ACCEPT_WRAPPER(accept, (int fd, struct sockaddr *restrict address, socklen_t *restrict size), (fd, address, size))
