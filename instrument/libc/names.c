@@ -196,8 +196,11 @@ void names_address(const struct sockaddr *address, socklen_t size, char to[NAME_
 
 /* -- What the kernel knows -------------------------------------------------------------------------------- */
 
-/* Writes the peer of a socket, or "at" and its own address. Returns false if it has neither. */
-static bool ask_socket(int fd, char to[NAME_SIZE])
+/*
+ * Writes the peer of a socket, or "at" and its own address. Returns false if it has neither. number: of the socket, for
+ * a Unix socket whose both ends have no name: "[12345]".
+ */
+static bool ask_socket(int fd, const char *number, char to[NAME_SIZE])
 {
 	union {
 		struct sockaddr_storage storage;
@@ -217,6 +220,8 @@ static bool ask_socket(int fd, char to[NAME_SIZE])
 		if (getsockname(fd, &a.address, &size) != 0)
 			return true;
 		names_address(&a.address, size < sizeof a ? size : sizeof a, to);
+		if (strcmp(to, "unix:") == 0)
+			strncat(to, number, NAME_SIZE - 1 - strlen(to));
 		return true;
 	}
 	size = sizeof a;
@@ -248,8 +253,10 @@ static bool ask(int fd, char to[NAME_SIZE])
 	length = readlink(link, path, sizeof path);
 	if (length <= 0)
 		return false;
-	if (length > 8 && memcmp(path, "socket:[", 8) == 0)
-		return ask_socket(fd, to);
+	if (length > 8 && length < (ssize_t)sizeof path && memcmp(path, "socket:[", 8) == 0) {
+		path[length] = 0;
+		return ask_socket(fd, path + 7, to);
+	}
 	put_path(to, path, (size_t)length);
 	return true;
 }
