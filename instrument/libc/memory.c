@@ -134,7 +134,7 @@ static inline __attribute__((__always_inline__)) bool memory_recorded(const void
 	return true;
 }
 
-#define MEMORY_RECORDED (UNLIKELY(posixtrace_enabled()) && memory_recorded(CALLER, FRAME))
+#define MEMORY_RECORDED (UNLIKELY(posixtrace_enabled()) && !LIKELY(sleeps_on()) && memory_recorded(CALLER, FRAME))
 
 /* -- Children ----------------------------------------------------------------------------------------------- */
 
@@ -159,9 +159,10 @@ static void in_child(void)
 	begun = false;
 }
 
+/* Runs after the constructor of start.c, which is linked before this file and looks for streams. */
 static __attribute__((__constructor__)) void start_memory(void)
 {
-	late = !event_id(&event_begin);
+	late = (__atomic_load_n(&scope.groups, __ATOMIC_RELAXED) & GROUPS_ASLEEP) || !event_id(&event_begin);
 	started = true;
 	pthread_atfork(before_fork, NULL, in_child);
 }
@@ -190,7 +191,7 @@ WRAPPER void *malloc(size_t size)
 	NEXT_ALLOCATOR(void *, malloc, (size_t));
 	if (UNLIKELY(!next))
 		return first_new(size);
-	if (LIKELY(!posixtrace_enabled()))
+	if (LIKELY(!posixtrace_enabled()) || LIKELY(sleeps_on()))
 		return next(size);
 	return malloc_recorded(next, size, CALLER);
 }
@@ -211,7 +212,7 @@ WRAPPER void free(void *p)
 	NEXT_ALLOCATOR(void, free, (void *));
 	if (UNLIKELY(!next || is_first(p)))
 		return;
-	if (LIKELY(!posixtrace_enabled())) {
+	if (LIKELY(!posixtrace_enabled()) || LIKELY(sleeps_on())) {
 		next(p);
 		return;
 	}
