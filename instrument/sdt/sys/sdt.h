@@ -176,14 +176,15 @@ static __attribute__((__noinline__, __cold__, __unused__)) void posixtrace_sdt_s
 }
 
 /*
- * Behind the constructor of <posixtrace/typed.h>. The name of a system event opens nothing, and the answer is 0 if no
- * stream traces the process.
+ * Behind the constructor of <posixtrace/typed.h>. A trace point finds out whether a stream traces the process, and the
+ * gate tells it afterwards. No event has the type 0, so nothing is recorded.
  */
 static __attribute__((__constructor__, __unused__)) void posixtrace_sdt_begin(void)
 {
-	struct posixtrace_event __event = { "posix_trace_start", NULL, 0 };
-
-	if (__start_posixtrace_sdt_flags != __stop_posixtrace_sdt_flags && posixtrace_event_open(&__event) != 0)
+	if (__start_posixtrace_sdt_flags == __stop_posixtrace_sdt_flags || !__posix_trace_enabled())
+		return;
+	__posix_trace_record(0, NULL, 0);
+	if (__posix_trace_enabled())
 		posixtrace_sdt_semaphores();
 }
 
