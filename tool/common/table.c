@@ -102,10 +102,8 @@ void table_foreign(struct table *t, const char *text, size_t size)
 	char *escaped = malloc(ESCAPE_MOST * size + 1);
 	int columns = 0;
 
-	if (escaped)
-		add(t, escaped, escape_text(escaped, text, size, &columns), columns);
-	else
-		add(t, NULL, 0, 0);
+	size = escaped ? escape_text(escaped, text, size, &columns) : 0;
+	add(t, escaped, size, columns);
 }
 
 /* Prints a cell after pending blanks. Returns the blanks that are due before the next cell. */
