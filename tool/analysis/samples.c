@@ -14,6 +14,7 @@
 
 /* Of a stack in the data of an event: cut, kernel, count. */
 #define STACK_FIXED 5
+#define STACK_LAYOUT "cut:bool,kernel:u16,count:u16,stack:a64[count]}"
 /* What comes before it, in linux_sample and in linux_off_stack. */
 #define SAMPLE_FIXED 4
 #define OFF_FIXED 17
@@ -41,14 +42,27 @@ struct known {
 	struct samples_function *function;
 };
 
-enum samples_kind samples_kind(const char *type)
+/* Returns what an event type says. A program may have types of these names, too, but not with these layouts. */
+static enum samples_kind kind_of(const struct source *s, uint32_t id)
 {
-	static const char *const names[] = { [SAMPLES_ON] = "linux_sample", [SAMPLES_OFF] = "linux_off_stack",
-	                                     [SAMPLES_FUNCTION] = "linux_kernel_function" };
+	static const struct { const char *name, *begins, *ends; } types[] = {
+		[SAMPLES_ON] = { "linux_sample", "{packed;cpu:u32,", STACK_LAYOUT },
+		[SAMPLES_OFF] = { "linux_off_stack", "{packed;took:u64/ns,ready:u64/ns,state:u8<", STACK_LAYOUT },
+		[SAMPLES_FUNCTION] = { "linux_kernel_function", "{packed;", "{packed;address:x64,size:u64,name:z}" },
+	};
+	const char *name = layouts_name(s->layouts, id), *text;
+	size_t length, end;
 
-	for (unsigned i = SAMPLES_ON; type && i <= SAMPLES_FUNCTION; i++)
-		if (strcmp(type, names[i]) == 0)
+	for (unsigned i = SAMPLES_ON; name && i <= SAMPLES_FUNCTION; i++) {
+		if (strcmp(name, types[i].name) != 0)
+			continue;
+		text = layouts_text(s->layouts, id);
+		length = strlen(text);
+		end = strlen(types[i].ends);
+		if (strncmp(text, types[i].begins, strlen(types[i].begins)) == 0 && length >= end &&
+		    strcmp(text + length - end, types[i].ends) == 0)
 			return (enum samples_kind)i;
+	}
 	return SAMPLES_NONE;
 }
 
@@ -120,7 +134,7 @@ static void read_kernel_functions(struct source *s)
 	if (!all)
 		fail("no memory");
 	while ((e = logfile_next(s->file, &data)) != NULL)
-		if (samples_kind(layouts_name(s->layouts, e->id)) == SAMPLES_FUNCTION)
+		if (kind_of(s, e->id) == SAMPLES_FUNCTION)
 			add_kernel_function(all, data, e->length);
 	if (all->count)
 		qsort(all->function, all->count, sizeof *all->function, by_address);
@@ -153,7 +167,7 @@ void samples_symbols(struct sources *logs)
 		bool stacks = false, functions = false;
 
 		for (uint32_t id = POSIX_TRACE_UNNAMED_USEREVENT; id < EVENT_ID_END; id++) {
-			enum samples_kind kind = samples_kind(layouts_name(s->layouts, id));
+			enum samples_kind kind = kind_of(s, id);
 
 			stacks |= kind != SAMPLES_NONE;
 			functions |= kind == SAMPLES_FUNCTION;
@@ -357,7 +371,7 @@ bool samples_event(struct samples *s, const struct source *source)
 	const unsigned char *stack = source->data + fixed;
 	struct samples_node *n, *own;
 
-	if (!source->symbols || samples_kind(layouts_name(source->layouts, e->id)) != s->kind)
+	if (!source->symbols || kind_of(source, e->id) != s->kind)
 		return false;
 	if (e->length < fixed + STACK_FIXED || half(stack + 1) > half(stack + 3) ||
 	    e->length - fixed - STACK_FIXED < 8 * half(stack + 3))

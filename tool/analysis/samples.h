@@ -56,7 +56,6 @@ struct samples {
 	struct lookup by_key, by_symbol, by_name, by_kernel_address;
 };
 
-enum samples_kind samples_kind(const char *type);
 /* Prepares logs that have stacks for samples_begin(): symbols, and the functions of the kernel. Rewinds all. */
 void samples_symbols(struct sources *logs);
 /* Prepares for stacks of this kind. */
