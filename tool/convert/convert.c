@@ -12,6 +12,7 @@
 #include "analysis/calls.h"
 #include "analysis/nothing.h"
 #include "analysis/pairs.h"
+#include "analysis/samples.h"
 #include "base/ticks.h"
 #include "common/bytes.h"
 #include "common/command.h"
@@ -31,7 +32,7 @@ static struct {
 	struct match *match;
 } options;
 
-enum { OPTION_TO = SPAN_OPTIONS_END, OPTION_NO_PAIRS };
+enum { OPTION_TO = SPAN_OPTIONS_END, OPTION_NO_PAIRS, OPTION_OFF_CPU };
 
 #define FORMATS "ctf perfetto chrome csv jsonl folded"
 
@@ -44,12 +45,16 @@ static const struct option_row option_rows[] = {
 	  "csv       table with a column for each declared field\n"
 	  "jsonl     a JSON object on each line\n"
 	  "folded    times of stacks of functions, recorded with\n"
-	  "          --functions: speedscope, flamegraph.pl\n"
+	  "          --functions, or samples, recorded with --sample:\n"
+	  "          speedscope, flamegraph.pl\n"
 	  "The default is what the ending of OUT means.", FORMATS, "the end of the time range is --until"),
 	OPTION('o', "output", "OUT",
 	       "write to OUT; - is standard output. Default: FILE with .ctf, .pftrace, .json, .csv, .jsonl or .folded"),
 	OPTION_FLAG('f', "force", &options.force, "replace OUT if it is a trace directory with nothing else in it"),
 	SPAN_ROWS("perfetto, chrome: make slices"),
+	OPTION(OPTION_OFF_CPU, "off-cpu", NULL,
+	       "folded: stacks with which threads have stopped to run, and for how many microseconds, recorded with "
+	       "--off-cpu"),
 	OPTION_FLAG(OPTION_NO_PAIRS, "no-pairs", &options.no_pairs,
 	            "do not make slices of names that end in begin and end, or the like"),
 	OPTION_FLAG('q', "quiet", &options.quiet, "do not print how much was written"),
@@ -87,6 +92,9 @@ static void take(struct export *x, int option, const char *argument)
 	case OPTION_TO:
 		options.to = exporters[option_choice()];
 		break;
+	case OPTION_OFF_CPU:
+		x->off_cpu = true;
+		break;
 	case 'o':
 		options.output = argument_file("-o", argument);
 		break;
@@ -106,6 +114,8 @@ static void take_all(struct export *x, int argc, char **argv)
 		options.to = format_of(options.output);
 	if (options.to->rows)
 		match_hide_system(options.match);
+	if (x->off_cpu && options.to != &export_folded)
+		wrong_usage("--off-cpu is for --to folded");
 	if (x->spans.count && !options.to->spans)
 		wrong_usage("--span: the format %s has no slices", options.to->name);
 }
@@ -246,6 +256,8 @@ static int convert(int argc, char **argv)
 		pairs_add(&x.spans, &x.logs, options.no_pairs);
 	if (options.to->spans || options.to == &export_folded)
 		calls_symbols(&x.logs);
+	if (options.to == &export_folded)
+		samples_symbols(&x.logs);
 	if (options.to->spans)
 		x.nested = nesting_find(&x.logs, &x.spans, match_all(options.match));
 	open_output(&x);

@@ -17,6 +17,7 @@ struct export {
 	struct spans spans;    /* from --span, and from pairs of names */
 	uint64_t nested;       /* spans whose slices always nest on their threads, a bit for each: nesting.h */
 	int directory;         /* the descriptor, if the format is a directory */
+	bool off_cpu;          /* folded: stacks of threads that do not run */
 	uint64_t events, losses;
 };
 

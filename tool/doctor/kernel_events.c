@@ -33,6 +33,22 @@ static void list(char *text, size_t size, const struct points *p, bool complete)
 	}
 }
 
+/* Says which stacks this user can have. */
+static void stacks(void)
+{
+	struct sampling s = { .hertz = 999, .off_cpu = true, .depth = SAMPLING_DEPTH };
+
+	sampling_find(&s);
+	if (s.error)
+		finding(GRADE_WARNING, SUBJECT, "be root, or sysctl kernel.perf_event_paranoid=2",
+			"record --sample cannot take any samples: %s", strerror(s.error));
+	else
+		finding(GRADE_OK, SUBJECT, NULL, "record --sample can take samples, by %s%s%s",
+			s.cycles ? "the counter of cycles" : "the clock",
+			s.user_only ? ", of programs only; root also has those of the kernel" : "",
+			s.off_error ? "; --off-cpu is for root" : "; --off-cpu works");
+}
+
 void doctor_kernel_events(void)
 {
 	char paranoid[16], have[128], lack[256];
@@ -61,6 +77,7 @@ void doctor_kernel_events(void)
 			"with perf_event_paranoid %s: %s", p->has[POINT_MINOR] ? "switches, page faults, " :
 			"switches, ",
 			paranoid, lack);
+	stacks();
 	points_free(p);
 	free(p);
 }

@@ -15,6 +15,8 @@
 
 /* If more events than this would be needed for single threads, all threads of the machine are recorded instead. */
 #define SINGLE_MOST 65536U
+/* The group of events that are asked for otherwise. */
+#define GROUP_NONE (GROUP_COUNT + 1)
 
 const char *const group_names[GROUP_COUNT] = { "sched", "syscalls", "faults", "signals", "io" };
 
@@ -38,6 +40,8 @@ static const struct {
 	[POINT_DELIVER] = { GROUP_SIGNALS, "signal/signal_deliver", false },
 	[POINT_ISSUE] = { GROUP_IO, "block/block_rq_issue", true },
 	[POINT_COMPLETE] = { GROUP_IO, "block/block_rq_complete", true },
+	[POINT_STACK] = { GROUP_NONE, NULL, false },
+	[POINT_OFF_STACK] = { GROUP_NONE, NULL, false },
 };
 
 static bool wanted(const struct points *p, enum point point)
@@ -55,6 +59,14 @@ static struct perf_event_attr attribute(const struct points *p, enum point point
 		attr.exclude_kernel = 1;
 		attr.task = attr.comm = attr.comm_exec = 1;
 		attr.context_switch = p->groups >> GROUP_SCHED & 1;
+		if (sampling_any(&p->sampling))
+			sampling_modules(&attr);
+		break;
+	case POINT_STACK:
+		sampling_attribute(&p->sampling, &attr);
+		break;
+	case POINT_OFF_STACK:
+		sampling_off_attribute(&p->sampling, &attr);
 		break;
 	case POINT_MINOR:
 	case POINT_MAJOR:
@@ -126,6 +138,14 @@ int points_find(struct points *p, unsigned groups)
 	p->has[POINT_ENTER] = p->has[POINT_EXIT] = p->has[POINT_ENTER] && p->has[POINT_EXIT];
 	p->has[POINT_ISSUE] = p->has[POINT_COMPLETE] = p->has[POINT_ISSUE] && p->has[POINT_COMPLETE];
 	return p->has[POINT_TASK] ? 0 : p->error[POINT_TASK];
+}
+
+void points_find_stacks(struct points *p, const struct sampling *wanted_stacks)
+{
+	p->sampling = *wanted_stacks;
+	sampling_find(&p->sampling);
+	p->has[POINT_STACK] = wanted_stacks->hertz && p->sampling.error == 0;
+	p->has[POINT_OFF_STACK] = wanted_stacks->off_cpu && p->sampling.off_error == 0;
 }
 
 void points_free(struct points *p)

@@ -22,7 +22,7 @@
 
 /* Linux 6.0; the headers may be older. */
 #define FORMAT_LOST (1U << 4)
-/* A record in a ring with less room than this may have been lost. No record that is opened here is larger. */
+/* A record in a ring with less room than this may have been lost. Records without stacks and paths are not larger. */
 #define RECORD_ROOM 1024
 /*
  * A record gets its time before it can be seen in the ring, and a virtual machine may stop the processor in between.
@@ -68,6 +68,7 @@ struct rings {
 		bool on_exec; /* the kernel enables it */
 	} *event;
 	unsigned events, event_room;
+	size_t record_room;    /* a record in a ring with less room may have been lost */
 	struct opened *opened; /* by id */
 	unsigned slots, used;
 	bool no_lost;  /* the kernel does not know FORMAT_LOST */
@@ -172,6 +173,7 @@ struct rings *rings_new(size_t size)
 	r->ring = calloc((size_t)processors, sizeof *r->ring);
 	r->poll = calloc((size_t)processors + 1, sizeof *r->poll);
 	r->slots = 64;
+	r->record_room = RECORD_ROOM;
 	r->opened = calloc(r->slots, sizeof *r->opened);
 	r->size = page;
 	while (r->size < size)
@@ -313,6 +315,9 @@ int rings_open(struct rings *r, const struct perf_event_attr *attr, pid_t pid, u
 	int error = 0;
 
 	set_common(&all);
+	/* The kernel adds up to 8 marks of where the addresses belong. */
+	if (all.sample_type & PERF_SAMPLE_CALLCHAIN && r->record_room < RECORD_ROOM + 8U * (all.sample_max_stack + 8U))
+		r->record_room = RECORD_ROOM + 8U * (all.sample_max_stack + 8U);
 	for (unsigned i = 0; i < r->count && !error; i++)
 		error = open_one(r, r->ring[i], &all, pid, kind);
 	while (error && r->events > before)
@@ -403,6 +408,14 @@ static void parse_sample(const struct rings *r, struct ring_record *to, const un
 	}
 	memcpy(&to->cpu, p, 4);
 	p += 8;
+	if (o->sample_type & PERF_SAMPLE_CALLCHAIN && p + 8 <= end) {
+		to->chain_length = number(p);
+		p += 8;
+		if (to->chain_length > (uint64_t)(end - p) / 8)
+			to->chain_length = 0;
+		to->chain = p;
+		p += 8 * to->chain_length;
+	}
 	to->data = p;
 	to->size = 0;
 	if (o->sample_type & PERF_SAMPLE_RAW && p + 4 <= end) {
@@ -520,7 +533,7 @@ void rings_read(struct rings *r, const struct ring_calls *calls, void *arg, bool
 
 		r->ring[i]->head = load_acquire(&r->ring[i]->page->data_head);
 		used = r->ring[i]->head - r->ring[i]->page->data_tail;
-		r->ring[i]->tight = r->size - used < RECORD_ROOM;
+		r->ring[i]->tight = r->size - used < r->record_room;
 		if (used > r->size / 2)
 			settled = SETTLED_FULL_NS;
 	}

@@ -24,6 +24,8 @@ struct ring_record {
 	uint64_t time;        /* CLOCK_MONOTONIC, ns; does not fall in one ring */
 	uint32_t pid, tid, cpu;
 	uint64_t ip, address; /* of a sample with them */
+	const unsigned char *chain; /* of a sample with PERF_SAMPLE_CALLCHAIN: the addresses, and PERF_CONTEXT_... */
+	uint64_t chain_length;
 	uint64_t abi;         /* of a sample with PERF_SAMPLE_REGS_USER: PERF_SAMPLE_REGS_ABI_... */
 	const unsigned char *data; /* of a sample with PERF_SAMPLE_RAW the tracepoint's data, else the record's body */
 	size_t size;

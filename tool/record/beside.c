@@ -308,6 +308,14 @@ void beside_put(struct beside *b, const struct log_event *e, const void *data)
 	}
 }
 
+void beside_process(struct beside *b, const void *body, size_t size)
+{
+	int r = output_frame(&b->sink.out, FRAME_PROCESS, body, size, 0);
+
+	if (r < 0)
+		b->error = -r;
+}
+
 void beside_lost(struct beside *b, uint64_t from, uint64_t until, uint64_t count)
 {
 	struct log_event overflow = { .id = POSIX_TRACE_OVERFLOW, .time = from > b->last ? from : b->last };
@@ -420,16 +428,16 @@ static void advance(struct side *s)
 	}
 }
 
-/* Copies the frames that describe the events of FILE. */
-static int copy_frames(struct merge *m)
+/* Copies the frames that describe the events of FILE, or of the log beside it those that describe processes. */
+static int copy_frames(struct merge *m, unsigned side)
 {
-	struct input *in = &m->side[0].in;
+	struct input *in = &m->side[side].in;
 	uint64_t at = in->begin;
 	struct frame f;
 	int r = 0;
 
 	for (; r == 0 && input_frame(in, &f, &at); at += frame_bytes(f.size)) {
-		if (!frame_describes(f.kind))
+		if (!frame_describes(f.kind) || (side == 1 && f.kind != FRAME_PROCESS))
 			continue;
 		if (f.size > FORMAT_BODY_MAX ||
 		    pread(in->fd, m->body, f.size, (off_t)(at + FRAME_BYTES)) != (ssize_t)f.size)
@@ -486,7 +494,9 @@ static int write_merged(struct merge *m, int fd, struct output_end *sum)
 	set_header(&h);
 	r = sink_begin(&m->sink, fd, &h);
 	if (r == 0)
-		r = copy_frames(m);
+		r = copy_frames(m, 0);
+	if (r == 0)
+		r = copy_frames(m, 1);
 	if (r == 0)
 		r = choose_ids(m);
 	if (r == 0)

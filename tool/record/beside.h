@@ -28,6 +28,8 @@ const char *beside_path(const struct beside *b);
 uint64_t beside_time(const struct beside *b, uint64_t monotonic);
 /* Returns the id of a new event type, or 0 if there are too many. layout: null or correct. */
 uint32_t beside_type(struct beside *b, const char *name, const char *layout);
+/* Writes the description of a process: the body of a PROCESS frame (docs/log-format.md). */
+void beside_process(struct beside *b, const void *body, size_t size);
 /* Writes an event. If its time is before that of the last event, it gets the time of that. Errors are kept. */
 void beside_put(struct beside *b, const struct log_event *e, const void *data);
 /* Reports lost events. */

@@ -23,11 +23,15 @@
 #include "kernel/points.h"
 #include "kernel/states.h"
 #include "record/kernel_types.h"
+#include "record/pidset.h"
+#include "record/stacks.h"
 
 #define BUFFER_DEFAULT (UINT64_C(4) << 20)
 /* The longest time between two looks at the rings, and between two writes to the file. */
 #define LOOK_MS  50
 #define WRITE_NS INT64_C(1000000000)
+/* Time between two looks for processes whose ends were lost; longer than records stay in the rings. */
+#define SWEEP_NS UINT64_C(5000000000)
 /* A name of a thread that is not recorded is read again after this time. */
 #define NAME_NS UINT64_C(1000000000)
 #define NAMES 512
@@ -37,12 +41,6 @@
 #define REQUESTS 256
 /* Flags of a tracepoint's data, in its third byte: an interrupt was running. */
 #define IN_INTERRUPT 0x18
-
-/* A set of process ids. */
-struct pids {
-	uint32_t *slot; /* 0: free */
-	unsigned slots, used;
-};
 
 struct request {
 	uint64_t since, sector; /* since 0: free */
@@ -59,7 +57,9 @@ struct kernel {
 	struct rings *rings;
 	struct states *states;
 	struct kernel_types *types;
-	struct pids pids;
+	struct pidset pids;
+	struct stacks *stacks; /* null: none are wanted */
+	uint64_t swept; /* when the set of processes was swept */
 	struct { uint64_t time; uint32_t tid; char name[STATES_NAME]; } name[NAMES];
 	uint32_t ended[ENDED]; /* by their ids */
 	struct request request[REQUESTS];
@@ -92,43 +92,6 @@ unsigned kernel_groups(const char *list)
 		list += length;
 	} while (*list++ == ',');
 	return groups;
-}
-
-/* -- Processes -------------------------------------------------------------------------------------- */
-
-static unsigned pids_slot(const struct pids *p, uint32_t pid)
-{
-	unsigned i = pid * UINT32_C(2654435761) & (p->slots - 1);
-
-	while (p->slot[i] && p->slot[i] != pid)
-		i = (i + 1) & (p->slots - 1);
-	return i;
-}
-
-static bool pids_has(const struct pids *p, uint32_t pid)
-{
-	return pid && p->slot[pids_slot(p, pid)] == pid;
-}
-
-static void pids_add(struct pids *p, uint32_t pid)
-{
-	if (2 * (p->used + 1) > p->slots) {
-		struct pids more = { .slots = p->slots ? 2 * p->slots : 64 };
-
-		more.slot = calloc(more.slots, sizeof *more.slot);
-		if (!more.slot)
-			fail("no memory");
-		for (unsigned i = 0; i < p->slots; i++)
-			if (p->slot[i])
-				more.slot[pids_slot(&more, p->slot[i])] = p->slot[i];
-		more.used = p->used;
-		free(p->slot);
-		*p = more;
-	}
-	if (!pids_has(p, pid)) {
-		p->slot[pids_slot(p, pid)] = pid;
-		p->used++;
-	}
 }
 
 /* -- Names --------------------------------------------------------------------------------------------- */
@@ -253,13 +216,15 @@ static void take_fork(struct kernel *k, const struct ring_record *r)
 	uint32_t pid = word(r->data), parent = word(r->data + 4), tid = word(r->data + 8), by = word(r->data + 12);
 	struct state_thread *t, *p;
 
-	if (!pids_has(&k->pids, parent))
+	if (!pidset_has(&k->pids, parent))
 		return;
 	p = thread(k, parent, by);
 	put_fork(k->types, p, r->time, pid, tid);
 	if (pid != parent && !k->children)
 		return;
-	pids_add(&k->pids, pid);
+	pidset_add(&k->pids, pid);
+	if (pid != parent && k->stacks)
+		stacks_fork(k->stacks, pid, parent);
 	begins(k, tid);
 	t = states_thread(k->states, pid, tid);
 	if (!t)
@@ -274,7 +239,7 @@ static void take_exit(struct kernel *k, const struct ring_record *r)
 	uint32_t pid = word(r->data), tid = word(r->data + 8);
 	struct state_thread *t, ended;
 
-	if (!pids_has(&k->pids, pid))
+	if (!pidset_has(&k->pids, pid))
 		return;
 	t = thread(k, pid, tid);
 	if (t->call.open)
@@ -284,6 +249,10 @@ static void take_exit(struct kernel *k, const struct ring_record *r)
 	keep_name(k, t, r->time);
 	states_exit(k->states, t, r->time);
 	put_exit(k->types, &ended, r->time);
+	if (k->stacks)
+		stacks_exit(k->stacks, tid);
+	if (pidset_exit(&k->pids, pid) && k->stacks)
+		stacks_process_exit(k->stacks, pid);
 }
 
 /* Takes the name that a thread has got, by an execution or by itself. */
@@ -293,7 +262,7 @@ static void take_name(struct kernel *k, const struct ring_record *r)
 	struct state_thread *t;
 	size_t length = r->size - 8;
 
-	if (!pids_has(&k->pids, pid))
+	if (!pidset_has(&k->pids, pid))
 		return;
 	t = states_thread(k->states, pid, tid);
 	if (!t)
@@ -304,6 +273,8 @@ static void take_name(struct kernel *k, const struct ring_record *r)
 		return;
 	begins(k, tid);
 	put_exec(k->types, t, r->time);
+	if (k->stacks)
+		stacks_exec(k->stacks, pid);
 	if (k->points.has[POINT_TASK] && k->points.groups >> GROUP_SCHED & 1)
 		states_runs(k->states, t, r->time, r->cpu);
 }
@@ -365,7 +336,7 @@ static void take_return(struct kernel *k, const struct ring_record *r, struct st
 static void take_send(struct kernel *k, const struct ring_record *r)
 {
 	struct state_thread *to = states_known(k->states, (uint32_t)field(k, r, "pid"));
-	bool own = pids_has(&k->pids, r->pid);
+	bool own = pidset_has(&k->pids, r->pid);
 	struct state_thread by = { .pid = r->pid, .tid = r->tid };
 	struct waker from;
 	struct signal_send send = {
@@ -373,11 +344,11 @@ static void take_send(struct kernel *k, const struct ring_record *r)
 		.code = (int32_t)field(k, r, "code"), .to = (uint32_t)field(k, r, "pid"),
 	};
 
-	if (!own && !to && !pids_has(&k->pids, send.to))
+	if (!own && !to && !pidset_has(&k->pids, send.to))
 		return;
 	name_other(k, r, &from);
 	/* An interrupt that sends a signal to another process is not this thread's work. */
-	if (!from.tid && !to && !pids_has(&k->pids, send.to))
+	if (!from.tid && !to && !pidset_has(&k->pids, send.to))
 		return;
 	send.from = from.tid;
 	send.from_name = from.name;
@@ -391,7 +362,7 @@ static void take_issue(struct kernel *k, const struct ring_record *r)
 	struct request *free = NULL;
 	uint32_t device = (uint32_t)field(k, r, "dev");
 
-	if (!pids_has(&k->pids, r->pid) || !states_sure(k->states))
+	if (!pidset_has(&k->pids, r->pid) || !states_sure(k->states))
 		return;
 	for (unsigned i = 0; i < REQUESTS && !free; i++)
 		if (!k->request[i].since)
@@ -446,6 +417,12 @@ static void take_sample(struct kernel *k, const struct ring_record *r)
 	case POINT_MAJOR:
 		put_fault(k->types, t, r->time, r->address, r->ip, r->kind == POINT_MAJOR);
 		return;
+	case POINT_STACK:
+		stacks_sample(k->stacks, t, r);
+		return;
+	case POINT_OFF_STACK:
+		stacks_leaves(k->stacks, r);
+		return;
 	case POINT_DELIVER:
 		put_signal(k->types, t, r->time, (uint8_t)field(k, r, "sig"), (int32_t)field(k, r, "code"),
 		           field(k, r, "sa_handler"));
@@ -488,10 +465,12 @@ static void take_record(void *arg, const struct ring_record *r)
 		take_issue(k, r);
 	else if (r->type == PERF_RECORD_SAMPLE && r->kind == POINT_COMPLETE)
 		take_complete(k, r);
-	else if (!pids_has(&k->pids, r->pid) || (int32_t)r->tid <= 0 || has_ended(k, r->tid)) /* -1: it is ending */
+	else if (!pidset_has(&k->pids, r->pid) || (int32_t)r->tid <= 0 || has_ended(k, r->tid)) /* -1: it is ending */
 		return;
 	else if (r->type == PERF_RECORD_SAMPLE)
 		take_sample(k, r);
+	else if (r->type == PERF_RECORD_MMAP2 && k->stacks)
+		stacks_map(k->stacks, r);
 	else if (r->type == PERF_RECORD_SWITCH || r->type == PERF_RECORD_SWITCH_CPU_WIDE)
 		take_switch(k, r);
 }
@@ -502,6 +481,9 @@ static void begin_gap(void *arg, uint64_t time)
 
 	k->last = time;
 	states_gap_begins(k->states);
+	pidset_gap(&k->pids);
+	if (k->stacks)
+		stacks_gap(k->stacks);
 	/* Whether these requests end in the gap is not known. */
 	memset(k->request, 0, sizeof k->request);
 }
@@ -524,12 +506,32 @@ static void state_run(void *arg, const struct state_thread *t, const struct stat
 
 static void state_off(void *arg, const struct state_thread *t, const struct state_off *off)
 {
-	put_off(((struct kernel *)arg)->types, t, off);
+	struct kernel *k = arg;
+
+	put_off(k->types, t, off);
+	if (k->stacks)
+		stacks_off(k->stacks, t, off);
 }
 
 static const struct state_calls state_calls = { state_run, state_off };
 
 /* -- The thread --------------------------------------------------------------------------------------- */
+
+static bool lives(void *arg, uint32_t pid)
+{
+	return pidset_has(&((struct kernel *)arg)->pids, pid);
+}
+
+/* Forgets processes whose ends were lost. */
+static void sweep(struct kernel *k, uint64_t now)
+{
+	if (now - k->swept < SWEEP_NS)
+		return;
+	k->swept = now;
+	pidset_sweep(&k->pids);
+	if (k->stacks)
+		stacks_keep(k->stacks, lives, k);
+}
 
 static void *read_rings(void *arg)
 {
@@ -543,6 +545,7 @@ static void *read_rings(void *arg)
 		if (now - written > WRITE_NS) {
 			beside_flush(k->beside);
 			written = now;
+			sweep(k, (uint64_t)now);
 		}
 		rings_wait(k->rings, k->stop, LOOK_MS);
 	}
@@ -575,7 +578,24 @@ static void say_lack(const struct points *p)
 		progress_say("--kernel: not recorded: %s: %s", text, remedy);
 }
 
-static void say_nothing(int error)
+/* Prints what stacks this user cannot have, and how to get them. */
+static void say_stacks(const struct sampling *s)
+{
+	if (s->error == EINVAL)
+		progress_say("--sample: the kernel refuses %" PRIu32 " samples in a second: at most sysctl "
+		             "kernel.perf_event_max_sample_rate", s->hertz);
+	else if (s->error)
+		progress_say("--sample: no samples: perf_event_open(): %s", strerror(s->error));
+	else if (s->hertz && s->user_only)
+		progress_say("--sample: only samples in the program itself, not in the kernel: be root, or set sysctl "
+		             "kernel.perf_event_paranoid=1");
+	if (s->off_error)
+		progress_say("--off-cpu: no stacks: %s: be root, or set sysctl kernel.perf_event_paranoid=1",
+		             strerror(s->off_error));
+}
+
+/* option: the one that asks for events. */
+static void say_nothing(const char *option, int error)
 {
 	char line[16] = "";
 	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
@@ -585,14 +605,15 @@ static void say_nothing(int error)
 	if (f)
 		fclose(f);
 	if (error == ESRCH || error == ENOMEM)
-		complain("--kernel: %s", strerror(error));
+		complain("%s: %s", option, strerror(error));
 	else if (error == EMFILE)
-		complain("--kernel: %s: each thread needs several on each processor: ulimit -n", strerror(error));
+		complain("%s: %s: each thread needs several on each processor: ulimit -n", option, strerror(error));
 	else if (error == ENOSYS || !f)
-		complain("--kernel: this kernel, or this sandbox, has no perf_event_open()");
+		complain("%s: this kernel, or this sandbox, has no perf_event_open()", option);
 	else
-		complain("--kernel: perf_event_open(): %s: be root, or set sysctl kernel.perf_event_paranoid=2 "
-		         "(it is %s); in a container allow the call in the seccomp profile", strerror(error), line);
+		complain("%s: perf_event_open(): %s: be root, or set sysctl kernel.perf_event_paranoid=2 "
+		         "(it is %s); in a container allow the call in the seccomp profile", option, strerror(error),
+		         line);
 }
 
 /* Frees all but the log. */
@@ -602,7 +623,8 @@ static void free_kernel(struct kernel *k)
 	points_free(&k->points);
 	states_free(k->states);
 	kernel_types_free(k->types);
-	free(k->pids.slot);
+	pidset_free(&k->pids);
+	stacks_free(k->stacks);
 	if (k->stop >= 0)
 		close(k->stop);
 	free(k);
@@ -623,8 +645,10 @@ static int open_rings(struct kernel *k, const struct kernel_options *o)
 		             bytes_text(is, rings_size(k->rings)), bytes_text(asked, o->buffer));
 	error = points_open(&k->points, k->rings, k->pid);
 	/* A thread that ends before its first record is read has no name any more. */
-	for (unsigned i = 0; i < k->points.tids; i++)
+	for (unsigned i = 0; i < k->points.tids; i++) {
+		pidset_add(&k->pids, (uint32_t)k->pid);
 		thread(k, (uint32_t)k->pid, (uint32_t)k->points.tid[i]);
+	}
 	return error;
 }
 
@@ -642,24 +666,31 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 	k->states = states_new(&state_calls, k);
 	if (!k->states || k->stop < 0)
 		fail("no memory");
-	pids_add(&k->pids, (uint32_t)pid);
 	error = points_find(&k->points, o->groups);
+	if (!error && sampling_any(&o->sampling))
+		points_find_stacks(&k->points, &o->sampling);
 	k->points.on_exec = command;
 	if (!error)
 		error = open_rings(k, o);
 	if (error) {
-		say_nothing(error);
+		say_nothing(o->groups ? "--kernel" : "--sample", error);
 		free_kernel(k);
 		return NULL;
 	}
-	if (!o->quiet)
+	if (!o->quiet) {
 		say_lack(&k->points);
+		say_stacks(&k->points.sampling);
+	}
 	k->beside = beside_open(path, "kernel", fd);
 	if (!k->beside) {
 		free_kernel(k);
 		return NULL;
 	}
 	k->types = kernel_types_new(k->beside);
+	if (k->points.has[POINT_STACK] || k->points.has[POINT_OFF_STACK])
+		k->stacks = stacks_new(k->beside, &k->points.sampling);
+	if (k->stacks && !command)
+		stacks_running(k->stacks, (uint32_t)pid);
 	rings_enable(k->rings);
 	error = pthread_create(&k->thread, NULL, read_rings, k);
 	k->has_thread = error == 0;

@@ -12,10 +12,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "kernel/sampling.h"
 #include "record/beside.h"
 
 struct kernel_options {
 	unsigned groups; /* bits of enum group; 0: no --kernel */
+	struct sampling sampling; /* stacks that are wanted */
 	size_t buffer;   /* of each processor; 0: the default */
 	bool quiet;      /* does not print what this user cannot have */
 };

@@ -28,12 +28,15 @@
 #define STREAM_SIZE_FUNCTIONS (UINT64_C(16) << 20)
 
 #define ROTATE_LEAST 4096
+/* The kernel's own limit is 127 unless an administrator raises it, and its largest limit is 640. */
+#define STACK_DEPTH_MOST 640
 /* Most bytes of a list of patterns, with its null: instrument/functions/shadow.c. */
 #define FUNCTIONS_PATTERNS 4096
 
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, ALSO_USER, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE,
 	KEEP, LOOP, TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
+	SAMPLE, OFF_CPU, STACK_DEPTH,
 	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC, USDT,
 };
 
@@ -55,6 +58,11 @@ static const struct option_row option_rows[] = {
 	OPTION(KERNEL, "kernel", "GROUPS",
 	       "also record Linux's own events about these processes: sched, syscalls, faults, signals, io, separated "
 	       "by commas, or all"),
+	OPTION(SAMPLE, "sample", "HZ",
+	       "also take the stacks of these processes' threads HZ times in each second that they run, such as 999"),
+	OPTION(OFF_CPU, "off-cpu", NULL,
+	       "also record the stacks with which threads stop to run, and for how long; implies --kernel sched"),
+	OPTION(STACK_DEPTH, "stack-depth", "N", "at most N functions of a stack, from the innermost (default 127)"),
 	OPTION(DURATION, "duration", "TIME", "stop after this time: 10s, 500ms, 2m"),
 	OPTION('q', "quiet", NULL, "report errors only"),
 	OPTION(PROGRESS, "progress", NULL,
@@ -80,7 +88,8 @@ static const struct option_row option_rows[] = {
 	OPTION('s', "stream-size", "SIZE",
 	       "memory for events that are not in the log yet (default 4M, with --functions 16M)"),
 	OPTION(KERNEL_BUFFER, "kernel-buffer", "SIZE",
-	       "memory of each processor for events of --kernel that are not in the log yet (default 4M)"),
+	       "memory of each processor for events of --kernel, --sample and --off-cpu that are not in the log yet "
+	       "(default 4M)"),
 	OPTION(POLICY, "policy", "POLICY",
 	       "of the stream: flush (default); loop or until-full, which write the log only at the end",
 	  "flush loop until-full"),
@@ -224,6 +233,16 @@ static void take_stream_option(struct reading *r, int option, const char *argume
 		return;
 	case KERNEL_BUFFER:
 		plan->kernel.buffer = argument_size("--kernel-buffer", argument);
+		return;
+	case SAMPLE:
+		plan->kernel.sampling.hertz = (uint32_t)argument_number("--sample", argument, 1, 1000000);
+		return;
+	case OFF_CPU:
+		plan->kernel.sampling.off_cpu = true;
+		plan->kernel.groups |= kernel_groups("sched");
+		return;
+	case STACK_DEPTH:
+		plan->kernel.sampling.depth = (uint32_t)argument_number("--stack-depth", argument, 1, STACK_DEPTH_MOST);
 		return;
 	case KEEP:
 		plan->keep = (unsigned)argument_number("--keep", argument, 1, 1 << 20);
@@ -409,7 +428,7 @@ static void take_option(struct reading *r, int option, const char *argument)
 static void check(const struct reading *r)
 {
 	const struct plan *plan = &r->o.plan;
-	bool several = plan->loop || plan->rotate;
+	bool several = plan->loop || plan->rotate, stacks = sampling_any(&plan->kernel.sampling);
 
 	if (!r->o.command && !r->o.pid_count)
 		wrong_usage("nothing to record: give COMMAND or -p PID");
@@ -437,11 +456,14 @@ static void check(const struct reading *r)
 		wrong_usage("--loop and --rotate cannot be combined with --policy, --log-policy or --log-size");
 	if (several && strcmp(plan->output, "-") == 0)
 		wrong_usage("--loop and --rotate write several files; they cannot write to standard output");
-	if (plan->kernel.groups && (several || r->log_policy || r->log_size_text || strcmp(plan->output, "-") == 0))
-		wrong_usage("--kernel cannot be combined with --loop, --trigger, --rotate, --log-policy, --log-size or "
-		            "standard output");
-	if (plan->kernel.buffer && !plan->kernel.groups)
-		wrong_usage("--kernel-buffer needs --kernel");
+	if ((plan->kernel.groups || stacks) &&
+	    (several || r->log_policy || r->log_size_text || strcmp(plan->output, "-") == 0))
+		wrong_usage("--kernel, --sample and --off-cpu cannot be combined with --loop, --trigger, --rotate, "
+		            "--log-policy, --log-size or standard output");
+	if (plan->kernel.buffer && !plan->kernel.groups && !stacks)
+		wrong_usage("--kernel-buffer needs --kernel, --sample or --off-cpu");
+	if (plan->kernel.sampling.depth && !stacks)
+		wrong_usage("--stack-depth needs --sample or --off-cpu");
 	if (r->o.pid_count > 1 && strcmp(plan->output, "-") == 0)
 		wrong_usage("standard output can take the log of one process only");
 	if (plan->keep && !several)
@@ -473,6 +495,8 @@ static void set_attributes(struct reading *r)
 
 	if (r->functions && !r->stream_size && !plan->loop)
 		plan->stream_size = STREAM_SIZE_FUNCTIONS;
+	if (!plan->kernel.sampling.depth)
+		plan->kernel.sampling.depth = SAMPLING_DEPTH;
 	plan->usdt.match = plan->match;
 	plan->usdt.children = plan->children;
 	posix_trace_attr_setname(&plan->attr, r->o.command ? r->o.command[0] : "");

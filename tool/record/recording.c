@@ -168,7 +168,7 @@ static bool create_parts(struct recording *r, char *path)
 /* Begins to record the kernel's events. Returns false after it has printed why there are none. */
 static bool start_kernel(struct recording *r, bool starts)
 {
-	if (!r->plan->kernel.groups)
+	if (!r->plan->kernel.groups && !sampling_any(&r->plan->kernel.sampling))
 		return true;
 	r->kernel = kernel_start(&r->plan->kernel, r->pid, starts, r->plan->children, r->part[0].path, r->part[0].fd);
 	return r->kernel != NULL;

@@ -22,6 +22,7 @@
 #include "stat/callstat.h"
 #include "stat/count.h"
 #include "stat/memstat.h"
+#include "stat/profile.h"
 
 #define LINES_DEFAULT 20
 
@@ -45,6 +46,7 @@ static struct {
 	enum group_order group_order;
 	struct callstat calls;
 	struct memstat memory;
+	struct profile profile;
 	const char *nothing; /* of --io or --locks: what to print if there are no such events; null: not given */
 } options = { .colour = "auto", .view = { .lines = LINES_DEFAULT } };
 
@@ -75,6 +77,7 @@ static void take_sections(const char *text)
 enum {
 	OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME,
 	OPTION_SCHED, OPTION_SYSCALLS, OPTION_CALLS, OPTION_CALL_TREE, OPTION_IO, OPTION_LOCKS, OPTION_MEMORY,
+	OPTION_PROFILE, OPTION_OFF_CPU, OPTION_PER_THREAD,
 };
 
 /* The choices of --sort, and the orders of the tables that have them. */
@@ -112,11 +115,18 @@ static const struct option_row option_rows[] = {
 	            "--libc memory"),
 	OPTION(OPTION_SORT, "sort", "KEY",
 	       "sort tables by events (default), bytes, first, last, pause or name; groups also by sum, mean or "
-	       "max of --of; --calls by self (default), events, sum, mean, max or name",
+	       "max of --of; --calls by self (default), events, sum, mean, max or name; --profile by self (default), "
+	       "sum or name",
 	       "events bytes first last pause name sum mean max self"),
 	OPTION_FLAG(OPTION_CALLS, "calls", &options.calls.calls,
 	            "print the calls and the times of functions, recorded with record --functions"),
 	OPTION_FLAG(OPTION_CALL_TREE, "call-tree", &options.calls.tree, "print which functions have called which"),
+	OPTION_FLAG(OPTION_PROFILE, "profile", &options.profile.on,
+	            "print in which functions threads run, from events of record --sample"),
+	OPTION_FLAG(OPTION_OFF_CPU, "off-cpu", &options.profile.off_cpu,
+	            "with --profile: in which functions they wait, from events of record --off-cpu"),
+	OPTION_FLAG(OPTION_PER_THREAD, "per-thread", &options.profile.per_thread,
+	            "with --profile: a table for each thread"),
 	OPTION_FLAG('r', "reverse", &options.view.reverse, "reverse the order"),
 	OPTION('n', "lines", "N", "at most N lines of each table (default 20); 0: all"),
 	OPTION(OPTION_SHOW, "show", "LIST",
@@ -219,7 +229,9 @@ static void take_all(int argc, char **argv)
 	options.found = count.spans.count == 0;
 	options.asked = options.sections & (1u << SPANS | 1u << HISTOGRAMS);
 	check_sections();
-	if (options.calls.calls || options.calls.tree || options.memory.given)
+	if ((options.profile.off_cpu || options.profile.per_thread) && !options.profile.on)
+		wrong_usage("--%s needs --profile", options.profile.off_cpu ? "off-cpu" : "per-thread");
+	if (options.calls.calls || options.calls.tree || options.memory.given || options.profile.on)
 		return;
 	if (options.group_order > GROUP_NAME && !count.groups.of)
 		wrong_usage("--sort by sum, mean or max needs --of EXPRESSION");
@@ -492,6 +504,23 @@ static bool missing(bool counted, int number, char **paths)
 	return wrong;
 }
 
+static int profile_all(int number, char **paths)
+{
+	bool some;
+
+	options.profile.json = options.json;
+	options.profile.reverse = options.view.reverse;
+	options.profile.lines = options.view.lines;
+	options.profile.match = count.match;
+	options.profile.order = options.calls.order == CALLS_BY_TOTAL ? PROFILE_BY_TOTAL :
+	                        options.calls.order == CALLS_BY_NAME ? PROFILE_BY_NAME : PROFILE_BY_SELF;
+	if (!options.no_pager && !options.json)
+		display_pager();
+	some = profile(&options.profile, number, paths);
+	out_flush();
+	return some ? STATUS_DONE : STATUS_FAILED;
+}
+
 static int calls(int number, char **paths)
 {
 	bool some;
@@ -533,6 +562,8 @@ static int stat(int argc, char **argv)
 		return calls(argc - optind, argv + optind);
 	if (options.memory.given)
 		return memory(argc - optind, argv + optind);
+	if (options.profile.on)
+		return profile_all(argc - optind, argv + optind);
 	files = optind < argc ? (unsigned)(argc - optind) : 1;
 	wrong = missing(false, argc - optind, argv + optind);
 	count_all(optind < argc ? (const char *const *)argv + optind : standard);

@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+#
+# sample.py - record --sample and --off-cpu: where a program runs and waits, of which that is known
+#
+#     sample.py POSIXTRACE SAMPLE_TARGET LIBRARY
+#
+# SPDX-License-Identifier: MIT
+
+import collections
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import scene
+from scene import Suite, equal
+
+scene.private()
+POSIXTRACE, TARGET, LIBRARY = (Path(p).resolve() for p in sys.argv[1:4])
+NOBODY = 65534
+# Where tracepoints are described; often it is not mounted. The mount is this test's own.
+if os.geteuid() == 0 and 'SCENE_PRIVATE' in os.environ and not Path('/sys/kernel/tracing/events').exists():
+    subprocess.run(['mount', '-t', 'tracefs', 'tracefs', '/sys/kernel/tracing'], capture_output=True, check=False)
+
+
+def record(*arguments, status=0, **more):
+    _, messages = scene.run(POSIXTRACE, 'record', *arguments, status=status, **more)
+    return messages.decode()
+
+
+def profile(*arguments):
+    out, _ = scene.run(POSIXTRACE, 'stat', '--profile', '--json', *arguments)
+    return json.loads(out)
+
+
+def functions(found):
+    """Sums by name: the C library may have functions of the same name as its parts."""
+    sums = collections.defaultdict(lambda: collections.defaultdict(int))
+    for f in found['functions']:
+        for key in ('self', 'total', 'ready'):
+            sums[f['name']][key] += f.get(key, 0)
+    return sums
+
+
+def folded(log, *options):
+    out, _ = scene.run(POSIXTRACE, 'convert', '--to', 'folded', '-o', '-', *options, log)
+    lines = [line.rsplit(' ', 1) for line in out.decode().splitlines()]
+    return [(stack.split(';'), int(weight)) for stack, weight in lines]
+
+
+def events(*arguments):
+    out, _ = scene.run(POSIXTRACE, 'report', '--json', *arguments)
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def named(found, name):
+    return [e for e in found if e.get('event') == name]
+
+
+def of(e, field):
+    return e['fields'][field] if 'fields' in e else e['data'][field]
+
+
+def of_time(found):
+    """A time in the middle of some events, as --from takes it."""
+    begin = json.loads(scene.run(POSIXTRACE, 'stat', '--json', 'split.log')[0])['files'][0]['created']
+    return f'{(found[len(found) // 2]["time"] - begin) / 1e9:.9f}s'
+
+
+def between(what, value, low, high):
+    equal(f'{what}: {value} is in {low} to {high}', low <= value <= high, True)
+
+
+def test_split():
+    """Three quarters of the samples are in one function, one quarter in another."""
+    record('--sample', '999', '-o', 'split.log', '--', TARGET, 'split')
+    scene.run(POSIXTRACE, 'check', 'split.log')
+    found = profile('split.log')
+    by_name = functions(found)
+    # 0.8 s of processor time.
+    between('samples', found['stacks'], 200, 5000)
+    three, one = by_name['three_quarters']['total'], by_name['one_quarter']['total']
+    between('share', three / (three + one), 0.62, 0.88)
+    between('all', (three + one) / found['weight'], 0.9, 1)
+    between('main', by_name['main']['total'], three + one, found['weight'])
+    equal('main itself', by_name['main']['self'] < found['weight'] / 10, True)
+    equal('self', sum(f['self'] for f in found['functions']), found['weight'])
+
+    # Folded stacks are the same.
+    stacks = folded('split.log')
+    equal('weights', sum(weight for _, weight in stacks), found['weight'])
+    equal('threads', {stack[0] for stack, _ in stacks}, {TARGET.name[:15]})
+    equal('folded', sum(weight for stack, weight in stacks if 'three_quarters' in stack), three)
+    equal('order', all(stack.index('main') < stack.index('three_quarters') for stack, _ in stacks
+                       if 'three_quarters' in stack and 'main' in stack), True)
+
+    # A range of time has its part.
+    middle = of_time(events('-e', 'linux_sample', 'split.log'))
+    equal('range', sum(profile(*part, 'split.log')['stacks'] for part in (('--to', middle), ('--from', middle))),
+          found['stacks'])
+    out, _ = scene.run(POSIXTRACE, 'stat', '--profile', 'split.log')
+    equal('table', b'three_quarters' in out and out.startswith(b'%d samples' % found['weight']), True)
+
+
+def test_off_cpu():
+    """A thread sleeps in one function; its stack says so, and its time is that of linux_off."""
+    messages = record('--sample', '999', '--off-cpu', '-o', 'wait.log', '--', TARGET, 'wait')
+    if '--off-cpu: no stacks' in messages:
+        return
+    found = profile('--off-cpu', 'wait.log')
+    by_name = functions(found)
+    between('sleep in ms', by_name['waits_here']['total'] / 1e6, 200, 1e6)
+    between('the sleep itself', by_name['[sleeping]']['total'], by_name['waits_here']['total'], found['weight'])
+    # The thread that runs is only ever ready, not blocked, but where it begins and ends.
+    equal('busy', by_name['three_quarters']['total'] <= by_name['waits_here']['total'] / 4, True)
+    stacks = folded('wait.log', '--off-cpu')
+    slept = sum(weight for stack, weight in stacks if 'waits_here' in stack and stack[-1] != '[ready]'
+                and stack[-1] != '[preempted]')
+    between('in microseconds', slept, by_name['waits_here']['total'] / 1000 - len(stacks),
+            by_name['waits_here']['total'] / 1000 + len(stacks))
+    preempted = sum(weight for stack, weight in stacks if stack[-1] == '[preempted]')
+    between('preempted', preempted, by_name['[preempted]']['ready'] / 1000 - len(stacks),
+            by_name['[preempted]']['ready'] / 1000 + len(stacks))
+
+    # Each time off the processor has its stack, but for threads that have not run yet.
+    all_events = events('wait.log')
+    off = sorted((e['tid'], e['time'], of(e, 'took'), of(e, 'state')) for e in named(all_events, 'linux_off')
+                 if of(e, 'state') != 'new')
+    stacked = sorted((e['tid'], e['time'], of(e, 'took'), of(e, 'state')) for e in
+                     named(all_events, 'linux_off_stack'))
+    equal('each one', stacked, off)
+    # The samples are those of the thread that runs.
+    per_thread = profile('--per-thread', 'wait.log')
+    busy = [t for t in per_thread['threads'] if t['name'] == 'busy']
+    equal('the thread', len(busy), 1)
+    equal('runs', functions(busy[0])['three_quarters']['total'] > busy[0]['weight'] * 0.8, True)
+
+
+def test_family():
+    """A child has its parent's memory, then that of another execution of the program."""
+    record('--children', '--sample', '999', '-o', 'family.log', '--', TARGET, 'family')
+    by_name = functions(profile('family.log'))
+    between('child', by_name['three_quarters']['total'], 50, 2000)
+    between('executed', by_name['one_quarter']['total'], 50, 2000)
+
+
+def test_library():
+    record('--sample', '999', '-o', 'lib.log', '--', TARGET, 'lib', LIBRARY)
+    found = profile('lib.log')
+    between('of the library', functions(found)['lib_spin']['total'] / found['weight'], 0.7, 1)
+
+
+def test_made_code():
+    """Code of no file is shown as unknown, whatever else is known."""
+    if platform.machine() != 'x86_64' or sys.maxsize < 2**32:
+        return
+    record('--sample', '999', '-o', 'jit.log', '--', TARGET, 'jit')
+    found = profile('jit.log')
+    between('unknown', functions(found)['[unknown]']['total'] / found['weight'], 0.7, 1)
+
+
+def test_many_threads():
+    record('--sample', '999', '--off-cpu', '-o', 'threads.log', '--', TARGET, 'threads', '1000')
+    found = events('threads.log')
+    equal('births', len(named(found, 'linux_fork')), 1000)
+    equal('ends', len(named(found, 'linux_exit')), 1001)
+
+
+def test_many_processes():
+    record('--children', '--sample', '999', '--kernel', 'sched', '-o', 'children.log', '--', TARGET, 'children', '300')
+    found = events('children.log')
+    equal('births', len(named(found, 'linux_fork')), 300)
+    equal('ends', len(named(found, 'linux_exit')), 301)
+
+
+def test_depth():
+    record('--sample', '999', '--stack-depth', '2', '-o', 'depth.log', '--', TARGET, 'quarter')
+    found = events('-e', 'linux_sample', 'depth.log')
+    equal('depth', {of(e, 'count') <= 2 for e in found}, {True})
+    equal('cut', {of(e, 'cut') == (of(e, 'count') == 2) for e in found}, {True})
+    equal('counted', profile('depth.log')['cut'], sum(of(e, 'cut') for e in found))
+
+
+def test_losses():
+    """Each page fault is in the log or counted as lost, in its place: between those before and after."""
+    with subprocess.Popen([TARGET, 'pages', '4000'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as target:
+        target.stdout.readline()
+        target.stdin.write('begin\n')
+        target.stdin.flush()
+        equal('ready', target.stdout.readline(), 'ready\n')
+        with subprocess.Popen([POSIXTRACE, 'record', '-p', str(target.pid), '--kernel', 'faults', '--kernel-buffer',
+                               '16K', '-o', 'pages.log'], stderr=subprocess.PIPE, text=True) as recorder:
+            while not Path('pages.log.kernel').exists() or \
+                    len(list(Path(f'/proc/{recorder.pid}/task').iterdir())) < 3:
+                time.sleep(0.01)
+
+            def touch():
+                target.stdin.write('go\n')
+                target.stdin.flush()
+                return int(target.stdout.readline())
+
+            # The recorder cannot keep up while it is stopped.
+            recorder.send_signal(signal.SIGSTOP)
+            touch()
+            recorder.send_signal(signal.SIGCONT)
+            # It has read the ring when the room is there again; what comes now is not lost.
+            time.sleep(0.5)
+            recorder.send_signal(signal.SIGSTOP)
+            happened = touch()
+            recorder.send_signal(signal.SIGCONT)
+            time.sleep(0.3)
+            recorder.send_signal(signal.SIGINT)
+            _, messages = recorder.communicate()
+        target.stdin.close()
+        target.wait()
+    found = events('pages.log')
+    seen = len(named(found, 'linux_fault'))
+    out, _ = scene.run(POSIXTRACE, 'stat', '--json', 'pages.log')
+    lost = sum(file['lost'] for file in json.loads(out)['files'])
+    between('page faults', happened, 8000, 9000)
+    between('lost', lost, 4000, happened)
+    equal('each one', seen + lost, happened)
+    equal('told', f'{lost} records of the kernel were lost' in messages, True)
+    kinds = [e['event'] for e in found]
+    gap = kinds.index('posix_trace_overflow')
+    equal('in place', 'linux_fault' in kinds[:gap] and 'linux_fault' in kinds[gap:], True)
+    scene.run(POSIXTRACE, 'check', 'pages.log')
+
+
+def test_killed():
+    """After kill -9 both logs can be read, and the functions be found."""
+    with subprocess.Popen([POSIXTRACE, 'record', '--sample', '999', '-o', 'killed.log', '--', sys.executable, '-c',
+                           'while True: pass'], stderr=subprocess.PIPE) as recorder:
+        while not Path('killed.log.kernel').exists() or not named(events('killed.log.kernel'), 'linux_sample'):
+            time.sleep(0.1)
+        children = Path(f'/proc/{recorder.pid}/task/{recorder.pid}/children').read_text().split()
+        recorder.kill()
+        recorder.wait()
+        for child in children:
+            os.kill(int(child), signal.SIGKILL)
+    found = profile('killed.log', 'killed.log.kernel')
+    equal('some', found['stacks'] > 0, True)
+    equal('files', any('image' in f for f in found['functions']), True)
+
+
+def test_user():
+    """An ordinary user has samples of the program itself, and is told the rest; or is told why there is nothing."""
+    if os.geteuid() != 0:
+        return
+    os.chmod('.', 0o755)
+    os.makedirs('user', exist_ok=True)
+    os.chown('user', NOBODY, NOBODY)
+    Path('user/target').write_bytes(TARGET.read_bytes())
+    os.chmod('user/target', 0o755)
+
+    def become():
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+    done = subprocess.run([POSIXTRACE, 'record', '--sample', '999', '-o', 'user.log', '--', './target', 'quarter'],
+                          cwd='user', preexec_fn=become, capture_output=True, text=True, check=False)
+    paranoid = int(Path('/proc/sys/kernel/perf_event_paranoid').read_text())
+    if paranoid > 2:
+        equal('nothing', (done.returncode, 'perf_event_paranoid' in done.stderr), (125, True))
+        return
+    equal('status', done.returncode, 0)
+    equal('one message', done.stderr.count('--sample: only samples in the program'), int(paranoid == 2))
+    between('samples', functions(profile('user/user.log'))['one_quarter']['total'], 50, 2000)
+
+
+def test_wrong():
+    for arguments, words in ((('--sample', '0'), '--sample'), (('--sample', '999', '-o', '-'), 'cannot be combined'),
+                             (('--off-cpu', '--loop'), 'cannot be combined'),
+                             (('--stack-depth', '3'), 'needs --sample'),
+                             (('--sample', '999', '--stack-depth', '9999'), '640')):
+        messages = record(*arguments, '--', 'true', status=None)
+        equal(f'{arguments}: {messages}', words in messages, True)
+    record('--kernel', 'faults', '-o', 'none.log', '--', 'true')
+    for command in (('stat', '--profile'), ('stat', '--profile', '--off-cpu')):
+        _, messages = scene.run(POSIXTRACE, *command, 'none.log', status=1)
+        equal('nothing', b'record with' in messages, True)
+    for command in (('stat', '--off-cpu'), ('convert', '--to', 'csv', '--off-cpu')):
+        scene.run(POSIXTRACE, *command, 'none.log', status=2)
+
+
+def missing():
+    if os.geteuid() != 0:
+        return 'not root'
+    messages = record('--sample', '999', '-o', 'trial.log', '--', 'true', status=None)
+    return messages if 'no samples' in messages or 'perf_event_open' in messages else ''
+
+
+LACK = missing()
+if LACK:
+    print(f'skipped: samples are not to be had: {LACK}')
+    sys.exit(77)
+Suite(globals()).main()

@@ -1,0 +1,337 @@
+/*
+ * modules.c - which files the recorded processes execute, so that the addresses in their stacks can be resolved
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "record/modules.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/message.h"
+#include "logs/logfile.h"
+#include "usdt/notes.h"
+
+#define BUCKETS 1024
+/* Of one process; a program that maps more for execution, as a JIT compiler may, gets no further descriptions. */
+#define MAPPINGS_MOST 8192
+/* Of a PROCESS frame, before its mappings, and of a mapping without its texts. */
+#define FRAME_FIXED 16
+#define MAPPING_FIXED 28
+
+struct mapping {
+	uint64_t start, end, offset;
+	char *path; /* "" for memory of no file */
+	unsigned char id[NOTES_BUILD_ID_MAX];
+	uint16_t id_length;
+};
+
+struct process {
+	struct process *next; /* in its bucket */
+	uint32_t pid;
+	struct mapping *mapping;
+	unsigned count, room;
+	unsigned described; /* of the mappings */
+	bool stale;         /* the mappings have to be read from /proc */
+};
+
+struct modules {
+	struct beside *beside;
+	struct process *bucket[BUCKETS];
+	unsigned char *body;
+};
+
+static void *memory(void *p)
+{
+	if (!p)
+		fail("no memory");
+	return p;
+}
+
+/* -- Processes ------------------------------------------------------------------------------------ */
+
+struct modules *modules_new(struct beside *b)
+{
+	struct modules *m = memory(calloc(1, sizeof *m));
+
+	m->beside = b;
+	m->body = memory(malloc(PROCESS_BODY_MAX));
+	return m;
+}
+
+static void forget_mappings(struct process *p)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		free(p->mapping[i].path);
+	p->count = p->described = 0;
+}
+
+static void free_process(struct process *p)
+{
+	forget_mappings(p);
+	free(p->mapping);
+	free(p);
+}
+
+void modules_free(struct modules *m)
+{
+	if (!m)
+		return;
+	for (unsigned i = 0; i < BUCKETS; i++)
+		while (m->bucket[i]) {
+			struct process *p = m->bucket[i];
+
+			m->bucket[i] = p->next;
+			free_process(p);
+		}
+	free(m->body);
+	free(m);
+}
+
+static struct process **place(struct modules *m, uint32_t pid)
+{
+	struct process **p = &m->bucket[pid % BUCKETS];
+
+	while (*p && (*p)->pid != pid)
+		p = &(*p)->next;
+	return p;
+}
+
+static struct process *process_of(struct modules *m, uint32_t pid)
+{
+	struct process **p = place(m, pid);
+
+	if (!*p) {
+		*p = memory(calloc(1, sizeof **p));
+		(*p)->pid = pid;
+	}
+	return *p;
+}
+
+void modules_running(struct modules *m, uint32_t pid)
+{
+	process_of(m, pid)->stale = true;
+}
+
+void modules_exec(struct modules *m, uint32_t pid)
+{
+	struct process *p = process_of(m, pid);
+
+	forget_mappings(p);
+	p->stale = false;
+}
+
+void modules_exit(struct modules *m, uint32_t pid)
+{
+	struct process **at = place(m, pid), *p = *at;
+
+	if (!p)
+		return;
+	*at = p->next;
+	free_process(p);
+}
+
+void modules_gap(struct modules *m)
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct process *p = m->bucket[i]; p; p = p->next)
+			p->stale = true;
+}
+
+void modules_keep(struct modules *m, bool (*lives)(void *arg, uint32_t pid), void *arg)
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct process **at = &m->bucket[i]; *at;) {
+			struct process *p = *at;
+
+			if (lives(arg, p->pid)) {
+				at = &p->next;
+				continue;
+			}
+			*at = p->next;
+			free_process(p);
+		}
+}
+
+/* -- Mappings --------------------------------------------------------------------------------------- */
+
+static bool same(const struct mapping *a, const struct mapping *b)
+{
+	return a->start == b->start && a->end == b->end && a->offset == b->offset && strcmp(a->path, b->path) == 0 &&
+	       a->id_length == b->id_length && memcmp(a->id, b->id, a->id_length) == 0;
+}
+
+/* Adds a mapping, whose path is copied, if it is new. */
+static void add(struct process *p, const struct mapping *new)
+{
+	if (p->count == MAPPINGS_MOST)
+		return;
+	/* Later mappings replace earlier ones at the same addresses, so only a newer one may be the same. */
+	for (unsigned i = p->count; i > 0; i--) {
+		const struct mapping *old = &p->mapping[i - 1];
+
+		if (same(old, new))
+			return;
+		if (old->start < new->end && new->start < old->end)
+			break;
+	}
+	if (p->count == p->room) {
+		p->room = p->room ? 2 * p->room : 16;
+		p->mapping = memory(realloc(p->mapping, p->room * sizeof *p->mapping));
+	}
+	p->mapping[p->count] = *new;
+	p->mapping[p->count++].path = memory(strdup(new->path));
+}
+
+void modules_fork(struct modules *m, uint32_t pid, uint32_t parent)
+{
+	struct process *p = process_of(m, pid), *from = *place(m, parent);
+
+	forget_mappings(p);
+	p->stale = !from || from->stale;
+	for (unsigned i = 0; from && i < from->count; i++)
+		add(p, &from->mapping[i]);
+}
+
+/*
+ * Finds the build-id of a file that a process has mapped. Its path may lead to another file by now, so the mapping
+ * itself is opened, or the inode compared.
+ */
+static void find_id(struct mapping *m, uint32_t pid, uint64_t inode)
+{
+	char name[PATH_MAX + 64];
+	struct stat st;
+	int fd;
+
+	if (m->path[0] != '/' || !inode)
+		return;
+	snprintf(name, sizeof name, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid, m->start, m->end);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		snprintf(name, sizeof name, "/proc/%" PRIu32 "/root%s", pid, m->path);
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	}
+	/* The process has ended; its own root is likely to be ours. */
+	if (fd < 0)
+		fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode)
+		m->id_length = (uint16_t)notes_build_id(fd, m->id);
+	close(fd);
+}
+
+static uint64_t number(const unsigned char *p)
+{
+	uint64_t n;
+
+	memcpy(&n, p, sizeof n);
+	return n;
+}
+
+void modules_map(struct modules *m, const struct ring_record *r)
+{
+	/* pid, tid, address, length, offset, device or build-id, inode, generation, rights, flags, path */
+	struct mapping new = { 0 };
+	uint32_t pid;
+
+	if (r->size <= 64 || !memchr(r->data + 64, 0, r->size - 64))
+		return;
+	memcpy(&pid, r->data, 4);
+	new.start = number(r->data + 8);
+	new.end = new.start + number(r->data + 16);
+	new.offset = number(r->data + 24);
+	new.path = (char *)(uintptr_t)(r->data + 64);
+	if (new.end <= new.start)
+		return;
+	if (strncmp(new.path, "//anon", 6) == 0)
+		new.path = "";
+#ifdef PERF_RECORD_MISC_MMAP_BUILD_ID
+	if (r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+		new.id_length = r->data[32] <= 20 ? r->data[32] : 0;
+		memcpy(new.id, r->data + 36, new.id_length);
+	} else
+#endif
+		find_id(&new, pid, number(r->data + 40));
+	add(process_of(m, pid), &new);
+}
+
+/* Reads what the process has mapped now; keeps what is known if it has ended. */
+static void read_maps(struct process *p)
+{
+	char name[32], line[PATH_MAX + 128];
+	FILE *maps;
+
+	p->stale = false;
+	snprintf(name, sizeof name, "/proc/%" PRIu32 "/maps", p->pid);
+	maps = fopen(name, "re");
+	if (!maps)
+		return;
+	while (fgets(line, sizeof line, maps)) {
+		struct mapping m = { 0 };
+		uint64_t inode;
+		char rights[8];
+		int at = 0;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %" SCNu64 " %n", &m.start, &m.end, rights,
+		           &m.offset, &inode, &at) < 5 || !at || !strchr(rights, 'x') || m.end <= m.start)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		m.path = line + at;
+		find_id(&m, p->pid, inode);
+		add(p, &m);
+	}
+	fclose(maps);
+}
+
+/* -- Descriptions ------------------------------------------------------------------------------------ */
+
+static unsigned char *put_bytes(unsigned char *at, const void *bytes, size_t length)
+{
+	put16(at, (uint16_t)length);
+	memcpy(at + 2, bytes, length);
+	return at + 2 + length;
+}
+
+/* Writes the mappings from one on, as many as there is room for. Returns the first that is not written. */
+static unsigned describe(struct modules *m, const struct process *p, unsigned from, uint64_t time)
+{
+	unsigned char *at = m->body + FRAME_FIXED;
+	const char *executable = p->mapping[0].path;
+	unsigned i = from;
+
+	put32(m->body, p->pid);
+	put64(m->body + 8, beside_time(m->beside, time));
+	at = put_bytes(at, executable, strnlen(executable, PATH_MAX));
+	for (; i < p->count; i++) {
+		const struct mapping *one = &p->mapping[i];
+		size_t length = strnlen(one->path, PATH_MAX);
+
+		if (at + MAPPING_FIXED + length + one->id_length > m->body + PROCESS_BODY_MAX)
+			break;
+		put64(at, one->start);
+		put64(at + 8, one->end);
+		put64(at + 16, one->offset);
+		at = put_bytes(at + 24, one->path, length);
+		at = put_bytes(at, one->id, one->id_length);
+	}
+	put32(m->body + 4, i - from);
+	beside_process(m->beside, m->body, (size_t)(at - m->body));
+	return i;
+}
+
+void modules_used(struct modules *m, uint32_t pid, uint64_t time)
+{
+	struct process *p = process_of(m, pid);
+
+	if (p->stale)
+		read_maps(p);
+	while (p->described < p->count)
+		p->described = describe(m, p, p->described, time);
+}

@@ -1,0 +1,39 @@
+/*
+ * modules.h - which files the recorded processes execute, so that the addresses in their stacks can be resolved
+ *
+ * The kernel tells of each mapping. A process is described in the log when its first stack is recorded, and again when
+ * it has mapped more since; a process without stacks needs no description.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef MODULES_H
+#define MODULES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/ring.h"
+#include "record/beside.h"
+
+struct modules;
+
+/* Ends the program if there is no memory, as all of these do. */
+struct modules *modules_new(struct beside *b);
+void modules_free(struct modules *m);
+/* The process has been running before the recording. */
+void modules_running(struct modules *m, uint32_t pid);
+/* Takes a PERF_RECORD_MMAP2. */
+void modules_map(struct modules *m, const struct ring_record *r);
+/* The process has copied the memory of another one. */
+void modules_fork(struct modules *m, uint32_t pid, uint32_t parent);
+/* The process executes another program from now on. */
+void modules_exec(struct modules *m, uint32_t pid);
+void modules_exit(struct modules *m, uint32_t pid);
+/* Records are missing. */
+void modules_gap(struct modules *m);
+/* The process has a stack at this time: describes it as far as that is needed. */
+void modules_used(struct modules *m, uint32_t pid, uint64_t time);
+/* Leaves out the processes for which this returns false. */
+void modules_keep(struct modules *m, bool (*lives)(void *arg, uint32_t pid), void *arg);
+
+#endif
