@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libc/libc.h"
@@ -138,13 +139,16 @@ static inline __attribute__((__always_inline__)) bool memory_recorded(const void
 
 /* -- Children ----------------------------------------------------------------------------------------------- */
 
-/* What the parent does after this, the child does not have. */
+/* What the parent does after this, the child does not have. The number of a fork() is its time. */
 static void before_fork(void)
 {
+	struct timespec now;
+
 	forking = 0;
 	if (!begun || !MEMORY_RECORDED)
 		return;
-	forking = clock_now();
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	forking = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	record_data(&event_fork, &forking, sizeof forking, CALLER);
 }
 
