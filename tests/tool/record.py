@@ -1265,6 +1265,7 @@ def test_part_not_kept():
 def test_empty():
     out, err = record('--', 'true')
     contains(err, 'no events', 'true', 'has no trace points', '--children')
+    contains(record('--', '/bin/../bin/../bin/../bin/../bin/true')[1], '/bin/../bin/../bin/../bin/../bin/true has no')
     out, err = record('--', 'sh', '-c', 'no-such-command', status=127)
     contains(err, 'has no trace points')
     lacks(err, '--children')
