@@ -94,12 +94,6 @@ struct thread {
 	uint32_t depth;  /* how many trace points the thread is inside on the slow path */
 	const uint32_t *page_generation; /* in the process page; null: as with ready 0 */
 	/*
-	 * The block of the trace points that interrupt this thread inside a trace point (H4). It has seats and writers
-	 * of its own, because those of the interrupted trace point may be in any state. Null: none was needed yet, or
-	 * in a block that was wiped. Stays with this block for good.
-	 */
-	struct thread *deeper;
-	/*
 	 * Valid while *page_generation equals generation: filter[] has types that no stream records, though perhaps not
 	 * all of them. It is a copy, so that an unwanted event needs no look at a stream, which could be unmapped
 	 * meanwhile. filters is 0 if filter[] is empty.
@@ -119,12 +113,6 @@ struct thread {
 	uint32_t name_age; /* how often the name has been used */
 	uint32_t acts_for; /* the id of the thread in whose name this one records: record_for(); 0: its own */
 	/*
-	 * The signal stack on which a handler's trace point was last found that could have been taken for one after an
-	 * abandoned one: thread_inside(). Only in the thread's first block. The size is 0 if there was none.
-	 */
-	uintptr_t signal_stack;
-	size_t signal_stack_size;
-	/*
 	 * Data shorter than this is written untruncated to all writers with room, in one restartable sequence; 0: none.
 	 */
 	uint32_t together_end;
@@ -136,6 +124,19 @@ struct thread {
 	struct writer writer[SLOT_GROUP];        /* for the first slots of the process page */
 	/* for the other slots, SLOT_GROUP each; null: not allocated yet */
 	struct writer *more[PAGE_SLOTS / SLOT_GROUP - 1];
+	/* From here on: behind what the fast path of most events uses, which keeps its place in the processor's lines. */
+	/*
+	 * The block of the trace points that interrupt this thread inside a trace point (H4). It has seats and writers
+	 * of its own, because those of the interrupted trace point may be in any state. Null: none was needed yet, or
+	 * in a block that was wiped. Stays with this block for good.
+	 */
+	struct thread *deeper;
+	/*
+	 * The signal stack on which a handler's trace point was last found that could have been taken for one after an
+	 * abandoned one: thread_inside(). Only in the thread's first block. The size is 0 if there was none.
+	 */
+	uintptr_t signal_stack;
+	size_t signal_stack_size;
 };
 
 /* Returns the thread's writer for a slot of the process page, or null if no memory has been allocated for it yet. */

@@ -94,8 +94,8 @@ static inline __attribute__((always_inline)) bool is_user_event(trace_event_id_t
  * than others. It must not cost much more: a handler with many events would take longer than the time to the next
  * signal, which would interrupt the same trace point again before it has made a step, and so on without end.
  */
-static __attribute__((noinline)) void trace_inside(trace_event_id_t id, const void *data, size_t length,
-                                                   const void *address, uintptr_t frame)
+static __attribute__((noinline, cold)) void trace_inside(trace_event_id_t id, const void *data, size_t length,
+                                                         const void *address, uintptr_t frame)
 {
 	struct thread *first = thread_self, *t = first ? thread_inside(first, frame) : NULL;
 	const uint32_t *change = t && t != first ? load_relaxed(&t->page_generation) : NULL;
