@@ -58,7 +58,7 @@ SENSELESS = ('a text is not a number', 'an array needs an index, NAME[0]', 'a nu
              'a number without a unit is divided by one with a unit', 'two numbers with units are multiplied',
              'a number without a unit and a duration do not go together', 'a number is compared with a pattern',
              'two arrays are compared; one of them needs an index', 'a condition is not a number',
-             'has is followed by bits of the number before it', 'a text is not a condition')
+             'has is followed by bits of the number before it', 'a text is not a condition: compare it, NAME == "text" or NAME ~ "pattern"')
 
 
 def some_text(chance):
@@ -198,6 +198,23 @@ def test_words():
     equal('found', searched(texts), [[4, 5], [4, 5], [], [0, 1, 2, 3, 4, 5], [4, 5], [0, 1, 2, 3],
                                      {'at': 6, 'why': 'a name, a number or a text is missing at the end'},
                                      {'at': 0, 'why': "no event type has a field or label 'rw'; there are path, rows"}])
+
+
+def test_odd_characters():
+    """Blanks are the same, control characters are refused, and null bytes belong to a text."""
+    log = Log()
+    log.declare('note', '{text:s}')
+    for n, text in enumerate((b'a', b'a\0b', b'\0z', 'ä'.encode())):
+        log.event(n, 'note', data=text)
+    log.segment()
+    write('x.log', log.closed())
+    scene.run(POSIXTRACE, 'view', '-f', '-o', 'x.html', 'x.log')
+    texts = ['text ~ "a*b"', 'text ~ "[!a]*"', 'text == "a"', 'text\n==\t"a"', 'text\u00a0== "a"', 'text \u2003== "a"',
+             'text == "a"\u00a0', 'text ==\x0b"a"', 'text == "\x7f"', 'text == "\u0085"', 'true && text', '!(event)']
+    answers = searched(texts)
+    for text, answer in zip(texts, answers):
+        equal(repr(text), comparable(answer), comparable(reported(text)))
+    equal('found', answers[:4], [[1], [2, 3], [0], [0]])
 
 
 Suite(globals()).main()

@@ -396,9 +396,12 @@ class Compiler {
 	}
 
 	numberCondition(node) {
-		const a = this.operand(node);
-		if (a.kind === 'text')
-			this.bad(node, 'a text is not a condition');
+		/* It may be good in another event type. */
+		const { good } = node, a = this.operand(node);
+		if (a.kind === 'text') {
+			this.bad(node, 'a text is not a condition: compare it, NAME == "text" or NAME ~ "pattern"');
+			node.good = good;
+		}
 		if (a.kind !== 'number')
 			return unknown;
 		node.good = true;
