@@ -24,7 +24,8 @@ export class Fault extends Error {
 }
 
 const wordHere = /[\p{L}_\u0080-\u{10ffff}][\p{L}_\u0080-\u{10ffff}0-9.]*/uy,
-	decimalHere = /(\d+)(?:\.(\d+))?(e[-+]?\d+)?/y, hexadecimalHere = /0[xX]([0-9a-fA-F]+)/y, blanksHere = /[ \n\t]*/y;
+	decimalHere = /(\d+)(?:\.(\d+))?(e[-+]?\d+)?/y, hexadecimalHere = /0[xX]([0-9a-fA-F]+)/y,
+	blanksHere = /[ \n\t]*/y;
 
 /* Returns the match of a sticky pattern at a position, or null. */
 function matchAt(pattern, text, at) {
