@@ -18,12 +18,14 @@
 /* -- Meanings ------------------------------------------------------------------------------------- */
 
 /* Puts an end of a flow. field: 1 + its index; 0: none. */
-static void put_flow(struct proto *p, const struct source *s, const struct layout *l, unsigned field, unsigned as)
+static void put_flow(struct proto *p, const struct source *s, const struct layout *l, unsigned field,
+                     enum slice_flow how)
 {
 	struct meaning_id value;
 
 	if (field && meaning_id(l, field, s->data, s->event->length, &value))
-		proto_fixed(p, as, slices_flow(l, field, value));
+		proto_fixed(p, how == FLOW_ENDS ? EVENT_FLOW_END : EVENT_FLOW,
+		            slices_flow(&perfetto.slices, l, field, value, how));
 }
 
 /* Puts the flows and the level of the next event. */
@@ -37,8 +39,8 @@ static void put_meaning(struct proto *p, const struct source *s, const struct la
 		return;
 	/* A flow that only goes through the event must not end there. */
 	if (l->meaning.receive != l->meaning.send)
-		put_flow(p, s, l, l->meaning.receive, EVENT_FLOW_END);
-	put_flow(p, s, l, l->meaning.send, EVENT_FLOW);
+		put_flow(p, s, l, l->meaning.receive, FLOW_ENDS);
+	put_flow(p, s, l, l->meaning.send, l->meaning.receive == l->meaning.send ? FLOW_GOES_ON : FLOW_BEGINS);
 }
 
 static void put_counter(struct proto *p, const struct layout_field *f, const unsigned char *at)
