@@ -261,6 +261,15 @@ def test_hazards():
         assert all(function['max'] < 10**12 for function in stat()['functions']), stat()
 
 
+def test_registers():
+    """All registers of arguments and results are as they were, and another handler of the program is called."""
+    for kind, program in programs('functions_registers.c', only=['xray']):
+        record(program, 'registers', '--functions')
+        equal(f'{kind}: calls', {name: calls(stat())[name] for name in ('many', 'tail', 'variable', 'two', 'vector')},
+              {'many': 200, 'tail': 100, 'variable': 100, 'two': 100, 'vector': 100})
+        record(program, 'other', '--functions')
+
+
 def test_messages():
     out, error = scene.run(POSIXTRACE, 'record', '--functions=', '-o', 'x.log', '--', 'true', status=2)
     assert b'pattern is empty' in error, error
