@@ -261,6 +261,15 @@ def test_hazards():
         assert all(function['max'] < 10**12 for function in stat()['functions']), stat()
 
 
+def test_registers():
+    """All registers of arguments and results are as they were, and another handler of the program is called."""
+    for kind, program in programs('functions_registers.c', only=['xray']):
+        record(program, 'registers', '--functions')
+        equal(f'{kind}: calls', {name: calls(stat())[name] for name in ('many', 'tail', 'variable', 'two', 'vector')},
+              {'many': 200, 'tail': 100, 'variable': 100, 'two': 100, 'vector': 100})
+        record(program, 'other', '--functions')
+
+
 def test_messages():
     out, error = scene.run(POSIXTRACE, 'record', '--functions=', '-o', 'x.log', '--', 'true', status=2)
     assert b'pattern is empty' in error, error
@@ -269,6 +278,17 @@ def test_messages():
     if Path('x.log').exists():
         out, error = scene.run(POSIXTRACE, 'stat', '--calls', 'x.log', status=1)
         assert b'-finstrument-functions' in error, error
+    # What cannot be used is told: it calls nothing where a function ends.
+    Path('plain.c').write_text('int main(void) { return 0; }\n')
+    for option in ('-pg', '-fpatchable-function-entry=5') if CC else ():
+        if subprocess.run([*CC, option, 'plain.c', '-o', 'plain'], capture_output=True).returncode != 0:
+            continue
+        out, error = scene.run(POSIXTRACE, 'record', '--functions', '-o', 'x.log', '--', './plain', status=None)
+        wanted = option.partition('=')[0] + ', which tells of no end of a function'
+        assert wanted in error.decode() and '-finstrument-functions' in error.decode(), error
+        out, error = scene.run(POSIXTRACE, 'doctor', './plain', status=None)
+        assert wanted in out.decode(), out
+    Path('plain').unlink(missing_ok=True)
 
 
 Suite(globals()).main()
