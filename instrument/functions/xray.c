@@ -67,7 +67,7 @@ static __attribute__((constructor(103))) void patch(void)
 	size_t (*most)(void);
 	uintptr_t (*address_of)(int32_t);
 
-	if (!shadow_ready() || !symtab_program_has("xray_instr_map"))
+	if (!shadow_may_be_ready() || !symtab_program_has("xray_instr_map"))
 		return;
 	init = (void (*)(void))symtab_find("__xray_init");
 	set_handler = (int (*)(void (*)(int32_t, int)))symtab_find("__xray_set_handler");

@@ -232,7 +232,10 @@ def test_nobody():
                                   env={**scene.ENVIRONMENT, **preload})
             outputs.append((done.returncode, done.stdout, done.stderr))
         equal(f'{kind}: output', outputs[1], outputs[0])
-        equal('files', os.listdir('/dev/shm') if os.environ.get('SCENE_PRIVATE') else [], [])
+    # A program whose functions are not instrumented leaves nothing, not even while it runs.
+    out = subprocess.run(['sh', '-c', 'ls /dev/shm/*/*-$$-* 2>/dev/null; exit 0'], capture_output=True,
+                         env={**scene.ENVIRONMENT, 'LD_PRELOAD': str(LIBRARY)}).stdout
+    equal('files of a program without functions', out, b'')
 
 
 def test_exec():
@@ -291,4 +294,5 @@ def test_messages():
     Path('plain').unlink(missing_ok=True)
 
 
+scene.private()
 Suite(globals()).main()
