@@ -37,7 +37,7 @@ enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, ALSO_USER, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE,
 	KEEP, LOOP, TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
 	SAMPLE, OFF_CPU, STACK_DEPTH,
-	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC, USDT,
+	WITHOUT_RECORDER, FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC, USDT,
 };
 
 static const struct option_row option_rows[] = {
@@ -63,6 +63,9 @@ static const struct option_row option_rows[] = {
 	OPTION(OFF_CPU, "off-cpu", NULL,
 	       "also record the stacks with which threads stop to run, and for how long; implies --kernel sched"),
 	OPTION(STACK_DEPTH, "stack-depth", "N", "at most N functions of a stack, from the innermost (default 127)"),
+	OPTION('a', "all-processes", NULL,
+	       "with --kernel, as root: Linux's events about all processes of the machine, while these are recorded"),
+	OPTION(WITHOUT_RECORDER, "without-recorder", NULL, "with -a, leave out what posixtrace record itself does"),
 	OPTION(DURATION, "duration", "TIME", "stop after this time: 10s, 500ms, 2m"),
 	OPTION('q', "quiet", NULL, "report errors only"),
 	OPTION(PROGRESS, "progress", NULL,
@@ -230,6 +233,12 @@ static void take_stream_option(struct reading *r, int option, const char *argume
 		return;
 	case KERNEL:
 		plan->kernel.groups |= kernel_groups(argument);
+		return;
+	case 'a':
+		plan->kernel.all = true;
+		return;
+	case WITHOUT_RECORDER:
+		plan->kernel.without_recorder = true;
 		return;
 	case KERNEL_BUFFER:
 		plan->kernel.buffer = argument_size("--kernel-buffer", argument);
@@ -460,6 +469,12 @@ static void check(const struct reading *r)
 	    (several || r->log_policy || r->log_size_text || strcmp(plan->output, "-") == 0))
 		wrong_usage("--kernel, --sample and --off-cpu cannot be combined with --loop, --trigger, --rotate, "
 		            "--log-policy, --log-size or standard output");
+	if (plan->kernel.all && !plan->kernel.groups)
+		wrong_usage("-a needs --kernel: only Linux's own events are those of all processes");
+	if (plan->kernel.without_recorder && !plan->kernel.all)
+		wrong_usage("--without-recorder needs -a");
+	if (plan->kernel.all && r->o.pid_count > 1)
+		wrong_usage("-a: give one process with -p, or a COMMAND such as sleep 10");
 	if (plan->kernel.buffer && !plan->kernel.groups && !stacks)
 		wrong_usage("--kernel-buffer needs --kernel, --sample or --off-cpu");
 	if (plan->kernel.sampling.depth && !stacks)
