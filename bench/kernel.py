@@ -160,7 +160,7 @@ def main():
         share = [ns * 1e5 / 1e9 * 100 for ns in result.recorder]
         lines.append(f'| {kind} | {name} | {cell(result.cost, "ns")} | {cell(share, "%")} | {cell(result.bytes, "B")} |')
     perf = subprocess.run(['perf', '--version'], capture_output=True, text=True, check=False).stdout.split()
-    lines += ['', f'{perf[-1] if perf else ""} perf, Linux {os.uname().release}; {options.rounds} rounds, '
+    lines += ['', f'perf {perf[-1] if perf else ""}, Linux {os.uname().release}; {options.rounds} rounds, '
                   f'load {os.getloadavg()[0]:.1f}.']
     table = '\n'.join(lines)
     print(table)
