@@ -2,7 +2,7 @@
 #
 # sample.py - record --sample and --off-cpu: where a program runs and waits, of which that is known
 #
-#     sample.py POSIXTRACE SAMPLE_TARGET LIBRARY
+#     sample.py POSIXTRACE SAMPLE_TARGET LIBRARY SAMPLE_TARGET_WITHOUT_FRAME_POINTERS
 #
 # SPDX-License-Identifier: MIT
 
@@ -20,7 +20,7 @@ import scene
 from scene import Suite, equal
 
 scene.private()
-POSIXTRACE, TARGET, LIBRARY = (Path(p).resolve() for p in sys.argv[1:4])
+POSIXTRACE, TARGET, LIBRARY, BARE = (Path(p).resolve() for p in sys.argv[1:5])
 NOBODY = 65534
 # Where tracepoints are described; often it is not mounted. The mount is this test's own.
 if os.geteuid() == 0 and 'SCENE_PRIVATE' in os.environ and not Path('/sys/kernel/tracing/events').exists():
@@ -138,6 +138,25 @@ def test_off_cpu():
     busy = [t for t in per_thread['threads'] if t['name'] == 'busy']
     equal('the thread', len(busy), 1)
     equal('runs', functions(busy[0])['three_quarters']['total'] > busy[0]['weight'] * 0.8, True)
+
+
+def test_dwarf():
+    """Without frame pointers, copied stacks have all callers, also that of the C library."""
+    messages = record('--sample', '999', '--off-cpu', '--sample-dwarf', '-o', 'dwarf.log', '--', BARE, 'wait',
+                      status=None)
+    if 'built without libdw' in messages or '--off-cpu: no stacks' in messages:
+        return
+    for stack, _ in folded('dwarf.log', '--off-cpu'):
+        if 'waits_here' in stack:
+            equal(f'{stack}', stack.index('main') < stack.index('waits_here') < stack.index('calls_library'), True)
+    by_name = functions(profile('--off-cpu', 'dwarf.log'))
+    between('sleep in ms', by_name['calls_library']['total'] / 1e6, 200, 1e6)
+    equal('callers', by_name['calls_library']['total'] <= by_name['waits_here']['total'] <= by_name['main']['total'],
+          True)
+    busy = [(stack, weight) for stack, weight in folded('dwarf.log') if stack[0] == 'busy' and 'busy' in stack[1:]]
+    between('busy', sum(weight for _, weight in busy), 25, 2000)
+    below = sum(weight for stack, weight in busy if 'three_quarters' in stack[stack.index('busy', 1):])
+    between('below its caller', below / sum(weight for _, weight in busy), 0.8, 1)
 
 
 def test_family():
@@ -275,7 +294,7 @@ def test_user():
 def test_wrong():
     for arguments, words in ((('--sample', '0'), '--sample'), (('--sample', '999', '-o', '-'), 'cannot be combined'),
                              (('--off-cpu', '--loop'), 'cannot be combined'),
-                             (('--stack-depth', '3'), 'needs --sample'),
+                             (('--stack-depth', '3'), 'needs --sample'), (('--sample-dwarf',), '--sample'),
                              (('--sample', '999', '--stack-depth', '9999'), '640')):
         messages = record(*arguments, '--', 'true', status=None)
         equal(f'{arguments}: {messages}', words in messages, True)

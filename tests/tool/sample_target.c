@@ -12,7 +12,7 @@
  *     sample_target pages N       reads lines: after "one" touches a new page, after "all" N new pages, and after each
  *                                 prints how many page faults it has had since the last "begin"
  *
- * Times are processor times of the thread, so other programs do not matter. Built with frame pointers.
+ * Times are processor times of the thread, so other programs do not matter. Built with frame pointers, and without.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -87,7 +87,8 @@ __attribute__((noinline)) void waits_here(void)
 	}
 }
 
-static void *busy(void *arg)
+void *busy(void *arg);
+__attribute__((noinline)) void *busy(void *arg)
 {
 	pthread_setname_np(pthread_self(), "busy");
 	three_quarters(100);

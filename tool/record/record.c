@@ -18,6 +18,7 @@
 #include "log/output.h"
 #include "logs/logfile.h"
 #include "record/session.h"
+#include "record/unwind.h"
 
 /* More than the library's default, because the program may be faster than the disk. */
 #define STREAM_SIZE (UINT64_C(4) << 20)
@@ -34,7 +35,7 @@
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, ALSO_USER, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE,
 	KEEP, LOOP, TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
-	SAMPLE, OFF_CPU, STACK_DEPTH,
+	SAMPLE, SAMPLE_DWARF, OFF_CPU, STACK_DEPTH,
 	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC, USDT,
 };
 
@@ -58,6 +59,9 @@ static const struct option_row option_rows[] = {
 	       "by commas, or all"),
 	OPTION(SAMPLE, "sample", "HZ",
 	       "also take the stacks of these processes' threads HZ times in each second that they run, such as 999"),
+	OPTION(SAMPLE_DWARF, "sample-dwarf", NULL,
+	       "have --sample and --off-cpu copy 8 KiB of each stack, and walk it as exceptions do: for programs and "
+	       "libraries without frame pointers; it costs much more"),
 	OPTION(OFF_CPU, "off-cpu", NULL,
 	       "also record the stacks with which threads stop to run, and for how long; implies --kernel sched"),
 	OPTION(STACK_DEPTH, "stack-depth", "N", "at most N functions of a stack, from the innermost (default 127)"),
@@ -202,12 +206,19 @@ static void take_stream_option(struct reading *r, int option, const char *argume
 	case SAMPLE:
 		plan->kernel.sampling.hertz = (uint32_t)argument_number("--sample", argument, 1, 1000000);
 		return;
+	case SAMPLE_DWARF:
+		if (!unwind_works())
+			wrong_usage("--sample-dwarf: this command was built without libdw, or for another processor than "
+			            "x86-64");
+		plan->kernel.sampling.dwarf = true;
+		return;
 	case OFF_CPU:
 		plan->kernel.sampling.off_cpu = true;
 		plan->kernel.groups |= kernel_groups("sched");
 		return;
 	case STACK_DEPTH:
-		plan->kernel.sampling.depth = (uint32_t)argument_number("--stack-depth", argument, 1, STACK_DEPTH_MOST);
+		plan->kernel.sampling.depth = (uint32_t)argument_number("--stack-depth", argument, 1,
+		                                                        STACK_DEPTH_MOST);
 		return;
 	case KEEP:
 		plan->keep = (unsigned)argument_number("--keep", argument, 1, 1 << 20);
@@ -427,8 +438,9 @@ static void check(const struct reading *r)
 		            "--log-policy, --log-size or standard output");
 	if (plan->kernel.buffer && !plan->kernel.groups && !stacks)
 		wrong_usage("--kernel-buffer needs --kernel, --sample or --off-cpu");
-	if (plan->kernel.sampling.depth && !stacks)
-		wrong_usage("--stack-depth needs --sample or --off-cpu");
+	if ((plan->kernel.sampling.depth || plan->kernel.sampling.dwarf) && !stacks)
+		wrong_usage("--%s needs --sample or --off-cpu",
+		            plan->kernel.sampling.dwarf ? "sample-dwarf" : "stack-depth");
 	if (r->o.pid_count > 1 && strcmp(plan->output, "-") == 0)
 		wrong_usage("standard output can take the log of one process only");
 	if (plan->keep && !several)
