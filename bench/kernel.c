@@ -27,6 +27,7 @@ static void *answer(void *arg)
 {
 	char byte;
 
+	(void)arg;
 	for (long i = 0; i < count; i++)
 		if (read(there[0], &byte, 1) != 1 || write(back[1], &byte, 1) != 1)
 			return "wrong";

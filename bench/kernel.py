@@ -9,9 +9,9 @@
 #   --update  puts the table between its two marks in this document
 #
 # The program is kernel.c. A cost is the processor time of the program, over that of the same program when nobody
-# records it in the same round, for each call, switch or sample. The recorder is the processor time of its own process,
-# over that of recording the same program while it does nothing. Bytes are those of the file. bpftrace and strace -c only
-# count. All need root.
+# records it in the same round, for each call, switch or sample. The recorder is processor time of its own process,
+# over that of recording the same program while it does nothing. Bytes are those of the file. bpftrace and strace -c
+# only count. All need root.
 #
 # SPDX-License-Identifier: MIT
 
@@ -158,9 +158,10 @@ def main():
             continue
         # ns for each, a hundred thousand times in a second, in parts of a processor.
         share = [ns * 1e5 / 1e9 * 100 for ns in result.recorder]
-        lines.append(f'| {kind} | {name} | {cell(result.cost, "ns")} | {cell(share, "%")} | {cell(result.bytes, "B")} |')
+        lines.append(f'| {kind} | {name} | {cell(result.cost, "ns")} | {cell(share, "%")} | '
+                     f'{cell(result.bytes, "B")} |')
     perf = subprocess.run(['perf', '--version'], capture_output=True, text=True, check=False).stdout.split()
-    lines += ['', f'{perf[-1] if perf else ""} perf, Linux {os.uname().release}; {options.rounds} rounds, '
+    lines += ['', f'perf {perf[-1] if perf else ""}, Linux {os.uname().release}; {options.rounds} rounds, '
                   f'load {os.getloadavg()[0]:.1f}.']
     table = '\n'.join(lines)
     print(table)

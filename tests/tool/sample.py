@@ -2,7 +2,7 @@
 #
 # sample.py - record --sample and --off-cpu: where a program runs and waits, of which that is known
 #
-#     sample.py POSIXTRACE SAMPLE_TARGET LIBRARY
+#     sample.py POSIXTRACE SAMPLE_TARGET LIBRARY SAMPLE_TARGET_WITHOUT_FRAME_POINTERS
 #
 # SPDX-License-Identifier: MIT
 
@@ -20,7 +20,7 @@ import scene
 from scene import Suite, equal
 
 scene.private()
-POSIXTRACE, TARGET, LIBRARY = (Path(p).resolve() for p in sys.argv[1:4])
+POSIXTRACE, TARGET, LIBRARY, BARE = (Path(p).resolve() for p in sys.argv[1:5])
 NOBODY = 65534
 # Where tracepoints are described; often it is not mounted. The mount is this test's own.
 if os.geteuid() == 0 and 'SCENE_PRIVATE' in os.environ and not Path('/sys/kernel/tracing/events').exists():
@@ -140,6 +140,25 @@ def test_off_cpu():
     equal('runs', functions(busy[0])['three_quarters']['total'] > busy[0]['weight'] * 0.8, True)
 
 
+def test_dwarf():
+    """Without frame pointers, copied stacks have all callers, also that of the C library."""
+    messages = record('--sample', '999', '--off-cpu', '--sample-dwarf', '-o', 'dwarf.log', '--', BARE, 'wait',
+                      status=None)
+    if 'built without libdw' in messages or '--off-cpu: no stacks' in messages:
+        return
+    for stack, _ in folded('dwarf.log', '--off-cpu'):
+        if 'waits_here' in stack:
+            equal(f'{stack}', stack.index('main') < stack.index('waits_here') < stack.index('calls_library'), True)
+    by_name = functions(profile('--off-cpu', 'dwarf.log'))
+    between('sleep in ms', by_name['calls_library']['total'] / 1e6, 200, 1e6)
+    equal('callers', by_name['calls_library']['total'] <= by_name['waits_here']['total'] <= by_name['main']['total'],
+          True)
+    busy = [(stack, weight) for stack, weight in folded('dwarf.log') if stack[0] == 'busy' and 'busy' in stack[1:]]
+    between('busy', sum(weight for _, weight in busy), 25, 2000)
+    below = sum(weight for stack, weight in busy if 'three_quarters' in stack[stack.index('busy', 1):])
+    between('below its caller', below / sum(weight for _, weight in busy), 0.8, 1)
+
+
 def test_family():
     """A child has its parent's memory, then that of another execution of the program."""
     record('--children', '--sample', '999', '-o', 'family.log', '--', TARGET, 'family')
@@ -189,29 +208,27 @@ def test_losses():
     """Each page fault is in the log or counted as lost, in its place: between those before and after."""
     with subprocess.Popen([TARGET, 'pages', '4000'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as target:
-        target.stdout.readline()
-        target.stdin.write('begin\n')
-        target.stdin.flush()
-        equal('ready', target.stdout.readline(), 'ready\n')
+        def say(line):
+            target.stdin.write(line + '\n')
+            target.stdin.flush()
+            return int(target.stdout.readline())
+
         with subprocess.Popen([POSIXTRACE, 'record', '-p', str(target.pid), '--kernel', 'faults', '--kernel-buffer',
                                '16K', '-o', 'pages.log'], stderr=subprocess.PIPE, text=True) as recorder:
-            while not Path('pages.log.kernel').exists() or \
-                    len(list(Path(f'/proc/{recorder.pid}/task').iterdir())) < 3:
-                time.sleep(0.01)
-
-            def touch():
-                target.stdin.write('go\n')
-                target.stdin.flush()
-                return int(target.stdout.readline())
-
+            # When it has written a page fault, it records.
+            while not Path('pages.log.kernel').exists() or not named(events('pages.log.kernel'), 'linux_fault'):
+                say('one')
+                time.sleep(0.1)
+            equal('none yet', say('begin'), 0)
+            begin = time.time_ns()
             # The recorder cannot keep up while it is stopped.
             recorder.send_signal(signal.SIGSTOP)
-            touch()
+            say('all')
             recorder.send_signal(signal.SIGCONT)
             # It has read the ring when the room is there again; what comes now is not lost.
             time.sleep(0.5)
             recorder.send_signal(signal.SIGSTOP)
-            happened = touch()
+            happened = say('all')
             recorder.send_signal(signal.SIGCONT)
             time.sleep(0.3)
             recorder.send_signal(signal.SIGINT)
@@ -219,7 +236,7 @@ def test_losses():
         target.stdin.close()
         target.wait()
     found = events('pages.log')
-    seen = len(named(found, 'linux_fault'))
+    seen = sum(e['time'] > begin for e in named(found, 'linux_fault'))
     out, _ = scene.run(POSIXTRACE, 'stat', '--json', 'pages.log')
     lost = sum(file['lost'] for file in json.loads(out)['files'])
     between('page faults', happened, 8000, 9000)
@@ -277,7 +294,7 @@ def test_user():
 def test_wrong():
     for arguments, words in ((('--sample', '0'), '--sample'), (('--sample', '999', '-o', '-'), 'cannot be combined'),
                              (('--off-cpu', '--loop'), 'cannot be combined'),
-                             (('--stack-depth', '3'), 'needs --sample'),
+                             (('--stack-depth', '3'), 'needs --sample'), (('--sample-dwarf',), '--sample'),
                              (('--sample', '999', '--stack-depth', '9999'), '640')):
         messages = record(*arguments, '--', 'true', status=None)
         equal(f'{arguments}: {messages}', words in messages, True)

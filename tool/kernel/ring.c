@@ -56,6 +56,7 @@ struct opened {
 	uint64_t id; /* 0: none */
 	uint64_t sample_type;
 	unsigned kind;
+	unsigned registers; /* in a sample */
 };
 
 struct rings {
@@ -280,7 +281,8 @@ static bool room_for_descriptor(struct rings *r)
 
 static int open_one(struct rings *r, const struct ring *ring, struct perf_event_attr *attr, pid_t pid, unsigned kind)
 {
-	struct opened o = { .sample_type = attr->sample_type, .kind = kind };
+	struct opened o = { .sample_type = attr->sample_type, .kind = kind,
+	                    .registers = (unsigned)__builtin_popcountll(attr->sample_regs_user) };
 	int fd = -1, error;
 
 	if (!room_for_descriptor(r))
@@ -316,8 +318,11 @@ int rings_open(struct rings *r, const struct perf_event_attr *attr, pid_t pid, u
 
 	set_common(&all);
 	/* The kernel adds up to 8 marks of where the addresses belong. */
-	if (all.sample_type & PERF_SAMPLE_CALLCHAIN && r->record_room < RECORD_ROOM + 8U * (all.sample_max_stack + 8U))
-		r->record_room = RECORD_ROOM + 8U * (all.sample_max_stack + 8U);
+	if (all.sample_type & PERF_SAMPLE_CALLCHAIN) {
+		size_t room = RECORD_ROOM + 8U * (all.sample_max_stack + 8U) + all.sample_stack_user;
+
+		r->record_room = room > r->record_room ? room : r->record_room;
+	}
 	for (unsigned i = 0; i < r->count && !error; i++)
 		error = open_one(r, r->ring[i], &all, pid, kind);
 	while (error && r->events > before)
@@ -427,8 +432,23 @@ static void parse_sample(const struct rings *r, struct ring_record *to, const un
 		to->size = size;
 		p += size;
 	}
-	if (o->sample_type & PERF_SAMPLE_REGS_USER && p + 8 <= end)
+	if (o->sample_type & PERF_SAMPLE_REGS_USER && p + 8 <= end) {
 		to->abi = number(p);
+		p += 8;
+		/* A thread of the kernel has none. */
+		if (to->abi && 8 * (ptrdiff_t)o->registers <= end - p) {
+			to->registers = p;
+			p += 8 * o->registers;
+		}
+	}
+	/* A size, that many bytes, and how many of them are right. */
+	if (o->sample_type & PERF_SAMPLE_STACK_USER && p + 8 <= end && number(p) &&
+	    number(p) + 16 <= (uint64_t)(end - p)) {
+		to->stack = p + 8;
+		to->stack_size = number(to->stack + number(p));
+		if (to->stack_size > number(p))
+			to->stack_size = 0;
+	}
 }
 
 /* Makes the next record of a ring ready. Returns false if there is none. */

@@ -26,6 +26,9 @@ struct ring_record {
 	uint64_t ip, address; /* of a sample with them */
 	const unsigned char *chain; /* of a sample with PERF_SAMPLE_CALLCHAIN: the addresses, and PERF_CONTEXT_... */
 	uint64_t chain_length;
+	const unsigned char *registers; /* of a sample with PERF_SAMPLE_REGS_USER, 8 bytes each; null: none */
+	const unsigned char *stack;     /* of a sample with PERF_SAMPLE_STACK_USER, from the stack pointer on */
+	uint64_t stack_size;
 	uint64_t abi;         /* of a sample with PERF_SAMPLE_REGS_USER: PERF_SAMPLE_REGS_ABI_... */
 	const unsigned char *data; /* of a sample with PERF_SAMPLE_RAW the tracepoint's data, else the record's body */
 	size_t size;

@@ -10,6 +10,17 @@
 
 #include "kernel/ring.h"
 
+/* Has the registers and the stack copied, if they are to be walked later. */
+static void copy_stack(const struct sampling *s, struct perf_event_attr *attr)
+{
+	if (!s->dwarf)
+		return;
+	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr->sample_regs_user = SAMPLING_REGISTERS;
+	attr->sample_stack_user = SAMPLING_COPIED;
+	attr->exclude_callchain_user = 1;
+}
+
 void sampling_attribute(const struct sampling *s, struct perf_event_attr *attr)
 {
 	attr->type = s->cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE;
@@ -21,6 +32,7 @@ void sampling_attribute(const struct sampling *s, struct perf_event_attr *attr)
 	attr->exclude_kernel = attr->exclude_callchain_kernel = s->user_only;
 	attr->exclude_hv = s->user_only;
 	attr->exclude_idle = 1;
+	copy_stack(s, attr);
 }
 
 void sampling_off_attribute(const struct sampling *s, struct perf_event_attr *attr)
@@ -30,6 +42,7 @@ void sampling_off_attribute(const struct sampling *s, struct perf_event_attr *at
 	attr->sample_type = PERF_SAMPLE_CALLCHAIN;
 	attr->sample_period = 1;
 	attr->sample_max_stack = (uint16_t)s->depth;
+	copy_stack(s, attr);
 }
 
 void sampling_modules(struct perf_event_attr *attr)

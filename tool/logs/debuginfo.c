@@ -104,6 +104,11 @@ void image_look_up(struct image *i, struct symbol *s)
 	said = true;
 }
 
+void *image_rules(struct image *i, uint64_t *offset)
+{
+	return NULL;
+}
+
 #else
 
 /* -- The file --------------------------------------------------------------------------------- */
@@ -492,6 +497,35 @@ static void find_function(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *s)
 	free(around);
 }
 
+/* Opens the file if that was not tried yet. Returns whether it can be read. */
+static bool is_open(struct image *i)
+{
+	const char *problem;
+
+	if (i->tried)
+		return i->module != NULL;
+	problem = i->path[0] == '/' ? open_image(i) : "";
+	i->tried = true;
+	if (problem) {
+		i->module = NULL;
+		if (*problem)
+			complain("%s: no functions and source lines: %s", i->path, problem);
+	}
+	return i->module != NULL;
+}
+
+void *image_rules(struct image *i, uint64_t *offset)
+{
+	Dwarf_Addr bias;
+	Dwarf_CFI *rules;
+
+	if (!is_open(i) || !to_address(i, offset))
+		return NULL;
+	rules = dwfl_module_eh_cfi(i->module, &bias);
+	*offset += i->bias - bias;
+	return rules;
+}
+
 void image_look_up(struct image *i, struct symbol *s)
 {
 	const char *name;
@@ -501,17 +535,7 @@ void image_look_up(struct image *i, struct symbol *s)
 	Dwarf_Die *unit;
 	GElf_Sym symbol;
 
-	if (!i->tried) {
-		const char *problem = i->path[0] == '/' ? open_image(i) : "";
-
-		i->tried = true;
-		if (problem) {
-			i->module = NULL;
-			if (*problem)
-				complain("%s: no functions and source lines: %s", i->path, problem);
-		}
-	}
-	if (!i->module || !to_address(i, &s->offset))
+	if (!is_open(i) || !to_address(i, &s->offset))
 		return;
 	/* The recorded address is the return address. The byte before it belongs to the call. */
 	address = s->offset + i->bias - 1;

@@ -30,5 +30,10 @@ const char *image_path(const struct image *i);
  * cannot be read.
  */
 void image_look_up(struct image *i, struct symbol *s);
+/*
+ * Returns libdw's rules for leaving functions (Dwarf_CFI), and converts an offset in the file to an address for them;
+ * null if there are none.
+ */
+void *image_rules(struct image *i, uint64_t *offset);
 
 #endif

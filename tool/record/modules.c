@@ -30,6 +30,7 @@ struct mapping {
 	char *path; /* "" for memory of no file */
 	unsigned char id[NOTES_BUILD_ID_MAX];
 	uint16_t id_length;
+	struct image *image; /* null: not looked for yet */
 };
 
 struct process {
@@ -324,6 +325,26 @@ static unsigned describe(struct modules *m, const struct process *p, unsigned fr
 	put32(m->body + 4, i - from);
 	beside_process(m->beside, m->body, (size_t)(at - m->body));
 	return i;
+}
+
+struct image *modules_image(struct modules *m, uint32_t pid, uint64_t *address)
+{
+	struct process *p = process_of(m, pid);
+
+	/* The latest mapping at an address counts. */
+	for (unsigned i = p->count; i > 0; i--) {
+		struct mapping *one = &p->mapping[i - 1];
+
+		if (*address < one->start || *address >= one->end)
+			continue;
+		if (one->path[0] != '/')
+			return NULL;
+		if (!one->image)
+			one->image = image_of(one->path, strlen(one->path), one->id, one->id_length);
+		*address = *address - one->start + one->offset;
+		return one->image;
+	}
+	return NULL;
 }
 
 void modules_used(struct modules *m, uint32_t pid, uint64_t time)

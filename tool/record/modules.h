@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "kernel/ring.h"
+#include "logs/debuginfo.h"
 #include "record/beside.h"
 
 struct modules;
@@ -33,6 +34,11 @@ void modules_exit(struct modules *m, uint32_t pid);
 void modules_gap(struct modules *m);
 /* The process has a stack at this time: describes it as far as that is needed. */
 void modules_used(struct modules *m, uint32_t pid, uint64_t time);
+/*
+ * Returns the file that a process has mapped at an address, and converts the address to an offset in it; null if there
+ * is none. Call it after modules_used().
+ */
+struct image *modules_image(struct modules *m, uint32_t pid, uint64_t *address);
 /* Leaves out the processes for which this returns false. */
 void modules_keep(struct modules *m, bool (*lives)(void *arg, uint32_t pid), void *arg);
 

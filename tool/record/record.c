@@ -19,6 +19,7 @@
 #include "logs/logfile.h"
 #include "record/probe_patterns.h"
 #include "record/session.h"
+#include "record/unwind.h"
 #include "usdt/signature.h"
 
 /* More than the library's default, because the program may be faster than the disk. */
@@ -36,7 +37,7 @@
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, ALSO_USER, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE,
 	KEEP, LOOP, TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
-	SAMPLE, OFF_CPU, STACK_DEPTH,
+	SAMPLE, SAMPLE_DWARF, OFF_CPU, STACK_DEPTH,
 	WITHOUT_RECORDER, FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC, USDT,
 };
 
@@ -60,6 +61,9 @@ static const struct option_row option_rows[] = {
 	       "by commas, or all"),
 	OPTION(SAMPLE, "sample", "HZ",
 	       "also take the stacks of these processes' threads HZ times in each second that they run, such as 999"),
+	OPTION(SAMPLE_DWARF, "sample-dwarf", NULL,
+	       "have --sample and --off-cpu copy 8 KiB of each stack, and walk it as exceptions do: for programs and "
+	       "libraries without frame pointers; it costs much more"),
 	OPTION(OFF_CPU, "off-cpu", NULL,
 	       "also record the stacks with which threads stop to run, and for how long; implies --kernel sched"),
 	OPTION(STACK_DEPTH, "stack-depth", "N", "at most N functions of a stack, from the innermost (default 127)"),
@@ -246,12 +250,19 @@ static void take_stream_option(struct reading *r, int option, const char *argume
 	case SAMPLE:
 		plan->kernel.sampling.hertz = (uint32_t)argument_number("--sample", argument, 1, 1000000);
 		return;
+	case SAMPLE_DWARF:
+		if (!unwind_works())
+			wrong_usage("--sample-dwarf: this command was built without libdw, or for another processor than "
+			            "x86-64");
+		plan->kernel.sampling.dwarf = true;
+		return;
 	case OFF_CPU:
 		plan->kernel.sampling.off_cpu = true;
 		plan->kernel.groups |= kernel_groups("sched");
 		return;
 	case STACK_DEPTH:
-		plan->kernel.sampling.depth = (uint32_t)argument_number("--stack-depth", argument, 1, STACK_DEPTH_MOST);
+		plan->kernel.sampling.depth = (uint32_t)argument_number("--stack-depth", argument, 1,
+		                                                        STACK_DEPTH_MOST);
 		return;
 	case KEEP:
 		plan->keep = (unsigned)argument_number("--keep", argument, 1, 1 << 20);
@@ -477,8 +488,9 @@ static void check(const struct reading *r)
 		wrong_usage("-a: give one process with -p, or a COMMAND such as sleep 10");
 	if (plan->kernel.buffer && !plan->kernel.groups && !stacks)
 		wrong_usage("--kernel-buffer needs --kernel, --sample or --off-cpu");
-	if (plan->kernel.sampling.depth && !stacks)
-		wrong_usage("--stack-depth needs --sample or --off-cpu");
+	if ((plan->kernel.sampling.depth || plan->kernel.sampling.dwarf) && !stacks)
+		wrong_usage("--%s needs --sample or --off-cpu",
+		            plan->kernel.sampling.dwarf ? "sample-dwarf" : "stack-depth");
 	if (r->o.pid_count > 1 && strcmp(plan->output, "-") == 0)
 		wrong_usage("standard output can take the log of one process only");
 	if (plan->keep && !several)

@@ -12,6 +12,7 @@
 #include "log/format.h"
 #include "record/kallsyms.h"
 #include "record/modules.h"
+#include "record/unwind.h"
 
 #define BUCKETS 1024
 /* Threads whose stacks are kept while they do not run; the bound matters only if their ends were lost. */
@@ -149,6 +150,10 @@ static void read_chain(struct stacks *s, const struct ring_record *r)
 			break;
 		to->address[to->count++] = address;
 		to->kernel += in_kernel;
+	}
+	if (r->registers && to->count < s->depth) {
+		modules_used(s->modules, r->pid, r->time);
+		to->count += (uint16_t)unwind(s->modules, r, to->address + to->count, s->depth - to->count);
 	}
 	to->cut = to->count >= s->depth;
 }
