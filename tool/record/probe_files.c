@@ -31,17 +31,19 @@ static void read_places(struct probes *p, struct probed_file *f)
 	for (size_t i = 0; i < notes.count; i++) {
 		const struct note *n = &notes.note[i];
 		char name[TRACE_EVENT_NAME_MAX + 1];
+		const struct signature *signature;
 		struct location *l;
 
 		snprintf(name, sizeof name, "%s:%s", n->provider, n->name);
-		if (!probe_is_wanted(p->wanted, name, f->path))
+		if (!probe_is_wanted(p->wanted, name, f->path, &signature))
 			continue;
 		f->location = probes_more(f->location, f->count, sizeof *f->location);
 		l = &f->location[f->count++];
-		*l = (struct location){ .probe = probe_find(p, name),
+		*l = (struct location){ .probe = probe_find(p, name, signature),
 		                        .stack_register = arguments_stack_register(notes.machine) };
 		l->count = arguments_parse(n->arguments, notes.machine, l->argument);
 		l->where = (struct uprobe){ .file = f->fd, .offset = n->offset, .semaphore = n->semaphore };
+		probe_fetch_texts(p, l, notes.machine);
 		if (l->probe->type == UINT32_MAX) {
 			probe_add_place(l->probe, l, l->probe->events == 0);
 			l->probe->events = 1; /* its fields are not empty; see below */
@@ -59,7 +61,7 @@ static void read_places(struct probes *p, struct probed_file *f)
 		for (unsigned a = 0; a < l->count; a++) {
 			size_t bytes = argument_stack(&l->argument[a], l->stack_register);
 
-			if (!l->probe->size[a])
+			if (!l->probe->size[a] || l->probe->is_text[a])
 				continue;
 			l->where.registers |= argument_registers(&l->argument[a]);
 			if (bytes == SIZE_MAX)

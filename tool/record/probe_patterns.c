@@ -38,14 +38,17 @@ static bool same_path(const char *pattern, size_t length, const char *path)
 	return same;
 }
 
-bool probe_is_wanted(const struct probes_wanted *wanted, const char *name, const char *path)
+bool probe_is_wanted(const struct probes_wanted *wanted, const char *name, const char *path,
+                     const struct signature **signature)
 {
 	for (unsigned i = 0; i < wanted->count; i++) {
 		size_t length;
 		const char *names = probe_pattern_names(wanted->pattern[i], &length);
 
-		if ((!length || same_path(wanted->pattern[i], length, path)) && fnmatch(names, name, 0) == 0)
-			return match_name(wanted->match, name);
+		if ((length && !same_path(wanted->pattern[i], length, path)) || fnmatch(names, name, 0) != 0)
+			continue;
+		*signature = wanted->signature[i];
+		return match_name(wanted->match, name);
 	}
 	return false;
 }

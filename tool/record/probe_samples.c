@@ -19,6 +19,14 @@
 #include "record/probe_state.h"
 #include "usdt/arguments.h"
 
+#define TEXT_MOST 255 /* bytes of a text */
+
+/* The fields that the kernel has fetched for a sample. */
+struct fetched {
+	const unsigned char *data;
+	size_t size;
+};
+
 static const unsigned char *body_of(const struct waiting *w)
 {
 	return (const unsigned char *)(w->record + 1);
@@ -115,6 +123,41 @@ static void know_thread(struct probes *p, uint32_t pid, uint32_t tid)
 	name_thread(p, pid, tid, name);
 }
 
+/* Finds what the kernel has fetched in a sample, if it fetches something, and moves *at behind it. */
+static bool find_fetched(const struct location *l, const unsigned char **at, const unsigned char *end,
+                         struct fetched *fetched)
+{
+	*fetched = (struct fetched){ 0 };
+	if (!l->where.tracepoint)
+		return true;
+	if (end - *at < 4)
+		return false;
+	fetched->size = half_at(*at);
+	fetched->data = *at + 4;
+	if (fetched->size > (size_t)(end - fetched->data))
+		return false;
+	*at = fetched->data + fetched->size;
+	return true;
+}
+
+/* Appends a text to the data of an event. Returns its length with the null byte. */
+static size_t put_text(unsigned char *to, const struct fetched *fetched, unsigned place)
+{
+	uint32_t where = place && place + 4 <= fetched->size ? half_at(fetched->data + place) : 0;
+	size_t offset = where & 0xffff, length = where >> 16;
+
+	/* A text that is not in memory has no length. */
+	if (offset > fetched->size || length > fetched->size - offset)
+		length = 0;
+	if (length > TEXT_MOST)
+		length = TEXT_MOST;
+	length = length ? strnlen((const char *)fetched->data + offset, length) : 0;
+	if (length)
+		memcpy(to, fetched->data + offset, length);
+	to[length] = '\0';
+	return length + 1;
+}
+
 /* Finds the registers and the stack in a sample. Returns false if they are cut off. */
 static bool find_state(const struct location *l, const unsigned char *at, const unsigned char *end,
                        struct argument_sample *s)
@@ -159,7 +202,8 @@ static void put_sample(struct probes *p, const struct waiting *w)
 	const struct opened *o = probe_event_find(p, word_at(body));
 	uint64_t address = word_at(body + 8);
 	uint32_t pid = half_at(body + 16), tid = half_at(body + 20);
-	unsigned char data[8 * ARGUMENTS_MAX];
+	unsigned char data[(TEXT_MOST + 1) * ARGUMENTS_MAX];
+	struct fetched fetched;
 	struct argument_sample state;
 	const struct location *l;
 	size_t size = 0;
@@ -174,11 +218,16 @@ static void put_sample(struct probes *p, const struct waiting *w)
 	if (l->probe->type == UINT32_MAX)
 		return;
 	know_thread(p, pid, tid);
-	if (!find_state(l, body + 32, end, &state))
+	body += 32;
+	if (!find_fetched(l, &body, end, &fetched) || !find_state(l, body, end, &state))
 		state = (struct argument_sample){ .stack_register = l->stack_register };
 	for (unsigned i = 0; i < l->probe->count; i++) {
 		uint64_t value = 0;
 
+		if (l->probe->is_text[i]) {
+			size += put_text(data + size, &fetched, i < l->count ? l->text_at[i] : 0);
+			continue;
+		}
 		if (!l->probe->size[i])
 			continue;
 		/* Data may end before the last field. */
@@ -238,7 +287,8 @@ static void follow(struct probes *p, const struct waiting *w)
 	body = body_of(w);
 	size = body_size(w);
 	if (h->type == PERF_RECORD_FORK && size >= 24) {
-		if (half_at(body) == half_at(body + 4) || !p->wanted->children || !probed_process_find(p, half_at(body + 4)))
+		if (half_at(body) == half_at(body + 4) || !p->wanted->children ||
+		    !probed_process_find(p, half_at(body + 4)))
 			return;
 		probed_process_add(p, (pid_t)half_at(body));
 		probed_process_look(p, (pid_t)half_at(body), w->time);

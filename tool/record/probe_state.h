@@ -24,6 +24,7 @@
 #include "record/probelog.h"
 #include "usdt/arguments.h"
 #include "usdt/notes.h"
+#include "usdt/signature.h"
 
 struct perf_event_header;
 
@@ -37,6 +38,9 @@ struct probe {
 	unsigned count;              /* of arguments */
 	uint8_t size[ARGUMENTS_MAX]; /* 0: left off */
 	bool is_signed[ARGUMENTS_MAX];
+	bool is_text[ARGUMENTS_MAX]; /* the kernel fetches it */
+	struct signature signature;  /* empty: not known */
+	bool has_place;
 	bool said;           /* which arguments are left off */
 	uint64_t events, cut; /* cut: events without their last fields, which were not in the sample */
 };
@@ -47,6 +51,7 @@ struct location {
 	unsigned count;
 	struct uprobe where;
 	int stack_register;
+	unsigned text_at[ARGUMENTS_MAX]; /* offset of the text's place in the fields of a sample; 0: it has none */
 };
 
 /* A file with probes that are wanted, or one that has none. */
@@ -121,6 +126,8 @@ struct probes {
 	int stop; /* eventfd */
 	unsigned failed; /* places whose probes could not be set */
 	int failure;     /* why */
+	int no_texts;    /* why the kernel fetches no texts: an error number; 0: it does */
+	bool no_texts_said;
 };
 
 /* Returns an array with room for one more. */

@@ -19,6 +19,7 @@
 #include "common/message.h"
 #include "common/progress.h"
 #include "kernel/buffer.h"
+#include "kernel/fetch.h"
 #include "kernel/uprobe.h"
 #include "record/probe_events.h"
 #include "record/probe_processes.h"
@@ -136,6 +137,7 @@ struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const
 		probed_process_look(p, pid, probes_now());
 	for (unsigned i = 0; i < p->probe_count; i++)
 		probe_say_left_off(p->probe[i]);
+	probe_say_no_texts(p);
 	if (p->failed && !some_are_set(p)) {
 		say_impossible(p->failure);
 		probes_free(p, false);
@@ -179,6 +181,7 @@ void probes_stop(struct probes *p)
 		if (p->probe[i]->cut)
 			progress_say("%s: %" PRIu64 " of %" PRIu64 " events lack their last arguments, which were too "
 			             "deep in the stack", p->probe[i]->name, p->probe[i]->cut, p->probe[i]->events);
+	probe_say_no_texts(p);
 	if (p->log.lost)
 		progress_say("--usdt: %" PRIu64 " events were lost, because the kernel's ring was full: select fewer "
 		             "probes%s", p->log.lost,
@@ -220,6 +223,8 @@ void probes_free(struct probes *p, bool keep)
 	for (unsigned i = 0; i < p->opened_count; i++)
 		close(p->opened[i].fd);
 	for (unsigned i = 0; i < p->files; i++) {
+		for (unsigned n = 0; n < p->file[i].count; n++)
+			fetch_undefine(&p->file[i].location[n].where);
 		if (p->file[i].fd >= 0)
 			close(p->file[i].fd);
 		free(p->file[i].path);

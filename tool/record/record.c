@@ -17,7 +17,9 @@
 #include "common/options.h"
 #include "log/output.h"
 #include "logs/logfile.h"
+#include "record/probe_patterns.h"
 #include "record/session.h"
+#include "usdt/signature.h"
 
 /* More than the library's default, because the program may be faster than the disk. */
 #define STREAM_SIZE (UINT64_C(4) << 20)
@@ -143,13 +145,46 @@ static void add_user(struct plan *plan, const char *text)
 	plan->user[plan->users++] = user;
 }
 
+/* Takes the names and types of arguments off a pattern. Returns null if there are none. */
+static const struct signature *take_signature(const char **pattern)
+{
+	const char *whole = *pattern, *wrong;
+	struct signature *s;
+	size_t path, length;
+	char *names, *end;
+
+	names = strchr(probe_pattern_names(whole, &path), '(');
+	if (!names)
+		return NULL;
+	length = (size_t)(names - whole);
+	names = strdup(whole);
+	s = calloc(1, sizeof *s);
+	if (!names || !s)
+		fail("no memory");
+	*pattern = names;
+	names[length] = '\0';
+	names += length + 1;
+	end = strchr(names, ')');
+	if (!end || end[1])
+		wrong_usage("--usdt %s: ')' is missing at the end", whole);
+	*end = '\0';
+	wrong = signature_parse(names, s);
+	if (wrong)
+		wrong_usage("--usdt %s: %s", whole, wrong);
+	return s;
+}
+
 static void add_usdt(struct probes_wanted *usdt, const char *pattern)
 {
+	const struct signature *signature = take_signature(&pattern);
+
 	if (!*pattern)
 		wrong_usage("--usdt needs a pattern, such as 'python:*'; '*' selects all probes");
 	usdt->pattern = realloc(usdt->pattern, (usdt->count + 1) * sizeof *usdt->pattern);
-	if (!usdt->pattern)
+	usdt->signature = realloc(usdt->signature, (usdt->count + 1) * sizeof *usdt->signature);
+	if (!usdt->pattern || !usdt->signature)
 		fail("no memory");
+	usdt->signature[usdt->count] = signature;
 	usdt->pattern[usdt->count++] = pattern;
 }
 
