@@ -727,6 +727,13 @@ def test_family():
     equal(Log().names, ['a'])
 
 
+def test_family_of_short_lives():
+    """Processes that have each forked the next one, and ended, before anybody can look at them."""
+    for _ in range(3):
+        record('--family', '--', STEPS, *(['daemon'] * 1000), 'a')
+        equal(Log().names, ['a'])
+
+
 def test_family_of_another_user():
     """A daemon of another user is still one of the family, for root without CAP_SYS_RESOURCE too."""
     if os.geteuid() != 0:

@@ -90,7 +90,8 @@ static const struct option_row option_rows[] = {
 	       "also record calls of the C library: io, locks, threads, process, memory, with commas between, or all"),
 	OPTION(USDT, "usdt", "PATTERN",
 	       "also record the USDT probes of the program and its libraries whose names match PATTERN, 'python:*'; "
-	       "'/usr/lib/x.so:NAME:*' those of a file; may be repeated; as root"),
+	       "'/usr/lib/x.so:NAME:*' those of a file, 'NAME:PROBE(int id, str item)' with names of arguments; "
+	       "may be repeated; as root"),
 	OPTION_HEADING("Memory and log:"),
 	OPTION('s', "stream-size", "SIZE",
 	       "memory for events that are not in the log yet (default 4M, with --functions 16M)"),

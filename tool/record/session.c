@@ -358,7 +358,7 @@ static void process_ended(struct session *s, struct source *source)
 	if (s->plan->family && !source->recording.ended) {
 		source->alone = true;
 		kin_look(kin);
-		if (kin->alive)
+		if (kin->alive || kin->unsure)
 			return;
 	}
 	if (s->o->command)

@@ -176,15 +176,15 @@ static __attribute__((__noinline__, __cold__, __unused__)) void posixtrace_sdt_s
 }
 
 /*
- * Behind the constructor of <posixtrace/typed.h>. A trace point finds out whether a stream traces the process, and the
- * gate tells it afterwards. No event has the type 0, so nothing is recorded.
+ * Behind the constructor of <posixtrace/typed.h>, which sets the gate if there are streams that may trace the process.
+ * As long as it is zero, no stream does.
  */
 static __attribute__((__constructor__, __unused__)) void posixtrace_sdt_begin(void)
 {
-	if (__start_posixtrace_sdt_flags == __stop_posixtrace_sdt_flags || !__posix_trace_enabled())
-		return;
-	__posix_trace_record(0, NULL, 0);
-	if (__posix_trace_enabled())
+	const struct __posix_trace_gate *__gate = __atomic_load_n(&__posix_trace_gate, __ATOMIC_ACQUIRE);
+
+	if (__start_posixtrace_sdt_flags != __stop_posixtrace_sdt_flags &&
+	    __atomic_load_n(&__gate->__vacant, __ATOMIC_RELAXED) != 0 && __posix_trace_enabled())
 		posixtrace_sdt_semaphores();
 }
 
