@@ -122,8 +122,6 @@ struct thread {
 	uint32_t together_most;
 	struct writer *order[PAGE_SLOTS]; /* the writers in use; null in a block that was wiped */
 	struct writer writer[SLOT_GROUP];        /* for the first slots of the process page */
-	/* for the other slots, SLOT_GROUP each; null: not allocated yet */
-	struct writer *more[PAGE_SLOTS / SLOT_GROUP - 1];
 	/* From here on: behind what the fast path of most events uses, which keeps its place in the processor's lines. */
 	/*
 	 * The block of the trace points that interrupt this thread inside a trace point (H4). It has seats and writers
@@ -137,6 +135,8 @@ struct thread {
 	 */
 	uintptr_t signal_stack;
 	size_t signal_stack_size;
+	/* for the other slots, SLOT_GROUP each; null: not allocated yet */
+	struct writer *more[PAGE_SLOTS / SLOT_GROUP - 1];
 };
 
 /* Returns the thread's writer for a slot of the process page, or null if no memory has been allocated for it yet. */

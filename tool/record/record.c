@@ -253,8 +253,8 @@ static void take_stream_option(struct reading *r, int option, const char *argume
 		return;
 	case SAMPLE_DWARF:
 		if (!unwind_works())
-			wrong_usage("--sample-dwarf: this command was built without libdw, or for another processor than "
-			            "x86-64");
+			wrong_usage("--sample-dwarf: this command was built without libdw, or for another processor "
+			            "than x86-64");
 		plan->kernel.sampling.dwarf = true;
 		return;
 	case OFF_CPU:
