@@ -124,7 +124,7 @@ struct thread {
 	struct writer writer[SLOT_GROUP];        /* for the first slots of the process page */
 	/* for the other slots, SLOT_GROUP each; null: not allocated yet */
 	struct writer *more[PAGE_SLOTS / SLOT_GROUP - 1];
-	/* From here on: behind what the fast path of most events uses, which keeps its place in the processor's lines. */
+	/* From here on: behind what most events use, so that it keeps its place in the processor's lines. */
 	/*
 	 * The block of the trace points that interrupt this thread inside a trace point (H4). It has seats and writers
 	 * of its own, because those of the interrupted trace point may be in any state. Null: none was needed yet, or
