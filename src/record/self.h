@@ -122,7 +122,7 @@ struct thread {
 	uint32_t together_most;
 	struct writer *order[PAGE_SLOTS]; /* the writers in use; null in a block that was wiped */
 	struct writer writer[SLOT_GROUP];        /* for the first slots of the process page */
-	/* From here on: behind what the fast path of most events uses, which keeps its place in the processor's lines. */
+	/* From here on: behind what most events use, so that it keeps its place in the processor's lines. */
 	/*
 	 * The block of the trace points that interrupt this thread inside a trace point (H4). It has seats and writers
 	 * of its own, because those of the interrupted trace point may be in any state. Null: none was needed yet, or
