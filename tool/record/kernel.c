@@ -27,6 +27,8 @@
 #include "record/stacks.h"
 
 #define BUFFER_DEFAULT (UINT64_C(4) << 20)
+/* With copied stacks, which are much larger than other records. */
+#define BUFFER_COPIES (UINT64_C(16) << 20)
 /* The longest time between two looks at the rings, and between two writes to the file. */
 #define LOOK_MS  50
 #define WRITE_NS INT64_C(1000000000)
@@ -632,7 +634,7 @@ static void free_kernel(struct kernel *k)
 
 static int open_rings(struct kernel *k, const struct kernel_options *o)
 {
-	size_t size = o->buffer ? o->buffer : BUFFER_DEFAULT;
+	size_t size = o->buffer ? o->buffer : o->sampling.dwarf ? BUFFER_COPIES : BUFFER_DEFAULT;
 	char is[16], asked[16];
 	int error;
 

@@ -91,7 +91,7 @@ static const struct option_row option_rows[] = {
 	       "memory for events that are not in the log yet (default 4M, with --functions 16M)"),
 	OPTION(KERNEL_BUFFER, "kernel-buffer", "SIZE",
 	       "memory of each processor for events of --kernel, --sample and --off-cpu that are not in the log yet "
-	       "(default 4M)"),
+	       "(default 4M, with --sample-dwarf 16M)"),
 	OPTION(POLICY, "policy", "POLICY",
 	       "of the stream: flush (default); loop or until-full, which write the log only at the end",
 	  "flush loop until-full"),
@@ -208,8 +208,8 @@ static void take_stream_option(struct reading *r, int option, const char *argume
 		return;
 	case SAMPLE_DWARF:
 		if (!unwind_works())
-			wrong_usage("--sample-dwarf: this command was built without libdw, or for another processor than "
-			            "x86-64");
+			wrong_usage("--sample-dwarf: this command was built without libdw, or for another processor "
+			            "than x86-64");
 		plan->kernel.sampling.dwarf = true;
 		return;
 	case OFF_CPU:
