@@ -1,5 +1,5 @@
 #
-# lttng.py - sessions of LTTng-UST that record bench:* and notes of lttng_ust_tracef(), and what they have lost
+# lttng.py - sessions of LTTng-UST that record bench:*, notes of lttng_ust_tracef() or other events, and their losses
 #
 # LTTng has a daemon; it is started where none runs, and ended again. Sessions
 # have the contexts vpid, vtid and ip: the fields that an event of ours has.
@@ -46,7 +46,7 @@ def daemon():
                                        stderr=log,
                                        preexec_fn=os.setpgrp)
         try:
-            for _ in range(40):
+            for _ in range(240):
                 if answers():
                     break
                 time.sleep(0.25)
@@ -65,20 +65,19 @@ class Session:
 
     count = 0
 
-    def __init__(self, directory, channel, snapshot=False):
+    def __init__(self, directory, channel, snapshot=False, events='bench:*,lttng_ust_tracef:*'):
         Session.count += 1
         self.name = f'posixtrace-bench-{os.getpid()}-{Session.count}'
         self.directory = Path(directory) / self.name
         self.there = False
-        self.begin(channel, snapshot)
+        self.begin(channel, snapshot, events)
 
-    def begin(self, channel, snapshot):
+    def begin(self, channel, snapshot, events):
         lttng('create', self.name, *(['--snapshot'] if snapshot else []), f'--output={self.directory}')
         self.there = True
         lttng('enable-channel', '--userspace', f'--session={self.name}', *channel, 'bench')
         lttng('add-context', '--userspace', f'--session={self.name}', '--channel=bench', *CONTEXTS)
-        lttng('enable-event', '--userspace', f'--session={self.name}', '--channel=bench',
-              'bench:*,lttng_ust_tracef:*')
+        lttng('enable-event', '--userspace', f'--session={self.name}', '--channel=bench', events)
         lttng('start', self.name)
 
     def discarded(self):

@@ -41,12 +41,14 @@ class Line:
 
     def met(self):
         """None: nobody knows."""
-        if self.to_peer and not self.ratio:
+        if (self.to_peer and not self.ratio) or (self.most is None and self.least is None):
             return None
         judged = statistics.median(self.ratio or self.ours)
         return judged <= self.most if self.most is not None else judged >= self.least
 
     def goal(self):
+        if self.most is None and self.least is None:
+            return ''
         number = f'≤ {self.most:g}' if self.most is not None else f'≥ {self.least:g}'
         return number + (' x' if self.ratio or self.to_peer else f' {self.unit}'.rstrip())
 

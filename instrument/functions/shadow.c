@@ -330,11 +330,21 @@ bool shadow_ready(void)
 	return ready;
 }
 
-/* Opens the streams before the program can become another user. Functions may have been called before. */
+bool shadow_may_be_ready(void)
+{
+	const struct __posix_trace_gate *gate = __atomic_load_n(&__posix_trace_gate, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&gate->__vacant, __ATOMIC_RELAXED) != 0 && shadow_ready();
+}
+
+/*
+ * Opens the streams before the program can become another user. Functions may have been called before. A process whose
+ * functions are not instrumented leaves nothing in /dev/shm if its user has no streams.
+ */
 static __attribute__((constructor(101))) void begin(void)
 {
 	busy = true;
 	posixtrace_attach();
 	busy = false;
-	shadow_ready();
+	shadow_may_be_ready();
 }

@@ -47,6 +47,8 @@ void shadow_unwind_range(uintptr_t from, uintptr_t to);
  * is a handler that has interrupted this function.
  */
 bool shadow_ready(void);
+/* The same, but false if the process has not looked yet whether it is recorded, which leaves a file in /dev/shm. */
+bool shadow_may_be_ready(void);
 
 /* Records the entry into a function. The frame is written again for a handler that has come before it counted. */
 static inline __attribute__((always_inline)) void shadow_enter(uintptr_t function, uintptr_t stack, bool level)

@@ -142,6 +142,11 @@ static bool is_function(const ElfW(Sym) *s)
 	return (s->st_info & 0xf) == STT_FUNC && s->st_shndx != SHN_UNDEF;
 }
 
+static bool is_object(const ElfW(Sym) *s)
+{
+	return ELF64_ST_TYPE(s->st_info) == STT_OBJECT && s->st_shndx != SHN_UNDEF && s->st_value;
+}
+
 static uintptr_t value(const struct module *m, size_t i)
 {
 	return m->symbols[m->order[i]].st_value;
@@ -274,10 +279,11 @@ uintptr_t symtab_find(const char *name)
 {
 	const struct module *m = module_at(0);
 
-	for (size_t i = 0; m && i < m->functions; i++) {
-		const ElfW(Sym) *s = &m->symbols[m->order[i]];
+	for (size_t i = 0; m && i < m->count; i++) {
+		const ElfW(Sym) *s = &m->symbols[i];
 
-		if (strcmp(m->names + s->st_name, name) == 0)
+		if ((is_function(s) || is_object(s)) && s->st_name < m->names_size &&
+		    strcmp(m->names + s->st_name, name) == 0)
 			return m->base + s->st_value;
 	}
 	return 0;

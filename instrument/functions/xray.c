@@ -13,14 +13,15 @@
 
 #include "names.h"
 #include "symtab.h"
+#include "trampolines.h"
 
 #if defined __x86_64__ || defined __aarch64__ || defined __arm__
 
 /* As in <xray/xray_interface.h>. */
 enum { ENTRY, EXIT, TAIL, ENTRY_WITH_ARGUMENT };
 
-static uintptr_t *address; /* of each function, by its number */
-static size_t functions;
+uintptr_t *xray_address; /* of each function, by its number */
+size_t xray_functions;
 static uintptr_t above; /* how far the caller's stack pointer is above the handler's */
 
 /*
@@ -42,19 +43,19 @@ static void handle(int32_t id, int type)
 {
 	uintptr_t here = (uintptr_t)__builtin_dwarf_cfa(), distance;
 
-	if (!posixtrace_enabled() || (uint32_t)id >= functions)
+	if (!posixtrace_enabled() || (uint32_t)id >= xray_functions)
 		return;
 	if (type == EXIT || type == TAIL) {
-		shadow_leave(address[id]);
+		shadow_leave(xray_address[id]);
 	} else if (type == ENTRY) {
 		distance = __atomic_load_n(&above, __ATOMIC_RELAXED);
 		if (!distance) {
-			distance = find_stack(address[id], here) - here;
+			distance = find_stack(xray_address[id], here) - here;
 			__atomic_store_n(&above, distance, __ATOMIC_RELAXED);
 		}
-		shadow_enter(address[id], here + distance, true);
+		shadow_enter(xray_address[id], here + distance, true);
 	} else if (type == ENTRY_WITH_ARGUMENT) {
-		shadow_enter(address[id], find_stack(address[id], here), true);
+		shadow_enter(xray_address[id], find_stack(xray_address[id], here), true);
 	}
 }
 
@@ -66,7 +67,7 @@ static __attribute__((constructor(103))) void patch(void)
 	size_t (*most)(void);
 	uintptr_t (*address_of)(int32_t);
 
-	if (!shadow_ready() || !symtab_program_has("xray_instr_map"))
+	if (!shadow_may_be_ready() || !symtab_program_has("xray_instr_map"))
 		return;
 	init = (void (*)(void))symtab_find("__xray_init");
 	set_handler = (int (*)(void (*)(int32_t, int)))symtab_find("__xray_set_handler");
@@ -77,22 +78,23 @@ static __attribute__((constructor(103))) void patch(void)
 	if (!init || !set_handler || !patch_all || !patch_function || !most || !address_of)
 		return;
 	init();
-	functions = most() + 1;
-	address = mmap(NULL, functions * sizeof *address, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (address == MAP_FAILED) {
-		functions = 0;
+	xray_functions = most() + 1;
+	xray_address = mmap(NULL, xray_functions * sizeof *xray_address, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (xray_address == MAP_FAILED) {
+		xray_functions = 0;
 		return;
 	}
-	for (size_t i = 1; i < functions; i++)
-		address[i] = address_of((int32_t)i);
+	for (size_t i = 1; i < xray_functions; i++)
+		xray_address[i] = address_of((int32_t)i);
 	set_handler(handle);
+	trampolines_install((uintptr_t)handle);
 	if (!settings.only || settings.in) {
 		patch_all();
 		return;
 	}
 	/* Functions that are not wanted stay without a call. */
-	for (size_t i = 1; i < functions; i++)
-		if (names_verdict(address[i]) & NAME_ONLY)
+	for (size_t i = 1; i < xray_functions; i++)
+		if (names_verdict(xray_address[i]) & NAME_ONLY)
 			patch_function((int32_t)i);
 }
 

@@ -109,13 +109,14 @@ static void record_open(uint64_t began, int fd, const char *path, int flags, con
 	struct posixtrace_around around;
 	char name[NAME_SIZE];
 
-	call_before(&around, began, fd, fd < 0, errno, caller);
+	call_before(around.__before, began, fd, fd < 0, errno);
+	around.__address = caller;
 	memcpy(around.__behind, &flags, 4);
 	if (fd >= 0) {
 		names_forget(fd);
 		if (path[0] == '/')
 			names_set(fd, path);
-		else if (names_get(fd, name)[0])
+		else if (names_get(fd, name))
 			path = name;
 		else
 			names_set(fd, path);
@@ -222,10 +223,9 @@ CALL_EVENT(ioctl, ",request:i64");
 WRAPPER int close(int fd)
 {
 	NEXT(int, close, (int));
-	struct posixtrace_around around;
-	char name[NAME_SIZE];
+	struct call call;
 	uint64_t began;
-	int64_t result;
+	size_t length;
 	int closed;
 
 	if (!RECORDED(GROUP_IO)) {
@@ -234,14 +234,12 @@ WRAPPER int close(int fd)
 		return next(fd);
 	}
 	/* Some programs close all numbers, and few of them are open. */
-	names_known(fd, name);
+	length = names_known(fd, call_name(&call));
 	names_forget(fd);
 	began = clock_now();
 	closed = next(fd);
-	call_before(&around, began, fd, closed < 0, errno, CALLER);
-	result = closed;
-	memcpy(around.__behind, &result, 8);
-	record_text(&event_close, name, &around, POSIXTRACE_TEXT_SIZES(CALL_BEFORE, 8, NAME_SIZE));
+	call_before(call.data, began, fd, closed < 0, errno);
+	call_end(&event_close, &call, length, closed, 0, 0, CALLER);
 	return closed;
 }
 

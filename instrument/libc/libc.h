@@ -1,5 +1,5 @@
 /*
- * libc.h - what the wrappers of both libraries share: the next function, whether a call is recorded, the clock
+ * libc.h - what the wrappers of both libraries share: the next function, whether a call is recorded, events
  *
  * A wrapper has the name of a function of the C library. It calls the next function of this name in the order of ld.so,
  * which may be that of another preloaded library, and records the call after its end. While nothing is recorded it
@@ -17,7 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 /* What is exported. Everything else is hidden. */
 #define WRAPPER __attribute__((__visibility__("default")))
@@ -93,6 +92,11 @@ static inline __attribute__((__always_inline__)) void inside_end(uintptr_t befor
 
 /* What is recorded: the settings, and all addresses but those of libposixtrace. */
 #define GROUPS_NOT_READ 0x80000000U
+/*
+ * Set while this user has no streams: nobody records the process, and it has not made its page in /dev/shm. The gate of
+ * <trace.h> says "look" all that time.
+ */
+#define GROUPS_ASLEEP 0x40000000U
 struct scope {
 	unsigned groups;
 	uintptr_t library_begin, library_size;
@@ -101,6 +105,8 @@ extern struct scope scope __attribute__((__visibility__("hidden")));
 
 /* Reads the settings, and returns the groups: none, if it is too early to know them. */
 unsigned read_settings(void);
+/* Returns the groups of a process that may be asleep: none, as long as it is. */
+unsigned groups_now(void);
 
 /* Returns whether calls of a group are recorded in this frame, from this address; while somebody records the process. */
 static inline __attribute__((__always_inline__)) bool recorded_from(enum group group, const void *caller,
@@ -108,14 +114,28 @@ static inline __attribute__((__always_inline__)) bool recorded_from(enum group g
 {
 	unsigned groups = __atomic_load_n(&scope.groups, __ATOMIC_RELAXED);
 
-	if (UNLIKELY(groups & GROUPS_NOT_READ))
-		groups = read_settings();
+	if (UNLIKELY(groups & (GROUPS_NOT_READ | GROUPS_ASLEEP)))
+		groups = groups_now();
 	/* What libposixtrace does is not what the program does. */
 	return (groups & group) && frame >= inside && (uintptr_t)caller - scope.library_begin >= scope.library_size;
 }
 
+/*
+ * Returns whether the process is asleep, and need not look in this call either. For functions that take a few
+ * nanoseconds: only one call of many is worth another look.
+ */
+static inline __attribute__((__always_inline__)) bool sleeps_on(void)
+{
+	extern __thread unsigned char naps __attribute__((__visibility__("hidden")));
+
+	return (__atomic_load_n(&scope.groups, __ATOMIC_RELAXED) & GROUPS_ASLEEP) && ++naps;
+}
+
 /* Returns whether a call is recorded. In a process that nobody records: a few loads. */
 #define RECORDED(group) (UNLIKELY(posixtrace_enabled()) && recorded_from(group, CALLER, FRAME))
+/* The same for functions that take a few nanoseconds. */
+#define RECORDED_OFTEN(group) \
+	(UNLIKELY(posixtrace_enabled()) && !LIKELY(sleeps_on()) && recorded_from(group, CALLER, FRAME))
 
 /* -- Events ------------------------------------------------------------------------------------------- */
 
@@ -127,14 +147,6 @@ static inline __attribute__((__always_inline__)) bool recorded_from(enum group g
 	"EMSGSIZE,ENOPROTOOPT=92,EOPNOTSUPP=95,EAFNOSUPPORT=97,EADDRINUSE,EADDRNOTAVAIL,ENETDOWN,ENETUNREACH,"         \
 	"ECONNABORTED=103,ECONNRESET,ENOBUFS,EISCONN,ENOTCONN,ETIMEDOUT=110,ECONNREFUSED,EHOSTUNREACH=113,EALREADY,"   \
 	"EINPROGRESS,ECANCELED=125,EOWNERDEAD=130,ENOTRECOVERABLE>"
-
-static inline uint64_t clock_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static inline __attribute__((__always_inline__)) trace_event_id_t event_id(struct posixtrace_event *event)
 {

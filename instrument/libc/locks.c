@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
+#include "libc/clock.h"
 #include "libc/libc.h"
 
 #define RESULT_FIELD "result:i32<ok=0,EPERM=1,EINTR=4,EAGAIN=11,EBUSY=16,EINVAL=22,EDEADLK=35,ETIMEDOUT=110,EOWNERDEAD=130>"
@@ -61,7 +62,7 @@ static int32_t rwlock_holder(const pthread_rwlock_t *lock)
 		wait.holder = lock_holder(lock);                                                               \
 		began = clock_now();                                                                           \
 		wait.result = next arguments;                                                                  \
-		wait.took = clock_now() - began;                                                               \
+		wait.took = clock_took(began);                                                                 \
 		wait.lock = (uintptr_t)lock;                                                                   \
 		record_data(&event_##event, &wait, sizeof wait, CALLER);                                       \
 		return wait.result;                                                                            \
@@ -122,7 +123,7 @@ static struct posixtrace_event event_barrier = {
 			return next arguments;                                                                 \
 		began = clock_now();                                                                           \
 		wait.result = next arguments;                                                                  \
-		wait.took = clock_now() - began;                                                               \
+		wait.took = clock_took(began);                                                                 \
 		wait.cond = (uintptr_t)cond;                                                                   \
 		wait.mutex = (uintptr_t)mutex;                                                                 \
 		record_data(&event_cond, &wait, offsetof(struct cond_wait, result) + 4, CALLER);               \
@@ -149,7 +150,7 @@ WRAPPER int pthread_barrier_wait(pthread_barrier_t *barrier)
 		return next(barrier);
 	began = clock_now();
 	wait.result = next(barrier);
-	wait.took = clock_now() - began;
+	wait.took = clock_took(began);
 	wait.barrier = (uintptr_t)barrier;
 	record_data(&event_barrier, &wait, offsetof(struct barrier_wait, result) + 4, CALLER);
 	return wait.result;
@@ -185,7 +186,7 @@ static struct posixtrace_event event_sem = { "libc.sem_wait", "{took=took;took:u
 		errno = error;                                                                                 \
 		began = clock_now();                                                                           \
 		result = next arguments;                                                                       \
-		wait.took = clock_now() - began;                                                               \
+		wait.took = clock_took(began);                                                                 \
 		wait.semaphore = (uintptr_t)semaphore;                                                         \
 		wait.error = result < 0 ? (uint16_t)errno : 0;                                                 \
 		record_data(&event_sem, &wait, offsetof(struct sem_wait, error) + 2, CALLER);                  \
@@ -235,7 +236,7 @@ static int32_t thread_number(pthread_t thread)
 		wait.tid = thread_number(thread);                                                              \
 		began = clock_now();                                                                           \
 		wait.result = next arguments;                                                                  \
-		wait.took = clock_now() - began;                                                               \
+		wait.took = clock_took(began);                                                                 \
 		record_data(&event_join, &wait, sizeof wait, CALLER);                                          \
 		return wait.result;                                                                            \
 	}

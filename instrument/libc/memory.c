@@ -7,7 +7,10 @@
  * SPDX-License-Identifier: MIT
  */
 #include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "libc/libc.h"
 
@@ -93,6 +96,83 @@ static struct posixtrace_event event_realloc = { "libc.realloc", "{old:x64,size:
 static struct posixtrace_event event_memalign = { "libc.memalign", "{alignment:u64,size:u64/B,address:x64}", 0 };
 static struct posixtrace_event event_free = { "libc.free", "{address:x64}", 0 };
 
+/* -- The beginning of a process ------------------------------------------------------------------------------ */
+
+/*
+ * Recorded before the first event of a program and of a child of fork(). A program that a process executes has none of
+ * the blocks before; a child has those of its parent at the event libc.memory_fork with the same number.
+ */
+struct begun {
+	uint64_t fork;  /* 0: no child */
+	int32_t parent; /* the nearest ancestor that has recorded its memory, whose blocks the child has; 0: none */
+	bool whole;     /* recorded from the beginning on */
+} __attribute__((__packed__));
+
+static struct posixtrace_event event_begin = { "libc.memory_begin", "{packed;fork:x64,parent:i32,whole:bool}", 0 };
+static struct posixtrace_event event_fork = { "libc.memory_fork", "{fork:x64}", 0 };
+
+static bool begun, started, late; /* late: nobody recorded the program when it started */
+static int32_t latest;            /* the process that has recorded its beginning, this one or an ancestor */
+static uint64_t forked;           /* the number of the fork() from `latest`; 0: this process is no such child */
+static __thread uint64_t forking __attribute__((__tls_model__("initial-exec")));
+
+static __attribute__((__noinline__, __cold__)) void begin(const void *caller)
+{
+	struct begun data = { .fork = forked, .parent = forked ? latest : 0, .whole = !started || !late };
+
+	if (__atomic_exchange_n(&begun, true, __ATOMIC_RELAXED))
+		return;
+	latest = getpid();
+	record_data(&event_begin, &data, sizeof data, caller);
+}
+
+static inline __attribute__((__always_inline__)) bool memory_recorded(const void *caller, uintptr_t frame)
+{
+	if (!recorded_from(GROUP_MEMORY, caller, frame))
+		return false;
+	if (UNLIKELY(!__atomic_load_n(&begun, __ATOMIC_RELAXED)))
+		begin(caller);
+	return true;
+}
+
+#define MEMORY_RECORDED (UNLIKELY(posixtrace_enabled()) && !LIKELY(sleeps_on()) && memory_recorded(CALLER, FRAME))
+
+/* -- Children ----------------------------------------------------------------------------------------------- */
+
+/* What the parent does after this, the child does not have. The number of a fork() is its time. */
+static void before_fork(void)
+{
+	struct timespec now;
+
+	forking = 0;
+	if (!begun || !MEMORY_RECORDED)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	forking = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	record_data(&event_fork, &forking, sizeof forking, CALLER);
+}
+
+/*
+ * Only notes that this is a child, which may not be able to record anything. A parent that has recorded nothing had the
+ * blocks of its own parent.
+ */
+static void in_child(void)
+{
+	if (begun || !forked)
+		forked = forking;
+	begun = false;
+}
+
+/* Runs after the constructor of start.c, which is linked before this file and looks for streams. */
+static __attribute__((__constructor__)) void start_memory(void)
+{
+	late = (__atomic_load_n(&scope.groups, __ATOMIC_RELAXED) & GROUPS_ASLEEP) || !event_id(&event_begin);
+	started = true;
+	pthread_atfork(before_fork, NULL, in_child);
+}
+
+/* -- Wrappers --------------------------------------------------------------------------------------------- */
+
 /* The product of two sizes, or the greatest size if it has no room. */
 static size_t product(size_t count, size_t size)
 {
@@ -101,13 +181,11 @@ static size_t product(size_t count, size_t size)
 	return __builtin_mul_overflow(count, size, &all) ? SIZE_MAX : all;
 }
 
-/* -- Wrappers --------------------------------------------------------------------------------------------- */
-
 static __attribute__((__noinline__)) void *malloc_recorded(void *(*next)(size_t), size_t size, const void *caller)
 {
 	void *p = next(size);
 
-	if (recorded_from(GROUP_MEMORY, caller, FRAME))
+	if (memory_recorded(caller, FRAME))
 		record_data(&event_malloc, &(struct allocated){ size, (uintptr_t)p }, sizeof(struct allocated), caller);
 	return p;
 }
@@ -117,7 +195,7 @@ WRAPPER void *malloc(size_t size)
 	NEXT_ALLOCATOR(void *, malloc, (size_t));
 	if (UNLIKELY(!next))
 		return first_new(size);
-	if (LIKELY(!posixtrace_enabled()))
+	if (LIKELY(!posixtrace_enabled()) || LIKELY(sleeps_on()))
 		return next(size);
 	return malloc_recorded(next, size, CALLER);
 }
@@ -125,7 +203,7 @@ WRAPPER void *malloc(size_t size)
 static __attribute__((__noinline__)) void free_recorded(void (*next)(void *), void *p, const void *caller)
 {
 	/* Before the memory can belong to another thread. */
-	if (p && recorded_from(GROUP_MEMORY, caller, FRAME)) {
+	if (p && memory_recorded(caller, FRAME)) {
 		uint64_t address = (uintptr_t)p;
 
 		record_data(&event_free, &address, sizeof address, caller);
@@ -138,7 +216,7 @@ WRAPPER void free(void *p)
 	NEXT_ALLOCATOR(void, free, (void *));
 	if (UNLIKELY(!next || is_first(p)))
 		return;
-	if (LIKELY(!posixtrace_enabled())) {
+	if (LIKELY(!posixtrace_enabled()) || LIKELY(sleeps_on())) {
 		next(p);
 		return;
 	}
@@ -152,7 +230,7 @@ WRAPPER void *calloc(size_t count, size_t size)
 
 	if (UNLIKELY(!next))
 		return first_new(product(count, size));
-	if (!RECORDED(GROUP_MEMORY))
+	if (!MEMORY_RECORDED)
 		return next(count, size);
 	p = next(count, size);
 	record_data(&event_calloc, &(struct allocated){ product(count, size), (uintptr_t)p }, sizeof(struct allocated),
@@ -180,7 +258,7 @@ WRAPPER void *realloc(void *old, size_t size)
 		return first_new(size);
 	if (UNLIKELY(is_first(old)))
 		return move_first(old, size);
-	if (!RECORDED(GROUP_MEMORY))
+	if (!MEMORY_RECORDED)
 		return next(old, size);
 	p = next(old, size);
 	record_data(&event_realloc, &(struct moved){ (uintptr_t)old, size, (uintptr_t)p }, sizeof(struct moved), CALLER);
@@ -196,7 +274,7 @@ WRAPPER void *reallocarray(void *old, size_t count, size_t size)
 
 	if (UNLIKELY(is_first(old)))
 		return move_first(old, product(count, size));
-	if (!RECORDED(GROUP_MEMORY))
+	if (!MEMORY_RECORDED)
 		return next(old, count, size);
 	before = inside_begin();
 	p = next(old, count, size);
@@ -217,7 +295,7 @@ WRAPPER int posix_memalign(void **to, size_t alignment, size_t size)
 	uintptr_t before;
 	int error;
 
-	if (!RECORDED(GROUP_MEMORY))
+	if (!MEMORY_RECORDED)
 		return next(to, alignment, size);
 	before = inside_begin();
 	error = next(to, alignment, size);
@@ -234,7 +312,7 @@ WRAPPER int posix_memalign(void **to, size_t alignment, size_t size)
 		uintptr_t before;                                                                              \
 		void *p;                                                                                       \
                                                                                                                \
-		if (!RECORDED(GROUP_MEMORY))                                                                   \
+		if (!MEMORY_RECORDED)                                                                   \
 			return next arguments;                                                                 \
 		before = inside_begin();                                                                       \
 		p = next arguments;                                                                            \

@@ -29,7 +29,9 @@
 
 struct entry {
 	uint32_t version; /* odd: being written */
-	char text[NAME_SIZE]; /* empty: unknown */
+	uint32_t length; /* 0: unknown */
+	char text[NAME_SIZE];
+	uint64_t free; /* so that an entry fills cache lines */
 };
 
 static struct entry *table;
@@ -58,21 +60,19 @@ static struct entry *entry_of(int fd, bool make)
 	return &now[fd];
 }
 
-/* Copies the text of an entry. Returns false if it is empty, or changes meanwhile. */
-static bool entry_read(const struct entry *entry, char to[NAME_SIZE])
+/* Copies the text of an entry. Returns its length; 0 if it is empty, or changes meanwhile. */
+static inline size_t entry_read(const struct entry *entry, char to[NAME_SIZE])
 {
 	uint32_t version = __atomic_load_n(&entry->version, __ATOMIC_ACQUIRE);
-	size_t i = 0;
+	size_t length = __atomic_load_n(&entry->length, __ATOMIC_RELAXED);
 
-	if ((version & 1) || !entry->text[0])
-		return false;
-	/* Copy no more than the text: most of them are short. */
-	do
-		memcpy(to + i, entry->text + i, 4);
-	while (to[i] && to[i + 1] && to[i + 2] && to[i + 3] && (i += 4) < NAME_SIZE);
-	to[NAME_SIZE - 1] = 0;
+	if ((version & 1) || length >= NAME_SIZE)
+		return 0;
+	/* Most texts are short. */
+	for (size_t i = 0; i <= length; i += NAME_BLOCK)
+		memcpy(to + i, entry->text + i, NAME_BLOCK);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return __atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version;
+	return LIKELY(__atomic_load_n(&entry->version, __ATOMIC_RELAXED) == version) ? length : 0;
 }
 
 static void entry_write(struct entry *entry, const char *text)
@@ -89,10 +89,11 @@ static void entry_write(struct entry *entry, const char *text)
 	                                      __ATOMIC_RELAXED));
 	locked = version + 1;
 	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(&entry->length, (uint32_t)strlen(text), __ATOMIC_RELAXED);
 	strcpy(entry->text, text);
 	if (!__atomic_compare_exchange_n(&entry->version, &locked, version + 2, false, __ATOMIC_RELEASE,
 	                                 __ATOMIC_RELAXED)) {
-		entry->text[0] = 0;
+		__atomic_store_n(&entry->length, 0, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&entry->version, 1, __ATOMIC_RELEASE);
 	}
 }
@@ -103,7 +104,7 @@ static void put(int fd, const char *text)
 	unsigned before;
 
 	/* A child of vfork() has its parent's memory, but descriptors of its own. */
-	if (getpid() != owner)
+	if (!names_own_process())
 		return;
 	entry = entry_of(fd, true);
 	if (!entry)
@@ -195,8 +196,11 @@ void names_address(const struct sockaddr *address, socklen_t size, char to[NAME_
 
 /* -- What the kernel knows -------------------------------------------------------------------------------- */
 
-/* Writes the peer of a socket, or "at" and its own address. Returns false if it has neither. */
-static bool ask_socket(int fd, char to[NAME_SIZE])
+/*
+ * Writes the peer of a socket, or "at" and its own address. Returns false if it has neither. number: of the socket, for
+ * a Unix socket whose both ends have no name: "[12345]".
+ */
+static bool ask_socket(int fd, const char *number, char to[NAME_SIZE])
 {
 	union {
 		struct sockaddr_storage storage;
@@ -216,6 +220,8 @@ static bool ask_socket(int fd, char to[NAME_SIZE])
 		if (getsockname(fd, &a.address, &size) != 0)
 			return true;
 		names_address(&a.address, size < sizeof a ? size : sizeof a, to);
+		if (strcmp(to, "unix:") == 0)
+			strncat(to, number, NAME_SIZE - 1 - strlen(to));
 		return true;
 	}
 	size = sizeof a;
@@ -247,38 +253,47 @@ static bool ask(int fd, char to[NAME_SIZE])
 	length = readlink(link, path, sizeof path);
 	if (length <= 0)
 		return false;
-	if (length > 8 && memcmp(path, "socket:[", 8) == 0)
-		return ask_socket(fd, to);
+	if (length > 8 && length < (ssize_t)sizeof path && memcmp(path, "socket:[", 8) == 0) {
+		path[length] = 0;
+		return ask_socket(fd, path + 7, to);
+	}
 	put_path(to, path, (size_t)length);
 	return true;
 }
 
 /* -- For the wrappers --------------------------------------------------------------------------------- */
 
-const char *names_get(int fd, char to[NAME_SIZE])
+/* Asks the kernel for the name of a descriptor. Returns its length. */
+static __attribute__((__noinline__, __cold__)) size_t find_name(int fd, char to[NAME_SIZE])
 {
-	const struct entry *entry = fd >= 0 ? entry_of(fd, false) : NULL;
 	int error;
 
-	if (LIKELY(entry && entry_read(entry, to)))
-		return to;
 	to[0] = 0;
-	if (fd < 0 || __atomic_load_n(&confined, __ATOMIC_RELAXED))
-		return to;
+	if (fd < 0 || names_are_confined())
+		return 0;
 	error = errno;
 	if (ask(fd, to))
 		put(fd, to);
 	errno = error;
-	return to;
+	return strlen(to);
 }
 
-const char *names_known(int fd, char to[NAME_SIZE])
+size_t names_get(int fd, char to[NAME_SIZE])
 {
-	const struct entry *entry = fd >= 0 ? entry_of(fd, false) : NULL;
+	const struct entry *entry = entry_of(fd, false);
+	size_t length = LIKELY(entry != NULL) ? entry_read(entry, to) : 0;
 
-	if (!entry || !entry_read(entry, to))
+	return LIKELY(length) ? length : find_name(fd, to);
+}
+
+size_t names_known(int fd, char to[NAME_SIZE])
+{
+	const struct entry *entry = entry_of(fd, false);
+	size_t length = entry ? entry_read(entry, to) : 0;
+
+	if (!length)
 		to[0] = 0;
-	return to;
+	return length;
 }
 
 void names_set(int fd, const char *name)
@@ -312,12 +327,23 @@ void names_confined(void)
 	__atomic_store_n(&confined, true, __ATOMIC_RELAXED);
 }
 
+bool names_are_confined(void)
+{
+	return __atomic_load_n(&confined, __ATOMIC_RELAXED);
+}
+
+bool names_own_process(void)
+{
+	return getpid() == owner;
+}
+
 void names_in_child(void)
 {
 	owner = getpid();
 }
 
-static __attribute__((__constructor__)) void begin(void)
+/* Before the constructor in start.c, which asks whether the process is confined. */
+static __attribute__((__constructor__(101))) void begin(void)
 {
 	int error = errno;
 

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libc/clock.h"
 #include "libc/libc.h"
 #include "libc/names.h"
 
@@ -39,11 +40,12 @@ static struct posixtrace_event event_fork = { "libc.fork", "{packed,took=took;to
 		uint64_t began = RECORDED(GROUP_PROCESS) ? clock_now() : 0;                                    \
 		pid_t child = next();                                                                          \
                                                                                                                \
-		if (child == 0)                                                                                \
+		if (child == 0) {                                                                              \
 			names_in_child();                                                                      \
-		else if (began)                                                                                \
+			clock_in_child();                                                                      \
+		} else if (began)                                                                              \
 			record_data(&event_fork,                                                               \
-			            &(struct forked){ clock_now() - began, child,                              \
+			            &(struct forked){ clock_took(began), child,                                \
 			                              child < 0 ? (uint16_t)errno : 0 },                       \
 			            sizeof(struct forked), CALLER);                                            \
 		return child;                                                                                  \
@@ -124,7 +126,8 @@ WRAPPER int fexecve(int fd, char *const argv[], char *const envp[])
 
 	if (!RECORDED(GROUP_PROCESS))
 		return next(fd, argv, envp);
-	record_exec(names_get(fd, path), argv, CALLER);
+	names_get(fd, path);
+	record_exec(path, argv, CALLER);
 	return record_exec_failed(path, next(fd, argv, envp), CALLER);
 }
 
@@ -180,7 +183,7 @@ static void record_command(struct posixtrace_event *event, uint64_t began, const
                            const char *command, const void *caller)
 {
 	struct posixtrace_around around = { .__address = caller };
-	uint64_t took = clock_now() - began;
+	uint64_t took = clock_took(began);
 
 	memcpy(around.__before, &took, 8);
 	memcpy(around.__before + 8, numbers, size);
@@ -269,7 +272,7 @@ static struct posixtrace_event event_wait = {
 		began = clock_now();                                                                           \
 		result = next arguments;                                                                       \
 		record_data(&event_wait,                                                                       \
-		            &(struct waited){ clock_now() - began, (int32_t)(asked), result,                   \
+		            &(struct waited){ clock_took(began), (int32_t)(asked), result,                     \
 		                              result < 0 ? (uint16_t)errno : 0 },                              \
 		            sizeof(struct waited), CALLER);                                                    \
 		return result;                                                                                 \

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 
+#include "libc/clock.h"
 #include "libc/libc.h"
 
 /* What is recorded. It has no padding. */
@@ -36,7 +37,7 @@ static struct posixtrace_event event_epoll_wait = { "libc.epoll_wait", READY_LAY
 		began = clock_now();                                                                           \
 		result = next arguments;                                                                       \
 		record_data(&event_##event,                                                                    \
-		            &(struct ready){ clock_now() - began, (int32_t)(count), result,                    \
+		            &(struct ready){ clock_took(began), (int32_t)(count), result,                      \
 		                             (int16_t)(result < 0 ? errno : 0) },                              \
 		            sizeof(struct ready), CALLER);                                                     \
 		return result;                                                                                 \

@@ -28,8 +28,6 @@ CALL_WRAPPER(int, recvmmsg, recvmmsg,
              (fd, messages, count, flags, timeout))
 CALL_WRAPPER(ssize_t, __recv_chk, recv, (int fd, void *to, size_t size, size_t room, int flags),
              (fd, to, size, room, flags))
-CALL_WRAPPER(ssize_t, sendmsg, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
-
 /*
  * Records a transfer whose peer is the one that was given, unless there is none: a socket of datagrams has a new peer
  * with each of them.
@@ -37,18 +35,18 @@ CALL_WRAPPER(ssize_t, sendmsg, sendmsg, (int fd, const struct msghdr *message, i
 static void record_with_peer(struct posixtrace_event *event, uint64_t began, int fd, ssize_t result,
                              const struct sockaddr *address, socklen_t size, const void *caller)
 {
-	struct posixtrace_around around;
-	char name[NAME_SIZE];
-	int64_t bytes = result;
+	struct call call;
+	char *name = call_name(&call);
+	size_t length = 0;
 
-	call_before(&around, began, fd, result < 0, errno, caller);
-	memcpy(around.__behind, &bytes, 8);
-	name[0] = 0;
-	if (address && size)
+	call_before(call.data, began, fd, result < 0, errno);
+	if (address && size) {
 		names_address(address, size, name);
-	if (!name[0])
-		names_get(fd, name);
-	record_text(event, name, &around, POSIXTRACE_TEXT_SIZES(CALL_BEFORE, 8, NAME_SIZE));
+		length = strlen(name);
+	}
+	if (!length)
+		length = names_get(fd, name);
+	call_end(event, &call, length, result, 0, 0, caller);
 }
 
 WRAPPER ssize_t sendto(int fd, const void *from, size_t size, int flags, const struct sockaddr *address,
@@ -64,6 +62,21 @@ WRAPPER ssize_t sendto(int fd, const void *from, size_t size, int flags, const s
 	result = next(fd, from, size, flags, address, address_size);
 	/* The kernel has read the address, unless it says that it cannot be read. */
 	record_with_peer(&event_sendto, began, fd, result, result < 0 ? NULL : address, address_size, CALLER);
+	return result;
+}
+
+WRAPPER ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	NEXT(ssize_t, sendmsg, (int, const struct msghdr *, int));
+	uint64_t began;
+	ssize_t result;
+
+	if (!RECORDED(GROUP_IO))
+		return next(fd, message, flags);
+	began = clock_now();
+	result = next(fd, message, flags);
+	record_with_peer(&event_sendmsg, began, fd, result, result < 0 ? NULL : message->msg_name,
+	                 result < 0 ? 0 : message->msg_namelen, CALLER);
 	return result;
 }
 
@@ -115,12 +128,19 @@ WRAPPER ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
 	NEXT(ssize_t, recvmsg, (int, struct msghdr *, int));
 	uint64_t began = RECORDED(GROUP_IO) ? clock_now() : 0;
+	socklen_t room = began && message->msg_name ? message->msg_namelen : 0;
 	ssize_t result = next(fd, message, flags);
 
 	if (result >= 0 && message->msg_controllen > 0)
 		forget_received(message);
-	if (began)
-		call_record(&event_recvmsg, began, fd, result, 0, 0, CALLER);
+	if (!began)
+		return result;
+	/* The address may have been longer than its room. */
+	if (result < 0)
+		room = 0;
+	else if (message->msg_namelen < room)
+		room = message->msg_namelen;
+	record_with_peer(&event_recvmsg, began, fd, result, room ? message->msg_name : NULL, room, CALLER);
 	return result;
 }
 
@@ -181,14 +201,10 @@ ADDRESS_WRAPPER(bind)
 
 static void record_accept(uint64_t began, int fd, int result, const void *caller)
 {
-	struct posixtrace_around around;
-	char name[NAME_SIZE];
-	int64_t wide = result;
+	struct call call;
 
-	call_before(&around, began, fd, result < 0, errno, caller);
-	memcpy(around.__behind, &wide, 8);
-	names_get(result < 0 ? fd : result, name);
-	record_text(&event_accept, name, &around, POSIXTRACE_TEXT_SIZES(CALL_BEFORE, 8, NAME_SIZE));
+	call_before(call.data, began, fd, result < 0, errno);
+	call_end(&event_accept, &call, names_get(result < 0 ? fd : result, call_name(&call)), result, 0, 0, caller);
 }
 
 ACCEPT_WRAPPER(accept, (int fd, struct sockaddr *restrict address, socklen_t *restrict size), (fd, address, size))

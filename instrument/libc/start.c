@@ -11,10 +11,16 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
+#include <time.h>
+
+#ifndef LIBC_MEMORY
+# include "libc/names.h"
+#endif
 
 extern char **environ;
 
 __thread uintptr_t inside;
+__thread unsigned char naps;
 
 /* -- The next function -------------------------------------------------------------------------------- */
 
@@ -47,7 +53,7 @@ static unsigned groups(const char *list)
 		unsigned groups;
 	} names[] = {
 		{ "io", GROUP_IO }, { "locks", GROUP_LOCKS }, { "threads", GROUP_THREADS }, { "process", GROUP_PROCESS },
-		{ "memory", GROUP_MEMORY }, { "all", ~GROUPS_NOT_READ },
+		{ "memory", GROUP_MEMORY }, { "all", ~(GROUPS_NOT_READ | GROUPS_ASLEEP) },
 	};
 	unsigned found = 0;
 
@@ -65,7 +71,7 @@ static unsigned groups(const char *list)
 unsigned read_settings(void)
 {
 	static const char name[] = "POSIXTRACE_LIBC=";
-	unsigned found = ~GROUPS_NOT_READ;
+	unsigned found = ~(GROUPS_NOT_READ | GROUPS_ASLEEP);
 
 	if (!environ)
 		return 0;
@@ -74,6 +80,123 @@ unsigned read_settings(void)
 			found = groups(*variable + sizeof name - 1);
 	__atomic_store_n(&scope.groups, found, __ATOMIC_RELAXED);
 	return found;
+}
+
+/* -- Processes that nobody records ---------------------------------------------------------------------- */
+
+/*
+ * A process looks for streams at its start. If its user has none, it sleeps: it makes no page in /dev/shm, and asks
+ * again now and then, in a call that is wrapped, whether there are any; never again after it has confined itself.
+ * libposixtrace-libc.so does that for both libraries, because it knows of seccomp filters.
+ */
+#define SLEEP_NS 100000000
+
+static struct posixtrace_event event_start = { "libc.start", NULL, 0 };
+
+/* Returns whether this process has looked whether it is recorded, for which it makes its page. */
+static bool has_looked(void)
+{
+	const struct __posix_trace_gate *gate = __atomic_load_n(&__posix_trace_gate, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&gate->__vacant, __ATOMIC_RELAXED) != 0;
+}
+
+/*
+ * Looks whether anybody records the process, by more system calls than a call of the program may make later, under a
+ * seccomp filter. An event type is opened if somebody does, and nothing is recorded.
+ */
+static void look(void)
+{
+	uintptr_t before = inside_begin();
+
+	event_id(&event_start);
+	inside_end(before);
+}
+
+static void wake_up(void)
+{
+	if (__atomic_fetch_and(&scope.groups, ~GROUPS_ASLEEP, __ATOMIC_RELAXED) & GROUPS_ASLEEP)
+		look();
+}
+
+#ifdef LIBC_MEMORY
+
+/* Of libposixtrace-libc.so, which may not be there. */
+extern void posixtrace_libc_look(void) __attribute__((__weak__, __visibility__("default")));
+
+static bool may_sleep(void)
+{
+	return posixtrace_libc_look != NULL;
+}
+
+static void look_again(void)
+{
+	posixtrace_libc_look();
+}
+
+#else
+
+WRAPPER void posixtrace_libc_look(void);
+
+static bool may_sleep(void)
+{
+	return !names_are_confined();
+}
+
+static __attribute__((__noinline__, __cold__)) void look_for_streams(void)
+{
+	uintptr_t before = inside_begin();
+	int error = errno;
+
+	posixtrace_attach();
+	if (has_looked())
+		wake_up();
+	errno = error;
+	inside_end(before);
+}
+
+/* Looks for streams if it is time to. */
+static inline void look_again(void)
+{
+	static int64_t next;
+	int64_t now, then = __atomic_load_n(&next, __ATOMIC_RELAXED);
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	/* A seccomp filter may kill the process for it, and a child of vfork() would do it in its parent's name. */
+	if (LIKELY(now < then) || names_are_confined() || !names_own_process())
+		return;
+	/* One thread looks. */
+	if (__atomic_compare_exchange_n(&next, &then, now + SLEEP_NS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		look_for_streams();
+}
+
+void posixtrace_libc_look(void)
+{
+	if (__atomic_load_n(&scope.groups, __ATOMIC_RELAXED) & GROUPS_ASLEEP)
+		look_again();
+}
+
+#endif
+
+unsigned groups_now(void)
+{
+	unsigned groups = __atomic_load_n(&scope.groups, __ATOMIC_RELAXED);
+
+	if (groups & GROUPS_NOT_READ)
+		return read_settings();
+	if (!has_looked()) {
+		/* A call from within a wrapper. */
+		if (inside)
+			return 0;
+		look_again();
+		if (!has_looked())
+			return 0;
+	}
+	/* The program may have looked by itself, with a trace point of its own. */
+	wake_up();
+	return __atomic_load_n(&scope.groups, __ATOMIC_RELAXED);
 }
 
 /* -- The beginning -------------------------------------------------------------------------------------- */
@@ -100,8 +223,6 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-static struct posixtrace_event event_start = { "libc.start", NULL, 0 };
-
 static __attribute__((__constructor__)) void start(void)
 {
 	for (struct next *next = __start_next_functions; next < __stop_next_functions; next++)
@@ -111,9 +232,8 @@ static __attribute__((__constructor__)) void start(void)
 		read_settings();
 	/* A daemon may become another user before its first event. */
 	posixtrace_attach();
-	/*
-	 * The first trace point of a process finds out whether anybody records it, by more system calls than a
-	 * call of the program may make later, under a seccomp filter. An event type is opened if somebody does, and nothing is recorded.
-	 */
-	event_id(&event_start);
+	if (!has_looked() && may_sleep())
+		__atomic_fetch_or(&scope.groups, GROUPS_ASLEEP, __ATOMIC_RELAXED);
+	else
+		look();
 }

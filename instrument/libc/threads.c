@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 
+#include "libc/clock.h"
 #include "libc/libc.h"
 #include "libc/names.h"
 
@@ -88,7 +89,7 @@ WRAPPER int pthread_create(pthread_t *restrict thread, const pthread_attr_t *res
 	began = clock_now();
 	created.result = slot ? next(thread, attributes, begin_thread, slot) :
 	                        next(thread, attributes, function, argument);
-	created.took = clock_now() - began;
+	created.took = clock_took(began);
 	if (slot && created.result != 0)
 		slot_return(slot);
 	created.thread = created.result == 0 ? (uint64_t)*thread : 0;

@@ -697,11 +697,19 @@ void sys_spare_end(const struct sys_spared *spared, int error)
 	sys_signals_restore(spared->before);
 }
 
-int sys_on_signal_stack(void)
+int sys_on_signal_stack(uintptr_t *from, size_t *size)
 {
 	stack_t stack;
 
-	return CALL(SYS_sigaltstack, NULL, &stack) < 0 || (stack.ss_flags & SS_ONSTACK);
+	*from = 0;
+	*size = 0;
+	if (CALL(SYS_sigaltstack, NULL, &stack) < 0)
+		return 1;
+	if (!(stack.ss_flags & SS_ONSTACK))
+		return 0;
+	*from = (uintptr_t)stack.ss_sp;
+	*size = stack.ss_size;
+	return 1;
 }
 
 int sys_membarrier(int command)

@@ -185,8 +185,8 @@ struct sys_spared sys_spare_begin(void);
  */
 void sys_spare_end(const struct sys_spared *spared, int error);
 
-/* Returns 1 if the caller is on an alternate signal stack, or if that is unknown. */
-int sys_on_signal_stack(void);
+/* Returns 1 if the caller is on an alternate signal stack, and where; or 1 and size 0 if that is unknown. */
+int sys_on_signal_stack(uintptr_t *from, size_t *size);
 
 int sys_membarrier(int command);
 /* Sleeps while *word is value; may wake for no reason. deadline: absolute, by CLOCK_REALTIME; null for none. */

@@ -229,9 +229,9 @@ static void writer_set(struct writer *writer, struct attached *a, int slot)
 
 /*
  * Lets go of all streams that have left the page. Called before the writers are made, so that none of them uses such a
- * stream.
+ * stream. Unmaps none if another trace point of this thread goes on, which may use it.
  */
-static void let_go_all(struct self *self, struct procpage *page)
+static void let_go_all(struct self *self, struct procpage *page, bool inside)
 {
 	struct page_entry entry;
 
@@ -241,7 +241,7 @@ static void let_go_all(struct self *self, struct procpage *page)
 		if (a && (!procpage_read(page, i, &entry) || !page_entry_same(&a->entry, &entry)))
 			let_go(self, page, i, a);
 	}
-	if (load_relaxed(&self->retired))
+	if (!inside && load_relaxed(&self->retired))
 		unmap_retired(self, 0);
 }
 
@@ -270,7 +270,7 @@ static void copy_filters(struct thread *t)
 	store_relaxed(&t->filters, some);
 }
 
-void attach_update(struct self *self, struct procpage *page, struct thread *t)
+static void update(struct self *self, struct procpage *page, struct thread *t, bool inside)
 {
 	uint32_t generation, count = 0, together_end = UINT32_MAX, turns = 0;
 	int missed = 0;
@@ -278,10 +278,14 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 
 	store_relaxed(&t->filters, 0);
 	fence_signal();
-	/* First: a slot that is emptied from here on asks for another look. */
-	fetch_or(&page->sum.vacant, PAGE_LOOK);
+	/*
+	 * First: a slot that is emptied from here on asks for another look. A look that unmaps nothing leaves it to
+	 * the next one that does, as far as the page asks for it.
+	 */
+	if (!inside)
+		fetch_or(&page->sum.vacant, PAGE_LOOK);
 	TEST_POINT("update_look");
-	let_go_all(self, page);
+	let_go_all(self, page, inside);
 	generation = load_acquire(&page->sum.generation); /* PAIR(slot), PAIR(filter) */
 	for (int i = 0; i < PAGE_SLOTS; i++) {
 		/* PAIR(slot): if the bit is seen clear, the slot's content is visible. */
@@ -315,7 +319,7 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	 * Some streams could not be mapped for lack of descriptors or memory, or not be let go because other threads
 	 * were inside: try again after some trace points, and later each time. But try soon if something is new.
 	 */
-	again |= load_relaxed(&self->retired) != NULL;
+	again |= !inside && load_relaxed(&self->retired) != NULL;
 	if (!again || generation != t->generation + 1)
 		t->tries = 0;
 	if (again && t->tries < TRIES_MAX)
@@ -327,13 +331,39 @@ void attach_update(struct self *self, struct procpage *page, struct thread *t)
 	TEST_POINT("update_done");
 }
 
+void attach_update(struct self *self, struct procpage *page, struct thread *t)
+{
+	update(self, page, t, false);
+}
+
+void attach_update_inside(struct self *self, struct procpage *page, struct thread *t)
+{
+	update(self, page, t, true);
+}
+
+bool attach_has(const struct self *self, const struct writer *writer)
+{
+	const struct attached *a;
+
+	/* The number: the memory may be another stream's by now. */
+	for (int i = 0; i < PAGE_SLOTS; i++) {
+		a = load_acquire(&self->attached[i]); /* PAIR(attached) */
+		if (a && a == writer->attached)
+			return a->number == writer->number;
+	}
+	for (a = load_relaxed(&self->retired); a; a = a->next)
+		if (a == writer->attached)
+			return a->number == writer->number;
+	return false;
+}
+
 void attach_renew(struct self *self, struct procpage *page, struct thread *t)
 {
 	if (load_acquire(&page->sum.generation) == t->generation) /* PAIR(slot) */
 		return;
 	fetch_or(&page->sum.vacant, PAGE_LOOK);
 	t->generation = load_acquire(&page->sum.generation); /* PAIR(slot) */
-	let_go_all(self, page);
+	let_go_all(self, page, false);
 }
 
 /*

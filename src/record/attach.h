@@ -24,6 +24,15 @@ struct attached *attach_slot(struct self *self, struct procpage *page, int slot)
 void attach_update(struct self *self, struct procpage *page, struct thread *t);
 
 /*
+ * Does the same for the block of a handler's trace point inside another one of this thread, which may be using any of
+ * the streams. So no stream is unmapped; the next attach_update() of any thread does that.
+ */
+void attach_update_inside(struct self *self, struct procpage *page, struct thread *t);
+
+/* Returns whether a writer's stream is mapped. */
+bool attach_has(const struct self *self, const struct writer *writer);
+
+/*
  * Lets go of streams that are no longer in the page, for a thread without writers. Not to be called inside another
  * trace point of this thread.
  */

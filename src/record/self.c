@@ -695,11 +695,9 @@ struct writer *self_writer(struct thread *t, int slot)
 	return thread_writer(t, slot);
 }
 
-static struct thread *start_block(struct self *self, struct thread *t)
+/* Makes a block as that of a new thread. The writers of its former thread, now dead, are forgotten. */
+static void reset_block(struct self *self, struct thread *t)
 {
-	/* PAIR(inside): makes visible what the block's former thread, now dead, has written. */
-	(void)load_acquire(&t->ready);
-	(void)load_acquire(&t->depth);
 	/*
 	 * The writers are those of a dead thread with the same id, or our own handler has interrupted us here and made
 	 * them. In both cases no other thread uses them.
@@ -717,6 +715,7 @@ static struct thread *start_block(struct self *self, struct thread *t)
 	t->pthread = (uint64_t)(uintptr_t)pthread_self();
 	t->name_age = 0;
 	t->acts_for = 0;
+	t->signal_stack_size = 0;
 	t->page_generation = &self_process(self)->page_seen->sum.generation;
 	t->only = NULL;
 	t->filters = 0;
@@ -728,10 +727,53 @@ static struct thread *start_block(struct self *self, struct thread *t)
 	store_relaxed(&t->generation, 0);
 	fence_signal();
 	store_relaxed(&t->ready, (uintptr_t)(self_process(self)->locked ? 0 : THREAD_READY));
+}
+
+static struct thread *start_block(struct self *self, struct thread *t)
+{
+	/* PAIR(inside): makes visible what the block's former thread, now dead, has written. */
+	(void)load_acquire(&t->ready);
+	(void)load_acquire(&t->depth);
+	/* The deeper blocks belong to this one, whichever thread has it. */
+	for (struct thread *level = t->deeper; level; level = level->deeper) {
+		store_relaxed(&level->tid, load_relaxed(&t->tid));
+		reset_block(self, level);
+	}
+	reset_block(self, t);
 	fence_signal();
 	thread_self = t;
 	TEST_POINT("thread_done");
 	return t;
+}
+
+struct thread *self_deeper(struct self *self, struct thread *t)
+{
+	unsigned levels = 1;
+	struct thread *deeper = t->deeper;
+
+	if (deeper)
+		return deeper;
+	for (const struct thread *level = thread_self; level && level != t; level = level->deeper)
+		levels++;
+	if (levels >= THREAD_LEVELS)
+		return NULL;
+	deeper = sys_map(sizeof *deeper, -1, 1);
+	if (!deeper)
+		return NULL;
+	/* A child that returns into a trace point with this block must find it as it finds the first one (H1). */
+	if (sys_wipe_on_fork(deeper, sizeof *deeper) < 0) {
+		sys_unmap(deeper, sizeof *deeper);
+		return NULL;
+	}
+	store_relaxed(&deeper->tid, load_relaxed(&t->tid));
+	reset_block(self, deeper);
+	deeper->pid = t->pid;
+	deeper->acts_for = t->acts_for;
+	memcpy(deeper->name, t->name, sizeof deeper->name);
+	fence_signal();
+	store_relaxed(&t->deeper, deeper);
+	TEST_POINT("thread_deeper");
+	return deeper;
 }
 
 /* Frees the blocks of threads that have died. */
@@ -816,6 +858,19 @@ struct thread *self_thread(struct self *self)
 /* A trace point takes some 20 ns: most end before the waiting thread has to sleep. */
 #define OUTSIDE_LOOKS 200
 
+/*
+ * Returns whether a thread is in no trace point. One that a handler left by longjmp() may be the only one that it is
+ * in, with a deeper block (H17): its writers use the streams until the block is recovered.
+ */
+static bool is_outside(const struct thread *t)
+{
+	/* PAIR(inside): everything that the thread did inside is done. */
+	for (const struct thread *level = t; level; level = load_relaxed(&level->deeper))
+		if (load_acquire(&level->ready) > THREAD_READY)
+			return false;
+	return load_acquire(&t->depth) == 0;
+}
+
 bool self_wait_quiescent(struct self *self, int steps)
 {
 	int looks = OUTSIDE_LOOKS;
@@ -832,8 +887,7 @@ bool self_wait_quiescent(struct self *self, int steps)
 
 				if (!tid || t == thread_self)
 					break;
-				/* PAIR(inside): everything that the thread did inside is done. */
-				if (load_acquire(&t->ready) <= THREAD_READY && load_acquire(&t->depth) == 0)
+				if (is_outside(t))
 					break;
 				if (looks > 0) {
 					looks--;

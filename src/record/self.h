@@ -68,6 +68,17 @@ struct writer {
  */
 #define TOGETHER_MAX 8
 
+/*
+ * How many trace points inside each other have writers: that of the thread, and those of handlers that interrupt each
+ * other. A further one records without writers, as tests with test points do soon.
+ */
+#ifdef POSIXTRACE_TEST_POINTS
+# define THREAD_LEVELS 2
+#else
+# define THREAD_LEVELS 4
+#endif
+
+/* A block: a thread's own, or that of its handlers' trace points inside another one. */
 struct thread {
 	/*
 	 * THREAD_READY: the thread may take the fast path through a trace point. 0: the thread is new, or in a forked
@@ -111,6 +122,19 @@ struct thread {
 	uint32_t together_most;
 	struct writer *order[PAGE_SLOTS]; /* the writers in use; null in a block that was wiped */
 	struct writer writer[SLOT_GROUP];        /* for the first slots of the process page */
+	/* From here on: behind what the fast path of most events uses, which keeps its place in the processor's lines. */
+	/*
+	 * The block of the trace points that interrupt this thread inside a trace point (H4). It has seats and writers
+	 * of its own, because those of the interrupted trace point may be in any state. Null: none was needed yet, or
+	 * in a block that was wiped. Stays with this block for good.
+	 */
+	struct thread *deeper;
+	/*
+	 * The signal stack on which a handler's trace point was last found that could have been taken for one after an
+	 * abandoned one: thread_inside(). Only in the thread's first block. The size is 0 if there was none.
+	 */
+	uintptr_t signal_stack;
+	size_t signal_stack_size;
 	/* for the other slots, SLOT_GROUP each; null: not allocated yet */
 	struct writer *more[PAGE_SLOTS / SLOT_GROUP - 1];
 };
@@ -141,6 +165,35 @@ static inline uint32_t thread_stops(const struct thread *t)
 		stops += h ? load_relaxed(&h->stops) : 0;
 	}
 	return stops;
+}
+
+/*
+ * Returns whether a trace point at this stack address is one of a handler that has interrupted the trace point whose
+ * address is ready. The stack grows downwards, and a handler runs deeper than what it has interrupted. Otherwise it has
+ * a signal stack of its own, or the other trace point was left by longjmp() (H17), and the caller has to find out. A
+ * signal stack that was found so is known here; the system need not be asked again. If the program uses its memory for
+ * something else by now, an abandoned trace point is taken for one that goes on, as on a signal stack.
+ */
+static inline bool thread_interrupts(const struct thread *t, uintptr_t frame, uintptr_t ready)
+{
+	return frame < ready || frame - load_relaxed(&t->signal_stack) < load_relaxed(&t->signal_stack_size);
+}
+
+/*
+ * Returns the block for a trace point of a handler at this stack address, if it can be used as it is; else null. t is
+ * the thread's first block.
+ */
+static inline struct thread *thread_inside(struct thread *t, uintptr_t frame)
+{
+	for (struct thread *level = t; level; level = load_relaxed(&level->deeper)) {
+		uintptr_t ready = load_relaxed(&level->ready);
+
+		if (ready == THREAD_READY)
+			return level;
+		if (!thread_interrupts(t, frame, ready))
+			return NULL;
+	}
+	return NULL;
 }
 
 /* Ends a trace point: the thread is ready for the fast path again. */
@@ -219,6 +272,11 @@ struct writer *self_writer(struct thread *t, int slot);
  * Safe in handlers.
  */
 struct thread *self_thread(struct self *self);
+/*
+ * Returns the block for trace points inside one that uses this block. Returns null if it would be one too many, or if
+ * there is no memory. Safe in handlers. Signals are blocked.
+ */
+struct thread *self_deeper(struct self *self, struct thread *t);
 /* Returns what attaching found out. The process must be attached. */
 static inline const struct process *self_process(const struct self *self)
 {

@@ -1,8 +1,8 @@
 /*
  * slow.c - the slow path of a trace point
  *
- * For the first event in a stream, a change of the page, a forked child, and a trace point inside a trace point. Blocks
- * signals, uses locked instructions and sometimes system calls, and takes about a microsecond.
+ * For the first event in a stream, a change of the page, a forked child, and the first trace point of a handler inside
+ * a trace point. Blocks signals, uses locked instructions and sometimes system calls, and takes about a microsecond.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,21 +20,70 @@
 #include "record/writer.h"
 
 /*
- * Returns whether a trace point was left by longjmp() out of a handler, as opposed to still going on below us on the
- * stack. The stack grows downwards, and a handler runs deeper than what it has interrupted. On a signal stack of its
- * own the two cases cannot be told apart (H17).
+ * Returns whether the trace point that uses this block was left by longjmp() out of a handler, as opposed to still
+ * going on below us on the stack. On a signal stack of its own the two cases cannot be told apart (H17). Notes the
+ * signal stack then, so that the next trace point there need not ask.
  */
-static bool abandoned(const struct thread *t, uintptr_t frame)
+static bool abandoned(struct thread *t, const struct thread *level, uintptr_t frame)
 {
-	return frame >= load_relaxed(&t->ready) && !sys_on_signal_stack();
+	uintptr_t from;
+	size_t size;
+
+	if (thread_interrupts(t, frame, load_relaxed(&level->ready)))
+		return false;
+	if (!sys_on_signal_stack(&from, &size))
+		return true;
+	store_relaxed(&t->signal_stack_size, 0);
+	fence_signal();
+	store_relaxed(&t->signal_stack, from);
+	fence_signal();
+	store_relaxed(&t->signal_stack_size, size);
+	return false;
 }
 
-static void recover_abandoned(struct thread *t)
+/*
+ * Recovers the blocks from this one on from trace points that were abandoned. The deepest first: if two of them were
+ * about to take the same chunk, the later one has locked it.
+ */
+static void recover_abandoned(const struct self *self, struct thread *t)
 {
-	for (uint32_t i = 0; i < t->count; i++)
-		writer_abandon(t, load_relaxed(&t->order[i]));
+	if (t->deeper)
+		recover_abandoned(self, t->deeper);
+	if (load_relaxed(&t->ready) <= THREAD_READY)
+		return;
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct writer *writer = load_relaxed(&t->order[i]);
+
+		/* This thread may have shut the stream down since. No other thread unmaps one before it is outside. */
+		if (attach_has(self, writer))
+			writer_abandon(t, writer);
+		else
+			memset(writer, 0, sizeof *writer);
+	}
 	store_relaxed(&t->depth, 0);
 	store_relaxed(&t->ready, (uintptr_t)THREAD_READY);
+}
+
+/*
+ * Returns the block for a trace point at this stack address: the first that no other trace point uses. Null if there
+ * are too many, or no block has writers. Where a trace point was abandoned, those inside it were, too: its block is the
+ * first. If even the thread's first block is free, nothing goes on in the others.
+ */
+static struct thread *block_for(struct self *self, struct thread *t, uintptr_t frame)
+{
+	struct thread *level = t;
+
+	if (self_process(self)->locked)
+		return NULL;
+	while (load_relaxed(&level->ready) != THREAD_READY) {
+		if (abandoned(t, level, frame))
+			break;
+		level = self_deeper(self, level);
+		if (!level)
+			return NULL;
+	}
+	recover_abandoned(self, level);
+	return level;
 }
 
 /* Records through the writers in `among`, with ready set and signals blocked. Returns the streams to look at again. */
@@ -60,10 +109,10 @@ static uint64_t look_at_writers(const struct passage *passage, uint64_t among)
 }
 
 /*
- * Records in a thread that is in no other trace point: updates the writers, which a handler's trace point does not
- * touch, and uses them.
+ * Records with a block that no other trace point uses: updates its writers, which the trace points inside this one do
+ * not touch, and uses them.
  */
-static void record_outermost(const struct passage *passage, struct procpage *page, uintptr_t frame)
+static void record_with(const struct passage *passage, struct procpage *page, uintptr_t frame)
 {
 	struct thread *t = passage->t;
 
@@ -72,8 +121,10 @@ static void record_outermost(const struct passage *passage, struct procpage *pag
 	TEST_POINT("slow_inside");
 	if (t->wait && load_relaxed(&page->sum.generation) == t->generation + 1)
 		t->wait--;
-	else if (load_relaxed(&page->sum.generation) != t->generation)
+	else if (load_relaxed(&page->sum.generation) != t->generation && t == thread_self)
 		attach_update(passage->self, page, t);
+	else if (load_relaxed(&page->sum.generation) != t->generation)
+		attach_update_inside(passage->self, page, t);
 	seam_again(passage, look_at_writers, seam_of_writer, look_at_writers(passage, SEAM_ALL));
 	thread_leave(t);
 }
@@ -130,8 +181,8 @@ static uint64_t look_at_slots(const struct passage *passage, uint64_t among)
 }
 
 /*
- * Records in a thread that is inside another trace point (H4), or has no writers because this machine has no
- * membarrier(). In the latter case the depth may be 0.
+ * Records without writers, in a thread that is inside so many trace points that there are none for this one (H4), or
+ * because this machine has no membarrier(). In the latter case the depth may be 0.
  */
 static void record_nested(const struct passage *passage)
 {
@@ -163,21 +214,21 @@ static void record(const struct call *call, uintptr_t frame)
 	struct procpage *page = process ? process->page : NULL;
 	struct thread *t = page ? current_thread(self, page) : NULL;
 	struct passage passage = { call, t, self, process, 0 };
-	bool outermost;
+	struct thread *level;
 
 	if (!t)
 		return;
-	if (load_relaxed(&t->ready) > THREAD_READY && abandoned(t, frame))
-		recover_abandoned(t);
-	outermost = load_relaxed(&t->ready) == THREAD_READY;
+	level = block_for(self, t, frame);
 	passage.depth = t->depth;
 	store_relaxed(&t->depth, passage.depth + 1);
 	/* The thread is inside before it looks at the page. Against attach_detach(). */
 	fence_full();
-	if (outermost)
-		record_outermost(&passage, page, frame);
-	else
+	if (level) {
+		passage.t = level;
+		record_with(&passage, page, frame);
+	} else {
 		record_nested(&passage);
+	}
 	store_release(&t->depth, passage.depth); /* PAIR(inside) */
 	TEST_POINT("slow_outside");
 }
@@ -201,10 +252,10 @@ void record_for(uint32_t pid, uint32_t tid, const char name[16])
 	struct procpage *page = self ? self_process(self)->page : NULL;
 	struct thread *t = page ? current_thread(self, page) : NULL;
 
-	if (!t)
-		return;
-	t->pid = pid;
-	t->acts_for = tid;
-	memcpy(t->name, name, sizeof t->name);
-	t->name_age = 1;
+	for (; t; t = t->deeper) {
+		t->pid = pid;
+		t->acts_for = tid;
+		memcpy(t->name, name, sizeof t->name);
+		t->name_age = 1;
+	}
 }

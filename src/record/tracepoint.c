@@ -89,6 +89,44 @@ static inline __attribute__((always_inline)) bool is_user_event(trace_event_id_t
 }
 
 /*
+ * Records an event that is not for the thread's first block: a handler's inside another trace point (H4), or one that
+ * takes the slow path. The handler's takes the fast path with the block for its depth, so that it costs little more
+ * than others. It must not cost much more: a handler with many events would take longer than the time to the next
+ * signal, which would interrupt the same trace point again before it has made a step, and so on without end.
+ */
+static __attribute__((noinline, cold)) void trace_inside(trace_event_id_t id, const void *data, size_t length,
+                                                         const void *address, uintptr_t frame)
+{
+	struct thread *first = thread_self, *t = first ? thread_inside(first, frame) : NULL;
+	const uint32_t *change = t && t != first ? load_relaxed(&t->page_generation) : NULL;
+	enum writer_outcome outcome;
+	struct writer *writer;
+
+	if (unlikely(!change))
+		goto slow;
+	store_relaxed(&t->ready, frame);
+	TEST_POINT("event_deeper");
+	fence_signal();
+	if (unlikely(load_relaxed(change) != t->generation)) {
+		store_relaxed(&t->ready, (uintptr_t)THREAD_READY);
+		goto slow;
+	}
+	writer = load_relaxed(&t->only);
+	if (unlikely(!writer)) {
+		record_several(id, data, data ? length : 0, address, t);
+		return;
+	}
+	outcome = writer_record(writer, CLOCK_KIND_COUNTER, PATH_INLINE, (struct call){ id, data, length, address });
+	if (unlikely(outcome != WRITER_DONE))
+		finish(id, data, length, address, t, outcome);
+	else
+		thread_leave(t);
+	return;
+slow:
+	record_slow(id, data, length, address, frame);
+}
+
+/*
  * The fast path makes no call that returns to it, so it needs no stack. Everything else is left to functions that end
  * the trace point.
  */
@@ -131,7 +169,7 @@ static inline __attribute__((always_inline)) void trace_point(trace_event_id_t i
 
 not_ready:
 	if (is_user_event(id))
-		record_slow(id, data, length, address, frame);
+		trace_inside(id, data, length, address, frame);
 }
 
 /* What the trace point of <trace.h> calls, which has checked the gate. */

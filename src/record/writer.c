@@ -57,6 +57,28 @@ struct owner_id writer_owner_id(struct thread *t)
 }
 
 /*
+ * Acquires a seat for a writer. The seats of the thread's other blocks (thread.deeper) have the same id and are none of
+ * this writer. Only their addresses are compared: what a block was last used for may be unmapped by now.
+ */
+static struct seat *acquire_seat(const struct thread *t, const struct writer *writer, const struct stream *s)
+{
+	uint32_t ref = load_relaxed(&t->tid) | s->outsider;
+	struct seat *others[THREAD_LEVELS];
+	unsigned count = 0;
+
+	for (const struct thread *level = thread_self; level && count < THREAD_LEVELS; level = level->deeper)
+		for (uint32_t i = 0; level != t && i < load_relaxed(&level->count); i++) {
+			const struct writer *other = load_relaxed(&level->order[i]);
+
+			if (other && other->attached == writer->attached && other->seat) {
+				others[count++] = other->seat;
+				break;
+			}
+		}
+	return t == thread_self && count == 0 ? seat_acquire(s, ref) : seat_acquire_further(s, ref, others, count);
+}
+
+/*
  * Returns the writer's seat, acquiring it if necessary. Returns null if all seats are taken, and then does not ask
  * again for a while, because asking is slow.
  */
@@ -68,7 +90,7 @@ static struct seat *writer_seat(struct thread *t, struct writer *writer, const s
 		writer->no_seat--;
 		return NULL;
 	}
-	writer->seat = seat_acquire(s, load_relaxed(&t->tid) | s->outsider);
+	writer->seat = acquire_seat(t, writer, s);
 	TEST_POINT("writer_seat");
 	if (!writer->seat)
 		writer->no_seat = 1000;

@@ -232,7 +232,16 @@ void chunk_leave(struct chunk *c, uint64_t owner)
 	TEST_POINT("chunk_left");
 }
 
-struct seat *seat_acquire(const struct stream *s, uint32_t ref)
+static bool is_one_of(const struct seat *seat, struct seat *const *others, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (others[i] == seat)
+			return true;
+	return false;
+}
+
+static struct seat *acquire(const struct stream *s, uint32_t ref, struct seat *const *others, unsigned count,
+                            bool inside)
 {
 	/* Try the free seats first, then the seats of dead threads. */
 	for (int probe = 0; probe < 2; probe++) {
@@ -242,6 +251,8 @@ struct seat *seat_acquire(const struct stream *s, uint32_t ref)
 
 			/* Threads of different pid namespaces can have the same id. */
 			if (owner && (owner != ref || s->outsider) && (!probe || thread_ref_alive(owner, ref)))
+				continue;
+			if (is_one_of(seat, others, count) || (inside && owner == ref && load_relaxed(&seat->busy)))
 				continue;
 			/*
 			 * Our own id: left by a dead thread, or stored a moment ago, before the calling handler
@@ -259,4 +270,14 @@ struct seat *seat_acquire(const struct stream *s, uint32_t ref)
 		}
 	}
 	return NULL;
+}
+
+struct seat *seat_acquire(const struct stream *s, uint32_t ref)
+{
+	return acquire(s, ref, NULL, 0, false);
+}
+
+struct seat *seat_acquire_further(const struct stream *s, uint32_t ref, struct seat *const *others, unsigned count)
+{
+	return acquire(s, ref, others, count, true);
 }

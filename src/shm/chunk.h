@@ -147,4 +147,10 @@ void chunk_leave(struct chunk *c, uint64_t owner);
 /* Takes a seat for the thread, which has none in this stream. Returns null if all are taken. Safe in handlers. */
 struct seat *seat_acquire(const struct stream *s, uint32_t ref);
 
+/*
+ * Takes a further seat for the thread, other than these. Unlike seat_acquire(), leaves alone a seat that has the
+ * thread's id and is busy: an interrupted trace point of the thread may be in the middle of a record there.
+ */
+struct seat *seat_acquire_further(const struct stream *s, uint32_t ref, struct seat *const *others, unsigned count);
+
 #endif

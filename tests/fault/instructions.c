@@ -120,11 +120,14 @@ static bool nobody_busy(void)
 	return true;
 }
 
-/* Returns true if the only chunk of this thread has room for an event of this length. */
+/*
+ * Returns true if the chunk of this thread has room for an event of this length. The thread has the first seat. A
+ * handler's trace point inside another one has a seat and a chunk of its own.
+ */
 static bool has_room(size_t length)
 {
 	for (uint32_t i = 0; i < family->chunks; i++)
-		if ((uint32_t)family->chunk[i].owner)
+		if ((uint32_t)family->chunk[i].owner == 1)
 			return family->chunk_size - (uint32_t)family->chunk[i].progress >=
 			       record_size((uint32_t)length);
 	return false;

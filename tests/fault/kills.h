@@ -124,6 +124,7 @@ struct shared {
 
 extern struct shared *shared;
 extern bool kills_victim; /* this process is the victim */
+extern __thread bool kills_deeper; /* the handler that runs shall be interrupted, if it has interrupted a trace point */
 
 /* The longest that a reader may spend in a call without anything to wait for. */
 #define DEADLINE_NS (5000000000ll * test_slow())

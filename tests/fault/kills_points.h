@@ -37,11 +37,12 @@ static const char *const kills_points[] = {
 	"writer_seat", "writer_left", "writer_locked", "writer_owner", "writer_ticks", "writer_begun", "writer_held",
 	"record_busy", "record_owned", "record_written", "record_noted", "record_committed", "record_idle",
 	/* record/tracepoint.c */
-	"slow_inside", "slow_nested", "slow_looked", "slow_slot", "slow_outside", "event_inside", "record_looked",
-	"record_alone", "seam_again",
+	"slow_inside", "slow_nested", "slow_looked", "slow_slot", "slow_outside", "event_inside", "event_deeper",
+	"record_looked", "record_alone", "seam_again",
 	/* record/self.c */
 	"names_copied", "attach_ident", "attach_page", "attach_process", "attach_gate", "attach_done",
-	"thread_block", "thread_done", "names_opened", "leave_page", "leave_unlocked", "leave_removed",
+	"thread_block", "thread_done", "thread_deeper", "names_opened", "leave_page", "leave_unlocked",
+	"leave_removed",
 	/* shm/program.c */
 	"program_locked", "program_filled", "program_left", "program_unlocked", "program_reported",
 	/* record/acquire.c */

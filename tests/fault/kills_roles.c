@@ -14,15 +14,17 @@
 extern char **environ;
 
 
-static __thread int handler_source = -1;
+static __thread int handler_source = -1, deeper_source = -1;
 static trace_event_id_t number_id;
 
 static void handle(int signal)
 {
 	int saved = errno;
 
+	kills_deeper = signal == SIGUSR1 && deeper_source >= 0;
 	if (handler_source >= 0)
-		source_send(handler_source, number_id);
+		source_send(signal == SIGUSR1 ? handler_source : deeper_source, number_id);
+	kills_deeper = false;
 	errno = saved;
 }
 
@@ -33,7 +35,7 @@ static void start_handlers(void)
 	struct itimerspec often = { { 0, 70000 }, { 0, 70000 } };
 	timer_t timer;
 
-	MUST(sigaction(SIGUSR1, &action, NULL) == 0);
+	MUST(sigaction(SIGUSR1, &action, NULL) == 0 && sigaction(SIGUSR2, &action, NULL) == 0);
 	MUST(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &often, NULL) == 0);
 }
 
@@ -72,6 +74,11 @@ static void *trace(void *arg)
 		source_begin(source + 3);
 		handler_source = source + 3;
 	}
+	/* The source of a further thread's handlers is free. */
+	if (handler_source >= 0 && shared->round.threads == 1) {
+		source_begin(source + 4);
+		deeper_source = source + 4;
+	}
 	while (!shared->stop) {
 		for (int i = 0; i < 50 && !shared->stop; i++)
 			source_send(source, number_id);
@@ -80,7 +87,7 @@ static void *trace(void *arg)
 		if (chance(&state, 8) == 0)
 			sleep_us(chance(&state, 200));
 	}
-	handler_source = -1;
+	handler_source = deeper_source = -1;
 	return NULL;
 }
 

@@ -7,6 +7,7 @@
 
 struct shared *shared;
 bool kills_victim;
+__thread bool kills_deeper;
 
 
 /* Returns the index of a name in kills_points, or POINTS. Compares names only once for each address. */
@@ -88,6 +89,10 @@ void test_point(const char *name)
 		point_wait(shared->round.jitter);
 	if (shared->round.tight && strcmp(name, "lost_counted") == 0)
 		shared->losses++;
+	if (kills_deeper && strcmp(name, "event_deeper") == 0) {
+		kills_deeper = false;
+		raise(SIGUSR2);
+	}
 	if (kills_victim) {
 		if (shared->round.tight && strcmp(name, "record_owned") == 0 && shared->go)
 			point_stay();

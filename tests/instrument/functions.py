@@ -232,7 +232,10 @@ def test_nobody():
                                   env={**scene.ENVIRONMENT, **preload})
             outputs.append((done.returncode, done.stdout, done.stderr))
         equal(f'{kind}: output', outputs[1], outputs[0])
-        equal('files', os.listdir('/dev/shm') if os.environ.get('SCENE_PRIVATE') else [], [])
+    # A program whose functions are not instrumented leaves nothing, not even while it runs.
+    out = subprocess.run(['sh', '-c', 'ls /dev/shm/*/*-$$-* 2>/dev/null; exit 0'], capture_output=True,
+                         env={**scene.ENVIRONMENT, 'LD_PRELOAD': str(LIBRARY)}).stdout
+    equal('files of a program without functions', out, b'')
 
 
 def test_exec():
@@ -261,6 +264,15 @@ def test_hazards():
         assert all(function['max'] < 10**12 for function in stat()['functions']), stat()
 
 
+def test_registers():
+    """All registers of arguments and results are as they were, and another handler of the program is called."""
+    for kind, program in programs('functions_registers.c', only=['xray']):
+        record(program, 'registers', '--functions')
+        equal(f'{kind}: calls', {name: calls(stat())[name] for name in ('many', 'tail', 'variable', 'two', 'vector')},
+              {'many': 200, 'tail': 100, 'variable': 100, 'two': 100, 'vector': 100})
+        record(program, 'other', '--functions')
+
+
 def test_messages():
     out, error = scene.run(POSIXTRACE, 'record', '--functions=', '-o', 'x.log', '--', 'true', status=2)
     assert b'pattern is empty' in error, error
@@ -269,6 +281,18 @@ def test_messages():
     if Path('x.log').exists():
         out, error = scene.run(POSIXTRACE, 'stat', '--calls', 'x.log', status=1)
         assert b'-finstrument-functions' in error, error
+    # What cannot be used is told: it calls nothing where a function ends.
+    Path('plain.c').write_text('int main(void) { return 0; }\n')
+    for option in ('-pg', '-fpatchable-function-entry=5') if CC else ():
+        if subprocess.run([*CC, option, 'plain.c', '-o', 'plain'], capture_output=True).returncode != 0:
+            continue
+        out, error = scene.run(POSIXTRACE, 'record', '--functions', '-o', 'x.log', '--', './plain', status=None)
+        wanted = option.partition('=')[0] + ', which tells of no end of a function'
+        assert wanted in error.decode() and '-finstrument-functions' in error.decode(), error
+        out, error = scene.run(POSIXTRACE, 'doctor', './plain', status=None)
+        assert wanted in out.decode(), out
+    Path('plain').unlink(missing_ok=True)
 
 
+scene.private()
 Suite(globals()).main()

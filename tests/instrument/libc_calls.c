@@ -133,6 +133,25 @@ static void sockets(void)
 	MUST(write(pair[0], "x", 1) == 1 && read(pair[1], text, 1) == 1);
 	close(pair[0]);
 	close(pair[1]);
+	/* Datagrams have a peer each. */
+	for (int i = 0; i < 2; i++) {
+		pair[i] = socket(AF_INET, SOCK_DGRAM, 0);
+		address.sin_port = 0;
+		MUST(bind(pair[i], (struct sockaddr *)&address, sizeof address) == 0);
+		MUST(getsockname(pair[i], (struct sockaddr *)&address, &size) == 0);
+		printf("datagrams%d %d\n", i, ntohs(address.sin_port));
+	}
+	message.msg_name = &address;
+	message.msg_namelen = sizeof address;
+	MUST(sendmsg(pair[0], &message, 0) == 3);
+	MUST(recvmsg(pair[1], &message, 0) == 3 && message.msg_namelen == sizeof address);
+	/* Less room than the address needs. */
+	message.msg_namelen = sizeof address;
+	MUST(sendmsg(pair[1], &message, 0) == 3);
+	message.msg_namelen = 4;
+	MUST(recvmsg(pair[0], &message, 0) == 3);
+	close(pair[0]);
+	close(pair[1]);
 }
 
 static void ready(void)

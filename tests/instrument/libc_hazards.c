@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -29,6 +30,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -461,18 +463,97 @@ static void test_memory(void)
 	free(realloc(NULL, 10));
 }
 
+/* -- Durations -------------------------------------------------------------------------------------------- */
+
+/* Prints how long calls take at most: short and long ones. */
+static void test_took(void)
+{
+	for (int i = 0; i < 60; i++) {
+		struct timespec before, after;
+
+		clock_gettime(CLOCK_MONOTONIC, &before);
+		MUST(poll(NULL, 0, i % 20 == 0 ? 30 : 0) == 0);
+		clock_gettime(CLOCK_MONOTONIC, &after);
+		printf("%lld\n", (after.tv_sec - before.tv_sec) * 1000000000LL + after.tv_nsec - before.tv_nsec);
+	}
+}
+
 /* -- Nobody records --------------------------------------------------------------------------------------- */
 
-/* Prints what the process has: descriptors, threads, and mapped files in /dev/shm. */
+/*
+ * Prints what the process has: descriptors, threads, files in /dev/shm that are mapped, and those named after it. Waits
+ * for longer than a process that nobody records goes without looking for a recorder.
+ */
 static void test_idle(void)
 {
 	char byte;
 	int zero = open("/dev/zero", O_RDONLY);
 
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 100; i++) {
 		MUST(read(zero, &byte, 1) == 1);
+		free(malloc((size_t)i));
+		usleep(i % 10 == 0 ? 50000 : 0);
+	}
 	close(zero);
-	MUST(system("cd /proc/$PPID && ls fd task | grep -v '^$' | wc -l && grep -c /dev/shm/.*/stream maps") >= 0);
+	MUST(system("cd /proc/$PPID && ls fd task | grep -v '^$' | wc -l && grep -c /dev/shm/.*/ maps; "
+	            "ls /dev/shm/*/*-$PPID-* 2>/dev/null | wc -l") >= 0);
+}
+
+/* Reads until the file "stop" exists, which it looks for without a call that is recorded. */
+static void test_late(void)
+{
+	char byte;
+	int zero = open("/dev/zero", O_RDONLY);
+
+	MUST(zero >= 0 && creat("ready", 0600) >= 0);
+	while (access("stop", F_OK) != 0) {
+		MUST(read(zero, &byte, 1) == 1);
+		usleep(1000);
+	}
+}
+
+/* Looks for nobody after it has confined itself: the process is killed if it opens a file. */
+static void test_confined_idle(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof code / sizeof *code, code };
+	int zero = open("/dev/zero", O_RDONLY);
+	char byte;
+
+	MUST(read(zero, &byte, 1) == 1);
+	MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+	for (int i = 0; i < 20; i++) {
+		MUST(read(zero, &byte, 1) == 1);
+		free(malloc(100));
+		usleep(20000);
+	}
+}
+
+/*
+ * A child of vfork() calls functions while another process is recorded. Prints the files in /dev/shm that the parent
+ * has mapped and that are not its own.
+ */
+static void test_idle_vfork(void)
+{
+	pid_t child;
+	int status;
+
+	MUST(creat("ready", 0600) >= 0);
+	while (access("stop", F_OK) != 0)
+		usleep(1000);
+	child = vfork();
+	if (child == 0) {
+		for (int i = 0; i < 10; i++) {
+			usleep(30000);
+			close(-1);
+		}
+		_exit(0);
+	}
+	MUST(waitpid(child, &status, 0) == child && status == 0);
+	MUST(system("grep /dev/shm/ /proc/$PPID/maps | grep -v -e \"-$PPID-\" -e '/stream-'; true") == 0);
 }
 
 int main(int argc, char **argv)
@@ -486,6 +567,8 @@ int main(int argc, char **argv)
 		{ "descriptors", test_descriptors }, { "seccomp", test_seccomp }, { "arguments", test_arguments },
 		{ "threads", test_threads },
 		{ "dlopen", test_dlopen }, { "memory", test_memory }, { "idle", test_idle },
+		{ "took", test_took }, { "late", test_late }, { "confined_idle", test_confined_idle },
+		{ "idle_vfork", test_idle_vfork },
 	};
 
 	for (unsigned n = 0; n < sizeof tests / sizeof *tests; n++)

@@ -36,7 +36,8 @@ shop:translated {o=0x14 errno=2}'''
 
 def recorded(program):
     """Returns what the program has written, and the events."""
-    out, _ = scene.run(POSIXTRACE, 'record', '-q', '-o', 'x.log', '--', program)
+    out, said = scene.run(POSIXTRACE, 'record', '-q', '-o', 'x.log', '--', program)
+    equal('complaints', said.decode(), '')
     events, _ = scene.run(POSIXTRACE, 'report', '--fields', 'event,data', 'x.log')
     lines = [' '.join(line.split(None, 1)) for line in events.decode().splitlines() if not line.startswith('#')]
     return out.decode(), '\n'.join(line.split(' (took')[0].rstrip() for line in lines)

@@ -209,7 +209,7 @@ def test_head():
     clocks = one(packets[1], 'clock_snapshot')
     equal('clocks', ({one(c, 'clock_id'): one(c, 'timestamp') for c in clocks['clocks']},
                      one(clocks, 'primary_trace_clock')),
-          ({1: 10**18, 3: 77}, 'REALTIME'))
+          ({1: 10**18, 3: 77, 6: 77}, 'REALTIME'))
     assert 'trace_uuid' in packets[0]
     equal('machine', one(one(packets[2], 'system_info'), 'utsname'),
           {'sysname': ['Linux'], 'release': ['6.1'], 'machine': ['x86_64']})

@@ -50,8 +50,10 @@ TEST(errors)
 		{ "3ms", 0, "not a condition" },
 		{ "a == in", 5, "'in' is not a name" },
 		{ "((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))", 32, "more than 32" },
-		{ "a == \x01", 0, "UTF-8" },
-		{ "a == \"\xff\"", 0, "UTF-8" },
+		{ "a == \x01", 5, "no control characters" },
+		{ "ä \x0b> 1", 3, "no control characters" },
+		{ "a > 1\xc2\x85", 5, "no control characters" },
+		{ "a == \"\xff\"", 6, "UTF-8" },
 	};
 
 	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

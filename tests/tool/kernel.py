@@ -160,6 +160,35 @@ def test_stat():
     equal('table', b'getpgid' in out, True)
 
 
+def test_all_processes():
+    """With -a, a process that is not the recorder's is recorded, and the recorder, unless it is left out."""
+    for options in ([], ['--without-recorder']):
+        with subprocess.Popen([TARGET, 'wait'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other, \
+             subprocess.Popen([POSIXTRACE, 'record', '-a', *options, '--kernel', 'sched', '-o', 'everything.log',
+                               '--', TARGET, 'wait'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as recorder:
+            # When its own command is ready, it records.
+            for process in recorder, other:
+                equal('ready', process.stdout.readline(), 'ready\n')
+            other.communicate('go\n')
+            _, messages = recorder.communicate('go\n')
+            equal('status', recorder.returncode, 0)
+        # All that the machine does meanwhile is in the log.
+        found = events('-e', 'linux_[ref]*', '--pid', str(other.pid), 'everything.log')
+        if 'were lost' not in messages:
+            # Its thread was there before.
+            child, = (of(e, 'tid') for e in named(found, 'linux_fork'))
+            ends = {e['tid'] for e in named(found, 'linux_exit')}
+            equal('ends', (len(ends), other.pid in ends), (2, True))
+            equal('runs', {e['tid'] for e in named(found, 'linux_run')}, ends)
+            ended = events('-e', 'linux_exit', '--pid', str(child), 'everything.log')
+            equal('its child ends, too', [e['tid'] for e in ended], [child])
+            equal('names', {e['thread'] for e in found}, {'kernel_target', 'waiter'})
+        own, _ = scene.run(POSIXTRACE, 'report', '--json', '--pid', str(recorder.pid), '-n', '1', 'everything.log',
+                           status=None)
+        equal(f'its own activity, {options}', bool(own), not options)
+
+
 def test_losses():
     """A ring that is too small loses records: their number is exact, and no call is paired with another's end."""
     loop = 'import os\nfor i in range(20000): os.getpgid(0)'
@@ -182,7 +211,8 @@ def test_killed():
     with subprocess.Popen([POSIXTRACE, 'record', '--kernel', 'sched', '-o', 'killed.log', '--', 'sleep', '100'],
                           stderr=subprocess.PIPE) as recorder:
         # It writes once a second.
-        while not Path('killed.log.kernel').exists() or not named(events('killed.log.kernel'), 'linux_exec'):
+        log = Path('killed.log.kernel')
+        while not log.exists() or not log.stat().st_size or not named(events(log), 'linux_exec'):
             time.sleep(0.1)
         children = Path(f'/proc/{recorder.pid}/task/{recorder.pid}/children').read_text().split()
         recorder.kill()
@@ -219,12 +249,19 @@ def test_user():
           {e['event'] for e in found}, True)
     equal('no calls', any(e['event'].startswith('linux_sys') for e in found), False)
     equal('ends', len(named(found, 'linux_exit')), 2)
+    done = subprocess.run([POSIXTRACE, 'record', '-a', '--kernel', 'sched', '-o', 'user2.log', '--', './target'],
+                          cwd='user', preexec_fn=become, capture_output=True, text=True, check=False,
+                          env={**os.environ, 'LD_LIBRARY_PATH': os.environ.get('LD_LIBRARY_PATH', '')})
+    if paranoid > 0:
+        equal('not all processes', (done.returncode, 'record all processes be root' in done.stderr), (125, True))
 
 
 def test_wrong():
     for arguments, words in ((('--kernel', 'disks'), 'must be sched'),
                              (('--kernel', 'all', '-o', '-'), 'cannot be combined'),
                              (('--kernel', 'all', '--loop'), 'cannot be combined'),
+                             (('-a',), 'needs --kernel'),
+                             (('--kernel', 'all', '--without-recorder'), 'needs -a'),
                              (('--kernel-buffer', '1M'), 'needs --kernel')):
         _, messages = record(*arguments, '--', 'true', status=None)
         equal(f'{arguments}', words in messages, True)

@@ -349,6 +349,22 @@ def test_flows():
     equal('slices', [e['ph'] for e in chrome('flow.log') if e['name'] in ('send', 'receive')], ['X'] * 4)
 
 
+def test_flow_ids_again():
+    """An id that is used again is another flow, also if nobody has received the first one."""
+    log = Log()
+    log.declare('send', '{send=id;id:i64}')
+    log.declare('receive', '{receive=id;id:i64}')
+    log.declare('other', '{send=number;number:i64}')
+    for n, (name, pid, number) in enumerate((('send', 100, 5), ('send', 100, 5), ('other', 100, 5), ('send', 100, -5),
+                                             ('receive', 200, 5), ('receive', 200, -5), ('send', 300, 5),
+                                             ('receive', 200, 5), ('receive', 200, 7))):
+        log.event(n * 10, name, pid, pid, 't', struct.pack('=q', number))
+    log.segment()
+    write('again.log', log.closed())
+    ids = [e['id'] for e in chrome('again.log') if e['ph'] in 'sf']
+    equal('chrome', [ids.index(number) for number in ids], [0, 1, 2, 3, 1, 3, 6, 6, 8])
+
+
 def levels_log():
     log = Log()
     log.declare('log', LEVELS)

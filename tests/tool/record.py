@@ -727,6 +727,13 @@ def test_family():
     equal(Log().names, ['a'])
 
 
+def test_family_of_short_lives():
+    """Processes that have each forked the next one, and ended, before anybody can look at them."""
+    for _ in range(3):
+        record('--family', '--', STEPS, *(['daemon'] * 1000), 'a')
+        equal(Log().names, ['a'])
+
+
 def test_family_of_another_user():
     """A daemon of another user is still one of the family, for root without CAP_SYS_RESOURCE too."""
     if os.geteuid() != 0:
@@ -1265,6 +1272,7 @@ def test_part_not_kept():
 def test_empty():
     out, err = record('--', 'true')
     contains(err, 'no events', 'true', 'has no trace points', '--children')
+    contains(record('--', '/bin/../bin/../bin/../bin/../bin/true')[1], '/bin/../bin/../bin/../bin/../bin/true has no')
     out, err = record('--', 'sh', '-c', 'no-such-command', status=127)
     contains(err, 'has no trace points')
     lacks(err, '--children')

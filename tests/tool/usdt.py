@@ -51,11 +51,13 @@ def hits():
 
 def test_values():
     """Arguments in registers, on the stack, constants; between the program's own events; a semaphore."""
-    done = record('--usdt', 'target:*', '--', TARGET, 'values')
+    # A name alone: the type is that of the note.
+    done = record('--usdt', 'target:registers( minus,large , unsigned char u8)', '--usdt', 'target:*', '--', TARGET,
+                  'values')
     equal('output', (done.returncode, done.stdout), (0, 'semaphore 1\n'))
     equal('events', fields(), [
         ('own', {'n': 1}),
-        ('target:registers', {'arg1': -5, 'arg2': '18364758544493064720', 'arg3': 200, 'arg4': -56}),
+        ('target:registers', {'minus': -5, 'large': '18364758544493064720', 'u8': 200, 'arg4': -56}),
         ('own', {'n': 2}),
         ('target:memory', {'arg1': -12, 'arg2': 3, 'arg3': -5}),
         ('target:constant', {'arg1': -3, 'arg2': 1048576}),
@@ -72,6 +74,65 @@ def test_values():
     # The log tells what the process has executed, so that addresses can be looked up.
     out, _ = scene.run(POSIXTRACE, 'stat', 'x.log')
     equal('executable', os.path.realpath(TARGET) in out.decode(), True)
+
+
+NAMES = next((path for path in map(Path, ('/sys/kernel/tracing/uprobe_events',
+                                          '/sys/kernel/debug/tracing/uprobe_events')) if path.exists()), None)
+
+
+def names_of(pid):
+    """Returns the names in tracefs of a recorder."""
+    return [line for line in NAMES.read_text().splitlines() if line.startswith(f'p:posixtrace_{pid}_')]
+
+
+def test_texts():
+    """Names and types of arguments; texts are fetched by the kernel, if it can."""
+    before = NAMES and NAMES.read_text()
+    done = record('--usdt', 'target:said(str first, const char *second, uint8_t low)', '--usdt',
+                  'target:fixed(str a, str b)', '--', TARGET, 'texts')
+    equal('status', done.returncode, 0)
+    if not NAMES:
+        equal(done.stderr, 'texts are recorded as addresses' in done.stderr, True)
+        equal('names', [sorted(found) for _, found in fields()[:1]], [['first', 'low', 'second']])
+        return
+    large, after = 'x' * 255, 65536
+    equal(done.stderr, fields(), [
+        ('target:said', {'first': 'tea', 'second': '', 'low': 200}),
+        ('target:said', {'first': '', 'second': 'tea', 'low': 200}),
+        ('target:fixed', {'a': after, 'b': 'tea'}),
+        ('target:said', {'first': '', 'second': '', 'low': 64}),
+        ('target:said', {'first': '', 'second': '', 'low': 64}),
+        ('target:fixed', {'a': after, 'b': ''}),
+        ('target:said', {'first': large, 'second': 't\u00e9', 'low': 255}),
+        ('target:said', {'first': 't\u00e9', 'second': large, 'low': 255}),
+        ('target:fixed', {'a': after, 'b': large})])
+    equal('nothing is left in tracefs', NAMES.read_text(), before)
+
+
+def test_killed():
+    """What a recorder that was killed leaves in tracefs is removed by the next one."""
+    if not NAMES:
+        return
+    target, recorder = started('files', '1', pattern='target:said(str a)')
+    equal('names', len(names_of(recorder.pid)), 2)
+    recorder.kill()
+    recorder.communicate(timeout=60)
+    target.kill()
+    target.communicate(timeout=60)
+    equal('left', len(names_of(recorder.pid)), 2)
+    record('--usdt', 'target:said(str a)', '--', TARGET, 'texts')
+    equal('removed', names_of(recorder.pid), [])
+    for name in os.listdir():
+        if name.startswith('x.log'):
+            os.unlink(name)
+
+
+def test_signatures():
+    for arguments, why in (('str', "')' is missing"), ('str)', "'str' is no type and name"),
+                           ('what a)', "unknown type in 'what a'"), ('int a, ptr a)', 'the same name'),
+                           ('a b c)', 'unknown type'), ('int 1)', 'no type and name')):
+        done = record('--usdt', f'target:said({arguments}', '--', 'true')
+        equal(done.stderr, (done.returncode, why in done.stderr), (2, True))
 
 
 def test_patterns():
@@ -107,11 +168,11 @@ def test_children():
     equal(f'shell: {done.stderr}', len(hits()), 40)
 
 
-def started(*arguments):
+def started(*arguments, pattern='target:hit'):
     """Starts the recorder and the target, which waits for a file."""
     target = subprocess.Popen([TARGET, *arguments], stdout=subprocess.PIPE, text=True)
     target.stdout.readline()
-    recorder = subprocess.Popen([POSIXTRACE, 'record', '-o', 'x.log', '--usdt', 'target:hit', '-p', str(target.pid)],
+    recorder = subprocess.Popen([POSIXTRACE, 'record', '-o', 'x.log', '--usdt', pattern, '-p', str(target.pid)],
                                 stderr=subprocess.PIPE, text=True, env=scene.ENVIRONMENT)
     # The thread that takes the samples begins when the probes are set.
     while 'usdt\n' not in [Path(f'/proc/{recorder.pid}/task/{task}/comm').read_text()

@@ -1,6 +1,7 @@
 /*
  * usdt_target.c - a program with USDT probes, whose notes are made here: usdt_target WHAT [N]
  *
+ *     texts       texts in registers and in memory, and two that are not there
  *     values      each place of arguments; a semaphore; and trace points of its own between the probes
  *     threads N   four threads with N probes each, which begin one after the other
  *     child N     N probes, and as many in a child
@@ -59,6 +60,17 @@ static void __attribute__((noinline)) values(int minus, uint64_t large, unsigned
 		PROBE("guarded", "target_semaphore", "4@%0", "r"(variable));
 }
 
+/* One probe at two places; its second text is in memory, and in a register. */
+static void __attribute__((noinline)) texts(const char *first, const char *second, long n)
+{
+	const char *volatile on_stack = second;
+
+	PROBE("said", "0", "8@%0 8@%1 8@%2", "r"(first), "m"(on_stack), "r"(n));
+	PROBE("said", "0", "8@%0 8@%1 8@%2", "r"(second), "r"(first), "r"(n));
+	/* No text, as the kernel cannot fetch a constant. */
+	PROBE("fixed", "0", "8@%0 8@%1", "i"(65536), "r"(first));
+}
+
 static void *thread(void *arg)
 {
 	for (int i = 0; i < *(int *)arg; i++)
@@ -82,6 +94,16 @@ int main(int argc, char **argv)
 		return 2;
 	if (strcmp(argv[1], "values") == 0) {
 		values(-5, UINT64_C(0xfedcba9876543210), 200);
+	} else if (strcmp(argv[1], "texts") == 0) {
+		char large[1000];
+
+		memset(large, 'x', sizeof large - 1);
+		large[sizeof large - 1] = '\0';
+		/* Only the kernel reads it. */
+		__asm__ __volatile__("" : : "r"(large) : "memory");
+		texts("tea", "", 200);
+		texts(NULL, (const char *)8, 1000000);
+		texts(large, "t\303\251", -1);
 	} else if (strcmp(argv[1], "threads") == 0) {
 		for (int i = 0; i < 4; i++)
 			if (pthread_create(&t[i], NULL, thread, &n) != 0)

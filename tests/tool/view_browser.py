@@ -557,6 +557,70 @@ def test_several_logs():
     close(page)
 
 
+def states_log():
+    """Two threads that take turns on processor 1; one is blocked in read meanwhile."""
+    run, off, call = 'linux_run', 'linux_off', 'linux_sys_read'
+    log = Log(name='states')
+    log.declare(run, '{packed,took=took;took:u64/ns,cpu:u32,why:u8<preempted,blocked,sleeping>}')
+    log.declare(off, '{packed,took=took;took:u64/ns,state:u8<preempted,blocked,sleeping>,ready:u64/ns,waker:u32,'
+                'waker_name:z}')
+    log.declare(call, '{packed,took=took;took:u64/ns,result:i64,fd:i32}')
+    log.process(100, '/usr/bin/shop')
+    for i in range(300):
+        at = i * 100_000
+        log.event(at + 40_000, run, tid=101, thread='till', data=struct.pack('<QIB', 40_000, 1, 2))
+        log.event(at + 40_000, off, tid=102, thread='store', data=struct.pack('<QBQ', 50_000, 0, 50_000))
+        log.event(at + 90_000, run, tid=102, thread='store', data=struct.pack('<QIB', 50_000, 1, 0))
+        log.event(at + 100_000, off, tid=101, thread='till',
+                  data=struct.pack('<QBQI', 60_000, 2, 10_000, 102) + b'store\0')
+        log.event(at + 100_000, call, tid=101, thread='till', data=struct.pack('<Qqi', 70_000, 1, 7))
+    log.segment()
+    Path('states.log').write_bytes(log.closed())
+
+
+def strip(page, tid, time):
+    """Where the state of a thread at a time is, or what runs on a processor."""
+    return page.value(f'''(() => {{
+        const {{ state, timeline }} = posixtrace, {{ t0, t1 }} = state.view;
+        const row = timeline.layout().rows.find((each) => {tid} ? each.lane?.tid === {tid} : each.processor),
+            box = document.getElementById('rows').getBoundingClientRect();
+        return [box.x + ({time} - t0) / (t1 - t0) * box.width, box.y + row.top + row.height - 8];
+    }})()''')
+
+
+def test_states():
+    states_log()
+    page = page_of('states')
+    labels = page.value('[...document.querySelectorAll("#labels .label .name")].map((node) => node.textContent)')
+    assert labels == ['shop 100', 'till 101', 'store 102', 'CPU 1'], labels
+    # The slices of states are hidden, those of calls are not.
+    assert page.value('posixtrace.state.sets.map((set) => [set.name, Boolean(set.hidden)]).sort()') == [
+        ['linux_off', True], ['linux_run', True], ['linux_sys_read', False]]
+    page.value('posixtrace.state.show(1_000_000, 1_200_000)')
+    page.frame()
+    for tid, time, words in ((101, 1_020_000, ('Running on CPU 1', '40 µs', 'till 101')),
+                             (101, 1_060_000, ('Blocked in read(fd=7)', 'woken by store 102')),
+                             (101, 1_095_000, ('Waiting for a processor', '10 µs')),
+                             (102, 1_020_000, ('Waiting for a processor', 'preempted')),
+                             (0, 1_070_000, ('Running on CPU 1', 'store 102'))):
+        page.mouse('mouseMoved', *strip(page, tid, time))
+        tip = text(page, '#tip').replace('\u2009', ' ')
+        assert all(each in tip for each in words), (tid, time, tip)
+    # Colours: running is green, and the same in the middle of a state and where many states share a pixel.
+    colours = '''(x, y) => [...document.getElementById('rows').getContext('2d')
+        .getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data].slice(0, 3)'''
+    x, y = strip(page, 101, 1_020_000)
+    box = page.value('[...Object.values(document.getElementById("rows").getBoundingClientRect().toJSON())]')
+    r, g, b = page.value(f'({colours})({x - box[0]}, {y - box[1]})')
+    assert g > r and g > b, (r, g, b)
+    page.click(*strip(page, 101, 1_060_000))
+    assert page.value('posixtrace.trace.types[posixtrace.trace.shapes.type[posixtrace.trace.columns.shape['
+                      'posixtrace.state.selected]]].name') == 'linux_off'
+    page.value('posixtrace.state.show(posixtrace.state.all.t0, posixtrace.state.all.t1)')
+    page.frame()
+    close(page)
+
+
 def test_a_million_events():
     subprocess.run([STAT_LOG, 'million.log', '8', '22000'], stdout=subprocess.DEVNULL, check=True)
     page = page_of('million', '--span', 'depth.in,depth.out', '--nested')

@@ -17,6 +17,7 @@ import {compile, find, splitWords} from '../../tool/view/page/search.mjs';
 import {eachBin, lowerBound, lowerBoundNear} from '../../tool/view/page/seek.mjs';
 import {callTree, functionsOf, walk} from '../../tool/view/page/calls.mjs';
 import {layersMost, layOut, measure, nameOf, pairEvents, spansOf as spansOfEvent} from '../../tool/view/page/spans.mjs';
+import {blocked, disk, makeStates, ready, running, stateAt, stateWords} from '../../tool/view/page/states.mjs';
 import {histogram, mean, percentile} from '../../tool/view/page/spread.mjs';
 import {bytes, count, plural, shortened, visible} from '../../tool/view/page/text.mjs';
 import {absolute,
@@ -586,4 +587,62 @@ test('colours', () => {
 				  `${name} ${each}: ${contrast(each, colours.back)}`);
 		assert.ok(contrast(colours.dim, colours.stripe) >= 4.5);
 	}
+});
+
+/* -- States of threads --------------------------------------------------------------------------------- */
+
+const stateField = (name, kind, size, labels) =>
+	({ name, unit : name === 'took' ? 'ns' : '', kind, size, count : kind === 'string' ? 0 : 1,
+	   align : 1, counter : 0,
+	   ...(labels ? { naming : 'values', labels : labels.split(',').map((word, i) => [String(i), word]) } : {}) });
+const stateTypes = () => [
+	{ name : 'linux_run', align : 1, took : 0, fields : [ stateField('took', 'unsigned', 8),
+	  stateField('cpu', 'unsigned', 4), stateField('why', 'unsigned', 1, 'preempted,blocked,sleeping,disk') ] },
+	{ name : 'linux_off', align : 1, took : 0, fields : [ stateField('took', 'unsigned', 8),
+	  stateField('state', 'unsigned', 1, 'preempted,blocked,sleeping,disk'), stateField('ready', 'unsigned', 8),
+	  stateField('waker', 'unsigned', 4), stateField('waker_name', 'string', 1) ] },
+	{ name : 'linux_sys_read', align : 1, took : 0, fields : [ stateField('took', 'unsigned', 8),
+	  stateField('result', 'signed', 8), stateField('fd', 'signed', 4) ] },
+];
+const bytesOf = (...numbers) => numbers.flatMap(([ size, value ]) => {
+	const view = new DataView(new ArrayBuffer(8));
+	view.setBigUint64(0, BigInt(value), true);
+	return [...new Uint8Array(view.buffer, 0, size)];
+});
+const runData = (took, cpu) => bytesOf([ 8, took ], [ 4, cpu ], [ 1, 2 ]);
+const offData = (took, state, ready_, waker, name) =>
+	[...bytesOf([ 8, took ], [ 1, state ], [ 8, ready_ ], [ 4, waker ]), ...new TextEncoder().encode(`${name}\0`)];
+
+test('states of threads, and what ran on each processor', () => {
+	const trace = made([
+		[ 1000, 0, 0, runData(100, 1) ],                 /* 900 to 1000 on CPU 1 */
+		[ 1500, 1, 0, runData(600, 0) ],                 /* 900 to 1500 on CPU 0 */
+		[ 2000, 0, 1, offData(1000, 2, 200, 8, 'worker') ], /* blocked to 1800, then ready */
+		[ 2100, 0, 0, runData(100, 0) ],
+		[ 2150, 0, 2, bytesOf([ 8, 1200 ], [ 8, 1 ], [ 4, 3 ]) ], /* 950 to 2150 */
+		[ 2400, 0, 1, offData(300, 0, 300, 0, 'interrupt') ],     /* preempted */
+		[ 2900, 1, 1, offData(1400, 3, 0, 0, 'interrupt') ],      /* a disk */
+	], { typed : stateTypes() });
+	assert.equal(makeStates(trace), true);
+	const [main, worker] = trace.lanes, list = ({ start, end, kind, count }) =>
+		Array.from({ length : count }, (_, i) => [start[i], end[i], kind[i]]);
+	assert.deepEqual(list(main.states), [[ 900, 1000, running ], [ 1000, 1800, blocked ], [ 1800, 2000, ready ],
+					     [ 2000, 2100, running ], [ 2100, 2400, ready ]]);
+	assert.deepEqual(list(worker.states), [[ 900, 1500, running ], [ 1500, 2900, disk ]]);
+	assert.equal(trace.lanes[2].states, null);
+	assert.deepEqual(trace.processors.map(({ label, count : runs, busy }) => [label, runs, busy[runs]]),
+			 [[ 'CPU 0', 2, 700 ], [ 'CPU 1', 1, 100 ]]);
+	assert.deepEqual([...trace.processors[0].lane], [ 1, 0 ]);
+	assert.deepEqual([ 899, 900, 1400, 1801, 5000 ].map((t) => stateAt(main.states, t)), [ -1, 0, 1, 2, -1 ]);
+	assert.deepEqual(stateWords(trace, main.states, 0), [ 'Running on CPU 1', 'until it was sleeping' ]);
+	assert.deepEqual(stateWords(trace, main.states, 1), [ 'Blocked in read(fd=3)', 'woken by worker 8' ]);
+	assert.deepEqual(stateWords(trace, main.states, 2), [ 'Waiting for a processor', 'woken by worker 8' ]);
+	assert.deepEqual(stateWords(trace, main.states, 4), [ 'Waiting for a processor', 'preempted' ]);
+	assert.deepEqual(stateWords(trace, worker.states, 1), [ 'Blocked: disk', 'woken by an interrupt' ]);
+});
+
+test('no states without such events', () => {
+	const trace = made([[ 1, 0, 0, [] ]]);
+	assert.equal(makeStates(trace), false);
+	assert.deepEqual([ trace.processors, trace.lanes[0].states ], [ [], null ]);
 });

@@ -58,7 +58,8 @@ SENSELESS = ('a text is not a number', 'an array needs an index, NAME[0]', 'a nu
              'a number without a unit is divided by one with a unit', 'two numbers with units are multiplied',
              'a number without a unit and a duration do not go together', 'a number is compared with a pattern',
              'two arrays are compared; one of them needs an index', 'a condition is not a number',
-             'has is followed by bits of the number before it', 'a text is not a condition')
+             'has is followed by bits of the number before it',
+             'a text is not a condition: compare it, NAME == "text" or NAME ~ "pattern"')
 
 
 def some_text(chance):
@@ -144,7 +145,7 @@ def reported(text):
     done = subprocess.run([POSIXTRACE, 'report', '--json', '--where', text, 'x.log'], capture_output=True, text=True,
                           env=scene.ENVIRONMENT, timeout=60)
     if done.returncode == 0:
-        return [json.loads(line)['relative'] for line in done.stdout.splitlines()]
+        return [json.loads(line)['relative'] for line in done.stdout.split('\n') if line]
     lines = [line.removeprefix('posixtrace report: ') for line in done.stderr.splitlines()]
     assert '^' in lines[2], (text, done.stderr)
     return {'at': lines[2].index('^') - 2, 'why': lines[0].removeprefix('--where: ')}
@@ -198,6 +199,47 @@ def test_words():
     equal('found', searched(texts), [[4, 5], [4, 5], [], [0, 1, 2, 3, 4, 5], [4, 5], [0, 1, 2, 3],
                                      {'at': 6, 'why': 'a name, a number or a text is missing at the end'},
                                      {'at': 0, 'why': "no event type has a field or label 'rw'; there are path, rows"}])
+
+
+def test_odd_characters():
+    """Blanks are the same, control characters are refused, and null bytes belong to a text."""
+    log = Log()
+    log.declare('note', '{text:s}')
+    for n, text in enumerate((b'a', b'a\0b', b'\0z', 'ä'.encode())):
+        log.event(n, 'note', data=text)
+    log.segment()
+    write('x.log', log.closed())
+    scene.run(POSIXTRACE, 'view', '-f', '-o', 'x.html', 'x.log')
+    texts = ['text ~ "a*b"', 'text ~ "[!a]*"', 'text == "a"', 'text\n==\t"a"', 'text\u00a0== "a"', 'text \u2003== "a"',
+             'text == "a"\u00a0', 'text ==\x0b"a"', 'text == "\x7f"', 'text == "\u0085"', 'true && text', '!(event)']
+    answers = searched(texts)
+    for text, answer in zip(texts, answers):
+        equal(repr(text), comparable(answer), comparable(reported(text)))
+    equal('found', answers[:4], [[1], [2, 3], [0], [0]])
+
+
+def test_patterns():
+    """Patterns of many stars take no longer than others, and classes have the characters that those of C have."""
+    log = Log()
+    log.declare('note', '{text:s}')
+    log.declare('when', '{at:t64}')
+    letters = ['½', '💥', '\u00a0', '\u2003', 'ǅ', 'ª', '\u2028', 'e\u0301', '٣', 'ß', 'Ⅷ', '_', '\x85', '\x7f']
+    for n, text in enumerate(['a' * 250, 'a' * 249 + 'b', 'aab', 'abab', 'ba', *letters]):
+        log.event(n, 'note', data=text.encode())
+    log.event(100, 'when', data=bytes(8))
+    log.segment()
+    write('x.log', log.closed())
+    scene.run(POSIXTRACE, 'view', '-f', '-o', 'x.html', 'x.log')
+    texts = [f'text ~ "{"*a" * 50}*b"', f'text ~ "{"*a" * 50}*c"', 'text ~ "a*ab"', 'text ~ "ab*ab"', 'text ~ "**b**a"',
+             'text ~ "ba*ba"', 'text ~ "a*b"', 'text ~ "[[=a=]]*"', 'text ~ "[[.a.]]*b"', 'text ~ "[![=a=][.b.]]*"']
+    texts += [f'text ~ "[[:{name}:]]"' for name in ('alnum', 'upper', 'lower', 'space', 'blank', 'punct', 'cntrl',
+                                                    'print', 'graph', 'digit', 'xdigit')]
+    texts += [f'at >= "{text}"' for text in ('5constructor', '9000000000000000000ns', '99999999999999999999s', '1.5s',
+                                             '.', '5.', '.5ms', '123456789.123456789s', '9999-12-31Z')]
+    for text, answer in zip(texts, searched(texts)):
+        equal(repr(text), comparable(answer), comparable(reported(text)))
+    equal('words', searched(['name:n' + '*o' * 100 + '*x', 'data:' + '*a' * 50 + '*b*', 'name:n*e']),
+          [[], [1], list(range(19))])
 
 
 Suite(globals()).main()

@@ -199,6 +199,51 @@ def test_wrong():
     equal('twice', 'only once' in found[0], True)
 
 
+def test_text_alone():
+    """A text is neither true nor false. It is said, unless a number of some event type has the same name."""
+    for where, at in (('key', 0), ('!key', 1), ('rows > 3 || key', 12), ('event', 0), ('"x" || rows > 3', 0)):
+        found = messages('report', '--where', where, 'many.log', status=1)
+        equal(where, found, ['posixtrace report: --where: a text is not a condition: compare it, NAME == "text" or '
+                             'NAME ~ "pattern"', f'posixtrace report:   {where}', f'posixtrace report:   {" " * at}^'])
+    for first, second in (('z', 'u8'), ('u8', 'z')):
+        log = Log()
+        log.declare('one', f'{{a:{first}}}')
+        log.declare('two', f'{{a:{second}}}')
+        for n, name in enumerate(('one', 'two')):
+            log.event(n, name, data=b'1\0' if (first, second)[n] == 'z' else b'\1')
+        log.segment()
+        write('both.log', log.closed())
+        equal(f'{first}, {second}', reported('--where', 'a', 'both.log'), [int(second == 'u8')])
+
+
+def test_array_of_another_type():
+    """That a name is an array in one event type is no mistake if it is a number in another one."""
+    for first, second in (('u8[2]', 'u8'), ('u8', 'u8[2]')):
+        log = Log()
+        log.declare('one', f'{{a:{first}}}')
+        log.declare('two', f'{{a:{second}}}')
+        for n, name in enumerate(('one', 'two')):
+            log.event(n, name, data=b'\1\2'[:2 if (first, second)[n] == 'u8[2]' else 1])
+        log.segment()
+        write('both.log', log.closed())
+        found = json.loads(run('stat', '--json', '--of', 'a', 'both.log')[0])
+        equal(f'{first}, {second}', [row['of']['count'] for row in found['groups']], [1])
+
+
+def test_null_in_text():
+    """A pattern matches the whole text, as == compares it, also if there are null bytes in it."""
+    log = Log()
+    log.declare('note', '{text:s}')
+    for n, text in enumerate((b'a', b'a\0b', b'\0z', b'a\0\0')):
+        log.event(n, 'note', data=text)
+    log.segment()
+    write('null.log', log.closed())
+    for where, wanted in (('text == "a"', [0, 3]), ('text ~ "a"', [0, 3]), ('text ~ "[a]"', [0, 3]),
+                          ('text ~ "a*b"', [1]), ('text ~ "?z"', [2]), ('text ~ "[[:cntrl:]]z"', [2]),
+                          ('text ~ "*"', [0, 1, 2, 3]), ('text ~ "a?b"', [1])):
+        equal(where, reported('--where', where, 'null.log'), wanted)
+
+
 def test_nothing():
     found = messages('report', '--where', 'rows > 99', 'many.log', status=0)
     equal('message', found[-1], 'posixtrace report: no event satisfies --where')

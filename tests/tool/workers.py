@@ -171,6 +171,9 @@ def test_found(directory, by=()):
                     f'child:{nobody},a*7', f'child:{nobody},fork,d*5', by=by)
     worker = daemon.line()
     wait_recorded(worker)
+    # Only the recorder has the path in its memory.
+    logs = [stream['log']['path'] for stream in entries(worker, NOBODY)]
+    expect(logs and all(path and path.startswith(f'{log}.uid{NOBODY}.') for path in logs), f'logs: {logs}')
     daemon.go()
     said = daemon.end()
     got = in_order(log)

@@ -555,6 +555,16 @@ TEST(seats)
 	CHECK("-", s.header->seats_used > (uint32_t)(seat - s.seats));
 	/* A handler that interrupts seat_acquire() just after it took a seat gets the same seat. */
 	CHECK("-", seat_acquire(&s, me) == seat);
+	/* A further seat of this thread is none of those that it has, nor one where it is in the middle of a record. */
+	second = seat_acquire_further(&s, me, &seat, 1);
+	MUST(second && second != seat);
+	CHECK_EQ("-", second->ref, me);
+	CHECK("-", seat_acquire_further(&s, me, &second, 1) == seat);
+	seat->busy = 1;
+	CHECK("-", seat_acquire_further(&s, me, NULL, 0) == second);
+	CHECK("-", seat_acquire_further(&s, me, &second, 1) != seat);
+	CHECK_EQ("-", seat->busy, 1);
+	seat->busy = 0;
 	second = seat_acquire(&s, other);
 	MUST(second && second != seat);
 	CHECK_EQ("-", second->ref, other);

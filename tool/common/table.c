@@ -100,10 +100,13 @@ void table_seconds(struct table *t, uint64_t time, uint64_t begin, int digits)
 void table_foreign(struct table *t, const char *text, size_t size)
 {
 	char *escaped = malloc(ESCAPE_MOST * size + 1);
+	size_t length = 0;
 	int columns = 0;
 
-	size = escaped ? escape_text(escaped, text, size, &columns) : 0;
-	add(t, escaped, size, columns);
+	/* Not among the arguments, whose order of evaluation is open. */
+	if (escaped)
+		length = escape_text(escaped, text, size, &columns);
+	add(t, escaped, length, columns);
 }
 
 /* Prints a cell after pending blanks. Returns the blanks that are due before the next cell. */

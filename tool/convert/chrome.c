@@ -414,15 +414,17 @@ static void slice_is_over(struct slice_track *t, struct source *s, uint64_t time
 
 /* Writes one end of a flow, which viewers connect with the slice at this time. field: 1 + its index; 0: none. */
 static void put_flow(const struct source *s, const struct task *t, const struct layout *l, unsigned field,
-                     const char *phase)
+                     bool sends)
 {
 	struct meaning_id value;
 
 	if (!field || !meaning_id(l, field, s->data, s->event->length, &value))
 		return;
-	begin_object(phase, l->field[field - 1].name, s->event->time, shifted(t, t->pid), shifted(t, t->tid));
+	begin_object(sends ? "s" : "f", l->field[field - 1].name, s->event->time, shifted(t, t->pid),
+	             shifted(t, t->tid));
 	json_key("id");
-	json_hex(slices_flow(l, field, value));
+	json_hex(slices_flow(&all.slices, l, field, value, l->meaning.send == l->meaning.receive ? FLOW_GOES_ON :
+	                                                   sends ? FLOW_BEGINS : FLOW_ENDS));
 	json_key("bp");
 	json_string("e");
 	end_object();
@@ -470,8 +472,8 @@ static void put_meaning(const struct source *s, const struct task *t, const stru
 {
 	if (!t->tid)
 		return;
-	put_flow(s, t, l, l->meaning.receive, "f");
-	put_flow(s, t, l, l->meaning.send, "s");
+	put_flow(s, t, l, l->meaning.receive, false);
+	put_flow(s, t, l, l->meaning.send, true);
 	if (l->meaning.counter)
 		put_counters(s, t, l);
 }

@@ -56,15 +56,28 @@ uint64_t slices_uuid(const struct slice_track *t, uint64_t log)
 	return t->seat ? lookup_mix(uuid, t->seat) : uuid;
 }
 
-uint64_t slices_flow(const struct layout *l, unsigned field, struct meaning_id value)
+uint64_t slices_flow(struct slices *all, const struct layout *l, unsigned field, struct meaning_id value,
+                     enum slice_flow how)
 {
 	const char *name = l->field[field - 1].name;
-	uint64_t hash = 0;
+	uint64_t scope = value.negative, number = 0;
+	struct keyed_entry *e;
 
 	for (; *name; name++)
-		hash = lookup_mix(hash, (unsigned char)*name);
-	hash = lookup_mix(hash, value.value);
-	return value.negative ? lookup_mix(hash, 1) : hash;
+		scope = lookup_mix(scope, (unsigned char)*name);
+	e = keyed_find(&all->flows, scope, value.value);
+	if (e)
+		number = e->value;
+	if (how == FLOW_BEGINS || (how == FLOW_GOES_ON && !e)) {
+		number = ++all->flow_count;
+		if (e)
+			e->value = number;
+		else
+			keyed_add(&all->flows, scope, value.value, number);
+	} else if (how == FLOW_ENDS && e) {
+		keyed_remove(&all->flows, e);
+	}
+	return lookup_mix(lookup_mix(scope, value.value), number);
 }
 
 /* Returns the track of a span in a scope. seats null: the span has only one there. */

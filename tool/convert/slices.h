@@ -12,6 +12,7 @@
 #ifndef SLICES_H
 #define SLICES_H
 
+#include "analysis/keyed.h"
 #include "convert/export.h"
 #include "event/meaning.h"
 #include "logs/tasks.h"
@@ -66,6 +67,9 @@ enum slice_end {
 	SLICE_LOG_ENDS,
 };
 
+/* What an event is to a flow. A flow that goes on may begin there. */
+enum slice_flow { FLOW_BEGINS, FLOW_GOES_ON, FLOW_ENDS };
+
 /* The texts for slices that are not complete; null for SLICE_COMPLETE. */
 extern const char *const slice_ends[];
 
@@ -81,6 +85,8 @@ struct slices {
 	 */
 	void (*end)(struct slice_track *t, struct source *s, uint64_t time, enum slice_end how);
 	struct lookup tracks, rows, seats;
+	struct keyed flows;        /* the numbers of flows that were not received yet, by their ids */
+	uint64_t flow_count;
 	struct slice_track **open; /* for each source */
 	uint64_t *latest;          /* time of the last event of each source */
 };
@@ -103,8 +109,12 @@ static inline void slices_time(struct slices *all, const struct source *s)
 void slices_cut(struct slices *all, const struct source *s, uint64_t time, enum slice_end how);
 /* Ends all open slices of all logs, at the end. */
 void slices_finish(struct slices *all, const struct sources *logs);
-/* Returns a number for the flow of this field and value: 1 + the index of the field. */
-uint64_t slices_flow(const struct layout *l, unsigned field, struct meaning_id value);
+/*
+ * Returns a number for the flow of this field and value at the next event; field: 1 + its index. An id that is sent
+ * again is another flow: viewers would connect the receiver with an earlier event that sent the id to nobody.
+ */
+uint64_t slices_flow(struct slices *all, const struct layout *l, unsigned field, struct meaning_id value,
+                     enum slice_flow how);
 /* Returns a number for a track that has no row, which is the same in all conversions. log: a number for the log. */
 uint64_t slices_uuid(const struct slice_track *t, uint64_t log);
 

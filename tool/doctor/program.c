@@ -85,6 +85,10 @@ void doctor_program(const char *name)
 		finding(GRADE_OK, "functions", preload ? "posixtrace record --functions" : NULL, "%s was built with %s",
 		        offers.functions,
 		        offers.what & OFFER_FUNCTIONS ? "-finstrument-functions" : "-fxray-instrument");
+	else if (offers.what & (OFFER_PROFILED | OFFER_PATCHABLE))
+		finding(GRADE_OK, "functions", "build it with -finstrument-functions instead",
+		        "built with %s, which tells of no end of a function",
+		        offers.what & OFFER_PROFILED ? "-pg" : "-fpatchable-function-entry");
 	else
 		finding(GRADE_OK, "functions", NULL,
 		        "not instrumented; build it with -finstrument-functions to record its calls");

@@ -153,7 +153,10 @@ static enum truth relate_signed(const struct run *r, const struct step *s)
 	return relation_holds((enum relation)s->relation, (a > b) - (a < b));
 }
 
-/* Returns the text with a null after it; null if there is no memory. */
+/*
+ * Returns the text with a null after it; null if there is no memory. Nulls in it, which would end it for fnmatch(),
+ * become another control character: no pattern contains one of them, and [[:cntrl:]] is both.
+ */
 static const char *with_null(struct evaluation *e, const struct value *v)
 {
 	if (v->length >= e->room_size) {
@@ -165,6 +168,8 @@ static const char *with_null(struct evaluation *e, const struct value *v)
 		e->room_size = 2 * v->length + 64;
 	}
 	memcpy(e->room, v->text, v->length);
+	for (char *p = e->room; (p = memchr(p, 0, v->length - (size_t)(p - e->room)));)
+		*p = 1;
 	e->room[v->length] = 0;
 	return e->room;
 }

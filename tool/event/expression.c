@@ -561,6 +561,24 @@ static void check_condition(struct parse *s)
 		wrong(s, s->x->source + n->at, n->length, "this is not a condition, such as size > 100");
 }
 
+/* Returns whether the text has only characters that an expression may have; otherwise notes the first other one. */
+static bool harmless(const char *text, size_t length, struct expression_fault *fault)
+{
+	for (size_t i = 0, n; i < length; i += n) {
+		const unsigned char *p = (const unsigned char *)text + i;
+
+		n = utf8_length(p, length - i);
+		if (n && utf8_harmless(p, n, "\n\t", NULL))
+			continue;
+		fault->at = i;
+		fault->length = n ? n : 1;
+		snprintf(fault->why, sizeof fault->why, "%s", n ? "an expression has no control characters" :
+		                                                 "the expression is not in UTF-8");
+		return false;
+	}
+	return true;
+}
+
 struct expression *expression_parse(const char *text, bool condition, struct expression_fault *fault)
 {
 	struct expression *x = calloc(1, sizeof *x);
@@ -570,8 +588,9 @@ struct expression *expression_parse(const char *text, bool condition, struct exp
 	if (!x)
 		fail("no memory");
 	*fault = (struct expression_fault){ .at = 0 };
-	if (length >= EXPRESSION_TEXT || !utf8_harmless((const unsigned char *)text, length, "\n\t", NULL)) {
-		snprintf(fault->why, sizeof fault->why, "an expression is up to 4095 bytes of UTF-8");
+	if (length >= EXPRESSION_TEXT || !harmless(text, length, fault)) {
+		if (length >= EXPRESSION_TEXT)
+			snprintf(fault->why, sizeof fault->why, "an expression has up to 4095 bytes");
 		free(x);
 		return NULL;
 	}

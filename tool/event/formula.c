@@ -605,14 +605,18 @@ static unsigned junction(struct compile *c, const struct node *n, unsigned decis
 /* Compiles a number that stands for whether it is not 0. */
 static unsigned number_condition(struct compile *c, unsigned node)
 {
+	struct node *n = &c->x->node[node];
+	bool good = n->good; /* in another event type */
 	unsigned begin = c->p->count;
 	struct operand o = operand(c, node, alone);
 
-	if (o.kind == OPERAND_TEXT)
-		bad(&c->x->node[node], "a text is not a condition");
+	if (o.kind == OPERAND_TEXT) {
+		bad(n, "a text is not a condition: compare it, NAME == \"text\" or NAME ~ \"pattern\"");
+		n->good = good;
+	}
 	if (o.kind != OPERAND_NUMBER)
 		return constant(c, begin, TRUTH_UNKNOWN);
-	c->x->node[node].good = true;
+	n->good = true;
 	if (o.constant)
 		return constant(c, begin, value_nonzero(&o.value));
 	if (o.array)
@@ -655,6 +659,7 @@ static unsigned condition(struct compile *c, unsigned node)
 static void whole_value(struct compile *c)
 {
 	struct node *root = &c->x->node[c->x->root];
+	bool good = root->good; /* in another event type */
 	struct operand o = operand(c, c->x->root, alone);
 
 	if (o.array)
@@ -663,7 +668,7 @@ static void whole_value(struct compile *c)
 		c->p->has_value = true;
 	c->p->is_text = o.kind == OPERAND_TEXT;
 	if (o.array)
-		root->good = false;
+		root->good = good;
 	c->p->unit = o.unit;
 	if (o.direct)
 		c->p->field = &c->type->layout->field[o.field];

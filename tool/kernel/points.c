@@ -252,7 +252,7 @@ int points_open(struct points *p, struct rings *r, pid_t pid)
 	list_threads(p, pid);
 	if (!p->tids)
 		return ESRCH;
-	p->wide = is_wide(p, r);
+	p->wide = p->all || is_wide(p, r);
 	if (!p->wide)
 		error = open_threads(p, r, pid);
 	/* Without enough descriptors for single threads, root has those of all. */

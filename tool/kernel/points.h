@@ -30,7 +30,8 @@ struct points {
 	int error[POINT_COUNT]; /* why not */
 	bool user_only;   /* page faults of the kernel on behalf of the program are not recorded */
 	bool namespaced;  /* tracepoints have other ids than this process knows, so some are useless */
-	bool wide;        /* all threads of the machine are recorded: others have to be left out */
+	bool all;         /* all processes are asked for; set it after points_find() */
+	bool wide;        /* all threads of the machine are recorded: others have to be left out, unless all */
 	const char *no_tracefs; /* why there are no tracepoints, or null */
 	struct tracefs_format format[POINT_COUNT]; /* of tracepoints */
 	struct sampling sampling;

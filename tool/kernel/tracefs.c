@@ -42,8 +42,10 @@ static void take_field(struct tracefs_format *f, const char *line)
 	if (sscanf(end, "; offset:%u; size:%u; signed:%d", &to->offset, &to->size, &is_signed) != 3)
 		return;
 	to->is_signed = is_signed != 0;
-	if (memchr(from, '[', (size_t)(end - from)))
-		end = memchr(from, '[', (size_t)(end - from));
+	/* An array's number of items. Brackets in front of the name belong to the type: "__data_loc char[] name". */
+	if (end[-1] == ']')
+		while (end > from && *end != '[')
+			end--;
 	for (name = end; name > from && name[-1] != ' ' && name[-1] != '*'; )
 		name--;
 	length = (size_t)(end - name);

@@ -72,6 +72,12 @@ int uprobe_open(struct uprobe_how *how, const struct uprobe *u, int cpu)
 		a.config = u->semaphore << 32;
 	a.config1 = (uint64_t)(uintptr_t)path;
 	a.config2 = u->offset;
+	if (u->tracepoint) {
+		a.type = PERF_TYPE_TRACEPOINT;
+		a.config = u->tracepoint;
+		a.config1 = a.config2 = 0;
+		a.sample_type |= PERF_SAMPLE_RAW;
+	}
 	a.sample_period = 1;
 	if (u->registers) {
 		a.sample_type |= PERF_SAMPLE_REGS_USER;

@@ -28,6 +28,8 @@ struct uprobe {
 	uint64_t semaphore; /* 0: none */
 	uint64_t registers; /* mask of those in a sample */
 	uint32_t stack;     /* bytes of the stack in a sample */
+	unsigned tracepoint; /* the number of its name in tracefs: samples have the fields of that; 0: none */
+	unsigned name;       /* fetch_define() */
 };
 
 /* Returns the type of the kernel's uprobes for perf_event_open(), or a negative error number: -ENODEV it has none. */

@@ -23,6 +23,7 @@
 #include "event/layouts.h"
 #include "event/policy.h"
 #include "process/explain.h"
+#include "process/hidden_logs.h"
 #include "process/streams.h"
 
 struct list {
@@ -136,10 +137,10 @@ static void show_log(const struct seen_stream *s)
 		return;
 	out_char(' ');
 	if (!s->log[0])
-		out_text("(a pipe)");
+		out_text(s->log_hidden ? "(known to its creator)" : "(a pipe)");
 	else
 		out_foreign(s->log, strlen(s->log), 0);
-	if (s->log[0] && streams_log_there(s) < 0)
+	if (s->log[0] && !s->log_hidden && streams_log_there(s) < 0)
 		out_text(" (moved or removed)");
 	if (flush_error(s))
 		out_printf(" (%s)", strerror(flush_error(s)));
@@ -197,6 +198,12 @@ static void json_process(const char *key, const struct seen_process *p, uint32_t
 	json_end('}');
 }
 
+/* Writes a number about the log; null if only its creator knows it. */
+static void json_known(const struct seen_stream *s, uint64_t number)
+{
+	s->log_hidden ? json_null() : json_number(number);
+}
+
 static void json_log(const struct seen_stream *s)
 {
 	json_key("log");
@@ -208,7 +215,7 @@ static void json_log(const struct seen_stream *s)
 	json_key("path");
 	s->log[0] ? json_string(s->log) : json_null();
 	json_key("there");
-	json_bool(s->log[0] && streams_log_there(s) == 0);
+	json_bool(s->log[0] && (s->log_hidden || streams_log_there(s) == 0));
 	json_key("policy");
 	json_string(policy_name(s->header.log_policy));
 	json_key("max_size");
@@ -217,13 +224,13 @@ static void json_log(const struct seen_stream *s)
 	else
 		json_number(s->header.log_size);
 	json_key("bytes");
-	json_number(s->log_position.end);
+	json_known(s, s->log_position.end);
 	json_key("events");
-	json_number(s->log_position.events);
+	json_known(s, s->log_position.events);
 	json_key("pending");
-	json_number(s->mark.sequence == s->log_position.sequence ? s->mark.events : 0);
+	json_known(s, s->mark.sequence == s->log_position.sequence ? s->mark.events : 0);
 	json_key("discarded");
-	json_number(s->log_position.discarded + s->mark.discarded);
+	json_known(s, s->log_position.discarded + s->mark.discarded);
 	json_key("flush_error");
 	flush_error(s) ? json_string(strerror(flush_error(s))) : json_null();
 	json_end('}');
@@ -481,6 +488,8 @@ static void list_directory(const struct shm_dir *shm_dir, void *arg)
 	struct streams all;
 	int r = streams_read(&all, shm_dir);
 
+	if (r == 0)
+		hidden_logs_find(&all);
 	if (r < 0 && r != -ENOENT) {
 		l->failed = true;
 		complain("%s: %s%s", shm_dir->path, strerror(-r), remedy_of(shm_dir, r));
@@ -522,6 +531,8 @@ static void list_process(struct list *l)
 		not_readable(l->pid, NULL, r);
 	shm_dir = shm_dir_of(&proc);
 	r = streams_read(&all, &shm_dir);
+	if (r == 0)
+		hidden_logs_find(&all);
 	if (r < 0 && r != -ENOENT)
 		not_readable(l->pid, shm_dir.path, r);
 	/* Begin the array only now, so an error above leaves no half of an array. */

@@ -160,7 +160,7 @@ static void finished(const struct seen_stream *s)
 	} else if (!s->log[0]) {
 		out_text("removed ");
 		name_stream(s);
-		out_text(": its log was a pipe");
+		out_text(s->log_hidden ? ": only its creator knew its log" : ": its log was a pipe");
 	} else if (streams_log_there(s) == 0 && look_into(s->log, &complete, &events, NULL) && complete) {
 		out_text("finished ");
 		out_foreign(s->log, strlen(s->log), 0);

@@ -90,11 +90,16 @@ static uint64_t size_of(int dir, int depth)
 	return size;
 }
 
+/* Directories inside of the output: several traces, and in each one of the kernel. */
+#define DEPTH 2
+
 enum kind { KIND_NOTHING, KIND_EMPTY, KIND_TRACE, KIND_OTHER };
 
 static bool is_file_of_trace(const char *name)
 {
-	return strcmp(name, "metadata") == 0 || strcmp(name, "events") == 0;
+	/* In the trace of the kernel, each processor has a file. */
+	return strcmp(name, "metadata") == 0 || strcmp(name, "events") == 0 ||
+	       (strncmp(name, "cpu_", 4) == 0 && name[4] && name[4 + strspn(name + 4, "0123456789")] == '\0');
 }
 
 /* Returns whether the directory has a file "metadata" that begins like the output of `convert`. */
@@ -123,11 +128,11 @@ static enum kind kind_of(int dir, int depth);
  * Opens one of several traces in a directory. Returns -1 if it is anything else. It must belong to the owner of the
  * directory, because that user can put directories of others there.
  */
-static int open_trace(int dir, const char *name)
+static int open_trace(int dir, const char *name, int depth)
 {
 	int fd = open_directory(dir, name);
 
-	if (fd >= 0 && same_owner(dir, fd) && kind_of(fd, 0) == KIND_TRACE)
+	if (fd >= 0 && same_owner(dir, fd) && kind_of(fd, depth) == KIND_TRACE)
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -135,8 +140,8 @@ static int open_trace(int dir, const char *name)
 }
 
 /*
- * Returns what an open directory contains. A trace contains only its own files; a directory of traces contains only
- * traces. Only these are ever removed.
+ * Returns what an open directory contains. A trace contains only its own files, and perhaps a trace of the kernel; a
+ * directory of traces contains only traces. Only these are ever removed.
  */
 static enum kind kind_of(int dir, int depth)
 {
@@ -149,7 +154,7 @@ static enum kind kind_of(int dir, int depth)
 		if (is_file_of_trace(inner)) {
 			other = !is_trace(dir);
 		} else {
-			int fd = depth > 0 ? open_trace(dir, inner) : -1;
+			int fd = depth > 0 ? open_trace(dir, inner, depth - 1) : -1;
 
 			other = fd < 0;
 			if (fd >= 0)
@@ -179,7 +184,7 @@ static void empty_trace(int dir, int depth, bool made)
 			unlinkat(dir, inner, 0);
 			continue;
 		}
-		fd = depth == 0 ? -1 : made ? open_directory(dir, inner) : open_trace(dir, inner);
+		fd = depth == 0 ? -1 : made ? open_directory(dir, inner) : open_trace(dir, inner, depth - 1);
 		if (fd < 0)
 			continue;
 		empty_trace(fd, depth - 1, made);
@@ -207,7 +212,7 @@ static void give_up(void)
 	if (!name)
 		return;
 	if (outfile.directory)
-		empty_trace(outfile.fd, 1, true);
+		empty_trace(outfile.fd, DEPTH, true);
 	if (has_name(outfile.fd, name))
 		unlinkat(outfile.folder.fd, name, outfile.directory ? AT_REMOVEDIR : 0);
 	outfile.unfinished = NULL;
@@ -339,7 +344,7 @@ static enum kind open_existing(int *fd)
 	*fd = open_directory(outfile.folder.fd, outfile.folder.name);
 	if (*fd < 0)
 		return errno == ENOENT ? KIND_NOTHING : KIND_OTHER;
-	return kind_of(*fd, 1);
+	return kind_of(*fd, DEPTH);
 }
 
 static int make_directory(int dir, const char *name)
@@ -466,7 +471,7 @@ static bool replace_directory(void)
 		return false;
 	outfile.unfinished = NULL;
 	if (has_name(existing, old)) {
-		empty_trace(existing, 1, false);
+		empty_trace(existing, DEPTH, false);
 		if (unlinkat(f->fd, old, AT_REMOVEDIR) != 0)
 			complain("%s was changed while it was replaced: the rest is now %s", outfile.path, old);
 	} else {

@@ -92,10 +92,28 @@ static void note(char *first, const char *path)
 		snprintf(first, PATH_MAX, "%s", path);
 }
 
+unsigned offers_functions(const struct elf_file *file)
+{
+	static const char *const profiled[] = { "__fentry__", "mcount", "_mcount" };
+	unsigned what = 0;
+
+	if (elf_file_symbol(file, "__cyg_profile_func_enter") == ELF_SYMBOL_WANTED)
+		what |= OFFER_FUNCTIONS;
+	if (has(file, "xray_instr_map"))
+		what |= OFFER_XRAY;
+	for (unsigned i = 0; i < sizeof profiled / sizeof *profiled; i++)
+		if (elf_file_symbol(file, profiled[i]) == ELF_SYMBOL_WANTED)
+			what |= OFFER_PROFILED;
+	if (has(file, "__patchable_function_entries"))
+		what |= OFFER_PATCHABLE;
+	return what;
+}
+
 static void look_into(const char *path, const struct elf_file *file, void *arg)
 {
 	struct offers *o = arg;
 	bool program = o->libraries++ == 0;
+	unsigned functions;
 
 	if (needs(file, "libposixtrace.so.1") || (program && elf_file_symbol(file, "posix_trace_event")))
 		o->what |= OFFER_OWN;
@@ -103,14 +121,11 @@ static void look_into(const char *path, const struct elf_file *file, void *arg)
 		o->what |= OFFER_LTTNG;
 		note(o->lttng, path);
 	}
-	if (elf_file_symbol(file, "__cyg_profile_func_enter") == ELF_SYMBOL_WANTED) {
-		o->what |= OFFER_FUNCTIONS;
+	functions = offers_functions(file);
+	/* Of a library that nobody can be expected to build, -pg is not told. */
+	o->what |= program ? functions : functions & (OFFER_FUNCTIONS | OFFER_XRAY);
+	if (functions & (OFFER_FUNCTIONS | OFFER_XRAY))
 		note(o->functions, path);
-	}
-	if (has(file, "xray_instr_map")) {
-		o->what |= OFFER_XRAY;
-		note(o->functions, path);
-	}
 	look_for_probes(o, path, file);
 	if (o->probes)
 		o->what |= OFFER_USDT;

@@ -15,6 +15,8 @@ enum offer {
 	OFFER_USDT      = 1 << 2, /* probes in .note.stapsdt */
 	OFFER_FUNCTIONS = 1 << 3, /* built with -finstrument-functions */
 	OFFER_XRAY      = 1 << 4, /* built with -fxray-instrument */
+	OFFER_PROFILED  = 1 << 5, /* built with -pg, which --functions cannot use */
+	OFFER_PATCHABLE = 1 << 6, /* built with -fpatchable-function-entry; the same */
 };
 
 /* Providers of probes that are told apart; the probes of further ones are only counted. */
@@ -42,6 +44,10 @@ struct offers {
 	unsigned providers, probes, libraries;
 };
 
+struct elf_file;
+
+/* Returns how the functions of one file are prepared, of OFFER_FUNCTIONS to OFFER_PATCHABLE. */
+unsigned offers_functions(const struct elf_file *file);
 /* Fills *o for a file; path is as launch_find() returns it. */
 void offers_look(struct offers *o, const char *path);
 

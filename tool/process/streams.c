@@ -212,7 +212,7 @@ static void read_chunks(struct seen_stream *s, int fd)
 		for (uint32_t k = 0; k < n; k++)
 			read += add_chunk(s, &c[k]);
 	}
-	if (!s->header.log_state)
+	if (!s->header.log_state || s->log_hidden)
 		return;
 	/*
 	 * Overwritten: all records that left the chunks, less the records that the flusher took. It may just be taking
@@ -230,6 +230,8 @@ static bool read_log(struct seen_stream *s, int fd)
 	if (!get(fd, &state, sizeof state, s->file_size - s->header.log_state))
 		return false;
 	memcpy(s->log, state.path, sizeof s->log - 1);
+	/* The state names the registry as soon as there is a flusher. */
+	s->log_hidden = !state.names[0];
 	s->log_inode = state.inode;
 	s->log_device_major = state.device_major;
 	s->log_device_minor = state.device_minor;

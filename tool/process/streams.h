@@ -56,6 +56,7 @@ struct seen_stream {
 	bool losing;        /* events were lost since the status or the events were last read */
 	/* The stream's log, if header.log_state: */
 	char log[LOG_PATH_BYTES]; /* "": the log has no path, for instance a pipe */
+	bool log_hidden; /* its state is not in the file, but only in its creator's memory */
 	uint64_t log_inode;
 	uint32_t log_device_major, log_device_minor;
 	struct log_position log_position; /* written so far */

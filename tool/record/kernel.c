@@ -5,6 +5,7 @@
  */
 #include "record/kernel.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -54,6 +55,8 @@ struct request {
 struct kernel {
 	pid_t pid;
 	bool children;
+	bool all;         /* processes are recorded, but this one: */
+	uint32_t without; /* 0: none */
 	struct beside *beside;
 	struct points points;
 	struct rings *rings;
@@ -94,6 +97,16 @@ unsigned kernel_groups(const char *list)
 		list += length;
 	} while (*list++ == ',');
 	return groups;
+}
+
+/* -- Processes -------------------------------------------------------------------------------------- */
+
+/* Returns whether the events of a process are recorded. Idle processors are the threads of process 0. */
+static bool is_recorded(const struct kernel *k, uint32_t pid)
+{
+	if (k->all)
+		return pid && (int32_t)pid > 0 && pid != k->without;
+	return pidset_has(&k->pids, pid);
 }
 
 /* -- Names --------------------------------------------------------------------------------------------- */
@@ -218,11 +231,11 @@ static void take_fork(struct kernel *k, const struct ring_record *r)
 	uint32_t pid = word(r->data), parent = word(r->data + 4), tid = word(r->data + 8), by = word(r->data + 12);
 	struct state_thread *t, *p;
 
-	if (!pidset_has(&k->pids, parent))
+	if (!is_recorded(k, parent))
 		return;
 	p = thread(k, parent, by);
 	put_fork(k->types, p, r->time, pid, tid);
-	if (pid != parent && !k->children)
+	if (pid != parent && !k->children && !k->all)
 		return;
 	pidset_add(&k->pids, pid);
 	if (pid != parent && k->stacks)
@@ -241,7 +254,7 @@ static void take_exit(struct kernel *k, const struct ring_record *r)
 	uint32_t pid = word(r->data), tid = word(r->data + 8);
 	struct state_thread *t, ended;
 
-	if (!pidset_has(&k->pids, pid))
+	if (!is_recorded(k, pid))
 		return;
 	t = thread(k, pid, tid);
 	if (t->call.open)
@@ -264,7 +277,7 @@ static void take_name(struct kernel *k, const struct ring_record *r)
 	struct state_thread *t;
 	size_t length = r->size - 8;
 
-	if (!pidset_has(&k->pids, pid))
+	if (!is_recorded(k, pid))
 		return;
 	t = states_thread(k->states, pid, tid);
 	if (!t)
@@ -338,7 +351,7 @@ static void take_return(struct kernel *k, const struct ring_record *r, struct st
 static void take_send(struct kernel *k, const struct ring_record *r)
 {
 	struct state_thread *to = states_known(k->states, (uint32_t)field(k, r, "pid"));
-	bool own = pidset_has(&k->pids, r->pid);
+	bool own = is_recorded(k, r->pid);
 	struct state_thread by = { .pid = r->pid, .tid = r->tid };
 	struct waker from;
 	struct signal_send send = {
@@ -346,11 +359,11 @@ static void take_send(struct kernel *k, const struct ring_record *r)
 		.code = (int32_t)field(k, r, "code"), .to = (uint32_t)field(k, r, "pid"),
 	};
 
-	if (!own && !to && !pidset_has(&k->pids, send.to))
+	if (!own && !to && !is_recorded(k, send.to))
 		return;
 	name_other(k, r, &from);
 	/* An interrupt that sends a signal to another process is not this thread's work. */
-	if (!from.tid && !to && !pidset_has(&k->pids, send.to))
+	if (!from.tid && !to && !is_recorded(k, send.to))
 		return;
 	send.from = from.tid;
 	send.from_name = from.name;
@@ -364,7 +377,7 @@ static void take_issue(struct kernel *k, const struct ring_record *r)
 	struct request *free = NULL;
 	uint32_t device = (uint32_t)field(k, r, "dev");
 
-	if (!pidset_has(&k->pids, r->pid) || !states_sure(k->states))
+	if (!is_recorded(k, r->pid) || !states_sure(k->states))
 		return;
 	for (unsigned i = 0; i < REQUESTS && !free; i++)
 		if (!k->request[i].since)
@@ -467,7 +480,7 @@ static void take_record(void *arg, const struct ring_record *r)
 		take_issue(k, r);
 	else if (r->type == PERF_RECORD_SAMPLE && r->kind == POINT_COMPLETE)
 		take_complete(k, r);
-	else if (!pidset_has(&k->pids, r->pid) || (int32_t)r->tid <= 0 || has_ended(k, r->tid)) /* -1: it is ending */
+	else if (!is_recorded(k, r->pid) || (int32_t)r->tid <= 0 || has_ended(k, r->tid)) /* -1: it is ending */
 		return;
 	else if (r->type == PERF_RECORD_SAMPLE)
 		take_sample(k, r);
@@ -618,6 +631,20 @@ static void say_nothing(const char *option, int error)
 		         line);
 }
 
+static void say_not_all(int error)
+{
+	char line[16] = "";
+	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+
+	if (f && fgets(line, sizeof line, f))
+		line[strcspn(line, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	complain("-a: perf_event_open(): %s: to record all processes be root, have CAP_PERFMON, or set sysctl "
+	         "kernel.perf_event_paranoid=0 (it is %s); without -a, only the process itself is recorded",
+	         strerror(error), line);
+}
+
 /* Frees all but the log. */
 static void free_kernel(struct kernel *k)
 {
@@ -630,6 +657,32 @@ static void free_kernel(struct kernel *k)
 	if (k->stop >= 0)
 		close(k->stop);
 	free(k);
+}
+
+/* Adds the threads of all processes with their names: a thread that ends has none any more. */
+static void add_all(struct kernel *k)
+{
+	DIR *processes = opendir("/proc"), *threads;
+	const struct dirent *process, *each;
+	char path[300];
+
+	while (processes && (process = readdir(processes)) != NULL) {
+		uint32_t pid = (uint32_t)strtoul(process->d_name, NULL, 10);
+
+		if (!is_recorded(k, pid))
+			continue;
+		snprintf(path, sizeof path, "/proc/%" PRIu32 "/task", pid);
+		threads = opendir(path);
+		while (threads && (each = readdir(threads)) != NULL)
+			if (strtoul(each->d_name, NULL, 10)) {
+				pidset_add(&k->pids, pid);
+				thread(k, pid, (uint32_t)strtoul(each->d_name, NULL, 10));
+			}
+		if (threads)
+			closedir(threads);
+	}
+	if (processes)
+		closedir(processes);
 }
 
 static int open_rings(struct kernel *k, const struct kernel_options *o)
@@ -651,6 +704,8 @@ static int open_rings(struct kernel *k, const struct kernel_options *o)
 		pidset_add(&k->pids, (uint32_t)k->pid);
 		thread(k, (uint32_t)k->pid, (uint32_t)k->points.tid[i]);
 	}
+	if (k->all && !error)
+		add_all(k);
 	return error;
 }
 
@@ -664,6 +719,8 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 		fail("no memory");
 	k->pid = pid;
 	k->children = children;
+	k->all = o->all;
+	k->without = o->without_recorder ? (uint32_t)getpid() : 0;
 	k->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	k->states = states_new(&state_calls, k);
 	if (!k->states || k->stop < 0)
@@ -671,9 +728,15 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 	error = points_find(&k->points, o->groups);
 	if (!error && sampling_any(&o->sampling))
 		points_find_stacks(&k->points, &o->sampling);
-	k->points.on_exec = command;
+	k->points.on_exec = command && !k->all;
+	k->points.all = k->all;
 	if (!error)
 		error = open_rings(k, o);
+	if (error && k->all) {
+		say_not_all(error);
+		free_kernel(k);
+		return NULL;
+	}
 	if (error) {
 		say_nothing(o->groups ? "--kernel" : "--sample", error);
 		free_kernel(k);

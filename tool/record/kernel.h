@@ -20,6 +20,8 @@ struct kernel_options {
 	struct sampling sampling; /* stacks that are wanted */
 	size_t buffer;   /* of each processor; 0: the default */
 	bool quiet;      /* does not print what this user cannot have */
+	bool all;        /* all processes of the machine, while the recorded one lives */
+	bool without_recorder; /* with all: but this one */
 };
 
 struct kernel;
@@ -27,8 +29,8 @@ struct kernel;
 /* Returns the groups of a list, or ends the program with wrong usage. */
 unsigned kernel_groups(const char *list);
 /*
- * Begins to record the process; if it is a command, when that executes its program. Prints what this user cannot have.
- * Returns null after it has printed why nothing can be recorded. path, fd: the log.
+ * Begins to record the process; if it is a command, when that executes its program, unless all are recorded. Prints
+ * what this user cannot have. Returns null after it has printed why nothing can be recorded. path, fd: the log.
  */
 struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool command, bool children, const char *path,
                             int fd);

@@ -15,6 +15,9 @@
 #include "common/message.h"
 #include "host/ancestor_tag.h"
 
+/* Looks at new processes, before it is left open whether there is a descendant. */
+#define ROUNDS_MAX 10000
+
 static bool has(const struct kin *k, struct ident id)
 {
 	for (unsigned i = 0; i < k->count; i++)
@@ -118,8 +121,43 @@ static void count(const struct proc *p, void *arg)
 	k->alive++;
 }
 
+/* Returns the number that was given to a process or thread last; 0: not known. */
+static uint32_t last_number(void)
+{
+	FILE *file = fopen("/proc/loadavg", "re");
+	uint32_t last = 0;
+
+	if (file && fscanf(file, "%*s %*s %*s %*s %" SCNu32, &last) != 1)
+		last = 0;
+	if (file)
+		fclose(file);
+	return last;
+}
+
+/*
+ * Looks at /proc, and then at processes that have begun since: one that was forked meanwhile is not in the list, and
+ * its parent, which was, may have ended. Without a new process no descendant was missed.
+ */
 void kin_look(struct kin *k)
 {
+	uint32_t seen = last_number(), last;
+	struct proc p;
+
 	k->alive = 0;
+	k->unsure = false;
 	kin_each(k, count, k);
+	for (unsigned n = 0; !k->alive && (last = last_number()) != seen; n++) {
+		if (n == ROUNDS_MAX) {
+			k->unsure = true;
+			return;
+		}
+		/* Numbers may have begun anew. */
+		if (last < seen)
+			kin_each(k, count, k);
+		/* The newest first: those before may have ended. */
+		for (uint32_t number = last; number > seen && !k->alive; number--)
+			if (kin_has(k, number, &p))
+				count(&p, k);
+		seen = last;
+	}
 }

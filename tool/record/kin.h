@@ -24,6 +24,7 @@ struct kin {
 	uint64_t began; /* a start time: processes that started earlier are no descendants, and are not recorded */
 	/* Result of the last kin_look(), without the ancestor: */
 	unsigned alive;
+	bool unsure; /* processes began faster than they could be looked at: some of them may be descendants */
 	uint32_t shown[KIN_SHOWN]; /* the first living descendants, as /proc calls them */
 };
 

@@ -7,6 +7,7 @@
 
 #include "common/message.h"
 #include "process/elf_file.h"
+#include "process/offers.h"
 #include "process/sanitizer.h"
 
 bool preloadable(const char *path, const char *name)
@@ -24,4 +25,16 @@ bool preloadable(const char *path, const char *name)
 	/* What cannot be read may be executable all the same. The interpreters of scripts look after themselves. */
 	elf_file_close(f);
 	return !sanitizer;
+}
+
+void preloadable_functions(const char *path, const char *name)
+{
+	struct elf_file *f = elf_file_open(path);
+	unsigned what = f ? offers_functions(f) : 0;
+
+	elf_file_close(f);
+	if (what & (OFFER_PROFILED | OFFER_PATCHABLE) && !(what & (OFFER_FUNCTIONS | OFFER_XRAY)))
+		complain("%s: built with %s, which tells of no end of a function: build it with -finstrument-functions "
+		         "instead",
+		         name, what & OFFER_PROFILED ? "-pg" : "-fpatchable-function-entry");
 }

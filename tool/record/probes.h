@@ -10,21 +10,12 @@
 #define PROBES_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
+#include "record/probe_patterns.h"
 #include "record/probelog.h"
 
-struct match;
 struct probes;
-
-/* What --usdt selects. */
-struct probes_wanted {
-	const char **pattern; /* "python:function__*", "/usr/bin/python3:python:*" */
-	unsigned count;       /* 0: no --usdt */
-	const struct match *match; /* -e selects among them */
-	bool children;
-};
 
 /*
  * Begins to record the probes of a process. program: the file that the process is about to execute; null: it is

@@ -17,8 +17,10 @@
 #include "common/options.h"
 #include "log/output.h"
 #include "logs/logfile.h"
+#include "record/probe_patterns.h"
 #include "record/session.h"
 #include "record/unwind.h"
+#include "usdt/signature.h"
 
 /* More than the library's default, because the program may be faster than the disk. */
 #define STREAM_SIZE (UINT64_C(4) << 20)
@@ -36,7 +38,7 @@ enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, ALSO_USER, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE,
 	KEEP, LOOP, TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
 	SAMPLE, SAMPLE_DWARF, OFF_CPU, STACK_DEPTH,
-	FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC, USDT,
+	WITHOUT_RECORDER, FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC, USDT,
 };
 
 static const struct option_row option_rows[] = {
@@ -65,6 +67,9 @@ static const struct option_row option_rows[] = {
 	OPTION(OFF_CPU, "off-cpu", NULL,
 	       "also record the stacks with which threads stop to run, and for how long; implies --kernel sched"),
 	OPTION(STACK_DEPTH, "stack-depth", "N", "at most N functions of a stack, from the innermost (default 127)"),
+	OPTION('a', "all-processes", NULL,
+	       "with --kernel, as root: Linux's events about all processes of the machine, while these are recorded"),
+	OPTION(WITHOUT_RECORDER, "without-recorder", NULL, "with -a, leave out what posixtrace record itself does"),
 	OPTION(DURATION, "duration", "TIME", "stop after this time: 10s, 500ms, 2m"),
 	OPTION('q', "quiet", NULL, "report errors only"),
 	OPTION(PROGRESS, "progress", NULL,
@@ -85,7 +90,8 @@ static const struct option_row option_rows[] = {
 	       "also record calls of the C library: io, locks, threads, process, memory, with commas between, or all"),
 	OPTION(USDT, "usdt", "PATTERN",
 	       "also record the USDT probes of the program and its libraries whose names match PATTERN, 'python:*'; "
-	       "'/usr/lib/x.so:NAME:*' those of a file; may be repeated; as root"),
+	       "'/usr/lib/x.so:NAME:*' those of a file, 'NAME:PROBE(int id, str item)' with names of arguments; "
+	       "may be repeated; as root"),
 	OPTION_HEADING("Memory and log:"),
 	OPTION('s', "stream-size", "SIZE",
 	       "memory for events that are not in the log yet (default 4M, with --functions 16M)"),
@@ -156,13 +162,46 @@ static void add_user(struct plan *plan, const char *text)
 	plan->user[plan->users++] = user;
 }
 
+/* Takes the names and types of arguments off a pattern. Returns null if there are none. */
+static const struct signature *take_signature(const char **pattern)
+{
+	const char *whole = *pattern, *wrong;
+	struct signature *s;
+	size_t path, length;
+	char *names, *end;
+
+	names = strchr(probe_pattern_names(whole, &path), '(');
+	if (!names)
+		return NULL;
+	length = (size_t)(names - whole);
+	names = strdup(whole);
+	s = calloc(1, sizeof *s);
+	if (!names || !s)
+		fail("no memory");
+	*pattern = names;
+	names[length] = '\0';
+	names += length + 1;
+	end = strchr(names, ')');
+	if (!end || end[1])
+		wrong_usage("--usdt %s: ')' is missing at the end", whole);
+	*end = '\0';
+	wrong = signature_parse(names, s);
+	if (wrong)
+		wrong_usage("--usdt %s: %s", whole, wrong);
+	return s;
+}
+
 static void add_usdt(struct probes_wanted *usdt, const char *pattern)
 {
+	const struct signature *signature = take_signature(&pattern);
+
 	if (!*pattern)
 		wrong_usage("--usdt needs a pattern, such as 'python:*'; '*' selects all probes");
 	usdt->pattern = realloc(usdt->pattern, (usdt->count + 1) * sizeof *usdt->pattern);
-	if (!usdt->pattern)
+	usdt->signature = realloc(usdt->signature, (usdt->count + 1) * sizeof *usdt->signature);
+	if (!usdt->pattern || !usdt->signature)
 		fail("no memory");
+	usdt->signature[usdt->count] = signature;
 	usdt->pattern[usdt->count++] = pattern;
 }
 
@@ -199,6 +238,12 @@ static void take_stream_option(struct reading *r, int option, const char *argume
 		return;
 	case KERNEL:
 		plan->kernel.groups |= kernel_groups(argument);
+		return;
+	case 'a':
+		plan->kernel.all = true;
+		return;
+	case WITHOUT_RECORDER:
+		plan->kernel.without_recorder = true;
 		return;
 	case KERNEL_BUFFER:
 		plan->kernel.buffer = argument_size("--kernel-buffer", argument);
@@ -436,6 +481,12 @@ static void check(const struct reading *r)
 	    (several || r->log_policy || r->log_size_text || strcmp(plan->output, "-") == 0))
 		wrong_usage("--kernel, --sample and --off-cpu cannot be combined with --loop, --trigger, --rotate, "
 		            "--log-policy, --log-size or standard output");
+	if (plan->kernel.all && !plan->kernel.groups)
+		wrong_usage("-a needs --kernel: only Linux's own events are those of all processes");
+	if (plan->kernel.without_recorder && !plan->kernel.all)
+		wrong_usage("--without-recorder needs -a");
+	if (plan->kernel.all && r->o.pid_count > 1)
+		wrong_usage("-a: give one process with -p, or a COMMAND such as sleep 10");
 	if (plan->kernel.buffer && !plan->kernel.groups && !stacks)
 		wrong_usage("--kernel-buffer needs --kernel, --sample or --off-cpu");
 	if ((plan->kernel.sampling.depth || plan->kernel.sampling.dwarf) && !stacks)

@@ -62,7 +62,7 @@ struct snapshot {
 struct recording {
 	const struct plan *plan;
 	pid_t pid;
-	char what[32]; /* "process 12", or the name of the command */
+	char what[256]; /* "process 12", or the name of the command */
 	struct part part[2];
 	struct selection *selection[2]; /* of each part; null: without --where */
 	unsigned parts, now;

@@ -198,6 +198,8 @@ static int launch(struct session *s)
 		free(path);
 		return STATUS_RECORD;
 	}
+	if (s->o->instruments.preload && strstr(s->o->instruments.preload, "libposixtrace-functions.so"))
+		preloadable_functions(path, argv[0]);
 	error = launch_start(&s->launch, path, argv, as_without, s);
 	if (error) {
 		complain(error == EMFILE ? "%s: %s: ulimit -n more" : "%s: %s", argv[0], strerror(error));
@@ -356,7 +358,7 @@ static void process_ended(struct session *s, struct source *source)
 	if (s->plan->family && !source->recording.ended) {
 		source->alone = true;
 		kin_look(kin);
-		if (kin->alive)
+		if (kin->alive || kin->unsure)
 			return;
 	}
 	if (s->o->command)

@@ -16,6 +16,7 @@
 #include "logs/event_json.h"
 #include "logs/missing.h"
 #include "report/line.h"
+#include "report/why.h"
 
 enum {
 	OPTION_TAIL = MATCH_OPTIONS_END,
@@ -26,6 +27,7 @@ enum {
 	OPTION_FULL,
 	OPTION_FIELDS,
 	OPTION_NO_HEADER,
+	OPTION_WHY,
 };
 
 static const struct option_row option_rows[] = {
@@ -42,6 +44,9 @@ static const struct option_row option_rows[] = {
 	       "columns, separated by commas: time, pid, tid, thread, event, data, symbol, file"),
 	OPTION(OPTION_JSON, "json", NULL, "a JSON object on each line"),
 	OPTION(OPTION_NO_HEADER, "no-header", NULL, "omit the lines that describe the logs"),
+	OPTION(OPTION_WHY, "why", "SPAN[@TIME]",
+	       "instead of events, how the time of spans divides into running, waiting for a processor, locks and "
+	       "system calls: the slowest 1 % of the spans of this name, or of BEGIN,END; or those open at TIME"),
 	OPTION_ROW_COLOR,
 	OPTION_ROW_NO_PAGER,
 	{ 0 },
@@ -52,7 +57,7 @@ static const struct option_row option_rows[] = {
 
 struct options {
 	struct match *match;
-	const char *color;
+	const char *color, *why;
 	bool header, pager;
 	long lines, tail; /* -1: all */
 };
@@ -130,6 +135,9 @@ static void take_option(struct report *r, struct options *o, int option, const c
 	case OPTION_NO_HEADER:
 		o->header = false;
 		break;
+	case OPTION_WHY:
+		o->why = optarg;
+		break;
 	case OPTION_COLOR:
 		o->color = optarg;
 		break;
@@ -150,6 +158,8 @@ static void parse(struct report *r, struct options *o, int argc, char **argv)
 		take_option(r, o, c, &columns);
 	if (o->lines >= 0 && o->tail >= 0)
 		wrong_usage("--lines and --tail cannot be combined");
+	if (o->why && (columns || o->lines >= 0 || o->tail >= 0))
+		wrong_usage("--why cannot be combined with --fields, --lines and --tail");
 	if (r->json && columns)
 		wrong_usage("--json and --fields cannot be combined");
 	if (columns && !*columns)
@@ -281,6 +291,12 @@ static int report(int argc, char **argv)
 	parse(&r, &o, argc, argv);
 	sources_open(&r.logs, o.match, r.symbols, argc - optind, argv + optind);
 	sources_declared(&r.logs);
+	if (o.why) {
+		bool found = why_print(&r.logs, o.why, r.json, r.full);
+
+		sources_close(&r.logs);
+		return found ? STATUS_DONE : STATUS_FAILED;
+	}
 	missing = nothing_matches(&r.logs, o.match, NULL);
 	lasted_begin(&r.lasted, &r.logs);
 	for (unsigned i = 0; i < r.logs.count; i++)

@@ -15,28 +15,7 @@
 #include "common/out.h"
 #include "common/table.h"
 
-#define CALL_PREFIX "linux_sys_"
-
-/* States of linux_off. */
-enum { PREEMPTED = 0, DISK = 3, NEW = 6 };
-
 /* -- Counting ---------------------------------------------------------------------------------- */
-
-static bool begins(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
-enum linux_kind linux_kind(const char *name, const char *layout)
-{
-	if (strcmp(name, "linux_run") == 0 && begins(layout, "{packed,took=took;took:u64/ns,cpu:u32,why:u8<"))
-		return LINUX_RUN;
-	if (strcmp(name, "linux_off") == 0 && begins(layout, "{packed,took=took;took:u64/ns,state:u8<"))
-		return LINUX_OFF;
-	if (begins(name, CALL_PREFIX) && begins(layout, "{packed,took=took;took:u64/ns,result:i64"))
-		return LINUX_CALL;
-	return LINUX_NONE;
-}
 
 /* Makes an array as long as an index needs; new elements are all zero. */
 static void *extend(void *array, unsigned *count, unsigned index, size_t size)
@@ -55,64 +34,57 @@ static void *extend(void *array, unsigned *count, unsigned index, size_t size)
 	return array;
 }
 
-static uint64_t number(const unsigned char *p)
+static void add_run(struct linux_thread *t, const struct linux_run *run)
 {
-	uint64_t n;
-
-	memcpy(&n, p, sizeof n);
-	return n;
-}
-
-static void add_run(struct linux_thread *t, uint64_t took, const unsigned char *data, uint32_t length)
-{
-	uint32_t cpu;
-
-	t->on += took;
-	if (length >= 12) {
-		memcpy(&cpu, data + 8, sizeof cpu);
-		t->moved += t->runs && cpu != t->cpu;
-		t->cpu = cpu;
+	t->on += run->took;
+	if (run->cpu_known) {
+		t->moved += t->runs && run->cpu != t->cpu;
+		t->cpu = run->cpu;
 	}
-	t->preempted += length >= 13 && data[12] == PREEMPTED;
+	t->preempted += run->why_known && run->why == LINUX_PREEMPTED;
 	t->runs++;
 }
 
-static void add_off(struct linux_thread *t, uint64_t took, const unsigned char *data, uint32_t length)
+static void add_off(struct linux_thread *t, const struct linux_off *off)
 {
-	uint64_t ready = length >= 17 ? number(data + 9) : 0;
-	unsigned state = length >= 9 ? data[8] : 1;
+	t->ready += off->ready;
+	*(off->state == LINUX_DISK ? &t->disk : &t->blocked) += off->took - off->ready;
+	if (off->ready_known && off->state != LINUX_PREEMPTED && off->state != LINUX_NEW)
+		histogram_add(&t->latency, off->ready);
+}
 
-	if (ready > took)
-		ready = took;
-	t->ready += ready;
-	*(state == DISK ? &t->disk : &t->blocked) += took - ready;
-	if (length >= 17 && state != PREEMPTED && state != NEW)
-		histogram_add(&t->latency, ready);
+static void add_call(struct linux_stat *l, const struct tally *type, const unsigned char *data, uint32_t length)
+{
+	uint64_t took;
+	int64_t result;
+
+	if (!linux_read_call(&took, &result, data, length))
+		return;
+	l->call = extend(l->call, &l->calls, type->index, sizeof *l->call);
+	l->call[type->index].tally = type;
+	histogram_add(&l->call[type->index].took, took);
+	l->call[type->index].errors += linux_is_error(result);
 }
 
 void linux_event(struct linux_stat *l, enum linux_kind kind, const struct tally *type, const struct tally *thread,
                  const unsigned char *data, uint32_t length)
 {
-	uint64_t took;
+	struct linux_run run;
+	struct linux_off off;
 
-	if (length < 8)
-		return;
-	took = number(data);
 	if (kind == LINUX_CALL) {
-		l->call = extend(l->call, &l->calls, type->index, sizeof *l->call);
-		l->call[type->index].tally = type;
-		histogram_add(&l->call[type->index].took, took);
-		/* The kernel's error numbers are at most 4095. */
-		if (length >= 16 && number(data + 8) >= UINT64_MAX - 4094)
-			l->call[type->index].errors++;
+		add_call(l, type, data, length);
 		return;
 	}
+	if ((kind != LINUX_RUN || !linux_read_run(&run, data, length)) &&
+	    (kind != LINUX_OFF || !linux_read_off(&off, data, length)))
+		return;
 	l->thread = extend(l->thread, &l->threads, thread->index, sizeof *l->thread);
 	l->thread[thread->index].tally = thread;
 	if (kind == LINUX_RUN)
-		add_run(&l->thread[thread->index], took, data, length);
+		add_run(&l->thread[thread->index], &run);
 	else
-		add_off(&l->thread[thread->index], took, data, length);
+		add_off(&l->thread[thread->index], &off);
 }
 
 bool linux_some_threads(const struct linux_stat *l)
@@ -226,7 +198,7 @@ void linux_print_threads(const struct linux_stat *l, unsigned lines)
 
 static const char *call_name(const struct linux_call *c)
 {
-	return c->tally->key.name + strlen(CALL_PREFIX);
+	return c->tally->key.name + strlen(LINUX_CALL_PREFIX);
 }
 
 void linux_print_calls(const struct linux_stat *l, unsigned lines)

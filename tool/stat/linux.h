@@ -10,10 +10,8 @@
 #include <stdint.h>
 
 #include "analysis/histogram.h"
+#include "analysis/linux_event.h"
 #include "stat/tally.h"
-
-/* What an event type is. */
-enum linux_kind { LINUX_NONE, LINUX_RUN, LINUX_OFF, LINUX_CALL };
 
 /* The states of a thread. Times are in ns. */
 struct linux_thread {
@@ -40,8 +38,6 @@ struct linux_stat {
 	unsigned calls;
 };
 
-/* Returns what an event type with this name and layout is. */
-enum linux_kind linux_kind(const char *name, const char *layout);
 /* Adds an event of this kind. */
 void linux_event(struct linux_stat *l, enum linux_kind kind, const struct tally *type, const struct tally *thread,
                  const unsigned char *data, uint32_t length);

@@ -21,6 +21,7 @@
 #include "logs/unfinished.h"
 #include "stat/callstat.h"
 #include "stat/count.h"
+#include "stat/memstat.h"
 #include "stat/profile.h"
 
 #define LINES_DEFAULT 20
@@ -44,6 +45,7 @@ static struct {
 	struct tally_view view;
 	enum group_order group_order;
 	struct callstat calls;
+	struct memstat memory;
 	struct profile profile;
 	const char *nothing; /* of --io or --locks: what to print if there are no such events; null: not given */
 } options = { .colour = "auto", .view = { .lines = LINES_DEFAULT } };
@@ -74,7 +76,7 @@ static void take_sections(const char *text)
 
 enum {
 	OPTION_SORT = SPAN_OPTIONS_END, OPTION_SHOW, OPTION_GROUP_BY, OPTION_OF, OPTION_OVER_TIME,
-	OPTION_SCHED, OPTION_SYSCALLS, OPTION_CALLS, OPTION_CALL_TREE, OPTION_IO, OPTION_LOCKS,
+	OPTION_SCHED, OPTION_SYSCALLS, OPTION_CALLS, OPTION_CALL_TREE, OPTION_IO, OPTION_LOCKS, OPTION_MEMORY,
 	OPTION_PROFILE, OPTION_OFF_CPU, OPTION_PER_THREAD,
 };
 
@@ -108,6 +110,9 @@ static const struct option_row option_rows[] = {
 	OPTION(OPTION_LOCKS, "locks", NULL,
 	       "print how long threads have waited, by lock and the thread that held it, from events of record "
 	       "--libc locks; the same as -e 'libc.*_wait' --group-by lock,holder --of took --sort sum --show groups"),
+	OPTION_FLAG(OPTION_MEMORY, "memory", &options.memory.given,
+	            "print what is allocated and never freed, the peak, and who allocates, from events of record "
+	            "--libc memory"),
 	OPTION(OPTION_SORT, "sort", "KEY",
 	       "sort tables by events (default), bytes, first, last, pause or name; groups also by sum, mean or "
 	       "max of --of; --calls by self (default), events, sum, mean, max or name; --profile by self (default), "
@@ -139,6 +144,9 @@ static void take_order(unsigned choice)
 {
 	options.calls.order = orders[choice].calls < 0 ? CALLS_BY_SELF : (enum callstat_order)orders[choice].calls;
 	options.view.order = orders[choice].tallies < 0 ? BY_EVENTS : (enum tally_order)orders[choice].tallies;
+	options.memory.order = orders[choice].tallies == BY_BYTES ? MEMORY_BY_BYTES :
+	                       orders[choice].tallies == BY_NAME  ? MEMORY_BY_NAME :
+	                                                            MEMORY_BY_CALLS;
 	options.group_order = orders[choice].groups < 0 ? GROUP_EVENTS : (enum group_order)orders[choice].groups;
 }
 
@@ -223,7 +231,7 @@ static void take_all(int argc, char **argv)
 	check_sections();
 	if ((options.profile.off_cpu || options.profile.per_thread) && !options.profile.on)
 		wrong_usage("--%s needs --profile", options.profile.off_cpu ? "off-cpu" : "per-thread");
-	if (options.calls.calls || options.calls.tree || options.profile.on)
+	if (options.calls.calls || options.calls.tree || options.memory.given || options.profile.on)
 		return;
 	if (options.group_order > GROUP_NAME && !count.groups.of)
 		wrong_usage("--sort by sum, mean or max needs --of EXPRESSION");
@@ -528,6 +536,21 @@ static int calls(int number, char **paths)
 	return some ? STATUS_DONE : STATUS_FAILED;
 }
 
+static int memory(int number, char **paths)
+{
+	bool some;
+
+	options.memory.json = options.json;
+	options.memory.reverse = options.view.reverse;
+	options.memory.lines = options.view.lines;
+	options.memory.match = count.match;
+	if (!options.no_pager && !options.json)
+		display_pager();
+	some = memstat(&options.memory, number, paths);
+	out_flush();
+	return some ? STATUS_DONE : STATUS_FAILED;
+}
+
 static int stat(int argc, char **argv)
 {
 	static const char *const standard[] = { LOGFILE_DEFAULT };
@@ -537,6 +560,8 @@ static int stat(int argc, char **argv)
 	take_all(argc, argv);
 	if (options.calls.calls || options.calls.tree)
 		return calls(argc - optind, argv + optind);
+	if (options.memory.given)
+		return memory(argc - optind, argv + optind);
 	if (options.profile.on)
 		return profile_all(argc - optind, argv + optind);
 	files = optind < argc ? (unsigned)(argc - optind) : 1;

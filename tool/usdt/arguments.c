@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -332,6 +333,36 @@ static bool take_from_memory(const struct argument *a, const struct argument_sam
 	memcpy((char *)value + 8 - a->size, s->stack + at, a->size);
 #endif
 	return true;
+}
+
+/* Writes the kernel's name of a register. */
+static bool register_name(int number, uint16_t machine, char name[8])
+{
+	static const char *const x86[] = { "ax", "bx", "cx", "dx", "si", "di", "bp", "sp" };
+
+	if (machine == EM_X86_64 && number >= 0 && number < IP)
+		snprintf(name, 8, "%s", x86[number]);
+	else if (machine == EM_X86_64 && number >= R8 && number < R8 + 8)
+		snprintf(name, 8, "r%d", number - R8 + 8);
+	else if (machine == EM_AARCH64 && number == ARM_SP)
+		snprintf(name, 8, "sp");
+	else if (machine == EM_AARCH64 && number >= 0 && number < ARM_SP)
+		snprintf(name, 8, "x%d", number);
+	else
+		return false;
+	return true;
+}
+
+bool argument_text(const struct argument *a, uint16_t machine, char *text, size_t size)
+{
+	char name[8];
+
+	if (a->size != 8 || a->is_float || a->index != ARGUMENT_NONE || !register_name(a->base, machine, name))
+		return false;
+	if (a->place == ARGUMENT_REGISTER && a->bytes == 8)
+		return snprintf(text, size, "+0(%%%s)", name) < (int)size;
+	return a->place == ARGUMENT_MEMORY &&
+	       snprintf(text, size, "+0(%+lld(%%%s))", (long long)a->value, name) < (int)size;
 }
 
 bool argument_value(const struct argument *a, const struct argument_sample *s, uint64_t *value)

@@ -47,6 +47,11 @@ unsigned arguments_parse(const char *text, uint16_t machine, struct argument *a)
  * are the program's variables.
  */
 bool argument_readable(const struct argument *a, int stack_register);
+/*
+ * Writes what the kernel is to fetch for a text at the address that is the argument, as tracefs has it: "+0(%di)".
+ * Returns false if the kernel cannot.
+ */
+bool argument_text(const struct argument *a, uint16_t machine, char *text, size_t size);
 /* Returns the registers that are needed for the argument, as a mask. */
 uint64_t argument_registers(const struct argument *a);
 /* Returns the number of the stack pointer, or ARGUMENT_NONE on an unknown machine. */

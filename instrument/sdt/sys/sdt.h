@@ -176,14 +176,15 @@ static __attribute__((__noinline__, __cold__, __unused__)) void posixtrace_sdt_s
 }
 
 /*
- * Behind the constructor of <posixtrace/typed.h>. The name of a system event opens nothing, and the answer is 0 if no
- * stream traces the process.
+ * Behind the constructor of <posixtrace/typed.h>, which sets the gate if there are streams that may trace the process.
+ * As long as it is zero, no stream does.
  */
 static __attribute__((__constructor__, __unused__)) void posixtrace_sdt_begin(void)
 {
-	struct posixtrace_event __event = { "posix_trace_start", NULL, 0 };
+	const struct __posix_trace_gate *__gate = __atomic_load_n(&__posix_trace_gate, __ATOMIC_ACQUIRE);
 
-	if (__start_posixtrace_sdt_flags != __stop_posixtrace_sdt_flags && posixtrace_event_open(&__event) != 0)
+	if (__start_posixtrace_sdt_flags != __stop_posixtrace_sdt_flags &&
+	    __atomic_load_n(&__gate->__vacant, __ATOMIC_RELAXED) != 0 && __posix_trace_enabled())
 		posixtrace_sdt_semaphores();
 }
 

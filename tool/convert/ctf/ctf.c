@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/message.h"
+#include "convert/ctf/kernel.h"
 #include "convert/ctf/metadata.h"
 #include "convert/ctf/packet.h"
 #include "convert/export.h"
@@ -44,8 +45,11 @@ struct trace {
 	uint64_t lost;               /* lost events in packets so far */
 	uint64_t damaged;            /* events of damaged segments in packets so far */
 	uint64_t time;               /* time of the previous event */
+	struct kernel_trace *kernel;
 	struct head head[SHAPES_MAX + 1];
 };
+
+static struct tasks tasks;
 
 static uint64_t bounded(uint64_t time)
 {
@@ -83,6 +87,7 @@ static void make_directory(struct trace *t, const struct export *x, const struct
 
 static void begin(struct export *x)
 {
+	tasks_begin(&tasks, &x->logs);
 	for (unsigned i = 0; i < x->logs.count; i++) {
 		struct source *s = &x->logs.source[i];
 		struct trace *t = calloc(1, sizeof *t);
@@ -94,6 +99,7 @@ static void begin(struct export *x)
 		make_directory(t, x, s);
 		make_uuid(uuid, s->file);
 		ctf_open(&t->file, t->directory, outfile_path(), uuid);
+		t->kernel = kernel_trace_begin(&x->logs, &tasks);
 	}
 }
 
@@ -147,6 +153,7 @@ static void end(struct export *x)
 		last_packet(t, s);
 		ctf_close(&t->file);
 		ctf_metadata(t->directory, outfile_path(), s->file, s->layouts, t->file.uuid, t->kinds);
+		kernel_trace_end(t->kernel, t->directory, outfile_path(), s, t->file.uuid);
 	}
 }
 
@@ -278,6 +285,7 @@ static void event(struct export *x, struct source *s)
 	unsigned char *at;
 	uint32_t kind;
 
+	kernel_trace_event(t->kernel, s);
 	/* The event is in no segment and so in no packet: last_packet() counts it. */
 	if (logfile_at_end_gap(s->file, e))
 		return;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/linux_event.h"
 #include "common/message.h"
 #include "common/moment.h"
 #include "convert/ctf/packet.h"
@@ -158,20 +159,28 @@ static void put_text(FILE *out, const char *key, const char *value)
 	fputs(";\n", out);
 }
 
+/* Writes the facts about the machine. */
+static void put_machine(FILE *out, const struct logfile *f)
+{
+	const struct log_header *h = &f->in.header;
+
+	put_text(out, "hostname", h->host);
+	put_text(out, "sysname", "Linux");
+	put_text(out, "kernel_release", h->kernel);
+	put_text(out, "machine", h->machine);
+}
+
 static void put_env(FILE *out, const struct logfile *f)
 {
 	const struct log_header *h = &f->in.header;
 	char date[40];
 
 	fputs("env {\n", out);
-	put_text(out, "hostname", h->host);
+	put_machine(out, f);
 	put_text(out, "tracer_name", "posixtrace");
 	put_text(out, "tracer_version", h->attr.version);
 	put_text(out, "trace_name", h->attr.name);
 	put_text(out, "trace_creation_datetime", moment_utc(date, logfile_created(f)));
-	put_text(out, "sysname", "Linux");
-	put_text(out, "kernel_release", h->kernel);
-	put_text(out, "machine", h->machine);
 	fputs("\tboot_id = \"", out);
 	put_uuid(out, h->boot);
 	fprintf(out, "\";\n\tarchitecture_bit_width = %u;\n\ttarget_pid = %u;\n\tcreator_pid = %u;\n};\n\n",
@@ -225,14 +234,27 @@ static void put_kind(FILE *out, const struct logfile *f, const struct layouts *l
 	fputs("};\n\n", out);
 }
 
-void ctf_metadata(int directory, const char *path, const struct logfile *log, const struct layouts *layouts,
-                  const unsigned char uuid[16], const bool *kinds)
+static FILE *create(int directory, const char *path)
 {
 	int fd = openat(directory, "metadata", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
 
 	if (!out)
 		fail("%s: %s", path, strerror(errno));
+	return out;
+}
+
+static void finish(FILE *out, const char *path)
+{
+	if (ferror(out) | fclose(out))
+		fail("%s: %s", path, strerror(errno));
+}
+
+void ctf_metadata(int directory, const char *path, const struct logfile *log, const struct layouts *layouts,
+                  const unsigned char uuid[16], const bool *kinds)
+{
+	FILE *out = create(directory, path);
+
 	put_types(out);
 	put_trace(out, uuid);
 	put_env(out, log);
@@ -241,6 +263,79 @@ void ctf_metadata(int directory, const char *path, const struct logfile *log, co
 	for (unsigned kind = 0; kind < CTF_KINDS; kind++)
 		if (kinds[kind])
 			put_kind(out, log, layouts, kind);
-	if (ferror(out) | fclose(out))
-		fail("%s: %s", path, strerror(errno));
+	finish(out, path);
+}
+
+/* -- The kernel's ---------------------------------------------------------------------------------------- */
+
+static void put_kernel_env(FILE *out, const struct logfile *f)
+{
+	fputs("env {\n", out);
+	put_machine(out, f);
+	/* Viewers know the events of this tracer, and only of this one. */
+	fputs("\tdomain = \"kernel\";\n\ttracer_name = \"lttng-modules\";\n\ttracer_major = 2;\n\ttracer_minor = 13;\n"
+	      "\ttracer_patchlevel = 0;\n\tconverted_by = \"posixtrace\";\n};\n\n", out);
+}
+
+static void put_kernel_stream(FILE *out)
+{
+	fputs("stream {\n\tid = 0;\n"
+	      "\tpacket.context := struct {\n\t\tmoment timestamp_begin;\n\t\tmoment timestamp_end;\n"
+	      "\t\tu64 content_size;\n\t\tu64 packet_size;\n\t\tu64 packet_seq_num;\n\t\tu64 events_discarded;\n"
+	      "\t\tu32 cpu_id;\n\t};\n"
+	      "\tevent.header := struct {\n\t\tu32 id;\n\t\tmoment timestamp;\n\t};\n};\n\n", out);
+}
+
+static void put_scheduler(FILE *out)
+{
+	static const char *const wakings[] = { [KERNEL_WAKING] = "sched_waking", [KERNEL_WAKEUP] = "sched_wakeup",
+	                                       [KERNEL_WAKEUP_NEW] = "sched_wakeup_new" };
+
+	fprintf(out, "event {\n\tname = \"sched_switch\";\n\tid = %u;\n\tstream_id = 0;\n\tfields := struct {\n"
+	        "\t\tc8 _prev_comm[16];\n\t\ti32 _prev_tid;\n\t\ti32 _prev_prio;\n\t\ti64 _prev_state;\n"
+	        "\t\tc8 _next_comm[16];\n\t\ti32 _next_tid;\n\t\ti32 _next_prio;\n\t};\n};\n\n", KERNEL_SWITCH);
+	for (unsigned i = KERNEL_WAKING; i <= KERNEL_WAKEUP_NEW; i++)
+		fprintf(out, "event {\n\tname = \"%s\";\n\tid = %u;\n\tstream_id = 0;\n\tfields := struct {\n"
+		        "\t\tc8 _comm[16];\n\t\ti32 _tid;\n\t\ti32 _prio;\n\t\ti32 _target_cpu;\n\t};\n};\n\n",
+		        wakings[i], i);
+}
+
+static void put_call(FILE *out, const struct layouts *layouts, uint32_t id)
+{
+	const struct layout *l = layouts_find(layouts, id);
+	const char *type = layouts_name(layouts, id), *call = type + strlen(LINUX_CALL_PREFIX);
+	const char *field[LAYOUT_FIELDS];
+	struct names names = { 0 };
+	char name[128];
+
+	snprintf(name, sizeof name, "syscall_entry_%s", call);
+	fputs("event {\n\tname = ", out);
+	put_string(out, name);
+	fprintf(out, ";\n\tid = %u;\n\tstream_id = 0;\n\tfields := struct {\n", KERNEL_CALLS + 2 * id);
+	for (unsigned i = linux_first_argument(linux_kind(type, layouts_text(layouts, id))); i < l->count; i++) {
+		field[i] = names_identifier(&names, l->field[i].name);
+		put_field(out, l, i, field);
+	}
+	snprintf(name, sizeof name, "syscall_exit_%s", call);
+	fputs("\t};\n};\n\nevent {\n\tname = ", out);
+	put_string(out, name);
+	fprintf(out, ";\n\tid = %u;\n\tstream_id = 0;\n\tfields := struct {\n\t\ti64 _ret;\n\t};\n};\n\n",
+	        KERNEL_CALLS + 2 * id + 1);
+}
+
+void ctf_kernel_metadata(int directory, const char *path, const struct logfile *log, const struct layouts *layouts,
+                         const unsigned char uuid[16], const bool *calls)
+{
+	FILE *out = create(directory, path);
+
+	put_types(out);
+	put_trace(out, uuid);
+	put_kernel_env(out, log);
+	put_clock(out, log);
+	put_kernel_stream(out);
+	put_scheduler(out);
+	for (uint32_t id = 0; id < EVENT_ID_END; id++)
+		if (calls[id])
+			put_call(out, layouts, id);
+	finish(out, path);
 }

@@ -15,4 +15,12 @@
 void ctf_metadata(int directory, const char *path, const struct logfile *log, const struct layouts *layouts,
                   const unsigned char uuid[16], const bool *kinds);
 
+
+/*
+ * Writes the metadata of a trace of the kernel: kernel.h. calls: for each event type, whether the trace has system
+ * calls of it.
+ */
+void ctf_kernel_metadata(int directory, const char *path, const struct logfile *log, const struct layouts *layouts,
+                         const unsigned char uuid[16], const bool *calls);
+
 #endif

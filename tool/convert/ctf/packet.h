@@ -35,6 +35,12 @@ _Static_assert(CTF_TYPES >= EVENT_ID_END, "kinds");
 /* The last but one ns that fits into 63 bits; readers of CTF have trouble with the last one. */
 #define CTF_TIME_MAX (INT64_MAX - 1)
 
+/*
+ * Ids of events in the trace of the kernel. A system call's begin and end have KERNEL_CALLS + 2 * the id of its event
+ * type, and one more.
+ */
+enum { KERNEL_SWITCH, KERNEL_WAKING, KERNEL_WAKEUP, KERNEL_WAKEUP_NEW, KERNEL_CALLS };
+
 /* -- Packets: ctf_packet.c ------------------------------------------------------------------ */
 
 /* A file of packets. */

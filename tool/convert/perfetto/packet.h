@@ -14,6 +14,7 @@
 #ifndef PERFETTO_PACKET_H
 #define PERFETTO_PACKET_H
 
+#include "analysis/history.h"
 #include "convert/export.h"
 #include "convert/perfetto/proto.h"
 #include "convert/slices.h"
@@ -28,7 +29,7 @@ enum packet_field {
 enum { FLAG_CLEARED = 1, FLAG_NEEDS = 2 };
 enum { DEFAULTS_CLOCK = 58 };
 enum { CLOCKS_CLOCK = 1, CLOCKS_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIME = 2 };
-enum { REALTIME = 1, MONOTONIC = 3 };
+enum { REALTIME = 1, MONOTONIC = 3, BOOTTIME = 6 };
 enum { UUID_HIGH = 1, UUID_LOW = 2 };
 enum { SYSTEM_NAME = 1, NAME_SYSTEM = 1, NAME_RELEASE = 3, NAME_MACHINE = 4 };
 enum { INTERNED_EVENT = 2, INTERNED_LABEL = 3, INTERNED_TEXT = 29, ENTRY_NUMBER = 1, ENTRY_NAME = 2 };
@@ -83,6 +84,7 @@ extern struct perfetto {
 	struct tasks tasks;
 	struct slices slices;
 	struct lookup counters;
+	struct history history; /* of the first log's machine, for its processors and states of threads */
 	bool *machine_reported;
 	struct proto packet, event;
 } perfetto;

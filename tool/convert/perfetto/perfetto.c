@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/message.h"
+#include "convert/perfetto/ftrace.h"
 #include "convert/perfetto/packet.h"
 #include "convert/perfetto/tracks.h"
 #include "convert/perfetto/values.h"
@@ -17,12 +18,14 @@
 /* -- Meanings ------------------------------------------------------------------------------------- */
 
 /* Puts an end of a flow. field: 1 + its index; 0: none. */
-static void put_flow(struct proto *p, const struct source *s, const struct layout *l, unsigned field, unsigned as)
+static void put_flow(struct proto *p, const struct source *s, const struct layout *l, unsigned field,
+                     enum slice_flow how)
 {
 	struct meaning_id value;
 
 	if (field && meaning_id(l, field, s->data, s->event->length, &value))
-		proto_fixed(p, as, slices_flow(l, field, value));
+		proto_fixed(p, how == FLOW_ENDS ? EVENT_FLOW_END : EVENT_FLOW,
+		            slices_flow(&perfetto.slices, l, field, value, how));
 }
 
 /* Puts the flows and the level of the next event. */
@@ -36,8 +39,8 @@ static void put_meaning(struct proto *p, const struct source *s, const struct la
 		return;
 	/* A flow that only goes through the event must not end there. */
 	if (l->meaning.receive != l->meaning.send)
-		put_flow(p, s, l, l->meaning.receive, EVENT_FLOW_END);
-	put_flow(p, s, l, l->meaning.send, EVENT_FLOW);
+		put_flow(p, s, l, l->meaning.receive, FLOW_ENDS);
+	put_flow(p, s, l, l->meaning.send, l->meaning.receive == l->meaning.send ? FLOW_GOES_ON : FLOW_BEGINS);
 }
 
 static void put_counter(struct proto *p, const struct layout_field *f, const unsigned char *at)
@@ -191,6 +194,7 @@ static void event(struct export *x, struct source *s)
 {
 	struct perfetto_cell *cell = cell_of(x, s);
 
+	history_event(&perfetto.history, s);
 	slices_time(&perfetto.slices, s);
 	if ((span_role_none(&cell->role) && s->event->id != POSIX_TRACE_START) ||
 	    !slices_event(&perfetto.slices, s, cell->thread, &cell->role))
@@ -251,7 +255,16 @@ static void put_clock(struct proto *p, unsigned id, uint64_t time)
 }
 
 /*
- * Writes the same moment on both clocks, for the first log. The offset may differ in other logs, but all times are of
+ * Returns the time of the log's creation on the clock of the scheduler's events, for which Perfetto takes
+ * CLOCK_BOOTTIME. The log does not tell it; the difference to CLOCK_MONOTONIC is how long the machine was suspended.
+ */
+static uint64_t boot_time(const struct source *s)
+{
+	return s->file->in.header.monotonic ? s->file->in.header.monotonic : logfile_created(s->file);
+}
+
+/*
+ * Writes the same moment on all clocks, for the first log. The offset may differ in other logs, but all times are of
  * one clock.
  */
 static void put_clocks(const struct source *s)
@@ -263,6 +276,7 @@ static void put_clocks(const struct source *s)
 	put_clock(&perfetto.packet, REALTIME, logfile_created(s->file));
 	if (s->file->in.header.monotonic)
 		put_clock(&perfetto.packet, MONOTONIC, s->file->in.header.monotonic);
+	put_clock(&perfetto.packet, BOOTTIME, boot_time(s));
 	proto_number(&perfetto.packet, CLOCKS_PRIMARY, REALTIME);
 	proto_end(&perfetto.packet, clocks);
 	perfetto_put_packet();
@@ -326,6 +340,7 @@ static void begin(struct export *x)
 
 	perfetto.logs = &x->logs;
 	tasks_begin(&perfetto.tasks, &x->logs);
+	history_begin(&perfetto.history, &x->logs, &perfetto.tasks);
 	perfetto.slices = (struct slices){ .spans = &x->spans, .tasks = &perfetto.tasks, .nested = x->nested,
 	                                   .begin = slice_begins, .end = slice_is_over };
 	slices_begin(&perfetto.slices, &x->logs);
@@ -349,7 +364,10 @@ static void begin(struct export *x)
 
 static void end(struct export *x)
 {
+	const struct source *first = &x->logs.source[0];
+
 	slices_finish(&perfetto.slices, &x->logs);
+	ftrace_put(&perfetto.history, perfetto.tasks.machine[0], logfile_created(first->file) - boot_time(first));
 }
 
 const struct exporter export_perfetto = {

@@ -49,11 +49,13 @@ function fieldRows(trace, event) {
 	return rows;
 }
 
+const timeUnits = new Map([['ns', 1], ['us', 1e3], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]]);
+
 /* Returns the unit of a field; for a large time also the value in a larger unit. */
 function readable(field, value) {
 	if (!shownUnit(field))
 		return '';
-	const factor = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 }[field.unit];
+	const factor = timeUnits.get(field.unit);
 	const unit = visible(field.unit === 'us' ? 'µs' : field.unit);
 	return factor && typeof value === 'number' && value * factor >= 1000 && field.unit !== 's' ?
 		`${unit} = ${duration(value * factor)}` : unit;

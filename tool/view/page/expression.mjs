@@ -24,7 +24,8 @@ export class Fault extends Error {
 }
 
 const wordHere = /[\p{L}_\u0080-\u{10ffff}][\p{L}_\u0080-\u{10ffff}0-9.]*/uy,
-	decimalHere = /(\d+)(?:\.(\d+))?(e[-+]?\d+)?/y, hexadecimalHere = /0[xX]([0-9a-fA-F]+)/y, blanksHere = /\s*/y;
+	decimalHere = /(\d+)(?:\.(\d+))?(e[-+]?\d+)?/y, hexadecimalHere = /0[xX]([0-9a-fA-F]+)/y,
+	blanksHere = /[ \n\t]*/y;
 
 /* Returns the match of a sticky pattern at a position, or null. */
 function matchAt(pattern, text, at) {
@@ -301,7 +302,10 @@ class Parser {
 /* Returns the root of the parsed condition. Throws a Fault. */
 export function parseExpression(text) {
 	if (new TextEncoder().encode(text).length > textMost)
-		throw new Fault(0, `an expression is up to ${textMost} bytes of UTF-8`);
+		throw new Fault(0, `an expression has up to ${textMost} bytes`);
+	const control = /[^\P{Cc}\n\t]/u.exec(text);
+	if (control)
+		throw new Fault(control.index, 'an expression has no control characters');
 	return new Parser(text).whole();
 }
 

@@ -8,6 +8,7 @@ import { load } from './load.mjs';
 import { chooseHues, palette } from './colours.mjs';
 import { makeCounters } from './counters.mjs';
 import { makeState } from './state.mjs';
+import { makeStates } from './states.mjs';
 import { makeTimeline } from './timeline.mjs';
 import { makeOverview } from './overview.mjs';
 import { makeTable } from './table.mjs';
@@ -147,11 +148,10 @@ async function begin() {
 	const loaded = performance.now();
 	chooseHues(trace.types);
 	makeCounters(trace);
-	const state = makeState(trace);
-	for (const definition of trace.tables.spans)
-		state.addSet(definition);
-	if (!state.sets.length)
-		state.layOut();
+	const hasStates = makeStates(trace), state = makeState(trace);
+	/* What the strips of states show need not be slices, too. */
+	state.addSets(trace.tables.spans, ({ whole, name }) => hasStates && whole &&
+		(name === 'linux_run' || name === 'linux_off'));
 	fillHead(trace);
 	byId('loading').hidden = true;
 	byId('app').hidden = false;

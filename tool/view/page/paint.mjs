@@ -13,7 +13,8 @@ import { huesOfTexts, hueCount } from './colours.mjs';
 import { ownText } from './fields.mjs';
 import { dataOf, laneOf } from './trace.mjs';
 import { visible } from './text.mjs';
-import { padding, sliceHeight, marksHeight, rowOfLane } from './rows.mjs';
+import { padding, sliceHeight, marksHeight, stripHeight, stripOf, rowOfLane } from './rows.mjs';
+import { running, ready, disk } from './states.mjs';
 
 const binPixels = 2, sampled = 9;
 export const font = '11px system-ui, -apple-system, "Segoe UI", "Noto Sans", "Liberation Sans", sans-serif';
@@ -231,6 +232,93 @@ function paintCounter(p, counter, top, height) {
 	context.globalAlpha = 1;
 }
 
+/* -- States ---------------------------------------------------------------------------------------------- */
+
+/* Returns the colours of states, by their numbers. */
+function stateColours({ hues, strong }) {
+	return [hues[2], hues[1], strong, hues[6]];
+}
+
+const shares = new Float64Array(4);
+
+/* Finds the share of each state in the time of some; of many only a sample is examined. */
+function shareStates({ kind, start, end }, from, to) {
+	const n = Math.min(to - from, 4 * sampled);
+	let all = 0;
+	shares.fill(0);
+	for (let i = 0; i < n; i++) {
+		const at = from + Math.floor(i * (to - from) / n), long = end[at] - start[at];
+		shares[kind[at]] += long;
+		all += long;
+	}
+	for (let i = 0; i < shares.length; i++)
+		shares[i] /= all || 1;
+}
+
+/* Paints the states of a thread. In pixels with many states, the heights of the colours are their shares. */
+function paintStates(p, states, top) {
+	const { t0, t1, scale, context, state } = p, { start, end, kind, count } = states,
+		colours = stateColours(state.colours), run = makeRun(context, colours);
+	let i = lowerBound(end, t0);
+	while (i < count && start[i] < t1) {
+		const left = (start[i] - t0) * scale, right = (end[i] - t0) * scale;
+		if (right - left >= binPixels) {
+			const thin = kind[i] === running || kind[i] === ready || kind[i] === disk ? 0 : 2;
+			run.add(Math.max(left, -2), Math.min(right, p.width + 2), top + thin, stripHeight - 2 * thin,
+				kind[i]);
+			i++;
+			continue;
+		}
+		const x = Math.floor(left / binPixels) * binPixels, until = t0 + (x + binPixels) / scale;
+		let next = Math.max(lowerBoundNear(start, until, i, count), i + 1), y = top;
+		if (next - 1 > i && (end[next - 1] - start[next - 1]) * scale >= binPixels)
+			next--;
+		shareStates(states, i, next);
+		for (const each of [ready, disk, running]) {
+			const height = Math.min(Math.ceil(shares[each] * stripHeight), top + stripHeight - y);
+			if (height > 0)
+				run.add(x, x + binPixels, y, height, each);
+			y += height;
+		}
+		if (y < top + stripHeight)
+			run.add(x, x + binPixels, y, top + stripHeight - y, 2);
+		i = next;
+	}
+	run.flush();
+}
+
+/* Paints what ran on a processor: each process has a hue. */
+function paintProcessor(p, processor, top, height) {
+	const { t0, t1, scale, context, state } = p, { start, end, lane, busy, count } = processor,
+		{ trace, colours } = state;
+	const hueOf = (i) => trace.lanes[lane[i]].group.number % hueCount;
+	let i = lowerBound(end, t0);
+	while (i < count && start[i] < t1) {
+		const left = (start[i] - t0) * scale, right = (end[i] - t0) * scale;
+		if (right - left >= binPixels) {
+			const x = Math.max(left, -2), width = Math.min(right, p.width + 2) - x;
+			context.fillStyle = colours.fills[hueOf(i)];
+			context.fillRect(x, top + padding, width, height - 2 * padding);
+			const text = width < 24 ? '' : fitted(context, trace.lanes[lane[i]].label, width - 10);
+			if (text) {
+				context.fillStyle = colours.sliceText;
+				context.fillText(text, Math.max(x, 0) + 5, top + height / 2 + 0.5);
+			}
+			i++;
+			continue;
+		}
+		const x = Math.floor(left / binPixels) * binPixels, until = t0 + (x + binPixels) / scale;
+		let next = Math.max(lowerBoundNear(start, until, i, count), i + 1);
+		if (next - 1 > i && (end[next - 1] - start[next - 1]) * scale >= binPixels)
+			next--;
+		const share = Math.min((busy[next] - busy[i]) * scale / binPixels, 1),
+			filled = Math.max(1, Math.round(share * (height - 2 * padding)));
+		context.fillStyle = colours.hues[hueOf(i + Math.floor((next - i) / 2))];
+		context.fillRect(x, top + height - padding - filled, binPixels, filled);
+		i = next;
+	}
+}
+
 /* -- Rows ---------------------------------------------------------------------------------------------- */
 
 function paintLane(p, lane, top, height) {
@@ -239,19 +327,25 @@ function paintLane(p, lane, top, height) {
 	context.globalAlpha = p.alpha;
 	lane.layers.forEach((layer, i) => paintLayer(p, layer, top + padding + i * sliceHeight));
 	context.globalAlpha = searching ? 0.3 : 1;
-	paintMarks(p, lane.times, lane.events, top + height - padding, colours.hues,
+	if (lane.states)
+		paintStates(p, lane.states, top + height - padding - stripHeight);
+	paintMarks(p, lane.times, lane.events, top + height - padding - stripOf(lane), colours.hues,
 		(events, from, to) => commonHue(trace, events, from, to));
 	context.globalAlpha = 1;
 	if (searching)
-		paintMarks(p, state.hitTimes[lane.index], null, top + height - padding, [colours.mark], () => 0);
+		paintMarks(p, state.hitTimes[lane.index], null, top + height - padding - stripOf(lane), [colours.mark],
+			() => 0);
 }
 
 function paintRow(p, row, index, top) {
 	const { context, state } = p, { colours } = state;
-	context.fillStyle = !row.lane && !row.counter ? colours.group : index % 2 ? colours.stripe : colours.back;
+	const plain = row.lane || row.counter || row.processor;
+	context.fillStyle = !plain ? colours.group : index % 2 ? colours.stripe : colours.back;
 	context.fillRect(0, top, p.width, row.height);
 	if (row.counter)
 		paintCounter(p, row.counter, top, row.height);
+	else if (row.processor)
+		paintProcessor(p, row.processor, top, row.height);
 	else if (row.lane)
 		paintLane(p, row.lane, top, row.height);
 	else
@@ -352,7 +446,8 @@ function paintEvent(p, layout, event, colour) {
 	context.globalAlpha = 1;
 	const row = rowOfLane(layout, laneOf(trace, event));
 	if (row)
-		paintDiamond(context, Math.round(x) + 0.5, row.top - p.scroll + row.height - padding - 5, 5.5, colour,
+		paintDiamond(context, Math.round(x) + 0.5,
+			row.top - p.scroll + row.height - padding - 5 - (row.lane ? stripOf(row.lane) : 0), 5.5, colour,
 			state.colours.back);
 }
 

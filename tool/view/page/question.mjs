@@ -79,14 +79,20 @@ function builtinReader({ ofThread, get }) {
 
 /* -- Times as texts -------------------------------------------------------------------------------- */
 
-const durationUnits = { '': 1e9, s: 1e9, ms: 1e6, us: 1e3, ns: 1, m: 60e9, min: 60e9, h: 3600e9 };
+const durationUnits = new Map([['', 1000000000n], ['s', 1000000000n], ['ms', 1000000n], ['us', 1000n], ['ns', 1n],
+	['m', 60000000000n], ['min', 60000000000n], ['h', 3600000000000n]]);
+const timeLast = (1n << 64n) - 1n, durationEnd = 9n * 10n ** 18n;
 const dateForm = /^(?:(\d{4})-(\d\d)-(\d\d)(?:[ T](?=.)|$))?(?:(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z)?)?$/;
 
 /* Returns a time since 1970 in ns: a local date or time of day, or a duration after the beginning; null if wrong. */
 function parseMoment(text, begin) {
-	const after = /^(\d+\.?\d*|\.\d+) *([a-z]*)$/.exec(text);
-	if (after && durationUnits[after[2]])
-		return begin + BigInt(Math.round(Number(after[1]) * durationUnits[after[2]]));
+	const after = /^(?=\.?\d)(\d*)\.?(\d*) *([a-z]*)$/.exec(text);
+	if (after && durationUnits.has(after[3])) {
+		const divisor = 10n ** BigInt(after[2].length);
+		const product = BigInt(after[1] + after[2]) * durationUnits.get(after[3]);
+		const size = (2n * product + divisor) / (2n * divisor);
+		return size >= durationEnd ? null : begin + size < timeLast ? begin + size : timeLast;
+	}
 	const match = dateForm.exec(text);
 	if (!match || !text)
 		return null;
@@ -104,7 +110,7 @@ function parseMoment(text, begin) {
 	else
 		date.setHours(hour, minute, second, 0);
 	const time = BigInt(date.getTime()) * 1000000n + BigInt(fraction.slice(0, 9).padEnd(9, '0'));
-	return time < 0n ? 0n : time;
+	return time < 0n ? 0n : time < timeLast ? time : timeLast;
 }
 
 /* -- Compiling ------------------------------------------------------------------------------------- */
@@ -396,9 +402,12 @@ class Compiler {
 	}
 
 	numberCondition(node) {
-		const a = this.operand(node);
-		if (a.kind === 'text')
-			this.bad(node, 'a text is not a condition');
+		/* It may be good in another event type. */
+		const { good } = node, a = this.operand(node);
+		if (a.kind === 'text') {
+			this.bad(node, 'a text is not a condition: compare it, NAME == "text" or NAME ~ "pattern"');
+			node.good = good;
+		}
 		if (a.kind !== 'number')
 			return unknown;
 		node.good = true;

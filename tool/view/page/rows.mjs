@@ -2,16 +2,23 @@
  * rows.mjs - the order and heights of the rows of the time line
  *
  * A process with several threads has a row with all of its events, and a row for each thread. A process with a
- * single thread has one row. The counters of a process have a row each, below its threads.
+ * single thread has one row. The counters of a process have a row each, below its threads. States are a strip at the
+ * bottom of the row of their thread. Processors come last.
  *
  * SPDX-License-Identifier: MIT
  */
 
 export const groupHeight = 26, sliceHeight = 18, marksHeight = 15, padding = 4, counterHeight = 40;
+export const stripHeight = 9, processorHeight = 26;
+
+/* Returns the height of the strip of states, with the space above it. */
+export function stripOf(lane) {
+	return lane.states ? stripHeight + 2 : 0;
+}
 
 function laneHeight(lane) {
 	return 2 * padding + lane.layers.length * sliceHeight + (lane.layers.length ? 3 : 0) + marksHeight +
-		(lane.layers.length ? 0 : 4);
+		(lane.layers.length ? 0 : 4) + stripOf(lane);
 }
 
 export function makeRows(trace) {
@@ -34,6 +41,11 @@ export function makeRows(trace) {
 		if (single || !group.collapsed)
 			for (const counter of group.counters)
 				add({ group, lane: null, counter, single, height: counterHeight });
+	}
+	if (trace.processors.length) {
+		const group = { label: 'processors', lanes: [], processors: true, count: 0 };
+		for (const processor of trace.processors)
+			add({ group, lane: null, processor, single: false, height: processorHeight });
 	}
 	return { rows, height: top };
 }

@@ -18,6 +18,7 @@ import { fieldValue, valueWords } from './fields.mjs';
 import { askTrace, isExpression } from './question.mjs';
 import { parseQuantity } from './time.mjs';
 import { dataOf, summaryOf } from './trace.mjs';
+import { formsTest } from './values.mjs';
 
 export function splitWords(text) {
 	return text.match(/-?[^\s"]*"[^"]*"?|\S+/g) || [];
@@ -32,16 +33,15 @@ function textTest(pattern) {
 	const wanted = pattern.toLowerCase();
 	if (!wanted.includes('*'))
 		return (text) => text.toLowerCase().includes(wanted);
-	const whole = new RegExp('^' +
-		wanted.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&')).join('.*') + '$', 's');
-	return (text) => whole.test(text.toLowerCase());
+	const whole = formsTest(wanted.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\/]/g, '\\$&')));
+	return (text) => whole(text.toLowerCase());
 }
 
 const comparisons = {
 	'=': (a, b) => a === b, '!=': (a, b) => a !== b, '<': (a, b) => a < b, '<=': (a, b) => a <= b,
 		'>': (a, b) => a > b, '>=': (a, b) => a >= b,
 };
-const timeUnits = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 };
+const unitFactors = new Map([['ns', 1], ['us', 1e3], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]]);
 
 /* Returns whether a value has this label, is true or false, or is the time in these words. */
 function wordsTest(field, operator, wanted, value) {
@@ -59,7 +59,7 @@ function fieldTest(name, operator, wanted) {
 			return operator === '=' || operator === '!=' ? compare(value, wanted) : false;
 		if (Number.isNaN(literal))
 			return wordsTest(field, operator, wanted, value);
-		const factor = quantity.time ? timeUnits[field.unit] || 1 : 1;
+		const factor = quantity.time ? unitFactors.get(field.unit) || 1 : 1;
 		const all = Array.isArray(value) ? value : [value];
 		return all.some((each) => (typeof each === 'number' || typeof each === 'bigint') &&
 			compare(Number(each) * factor, literal));

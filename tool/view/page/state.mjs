@@ -96,6 +96,12 @@ export function makeState(trace) {
 		state.layOut();
 		return state.sets[state.sets.length - 1];
 	};
+	/* Adds several sets. hides: whether a set is not shown at first. */
+	state.addSets = (definitions, hides) => {
+		for (const definition of definitions)
+			state.sets.push({ ...measure(trace, definition), hidden: hides(definition) });
+		state.layOut();
+	};
 	state.removeSet = (set) => {
 		state.sets = state.sets.filter((each) => each !== set);
 		if (state.span && state.span.set === set)

@@ -8,9 +8,10 @@ import { valueText } from './fields.mjs';
 import { lowerBound } from './seek.mjs';
 import { count, plural, shortened, visible } from './text.mjs';
 import { exactDuration, seconds, ticks } from './time.mjs';
-import { makeRows, rowAt, padding, sliceHeight, rowOfLane } from './rows.mjs';
+import { makeRows, rowAt, padding, sliceHeight, stripHeight, rowOfLane } from './rows.mjs';
 import { paintRows, gapPixels, font } from './paint.mjs';
 import { spanText } from './spans.mjs';
+import { stateAt, stateWords } from './states.mjs';
 import { laneOf, summaryOf, typeOf } from './trace.mjs';
 
 const near = 6; /* pixels: tolerance for the mouse */
@@ -40,11 +41,20 @@ function eventNear(times, events, t, tolerance) {
 	return best;
 }
 
-/* Returns what the mouse points to: {gap}, {span}, {event} or {}. */
+/* Returns what the mouse points to: {gap}, {span}, {state}, {event} or {}. */
 function thingAt(state, layout, x, y, width) {
 	const { t0, t1 } = state.view, scale = width / (t1 - t0), t = t0 + x / scale, row = rowAt(layout, y);
 	if (!row)
 		return { row, t };
+	if (row.processor) {
+		const index = stateAt(row.processor, t, 1 / scale);
+		return index < 0 ? { row, t } : { row, t, state: { states: row.processor, index } };
+	}
+	if (row.lane && row.lane.states && y >= row.top + row.height - padding - stripHeight - 1) {
+		const index = stateAt(row.lane.states, t, 1 / scale);
+		if (index >= 0)
+			return { row, t, state: { states: row.lane.states, index } };
+	}
 	const logs = row.lane ? row.lane.logs : new Set(row.group.lanes.flatMap((lane) => [...lane.logs]));
 	const gap = state.trace.gaps.find((each) => {
 		const [left, right] = gapPixels(each, t0, scale);
@@ -90,6 +100,11 @@ export function describe(state, thing) {
 		return [shortened(visible(text), 240),
 			`${exactDuration(set.durations[index])} · ${name}${laneOf(trace, set.first[index]).label}`,
 			`from ${seconds(set.starts[index])} s`];
+	}
+	if (thing.state) {
+		const { states, index } = thing.state, [what, more] = stateWords(trace, states, index);
+		return [`${what} · ${exactDuration(states.end[index] - states.start[index])}`, shortened(more, 240),
+			`${laneOf(trace, states.event[index]).label} · from ${seconds(states.start[index])} s`];
 	}
 	if (thing.event >= 0)
 		return [visible(typeOf(trace, thing.event).name),
@@ -191,8 +206,21 @@ export function makeTimeline(state) {
 		return node;
 	}
 
+	function processorLabel(processor, style) {
+		const busy = processor.busy[processor.count], all = trace.last - trace.first;
+		const node = element('div', { class: 'label thread' },
+			element('span', { class: 'name' }, processor.label),
+			element('span', { class: 'amount' }, `${Math.round(100 * busy / (all || 1))} %`));
+		node.style.cssText = style;
+		node.title = `${processor.label}: ${plural(processor.count, 'run')} of recorded threads, ` +
+			`${exactDuration(busy)} of ${exactDuration(all)}`;
+		return node;
+	}
+
 	function label(row) {
 		const { group, lane, single } = row, style = `top:${row.top}px;height:${row.height}px`;
+		if (row.processor)
+			return processorLabel(row.processor, style);
 		if (row.counter)
 			return counterLabel(row.counter, style);
 		const amount = element('span', { class: 'amount' }, count((lane || group).count));
@@ -312,14 +340,19 @@ export function makeTimeline(state) {
 		const { x, y } = place(e), thing = thingAt(state, layout, x, y, width);
 		if (thing.span)
 			state.selectSpan(thing.span.set, thing.span.index, { reveal: false });
-		else if (thing.event >= 0)
-			state.select(thing.event, { reveal: false });
+		else if (thing.state || thing.event >= 0)
+			state.select(thing.state ? thing.state.states.event[thing.state.index] : thing.event,
+				{ reveal: false });
 		else
 			state.select(-1);
 	}
 
 	canvas.addEventListener('dblclick', (e) => {
-		const { x, y } = place(e), { span } = thingAt(state, layout, x, y, width);
+		const { x, y } = place(e), { span, state: one } = thingAt(state, layout, x, y, width);
+		if (one) {
+			const from = one.states.start[one.index], until = one.states.end[one.index];
+			return state.show(from - (until - from) * 0.1 - 1, until + (until - from) * 0.1 + 1);
+		}
 		if (!span)
 			return state.zoom(0.25, timeAt(x));
 		const from = span.set.starts[span.index], long = span.set.durations[span.index];

@@ -179,8 +179,10 @@ export function makeTrace(tables, columns, shapes, cuts) {
 	const rank = (group) => group.system ? 2 : group.events.every((event) => typeOf(trace, event).system) ? 1 : 0;
 	const ranks = new Map(groups.map((group) => [group, rank(group)]));
 	groups.sort((a, b) => ranks.get(a) - ranks.get(b) || (a.times[0] ?? 0) - (b.times[0] ?? 0));
-	for (const group of groups)
+	groups.forEach((group, number) => {
+		group.number = number;
 		group.collapsed = group.lanes.length > threadsShown;
+	});
 	for (const group of groups)
 		group.lanes.sort((a, b) => (b.tid === group.pid) - (a.tid === group.pid) ||
 			(a.times[0] ?? 0) - (b.times[0] ?? 0));

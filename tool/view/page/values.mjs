@@ -116,11 +116,16 @@ export const negated = (value) => value === null ? null : -value;
 /* -- Patterns -------------------------------------------------------------------------------------- */
 
 /* In texts that are not UTF-8, each byte is a character, and only those of ASCII are letters. */
+const noBreak = '\\xa0\\u2007\\u202f', blanks = ' \\t\\u1680\\u2000-\\u2006\\u2008-\\u200a\\u205f\\u3000',
+	seen = `\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}${noBreak}`;
 const classes = {
-	alpha: ['\\p{L}', 'A-Za-z'], digit: ['0-9', '0-9'], alnum: ['\\p{L}0-9', 'A-Za-z0-9'],
-	upper: ['\\p{Lu}', 'A-Z'], lower: ['\\p{Ll}', 'a-z'], space: ['\\s', ' \\t-\\r'], blank: [' \\t', ' \\t'],
-	punct: ['!-\\/:-@\\[-`\\{-~', '!-\\/:-@\\[-`\\{-~'], xdigit: ['0-9A-Fa-f', '0-9A-Fa-f'],
-	cntrl: ['\\x00-\\x1f\\x7f', '\\x00-\\x1f\\x7f'], print: ['\\P{Cc}', ' -~'], graph: ['\\p{L}!-~', '!-~'],
+	alpha: ['\\p{Alphabetic}', 'A-Za-z'], digit: ['0-9', '0-9'],
+	alnum: ['\\p{Alphabetic}\\p{Nd}', 'A-Za-z0-9'], upper: ['\\p{Uppercase}\\p{Lt}', 'A-Z'],
+	lower: ['\\p{Lowercase}\\p{Lt}', 'a-z'],
+	space: [`${blanks}\\n-\\r\\u2028\\u2029`, ' \\t-\\r'], blank: [blanks, ' \\t'],
+	punct: [`\\p{M}\\p{No}\\p{P}\\p{S}\\p{Cf}\\p{Co}${noBreak}`, '!-\\/:-@\\[-`\\{-~'],
+	xdigit: ['0-9A-Fa-f', '0-9A-Fa-f'], cntrl: ['\\p{Cc}\\u2028\\u2029', '\\x00-\\x1f\\x7f'],
+	print: [`${seen}\\p{Zs}`, ' -~'], graph: [seen, '!-~'],
 };
 
 const codePoint = (character) => `\\u{${character.codePointAt(0).toString(16)}}`;
@@ -142,7 +147,12 @@ function bracket(characters, from, bytes) {
 				continue;
 			}
 		}
-		if (one === '\\')
+		/* [.x.] and [=x=] are the character alone. */
+		if (one === '[' && '.='.includes(characters[i] || ' ') && characters[i + 2] === characters[i] &&
+		    characters[i + 3] === ']') {
+			one = characters[i + 1];
+			i += 4;
+		} else if (one === '\\')
 			one = characters[i++];
 		if (one === undefined)
 			return null;
@@ -161,8 +171,9 @@ function bracket(characters, from, bytes) {
 	return null;
 }
 
-function patternForm(pattern, bytes) {
-	const characters = [...(bytes ? textValue(pattern) : pattern)];
+/* Returns regular expressions for what is between the stars. Each matches texts of one length only. */
+function patternForms(pattern, bytes) {
+	const characters = [...(bytes ? textValue(pattern) : pattern)], forms = [];
 	let form = '';
 	for (let i = 0; i < characters.length; i++) {
 		const set = characters[i] === '[' ? bracket(characters, i + 1, bytes) : null;
@@ -170,7 +181,8 @@ function patternForm(pattern, bytes) {
 			form += set.form;
 			i = set.next - 1;
 		} else if (characters[i] === '*') {
-			form += form.endsWith('.*') ? '' : '.*';
+			forms.push(form);
+			form = '';
 		} else if (characters[i] === '?') {
 			form += '.';
 		} else if (characters[i] === '\\') {
@@ -180,7 +192,30 @@ function patternForm(pattern, bytes) {
 			form += escapedForm(characters[i]);
 		}
 	}
-	return new RegExp(`^${form}$`, 'su');
+	return [...forms, form];
+}
+
+/*
+ * Returns a function that tells whether a text begins with the first of the forms, ends with the last one, and has the
+ * others between them, in this order. The first place is good enough for each: a single regular expression would try
+ * all places, which takes for ever.
+ */
+export function formsTest(forms) {
+	if (forms.length === 1) {
+		const whole = new RegExp(`^(?:${forms[0]})$`, 'su');
+		return (text) => whole.test(text);
+	}
+	const expressions = forms.map((form, i) =>
+		i === 0 ? new RegExp(form, 'suy') : new RegExp(i < forms.length - 1 ? form : `(?:${form})$`, 'gsu'));
+	return (text) => {
+		let at = 0;
+		return expressions.every((each) => {
+			each.lastIndex = at;
+			const found = each.test(text);
+			at = each.lastIndex;
+			return found;
+		});
+	};
 }
 
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -196,14 +231,14 @@ function charactersOf(text) {
 
 /* Returns a function that tells whether a text of bytes matches a pattern like those of file names. */
 export function patternTest(pattern) {
-	const form = patternForm(pattern, false);
+	const ofCharacters = formsTest(patternForms(pattern, false));
 	let ofBytes = null;
 	return (text) => {
 		/* eslint-disable-next-line no-control-regex */
 		const decoded = /^[\0-\x7f]*$/.test(text) ? text : charactersOf(text);
 		if (decoded !== null)
-			return form.test(decoded);
-		ofBytes = ofBytes || patternForm(pattern, true);
-		return ofBytes.test(text);
+			return ofCharacters(decoded);
+		ofBytes = ofBytes || formsTest(patternForms(pattern, true));
+		return ofBytes(text);
 	};
 }

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+#
+# why.py - report --why tells for what a program waited that waits in each way, once in a span of its own
+#
+#     why.py POSIXTRACE WHY_TARGET
+#
+# SPDX-License-Identifier: MIT
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import scene
+from scene import Suite, equal
+
+scene.private()
+POSIXTRACE, TARGET = (Path(p).resolve() for p in sys.argv[1:3])
+LOG = Path('why.log').resolve()
+# Where tracepoints are described; often it is not mounted. The mount is this test's own.
+if os.geteuid() == 0 and 'SCENE_PRIVATE' in os.environ and not Path('/sys/kernel/tracing/events').exists():
+    subprocess.run(['mount', '-t', 'tracefs', 'tracefs', '/sys/kernel/tracing'], capture_output=True, check=False)
+
+
+def why(span, *arguments):
+    out, _ = scene.run(POSIXTRACE, 'report', '--why', span, '--json', *arguments)
+    found = json.loads(out)
+    for part in 'division', 'path':
+        equal(f'{span}: the {part} is all of the time', sum(row['time'] for row in found[part]), found['time'])
+    steps = found['slowest']['steps']
+    equal(f'{span}: steps', sum(step['time'] for step in steps if step['depth'] == 0), found['slowest']['time'])
+    at = found['slowest']['from']
+    for step in (step for step in steps if step['depth'] == 0):
+        equal(f'{span}: steps follow each other', step['from'], at)
+        at += step['time']
+    return found
+
+
+def most(rows):
+    return max(rows, key=lambda row: row['time'])
+
+
+def blocked(found, call):
+    """Returns the step in which the span's thread was blocked for longest, and checks in which call it was."""
+    row = most([row for row in found['division'] if row['state'] == 'blocked'])
+    equal(f'{found["span"]}: blocked in', row.get('system_call'), call)
+    return most([step for step in found['slowest']['steps'] if step['depth'] == 0 and step['state'] == 'blocked'])
+
+
+def test_sleep():
+    found = why('sleep', LOG)
+    equal('of three spans the slowest', (found['spans'], found['chosen']), (3, 1))
+    equal('it is the third', found['time'] >= 15000000, True)
+    step = blocked(found, 'clock_nanosleep')
+    equal('woken by', step['waker_name'], 'an interrupt')
+    equal('the rest', {row['state'] for row in found['division']} <= {'running', 'ready', 'blocked'}, True)
+    # The second one, by a time in it.
+    first = why('sleep@%.6fs' % ((found['slowest']['from'] - 1000000) / 1e9), LOG)
+    equal('another one', (first['chosen'], first['time'] < found['time']), (1, True))
+
+
+def woken(span, call, waker):
+    found = why(span, LOG)
+    step = blocked(found, call)
+    equal(f'{span}: woken by', step['waker_name'].split('/')[0], waker)
+    equal(f'{span}: what it waited for, in the end', [
+        (row['thread'], row.get('system_call')) for row in found['path']
+        if row['state'] == 'blocked' and row['thread'] == waker and row['time'] >= 4000000],
+        [(waker, 'clock_nanosleep')])
+    return found
+
+
+def test_lock():
+    found = woken('lock', 'futex', 'lock')
+    if LIBC:
+        row = most([row for row in found['division'] if row['state'] == 'blocked'])
+        equal('which lock', row['libc'].startswith('libc.mutex_wait lock=0x'), True)
+
+
+def test_socket():
+    woken('socket', 'recvfrom', 'socket')
+
+
+def test_pipe():
+    woken('pipe', 'read', 'pipe')
+
+
+def test_relay():
+    """The path goes through a thread that was blocked itself."""
+    found = why('relay', LOG)
+    step = blocked(found, 'read')
+    equal('woken by', step['waker_name'].split('/')[0], 'relay')
+    through = [step for step in found['slowest']['steps'] if step['depth'] == 1 and step['thread'] == 'relay' and
+               step.get('system_call') == 'read']
+    equal('which was woken by', [step['waker_name'].split('/')[0] for step in through], ['first'])
+    row = most([row for row in found['path'] if row['state'] == 'blocked'])
+    equal('the end of the path', (row['thread'], row['state'], row.get('system_call')),
+          ('first', 'blocked', 'clock_nanosleep'))
+
+
+def test_disk():
+    found = why('disk', LOG)
+    equal('blocked only in fsync', {row.get('system_call') for row in found['division'] if row['state'] == 'blocked'}
+          <= {'fsync'}, True)
+
+
+def test_fault():
+    found = why('fault', LOG)
+    equal('page faults', found['page_faults']['minor'] + found['page_faults']['major'] >= 1, True)
+    for row in found['division']:
+        if row['state'] == 'blocked':
+            equal('blocked in', (row.get('system_call'), row.get('page_fault')), (None, True))
+
+
+def test_busy():
+    found = why('busy', LOG)
+    rows = [row for row in found['division'] if row['state'] == 'ready' and row['how'] == 'preempted']
+    equal('preempted', [row['count'] >= 3 and row['time'] > 0 for row in rows], [True])
+    steps = [step for step in found['slowest']['steps'] if step['state'] == 'ready' and 'ran_instead' in step]
+    busy = {e['tid'] for e in EVENTS if e.get('thread') == 'busy'}
+    equal('what ran instead', busy & {step['ran_instead'] for step in steps}, busy)
+
+
+def test_text():
+    out, _ = scene.run(POSIXTRACE, 'report', '--why', 'relay', LOG)
+    text = out.decode()
+    for words in ('relay: the slowest 1 % of 1 spans', 'blocked in read; woken by relay/', 'meanwhile:',
+                  'blocked in clock_nanosleep', 'The critical path'):
+        equal(words, words in text, True)
+    out, _ = scene.run(POSIXTRACE, 'report', '--why', 'lock.begin,lock.end', LOG)
+    equal('two patterns', 'blocked in futex' in out.decode(), True)
+
+
+def test_wrong():
+    _, messages = scene.run(POSIXTRACE, 'report', '--why', 'nothing', LOG, status=1)
+    equal('no such span', 'there are: ' in messages.decode() and 'relay' in messages.decode(), True)
+    scene.run(POSIXTRACE, 'report', '--why', 'sleep@100s', LOG, status=1)
+    _, messages = scene.run(POSIXTRACE, 'report', '--why', 'sleep@never', LOG, status=2)
+    scene.run(POSIXTRACE, 'report', '--why', 'sleep', '--tail', '3', LOG, status=2)
+
+
+def test_without():
+    """Without states, the calls are what is known; without any, nothing, and it says what is missing."""
+    scene.run(POSIXTRACE, 'record', '--kernel', 'syscalls', '-o', 'calls.log', '--', TARGET, 'file')
+    found = why('sleep', 'calls.log')
+    row = most(found['division'])
+    equal('in a call', (row['state'], row['system_call']), ('unknown', 'clock_nanosleep'))
+    scene.run(POSIXTRACE, 'record', '-o', 'plain.log', '--', TARGET, 'file')
+    out, messages = scene.run(POSIXTRACE, 'report', '--why', 'sleep', 'plain.log')
+    equal('unknown', b'unknown' in out, True)
+    equal('what to do', b'record --kernel sched' in messages, True)
+
+
+def record(*more):
+    return scene.run(POSIXTRACE, 'record', '--kernel', 'sched,syscalls,faults', *more, '-o', LOG, '--', TARGET,
+                     'file', status=None)
+
+
+LIBC = True
+_, MESSAGES = record('--libc', 'locks')
+if not LOG.exists():
+    LIBC = False
+    _, MESSAGES = record()
+if os.geteuid() != 0 or b'not recorded' in MESSAGES or b'perf_event_open' in MESSAGES:
+    print(f'skipped: perf events are not to be had: {MESSAGES.decode()}')
+    sys.exit(77)
+EVENTS = [json.loads(line) for line in scene.run(POSIXTRACE, 'report', '--json', LOG)[0].splitlines()]
+LIBC = LIBC and any(e.get('event', '').startswith('libc.') for e in EVENTS)
+Suite(globals()).main()
