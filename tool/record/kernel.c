@@ -756,6 +756,9 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 		k->stacks = stacks_new(k->beside, &k->points.sampling);
 	if (k->stacks && !command)
 		stacks_running(k->stacks, (uint32_t)pid);
+	for (unsigned i = 0; k->stacks && k->all && i < k->pids.slots; i++)
+		if (k->pids.entry[i].pid && k->pids.entry[i].pid != (uint32_t)pid)
+			stacks_running(k->stacks, k->pids.entry[i].pid);
 	rings_enable(k->rings);
 	error = pthread_create(&k->thread, NULL, read_rings, k);
 	k->has_thread = error == 0;
