@@ -69,6 +69,10 @@ ROWS = [
                                              '{ @[tid] = count(); }'), None),
     ('sample', f'posixtrace `--sample {HERTZ}`', plain('OURS', '--sample', str(HERTZ), '--'), 'ours.log'),
     ('sample', f'`perf record -F {HERTZ} -g`', plain(*PERF, '-F', str(HERTZ), '-g', '--'), 'perf.data'),
+    ('sample', f'posixtrace `--sample {HERTZ} --sample-dwarf`', plain('OURS', '--sample', str(HERTZ), '--sample-dwarf',
+                                                                    '--'), 'ours.log'),
+    ('sample', f'`perf record -F {HERTZ} --call-graph dwarf`', plain(*PERF, '-F', str(HERTZ), '--call-graph', 'dwarf',
+                                                                   '--'), 'perf.data'),
     ('sample', f'bpftrace, stacks counted, {HERTZ} Hz', bpftrace(f'profile:hz:{HERTZ} /comm == "bench-kernel"/ '
                                                                '{ @[ustack, kstack] = count(); }'), None),
 ]

@@ -28,6 +28,8 @@
 #include "record/stacks.h"
 
 #define BUFFER_DEFAULT (UINT64_C(4) << 20)
+/* With copied stacks, which are much larger than other records. */
+#define BUFFER_COPIES (UINT64_C(16) << 20)
 /* The longest time between two looks at the rings, and between two writes to the file. */
 #define LOOK_MS  50
 #define WRITE_NS INT64_C(1000000000)
@@ -685,7 +687,7 @@ static void add_all(struct kernel *k)
 
 static int open_rings(struct kernel *k, const struct kernel_options *o)
 {
-	size_t size = o->buffer ? o->buffer : BUFFER_DEFAULT;
+	size_t size = o->buffer ? o->buffer : o->sampling.dwarf ? BUFFER_COPIES : BUFFER_DEFAULT;
 	char is[16], asked[16];
 	int error;
 
@@ -754,6 +756,9 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 		k->stacks = stacks_new(k->beside, &k->points.sampling);
 	if (k->stacks && !command)
 		stacks_running(k->stacks, (uint32_t)pid);
+	for (unsigned i = 0; k->stacks && k->all && i < k->pids.slots; i++)
+		if (k->pids.entry[i].pid && k->pids.entry[i].pid != (uint32_t)pid)
+			stacks_running(k->stacks, k->pids.entry[i].pid);
 	rings_enable(k->rings);
 	error = pthread_create(&k->thread, NULL, read_rings, k);
 	k->has_thread = error == 0;

@@ -97,7 +97,7 @@ static const struct option_row option_rows[] = {
 	       "memory for events that are not in the log yet (default 4M, with --functions 16M)"),
 	OPTION(KERNEL_BUFFER, "kernel-buffer", "SIZE",
 	       "memory of each processor for events of --kernel, --sample and --off-cpu that are not in the log yet "
-	       "(default 4M)"),
+	       "(default 4M, with --sample-dwarf 16M)"),
 	OPTION(POLICY, "policy", "POLICY",
 	       "of the stream: flush (default); loop or until-full, which write the log only at the end",
 	  "flush loop until-full"),

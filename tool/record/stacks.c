@@ -153,9 +153,10 @@ static void read_chain(struct stacks *s, const struct ring_record *r)
 	}
 	if (r->registers && to->count < s->depth) {
 		modules_used(s->modules, r->pid, r->time);
-		to->count += (uint16_t)unwind(s->modules, r, to->address + to->count, s->depth - to->count);
+		to->count += (uint16_t)unwind(s->modules, r, to->address + to->count, s->depth - to->count,
+		                                &to->cut);
 	}
-	to->cut = to->count >= s->depth;
+	to->cut |= to->count >= s->depth;
 }
 
 static void put(struct stacks *s, const struct state_thread *t, uint64_t time, enum type type, size_t size)

@@ -248,7 +248,7 @@ static void read_registers(struct cpu *f, const unsigned char *p)
 	}
 }
 
-unsigned unwind(struct modules *m, const struct ring_record *r, uint64_t *address, unsigned most)
+unsigned unwind(struct modules *m, const struct ring_record *r, uint64_t *address, unsigned most, bool *cut)
 {
 	struct cpu frame = { 0 }, caller;
 	struct context c = { .r = r, .frame = &frame };
@@ -264,10 +264,9 @@ unsigned unwind(struct modules *m, const struct ring_record *r, uint64_t *addres
 
 		address[count++] = frame.value[RIP];
 		next_exact = false;
-		if (!by_rules(&c, m, exact, &caller, &next_exact) && !by_frame_pointer(&c, &caller))
-			break;
+		*cut = !by_rules(&c, m, exact, &caller, &next_exact) && !by_frame_pointer(&c, &caller);
 		/* Each frame is above the one before; so this ends. */
-		if (!caller.known[RSP] || caller.value[RSP] <= before)
+		if (*cut || !caller.known[RSP] || caller.value[RSP] <= before)
 			break;
 		frame = caller;
 		exact = next_exact;
@@ -282,12 +281,13 @@ bool unwind_works(void)
 	return false;
 }
 
-unsigned unwind(struct modules *m, const struct ring_record *r, uint64_t *address, unsigned most)
+unsigned unwind(struct modules *m, const struct ring_record *r, uint64_t *address, unsigned most, bool *cut)
 {
 	(void)m;
 	(void)r;
 	(void)address;
 	(void)most;
+	(void)cut;
 	return 0;
 }
 

@@ -14,7 +14,10 @@
 
 /* Returns whether stacks can be walked here: libdw, and this processor. */
 bool unwind_works(void);
-/* Stores the addresses of a sample's stack, from the innermost on, and returns how many: at most `most`. */
-unsigned unwind(struct modules *m, const struct ring_record *r, uint64_t *address, unsigned most);
+/*
+ * Stores the addresses of a sample's stack, from the innermost on, and returns how many: at most `most`. Sets *cut if
+ * the outermost ones cannot be found.
+ */
+unsigned unwind(struct modules *m, const struct ring_record *r, uint64_t *address, unsigned most, bool *cut);
 
 #endif

@@ -154,8 +154,8 @@ static void print_head(const struct samples *s, uint64_t weight, const struct ro
 	}
 	display_colour(PLAIN);
 	if (!thread && s->cut)
-		out_printf("; of %llu stacks the outermost functions are missing: record --stack-depth",
-		           (unsigned long long)s->cut);
+		out_printf("; of %llu stack%s the outermost functions are missing", (unsigned long long)s->cut,
+		           s->cut == 1 ? "" : "s");
 	out_char('\n');
 }
 
