@@ -1,5 +1,5 @@
 /*
- * usdt_parts.c - notes of files that may have any contents, and where the arguments of probes are
+ * usdt_parts.c - notes of files that may have any contents, where the arguments of probes are, and their names
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,6 +9,7 @@
 #include "test.h"
 #include "usdt/arguments.h"
 #include "usdt/notes.h"
+#include "usdt/signature.h"
 
 /* -- arguments.h ---------------------------------------------------------------------------------- */
 
@@ -208,5 +209,76 @@ TEST(hostile)
 		}
 }
 
+/* -- signature.h ---------------------------------------------------------------------------------- */
+
+/* Returns names and types in words, or what is wrong. */
+static const char *named(const char *text)
+{
+	static char words[2000];
+	struct signature s;
+	const char *wrong = signature_parse(text, &s);
+
+	if (wrong)
+		return wrong;
+	*words = '\0';
+	for (unsigned i = 0; i < s.count; i++) {
+		const struct signature_field *f = &s.field[i];
+		char *to = words + strlen(words);
+
+		to += sprintf(to, "%s%s", i ? " " : "", f->name);
+		if (f->kind)
+			sprintf(to, ":%c%u", f->kind, 8U * f->size);
+	}
+	return words;
+}
+
+TEST(signatures)
+{
+	CHECK_STR("-", named("str file, int line"), "file:z0 line:i32");
+	CHECK_STR("-", named(" a ,\tb,_c9"), "a b _c9");
+	CHECK_STR("-", named("const  char*a, char * b, void *c, unsigned\tlong d"), "a:z0 b:z0 c:x64 d:u64");
+	CHECK_STR("-", named("uint8_t a, unsigned b, ptr c, bool d"), "a:u8 b:u32 c:x64 d:u8");
+	CHECK_STR("-", named("a,b,c,d,e,f,g,h,i,j,k,l"), "a b c d e f g h i j k l");
+	CHECK_STR("-", named("a,b,c,d,e,f,g,h,i,j,k,l,m"), "a probe has at most 12 arguments");
+	CHECK_STR("-", named("a, b, a"), "two arguments have the same name");
+	CHECK_STR("-", named("a23456789012345678901234567890x"), "a23456789012345678901234567890x");
+	CHECK_STR("-", named("a23456789012345678901234567890xy"), "a name may have 31 characters");
+	CHECK("-", strstr(named(""), "'' is no type and name"));
+	CHECK("-", strstr(named("a,,b"), "'' is no type and name"));
+	CHECK("-", strstr(named("int"), "'int' is no type and name"));
+	CHECK("-", strstr(named("int 5"), "is no type and name"));
+	CHECK("-", strstr(named("struct a b"), "unknown type in 'struct a b'"));
+	CHECK("-", strstr(named("unsigned and very long and longer still a"), "unknown type"));
+}
+
+/* What is known of the probes of others is right, and texts are fetched only where the kernel can. */
+TEST(texts)
+{
+	static const struct {
+		const char *argument, *text;
+		uint16_t machine;
+	} all[] = {
+		{ "8@%rdi", "+0(%di)", EM_X86_64 }, { "-8@%r12", "+0(%r12)", EM_X86_64 },
+		{ "8@-16(%rbp)", "+0(-16(%bp))", EM_X86_64 }, { "8@(%rax)", "+0(+0(%ax))", EM_X86_64 },
+		{ "8@8(%rax,%rbx,4)", NULL, EM_X86_64 }, { "4@%edi", NULL, EM_X86_64 },
+		{ "8@$5", NULL, EM_X86_64 }, { "8@where(%rip)", NULL, EM_X86_64 }, { "what", NULL, EM_X86_64 },
+		{ "8@x3", "+0(%x3)", EM_AARCH64 }, { "8@[sp, 24]", "+0(+24(%sp))", EM_AARCH64 },
+	};
+	struct argument a[ARGUMENTS_MAX];
+	struct signature s;
+	char text[48], small[6];
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		MUST(arguments_parse(all[i].argument, all[i].machine, a) == 1);
+		CHECK(all[i].argument, argument_text(a, all[i].machine, text, sizeof text) == (all[i].text != NULL));
+		if (all[i].text)
+			CHECK_STR(all[i].argument, text, all[i].text);
+	}
+	MUST(arguments_parse("8@%rdi", EM_X86_64, a) == 1);
+	CHECK("room", !argument_text(a, EM_X86_64, small, sizeof small));
+	CHECK("known", !signature_known("no:such") && signature_known("python:line") &&
+	               !signature_parse(signature_known("python:line"), &s) && s.count == 3);
+}
+
 TEST_MAIN(TEST_ENTRY(x86), TEST_ENTRY(arm64), TEST_ENTRY(any_text), TEST_ENTRY(values), TEST_ENTRY(notes),
-          TEST_ENTRY(hostile))
+          TEST_ENTRY(hostile), TEST_ENTRY(signatures), TEST_ENTRY(texts))

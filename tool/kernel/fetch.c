@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "host/ident.h"
 
 #define COMMAND_SIZE 1024
@@ -94,25 +95,27 @@ static void remove_all_left(void)
 
 int fetch_define(struct uprobe *u, const char *fields, struct tracefs_format *f)
 {
-	static unsigned count;
+	static uint32_t count; /* each recorded process has a thread that defines names */
 	char group[GROUP_SIZE], semaphore[32] = "", event[GROUP_SIZE + 16], command[COMMAND_SIZE];
 	int r = group_of_self(group), length;
+	uint32_t number;
 
 	if (r < 0)
 		return r;
-	if (count == 0)
+	number = fetch_add(&count, 1) + 1;
+	if (number == 1)
 		remove_all_left();
 	if (u->semaphore)
 		snprintf(semaphore, sizeof semaphore, "(0x%" PRIx64 ")", u->semaphore);
-	length = snprintf(command, sizeof command, "p:%s/p%u /proc/self/fd/%d:0x%" PRIx64 "%s %s\n", group, ++count,
-	                  u->file, u->offset, semaphore, fields);
+	length = snprintf(command, sizeof command, "p:%s/p%" PRIu32 " /proc/self/fd/%d:0x%" PRIx64 "%s %s\n", group,
+	                  number, u->file, u->offset, semaphore, fields);
 	if (length >= (int)sizeof command)
 		return -E2BIG;
 	r = tell(command);
 	if (r < 0)
 		return r;
-	u->name = count;
-	snprintf(event, sizeof event, "%s/p%u", group, count);
+	u->name = number;
+	snprintf(event, sizeof event, "%s/p%" PRIu32, group, number);
 	if (tracefs_read(event, f)) {
 		u->tracepoint = f->id;
 		return 0;
