@@ -349,6 +349,18 @@ def test_flows():
     equal('slices', [e['ph'] for e in chrome('flow.log') if e['name'] in ('send', 'receive')], ['X'] * 4)
 
 
+def test_counters_without_value():
+    """A value that is no number is no value of a counter: viewers would take it for 0."""
+    log = Log()
+    log.declare('load', '{counter;a:f64,b:f32}')
+    for n, values in enumerate(((1.5, 2.5), (float('nan'), 1.0), (float('inf'), float('-inf')), (3.0, 4.0))):
+        log.event(n * 1000, 'load', data=struct.pack('=df', *values))
+    log.segment()
+    write('nan.log', log.closed())
+    equal('chrome', [e['args'] for e in chrome('nan.log') if e['ph'] == 'C'],
+          [{'a': 1.5, 'b': 2.5}, {'b': 1.0}, {}, {'a': 3.0, 'b': 4.0}])
+
+
 def test_flow_ids_again():
     """An id that is used again is another flow, also if nobody has received the first one."""
     log = Log()
