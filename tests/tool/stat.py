@@ -221,6 +221,9 @@ def test_unusable():
     equal('counts', (found['groups'][0]['of']['count'], found['without'], found['unusable']), (2, 1, 3))
     equal('text', '3 other events have a value of --of that is a text, infinite,' in run('--of', 'real', file), True)
     equal('a text', '--of: key is a text, not a number' in run('--of', 'key', file, status=1), True)
+    for text in ('key', '@event'):
+        equal('over time', f'--over-time: {text} is a text, not a number' in
+              run('--over-time', text, file, status=1), True)
     equal('negative', 'no histogram, because some values are negative' in run('--of', 'real - 2', file), True)
 
 
