@@ -90,6 +90,22 @@ def test_by_id():
     equal('by all', counts(span_of('request', '--by', 'all', 'requests.log')), (3, 3, 2, 0))
 
 
+def test_in_two_processes():
+    """A span with an id that ends in another process is found by --by all, which stat says, and nothing of nesting."""
+    log = Log()
+    log.declare('request.in', REQUEST_IN)
+    log.declare('request.out', REQUEST_OUT)
+    log.event(1000, 'request.in', 100, 100, 't', u32(1))
+    log.event(3000, 'request.out', 200, 200, 't', b'\1' + u32(1))
+    log.segment()
+    write('two.log', log.closed())
+    equal('apart', counts(span_of('request', 'two.log')), (0, 1, 1, 0))
+    equal('together', counts(span_of('request', 'two.log', options=('--by', 'all'))), (1, 0, 0, 0))
+    hints = [output('stat', '--show', 'spans', *options, 'two.log') for options in ((), ('--by', 'all'))]
+    equal('hint', ['see --by all' in text for text in hints], [True, False])
+    equal('no hint', ['--nested' in text for text in hints], [False, False])
+
+
 def test_by_thread():
     """Begins and ends whose names have nothing in common; one event ends a span and begins the next."""
     log = Log()
@@ -347,6 +363,18 @@ def test_flows():
     equal('steps', ''.join(e['ph'] for e in chrome('steps.log') if e['ph'] in 'sf'), 'fsfsfsf')
     # Viewers connect flows with slices.
     equal('slices', [e['ph'] for e in chrome('flow.log') if e['name'] in ('send', 'receive')], ['X'] * 4)
+
+
+def test_counters_without_value():
+    """A value that is no number is no value of a counter: viewers would take it for 0."""
+    log = Log()
+    log.declare('load', '{counter;a:f64,b:f32}')
+    for n, values in enumerate(((1.5, 2.5), (float('nan'), 1.0), (float('inf'), float('-inf')), (3.0, 4.0))):
+        log.event(n * 1000, 'load', data=struct.pack('=df', *values))
+    log.segment()
+    write('nan.log', log.closed())
+    equal('chrome', [e['args'] for e in chrome('nan.log') if e['ph'] == 'C'],
+          [{'a': 1.5, 'b': 2.5}, {'b': 1.0}, {}, {'a': 3.0, 'b': 4.0}])
 
 
 def test_flow_ids_again():

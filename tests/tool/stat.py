@@ -20,7 +20,7 @@ from pathlib import Path
 
 import scene
 from made_log import OVERFLOW, PREDEFINED, RESUME, START, STOP, Log
-from scene import ENVIRONMENT, Suite, equal, has_terminals, write
+from scene import ENVIRONMENT, Suite, equal, expect, has_terminals, write
 
 POSIXTRACE, STAT_LOG = (Path(p).resolve() for p in sys.argv[1:3])
 GOLDEN = Path(__file__).resolve().parent / 'golden' / 'stat.txt'
@@ -94,6 +94,26 @@ def test_counts():
 def grouped(*arguments):
     found = stat(*arguments)
     return {tuple(row['by'].values()): row for row in found['groups']}, found['without']
+
+
+def test_large_reals():
+    """Percentiles of real numbers that are too large for millionths, alone and after smaller ones and integers."""
+    for kind, form in (('f64', 'd'), ('i64', 'q')):
+        for factor in (1, 10**15, -10**15, 10**18, 1e200):
+            log = Log()
+            log.declare('a', f'{{v:{kind}}}')
+            log.declare('b', '{v:f64}')
+            values = [factor * n for n in range(1, 6)]
+            for n, v in enumerate(values[:4]):
+                log.event(n, 'a', data=struct.pack('<' + form, v if form == 'd' or abs(v) < 1 << 63 else 0))
+            log.event(9, 'b', data=struct.pack('<d', values[4]))
+            if form == 'q' and abs(factor) > 10**18:
+                continue
+            log.segment()
+            write('large.log', log.closed())
+            found = stat('--of', 'v', 'large.log')['groups'][0]['of']
+            for percent, value in (('50', values[2]), ('99.9', max(values))):
+                expect(abs(found['percentiles'][percent] / value - 1) < 0.05, (kind, factor, percent, found))
 
 
 def groups_log():
@@ -201,6 +221,9 @@ def test_unusable():
     equal('counts', (found['groups'][0]['of']['count'], found['without'], found['unusable']), (2, 1, 3))
     equal('text', '3 other events have a value of --of that is a text, infinite,' in run('--of', 'real', file), True)
     equal('a text', '--of: key is a text, not a number' in run('--of', 'key', file, status=1), True)
+    for text in ('key', '@event'):
+        equal('over time', f'--over-time: {text} is a text, not a number' in
+              run('--over-time', text, file, status=1), True)
     equal('negative', 'no histogram, because some values are negative' in run('--of', 'real - 2', file), True)
 
 

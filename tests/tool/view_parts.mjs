@@ -475,6 +475,17 @@ test('counters', () => {
 			   [ 'queue.n[2]', 'B', [ 2 ], [ 9 ], 0, 9 ] ]);
 });
 
+test('counters: what is no number is no value', () => {
+	const typed = [ { name : 'load', system : 0, fields : [ {...number('v', 8), kind : 'float' } ], align : 8,
+		counter : true } ];
+	const bytesOf = (value) => [...new Uint8Array(Float64Array.of(value).buffer) ];
+	const events = [ 1.5, NaN, Infinity, -2, -Infinity ].map((value, i) => [i, 0, 0, bytesOf(value)]);
+	const trace = made(events, { typed });
+	makeCounters(trace);
+	assert.deepEqual(trace.groups[0].counters.map(({ times, values, least, most }) =>
+		[[...times ], [...values ], least, most]), [ [ [ 0, 3 ], [ 1.5, -2 ], -2, 1.5 ] ]);
+});
+
 test('names of spans', () => {
 	assert.equal(nameOf({ begin : 'sql.begin', end : 'sql.end' }), 'sql');
 	assert.equal(nameOf({ begin : 'request', end : 'answer' }), 'request → answer');

@@ -232,6 +232,7 @@ def test_patterns():
     scene.run(POSIXTRACE, 'view', '-f', '-o', 'x.html', 'x.log')
     texts = [f'text ~ "{"*a" * 50}*b"', f'text ~ "{"*a" * 50}*c"', 'text ~ "a*ab"', 'text ~ "ab*ab"', 'text ~ "**b**a"',
              'text ~ "ba*ba"', 'text ~ "a*b"', 'text ~ "[[=a=]]*"', 'text ~ "[[.a.]]*b"', 'text ~ "[![=a=][.b.]]*"']
+    texts += [f'text ~ "{pattern}"' for pattern in ('?', '??', '???', '????', '[!a]?', '*?½', '[½]', 'ß', '?ß', 'Ⅷ*')]
     texts += [f'text ~ "[[:{name}:]]"' for name in ('alnum', 'upper', 'lower', 'space', 'blank', 'punct', 'cntrl',
                                                     'print', 'graph', 'digit', 'xdigit')]
     texts += [f'at >= "{text}"' for text in ('5constructor', '9000000000000000000ns', '99999999999999999999s', '1.5s',

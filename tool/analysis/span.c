@@ -357,6 +357,26 @@ static void cell_duration(struct table *table, const struct span *s, uint64_t ns
 	table_cell(table, "%s", s->durations.count ? moment_duration(text, ns) : "-");
 }
 
+/* Prints what to try where events have nothing that belongs to them. */
+static void print_hints(const struct spans *spans)
+{
+	bool nested = false, all = false;
+
+	for (unsigned i = 0; i < spans->count; i++) {
+		const struct span *s = spans->span[i];
+		bool apart = s->begins && s->ends && !s->calls;
+
+		/* Spans with ids are not nested. */
+		nested |= apart && !s->keyed.slots && !spans->nested;
+		all |= apart && s->keyed.slots && spans->scope != SPAN_ALL;
+	}
+	if (nested)
+		out_text("where begins have no end and ends no begin, a span may be recursive: see --nested\n");
+	if (all)
+		out_text("where begins have no end and ends no begin, both may be in different processes: see "
+		         "--by all\n");
+}
+
 void span_print(const struct spans *spans)
 {
 	struct table *table = table_new(">spans", ">min", ">mean", ">50%", ">90%", ">99%", ">99.9%", ">max",
@@ -391,11 +411,7 @@ void span_print(const struct spans *spans)
 			out_foreign(spans->span[i]->name, strlen(spans->span[i]->name), 0);
 			out_text(" left out: no such duration, negative or too long\n");
 		}
-	for (unsigned i = 0; i < spans->count && !spans->nested; i++)
-		if (spans->span[i]->begins && spans->span[i]->ends && !spans->span[i]->calls) {
-			out_text("where begins have no end and ends no begin, a span may be recursive: see --nested\n");
-			break;
-		}
+	print_hints(spans);
 }
 
 void span_chart(const struct span *s)

@@ -19,25 +19,43 @@
 
 /* -- Adding -------------------------------------------------------------------------------------- */
 
-/* Multiplies the values of a histogram, which become those of their steps. */
-static void multiply(struct histogram *h)
+static uint64_t product(uint64_t value, double factor)
+{
+	double d = (double)value * factor;
+
+	return d < 0x1p64 ? (uint64_t)d : UINT64_MAX;
+}
+
+/* Multiplies the values of a histogram, which become those of their steps. null: no values. */
+static void multiply(struct histogram *h, double factor)
 {
 	struct histogram more = { .count = 0 };
 	uint64_t here;
 
+	if (!h)
+		return;
 	for (unsigned i = 0; (i = histogram_next(h, i, &here)) < HISTOGRAM_SIZE; i++) {
-		uint64_t value = histogram_middle(i), product;
-
-		if (__builtin_mul_overflow(value, SPREAD_REAL, &product))
-			product = UINT64_MAX;
-		if (more.count == 0 || product < more.least)
-			more.least = product;
-		more.most = product > more.most ? product : more.most;
 		more.count += here;
-		histogram_count(&more, histogram_step(product), here);
+		histogram_count(&more, histogram_step(product(histogram_middle(i), factor)), here);
 	}
+	more.least = product(h->least, factor);
+	more.most = product(h->most, factor);
 	histogram_free(h);
 	*h = more;
+}
+
+/* Makes the parts of 1 so large that a magnitude has room. */
+static void make_room(struct spread *s, double magnitude)
+{
+	double parts = s->parts;
+
+	while (magnitude * parts >= 0x1p64)
+		parts /= SPREAD_REAL;
+	if (parts == s->parts)
+		return;
+	multiply(s->positive, parts / s->parts);
+	multiply(s->negative, parts / s->parts);
+	s->parts = parts;
 }
 
 static double sum_of(const struct histogram *h)
@@ -48,12 +66,21 @@ static double sum_of(const struct histogram *h)
 /* The first real number: all that came before becomes real. */
 static void make_real(struct spread *s)
 {
+	double most = 0;
+
 	s->sum_real = sum_of(s->positive) - sum_of(s->negative);
 	s->real = true;
+	s->parts = 1;
 	if (s->positive)
-		multiply(s->positive);
-	if (s->negative)
-		multiply(s->negative);
+		most = (double)s->positive->most;
+	if (s->negative && (double)s->negative->most > most)
+		most = (double)s->negative->most;
+	/* Integers that are too large for that stay as they are. */
+	if (most * SPREAD_REAL >= 0x1p64)
+		return;
+	multiply(s->positive, SPREAD_REAL);
+	multiply(s->negative, SPREAD_REAL);
+	s->parts = SPREAD_REAL;
 }
 
 static void add_magnitude(struct histogram **h, uint64_t magnitude)
@@ -67,10 +94,9 @@ static void add_magnitude(struct histogram **h, uint64_t magnitude)
 
 static void add_real(struct spread *s, double d)
 {
-	double parts = fabs(d) * SPREAD_REAL;
-
+	make_room(s, fabs(d));
 	s->sum_real += d;
-	add_magnitude(d < 0 ? &s->negative : &s->positive, parts < 0x1p64 ? (uint64_t)parts : UINT64_MAX);
+	add_magnitude(d < 0 ? &s->negative : &s->positive, (uint64_t)(fabs(d) * s->parts));
 }
 
 bool spread_add(struct spread *s, const struct value *v, struct unit unit)
@@ -147,7 +173,7 @@ static double ranked(const struct spread *s, const struct histogram *h, uint64_t
 		value = value < h->least ? h->least : value > h->most ? h->most : value;
 		break;
 	}
-	return (double)value / (s->real ? SPREAD_REAL : 1);
+	return (double)value / (s->real ? s->parts : 1);
 }
 
 double spread_percentile(const struct spread *s, double percent)
@@ -194,14 +220,18 @@ static char *plain_text(char *text, uint64_t value)
 	return text;
 }
 
+/* The chart that is printed: real_text() gets no more than the value. */
+static double chart_parts;
+
 static char *real_text(char *text, uint64_t value)
 {
-	snprintf(text, 32, "%.6g", (double)value / SPREAD_REAL);
+	snprintf(text, 32, "%.6g", (double)value / chart_parts);
 	return text;
 }
 
 void spread_chart(const struct spread *s)
 {
+	chart_parts = s->parts;
 	if (s->negative)
 		out_printf("no histogram, because some values are negative\n");
 	else

@@ -12,12 +12,13 @@
 #include "analysis/histogram.h"
 #include "event/value.h"
 
-#define SPREAD_REAL 1000000 /* parts of 1 in a histogram of real numbers */
+#define SPREAD_REAL 1e6 /* parts of 1 in a histogram of real numbers, if all of them have room */
 
 struct spread {
 	uint64_t count;
 	struct value least, most;
-	bool real;         /* the histograms are in millionths */
+	bool real;         /* the histograms are in parts of 1 */
+	double parts;
 	uint8_t dimension; /* enum dimension; DIMENSION_NONE also if the values have different ones */
 	double sum_real;   /* of real numbers */
 	struct histogram *positive, *negative; /* of magnitudes; null: no value */

@@ -12,6 +12,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -430,6 +431,12 @@ static void put_flow(const struct source *s, const struct task *t, const struct 
 	end_object();
 }
 
+/* JSON has neither infinity nor NaN, and viewers take the null that stands for them for 0. */
+static bool is_finite(const struct layout_field *f, const unsigned char *at)
+{
+	return f->kind != LAYOUT_FLOAT || isfinite(layout_real(at, f->size));
+}
+
 static void put_number(const struct layout_field *f, const unsigned char *at)
 {
 	if (f->kind == LAYOUT_FLOAT)
@@ -457,7 +464,8 @@ static void put_counters(const struct source *s, const struct task *t, const str
 	for (unsigned i = 0; i < places.count; i++) {
 		char name[LABEL_BYTES];
 
-		if (!layout_is_number(&l->field[i]) || l->meaning.by == i + 1)
+		if (!layout_is_number(&l->field[i]) || l->meaning.by == i + 1 ||
+		    !is_finite(&l->field[i], s->data + places.of[i].at))
 			continue;
 		label_field(name, &l->field[i]);
 		json_key(name);

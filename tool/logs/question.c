@@ -160,6 +160,22 @@ bool question_say(const struct question *q)
 	return false;
 }
 
+bool question_say_text(const struct question *q)
+{
+	bool text = false;
+
+	for (uint32_t id = 0; id < EVENT_ID_END; id++) {
+		const struct formula *f = q->formula[id];
+
+		if (f && f->has_value && !f->is_text)
+			return false;
+		text |= f && f->has_value;
+	}
+	if (text)
+		complain("%s: %s is a text, not a number; --group-by counts texts", q->option, q->x->source);
+	return text;
+}
+
 /* Handles a lack of memory. */
 static void no_memory(struct question *q)
 {

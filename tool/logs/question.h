@@ -81,5 +81,7 @@ struct value question_value(struct question *q, const struct log_event *e, const
  * logs. Returns false if there is no such thing.
  */
 bool question_say(const struct question *q);
+/* Prints that the value is a text in all event types that have it, where a number is needed. Returns whether it is. */
+bool question_say_text(const struct question *q);
 
 #endif

@@ -78,29 +78,9 @@ void group_begin(struct groups *g, struct logfile *f, uint64_t begin, const stru
 		question_log(g->of, f, begin, wanted);
 }
 
-/* Returns whether the value of --of is a text in all event types that have it. */
-static bool of_is_text(const struct groups *g)
-{
-	bool text = false;
-
-	for (uint32_t id = 0; id < EVENT_ID_END; id++) {
-		const struct formula *f = g->of->formula[id];
-
-		if (f && f->has_value && !f->is_text)
-			return false;
-		text |= f && f->has_value;
-	}
-	return text;
-}
-
 bool group_say(const struct groups *g)
 {
-	bool wrong = g->of && question_say(g->of);
-
-	if (!wrong && g->of && of_is_text(g)) {
-		complain("--of: %s is a text, not a number; --group-by counts texts", g->of->x->source);
-		wrong = true;
-	}
+	bool wrong = g->of && (question_say(g->of) || question_say_text(g->of));
 
 	for (unsigned i = 0; i < g->keys; i++)
 		wrong |= question_say(g->by[i]);

@@ -499,7 +499,8 @@ static bool missing(bool counted, int number, char **paths)
 	wrong |= !counted && group_say(&count.groups);
 	for (unsigned i = 0; i < logs.count && !counted && count.over_time.of; i++)
 		overtime_begin(&count.over_time, logs.source[i].file, logs.begin, logs.source[i].match);
-	wrong |= !counted && count.over_time.of && question_say(count.over_time.of);
+	wrong |= !counted && count.over_time.of &&
+	         (question_say(count.over_time.of) || question_say_text(count.over_time.of));
 	sources_close(&logs);
 	return wrong;
 }

@@ -30,7 +30,8 @@ function add(trace, event, type, found) {
 	const { group } = laneOf(trace, event), { values } = decode(type, dataOf(trace, event), trace.little);
 	const id = type.by === undefined ? '' : `[${values[type.by]?.value ?? '?'}]`;
 	for (const { field, value } of values) {
-		if (!isNumber(field) || field === type.fields[type.by])
+		/* What is no number cannot be drawn. */
+		if (!isNumber(field) || field === type.fields[type.by] || !Number.isFinite(Number(value)))
 			continue;
 		const name = `${type.name}.${field.name}${id}`;
 		let counter = group.counters.find((each) => each.name === name);

@@ -236,7 +236,8 @@ export function patternTest(pattern) {
 	return (text) => {
 		/* eslint-disable-next-line no-control-regex */
 		const decoded = /^[\0-\x7f]*$/.test(text) ? text : charactersOf(text);
-		if (decoded !== null)
+		/* As fnmatch() of glibc, which looks at the bytes if the characters do not match: ? is either. */
+		if (decoded !== null && (decoded === text || ofCharacters(decoded)))
 			return ofCharacters(decoded);
 		ofBytes = ofBytes || formsTest(patternForms(pattern, true));
 		return ofBytes(text);
