@@ -21,9 +21,10 @@
 #include "shadow.h"
 #include "symtab.h"
 
-/* Called by the assembly below. */
-void xray_enter(uint32_t id, uintptr_t stack) __attribute__((visibility("hidden")));
-void xray_leave(uint32_t id) __attribute__((visibility("hidden")));
+/* Used by the assembly below, of which the compiler does not know. */
+#define ASSEMBLY __attribute__((visibility("hidden"), used))
+void xray_enter(uint32_t id, uintptr_t stack) ASSEMBLY;
+void xray_leave(uint32_t id) ASSEMBLY;
 /* The handler that XRay's runtime has now, and the one that is ours. */
 extern const uintptr_t *xray_handler __attribute__((visibility("hidden")));
 extern uintptr_t xray_ours __attribute__((visibility("hidden")));
@@ -32,8 +33,8 @@ void xray_entry(void) __attribute__((visibility("hidden")));
 void xray_exit(void) __attribute__((visibility("hidden")));
 void xray_tail(void) __attribute__((visibility("hidden")));
 
-const uintptr_t *xray_handler;
-uintptr_t xray_ours;
+const uintptr_t *xray_handler __attribute__((used));
+uintptr_t xray_ours __attribute__((used));
 
 void xray_enter(uint32_t id, uintptr_t stack)
 {
@@ -158,8 +159,8 @@ void trampolines_install(uintptr_t handler)
 
 	xray_handler = (const uintptr_t *)symtab_find("_ZN6__xray19XRayPatchedFunctionE");
 	xray_ours = handler;
-	/* The program may have been told to make its calls before, and threads may run them. */
-	if (!xray_handler || *xray_handler != handler || getenv("XRAY_OPTIONS"))
+	/* The program may have made its calls before, or been told to, and threads may run them. */
+	if (!xray_handler || *xray_handler || getenv("XRAY_OPTIONS"))
 		return;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		found[i] = symtab_find(all[i].name);

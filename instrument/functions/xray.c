@@ -86,8 +86,8 @@ static __attribute__((constructor(103))) void patch(void)
 	}
 	for (size_t i = 1; i < xray_functions; i++)
 		xray_address[i] = address_of((int32_t)i);
-	set_handler(handle);
 	trampolines_install((uintptr_t)handle);
+	set_handler(handle);
 	if (!settings.only || settings.in) {
 		patch_all();
 		return;

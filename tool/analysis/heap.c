@@ -126,7 +126,9 @@ static void add_block(struct heap_process *p, const struct heap_block *b)
 		size_t slots = p->slots;
 
 		p->slots = slots ? 2 * slots : 64;
-		p->block = memory(calloc(p->slots, sizeof *p->block));
+		p->block = calloc(p->slots, sizeof *p->block);
+		if (!p->block)
+			fail("no memory");
 		for (size_t i = 0; i < slots; i++)
 			if (old[i].address)
 				*slot_of(p, old[i].address) = old[i];
@@ -226,7 +228,9 @@ static struct heap_caller *caller_of(struct heap *h, const struct source *s)
 	if (same->caller) {
 		free(text);
 	} else {
-		same->caller = memory(calloc(1, sizeof *same->caller));
+		same->caller = calloc(1, sizeof *same->caller);
+		if (!same->caller)
+			fail("no memory");
 		h->caller = grow(h->caller, h->callers, sizeof *h->caller);
 		h->caller[h->callers++] = same->caller;
 		*same->caller = (struct heap_caller){ .text = text, .name = name, .image = symbol->image,
@@ -317,8 +321,10 @@ static struct current *current_of(struct heap *h, const struct source *s, uint32
 
 static struct heap_process *new_process(struct heap *h, const struct source *s)
 {
-	struct heap_process *p = memory(calloc(1, sizeof *p));
+	struct heap_process *p = calloc(1, sizeof *p);
 
+	if (!p)
+		fail("no memory");
 	p->source = s->index;
 	p->pid = s->event->pid;
 	p->first = s->event->time;

@@ -441,19 +441,21 @@ static void print(const struct heap *h)
 		print_missing(h->logs->source[i].file);
 }
 
-/* Leaves out processes of which nothing is selected. */
+/* Leaves out processes of which nothing is selected: they come behind the others. */
 static void drop_others(struct heap *h)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < h->processes; i++) {
-		const struct heap_process *p = h->process[i];
+		struct heap_process *p = h->process[i];
 		uint64_t calls = 0;
 
 		for (unsigned k = 0; k < HEAP_CALLS; k++)
 			calls += p->calls[k];
-		if (calls)
-			h->process[kept++] = h->process[i];
+		if (calls == 0)
+			continue;
+		h->process[i] = h->process[kept];
+		h->process[kept++] = p;
 	}
 	h->processes = kept;
 }
