@@ -719,7 +719,7 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 		free_kernel(k);
 		return NULL;
 	}
-	k->types = kernel_types_new(k->beside);
+	k->types = kernel_types_new(k->beside, o->match);
 	rings_enable(k->rings);
 	error = pthread_create(&k->thread, NULL, read_rings, k);
 	k->has_thread = error == 0;

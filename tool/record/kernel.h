@@ -14,12 +14,15 @@
 
 #include "record/beside.h"
 
+struct match;
+
 struct kernel_options {
 	unsigned groups; /* bits of enum group; 0: no --kernel */
 	size_t buffer;   /* of each processor; 0: the default */
 	bool quiet;      /* does not print what this user cannot have */
 	bool all;        /* all processes of the machine, while the recorded one lives */
 	bool without_recorder; /* with all: but this one */
+	const struct match *match; /* the patterns of -e */
 };
 
 struct kernel;

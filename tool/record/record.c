@@ -454,6 +454,7 @@ static void set_attributes(struct reading *r)
 	if (r->functions && !r->stream_size && !plan->loop)
 		plan->stream_size = STREAM_SIZE_FUNCTIONS;
 	plan->usdt.match = plan->match;
+	plan->kernel.match = plan->match;
 	plan->usdt.children = plan->children;
 	posix_trace_attr_setname(&plan->attr, r->o.command ? r->o.command[0] : "");
 	posix_trace_attr_setstreamsize(&plan->attr, plan->stream_size);
