@@ -120,16 +120,25 @@ def test_main_thread_ends_first():
     equal('ends', len(named(found, 'linux_exit')), 2)
 
 
+def names_of(pid):
+    """The names of the threads of a process."""
+    names = []
+    for thread in Path(f'/proc/{pid}/task').iterdir():
+        try:
+            names.append((thread / 'comm').read_text())
+        except FileNotFoundError:
+            pass
+    return names
+
+
 def test_running():
     """With -p, a thread that exists already is recorded, too."""
     with subprocess.Popen([TARGET, 'wait'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
         equal('ready', target.stdout.readline(), 'ready\n')
         with subprocess.Popen([POSIXTRACE, 'record', '-p', str(target.pid), '--kernel', 'syscalls,sched', '-o',
                                'running.log'], stderr=subprocess.PIPE) as recorder:
-            while not Path('running.log.kernel').exists() or not Path(f'/proc/{recorder.pid}').exists():
-                time.sleep(0.01)
             # The rings are enabled before the recorder starts the thread that reads them.
-            while len(list(Path(f'/proc/{recorder.pid}/task').iterdir())) < 3:
+            while 'kernel-rings\n' not in names_of(recorder.pid):
                 time.sleep(0.01)
             target.stdin.write('go\n')
             target.stdin.flush()

@@ -549,6 +549,8 @@ static void *read_rings(void *arg)
 	int64_t written = clock_ns(CLOCK_MONOTONIC), now;
 	uint64_t stop;
 
+	/* From the time that it has this name, all events are recorded. */
+	pthread_setname_np(pthread_self(), "kernel-rings");
 	while (read(k->stop, &stop, sizeof stop) != sizeof stop) {
 		rings_read(k->rings, &ring_calls, k, false);
 		now = clock_ns(CLOCK_MONOTONIC);
