@@ -2,7 +2,7 @@
 #
 # kernel.py - record --kernel has what Linux did for a program whose calls, waits, faults and signals are known
 #
-#     kernel.py POSIXTRACE KERNEL_TARGET
+#     kernel.py POSIXTRACE KERNEL_TARGET KERNEL_ANALYZER
 #
 # SPDX-License-Identifier: MIT
 
@@ -19,7 +19,7 @@ import scene
 from scene import Suite, equal
 
 scene.private()
-POSIXTRACE, TARGET = (Path(p).resolve() for p in sys.argv[1:3])
+POSIXTRACE, TARGET, ANALYZER = (Path(p).resolve() for p in sys.argv[1:4])
 NOBODY = 65534
 # Where tracepoints are described; often it is not mounted. The mount is this test's own.
 if os.geteuid() == 0 and 'SCENE_PRIVATE' in os.environ and not Path('/sys/kernel/tracing/events').exists():
@@ -120,16 +120,25 @@ def test_main_thread_ends_first():
     equal('ends', len(named(found, 'linux_exit')), 2)
 
 
+def names_of(pid):
+    """The names of the threads of a process."""
+    names = []
+    for thread in Path(f'/proc/{pid}/task').iterdir():
+        try:
+            names.append((thread / 'comm').read_text())
+        except FileNotFoundError:
+            pass
+    return names
+
+
 def test_running():
     """With -p, a thread that exists already is recorded, too."""
     with subprocess.Popen([TARGET, 'wait'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
         equal('ready', target.stdout.readline(), 'ready\n')
         with subprocess.Popen([POSIXTRACE, 'record', '-p', str(target.pid), '--kernel', 'syscalls,sched', '-o',
                                'running.log'], stderr=subprocess.PIPE) as recorder:
-            while not Path('running.log.kernel').exists() or not Path(f'/proc/{recorder.pid}').exists():
-                time.sleep(0.01)
             # The rings are enabled before the recorder starts the thread that reads them.
-            while len(list(Path(f'/proc/{recorder.pid}/task').iterdir())) < 3:
+            while 'kernel-rings\n' not in names_of(recorder.pid):
                 time.sleep(0.01)
             target.stdin.write('go\n')
             target.stdin.flush()
@@ -187,6 +196,35 @@ def test_all_processes():
         own, _ = scene.run(POSIXTRACE, 'report', '--json', '--pid', str(recorder.pid), '-n', '1', 'everything.log',
                            status=None)
         equal(f'its own activity, {options}', bool(own), not options)
+
+
+def test_analyzer():
+    """The standard's analyzer reads the program's events and Linux's in one order, and knows the names."""
+    record('--kernel', 'sched,syscalls', '-o', 'analyzer.log', '--', TARGET)
+    out, _ = scene.run(ANALYZER, 'analyzer.log')
+    lines = out.decode().splitlines()
+    types = {line[1:] for line in lines if line.startswith('-')}
+    names = [line for line in lines if not line.startswith('-')]
+    equal('the list of types', {'part.begin', 'linux_run', 'linux_off', 'linux_sys_getpgid', 'linux_exit'} <= types,
+          True)
+    equal('all events', names, [e['event'] for e in events('--system', 'analyzer.log')])
+    equal('in one order', [name for name in names if name in ('part.begin', 'part.end')], ['part.begin', 'part.end'])
+    between = names[names.index('part.begin'):names.index('part.end')]
+    equal('calls between two events of the program', between.count('linux_sys_getpgid') >= 7, True)
+
+
+def test_filter():
+    """-e also chooses among Linux's events, if a pattern names them."""
+    for options, there, missing in (
+            (['-e', 'part.*'], {'part.begin', 'linux_run', 'linux_off', 'linux_sys_getpgid'}, set()),
+            (['-e', '!linux_off', '-e', '!linux_sys_*'], {'part.begin', 'linux_run'},
+             {'linux_off', 'linux_sys_getpgid'}),
+            (['-e', 'linux_sys_*'], {'linux_sys_getpgid'}, {'linux_run', 'linux_off'}),
+            (['-e', 'part.*', '-e', 'linux_sys_getpgid'], {'part.begin', 'linux_sys_getpgid'},
+             {'linux_off', 'linux_run', 'linux_sys_exit_group'})):
+        record(*options, '--kernel', 'sched,syscalls', '-o', 'filter.log', '--', TARGET)
+        names = {e['event'] for e in events('filter.log')}
+        equal(f'{options}', (there - names, missing & names), (set(), set()))
 
 
 def test_losses():

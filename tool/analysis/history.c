@@ -25,10 +25,9 @@ struct history_type {
 	unsigned object; /* 1 + the field that tells which lock, or condition; 0: none */
 };
 
-struct name {
-	struct lookup_key key;
-	struct name *next; /* with the same key */
-	char *text;
+struct history_name {
+	struct history_name *next; /* with the same hash */
+	char text[];
 };
 
 /* The name of a thread that has woken others. */
@@ -53,21 +52,22 @@ static void *list_add(struct history_list *l, size_t size)
 /* Returns the same pointer for the same text. */
 static const char *unique(struct history *h, const char *text)
 {
+	size_t size = strlen(text) + 1;
+	struct history_name **place, *n;
 	uint64_t hash = 0;
-	struct name *first, *n;
 
 	for (const char *p = text; *p; p++)
 		hash = lookup_mix(hash, (unsigned char)*p);
-	first = lookup(&h->names, (struct lookup_key){ hash, 1 }, sizeof *first);
-	for (n = first; n->text; n = n->next) {
+	place = &h->name[hash % HISTORY_NAMES];
+	for (n = *place; n; n = n->next)
 		if (strcmp(n->text, text) == 0)
 			return n->text;
-		if (!n->next && !(n->next = calloc(1, sizeof *n)))
-			fail("no memory");
-	}
-	n->text = strdup(text);
-	if (!n->text)
+	n = malloc(sizeof *n + size);
+	if (!n)
 		fail("no memory");
+	memcpy(n->text, text, size);
+	n->next = *place;
+	*place = n;
 	return n->text;
 }
 
@@ -135,7 +135,7 @@ struct history_thread *history_thread(struct history *h, uint32_t machine, uint3
 
 const char *history_waker_name(struct history *h, uint32_t machine, uint32_t tid)
 {
-	struct waker *w = lookup(&h->names, (struct lookup_key){ (uint64_t)machine << 32 | tid, 0 }, sizeof *w);
+	struct waker *w = lookup(&h->wakers, (struct lookup_key){ (uint64_t)machine << 32 | tid, 0 }, sizeof *w);
 
 	return w->name;
 }
@@ -146,17 +146,15 @@ const char *history_waker_name(struct history *h, uint32_t machine, uint32_t tid
  */
 static void add_slice(struct history_thread *t, const struct history_slice *slice)
 {
-	struct history_slice *last = t->slices.count ?
-	                             (struct history_slice *)t->slices.item + t->slices.count - 1 : NULL;
+	uint64_t last = t->slices.count ? ((struct history_slice *)t->slices.item)[t->slices.count - 1].until : 0;
 	struct history_slice *new;
 
-	if (slice->until <= slice->from || (last && slice->until <= last->until))
+	if (slice->until <= slice->from || slice->until <= last)
 		return;
 	new = list_add(&t->slices, sizeof *new);
-	last = t->slices.count > 1 ? new - 1 : NULL;
 	*new = *slice;
-	if (last && new->from < last->until)
-		new->from = last->until;
+	if (new->from < last)
+		new->from = last;
 }
 
 static void add_run(struct history_thread *t, const struct source *s)
@@ -183,7 +181,7 @@ static void add_off(struct history *h, struct history_thread *t, const struct so
 	                                .state = HISTORY_BLOCKED, .how = (uint8_t)off.state,
 	                                .waker = off.waker, .waker_known = off.waker_known };
 	if (off.waker_known && off.waker)
-		memcpy(lookup(&h->names, (struct lookup_key){ (uint64_t)t->machine << 32 | off.waker, 0 },
+		memcpy(lookup(&h->wakers, (struct lookup_key){ (uint64_t)t->machine << 32 | off.waker, 0 },
 		              sizeof(struct waker)) + offsetof(struct waker, name), off.waker_name, LINUX_NAME);
 	add_slice(t, &slice);
 	slice.from = slice.until;

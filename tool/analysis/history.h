@@ -52,10 +52,13 @@ struct history_thread {
 	struct history_list slices, system, library, faults;
 };
 
+#define HISTORY_NAMES 1024
+
 struct history {
 	const struct sources *logs;
 	const struct tasks *tasks;
-	struct lookup threads, names;
+	struct lookup threads, wakers;
+	struct history_name *name[HISTORY_NAMES]; /* by hash */
 	struct history_type *types; /* of each source */
 	bool states, system, library; /* there are such events */
 };

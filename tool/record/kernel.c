@@ -554,6 +554,8 @@ static void *read_rings(void *arg)
 	int64_t written = clock_ns(CLOCK_MONOTONIC), now;
 	uint64_t stop;
 
+	/* From the time that it has this name, all events are recorded. */
+	pthread_setname_np(pthread_self(), "kernel-rings");
 	while (read(k->stop, &stop, sizeof stop) != sizeof stop) {
 		rings_read(k->rings, &ring_calls, k, false);
 		now = clock_ns(CLOCK_MONOTONIC);
@@ -751,7 +753,7 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 		free_kernel(k);
 		return NULL;
 	}
-	k->types = kernel_types_new(k->beside);
+	k->types = kernel_types_new(k->beside, o->match);
 	if (k->points.has[POINT_STACK] || k->points.has[POINT_OFF_STACK])
 		k->stacks = stacks_new(k->beside, &k->points.sampling);
 	if (k->stacks && !command)

@@ -15,6 +15,8 @@
 #include "kernel/sampling.h"
 #include "record/beside.h"
 
+struct match;
+
 struct kernel_options {
 	unsigned groups; /* bits of enum group; 0: no --kernel */
 	struct sampling sampling; /* stacks that are wanted */
@@ -22,6 +24,7 @@ struct kernel_options {
 	bool quiet;      /* does not print what this user cannot have */
 	bool all;        /* all processes of the machine, while the recorded one lives */
 	bool without_recorder; /* with all: but this one */
+	const struct match *match; /* the patterns of -e */
 };
 
 struct kernel;

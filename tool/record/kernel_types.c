@@ -12,6 +12,7 @@
 #include "common/message.h"
 #include "kernel/callnames.h"
 #include "kernel/tracefs.h"
+#include "logs/match.h"
 
 #define CALLS_MAX 1024
 #define DATA_MAX  256
@@ -44,7 +45,7 @@ static const struct {
 struct call {
 	uint32_t id; /* 0: none yet */
 	unsigned arguments;
-	bool returns;
+	bool returns, unwanted;
 	struct argument {
 		uint8_t size;
 	} argument[6];
@@ -52,20 +53,41 @@ struct call {
 
 struct kernel_types {
 	struct beside *b;
+	const struct match *match; /* null: all events are wanted */
 	uint32_t id[TYPES];
+	bool unwanted[TYPES];
 	struct call call[2][CALLS_MAX]; /* of own and of 32-bit programs */
 	/* The data of an event in the making. */
 	unsigned char data[DATA_MAX];
 	size_t size;
 };
 
-struct kernel_types *kernel_types_new(struct beside *b)
+/*
+ * Returns whether patterns of -e are about these events: one of them begins like their names, or there are only
+ * patterns of what is not wanted. Otherwise they choose among the events of the program.
+ */
+static bool names_them(const struct match *m)
+{
+	const char *pattern;
+
+	if (!match_wanted(m, 0))
+		return true;
+	for (unsigned i = 0; (pattern = match_wanted(m, i)) != NULL; i++)
+		if (strncmp(pattern, "linux_", 6) == 0)
+			return true;
+	return false;
+}
+
+struct kernel_types *kernel_types_new(struct beside *b, const struct match *m)
 {
 	struct kernel_types *k = calloc(1, sizeof *k);
 
 	if (!k)
 		fail("no memory");
 	k->b = b;
+	k->match = m && names_them(m) ? m : NULL;
+	for (enum type i = 0; i < TYPES; i++)
+		k->unwanted[i] = k->match && !match_name(k->match, types[i].name);
 	return k;
 }
 
@@ -117,7 +139,7 @@ static void put_id(struct kernel_types *k, const struct state_thread *t, uint64_
 
 static void put(struct kernel_types *k, const struct state_thread *t, uint64_t time, enum type type)
 {
-	if (!k->id[type])
+	if (!k->id[type] && !k->unwanted[type])
 		k->id[type] = beside_type(k->b, types[type].name, types[type].layout);
 	put_id(k, t, time, k->id[type]);
 }
@@ -228,14 +250,15 @@ static void make_call(struct kernel_types *k, struct call *call, uint64_t number
 			                           taken ? "arg_" : "", field->name, type);
 		}
 	snprintf(layout + length, sizeof layout - length, "}");
-	call->id = beside_type(k->b, name, layout);
+	call->unwanted = k->match && !match_name(k->match, name);
+	call->id = call->unwanted ? 0 : beside_type(k->b, name, layout);
 }
 
 static struct call *call_of(struct kernel_types *k, const struct state_call *c)
 {
 	struct call *call = c->number < CALLS_MAX ? &k->call[c->is_compat][c->number] : NULL;
 
-	if (call && !call->id)
+	if (call && !call->id && !call->unwanted)
 		make_call(k, call, c->number, c->is_compat);
 	return call;
 }

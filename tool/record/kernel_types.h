@@ -10,9 +10,13 @@
 #include "record/beside.h"
 
 struct kernel_types;
+struct match;
 
-/* Makes the types of a log. Ends the program if there is no memory. */
-struct kernel_types *kernel_types_new(struct beside *b);
+/*
+ * Makes the types of a log. m: only events are written whose names it selects, if its patterns name such events at all.
+ * Ends the program if there is no memory.
+ */
+struct kernel_types *kernel_types_new(struct beside *b, const struct match *m);
 void kernel_types_free(struct kernel_types *k);
 
 /* Each of these writes an event of a thread. Times are of CLOCK_MONOTONIC; an event is at the end of its span. */

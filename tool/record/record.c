@@ -526,6 +526,7 @@ static void set_attributes(struct reading *r)
 	if (!plan->kernel.sampling.depth)
 		plan->kernel.sampling.depth = SAMPLING_DEPTH;
 	plan->usdt.match = plan->match;
+	plan->kernel.match = plan->match;
 	plan->usdt.children = plan->children;
 	posix_trace_attr_setname(&plan->attr, r->o.command ? r->o.command[0] : "");
 	posix_trace_attr_setstreamsize(&plan->attr, plan->stream_size);

@@ -716,8 +716,10 @@ bool why_print(struct sources *logs, const char *text, bool json, bool full)
 		fail("no memory");
 	time = take_time(name);
 	why.logs = logs;
-	if (!find_span(name))
+	if (!find_span(name)) {
+		free(name);
 		return false;
+	}
 	tasks_begin(&why.tasks, logs);
 	roles_begin(&why.roles, &why.spans, logs);
 	history_begin(&why.history, logs, &why.tasks);
@@ -725,6 +727,7 @@ bool why_print(struct sources *logs, const char *text, bool json, bool full)
 	chosen = choose(time);
 	if (!chosen) {
 		complain("--why %s: there is no such span%s", text, time ? " at this time" : " with begin and end");
+		free(name);
 		return false;
 	}
 	for (size_t i = 0; i < chosen; i++) {
