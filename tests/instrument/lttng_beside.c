@@ -8,7 +8,6 @@
  * SPDX-License-Identifier: MIT
  */
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "../../instrument/lttng/event.h"
@@ -36,7 +35,6 @@ struct beside {
 };
 
 static struct beside *all;
-static bool ending;
 
 /* Every tracepoint is on, because LTTng records. */
 void tracepoint_not_recorded(void)
@@ -54,15 +52,13 @@ static void *function(const char *library, const char *name)
 	return found;
 }
 
-static void end(void)
+/* Records that a provider leaves: from then on threads that still run may have events in one of both only. */
+static void mark(void)
 {
-	ending = true;
-}
+	trace_event_id_t id;
 
-/* Before other handlers of exit() that the program has, so that it is called after them. */
-static __attribute__((constructor)) void begin(void)
-{
-	atexit(end);
+	if (posix_trace_eventid_open("lttng_beside:leaves", &id) == 0)
+		posix_trace_event(id, NULL, 0);
 }
 
 void *lttng_ust_probe_register(const struct ust_probe_desc *desc)
@@ -87,27 +83,23 @@ void *lttng_ust_probe_register(const struct ust_probe_desc *desc)
 	return b->registered;
 }
 
+/* Leaves the events in memory: LTTng may still call a function that it has been asked to disconnect. */
 void lttng_ust_probe_unregister(void *registered)
 {
 	unregister_function unregister = (unregister_function)function(UST, "lttng_ust_probe_unregister");
 	disconnect_function disconnect =
 		(disconnect_function)function(TRACEPOINT, "lttng_ust_tracepoint_provider_unregister");
 
-	/* Other threads still run, and would have events in one of both. */
-	if (ending)
-		return;
+	mark();
 	for (struct beside **link = &all; *link; link = &(*link)->next) {
 		struct beside *b = *link;
 
 		if (b->registered != registered)
 			continue;
-		for (unsigned i = 0; i < b->desc->nr_events; i++) {
+		for (unsigned i = 0; i < b->desc->nr_events; i++)
 			disconnect(b->desc->provider_name, b->desc->event_desc[i]->event_name,
 			           b->events[i]->probes[0].func, b->events[i]->probes[0].data);
-			event_free(b->events[i]);
-		}
 		*link = b->next;
-		free(b);
 		break;
 	}
 	unregister(registered);

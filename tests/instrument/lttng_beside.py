@@ -26,6 +26,7 @@ LIMIT = 400
 # LTTng's 0 to 6. Its others are "debug" here, and 13 is also that of events without a level.
 LEVELS = ['emergency', 'alert', 'critical', 'error', 'warning', 'notice', 'info']
 LEVEL_NONE = 13
+LEAVES = 'lttng_beside:leaves'
 failures = 0
 
 
@@ -41,24 +42,27 @@ def run(command, **more):
 
 
 def events_of(directory):
-    """Returns (name, address, fields as text) of each event, by thread, as babeltrace prints them."""
-    done = run(['babeltrace', '--no-delta', str(directory)])
+    """
+    Returns (name, address, fields as text) and the time of each event, by thread, as babeltrace prints them; and when
+    the first provider of each process left.
+    """
+    done = run(['babeltrace', '--no-delta', '--clock-seconds', str(directory)])
     if done.returncode or 'discarded' in done.stderr:
         complain(f'babeltrace {directory}: {done.stderr[-2000:]}')
-    threads = defaultdict(list)
+    threads, ends = defaultdict(list), {}
     for line in done.stdout.splitlines():
-        found = re.match(r'\[[^]]*\] (?:\S+ )?(\S+:\S.*?): \{ (?:cpu_id = \d+ )?\}, \{ vpid = (\d+), vtid = (\d+), '
+        found = re.match(r'\[([\d.]+)\] (?:\S+ )?(\S+:\S.*?): \{ (?:cpu_id = \d+ )?\}, \{ vpid = (\d+), vtid = (\d+), '
                          r'ip = (\w+)(?:, debug_info = \{.*?\})?[^}]*\}, (\{.*\})$', line)
-        if found and not found[1].startswith(OWN):
-            threads[found[2], found[3]].append((found[1], int(found[4], 0), found[5]))
-    return threads
+        if found and found[2] == LEAVES:
+            ends.setdefault(found[3], found[1])
+        elif found and not found[2].startswith(OWN):
+            threads[found[3], found[4]].append(((found[2], int(found[5], 0), found[6]), found[1]))
+    return threads, ends
 
 
 def levels_of_lttng(directory):
-    text = run(['babeltrace2', '--output-format=ctf-metadata', *map(str, directory.glob('**/metadata'))]).stdout
-    if not text:
-        places = {str(path.parent) for path in directory.glob('**/metadata')}
-        text = ''.join(run(['babeltrace2', '--output-format=ctf-metadata', place]).stdout for place in places)
+    text = ''.join(run(['babeltrace2', '--output-format=ctf-metadata', str(path.parent)]).stdout
+                   for path in directory.glob('**/metadata'))
     return {name: int(level) for name, level in re.findall(
         r'event \{\s+name = "([^"]*)";(?:[^}]*?)loglevel = (\d+);', text)}
 
@@ -71,15 +75,21 @@ def levels_of(posixtrace, log):
     return levels
 
 
-def difference(ours, theirs):
-    """Returns the first difference of two lists as text; null: none."""
-    for number, (our, their) in enumerate(zip(ours, theirs)):
+def difference(ours, theirs, end):
+    """
+    Returns the first difference of two lists as text; null: none. end: when the first provider left. What was recorded then
+    is not compared, nor the last event before, which may have been recorded by one just before, and not by the other.
+    """
+    for number, ((our, our_time), (their, their_time)) in enumerate(zip(ours, theirs)):
+        if end and max(our_time, their_time) >= end:
+            return None
         if our != their:
             return f'event {number}:\n  LTTng      {str(their)[:600]}\n  posixtrace {str(our)[:600]}'
-    if len(ours) != len(theirs):
-        longer = ours if len(ours) > len(theirs) else theirs
-        return (f'{len(ours)} events, and {len(theirs)} of LTTng; the first one more is '
-                f'{longer[min(len(ours), len(theirs))]}')
+    more = ours[len(theirs):] or theirs[len(ours):]
+    if end:
+        more = [event for event in more if event[1] < end][1:]
+    if more:
+        return f'{len(ours)} events, and {len(theirs)} of LTTng; the first one more, at {more[0][1]}: {more[0][0]}'
     return None
 
 
@@ -93,14 +103,14 @@ def main(posixtrace, library, command):
         complain(f'{command}: status {done.returncode}')
     sys.stderr.write(''.join(line + '\n' for line in done.stderr.splitlines() if line.startswith('posixtrace')))
     run([posixtrace, 'convert', '-q', '--to', 'ctf', '-o', str(ours), str(log)])
-    their, our = events_of(theirs), events_of(ours)
-    names = Counter(event[0] for events in our.values() for event in events)
+    (their, _), (our, ends) = events_of(theirs), events_of(ours)
+    names = Counter(event[0] for events in our.values() for event, _ in events)
     recorded = {process for process, _ in our}
     for thread in sorted({*their, *our}):
         # LTTng's session daemon serves all programs of the machine: others are not compared.
-        if thread[0] not in recorded and not any(event[0] in names for event in their[thread]):
+        if thread[0] not in recorded and not any(event[0] in names for event, _ in their[thread]):
             continue
-        text = difference(our.get(thread, []), their.get(thread, []))
+        text = difference(our.get(thread, []), their.get(thread, []), ends.get(thread[0]))
         if text:
             complain(f'{command[-1]}: process {thread[0]}, thread {thread[1]}: {text}')
     their_levels, our_levels = levels_of_lttng(theirs), levels_of(posixtrace, log)
