@@ -77,8 +77,8 @@ def levels_of(posixtrace, log):
 
 def difference(ours, theirs, end):
     """
-    Returns the first difference of two lists as text; null: none. end: when the first provider left. What was recorded then
-    is not compared, nor the last event before, which may have been recorded by one just before, and not by the other.
+    Returns the first difference of two lists as text; null: none. end: when the first provider left. What was recorded
+    then is not compared, nor the last event before, which one may have recorded just before, and the other not.
     """
     for number, ((our, our_time), (their, their_time)) in enumerate(zip(ours, theirs)):
         if end and max(our_time, their_time) >= end:

@@ -4,9 +4,9 @@
 #
 #     lttng_foreign.sh mir | launch | metrics | qemu FOLDER
 #
-#   mir      Debian's mir_demo_server, which shows the window of a client on a display of Xvfb for 4 seconds
+#   mir      Debian's mir_demo_server, which shows the window of a client for 4 seconds
 #   launch   Debian's lomiri-app-launch, which starts an application, twice
-#   metrics  Debian's lomiri-ui-toolkit-launcher, which shows a turning square for 6 seconds, and loads its provider then
+#   metrics  Debian's lomiri-ui-toolkit-launcher, which loads its provider, and shows a turning square for 6 seconds
 #   qemu     qemu-img and qemu-io of FOLDER: disks are made, written, read, converted, compared, checked and merged
 #
 # For lttng_beside.py, or record --lttng. The first three need a display or a session bus (script/test-more).
