@@ -33,7 +33,7 @@ launch)
 	printf '[Desktop Entry]\nType=Application\nName=Clock\nExec=true\nIcon=clock\nX-Lomiri-Touch=true\n' \
 		>share/applications/clock.desktop
 	# It waits for the end of the application, of which systemd would tell.
-	for again in 1 2; do
+	for _ in 1 2; do
 		timeout 5 lomiri-app-launch clock >log 2>&1 || [ $? = 124 ] || { tail -n 5 log && exit 1; }
 	done
 	;;
@@ -64,8 +64,8 @@ qemu)
 	qemu-img create -q -f qcow2 -b disk -F qcow2 over
 	qemu-io -c 'write -q -P 9 32k 300k' over
 	qemu-img commit -q over
-	qemu-img info --output=json disk >info
-	qemu-img map --output=json disk >map
+	qemu-img info --output=json disk >/dev/null
+	qemu-img map --output=json disk >/dev/null
 	;;
 *)
 	sed -n '3,14s/^# \{0,1\}//p' "$0" >&2
