@@ -19,14 +19,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent.parent / 'bench'))
-import lttng as peer  # noqa: E402
+from lttng_session import OWN, peer, session
 
+HERE = Path(__file__).resolve().parent
 EXAMPLES = Path('/usr/share/doc/liblttng-ust-dev/examples')
 # The last two record nothing themselves: they stand around functions that a program calls.
 WRAPPERS = ['libc-wrapper', 'pthread-wrapper', 'dl', 'fork libc-wrapper', 'fd libc-wrapper']
@@ -45,29 +42,7 @@ def run(command, environment=(), **more):
                           env={**os.environ, **dict(environment)}, **more)
 
 
-@contextmanager
-def session(directory, options=(), channel=('--subbuf-size=4M', '--num-subbuf=8'), contexts=()):
-    """LTTng records all events of user space meanwhile."""
-    name = f'posixtrace-compare-{os.getpid()}-{time.monotonic_ns()}'
-    peer.lttng('create', name, *options, f'--output={directory}')
-    try:
-        peer.lttng('enable-channel', '--userspace', f'--session={name}', *channel, 'all')
-        if contexts:
-            peer.lttng('add-context', '--userspace', f'--session={name}', '--channel=all',
-                       *(f'--type={context}' for context in contexts))
-        peer.lttng('enable-event', '--userspace', f'--session={name}', '--channel=all', '--all')
-        peer.lttng('start', name)
-        yield
-        peer.lttng('stop', name)
-    finally:
-        peer.lttng('destroy', name)
-
-
 # -- Event by event -------------------------------------------------------------------------------------------
-
-# Events that LTTng records of itself, when a recording begins, and not of the program.
-OWN = ('lttng_ust_statedump:', 'lttng_ust_lib:', 'posix_trace_')
-
 
 def printed(directory):
     """Returns the events as babeltrace2 prints them, without times and contexts."""
