@@ -106,7 +106,8 @@ static void add_call(struct kernel_trace *k, const struct source *s, bool return
 	uint64_t took;
 	int64_t result;
 
-	if (!is_plain(layouts_find(s->layouts, s->event->id)) || length < head || !linux_read_call(&took, &result, s->data, length) || took > s->event->time)
+	if (!is_plain(layouts_find(s->layouts, s->event->id)) || length < head ||
+	    !linux_read_call(&took, &result, s->data, length) || took > s->event->time)
 		return;
 	k->call = more(k->call, k->calls + 1, &k->call_room, sizeof *k->call);
 	k->data = more(k->data, k->size + length, &k->room, 1);
