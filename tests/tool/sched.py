@@ -35,6 +35,9 @@ def made():
                 'waker:u32,waker_name:z}')
     log.declare('linux_sys_read', '{packed,took=took;took:u64/ns,result:i64,fd:i32,buf:x64,count:u64}')
     log.declare('linux_sys_exit', '{packed,took=took;took:u64/ns,error_code:i32}')
+    # No system call has a text in it.
+    log.declare('linux_sys_odd', '{packed,took=took;took:u64/ns,result:i64,name:z}')
+    log.event(90, 'linux_sys_odd', tid=101, thread='till', data=struct.pack('<Qq', 10, 0) + b'text\0')
 
     def run(time, tid, name, took, cpu, why):
         log.event(time, 'linux_run', tid=tid, thread=name, data=struct.pack('<QIB', took, cpu, why))
@@ -135,11 +138,12 @@ def test_ctf():
     equal('a call without end', [(time, values) for time, name, _, values in found if name.endswith('_exit')],
           [(3180, {'error_code': 3})])
     metadata = Path('out.ctf/kernel/metadata').read_text()
+    equal('no odd one', 'odd' in metadata, False)
     for words in 'domain = "kernel"', 'tracer_name = "lttng-modules"', 'u32 cpu_id':
         equal(words, words in metadata, True)
     # The program's trace is what it was.
     count = subprocess.run(['babeltrace2', 'out.ctf'], capture_output=True, check=True).stdout.count(b'\n')
-    equal('all events are in the other trace', count, 10)
+    equal('all events are in the other trace', count, 11)
 
 
 def test_without():

@@ -86,6 +86,19 @@ struct kernel_trace *kernel_trace_begin(const struct sources *logs, const struct
 	return k;
 }
 
+/* Returns whether a layout has only single numbers, as that of a system call has. A log may have any. */
+static bool is_plain(const struct layout *l)
+{
+	uint32_t size = 0;
+
+	for (unsigned i = 0; l && i < l->count; i++) {
+		if (l->field[i].count != 1 || l->field[i].counter || !layout_is_number(&l->field[i]))
+			return false;
+		size += l->field[i].size;
+	}
+	return l && size <= EVENT_MAX / 2;
+}
+
 static void add_call(struct kernel_trace *k, const struct source *s, bool returns)
 {
 	uint32_t head = returns ? 16 : 8, length = s->event->length;
@@ -93,7 +106,8 @@ static void add_call(struct kernel_trace *k, const struct source *s, bool return
 	uint64_t took;
 	int64_t result;
 
-	if (length < head || !linux_read_call(&took, &result, s->data, length) || took > s->event->time)
+	if (!is_plain(layouts_find(s->layouts, s->event->id)) || length < head ||
+	    !linux_read_call(&took, &result, s->data, length) || took > s->event->time)
 		return;
 	k->call = more(k->call, k->calls + 1, &k->call_room, sizeof *k->call);
 	k->data = more(k->data, k->size + length, &k->room, 1);
@@ -220,8 +234,6 @@ static void put_arguments(struct kernel_trace *k, const struct call *call, const
 
 	for (unsigned i = linux_first_argument(call->returns ? LINUX_CALL : LINUX_LAST_CALL); i < l->count; i++)
 		size += l->field[i].size;
-	if (size > EVENT_MAX / 2)
-		size = EVENT_MAX / 2;
 	memset(k->at, 0, size);
 	memcpy(k->at, k->data + call->arguments, call->size < size ? call->size : size);
 	k->at += size;
