@@ -190,22 +190,30 @@ void tracepoint_at(trace_event_id_t id, const void *data, size_t length, const v
 	trace_point(id, data, length, address, stack_address());
 }
 
-/*
- * Makes the data of an event with a text, and records the event. The outcome is WRITER_DONE for a thread that is in no
- * trace point, else what the thread has to do before it leaves.
- */
-static __attribute__((noinline, cold)) void record_text(trace_event_id_t id, const char *text,
+/* Makes the data of an event with a text whose trace point has begun, and finishes it. */
+static __attribute__((noinline, cold)) void finish_text(trace_event_id_t id, const char *text,
                                                         const struct posixtrace_around *around, unsigned sizes,
                                                         struct thread *t, enum writer_outcome outcome)
 {
 	const struct text_call call = { id, text, around, sizes };
 	unsigned char data[TEXT_CALL_DATA];
-	size_t size = text_call_data(data, &call);
 
-	if (outcome == WRITER_DONE)
-		trace_point(id, data, size, around->__address, stack_address());
-	else
-		finish(id, data, size, around->__address, t, outcome);
+	finish(id, data, text_call_data(data, &call), around->__address, t, outcome);
+}
+
+/*
+ * Makes the data of an event with a text, and records the event as any other. frame: the stack address of the caller,
+ * as it is in `ready` if an earlier call was left by longjmp(). That of this function is deeper, and the trace point
+ * would be taken for one inside the abandoned one.
+ */
+static __attribute__((noinline, cold)) void record_text(trace_event_id_t id, const char *text,
+                                                        const struct posixtrace_around *around, unsigned sizes,
+                                                        uintptr_t frame)
+{
+	const struct text_call call = { id, text, around, sizes };
+	unsigned char data[TEXT_CALL_DATA];
+
+	trace_point(id, data, text_call_data(data, &call), around->__address, frame);
 }
 
 /* So much of a text is looked at at once; a divisor of each size of a page. */
@@ -340,12 +348,12 @@ void posixtrace_event_text(trace_event_id_t id, const char *text, const struct p
 		goto leave;
 	first |= (uint64_t)id << 16;
 	if (!writer_write_text(writer, first, text, length, around, sizes)) {
-		record_text((trace_event_id_t)(first >> 16), text, around, sizes, thread_self, WRITER_ABORTED);
+		finish_text((trace_event_id_t)(first >> 16), text, around, sizes, thread_self, WRITER_ABORTED);
 		return;
 	}
 	h = load_relaxed(&writer->header);
 	if (likely(h) && unlikely(load_relaxed(&h->waiting))) {
-		record_text((trace_event_id_t)(first >> 16), text, around, sizes, thread_self, WRITER_WAKE);
+		finish_text((trace_event_id_t)(first >> 16), text, around, sizes, thread_self, WRITER_WAKE);
 		return;
 	}
 	thread_leave(thread_self);
@@ -354,5 +362,5 @@ void posixtrace_event_text(trace_event_id_t id, const char *text, const struct p
 leave:
 	thread_leave(t);
 unusual:
-	record_text(id, text, around, sizes, t, WRITER_DONE);
+	record_text(id, text, around, sizes, stack_address());
 }

@@ -11,6 +11,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <posixtrace/trace.h>
+
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
@@ -269,6 +271,39 @@ TEST(jump_to_handler_and_shutdown)
 	check(trid, 2);
 }
 
+/* An event whose text is there, and the rest is not. Inlined nowhere: each call has the same frame. */
+static __attribute__((noinline)) void record_text(void)
+{
+	posixtrace_event_text(interrupted_id, "text", (const struct posixtrace_around *)page[0],
+	                      POSIXTRACE_TEXT_SIZES(4, 0, POSIXTRACE_TEXT_MOST));
+	__asm__ __volatile__("" : : : "memory");
+}
+
+static void *shut_down(void *trid)
+{
+	CHECK_EQ("SHUT-1", posix_trace_shutdown(*(trace_id_t *)trid), 0);
+	return NULL;
+}
+
+/* H17. The next event with a text, which may be the only kind that a thread records, finds the thread outside again. */
+TEST(jump_from_text)
+{
+	pthread_t thread;
+	trace_id_t trid;
+
+	shm_private("");
+	act = JUMP;
+	trid = begin(1, false);
+	if (sigsetjmp(back, 1) == 0)
+		record_text();
+	MUST(mprotect(page[0], 4096, PROT_READ | PROT_WRITE) == 0);
+	for (int i = 0; i < EVENTS; i++)
+		record_text();
+	/* No trace point goes on, so another thread need not wait to let go of the stream. */
+	MUST(pthread_create(&thread, NULL, shut_down, &trid) == 0 && pthread_join(thread, NULL) == 0);
+	CHECK_EQ("SHUT-2 H17", shm_mappings(getpid(), "/stream-"), 0);
+}
+
 /* -- What the events of a handler cost --------------------------------------------- */
 
 static void *interrupted_without_calls(void *own_stack)
@@ -320,5 +355,5 @@ TEST(calls_signal_stack) { calls(2, true); }
 
 TEST_MAIN(TEST_ENTRY(one), TEST_ENTRY(two), TEST_ENTRY(many), TEST_ENTRY(again), TEST_ENTRY(signal_stack),
           TEST_ENTRY(jump), TEST_ENTRY(jump_to_handler), TEST_ENTRY(jump_and_shutdown),
-          TEST_ENTRY(jump_to_handler_and_shutdown), TEST_ENTRY(calls), TEST_ENTRY(calls_deeper),
-          TEST_ENTRY(calls_signal_stack))
+          TEST_ENTRY(jump_to_handler_and_shutdown), TEST_ENTRY(jump_from_text), TEST_ENTRY(calls),
+          TEST_ENTRY(calls_deeper), TEST_ENTRY(calls_signal_stack))
