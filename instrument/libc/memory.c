@@ -108,7 +108,7 @@ struct begun {
 	bool whole;     /* recorded from the beginning on */
 } __attribute__((__packed__));
 
-static struct posixtrace_event event_begin = { "libc.memory_begin", "{packed;fork:x64,parent:i32,whole:bool}", 0 };
+static struct posixtrace_event event_begin = { "libc.memory_process", "{packed;fork:x64,parent:i32,whole:bool}", 0 };
 static struct posixtrace_event event_fork = { "libc.memory_fork", "{fork:x64}", 0 };
 
 static bool begun, started, late; /* late: nobody recorded the program when it started */

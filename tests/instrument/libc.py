@@ -193,7 +193,7 @@ def test_memory():
         equal('frees', [f['address'] for f in named(found, 'free')].count(address) >= 1, True)
     assert {'size': 17, 'address': hexadecimal(known['strdup'])} in named(found, 'malloc')
     equal('groups', {name for name in names(found)},
-          {'malloc', 'calloc', 'realloc', 'memalign', 'free', 'memory_begin'})
+          {'malloc', 'calloc', 'realloc', 'memalign', 'free', 'memory_process'})
     # Addresses of events are in the program.
     caller = next(event for event in found if event['fields'] == {'size': 1001, 'address': malloc})
     done = scene.run(POSIXTRACE, 'report', '--symbols', 'x.log')[0].decode()

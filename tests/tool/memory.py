@@ -20,7 +20,7 @@ from scene import Suite, equal, write
 POSIXTRACE = Path(sys.argv[1]).resolve()
 LAYOUTS = {'malloc': '{size:u64/B,address:x64}', 'calloc': '{size:u64/B,address:x64}',
            'realloc': '{old:x64,size:u64/B,address:x64}', 'memalign': '{alignment:u64,size:u64/B,address:x64}',
-           'free': '{address:x64}', 'memory_begin': '{packed;fork:x64,parent:i32,whole:bool}',
+           'free': '{address:x64}', 'memory_process': '{packed;fork:x64,parent:i32,whole:bool}',
            'memory_fork': '{fork:x64}'}
 
 
@@ -35,7 +35,7 @@ class Memory(Log):
             self.begin(0)
 
     def begin(self, time, pid=100, fork=0, parent=0, whole=True):
-        self.event(time, 'libc.memory_begin', pid=pid, tid=pid, data=struct.pack('<Qi?', fork, parent, whole))
+        self.event(time, 'libc.memory_process', pid=pid, tid=pid, data=struct.pack('<Qi?', fork, parent, whole))
 
     def call(self, time, name, *values, pid=100, tid=None):
         self.event(time, 'libc.' + name, pid=pid, tid=tid or pid, data=struct.pack(f'<{len(values)}Q', *values))

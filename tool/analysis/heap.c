@@ -596,7 +596,7 @@ static void find_kind(struct heap_kind *k, const char *name, const struct layout
 	k->fork = field(l, "fork");
 	k->parent = field(l, "parent");
 	k->whole = field(l, "whole");
-	if (strcmp(name, "memory_begin") == 0 && k->fork && k->parent && k->whole)
+	if (strcmp(name, "memory_process") == 0 && k->fork && k->parent && k->whole)
 		k->kind = KIND_BEGIN;
 	if (strcmp(name, "memory_fork") == 0 && k->fork)
 		k->kind = KIND_FORK;
