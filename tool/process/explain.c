@@ -248,7 +248,7 @@ void explain_say(struct evidence *e, const char *what, const struct match *m, bo
 		         "recorded%s", what, names, e->last_known && !children ?
 		         "; --family records a program that goes to the background" : "");
 	else
-		complain("%s uses lib" LIBRARY ", and has opened no event type", what);
+		complain("%s uses lib" LIBRARY ", but reached no trace point: it has opened no event type", what);
 	if (children && e->attached && !e->became && (!e->types || e->wanted) && e->user_known && e->user == 0)
 		complain("a child that becomes another user before its first trace call is recorded only from when it "
 		         "is found: --also-user USER records it from its first event");
