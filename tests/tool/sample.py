@@ -239,7 +239,7 @@ def test_losses():
     seen = sum(e['time'] > begin for e in named(found, 'linux_fault'))
     out, _ = scene.run(POSIXTRACE, 'stat', '--json', 'pages.log')
     lost = sum(file['lost'] for file in json.loads(out)['files'])
-    between('page faults', happened, 8000, 9000)
+    equal(f'{happened} page faults', happened >= 8000, True)
     between('lost', lost, 4000, happened)
     equal('each one', seen + lost, happened)
     equal('told', f'{lost} records of the kernel were lost' in messages, True)

@@ -335,7 +335,8 @@ static size_t choose(const char *time)
 	uint64_t at = 0;
 	size_t n = 0;
 
-	qsort(why.instance, why.instances, sizeof *why.instance, slower);
+	if (why.instances)
+		qsort(why.instance, why.instances, sizeof *why.instance, slower);
 	if (!time)
 		return (why.instances * SLOWEST_PERCENT + 99) / 100;
 	if (!moment_parse(time, why.logs->begin, &at))
@@ -370,7 +371,8 @@ static void collect_runs(void)
 			why.run[why.runs++] = (struct run){ slice[k].cpu, slice[k].from, slice[k].until, t };
 		}
 	}
-	qsort(why.run, why.runs, sizeof *why.run, by_cpu);
+	if (why.runs)
+		qsort(why.run, why.runs, sizeof *why.run, by_cpu);
 }
 
 /* Returns the processor that the thread had to wait for; UINT32_MAX: not known. */
@@ -454,7 +456,8 @@ static void print_rows(struct rows *rows, bool threads, size_t most)
 	struct table *table = threads ? table_new(">time", ">%", "<thread", "<what it did", NULL) :
 	                                table_new(">time", ">%", ">times", "<what", NULL);
 
-	qsort((void *)rows->row, rows->count, sizeof(struct row *), more_time);
+	if (rows->count)
+		qsort((void *)rows->row, rows->count, sizeof(struct row *), more_time);
 	for (size_t i = 0; i < rows->count && i < most; i++) {
 		const struct row *r = rows->row[i];
 
@@ -674,8 +677,10 @@ static void json_step(const struct path_step *step)
 
 static void json_all(const char *name, size_t chosen)
 {
-	qsort((void *)why.division.row, why.division.count, sizeof(struct row *), more_time);
-	qsort((void *)why.path.row, why.path.count, sizeof(struct row *), more_time);
+	if (why.division.count)
+		qsort((void *)why.division.row, why.division.count, sizeof(struct row *), more_time);
+	if (why.path.count)
+		qsort((void *)why.path.row, why.path.count, sizeof(struct row *), more_time);
 	json_begin('{');
 	json_string_member("span", name);
 	json_member("spans", why.instances);

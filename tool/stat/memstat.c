@@ -160,7 +160,8 @@ static void print_left(const struct heap *h)
 	struct table *t;
 	size_t rows = 0;
 
-	qsort(h->caller, h->callers, sizeof(struct heap_caller *), by_left);
+	if (h->callers)
+		qsort(h->caller, h->callers, sizeof(struct heap_caller *), by_left);
 	for (size_t i = 0; i < h->callers; i++)
 		rows += h->caller[i]->left.blocks > 0;
 	if (rows == 0) {
@@ -188,7 +189,8 @@ static void print_peak(const struct heap *h, struct heap_process *p)
 	size_t rows = 0;
 	char text[40];
 
-	qsort(p->share, p->shares, sizeof *p->share, by_peak);
+	if (p->shares)
+		qsort(p->share, p->shares, sizeof *p->share, by_peak);
 	for (unsigned i = 0; i < p->shares; i++)
 		rows += p->share[i].peak.blocks > 0;
 	if (rows == 0)
@@ -218,7 +220,8 @@ static void print_allocated(const struct heap *h)
 {
 	struct table *t = table_new(">allocations", ">bytes", ">mean", ">temporary", "<caller", (char *)NULL);
 
-	qsort(h->caller, h->callers, sizeof(struct heap_caller *), by_allocated);
+	if (h->callers)
+		qsort(h->caller, h->callers, sizeof(struct heap_caller *), by_allocated);
 	for (size_t i = 0; i < lines_of(h->callers); i++) {
 		const struct heap_caller *c = h->caller[i];
 
@@ -366,7 +369,8 @@ static void put_process(struct heap_process *p)
 	put_number("peak_time", p->peak_time);
 	json_key("at_peak");
 	json_begin('[');
-	qsort(p->share, p->shares, p->shares ? sizeof *p->share : 1, by_peak);
+	if (p->shares)
+		qsort(p->share, p->shares, sizeof *p->share, by_peak);
 	for (unsigned i = 0; i < p->shares; i++) {
 		if (p->share[i].peak.blocks == 0)
 			continue;
@@ -392,7 +396,8 @@ static void print_json(const struct heap *h)
 	json_end(']');
 	json_key("callers");
 	json_begin('[');
-	qsort(h->caller, h->callers, sizeof(struct heap_caller *), by_left);
+	if (h->callers)
+		qsort(h->caller, h->callers, sizeof(struct heap_caller *), by_left);
 	for (size_t i = 0; i < h->callers; i++)
 		put_caller(h->caller[i]);
 	json_end(']');
@@ -476,7 +481,8 @@ bool memstat(const struct memstat *given, int number, char **paths)
 		                       "no allocations: record the program with --libc memory");
 		return false;
 	}
-	qsort(heap.process, heap.processes, sizeof(struct heap_process *), by_process_peak);
+	if (heap.processes)
+		qsort(heap.process, heap.processes, sizeof(struct heap_process *), by_process_peak);
 	given->json ? print_json(&heap) : print(&heap);
 	sources_close(&logs);
 	return true;

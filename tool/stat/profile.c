@@ -77,7 +77,8 @@ static struct row *threads_of(struct samples *s, size_t *count)
 		rows[k].name = n->name;
 		rows[k].weight += n->total;
 	}
-	qsort(rows, *count, sizeof *rows, compare_rows);
+	if (*count)
+		qsort(rows, *count, sizeof *rows, compare_rows);
 	return rows;
 }
 
@@ -167,7 +168,8 @@ static void print(struct samples *s)
 	if (!options->per_thread) {
 		uint64_t all = samples_sum(s, NULL);
 
-		qsort(s->function, s->functions, sizeof(struct samples_function *), compare);
+		if (s->functions)
+			qsort(s->function, s->functions, sizeof(struct samples_function *), compare);
 		print_head(s, all, NULL);
 		print_functions(s, all);
 		return;
@@ -176,7 +178,8 @@ static void print(struct samples *s)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t all = samples_sum(s, rows[i].thread);
 
-		qsort(s->function, s->functions, sizeof(struct samples_function *), compare);
+		if (s->functions)
+			qsort(s->function, s->functions, sizeof(struct samples_function *), compare);
 		if (i > 0)
 			out_char('\n');
 		print_head(s, all, &rows[i]);
@@ -195,7 +198,8 @@ static void put_number(const char *key, uint64_t value)
 
 static void put_functions(struct samples *s)
 {
-	qsort(s->function, s->functions, sizeof(struct samples_function *), compare);
+	if (s->functions)
+		qsort(s->function, s->functions, sizeof(struct samples_function *), compare);
 	json_key("functions");
 	json_begin('[');
 	for (size_t i = 0; i < s->functions; i++) {
