@@ -70,7 +70,7 @@ static const struct signature_field *field_of(const struct probe *probe, unsigne
 
 static bool fetch(struct location *l, uint16_t machine)
 {
-	char fields[64 * ARGUMENTS_MAX] = "", place[48], name[8];
+	char fields[64 * ARGUMENTS_MAX] = "", place[48], name[16];
 	struct probe *probe = l->probe;
 	struct tracefs_format format;
 	int r;
