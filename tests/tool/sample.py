@@ -292,7 +292,10 @@ def test_user():
 
 
 def test_wrong():
-    for arguments, words in ((('--sample', '0'), '--sample'), (('--sample', '999', '-o', '-'), 'cannot be combined'),
+    fastest = int(Path('/proc/sys/kernel/perf_event_max_sample_rate').read_text())
+    for arguments, words in ((('--sample', '0'), '--sample'),
+                             (('--sample', str(fastest + 1)), f'is {fastest}'),
+                             (('--sample', '999', '-o', '-'), 'cannot be combined'),
                              (('--off-cpu', '--loop'), 'cannot be combined'),
                              (('--stack-depth', '3'), 'needs --sample'), (('--sample-dwarf',), '--sample'),
                              (('--sample', '999', '--stack-depth', '9999'), '640')):

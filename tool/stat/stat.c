@@ -180,7 +180,8 @@ static void take(int option, const char *argument)
 		break;
 	case OPTION_IO:
 		ask("io", "libc.*", "path,event",
-		    "no input or output through the C library, or it was recorded without --libc io");
+		    "no input or output through the C library (what it does inside itself, as printf() does, is not "
+		    "seen), or it was recorded without --libc io");
 		break;
 	case OPTION_LOCKS:
 		ask("locks", "libc.*_wait", "lock,holder",
