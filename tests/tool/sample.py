@@ -305,6 +305,9 @@ def test_wrong():
     for command in (('stat', '--profile'), ('stat', '--profile', '--off-cpu')):
         _, messages = scene.run(POSIXTRACE, *command, 'none.log', status=1)
         equal('nothing', b'record with' in messages, True)
+    for more in '--memory', '--calls', '--io', '--sched':
+        _, messages = scene.run(POSIXTRACE, 'stat', '--profile', more, 'none.log', status=2)
+        equal('one at a time', b'one at a time' in messages, True)
     for command in (('stat', '--off-cpu'), ('convert', '--to', 'csv', '--off-cpu')):
         scene.run(POSIXTRACE, *command, 'none.log', status=2)
 

@@ -232,8 +232,13 @@ static void take_all(int argc, char **argv)
 	check_sections();
 	if ((options.profile.off_cpu || options.profile.per_thread) && !options.profile.on)
 		wrong_usage("--%s needs --profile", options.profile.off_cpu ? "off-cpu" : "per-thread");
-	if (options.calls.calls || options.calls.tree || options.memory.given || options.profile.on)
+	if (options.calls.calls || options.calls.tree || options.memory.given || options.profile.on) {
+		if ((options.calls.calls || options.calls.tree) + options.memory.given + options.profile.on > 1 ||
+		    options.sections || group_given(&count.groups))
+			wrong_usage("--calls and --call-tree, --memory, and --profile print tables of their own: give them one "
+			            "at a time");
 		return;
+	}
 	if (options.group_order > GROUP_NAME && !count.groups.of)
 		wrong_usage("--sort by sum, mean or max needs --of EXPRESSION");
 	count.linux_events.wanted = options.sections & (1u << SCHED | 1u << SYSCALLS);
