@@ -242,6 +242,8 @@ def test_losses():
     lost = sum(file['lost'] for file in json.loads(out)['files'])
     equal('the log tells how many', f'{lost} records of the kernel were lost' in messages, True)
     equal('the rest is missing', (calls < 20000, lost > 0), (True, True))
+    out, _ = scene.run(POSIXTRACE, 'stat', '--syscalls', 'small.log')
+    equal('the table tells that it is not whole', out.startswith(b'missing from'), True)
     scene.run(POSIXTRACE, 'check', 'small.log')
 
 
