@@ -281,6 +281,7 @@ def test_messages():
     if Path('x.log').exists():
         out, error = scene.run(POSIXTRACE, 'stat', '--calls', 'x.log', status=1)
         assert b'-finstrument-functions' in error, error
+        assert b'select none' in error, error
     # What cannot be used is told: it calls nothing where a function ends.
     Path('plain.c').write_text('int main(void) { return 0; }\n')
     for option in ('-pg', '-fpatchable-function-entry=5') if CC else ():

@@ -210,6 +210,8 @@ def test_groups():
     assert not set(names(found)) & {'open', 'write'}, set(names(found))
     out, found = record('all', CALLS, 'files', 'locks', 'memory')
     assert {'open', 'mutex_wait', 'malloc'} <= set(names(found)), set(names(found))
+    messages = scene.run(POSIXTRACE, 'record', '--libc', 'io', '--', 'true')[1].decode()
+    assert 'true has called nothing that --libc was to record' in messages, messages
     messages = scene.run(POSIXTRACE, 'record', '--libc', 'io,lock', '--', 'true', status=2)[1].decode()
     assert "no group 'lock'" in messages, messages
     messages = scene.run(POSIXTRACE, 'record', '--libc', 'io', '-p', os.getpid(), status=2)[1].decode()

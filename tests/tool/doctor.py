@@ -241,6 +241,10 @@ def programs(directory):
     has(lines('no such program', status=1), 'problem', 'program', 'No such file')
     text = directory / 'text'
     text.write_text('no program')
+    found = lines(text, status=1)
+    has(found, 'problem', 'program', 'Permission denied')
+    expect('chmod +x' in found[0]['remedy'], found)
+    has(lines(directory, status=1), 'problem', 'program', 'Is a directory')
     text.chmod(0o755)
     has(lines(text, status=1), 'problem', 'program', 'is no program')
     script.write_text(f'#!{script}\n')

@@ -8,6 +8,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -241,7 +242,27 @@ def test_losses():
     lost = sum(file['lost'] for file in json.loads(out)['files'])
     equal('the log tells how many', f'{lost} records of the kernel were lost' in messages, True)
     equal('the rest is missing', (calls < 20000, lost > 0), (True, True))
+    out, _ = scene.run(POSIXTRACE, 'stat', '--syscalls', 'small.log')
+    equal('the table tells that it is not whole', out.startswith(b'missing from'), True)
     scene.run(POSIXTRACE, 'check', 'small.log')
+
+
+def test_full_disk():
+    """The disk is full: an event is in the log, or counts as missing, and is not told of as recorded as well."""
+    os.mkdir('disk')
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', 'disk'], capture_output=True,
+                      check=False).returncode:
+        return 'no mount without privilege'
+    try:
+        _, messages = record('--kernel', 'syscalls', '-o', 'disk/log', '--', sys.executable, '-c',
+                             'import os\nfor i in range(100000): os.getpgid(0)', status=123)
+        there = len([e for e in events('disk/log') if e['event'].startswith('linux_')])
+        equal('missing', 'events of the kernel could not be written' in messages, True)
+        said, = re.findall(r'disk/log: (\d+) events?, .*, incomplete\n', messages)
+        equal('events', int(said), there)
+    finally:
+        subprocess.run(['umount', 'disk'], check=True)
+    return None
 
 
 def test_killed():

@@ -1271,11 +1271,13 @@ def test_part_not_kept():
 
 def test_empty():
     out, err = record('--', 'true')
-    contains(err, 'no events', 'true', 'has no trace points', '--children')
+    contains(err, 'no events', 'true', 'has no trace points', '--children', "'posixtrace run'")
     contains(record('--', '/bin/../bin/../bin/../bin/../bin/true')[1], '/bin/../bin/../bin/../bin/../bin/true has no')
     out, err = record('--', 'sh', '-c', 'no-such-command', status=127)
     contains(err, 'has no trace points')
     lacks(err, '--children')
+    out, err = record('--usdt', '-o', 'x.log', '--', 'true', status=2)
+    contains(err, '--usdt needs a pattern')
     out, err = record('--', STEPS)
     contains(err, 'no events', 'linked', 'not reached a trace point')
     out, err = record('--', STEPS, '+one', '+two')

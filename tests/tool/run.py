@@ -16,6 +16,8 @@ from pathlib import Path
 import scene
 from scene import Tool, expect, finish
 
+NOBODY = 65534
+
 scene.private()
 POSIXTRACE, STEPS, OFFERS = (os.path.abspath(argument) for argument in sys.argv[1:4])
 run, report = Tool(POSIXTRACE, 'run'), Tool(POSIXTRACE, 'report')
@@ -68,6 +70,34 @@ def test_functions(directory):
     expect('function' in done.stderr and 'main' in done.stderr, done.stderr)
 
 
+def test_nothing(directory):
+    """Nothing was recorded, and the log of before is restored: it is not shown as if it were of this run."""
+    os.chmod(directory, 0o755)
+    place = Path(directory, 'user')
+    place.mkdir()
+    if os.geteuid() == 0:
+        os.chown(place, NOBODY, NOBODY)
+
+    def become():
+        # Without the kernel's events, which root has of every program.
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+
+    def as_user(*steps):
+        return subprocess.run([POSIXTRACE, 'run', '-o', 'it.log', '--', STEPS, *steps], cwd=place,
+                              preexec_fn=become, capture_output=True, text=True, check=False)
+
+    done = as_user('a')
+    expect(done.returncode == 0 and 'More: posixtrace report it.log' in done.stderr, done)
+    before = (place / 'it.html').stat().st_mtime_ns
+    done = as_user('+one')
+    expect(done.returncode == 0 and 'it.log is the previous log, unchanged' in done.stderr, done)
+    expect('More: ' not in done.stderr and 'view' not in done.stderr, done.stderr)
+    expect((place / 'it.html').stat().st_mtime_ns == before, 'a page of the previous log')
+
+
 def test_dry(directory):
     done = run('--dry-run', '-o', f'{directory}/dry.log', '--', OFFERS)
     expect(done.returncode == 0 and done.stdout == '' and OFFERS in done.stderr, done)
@@ -90,6 +120,11 @@ def test_wrong(directory):
     expect(run('--', f'{directory}/none').returncode == 127, 'a program that is not there')
     Path(f'{directory}/text.txt').write_text('no program')
     expect(run('--', f'{directory}/text.txt').returncode == 126, 'no program')
+    done = run('--', directory)
+    expect((done.returncode, done.stderr) == (126, f'posixtrace run: {directory}: Is a directory\n'), done)
+    os.chmod(f'{directory}/text.txt', 0o755)
+    done = run('--dry-run', '--', f'{directory}/text.txt')
+    expect('no program of this machine' in done.stderr and 'statically' not in done.stderr, done.stderr)
     for arguments in [], ['-o', '-', '--', 'true'], ['--what']:
         done = run(*arguments)
         expect(done.returncode == 2 and done.stderr, done)
@@ -99,6 +134,7 @@ with scene.directory() as name:
     test_own(name)
     test_libc(name)
     test_functions(name)
+    test_nothing(name)
     test_dry(name)
     test_signal(name)
     test_wrong(name)

@@ -292,7 +292,10 @@ def test_user():
 
 
 def test_wrong():
-    for arguments, words in ((('--sample', '0'), '--sample'), (('--sample', '999', '-o', '-'), 'cannot be combined'),
+    fastest = int(Path('/proc/sys/kernel/perf_event_max_sample_rate').read_text())
+    for arguments, words in ((('--sample', '0'), '--sample'),
+                             (('--sample', str(fastest + 1)), f'is {fastest}'),
+                             (('--sample', '999', '-o', '-'), 'cannot be combined'),
                              (('--off-cpu', '--loop'), 'cannot be combined'),
                              (('--stack-depth', '3'), 'needs --sample'), (('--sample-dwarf',), '--sample'),
                              (('--sample', '999', '--stack-depth', '9999'), '640')):
@@ -302,6 +305,9 @@ def test_wrong():
     for command in (('stat', '--profile'), ('stat', '--profile', '--off-cpu')):
         _, messages = scene.run(POSIXTRACE, *command, 'none.log', status=1)
         equal('nothing', b'record with' in messages, True)
+    for more in '--memory', '--calls', '--io', '--sched':
+        _, messages = scene.run(POSIXTRACE, 'stat', '--profile', more, 'none.log', status=2)
+        equal('one at a time', b'one at a time' in messages, True)
     for command in (('stat', '--off-cpu'), ('convert', '--to', 'csv', '--off-cpu')):
         scene.run(POSIXTRACE, *command, 'none.log', status=2)
 

@@ -182,6 +182,13 @@ def test_found(directory, by=()):
     expect('38 of the events are of 4 processes of user nobody (65534)' in said, said)
 
 
+def test_program_has_ended(directory):
+    """The program of a daemon in the background has ended when a worker is found: what to do is told."""
+    said = record('-o', f'{directory}/g.log', '--family', '--', STEPS, 'daemon', 'a', 'wait:500',
+                  f'child:{nobody},b,wait:1000,b').stderr
+    expect('had ended when the first of them was found: name the user with --also-user' in said, said)
+
+
 def test_found_before_first_event(directory):
     log = f'{directory}/f.log'
     daemon = Daemon(log, ['--children'], 'a', f'child:{nobody},pid,read,b*4',
@@ -508,7 +515,7 @@ if not scene.can_look():
     sys.exit(77)
 with scene.directory() as scratch:
     os.chmod(scratch, 0o755)
-    for test in (test_known_users, test_filters, test_found, test_found_before_first_event,
+    for test in (test_known_users, test_filters, test_found, test_program_has_ended, test_found_before_first_event,
                  test_executed_after_attaching, test_attached, test_another_users_program, test_refused, test_forged,
                  test_broken, test_planted, test_directory_of_worker, test_full, test_killed, test_loop,
                  test_rotated, test_many_users):

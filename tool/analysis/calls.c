@@ -359,6 +359,7 @@ bool calls_event(struct calls *c, const struct source *s)
 	if (kind == CALLS_OTHER || !s->symbols)
 		return false;
 	if (kind == CALLS_RECORDED) {
+		c->recorded = true;
 		forget(c, s);
 		return true;
 	}

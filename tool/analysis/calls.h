@@ -48,6 +48,7 @@ struct calls {
 	uint64_t events;
 	uint64_t open;     /* calls without an end */
 	uint64_t no_begin; /* ends without a begin: the function had been called before the recording */
+	bool recorded;     /* programs were recorded with --functions, even if none of their calls was */
 
 	struct tasks tasks;
 	struct lookup nodes, threads, by_symbol, by_name;

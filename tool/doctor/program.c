@@ -56,8 +56,9 @@ void doctor_program(const char *name)
 	bool preload;
 
 	if (!path) {
-		finding(GRADE_PROBLEM, "program", "give its path, or a name that is in PATH", "%s: %s", name,
-		        strerror(errno));
+		finding(GRADE_PROBLEM, "program",
+		        errno == EACCES ? "make it executable: chmod +x" : "give its path, or a name that is in PATH",
+		        "%s: %s", name, strerror(errno));
 		return;
 	}
 	offers_look(&offers, path);

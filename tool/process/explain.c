@@ -191,6 +191,15 @@ const char *explain_permission(pid_t pid, char text[96], const char **remedy)
 
 /* -- Messages --------------------------------------------------------------------------------- */
 
+/* Returns whether only record --libc has opened event types, and not the program. */
+static bool only_libc(const struct suggest *names)
+{
+	for (unsigned i = 0; i < names->count; i++)
+		if (strncmp(names->name[i], "libc.", 5) != 0)
+			return false;
+	return names->count > 0;
+}
+
 static void say_not_attached(const struct evidence *e, const char *what, bool children)
 {
 	if (e->other_user)
@@ -211,6 +220,9 @@ static void say_not_attached(const struct evidence *e, const char *what, bool ch
 		         "loaded has reached a trace point", what);
 	if (children && !e->other_user)
 		complain("no program that it started has reached a trace point either");
+	else if (!e->other_user && !e->not_found && !e->linked)
+		complain("use --children to trace the programs that it starts, or 'posixtrace run' to record what "
+		         "there is without trace points");
 	else if (!e->other_user && !e->not_found)
 		complain("use --children to trace the programs that it starts");
 }
@@ -243,6 +255,10 @@ void explain_say(struct evidence *e, const char *what, const struct match *m, bo
 	else if (e->became)
 		complain("%s became user %u before its first event, and earlier streams are not open to that user: "
 		         "record it again, with -p", what, e->became);
+	else if (e->types && only_libc(&e->names))
+		complain("%s has called nothing that --libc was to record; what the C library does inside itself, as "
+		         "printf() and fread() do, is not seen: --kernel syscalls records system calls%s", what,
+		         e->last_known && !children ? "; --family records a program that goes to the background" : "");
 	else if (e->types)
 		complain("%s has opened event types (%s), but reached none of their trace points while it was "
 		         "recorded%s", what, names, e->last_known && !children ?

@@ -366,6 +366,7 @@ void beside_finish(struct beside *b)
 	if (r < 0) {
 		b->error = -r;
 		b->unwritten += b->sink.draft.next.users;
+		b->events -= b->sink.draft.next.users;
 	}
 	end.lost = b->lost;
 	end.unwritten = b->unwritten;

@@ -595,17 +595,37 @@ static void say_lack(const struct points *p)
 		progress_say("--kernel: not recorded: %s: %s", text, remedy);
 }
 
+/* Reads a setting of the kernel's; "" if it cannot be read. Returns whether it can. */
+static bool setting(const char *name, char line[16])
+{
+	char path[64];
+	FILE *f;
+
+	*line = '\0';
+	snprintf(path, sizeof path, "/proc/sys/kernel/%s", name);
+	f = fopen(path, "re");
+	if (f && fgets(line, 16, f))
+		line[strcspn(line, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	return f != NULL;
+}
+
 /* Prints what stacks this user cannot have, and how to get them. */
 static void say_stacks(const struct sampling *s)
 {
-	if (s->error == EINVAL)
-		progress_say("--sample: the kernel refuses %" PRIu32 " samples in a second: at most sysctl "
-		             "kernel.perf_event_max_sample_rate", s->hertz);
-	else if (s->error)
+	char most[16];
+
+	if (s->error == EINVAL) {
+		setting("perf_event_max_sample_rate", most);
+		progress_say("--sample: no samples: the kernel refuses %" PRIu32 " in a second; sysctl "
+		             "kernel.perf_event_max_sample_rate is %s", s->hertz, most);
+	} else if (s->error) {
 		progress_say("--sample: no samples: perf_event_open(): %s", strerror(s->error));
-	else if (s->hertz && s->user_only)
+	} else if (s->hertz && s->user_only) {
 		progress_say("--sample: only samples in the program itself, not in the kernel: be root, or set sysctl "
 		             "kernel.perf_event_paranoid=1");
+	}
 	if (s->off_error)
 		progress_say("--off-cpu: no stacks: %s: be root, or set sysctl kernel.perf_event_paranoid=1",
 		             strerror(s->off_error));
@@ -614,18 +634,14 @@ static void say_stacks(const struct sampling *s)
 /* option: the one that asks for events. */
 static void say_nothing(const char *option, int error)
 {
-	char line[16] = "";
-	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	char line[16];
+	bool known = setting("perf_event_paranoid", line);
 
-	if (f && fgets(line, sizeof line, f))
-		line[strcspn(line, "\n")] = '\0';
-	if (f)
-		fclose(f);
 	if (error == ESRCH || error == ENOMEM)
 		complain("%s: %s", option, strerror(error));
 	else if (error == EMFILE)
 		complain("%s: %s: each thread needs several on each processor: ulimit -n", option, strerror(error));
-	else if (error == ENOSYS || !f)
+	else if (error == ENOSYS || !known)
 		complain("%s: this kernel, or this sandbox, has no perf_event_open()", option);
 	else
 		complain("%s: perf_event_open(): %s: be root, or set sysctl kernel.perf_event_paranoid=2 "
@@ -635,13 +651,9 @@ static void say_nothing(const char *option, int error)
 
 static void say_not_all(int error)
 {
-	char line[16] = "";
-	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	char line[16];
 
-	if (f && fgets(line, sizeof line, f))
-		line[strcspn(line, "\n")] = '\0';
-	if (f)
-		fclose(f);
+	setting("perf_event_paranoid", line);
 	complain("-a: perf_event_open(): %s: to record all processes be root, have CAP_PERFMON, or set sysctl "
 	         "kernel.perf_event_paranoid=0 (it is %s); without -a, only the process itself is recorded",
 	         strerror(error), line);

@@ -195,7 +195,7 @@ static void add_usdt(struct probes_wanted *usdt, const char *pattern)
 {
 	const struct signature *signature = take_signature(&pattern);
 
-	if (!*pattern)
+	if (!*pattern || *pattern == '-')
 		wrong_usage("--usdt needs a pattern, such as 'python:*'; '*' selects all probes");
 	usdt->pattern = realloc(usdt->pattern, (usdt->count + 1) * sizeof *usdt->pattern);
 	usdt->signature = realloc(usdt->signature, (usdt->count + 1) * sizeof *usdt->signature);

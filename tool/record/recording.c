@@ -732,6 +732,7 @@ static bool merge_kernel(struct recording *r, struct part *p, struct beside *b)
 	if (beside_unwritten(b, &error)) {
 		progress_say("%s: %s: %" PRIu64 " events of the kernel could not be written", beside_path(b),
 		             strerror(error), beside_unwritten(b, &error));
+		r->past.unwritten += beside_unwritten(b, &error);
 		r->failed = true;
 	}
 	error = beside_merge(b, p->path, &p->fd, &p->sum);

@@ -294,8 +294,12 @@ static bool accepts(void *arg, uint32_t pid, bool in_program)
 /* Prints, once for each user, why a stream could not be made: of process pid, or with pid 0 of all of the user's. */
 static void say_failed(struct user *u, const struct workers *w, pid_t pid, int error)
 {
-	const char *why = error == ENOENT ? "it sees no /dev/shm" : strerror(error);
-	const char *remedy = error == ENOMEM || error == ENOSPC ? ": use a smaller --stream-size" : "";
+	/* A stream for all of a user's processes belongs to the program. One that goes to the background has ended. */
+	bool gone = !pid && error == ESRCH;
+	const char *why = error == ENOENT ? "it sees no /dev/shm" :
+	                  gone            ? "the program had ended when the first of them was found" : strerror(error);
+	const char *remedy = error == ENOMEM || error == ENOSPC ? ": use a smaller --stream-size" :
+	                     gone ? ": name the user with --also-user" : "";
 
 	/* A process that has ended, or has become yet another user, is no failure. */
 	if (u->failure_said || (pid && (error == ESRCH || error == EPERM)))
@@ -305,8 +309,7 @@ static void say_failed(struct user *u, const struct workers *w, pid_t pid, int e
 		progress_say("%s: process %d of %s cannot be recorded: %s%s", w->plan.path, (int)pid, u->name, why,
 		             remedy);
 	else
-		progress_say("%s: processes of %s cannot be recorded: %s%s", w->plan.path, u->name, strerror(error),
-		             remedy);
+		progress_say("%s: processes of %s cannot be recorded: %s%s", w->plan.path, u->name, why, remedy);
 }
 
 /*

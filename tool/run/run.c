@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +93,11 @@ static bool preloadable(const struct offers *o)
 {
 	if (o->dynamic && !o->other_user && !o->sanitizer)
 		return true;
+	if (!o->found) {
+		say("  it is no program of this machine, and no script whose '#!' names one, or it cannot be read: "
+		    "nothing is known of its own calls\n");
+		return false;
+	}
 	say("  %s, so no library can be preloaded: nothing is known of its own calls\n",
 	    !o->dynamic     ? "it is linked statically" :
 	    o->other_user   ? "it runs with the rights of its file (set-user-ID)" :
@@ -191,6 +197,24 @@ static int record(void)
 	return wait_for(recorder);
 }
 
+/* The file of the log; all zero if there is none. */
+static struct stat look(void)
+{
+	struct stat st;
+
+	return stat(options.output, &st) == 0 ? st : (struct stat){ 0 };
+}
+
+/* Returns whether FILE is the log that was there before: record restores it if no event was recorded. */
+static bool unchanged(const struct stat *before)
+{
+	struct stat now = look();
+
+	return before->st_ino && now.st_ino == before->st_ino && now.st_dev == before->st_dev &&
+	       now.st_size == before->st_size && now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+	       now.st_mtim.tv_nsec == before->st_mtim.tv_nsec;
+}
+
 /* Prints where the time went, on standard error: standard output belongs to the program. */
 static void summary(void)
 {
@@ -237,6 +261,7 @@ static void take_options(int argc, char **argv)
 static int run(int argc, char **argv)
 {
 	static struct offers offers;
+	struct stat before;
 	char *path;
 	int status;
 
@@ -260,8 +285,9 @@ static int run(int argc, char **argv)
 		put(&of_record, argv[optind]);
 	if (options.dry)
 		return STATUS_DONE;
+	before = look();
 	status = record();
-	if (status < STATUS_RECORD || status > STATUS_NOT_FOUND)
+	if ((status < STATUS_RECORD || status > STATUS_NOT_FOUND) && !unchanged(&before))
 		summary();
 	return status;
 }

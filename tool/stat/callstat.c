@@ -343,7 +343,10 @@ bool callstat(const struct callstat *given, int number, char **paths)
 	read_all(&calls, &logs);
 	sources_close(&logs);
 	if (calls.events == 0) {
-		complain("no calls of functions: build the program with -finstrument-functions, and record it with "
+		complain(calls.recorded ?
+		         "no calls of functions: recorded with --functions, but its patterns, -e or --where select "
+		         "none, or the program was not built with -finstrument-functions" :
+		         "no calls of functions: build the program with -finstrument-functions, and record it with "
 		         "--functions");
 		return false;
 	}

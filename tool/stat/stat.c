@@ -158,7 +158,8 @@ static void ask(const char *option, const char *events, const char *keys, const 
 	match_option(count.match, 'e', events);
 	group_by(&count.groups, keys);
 	group_of(&count.groups, "took");
-	options.sections |= 1u << GROUPS;
+	/* What the table lacks is told with it. */
+	options.sections |= 1u << GROUPS | 1u << LOSSES;
 	options.group_order = GROUP_SUM;
 	options.nothing = nothing;
 }
@@ -180,7 +181,8 @@ static void take(int option, const char *argument)
 		break;
 	case OPTION_IO:
 		ask("io", "libc.*", "path,event",
-		    "no input or output through the C library, or it was recorded without --libc io");
+		    "no input or output through the C library (what it does inside itself, as printf() does, is not "
+		    "seen), or it was recorded without --libc io");
 		break;
 	case OPTION_LOCKS:
 		ask("locks", "libc.*_wait", "lock,holder",
@@ -194,7 +196,7 @@ static void take(int option, const char *argument)
 		break;
 	case OPTION_SCHED:
 	case OPTION_SYSCALLS:
-		options.sections |= 1u << (option == OPTION_SCHED ? SCHED : SYSCALLS);
+		options.sections |= 1u << (option == OPTION_SCHED ? SCHED : SYSCALLS) | 1u << LOSSES;
 		break;
 	case OPTION_COLOR:
 		options.colour = argument;
@@ -231,8 +233,13 @@ static void take_all(int argc, char **argv)
 	check_sections();
 	if ((options.profile.off_cpu || options.profile.per_thread) && !options.profile.on)
 		wrong_usage("--%s needs --profile", options.profile.off_cpu ? "off-cpu" : "per-thread");
-	if (options.calls.calls || options.calls.tree || options.memory.given || options.profile.on)
+	if (options.calls.calls || options.calls.tree || options.memory.given || options.profile.on) {
+		if ((options.calls.calls || options.calls.tree) + options.memory.given + options.profile.on > 1 ||
+		    options.sections || group_given(&count.groups))
+			wrong_usage("--calls and --call-tree, --memory, and --profile print tables of their own: give "
+			            "them one at a time");
 		return;
+	}
 	if (options.group_order > GROUP_NAME && !count.groups.of)
 		wrong_usage("--sort by sum, mean or max needs --of EXPRESSION");
 	count.linux_events.wanted = options.sections & (1u << SCHED | 1u << SYSCALLS);
@@ -578,7 +585,7 @@ static int stat(int argc, char **argv)
 		bool threads = !shown(SCHED) || linux_some_threads(&count.linux_events);
 
 		if (!threads || (shown(SYSCALLS) && !linux_some_calls(&count.linux_events))) {
-			complain("no %s: record with --kernel %s, or select fewer events", threads ? "system calls" :
+			complain("no %s: record with --kernel %s, or select more events", threads ? "system calls" :
 			         "states of threads", threads ? "syscalls" : "sched");
 			wrong = true;
 		}
