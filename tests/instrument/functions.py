@@ -276,8 +276,13 @@ def test_registers():
 def test_messages():
     out, error = scene.run(POSIXTRACE, 'record', '--functions=', '-o', 'x.log', '--', 'true', status=2)
     assert b'pattern is empty' in error, error
-    subprocess.run([POSIXTRACE, 'record', '-q', '-o', 'x.log', '--functions', '--', 'true'], check=True,
-                   env=scene.ENVIRONMENT, timeout=60)
+    # A program without instrumented functions: --functions is in vain, but with --children for those that it starts.
+    for children, words in (([], [b'neither the program nor a library', b'-finstrument-functions']),
+                            (['--children'], [])):
+        done = subprocess.run([POSIXTRACE, 'record', '-q', '-o', 'x.log', *children, '--functions', '--', 'true'],
+                              check=True, capture_output=True, env=scene.ENVIRONMENT, timeout=60)
+        equal(f'{children}: message', ([word in done.stderr for word in words], b'neither' in done.stderr),
+              ([True] * len(words), bool(words)))
     if Path('x.log').exists():
         out, error = scene.run(POSIXTRACE, 'stat', '--calls', 'x.log', status=1)
         assert b'-finstrument-functions' in error, error

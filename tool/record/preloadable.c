@@ -27,14 +27,19 @@ bool preloadable(const char *path, const char *name)
 	return !sanitizer;
 }
 
-void preloadable_functions(const char *path, const char *name)
+void preloadable_functions(const char *path, const char *name, bool children)
 {
-	struct elf_file *f = elf_file_open(path);
-	unsigned what = f ? offers_functions(f) : 0;
+	static struct offers o;
 
-	elf_file_close(f);
-	if (what & (OFFER_PROFILED | OFFER_PATCHABLE) && !(what & (OFFER_FUNCTIONS | OFFER_XRAY)))
+	offers_look(&o, path);
+	if (!o.found || o.what & (OFFER_FUNCTIONS | OFFER_XRAY))
+		return;
+	if (o.what & (OFFER_PROFILED | OFFER_PATCHABLE))
 		complain("%s: built with %s, which tells of no end of a function: build it with -finstrument-functions "
 		         "instead",
-		         name, what & OFFER_PROFILED ? "-pg" : "-fpatchable-function-entry");
+		         name, o.what & OFFER_PROFILED ? "-pg" : "-fpatchable-function-entry");
+	else if (!children && o.dynamic)
+		complain("%s: neither the program nor a library that it is linked with has instrumented functions: "
+		         "build it with -finstrument-functions to record its calls",
+		         name);
 }

@@ -13,7 +13,10 @@
  * first library. If it is only in vain, prints that and returns true. name: of the program, for messages.
  */
 bool preloadable(const char *path, const char *name);
-/* Prints a message if the functions of the program are prepared in a way that --functions cannot use. */
-void preloadable_functions(const char *path, const char *name);
+/*
+ * Prints a message if the functions of the program are not prepared, or in a way that --functions cannot use. children:
+ * the programs that it starts are recorded, too, so it need not have any itself.
+ */
+void preloadable_functions(const char *path, const char *name, bool children);
 
 #endif

@@ -199,7 +199,7 @@ static int launch(struct session *s)
 		return STATUS_RECORD;
 	}
 	if (s->o->instruments.preload && strstr(s->o->instruments.preload, "libposixtrace-functions.so"))
-		preloadable_functions(path, argv[0]);
+		preloadable_functions(path, argv[0], s->plan->children);
 	error = launch_start(&s->launch, path, argv, as_without, s);
 	if (error) {
 		complain(error == EMFILE ? "%s: %s: ulimit -n more" : "%s: %s", argv[0], strerror(error));
