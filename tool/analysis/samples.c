@@ -232,14 +232,14 @@ static char *name_of_file(const char *image)
 	return name;
 }
 
-/* Returns the name of a function without the version of its symbol: "read@@GLIBC_2.2.5". */
-static const char *without_version(const char *name)
+/* Makes the name of a function without the version of its symbol, "read@@GLIBC_2.2.5". Null if it has none. */
+static char *without_version(const char *name)
 {
 	const char *at = strchr(name, '@');
 	char *shorter;
 
 	if (!at || at == name)
-		return name;
+		return NULL;
 	shorter = strndup(name, (size_t)(at - name));
 	if (!shorter)
 		fail("no memory");
@@ -254,13 +254,18 @@ static struct samples_function *user_function(struct samples *s, const struct so
 	const struct symbol *symbol = exact ? symbols_function(source->symbols, e->pid, address, e->time) :
 	                                      symbols_find(source->symbols, e->pid, address, e->time);
 	struct known *known = lookup(&s->by_symbol, (struct lookup_key){ .first = (uintptr_t)symbol }, sizeof *known);
-	const char *name;
+	const char *name = NULL;
+	char *made;
 
 	if (known->function)
 		return known->function;
-	name = symbol->symbol || symbol->function ? without_version(calls_name(symbol)) :
-	                                            name_of_file(symbol->image);
-	known->function = function_named(s, name, symbol->image, false);
+	if (symbol->symbol || symbol->function)
+		name = calls_name(symbol);
+	made = name ? without_version(name) : name_of_file(symbol->image);
+	known->function = function_named(s, made ? made : name, symbol->image, false);
+	/* The function may have been there, with this name. */
+	if (known->function->name != made)
+		free(made);
 	if (!known->function->source) {
 		known->function->source = symbol->source;
 		known->function->line = symbol->line;

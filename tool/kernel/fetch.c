@@ -50,7 +50,7 @@ static int open_names(int flags)
 /* Has the kernel do a command. Returns 0 or a negative error number. */
 static int tell(const char *command)
 {
-	int fd = open_names(O_WRONLY | O_APPEND), r = fd;
+	int fd = open_names(O_WRONLY | O_APPEND), r;
 	size_t length = strlen(command);
 
 	if (fd < 0)

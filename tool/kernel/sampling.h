@@ -33,7 +33,7 @@ static inline bool sampling_any(const struct sampling *s)
 
 /* The registers in a sample, by their numbers for the kernel. Such samples are there on x86-64 only. */
 #ifdef __x86_64__
-# define SAMPLING_REGISTERS ((UINT64_C(1) << 9) - 1) | UINT64_C(0xff) << 16
+# define SAMPLING_REGISTERS (((UINT64_C(1) << 9) - 1) | UINT64_C(0xff) << 16)
 # define SAMPLING_REGISTERS_COUNT 17
 #else
 # define SAMPLING_REGISTERS 0

@@ -104,7 +104,7 @@ void hidden_logs_find(struct streams *s)
 		count = list_logs(stream->creator.number, s->shm_dir.owner, &logs);
 		/* A recorder makes both in the same order. While it makes one of them, their numbers differ. */
 		place = place_of(s, stream, &all);
-		if (all == count)
+		if (logs && all == count)
 			snprintf(stream->log, sizeof stream->log, "%s", logs[place].path);
 		while (count > 0)
 			free(logs[--count].path);

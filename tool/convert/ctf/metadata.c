@@ -293,7 +293,8 @@ static void put_scheduler(FILE *out)
 
 	fprintf(out, "event {\n\tname = \"sched_switch\";\n\tid = %u;\n\tstream_id = 0;\n\tfields := struct {\n"
 	        "\t\tc8 _prev_comm[16];\n\t\ti32 _prev_tid;\n\t\ti32 _prev_prio;\n\t\ti64 _prev_state;\n"
-	        "\t\tc8 _next_comm[16];\n\t\ti32 _next_tid;\n\t\ti32 _next_prio;\n\t};\n};\n\n", KERNEL_SWITCH);
+	        "\t\tc8 _next_comm[16];\n\t\ti32 _next_tid;\n\t\ti32 _next_prio;\n\t};\n};\n\n",
+	        (unsigned)KERNEL_SWITCH);
 	for (unsigned i = KERNEL_WAKING; i <= KERNEL_WAKEUP_NEW; i++)
 		fprintf(out, "event {\n\tname = \"%s\";\n\tid = %u;\n\tstream_id = 0;\n\tfields := struct {\n"
 		        "\t\tc8 _comm[16];\n\t\ti32 _tid;\n\t\ti32 _prio;\n\t\ti32 _target_cpu;\n\t};\n};\n\n",
