@@ -42,6 +42,8 @@ struct image {
 	bool tried;
 #ifdef HAVE_LIBDW
 	bool alone;          /* libdw may not open further files */
+	bool foreign;        /* another user can write to the file */
+	bool told;           /* that its rules are not followed */
 	bool lines;          /* the debug information may be read */
 	Dwfl_Module *module; /* null: the file cannot be read */
 	GElf_Addr bias;
@@ -361,14 +363,13 @@ static const char *open_image(struct image *i)
 	const char *why;
 	struct stat st = { 0 };
 	void **data;
-	bool foreign;
 	int fd = open_regular(i->path, &st, path, &why);
 
 	/* Refuses compressed files: libdw would expand them to any size. */
 	if (!why && !is_elf(fd))
 		why = "not an ELF file";
-	foreign = !belongs_here(&st) || (st.st_mode & S_IWOTH);
-	if (!why && foreign)
+	i->foreign = !belongs_here(&st) || (st.st_mode & S_IWOTH);
+	if (!why && i->foreign)
 		fd = copy_of(fd, &st, &why);
 	if (!why && !(dwfl = dwfl_begin(&callbacks)))
 		why = dwfl_errmsg(-1);
@@ -393,7 +394,7 @@ static const char *open_image(struct image *i)
 	i->elf = dwfl_module_getelf(i->module, &i->bias);
 	if (!i->elf)
 		return dwfl_errmsg(-1);
-	if (foreign && !may_expand(i->elf))
+	if (i->foreign && !may_expand(i->elf))
 		return "it belongs to another user, and its compressed sections are too large";
 	/* Check the build-id before anything else is read. */
 	if (!same(i))
@@ -521,6 +522,13 @@ void *image_rules(struct image *i, uint64_t *offset)
 
 	if (!is_open(i) || !to_address(i, offset))
 		return NULL;
+	if (i->foreign) {
+		if (!i->told)
+			complain("%s: another user can change this file, so its rules (.eh_frame) are not followed, "
+			         "and stacks are walked along frame pointers there", i->path);
+		i->told = true;
+		return NULL;
+	}
 	rules = dwfl_module_eh_cfi(i->module, &bias);
 	*offset += i->bias - bias;
 	return rules;

@@ -32,7 +32,8 @@ const char *image_path(const struct image *i);
 void image_look_up(struct image *i, struct symbol *s);
 /*
  * Returns libdw's rules for leaving functions (Dwarf_CFI), and converts an offset in the file to an address for them;
- * null if there are none.
+ * null if there are none, or if another user can write to the file: libdw takes as much memory as rules ask for. Says
+ * so once for each file.
  */
 void *image_rules(struct image *i, uint64_t *offset);
 
