@@ -5,17 +5,16 @@
  */
 #include "record/modules.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/message.h"
 #include "logs/logfile.h"
+#include "process/mapped_file.h"
 #include "usdt/notes.h"
 
 #define BUCKETS 1024
@@ -200,31 +199,14 @@ void modules_fork(struct modules *m, uint32_t pid, uint32_t parent)
 		add(p, &from->mapping[i]);
 }
 
-/*
- * Finds the build-id of a file that a process has mapped. Its path may lead to another file by now, so the mapping
- * itself is opened, or the inode compared.
- */
+/* Finds the build-id of a file that a process has mapped. */
 static void find_id(struct mapping *m, uint32_t pid, uint64_t inode)
 {
-	char name[PATH_MAX + 64];
-	struct stat st;
-	int fd;
+	int fd = mapped_file_open(pid, m->start, m->end, inode, m->path);
 
-	if (m->path[0] != '/' || !inode)
-		return;
-	snprintf(name, sizeof name, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid, m->start, m->end);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		snprintf(name, sizeof name, "/proc/%" PRIu32 "/root%s", pid, m->path);
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	}
-	/* The process has ended; its own root is likely to be ours. */
-	if (fd < 0)
-		fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode)
-		m->id_length = (uint16_t)notes_build_id(fd, m->id);
+	m->id_length = (uint16_t)notes_build_id(fd, m->id);
 	close(fd);
 }
 

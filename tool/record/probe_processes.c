@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "process/mapped_file.h"
 #include "record/probe_events.h"
 #include "record/probe_files.h"
 #include "record/probe_patterns.h"
@@ -59,36 +59,9 @@ static void describe(struct probes *p, struct probed_process *process, uint64_t 
 	                        arguments, length > 0 ? (size_t)length : 0);
 }
 
-/*
- * Opens a file that a process has mapped. The path may lead to another file by now, so the mapping itself is opened, or
- * the inode compared. Returns -1 if that is impossible.
- */
-static int open_mapping(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *path)
-{
-	char name[PATH_MAX + 64];
-	struct stat st;
-	int fd;
-
-	snprintf(name, sizeof name, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, start, end);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		snprintf(name, sizeof name, "/proc/%d/root%s", (int)pid, path);
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_ino != inode)) {
-			close(fd);
-			return -1;
-		}
-	}
-	if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 void probed_process_mapped(struct probes *p, pid_t pid, uint64_t time, const struct mapping *m)
 {
-	int fd = *m->path == '/' && m->inode ? open_mapping(pid, m->start, m->end, m->inode, m->path) : -1;
+	int fd = mapped_file_open((uint32_t)pid, m->start, m->end, m->inode, m->path);
 	struct probed_process *process = probed_process_find(p, (uint32_t)pid);
 	struct probed_file *f;
 
