@@ -68,6 +68,7 @@ def test_values():
         ('target:twice', {'arg1': 200}),
         ('target:twice', {'arg1': -5}),
         ('target:guarded', {'arg1': 77})])
+    equal('refused', 'events of target:{b:u32} are not recorded' in done.stderr, True)
     equal('left off', 'target:left: arguments 1, 2, 3, 5 are left off' in done.stderr, True)
     equal('files', sorted(os.listdir()), ['x.log'])
     scene.run(POSIXTRACE, 'check', 'x.log')

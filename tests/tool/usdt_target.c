@@ -43,6 +43,8 @@ static void __attribute__((noinline)) values(int minus, uint64_t large, unsigned
 	volatile uint64_t also[3] = { 1, 2, 3 };
 	trace_event_id_t own;
 
+	/* A name that ends as a layout does: no event type can have it beside the layout of its arguments. */
+	PROBE("%{b:u32%}", "0", "-4@%0", "r"(minus));
 	posix_trace_eventid_open("own{n:u32}", &own);
 	posix_trace_event(own, &(uint32_t){ 1 }, 4);
 	PROBE("registers", "0", "-4@%0 8@%1 1@%b2 -1@%b2", "r"(minus), "r"(large), "q"(byte));

@@ -20,6 +20,12 @@
 /* How much of the stack is in a sample of a probe with arguments relative to the frame pointer. */
 #define FRAME_STACK 1024
 
+/*
+ * The most places of a file: the kernel takes tens of milliseconds for each, and a descriptor on each processor. A file
+ * of another user may claim any number.
+ */
+#define PLACES_MOST 4096
+
 /* Reads the places of the probes of a file that are wanted. */
 static void read_places(struct probes *p, struct probed_file *f)
 {
@@ -37,6 +43,11 @@ static void read_places(struct probes *p, struct probed_file *f)
 		snprintf(name, sizeof name, "%s:%s", n->provider, n->name);
 		if (!probe_is_wanted(p->wanted, name, f->path, &signature))
 			continue;
+		if (f->count == PLACES_MOST) {
+			complain("--usdt: %s has more than %d places of probes that match; the others are not "
+			         "recorded: give a narrower PATTERN", f->path, PLACES_MOST);
+			break;
+		}
 		f->location = probes_more(f->location, f->count, sizeof *f->location);
 		l = &f->location[f->count++];
 		*l = (struct location){ .probe = probe_find(p, name, signature),

@@ -153,9 +153,11 @@ void probe_declare(struct probes *p, struct probe *probe)
 	}
 	strcat(layout, "}");
 	snprintf(name, sizeof name, "%s", probe->name);
-	/* It fails without memory, or if there are too many types. Then the probe has no events. */
-	if (posixtrace_log_declare(p->log.writer, name, some ? layout : NULL, &probe->type) != 0)
+	/* Without memory, with too many types, or names of a file that are no layout, the probe has no events. */
+	if (posixtrace_log_declare(p->log.writer, name, some ? layout : NULL, &probe->type) != 0) {
+		complain("--usdt: events of %s are not recorded: the log cannot have an event type of this name", name);
 		probe->type = UINT32_MAX;
+	}
 }
 
 void probe_say_no_texts(struct probes *p)
