@@ -54,8 +54,8 @@ char *launch_find(const char *name)
 		e = executable(path);
 		if (e == 0)
 			return path;
-		/* EACCES of a file is reported if no other file is found; EACCES of a directory is not. */
-		if (e == EACCES && access(path, F_OK) == 0)
+		/* What cannot be executed is reported if no other file is found; EACCES of a folder is not. */
+		if ((e == EACCES || e == EISDIR) && access(path, F_OK) == 0)
 			error = e;
 		free(path);
 		if (!*end)
