@@ -180,9 +180,13 @@ static void add_off(struct history *h, struct history_thread *t, const struct so
 	slice = (struct history_slice){ .from = until - off.took, .until = until - off.ready,
 	                                .state = HISTORY_BLOCKED, .how = (uint8_t)off.state,
 	                                .waker = off.waker, .waker_known = off.waker_known };
-	if (off.waker_known && off.waker)
-		memcpy(lookup(&h->wakers, (struct lookup_key){ (uint64_t)t->machine << 32 | off.waker, 0 },
-		              sizeof(struct waker)) + offsetof(struct waker, name), off.waker_name, LINUX_NAME);
+	if (off.waker_known && off.waker) {
+		struct waker *waker = lookup(&h->wakers,
+		                             (struct lookup_key){ (uint64_t)t->machine << 32 | off.waker, 0 },
+		                             sizeof *waker);
+
+		memcpy(waker->name, off.waker_name, LINUX_NAME);
+	}
 	add_slice(t, &slice);
 	slice.from = slice.until;
 	slice.until = until;

@@ -199,7 +199,9 @@ static struct samples_function *function_named(struct samples *s, const char *na
 
 	if (f->name)
 		return f;
-	f->name = name;
+	f->name = strdup(name ? name : "[unknown]");
+	if (!f->name)
+		fail("no memory");
 	f->image = image;
 	f->in_kernel = in_kernel;
 	s->function = grow(s->function, s->functions, &s->function_room, sizeof(struct samples_function *));
@@ -263,9 +265,7 @@ static struct samples_function *user_function(struct samples *s, const struct so
 		name = calls_name(symbol);
 	made = name ? without_version(name) : name_of_file(symbol->image);
 	known->function = function_named(s, made ? made : name, symbol->image, false);
-	/* The function may have been there, with this name. */
-	if (known->function->name != made)
-		free(made);
+	free(made);
 	if (!known->function->source) {
 		known->function->source = symbol->source;
 		known->function->line = symbol->line;

@@ -106,7 +106,7 @@ void hidden_logs_find(struct streams *s)
 		place = place_of(s, stream, &all);
 		if (logs && all == count)
 			snprintf(stream->log, sizeof stream->log, "%s", logs[place].path);
-		while (count > 0)
+		while (logs && count > 0)
 			free(logs[--count].path);
 		free(logs);
 	}

@@ -453,8 +453,8 @@ static double percent(uint64_t part)
 
 static void print_rows(struct rows *rows, bool threads, size_t most)
 {
-	struct table *table = threads ? table_new(">time", ">%", "<thread", "<what it did", NULL) :
-	                                table_new(">time", ">%", ">times", "<what", NULL);
+	struct table *table = threads ? table_new(">time", ">%", "<thread", "<what it did", (char *)NULL) :
+	                                table_new(">time", ">%", ">times", "<what", (char *)NULL);
 
 	if (rows->count)
 		qsort((void *)rows->row, rows->count, sizeof(struct row *), more_time);
