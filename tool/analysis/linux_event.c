@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "common/unaligned.h"
+
 static bool begins(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
@@ -44,31 +46,15 @@ const char *linux_state_name(unsigned state)
 	return state < sizeof names / sizeof *names ? names[state] : "other";
 }
 
-static uint64_t long_number(const unsigned char *p)
-{
-	uint64_t n;
-
-	memcpy(&n, p, sizeof n);
-	return n;
-}
-
-static uint32_t number(const unsigned char *p)
-{
-	uint32_t n;
-
-	memcpy(&n, p, sizeof n);
-	return n;
-}
-
 bool linux_read_run(struct linux_run *run, const unsigned char *data, uint32_t length)
 {
 	*run = (struct linux_run){ .why = LINUX_OTHER };
 	if (length < 8)
 		return false;
-	run->took = long_number(data);
+	run->took = unaligned_u64(data);
 	run->cpu_known = length >= 12;
 	if (run->cpu_known)
-		run->cpu = number(data + 8);
+		run->cpu = unaligned_u32(data + 8);
 	run->why_known = length >= 13;
 	if (run->why_known)
 		run->why = data[12];
@@ -80,17 +66,17 @@ bool linux_read_off(struct linux_off *off, const unsigned char *data, uint32_t l
 	*off = (struct linux_off){ .state = LINUX_BLOCKED };
 	if (length < 8)
 		return false;
-	off->took = long_number(data);
+	off->took = unaligned_u64(data);
 	if (length >= 9)
 		off->state = data[8];
 	off->ready_known = length >= 17;
 	if (off->ready_known)
-		off->ready = long_number(data + 9);
+		off->ready = unaligned_u64(data + 9);
 	if (off->ready > off->took)
 		off->ready = off->took;
 	off->waker_known = length >= 21;
 	if (off->waker_known) {
-		off->waker = number(data + 17);
+		off->waker = unaligned_u32(data + 17);
 		memcpy(off->waker_name, data + 21, length - 21 < LINUX_NAME - 1 ? length - 21 : LINUX_NAME - 1);
 	}
 	return true;
@@ -101,9 +87,9 @@ bool linux_read_call(uint64_t *took, int64_t *result, const unsigned char *data,
 	*result = 0;
 	if (length < 8)
 		return false;
-	*took = long_number(data);
+	*took = unaligned_u64(data);
 	if (length >= 16)
-		*result = (int64_t)long_number(data + 8);
+		*result = (int64_t)unaligned_u64(data + 8);
 	return true;
 }
 

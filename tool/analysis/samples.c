@@ -11,6 +11,7 @@
 
 #include "analysis/calls.h"
 #include "common/message.h"
+#include "common/unaligned.h"
 
 /* Of a stack in the data of an event: cut, kernel, count. */
 #define STACK_FIXED 5
@@ -86,14 +87,6 @@ static void *grow(void *list, size_t count, size_t *room, size_t size)
 	return list;
 }
 
-static uint64_t number(const unsigned char *p)
-{
-	uint64_t n;
-
-	memcpy(&n, p, sizeof n);
-	return n;
-}
-
 static unsigned half(const unsigned char *p)
 {
 	return p[0] | (unsigned)p[1] << 8;
@@ -110,7 +103,7 @@ static void add_kernel_function(struct kernel_functions *all, const unsigned cha
 		return;
 	all->function = grow(all->function, all->count, &all->room, sizeof *all->function);
 	all->function[all->count] = (struct kernel_function){
-		.address = number(data), .size = number(data + 8),
+		.address = unaligned_u64(data), .size = unaligned_u64(data + 8),
 		.name = strndup((const char *)data + FUNCTION_FIXED, text),
 	};
 	if (!all->function[all->count++].name)
@@ -334,7 +327,7 @@ static struct samples_node *add_stack(struct samples *s, const struct source *so
 
 	s->cut += p[0] != 0;
 	for (unsigned i = count; i > 0; i--) {
-		uint64_t address = number(p + STACK_FIXED + 8 * (i - 1));
+		uint64_t address = unaligned_u64(p + STACK_FIXED + 8 * (i - 1));
 		bool in_kernel = i <= kernel;
 		struct samples_function *f = in_kernel ? kernel_function(s, source, address) :
 		                                         user_function(s, source, address, i - 1 == kernel);
@@ -353,7 +346,7 @@ static struct samples_node *add_stack(struct samples *s, const struct source *so
 /* Adds the time that a thread did not run. */
 static void add_off(struct samples *s, struct samples_node *n, struct samples_node *own, const unsigned char *data)
 {
-	uint64_t took = number(data), ready = number(data + 8);
+	uint64_t took = unaligned_u64(data), ready = unaligned_u64(data + 8);
 	unsigned state = data[16];
 	bool could_run = state == PREEMPTED || state == NEW;
 

@@ -19,6 +19,7 @@
 
 #include "base/atomic.h"
 #include "base/ticks.h"
+#include "common/unaligned.h"
 
 /* Linux 6.0; the headers may be older. */
 #define FORMAT_LOST (1U << 4)
@@ -370,14 +371,6 @@ void rings_wait(const struct rings *r, int fd, int milliseconds)
 
 /* -- Records --------------------------------------------------------------------------------------- */
 
-static uint64_t number(const unsigned char *p)
-{
-	uint64_t n;
-
-	memcpy(&n, p, sizeof n);
-	return n;
-}
-
 /* Returns the bytes of a record, in one piece. */
 static const unsigned char *whole(struct ring *ring, size_t size, size_t bytes)
 {
@@ -394,27 +387,27 @@ static const unsigned char *whole(struct ring *ring, size_t size, size_t bytes)
 static void parse_sample(const struct rings *r, struct ring_record *to, const unsigned char *p,
                          const unsigned char *end)
 {
-	const struct opened *o = slot_of(r, number(p));
+	const struct opened *o = slot_of(r, unaligned_u64(p));
 	uint32_t size = 0;
 
 	to->kind = o->kind;
 	p += 8;
 	if (o->sample_type & PERF_SAMPLE_IP) {
-		to->ip = number(p);
+		to->ip = unaligned_u64(p);
 		p += 8;
 	}
 	memcpy(&to->pid, p, 4);
 	memcpy(&to->tid, p + 4, 4);
-	to->time = number(p + 8);
+	to->time = unaligned_u64(p + 8);
 	p += 16;
 	if (o->sample_type & PERF_SAMPLE_ADDR) {
-		to->address = number(p);
+		to->address = unaligned_u64(p);
 		p += 8;
 	}
 	memcpy(&to->cpu, p, 4);
 	p += 8;
 	if (o->sample_type & PERF_SAMPLE_CALLCHAIN && p + 8 <= end) {
-		to->chain_length = number(p);
+		to->chain_length = unaligned_u64(p);
 		p += 8;
 		if (to->chain_length > (uint64_t)(end - p) / 8)
 			to->chain_length = 0;
@@ -433,7 +426,7 @@ static void parse_sample(const struct rings *r, struct ring_record *to, const un
 		p += size;
 	}
 	if (o->sample_type & PERF_SAMPLE_REGS_USER && p + 8 <= end) {
-		to->abi = number(p);
+		to->abi = unaligned_u64(p);
 		p += 8;
 		/* A thread of the kernel has none. */
 		if (to->abi && 8 * (ptrdiff_t)o->registers <= end - p) {
@@ -442,11 +435,11 @@ static void parse_sample(const struct rings *r, struct ring_record *to, const un
 		}
 	}
 	/* A size, that many bytes, and how many of them are right. */
-	if (o->sample_type & PERF_SAMPLE_STACK_USER && p + 8 <= end && number(p) &&
-	    number(p) + 16 <= (uint64_t)(end - p)) {
+	if (o->sample_type & PERF_SAMPLE_STACK_USER && p + 8 <= end && unaligned_u64(p) &&
+	    unaligned_u64(p) + 16 <= (uint64_t)(end - p)) {
 		to->stack = p + 8;
-		to->stack_size = number(to->stack + number(p));
-		if (to->stack_size > number(p))
+		to->stack_size = unaligned_u64(to->stack + unaligned_u64(p));
+		if (to->stack_size > unaligned_u64(p))
 			to->stack_size = 0;
 	}
 }
@@ -471,9 +464,9 @@ static bool look(const struct rings *r, struct ring *ring)
 
 		memcpy(&ring->record.pid, tail, 4);
 		memcpy(&ring->record.tid, tail + 4, 4);
-		ring->record.time = number(tail + 8);
+		ring->record.time = unaligned_u64(tail + 8);
 		memcpy(&ring->record.cpu, tail + 16, 4);
-		ring->record.kind = slot_of(r, number(tail + 24))->kind;
+		ring->record.kind = slot_of(r, unaligned_u64(tail + 24))->kind;
 		ring->record.data = p + sizeof h;
 		ring->record.size = h.size - sizeof h - 32;
 	}
@@ -500,7 +493,7 @@ static void take(struct rings *r, struct ring *ring, const struct ring_calls *ca
 	struct ring_record *rec = &ring->record;
 
 	if (rec->type == PERF_RECORD_LOST) {
-		uint64_t lost = number(rec->data + 8);
+		uint64_t lost = unaligned_u64(rec->data + 8);
 
 		r->told += lost;
 		begin_gap(ring, ring->last ? ring->last : rec->time, calls, arg);

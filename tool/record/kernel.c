@@ -20,6 +20,7 @@
 #include "common/bytes.h"
 #include "common/message.h"
 #include "common/progress.h"
+#include "common/unaligned.h"
 #include "kernel/clockcheck.h"
 #include "kernel/points.h"
 #include "kernel/states.h"
@@ -179,14 +180,6 @@ static void name_other(struct kernel *k, const struct ring_record *r, struct wak
 
 /* -- Records ------------------------------------------------------------------------------------------- */
 
-static uint32_t word(const unsigned char *p)
-{
-	uint32_t n;
-
-	memcpy(&n, p, sizeof n);
-	return n;
-}
-
 /* Returns the number in a field of a tracepoint's data. */
 static uint64_t field(const struct kernel *k, const struct ring_record *r, const char *name)
 {
@@ -228,7 +221,8 @@ static void begins(struct kernel *k, uint32_t tid)
 /* Takes a birth. The record was made in the parent. */
 static void take_fork(struct kernel *k, const struct ring_record *r)
 {
-	uint32_t pid = word(r->data), parent = word(r->data + 4), tid = word(r->data + 8), by = word(r->data + 12);
+	uint32_t pid = unaligned_u32(r->data), parent = unaligned_u32(r->data + 4);
+	uint32_t tid = unaligned_u32(r->data + 8), by = unaligned_u32(r->data + 12);
 	struct state_thread *t, *p;
 
 	if (!is_recorded(k, parent))
@@ -251,7 +245,7 @@ static void take_fork(struct kernel *k, const struct ring_record *r)
 
 static void take_exit(struct kernel *k, const struct ring_record *r)
 {
-	uint32_t pid = word(r->data), tid = word(r->data + 8);
+	uint32_t pid = unaligned_u32(r->data), tid = unaligned_u32(r->data + 8);
 	struct state_thread *t, ended;
 
 	if (!is_recorded(k, pid))
@@ -273,7 +267,7 @@ static void take_exit(struct kernel *k, const struct ring_record *r)
 /* Takes the name that a thread has got, by an execution or by itself. */
 static void take_name(struct kernel *k, const struct ring_record *r)
 {
-	uint32_t pid = word(r->data), tid = word(r->data + 4);
+	uint32_t pid = unaligned_u32(r->data), tid = unaligned_u32(r->data + 4);
 	struct state_thread *t;
 	size_t length = r->size - 8;
 

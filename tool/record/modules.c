@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/message.h"
+#include "common/unaligned.h"
 #include "logs/logfile.h"
 #include "process/mapped_file.h"
 #include "usdt/notes.h"
@@ -210,14 +211,6 @@ static void find_id(struct mapping *m, uint32_t pid, uint64_t inode)
 	close(fd);
 }
 
-static uint64_t number(const unsigned char *p)
-{
-	uint64_t n;
-
-	memcpy(&n, p, sizeof n);
-	return n;
-}
-
 void modules_map(struct modules *m, const struct ring_record *r)
 {
 	/* pid, tid, address, length, offset, device or build-id, inode, generation, rights, flags, path */
@@ -227,9 +220,9 @@ void modules_map(struct modules *m, const struct ring_record *r)
 	if (r->size <= 64 || !memchr(r->data + 64, 0, r->size - 64))
 		return;
 	memcpy(&pid, r->data, 4);
-	new.start = number(r->data + 8);
-	new.end = new.start + number(r->data + 16);
-	new.offset = number(r->data + 24);
+	new.start = unaligned_u64(r->data + 8);
+	new.end = new.start + unaligned_u64(r->data + 16);
+	new.offset = unaligned_u64(r->data + 24);
 	new.path = (char *)(uintptr_t)(r->data + 64);
 	if (new.end <= new.start)
 		return;
@@ -241,7 +234,7 @@ void modules_map(struct modules *m, const struct ring_record *r)
 		memcpy(new.id, r->data + 36, new.id_length);
 	} else
 #endif
-		find_id(&new, pid, number(r->data + 40));
+		find_id(&new, pid, unaligned_u64(r->data + 40));
 	add(process_of(m, pid), &new);
 }
 

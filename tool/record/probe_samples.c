@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/message.h"
+#include "common/unaligned.h"
 #include "kernel/buffer.h"
 #include "kernel/uprobe.h"
 #include "record/probe_events.h"
@@ -37,22 +38,6 @@ static size_t body_size(const struct waiting *w)
 	return w->record->size - sizeof *w->record;
 }
 
-static uint64_t word_at(const unsigned char *p)
-{
-	uint64_t word;
-
-	memcpy(&word, p, sizeof word);
-	return word;
-}
-
-static uint32_t half_at(const unsigned char *p)
-{
-	uint32_t half;
-
-	memcpy(&half, p, sizeof half);
-	return half;
-}
-
 static void wait_in_order(struct probes *p, const struct waiting *w)
 {
 	if (p->waiting_count == p->waiting_room) {
@@ -74,9 +59,9 @@ static void keep(struct probes *p, unsigned ring, const struct perf_event_header
 
 	/* A sample begins with identifier, address, thread, time. Other records end with thread, time, identifier. */
 	if (h->type == PERF_RECORD_SAMPLE && size >= 32)
-		time = word_at(body + 24);
+		time = unaligned_u64(body + 24);
 	else if (h->type != PERF_RECORD_SAMPLE && size >= 24)
-		time = word_at(body + size - 16);
+		time = unaligned_u64(body + size - 16);
 	else
 		return;
 	w.time = time < p->ring_time[ring] ? p->ring_time[ring] : time;
@@ -132,7 +117,7 @@ static bool find_fetched(const struct location *l, const unsigned char **at, con
 		return true;
 	if (end - *at < 4)
 		return false;
-	fetched->size = half_at(*at);
+	fetched->size = unaligned_u32(*at);
 	fetched->data = *at + 4;
 	if (fetched->size > (size_t)(end - fetched->data))
 		return false;
@@ -143,7 +128,7 @@ static bool find_fetched(const struct location *l, const unsigned char **at, con
 /* Appends a text to the data of an event. Returns its length with the null byte. */
 static size_t put_text(unsigned char *to, const struct fetched *fetched, unsigned place)
 {
-	uint32_t where = place && place + 4 <= fetched->size ? half_at(fetched->data + place) : 0;
+	uint32_t where = place && place + 4 <= fetched->size ? unaligned_u32(fetched->data + place) : 0;
 	size_t offset = where & 0xffff, length = where >> 16;
 
 	/* A text that is not in memory has no length. */
@@ -169,7 +154,7 @@ static bool find_state(const struct location *l, const unsigned char *at, const 
 		if (end - at < 8)
 			return false;
 		/* 0: a thread of the kernel has none. */
-		if (word_at(at) != 0) {
+		if (unaligned_u64(at) != 0) {
 			if ((size_t)(end - at) < 8 + 8 * count)
 				return false;
 			s->mask = l->where.registers;
@@ -183,13 +168,13 @@ static bool find_state(const struct location *l, const unsigned char *at, const 
 
 		if (end - at < 8)
 			return false;
-		size = word_at(at);
+		size = unaligned_u64(at);
 		at += 8;
 		if (size == 0)
 			return true;
 		if (size > (uint64_t)(end - at) || (uint64_t)(end - at) - size < 8)
 			return false;
-		copied = word_at(at + size);
+		copied = unaligned_u64(at + size);
 		s->stack = at;
 		s->stack_size = copied < size ? copied : size;
 	}
@@ -199,9 +184,9 @@ static bool find_state(const struct location *l, const unsigned char *at, const 
 static void put_sample(struct probes *p, const struct waiting *w)
 {
 	const unsigned char *body = body_of(w), *end = body + body_size(w);
-	const struct opened *o = probe_event_find(p, word_at(body));
-	uint64_t address = word_at(body + 8);
-	uint32_t pid = half_at(body + 16), tid = half_at(body + 20);
+	const struct opened *o = probe_event_find(p, unaligned_u64(body));
+	uint64_t address = unaligned_u64(body + 8);
+	uint32_t pid = unaligned_u32(body + 16), tid = unaligned_u32(body + 20);
 	unsigned char data[(TEXT_MOST + 1) * ARGUMENTS_MAX];
 	struct fetched fetched;
 	struct argument_sample state;
@@ -265,12 +250,12 @@ static void put_record(struct probes *p, const struct waiting *w)
 		/* look_for_losses() has reported it: this record only comes with the next sample of its ring. */
 		if (!p->how.no_lost)
 			return;
-		p->lost += word_at(body + 8);
-		probelog_lose(&p->log, w->from, w->time, word_at(body + 8));
+		p->lost += unaligned_u64(body + 8);
+		probelog_lose(&p->log, w->from, w->time, unaligned_u64(body + 8));
 		return;
 	case PERF_RECORD_COMM:
 		if (size > 24)
-			name_thread(p, half_at(body), half_at(body + 4), (const char *)body + 8);
+			name_thread(p, unaligned_u32(body), unaligned_u32(body + 4), (const char *)body + 8);
 		return;
 	}
 }
@@ -287,24 +272,24 @@ static void follow(struct probes *p, const struct waiting *w)
 	body = body_of(w);
 	size = body_size(w);
 	if (h->type == PERF_RECORD_FORK && size >= 24) {
-		if (half_at(body) == half_at(body + 4) || !p->wanted->children ||
-		    !probed_process_find(p, half_at(body + 4)))
+		if (unaligned_u32(body) == unaligned_u32(body + 4) || !p->wanted->children ||
+		    !probed_process_find(p, unaligned_u32(body + 4)))
 			return;
-		probed_process_add(p, (pid_t)half_at(body));
-		probed_process_look(p, (pid_t)half_at(body), w->time);
+		probed_process_add(p, (pid_t)unaligned_u32(body));
+		probed_process_look(p, (pid_t)unaligned_u32(body), w->time);
 	} else if (h->type == PERF_RECORD_COMM && h->misc & PERF_RECORD_MISC_COMM_EXEC && size > 24) {
-		struct probed_process *process = probed_process_find(p, half_at(body));
+		struct probed_process *process = probed_process_find(p, unaligned_u32(body));
 
 		/* It executes another file from now on. */
 		if (process)
 			process->described = false;
 	} else if (h->type == PERF_RECORD_MMAP2 && size > 64 + 24) {
 		/* pid, tid, address, length, offset, device or build-id, inode, generation, rights, flags, path */
-		struct mapping m = { .start = word_at(body + 8), .offset = word_at(body + 24),
-		                     .inode = word_at(body + 40), .path = (const char *)body + 64 };
+		struct mapping m = { .start = unaligned_u64(body + 8), .offset = unaligned_u64(body + 24),
+		                     .inode = unaligned_u64(body + 40), .path = (const char *)body + 64 };
 
-		m.end = m.start + word_at(body + 16);
-		probed_process_mapped(p, (pid_t)half_at(body), w->time, &m);
+		m.end = m.start + unaligned_u64(body + 16);
+		probed_process_mapped(p, (pid_t)unaligned_u32(body), w->time, &m);
 	}
 }
 

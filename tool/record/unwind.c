@@ -15,6 +15,8 @@
 # include <stdlib.h>
 # include <string.h>
 
+# include "common/unaligned.h"
+
 # define EXPRESSION_DEPTH 32
 # define EXPRESSION_STEPS 1000
 
@@ -41,14 +43,6 @@ bool unwind_works(void)
 	return true;
 }
 
-static uint64_t number(const unsigned char *p)
-{
-	uint64_t n;
-
-	memcpy(&n, p, sizeof n);
-	return n;
-}
-
 /* Reads 8 bytes of the copied stack. Returns false if it does not have them. */
 static bool load(const struct context *c, uint64_t address, uint64_t *value)
 {
@@ -56,7 +50,7 @@ static bool load(const struct context *c, uint64_t address, uint64_t *value)
 
 	if (at >= c->r->stack_size || c->r->stack_size - at < sizeof *value)
 		return false;
-	*value = number(c->r->stack + at);
+	*value = unaligned_u64(c->r->stack + at);
 	return true;
 }
 
@@ -243,7 +237,7 @@ static void read_registers(struct cpu *f, const unsigned char *p)
 	static const unsigned char names[REGISTERS] = { 0, 3, 2, 1, 4, 5, RBP, RSP, RIP, 8, 9, 10, 11, 12, 13, 14, 15 };
 
 	for (unsigned i = 0; i < REGISTERS; i++) {
-		f->value[names[i]] = number(p + 8 * i);
+		f->value[names[i]] = unaligned_u64(p + 8 * i);
 		f->known[names[i]] = true;
 	}
 }
