@@ -17,7 +17,7 @@
 
 struct call_clock call_clock;
 
-/* A thread measures. Another one, or a handler that interrupts it, goes on with what is known. */
+/* One thread measures at a time. Meanwhile other threads and handlers use the last rate. */
 static int busy;
 
 void clock_in_child(void)

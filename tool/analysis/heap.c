@@ -466,7 +466,7 @@ static struct heap_thread *thread_of(struct heap *h, const struct source *s)
 	return h->thread;
 }
 
-/* Counts a block that its thread frees before it allocates another one. */
+/* Counts a temporary block: freed before the next allocation of the same thread. */
 static void count_temporary(struct heap *h, struct heap_process *p, const struct source *s, uint64_t address)
 {
 	struct heap_thread *t = thread_of(h, s);

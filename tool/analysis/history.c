@@ -194,7 +194,7 @@ static void add_off(struct history *h, struct history_thread *t, const struct so
 	add_slice(t, &slice);
 }
 
-/* Adds a call, in place of those that it has made. */
+/* Adds a call, and removes the calls that were made inside of it. */
 static void add_call(struct history_list *l, const char *name, uint64_t from, uint64_t until)
 {
 	struct history_call *call = l->item;

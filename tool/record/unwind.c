@@ -259,7 +259,7 @@ unsigned unwind(struct modules *m, const struct ring_record *r, uint64_t *addres
 		address[count++] = frame.value[RIP];
 		next_exact = false;
 		*cut = !by_rules(&c, m, exact, &caller, &next_exact) && !by_frame_pointer(&c, &caller);
-		/* Each frame is above the one before; so this ends. */
+		/* The frame of a caller is at a higher address, so the walk ends. */
 		if (*cut || !caller.known[RSP] || caller.value[RSP] <= before)
 			break;
 		frame = caller;
