@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lttng import Session, daemon
 
-PROGRAMS = ['parts', 'record', 'life', 'wake', 'read', 'thousand', 'size', 'disk', 'open', 'grow', 'typed',
+PROGRAMS = ['parts', 'record', 'life', 'wake', 'latency', 'read', 'thousand', 'size', 'disk', 'open', 'grow', 'typed',
             'typed-cpp', 'reader']
 BESIDE_LTTNG = ['record', 'typed', 'typed-cpp']
 # A flight recorder of 1 MiB for each CPU.

@@ -159,6 +159,11 @@ class Results:
                                 'store and copy',
                                 least=15)
         yield from self.row('wake', 'median', 'wake a sleeping reader, median', 'us', 'futex', most=60)
+        for rate in ['10 000', '100 000']:
+            for which, most in [('median', 60), ('99 %', 120)]:
+                yield from self.row('latency', f'{rate} events/s, {which}',
+                                    f'to a reader of the log, flush period 50 ms, {rate} events/s, {which}', 'ms',
+                                    'period of 1 s', most=most)
         yield from self.row('life', 'median of 50', 'create, start, shutdown, 1 MiB', 'us', 'a file', most=150)
         yield from self.row('unused', 'system calls', 'linked and unused: system calls', '', 'a program', most=0)
         yield from self.row('unused', 'memory', 'linked and unused: memory', 'KiB', 'a program', most=0)

@@ -40,6 +40,16 @@ const char *posixtrace_layout_wrong(const char *__layout, size_t *__offset, size
  */
 int posixtrace_get_layout(trace_id_t __trid, trace_event_id_t __event_id, char *__layout, size_t __size);
 
+/*
+ * Store in *period, and set, the longest time between two flushes of a stream whose policy is POSIX_TRACE_FLUSH: the
+ * attribute of a stream with a log that says how long a recorded event may wait before it is written. Default 1 s. A
+ * shorter period writes more and smaller segments. The attribute is not kept in the log. EINVAL an invalid attribute, a
+ * null pointer; set: less than 1 ms, or more than an hour. Parts of a microsecond are dropped.
+ */
+int posixtrace_attr_getflushperiod(const trace_attr_t *__POSIX_TRACE_RESTRICT __attr,
+                                   struct timespec *__POSIX_TRACE_RESTRICT __period);
+int posixtrace_attr_setflushperiod(trace_attr_t *__attr, const struct timespec *__period);
+
 /* An event type that is opened when its first event is recorded. The first two members are constant. */
 struct posixtrace_event {
 	const char *__name;

@@ -18,8 +18,9 @@
 #include "base/text.h"
 #include "base/ticks.h"
 
-#define PERIOD_NS   NS_PER_S           /* longest time between two flushes */
-#define GUARDED_NS  (NS_PER_S / 50)    /* same, if a hostile process may refuse to wake the flusher (H18) */
+#define SLEEP_NS    NS_PER_S           /* longest sleep */
+#define LOOK_NS     (NS_PER_S / 2)     /* time between two checks for the application's threads */
+#define GUARDED_NS  (NS_PER_S / 50)    /* longest sleep if a hostile process may refuse to wake the flusher (H18) */
 #define EXIT_TRIES  100                /* ms that exit() waits for another caller's question */
 
 /* -- The thread ----------------------------------------------------------------------- */
@@ -31,6 +32,11 @@ static void set_error(struct stream_header *h, int error)
 	/* The first error stays until posix_trace_get_status() has read it (FLUSH-16). */
 	while (!(state >> STATE_ERROR_SHIFT) && !cas(&h->state, &state, state | (uint32_t)error << STATE_ERROR_SHIFT))
 		;
+}
+
+static int64_t period_of(const struct flusher *g)
+{
+	return attr_flush_period(&g->flush.handle->attr);
 }
 
 /* Returns true if there is anything to write, apart from the events of flushes themselves. */
@@ -181,12 +187,16 @@ static bool reply(struct flusher *g)
 static void sleep_until_needed(struct flusher *g, uint32_t wakeups)
 {
 	struct stream_header *h = g->flush.stream->header;
-	bool guarded = g->flush.handle->target.shm_dir.guarded;
+	int64_t most = g->flush.handle->target.shm_dir.guarded ? GUARDED_NS : SLEEP_NS, period = period_of(g);
+	int64_t left = g->last + period - clock_ns(CLOCK_MONOTONIC);
 
+	/* Nothing was left to write when the period ended. */
+	if (left <= 0)
+		left = period;
 	if (load_acquire(&g->asked) != load_relaxed(&g->answered)) /* PAIR(asked) */
 		return;
 	TEST_POINT("flusher_sleeps");
-	sys_futex_wait_for(&h->wakeups, wakeups, guarded ? GUARDED_NS : PERIOD_NS);
+	sys_futex_wait_for(&h->wakeups, wakeups, left < most ? left : most);
 }
 
 /* Returns true if the flusher has to flush unasked: a chunk or the stream is full, or the period is over. */
@@ -197,7 +207,7 @@ static bool due(const struct flusher *g)
 
 	if (s->stream_policy != POSIX_TRACE_FLUSH || g->paused)
 		return false;
-	early = clock_ns(CLOCK_MONOTONIC) - g->last < PERIOD_NS;
+	early = clock_ns(CLOCK_MONOTONIC) - g->last < period_of(g);
 	/* A full disk or a closed pipe does not recover at once: try again after the period, and not before. */
 	if (early && g->failed)
 		return false;
@@ -245,7 +255,7 @@ static void look_for_threads(struct flusher *g)
 {
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (now - g->looked < PERIOD_NS / 2)
+	if (now - g->looked < LOOK_NS)
 		return;
 	g->looked = now;
 	if (helper_alone())

@@ -6,7 +6,7 @@
  * with the log as the only entry: the application does not see the descriptor, cannot close it, and does not pass it
  * on (H27).
  *
- *                    ask (a call)                 a chunk is full, or a second is over (stream policy FLUSH)
+ *                    ask (a call)                 a chunk is full, or the period is over (stream policy FLUSH)
  *      IDLE -----------------------------> FLUSHING <--------------------------------------------- IDLE
  *        ^                                   |
  *        +-----------------------------------+  written (the flusher)

@@ -25,6 +25,7 @@ static bool sound(const struct attr *a)
 	        a->log_policy == POSIX_TRACE_APPEND) &&
 	       (a->inheritance == POSIX_TRACE_CLOSE_FOR_CHILD || a->inheritance == POSIX_TRACE_INHERITED) &&
 	       a->create_nsec >= 0 && a->create_nsec < NS_PER_S && a->resolution_nsec >= 0 &&
+	       (a->flush_us == 0 || a->flush_us >= ATTR_FLUSH_NS_MIN / 1000) &&
 	       memchr(a->version, 0, TRACE_NAME_MAX) && memchr(a->name, 0, TRACE_NAME_MAX);
 }
 

@@ -15,6 +15,9 @@
 #define ATTR_STREAM_SIZE_DEFAULT UINT64_C(1048576)
 #define ATTR_LOG_SIZE_DEFAULT    UINT64_C(67108864)
 #define ATTR_DATA_SIZE_DEFAULT   1024u
+#define ATTR_FLUSH_NS_DEFAULT    NS_PER_S
+#define ATTR_FLUSH_NS_MIN        (NS_PER_S / 1000)
+#define ATTR_FLUSH_NS_MAX        (3600 * NS_PER_S)
 
 /* The content of a trace_attr_t. Part of the ABI, like its size: the library reads objects made by older libraries. */
 struct attr {
@@ -30,6 +33,8 @@ struct attr {
 	int64_t resolution_nsec;
 	char version[TRACE_NAME_MAX + 1];
 	char name[TRACE_NAME_MAX + 1];
+	uint32_t flush_us; /* posixtrace_attr_setflushperiod(), microseconds; 0: ATTR_FLUSH_NS_DEFAULT */
+	uint32_t reserved[15]; /* 0 */
 };
 
 _Static_assert(sizeof(struct attr) <= sizeof(trace_attr_t), "ABI");
@@ -39,6 +44,12 @@ _Static_assert(_Alignof(struct attr) <= _Alignof(trace_attr_t), "ABI");
 static inline uint64_t attr_created(const struct attr *a)
 {
 	return (uint64_t)a->create_sec * (uint64_t)NS_PER_S + (uint64_t)a->create_nsec;
+}
+
+/* Returns the longest time between two flushes of a stream's log, ns. */
+static inline int64_t attr_flush_period(const struct attr *a)
+{
+	return a->flush_us ? (int64_t)a->flush_us * 1000 : ATTR_FLUSH_NS_DEFAULT;
 }
 
 /* Returns null if attr is null, is not initialised, or has been overwritten. */

@@ -796,6 +796,25 @@ def test_duration():
         contains(record('--duration', none, '--', STEPS, 'never', status=2)[1], f'--duration {none}: ')
 
 
+def test_flush_every():
+    sizes = set()
+
+    def more():
+        sizes.add(os.stat('posixtrace.log').st_size)
+        return len(sizes) > 60
+
+    # With the default, sixty flushes would take a minute.
+    with Run('record', '--flush-every', '5ms', '--', STEPS, 'each:20000:tick') as run:
+        until(lambda: Path('posixtrace.log').exists(), 'a log')
+        until(more, 'so many flushes')
+        run.close_input()
+        run.end()
+    for wrong in ('0', '0.9ms', '61m', 'x'):
+        contains(record('--flush-every', wrong, '--', STEPS, status=2)[1], f'--flush-every {wrong}: ')
+    for without in ('--loop', '--policy=loop', '--policy=until-full'):
+        contains(record('--flush-every', '1s', without, '--', STEPS, status=2)[1], 'only at the end')
+
+
 # -- What is recorded ---------------------------------------------------------------------------------
 
 

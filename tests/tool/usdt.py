@@ -94,7 +94,9 @@ def test_texts():
     equal('status', done.returncode, 0)
     if not NAMES:
         equal(done.stderr, 'texts are recorded as addresses' in done.stderr, True)
-        equal('names', [sorted(found) for _, found in fields()[:1]], [['first', 'low', 'second']])
+        # Without tracefs a sample of the stack has to do, and the compiler decides where in it the second text is.
+        left = ['second'] if 'target:said: argument 2 is left off' in done.stderr else []
+        equal('names', sorted([*fields()[0][1], *left]), ['first', 'low', 'second'])
         return
     large, after = 'x' * 255, 65536
     equal(done.stderr, fields(), [

@@ -56,6 +56,7 @@ TEST(overwritten)
 	WITH(create_nsec, -1);
 	WITH(create_nsec, 1000000000);
 	WITH(resolution_nsec, -1);
+	WITH(flush_us, 999);
 	/* A string without a terminating null byte would make the caller's copy run on. */
 	attr_init(&u.a);
 	memset(u.a.name, 'n', sizeof u.a.name);
@@ -179,7 +180,7 @@ TEST(event_sizes)
 /* Programs store these objects, and a newer library reads the objects of older programs. */
 TEST(layout)
 {
-	CHECK_EQ("-", sizeof(struct attr), 192);
+	CHECK_EQ("-", sizeof(struct attr), 256);
 	CHECK_EQ("-", offsetof(struct attr, magic), 0);
 	CHECK_EQ("-", offsetof(struct attr, stream_size), 8);
 	CHECK_EQ("-", offsetof(struct attr, log_size), 16);
@@ -192,6 +193,7 @@ TEST(layout)
 	CHECK_EQ("-", offsetof(struct attr, resolution_nsec), 56);
 	CHECK_EQ("-", offsetof(struct attr, version), 64);
 	CHECK_EQ("-", offsetof(struct attr, name), 128);
+	CHECK_EQ("-", offsetof(struct attr, flush_us), 192);
 }
 
 TEST_MAIN(TEST_ENTRY(recognised), TEST_ENTRY(overwritten), TEST_ENTRY(defaults), TEST_ENTRY(name_is_cut),

@@ -31,9 +31,8 @@
 #define BUFFER_DEFAULT (UINT64_C(4) << 20)
 /* With copied stacks, which are much larger than other records. */
 #define BUFFER_COPIES (UINT64_C(16) << 20)
-/* The longest time between two looks at the rings, and between two writes to the file. */
+/* The longest time between two looks at the rings. */
 #define LOOK_MS  50
-#define WRITE_NS INT64_C(1000000000)
 /* Time between two looks for processes whose ends were lost; longer than records stay in the rings. */
 #define SWEEP_NS UINT64_C(5000000000)
 /* A name of a thread that is not recorded is read again after this time. */
@@ -65,6 +64,7 @@ struct kernel {
 	struct kernel_types *types;
 	struct pidset pids;
 	struct stacks *stacks; /* null: none are wanted */
+	int64_t write_ns; /* as in struct kernel_options */
 	uint64_t swept; /* when the set of processes was swept */
 	struct { uint64_t time; uint32_t tid; char name[STATES_NAME]; } name[NAMES];
 	uint32_t ended[ENDED]; /* by their ids */
@@ -545,6 +545,7 @@ static void sweep(struct kernel *k, uint64_t now)
 static void *read_rings(void *arg)
 {
 	struct kernel *k = arg;
+	int look_ms = k->write_ns < LOOK_MS * INT64_C(1000000) ? (int)(k->write_ns / 1000000) : LOOK_MS;
 	int64_t written = clock_ns(CLOCK_MONOTONIC), now;
 	uint64_t stop;
 
@@ -553,12 +554,12 @@ static void *read_rings(void *arg)
 	while (read(k->stop, &stop, sizeof stop) != sizeof stop) {
 		rings_read(k->rings, &ring_calls, k, false);
 		now = clock_ns(CLOCK_MONOTONIC);
-		if (now - written > WRITE_NS) {
+		if (now - written >= k->write_ns) {
 			beside_flush(k->beside);
 			written = now;
 			sweep(k, (uint64_t)now);
 		}
-		rings_wait(k->rings, k->stop, LOOK_MS);
+		rings_wait(k->rings, k->stop, look_ms);
 	}
 	return NULL;
 }
@@ -728,6 +729,7 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 	k->pid = pid;
 	k->children = children;
 	k->all = o->all;
+	k->write_ns = o->write_ns;
 	k->without = o->without_recorder ? (uint32_t)getpid() : 0;
 	k->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	k->states = states_new(&state_calls, k);

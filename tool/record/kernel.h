@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "kernel/sampling.h"
@@ -20,6 +21,7 @@ struct match;
 struct kernel_options {
 	unsigned groups; /* bits of enum group; 0: no --kernel */
 	struct sampling sampling; /* stacks that are wanted */
+	int64_t write_ns; /* longest time between two flushes of the log */
 	size_t buffer;   /* of each processor; 0: the default */
 	bool quiet;      /* does not print what this user cannot have */
 	bool all;        /* all processes of the machine, while the recorded one lives */

@@ -5,11 +5,13 @@
  */
 #include <inttypes.h>
 #include <limits.h>
+#include <posixtrace/trace.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/command.h"
@@ -37,7 +39,7 @@
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, ALSO_USER, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE,
 	KEEP, LOOP, TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
-	SAMPLE, SAMPLE_DWARF, OFF_CPU, STACK_DEPTH,
+	SAMPLE, SAMPLE_DWARF, OFF_CPU, STACK_DEPTH, FLUSH_EVERY,
 	WITHOUT_RECORDER, FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC, USDT,
 };
 
@@ -98,6 +100,9 @@ static const struct option_row option_rows[] = {
 	OPTION(KERNEL_BUFFER, "kernel-buffer", "SIZE",
 	       "memory of each processor for events of --kernel, --sample and --off-cpu that are not in the log yet "
 	       "(default 4M, with --sample-dwarf 16M)"),
+	OPTION(FLUSH_EVERY, "flush-every", "TIME",
+	       "write events to the log at least this often (default 1s, at least 1ms): for programs that read the log "
+	       "while it is written"),
 	OPTION(POLICY, "policy", "POLICY",
 	       "of the stream: flush (default); loop or until-full, which write the log only at the end",
 	  "flush loop until-full"),
@@ -126,7 +131,7 @@ struct reading {
 	size_t log_size;
 	const char *log_size_text; /* null: not given */
 	/* Whether the options were given. */
-	bool policy, log_policy, functions, stream_size, libc;
+	bool policy, log_policy, functions, stream_size, libc, flush_every;
 	char *functions_only, *functions_in; /* patterns, separated by commas; null: none */
 	int stream_policy_number, log_policy_number;
 };
@@ -205,6 +210,17 @@ static void add_usdt(struct probes_wanted *usdt, const char *pattern)
 	usdt->pattern[usdt->count++] = pattern;
 }
 
+static void set_flush_every(struct reading *r, const char *argument)
+{
+	long long ns = argument_duration("--flush-every", argument);
+	struct timespec period = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	if (posixtrace_attr_setflushperiod(&r->o.plan.attr, &period))
+		wrong_usage("--flush-every %s: not between 1ms and 1h", argument);
+	r->o.plan.kernel.write_ns = ns;
+	r->flush_every = true;
+}
+
 static void take_stream_option(struct reading *r, int option, const char *argument)
 {
 	static const int stream_policies[] = { POSIX_TRACE_FLUSH, POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL };
@@ -215,6 +231,9 @@ static void take_stream_option(struct reading *r, int option, const char *argume
 	case 's':
 		plan->stream_size = argument_size("--stream-size", argument);
 		r->stream_size = true;
+		return;
+	case FLUSH_EVERY:
+		set_flush_every(r, argument);
 		return;
 	case POLICY:
 		r->policy = true;
@@ -473,6 +492,9 @@ static void check(const struct reading *r)
 		wrong_usage("--usdt adds its events at the end, so they cannot be written to standard output");
 	if (plan->loop && plan->rotate)
 		wrong_usage("--loop and --rotate cannot be combined");
+	if (r->flush_every && (plan->loop || (r->policy && r->stream_policy_number != POSIX_TRACE_FLUSH)))
+		wrong_usage("--flush-every: with --loop and with --policy %s the log is written only at the end",
+		            r->stream_policy_number == POSIX_TRACE_UNTIL_FULL ? "until-full" : "loop");
 	if (several && (r->policy || r->log_policy || r->log_size_text))
 		wrong_usage("--loop and --rotate cannot be combined with --policy, --log-policy or --log-size");
 	if (several && strcmp(plan->output, "-") == 0)
@@ -550,7 +572,8 @@ static void set_attributes(struct reading *r)
 static int run(int argc, char **argv)
 {
 	struct reading r = {
-		.o.plan = { .output = LOGFILE_DEFAULT, .stream_size = STREAM_SIZE, .before = -1, .after = -1 },
+		.o.plan = { .output = LOGFILE_DEFAULT, .stream_size = STREAM_SIZE, .before = -1, .after = -1,
+		            .kernel.write_ns = 1000000000 },
 	};
 	int option;
 
