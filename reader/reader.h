@@ -98,6 +98,8 @@ struct source {
 	uint64_t read;       /* events since the beginning */
 	uint64_t losses;     /* losses since the beginning */
 	bool finished;       /* the losses at the end have been queued */
+	struct posixtrace_log_label *label; /* of about.label */
+	struct posixtrace_log_clock *clock; /* of about.clock */
 	struct shape shape[SHAPES_MAX];
 };
 

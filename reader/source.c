@@ -15,6 +15,7 @@
 #include "error.h"
 #include "live.h"
 #include "missing.h"
+#include "origin.h"
 #include "tasks.h"
 #include "types.h"
 
@@ -81,6 +82,8 @@ static void describe(struct source *s)
 		.overwritten = loop ? s->in.discarded : 0,
 		.discarded = loop ? 0 : s->in.discarded,
 		.unwritten = s->in.unwritten,
+		.id = s->in.log,
+		.generation = h->generation,
 	};
 }
 
@@ -123,6 +126,7 @@ void source_free(struct source *s)
 	else
 		input_close(&s->in);
 	layouts_free(s->layouts);
+	origin_free(s);
 	if (!s->live)
 		sys_close(s->fd);
 	free(s->type);
@@ -179,6 +183,7 @@ static void begin_segment(struct source *s)
 		.end = s->in.unpack->latest,
 		.missing = s->in.hole.missing,
 	};
+	s->about.unknown = s->in.unknown;
 	s->generation++;
 }
 
@@ -203,6 +208,7 @@ static void finish(struct source *s)
 	uint64_t all = damaged(s), lost = s->lost + s->in.hole.lost;
 
 	s->finished = true;
+	s->about.unknown = s->in.unknown;
 	if (is_loop(s) && s->segment.number == 0)
 		queue_early(s, 0, 0);
 	if (all > s->damaged || s->in.hole.missing)

@@ -10,6 +10,7 @@
 
 #include "base/sys.h"
 #include "log/crc.h"
+#include "origin.h"
 #include "table.h"
 
 /* A larger body of a frame PROCESS is ignored (docs/log-format.md). */
@@ -203,8 +204,10 @@ bool tasks_add(struct posixtrace_log *log, struct source *s)
 	struct frame f;
 
 	while (all && input_frame(&s->in, &f, &at)) {
-		if (f.kind == FRAME_PROCESS && f.size <= BODY_MAX && get_body(s, &f, at, body))
-			all = tasks_describe(log, s, body, f.size);
+		if (frame_copied(f.kind) && f.size <= BODY_MAX && get_body(s, &f, at, body))
+			all = f.kind == FRAME_PROCESS ? tasks_describe(log, s, body, f.size) :
+			      f.kind == FRAME_LABELS ? origin_labels(s, body, f.size) :
+			      f.kind == FRAME_CLOCK ? origin_clock(s, body, f.size) : true;
 		at += frame_bytes(f.size);
 	}
 	/* These bytes were counted when the log was opened. */

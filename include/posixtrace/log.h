@@ -461,6 +461,31 @@ int posixtrace_log_read(struct posixtrace_log *__log, const struct posixtrace_lo
 
 /* -- About a log ---------------------------------------------------------------------------------------- */
 
+/* A label of a log: `posixtrace record --label version=1.2`. UTF-8 without control characters. */
+struct posixtrace_log_label {
+	const char *key, *value;
+};
+
+/* Why the clocks were read. */
+#define POSIXTRACE_LOG_CLOCK_BEGIN  1 /* at the beginning */
+#define POSIXTRACE_LOG_CLOCK_PERIOD 2 /* ten seconds have passed */
+#define POSIXTRACE_LOG_CLOCK_STEP   3 /* CLOCK_REALTIME was set */
+#define POSIXTRACE_LOG_CLOCK_END    4 /* at the end */
+
+/* The clocks of the machine at one moment. */
+struct posixtrace_log_clock {
+	uint64_t monotonic, realtime, boottime; /* CLOCK_MONOTONIC ..., ns */
+	uint64_t took;   /* all were read within this time, ns */
+	int32_t tai;     /* CLOCK_TAI - CLOCK_REALTIME, s; 0: unknown */
+	uint32_t reason; /* POSIXTRACE_LOG_CLOCK_BEGIN ... */
+	uint32_t known;  /* 1: adjtimex() was asked; 0: it was not, and what follows is 0 */
+	uint32_t state;  /* its result: 5 not synchronized */
+	uint32_t status; /* STA_..., of <sys/timex.h> */
+	int64_t offset;      /* correction that remains, ns */
+	int64_t frequency;   /* correction, 2^-16 ppm */
+	uint64_t max_error, estimated_error; /* ns */
+};
+
 /* Where a log comes from, and what is missing from it. Of a running process some members are 0. */
 struct posixtrace_log_about {
 	const char *path;      /* as given; "process 1234" */
@@ -491,6 +516,15 @@ struct posixtrace_log_about {
 	uint64_t losses;     /* losses met so far, also those that no filter has selected */
 	uint32_t live;       /* 1: a running process */
 	uint32_t ended;      /* 1: it has ended, and all its events were read */
+	/* A segment of a log is known everywhere by these two and its offset in the file. */
+	uint64_t id;         /* a random number */
+	uint64_t generation; /* how often the log was begun anew */
+	uint64_t unknown;    /* parts of kinds that this version does not know, read so far */
+	const struct posixtrace_log_label *label;
+	size_t labels;
+	/* In the order of the file; those of the period may be thinned out. */
+	const struct posixtrace_log_clock *clock;
+	size_t clocks;
 };
 
 /* Returns the number of logs and running processes. */

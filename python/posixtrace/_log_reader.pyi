@@ -121,6 +121,10 @@ class About:
     losses: int
     live: bool
     ended: bool
+    id: int
+    generation: int
+    unknown: int
+    labels: dict[str, str]
 
 class Column(array.array[Any]): ...
 

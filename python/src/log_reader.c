@@ -865,13 +865,28 @@ static PyObject *reader_threads(PyObject *self, PyObject *nothing)
 	return list;
 }
 
+/* Returns a dict of the labels. */
+static PyObject *labels_dict(const struct posixtrace_log_about *a)
+{
+	PyObject *all = PyDict_New();
+
+	for (size_t i = 0; all && i < a->labels; i++) {
+		PyObject *value = text_or_empty(a->label[i].value);
+
+		if (!value || PyDict_SetItemString(all, a->label[i].key, value) < 0)
+			Py_CLEAR(all);
+		Py_XDECREF(value);
+	}
+	return all;
+}
+
 static PyObject *about_dict(const struct posixtrace_log_about *a)
 {
 #define NUMBER(member) #member, (unsigned long long)a->member
 #define TEXT(member)   #member, text_or_empty(a->member)
 #define TRUTH(member)  #member, a->member ? Py_True : Py_False
 	return Py_BuildValue("{sNsNsNsNsNsNsy#" "sKsKsKsKsKsKsO" "sKsKsKsKsKsKsKsOsO" "sKsKsKsKsKsKsKsKsKsK"
-	                     "sKsOsO}",
+	                     "sKsOsOsKsKsKsN}",
 	                     TEXT(path), TEXT(name), TEXT(generator), TEXT(host), TEXT(kernel), TEXT(machine),
 	                     "boot", (const char *)a->boot, (Py_ssize_t)16, NUMBER(created),
 	                     NUMBER(created_monotonic), NUMBER(resolution), NUMBER(target), NUMBER(creator),
@@ -879,7 +894,8 @@ static PyObject *about_dict(const struct posixtrace_log_about *a)
 	                     NUMBER(stream_size), NUMBER(log_size), NUMBER(data_size), NUMBER(bytes), NUMBER(skipped),
 	                     TRUTH(complete), TRUTH(closed), NUMBER(error), NUMBER(machine_index),
 	                     NUMBER(lost), NUMBER(overwritten), NUMBER(discarded), NUMBER(unwritten), NUMBER(damaged),
-	                     NUMBER(events), NUMBER(first), NUMBER(last), NUMBER(losses), TRUTH(live), TRUTH(ended));
+	                     NUMBER(events), NUMBER(first), NUMBER(last), NUMBER(losses), TRUTH(live), TRUTH(ended),
+	                     NUMBER(id), NUMBER(generation), NUMBER(unknown), "labels", labels_dict(a));
 }
 
 /* Returns a dict for each log. */

@@ -54,11 +54,37 @@ void flush_free(struct flush *f)
 	f->data = NULL;
 }
 
+static int write_clock(struct flush *f, enum clock_reason reason)
+{
+	unsigned char body[CLOCK_BYTES];
+
+	clocks_read(&f->clocks, reason, f->ask_clock, body);
+	return output_clock(&f->output, body);
+}
+
+int flush_labels(struct flush *f)
+{
+	if (!f->labels || !f->labels->size)
+		return 0;
+	return output_frame(&f->output, FRAME_LABELS, f->labels->body, f->labels->size,
+	                    output_position(&f->output)->types);
+}
+
+/* Writes what is directly behind the header. */
+static int describe_log(struct flush *f)
+{
+	int r = write_clock(f, CLOCK_BEGIN);
+
+	if (r == 0)
+		r = flush_labels(f);
+	return r < 0 ? r : describe_all(&f->describe, &f->output);
+}
+
 int flush_begin(struct flush *f)
 {
 	int r = output_begin(&f->output, f->header);
 
-	return r < 0 ? r : describe_all(&f->describe, &f->output);
+	return r < 0 ? r : describe_log(f);
 }
 
 /* -- Taking --------------------------------------------------------------------------------------- */
@@ -473,11 +499,19 @@ static int begin_if_cut(struct flush *f)
 	int r = 0;
 
 	if (f->header && output_cut(&f->output)) {
+		f->header->generation++;
 		r = output_begin_again(&f->output, f->header);
 		if (r == 0)
-			r = describe_all(&f->describe, &f->output);
+			r = describe_log(f);
 	}
 	return r;
+}
+
+static int note_clock(struct flush *f)
+{
+	enum clock_reason reason = f->header && !draft_empty(&f->draft) ? clocks_due(&f->clocks) : CLOCK_NONE;
+
+	return reason ? write_clock(f, reason) : 0;
 }
 
 /*
@@ -489,6 +523,8 @@ static int write_draft(struct flush *f)
 	int r = begin_if_cut(f);
 	uint64_t discarded = output_position(&f->output)->discarded;
 
+	if (r == 0)
+		r = note_clock(f);
 	if (r == 0)
 		r = describe_more(&f->describe, &f->output, f->handle && !f->filter ? f->draft.pack : NULL);
 	if (r == 0 && !draft_empty(&f->draft) && f->draft.next.sequence == output_position(&f->output)->sequence)
@@ -607,5 +643,8 @@ int flush_end(struct flush *f)
 	struct output_end end = flush_sum(f);
 	int r = begin_if_cut(f);
 
+	/* Without space for it, the log ends all the same. */
+	if (r == 0 && f->header)
+		write_clock(f, CLOCK_END);
 	return r < 0 ? r : output_end(&f->output, &end);
 }

@@ -16,7 +16,9 @@
 
 #include "control/describe.h"
 #include "control/handle.h"
+#include "log/clocks.h"
 #include "log/draft.h"
+#include "log/labels.h"
 #include "log/output.h"
 
 #define FLUSH_MARKERS 4
@@ -39,7 +41,10 @@ struct flush_filter {
 
 struct flush {
 	struct handle *handle;           /* null: the stream's creator has died */
-	const struct log_header *header; /* null: the stream's creator has died */
+	struct log_header *header; /* null: the stream's creator has died */
+	const struct labels *labels; /* null: none */
+	struct clocks clocks;
+	clocks_ask ask_clock; /* null: adjtimex() must not be called */
 	struct stream *stream;
 	struct live *live;
 	int64_t real_time; /* CLOCK_REALTIME - CLOCK_MONOTONIC at creation, ns */
@@ -71,6 +76,8 @@ int flush_init(struct flush *f, struct stream *s, struct live *live, struct log_
 void flush_free(struct flush *f);
 /* Writes the beginning of the log and its first descriptions; called again after posix_trace_clear(). */
 int flush_begin(struct flush *f);
+/* Writes the labels, if there are any. */
+int flush_labels(struct flush *f);
 /* Adds the FLUSH_START or FLUSH_STOP after the older events. */
 void flush_marker(struct flush *f, const struct event *event);
 /*

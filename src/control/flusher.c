@@ -140,6 +140,7 @@ static int clear(struct flusher *g)
 	g->failed = g->reported = false;
 	f->markers = 0;
 	f->full = false;
+	g->header.generation++;
 	f->discarded = f->left_out = f->unmarked = 0;
 	f->lost = 0;
 	draft_clear(&f->draft, f->stream);
@@ -171,6 +172,9 @@ static bool reply(struct flusher *g)
 		return true;
 	case FLUSHER_DESCRIBE:
 		answer(g, describe_target(&g->flush.describe, &g->flush.output));
+		return true;
+	case FLUSHER_LABELS:
+		answer(g, flush_labels(&g->flush));
 		return true;
 	case FLUSHER_FILTER:
 		g->flush.filter = g->filter;
@@ -466,6 +470,7 @@ int flusher_start(struct handle *h, int fd, bool seeks)
 	if (r == 0) {
 		g->flush.handle = h;
 		g->flush.header = &g->header;
+		g->flush.labels = &g->labels;
 		g->flush.describe.names = h->target.names;
 		g->flush.describe.later = h->target.later;
 		g->flush.describe.target = h->stream.header->target_pid;
@@ -474,6 +479,7 @@ int flusher_start(struct handle *h, int fd, bool seeks)
 		g->flush.describe.owner = h->target.shm_dir.owner;
 		g->flush.describe.group = h->target.shm_dir.group;
 		describe_stream(g, h);
+		labels_set_machine(&g->labels);
 		memcpy(state->names, h->target.names->file, sizeof h->target.names->file);
 		r = -helper_start_large(&g->keeper, keep, g);
 		if (r == 0) {
@@ -536,6 +542,25 @@ void flusher_filter(struct handle *h, struct flush_filter *filter)
 	g->filter = filter;
 	ask(g, FLUSHER_FILTER, NULL);
 	pthread_mutex_unlock(&g->asking);
+}
+
+int flusher_labels(struct handle *h, const char *const *list, size_t count, clocks_ask ask_clock)
+{
+	struct flusher *g = h->flusher;
+	int error = 0;
+
+	pthread_mutex_lock(&g->asking);
+	g->flush.ask_clock = ask_clock;
+	for (size_t i = 0; i < count && !error; i++) {
+		const char *value = strchr(list[i], '=');
+
+		if (!value || !labels_set(&g->labels, list[i], (size_t)(value - list[i]), value + 1, strlen(value + 1)))
+			error = EINVAL;
+	}
+	if (!error)
+		error = ask(g, FLUSHER_LABELS, NULL);
+	pthread_mutex_unlock(&g->asking);
+	return error;
 }
 
 void flusher_pause(struct handle *h)

@@ -34,12 +34,14 @@ enum flusher_question {
 	FLUSHER_CLEAR,
 	FLUSHER_DESCRIBE,
 	FLUSHER_FILTER,
+	FLUSHER_LABELS,
 	FLUSHER_END,
 };
 
 struct flusher {
 	struct flush flush;
 	struct log_header header;
+	struct labels labels;
 	struct log_state *own_state; /* private memory, if the traced process must not write to the state; or null */
 	size_t own_size;
 	pthread_t thread;
@@ -77,6 +79,11 @@ int flusher_describe(struct handle *h);
  * stay until the flusher has ended.
  */
 void flusher_filter(struct handle *h, struct flush_filter *filter);
+/*
+ * Adds labels, "version=1.2", to the log. ask_clock: asks adjtimex() for each frame CLOCK from now on; may be null.
+ * Returns 0 or an error number, EINVAL if a label is wrong.
+ */
+int flusher_labels(struct handle *h, const char *const *list, size_t count, clocks_ask ask_clock);
 /*
  * Enclose posix_trace_clear(): between the two calls nothing is consumed or written. flusher_pause() is called with the
  * handle unlocked; flusher_clear() with the handle locked. flusher_clear() begins the log anew and returns 0 or an

@@ -19,7 +19,7 @@
 
 #define FORMAT_MAGIC  "posixtrace log\n"
 #define FORMAT_MAJOR  1
-#define FORMAT_MINOR  3
+#define FORMAT_MINOR  4
 #define FORMAT_LITTLE 1
 #define FORMAT_BIG    2
 #define FORMAT_BODY_MAX (UINT32_C(16) << 20)
@@ -82,13 +82,31 @@ enum frame_kind {
 	FRAME_FOOTER,
 	FRAME_SUM,
 	FRAME_LAYOUTS,
+	FRAME_LABELS,
+	FRAME_CLOCK,
+	FRAME_KINDS, /* this and later ones are unknown to this version */
 };
 
-/* Returns whether frames of this kind describe events, and are never overwritten. */
+/* Returns whether frames of this kind describe events or the log, and are never overwritten. */
 static inline bool frame_describes(uint32_t kind)
 {
-	return kind == FRAME_TYPES || kind == FRAME_PROCESS || kind == FRAME_LAYOUTS;
+	return kind == FRAME_TYPES || kind == FRAME_PROCESS || kind == FRAME_LAYOUTS || kind == FRAME_LABELS;
 }
+
+/* Returns whether a copy of the log needs frames of this kind. */
+static inline bool frame_copied(uint32_t kind)
+{
+	return frame_describes(kind) || kind == FRAME_CLOCK;
+}
+
+/* Why a frame CLOCK was written. */
+enum clock_reason {
+	CLOCK_NONE, /* not written */
+	CLOCK_BEGIN,
+	CLOCK_PERIOD,
+	CLOCK_STEP,
+	CLOCK_END,
+};
 
 #define FRAME_BYTES 64
 #define FRAME_ALIGN 8
@@ -174,8 +192,9 @@ struct log_event {
 
 #define HEADER_FIXED 96
 #define INDEX_FIXED  48
-#define INDEX_BEHIND 16 /* after its lists: unwritten, left_out */
+#define INDEX_BEHIND 24 /* after its lists: unwritten, left_out, clock */
 #define SUM_BYTES    64
+#define CLOCK_BYTES  80
 #define MARK_BYTES   24
 #define MARKS_MAX    4096u
 
@@ -207,7 +226,7 @@ struct totals_layout {
 	unsigned char discarded[8];
 };
 
-struct index_layout { /* offsets of SLOT, offsets of TYPES and PROCESS, marks, unwritten and left_out follow */
+struct index_layout { /* offsets of SLOT, offsets of frames that describe, marks, unwritten, left_out, clock follow */
 	struct totals_layout totals;
 	unsigned char status[4];
 	unsigned char flush_error[4];
@@ -234,6 +253,25 @@ struct sum_layout {
 	unsigned char left_out[8];
 };
 
+struct clock_layout {
+	unsigned char monotonic[8];
+	unsigned char realtime[8];
+	unsigned char boottime[8];
+	unsigned char took[8];
+	unsigned char tai[4];
+	unsigned char reason;
+	unsigned char known;
+	unsigned char state[2];
+	unsigned char status[4];
+	unsigned char reserved_44[4];
+	unsigned char offset[8];
+	unsigned char frequency[8];
+	unsigned char max_error[8];
+	unsigned char estimated_error[8];
+};
+
+_Static_assert(sizeof(struct clock_layout) == CLOCK_BYTES && offsetof(struct clock_layout, reserved_44) == 44,
+               "docs/log-format.md");
 _Static_assert(sizeof(struct header_layout) == HEADER_FIXED && sizeof(struct index_layout) == INDEX_FIXED &&
                sizeof(struct mark_layout) == MARK_BYTES && sizeof(struct sum_layout) == SUM_BYTES,
                "docs/log-format.md");

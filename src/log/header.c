@@ -99,7 +99,8 @@ size_t header_put(unsigned char body[HEADER_BODY_MAX], const struct log_header *
 	p = put_string(p, h->kernel);
 	p = put_string(p, h->machine);
 	p = put_string(p, h->stream);
-	return (size_t)(p - body);
+	put64(p, h->generation);
+	return (size_t)(p + 8 - body);
 }
 
 /* Copies a string, cut if it is too long. Returns null if the string is incomplete. */
@@ -161,6 +162,11 @@ bool header_get(struct log_header *h, const unsigned char *body, size_t size)
 	p = get_string(p, end, h->kernel, sizeof h->kernel);
 	p = get_string(p, end, h->machine, sizeof h->machine);
 	p = get_string(p, end, h->stream, sizeof h->stream);
+	/* Before version 1.4 nothing followed. */
+	if (p && GET_FIELD(l->minor) >= 4) {
+		p = end - p >= 8 ? p : NULL;
+		h->generation = p ? get64(p) : 0;
+	}
 	return p && policies_valid(a) && a->data_size <= RECORD_DATA_MAX && a->resolution_nsec >= 0 &&
 	       created <= INT64_MAX;
 }

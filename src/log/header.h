@@ -27,6 +27,7 @@ struct log_header {
 	char kernel[HEADER_WORD_MAX];
 	char machine[HEADER_WORD_MAX];
 	char stream[HEADER_STREAM_MAX]; /* path of the stream's file */
+	uint64_t generation; /* how often the log was begun anew */
 };
 
 /* Fills in the fields about this machine. */

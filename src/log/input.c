@@ -244,9 +244,10 @@ static bool open_index(struct input *in)
 	if (in->slots > LOG_SLOTS || INDEX_FIXED + 8 * ((uint64_t)in->slots + frames) > index.size)
 		return false;
 	marks = INDEX_FIXED + 8 * ((uint64_t)in->slots + frames) + MARK_BYTES * (uint64_t)GET_FIELD(l->marks);
-	/* Before version 1.1 nothing followed the marks, and before 1.3 only the first number. */
+	/* Before version 1.1 nothing followed the marks, before 1.3 only the first number, and before 1.4 two. */
 	in->unwritten = marks + 8 <= index.size ? get64(p + marks) : 0;
-	in->left_out = marks + INDEX_BEHIND <= index.size ? get64(p + marks + 8) : 0;
+	in->left_out = marks + 16 <= index.size ? get64(p + marks + 8) : 0;
+	in->clock = marks + INDEX_BEHIND <= index.size ? get64(p + marks + 16) : 0;
 	in->events = GET_FIELD(l->totals.events);
 	in->lost = GET_FIELD(l->totals.lost);
 	in->discarded = GET_FIELD(l->totals.discarded);
@@ -360,6 +361,8 @@ static void open_by_frames(struct input *in)
 	in->status = in->flush_error = 0;
 	while (next_frame(in, &f, &at, in->size, &in->skipped)) {
 		add_frame(in, &f, at);
+		if (f.kind == FRAME_CLOCK)
+			in->clock = at;
 		/* A segment that is there twice is read once. */
 		if (is_segment(&f) && f.number > last) {
 			in->events += f.events;
@@ -493,6 +496,7 @@ void input_rewind(struct input *in)
 	in->patience = VAIN_MAX;
 	in->gaps = 0;
 	in->last = 0;
+	in->unknown = 0;
 	in->end_reported = in->unwritten == 0;
 	in->at_end = in->cut = false;
 	in->segment = (struct frame){ 0 };
@@ -524,6 +528,7 @@ static bool next_in_file(struct input *in, struct frame *f, uint64_t *at)
 		*at = p->at;
 		p->at += frame_bytes(f->size);
 		from = p->at;
+		in->unknown += f->kind == 0 || f->kind >= FRAME_KINDS;
 		if (is_segment(f) && f->number >= in->expected)
 			return true;
 	}

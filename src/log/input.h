@@ -45,6 +45,8 @@ struct input {
 	uint64_t events, lost, discarded;
 	uint64_t unwritten; /* user events missing from the log, because they could not be written */
 	uint64_t left_out;  /* user events that record --where did not select */
+	uint64_t clock;     /* offset of the last frame CLOCK; 0: none */
+	uint64_t unknown;   /* frames of kinds that this version does not know, outside of slots, read so far */
 	uint64_t segments;  /* number of the last segment if ended by the frame SUM; else 0 */
 	uint32_t status;    /* INDEX_... */
 	uint32_t flush_error;

@@ -295,6 +295,7 @@ static int put_header(struct output *o, const struct log_header *h, struct log_p
 	if (r < 0)
 		return r;
 	o->frames = o->marks = 0;
+	o->clock = 0;
 	o->stride = 1;
 	move_on(o, next);
 	return 0;
@@ -367,9 +368,13 @@ int output_frame(struct output *o, enum frame_kind kind, const void *body, size_
 	if (!bytes)
 		return -ENOMEM;
 	memcpy(bytes + FRAME_BYTES, body, size);
+	if (kind == FRAME_CLOCK)
+		frame.number = o->clock;
 	r = put_frame(o, bytes, &frame, next.end);
 	sys_unmap(bytes, room);
-	if (r == 0 && !remember_frame(o, next.end))
+	if (r == 0 && kind == FRAME_CLOCK)
+		o->clock = next.end;
+	else if (r == 0 && !remember_frame(o, next.end))
 		r = -ENOMEM;
 	if (r < 0)
 		return r;
@@ -377,6 +382,21 @@ int output_frame(struct output *o, enum frame_kind kind, const void *body, size_
 	next.types = types;
 	move_on(o, &next);
 	return 0;
+}
+
+int output_clock(struct output *o, const unsigned char body[CLOCK_BYTES])
+{
+	const struct log_position *p = output_position(o);
+	uint64_t first = (uint64_t)p->sum + FRAME_BYTES + SUM_BYTES;
+	unsigned char bytes[FRAME_BYTES + CLOCK_BYTES];
+	struct frame frame = { .kind = FRAME_CLOCK, .size = CLOCK_BYTES };
+
+	/* A LOOP log that lasts long must not grow, so the first frame CLOCK is written again. */
+	if (o->policy != POSIX_TRACE_LOOP || !p->sum || !o->clock ||
+	    ((const struct clock_layout *)body)->reason != CLOCK_PERIOD)
+		return output_frame(o, FRAME_CLOCK, body, CLOCK_BYTES, p->types);
+	memcpy(bytes + FRAME_BYTES, body, CLOCK_BYTES);
+	return put_frame(o, bytes, &frame, first);
 }
 
 static void remember_segment(struct output *o, uint64_t offset, uint64_t number, uint64_t first)
@@ -407,6 +427,8 @@ int output_recall(struct output *o, const struct frame *f, uint64_t offset)
 {
 	if (frame_describes(f->kind) && !remember_frame(o, offset))
 		return -ENOMEM;
+	if (f->kind == FRAME_CLOCK)
+		o->clock = offset;
 	if (f->kind == FRAME_SEGMENT)
 		remember_segment(o, offset, f->number, f->first);
 	return 0;
@@ -552,6 +574,7 @@ static size_t put_index(unsigned char *to, const struct output *o, const struct 
 	PUT_FIELD(l->marks, marks);
 	put64(at, end->unwritten);
 	put64(at + 8, end->left_out);
+	put64(at + 16, o->clock);
 	return (size_t)(at - to) + INDEX_BEHIND;
 }
 

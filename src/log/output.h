@@ -43,6 +43,7 @@ struct output {
 	struct output_mark *mark;
 	uint32_t marks;
 	uint64_t stride; /* of segments between two marks */
+	uint64_t clock;  /* offset of the last frame CLOCK; 0: none */
 };
 
 /* The totals in a log about all recorded events. */
@@ -93,8 +94,16 @@ int output_begin(struct output *o, const struct log_header *h);
 bool output_cut(const struct output *o);
 /* Begins a truncated log once more, with the segments that come from now on. */
 int output_begin_again(struct output *o, const struct log_header *h);
-/* Writes a frame TYPES, with the names of the first `types` user event types, or a frame PROCESS. */
+/*
+ * Writes a frame TYPES, with the names of the first `types` user event types, or a frame LAYOUTS, PROCESS,
+ * LABELS or, when a log is copied, CLOCK.
+ */
 int output_frame(struct output *o, enum frame_kind kind, const void *body, size_t size, uint32_t types);
+/*
+ * Writes a frame CLOCK. The first one has to follow output_begin(): in a LOOP log it is written again for
+ * CLOCK_PERIOD.
+ */
+int output_clock(struct output *o, const unsigned char body[CLOCK_BYTES]);
 /* Returns the largest size of the next segment's body; 0 if the log is full. */
 uint32_t output_room(const struct output *o);
 /* Writes the draft's segment. lost: all losses of the stream so far. */

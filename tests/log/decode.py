@@ -5,6 +5,7 @@
 #     decode.py FILE...                   attributes, types, events and status, a line each
 #     decode.py --frames FILE...          the row of frames: offset, kind, number, size, first, last, events, lost
 #     decode.py --processes FILE...       the frames PROCESS: what was mapped where
+#     decode.py --about FILE...           the generation, labels, and clocks
 #
 # Lines: "attr NAME VALUE", "type ID NAME", "event ID PID TID PTHREAD ADDRESS
 # TIME TRUNCATED LENGTH DATA" (pthread_t, address and data in hexadecimal, no
@@ -15,16 +16,18 @@
 # SPDX-License-Identifier: MIT
 
 import argparse
+import contextlib
 import os
 import re
 import signal
 import struct
 import sys
+import unicodedata
 from collections import namedtuple
 from itertools import islice
 
-KINDS = dict(enumerate('HEADER TYPES PROCESS SLOT SEGMENT INDEX FOOTER SUM LAYOUTS'.split(), 1))
-HEADER, TYPES, PROCESS, SLOT, SEGMENT, INDEX, FOOTER, SUM, LAYOUTS = KINDS
+KINDS = dict(enumerate('HEADER TYPES PROCESS SLOT SEGMENT INDEX FOOTER SUM LAYOUTS LABELS CLOCK'.split(), 1))
+HEADER, TYPES, PROCESS, SLOT, SEGMENT, INDEX, FOOTER, SUM, LAYOUTS, LABELS, CLOCK = KINDS
 MAGIC = b'PTLF'
 FRAME = struct.Struct('<4sHHQQIIQQIIII')
 MAX_BODY, MAX_NUMBERS = 16 << 20, 4096  # of all kinds but SLOT; of threads, shapes and marks
@@ -192,6 +195,8 @@ class Log:
         check(created < 1 << 63)
         body.take(96 - body.at)
         version, name, _host, _kernel, _machine, _stream = (text(body.string()) for _ in range(6))
+        # Before version 1.4 nothing follows.
+        self.generation = body.number(8) if len(body.data) - body.at >= 8 else 0
         names = 'version name created resolution stream-size log-size data-size stream-policy log-policy inheritance'
         self.attributes = dict(zip(names.split(), (version, name, created, *numbers)))
         self.loop = self.attributes['log-policy'] == LOOP
@@ -209,8 +214,10 @@ class Log:
             slots, frames, marks = numbers[5:8]
             check(marks <= MAX_NUMBERS)
             body.take(8 * slots + 8 * frames + 24 * marks)
-            # Version 1.0 has nothing behind the marks; before version 1.3 there is only the first number.
-            return numbers + [body.number(8) if len(body.data) - body.at >= 8 else 0 for _ in range(2)]
+            # Version 1.0 has nothing behind the marks, versions 1.1 and 1.2 only the first number, 1.3 two.
+            more = [body.number(8) if len(body.data) - body.at >= 8 else 0 for _ in range(3)]
+            self.last_clock = more.pop()
+            return numbers + more
         except Damaged:
             return None
 
@@ -313,6 +320,26 @@ def read_layouts(body):
         yield number, text
 
 
+def read_labels(body):
+    while body.at < len(body.data):
+        try:
+            key, value = body.string(), body.string()
+        except Damaged:
+            return
+        if 0 < len(key) < 64 and len(value) < 256 and b'=' not in key:
+            with contextlib.suppress(UnicodeDecodeError):
+                if not any(unicodedata.category(c) == 'Cc' for c in (key + value).decode()):
+                    yield key.decode(), value.decode()
+
+
+CLOCK_FIELDS = 'monotonic realtime boottime took tai reason known state status _ offset frequency max_error ' \
+               'estimated_error'.split()
+
+
+def read_clock(body):
+    yield dict(zip(CLOCK_FIELDS, struct.unpack('<QQQQiBBHIIqqQQ', body.take(80))))
+
+
 def read_process(body):
     pid, count, time, path = body.number(4), body.number(4), body.number(8), body.string()
     yield f'process {pid} {time} {text(path)}'
@@ -346,6 +373,13 @@ def show_log(log):
     yield f'status {" ".join(flags)} error={error} lost={lost}'
 
 
+def show_about(log):
+    yield f'generation {log.generation}'
+    yield from (f'label {key}={value}' for key, value in sorted(dict(log.rows(LABELS, read_labels)).items()))
+    for clock in log.rows(CLOCK, read_clock):
+        yield f'clock {" ".join(f"{name}={clock[name]}" for name in CLOCK_FIELDS if name != "_")}'
+
+
 def show_frames(log):
     for frame in log.frames():
         for f in (frame, *(log.in_slot(frame) if log.loop and frame.kind == SLOT else ())):
@@ -363,6 +397,7 @@ def main():
     parser.add_argument('--frames', dest='show', action='store_const', const=show_frames, default=show_log)
     parser.add_argument('--processes', dest='show', action='store_const',
                         const=lambda log: log.rows(PROCESS, read_process))
+    parser.add_argument('--about', dest='show', action='store_const', const=show_about)
     parser.add_argument('files', nargs='+', metavar='FILE')
     arguments = parser.parse_args()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -249,6 +249,28 @@ static uint64_t read_events(bool print)
 
 /* -- Tables ---------------------------------------------------------------------------------------- */
 
+static void print_origin(const struct posixtrace_log_about *a)
+{
+	printf(", 'id': %" PRIu64 ", 'generation': %" PRIu64 ", 'unknown': %" PRIu64 ", 'labels': {", a->id,
+	       a->generation, a->unknown);
+	for (size_t i = 0; i < a->labels; i++) {
+		print_text(a->label[i].key);
+		printf(": ");
+		print_text(a->label[i].value);
+		printf(", ");
+	}
+	printf("}, 'clocks': [");
+	for (size_t i = 0; i < a->clocks; i++) {
+		const struct posixtrace_log_clock *c = &a->clock[i];
+
+		printf("(%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %d, %u, %u, %u, %u, %" PRId64 ", %" PRId64
+		       ", %" PRIu64 ", %" PRIu64 "), ", c->monotonic, c->realtime, c->boottime, c->took, c->tai,
+		       c->reason, c->known, c->state, c->status, c->offset, c->frequency, c->max_error,
+		       c->estimated_error);
+	}
+	printf("]");
+}
+
 static void print_log(const struct posixtrace_log_about *a)
 {
 	printf("{'log': ");
@@ -264,7 +286,9 @@ static void print_log(const struct posixtrace_log_about *a)
 	printf(", 'skipped': %" PRIu64 ", 'lost': %" PRIu64 ", 'overwritten': %" PRIu64 ", 'discarded': %" PRIu64,
 	       a->skipped, a->lost, a->overwritten, a->discarded);
 	printf(", 'unwritten': %" PRIu64 ", 'damaged': %" PRIu64 ", 'events': %" PRIu64 ", 'first': %" PRIu64
-	       ", 'last': %" PRIu64 "}\n", a->unwritten, a->damaged, a->events, a->first, a->last);
+	       ", 'last': %" PRIu64, a->unwritten, a->damaged, a->events, a->first, a->last);
+	print_origin(a);
+	printf("}\n");
 }
 
 static void print_type(const struct posixtrace_log_type *t)

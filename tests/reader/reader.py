@@ -242,6 +242,44 @@ def test_corpus():
     equal('logs read', compare_all(logs), len(logs))
 
 
+def origin_of(path):
+    """The log's own numbers, its labels and clocks, as decode.py reads them."""
+    with open(path, 'rb') as file:
+        log = decode.Log(file.fileno())
+        clocks = [tuple(clock[name] for name in decode.CLOCK_FIELDS if name != '_')
+                  for clock in log.rows(decode.CLOCK, decode.read_clock)]
+        return log.id, log.generation, dict(log.rows(decode.LABELS, decode.read_labels)), clocks
+
+
+def check_origin(path):
+    found = next(line for line in read('--twice', path) if 'log' in line)
+    labels = {key.decode(): value.decode() for key, value in found['labels'].items()}
+    equal(path, (found['id'], found['generation'], labels, found['clocks']), origin_of(path))
+
+
+def test_origin():
+    """Labels and clocks, of whole logs and of one with frames that are damaged, unknown, too short or hostile."""
+    for path in logs:
+        check_origin(path)
+    assert origin_of('corpus/cleared_append.log')[1] and origin_of('corpus/append.log')[3][-1][5] == 4
+    rng = random.Random(1)
+    made = Log()
+    for texts in ((b'a', b'1', b'b', b'2'), (b'a', b'3', b'', b'x', b'c'), (b'\xff', b'1', b'd', b'\x1b[31m'),
+                  (b'k' * 63, b'v' * 255, b'k' * 64, b'', b'e', b'v' * 256), (b'a=b', b'1', b'z', b'\0')):
+        made.frame(decode.LABELS, b''.join(struct.pack('<H', len(text)) + text for text in texts))
+    for _ in range(50):
+        made.frame(decode.LABELS, rng.randbytes(rng.randrange(200)))
+    for size in (80, 80, 79, 0, 96):
+        made.frame(decode.CLOCK, rng.randbytes(size))
+    made.frame(77, b'unknown')
+    made.frame(12)
+    made.event(5, 'a')
+    made.segment()
+    scene.write('made.log', made.closed())
+    check_origin('made.log')
+    equal('unknown', next(line for line in read('--twice', 'made.log') if 'log' in line)['unknown'], 2)
+
+
 def test_damaged():
     rng = random.Random(int(os.environ.get('SEED', '1')))
     paths = []

@@ -323,8 +323,9 @@ def late_event(whole, trials):
 def hostile_index(whole, trials):
     """An index of nothing but wrong offsets: as many are told of as anybody reads."""
     index, footer = (next(f for f in whole.frames if f.kind == kind) for kind in (INDEX, FOOTER))
-    for list_at, words, item in ((36, 'TYPES', struct.pack('<Q', 13)), (40, 'segments', struct.pack('<QQQ', 0, 1, 1))):
-        body = bytearray(whole.body(index)[:48]) + item * 5000 + bytes(16)
+    for list_at, words, item in ((36, 'describe', struct.pack('<Q', 13)),
+                                 (40, 'segments', struct.pack('<QQQ', 0, 1, 1))):
+        body = bytearray(whole.body(index)[:48]) + item * 5000 + bytes(24)
         struct.pack_into('<III', body, 32, 0, 0, 0)
         struct.pack_into('<I', body, list_at, 5000)
         header = bytearray(whole.bytes[index.offset:index.offset + 64])

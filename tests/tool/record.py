@@ -796,6 +796,43 @@ def test_duration():
         contains(record('--duration', none, '--', STEPS, 'never', status=2)[1], f'--duration {none}: ')
 
 
+def about(path='posixtrace.log'):
+    """Labels and clocks, as docs/log-format.md has them."""
+    with open(path, 'rb') as file:
+        log = decode.Log(file.fileno())
+        return dict(log.rows(decode.LABELS, decode.read_labels)), list(log.rows(decode.CLOCK, decode.read_clock))
+
+
+def test_labels():
+    environment = {**os.environ, 'POSIXTRACE_LABELS': 'zone=a,version=1'}
+    record('--label', 'version=1.2', '--label', 'name=a, b = c', '--', STEPS, 'a', env=environment)
+    labels, clocks = about()
+    machine = Path('/etc/machine-id')
+    if machine.exists() and re.fullmatch('[0-9a-f]{32}\n?', machine.read_text()):
+        equal(labels.pop('host.id'), machine.read_text().strip())
+    equal(labels, {'zone': 'a', 'version': '1.2', 'name': 'a, b = c'})
+    equal([clock['reason'] for clock in clocks], [1, 4])
+    assert clocks[0]['monotonic'] < clocks[1]['monotonic'] and abs(clocks[1]['realtime'] / 1e9 - time.time()) < 60
+    out = subprocess.run([POSIXTRACE, 'stat', 'posixtrace.log'], capture_output=True, text=True, check=True).stdout
+    contains(out, '  labels   zone=a, version=1.2, name=a, b = c\n')
+    lacks(out, 'host.id', '  clock ')
+    # Each file of a recording has them, also one that is made of several.
+    with Run('record', '-o', 'r.log', '--flush-every', '5ms', '--rotate', '4K', '--label', 'part=yes', '--', STEPS,
+             'a*3000', 'read', 'b*3000') as run:
+        until(lambda: Path('r.log.1').exists(), 'a second file')
+        run.go()
+        run.end()
+    for path in ('r.log', 'r.log.1'):
+        equal(about(path)[0]['part'], 'yes')
+    record('--loop', '64K', '--label', 'loop=yes', '--', STEPS, 'a')
+    equal(about()[0]['loop'], 'yes')
+    for wrong in ('x', '=x', 'x\n=1', f'{"x" * 64}=1', f'x={"y" * 256}'):
+        contains(record('--label', wrong, '--', STEPS, status=2)[1], 'must be KEY=VALUE')
+    for wrong in ('x', 'a=1,=2', 'a=1,x\x1b=2'):
+        environment = {**os.environ, 'POSIXTRACE_LABELS': wrong}
+        contains(record('--', STEPS, status=2, env=environment)[1], 'POSIXTRACE_LABELS: ')
+
+
 def test_flush_every():
     sizes = set()
 

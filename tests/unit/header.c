@@ -88,7 +88,7 @@ TEST(layout)
 	CHECK("-", memcmp(body + 98, h.attr.version, strlen(h.attr.version)) == 0);
 	CHECK("-", memcmp(body + 98 + strlen(h.attr.version),
 	                  "\10\0a stream\6\0a host\3\0" "6.1\6\0x86_64\42\0/dev/shm/", 42) == 0);
-	CHECK_EQ("-", size, 96 + 6 * 2 + strlen(h.attr.version) + 8 + 6 + 3 + 6 + 34);
+	CHECK_EQ("-", size, 96 + 6 * 2 + strlen(h.attr.version) + 8 + 6 + 3 + 6 + 34 + 8);
 }
 
 /* A later minor version may add fields at the end and use reserved bytes. */
@@ -158,7 +158,7 @@ TEST(cut)
 		CHECK("-", taken());
 		at += 2u + length;
 	}
-	CHECK_EQ("-", at, whole);
+	CHECK_EQ("-", at + 8, whole);
 }
 
 /* Strings that are too long are truncated, as posix_trace_attr_setname() does, and followed by nothing else. */
@@ -172,6 +172,8 @@ TEST(long_strings)
 		memset(p + 2, 'a' + (int)string, 150);
 		p += 152;
 	}
+	put64(p, 7);
+	p += 8;
 	size = (size_t)(p - body);
 	MUST(taken());
 	/* The posix_trace_attr_get*() functions have this many bytes for them, including the terminating null byte. */
@@ -182,6 +184,12 @@ TEST(long_strings)
 	CHECK_EQ("-", strlen(got.kernel), HEADER_WORD_MAX - 1);
 	CHECK_EQ("-", strlen(got.machine), HEADER_WORD_MAX - 1);
 	CHECK_EQ("-", strlen(got.stream), 150);
+	CHECK_EQ("-", got.generation, 7);
+	/* Before version 1.4 nothing followed. */
+	put16(body + 18, 3);
+	size -= 8;
+	MUST(taken());
+	CHECK_EQ("-", got.generation, 0);
 }
 
 /* The longest strings that the library itself writes all fit into one header. */

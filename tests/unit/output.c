@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "log/crc.h"
 #include "unit_log.h"
 
 static struct log_writer w;
@@ -472,6 +473,67 @@ TEST(begun_again)
 	}
 }
 
+/* -- Clocks --------------------------------------------------------------------------------------------- */
+
+static void put_clock(enum clock_reason reason, unsigned char state)
+{
+	unsigned char body[CLOCK_BYTES] = { [36] = (unsigned char)reason, [38] = state };
+
+	MUST(output_clock(&w.output, body) == 0);
+}
+
+static unsigned state_at(uint64_t at)
+{
+	unsigned char body[CLOCK_BYTES];
+
+	MUST(pread(w.fd, body, sizeof body, (off_t)(at + FRAME_BYTES)) == CLOCK_BYTES);
+	CHECK_EQ("-", frame_at(at).body_crc, crc32c(body, sizeof body));
+	return body[38];
+}
+
+/* Each frame CLOCK tells where the one before it is, and the index where the last is. */
+TEST(clocks)
+{
+	static const int policies[] = { POSIX_TRACE_LOOP, POSIX_TRACE_UNTIL_FULL, POSIX_TRACE_APPEND };
+
+	for (unsigned i = 0; i < 3; i++) {
+		bool loop = policies[i] == POSIX_TRACE_LOOP;
+		uint64_t first, step, from;
+
+		log_writer_begin(&w, -1, policies[i], 30000, 100);
+		put_clock(CLOCK_BEGIN, 1);
+		first = w.output.clock;
+		CHECK_EQ("-", first, place()->sum + FRAME_BYTES + SUM_BYTES);
+		log_writer_number(&w, 0);
+		MUST(log_writer_segment(&w) == 0);
+		for (unsigned char n = 0; n < 100; n++) {
+			uint64_t end = place()->end, before = w.output.clock;
+
+			put_clock(CLOCK_PERIOD, n);
+			/* A LOOP log does not grow. */
+			CHECK_EQ("-", place()->end - end, loop ? 0 : FRAME_BYTES + CLOCK_BYTES);
+			CHECK_EQ("-", w.output.clock, loop ? first : end);
+			CHECK_EQ("-", frame_at(w.output.clock).number, loop ? 0 : before);
+			CHECK_EQ("-", state_at(w.output.clock), n);
+		}
+		from = w.output.clock;
+		put_clock(CLOCK_STEP, 7);
+		step = w.output.clock;
+		CHECK("-", step != from && frame_at(step).number == from && state_at(step) == 7);
+		put_clock(CLOCK_PERIOD, 8);
+		CHECK_EQ("-", state_at(loop ? first : w.output.clock), 8);
+		put_clock(CLOCK_END, 9);
+		CHECK_EQ("-", frame_at(w.output.clock).number, loop ? step : frame_at(w.output.clock).number);
+		draft_begin(&w.draft, place()->sequence, output_room(&w.output));
+		log_writer_number(&w, 1);
+		log_writer_end(&w);
+		CHECK_EQ("-", read_numbers(w.fd, &from), 2);
+		CHECK_EQ("-", in.clock, w.output.clock);
+		input_close(&in);
+		log_writer_free(&w);
+	}
+}
+
 /* -- The index ------------------------------------------------------------------------------------------- */
 
 static unsigned char *read_index(struct frame *index, uint64_t *at)
@@ -819,6 +881,6 @@ TEST(lost)
 
 TEST_MAIN(TEST_ENTRY(files), TEST_ENTRY(sizes), TEST_ENTRY(append), TEST_ENTRY(until_full), TEST_ENTRY(pipe_as_file),
           TEST_ENTRY(slots), TEST_ENTRY(loop_room), TEST_ENTRY(last_slot_cut), TEST_ENTRY(empty),
-          TEST_ENTRY(over_an_older_log), TEST_ENTRY(begun_again), TEST_ENTRY(index_contents),
+          TEST_ENTRY(over_an_older_log), TEST_ENTRY(begun_again), TEST_ENTRY(clocks), TEST_ENTRY(index_contents),
           TEST_ENTRY(marks_thinned), TEST_ENTRY(marks_of_a_loop), TEST_ENTRY(recalled), TEST_ENTRY(no_room),
           TEST_ENTRY(pipe_broken), TEST_ENTRY(pipe_slow), TEST_ENTRY(lost))

@@ -53,6 +53,11 @@ struct verify_gap {
 	uint64_t first, last;
 };
 
+struct verify_clock {
+	uint64_t offset; /* of the frame CLOCK */
+	uint64_t before; /* of the one before it, as it says */
+};
+
 struct verify_list {
 	void *item;
 	size_t count;
@@ -85,6 +90,7 @@ struct verify {
 	bool has_sum;
 	unsigned char *index; /* its body */
 	size_t index_size;
+	uint64_t index_clock; /* offset of the last frame CLOCK, as the index says; 0: none */
 
 	/* The readable part: */
 	uint64_t events, segments, lost;
@@ -103,7 +109,7 @@ struct verify {
 	uint64_t hole, hole_size; /* bytes since the last segment that are not frames; size 0: none */
 	uint64_t bad_number, bad_number_events; /* the last segment with a damaged body */
 	struct verify_list gap; /* struct verify_gap, ascending */
-	struct verify_list finding, frame, slot;
+	struct verify_list finding, frame, slot, clock;
 	bool named[EVENT_ID_END];
 	struct { uint64_t offset, segment; } used[EVENT_ID_END]; /* the first use; segment 0: unused */
 	struct unpack unpack;

@@ -11,6 +11,12 @@
 
 #include "common/message.h"
 
+/* Returns how many bytes follow the lists of an INDEX. */
+static unsigned behind_lists(unsigned minor)
+{
+	return minor >= 4 ? INDEX_BEHIND : minor == 3 ? 16 : minor > 0 ? 8 : 0;
+}
+
 void verify_index(struct verify *v, const struct frame *f, uint64_t at)
 {
 	const unsigned char *body = verify_bytes(v, at + FRAME_BYTES, f->size);
@@ -26,7 +32,7 @@ void verify_index(struct verify *v, const struct frame *f, uint64_t at)
 	/* A later version of the format may have appended fields. */
 	if (!body || f->size < INDEX_FIXED || get32(body + 32) > LOG_SLOTS || INDEX_FIXED + lists > f->size ||
 	    (v->has_header && v->minor <= FORMAT_MINOR &&
-	     INDEX_FIXED + lists + (v->minor > 2 ? INDEX_BEHIND : v->minor > 0 ? 8 : 0) != f->size)) {
+	     INDEX_FIXED + lists + behind_lists(v->minor) != f->size)) {
 		verify_add(v, FINDING_CONTENT, at, "INDEX: its checksum matches, but its lists are invalid");
 		return;
 	}
@@ -42,7 +48,8 @@ void verify_index(struct verify *v, const struct frame *f, uint64_t at)
 	v->index_discarded = get64(body + 16);
 	v->index_error = get32(body + 28);
 	v->unwritten = INDEX_FIXED + lists + 8 <= f->size ? get64(body + INDEX_FIXED + lists) : 0;
-	v->left_out = INDEX_FIXED + lists + INDEX_BEHIND <= f->size ? get64(body + INDEX_FIXED + lists + 8) : 0;
+	v->left_out = INDEX_FIXED + lists + 16 <= f->size ? get64(body + INDEX_FIXED + lists + 8) : 0;
+	v->index_clock = INDEX_FIXED + lists + INDEX_BEHIND <= f->size ? get64(body + INDEX_FIXED + lists + 16) : 0;
 }
 
 void verify_sum(struct verify *v, const struct frame *f, uint64_t at)
@@ -287,15 +294,16 @@ static void check_frames(struct verify *v, const struct verify_list *damage, con
 			known++;
 		else if (!has_offset(&v->frame, offset) && !damaged(damage, offset) && ++wrong <= WRONG_MAX)
 			verify_add(v, FINDING_INDEX, v->index_at,
-			           "INDEX: no TYPES or PROCESS at offset %" PRIu64 ", where it says", offset);
+			           "INDEX: no TYPES, PROCESS, LAYOUTS or LABELS at offset %" PRIu64 ", where it says",
+			           offset);
 	}
-	and_more(v, wrong, "frames TYPES and PROCESS");
+	and_more(v, wrong, "frames that describe");
 	if (again)
 		verify_add(v, FINDING_INDEX, v->index_at,
-		           "INDEX: of the frames TYPES and PROCESS that it lists, %u are there twice, or out of order",
+		           "INDEX: of the frames that describe that it lists, %u are there twice, or out of order",
 		           again);
 	if (count < v->frame.count)
-		verify_add(v, FINDING_INDEX, v->index_at, "INDEX: it lists %u frames TYPES and PROCESS, there are %zu",
+		verify_add(v, FINDING_INDEX, v->index_at, "INDEX: it lists %u frames that describe, there are %zu",
 		           count, v->frame.count);
 }
 
@@ -456,6 +464,22 @@ static void check_types(struct verify *v)
 			           v->used[id].segment)->segment = v->used[id].segment;
 }
 
+/* Checks that each frame CLOCK, and the index, tell where the one before is. */
+static void check_clocks(struct verify *v, const struct verify_list *damage)
+{
+	const struct verify_clock *c = v->clock.item;
+	uint64_t before = 0;
+	uint32_t wrong = 0;
+
+	for (size_t i = 0; i < v->clock.count; before = c[i++].offset)
+		if (c[i].before != before && !damaged(damage, c[i].before) && ++wrong <= WRONG_MAX)
+			verify_add(v, FINDING_FRAME, c[i].offset, "CLOCK: the frame before it is at offset %" PRIu64
+			           ", not at %" PRIu64, before, c[i].before);
+	if (v->minor >= 4 && v->index_clock != before && !damaged(damage, v->index_clock))
+		verify_add(v, FINDING_INDEX, v->index_at, "INDEX: the last frame CLOCK is at offset %" PRIu64
+		           ", not at %" PRIu64, before, v->index_clock);
+}
+
 static void check_lists(struct verify *v)
 {
 	const unsigned char *list = v->index + INDEX_FIXED;
@@ -466,6 +490,7 @@ static void check_lists(struct verify *v)
 	check_slot_list(v, &damage, list, slots);
 	check_frames(v, &damage, list + 8 * (uint64_t)slots, frames);
 	check_marks(v, list + 8 * ((uint64_t)slots + frames), marks);
+	check_clocks(v, &damage);
 	free(damage.item);
 	if (v->lost > v->index_lost && !v->lost_saturated)
 		verify_add(v, FINDING_INDEX, v->index_at,

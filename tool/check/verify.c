@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "check/index.h"
+#include "log/labels.h"
 #include "logs/logfile.h"
 
 /*
@@ -267,6 +268,38 @@ static void layouts(struct verify *v, const struct frame *f, uint64_t at)
 	}
 }
 
+static void count_label(const char *key, size_t key_length, const char *value, size_t value_length, void *arg)
+{
+	*(size_t *)arg += 4 + key_length + value_length;
+	(void)key;
+	(void)value;
+}
+
+static void labels(struct verify *v, const struct frame *f, uint64_t at)
+{
+	const unsigned char *body = verify_body(v, f, at, "LABELS");
+	size_t valid = 0;
+
+	*(uint64_t *)verify_append(&v->frame, sizeof(uint64_t)) = at;
+	if (!body)
+		return;
+	labels_each(body, f->size, count_label, &valid);
+	if (valid != f->size)
+		verify_add(v, FINDING_CONTENT, at, "LABELS: the checksum matches, but a label is invalid");
+}
+
+static void clock_frame(struct verify *v, const struct frame *f, uint64_t at)
+{
+	const struct clock_layout *l = (const struct clock_layout *)verify_body(v, f, at, "CLOCK");
+
+	*(struct verify_clock *)verify_append(&v->clock, sizeof(struct verify_clock)) =
+		(struct verify_clock){ at, f->number };
+	if (!l)
+		return;
+	if (f->size < CLOCK_BYTES || l->reason < CLOCK_BEGIN || l->reason > CLOCK_END || l->known > 1)
+		verify_add(v, FINDING_CONTENT, at, "CLOCK: the checksum matches, but the contents are invalid");
+}
+
 /* Returns the byte after a path, or null if the path is cut off or contains a null byte. */
 static const unsigned char *skip_path(const unsigned char *p, const unsigned char *end)
 {
@@ -337,6 +370,12 @@ static uint64_t frame(struct verify *v, const struct frame *f, uint64_t at)
 		break;
 	case FRAME_PROCESS:
 		process(v, f, at);
+		break;
+	case FRAME_LABELS:
+		labels(v, f, at);
+		break;
+	case FRAME_CLOCK:
+		clock_frame(v, f, at);
 		break;
 	case FRAME_SLOT:
 		/* Without a header, the first SLOT shows that the log has the policy LOOP. */
@@ -518,6 +557,7 @@ void verify_free(struct verify *v)
 	free(v->finding.item);
 	free(v->frame.item);
 	free(v->slot.item);
+	free(v->clock.item);
 	free(v->gap.item);
 	free(v->index);
 	free(v->window);

@@ -19,7 +19,7 @@
 #include "event/policy.h"
 #include "logs/unfinished.h"
 
-void about_begin(struct about *a, const struct logfile *f)
+void about_begin(struct about *a, struct logfile *f)
 {
 	const struct input *in = &f->in;
 
@@ -36,6 +36,7 @@ void about_begin(struct about *a, const struct logfile *f)
 	a->left_out = in->left_out;
 	a->status = in->status;
 	a->flush_error = in->flush_error;
+	origin_read(&a->origin, f);
 }
 
 void about_end(struct about *a, struct logfile *f)
@@ -272,6 +273,7 @@ void about_print(const struct about *a)
 	out_text(", ");
 	print_text(h->machine);
 	out_char('\n');
+	origin_print(&a->origin);
 	print_sizes(a);
 	if (a->left_out)
 		out_printf("  left out %llu event%s that did not match record --where\n",
@@ -406,6 +408,7 @@ void about_json(const struct about *a)
 	json_bool(a->ended);
 	json_key("overwritten_some");
 	json_bool(a->missing.overwritten_some);
+	origin_json(&a->origin);
 	json_status(a);
 	json_holes(a);
 	json_end('}');

@@ -12,6 +12,7 @@
 
 #include "logs/logfile.h"
 #include "logs/missing.h"
+#include "logs/origin.h"
 #include "model/eventtype.h"
 
 enum hole_reason {
@@ -35,6 +36,7 @@ struct about {
 	const char *path;
 	uint32_t machine; /* equal for logs of the same machine and boot */
 	struct log_header header;
+	struct origin origin;
 	bool ended;    /* the log was closed by its creator, so the number of missing events is exact */
 	bool complete; /* ended, and all events could be written */
 	uint64_t size, skipped;
@@ -53,8 +55,8 @@ struct about {
 	size_t open[HOLE_REASONS]; /* index + 1 of the hole of each reason that has no end yet; 0: none */
 };
 
-/* Describes a log that was just opened. */
-void about_begin(struct about *a, const struct logfile *f);
+/* Describes a log that was just opened. Goes back to its first event. */
+void about_begin(struct about *a, struct logfile *f);
 /* Takes what is missing, after the log was read. May read it again. */
 void about_end(struct about *a, struct logfile *f);
 void about_free(struct about *a);

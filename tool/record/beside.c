@@ -438,7 +438,7 @@ static int copy_frames(struct merge *m, unsigned side)
 	int r = 0;
 
 	for (; r == 0 && input_frame(in, &f, &at); at += frame_bytes(f.size)) {
-		if (!frame_describes(f.kind) || (side == 1 && f.kind != FRAME_PROCESS))
+		if (!frame_copied(f.kind) || (side == 1 && f.kind != FRAME_PROCESS))
 			continue;
 		if (f.size > FORMAT_BODY_MAX ||
 		    pread(in->fd, m->body, f.size, (off_t)(at + FRAME_BYTES)) != (ssize_t)f.size)

@@ -263,7 +263,7 @@ static uint32_t translate(struct work *w, struct side *s, uint32_t id)
 static bool is_wanted(const struct side *s, const struct frame *f, const unsigned char *body)
 {
 	if (!s->log)
-		return frame_describes(f->kind);
+		return frame_copied(f->kind);
 	return f->kind == FRAME_PROCESS && f->size >= 4 && accepted(s, get32(body));
 }
 
@@ -274,7 +274,7 @@ static int copy_frames(struct work *w, struct side *s)
 	int r = 0;
 
 	for (; r == 0 && input_frame(&s->in, &f, &at); at += frame_bytes(f.size)) {
-		if (!frame_describes(f.kind))
+		if (!frame_copied(f.kind))
 			continue;
 		if (pread(s->in.fd, w->body, f.size, (off_t)(at + FRAME_BYTES)) != (ssize_t)f.size)
 			return -EIO;

@@ -32,7 +32,7 @@ static int copy_frames(struct copy *k)
 	int r = 0;
 
 	for (; r == 0 && input_frame(&k->in, &f, &at); at += frame_bytes(f.size)) {
-		if (!frame_describes(f.kind))
+		if (!frame_copied(f.kind))
 			continue;
 		if (pread(k->in.fd, k->body, f.size, (off_t)(at + FRAME_BYTES)) != (ssize_t)f.size)
 			return -EIO;

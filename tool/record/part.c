@@ -18,6 +18,7 @@
 #include "control/lifecycle.h"
 #include "host/fs_credentials.h"
 #include "process/typenames.h"
+#include "record/clockstate.h"
 #include "record/newlog.h"
 #include "shm/procpage.h"
 
@@ -148,6 +149,19 @@ bool part_works(const struct part *p)
 	if (h)
 		handle_put(h);
 	return works;
+}
+
+int part_labels(const struct part *p, const char *const *label, size_t count)
+{
+	struct handle *h = handle_get(p->trid, HANDLE_ACTIVE);
+	int error = 0;
+
+	if (!h)
+		return 0;
+	if (h->flusher && handle_works(h))
+		error = flusher_labels(h, label, count, clockstate);
+	handle_put(h);
+	return error;
 }
 
 void part_filter(const struct part *p, struct flush_filter *filter)

@@ -66,6 +66,11 @@ uint64_t part_inherited_from(const struct part *p);
 int part_traces(const struct part *p, struct ident ident, const struct part *but, unsigned count);
 /* Returns false if the traced process has taken the stream's memory away. */
 bool part_works(const struct part *p);
+/*
+ * Adds labels, "version=1.2", to the log, and has it tell from now on how right the clock is. Returns 0 or an error
+ * number, EINVAL if a label is wrong.
+ */
+int part_labels(const struct part *p, const char *const *label, size_t count);
 /* Lets the filter decide which events go into the log. Called before the stream is started. */
 void part_filter(const struct part *p, struct flush_filter *filter);
 /* Filters out event types that have got a name since the last call and are not wanted. */

@@ -189,7 +189,7 @@ static int copy_frames(struct merging *m, struct side *s, bool types)
 	int r = 0;
 
 	for (; r == 0 && input_frame(&s->in, &f, &at); at += frame_bytes(f.size)) {
-		if (!frame_describes(f.kind) || (!types && f.kind != FRAME_PROCESS))
+		if (!frame_copied(f.kind) || (!types && f.kind != FRAME_PROCESS))
 			continue;
 		if (pread(s->in.fd, m->body, f.size, (off_t)(at + FRAME_BYTES)) != (ssize_t)f.size)
 			return -EIO;

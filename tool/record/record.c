@@ -17,6 +17,7 @@
 #include "common/command.h"
 #include "common/message.h"
 #include "common/options.h"
+#include "log/labels.h"
 #include "log/output.h"
 #include "logs/logfile.h"
 #include "record/probe_patterns.h"
@@ -39,7 +40,7 @@
 enum {
 	CHILDREN = OPTIONS_OWN, FAMILY, ALSO_USER, WHERE, POLICY, LOG_POLICY, LOG_SIZE, MAX_DATA, DURATION, ROTATE,
 	KEEP, LOOP, TRIGGER, BEFORE, AFTER, PROGRESS, NO_PROGRESS, DESPITE_SECCOMP, KERNEL, KERNEL_BUFFER,
-	SAMPLE, SAMPLE_DWARF, OFF_CPU, STACK_DEPTH, FLUSH_EVERY,
+	SAMPLE, SAMPLE_DWARF, OFF_CPU, STACK_DEPTH, FLUSH_EVERY, LABEL,
 	WITHOUT_RECORDER, FUNCTIONS, FUNCTIONS_IN, FUNCTIONS_DEPTH, FUNCTIONS_LONGER, LTTNG, LIBC, USDT,
 };
 
@@ -72,6 +73,8 @@ static const struct option_row option_rows[] = {
 	OPTION('a', "all-processes", NULL,
 	       "with --kernel, as root: Linux's events about all processes of the machine, while these are recorded"),
 	OPTION(WITHOUT_RECORDER, "without-recorder", NULL, "with -a, leave out what posixtrace record itself does"),
+	OPTION(LABEL, "label", "KEY=VALUE",
+	       "keep this in the log, such as version=1.2; may be repeated, and added to POSIXTRACE_LABELS"),
 	OPTION(DURATION, "duration", "TIME", "stop after this time: 10s, 500ms, 2m"),
 	OPTION('q', "quiet", NULL, "report errors only"),
 	OPTION(PROGRESS, "progress", NULL,
@@ -194,6 +197,34 @@ static const struct signature *take_signature(const char **pattern)
 	if (wrong)
 		wrong_usage("--usdt %s: %s", whole, wrong);
 	return s;
+}
+
+static void add_label(struct plan *plan, const char *option, const char *label)
+{
+	static struct labels all;
+	const char *value = strchr(label, '=');
+
+	/* Refuses it before the program starts. */
+	if (!value || !labels_set(&all, label, (size_t)(value - label), value + 1, strlen(value + 1)))
+		wrong_usage("%s %s: must be KEY=VALUE, in UTF-8; at most %d, of at most %d and %d bytes", option, label,
+		            LABELS_MAX, LABEL_KEY_MAX, LABEL_VALUE_MAX);
+	plan->label = realloc(plan->label, (plan->labels + 1) * sizeof *plan->label);
+	if (!plan->label)
+		fail("no memory");
+	plan->label[plan->labels++] = label;
+}
+
+/* Adds the labels of the environment, with commas between. */
+static void add_labels_of_environment(struct plan *plan)
+{
+	const char *list = getenv("POSIXTRACE_LABELS");
+	char *rest = strdup(list ? list : ""), *label;
+
+	if (!rest)
+		fail("no memory");
+	while ((label = strsep(&rest, ",")) != NULL)
+		if (*label)
+			add_label(plan, "POSIXTRACE_LABELS:", label);
 }
 
 static void add_usdt(struct probes_wanted *usdt, const char *pattern)
@@ -403,6 +434,9 @@ static void take_option(struct reading *r, int option, const char *argument)
 		question_new("--where", argument, true);
 		plan->where = argument;
 		return;
+	case LABEL:
+		add_label(plan, "--label", argument);
+		return;
 	case 'q':
 		plan->quiet = plan->kernel.quiet = r->o.no_progress = true;
 		return;
@@ -577,6 +611,7 @@ static int run(int argc, char **argv)
 	};
 	int option;
 
+	add_labels_of_environment(&r.o.plan);
 	posix_trace_attr_init(&r.o.plan.attr);
 	r.o.plan.match = match_new();
 	while ((option = next_option(argc, argv)) != -1)

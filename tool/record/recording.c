@@ -156,6 +156,11 @@ static bool create_parts(struct recording *r, char *path)
 			say_no_stream(r, &r->part[i], error);
 			return false;
 		}
+		error = part_labels(&r->part[i], r->plan->label, r->plan->labels);
+		if (error) {
+			complain("%s: %s", r->part[i].path, strerror(error));
+			return false;
+		}
 		if (r->plan->where) {
 			r->selection[i] = selection_new(r->plan->where, r->plan->match);
 			part_filter(&r->part[i], selection_filter(r->selection[i]));

@@ -35,6 +35,8 @@ struct plan {
 	bool family;           /* record until the last descendant ends */
 	struct worker_user *user; /* users that descendants will become */
 	unsigned users;
+	const char **label;    /* "version=1.2" */
+	size_t labels;
 	struct match *match;   /* event types to record */
 	const char *where;     /* a correct expression; null: none */
 	bool loop;             /* flight recorder */

@@ -363,6 +363,7 @@ static struct worker_stream *add_stream(struct workers *w, struct user *u, pid_t
 			s->next = selection_filter(s->selection);
 		}
 		part_filter(&s->part, &s->filter);
+		part_labels(&s->part, NULL, 0);
 		part_follow(&s->part, w->plan.match);
 		error = posix_trace_start(s->part.trid);
 	}
