@@ -664,9 +664,10 @@ def test_damaged_logs():
             f'SEED={SEED}, number {number}: exit status {done.returncode}: {done.stderr.decode(errors="replace")}'
         if done.returncode == 0:
             theirs = run(POSIXTRACE, 'report', '--system', '--json', 'damaged.log').stdout
-            # What could not be written is told as events that were discarded, which is no line. Nor is a damaged end.
+            # What could not be written is told as events that were discarded, which is no line. Nor is a damaged end:
+            # an overflow, whatever the damage has made of its name, is of no process.
             more = theirs.count(b'\n') - theirs.count(b'"unwritten":') - done.stdout.count(b'\n')
-            assert more == 0 or (more == 1 and b'"event":"posix_trace_overflow"' in theirs.splitlines()[-1]), \
+            assert more == 0 or (more == 1 and b'"pid":' not in theirs.splitlines()[-1]), \
                 f'SEED={SEED}, number {number}'
             # A header that was set right may tell of more events than there are.
             if number % 4 == 0:
