@@ -199,19 +199,18 @@ static bool get_body(const struct source *s, const struct frame *f, uint64_t at,
 bool tasks_add(struct posixtrace_log *log, struct source *s)
 {
 	unsigned char *body = calloc(1, BODY_MAX);
-	uint64_t at = s->in.begin, skipped = s->in.skipped;
 	bool all = body != NULL;
 	struct frame f;
+	uint64_t at;
 
-	while (all && input_frame(&s->in, &f, &at)) {
-		if (frame_copied(f.kind) && f.size <= BODY_MAX && get_body(s, &f, at, body))
+	for (uint32_t i = 0; all && input_describing(&s->in, i, &f, &at); i++)
+		if (f.size <= BODY_MAX && get_body(s, &f, at, body))
 			all = f.kind == FRAME_PROCESS ? tasks_describe(log, s, body, f.size) :
-			      f.kind == FRAME_LABELS ? origin_labels(s, body, f.size) :
-			      f.kind == FRAME_CLOCK ? origin_clock(s, body, f.size) : true;
-		at += frame_bytes(f.size);
-	}
-	/* These bytes were counted when the log was opened. */
-	s->in.skipped = skipped;
+			      f.kind == FRAME_LABELS ? origin_labels(s, body, f.size) : true;
+	input_find_clocks(&s->in);
+	for (uint32_t i = 0; all && input_clock(&s->in, i, &f, &at); i++)
+		if (f.kind == FRAME_CLOCK && f.size <= BODY_MAX && get_body(s, &f, at, body))
+			all = origin_clock(s, body, f.size);
 	free(body);
 	return all;
 }

@@ -22,6 +22,11 @@
  */
 #define VAIN_MAX (UINT64_C(256) << 20)
 
+/* Places of frames in the first piece of memory for them. */
+#define FRAMES_FIRST 512u
+/* The most frames CLOCK of a log with an index that are looked for, from the last one on. */
+#define CLOCKS_MAX 4096u
+
 #define NAMES_SIZE (EVENT_ID_END * (size_t)(TRACE_EVENT_NAME_MAX + 1))
 #define LAYOUTS_SIZE (EVENT_ID_END * sizeof(struct input_layout))
 
@@ -214,9 +219,41 @@ static void add_layouts(struct input *in, size_t size, uint64_t at)
 	}
 }
 
+static void add_place(struct input *in, struct input_frames *list, uint64_t at)
+{
+	size_t size = list->room * sizeof *list->at;
+
+	if (list->count == list->room) {
+		uint64_t *more = sys_map(size ? 2 * size : FRAMES_FIRST * sizeof *more, -1, 1);
+
+		if (!more) {
+			in->error = -ENOMEM;
+			return;
+		}
+		if (size) {
+			memcpy(more, list->at, size);
+			sys_unmap(list->at, size);
+		}
+		list->at = more;
+		list->room = size ? 2 * list->room : FRAMES_FIRST;
+	}
+	list->at[list->count++] = at;
+}
+
+static void free_places(struct input_frames *list)
+{
+	if (list->room)
+		sys_unmap(list->at, list->room * sizeof *list->at);
+	*list = (struct input_frames){ NULL, 0, 0 };
+}
+
 /* Evaluates a frame outside of the slots. */
 static void add_frame(struct input *in, const struct frame *f, uint64_t at)
 {
+	if (frame_describes(f->kind))
+		add_place(in, &in->describing, at);
+	else if (f->kind == FRAME_CLOCK)
+		add_place(in, &in->clocks, at);
 	if (f->kind == FRAME_LAYOUTS && get_body(in, f, at))
 		add_layouts(in, f->size, at);
 	if (f->kind == FRAME_TYPES && get_body(in, f, at))
@@ -267,7 +304,7 @@ static bool open_index(struct input *in)
 		list[i] = get64(p + 8 * i);
 	/* In the order of the file, so no frame is read twice. */
 	for (uint32_t i = 0; i < frames; i++)
-		if (list[i] >= end && get_frame(in, &f, list[i], in->size)) {
+		if (list[i] >= end && get_frame(in, &f, list[i], in->size) && frame_describes(f.kind)) {
 			add_frame(in, &f, list[i]);
 			end = list[i] + frame_bytes(f.size);
 		}
@@ -361,8 +398,6 @@ static void open_by_frames(struct input *in)
 	in->status = in->flush_error = 0;
 	while (next_frame(in, &f, &at, in->size, &in->skipped)) {
 		add_frame(in, &f, at);
-		if (f.kind == FRAME_CLOCK)
-			in->clock = at;
 		/* A segment that is there twice is read once. */
 		if (is_segment(&f) && f.number > last) {
 			in->events += f.events;
@@ -420,6 +455,52 @@ int input_open_header(struct input *in, int fd)
 	return 0;
 }
 
+static bool frame_in(struct input *in, const struct input_frames *list, uint32_t i, struct frame *f, uint64_t *at)
+{
+	if (i >= list->count)
+		return false;
+	*at = list->at[i];
+	if (!get_frame(in, f, *at, in->size))
+		*f = (struct frame){ .kind = 0 };
+	return true;
+}
+
+bool input_describing(struct input *in, uint32_t i, struct frame *f, uint64_t *at)
+{
+	return frame_in(in, &in->describing, i, f, at);
+}
+
+bool input_clock(struct input *in, uint32_t i, struct frame *f, uint64_t *at)
+{
+	return frame_in(in, &in->clocks, i, f, at);
+}
+
+void input_find_clocks(struct input *in)
+{
+	struct input_frames *list = &in->clocks;
+	uint64_t at = in->clock, first = in->begin;
+	struct frame f;
+
+	if (list->count)
+		return;
+	while (at >= in->begin && list->count < CLOCKS_MAX && get_frame(in, &f, at, in->size) &&
+	       f.kind == FRAME_CLOCK) {
+		add_place(in, list, at);
+		if (f.number >= at)
+			break;
+		at = f.number;
+	}
+	/* The one at the beginning stands behind SUM. */
+	if (list->count == CLOCKS_MAX && get_frame(in, &f, first, in->size) && f.kind == FRAME_SUM)
+		add_place(in, list, first + frame_bytes(f.size));
+	for (uint32_t i = 0; i < list->count / 2; i++) {
+		uint64_t swapped = list->at[i];
+
+		list->at[i] = list->at[list->count - 1 - i];
+		list->at[list->count - 1 - i] = swapped;
+	}
+}
+
 bool input_frame(struct input *in, struct frame *f, uint64_t *at)
 {
 	return next_frame(in, f, at, in->size, &in->skipped);
@@ -468,6 +549,8 @@ void input_close(struct input *in)
 		sys_unmap(in->unpack, sizeof *in->unpack);
 	if (in->body)
 		sys_unmap(in->body, in->body_size);
+	free_places(&in->describing);
+	free_places(&in->clocks);
 	in->name = NULL;
 	in->layout = NULL;
 	in->unpack = NULL;

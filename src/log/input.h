@@ -26,6 +26,12 @@ struct input_position {
 	uint64_t follows; /* number of the next segment in this slot, or the slot ends; 0: none was read yet */
 };
 
+/* Where frames are, in the order of the file. */
+struct input_frames {
+	uint64_t *at;
+	uint32_t count, room;
+};
+
 struct input {
 	int fd;
 	uint64_t size;
@@ -45,7 +51,9 @@ struct input {
 	uint64_t events, lost, discarded;
 	uint64_t unwritten; /* user events missing from the log, because they could not be written */
 	uint64_t left_out;  /* user events that record --where did not select */
-	uint64_t clock;     /* offset of the last frame CLOCK; 0: none */
+	uint64_t clock;     /* offset of the last frame CLOCK, as the index says; 0: none */
+	struct input_frames describing; /* TYPES, LAYOUTS, PROCESS and LABELS */
+	struct input_frames clocks;     /* CLOCK; of a log with an index only after input_find_clocks() */
 	uint64_t unknown;   /* frames of kinds that this version does not know, outside of slots, read so far */
 	uint64_t segments;  /* number of the last segment if ended by the frame SUM; else 0 */
 	uint32_t status;    /* INDEX_... */
@@ -98,6 +106,14 @@ int input_open_header(struct input *in, int fd);
 int input_open_rest(struct input *in);
 /* Finds the frame at *at, outside of slots, or the next one after damage. Returns false if there is none. */
 bool input_frame(struct input *in, struct frame *f, uint64_t *at);
+/*
+ * Finds the i-th frame that describes the log or its events, outside of slots, without looking at the segments of a
+ * complete log. Returns false if there are no more; a frame that another process has damaged since has the kind 0.
+ */
+bool input_describing(struct input *in, uint32_t i, struct frame *f, uint64_t *at);
+/* Does the same for the frames CLOCK: of a very long log the first and the last few thousand. */
+bool input_clock(struct input *in, uint32_t i, struct frame *f, uint64_t *at);
+void input_find_clocks(struct input *in);
 void input_close(struct input *in);
 /*
  * Copies the declared layout of an event type, with a null. Returns its length, or 0 if the log has none. It is as the

@@ -275,7 +275,7 @@ def test_origin():
     made.frame(12)
     made.event(5, 'a')
     made.segment()
-    scene.write('made.log', made.closed())
+    scene.write('made.log', made.open())
     check_origin('made.log')
     equal('unknown', next(line for line in read('--twice', 'made.log') if 'log' in line)['unknown'], 2)
 

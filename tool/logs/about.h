@@ -55,7 +55,7 @@ struct about {
 	size_t open[HOLE_REASONS]; /* index + 1 of the hole of each reason that has no end yet; 0: none */
 };
 
-/* Describes a log that was just opened. Goes back to its first event. */
+/* Describes a log that was just opened. */
 void about_begin(struct about *a, struct logfile *f);
 /* Takes what is missing, after the log was read. May read it again. */
 void about_end(struct about *a, struct logfile *f);

@@ -177,18 +177,16 @@ uint64_t logfile_created(const struct logfile *f)
 void logfile_processes(struct logfile *f, void (*each)(const unsigned char *body, size_t size, void *arg), void *arg)
 {
 	unsigned char *body = malloc(PROCESS_BODY_MAX);
-	uint64_t at = f->in.begin;
 	struct frame frame;
+	uint64_t at;
 
 	if (!body)
 		fail("no memory");
-	while (input_frame(&f->in, &frame, &at)) {
+	for (uint32_t i = 0; input_describing(&f->in, i, &frame, &at); i++)
 		if (frame.kind == FRAME_PROCESS && frame.size <= PROCESS_BODY_MAX &&
 		    pread(f->in.fd, body, frame.size, (off_t)(at + FRAME_BYTES)) == (ssize_t)frame.size &&
 		    crc32c(body, frame.size) == frame.body_crc)
 			each(body, frame.size, arg);
-		at += frame_bytes(frame.size);
-	}
 	free(body);
 	logfile_rewind(f);
 }

@@ -40,27 +40,28 @@ static void add_clock(struct origin *o, const unsigned char *body)
 		o->max_error = GET_FIELD(l->max_error);
 }
 
+/* Reads a body. Returns false if it is incomplete or damaged. */
+static bool read_body(const struct logfile *f, const struct frame *frame, uint64_t at, unsigned char *body, size_t size)
+{
+	return frame->size <= size &&
+	       pread(f->in.fd, body, frame->size, (off_t)(at + FRAME_BYTES)) == (ssize_t)frame->size &&
+	       crc32c(body, frame->size) == frame->body_crc;
+}
+
 void origin_read(struct origin *o, struct logfile *f)
 {
 	unsigned char body[LABELS_BODY_MAX];
-	uint64_t at = f->in.begin;
 	struct frame frame;
+	uint64_t at;
 
 	memset(o, 0, sizeof *o);
-	while (input_frame(&f->in, &frame, &at)) {
-		bool wanted = frame.kind == FRAME_LABELS || (frame.kind == FRAME_CLOCK && frame.size >= CLOCK_BYTES);
-
-		if (wanted && frame.size <= sizeof body &&
-		    pread(f->in.fd, body, frame.size, (off_t)(at + FRAME_BYTES)) == (ssize_t)frame.size &&
-		    crc32c(body, frame.size) == frame.body_crc) {
-			if (frame.kind == FRAME_LABELS)
-				labels_each(body, frame.size, set_label, &o->labels);
-			else
-				add_clock(o, body);
-		}
-		at += frame_bytes(frame.size);
-	}
-	logfile_rewind(f);
+	for (uint32_t i = 0; input_describing(&f->in, i, &frame, &at); i++)
+		if (frame.kind == FRAME_LABELS && read_body(f, &frame, at, body, sizeof body))
+			labels_each(body, frame.size, set_label, &o->labels);
+	input_find_clocks(&f->in);
+	for (uint32_t i = 0; input_clock(&f->in, i, &frame, &at); i++)
+		if (frame.kind == FRAME_CLOCK && frame.size >= CLOCK_BYTES && read_body(f, &frame, at, body, sizeof body))
+			add_clock(o, body);
 }
 
 /* -- As text ------------------------------------------------------------------------------------------ */

@@ -22,7 +22,7 @@ struct origin {
 	uint64_t max_error; /* the largest, ns */
 };
 
-/* Reads the frames LABELS and CLOCK. Goes back to the first event. */
+/* Reads the frames LABELS and CLOCK. */
 void origin_read(struct origin *o, struct logfile *f);
 /* Prints the lines of stat; nothing about a log without such frames. */
 void origin_print(const struct origin *o);
