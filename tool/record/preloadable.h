@@ -18,5 +18,10 @@ bool preloadable(const char *path, const char *name);
  * the programs that it starts are recorded, too, so it need not have any itself.
  */
 void preloadable_functions(const char *path, const char *name, bool children);
+/*
+ * Prints that no function was recorded although the library for it was loaded. patterns: with their
+ * options, as "--functions=x*"; null: none were given.
+ */
+void preloadable_no_functions(const char *name, const char *patterns);
 
 #endif

@@ -502,6 +502,20 @@ static void check(const struct reading *r)
 		wrong_usage("--log-size needs --log-policy loop or until-full; to split a log use --rotate");
 }
 
+/* Keeps the patterns of functions, with their options, for a message. */
+static void name_functions(struct reading *r)
+{
+	const char *only = r->functions_only, *in = r->functions_in;
+	char *text;
+
+	if (!only && !in)
+		return;
+	if (asprintf(&text, "%s%s%s%s%s", only ? "--functions=" : "", only ? only : "", only && in ? " and " : "",
+	             in ? "--functions-in=" : "", in ? in : "") < 0)
+		fail("no memory");
+	r->o.plan.functions = text;
+}
+
 /* Refuses too small a size, which the library would silently enlarge. */
 static void check_log_size(const struct reading *r, int policy)
 {
@@ -561,6 +575,7 @@ static int run(int argc, char **argv)
 	if (optind < argc)
 		r.o.command = argv + optind;
 	check(&r);
+	name_functions(&r);
 	set_attributes(&r);
 	return session_run(&r.o);
 }

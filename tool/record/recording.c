@@ -27,6 +27,7 @@
 #include "process/typenames.h"
 #include "record/logcopy.h"
 #include "record/newlog.h"
+#include "record/preloadable.h"
 
 #define EVENTS_LEAST 16 /* a smaller part is not worth its header, which may be larger than --rotate */
 #define STREAM_MORE (1 << 20) /* upper bound of a stream's size beside its events */
@@ -565,7 +566,11 @@ static bool count(struct recording *r, const struct part *p, struct totals *t, s
 		bool user = !eventtype_system(e->id), wanted = match_name(r->plan->match, in->name[e->id]);
 
 		t->events += all && user;
-		some = some || (user && wanted);
+		/* This event only tells that functions were looked for. */
+		if (user && strcmp(in->name[e->id], "functions.recorded") == 0)
+			r->functions = true;
+		else
+			some = some || (user && wanted);
 		r->unwanted += user && !wanted;
 	}
 	r->unwanted_more = e != NULL;
@@ -851,6 +856,8 @@ void recording_end(struct recording *r, bool drop)
 		say_left_out(r, shown_path(&r->part[0]), true);
 	} else if (r->past.left_out) {
 		say_left_out(r, shown_path(&r->part[0]), false);
+	} else if (r->functions) {
+		preloadable_no_functions(r->what, r->plan->functions);
 	} else {
 		explain_say(&r->evidence, r->what, r->plan->match, r->plan->children, r->kin.alive);
 	}
