@@ -571,6 +571,9 @@ static void move_now(struct self *self, const struct process *old)
 
 	if (has_more_rights() || !cas(&moving, &nobody, 1))
 		return;
+	/* Another thread may have moved the process since the caller looked, and has given up what the old one held. */
+	if (load_acquire(&self->process) != old) /* PAIR(process) */
+		goto end;
 	process = sys_map(sizeof *process, -1, 1);
 	if (!process)
 		goto end;
