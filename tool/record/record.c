@@ -339,7 +339,7 @@ static const char *size_behind(int argc, char **argv)
 static void take_libc(struct instruments *i, const char *list)
 {
 	static const char *const names[] = { "io", "locks", "threads", "process", "memory", "all" };
-	bool memory = false, more = false;
+	bool memory = false;
 
 	for (const char *word = list;; word++) {
 		size_t length = strcspn(word, ","), n = 0;
@@ -351,13 +351,12 @@ static void take_libc(struct instruments *i, const char *list)
 			wrong_usage("--libc: no group '%.*s'; there are io, locks, threads, process, memory, and all",
 			            (int)length, word);
 		memory |= n >= 4;
-		more |= n != 4;
 		word += length;
 		if (!*word)
 			break;
 	}
-	if (more)
-		instruments_preload(i, "libposixtrace-libc.so");
+	/* Also for memory alone: this library knows when the other one may look for streams. */
+	instruments_preload(i, "libposixtrace-libc.so");
 	if (memory)
 		instruments_preload(i, "libposixtrace-libc-memory.so");
 	instruments_set(i, "POSIXTRACE_LIBC", list);
