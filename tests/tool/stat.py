@@ -614,6 +614,18 @@ def test_nothing_recorded():
         expect('no stacks' in messages.decode() and words in messages.decode(), messages)
 
 
+def test_pairs_of_no_table():
+    """Pairs of names beyond those that spans can be are told of only where spans are shown."""
+    log = Log()
+    for n in range(70):
+        log.event(2 * n, f'work{n}.begin')
+        log.event(2 * n + 1, f'work{n}.end')
+    write('pairs.log', log.closed())
+    for options, status, told in (([], 0, True), (['--syscalls'], 1, False), (['--show', 'types'], 0, False)):
+        _, messages = scene.run(POSIXTRACE, 'stat', *options, 'pairs.log', status=status)
+        equal(options, b'more than 64 spans' in messages, told)
+
+
 def test_program():
     """A log as the library writes it."""
     threads, rounds = 3, 5000

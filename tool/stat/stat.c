@@ -295,7 +295,7 @@ static void order_files(const char *const *paths)
 
 		about_begin(&abouts[i], f);
 		abouts[i].path = paths[i];
-		if (options.found)
+		if (options.found && (options.json || options.sections & (1u << SPANS | 1u << HISTOGRAMS)))
 			find_spans(f);
 		logfile_close(f);
 	}
