@@ -491,6 +491,9 @@ static void check(const struct reading *r)
 	if ((plan->kernel.sampling.depth || plan->kernel.sampling.dwarf) && !stacks)
 		wrong_usage("--%s needs --sample or --off-cpu",
 		            plan->kernel.sampling.dwarf ? "sample-dwarf" : "stack-depth");
+	if (plan->kernel.sampling.hertz > kernel_samples_most())
+		wrong_usage("--sample %" PRIu32 ": too many in a second; sysctl kernel.perf_event_max_sample_rate is "
+		            "%" PRIu32, plan->kernel.sampling.hertz, kernel_samples_most());
 	if (r->o.pid_count > 1 && strcmp(plan->output, "-") == 0)
 		wrong_usage("standard output can take the log of one process only");
 	if (plan->keep && !several)
