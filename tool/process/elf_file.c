@@ -235,6 +235,15 @@ bool elf_file_same_kind(const struct elf_file *f, const struct elf_file *other)
 	return f->is_64 == other->is_64 && f->machine == other->machine;
 }
 
+bool elf_file_own_kind(const struct elf_file *f)
+{
+	struct elf_file *own = elf_file_open("/proc/self/exe");
+	bool same = !own || elf_file_same_kind(f, own);
+
+	elf_file_close(own);
+	return same;
+}
+
 bool elf_file_is_64(const struct elf_file *f)
 {
 	return f->is_64;

@@ -26,6 +26,8 @@ struct elf_file *elf_file_open(const char *path);
 void elf_file_close(struct elf_file *f);
 /* Returns whether two files are for the same processor and word size. */
 bool elf_file_same_kind(const struct elf_file *f, const struct elf_file *other);
+/* Returns whether the file is for the word size and the processor of this command; true if that is unknown. */
+bool elf_file_own_kind(const struct elf_file *f);
 /* Returns the path of the dynamic loader that the file asks for; null if it asks for none. */
 const char *elf_file_loader(const struct elf_file *f);
 /* Returns the index-th string with this tag (DT_NEEDED ...) of the dynamic section; null after the last. */

@@ -17,17 +17,22 @@ bool preloadable(const char *path, const char *name)
 {
 	struct elf_file *f = elf_file_open(path);
 	const char *sanitizer = f ? sanitizer_of(f) : NULL;
+	bool other = f && elf_file_loader(f) && !elf_file_own_kind(f);
 
 	if (sanitizer)
 		complain("%s: built with %s, which has to be the first library, so nothing can be preloaded: build it "
 		         "without -fsanitize",
 		         name, sanitizer);
+	else if (other)
+		complain("%s: for another word size or processor than this posixtrace, whose libraries cannot be "
+		         "preloaded into it: 'posixtrace record --kernel syscalls' records its system calls",
+		         name);
 	else if (f && !elf_file_loader(f))
 		complain("%s: statically linked, so nothing is preloaded into it, only into programs that it starts",
 		         name);
 	/* What cannot be read may be executable all the same. The interpreters of scripts look after themselves. */
 	elf_file_close(f);
-	return !sanitizer;
+	return !sanitizer && !other;
 }
 
 void preloadable_functions(const char *path, const char *name, bool children)

@@ -10,7 +10,8 @@
 
 /*
  * Prints why nothing can be preloaded into a program, and returns false. It may be harmed: a sanitizer wants to be the
- * first library. If it is only in vain, prints that and returns true. name: of the program, for messages.
+ * first library, and ld.so writes to standard error if a library is of another kind. If it is only in vain, prints that
+ * and returns true. name: of the program, for messages.
  */
 bool preloadable(const char *path, const char *name);
 /*
