@@ -119,30 +119,6 @@ static void wake_up(void)
 		look();
 }
 
-#ifdef LIBC_MEMORY
-
-/* Of libposixtrace-libc.so, which may not be there. */
-extern void posixtrace_libc_look(void) __attribute__((__weak__, __visibility__("default")));
-
-static bool may_sleep(void)
-{
-	return posixtrace_libc_look != NULL;
-}
-
-static void look_again(void)
-{
-	posixtrace_libc_look();
-}
-
-#else
-
-WRAPPER void posixtrace_libc_look(void);
-
-static bool may_sleep(void)
-{
-	return !names_are_confined();
-}
-
 static __attribute__((__noinline__, __cold__)) void look_for_streams(void)
 {
 	uintptr_t before = inside_begin();
@@ -153,6 +129,31 @@ static __attribute__((__noinline__, __cold__)) void look_for_streams(void)
 		wake_up();
 	errno = error;
 	inside_end(before);
+}
+
+#ifdef LIBC_MEMORY
+
+/* Of libposixtrace-libc.so. Without it this library looks at its start only: a filter may forbid it later. */
+extern void posixtrace_libc_look(void) __attribute__((__weak__, __visibility__("default")));
+
+static bool may_sleep(void)
+{
+	return true;
+}
+
+static void look_again(void)
+{
+	if (posixtrace_libc_look)
+		posixtrace_libc_look();
+}
+
+#else
+
+WRAPPER void posixtrace_libc_look(void);
+
+static bool may_sleep(void)
+{
+	return !names_are_confined();
 }
 
 /* Looks for streams if it is time to. */
@@ -180,12 +181,26 @@ void posixtrace_libc_look(void)
 
 #endif
 
+/* Looks for streams for the first time. */
+static __attribute__((__noinline__, __cold__)) void look_first(void)
+{
+	look_for_streams();
+	if (!has_looked() && may_sleep())
+		__atomic_fetch_or(&scope.groups, GROUPS_ASLEEP, __ATOMIC_RELAXED);
+	else
+		look();
+}
+
 unsigned groups_now(void)
 {
 	unsigned groups = __atomic_load_n(&scope.groups, __ATOMIC_RELAXED);
 
-	if (groups & GROUPS_NOT_READ)
-		return read_settings();
+	if (groups & GROUPS_NOT_READ) {
+		/* A call before the constructor. It is recorded if there is a stream, and leaves nothing if there is none. */
+		if (!read_settings() || inside)
+			return 0;
+		look_first();
+	}
 	if (!has_looked()) {
 		/* A call from within a wrapper. */
 		if (inside)
@@ -231,9 +246,5 @@ static __attribute__((__constructor__)) void start(void)
 	if (__atomic_load_n(&scope.groups, __ATOMIC_RELAXED) & GROUPS_NOT_READ)
 		read_settings();
 	/* A daemon may become another user before its first event. */
-	posixtrace_attach();
-	if (!has_looked() && may_sleep())
-		__atomic_fetch_or(&scope.groups, GROUPS_ASLEEP, __ATOMIC_RELAXED);
-	else
-		look();
+	look_first();
 }

@@ -564,16 +564,17 @@ static void move_streams(struct self *self, const struct process *process, struc
  */
 static void move_now(struct self *self, const struct process *old)
 {
-	static uint32_t moving;
-	uint32_t nobody = 0;
 	struct process *process;
 	int dir;
 
-	if (has_more_rights() || !cas(&moving, &nobody, 1))
+	if (has_more_rights())
+		return;
+	/* Another thread may have moved the process since the caller looked, and has given up what the old one held. */
+	if (load_acquire(&self->process) != old) /* PAIR(process) */
 		return;
 	process = sys_map(sizeof *process, -1, 1);
 	if (!process)
-		goto end;
+		return;
 	*process = *old;
 	process->shm_dir = shm_dir_own();
 	process->page_hold.at = process->names_hold.at = NULL;
@@ -606,21 +607,26 @@ static void move_now(struct self *self, const struct process *old)
 	store_relaxed(&page_above_owner, process->shm_dir.owner);
 	store_release(&self->process, process); /* PAIR(process) */
 	sys_close(dir);
-	goto end;
+	return;
 unmap:
 	if (dir >= 0)
 		sys_close(dir);
 	sys_unmap(process, sizeof *process);
-end:
-	store_release(&moving, 0);
 }
 
-/* Does so with signals blocked: a handler might fork, and the child must not go on with it. */
-static void move(struct self *self, const struct process *old)
+/*
+ * Does so with signals blocked: a handler might fork, and the child must not go on with it. The names are locked, so
+ * that no thread opens one that is not copied, or in half of each registry. Without `wait` nothing happens if another
+ * thread has them: a trace point does not wait, and the next call looks again.
+ */
+static void move(struct self *self, const struct process *old, bool wait)
 {
 	uint64_t signals = sys_signals_block();
 
-	move_now(self, old);
+	if ((wait ? pthread_mutex_lock(&names_lock) : pthread_mutex_trylock(&names_lock)) == 0) {
+		move_now(self, old);
+		pthread_mutex_unlock(&names_lock);
+	}
 	sys_signals_restore(signals);
 }
 
@@ -654,7 +660,7 @@ struct self *self_get(bool retry, int *error)
 	process = load_acquire(&self->process); /* PAIR(process) */
 	if (process) {
 		if (process->shm_dir.owner != sys_geteuid())
-			move(self, process);
+			move(self, process, false);
 		return self;
 	}
 	err = (int)load_relaxed(&self->failed);
@@ -915,7 +921,7 @@ static void before_fork(void)
 	const struct process *process = self ? self_process(self) : NULL;
 
 	if (process && process->ident.pid == (uint32_t)sys_getpid() && process->shm_dir.owner != sys_geteuid())
-		move(self, process);
+		move(self, process, true);
 }
 
 static void child_of_fork(void)
@@ -999,15 +1005,15 @@ struct registry *self_registry(void)
 {
 	uint32_t pid = (uint32_t)sys_getpid();
 	struct process_names *names = load_acquire(&names_now), *fresh; /* PAIR(registry) */
+	struct self *self = self_peek();
 	uint64_t signals;
+	int error;
 
-	if (names && names->pid == pid && names->registry.file[0]) {
-		int error;
-
-		if (names->registry.shm_dir.owner != sys_geteuid())
-			self_get(false, &error); /* the names move along if the process has become another user */
+	/* The names move along if the process has become another user. Not below, where they are locked. */
+	if (self && self_process(self)->shm_dir.owner != sys_geteuid())
+		self_get(false, &error);
+	if (names && names->pid == pid && names->registry.file[0])
 		return &names->registry;
-	}
 	signals = sys_signals_block();
 	pthread_mutex_lock(&names_lock);
 	names = names_now;
@@ -1083,33 +1089,29 @@ void self_leave(struct self *self)
 }
 
 /*
- * Returns the registry, for changing it, with signals blocked; null if there is none. Its names are locked until they
- * are in a file, so that publish_names() misses none. To be ended by registry_changed().
+ * Returns the registry, for changing it, with signals blocked and the names locked, so that publish_names() and
+ * move_names() miss none; null if there is none. To be ended by registry_changed().
  */
-static struct registry *registry_to_change(uint64_t *signals, bool *lock)
+static struct registry *registry_to_change(uint64_t *signals)
 {
 	struct registry *r;
 
 	*signals = sys_signals_block();
 	r = self_registry();
-	*lock = r && !r->file[0];
-	if (*lock)
-		pthread_mutex_lock(&names_lock);
+	pthread_mutex_lock(&names_lock);
 	return r;
 }
 
-static void registry_changed(uint64_t signals, bool lock)
+static void registry_changed(uint64_t signals)
 {
-	if (lock)
-		pthread_mutex_unlock(&names_lock);
+	pthread_mutex_unlock(&names_lock);
 	sys_signals_restore(signals);
 }
 
 trace_event_id_t self_event_id(const char *name)
 {
-	bool lock;
 	uint64_t signals;
-	struct registry *r = registry_to_change(&signals, &lock);
+	struct registry *r = registry_to_change(&signals);
 	struct self *self = self_peek();
 	uint32_t limit = self ? procpage_names_limit(self_process(self)->page) : TRACE_USER_EVENT_MAX - 1;
 	trace_event_id_t id = r ? registry_id(r, name, limit) : POSIX_TRACE_UNNAMED_USEREVENT;
@@ -1117,7 +1119,7 @@ trace_event_id_t self_event_id(const char *name)
 
 	if (r && id == POSIX_TRACE_UNNAMED_USEREVENT)
 		registry_note_full(r);
-	registry_changed(signals, lock);
+	registry_changed(signals);
 	while (known < names && !cas(&self_names, &known, names))
 		;
 	return id;
@@ -1125,21 +1127,20 @@ trace_event_id_t self_event_id(const char *name)
 
 int self_declare(trace_event_id_t id, const char *layout)
 {
-	bool lock;
 	uint64_t signals;
-	struct registry *r = registry_to_change(&signals, &lock);
+	struct registry *r = registry_to_change(&signals);
 	int err = r ? registry_declare(r, id, layout) : -ENOMEM;
 
-	registry_changed(signals, lock);
+	registry_changed(signals);
 	return err;
 }
 
 void self_refuse_name(const char *name)
 {
-	uint64_t signals = sys_signals_block();
-	struct registry *r = self_registry();
+	uint64_t signals;
+	struct registry *r = registry_to_change(&signals);
 
 	if (r)
 		registry_refuse(r, name);
-	sys_signals_restore(signals);
+	registry_changed(signals);
 }

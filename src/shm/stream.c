@@ -95,6 +95,13 @@ static int geometry(struct make *m)
 	return m->size > SIZE_MAX / 2 ? -ENOMEM : 0;
 }
 
+uint64_t stream_file_size(const struct attr *attr, uint32_t log_bytes)
+{
+	struct make m = { .attr = attr, .log_bytes = log_bytes };
+
+	return geometry(&m) == 0 ? m.size : UINT64_MAX;
+}
+
 static int init(void *map, void *arg)
 {
 	struct make *m = arg;

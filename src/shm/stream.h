@@ -63,6 +63,8 @@ struct stream_origin {
 
 /* Returns the size of the part for a log, for bodies of up to `capacity` bytes. */
 uint32_t stream_log_bytes(uint32_t capacity);
+/* Returns the size of the file of a stream: more than its events, for a record that is being written must have room. */
+uint64_t stream_file_size(const struct attr *attr, uint32_t log_bytes);
 /*
  * Creates a stream's file with all of its memory reserved. The stream lives as long as its creator keeps the hold.
  * log_bytes 0: there is no log. Returns -EEXIST, -ENOMEM, ...

@@ -229,6 +229,78 @@ TEST(first_call_with_fewer)
 	other_kill(&o);
 }
 
+/* -- Names that threads open meanwhile -------------------------------------------------------- */
+
+#define MOVE_THREADS 8
+#define MOVE_NAMES   6
+#define MOVE_ROUNDS  40
+
+static pthread_barrier_t all_ready;
+
+/* Opens names, and records one event of each with its name as the data. */
+static void *open_and_record(void *number)
+{
+	pthread_barrier_wait(&all_ready);
+	for (int i = 0; i < MOVE_NAMES; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "of thread %d.%d", (int)(intptr_t)number, i);
+		posix_trace_event(fault_open(name), name, strlen(name));
+	}
+	return NULL;
+}
+
+static long task_threads(const void *arg)
+{
+	pthread_t thread[MOVE_THREADS];
+
+	(void)arg;
+	posix_trace_event(fault_open("of root"), "of root", strlen("of root"));
+	become_for_good(USER);
+	MUST(pthread_barrier_init(&all_ready, NULL, MOVE_THREADS) == 0);
+	for (int i = 0; i < MOVE_THREADS; i++)
+		MUST(pthread_create(&thread[i], NULL, open_and_record, (void *)(intptr_t)i) == 0);
+	for (int i = 0; i < MOVE_THREADS; i++)
+		MUST(pthread_join(thread[i], NULL) == 0);
+	return 0;
+}
+
+/* Threads that open names while the first of them finds out that the process is another user: each keeps its id. */
+TEST(names_opened_meanwhile)
+{
+	char name[TRACE_EVENT_NAME_MAX + 1], data[64];
+	struct posix_trace_event_info event;
+	int unavailable, right, wrong;
+	size_t length;
+
+	outside();
+	NEEDS_OTHERS();
+	for (int round = 0; round < MOVE_ROUNDS; round++) {
+		struct other o = other_start(NULL, NULL);
+		trace_id_t trid = start_stream(o.pid, POSIX_TRACE_CLOSE_FOR_CHILD);
+
+		other_do(&o, task_threads, NULL, 0);
+		right = wrong = 0;
+		for (;;) {
+			MUST(posix_trace_trygetnext_event(trid, &event, data, sizeof data, &length, &unavailable) == 0);
+			if (unavailable)
+				break;
+			if (event.posix_event_id < POSIX_TRACE_UNNAMED_USEREVENT)
+				continue;
+			name[0] = 0;
+			posix_trace_eventid_get_name(trid, event.posix_event_id, name);
+			if (strlen(name) == length && memcmp(name, data, length) == 0)
+				right++;
+			else
+				wrong++;
+		}
+		CHECK_EQ("-", right, 1 + MOVE_THREADS * MOVE_NAMES);
+		CHECK_EQ("-", wrong, 0);
+		MUST(posix_trace_shutdown(trid) == 0);
+		other_kill(&o);
+	}
+}
+
 /* -- What a child with fewer rights keeps ----------------------------------------------------- */
 
 /* Returns the number of mappings of root's files, of this kind, that this process can write to or make writable. */
@@ -382,4 +454,5 @@ TEST(forged_page)
 }
 
 TEST_MAIN(TEST_ENTRY(each_event_once), TEST_ENTRY(rights_come_back), TEST_ENTRY(first_call_with_fewer),
-          TEST_ENTRY(names_of_the_parent), TEST_ENTRY(forked_among_names), TEST_ENTRY(forged_page))
+          TEST_ENTRY(names_of_the_parent), TEST_ENTRY(forked_among_names), TEST_ENTRY(names_opened_meanwhile),
+          TEST_ENTRY(forged_page))

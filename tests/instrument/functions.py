@@ -287,6 +287,17 @@ def test_messages():
         out, error = scene.run(POSIXTRACE, 'stat', '--calls', 'x.log', status=1)
         assert b'-finstrument-functions' in error, error
         assert b'select none' in error, error
+    # Patterns that match nothing: no recording of one event, and the log of before stays.
+    for kind, program in programs(only=['O0']):
+        record(program, 'calls', '--functions')
+        before = Path('x.log').read_bytes()
+        out, error = scene.run(POSIXTRACE, 'record', '-o', 'x.log', '--functions=no_such_*', '--', program, 'calls')
+        for words in (b'no events were recorded', b'matches --functions=no_such_*', b' functions; ', b'stat --calls',
+                      b'is the previous log, unchanged'):
+            assert words in error, (words, error)
+        assert b'1 event' not in error, error
+        equal(f'{kind}: log of before', Path('x.log').read_bytes(), before)
+        Path('x.log').unlink()
     # What cannot be used is told: it calls nothing where a function ends.
     Path('plain.c').write_text('int main(void) { return 0; }\n')
     for option in ('-pg', '-fpatchable-function-entry=5') if CC else ():

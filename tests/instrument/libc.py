@@ -348,9 +348,11 @@ def test_took():
 def test_untraced():
     """In a process that nobody records: no more descriptors, threads and files than without the libraries."""
     bare = scene.run(HAZARDS, 'idle')
-    for libraries in LIBC, f'{LIBC}:{MEMORY}', f'{MEMORY}:{LIBC}':
-        preloaded = scene.run(HAZARDS, 'idle', environment={'LD_PRELOAD': libraries})
-        equal('what the process has', preloaded, bare)
+    for libraries in LIBC, f'{LIBC}:{MEMORY}', f'{MEMORY}:{LIBC}', MEMORY:
+        # With calls before the constructor, too.
+        for early in '', f':{EARLY}':
+            preloaded = scene.run(HAZARDS, 'idle', environment={'LD_PRELOAD': libraries + early})
+            equal('what the process has', preloaded, bare)
 
 
 def wait_for(path):
@@ -372,6 +374,7 @@ def test_late():
     for libraries in f'{LIBC}:{MEMORY}', LIBC, MEMORY:
         process = start('late', libraries)
         found = []
+        # The library for memory alone does not look later. It leaves nothing, either.
         while not found and libraries != MEMORY:
             scene.run(POSIXTRACE, 'record', '-q', '-o', 'x.log', '--duration', '500ms', '-p', process.pid)
             found = named(events(), 'read')

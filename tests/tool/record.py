@@ -983,6 +983,26 @@ def test_limit_of_file_sizes():
     contains(record('-s', '16K', '--', STEPS, 'never', status=125, preexec_fn=limit(1 << 16))[1], 'ulimit -f unlimited')
 
 
+def test_little_shared_memory():
+    """What a stream takes in /dev/shm is told: more than its size. With that it is recorded."""
+    if os.geteuid() != 0 or subprocess.run(['unshare', '-m', 'true'], capture_output=True, check=False).returncode:
+        return 'no mounts of its own'
+
+    def with_memory(size, *command):
+        return subprocess.run(['unshare', '-m', 'sh', '-c',
+                               'mount -t tmpfs -o mode=1777,size=$0 none /dev/shm && exec "$@"', str(size), POSIXTRACE,
+                               'record', '-s', '4M', '--', *command], capture_output=True, text=True, check=False)
+
+    takes = int(with_memory('64m', 'sh', '-c', 'stat -c %s /dev/shm/*/stream-*').stdout)
+    assert takes > 4 << 20, takes
+    done = with_memory(5 << 20, STEPS, 'a')
+    equal(done.returncode, 125)
+    contains(done.stderr, f'a stream of 4 MiB, whose file takes {takes / (1 << 20):.1f} MiB, with 5 MiB free')
+    # With the page and the names of the program.
+    done = with_memory(takes + (128 << 10), STEPS, 'a')
+    equal((done.returncode, done.stderr.count('1 event')), (0, 1))
+
+
 def test_losses_are_told():
     out, err = record('--policy', 'until-full', '-s', '16K', '--', STEPS, 'a*20000')
     contains(err, 'events were lost', '--stream-size')

@@ -9,6 +9,7 @@
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -98,6 +99,43 @@ def test_nothing(directory):
     expect((place / 'it.html').stat().st_mtime_ns == before, 'a page of the previous log')
 
 
+def test_no_interpreter(directory):
+    """A script whose interpreter is missing is there itself: all say which file is not."""
+    script, second = (Path(directory, name) for name in ('script', 'second'))
+    script.write_text('#!/no/such/shell -e\n')
+    second.write_text(f'#!{script}\n')
+    for path in script, second:
+        path.chmod(0o755)
+        for command, status in (('record', 127), ('run', 127), ('doctor', 1)):
+            options = [] if command == 'doctor' else ['-o', f'{directory}/script.log', '--']
+            done = Tool(POSIXTRACE, command)(*options, str(path))
+            expect(done.returncode == status, done)
+            expect('/no/such/shell, which has to run it, does not exist' in done.stderr + done.stdout, done)
+    expect(not Path(f'{directory}/script.log').exists(), 'a log')
+
+
+def test_other_kind(directory):
+    """Nothing is preloaded into a program of another word size: ld.so would complain in its output."""
+    program, wide = Path(directory, 'other'), struct.calcsize('P') == 8
+    shell = b'/bin/sh\0'
+    ident = b'\x7fELF' + bytes([1 if wide else 2, 1 if sys.byteorder == 'little' else 2, 1]) + bytes(9)
+    if wide:
+        head = ident + struct.pack('=HHIIIIIHHHHHH', 2, 3, 1, 0, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+        part = struct.pack('=IIIIIIII', 3, 84, 0, 0, len(shell), len(shell), 4, 1)
+    else:
+        head = ident + struct.pack('=HHIQQQIHHHHHH', 2, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+        part = struct.pack('=IIQQQQQQ', 3, 4, 120, 0, 0, len(shell), len(shell), 1)
+    program.write_bytes(head + part + shell)
+    program.chmod(0o755)
+    done = run('--dry-run', '--', str(program))
+    expect('another word size' in done.stderr and '--libc' not in done.stderr, done)
+    done = Tool(POSIXTRACE, 'doctor')(str(program))
+    expect('another word size' in done.stdout, done)
+    if PRELOADS:
+        done = Tool(POSIXTRACE, 'record')('-o', f'{directory}/other.log', '--libc', 'io', '--', str(program))
+        expect(done.returncode == 125 and 'another word size' in done.stderr, done)
+
+
 def test_dry(directory):
     done = run('--dry-run', '-o', f'{directory}/dry.log', '--', OFFERS)
     expect(done.returncode == 0 and done.stdout == '' and OFFERS in done.stderr, done)
@@ -135,6 +173,8 @@ with scene.directory() as name:
     test_libc(name)
     test_functions(name)
     test_nothing(name)
+    test_no_interpreter(name)
+    test_other_kind(name)
     test_dry(name)
     test_signal(name)
     test_wrong(name)

@@ -314,6 +314,7 @@ def test_wrong():
     fastest = int(Path('/proc/sys/kernel/perf_event_max_sample_rate').read_text())
     for arguments, words in ((('--sample', '0'), '--sample'),
                              (('--sample', str(fastest + 1)), f'is {fastest}'),
+                             (('--sample', str(fastest + 1), '--kernel', 'faults'), f"is {fastest}\nTry 'posixtrace"),
                              (('--sample', '999', '-o', '-'), 'cannot be combined'),
                              (('--off-cpu', '--loop'), 'cannot be combined'),
                              (('--stack-depth', '3'), 'needs --sample'), (('--sample-dwarf',), '--sample'),

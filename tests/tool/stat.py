@@ -594,6 +594,38 @@ def test_nothing_there():
         'names.log')['spans']], [1])
 
 
+def test_nothing_recorded():
+    """Tables of events that the log does not have: which option of record makes them, status 1, no empty table."""
+    log = Log(name='shop', target=100)
+    log.event(1000, 'sale', tid=100)
+    write('none.log', log.closed())
+    for options, words in ((['--io'], '--libc io'), (['--locks'], '--libc locks'), (['--memory'], '--libc memory'),
+                           (['--calls'], '--functions'), (['--call-tree'], '--functions'),
+                           (['--sched'], '--kernel sched'), (['--syscalls'], '--kernel syscalls'),
+                           (['--profile'], '--sample'), (['--profile', '--off-cpu'], '--off-cpu')):
+        for json_too in [], ['--json']:
+            out, messages = scene.run(POSIXTRACE, 'stat', *options, *json_too, 'none.log', status=1)
+            expect(words in messages.decode() and messages.startswith(b'posixtrace stat: no '), messages)
+            if not json_too:
+                equal(options, out, b'')
+    for options, words in (([], '--functions'), (['--off-cpu'], '--off-cpu')):
+        _, messages = scene.run(POSIXTRACE, 'convert', '--to', 'folded', '-o', 'none.folded', *options, 'none.log',
+                                status=1)
+        expect('no stacks' in messages.decode() and words in messages.decode(), messages)
+
+
+def test_pairs_of_no_table():
+    """Pairs of names beyond those that spans can be are told of only where spans are shown."""
+    log = Log()
+    for n in range(70):
+        log.event(2 * n, f'work{n}.begin')
+        log.event(2 * n + 1, f'work{n}.end')
+    write('pairs.log', log.closed())
+    for options, status, told in (([], 0, True), (['--syscalls'], 1, False), (['--show', 'types'], 0, False)):
+        _, messages = scene.run(POSIXTRACE, 'stat', *options, 'pairs.log', status=status)
+        equal(options, b'more than 64 spans' in messages, told)
+
+
 def test_program():
     """A log as the library writes it."""
     threads, rounds = 3, 5000

@@ -183,10 +183,31 @@ def test_found(directory, by=()):
 
 
 def test_program_has_ended(directory):
-    """The program of a daemon in the background has ended when a worker is found: what to do is told."""
-    said = record('-o', f'{directory}/g.log', '--family', '--', STEPS, 'daemon', 'a', 'wait:500',
-                  f'child:{nobody},b,wait:1000,b').stderr
-    expect('had ended when the first of them was found: name the user with --also-user' in said, said)
+    """
+    The program of a daemon in the background has ended when a worker is found. Workers that its process forks later are
+    recorded from their first event, and those whose parents have ended, too, each by itself.
+    """
+    log = f'{directory}/g.log'
+    daemon = Daemon(log, ['--family'], 'pid', 'daemon', 'a', 'read', f'child:{nobody},pid,read,b*3,fork,c*2',
+                    f'child:{nobody},d*4', f'child:{other},pid,read,e*2')
+    program = daemon.line()
+    wait_for(lambda: not Path(f'/proc/{program}').exists(), f'{program} has ended')
+    daemon.go()
+    for user in (NOBODY, OTHER):
+        wait_recorded(daemon.line(), user)
+        daemon.go()
+    said = daemon.end()
+    expect(in_order(log) == [[('a', 1)], [('b', 3)], [('c', 2)], [('d', 4)], [('e', 2)]], f'{in_order(log)} {said}')
+    expect('cannot be recorded' not in said and '9 of the events are of 3 processes of user nobody' in said, said)
+    # Root's process has ended, too, and init is the worker's parent.
+    daemon = Daemon(log, ['--family'], 'pid', 'daemon', 'daemon', nobody, 'pid', 'read', 'b*3', 'fork', 'c*2')
+    program = daemon.line()
+    worker = daemon.line()
+    wait_for(lambda: not Path(f'/proc/{program}').exists(), f'{program} has ended')
+    wait_recorded(worker)
+    daemon.go()
+    said = daemon.end()
+    expect(in_order(log) == [[('b', 3)], [('c', 2)]], f'{in_order(log)} {said}')
 
 
 def test_found_before_first_event(directory):

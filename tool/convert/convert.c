@@ -273,7 +273,7 @@ static int convert(int argc, char **argv)
 	if (x.events == 0 && match_given(options.match) && nothing_wanted(&x.logs))
 		return STATUS_FAILED;
 	sources_close(&x.logs);
-	return STATUS_DONE;
+	return x.nothing ? STATUS_FAILED : STATUS_DONE;
 }
 
 const struct command command_convert = {

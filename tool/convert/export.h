@@ -18,6 +18,7 @@ struct export {
 	uint64_t nested;       /* spans whose slices always nest on their threads, a bit for each: nesting.h */
 	int directory;         /* the descriptor, if the format is a directory */
 	bool off_cpu;          /* folded: stacks of threads that do not run */
+	bool nothing;          /* the format has found nothing that it shows, and has said so */
 	uint64_t events, losses;
 };
 

@@ -131,14 +131,16 @@ static void end(struct export *x)
 	calls_finish(&calls);
 	if (x->off_cpu || (calls.events == 0 && samples.stacks)) {
 		put_samples(x->off_cpu);
-		if (!samples.stacks)
+		x->nothing = !samples.stacks;
+		if (x->nothing)
 			complain("no stacks of threads that wait: record with --off-cpu");
 		return;
 	}
 	for (const struct calls_node *n = calls.root.child; n; n = next(n))
 		if (n->self)
 			put_stack(n);
-	if (calls.events == 0)
+	x->nothing = calls.events == 0;
+	if (x->nothing)
 		complain("no stacks: record with --sample 999, or build the program with -finstrument-functions, and "
 		         "record it with --functions");
 }

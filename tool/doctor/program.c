@@ -25,6 +25,13 @@ static bool preloadable(void)
 		        "it is linked statically, so no library can be preloaded: not --libc, --lttng or --functions");
 		return false;
 	}
+	if (!offers.same_kind) {
+		finding(GRADE_WARNING, "preloading",
+		        "posixtrace record --kernel records its system calls all the same",
+		        "it is for another word size or processor than posixtrace, so no library can be preloaded: not "
+		        "--libc, --lttng or --functions");
+		return false;
+	}
 	if (offers.other_user) {
 		finding(GRADE_WARNING, "preloading", "run it as its owner",
 		        "it runs with the rights of its file (set-user-ID), so no library is preloaded");
@@ -53,12 +60,21 @@ static void tell_probes(void)
 void doctor_program(const char *name)
 {
 	char *path = launch_find(name);
+	char *missing;
 	bool preload;
 
 	if (!path) {
 		finding(GRADE_PROBLEM, "program",
 		        errno == EACCES ? "make it executable: chmod +x" : "give its path, or a name that is in PATH",
 		        "%s: %s", name, strerror(errno));
+		return;
+	}
+	missing = launch_missing(path);
+	if (missing) {
+		finding(GRADE_PROBLEM, "program", "install it, or correct the first line of the script",
+		        "%s: %s, which has to run it, does not exist", path, missing);
+		free(missing);
+		free(path);
 		return;
 	}
 	offers_look(&offers, path);

@@ -235,6 +235,15 @@ bool elf_file_same_kind(const struct elf_file *f, const struct elf_file *other)
 	return f->is_64 == other->is_64 && f->machine == other->machine;
 }
 
+bool elf_file_own_kind(const struct elf_file *f)
+{
+	struct elf_file *own = elf_file_open("/proc/self/exe");
+	bool same = !own || elf_file_same_kind(f, own);
+
+	elf_file_close(own);
+	return same;
+}
+
 bool elf_file_is_64(const struct elf_file *f)
 {
 	return f->is_64;
@@ -276,38 +285,58 @@ unsigned char *elf_file_section(const struct elf_file *f, const char *name, size
 	return read_part(f, s->sh_offset, s->sh_size);
 }
 
-/* Looks for a symbol in one table. */
-static enum elf_symbol in_table(const struct elf_file *f, const char *table, const char *name)
+/* Calls the function for each symbol of a table, until it returns false. */
+static void each_symbol(const struct elf_file *f, const char *table,
+                        bool (*each)(const Elf64_Sym *symbol, const char *name, void *arg), void *arg)
 {
 	const Elf64_Shdr *s = find_section(f, table);
 	size_t entry = f->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	enum elf_symbol is = ELF_SYMBOL_ABSENT;
 	unsigned char *symbols;
+	bool more = true;
 	char *strings;
 
 	if (!s || s->sh_type == SHT_NOBITS || s->sh_link >= f->sections)
-		return is;
+		return;
 	symbols = read_part(f, s->sh_offset, s->sh_size);
 	strings = read_part(f, f->section[s->sh_link].sh_offset, f->section[s->sh_link].sh_size);
-	for (size_t at = 0; symbols && strings && is != ELF_SYMBOL_DEFINED && at + entry <= s->sh_size; at += entry) {
-		uint64_t text;
-		uint16_t where;
+	for (size_t at = 0; symbols && strings && more && at + entry <= s->sh_size; at += entry) {
+		Elf64_Sym symbol;
 
 		if (f->is_64) {
-			const Elf64_Sym *symbol = (const void *)(symbols + at);
-
-			text = symbol->st_name, where = symbol->st_shndx;
+			memcpy(&symbol, symbols + at, sizeof symbol);
 		} else {
-			const Elf32_Sym *symbol = (const void *)(symbols + at);
+			const Elf32_Sym *narrow = (const void *)(symbols + at);
 
-			text = symbol->st_name, where = symbol->st_shndx;
+			symbol = (Elf64_Sym){ .st_name = narrow->st_name, .st_info = narrow->st_info,
+				              .st_shndx = narrow->st_shndx, .st_value = narrow->st_value };
 		}
-		if (text < f->section[s->sh_link].sh_size && strcmp(strings + text, name) == 0)
-			is = where == SHN_UNDEF ? ELF_SYMBOL_WANTED : ELF_SYMBOL_DEFINED;
+		if (symbol.st_name < f->section[s->sh_link].sh_size)
+			more = each(&symbol, strings + symbol.st_name, arg);
 	}
 	free(symbols);
 	free(strings);
-	return is;
+}
+
+struct wanted {
+	const char *name;
+	enum elf_symbol is;
+};
+
+static bool look_for(const Elf64_Sym *symbol, const char *name, void *arg)
+{
+	struct wanted *w = arg;
+
+	if (strcmp(name, w->name) == 0)
+		w->is = symbol->st_shndx == SHN_UNDEF ? ELF_SYMBOL_WANTED : ELF_SYMBOL_DEFINED;
+	return w->is != ELF_SYMBOL_DEFINED;
+}
+
+static enum elf_symbol in_table(const struct elf_file *f, const char *table, const char *name)
+{
+	struct wanted w = { name, ELF_SYMBOL_ABSENT };
+
+	each_symbol(f, table, look_for, &w);
+	return w.is;
 }
 
 enum elf_symbol elf_file_symbol(const struct elf_file *f, const char *name)
@@ -315,4 +344,22 @@ enum elf_symbol elf_file_symbol(const struct elf_file *f, const char *name)
 	enum elf_symbol is = in_table(f, ".dynsym", name);
 
 	return is ? is : in_table(f, ".symtab", name);
+}
+
+static bool count_function(const Elf64_Sym *symbol, const char *name, void *arg)
+{
+	size_t *count = arg;
+
+	*count += ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF && *name;
+	return true;
+}
+
+size_t elf_file_functions(const struct elf_file *f)
+{
+	size_t count = 0;
+
+	each_symbol(f, ".symtab", count_function, &count);
+	if (!count)
+		each_symbol(f, ".dynsym", count_function, &count);
+	return count;
 }

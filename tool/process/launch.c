@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 
 #include "common/file_limit.h"
 #include "host/ident.h"
+#include "process/elf_file.h"
 
 /* -- Which file ------------------------------------------------------------------------- */
 
@@ -32,6 +34,47 @@ static int executable(const char *path)
 	if (!S_ISREG(st.st_mode) || access(path, X_OK) != 0)
 		return EACCES;
 	return 0;
+}
+
+/* As many scripts may be interpreters of scripts; the kernel follows no more. */
+#define SCRIPTS_MOST 5
+
+/* Returns the interpreter that the first line of a script names, to be freed; null if the file is no script. */
+static char *interpreter_of(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char line[PATH_MAX], *name;
+	ssize_t n = fd >= 0 ? pread(fd, line, sizeof line - 1, 0) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	if (n < 3 || line[0] != '#' || line[1] != '!')
+		return NULL;
+	line[n] = '\0';
+	name = line + 2 + strspn(line + 2, " \t");
+	name[strcspn(name, " \t\n")] = '\0';
+	return *name ? strdup(name) : NULL;
+}
+
+char *launch_missing(const char *path)
+{
+	char *at = strdup(path), *next;
+	struct elf_file *f;
+
+	for (int i = 0; at && i < SCRIPTS_MOST && access(at, F_OK) == 0; i++) {
+		next = interpreter_of(at);
+		f = next ? NULL : elf_file_open(at);
+		if (f && elf_file_loader(f))
+			next = strdup(elf_file_loader(f));
+		elf_file_close(f);
+		free(at);
+		at = next;
+	}
+	if (at && (access(at, F_OK) == 0 || strcmp(at, path) == 0)) {
+		free(at);
+		at = NULL;
+	}
+	return at;
 }
 
 char *launch_find(const char *name)

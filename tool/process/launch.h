@@ -23,6 +23,11 @@ struct launch {
  * errno if there is no such file.
  */
 char *launch_find(const char *name);
+/*
+ * Returns the interpreter of a script, or the loader of a program, that does not exist, so that the file cannot be
+ * executed: to be freed by the caller. Returns null if it exists, or is not known.
+ */
+char *launch_missing(const char *path);
 /* Forks the child. Returns 0 or an error number. The child calls set_up(arg) right before it executes the program. */
 int launch_start(struct launch *l, const char *path, char **argv, void (*set_up)(void *arg), void *arg);
 /* Lets the child execute the program. Returns 0, or an error number; then the child has ended and was reaped. */

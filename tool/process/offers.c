@@ -133,6 +133,7 @@ static void look_into(const char *path, const struct elf_file *file, void *arg)
 		const char *loader = elf_file_loader(file);
 
 		o->dynamic = loader != NULL;
+		o->same_kind = elf_file_own_kind(file);
 		o->glibc = loader && !strstr(loader, "ld-musl");
 		o->sanitizer = sanitizer_of(file);
 	}

@@ -33,6 +33,7 @@ struct offers {
 	bool found;      /* the file, or the interpreter of a script, is a program of this machine */
 	bool script;
 	bool dynamic;    /* needs a dynamic loader, so that libraries can be preloaded */
+	bool same_kind;  /* has the word size and the processor of this command, and of its libraries */
 	bool glibc;      /* that loader is the GNU C library's */
 	bool other_user; /* has the rights of its file (set-user-ID), so nothing is preloaded into it */
 	unsigned what;   /* enum offer, of the program and the libraries that it is linked with */

@@ -606,6 +606,14 @@ static bool setting(const char *name, char line[16])
 	return f != NULL;
 }
 
+uint32_t kernel_samples_most(void)
+{
+	char most[16];
+	unsigned long n = setting("perf_event_max_sample_rate", most) ? strtoul(most, NULL, 10) : 0;
+
+	return n ? (uint32_t)n : UINT32_MAX;
+}
+
 /* Prints what stacks this user cannot have, and how to get them. */
 static void say_stacks(const struct sampling *s)
 {

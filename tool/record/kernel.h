@@ -33,6 +33,8 @@ struct kernel;
 
 /* Returns the groups of a list, or ends the program with wrong usage. */
 unsigned kernel_groups(const char *list);
+/* Returns how many samples in a second the kernel allows now; UINT32_MAX if that is not known. */
+uint32_t kernel_samples_most(void);
 /*
  * Begins to record the process; if it is a command, when that executes its program, unless all are recorded. Prints
  * what this user cannot have. Returns null after it has printed why nothing can be recorded. path, fd: the log.

@@ -389,7 +389,7 @@ static const char *size_behind(int argc, char **argv)
 static void take_libc(struct instruments *i, const char *list)
 {
 	static const char *const names[] = { "io", "locks", "threads", "process", "memory", "all" };
-	bool memory = false, more = false;
+	bool memory = false;
 
 	for (const char *word = list;; word++) {
 		size_t length = strcspn(word, ","), n = 0;
@@ -401,13 +401,12 @@ static void take_libc(struct instruments *i, const char *list)
 			wrong_usage("--libc: no group '%.*s'; there are io, locks, threads, process, memory, and all",
 			            (int)length, word);
 		memory |= n >= 4;
-		more |= n != 4;
 		word += length;
 		if (!*word)
 			break;
 	}
-	if (more)
-		instruments_preload(i, "libposixtrace-libc.so");
+	/* Also for memory alone: this library knows when the other one may look for streams. */
+	instruments_preload(i, "libposixtrace-libc.so");
 	if (memory)
 		instruments_preload(i, "libposixtrace-libc-memory.so");
 	instruments_set(i, "POSIXTRACE_LIBC", list);
@@ -548,6 +547,9 @@ static void check(const struct reading *r)
 	if ((plan->kernel.sampling.depth || plan->kernel.sampling.dwarf) && !stacks)
 		wrong_usage("--%s needs --sample or --off-cpu",
 		            plan->kernel.sampling.dwarf ? "sample-dwarf" : "stack-depth");
+	if (plan->kernel.sampling.hertz > kernel_samples_most())
+		wrong_usage("--sample %" PRIu32 ": too many in a second; sysctl kernel.perf_event_max_sample_rate is "
+		            "%" PRIu32, plan->kernel.sampling.hertz, kernel_samples_most());
 	if (r->o.pid_count > 1 && strcmp(plan->output, "-") == 0)
 		wrong_usage("standard output can take the log of one process only");
 	if (plan->keep && !several)
@@ -556,6 +558,20 @@ static void check(const struct reading *r)
 		wrong_usage("--before and --after need --trigger");
 	if (r->log_policy && r->log_policy_number == POSIX_TRACE_APPEND && r->log_size_text)
 		wrong_usage("--log-size needs --log-policy loop or until-full; to split a log use --rotate");
+}
+
+/* Keeps the patterns of functions, with their options, for a message. */
+static void name_functions(struct reading *r)
+{
+	const char *only = r->functions_only, *in = r->functions_in;
+	char *text;
+
+	if (!only && !in)
+		return;
+	if (asprintf(&text, "%s%s%s%s%s", only ? "--functions=" : "", only ? only : "", only && in ? " and " : "",
+	             in ? "--functions-in=" : "", in ? in : "") < 0)
+		fail("no memory");
+	r->o.plan.functions = text;
 }
 
 /* Refuses too small a size, which the library would silently enlarge. */
@@ -619,6 +635,7 @@ static int run(int argc, char **argv)
 	if (optind < argc)
 		r.o.command = argv + optind;
 	check(&r);
+	name_functions(&r);
 	set_attributes(&r);
 	return session_run(&r.o);
 }

@@ -21,12 +21,16 @@
 #include "common/moment.h"
 #include "common/progress.h"
 #include "host/ident.h"
+#include "log/output.h"
 #include "logs/declared.h"
+#include "model/attr.h"
 #include "model/eventtype.h"
 #include "process/streams.h"
 #include "process/typenames.h"
 #include "record/logcopy.h"
 #include "record/newlog.h"
+#include "record/preloadable.h"
+#include "shm/stream.h"
 
 #define EVENTS_LEAST 16 /* a smaller part is not worth its header, which may be larger than --rotate */
 #define STREAM_MORE (1 << 20) /* upper bound of a stream's size beside its events */
@@ -65,6 +69,21 @@ static bool cannot_loop(const struct recording *r, const struct part *p)
 	       policy == POSIX_TRACE_LOOP;
 }
 
+/* Prints that a stream has no space. It takes more than --stream-size: its log's index, and chunks to spare. */
+static void say_no_space(const struct recording *r)
+{
+	const struct attr *a = attr_get_const(&r->plan->attr);
+	uint32_t log_bytes = stream_log_bytes(output_capacity(a->log_policy, a->log_size, a->data_size));
+	char asked[16], takes[16], free_text[32] = "";
+	struct statvfs fs;
+
+	if (statvfs("/dev/shm", &fs) == 0 && fs.f_blocks)
+		bytes_text(free_text, (uint64_t)fs.f_bavail * fs.f_frsize);
+	complain("%s: no space in /dev/shm for a stream of %s, whose file takes %s%s%s%s: use a smaller --stream-size",
+	         r->what, bytes_text(asked, r->plan->stream_size), bytes_text(takes, stream_file_size(a, log_bytes)),
+	         *free_text ? ", with " : "", free_text, *free_text ? " free" : "");
+}
+
 /* p: the part whose stream or log is missing. */
 static void say_no_stream(const struct recording *r, const struct part *p, int error)
 {
@@ -95,8 +114,7 @@ static void say_no_stream(const struct recording *r, const struct part *p, int e
 			         "unlimited, or a smaller --stream-size",
 			         r->what, bytes_text(most, limit.rlim_cur), bytes_text(size, r->plan->stream_size));
 		else
-			complain("%s: no space in /dev/shm for a stream of %s: use a smaller --stream-size", r->what,
-			         bytes_text(size, r->plan->stream_size));
+			say_no_space(r);
 		return;
 	case EMFILE:
 		complain("%s cannot be traced: this process may not open more files: raise ulimit -n", r->what);
@@ -570,7 +588,11 @@ static bool count(struct recording *r, const struct part *p, struct totals *t, s
 		bool user = !eventtype_system(e->id), wanted = match_name(r->plan->match, in->name[e->id]);
 
 		t->events += all && user;
-		some = some || (user && wanted);
+		/* This event only tells that functions were looked for. */
+		if (user && strcmp(in->name[e->id], "functions.recorded") == 0)
+			r->functions = true;
+		else
+			some = some || (user && wanted);
 		r->unwanted += user && !wanted;
 	}
 	r->unwanted_more = e != NULL;
@@ -856,6 +878,8 @@ void recording_end(struct recording *r, bool drop)
 		say_left_out(r, shown_path(&r->part[0]), true);
 	} else if (r->past.left_out) {
 		say_left_out(r, shown_path(&r->part[0]), false);
+	} else if (r->functions) {
+		preloadable_no_functions(r->what, r->plan->functions);
 	} else {
 		explain_say(&r->evidence, r->what, r->plan->match, r->plan->children, r->kin.alive);
 	}

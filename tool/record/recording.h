@@ -48,6 +48,7 @@ struct plan {
 	struct kernel_options kernel;
 	bool quiet;
 	struct probes_wanted usdt;
+	const char *functions; /* the patterns of functions, with their options; null: none */
 };
 
 struct totals {
@@ -77,6 +78,7 @@ struct recording {
 	unsigned retired; /* N of the FILE.N that was FILE before this recording; 0: none */
 	unsigned kept;   /* number of files written by this recording */
 	uint64_t unwanted; /* events in the log that -e does not select */
+	bool functions; /* the log tells that functions would have been recorded */
 	bool unwanted_more; /* only the beginning of the log was searched for them */
 	struct totals past; /* totals of the parts that have ended */
 	int reported; /* the last write error that was reported */

@@ -187,7 +187,7 @@ static void say_not_found(const char *name, int error)
 /* Returns 0, or the exit status if the command could not be started. */
 static int launch(struct session *s)
 {
-	char **argv = s->o->command, *path = launch_find(argv[0]);
+	char **argv = s->o->command, *path = launch_find(argv[0]), *missing;
 	int error = path ? 0 : errno;
 
 	if (error) {
@@ -219,7 +219,14 @@ static int launch(struct session *s)
 	if (!error)
 		return 0;
 	cancel(s);
-	complain("%s: %s", argv[0], strerror(error));
+	path = error == ENOENT ? launch_find(argv[0]) : NULL;
+	missing = path ? launch_missing(path) : NULL;
+	if (missing)
+		complain("%s: %s, which has to run it, does not exist", argv[0], missing);
+	else
+		complain("%s: %s", argv[0], strerror(error));
+	free(missing);
+	free(path);
 	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
 }
 

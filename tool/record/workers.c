@@ -56,8 +56,7 @@ struct user {
 	char name[48]; /* "user www-data (33)" */
 	bool failure_said;
 	bool confined_said;
-	struct worker_stream *stream; /* of all workers that are forked from now on; null: none yet */
-	uint64_t from; /* clock ticks: processes that start then, or later, have that stream */
+	struct worker_stream *stream; /* of all workers that are forked from now on; null: the program has ended */
 	/* At the end: */
 	uint64_t events, foreign, lost;
 	bool broken;
@@ -78,6 +77,8 @@ struct worker_stream {
 	struct part part;
 	struct workers *workers;
 	struct user *user;
+	struct ident of; /* the process whose descendants inherit the stream */
+	uint64_t from;   /* clock ticks: descendants that start then, or later, have it */
 	uint64_t created; /* CLOCK_REALTIME */
 	uint32_t last;    /* the process of the last event, since the last look; 0: none */
 	enum fit last_fit;
@@ -294,15 +295,11 @@ static bool accepts(void *arg, uint32_t pid, bool in_program)
 /* Prints, once for each user, why a stream could not be made: of process pid, or with pid 0 of all of the user's. */
 static void say_failed(struct user *u, const struct workers *w, pid_t pid, int error)
 {
-	/* A stream for all of a user's processes belongs to the program. One that goes to the background has ended. */
-	bool gone = !pid && error == ESRCH;
-	const char *why = error == ENOENT ? "it sees no /dev/shm" :
-	                  gone            ? "the program had ended when the first of them was found" : strerror(error);
-	const char *remedy = error == ENOMEM || error == ENOSPC ? ": use a smaller --stream-size" :
-	                     gone ? ": name the user with --also-user" : "";
+	const char *why = error == ENOENT ? "it sees no /dev/shm" : strerror(error);
+	const char *remedy = error == ENOMEM || error == ENOSPC ? ": use a smaller --stream-size" : "";
 
-	/* A process that has ended, or has become yet another user, is no failure. */
-	if (u->failure_said || (pid && (error == ESRCH || error == EPERM)))
+	/* A process that has ended, or has become yet another user, is no failure, and its daemon is looked for. */
+	if (u->failure_said || error == ESRCH || (pid && error == EPERM))
 		return;
 	u->failure_said = true;
 	if (pid)
@@ -335,16 +332,19 @@ static void drop_log(struct part *p)
 	part_free(p);
 }
 
-/* Makes a stream: of this process, or with pid 0 of all processes that become the user from now on. */
-static struct worker_stream *add_stream(struct workers *w, struct user *u, pid_t pid)
+/* Makes a stream: of this process, or with pid 0 of all descendants of `above` that become the user from now on. */
+static struct worker_stream *add_stream(struct workers *w, struct user *u, pid_t pid, pid_t above)
 {
-	struct part_user user = { .pid = w->plan.pid, .uid = u->uid, .gid = u->gid, .of = w->plan.part };
+	struct part_user user = { .pid = above, .uid = u->uid, .gid = u->gid, .of = w->plan.part };
 	struct worker_stream *s = calloc(1, sizeof *s);
+	struct proc process;
 	char *path;
 	int fd, error;
 
 	if (!s)
 		fail("no memory");
+	if (proc_read((uint32_t)(pid ? pid : above), &process) == 0)
+		s->of = process.ident;
 	s->workers = w;
 	s->user = u;
 	fd = make_log(w, u, &path);
@@ -368,6 +368,7 @@ static struct worker_stream *add_stream(struct workers *w, struct user *u, pid_t
 		error = posix_trace_start(s->part.trid);
 	}
 	if (!error) {
+		s->from = part_inherited_from(&s->part);
 		w->stream[w->streams++] = s;
 		return s;
 	}
@@ -409,9 +410,56 @@ static struct user *get_user(struct workers *w, uint32_t uid, uint32_t gid)
 	u->gid = gid;
 	name_user(u);
 	w->user[w->users++] = u;
-	u->stream = add_stream(w, u, 0);
-	u->from = u->stream ? part_inherited_from(&u->stream->part) : UINT64_MAX;
+	u->stream = add_stream(w, u, 0, w->plan.pid);
 	return u;
+}
+
+/*
+ * Returns the first of root's living processes above a worker, that of the daemon if the program has gone to the
+ * background; 0 if there is none. A program that has root's rights from its file may be a worker's.
+ */
+static pid_t find_daemon(struct workers *w, const struct proc *worker)
+{
+	uint32_t number = worker->parent, uid[4];
+	pid_t found = 0;
+	struct proc p;
+
+	for (; number > 1 && kin_has(w->kin, number, &p); number = p.parent)
+		if (read_uids(number, uid) && !uid[0] && !uid[1] && !uid[2] && !proc_contained(number))
+			found = (pid_t)number;
+	return found;
+}
+
+/* Returns the stream of the user that descendants of this process inherit; null if there is none. */
+static struct worker_stream *stream_of(const struct workers *w, const struct user *u, struct ident process)
+{
+	for (unsigned i = 0; i < w->streams; i++)
+		if (w->stream[i]->user == u && ident_same(w->stream[i]->of, process))
+			return w->stream[i];
+	return NULL;
+}
+
+/* Returns the stream that a worker inherits if it was forked late enough; null if there is none. */
+static struct worker_stream *stream_above(struct workers *w, struct user *u, const struct proc *worker)
+{
+	struct worker_stream *s = u->stream;
+	uint32_t number = worker->parent;
+	struct proc p;
+	pid_t daemon;
+
+	for (; !s && number > 1 && kin_has(w->kin, number, &p); number = p.parent)
+		s = stream_of(w, u, p.ident);
+	daemon = s || w->streams == STREAMS_MAX ? 0 : find_daemon(w, worker);
+	return daemon ? add_stream(w, u, 0, daemon) : s;
+}
+
+/* Returns whether the process records into a stream of the user: 1, 0, or -1 if it has not attached yet. */
+static int is_traced(const struct workers *w, const struct user *u, struct ident process)
+{
+	for (unsigned i = 0; i < w->streams; i++)
+		if (w->stream[i]->user == u)
+			return part_traces(&w->stream[i]->part, process, w->plan.part, w->plan.parts);
+	return 0;
 }
 
 /* -- Looking ------------------------------------------------------------------------------------------- */
@@ -486,7 +534,7 @@ static void attach(struct workers *w, struct user *u, const struct proc *p, stru
 			             u->name, confined);
 		u->confined_said = true;
 	} else {
-		add_stream(w, u, (pid_t)p->number);
+		add_stream(w, u, (pid_t)p->number, 0);
 	}
 	note_recorded(w, known, p->ident, false);
 }
@@ -495,6 +543,7 @@ static void look_at(const struct proc *p, void *arg)
 {
 	struct workers *w = arg;
 	struct recorded *known = find_recorded(w, p->ident);
+	struct worker_stream *s;
 	struct user *u;
 	uint32_t uid[4];
 	int traced;
@@ -523,16 +572,15 @@ static void look_at(const struct proc *p, void *arg)
 	u = get_user(w, p->uid, p->gid);
 	if (!u)
 		return;
-	if (!u->stream)
-		return;
 	/*
 	 * The stream of all workers is in the page of root's process itself, and its descendants inherit it. One that
 	 * has no page yet has not attached. If it was forked before, it will not inherit the stream.
 	 */
-	traced = part_traces(&u->stream->part, p->ident, w->plan.part, w->plan.parts);
+	s = stream_above(w, u, p);
+	traced = is_traced(w, u, p->ident);
 	if (traced > 0 || p->number == (uint32_t)w->plan.pid)
 		note_recorded(w, known, p->ident, false);
-	else if (traced == 0 || p->ident.start < u->from)
+	else if (traced == 0 || !s || p->ident.start < s->from)
 		attach(w, u, p, known);
 }
 

@@ -91,7 +91,7 @@ static void choose(const char *option, const char *argument, const char *what)
 /* Returns whether libraries can be preloaded into the program; otherwise says why not. */
 static bool preloadable(const struct offers *o)
 {
-	if (o->dynamic && !o->other_user && !o->sanitizer)
+	if (o->dynamic && o->same_kind && !o->other_user && !o->sanitizer)
 		return true;
 	if (!o->found) {
 		say("  it is no program of this machine, and no script whose '#!' names one, or it cannot be read: "
@@ -100,6 +100,7 @@ static bool preloadable(const struct offers *o)
 	}
 	say("  %s, so no library can be preloaded: nothing is known of its own calls\n",
 	    !o->dynamic     ? "it is linked statically" :
+	    !o->same_kind   ? "it is for another word size or processor than posixtrace" :
 	    o->other_user   ? "it runs with the rights of its file (set-user-ID)" :
 	                      "it was built with a sanitizer");
 	return false;
@@ -262,7 +263,7 @@ static int run(int argc, char **argv)
 {
 	static struct offers offers;
 	struct stat before;
-	char *path;
+	char *path, *missing;
 	int status;
 
 	take_options(argc, argv);
@@ -270,6 +271,13 @@ static int run(int argc, char **argv)
 	if (!path) {
 		complain("%s: %s", argv[optind], strerror(errno));
 		return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+	}
+	missing = launch_missing(path);
+	if (missing) {
+		complain("%s: %s, which has to run it, does not exist", argv[optind], missing);
+		free(missing);
+		free(path);
+		return STATUS_NOT_FOUND;
 	}
 	offers_look(&offers, path);
 	free(path);

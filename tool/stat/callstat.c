@@ -50,7 +50,7 @@ static int compare(const void *a, const void *b)
 	double x = rank(one), y = rank(other);
 	int order = options->order == CALLS_BY_NAME || x == y ? strcmp(one->name, other->name) : (x < y) - (x > y);
 
-	return options->reverse ? -order : order;
+	return options->table.reverse ? -order : order;
 }
 
 /* -- The table of functions -------------------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ static void print_functions(const struct calls *c)
 {
 	struct table *t = table_new(">calls", ">total", ">self", ">mean", ">50%", ">90%", ">99%", ">max", "<function",
 	                            (char *)NULL);
-	size_t lines = options->lines && options->lines < c->functions ? options->lines : c->functions;
+	size_t most = options->table.lines, lines = most && most < c->functions ? most : c->functions;
 
 	for (size_t i = 0; i < lines; i++) {
 		const struct calls_function *f = c->function[i];
@@ -182,7 +182,7 @@ static void print_node(const struct calls_node *n, size_t depth, void *arg)
 	struct printed *p = arg;
 	char *text;
 
-	if (options->lines && p->lines == options->lines) {
+	if (options->table.lines && p->lines == options->table.lines) {
 		p->left_out++;
 		return;
 	}
@@ -338,7 +338,7 @@ bool callstat(const struct callstat *given, int number, char **paths)
 	struct sources logs;
 
 	options = given;
-	sources_open(&logs, given->match, true, number, paths);
+	sources_open(&logs, given->table.match, true, number, paths);
 	sources_declared(&logs);
 	read_all(&calls, &logs);
 	sources_close(&logs);
@@ -351,6 +351,6 @@ bool callstat(const struct callstat *given, int number, char **paths)
 		return false;
 	}
 	qsort(calls.function, calls.functions, sizeof(struct calls_function *), compare);
-	given->json ? print_json(&calls) : print(&calls);
+	given->table.json ? print_json(&calls) : print(&calls);
 	return true;
 }

@@ -7,17 +7,15 @@
 #define CALLSTAT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
-#include "logs/match.h"
+#include "stat/alone.h"
 
 enum callstat_order { CALLS_BY_SELF, CALLS_BY_TOTAL, CALLS_BY_CALLS, CALLS_BY_MEAN, CALLS_BY_MAX, CALLS_BY_NAME };
 
 struct callstat {
-	bool calls, tree, json, reverse;
-	size_t lines; /* at most; 0: all */
+	bool calls, tree;
 	enum callstat_order order;
-	const struct match *match;
+	struct alone table;
 };
 
 /* Reads the logs and prints. Returns false, after a message, if no function was called. */

@@ -30,7 +30,7 @@ static int descending(uint64_t x, uint64_t y)
 
 static int in_order(int order)
 {
-	return options->reverse ? -order : order;
+	return options->table.reverse ? -order : order;
 }
 
 static int by_left(const void *a, const void *b)
@@ -95,7 +95,7 @@ static void cell_text(struct table *t, const char *text)
 
 static size_t lines_of(size_t rows)
 {
-	return options->lines && options->lines < rows ? options->lines : rows;
+	return options->table.lines && options->table.lines < rows ? options->table.lines : rows;
 }
 
 static void print_table(struct table *t, size_t rows, const char *what)
@@ -471,7 +471,7 @@ bool memstat(const struct memstat *given, int number, char **paths)
 	struct sources logs;
 
 	options = given;
-	sources_open(&logs, given->match, true, number, paths);
+	sources_open(&logs, given->table.match, true, number, paths);
 	sources_declared(&logs);
 	read_all(&heap, &logs);
 	drop_others(&heap);
@@ -483,7 +483,7 @@ bool memstat(const struct memstat *given, int number, char **paths)
 	}
 	if (heap.processes)
 		qsort(heap.process, heap.processes, sizeof(struct heap_process *), by_process_peak);
-	given->json ? print_json(&heap) : print(&heap);
+	given->table.json ? print_json(&heap) : print(&heap);
 	sources_close(&logs);
 	return true;
 }

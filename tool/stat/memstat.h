@@ -7,17 +7,15 @@
 #define MEMSTAT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
-#include "logs/match.h"
+#include "stat/alone.h"
 
 enum memstat_order { MEMORY_BY_CALLS, MEMORY_BY_BYTES, MEMORY_BY_NAME };
 
 struct memstat {
-	bool given, json, reverse;
-	size_t lines; /* of each table at most; 0: all */
+	bool given;
 	enum memstat_order order;
-	const struct match *match;
+	struct alone table;
 };
 
 /* Reads the logs and prints. Returns false, after a message, if there is no allocation and no free. */

@@ -38,7 +38,7 @@ static int compare(const void *a, const void *b)
 		order = (rank(one, level) < rank(other, level)) - (rank(one, level) > rank(other, level));
 	if (order == 0)
 		order = strcmp(one->name, other->name);
-	return options->reverse ? -order : order;
+	return options->table.reverse ? -order : order;
 }
 
 /* A thread that has stacks, and their weight. */
@@ -117,7 +117,7 @@ static void print_functions(const struct samples *s, uint64_t all)
 
 		if (!has_weight(f))
 			continue;
-		if (options->lines && shown == options->lines) {
+		if (options->table.lines && shown == options->table.lines) {
 			more++;
 			continue;
 		}
@@ -274,7 +274,7 @@ bool profile(const struct profile *given, int number, char **paths)
 	struct source *source;
 
 	options = given;
-	sources_open(&logs, given->match, false, number, paths);
+	sources_open(&logs, given->table.match, false, number, paths);
 	sources_declared(&logs);
 	samples_symbols(&logs);
 	sources_rewind(&logs);
@@ -292,6 +292,6 @@ bool profile(const struct profile *given, int number, char **paths)
 		         given->off_cpu ? "--off-cpu, as root" : "--sample 999");
 		return false;
 	}
-	given->json ? print_json(&samples) : print(&samples);
+	given->table.json ? print_json(&samples) : print(&samples);
 	return true;
 }

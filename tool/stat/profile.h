@@ -7,9 +7,8 @@
 #define STAT_PROFILE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
-#include "logs/match.h"
+#include "stat/alone.h"
 
 enum profile_order { PROFILE_BY_SELF, PROFILE_BY_TOTAL, PROFILE_BY_NAME };
 
@@ -17,10 +16,8 @@ struct profile {
 	bool on;         /* --profile is given */
 	bool off_cpu;    /* of the time in which threads do not run */
 	bool per_thread; /* a table for each thread */
-	bool json, reverse;
-	size_t lines;    /* of a table, at most; 0: all */
 	enum profile_order order;
-	const struct match *match;
+	struct alone table;
 };
 
 /* Reads the logs and prints. Returns false, after a message, if there are no stacks. */

@@ -47,7 +47,7 @@ static struct {
 	struct callstat calls;
 	struct memstat memory;
 	struct profile profile;
-	const char *nothing; /* of --io or --locks: what to print if there are no such events; null: not given */
+	const char *nothing; /* of --io or --locks: the message if there are no such events; null: not given */
 } options = { .colour = "auto", .view = { .lines = LINES_DEFAULT } };
 
 static struct count count;
@@ -144,6 +144,9 @@ static void take_order(unsigned choice)
 {
 	options.calls.order = orders[choice].calls < 0 ? CALLS_BY_SELF : (enum callstat_order)orders[choice].calls;
 	options.view.order = orders[choice].tallies < 0 ? BY_EVENTS : (enum tally_order)orders[choice].tallies;
+	options.profile.order = options.calls.order == CALLS_BY_TOTAL ? PROFILE_BY_TOTAL :
+	                        options.calls.order == CALLS_BY_NAME  ? PROFILE_BY_NAME :
+	                                                                PROFILE_BY_SELF;
 	options.memory.order = orders[choice].tallies == BY_BYTES ? MEMORY_BY_BYTES :
 	                       orders[choice].tallies == BY_NAME  ? MEMORY_BY_NAME :
 	                                                            MEMORY_BY_CALLS;
@@ -182,11 +185,11 @@ static void take(int option, const char *argument)
 	case OPTION_IO:
 		ask("io", "libc.*", "path,event",
 		    "no input or output through the C library (what it does inside itself, as printf() does, is not "
-		    "seen), or it was recorded without --libc io");
+		    "seen): record with --libc io, or select more events");
 		break;
 	case OPTION_LOCKS:
 		ask("locks", "libc.*_wait", "lock,holder",
-		    "no thread waited for a lock, or it was recorded without --libc locks");
+		    "no thread waited for a lock: record with --libc locks, or select more events");
 		break;
 	case OPTION_OVER_TIME:
 		overtime_of(&count.over_time, argument);
@@ -211,6 +214,12 @@ static void take(int option, const char *argument)
 	}
 }
 
+/* Returns whether the options are of a table that is printed alone. */
+static bool alone(void)
+{
+	return options.calls.calls || options.calls.tree || options.memory.given || options.profile.on;
+}
+
 /* Checks that the sections of --show have contents. */
 static void check_sections(void)
 {
@@ -233,7 +242,7 @@ static void take_all(int argc, char **argv)
 	check_sections();
 	if ((options.profile.off_cpu || options.profile.per_thread) && !options.profile.on)
 		wrong_usage("--%s needs --profile", options.profile.off_cpu ? "off-cpu" : "per-thread");
-	if (options.calls.calls || options.calls.tree || options.memory.given || options.profile.on) {
+	if (alone()) {
 		if ((options.calls.calls || options.calls.tree) + options.memory.given + options.profile.on > 1 ||
 		    options.sections || group_given(&count.groups))
 			wrong_usage("--calls and --call-tree, --memory, and --profile print tables of their own: give "
@@ -286,7 +295,7 @@ static void order_files(const char *const *paths)
 
 		about_begin(&abouts[i], f);
 		abouts[i].path = paths[i];
-		if (options.found)
+		if (options.found && (options.json || options.sections & (1u << SPANS | 1u << HISTOGRAMS)))
 			find_spans(f);
 		logfile_close(f);
 	}
@@ -416,13 +425,9 @@ static void print(void)
 		begin_section();
 		linux_print_calls(&count.linux_events, (unsigned)options.view.lines);
 	}
-	if (shown(GROUPS) && group_given(&count.groups)) {
+	if (shown(GROUPS) && group_given(&count.groups) && !(options.nothing && count.groups.count == 0)) {
 		begin_section();
-		if (options.nothing && count.groups.count == 0)
-			out_printf("%s\n", options.nothing);
-		else
-			group_print(&count.groups, options.group_order, options.view.reverse,
-			            options.view.lines);
+		group_print(&count.groups, options.group_order, options.view.reverse, options.view.lines);
 	}
 	if (shown(TIME) && count.over_time.of) {
 		begin_section();
@@ -512,49 +517,18 @@ static bool missing(bool counted, int number, char **paths)
 	return wrong;
 }
 
-static int profile_all(int number, char **paths)
+/* Prints the table that is alone. */
+static int print_alone(int number, char **paths)
 {
+	const struct alone table = { options.json, options.view.reverse, options.view.lines, count.match };
 	bool some;
 
-	options.profile.json = options.json;
-	options.profile.reverse = options.view.reverse;
-	options.profile.lines = options.view.lines;
-	options.profile.match = count.match;
-	options.profile.order = options.calls.order == CALLS_BY_TOTAL ? PROFILE_BY_TOTAL :
-	                        options.calls.order == CALLS_BY_NAME ? PROFILE_BY_NAME : PROFILE_BY_SELF;
+	options.calls.table = options.memory.table = options.profile.table = table;
 	if (!options.no_pager && !options.json)
 		display_pager();
-	some = profile(&options.profile, number, paths);
-	out_flush();
-	return some ? STATUS_DONE : STATUS_FAILED;
-}
-
-static int calls(int number, char **paths)
-{
-	bool some;
-
-	options.calls.json = options.json;
-	options.calls.reverse = options.view.reverse;
-	options.calls.lines = options.view.lines;
-	options.calls.match = count.match;
-	if (!options.no_pager && !options.json)
-		display_pager();
-	some = callstat(&options.calls, number, paths);
-	out_flush();
-	return some ? STATUS_DONE : STATUS_FAILED;
-}
-
-static int memory(int number, char **paths)
-{
-	bool some;
-
-	options.memory.json = options.json;
-	options.memory.reverse = options.view.reverse;
-	options.memory.lines = options.view.lines;
-	options.memory.match = count.match;
-	if (!options.no_pager && !options.json)
-		display_pager();
-	some = memstat(&options.memory, number, paths);
+	some = options.memory.given ? memstat(&options.memory, number, paths) :
+	       options.profile.on   ? profile(&options.profile, number, paths) :
+	                              callstat(&options.calls, number, paths);
 	out_flush();
 	return some ? STATUS_DONE : STATUS_FAILED;
 }
@@ -566,12 +540,8 @@ static int stat(int argc, char **argv)
 
 	count.match = match_new();
 	take_all(argc, argv);
-	if (options.calls.calls || options.calls.tree)
-		return calls(argc - optind, argv + optind);
-	if (options.memory.given)
-		return memory(argc - optind, argv + optind);
-	if (options.profile.on)
-		return profile_all(argc - optind, argv + optind);
+	if (alone())
+		return print_alone(argc - optind, argv + optind);
 	files = optind < argc ? (unsigned)(argc - optind) : 1;
 	wrong = missing(false, argc - optind, argv + optind);
 	count_all(optind < argc ? (const char *const *)argv + optind : standard);
@@ -579,6 +549,10 @@ static int stat(int argc, char **argv)
 		wrong = missing(true, argc - optind, argv + optind);
 	if (options.asked && !some_spans() && !(options.asked == 1u << HISTOGRAMS && count.groups.of)) {
 		complain("no spans: give --span BEGIN,END, or see \"Meanings\" in docs/layouts.md");
+		wrong = true;
+	}
+	if (options.nothing && count.groups.count == 0) {
+		complain("%s", options.nothing);
 		wrong = true;
 	}
 	if (count.linux_events.wanted && !wrong) {
