@@ -400,14 +400,14 @@ test('calls of functions', () => {
 	trace.tables.places = [ place('f'), place('g') ];
 	[ 0, 1, 1, 0, 1, 1, 0, 0 ].forEach((which, i) => { trace.shapes.place[i] = which + 1; });
 	const set = measure(trace, {...pair, nested : true, calls : true });
-	const list = (t0, t1) => functionsOf(callTree(trace, [ set ], t0, t1))
+	const list = (t0, t1) => functionsOf(callTree(trace, [ set ], null, t0, t1).root)
 				     .map(({ name, calls, total, self }) => [name, calls, total, self]);
 	assert.deepEqual(list(0, 100), [ [ 'f', 2, 100, 80 ], [ 'g', 2, 20, 20 ] ]);
 	assert.deepEqual(list(15, 40), [ [ 'f', 2, 25, 15 ], [ 'g', 2, 10, 10 ] ]);
-	const root = callTree(trace, [ set ], 0, 100);
+	const { root } = callTree(trace, [ set ], null, 0, 100);
 	assert.deepEqual([...walk(root)].map(({ node, depth }) => [depth, node.name, node.total, node.self]),
 			 [ [ 0, 'f', 100, 70 ], [ 1, 'f', 20, 10 ], [ 2, 'g', 10, 10 ], [ 1, 'g', 10, 10 ] ]);
-	assert.equal(callTree(trace, [ set ], 200, 300).children.size, 0);
+	assert.equal(callTree(trace, [ set ], null, 200, 300).root.children.size, 0);
 });
 
 test('the spans of an event', () => {
