@@ -657,3 +657,21 @@ test('no states without such events', () => {
 	assert.equal(makeStates(trace), false);
 	assert.deepEqual([ trace.processors, trace.lanes[0].states ], [ [], null ]);
 });
+
+test('a thread has the name that it had last, also if it has had it before', () => {
+	const threads = [ [ 0, 7, 7, 'python3' ], [ 0, 7, 7, 'sh' ], [ 0, 0, 0, '' ] ];
+	const trace = made([ [ 0, 0, 0 ], [ 1, 1, 0 ], [ 2, 0, 0 ], [ 3, 2, 2 ] ], { threads });
+	assert.deepEqual(trace.lanes.filter((lane) => lane.tid).map((lane) => lane.name), [ 'python3' ]);
+});
+
+test('requests to disks take three rows, however many there are at a time', () => {
+	const trace = made(Array.from({ length : 40 }, (_, i) => [i, 0, 0]));
+	const numbers = Array.from({ length : 20 }, (_, i) => i), all = { starts : Float64Array.from(numbers),
+		first : Uint32Array.from(numbers), durations : new Float64Array(20).fill(100) };
+	for (const [name, rows] of [[ 'linux_io', 3 ], [ 'other', 20 ]]) {
+		layOut(trace, [ {...all, name } ]);
+		const { layers } = trace.lanes.find((lane) => lane.tid === 7);
+		assert.equal(layers.length, rows);
+		assert.equal(layers.reduce((n, layer) => n + layer.start.length, 0), 20);
+	}
+});

@@ -77,6 +77,20 @@ function makeGroups(tables, lanes) {
 	return [...groups.values()];
 }
 
+/* Puts the name that a thread has had last behind its others. It may have had it before, as before an execution. */
+function orderNames(trace) {
+	const { columns, shapes, lanes, laneOfShape } = trace, seen = new Set();
+	for (let i = columns.count - 1; i >= 0 && seen.size < lanes.length; i--) {
+		const shape = columns.shape[i], lane = lanes[laneOfShape[shape]];
+		if (seen.has(lane))
+			continue;
+		const name = trace.tables.threads[shapes.thread[shape]][3];
+		seen.add(lane);
+		if (name)
+			lane.names = [...lane.names.filter((each) => each !== name), name];
+	}
+}
+
 /* Names for display. */
 function nameAll(trace) {
 	const { tables } = trace, several = tables.logs.length > 1;
@@ -172,6 +186,7 @@ export function makeTrace(tables, columns, shapes, cuts) {
 	trace.little = tables.order === 'little';
 	trace.laneOfShape = laneOfShape;
 	trace.times = rising(columns.time);
+	orderNames(trace);
 	nameAll(trace);
 	distribute(columns, lanes, laneOfShape);
 	distribute(columns, groups, Uint32Array.from(laneOfShape, (lane) => groupIndex.get(lanes[lane].group)));
