@@ -145,6 +145,10 @@ def test_numbers():
     for t0, t1 in ((last * 0.3, last * 0.31), (last * 0.5, last * 0.9), (last * 0.5, last * 0.5 + 1_000_000)):
         assert compare(page, 'made.log', 'on', round(t0), round(t1), tids=(201,)) > 0
         compare(page, 'made.log', 'off', round(t0), round(t1))
+        for kind, name in (('on', 'linux_sample'), ('off', 'linux_off_stack')):
+            reported = tool('report', '-e', name, *options_of(round(t0), round(t1)), 'made.log')
+            told = profiled('made.log', kind, *options_of(round(t0), round(t1)))['stacks']
+            assert sum(not line.startswith('#') for line in reported.splitlines()) == told, (kind, t0, t1)
     # A range ends before the event at its end.
     time = page.value('posixtrace.trace.stacks.on.time[77]')
     assert compare(page, 'made.log', 'on', time, time + 1) == 1
@@ -275,6 +279,14 @@ def test_use():
     page.value('document.getElementById("tab-waits").click()')
     page.frame()
     assert any('step' in classes.split() and name == '[sleeping]' for name, classes, _ in flames(page, 'panel-waits'))
+    # The time ready to run can be left out.
+    hint = 'document.querySelector("#panel-waits .hint").textContent'
+    ready = [name for name, _, _ in flames(page, 'panel-waits') if name in ('[preempted]', '[new]', '[ready]')]
+    assert ready and 'ready to run' in page.value(hint)
+    page.value('document.querySelector("#panel-waits input[type=checkbox]").click()')
+    page.frame()
+    assert not {name for name, _, _ in flames(page, 'panel-waits')} & set(ready)
+    assert 'blocked' in page.value(hint) and 'ready to run' not in page.value(hint)
     close(page)
 
 

@@ -56,9 +56,11 @@ const kinds = {
 		what: 'Whole times off the processor that ended',
 		lanes: ({ trace }) => new Set(trace.stacks ?
 			Array.from(new Set(trace.stacks.off.lane), (lane) => trace.lanes[lane]) : []),
-		tree: ({ trace }, lanes, t0, t1) => stackTree(trace, 'off', lanes, t0, t1),
+		tree: ({ trace }, lanes, t0, t1, withReady) => stackTree(trace, 'off', lanes, t0, t1, withReady),
+		choice: 'also ready to run',
 		hueOf: ({ trace }) => trace.stacks.hueOf,
-		sum: ({ total, ready }) => `${duration(total)} blocked, ${duration(ready)} ready to run`,
+		sum: ({ total, ready }) => `${duration(total)} blocked` +
+			(ready ? `, ${duration(ready)} ready to run` : ''),
 		tip: (node, all) => [`${exactDuration(node.weight)}, ${percent(node.weight, all)}`,
 			`blocked ${exactDuration(node.total)}, ready to run ${exactDuration(node.ready)}`,
 			node.self ? `blocked in it itself ${exactDuration(node.self)}` : ''],
@@ -103,9 +105,12 @@ export function makeFlames(state, kindName) {
 			wanted = field.value.trim().toLowerCase();
 			soon();
 		} });
+	const box = kind.choice ? element('input', { type: 'checkbox', checked: true, onchange: soon }) : null;
+	const choice = box && element('label', { title: 'The time in which the thread could have run, because it was ' +
+		'preempted, or woken and not yet running' }, box, ` ${kind.choice}`);
 	const hint = element('p', { class: 'hint' }), graphBox = element('div', {}), tableBox = element('section', {});
 	panel.replaceChildren(element('section', {},
-		element('div', { class: 'flame-tools' }, chooser.node, field, said), hint, graphBox), tableBox);
+		element('div', { class: 'flame-tools' }, chooser.node, field, choice, said), hint, graphBox), tableBox);
 
 	const isWanted = (name) => name !== null && name.toLowerCase().includes(wanted);
 
@@ -241,7 +246,8 @@ export function makeFlames(state, kindName) {
 	function paint() {
 		if (!open)
 			return;
-		const { t0, t1 } = state.range || state.view, tree = kind.tree(state, chooser.chosen(), t0, t1),
+		const { t0, t1 } = state.range || state.view,
+			tree = kind.tree(state, chooser.chosen(), t0, t1, box?.checked),
 			{ root, functions } = tree, all = root.weight,
 			hadFocus = graphBox.contains(document.activeElement);
 		hideTip();
@@ -251,11 +257,11 @@ export function makeFlames(state, kindName) {
 		path.length ? element('button', { type: 'button', class: 'small', onclick: () => zoom([]) },
 			'Show all') : null].filter(Boolean));
 		said.textContent = wanted ? `${percent(tree.share(isWanted), all)} found` : '';
-		const box = root.children.size ? graph(tree) :
+		const made = root.children.size ? graph(tree) :
 			element('p', { class: 'hint' }, 'There is nothing here.');
-		graphBox.replaceChildren(box);
+		graphBox.replaceChildren(made);
 		if (root.children.size)
-			restoreFocus(box, hadFocus);
+			restoreFocus(made, hadFocus);
 		tableBox.replaceChildren(...table(functions, all));
 	}
 

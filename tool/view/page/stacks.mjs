@@ -9,6 +9,7 @@
  */
 import { hueCount, huesOfTexts } from './colours.mjs';
 import { lowerBound } from './seek.mjs';
+import { leaveOutMarks } from './trace.mjs';
 
 /* Numbers of linux_off_stack.state in which a thread could run all the time, and the steps that they are. */
 const statePreempted = 0, stateNew = 6;
@@ -122,16 +123,14 @@ function addTimes(trace, nodes, stacks) {
 
 /*
  * Gives the trace its stacks: {nodes, on, off, hueOf, period}, of samples and of times off the processor; null if there
- * are none. Gives each lane its `samples`, or null, and `marks`, its events without those.
+ * are none. Gives each lane its `samples`, or null.
  */
 export function makeStacks(trace, block) {
 	const stackTypes = (kind) => trace.types.map((type) => type.stacks === kind ?
 		type.fields.reduce((sum, field) => sum + field.size, 0) : 0);
 	trace.stacks = null;
-	for (const lane of trace.lanes) {
+	for (const lane of trace.lanes)
 		lane.samples = null;
-		lane.marks = { times: lane.times, events: lane.events };
-	}
 	if (!trace.types.some((type) => type.stacks))
 		return;
 	const nodes = new StackNodes(trace.tables.functions, block), on = collectStacks(trace, stackTypes('on')),
@@ -176,13 +175,7 @@ function giveLanes(trace) {
 		samples.events[samples.count] = on.event[i];
 		samples.hues[samples.count++] = node ? hues[nodes.function[node]] : hueCount;
 	}
-	const { shape } = trace.columns, isStack = Uint8Array.from(trace.shapes.type, (type) =>
-		trace.types[type].stacks ? 1 : 0);
-	for (const lane of trace.lanes) {
-		const kept = lane.events.map((event, i) => isStack[shape[event]] ? 0 : i + 1).filter(Boolean);
-		lane.marks = { times: Float64Array.from(kept, (i) => lane.times[i - 1]),
-			events: Uint32Array.from(kept, (i) => lane.events[i - 1]) };
-	}
+	leaveOutMarks(trace, trace.types.map((type) => type.stacks));
 }
 
 /* Returns the time between two samples of a thread that runs: not many are nearer to each other. */
@@ -267,9 +260,9 @@ function functionsOfSums(sums) {
 /*
  * Returns the tree of the stacks of a kind, 'on' or 'off', at or after one time and before another: {root, functions,
  * stacks: how many, share(test): weight of the outermost functions for which test(name) is true}. lanes: which of them,
- * or null for all.
+ * or null for all. withReady: the times in which threads were ready to run count, too.
  */
-export function stackTree(trace, kind, lanes, t0, t1) {
+export function stackTree(trace, kind, lanes, t0, t1, withReady = true) {
 	const { nodes, [kind]: stacks } = trace.stacks, { length } = nodes.above, isOff = kind === 'off';
 	const sums = { nodes, total: new Float64Array(length), self: new Float64Array(length),
 		ready: isOff ? new Float64Array(length) : null };
@@ -288,7 +281,7 @@ export function stackTree(trace, kind, lanes, t0, t1) {
 			continue;
 		}
 		sums.total[stacks.blockedNode[i]] += stacks.blocked[i];
-		sums.ready[stacks.readyNode[i]] += stacks.ready[i];
+		sums.ready[stacks.readyNode[i]] += withReady ? stacks.ready[i] : 0;
 		sums.self[nodes.ofProgram[node] || node] += stacks.blocked[i];
 	}
 	sumUp(nodes, sums.total);

@@ -9,7 +9,7 @@
  */
 import { decode } from './fields.mjs';
 import { lowerBound } from './seek.mjs';
-import { dataOf, laneOf, typeOf } from './trace.mjs';
+import { dataOf, laneOf, leaveOutMarks, typeOf } from './trace.mjs';
 import { visible } from './text.mjs';
 
 export const running = 0, ready = 1, blocked = 2, disk = 3;
@@ -70,6 +70,7 @@ export function makeStates(trace) {
 		lane.states = null;
 	if (!kinds.some(Boolean))
 		return false;
+	leaveOutMarks(trace, kinds);
 	for (let i = 0; i < count; i++)
 		most[laneOfShape[shape[i]]] += Math.min(kindOfShape[shape[i]], 2);
 	/* The numbers of the lanes in trace.lanes, which sorting does not change. */

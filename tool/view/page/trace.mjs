@@ -140,6 +140,18 @@ function distribute(columns, owners, ownerOfShape) {
 	});
 }
 
+/* Removes the marks of events of some types, by number, which are shown in other ways. */
+export function leaveOutMarks(trace, isLeftOut) {
+	const { shape } = trace.columns, { type } = trace.shapes;
+	for (const { marks } of trace.lanes) {
+		const kept = marks.events.map((event, i) => isLeftOut[type[shape[event]]] ? 0 : i + 1).filter(Boolean);
+		if (kept.length < marks.events.length) {
+			marks.times = Float64Array.from(kept, (i) => marks.times[i - 1]);
+			marks.events = kept.map((i) => marks.events[i - 1]);
+		}
+	}
+}
+
 function countTypes(trace) {
 	const { shape, count } = trace.columns, perShape = new Uint32Array(trace.shapes.count);
 	for (let i = 0; i < count; i++)
@@ -201,6 +213,8 @@ export function makeTrace(tables, columns, shapes, cuts) {
 	for (const group of groups)
 		group.lanes.sort((a, b) => (b.tid === group.pid) - (a.tid === group.pid) ||
 			(a.times[0] ?? 0) - (b.times[0] ?? 0));
+	for (const lane of lanes)
+		lane.marks = { times: lane.times, events: lane.events };
 	countTypes(trace);
 	trace.gaps = makeGaps(trace);
 	Object.assign(trace, extent(trace));
