@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 #
-# kernel.py - what it costs to record Linux's events and samples: posixtrace, perf, strace, bpftrace, in turns
+# kernel.py - what it costs to record Linux's events and samples: posixtrace, perf, strace, bpftrace, LTTng, in turns
 #
 # usage: kernel.py [--rounds N] [--scale X] [--update FILE] BUILD
 #
@@ -11,7 +11,7 @@
 # The program is kernel.c. A cost is the processor time of the program, over that of the same program when nobody
 # records it in the same round, for each call, switch or sample. The recorder is processor time of its own process,
 # over that of recording the same program while it does nothing. Bytes are those of the file. bpftrace and strace -c
-# only count. All need root.
+# only count. LTTng's recorders are no children of ours, so only their bytes are known. All need root.
 #
 # SPDX-License-Identifier: MIT
 
@@ -19,6 +19,7 @@ import argparse
 import os
 import re
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -45,6 +46,42 @@ def plain(*words):
     return lambda command: [*words, *command]
 
 
+# Records a command with LTTng's kernel tracer into the folder lttng; for the program alone, as far as it can.
+LTTNG = '''
+events=$1
+shift
+rm -rf lttng
+lttng --no-sessiond list >list.out 2>&1 || lttng-sessiond --daemonize --pidfile="$PWD/sessiond.pid" >&2
+end()
+{
+	lttng --no-sessiond destroy bench-kernel >&2
+	[ ! -e sessiond.pid ] || { kill "$(cat sessiond.pid)"; rm -f sessiond.pid; }
+}
+trap end EXIT
+lttng --no-sessiond create bench-kernel --output="$PWD/lttng" >&2 &&
+	lttng --no-sessiond enable-event -k -s bench-kernel $events --filter='$ctx.procname == "bench-kernel"' >&2 &&
+	lttng --no-sessiond start bench-kernel >&2 && "$@"
+'''
+
+
+def lttng_lacks():
+    """Returns why LTTng's kernel tracer cannot run here; '' if it can."""
+    if not shutil.which('lttng-sessiond'):
+        return 'lttng-tools are not installed'
+    if not Path('/proc/modules').exists():
+        return 'it consists of modules, and this kernel takes none (CONFIG_MODULES is not set)'
+    if 'lttng_tracer' in Path('/proc/modules').read_text():
+        return ''
+    if not shutil.which('modprobe') or subprocess.run(['modprobe', '-n', 'lttng-tracer'], capture_output=True,
+                                                      check=False).returncode:
+        return f'its modules are not installed for Linux {os.uname().release} (lttng-modules-dkms)'
+    return ''
+
+
+def lttng(events):
+    return lambda command: ['LTTNG', events, *command]
+
+
 # What happens; how often; what happened at last, by the number that the program prints.
 KINDS = {
     'system call': ('calls', 100000, lambda n, switches: n),
@@ -61,12 +98,14 @@ ROWS = [
      None),
     ('system call', 'bpftrace, a count', bpftrace('tracepoint:raw_syscalls:sys_exit /comm == "bench-kernel"/ '
                                                   '{ @[args->id] = count(); }'), None),
+    ('system call', "LTTng's kernel tracer", lttng('--syscall --all'), 'lttng'),
     ('switch', 'posixtrace `--kernel sched`', plain('OURS', '--kernel', 'sched', '--'), 'ours.log'),
     ('switch', 'posixtrace `--off-cpu`, with stacks', plain('OURS', '--off-cpu', '--'), 'ours.log'),
     ('switch', 'perf record, sched_switch and sched_waking', plain(*PERF, *SCHED, '--'), 'perf.data'),
     ('switch', 'perf record, the same with `-g`', plain(*PERF, '-g', *SCHED, '--'), 'perf.data'),
     ('switch', 'bpftrace, a count', bpftrace('tracepoint:sched:sched_switch /comm == "bench-kernel"/ '
                                              '{ @[tid] = count(); }'), None),
+    ('switch', "LTTng's kernel tracer", lttng('sched_switch,sched_waking'), 'lttng'),
     ('sample', f'posixtrace `--sample {HERTZ}`', plain('OURS', '--sample', str(HERTZ), '--'), 'ours.log'),
     ('sample', f'`perf record -F {HERTZ} -g`', plain(*PERF, '-F', str(HERTZ), '-g', '--'), 'perf.data'),
     ('sample', f'posixtrace `--sample {HERTZ} --sample-dwarf`', plain('OURS', '--sample', str(HERTZ), '--sample-dwarf',
@@ -99,6 +138,10 @@ class Bench:
         words = wrap(command) if wrap else command
         if words[0] == 'OURS':
             words = [str(self.posixtrace), *OURS, *words[1:]]
+        if words[0] == 'LTTNG':
+            if lttng_lacks():
+                raise RuntimeError(f"LTTng's kernel tracer: {lttng_lacks()}")
+            words = ['sh', '-c', LTTNG, 'sh', *words[1:]]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(words, cwd=self.directory, capture_output=True, text=True, check=False,
                               stdin=subprocess.DEVNULL)
@@ -110,7 +153,9 @@ class Bench:
         return int(found[1]), max(0, all_of_it - int(found[1])), int(found[2])
 
     def size(self, name):
-        return (self.directory / name).stat().st_size if name else 0
+        path = self.directory / (name or '')
+        files = path.rglob('*') if path.is_dir() else [path]
+        return sum(file.stat().st_size for file in files if file.is_file()) if name else 0
 
     def round(self, results):
         for kind, (_, count, number) in KINDS.items():
@@ -129,7 +174,8 @@ class Bench:
                     continue
                 happened = number(count, switches) if number else cpu / 1e9 * HERTZ
                 result.cost.append((cpu - bare) / happened)
-                result.recorder.append((recorder - idle) / happened)
+                if file != 'lttng':
+                    result.recorder.append((recorder - idle) / happened)
                 if file:
                     result.bytes.append((self.size(file) - small) / happened)
 
@@ -167,6 +213,8 @@ def main():
     perf = subprocess.run(['perf', '--version'], capture_output=True, text=True, check=False).stdout.split()
     lines += ['', f'perf {perf[-1] if perf else ""}, Linux {os.uname().release}; {options.rounds} rounds, '
                   f'load {os.getloadavg()[0]:.1f}.']
+    if lttng_lacks():
+        lines += ['', f"LTTng's kernel tracer does not run here: {lttng_lacks()}."]
     table = '\n'.join(lines)
     print(table)
     if options.update:

@@ -400,14 +400,14 @@ test('calls of functions', () => {
 	trace.tables.places = [ place('f'), place('g') ];
 	[ 0, 1, 1, 0, 1, 1, 0, 0 ].forEach((which, i) => { trace.shapes.place[i] = which + 1; });
 	const set = measure(trace, {...pair, nested : true, calls : true });
-	const list = (t0, t1) => functionsOf(callTree(trace, [ set ], t0, t1))
+	const list = (t0, t1) => functionsOf(callTree(trace, [ set ], null, t0, t1).root)
 				     .map(({ name, calls, total, self }) => [name, calls, total, self]);
 	assert.deepEqual(list(0, 100), [ [ 'f', 2, 100, 80 ], [ 'g', 2, 20, 20 ] ]);
 	assert.deepEqual(list(15, 40), [ [ 'f', 2, 25, 15 ], [ 'g', 2, 10, 10 ] ]);
-	const root = callTree(trace, [ set ], 0, 100);
+	const { root } = callTree(trace, [ set ], null, 0, 100);
 	assert.deepEqual([...walk(root)].map(({ node, depth }) => [depth, node.name, node.total, node.self]),
 			 [ [ 0, 'f', 100, 70 ], [ 1, 'f', 20, 10 ], [ 2, 'g', 10, 10 ], [ 1, 'g', 10, 10 ] ]);
-	assert.equal(callTree(trace, [ set ], 200, 300).children.size, 0);
+	assert.equal(callTree(trace, [ set ], null, 200, 300).root.children.size, 0);
 });
 
 test('the spans of an event', () => {
@@ -656,4 +656,22 @@ test('no states without such events', () => {
 	const trace = made([[ 1, 0, 0, [] ]]);
 	assert.equal(makeStates(trace), false);
 	assert.deepEqual([ trace.processors, trace.lanes[0].states ], [ [], null ]);
+});
+
+test('a thread has the name that it had last, also if it has had it before', () => {
+	const threads = [ [ 0, 7, 7, 'python3' ], [ 0, 7, 7, 'sh' ], [ 0, 0, 0, '' ] ];
+	const trace = made([ [ 0, 0, 0 ], [ 1, 1, 0 ], [ 2, 0, 0 ], [ 3, 2, 2 ] ], { threads });
+	assert.deepEqual(trace.lanes.filter((lane) => lane.tid).map((lane) => lane.name), [ 'python3' ]);
+});
+
+test('requests to disks take three rows, however many there are at a time', () => {
+	const trace = made(Array.from({ length : 40 }, (_, i) => [i, 0, 0]));
+	const numbers = Array.from({ length : 20 }, (_, i) => i), all = { starts : Float64Array.from(numbers),
+		first : Uint32Array.from(numbers), durations : new Float64Array(20).fill(100) };
+	for (const [name, rows] of [[ 'linux_io', 3 ], [ 'other', 20 ]]) {
+		layOut(trace, [ {...all, name } ]);
+		const { layers } = trace.lanes.find((lane) => lane.tid === 7);
+		assert.equal(layers.length, rows);
+		assert.equal(layers.reduce((n, layer) => n + layer.start.length, 0), 20);
+	}
 });

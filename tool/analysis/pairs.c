@@ -73,21 +73,38 @@ static void add_declared(struct spans *spans, const struct layouts *l, uint32_t 
 		span_add_declared(spans, layouts_name(l, id), true);
 }
 
-void pairs_add_types(struct spans *spans, const struct layouts *l, bool no_names)
+/* Adds what types of Linux's events, or all others, declare. */
+static void add_all_declared(struct spans *spans, const struct layouts *l, bool of_linux)
 {
 	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++)
-		if (layouts_name(l, id))
+		if (layouts_name(l, id) && (strncmp(layouts_name(l, id), "linux_", 6) == 0) == of_linux)
 			add_declared(spans, l, id);
-	/* What declares its spans is not paired by its name too. An id without a span is for pairs of names. */
+}
+
+/* Adds pairs of names. What declares its spans is not paired by its name too, but ids alone are for pairs. */
+static void add_names(struct spans *spans, const struct layouts *l, bool no_names)
+{
 	for (uint32_t id = EVENT_ID_USER; id < EVENT_ID_END; id++)
 		if (layouts_name(l, id) && !meaning_of(l, id)->begin[0] && (!no_names || meaning_of(l, id)->by))
 			add(spans, l, layouts_name(l, id));
 }
 
+/* The many kinds of system calls come last, so that there is room for the spans of the program. */
+void pairs_add_types(struct spans *spans, const struct layouts *l, bool no_names)
+{
+	add_all_declared(spans, l, false);
+	add_names(spans, l, no_names);
+	add_all_declared(spans, l, true);
+}
+
 void pairs_add(struct spans *spans, const struct sources *logs, bool no_names)
 {
-	for (unsigned i = 0; i < logs->count; i++)
-		pairs_add_types(spans, logs->source[i].layouts, true);
+	for (unsigned i = 0; i < logs->count; i++) {
+		add_all_declared(spans, logs->source[i].layouts, false);
+		add_names(spans, logs->source[i].layouts, true);
+	}
 	for (unsigned i = 0; i < logs->count && !no_names; i++)
-		pairs_add_types(spans, logs->source[i].layouts, false);
+		add_names(spans, logs->source[i].layouts, false);
+	for (unsigned i = 0; i < logs->count; i++)
+		add_all_declared(spans, logs->source[i].layouts, true);
 }

@@ -18,7 +18,7 @@
  * full.
  */
 void pairs_add_types(struct spans *spans, const struct layouts *l, bool no_names);
-/* Does so for all logs: first what is declared, then the pairs. */
+/* Does so for all logs: first what is declared, then the pairs, then what Linux's events declare. */
 void pairs_add(struct spans *spans, const struct sources *logs, bool no_names);
 
 #endif

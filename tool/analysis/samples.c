@@ -15,10 +15,9 @@
 
 /* Of a stack in the data of an event: cut, kernel, count. */
 #define STACK_FIXED 5
-#define STACK_LAYOUT "cut:bool,kernel:u16,count:u16,stack:a64[count]}"
 /* What comes before it, in linux_sample and in linux_off_stack. */
 #define SAMPLE_FIXED 4
-#define OFF_FIXED 17
+#define OFF_FIXED SAMPLES_BEFORE_MAX
 #define FUNCTION_FIXED 16
 /* States of linux_off in which a thread could run all the time. */
 enum { PREEMPTED = 0, NEW = 6 };
@@ -31,7 +30,7 @@ struct kernel_function {
 	char *name;
 };
 
-/* What is known of a log, in source.own. */
+/* What is known of a log, in source.kernel. */
 struct kernel_functions {
 	struct kernel_function *function;
 	size_t count, room;
@@ -43,12 +42,12 @@ struct known {
 	struct samples_function *function;
 };
 
-/* Returns what an event type says. A program may have types of these names, too, but not with these layouts. */
-static enum samples_kind kind_of(const struct source *s, uint32_t id)
+enum samples_kind samples_kind(const struct source *s, uint32_t id)
 {
 	static const struct { const char *name, *begins, *ends; } types[] = {
-		[SAMPLES_ON] = { "linux_sample", "{packed;cpu:u32,", STACK_LAYOUT },
-		[SAMPLES_OFF] = { "linux_off_stack", "{packed;took:u64/ns,ready:u64/ns,state:u8<", STACK_LAYOUT },
+		[SAMPLES_ON] = { "linux_sample", "{packed;cpu:u32,", SAMPLES_STACK_LAYOUT },
+		[SAMPLES_OFF] = { "linux_off_stack", "{packed;took:u64/ns,ready:u64/ns,state:u8<",
+		                  SAMPLES_STACK_LAYOUT },
 		[SAMPLES_FUNCTION] = { "linux_kernel_function", "{packed;", "{packed;address:x64,size:u64,name:z}" },
 	};
 	const char *name = layouts_name(s->layouts, id), *text;
@@ -127,18 +126,18 @@ static void read_kernel_functions(struct source *s)
 	if (!all)
 		fail("no memory");
 	while ((e = logfile_next(s->file, &data)) != NULL)
-		if (kind_of(s, e->id) == SAMPLES_FUNCTION)
+		if (samples_kind(s, e->id) == SAMPLES_FUNCTION)
 			add_kernel_function(all, data, e->length);
 	if (all->count)
 		qsort(all->function, all->count, sizeof *all->function, by_address);
-	s->own = all;
+	s->kernel = all;
 	logfile_rewind(s->file);
 }
 
 /* Returns the name of the function at an address in the kernel, or null. */
 static const char *kernel_name(const struct source *s, uint64_t address)
 {
-	const struct kernel_functions *all = s->own;
+	const struct kernel_functions *all = s->kernel;
 	size_t low = 0, high = all ? all->count : 0;
 
 	while (low < high) {
@@ -160,7 +159,7 @@ void samples_symbols(struct sources *logs)
 		bool stacks = false, functions = false;
 
 		for (uint32_t id = POSIX_TRACE_UNNAMED_USEREVENT; id < EVENT_ID_END; id++) {
-			enum samples_kind kind = kind_of(s, id);
+			enum samples_kind kind = samples_kind(s, id);
 
 			stacks |= kind != SAMPLES_NONE;
 			functions |= kind == SAMPLES_FUNCTION;
@@ -318,25 +317,45 @@ void samples_begin(struct samples *s, const struct sources *logs, enum samples_k
 	tasks_begin(&s->tasks, logs);
 }
 
-/* Adds a stack, from its outermost function. Returns the node of its innermost one. */
-static struct samples_node *add_stack(struct samples *s, const struct source *source, const unsigned char *p,
-                                      struct samples_node **own)
+bool samples_stack(struct samples *s, const struct source *source, enum samples_kind kind, struct samples_stack *stack)
 {
-	unsigned kernel = half(p + 1), count = half(p + 3);
-	struct samples_node *n = thread_node(s, source), *innermost = NULL;
+	const uint32_t fixed = kind == SAMPLES_ON ? SAMPLE_FIXED : OFF_FIXED;
+	const unsigned char *p = source->data + fixed;
+	unsigned kernel, count;
 
-	s->cut += p[0] != 0;
+	*stack = (struct samples_stack){ .before = fixed };
+	if (source->event->length < fixed + STACK_FIXED)
+		return false;
+	kernel = half(p + 1);
+	count = half(p + 3);
+	if (kernel > count || source->event->length - fixed - STACK_FIXED < 8 * count)
+		return false;
+	stack->cut = p[0] != 0;
 	for (unsigned i = count; i > 0; i--) {
 		uint64_t address = unaligned_u64(p + STACK_FIXED + 8 * (i - 1));
-		bool in_kernel = i <= kernel;
-		struct samples_function *f = in_kernel ? kernel_function(s, source, address) :
-		                                         user_function(s, source, address, i - 1 == kernel);
+		struct samples_function *f = i <= kernel ? kernel_function(s, source, address) :
+		                                           user_function(s, source, address, i - 1 == kernel);
 
 		/* What is not known is one step, however long it is: it has no names anyway. */
-		if (n->function == f && f->name[0] == '[')
+		if (stack->count && s->step[stack->count - 1] == f && f->name[0] == '[')
 			continue;
-		n = node_of(s, n, f);
-		if (!in_kernel)
+		s->step = grow(s->step, stack->count, &s->step_room, sizeof(struct samples_function *));
+		s->step[stack->count++] = f;
+	}
+	stack->function = s->step;
+	return true;
+}
+
+/* Adds a stack, from its outermost function. Returns the node of its innermost one. */
+static struct samples_node *add_stack(struct samples *s, const struct source *source,
+                                      const struct samples_stack *stack, struct samples_node **own)
+{
+	struct samples_node *n = thread_node(s, source), *innermost = NULL;
+
+	s->cut += stack->cut;
+	for (size_t i = 0; i < stack->count; i++) {
+		n = node_of(s, n, stack->function[i]);
+		if (!n->function->in_kernel)
 			innermost = n;
 	}
 	*own = s->kind == SAMPLES_OFF && innermost ? innermost : n;
@@ -364,17 +383,13 @@ static void add_off(struct samples *s, struct samples_node *n, struct samples_no
 
 bool samples_event(struct samples *s, const struct source *source)
 {
-	const struct log_event *e = source->event;
-	unsigned fixed = s->kind == SAMPLES_ON ? SAMPLE_FIXED : OFF_FIXED;
-	const unsigned char *stack = source->data + fixed;
+	struct samples_stack stack;
 	struct samples_node *n, *own;
 
-	if (!source->symbols || kind_of(source, e->id) != s->kind)
+	if (!source->symbols || samples_kind(source, source->event->id) != s->kind ||
+	    !samples_stack(s, source, s->kind, &stack))
 		return false;
-	if (e->length < fixed + STACK_FIXED || half(stack + 1) > half(stack + 3) ||
-	    e->length - fixed - STACK_FIXED < 8 * half(stack + 3))
-		return false;
-	n = add_stack(s, source, stack, &own);
+	n = add_stack(s, source, &stack, &own);
 	if (s->kind == SAMPLES_OFF) {
 		add_off(s, n, own, source->data);
 	} else {

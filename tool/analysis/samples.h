@@ -21,6 +21,11 @@
 /* What an event type says. */
 enum samples_kind { SAMPLES_NONE, SAMPLES_ON, SAMPLES_OFF, SAMPLES_FUNCTION };
 
+/* In the layouts of SAMPLES_ON and SAMPLES_OFF, the fields of the stack, which are the last ones. */
+#define SAMPLES_STACK_LAYOUT "cut:bool,kernel:u16,count:u16,stack:a64[count]}"
+/* The most bytes that are before them in an event. */
+#define SAMPLES_BEFORE_MAX 17
+
 struct samples_function {
 	struct lookup_key key;
 	const char *name;
@@ -29,6 +34,14 @@ struct samples_function {
 	bool in_kernel;
 	/* Set by samples_sum(): */
 	uint64_t self, total, ready; /* ready: of the total */
+};
+
+/* The stack of an event. */
+struct samples_stack {
+	bool cut;        /* the outermost functions are missing */
+	uint32_t before; /* bytes of the event's data before the stack */
+	size_t count;
+	struct samples_function **function; /* from the outermost one on; overwritten by the next stack */
 };
 
 struct samples_node {
@@ -51,6 +64,8 @@ struct samples {
 	size_t functions, function_room;
 	uint64_t stacks, cut;             /* cut: stacks whose outermost functions are missing */
 	uint64_t weight, ready;           /* of all */
+	struct samples_function **step;   /* of the latest stack */
+	size_t step_room;
 
 	struct tasks tasks;
 	struct lookup by_key, by_symbol, by_name, by_kernel_address;
@@ -58,6 +73,13 @@ struct samples {
 
 /* Prepares logs that have stacks for samples_begin(): symbols, and the functions of the kernel. Rewinds all. */
 void samples_symbols(struct sources *logs);
+/* Returns what an event type of a log says. A program may have types of these names, too, with other layouts. */
+enum samples_kind samples_kind(const struct source *source, uint32_t id);
+/*
+ * Finds the functions of the stack of the next event, whose type is of this kind. Returns false if its data are wrong;
+ * then only stack->before is set.
+ */
+bool samples_stack(struct samples *s, const struct source *source, enum samples_kind kind, struct samples_stack *stack);
 /* Prepares for stacks of this kind. */
 void samples_begin(struct samples *s, const struct sources *logs, enum samples_kind kind);
 /* Takes the next event of a source, whatever its type is. Returns whether it is a stack of the kind. */

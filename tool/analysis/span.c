@@ -87,10 +87,10 @@ static struct span *add(struct spans *spans, const char *name, size_t length)
 	struct span *s;
 
 	if (spans->count == SPANS_MAX) {
-		if (!reported)
+		if (!reported && !spans->silent)
 			complain("more than %u spans: %.*s and others are left out; choose with -e or --span",
 			         SPANS_MAX, (int)length, name);
-		reported = true;
+		reported |= !spans->silent;
 		return NULL;
 	}
 	s = calloc(1, sizeof *s);

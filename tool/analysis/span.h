@@ -65,6 +65,7 @@ struct spans {
 	bool nested; /* an end belongs to the latest open begin; else a begin replaces the previous one */
 	unsigned count;
 	struct span *span[SPANS_MAX];
+	bool silent; /* no message if there are more than SPANS_MAX */
 };
 
 /* The spans that an event type begins and ends: a bit for each. */

@@ -20,6 +20,7 @@ struct source {
 	struct match *match;
 	struct symbols *symbols; /* null: not asked for */
 	void *own; /* for the subcommand */
+	void *kernel; /* names of the kernel's functions: analysis/samples.c */
 	const struct log_event *event; /* null: at the end */
 	const unsigned char *data;
 };

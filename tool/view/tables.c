@@ -16,6 +16,7 @@
 #include "model/layout_meaning.h"
 #include "view/columns.h"
 #include "view/page.h"
+#include "view/stacks.h"
 
 struct thread {
 	uint32_t log, pid, tid;
@@ -26,6 +27,7 @@ struct type {
 	uint32_t id; /* below POSIX_TRACE_UNNAMED_USEREVENT: one of the system's */
 	char name[TRACE_EVENT_NAME_MAX + 1];
 	const struct layout *layout; /* null: none */
+	uint64_t stacks; /* enum samples_kind, if the page shows stacks of it */
 };
 
 struct trace_point {
@@ -110,7 +112,7 @@ static uint32_t find_type(const struct type *type)
 	for (uint32_t i = 0; i < types.count; i++) {
 		const struct type *other = (const struct type *)types.row + i;
 
-		if (strcmp(other->name, type->name) == 0 && other->id == type->id &&
+		if (strcmp(other->name, type->name) == 0 && other->id == type->id && other->stacks == type->stacks &&
 		    same_layout(other->layout, type->layout))
 			return i;
 	}
@@ -122,6 +124,7 @@ uint32_t view_type(const struct source *s)
 	struct view_log *log = s->own;
 	const struct log_event *e = s->event;
 	const char *name = layouts_name(s->layouts, e->id);
+	enum samples_kind stacks;
 	struct type type;
 
 	if (log->type[e->id])
@@ -131,7 +134,11 @@ uint32_t view_type(const struct source *s)
 		name = logfile_type(s->file, e->id);
 	memcpy(type.name, name, strnlen(name, sizeof type.name - 1));
 	type.id = e->id < POSIX_TRACE_UNNAMED_USEREVENT ? e->id : POSIX_TRACE_UNNAMED_USEREVENT;
-	type.layout = layouts_find(s->layouts, e->id);
+	type.layout = stacks_layout(s, e->id, &stacks);
+	if (type.layout)
+		type.stacks = stacks;
+	else
+		type.layout = layouts_find(s->layouts, e->id);
 	log->type[e->id] = find_type(&type) + 1;
 	return log->type[e->id] - 1;
 }
@@ -261,6 +268,8 @@ static void write_types(void)
 			write_fields(t->layout);
 			write_meaning(&t->layout->meaning);
 		}
+		if (t->stacks)
+			text_member("stacks", t->stacks == SAMPLES_ON ? "on" : "off");
 		json_end('}');
 	}
 	json_end(']');
@@ -471,6 +480,7 @@ void view_write_tables(const struct view_facts *facts)
 	write_places();
 	write_logs(facts->logs);
 	write_spans(facts->spans);
+	stacks_write_functions();
 	json_end('}');
 	json_done();
 	out_to(NULL);

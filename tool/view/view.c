@@ -20,6 +20,7 @@
 #include "logs/outfile.h"
 #include "view/columns.h"
 #include "view/page.h"
+#include "view/stacks.h"
 #include "view/tables.h"
 
 /* The number of events that a browser shows without delay. */
@@ -137,12 +138,16 @@ static uint32_t shape_of(const struct source *s)
 static void add_event(const struct source *s)
 {
 	int64_t time = moment_difference(s->event->time, logs.begin);
+	unsigned char stack[STACKS_DATA];
+	uint32_t stack_length;
 	char words[SYSTEM_TEXT];
 
 	if (is_damaged(s))
 		columns_add(time, make_shape(s, 0, COLUMNS_DAMAGED), NULL);
 	else if (s->event->id < POSIX_TRACE_UNNAMED_USEREVENT && system_text(words, s->layouts, s->event, s->data))
 		columns_add(time, make_shape(s, (uint32_t)strlen(words), COLUMNS_WORDS), (unsigned char *)words);
+	else if ((stack_length = stacks_data(s, stack)) != 0)
+		columns_add(time, make_shape(s, stack_length, 0), stack);
 	else
 		columns_add(time, shape_of(s), s->data);
 }
@@ -249,6 +254,7 @@ static void write_events(void)
 	for (; (s = sources_oldest(&logs)) != NULL; source_advance(s))
 		take_event(s, before);
 	columns_end();
+	stacks_write_block();
 	write_cuts();
 	for (unsigned i = 0; i < logs.count; i++)
 		about_end(&((struct own *)logs.source[i].own)->log.about, logs.source[i].file);
@@ -302,6 +308,8 @@ static int view(int argc, char **argv)
 		return STATUS_FAILED;
 	pairs_add(&options.spans, &logs, options.no_pairs);
 	path = options.output ? options.output : outfile_name(logs.source[0].path, ".html");
+	if (!options.no_symbols)
+		stacks_begin(&logs);
 	page_begin(path, options.force);
 	write_events();
 	facts.title = options.title ? options.title : logs.source[0].path;

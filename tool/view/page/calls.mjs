@@ -27,7 +27,10 @@ function newNode(name, parent) {
 	let recursive = false;
 	for (let above = parent; above && !recursive; above = above.parent)
 		recursive = above.name === name;
-	return { name, parent, recursive, calls: 0, total: 0, self: 0, children: new Map() };
+	return { name, key: name, parent, recursive, calls: 0, total: 0, self: 0, children: new Map(),
+		get weight() {
+			return this.total;
+		} };
 }
 
 /* Adds the calls of a thread to the tree. */
@@ -53,21 +56,39 @@ function addThread(trace, root, calls, t0, t1) {
 	}
 }
 
-/* Returns the tree of the calls that are, or were partly, between two times: the root has no function. */
-export function callTree(trace, sets, t0, t1) {
+/*
+ * Returns the tree of the calls that are, or were partly, between two times: {root, functions, share(test)} as
+ * stackTree() has it. lanes: which of them, or null for all.
+ */
+export function callTree(trace, sets, lanes, t0, t1) {
 	const root = newNode(null, null), threads = new Map();
 	for (const set of sets.filter((each) => each.calls))
 		for (let i = 0; i < set.first.length; i++) {
 			if (set.starts[i] > t1 || set.starts[i] + set.durations[i] < t0)
 				continue;
-			const thread = trace.shapes.thread[trace.columns.shape[set.first[i]]];
+			const shape = trace.columns.shape[set.first[i]], thread = trace.shapes.thread[shape];
+			if (lanes && !lanes.has(trace.lanes[trace.laneOfShape[shape]]))
+				continue;
 			if (!threads.has(thread))
 				threads.set(thread, []);
 			threads.get(thread).push([set, i]);
 		}
 	for (const calls of threads.values())
 		addThread(trace, root, calls, t0, t1);
-	return root;
+	return { root, functions: functionsOf(root), share: (test) => shareOfCalls(root, test) };
+}
+
+/* Returns the time in the outermost functions for which test(name) is true. */
+function shareOfCalls(root, test) {
+	const waiting = [root];
+	let time = 0;
+	while (waiting.length)
+		for (const node of waiting.pop().children.values())
+			if (test(node.name))
+				time += node.total;
+			else
+				waiting.push(node);
+	return time;
 }
 
 /* Returns all nodes below a node, each before those below it, with depth: {node, depth}. */

@@ -63,7 +63,8 @@ function readable(field, value) {
 
 function rawData(trace, event) {
 	const data = dataOf(trace, event), whole = trace.shapes.whole[trace.columns.shape[event]];
-	if (data.length === 0 || flagsOf(trace, event) & words)
+	/* Stacks are not as in the log. */
+	if (data.length === 0 || flagsOf(trace, event) & words || typeOf(trace, event).stacks)
 		return null;
 	const lines = [];
 	for (let at = 0; at < data.length && at < 1024; at += 16) {

@@ -190,6 +190,8 @@ function bitsText(field, value) {
 
 /* Returns the words for a value that is not shown as a number, or null. */
 export function valueWords(field, value) {
+	if (field.stacks)
+		return field.stacks.text(value);
 	if (field.kind === 'bool')
 		return value ? 'true' : 'false';
 	if (field.kind === 'time')

@@ -28,6 +28,8 @@ const help = [
 	]],
 	['Page', [
 		['1 2 3 4', 'events, spans, types, logs'],
+		['5 6 7', 'calls, samples, off CPU, if there are some'],
+		['arrows, Enter, Escape', 'in a flame graph: move, show one function, show all'],
 		['t', 'light, dark, or as the system is'],
 		['Tab', 'from one part to the next'],
 		['?', 'these keys'],
@@ -101,6 +103,7 @@ export function makeKeys(state, { timeline, table, tabs, toggleTheme }) {
 		m: () => state.setMark(state.mark === state.selected ? -1 : state.selected),
 		t: toggleTheme, '?': () => dialog.showModal(), Escape: () => letGo(state),
 		1: () => tabs.show(0), 2: () => tabs.show(1), 3: () => tabs.show(2), 4: () => tabs.show(3),
+		5: () => tabs.show(4), 6: () => tabs.show(5), 7: () => tabs.show(6),
 	};
 	const timelineKeys = {
 		ArrowLeft: () => state.pan(step(-0.15)), ArrowRight: () => state.pan(step(0.15)),

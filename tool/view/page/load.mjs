@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 import { emptyColumns, fromBase64, inflate, unpackCuts, unpackEvents, unpackShapes } from './unpack.mjs';
+import { makeStacks } from './stacks.mjs';
 import { makeTrace } from './trace.mjs';
 
 /* Returns a block's bytes, and frees the memory of its text. */
@@ -32,5 +33,7 @@ export async function load(progress) {
 	const cuts = unpackCuts((await allOf('cuts'))[0]);
 	if (columns.count !== tables.events)
 		throw new Error(`the page has ${columns.count} events instead of ${tables.events}: it is not complete`);
-	return makeTrace(tables, columns, shapes, cuts);
+	const trace = makeTrace(tables, columns, shapes, cuts);
+	makeStacks(trace, (await allOf('stacks'))[0]);
+	return trace;
 }

@@ -9,6 +9,7 @@ import { chooseHues, palette } from './colours.mjs';
 import { makeCounters } from './counters.mjs';
 import { makeState } from './state.mjs';
 import { makeStates } from './states.mjs';
+import { stackTree } from './stacks.mjs';
 import { makeTimeline } from './timeline.mjs';
 import { makeOverview } from './overview.mjs';
 import { makeTable } from './table.mjs';
@@ -60,6 +61,8 @@ function makeTheme(state) {
 function makeTabs(onShow) {
 	const tabs = [...document.querySelectorAll('[role=tab]')];
 	function show(index, focus = false) {
+		if (tabs[index].hidden)
+			return;
 		tabs.forEach((tab, i) => {
 			tab.setAttribute('aria-selected', String(i === index));
 			tab.tabIndex = i === index ? 0 : -1;
@@ -163,17 +166,18 @@ async function begin() {
 	makeDetails(state);
 	const spanList = makeSpanList(state);
 	makeLists(state);
-	const flames = makeFlames(state);
+	const flames = { 4: makeFlames(state, 'calls'), 5: makeFlames(state, 'on'), 6: makeFlames(state, 'off') };
 	const tabs = makeTabs((index) => {
 		if (index === 1)
 			spanList.shown();
-		flames.shown(index === 4);
+		for (const [tab, show] of Object.entries(flames))
+			show(Number(tab) === index);
 	});
 	makeSplitter();
 	makeKeys(state, { timeline, table, tabs, toggleTheme });
 	byId('empty').hidden = trace.count > 0;
 	/* For the console, and for tests. */
-	window.posixtrace = { trace, state, timeline, table,
+	window.posixtrace = { trace, state, timeline, table, flames, stackTree,
 		times: { load: loaded - started, all: performance.now() - started } };
 }
 

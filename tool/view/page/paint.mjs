@@ -13,7 +13,7 @@ import { huesOfTexts, hueCount } from './colours.mjs';
 import { ownText } from './fields.mjs';
 import { dataOf, laneOf } from './trace.mjs';
 import { visible } from './text.mjs';
-import { padding, sliceHeight, marksHeight, stripHeight, stripOf, rowOfLane } from './rows.mjs';
+import { padding, sliceHeight, marksHeight, samplesOf, stripHeight, stripOf, rowOfLane } from './rows.mjs';
 import { running, ready, disk } from './states.mjs';
 
 const binPixels = 2, sampled = 9;
@@ -232,6 +232,31 @@ function paintCounter(p, counter, top, height) {
 	context.globalAlpha = 1;
 }
 
+/* -- Samples --------------------------------------------------------------------------------------------- */
+
+/*
+ * Paints the samples of a thread in the hues of their functions. The height is the share of the time in which the
+ * thread ran.
+ */
+function paintSamples(p, { times, hues }, top) {
+	const { t0, t1, scale, state } = p, { period } = state.trace.stacks,
+		run = makeRun(p.context, state.colours.hues);
+	eachBin(times, t0, t1, binPixels / scale, (bin, from, to) => {
+		const share = Math.min((to - from) * period * scale / binPixels, 1), n = Math.min(to - from, sampled);
+		const height = Math.max(2, Math.round(share * stripHeight));
+		const x = Math.round((bin * binPixels / scale - t0) * scale);
+		let hue = hues[from];
+		votes.fill(0);
+		for (let i = 0; i < n; i++) {
+			const each = hues[from + Math.floor(i * (to - from) / n)];
+			if (++votes[each] > votes[hue])
+				hue = each;
+		}
+		run.add(x, x + binPixels, top + stripHeight - height, height, hue);
+	});
+	run.flush();
+}
+
 /* -- States ---------------------------------------------------------------------------------------------- */
 
 /* Returns the colours of states, by their numbers. */
@@ -323,18 +348,20 @@ function paintProcessor(p, processor, top, height) {
 
 function paintLane(p, lane, top, height) {
 	const { state, context } = p, { trace, colours } = state, searching = state.hitTimes !== null;
+	const bottom = top + height - padding - stripOf(lane) - samplesOf(lane);
 	p.alpha = searching ? 0.4 : 1;
 	context.globalAlpha = p.alpha;
 	lane.layers.forEach((layer, i) => paintLayer(p, layer, top + padding + i * sliceHeight));
 	context.globalAlpha = searching ? 0.3 : 1;
 	if (lane.states)
 		paintStates(p, lane.states, top + height - padding - stripHeight);
-	paintMarks(p, lane.times, lane.events, top + height - padding - stripOf(lane), colours.hues,
+	if (lane.samples)
+		paintSamples(p, lane.samples, top + height - padding - stripOf(lane) - stripHeight);
+	paintMarks(p, lane.marks.times, lane.marks.events, bottom, colours.hues,
 		(events, from, to) => commonHue(trace, events, from, to));
 	context.globalAlpha = 1;
 	if (searching)
-		paintMarks(p, state.hitTimes[lane.index], null, top + height - padding - stripOf(lane), [colours.mark],
-			() => 0);
+		paintMarks(p, state.hitTimes[lane.index], null, bottom, [colours.mark], () => 0);
 }
 
 function paintRow(p, row, index, top) {
@@ -446,9 +473,8 @@ function paintEvent(p, layout, event, colour) {
 	context.globalAlpha = 1;
 	const row = rowOfLane(layout, laneOf(trace, event));
 	if (row)
-		paintDiamond(context, Math.round(x) + 0.5,
-			row.top - p.scroll + row.height - padding - 5 - (row.lane ? stripOf(row.lane) : 0), 5.5, colour,
-			state.colours.back);
+		paintDiamond(context, Math.round(x) + 0.5, row.top - p.scroll + row.height - padding - 5 -
+			(row.lane ? stripOf(row.lane) + samplesOf(row.lane) : 0), 5.5, colour, state.colours.back);
 }
 
 function paintSpan(p, layout) {

@@ -3,7 +3,7 @@
  *
  * A process with several threads has a row with all of its events, and a row for each thread. A process with a
  * single thread has one row. The counters of a process have a row each, below its threads. States are a strip at the
- * bottom of the row of their thread. Processors come last.
+ * bottom of the row of their thread, and samples a strip above it. Processors come last.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,9 +16,14 @@ export function stripOf(lane) {
 	return lane.states ? stripHeight + 2 : 0;
 }
 
+/* Returns the height of the strip of samples, with the space above it. */
+export function samplesOf(lane) {
+	return lane.samples ? stripHeight + 2 : 0;
+}
+
 function laneHeight(lane) {
 	return 2 * padding + lane.layers.length * sliceHeight + (lane.layers.length ? 3 : 0) + marksHeight +
-		(lane.layers.length ? 0 : 4) + stripOf(lane);
+		(lane.layers.length ? 0 : 4) + stripOf(lane) + samplesOf(lane);
 }
 
 export function makeRows(trace) {

@@ -14,6 +14,8 @@ import { dataOf, placeOf, typeOf } from './trace.mjs';
 const depthMost = 65536;
 /* Rows in a lane; deeper spans are drawn in the last row. */
 export const layersMost = 32;
+/* The same for spans that are in no others, however many there are at a time: requests to disks. */
+const unnestedMost = 3;
 
 const begins = 1, ends = 2;
 
@@ -292,7 +294,7 @@ function layersOf(pairs, sets) {
 		let layer = 0;
 		while (layer < free.length && free[layer] > start[i])
 			layer++;
-		layer = Math.min(layer, layersMost - 1);
+		layer = Math.min(layer, (sets[pairs[2 * i]].name === 'linux_io' ? unnestedMost : layersMost) - 1);
 		if (layer === free.length) {
 			free.push(0);
 			members.push(new List());

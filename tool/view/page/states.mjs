@@ -2,13 +2,14 @@
  * states.mjs - when threads ran, could run and were blocked, and what ran on each processor (record --kernel sched)
  *
  * Each event linux_run and linux_off tells of a state at its end (docs/kernel.md). A linux_off is a time in which the
- * thread was blocked, and then a time in which it could run: two states with the same event.
+ * thread was blocked, and then a time in which it could run: two states with the same event. Without --kernel sched,
+ * the linux_off_stack of --off-cpu tell the same.
  *
  * SPDX-License-Identifier: MIT
  */
 import { decode } from './fields.mjs';
 import { lowerBound } from './seek.mjs';
-import { dataOf, laneOf, typeOf } from './trace.mjs';
+import { dataOf, laneOf, leaveOutMarks, typeOf } from './trace.mjs';
 import { visible } from './text.mjs';
 
 export const running = 0, ready = 1, blocked = 2, disk = 3;
@@ -20,13 +21,18 @@ const callSearch = 500;
 
 const fieldsOf = (type) => (type.fields || []).map((field) => `${field.name}:${field.size}`).join();
 
-/* Returns for each type: 1 it is linux_run, 2 linux_off, 0 another one. */
+const run = 1, off = 2, offStack = 3;
+
+/* Returns for each type run, off, offStack, or 0 if it tells of no state. */
 function kindsOf(types) {
-	return Uint8Array.from(types, (type) => {
+	const kinds = Uint8Array.from(types, (type) => {
 		if (type.name === 'linux_run' && fieldsOf(type).startsWith('took:8,cpu:4,why:1'))
-			return 1;
-		return type.name === 'linux_off' && fieldsOf(type).startsWith('took:8,state:1,ready:8') ? 2 : 0;
+			return run;
+		if (type.name === 'linux_off' && fieldsOf(type).startsWith('took:8,state:1,ready:8'))
+			return off;
+		return type.stacks === 'off' ? offStack : 0;
 	});
+	return kinds.includes(off) ? kinds.map((kind) => kind === offStack ? 0 : kind) : kinds;
 }
 
 function emptyStates(count) {
@@ -64,8 +70,9 @@ export function makeStates(trace) {
 		lane.states = null;
 	if (!kinds.some(Boolean))
 		return false;
+	leaveOutMarks(trace, kinds);
 	for (let i = 0; i < count; i++)
-		most[laneOfShape[shape[i]]] += kindOfShape[shape[i]];
+		most[laneOfShape[shape[i]]] += Math.min(kindOfShape[shape[i]], 2);
 	/* The numbers of the lanes in trace.lanes, which sorting does not change. */
 	trace.lanes.forEach((lane, i) => {
 		lane.states = most[i] ? emptyStates(most[i]) : null;
@@ -78,9 +85,10 @@ export function makeStates(trace) {
 		if (!kind || size < 9)
 			continue;
 		const lane = trace.lanes[laneOfShape[shape[i]]], end = time[i], start = end - long(at);
-		if (kind === 2) {
-			const woken = size >= 17 ? Math.max(end - long(at + 9), start) : end;
-			addState(lane.states, start, woken, view.getUint8(at + 8) === offDisk ? disk : blocked, i);
+		if (kind !== run) {
+			const atReady = at + (kind === off ? 9 : 8), atState = at + (kind === off ? 8 : 16);
+			const woken = size >= 17 ? Math.max(end - long(atReady), start) : end;
+			addState(lane.states, start, woken, view.getUint8(atState) === offDisk ? disk : blocked, i);
 			addState(lane.states, woken, end, ready, i);
 			continue;
 		}

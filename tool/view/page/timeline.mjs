@@ -8,10 +8,11 @@ import { valueText } from './fields.mjs';
 import { lowerBound } from './seek.mjs';
 import { count, plural, shortened, visible } from './text.mjs';
 import { exactDuration, seconds, ticks } from './time.mjs';
-import { makeRows, rowAt, padding, sliceHeight, stripHeight, rowOfLane } from './rows.mjs';
+import { makeRows, rowAt, padding, sliceHeight, stripHeight, stripOf, rowOfLane } from './rows.mjs';
 import { paintRows, gapPixels, font } from './paint.mjs';
 import { spanText } from './spans.mjs';
 import { stateAt, stateWords } from './states.mjs';
+import { placeTip } from './tip.mjs';
 import { laneOf, summaryOf, typeOf } from './trace.mjs';
 
 const near = 6; /* pixels: tolerance for the mouse */
@@ -55,6 +56,10 @@ function thingAt(state, layout, x, y, width) {
 		if (index >= 0)
 			return { row, t, state: { states: row.lane.states, index } };
 	}
+	if (row.lane && row.lane.samples && y >= row.top + row.height - padding - stripOf(row.lane) - stripHeight - 1) {
+		const { times, events } = row.lane.samples;
+		return { row, t, event: eventNear(times, events, t, near / scale) };
+	}
 	const logs = row.lane ? row.lane.logs : new Set(row.group.lanes.flatMap((lane) => [...lane.logs]));
 	const gap = state.trace.gaps.find((each) => {
 		const [left, right] = gapPixels(each, t0, scale);
@@ -66,7 +71,7 @@ function thingAt(state, layout, x, y, width) {
 		if (span)
 			return { row, t, span };
 	}
-	const owner = row.counter || row.lane || row.group;
+	const owner = row.counter || (row.lane ? row.lane.marks : row.group);
 	const event = eventNear(owner.times, owner.events, t, near / scale);
 	return gap ? { row, t, gap } : { row, t, event };
 }
@@ -111,16 +116,6 @@ export function describe(state, thing) {
 			shortened(visible(summaryOf(trace, thing.event)), 240),
 			`${seconds(trace.columns.time[thing.event])} s · ${laneOf(trace, thing.event).label}`];
 	return null;
-}
-
-function placeTip(tip, lines, x, y) {
-	tip.replaceChildren(...lines.filter(Boolean).map((line, i) => element('div',
-		{ class: i ? 'tip-more' : 'tip-first' }, line)));
-	tip.hidden = false;
-	const { width, height } = tip.getBoundingClientRect();
-	const left = Math.max(4, Math.min(x + 14, window.innerWidth - width - 6));
-	const top = y + 18 + height > window.innerHeight ? y - height - 10 : y + 18;
-	tip.style.transform = `translate(${left}px, ${top}px)`;
 }
 
 /* -- Ruler ------------------------------------------------------------------------------------------------ */
@@ -370,7 +365,7 @@ export function makeTimeline(state) {
 		const thing = thingAt(state, layout, x, y, width), lines = describe(state, thing);
 		canvas.classList.toggle('over', Boolean(lines));
 		if (lines)
-			placeTip(tip, lines, e.clientX, e.clientY);
+			placeTip(lines, e.clientX, e.clientY);
 		else
 			tip.hidden = true;
 	}

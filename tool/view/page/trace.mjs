@@ -77,6 +77,20 @@ function makeGroups(tables, lanes) {
 	return [...groups.values()];
 }
 
+/* Puts the name that a thread has had last behind its others. It may have had it before, as before an execution. */
+function orderNames(trace) {
+	const { columns, shapes, lanes, laneOfShape } = trace, seen = new Set();
+	for (let i = columns.count - 1; i >= 0 && seen.size < lanes.length; i--) {
+		const shape = columns.shape[i], lane = lanes[laneOfShape[shape]];
+		if (seen.has(lane))
+			continue;
+		const name = trace.tables.threads[shapes.thread[shape]][3];
+		seen.add(lane);
+		if (name)
+			lane.names = [...lane.names.filter((each) => each !== name), name];
+	}
+}
+
 /* Names for display. */
 function nameAll(trace) {
 	const { tables } = trace, several = tables.logs.length > 1;
@@ -126,6 +140,18 @@ function distribute(columns, owners, ownerOfShape) {
 	});
 }
 
+/* Removes the marks of events of some types, by number, which are shown in other ways. */
+export function leaveOutMarks(trace, isLeftOut) {
+	const { shape } = trace.columns, { type } = trace.shapes;
+	for (const { marks } of trace.lanes) {
+		const kept = marks.events.map((event, i) => isLeftOut[type[shape[event]]] ? 0 : i + 1).filter(Boolean);
+		if (kept.length < marks.events.length) {
+			marks.times = Float64Array.from(kept, (i) => marks.times[i - 1]);
+			marks.events = kept.map((i) => marks.events[i - 1]);
+		}
+	}
+}
+
 function countTypes(trace) {
 	const { shape, count } = trace.columns, perShape = new Uint32Array(trace.shapes.count);
 	for (let i = 0; i < count; i++)
@@ -172,6 +198,7 @@ export function makeTrace(tables, columns, shapes, cuts) {
 	trace.little = tables.order === 'little';
 	trace.laneOfShape = laneOfShape;
 	trace.times = rising(columns.time);
+	orderNames(trace);
 	nameAll(trace);
 	distribute(columns, lanes, laneOfShape);
 	distribute(columns, groups, Uint32Array.from(laneOfShape, (lane) => groupIndex.get(lanes[lane].group)));
@@ -186,6 +213,8 @@ export function makeTrace(tables, columns, shapes, cuts) {
 	for (const group of groups)
 		group.lanes.sort((a, b) => (b.tid === group.pid) - (a.tid === group.pid) ||
 			(a.times[0] ?? 0) - (b.times[0] ?? 0));
+	for (const lane of lanes)
+		lane.marks = { times: lane.times, events: lane.events };
 	countTypes(trace);
 	trace.gaps = makeGaps(trace);
 	Object.assign(trace, extent(trace));
