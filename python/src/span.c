@@ -458,7 +458,8 @@ static PyMethodDef open_methods[] = {
 
 static PyObject *open_call(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
-	return PyErr_Format(PyExc_TypeError, "a span is for `with`; @posixtrace.traced records the calls of a function");
+	return PyErr_Format(PyExc_TypeError,
+	                    "a span is for `with`; @posixtrace.traced records the calls of a function");
 }
 
 static PyType_Slot open_slots[] = {

@@ -132,7 +132,8 @@ static void say_name(const struct question *q, unsigned node)
 	point_at(q, n);
 	/* As in item == tea. The shell takes away quotation marks that are not in others. */
 	if (compared && !label && n->kind == NODE_NAME)
-		complain("  if it is a text, it is written \"%s\", and the whole in '...' for the shell", n->value.text);
+		complain("  if it is a text, it is written \"%s\", and the whole in '...' for the shell",
+		         n->value.text);
 }
 
 bool question_say(const struct question *q)
