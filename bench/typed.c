@@ -3,6 +3,7 @@
  *
  * Next to each figure stands posix_trace_event() with the same number of bytes, ready in memory: what is more is the
  * cost of making the data. "By hand" is what a program without the header does: a struct, with the text at its end.
+ * "Measured only" is a floor: a function that stores the numbers into ready data and asks how long the text is.
  *
  * The stream is a LOOP stream of 1 MiB, in use: nothing is read. The kinds run in turns.
  *
@@ -89,6 +90,19 @@ static inline __attribute__((always_inline)) void text_by_hand(void)
 	posix_trace_event(plain, &e, offsetof(__typeof__(e), text) + length + 1);
 }
 
+static __attribute__((noinline)) void measure_and_record(uint32_t id, const char *measured, uint64_t price)
+{
+	memcpy(bytes, &id, sizeof id);
+	memcpy(bytes + 8, &price, sizeof price);
+	posix_trace_event(plain, bytes, sizeof id + sizeof price + strlen(measured) + 1);
+}
+
+static inline __attribute__((always_inline)) void text_measured(void)
+{
+	if (POSIXTRACE_ENABLED())
+		measure_and_record(count, text, 199);
+}
+
 static const struct kind {
 	const char *name;
 	void (*record)(void);
@@ -101,9 +115,11 @@ static const struct kind {
 	{ "a number, array of 8", array_typed, 4 + 2 + sizeof sizes, 0 },
 	{ "two numbers, text of 9", text_typed, 4 + 10 + 8, 9 },
 	{ "the same by hand", text_by_hand, 16 + 10, 9 },
+	{ "the same measured only", text_measured, 4 + 10 + 8, 9 },
 	{ "the same with tracef(), 9", text_note, 4 + 10 + 8, 9 },
 	{ "two numbers, text of 60", text_typed, 4 + 61 + 8, 60 },
 	{ "the same by hand, 60", text_by_hand, 16 + 61, 60 },
+	{ "the same measured only, 60", text_measured, 4 + 61 + 8, 60 },
 };
 
 #define KINDS (sizeof kinds / sizeof kinds[0])
@@ -129,6 +145,8 @@ static void typed_batch(const struct kind *k)
 		LOOP(text_note())
 	else if (k->record == text_typed)
 		LOOP(text_typed())
+	else if (k->record == text_measured)
+		LOOP(text_measured())
 	else
 		LOOP(text_by_hand())
 }

@@ -542,7 +542,7 @@ POSIXTRACE__INLINE trace_event_id_t record_from(const void *address, Event event
 
 		posixtrace__fields_begin(&noted);
 		(stored.note(noted), ...);
-		if (posixtrace__fields_with_text(&noted)) {
+		if (posixtrace__fields_in_words(&noted, 1)) {
 			posixtrace_around around;
 
 			posixtrace__fields_around(&noted, &around, address);

@@ -155,9 +155,8 @@ struct posixtrace_text {
 			};                                                                                             \
 			struct posixtrace__arguments posixtrace__arguments;                                            \
 			unsigned char posixtrace__data[80];                                                            \
-			unsigned long long posixtrace__values[10];                                                     \
                                                                                                                        \
-			posixtrace__arguments_begin(&posixtrace__arguments, posixtrace__data, posixtrace__values);     \
+			posixtrace__arguments_begin(&posixtrace__arguments, posixtrace__data);                         \
 			POSIXTRACE__CAT(POSIXTRACE__ARGUMENTS, POSIXTRACE__COUNT(__VA_ARGS__))(__VA_ARGS__)            \
 			posixtrace__arguments_record(&posixtrace__note.format, &posixtrace__arguments,                 \
 			                             "" POSIXTRACE__FIRST(__VA_ARGS__, ));                             \
@@ -398,13 +397,11 @@ posixtrace__fields_other(struct posixtrace__fields *__fields)
 	__fields->__texts = 2;
 }
 
-/* Notes a number: 1, 2, 4 or 8 bytes. */
-static POSIXTRACE__FOLDED void
-posixtrace__fields_number(struct posixtrace__fields *__fields, const void *__value, unsigned __size)
+/* Returns a number of 1, 2, 4 or 8 bytes. Not by one memcpy(): the compiler keeps the result in a register. */
+static POSIXTRACE__FOLDED unsigned long long
+posixtrace__bits(const void *__value, unsigned __size)
 {
-	struct posixtrace__words *__words = __fields->__texts ? &__fields->__behind : &__fields->__before;
-	unsigned __at = __words->__size;
-	unsigned long long __bits = 0;
+	unsigned long long __bits;
 	uint8_t __1;
 	uint16_t __2;
 	uint32_t __4;
@@ -421,6 +418,17 @@ posixtrace__fields_number(struct posixtrace__fields *__fields, const void *__val
 	} else {
 		memcpy(&__bits, __value, sizeof __bits);
 	}
+	return __bits;
+}
+
+/* Notes a number: 1, 2, 4 or 8 bytes. */
+static POSIXTRACE__FOLDED void
+posixtrace__fields_number(struct posixtrace__fields *__fields, const void *__value, unsigned __size)
+{
+	struct posixtrace__words *__words = __fields->__texts ? &__fields->__behind : &__fields->__before;
+	unsigned __at = __words->__size;
+	unsigned long long __bits = posixtrace__bits(__value, __size);
+
 	__words->__size += __size;
 	if (__words->__size > POSIXTRACE_AROUND_MOST) {
 		posixtrace__fields_other(__fields);
@@ -455,14 +463,14 @@ posixtrace__fields_text(struct posixtrace__fields *__fields, struct posixtrace_t
 	}
 }
 
-/* Returns whether posixtrace_event_text() can record the event. On a big-endian machine the words are other bytes. */
+/* Returns whether the words have the bytes of the fields: those of numbers alone, or around one text. */
 static POSIXTRACE__FOLDED bool
-posixtrace__fields_with_text(const struct posixtrace__fields *__fields)
+posixtrace__fields_in_words(const struct posixtrace__fields *__fields, unsigned __texts)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return __fields->__texts == 1;
+	return __fields->__texts == __texts;
 #else
-	(void)__fields;
+	(void)__fields, (void)__texts;
 	return false;
 #endif
 }
@@ -534,19 +542,33 @@ struct posixtrace__arguments {
 	struct posixtrace__fields __fields;
 	unsigned __count;
 	unsigned __size; /* of the data, if all are numbers */
-	/* Apart, because the library gets their addresses. */
-	unsigned char *__data;        /* 80 bytes */
-	unsigned long long *__values; /* 10 */
+	unsigned long long __values[10];
+	unsigned char *__data; /* 80 bytes; apart, because the library gets the address */
 };
 
 static POSIXTRACE__FOLDED void
-posixtrace__arguments_begin(struct posixtrace__arguments *__arguments, unsigned char *__data,
-                            unsigned long long *__values)
+posixtrace__arguments_begin(struct posixtrace__arguments *__arguments, unsigned char *__data)
 {
+	unsigned long long *__values = __arguments->__values;
+
 	posixtrace__fields_begin(&__arguments->__fields);
 	__arguments->__count = __arguments->__size = 0;
+	/* One by one, so that the compiler keeps each in a register. */
+	__values[0] = __values[1] = __values[2] = __values[3] = __values[4] = 0;
+	__values[5] = __values[6] = __values[7] = __values[8] = __values[9] = 0;
 	__arguments->__data = __data;
-	__arguments->__values = __values;
+}
+
+/* Adds a value, in its first bytes. */
+static POSIXTRACE__FOLDED void
+posixtrace__arguments_value(struct posixtrace__arguments *__arguments, const void *__value, unsigned __size)
+{
+	unsigned long long __bits = posixtrace__bits(__value, __size);
+
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	__bits <<= 64 - 8 * __size;
+#endif
+	__arguments->__values[__arguments->__count++] = __bits;
 }
 
 static POSIXTRACE__FOLDED void
@@ -554,7 +576,7 @@ posixtrace__arguments_number(struct posixtrace__arguments *__arguments, const vo
 {
 	posixtrace__fields_number(&__arguments->__fields, __value, __size);
 	memcpy(__arguments->__data + __arguments->__size, __value, __size);
-	memcpy(&__arguments->__values[__arguments->__count++], __value, __size);
+	posixtrace__arguments_value(__arguments, __value, __size);
 	__arguments->__size += __size;
 }
 
@@ -588,7 +610,7 @@ static POSIXTRACE__FOLDED void
 POSIXTRACE__ARGUMENT_OF(text)(struct posixtrace__arguments *__arguments, const char *__text)
 {
 	posixtrace__fields_str(&__arguments->__fields, __text, 255);
-	memcpy(&__arguments->__values[__arguments->__count++], &__text, sizeof __text);
+	posixtrace__arguments_value(__arguments, &__text, (unsigned)sizeof __text);
 }
 #ifdef __cplusplus
 }
@@ -617,6 +639,13 @@ posixtrace__record_text(trace_event_id_t __id, const char *__text, struct posixt
 	posixtrace_event_text(__id, __text, __around, __sizes);
 }
 
+/* Records an event at the place from which it is called. */
+static __attribute__((__noinline__, __unused__)) void posixtrace__record_data(trace_event_id_t __id, const void *__data,
+                                                                              size_t __size)
+{
+	posixtrace_event_at(__id, __data, __size, __builtin_return_address(0));
+}
+
 /* In line always: what it calls takes its return address for that of the trace point. */
 static __inline__ __attribute__((__always_inline__, __unused__)) void
 posixtrace__arguments_record(struct posixtrace_format *__format, struct posixtrace__arguments *__arguments,
@@ -631,14 +660,21 @@ posixtrace__arguments_record(struct posixtrace_format *__format, struct posixtra
 	/* The library cuts a text with a precision. The compiler knows whether there can be one. */
 	if (__builtin_strchr(__text, '.') && __format->__precise)
 		posixtrace__fields_other(&__arguments->__fields);
-	if (__builtin_expect(__id != 0, 1) && posixtrace__fields_with_text(&__arguments->__fields)) {
+	if (__builtin_expect(__id != 0, 1) && posixtrace__fields_in_words(&__arguments->__fields, 1)) {
 		posixtrace__fields_around(&__arguments->__fields, &__around, NULL);
 		posixtrace__record_text(__id, __arguments->__fields.__text, &__around,
 		                        posixtrace__fields_sizes(&__arguments->__fields));
+	} else if (__builtin_expect(__id != 0, 1) && posixtrace__fields_in_words(&__arguments->__fields, 0)) {
+		posixtrace__words_store(__around.__before, __arguments->__fields.__before);
+		posixtrace__record_data(__id, __around.__before, __arguments->__size);
 	} else if (__builtin_expect(__id != 0, 1) && __arguments->__fields.__most == 0) {
-		posixtrace__record(&__format->__event, __arguments->__data, __arguments->__size);
+		posixtrace__record_data(__id, __arguments->__data, __arguments->__size);
 	} else {
-		posixtrace_event_format(__format, __text, __arguments->__count ? __arguments->__values : NULL);
+		/* Copied here, as the library gets their address: otherwise each event would store them. */
+		unsigned long long __values[10];
+
+		memcpy(__values, __arguments->__values, sizeof __values);
+		posixtrace_event_format(__format, __text, __arguments->__count ? __values : NULL);
 	}
 }
 
@@ -1131,7 +1167,7 @@ posixtrace__scope_end(struct posixtrace_event **__end)
                                                                                                                        \
 		posixtrace__fields_begin(&posixtrace__fields);                                                         \
 		POSIXTRACE__EACH(POSIXTRACE__NOTE, POSIXTRACE__NOTHING, __VA_ARGS__)                                   \
-		if (posixtrace__fields_with_text(&posixtrace__fields)) {                                               \
+		if (posixtrace__fields_in_words(&posixtrace__fields, 1)) {                                             \
 			posixtrace__fields_record(&posixtrace__event, &posixtrace__fields,                             \
 			                          __builtin_return_address(0));                                        \
 		} else {                                                                                               \

@@ -18,6 +18,9 @@ ONE, FIXED, COUNTED = range(3)
 
 KINDS = {'u': UNSIGNED, 'x': UNSIGNED, 'a': UNSIGNED, 'i': SIGNED, 'f': FLOAT, 't': TIME}
 PYTHON = {int: 'i64', str: 'z', float: 'f64', bool: 'bool', bytes: 'b[]', bytearray: 'b[]'}
+# What is taken for types of layouts, and what to write.
+QUOTED = {**{kind.__name__: f'{kind.__name__} without quotation marks is' for kind in PYTHON if kind is not bool},
+          'string': 'str without quotation marks is', 'text': 'str without quotation marks is'}
 UNITS = {'': 1e9, 's': 1, 'ms': 1e3, 'us': 1e6, 'ns': 1e9}
 
 TYPE = re.compile(r'''(?P<type>[a-z]+)(?P<bits>8|16|32|64|)
@@ -76,6 +79,8 @@ def field(name, declared):
             raise TypeError(f'field {name}: {declared!r} is not a type: "u32" and the like, int, str, float, bool, '
                             f'bytes, or a class of enum')
         declared = known
+    if declared in QUOTED:
+        raise ValueError(f'field {name}: {declared!r} is not a type; {QUOTED[declared]}')
     match = TYPE.fullmatch(declared)
     if not match:
         return f'{name}:{declared}', None

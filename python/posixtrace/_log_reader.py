@@ -212,7 +212,7 @@ class Log(_log.Reader):
         if losses not in ('warn', 'items', 'raise', 'ignore'):
             raise ValueError(f'losses: {losses!r} is not "warn", "items", "raise" or "ignore"')
         if where is not None and not callable(where):
-            raise TypeError(f'where: {where!r} is not a function')
+            raise TypeError(f'where: {where!r} is not a function, such as lambda event: event["id"] > 1')
         self._time = _time('start', start, 0), _time('end', end, _EVER)
         self._chosen = (_texts('events', events), _texts('thread', thread), _numbers('pid', pid),
                         _numbers('tid', tid), *self._time, where, bool(system))

@@ -1,5 +1,5 @@
 #
-# _run.py - runs a program with its functions or its tasks recorded
+# _run.py - runs a program with its functions, its tasks or its messages recorded
 #
 # Not in __main__.py, whose functions would be taken for those of the program.
 #
@@ -31,6 +31,7 @@ def arguments():
     parser.add_argument('--wait', action='store_true',
                         help='also if nobody records when the program begins: for posixtrace record -p')
     parser.add_argument('--tasks', action='store_true', help='record the tasks of asyncio')
+    parser.add_argument('--logging', action='store_true', help='record the messages of the module logging')
     parser.add_argument('-m', dest='module', action='store_true', help='the program is a module')
     parser.add_argument('program', help='a script, or with -m a module')
     parser.add_argument('arguments', nargs=argparse.REMAINDER, help='of the program')
@@ -42,16 +43,32 @@ def arguments():
 
 
 def record_tasks():
-    """Has the tasks of each new event loop recorded."""
+    """Has the tasks of each event loop recorded once it runs, whatever policy or factory has made it."""
     import asyncio  # which takes longer than all else here
 
-    class Policy(asyncio.DefaultEventLoopPolicy):
-        def new_event_loop(self):
-            loop = super().new_event_loop()
-            posixtrace.tasks(loop)
-            return loop
+    set_loop = asyncio._set_running_loop
 
-    asyncio.set_event_loop_policy(Policy())
+    def set_running_loop(loop):
+        if loop is not None:
+            posixtrace.tasks(loop)
+        set_loop(loop)
+
+    asyncio._set_running_loop = asyncio.events._set_running_loop = set_running_loop
+
+
+def record_messages():
+    """Has the messages of all loggers recorded. Not by a handler of the root logger: logging.basicConfig() would find
+    one, and do nothing, and other programs remove it when they configure their own."""
+    import logging
+
+    handler = posixtrace.Handler()
+    call = logging.Logger.callHandlers
+
+    def call_handlers(logger, record):
+        handler.handle(record)
+        call(logger, record)
+
+    logging.Logger.callHandlers = call_handlers
 
 
 def has_first_folder():
@@ -111,6 +128,8 @@ def main():
     sys.argv[:] = [options.program, *options.arguments]
     if options.tasks:
         record_tasks()
+    if options.logging:
+        record_messages()
     recording = posixtrace.functions(options.include, options.exclude, options.wait) if options.functions \
         else contextlib.nullcontext()
     with recording:

@@ -47,7 +47,10 @@ def tasks(loop=None):
 
     Tasks that exist already begin now. A task factory that the loop has remains in use. Called again, it does
     nothing."""
-    loop = loop or asyncio.get_running_loop()
+    try:
+        loop = loop or asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError('no event loop is running: call tasks() in a coroutine, or tasks(loop)') from None
     previous = loop.get_task_factory()
     if getattr(previous, 'of_posixtrace', False):
         return

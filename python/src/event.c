@@ -882,6 +882,11 @@ static PyObject *event_new(PyTypeObject *type, PyObject *arguments, PyObject *fi
 	const char *attributes = "";
 	PyObject *name;
 
+	if (PyTuple_GET_SIZE(arguments) < 1 || PyTuple_GET_SIZE(arguments) > 2)
+		return PyErr_Format(PyExc_TypeError,
+		                    "Event(name, field=type, ...), as in Event(\"shop.order\", id=\"u32\", item=str): "
+		                    "one or two arguments without a name, the second for attributes, not %zd",
+		                    PyTuple_GET_SIZE(arguments));
 	if (!PyArg_ParseTuple(arguments, "U|s:Event", &name, &attributes))
 		return NULL;
 	return (PyObject *)event_make(PyType_GetModuleState(type), name, attributes, fields);

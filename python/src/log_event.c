@@ -485,6 +485,26 @@ static PyObject *event_subscript(PyObject *self, PyObject *name)
 	return NULL;
 }
 
+/* An attribute that does not exist may be meant as a field. */
+static PyObject *event_getattro(PyObject *self, PyObject *name)
+{
+	PyObject *kind, *value, *where, *attribute = PyObject_GenericGetAttr(self, name);
+	int known;
+
+	if (attribute || !PyErr_ExceptionMatches(PyExc_AttributeError))
+		return attribute;
+	PyErr_Fetch(&kind, &value, &where);
+	known = PyDict_Contains(((struct log_event *)self)->type->indexes, name);
+	if (known == 0) {
+		PyErr_Restore(kind, value, where);
+		return NULL;
+	}
+	Py_XDECREF(kind);
+	Py_XDECREF(value);
+	Py_XDECREF(where);
+	return known < 0 ? NULL : PyErr_Format(PyExc_AttributeError, "%R is a field: event[%R]", name, name);
+}
+
 static PyObject *event_get(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
 	bool known;
@@ -630,6 +650,7 @@ static PyMethodDef event_methods[] = {
 static PyType_Slot event_slots[] = {
 	{ Py_tp_doc, "An event of a log; event[name] is the value of a field." },
 	{ Py_tp_dealloc, event_dealloc },
+	{ Py_tp_getattro, event_getattro },
 	{ Py_tp_repr, event_repr },
 	{ Py_tp_members, event_members },
 	{ Py_tp_getset, event_getset },

@@ -456,9 +456,16 @@ static PyMethodDef open_methods[] = {
 	{ NULL, NULL, 0, NULL },
 };
 
+static PyObject *open_call(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	return PyErr_Format(PyExc_TypeError,
+	                    "a span is for `with`; @posixtrace.traced records the calls of a function");
+}
+
 static PyType_Slot open_slots[] = {
 	{ Py_tp_doc, "A span to be entered by a with statement, or by async with." },
 	{ Py_tp_dealloc, open_dealloc },
+	{ Py_tp_call, open_call },
 	{ Py_tp_methods, open_methods },
 	{ 0, NULL },
 };

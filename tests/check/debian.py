@@ -3,14 +3,17 @@
 #
 #     debian.py BUILD SHARED LOG_SHARED
 #
+# Libraries that stand before the C library compile with the options of a Debian build, which change its headers.
 # script/test-more builds and installs the packages; this check needs neither debhelper nor root.
 #
 # SPDX-License-Identifier: MIT
 
 import json
 import re
+import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from check import ROOT, finish, spoiled
@@ -117,6 +120,30 @@ def check_symbols(root):
             yield f'debian/{path.name}: {release} is not in it and in {MAPS[name]}'
 
 
+def fails_fortified(entry, without=()):
+    """Returns whether a file of the build does not compile with the options of a Debian build that change headers."""
+    words = [word for word in shlex.split(entry['command']) if word not in without]
+    first = next(at for at, word in enumerate(words) if word.startswith('-'))
+    words[first:first] = ['-D_FORTIFY_SOURCE=2', '-fstack-protector-strong']
+    words[words.index('-o') + 1] = '/dev/null'
+    done = subprocess.run([*words, '-O1', '-MF', '/dev/null'], cwd=entry['directory'], capture_output=True, text=True)
+    return done.stderr if done.returncode else ''
+
+
+def check_fortified():
+    """Compiles the libraries that define functions of the C library."""
+    entries = [entry for entry in json.loads((BUILD / 'compile_commands.json').read_text())
+               if '/instrument/' in entry['file'] and '/tests/' not in entry['file']]
+    with ThreadPoolExecutor(2) as pool:
+        for entry, said in zip(entries, pool.map(fails_fortified, entries)):
+            if said:
+                yield f'{entry["file"]} does not compile with -D_FORTIFY_SOURCE=2:\n{said}'
+    for entry in entries:
+        jumps = entry['file'].endswith('/jumps.c') and 'musl' not in entry['command']
+        if jumps and not fails_fortified(entry, ['-U_FORTIFY_SOURCE']):
+            yield f'the check itself: {entry["file"]} compiles with -D_FORTIFY_SOURCE=2 in any case'
+
+
 def check(root):
     yield from check_files(root)
     yield from check_control(root)
@@ -126,6 +153,7 @@ def check(root):
 
 def all_problems():
     yield from check(ROOT)
+    yield from check_fortified()
     yield from spoiled(
         check, ['debian', 'python'],
         ('debian/posixtrace.install', 'usr/share/man/man1\n', ''),

@@ -189,7 +189,7 @@ def try_mode(compiler, mode):
     if not compiles(compiler, mode, 'extern int nothing;\n')[0]:
         return None
     found = []
-    for options in ((), ('-D__POSIX_TRACE_NO_INLINE',), ('-O3',), ('-Os',)):
+    for options in ((), ('-D__POSIX_TRACE_NO_INLINE',), ('-O3',), ('-Os',), ('-Og',)):
         good, messages = compiles(compiler, mode, USE, options)
         if not good:
             found.append(f'{compiler} -std={mode} {" ".join(options)}: {messages}')

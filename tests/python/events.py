@@ -365,6 +365,10 @@ def test_wrong():
         fails(f'posixtrace.Event({arguments})', kind, *words)
 
     event('"e", a="u99"', "e: 'u99' is not a type")
+    event('"e", a="int"', 'int without quotation marks')
+    event('"e", a="string"', 'str without quotation marks')
+    event('', 'Event(name, field=type, ...)', kind='TypeError')
+    event('"e", "a", "b"', 'one or two arguments', kind='TypeError')
     event('"e", a="u8<idle"', 'e: ')
     event('"e", a=""', 'e: ')
     event('"e", a="s", b="u8"', 'is after a field that takes all the rest')

@@ -269,18 +269,56 @@ def test_command():
         assert f'{option[0]} is about --functions: give both' in done.stderr, done.stderr
 
 
+def run_recorded(text, *options):
+    """Runs a program by python3 -m posixtrace. Returns its output and messages."""
+    command = [PYTHON, '-m', 'posixtrace', *options, write(text)]
+    bare, recorded = (subprocess.run([*record, *command], capture_output=True, text=True, env=ENVIRONMENT)
+                      for record in ([], [POSIXTRACE, 'record', '-q', '-o', 'x.log', '--']))
+    equal('untraced', (bare.returncode, bare.stdout, bare.stderr), (0, recorded.stdout, recorded.stderr))
+    equal('status', recorded.returncode, 0)
+    return recorded.stdout, recorded.stderr
+
+
 def test_command_tasks():
-    """python3 -m posixtrace --tasks records the tasks of any program."""
-    write('''
-        import asyncio
-        async def job(): await asyncio.sleep(0)
-        async def main(): await asyncio.gather(job(), job())
-        asyncio.run(main())
-        ''', 'tasks.py')
-    subprocess.run([POSIXTRACE, 'record', '-q', '-o', 'x.log', '--', PYTHON, '-m', 'posixtrace', '--tasks', 'tasks.py'],
-                   check=True, env=ENVIRONMENT)
-    equal('tasks', [event['fields']['coroutine'] for event in read() if event['event'] == 'asyncio.task.begin'][:3],
-          ['main', 'job', 'job'])
+    """python3 -m posixtrace --tasks records the tasks of any program, whatever has made the event loop."""
+    runs = ['asyncio.run(main())', 'loop = Own(); loop.run_until_complete(main()); loop.close()']
+    if VERSION >= (3, 11):
+        runs.append('with asyncio.Runner(loop_factory=Own) as runner: runner.run(main())')
+    for run in runs:
+        run_recorded(f'''
+            import asyncio
+            class Own(asyncio.SelectorEventLoop): pass
+            async def job(): await asyncio.sleep(0)
+            async def main(): await asyncio.gather(job(), job())
+            {run}
+            ''', '--tasks')
+        equal(run, [event['fields']['coroutine'] for event in read() if event['event'] == 'asyncio.task.begin'][:3],
+              ['main', 'job', 'job'])
+
+
+def test_command_logging():
+    """python3 -m posixtrace --logging records what a program logs, which configures logging as without it."""
+    _, said = run_recorded('''
+        import logging
+        import logging.config
+        logging.warning("first")
+        logging.getLogger().handlers.clear()
+        logging.basicConfig(format="basic %(message)s")
+        logging.getLogger("shop").warning("%d orders", 5)
+        logging.info("not logged")
+        logging.config.dictConfig({"version": 1, "root": {"level": "INFO", "handlers": []}})
+        logging.info("without a handler")
+        own = logging.getLogger("access")
+        own.propagate = False
+        own.error("wrong %d", "text")
+        own.addFilter(lambda record: False)
+        own.error("filtered")
+        ''', '--logging')
+    equal('messages', said.splitlines()[:2], ['WARNING:root:first', 'basic 5 orders'])
+    equal('log', [(event['fields']['level'], event['fields']['logger'], event['fields']['message'])
+                  for event in read() if event['event'] == 'log'],
+          [('warning', 'root', 'first'), ('warning', 'shop', '5 orders'), ('info', 'root', 'without a handler'),
+           ('error', 'access', 'wrong %d')])
 
 
 def test_wait():

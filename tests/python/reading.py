@@ -627,6 +627,8 @@ def test_wrong():
         fails(TypeError, "", posixtrace.LogEvent)
         fails(TypeError, "", posixtrace.LogType)
         fails(AttributeError, "", lambda: setattr(next(iter(log)), "time", 5))
+        fails(AttributeError, "'number' is a field: event['number']", lambda: next(iter(log)).number)
+        fails(AttributeError, "no attribute 'none'", lambda: next(iter(log)).none)
         # The exception of a function comes through, and reading goes on.
         log = posixtrace.open("rows.log", where=lambda e: e["number"] < 3 or 1 / 0, events="row")
         fails(ZeroDivisionError, "", lambda: list(log))

@@ -595,7 +595,8 @@ def test_wrong():
     fails('posixtrace.traced(name=5)(print)', 'TypeError', 'the name is a str')
     fails('posixtrace.traced("n" * 60)(print)', 'ValueError', 'not a name of an event')
     fails('posixtrace.nothing', 'AttributeError', 'nothing')
-    fails('posixtrace.tasks()', 'RuntimeError', 'no running event loop')
+    fails('posixtrace.tasks()', 'RuntimeError', 'no event loop is running', 'tasks(loop)')
+    fails('posixtrace.span("s")(print)', 'TypeError', '@posixtrace.traced')
 
 
 Suite(globals()).main()

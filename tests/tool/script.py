@@ -68,14 +68,23 @@ def test_wrong():
                            (['-f', 'a=1', '--as', 'by=a', 'e'], 'before --field'),
                            (['-f', 'a,b:u8=1', 'e'], 'is not'), (['posix_trace_start'], 'belongs to the events of'),
                            (['-f', 'a=1', 'posix_trace_unnamed_userevent'], 'belongs to the events of'),
-                           (['--as', 'begin=x', 'e'], '--as needs a --field'),
+                           (['--as', 'begin=x', 'e'], '--as needs a --field'), ([''], 'the name of the event is empty'),
                            (['--as', 'level=error;y:u8', '-f', 'a=1', 'e'], 'fields are given by --field')):
         done = subprocess.run([POSIXTRACE, 'event', *arguments], capture_output=True, text=True, env=ENVIRONMENT)
         equal(f'{arguments}: {done.stderr}', (done.returncode, why in done.stderr, done.stdout), (2, True, ''))
-    for arguments, status in (([], 2), (['name'], 2), (['name', '--'], 2), (['x' * 58, 'true'], 2),
-                              (['a{b', 'true'], 2), (['name', '/no/such'], 127), (['name', '--', '/etc/passwd'], 126)):
+    for arguments, status, why in (([], 2, 'expected NAME'), (['name'], 2, 'expected NAME'),
+                                   (['name', '--'], 2, 'expected NAME'), (['x' * 58, 'true'], 2, '57 bytes'),
+                                   (['a{b', 'true'], 2, 'no brace'), (['', 'true'], 2, '1 to 57'),
+                                   (['x.begin', 'true'], 2, 'without .begin and .end'),
+                                   (['name', '-f', 'a=1', '--', 'true'], 2, 'before NAME'),
+                                   (['name', '/no/such'], 127, '/no/such: No such file or directory\n'),
+                                   (['sleep', '0'], 127, 'expected: posixtrace span NAME -- COMMAND'),
+                                   (['name', '--', 'order', 'tea'], 127, 'functions and builtins'),
+                                   (['name', '--', 'sleep 0'], 127, "sh -c 'sleep 0'"),
+                                   (['name', '--', 'A=1', 'true'], 127, 'env A=1'),
+                                   (['name', '--', '/etc/passwd'], 126, 'Permission denied')):
         done = subprocess.run([POSIXTRACE, 'span', *arguments], capture_output=True, text=True, env=ENVIRONMENT)
-        equal(f'{arguments}: {done.stderr}', (done.returncode, done.stdout), (status, ''))
+        equal(f'{arguments}: {done.stderr}', (done.returncode, done.stdout, why in done.stderr), (status, '', True))
 
 
 def test_misfits():

@@ -165,6 +165,9 @@ def test_messages():
                            '  row > 3', '  ^']),
             (['rows > 3 && stat == idle'], ["no event type has a field 'stat'; there are state, hits, rows, size, key, "
                                             "time", '  rows > 3 && stat == idle', '              ^']),
+            (['key == tea'], ["no event type has a field 'tea'; there are key, time, rows, hits, size, state",
+                              '  key == tea', '         ^',
+                              """  if it is a text, it is written "tea", and the whole in '...' for the shell"""]),
             (['state == bussy'], ["no event type has a field or label 'bussy'; there are busy, done, idle",
                                   '  state == bussy', '           ^']),
             (['state == "bussy"'], ["no event type has a label 'bussy'; there are busy, done, idle",
@@ -178,7 +181,7 @@ def test_messages():
         found = [line.removeprefix('posixtrace report: ').removeprefix('--where: ') for line in found]
         # The order of the names depends on how similar they are.
         equal(arguments, *(sorted(line.replace(';', ',').split(', ')) for line in (found[0], wanted[0])))
-        equal(arguments, found[1:3], wanted[1:])
+        equal(arguments, found[1:len(wanted)], wanted[1:])
     # The field exists, but not in the event types that -e selects.
     found = messages('report', '-e', 'bare', '--where', 'rows > 3', 'many.log', status=1)
     equal('-e', found[0], "posixtrace report: --where: no event type has a field 'rows'; no event type has declared "

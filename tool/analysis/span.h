@@ -29,7 +29,7 @@ enum { SPAN_PAIR = MATCH_OPTIONS_END, SPAN_BY, SPAN_NESTED, SPAN_OPTIONS_END };
 	       what " from an event that matches BEGIN to the next event that matches END; may be repeated, " \
 	            "up to 32 times"), \
 	OPTION(SPAN_BY, "by", "SCOPE", "look for the next event in the same thread (default), process, or all", \
-	       "thread process all"), \
+	       "thread process all", "stat --group-by groups events by a field"), \
 	OPTION(SPAN_NESTED, "nested", NULL, "for recursion: END belongs to the latest BEGIN that has none yet")
 
 #define SPANS_MAX 64 /* bits of struct span_role */

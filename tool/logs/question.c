@@ -99,10 +99,10 @@ static void point_at(const struct question *q, const struct node *n)
 	complain("  %*s^", columns(q->x->source, n->at), "");
 }
 
-/* Returns whether a node is compared with a field that has labels in some event type. */
-static bool beside_labels(const struct question *q, unsigned node)
+/* Returns whether a node is compared with a field of some event type. */
+static bool beside_field(const struct question *q, unsigned node)
 {
-	for (unsigned i = 0; i < q->x->count && q->names->labels.count; i++) {
+	for (unsigned i = 0; i < q->x->count; i++) {
 		const struct node *n = &q->x->node[i];
 		unsigned other = n->left == node ? n->right : n->left;
 
@@ -117,7 +117,7 @@ static bool beside_labels(const struct question *q, unsigned node)
 static void say_name(const struct question *q, unsigned node)
 {
 	const struct node *n = &q->x->node[node];
-	bool label = beside_labels(q, node);
+	bool compared = beside_field(q, node), label = compared && q->names->labels.count;
 	const char *there = suggest_text(label ? &q->names->labels : &q->names->fields, n->value.text);
 	const char *what = label ? n->kind == NODE_TEXT ? "label" : "field or label" : "field";
 
@@ -130,6 +130,10 @@ static void say_name(const struct question *q, unsigned node)
 		complain("%s: no event type has a %s '%s'; no event type has declared fields", q->option, what,
 		         n->value.text);
 	point_at(q, n);
+	/* As in item == tea. The shell takes away quotation marks that are not in others. */
+	if (compared && !label && n->kind == NODE_NAME)
+		complain("  if it is a text, it is written \"%s\", and the whole in '...' for the shell",
+		         n->value.text);
 }
 
 bool question_say(const struct question *q)

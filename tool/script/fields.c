@@ -253,6 +253,8 @@ trace_event_id_t fields_open(struct fields *f, const char *name)
 
 	if (eventtype_predefined_id(name) || strcmp(name, "posix_trace_unnamed_userevent") == 0)
 		wrong_usage("%s: this name belongs to the events of the recording itself", name);
+	if (!*name)
+		wrong_usage("the name of the event is empty");
 	if (!f->layout[0])
 		return open_name(name);
 	if (!strchr(f->layout, ';'))

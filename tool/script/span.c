@@ -33,6 +33,21 @@ static const struct option_row option_rows[] = {
 
 static struct fields begin_fields, end_fields;
 
+/* Says what to do about a command that does not exist because only a shell could run it. */
+static void explain_missing(char **argv)
+{
+	size_t name = strspn(argv[0], "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz0123456789");
+
+	if (strpbrk(argv[0], " |&;<>") && !argv[1])
+		complain("the command and its arguments are words of their own, without quotation marks; "
+		         "or a command line for a shell: sh -c '%s'", argv[0]);
+	else if (argv[0][name] == '=')
+		complain("env %s ... sets a variable for a command", argv[0]);
+	else if (!strchr(argv[0], '/'))
+		complain("expected: posixtrace span NAME -- COMMAND; for functions and builtins of the shell there are "
+		         "two events, NAME.begin and NAME.end");
+}
+
 /* Executes the command in this process. If there is no such command, ends as a shell does. */
 static _Noreturn void execute(char **argv)
 {
@@ -42,7 +57,17 @@ static _Noreturn void execute(char **argv)
 	execvp(argv[0], argv);
 	error = errno;
 	complain("%s: %s", argv[0], strerror(error));
+	if (error == ENOENT)
+		explain_missing(argv);
 	_exit(error == ENOENT ? 127 : 126);
+}
+
+/* Returns whether a text has this end. */
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), n = strlen(end);
+
+	return length >= n && strcmp(text + length - n, end) == 0;
 }
 
 static void record(struct fields *f, const char *name, const char *suffix)
@@ -193,11 +218,15 @@ static int run(int argc, char **argv)
 	if (argc - optind < 2)
 		wrong_usage("expected NAME and a command");
 	name = argv[optind++];
-	if (strlen(name) > TRACE_EVENT_NAME_MAX - strlen(".begin") || strchr(name, '{'))
-		wrong_usage("%s: a name has at most %zu bytes, and no brace", name,
+	if (!*name || strlen(name) > TRACE_EVENT_NAME_MAX - strlen(".begin") || strchr(name, '{'))
+		wrong_usage("'%s': a name has 1 to %zu bytes, and no brace", name,
 		            (size_t)TRACE_EVENT_NAME_MAX - strlen(".begin"));
+	if (ends_with(name, ".begin") || ends_with(name, ".end"))
+		wrong_usage("%s: the name of the span is without .begin and .end, which are added", name);
 	if (strcmp(argv[optind], "--") == 0)
 		optind++;
+	else if (argv[optind][0] == '-')
+		wrong_usage("options must come before NAME");
 	if (argc == optind)
 		wrong_usage("expected NAME and a command");
 	if (!script_traced())
