@@ -283,6 +283,19 @@ def test_killed():
     equal('files', any('image' in f for f in found['functions']), True)
 
 
+def test_kernel_functions_are_known_before():
+    """The thread that empties the rings does not read the names of the kernel's functions: the rings would overflow."""
+    record('-a', '--kernel', 'syscalls', '--sample', '999', '--kernel-buffer', '16M', '-o', 'names.log', '--', TARGET,
+           'quarter')
+    equal('names', bool(events('-e', 'linux_kernel_function', 'names.log')), True)
+    longest = run = 0
+    for e in events('-e', 'linux_sys_read', '-e', 'linux_sys_openat', 'names.log'):
+        if e.get('thread') == 'kernel-rings':
+            run = run + 1 if e['event'] == 'linux_sys_read' else 0
+            longest = max(longest, run)
+    between('reads of one file', longest, 0, 400)
+
+
 def test_user():
     """An ordinary user has samples of the program itself, and is told the rest; or is told why there is nothing."""
     if os.geteuid() != 0:
