@@ -8,11 +8,13 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import scene
+from made_log import Log
 from scene import Suite, equal
 
 scene.private()
@@ -155,6 +157,24 @@ def test_without():
     out, messages = scene.run(POSIXTRACE, 'report', '--why', 'sleep', 'plain.log')
     equal('unknown', b'unknown' in out, True)
     equal('what to do', b'record --kernel sched' in messages, True)
+
+
+def test_fault_after_many_waits():
+    """A log that tells of any number of waits before a page fault does not make each fault go back over all of them."""
+    log = Log()
+    log.declare('linux_off', '{packed,took=took;took:u64/ns,state:u8<preempted,blocked,sleeping,disk,stopped,traced,new,'
+                'other>,ready:u64/ns,waker:u32,waker_name:z}')
+    log.declare('linux_fault', '{packed;address:x64,at:a64,kind:u8<minor,major>}')
+    log.declare('x', '{packed,took=took;took:u64/ns}')
+    for n in range(1, 101):
+        log.event(1000 * n, 'linux_off', data=struct.pack('<QBQ', 600, 3, 200))
+    log.event(100000, 'linux_fault', data=struct.pack('<QQB', 1, 2, 1))
+    log.event(100001, 'x', data=struct.pack('<Q', 100000))
+    log.segment()
+    Path('waits.log').write_bytes(log.out)
+    found = why('x', 'waits.log')
+    waits = [row['count'] for row in found['division'] if row.get('page_fault')]
+    equal(f'waits of the fault: {waits}', 1 <= sum(waits) <= 8, True)
 
 
 def record(*more):
