@@ -52,6 +52,24 @@ def test_jsonl():
         assert f'standard output: {len(text.splitlines())} events' in message, message
 
 
+def test_hostile_characters():
+    """No control character is written as it is, and no byte that is not UTF-8: files of stacks become SVG files."""
+    log = Log()
+    stack = 'cut:bool,kernel:u16,count:u16,stack:a64[count]}'
+    log.declare('linux_kernel_function', '{packed;address:x64,size:u64,name:z}')
+    log.declare('linux_sample', '{packed;cpu:u32,' + stack)
+    thread = 'a\x9b31m\x1b;b\x7f'
+    log.event(1, 'linux_kernel_function', thread=thread, data=struct.pack('<QQ', 4096, 64) + b'f\xff\xc2\x9b\xc3\xa9\n\0')
+    log.event(2, 'linux_sample', thread=thread, data=struct.pack('<IBHHQ', 0, 0, 1, 1, 4096))
+    log.segment()
+    Path('hostile.log').write_bytes(log.out)
+    text = run('convert', '--to', 'folded', '-o', '-', 'hostile.log')[0]
+    assert text == 'a?31m?:b?;f??\u00e9?_[k] 1\n', ascii(text)
+    text = run('report', '--json', 'hostile.log')[0]
+    assert [e['thread'] for e in map(json.loads, text.splitlines())] == [thread] * 2
+    assert not re.search('[\0-\x09\x0b-\x1f\x7f-\x9f]', text), ascii(text)
+
+
 # -- Tables --------------------------------------------------------------------------------------------
 
 
