@@ -231,6 +231,9 @@ def test_usage():
     for arguments in [], ['--to', 'xml', 'server.log'], ['-o', 'x.xml', 'server.log'], ['--to', 'csv', '--span', 'a,b',
             'server.log'], ['--by', 'x']:
         run('convert', *arguments, status=2)
+    # The table of formats has two columns, which no line is too long for.
+    formats = run('convert', '--help')[0].split('--to FORMAT')[-1].split('The default is')[0].splitlines()[1:-1]
+    assert len(formats) >= 6 and all(re.match(' {25}(\\w+ +|  {9})\\S', line) for line in formats), formats
     # --to is the format here.
     assert '--to 2s: must be one of ctf, perfetto, chrome, csv, jsonl or folded; ' \
            'the end of the time range is --until\n' in \
