@@ -267,6 +267,32 @@ def test_losses():
     scene.run(POSIXTRACE, 'check', 'pages.log')
 
 
+MAPS = """
+import mmap, os, sys, time
+for _ in range(14):
+    os.mkdir('d' * 250)
+    os.chdir('d' * 250)
+with open('f', 'wb') as f:
+    f.truncate(3 * mmap.PAGESIZE)
+fd = os.open('f', os.O_RDONLY)
+maps = [mmap.mmap(fd, mmap.PAGESIZE, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC, offset=mmap.PAGESIZE)
+        for _ in range(int(sys.argv[1]))]
+end = time.process_time() + 0.3
+while time.process_time() < end:
+    pass
+"""
+
+
+def test_many_mappings():
+    """A program cannot fill the recorder's memory and the log with names of files that it maps, and this is told."""
+    for count, told in (20, False), (600, True):
+        messages = record('--sample', '999', '-o', f'maps{count}.log', '--', sys.executable, '-c', MAPS, count)
+        equal(f'{count}: {messages}', 'more files mapped than are remembered' in messages, told)
+        shutil.rmtree('d' * 250)
+        between('bytes', os.path.getsize(f'maps{count}.log'), 20 * 3500, 900_000)
+        equal('functions', profile(f'maps{count}.log')['stacks'] > 0, True)
+
+
 def test_killed():
     """After kill -9 both logs can be read, and the functions be found."""
     with subprocess.Popen([POSIXTRACE, 'record', '--sample', '999', '-o', 'killed.log', '--', sys.executable, '-c',

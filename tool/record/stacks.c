@@ -300,3 +300,8 @@ void stacks_keep(struct stacks *s, bool (*lives)(void *arg, uint32_t pid), void 
 			else
 				drop(s, at);
 }
+
+bool stacks_left_out(const struct stacks *s)
+{
+	return modules_left_out(s->modules);
+}
