@@ -59,7 +59,8 @@ def test_hostile_characters():
     log.declare('linux_kernel_function', '{packed;address:x64,size:u64,name:z}')
     log.declare('linux_sample', '{packed;cpu:u32,' + stack)
     thread = 'a\x9b31m\x1b;b\x7f'
-    log.event(1, 'linux_kernel_function', thread=thread, data=struct.pack('<QQ', 4096, 64) + b'f\xff\xc2\x9b\xc3\xa9\n\0')
+    log.event(1, 'linux_kernel_function', thread=thread,
+              data=struct.pack('<QQ', 4096, 64) + b'f\xff\xc2\x9b\xc3\xa9\n\0')
     log.event(2, 'linux_sample', thread=thread, data=struct.pack('<IBHHQ', 0, 0, 1, 1, 4096))
     log.segment()
     Path('hostile.log').write_bytes(log.out)

@@ -160,10 +160,10 @@ def test_without():
 
 
 def test_fault_after_many_waits():
-    """A log that tells of any number of waits before a page fault does not make each fault go back over all of them."""
+    """A log may tell of any number of waits before a page fault: the fault does not go back over all of them."""
     log = Log()
-    log.declare('linux_off', '{packed,took=took;took:u64/ns,state:u8<preempted,blocked,sleeping,disk,stopped,traced,new,'
-                'other>,ready:u64/ns,waker:u32,waker_name:z}')
+    log.declare('linux_off', '{packed,took=took;took:u64/ns,state:u8<preempted,blocked,sleeping,disk,stopped,traced,'
+                'new,other>,ready:u64/ns,waker:u32,waker_name:z}')
     log.declare('linux_fault', '{packed;address:x64,at:a64,kind:u8<minor,major>}')
     log.declare('x', '{packed,took=took;took:u64/ns}')
     for n in range(1, 101):

@@ -273,7 +273,8 @@ static void add_fault(struct history_thread *t, const struct source *s)
 		(struct history_fault){ s->event->time, major };
 	if (!major)
 		return;
-	for (size_t i = t->slices.count, most = FAULT_SLICES; i-- > 0 && slice[i].state != HISTORY_RUNNING && most-- > 0;)
+	for (size_t i = t->slices.count, most = FAULT_SLICES;
+	     i-- > 0 && slice[i].state != HISTORY_RUNNING && most-- > 0;)
 		if (slice[i].state == HISTORY_BLOCKED)
 			slice[i].fault = true;
 }

@@ -47,7 +47,7 @@ static void cut(struct export *x, struct source *s)
 	calls_cut(&calls, s, s->event->time);
 }
 
-/* Writes a name, without what separates names and lines, as UTF-8 without control characters: it gets into SVG files. */
+/* Writes a name as UTF-8 without control characters, because it gets into SVG files, and without separators. */
 static void put_name(const char *name)
 {
 	size_t left = strlen(name), n;
