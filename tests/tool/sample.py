@@ -304,6 +304,14 @@ def test_killed():
         recorder.wait()
         for child in children:
             os.kill(int(child), signal.SIGKILL)
+    for command in ('report',), ('stat',), ('stat', '--sched'):
+        for logs, told in (('killed.log',), True), (('killed.log', 'killed.log.kernel'), False):
+            _, messages = scene.run(POSIXTRACE, *command, *logs, status=None)
+            equal(f'{command} {logs}', b'killed.log.kernel has further events' in messages, told)
+    record('--kernel', 'faults', '-o', 'other.log', '--', 'true')
+    shutil.copy('killed.log.kernel', 'other.log.kernel')
+    _, messages = scene.run(POSIXTRACE, 'stat', 'other.log')
+    equal('of another recording', messages, b'')
     found = profile('killed.log', 'killed.log.kernel')
     equal('some', found['stacks'] > 0, True)
     equal('files', any('image' in f for f in found['functions']), True)
