@@ -182,6 +182,14 @@ def test_family():
     between('executed', by_name['one_quarter']['total'], 50, 2000)
 
 
+def test_all():
+    """-a needs no --kernel."""
+    with subprocess.Popen([sys.executable, '-c', 'while True: pass']) as busy:
+        record('-a', '--sample', '999', '-o', 'a.log', '--', TARGET, 'quarter')
+        busy.kill()
+    equal('another process', busy.pid in {e['pid'] for e in named(events('a.log'), 'linux_sample')}, True)
+
+
 def test_library():
     record('--sample', '999', '-o', 'lib.log', '--', TARGET, 'lib', LIBRARY)
     found = profile('lib.log')
