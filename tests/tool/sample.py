@@ -165,13 +165,17 @@ def test_dwarf_foreign():
     """Rules in a file of another user are not followed: with ten bytes they make libdw take all memory."""
     if os.geteuid() != 0:
         return
-    shutil.copy(BARE, 'foreign')
-    os.chown('foreign', NOBODY, NOBODY)
-    messages = record('--sample', '999', '--sample-dwarf', '-o', 'foreign.log', '--', './foreign', 'split', status=None)
-    if 'built without libdw' in messages:
-        return
-    equal('told once', messages.count('another user can change this file'), 1)
-    equal('innermost', functions(profile('foreign.log'))['three_quarters']['self'] > 20, True)
+    for owner, group, mode in (NOBODY, NOBODY, 0o755), (0, 0, 0o757), (0, NOBODY, 0o775):
+        shutil.copy(BARE, 'foreign')
+        os.chown('foreign', owner, group)
+        os.chmod('foreign', mode)
+        messages = record('--sample', '999', '--sample-dwarf', '-o', 'foreign.log', '--', './foreign', 'split',
+                          status=None)
+        if 'built without libdw' in messages:
+            return
+        equal(f'{owner}:{group} {mode:o}: told once', messages.count('another user can change this file'), 1)
+        equal('innermost', functions(profile('foreign.log'))['three_quarters']['self'] > 20, True)
+        os.unlink('foreign')
 
 
 def test_family():
