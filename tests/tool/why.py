@@ -142,6 +142,9 @@ def test_text():
 def test_wrong():
     _, messages = scene.run(POSIXTRACE, 'report', '--why', 'nothing', LOG, status=1)
     equal('no such span', 'there are: ' in messages.decode() and 'relay' in messages.decode(), True)
+    scene.run(POSIXTRACE, 'record', '--kernel', 'syscalls', '-o', 'true.log', '--', 'true')
+    _, messages = scene.run(POSIXTRACE, 'report', '--why', 'execve', 'true.log', status=1)
+    equal('spans of Linux', 'linux_sys_openat' in messages.decode(), True)
     scene.run(POSIXTRACE, 'report', '--why', 'sleep@100s', LOG, status=1)
     _, messages = scene.run(POSIXTRACE, 'report', '--why', 'sleep@never', LOG, status=2)
     scene.run(POSIXTRACE, 'report', '--why', 'sleep', '--tail', '3', LOG, status=2)
