@@ -52,6 +52,25 @@ def test_jsonl():
         assert f'standard output: {len(text.splitlines())} events' in message, message
 
 
+def test_hostile_characters():
+    """No control character is written as it is, and no byte that is not UTF-8: files of stacks become SVG files."""
+    log = Log()
+    stack = 'cut:bool,kernel:u16,count:u16,stack:a64[count]}'
+    log.declare('linux_kernel_function', '{packed;address:x64,size:u64,name:z}')
+    log.declare('linux_sample', '{packed;cpu:u32,' + stack)
+    thread = 'a\x9b31m\x1b;b\x7f'
+    log.event(1, 'linux_kernel_function', thread=thread,
+              data=struct.pack('<QQ', 4096, 64) + b'f\xff\xc2\x9b\xc3\xa9\n\0')
+    log.event(2, 'linux_sample', thread=thread, data=struct.pack('<IBHHQ', 0, 0, 1, 1, 4096))
+    log.segment()
+    Path('hostile.log').write_bytes(log.out)
+    text = run('convert', '--to', 'folded', '-o', '-', 'hostile.log')[0]
+    assert text == 'a?31m?:b?;f??\u00e9?_[k] 1\n', ascii(text)
+    text = run('report', '--json', 'hostile.log')[0]
+    assert [e['thread'] for e in map(json.loads, text.splitlines())] == [thread] * 2
+    assert not re.search('[\0-\x09\x0b-\x1f\x7f-\x9f]', text), ascii(text)
+
+
 # -- Tables --------------------------------------------------------------------------------------------
 
 
@@ -213,6 +232,9 @@ def test_usage():
     for arguments in [], ['--to', 'xml', 'server.log'], ['-o', 'x.xml', 'server.log'], ['--to', 'csv', '--span', 'a,b',
             'server.log'], ['--by', 'x']:
         run('convert', *arguments, status=2)
+    # The table of formats has two columns, which no line is too long for.
+    formats = run('convert', '--help')[0].split('--to FORMAT')[-1].split('The default is')[0].splitlines()[1:-1]
+    assert len(formats) >= 6 and all(re.match(' {25}(\\w+ +|  {9})\\S', line) for line in formats), formats
     # --to is the format here.
     assert '--to 2s: must be one of ctf, perfetto, chrome, csv, jsonl or folded; ' \
            'the end of the time range is --until\n' in \

@@ -45,6 +45,19 @@ def of(e, field):
     return e['fields'][field] if 'fields' in e else e['data'][field]
 
 
+def test_time_namespace():
+    """The clock of a time namespace is another one than that of the kernel's records."""
+    for offset in 1000, -1000:
+        done = subprocess.run(['unshare', '-T', '--monotonic', str(offset), '--fork', POSIXTRACE, 'record', '--kernel',
+                               'sched,syscalls', '-o', 'clock.log', '--', 'sleep', '0.3'], capture_output=True,
+                              text=True, check=False)
+        if 'unshare: ' in done.stderr:
+            return
+        equal(f'{offset}: {done.stderr}', done.returncode == 0 and 'clock is' not in done.stderr, True)
+        times = [e['relative'] for e in events('clock.log')]
+        equal(f'{offset}: {times[0]} to {times[-1]}', 0 <= times[0] <= times[-1] < 900e9, True)
+
+
 def test_all():
     """Every group, exactly."""
     out, messages = record('--kernel', 'all', '-o', 'all.log', '--', TARGET)

@@ -204,6 +204,7 @@ def test_nothing_there():
     assert told('-e', 'shop.ordre').endswith('-e shop.ordre: no event type has that name; there are shop.order, '
                                              'shop.done, order, disk.read\n')
     assert 'there are disk.read, ' in told('--json', '-e', 'dsk.*')
+    assert 'give -e several times' in told('-e', 'order,shop.order')
     assert told('-e', 'shop.ordre', '-e', 'ordr').count('\n') == 2
     assert 'the log has 100\n' in told('--pid', 9) and 'the log has 100\n' in told('--tid',
         9) and 'the log has main\n' in told('--thread', 'b')

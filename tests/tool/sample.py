@@ -166,13 +166,17 @@ def test_dwarf_foreign():
     """Rules in a file of another user are not followed: with ten bytes they make libdw take all memory."""
     if os.geteuid() != 0:
         return
-    shutil.copy(BARE, 'foreign')
-    os.chown('foreign', NOBODY, NOBODY)
-    messages = record('--sample', '999', '--sample-dwarf', '-o', 'foreign.log', '--', './foreign', 'split', status=None)
-    if 'built without libdw' in messages:
-        return
-    equal('told once', messages.count('another user can change this file'), 1)
-    equal('innermost', functions(profile('foreign.log'))['three_quarters']['self'] > 20, True)
+    for owner, group, mode in (NOBODY, NOBODY, 0o755), (0, 0, 0o757), (0, NOBODY, 0o775):
+        shutil.copy(BARE, 'foreign')
+        os.chown('foreign', owner, group)
+        os.chmod('foreign', mode)
+        messages = record('--sample', '999', '--sample-dwarf', '-o', 'foreign.log', '--', './foreign', 'split',
+                          status=None)
+        if 'built without libdw' in messages:
+            return
+        equal(f'{owner}:{group} {mode:o}: told once', messages.count('another user can change this file'), 1)
+        equal('innermost', functions(profile('foreign.log'))['three_quarters']['self'] > 20, True)
+        os.unlink('foreign')
 
 
 def test_family():
@@ -181,6 +185,14 @@ def test_family():
     by_name = functions(profile('family.log'))
     between('child', by_name['three_quarters']['total'], 50, 2000)
     between('executed', by_name['one_quarter']['total'], 50, 2000)
+
+
+def test_all():
+    """-a needs no --kernel."""
+    with subprocess.Popen([sys.executable, '-c', 'while True: pass']) as busy:
+        record('-a', '--sample', '999', '-o', 'a.log', '--', TARGET, 'quarter')
+        busy.kill()
+    equal('another process', busy.pid in {e['pid'] for e in named(events('a.log'), 'linux_sample')}, True)
 
 
 def test_library():
@@ -268,6 +280,32 @@ def test_losses():
     scene.run(POSIXTRACE, 'check', 'pages.log')
 
 
+MAPS = """
+import mmap, os, sys, time
+for _ in range(14):
+    os.mkdir('d' * 250)
+    os.chdir('d' * 250)
+with open('f', 'wb') as f:
+    f.truncate(3 * mmap.PAGESIZE)
+fd = os.open('f', os.O_RDONLY)
+maps = [mmap.mmap(fd, mmap.PAGESIZE, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC, offset=mmap.PAGESIZE)
+        for _ in range(int(sys.argv[1]))]
+end = time.process_time() + 0.3
+while time.process_time() < end:
+    pass
+"""
+
+
+def test_many_mappings():
+    """A program cannot fill the recorder's memory and the log with names of files that it maps, and this is told."""
+    for count, told in (20, False), (600, True):
+        messages = record('--sample', '999', '-o', f'maps{count}.log', '--', sys.executable, '-c', MAPS, count)
+        equal(f'{count}: {messages}', 'more files mapped than are remembered' in messages, told)
+        shutil.rmtree('d' * 250)
+        between('bytes', os.path.getsize(f'maps{count}.log'), 20 * 3500, 900_000)
+        equal('functions', profile(f'maps{count}.log')['stacks'] > 0, True)
+
+
 def test_killed():
     """After kill -9 both logs can be read, and the functions be found."""
     with subprocess.Popen([POSIXTRACE, 'record', '--sample', '999', '-o', 'killed.log', '--', sys.executable, '-c',
@@ -279,9 +317,30 @@ def test_killed():
         recorder.wait()
         for child in children:
             os.kill(int(child), signal.SIGKILL)
+    for command in ('report',), ('stat',), ('stat', '--sched'):
+        for logs, told in (('killed.log',), True), (('killed.log', 'killed.log.kernel'), False):
+            _, messages = scene.run(POSIXTRACE, *command, *logs, status=None)
+            equal(f'{command} {logs}', b'killed.log.kernel has further events' in messages, told)
+    record('--kernel', 'faults', '-o', 'other.log', '--', 'true')
+    shutil.copy('killed.log.kernel', 'other.log.kernel')
+    _, messages = scene.run(POSIXTRACE, 'stat', 'other.log')
+    equal('of another recording', messages, b'')
     found = profile('killed.log', 'killed.log.kernel')
     equal('some', found['stacks'] > 0, True)
     equal('files', any('image' in f for f in found['functions']), True)
+
+
+def test_kernel_functions_are_known_before():
+    """The thread that empties the rings does not read the names of the kernel's functions: the rings would overflow."""
+    record('-a', '--kernel', 'syscalls', '--sample', '999', '--kernel-buffer', '16M', '-o', 'names.log', '--', TARGET,
+           'quarter')
+    equal('names', bool(events('-e', 'linux_kernel_function', 'names.log')), True)
+    longest = run = 0
+    for e in events('-e', 'linux_sys_read', '-e', 'linux_sys_openat', 'names.log'):
+        if e.get('thread') == 'kernel-rings':
+            run = run + 1 if e['event'] == 'linux_sys_read' else 0
+            longest = max(longest, run)
+    between('reads of one file', longest, 0, 400)
 
 
 def test_user():

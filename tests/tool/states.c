@@ -159,6 +159,10 @@ TEST(losses)
 	states_in(s, thread(s, 1), 150, 0);
 	states_in(s, thread(s, 2), 160, 0);
 	TOLD("1 off 140-150, 1; 2 off 140-160, 0, ready 20; ");
+	/* A thread of another process has the id, and another name. */
+	strcpy(thread(s, 2)->name, "till");
+	CHECK("-", thread(s, 2)->name[0] == 't');
+	CHECK("-", states_thread(s, 7, 2)->name[0] == '\0');
 	/* A thread that leaves another processor than it had has records missing that nothing tells of. */
 	states_out(s, thread(s, 1), 170, 1, false);
 	TOLD("");

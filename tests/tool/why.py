@@ -8,11 +8,13 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import scene
+from made_log import Log
 from scene import Suite, equal
 
 scene.private()
@@ -140,6 +142,9 @@ def test_text():
 def test_wrong():
     _, messages = scene.run(POSIXTRACE, 'report', '--why', 'nothing', LOG, status=1)
     equal('no such span', 'there are: ' in messages.decode() and 'relay' in messages.decode(), True)
+    scene.run(POSIXTRACE, 'record', '--kernel', 'syscalls', '-o', 'true.log', '--', 'true')
+    _, messages = scene.run(POSIXTRACE, 'report', '--why', 'execve', 'true.log', status=1)
+    equal('spans of Linux', 'linux_sys_openat' in messages.decode(), True)
     scene.run(POSIXTRACE, 'report', '--why', 'sleep@100s', LOG, status=1)
     _, messages = scene.run(POSIXTRACE, 'report', '--why', 'sleep@never', LOG, status=2)
     scene.run(POSIXTRACE, 'report', '--why', 'sleep', '--tail', '3', LOG, status=2)
@@ -155,6 +160,24 @@ def test_without():
     out, messages = scene.run(POSIXTRACE, 'report', '--why', 'sleep', 'plain.log')
     equal('unknown', b'unknown' in out, True)
     equal('what to do', b'record --kernel sched' in messages, True)
+
+
+def test_fault_after_many_waits():
+    """A log may tell of any number of waits before a page fault: the fault does not go back over all of them."""
+    log = Log()
+    log.declare('linux_off', '{packed,took=took;took:u64/ns,state:u8<preempted,blocked,sleeping,disk,stopped,traced,'
+                'new,other>,ready:u64/ns,waker:u32,waker_name:z}')
+    log.declare('linux_fault', '{packed;address:x64,at:a64,kind:u8<minor,major>}')
+    log.declare('x', '{packed,took=took;took:u64/ns}')
+    for n in range(1, 101):
+        log.event(1000 * n, 'linux_off', data=struct.pack('<QBQ', 600, 3, 200))
+    log.event(100000, 'linux_fault', data=struct.pack('<QQB', 1, 2, 1))
+    log.event(100001, 'x', data=struct.pack('<Q', 100000))
+    log.segment()
+    Path('waits.log').write_bytes(log.out)
+    found = why('x', 'waits.log')
+    waits = [row['count'] for row in found['division'] if row.get('page_fault')]
+    equal(f'waits of the fault: {waits}', 1 <= sum(waits) <= 8, True)
 
 
 def record(*more):

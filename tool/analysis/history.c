@@ -13,6 +13,9 @@
 #include "common/message.h"
 #include "event/meaning.h"
 
+/* Slices before a page fault that may be its wait: it was blocked, and then ready. */
+#define FAULT_SLICES 8
+
 /* The kinds of types besides enum linux_kind. */
 enum { UNSEEN, OTHER, LIBRARY, LINUX };
 
@@ -257,7 +260,10 @@ static void add_library_call(struct history *h, struct history_thread *t, const 
 	add_call(&t->library, name, before_system_call(t, until - took), until);
 }
 
-/* Notes a page fault. If it had to wait, the thread was blocked just before. */
+/*
+ * Notes a page fault. If it had to wait, the thread was blocked just before: in the slices since it ran, which are few,
+ * whatever a damaged log says.
+ */
 static void add_fault(struct history_thread *t, const struct source *s)
 {
 	bool major = linux_is_major(s->data, s->event->length);
@@ -267,7 +273,8 @@ static void add_fault(struct history_thread *t, const struct source *s)
 		(struct history_fault){ s->event->time, major };
 	if (!major)
 		return;
-	for (size_t i = t->slices.count; i-- > 0 && slice[i].state != HISTORY_RUNNING;)
+	for (size_t i = t->slices.count, most = FAULT_SLICES;
+	     i-- > 0 && slice[i].state != HISTORY_RUNNING && most-- > 0;)
 		if (slice[i].state == HISTORY_BLOCKED)
 			slice[i].fault = true;
 }

@@ -44,7 +44,9 @@ static void say(const char *option, const char *pattern, struct suggest *names)
 {
 	const char *there = suggest_text(names, pattern);
 
-	if (there)
+	if (strchr(pattern, ',') && strcmp(option, "-e") == 0)
+		complain("-e %s: no event type has that name; for several patterns give -e several times", pattern);
+	else if (there)
 		complain("%s %s: no event type has that name; there are %s", option, pattern, there);
 	else
 		complain("%s %s: no event type has that name; the log has no event types of programs", option, pattern);

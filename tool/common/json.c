@@ -60,6 +60,9 @@ static void put_string(const char *text, size_t size)
 			out_char(text[i]);
 		} else if (p[i] < 0x20 || p[i] == 0x7f) {
 			out_printf("\\u%04x", p[i]);
+		} else if (p[i] == 0xc2 && p[i + 1] < 0xa0) {
+			/* A terminal may take U+0080 to U+009F for commands, too. */
+			out_printf("\\u%04x", p[i + 1]);
 		} else {
 			out_bytes(text + i, n);
 		}

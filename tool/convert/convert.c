@@ -44,9 +44,8 @@ static const struct option_row option_rows[] = {
 	  "          speedscope, ui.perfetto.dev\n"
 	  "csv       table with a column for each declared field\n"
 	  "jsonl     a JSON object on each line\n"
-	  "folded    times of stacks of functions, recorded with\n"
-	  "          --functions, or samples, recorded with --sample:\n"
-	  "          speedscope, flamegraph.pl\n"
+	  "folded    stacks of record --functions, --sample or\n"
+	  "          --off-cpu: speedscope, flamegraph.pl\n"
 	  "The default is what the ending of OUT means.", FORMATS, "the end of the time range is --until"),
 	OPTION('o', "output", "OUT",
 	       "write to OUT; - is standard output. Default: FILE with .ctf, .pftrace, .json, .csv, .jsonl or .folded"),

@@ -11,6 +11,7 @@
 
 #include "analysis/calls.h"
 #include "analysis/samples.h"
+#include "base/utf8.h"
 #include "common/message.h"
 #include "common/out.h"
 #include "convert/export.h"
@@ -46,11 +47,21 @@ static void cut(struct export *x, struct source *s)
 	calls_cut(&calls, s, s->event->time);
 }
 
-/* Writes a name, without what separates names and lines. */
+/* Writes a name as UTF-8 without control characters, because it gets into SVG files, and without separators. */
 static void put_name(const char *name)
 {
-	for (; *name; name++)
-		out_char(*name == ';' ? ':' : (unsigned char)*name < ' ' ? '?' : *name);
+	size_t left = strlen(name), n;
+
+	for (; left > 0; name += n, left -= n) {
+		n = utf8_length((const unsigned char *)name, left);
+		if (*name == ';')
+			out_char(':');
+		else if (n > 0 && utf8_harmless((const unsigned char *)name, n, "", NULL))
+			out_bytes(name, n);
+		else
+			out_char('?');
+		n += n == 0;
+	}
 }
 
 /* Writes the line of a node. */

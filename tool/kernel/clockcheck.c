@@ -62,6 +62,7 @@ int64_t clockcheck(bool *known)
 	keep_name();
 	after = (uint64_t)clock_ns(CLOCK_MONOTONIC);
 	*known = find_time(page, bytes, &time);
+	time += (uint64_t)ring_clock_offset();
 	munmap(page, 2 * bytes);
 	close(fd);
 	if (!*known || (time >= before && time <= after))

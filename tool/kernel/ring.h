@@ -46,6 +46,11 @@ struct ring_calls {
 struct rings;
 
 /*
+ * Returns by how much CLOCK_MONOTONIC of this process is ahead of the one in the kernel's records, ns: in a time
+ * namespace it has an offset.
+ */
+int64_t ring_clock_offset(void);
+/*
  * Makes rings of about this size, one for each processor; smaller ones if the limit of locked memory demands
  * it. Returns null and sets errno: EACCES or EPERM if this user has no perf events.
  */

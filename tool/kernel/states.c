@@ -118,8 +118,9 @@ struct state_thread *states_thread(struct states *s, uint32_t pid, uint32_t tid)
 		/* The id belongs to another thread by now, and the end of the old one was lost. */
 		if (t->t.pid != pid) {
 			t->t.pid = pid;
+			memset(t->t.name, 0, sizeof t->t.name);
 			t->phase = UNKNOWN;
-			t->waits = t->woken = t->t.call.open = false;
+			t->waits = t->woken = t->has_waker = t->t.call.open = false;
 		}
 		return &current(s, &t->t)->t;
 	}

@@ -130,6 +130,13 @@ static bool belongs_here(const struct stat *st)
 	return st->st_uid == 0 || st->st_uid == geteuid();
 }
 
+/* Returns whether the mode lets another user write. This user's own group has no other member, as far as is known. */
+static bool others_write(const struct stat *st)
+{
+	return (st->st_mode & S_IWOTH) ||
+	       ((st->st_mode & S_IWGRP) && st->st_gid != 0 && st->st_gid != getegid());
+}
+
 /*
  * Returns whether libdw may look for debug information in other files, beside this file or wherever it says. libdw
  * opens them without any check, and waits for a FIFO. So the file and all directories of its path must belong to this
@@ -148,7 +155,7 @@ static bool trusted(const char *path, const struct stat *st)
 	while ((slash = strrchr(directory, '/')) && directory[1]) {
 		slash[slash == directory] = 0;
 		if (stat(directory, &above) != 0 || !belongs_here(&above) ||
-		    ((above.st_mode & S_IWOTH) && !(above.st_mode & harmless)))
+		    (others_write(&above) && !(above.st_mode & harmless)))
 			return false;
 		harmless = S_ISVTX;
 	}
@@ -368,7 +375,7 @@ static const char *open_image(struct image *i)
 	/* Refuses compressed files: libdw would expand them to any size. */
 	if (!why && !is_elf(fd))
 		why = "not an ELF file";
-	i->foreign = !belongs_here(&st) || (st.st_mode & S_IWOTH);
+	i->foreign = !belongs_here(&st) || others_write(&st);
 	if (!why && i->foreign)
 		fd = copy_of(fd, &st, &why);
 	if (!why && !(dwfl = dwfl_begin(&callbacks)))

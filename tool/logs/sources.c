@@ -59,10 +59,19 @@ void sources_open(struct sources *all, const struct match *m, bool symbols, int 
 
 void sources_declared(const struct sources *all)
 {
-	for (unsigned i = 0; i < all->count; i++)
+	const char **paths = calloc(all->count, sizeof *paths);
+
+	if (!paths)
+		fail("no memory");
+	for (unsigned i = 0; i < all->count; i++) {
 		declared_say(all->source[i].layouts, all->source[i].path);
-	for (unsigned i = 0; i < all->count; i++)
+		paths[i] = all->source[i].path;
+	}
+	for (unsigned i = 0; i < all->count; i++) {
 		unfinished_say(all->source[i].file);
+		unfinished_say_beside(all->source[i].file, paths, all->count);
+	}
+	free((void *)paths);
 }
 
 void sources_close(struct sources *all)

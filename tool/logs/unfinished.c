@@ -8,6 +8,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,4 +68,44 @@ void unfinished_say(const struct logfile *f)
 	if (!f->in.ended && unfinished_owner(&f->in.header, &user))
 		complain("%s: it was not closed; its stream belongs to user %u, who can complete it: "
 		         "run 'posixtrace recover %s' as that user", f->path, user, f->path);
+}
+
+/* Returns whether a file is a log of the same recording. It may be anything. */
+static bool same_recording(const char *path, const struct log_header *h)
+{
+	int entry = open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW), fd;
+	struct input *in = calloc(1, sizeof *in);
+	bool same = false;
+	char name[32];
+	struct stat st;
+
+	snprintf(name, sizeof name, "/proc/self/fd/%d", entry);
+	fd = entry >= 0 && fstat(entry, &st) == 0 && S_ISREG(st.st_mode) ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+	if (in && fd >= 0 && input_open_header(in, fd) == 0) {
+		same = attr_created(&in->header.attr) == attr_created(&h->attr) &&
+		       in->header.monotonic == h->monotonic && memcmp(in->header.boot, h->boot, sizeof h->boot) == 0;
+		input_close(in);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (entry >= 0)
+		close(entry);
+	free(in);
+	return same;
+}
+
+void unfinished_say_beside(const struct logfile *f, const char *const *paths, unsigned count)
+{
+	static const char *const suffixes[] = { "kernel", "usdt" };
+
+	for (unsigned i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+		char path[PATH_MAX];
+		bool given = snprintf(path, sizeof path, "%s.%s", f->path, suffixes[i]) >= (int)sizeof path;
+
+		for (unsigned k = 0; k < count; k++)
+			given |= strcmp(paths[k], path) == 0;
+		if (!given && same_recording(path, &f->in.header))
+			complain("%s: %s has further events of this recording, which are not merged into it: give "
+			         "both files", f->path, path);
+	}
 }

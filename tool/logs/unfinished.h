@@ -18,5 +18,10 @@
 bool unfinished_owner(const struct log_header *h, uint32_t *user);
 /* Prints a message if another user can complete the log. */
 void unfinished_say(const struct logfile *f);
+/*
+ * Prints a message if there is a log beside this one, which the recorder had not merged into it when it was killed, and
+ * which is not among the given paths.
+ */
+void unfinished_say_beside(const struct logfile *f, const char *const *paths, unsigned count);
 
 #endif

@@ -840,6 +840,9 @@ struct beside *kernel_stop(struct kernel *k, bool quiet)
 		progress_say("--kernel: %" PRIu64 " records of the kernel were lost: use a larger --kernel-buffer "
 		             "than %s, or fewer groups", beside_lost_events(b),
 		             bytes_text(size, rings_size(k->rings)));
+	if (k->stacks && stacks_left_out(k->stacks) && !quiet)
+		progress_say("--sample: a process had more files mapped than are remembered, so some functions have no "
+		             "names");
 	free_kernel(k);
 	return b;
 }

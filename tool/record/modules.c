@@ -19,15 +19,20 @@
 #include "usdt/notes.h"
 
 #define BUCKETS 1024
-/* Of one process; a program that maps more for execution, as a JIT compiler may, gets no further descriptions. */
-#define MAPPINGS_MOST 8192
+/*
+ * Limits for one process, and for all together. A program may map any number of files with long names, and its children
+ * have all of them.
+ */
+#define BYTES_MOST (UINT64_C(512) << 10)
+#define ALL_MOST   (UINT64_C(256) << 20)
 /* Of a PROCESS frame, before its mappings, and of a mapping without its texts. */
 #define FRAME_FIXED 16
 #define MAPPING_FIXED 28
 
 struct mapping {
 	uint64_t start, end, offset;
-	char *path; /* "" for memory of no file */
+	uint64_t inode; /* 0: not known */
+	char *path;     /* "" for memory of no file */
 	unsigned char id[NOTES_BUILD_ID_MAX];
 	uint16_t id_length;
 	struct image *image; /* null: not looked for yet */
@@ -39,12 +44,15 @@ struct process {
 	struct mapping *mapping;
 	unsigned count, room;
 	unsigned described; /* of the mappings */
+	uint64_t bytes;     /* for the mappings */
 	bool stale;         /* the mappings have to be read from /proc */
 };
 
 struct modules {
 	struct beside *beside;
 	struct process *bucket[BUCKETS];
+	uint64_t bytes; /* for the mappings of all processes */
+	bool left_out;  /* there were mappings beyond the limits */
 	unsigned char *body;
 };
 
@@ -66,16 +74,18 @@ struct modules *modules_new(struct beside *b)
 	return m;
 }
 
-static void forget_mappings(struct process *p)
+static void forget_mappings(struct modules *m, struct process *p)
 {
 	for (unsigned i = 0; i < p->count; i++)
 		free(p->mapping[i].path);
 	p->count = p->described = 0;
+	m->bytes -= p->bytes;
+	p->bytes = 0;
 }
 
-static void free_process(struct process *p)
+static void free_process(struct modules *m, struct process *p)
 {
-	forget_mappings(p);
+	forget_mappings(m, p);
 	free(p->mapping);
 	free(p);
 }
@@ -89,7 +99,7 @@ void modules_free(struct modules *m)
 			struct process *p = m->bucket[i];
 
 			m->bucket[i] = p->next;
-			free_process(p);
+			free_process(m, p);
 		}
 	free(m->body);
 	free(m);
@@ -124,7 +134,7 @@ void modules_exec(struct modules *m, uint32_t pid)
 {
 	struct process *p = process_of(m, pid);
 
-	forget_mappings(p);
+	forget_mappings(m, p);
 	p->stale = false;
 }
 
@@ -135,7 +145,7 @@ void modules_exit(struct modules *m, uint32_t pid)
 	if (!p)
 		return;
 	*at = p->next;
-	free_process(p);
+	free_process(m, p);
 }
 
 void modules_gap(struct modules *m)
@@ -156,7 +166,7 @@ void modules_keep(struct modules *m, bool (*lives)(void *arg, uint32_t pid), voi
 				continue;
 			}
 			*at = p->next;
-			free_process(p);
+			free_process(m, p);
 		}
 }
 
@@ -168,20 +178,26 @@ static bool same(const struct mapping *a, const struct mapping *b)
 	       a->id_length == b->id_length && memcmp(a->id, b->id, a->id_length) == 0;
 }
 
-/* Adds a mapping, whose path is copied, if it is new. */
-static void add(struct process *p, const struct mapping *new)
+/* Returns the latest mapping at some of these addresses, or null. */
+static struct mapping *latest(struct process *p, const struct mapping *new)
 {
-	if (p->count == MAPPINGS_MOST)
-		return;
-	/* Later mappings replace earlier ones at the same addresses, so only a newer one may be the same. */
-	for (unsigned i = p->count; i > 0; i--) {
-		const struct mapping *old = &p->mapping[i - 1];
+	for (unsigned i = p->count; i > 0; i--)
+		if (p->mapping[i - 1].start < new->end && new->start < p->mapping[i - 1].end)
+			return &p->mapping[i - 1];
+	return NULL;
+}
 
-		if (same(old, new))
-			return;
-		if (old->start < new->end && new->start < old->end)
-			break;
+/* Appends a mapping, whose path is copied. */
+static void append(struct modules *m, struct process *p, const struct mapping *new)
+{
+	uint64_t bytes = sizeof *new + strlen(new->path) + 1;
+
+	if (p->bytes + bytes > BYTES_MOST || m->bytes + bytes > ALL_MOST) {
+		m->left_out = true;
+		return;
 	}
+	p->bytes += bytes;
+	m->bytes += bytes;
 	if (p->count == p->room) {
 		p->room = p->room ? 2 * p->room : 16;
 		p->mapping = memory(realloc(p->mapping, p->room * sizeof *p->mapping));
@@ -190,14 +206,25 @@ static void add(struct process *p, const struct mapping *new)
 	p->mapping[p->count++].path = memory(strdup(new->path));
 }
 
+/* Adds a mapping if it is new. Later mappings replace earlier ones at the same addresses. */
+static void add(struct modules *m, struct process *p, const struct mapping *new)
+{
+	struct mapping *old = latest(p, new);
+
+	if (!old || !same(old, new))
+		append(m, p, new);
+	else if (new->inode)
+		old->inode = new->inode;
+}
+
 void modules_fork(struct modules *m, uint32_t pid, uint32_t parent)
 {
 	struct process *p = process_of(m, pid), *from = *place(m, parent);
 
-	forget_mappings(p);
+	forget_mappings(m, p);
 	p->stale = !from || from->stale;
 	for (unsigned i = 0; from && i < from->count; i++)
-		add(p, &from->mapping[i]);
+		append(m, p, &from->mapping[i]);
 }
 
 /* Finds the build-id of a file that a process has mapped. */
@@ -235,11 +262,11 @@ void modules_map(struct modules *m, const struct ring_record *r)
 	} else
 #endif
 		find_id(&new, pid, unaligned_u64(r->data + 40));
-	add(process_of(m, pid), &new);
+	add(m, process_of(m, pid), &new);
 }
 
 /* Reads what the process has mapped now; keeps what is known if it has ended. */
-static void read_maps(struct process *p)
+static void read_maps(struct modules *all, struct process *p)
 {
 	char name[32], line[PATH_MAX + 128];
 	FILE *maps;
@@ -251,17 +278,22 @@ static void read_maps(struct process *p)
 		return;
 	while (fgets(line, sizeof line, maps)) {
 		struct mapping m = { 0 };
-		uint64_t inode;
+		const struct mapping *old;
 		char rights[8];
 		int at = 0;
 
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %" SCNu64 " %n", &m.start, &m.end, rights,
-		           &m.offset, &inode, &at) < 5 || !at || !strchr(rights, 'x') || m.end <= m.start)
+		           &m.offset, &m.inode, &at) < 5 || !at || !strchr(rights, 'x') || m.end <= m.start)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		m.path = line + at;
-		find_id(&m, p->pid, inode);
-		add(p, &m);
+		old = latest(p, &m);
+		/* After a loss, most mappings are those of before. */
+		if (old && m.inode && old->inode == m.inode && old->start == m.start && old->end == m.end &&
+		    old->offset == m.offset && strcmp(old->path, m.path) == 0)
+			continue;
+		find_id(&m, p->pid, m.inode);
+		add(all, p, &m);
 	}
 	fclose(maps);
 }
@@ -327,7 +359,12 @@ void modules_used(struct modules *m, uint32_t pid, uint64_t time)
 	struct process *p = process_of(m, pid);
 
 	if (p->stale)
-		read_maps(p);
+		read_maps(m, p);
 	while (p->described < p->count)
 		p->described = describe(m, p, p->described, time);
+}
+
+bool modules_left_out(const struct modules *m)
+{
+	return m->left_out;
 }

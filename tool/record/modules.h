@@ -9,6 +9,7 @@
 #ifndef MODULES_H
 #define MODULES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,8 @@ void modules_used(struct modules *m, uint32_t pid, uint64_t time);
  * is none. Call it after modules_used().
  */
 struct image *modules_image(struct modules *m, uint32_t pid, uint64_t *address);
+/* Returns whether a process had more mappings than are kept. */
+bool modules_left_out(const struct modules *m);
 /* Leaves out the processes for which this returns false. */
 void modules_keep(struct modules *m, bool (*lives)(void *arg, uint32_t pid), void *arg);
 

@@ -71,7 +71,7 @@ static const struct option_row option_rows[] = {
 	       "also record the stacks with which threads stop to run, and for how long; implies --kernel sched"),
 	OPTION(STACK_DEPTH, "stack-depth", "N", "at most N functions of a stack, from the innermost (default 127)"),
 	OPTION('a', "all-processes", NULL,
-	       "with --kernel, as root: Linux's events about all processes of the machine, while these are recorded"),
+	       "with --kernel, --sample or --off-cpu, as root: all processes of the machine, while these are recorded"),
 	OPTION(WITHOUT_RECORDER, "without-recorder", NULL, "with -a, leave out what posixtrace record itself does"),
 	OPTION(LABEL, "label", "KEY=VALUE",
 	       "keep this in the log, such as version=1.2; may be repeated, and added to POSIXTRACE_LABELS"),
@@ -536,8 +536,9 @@ static void check(const struct reading *r)
 	    (several || r->log_policy || r->log_size_text || strcmp(plan->output, "-") == 0))
 		wrong_usage("--kernel, --sample and --off-cpu cannot be combined with --loop, --trigger, --rotate, "
 		            "--log-policy, --log-size or standard output");
-	if (plan->kernel.all && !plan->kernel.groups)
-		wrong_usage("-a needs --kernel: only Linux's own events are those of all processes");
+	if (plan->kernel.all && !plan->kernel.groups && !stacks)
+		wrong_usage("-a needs --kernel, --sample or --off-cpu: only Linux's own events are those of all "
+		            "processes");
 	if (plan->kernel.without_recorder && !plan->kernel.all)
 		wrong_usage("--without-recorder needs -a");
 	if (plan->kernel.all && r->o.pid_count > 1)

@@ -50,7 +50,7 @@ struct kept {
 struct stacks {
 	struct beside *beside;
 	struct modules *modules;
-	struct kallsyms *kallsyms; /* null: not read yet */
+	struct kallsyms *kallsyms; /* null: no stack has addresses of the kernel */
 	uint32_t depth;
 	uint32_t id[TYPES];
 	struct stack *stack; /* of the record */
@@ -80,6 +80,9 @@ struct stacks *stacks_new(struct beside *b, const struct sampling *how)
 	s->modules = modules_new(b);
 	s->stack = memory(malloc(stack_size(how->depth)));
 	s->data = memory(malloc(DATA_FIXED + how->depth * sizeof(uint64_t)));
+	/* This may take a second, in which the rings would fill if they were already in use. */
+	if (!how->user_only)
+		s->kallsyms = kallsyms_read();
 	return s;
 }
 
@@ -175,9 +178,7 @@ static void put(struct stacks *s, const struct state_thread *t, uint64_t time, e
 /* Writes the names of the kernel's functions in a stack, each once in a log, before the stack. */
 static void put_functions(struct stacks *s, const struct state_thread *t, uint64_t time, const struct stack *stack)
 {
-	if (stack->kernel && !s->kallsyms)
-		s->kallsyms = kallsyms_read();
-	for (unsigned i = 0; i < stack->kernel; i++) {
+	for (unsigned i = 0; s->kallsyms && i < stack->kernel; i++) {
 		struct kallsyms_function *f = kallsyms_find(s->kallsyms, stack->address[i]);
 		size_t length;
 
@@ -298,4 +299,9 @@ void stacks_keep(struct stacks *s, bool (*lives)(void *arg, uint32_t pid), void 
 				at = &(*at)->next;
 			else
 				drop(s, at);
+}
+
+bool stacks_left_out(const struct stacks *s)
+{
+	return modules_left_out(s->modules);
 }

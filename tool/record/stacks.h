@@ -34,5 +34,7 @@ void stacks_leaves(struct stacks *s, const struct ring_record *r);
 void stacks_off(struct stacks *s, const struct state_thread *t, const struct state_off *off);
 /* Leaves out the processes for which this returns false. */
 void stacks_keep(struct stacks *s, bool (*lives)(void *arg, uint32_t pid), void *arg);
+/* Returns whether a process had more files mapped than are remembered. */
+bool stacks_left_out(const struct stacks *s);
 
 #endif

@@ -251,12 +251,14 @@ static void say_unknown(const char *name, const struct spans *all)
 	char known[600] = "", title[256];
 	size_t length = 0;
 
-	for (unsigned i = 0; i < all->count; i++) {
-		span_title(all->span[i], title, sizeof title);
-		if (strncmp(title, "linux_", 6) != 0 && length < sizeof known - 1)
-			length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", length ? ", " : "",
-			                           title);
-	}
+	/* Those of the program; where it has none, those of Linux. */
+	for (unsigned own = 2; own-- > 0 && !length;)
+		for (unsigned i = 0; i < all->count; i++) {
+			span_title(all->span[i], title, sizeof title);
+			if ((strncmp(title, "linux_", 6) != 0) == own && length + strlen(title) + 2 < sizeof known)
+				length += (size_t)snprintf(known + length, sizeof known - length, "%s%s",
+				                           length ? ", " : "", title);
+		}
 	complain("--why %s: no event type declares such a span, and no pair of names does%s%s", name,
 	         *known ? "; there are: " : "; give the names of two events, as BEGIN,END", known);
 }

@@ -350,7 +350,9 @@ bool callstat(const struct callstat *given, int number, char **paths)
 		         "--functions");
 		return false;
 	}
-	qsort(calls.function, calls.functions, sizeof(struct calls_function *), compare);
+	/* There may be only ends. */
+	if (calls.functions)
+		qsort(calls.function, calls.functions, sizeof(struct calls_function *), compare);
 	given->table.json ? print_json(&calls) : print(&calls);
 	return true;
 }

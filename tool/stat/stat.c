@@ -335,6 +335,7 @@ static void count_all(const char *const *paths)
 		abouts[i].path = strcmp(path, "-") == 0 ? "standard input" : path;
 		declared_say_log(&f->in, abouts[i].path);
 		unfinished_say(f);
+		unfinished_say_beside(f, paths, files);
 		logfile_close(f);
 	}
 }
