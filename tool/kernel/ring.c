@@ -6,6 +6,7 @@
 #include "kernel/ring.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,7 @@ struct rings {
 	unsigned slots, used;
 	bool no_lost;  /* the kernel does not know FORMAT_LOST */
 	uint64_t told; /* lost records that were reported */
+	int64_t offset; /* from the kernel's clock to that of this process */
 };
 
 int ring_open_event(const struct perf_event_attr *attr, pid_t pid, int cpu)
@@ -90,6 +92,19 @@ int ring_trial(const struct perf_event_attr *attr, pid_t pid, int cpu)
 		return errno;
 	close(fd);
 	return 0;
+}
+
+int64_t ring_clock_offset(void)
+{
+	FILE *f = fopen("/proc/self/timens_offsets", "re");
+	int64_t seconds = 0, ns = 0;
+
+	/* Before Linux 5.6 there are no time namespaces. */
+	if (f && fscanf(f, "monotonic %" SCNd64 " %" SCNd64, &seconds, &ns) != 2)
+		seconds = ns = 0;
+	if (f)
+		fclose(f);
+	return seconds * 1000000000 + ns;
 }
 
 /* -- Making ------------------------------------------------------------------------------------ */
@@ -176,6 +191,7 @@ struct rings *rings_new(size_t size)
 	r->poll = calloc((size_t)processors + 1, sizeof *r->poll);
 	r->slots = 64;
 	r->record_room = RECORD_ROOM;
+	r->offset = ring_clock_offset();
 	r->opened = calloc(r->slots, sizeof *r->opened);
 	r->size = page;
 	while (r->size < size)
@@ -470,6 +486,7 @@ static bool look(const struct rings *r, struct ring *ring)
 		ring->record.data = p + sizeof h;
 		ring->record.size = h.size - sizeof h - 32;
 	}
+	ring->record.time += (uint64_t)r->offset;
 	/* An interrupt in the middle of a record writes its own record behind it, with a later time or the same. */
 	if (ring->record.time < ring->last)
 		ring->record.time = ring->last;
