@@ -199,6 +199,34 @@ def test_many_processes():
     equal('ends', len(named(found, 'linux_exit')), 301)
 
 
+def test_all_processes():
+    """With -a, samples are taken on the processors: a process that the recorder has not started has its own."""
+    with subprocess.Popen([POSIXTRACE, 'record', '-a', '--kernel', 'sched', '--sample', '999', '-o', 'every.log', '--',
+                           'sh', '-c', 'echo ready; read line'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as recorder:
+        equal('ready', recorder.stdout.readline(), 'ready\n')
+        with subprocess.Popen([TARGET, 'quarter']) as other:
+            pass
+        _, messages = recorder.communicate('go\n')
+        equal(f'status: {messages}', recorder.returncode, 0)
+    scene.run(POSIXTRACE, 'check', 'every.log')
+    own = events('-e', 'linux_sample', '--pid', str(other.pid), 'every.log')
+    threads = [t for t in profile('--per-thread', 'every.log')['threads'] if t['tid'] == other.pid]
+    if 'were lost' not in messages:
+        between('samples', len(own), 50, 4000)
+        equal('of one thread', {e['tid'] for e in own}, {other.pid})
+        thread, = threads
+        equal('all of them', thread['weight'], len(own))
+        # The rest is the start of the program, and the kernel.
+        between('in its function', functions(thread)['one_quarter']['total'] / len(own), 0.5, 1)
+    # What it is compared with: it ran on the processor that each sample names.
+    runs = [(e['time'] - of(e, 'took'), e['time'], of(e, 'cpu')) for e in
+            events('-e', 'linux_run', '--pid', str(other.pid), 'every.log')]
+    for e in own:
+        equal(f'{e}', [cpu for begin, end, cpu in runs if begin <= e['time'] <= end][:1] or [of(e, 'cpu')],
+              [of(e, 'cpu')])
+
+
 def test_depth():
     record('--sample', '999', '--stack-depth', '2', '-o', 'depth.log', '--', TARGET, 'quarter')
     found = events('-e', 'linux_sample', 'depth.log')
