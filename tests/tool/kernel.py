@@ -17,14 +17,11 @@ import time
 from pathlib import Path
 
 import scene
-from scene import Suite, equal
+from scene import NOBODY, Suite, become_nobody, equal, named, of
 
 scene.private()
 POSIXTRACE, TARGET, ANALYZER = (Path(p).resolve() for p in sys.argv[1:4])
-NOBODY = 65534
-# Where tracepoints are described; often it is not mounted. The mount is this test's own.
-if os.geteuid() == 0 and 'SCENE_PRIVATE' in os.environ and not Path('/sys/kernel/tracing/events').exists():
-    subprocess.run(['mount', '-t', 'tracefs', 'tracefs', '/sys/kernel/tracing'], capture_output=True, check=False)
+scene.mount_tracefs()
 
 
 def record(*arguments, status=0, **more):
@@ -33,16 +30,7 @@ def record(*arguments, status=0, **more):
 
 
 def events(*arguments):
-    out, _ = scene.run(POSIXTRACE, 'report', '--json', *arguments)
-    return [json.loads(line) for line in out.splitlines()]
-
-
-def named(found, name):
-    return [e for e in found if e.get('event') == name]
-
-
-def of(e, field):
-    return e['fields'][field] if 'fields' in e else e['data'][field]
+    return scene.events(POSIXTRACE, *arguments)
 
 
 def test_time_namespace():
@@ -302,17 +290,12 @@ def test_user():
     os.chown('user', NOBODY, NOBODY)
     shutil.copy(TARGET, 'user/target')
 
-    def become():
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-
     done = subprocess.run([POSIXTRACE, 'record', '--kernel', 'all', '-o', 'user.log', '--', './target'], cwd='user',
-                          preexec_fn=become, capture_output=True, text=True, check=False,
+                          preexec_fn=become_nobody, capture_output=True, text=True, check=False,
                           env={**os.environ, 'LD_LIBRARY_PATH': os.environ.get('LD_LIBRARY_PATH', '')})
     paranoid = int(Path('/proc/sys/kernel/perf_event_paranoid').read_text())
     if paranoid > 2:
-        equal('nothing', (done.returncode, 'perf_event_paranoid' in done.stderr), (125, True))
+        equal('nothing', (done.returncode, 'perf_event_paranoid' in done.stderr), (0, True))
         return
     equal('status', done.returncode, 0)
     equal('one message', done.stderr.count('not recorded:'), 1)
@@ -322,7 +305,7 @@ def test_user():
     equal('no calls', any(e['event'].startswith('linux_sys') for e in found), False)
     equal('ends', len(named(found, 'linux_exit')), 2)
     done = subprocess.run([POSIXTRACE, 'record', '-a', '--kernel', 'sched', '-o', 'user2.log', '--', './target'],
-                          cwd='user', preexec_fn=become, capture_output=True, text=True, check=False,
+                          cwd='user', preexec_fn=become_nobody, capture_output=True, text=True, check=False,
                           env={**os.environ, 'LD_LIBRARY_PATH': os.environ.get('LD_LIBRARY_PATH', '')})
     if paranoid > 0:
         equal('not all processes', (done.returncode, 'record all processes be root' in done.stderr), (125, True))
@@ -343,7 +326,7 @@ def missing():
     if os.geteuid() != 0:
         return 'not root'
     _, messages = record('--kernel', 'all', '-o', 'trial.log', '--', 'true', status=None)
-    return messages if 'not recorded' in messages or 'perf_event_open' in messages else ''
+    return messages if 'not recorded' in messages or 'no events of' in messages else ''
 
 
 LACK = missing()

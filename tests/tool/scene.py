@@ -5,6 +5,7 @@
 
 import ctypes
 import errno
+import json
 import os
 import pty
 import re
@@ -92,13 +93,13 @@ def has_terminals():
     return True
 
 
-def without_pidfd():
-    """For preexec_fn: from here on the kernel has no pidfd_open(), as Linux before 5.3."""
+def refuse(number, error):
+    """For preexec_fn: from here on the kernel refuses a system call with an error number."""
     def instructions(*lines):
         return b''.join(struct.pack('=HBBI', *line) for line in lines)
 
-    number, refuse, allow = 434, 0x50000 | errno.ENOSYS, 0x7fff0000
-    program = instructions((0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, refuse), (0x06, 0, 0, allow))
+    allow = 0x7fff0000
+    program = instructions((0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | error), (0x06, 0, 0, allow))
     code = ctypes.create_string_buffer(program, len(program))
     filter_program = ctypes.create_string_buffer(struct.pack('@HP', 4, ctypes.addressof(code)))
     prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -106,6 +107,11 @@ def without_pidfd():
     # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
     if prctl(38, 1, 0, 0, 0) or prctl(22, 2, ctypes.addressof(filter_program), 0, 0):
         os._exit(77)
+
+
+def without_pidfd():
+    """For preexec_fn: from here on the kernel has no pidfd_open(), as Linux before 5.3."""
+    refuse(434, errno.ENOSYS)
 
 
 def expect(right, text):
@@ -132,6 +138,36 @@ def write(name, data):
     """Writes a file. Returns its name."""
     Path(name).write_bytes(data)
     return name
+
+
+def mount_tracefs():
+    """Mounts what describes the kernel's tracepoints, which often nobody has done. The mount is this test's own."""
+    if os.geteuid() == 0 and 'SCENE_PRIVATE' in os.environ and not Path('/sys/kernel/tracing/events').exists():
+        subprocess.run(['mount', '-t', 'tracefs', 'tracefs', '/sys/kernel/tracing'], capture_output=True, check=False)
+
+
+def events(posixtrace, *arguments):
+    """Returns the events that report prints of a log, or of several."""
+    out, _ = run(posixtrace, 'report', '--json', *arguments)
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def named(found, name):
+    return [e for e in found if e.get('event') == name]
+
+
+def of(e, field):
+    return e['fields'][field] if 'fields' in e else e['data'][field]
+
+
+NOBODY = 65534
+
+
+def become_nobody():
+    """For preexec_fn."""
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
 
 
 class Suite:

@@ -15,14 +15,12 @@ from pathlib import Path
 
 import scene
 from made_log import Log
-from scene import Suite, equal
+from scene import Suite, equal, named
 
 scene.private()
 POSIXTRACE, TARGET = (Path(p).resolve() for p in sys.argv[1:3])
 LOG = Path('why.log').resolve()
-# Where tracepoints are described; often it is not mounted. The mount is this test's own.
-if os.geteuid() == 0 and 'SCENE_PRIVATE' in os.environ and not Path('/sys/kernel/tracing/events').exists():
-    subprocess.run(['mount', '-t', 'tracefs', 'tracefs', '/sys/kernel/tracing'], capture_output=True, check=False)
+scene.mount_tracefs()
 
 
 def why(span, *arguments):
@@ -51,7 +49,8 @@ def blocked(found, call):
 
 
 def test_sleep():
-    # Now and then the kernel does not tell which interrupt, or thread, has woken a thread. Then it is asked again.
+    # perf events are not told of wakings in an interrupt of some threads: the idle one of the second processor, for
+    # example, with Linux 6.18 (docs/kernel.md, Limits). So the waking is missing if that ran just then.
     for _ in range(20):
         found = why('sleep', LOG)
         equal('of three spans the slowest', (found['spans'], found['chosen']), (3, 1))
@@ -121,12 +120,24 @@ def test_fault():
 
 
 def test_busy():
-    found = why('busy', LOG)
-    rows = [row for row in found['division'] if row['state'] == 'ready' and row['how'] == 'preempted']
-    equal('preempted', [row['count'] >= 3 and row['time'] > 0 for row in rows], [True])
-    steps = [step for step in found['slowest']['steps'] if step['state'] == 'ready' and 'ran_instead' in step]
-    busy = {e['tid'] for e in EVENTS if e.get('thread') == 'busy'}
-    equal('what ran instead', busy & {step['ran_instead'] for step in steps}, busy)
+    # On a machine with much else to do, the other thread may not have run in any of the three waits.
+    for _ in range(20):
+        found = why('busy', LOG)
+        rows = [row for row in found['division'] if row['state'] == 'ready' and row['how'] == 'preempted']
+        equal('preempted', [row['count'] >= 3 and row['time'] > 0 for row in rows], [True])
+        out, _ = scene.run(POSIXTRACE, 'stat', '--json', LOG)
+        created = json.loads(out)['files'][0]['created']
+        runs = [(e['time'] - created - e['took'], e['time'] - created, e['tid']) for e in named(EVENTS, 'linux_run')
+                if e['thread'] == 'busy']
+        some = False
+        for step in (step for step in found['slowest']['steps'] if step['depth'] == 0 and step['state'] == 'ready'):
+            beside = {tid for begin, end, tid in runs if begin < step['from'] + step['time'] and step['from'] < end}
+            equal(f'what ran instead: {step}', {step['ran_instead']} if 'ran_instead' in step else set(), beside)
+            some = some or bool(beside)
+        if some:
+            return
+        EVENTS[:] = record_again()
+    equal('it ran instead', some, True)
 
 
 def test_text():
@@ -186,7 +197,7 @@ def record(*more):
 
 
 def recorded():
-    return [json.loads(line) for line in scene.run(POSIXTRACE, 'report', '--json', LOG)[0].splitlines()]
+    return scene.events(POSIXTRACE, LOG)
 
 
 def record_again():
@@ -199,7 +210,7 @@ _, MESSAGES = record('--libc', 'locks')
 if not LOG.exists():
     LIBC = False
     _, MESSAGES = record()
-if os.geteuid() != 0 or b'not recorded' in MESSAGES or b'perf_event_open' in MESSAGES:
+if os.geteuid() != 0 or b'not recorded' in MESSAGES or b'no events of' in MESSAGES:
     print(f'skipped: perf events are not to be had: {MESSAGES.decode()}')
     sys.exit(77)
 EVENTS = recorded()

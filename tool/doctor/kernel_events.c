@@ -13,6 +13,7 @@
 
 #include "doctor/findings.h"
 #include "kernel/points.h"
+#include "kernel/refused.h"
 
 #define SUBJECT "kernel events"
 
@@ -51,17 +52,15 @@ static void stacks(void)
 
 void doctor_kernel_events(void)
 {
-	char paranoid[16], have[128], lack[256];
+	char have[128], lack[256];
 	struct points *p = calloc(1, sizeof *p);
 	int error = p ? points_find(p, GROUPS_ALL) : ENOMEM;
 
-	first_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof paranoid);
 	if (error) {
-		finding(GRADE_WARNING, SUBJECT,
-			"be root, or sysctl kernel.perf_event_paranoid=2; in a container allow perf_event_open() in "
-			"the seccomp profile",
-			"record --kernel cannot record any: %s%s%s", strerror(error),
-			paranoid[0] ? "; kernel.perf_event_paranoid is " : "", paranoid);
+		struct refused r;
+
+		refused_all(&r, error);
+		finding(GRADE_WARNING, SUBJECT, r.remedy, "record --kernel cannot record any: %s", r.why);
 		free(p);
 		return;
 	}
@@ -69,14 +68,12 @@ void doctor_kernel_events(void)
 	list(lack, sizeof lack, p, false);
 	if (!lack[0])
 		finding(GRADE_OK, SUBJECT, NULL, "record --kernel can record all: %s", have);
-	else if (geteuid() == 0 && p->no_tracefs)
-		finding(GRADE_WARNING, SUBJECT, p->no_tracefs, "record --kernel cannot record: %s", lack);
+	else if (geteuid() == 0)
+		finding(GRADE_WARNING, SUBJECT, refused_some(p), "record --kernel cannot record: %s", lack);
 	else
-		finding(GRADE_OK, SUBJECT, NULL,
-			"record --kernel can record %sbirths, executions, ends; root also has what is missing here, "
-			"with perf_event_paranoid %s: %s", p->has[POINT_MINOR] ? "switches, page faults, " :
-			"switches, ",
-			paranoid, lack);
+		finding(GRADE_OK, SUBJECT, NULL, "record --kernel can record %sbirths, executions, ends; root also has "
+			"what is missing here: %s", p->has[POINT_MINOR] ? "switches, page faults, " : "switches, ",
+			lack);
 	stacks();
 	points_free(p);
 	free(p);

@@ -1,5 +1,5 @@
 /*
- * clockcheck.h - is CLOCK_MONOTONIC of perf events the one that this process reads?
+ * clockcheck.h - how exact the times of perf events are, on the clock that this process reads
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,10 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct clock_check {
+	int64_t off;    /* ns, how far the kernel's time is before (negative) or after both readings; 0: between */
+	uint64_t bound; /* the largest error that is possible: of `off`, and the time between the two readings */
+};
+
 /*
- * Makes the kernel write a record between two readings of the clock. Returns by how many ns its time is before the
- * first (negative) or after the second reading, or 0 if it is between them. *known: false if there was no record.
+ * Has the kernel write records between two readings of the clock, and compares their times, with the offset added.
+ * Returns false if there are no records. Of several tries the one with the smallest bound counts.
  */
-int64_t clockcheck(bool *known);
+bool clock_check(struct clock_check *c);
 
 #endif

@@ -74,24 +74,10 @@ struct rings {
 	size_t record_room;    /* a record in a ring with less room may have been lost */
 	struct opened *opened; /* by id */
 	unsigned slots, used;
-	uint64_t offset; /* to add to the times of records, modulo 2^64 */
 	bool no_lost;  /* the kernel does not know FORMAT_LOST */
 	uint64_t told; /* lost records that were reported */
+	int64_t offset; /* from the kernel's clock to that of this process */
 };
-
-int64_t ring_clock_offset(void)
-{
-	FILE *f = fopen("/proc/self/timens_offsets", "re");
-	int64_t seconds, ns, offset = 0;
-	char clock[16];
-
-	while (f && fscanf(f, "%15s %" SCNd64 " %" SCNd64, clock, &seconds, &ns) == 3)
-		if (strcmp(clock, "monotonic") == 0)
-			offset = seconds * INT64_C(1000000000) + ns;
-	if (f)
-		fclose(f);
-	return offset;
-}
 
 int ring_open_event(const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
@@ -106,6 +92,19 @@ int ring_trial(const struct perf_event_attr *attr, pid_t pid, int cpu)
 		return errno;
 	close(fd);
 	return 0;
+}
+
+int64_t ring_clock_offset(void)
+{
+	FILE *f = fopen("/proc/self/timens_offsets", "re");
+	int64_t seconds = 0, ns = 0;
+
+	/* Before Linux 5.6 there are no time namespaces. */
+	if (f && fscanf(f, "monotonic %" SCNd64 " %" SCNd64, &seconds, &ns) != 2)
+		seconds = ns = 0;
+	if (f)
+		fclose(f);
+	return seconds * 1000000000 + ns;
 }
 
 /* -- Making ------------------------------------------------------------------------------------ */
@@ -192,7 +191,7 @@ struct rings *rings_new(size_t size)
 	r->poll = calloc((size_t)processors + 1, sizeof *r->poll);
 	r->slots = 64;
 	r->record_room = RECORD_ROOM;
-	r->offset = (uint64_t)ring_clock_offset();
+	r->offset = ring_clock_offset();
 	r->opened = calloc(r->slots, sizeof *r->opened);
 	r->size = page;
 	while (r->size < size)
@@ -487,7 +486,7 @@ static bool look(const struct rings *r, struct ring *ring)
 		ring->record.data = p + sizeof h;
 		ring->record.size = h.size - sizeof h - 32;
 	}
-	ring->record.time += r->offset;
+	ring->record.time += (uint64_t)r->offset;
 	/* An interrupt in the middle of a record writes its own record behind it, with a later time or the same. */
 	if (ring->record.time < ring->last)
 		ring->record.time = ring->last;

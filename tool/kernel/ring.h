@@ -46,11 +46,6 @@ struct ring_calls {
 struct rings;
 
 /*
- * Returns by how much CLOCK_MONOTONIC of this process is ahead of the one in the kernel's records, ns: in a time
- * namespace it has an offset.
- */
-int64_t ring_clock_offset(void);
-/*
  * Makes rings of about this size, one for each processor; smaller ones if the limit of locked memory demands
  * it. Returns null and sets errno: EACCES or EPERM if this user has no perf events.
  */
@@ -78,6 +73,11 @@ void rings_read(struct rings *r, const struct ring_calls *calls, void *arg, bool
 uint64_t rings_untold(const struct rings *r);
 void rings_free(struct rings *r);
 
+/*
+ * Returns what has to be added to times of perf events on CLOCK_MONOTONIC. It is not 0 in a time namespace, whose
+ * offset the kernel does not add to them.
+ */
+int64_t ring_clock_offset(void);
 /* Opens an event for a trial, and closes it. Returns 0 or an error number. */
 int ring_trial(const struct perf_event_attr *attr, pid_t pid, int cpu);
 /* Opens an event. Returns a descriptor, or -1 and sets errno. */

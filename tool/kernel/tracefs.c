@@ -6,6 +6,7 @@
 #include "kernel/tracefs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,11 +19,20 @@ const char *tracefs_folder(const char **why)
 	for (unsigned i = 0; i < sizeof folders / sizeof *folders; i++) {
 		char path[80];
 
+		int fd;
+
 		snprintf(path, sizeof path, "%s/events/raw_syscalls/sys_enter/id", folders[i]);
-		if (access(path, R_OK) == 0)
+		/* A kernel that is locked down refuses only the opening. */
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			close(fd);
 			return folders[i];
+		}
 		if (errno == EACCES)
 			*why = "this user cannot read tracefs, which has the numbers of the tracepoints: be root";
+		else if (errno == EPERM)
+			*why = "the kernel is locked down (see /sys/kernel/security/lockdown) and does not let "
+			       "tracefs be read: boot with lockdown=integrity or none, which may need Secure Boot off";
 	}
 	return NULL;
 }

@@ -21,8 +21,8 @@
 #include "common/message.h"
 #include "common/progress.h"
 #include "common/unaligned.h"
-#include "kernel/clockcheck.h"
 #include "kernel/points.h"
+#include "kernel/refused.h"
 #include "kernel/states.h"
 #include "record/kernel_types.h"
 #include "record/pidset.h"
@@ -569,7 +569,7 @@ static void *read_rings(void *arg)
 /* Prints in one message which events this user may not record, and how to get them. */
 static void say_lack(const struct points *p)
 {
-	const char *what, *remedy = "be root, or have CAP_PERFMON and CAP_DAC_READ_SEARCH";
+	const char *what;
 	char text[400] = "";
 	size_t length = 0;
 
@@ -580,14 +580,8 @@ static void say_lack(const struct points *p)
 		                           group_names[i], strcmp(what, "all") == 0 ? "" : " (",
 		                           strcmp(what, "all") == 0 ? "" : what, strcmp(what, "all") == 0 ? "" : ")");
 	}
-	if (geteuid() == 0 && p->no_tracefs)
-		remedy = p->no_tracefs;
-	else if (p->namespaced)
-		remedy = "tracepoints have the ids of the first pid namespace: record outside of the container";
-	else if (geteuid() == 0)
-		remedy = "the kernel does not have them, or this is a container without CAP_PERFMON";
 	if (length)
-		progress_say("--kernel: not recorded: %s: %s", text, remedy);
+		progress_say("--kernel: not recorded: %s: %s", text, refused_some(p));
 }
 
 /* Reads a setting of the kernel's; "" if it cannot be read. Returns whether it can. */
@@ -637,19 +631,10 @@ static void say_stacks(const struct sampling *s)
 /* option: the one that asks for events. */
 static void say_nothing(const char *option, int error)
 {
-	char line[16];
-	bool known = setting("perf_event_paranoid", line);
+	struct refused r;
 
-	if (error == ESRCH || error == ENOMEM)
-		complain("%s: %s", option, strerror(error));
-	else if (error == EMFILE)
-		complain("%s: %s: each thread needs several on each processor: ulimit -n", option, strerror(error));
-	else if (error == ENOSYS || !known)
-		complain("%s: this kernel, or this sandbox, has no perf_event_open()", option);
-	else
-		complain("%s: perf_event_open(): %s: be root, or set sysctl kernel.perf_event_paranoid=2 "
-		         "(it is %s); in a container allow the call in the seccomp profile", option, strerror(error),
-		         line);
+	refused_all(&r, error);
+	complain("%s: no events of the kernel: %s%s%s", option, r.why, r.remedy ? ": " : "", r.remedy ? r.remedy : "");
 }
 
 static void say_not_all(int error)
@@ -726,12 +711,13 @@ static int open_rings(struct kernel *k, const struct kernel_options *o)
 	return error;
 }
 
-struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool command, bool children, const char *path,
-                            int fd)
+bool kernel_start(struct kernel **new, const struct kernel_options *o, pid_t pid, bool command, bool children,
+                  const char *path, int fd)
 {
 	struct kernel *k = calloc(1, sizeof *k);
 	int error;
 
+	*new = NULL;
 	if (!k)
 		fail("no memory");
 	k->pid = pid;
@@ -753,12 +739,12 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 	if (error && k->all) {
 		say_not_all(error);
 		free_kernel(k);
-		return NULL;
+		return false;
 	}
 	if (error) {
 		say_nothing(o->groups ? "--kernel" : "--sample", error);
 		free_kernel(k);
-		return NULL;
+		return true;
 	}
 	if (!o->quiet) {
 		say_lack(&k->points);
@@ -767,7 +753,7 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 	k->beside = beside_open(path, "kernel", fd);
 	if (!k->beside) {
 		free_kernel(k);
-		return NULL;
+		return false;
 	}
 	k->types = kernel_types_new(k->beside, o->match);
 	if (k->points.has[POINT_STACK] || k->points.has[POINT_OFF_STACK])
@@ -780,11 +766,13 @@ struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool comm
 	rings_enable(k->rings);
 	error = pthread_create(&k->thread, NULL, read_rings, k);
 	k->has_thread = error == 0;
-	if (!error)
-		return k;
-	complain("--kernel: no thread can be created: %s", strerror(error));
-	beside_close(kernel_stop(k, true), true);
-	return NULL;
+	if (error) {
+		complain("--kernel: no thread can be created: %s", strerror(error));
+		beside_close(kernel_stop(k, true), true);
+		return false;
+	}
+	*new = k;
+	return true;
 }
 
 /* -- The end -------------------------------------------------------------------------------------------- */
@@ -811,14 +799,20 @@ static void end_all(struct kernel *k, uint64_t now)
 	states_end(k->states, now);
 }
 
-static void say_clock(void)
+/* Writes how exact the times are, if there are any events, and reports a clock that is not this process's. */
+static void check_clock(struct kernel *k)
 {
-	bool known;
-	int64_t off = clockcheck(&known);
+	struct state_thread t = { .pid = (uint32_t)k->pid, .tid = (uint32_t)k->pid };
+	struct clock_check c;
 
-	if (known && off)
-		progress_say("--kernel: the kernel's clock is %" PRId64 " ns away from this process's, so its events "
-		             "are in the wrong places by as much", off);
+	if (!beside_events(k->beside) || !clock_check(&c))
+		return;
+	memcpy(t.name, other_name(k, t.pid, t.tid, k->last), sizeof t.name);
+	put_clock(k->types, &t, (uint64_t)clock_ns(CLOCK_MONOTONIC), &c);
+	if (c.off)
+		progress_say("--kernel: the kernel's clock is %" PRId64 " ns away from this process's, give or take "
+		             "%" PRIu64 " ns, so its events are in the wrong places by as much", c.off,
+		             c.bound - (uint64_t)(c.off < 0 ? -c.off : c.off));
 }
 
 struct beside *kernel_stop(struct kernel *k, bool quiet)
@@ -833,7 +827,7 @@ struct beside *kernel_stop(struct kernel *k, bool quiet)
 		rings_disable(k->rings);
 		rings_read(k->rings, &ring_calls, k, true);
 		end_all(k, (uint64_t)clock_ns(CLOCK_MONOTONIC));
-		say_clock();
+		check_clock(k);
 	}
 	beside_finish(b);
 	if (beside_lost_events(b) && !quiet)

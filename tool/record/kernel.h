@@ -37,10 +37,11 @@ unsigned kernel_groups(const char *list);
 uint32_t kernel_samples_most(void);
 /*
  * Begins to record the process; if it is a command, when that executes its program, unless all are recorded. Prints
- * what this user cannot have. Returns null after it has printed why nothing can be recorded. path, fd: the log.
+ * what this user cannot have; if that is everything, *k is null, and the program's own events can still be recorded.
+ * Returns false after it has printed why nothing should be recorded. path, fd: the log.
  */
-struct kernel *kernel_start(const struct kernel_options *o, pid_t pid, bool command, bool children, const char *path,
-                            int fd);
+bool kernel_start(struct kernel **k, const struct kernel_options *o, pid_t pid, bool command, bool children,
+                  const char *path, int fd);
 /* Ends the recording, and returns its complete log, which the caller closes. */
 struct beside *kernel_stop(struct kernel *k, bool quiet);
 

@@ -20,7 +20,7 @@
 	"HUP=1,INT,QUIT,ILL,TRAP,ABRT,BUS,FPE,KILL,USR1,SEGV,USR2,PIPE,ALRM,TERM,STKFLT,CHLD,CONT,STOP,TSTP,TTIN," \
 	"TTOU,URG,XCPU,XFSZ,VTALRM,PROF,WINCH,IO,PWR,SYS"
 
-enum type { RUN, OFF, UNFINISHED, FAULT, SEND, SIGNAL, IO, FORK, EXEC, EXIT, TYPES };
+enum type { RUN, OFF, UNFINISHED, FAULT, SEND, SIGNAL, IO, FORK, EXEC, EXIT, CLOCK, TYPES };
 
 /* All layouts are packed, because their data are written one after the other. */
 static const struct {
@@ -39,6 +39,7 @@ static const struct {
 	[FORK] = { "linux_fork", "{packed;pid:u32,tid:u32}" },
 	[EXEC] = { "linux_exec", "{packed;name:z}" },
 	[EXIT] = { "linux_exit", NULL },
+	[CLOCK] = { "linux_clock", "{packed;off:i64/ns,bound:u64/ns}" },
 };
 
 /* A system call: its type, and its arguments. */
@@ -362,4 +363,11 @@ void put_exec(struct kernel_types *k, const struct state_thread *t, uint64_t tim
 void put_exit(struct kernel_types *k, const struct state_thread *t, uint64_t time)
 {
 	put(k, t, time, EXIT);
+}
+
+void put_clock(struct kernel_types *k, const struct state_thread *t, uint64_t time, const struct clock_check *c)
+{
+	add64(k, (uint64_t)c->off);
+	add64(k, c->bound);
+	put(k, t, time, CLOCK);
 }

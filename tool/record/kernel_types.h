@@ -6,6 +6,7 @@
 #ifndef KERNEL_TYPES_H
 #define KERNEL_TYPES_H
 
+#include "kernel/clockcheck.h"
 #include "kernel/states.h"
 #include "record/beside.h"
 
@@ -49,5 +50,6 @@ void put_io(struct kernel_types *k, const struct state_thread *t, uint64_t since
 void put_fork(struct kernel_types *k, const struct state_thread *t, uint64_t time, uint32_t pid, uint32_t tid);
 void put_exec(struct kernel_types *k, const struct state_thread *t, uint64_t time);
 void put_exit(struct kernel_types *k, const struct state_thread *t, uint64_t time);
+void put_clock(struct kernel_types *k, const struct state_thread *t, uint64_t time, const struct clock_check *c);
 
 #endif

@@ -64,6 +64,7 @@ static void keep(struct probes *p, unsigned ring, const struct perf_event_header
 		time = unaligned_u64(body + size - 16);
 	else
 		return;
+	time += (uint64_t)p->clock_offset;
 	w.time = time < p->ring_time[ring] ? p->ring_time[ring] : time;
 	p->ring_time[ring] = w.time;
 	w.record = malloc(h->size);

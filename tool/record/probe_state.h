@@ -103,6 +103,7 @@ struct probes {
 	struct probelog log;
 	struct buffer *ring; /* 2 n: of samples; 2 n + 1: of the tracker; on the processor n */
 	uint64_t *ring_time; /* of the last record of each ring */
+	int64_t clock_offset; /* from the kernel's clock to that of this process */
 	uint64_t *ring_lost; /* samples that it had no room for, as far as reported */
 	int *processor;
 	unsigned processors, rings;

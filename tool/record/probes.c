@@ -20,6 +20,7 @@
 #include "common/progress.h"
 #include "kernel/buffer.h"
 #include "kernel/fetch.h"
+#include "kernel/ring.h"
 #include "kernel/uprobe.h"
 #include "record/probe_events.h"
 #include "record/probe_processes.h"
@@ -113,6 +114,7 @@ struct probes *probes_start(const struct probes_wanted *wanted, pid_t pid, const
 	p->how.type = uprobe_type();
 	p->how.children = wanted->children;
 	p->stop = eventfd(0, EFD_CLOEXEC);
+	p->clock_offset = ring_clock_offset();
 	raise_limit();
 	error = p->how.type < 0 ? -p->how.type : p->stop < 0 ? errno : probe_rings_open(p);
 	if (error) {

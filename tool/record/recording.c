@@ -188,13 +188,13 @@ static bool create_parts(struct recording *r, char *path)
 	return true;
 }
 
-/* Begins to record the kernel's events. Returns false after it has printed why there are none. */
+/* Begins to record the kernel's events, if this user can have any. Returns false if the recording cannot go on. */
 static bool start_kernel(struct recording *r, bool starts)
 {
 	if (!r->plan->kernel.groups && !sampling_any(&r->plan->kernel.sampling))
 		return true;
-	r->kernel = kernel_start(&r->plan->kernel, r->pid, starts, r->plan->children, r->part[0].path, r->part[0].fd);
-	return r->kernel != NULL;
+	return kernel_start(&r->kernel, &r->plan->kernel, r->pid, starts, r->plan->children, r->part[0].path,
+	                    r->part[0].fd);
 }
 
 /* Returns false after it has printed why a user that was named cannot be recorded. */
