@@ -264,6 +264,7 @@ def ways(w):
         'hooks': lambda: w.record(['--functions', *LOOP], 'hooks', 'functions', CALLS),
         'hooks uftrace': lambda: w.uftrace('hooks', 'functions', CALLS),
         'hooks log': lambda: w.logged(['--functions'], 'hooks', 'functions', CALLS),
+        'hooks log bytes': lambda: w.bytes('ours.log', CALLS),
         'hooks large': lambda: w.logged(['--functions', '-s', '64M'], 'hooks', 'functions', FAST),
         # main() and do_functions() are two levels, and take longer than any call that is measured.
         'hooks deeper': lambda: w.record(['--functions', '--functions-depth', '2'], 'hooks', 'functions', CALLS),
@@ -376,11 +377,11 @@ TABLES = {
         ['a text of 18 bytes, two numbers', 'text', 'text lttng', ('text', 'text lttng')],
         ['a number, while nobody records', 'number off', 'number lttng off', None],
     ]),
-    'functions': (['a call', 'adds', 'of what uftrace adds'], [
+    'functions': (['a call', 'adds', 'of what uftrace adds', 'bytes in the log'], [
         ['with `-finstrument-functions`, nobody records', 'hooks bare', None],
         ['the same with the library preloaded', 'hooks off', None],
         ['with XRay and the library, nobody records', 'sleds off', None],
-        ['`record --functions`', 'hooks log', ('hooks log', UFTRACE)],
+        ['`record --functions`', 'hooks log', ('hooks log', UFTRACE), ('hooks log bytes', None)],
         ['the same with XRay', 'sleds log', ('sleds log', UFTRACE)],
         ['`--loop`', 'hooks', ('hooks', UFTRACE)],
         ['the same with XRay', 'sleds', ('sleds', UFTRACE)],
@@ -453,8 +454,9 @@ def markdown(head, rows):
 
 
 def write_documents(found, times, said):
-    tables = {name: markdown(head, [[title, *(figure(times, wanted) for wanted in wanted_of)]
-                                    for title, *wanted_of in rows]) for name, (head, rows) in TABLES.items()}
+    tables = {name: markdown(head, [[title, *(figure(times, wanted) for wanted in wanted_of),
+                                     *[''] * (len(head) - 1 - len(wanted_of))] for title, *wanted_of in rows])
+              for name, (head, rows) in TABLES.items()}
     update(GOALS, f'{markdown(HEAD, [line.cells() for line in found])}\n\n{met(found)}\n\n{said}\n', BEGIN, END)
     for name, table in tables.items():
         update(SECTIONS, f'{table}\n\n{said}\n', BEGIN.replace(' -->', f', {name} -->'), f'<!-- end: {name} -->')
