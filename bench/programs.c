@@ -1,23 +1,23 @@
 /*
  * programs.c - what programs have anyway, many times: functions, tracepoints and probes of others, malloc(), write(),
- * system calls, switches
+ * children
  *
  *     programs WHAT COUNT
  *
  * Compiled by programs.py, several times: with LTTNG for tracepoints of LTTng-UST, with PROBE for a probe of the
  * <sys/sdt.h> that is found, and with or without what makes functions call a tracer. Prints the processor time of each
- * of COUNT times in nanoseconds: of the thread, and for switches of the process.
+ * of COUNT times in nanoseconds: of the thread, and for children their own.
  *
  * SPDX-License-Identifier: MIT
  */
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,9 +38,9 @@
 #endif
 #define DEPTH 6 /* of calls: each but the innermost makes two */
 #define CALLS ((2L << DEPTH) - 1)
+#define OF_CHILDREN ((clockid_t)-1)
 
 static int sink;
-static int there[2], back[2]; /* pipes */
 
 static void do_loop(long count)
 {
@@ -80,39 +80,17 @@ static void do_write(long count)
 			abort();
 }
 
-static void do_syscall(long count)
+static void do_start(long count)
 {
-	for (long i = 0; i < count; i++)
-		syscall(SYS_getppid);
-}
+	char *arguments[] = { "true", NULL };
 
-static void *answer(void *arg)
-{
-	char byte;
+	for (long i = 0; i < count; i++) {
+		pid_t child;
 
-	while (read(there[0], &byte, 1) == 1)
-		if (write(back[1], &byte, 1) != 1)
+		if (posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ) != 0 ||
+		    waitpid(child, NULL, 0) != child)
 			abort();
-	return arg;
-}
-
-/* Four switches each time: a byte goes through a pipe to another thread of the same processor, and back. */
-static void do_switches(long count)
-{
-	pthread_t thread;
-	cpu_set_t one;
-	char byte = 0;
-
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	sched_setaffinity(0, sizeof one, &one);
-	if (pipe(there) != 0 || pipe(back) != 0 || pthread_create(&thread, NULL, answer, NULL) != 0)
-		abort();
-	for (long i = 0; i < count; i++)
-		if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
-			abort();
-	close(there[1]);
-	pthread_join(thread, NULL);
+	}
 }
 
 #ifdef LTTNG
@@ -170,8 +148,7 @@ static const struct {
 	{ "functions", do_functions, CLOCK_THREAD_CPUTIME_ID },
 	{ "malloc", do_malloc, CLOCK_THREAD_CPUTIME_ID },
 	{ "write", do_write, CLOCK_THREAD_CPUTIME_ID },
-	{ "syscall", do_syscall, CLOCK_THREAD_CPUTIME_ID },
-	{ "switches", do_switches, CLOCK_PROCESS_CPUTIME_ID },
+	{ "start", do_start, OF_CHILDREN },
 #ifdef LTTNG
 	{ "words1", do_words1, CLOCK_THREAD_CPUTIME_ID },
 	{ "words4", do_words4, CLOCK_THREAD_CPUTIME_ID },
@@ -187,6 +164,13 @@ static double now(clockid_t clock)
 {
 	struct timespec time;
 
+	if (clock == OF_CHILDREN) {
+		struct rusage usage;
+
+		getrusage(RUSAGE_CHILDREN, &usage);
+		return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
+			(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3;
+	}
 	clock_gettime(clock, &time);
 	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
@@ -201,9 +185,8 @@ int main(int argc, char **argv)
 
 		if (strcmp(kinds[i].name, argv[1]) != 0)
 			continue;
-		/* The first times are slower; for switches there is only one pair of threads. */
-		if (kinds[i].run != do_switches)
-			kinds[i].run(count / 10);
+		/* The first times are slower. */
+		kinds[i].run(count / 10);
 		begin = now(kinds[i].clock);
 		kinds[i].run(count);
 		printf("ns %.3f\n", (now(kinds[i].clock) - begin) / (double)count);

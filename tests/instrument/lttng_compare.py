@@ -3,12 +3,10 @@
 # lttng_compare.py - record --lttng records what LTTng records, event by event: of LTTng's examples, and other programs
 #
 #     lttng_compare.py POSIXTRACE FOLDER [COMMAND...]
-#     lttng_compare.py --speed POSIXTRACE
 #
 # FOLDER: where the programs are built. Each further argument is a command, which is run under LTTng's cyg-profile
-# wrapper. Both recordings are printed by babeltrace2, and compared as text without times and contexts. --speed measures
-# what an event costs, in turns. Needs lttng-tools, liblttng-ust-dev and babeltrace2; the session daemon is started if
-# none runs.
+# wrapper. Both recordings are printed by babeltrace2, and compared as text without times and contexts. Needs
+# lttng-tools, liblttng-ust-dev and babeltrace2; the session daemon is started if none runs.
 #
 # SPDX-License-Identifier: MIT
 
@@ -18,7 +16,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from lttng_session import OWN, peer, session
@@ -165,46 +162,10 @@ def check_events(posixtrace, folder, programs):
     check_wrappers(posixtrace, work)
 
 
-# -- Speed ----------------------------------------------------------------------------------------------------------
-
-def medians(text):
-    rounds = [list(map(float, line.split())) for line in text.splitlines()]
-    return [sorted(column)[len(column) // 2] for column in zip(*rounds)]
-
-
-def measure(posixtrace):
-    """Prints nanoseconds of an event, without that of an empty loop: medians of five turns."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        command = [str(folder / 'kinds'), 'speed']
-        build(folder)
-        libraries = Path(posixtrace).parent.parent / 'instrument' / 'lttng'
-        turns = {'LTTng': [], 'LTTng with vpid, vtid, ip': [], 'posixtrace': [], 'nobody records': []}
-        for turn in range(5):
-            for title, contexts in (('LTTng', ()), ('LTTng with vpid, vtid, ip', ('vpid', 'vtid', 'ip'))):
-                with session(folder / f'{turn}{title[-1]}', ['--snapshot'], ('--subbuf-size=1M', '--num-subbuf=4'),
-                             contexts):
-                    turns[title].append(medians(run([*command, '200000']).stdout))
-            done = run([posixtrace, 'record', '--lttng', '--loop', '-q', '-o', str(folder / 'log'), '--', *command,
-                        '200000'])
-            turns['posixtrace'].append(medians(done.stdout))
-            turns['nobody records'].append(medians(run([*command, '5000000'], {
-                'LD_LIBRARY_PATH': str(libraries)}).stdout))
-    print('ns for an event of      8 bytes   32 bytes   enumeration, text, int')
-    for title, rows in turns.items():
-        values = [sorted(row[kind] - row[0] for row in rows)[len(rows) // 2] for kind in (1, 2, 3)]
-        print(f'{title:26}' + '  '.join(f'{value:8.2f}' for value in values))
-
-
-arguments = sys.argv[1:]
-speed = arguments[:1] == ['--speed']
 missing = [tool for tool in ('lttng-sessiond', 'lttng', 'babeltrace2', 'cc', 'make') if not shutil.which(tool)]
 if missing or not EXAMPLES.is_dir():
     print(f'skipped: {" ".join(missing) or EXAMPLES} missing')
     sys.exit(77)
 with peer.daemon():
-    if speed:
-        measure(str(Path(arguments[1]).resolve()))
-    else:
-        check_events(str(Path(arguments[0]).resolve()), Path(arguments[1]).resolve(), arguments[2:])
+    check_events(str(Path(sys.argv[1]).resolve()), Path(sys.argv[2]).resolve(), sys.argv[3:])
 sys.exit(1 if failures else 0)

@@ -125,31 +125,6 @@ LTTNG_UST_TRACEPOINT_LOGLEVEL(kinds, error, LTTNG_UST_TRACEPOINT_LOGLEVEL_ERR)
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(kinds, level_class, kinds, module, LTTNG_UST_TP_ARGS(int, n))
 LTTNG_UST_TRACEPOINT_LOGLEVEL(kinds, module, LTTNG_UST_TRACEPOINT_LOGLEVEL_DEBUG_MODULE)
 
-/* As bench/lttng_point.h, for the figures of lttng_compare.py. */
-LTTNG_UST_TRACEPOINT_EVENT(kinds, word,
-	LTTNG_UST_TP_ARGS(unsigned long, a),
-	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(unsigned long, a, a))
-)
-
-LTTNG_UST_TRACEPOINT_EVENT(kinds, words,
-	LTTNG_UST_TP_ARGS(unsigned long, a),
-	LTTNG_UST_TP_FIELDS(
-		lttng_ust_field_integer(unsigned long, a, a)
-		lttng_ust_field_integer(unsigned long, b, a)
-		lttng_ust_field_integer(unsigned long, c, a)
-		lttng_ust_field_integer(unsigned long, d, a)
-	)
-)
-
-LTTNG_UST_TRACEPOINT_EVENT(kinds, mixed,
-	LTTNG_UST_TP_ARGS(int, n, const char *, text),
-	LTTNG_UST_TP_FIELDS(
-		lttng_ust_field_enum(kinds, color, int, color, n & 1)
-		lttng_ust_field_string(text, text)
-		lttng_ust_field_integer(int, n, n)
-	)
-)
-
 #endif
 
 #include <lttng/tracepoint-event.h>

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lttng_notes.h"
@@ -217,7 +216,7 @@ static void functions(void)
 #endif
 }
 
-/* -- After everything else, and speed ------------------------------------------------------------------------- */
+/* -- After everything else ------------------------------------------------------------------------------------ */
 
 static __attribute__((destructor)) void last(void)
 {
@@ -229,39 +228,6 @@ static __attribute__((constructor)) void first(void)
 {
 	if (getenv("AT_EXIT"))
 		lttng_ust_tracepoint(kinds, tick, 3, 1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-/* Prints nanoseconds for an event of each kind, and for a loop without one. */
-static void speed(unsigned count)
-{
-	double times[5];
-
-	for (int round = 0; round < 9; round++) {
-		times[0] = now();
-		for (unsigned i = 0; i < count; i++)
-			__asm__ volatile("" : : "r"(i));
-		times[1] = now();
-		for (unsigned i = 0; i < count; i++)
-			lttng_ust_tracepoint(kinds, word, i);
-		times[2] = now();
-		for (unsigned i = 0; i < count; i++)
-			lttng_ust_tracepoint(kinds, words, i);
-		times[3] = now();
-		for (unsigned i = 0; i < count; i++)
-			lttng_ust_tracepoint(kinds, mixed, (int)i, "a text of 18 bytes");
-		times[4] = now();
-		for (int i = 0; i < 4; i++)
-			printf("%.3f ", (times[i + 1] - times[i]) / count);
-		printf("\n");
-	}
 }
 
 int main(int argc, char **argv)
@@ -282,8 +248,6 @@ int main(int argc, char **argv)
 		loads(argument);
 	else if (strcmp(what, "functions") == 0)
 		functions();
-	else if (strcmp(what, "speed") == 0)
-		speed((unsigned)atoi(argument));
 	else if (strcmp(what, "wait") == 0) {
 		printf("%d\n", lttng_ust_tracepoint_enabled(kinds, tick));
 		fflush(stdout);
