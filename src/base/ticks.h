@@ -83,4 +83,11 @@ static inline int64_t anchor_convert(const struct anchor *a, double slope, uint6
 	return a->monotonic + (int64_t)ns;
 }
 
+/* The line from ticks to ns of CLOCK_MONOTONIC. It applies from begin to before end. */
+struct ticks_line {
+	uint64_t begin, end;
+	struct anchor anchor;
+	double slope;
+};
+
 #endif
