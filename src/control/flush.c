@@ -268,18 +268,23 @@ static bool add_records(struct flush *f, struct cursor *cur, struct chunk *c, st
                         uint32_t most)
 {
 	struct times *t = &f->live->merge.times;
-	struct pack_run run = { .owner = e, .ticks = cur->head.ticks, .line = &t->line, .offset = f->real_time };
+	struct pack_run run = {
+		.owner = e,
+		.ticks = cur->head.ticks,
+		.limit = limit < t->line.end ? limit : t->line.end - 1,
+		.line = &t->line,
+		.offset = f->real_time,
+	};
 	const unsigned char *from;
 	uint32_t n;
 
 	/* An event older than reported ones was held up. Its time may go back, and be on another line. */
-	if (f->filter || only_counts(f) || run.ticks < t->reported.ticks || run.ticks < t->line.begin ||
-	    run.ticks >= t->line.end)
+	if (f->filter || only_counts(f) || run.ticks < t->reported.ticks ||
+	    !ticks_line_near(&t->line, run.ticks, run.limit))
 		return false;
 	n = cursor_rest(cur, f->stream, c, &from, &run.end);
 	run.at = from;
 	run.count = n < most ? n : most;
-	run.limit = limit < t->line.end ? limit : t->line.end - 1;
 	run.least = t->reported.monotonic + f->real_time;
 	n = draft_add_records(&f->draft, &run);
 	if (n == 0)

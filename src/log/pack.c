@@ -215,20 +215,24 @@ static inline unsigned char *put_step(unsigned char *to, uint64_t v)
 
 	if (v >= 0x4000)
 		return put_varint(to, v);
-	put16(to, (uint16_t)(two ? (v & 0x7f) | 0x80 | v >> 7 << 8 : v));
+	put16(to, (uint16_t)((v & 0x7f) | two << 7 | v >> 7 << 8));
 	return to + 1 + two;
 }
 
-uint32_t pack_records(struct pack *p, struct pack_run *run)
+static inline __attribute__((always_inline)) uint32_t add_records(struct pack *p, struct pack_run *run)
 {
 	uint32_t thread = find_thread(p, run->owner), most = pack_size_max(PACKED_MAX), n = 0, users = 0;
 	const unsigned char *at = run->at, *end = run->end;
-	unsigned char *to = p->body + p->position, *last = p->body + p->capacity - most;
+	unsigned char *to = p->body + p->position, *last;
 	int64_t time = (int64_t)p->time, least = time > run->least ? time : run->least, now;
+	const struct anchor anchor = run->line->anchor;
+	const double slope = run->line->slope;
+	const int64_t offset = anchor.monotonic + run->offset;
 	uint64_t ticks = run->ticks, limit = run->limit;
 
 	if (thread == PACK_THREADS || p->capacity < most)
 		return 0;
+	last = p->body + p->capacity - most;
 	while (n < run->count && to <= last && (size_t)(end - at) >= sizeof(struct record)) {
 		uint32_t kind = record_kind(shared_word(at)), length = kind & 0xffff, size = record_size(length);
 		uint64_t then = shared_word(at + offsetof(struct record, ticks));
@@ -238,7 +242,7 @@ uint32_t pack_records(struct pack *p, struct pack_run *run)
 		if (shape == PACK_SHAPES || length > PACKED_MAX || size > (size_t)(end - at) ||
 		    then - ticks > limit - ticks)
 			break;
-		now = anchor_convert(&run->line->anchor, run->line->slope, then) + run->offset;
+		now = (int64_t)anchor_since(&anchor, slope, then) + offset;
 		now = now > least ? now : least;
 		to = put_varint(to, shape + 1);
 		to = put_step(to, (uint64_t)(now - time));
@@ -256,6 +260,28 @@ uint32_t pack_records(struct pack *p, struct pack_run *run)
 	run->at = at;
 	run->ticks = ticks;
 	return n;
+}
+
+#ifdef __x86_64__
+/* Counts bits by an instruction that older processors lack. Those without lzcnt have no bmi2 either. */
+__attribute__((target("lzcnt,bmi2"))) static uint32_t add_records_lzcnt(struct pack *p, struct pack_run *run)
+{
+	return add_records(p, run);
+}
+#endif
+
+uint32_t pack_records_plain(struct pack *p, struct pack_run *run)
+{
+	return add_records(p, run);
+}
+
+uint32_t pack_records(struct pack *p, struct pack_run *run)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("bmi2"))
+		return add_records_lzcnt(p, run);
+#endif
+	return pack_records_plain(p, run);
 }
 
 struct pack_point pack_point(const struct pack *p)

@@ -58,7 +58,7 @@ struct pack_run {
 	const unsigned char *at, *end;   /* the bytes of the records */
 	uint32_t count;                  /* at most so many of them */
 	uint64_t ticks, limit;           /* none is older or newer */
-	const struct ticks_line *line;   /* of all times between these two */
+	const struct ticks_line *line;   /* near for all ticks between these two */
 	int64_t offset;                  /* from the line's times to those of the log */
 	int64_t least;                   /* time of an event: the line may give less to the first ones */
 	uint32_t users;                  /* set: how many of the records added are user events */
@@ -75,6 +75,8 @@ bool pack_event(struct pack *p, const struct log_event *event, const void *data)
  * or for which there may be no room. Returns how many were added; moves run->at past them, and run->ticks to the last.
  */
 uint32_t pack_records(struct pack *p, struct pack_run *run);
+/* Does the same without special instructions, for tests. */
+uint32_t pack_records_plain(struct pack *p, struct pack_run *run);
 struct pack_point pack_point(const struct pack *p);
 /* Removes the events added since the point, which must have no data. */
 void pack_back(struct pack *p, const struct pack_point *point);
