@@ -11,6 +11,7 @@
 #ifndef BASE_TICKS_H
 #define BASE_TICKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clock.h"
@@ -72,15 +73,38 @@ struct anchor {
 struct anchor anchor_now(uint32_t kind);
 /* Nanoseconds per tick between two anchors, a before b. */
 double anchor_slope(const struct anchor *a, const struct anchor *b);
+/* Returns ns since an anchor. */
+static inline double anchor_since(const struct anchor *a, double slope, uint64_t ticks)
+{
+	return (double)(int64_t)(ticks - a->ticks) * slope;
+}
+
+#define ANCHOR_FAR 3e18 /* ns, a century: sums with less cannot overflow */
+
 /* ns of CLOCK_MONOTONIC. */
 static inline int64_t anchor_convert(const struct anchor *a, double slope, uint64_t ticks)
 {
-	double ns = (double)(int64_t)(ticks - a->ticks) * slope;
+	double ns = anchor_since(a, slope, ticks);
 
-	/* Limits the result to a century, so that sums cannot overflow. */
-	if (ns > 3e18 || ns < -3e18)
-		ns = ns > 0 ? 3e18 : -3e18;
+	if (ns > ANCHOR_FAR || ns < -ANCHOR_FAR)
+		ns = ns > 0 ? ANCHOR_FAR : -ANCHOR_FAR;
 	return a->monotonic + (int64_t)ns;
+}
+
+/* The line from ticks to ns of CLOCK_MONOTONIC. It applies from begin to before end. */
+struct ticks_line {
+	uint64_t begin, end;
+	struct anchor anchor;
+	double slope;
+};
+
+/* Returns whether the line applies to all ticks between these two, and no time is far from its anchor. */
+static inline bool ticks_line_near(const struct ticks_line *l, uint64_t first, uint64_t last)
+{
+	return first >= l->begin && last >= first && last < l->end &&
+	       (int64_t)(last - l->anchor.ticks) >= (int64_t)(first - l->anchor.ticks) &&
+	       anchor_since(&l->anchor, l->slope, first) >= -ANCHOR_FAR &&
+	       anchor_since(&l->anchor, l->slope, last) <= ANCHOR_FAR;
 }
 
 #endif

@@ -14,7 +14,7 @@
 #include "control/resume.h"
 #include "shm/chunk.h"
 
-#define RUN_MAX    256u
+#define RUN_MAX    1024u
 #define HELD_UP_NS 100000
 
 enum flush_step {
@@ -279,6 +279,49 @@ static bool add_turn(struct flush *f, const struct live_turn *turn, struct log_e
 	return add_record(f, cur, &f->stream->chunks[turn->chunk], e);
 }
 
+/* Moves the cursor past records that were added. After an owner record, the next record is another thread's. */
+static void pass(const struct flush *f, struct cursor *cur, struct chunk *c, struct log_event *e, uint32_t count,
+                 uint32_t bytes)
+{
+	uint32_t at = cur->at + bytes;
+
+	if (cursor_pass(cur, f->stream, c, count, bytes) && cur->at != at)
+		set_owner(e, cur);
+}
+
+/* Adds records from the cursor on, up to one that has to be added alone. Returns false if this is the first one. */
+static bool add_records(struct flush *f, struct cursor *cur, struct chunk *c, struct log_event *e, uint64_t limit,
+                        uint32_t most)
+{
+	struct times *t = &f->live->merge.times;
+	struct pack_run run = {
+		.owner = e,
+		.ticks = cur->head.ticks,
+		.limit = limit < t->line.end ? limit : t->line.end - 1,
+		.line = &t->line,
+		.offset = f->real_time,
+	};
+	const unsigned char *from;
+	uint32_t n;
+
+	/* An event older than reported ones was held up. Its time may go back, and be on another line. */
+	if (f->filter || only_counts(f) || run.ticks < t->reported.ticks ||
+	    !ticks_line_near(&t->line, run.ticks, run.limit))
+		return false;
+	n = cursor_rest(cur, f->stream, c, &from, &run.end);
+	run.at = from;
+	run.count = n < most ? n : most;
+	run.least = t->reported.monotonic + f->real_time;
+	n = draft_add_records(&f->draft, &run);
+	if (n == 0)
+		return false;
+	times_converted(t, run.ticks, (int64_t)f->draft.next.last - f->real_time);
+	if (run.ticks > f->newest)
+		f->newest = run.ticks;
+	pass(f, cur, c, e, n, (uint32_t)(run.at - from));
+	return true;
+}
+
 /*
  * Adds the following events of the same chunk that are older than all other chunks' events, so that one search and one
  * consumption serve many events. Returns the ticks of the last event.
@@ -288,24 +331,24 @@ static uint64_t add_run(struct flush *f, const struct live_turn *turn, uint64_t 
 	struct cursor *cur = &f->live->merge.cursor[turn->chunk];
 	struct chunk *c = &f->stream->chunks[turn->chunk];
 	uint64_t limit = live_limit(f->live, turn), last = turn->event.ticks;
-	uint32_t begin = cur->next;
+	uint32_t end = cur->next + RUN_MAX;
 
 	if (limit > until)
 		limit = until;
 	if (f->markers && limit >= f->marker[0].ticks)
 		limit = f->marker[0].ticks - 1;
-	for (;;) {
-		uint32_t at = cur->at + record_size(cur->head.length);
-
-		if (!cursor_step(cur, f->stream, c) || cur->head.ticks > limit || cur->next - begin >= RUN_MAX)
-			return last;
-		/* The cursor has passed an owner record: the next record is another thread's. */
-		if (cur->at != at)
-			set_owner(e, cur);
-		if (!add_record(f, cur, c, e))
-			return last;
-		last = cur->head.ticks;
+	pass(f, cur, c, e, 1, record_size(cur->head.length));
+	while (cur->have && cur->head.ticks <= limit && cur->next != end) {
+		if (add_records(f, cur, c, e, limit, end - cur->next)) {
+			last = f->draft.next.last_ticks;
+		} else if (add_record(f, cur, c, e)) {
+			last = cur->head.ticks;
+			pass(f, cur, c, e, 1, record_size(cur->head.length));
+		} else {
+			break;
+		}
 	}
+	return last;
 }
 
 /*

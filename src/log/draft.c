@@ -121,6 +121,21 @@ bool draft_add(struct draft *d, const struct log_event *event, const void *data,
 	return true;
 }
 
+uint32_t draft_add_records(struct draft *d, struct pack_run *run)
+{
+	uint32_t n = d->ended || draft_empty(d) ? 0 : pack_records(d->pack, run);
+
+	if (n) {
+		d->next.position = d->pack->position;
+		d->next.events += n;
+		d->next.users += run->users;
+		d->next.last = d->pack->time;
+		d->next.last_ticks = run->ticks;
+		draft_check(d);
+	}
+	return n;
+}
+
 void draft_prepare(struct draft *d, uint32_t chunk, uint32_t number, uint32_t count)
 {
 	d->next.chunk = chunk;

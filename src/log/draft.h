@@ -54,6 +54,8 @@ const struct log_mark *draft_mark(const struct draft *d);
 bool draft_empty(const struct draft *d);
 /* Adds an event. Returns false if there is no room: write the segment, and begin another. */
 bool draft_add(struct draft *d, const struct log_event *event, const void *data, uint64_t ticks);
+/* Adds records while pack_records() does. Returns how many were added; the first one of a segment never is. */
+uint32_t draft_add_records(struct draft *d, struct pack_run *run);
 /*
  * Announces that the events added since the last mark are about to be consumed: count records, up to the given one.
  * Records among them that the log leaves out were added to draft.next.left_out. With LOG_NO_CHUNK commits at once.

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+#include "base/shared.h"
+#include "model/record.h"
+
 #define THREAD_SIZE_MAX (2 + (uint32_t)sizeof(struct thread_layout) + 15)
 #define SHAPE_SIZE_MAX  (2 + 5 + 5 + 1 + 5 + 8)
 #define EVENT_SIZE_MAX  (2 + VARINT_BYTES + 5 + VARINT_BYTES)
@@ -71,15 +74,16 @@ static uint32_t define_thread(struct pack *p, const struct log_event *e, unsigne
 	return p->threads++;
 }
 
-/* Types need less than 22 bits, threads (PACK_THREADS) 9. */
 static inline uint64_t key_of(const struct log_event *e, uint32_t thread)
 {
-	return (uint64_t)e->truncated << 63 | (uint64_t)thread << 54 | (uint64_t)e->id << 32 | e->length;
+	uint32_t type = e->id | (e->truncated ? RECORD_TRUNCATED : 0);
+
+	return (uint64_t)thread << 32 | type << 16 | e->length;
 }
 
 static inline uint32_t bucket_of(uint64_t address, uint64_t key)
 {
-	uint64_t x = address ^ (key << 20 | key >> 44);
+	uint64_t x = address ^ (key << 36 | key >> 28);
 
 	return (uint32_t)(x * UINT64_C(0x9e3779b97f4a7c15) >> 53) % PACK_BUCKETS;
 }
@@ -114,12 +118,26 @@ static uint32_t define_shape(struct pack *p, const struct log_event *e, uint32_t
 	return p->shapes++;
 }
 
-static uint64_t load_word(const unsigned char *p, uint32_t bytes)
+/* Returns up to eight bytes of data as a number. */
+typedef uint64_t load_word(const unsigned char *p, uint32_t bytes);
+
+static uint64_t load_some(const unsigned char *p, uint32_t bytes)
 {
 	unsigned char word[8] = { 0 };
 
 	memcpy(word, p, bytes);
 	return get64(word);
+}
+
+static inline uint64_t load_own(const unsigned char *p, uint32_t bytes)
+{
+	return bytes == 8 ? get64(p) : load_some(p, bytes);
+}
+
+/* In a record, whole words are there. */
+static inline uint64_t load_shared(const unsigned char *p, uint32_t bytes)
+{
+	return LITTLE_SWAP(64, shared_word(p)) & UINT64_MAX >> (64 - 8 * bytes);
 }
 
 /* Stores the changes in a word, and returns how many bytes count. No branch, because changes are unpredictable. */
@@ -132,23 +150,24 @@ static inline unsigned pack_word(unsigned char *to, unsigned char *before, uint6
 	return 8 - (unsigned)__builtin_clzll(changed | 1) / 8 - (changed == 0);
 }
 
-static unsigned char *pack_data(unsigned char *to, unsigned char *before, const unsigned char *data, uint32_t length)
+static inline __attribute__((always_inline)) unsigned char *
+pack_data(unsigned char *to, unsigned char *before, const unsigned char *data, uint32_t length, load_word *load)
 {
 	unsigned char *counts = to;
 	unsigned low, high;
 
 	to += ((length + 7) / 8 + 1) / 2;
 	for (; length >= 16; length -= 16, data += 16, before += 16) {
-		low = pack_word(to, before, get64(data));
+		low = pack_word(to, before, load(data, 8));
 		to += low;
-		high = pack_word(to, before + 8, get64(data + 8));
+		high = pack_word(to, before + 8, load(data + 8, 8));
 		to += high;
 		*counts++ = (unsigned char)(low | high << 4);
 	}
 	if (length) {
-		low = pack_word(to, before, length >= 8 ? get64(data) : load_word(data, length));
+		low = pack_word(to, before, load(data, length >= 8 ? 8 : length));
 		to += low;
-		high = length > 8 ? pack_word(to, before + 8, load_word(data + 8, length - 8)) : 0;
+		high = length > 8 ? pack_word(to, before + 8, load(data + 8, length - 8)) : 0;
 		to += high;
 		*counts = (unsigned char)(low | high << 4);
 	}
@@ -183,10 +202,86 @@ bool pack_event(struct pack *p, const struct log_event *e, const void *data)
 		memcpy(to, data, e->length);
 		to += e->length;
 	} else if (e->length) {
-		to = pack_data(to, p->before[shape], data, e->length);
+		to = pack_data(to, p->before[shape], data, e->length, load_own);
 	}
 	p->position = (uint32_t)(to - p->body);
 	return true;
+}
+
+/* Writes a number that is nearly always less than 2^14, and so often on either side of 2^7 that a branch costs more. */
+static inline unsigned char *put_step(unsigned char *to, uint64_t v)
+{
+	unsigned two = v >= 0x80;
+
+	if (v >= 0x4000)
+		return put_varint(to, v);
+	put16(to, (uint16_t)((v & 0x7f) | two << 7 | v >> 7 << 8));
+	return to + 1 + two;
+}
+
+static inline __attribute__((always_inline)) uint32_t add_records(struct pack *p, struct pack_run *run)
+{
+	uint32_t thread = find_thread(p, run->owner), most = pack_size_max(PACKED_MAX), n = 0, users = 0;
+	const unsigned char *at = run->at, *end = run->end;
+	unsigned char *to = p->body + p->position, *last;
+	int64_t time = (int64_t)p->time, least = time > run->least ? time : run->least, now;
+	const struct anchor anchor = run->line->anchor;
+	const double slope = run->line->slope;
+	const int64_t offset = anchor.monotonic + run->offset;
+	uint64_t ticks = run->ticks, limit = run->limit;
+
+	if (thread == PACK_THREADS || p->capacity < most)
+		return 0;
+	last = p->body + p->capacity - most;
+	while (n < run->count && to <= last && (size_t)(end - at) >= sizeof(struct record)) {
+		uint32_t kind = record_kind(shared_word(at)), length = kind & 0xffff, size = record_size(length);
+		uint64_t then = shared_word(at + offsetof(struct record, ticks));
+		uint64_t address = shared_word(at + offsetof(struct record, address));
+		uint32_t shape = find_shape(p, address, (uint64_t)thread << 32 | kind);
+
+		if (shape == PACK_SHAPES || length > PACKED_MAX || size > (size_t)(end - at) ||
+		    then - ticks > limit - ticks)
+			break;
+		now = (int64_t)anchor_since(&anchor, slope, then) + offset;
+		now = now > least ? now : least;
+		to = put_varint(to, shape + 1);
+		to = put_step(to, (uint64_t)(now - time));
+		to = pack_data(to, p->before[shape], at + sizeof(struct record), length, load_shared);
+		time = now;
+		ticks = then;
+		at += size;
+		users += !eventtype_system(kind >> 16 & RECORD_TYPE_MASK);
+		n++;
+	}
+	p->position = (uint32_t)(to - p->body);
+	p->thread = thread;
+	p->time = (uint64_t)time;
+	run->users = users;
+	run->at = at;
+	run->ticks = ticks;
+	return n;
+}
+
+#ifdef __x86_64__
+/* Counts bits by an instruction that older processors lack. Those without lzcnt have no bmi2 either. */
+__attribute__((target("lzcnt,bmi2"))) static uint32_t add_records_lzcnt(struct pack *p, struct pack_run *run)
+{
+	return add_records(p, run);
+}
+#endif
+
+uint32_t pack_records_plain(struct pack *p, struct pack_run *run)
+{
+	return add_records(p, run);
+}
+
+uint32_t pack_records(struct pack *p, struct pack_run *run)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("bmi2"))
+		return add_records_lzcnt(p, run);
+#endif
+	return pack_records_plain(p, run);
 }
 
 struct pack_point pack_point(const struct pack *p)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ticks.h"
 #include "log/format.h"
 
 /* As many as are worth a table; a segment that needs more ends. */
@@ -21,7 +22,7 @@
 
 struct pack_shape {
 	uint64_t address;
-	uint64_t key;  /* the rest of the shape: thread, type, length, truncated */
+	uint64_t key;  /* the rest of the shape: the thread, and as in a record type, truncated and length */
 	uint16_t next; /* in its bucket, + 1 */
 };
 
@@ -51,12 +52,31 @@ struct pack_point {
 	uint32_t position, shapes, threads;
 };
 
+/* Consecutive records of one thread, in memory where another process may write at the same time. */
+struct pack_run {
+	const struct log_event *owner;   /* the thread */
+	const unsigned char *at, *end;   /* the bytes of the records */
+	uint32_t count;                  /* at most so many of them */
+	uint64_t ticks, limit;           /* none is older or newer */
+	const struct ticks_line *line;   /* near for all ticks between these two */
+	int64_t offset;                  /* from the line's times to those of the log */
+	int64_t least;                   /* time of an event: the line may give less to the first ones */
+	uint32_t users;                  /* set: how many of the records added are user events */
+};
+
 /* Returns the largest packed size of an event. */
 uint32_t pack_size_max(uint32_t length);
 /* Begins a body of up to capacity bytes, whose first event has this time. */
 void pack_begin(struct pack *p, unsigned char *body, uint32_t capacity, uint64_t time);
 /* Adds an event. Returns false, with nothing changed, if the largest event of this length does not fit. */
 bool pack_event(struct pack *p, const struct log_event *event, const void *data);
+/*
+ * Adds records, up to one that pack_event() has to add: the first one of its shape in the segment, or with large data,
+ * or for which there may be no room. Returns how many were added; moves run->at past them, and run->ticks to the last.
+ */
+uint32_t pack_records(struct pack *p, struct pack_run *run);
+/* Does the same without special instructions, for tests. */
+uint32_t pack_records_plain(struct pack *p, struct pack_run *run);
 struct pack_point pack_point(const struct pack *p);
 /* Removes the events added since the point, which must have no data. */
 void pack_back(struct pack *p, const struct pack_point *point);

@@ -59,6 +59,16 @@ _Static_assert(sizeof(struct record) == 24, "layout above");
 _Static_assert(sizeof(struct record_owner) == 40, "layout above");
 _Static_assert(EVENT_ID_END - 1 <= RECORD_TYPE_MASK, "an id fits");
 
+/* Returns a record's length, and from bit 16 on its type and flags. word: its first eight bytes. */
+static inline uint32_t record_kind(uint64_t word)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return (uint32_t)word;
+#else
+	return (uint32_t)(word >> 48) | (uint32_t)(word >> 32) << 16;
+#endif
+}
+
 static inline uint32_t record_size(uint32_t length)
 {
 	return (uint32_t)sizeof(struct record) + ((length + RECORD_ALIGN - 1) & ~(RECORD_ALIGN - 1));

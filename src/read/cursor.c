@@ -8,24 +8,9 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/copy.h"
+#include "base/shared.h"
 #include "base/testpoint.h"
 #include "shm/chunk.h"
-
-/* Other processes may write at any time, which is detected afterwards. So a race here is none to report. */
-#ifdef __SANITIZE_THREAD__
-__attribute__((no_sanitize("thread"), noinline))
-static void copy_shared(void *to, const volatile unsigned char *from, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		((volatile unsigned char *)to)[i] = from[i];
-}
-#else
-static inline void copy_shared(void *to, const unsigned char *from, size_t size)
-{
-	copy(to, from, size);
-}
-#endif
 
 /* Restarts in a chunk that was recycled since the cursor's last look. */
 static void start_over(struct cursor *cur, struct chunk *c, uint32_t first)
@@ -102,7 +87,7 @@ static inline bool find_event(struct cursor *cur, const unsigned char *memory, u
 	 * either.
 	 */
 	while (at <= end && end - at >= sizeof cur->head) {
-		copy_shared(&cur->head, memory + at, sizeof cur->head);
+		shared_copy(&cur->head, memory + at, sizeof cur->head);
 		if (!(cur->head.type & RECORD_OWNER)) {
 			if (record_size(cur->head.length) > end - at)
 				return false;
@@ -113,7 +98,7 @@ static inline bool find_event(struct cursor *cur, const unsigned char *memory, u
 		}
 		if (end - at < sizeof owner)
 			return false;
-		copy_shared(&owner, memory + at, sizeof owner);
+		shared_copy(&owner, memory + at, sizeof owner);
 		at += (uint32_t)sizeof owner;
 		another = true;
 	}
@@ -189,11 +174,11 @@ void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c)
 	if (end > s->chunk_size)
 		return;
 	while (cur->next != read && cur->next != progress_records(p) && at + sizeof head <= end) {
-		copy_shared(&head, memory + at, sizeof head);
+		shared_copy(&head, memory + at, sizeof head);
 		if (head.type & RECORD_OWNER) {
 			if (at + sizeof cur->owner > end)
 				return;
-			copy_shared(&cur->owner, memory + at, sizeof cur->owner);
+			shared_copy(&cur->owner, memory + at, sizeof cur->owner);
 			at += (uint32_t)sizeof cur->owner;
 			continue;
 		}
@@ -205,13 +190,32 @@ void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c)
 
 bool cursor_step(struct cursor *cur, const struct stream *s, struct chunk *c)
 {
+	return cursor_pass(cur, s, c, 1, record_size(cur->head.length));
+}
+
+bool cursor_pass(struct cursor *cur, const struct stream *s, struct chunk *c, uint32_t count, uint32_t bytes)
+{
 	uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
 
-	cur->next++;
-	cur->at += record_size(cur->head.length);
+	cur->next += count;
+	cur->at += bytes;
 	cur->have = progress_records(p) != cur->next && progress_position(p) <= s->chunk_size &&
 	            find_event(cur, stream_chunk_memory(s, c), progress_position(p));
 	return cur->have;
+}
+
+uint32_t cursor_rest(const struct cursor *cur, const struct stream *s, struct chunk *c, const unsigned char **from,
+                     const unsigned char **to)
+{
+	uint64_t p = load_acquire(&c->progress); /* PAIR(commit) */
+	uint32_t end = progress_position(p);
+
+	*from = *to = stream_chunk_memory(s, c);
+	if (end > s->chunk_size || cur->at > end || cur->at % RECORD_ALIGN)
+		return 0;
+	*from += cur->at;
+	*to += end;
+	return progress_records(p) - cur->next;
 }
 
 bool cursor_consume(struct cursor *cur, struct chunk *c, const struct cursor *before)
@@ -233,7 +237,7 @@ void cursor_copy(const struct cursor *cur, const struct stream *s, struct chunk 
 	if (size > cur->head.length)
 		size = cur->head.length;
 	if (size)
-		copy_shared(data, stream_chunk_memory(s, c) + cur->at + sizeof cur->head, size);
+		shared_copy(data, stream_chunk_memory(s, c) + cur->at + sizeof cur->head, size);
 }
 
 bool cursor_read(struct cursor *cur, const struct stream *s, struct chunk *c, void *data, size_t size)

@@ -65,6 +65,13 @@ void cursor_resume(struct cursor *cur, const struct stream *s, struct chunk *c);
  * next record. cursor_consume() then consumes all records up to here.
  */
 bool cursor_step(struct cursor *cur, const struct stream *s, struct chunk *c);
+/* Does cursor_step() past this many records, of this many bytes together, whose owner is the same. */
+bool cursor_pass(struct cursor *cur, const struct stream *s, struct chunk *c, uint32_t count, uint32_t bytes);
+/*
+ * Sets *from to *to to the committed bytes from the cursor's record on. Returns how many records they are said to be.
+ */
+uint32_t cursor_rest(const struct cursor *cur, const struct stream *s, struct chunk *c, const unsigned char **from,
+                     const unsigned char **to);
 /*
  * Consumes the records since `before`. Returns false if they were overwritten: the cursor is back at `before`, look
  * again.

@@ -17,12 +17,7 @@
 #define TIMES_ANCHORS 64
 
 struct times {
-	/* The line of the last converted ticks: it applies from begin to before end. */
-	struct {
-		uint64_t begin, end;
-		struct anchor anchor;
-		double slope;
-	} line;
+	struct ticks_line line; /* of the last converted ticks */
 	/* The newest time reported. The lines change, but later ticks never get an earlier time. */
 	struct anchor reported;
 	struct anchor creation;
@@ -36,6 +31,11 @@ void times_start(struct times *t, struct anchor creation);
 void times_add(struct times *t, struct anchor now);
 /* Returns ns of CLOCK_MONOTONIC, for a report. Rising ticks give times that do not fall. */
 int64_t times_convert(struct times *t, uint64_t ticks);
+/* Notes times that the caller has converted by line, not falling and not before reported: the last one. */
+static inline void times_converted(struct times *t, uint64_t ticks, int64_t ns)
+{
+	t->reported = (struct anchor){ ticks, ns };
+}
 /* Returns whether the ticks are more than ns after the newest anchor. */
 bool times_after(const struct times *t, uint64_t ticks, int64_t ns);
 

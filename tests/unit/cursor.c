@@ -373,6 +373,37 @@ TEST(runs)
 	CHECK("-", cursor_look(&cur, &s, c) && cur.head.ticks == 2000 && cur.owner.tid == 503);
 }
 
+/* Records that the caller has gone through by itself are passed together, up to the next owner and beyond. */
+TEST(passes)
+{
+	const unsigned char *from, *to;
+	struct cursor before;
+
+	begin();
+	put_events(6); /* two of each owner */
+	CHECK("-", cursor_look(&cur, &s, c));
+	before = cur;
+	CHECK_EQ("-", cursor_rest(&cur, &s, c, &from, &to), 6);
+	CHECK("-", from == stream_chunk_memory(&s, c) + cur.at && to > from);
+	CHECK("-", cursor_step(&cur, &s, c));
+	CHECK_EQ("-", cursor_rest(&cur, &s, c, &from, &to), 5);
+	check_event(1);
+	cur = before;
+	CHECK("-", cursor_pass(&cur, &s, c, 2, 2 * record_size(cur.head.length)));
+	check_event(2);
+	CHECK("-", cursor_consume(&cur, c, &before));
+	CHECK_EQ("-", c->read, 2);
+	/* Nothing where a hostile process says that there is something outside of the chunk, or that is not aligned. */
+	c->progress = progress_make(6, s.chunk_size + 8);
+	CHECK_EQ("-", cursor_rest(&cur, &s, c, &from, &to), 0);
+	c->progress = progress_make(6, cur.at - 8);
+	CHECK_EQ("-", cursor_rest(&cur, &s, c, &from, &to), 0);
+	c->progress = progress_make(6, s.chunk_size);
+	cur.at |= 4;
+	CHECK_EQ("-", cursor_rest(&cur, &s, c, &from, &to), 0);
+	CHECK("-", from == to);
+}
+
 /* The chunk is overwritten while the run is read: none of the run is consumed, and its loss is counted once. */
 TEST(run_overwritten)
 {
@@ -481,5 +512,5 @@ TEST(while_overwritten)
 
 TEST_MAIN(TEST_ENTRY(in_order), TEST_ENTRY(overwritten), TEST_ENTRY(position_outside), TEST_ENTRY(length_outside),
           TEST_ENTRY(only_owners), TEST_ENTRY(any_bytes), TEST_ENTRY(copied), TEST_ENTRY(resumed),
-          TEST_ENTRY(resumed_at_nonsense), TEST_ENTRY(runs), TEST_ENTRY(run_overwritten),
-          TEST_ENTRY(steps_through_any_bytes), TEST_ENTRY(while_overwritten))
+          TEST_ENTRY(resumed_at_nonsense), TEST_ENTRY(runs), TEST_ENTRY(passes),
+          TEST_ENTRY(run_overwritten), TEST_ENTRY(steps_through_any_bytes), TEST_ENTRY(while_overwritten))

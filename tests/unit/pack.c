@@ -312,6 +312,141 @@ TEST(taken_back)
 	}
 }
 
+/* -- Records of a chunk ----------------------------------------------------------------- */
+
+#define RECORDS_BYTES 20000
+
+/* Ends where an unmapped page begins, as does each part of it that begins at a multiple of 8. */
+static unsigned char *records_end;
+static const struct ticks_line line = { 0, UINT64_MAX, { 1000, 500000 }, 0.37 };
+static struct log_event owner = { .pid = 5, .tid = 6, .pthread = 7, .name = "owner" };
+
+/* Puts random records at the end of the memory, and returns where they begin. */
+static unsigned char *make_records(unsigned *seed)
+{
+	unsigned char *at = records_end - RECORDS_BYTES, *from;
+	uint64_t ticks = 2000;
+
+	for (from = at; from < records_end; from++)
+		*from = (unsigned char)rand_r(seed);
+	for (;;) {
+		uint32_t length = log_random(seed, 6) ? 7 * log_random(seed, 6) : log_random(seed, 400);
+		struct record r = { .length = (uint16_t)length, .type = (uint16_t)(64 + log_random(seed, 5)) };
+
+		if (record_size(length) > (size_t)(records_end - at))
+			break;
+		if (log_random(seed, 20) == 0)
+			r.type = RECORD_TRUNCATED | POSIX_TRACE_START;
+		r.ticks = ticks += log_random(seed, log_random(seed, 4) ? 500 : 1000000);
+		r.address = 0x1000 + log_random(seed, 3);
+		memcpy(at, &r, sizeof r);
+		/* Similar data, whatever is behind them. */
+		if (log_random(seed, 2))
+			memset(at + sizeof r, (int)log_random(seed, 3), length);
+		at += record_size(length);
+	}
+	from = records_end - RECORDS_BYTES + (records_end - at);
+	memmove(from, records_end - RECORDS_BYTES, (size_t)(at - (records_end - RECORDS_BYTES)));
+	return from;
+}
+
+/* Packs one record as an event. */
+static bool put_record(struct pack *to, const unsigned char *at, uint64_t least)
+{
+	struct log_event e = owner;
+	struct record r;
+
+	memcpy(&r, at, sizeof r);
+	e.id = r.type & RECORD_TYPE_MASK;
+	e.truncated = r.type & RECORD_TRUNCATED;
+	e.address = r.address;
+	e.length = r.length;
+	e.time = (uint64_t)anchor_convert(&line.anchor, line.slope, r.ticks) + 1000000;
+	if (e.time < least)
+		e.time = least;
+	return pack_event(to, &e, at + sizeof r);
+}
+
+/* Many records at once become the same bytes as one after the other, and take no more room. */
+TEST(records)
+{
+	static struct pack one;
+	unsigned char *alone = log_memory(RECORDS_BYTES), *together = log_memory(RECORDS_BYTES);
+	uint64_t packed = 0;
+
+	records_end = log_memory(RECORDS_BYTES) + RECORDS_BYTES;
+	for (unsigned round = 0; round < 300; round++) {
+		unsigned seed = round, many, users, expected;
+		uint32_t bytes = round % 2 ? RECORDS_BYTES : 500 + log_random(&seed, 5000);
+		uint64_t least = 1500000 + log_random(&seed, 2000);
+		const unsigned char *at = make_records(&seed);
+		struct record r;
+
+		pack_begin(&one, alone, bytes & ~7u, least);
+		pack_begin(&p, together, bytes & ~7u, least);
+		while (at < records_end) {
+			struct pack_run run = { .owner = &owner, .at = at, .end = records_end, .line = &line,
+			                        .offset = 1000000, .least = (int64_t)least };
+
+			memcpy(&r, at, sizeof r);
+			run.count = log_random(&seed, 50);
+			run.ticks = r.ticks;
+			run.limit = r.ticks + log_random(&seed, 3000000);
+			many = (round % 4 < 2 ? pack_records : pack_records_plain)(&p, &run);
+			packed += many;
+			CHECK_OP("-", many, <=, run.count);
+			for (users = 0; many > 0; many--) {
+				memcpy(&r, at, sizeof r);
+				expected = r.type & RECORD_TYPE_MASK;
+				users += !eventtype_system(expected);
+				CHECK("-", r.ticks <= run.limit && r.length <= PACKED_MAX);
+				MUST(put_record(&one, at, least));
+				at += record_size(r.length);
+			}
+			CHECK_EQ("-", users, run.users);
+			CHECK("-", at == run.at && (at == records_end || run.ticks <= run.limit));
+			if (at == records_end)
+				break;
+			memcpy(&r, at, sizeof r);
+			if (!put_record(&p, at, least)) {
+				CHECK("-", !put_record(&one, at, least));
+				break;
+			}
+			MUST(put_record(&one, at, least));
+			at += record_size(r.length);
+		}
+		CHECK("-", p.position == one.position && p.time == one.time && p.shapes == one.shapes);
+		CHECK("-", memcmp(together, alone, p.position) == 0);
+	}
+	CHECK_OP("-", packed, >, 10000); /* most of them, in spite of the small counts */
+}
+
+/* H18: with arbitrary bytes, nothing outside of the records is read, and nothing outside of the body is written. */
+TEST(records_of_any_bytes)
+{
+	struct log_event e = { .id = 64, .pid = 5, .tid = 6, .pthread = 7, .name = "owner" };
+	unsigned char *to = log_memory(4096);
+	static const unsigned char data[256];
+
+	records_end = log_memory(RECORDS_BYTES) + RECORDS_BYTES;
+	for (unsigned round = 0; round < 3000; round++) {
+		unsigned seed = round;
+		unsigned char *from = records_end - 8 * log_random(&seed, 500);
+		struct pack_run run = { .owner = &owner, .at = from, .end = records_end, .count = 1000,
+		                        .ticks = 0, .limit = UINT64_MAX, .line = &line };
+
+		for (unsigned char *at = from; at < records_end; at++)
+			*at = (unsigned char)log_random(&seed, round % 4 ? 2 : 256);
+		pack_begin(&p, to, 4096, 0);
+		/* Shapes that the bytes may have. */
+		for (e.length = 0; e.length <= 256; e.length += e.length ? 255 : 1)
+			for (e.address = 0; e.address <= 1; e.address++)
+				MUST(pack_event(&p, &e, data));
+		CHECK_OP("-", pack_records(&p, &run), <=, 500);
+		CHECK("-", p.position <= 4096 && run.at >= from && run.at <= records_end);
+	}
+}
+
 /* The purpose of packing: an event similar to the previous one takes few bytes. */
 TEST(small)
 {
@@ -343,4 +478,5 @@ TEST(small)
 }
 
 TEST_MAIN(TEST_ENTRY(all_lengths), TEST_ENTRY(words), TEST_ENTRY(random_events), TEST_ENTRY(times), TEST_ENTRY(shapes),
-          TEST_ENTRY(limits), TEST_ENTRY(room), TEST_ENTRY(taken_back), TEST_ENTRY(small))
+          TEST_ENTRY(limits), TEST_ENTRY(room), TEST_ENTRY(taken_back), TEST_ENTRY(records),
+          TEST_ENTRY(records_of_any_bytes), TEST_ENTRY(small))

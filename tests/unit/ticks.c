@@ -137,5 +137,23 @@ TEST(far)
 	CHECK_OP("-", anchor_convert(&a, 2, a.ticks + INT64_MAX) + day, >, 0);
 }
 
+/* A line is near only where it applies, and where each time between the first and the last ticks is. */
+TEST(near)
+{
+	struct ticks_line line = { 1000, 5000, { 2000, 0 }, 0.5 };
+
+	CHECK("-", ticks_line_near(&line, 1000, 4999) && ticks_line_near(&line, 3000, 3000));
+	CHECK("-", !ticks_line_near(&line, 999, 3000));
+	CHECK("-", !ticks_line_near(&line, 3000, 5000));
+	CHECK("-", !ticks_line_near(&line, 3000, 2999));
+	line.end = UINT64_MAX;
+	CHECK("-", ticks_line_near(&line, 1000, INT64_MAX / 2));
+	/* The difference to the anchor overflows. */
+	CHECK("-", !ticks_line_near(&line, 1000, 2000 + (UINT64_C(1) << 63)));
+	line.slope = 1e10;
+	CHECK("-", ticks_line_near(&line, 2000, 2000 + 100000000));
+	CHECK("-", !ticks_line_near(&line, 2000, 2000 + 1000000000));
+}
+
 TEST_MAIN(TEST_ENTRY(rises), TEST_ENTRY(anchors), TEST_ENTRY(slope), TEST_ENTRY(conversion), TEST_ENTRY(large),
-          TEST_ENTRY(far))
+          TEST_ENTRY(far), TEST_ENTRY(near))
