@@ -60,7 +60,8 @@ void origin_read(struct origin *o, struct logfile *f)
 			labels_each(body, frame.size, set_label, &o->labels);
 	input_find_clocks(&f->in);
 	for (uint32_t i = 0; input_clock(&f->in, i, &frame, &at); i++)
-		if (frame.kind == FRAME_CLOCK && frame.size >= CLOCK_BYTES && read_body(f, &frame, at, body, sizeof body))
+		if (frame.kind == FRAME_CLOCK && frame.size >= CLOCK_BYTES &&
+		    read_body(f, &frame, at, body, sizeof body))
 			add_clock(o, body);
 }
 
