@@ -353,6 +353,20 @@ def test_lanes():
     page.click(*at[:2])
     assert page.value('posixtrace.state.selected') == at[2]
     assert stack[:60] in page.value('document.getElementById("details").innerText')
+    # A state tells in which functions the thread waited.
+    at = page.value('''(() => { const { trace, state, timeline } = posixtrace;
+        const lane = trace.lanes.find((each) => each.tid === 101), row = timeline.layout().rows.find((each) =>
+            each.lane === lane), index = lane.states.count >> 1, { start, end, event } = lane.states;
+        state.show(start[index] - 1000, end[index] + 1000);
+        const box = document.getElementById('rows').getBoundingClientRect();
+        return [box.x + box.width / 2, box.y + row.top + row.height - 4 - 4 -
+            document.getElementById('scroller').scrollTop, event[index]]; })()''')
+    page.frame()
+    page.mouse('mouseMoved', *at[:2])
+    waits = page.value(f'''(() => {{ const {{ nodes, off }} = posixtrace.trace.stacks, i = off.event.indexOf({at[2]});
+        return nodes.text(nodes.ofProgram[off.node[i]]); }})()''')
+    tip = page.value('document.getElementById("tip").innerText')
+    assert waits[:60] in tip and ('Blocked' in tip or 'Waiting for a processor' in tip), (waits, tip)
     # Marks are of other events only.
     assert page.value('''posixtrace.trace.lanes.every((lane) => [...lane.marks.events].every((event) =>
         !posixtrace.trace.types[posixtrace.trace.shapes.type[posixtrace.trace.columns.shape[event]]].stacks))''')
