@@ -97,12 +97,12 @@ static void make_stacks(void)
 	for (unsigned i = 0; i < DIFFERENT; i++) {
 		struct stack *s = &stacks[i];
 		uint64_t outer[DEPTH];
-		const struct stack *other = i ? &stacks[random_below(i)] : NULL;
+		const struct stack *other = &stacks[i ? random_below(i) : 0];
 		unsigned user = (unsigned)random_below(DEPTH - 10) + 1, shared = 0;
 
 		s->kernel = random_below(3) ? 0 : (uint16_t)(1 + random_below(10));
 		s->count = (uint16_t)(user + s->kernel);
-		if (other)
+		if (i)
 			shared = (unsigned)random_below((uint64_t)(other->count - other->kernel) + 1);
 		for (unsigned k = 0; k < user; k++)
 			outer[k] = k < shared ? other->address[other->count - 1 - k] :
@@ -235,8 +235,11 @@ int main(int argc, char **argv)
 		memcpy(data, &(uint64_t){ 1000 + random_below(500000) }, 8);
 		/* A thread that was preempted could run all the time. */
 		memcpy(data + 8, data, 8);
-		if (data[16] != 0 && data[16] != 6)
-			memcpy(data + 8, &(uint64_t){ random_below(4) ? random_below(1000) : 0 }, 8);
+		if (data[16] != 0 && data[16] != 6) {
+			uint64_t ready = random_below(4) ? random_below(1000) : 0;
+
+			memcpy(data + 8, &ready, 8);
+		}
 		check(posixtrace_log_put(writer, time, pid, tid, 0, off, data, put_stack(data, 17)), "off");
 	}
 	check(posixtrace_log_finish(writer), "finish");

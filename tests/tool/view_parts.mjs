@@ -645,11 +645,11 @@ test('states of threads, and what ran on each processor', () => {
 			 [[ 'CPU 0', 2, 700 ], [ 'CPU 1', 1, 100 ]]);
 	assert.deepEqual([...trace.processors[0].lane], [ 1, 0 ]);
 	assert.deepEqual([ 899, 900, 1400, 1801, 5000 ].map((t) => stateAt(main.states, t)), [ -1, 0, 1, 2, -1 ]);
-	assert.deepEqual(stateWords(trace, main.states, 0), [ 'Running on CPU 1', 'until it was sleeping' ]);
-	assert.deepEqual(stateWords(trace, main.states, 1), [ 'Blocked in read(fd=3)', 'woken by worker 8' ]);
-	assert.deepEqual(stateWords(trace, main.states, 2), [ 'Waiting for a processor', 'woken by worker 8' ]);
-	assert.deepEqual(stateWords(trace, main.states, 4), [ 'Waiting for a processor', 'preempted' ]);
-	assert.deepEqual(stateWords(trace, worker.states, 1), [ 'Blocked: disk', 'woken by an interrupt' ]);
+	assert.deepEqual(stateWords(trace, main.states, 0), [ 'Running on CPU 1', 'until it was sleeping', '' ]);
+	assert.deepEqual(stateWords(trace, main.states, 1), [ 'Blocked in read(fd=3)', 'woken by worker 8', '' ]);
+	assert.deepEqual(stateWords(trace, main.states, 2), [ 'Waiting for a processor', 'woken by worker 8', '' ]);
+	assert.deepEqual(stateWords(trace, main.states, 4), [ 'Waiting for a processor', 'preempted', '' ]);
+	assert.deepEqual(stateWords(trace, worker.states, 1), [ 'Blocked: disk', 'woken by an interrupt', '' ]);
 });
 
 test('no states without such events', () => {

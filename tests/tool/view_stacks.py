@@ -12,6 +12,7 @@
 import collections
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ import traceback
 from pathlib import Path
 
 from chromium import Browser, Trouble
+from made_log import Log
 
 POSIXTRACE, STACKS_LOG, TARGET = (Path(path).resolve() for path in sys.argv[1:4])
 ENVIRONMENT = {**os.environ, 'TZ': 'UTC0', 'LC_ALL': 'C.UTF-8'}
@@ -153,6 +155,7 @@ def test_numbers():
     time = page.value('posixtrace.trace.stacks.on.time[77]')
     assert compare(page, 'made.log', 'on', time, time + 1) == 1
     assert compare(page, 'made.log', 'on', time + 1, time + 2) == 0
+    assert compare(page, 'made.log', 'on', time - 1, time) == 0
     # Each different stack is there once: the samples have its number.
     nodes, events = page.value('[posixtrace.trace.stacks.nodes.recorded, posixtrace.trace.count]')
     assert nodes < 100_000 and events > 25_000
@@ -187,6 +190,48 @@ def test_recorded():
     assert page.value('posixtrace.trace.lanes.some((lane) => lane.states && lane.states.count > 0)')
     names = page.value("posixtrace.trace.stacks.nodes.functions.map(({ name }) => name)")
     assert 'three_quarters' in names and 'waits_here' in names, names
+    close(page)
+
+
+def test_wrong():
+    """Stacks that are cut or impossible are not counted, and do no harm; nor do types of a program with these names."""
+    log, stack = Log(), 'cut:bool,kernel:u16,count:u16,stack:a64[count]}'
+    log.process(100, '/usr/bin/wrong')
+    log.declare('linux_sample', '{packed;cpu:u32,' + stack)
+    log.declare('linux_off_stack', '{packed;took:u64/ns,ready:u64/ns,state:u8<preempted,blocked>,' + stack)
+    log.declare('linux_kernel_function', '{packed;address:x64,size:u64,name:z}')
+    log.event(1, 'linux_kernel_function', data=struct.pack('<QQ', 2**64 - 4096, 4096) + b'</script><b>&"\0')
+    whole = struct.pack('<IBHHQQ', 1, 0, 1, 2, 2**64 - 4000, 4711)
+    off = struct.pack('<QQB', 2**64 - 1, 2**64 - 1, 255) + whole[4:]
+    for i in range(len(whole) + 1):
+        log.event(10 + i, 'linux_sample', data=whole[:i])
+    for i in range(len(off) + 1):
+        log.event(50 + i, 'linux_off_stack', data=off[:i])
+    log.event(100, 'linux_sample', data=struct.pack('<IBHHQ', 1, 0, 2, 1, 4711))
+    log.event(101, 'linux_sample', data=struct.pack('<IBHH', 1, 0, 0, 65535))
+    log.event(102, 'linux_sample', data=struct.pack('<IBHH', 1, 1, 0, 0))
+    log.segment()
+    Path('wrong.log').write_bytes(log.closed())
+    page = page_of('wrong.log')
+    # One whole sample, and one without any function.
+    assert compare(page, 'wrong.log', 'on', 0, 1000) == 2
+    told = profiled('wrong.log', 'off')
+    stacks, total, ready, _ = page.value(f'({FUNCTIONS})("off", 0, 1000, 0)')
+    assert (stacks, total) == (told['stacks'], told['weight']) == (1, 0) and abs(ready - 2**64) < 2**20, (ready, told)
+    for tab in 'samples', 'waits':
+        page.value(f'document.getElementById("tab-{tab}").click()')
+        page.frame()
+        assert any(name.startswith('</script>') for name, _, _ in flames(page, f'panel-{tab}'))
+    for event in range(page.value('posixtrace.trace.count')):
+        page.value(f'posixtrace.state.select({event})')
+    page.frame()
+    close(page)
+    log = Log()
+    log.event(1, 'linux_sample{packed;cpu:u32,cut:bool,stack:u32}', data=struct.pack('<IBI', 1, 0, 9))
+    log.segment()
+    Path('own.log').write_bytes(log.closed())
+    page = page_of('own.log')
+    assert page.value('posixtrace.trace.stacks') is None
     close(page)
 
 
@@ -308,6 +353,20 @@ def test_lanes():
     page.click(*at[:2])
     assert page.value('posixtrace.state.selected') == at[2]
     assert stack[:60] in page.value('document.getElementById("details").innerText')
+    # A state tells in which functions the thread waited.
+    at = page.value('''(() => { const { trace, state, timeline } = posixtrace;
+        const lane = trace.lanes.find((each) => each.tid === 101), row = timeline.layout().rows.find((each) =>
+            each.lane === lane), index = lane.states.count >> 1, { start, end, event } = lane.states;
+        state.show(start[index] - 1000, end[index] + 1000);
+        const box = document.getElementById('rows').getBoundingClientRect();
+        return [box.x + box.width / 2, box.y + row.top + row.height - 4 - 4 -
+            document.getElementById('scroller').scrollTop, event[index]]; })()''')
+    page.frame()
+    page.mouse('mouseMoved', *at[:2])
+    waits = page.value(f'''(() => {{ const {{ nodes, off }} = posixtrace.trace.stacks, i = off.event.indexOf({at[2]});
+        return nodes.text(nodes.ofProgram[off.node[i]]); }})()''')
+    tip = page.value('document.getElementById("tip").innerText')
+    assert waits[:60] in tip and ('Blocked' in tip or 'Waiting for a processor' in tip), (waits, tip)
     # Marks are of other events only.
     assert page.value('''posixtrace.trace.lanes.every((lane) => [...lane.marks.events].every((event) =>
         !posixtrace.trace.types[posixtrace.trace.shapes.type[posixtrace.trace.columns.shape[event]]].stacks))''')

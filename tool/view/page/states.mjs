@@ -16,8 +16,8 @@ export const running = 0, ready = 1, blocked = 2, disk = 3;
 
 /* Numbers of linux_off.state. */
 const offDisk = 3;
-/* How many events after a state are searched for the system call that it was in. */
-const callSearch = 500;
+/* How many events after a state are searched for the system call that it was in, and around it for its stack. */
+const callSearch = 500, stackSearch = 4;
 
 const fieldsOf = (type) => (type.fields || []).map((field) => `${field.name}:${field.size}`).join();
 
@@ -141,6 +141,20 @@ function callAround(trace, lane, event, start, end) {
 	return -1;
 }
 
+/* Returns the functions with which a thread has stopped to run, from the event of --off-cpu at this time, or ''. */
+function stackAround(trace, event) {
+	const { time, count } = trace.columns, lane = laneOf(trace, event);
+	for (let i = Math.max(event - stackSearch, 0); i <= event + stackSearch && i < count; i++) {
+		const type = typeOf(trace, i);
+		if (type.stacks !== 'off' || time[i] !== time[event] || laneOf(trace, i) !== lane)
+			continue;
+		const { values } = decode(type, dataOf(trace, i), trace.little),
+			{ field, value } = values[values.length - 1] ?? {};
+		return field?.stacks ? field.stacks.text(field.stacks.ofProgram[value] || value) : '';
+	}
+	return '';
+}
+
 function wakerText(values) {
 	if (values.waker === undefined)
 		return '';
@@ -148,8 +162,13 @@ function wakerText(values) {
 	return Number(values.waker) ? `woken by ${name} ${values.waker}` : `woken by an ${name || 'interrupt'}`;
 }
 
-/* Returns what a state is, in words: [what, more]. */
+/* Returns what a state is, in words: [what, more, the functions that it was in]. */
 export function stateWords(trace, states, index) {
+	const words = wordsOf(trace, states, index);
+	return [...words, states.kind[index] === running ? '' : visible(stackAround(trace, states.event[index]))];
+}
+
+function wordsOf(trace, states, index) {
 	const event = states.event[index], type = typeOf(trace, event), kind = states.kind[index];
 	const values = {}, words = {};
 	for (const { field, value } of decode(type, dataOf(trace, event), trace.little).values) {

@@ -107,8 +107,9 @@ export function describe(state, thing) {
 			`from ${seconds(set.starts[index])} s`];
 	}
 	if (thing.state) {
-		const { states, index } = thing.state, [what, more] = stateWords(trace, states, index);
+		const { states, index } = thing.state, [what, more, stack] = stateWords(trace, states, index);
 		return [`${what} · ${exactDuration(states.end[index] - states.start[index])}`, shortened(more, 240),
+			shortened(stack, 240),
 			`${laneOf(trace, states.event[index]).label} · from ${seconds(states.start[index])} s`];
 	}
 	if (thing.event >= 0)
