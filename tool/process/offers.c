@@ -5,11 +5,9 @@
  */
 #include "process/offers.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <elf.h>
 
@@ -18,9 +16,6 @@
 #include "process/launch.h"
 #include "process/libraries.h"
 #include "process/sanitizer.h"
-
-/* Scripts whose interpreters are scripts; the kernel follows as many. */
-#define SCRIPTS_MOST 4
 
 /* -- Probes ------------------------------------------------------------------------------------------ */
 
@@ -147,54 +142,13 @@ static void lost(const char *name, void *arg)
 		snprintf(o->missing, sizeof o->missing, "%s", name);
 }
 
-/* -- Scripts ---------------------------------------------------------------------------------------------- */
-
-/*
- * Replaces the path of a script by that of its interpreter. "#!/usr/bin/env NAME" means the file that a shell finds.
- * Returns false if the file is no script, or its interpreter is not found.
- */
-static bool interpreter(char path[PATH_MAX])
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	ssize_t n = fd >= 0 ? pread(fd, path, PATH_MAX - 1, 0) : -1;
-	char *word, *rest = path + 2, *found;
-
-	if (fd >= 0)
-		close(fd);
-	if (n < 3 || path[0] != '#' || path[1] != '!')
-		return false;
-	path[n] = '\0';
-	path[strcspn(path, "\n")] = '\0';
-	word = strtok_r(rest, " \t", &rest);
-	if (!word)
-		return false;
-	if (strcmp(word, "/usr/bin/env") == 0 || strcmp(word, "/bin/env") == 0) {
-		do
-			word = strtok_r(NULL, " \t", &rest);
-		while (word && (*word == '-' || strchr(word, '=')));
-		if (!word)
-			return false;
-	}
-	found = launch_find(word);
-	if (found)
-		snprintf(path, PATH_MAX, "%s", found);
-	free(found);
-	return found != NULL;
-}
+/* -- All ------------------------------------------------------------------------------------------------- */
 
 void offers_look(struct offers *o, const char *path)
 {
-	char next[PATH_MAX];
-
 	memset(o, 0, sizeof *o);
-	snprintf(o->program, sizeof o->program, "%s", path);
-	for (int i = 0; i < SCRIPTS_MOST; i++) {
-		memcpy(next, o->program, sizeof next);
-		if (!interpreter(next))
-			break;
-		o->script = true;
-		memcpy(o->program, next, sizeof next);
-	}
+	launch_program(path, o->program);
+	o->script = strcmp(path, o->program) != 0;
 	o->found = libraries_each(o->program, look_into, lost, o);
 	if (o->found) {
 		struct evidence e;
