@@ -5,9 +5,11 @@
  */
 #include "process/offers.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <elf.h>
 
@@ -16,6 +18,7 @@
 #include "process/launch.h"
 #include "process/libraries.h"
 #include "process/sanitizer.h"
+#include "usdt/notes.h"
 
 /* -- Probes ------------------------------------------------------------------------------------------ */
 
@@ -37,28 +40,17 @@ static void add_probe(struct offers *o, const char *provider, const char *file)
 	p->probes++;
 }
 
-/* Reads the notes of a section .note.stapsdt: each has three addresses, then provider, probe and arguments as texts. */
-static void look_for_probes(struct offers *o, const char *path, const struct elf_file *file)
+static void look_for_probes(struct offers *o, const char *path)
 {
-	size_t size = 0, addresses = 3 * (elf_file_is_64(file) ? 8 : 4);
-	unsigned char *notes = elf_file_section(file, ".note.stapsdt", &size);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct notes n = { 0 };
 
-	for (size_t at = 0; notes && at + sizeof(Elf64_Nhdr) <= size;) {
-		Elf64_Nhdr head; /* the same in 32-bit files */
-		size_t name, text;
-
-		memcpy(&head, notes + at, sizeof head);
-		name = at + sizeof head;
-		text = name + ((size_t)head.n_namesz + 3) / 4 * 4;
-		if (head.n_namesz > size || head.n_descsz > size || text > size || head.n_descsz > size - text)
-			break;
-		at = text + ((size_t)head.n_descsz + 3) / 4 * 4;
-		if (head.n_type == 3 && head.n_namesz == sizeof "stapsdt" &&
-		    memcmp(notes + name, "stapsdt", sizeof "stapsdt") == 0 && head.n_descsz > addresses &&
-		    memchr(notes + text + addresses, 0, head.n_descsz - addresses))
-			add_probe(o, (const char *)notes + text + addresses, path);
-	}
-	free(notes);
+	if (fd >= 0 && notes_read(fd, &n) == 0)
+		for (size_t i = 0; i < n.count; i++)
+			add_probe(o, n.note[i].provider, path);
+	notes_free(&n);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* -- One file ------------------------------------------------------------------------------------------- */
@@ -121,7 +113,7 @@ static void look_into(const char *path, const struct elf_file *file, void *arg)
 	o->what |= program ? functions : functions & (OFFER_FUNCTIONS | OFFER_XRAY);
 	if (functions & (OFFER_FUNCTIONS | OFFER_XRAY))
 		note(o->functions, path);
-	look_for_probes(o, path, file);
+	look_for_probes(o, path);
 	if (o->probes)
 		o->what |= OFFER_USDT;
 	if (program) {
