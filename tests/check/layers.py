@@ -45,6 +45,7 @@ TOOL_BELOW['kernel'] = 'common'
 for command in ['record', 'run', 'doctor']:
     TOOL_BELOW[command] += ' kernel'
 TOOL_BELOW['record'] += ' usdt'
+TOOL_BELOW['process'] += ' usdt'
 TOOL_BELOW[''] = ' '.join(TOOL_BELOW)  # main and complete
 
 # The library that reads logs runs inside another program: it looks at no living streams.

@@ -15,14 +15,14 @@ void __asan_init(void)
 #endif
 
 #ifdef WITH_PROBES
-/* The notes of two probes of one provider and one of another, without code at their addresses. */
+/* The notes of two probes of one provider and one of another, at main(). */
 # define PROBE(provider, name, arguments)                        \
 	__asm__(".pushsection .note.stapsdt,\"\",\"note\"\n"     \
 		".balign 4\n"                                    \
 		".4byte 992f-991f, 994f-993f, 3\n"               \
 		"991: .asciz \"stapsdt\"\n"                      \
 		"992: .balign 4\n"                               \
-		"993: .skip 3 * " POINTER_SIZE "\n"              \
+		"993: ." POINTER_SIZE "byte main, 0, 0\n"        \
 		".asciz \"" provider "\"\n"                      \
 		".asciz \"" name "\"\n"                          \
 		".asciz \"" arguments "\"\n"                     \

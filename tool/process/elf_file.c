@@ -244,11 +244,6 @@ bool elf_file_own_kind(const struct elf_file *f)
 	return same;
 }
 
-bool elf_file_is_64(const struct elf_file *f)
-{
-	return f->is_64;
-}
-
 const char *elf_file_loader(const struct elf_file *f)
 {
 	return f->loader;

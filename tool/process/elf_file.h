@@ -38,7 +38,5 @@ unsigned char *elf_file_section(const struct elf_file *f, const char *name, size
 enum elf_symbol elf_file_symbol(const struct elf_file *f, const char *name);
 /* Returns how many functions the file defines that have a name; of a stripped file those that it exports. */
 size_t elf_file_functions(const struct elf_file *f);
-/* Returns whether addresses in this file have 8 bytes. */
-bool elf_file_is_64(const struct elf_file *f);
 
 #endif

@@ -39,21 +39,56 @@ static int executable(const char *path)
 /* As many scripts may be interpreters of scripts; the kernel follows no more. */
 #define SCRIPTS_MOST 5
 
-/* Returns the interpreter that the first line of a script names, to be freed; null if the file is no script. */
-static char *interpreter_of(const char *path)
+/* Copies what a script has behind "#!". Returns false if the file is no script. */
+static bool first_line(const char *path, char line[PATH_MAX])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	char line[PATH_MAX], *name;
-	ssize_t n = fd >= 0 ? pread(fd, line, sizeof line - 1, 0) : -1;
+	char text[PATH_MAX];
+	ssize_t n = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
 
 	if (fd >= 0)
 		close(fd);
-	if (n < 3 || line[0] != '#' || line[1] != '!')
-		return NULL;
-	line[n] = '\0';
-	name = line + 2 + strspn(line + 2, " \t");
-	name[strcspn(name, " \t\n")] = '\0';
-	return *name ? strdup(name) : NULL;
+	if (n < 3 || text[0] != '#' || text[1] != '!')
+		return false;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	strcpy(line, text + 2);
+	return true;
+}
+
+/* Returns the interpreter that a script names, to be freed; null if the file is no script. */
+static char *interpreter_of(const char *path)
+{
+	char line[PATH_MAX], *rest = line, *word = first_line(path, line) ? strtok_r(line, " \t", &rest) : NULL;
+
+	return word ? strdup(word) : NULL;
+}
+
+/*
+ * Replaces the path of a script by that of its interpreter. "#!/usr/bin/env NAME" means the file that a shell finds.
+ * Returns false if the file is no script, or its interpreter is not found.
+ */
+static bool follow(char path[PATH_MAX])
+{
+	char line[PATH_MAX], *rest = line, *word = first_line(path, line) ? strtok_r(line, " \t", &rest) : NULL;
+	char *found;
+
+	if (word && (strcmp(word, "/usr/bin/env") == 0 || strcmp(word, "/bin/env") == 0))
+		do
+			word = strtok_r(NULL, " \t", &rest);
+		while (word && (*word == '-' || strchr(word, '=')));
+	found = word ? launch_find(word) : NULL;
+	if (found)
+		snprintf(path, PATH_MAX, "%s", found);
+	free(found);
+	return found != NULL;
+}
+
+void launch_program(const char *path, char program[PATH_MAX])
+{
+	snprintf(program, PATH_MAX, "%s", path);
+	for (int i = 0; i < SCRIPTS_MOST && follow(program); i++)
+		;
 }
 
 char *launch_missing(const char *path)

@@ -9,6 +9,7 @@
 #ifndef LAUNCH_H
 #define LAUNCH_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -23,6 +24,8 @@ struct launch {
  * errno if there is no such file.
  */
 char *launch_find(const char *name);
+/* Copies the path of the program that will be executed for a file: of a script, that of its interpreter. */
+void launch_program(const char *path, char program[PATH_MAX]);
 /*
  * Returns the interpreter of a script, or the loader of a program, that does not exist, so that the file cannot be
  * executed: to be freed by the caller. Returns null if it exists, or is not known.

@@ -18,9 +18,7 @@
 #include "process/launch.h"
 #include "process/libraries.h"
 #include "process/sanitizer.h"
-
-/* Scripts whose interpreters are scripts; the kernel follows as many. */
-#define SCRIPTS_MOST 4
+#include "usdt/notes.h"
 
 /* -- Probes ------------------------------------------------------------------------------------------ */
 
@@ -42,28 +40,17 @@ static void add_probe(struct offers *o, const char *provider, const char *file)
 	p->probes++;
 }
 
-/* Reads the notes of a section .note.stapsdt: each has three addresses, then provider, probe and arguments as texts. */
-static void look_for_probes(struct offers *o, const char *path, const struct elf_file *file)
+static void look_for_probes(struct offers *o, const char *path)
 {
-	size_t size = 0, addresses = 3 * (elf_file_is_64(file) ? 8 : 4);
-	unsigned char *notes = elf_file_section(file, ".note.stapsdt", &size);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct notes n = { 0 };
 
-	for (size_t at = 0; notes && at + sizeof(Elf64_Nhdr) <= size;) {
-		Elf64_Nhdr head; /* the same in 32-bit files */
-		size_t name, text;
-
-		memcpy(&head, notes + at, sizeof head);
-		name = at + sizeof head;
-		text = name + ((size_t)head.n_namesz + 3) / 4 * 4;
-		if (head.n_namesz > size || head.n_descsz > size || text > size || head.n_descsz > size - text)
-			break;
-		at = text + ((size_t)head.n_descsz + 3) / 4 * 4;
-		if (head.n_type == 3 && head.n_namesz == sizeof "stapsdt" &&
-		    memcmp(notes + name, "stapsdt", sizeof "stapsdt") == 0 && head.n_descsz > addresses &&
-		    memchr(notes + text + addresses, 0, head.n_descsz - addresses))
-			add_probe(o, (const char *)notes + text + addresses, path);
-	}
-	free(notes);
+	if (fd >= 0 && notes_read(fd, &n) == 0)
+		for (size_t i = 0; i < n.count; i++)
+			add_probe(o, n.note[i].provider, path);
+	notes_free(&n);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* -- One file ------------------------------------------------------------------------------------------- */
@@ -126,7 +113,7 @@ static void look_into(const char *path, const struct elf_file *file, void *arg)
 	o->what |= program ? functions : functions & (OFFER_FUNCTIONS | OFFER_XRAY);
 	if (functions & (OFFER_FUNCTIONS | OFFER_XRAY))
 		note(o->functions, path);
-	look_for_probes(o, path, file);
+	look_for_probes(o, path);
 	if (o->probes)
 		o->what |= OFFER_USDT;
 	if (program) {
@@ -147,54 +134,13 @@ static void lost(const char *name, void *arg)
 		snprintf(o->missing, sizeof o->missing, "%s", name);
 }
 
-/* -- Scripts ---------------------------------------------------------------------------------------------- */
-
-/*
- * Replaces the path of a script by that of its interpreter. "#!/usr/bin/env NAME" means the file that a shell finds.
- * Returns false if the file is no script, or its interpreter is not found.
- */
-static bool interpreter(char path[PATH_MAX])
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	ssize_t n = fd >= 0 ? pread(fd, path, PATH_MAX - 1, 0) : -1;
-	char *word, *rest = path + 2, *found;
-
-	if (fd >= 0)
-		close(fd);
-	if (n < 3 || path[0] != '#' || path[1] != '!')
-		return false;
-	path[n] = '\0';
-	path[strcspn(path, "\n")] = '\0';
-	word = strtok_r(rest, " \t", &rest);
-	if (!word)
-		return false;
-	if (strcmp(word, "/usr/bin/env") == 0 || strcmp(word, "/bin/env") == 0) {
-		do
-			word = strtok_r(NULL, " \t", &rest);
-		while (word && (*word == '-' || strchr(word, '=')));
-		if (!word)
-			return false;
-	}
-	found = launch_find(word);
-	if (found)
-		snprintf(path, PATH_MAX, "%s", found);
-	free(found);
-	return found != NULL;
-}
+/* -- All ------------------------------------------------------------------------------------------------- */
 
 void offers_look(struct offers *o, const char *path)
 {
-	char next[PATH_MAX];
-
 	memset(o, 0, sizeof *o);
-	snprintf(o->program, sizeof o->program, "%s", path);
-	for (int i = 0; i < SCRIPTS_MOST; i++) {
-		memcpy(next, o->program, sizeof next);
-		if (!interpreter(next))
-			break;
-		o->script = true;
-		memcpy(o->program, next, sizeof next);
-	}
+	launch_program(path, o->program);
+	o->script = strcmp(path, o->program) != 0;
 	o->found = libraries_each(o->program, look_into, lost, o);
 	if (o->found) {
 		struct evidence e;

@@ -14,12 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process/launch.h"
+#include "process/libraries.h"
 #include "process/mapped_file.h"
 #include "record/probe_events.h"
 #include "record/probe_files.h"
 #include "record/probe_patterns.h"
 #include "record/probe_state.h"
-#include "usdt/loads.h"
 
 struct probed_process *probed_process_find(const struct probes *p, uint32_t pid)
 {
@@ -102,7 +103,7 @@ void probed_process_look(struct probes *p, pid_t pid, uint64_t time)
 	fclose(maps);
 }
 
-static void see_file(const char *path, void *arg)
+static void see_file(const char *path, const struct elf_file *file, void *arg)
 {
 	struct probes *p = arg;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -115,11 +116,10 @@ static void see_file(const char *path, void *arg)
 
 void probed_command_look(struct probes *p, const char *path)
 {
-	char *interpreter = loads_interpreter(path);
+	char program[PATH_MAX];
 
-	see_file(interpreter ? interpreter : path, p);
-	loads_each(interpreter ? interpreter : path, see_file, p);
-	free(interpreter);
+	launch_program(path, program);
+	libraries_each(program, see_file, NULL, p);
 	/* Files that --usdt names: a shell may start them, or the program may load them later. */
 	for (unsigned i = 0; i < p->wanted->count; i++) {
 		char own[PATH_MAX];
@@ -130,6 +130,6 @@ void probed_command_look(struct probes *p, const char *path)
 			continue;
 		memcpy(own, p->wanted->pattern[i], length);
 		own[length] = '\0';
-		see_file(own, p);
+		see_file(own, NULL, p);
 	}
 }

@@ -303,20 +303,3 @@ size_t notes_build_id(int fd, unsigned char *id)
 	free(e);
 	return length;
 }
-
-int notes_interpreter(int fd, char *path, size_t size)
-{
-	struct elf *e = calloc(1, sizeof *e);
-	int r = e ? open_elf(e, fd) : -ENOMEM;
-
-	if (r == 0)
-		r = -ENOENT;
-	for (unsigned i = 0; r == -ENOENT && i < e->segments; i++)
-		if (e->segment[i].type == PT_INTERP && e->segment[i].bytes > 1 && e->segment[i].bytes <= size &&
-		    read_at(fd, path, e->segment[i].bytes, e->segment[i].offset)) {
-			path[e->segment[i].bytes - 1] = '\0';
-			r = 0;
-		}
-	free(e);
-	return r;
-}

@@ -34,10 +34,5 @@ void notes_free(struct notes *n);
 #define NOTES_BUILD_ID_MAX 64
 /* Copies the build-id of a file, at most NOTES_BUILD_ID_MAX bytes. Returns its length, 0 if there is none. */
 size_t notes_build_id(int fd, unsigned char *id);
-/*
- * Copies the path of the program interpreter (ld.so) into size bytes. Returns 0, or a negative error number: -ENOENT
- * there is none.
- */
-int notes_interpreter(int fd, char *path, size_t size);
 
 #endif
