@@ -12,6 +12,7 @@ import os
 import platform
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -176,6 +177,21 @@ def test_dwarf_foreign():
         equal(f'{owner}:{group} {mode:o}: told once', messages.count('another user can change this file'), 1)
         equal('innermost', functions(profile('foreign.log'))['three_quarters']['self'] > 20, True)
         os.unlink('foreign')
+
+
+def test_replaced():
+    """No functions are shown of a file that has changed since, although it has no build-id."""
+    bare = TARGET.read_bytes()
+    note = struct.pack('<III', 4, 20, 3) + b'GNU\0'
+    equal('it has a build-id', bare.count(note), 1)
+    Path('plain').write_bytes(bare.replace(note, struct.pack('<III', 4, 20, 99) + b'GNU\0'))
+    os.chmod('plain', 0o755)
+    record('--sample', '999', '-o', 'plain.log', '--', './plain', 'split')
+    equal('as it was', functions(profile('plain.log'))['three_quarters']['self'] > 20, True)
+    os.utime('plain')
+    out, messages = scene.run(POSIXTRACE, 'stat', '--profile', 'plain.log')
+    equal(messages.decode(), b'it has changed since' in messages, True)
+    equal('no names', b'three_quarters' in out, False)
 
 
 def test_family():
