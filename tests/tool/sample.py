@@ -204,8 +204,14 @@ def test_family():
 
 def test_all():
     """-a needs no --kernel."""
-    with subprocess.Popen([sys.executable, '-c', 'while True: pass']) as busy:
-        record('-a', '--sample', '999', '-o', 'a.log', '--', TARGET, 'quarter')
+    with subprocess.Popen([sys.executable, '-c', 'while True: pass']) as busy, \
+         subprocess.Popen([POSIXTRACE, 'record', '-a', '--sample', '999', '-o', 'a.log', '--', 'sleep', '1000'],
+                          stderr=subprocess.PIPE) as recorder:
+        while recorder.poll() is None and (not Path('a.log.kernel').exists() or
+                                           busy.pid not in {e.get('pid') for e in events('a.log.kernel')}):
+            time.sleep(0.1)
+        recorder.send_signal(signal.SIGINT)
+        recorder.communicate()
         busy.kill()
     equal('another process', busy.pid in {e['pid'] for e in named(events('a.log'), 'linux_sample')}, True)
 
