@@ -12,6 +12,7 @@ import os
 import platform
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -167,6 +168,21 @@ def test_dwarf_foreign():
         os.unlink('foreign')
 
 
+def test_replaced():
+    """No functions are shown of a file that has changed since, although it has no build-id."""
+    bare = TARGET.read_bytes()
+    note = struct.pack('<III', 4, 20, 3) + b'GNU\0'
+    equal('it has a build-id', bare.count(note), 1)
+    Path('plain').write_bytes(bare.replace(note, struct.pack('<III', 4, 20, 99) + b'GNU\0'))
+    os.chmod('plain', 0o755)
+    record('--sample', '999', '-o', 'plain.log', '--', './plain', 'split')
+    equal('as it was', functions(profile('plain.log'))['three_quarters']['self'] > 20, True)
+    os.utime('plain')
+    out, messages = scene.run(POSIXTRACE, 'stat', '--profile', 'plain.log')
+    equal(messages.decode(), b'it has changed since' in messages, True)
+    equal('no names', b'three_quarters' in out, False)
+
+
 def test_family():
     """A child has its parent's memory, then that of another execution of the program."""
     record('--children', '--sample', '999', '-o', 'family.log', '--', TARGET, 'family')
@@ -177,8 +193,14 @@ def test_family():
 
 def test_all():
     """-a needs no --kernel."""
-    with subprocess.Popen([sys.executable, '-c', 'while True: pass']) as busy:
-        record('-a', '--sample', '999', '-o', 'a.log', '--', TARGET, 'quarter')
+    with subprocess.Popen([sys.executable, '-c', 'while True: pass']) as busy, \
+         subprocess.Popen([POSIXTRACE, 'record', '-a', '--sample', '999', '-o', 'a.log', '--', 'sleep', '1000'],
+                          stderr=subprocess.PIPE) as recorder:
+        while recorder.poll() is None and (not Path('a.log.kernel').exists() or
+                                           busy.pid not in {e.get('pid') for e in events('a.log.kernel')}):
+            time.sleep(0.1)
+        recorder.send_signal(signal.SIGINT)
+        recorder.communicate()
         busy.kill()
     equal('another process', busy.pid in {e['pid'] for e in named(events('a.log'), 'linux_sample')}, True)
 

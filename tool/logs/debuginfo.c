@@ -39,6 +39,7 @@ struct image {
 	char *path;
 	unsigned char *id;
 	size_t path_length, id_length;
+	uint64_t time; /* the last one at which it was mapped */
 	bool tried;
 #ifdef HAVE_LIBDW
 	bool alone;          /* libdw may not open further files */
@@ -60,7 +61,7 @@ static size_t hash(size_t h, const void *bytes, size_t size)
 	return h;
 }
 
-struct image *image_of(const char *path, size_t length, const unsigned char *id, size_t id_length)
+struct image *image_of(uint64_t time, const char *path, size_t length, const unsigned char *id, size_t id_length)
 {
 	/* A log may name any number of images. */
 	static struct image *with_hash[1 << 14];
@@ -74,7 +75,11 @@ struct image *image_of(const char *path, size_t length, const unsigned char *id,
 	for (i = *all; i; i = i->next)
 		if (i->path_length == length && memcmp(i->path, path, length) == 0 && i->id_length == id_length &&
 		    memcmp(i->id, id, id_length) == 0)
-			return i;
+			break;
+	if (i) {
+		i->time = time > i->time ? time : i->time;
+		return i;
+	}
 	i = calloc(1, sizeof *i);
 	if (i) {
 		i->path = strndup(path, length);
@@ -83,6 +88,7 @@ struct image *image_of(const char *path, size_t length, const unsigned char *id,
 	if (!i || !i->path || !i->id)
 		fail("no memory");
 	memcpy(i->id, id, id_length);
+	i->time = time;
 	i->path_length = length;
 	i->id_length = id_length;
 	i->next = *all;
@@ -356,6 +362,15 @@ static bool may_expand(Elf *elf)
 	return true;
 }
 
+/* Returns whether the file was written to after a time. Files that are copied or installed are, too. */
+static bool changed_since(const struct stat *st, uint64_t time)
+{
+	uint64_t second = time / 1000000000;
+
+	return st->st_mtim.tv_sec >= 0 && ((uint64_t)st->st_mtim.tv_sec > second ||
+	       ((uint64_t)st->st_mtim.tv_sec == second && (uint64_t)st->st_mtim.tv_nsec > time % 1000000000));
+}
+
 static const char *open_image(struct image *i)
 {
 	static char *nowhere;
@@ -407,6 +422,8 @@ static const char *open_image(struct image *i)
 	if (!same(i))
 		return i->id_length ? "not the file that was traced: its build-id differs"
 		                    : "perhaps not the file that was traced: the log has no build-id of it";
+	if (!i->id_length && changed_since(&st, i->time))
+		return "perhaps not the file that was traced: it has changed since, and has no build-id";
 	i->lines = !i->alone || has_all(i->elf);
 	return NULL;
 }

@@ -22,8 +22,11 @@ struct symbol {
 
 struct image;
 
-/* Returns the image of this path and build-id. Always returns the same one for the same arguments. */
-struct image *image_of(const char *path, size_t length, const unsigned char *id, size_t id_length);
+/*
+ * Returns the image of this path and build-id, which was mapped at this time, ns of CLOCK_REALTIME; UINT64_MAX: now.
+ * Always returns the same one for the same path and build-id.
+ */
+struct image *image_of(uint64_t time, const char *path, size_t length, const unsigned char *id, size_t id_length);
 const char *image_path(const struct image *i);
 /*
  * Fills in the other members of a symbol whose s->offset is an offset in the file. Prints once for each file why it

@@ -80,7 +80,7 @@ static void add_process(const unsigned char *body, size_t size, void *arg)
 			.start = get64(at),
 			.end = get64(at + 8),
 			.offset = get64(at + 16),
-			.image = image_of((const char *)path, length, id, id_length),
+			.image = image_of(get64(body + 8), (const char *)path, length, id, id_length),
 		};
 		s->mappings++;
 	}

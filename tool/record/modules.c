@@ -347,7 +347,7 @@ struct image *modules_image(struct modules *m, uint32_t pid, uint64_t *address)
 		if (one->path[0] != '/')
 			return NULL;
 		if (!one->image)
-			one->image = image_of(one->path, strlen(one->path), one->id, one->id_length);
+			one->image = image_of(UINT64_MAX, one->path, strlen(one->path), one->id, one->id_length);
 		*address = *address - one->start + one->offset;
 		return one->image;
 	}
