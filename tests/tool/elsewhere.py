@@ -109,7 +109,8 @@ def test_other_file():
     finally:
         os.rename('away', 'target')
     equal('no name of the other program', [key for key in sums if key[1] == 'target' and key[0] != '[target]'], [])
-    equal(f'why: {messages}', b'not the file that was traced' in messages, True)
+    if b'built without libdw' not in messages:
+        equal(f'why: {messages}', b'not the file that was traced' in messages, True)
 
 
 def test_other_reader():
