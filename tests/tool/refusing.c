@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -28,18 +29,19 @@ static int open_file(const char *path, int flags, mode_t mode)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-static mode_t mode_of(int flags, va_list list)
+static bool makes_file(int flags)
 {
-	return flags & (O_CREAT | O_TMPFILE) ? va_arg(list, mode_t) : 0;
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
 int open(const char *path, int flags, ...)
 {
+	mode_t mode = 0;
 	va_list list;
-	mode_t mode;
 
 	va_start(list, flags);
-	mode = mode_of(flags, list);
+	if (makes_file(flags))
+		mode = va_arg(list, mode_t);
 	va_end(list);
 	return open_file(path, flags, mode);
 }
@@ -47,11 +49,12 @@ int open(const char *path, int flags, ...)
 #ifdef __GLIBC__
 int open64(const char *path, int flags, ...)
 {
+	mode_t mode = 0;
 	va_list list;
-	mode_t mode;
 
 	va_start(list, flags);
-	mode = mode_of(flags, list);
+	if (makes_file(flags))
+		mode = va_arg(list, mode_t);
 	va_end(list);
 	return open_file(path, flags | O_LARGEFILE, mode);
 }

@@ -77,15 +77,53 @@ TEST(waits)
 	states_waits(s, thread(s, 1), OFF_DISK);
 	states_out(s, thread(s, 1), 150, 2, false);
 	TOLD("1 ran 100-150 on 2, 3; ");
-	states_woken(s, thread(s, 1), 170, &by);
+	states_woken(s, thread(s, 1), 170, 1, &by);
 	/* Only the first waking counts. */
-	states_woken(s, thread(s, 1), 175, NULL);
+	states_woken(s, thread(s, 1), 175, 1, NULL);
 	states_in(s, thread(s, 1), 180, 3);
 	TOLD("1 off 150-180, 3, ready 10 by 7 waker; ");
 	/* Without a tracepoint the kind of waiting and the waking are not known. */
 	states_out(s, thread(s, 1), 190, 3, false);
 	states_in(s, thread(s, 1), 199, 3);
 	TOLD("1 ran 180-190 on 3, 1; 1 off 190-199, 1; ");
+	states_free(s);
+}
+
+/* Another processor wakes a thread that has decided to wait, before it is recorded that it has left its own one. */
+TEST(woken_early)
+{
+	struct states *s = begin();
+	const struct waker by = { 7, "waker" }, other = { 8, "other" };
+
+	states_in(s, thread(s, 1), 100, 2);
+	states_waits(s, thread(s, 1), OFF_DISK);
+	states_woken(s, thread(s, 1), 140, 3, &by);
+	states_out(s, thread(s, 1), 150, 2, false);
+	states_in(s, thread(s, 1), 180, 3);
+	TOLD("1 ran 100-150 on 2, 3; 1 off 150-180, 3, ready 30 by 7 waker; ");
+	/* A later waking shows that the early one was not the end of this wait. */
+	states_woken(s, thread(s, 1), 190, 2, &by);
+	states_out(s, thread(s, 1), 200, 3, false);
+	states_woken(s, thread(s, 1), 220, 2, &other);
+	states_in(s, thread(s, 1), 230, 3);
+	TOLD("1 ran 180-200 on 3, 1; 1 off 200-230, 1, ready 10 by 8 other; ");
+	/* It was too early, or on its own processor. */
+	states_woken(s, thread(s, 1), 240, 2, &by);
+	states_out(s, thread(s, 1), 1000000, 3, false);
+	states_in(s, thread(s, 1), 1000010, 3);
+	TOLD("1 ran 230-1000000 on 3, 1; 1 off 1000000-1000010, 1; ");
+	states_woken(s, thread(s, 1), 1000015, 3, &by);
+	states_out(s, thread(s, 1), 1000020, 3, false);
+	states_in(s, thread(s, 1), 1000030, 3);
+	TOLD("1 ran 1000010-1000020 on 3, 1; 1 off 1000020-1000030, 1; ");
+	/* It is no waking of the next wait. */
+	states_woken(s, thread(s, 1), 1000035, 2, &by);
+	states_out(s, thread(s, 1), 1000040, 3, false);
+	states_in(s, thread(s, 1), 1000050, 3);
+	states_out(s, thread(s, 1), 1000060, 3, false);
+	states_in(s, thread(s, 1), 1000070, 3);
+	TOLD("1 ran 1000030-1000040 on 3, 1; 1 off 1000040-1000050, 1, ready 10 by 7 waker; "
+	     "1 ran 1000050-1000060 on 3, 1; 1 off 1000060-1000070, 1; ");
 	states_free(s);
 }
 
@@ -104,7 +142,7 @@ TEST(preempted)
 	/* A waking while it runs keeps it from waiting. */
 	states_in(s, thread(s, 1), 70, 1);
 	TOLD("1 off 60-70, 1; ");
-	states_woken(s, thread(s, 1), 75, NULL);
+	states_woken(s, thread(s, 1), 75, 1, NULL);
 	states_out(s, thread(s, 1), 80, 1, false);
 	states_in(s, thread(s, 1), 90, 1);
 	TOLD("1 ran 70-80 on 1, 1; 1 off 80-90, 1; ");
@@ -192,4 +230,5 @@ TEST(many)
 	states_free(s);
 }
 
-TEST_MAIN(TEST_ENTRY(waits), TEST_ENTRY(preempted), TEST_ENTRY(births_and_ends), TEST_ENTRY(losses), TEST_ENTRY(many))
+TEST_MAIN(TEST_ENTRY(waits), TEST_ENTRY(woken_early), TEST_ENTRY(preempted), TEST_ENTRY(births_and_ends),
+          TEST_ENTRY(losses), TEST_ENTRY(many))

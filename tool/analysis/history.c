@@ -394,6 +394,22 @@ void history_parts(const struct history_thread *t, uint64_t from, uint64_t until
 	}
 }
 
+size_t history_slice_at(const struct history_thread *t, uint64_t time)
+{
+	const struct history_slice *slice = t->slices.item;
+	size_t low = 0, high = t->slices.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (slice[middle].until >= time)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
 void history_faults(const struct history_thread *t, uint64_t from, uint64_t until, uint64_t *minor, uint64_t *major)
 {
 	const struct history_fault *fault = t->faults.item;

@@ -81,6 +81,8 @@ const char *history_waker_name(struct history *h, uint32_t machine, uint32_t tid
 /* Calls a function for each part of the thread's time, in order. */
 void history_parts(const struct history_thread *t, uint64_t from, uint64_t until,
                    void (*each)(void *arg, const struct history_part *part), void *arg);
+/* Returns the index of the first state of a thread that has not ended before a time. */
+size_t history_slice_at(const struct history_thread *t, uint64_t time);
 /* Counts the page faults of a thread. */
 void history_faults(const struct history_thread *t, uint64_t from, uint64_t until, uint64_t *minor, uint64_t *major);
 

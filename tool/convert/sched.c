@@ -42,18 +42,10 @@ static uint32_t state_after(unsigned why)
 uint32_t sched_cpu(const struct history_thread *t, uint64_t time, uint32_t otherwise)
 {
 	const struct history_slice *slice = t->slices.item;
-	size_t low = 0, high = t->slices.count;
+	size_t i = history_slice_at(t, time);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (slice[middle].until >= time)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low < t->slices.count && slice[low].state == HISTORY_RUNNING && slice[low].from <= time &&
-	       slice[low].cpu != UINT32_MAX ? slice[low].cpu : otherwise;
+	return i < t->slices.count && slice[i].state == HISTORY_RUNNING && slice[i].from <= time &&
+	       slice[i].cpu != UINT32_MAX ? slice[i].cpu : otherwise;
 }
 
 static void add_waking(struct sched_steps *s, struct history *h, const struct history_thread *t, size_t index)

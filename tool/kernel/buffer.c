@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
+
 int buffer_map(struct buffer *r, int fd, size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -36,15 +38,22 @@ void buffer_unmap(struct buffer *r)
 	r->whole = NULL;
 }
 
-const struct perf_event_header *buffer_next(struct buffer *r)
+uint64_t buffer_look(struct buffer *r)
 {
 	/* The kernel has written everything before the head. */
-	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+	r->head = load_acquire(&r->page->data_head);
+	return r->head - r->tail;
+}
+
+const struct perf_event_header *buffer_next(struct buffer *r)
+{
 	size_t at = (size_t)(r->tail & (r->size - 1)), first = r->size - at;
 	const struct perf_event_header *h = (const void *)(r->data + at);
 
+	if (r->tail == r->head)
+		buffer_look(r);
 	/* Records are multiples of 8 bytes, so the header is in one piece. */
-	if (head - r->tail < sizeof *h || h->size < sizeof *h || head - r->tail < h->size)
+	if (r->head - r->tail < sizeof *h || h->size < sizeof *h || r->head - r->tail < h->size)
 		return NULL;
 	r->tail += h->size;
 	if (h->size <= first)
@@ -54,13 +63,13 @@ const struct perf_event_header *buffer_next(struct buffer *r)
 	return (const void *)r->whole;
 }
 
-uint64_t buffer_there(const struct buffer *r)
+uint64_t buffer_held(const struct buffer *r)
 {
-	return __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE) - r->tail;
+	return r->tail - r->page->data_tail;
 }
 
-void buffer_release(struct buffer *r)
+void buffer_release(struct buffer *r, size_t kept)
 {
 	/* The records were read before the kernel may overwrite them. */
-	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
+	store_release(&r->page->data_tail, r->tail - kept);
 }

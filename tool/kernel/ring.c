@@ -12,15 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/atomic.h"
 #include "base/ticks.h"
 #include "common/unaligned.h"
+#include "kernel/buffer.h"
 
 /* Linux 6.0; the headers may be older. */
 #define FORMAT_LOST (1U << 4)
@@ -33,24 +32,21 @@
  */
 #define SETTLED_NS UINT64_C(20000000)
 #define SETTLED_FULL_NS UINT64_C(2000000)
-#define RECORD_MAX 65536
 
 /* What each record has at its end, or a sample at its beginning. */
 #define SAMPLE_COMMON (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
 struct ring {
-	struct perf_event_mmap_page *page;
-	const unsigned char *bytes;
-	int fd, cpu;
-	uint64_t at, head;
+	struct buffer buffer;
+	int cpu;
+	uint64_t end;      /* records up to here are read, and later ones the next time */
 	uint64_t last;     /* time of the record before */
 	bool tight;        /* there was hardly any room at the last look */
 	bool gap;          /* records may be missing since `last` */
 	uint64_t gap_from;
 	bool ready;        /* `record` is the next one */
-	uint32_t bytes_of_record;
+	uint16_t bytes_of_record;
 	struct ring_record record;
-	unsigned char copy[RECORD_MAX]; /* of a record that wraps around */
 };
 
 /* An open event. */
@@ -123,9 +119,8 @@ static void set_common(struct perf_event_attr *attr)
 static int make_ring(struct rings *r, int cpu)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY };
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct ring *ring = calloc(1, sizeof *ring);
-	int error;
+	int fd, error;
 
 	if (!ring)
 		return ENOMEM;
@@ -134,32 +129,24 @@ static int make_ring(struct rings *r, int cpu)
 	attr.watermark = 1;
 	attr.wakeup_watermark = (uint32_t)(r->size / 4);
 	ring->cpu = cpu;
-	ring->fd = ring_open_event(&attr, 0, cpu);
-	if (ring->fd < 0) {
-		error = errno;
+	fd = ring_open_event(&attr, 0, cpu);
+	error = fd < 0 ? errno : buffer_map(&ring->buffer, fd, r->size);
+	if (error) {
+		if (fd >= 0)
+			close(fd);
 		free(ring);
 		return error;
 	}
-	ring->page = mmap(NULL, page + r->size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
-	if (ring->page == MAP_FAILED) {
-		error = errno;
-		close(ring->fd);
-		free(ring);
-		return error;
-	}
-	ring->bytes = (const unsigned char *)ring->page + page;
 	r->ring[r->count] = ring;
-	r->poll[r->count++] = (struct pollfd){ .fd = ring->fd, .events = POLLIN };
+	r->poll[r->count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	return 0;
 }
 
 static void free_rings(struct rings *r)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
 	for (unsigned i = 0; i < r->count; i++) {
-		munmap(r->ring[i]->page, page + r->size);
-		close(r->ring[i]->fd);
+		buffer_unmap(&r->ring[i]->buffer);
+		close(r->ring[i]->buffer.fd);
 		free(r->ring[i]);
 	}
 	r->count = 0;
@@ -313,7 +300,7 @@ static int open_one(struct rings *r, const struct ring *ring, struct perf_event_
 	}
 	if (fd < 0)
 		return errno;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) != 0 || ioctl(fd, PERF_EVENT_IOC_ID, &o.id) != 0) {
+	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->buffer.fd) != 0 || ioctl(fd, PERF_EVENT_IOC_ID, &o.id) != 0) {
 		error = errno;
 		close(fd);
 		return error;
@@ -387,18 +374,6 @@ void rings_wait(const struct rings *r, int fd, int milliseconds)
 
 /* -- Records --------------------------------------------------------------------------------------- */
 
-/* Returns the bytes of a record, in one piece. */
-static const unsigned char *whole(struct ring *ring, size_t size, size_t bytes)
-{
-	size_t from = (size_t)(ring->at & (size - 1));
-
-	if (from + bytes <= size)
-		return ring->bytes + from;
-	memcpy(ring->copy, ring->bytes + from, size - from);
-	memcpy(ring->copy + (size - from), ring->bytes, bytes - (size - from));
-	return ring->copy;
-}
-
 /* Reads what a sample has before its data. The order of the fields is the kernel's. */
 static void parse_sample(const struct rings *r, struct ring_record *to, const unsigned char *p,
                          const unsigned char *end)
@@ -463,34 +438,34 @@ static void parse_sample(const struct rings *r, struct ring_record *to, const un
 /* Makes the next record of a ring ready. Returns false if there is none. */
 static bool look(const struct rings *r, struct ring *ring)
 {
-	struct perf_event_header h;
+	const struct perf_event_header *h;
 	const unsigned char *p;
 
 	if (ring->ready)
 		return true;
-	if (ring->at == ring->head)
+	h = ring->buffer.tail == ring->end ? NULL : buffer_next(&ring->buffer);
+	if (!h)
 		return false;
-	memcpy(&h, ring->bytes + (ring->at & (r->size - 1)), sizeof h);
-	p = whole(ring, r->size, h.size);
-	ring->record = (struct ring_record){ .type = h.type, .misc = h.misc };
-	if (h.type == PERF_RECORD_SAMPLE) {
-		parse_sample(r, &ring->record, p + sizeof h, p + h.size);
+	p = (const unsigned char *)h;
+	ring->record = (struct ring_record){ .type = h->type, .misc = h->misc };
+	if (h->type == PERF_RECORD_SAMPLE) {
+		parse_sample(r, &ring->record, p + sizeof *h, p + h->size);
 	} else {
-		const unsigned char *tail = p + h.size - 32;
+		const unsigned char *tail = p + h->size - 32;
 
 		memcpy(&ring->record.pid, tail, 4);
 		memcpy(&ring->record.tid, tail + 4, 4);
 		ring->record.time = unaligned_u64(tail + 8);
 		memcpy(&ring->record.cpu, tail + 16, 4);
 		ring->record.kind = slot_of(r, unaligned_u64(tail + 24))->kind;
-		ring->record.data = p + sizeof h;
-		ring->record.size = h.size - sizeof h - 32;
+		ring->record.data = p + sizeof *h;
+		ring->record.size = h->size - sizeof *h - 32;
 	}
 	ring->record.time += (uint64_t)r->offset;
 	/* An interrupt in the middle of a record writes its own record behind it, with a later time or the same. */
 	if (ring->record.time < ring->last)
 		ring->record.time = ring->last;
-	ring->bytes_of_record = h.size;
+	ring->bytes_of_record = h->size;
 	ring->ready = true;
 	return true;
 }
@@ -525,7 +500,6 @@ static void take(struct rings *r, struct ring *ring, const struct ring_calls *ca
 	}
 	ring->last = rec->time;
 	ring->ready = false;
-	ring->at += ring->bytes_of_record;
 	/* What was lost is reported right before the next record, but it was lost after this one. */
 	if (look(r, ring) ? ring->record.type == PERF_RECORD_LOST : ring->tight)
 		begin_gap(ring, ring->last, calls, arg);
@@ -553,17 +527,28 @@ static struct ring *oldest(const struct rings *r, uint64_t *until)
 	return best;
 }
 
+/* Returns how many bytes can be released. The next record, which may be ready, keeps its room. */
+static uint64_t held(const struct ring *ring)
+{
+	return buffer_held(&ring->buffer) - (ring->ready ? ring->bytes_of_record : 0U);
+}
+
+static void release(struct ring *ring)
+{
+	buffer_release(&ring->buffer, ring->ready ? ring->bytes_of_record : 0);
+}
+
 void rings_read(struct rings *r, const struct ring_calls *calls, void *arg, bool all)
 {
 	struct ring *ring;
 	uint64_t now = (uint64_t)clock_ns(CLOCK_MONOTONIC), settled = SETTLED_NS, bound, until;
 
 	for (unsigned i = 0; i < r->count; i++) {
-		uint64_t used;
+		struct ring *each = r->ring[i];
+		uint64_t used = buffer_held(&each->buffer) + buffer_look(&each->buffer);
 
-		r->ring[i]->head = load_acquire(&r->ring[i]->page->data_head);
-		used = r->ring[i]->head - r->ring[i]->page->data_tail;
-		r->ring[i]->tight = r->size - used < r->record_room;
+		each->end = each->buffer.head;
+		each->tight = r->size - used < r->record_room;
 		if (used > r->size / 2)
 			settled = SETTLED_FULL_NS;
 	}
@@ -573,11 +558,11 @@ void rings_read(struct rings *r, const struct ring_calls *calls, void *arg, bool
 
 		do {
 			take(r, ring, calls, arg);
-			/* Give room back early. The next record, which may be ready, keeps its room. */
-			if (ring->at - ring->page->data_tail > r->size / 16)
-				store_release(&ring->page->data_tail, ring->at);
+			/* Give room back early. */
+			if (held(ring) > r->size / 16)
+				release(ring);
 		} while (look(r, ring) && ring->record.time <= end);
 	}
 	for (unsigned i = 0; i < r->count; i++)
-		store_release(&r->ring[i]->page->data_tail, r->ring[i]->at);
+		release(r->ring[i]);
 }

@@ -10,6 +10,12 @@
 
 enum phase { UNKNOWN, RUNNING, OFF };
 
+/*
+ * A thread that has decided to wait can be woken before the kernel records that it has left the processor. A waking
+ * that is not older than this may be the one that ends the wait, if there is no other.
+ */
+#define EARLY_NS 100000
+
 struct thread {
 	struct state_thread t; /* first, so that a pointer to it is one to this */
 	struct thread *next;   /* in its bucket */
@@ -21,6 +27,7 @@ struct thread {
 	bool waits; /* how it will wait is known before it stops to run */
 	enum off_state waits_how;
 	bool woken, has_waker;
+	bool woken_early; /* while it was running */
 	uint64_t woken_at;
 	struct waker waker;
 };
@@ -105,7 +112,7 @@ static struct thread *current(const struct states *s, struct state_thread *of)
 	if (t->generation == s->generation)
 		return t;
 	t->phase = UNKNOWN;
-	t->waits = t->woken = t->has_waker = t->t.call.open = false;
+	t->waits = t->woken = t->woken_early = t->has_waker = t->t.call.open = false;
 	t->generation = s->generation;
 	return t;
 }
@@ -120,7 +127,7 @@ struct state_thread *states_thread(struct states *s, uint32_t pid, uint32_t tid)
 			t->t.pid = pid;
 			memset(t->t.name, 0, sizeof t->t.name);
 			t->phase = UNKNOWN;
-			t->waits = t->woken = t->has_waker = t->t.call.open = false;
+			t->waits = t->woken = t->has_waker = t->woken_early = t->t.call.open = false;
 		}
 		return &current(s, &t->t)->t;
 	}
@@ -161,7 +168,7 @@ static void begin(const struct states *s, struct thread *t, enum phase phase, ui
 {
 	t->phase = s->gaps ? UNKNOWN : phase;
 	t->since = time;
-	t->woken = t->has_waker = false;
+	t->woken = t->woken_early = t->has_waker = false;
 }
 
 static void end_run(const struct states *s, struct thread *t, uint64_t time, unsigned why)
@@ -181,7 +188,7 @@ static void end_off(const struct states *s, struct thread *t, uint64_t time)
 	if (t->state == OFF_PREEMPTED || t->state == OFF_NEW) {
 		off.ready_known = true;
 		off.ready = time - t->since;
-	} else if (t->woken) {
+	} else if (t->woken || t->woken_early) {
 		off.ready_known = true;
 		off.ready = time - t->woken_at;
 		off.waker = t->has_waker ? &t->waker : NULL;
@@ -209,6 +216,8 @@ void states_out(struct states *s, struct state_thread *of, uint64_t time, uint32
 {
 	struct thread *t = current(s, of);
 	enum off_state state = preempted ? OFF_PREEMPTED : t->waits ? t->waits_how : OFF_BLOCKED;
+	bool early = t->woken_early && t->phase == RUNNING && !preempted && time - t->woken_at <= EARLY_NS;
+	bool has_waker = t->has_waker;
 
 	/* If the last known run was on another processor, records of the thread are missing. */
 	if (t->phase == RUNNING && t->cpu == cpu)
@@ -216,6 +225,11 @@ void states_out(struct states *s, struct state_thread *of, uint64_t time, uint32
 	begin(s, t, OFF, time);
 	t->state = state;
 	t->waits = false;
+	if (early && t->phase == OFF) {
+		t->woken_early = true;
+		t->has_waker = has_waker;
+		t->woken_at = time;
+	}
 }
 
 void states_in(struct states *s, struct state_thread *of, uint64_t time, uint32_t cpu)
@@ -234,14 +248,18 @@ void states_runs(struct states *s, struct state_thread *of, uint64_t time, uint3
 		states_in(s, of, time, cpu);
 }
 
-void states_woken(struct states *s, struct state_thread *of, uint64_t time, const struct waker *waker)
+void states_woken(struct states *s, struct state_thread *of, uint64_t time, uint32_t cpu, const struct waker *waker)
 {
 	struct thread *t = current(s, of);
 
-	/* A thread that is woken before it has left the processor does not leave it. */
-	if (t->phase != OFF || t->woken)
+	/*
+	 * A thread that is woken before it has left the processor does not leave it; or another processor has woken it,
+	 * see EARLY_NS. Interrupts of its own processor are off at that time.
+	 */
+	if (t->phase == UNKNOWN || t->woken || (t->phase == RUNNING && t->cpu == cpu))
 		return;
-	t->woken = true;
+	t->woken = t->phase == OFF;
+	t->woken_early = t->phase == RUNNING;
 	t->woken_at = time;
 	t->has_waker = waker != NULL;
 	if (waker)

@@ -94,7 +94,8 @@ void states_out(struct states *s, struct state_thread *t, uint64_t time, uint32_
 void states_in(struct states *s, struct state_thread *t, uint64_t time, uint32_t cpu);
 /* The thread is known to run now, perhaps for long. */
 void states_runs(struct states *s, struct state_thread *t, uint64_t time, uint32_t cpu);
-void states_woken(struct states *s, struct state_thread *t, uint64_t time, const struct waker *waker);
+/* The thread is woken; cpu: where the waker ran. */
+void states_woken(struct states *s, struct state_thread *t, uint64_t time, uint32_t cpu, const struct waker *waker);
 /* The thread has ended; t is not valid any more. */
 void states_exit(struct states *s, struct state_thread *t, uint64_t time);
 /* From now on, records may be missing. Gaps may overlap. */

@@ -309,7 +309,7 @@ static void take_waking(struct kernel *k, const struct ring_record *r)
 	if (!t)
 		return;
 	name_other(k, r, &waker);
-	states_woken(k->states, t, r->time, &waker);
+	states_woken(k->states, t, r->time, r->cpu, &waker);
 }
 
 static void take_call(struct kernel *k, const struct ring_record *r, struct state_thread *t)

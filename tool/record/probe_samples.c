@@ -343,14 +343,14 @@ void probe_samples_take(struct probes *p)
 	const struct perf_event_header *h;
 
 	for (unsigned i = 0; i < p->rings; i++) {
-		uint64_t there = buffer_there(&p->ring[i]), end = p->ring[i].tail + there, from = p->ring_time[i];
+		uint64_t there = buffer_look(&p->ring[i]), end = p->ring[i].tail + there, from = p->ring_time[i];
 
 		while ((h = buffer_next(&p->ring[i])) != NULL) {
 			keep(p, i, h);
 			/* What was lost came after what had filled the ring. */
 			if (p->ring[i].tail <= end)
 				from = p->ring_time[i];
-			buffer_release(&p->ring[i]);
+			buffer_release(&p->ring[i], 0);
 		}
 		if (there > PROBE_RING_BYTES / 2)
 			look_for_losses(p, i, from);

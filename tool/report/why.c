@@ -382,18 +382,11 @@ static void collect_runs(void)
 static uint32_t cpu_after(const struct history_thread *t, uint64_t time)
 {
 	const struct history_slice *slice = t->slices.item;
-	size_t low = 0, high = t->slices.count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (slice[middle].from >= time)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low < t->slices.count && slice[low].from == time && slice[low].state == HISTORY_RUNNING ?
-	       slice[low].cpu : UINT32_MAX;
+	for (size_t i = history_slice_at(t, time); i < t->slices.count && slice[i].from <= time; i++)
+		if (slice[i].from == time && slice[i].state == HISTORY_RUNNING)
+			return slice[i].cpu;
+	return UINT32_MAX;
 }
 
 /* Returns the thread that ran for most of the time on a processor, or null; *time: for how long. */
