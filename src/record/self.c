@@ -234,7 +234,30 @@ struct process_names {
 };
 
 static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t names_locker; /* the process whose threads lock names_lock; NAMES_BUSY: it is being made new */
 static struct process_names *names_now;
+
+#define NAMES_BUSY UINT32_MAX
+
+/*
+ * Makes names_lock new in a child, where a thread of the parent may have held it. After _Fork() or clone() no handler
+ * has run there. Called with signals blocked, before names_lock is locked.
+ */
+static void names_unlock_in_child(void)
+{
+	uint32_t pid = (uint32_t)sys_getpid(), locker = load_acquire(&names_locker); /* PAIR(names_locker) */
+
+	while (locker != pid) {
+		if (locker != NAMES_BUSY && cas(&names_locker, &locker, NAMES_BUSY)) {
+			if (locker)
+				pthread_mutex_init(&names_lock, NULL);
+			store_release(&names_locker, pid); /* PAIR(names_locker) */
+			return;
+		}
+		sys_yield();
+		locker = load_acquire(&names_locker); /* PAIR(names_locker) */
+	}
+}
 
 /* Returns whether this is the registry with this name, in the directory of the user that the process is now. */
 static bool same_names(const struct registry *r, const struct process *process, struct ident id)
@@ -623,6 +646,7 @@ static void move(struct self *self, const struct process *old, bool wait)
 {
 	uint64_t signals = sys_signals_block();
 
+	names_unlock_in_child();
 	if ((wait ? pthread_mutex_lock(&names_lock) : pthread_mutex_trylock(&names_lock)) == 0) {
 		move_now(self, old);
 		pthread_mutex_unlock(&names_lock);
@@ -926,8 +950,6 @@ static void before_fork(void)
 
 static void child_of_fork(void)
 {
-	/* Another thread of the parent may have held the lock. */
-	pthread_mutex_init(&names_lock, NULL);
 	replace_in_child((uint32_t)sys_getpid());
 }
 
@@ -1015,6 +1037,7 @@ struct registry *self_registry(void)
 	if (names && names->pid == pid && names->registry.file[0])
 		return &names->registry;
 	signals = sys_signals_block();
+	names_unlock_in_child();
 	pthread_mutex_lock(&names_lock);
 	names = names_now;
 	if (names && names->pid == pid)
@@ -1098,6 +1121,7 @@ static struct registry *registry_to_change(uint64_t *signals)
 
 	*signals = sys_signals_block();
 	r = self_registry();
+	names_unlock_in_child();
 	pthread_mutex_lock(&names_lock);
 	return r;
 }
