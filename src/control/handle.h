@@ -42,6 +42,26 @@ struct handle {
 	unsigned type_next;      /* position in the event type list */
 };
 
+/* Slots for active streams, then as many slots for opened logs: neither kind uses up the other's slots. */
+#define HANDLES (2 * TRACE_SYS_MAX)
+
+/* A trace_id_t has the identifier's number in the high bits, and the slot in the table + 1 in the low bits. */
+#define HANDLE_SLOT_BITS 12
+#define HANDLE_SLOT_MASK ((1u << HANDLE_SLOT_BITS) - 1)
+
+_Static_assert(HANDLES < HANDLE_SLOT_MASK, "a place and one");
+
+struct handle_table {
+	pthread_mutex_t lock; /* zeroed memory is an unlocked mutex, see the assert in handle_table_lock() */
+	uint32_t last_number;
+	uint32_t ended; /* rises when a call in progress ends; handle_end() sleeps on this word */
+	int streams;    /* slots for active streams that were ever used; reading later slots would allocate memory */
+	struct handle handle[HANDLES];
+};
+
+/* Null until it is needed. For handle.c, and the functions below that have no time for a call. */
+extern struct handle_table *handle_table;
+
 /*
  * Locks the table, so that one thread at a time creates or shuts down. Returns the table's handles, or null if there is
  * no memory.
@@ -49,6 +69,29 @@ struct handle {
 struct handle *handle_table_lock(void);
 void handle_table_unlock(void);
 enum handle_kind { HANDLE_ACTIVE = 1, HANDLE_RECORDED = 2, HANDLE_ANY = 3 };
+
+/* Returns the slot that an identifier names, or null if there is no such slot. */
+static inline struct handle *handle_slot(trace_id_t trid)
+{
+	struct handle_table *t = load_acquire(&handle_table); /* PAIR(table) */
+	unsigned i = (unsigned)(trid & HANDLE_SLOT_MASK);
+
+	return t && i >= 1 && i <= HANDLES && trid >> (32 + HANDLE_SLOT_BITS) == 0 ? &t->handle[i - 1] : NULL;
+}
+
+/*
+ * Returns true if the handle has this identifier and kind and is not being shut
+ * down. Loads dying before number; handle_free() stores number before dying. So
+ * a load that sees dying cleared is followed by a load that sees number cleared.
+ */
+static inline bool handle_is(const struct handle *h, trace_id_t trid, enum handle_kind kind)
+{
+	uint32_t number = (uint32_t)(trid >> HANDLE_SLOT_BITS);
+
+	return !load_acquire(&h->dying) && number && /* PAIR(dying) */
+	       load_acquire(&h->number) == number && /* PAIR(dying), PAIR(handle) */
+	       kind & (h->input ? HANDLE_RECORDED : HANDLE_ACTIVE);
+}
 
 /*
  * Returns a free handle for an active stream or an opened log, or null if all TRACE_SYS_MAX handles of the kind are in
@@ -69,6 +112,18 @@ void handle_put(struct handle *h);
  * until handle_put().
  */
 struct handle *handle_enter(trace_id_t trid, enum handle_kind kind);
+/* Does handle_enter() for a log, without a call and without waiting. After null, call handle_enter(). */
+static inline struct handle *handle_try_enter(trace_id_t trid)
+{
+	struct handle *h = handle_slot(trid);
+
+	if (!h || load_relaxed(&h->number) != (uint32_t)(trid >> HANDLE_SLOT_BITS) || !latch_try(&h->lock))
+		return NULL;
+	if (handle_is(h, trid, HANDLE_RECORDED))
+		return h;
+	latch_release(&h->lock);
+	return NULL;
+}
 void handle_leave(struct handle *h);
 void handle_keep(struct handle *h);
 /*

@@ -297,3 +297,15 @@ int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *da
 	handle_leave(h);
 	return error;
 }
+
+int reading_getnext(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
+                    int *unavailable)
+{
+	struct handle *h = handle_try_enter(trid);
+
+	if (!h)
+		return reading_next(trid, event, data, size, length, unavailable, READING_FOREVER, NULL);
+	recorded_next(h, event, data, size, length, unavailable);
+	latch_release(&h->lock);
+	return 0;
+}

@@ -12,5 +12,8 @@ enum reading_wait { READING_TRY, READING_FOREVER, READING_UNTIL };
 
 int reading_next(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
                  int *unavailable, enum reading_wait wait, const struct timespec *deadline);
+/* Does reading_next() with READING_FOREVER, with few instructions for a log that no other thread has locked. */
+int reading_getnext(trace_id_t trid, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
+                    int *unavailable);
 
 #endif

@@ -158,52 +158,19 @@ int recorded_type(struct handle *h, trace_event_id_t *id, int *unavailable)
 	return 0;
 }
 
-static void report(const struct log_event *e, struct posix_trace_event_info *event)
+uint32_t recorded_sets(const struct log_event *e, const unsigned char *from, void *to, size_t size)
 {
-	memset(event, 0, sizeof *event);
-	event->posix_event_id = e->id;
-	event->posix_pid = (pid_t)e->pid;
-	event->__posix_kernel_tid = (pid_t)e->tid;
-	event->posix_prog_address = (void *)(uintptr_t)e->address;
-	event->posix_thread_id = (pthread_t)(uintptr_t)e->pthread;
-	event->posix_timestamp.tv_sec = (time_t)(e->time / NS_PER_S);
-	event->posix_timestamp.tv_nsec = (long)(e->time % NS_PER_S);
-}
+	size_t count = e->id == POSIX_TRACE_START ? 1 : 2;
+	uint32_t length = e->length;
+	trace_event_set_t sets[2];
+	bool converts = length != count * sizeof *sets && length % count == 0;
 
-/*
- * Converts the event type sets in the data of START and FILTER to their present size; logs of other versions have
- * shorter sets. Returns the converted sets, or null if the data needs no conversion.
- */
-static const unsigned char *sets_of_today(struct log_event *e, const unsigned char *from, trace_event_set_t sets[2])
-{
-	size_t count = e->id == POSIX_TRACE_START ? 1 : e->id == POSIX_TRACE_FILTER ? 2 : 0;
-
-	if (count == 0 || e->length == count * sizeof *sets || e->length % count)
-		return NULL;
-	for (size_t i = 0; i < count; i++)
-		if (!eventset_read(&sets[i], from + i * (e->length / count), e->length / count))
-			return NULL;
-	e->length = (uint32_t)(count * sizeof *sets);
-	return (const unsigned char *)sets;
-}
-
-void recorded_next(struct handle *h, struct posix_trace_event_info *event, void *data, size_t size, size_t *length,
-                   int *unavailable)
-{
-	const unsigned char *from, *sets;
-	const struct log_event *next = input_next(h->input, &from);
-	trace_event_set_t space[2];
-	struct log_event e;
-
-	*unavailable = !next;
-	if (!next)
-		return;
-	e = *next;
-	sets = sets_of_today(&e, from, space);
-	report(&e, event);
-	event->posix_truncation_status = size < e.length ? POSIX_TRACE_TRUNCATED_READ
-	                               : e.truncated     ? POSIX_TRACE_TRUNCATED_RECORD
-	                                                 : POSIX_TRACE_NOT_TRUNCATED;
-	*length = size < e.length ? size : e.length;
-	copy(data, sets ? sets : from, *length);
+	for (size_t i = 0; converts && i < count; i++)
+		converts = eventset_read(&sets[i], from + i * (length / count), length / count);
+	if (converts) {
+		from = (const unsigned char *)sets;
+		length = (uint32_t)(count * sizeof *sets);
+	}
+	copy(to, from, size < length ? size : length);
+	return length;
 }

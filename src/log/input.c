@@ -641,7 +641,7 @@ static bool next_segment(struct input *in)
 	return false;
 }
 
-const struct log_event *input_next(struct input *in, const unsigned char **data)
+const struct log_event *input_next_elsewhere(struct input *in, const unsigned char **data)
 {
 	const struct log_event *e;
 

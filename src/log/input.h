@@ -114,7 +114,17 @@ static inline bool input_end_gap(const struct input *in, const struct log_event 
 {
 	return e == &in->gap[0] && e->id == POSIX_TRACE_OVERFLOW;
 }
+/* Does input_next() if the next event may not be the next one in the segment. */
+const struct log_event *input_next_elsewhere(struct input *in, const unsigned char **data);
 /* Returns the next event, which stays valid with its data until the next call. Null at the end. */
-const struct log_event *input_next(struct input *in, const unsigned char **data);
+static inline const struct log_event *input_next(struct input *in, const unsigned char **data)
+{
+	const struct log_event *e = in->gaps ? NULL : unpack_next(in->unpack, data);
+
+	if (!e)
+		return input_next_elsewhere(in, data);
+	in->last = e->time;
+	return e;
+}
 
 #endif

@@ -14,19 +14,30 @@
 
 /* -- The check ------------------------------------------------------------------- */
 
+/* What is known before an event. The loop over the events keeps its position, time and counts in local variables. */
 struct check {
 	const unsigned char *at, *end;
-	uint32_t shapes, threads, events;
-	uint64_t time, first, last, latest;
+	uint32_t shapes, threads;
+	uint64_t time, last, latest;
 };
 
-static inline bool number(struct check *c, uint64_t *v)
+/* Returns the address after the number. Null if there is no number before end. */
+static inline const unsigned char *number(const unsigned char *at, const unsigned char *end, uint64_t *v)
 {
-	if (c->at < c->end && *c->at < 0x80) {
-		*v = *c->at++;
-		return true;
+	uint64_t large;
+
+	if (at < end && *at < 0x80) {
+		*v = *at;
+		return at + 1;
 	}
-	c->at = get_varint(c->at, c->end, v);
+	at = get_varint(at, end, &large);
+	*v = at ? large : 0;
+	return at;
+}
+
+static bool next(struct check *c, uint64_t *v)
+{
+	c->at = number(c->at, c->end, v);
 	return c->at != NULL;
 }
 
@@ -56,10 +67,10 @@ static bool check_definition(struct check *c, struct unpack *u)
 	case ITEM_THREAD:
 		return check_thread(c);
 	case ITEM_SHAPE:
-		if (c->shapes == SHAPES_MAX || !number(c, &thread) || !number(c, &id) || !has(c, 1))
+		if (c->shapes == SHAPES_MAX || !next(c, &thread) || !next(c, &id) || !has(c, 1))
 			return false;
 		c->at++;
-		if (!number(c, &length) || !has(c, 8) || thread >= c->threads ||
+		if (!next(c, &length) || !has(c, 8) || thread >= c->threads ||
 		    !eventtype_possible((trace_event_id_t)id) ||
 		    id > UINT32_MAX || length > RECORD_DATA_MAX)
 			return false;
@@ -67,7 +78,7 @@ static bool check_definition(struct check *c, struct unpack *u)
 		u->shape_of[c->shapes++].event.length = (uint32_t)length;
 		return true;
 	case ITEM_BACK:
-		if (!number(c, &back) || back > c->time)
+		if (!next(c, &back) || back > c->time)
 			return false;
 		if (c->last > c->latest)
 			c->latest = c->last;
@@ -79,63 +90,66 @@ static bool check_definition(struct check *c, struct unpack *u)
 }
 
 /* Returns the size of packed data, or UINT64_MAX if the counts are not valid. */
-static inline uint64_t packed_size(const struct check *c, uint32_t length)
+static inline uint64_t packed_size(const unsigned char *at, const unsigned char *end, uint32_t length)
 {
-	uint32_t whole = length / 8, rest = length % 8, counts = ((length + 7) / 8 + 1) / 2, i = 0;
-	uint64_t size = counts;
-	unsigned n;
+	uint32_t size = ((length + 7) / 8 + 1) / 2;
+	unsigned low, high;
 
-	if (!has(c, counts))
+	if (size > (size_t)(end - at))
 		return UINT64_MAX;
-	for (; i < whole; i++) {
-		n = c->at[i / 2] >> (i & 1) * 4 & 15;
-		if (n > 8)
+	for (; length > 16; length -= 16) {
+		low = *at & 15;
+		high = *at++ >> 4;
+		if (low > 8 || high > 8)
 			return UINT64_MAX;
-		size += n;
+		size += low + high;
 	}
-	if (rest) {
-		n = c->at[i / 2] >> (i & 1) * 4 & 15;
-		if (n > rest)
+	if (length) {
+		low = *at & 15;
+		high = *at >> 4;
+		/* An odd last word has an empty count beside it. */
+		if (low > (length < 8 ? length : 8) || high > (length < 8 ? 0 : length - 8))
 			return UINT64_MAX;
-		size += n;
-		i++;
+		size += low + high;
 	}
-	/* An odd last word has an empty count beside it. */
-	return i & 1 && c->at[i / 2] >> 4 ? UINT64_MAX : size;
-}
-
-static inline bool check_event(struct check *c, const struct unpack *u, uint64_t shape)
-{
-	uint64_t step, size;
-	uint32_t length;
-
-	if (shape >= c->shapes || !number(c, &step) || c->time + step < step)
-		return false;
-	c->time += step;
-	if (c->events++ == 0)
-		c->first = c->time;
-	c->last = c->time;
-	length = u->shape_of[shape].event.length;
-	size = length > PACKED_MAX ? length : packed_size(c, length);
-	if (!has(c, size))
-		return false;
-	c->at += size;
-	return true;
+	return size;
 }
 
 static bool check(struct unpack *u, const struct frame *frame, const unsigned char *body)
 {
-	struct check c = { .at = body, .end = body + frame->size, .time = frame->first };
-	uint64_t item;
+	const unsigned char *at = body, *const end = body + frame->size;
+	struct check c = { .end = end };
+	uint64_t item, step, size, time = frame->first, first = 0, last = 0;
+	uint32_t length, events = 0;
 
-	while (c.at < c.end) {
-		if (!number(&c, &item))
+	while (at < end) {
+		at = number(at, end, &item);
+		if (!at)
 			return false;
-		if (item == ITEM_DEFINITION ? !check_definition(&c, u) : !check_event(&c, u, item - 1))
+		if (item == ITEM_DEFINITION) {
+			c.at = at;
+			c.time = time;
+			c.last = last;
+			if (!check_definition(&c, u))
+				return false;
+			at = c.at;
+			time = c.time;
+			continue;
+		}
+		at = number(at, end, &step);
+		if (!at || item > c.shapes || time + step < step)
 			return false;
+		last = time += step;
+		if (events++ == 0)
+			first = time;
+		length = u->shape_of[item - 1].event.length;
+		size = length > PACKED_MAX ? length : packed_size(at, end, length);
+		if (size > (size_t)(end - at))
+			return false;
+		at += size;
 	}
-	u->latest = c.last > c.latest ? c.last : c.latest;
-	return c.events == frame->events && (c.events == 0 || (c.first == frame->first && c.last == frame->last));
+	u->latest = last > c.latest ? last : c.latest;
+	return events == frame->events && (events == 0 || (first == frame->first && last == frame->last));
 }
 
 /* -- The events --------------------------------------------------------------------- */
@@ -152,47 +166,34 @@ bool unpack_begin(struct unpack *u, const struct frame *frame, const unsigned ch
 	return true;
 }
 
-/* Reads a number that has been checked. */
-static inline uint64_t next_number(struct unpack *u)
-{
-	uint64_t v = *u->at++, byte;
-	unsigned shift = 7;
-
-	if (v < 0x80)
-		return v;
-	v &= 0x7f;
-	do {
-		byte = *u->at++;
-		v |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	return v;
-}
-
-static void define_thread(struct unpack *u)
+static const unsigned char *define_thread(struct unpack *u, const unsigned char *at)
 {
 	struct unpack_thread *t = &u->thread_of[u->threads++];
-	const struct thread_layout *l = (const struct thread_layout *)u->at;
+	const struct thread_layout *l = (const struct thread_layout *)at;
 
 	t->pid = GET_FIELD(l->pid);
 	t->tid = GET_FIELD(l->tid);
 	t->pthread = GET_FIELD(l->pthread);
 	memset(t->name, 0, sizeof t->name);
 	memcpy(t->name, l + 1, l->length);
-	u->at += sizeof *l + l->length;
+	return at + sizeof *l + l->length;
 }
 
-static void define_shape(struct unpack *u)
+static const unsigned char *define_shape(struct unpack *u, const unsigned char *at)
 {
 	struct unpack_shape *s = &u->shape_of[u->shapes++];
-	const struct unpack_thread *t = &u->thread_of[next_number(u)];
 	struct log_event *e = &s->event;
+	const struct unpack_thread *t;
+	uint64_t v;
 
-	e->id = (uint32_t)next_number(u);
-	e->truncated = *u->at++ & SHAPE_TRUNCATED;
-	e->length = (uint32_t)next_number(u);
-	e->address = get64(u->at);
-	u->at += 8;
+	at = unpack_number(at, &v);
+	t = &u->thread_of[v];
+	at = unpack_number(at, &v);
+	e->id = (uint32_t)v;
+	e->truncated = *at++ & SHAPE_TRUNCATED;
+	at = unpack_number(at, &v);
+	e->length = (uint32_t)v;
+	e->address = get64(at);
 	e->pid = t->pid;
 	e->tid = t->tid;
 	e->pthread = t->pthread;
@@ -203,58 +204,21 @@ static void define_shape(struct unpack *u)
 		u->before += (e->length + 7) & ~7u;
 		memset(s->before, 0, (e->length + 7) & ~7u);
 	}
+	return at + 8;
 }
 
-static void unpack_data(struct unpack *u, unsigned char *before, uint32_t length)
+const unsigned char *unpack_define(struct unpack *u, const unsigned char *at)
 {
-	static const uint64_t mask[9] = {
-		0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
-		0xffffffffffffffff,
-	};
-	uint32_t words = (length + 7) / 8;
-	const unsigned char *counts = u->at, *at = counts + (words + 1) / 2;
+	uint64_t back;
 
-	for (uint32_t i = 0; i < words; i++) {
-		unsigned n = counts[i / 2] >> (i & 1) * 4 & 15;
-
-		/* Up to eight bytes after the body are read, but not used. */
-		put64(before + 8 * i, get64(before + 8 * i) ^ (get64(at) & mask[n]));
-		at += n;
+	switch (*at++) {
+	case ITEM_THREAD:
+		return define_thread(u, at);
+	case ITEM_SHAPE:
+		return define_shape(u, at);
+	default:
+		at = unpack_number(at, &back);
+		u->time -= back;
+		return at;
 	}
-	u->at = at;
-}
-
-const struct log_event *unpack_next(struct unpack *u, const unsigned char **data)
-{
-	while (u->at < u->end) {
-		uint64_t item = next_number(u);
-		struct unpack_shape *s;
-
-		if (item == ITEM_DEFINITION) {
-			switch (*u->at++) {
-			case ITEM_THREAD:
-				define_thread(u);
-				break;
-			case ITEM_SHAPE:
-				define_shape(u);
-				break;
-			default:
-				u->time -= next_number(u);
-				break;
-			}
-			continue;
-		}
-		s = &u->shape_of[item - 1];
-		u->time += next_number(u);
-		s->event.time = u->time;
-		if (s->before) {
-			unpack_data(u, s->before, s->event.length);
-			*data = s->before;
-		} else {
-			*data = u->at;
-			u->at += s->event.length;
-		}
-		return &s->event;
-	}
-	return NULL;
 }
