@@ -4,6 +4,9 @@
  * One and two threads record into a stream with the policy FLUSH. First they record as fast as they can, and the events
  * that are kept count. Then they record at a steady rate, and the highest rate without loss is found by bisection.
  *
+ * At last two threads record without a pause for ten seconds, with as much stream for each, and the share of the events
+ * that is kept counts. There is no floor: with two processors, three threads want more than there is.
+ *
  * The floor is write() of as many bytes as the log has to another file of the same file system, in events per second:
  * producing the bytes costs nothing. A second floor adds fdatasync(), which waits for the disk; the log does not.
  *
@@ -17,6 +20,7 @@
  */
 #include <trace.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +40,8 @@ static const struct section KEPT = { "kept", "as fast as it can: what is kept, m
 static const struct section FLUSHER = { "flusher", "the flusher's CPU time, ns/event", "write()" };
 static const struct section SUSTAINED = { "sustained", "sustained without loss, million events/s", "write()" };
 static const struct section SYNCED = { "synced", "the same, and the disk, million events/s", "and fdatasync()" };
+
+static const struct section SHARE = { "share", "two threads as fast as they can, 10 s: kept, percent", NULL };
 
 static double least_trial = 0.1; /* how long a rate has to be held, seconds */
 
@@ -183,6 +189,24 @@ static void sustain(int round, int threads, size_t len, size_t stream)
 	close(fd);
 }
 
+static void share(int round, size_t len)
+{
+	struct load l = { .threads = 2, .len = len, .stream = 2 * 8 * MIB, .time = bench.quick ? 0.05 : 10 };
+	struct outcome o;
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof name, "2 threads, %zu bytes, 8 MiB each", len);
+	if (!bench_wants(name))
+		return;
+	fd = new_file();
+	o = run(fd, &l);
+	if (bench.quick)
+		check_log(fd, o.recorded - o.lost);
+	bench_row(&SHARE, name, round, 100 * (o.recorded - o.lost) / o.recorded, NAN);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	bench_begin(argc, argv, 3, "events to a log on the disk under FLUSH");
@@ -196,5 +220,8 @@ int main(int argc, char **argv)
 			for (size_t len = 8; len <= EVENTS_LEN; len *= 4)
 				for (size_t stream = MIB; stream <= 8 * MIB; stream *= 8)
 					sustain(r, threads, len, stream);
+	for (int r = 0; r < bench.rounds; r++)
+		for (size_t len = 8; len <= EVENTS_LEN; len *= 4)
+			share(r, len);
 	return bench_end();
 }
