@@ -115,6 +115,7 @@ struct posixtrace_text {
  */
 #define POSIXTRACE_SCOPE(name)                                                                                         \
 	POSIXTRACE__CHECK_NAME(name ".begin");                                                                         \
+	POSIXTRACE__ASSERT(sizeof "" name > 1, "a scope has a name");                                                  \
 	static struct posixtrace__scope POSIXTRACE__CAT(posixtrace_scope_events_, __LINE__) = {                        \
 		{ name ".begin", NULL, 0 }, { name ".end", NULL, 0 }                                                   \
 	};                                                                                                             \
@@ -1141,12 +1142,27 @@ posixtrace__scope_end(struct posixtrace_event **__end)
 #define POSIXTRACE__CLASS_f64s    ARRAY
 #define POSIXTRACE__LAYOUT_f64s   "f64"
 
+/* What is taken for a type: the compiler says that it does not know the name that follows. */
+#define POSIXTRACE__TYPE_int      posixtrace_write_i32_for_int
+#define POSIXTRACE__TYPE_unsigned posixtrace_write_u32_for_unsigned
+#define POSIXTRACE__TYPE_long     posixtrace_write_i64_for_long
+#define POSIXTRACE__TYPE_size_t   posixtrace_write_u64_for_size_t
+#define POSIXTRACE__TYPE_int32_t  posixtrace_write_i32_for_int32_t
+#define POSIXTRACE__TYPE_int64_t  posixtrace_write_i64_for_int64_t
+#define POSIXTRACE__TYPE_uint32_t posixtrace_write_u32_for_uint32_t
+#define POSIXTRACE__TYPE_uint64_t posixtrace_write_u64_for_uint64_t
+#define POSIXTRACE__TYPE_float    posixtrace_write_f32_for_float
+#define POSIXTRACE__TYPE_double   posixtrace_write_f64_for_double
+#define POSIXTRACE__TYPE_bool     posixtrace_write_boolean_for_bool
+#define POSIXTRACE__TYPE__Bool    posixtrace_write_boolean_for_bool
+#define POSIXTRACE__TYPE_string   posixtrace_write_str_for_string
+
 #ifdef __cplusplus
-# define POSIXTRACE__CHECK_NAME(name) static_assert(sizeof name <= 64, "the name of an event has at most 63 bytes")
+# define POSIXTRACE__ASSERT(condition, message) static_assert(condition, message)
 #else
-# define POSIXTRACE__CHECK_NAME(name)                                                                                  \
-	__extension__ _Static_assert(sizeof name <= 64, "the name of an event has at most 63 bytes")
+# define POSIXTRACE__ASSERT(condition, message) __extension__ _Static_assert(condition, message)
 #endif
+#define POSIXTRACE__CHECK_NAME(name) POSIXTRACE__ASSERT(sizeof name <= 64, "the name of an event has at most 63 bytes")
 
 /*
  * The function that records is not inlined, so that a trace point takes little room in the program: its own return

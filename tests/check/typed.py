@@ -133,6 +133,7 @@ WRONG = {
     'a note with 11 arguments': 'tracef("shop.note", "%d%d%d%d%d%d%d%d%d%d%d", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);',
     'a note with a name of 64 bytes': 'tracef("' + 'n' * 64 + '", "nothing");',
     'a scope with a name of 58 bytes': 'TRACE_SCOPE("' + 'n' * 58 + '");',
+    'a scope without a name': 'TRACE_SCOPE("");',
     'a counter with a name of 64 bytes': 'TRACE_COUNTER("' + 'n' * 64 + '", 1);',
     'a counter with a name that is no literal': 'const char *n = "shop.note"; TRACE_COUNTER(n, 1);',
     'a text for a counter': 'TRACE_COUNTER("shop.note", "one");',
@@ -150,6 +151,8 @@ TRACE_EVENT(shop, sizes, (u32s, sizes, 16), (bytes, key, 32))
 """
 WRONG_EVENTS = {
     'a type that does not exist': 'TRACE_EVENT(shop, x, (u99, id))',
+    'a type of C': 'TRACE_EVENT(shop, x, (int, id))',
+    'a type of C that is a macro': 'TRACE_EVENT(shop, x, (bool, ok))',
     'a name of 64 bytes': f'TRACE_EVENT(shop, {"n" * 59})',
     'the same field twice': 'TRACE_EVENT(shop, x, (u32, id), (u32, id))',
     'the same event twice': EVENT + EVENT,
@@ -173,6 +176,9 @@ MESSAGES = {
     '17 fields with a meaning': 'an event has up to 16 fields',
     'a note with 11 arguments': 'tracef() takes up to 10 arguments',
     'a scope with a name of 58 bytes': 'the name of an event has at most 63 bytes',
+    'a scope without a name': 'a scope has a name',
+    'a type of C': 'posixtrace_write_i32_for_int',
+    'a type of C that is a macro': 'posixtrace_write_boolean_for_bool',
     'a counter with a name of 64 bytes': 'the name of an event has at most 63 bytes',
 }
 
