@@ -610,11 +610,11 @@ TEST(image_paths)
 
 	MUST(path);
 	strcpy(path, "/bin/true");
-	i = image_of(path, length, id, 0);
+	i = image_of(0, path, length, id, 0);
 	CHECK_STR("-", image_path(i), "/bin/true");
-	CHECK("-", image_of(path, length, id, 0) == i && image_of(path, 9, id, 0) == i);
-	CHECK("-", image_of(path, 8, id, 0) != i && image_of(path, 9, id, 2) != i);
-	CHECK("-", image_of(path, 0, id, 0) == image_of("", 0, id, 0));
+	CHECK("-", image_of(0, path, length, id, 0) == i && image_of(0, path, 9, id, 0) == i);
+	CHECK("-", image_of(0, path, 8, id, 0) != i && image_of(0, path, 9, id, 2) != i);
+	CHECK("-", image_of(0, path, 0, id, 0) == image_of(0, "", 0, id, 0));
 	free(path);
 }
 
