@@ -25,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -445,8 +446,8 @@ def told(rounds, loads):
     """The sentence below each table."""
     low, high = sorted(loads)
     busy = ', a busy machine, where only ratios mean something' if low > os.cpu_count() else ''
-    return (f'{", ".join(versions())}; {os.cpu_count()} processors, medians of {rounds} rounds by turns, '
-            f'load {low:.1f} to {high:.1f}{busy}.')
+    return textwrap.fill(f'{", ".join(versions())}; {os.cpu_count()} processors, medians of {rounds} rounds by turns, '
+                         f'load {low:.1f} to {high:.1f}{busy}.', 100)
 
 
 def markdown(head, rows):
