@@ -25,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -441,12 +442,14 @@ def figure(times, wanted):
     return span(values, unit) if values else 'not measured'
 
 
-def told(rounds, loads):
-    """The sentence below each table."""
+def told(quick, rounds, loads):
+    """The sentences below each table."""
     low, high = sorted(loads)
-    busy = ', a busy machine, where only ratios mean something' if low > os.cpu_count() else ''
-    return (f'{", ".join(versions())}; {os.cpu_count()} processors, medians of {rounds} rounds by turns, '
-            f'load {low:.1f} to {high:.1f}{busy}.')
+    taken = f'medians of {rounds} rounds by turns' if rounds > 1 else 'one round'
+    busy = ' The machine was busy: only ratios mean something.' if low > os.cpu_count() else ''
+    test = ' This was a test of the benchmark (`--quick`), with few calls.' if quick else ''
+    return textwrap.fill(f'{", ".join(versions())}; {os.cpu_count()} processors, {taken}, load {low:.1f} to '
+                         f'{high:.1f}.{busy}{test}', 100)
 
 
 def markdown(head, rows):
@@ -512,7 +515,7 @@ def main():
     print(text(found) if found else times)
     print(f'\n{met(found)}')
     if options.update:
-        write_documents(found, times, told(rounds, (load, os.getloadavg()[0])))
+        write_documents(found, times, told(options.quick, rounds, (load, os.getloadavg()[0])))
 
 
 if __name__ == '__main__':

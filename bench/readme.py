@@ -41,7 +41,7 @@ def median(cell):
 
 def figures():
     text = (ROOT / 'docs' / 'PERFORMANCE.md').read_text()
-    rows, (machine,) = part_of(text, '<!-- begin: script/bench --update-docs -->', '<!-- end -->')
+    rows, (machine, *_) = part_of(text, '<!-- begin: script/bench --update-docs -->', '<!-- end -->')
     tracers, (versions,) = part_of(text, '<!-- begin: script/bench --tracers --update-docs -->',
                                    '<!-- end: tracers -->')
     cpu, cpus, kernel = re.search(r'; (.*?), (\d+) CPUs, Linux ([\d.]+)', machine).groups()

@@ -201,6 +201,8 @@ def markdown(results, lines):
     out = [f'{results.machine()}' + (f'; {rounds} rounds of recording.' if rounds else '.'), '']
     out += ['| ' + ' | '.join(HEAD) + ' |', '| ' + ' | '.join(['---'] * len(HEAD)) + ' |']
     out += ['| ' + ' | '.join(line.cells()) + ' |' for line in lines]
+    met = [line.met() for line in lines if line.met() is not None]
+    out += ['', f'{sum(met)} of {len(met)} goals are met in this run.']
     return '\n'.join(out) + '\n'
 
 

@@ -450,15 +450,15 @@ EXPORT void *lttng_ust_tp_rcu_dereference_sym(void *p)
 	return p;
 }
 
-/* Whether programs close this library again when they end. */
-static int destructors = 1;
-
 EXPORT void lttng_ust_tp_disable_destructors(void)
 {
-	destructors = 0;
 }
 
+/*
+ * Tells a program not to close this library when it ends: then LTTng's code in it would clear pointers to functions
+ * that other threads are about to call, and these would be killed.
+ */
 EXPORT int lttng_ust_tp_get_destructors_state(void)
 {
-	return destructors;
+	return 0;
 }

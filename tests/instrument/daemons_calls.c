@@ -20,7 +20,7 @@
 TRACE_EVENT(call, accept, (i32, fd))
 TRACE_EVENT(call, write, (i32, fd), (str, begin))
 
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define NEXT(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
 
 static int quiet; /* A filter may forbid the system calls of the first event. */
 

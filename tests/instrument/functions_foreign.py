@@ -1,11 +1,11 @@
 #
 # functions_foreign.py - record --functions counts the calls that uftrace counts, in programs that others wrote
 #
-#     functions_foreign.py [--update] POSIXTRACE WORK UFTRACE [SQLITE]
+#     functions_foreign.py [--update] [--sqlite FILE] [--examples FOLDER] POSIXTRACE WORK
 #
-#   UFTRACE   the source of uftrace, whose example programs (tests/s-*) are built with -finstrument-functions
-#   SQLITE    SQLite's shell, built so
-#   --update  puts the table between its two marks in docs/programs.md
+#   --sqlite    SQLite's shell, built with -finstrument-functions
+#   --examples  uftrace's example programs (tests/s-* of its source), which are built so here
+#   --update    puts the table of both between its two marks in docs/programs.md
 #
 # Each program is recorded once by uftrace and once by posixtrace. What may differ is a rule with its reason (RULES),
 # and anything else is a failure. Nothing may be lost. For script/test-more.
@@ -227,22 +227,23 @@ def size(number):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--update', action='store_true')
+    parser.add_argument('--sqlite', type=Path)
+    parser.add_argument('--examples', type=Path)
     parser.add_argument('posixtrace', type=Path)
     parser.add_argument('work', type=Path)
-    parser.add_argument('uftrace', type=Path)
-    parser.add_argument('sqlite', type=Path, nargs='?')
     options = parser.parse_args()
     posixtrace, work = options.posixtrace.resolve(), options.work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
     rows, wrong = sqlite(posixtrace, work, options.sqlite.resolve()) if options.sqlite else ([], 0)
-    more, wrong_examples = examples(posixtrace, work, (options.uftrace / 'tests').resolve())
+    more, more_wrong = examples(posixtrace, work, options.examples.resolve()) if options.examples else ([], 0)
     head = ['programs', 'functions', 'calls', "beside uftrace's counts"]
     table = '\n'.join('| ' + ' | '.join(row) + ' |' for row in [head, ['---'] * len(head), *rows, *more])
     version = re.search(r'[\d.]+', run(['uftrace', '--version'], work).stdout)
     table += f'\n\nuftrace {version[0]}, gcc `{" ".join(FLAGS[:1] + FLAGS[3:])}`.\n'
     print(table)
-    if options.update and not wrong + wrong_examples:
+    if options.update and rows and more and not wrong + more_wrong:
         update(ROOT / 'docs' / 'programs.md', table, BEGIN, END)
-    return 1 if wrong + wrong_examples else 0
+    return 1 if wrong + more_wrong else 0
 
 
 if __name__ == '__main__':

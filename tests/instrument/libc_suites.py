@@ -1,8 +1,9 @@
 #
 # libc_suites.py - test suites of other people's programs, with and without record --libc
 #
-#     libc_suites.py POSIXTRACE SOURCES WORK [SUITE[=UNIT,...] ...]
+#     libc_suites.py [--update] POSIXTRACE SOURCES WORK [SUITE[=UNIT,...] ...]
 #
+# --update puts the numbers of results into docs/programs.md, of suites that were run as a whole and do not differ.
 # SOURCES has a folder for each program, named like its Debian source package, built where that is needed
 # (part_libc() in script/test-more). Runs each suite without posixtrace and with all groups recorded, and compares the
 # results test by test. What differs is run again, both ways: a test whose result depends on the machine's speed does
@@ -19,7 +20,10 @@ import sys
 import time
 from pathlib import Path
 
-POSIXTRACE, SOURCES, WORK = (Path(a).resolve() for a in sys.argv[1:4])
+from tried import update_row
+
+UPDATE = sys.argv[1:2] == ['--update']
+POSIXTRACE, SOURCES, WORK = (Path(a).resolve() for a in sys.argv[1 + UPDATE:4 + UPDATE])
 GROUPS = 'io,locks,threads,process,memory'
 # How many times a test that differs is run again, both ways.
 AGAIN = 3
@@ -381,6 +385,12 @@ SUITES = {'bash': bash, 'python': python, 'git': git, 'sqlite': sqlite, 'nginx':
           'gcc': gcc, 'screen': screen, 'postgresql': postgresql, 'allocators': allocators}
 
 
+# The rows of docs/programs.md.
+ROWS = {'bash': 'bash 5', 'python': 'python3.11', 'git': 'git 2', 'sqlite': 'sqlite3 3', 'nginx': 'nginx 1.22',
+        'redis': 'redis-server', 'node': 'node 20', 'gcc': 'gcc 12', 'screen': 'GTK 3', 'postgresql': 'PostgreSQL 15',
+        'allocators': 'python3, sort'}
+
+
 def differing(one, other):
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
@@ -425,12 +435,14 @@ def compare(wanted):
                   f'{[(n, seen[False][0].get(n), seen[True][0].get(n)) for n in changing[:4]]}'[:600], flush=True)
     print(f'{suite}: {len(units)} units, {tests} results, {good} of them good without; {len(odd)} differ; '
           f'{slow[False]:.0f} s without, {slow[True]:.0f} s with', flush=True)
+    if UPDATE and units and not some and not odd:
+        update_row(ROWS[suite], tests, 'all', units=len(units))
     return 77 if not units else 1 if odd else 0
 
 
 def main():
     WORK.mkdir(parents=True, exist_ok=True)
-    statuses = {compare(suite) for suite in sys.argv[4:] or SUITES}
+    statuses = {compare(suite) for suite in sys.argv[4 + UPDATE:] or SUITES}
     # 77: there was nothing to run.
     sys.exit(1 if 1 in statuses else min(statuses))
 

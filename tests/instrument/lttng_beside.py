@@ -2,8 +2,9 @@
 #
 # lttng_beside.py - LTTng and posixtrace record one run of a program, and each event has to be the same in both
 #
-#     lttng_beside.py POSIXTRACE LIBRARY COMMAND...
+#     lttng_beside.py [--update TITLE] POSIXTRACE LIBRARY COMMAND...
 #
+# --update puts what was recorded into the row of docs/programs.md with this title, if there is no difference.
 # LIBRARY: lttng_beside.c, which COMMAND gets by LD_PRELOAD. Compares, for each thread, the events in their order: name,
 # address, and fields with their values; and the level of each type of event. Times are not compared. Prints how many
 # events and threads there were. Needs lttng-tools and babeltrace2; the session daemon is started if none runs.
@@ -21,6 +22,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from lttng_session import OWN, peer, session
+from tried import update_row
 
 LIMIT = 400
 # LTTng's 0 to 6. Its others are "debug" here, and 13 is also that of events without a level.
@@ -93,7 +95,7 @@ def difference(ours, theirs, end):
     return None
 
 
-def main(posixtrace, library, command):
+def main(title, posixtrace, library, command):
     work = Path(tempfile.mkdtemp(prefix='lttng-beside-'))
     log, theirs, ours = work / 'log', work / 'theirs', work / 'ours'
     with peer.daemon(), session(theirs, contexts=('vpid', 'vtid', 'ip')):
@@ -124,6 +126,9 @@ def main(posixtrace, library, command):
         complain(f'{command}: no events')
     print(f'{" ".join(command)[:100]}: {count} events of {len(names)} types, {len(our)} threads in '
           f'{len(recorded)} processes; {failures} differences')
+    if title and not failures:
+        processes = f' of {len(recorded)} processes' if len(recorded) > 1 else ''
+        update_row(title, f'{count} in {len(our)} threads{processes}', len(names))
     if os.environ.get('VERBOSE'):
         for name, number in sorted(names.items()):
             print(f'{number:9} {name} {their_levels.get(name)} {our_levels.get(name)}')
@@ -136,5 +141,8 @@ missing = [tool for tool in ('lttng-sessiond', 'lttng', 'babeltrace', 'babeltrac
 if missing:
     print(f'skipped: {" ".join(missing)} missing')
     sys.exit(77)
-main(*(str(Path(argument).resolve()) for argument in sys.argv[1:3]), sys.argv[3:])
+arguments, wanted = sys.argv[1:], ''
+if arguments[0] == '--update':
+    wanted, arguments = arguments[1], arguments[2:]
+main(wanted, *(str(Path(argument).resolve()) for argument in arguments[:2]), arguments[2:])
 sys.exit(1 if failures else 0)
