@@ -310,6 +310,15 @@ int file_directory(const struct shm_dir *shm_dir, bool create)
 	return fd;
 }
 
+bool file_possible(void)
+{
+	int fd = sys_open(AT_FDCWD, SHM, O_PATH | O_DIRECTORY, 0);
+
+	if (fd >= 0)
+		sys_close(fd);
+	return fd >= 0;
+}
+
 struct shm_dir shm_dir_beside(const struct shm_dir *shm_dir, uint32_t outside)
 {
 	struct shm_dir p = shm_dir_other(shm_dir, 0, outside);

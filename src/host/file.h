@@ -67,6 +67,8 @@ bool file_name_parse(const char *name, char kind[16], struct ident *id, uint32_t
 /* Returns whether an error means that descriptors or memory ran out, which says nothing about the file. */
 bool file_is_want(int r);
 
+/* Returns whether this process can open /dev/shm. */
+bool file_possible(void);
 /*
  * Opens the directory, and creates it if it is missing and create is true. For root, create also renames what another
  * user has put in its place. Returns a descriptor, or -ENOENT (no /dev/shm, or not created), -EACCES (the directory is

@@ -4,6 +4,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -301,6 +304,49 @@ TEST(names_opened_meanwhile)
 	}
 }
 
+/* -- A filter --------------------------------------------------------------------------------- */
+
+/* Refuses to open files, and kills a process that asks for its user ids, as sshd's filter does before the login. */
+static void filter(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getresuid, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof code / sizeof code[0], code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+		SKIP("no seccomp filters here");
+}
+
+/* A daemon's child becomes a user, installs its filter, and only then records. It lives, and nothing is lost untold. */
+TEST(filtered_as_another_user)
+{
+	trace_id_t trid;
+	pid_t pid;
+	int status = -1;
+
+	outside();
+	trid = start_stream(0, POSIX_TRACE_INHERITED);
+	posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, "root", 4);
+	pid = fork();
+	if (pid == 0) {
+		posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, "root", 4);
+		become_for_good(USER);
+		filter();
+		for (int i = 0; i < 100; i++)
+			posix_trace_event(POSIX_TRACE_UNNAMED_USEREVENT, "user", 4);
+		_exit(test_failures != 0);
+	}
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK_EQ("-", status, 0);
+	MUST(posix_trace_shutdown(trid) == 0);
+}
+
 /* -- What a child with fewer rights keeps ----------------------------------------------------- */
 
 /* Returns the number of mappings of root's files, of this kind, that this process can write to or make writable. */
@@ -455,4 +501,4 @@ TEST(forged_page)
 
 TEST_MAIN(TEST_ENTRY(each_event_once), TEST_ENTRY(rights_come_back), TEST_ENTRY(first_call_with_fewer),
           TEST_ENTRY(names_of_the_parent), TEST_ENTRY(forked_among_names), TEST_ENTRY(names_opened_meanwhile),
-          TEST_ENTRY(forged_page))
+          TEST_ENTRY(filtered_as_another_user), TEST_ENTRY(forged_page))
