@@ -590,7 +590,7 @@ static void move_now(struct self *self, const struct process *old)
 	struct process *process;
 	int dir;
 
-	/* First, because a filter that only refuses to open files, as sshd's does, may kill who asks for its user ids. */
+	/* First, because a filter that only refuses to open files, as sshd's, may kill who asks for its user ids. */
 	if (!file_possible() || has_more_rights())
 		return;
 	/* Another thread may have moved the process since the caller looked, and has given up what the old one held. */
