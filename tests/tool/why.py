@@ -191,6 +191,25 @@ def test_fault_after_many_waits():
     equal(f'waits of the fault: {waits}', 1 <= sum(waits) <= 8, True)
 
 
+def test_many_spans():
+    """In a forged log each of many spans may have all states: not all are divided, which is told."""
+    log = Log()
+    log.declare('linux_off', '{packed,took=took;took:u64/ns,state:u8<preempted,blocked,sleeping,disk,stopped,traced,'
+                'new,other>,ready:u64/ns,waker:u32,waker_name:z}')
+    log.declare('x', '{packed,took=took;took:u64/ns}')
+    for n in range(1, 1201):
+        log.event(1000 * n, 'linux_off', data=struct.pack('<QBQ', 600, 3, 200))
+    for n in range(2500):
+        log.event(1200001 + n, 'x', data=struct.pack('<Q', 1200000))
+    log.segment()
+    Path('spans.log').write_bytes(log.out)
+    found = why('x@0.0006', 'spans.log')
+    equal(f'{found["chosen"]} and {found["uncounted"]}', (found['chosen'] + found['uncounted'],
+                                                         100 < found['chosen'] < 2500), (2500, True))
+    out, _ = scene.run(POSIXTRACE, 'report', '--why', 'x@0.0006', 'spans.log')
+    equal('told', f'{found["uncounted"]} more of these spans are not counted'.encode() in out, True)
+
+
 def record(*more):
     return scene.run(POSIXTRACE, 'record', '--kernel', 'sched,syscalls,faults', *more, '-o', LOG, '--', TARGET,
                      'file', status=None)

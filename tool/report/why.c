@@ -23,6 +23,8 @@
 
 /* Of all spans of a name, these are the slowest. */
 #define SLOWEST_PERCENT 1
+/* After so many parts of threads' times no further span is divided: in a forged log all spans may have all parts. */
+#define PARTS_MAX 5000000
 /* How many threads the critical path goes through, one having woken the other. */
 #define DEPTH_MAX 16
 /* Lines of a path, and rows of the table of paths, unless all are asked for. */
@@ -82,6 +84,8 @@ static struct {
 	size_t runs;
 	/* The results: */
 	uint64_t total, minor, major;
+	uint64_t parts;   /* of threads' times, looked at so far */
+	size_t uncounted; /* chosen spans that were not divided */
 	struct rows division, path;
 	struct path_step *step; /* of the slowest span */
 	size_t steps, step_room;
@@ -209,6 +213,7 @@ static void walk_part(void *arg, const struct history_part *part)
 	struct walker next = { NULL, w->depth + 1, w->keep };
 	struct what what = what_of(part);
 
+	why.parts++;
 	if (slice && slice->state == HISTORY_BLOCKED && slice->waker_known && slice->waker &&
 	    slice->waker != w->thread->tid && w->depth < DEPTH_MAX) {
 		next.thread = history_thread(&why.history, w->thread->machine, slice->waker);
@@ -573,6 +578,9 @@ static void print_all(size_t chosen, bool at, bool full)
 		out_printf(": the slowest %d %% of %zu spans: %zu, %s\n", SLOWEST_PERCENT, why.instances, chosen,
 		           moment_duration(text, why.total));
 	out_char('\n');
+	if (why.uncounted)
+		out_printf("%zu more of these spans are not counted: those above have %d million parts\n\n", why.uncounted,
+		           PARTS_MAX / 1000000);
 	print_rows(&why.division, false, full ? SIZE_MAX : ROWS_SHOWN);
 	if (why.minor || why.major)
 		out_printf("page faults: %llu, and %llu that waited for a disk\n", (unsigned long long)why.minor,
@@ -681,6 +689,7 @@ static void json_all(const char *name, size_t chosen)
 	json_string_member("span", name);
 	json_member("spans", why.instances);
 	json_member("chosen", chosen);
+	json_member("uncounted", why.uncounted);
 	json_member("time", why.total);
 	json_key("division");
 	json_rows(&why.division);
@@ -739,6 +748,10 @@ bool why_print(struct sources *logs, const char *text, bool json, bool full)
 		history_parts(walker.thread, in->from, in->until, divide, NULL);
 		history_faults(walker.thread, in->from, in->until, &why.minor, &why.major);
 		walk(&walker, in->from, in->until);
+		if (why.parts > PARTS_MAX && i + 1 < chosen) {
+			why.uncounted = chosen - (i + 1);
+			chosen = i + 1;
+		}
 	}
 	collect_runs();
 	if (json)
