@@ -697,9 +697,10 @@ static int open_rings(struct kernel *k, const struct kernel_options *o)
 	if (!k->rings)
 		return errno;
 	if (o->buffer && rings_size(k->rings) < o->buffer)
-		progress_say("--kernel-buffer: %s of memory for each processor, not %s, because this user may lock "
-		             "no more: ulimit -l, or sysctl kernel.perf_event_mlock_kb",
-		             bytes_text(is, rings_size(k->rings)), bytes_text(asked, o->buffer));
+		progress_say("--kernel-buffer: %s of memory for each processor, not %s, because %s",
+		             bytes_text(is, rings_size(k->rings)), bytes_text(asked, o->buffer),
+		             geteuid() == 0 ? "the kernel has no more for a buffer" :
+		             "this user may lock no more: ulimit -l, or sysctl kernel.perf_event_mlock_kb");
 	error = points_open(&k->points, k->rings, k->pid);
 	/* A thread that ends before its first record is read has no name any more. */
 	for (unsigned i = 0; i < k->points.tids; i++) {

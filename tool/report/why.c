@@ -579,8 +579,8 @@ static void print_all(size_t chosen, bool at, bool full)
 		           moment_duration(text, why.total));
 	out_char('\n');
 	if (why.uncounted)
-		out_printf("%zu more of these spans are not counted: those above have %d million parts\n\n", why.uncounted,
-		           PARTS_MAX / 1000000);
+		out_printf("%zu more of these spans are not counted: those above have %d million parts\n\n",
+		           why.uncounted, PARTS_MAX / 1000000);
 	print_rows(&why.division, false, full ? SIZE_MAX : ROWS_SHOWN);
 	if (why.minor || why.major)
 		out_printf("page faults: %llu, and %llu that waited for a disk\n", (unsigned long long)why.minor,
