@@ -28,6 +28,8 @@
 
 # include "base/sys.h"
 
+/* Files of which is printed what is wrong with them. */
+# define SAID_MOST 20
 /* Limit for all copies of other users' files together, in bytes. */
 # define COPIES_MAX ((off_t)1 << 30)
 /* Limit for what libdw may make of the compressed sections of these files, in bytes. */
@@ -522,6 +524,21 @@ static void find_function(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *s)
 	free(around);
 }
 
+/*
+ * Prints what is wrong with a file, unless there are many: the processes of other users may have mapped any number of
+ * files.
+ */
+static void say_of_file(const struct image *i, const char *what, const char *why)
+{
+	static unsigned said;
+
+	if (said < SAID_MOST)
+		complain("%s: %s%s", i->path, what, why);
+	else if (said == SAID_MOST)
+		complain("and so other files");
+	said += said <= SAID_MOST;
+}
+
 /* Opens the file if that was not tried yet. Returns whether it can be read. */
 static bool is_open(struct image *i)
 {
@@ -534,7 +551,7 @@ static bool is_open(struct image *i)
 	if (problem) {
 		i->module = NULL;
 		if (*problem)
-			complain("%s: no functions and source lines: %s", i->path, problem);
+			say_of_file(i, "no functions and source lines: ", problem);
 	}
 	return i->module != NULL;
 }
@@ -548,8 +565,8 @@ void *image_rules(struct image *i, uint64_t *offset)
 		return NULL;
 	if (i->foreign) {
 		if (!i->told)
-			complain("%s: another user can change this file, so its rules (.eh_frame) are not followed, "
-			         "and stacks are walked along frame pointers there", i->path);
+			say_of_file(i, "another user can change this file, so its rules (.eh_frame) are not followed, "
+			            "and stacks are walked along frame pointers there", "");
 		i->told = true;
 		return NULL;
 	}
