@@ -340,7 +340,8 @@ def test_many_mappings():
         messages = record('--sample', '999', '-o', f'maps{count}.log', '--', sys.executable, '-c', MAPS, count)
         equal(f'{count}: {messages}', 'more files mapped than are remembered' in messages, told)
         shutil.rmtree('d' * 250)
-        between('bytes', os.path.getsize(f'maps{count}.log'), 20 * 3500, 900_000)
+        # Only files that stacks have touched are described.
+        between('bytes', os.path.getsize(f'maps{count}.log'), 4000, 70_000)
         equal('functions', profile(f'maps{count}.log')['stacks'] > 0, True)
 
 

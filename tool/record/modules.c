@@ -36,6 +36,9 @@ struct mapping {
 	unsigned char id[NOTES_BUILD_ID_MAX];
 	uint16_t id_length;
 	struct image *image; /* null: not looked for yet */
+	bool replaced;       /* a later one is at some of its addresses */
+	bool touched;        /* a stack has an address in it */
+	bool described;
 };
 
 struct process {
@@ -43,9 +46,9 @@ struct process {
 	uint32_t pid;
 	struct mapping *mapping;
 	unsigned count, room;
-	unsigned described; /* of the mappings */
 	uint64_t bytes;     /* for the mappings */
 	bool stale;         /* the mappings have to be read from /proc */
+	bool described;     /* the log knows what it executes */
 };
 
 struct modules {
@@ -78,7 +81,8 @@ static void forget_mappings(struct modules *m, struct process *p)
 {
 	for (unsigned i = 0; i < p->count; i++)
 		free(p->mapping[i].path);
-	p->count = p->described = 0;
+	p->count = 0;
+	p->described = false;
 	m->bytes -= p->bytes;
 	p->bytes = 0;
 }
@@ -203,6 +207,7 @@ static void append(struct modules *m, struct process *p, const struct mapping *n
 		p->mapping = memory(realloc(p->mapping, p->room * sizeof *p->mapping));
 	}
 	p->mapping[p->count] = *new;
+	p->mapping[p->count].touched = p->mapping[p->count].described = false;
 	p->mapping[p->count++].path = memory(strdup(new->path));
 }
 
@@ -211,10 +216,13 @@ static void add(struct modules *m, struct process *p, const struct mapping *new)
 {
 	struct mapping *old = latest(p, new);
 
-	if (!old || !same(old, new))
+	if (!old || !same(old, new)) {
+		for (unsigned i = 0; old && i < p->count; i++)
+			p->mapping[i].replaced |= p->mapping[i].start < new->end && new->start < p->mapping[i].end;
 		append(m, p, new);
-	else if (new->inode)
+	} else if (new->inode) {
 		old->inode = new->inode;
+	}
 }
 
 void modules_fork(struct modules *m, uint32_t pid, uint32_t parent)
@@ -307,20 +315,22 @@ static unsigned char *put_bytes(unsigned char *at, const void *bytes, size_t len
 	return at + 2 + length;
 }
 
-/* Writes the mappings from one on, as many as there is room for. Returns the first that is not written. */
-static unsigned describe(struct modules *m, const struct process *p, unsigned from, uint64_t time)
+/* Writes the mappings that stacks have touched, from one on, as many as there is room for. Returns where to go on. */
+static unsigned describe(struct modules *m, struct process *p, unsigned from, uint64_t time)
 {
+	const char *executable = p->count ? p->mapping[0].path : "";
 	unsigned char *at = m->body + FRAME_FIXED;
-	const char *executable = p->mapping[0].path;
-	unsigned i = from;
+	unsigned i = from, written = 0;
 
 	put32(m->body, p->pid);
 	put64(m->body + 8, beside_time(m->beside, time));
 	at = put_bytes(at, executable, strnlen(executable, PATH_MAX));
 	for (; i < p->count; i++) {
-		const struct mapping *one = &p->mapping[i];
+		struct mapping *one = &p->mapping[i];
 		size_t length = strnlen(one->path, PATH_MAX);
 
+		if (!one->touched || one->described)
+			continue;
 		if (at + MAPPING_FIXED + length + one->id_length > m->body + PROCESS_BODY_MAX)
 			break;
 		put64(at, one->start);
@@ -328,40 +338,74 @@ static unsigned describe(struct modules *m, const struct process *p, unsigned fr
 		put64(at + 16, one->offset);
 		at = put_bytes(at + 24, one->path, length);
 		at = put_bytes(at, one->id, one->id_length);
+		one->described = true;
+		written++;
 	}
-	put32(m->body + 4, i - from);
+	put32(m->body + 4, written);
 	beside_process(m->beside, m->body, (size_t)(at - m->body));
 	return i;
+}
+
+/* Returns the latest mapping at an address, or null. */
+static struct mapping *mapping_at(struct process *p, uint64_t address)
+{
+	for (unsigned i = p->count; i > 0; i--)
+		if (address >= p->mapping[i - 1].start && address < p->mapping[i - 1].end)
+			return &p->mapping[i - 1];
+	return NULL;
 }
 
 struct image *modules_image(struct modules *m, uint32_t pid, uint64_t *address)
 {
 	struct process *p = process_of(m, pid);
 
-	/* The latest mapping at an address counts. */
-	for (unsigned i = p->count; i > 0; i--) {
-		struct mapping *one = &p->mapping[i - 1];
+	struct mapping *one = mapping_at(p, *address);
 
-		if (*address < one->start || *address >= one->end)
-			continue;
-		if (one->path[0] != '/')
-			return NULL;
-		if (!one->image)
-			one->image = image_of(UINT64_MAX, one->path, strlen(one->path), one->id, one->id_length);
-		*address = *address - one->start + one->offset;
-		return one->image;
-	}
-	return NULL;
+	if (!one || one->path[0] != '/')
+		return NULL;
+	if (!one->image)
+		one->image = image_of(UINT64_MAX, one->path, strlen(one->path), one->id, one->id_length);
+	*address = *address - one->start + one->offset;
+	return one->image;
 }
 
-void modules_used(struct modules *m, uint32_t pid, uint64_t time)
+void modules_look(struct modules *m, uint32_t pid)
 {
 	struct process *p = process_of(m, pid);
 
 	if (p->stale)
 		read_maps(m, p);
-	while (p->described < p->count)
-		p->described = describe(m, p, p->described, time);
+}
+
+void modules_used(struct modules *m, uint32_t pid, uint64_t time, const uint64_t *address, unsigned count)
+{
+	struct process *p = process_of(m, pid);
+	struct mapping *last[2] = { NULL, NULL };
+	bool wanted = !p->described;
+	unsigned at = 0;
+
+	modules_look(m, pid);
+	for (unsigned i = 0; i < count; i++) {
+		struct mapping *one = NULL;
+
+		/* Functions of two files often call each other. */
+		for (unsigned k = 0; k < 2 && !one; k++)
+			if (last[k] && !last[k]->replaced && address[i] >= last[k]->start && address[i] < last[k]->end)
+				one = last[k];
+		if (!one) {
+			one = mapping_at(p, address[i]);
+			last[1] = last[0];
+			last[0] = one;
+		}
+		if (one && !one->described)
+			wanted = one->touched = true;
+	}
+	if (!wanted)
+		return;
+	p->described = true;
+	do
+		at = describe(m, p, at, time);
+	while (at < p->count);
 }
 
 bool modules_left_out(const struct modules *m)

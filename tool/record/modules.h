@@ -33,11 +33,16 @@ void modules_exec(struct modules *m, uint32_t pid);
 void modules_exit(struct modules *m, uint32_t pid);
 /* Records are missing. */
 void modules_gap(struct modules *m);
-/* The process has a stack at this time: describes it as far as that is needed. */
-void modules_used(struct modules *m, uint32_t pid, uint64_t time);
+/* Reads what the process has mapped, unless that is known. */
+void modules_look(struct modules *m, uint32_t pid);
+/*
+ * The process has a stack at this time, with these addresses in itself: describes the process, and each mapping that
+ * has one of them, unless it was described. A process may map any number of files, and so may each of its children.
+ */
+void modules_used(struct modules *m, uint32_t pid, uint64_t time, const uint64_t *address, unsigned count);
 /*
  * Returns the file that a process has mapped at an address, and converts the address to an offset in it; null if there
- * is none. Call it after modules_used().
+ * is none. Call it after modules_look().
  */
 struct image *modules_image(struct modules *m, uint32_t pid, uint64_t *address);
 /* Returns whether a process had more mappings than are kept. */

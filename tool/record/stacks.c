@@ -155,7 +155,7 @@ static void read_chain(struct stacks *s, const struct ring_record *r)
 		to->kernel += in_kernel;
 	}
 	if (r->registers && to->count < s->depth) {
-		modules_used(s->modules, r->pid, r->time);
+		modules_look(s->modules, r->pid);
 		to->count += (uint16_t)unwind(s->modules, r, to->address + to->count, s->depth - to->count,
 		                                &to->cut);
 	}
@@ -194,6 +194,12 @@ static void put_functions(struct stacks *s, const struct state_thread *t, uint64
 	}
 }
 
+/* Describes the files that a stack needs. */
+static void use(struct stacks *s, uint32_t pid, uint64_t time, const struct stack *stack)
+{
+	modules_used(s->modules, pid, time, stack->address + stack->kernel, stack->count - stack->kernel);
+}
+
 /* Appends a stack to the data of an event, and writes that. */
 static void put_stack(struct stacks *s, const struct state_thread *t, uint64_t time, enum type type, size_t at,
                       const struct stack *stack)
@@ -210,7 +216,7 @@ static void put_stack(struct stacks *s, const struct state_thread *t, uint64_t t
 void stacks_sample(struct stacks *s, const struct state_thread *t, const struct ring_record *r)
 {
 	read_chain(s, r);
-	modules_used(s->modules, t->pid, r->time);
+	use(s, t->pid, r->time, s->stack);
 	put_functions(s, t, r->time, s->stack);
 	memcpy(s->data, &r->cpu, sizeof r->cpu);
 	put_stack(s, t, r->time, SAMPLE, sizeof r->cpu, s->stack);
@@ -280,7 +286,7 @@ void stacks_off(struct stacks *s, const struct state_thread *t, const struct sta
 	if (!*at)
 		return;
 	if ((*at)->pid == t->pid) {
-		modules_used(s->modules, t->pid, off->since);
+		use(s, t->pid, off->since, (*at)->stack);
 		put_functions(s, t, off->until, (*at)->stack);
 		put64(s->data, took);
 		put64(s->data + 8, off->ready_known ? off->ready : 0);
