@@ -39,8 +39,10 @@ static void add_label(const char *key, size_t key_length, const char *value, siz
 	char *k = text_of(key, key_length), *v = text_of(value, value_length);
 	size_t i = 0;
 
-	if (!s->label)
+	if (!s->label) {
+		s->about.labels = 0;
 		s->label = calloc(LABELS_MAX, sizeof *s->label);
+	}
 	if (!k || !v || !s->label) {
 		free(k);
 		free(v);

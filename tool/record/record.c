@@ -217,11 +217,14 @@ static void add_label(struct plan *plan, const char *option, const char *label)
 /* Adds the labels of the environment, with commas between. */
 static void add_labels_of_environment(struct plan *plan)
 {
+	static char *kept; /* the plan points into it */
 	const char *list = getenv("POSIXTRACE_LABELS");
-	char *rest = strdup(list ? list : ""), *label;
+	char *rest, *label;
 
-	if (!rest)
+	kept = strdup(list ? list : "");
+	if (!kept)
 		fail("no memory");
+	rest = kept;
 	while ((label = strsep(&rest, ",")) != NULL)
 		if (*label)
 			add_label(plan, "POSIXTRACE_LABELS:", label);
