@@ -333,9 +333,10 @@ ROWS = [
     (f'{LTTNG}, 32 bytes; LTTng-UST, {FLIGHT}', 'loop', 'words4', 'words4 lttng', {'least': 2}),
     (f'{LTTNG}, a text and two numbers; LTTng-UST, {FLIGHT}', 'loop', 'text', 'text lttng', {'least': 2}),
     ('function, `-finstrument-functions`, off', 'function', 'hooks off', None, {}),
-    ('function, `-finstrument-functions`; uftrace', 'function', 'hooks', 'hooks uftrace', {'least': 2.5}),
+    # Both write files.
+    ('function, `-finstrument-functions`; uftrace', 'function', 'hooks log', 'hooks uftrace', {'least': 2.5}),
     ('function, XRay, off', 'clang', 'sleds off', None, {'most': 0.5}),
-    ('function, XRay; uftrace, `-finstrument-functions`', 'function', 'sleds', 'hooks uftrace', {}),
+    ('function, XRay; uftrace, `-finstrument-functions`', 'function', 'sleds log', 'hooks uftrace', {}),
     ('`malloc()` and `free()`, off', 'malloc', 'malloc off', None, {'most': 5}),
     ('`malloc()` and `free()`', 'malloc', 'malloc on', None, {'most': 50}),
     ("`malloc()` and `free()`; LTTng's libc wrapper", 'malloc', 'malloc on', 'malloc lttng', {}),
