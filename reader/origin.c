@@ -20,38 +20,23 @@ struct adding {
 	bool failed;
 };
 
-static char *text_of(const char *text, size_t length)
-{
-	char *copy = malloc(length + 1);
-
-	if (copy) {
-		memcpy(copy, text, length);
-		copy[length] = '\0';
-	}
-	return copy;
-}
-
 /* Sets a label. The later of two with the same key counts. */
 static void add_label(const char *key, size_t key_length, const char *value, size_t value_length, void *arg)
 {
 	struct adding *a = arg;
 	struct source *s = a->source;
-	char *k = text_of(key, key_length), *v = text_of(value, value_length);
+	/* A label has no null. */
+	char *k = strndup(key, key_length), *v = strndup(value, value_length);
 	size_t i = 0;
 
 	if (!s->label) {
 		s->about.labels = 0;
 		s->label = calloc(LABELS_MAX, sizeof *s->label);
 	}
-	if (!k || !v || !s->label) {
-		free(k);
-		free(v);
-		a->failed = true;
-		return;
-	}
-	while (i < s->about.labels && strcmp(s->label[i].key, k) != 0)
+	while (k && i < s->about.labels && strcmp(s->label[i].key, k) != 0)
 		i++;
-	if (i == LABELS_MAX) {
+	a->failed |= !k || !v || !s->label;
+	if (a->failed || i == LABELS_MAX) {
 		free(k);
 		free(v);
 		return;

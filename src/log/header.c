@@ -164,8 +164,9 @@ bool header_get(struct log_header *h, const unsigned char *body, size_t size)
 	p = get_string(p, end, h->stream, sizeof h->stream);
 	/* Before version 1.4 nothing followed. */
 	if (p && GET_FIELD(l->minor) >= 4) {
-		p = end - p >= 8 ? p : NULL;
-		h->generation = p ? get64(p) : 0;
+		if (end - p < 8)
+			return false;
+		h->generation = get64(p);
 	}
 	return p && policies_valid(a) && a->data_size <= RECORD_DATA_MAX && a->resolution_nsec >= 0 &&
 	       created <= INT64_MAX;

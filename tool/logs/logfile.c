@@ -174,6 +174,13 @@ uint64_t logfile_created(const struct logfile *f)
 	return attr_created(&f->in.header.attr);
 }
 
+bool logfile_body(const struct logfile *f, const struct frame *frame, uint64_t at, unsigned char *body, size_t size)
+{
+	return frame->size <= size &&
+	       pread(f->in.fd, body, frame->size, (off_t)(at + FRAME_BYTES)) == (ssize_t)frame->size &&
+	       crc32c(body, frame->size) == frame->body_crc;
+}
+
 void logfile_processes(struct logfile *f, void (*each)(const unsigned char *body, size_t size, void *arg), void *arg)
 {
 	unsigned char *body = malloc(PROCESS_BODY_MAX);
@@ -183,9 +190,7 @@ void logfile_processes(struct logfile *f, void (*each)(const unsigned char *body
 	if (!body)
 		fail("no memory");
 	for (uint32_t i = 0; input_describing(&f->in, i, &frame, &at); i++)
-		if (frame.kind == FRAME_PROCESS && frame.size <= PROCESS_BODY_MAX &&
-		    pread(f->in.fd, body, frame.size, (off_t)(at + FRAME_BYTES)) == (ssize_t)frame.size &&
-		    crc32c(body, frame.size) == frame.body_crc)
+		if (frame.kind == FRAME_PROCESS && logfile_body(f, &frame, at, body, PROCESS_BODY_MAX))
 			each(body, frame.size, arg);
 	free(body);
 	logfile_rewind(f);

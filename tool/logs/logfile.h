@@ -99,6 +99,8 @@ static inline uint64_t logfile_segment(const struct logfile *f)
 const char *logfile_type(const struct logfile *f, uint32_t id);
 /* Returns the log's creation time, in ns of CLOCK_REALTIME. */
 uint64_t logfile_created(const struct logfile *f);
+/* Reads the body of the frame at this offset. Returns false if it has more than size bytes, or is damaged. */
+bool logfile_body(const struct logfile *f, const struct frame *frame, uint64_t at, unsigned char *body, size_t size);
 /* Calls each for the body of each PROCESS frame (docs/log-format.md), in the order of the file. */
 void logfile_processes(struct logfile *f, void (*each)(const unsigned char *body, size_t size, void *arg), void *arg);
 

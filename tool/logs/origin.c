@@ -6,14 +6,12 @@
 #include "logs/origin.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "common/escape.h"
 #include "common/json.h"
 #include "common/message.h"
 #include "common/moment.h"
 #include "common/out.h"
-#include "log/crc.h"
 
 #define NOT_SYNCHRONIZED 5 /* TIME_ERROR of <sys/timex.h> */
 
@@ -31,21 +29,12 @@ static void add_clock(struct origin *o, const unsigned char *body)
 		o->difference = difference;
 	o->steps += l->reason == CLOCK_STEP;
 	o->moved = difference - o->difference;
-	o->monotonic = GET_FIELD(l->monotonic);
 	if (!l->known)
 		return;
 	o->known = true;
 	o->unsynchronized |= GET_FIELD(l->state) == NOT_SYNCHRONIZED;
 	if (o->max_error < GET_FIELD(l->max_error))
 		o->max_error = GET_FIELD(l->max_error);
-}
-
-/* Reads a body. Returns false if it is incomplete or damaged. */
-static bool read_body(const struct logfile *f, const struct frame *frame, uint64_t at, unsigned char *body, size_t size)
-{
-	return frame->size <= size &&
-	       pread(f->in.fd, body, frame->size, (off_t)(at + FRAME_BYTES)) == (ssize_t)frame->size &&
-	       crc32c(body, frame->size) == frame->body_crc;
 }
 
 void origin_read(struct origin *o, struct logfile *f)
@@ -56,12 +45,12 @@ void origin_read(struct origin *o, struct logfile *f)
 
 	memset(o, 0, sizeof *o);
 	for (uint32_t i = 0; input_describing(&f->in, i, &frame, &at); i++)
-		if (frame.kind == FRAME_LABELS && read_body(f, &frame, at, body, sizeof body))
+		if (frame.kind == FRAME_LABELS && logfile_body(f, &frame, at, body, sizeof body))
 			labels_each(body, frame.size, set_label, &o->labels);
 	input_find_clocks(&f->in);
 	for (uint32_t i = 0; input_clock(&f->in, i, &frame, &at); i++)
 		if (frame.kind == FRAME_CLOCK && frame.size >= CLOCK_BYTES &&
-		    read_body(f, &frame, at, body, sizeof body))
+		    logfile_body(f, &frame, at, body, sizeof body))
 			add_clock(o, body);
 }
 

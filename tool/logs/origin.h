@@ -15,7 +15,6 @@ struct origin {
 	uint64_t clocks;
 	uint64_t steps;     /* how often CLOCK_REALTIME was set */
 	int64_t moved;      /* how far it has moved against CLOCK_MONOTONIC since the beginning, ns */
-	uint64_t monotonic; /* of the last one */
 	int64_t difference; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the first one */
 	bool known;         /* the kernel was asked whether the clock is synchronized */
 	bool unsynchronized; /* it was not, at least once */

@@ -369,22 +369,28 @@ struct image *modules_image(struct modules *m, uint32_t pid, uint64_t *address)
 	return one->image;
 }
 
-void modules_look(struct modules *m, uint32_t pid)
+/* Returns the process, whose mappings are known as far as they can be. */
+static struct process *looked_at(struct modules *m, uint32_t pid)
 {
 	struct process *p = process_of(m, pid);
 
 	if (p->stale)
 		read_maps(m, p);
+	return p;
+}
+
+void modules_look(struct modules *m, uint32_t pid)
+{
+	looked_at(m, pid);
 }
 
 void modules_used(struct modules *m, uint32_t pid, uint64_t time, const uint64_t *address, unsigned count)
 {
-	struct process *p = process_of(m, pid);
+	struct process *p = looked_at(m, pid);
 	struct mapping *last[2] = { NULL, NULL };
 	bool wanted = !p->described;
 	unsigned at = 0;
 
-	modules_look(m, pid);
 	for (unsigned i = 0; i < count; i++) {
 		struct mapping *one = NULL;
 
