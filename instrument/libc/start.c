@@ -133,7 +133,7 @@ static __attribute__((__noinline__, __cold__)) void look_for_streams(void)
 
 #ifdef LIBC_MEMORY
 
-/* Of libposixtrace-libc.so. Without it this library looks at its start only: a filter may forbid it later. */
+/* In libposixtrace-libc.so. Alone, this library looks only at its start: a filter may forbid later looks. */
 extern void posixtrace_libc_look(void) __attribute__((__weak__, __visibility__("default")));
 
 static bool may_sleep(void)

@@ -32,7 +32,7 @@ NUMBER = {('x86_64', True): 298, ('x86_64', False): 336, ('aarch64', True): 241,
 
 
 def inside(script):
-    """Returns a command that runs another one with other mounts."""
+    """Returns the words that run a command with other mounts."""
     return ['unshare', '--mount', 'sh', '-ec', script + '\nexec "$@"', 'sh']
 
 

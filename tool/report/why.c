@@ -256,7 +256,7 @@ static void say_unknown(const char *name, const struct spans *all)
 	char known[600] = "", title[256];
 	size_t length = 0;
 
-	/* Those of the program; where it has none, those of Linux. */
+	/* Names the spans of the program, or Linux's spans if the program has none. */
 	for (unsigned own = 2; own-- > 0 && !length;)
 		for (unsigned i = 0; i < all->count; i++) {
 			span_title(all->span[i], title, sizeof title);
